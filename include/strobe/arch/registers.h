@@ -1,0 +1,30 @@
+// The registers that a walk starts from. Every architecture's type compiles on every host, so an aarch64 stack can be unwound in a
+// test on x86-64. Here is also the one place that asks which CPU the build is for.
+#pragma once
+
+#include "strobe/base/address.h"
+
+namespace strobe {
+
+// x86-64: the stack grows down, a call pushes the return address, `push rbp; mov rbp, rsp` makes a frame.
+struct X86_64Registers {
+  Address pc = 0;  // rip
+  Address sp = 0;  // rsp
+  Address fp = 0;  // rbp
+};
+
+// aarch64: a call puts the return address into lr; `stp x29, x30, [sp, ...]; mov x29, sp` makes a frame.
+struct Aarch64Registers {
+  Address pc = 0;
+  Address sp = 0;
+  Address fp = 0;  // x29
+  Address lr = 0;  // x30
+};
+
+#if defined(__aarch64__) || defined(_M_ARM64)
+using NativeRegisters = Aarch64Registers;
+#else
+using NativeRegisters = X86_64Registers;
+#endif
+
+}  // namespace strobe

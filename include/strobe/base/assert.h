@@ -1,0 +1,14 @@
+// STROBE_CHECK stops the program with one line on stderr. It is for misuse of the control plane by the program itself (a
+// registration that ends on another thread, a Profiler destroyed under live registrations); never for anything that the data plane
+// reads, and never for a failure of the profiler.
+#pragma once
+
+namespace strobe::internal {
+
+// Writes "strobe: FILE:LINE: MESSAGE" to stderr and aborts.
+[[noreturn]] void CheckFailed(const char* file, int line, const char* message);
+
+}  // namespace strobe::internal
+
+#define STROBE_CHECK(condition, message) \
+  (static_cast<bool>(condition) ? static_cast<void>(0) : ::strobe::internal::CheckFailed(__FILE__, __LINE__, message))

@@ -1,0 +1,17 @@
+// The contract of a clock.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+
+namespace strobe {
+
+// MonotonicNs() never goes back and is unaffected by anybody who sets the system's time; UnixTimeNs() is the time of day, may jump, and
+// only ever labels a profile. Both may be called from any thread and never fail.
+template <class C>
+concept Clock = std::default_initializable<C> && requires(const C& clock) {
+  { clock.MonotonicNs() } -> std::same_as<std::int64_t>;
+  { clock.UnixTimeNs() } -> std::same_as<std::int64_t>;
+};
+
+}  // namespace strobe

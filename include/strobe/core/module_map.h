@@ -1,0 +1,43 @@
+// Which mapped image an address belongs to.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "strobe/base/address.h"
+
+namespace strobe {
+
+// One executable mapping of an ELF or PE image: what pprof calls a mapping.
+struct Module {
+  Address start = 0;        // of the executable segment in memory
+  Address limit = 0;        // one past its end
+  std::uint64_t file_offset = 0;  // of `start` in the file
+  Address load_bias = 0;    // what is added to the file's own virtual addresses
+  std::string path;         // absolute where known; "[vdso]" for the kernel's
+  std::string build_id;     // lower-case hexadecimal; empty where the image has none
+
+  friend bool operator==(const Module&, const Module&) = default;
+};
+
+// An immutable set of modules sorted by start, none overlapping.
+class ModuleMap {
+ public:
+  ModuleMap() = default;
+  // Sorts; leaves out empty ones and, of two that overlap, the one that starts later.
+  explicit ModuleMap(std::vector<Module> modules);
+
+  // Index into modules() of the module that holds `address`.
+  [[nodiscard]] std::optional<std::uint32_t> Find(Address address) const;
+
+  [[nodiscard]] const std::vector<Module>& modules() const { return modules_; }
+
+  friend bool operator==(const ModuleMap&, const ModuleMap&) = default;
+
+ private:
+  std::vector<Module> modules_;
+};
+
+}  // namespace strobe

@@ -1,0 +1,121 @@
+// Every option of the profiler, with its default. This is the one list of option defaults; the table in src/core/options.cc binds each
+// to its environment variable and to its accepted range, and README.md shows that table.
+//
+//   strobe::Profiler profiler({.sampling = {.wall_frequency_hz = 10}, .exporter = {.directory = "profiles"}});
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include "absl/status/status.h"
+
+namespace strobe {
+
+// A value that knows whether the program chose it: what code sets beats the environment, which beats the default.
+template <class T>
+class Option {
+ public:
+  // The default, not chosen by anybody.
+  struct Default {
+    T value;
+  };
+  Option(Default initial) : value_(std::move(initial.value)) {}  // NOLINT(google-explicit-constructor): reads as an assignment
+
+  // Chosen by code.
+  template <class U>
+    requires std::convertible_to<U, T> && (!std::same_as<std::remove_cvref_t<U>, Option>) &&
+             (!std::same_as<std::remove_cvref_t<U>, Default>)
+  Option(U&& value) : value_(std::forward<U>(value)), is_set_(true) {}  // NOLINT(google-explicit-constructor)
+
+  [[nodiscard]] const T& get() const { return value_; }
+  [[nodiscard]] bool is_set() const { return is_set_; }
+  const T& operator*() const { return value_; }
+  const T* operator->() const { return &value_; }
+
+ private:
+  T value_;
+  bool is_set_ = false;
+};
+
+struct SamplingOptions {
+  // Samples per second of a thread's CPU time; 0 turns the CPU provider off.
+  Option<double> cpu_frequency_hz = Option<double>::Default{100};
+  // Looks per second at every registered thread, running or waiting; 0 (the default) turns the wall provider off. 10 is a good rate.
+  Option<double> wall_frequency_hz = Option<double>::Default{0};
+  // Frames per stack; deeper stacks end in [truncated].
+  Option<std::int64_t> max_frames = Option<std::int64_t>::Default{512};
+  // The signal that interrupts threads. 0 takes the platform's choice: SIGURG (23) on Linux, whose default action is to be ignored, so
+  // that one left over at an exec never kills the new image.
+  Option<std::int64_t> signal_number = Option<std::int64_t>::Default{0};
+  // Whether a thread's CPU timer is used at all; without it the collector looks at each thread's CPU clock instead.
+  Option<bool> use_timers = Option<bool>::Default{true};
+};
+
+struct ThreadOptions {
+  // Registered threads at a time.
+  Option<std::int64_t> max_threads = Option<std::int64_t>::Default{16384};
+  // Ring of each thread; a power of two. Its pages are committed when a sample first touches them.
+  Option<std::int64_t> ring_bytes = Option<std::int64_t>::Default{32 * 1024};
+};
+
+struct CollectorOptions {
+  // Time between two drains; halved while rings run half full.
+  Option<std::int64_t> drain_period_ms = Option<std::int64_t>::Default{60};
+  // Memory of one period's stacks; what does not fit goes into [folded].
+  Option<std::int64_t> memory_bytes = Option<std::int64_t>::Default{64 * 1024 * 1024};
+};
+
+struct ExporterOptions {
+  // Where profiles go; created if missing.
+  Option<std::string> directory = Option<std::string>::Default{"strobe-profiles"};
+  // Time between two exports.
+  Option<double> period_s = Option<double>::Default{60};
+  // Profiles of this program kept in the directory; older ones are removed.
+  Option<std::int64_t> max_files = Option<std::int64_t>::Default{100};
+  // Bytes of this program's profiles kept in the directory.
+  Option<std::int64_t> max_bytes = Option<std::int64_t>::Default{256 * 1024 * 1024};
+  // How long Stop waits for the last export before it leaves it behind.
+  Option<double> stop_timeout_s = Option<double>::Default{10};
+};
+
+struct ProfilerOptions {
+  // The kill switch. STROBE_ENABLED=0 beats even code.
+  Option<bool> enabled = Option<bool>::Default{true};
+  SamplingOptions sampling;
+  ThreadOptions threads;
+  CollectorOptions collector;
+  ExporterOptions exporter;
+};
+
+// One row of the table of options.
+struct OptionRow {
+  std::string_view variable;     // "STROBE_CPU_FREQUENCY_HZ"
+  std::string_view field;        // "sampling.cpu_frequency_hz"
+  std::string_view accepted;     // "a number from 0 to 10000"
+  std::string_view description;  // one sentence
+  // Writes the current value as text.
+  std::string (*get)(const ProfilerOptions&);
+  // Sets the option from text, unless code has set it. False, and nothing changed, for a text that is not accepted.
+  bool (*set)(ProfilerOptions&, std::string_view text);
+  // Whether the value lies in the accepted range.
+  bool (*valid)(const ProfilerOptions&);
+};
+
+// Every option, in the order of the structs above.
+std::span<const OptionRow> OptionTable();
+
+// Applies the environment to what code has not set. `environment` returns a variable's value or nullptr. For each value that is not
+// accepted, `warn` gets one line that names the variable, the value and what is accepted; the option stays as it was.
+void ApplyEnvironment(ProfilerOptions& options, const std::function<const char*(const char*)>& environment,
+                      const std::function<void(const std::string&)>& warn);
+
+// InvalidArgument with the field's name for the first option out of its range, or for two that do not fit together.
+absl::Status Validate(const ProfilerOptions& options);
+
+}  // namespace strobe

@@ -1,0 +1,74 @@
+// Profile: the immutable result of one period. It knows nothing of where its samples came from, and it is what encoders, symbolizers
+// and exporters of any kind see.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "strobe/base/address.h"
+#include "strobe/core/module_map.h"
+#include "strobe/core/stack.h"
+#include "strobe/core/stats.h"
+#include "strobe/core/value_type.h"
+
+namespace strobe {
+
+// One distinct code address, or pseudo-frame, of a profile.
+struct Frame {
+  static constexpr std::uint32_t kNoModule = 0xFFFFFFFF;  // an address in no module that we know
+  static constexpr std::uint32_t kPseudo = 0xFFFFFFFE;    // `address` is a PseudoFrame
+
+  Address address = 0;            // to be looked up as it is: see WalkResult
+  std::uint32_t module = kNoModule;  // index into Profile::modules
+
+  [[nodiscard]] bool is_pseudo() const { return module == kPseudo; }
+  friend bool operator==(const Frame&, const Frame&) = default;
+};
+
+// A stack is a path in a tree from the node to the root: node = (frame, caller's node).
+struct StackNode {
+  std::uint32_t parent = 0;  // index into Profile::stacks; the root is its own parent
+  std::uint32_t frame = 0;   // index into Profile::frames; without meaning in the root
+};
+
+struct ProfileThread {
+  std::uint64_t id = 0;  // the system's thread id
+  std::string name;      // valid UTF-8, at most 63 bytes
+};
+
+// One row: a stack of one thread. Its values stand in Profile::values.
+struct ProfileSample {
+  std::uint32_t stack = 0;   // index into Profile::stacks: the leaf's node
+  std::uint32_t thread = 0;  // index into Profile::threads
+};
+
+struct Profile {
+  std::vector<ValueType> value_types;
+  std::size_t default_value_type = 0;  // index into value_types: what a viewer shows first
+
+  std::vector<Module> modules;     // [0] is the program itself where it is known
+  std::vector<Frame> frames;       // distinct
+  std::vector<StackNode> stacks;   // [0] is the root; a parent stands before its children
+  std::vector<ProfileThread> threads;
+  std::vector<ProfileSample> samples;  // distinct (stack, thread)
+  std::vector<std::int64_t> values;    // row by row: samples.size() * value_types.size()
+
+  std::int64_t time_ns = 0;      // when the period began, since 1970
+  std::int64_t duration_ns = 0;  // how long it lasted
+  ValueType period_type;         // of the sampling period
+  std::int64_t period = 0;       // in period_type's unit; 0 where unknown
+  std::string program;           // base name of the program's file
+  std::uint64_t process_id = 0;
+  std::uint64_t sequence = 0;    // number of this period within its profiler, from 0
+  Stats stats;                   // of this period
+
+  // The values of sample `index`, one a value type.
+  [[nodiscard]] std::span<const std::int64_t> Values(std::size_t index) const {
+    return std::span(values).subspan(index * value_types.size(), value_types.size());
+  }
+};
+
+}  // namespace strobe

@@ -1,0 +1,57 @@
+// The vocabulary of a captured stack: where it ends, why, and the pseudo-frames that stand for code that is not there.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "strobe/base/address.h"
+
+namespace strobe {
+
+// Why a walk ended. kComplete is the thread's first function; everything else is a stack that ends early, is marked so in the
+// profile, and is counted by this reason.
+enum class StackEnd : std::uint8_t {
+  kComplete = 0,   // the outermost frame was reached
+  kTruncated,      // the limit on frames was reached
+  kBroken,         // the next frame would lie outside the thread's stack, not above this one, or not aligned
+  kNoUnwindInfo,   // nothing says how to leave the innermost frame reached
+};
+inline constexpr std::size_t kStackEndCount = 4;
+
+// Frames that are no code: they keep a weight in the profile that no stack can be given for.
+enum class PseudoFrame : std::uint8_t {
+  kTruncated = 0,  // [truncated]: root of a stack longer than the limit on frames
+  kBroken,         // [broken stack]: root of a stack whose chain of frames broke
+  kNoUnwindInfo,   // [no unwind info]: root of a stack that could not be left for want of a table
+  kLost,           // [lost]: weight of samples that no record could be written for
+  kResidual,       // [residual]: the part of a period at a thread's end; signed
+  kFolded,         // [folded]: stacks beyond the aggregator's memory limit
+};
+inline constexpr std::size_t kPseudoFrameCount = 6;
+
+// The name by which a profile shows it, brackets included.
+constexpr std::string_view PseudoFrameName(PseudoFrame frame) {
+  switch (frame) {
+    case PseudoFrame::kTruncated: return "[truncated]";
+    case PseudoFrame::kBroken: return "[broken stack]";
+    case PseudoFrame::kNoUnwindInfo: return "[no unwind info]";
+    case PseudoFrame::kLost: return "[lost]";
+    case PseudoFrame::kResidual: return "[residual]";
+    case PseudoFrame::kFolded: return "[folded]";
+  }
+  return "[unknown]";
+}
+
+// The longest stack that any option may ask for.
+inline constexpr std::size_t kMaxFramesLimit = 2048;
+
+// What a walk wrote. `frames[0, count)` of the output are leaf first. The first is the exact pc; every other is the return address
+// minus one, which lies inside the call instruction, except under a signal's frame, where it is the exact interrupted pc. So each
+// address can be looked up as it is.
+struct WalkResult {
+  std::size_t count = 0;
+  StackEnd end = StackEnd::kComplete;
+};
+
+}  // namespace strobe

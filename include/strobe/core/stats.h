@@ -1,0 +1,70 @@
+// The profiler's own account.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "strobe/core/stack.h"
+
+namespace strobe {
+
+// Why a sample that was due did not become a record of its own. Its weight is never lost: it rides on the thread's next record, or
+// ends in the pseudo-frame [lost].
+enum class DropReason : std::uint8_t {
+  kRingFull = 0,  // the collector had not yet made room
+  kNested,        // the signal arrived while the same thread was already capturing
+  kNoContext,     // the signal came without the thread's registers
+};
+inline constexpr std::size_t kDropReasonCount = 3;
+
+constexpr std::string_view DropReasonName(DropReason reason) {
+  switch (reason) {
+    case DropReason::kRingFull: return "ring full";
+    case DropReason::kNested: return "nested";
+    case DropReason::kNoContext: return "no context";
+  }
+  return "unknown";
+}
+
+// Counters since the profiler was constructed; in a Profile, those of its period.
+struct Stats {
+  // Threads.
+  std::uint64_t threads_registered = 0;  // now; in a Profile, at its end
+  std::uint64_t threads_refused = 0;     // registrations that ended in an error
+  std::uint64_t threads_on_fallback = 0; // now: threads whose timer the kernel refused
+
+  // Capture.
+  std::uint64_t samples = 0;                                 // records drained
+  std::array<std::uint64_t, kDropReasonCount> drops{};       // by DropReason
+  std::array<std::uint64_t, kStackEndCount> stack_ends{};    // by StackEnd
+  std::uint64_t signals_foreign = 0;   // not ours: handed to the previous handler
+  std::uint64_t signals_stale = 0;     // ours, but of a registration or session that has ended
+  std::uint64_t handler_replaced = 0;  // times our handler was found replaced
+  std::int64_t handler_time_ns = 0;    // estimated: every 16th handler call of a thread is timed, and counted 16 times
+
+  // Rates of the first provider that has one, in samples per second of its own clock; 0 where nothing was measured.
+  double asked_rate_hz = 0;
+  double achieved_rate_hz = 0;
+
+  // Collector and aggregator.
+  std::uint64_t drains = 0;
+  std::int64_t collector_cpu_ns = 0;      // CPU time of the collector thread
+  std::uint64_t stacks_folded = 0;        // samples that the aggregator's memory limit put into [folded]
+  std::uint64_t module_refreshes = 0;
+  std::uint64_t waits_abandoned = 0;      // bounded waits of ours that ran out
+
+  // Export.
+  std::uint64_t exports = 0;
+  std::uint64_t exports_failed = 0;
+  std::uint64_t periods_extended = 0;     // periods that went on because the one before had not been exported yet
+  std::string last_export_error;          // empty after a success
+  std::string last_export_path;           // what the exporter said of its last success
+
+  // Memory of the profiler, in bytes, now.
+  std::uint64_t memory_bytes = 0;
+};
+
+}  // namespace strobe

@@ -1,0 +1,31 @@
+// The contract of an exporter: encoded bytes -> a file, a server, a test.
+#pragma once
+
+#include <concepts>
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "strobe/core/options.h"
+#include "strobe/core/profile.h"
+
+namespace strobe {
+
+// One encoded profile on its way out. Valid for the duration of the call.
+struct ExportRequest {
+  std::string_view bytes;
+  std::string_view file_suffix;   // of the encoder
+  std::string_view content_type;  // of the encoder
+  const Profile& profile;         // whose bytes they are: program, process id, sequence, times
+};
+
+// * Constructed from the options, without side effects: nothing is created before the first Export.
+// * Export(request) delivers the bytes whole or not at all, and says where they went (a path, a URL) or why not. It may take long; nothing
+//   but the next export waits for it. After an error the profiler calls again with the same profile when the next period ends.
+// Called on the exporter's thread only.
+template <class E>
+concept Exporter = std::constructible_from<E, const ExporterOptions&> && requires(E& exporter, const ExportRequest& request) {
+  { exporter.Export(request) } -> std::same_as<absl::StatusOr<std::string>>;
+};
+
+}  // namespace strobe

@@ -1,0 +1,81 @@
+// StackMemory: the only way in which an unwinder reads memory. A live stack within its bounds, a copied slice, another process's stack,
+// or ten words in a test.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <cstring>
+#include <span>
+
+#include "strobe/base/address.h"
+#include "strobe/core/thread_info.h"
+
+namespace strobe {
+
+// Bytes of code around a pc: what an unwinder may look at to learn whether a function has set up its frame yet.
+struct CodeWindow {
+  std::span<const std::uint8_t> before;  // ends at the pc
+  std::span<const std::uint8_t> after;   // begins at the pc
+};
+
+// * ReadWord(address, word) reads the 64-bit word there if all of it lies in valid stack; otherwise false, and `word` is untouched.
+// * end() is the first address above the valid stack.
+// * Code(pc) is what is known of the code at `pc`; empty where nothing is.
+// All are signal-safe and cannot fault.
+template <class M>
+concept StackMemory = requires(const M& memory, Address address, Address& word) {
+  { memory.ReadWord(address, word) } noexcept -> std::same_as<bool>;
+  { memory.end() } noexcept -> std::same_as<Address>;
+  { memory.Code(address) } noexcept -> std::same_as<CodeWindow>;
+};
+
+// The stack of the very thread that reads it: valid from `low` (the stack pointer) to the registered top.
+class LiveStackMemory {
+ public:
+  LiveStackMemory(Address low, Address high, CodeWindow code = {}) noexcept : low_(low), high_(high), code_(code) {}
+
+  // The bytes are read as the compiler's word loads; the sanitizers' shadow knows nothing of a foreign frame's layout.
+  [[nodiscard]]
+#if defined(__clang__) || defined(__GNUC__)
+  __attribute__((no_sanitize("address", "thread", "undefined")))
+#endif
+  bool
+  ReadWord(Address address, Address& word) const noexcept {
+    if (address < low_ || high_ < sizeof(word) || address > high_ - sizeof(word) || (address & 7) != 0) return false;
+    word = *reinterpret_cast<const volatile Address*>(address);  // NOLINT(performance-no-int-to-ptr): that is what a stack walk is
+    return true;
+  }
+  [[nodiscard]] Address end() const noexcept { return high_; }
+  [[nodiscard]] CodeWindow Code(Address /*pc*/) const noexcept { return code_; }
+
+ private:
+  Address low_;
+  Address high_;
+  CodeWindow code_;
+};
+static_assert(StackMemory<LiveStackMemory>);
+
+// A copy of a piece of a stack that began at `base` when it was taken.
+class CopiedStackMemory {
+ public:
+  CopiedStackMemory(Address base, std::span<const std::byte> bytes, CodeWindow code = {}) noexcept
+      : base_(base), bytes_(bytes), code_(code) {}
+
+  [[nodiscard]] bool ReadWord(Address address, Address& word) const noexcept {
+    if (address < base_ || bytes_.size() < sizeof(word)) return false;
+    const Address offset = address - base_;
+    if (offset > bytes_.size() - sizeof(word)) return false;
+    std::memcpy(&word, bytes_.data() + offset, sizeof(word));
+    return true;
+  }
+  [[nodiscard]] Address end() const noexcept { return base_ + bytes_.size(); }
+  [[nodiscard]] CodeWindow Code(Address /*pc*/) const noexcept { return code_; }
+
+ private:
+  Address base_;
+  std::span<const std::byte> bytes_;
+  CodeWindow code_;
+};
+static_assert(StackMemory<CopiedStackMemory>);
+
+}  // namespace strobe

@@ -1,0 +1,24 @@
+// The contract of an unwinder.
+#pragma once
+
+#include <concepts>
+#include <span>
+
+#include "strobe/arch/registers.h"
+#include "strobe/core/stack.h"
+#include "strobe/unwind/stack_memory.h"
+
+namespace strobe {
+
+// Unwind(registers, memory, output) walks from the innermost frame outwards and is pure: it reads memory only through `memory`, keeps
+// nothing between calls, allocates nothing, never faults and always ends, whatever the stack holds. It writes at most output.size()
+// addresses, leaf first, as WalkResult describes, and never one that it did not find on the stack: where the next frame cannot be
+// validated, it stops and says why. output[0] is always registers.pc. Signal-safe.
+template <class U>
+concept Unwinder = std::default_initializable<U> && requires(const U& unwinder, const NativeRegisters& registers, const LiveStackMemory& live,
+                                                             const CopiedStackMemory& copied, std::span<Address> output) {
+  { unwinder.Unwind(registers, live, output) } noexcept -> std::same_as<WalkResult>;
+  { unwinder.Unwind(registers, copied, output) } noexcept -> std::same_as<WalkResult>;
+};
+
+}  // namespace strobe
