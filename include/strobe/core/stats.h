@@ -15,16 +15,14 @@ namespace strobe {
 // ends in the pseudo-frame [lost].
 enum class DropReason : std::uint8_t {
   kRingFull = 0,  // the collector had not yet made room
-  kNested,        // the signal arrived while the same thread was already capturing
-  kNoContext,     // the signal came without the thread's registers
+  kNoRegisters,   // the signal came without the thread's registers
 };
-inline constexpr std::size_t kDropReasonCount = 3;
+inline constexpr std::size_t kDropReasonCount = 2;
 
 constexpr std::string_view DropReasonName(DropReason reason) {
   switch (reason) {
     case DropReason::kRingFull: return "ring full";
-    case DropReason::kNested: return "nested";
-    case DropReason::kNoContext: return "no context";
+    case DropReason::kNoRegisters: return "no registers";
   }
   return "unknown";
 }

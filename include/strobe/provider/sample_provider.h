@@ -18,25 +18,23 @@ class SampledThread {
  public:
   virtual ~SampledThread() = default;
 
-  // The system's thread id.
-  [[nodiscard]] virtual std::uint64_t id() const = 0;
-  // CPU time that the thread has used, or -1 where the system does not say (it has ended).
-  [[nodiscard]] virtual std::int64_t CpuTimeNs() = 0;
+  // CPU time that the thread has used, in nanoseconds, or -1 where the system does not say.
+  virtual std::int64_t CpuTimeNs() = 0;
+  // The same, as read when the thread was attached.
+  [[nodiscard]] virtual std::int64_t attach_cpu_ns() const = 0;
   // Asks for a stack from a timer on the thread's CPU clock: first after `first_ns` of its CPU time, then each `period_ns`. Each expiry
-  // brings this provider the weight 1, and an overrun one more. False where the system refuses; a thread has at most one timer.
+  // brings this provider the weight 1, and each overrun one more. False where the system refuses; a thread has one timer.
   virtual bool StartCpuTimer(std::int64_t first_ns, std::int64_t period_ns) = 0;
-  // Ends it; expiries that have not yet been delivered are lost, and are the provider's to account for.
-  virtual void StopCpuTimer() = 0;
-  // Interrupts the thread soon and gives its stack then the weight `weight`. Requests not yet served add up. Where `cpu_clock_wanted`, the
+  // Interrupts the thread soon and gives its stack then the weight `weight`. Requests not yet served add up. Where `wants_cpu_clock`, the
   // capture also notes the thread's CPU clock, which costs it one system call.
-  virtual void Request(std::int64_t weight, bool cpu_clock_wanted) = 0;
-  // Adds `weight` to the stack that this provider's last served request saw, without disturbing the thread. False if there is none.
+  virtual void Request(std::int64_t weight, bool wants_cpu_clock) = 0;
+  // Adds `weight` to the stack that the thread's last capture saw, without disturbing the thread. False if there is none.
   virtual bool ExtendLast(std::int64_t weight) = 0;
-  // The weight that captures have credited to this provider since it was attached, in flight or not.
+  // The weight that this provider has been credited with since the thread was attached.
   [[nodiscard]] virtual std::int64_t credited_weight() const = 0;
-  // The thread's CPU clock at the last served request that wanted it; -1 before.
+  // The thread's CPU clock at the last capture that was asked to note it; -1 before.
   [[nodiscard]] virtual std::int64_t last_capture_cpu_ns() const = 0;
-  // Requests not yet served.
+  // Whether a request has not been served yet.
   [[nodiscard]] virtual bool request_pending() const = 0;
 };
 
@@ -62,12 +60,13 @@ class RandomSource {
 // * enabled(): whether the options ask for it at all. Where false, nothing else is called, and its columns are not in the profile.
 // * period_ns(): the sampling period in nanoseconds of whatever it measures, 0 where it has none.
 // * Attach(thread, state, random, now_ns): the thread is sampled from now on. Called by the thread itself when it registers, or by Start.
-// * Detach(thread, state, now_ns): no more. Returns the residual, the signed weight that is due beyond credited_weight(), in the unit of
-//   the values' last column.
-// * look_period_ns(state): how long after this look the next is wanted (read after Attach and after each Look); 0 for never.
-// * Look(thread, state, random, now_ns): called by the collector at such an instant.
-// * AddWeight(weight, state, row): adds the values of `weight` to its own columns.
+// * Detach(thread, state, now_ns): no more; the thread's timer has been stopped, and no capture is under way. Returns the residual: the
+//   signed amount that its clock says beyond what has been credited.
+// * look_period_ns(random): how long after this round of looks the next is wanted; 0 for none. The collector asks again at every drain.
+// * Look(thread, state, now_ns): called by the collector for every thread in such a round.
+// * AddWeight(weight, state, row): adds the values of `weight` to its own columns; `row` is just those.
 // * AddResidual(residual, row): adds what Detach returned.
+// now_ns is the clock's monotonic time.
 template <class P>
 concept SampleProvider =
     std::constructible_from<P, const SamplingOptions&> && std::default_initializable<typename P::ThreadState> &&
@@ -79,8 +78,8 @@ concept SampleProvider =
       { constant.period_ns() } -> std::same_as<std::int64_t>;
       { provider.Attach(thread, state, random, number) } -> std::same_as<void>;
       { provider.Detach(thread, state, number) } -> std::same_as<std::int64_t>;
-      { constant.look_period_ns(constant_state, random) } -> std::same_as<std::int64_t>;
-      { provider.Look(thread, state, random, number) } -> std::same_as<void>;
+      { constant.look_period_ns(random) } -> std::same_as<std::int64_t>;
+      { provider.Look(thread, state, number) } -> std::same_as<void>;
       { constant.AddWeight(number, constant_state, row) } -> std::same_as<void>;
       { constant.AddResidual(number, row) } -> std::same_as<void>;
     };

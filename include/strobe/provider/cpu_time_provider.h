@@ -1,0 +1,78 @@
+// CpuTimeProvider: where each thread spends its CPU time.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+
+#include "strobe/provider/sample_provider.h"
+
+namespace strobe {
+
+// Interrupts each thread by a timer on its own CPU clock, so that a thread which does not run costs nothing. The first expiry is uniform
+// in (0, period] and each thread's period is dithered, so that no two threads, and no thread and the kernel's tick, run in step. Where the
+// system refuses the timer, the collector looks at that thread's CPU clock once a period and asks for a stack when it has advanced.
+class CpuTimeProvider {
+ public:
+  static constexpr std::array<ValueType, 2> kValueTypes{ValueType{"samples", "count"}, ValueType{"cpu", "nanoseconds"}};
+  // A thread's period differs from the asked one by at most this share.
+  static constexpr double kDither = 0.03;
+
+  struct ThreadState {
+    std::int64_t period_ns = 0;
+    std::int64_t looked_ns = 0;  // fallback: CPU time up to which weight has been asked for
+    bool is_on_fallback = false;
+  };
+
+  explicit CpuTimeProvider(const SamplingOptions& options)
+      : period_ns_(*options.cpu_frequency_hz > 0 ? static_cast<std::int64_t>(1e9 / *options.cpu_frequency_hz) : 0),
+        use_timers_(*options.use_timers),
+        fallback_threads_(std::make_unique<std::atomic<std::int64_t>>(0)) {}
+
+  [[nodiscard]] bool enabled() const { return period_ns_ > 0; }
+  [[nodiscard]] std::int64_t period_ns() const { return period_ns_; }
+
+  void Attach(SampledThread& thread, ThreadState& state, RandomSource& random, std::int64_t /*now_ns*/) {
+    const double period = static_cast<double>(period_ns_) * (1 + kDither * (2 * random.Uniform() - 1));
+    state.period_ns = std::max<std::int64_t>(static_cast<std::int64_t>(period), 1);
+    // The first period ends at a uniform instant; on the fallback, it has begun that much earlier.
+    const auto first_ns = std::max<std::int64_t>(static_cast<std::int64_t>(period * (1 - random.Uniform())), 1);
+    state.is_on_fallback = !use_timers_ || !thread.StartCpuTimer(first_ns, state.period_ns);
+    state.looked_ns = thread.attach_cpu_ns() - (state.period_ns - first_ns);
+    if (state.is_on_fallback) fallback_threads_->fetch_add(1, std::memory_order_relaxed);
+  }
+
+  std::int64_t Detach(SampledThread& thread, ThreadState& state, std::int64_t /*now_ns*/) {
+    if (state.is_on_fallback) fallback_threads_->fetch_sub(1, std::memory_order_relaxed);
+    return thread.CpuTimeNs() - thread.attach_cpu_ns() - thread.credited_weight() * state.period_ns;
+  }
+
+  std::int64_t look_period_ns(RandomSource& random) const {
+    if (fallback_threads_->load(std::memory_order_relaxed) == 0) return 0;
+    return static_cast<std::int64_t>(static_cast<double>(period_ns_) * (0.5 + random.Uniform()));
+  }
+
+  void Look(SampledThread& thread, ThreadState& state, std::int64_t /*now_ns*/) {
+    if (!state.is_on_fallback) return;
+    const std::int64_t periods = (thread.CpuTimeNs() - state.looked_ns) / state.period_ns;
+    if (periods <= 0) return;
+    state.looked_ns += periods * state.period_ns;
+    thread.Request(periods, /*wants_cpu_clock=*/false);
+  }
+
+  void AddWeight(std::int64_t weight, const ThreadState& state, std::span<std::int64_t> row) const {
+    row[0] += weight;
+    row[1] += weight * state.period_ns;
+  }
+  void AddResidual(std::int64_t residual_ns, std::span<std::int64_t> row) const { row[1] += residual_ns; }
+
+ private:
+  std::int64_t period_ns_;
+  bool use_timers_;
+  std::unique_ptr<std::atomic<std::int64_t>> fallback_threads_;  // by pointer: a provider moves into its list
+};
+static_assert(SampleProvider<CpuTimeProvider>);
+
+}  // namespace strobe

@@ -1,0 +1,78 @@
+// ProviderList: the providers of one Profiler, and where each one's columns lie in a row of values.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <span>
+#include <tuple>
+#include <utility>
+
+#include "strobe/core/value_type.h"
+#include "strobe/provider/sample_provider.h"
+
+namespace strobe {
+
+// A capture carries one weight for each provider.
+inline constexpr std::size_t kMaxProviders = 8;
+
+template <SampleProvider... Providers>
+class ProviderList {
+ public:
+  static constexpr std::size_t kCount = sizeof...(Providers);
+  static constexpr std::size_t kValueCount = (Providers::kValueTypes.size() + ... + 0);
+  static_assert(kCount >= 1 && kCount <= kMaxProviders, "a ProviderList has from 1 to 8 providers");
+
+  // The per-thread states of all providers.
+  using ThreadStates = std::tuple<typename Providers::ThreadState...>;
+
+  explicit ProviderList(const SamplingOptions& options) : providers_(Providers(options)...) {}
+
+  // The columns of provider `index` begin here; FirstColumn(kCount) is one past the last.
+  static constexpr std::size_t FirstColumn(std::size_t index) {
+    constexpr std::array<std::size_t, kCount> kSizes{Providers::kValueTypes.size()...};
+    std::size_t column = 0;
+    for (std::size_t i = 0; i < index; ++i) column += kSizes[i];
+    return column;
+  }
+
+  // The value types of all providers, in order.
+  static constexpr std::array<ValueType, kValueCount> AllValueTypes() {
+    std::array<ValueType, kValueCount> types{};
+    std::size_t next = 0;
+    const auto add = [&](const auto& list) {
+      for (const ValueType& type : list) types[next++] = type;
+    };
+    (add(Providers::kValueTypes), ...);
+    return types;
+  }
+
+  // Calls visit(provider, std::integral_constant<std::size_t, index>) for each provider that is enabled.
+  template <class Visitor>
+  void ForEachEnabled(Visitor&& visit) {
+    ForEachIndexed(visit, std::make_index_sequence<kCount>());
+  }
+
+ private:
+  template <class Visitor, std::size_t... kIndex>
+  void ForEachIndexed(Visitor& visit, std::index_sequence<kIndex...> /*indices*/) {
+    const auto one = [&](auto& provider, auto index) {
+      if (provider.enabled()) visit(provider, index);
+    };
+    (one(std::get<kIndex>(providers_), std::integral_constant<std::size_t, kIndex>()), ...);
+  }
+
+  static constexpr bool ValueTypesAreDistinct() {
+    const auto types = AllValueTypes();
+    for (std::size_t i = 0; i < types.size(); ++i) {
+      for (std::size_t j = i + 1; j < types.size(); ++j) {
+        if (types[i] == types[j]) return false;
+      }
+    }
+    return true;
+  }
+  static_assert(ValueTypesAreDistinct(), "two providers of a ProviderList have the same value type");
+
+  std::tuple<Providers...> providers_;
+};
+
+}  // namespace strobe

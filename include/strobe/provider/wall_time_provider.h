@@ -1,0 +1,76 @@
+// WallTimeProvider: where each thread is while time passes, running or waiting.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "strobe/provider/sample_provider.h"
+
+namespace strobe {
+
+// The collector looks at every thread at jittered instants. A thread whose CPU clock stands where it stood after its last capture is
+// still in the same place: that stack's weight grows, and the thread is left alone. So a waiting thread is interrupted at most once for
+// each time that it ran.
+class WallTimeProvider {
+ public:
+  static constexpr std::array<ValueType, 1> kValueTypes{ValueType{"wall", "nanoseconds"}};
+  // CPU time that a thread may use to get out of our own handler and back to sleep. The capture notes the CPU clock inside the handler;
+  // an advance up to this much is accepted once as the way back. A thread that really ran for less than this in that one interval, and
+  // now waits elsewhere, keeps the earlier stack until it runs again.
+  static constexpr std::int64_t kReturnCostNs = 50'000;
+
+  struct ThreadState {
+    std::int64_t attach_ns = 0;
+    std::int64_t given_ns = 0;           // wall time asked for or added so far
+    std::int64_t capture_cpu_ns = -1;    // the capture that `settled_cpu_ns` belongs to
+    std::int64_t settled_cpu_ns = -1;    // where the CPU clock stood once the thread was back from it
+  };
+
+  explicit WallTimeProvider(const SamplingOptions& options)
+      : period_ns_(*options.wall_frequency_hz > 0 ? static_cast<std::int64_t>(1e9 / *options.wall_frequency_hz) : 0) {}
+
+  [[nodiscard]] bool enabled() const { return period_ns_ > 0; }
+  [[nodiscard]] std::int64_t period_ns() const { return period_ns_; }
+
+  void Attach(SampledThread& /*thread*/, ThreadState& state, RandomSource& /*random*/, std::int64_t now_ns) {
+    state = ThreadState{.attach_ns = now_ns};
+  }
+
+  std::int64_t Detach(SampledThread& thread, ThreadState& state, std::int64_t now_ns) {
+    return now_ns - state.attach_ns - thread.credited_weight();
+  }
+
+  // Uniform in (0.5, 1.5) periods: nothing that is periodic stays in step with it.
+  std::int64_t look_period_ns(RandomSource& random) const {
+    return static_cast<std::int64_t>(static_cast<double>(period_ns_) * (0.5 + random.Uniform()));
+  }
+
+  void Look(SampledThread& thread, ThreadState& state, std::int64_t now_ns) {
+    const std::int64_t elapsed_ns = now_ns - state.attach_ns - state.given_ns;
+    if (elapsed_ns <= 0) return;
+    state.given_ns += elapsed_ns;
+    if (HasNotRun(thread, state) && thread.ExtendLast(elapsed_ns)) return;
+    thread.Request(elapsed_ns, /*wants_cpu_clock=*/true);
+  }
+
+  void AddWeight(std::int64_t weight_ns, const ThreadState& /*state*/, std::span<std::int64_t> row) const { row[0] += weight_ns; }
+  void AddResidual(std::int64_t residual_ns, std::span<std::int64_t> row) const { row[0] += residual_ns; }
+
+ private:
+  static bool HasNotRun(SampledThread& thread, ThreadState& state) {
+    if (thread.request_pending()) return false;
+    const std::int64_t capture_cpu_ns = thread.last_capture_cpu_ns();
+    if (capture_cpu_ns < 0) return false;
+    const std::int64_t cpu_ns = thread.CpuTimeNs();
+    if (capture_cpu_ns != state.capture_cpu_ns) {
+      state.capture_cpu_ns = capture_cpu_ns;
+      state.settled_cpu_ns = cpu_ns - capture_cpu_ns <= kReturnCostNs ? cpu_ns : -1;
+    }
+    return cpu_ns == state.settled_cpu_ns;
+  }
+
+  std::int64_t period_ns_;
+};
+static_assert(SampleProvider<WallTimeProvider>);
+
+}  // namespace strobe
