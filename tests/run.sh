@@ -1,0 +1,153 @@
+#!/usr/bin/env bash
+# Builds and runs all tests:
+#
+#   tests/run.sh [--quick] [gcc] [clang] [asan] [tsan]      (no name: all four, in this order)
+#
+#   gcc, clang   release builds; these also check the source tree (tidy, compile_fail), the packages and the handler's object code
+#   asan, tsan   the unit and integration tests under AddressSanitizer + UndefinedBehaviorSanitizer, and under ThreadSanitizer
+#   --quick      gcc only, unless others are named, and without the tests of suite `slow`
+#
+# Installs with apt what is missing, and says so first. Builds in build-tests/<configuration>, or in
+# $STROBE_BUILD_ROOT/<configuration>. The last line is "N passed, N failed, N skipped"; every skip and its reason stands above it.
+# Exit status 1 if anything failed, also if a configuration did not build.
+set -uo pipefail
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+build_root=${STROBE_BUILD_ROOT:-$root/build-tests}
+cd "$root" || exit 1
+
+quick=false
+configurations=()
+for argument in "$@"; do
+  case $argument in
+    --quick) quick=true ;;
+    gcc | clang | asan | tsan) configurations+=("$argument") ;;
+    *) sed -n '2,12s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2 ;;
+  esac
+done
+if [ ${#configurations[@]} -eq 0 ]; then
+  if $quick; then configurations=(gcc); else configurations=(gcc clang asan tsan); fi
+fi
+
+have() { command -v "$1" >/dev/null 2>&1; }
+
+# The packages that the tests need, those first without which nothing builds.
+install_needs() {
+  local packages=(g++ clang-14 libclang-rt-14-dev meson ninja-build pkg-config python3 binutils libabsl-dev libgtest-dev libgmock-dev
+    zlib1g-dev libsqlite3-dev sqlite3 ccache clang-format-14 clang-tidy-14 protobuf-compiler golang-github-google-pprof-dev util-linux)
+  # A Go that did not come from apt does as well.
+  have go || packages+=(golang-go)
+  if ! have apt-get || ! have dpkg-query; then
+    echo "tests/run.sh: no apt here, so nothing is installed; needed are the counterparts of: ${packages[*]}"
+    return
+  fi
+  local missing=() package
+  for package in "${packages[@]}"; do
+    [ "$(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null)" = installed ] || missing+=("$package")
+  done
+  # Tools from elsewhere count too.
+  for package in "${!missing[@]}"; do
+    case ${missing[$package]} in
+      meson | ccache | python3 | sqlite3) have "${missing[$package]}" && unset "missing[$package]" ;;
+      ninja-build) have ninja && unset "missing[$package]" ;;
+      pkg-config) have pkg-config && unset "missing[$package]" ;;
+      protobuf-compiler) have protoc && unset "missing[$package]" ;;
+    esac
+  done
+  [ ${#missing[@]} -eq 0 ] && return
+  echo "tests/run.sh: installing with apt: ${missing[*]}"
+  local as_root=()
+  if [ "$(id -u)" -ne 0 ]; then
+    if ! have sudo; then
+      echo "tests/run.sh: neither root nor sudo, so nothing is installed; going on with what is there"
+      return
+    fi
+    as_root=(sudo)
+  fi
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get update -q </dev/null || true
+  if ! "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "${missing[@]}" </dev/null; then
+    # One package that this release does not have must not keep the others away.
+    for package in "${missing[@]}"; do
+      "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "$package" </dev/null ||
+        echo "tests/run.sh: $package could not be installed; going on without it"
+    done
+  fi
+}
+
+# A compile of these headers takes up to 1 GiB.
+job_count() {
+  local cores memory_gib
+  cores=$(nproc 2>/dev/null || echo 2)
+  memory_gib=$(awk '/^MemAvailable/ {print int($2 / 1048576)}' /proc/meminfo 2>/dev/null || echo 2)
+  [ "$memory_gib" -lt 1 ] && memory_gib=1
+  echo $((cores < memory_gib ? cores : memory_gib))
+}
+
+clang_cc() { if have clang++-14; then echo clang++-14; else echo clang++; fi; }
+
+# ThreadSanitizer gives up where the kernel scatters mappings more widely than it expects; without randomisation it works everywhere.
+# Prints the command to run the tests under, or fails if ThreadSanitizer does not work at all.
+tsan_wrapper() {
+  local directory status=1
+  directory=$(mktemp -d)
+  if echo 'int main() {}' | $1 -x c++ - -fsanitize=thread -o "$directory/probe" 2>/dev/null; then
+    if "$directory/probe" >/dev/null 2>&1; then
+      status=0
+    elif setarch "$(uname -m)" -R "$directory/probe" >/dev/null 2>&1; then
+      echo "setarch $(uname -m) -R"
+      status=0
+    fi
+  fi
+  rm -rf "$directory"
+  return $status
+}
+
+totals=()
+run_configuration() {
+  local configuration=$1 build="$build_root/$1" compiler=g++ options=(-Dbuildtype=release -Db_sanitize=none) wrapper="" launcher=""
+  [ "$configuration" = gcc ] || compiler=$(clang_cc)
+  case $configuration in
+    asan | tsan) have "$compiler" || compiler=g++ ;;
+  esac
+  if ! have "$compiler"; then
+    echo "SKIP $configuration: no $compiler on this machine"
+    totals+=("0 0 1")
+    return
+  fi
+  case $configuration in
+    asan) options=(-Dbuildtype=debugoptimized -Db_sanitize=address,undefined -Db_lundef=false -Dexamples=false) ;;
+    tsan)
+      options=(-Dbuildtype=debugoptimized -Db_sanitize=thread -Db_lundef=false -Dexamples=false)
+      if ! wrapper=$(tsan_wrapper "$compiler"); then
+        echo "SKIP tsan: ThreadSanitizer of $compiler does not run on this machine"
+        totals+=("0 0 1")
+        return
+      fi
+      ;;
+  esac
+  have ccache && launcher="ccache "
+  local setup=(meson setup "$build" "$root" -Dwerror=true -Dwarning_level=2 --wrap-mode=nofallback "${options[@]}")
+  [ -f "$build/build.ninja" ] && setup+=(--reconfigure)
+  local log="$build_root/$configuration.log"
+  mkdir -p "$build_root"
+  echo "== $configuration: $compiler, ${options[*]} (log: $log)"
+  if ! CXX="$launcher$compiler" "${setup[@]}" >"$log" 2>&1 || ! ninja -C "$build" -k 20 -j"$(job_count)" >>"$log" 2>&1; then
+    grep -E 'error|ERROR|FAILED|undefined reference' "$log" | head -60
+    echo "FAIL $configuration: the build failed; see $log"
+    totals+=("0 1 0")
+    [ -f "$build/build.ninja" ] || return
+  fi
+  local test=(meson test -C "$build" --no-rebuild --print-errorlogs --num-processes 2 --timeout-multiplier 2)
+  $quick && test+=(--no-suite slow)
+  rm -f "$build"/*.xml "$build/meson-logs/testlog.json"
+  export TSAN_OPTIONS="halt_on_error=1 second_deadlock_stack=1 suppressions=$root/tests/tsan.supp"
+  $wrapper "${test[@]}" </dev/null 2>&1 | grep -vE '^(ninja: |Full log|Ok:|Expected Fail|Fail:|Unexpected Pass|Skipped:|Timeout:|$)'
+  totals+=("$(python3 "$root/tests/summarize.py" "$configuration" "$build" 2>&1 >&3)")
+}
+
+exec 3>&1
+install_needs
+for configuration in "${configurations[@]}"; do run_configuration "$configuration"; done
+printf '%s\n' "${totals[@]}" | awk '
+  NF == 3 { passed += $1; failed += $2; skipped += $3 }
+  NF != 3 { print; failed++ }
+  END { printf "%d passed, %d failed, %d skipped\n", passed, failed, skipped; exit failed > 0 || passed == 0 }'

@@ -1,0 +1,69 @@
+#!/usr/bin/env python3
+"""Counts the results of one `meson test` run: summarize.py CONFIGURATION BUILD_DIRECTORY.
+
+Each case of a GoogleTest executable counts, and each other test once. Prints every failure's name and every skip with its reason on
+stdout, and "PASSED FAILED SKIPPED" on stderr.
+"""
+import json
+import pathlib
+import sys
+import xml.etree.ElementTree as ElementTree
+
+
+def skip_reason(text):
+    """The last line a test wrote: by our convention its reason to skip."""
+    lines = [line.strip() for line in (text or "").splitlines() if line.strip()]
+    return lines[-1] if lines else "no reason given"
+
+
+def cases_of(xml_path):
+    """(name, result, message) of each case in a GoogleTest report; result is one of passed, failed, skipped."""
+    try:
+        tree = ElementTree.parse(xml_path)
+    except (ElementTree.ParseError, OSError):
+        return
+    for case in tree.iter("testcase"):
+        name = f"{case.get('classname')}.{case.get('name')}"
+        skipped = case.find("skipped")
+        if case.find("failure") is not None:
+            yield name, "failed", ""
+        elif skipped is not None:
+            yield name, "skipped", " ".join((skipped.get("message") or skipped.text or "").split("\n")[1:]).strip()
+        elif case.get("status") == "notrun":
+            yield name, "skipped", "disabled"
+        else:
+            yield name, "passed", ""
+
+
+def main():
+    configuration, build = sys.argv[1], pathlib.Path(sys.argv[2])
+    counts = {"passed": 0, "failed": 0, "skipped": 0}
+
+    def count(result, name, message):
+        counts[result] += 1
+        if result != "passed":
+            print(f"{'FAIL' if result == 'failed' else 'SKIP'} {configuration} {name}: {message or 'see above'}")
+
+    log = build / "meson-logs" / "testlog.json"
+    if not log.exists():
+        count("failed", "meson test", "left no log")
+    for line in log.read_text().splitlines() if log.exists() else []:
+        test = json.loads(line)
+        name = test["name"].split(" / ")[-1]
+        result = test["result"]
+        cases = list(cases_of(build / f"{name}.xml"))
+        for case, case_result, message in cases:
+            count(case_result, f"{name} {case}", message)
+        if result == "SKIP":
+            count("skipped", name, skip_reason(test.get("stdout") or test.get("stderr")))
+        elif result in ("OK", "EXPECTEDFAIL"):
+            if not cases:
+                count("passed", name, "")
+        elif not any(case_result == "failed" for _, case_result, _ in cases):
+            # It crashed, ran out of time, or a sanitizer ended it: more than the report of its cases can say.
+            count("failed", name, f"{result.lower()}, exit status {test.get('returncode')}")
+    print(counts["passed"], counts["failed"], counts["skipped"], file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()
