@@ -1,0 +1,69 @@
+// What passes from a platform's handler to a capture: the data plane's own small contract, which no OS header is part of.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "strobe/arch/registers.h"
+
+namespace strobe::internal {
+
+// Names one registration in a signal's payload: which arena, which of its slots, which use of that slot, and the provider that asked. A
+// signal may arrive long after what it names has ended, so nothing here is a pointer.
+struct SlotToken {
+  std::uint8_t arena = 0;
+  std::uint8_t provider = 0;
+  std::uint16_t use = 0;  // counts the sessions and registrations that the slot has served, modulo 2^16
+  std::uint32_t index = 0;  // of the slot; 24 bits
+
+  static constexpr std::uint64_t kMagic = 0x5B;  // in the top byte: tells our payloads from anybody else's
+
+  [[nodiscard]] constexpr std::uint64_t Pack() const {
+    return kMagic << 56 | std::uint64_t{arena} << 48 | std::uint64_t{provider} << 40 | std::uint64_t{use} << 24 | (index & 0xFFFFFF);
+  }
+  // False where `payload` is not one of ours.
+  static constexpr bool Unpack(std::uint64_t payload, SlotToken& token) {
+    if (payload >> 56 != kMagic) return false;
+    token = {.arena = static_cast<std::uint8_t>(payload >> 48), .provider = static_cast<std::uint8_t>(payload >> 40),
+             .use = static_cast<std::uint16_t>(payload >> 24), .index = static_cast<std::uint32_t>(payload & 0xFFFFFF)};
+    return true;
+  }
+};
+
+// One interruption of a thread, by the thread itself.
+struct CaptureTarget {
+  SlotToken token;
+  std::int64_t timer_weight = 0;               // expiries that this interruption stands for; 0 for a request
+  const NativeRegisters* registers = nullptr;  // nullptr where the system gave none
+};
+
+// How the handler reaches a profiler: type-erased, so that the handler is compiled once and no user's code sees an OS header. One entry an
+// arena, in a static table, never freed.
+struct CaptureEntry {
+  // False where the token names nothing that is alive. Signal-safe.
+  using Function = bool (*)(void* context, const CaptureTarget& target);
+  std::atomic<Function> function{nullptr};
+  void* context = nullptr;  // written before `function`
+};
+inline constexpr std::size_t kMaxArenas = 32;
+CaptureEntry& CaptureEntryOf(std::size_t arena);
+
+// A registered thread's slots, innermost registration first, in static (never lazily allocated) thread-local storage. The kernel drops the
+// payload of a signal that it queues at the limit on pending signals; such a signal finds its slots here.
+struct ThreadLink {
+  ThreadLink* next = nullptr;
+  SlotToken token;
+  // Whether a request awaits this thread. Signal-safe.
+  bool (*is_awaited)(const ThreadLink& link) = nullptr;
+};
+ThreadLink*& ThreadLinks();
+
+// Handler's own counters, over all profilers.
+struct HandlerCounters {
+  std::atomic<std::uint64_t> foreign{0};
+  std::atomic<std::uint64_t> stale{0};
+};
+HandlerCounters& GlobalHandlerCounters();
+
+}  // namespace strobe::internal

@@ -1,0 +1,68 @@
+// LinuxPlatform: POSIX timers on thread CPU clocks, real-time queued signals, dl_iterate_phdr. No OS header is needed to include it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "strobe/platform/platform.h"
+
+namespace strobe {
+
+struct LinuxPlatform {
+  // A kernel timer's id; -1 for none.
+  struct Timer {
+    int id = -1;
+  };
+
+  // A thread of ours: a handle of pthreads.
+  class OwnThread {
+   public:
+    OwnThread() = default;
+    OwnThread(OwnThread&& other) noexcept;
+    OwnThread& operator=(OwnThread&& other) noexcept;
+    ~OwnThread() = default;
+    // False where the system refused to start it.
+    [[nodiscard]] bool IsRunning() const { return is_running_; }
+    // Waits for its end. Does nothing where there is no thread.
+    void Join();
+    // Lets it run on by itself.
+    void Detach();
+
+   private:
+    friend struct LinuxPlatform;
+    std::uint64_t handle_ = 0;
+    bool is_running_ = false;
+  };
+
+  static absl::Status Available();
+  static ThreadInfo CurrentThread();
+  static std::uint64_t CurrentThreadId();
+  static std::uint64_t ProcessId();
+  static std::string ProgramName();
+  static std::int64_t ThreadCpuTimeNs(std::uint64_t thread_id);
+
+  static int DefaultSignal();
+  static absl::Status InstallHandler(int signal);
+  static HandlerState HandlerStateOf(int signal);
+
+  static bool StartTimer(Timer& timer, std::uint64_t thread_id, std::uint64_t payload, std::int64_t first_ns, std::int64_t period_ns,
+                         int signal);
+  static void StopTimer(Timer& timer);
+  static bool Interrupt(std::uint64_t thread_id, std::uint64_t payload, int signal);
+
+  static std::uint64_t ModuleVersion();
+  static std::vector<Module> Modules();
+
+  static OwnThread RunOnOwnThread(const char* name, std::function<void()> body);
+  static void AddForkListener(ForkListener* listener);
+  static void RemoveForkListener(ForkListener* listener);
+  static void WriteLine(const std::string& text);
+  static void* MapMemory(std::uint64_t bytes);
+  static void UnmapMemory(void* memory, std::uint64_t bytes);
+};
+static_assert(Platform<LinuxPlatform>);
+
+}  // namespace strobe

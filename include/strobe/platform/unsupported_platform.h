@@ -1,0 +1,49 @@
+// UnsupportedPlatform: an OS or CPU that cannot be profiled yet, or a build with -Denabled=false. Everything compiles, nothing samples, and
+// Start says why.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "strobe/platform/platform.h"
+
+namespace strobe {
+
+struct UnsupportedPlatform {
+  struct Timer {};
+  struct OwnThread {
+    [[nodiscard]] bool IsRunning() const { return false; }
+    void Join() {}
+    void Detach() {}
+  };
+
+  static absl::Status Available();
+  static ThreadInfo CurrentThread() { return {}; }
+  static std::uint64_t CurrentThreadId() { return 0; }
+  static std::uint64_t ProcessId() { return 0; }
+  static std::string ProgramName() { return "program"; }
+  static std::int64_t ThreadCpuTimeNs(std::uint64_t /*thread_id*/) { return -1; }
+  static int DefaultSignal() { return 0; }
+  static absl::Status InstallHandler(int /*signal*/) { return Available(); }
+  static HandlerState HandlerStateOf(int /*signal*/) { return HandlerState::kNotInstalled; }
+  static bool StartTimer(Timer& /*timer*/, std::uint64_t /*thread_id*/, std::uint64_t /*payload*/, std::int64_t /*first_ns*/,
+                         std::int64_t /*period_ns*/, int /*signal*/) {
+    return false;
+  }
+  static void StopTimer(Timer& /*timer*/) {}
+  static bool Interrupt(std::uint64_t /*thread_id*/, std::uint64_t /*payload*/, int /*signal*/) { return false; }
+  static std::uint64_t ModuleVersion() { return 0; }
+  static std::vector<Module> Modules() { return {}; }
+  static OwnThread RunOnOwnThread(const char* /*name*/, const std::function<void()>& /*body*/) { return {}; }
+  static void AddForkListener(ForkListener* /*listener*/) {}
+  static void RemoveForkListener(ForkListener* /*listener*/) {}
+  static void WriteLine(const std::string& text);
+  static void* MapMemory(std::uint64_t /*bytes*/) { return nullptr; }
+  static void UnmapMemory(void* /*memory*/, std::uint64_t /*bytes*/) {}
+};
+static_assert(Platform<UnsupportedPlatform>);
+
+}  // namespace strobe

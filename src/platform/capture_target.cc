@@ -1,0 +1,24 @@
+#include "strobe/platform/capture_target.h"
+
+#include <array>
+
+namespace strobe::internal {
+namespace {
+
+// Zero-initialised and without a destructor: a signal may read them before main and while the program ends.
+constinit std::array<CaptureEntry, kMaxArenas> capture_entries{};
+constinit HandlerCounters handler_counters;
+
+// Static storage in the thread's own block: the handler must never be the first to touch a thread-local.
+#if defined(__GNUC__) || defined(__clang__)
+__attribute__((tls_model("initial-exec")))
+#endif
+constinit thread_local ThreadLink* thread_links = nullptr;
+
+}  // namespace
+
+CaptureEntry& CaptureEntryOf(std::size_t arena) { return capture_entries[arena]; }
+ThreadLink*& ThreadLinks() { return thread_links; }
+HandlerCounters& GlobalHandlerCounters() { return handler_counters; }
+
+}  // namespace strobe::internal

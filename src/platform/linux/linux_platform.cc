@@ -1,0 +1,242 @@
+#include "strobe/platform/linux/linux_platform.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <utility>
+
+#include "loader_mutex.h"
+#include "signal_handler.h"
+#include "strobe/platform/capture_target.h"
+
+// glibc's: the top of the initial thread's stack. Weak: not every C library has it.
+extern "C" __attribute__((weak)) void* __libc_stack_end;  // NOLINT(bugprone-reserved-identifier)
+
+namespace strobe {
+namespace {
+
+// The kernel's encoding of a thread's CPU clock (linux/posix-timers.h): ~tid << 3, with bits for "of one thread" and "scheduler's clock".
+clockid_t ThreadCpuClock(std::uint64_t thread_id) {
+  constexpr unsigned kPerThread = 4;
+  constexpr unsigned kScheduler = 2;
+  return static_cast<clockid_t>(~static_cast<unsigned>(thread_id) << 3 | kPerThread | kScheduler);
+}
+
+timespec ToTimespec(std::int64_t time_ns) {
+  constexpr std::int64_t kNsPerSecond = 1'000'000'000;
+  return {.tv_sec = time_ns / kNsPerSecond, .tv_nsec = time_ns % kNsPerSecond};
+}
+
+// What a thread has learnt of itself: the system is asked once a thread.
+struct CachedThread {
+  ThreadInfo info;
+  bool is_known = false;
+};
+constinit thread_local CachedThread cached_thread;
+
+StackBounds CurrentStackBounds() {
+  if (getpid() == static_cast<pid_t>(syscall(SYS_gettid)) && &__libc_stack_end != nullptr && __libc_stack_end != nullptr) {
+    // The initial thread's stack grows on demand: what is below is not mapped yet, and its limit only says how far it may grow.
+    const auto high = reinterpret_cast<Address>(__libc_stack_end);
+    rlimit limit{};
+    constexpr Address kUnlimited = Address{1} << 30;
+    const bool is_limited = getrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+    const Address size = is_limited ? limit.rlim_cur : kUnlimited;
+    return {.low = high > size ? high - size : 0, .high = high};
+  }
+  pthread_attr_t attributes;
+  if (pthread_getattr_np(pthread_self(), &attributes) != 0) return {};
+  void* low = nullptr;
+  std::size_t size = 0;
+  const bool is_known = pthread_attr_getstack(&attributes, &low, &size) == 0;
+  pthread_attr_destroy(&attributes);
+  if (!is_known) return {};
+  return {.low = reinterpret_cast<Address>(low), .high = reinterpret_cast<Address>(low) + size};
+}
+
+// Fork. The listeners' list is intrusive in nothing and small: one entry a Profiler.
+struct ForkState {
+  std::mutex mutex;
+  std::vector<ForkListener*> listeners;
+  bool is_hooked = false;
+  sigset_t mask_before;  // of the forking thread
+};
+ForkState& GlobalForkState() {
+  static auto* const state = new ForkState;  // never destroyed: a fork may come while the program ends
+  return *state;
+}
+
+// The kernel begins a fork anew when a signal comes meanwhile, so a fork that takes longer than a period would never end: our signals
+// wait. Their expiries are not lost, they add up as overruns.
+void BeforeFork() {
+  GlobalForkState().mutex.lock();
+  internal::LoaderMutex().lock();
+  const sigset_t ours = internal::InstalledSignals();
+  pthread_sigmask(SIG_BLOCK, &ours, &GlobalForkState().mask_before);
+}
+void AfterForkInParent() {
+  const sigset_t before = GlobalForkState().mask_before;
+  internal::LoaderMutex().unlock();
+  GlobalForkState().mutex.unlock();
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+void AfterForkInChild() {
+  internal::LoaderMutex().unlock();
+  cached_thread.is_known = false;
+  // The parent's registrations mean nothing here, and its threads do not exist.
+  internal::ThreadLinks() = nullptr;
+  for (std::size_t arena = 0; arena < internal::kMaxArenas; ++arena) {
+    internal::CaptureEntryOf(arena).function.store(nullptr, std::memory_order_release);
+  }
+  for (ForkListener* listener : GlobalForkState().listeners) listener->OnForkChild();
+  const sigset_t before = GlobalForkState().mask_before;
+  GlobalForkState().mutex.unlock();
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+}  // namespace
+
+std::mutex& internal::LoaderMutex() {
+  static auto* const mutex = new std::mutex;
+  return *mutex;
+}
+
+absl::Status LinuxPlatform::Available() { return absl::OkStatus(); }
+
+ThreadInfo LinuxPlatform::CurrentThread() {
+  if (!cached_thread.is_known) {
+    cached_thread.info = {.id = static_cast<std::uint64_t>(syscall(SYS_gettid)), .stack = CurrentStackBounds()};
+    cached_thread.is_known = true;
+  }
+  return cached_thread.info;
+}
+
+std::uint64_t LinuxPlatform::CurrentThreadId() {
+  return cached_thread.is_known ? cached_thread.info.id : static_cast<std::uint64_t>(syscall(SYS_gettid));
+}
+std::uint64_t LinuxPlatform::ProcessId() { return static_cast<std::uint64_t>(getpid()); }
+std::string LinuxPlatform::ProgramName() { return program_invocation_short_name; }
+
+std::int64_t LinuxPlatform::ThreadCpuTimeNs(std::uint64_t thread_id) {
+  timespec time{};
+  if (clock_gettime(ThreadCpuClock(thread_id), &time) != 0) return -1;
+  return static_cast<std::int64_t>(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
+}
+
+int LinuxPlatform::DefaultSignal() { return SIGURG; }
+absl::Status LinuxPlatform::InstallHandler(int signal) { return internal::InstallSignalHandler(signal); }
+HandlerState LinuxPlatform::HandlerStateOf(int signal) { return internal::SignalHandlerState(signal); }
+
+bool LinuxPlatform::StartTimer(Timer& timer, std::uint64_t thread_id, std::uint64_t payload, std::int64_t first_ns, std::int64_t period_ns,
+                               int signal) {
+  sigevent event{};
+  event.sigev_notify = SIGEV_THREAD_ID;
+  event.sigev_signo = signal;
+  event.sigev_value.sival_ptr = reinterpret_cast<void*>(payload);  // NOLINT(performance-no-int-to-ptr): a number in a pointer's place
+  event._sigev_un._tid = static_cast<pid_t>(thread_id);
+  // The system calls themselves: the C library wraps an id that nobody here needs wrapped.
+  int id = -1;
+  if (syscall(SYS_timer_create, ThreadCpuClock(thread_id), &event, &id) != 0) return false;
+  const itimerspec times{.it_interval = ToTimespec(period_ns), .it_value = ToTimespec(first_ns)};
+  if (syscall(SYS_timer_settime, id, 0, &times, nullptr) != 0) {
+    syscall(SYS_timer_delete, id);
+    return false;
+  }
+  timer.id = id;
+  return true;
+}
+
+void LinuxPlatform::StopTimer(Timer& timer) {
+  if (timer.id >= 0) syscall(SYS_timer_delete, timer.id);
+  timer.id = -1;
+}
+
+bool LinuxPlatform::Interrupt(std::uint64_t thread_id, std::uint64_t payload, int signal) {
+  siginfo_t info{};
+  info.si_signo = signal;
+  info.si_code = SI_QUEUE;
+  info.si_pid = getpid();
+  info.si_uid = getuid();
+  info.si_value.sival_ptr = reinterpret_cast<void*>(payload);  // NOLINT(performance-no-int-to-ptr): as above
+  return syscall(SYS_rt_tgsigqueueinfo, getpid(), static_cast<pid_t>(thread_id), signal, &info) == 0;
+}
+
+LinuxPlatform::OwnThread::OwnThread(OwnThread&& other) noexcept
+    : handle_(other.handle_), is_running_(std::exchange(other.is_running_, false)) {}
+LinuxPlatform::OwnThread& LinuxPlatform::OwnThread::operator=(OwnThread&& other) noexcept {
+  handle_ = other.handle_;
+  is_running_ = std::exchange(other.is_running_, false);
+  return *this;
+}
+void LinuxPlatform::OwnThread::Join() {
+  if (std::exchange(is_running_, false)) pthread_join(static_cast<pthread_t>(handle_), nullptr);
+}
+void LinuxPlatform::OwnThread::Detach() {
+  if (std::exchange(is_running_, false)) pthread_detach(static_cast<pthread_t>(handle_));
+}
+
+LinuxPlatform::OwnThread LinuxPlatform::RunOnOwnThread(const char* name, std::function<void()> body) {
+  struct Start {
+    std::string name;
+    std::function<void()> body;
+  };
+  auto start = std::make_unique<Start>(Start{name, std::move(body)});
+  // The new thread inherits the mask, so it has blocked every signal before its first instruction.
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  OwnThread thread;
+  pthread_t handle{};
+  const auto run = [](void* argument) -> void* {
+    const std::unique_ptr<Start> own(static_cast<Start*>(argument));
+    pthread_setname_np(pthread_self(), own->name.substr(0, 15).c_str());
+    own->body();
+    return nullptr;
+  };
+  if (pthread_create(&handle, nullptr, run, start.get()) == 0) {
+    static_cast<void>(start.release());
+    thread.handle_ = static_cast<std::uint64_t>(handle);
+    thread.is_running_ = true;
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return thread;
+}
+
+void LinuxPlatform::AddForkListener(ForkListener* listener) {
+  ForkState& state = GlobalForkState();
+  const std::lock_guard lock(state.mutex);
+  state.listeners.push_back(listener);
+  if (!std::exchange(state.is_hooked, true)) pthread_atfork(&BeforeFork, &AfterForkInParent, &AfterForkInChild);
+}
+
+void LinuxPlatform::RemoveForkListener(ForkListener* listener) {
+  ForkState& state = GlobalForkState();
+  const std::lock_guard lock(state.mutex);
+  std::erase(state.listeners, listener);
+}
+
+void LinuxPlatform::WriteLine(const std::string& text) {
+  const std::string line = text + "\n";
+  // One write, so that lines of several threads do not mix. Where standard error is closed there is nobody to tell.
+  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, line.data(), line.size());
+}
+
+void* LinuxPlatform::MapMemory(std::uint64_t bytes) {
+  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  return memory == MAP_FAILED ? nullptr : memory;
+}
+
+void LinuxPlatform::UnmapMemory(void* memory, std::uint64_t bytes) { munmap(memory, bytes); }
+
+}  // namespace strobe

@@ -1,0 +1,11 @@
+#pragma once
+
+#include <mutex>
+
+namespace strobe::internal {
+
+// Held around our calls of the loader, and by a fork: the loader's own lock must not be ours at the instant of a fork, for in the child
+// nobody would ever release it.
+std::mutex& LoaderMutex();
+
+}  // namespace strobe::internal

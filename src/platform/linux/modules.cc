@@ -1,0 +1,116 @@
+// The loader's list of images. dl_iterate_phdr takes the loader's lock, so it is called on the collector's thread only, and never between
+// a fork's two halves: the lock is not reset in the child.
+#include <elf.h>
+#include <link.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <climits>
+#include <cstring>
+#include <string>
+#include <string_view>
+
+#include "loader_mutex.h"
+#include "strobe/platform/linux/linux_platform.h"
+
+namespace strobe {
+namespace {
+
+constexpr std::size_t kMaxBuildIdBytes = 64;
+
+std::string ProgramPath() {
+  char path[PATH_MAX];
+  const ssize_t length = readlink("/proc/self/exe", path, sizeof(path));
+  std::string result(path, length > 0 ? static_cast<std::size_t>(length) : 0);
+  constexpr std::string_view kDeleted = " (deleted)";
+  if (result.size() > kDeleted.size() && std::string_view(result).ends_with(kDeleted)) result.resize(result.size() - kDeleted.size());
+  return result;
+}
+
+// The build id of a loaded image, from its notes in memory: lower-case hexadecimal, empty where there is none.
+std::string BuildIdOf(const dl_phdr_info& info) {
+  for (int i = 0; i < info.dlpi_phnum; ++i) {
+    const ElfW(Phdr)& header = info.dlpi_phdr[i];
+    if (header.p_type != PT_NOTE) continue;
+    const char* notes = reinterpret_cast<const char*>(info.dlpi_addr + header.p_vaddr);  // NOLINT(performance-no-int-to-ptr)
+    const std::size_t align = header.p_align == 8 ? 8 : 4;
+    std::size_t offset = 0;
+    while (offset + sizeof(ElfW(Nhdr)) <= header.p_memsz) {
+      ElfW(Nhdr) note;
+      std::memcpy(&note, notes + offset, sizeof(note));
+      const std::size_t name = offset + sizeof(note);
+      const std::size_t description = name + (note.n_namesz + align - 1) / align * align;
+      const std::size_t end = description + (note.n_descsz + align - 1) / align * align;
+      if (end > header.p_memsz || end <= offset) break;
+      if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && std::memcmp(notes + name, "GNU", 4) == 0 &&
+          note.n_descsz <= kMaxBuildIdBytes) {
+        constexpr std::string_view kDigits = "0123456789abcdef";
+        std::string hexadecimal;
+        for (std::size_t byte = 0; byte < note.n_descsz; ++byte) {
+          const auto value = static_cast<unsigned char>(notes[description + byte]);
+          hexadecimal += kDigits[value >> 4];
+          hexadecimal += kDigits[value & 15];
+        }
+        return hexadecimal;
+      }
+      offset = end;
+    }
+  }
+  return {};
+}
+
+struct Listing {
+  std::vector<Module> modules;
+  std::string program_path;
+  std::uint64_t version = 0;
+  bool is_first = true;
+};
+
+int AddImage(dl_phdr_info* info, std::size_t /*size*/, void* data) {
+  auto& listing = *static_cast<Listing*>(data);
+  std::string path = info->dlpi_name != nullptr ? info->dlpi_name : "";
+  if (listing.is_first) path = listing.program_path;
+  listing.is_first = false;
+  if (path.empty() || std::string_view(path).starts_with("linux-vdso") || std::string_view(path).starts_with("linux-gate")) path = "[vdso]";
+  const std::string build_id = BuildIdOf(*info);
+  const auto page = static_cast<Address>(sysconf(_SC_PAGESIZE));
+  for (int i = 0; i < info->dlpi_phnum; ++i) {
+    const ElfW(Phdr)& header = info->dlpi_phdr[i];
+    if (header.p_type != PT_LOAD || (header.p_flags & PF_X) == 0) continue;
+    // As in /proc/self/maps: whole pages.
+    const Address begin = info->dlpi_addr + header.p_vaddr;
+    const Address start = begin & ~(page - 1);
+    listing.modules.push_back({.start = start,
+                               .limit = (begin + header.p_memsz + page - 1) & ~(page - 1),
+                               .file_offset = header.p_offset - (begin - start),
+                               .load_bias = info->dlpi_addr,
+                               .path = path,
+                               .build_id = build_id});
+  }
+  return 0;
+}
+
+int ReadVersion(dl_phdr_info* info, std::size_t /*size*/, void* data) {
+  // Both only ever grow, so their sum changes with either.
+  *static_cast<std::uint64_t*>(data) = info->dlpi_adds + info->dlpi_subs;
+  return 1;
+}
+
+}  // namespace
+
+std::uint64_t LinuxPlatform::ModuleVersion() {
+  const std::lock_guard lock(internal::LoaderMutex());
+  std::uint64_t version = 0;
+  dl_iterate_phdr(&ReadVersion, &version);
+  return version;
+}
+
+std::vector<Module> LinuxPlatform::Modules() {
+  Listing listing;
+  listing.program_path = ProgramPath();
+  const std::lock_guard lock(internal::LoaderMutex());
+  dl_iterate_phdr(&AddImage, &listing);
+  return std::move(listing.modules);
+}
+
+}  // namespace strobe

@@ -1,0 +1,136 @@
+#include "signal_handler.h"
+
+#include <errno.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <mutex>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "strobe/base/signal_safe.h"
+#include "strobe/platform/capture_target.h"
+
+namespace strobe::internal {
+namespace {
+
+constexpr int kSignalLimit = 65;  // Linux' signals are 1..64
+
+// What was there before us. Written once, under the mutex, before our handler can run.
+struct PreviousHandler {
+  struct sigaction action {};
+  std::atomic<bool> is_installed{false};
+};
+constinit std::array<PreviousHandler, kSignalLimit> previous_handlers{};
+constinit std::mutex install_mutex;
+
+STROBE_SIGNAL_SAFE NativeRegisters RegistersOf(const ucontext_t& context) {
+#if defined(__x86_64__)
+  const auto& registers = context.uc_mcontext.gregs;
+  return {.pc = static_cast<Address>(registers[REG_RIP]),
+          .sp = static_cast<Address>(registers[REG_RSP]),
+          .fp = static_cast<Address>(registers[REG_RBP])};
+#else
+  const auto& machine = context.uc_mcontext;
+  return {.pc = machine.pc, .sp = machine.sp, .fp = machine.regs[29], .lr = machine.regs[30]};
+#endif
+}
+
+// A signal that is not ours goes where it would have gone without us. Where that was the default action, it is dropped and counted: to
+// carry the default out would mean to uninstall the handler under queued signals of our own.
+STROBE_SIGNAL_SAFE void ChainToPrevious(int signal, siginfo_t* info, void* context) {
+  const PreviousHandler& previous = previous_handlers[static_cast<std::size_t>(signal)];
+  if ((previous.action.sa_flags & SA_SIGINFO) != 0) {
+    if (previous.action.sa_sigaction != nullptr) previous.action.sa_sigaction(signal, info, context);
+  } else if (previous.action.sa_handler != SIG_DFL && previous.action.sa_handler != SIG_IGN) {
+    previous.action.sa_handler(signal);
+  }
+}
+
+STROBE_SIGNAL_SAFE bool Capture(const CaptureTarget& target) {
+  if (target.token.arena >= kMaxArenas) return false;
+  const CaptureEntry& entry = CaptureEntryOf(target.token.arena);
+  const CaptureEntry::Function function = entry.function.load(std::memory_order_acquire);
+  return function != nullptr && function(entry.context, target);
+}
+
+// At the limit on pending signals the kernel still delivers a queued signal, but as if by a nameless sender: the payload is gone. Serves
+// every registration of this thread that awaits a request.
+STROBE_SIGNAL_SAFE bool CaptureAwaited(const NativeRegisters& registers) {
+  bool is_ours = false;
+  for (const ThreadLink* link = ThreadLinks(); link != nullptr; link = link->next) {
+    if (!link->is_awaited(*link)) continue;
+    is_ours |= Capture({.token = link->token, .timer_weight = 0, .registers = &registers});
+  }
+  return is_ours;
+}
+
+}  // namespace
+
+STROBE_SIGNAL_SAFE void HandleSignal(int signal, siginfo_t* info, void* context) {
+  const int saved_errno = errno;
+  SlotToken token;
+  const bool is_timer = info != nullptr && info->si_code == SI_TIMER;
+  const bool is_queued = info != nullptr && info->si_code == SI_QUEUE;
+  NativeRegisters registers;
+  if (context != nullptr) registers = RegistersOf(*static_cast<const ucontext_t*>(context));
+  if ((is_timer || is_queued) && SlotToken::Unpack(reinterpret_cast<std::uintptr_t>(info->si_value.sival_ptr), token)) {
+    const std::int64_t weight = is_timer ? 1 + static_cast<std::int64_t>(info->si_overrun) : 0;
+    if (!Capture({.token = token, .timer_weight = weight, .registers = context != nullptr ? &registers : nullptr})) {
+      GlobalHandlerCounters().stale.fetch_add(1, std::memory_order_relaxed);
+    }
+  } else if (context == nullptr || info == nullptr || info->si_code != SI_USER || info->si_pid != 0 || !CaptureAwaited(registers)) {
+    GlobalHandlerCounters().foreign.fetch_add(1, std::memory_order_relaxed);
+    errno = saved_errno;
+    ChainToPrevious(signal, info, context);
+    return;
+  }
+  errno = saved_errno;
+}
+
+absl::Status InstallSignalHandler(int signal) {
+  if (signal < 1 || signal >= kSignalLimit) return absl::InvalidArgumentError(absl::StrCat("sampling.signal_number: no signal ", signal));
+  const std::lock_guard lock(install_mutex);
+  PreviousHandler& previous = previous_handlers[static_cast<std::size_t>(signal)];
+  if (previous.is_installed.load(std::memory_order_relaxed)) {
+    // A handler that replaced ours, and perhaps chains to it, is the program's wish: it stays, and Diagnose() reports it.
+    return absl::OkStatus();
+  }
+  struct sigaction current {};
+  if (sigaction(signal, nullptr, &current) != 0) {
+    return absl::InvalidArgumentError(absl::StrCat("sampling.signal_number: signal ", signal, " cannot be handled"));
+  }
+  previous.action = current;
+  struct sigaction ours {};
+  ours.sa_sigaction = &HandleSignal;
+  // SA_ONSTACK: a thread that brought an alternate stack has it for a reason. All signals wait meanwhile: nothing nests in a capture.
+  ours.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
+  sigfillset(&ours.sa_mask);
+  if (sigaction(signal, &ours, nullptr) != 0) {
+    return absl::InvalidArgumentError(absl::StrCat("sampling.signal_number: signal ", signal, " cannot be handled"));
+  }
+  previous.is_installed.store(true, std::memory_order_release);
+  return absl::OkStatus();
+}
+
+HandlerState SignalHandlerState(int signal) {
+  if (signal < 1 || signal >= kSignalLimit) return HandlerState::kNotInstalled;
+  if (!previous_handlers[static_cast<std::size_t>(signal)].is_installed.load(std::memory_order_acquire)) return HandlerState::kNotInstalled;
+  struct sigaction current {};
+  if (sigaction(signal, nullptr, &current) != 0) return HandlerState::kReplaced;
+  const bool is_ours = (current.sa_flags & SA_SIGINFO) != 0 && current.sa_sigaction == &HandleSignal;
+  return is_ours ? HandlerState::kOurs : HandlerState::kReplaced;
+}
+
+sigset_t InstalledSignals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (int signal = 1; signal < kSignalLimit; ++signal) {
+    if (previous_handlers[static_cast<std::size_t>(signal)].is_installed.load(std::memory_order_acquire)) sigaddset(&signals, signal);
+  }
+  return signals;
+}
+
+}  // namespace strobe::internal

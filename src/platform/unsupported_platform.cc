@@ -1,0 +1,17 @@
+#include "strobe/platform/unsupported_platform.h"
+
+#include <cstdio>
+
+namespace strobe {
+
+absl::Status UnsupportedPlatform::Available() {
+#if defined(STROBE_DISABLED)
+  return absl::UnimplementedError("this build leaves profiling out (-Denabled=false)");
+#else
+  return absl::UnimplementedError("profiling works on Linux for x86-64 and aarch64; this is another system or CPU");
+#endif
+}
+
+void UnsupportedPlatform::WriteLine(const std::string& text) { std::fprintf(stderr, "%s\n", text.c_str()); }
+
+}  // namespace strobe
