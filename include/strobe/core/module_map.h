@@ -12,12 +12,12 @@ namespace strobe {
 
 // One executable mapping of an ELF or PE image: what pprof calls a mapping.
 struct Module {
-  Address start = 0;        // of the executable segment in memory
-  Address limit = 0;        // one past its end
+  Address start = 0;              // of the executable segment in memory
+  Address limit = 0;              // one past its end
   std::uint64_t file_offset = 0;  // of `start` in the file
-  Address load_bias = 0;    // what is added to the file's own virtual addresses
-  std::string path;         // absolute where known; "[vdso]" for the kernel's
-  std::string build_id;     // lower-case hexadecimal; empty where the image has none
+  Address load_bias = 0;          // what is added to the file's own virtual addresses
+  std::string path;               // absolute where known; "[vdso]" for the kernel's
+  std::string build_id;           // lower-case hexadecimal; empty where the image has none
 
   friend bool operator==(const Module&, const Module&) = default;
 };

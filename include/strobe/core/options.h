@@ -29,9 +29,9 @@ class Option {
 
   // Chosen by code.
   template <class U>
-    requires std::convertible_to<U, T> && (!std::same_as<std::remove_cvref_t<U>, Option>) &&
-             (!std::same_as<std::remove_cvref_t<U>, Default>)
-  Option(U&& value) : value_(std::forward<U>(value)), is_set_(true) {}  // NOLINT(google-explicit-constructor)
+  requires std::convertible_to<U, T> &&
+      (!std::same_as<std::remove_cvref_t<U>, Option>)&&(!std::same_as<std::remove_cvref_t<U>, Default>)Option(U&& value)
+      : value_(std::forward<U>(value)), is_set_(true) {}  // NOLINT(google-explicit-constructor)
 
   [[nodiscard]] const T& get() const { return value_; }
   [[nodiscard]] bool is_set() const { return is_set_; }
@@ -87,10 +87,11 @@ struct ExporterOptions {
 struct ProfilerOptions {
   // The kill switch. STROBE_ENABLED=0 beats even code.
   Option<bool> enabled = Option<bool>::Default{true};
-  SamplingOptions sampling;
-  ThreadOptions threads;
-  CollectorOptions collector;
-  ExporterOptions exporter;
+  // Each group has an initialiser, so that naming only some of them draws no warning (-Wmissing-field-initializers).
+  SamplingOptions sampling = {};
+  ThreadOptions threads = {};
+  CollectorOptions collector = {};
+  ExporterOptions exporter = {};
 };
 
 // One row of the table of options.

@@ -21,7 +21,7 @@ struct Frame {
   static constexpr std::uint32_t kNoModule = 0xFFFFFFFF;  // an address in no module that we know
   static constexpr std::uint32_t kPseudo = 0xFFFFFFFE;    // `address` is a PseudoFrame
 
-  Address address = 0;            // to be looked up as it is: see WalkResult
+  Address address = 0;               // to be looked up as it is: see WalkResult
   std::uint32_t module = kNoModule;  // index into Profile::modules
 
   [[nodiscard]] bool is_pseudo() const { return module == kPseudo; }
@@ -49,9 +49,9 @@ struct Profile {
   std::vector<ValueType> value_types;
   std::size_t default_value_type = 0;  // index into value_types: what a viewer shows first
 
-  std::vector<Module> modules;     // [0] is the program itself where it is known
-  std::vector<Frame> frames;       // distinct
-  std::vector<StackNode> stacks;   // [0] is the root; a parent stands before its children
+  std::vector<Module> modules;    // [0] is the program itself where it is known
+  std::vector<Frame> frames;      // distinct
+  std::vector<StackNode> stacks;  // [0] is the root; a parent stands before its children
   std::vector<ProfileThread> threads;
   std::vector<ProfileSample> samples;  // distinct (stack, thread)
   std::vector<std::int64_t> values;    // row by row: samples.size() * value_types.size()
@@ -62,8 +62,8 @@ struct Profile {
   std::int64_t period = 0;       // in period_type's unit; 0 where unknown
   std::string program;           // base name of the program's file
   std::uint64_t process_id = 0;
-  std::uint64_t sequence = 0;    // number of this period within its profiler, from 0
-  Stats stats;                   // of this period
+  std::uint64_t sequence = 0;  // number of this period within its profiler, from 0
+  Stats stats;                 // of this period
 
   // The values of sample `index`, one a value type.
   [[nodiscard]] std::span<const std::int64_t> Values(std::size_t index) const {

@@ -12,10 +12,10 @@ namespace strobe {
 // Why a walk ended. kComplete is the thread's first function; everything else is a stack that ends early, is marked so in the
 // profile, and is counted by this reason.
 enum class StackEnd : std::uint8_t {
-  kComplete = 0,   // the outermost frame was reached
-  kTruncated,      // the limit on frames was reached
-  kBroken,         // the next frame would lie outside the thread's stack, not above this one, or not aligned
-  kNoUnwindInfo,   // nothing says how to leave the innermost frame reached
+  kComplete = 0,  // the outermost frame was reached
+  kTruncated,     // the limit on frames was reached
+  kBroken,        // the next frame would lie outside the thread's stack, not above this one, or not aligned
+  kNoUnwindInfo,  // nothing says how to leave the innermost frame reached
 };
 inline constexpr std::size_t kStackEndCount = 4;
 

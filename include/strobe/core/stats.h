@@ -30,18 +30,18 @@ constexpr std::string_view DropReasonName(DropReason reason) {
 // Counters since the profiler was constructed; in a Profile, those of its period.
 struct Stats {
   // Threads.
-  std::uint64_t threads_registered = 0;  // now; in a Profile, at its end
-  std::uint64_t threads_refused = 0;     // registrations that ended in an error
-  std::uint64_t threads_on_fallback = 0; // now: threads whose timer the kernel refused
+  std::uint64_t threads_registered = 0;   // now; in a Profile, at its end
+  std::uint64_t threads_refused = 0;      // registrations that ended in an error
+  std::uint64_t threads_on_fallback = 0;  // now: threads whose timer the kernel refused
 
   // Capture.
-  std::uint64_t samples = 0;                                 // records drained
-  std::array<std::uint64_t, kDropReasonCount> drops{};       // by DropReason
-  std::array<std::uint64_t, kStackEndCount> stack_ends{};    // by StackEnd
-  std::uint64_t signals_foreign = 0;   // not ours: handed to the previous handler
-  std::uint64_t signals_stale = 0;     // ours, but of a registration or session that has ended
-  std::uint64_t handler_replaced = 0;  // times our handler was found replaced
-  std::int64_t handler_time_ns = 0;    // estimated: every 16th handler call of a thread is timed, and counted 16 times
+  std::uint64_t samples = 0;                               // records drained
+  std::array<std::uint64_t, kDropReasonCount> drops{};     // by DropReason
+  std::array<std::uint64_t, kStackEndCount> stack_ends{};  // by StackEnd
+  std::uint64_t signals_foreign = 0;                       // not ours: handed to the previous handler
+  std::uint64_t signals_stale = 0;                         // ours, but of a registration or session that has ended
+  std::uint64_t handler_replaced = 0;                      // times our handler was found replaced
+  std::int64_t handler_time_ns = 0;                        // estimated: every 16th handler call of a thread is timed, and counted 16 times
 
   // Rates of the first provider that has one, in samples per second of its own clock; 0 where nothing was measured.
   double asked_rate_hz = 0;
@@ -49,17 +49,17 @@ struct Stats {
 
   // Collector and aggregator.
   std::uint64_t drains = 0;
-  std::int64_t collector_cpu_ns = 0;      // CPU time of the collector thread
-  std::uint64_t stacks_folded = 0;        // samples that the aggregator's memory limit put into [folded]
+  std::int64_t collector_cpu_ns = 0;  // CPU time of the collector thread
+  std::uint64_t stacks_folded = 0;    // samples that the aggregator's memory limit put into [folded]
   std::uint64_t module_refreshes = 0;
-  std::uint64_t waits_abandoned = 0;      // bounded waits of ours that ran out
+  std::uint64_t waits_abandoned = 0;  // bounded waits of ours that ran out
 
   // Export.
   std::uint64_t exports = 0;
   std::uint64_t exports_failed = 0;
-  std::uint64_t periods_extended = 0;     // periods that went on because the one before had not been exported yet
-  std::string last_export_error;          // empty after a success
-  std::string last_export_path;           // what the exporter said of its last success
+  std::uint64_t periods_extended = 0;  // periods that went on because the one before had not been exported yet
+  std::string last_export_error;       // empty after a success
+  std::string last_export_path;        // what the exporter said of its last success
 
   // Memory of the profiler, in bytes, now.
   std::uint64_t memory_bytes = 0;

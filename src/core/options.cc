@@ -1,0 +1,243 @@
+#include "strobe/core/options.h"
+
+#include <array>
+#include <bit>
+#include <charconv>
+#include <limits>
+#include <system_error>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "strobe/core/record.h"
+#include "strobe/core/stack.h"
+
+namespace strobe {
+namespace {
+
+// What an option accepts, as a predicate and in words. tests/core/options_test.cc holds each `text` to its predicate.
+template <class T>
+struct Between {
+  T least;
+  T most;
+  std::string_view text;
+  // Refuses NaN too, because no comparison with it is true.
+  [[nodiscard]] bool Accepts(T value) const { return value >= least && value <= most; }
+};
+
+struct PowerOfTwoBetween {
+  std::int64_t least;
+  std::int64_t most;
+  std::string_view text;
+  [[nodiscard]] bool Accepts(std::int64_t value) const {
+    return value >= least && value <= most && std::has_single_bit(static_cast<std::uint64_t>(value));
+  }
+};
+
+// Linux's numbers on x86-64 and aarch64. Left out are the signals that a fault or abort raises (4 to 8, 11), those that nobody can catch
+// (9, 19), and those that the C library keeps for itself (32, 33).
+struct UsableSignal {
+  std::string_view text;
+  [[nodiscard]] bool Accepts(std::int64_t value) const {
+    return value >= 0 && value <= 64 && !(value >= 4 && value <= 9) && value != 11 && value != 19 && value != 32 && value != 33;
+  }
+};
+
+struct Path {
+  static constexpr std::size_t kMaxBytes = 4095;
+  std::string_view text;
+  [[nodiscard]] bool Accepts(const std::string& value) const {
+    return !value.empty() && value.size() <= kMaxBytes && value.find('\0') == std::string::npos;
+  }
+};
+
+struct Switch {
+  std::string_view text;
+  [[nodiscard]] bool Accepts(bool /*value*/) const { return true; }
+};
+
+constexpr Switch kSwitch{"0 or 1 (or false or true)"};
+constexpr Between<double> kCpuFrequency{0, 10000, "a number from 0 to 10000"};
+constexpr Between<double> kWallFrequency{0, 1000, "a number from 0 to 1000"};
+constexpr Between<std::int64_t> kFrames{1, kMaxFramesLimit, "an integer from 1 to 2048"};
+constexpr UsableSignal kSignal{"an integer from 0 to 64 other than 4 to 9, 11, 19, 32 and 33"};
+constexpr Between<std::int64_t> kThreads{1, 1048576, "an integer from 1 to 1048576"};
+constexpr PowerOfTwoBetween kRing{4096, 16777216, "a power of two from 4096 to 16777216"};
+constexpr Between<std::int64_t> kDrainPeriod{1, 10000, "an integer from 1 to 10000"};
+constexpr Between<std::int64_t> kMemory{1048576, 1099511627776, "an integer from 1048576 to 1099511627776"};
+constexpr Path kDirectory{"a path of 1 to 4095 bytes"};
+constexpr Between<double> kExportPeriod{0.01, 86400, "a number from 0.01 to 86400"};
+constexpr Between<std::int64_t> kFiles{1, 1000000, "an integer from 1 to 1000000"};
+constexpr Between<std::int64_t> kFileBytes{1, 1125899906842624, "an integer from 1 to 1125899906842624"};
+constexpr Between<double> kStopTimeout{0, 3600, "a number from 0 to 3600"};
+
+// The whole of `text` or nothing: no spaces, no signs but '-', nothing behind the number. An "inf" or "nan" is for the range to refuse.
+template <class T>
+bool Parse(std::string_view text, T& value) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+template <>
+bool Parse(std::string_view text, bool& value) {
+  value = text == "1" || text == "true";
+  return value || text == "0" || text == "false";
+}
+
+template <>
+bool Parse(std::string_view text, std::string& value) {
+  value = text;
+  return true;
+}
+
+std::string Format(bool value) { return value ? "1" : "0"; }
+std::string Format(const std::string& value) { return value; }
+std::string Format(std::int64_t value) { return absl::StrCat(value); }
+std::string Format(double value) {
+  std::array<char, 32> buffer{};
+  return {buffer.data(), std::to_chars(buffer.data(), buffer.data() + buffer.size(), value).ptr};
+}
+
+template <class T>
+bool SetFromText(Option<T>& option, std::string_view text, const auto& accepted) {
+  T value{};
+  if (!Parse(text, value) || !accepted.Accepts(value)) return false;
+  if (!option.is_set()) option = typename Option<T>::Default{std::move(value)};
+  return true;
+}
+
+// kField is a function from ProfilerOptions, const or not, to the option.
+template <auto kField, const auto& kAccepted>
+constexpr OptionRow Row(std::string_view variable, std::string_view field, std::string_view description) {
+  return {.variable = variable,
+          .field = field,
+          .accepted = kAccepted.text,
+          .description = description,
+          .get = [](const ProfilerOptions& options) { return Format(*kField(options)); },
+          .set = [](ProfilerOptions& options, std::string_view text) { return SetFromText(kField(options), text, kAccepted); },
+          .valid = [](const ProfilerOptions& options) { return kAccepted.Accepts(*kField(options)); }};
+}
+
+// The kill switch differs from every other option: 0 beats code as well.
+bool SetEnabled(ProfilerOptions& options, std::string_view text) {
+  bool value = false;
+  if (!Parse(text, value)) return false;
+  if (!value || !options.enabled.is_set()) options.enabled = Option<bool>::Default{value};
+  return true;
+}
+
+constexpr OptionRow EnabledRow() {
+  OptionRow row = Row < [](auto& o) -> auto& { return o.enabled; }
+  , kSwitch > ("STROBE_ENABLED", "enabled", "The kill switch: 0 beats even what code sets.");
+  row.set = SetEnabled;
+  return row;
+}
+
+constexpr std::array kTable = {EnabledRow(), Row < [](auto& o) -> auto& {return o.sampling.cpu_frequency_hz;
+}  // namespace
+,
+    kCpuFrequency >
+        ("STROBE_CPU_FREQUENCY_HZ", "sampling.cpu_frequency_hz", "Samples per second of a thread's CPU time; 0 turns CPU sampling off."),
+    Row < [](auto& o) -> auto& {
+  return o.sampling.wall_frequency_hz;
+}
+,
+    kWallFrequency > ("STROBE_WALL_FREQUENCY_HZ", "sampling.wall_frequency_hz",
+                      "Looks per second at every registered thread, running or waiting; 0 turns wall sampling off."),
+    Row < [](auto& o) -> auto& {
+  return o.sampling.max_frames;
+}
+, kFrames > ("STROBE_MAX_FRAMES", "sampling.max_frames", "Frames per stack; deeper stacks end in [truncated]."), Row < [
+](auto& o) -> auto& {
+  return o.sampling.signal_number;
+}
+, kSignal > ("STROBE_SIGNAL_NUMBER", "sampling.signal_number", "The signal that interrupts threads; 0 takes the platform's choice."),
+    Row < [](auto& o) -> auto& {
+  return o.sampling.use_timers;
+}
+,
+    kSwitch > ("STROBE_USE_TIMERS", "sampling.use_timers",
+               "Whether threads get CPU timers; without them the collector watches their CPU clocks."),
+    Row < [](auto& o) -> auto& {
+  return o.threads.max_threads;
+}
+, kThreads > ("STROBE_MAX_THREADS", "threads.max_threads", "Threads that can be registered at a time."), Row < [](auto& o) -> auto& {
+  return o.threads.ring_bytes;
+}
+, kRing > ("STROBE_RING_BYTES", "threads.ring_bytes", "Ring of each thread, committed page by page as it is used."), Row < [
+](auto& o) -> auto& {
+  return o.collector.drain_period_ms;
+}
+,
+    kDrainPeriod >
+        ("STROBE_DRAIN_PERIOD_MS", "collector.drain_period_ms", "Time between two drains of the rings; halved while rings run half full."),
+    Row < [](auto& o) -> auto& {
+  return o.collector.memory_bytes;
+}
+, kMemory > ("STROBE_MEMORY_BYTES", "collector.memory_bytes", "Memory of one period's stacks; what does not fit goes into [folded]."),
+    Row < [](auto& o) -> auto& {
+  return o.exporter.directory;
+}
+, kDirectory > ("STROBE_OUTPUT_DIRECTORY", "exporter.directory", "Where profiles go; created if missing."), Row < [](auto& o) -> auto& {
+  return o.exporter.period_s;
+}
+, kExportPeriod > ("STROBE_EXPORT_PERIOD_S", "exporter.period_s", "Time between two exports."), Row < [](auto& o) -> auto& {
+  return o.exporter.max_files;
+}
+, kFiles > ("STROBE_MAX_FILES", "exporter.max_files", "Profiles of this program kept there; older ones are removed."), Row < [
+](auto& o) -> auto& {
+  return o.exporter.max_bytes;
+}
+, kFileBytes > ("STROBE_MAX_FILE_BYTES", "exporter.max_bytes", "Bytes of this program's profiles kept there; older ones are removed."),
+    Row < [](auto& o) -> auto& {
+  return o.exporter.stop_timeout_s;
+}
+,
+    kStopTimeout >
+        ("STROBE_STOP_TIMEOUT_S", "exporter.stop_timeout_s", "How long Stop waits for the last export before it leaves it behind."),
+};  // namespace strobe
+
+// The ring's longest record may take half of it, framing included; beyond this many providers a traits type must ask for more itself.
+constexpr std::size_t kWeightsAllowedFor = 8;
+constexpr std::size_t kFramingBytes = 16;
+
+std::int64_t LeastRingBytes(std::int64_t max_frames) {
+  return static_cast<std::int64_t>(
+      std::bit_ceil(2 * (RecordBytes(kWeightsAllowedFor, static_cast<std::size_t>(max_frames)) + kFramingBytes)));
+}
+
+// A value of the environment in a line for people: printable, and no longer than a line.
+std::string Shown(std::string_view value) {
+  constexpr std::size_t kMaxShownBytes = 100;
+  const bool is_cut = value.size() > kMaxShownBytes;
+  return absl::StrCat(absl::CHexEscape(absl::string_view(value.data(), is_cut ? kMaxShownBytes : value.size())), is_cut ? "..." : "");
+}
+
+}  // namespace
+
+std::span<const OptionRow> OptionTable() { return kTable; }
+
+void ApplyEnvironment(ProfilerOptions& options, const std::function<const char*(const char*)>& environment,
+                      const std::function<void(const std::string&)>& warn) {
+  for (const OptionRow& row : kTable) {
+    const char* const value = environment(row.variable.data());  // a literal, and so ends in NUL
+    if (value == nullptr || row.set(options, value)) continue;
+    warn(absl::StrCat("strobe: ", row.variable.data(), "=\"", Shown(value), "\" is ignored: accepted is ", row.accepted.data()));
+  }
+}
+
+absl::Status Validate(const ProfilerOptions& options) {
+  for (const OptionRow& row : kTable) {
+    if (row.valid(options)) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat(row.field.data(), " is \"", Shown(row.get(options)), "\": accepted is ", row.accepted.data()));
+  }
+  const std::int64_t least = LeastRingBytes(*options.sampling.max_frames);
+  if (*options.threads.ring_bytes < least) {
+    return absl::InvalidArgumentError(absl::StrCat("threads.ring_bytes is ", *options.threads.ring_bytes,
+                                                   ": stacks of sampling.max_frames = ", *options.sampling.max_frames, " frames need ",
+                                                   least));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace strobe

@@ -1,0 +1,43 @@
+#include "strobe/core/module_map.h"
+
+#include <gtest/gtest.h>
+
+namespace strobe {
+namespace {
+
+Module At(Address start, Address limit, std::string path) {
+  return {.start = start, .limit = limit, .file_offset = 0, .load_bias = 0, .path = std::move(path), .build_id = ""};
+}
+
+TEST(ModuleMap, FindsTheModuleOfAnAddress) {
+  const ModuleMap map({At(0x3000, 0x4000, "second"), At(0x1000, 0x2000, "first")});
+  ASSERT_EQ(map.modules().size(), 2u);
+  EXPECT_EQ(map.modules()[0].path, "first");
+  EXPECT_EQ(map.Find(0x1000), 0u);
+  EXPECT_EQ(map.Find(0x1FFF), 0u);
+  EXPECT_EQ(map.Find(0x3800), 1u);
+  EXPECT_EQ(map.Find(0xFFF), std::nullopt);
+  EXPECT_EQ(map.Find(0x2000), std::nullopt);  // the limit is outside
+  EXPECT_EQ(map.Find(0x4000), std::nullopt);
+  EXPECT_EQ(map.Find(0), std::nullopt);
+  EXPECT_EQ(map.Find(~Address{0}), std::nullopt);
+}
+
+TEST(ModuleMap, EmptyFindsNothing) { EXPECT_EQ(ModuleMap().Find(0x1000), std::nullopt); }
+
+TEST(ModuleMap, LeavesOutEmptyAndOverlappingModules) {
+  const ModuleMap map({At(0x1000, 0x3000, "first"), At(0x2000, 0x5000, "overlaps"), At(0x6000, 0x6000, "empty"),
+                       At(0x9000, 0x8000, "backwards"), At(0x3000, 0x4000, "neighbour")});
+  ASSERT_EQ(map.modules().size(), 2u);
+  EXPECT_EQ(map.modules()[map.Find(0x2800).value()].path, "first");
+  EXPECT_EQ(map.modules()[map.Find(0x3000).value()].path, "neighbour");
+  EXPECT_EQ(map.Find(0x4800), std::nullopt);
+}
+
+TEST(ModuleMap, ReachesTheTopOfTheAddressSpace) {
+  const ModuleMap map({At(0xFFFFFFFFFF600000, 0xFFFFFFFFFF601000, "[vsyscall]")});
+  EXPECT_EQ(map.Find(0xFFFFFFFFFF600010), 0u);
+}
+
+}  // namespace
+}  // namespace strobe

@@ -1,0 +1,207 @@
+#include "strobe/core/options.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "strobe/core/stack.h"
+
+namespace strobe {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+struct Applied {
+  ProfilerOptions options;
+  std::vector<std::string> warnings;
+};
+
+Applied Apply(ProfilerOptions options, const std::map<std::string, std::string>& environment) {
+  Applied applied{std::move(options), {}};
+  ApplyEnvironment(
+      applied.options,
+      [&](const char* name) {
+        const auto found = environment.find(name);
+        return found == environment.end() ? nullptr : found->second.c_str();
+      },
+      [&](const std::string& line) { applied.warnings.push_back(line); });
+  return applied;
+}
+
+TEST(Options, DefaultsAreValidAndAcceptedAsText) {
+  ProfilerOptions options;
+  EXPECT_TRUE(Validate(options).ok()) << Validate(options);
+  for (const OptionRow& row : OptionTable()) {
+    EXPECT_TRUE(row.valid(options)) << row.variable;
+    EXPECT_TRUE(row.set(options, row.get(options))) << row.variable << " refuses its own default " << row.get(options);
+  }
+}
+
+TEST(Options, EveryVariableHasANameOfItsOwnAndReachesAField) {
+  // A text that differs from the default and that the option accepts.
+  const std::map<std::string, std::string> other = {
+      {"STROBE_ENABLED", "0"},
+      {"STROBE_CPU_FREQUENCY_HZ", "99.5"},
+      {"STROBE_WALL_FREQUENCY_HZ", "10"},
+      {"STROBE_MAX_FRAMES", "64"},
+      {"STROBE_SIGNAL_NUMBER", "27"},
+      {"STROBE_USE_TIMERS", "0"},
+      {"STROBE_MAX_THREADS", "10"},
+      {"STROBE_RING_BYTES", "65536"},
+      {"STROBE_DRAIN_PERIOD_MS", "20"},
+      {"STROBE_MEMORY_BYTES", "2097152"},
+      {"STROBE_OUTPUT_DIRECTORY", "/tmp/p"},
+      {"STROBE_EXPORT_PERIOD_S", "0.5"},
+      {"STROBE_MAX_FILES", "3"},
+      {"STROBE_MAX_FILE_BYTES", "4096"},
+      {"STROBE_STOP_TIMEOUT_S", "2.25"},
+  };
+  std::set<std::string_view> variables;
+  std::set<std::string_view> fields;
+  for (const OptionRow& row : OptionTable()) {
+    EXPECT_TRUE(variables.insert(row.variable).second) << row.variable;
+    EXPECT_TRUE(fields.insert(row.field).second) << row.field;
+    ASSERT_TRUE(other.contains(std::string(row.variable))) << row.variable;
+    const std::string text = other.at(std::string(row.variable));
+    const Applied applied = Apply({}, {{std::string(row.variable), text}});
+    EXPECT_THAT(applied.warnings, IsEmpty());
+    // The one option changed, and no other.
+    for (const OptionRow& each : OptionTable()) {
+      EXPECT_EQ(each.get(applied.options), each.variable == row.variable ? text : each.get({})) << row.variable << " on " << each.field;
+    }
+  }
+  EXPECT_EQ(variables.size(), other.size());
+}
+
+TEST(Options, CodeBeatsEnvironmentBeatsDefault) {
+  const ProfilerOptions code{.sampling = {.cpu_frequency_hz = 50}, .exporter = {.directory = "code"}};
+  const Applied applied =
+      Apply(code, {{"STROBE_CPU_FREQUENCY_HZ", "200"}, {"STROBE_OUTPUT_DIRECTORY", "variable"}, {"STROBE_MAX_FRAMES", "32"}});
+  EXPECT_THAT(applied.warnings, IsEmpty());
+  EXPECT_EQ(*applied.options.sampling.cpu_frequency_hz, 50);
+  EXPECT_EQ(*applied.options.exporter.directory, "code");
+  EXPECT_EQ(*applied.options.sampling.max_frames, 32);
+  EXPECT_EQ(*applied.options.threads.ring_bytes, 32768);
+}
+
+TEST(Options, EnvironmentCanBeAppliedAgain) {
+  ProfilerOptions options = Apply({}, {{"STROBE_MAX_FRAMES", "32"}}).options;
+  EXPECT_EQ(*Apply(options, {{"STROBE_MAX_FRAMES", "16"}}).options.sampling.max_frames, 16);
+}
+
+TEST(Options, TheSwitchTurnedOffBeatsCode) {
+  EXPECT_FALSE(*Apply({.enabled = true}, {{"STROBE_ENABLED", "0"}}).options.enabled);
+  EXPECT_FALSE(*Apply({.enabled = true}, {{"STROBE_ENABLED", "false"}}).options.enabled);
+  EXPECT_FALSE(*Apply({.enabled = false}, {{"STROBE_ENABLED", "1"}}).options.enabled);
+  EXPECT_TRUE(*Apply({}, {{"STROBE_ENABLED", "1"}}).options.enabled);
+}
+
+TEST(Options, ValuesThatCannotBeReadAreNamedAndChangeNothing) {
+  const std::vector<std::pair<std::string, std::string>> refused = {
+      {"STROBE_ENABLED", "maybe"},
+      {"STROBE_ENABLED", ""},
+      {"STROBE_CPU_FREQUENCY_HZ", "fast"},
+      {"STROBE_CPU_FREQUENCY_HZ", "100Hz"},
+      {"STROBE_CPU_FREQUENCY_HZ", "-1"},
+      {"STROBE_CPU_FREQUENCY_HZ", "inf"},
+      {"STROBE_CPU_FREQUENCY_HZ", "nan"},
+      {"STROBE_CPU_FREQUENCY_HZ", "1e999"},
+      {"STROBE_CPU_FREQUENCY_HZ", " 100"},
+      {"STROBE_CPU_FREQUENCY_HZ", "100 "},
+      {"STROBE_MAX_FRAMES", "0"},
+      {"STROBE_MAX_FRAMES", "2049"},
+      {"STROBE_MAX_FRAMES", "12.5"},
+      {"STROBE_MAX_FRAMES", "0x10"},
+      {"STROBE_MAX_FRAMES", "99999999999999999999"},
+      {"STROBE_SIGNAL_NUMBER", "9"},
+      {"STROBE_SIGNAL_NUMBER", "19"},
+      {"STROBE_SIGNAL_NUMBER", "11"},
+      {"STROBE_SIGNAL_NUMBER", "65"},
+      {"STROBE_RING_BYTES", "5000"},
+      {"STROBE_RING_BYTES", "2048"},
+      {"STROBE_OUTPUT_DIRECTORY", ""},
+      {"STROBE_OUTPUT_DIRECTORY", std::string(5000, 'd')},
+      {"STROBE_EXPORT_PERIOD_S", "0"},
+  };
+  for (const auto& [variable, value] : refused) {
+    const Applied applied = Apply({}, {{variable, value}});
+    ASSERT_EQ(applied.warnings.size(), 1u) << variable << "=" << value;
+    for (const OptionRow& row : OptionTable()) {
+      EXPECT_EQ(row.get(applied.options), row.get({})) << variable << "=" << value;
+      if (row.variable == variable) {
+        EXPECT_THAT(applied.warnings[0], AllOf(HasSubstr(variable), HasSubstr(value.substr(0, 100)), HasSubstr(std::string(row.accepted))));
+      }
+    }
+  }
+}
+
+TEST(Options, AWarningIsOneLineWhateverTheValue) {
+  const Applied applied = Apply({}, {{"STROBE_MAX_FRAMES", "1\n2\033[31m\xff" + std::string(10000, 'x')}});
+  ASSERT_EQ(applied.warnings.size(), 1u);
+  EXPECT_THAT(applied.warnings[0], Not(HasSubstr("\n")));
+  EXPECT_THAT(applied.warnings[0], Not(HasSubstr("\033")));
+  EXPECT_LT(applied.warnings[0].size(), 300u);
+}
+
+TEST(Options, TheWordsOfEachRangeAreItsBounds) {
+  for (const OptionRow& row : OptionTable()) {
+    const std::string accepted(row.accepted);
+    const std::size_t from = accepted.find(" from ");
+    if (from == std::string::npos) continue;
+    const std::size_t to = accepted.find(" to ", from);
+    ASSERT_NE(to, std::string::npos) << accepted;
+    const std::string least = accepted.substr(from + 6, to - from - 6);
+    const std::string most = accepted.substr(to + 4, accepted.find(' ', to + 4) - to - 4);
+    ProfilerOptions options;
+    EXPECT_TRUE(row.set(options, least)) << row.variable << " " << least;
+    EXPECT_TRUE(row.set(options, most)) << row.variable << " " << most;
+    // A thousandth for numbers, one for integers and the next power for powers of two are all beyond the bounds.
+    const double beyond_least = row.accepted.starts_with("a number") ? std::stod(least) - 0.001 : std::stod(least) / 2 - 1;
+    const double beyond_most = row.accepted.starts_with("a power") ? std::stod(most) * 2 : std::stod(most) + 1;
+    EXPECT_FALSE(row.set(options, std::to_string(static_cast<long long>(beyond_most)))) << row.variable << " " << beyond_most;
+    EXPECT_FALSE(row.set(options, row.accepted.starts_with("a number") ? std::to_string(beyond_least)
+                                                                       : std::to_string(static_cast<long long>(beyond_least))))
+        << row.variable << " " << beyond_least;
+  }
+}
+
+TEST(Options, ValidateNamesTheFieldAndTheValue) {
+  const auto message = [](const ProfilerOptions& options) { return std::string(Validate(options).message()); };
+  EXPECT_EQ(Validate({.sampling = {.cpu_frequency_hz = -1}}).code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(message({.sampling = {.cpu_frequency_hz = 20000}}), AllOf(HasSubstr("sampling.cpu_frequency_hz"), HasSubstr("20000")));
+  EXPECT_THAT(message({.sampling = {.wall_frequency_hz = std::numeric_limits<double>::quiet_NaN()}}), HasSubstr("wall_frequency_hz"));
+  EXPECT_THAT(message({.sampling = {.wall_frequency_hz = std::numeric_limits<double>::infinity()}}), HasSubstr("wall_frequency_hz"));
+  EXPECT_THAT(message({.sampling = {.signal_number = 9}}), HasSubstr("sampling.signal_number"));
+  EXPECT_THAT(message({.exporter = {.directory = ""}}), HasSubstr("exporter.directory"));
+  EXPECT_THAT(message({.exporter = {.directory = std::string("a\0b", 3)}}), HasSubstr("exporter.directory"));
+  EXPECT_THAT(message({.threads = {.max_threads = 0}}), HasSubstr("threads.max_threads"));
+}
+
+TEST(Options, TheRingMustHoldTwoOfTheLongestStacks) {
+  EXPECT_FALSE(Validate({.threads = {.ring_bytes = 4096}}).ok());
+  EXPECT_TRUE(Validate({.sampling = {.max_frames = 64}, .threads = {.ring_bytes = 4096}}).ok());
+  const absl::Status status = Validate({.sampling = {.max_frames = 2048}});
+  EXPECT_THAT(std::string(status.message()), AllOf(HasSubstr("threads.ring_bytes"), HasSubstr("sampling.max_frames"), HasSubstr("65536")));
+  EXPECT_TRUE(Validate({.sampling = {.max_frames = 2048}, .threads = {.ring_bytes = 65536}}).ok());
+}
+
+TEST(Option, KnowsWhetherCodeChoseIt) {
+  Option<std::int64_t> option = Option<std::int64_t>::Default{7};
+  EXPECT_FALSE(option.is_set());
+  option = 7;
+  EXPECT_TRUE(option.is_set());
+  EXPECT_EQ(*option, 7);
+}
+
+}  // namespace
+}  // namespace strobe
