@@ -1,0 +1,57 @@
+#include "strobe/unwind/stack_memory.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+
+namespace strobe {
+namespace {
+
+alignas(16) constexpr std::array<Address, 4> kWords = {10, 11, 12, 13};
+
+TEST(LiveStackMemory, ReadsAlignedWordsWithinItsBounds) {
+  const auto base = reinterpret_cast<Address>(kWords.data());
+  const LiveStackMemory memory(base + 8, base + 24);
+  Address word = 99;
+  EXPECT_FALSE(memory.ReadWord(base, word));
+  EXPECT_FALSE(memory.ReadWord(base + 12, word));
+  EXPECT_FALSE(memory.ReadWord(base + 24, word));
+  EXPECT_FALSE(memory.ReadWord(~Address{7}, word));
+  EXPECT_FALSE(memory.ReadWord(0, word));
+  EXPECT_EQ(word, 99u) << "untouched by a read that fails";
+  EXPECT_TRUE(memory.ReadWord(base + 8, word));
+  EXPECT_EQ(word, 11u);
+  EXPECT_TRUE(memory.ReadWord(base + 16, word));
+  EXPECT_EQ(word, 12u);
+  EXPECT_EQ(memory.end(), base + 24);
+}
+
+TEST(LiveStackMemory, EmptyBoundsReadNothing) {
+  Address word = 0;
+  EXPECT_FALSE(LiveStackMemory(0, 0).ReadWord(0, word));
+  EXPECT_FALSE(LiveStackMemory(64, 32).ReadWord(40, word));
+  EXPECT_FALSE(LiveStackMemory(0, 7).ReadWord(0, word));
+}
+
+TEST(CopiedStackMemory, ReadsTheCopyAtTheOriginalAddresses) {
+  const CopiedStackMemory memory(0x7000, std::as_bytes(std::span(kWords)));
+  Address word = 99;
+  EXPECT_FALSE(memory.ReadWord(0x6FF8, word));
+  EXPECT_FALSE(memory.ReadWord(0x7019, word)) << "the word would end one byte past the copy";
+  EXPECT_FALSE(memory.ReadWord(~Address{0}, word));
+  EXPECT_EQ(word, 99u);
+  EXPECT_TRUE(memory.ReadWord(0x7018, word));
+  EXPECT_EQ(word, 13u);
+  EXPECT_EQ(memory.end(), 0x7020u);
+  EXPECT_FALSE(CopiedStackMemory(0x7000, {}).ReadWord(0x7000, word));
+}
+
+TEST(CodeWindow, IsWhatTheMemoryWasGiven) {
+  const std::array<std::uint8_t, 3> code = {1, 2, 3};
+  const LiveStackMemory memory(0, 0, {std::span(code).first(1), std::span(code).subspan(1)});
+  EXPECT_EQ(memory.Code(0).before.back(), 1);
+  EXPECT_EQ(memory.Code(0).after.front(), 2);
+}
+
+}  // namespace
+}  // namespace strobe
