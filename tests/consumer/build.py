@@ -1,0 +1,78 @@
+#!/usr/bin/env python3
+"""Builds and runs the consumer: build.py WAY COMPILER SOURCE_ROOT BUILD_ROOT.
+
+WAY is subproject or installed, each also with _disabled, for a Strobe configured with -Denabled=false.
+"""
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+
+def run(command, cwd, **variables):
+    print("+", " ".join(str(part) for part in command), flush=True)
+    result = subprocess.run(command, cwd=cwd, env=os.environ | variables, stdin=subprocess.DEVNULL, text=True, capture_output=True)
+    sys.stdout.write(result.stdout + result.stderr)
+    if result.returncode != 0:
+        sys.exit(f"exit status {result.returncode}: {command[0]}")
+    return result.stdout
+
+
+def build_subproject(work, source, compiler, disabled):
+    """Strobe as a folder below subprojects/."""
+    shutil.copytree(source / "tests/consumer/subproject", work / "consumer")
+    shutil.copy(source / "tests/consumer/main.cc", work / "consumer")
+    (work / "consumer/subprojects").mkdir()
+    (work / "consumer/subprojects/strobe").symlink_to(source)
+    options = ["-Dstrobe:enabled=false"] if disabled else []
+    run(["meson", "setup", "build", "--wrap-mode=nodownload", "-Dbuildtype=debug", *options], work / "consumer", CXX=compiler)
+    run(["ninja", "-C", "build", "-j1"], work / "consumer")
+    return work / "consumer/build/consumer"
+
+
+def build_installed(work, source, build, compiler, disabled):
+    """Strobe installed below a prefix, found by pkg-config and linked with nothing but what it says."""
+    if disabled:
+        build = work / "strobe"
+        run(["meson", "setup", build, source, "--wrap-mode=nofallback", "-Dbuildtype=debug", "-Denabled=false", "-Dtests=false",
+             "-Dexamples=false"], work, CXX=compiler)
+        run(["ninja", "-C", build, "-j1"], work)
+    destination = work / "destination"
+    run(["meson", "install", "-C", build, "--no-rebuild", "--destdir", destination], work)
+    package = next(destination.rglob("strobe.pc"), None)
+    if package is None:
+        sys.exit("strobe.pc was not installed")
+    if not next(destination.rglob("libstrobe.a"), None):
+        sys.exit("libstrobe.a was not installed")
+    variables = {"PKG_CONFIG_PATH": str(package.parent), "PKG_CONFIG_SYSROOT_DIR": str(destination)}
+    flags = run(["pkg-config", "--static", "--cflags", "--libs", "strobe"], work, **variables).split()
+    if disabled != ("-DSTROBE_DISABLED=1" in flags):
+        sys.exit("the pkg-config file does not tell whether the library is a stub")
+    # The system's own libraries do not live below the prefix.
+    flags = [flag if "/usr/local" in flag else flag.replace(str(destination), "") for flag in flags]
+    run([*compiler.split(), "-std=c++20", source / "tests/consumer/main.cc", "-o", work / "consumer", *flags], work)
+    return work / "consumer"
+
+
+def main():
+    way, compiler, source, build = sys.argv[1], sys.argv[2], pathlib.Path(sys.argv[3]), pathlib.Path(sys.argv[4])
+    disabled = way.endswith("_disabled")
+    with tempfile.TemporaryDirectory() as directory:
+        work = pathlib.Path(directory)
+        if way.startswith("subproject"):
+            program = build_subproject(work, source, compiler, disabled)
+        else:
+            program = build_installed(work, source, build, compiler, disabled)
+        output = run([program, work / "profiles"], work)
+        profiles = list((work / "profiles").glob("*.pb.gz")) if (work / "profiles").exists() else []
+        if disabled:
+            if "start: OK" in output or "enabled=false" not in output:
+                sys.exit("a stub's Start must say that it was built with -Denabled=false")
+        elif "start: OK" not in output or "stop: OK" not in output or not profiles:
+            sys.exit("the consumer was not profiled")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,184 @@
+#!/usr/bin/env python3
+"""The rules of this source tree that a compiler does not know.
+
+  tidy.py ROOT            reports every violation below ROOT/include, ROOT/src and ROOT/tests
+  tidy.py ROOT headers COMPILER...   compiles each header alone, and tests that none needs another before it
+  tidy.py ROOT format TOOL           asks clang-format
+  tidy.py ROOT lint TOOL BUILD       asks clang-tidy about each source of the library
+
+One line for each violation, `file:line: rule`; exit status 1 if there is any. A tool that is missing skips (77), with the reason.
+"""
+import concurrent.futures
+import json
+import os
+import pathlib
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+
+import source
+
+# A folder includes itself and the ranks above its own line, never a neighbour of its rank.
+RANKS = [["base"], ["arch"], ["core"], ["clock"], ["ring", "unwind", "provider", "aggregate"], ["encode", "symbolize"], ["export"],
+         ["platform"], ["runtime"], ["."], ["testing"]]
+RANK_OF = {folder: rank for rank, folders in enumerate(RANKS) for folder in folders}
+NAMESPACES = {"strobe", "strobe::internal", "strobe::testing", "internal", "testing", ""}
+MAX_FILE_LINES = 400
+MAX_FUNCTION_LINES = 70
+MACRO_FOLDERS = {"platform", "arch"}
+# Macros that say which system or processor the build is for; compilers and sanitizers are asked about everywhere.
+SYSTEM_MACRO = re.compile(r"\b(_WIN32|_WIN64|WIN32|__linux__|__linux|linux|__unix__|__APPLE__|__MACH__|__FreeBSD__|__ANDROID__|__GLIBC__"
+                          r"|__x86_64__|_M_X64|__aarch64__|_M_ARM64|__i386__|_M_IX86|__arm__|__riscv|__SSE\w*|__AVX\w*|__ARM_NEON)\b")
+
+
+def folder_of(relative):
+    """The layer of a path below include/strobe or src: its first folder, '.' for the root's own files, None outside of the layers."""
+    parts = relative.parts[:-1]
+    folder = parts[0] if parts else "."
+    return folder if folder in RANK_OF else None
+
+
+def check_includes(where, folder, text):
+    for number, line in enumerate(text.splitlines(), 1):
+        match = re.match(r'\s*#\s*include\s*["<]((?:strobe|src)/[^">]+)[">]', line) or re.match(r'\s*#\s*include\s*"([^"]+)"', line)
+        if not match:
+            continue
+        target = match.group(1)
+        relative = pathlib.PurePath(target)
+        if relative.parts[0] in ("strobe", "src"):
+            relative = pathlib.PurePath(*relative.parts[1:])
+        elif relative.parts[0] not in RANK_OF:
+            continue
+        included = folder_of(relative)
+        if included is None or included == folder:
+            continue
+        if RANK_OF[included] >= RANK_OF[folder]:
+            yield f"{where}:{number}: {folder}/ must not include {target}: it is not lower"
+
+
+def check_macros(where, folder, text):
+    if folder in MACRO_FOLDERS:
+        return
+    for number, line in enumerate(source.blanked(text).splitlines(), 1):
+        if re.match(r"\s*#\s*(if|ifdef|ifndef|elif)", line) and (match := SYSTEM_MACRO.search(line)):
+            yield f"{where}:{number}: {match.group(1)} is asked about only under platform/ and arch/"
+
+
+def check_sizes(where, text):
+    lines = text.splitlines()
+    first_comment = "\n".join(line for line in lines[:15] if line.startswith("//"))
+    if len(lines) > MAX_FILE_LINES and "lines long" not in first_comment:
+        yield (f"{where}:{MAX_FILE_LINES + 1}: {len(lines)} lines; over {MAX_FILE_LINES} needs a reason in the first comment "
+               "(\"... lines long because ...\")")
+    for first, last, heading in source.functions(text):
+        if last - first + 1 > MAX_FUNCTION_LINES:
+            yield f"{where}:{first}: function of {last - first + 1} lines (at most {MAX_FUNCTION_LINES}): {heading[:80]}"
+
+
+def check_namespaces(where, text):
+    for number, name in source.namespaces(text):
+        if name not in NAMESPACES:
+            yield f"{where}:{number}: namespace {name}: there are only strobe, strobe::internal and strobe::testing"
+
+
+def check_header(root, where, relative, text):
+    if "#pragma once" not in text:
+        yield f"{where}:1: no #pragma once"
+    folder = relative.parts[0] if len(relative.parts) > 1 else "root"
+    # A test may also stand in the folder of the same depth: tests/platform/linux/.
+    places = [pathlib.Path("tests") / place / f"{relative.stem}_test.cc" for place in (folder, relative.parent)]
+    if not any((root / place).exists() for place in places):
+        yield f"{where}:1: no test: {places[0]} is missing"
+
+
+def cxx_files(directory, suffixes=(".h", ".cc")):
+    return sorted(path for path in directory.rglob("*") if path.suffix in suffixes) if directory.exists() else []
+
+
+def check_tree(root):
+    for base in ("include/strobe", "src"):
+        for path in cxx_files(root / base):
+            where, relative, text = path.relative_to(root), path.relative_to(root / base), path.read_text()
+            folder = folder_of(relative)
+            if folder is not None:
+                yield from check_includes(where, folder, text)
+                yield from check_macros(where, folder, text)
+                yield from check_namespaces(where, text)
+            yield from check_sizes(where, text)
+            if base == "include/strobe":
+                yield from check_header(root, where, relative, text)
+
+
+def pool(work, items):
+    """`work` over `items` on as many threads as there are processors; the violations of all."""
+    with concurrent.futures.ThreadPoolExecutor(max_workers=min(4, os.cpu_count() or 1)) as executor:
+        for result in executor.map(work, items):
+            yield from result
+
+
+def check_headers(root, compilers):
+    def compile_alone(job):
+        compiler, path = job
+        command = [*shlex.split(compiler), "-std=c++20", "-fsyntax-only", "-Wall", "-Wextra", "-Werror", f"-I{root / 'include'}", "-x", "c++", "-"]
+        # Included twice, so that a header that may be included only once is found as well.
+        text = f'#include "{path}"\n#include "{path}"\n'
+        result = subprocess.run(command, input=text, text=True, capture_output=True)
+        if result.returncode == 0:
+            return []
+        error = next((line for line in result.stderr.splitlines() if "error" in line), result.stderr[:200])
+        return [f"{path.relative_to(root)}:1: does not compile alone with {compiler}: {error}"]
+
+    jobs = [(compiler, path) for compiler in compilers for path in cxx_files(root / "include/strobe", (".h",))]
+    return pool(compile_alone, jobs)
+
+
+def check_format(root, tool):
+    version = subprocess.run([tool, "--version"], text=True, capture_output=True).stdout
+    if "version 14" not in version:
+        skip(f"clang-format 14 decides about the format, and this is: {version.strip()}")
+    paths = [path for base in ("include", "src", "tests", "bench") for path in cxx_files(root / base)]
+    result = subprocess.run([tool, "--dry-run", "--Werror", *map(str, paths)], text=True, capture_output=True)
+    found = sorted({line.split(": error")[0] for line in result.stderr.splitlines() if ": error" in line})
+    return [f"{pathlib.Path(place).as_posix().removeprefix(str(root) + '/')}: not formatted (clang-format-14 -i)" for place in found]
+
+
+def check_lint(root, tool, build):
+    database = json.loads((pathlib.Path(build) / "compile_commands.json").read_text())
+    wanted = sorted({(pathlib.Path(entry["directory"]) / entry["file"]).resolve() for entry in database})
+    wanted = [path for path in wanted if path.is_relative_to(root / "src") and not path.is_relative_to(root / "src/examples")]
+
+    def lint(path):
+        result = subprocess.run([tool, "-p", str(build), "--quiet", str(path)], text=True, capture_output=True)
+        return sorted({line.removeprefix(str(root) + "/") for line in result.stdout.splitlines() if re.search(r": (warning|error): ", line)})
+
+    return dict.fromkeys(pool(lint, wanted))
+
+
+def skip(reason):
+    print(reason)
+    sys.exit(77)
+
+
+def main():
+    root = pathlib.Path(sys.argv[1]).resolve()
+    mode, *arguments = sys.argv[2:] or ["tree"]
+    if mode in ("format", "lint") and not shutil.which(arguments[0]):
+        skip(f"{arguments[0]} is not installed")
+    if mode == "headers":
+        compilers = [compiler for compiler in arguments if shutil.which(shlex.split(compiler)[-1])]
+        violations = check_headers(root, compilers)
+    elif mode == "format":
+        violations = check_format(root, arguments[0])
+    elif mode == "lint":
+        violations = check_lint(root, arguments[0], arguments[1])
+    else:
+        violations = check_tree(root)
+    violations = list(violations)
+    print("\n".join(violations) or f"{mode}: no violation")
+    sys.exit(1 if violations else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,132 @@
+#!/usr/bin/env python3
+"""tidy.py must find each violation in a tree that has it, and nothing in one that has none."""
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+TIDY = pathlib.Path(__file__).with_name("tidy.py")
+GOOD = {
+    "include/strobe/ring/good.h": '#pragma once\n#include "strobe/base/low.h"\nnamespace strobe {\ninline int F() { return 1; }\n}\n',
+    "include/strobe/base/low.h": "#pragma once\nnamespace strobe::internal {}\n",
+    "tests/ring/good_test.cc": "",
+    "tests/base/low_test.cc": "",
+}
+
+
+def long_function(lines):
+    return "\n".join(["namespace strobe {", "int F(int a) {", *["  a += 1;"] * (lines - 3), "  return a;", "}", "}", ""])
+
+
+def run(extra, *arguments):
+    with tempfile.TemporaryDirectory() as directory:
+        for name, text in (GOOD | extra).items():
+            path = pathlib.Path(directory, name)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        result = subprocess.run([sys.executable, TIDY, directory, *arguments], text=True, capture_output=True)
+        return result.returncode, result.stdout + result.stderr
+
+
+class TidyTest(unittest.TestCase):
+    def accepts(self, extra, *arguments):
+        status, output = run(extra, *arguments)
+        self.assertEqual(status, 0, output)
+
+    def reports(self, violation, extra, *arguments):
+        status, output = run(extra, *arguments)
+        self.assertEqual(status, 1, output)
+        self.assertIn(violation, output)
+        self.assertEqual(len(output.strip().splitlines()), 1, output)
+
+    def test_good_tree(self):
+        self.accepts({})
+
+    def test_include_of_a_higher_folder(self):
+        self.reports("src/base/a.cc:2: base/ must not include strobe/ring/good.h",
+                     {"src/base/a.cc": '\n#include "strobe/ring/good.h"\n'})
+
+    def test_include_of_a_neighbour(self):
+        self.reports("must not include strobe/ring/good.h", {"src/unwind/a.cc": '#include "strobe/ring/good.h"\n'})
+
+    def test_include_of_a_private_neighbour(self):
+        self.reports("must not include src/symbolize/elf.h", {"src/encode/a.cc": '#include "src/symbolize/elf.h"\n'})
+
+    def test_include_of_the_root_by_a_layer(self):
+        self.reports("must not include strobe/strobe.h", {"src/runtime/a.cc": '#include <strobe/strobe.h>\n'})
+
+    def test_examples_may_include_all(self):
+        self.accepts({"src/examples/a.cc": '#include "strobe/ring/good.h"\n#if defined(__linux__)\n#endif\n'})
+
+    def test_system_macro(self):
+        self.reports("src/ring/a.cc:1: __linux__", {"src/ring/a.cc": "#if defined(__linux__)\n#endif\n"})
+
+    def test_processor_macro(self):
+        self.reports("src/ring/a.cc:2: __x86_64__", {"src/ring/a.cc": "\n#ifdef __x86_64__\n#endif\n"})
+
+    def test_system_macro_where_it_belongs(self):
+        self.accepts({"src/platform/a.cc": "#ifdef __linux__\n#endif\n", "src/arch/a.cc": "#ifdef __aarch64__\n#endif\n"})
+
+    def test_system_macro_in_a_comment(self):
+        self.accepts({"src/ring/a.cc": "// #if __linux__\n/*\n#if __linux__\n*/\n"})
+
+    def test_long_file(self):
+        self.reports("401 lines", {"src/ring/a.cc": "\n" * 401})
+
+    def test_long_file_with_a_reason(self):
+        self.accepts({"src/ring/a.cc": "// 401 lines long because of a table.\n" + "\n" * 400})
+
+    def test_function_of_71_lines(self):
+        self.reports("src/ring/a.cc:2: function of 71 lines", {"src/ring/a.cc": long_function(71)})
+
+    def test_function_of_70_lines(self):
+        self.accepts({"src/ring/a.cc": long_function(70)})
+
+    def test_long_class_is_no_function(self):
+        members = "".join(f"  int F{i}() {{ return {i}; }}\n" for i in range(100))
+        self.accepts({"src/ring/a.cc": "namespace strobe {\nclass C final : public B {\n" + members + "};\n}\n"})
+
+    def test_long_table_is_no_function(self):
+        self.accepts({"src/ring/a.cc": "namespace {\nconst int kTable[] = {\n" + "  F(1),\n" * 100 + "};\n}\n"})
+
+    def test_member_function_of_71_lines(self):
+        self.reports("src/ring/a.cc:3: function of 72 lines", {
+            "src/ring/a.cc": "namespace strobe {\nclass C {\n  C(int a) : a_(a), b_{1} {\n" + "    ++a_;  // }\n" * 70 + "  }\n};\n}\n"})
+
+    def test_brace_in_a_string_and_a_digit_separator(self):
+        self.accepts({"src/ring/a.cc": 'namespace strobe {\nconst char* F() { return "{"; }\nint n = 1\'000;\nchar c = \'{\';\n}\n' + "\n" * 80})
+
+    def test_namespace(self):
+        self.reports("src/ring/a.cc:1: namespace strobe::detail", {"src/ring/a.cc": "namespace strobe::detail {}\n"})
+
+    def test_header_without_guard(self):
+        self.reports("no #pragma once", {"include/strobe/ring/bad.h": "", "tests/ring/bad_test.cc": ""})
+
+    def test_header_without_test(self):
+        self.reports("tests/ring/bad_test.cc is missing", {"include/strobe/ring/bad.h": "#pragma once\n"})
+
+    def test_public_header_without_test(self):
+        self.reports("tests/root/strobe_test.cc is missing", {"include/strobe/strobe.h": "#pragma once\n"})
+
+    def test_header_that_needs_another(self):
+        bad = {"include/strobe/ring/bad.h": "#pragma once\ninline std::size_t F() { return 1; }\n"}
+        self.reports("does not compile alone", bad, "headers", os.environ.get("CXX", "c++"))
+        self.accepts({}, "headers", os.environ.get("CXX", "c++"))
+
+    def test_format(self):
+        if not shutil.which("clang-format-14"):
+            self.skipTest("clang-format-14 is not installed")
+        style = {".clang-format": "BasedOnStyle: Google\n", "include/strobe/ring/good.h": "#pragma once\n"}
+        self.reports("src/ring/a.cc", style | {"src/ring/a.cc": "int  a;\n"}, "format", "clang-format-14")
+        self.accepts(style | {"src/ring/a.cc": "int a;\n"}, "format", "clang-format-14")
+
+    def test_missing_tool_is_a_skip(self):
+        status, output = run({}, "format", "no-such-tool")
+        self.assertEqual((status, output.strip()), (77, "no-such-tool is not installed"))
+
+
+if __name__ == "__main__":
+    unittest.main()
