@@ -1,0 +1,35 @@
+#!/usr/bin/env python3
+"""A pair of programs in one file: check.py FILE COMPILER...
+
+With -DREFUSED the compiler must refuse FILE with a message that holds the text of its comment `// refused: TEXT` (or one of several,
+separated by " | "); without, it must accept it. So a refusal is known to be for the reason that is meant.
+"""
+import pathlib
+import re
+import subprocess
+import sys
+
+
+def main():
+    path, compiler = pathlib.Path(sys.argv[1]), sys.argv[2:]
+    expected = re.findall(r"^// refused: (.+)$", path.read_text(), re.MULTILINE)
+    if not expected or "REFUSED" not in path.read_text().replace("// refused:", ""):
+        sys.exit(f"{path.name}: says no `// refused: TEXT` or has no part for REFUSED")
+
+    def compile_it(*options):
+        result = subprocess.run([*compiler, "-std=c++20", "-fsyntax-only", "-Wall", "-Wextra", *options, path], text=True, capture_output=True)
+        return result.returncode == 0, result.stderr
+
+    accepted, output = compile_it()
+    if not accepted:
+        sys.exit(f"the twin that should be accepted was refused:\n{output}")
+    accepted, output = compile_it("-DREFUSED")
+    if accepted:
+        sys.exit("was accepted, and should be refused")
+    for text in expected:
+        if not any(choice.strip() in output for choice in text.split(" | ")):
+            sys.exit(f"was refused, but not because of `{text}`:\n{output}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,13 @@
+// refused: MyExporter | is_constructible
+// refused: ExporterOptions
+#include "strobe/export/exporter.h"
+
+struct MyExporter {
+#ifdef REFUSED
+  MyExporter() = default;  // Nobody could tell it where to.
+#else
+  explicit MyExporter(const strobe::ExporterOptions&) {}
+#endif
+  absl::StatusOr<std::string> Export(const strobe::ExportRequest&) { return "nowhere"; }
+};
+static_assert(strobe::Exporter<MyExporter>);

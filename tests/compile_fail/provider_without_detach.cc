@@ -1,0 +1,21 @@
+// refused: provider.Detach(thread, state, number)
+#include "strobe/provider/sample_provider.h"
+
+struct MyProvider {
+  static constexpr std::array<strobe::ValueType, 1> kValueTypes{{{"faults", "count"}}};
+  struct ThreadState {};
+  explicit MyProvider(const strobe::SamplingOptions&) {}
+  bool enabled() const { return true; }
+  std::int64_t period_ns() const { return 0; }
+  void Attach(strobe::SampledThread&, ThreadState&, strobe::RandomSource&, std::int64_t) {}
+#ifdef REFUSED
+  void Detach(strobe::SampledThread&, ThreadState&, std::int64_t) {}  // Without a residual nothing is conserved.
+#else
+  std::int64_t Detach(strobe::SampledThread&, ThreadState&, std::int64_t) { return 0; }
+#endif
+  std::int64_t look_period_ns(strobe::RandomSource&) const { return 0; }
+  void Look(strobe::SampledThread&, ThreadState&, std::int64_t) {}
+  void AddWeight(std::int64_t weight, const ThreadState&, std::span<std::int64_t> row) const { row[0] += weight; }
+  void AddResidual(std::int64_t residual, std::span<std::int64_t> row) const { row[0] += residual; }
+};
+static_assert(strobe::SampleProvider<MyProvider>);

@@ -1,0 +1,15 @@
+// refused: ring.Commit(bytes)
+#include "strobe/ring/sample_ring.h"
+
+struct MyRing {
+  void Reset(std::span<std::byte>) noexcept {}
+  std::byte* Reserve(std::size_t) noexcept { return nullptr; }
+#ifndef REFUSED
+  void Commit(std::size_t) noexcept {}
+#endif
+  std::span<const std::byte> Peek() noexcept { return {}; }
+  void Pop() noexcept {}
+  std::size_t used_bytes() const noexcept { return 0; }
+  static std::size_t MaxRecordBytes(std::size_t capacity) { return capacity; }
+};
+static_assert(strobe::SampleRing<MyRing>);
