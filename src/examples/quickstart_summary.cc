@@ -1,0 +1,117 @@
+#include "quickstart_summary.h"
+
+#include <algorithm>
+#include <cinttypes>
+#include <cstdio>
+#include <iterator>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace {
+
+constexpr std::size_t kRows = 12;
+constexpr std::size_t kMaxNameBytes = 90;
+
+double Percent(std::int64_t part, std::int64_t whole) {
+  return whole == 0 ? 0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole);
+}
+
+double Seconds(std::int64_t ns) { return static_cast<double>(ns) * 1e-9; }
+
+std::string FrameName(const strobe::Profile& profile, const strobe::Symbols& symbols, std::uint32_t index) {
+  const strobe::Frame& frame = profile.frames[index];
+  if (frame.is_pseudo()) return std::string(strobe::PseudoFrameName(static_cast<strobe::PseudoFrame>(frame.address)));
+  if (index >= symbols.frames.size() || symbols.frames[index].function == strobe::FrameSymbols::kNone) return "[no name]";
+  const strobe::FunctionSymbol& function = symbols.functions[symbols.frames[index].function];
+  // Code without symbols has a name for each address; one line a library says more.
+  return function.resolved ? function.name : absl::StrCat(function.name.substr(0, function.name.rfind('+')), " [no symbols]");
+}
+
+using Row = std::pair<std::string, std::int64_t>;
+
+std::vector<Row> Largest(const std::map<std::string, std::int64_t>& values) {
+  std::vector<Row> rows(values.begin(), values.end());
+  std::stable_sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) { return a.second > b.second; });
+  rows.resize(std::min(rows.size(), kRows));
+  return rows;
+}
+
+}  // namespace
+
+ValueSummary Summarize(const strobe::Profile& profile, const strobe::Symbols& symbols, std::string_view type) {
+  ValueSummary summary;
+  const auto column = std::find_if(profile.value_types.begin(), profile.value_types.end(),
+                                   [&](const strobe::ValueType& each) { return each.type == type; });
+  if (column == profile.value_types.end()) return summary;
+  // Functions by number, so that a stack's walk compares numbers and not names.
+  std::map<std::string, std::uint32_t> numbers;
+  std::vector<std::uint32_t> function_of_frame(profile.frames.size());
+  for (std::uint32_t i = 0; i < profile.frames.size(); ++i) {
+    const auto next = static_cast<std::uint32_t>(numbers.size());
+    function_of_frame[i] = numbers.try_emplace(FrameName(profile, symbols, i), next).first->second;
+  }
+  std::vector<std::int64_t> flat(numbers.size());
+  std::vector<std::int64_t> cumulative(numbers.size());
+  std::vector<std::size_t> counted_in(numbers.size(), profile.samples.size());  // a recursive function counts once a stack
+  for (std::size_t i = 0; i < profile.samples.size(); ++i) {
+    const strobe::ProfileSample& sample = profile.samples[i];
+    const std::int64_t value = profile.Values(i)[static_cast<std::size_t>(column - profile.value_types.begin())];
+    summary.total += value;
+    summary.by_thread_name[profile.threads[sample.thread].name] += value;
+    for (std::uint32_t node = sample.stack; node != 0; node = profile.stacks[node].parent) {
+      const std::uint32_t function = function_of_frame[profile.stacks[node].frame];
+      if (node == sample.stack) flat[function] += value;
+      if (counted_in[function] == i) continue;
+      counted_in[function] = i;
+      cumulative[function] += value;
+    }
+  }
+  for (const auto& [name, number] : numbers) {
+    summary.flat_by_function[name] = flat[number];
+    summary.cumulative_by_function[name] = cumulative[number];
+  }
+  return summary;
+}
+
+void PrintTop(const ValueSummary& summary, const char* title) {
+  const auto print = [&](const char* kind, const std::map<std::string, std::int64_t>& values) {
+    std::printf("\n%s, %s, of %.3f s\n", title, kind, Seconds(summary.total));
+    for (const auto& [name, value] : Largest(values)) {
+      const bool is_cut = name.size() > kMaxNameBytes;
+      std::printf("  %8.3f s %5.1f %%  %s%s\n", Seconds(value), Percent(value, summary.total), name.substr(0, kMaxNameBytes).c_str(),
+                  is_cut ? "..." : "");
+    }
+  };
+  print("flat: in the function itself", summary.flat_by_function);
+  print("cumulative: in the function and what it called", summary.cumulative_by_function);
+}
+
+void PrintThreads(const std::vector<ThreadClock>& threads, const ValueSummary& cpu) {
+  std::printf("\nCPU time of each thread      sampled   system clock   difference\n");
+  for (const ThreadClock& thread : threads) {
+    const auto found = cpu.by_thread_name.find(thread.name);
+    const std::int64_t sampled_ns = found == cpu.by_thread_name.end() ? 0 : found->second;
+    std::printf("  %-22s %9.4f s   %10.4f s   %+8.3f %%\n", thread.name.c_str(), Seconds(sampled_ns), Seconds(thread.cpu_ns),
+                Percent(sampled_ns - thread.cpu_ns, thread.cpu_ns));
+  }
+}
+
+void PrintAccount(const strobe::Stats& stats, std::int64_t process_cpu_ns) {
+  std::printf("\nThe profiler's own account\n");
+  std::printf("  rate                 asked %.1f Hz, achieved %.1f Hz of a thread's CPU time\n", stats.asked_rate_hz,
+              stats.achieved_rate_hz);
+  std::printf("  samples              %" PRIu64 "\n", stats.samples);
+  for (std::size_t i = 0; i < stats.drops.size(); ++i) {
+    const std::string_view reason = strobe::DropReasonName(static_cast<strobe::DropReason>(i));
+    std::printf("  dropped, %-11.*s %" PRIu64 "\n", static_cast<int>(reason.size()), reason.data(), stats.drops[i]);
+  }
+  constexpr const char* kEnds[] = {"complete", "truncated", "broken", "no unwind info"};
+  static_assert(std::size(kEnds) == strobe::kStackEndCount);
+  for (std::size_t i = 0; i < std::size(kEnds); ++i) std::printf("  stacks, %-12s %" PRIu64 "\n", kEnds[i], stats.stack_ends[i]);
+  std::printf("  time in the handler  %.3f ms (%.4f %% of the process's CPU time)\n", Seconds(stats.handler_time_ns) * 1e3,
+              Percent(stats.handler_time_ns, process_cpu_ns));
+  std::printf("  collector's CPU time %.3f ms (%.4f %%)\n", Seconds(stats.collector_cpu_ns) * 1e3,
+              Percent(stats.collector_cpu_ns, process_cpu_ns));
+  std::printf("  memory               %.1f KiB\n", static_cast<double>(stats.memory_bytes) / 1024);
+}
