@@ -1,0 +1,50 @@
+// Holds README.md to the code that it describes.
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "root/readme_path.h"
+#include "strobe/core/options.h"
+
+namespace strobe {
+namespace {
+
+std::vector<std::string> LinesOfReadme() {
+  std::vector<std::string> lines;
+  std::ifstream file(kReadmePath);
+  for (std::string line; std::getline(file, line);) lines.push_back(line);
+  return lines;
+}
+
+std::string Cell(std::string_view text) { return " `" + std::string(text) + "` |"; }
+
+TEST(Readme, ItsTableOfOptionsIsTheCodes) {
+  std::vector<std::string> written;
+  for (const std::string& line : LinesOfReadme()) {
+    if (line.starts_with("| `STROBE_")) written.push_back(line);
+  }
+  std::vector<std::string> expected;
+  std::string whole;
+  for (const OptionRow& row : OptionTable()) {
+    expected.push_back("|" + Cell(row.variable) + Cell(row.field) + Cell(row.get({})) + " " + std::string(row.accepted) + " | " +
+                       std::string(row.description) + " |");
+    whole += expected.back() + "\n";
+  }
+  EXPECT_EQ(written, expected) << "The table should be:\n" << whole;
+}
+
+// The order in which somebody who has never seen the project reads.
+TEST(Readme, ItsSectionsStandInOrder) {
+  std::vector<std::string> sections;
+  for (const std::string& line : LinesOfReadme()) {
+    if (line.starts_with("## ")) sections.push_back(line.substr(3));
+  }
+  EXPECT_EQ(sections, (std::vector<std::string>{"Two commands", "Three lines", "Your responsibilities, and ours", "What it costs",
+                                                "Swapping a part", "Configuration", "Map of the tree", "Limits"}));
+}
+
+}  // namespace
+}  // namespace strobe
