@@ -15,8 +15,8 @@ ModuleMap::ModuleMap(std::vector<Module> modules) {
 }
 
 std::optional<std::uint32_t> ModuleMap::Find(Address address) const {
-  const auto after = std::upper_bound(modules_.begin(), modules_.end(), address,
-                                      [](Address value, const Module& module) { return value < module.start; });
+  const auto after =
+      std::upper_bound(modules_.begin(), modules_.end(), address, [](Address value, const Module& module) { return value < module.start; });
   if (after == modules_.begin() || address >= std::prev(after)->limit) return std::nullopt;
   return static_cast<std::uint32_t>(std::prev(after) - modules_.begin());
 }

@@ -47,6 +47,9 @@ struct Stats {
   double asked_rate_hz = 0;
   double achieved_rate_hz = 0;
 
+  std::uint64_t rated_samples = 0;  // samples of that provider
+  std::int64_t rated_ns = 0;        // its clock's time over all threads that were sampled
+
   // Collector and aggregator.
   std::uint64_t drains = 0;
   std::int64_t collector_cpu_ns = 0;  // CPU time of the collector thread

@@ -14,7 +14,7 @@ namespace strobe::internal {
 struct SlotToken {
   std::uint8_t arena = 0;
   std::uint8_t provider = 0;
-  std::uint16_t use = 0;  // counts the sessions and registrations that the slot has served, modulo 2^16
+  std::uint16_t use = 0;    // counts the sessions and registrations that the slot has served, modulo 2^16
   std::uint32_t index = 0;  // of the slot; 24 bits
 
   static constexpr std::uint64_t kMagic = 0x5B;  // in the top byte: tells our payloads from anybody else's
@@ -25,8 +25,10 @@ struct SlotToken {
   // False where `payload` is not one of ours.
   static constexpr bool Unpack(std::uint64_t payload, SlotToken& token) {
     if (payload >> 56 != kMagic) return false;
-    token = {.arena = static_cast<std::uint8_t>(payload >> 48), .provider = static_cast<std::uint8_t>(payload >> 40),
-             .use = static_cast<std::uint16_t>(payload >> 24), .index = static_cast<std::uint32_t>(payload & 0xFFFFFF)};
+    token = {.arena = static_cast<std::uint8_t>(payload >> 48),
+             .provider = static_cast<std::uint8_t>(payload >> 40),
+             .use = static_cast<std::uint16_t>(payload >> 24),
+             .index = static_cast<std::uint32_t>(payload & 0xFFFFFF)};
     return true;
   }
 };

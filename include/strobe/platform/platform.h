@@ -32,7 +32,8 @@ class ForkListener {
 // * ThreadCpuTimeNs(id): the CPU clock of a thread of this process, or -1. Data plane too, for the calling thread.
 // * DefaultSignal(); InstallHandler(signal): installs the interruption handler, once for each signal; it is never uninstalled, since a late
 //   signal would meet its default action. HandlerStateOf(signal): asks the system.
-// * StartTimer(timer, thread, payload, first_ns, period_ns, signal), StopTimer(timer): a timer on the thread's CPU clock; false where refused.
+// * StartTimer(timer, thread, payload, first_ns, period_ns, signal), StopTimer(timer): a timer on the thread's CPU clock; false where
+// refused.
 // * Interrupt(thread, payload, signal): interrupts a thread now, with that payload; false where it is gone.
 // * ModuleVersion(): changes whenever an image is loaded or unloaded. Modules(): what is loaded now, the program first.
 // * RunOnOwnThread(name, body): starts a thread that blocks all signals; the caller joins it. Not running where the system refused.
@@ -41,31 +42,31 @@ class ForkListener {
 // * MapMemory(bytes): zeroed memory that is committed when touched; nullptr where refused. UnmapMemory gives it back.
 template <class P>
 concept Platform = std::default_initializable<typename P::Timer> && std::movable<typename P::OwnThread> &&
-                   requires(typename P::Timer& timer, typename P::OwnThread& own_thread, std::uint64_t number, std::int64_t time_ns,
-                            int signal, std::function<void()> body, const char* text, ForkListener* listener, void* memory) {
-                     { P::Available() } -> std::same_as<absl::Status>;
-                     { P::CurrentThread() } -> std::same_as<ThreadInfo>;
-                     { P::CurrentThreadId() } -> std::same_as<std::uint64_t>;
-                     { P::ProcessId() } -> std::same_as<std::uint64_t>;
-                     { P::ProgramName() } -> std::same_as<std::string>;
-                     { P::ThreadCpuTimeNs(number) } -> std::same_as<std::int64_t>;
-                     { P::DefaultSignal() } -> std::same_as<int>;
-                     { P::InstallHandler(signal) } -> std::same_as<absl::Status>;
-                     { P::HandlerStateOf(signal) } -> std::same_as<HandlerState>;
-                     { P::StartTimer(timer, number, number, time_ns, time_ns, signal) } -> std::same_as<bool>;
-                     { P::StopTimer(timer) } -> std::same_as<void>;
-                     { P::Interrupt(number, number, signal) } -> std::same_as<bool>;
-                     { P::ModuleVersion() } -> std::same_as<std::uint64_t>;
-                     { P::Modules() } -> std::same_as<std::vector<Module>>;
-                     { P::RunOnOwnThread(text, body) } -> std::same_as<typename P::OwnThread>;
-                     { own_thread.IsRunning() } -> std::same_as<bool>;
-                     { own_thread.Join() } -> std::same_as<void>;
-                     { own_thread.Detach() } -> std::same_as<void>;
-                     { P::AddForkListener(listener) } -> std::same_as<void>;
-                     { P::RemoveForkListener(listener) } -> std::same_as<void>;
-                     { P::WriteLine(std::string()) } -> std::same_as<void>;
-                     { P::MapMemory(number) } -> std::same_as<void*>;
-                     { P::UnmapMemory(memory, number) } -> std::same_as<void>;
-                   };
+    requires(typename P::Timer& timer, typename P::OwnThread& own_thread, std::uint64_t number, std::int64_t time_ns, int signal,
+             std::function<void()> body, const char* text, ForkListener* listener, void* memory) {
+  { P::Available() } -> std::same_as<absl::Status>;
+  { P::CurrentThread() } -> std::same_as<ThreadInfo>;
+  { P::CurrentThreadId() } -> std::same_as<std::uint64_t>;
+  { P::ProcessId() } -> std::same_as<std::uint64_t>;
+  { P::ProgramName() } -> std::same_as<std::string>;
+  { P::ThreadCpuTimeNs(number) } -> std::same_as<std::int64_t>;
+  { P::DefaultSignal() } -> std::same_as<int>;
+  { P::InstallHandler(signal) } -> std::same_as<absl::Status>;
+  { P::HandlerStateOf(signal) } -> std::same_as<HandlerState>;
+  { P::StartTimer(timer, number, number, time_ns, time_ns, signal) } -> std::same_as<bool>;
+  { P::StopTimer(timer) } -> std::same_as<void>;
+  { P::Interrupt(number, number, signal) } -> std::same_as<bool>;
+  { P::ModuleVersion() } -> std::same_as<std::uint64_t>;
+  { P::Modules() } -> std::same_as<std::vector<Module>>;
+  { P::RunOnOwnThread(text, body) } -> std::same_as<typename P::OwnThread>;
+  { own_thread.IsRunning() } -> std::same_as<bool>;
+  { own_thread.Join() } -> std::same_as<void>;
+  { own_thread.Detach() } -> std::same_as<void>;
+  { P::AddForkListener(listener) } -> std::same_as<void>;
+  { P::RemoveForkListener(listener) } -> std::same_as<void>;
+  { P::WriteLine(std::string()) } -> std::same_as<void>;
+  { P::MapMemory(number) } -> std::same_as<void*>;
+  { P::UnmapMemory(memory, number) } -> std::same_as<void>;
+};
 
 }  // namespace strobe

@@ -68,20 +68,19 @@ class RandomSource {
 // * AddResidual(residual, row): adds what Detach returned.
 // now_ns is the clock's monotonic time.
 template <class P>
-concept SampleProvider =
-    std::constructible_from<P, const SamplingOptions&> && std::default_initializable<typename P::ThreadState> &&
+concept SampleProvider = std::constructible_from<P, const SamplingOptions&> && std::default_initializable<typename P::ThreadState> &&
     requires(P& provider, const P& constant, SampledThread& thread, typename P::ThreadState& state,
              const typename P::ThreadState& constant_state, RandomSource& random, std::int64_t number, std::span<std::int64_t> row) {
-      { P::kValueTypes.size() } -> std::convertible_to<std::size_t>;
-      { P::kValueTypes[0] } -> std::convertible_to<ValueType>;
-      { constant.enabled() } -> std::same_as<bool>;
-      { constant.period_ns() } -> std::same_as<std::int64_t>;
-      { provider.Attach(thread, state, random, number) } -> std::same_as<void>;
-      { provider.Detach(thread, state, number) } -> std::same_as<std::int64_t>;
-      { constant.look_period_ns(random) } -> std::same_as<std::int64_t>;
-      { provider.Look(thread, state, number) } -> std::same_as<void>;
-      { constant.AddWeight(number, constant_state, row) } -> std::same_as<void>;
-      { constant.AddResidual(number, row) } -> std::same_as<void>;
-    };
+  { P::kValueTypes.size() } -> std::convertible_to<std::size_t>;
+  { P::kValueTypes[0] } -> std::convertible_to<ValueType>;
+  { constant.enabled() } -> std::same_as<bool>;
+  { constant.period_ns() } -> std::same_as<std::int64_t>;
+  { provider.Attach(thread, state, random, number) } -> std::same_as<void>;
+  { provider.Detach(thread, state, number) } -> std::same_as<std::int64_t>;
+  { constant.look_period_ns(random) } -> std::same_as<std::int64_t>;
+  { provider.Look(thread, state, number) } -> std::same_as<void>;
+  { constant.AddWeight(number, constant_state, row) } -> std::same_as<void>;
+  { constant.AddResidual(number, row) } -> std::same_as<void>;
+};
 
 }  // namespace strobe

@@ -21,9 +21,9 @@ class WallTimeProvider {
 
   struct ThreadState {
     std::int64_t attach_ns = 0;
-    std::int64_t given_ns = 0;           // wall time asked for or added so far
-    std::int64_t capture_cpu_ns = -1;    // the capture that `settled_cpu_ns` belongs to
-    std::int64_t settled_cpu_ns = -1;    // where the CPU clock stood once the thread was back from it
+    std::int64_t given_ns = 0;         // wall time asked for or added so far
+    std::int64_t capture_cpu_ns = -1;  // the capture that `settled_cpu_ns` belongs to
+    std::int64_t settled_cpu_ns = -1;  // where the CPU clock stood once the thread was back from it
   };
 
   explicit WallTimeProvider(const SamplingOptions& options)

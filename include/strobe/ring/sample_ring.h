@@ -19,12 +19,18 @@ namespace strobe {
 // * Records are aligned to 8 bytes and come out in order, byte for byte.
 template <class R>
 concept SampleRing = std::default_initializable<R> && requires(R& ring, const R& constant, std::span<std::byte> memory, std::size_t bytes) {
-  { ring.Reset(memory) } noexcept -> std::same_as<void>;
-  { ring.Reserve(bytes) } noexcept -> std::same_as<std::byte*>;
-  { ring.Commit(bytes) } noexcept -> std::same_as<void>;
-  { ring.Peek() } noexcept -> std::same_as<std::span<const std::byte>>;
-  { ring.Pop() } noexcept -> std::same_as<void>;
-  { constant.used_bytes() } noexcept -> std::same_as<std::size_t>;
+  { ring.Reset(memory) }
+  noexcept->std::same_as<void>;
+  { ring.Reserve(bytes) }
+  noexcept->std::same_as<std::byte*>;
+  { ring.Commit(bytes) }
+  noexcept->std::same_as<void>;
+  { ring.Peek() }
+  noexcept->std::same_as<std::span<const std::byte>>;
+  { ring.Pop() }
+  noexcept->std::same_as<void>;
+  { constant.used_bytes() }
+  noexcept->std::same_as<std::size_t>;
   // The largest record that always fits an empty ring of `capacity` bytes.
   { R::MaxRecordBytes(bytes) } -> std::same_as<std::size_t>;
 };

@@ -24,9 +24,12 @@ struct CodeWindow {
 // All are signal-safe and cannot fault.
 template <class M>
 concept StackMemory = requires(const M& memory, Address address, Address& word) {
-  { memory.ReadWord(address, word) } noexcept -> std::same_as<bool>;
-  { memory.end() } noexcept -> std::same_as<Address>;
-  { memory.Code(address) } noexcept -> std::same_as<CodeWindow>;
+  { memory.ReadWord(address, word) }
+  noexcept->std::same_as<bool>;
+  { memory.end() }
+  noexcept->std::same_as<Address>;
+  { memory.Code(address) }
+  noexcept->std::same_as<CodeWindow>;
 };
 
 // The stack of the very thread that reads it: valid from `low` (the stack pointer) to the registered top.

@@ -15,10 +15,13 @@ namespace strobe {
 // addresses, leaf first, as WalkResult describes, and never one that it did not find on the stack: where the next frame cannot be
 // validated, it stops and says why. output[0] is always registers.pc. Signal-safe.
 template <class U>
-concept Unwinder = std::default_initializable<U> && requires(const U& unwinder, const NativeRegisters& registers, const LiveStackMemory& live,
-                                                             const CopiedStackMemory& copied, std::span<Address> output) {
-  { unwinder.Unwind(registers, live, output) } noexcept -> std::same_as<WalkResult>;
-  { unwinder.Unwind(registers, copied, output) } noexcept -> std::same_as<WalkResult>;
+concept Unwinder = std::default_initializable<U> &&
+    requires(const U& unwinder, const NativeRegisters& registers, const LiveStackMemory& live, const CopiedStackMemory& copied,
+             std::span<Address> output) {
+  { unwinder.Unwind(registers, live, output) }
+  noexcept->std::same_as<WalkResult>;
+  { unwinder.Unwind(registers, copied, output) }
+  noexcept->std::same_as<WalkResult>;
 };
 
 }  // namespace strobe

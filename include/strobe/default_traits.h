@@ -1,0 +1,34 @@
+// DefaultTraits: the parts that a Profiler is made of unless its user says otherwise. This is the only list of them.
+#pragma once
+
+#include "strobe/clock/system_clock.h"
+#include "strobe/encode/pprof_encoder.h"
+#include "strobe/export/file_exporter.h"
+#include "strobe/platform/native.h"
+#include "strobe/provider/cpu_time_provider.h"
+#include "strobe/provider/provider_list.h"
+#include "strobe/provider/wall_time_provider.h"
+#include "strobe/ring/spsc_ring.h"
+#include "strobe/symbolize/elf_symbolizer.h"
+#include "strobe/unwind/frame_pointer_unwinder.h"
+
+namespace strobe {
+
+// Derive from it and redeclare what changes; a part that is added later is inherited.
+//
+//   struct MyTraits : strobe::DefaultTraits {
+//     using Exporter = MyExporter;
+//   };
+//   strobe::Profiler<MyTraits> profiler;
+struct DefaultTraits {
+  using Clock = SystemClock;
+  using Ring = SpscRing;
+  using Unwinder = FramePointerUnwinder;
+  using Providers = ProviderList<CpuTimeProvider, WallTimeProvider>;
+  using Symbolizer = ElfSymbolizer;
+  using Encoder = PprofEncoder;
+  using Exporter = FileExporter;
+  using Platform = NativePlatform;
+};
+
+}  // namespace strobe

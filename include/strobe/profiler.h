@@ -1,0 +1,97 @@
+// Profiler: the one object that owns all of it.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "strobe/clock/clock.h"
+#include "strobe/core/options.h"
+#include "strobe/core/stats.h"
+#include "strobe/default_traits.h"
+#include "strobe/encode/encoder.h"
+#include "strobe/export/exporter.h"
+#include "strobe/platform/platform.h"
+#include "strobe/provider/sample_provider.h"
+#include "strobe/ring/sample_ring.h"
+#include "strobe/runtime/profiler_core.h"
+#include "strobe/runtime/registration.h"
+#include "strobe/symbolize/symbolizer.h"
+#include "strobe/unwind/unwinder.h"
+
+namespace strobe {
+
+// Construct one in main, before the threads that it is to see and outside of their lifetimes; register threads; Start.
+//
+//   strobe::Profiler profiler;
+//   auto registration = profiler.RegisterThread("main");
+//   strobe::ScopedProfiler session(profiler);
+//
+// Thread-safe. After a fork the child's copy is a profiler of its own: not running, no thread registered, free to begin a session.
+template <class Traits = DefaultTraits>
+class Profiler final : private ForkListener {
+  static_assert(Clock<typename Traits::Clock>, "Traits::Clock is not a Clock");
+  static_assert(SampleRing<typename Traits::Ring>, "Traits::Ring is not a SampleRing");
+  static_assert(Unwinder<typename Traits::Unwinder>, "Traits::Unwinder is not an Unwinder");
+  static_assert(Symbolizer<typename Traits::Symbolizer>, "Traits::Symbolizer is not a Symbolizer");
+  static_assert(Encoder<typename Traits::Encoder>, "Traits::Encoder is not an Encoder");
+  static_assert(Exporter<typename Traits::Exporter>, "Traits::Exporter is not an Exporter");
+  static_assert(Platform<typename Traits::Platform>, "Traits::Platform is not a Platform");
+
+ public:
+  // What code sets in `options` beats the environment's STROBE_* variables, which beat the defaults; STROBE_ENABLED=0 beats all. Nothing is
+  // started, opened or installed yet.
+  explicit Profiler(ProfilerOptions options = {}) : options_(std::move(options)), core_(std::make_unique<Core>(options_)) {
+    Traits::Platform::AddForkListener(this);
+  }
+  // Stops, if it runs. All registrations must have ended.
+  ~Profiler() override { Traits::Platform::RemoveForkListener(this); }
+  Profiler(const Profiler&) = delete;
+  Profiler& operator=(const Profiler&) = delete;
+
+  // Registers the calling thread under `name` (any bytes; at most 63 of them are kept) until the returned object ends, on the same thread.
+  // The thread is sampled while the profiler runs. Before or after Start.
+  Registration RegisterThread(std::string_view name) {
+    auto slot = core_->Register(name);
+    if (!slot.ok()) return Registration(slot.status());
+    return Registration(core_.get(), *slot, (*slot)->thread_id);
+  }
+
+  // Begins a session. InvalidArgument names the option that is wrong; FailedPrecondition where it runs already or is switched off;
+  // Unimplemented where it cannot work.
+  absl::Status Start() { return core_->Start(); }
+
+  // Ends the session: drains, exports, waits for the export (at most exporter.stop_timeout_s). The status is the export's.
+  absl::Status Stop() { return core_->Stop(); }
+
+  // Exports what has been sampled so far, and waits for it like Stop. The session goes on.
+  absl::Status Flush() { return core_->Flush(); }
+
+  // The account since construction. Never waits for an export.
+  [[nodiscard]] Stats stats() { return core_->GetStats(); }
+
+  // "Why do I see no samples?" in plain words.
+  [[nodiscard]] std::string Diagnose() { return core_->Diagnose(); }
+
+  // The options in force.
+  [[nodiscard]] const ProfilerOptions& options() const { return core_->options(); }
+
+ private:
+  using Core = internal::ProfilerCore<Traits>;
+
+  // The parent's core is left as it was at the fork: its threads are not here, and its locks may be held by them.
+  void OnForkChild() override {
+    core_->LeaveToParent();
+    static_cast<void>(core_.release());
+    core_ = std::make_unique<Core>(options_);
+  }
+
+  const ProfilerOptions options_;
+  std::unique_ptr<Core> core_;
+};
+
+Profiler(ProfilerOptions)->Profiler<DefaultTraits>;
+
+}  // namespace strobe

@@ -1,0 +1,117 @@
+// CaptureSample: the whole of a sample's way inside the handler: registers -> stack -> ring record. Data plane.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+
+#include "strobe/base/signal_safe.h"
+#include "strobe/core/record.h"
+#include "strobe/platform/capture_target.h"
+#include "strobe/runtime/slot_arena.h"
+#include "strobe/unwind/stack_memory.h"
+
+namespace strobe::internal {
+
+// One call in this many of a thread is timed.
+inline constexpr std::uint32_t kTimedCaptureInterval = 16;
+
+// Takes what each provider is due: the timer's expiries and the requests not yet served. False where nobody is due anything.
+template <class Cells>
+STROBE_SIGNAL_SAFE bool TakeWeights(Cells& cells, const CaptureTarget& target,
+                                    std::array<std::int64_t, std::tuple_size_v<Cells>>& weights) {
+  bool is_due = false;
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    std::int64_t weight = i == target.token.provider ? target.timer_weight : 0;
+    if (cells[i].requested.load(std::memory_order_relaxed) != 0) weight += cells[i].requested.exchange(0, std::memory_order_acq_rel);
+    if (weight != 0) cells[i].credited.fetch_add(weight, std::memory_order_relaxed);
+    is_due |= weight != 0;
+    weights[i] = weight + cells[i].carried.load(std::memory_order_relaxed);
+  }
+  return is_due;
+}
+
+// Walks the thread's stack into a record of its ring. False, with the reason in `drop`, where there is no room.
+template <class Traits>
+STROBE_SIGNAL_SAFE bool WriteRecord(SlotArena<Traits>& arena, ThreadSlot<Traits>& slot, const CaptureTarget& target,
+                                    std::span<const std::int64_t> weights, DropReason& drop) {
+  if (target.registers == nullptr) {
+    drop = DropReason::kNoRegisters;
+    return false;
+  }
+  const std::size_t max_frames = arena.max_frames.load(std::memory_order_relaxed);
+  std::byte* record = slot.ring.Reserve(RecordBytes(weights.size(), max_frames));
+  if (record == nullptr) {
+    drop = DropReason::kRingFull;
+    return false;
+  }
+  const Address sp = target.registers->sp;
+  // Off the registered stack (a coroutine's, an alternate one) nothing above sp is known to be readable.
+  const bool is_on_stack = sp >= slot.stack.low && sp < slot.stack.high;
+  const LiveStackMemory memory(sp, is_on_stack ? slot.stack.high : sp, arena.text.Find(target.registers->pc));
+  auto* frames = reinterpret_cast<Address*>(record + RecordBytes(weights.size(), 0));
+  const typename Traits::Unwinder unwinder;
+  const WalkResult walk = unwinder.Unwind(*target.registers, memory, std::span<Address>(frames, max_frames));
+  const RecordHeader header{.module_generation = arena.module_generation.load(std::memory_order_relaxed),
+                            .frame_count = static_cast<std::uint16_t>(walk.count),
+                            .weight_count = static_cast<std::uint8_t>(weights.size()),
+                            .end = walk.end};
+  std::memcpy(record, &header, sizeof(header));
+  std::memcpy(record + sizeof(header), weights.data(), weights.size_bytes());
+  slot.ring.Commit(RecordBytes(weights.size(), walk.count));
+  arena.Mark(slot);
+  AddByOwner<std::uint32_t>(slot.counters.ends[static_cast<std::size_t>(walk.end)], 1);
+  return true;
+}
+
+// Serves whoever is due a sample of this slot.
+template <class Traits>
+STROBE_SIGNAL_SAFE void ServeSlot(SlotArena<Traits>& arena, ThreadSlot<Traits>& slot, const CaptureTarget& target) {
+  std::array<std::int64_t, Traits::Providers::kCount> weights{};
+  if (!TakeWeights(slot.cells, target, weights)) return;
+  DropReason drop{};
+  const bool is_recorded = WriteRecord<Traits>(arena, slot, target, weights, drop);
+  if (!is_recorded) AddByOwner<std::uint32_t>(slot.counters.drops[static_cast<std::size_t>(drop)], 1);
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    ProviderCell& cell = slot.cells[i];
+    cell.carried.store(is_recorded ? 0 : weights[i], std::memory_order_relaxed);
+    if (is_recorded && weights[i] != 0 && cell.wants_cpu_clock.load(std::memory_order_relaxed)) {
+      cell.last_capture_cpu_ns.store(Traits::Platform::ThreadCpuTimeNs(slot.thread_id), std::memory_order_release);
+    }
+  }
+}
+
+// Whether the calling thread is the slot's own: a payload may have been forged, or sent to the wrong thread.
+template <class Traits>
+STROBE_SIGNAL_SAFE bool IsOfThisThread(const ThreadSlot<Traits>& slot) {
+  for (const ThreadLink* link = ThreadLinks(); link != nullptr; link = link->next) {
+    if (link == &slot) return true;
+  }
+  return false;
+}
+
+// A CaptureEntry::Function; `context` is the SlotArena.
+template <class Traits>
+STROBE_SIGNAL_SAFE STROBE_NOINLINE bool CaptureSample(void* context, const CaptureTarget& target) {
+  auto& arena = *static_cast<SlotArena<Traits>*>(context);
+  ThreadSlot<Traits>* slot = arena.Find(target.token.index);
+  if (slot == nullptr || !IsOfThisThread<Traits>(*slot)) return false;
+  slot->is_capturing.store(true, std::memory_order_seq_cst);
+  const bool is_live = slot->is_active.load(std::memory_order_seq_cst) && slot->token.use == target.token.use;
+  if (is_live) {
+    const std::uint32_t call = slot->counters.captures.load(std::memory_order_relaxed);
+    slot->counters.captures.store(call + 1, std::memory_order_relaxed);
+    const bool is_timed = call % kTimedCaptureInterval == kTimedCaptureInterval / 2;  // not the first, which is cold
+    const typename Traits::Clock clock;
+    const std::int64_t begin_ns = is_timed ? clock.MonotonicNs() : 0;
+    ServeSlot<Traits>(arena, *slot, target);
+    if (is_timed) AddByOwner<std::int64_t>(slot->counters.time_ns, (clock.MonotonicNs() - begin_ns) * kTimedCaptureInterval);
+  }
+  slot->is_capturing.store(false, std::memory_order_release);
+  return is_live;
+}
+
+}  // namespace strobe::internal

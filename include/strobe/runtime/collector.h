@@ -1,0 +1,122 @@
+// Collector: the thread that drains the rings, looks at threads for those providers that ask for it, and ends periods.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <utility>
+
+#include "strobe/runtime/session.h"
+
+namespace strobe::internal {
+
+// The shortest time between two drains, however full the rings run.
+inline constexpr std::int64_t kMinDrainPeriodNs = 5'000'000;
+// How often the collector asks whether our handler still stands.
+inline constexpr std::int64_t kHandlerCheckPeriodNs = 1'000'000'000;
+
+template <class Traits>
+class Collector {
+ public:
+  using Platform = typename Traits::Platform;
+
+  // What the collector asks of its owner, on its own thread: to end the period (false: not now, go on), and to look after the handler.
+  struct Callbacks {
+    std::function<bool()> end_period;
+    std::function<void()> check_handler;
+  };
+
+  Collector(const ProfilerOptions& options, Session<Traits>& session, CollectorCounters& counters, Callbacks callbacks)
+      : session_(session),
+        counters_(counters),
+        callbacks_(std::move(callbacks)),
+        max_drain_ns_(*options.collector.drain_period_ms * 1'000'000),
+        export_period_ns_(static_cast<std::int64_t>(*options.exporter.period_s * 1e9)) {}
+
+  // False where the system refuses the thread.
+  bool Begin() {
+    thread_ = Platform::RunOnOwnThread("strobe-collect", [this] { Run(); });
+    return thread_.IsRunning();
+  }
+
+  // Drains and ends the period now; waits for that until the deadline. False where it did not happen.
+  bool EndPeriod(std::chrono::steady_clock::time_point deadline) {
+    std::unique_lock lock(mutex_);
+    const std::uint64_t wanted = ++periods_asked_;
+    changed_.notify_all();
+    return changed_.wait_until(lock, deadline, [&] { return periods_done_ >= wanted; }) && was_period_ended_;
+  }
+
+  void End() {
+    {
+      const std::lock_guard lock(mutex_);
+      is_ending_ = true;
+      changed_.notify_all();
+    }
+    thread_.Join();
+  }
+
+ private:
+  void Run() {
+    const std::uint64_t own_id = Platform::CurrentThreadId();
+    std::int64_t drain_ns = max_drain_ns_;
+    std::int64_t now_ns = clock_.MonotonicNs();
+    std::int64_t next_drain_ns = now_ns + drain_ns;
+    std::int64_t next_check_ns = now_ns + kHandlerCheckPeriodNs;
+    std::int64_t next_export_ns = now_ns + export_period_ns_;
+    std::int64_t next_look_ns = session_.Look(now_ns);
+    std::unique_lock lock(mutex_);
+    while (!is_ending_) {
+      const std::uint64_t asked = periods_asked_;
+      lock.unlock();
+      now_ns = clock_.MonotonicNs();
+      const bool is_export_due = asked != periods_done_ || now_ns >= next_export_ns;
+      if (now_ns >= next_drain_ns || is_export_due) {
+        const double fill = session_.Drain();
+        drain_ns = fill > 0.5 ? std::max(drain_ns / 2, kMinDrainPeriodNs) : std::min(drain_ns * 2, max_drain_ns_);
+        drain_ns = std::min(drain_ns, max_drain_ns_);
+        next_drain_ns = now_ns + drain_ns;
+        counters_.cpu_ns.store(std::max<std::int64_t>(Platform::ThreadCpuTimeNs(own_id), 0), std::memory_order_relaxed);
+      }
+      bool was_ended = false;
+      if (is_export_due) {
+        was_ended = callbacks_.end_period();
+        next_export_ns = now_ns + export_period_ns_;
+      }
+      // Asked for after every drain too: a thread may have come that has to be looked at.
+      if (now_ns >= next_look_ns || next_look_ns == INT64_MAX) next_look_ns = session_.Look(now_ns);
+      if (now_ns >= next_check_ns) {
+        callbacks_.check_handler();
+        next_check_ns = now_ns + kHandlerCheckPeriodNs;
+      }
+      lock.lock();
+      if (asked != periods_done_) {
+        periods_done_ = asked;
+        was_period_ended_ = was_ended;
+        changed_.notify_all();
+      }
+      if (is_ending_ || periods_asked_ != periods_done_) continue;
+      const std::int64_t wake_ns = std::min({next_drain_ns, next_look_ns, next_export_ns});
+      changed_.wait_for(lock, std::chrono::nanoseconds(std::max<std::int64_t>(wake_ns - clock_.MonotonicNs(), 0)));
+    }
+  }
+
+  Session<Traits>& session_;
+  CollectorCounters& counters_;
+  Callbacks callbacks_;
+  typename Traits::Clock clock_;
+  const std::int64_t max_drain_ns_;
+  const std::int64_t export_period_ns_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool is_ending_ = false;
+  std::uint64_t periods_asked_ = 0;
+  std::uint64_t periods_done_ = 0;
+  bool was_period_ended_ = false;
+  typename Platform::OwnThread thread_;
+};
+
+}  // namespace strobe::internal

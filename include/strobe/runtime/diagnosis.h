@@ -1,0 +1,28 @@
+// Diagnosis: "why do I see no samples?" in plain words.
+#pragma once
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "strobe/core/options.h"
+#include "strobe/core/stats.h"
+#include "strobe/platform/platform.h"
+
+namespace strobe::internal {
+
+// What a profiler knows of itself.
+struct DiagnosisFacts {
+  ProfilerOptions options;
+  Stats stats;
+  absl::Status available;    // of the platform
+  absl::Status last_start;   // of the last Start; OK before the first
+  bool was_started = false;  // ever
+  bool is_running = false;
+  HandlerState handler = HandlerState::kNotInstalled;
+  int signal = 0;
+};
+
+// One finding a line, the most decisive first; the last line says what to do.
+std::string Diagnose(const DiagnosisFacts& facts);
+
+}  // namespace strobe::internal

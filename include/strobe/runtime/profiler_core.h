@@ -1,0 +1,330 @@
+// ProfilerCore: the parts of a Profiler put together.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "strobe/base/assert.h"
+#include "strobe/core/options.h"
+#include "strobe/core/stats.h"
+#include "strobe/runtime/collector.h"
+#include "strobe/runtime/diagnosis.h"
+#include "strobe/runtime/export_worker.h"
+#include "strobe/runtime/registration.h"
+#include "strobe/runtime/session.h"
+#include "strobe/runtime/thread_registry.h"
+
+namespace strobe::internal {
+
+// Exporters left behind by Stop that may hang at a time; Start refuses to add to them.
+inline constexpr std::size_t kMaxAbandonedExporters = 4;
+
+// later - earlier, for the counters; what is a state and no counter stays as it is in `later`.
+Stats StatsBetween(const Stats& earlier, const Stats& later);
+// Adds the counters of `more` that an ExportWorker keeps.
+void AddExports(Stats& stats, const Stats& more);
+
+template <class Traits>
+class ProfilerCore final : public RegistrationOwner {
+ public:
+  using Platform = typename Traits::Platform;
+  using Slot = ThreadSlot<Traits>;
+
+  // `options` as code set them; the environment is applied here.
+  explicit ProfilerCore(ProfilerOptions options)
+      : options_(WithEnvironment(std::move(options))),
+        options_status_(Validate(options_)),
+        signal_(*options_.sampling.signal_number == 0 ? Platform::DefaultSignal() : static_cast<int>(*options_.sampling.signal_number)),
+        registry_(static_cast<std::size_t>(*options_.threads.max_threads), static_cast<std::size_t>(*options_.threads.ring_bytes)) {}
+
+  ~ProfilerCore() {
+    STROBE_CHECK(registry_.live_count() == 0, "a Profiler was destroyed before a thread's Registration");
+    static_cast<void>(Stop());
+  }
+  ProfilerCore(const ProfilerCore&) = delete;
+  ProfilerCore& operator=(const ProfilerCore&) = delete;
+
+  absl::StatusOr<Slot*> Register(std::string_view name) {
+    absl::StatusOr<Slot*> slot = TryRegister(name);
+    if (!slot.ok()) registry_.CountRefused();
+    return slot;
+  }
+
+  // A RegistrationOwner's.
+  void EndRegistration(void* registered, std::uint64_t thread_id) override {
+    if (is_parents_.load(std::memory_order_acquire)) return;
+    STROBE_CHECK(thread_id == Platform::CurrentThreadId(), "a Registration ended on another thread than it began on");
+    Slot* slot = static_cast<Slot*>(registered);
+    if (const auto session = CopyRunning().session) session->Detach(*slot);
+    ThreadLink** link = &ThreadLinks();
+    while (*link != slot) link = &(*link)->next;
+    *link = slot->next;
+    registry_.Unregister(slot);
+  }
+
+  absl::Status Start() {
+    const std::lock_guard lock(control_mutex_);
+    if (CopyRunning().session != nullptr) return absl::FailedPreconditionError("the profiler is already running");
+    const absl::Status status = StartLocked();
+    const std::lock_guard running_lock(running_mutex_);
+    was_started_ = true;
+    last_start_ = status;
+    return status;
+  }
+
+  absl::Status Stop() {
+    const std::lock_guard lock(control_mutex_);
+    const Running running = CopyRunning();
+    if (running.session == nullptr) return absl::FailedPreconditionError("the profiler is not running");
+    running.session->End();
+    collector_->End();
+    running.session->FinishAll();
+    running.worker->Submit(MakeJob(*running.session));
+    collector_.reset();
+    const absl::Status status = running.worker->End(ExportDeadline());
+    if (absl::IsDeadlineExceeded(status)) abandoned_.push_back(running.worker->alive());
+    const std::lock_guard running_lock(running_mutex_);
+    Stats exports;
+    running.worker->AddTo(exports);
+    AddExports(ended_exports_, exports);
+    running_ = {};
+    return status;
+  }
+
+  absl::Status Flush() {
+    const std::lock_guard lock(control_mutex_);
+    const Running running = CopyRunning();
+    if (running.session == nullptr) return absl::FailedPreconditionError("the profiler is not running");
+    const auto deadline = ExportDeadline();
+    while (true) {
+      // What failed before goes first; and the collector may end a period by itself just now.
+      if (!running.worker->IsIdle()) {
+        running.worker->Retry();
+        const absl::Status status = running.worker->Wait(deadline);
+        if (!status.ok()) return status;
+      }
+      if (collector_->EndPeriod(deadline)) return running.worker->Wait(deadline);
+      if (std::chrono::steady_clock::now() >= deadline) return absl::DeadlineExceededError("the collector has not answered in time");
+    }
+  }
+
+  Stats GetStats() {
+    const Running running = CopyRunning();
+    Stats stats;
+    registry_.AddTo(stats);
+    AddCounters(stats);
+    const std::lock_guard lock(running_mutex_);
+    AddExports(stats, ended_exports_);
+    if (running.worker != nullptr && running_.worker == running.worker) {
+      Stats exports;
+      running.worker->AddTo(exports);
+      AddExports(stats, exports);
+    }
+    return stats;
+  }
+
+  std::string Diagnose() {
+    DiagnosisFacts facts;
+    facts.options = options_;
+    facts.stats = GetStats();
+    facts.available = Platform::Available();
+    facts.handler = Platform::HandlerStateOf(signal_);
+    facts.signal = signal_;
+    const std::lock_guard lock(running_mutex_);
+    facts.last_start = last_start_;
+    facts.was_started = was_started_;
+    facts.is_running = running_.session != nullptr;
+    return internal::Diagnose(facts);
+  }
+
+  [[nodiscard]] const ProfilerOptions& options() const { return options_; }
+
+  // In a fork's child: this object is the parent's, and will not be touched again but by registrations that end.
+  void LeaveToParent() {
+    is_parents_.store(true, std::memory_order_release);
+    SlotArena<Traits>::ForgetAll();
+    ForgetArenaNumbers();
+  }
+
+ private:
+  struct Running {
+    std::shared_ptr<Session<Traits>> session;
+    std::shared_ptr<ExportWorker<Traits>> worker;
+  };
+
+  static ProfilerOptions WithEnvironment(ProfilerOptions options) {
+    ApplyEnvironment(
+        options, [](const char* name) -> const char* { return std::getenv(name); }, &Platform::WriteLine);
+    return options;
+  }
+
+  [[nodiscard]] absl::Status Usable() const {
+    if (!*options_.enabled) return absl::FailedPreconditionError("the profiler is switched off");
+    absl::Status status = Platform::Available();
+    return status.ok() ? options_status_ : status;
+  }
+
+  absl::StatusOr<Slot*> TryRegister(std::string_view name) {
+    if (absl::Status status = Usable(); !status.ok()) return status;
+    if (absl::Status status = registry_.Open(); !status.ok()) return status;
+    const std::uint8_t arena = registry_.arena()->number();
+    for (const ThreadLink* link = ThreadLinks(); link != nullptr; link = link->next) {
+      if (link->token.arena == arena) return absl::AlreadyExistsError("this thread is registered with this profiler already");
+    }
+    absl::StatusOr<Slot*> slot = registry_.Register(Platform::CurrentThread(), SanitizedThreadName(name));
+    if (!slot.ok()) return slot;
+    // A signal may come between any two of these stores: the list is whole at each.
+    (*slot)->next = ThreadLinks();
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    ThreadLinks() = *slot;
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    if (const auto session = CopyRunning().session) session->Attach(**slot);
+    return slot;
+  }
+
+  absl::Status StartLocked() {
+    if (absl::Status status = Usable(); !status.ok()) return status;
+    std::erase_if(abandoned_, [](const auto& exporter) { return exporter.expired(); });
+    if (abandoned_.size() >= kMaxAbandonedExporters) return absl::ResourceExhaustedError("exporters of earlier sessions still hang");
+    if (absl::Status status = registry_.Open(); !status.ok()) return status;
+    if (absl::Status status = Platform::InstallHandler(signal_); !status.ok()) return status;
+    Running running;
+    running.session = std::make_shared<Session<Traits>>(options_, registry_, counters_, signal_);
+    if (!running.session->has_provider()) {
+      return absl::InvalidArgumentError("sampling.cpu_frequency_hz and sampling.wall_frequency_hz: no provider is enabled");
+    }
+    running.worker = std::make_shared<ExportWorker<Traits>>(options_.exporter);
+    Session<Traits>* session = running.session.get();
+    ExportWorker<Traits>* worker = running.worker.get();
+    auto collector = std::make_unique<Collector<Traits>>(
+        options_, *session, counters_,
+        typename Collector<Traits>::Callbacks{.end_period = [this, session, worker] { return EndPeriod(*session, *worker); },
+                                              .check_handler = [this] { CheckHandler(); }});
+    if (!worker->Begin()) return absl::ResourceExhaustedError("the system refuses another thread for the exporter");
+    at_period_begin_ = GetStats();
+    registry_.BeginCollecting();
+    if (!collector->Begin()) {
+      session->FinishAll();
+      static_cast<void>(worker->End(ExportDeadline()));
+      return absl::ResourceExhaustedError("the system refuses another thread for the collector");
+    }
+    collector_ = std::move(collector);
+    {
+      const std::lock_guard lock(running_mutex_);
+      running_ = running;
+    }
+    session->Begin();
+    return absl::OkStatus();
+  }
+
+  // On the collector's thread.
+  bool EndPeriod(Session<Traits>& session, ExportWorker<Traits>& worker) {
+    if (!worker.IsIdle()) {
+      worker.Retry();
+      counters_.periods_extended.fetch_add(1, std::memory_order_relaxed);
+      return false;
+    }
+    worker.Submit(MakeJob(session));
+    return true;
+  }
+
+  ExportJob MakeJob(Session<Traits>& session) {
+    auto period = session.TakePeriod();
+    ExportJob job{.samples = std::move(period.samples), .profile = {}, .columns = session.EnabledColumns()};
+    const Stats now = GetStats();
+    Profile& profile = job.profile;
+    constexpr auto kTypes = Traits::Providers::AllValueTypes();
+    profile.value_types.assign(kTypes.begin(), kTypes.end());
+    // A viewer shows first what the first provider measures: its last column, after any count.
+    const std::size_t first_columns = session.first_enabled_columns();
+    profile.default_value_type = first_columns - 1;
+    profile.period_type = kTypes[job.columns[first_columns - 1]];
+    profile.period = session.period_ns();
+    profile.time_ns = period.time_ns;
+    profile.duration_ns = period.duration_ns;
+    profile.program = Platform::ProgramName();
+    profile.process_id = Platform::ProcessId();
+    profile.sequence = sequence_++;
+    profile.stats = StatsBetween(at_period_begin_, now);
+    profile.stats.asked_rate_hz = session.period_ns() > 0 ? 1e9 / static_cast<double>(session.period_ns()) : 0;
+    at_period_begin_ = now;
+    return job;
+  }
+
+  void CheckHandler() {
+    const bool is_replaced = Platform::HandlerStateOf(signal_) == HandlerState::kReplaced;
+    if (is_replaced && !std::exchange(is_handler_replaced_, true)) {
+      counters_.handler_replaced.fetch_add(1, std::memory_order_relaxed);
+      Platform::WriteLine("strobe: the program has replaced the handler of signal " + std::to_string(signal_) +
+                          "; no sample arrives unless the new handler calls the previous one");
+    }
+    if (!is_replaced) is_handler_replaced_ = false;
+  }
+
+  void AddCounters(Stats& stats) const {
+    const auto read = [](const auto& counter) { return counter.load(std::memory_order_relaxed); };
+    stats.samples = read(counters_.samples);
+    stats.drains = read(counters_.drains);
+    stats.collector_cpu_ns = read(counters_.cpu_ns);
+    stats.stacks_folded = read(counters_.folded);
+    stats.module_refreshes = read(counters_.module_refreshes);
+    stats.waits_abandoned = read(counters_.waits_abandoned);
+    stats.handler_replaced = read(counters_.handler_replaced);
+    stats.periods_extended = read(counters_.periods_extended);
+    stats.signals_foreign = read(GlobalHandlerCounters().foreign);
+    stats.signals_stale = read(GlobalHandlerCounters().stale);
+    stats.rated_samples = read(counters_.rated_samples);
+    stats.rated_ns = read(counters_.rated_ns);
+    stats.memory_bytes += read(counters_.aggregator_bytes);
+    if (*options_.sampling.cpu_frequency_hz > 0) {
+      stats.asked_rate_hz = *options_.sampling.cpu_frequency_hz;
+    } else {
+      stats.asked_rate_hz = *options_.sampling.wall_frequency_hz;
+    }
+    if (stats.rated_ns > 0) stats.achieved_rate_hz = static_cast<double>(stats.rated_samples) * 1e9 / static_cast<double>(stats.rated_ns);
+  }
+
+  [[nodiscard]] std::chrono::steady_clock::time_point ExportDeadline() const {
+    return std::chrono::steady_clock::now() + std::chrono::milliseconds(static_cast<std::int64_t>(*options_.exporter.stop_timeout_s * 1e3));
+  }
+
+  Running CopyRunning() {
+    const std::lock_guard lock(running_mutex_);
+    return running_;
+  }
+
+  const ProfilerOptions options_;
+  const absl::Status options_status_;
+  const int signal_;
+  ThreadRegistry<Traits> registry_;
+  CollectorCounters counters_;
+
+  std::mutex control_mutex_;  // one Start, Stop or Flush at a time; held while they wait
+  std::unique_ptr<Collector<Traits>> collector_;
+  std::vector<std::weak_ptr<const void>> abandoned_;
+
+  std::mutex running_mutex_;  // never held while anybody waits
+  Running running_;
+  absl::Status last_start_;
+  bool was_started_ = false;
+  Stats ended_exports_;
+
+  // The collector's, or Stop's after it.
+  std::uint64_t sequence_ = 0;
+  Stats at_period_begin_;
+  bool is_handler_replaced_ = false;
+
+  std::atomic<bool> is_parents_{false};
+};
+
+}  // namespace strobe::internal

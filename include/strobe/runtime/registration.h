@@ -1,0 +1,69 @@
+// Registration: what RegisterThread returns.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+
+#include "absl/status/status.h"
+
+namespace strobe {
+namespace internal {
+
+// Who ends registrations: a Profiler's core.
+class RegistrationOwner {
+ public:
+  virtual void EndRegistration(void* slot, std::uint64_t thread_id) = 0;
+
+ protected:
+  ~RegistrationOwner() = default;
+};
+
+}  // namespace internal
+
+// A thread's registration, for as long as the object lives. Move-only. It ends on the thread that it began on, and before its Profiler
+// does; anything else is a bug of the program that stops it with a line on stderr. Where the thread could not be registered, status() says
+// why, and the object does nothing.
+class [[nodiscard]] Registration {
+ public:
+  // Registers nothing.
+  Registration() = default;
+  Registration(Registration&& other) noexcept
+      : status_(std::move(other.status_)), owner_(std::exchange(other.owner_, nullptr)), slot_(other.slot_), thread_id_(other.thread_id_) {
+    other.status_ = absl::CancelledError("the registration was moved away");
+  }
+  Registration& operator=(Registration&& other) noexcept {
+    if (this != &other) {
+      End();
+      status_ = std::exchange(other.status_, absl::CancelledError("the registration was moved away"));
+      owner_ = std::exchange(other.owner_, nullptr);
+      slot_ = other.slot_;
+      thread_id_ = other.thread_id_;
+    }
+    return *this;
+  }
+  Registration(const Registration&) = delete;
+  Registration& operator=(const Registration&) = delete;
+  ~Registration() { End(); }
+
+  // Whether the thread is registered, and if not, why.
+  [[nodiscard]] const absl::Status& status() const { return status_; }
+
+ private:
+  template <class Traits>
+  friend class Profiler;
+
+  explicit Registration(absl::Status status) : status_(std::move(status)) {}
+  Registration(internal::RegistrationOwner* owner, void* slot, std::uint64_t thread_id)
+      : status_(absl::OkStatus()), owner_(owner), slot_(slot), thread_id_(thread_id) {}
+
+  void End() {
+    if (owner_ != nullptr) std::exchange(owner_, nullptr)->EndRegistration(slot_, thread_id_);
+  }
+
+  absl::Status status_ = absl::CancelledError("registers nothing");
+  internal::RegistrationOwner* owner_ = nullptr;
+  void* slot_ = nullptr;
+  std::uint64_t thread_id_ = 0;
+};
+
+}  // namespace strobe

@@ -1,0 +1,363 @@
+// Session: what happens to samples between one Start and its Stop. It has no thread of its own.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <mutex>
+#include <span>
+#include <tuple>
+#include <vector>
+
+#include "strobe/aggregate/aggregated_period.h"
+#include "strobe/aggregate/aggregator.h"
+#include "strobe/core/options.h"
+#include "strobe/core/record.h"
+#include "strobe/core/stats.h"
+#include "strobe/platform/platform.h"
+#include "strobe/provider/provider_list.h"
+#include "strobe/runtime/thread_registry.h"
+
+namespace strobe::internal {
+
+// How long whoever detaches a thread waits for a capture that is under way there. Longer means that the thread is stopped, by a debugger
+// say.
+inline constexpr std::int64_t kCaptureWaitNs = 100'000'000;
+
+// Counters that only the collector writes.
+struct CollectorCounters {
+  std::atomic<std::uint64_t> samples{0};
+  std::atomic<std::uint64_t> rated_samples{0};  // of the first enabled provider
+  std::atomic<std::int64_t> rated_ns{0};        // its own clock's time, over all threads
+  std::atomic<std::uint64_t> drains{0};
+  std::atomic<std::int64_t> cpu_ns{0};
+  std::atomic<std::uint64_t> folded{0};
+  std::atomic<std::uint64_t> module_refreshes{0};
+  std::atomic<std::uint64_t> waits_abandoned{0};
+  std::atomic<std::uint64_t> handler_replaced{0};
+  std::atomic<std::uint64_t> periods_extended{0};
+  std::atomic<std::uint64_t> aggregator_bytes{0};
+};
+
+// Attach and Detach may be called from any thread; everything else by the collector, or by whoever ends the session after it has ended.
+template <class Traits>
+class Session {
+ public:
+  using Slot = ThreadSlot<Traits>;
+  using Providers = typename Traits::Providers;
+  using Platform = typename Traits::Platform;
+  static constexpr std::size_t kCount = Providers::kCount;
+  static constexpr std::size_t kValueCount = Providers::kValueCount;
+  using Row = std::array<std::int64_t, kValueCount>;
+
+  Session(const ProfilerOptions& options, ThreadRegistry<Traits>& registry, CollectorCounters& counters, int signal)
+      : registry_(registry),
+        counters_(counters),
+        signal_(signal),
+        providers_(options.sampling),
+        aggregator_(kValueCount, static_cast<std::size_t>(*options.collector.memory_bytes)),
+        random_(static_cast<std::uint64_t>(clock_.MonotonicNs())) {
+    first_enabled_ = kCount;
+    providers_.ForEachEnabled([&](const auto& provider, auto index) {
+      if (first_enabled_ == kCount) {
+        first_enabled_ = index;
+        period_ns_ = provider.period_ns();
+      }
+    });
+    registry_.arena()->max_frames.store(static_cast<std::uint32_t>(*options.sampling.max_frames), std::memory_order_relaxed);
+    RefreshModules();
+    period_begin_ns_ = clock_.MonotonicNs();
+    period_begin_unix_ns_ = clock_.UnixTimeNs();
+  }
+
+  // Whether the options enable any provider at all.
+  [[nodiscard]] bool has_provider() const { return first_enabled_ < kCount; }
+  [[nodiscard]] std::int64_t period_ns() const { return period_ns_; }
+
+  // Begins to sample a live slot. Nothing happens where it is attached already.
+  void Attach(Slot& slot) {
+    const std::lock_guard lock(ControlMutex(slot));
+    if (slot.is_attached || has_ended_.load(std::memory_order_seq_cst)) return;
+    ++slot.token.use;
+    for (ProviderCell& cell : slot.cells) ResetCell(cell);
+    slot.attach_cpu_ns = Platform::ThreadCpuTimeNs(slot.thread_id);
+    slot.was_timer_refused.store(false, std::memory_order_relaxed);
+    slot.thread_key = Slot::kNoKey;
+    slot.needs_finish = true;
+    slot.is_attached = true;
+    slot.is_active.store(true, std::memory_order_seq_cst);
+    const std::int64_t now_ns = clock_.MonotonicNs();
+    RandomSource random(static_cast<std::uint64_t>(now_ns) ^ slot.thread_id << 32 ^ slot.token.use);
+    providers_.ForEachEnabled([&](auto& provider, auto index) {
+      SlotThread thread(*this, slot, index);
+      provider.Attach(thread, std::get<index>(slot.states), random, now_ns);
+    });
+  }
+
+  // Ends that; credits each provider's residual.
+  void Detach(Slot& slot) {
+    const std::lock_guard lock(ControlMutex(slot));
+    if (!slot.is_attached) return;
+    slot.is_active.store(false, std::memory_order_seq_cst);
+    Platform::StopTimer(slot.timer);
+    WaitForCapture(slot);
+    const std::int64_t now_ns = clock_.MonotonicNs();
+    providers_.ForEachEnabled([&](auto& provider, auto index) {
+      SlotThread thread(*this, slot, index);
+      slot.cells[index].residual = provider.Detach(thread, std::get<index>(slot.states), now_ns);
+    });
+    slot.is_attached = false;
+  }
+
+  // Moves every record into the aggregator and settles the accounts of threads that have ended. Returns the fullest ring's fill, 0 to 1.
+  double Drain() {
+    if (Platform::ModuleVersion() != module_version_) RefreshModules();
+    double fill = 0;
+    registry_.arena()->VisitMarked([&](Slot& slot) {
+      fill = std::max(fill, static_cast<double>(slot.ring.used_bytes()) / static_cast<double>(registry_.arena()->ring_bytes()));
+      DrainSlot(slot);
+    });
+    const std::vector<Slot*> retired = registry_.CopyRetired();
+    for (Slot* slot : retired) Finish(*slot);
+    if (!retired.empty()) registry_.ReclaimRetired(retired.size());
+    counters_.drains.fetch_add(1, std::memory_order_relaxed);
+    counters_.folded.store(aggregator_.folded(), std::memory_order_relaxed);
+    counters_.aggregator_bytes.store(aggregator_.memory_bytes(), std::memory_order_relaxed);
+    return fill;
+  }
+
+  // Gives every provider whose round of looks is due its round; returns when the next is, or INT64_MAX.
+  std::int64_t Look(std::int64_t now_ns) {
+    std::int64_t next_ns = INT64_MAX;
+    providers_.ForEachEnabled([&](auto& provider, auto index) {
+      std::int64_t& due_ns = look_due_ns_[index];
+      if (due_ns != 0 && now_ns >= due_ns) LookAtAll(provider, index);
+      if (due_ns == 0 || now_ns >= due_ns) {
+        const std::int64_t period_ns = provider.look_period_ns(random_);
+        due_ns = period_ns == 0 ? 0 : now_ns + period_ns;
+      }
+      if (due_ns != 0) next_ns = std::min(next_ns, due_ns);
+    });
+    return next_ns;
+  }
+
+  // Begins, after the registry's BeginCollecting: attaches every thread that is registered. Those that register from now on are attached by
+  // themselves.
+  void Begin() {
+    std::vector<Slot*> slots;
+    registry_.CopyLive(slots);
+    for (Slot* slot : slots) Attach(*slot);
+  }
+
+  // Ends: detaches every thread. From now on Attach does nothing. The collector may still be at work.
+  void End() {
+    has_ended_.store(true, std::memory_order_seq_cst);
+    std::vector<Slot*> slots;
+    registry_.CopyLive(slots);
+    for (Slot* slot : slots) Detach(*slot);
+  }
+
+  // After End, and after the collector has ended: settles all accounts.
+  void FinishAll() {
+    Drain();
+    registry_.EndCollecting([this](Slot& slot) { Finish(slot); });
+  }
+
+  // The period that ends now, without its stats. The aggregator goes on with the next.
+  struct Period {
+    AggregatedPeriod samples;
+    std::int64_t time_ns = 0;
+    std::int64_t duration_ns = 0;
+  };
+  Period TakePeriod() {
+    const std::int64_t now_ns = clock_.MonotonicNs();
+    Period period{.samples = aggregator_.Take(), .time_ns = period_begin_unix_ns_, .duration_ns = now_ns - period_begin_ns_};
+    period_begin_ns_ = now_ns;
+    period_begin_unix_ns_ = clock_.UnixTimeNs();
+    return period;
+  }
+
+  // How many columns the first enabled provider has.
+  [[nodiscard]] std::size_t first_enabled_columns() const {
+    return Providers::FirstColumn(first_enabled_ + 1) - Providers::FirstColumn(first_enabled_);
+  }
+
+  // The columns of the providers that are enabled, as indices into Providers::AllValueTypes().
+  std::vector<std::size_t> EnabledColumns() {
+    std::vector<std::size_t> columns;
+    providers_.ForEachEnabled([&](const auto& /*provider*/, auto index) {
+      for (std::size_t i = Providers::FirstColumn(index); i < Providers::FirstColumn(index + 1); ++i) columns.push_back(i);
+    });
+    return columns;
+  }
+
+ private:
+  static constexpr std::size_t kControlMutexes = 64;
+
+  // One provider's view of one slot.
+  class SlotThread final : public SampledThread {
+   public:
+    SlotThread(Session& session, Slot& slot, std::size_t provider) : session_(session), slot_(slot), provider_(provider) {}
+    std::int64_t CpuTimeNs() override { return Platform::ThreadCpuTimeNs(slot_.thread_id); }
+    [[nodiscard]] std::int64_t attach_cpu_ns() const override { return slot_.attach_cpu_ns; }
+    bool StartCpuTimer(std::int64_t first_ns, std::int64_t period_ns) override {
+      const bool is_started = Platform::StartTimer(slot_.timer, slot_.thread_id, Payload(), first_ns, period_ns, session_.signal_);
+      if (!is_started) slot_.was_timer_refused.store(true, std::memory_order_relaxed);
+      return is_started;
+    }
+    void Request(std::int64_t weight, bool wants_cpu_clock) override {
+      cell().wants_cpu_clock.store(wants_cpu_clock, std::memory_order_relaxed);
+      cell().requested.fetch_add(weight, std::memory_order_acq_rel);
+      Platform::Interrupt(slot_.thread_id, Payload(), session_.signal_);
+    }
+    bool ExtendLast(std::int64_t weight) override { return session_.ExtendLast(slot_, provider_, weight); }
+    [[nodiscard]] std::int64_t credited_weight() const override { return cell().credited.load(std::memory_order_relaxed); }
+    [[nodiscard]] std::int64_t last_capture_cpu_ns() const override { return cell().last_capture_cpu_ns.load(std::memory_order_acquire); }
+    [[nodiscard]] bool request_pending() const override { return cell().requested.load(std::memory_order_relaxed) != 0; }
+
+   private:
+    [[nodiscard]] ProviderCell& cell() const { return slot_.cells[provider_]; }
+    [[nodiscard]] std::uint64_t Payload() const {
+      SlotToken token = slot_.token;
+      token.provider = static_cast<std::uint8_t>(provider_);
+      return token.Pack();
+    }
+    Session& session_;
+    Slot& slot_;
+    std::size_t provider_;
+  };
+
+  static void ResetCell(ProviderCell& cell) {
+    cell.requested.store(0, std::memory_order_relaxed);
+    cell.credited.store(0, std::memory_order_relaxed);
+    cell.carried.store(0, std::memory_order_relaxed);
+    cell.last_capture_cpu_ns.store(-1, std::memory_order_relaxed);
+    cell.wants_cpu_clock.store(false, std::memory_order_relaxed);
+    cell.residual = 0;
+  }
+
+  std::mutex& ControlMutex(const Slot& slot) { return control_mutexes_[slot.token.index % kControlMutexes]; }
+
+  void WaitForCapture(const Slot& slot) {
+    if (slot.thread_id == Platform::CurrentThreadId()) return;
+    if (!WaitUntilClear(slot.is_capturing, kCaptureWaitNs)) counters_.waits_abandoned.fetch_add(1, std::memory_order_relaxed);
+  }
+
+  void RefreshModules() {
+    // The version is read first: a change between the two is seen at the next drain.
+    module_version_ = Platform::ModuleVersion();
+    const ModuleMap map(Platform::Modules());
+    aggregator_.SetModules(++module_generation_, map);
+    registry_.arena()->text.Publish(map);
+    registry_.arena()->module_generation.store(module_generation_, std::memory_order_relaxed);
+    counters_.module_refreshes.fetch_add(1, std::memory_order_relaxed);
+  }
+
+  std::uint32_t KeyOf(Slot& slot) {
+    if (slot.thread_key == Slot::kNoKey) slot.thread_key = aggregator_.AddThread(slot.thread_id, slot.name);
+    return slot.thread_key;
+  }
+
+  // The values that `weights` stand for.
+  Row ValuesOf(const Slot& slot, std::span<const std::int64_t> weights) {
+    Row row{};
+    providers_.ForEachEnabled(
+        [&](const auto& provider, auto index) { provider.AddWeight(weights[index], std::get<index>(slot.states), ColumnsOf(row, index)); });
+    return row;
+  }
+
+  static std::span<std::int64_t> ColumnsOf(Row& row, std::size_t index) {
+    return std::span(row).subspan(Providers::FirstColumn(index), Providers::FirstColumn(index + 1) - Providers::FirstColumn(index));
+  }
+
+  void CountRated(const Row& row) {
+    counters_.rated_ns.fetch_add(row[Providers::FirstColumn(first_enabled_ + 1) - 1], std::memory_order_relaxed);
+  }
+
+  void DrainSlot(Slot& slot) {
+    const std::uint32_t key = KeyOf(slot);
+    for (std::span<const std::byte> record = slot.ring.Peek(); !record.empty(); record = slot.ring.Peek()) {
+      AddRecord(slot, key, record);
+      slot.ring.Pop();
+    }
+  }
+
+  void AddRecord(const Slot& slot, std::uint32_t key, std::span<const std::byte> record) {
+    RecordHeader header;
+    if (record.size() < sizeof(header)) return;
+    std::memcpy(&header, record.data(), sizeof(header));
+    if (header.weight_count != kCount || record.size() != RecordBytes(kCount, header.frame_count)) return;
+    std::array<std::int64_t, kCount> weights;
+    std::memcpy(weights.data(), record.data() + sizeof(header), sizeof(weights));
+    const auto* frames = reinterpret_cast<const Address*>(record.data() + RecordBytes(kCount, 0));
+    const Row row = ValuesOf(slot, weights);
+    aggregator_.Add(key, header.module_generation, header.end, {frames, header.frame_count}, row);
+    counters_.samples.fetch_add(1, std::memory_order_relaxed);
+    counters_.rated_samples.fetch_add(weights[first_enabled_] != 0 ? 1 : 0, std::memory_order_relaxed);
+    CountRated(row);
+  }
+
+  bool ExtendLast(Slot& slot, std::size_t provider, std::int64_t weight) {
+    DrainSlot(slot);
+    std::array<std::int64_t, kCount> weights{};
+    weights[provider] = weight;
+    const Row row = ValuesOf(slot, weights);
+    if (!aggregator_.ExtendLast(KeyOf(slot), row)) return false;
+    slot.cells[provider].credited.fetch_add(weight, std::memory_order_relaxed);
+    CountRated(row);
+    return true;
+  }
+
+  template <class Provider, class Index>
+  void LookAtAll(Provider& provider, Index index) {
+    registry_.CopyLive(slots_);
+    for (Slot* slot : slots_) {
+      const std::lock_guard lock(ControlMutex(*slot));
+      if (!slot->is_attached) continue;
+      SlotThread thread(*this, *slot, index);
+      provider.Look(thread, std::get<index>(slot->states), clock_.MonotonicNs());
+    }
+  }
+
+  // The last word on a slot's account: its records, what rode on none of them, and the residual.
+  void Finish(Slot& slot) {
+    if (!slot.needs_finish) return;
+    slot.needs_finish = false;
+    DrainSlot(slot);
+    std::array<std::int64_t, kCount> carried{};
+    for (std::size_t i = 0; i < kCount; ++i) carried[i] = slot.cells[i].carried.exchange(0, std::memory_order_relaxed);
+    const Row lost = ValuesOf(slot, carried);
+    Row residual{};
+    providers_.ForEachEnabled(
+        [&](const auto& provider, auto index) { provider.AddResidual(slot.cells[index].residual, ColumnsOf(residual, index)); });
+    if (lost != Row{}) aggregator_.AddPseudo(slot.thread_key, PseudoFrame::kLost, lost);
+    if (residual != Row{}) aggregator_.AddPseudo(slot.thread_key, PseudoFrame::kResidual, residual);
+    CountRated(lost);
+    CountRated(residual);
+    aggregator_.RemoveThread(slot.thread_key);
+    slot.thread_key = Slot::kNoKey;
+  }
+
+  ThreadRegistry<Traits>& registry_;
+  CollectorCounters& counters_;
+  const int signal_;
+  typename Traits::Clock clock_;
+  Providers providers_;
+  Aggregator aggregator_;
+  RandomSource random_;
+  std::array<std::mutex, kControlMutexes> control_mutexes_;
+  std::atomic<bool> has_ended_{false};
+  std::array<std::int64_t, kCount> look_due_ns_{};
+  std::vector<Slot*> slots_;  // scratch
+  std::size_t first_enabled_ = kCount;
+  std::int64_t period_ns_ = 0;
+  std::uint64_t module_version_ = 0;
+  std::uint32_t module_generation_ = 0;
+  std::int64_t period_begin_ns_ = 0;
+  std::int64_t period_begin_unix_ns_ = 0;
+};
+
+}  // namespace strobe::internal

@@ -1,0 +1,71 @@
+// TextRanges: where the code of the loaded images lies, written by the collector and read inside the handler.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "strobe/base/signal_safe.h"
+#include "strobe/core/module_map.h"
+#include "strobe/unwind/stack_memory.h"
+
+namespace strobe::internal {
+
+// A sequence lock over a sorted table: a reader that meets a writer goes without. An unwinder may look at the bytes of code around a pc,
+// and this table is what validates that read: the bytes lie in the executable mapping of an image that is loaded.
+class TextRanges {
+ public:
+  // Mappings beyond this many are not looked into: their code counts as unknown.
+  static constexpr std::size_t kMaxRanges = 512;
+  // Bytes of code shown to either side of a pc.
+  static constexpr std::size_t kWindowBytes = 16;
+
+  // Collector only.
+  void Publish(const ModuleMap& map) {
+    const std::size_t count = std::min(map.modules().size(), kMaxRanges);
+    const std::uint32_t sequence = sequence_.load(std::memory_order_relaxed);
+    sequence_.store(sequence + 1, std::memory_order_relaxed);
+    std::atomic_thread_fence(std::memory_order_release);
+    for (std::size_t i = 0; i < count; ++i) {
+      starts_[i].store(map.modules()[i].start, std::memory_order_relaxed);
+      limits_[i].store(map.modules()[i].limit, std::memory_order_relaxed);
+    }
+    count_.store(static_cast<std::uint32_t>(count), std::memory_order_relaxed);
+    sequence_.store(sequence + 2, std::memory_order_release);
+  }
+
+  // The code around `pc`, whose thread is at this very instruction; empty where nothing is known.
+  STROBE_SIGNAL_SAFE CodeWindow Find(Address pc) const noexcept {
+    const std::uint32_t before = sequence_.load(std::memory_order_acquire);
+    if ((before & 1) != 0) return {};
+    const std::size_t count = std::min<std::size_t>(count_.load(std::memory_order_relaxed), kMaxRanges);
+    std::size_t low = 0;
+    std::size_t high = count;
+    while (low < high) {
+      const std::size_t middle = (low + high) / 2;
+      if (starts_[middle].load(std::memory_order_relaxed) <= pc) {
+        low = middle + 1;
+      } else {
+        high = middle;
+      }
+    }
+    if (low == 0) return {};
+    const Address start = starts_[low - 1].load(std::memory_order_relaxed);
+    const Address limit = limits_[low - 1].load(std::memory_order_relaxed);
+    std::atomic_thread_fence(std::memory_order_acquire);
+    if (sequence_.load(std::memory_order_relaxed) != before || pc < start || pc >= limit) return {};
+    const auto* code = reinterpret_cast<const std::uint8_t*>(pc);  // NOLINT(performance-no-int-to-ptr): validated just above
+    const std::size_t bytes_before = std::min<std::size_t>(pc - start, kWindowBytes);
+    return {.before = {code - bytes_before, bytes_before}, .after = {code, std::min<std::size_t>(limit - pc, kWindowBytes)}};
+  }
+
+ private:
+  std::atomic<std::uint32_t> sequence_{0};
+  std::atomic<std::uint32_t> count_{0};
+  std::array<std::atomic<Address>, kMaxRanges> starts_{};
+  std::array<std::atomic<Address>, kMaxRanges> limits_{};
+};
+
+}  // namespace strobe::internal

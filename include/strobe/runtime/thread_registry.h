@@ -1,0 +1,190 @@
+// ThreadRegistry: which slots are free, which are live, and which have ended and wait for the collector.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "strobe/core/stats.h"
+#include "strobe/core/thread_info.h"
+#include "strobe/runtime/capture.h"
+#include "strobe/runtime/slot_arena.h"
+
+namespace strobe::internal {
+
+// Thread-safe. A slot goes from free to live (a thread registered), and back at the registration's end: at once while nobody collects, else
+// by way of the retired ones, whose last records the collector still drains.
+template <class Traits>
+class ThreadRegistry {
+ public:
+  using Slot = ThreadSlot<Traits>;
+
+  ThreadRegistry(std::size_t max_threads, std::size_t ring_bytes) : max_threads_(max_threads), ring_bytes_(ring_bytes) {}
+  ~ThreadRegistry() {
+    if (arena_ == nullptr) return;
+    CaptureEntryOf(arena_->number()).function.store(nullptr, std::memory_order_release);
+    SlotArena<Traits>::Release(arena_);
+  }
+  ThreadRegistry(const ThreadRegistry&) = delete;
+  ThreadRegistry& operator=(const ThreadRegistry&) = delete;
+
+  // A live slot for the calling thread. ResourceExhausted at the limit of threads, arenas or memory.
+  absl::StatusOr<Slot*> Register(const ThreadInfo& info, std::string name) {
+    const std::lock_guard lock(mutex_);
+    absl::Status status = MakeRoom();
+    if (!status.ok()) {
+      ++refused_;
+      return status;
+    }
+    Slot* slot = free_.back();
+    slot->ring.Reset(arena_->RingMemory(*slot));
+    free_.pop_back();
+    slot->stack = info.stack;
+    slot->thread_id = info.id;
+    slot->name = std::move(name);
+    slot->live_index = static_cast<std::uint32_t>(live_.size());
+    live_.push_back(slot);
+    return slot;
+  }
+
+  // The slot has been detached.
+  void Unregister(Slot* slot) {
+    const std::lock_guard lock(mutex_);
+    live_[slot->live_index] = live_.back();
+    live_[slot->live_index]->live_index = slot->live_index;
+    live_.pop_back();
+    if (is_collecting_) {
+      retired_.push_back(slot);
+    } else {
+      Free(slot);
+    }
+  }
+
+  // The slots that have ended and wait for the collector, oldest first. Once it has drained them it gives the first `count` back.
+  std::vector<Slot*> CopyRetired() {
+    const std::lock_guard lock(mutex_);
+    return retired_;
+  }
+  void ReclaimRetired(std::size_t count) {
+    const std::lock_guard lock(mutex_);
+    for (std::size_t i = 0; i < count; ++i) Free(retired_[i]);
+    retired_.erase(retired_.begin(), retired_.begin() + static_cast<std::ptrdiff_t>(count));
+  }
+
+  // From now on a slot that ends waits for the collector.
+  void BeginCollecting() {
+    const std::lock_guard lock(mutex_);
+    is_collecting_ = true;
+  }
+  // No more; calls finish(slot) for each slot there is, while none can come or go.
+  template <class Finish>
+  void EndCollecting(Finish&& finish) {
+    const std::lock_guard lock(mutex_);
+    is_collecting_ = false;
+    for (Slot* slot : retired_) {
+      finish(*slot);
+      Free(slot);
+    }
+    retired_.clear();
+    for (Slot* slot : live_) finish(*slot);
+  }
+
+  void CountRefused() {
+    const std::lock_guard lock(mutex_);
+    ++refused_;
+  }
+
+  // The live slots now. One of them may end meanwhile: whoever visits it takes its control mutex and looks whether it is attached.
+  void CopyLive(std::vector<Slot*>& slots) {
+    const std::lock_guard lock(mutex_);
+    slots = live_;
+  }
+
+  [[nodiscard]] std::size_t live_count() {
+    const std::lock_guard lock(mutex_);
+    return live_.size();
+  }
+
+  void AddTo(Stats& stats) {
+    const std::lock_guard lock(mutex_);
+    ended_.AddTo(stats);
+    for (const Slot* slot : live_) {
+      slot->counters.AddTo(stats);
+      stats.threads_on_fallback += slot->was_timer_refused.load(std::memory_order_relaxed) ? 1 : 0;
+      // Pages are committed when touched; a ring that was used at all is counted whole.
+      if (slot->counters.captures.load(std::memory_order_relaxed) != 0) stats.memory_bytes += ring_bytes_;
+    }
+    for (const Slot* slot : retired_) slot->counters.AddTo(stats);
+    stats.threads_registered = live_.size();
+    stats.threads_refused = refused_;
+    if (arena_ != nullptr) stats.memory_bytes += arena_->memory_bytes();
+  }
+
+  // The arena; nullptr before the first registration or Open().
+  SlotArena<Traits>* arena() { return arena_; }
+
+  // Makes sure that there is an arena.
+  absl::Status Open() {
+    const std::lock_guard lock(mutex_);
+    return OpenLocked();
+  }
+
+ private:
+  absl::Status OpenLocked() {
+    if (arena_ != nullptr) return absl::OkStatus();
+    arena_ = SlotArena<Traits>::Acquire(ring_bytes_);
+    if (arena_ == nullptr) return absl::ResourceExhaustedError("too many profilers exist at a time");
+    arena_->AppendAll(free_);
+    CaptureEntry& entry = CaptureEntryOf(arena_->number());
+    entry.context = arena_;
+    entry.function.store(&CaptureSample<Traits>, std::memory_order_release);
+    return absl::OkStatus();
+  }
+
+  absl::Status MakeRoom() {
+    if (live_.size() >= max_threads_) {
+      return absl::ResourceExhaustedError("threads.max_threads: as many threads as allowed (" + std::to_string(max_threads_) +
+                                          ") are registered");
+    }
+    absl::Status status = OpenLocked();
+    if (!status.ok()) return status;
+    if (free_.empty() && !arena_->Grow(free_)) return absl::ResourceExhaustedError("no room for another thread's state");
+    if (arena_->RingMemory(*free_.back()).empty()) return absl::ResourceExhaustedError("no memory for another thread's ring");
+    return absl::OkStatus();
+  }
+
+  void Free(Slot* slot) {
+    ended_.Add(slot->counters);
+    slot->counters.Clear();
+    slot->name.clear();
+    free_.push_back(slot);
+  }
+
+  // Counters of registrations that have ended.
+  struct Ended {
+    Stats stats;
+    void Add(const CaptureCounters& counters) { counters.AddTo(stats); }
+    void AddTo(Stats& other) const {
+      for (std::size_t i = 0; i < stats.drops.size(); ++i) other.drops[i] += stats.drops[i];
+      for (std::size_t i = 0; i < stats.stack_ends.size(); ++i) other.stack_ends[i] += stats.stack_ends[i];
+      other.handler_time_ns += stats.handler_time_ns;
+    }
+  };
+
+  const std::size_t max_threads_;
+  const std::size_t ring_bytes_;
+  std::mutex mutex_;
+  SlotArena<Traits>* arena_ = nullptr;
+  std::vector<Slot*> free_;
+  std::vector<Slot*> live_;
+  std::vector<Slot*> retired_;
+  std::uint64_t refused_ = 0;
+  bool is_collecting_ = false;
+  Ended ended_;
+};
+
+}  // namespace strobe::internal

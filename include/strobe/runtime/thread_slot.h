@@ -1,0 +1,95 @@
+// ThreadSlot: one registered thread's state.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "strobe/core/stats.h"
+#include "strobe/core/thread_info.h"
+#include "strobe/platform/capture_target.h"
+
+namespace strobe::internal {
+
+// What passes between one provider and one thread's captures.
+struct ProviderCell {
+  std::atomic<std::int64_t> requested{0};  // asked for and not yet served; the collector adds, the handler takes
+  std::atomic<std::int64_t> credited{0};   // all that was served or extended since the attachment
+  std::atomic<std::int64_t> carried{0};    // credited, but no record could be written: rides on the next one
+  std::atomic<std::int64_t> last_capture_cpu_ns{-1};
+  std::int64_t residual = 0;  // set at the detachment
+  std::atomic<bool> wants_cpu_clock{false};
+};
+
+// Waits until `flag` is false; false where that takes longer than `timeout_ns`.
+bool WaitUntilClear(const std::atomic<bool>& flag, std::int64_t timeout_ns);
+
+// Relaxed adding by the one thread that writes: no locked instruction.
+template <class T>
+void AddByOwner(std::atomic<T>& counter, T amount) {
+  counter.store(counter.load(std::memory_order_relaxed) + amount, std::memory_order_relaxed);
+}
+
+// Written by the thread's own captures, read by stats().
+struct CaptureCounters {
+  std::atomic<std::uint32_t> captures{0};  // handler calls
+  std::array<std::atomic<std::uint32_t>, kDropReasonCount> drops{};
+  std::array<std::atomic<std::uint32_t>, kStackEndCount> ends{};
+  std::atomic<std::int64_t> time_ns{0};
+
+  void AddTo(Stats& stats) const {
+    for (std::size_t i = 0; i < drops.size(); ++i) stats.drops[i] += drops[i].load(std::memory_order_relaxed);
+    for (std::size_t i = 0; i < ends.size(); ++i) stats.stack_ends[i] += ends[i].load(std::memory_order_relaxed);
+    stats.handler_time_ns += time_ns.load(std::memory_order_relaxed);
+  }
+  void Clear() {
+    captures.store(0, std::memory_order_relaxed);
+    for (auto& drop : drops) drop.store(0, std::memory_order_relaxed);
+    for (auto& end : ends) end.store(0, std::memory_order_relaxed);
+    time_ns.store(0, std::memory_order_relaxed);
+  }
+};
+
+// A slot lives in a SlotArena and is never freed, only used again. `Traits` is the Profiler's.
+template <class Traits>
+struct ThreadSlot : ThreadLink {
+  using Cells = std::array<ProviderCell, Traits::Providers::kCount>;
+
+  // Data plane. Whether a capture may begin, and whether one is under way: the thread stores the second before it reads the first, and
+  // whoever detaches stores the first before reading the second (all sequentially consistent), so one of the two always sees the other.
+  std::atomic<bool> is_active{false};
+  std::atomic<bool> is_capturing{false};
+  StackBounds stack;
+  std::uint64_t thread_id = 0;
+  typename Traits::Ring ring;
+  Cells cells;
+  CaptureCounters counters;
+
+  // Control plane, under the slot's control mutex while the slot is live.
+  typename Traits::Providers::ThreadStates states;
+  typename Traits::Platform::Timer timer;
+  bool is_attached = false;
+  std::atomic<bool> was_timer_refused{false};
+  std::int64_t attach_cpu_ns = 0;
+
+  // The registry's, under its mutex.
+  std::uint32_t live_index = 0;
+
+  // The collector's.
+  static constexpr std::uint32_t kNoKey = 0xFFFFFFFF;
+  bool needs_finish = false;          // attached in this session, and not yet accounted for
+  std::uint32_t thread_key = kNoKey;  // the aggregator's
+  std::string name;                   // written before the slot is attached
+
+  [[nodiscard]] static bool IsAwaited(const ThreadLink& link) {
+    const auto& slot = static_cast<const ThreadSlot&>(link);
+    for (const ProviderCell& cell : slot.cells) {
+      if (cell.requested.load(std::memory_order_relaxed) != 0) return slot.is_active.load(std::memory_order_relaxed);
+    }
+    return false;
+  }
+};
+
+}  // namespace strobe::internal

@@ -1,0 +1,40 @@
+// ScopedProfiler: a session as a scope.
+#pragma once
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "strobe/profiler.h"
+
+namespace strobe {
+
+// Starts the profiler now; stops it, drains and exports at the end of the scope. A failure is a status and one line on stderr; the program
+// goes on, without profiles.
+template <class Traits>
+class [[nodiscard]] ScopedProfiler {
+ public:
+  explicit ScopedProfiler(Profiler<Traits>& profiler) : profiler_(profiler), status_(profiler.Start()) {
+    if (!status_.ok() && *profiler.options().enabled) Warn("cannot start", status_);
+  }
+  ~ScopedProfiler() {
+    if (!status_.ok()) return;
+    const absl::Status stopped = profiler_.Stop();
+    // Stopped by hand, or in a fork's child, which never started it.
+    if (!stopped.ok() && !absl::IsFailedPrecondition(stopped)) Warn("the last profile was not exported", stopped);
+  }
+  ScopedProfiler(const ScopedProfiler&) = delete;
+  ScopedProfiler& operator=(const ScopedProfiler&) = delete;
+
+  // Whether the session began, and if not, why.
+  [[nodiscard]] const absl::Status& status() const { return status_; }
+
+ private:
+  static void Warn(const char* what, const absl::Status& status) {
+    Traits::Platform::WriteLine("strobe: " + std::string(what) + ": " + std::string(status.message()));
+  }
+
+  Profiler<Traits>& profiler_;
+  const absl::Status status_;
+};
+
+}  // namespace strobe

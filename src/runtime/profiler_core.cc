@@ -1,0 +1,38 @@
+#include "strobe/runtime/profiler_core.h"
+
+namespace strobe::internal {
+
+Stats StatsBetween(const Stats& earlier, const Stats& later) {
+  Stats result = later;
+  result.threads_refused -= earlier.threads_refused;
+  result.samples -= earlier.samples;
+  for (std::size_t i = 0; i < result.drops.size(); ++i) result.drops[i] -= earlier.drops[i];
+  for (std::size_t i = 0; i < result.stack_ends.size(); ++i) result.stack_ends[i] -= earlier.stack_ends[i];
+  result.signals_foreign -= earlier.signals_foreign;
+  result.signals_stale -= earlier.signals_stale;
+  result.handler_replaced -= earlier.handler_replaced;
+  result.handler_time_ns -= earlier.handler_time_ns;
+  result.drains -= earlier.drains;
+  // The collector's CPU clock begins anew with each session.
+  if (result.collector_cpu_ns >= earlier.collector_cpu_ns) result.collector_cpu_ns -= earlier.collector_cpu_ns;
+  if (result.stacks_folded >= earlier.stacks_folded) result.stacks_folded -= earlier.stacks_folded;
+  result.module_refreshes -= earlier.module_refreshes;
+  result.waits_abandoned -= earlier.waits_abandoned;
+  result.exports -= earlier.exports;
+  result.exports_failed -= earlier.exports_failed;
+  result.periods_extended -= earlier.periods_extended;
+  result.rated_samples -= earlier.rated_samples;
+  result.rated_ns -= earlier.rated_ns;
+  result.achieved_rate_hz =
+      result.rated_ns > 0 ? static_cast<double>(result.rated_samples) * 1e9 / static_cast<double>(result.rated_ns) : 0;
+  return result;
+}
+
+void AddExports(Stats& stats, const Stats& more) {
+  stats.exports += more.exports;
+  stats.exports_failed += more.exports_failed;
+  stats.last_export_error = more.last_export_error;
+  if (!more.last_export_path.empty()) stats.last_export_path = more.last_export_path;
+}
+
+}  // namespace strobe::internal
