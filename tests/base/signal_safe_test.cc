@@ -1,0 +1,34 @@
+#include "strobe/base/signal_safe.h"
+
+#include <gtest/gtest.h>
+
+#include <csignal>
+
+namespace strobe {
+namespace {
+
+volatile std::sig_atomic_t sum = 0;
+
+STROBE_SIGNAL_SAFE STROBE_NOINLINE int Twice(int value) { return 2 * value; }
+STROBE_SIGNAL_SAFE void Handler(int signal) { sum = sum + Twice(signal); }
+
+TEST(SignalSafe, MarkedFunctionsRunInAHandler) {
+  void (*previous)(int) = std::signal(SIGUSR1, &Handler);
+  std::raise(SIGUSR1);
+  std::signal(SIGUSR1, previous);
+  EXPECT_EQ(sum, 2 * SIGUSR1);
+}
+
+STROBE_NOINLINE void* ReturnAddress() {
+  asm volatile("");  // Without an effect of its own, two calls would be made one.
+  return __builtin_return_address(0);
+}
+
+TEST(SignalSafe, NoinlineGivesEachCallItsOwnReturnAddress) {
+  void* first = ReturnAddress();
+  void* second = ReturnAddress();
+  EXPECT_NE(first, second);
+}
+
+}  // namespace
+}  // namespace strobe
