@@ -1,0 +1,43 @@
+// What an Aggregator hands over at a period's end, and how it becomes a Profile.
+#pragma once
+
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+#include "strobe/aggregate/module_history.h"
+#include "strobe/aggregate/row_table.h"
+#include "strobe/aggregate/stack_trie.h"
+#include "strobe/core/profile.h"
+
+namespace strobe {
+
+// A thread of a period; its index is the thread's key.
+struct PeriodThread {
+  ProfileThread thread;
+  bool alive = false;  // at the period's end
+};
+
+// Cheap to move, made by Aggregator::Take: the work of turning it into a Profile is left to the exporter's thread.
+struct AggregatedPeriod {
+  StackTrie trie;
+  RowTable rows{0};
+  ModuleHistory modules;
+  std::vector<PeriodThread> threads;
+
+  [[nodiscard]] std::size_t memory_bytes() const {
+    return trie.memory_bytes() + rows.memory_bytes() + modules.memory_bytes() + threads.capacity() * sizeof(PeriodThread);
+  }
+};
+
+// Sets the modules, frames, stacks, threads, samples and values of `profile`; the rest is the caller's.
+// * modules: those of the newest map in its order, then older ones that some frame needs.
+// * stacks: one tree over all module generations. A stack that ended early has its reason as the pseudo-frame at its root.
+// * threads: those with rows, and those alive, in the order of their keys.
+// * samples: distinct (stack, thread), in the order of their first sample; those whose values are all zero are left out, and so are the
+//   frames and stacks that nothing else needs.
+// * values: rows.value_count() a sample.
+// Equal periods give equal profiles.
+void FillProfile(AggregatedPeriod&& period, Profile& profile);
+
+}  // namespace strobe

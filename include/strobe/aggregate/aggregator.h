@@ -1,0 +1,110 @@
+// The aggregator: adds up what the collector drains, in bounded memory, until the period ends.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "strobe/aggregate/aggregated_period.h"
+#include "strobe/aggregate/bounded_table.h"
+#include "strobe/aggregate/module_history.h"
+#include "strobe/aggregate/row_table.h"
+#include "strobe/aggregate/stack_trie.h"
+#include "strobe/base/address.h"
+#include "strobe/core/module_map.h"
+#include "strobe/core/stack.h"
+
+namespace strobe {
+
+// Collector thread only. Nothing fails: what the memory limit has no room for is added to the thread's row of [folded] and counted, so
+// that the values taken out are those that went in.
+class Aggregator {
+ public:
+  // Threads that may end with rows in one period. Those registered beyond it share one key, and all they do is [folded].
+  static constexpr std::size_t kMaxEndedThreads = 65536;
+
+  // `value_count` values a row. The limit holds for one period's stacks, rows, modules and threads while they are collected; beyond it
+  // goes only what is always kept: some 64 KiB, the threads themselves, the modules, and each thread's row of [folded].
+  Aggregator(std::size_t value_count, std::size_t memory_limit_bytes);
+
+  // A key for a thread. It stays valid over periods until RemoveThread.
+  std::uint32_t AddThread(std::uint64_t id, std::string name);
+  // Ends the use of `key`. The thread's rows of this period stay, and while it has any the key is not given out again before Take.
+  void RemoveThread(std::uint32_t key);
+
+  // The modules that records with `generation` refer to; see ModuleHistory::Add.
+  void SetModules(std::uint32_t generation, const ModuleMap& map);
+
+  // Adds `values` to the stack. `leaf_first` is as WalkResult describes. The cost grows with the frames that differ from this thread's last
+  // stack, counted from the first that differs from the root.
+  void Add(std::uint32_t thread, std::uint32_t generation, StackEnd end, std::span<const Address> leaf_first,
+           std::span<const std::int64_t> values);
+  // Adds `values` to the stack of the thread's last Add, also if that was in an earlier period. False, and nothing added, without one.
+  bool ExtendLast(std::uint32_t thread, std::span<const std::int64_t> values);
+  // Adds `values` to a stack that consists of a pseudo-frame.
+  void AddPseudo(std::uint32_t thread, PseudoFrame frame, std::span<const std::int64_t> values);
+
+  // Ends the period and moves it out. Threads that live on keep their keys and last stacks, the newest modules stay.
+  AggregatedPeriod Take();
+
+  [[nodiscard]] std::size_t memory_bytes() const { return budget_.used_bytes(); }
+  // Calls of Add and ExtendLast whose values went to [folded], since construction.
+  [[nodiscard]] std::uint64_t folded() const { return folded_; }
+
+ private:
+  static constexpr std::uint32_t kNone = StackTrie::kNone;
+
+  // A thread's last stack and where it lies in the trie: what the next one is compared with.
+  struct LastStack {
+    std::unique_ptr<Address[]> frames;      // leaf first, in the last `count` of `capacity`: the root stays where it is
+    std::unique_ptr<std::uint32_t[]> path;  // path[i] is the node of the i-th frame from the root
+    std::uint32_t capacity = 0;
+    std::uint32_t count = 0;
+    std::uint32_t known = 0;     // nodes of `path` that are in this period's trie
+    std::uint32_t root = kNone;  // its root's node in this period's trie
+    std::uint32_t generation = 0;
+    StackEnd end = StackEnd::kComplete;
+
+    [[nodiscard]] std::span<const Address> stack() const { return {frames.get() + (capacity - count), count}; }
+  };
+
+  enum class ThreadState : std::uint8_t { kFree, kAlive, kEnded };
+  struct Thread {
+    std::uint64_t id = 0;
+    std::string name;
+    std::unique_ptr<LastStack> last;  // only of threads that were sampled
+    std::uint32_t last_row = kNone;   // of the last Add or ExtendLast in this period
+    ThreadState state = ThreadState::kFree;
+    bool has_rows = false;
+    bool was_sampled = false;
+    bool last_is_folded = false;
+  };
+  static_assert(sizeof(std::string) > 32 || sizeof(Thread) < 64, "an idle thread is small");
+
+  static std::size_t LastStackBytes(std::size_t capacity);
+  bool MakeRoom(Thread& thread, std::size_t frames);
+  void DropLast(Thread& thread);
+  std::uint32_t Place(LastStack& last);
+  std::uint32_t PlaceWithoutLast(std::uint32_t generation, StackEnd end, std::span<const Address> leaf_first);
+  void AddToRow(std::uint32_t key, std::uint32_t node, std::span<const std::int64_t> values);
+  std::uint32_t PseudoRow(std::uint32_t key, PseudoFrame frame);
+  void UpdateReserve();
+
+  const std::size_t value_count_;
+  MemoryBudget budget_;
+  StackTrie trie_;
+  RowTable rows_;
+  ModuleHistory modules_;
+  std::deque<Thread> threads_;  // by key; a deque grows without a second copy
+  std::vector<std::uint32_t> free_keys_;
+  std::uint32_t shared_key_ = kNone;  // of the threads beyond kMaxEndedThreads
+  std::size_t ended_threads_ = 0;
+  std::size_t last_stack_bytes_ = 0;
+  std::uint64_t folded_ = 0;
+};
+
+}  // namespace strobe

@@ -1,0 +1,111 @@
+// What the aggregator's tables are made of: a budget that every growth asks first, and a hash table of ids.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace strobe {
+
+// Bytes in use against a limit. Collector thread only.
+class MemoryBudget {
+ public:
+  explicit MemoryBudget(std::size_t limit_bytes) : limit_bytes_(limit_bytes) {}
+
+  // Takes `bytes`, unless that would pass the limit less the reserve: then nothing is taken and the answer is false.
+  [[nodiscard]] bool TryTake(std::size_t bytes) {
+    if (used_bytes_ + reserve_bytes_ + bytes > limit_bytes_) return false;
+    used_bytes_ += bytes;
+    return true;
+  }
+  // Takes `bytes` whatever the limit: for what must be kept in any case, and is small.
+  void Take(std::size_t bytes) { used_bytes_ += bytes; }
+  void GiveBack(std::size_t bytes) { used_bytes_ -= bytes; }
+  // Bytes that TryTake leaves to later calls of Take.
+  void set_reserve_bytes(std::size_t bytes) { reserve_bytes_ = bytes; }
+
+  [[nodiscard]] std::size_t used_bytes() const { return used_bytes_; }
+  [[nodiscard]] std::size_t limit_bytes() const { return limit_bytes_; }
+
+ private:
+  std::size_t limit_bytes_;
+  std::size_t used_bytes_ = 0;
+  std::size_t reserve_bytes_ = 0;
+};
+
+// Whether a table may pass the budget.
+enum class Admission { kWithinBudget, kAlways };
+
+// A 64-bit mix of two numbers: the product carries every bit upwards, and IdTable uses the upper half.
+constexpr std::uint64_t HashPair(std::uint64_t a, std::uint64_t b) {
+  std::uint64_t hash = (a ^ (b * 0x9E3779B97F4A7C15)) * 0xD6E8FEB86659FD93;
+  hash ^= hash >> 32;
+  return hash * 0xD6E8FEB86659FD93;
+}
+
+// Open addressing from a hash to ids whose keys stand elsewhere. Slots keep 32 bits of the hash, so that growing reads no key and a
+// probe compares few.
+class IdTable {
+ public:
+  static constexpr std::uint32_t kNone = 0xFFFFFFFF;
+
+  // The id under `hash` for which matches(id) holds, or kNone.
+  template <class Matches>
+  [[nodiscard]] std::uint32_t Find(std::uint64_t hash, Matches&& matches) const {
+    if (slots_.empty()) return kNone;
+    const std::size_t mask = slots_.size() - 1;
+    const auto tag = static_cast<std::uint32_t>(hash >> 32);
+    for (std::size_t at = tag & mask;; at = (at + 1) & mask) {
+      const Slot slot = slots_[at];
+      if (slot.id == kNone) return kNone;
+      if (slot.tag == tag && matches(slot.id)) return slot.id;
+    }
+  }
+
+  // Makes sure that one more Insert fits. While it grows, the old slots and the new are both paid for. False where the budget refuses.
+  [[nodiscard]] bool MakeRoom(MemoryBudget& budget, Admission admission) {
+    if ((size_ + 1) * 4 <= slots_.size() * 3) return true;
+    const std::size_t capacity = slots_.empty() ? kMinSlots : slots_.size() * 2;
+    const std::size_t bytes = capacity * sizeof(Slot);
+    if (admission == Admission::kAlways) {
+      budget.Take(bytes);
+    } else if (!budget.TryTake(bytes)) {
+      return false;
+    }
+    std::vector<Slot> old(capacity);
+    std::swap(old, slots_);
+    for (const Slot slot : old) {
+      if (slot.id != kNone) Place(slot);
+    }
+    budget.GiveBack(old.size() * sizeof(Slot));
+    return true;
+  }
+
+  // Adds `id`; MakeRoom must have been called since the last one.
+  void Insert(std::uint64_t hash, std::uint32_t id) {
+    Place({static_cast<std::uint32_t>(hash >> 32), id});
+    ++size_;
+  }
+
+  [[nodiscard]] std::size_t memory_bytes() const { return slots_.size() * sizeof(Slot); }
+
+ private:
+  static constexpr std::size_t kMinSlots = 64;
+  struct Slot {
+    std::uint32_t tag = 0;
+    std::uint32_t id = kNone;
+  };
+
+  void Place(Slot slot) {
+    const std::size_t mask = slots_.size() - 1;
+    std::size_t at = slot.tag & mask;
+    while (slots_[at].id != kNone) at = (at + 1) & mask;
+    slots_[at] = slot;
+  }
+
+  std::vector<Slot> slots_;
+  std::size_t size_ = 0;
+};
+
+}  // namespace strobe

@@ -1,0 +1,230 @@
+#include "strobe/aggregate/aggregated_period.h"
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "strobe/core/stack.h"
+
+namespace strobe {
+namespace {
+
+constexpr std::uint32_t kNone = 0xFFFFFFFF;
+
+// The pseudo-frame that marks a stack's end; none for a complete one.
+constexpr Address PseudoOfEnd(StackEnd end) {
+  switch (end) {
+    case StackEnd::kTruncated: return static_cast<Address>(PseudoFrame::kTruncated);
+    case StackEnd::kNoUnwindInfo: return static_cast<Address>(PseudoFrame::kNoUnwindInfo);
+    default: return static_cast<Address>(PseudoFrame::kBroken);
+  }
+}
+
+// Merges the tries of the generations into one tree whose nodes name a module instead of a generation.
+class Conversion {
+ public:
+  explicit Conversion(const AggregatedPeriod& period) : period_(period) {}
+
+  void Run(Profile& profile) {
+    MergeNodes();
+    MergeRows();
+    WriteStacks(profile);
+    WriteFramesAndModules(profile);
+    WriteSamples(profile);
+  }
+
+ private:
+  struct MergedRow {
+    std::uint32_t node = 0;
+    std::uint32_t thread = 0;
+  };
+
+  // The merged frame's number.
+  std::uint32_t InternFrame(Address address, std::uint32_t module) {
+    const auto [at, is_new] = frame_ids_.try_emplace(std::pair(address, module), static_cast<std::uint32_t>(frames_.size()));
+    if (is_new) frames_.push_back({address, module});
+    return at->second;
+  }
+
+  std::uint32_t FrameOf(std::uint32_t generation, Address address) {
+    const auto [at, is_new] = frames_by_address_.try_emplace(std::pair(address, generation), 0);
+    if (is_new) at->second = InternFrame(address, period_.modules.Find(generation, address).value_or(Frame::kNoModule));
+    return at->second;
+  }
+
+  std::uint32_t MergedChild(std::uint32_t parent, std::uint32_t frame) {
+    const auto id = static_cast<std::uint32_t>(nodes_.size());
+    if (!may_collide_) {
+      nodes_.push_back({parent, frame});
+      return id;
+    }
+    const auto [at, is_new] = node_ids_.try_emplace(std::uint64_t{parent} << 32 | frame, id);
+    if (is_new) nodes_.push_back({parent, frame});
+    return at->second;
+  }
+
+  void MergeNodes() {
+    const StackTrie& trie = period_.trie;
+    // Within one generation the trie's nodes are distinct as they are.
+    std::uint32_t only_generation = kNone;
+    bool several = false;
+    for (std::uint32_t id = 1; id < trie.size(); ++id) {
+      if (trie[id].parent != StackTrie::kRoot || StackTrie::IsPseudoKey(trie[id].address)) continue;
+      const std::uint32_t generation = StackTrie::GenerationOfKey(trie[id].address);
+      several = several || (only_generation != kNone && only_generation != generation);
+      only_generation = generation;
+    }
+    nodes_.reserve(trie.size());
+    nodes_.push_back({0, 0});
+    merged_.resize(trie.size());
+    std::vector<std::uint32_t> generations(several ? trie.size() : 0);
+    for (std::uint32_t id = 1; id < trie.size(); ++id) {
+      const StackTrie::Node& node = trie[id];
+      if (node.parent == StackTrie::kRoot) {
+        if (several) generations[id] = StackTrie::GenerationOfKey(node.address);
+        merged_[id] = MergedRoot(node.address);
+        continue;
+      }
+      const std::uint32_t generation = several ? generations[id] = generations[node.parent] : only_generation;
+      may_collide_ = several;
+      merged_[id] = MergedChild(merged_[node.parent], FrameOf(generation, node.address));
+    }
+  }
+
+  // The node of a stack's root. A lone [broken stack], say, and the root of broken stacks are the same node.
+  std::uint32_t MergedRoot(Address key) {
+    if (!StackTrie::IsPseudoKey(key) && StackTrie::EndOfKey(key) == StackEnd::kComplete) return 0;
+    const Address pseudo =
+        StackTrie::IsPseudoKey(key) ? static_cast<Address>(StackTrie::PseudoOfKey(key)) : PseudoOfEnd(StackTrie::EndOfKey(key));
+    const auto [at, is_new] = pseudo_nodes_.try_emplace(pseudo, static_cast<std::uint32_t>(nodes_.size()));
+    if (is_new) nodes_.push_back({0, InternFrame(pseudo, Frame::kPseudo)});
+    return at->second;
+  }
+
+  void MergeRows() {
+    const RowTable& rows = period_.rows;
+    const std::size_t width = rows.value_count();
+    absl::flat_hash_map<std::uint64_t, std::uint32_t> ids;
+    ids.reserve(rows.size());
+    rows_.reserve(rows.size());
+    values_.reserve(rows.size() * width);
+    for (std::uint32_t row = 0; row < rows.size(); ++row) {
+      const MergedRow merged{merged_[rows.node(row)], rows.thread(row)};
+      const auto [at, is_new] = ids.try_emplace(std::uint64_t{merged.node} << 32 | merged.thread, static_cast<std::uint32_t>(rows_.size()));
+      if (is_new) {
+        rows_.push_back(merged);
+        values_.resize(values_.size() + width);
+      }
+      for (std::size_t i = 0; i < width; ++i) {
+        std::int64_t& sum = values_[at->second * width + i];
+        sum = static_cast<std::int64_t>(static_cast<std::uint64_t>(sum) + static_cast<std::uint64_t>(rows.value(row, i)));
+      }
+    }
+  }
+
+  [[nodiscard]] bool IsZero(std::size_t row) const {
+    const std::size_t width = period_.rows.value_count();
+    for (std::size_t i = 0; i < width; ++i) {
+      if (values_[row * width + i] != 0) return false;
+    }
+    return true;
+  }
+
+  // Numbers the nodes that some row needs, parents first.
+  void WriteStacks(Profile& profile) {
+    std::vector<bool> needed(nodes_.size());
+    needed[0] = true;
+    for (std::size_t row = 0; row < rows_.size(); ++row) {
+      if (!IsZero(row)) needed[rows_[row].node] = true;
+    }
+    for (std::size_t id = nodes_.size() - 1; id > 0; --id) {
+      if (needed[id]) needed[nodes_[id].parent] = true;
+    }
+    profile.stacks.clear();
+    new_node_.assign(nodes_.size(), kNone);
+    new_frame_.assign(frames_.size(), kNone);
+    for (std::size_t id = 0; id < nodes_.size(); ++id) {
+      if (!needed[id]) continue;
+      new_node_[id] = static_cast<std::uint32_t>(profile.stacks.size());
+      StackNode node;
+      if (id != 0) {
+        std::uint32_t& frame = new_frame_[nodes_[id].frame];
+        if (frame == kNone) {
+          frame = static_cast<std::uint32_t>(used_frames_.size());
+          used_frames_.push_back(nodes_[id].frame);
+        }
+        node = {new_node_[nodes_[id].parent], frame};
+      }
+      profile.stacks.push_back(node);
+    }
+  }
+
+  void WriteFramesAndModules(Profile& profile) {
+    const std::vector<Module>& modules = period_.modules.modules();
+    std::vector<std::uint32_t> new_module(modules.size(), kNone);
+    profile.modules.clear();
+    const auto take = [&](std::uint32_t index) {
+      if (new_module[index] == kNone) {
+        new_module[index] = static_cast<std::uint32_t>(profile.modules.size());
+        profile.modules.push_back(modules[index]);
+      }
+      return new_module[index];
+    };
+    for (const std::uint32_t index : period_.modules.newest()) take(index);
+    profile.frames.clear();
+    profile.frames.reserve(used_frames_.size());
+    for (const std::uint32_t id : used_frames_) {
+      Frame frame = frames_[id];
+      if (frame.module < modules.size()) frame.module = take(frame.module);
+      profile.frames.push_back(frame);
+    }
+  }
+
+  void WriteSamples(Profile& profile) {
+    const std::size_t width = period_.rows.value_count();
+    std::vector<bool> has_rows(period_.threads.size());
+    for (std::size_t row = 0; row < rows_.size(); ++row) {
+      if (!IsZero(row)) has_rows[rows_[row].thread] = true;
+    }
+    std::vector<std::uint32_t> new_thread(period_.threads.size(), kNone);
+    profile.threads.clear();
+    for (std::size_t key = 0; key < period_.threads.size(); ++key) {
+      if (!has_rows[key] && !period_.threads[key].alive) continue;
+      new_thread[key] = static_cast<std::uint32_t>(profile.threads.size());
+      profile.threads.push_back(period_.threads[key].thread);
+    }
+    profile.samples.clear();
+    profile.values.clear();
+    for (std::size_t row = 0; row < rows_.size(); ++row) {
+      if (IsZero(row)) continue;
+      profile.samples.push_back({new_node_[rows_[row].node], new_thread[rows_[row].thread]});
+      const auto first = values_.begin() + static_cast<std::ptrdiff_t>(row * width);
+      profile.values.insert(profile.values.end(), first, first + static_cast<std::ptrdiff_t>(width));
+    }
+  }
+
+  const AggregatedPeriod& period_;
+  std::vector<Frame> frames_;  // `module` is an index into the history's modules
+  absl::flat_hash_map<std::pair<Address, std::uint32_t>, std::uint32_t> frame_ids_;
+  absl::flat_hash_map<std::pair<Address, std::uint32_t>, std::uint32_t> frames_by_address_;  // by (address, generation)
+  std::vector<StackNode> nodes_;
+  absl::flat_hash_map<std::uint64_t, std::uint32_t> node_ids_;
+  absl::flat_hash_map<Address, std::uint32_t> pseudo_nodes_;
+  bool may_collide_ = false;
+  std::vector<std::uint32_t> merged_;  // of each trie node
+  std::vector<MergedRow> rows_;
+  std::vector<std::int64_t> values_;
+  std::vector<std::uint32_t> new_node_;
+  std::vector<std::uint32_t> new_frame_;
+  std::vector<std::uint32_t> used_frames_;
+};
+
+}  // namespace
+
+void FillProfile(AggregatedPeriod&& period, Profile& profile) {
+  AggregatedPeriod mine = std::move(period);
+  Conversion(mine).Run(profile);
+}
+
+}  // namespace strobe

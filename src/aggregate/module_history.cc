@@ -1,0 +1,133 @@
+#include "strobe/aggregate/module_history.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+namespace strobe {
+
+void ModuleHistory::Add(std::uint32_t generation, const ModuleMap& map) {
+  if (!entries_.empty() && generation < last_generation_) return;
+  Entry entry{generation, {}};
+  entry.modules.reserve(map.modules().size());
+  for (const Module& module : map.modules()) entry.modules.push_back(Intern(module));
+  last_generation_ = generation;
+
+  const auto by_start = [this](std::uint32_t a, std::uint32_t b) { return modules_[a].start < modules_[b].start; };
+  if (!entries_.empty()) {
+    Entry& newest = entries_.back();
+    // Equal modules have equal indices, so that inclusion by start is inclusion if the common ones are the same.
+    std::size_t kept = 0;
+    for (const std::uint32_t module : newest.modules) {
+      const auto at = std::lower_bound(entry.modules.begin(), entry.modules.end(), module, by_start);
+      if (at != entry.modules.end() && *at == module) ++kept;
+    }
+    if (kept == newest.modules.size() || newest.first_generation == generation) {
+      newest.modules = std::move(entry.modules);
+      DropUnused();
+      return;
+    }
+  }
+  entries_.push_back(std::move(entry));
+  if (entries_.size() > kMaxGenerations) MergeOldest();
+  DropUnused();
+}
+
+std::optional<std::uint32_t> ModuleHistory::Find(std::uint32_t generation, Address address) const {
+  if (entries_.empty()) return std::nullopt;
+  const std::size_t at = EntryOf(generation);
+  const std::optional<std::uint32_t> found = FindIn(entries_[at], address);
+  return found || at + 1 == entries_.size() ? found : FindIn(entries_[at + 1], address);
+}
+
+std::uint32_t ModuleHistory::Canonical(std::uint32_t generation) const {
+  // One that is not known yet must not be taken for an older one: its map may follow.
+  if (entries_.empty() || generation > last_generation_) return generation;
+  return entries_[EntryOf(generation)].first_generation;
+}
+
+void ModuleHistory::KeepNewest() {
+  if (entries_.size() > 1) entries_.erase(entries_.begin(), std::prev(entries_.end()));
+  DropUnused();
+}
+
+std::span<const std::uint32_t> ModuleHistory::newest() const {
+  if (entries_.empty()) return {};
+  return entries_.back().modules;
+}
+
+std::uint32_t ModuleHistory::Intern(const Module& module) {
+  std::vector<std::uint32_t>& same_start = by_start_[module.start];
+  for (const std::uint32_t index : same_start) {
+    if (modules_[index] == module) return index;
+  }
+  const auto index = static_cast<std::uint32_t>(modules_.size());
+  modules_.push_back(module);
+  same_start.push_back(index);
+  return index;
+}
+
+std::size_t ModuleHistory::EntryOf(std::uint32_t generation) const {
+  const auto after = std::upper_bound(entries_.begin(), entries_.end(), generation,
+                                      [](std::uint32_t value, const Entry& entry) { return value < entry.first_generation; });
+  return after == entries_.begin() ? 0 : static_cast<std::size_t>(std::prev(after) - entries_.begin());
+}
+
+std::optional<std::uint32_t> ModuleHistory::FindIn(const Entry& entry, Address address) const {
+  const auto after = std::upper_bound(entry.modules.begin(), entry.modules.end(), address,
+                                      [this](Address value, std::uint32_t module) { return value < modules_[module].start; });
+  if (after == entry.modules.begin() || address >= modules_[*std::prev(after)].limit) return std::nullopt;
+  return *std::prev(after);
+}
+
+void ModuleHistory::MergeOldest() {
+  Entry& older = entries_[0];
+  Entry& newer = entries_[1];
+  std::vector<std::uint32_t> merged = newer.modules;
+  for (const std::uint32_t index : older.modules) {
+    const Module& module = modules_[index];
+    const auto after = std::upper_bound(newer.modules.begin(), newer.modules.end(), module.start,
+                                        [this](Address value, std::uint32_t other) { return value < modules_[other].start; });
+    const bool overlaps = (after != newer.modules.end() && modules_[*after].start < module.limit) ||
+                          (after != newer.modules.begin() && modules_[*std::prev(after)].limit > module.start);
+    if (!overlaps) merged.push_back(index);
+  }
+  if (merged.size() <= kMaxMergedModules) {
+    std::sort(merged.begin(), merged.end(), [this](std::uint32_t a, std::uint32_t b) { return modules_[a].start < modules_[b].start; });
+    newer.modules = std::move(merged);
+  }
+  newer.first_generation = older.first_generation;
+  entries_.erase(entries_.begin());
+}
+
+void ModuleHistory::DropUnused() {
+  constexpr std::uint32_t kUnused = 0xFFFFFFFF;
+  std::vector<std::uint32_t> renumbered(modules_.size(), kUnused);
+  for (const Entry& entry : entries_) {
+    for (const std::uint32_t index : entry.modules) renumbered[index] = 0;
+  }
+  if (std::find(renumbered.begin(), renumbered.end(), kUnused) != renumbered.end()) {
+    std::uint32_t next = 0;
+    for (std::size_t i = 0; i < modules_.size(); ++i) {
+      if (renumbered[i] == kUnused) continue;
+      renumbered[i] = next;
+      if (next != i) modules_[next] = std::move(modules_[i]);
+      ++next;
+    }
+    modules_.resize(next);
+    for (Entry& entry : entries_) {
+      for (std::uint32_t& index : entry.modules) index = renumbered[index];
+    }
+    by_start_.clear();
+    for (std::uint32_t i = 0; i < next; ++i) by_start_[modules_[i].start].push_back(i);
+  }
+  CountMemory();
+}
+
+void ModuleHistory::CountMemory() {
+  memory_bytes_ = modules_.capacity() * sizeof(Module) + by_start_.capacity() * (sizeof(*by_start_.begin()) + 1);
+  for (const Module& module : modules_) memory_bytes_ += module.path.capacity() + module.build_id.capacity() + sizeof(std::uint32_t);
+  for (const Entry& entry : entries_) memory_bytes_ += sizeof(Entry) + entry.modules.capacity() * sizeof(std::uint32_t);
+}
+
+}  // namespace strobe
