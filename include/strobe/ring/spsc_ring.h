@@ -1,0 +1,211 @@
+// SpscRing: the usual model of SampleRing, a ring of bytes that holds records of any length, each in one piece.
+//
+// Positions only ever grow; a record's place in the storage is (position - origin) modulo the capacity. Whenever the producer finds the
+// ring empty and is about to write where it never wrote before, it moves the origin, so that the next record stands at the front of the
+// storage: a thread that is sampled rarely touches one page, however long it runs. A record that does not fit before the end of the
+// storage goes to the front, and a marker fills the rest.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+
+#include "strobe/base/cache_line.h"
+#include "strobe/base/signal_safe.h"
+#include "strobe/ring/sample_ring.h"
+
+namespace strobe {
+
+// Reserve and Commit belong to one thread, Peek and Pop to one other; used_bytes may be called by both. The state is two cache lines
+// long, the producer's first; whoever aligns the object to a cache line keeps the two threads off each other's.
+class SpscRing {
+ public:
+  // Storage must be aligned to this.
+  static constexpr std::size_t kStorageAlignment = 8;
+  // Storage beyond this, or beyond the largest power of two within it, is left unused.
+  static constexpr std::size_t kMaxCapacityBytes = std::size_t{1} << 31;
+
+  static constexpr std::size_t MaxRecordBytes(std::size_t capacity) {
+    const std::size_t usable = UsableBytes(capacity);
+    return usable < sizeof(Frame) ? 0 : usable - sizeof(Frame);
+  }
+
+  void Reset(std::span<std::byte> memory) noexcept {
+    const std::size_t capacity = UsableBytes(memory.size());
+    producer_.storage = consumer_.storage = memory.data();
+    producer_.capacity = consumer_.capacity = capacity;
+    producer_.origin = consumer_.origin = 0;
+    producer_.reserved_offset = producer_.known_tail = consumer_.known_head = consumer_.next = 0;
+    producer_.reserved_bytes = producer_.touched = 0;
+    consumer_.corruptions = 0;
+    producer_.head.store(0, std::memory_order_relaxed);
+    consumer_.tail.store(0, std::memory_order_release);
+  }
+
+  STROBE_SIGNAL_SAFE std::byte* Reserve(std::size_t bytes) noexcept {
+    Producer& p = producer_;
+    if (p.capacity == 0 || bytes > p.capacity - sizeof(Frame)) return nullptr;
+    const std::size_t need = FramedBytes(bytes);
+    const std::uint64_t head = p.head.load(std::memory_order_relaxed);
+    std::size_t offset = Offset(head, p.origin, p.capacity);
+    // Only what could fail, wrap or touch new memory looks at the consumer's cache line.
+    if (offset + need > p.touched || head - p.known_tail + need > p.capacity) {
+      if (!MakeRoom(head, need, offset)) return nullptr;
+    }
+    p.reserved_bytes = static_cast<std::uint32_t>(bytes);
+    p.reserved_offset = offset;
+    return p.storage + offset + sizeof(Frame);
+  }
+
+  // Needs a Reserve before it. A size of 0 publishes nothing and gives the space back.
+  STROBE_SIGNAL_SAFE void Commit(std::size_t bytes) noexcept {
+    Producer& p = producer_;
+    const std::size_t size = std::min<std::size_t>(bytes, p.reserved_bytes);
+    if (size == 0) return;
+    const std::uint64_t head = p.head.load(std::memory_order_relaxed);
+    const std::size_t offset = Offset(head, p.origin, p.capacity);
+    std::uint64_t end = head + FramedBytes(size);
+    if (p.reserved_offset != offset) end += p.capacity - offset;  // MakeRoom has left a marker there, and the record stands at the front
+    Store(p.reserved_offset, {static_cast<std::uint32_t>(size), kRecord});
+    const std::size_t touched = p.reserved_offset + FramedBytes(size);
+    if (touched > p.touched) p.touched = static_cast<std::uint32_t>(std::min(RoundUp(touched, kPageBytes), p.capacity));
+    p.reserved_bytes = 0;
+    p.head.store(end, std::memory_order_release);
+  }
+
+  std::span<const std::byte> Peek() noexcept {
+    Consumer& c = consumer_;
+    std::uint64_t tail = c.tail.load(std::memory_order_relaxed);
+    if (tail == c.known_head) {
+      c.known_head = producer_.head.load(std::memory_order_acquire);
+      if (tail == c.known_head) return {};
+      c.origin = producer_.origin;  // stands still while the ring is not empty
+    }
+    std::uint64_t available = c.known_head - tail;
+    if (available > c.capacity || available % kRecordAlignment != 0) return Abandon();
+    std::size_t offset = Offset(tail, c.origin, c.capacity);
+    Frame frame = Load(offset);
+    if (frame.kind == kMarker) {
+      const std::size_t rest = c.capacity - offset;
+      if (frame.size != rest || rest >= available) return Abandon();
+      available -= rest;
+      tail += rest;
+      offset = 0;
+      frame = Load(offset);
+    }
+    const std::size_t framed = FramedBytes(frame.size);
+    if (frame.kind != kRecord || frame.size == 0 || framed > available || framed > c.capacity - offset) return Abandon();
+    c.next = tail + framed;
+    return {c.storage + offset + sizeof(Frame), frame.size};
+  }
+
+  void Pop() noexcept {
+    if (consumer_.next == 0) return;  // nothing was peeked at
+    consumer_.tail.store(consumer_.next, std::memory_order_release);
+    consumer_.next = 0;
+  }
+
+  [[nodiscard]] std::size_t used_bytes() const noexcept {
+    const std::uint64_t tail = consumer_.tail.load(std::memory_order_acquire);  // before the head, or it could overtake it
+    const std::uint64_t used = producer_.head.load(std::memory_order_acquire) - tail;
+    return static_cast<std::size_t>(std::min<std::uint64_t>(used, consumer_.capacity));
+  }
+
+  // Times that Peek found framing that no producer can have written, and emptied the ring. The consumer's.
+  [[nodiscard]] std::uint64_t corruptions() const noexcept { return consumer_.corruptions; }
+
+ private:
+  static constexpr std::size_t kRecordAlignment = 8;
+  static constexpr std::size_t kPageBytes = 4096;  // how finely `touched` counts; nothing breaks where pages are larger
+  static constexpr std::uint32_t kRecord = 0x52425354;
+  static constexpr std::uint32_t kMarker = 0x4D425354;
+
+  // What stands before each record, and fills the storage behind the last one that fits.
+  struct Frame {
+    std::uint32_t size;  // bytes of the record; of a marker, all bytes to the end of the storage
+    std::uint32_t kind;
+  };
+  static_assert(sizeof(Frame) == kRecordAlignment);
+
+  struct Producer {
+    std::atomic<std::uint64_t> head{0};  // end of what is published
+    std::uint64_t origin = 0;            // position that stands at the front of the storage
+    std::uint64_t known_tail = 0;        // the consumer's tail when last looked at
+    std::uint64_t reserved_offset = 0;   // where the reserved record's framing goes
+    std::byte* storage = nullptr;
+    std::size_t capacity = 0;
+    std::uint32_t reserved_bytes = 0;
+    std::uint32_t touched = 0;  // bytes from the front of the storage that were ever written, in whole pages
+    std::uint64_t unused = 0;
+  };
+  struct Consumer {
+    std::atomic<std::uint64_t> tail{0};  // end of what was popped
+    std::uint64_t origin = 0;            // the producer's, as of known_head
+    std::uint64_t known_head = 0;        // the producer's head when last looked at
+    std::uint64_t next = 0;              // tail after Pop; 0 when nothing was peeked at
+    std::byte* storage = nullptr;
+    std::size_t capacity = 0;
+    std::uint64_t corruptions = 0;
+    std::uint64_t unused = 0;
+  };
+  static_assert(sizeof(Producer) == kCacheLineBytes && sizeof(Consumer) == kCacheLineBytes);
+
+  static constexpr std::size_t RoundUp(std::size_t value, std::size_t unit) { return (value + unit - 1) & ~(unit - 1); }
+  static constexpr std::size_t FramedBytes(std::size_t bytes) { return sizeof(Frame) + RoundUp(bytes, kRecordAlignment); }
+  static constexpr std::size_t UsableBytes(std::size_t bytes) {
+    const std::size_t usable = std::bit_floor(std::min(bytes, kMaxCapacityBytes));
+    return usable < 2 * sizeof(Frame) ? 0 : usable;
+  }
+  static std::size_t Offset(std::uint64_t position, std::uint64_t origin, std::size_t capacity) noexcept {
+    return static_cast<std::size_t>(position - origin) & (capacity - kRecordAlignment);
+  }
+
+  void Store(std::size_t offset, Frame frame) noexcept { std::memcpy(producer_.storage + offset, &frame, sizeof(frame)); }
+  // One read, so that what is checked is what is used.
+  [[nodiscard]] Frame Load(std::size_t offset) const noexcept {
+    const std::uint64_t word = *reinterpret_cast<const volatile std::uint64_t*>(consumer_.storage + offset);
+    return std::bit_cast<Frame>(word);
+  }
+
+  // Finds `need` bytes in one piece and says at which offset, with a fresh look at the tail.
+  STROBE_SIGNAL_SAFE bool MakeRoom(std::uint64_t head, std::size_t need, std::size_t& offset) noexcept {
+    Producer& p = producer_;
+    p.known_tail = consumer_.tail.load(std::memory_order_acquire);
+    const std::uint64_t used = head - p.known_tail;
+    if (used > p.capacity) return false;
+    if (used == 0) {
+      // The consumer reads the origin only after it has seen a head beyond its tail, which only a later Commit can show it.
+      p.origin = head;
+      offset = 0;
+      return true;
+    }
+    const std::size_t rest = p.capacity - offset;
+    const std::size_t skipped = need > rest ? rest : 0;
+    if (used + skipped + need > p.capacity) return false;
+    if (skipped != 0) {
+      Store(offset, {static_cast<std::uint32_t>(rest), kMarker});
+      offset = 0;
+    }
+    return true;
+  }
+
+  // Drops everything published so far: framing that makes no sense leaves no way to find the next record.
+  std::span<const std::byte> Abandon() noexcept {
+    Consumer& c = consumer_;
+    ++c.corruptions;
+    c.next = 0;
+    c.tail.store(c.known_head, std::memory_order_release);
+    return {};
+  }
+
+  Producer producer_;
+  Consumer consumer_;
+};
+static_assert(sizeof(SpscRing) == 2 * kCacheLineBytes);
+static_assert(SampleRing<SpscRing>);
+
+}  // namespace strobe
