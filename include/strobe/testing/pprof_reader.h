@@ -1,0 +1,297 @@
+// ReadPprof: an independent reader of profile.proto, gzipped or not, that shares no code with the encoder. For tests of encoders and of
+// whole programs; it trusts nothing.
+#pragma once
+
+#include <zlib.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+
+namespace strobe::testing {
+
+// The profile with its strings in place of their indices. Ids are kept.
+struct PprofProfile {
+  struct ValueType {
+    std::string type, unit;
+    friend bool operator==(const ValueType&, const ValueType&) = default;
+  };
+  struct Label {
+    std::string key, text;
+    std::int64_t number = 0;
+  };
+  struct Sample {
+    std::vector<std::uint64_t> locations;
+    std::vector<std::int64_t> values;
+    std::vector<Label> labels;
+  };
+  struct Mapping {
+    std::uint64_t id = 0, start = 0, limit = 0, file_offset = 0;
+    std::string filename, build_id;
+    bool has_functions = false;
+  };
+  struct Location {
+    std::uint64_t id = 0, mapping = 0, address = 0;
+    std::vector<std::uint64_t> functions;  // of its lines
+  };
+  struct Function {
+    std::uint64_t id = 0;
+    std::string name, system_name;
+  };
+
+  std::vector<ValueType> sample_types;
+  std::vector<Sample> samples;
+  std::vector<Mapping> mappings;
+  std::vector<Location> locations;
+  std::vector<Function> functions;
+  std::vector<std::string> strings;
+  std::vector<std::string> comments;
+  std::int64_t time_ns = 0, duration_ns = 0, period = 0;
+  ValueType period_type;
+  std::string default_sample_type;
+
+  // The names of a sample's functions, leaf first; "" for a location without a line.
+  [[nodiscard]] std::vector<std::string> Stack(const Sample& sample) const {
+    std::vector<std::string> names;
+    for (const std::uint64_t id : sample.locations) {
+      for (const Location& location : locations) {
+        if (location.id != id) continue;
+        if (location.functions.empty()) names.emplace_back();
+        for (const std::uint64_t function : location.functions) names.push_back(FunctionName(function));
+      }
+    }
+    return names;
+  }
+  [[nodiscard]] std::string FunctionName(std::uint64_t id) const {
+    for (const Function& function : functions) {
+      if (function.id == id) return function.name;
+    }
+    return "";
+  }
+};
+
+// The content of a gzip file; nothing where it is damaged.
+inline std::optional<std::string> Gunzip(std::string_view bytes) {
+  z_stream stream = {};
+  if (inflateInit2(&stream, 15 + 16) != Z_OK) return std::nullopt;
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
+  stream.avail_in = static_cast<uInt>(bytes.size());
+  std::string result;
+  int status = Z_OK;
+  while (status == Z_OK) {
+    char chunk[16384];
+    stream.next_out = reinterpret_cast<Bytef*>(chunk);
+    stream.avail_out = sizeof(chunk);
+    status = inflate(&stream, Z_NO_FLUSH);
+    result.append(chunk, sizeof(chunk) - stream.avail_out);
+  }
+  inflateEnd(&stream);
+  if (status != Z_STREAM_END || stream.avail_in != 0) return std::nullopt;
+  return result;
+}
+
+// Takes messages apart. Once something was wrong, ok() stays false.
+class PprofReader {
+ public:
+  using Visit = std::function<void(std::uint64_t field, std::uint64_t integer, std::string_view bytes)>;
+
+  void Message(std::string_view text, const Visit& visit) {
+    while (ok_ && !text.empty()) {
+      const std::uint64_t tag = Varint(text);
+      std::uint64_t integer = 0;
+      std::string_view bytes;
+      if ((tag & 7) == 0) {
+        integer = Varint(text);
+      } else if ((tag & 7) == 2) {
+        const std::uint64_t length = Varint(text);
+        if (length > text.size()) ok_ = false;
+        if (!ok_) return;
+        bytes = text.substr(0, length);
+        text.remove_prefix(length);
+      } else {
+        ok_ = false;  // profile.proto has no fields of other kinds
+      }
+      if (ok_) visit(tag >> 3, integer, bytes);
+    }
+  }
+
+  // Appends the elements of a packed field.
+  template <class T>
+  void Packed(std::string_view text, std::vector<T>& elements) {
+    while (ok_ && !text.empty()) elements.push_back(static_cast<T>(Varint(text)));
+  }
+
+  [[nodiscard]] bool ok() const { return ok_; }
+
+ private:
+  std::uint64_t Varint(std::string_view& text) {
+    std::uint64_t value = 0;
+    for (int shift = 0; shift < 70; shift += 7) {
+      if (text.empty()) break;
+      const auto byte = static_cast<unsigned char>(text.front());
+      text.remove_prefix(1);
+      value |= shift < 64 ? std::uint64_t{byte & 0x7FU} << shift : 0;
+      if (byte < 0x80) return value;
+    }
+    ok_ = false;
+    return 0;
+  }
+
+  bool ok_ = true;
+};
+
+// Reads one profile. The strings are known only when all of it has been seen, so a first pass collects them.
+class PprofParser {
+ public:
+  std::optional<PprofProfile> Parse(std::string_view message) {
+    reader_.Message(message, [this](std::uint64_t field, std::uint64_t, std::string_view bytes) {
+      if (field == 6) profile_.strings.emplace_back(bytes);
+    });
+    if (profile_.strings.empty() || !profile_.strings[0].empty()) return std::nullopt;
+    reader_.Message(message, [this](std::uint64_t field, std::uint64_t integer, std::string_view bytes) { Part(field, integer, bytes); });
+    if (!reader_.ok() || !strings_ok_) return std::nullopt;
+    return profile_;
+  }
+
+ private:
+  std::string Text(std::uint64_t index) {
+    if (index < profile_.strings.size()) return profile_.strings[index];
+    strings_ok_ = false;
+    return "";
+  }
+
+  void Part(std::uint64_t field, std::uint64_t integer, std::string_view bytes) {
+    switch (field) {
+      case 1: profile_.sample_types.push_back(ReadValueType(bytes)); break;
+      case 2: ReadSample(bytes); break;
+      case 3: ReadMapping(bytes); break;
+      case 4: ReadLocation(bytes); break;
+      case 5: ReadFunction(bytes); break;
+      case 9: profile_.time_ns = static_cast<std::int64_t>(integer); break;
+      case 10: profile_.duration_ns = static_cast<std::int64_t>(integer); break;
+      case 11: profile_.period_type = ReadValueType(bytes); break;
+      case 12: profile_.period = static_cast<std::int64_t>(integer); break;
+      case 13: {
+        std::vector<std::uint64_t> comments;
+        reader_.Packed(bytes, comments);
+        for (const std::uint64_t comment : comments) profile_.comments.push_back(Text(comment));
+        break;
+      }
+      case 14: profile_.default_sample_type = Text(integer); break;
+      default: break;
+    }
+  }
+
+  PprofProfile::ValueType ReadValueType(std::string_view message) {
+    PprofProfile::ValueType result;
+    reader_.Message(message, [&](std::uint64_t field, std::uint64_t integer, std::string_view) {
+      if (field == 1) result.type = Text(integer);
+      if (field == 2) result.unit = Text(integer);
+    });
+    return result;
+  }
+
+  void ReadSample(std::string_view message) {
+    PprofProfile::Sample& sample = profile_.samples.emplace_back();
+    reader_.Message(message, [&](std::uint64_t field, std::uint64_t, std::string_view bytes) {
+      if (field == 1) reader_.Packed(bytes, sample.locations);
+      if (field == 2) reader_.Packed(bytes, sample.values);
+      if (field != 3) return;
+      PprofProfile::Label& label = sample.labels.emplace_back();
+      reader_.Message(bytes, [&](std::uint64_t label_field, std::uint64_t integer, std::string_view) {
+        if (label_field == 1) label.key = Text(integer);
+        if (label_field == 2) label.text = Text(integer);
+        if (label_field == 3) label.number = static_cast<std::int64_t>(integer);
+      });
+    });
+  }
+
+  void ReadMapping(std::string_view message) {
+    PprofProfile::Mapping& mapping = profile_.mappings.emplace_back();
+    reader_.Message(message, [&](std::uint64_t field, std::uint64_t integer, std::string_view) {
+      if (field == 1) mapping.id = integer;
+      if (field == 2) mapping.start = integer;
+      if (field == 3) mapping.limit = integer;
+      if (field == 4) mapping.file_offset = integer;
+      if (field == 5) mapping.filename = Text(integer);
+      if (field == 6) mapping.build_id = Text(integer);
+      if (field == 7) mapping.has_functions = integer != 0;
+    });
+  }
+
+  void ReadLocation(std::string_view message) {
+    PprofProfile::Location& location = profile_.locations.emplace_back();
+    reader_.Message(message, [&](std::uint64_t field, std::uint64_t integer, std::string_view bytes) {
+      if (field == 1) location.id = integer;
+      if (field == 2) location.mapping = integer;
+      if (field == 3) location.address = integer;
+      if (field != 4) return;
+      std::uint64_t& function = location.functions.emplace_back();
+      reader_.Message(bytes, [&](std::uint64_t line_field, std::uint64_t line_integer, std::string_view) {
+        if (line_field == 1) function = line_integer;
+      });
+    });
+  }
+
+  void ReadFunction(std::string_view message) {
+    PprofProfile::Function& function = profile_.functions.emplace_back();
+    reader_.Message(message, [&](std::uint64_t field, std::uint64_t integer, std::string_view) {
+      if (field == 1) function.id = integer;
+      if (field == 2) function.name = Text(integer);
+      if (field == 3) function.system_name = Text(integer);
+    });
+  }
+
+  PprofReader reader_;
+  PprofProfile profile_;
+  bool strings_ok_ = true;
+};
+
+// Nothing where the bytes are no profile.
+inline std::optional<PprofProfile> ReadPprof(std::string_view bytes) {
+  if (!bytes.starts_with("\x1F\x8B")) return PprofParser().Parse(bytes);
+  const std::optional<std::string> message = Gunzip(bytes);
+  if (!message.has_value()) return std::nullopt;
+  return PprofParser().Parse(*message);
+}
+
+// What pprof itself insists on, and addresses inside their mappings: the first thing wrong, or an empty string.
+inline std::string CheckPprof(const PprofProfile& profile) {
+  absl::flat_hash_map<std::uint64_t, const PprofProfile::Mapping*> mappings;
+  absl::flat_hash_map<std::uint64_t, const PprofProfile::Function*> functions;
+  absl::flat_hash_map<std::uint64_t, const PprofProfile::Location*> locations;
+  for (const auto& mapping : profile.mappings) {
+    if (mapping.id == 0 || !mappings.emplace(mapping.id, &mapping).second) return absl::StrCat("mapping id ", mapping.id);
+  }
+  for (const auto& function : profile.functions) {
+    if (function.id == 0 || !functions.emplace(function.id, &function).second) return absl::StrCat("function id ", function.id);
+  }
+  for (const auto& location : profile.locations) {
+    if (location.id == 0 || !locations.emplace(location.id, &location).second) return absl::StrCat("location id ", location.id);
+    for (const std::uint64_t function : location.functions) {
+      if (!functions.contains(function)) return absl::StrCat("location ", location.id, " names function ", function);
+    }
+    if (location.mapping == 0) continue;
+    const auto mapping = mappings.find(location.mapping);
+    if (mapping == mappings.end()) return absl::StrCat("location ", location.id, " names mapping ", location.mapping);
+    if (location.address < mapping->second->start || location.address >= mapping->second->limit) {
+      return absl::StrCat("location ", location.id, " lies outside its mapping");
+    }
+  }
+  for (std::size_t i = 0; i < profile.samples.size(); ++i) {
+    if (profile.samples[i].values.size() != profile.sample_types.size()) return absl::StrCat("number of values of sample ", i);
+    for (const std::uint64_t location : profile.samples[i].locations) {
+      if (!locations.contains(location)) return absl::StrCat("sample ", i, " names location ", location);
+    }
+  }
+  return "";
+}
+
+}  // namespace strobe::testing

@@ -1,0 +1,189 @@
+// Profiles to test and measure encoders, symbolizers and exporters with.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+#include "strobe/core/profile.h"
+#include "strobe/core/stack.h"
+#include "strobe/core/stats.h"
+#include "strobe/core/symbols.h"
+
+namespace strobe::testing {
+
+// A profile and the names of its frames.
+struct SampleProfile {
+  std::string name;
+  Profile profile;
+  Symbols symbols;
+};
+
+// Builds the tree of stacks. Rows must be added once each.
+class ProfileBuilder {
+ public:
+  explicit ProfileBuilder(Profile& profile) : profile_(profile) {
+    if (profile_.stacks.empty()) profile_.stacks.push_back({});
+  }
+
+  // Index of a new frame.
+  std::uint32_t AddFrame(Address address, std::uint32_t module) {
+    profile_.frames.push_back({address, module});
+    return static_cast<std::uint32_t>(profile_.frames.size() - 1);
+  }
+  std::uint32_t AddPseudoFrame(PseudoFrame frame) { return AddFrame(static_cast<Address>(frame), Frame::kPseudo); }
+
+  // The node of `frame` called by `parent`.
+  std::uint32_t Child(std::uint32_t parent, std::uint32_t frame) {
+    const auto next = static_cast<std::uint32_t>(profile_.stacks.size());
+    const auto [entry, is_new] = children_.try_emplace({parent, frame}, next);
+    if (is_new) profile_.stacks.push_back({parent, frame});
+    return entry->second;
+  }
+
+  // A row; frames from the root to the leaf.
+  void AddSample(std::uint32_t thread, std::initializer_list<std::uint32_t> frames, std::initializer_list<std::int64_t> values) {
+    std::uint32_t node = 0;
+    for (const std::uint32_t frame : frames) node = Child(node, frame);
+    profile_.samples.push_back({node, thread});
+    profile_.values.insert(profile_.values.end(), values);
+  }
+
+ private:
+  Profile& profile_;
+  absl::flat_hash_map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> children_;
+};
+
+// What every sample profile has: two columns and the head of the profile.
+inline Profile ProfileHead() {
+  Profile profile;
+  profile.value_types = {{"samples", "count"}, {"cpu", "nanoseconds"}};
+  profile.default_value_type = 1;
+  profile.stacks = {StackNode{}};
+  profile.time_ns = 1'700'000'000'123'456'789;
+  profile.duration_ns = 60'000'000'000;
+  profile.period_type = {"cpu", "nanoseconds"};
+  profile.period = 10'000'000;
+  profile.program = "sample_program";
+  profile.process_id = 4242;
+  return profile;
+}
+
+// A period in which nothing ran.
+inline SampleProfile EmptyProfile() { return {"empty", ProfileHead(), {}}; }
+
+// A few rows that have every feature a profile can have: three columns, named and unknown code, code outside every module, each
+// pseudo-frame, a negative and a zero row, a row without frames, names beyond ASCII, statistics.
+inline SampleProfile SmallProfile() {
+  SampleProfile sample{"small", ProfileHead(), {}};
+  Profile& profile = sample.profile;
+  profile.value_types.push_back({"wall", "nanoseconds"});
+  profile.sequence = 7;
+  profile.modules = {
+      {0x400000, 0x500000, 0x1000, 0x3FF000, "/opt/sample/bin/sample_program", "00112233445566778899aabbccddeeff00112233"},
+      {0x7F0000000000, 0x7F0000100000, 0x26000, 0x7EFFFFFDA000, "/usr/lib/libsample.so.6", "ffeeddccbbaa99887766554433221100ffeeddcc"}};
+  profile.threads = {{4242, "main"}, {4243, "w\xC3\xB6rker 1"}, {4'294'967'295, ""}};
+  ProfileBuilder builder(profile);
+  const std::uint32_t main = builder.AddFrame(0x401233, 0);
+  const std::uint32_t busy = builder.AddFrame(0x402345, 0);
+  const std::uint32_t library = builder.AddFrame(0x7F0000012344, 1);
+  const std::uint32_t unknown = builder.AddFrame(0x7F0000054321, 1);
+  const std::uint32_t generated = builder.AddFrame(0xFFFFFFFF81000000, Frame::kNoModule);
+  sample.symbols.functions = {{"main", "main", true},
+                              {"sample::Busy(int, std::vector<int> const&)", "_ZN6sample4BusyEiRKSt6vectorIiSaIiEE", true},
+                              {"sample_write", "sample_write", true},
+                              {"libsample.so.6+0x54321", "libsample.so.6+0x54321", false}};
+  sample.symbols.frames = {{0}, {1}, {2}, {3}, {FrameSymbols::kNone}};
+  const std::int64_t period = profile.period;
+  builder.AddSample(0, {main, busy}, {70, 70 * period, 0});
+  builder.AddSample(0, {main, busy, library}, {20, 20 * period, 0});
+  builder.AddSample(1, {main, busy}, {5, 5 * period, 300'000'000});
+  builder.AddSample(1, {main, unknown}, {1, period, 0});
+  builder.AddSample(2, {main, generated}, {2, 2 * period, 0});
+  builder.AddSample(2, {main}, {0, 0, 0});
+  builder.AddSample(1, {}, {1, period, 0});
+  for (std::size_t i = 0; i < kPseudoFrameCount; ++i) {
+    const std::uint32_t pseudo = builder.AddPseudoFrame(static_cast<PseudoFrame>(i));
+    sample.symbols.frames.push_back({});
+    if (static_cast<PseudoFrame>(i) == PseudoFrame::kResidual) {
+      builder.AddSample(0, {pseudo}, {0, -3'000'000, 0});
+    } else {
+      builder.AddSample(0, {pseudo, busy}, {1, period, 0});
+    }
+  }
+  profile.stats.samples = 104;
+  profile.stats.drops[static_cast<std::size_t>(DropReason::kRingFull)] = 3;
+  profile.stats.stack_ends = {101, 1, 1, 1};
+  profile.stats.asked_rate_hz = 100;
+  profile.stats.achieved_rate_hz = 99.5;
+  profile.stats.handler_time_ns = 1'234'567;
+  profile.stats.collector_cpu_ns = 2'500'000;
+  profile.stats.memory_bytes = 3 * 1024 * 1024 / 2;
+  return sample;
+}
+
+// The same without names, as when nothing was symbolized.
+inline SampleProfile UnsymbolizedProfile() {
+  SampleProfile sample = SmallProfile();
+  sample.name = "unsymbolized";
+  sample.symbols = {};
+  return sample;
+}
+
+// `stack_count` distinct stacks of `depth` frames out of `frame_count`, each of which shares `shared_depth` frames from the root with the
+// one before. Equal arguments give equal profiles on every machine.
+inline SampleProfile RandomProfile(std::size_t stack_count, std::size_t depth, std::size_t shared_depth, std::size_t frame_count,
+                                   std::uint64_t seed = 1) {
+  SampleProfile sample{absl::StrCat("random_", stack_count, "x", depth, "_shared_", shared_depth), ProfileHead(), {}};
+  Profile& profile = sample.profile;
+  constexpr Address kStart = 0x555500000000, kStep = 37;
+  profile.modules = {{kStart, kStart + (frame_count + 1) * kStep, 0, kStart, "/opt/sample/bin/sample_program", "0123456789abcdef"}};
+  profile.threads = {{4242, "main"}, {4243, "worker 1"}, {4244, "worker 2"}, {4245, "worker 3"}};
+  ProfileBuilder builder(profile);
+  for (std::size_t i = 0; i < frame_count; ++i) {
+    builder.AddFrame(kStart + i * kStep, 0);
+    // About ten call sites a function.
+    if (i % 10 == 0) {
+      const std::string name = absl::StrCat("sample::Function", i / 10, "(int)");
+      sample.symbols.functions.push_back({name, "_Z" + name, true});
+    }
+    sample.symbols.frames.push_back({static_cast<std::uint32_t>(i / 10)});
+  }
+  std::uint64_t state = seed;
+  const auto random = [&state](std::uint64_t bound) {
+    state = state * 6364136223846793005 + 1442695040888963407;
+    return (state >> 33) % bound;
+  };
+  std::vector<std::uint32_t> path(depth + 1, 0);
+  for (std::size_t i = 0; i < stack_count;) {
+    for (std::size_t level = i == 0 ? 0 : shared_depth; level < depth; ++level) {
+      path[level + 1] = builder.Child(path[level], static_cast<std::uint32_t>(random(frame_count)));
+    }
+    // The last node made is new exactly when the stack is.
+    if (path[depth] + 1 != profile.stacks.size()) continue;
+    profile.samples.push_back({path[depth], static_cast<std::uint32_t>(i % profile.threads.size())});
+    const auto count = static_cast<std::int64_t>(1 + random(20));
+    profile.values.insert(profile.values.end(), {count, count * profile.period});
+    ++i;
+  }
+  profile.stats.samples = stack_count;
+  return sample;
+}
+
+// One of each, small enough for a test.
+inline std::vector<SampleProfile> SampleProfiles() {
+  std::vector<SampleProfile> samples;
+  samples.push_back(EmptyProfile());
+  samples.push_back(SmallProfile());
+  samples.push_back(UnsymbolizedProfile());
+  samples.push_back(RandomProfile(200, 30, 0, 500));
+  samples.push_back(RandomProfile(200, 30, 26, 500));
+  return samples;
+}
+
+}  // namespace strobe::testing

@@ -1,0 +1,199 @@
+#include "strobe/encode/pprof_encoder.h"
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "strobe/testing/encoder_conformance.h"
+#include "strobe/testing/pprof_reader.h"
+#include "strobe/testing/profile_check.h"
+#include "strobe/testing/profiles.h"
+
+namespace strobe::testing {
+
+INSTANTIATE_TYPED_TEST_SUITE_P(Pprof, EncoderConformance, PprofEncoder);
+
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+// What Encode wrote, read back; the test fails where it cannot be read or is not valid.
+PprofProfile EncodeAndRead(const SampleProfile& sample) {
+  const absl::StatusOr<std::string> bytes = PprofEncoder().Encode(sample.profile, sample.symbols);
+  EXPECT_TRUE(bytes.ok()) << bytes.status().ToString();
+  if (!bytes.ok()) return {};
+  const std::optional<PprofProfile> read = ReadPprof(*bytes);
+  EXPECT_TRUE(read.has_value()) << sample.name;
+  EXPECT_EQ(CheckPprof(read.value_or(PprofProfile())), "") << sample.name;
+  return read.value_or(PprofProfile());
+}
+
+// The number and the text of a sample's labels, which must have distinct keys.
+std::map<std::string, std::pair<std::int64_t, std::string>> Labels(const PprofProfile::Sample& sample) {
+  std::map<std::string, std::pair<std::int64_t, std::string>> labels;
+  for (const auto& label : sample.labels) {
+    EXPECT_TRUE(labels.emplace(label.key, std::pair(label.number, label.text)).second) << label.key;
+  }
+  return labels;
+}
+
+TEST(PprofEncoderTest, EveryRowComesBackWithItsStackValuesAndThread) {
+  for (const SampleProfile& sample : SampleProfiles()) {
+    const Profile& profile = sample.profile;
+    const PprofProfile read = EncodeAndRead(sample);
+    ASSERT_EQ(read.samples.size(), profile.samples.size()) << sample.name;
+    for (std::size_t i = 0; i < profile.samples.size(); ++i) {
+      std::vector<std::uint64_t> frames;
+      for (std::uint32_t node = profile.samples[i].stack; node != 0; node = profile.stacks[node].parent) {
+        frames.push_back(profile.stacks[node].frame + 1);
+      }
+      EXPECT_EQ(read.samples[i].locations, frames) << sample.name << " " << i;
+      EXPECT_THAT(read.samples[i].values, ::testing::ElementsAreArray(profile.Values(i))) << sample.name << " " << i;
+      const ProfileThread& thread = profile.threads[profile.samples[i].thread];
+      auto labels = Labels(read.samples[i]);
+      EXPECT_EQ(labels["thread id"].first, static_cast<std::int64_t>(thread.id));
+      EXPECT_EQ(labels["thread name"].second, thread.name);
+    }
+    for (std::size_t i = 0; i < profile.frames.size(); ++i) {
+      const Frame& frame = profile.frames[i];
+      EXPECT_EQ(read.locations[i].id, i + 1);
+      EXPECT_EQ(read.locations[i].address, frame.is_pseudo() ? 0 : frame.address);
+      EXPECT_EQ(read.locations[i].mapping, frame.module < profile.modules.size() ? frame.module + 1 : 0);
+    }
+  }
+}
+
+TEST(PprofEncoderTest, HeadSaysWhatWasMeasuredAndWhen) {
+  const PprofProfile read = EncodeAndRead(SmallProfile());
+  EXPECT_THAT(read.sample_types, ElementsAre(PprofProfile::ValueType{"samples", "count"}, PprofProfile::ValueType{"cpu", "nanoseconds"},
+                                             PprofProfile::ValueType{"wall", "nanoseconds"}));
+  EXPECT_EQ(read.default_sample_type, "cpu");
+  EXPECT_EQ(read.period_type, (PprofProfile::ValueType{"cpu", "nanoseconds"}));
+  EXPECT_EQ(read.period, 10'000'000);
+  EXPECT_EQ(read.time_ns, 1'700'000'000'123'456'789);
+  EXPECT_EQ(read.duration_ns, 60'000'000'000);
+}
+
+TEST(PprofEncoderTest, NamesOfCodeAndOfPseudoFrames) {
+  const PprofProfile read = EncodeAndRead(SmallProfile());
+  EXPECT_THAT(read.Stack(read.samples[1]), ElementsAre("sample_write", "sample::Busy(int, std::vector<int> const&)", "main"));
+  EXPECT_THAT(read.Stack(read.samples[3]), ElementsAre("libsample.so.6+0x54321", "main"));
+  EXPECT_THAT(read.Stack(read.samples[4]), ElementsAre("", "main")) << "code without a name keeps its address alone";
+  EXPECT_THAT(read.Stack(read.samples[6]), IsEmpty());
+  EXPECT_THAT(read.Stack(read.samples[7]), ElementsAre("sample::Busy(int, std::vector<int> const&)", "[truncated]"));
+  for (const char* name : {"[broken stack]", "[no unwind info]", "[lost]", "[residual]", "[folded]"}) {
+    EXPECT_THAT(read.strings, Contains(name));
+  }
+  EXPECT_EQ(read.functions[1].system_name, "_ZN6sample4BusyEiRKSt6vectorIiSaIiEE");
+  EXPECT_EQ(read.samples[11].values[1], -3'000'000) << "a residual is signed";
+}
+
+TEST(PprofEncoderTest, MappingsClaimFunctionsOnlyWhereAllWereFound) {
+  const PprofProfile read = EncodeAndRead(SmallProfile());
+  ASSERT_EQ(read.mappings.size(), 2U);
+  EXPECT_EQ(read.mappings[0].filename, "/opt/sample/bin/sample_program");
+  EXPECT_EQ(read.mappings[0].start, 0x400000U);
+  EXPECT_EQ(read.mappings[0].limit, 0x500000U);
+  EXPECT_EQ(read.mappings[0].file_offset, 0x1000U);
+  EXPECT_EQ(read.mappings[0].build_id, "00112233445566778899aabbccddeeff00112233");
+  EXPECT_TRUE(read.mappings[0].has_functions);
+  EXPECT_FALSE(read.mappings[1].has_functions) << "one of its functions is unknown: pprof shall look for it";
+  const PprofProfile bare = EncodeAndRead(UnsymbolizedProfile());
+  EXPECT_FALSE(bare.mappings[0].has_functions);
+  EXPECT_FALSE(bare.mappings[1].has_functions);
+  EXPECT_THAT(bare.strings, Contains("[truncated]")) << "pseudo-frames need no symbolizer";
+}
+
+TEST(PprofEncoderTest, MappingWithoutLocationsClaimsNothing) {
+  SampleProfile sample = SmallProfile();
+  sample.profile.modules.push_back({0x7F1000000000, 0x7F1000001000, 0, 0, "/usr/lib/libidle.so", ""});
+  EXPECT_FALSE(EncodeAndRead(sample).mappings[2].has_functions);
+}
+
+TEST(PprofEncoderTest, AddressOutsideItsModuleIsNotWrittenIntoTheMapping) {
+  SampleProfile sample = SmallProfile();
+  sample.profile.frames[1].address = sample.profile.modules[0].limit;
+  const PprofProfile read = EncodeAndRead(sample);
+  EXPECT_EQ(read.locations[1].mapping, 0U);
+  EXPECT_EQ(read.locations[1].address, sample.profile.modules[0].limit);
+}
+
+TEST(PprofEncoderTest, CommentsCarryTheProfilersAccount) {
+  SampleProfile sample = SmallProfile();
+  const PprofProfile read = EncodeAndRead(sample);
+  EXPECT_THAT(read.comments, Contains("strobe: program sample_program, process 4242, period 7"));
+  EXPECT_THAT(read.comments, Contains("samples: 104"));
+  EXPECT_THAT(read.comments, Contains("drops: 3 (ring full 3)"));
+  EXPECT_THAT(read.comments, Contains("stack ends: 104 (complete 101, truncated 1, broken 1, no unwind info 1)"));
+  EXPECT_THAT(read.comments, Contains("rate: 100.00 Hz asked, 99.50 Hz achieved"));
+  EXPECT_THAT(read.comments, Contains(HasSubstr("handler time: 1.235 ms")));
+  EXPECT_THAT(read.comments, Contains(HasSubstr("collector CPU: 2.500 ms")));
+  EXPECT_THAT(read.comments, Contains("memory: 1536.0 KiB"));
+  sample.profile.stats.exports_failed = 2;
+  EXPECT_THAT(EncodeAndRead(sample).comments, Contains("exports failed: 2"));
+}
+
+TEST(PprofEncoderTest, StringsThatAreNotUtf8AreMended) {
+  SampleProfile sample = SmallProfile();
+  sample.profile.modules[0].path = "/opt/\xFF\xFE";
+  sample.profile.program = "caf\xE9";
+  sample.symbols.functions[0].name = "f\x80g";
+  const PprofProfile read = EncodeAndRead(sample);
+  EXPECT_EQ(read.mappings[0].filename, "/opt/??");
+  EXPECT_EQ(read.functions[0].name, "f?g");
+  EXPECT_THAT(read.strings, Contains("w\xC3\xB6rker 1")) << "valid text stays";
+  EXPECT_THAT(read.comments, Contains(HasSubstr("program caf?,")));
+}
+
+TEST(PprofEncoderTest, EachStringStandsInTheTableOnce) {
+  const PprofProfile read = EncodeAndRead(RandomProfile(50, 10, 5, 100));
+  const std::set<std::string> distinct(read.strings.begin(), read.strings.end());
+  EXPECT_EQ(distinct.size(), read.strings.size());
+}
+
+TEST(PprofEncoderTest, StackDeeperThanAnyOption) {
+  const SampleProfile sample = RandomProfile(3, 5000, 4990, 20'000);
+  const PprofProfile read = EncodeAndRead(sample);
+  EXPECT_EQ(read.samples[2].locations.size(), 5000U);
+}
+
+TEST(PprofEncoderTest, UncompressedIsWhatTheGzipHolds) {
+  const SampleProfile sample = RandomProfile(2000, 30, 0, 3000);
+  const std::string packed = *PprofEncoder().Encode(sample.profile, sample.symbols);
+  const std::string plain = *PprofEncoder().EncodeUncompressed(sample.profile, sample.symbols);
+  EXPECT_EQ(Gunzip(packed), plain);
+  EXPECT_LT(packed.size(), plain.size());
+  // No time, no name, and no operating system in the header.
+  EXPECT_EQ(packed.substr(0, 10), std::string("\x1F\x8B\x08\x00\x00\x00\x00\x00\x04\xFF", 10));
+}
+
+TEST(PprofEncoderTest, IndicesOutOfRangeAreAnErrorThatSaysWhich) {
+  const auto error = [](auto change) {
+    SampleProfile sample = SmallProfile();
+    change(sample);
+    const auto result = PprofEncoder().Encode(sample.profile, sample.symbols);
+    EXPECT_EQ(result.status().code(), absl::StatusCode::kInvalidArgument);
+    return std::string(result.status().message());
+  };
+  EXPECT_THAT(error([](SampleProfile& s) { s.profile.samples[1].stack = 1000; }), HasSubstr("sample 1"));
+  EXPECT_THAT(error([](SampleProfile& s) { s.profile.samples[2].thread = 3; }), HasSubstr("sample 2"));
+  EXPECT_THAT(error([](SampleProfile& s) { s.profile.stacks[2].frame = 99; }), HasSubstr("stack 2"));
+  EXPECT_THAT(error([](SampleProfile& s) { s.profile.stacks[2].parent = 2; }), HasSubstr("stack 2"));
+  EXPECT_THAT(error([](SampleProfile& s) { s.profile.frames[0].module = 2; }), HasSubstr("frame 0"));
+  EXPECT_THAT(error([](SampleProfile& s) { s.symbols.frames[0].function = 4; }), HasSubstr("frame 0"));
+  EXPECT_THAT(error([](SampleProfile& s) { s.symbols.frames.pop_back(); }), HasSubstr("symbols"));
+  EXPECT_THAT(error([](SampleProfile& s) { s.profile.values.pop_back(); }), HasSubstr("values"));
+  EXPECT_THAT(error([](SampleProfile& s) { s.profile.default_value_type = 3; }), HasSubstr("default value type"));
+}
+
+}  // namespace
+}  // namespace strobe::testing

@@ -1,0 +1,60 @@
+#include "strobe/testing/pprof_reader.h"
+
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+
+namespace strobe::testing {
+namespace {
+
+// Written by hand after profile.proto: one sample type cpu/ns, one sample of location 1 and value 150, one location at address 16 in
+// function "f", comment "hello".
+std::string HandWritten() {
+  const auto field = [](char tag, const std::string& bytes) { return std::string{tag, static_cast<char>(bytes.size())} + bytes; };
+  return field(0x0A, {0x08, 0x01, 0x10, 0x02}) + field(0x12, {0x0A, 0x01, 0x01, 0x12, 0x02, '\x96', 0x01}) +
+         field(0x22, {0x08, 0x01, 0x18, 0x10, 0x22, 0x02, 0x08, 0x01}) + field(0x2A, {0x08, 0x01, 0x10, 0x03}) + field(0x32, "") +
+         field(0x32, "cpu") + field(0x32, "ns") + field(0x32, "f") + field(0x32, "hello") + field(0x6A, {0x04});
+}
+
+TEST(PprofReaderTest, ReadsAMessageWrittenByHand) {
+  const auto profile = ReadPprof(HandWritten());
+  ASSERT_TRUE(profile.has_value());
+  EXPECT_EQ(CheckPprof(*profile), "");
+  EXPECT_EQ(profile->sample_types, (std::vector<PprofProfile::ValueType>{{"cpu", "ns"}}));
+  ASSERT_EQ(profile->samples.size(), 1U);
+  EXPECT_EQ(profile->samples[0].values, std::vector<std::int64_t>{150});
+  EXPECT_EQ(profile->Stack(profile->samples[0]), std::vector<std::string>{"f"});
+  EXPECT_EQ(profile->locations[0].address, 16U);
+  EXPECT_EQ(profile->comments, std::vector<std::string>{"hello"});
+}
+
+TEST(PprofReaderTest, RefusesWhatIsDamaged) {
+  const std::string whole = HandWritten();
+  EXPECT_FALSE(ReadPprof("").has_value());
+  EXPECT_FALSE(ReadPprof("no profile at all").has_value());
+  EXPECT_FALSE(ReadPprof(whole.substr(0, whole.size() - 1)).has_value());
+  EXPECT_FALSE(ReadPprof("\x1F\x8B\x08 and nothing of gzip").has_value());
+}
+
+TEST(PprofReaderTest, CheckFindsWhatPprofWouldRefuse) {
+  const PprofProfile good = *ReadPprof(HandWritten());
+  const auto check_after = [&](auto change) {
+    PprofProfile profile = good;
+    change(profile);
+    return CheckPprof(profile);
+  };
+  EXPECT_EQ(check_after([](PprofProfile& p) { p.samples[0].values.clear(); }), "number of values of sample 0");
+  EXPECT_EQ(check_after([](PprofProfile& p) { p.samples[0].locations[0] = 2; }), "sample 0 names location 2");
+  EXPECT_EQ(check_after([](PprofProfile& p) { p.locations[0].id = 0; }), "location id 0");
+  EXPECT_EQ(check_after([](PprofProfile& p) { p.locations[0].mapping = 5; }), "location 1 names mapping 5");
+  EXPECT_EQ(check_after([](PprofProfile& p) { p.functions.push_back(p.functions[0]); }), "function id 1");
+  EXPECT_EQ(check_after([](PprofProfile& p) {
+              p.mappings.push_back({1, 32, 64, 0, "", "", false});
+              p.locations[0].mapping = 1;
+            }),
+            "location 1 lies outside its mapping");
+}
+
+}  // namespace
+}  // namespace strobe::testing
