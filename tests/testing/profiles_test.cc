@@ -22,7 +22,9 @@ TEST(ProfilesTest, RandomProfilesHaveTheShapeAskedFor) {
   const SampleProfile random = RandomProfile(100, 30, 0, 1000);
   const SampleProfile shared = RandomProfile(100, 30, 26, 1000);
   EXPECT_EQ(random.profile.samples.size(), 100U);
-  EXPECT_EQ(shared.profile.stacks.size(), 1 + 30 + 99 * 4) << "each stack after the first adds four nodes, or its like";
+  // The first stack has 30 nodes; each later one adds the four that it does not share, fewer where a frame happens to come again.
+  EXPECT_LE(shared.profile.stacks.size(), 1 + 30 + 99 * 4);
+  EXPECT_GT(shared.profile.stacks.size(), 1 + 30 + 99 * 3);
   for (const ProfileSample& sample : random.profile.samples) {
     std::size_t depth = 0;
     for (std::uint32_t node = sample.stack; node != 0; node = random.profile.stacks[node].parent) ++depth;
