@@ -292,9 +292,12 @@ TEST_F(FileExporterTest, FileThatMayNotGrowLeavesNothingBehind) {
 TEST_F(FileExporterTest, FullDiskLeavesNothingBehind) {
   const int code = RunInChild([this] {
     const uid_t user = geteuid();
+    const gid_t group = getegid();
     if (unshare(CLONE_NEWNS) != 0) {
       if (unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) return 77;
+      WriteFile("/proc/self/setgroups", "deny");
       WriteFile("/proc/self/uid_map", absl::StrCat("0 ", user, " 1"));
+      WriteFile("/proc/self/gid_map", absl::StrCat("0 ", group, " 1"));
     }
     if (mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return 77;
     if (mount("strobe", directory_.c_str(), "tmpfs", 0, "size=64k") != 0) return 77;
