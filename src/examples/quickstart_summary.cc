@@ -19,13 +19,56 @@ double Percent(std::int64_t part, std::int64_t whole) {
 
 double Seconds(std::int64_t ns) { return static_cast<double>(ns) * 1e-9; }
 
+// How much of `text` its first bracket and what it closes takes.
+std::size_t BracketBytes(std::string_view text, char open, char close) {
+  int depth = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    depth += text[i] == open ? 1 : 0;
+    depth -= text[i] == close && (i == 0 || text[i - 1] != '-') ? 1 : 0;
+    if (depth == 0) return i + 1;
+  }
+  return text.size();
+}
+
+// "raw_hash_set<...>::find" for "bool raw_hash_set<A, B>::find<C>(D const&)": in a table that people read, arguments and return types are
+// noise. Overloads and instances share a line.
+std::string WithoutArguments(std::string_view name) {
+  constexpr std::string_view kAnonymous = "(anonymous namespace)";
+  std::string result;
+  while (!name.empty()) {
+    std::size_t read = 1;
+    if (name.starts_with(kAnonymous)) {
+      result += name.substr(0, read = kAnonymous.size());
+    } else if (result.ends_with("operator")) {
+      result += name.substr(0, read = std::min(name.find('(', 1), name.size()));
+    } else if (name[0] == '<') {
+      result += "<...>";
+      read = BracketBytes(name, '<', '>');
+    } else if (name[0] == '{') {
+      result += "{lambda}";
+      read = BracketBytes(name, '{', '}');
+    } else if (name[0] == '(') {
+      read = BracketBytes(name, '(', ')');
+      if (name.substr(read).starts_with(" const")) read += 6;
+      if (!name.substr(read).starts_with("::")) break;
+    } else if (name[0] == ' ') {
+      result.clear();  // what stood before was the return type
+    } else {
+      result += name[0];
+    }
+    name.remove_prefix(read);
+  }
+  return result;
+}
+
 std::string FrameName(const strobe::Profile& profile, const strobe::Symbols& symbols, std::uint32_t index) {
   const strobe::Frame& frame = profile.frames[index];
   if (frame.is_pseudo()) return std::string(strobe::PseudoFrameName(static_cast<strobe::PseudoFrame>(frame.address)));
   if (index >= symbols.frames.size() || symbols.frames[index].function == strobe::FrameSymbols::kNone) return "[no name]";
   const strobe::FunctionSymbol& function = symbols.functions[symbols.frames[index].function];
   // Code without symbols has a name for each address; one line a library says more.
-  return function.resolved ? function.name : absl::StrCat(function.name.substr(0, function.name.rfind('+')), " [no symbols]");
+  return function.resolved ? WithoutArguments(function.name)
+                           : absl::StrCat(function.name.substr(0, function.name.rfind('+')), " [no symbols]");
 }
 
 using Row = std::pair<std::string, std::int64_t>;

@@ -1,0 +1,87 @@
+#!/usr/bin/env python3
+"""Runs an example as a newcomer does, and holds what it prints to what it promises.
+
+usage: examples_test.py minimal|own_parts|quickstart EXECUTABLE
+"""
+
+import gzip
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+
+def run(arguments, directory, status=0):
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("STROBE_")}
+    result = subprocess.run(arguments, cwd=directory, env=environment, capture_output=True, text=True, timeout=100)
+    if result.returncode != status:
+        sys.exit(f"{arguments}: exit status {result.returncode}, not {status}\n{result.stdout}{result.stderr}")
+    return result
+
+
+def strings_of(path):
+    """The bytes of a profile, which hold its names as they are."""
+    return gzip.decompress(pathlib.Path(path).read_bytes())
+
+
+def check(condition, message, output=""):
+    if not condition:
+        sys.exit(f"{message}\n{output}")
+
+
+def test_minimal(executable, directory):
+    run([executable], directory)
+    profiles = list((directory / "strobe-profiles").iterdir())
+    check(len(profiles) == 1, f"expected one profile, found {profiles}")
+    check(re.fullmatch(r"minimal\.\d+\.0\.pb\.gz", profiles[0].name), f"unexpected name {profiles[0].name}")
+    bytes_of_profile = strings_of(profiles[0])
+    for name in (b"main", b"cpu", b"nanoseconds"):
+        check(name in bytes_of_profile, f"{name} is not in the profile")
+
+
+def test_own_parts(executable, directory):
+    output = run([executable], directory).stdout
+    check(re.search(r"^exported: \d+ bytes, [1-9]\d* stacks of [1-9]\d* threads$", output, re.M), "the exporter printed nothing", output)
+    check(re.search(r"^  queued +[1-9]\d* job-nanoseconds$", output, re.M), "the provider measured nothing", output)
+    check(not list(directory.iterdir()), "a file was written in spite of the own exporter")
+
+
+def test_quickstart(executable, directory):
+    output = run([executable, "--seconds", "3", "--directory", "out"], directory).stdout
+    path = output.splitlines()[-1]
+    check(path == "out/profile.pb.gz", f"the last line is {path}", output)
+    check([file.name for file in (directory / "out").iterdir()] == ["profile.pb.gz"], "more than the profile is left in its directory")
+    bytes_of_profile = strings_of(directory / path)
+    for name in ("main", "database", "compression", "words", "bookkeeping", "wall", "RunWordCount"):
+        check(name.encode() in bytes_of_profile, f"{name} is not in the profile", output)
+    threads = re.findall(r"^  (\w+) +([\d.]+) s +([\d.]+) s +[-+]", output, re.M)
+    check({name for name, _, _ in threads} == {"main", "database", "compression", "words", "bookkeeping"}, "threads are missing", output)
+    for name, sampled, clock in threads:
+        # What a thread does between its registration and its own look at the clock is in the one and not in the other: up to 5 ms.
+        difference = abs(float(sampled) - float(clock))
+        check(difference <= 0.001 * float(clock) + 0.005, f"{name}: sampled {sampled} s, the clock says {clock} s", output)
+    check(re.search(r"^  samples +[1-9]", output, re.M), "no samples", output)
+    waits = re.search(r"Wall time.*?of ([\d.]+) s", output)
+    cpu = re.search(r"CPU time, flat.*?of ([\d.]+) s", output)
+    check(waits and cpu and float(waits[1]) > float(cpu[1]), "wall time shows no more than CPU time", output)
+
+
+def test_arguments(executable, directory):
+    for arguments in (["--seconds"], ["--seconds", "0"], ["--seconds", "nan"], ["--seconds", "1x"], ["--sconds", "1"]):
+        check("usage:" in run([executable, *arguments], directory, status=2).stderr, f"no usage for {arguments}")
+
+
+def main():
+    if len(sys.argv) != 3:
+        sys.exit(__doc__)
+    name, executable = sys.argv[1], os.path.abspath(sys.argv[2])
+    tests = {"minimal": [test_minimal], "own_parts": [test_own_parts], "quickstart": [test_quickstart, test_arguments]}[name]
+    for test in tests:
+        with tempfile.TemporaryDirectory() as directory:
+            test(executable, pathlib.Path(directory))
+            print(f"{test.__name__}: passed")
+
+
+main()
