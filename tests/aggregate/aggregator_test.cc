@@ -1,0 +1,252 @@
+#include "strobe/aggregate/aggregator.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <map>
+#include <numeric>
+#include <set>
+
+#include "flat_profile.h"
+#include "strobe/provider/sample_provider.h"
+
+namespace strobe::testing {
+namespace {
+
+constexpr std::size_t kLimit = 16 << 20;
+using Values = std::array<std::int64_t, 2>;
+
+std::vector<std::int64_t> Sum(const Profile& profile, const std::string& thread) {
+  std::vector<std::int64_t> sum(profile.value_types.size());
+  for (std::size_t i = 0; i < profile.samples.size(); ++i) {
+    if (profile.threads[profile.samples[i].thread].name != thread) continue;
+    for (std::size_t j = 0; j < sum.size(); ++j) sum[j] += profile.Values(i)[j];
+  }
+  return sum;
+}
+
+TEST(Aggregator, AddsUpWhatIsEqualAndNothingElse) {
+  Aggregator aggregator(2, kLimit);
+  const std::uint32_t a = aggregator.AddThread(1, "a");
+  const std::uint32_t b = aggregator.AddThread(2, "b");
+  const std::array<Address, 3> stack = {0x33, 0x22, 0x11};
+  aggregator.Add(a, 0, StackEnd::kComplete, stack, Values{1, 10});
+  aggregator.Add(b, 0, StackEnd::kComplete, stack, Values{1, 100});
+  aggregator.Add(a, 0, StackEnd::kComplete, stack, Values{2, 20});
+  aggregator.Add(a, 0, StackEnd::kComplete, std::span(stack).subspan(1), Values{1, 1});
+  aggregator.Add(a, 0, StackEnd::kComplete, std::span(stack).first(2), Values{1, 2});
+  aggregator.Add(a, 0, StackEnd::kComplete, stack, Values{1, 5});
+  EXPECT_EQ(Flatten(ToProfile(aggregator.Take())),
+            (FlatProfile{{{"a", "11 22 33"}, {4, 35}}, {{"b", "11 22 33"}, {1, 100}}, {{"a", "11 22"}, {1, 1}}, {{"a", "22 33"}, {1, 2}}}));
+  EXPECT_EQ(aggregator.folded(), 0u);
+}
+
+// Everything at once against a map: random walks of several threads over several generations, extensions, pseudo-frames, threads that
+// come and go, periods that end in the middle.
+TEST(Aggregator, AgreesWithAMap) {
+  RandomSource random(42);
+  const auto below = [&](std::size_t limit) { return static_cast<std::size_t>(random.Uniform() * static_cast<double>(limit)); };
+  Aggregator aggregator(2, kLimit);
+  struct Live {
+    std::uint32_t key;
+    std::string name;
+    std::vector<Address> stack;
+    std::string last;
+  };
+  std::vector<Live> threads;
+  FlatProfile model;
+  int names = 0;
+  const auto credit = [&](const std::string& name, const std::string& stack, const Values& values) {
+    auto& sum = model[{name, stack}];
+    sum.resize(2);
+    for (std::size_t i = 0; i < 2; ++i) sum[i] += values[i];
+  };
+  for (int step = 0; step < 60000; ++step) {
+    const std::size_t action = below(1000);
+    if (threads.empty() || (action < 10 && threads.size() < 20)) {
+      threads.push_back({aggregator.AddThread(step, "thread" + std::to_string(names)), "thread" + std::to_string(names), {}, ""});
+      ++names;
+    } else if (action < 15) {
+      const std::size_t which = below(threads.size());
+      aggregator.RemoveThread(threads[which].key);
+      threads.erase(threads.begin() + static_cast<std::ptrdiff_t>(which));
+    } else if (action < 18) {
+      std::erase_if(model, [](const auto& entry) { return entry.second == std::vector<std::int64_t>{0, 0}; });
+      ASSERT_EQ(Flatten(ToProfile(aggregator.Take())), model) << "at step " << step;
+      model.clear();
+    } else {
+      Live& thread = threads[below(threads.size())];
+      const Values values = {static_cast<std::int64_t>(below(5)), static_cast<std::int64_t>(below(1000))};
+      if (action < 200) {
+        ASSERT_EQ(aggregator.ExtendLast(thread.key, values), !thread.last.empty());
+        if (!thread.last.empty()) credit(thread.name, thread.last, values);
+      } else if (action < 250) {
+        aggregator.AddPseudo(thread.key, PseudoFrame::kLost, values);
+        credit(thread.name, "[lost]", values);
+      } else {
+        // Keep some root frames, replace the rest. The stack is root first here.
+        thread.stack.resize(below(thread.stack.size() + 1));
+        for (std::size_t more = below(action < 300 ? 60 : 6) + (thread.stack.empty() ? 1 : 0); more > 0; --more) {
+          thread.stack.push_back(1 + below(5));
+        }
+        const auto end = static_cast<StackEnd>(action % 20 == 0 ? 1 + below(3) : 0);
+        thread.last = end == StackEnd::kComplete    ? ""
+                      : end == StackEnd::kTruncated ? "[truncated]"
+                      : end == StackEnd::kBroken    ? "[broken stack]"
+                                                    : "[no unwind info]";
+        for (const Address address : thread.stack) absl::StrAppend(&thread.last, thread.last.empty() ? "" : " ", absl::Hex(address));
+        aggregator.Add(thread.key, static_cast<std::uint32_t>(step / 5000), end,
+                       std::vector<Address>(thread.stack.rbegin(), thread.stack.rend()), values);
+        credit(thread.name, thread.last, values);
+      }
+    }
+  }
+  EXPECT_EQ(aggregator.folded(), 0u);
+}
+
+TEST(Aggregator, ExtendsTheLastStackOfAnEarlierPeriod) {
+  Aggregator aggregator(2, kLimit);
+  const std::uint32_t thread = aggregator.AddThread(1, "t");
+  EXPECT_FALSE(aggregator.ExtendLast(thread, Values{1, 1})) << "no stack yet";
+  aggregator.AddPseudo(thread, PseudoFrame::kLost, Values{1, 0});
+  EXPECT_FALSE(aggregator.ExtendLast(thread, Values{1, 1})) << "a pseudo-frame is no last stack";
+  aggregator.SetModules(1, ModuleMap({MakeModule(0x1000, "main"), MakeModule(0x3000, "gone")}));
+  aggregator.Add(thread, 1, StackEnd::kTruncated, std::array<Address, 2>{0x1022, 0x1011}, Values{1, 10});
+  aggregator.SetModules(2, ModuleMap({MakeModule(0x1000, "main")}));
+  aggregator.Take();
+  for (int period = 0; period < 3; ++period) {
+    EXPECT_TRUE(aggregator.ExtendLast(thread, Values{0, 7}));
+    EXPECT_TRUE(aggregator.ExtendLast(thread, Values{0, 1}));
+    EXPECT_EQ(Flatten(ToProfile(aggregator.Take())), (FlatProfile{{{"t", "[truncated] main:1011 main:1022"}, {0, 8}}}));
+  }
+  EXPECT_TRUE(Flatten(ToProfile(aggregator.Take())).empty());
+  aggregator.RemoveThread(thread);
+  const std::uint32_t next = aggregator.AddThread(2, "next");
+  EXPECT_FALSE(aggregator.ExtendLast(next, Values{1, 1})) << "a key that is used again has no past";
+}
+
+TEST(Aggregator, KeysAreNotReusedWhileTheirRowsArePending) {
+  Aggregator aggregator(2, kLimit);
+  const std::uint32_t first = aggregator.AddThread(1, "first");
+  aggregator.AddPseudo(first, PseudoFrame::kResidual, Values{1, 5});
+  aggregator.RemoveThread(first);
+  const std::uint32_t second = aggregator.AddThread(2, "second");
+  EXPECT_NE(first, second);
+  aggregator.AddPseudo(second, PseudoFrame::kResidual, Values{1, 6});
+  EXPECT_EQ(Flatten(ToProfile(aggregator.Take())), (FlatProfile{{{"first", "[residual]"}, {1, 5}}, {{"second", "[residual]"}, {1, 6}}}));
+  EXPECT_EQ(aggregator.AddThread(3, "third"), first);
+  aggregator.AddPseudo(second, PseudoFrame::kResidual, Values{1, 7});
+  EXPECT_EQ(Flatten(ToProfile(aggregator.Take())), (FlatProfile{{{"second", "[residual]"}, {1, 7}}}));
+}
+
+// Distinct stacks without end under limits of all sizes: the bound holds at every step and not a value is lost.
+TEST(Aggregator, MemoryLimitHoldsAndValuesStay) {
+  constexpr std::size_t kAlwaysKept = 64 * 1024;
+  for (const std::size_t limit : {std::size_t{0}, std::size_t{1000}, std::size_t{100000}, std::size_t{1} << 20, std::size_t{4} << 20}) {
+    Aggregator aggregator(2, limit);
+    std::vector<std::uint32_t> threads;
+    for (int i = 0; i < 8; ++i) threads.push_back(aggregator.AddThread(i, "t" + std::to_string(i)));
+    RandomSource random(limit);
+    for (int period = 0; period < 2; ++period) {
+      const std::uint64_t folded_before = aggregator.folded();
+      std::size_t highest = 0;
+      for (int sample = 0; sample < 40000; ++sample) {
+        std::array<Address, 20> stack;
+        for (Address& address : stack) address = static_cast<Address>(random.Uniform() * 0x1p40);
+        std::fill(stack.begin() + 12, stack.end(), 5);
+        aggregator.Add(threads[sample % 8], 0, StackEnd::kComplete, std::span(stack).subspan(sample % 3), Values{1, sample});
+        if (sample % 16 < 8) {
+          EXPECT_TRUE(aggregator.ExtendLast(threads[sample % 8], Values{1, 1}));
+        }
+        highest = std::max(highest, aggregator.memory_bytes());
+      }
+      EXPECT_LE(highest, limit + kAlwaysKept);
+      if (limit >= 1 << 20) {
+        EXPECT_GE(highest, limit * 8 / 10) << "the limit is there to be used";
+      }
+      EXPECT_GT(aggregator.folded(), folded_before);
+      AggregatedPeriod taken = aggregator.Take();
+      EXPECT_LE(aggregator.memory_bytes(), kAlwaysKept) << "a new period starts afresh";
+      const Profile profile = ToProfile(std::move(taken));
+      for (int i = 0; i < 8; ++i) {
+        std::int64_t expected = 0;
+        for (int sample = i; sample < 40000; sample += 8) expected += sample + (sample % 16 < 8 ? 1 : 0);
+        EXPECT_EQ(Sum(profile, "t" + std::to_string(i)), (std::vector<std::int64_t>{7500, expected}));
+      }
+      const FlatProfile flat = Flatten(profile);
+      EXPECT_EQ(std::count_if(flat.begin(), flat.end(), [](const auto& row) { return row.first.second == "[folded]"; }), 8)
+          << "one row a thread";
+    }
+  }
+}
+
+TEST(Aggregator, KnownStacksAreCountedEvenWhenMemoryIsFull) {
+  Aggregator aggregator(2, 300000);
+  const std::uint32_t thread = aggregator.AddThread(1, "t");
+  const std::array<Address, 2> known = {0x22, 0x11};
+  aggregator.Add(thread, 0, StackEnd::kComplete, known, Values{1, 1});
+  for (Address i = 0; i < 50000; ++i) aggregator.Add(thread, 0, StackEnd::kComplete, std::array<Address, 2>{i << 20, 0x11}, Values{1, 0});
+  const std::uint64_t folded = aggregator.folded();
+  EXPECT_GT(folded, 0u);
+  aggregator.Add(thread, 0, StackEnd::kComplete, known, Values{1, 1});
+  EXPECT_EQ(aggregator.folded(), folded);
+  const FlatProfile flat = Flatten(ToProfile(aggregator.Take()));
+  EXPECT_EQ(flat.at({"t", "11 22"}), (std::vector<std::int64_t>{2, 2}));
+  EXPECT_EQ(flat.at({"t", "[folded]"}), (std::vector<std::int64_t>{static_cast<std::int64_t>(folded), 0}));
+}
+
+TEST(Aggregator, LoadsDoNotMultiplyStacks) {
+  Aggregator aggregator(2, kLimit);
+  const std::uint32_t thread = aggregator.AddThread(1, "t");
+  std::vector<Module> modules = {MakeModule(0x1000, "main")};
+  aggregator.SetModules(0, ModuleMap(modules));
+  aggregator.Add(thread, 0, StackEnd::kComplete, std::array<Address, 1>{0x1010}, Values{1, 1});
+  const std::uint32_t nodes = 3;  // the trie's root, the stack's root, the frame
+  for (std::uint32_t generation = 1; generation < 50; ++generation) {
+    modules.push_back(MakeModule(0x10000 * generation, "plugin"));
+    aggregator.SetModules(generation, ModuleMap(modules));
+    aggregator.Add(thread, generation, StackEnd::kComplete, std::array<Address, 1>{0x1010}, Values{1, 1});
+  }
+  const AggregatedPeriod period = aggregator.Take();
+  EXPECT_EQ(period.trie.size(), nodes);
+  EXPECT_EQ(period.rows.value(0, 0), 50);
+}
+
+TEST(Aggregator, ThreadsThatComeAndGoCostNothingInTheEnd) {
+  Aggregator aggregator(2, kLimit);
+  std::set<std::uint32_t> keys;
+  for (int i = 0; i < 100000; ++i) {
+    const std::uint32_t key = aggregator.AddThread(i, "short");
+    keys.insert(key);
+    aggregator.RemoveThread(key);
+  }
+  EXPECT_EQ(keys.size(), 1u) << "without rows a key is free at once";
+}
+
+TEST(Aggregator, EndedThreadsOfAPeriodAreBounded) {
+  constexpr std::size_t kThreads = Aggregator::kMaxEndedThreads + 1000;
+  Aggregator aggregator(2, kLimit);
+  std::set<std::uint32_t> keys;
+  for (std::size_t i = 0; i < kThreads; ++i) {
+    const std::uint32_t key = aggregator.AddThread(i + 1, "t");
+    keys.insert(key);
+    aggregator.Add(key, 0, StackEnd::kComplete, std::array<Address, 1>{0x1010}, Values{1, 2});
+    EXPECT_TRUE(aggregator.ExtendLast(key, Values{0, 1}));
+    aggregator.RemoveThread(key);
+  }
+  EXPECT_EQ(keys.size(), Aggregator::kMaxEndedThreads + 1);
+  const Profile profile = ToProfile(aggregator.Take());
+  EXPECT_EQ(Sum(profile, "t")[1] + Sum(profile, "[folded]")[1], static_cast<std::int64_t>(3 * kThreads));
+  EXPECT_EQ(Sum(profile, "[folded]")[0], 1000);
+  EXPECT_NE(aggregator.AddThread(1, "after"), *keys.rbegin()) << "the shared key stays shared";
+}
+
+TEST(Aggregator, IdleThreadsAreSmall) {
+  Aggregator aggregator(2, std::size_t{64} << 20);
+  const std::size_t before = aggregator.memory_bytes();
+  for (int i = 0; i < 10000; ++i) aggregator.AddThread(i, "idle");
+  EXPECT_LT(aggregator.memory_bytes() - before, 10000 * 64u);
+}
+
+}  // namespace
+}  // namespace strobe::testing
