@@ -124,8 +124,9 @@ class Program:
         return "(,%r" in operands or any(text.startswith("movslq") and ",4)" in text for text in recent)
 
 
-def check(program, allowed, roots):
-    queue, path_to = collections.deque(), {}
+def check(program, allowed, roots, path_to):
+    """The violations; `path_to` gets the way to each function that was looked at."""
+    queue = collections.deque()
     for root in roots:
         found = [address for address in program.starts if not program.is_import(address) and re.search(root, program.name(address))]
         if not found:
@@ -164,8 +165,9 @@ def main():
     if len(sys.argv) < 4:
         sys.exit(__doc__)
     program = Program(sys.argv[1])
-    violations = list(dict.fromkeys(check(program, Allowed(sys.argv[2]), sys.argv[3:])))
-    print("\n".join(violations) or "the handler calls nothing off its list")
+    path_to = {}
+    violations = list(dict.fromkeys(check(program, Allowed(sys.argv[2]), sys.argv[3:], path_to)))
+    print("\n".join(violations) or f"the handler calls nothing off its list; looked at {len(path_to)} functions")
     sys.exit(1 if violations else 0)
 
 

@@ -30,7 +30,8 @@ def gate(source, allow=ALLOW, roots=("ours::Handler",), flags=("-O2",)):
 class HandlerGateTest(unittest.TestCase):
     def accepts(self, source, **options):
         status, output = gate(source, **options)
-        self.assertEqual((status, output.strip()), (0, "the handler calls nothing off its list"))
+        self.assertEqual(status, 0, output)
+        self.assertIn("the handler calls nothing off its list", output)
 
     def reports(self, violation, source, **options):
         status, output = gate(source, **options)

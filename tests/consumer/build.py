@@ -52,6 +52,7 @@ def build_installed(work, source, build, compiler, disabled):
         sys.exit("the pkg-config file does not tell whether the library is a stub")
     # The system's own libraries do not live below the prefix.
     flags = [flag if "/usr/local" in flag else flag.replace(str(destination), "") for flag in flags]
+    flags = [flag for flag in flags if flag != "-I/usr/include"]
     run([*compiler.split(), "-std=c++20", source / "tests/consumer/main.cc", "-o", work / "consumer", *flags], work)
     return work / "consumer"
 
