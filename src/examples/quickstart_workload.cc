@@ -3,7 +3,10 @@
 #include <sqlite3.h>
 #include <zlib.h>
 
+#include <algorithm>
+#include <cstdio>
 #include <cstdlib>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <utility>
@@ -189,11 +192,11 @@ std::string RunWordCount(const std::vector<InputFile>& files, Deadline deadline,
       bytes += static_cast<std::int64_t>(file.bytes.size());
       if (Passed(deadline)) break;
     }
-    distinct = static_cast<std::int64_t>(counts.size());
+    distinct = std::max(distinct, static_cast<std::int64_t>(counts.size()));
     for (const auto& [word, count] : counts) words += count;
     rounds.Post({"words", bytes});
   }
-  return absl::StrCat("counted ", words, " words, ", distinct, " distinct in the last round");
+  return absl::StrCat("counted ", words, " words, ", distinct, " distinct");
 }
 
 std::string RunBookkeeping(Deadline deadline, RoundQueue& rounds) {
