@@ -1,0 +1,130 @@
+// CollectingExporter keeps what a session exports, so that a test can look at whole Profiles; and what the tests of sessions share.
+#pragma once
+
+#include <time.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "strobe/strobe.h"
+
+// Late: a sanitizer holds a signal back until the thread's next call of the C library, so that the registers that the handler gets are of
+// another place than its stack, and a second signal meanwhile is dropped. Amounts hold all the same; stacks mean nothing.
+#if defined(__SANITIZE_THREAD__)
+#define STROBE_TEST_SIGNALS_ARE_LATE 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define STROBE_TEST_SIGNALS_ARE_LATE 1
+#endif
+#endif
+
+namespace strobe::testing {
+
+#ifdef STROBE_TEST_SIGNALS_ARE_LATE
+inline constexpr bool kSignalsAreLate = true;
+#else
+inline constexpr bool kSignalsAreLate = false;
+#endif
+
+class CollectingExporter {
+ public:
+  struct Exported {
+    Profile profile;
+    std::string bytes;
+  };
+
+  explicit CollectingExporter(const ExporterOptions& /*options*/) {}
+  absl::StatusOr<std::string> Export(const ExportRequest& request) {
+    const std::lock_guard lock(Mutex());
+    All().push_back({request.profile, std::string(request.bytes)});
+    return std::string("memory");
+  }
+
+  // Everything exported since the last call.
+  static std::vector<Exported> Take() {
+    const std::lock_guard lock(Mutex());
+    return std::exchange(All(), {});
+  }
+
+ private:
+  static std::mutex& Mutex() {
+    static auto* const mutex = new std::mutex;
+    return *mutex;
+  }
+  static std::vector<Exported>& All() {
+    static auto* const all = new std::vector<Exported>;
+    return *all;
+  }
+};
+
+struct CollectingTraits : DefaultTraits {
+  using Exporter = CollectingExporter;
+};
+
+inline std::int64_t ReadClockNs(clockid_t clock) {
+  timespec time{};
+  clock_gettime(clock, &time);
+  return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
+inline std::int64_t ThreadCpuNs() { return ReadClockNs(CLOCK_THREAD_CPUTIME_ID); }
+
+// Uses `cpu_ns` of the calling thread's CPU time.
+inline void BurnCpu(std::int64_t cpu_ns) {
+  const std::int64_t end_ns = ThreadCpuNs() + cpu_ns;
+  volatile std::uint64_t sink = 1;
+  while (ThreadCpuNs() < end_ns) {
+    for (int i = 0; i < 2000; ++i) sink = sink * 6364136223846793005 + 1;
+  }
+}
+
+// The column of a value type; -1 where the profile has none.
+inline int ColumnOf(const Profile& profile, std::string_view type) {
+  for (std::size_t i = 0; i < profile.value_types.size(); ++i) {
+    if (profile.value_types[i].type == type) return static_cast<int>(i);
+  }
+  return -1;
+}
+
+// Adds up one value type over all rows that `accepts(profile, sample)`.
+template <class Accepts>
+std::int64_t SumIf(const std::vector<CollectingExporter::Exported>& exports, std::string_view type, Accepts&& accepts) {
+  std::int64_t sum = 0;
+  for (const auto& [profile, bytes] : exports) {
+    const int column = ColumnOf(profile, type);
+    for (std::size_t i = 0; column >= 0 && i < profile.samples.size(); ++i) {
+      if (accepts(profile, profile.samples[i])) sum += profile.Values(i)[static_cast<std::size_t>(column)];
+    }
+  }
+  return sum;
+}
+
+inline std::int64_t SumOfThread(const std::vector<CollectingExporter::Exported>& exports, std::string_view type, std::string_view thread) {
+  return SumIf(exports, type,
+               [&](const Profile& profile, const ProfileSample& sample) { return profile.threads[sample.thread].name == thread; });
+}
+
+// Calls visit(frame) for each frame of a stack, leaf first.
+template <class Visitor>
+void VisitFrames(const Profile& profile, const ProfileSample& sample, Visitor&& visit) {
+  for (std::uint32_t node = sample.stack; node != 0; node = profile.stacks[node].parent) visit(profile.frames[profile.stacks[node].frame]);
+}
+
+inline bool HasPseudoFrame(const Profile& profile, const ProfileSample& sample, PseudoFrame pseudo) {
+  bool found = false;
+  VisitFrames(profile, sample, [&](const Frame& frame) { found |= frame.is_pseudo() && frame.address == static_cast<Address>(pseudo); });
+  return found;
+}
+
+// What a profile must say of a span: more than `least`, measured within it, and less than `most`, measured around it.
+struct Span {
+  std::int64_t least = 0;
+  std::int64_t most = 0;
+};
+
+}  // namespace strobe::testing
