@@ -1,0 +1,50 @@
+// ElfSymbolizer: names of functions from the symbol tables of ELF files, of x86-64 or aarch64, on either host.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "strobe/core/profile.h"
+#include "strobe/core/symbols.h"
+#include "strobe/symbolize/symbolizer.h"
+
+namespace strobe {
+
+struct ElfSymbolizerOptions {
+  // Symbol tables kept for the next profile; the least recently used go first. While one profile is being symbolized, one table more may
+  // be in memory.
+  std::size_t cache_bytes = std::size_t{64} << 20;
+  // Where separate symbols are looked for, by build id. Empty for nowhere.
+  std::string debug_directory = "/usr/lib/debug/.build-id";
+};
+
+// Takes a module's names from the file at its path if that has the module's build id, and from the debug directory's file where the
+// former has only dynamic symbols or none; of the vDSO from this process' memory. A module without a build id is taken from a file
+// without one that maps the same bytes at the same addresses. Code that no symbol covers, procedure linkage tables among it, becomes
+// "libname.so+0x1234", counted from the module's load bias; an address in no module "0x7f12...".
+class ElfSymbolizer {
+ public:
+  // A longer mangled name stays mangled: the work of demangling grows faster than the name.
+  static constexpr std::size_t kMaxMangledBytes = 4096;
+
+  explicit ElfSymbolizer(ElfSymbolizerOptions options = {});
+  ~ElfSymbolizer();
+  ElfSymbolizer(ElfSymbolizer&&) noexcept;
+  ElfSymbolizer& operator=(ElfSymbolizer&&) noexcept;
+
+  // Never fails: what cannot be read costs names.
+  absl::StatusOr<Symbols> Symbolize(const Profile& profile);
+
+  // Memory of the tables kept now.
+  [[nodiscard]] std::size_t cached_bytes() const;
+
+ private:
+  class Cache;
+  ElfSymbolizerOptions options_;
+  std::unique_ptr<Cache> cache_;
+};
+static_assert(Symbolizer<ElfSymbolizer>);
+
+}  // namespace strobe

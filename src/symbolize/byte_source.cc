@@ -1,0 +1,58 @@
+#include "byte_source.h"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <sys/auxv.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "absl/strings/str_cat.h"
+
+namespace strobe::internal {
+
+std::unique_ptr<FileSource> FileSource::Open(const std::string& path) {
+  // Not blocking, for the sake of a pipe that stands where a file was.
+  const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  if (descriptor < 0) return nullptr;
+  struct stat status;
+  if (fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode) || status.st_size < 0) {
+    close(descriptor);
+    return nullptr;
+  }
+  std::string identity = absl::StrCat(status.st_dev, ":", status.st_ino, ":", status.st_size, ":", status.st_mtim.tv_sec, ".",
+                                      status.st_mtim.tv_nsec, ":", status.st_ctim.tv_sec, ".", status.st_ctim.tv_nsec);
+  return std::unique_ptr<FileSource>(new FileSource(descriptor, static_cast<std::uint64_t>(status.st_size), std::move(identity)));
+}
+
+FileSource::~FileSource() { close(descriptor_); }
+
+bool FileSource::ReadAt(std::uint64_t offset, std::span<std::byte> out) const {
+  if (offset > size_ || out.size() > size_ - offset) return false;
+  std::size_t done = 0;
+  while (done < out.size()) {
+    const ssize_t count = pread(descriptor_, out.data() + done, out.size() - done, static_cast<off_t>(offset + done));
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return false;
+    done += static_cast<std::size_t>(count);
+  }
+  return true;
+}
+
+std::span<const std::byte> OwnVdso(std::uint64_t load_bias, std::uint64_t start, std::uint64_t limit) {
+  constexpr std::uint64_t kMaxVdsoBytes = 64 * 1024;
+  const std::uint64_t base = getauxval(AT_SYSINFO_EHDR);
+  if (base == 0 || load_bias != base || start != base || limit <= start || limit - start > kMaxVdsoBytes) return {};
+  // Never trust the bounds of a profile that may come from elsewhere: take what the image says of its own loaded segment.
+  const auto* header = reinterpret_cast<const Elf64_Ehdr*>(base);                      // NOLINT(performance-no-int-to-ptr)
+  const auto* segments = reinterpret_cast<const Elf64_Phdr*>(base + header->e_phoff);  // NOLINT(performance-no-int-to-ptr)
+  for (int i = 0; i < header->e_phnum; ++i) {
+    if (segments[i].p_type == PT_LOAD && segments[i].p_offset == 0 && segments[i].p_filesz <= limit - start) {
+      return {reinterpret_cast<const std::byte*>(base), segments[i].p_filesz};  // NOLINT(performance-no-int-to-ptr)
+    }
+  }
+  return {};
+}
+
+}  // namespace strobe::internal

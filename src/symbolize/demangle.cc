@@ -1,0 +1,76 @@
+#include "demangle.h"
+
+#include <cxxabi.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <vector>
+
+#include "strobe/core/thread_info.h"
+#include "strobe/symbolize/elf_symbolizer.h"
+
+namespace strobe::internal {
+namespace {
+
+constexpr std::uint32_t kNoReference = 0xFFFFFFFF;
+
+// The number of the reference S_, S0_, S1_, ... (or T_, ...) whose first letter is text[0].
+std::uint32_t ReferenceNumber(std::string_view text) {
+  constexpr std::size_t kMaxDigits = 4;  // more references than any name within the limit can have
+  std::uint32_t number = 0;
+  for (std::size_t i = 1; i < text.size() && i <= kMaxDigits + 1; ++i) {
+    const char c = text[i];
+    if (c == '_') return i == 1 ? 0 : number + 1;
+    if (!(c >= '0' && c <= '9') && !(c >= 'A' && c <= 'Z')) break;
+    number = number * 36 + static_cast<std::uint32_t>(c <= '9' ? c - '0' : c - 'A' + 10);
+  }
+  return kNoReference;
+}
+
+}  // namespace
+
+// References are numbered in the order in which their targets end. So the target of number n stands whole before the first reference to n
+// or to anything above it, and its text is no longer than the text up to there.
+double EstimatedDemangledBytes(std::string_view mangled) {
+  constexpr double kMaxBytesPerLetter = 20;      // "unsigned long long"
+  constexpr double kMaxBytesPerShorthand = 100;  // "std::basic_string<...>"
+  struct Highest {
+    std::uint32_t number;
+    double bytes_before;
+  };
+  std::vector<Highest> substitutions;  // each time that a higher number appeared
+  std::vector<Highest> parameters;
+  double bytes = 0;
+  for (std::size_t i = 0; i < mangled.size(); ++i) {
+    const char c = mangled[i];
+    const std::uint32_t number = c == 'S' || c == 'T' ? ReferenceNumber(mangled.substr(i)) : kNoReference;
+    if (number == kNoReference) {
+      bytes += c == 'S' ? kMaxBytesPerShorthand : kMaxBytesPerLetter;
+      continue;
+    }
+    std::vector<Highest>& seen = c == 'S' ? substitutions : parameters;
+    if (seen.empty() || seen.back().number < number) seen.push_back({number, bytes});
+    bytes += std::lower_bound(seen.begin(), seen.end(), number, [](const Highest& entry, std::uint32_t n) {
+               return entry.number < n;
+             })->bytes_before;
+  }
+  return bytes;
+}
+
+std::string Demangler::Demangle(std::string_view system_name) {
+  if (!system_name.starts_with("_Z") || system_name.size() > ElfSymbolizer::kMaxMangledBytes || total_bytes_ > kMaxTotalBytes ||
+      EstimatedDemangledBytes(system_name) > kMaxEstimatedBytes) {
+    return ValidUtf8(system_name);
+  }
+  int status = 0;
+  const std::unique_ptr<char, decltype(&std::free)> text(abi::__cxa_demangle(std::string(system_name).c_str(), nullptr, nullptr, &status),
+                                                         &std::free);
+  if (status != 0 || text == nullptr) return ValidUtf8(system_name);
+  const std::string_view demangled(text.get());
+  total_bytes_ += demangled.size();
+  return ValidUtf8(demangled.size() > kMaxDemangledBytes ? system_name : demangled);
+}
+
+}  // namespace strobe::internal

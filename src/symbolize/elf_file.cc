@@ -1,0 +1,216 @@
+#include "elf_file.h"
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+
+#include "absl/strings/escaping.h"
+
+namespace strobe::internal {
+namespace {
+
+// The file's structures are read as they lie there.
+static_assert(std::endian::native == std::endian::little);
+
+struct Header {
+  unsigned char magic[4], file_class, encoding, ident_version, abi, padding[8];
+  std::uint16_t type, machine;
+  std::uint32_t version;
+  std::uint64_t entry, segments_offset, sections_offset;
+  std::uint32_t flags;
+  std::uint16_t header_size, segment_size, segment_count, section_size, section_count, section_names;
+};
+static_assert(sizeof(Header) == 64);
+
+struct Symbol {
+  std::uint32_t name;
+  unsigned char info, other;
+  std::uint16_t section;
+  std::uint64_t value, size;
+};
+static_assert(sizeof(Symbol) == 24);
+
+struct NoteHeader {
+  std::uint32_t name_size, description_size, type;
+};
+
+constexpr std::uint16_t kMachineX86_64 = 62;
+constexpr std::uint16_t kMachineAarch64 = 183;
+constexpr std::uint32_t kSectionSymtab = 2;
+constexpr std::uint32_t kSectionStrtab = 3;
+constexpr std::uint32_t kSectionNote = 7;
+constexpr std::uint32_t kSectionDynsym = 11;
+constexpr std::uint32_t kSegmentLoad = 1;
+constexpr std::uint32_t kSegmentNote = 4;
+constexpr std::uint32_t kNoteBuildId = 3;
+constexpr unsigned char kSymbolFunction = 2;
+constexpr unsigned char kSymbolIndirectFunction = 10;
+constexpr std::uint16_t kSectionUndefined = 0;
+constexpr std::size_t kMaxBuildIdBytes = 64;
+// How many symbols before the nearest are asked whether they reach over an address: functions within functions are rare.
+constexpr std::size_t kMaxNesting = 8;
+
+template <class T>
+bool ReadOne(const ByteSource& source, std::uint64_t offset, T& value) {
+  return source.ReadAt(offset, std::as_writable_bytes(std::span(&value, 1)));
+}
+
+template <class T>
+bool ReadArray(const ByteSource& source, std::uint64_t offset, std::uint64_t count, std::vector<T>& values) {
+  if (offset > source.size() || count > (source.size() - offset) / sizeof(T)) return false;
+  values.resize(count);
+  return source.ReadAt(offset, std::as_writable_bytes(std::span(values)));
+}
+
+// Of two names for the same code, whether the first is the one that people know: fewer underscores before it, then shorter.
+bool IsBetterName(std::string_view a, std::string_view b) {
+  const auto underscores = [](std::string_view name) { return std::min(name.find_first_not_of('_'), name.size()); };
+  if (underscores(a) != underscores(b)) return underscores(a) < underscores(b);
+  if (a.size() != b.size()) return a.size() < b.size();
+  return a < b;
+}
+
+}  // namespace
+
+FunctionTable::FunctionTable(std::vector<Function> functions, std::vector<char> names)
+    : functions_(std::move(functions)), names_(std::move(names)) {
+  if (names_.empty() || names_.back() != '\0') names_.push_back('\0');
+  const auto name_of = [&](const Function& function) { return std::string_view(names_.data() + function.name); };
+  std::sort(functions_.begin(), functions_.end(), [&](const Function& a, const Function& b) {
+    if (a.address != b.address) return a.address < b.address;
+    if (a.end != b.end) return a.end > b.end;
+    return IsBetterName(name_of(a), name_of(b));
+  });
+  functions_.erase(std::unique(functions_.begin(), functions_.end(), [](const auto& a, const auto& b) { return a.address == b.address; }),
+                   functions_.end());
+  functions_.shrink_to_fit();
+}
+
+std::string_view FunctionTable::Find(std::uint64_t address) const {
+  auto after = std::upper_bound(functions_.begin(), functions_.end(), address,
+                                [](std::uint64_t value, const Function& function) { return value < function.address; });
+  for (std::size_t i = 0; i < kMaxNesting && after != functions_.begin(); ++i) {
+    --after;
+    if (address < after->end) return names_.data() + after->name;
+  }
+  return {};
+}
+
+std::optional<ElfFile> ElfFile::Open(const ByteSource& source) {
+  ElfFile file(source);
+  if (!file.ReadHeaders()) return std::nullopt;
+  file.ReadBuildId();
+  return file;
+}
+
+bool ElfFile::ReadHeaders() {
+  Header header;
+  constexpr std::string_view kMagic =
+      "\x7f"
+      "ELF";
+  if (!ReadOne(*source_, 0, header) || std::string_view(reinterpret_cast<const char*>(header.magic), 4) != kMagic) return false;
+  constexpr unsigned char kClass64 = 2;
+  constexpr unsigned char kLittleEndian = 1;
+  if (header.file_class != kClass64 || header.encoding != kLittleEndian) return false;
+  if (header.machine != kMachineX86_64 && header.machine != kMachineAarch64) return false;
+  if (header.segment_count != 0 && header.segment_size == sizeof(Segment)) {
+    ReadArray(*source_, header.segments_offset, header.segment_count, segments_);
+  }
+  std::uint64_t section_count = header.section_count;
+  if (header.section_size == sizeof(Section) && header.sections_offset != 0) {
+    Section first;  // holds the number of sections where the header has no room for it
+    if (section_count == 0 && ReadOne(*source_, header.sections_offset, first)) section_count = first.size;
+    if (section_count <= kMaxSections) ReadArray(*source_, header.sections_offset, section_count, sections_);
+  }
+  for (const Section& section : sections_) {
+    if (section.entry_size != sizeof(Symbol) || section.size < sizeof(Symbol)) continue;
+    const Symbols kind = section.type == kSectionSymtab   ? Symbols::kFull
+                         : section.type == kSectionDynsym ? Symbols::kDynamic
+                                                          : Symbols::kNone;
+    if (kind > symbols_) {
+      symbols_ = kind;
+      symbol_section_ = &section;
+    }
+  }
+  return true;
+}
+
+void ElfFile::ReadBuildId() {
+  for (const Section& section : sections_) {
+    if (section.type == kSectionNote && ReadBuildId(section.offset, section.size, section.alignment)) return;
+  }
+  for (const Segment& segment : segments_) {
+    if (segment.type == kSegmentNote && ReadBuildId(segment.offset, segment.file_size, segment.alignment)) return;
+  }
+}
+
+bool ElfFile::ReadBuildId(std::uint64_t offset, std::uint64_t size, std::uint64_t alignment) {
+  std::vector<char> notes;
+  if (size > kMaxNoteBytes || !ReadArray(*source_, offset, size, notes)) return false;
+  const std::size_t unit = alignment == 8 ? 8 : 4;
+  const auto padded = [unit](std::size_t bytes) { return (bytes + unit - 1) / unit * unit; };
+  std::string_view rest(notes.data(), notes.size());
+  NoteHeader note;
+  while (rest.size() >= sizeof(note)) {
+    std::memcpy(&note, rest.data(), sizeof(note));
+    rest.remove_prefix(sizeof(note));
+    const std::size_t name_bytes = padded(note.name_size);
+    if (name_bytes > rest.size() || note.description_size > rest.size() - name_bytes) return false;
+    if (note.type == kNoteBuildId && rest.substr(0, note.name_size) == std::string_view("GNU", 4) && note.description_size != 0 &&
+        note.description_size <= kMaxBuildIdBytes) {
+      build_id_ = absl::BytesToHexString(absl::string_view(rest.data() + name_bytes, note.description_size));
+      return true;
+    }
+    rest.remove_prefix(std::min(rest.size(), name_bytes + padded(note.description_size)));
+  }
+  return false;
+}
+
+bool ElfFile::Maps(std::uint64_t file_offset, std::uint64_t address) const {
+  constexpr std::uint64_t kPageMask = ~std::uint64_t{0xFFF};  // a segment is mapped from the start of its first page
+  return std::any_of(segments_.begin(), segments_.end(), [&](const Segment& segment) {
+    return segment.type == kSegmentLoad && address - file_offset == segment.address - segment.offset &&
+           file_offset >= (segment.offset & kPageMask) && file_offset - (segment.offset & kPageMask) <= segment.file_size;
+  });
+}
+
+FunctionTable ElfFile::ReadFunctions() const {
+  if (symbol_section_ == nullptr || symbol_section_->link >= sections_.size()) return {};
+  const Section& strings = sections_[symbol_section_->link];
+  std::vector<char> names;
+  std::vector<Symbol> symbols;
+  const std::uint64_t count = symbol_section_->size / sizeof(Symbol);
+  if (strings.type != kSectionStrtab || strings.size > kMaxStringTableBytes || count > kMaxSymbols ||
+      !ReadArray(*source_, strings.offset, strings.size, names) || !ReadArray(*source_, symbol_section_->offset, count, symbols)) {
+    return {};
+  }
+  constexpr std::uint64_t kUnknown = std::numeric_limits<std::uint64_t>::max();
+  std::vector<FunctionTable::Function> functions;
+  std::vector<std::uint64_t> starts;  // where a function of unknown size may end
+  std::vector<std::size_t> unsized;
+  for (const Symbol& symbol : symbols) {
+    const unsigned char type = symbol.info & 0xF;
+    if ((type != kSymbolFunction && type != kSymbolIndirectFunction) || symbol.section == kSectionUndefined || symbol.value == 0) continue;
+    if (symbol.name >= names.size() || names[symbol.name] == '\0') continue;
+    std::uint64_t limit = kUnknown;
+    if (symbol.section < sections_.size()) {
+      const Section& section = sections_[symbol.section];
+      if (symbol.value < section.address || symbol.value - section.address >= section.size) continue;
+      if (section.size <= kUnknown - section.address) limit = section.address + section.size;
+    }
+    if (symbol.size == 0) unsized.push_back(functions.size());
+    starts.push_back(symbol.value);
+    const bool is_sized = symbol.size != 0 && symbol.size < limit - symbol.value;
+    functions.push_back({symbol.value, is_sized ? symbol.value + symbol.size : limit, symbol.name});
+  }
+  std::sort(starts.begin(), starts.end());
+  for (const std::size_t index : unsized) {
+    FunctionTable::Function& function = functions[index];
+    const auto next = std::upper_bound(starts.begin(), starts.end(), function.address);
+    if (next != starts.end()) function.end = std::min(function.end, *next);
+    if (function.end == kUnknown) function.end = function.address + 1;
+  }
+  return FunctionTable(std::move(functions), std::move(names));
+}
+
+}  // namespace strobe::internal

@@ -1,0 +1,86 @@
+// What a symbolizer reads of an ELF file. Every field is checked before it is used: the file may be broken, changing or hostile.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "byte_source.h"
+
+namespace strobe::internal {
+
+// What is read at most of one file; a larger table counts as none.
+inline constexpr std::size_t kMaxSections = 1 << 16;
+inline constexpr std::size_t kMaxNoteBytes = 64 * 1024;
+inline constexpr std::size_t kMaxSymbols = std::size_t{1} << 22;
+inline constexpr std::size_t kMaxStringTableBytes = std::size_t{256} << 20;
+
+// The functions of one image, sorted by address.
+class FunctionTable {
+ public:
+  struct Function {
+    std::uint64_t address = 0;  // in the file's own virtual addresses
+    std::uint64_t end = 0;      // one past its last byte
+    std::uint32_t name = 0;     // offset into names
+  };
+
+  FunctionTable() = default;
+  // `names` holds a terminating zero after each function's name.
+  FunctionTable(std::vector<Function> functions, std::vector<char> names);
+
+  // The symbol's name as it stands in the file, or empty. Valid as long as the table.
+  [[nodiscard]] std::string_view Find(std::uint64_t address) const;
+  [[nodiscard]] bool empty() const { return functions_.empty(); }
+  [[nodiscard]] std::size_t memory_bytes() const { return sizeof(*this) + functions_.capacity() * sizeof(Function) + names_.capacity(); }
+
+ private:
+  std::vector<Function> functions_;
+  std::vector<char> names_;
+};
+
+// A 64-bit little-endian ELF image for x86-64 or aarch64.
+class ElfFile {
+ public:
+  enum class Symbols { kNone, kDynamic, kFull };
+
+  // Nothing for any other file. `source` must outlive the result.
+  static std::optional<ElfFile> Open(const ByteSource& source);
+
+  // Lower-case hexadecimal; empty where there is none.
+  [[nodiscard]] const std::string& build_id() const { return build_id_; }
+  // The best table of symbols there is: .symtab, else .dynsym.
+  [[nodiscard]] Symbols symbols() const { return symbols_; }
+  // Whether a loaded segment puts the byte at `file_offset` at `address`.
+  [[nodiscard]] bool Maps(std::uint64_t file_offset, std::uint64_t address) const;
+  [[nodiscard]] FunctionTable ReadFunctions() const;
+
+ private:
+  struct Section {
+    std::uint32_t name, type;
+    std::uint64_t flags, address, offset, size;
+    std::uint32_t link, info;
+    std::uint64_t alignment, entry_size;
+  };
+  struct Segment {
+    std::uint32_t type, flags;
+    std::uint64_t offset, address, physical_address, file_size, memory_size, alignment;
+  };
+
+  explicit ElfFile(const ByteSource& source) : source_(&source) {}
+  bool ReadHeaders();
+  void ReadBuildId();
+  bool ReadBuildId(std::uint64_t offset, std::uint64_t size, std::uint64_t alignment);
+
+  const ByteSource* source_;
+  std::vector<Section> sections_;
+  std::vector<Segment> segments_;
+  const Section* symbol_section_ = nullptr;
+  Symbols symbols_ = Symbols::kNone;
+  std::string build_id_;
+};
+
+}  // namespace strobe::internal

@@ -1,0 +1,190 @@
+#include "strobe/symbolize/elf_symbolizer.h"
+
+#include <algorithm>
+#include <list>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+#include "byte_source.h"
+#include "demangle.h"
+#include "elf_file.h"
+#include "strobe/core/thread_info.h"
+
+namespace strobe {
+namespace {
+
+using internal::ElfFile;
+using internal::FileSource;
+using internal::FunctionTable;
+
+constexpr char kVdsoPath[] = "[vdso]";
+// The kernel's way to the program's own file, even when that has been deleted or replaced since.
+constexpr char kOwnProgramPath[] = "/proc/self/exe";
+
+// The image of `module` in an open source, or nothing where it is another's.
+std::optional<ElfFile> OpenFor(const Module& module, const internal::ByteSource& source) {
+  std::optional<ElfFile> file = ElfFile::Open(source);
+  if (!file.has_value() || file->build_id() != module.build_id) return std::nullopt;
+  if (module.build_id.empty() && !file->Maps(module.file_offset, module.start - module.load_bias)) return std::nullopt;
+  return file;
+}
+
+bool IsBuildId(std::string_view text) {
+  return text.size() > 2 && std::all_of(text.begin(), text.end(), [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
+}
+
+// The best table that the candidates hold, in the order of preference: the first with full symbols, else the first with any.
+FunctionTable ReadTable(const Module& module, const std::vector<std::string>& paths) {
+  std::unique_ptr<FileSource> best_source;
+  std::optional<ElfFile> best;
+  for (const std::string& path : paths) {
+    std::unique_ptr<FileSource> source = FileSource::Open(path);
+    if (source == nullptr) continue;
+    std::optional<ElfFile> file = OpenFor(module, *source);
+    if (!file.has_value() || (best.has_value() && file->symbols() <= best->symbols())) continue;
+    best_source = std::move(source);
+    best = std::move(file);
+    if (best->symbols() == ElfFile::Symbols::kFull) break;
+  }
+  return best.has_value() ? best->ReadFunctions() : FunctionTable();
+}
+
+FunctionTable ReadTable(const Module& module, const std::string& debug_directory) {
+  if (module.path == kVdsoPath) {
+    const internal::SpanSource source(internal::OwnVdso(module.load_bias, module.start, module.limit));
+    const std::optional<ElfFile> file = OpenFor(module, source);
+    return file.has_value() ? file->ReadFunctions() : FunctionTable();
+  }
+  std::vector<std::string> paths = {module.path};
+  if (IsBuildId(module.build_id)) {
+    if (!debug_directory.empty()) {
+      paths.push_back(absl::StrCat(debug_directory, "/", module.build_id.substr(0, 2), "/", module.build_id.substr(2), ".debug"));
+    }
+    paths.push_back(kOwnProgramPath);
+  }
+  return ReadTable(module, paths);
+}
+
+// What names a module's symbols: its build id, or the file with its place where there is none.
+std::string CacheKey(const Module& module) {
+  if (!module.build_id.empty()) return module.build_id;
+  const std::unique_ptr<FileSource> source = FileSource::Open(module.path);
+  return absl::StrCat(module.path, "\n", source == nullptr ? "" : source->identity(), "\n", module.start - module.load_bias, "\n",
+                      module.file_offset);
+}
+
+std::string Hex(Address address) { return absl::StrCat("0x", absl::Hex(address)); }
+
+std::string UnresolvedName(const Module& module, Address address) {
+  const std::size_t slash = module.path.rfind('/');
+  return absl::StrCat(ValidUtf8(slash == std::string::npos ? module.path : module.path.substr(slash + 1)), "+",
+                      Hex(address - module.load_bias));
+}
+
+// Symbols::functions without repetition.
+class FunctionList {
+ public:
+  std::uint32_t Resolved(std::string_view system_name) {
+    const auto [place, is_new] = resolved_.try_emplace(std::string(system_name), Next());
+    if (is_new) functions_.push_back({demangler_.Demangle(system_name), ValidUtf8(system_name), true});
+    return place->second;
+  }
+  std::uint32_t Unresolved(std::string name) {
+    const auto [place, is_new] = unresolved_.try_emplace(name, Next());
+    if (is_new) functions_.push_back({name, name, false});
+    return place->second;
+  }
+  std::vector<FunctionSymbol> Take() { return std::move(functions_); }
+
+ private:
+  [[nodiscard]] std::uint32_t Next() const { return static_cast<std::uint32_t>(functions_.size()); }
+
+  internal::Demangler demangler_;
+  std::vector<FunctionSymbol> functions_;
+  absl::flat_hash_map<std::string, std::uint32_t> resolved_;
+  absl::flat_hash_map<std::string, std::uint32_t> unresolved_;
+};
+
+}  // namespace
+
+// Tables by module, the most recently used in front.
+class ElfSymbolizer::Cache {
+ public:
+  // Valid until Trim. What holds no function is not kept: the file may be there the next time.
+  const FunctionTable& Get(const Module& module, const std::string& debug_directory) {
+    std::string key = CacheKey(module);
+    if (const auto found = places_.find(key); found != places_.end()) {
+      entries_.splice(entries_.begin(), entries_, found->second);
+      return entries_.front().table;
+    }
+    FunctionTable table = ReadTable(module, debug_directory);
+    if (table.empty()) return none_;
+    bytes_ += table.memory_bytes();
+    entries_.push_front({key, std::move(table)});
+    places_[std::move(key)] = entries_.begin();
+    return entries_.front().table;
+  }
+
+  void Trim(std::size_t limit_bytes) {
+    while (bytes_ > limit_bytes) {
+      bytes_ -= entries_.back().table.memory_bytes();
+      places_.erase(entries_.back().key);
+      entries_.pop_back();
+    }
+  }
+
+  [[nodiscard]] std::size_t bytes() const { return bytes_; }
+
+ private:
+  struct Entry {
+    std::string key;
+    FunctionTable table;
+  };
+  std::list<Entry> entries_;
+  absl::flat_hash_map<std::string, std::list<Entry>::iterator> places_;
+  std::size_t bytes_ = 0;
+  FunctionTable none_;
+};
+
+ElfSymbolizer::ElfSymbolizer(ElfSymbolizerOptions options) : options_(std::move(options)), cache_(std::make_unique<Cache>()) {}
+ElfSymbolizer::~ElfSymbolizer() = default;
+ElfSymbolizer::ElfSymbolizer(ElfSymbolizer&&) noexcept = default;
+ElfSymbolizer& ElfSymbolizer::operator=(ElfSymbolizer&&) noexcept = default;
+
+std::size_t ElfSymbolizer::cached_bytes() const { return cache_->bytes(); }
+
+absl::StatusOr<Symbols> ElfSymbolizer::Symbolize(const Profile& profile) {
+  Symbols symbols;
+  symbols.frames.resize(profile.frames.size());
+  FunctionList functions;
+  // Module by module, so that one table at a time is needed.
+  std::vector<std::vector<std::uint32_t>> frames_of(profile.modules.size());
+  for (std::uint32_t i = 0; i < profile.frames.size(); ++i) {
+    const Frame& frame = profile.frames[i];
+    if (frame.is_pseudo()) continue;
+    if (frame.module < profile.modules.size()) {
+      frames_of[frame.module].push_back(i);
+    } else {
+      symbols.frames[i].function = functions.Unresolved(Hex(frame.address));
+    }
+  }
+  for (std::size_t m = 0; m < frames_of.size(); ++m) {
+    if (frames_of[m].empty()) continue;
+    const Module& module = profile.modules[m];
+    const FunctionTable& table = cache_->Get(module, options_.debug_directory);
+    for (const std::uint32_t i : frames_of[m]) {
+      const Address address = profile.frames[i].address;
+      const std::string_view name = table.Find(address - module.load_bias);
+      symbols.frames[i].function = name.empty() ? functions.Unresolved(UnresolvedName(module, address)) : functions.Resolved(name);
+    }
+    cache_->Trim(options_.cache_bytes);
+  }
+  symbols.functions = functions.Take();
+  return symbols;
+}
+
+}  // namespace strobe
