@@ -1,0 +1,255 @@
+#!/usr/bin/env python3
+"""Runs profiles through the readers that people use, none of them ours.
+
+  check.py FILE...             any .pb.gz: every reader that is there must accept it
+  check.py --samples PROGRAM   the sample profiles that PROGRAM (write_samples) writes; what the readers say of them is compared, too
+
+Readers: Google's pprof (a Go distribution's, or `pprof` of the PATH, or $STROBE_PPROF), its package profile with Parse and CheckValid,
+protoc --decode with pprof's own profile.proto, and npm's pprof-format. A reader that is not there is skipped by name; exit status 77 when
+there is none of Google's.
+"""
+import glob
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+GOCODE = "/usr/share/gocode"  # Debian's golang-github-google-pprof-dev
+PROTO = GOCODE + "/src/github.com/google/pprof/proto/profile.proto"
+TIMEOUT_S = 120
+
+failures = []
+
+
+def check(condition, what):
+    if not condition:
+        failures.append(what)
+        print("FAILED: " + what)
+
+
+def run(command, **options):
+    """(ok, stdout) of a command; says what went wrong."""
+    result = subprocess.run(command, capture_output=True, timeout=TIMEOUT_S, **options)
+    output = result.stdout.decode(errors="replace")
+    if result.returncode != 0:
+        print("%s: exit status %d\n%s" % (" ".join(command), result.returncode, result.stderr.decode(errors="replace")))
+    return result.returncode == 0, output
+
+
+class Pprof:
+    name = "pprof"
+
+    def __init__(self, directory):
+        self.environment = dict(os.environ, PPROF_TMPDIR=directory, PPROF_BINARY_PATH=directory, GOTOOLCHAIN="local")
+        self.command = None
+        candidates = [[os.environ["STROBE_PPROF"]]] if os.environ.get("STROBE_PPROF") else []
+        candidates += [[path] for path in sorted(glob.glob("/usr/lib/go*/pkg/tool/*/pprof"))]
+        candidates += [["go", "tool", "pprof"]] if shutil.which("go") else []
+        candidates += [["pprof"]] if shutil.which("pprof") else []
+        for command in candidates:
+            try:
+                # -h ends with status 2, and with the names of the output formats.
+                probe = subprocess.run(command + ["-h"], capture_output=True, timeout=TIMEOUT_S, env=self.environment)
+            except (OSError, subprocess.TimeoutExpired):
+                continue
+            if b"-traces" in probe.stdout + probe.stderr:
+                self.command = command
+                return
+        self.missing = "no pprof found: install golang-go"
+
+    def report(self, file, *flags):
+        ok, output = run(self.command + ["-symbolize=none", *flags, file], env=self.environment)
+        check(ok, "pprof %s %s" % (" ".join(flags), os.path.basename(file)))
+        return output
+
+    def accept(self, file):
+        for flag in ("-raw", "-top", "-traces", "-tags", "-comments"):
+            self.report(file, flag)
+
+
+class CheckValid:
+    name = "profile.CheckValid"
+
+    def __init__(self, directory):
+        self.command = None
+        if not shutil.which("go"):
+            self.missing = "no go found: install golang-go"
+            return
+        environment = dict(os.environ, GO111MODULE="off", GOFLAGS="", GOTOOLCHAIN="local", CGO_ENABLED="0")
+        if "HOME" not in os.environ:
+            environment.setdefault("GOCACHE", os.path.join(directory, "go-cache"))
+        root = subprocess.run(["go", "env", "GOROOT"], capture_output=True, env=environment).stdout.decode().strip()
+        # Go's sources carry a copy of pprof, from which a tree can be made that stands in for the package.
+        copies = [GOCODE + "/src/github.com/google/pprof"]
+        copies += [path + "/src/cmd/vendor/github.com/google/pprof" for path in [root, *sorted(glob.glob("/usr/share/go-*"))]]
+        copy = next((path for path in copies if os.path.isdir(path + "/profile")), None)
+        if copy is None:
+            self.missing = "pprof's package profile not found: install golang-github-google-pprof-dev"
+            return
+        os.makedirs(os.path.join(directory, "src/github.com/google"))
+        os.symlink(copy, os.path.join(directory, "src/github.com/google/pprof"))
+        environment["GOPATH"] = directory
+        program = os.path.join(directory, "check_valid")
+        ok, _ = run(["go", "build", "-p", "1", "-o", program, os.path.join(HERE, "check_valid.go")], env=environment, cwd=directory)
+        if ok:
+            self.command = [program]
+        else:
+            self.missing = "check_valid.go could not be built, see above"
+
+    def sums(self, file):
+        ok, output = run(self.command + [file])
+        check(ok, "CheckValid " + os.path.basename(file))
+        return {kind: int(value) for kind, value in (line.rsplit(" ", 1) for line in output.splitlines())}
+
+    def accept(self, file):
+        print("  sums: %s" % self.sums(file))
+
+
+class Protoc:
+    name = "protoc --decode"
+
+    def __init__(self, _):
+        self.command = None
+        if not shutil.which("protoc"):
+            self.missing = "install protobuf-compiler"
+        elif not os.path.exists(PROTO):
+            self.missing = "no profile.proto: install golang-github-google-pprof-dev"
+        else:
+            self.command = ["protoc", "--decode=perftools.profiles.Profile", "--proto_path=" + os.path.dirname(PROTO), PROTO]
+
+    def text(self, file):
+        message = subprocess.run(["gzip", "-dc", file], capture_output=True, check=True).stdout
+        ok, output = run(self.command, input=message)
+        check(ok, "protoc --decode " + os.path.basename(file))
+        return output
+
+    def accept(self, file):
+        # A field that the schema does not know is printed by its number.
+        check(not re.search(r"^\s*\d+[:{ ]", self.text(file), re.M), "unknown field in " + os.path.basename(file))
+
+
+class PprofFormat:
+    name = "pprof-format"
+
+    def __init__(self, directory):
+        self.command = None
+        if not shutil.which("node") or not shutil.which("npm"):
+            self.missing = "no node and npm"
+            return
+        try:
+            npm = subprocess.run(["npm", "install", "--no-save", "--no-audit", "--fetch-retries=0", "--fetch-timeout=15000", "pprof-format@2"],
+                                 capture_output=True, timeout=60, cwd=directory)
+            installed = npm.returncode == 0
+        except subprocess.TimeoutExpired:
+            installed = False
+        if not installed:
+            self.missing = "npm could not install it"
+            return
+        script = """const {Profile} = require('pprof-format');
+const bytes = require('zlib').gunzipSync(require('fs').readFileSync(process.argv[1]));
+const profile = Profile.decode(bytes), name = (index) => profile.stringTable.strings[Number(index)];
+console.log(JSON.stringify(Object.fromEntries(profile.sampleType.map((kind, i) => [name(kind.type) + '/' + name(kind.unit),
+  // It reads int64 as uint64.
+  profile.sample.reduce((sum, sample) => sum + BigInt.asIntN(64, BigInt(sample.value[i])), 0n).toString()]))));"""
+        self.command = ["node", "-e", script]
+        self.directory = directory
+
+    def sums(self, file):
+        ok, output = run(self.command + [os.path.abspath(file)], cwd=self.directory)
+        check(ok, "pprof-format " + os.path.basename(file))
+        return {kind: int(value) for kind, value in json.loads(output or "{}").items()}
+
+    def accept(self, file):
+        self.sums(file)
+
+
+def has_line(text, *words):
+    """Whether one line of `text` contains all the words, in this order."""
+    pattern = re.compile(".*".join(re.escape(word) for word in words))
+    return any(pattern.search(line) for line in text.splitlines())
+
+
+# What include/strobe/testing/profiles.h puts into the small profile.
+SMALL_SUMS = {"samples/count": 104, "cpu/nanoseconds": 1_037_000_000, "wall/nanoseconds": 300_000_000}
+BUSY = "sample::Busy(int, std::vector<int> const&)"
+
+
+def check_small_with_pprof(pprof, file):
+    top = pprof.report(file, "-top", "-nodecount=100", "-nodefraction=0")
+    check(has_line(top, "Type: cpu"), "small: cpu is shown by default")
+    check(has_line(top, "800ms", BUSY), "small: flat time of Busy")
+    check(has_line(top, "200ms", "sample_write"), "small: flat time of sample_write")
+    check(has_line(top, "10ms", "libsample.so.6+0x54321"), "small: unknown code has a name")
+    for pseudo in ("[truncated]", "[broken stack]", "[no unwind info]", "[lost]", "[residual]", "[folded]"):
+        check(has_line(top, pseudo), "small: " + pseudo)
+    wall = pprof.report(file, "-top", "-sample_index=wall")
+    check(has_line(wall, "300ms", BUSY), "small: wall time of Busy")
+    raw = pprof.report(file, "-raw")
+    check(has_line(raw, "PeriodType: cpu nanoseconds") and has_line(raw, "Period: 10000000"), "small: period")
+    check(has_line(raw, "samples/count", "cpu/nanoseconds[dflt]", "wall/nanoseconds"), "small: sample types and default")
+    check(has_line(raw, "1: 0x400000/0x500000/0x1000", "sample_program", "00112233445566778899aabbccddeeff00112233", "[FN]"),
+          "small: mapping of the program")
+    check(has_line(raw, "2: 0x7f0000000000/0x7f0000100000/0x26000", "libsample.so.6"), "small: mapping of the library")
+    check(not has_line(raw, "libsample.so.6", "[FN]"), "small: the library's functions are not all known")
+    check(has_line(raw, "0x402345", "M=1", BUSY), "small: address of Busy")
+    traces = pprof.report(file, "-traces")
+    check(has_line(traces, "thread name:", "w\u00f6rker 1"), "small: thread name in -traces")
+    check(has_line(traces, "thread id:", "4243"), "small: thread id in -traces")
+    tags = pprof.report(file, "-tags")
+    check(has_line(tags, "thread id:", "Total") and has_line(tags, ": 4243"), "small: thread id in -tags")
+    check(has_line(tags, "thread name:", "Total") and has_line(tags, ": main"), "small: thread name in -tags")
+    comments = pprof.report(file, "-comments")
+    check(has_line(comments, "rate: 100.00 Hz asked, 99.50 Hz achieved"), "small: comments")
+    focus = pprof.report(file, "-top", "-unit=ms", "-tagfocus=thread name=w\u00f6rker 1")
+    check(has_line(focus, "50ms", BUSY), "small: one thread's time alone")
+
+
+def main(arguments):
+    with tempfile.TemporaryDirectory(prefix="strobe_pprof_check_") as directory:
+        files = arguments
+        is_samples = arguments[:1] == ["--samples"]
+        if is_samples:
+            subprocess.run([arguments[1], directory], check=True)
+            files = sorted(glob.glob(directory + "/*.pb.gz"))
+        if not files:
+            print(__doc__)
+            return 2
+        readers = {}
+        for kind in (Pprof, CheckValid, Protoc, PprofFormat):
+            own = os.path.join(directory, kind.__name__)
+            os.mkdir(own)
+            reader = kind(own)
+            if reader.command is None:
+                print("skipped: %s (%s)" % (kind.name, reader.missing))
+            else:
+                print("reader: %s" % kind.name)
+                readers[kind] = reader
+        for file in files:
+            print(file)
+            for reader in readers.values():
+                reader.accept(file)
+        if is_samples:
+            small = os.path.join(directory, "small.pb.gz")
+            if Pprof in readers:
+                check_small_with_pprof(readers[Pprof], small)
+            for kind in (CheckValid, PprofFormat):
+                if kind in readers:
+                    check(readers[kind].sums(small) == SMALL_SUMS, "small: sums by " + kind.name)
+            if Protoc in readers:
+                check("name: 0" not in readers[Protoc].text(small), "small: by protoc")
+        if failures:
+            print("%d checks failed" % len(failures))
+            return 1
+        if not readers.keys() & {Pprof, CheckValid}:
+            print("SKIPPED: neither pprof nor its package is here (apt-get install golang-go golang-github-google-pprof-dev)")
+            return 77
+        print("%d files accepted by %s" % (len(files), ", ".join(kind.name for kind in readers)))
+        return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
