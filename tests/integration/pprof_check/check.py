@@ -9,6 +9,7 @@ protoc --decode with pprof's own profile.proto, and npm's pprof-format. A reader
 there is none of Google's.
 """
 import glob
+import gzip
 import json
 import os
 import re
@@ -122,7 +123,12 @@ class Protoc:
             self.command = ["protoc", "--decode=perftools.profiles.Profile", "--proto_path=" + os.path.dirname(PROTO), PROTO]
 
     def text(self, file):
-        message = subprocess.run(["gzip", "-dc", file], capture_output=True, check=True).stdout
+        try:
+            with gzip.open(file) as stream:
+                message = stream.read()
+        except (OSError, EOFError) as error:
+            check(False, "gunzip %s: %s" % (os.path.basename(file), error))
+            return ""
         ok, output = run(self.command, input=message)
         check(ok, "protoc --decode " + os.path.basename(file))
         return output
