@@ -151,7 +151,8 @@ def check_lint(root, tool, build):
 
     def lint(path):
         result = subprocess.run([tool, "-p", str(build), "--quiet", str(path)], text=True, capture_output=True)
-        return sorted({line.removeprefix(str(root) + "/") for line in result.stdout.splitlines() if re.search(r": (warning|error): ", line)})
+        found = (re.match(r"(\S+?):(\d+:\d+: (?:warning|error): .*)", line) for line in result.stdout.splitlines())
+        return sorted({f"{os.path.relpath(os.path.join(build, match[1]), root)}:{match[2]}" for match in found if match})
 
     return dict.fromkeys(pool(lint, wanted))
 
