@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <concepts>
 #include <limits>
 #include <map>
 #include <set>
@@ -193,6 +194,15 @@ TEST(Options, TheRingMustHoldTwoOfTheLongestStacks) {
   const absl::Status status = Validate({.sampling = {.max_frames = 2048}});
   EXPECT_THAT(std::string(status.message()), AllOf(HasSubstr("threads.ring_bytes"), HasSubstr("sampling.max_frames"), HasSubstr("65536")));
   EXPECT_TRUE(Validate({.sampling = {.max_frames = 2048}, .threads = {.ring_bytes = 65536}}).ok());
+}
+
+TEST(Option, RefusesWhatWouldChangeInSilence) {
+  static_assert(!std::constructible_from<Option<bool>, const char*>);
+  static_assert(!std::constructible_from<Option<bool>, int>);
+  static_assert(!std::constructible_from<Option<std::int64_t>, double>);
+  static_assert(std::constructible_from<Option<std::int64_t>, std::size_t>);
+  static_assert(std::constructible_from<Option<double>, int>);
+  static_assert(std::constructible_from<Option<std::string>, const char*>);
 }
 
 TEST(Option, KnowsWhetherCodeChoseIt) {

@@ -25,13 +25,18 @@ class Option {
   struct Default {
     T value;
   };
+  // What code may choose: no number where a switch is wanted, no fraction where an integer is.
+  template <class U>
+  static constexpr bool kIsValue = std::convertible_to<U, T> && !std::same_as<U, Option> && !std::same_as<U, Default> &&
+                                   (!std::same_as<T, bool> || std::same_as<U, bool>)&&(!std::integral<T> || std::integral<U>);
+
   Option(Default initial) : value_(std::move(initial.value)) {}  // NOLINT(google-explicit-constructor): reads as an assignment
 
   // Chosen by code.
   template <class U>
-  requires std::convertible_to<U, T> &&
-      (!std::same_as<std::remove_cvref_t<U>, Option>)&&(!std::same_as<std::remove_cvref_t<U>, Default>)Option(U&& value)
-      : value_(std::forward<U>(value)), is_set_(true) {}  // NOLINT(google-explicit-constructor)
+  requires(kIsValue<std::remove_cvref_t<U>>)
+      Option(U&& value)  // NOLINT(google-explicit-constructor,bugprone-forwarding-reference-overload): kIsValue leaves out Option itself
+      : value_(std::forward<U>(value)), is_set_(true) {}
 
   [[nodiscard]] const T& get() const { return value_; }
   [[nodiscard]] bool is_set() const { return is_set_; }
