@@ -1,6 +1,7 @@
 #include "strobe/platform/linux/linux_platform.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -81,16 +82,19 @@ ForkState& GlobalForkState() {
 void BeforeFork() {
   GlobalForkState().mutex.lock();
   internal::LoaderMutex().lock();
+  internal::InstallMutex().lock();
   const sigset_t ours = internal::InstalledSignals();
   pthread_sigmask(SIG_BLOCK, &ours, &GlobalForkState().mask_before);
 }
 void AfterForkInParent() {
   const sigset_t before = GlobalForkState().mask_before;
+  internal::InstallMutex().unlock();
   internal::LoaderMutex().unlock();
   GlobalForkState().mutex.unlock();
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 void AfterForkInChild() {
+  internal::InstallMutex().unlock();
   internal::LoaderMutex().unlock();
   cached_thread.is_known = false;
   // The parent's registrations mean nothing here, and its threads do not exist.
@@ -164,11 +168,26 @@ void LinuxPlatform::StopTimer(Timer& timer) {
 bool LinuxPlatform::Interrupt(std::uint64_t thread_id, std::uint64_t payload, int signal) {
   siginfo_t info{};
   info.si_signo = signal;
-  info.si_code = SI_QUEUE;
-  info.si_pid = getpid();
-  info.si_uid = getuid();
+  // In a timer's shape, because an exec throws a thread's pending timer signals away and no others: the new image has no handler, and may
+  // be killed by what is left over. No timer has this overrun; it makes the signal stand for no expiry.
+  info.si_code = SI_TIMER;
+  info.si_overrun = -1;
   info.si_value.sival_ptr = reinterpret_cast<void*>(payload);  // NOLINT(performance-no-int-to-ptr): as above
   return syscall(SYS_rt_tgsigqueueinfo, getpid(), static_cast<pid_t>(thread_id), signal, &info) == 0;
+}
+
+std::size_t LinuxPlatform::ReadMemory(std::uint64_t address, std::span<std::uint8_t> bytes) {
+  // Through the kernel, which answers with an error where nothing is mapped. Opened each time: a fork's child must not read its parent.
+  const int file = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
+  if (file < 0) return 0;
+  std::size_t done = 0;
+  while (done < bytes.size()) {
+    const ssize_t got = pread(file, bytes.data() + done, bytes.size() - done, static_cast<off_t>(address + done));
+    if (got <= 0) break;
+    done += static_cast<std::size_t>(got);
+  }
+  close(file);
+  return done;
 }
 
 LinuxPlatform::OwnThread::OwnThread(OwnThread&& other) noexcept

@@ -73,11 +73,11 @@ STROBE_SIGNAL_SAFE void HandleSignal(int signal, siginfo_t* info, void* context)
   const int saved_errno = errno;
   SlotToken token;
   const bool is_timer = info != nullptr && info->si_code == SI_TIMER;
-  const bool is_queued = info != nullptr && info->si_code == SI_QUEUE;
   NativeRegisters registers;
   if (context != nullptr) registers = RegistersOf(*static_cast<const ucontext_t*>(context));
-  if ((is_timer || is_queued) && SlotToken::Unpack(reinterpret_cast<std::uintptr_t>(info->si_value.sival_ptr), token)) {
-    const std::int64_t weight = is_timer ? 1 + static_cast<std::int64_t>(info->si_overrun) : 0;
+  if (is_timer && SlotToken::Unpack(reinterpret_cast<std::uintptr_t>(info->si_value.sival_ptr), token)) {
+    // 0 for a request: see LinuxPlatform::Interrupt.
+    const std::int64_t weight = 1 + static_cast<std::int64_t>(info->si_overrun);
     if (!Capture({.token = token, .timer_weight = weight, .registers = context != nullptr ? &registers : nullptr})) {
       GlobalHandlerCounters().stale.fetch_add(1, std::memory_order_relaxed);
     }
@@ -123,6 +123,8 @@ HandlerState SignalHandlerState(int signal) {
   const bool is_ours = (current.sa_flags & SA_SIGINFO) != 0 && current.sa_sigaction == &HandleSignal;
   return is_ours ? HandlerState::kOurs : HandlerState::kReplaced;
 }
+
+std::mutex& InstallMutex() { return install_mutex; }
 
 sigset_t InstalledSignals() {
   sigset_t signals;

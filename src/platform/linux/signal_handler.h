@@ -3,6 +3,8 @@
 
 #include <signal.h>
 
+#include <mutex>
+
 #include "absl/status/status.h"
 #include "strobe/platform/platform.h"
 
@@ -15,5 +17,7 @@ absl::Status InstallSignalHandler(int signal);
 HandlerState SignalHandlerState(int signal);
 // The signals that InstallSignalHandler has taken so far.
 sigset_t InstalledSignals();
+// Held while a handler is installed; a fork takes it, so that its child can install one.
+std::mutex& InstallMutex();
 
 }  // namespace strobe::internal
