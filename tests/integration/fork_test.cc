@@ -1,0 +1,219 @@
+// A fork's child runs on, unprofiled and unharmed, and may begin a session of its own. The parent goes on as before.
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "kept_profiles.h"
+
+namespace strobe {
+namespace {
+
+using testing::BurnCpu;
+using testing::CpuBounds;
+using testing::KeepingProfiler;
+using testing::KeptProfiles;
+using testing::RunInChild;
+using testing::RunRegistered;
+using testing::SumByName;
+
+class Fork : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (testing::kIsThreadSanitizer) GTEST_SKIP() << "ThreadSanitizer ends the child of a process with threads";
+    KeptProfiles::Take();
+  }
+  KeepingProfiler profiler_{ProfilerOptions{.sampling = {.cpu_frequency_hz = 1000}}};
+};
+
+// A session from registration to export, in a child.
+void RunSessionInChild(KeepingProfiler& profiler) {
+  KeptProfiles::Take();
+  STROBE_CHILD_CHECK(profiler.Start().ok());
+  const CpuBounds bounds = RunRegistered(profiler, "child", [] { BurnCpu(20'000'000); });
+  STROBE_CHILD_CHECK(bounds.low_ns > 0);
+  STROBE_CHILD_CHECK(profiler.Stop().ok());
+  const auto kept = KeptProfiles::Take();
+  STROBE_CHILD_CHECK(kept.size() == 1);
+  STROBE_CHILD_CHECK(kept[0].profile.process_id == static_cast<std::uint64_t>(getpid()));
+  const auto cpu_ns = SumByName(kept, "cpu");
+  STROBE_CHILD_CHECK(cpu_ns.size() == 1);
+  STROBE_CHILD_CHECK(cpu_ns.at("child") >= bounds.low_ns);
+  STROBE_CHILD_CHECK(cpu_ns.at("child") <= bounds.high_ns);
+}
+
+TEST_F(Fork, ChildIsNotProfiled) {
+  std::optional<ScopedProfiler<testing::KeepingTraits>> session(profiler_);
+  std::optional<Registration> registration(profiler_.RegisterThread("parent"));
+  const int status = RunInChild([&] {
+    const Stats before = profiler_.stats();
+    STROBE_CHILD_CHECK(before.threads_registered == 0);
+    BurnCpu(50'000'000);
+    const Stats after = profiler_.stats();
+    STROBE_CHILD_CHECK(after.samples == 0);
+    STROBE_CHILD_CHECK(after.signals_stale == before.signals_stale);
+    STROBE_CHILD_CHECK(absl::IsFailedPrecondition(profiler_.Stop()));
+    // The parent's objects end here too, and mean nothing.
+    registration.reset();
+    session.reset();
+    STROBE_CHILD_CHECK(KeptProfiles::Take().empty());
+  });
+  EXPECT_EQ(status, 0);
+}
+
+TEST_F(Fork, ChildMayBeginItsOwnSession) {
+  const ScopedProfiler session(profiler_);
+  const auto registration = profiler_.RegisterThread("parent");
+  std::atomic<bool> is_done{false};
+  std::thread other([&] {
+    RunRegistered(profiler_, "other", [&] {
+      while (!is_done.load()) BurnCpu(100'000);
+    });
+  });
+  EXPECT_EQ(RunInChild([&] { RunSessionInChild(profiler_); }), 0);
+  // And its child's child as well.
+  EXPECT_EQ(RunInChild([&] {
+              const ScopedProfiler own(profiler_);
+              const auto own_registration = profiler_.RegisterThread("child");
+              STROBE_CHILD_CHECK(own_registration.status().ok());
+              STROBE_CHILD_CHECK(RunInChild([&] { RunSessionInChild(profiler_); }) == 0);
+            }),
+            0);
+  is_done = true;
+  other.join();
+}
+
+TEST_F(Fork, ParentGoesOn) {
+  CpuBounds bounds;
+  {
+    const ScopedProfiler session(profiler_);
+    bounds = RunRegistered(profiler_, "parent", [] {
+      for (int i = 0; i < 20; ++i) {
+        BurnCpu(2'000'000);
+        EXPECT_EQ(RunInChild([] {}), 0);
+      }
+    });
+  }
+  const auto kept = KeptProfiles::Take();
+  const auto cpu_ns = SumByName(kept, "cpu");
+  ASSERT_EQ(cpu_ns.size(), 1U);
+  EXPECT_GE(cpu_ns.at("parent"), bounds.low_ns);
+  EXPECT_LE(cpu_ns.at("parent"), bounds.high_ns);
+}
+
+// Several threads fork at once, while others register, and while sessions of another profiler begin and end; every child can use both.
+TEST_F(Fork, Storm) {
+  constexpr int kForks = testing::kIsSanitized ? 20 : 200;
+  KeepingProfiler other({.sampling = {.cpu_frequency_hz = 500}});
+  const ScopedProfiler session(profiler_);
+  std::atomic<bool> is_done{false};
+  std::thread restarts([&] {
+    while (!is_done.load()) {
+      EXPECT_TRUE(other.Start().ok());
+      EXPECT_TRUE(other.Stop().ok());
+    }
+  });
+  std::thread registers([&] {
+    while (!is_done.load()) RunRegistered(profiler_, "comes and goes", [] { BurnCpu(10'000); });
+  });
+  std::vector<std::thread> forkers;
+  for (int i = 0; i < 2; ++i) {
+    forkers.emplace_back([&] {
+      RunRegistered(profiler_, "forker", [&] {
+        for (int j = 0; j < kForks; ++j) {
+          const bool has_session = j % 10 == 0;
+          EXPECT_EQ(RunInChild([&] {
+                      if (has_session) {
+                        RunSessionInChild(profiler_);
+                        RunSessionInChild(other);
+                      }
+                    }),
+                    0);
+        }
+      });
+    });
+  }
+  for (std::thread& forker : forkers) forker.join();
+  is_done = true;
+  restarts.join();
+  registers.join();
+}
+
+// The kernel begins a fork anew when a signal comes meanwhile. Half a million page table entries take longer to copy than a period lasts;
+// read and never written, they all are the one page of zeros and cost nothing else.
+TEST_F(Fork, SlowForkEnds) {
+  constexpr std::size_t kBytes = std::size_t{2} << 30;
+  void* memory = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  ASSERT_NE(memory, MAP_FAILED);
+  ASSERT_EQ(madvise(memory, kBytes, MADV_NOHUGEPAGE), 0);
+  auto* bytes = static_cast<volatile char*>(memory);
+  bytes[0] = 1;
+  char sum = 0;
+  for (std::size_t i = 0; i < kBytes; i += 4096) sum = static_cast<char>(sum + bytes[i]);
+  EXPECT_EQ(sum, 1);
+  CpuBounds bounds;
+  {
+    const ScopedProfiler session(profiler_);
+    bounds = RunRegistered(profiler_, "forker", [] {
+      for (int i = 0; i < 3; ++i) EXPECT_EQ(RunInChild([] {}), 0);
+    });
+  }
+  const auto cpu_ns = SumByName(KeptProfiles::Take(), "cpu");
+  EXPECT_GE(cpu_ns.at("forker"), bounds.low_ns);
+  EXPECT_LE(cpu_ns.at("forker"), bounds.high_ns);
+  munmap(memory, kBytes);
+}
+
+TEST_F(Fork, ExpiriesDuringAForkAreNotForgottenByTheMask) {
+  const ScopedProfiler session(profiler_);
+  const auto registration = profiler_.RegisterThread("parent");
+  sigset_t before;
+  sigset_t after;
+  sigemptyset(&before);
+  sigemptyset(&after);
+  pthread_sigmask(SIG_SETMASK, nullptr, &before);
+  EXPECT_EQ(RunInChild([] {
+              sigset_t mask;
+              sigemptyset(&mask);
+              pthread_sigmask(SIG_SETMASK, nullptr, &mask);
+              STROBE_CHILD_CHECK(sigismember(&mask, SIGURG) == 0);
+            }),
+            0);
+  pthread_sigmask(SIG_SETMASK, nullptr, &after);
+  for (int signal = 1; signal < 65; ++signal) EXPECT_EQ(sigismember(&before, signal), sigismember(&after, signal)) << signal;
+}
+
+// A vfork's child borrows the parent's memory, and no handler of fork runs: the profiler must not be confused by what it does there.
+TEST_F(Fork, Vfork) {
+  CpuBounds bounds;
+  {
+    const ScopedProfiler session(profiler_);
+    bounds = RunRegistered(profiler_, "parent", [] {
+      for (int i = 0; i < 100; ++i) {
+        BurnCpu(200'000);
+        const pid_t child = vfork();
+        if (child == 0) {
+          execl("/bin/true", "true", nullptr);
+          _exit(127);
+        }
+        int status = -1;
+        ASSERT_EQ(waitpid(child, &status, 0), child);
+        ASSERT_EQ(status, 0);
+      }
+    });
+  }
+  const auto cpu_ns = SumByName(KeptProfiles::Take(), "cpu");
+  EXPECT_GE(cpu_ns.at("parent"), bounds.low_ns);
+  EXPECT_LE(cpu_ns.at("parent"), bounds.high_ns);
+}
+
+}  // namespace
+}  // namespace strobe

@@ -1,0 +1,279 @@
+// A program that uses our signal for its own purposes, before and after us.
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <thread>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "kept_profiles.h"
+
+namespace strobe {
+namespace {
+
+using testing::BurnCpu;
+using testing::CpuBounds;
+using ::testing::HasSubstr;
+using testing::KeepingProfiler;
+using testing::KeptProfiles;
+using ::testing::Not;
+using testing::RunRegistered;
+using testing::SumByName;
+using testing::ThreadCpuNs;
+
+// What the program's own handlers saw. A handler that stands before ours is asked once a process, so each test takes a signal of its own.
+std::atomic<int> plain_calls{0};
+std::atomic<int> info_calls{0};
+std::atomic<int> last_value{0};
+std::atomic<int> last_code{0};
+
+void PlainHandler(int /*signal*/) { plain_calls.fetch_add(1); }
+void InfoHandler(int /*signal*/, siginfo_t* info, void* context) {
+  if (context == nullptr) return;
+  last_code = info->si_code;
+  last_value = info->si_value.sival_int;
+  info_calls.fetch_add(1);
+}
+
+void InstallPlain(int signal) {
+  struct sigaction action {};
+  action.sa_handler = &PlainHandler;
+  ASSERT_EQ(sigaction(signal, &action, nullptr), 0);
+}
+
+void InstallWithInfo(int signal) {
+  struct sigaction action {};
+  action.sa_sigaction = &InfoHandler;
+  action.sa_flags = SA_SIGINFO;
+  ASSERT_EQ(sigaction(signal, &action, nullptr), 0);
+}
+
+ProfilerOptions With(int signal) { return {.sampling = {.cpu_frequency_hz = 1000, .signal_number = signal}}; }
+
+void SendTo(pthread_t thread, int signal, int value) {
+  sigval payload{};
+  payload.sival_int = value;
+  ASSERT_EQ(pthread_sigqueue(thread, signal, payload), 0);
+}
+
+// Runs body() on a registered thread under a session, and holds the account to its clock.
+template <class Body>
+void RunAccounted(KeepingProfiler& profiler, Body&& body) {
+  KeptProfiles::Take();
+  ASSERT_TRUE(profiler.Start().ok());
+  const CpuBounds bounds = RunRegistered(profiler, "hostile", body);
+  ASSERT_TRUE(profiler.Stop().ok());
+  const auto kept = KeptProfiles::Take();
+  const auto cpu_ns = SumByName(kept, "cpu");
+  ASSERT_TRUE(cpu_ns.contains("hostile"));
+  EXPECT_GE(cpu_ns.at("hostile"), bounds.low_ns);
+  EXPECT_LE(cpu_ns.at("hostile"), bounds.high_ns);
+}
+
+TEST(HostileSignals, PlainHandlerBeforeUsGetsItsSignals) {
+  constexpr int kSignal = SIGUSR1;
+  InstallPlain(kSignal);
+  plain_calls = 0;
+  KeepingProfiler profiler(With(kSignal));
+  RunAccounted(profiler, [] {
+    for (int i = 0; i < 100; ++i) {
+      BurnCpu(100'000);
+      raise(kSignal);
+    }
+    kill(getpid(), kSignal);
+    for (int i = 0; plain_calls.load() < 101 && i < 100'000; ++i) BurnCpu(10'000);
+    BurnCpu(20'000'000);
+  });
+  // Each of theirs, and none of ours.
+  EXPECT_EQ(plain_calls, 101);
+  EXPECT_GT(profiler.stats().samples, 0U);
+  EXPECT_GE(profiler.stats().signals_foreign, 101U);
+}
+
+TEST(HostileSignals, HandlerWithInfoGetsItWhole) {
+  constexpr int kSignal = SIGUSR2;
+  InstallWithInfo(kSignal);
+  info_calls = 0;
+  KeepingProfiler profiler(With(kSignal));
+  RunAccounted(profiler, [] {
+    for (int i = 0; i < 100; ++i) {
+      BurnCpu(100'000);
+      SendTo(pthread_self(), kSignal, i);
+      EXPECT_EQ(info_calls.load(), i + 1);
+      EXPECT_EQ(last_value.load(), i);
+      EXPECT_EQ(last_code.load(), SI_QUEUE);
+    }
+    BurnCpu(20'000'000);
+  });
+  EXPECT_EQ(info_calls, 100);
+}
+
+// A timer of the program's own, on the same signal: its expiries are its own.
+TEST(HostileSignals, TimerOfTheProgramOnOurSignal) {
+  constexpr int kSignal = SIGPROF;
+  InstallWithInfo(kSignal);
+  info_calls = 0;
+  KeepingProfiler profiler(With(kSignal));
+  RunAccounted(profiler, [] {
+    sigevent event{};
+    event.sigev_notify = SIGEV_SIGNAL;
+    event.sigev_signo = kSignal;
+    event.sigev_value.sival_int = 4711;
+    timer_t timer{};
+    ASSERT_EQ(timer_create(CLOCK_PROCESS_CPUTIME_ID, &event, &timer), 0);
+    const itimerspec times{.it_interval = {0, 3'000'000}, .it_value = {0, 3'000'000}};
+    ASSERT_EQ(timer_settime(timer, 0, &times, nullptr), 0);
+    while (info_calls.load() < 5) BurnCpu(1'000'000);
+    timer_delete(timer);
+  });
+  EXPECT_EQ(last_value, 4711);
+  EXPECT_EQ(last_code, SI_TIMER);
+}
+
+// Nothing stood there before: a foreign signal whose default action would end the program is dropped, and counted.
+TEST(HostileSignals, DefaultActionBeforeUsIsNotCarriedOut) {
+  const int signal = SIGRTMIN + 3;
+  KeepingProfiler profiler(With(signal));
+  const std::uint64_t before = profiler.stats().signals_foreign;
+  RunAccounted(profiler, [signal] {
+    for (int i = 0; i < 10; ++i) raise(signal);
+    BurnCpu(10'000'000);
+  });
+  EXPECT_EQ(profiler.stats().signals_foreign - before, 10U);
+  raise(signal);  // after the session as well
+}
+
+TEST(HostileSignals, IgnoredBeforeUsStaysIgnored) {
+  const int signal = SIGRTMIN + 4;
+  ASSERT_NE(::signal(signal, SIG_IGN), SIG_ERR);
+  KeepingProfiler profiler(With(signal));
+  RunAccounted(profiler, [signal] {
+    raise(signal);
+    BurnCpu(10'000'000);
+  });
+}
+
+// A payload that looks like one of ours but names nothing must not be believed.
+TEST(HostileSignals, ForgedPayloadsDoNoHarm) {
+  const int signal = SIGRTMIN + 5;
+  KeepingProfiler profiler(With(signal));
+  RunAccounted(profiler, [signal] {
+    for (std::uint64_t i = 0; i < 4096; ++i) {
+      sigval payload{};
+      payload.sival_ptr = reinterpret_cast<void*>(std::uint64_t{0x5B} << 56 | i * 0x9E3779B97F4A7C15U >> 8);
+      pthread_sigqueue(pthread_self(), signal, payload);
+    }
+    BurnCpu(10'000'000);
+  });
+}
+
+TEST(HostileSignals, StormOfForeignSignals) {
+  const int signal = SIGRTMIN + 6;
+  InstallWithInfo(signal);
+  info_calls = 0;
+  constexpr int kSignals = testing::kIsSanitized ? 2'000 : 50'000;
+  KeepingProfiler profiler(With(signal));
+  std::atomic<int> sent{0};
+  RunAccounted(profiler, [&] {
+    const pthread_t target = pthread_self();
+    std::thread sender([&] {
+      for (int i = 0; i < kSignals; ++i) {
+        const sigval payload{};
+        sent += pthread_sigqueue(target, signal, payload) == 0 ? 1 : 0;  // the queue may be full
+      }
+    });
+    BurnCpu(30'000'000);
+    sender.join();
+  });
+  // Queued ones are delivered before the thread goes on; none got lost.
+  EXPECT_EQ(info_calls, sent);
+  EXPECT_GT(sent, 0);
+  EXPECT_GT(profiler.stats().samples, 0U);
+}
+
+TEST(HostileSignals, HandlerReplacedAfterUsIsNoticed) {
+  const int signal = SIGRTMIN + 7;
+  KeepingProfiler profiler(With(signal));
+  ASSERT_TRUE(profiler.Start().ok());
+  const auto registration = profiler.RegisterThread("main");
+  BurnCpu(10'000'000);
+  EXPECT_THAT(profiler.Diagnose(), Not(HasSubstr("replaced")));
+  struct sigaction ours {};
+  ASSERT_EQ(sigaction(signal, nullptr, &ours), 0);
+  ::testing::internal::CaptureStderr();
+  InstallPlain(signal);
+  EXPECT_THAT(profiler.Diagnose(), HasSubstr("replaced the handler of signal " + std::to_string(signal)));
+  // The collector looks once a second.
+  for (int i = 0; profiler.stats().handler_replaced == 0 && i < 20'000; ++i) BurnCpu(1'000'000);
+  EXPECT_EQ(profiler.stats().handler_replaced, 1U);
+  const std::string said = ::testing::internal::GetCapturedStderr();
+  EXPECT_THAT(said, HasSubstr("replaced the handler of signal " + std::to_string(signal)));
+  EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1);
+  ASSERT_EQ(sigaction(signal, &ours, nullptr), 0);
+  EXPECT_THAT(profiler.Diagnose(), Not(HasSubstr("replaced")));
+  EXPECT_TRUE(profiler.Stop().ok());
+}
+
+TEST(HostileSignals, ErrnoIsUntouched) {
+  KeepingProfiler profiler(With(0));
+  RunAccounted(profiler, [] {
+    const std::int64_t end_ns = ThreadCpuNs() + 100'000'000;
+    int expected = 1;
+    while (ThreadCpuNs() < end_ns) {
+      expected = expected % 120 + 1;
+      errno = expected;
+      for (int i = 0; i < 20'000; ++i) asm volatile("");
+      ASSERT_EQ(errno, expected);
+    }
+  });
+  EXPECT_GT(profiler.stats().samples, 0U);
+}
+
+// The program's own handler, called from ours, may spoil errno: that is between it and its program, but our part restores it.
+TEST(HostileSignals, BlockedReadIsRestarted) {
+  // Requests interrupt a thread that waits, where CPU timers never would.
+  KeepingProfiler profiler({.sampling = {.cpu_frequency_hz = 0, .wall_frequency_hz = 200}});
+  ASSERT_TRUE(profiler.Start().ok());
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  std::atomic<bool> is_registered{false};
+  ssize_t got = -1;
+  int error = 0;
+  std::thread reader([&] {
+    RunRegistered(profiler, "reader", [&] {
+      is_registered = true;
+      char byte = 0;
+      got = read(ends[0], &byte, 1);
+      error = errno;
+    });
+  });
+  while (!is_registered.load()) std::this_thread::yield();
+  // The one sample of the waiting thread has come.
+  for (int i = 0; profiler.stats().samples == 0 && i < 20'000; ++i) BurnCpu(1'000'000);
+  EXPECT_GT(profiler.stats().samples, 0U);
+  ASSERT_EQ(write(ends[1], "x", 1), 1);
+  reader.join();
+  EXPECT_EQ(got, 1) << "errno " << error;
+  ASSERT_TRUE(profiler.Stop().ok());
+  close(ends[0]);
+  close(ends[1]);
+}
+
+TEST(HostileSignals, SignalThatCannotBeHandledIsRefused) {
+  for (const int signal : {SIGKILL, SIGSTOP}) {
+    KeepingProfiler profiler(With(signal));
+    const absl::Status status = profiler.Start();
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr("signal_number"));
+  }
+}
+
+}  // namespace
+}  // namespace strobe

@@ -1,0 +1,207 @@
+// What the integration tests share: a profiler whose profiles stay in memory, threads that use CPU time, and sums over profiles.
+#pragma once
+
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdint>
+#include <cstdio>
+#include <map>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "strobe/strobe.h"
+
+// In a fork's child, where GoogleTest's own checks would report to nobody: says what failed, and ends the child.
+#define STROBE_CHILD_CHECK(condition)                                                                  \
+  do {                                                                                                 \
+    if (!(condition)) {                                                                                \
+      std::fprintf(stderr, "%s:%d: in the child: %s does not hold\n", __FILE__, __LINE__, #condition); \
+      _exit(1);                                                                                        \
+    }                                                                                                  \
+  } while (false)
+
+namespace strobe::testing {
+
+#if defined(__SANITIZE_THREAD__)
+inline constexpr bool kIsThreadSanitizer = true;
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+inline constexpr bool kIsThreadSanitizer = true;
+#else
+inline constexpr bool kIsThreadSanitizer = false;
+#endif
+#else
+inline constexpr bool kIsThreadSanitizer = false;
+#endif
+#if defined(__SANITIZE_ADDRESS__)
+inline constexpr bool kIsAddressSanitizer = true;
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+inline constexpr bool kIsAddressSanitizer = true;
+#else
+inline constexpr bool kIsAddressSanitizer = false;
+#endif
+#else
+inline constexpr bool kIsAddressSanitizer = false;
+#endif
+inline constexpr bool kIsSanitized = kIsThreadSanitizer || kIsAddressSanitizer;
+
+// A profile as it reached the encoder, with its names.
+struct KeptProfile {
+  Profile profile;
+  Symbols symbols;
+};
+
+// All that the profilers of this process have exported since the last Take. Thread-safe.
+class KeptProfiles {
+ public:
+  static void Add(KeptProfile kept) {
+    const std::lock_guard lock(Mutex());
+    Store().push_back(std::move(kept));
+  }
+  static std::vector<KeptProfile> Take() {
+    const std::lock_guard lock(Mutex());
+    return std::exchange(Store(), {});
+  }
+
+ private:
+  static std::mutex& Mutex() {
+    static auto* const mutex = new std::mutex;
+    return *mutex;
+  }
+  static std::vector<KeptProfile>& Store() {
+    static auto* const store = new std::vector<KeptProfile>;
+    return *store;
+  }
+};
+
+class KeepingEncoder {
+ public:
+  static constexpr std::string_view kFileSuffix = ".kept";
+  static constexpr std::string_view kContentType = "application/octet-stream";
+  absl::StatusOr<std::string> Encode(const Profile& profile, const Symbols& symbols) {
+    KeptProfiles::Add({profile, symbols});
+    return std::string();
+  }
+};
+static_assert(Encoder<KeepingEncoder>);
+
+class NullExporter {
+ public:
+  explicit NullExporter(const ExporterOptions& /*options*/) {}
+  absl::StatusOr<std::string> Export(const ExportRequest& /*request*/) { return std::string("memory"); }
+};
+static_assert(Exporter<NullExporter>);
+
+class NullSymbolizer {
+ public:
+  absl::StatusOr<Symbols> Symbolize(const Profile& /*profile*/) { return Symbols(); }
+};
+static_assert(Symbolizer<NullSymbolizer>);
+
+// Everything real but the way out.
+struct NamedKeepingTraits : DefaultTraits {
+  using Encoder = KeepingEncoder;
+  using Exporter = NullExporter;
+};
+struct KeepingTraits : NamedKeepingTraits {
+  using Symbolizer = NullSymbolizer;
+};
+using KeepingProfiler = Profiler<KeepingTraits>;
+
+inline std::int64_t ThreadCpuNs() {
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<std::int64_t>(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
+}
+
+// What the profile must say of a thread lies between two readings of its CPU clock: one pair inside of what is measured, one around it.
+struct CpuBounds {
+  std::int64_t low_ns = 0;
+  std::int64_t high_ns = 0;
+  CpuBounds& operator+=(const CpuBounds& other) {
+    low_ns += other.low_ns;
+    high_ns += other.high_ns;
+    return *this;
+  }
+};
+
+// Uses that much CPU time of the calling thread.
+[[gnu::noinline]] inline void BurnCpu(std::int64_t cpu_ns) {
+  const std::int64_t end_ns = ThreadCpuNs() + cpu_ns;
+  std::uint64_t value = 1;
+  while (ThreadCpuNs() < end_ns) {
+    for (int i = 0; i < 500; ++i) {
+      value = value * 6364136223846793005U + 1442695040888963407U;
+      asm volatile("" : "+r"(value));
+    }
+  }
+}
+
+// Registers the calling thread, runs body() and ends the registration.
+template <class AnyProfiler, class Body>
+CpuBounds RunRegistered(AnyProfiler& profiler, std::string_view name, Body&& body) {
+  const std::int64_t before_ns = ThreadCpuNs();
+  std::int64_t begin_ns = 0;
+  std::int64_t end_ns = 0;
+  {
+    const auto registration = profiler.RegisterThread(name);
+    if (!registration.status().ok()) return {-1, -1};
+    begin_ns = ThreadCpuNs();
+    body();
+    end_ns = ThreadCpuNs();
+  }
+  return {end_ns - begin_ns, ThreadCpuNs() - before_ns};
+}
+
+// The index of the column named `type`, or -1.
+inline int ColumnOf(const Profile& profile, std::string_view type) {
+  for (std::size_t i = 0; i < profile.value_types.size(); ++i) {
+    if (profile.value_types[i].type == type) return static_cast<int>(i);
+  }
+  return -1;
+}
+
+// The sum of a column for each thread's name, over profiles.
+inline std::map<std::string, std::int64_t> SumByName(const std::vector<KeptProfile>& kept, std::string_view type) {
+  std::map<std::string, std::int64_t> sums;
+  for (const KeptProfile& one : kept) {
+    const int column = ColumnOf(one.profile, type);
+    if (column < 0) continue;
+    for (std::size_t i = 0; i < one.profile.samples.size(); ++i) {
+      sums[one.profile.threads[one.profile.samples[i].thread].name] += one.profile.Values(i)[static_cast<std::size_t>(column)];
+    }
+  }
+  return sums;
+}
+
+// The frames of a sample, leaf first.
+inline std::vector<Frame> FramesOf(const Profile& profile, const ProfileSample& sample) {
+  std::vector<Frame> frames;
+  for (std::uint32_t node = sample.stack; node != 0; node = profile.stacks[node].parent) {
+    frames.push_back(profile.frames[profile.stacks[node].frame]);
+  }
+  return frames;
+}
+
+// Runs body() in a forked child and returns its wait status: 0 where the body returned. -1 where there was no child.
+template <class Body>
+int RunInChild(Body&& body) {
+  const pid_t child = fork();
+  if (child == 0) {
+    body();
+    _exit(0);
+  }
+  int status = -1;
+  if (child < 0 || waitpid(child, &status, 0) != child) return -1;
+  return status;
+}
+
+}  // namespace strobe::testing
