@@ -1,0 +1,218 @@
+// What the exported profile says of stacks: names, callers, threads, and how a stack ends that could not be walked to its root.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "collecting_exporter.h"
+#include "strobe/testing/pprof_reader.h"
+
+namespace strobe::testing {
+
+// Not in the anonymous namespace: these names are what a reader of the profile looks for. Each does something after its call, so that the
+// call is none in tail position.
+__attribute__((noinline)) std::uint64_t Inner(std::uint64_t value) {
+  // On the stack: g++ leaves the frame pointer out of a leaf function that uses none, whatever it was told.
+  volatile std::uint64_t state = value;
+  for (int i = 0; i < 100'000; ++i) state = state * 6364136223846793005 + 1;
+  return state;
+}
+__attribute__((noinline)) std::uint64_t Middle(std::uint64_t value) { return Inner(value) + 1; }
+__attribute__((noinline)) std::uint64_t OuterOne(std::uint64_t value) { return Middle(value) + 2; }
+__attribute__((noinline)) std::uint64_t OuterTwo(std::uint64_t value) { return Middle(value) + 3; }
+__attribute__((noinline)) std::uint64_t Recurse(int depth, std::uint64_t value) {
+  return (depth == 0 ? Inner(value) : Recurse(depth - 1, value)) + 1;
+}
+
+// Runs Inner while its own frame's saved frame pointer is `garbage`: what a debugger, a JIT or hand-written assembly leaves there.
+__attribute__((noinline)) std::uint64_t WithSavedFramePointer(Address garbage, std::uint64_t value) {
+  auto* const saved = static_cast<volatile Address*>(__builtin_frame_address(0));
+  const Address before = *saved;
+  *saved = garbage;
+  value = Inner(value);
+  *saved = before;
+  return value + 1;
+}
+__attribute__((noinline)) std::uint64_t CallerOfGarbage(Address garbage, std::uint64_t value) {
+  return WithSavedFramePointer(garbage, value) + 2;
+}
+
+namespace {
+
+using Exports = std::vector<CollectingExporter::Exported>;
+
+volatile std::uint64_t result_sink;
+
+// Calls step(value) for `cpu_ns` of the thread's CPU time, nearly all of which is Inner's.
+template <class Step>
+void Work(std::int64_t cpu_ns, Step&& step) {
+  const std::int64_t end_ns = ThreadCpuNs() + cpu_ns;
+  std::uint64_t value = 1;
+  while (ThreadCpuNs() < end_ns) value = step(value);
+  result_sink = value;
+}
+
+// One session of one thread at 500 Hz.
+template <class Body>
+Exports Sample(const std::string& thread, Body&& body) {
+  CollectingExporter::Take();
+  Profiler<CollectingTraits> profiler({.sampling = {.cpu_frequency_hz = 500}});
+  EXPECT_TRUE(profiler.Start().ok());
+  std::thread([&] {
+    const Registration registration = profiler.RegisterThread(thread);
+    body();
+  }).join();
+  EXPECT_TRUE(profiler.Stop().ok());
+  return CollectingExporter::Take();
+}
+
+// Adds up the samples of those stacks whose names, leaf first, begin with `names`, parameters left out.
+std::int64_t CpuOfStacks(const PprofProfile& profile, const std::vector<std::string>& names) {
+  std::int64_t sum = 0;
+  for (const PprofProfile::Sample& sample : profile.samples) {
+    const std::vector<std::string> stack = profile.Stack(sample);
+    bool matches = stack.size() >= names.size();
+    for (std::size_t i = 0; matches && i < names.size(); ++i) matches = stack[i].starts_with("strobe::testing::" + names[i] + "(");
+    if (matches) sum += sample.values.at(1);
+  }
+  return sum;
+}
+
+const PprofProfile::Label* FindLabel(const PprofProfile::Sample& sample, const std::string& key) {
+  for (const PprofProfile::Label& label : sample.labels) {
+    if (label.key == key) return &label;
+  }
+  return nullptr;
+}
+
+class Stacks : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (kSignalsAreLate) GTEST_SKIP() << "ThreadSanitizer delivers signals late: stacks mean nothing";
+  }
+};
+
+TEST_F(Stacks, NamesCallersAndThreads) {
+  CollectingExporter::Take();
+  Profiler<CollectingTraits> profiler({.sampling = {.cpu_frequency_hz = 500}});
+  ASSERT_TRUE(profiler.Start().ok());
+  std::uint64_t ids[2] = {};
+  std::thread one([&] {
+    const Registration registration = profiler.RegisterThread("one");
+    ids[0] = NativePlatform::CurrentThreadId();
+    Work(200'000'000, OuterOne);
+  });
+  std::thread two([&] {
+    const Registration registration = profiler.RegisterThread("two");
+    ids[1] = NativePlatform::CurrentThreadId();
+    Work(200'000'000, OuterTwo);
+  });
+  one.join();
+  two.join();
+  ASSERT_TRUE(profiler.Stop().ok());
+  const Exports exports = CollectingExporter::Take();
+  ASSERT_EQ(exports.size(), 1U);
+  const auto profile = ReadPprof(exports[0].bytes);
+  ASSERT_TRUE(profile.has_value());
+  EXPECT_EQ(CheckPprof(*profile), "");
+  // Nearly all of the 200 ms; half of it would be a wrong profile already.
+  EXPECT_GT(CpuOfStacks(*profile, {"Inner", "Middle", "OuterOne"}), 100'000'000);
+  EXPECT_GT(CpuOfStacks(*profile, {"Inner", "Middle", "OuterTwo"}), 100'000'000);
+  for (const PprofProfile::Sample& sample : profile->samples) {
+    const PprofProfile::Label* name = FindLabel(sample, "thread name");
+    const PprofProfile::Label* id = FindLabel(sample, "thread id");
+    ASSERT_NE(name, nullptr);
+    ASSERT_NE(id, nullptr);
+    const std::vector<std::string> stack = profile->Stack(sample);
+    const bool is_one = name->text == "one";
+    EXPECT_EQ(static_cast<std::uint64_t>(id->number), ids[is_one ? 0 : 1]);
+    const char* const other = is_one ? "OuterTwo" : "OuterOne";
+    EXPECT_THAT(stack, ::testing::Not(::testing::Contains(::testing::HasSubstr(other))));
+  }
+}
+
+TEST_F(Stacks, RecursionBeyondTheLimitEndsInTruncated) {
+  const Exports exports = Sample("deep", [] {
+    Work(150'000'000, [](std::uint64_t value) { return Recurse(600, value); });
+    Work(150'000'000, [](std::uint64_t value) { return Recurse(100, value); });
+  });
+  ASSERT_EQ(exports.size(), 1U);
+  const Profile& profile = exports[0].profile;
+  std::int64_t truncated_ns = 0;
+  std::int64_t whole_ns = 0;
+  for (std::size_t i = 0; i < profile.samples.size(); ++i) {
+    std::size_t frames = 0;
+    VisitFrames(profile, profile.samples[i], [&](const Frame& frame) { frames += frame.is_pseudo() ? 0 : 1; });
+    const bool is_truncated = HasPseudoFrame(profile, profile.samples[i], PseudoFrame::kTruncated);
+    EXPECT_EQ(is_truncated, frames == 512) << frames;
+    EXPECT_LE(frames, 512U);
+    if (is_truncated) truncated_ns += profile.Values(i)[1];
+    if (frames > 100 && !is_truncated) whole_ns += profile.Values(i)[1];
+  }
+  EXPECT_GT(truncated_ns, 75'000'000);
+  EXPECT_GT(whole_ns, 75'000'000);
+  EXPECT_GT(profile.stats.stack_ends[static_cast<std::size_t>(StackEnd::kTruncated)], 0U);
+  const auto encoded = ReadPprof(exports[0].bytes);
+  ASSERT_TRUE(encoded.has_value());
+  EXPECT_THAT(encoded->strings, ::testing::Contains("[truncated]"));
+}
+
+TEST_F(Stacks, GarbageInTheChainEndsInBrokenStack) {
+  const StackBounds stack_of_main = NativePlatform::CurrentThread().stack;
+  const Exports exports = Sample("garbage", [&] {
+    const StackBounds stack = NativePlatform::CurrentThread().stack;
+    const Address here = reinterpret_cast<Address>(__builtin_frame_address(0));
+    for (const Address garbage : {here + 1, here - 65536, here - 0x10000, Address{0x10000}, stack.high - 8, stack.high, stack.low,
+                                  stack_of_main.high - 64, Address{0xDEADBEEFDEADBEE8}, ~Address{7}}) {
+      Work(25'000'000, [&](std::uint64_t value) { return CallerOfGarbage(garbage, value); });
+    }
+  });
+  ASSERT_EQ(exports.size(), 1U);
+  const auto profile = ReadPprof(exports[0].bytes);
+  ASSERT_TRUE(profile.has_value());
+  std::int64_t broken_ns = 0;
+  for (const PprofProfile::Sample& sample : profile->samples) {
+    const std::vector<std::string> stack = profile->Stack(sample);
+    if (stack.size() < 2 || !stack[1].starts_with("strobe::testing::WithSavedFramePointer(")) continue;
+    // Everything up to the broken link is there, and nothing is invented behind it.
+    ASSERT_EQ(stack.size(), 4U) << ::testing::PrintToString(stack);
+    EXPECT_THAT(stack[0], ::testing::StartsWith("strobe::testing::Inner("));
+    EXPECT_THAT(stack[2], ::testing::StartsWith("strobe::testing::CallerOfGarbage("));
+    EXPECT_EQ(stack[3], "[broken stack]");
+    broken_ns += sample.values.at(1);
+  }
+  EXPECT_GT(broken_ns, 125'000'000);
+  EXPECT_GT(exports[0].profile.stats.stack_ends[static_cast<std::size_t>(StackEnd::kBroken)], 0U);
+}
+
+// Frame pointers that lead into the stack, aligned, to words of any value: whatever the stack looks like then, nothing crashes and no time
+// is lost.
+TEST(StacksOfGarbage, NeverCrash) {
+  Span cpu;
+  const Exports exports = Sample("random", [&] {
+    const std::int64_t begin_ns = ThreadCpuNs();
+    std::mt19937_64 random(1);
+    std::vector<Address> targets;
+    Address words[512];
+    for (Address& word : words) {
+      const Address inside = reinterpret_cast<Address>(&words[random() % 512]);
+      const Address choices[] = {inside, inside + 3, random(), random() % 8192, reinterpret_cast<Address>(&Middle) + 5};
+      word = choices[random() % 5];
+    }
+    for (int i = 0; i < 100; ++i) {
+      const Address garbage = reinterpret_cast<Address>(&words[random() % 512]);
+      Work(3'000'000, [&](std::uint64_t value) { return CallerOfGarbage(garbage, value); });
+    }
+    result_sink = words[0];
+    cpu.least = ThreadCpuNs() - begin_ns;
+  });
+  EXPECT_GE(SumOfThread(exports, "cpu", "random"), cpu.least);
+}
+
+}  // namespace
+}  // namespace strobe::testing
