@@ -5,6 +5,8 @@
 #include <ctime>
 #include <thread>
 
+#include "strobe/testing/clock_conformance.h"
+
 namespace strobe {
 namespace {
 
@@ -36,4 +38,9 @@ TEST(SystemClock, UnixTimeIsTheTimeOfDay) {
 }
 
 }  // namespace
+
+namespace testing {
+INSTANTIATE_TYPED_TEST_SUITE_P(System, ClockConformance, SystemClock);
+}  // namespace testing
+
 }  // namespace strobe

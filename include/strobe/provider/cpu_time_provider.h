@@ -5,7 +5,6 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
-#include <memory>
 
 #include "strobe/provider/sample_provider.h"
 
@@ -28,8 +27,7 @@ class CpuTimeProvider {
 
   explicit CpuTimeProvider(const SamplingOptions& options)
       : period_ns_(*options.cpu_frequency_hz > 0 ? static_cast<std::int64_t>(1e9 / *options.cpu_frequency_hz) : 0),
-        use_timers_(*options.use_timers),
-        fallback_threads_(std::make_unique<std::atomic<std::int64_t>>(0)) {}
+        use_timers_(*options.use_timers) {}
 
   [[nodiscard]] bool enabled() const { return period_ns_ > 0; }
   [[nodiscard]] std::int64_t period_ns() const { return period_ns_; }
@@ -41,16 +39,16 @@ class CpuTimeProvider {
     const auto first_ns = std::max<std::int64_t>(static_cast<std::int64_t>(period * (1 - random.Uniform())), 1);
     state.is_on_fallback = !use_timers_ || !thread.StartCpuTimer(first_ns, state.period_ns);
     state.looked_ns = thread.attach_cpu_ns() - (state.period_ns - first_ns);
-    if (state.is_on_fallback) fallback_threads_->fetch_add(1, std::memory_order_relaxed);
+    if (state.is_on_fallback) fallback_threads_.fetch_add(1, std::memory_order_relaxed);
   }
 
   std::int64_t Detach(SampledThread& thread, ThreadState& state, std::int64_t /*now_ns*/) {
-    if (state.is_on_fallback) fallback_threads_->fetch_sub(1, std::memory_order_relaxed);
+    if (state.is_on_fallback) fallback_threads_.fetch_sub(1, std::memory_order_relaxed);
     return thread.CpuTimeNs() - thread.attach_cpu_ns() - thread.credited_weight() * state.period_ns;
   }
 
   std::int64_t look_period_ns(RandomSource& random) const {
-    if (fallback_threads_->load(std::memory_order_relaxed) == 0) return 0;
+    if (fallback_threads_.load(std::memory_order_relaxed) == 0) return 0;
     return static_cast<std::int64_t>(static_cast<double>(period_ns_) * (0.5 + random.Uniform()));
   }
 
@@ -71,7 +69,7 @@ class CpuTimeProvider {
  private:
   std::int64_t period_ns_;
   bool use_timers_;
-  std::unique_ptr<std::atomic<std::int64_t>> fallback_threads_;  // by pointer: a provider moves into its list
+  std::atomic<std::int64_t> fallback_threads_{0};
 };
 static_assert(SampleProvider<CpuTimeProvider>);
 

@@ -21,11 +21,13 @@ class ProviderList {
   static constexpr std::size_t kCount = sizeof...(Providers);
   static constexpr std::size_t kValueCount = (Providers::kValueTypes.size() + ... + 0);
   static_assert(kCount >= 1 && kCount <= kMaxProviders, "a ProviderList has from 1 to 8 providers");
+  static_assert(((Providers::kValueTypes.size() > 0) && ...), "each provider of a ProviderList has a value type");
 
   // The per-thread states of all providers.
   using ThreadStates = std::tuple<typename Providers::ThreadState...>;
 
-  explicit ProviderList(const SamplingOptions& options) : providers_(Providers(options)...) {}
+  // Constructs each provider where it stays: none is moved.
+  explicit ProviderList(const SamplingOptions& options) : providers_(OptionsFor<Providers>(options)...) {}
 
   // The columns of provider `index` begin here; FirstColumn(kCount) is one past the last.
   static constexpr std::size_t FirstColumn(std::size_t index) {
@@ -53,6 +55,11 @@ class ProviderList {
   }
 
  private:
+  template <class Provider>
+  static const SamplingOptions& OptionsFor(const SamplingOptions& options) {
+    return options;
+  }
+
   template <class Visitor, std::size_t... kIndex>
   void ForEachIndexed(Visitor& visit, std::index_sequence<kIndex...> /*indices*/) {
     const auto one = [&](auto& provider, auto index) {

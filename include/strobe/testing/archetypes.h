@@ -1,0 +1,172 @@
+// Archetypes: the least that each concept asks for, and nothing else. Profiler<ArchetypeTraits> works, so the profiler uses nothing that
+// the concepts do not promise; derive from ArchetypeTraits to test one part without the others.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <new>
+#include <span>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "strobe/clock/clock.h"
+#include "strobe/encode/encoder.h"
+#include "strobe/export/exporter.h"
+#include "strobe/platform/platform.h"
+#include "strobe/provider/provider_list.h"
+#include "strobe/provider/sample_provider.h"
+#include "strobe/ring/sample_ring.h"
+#include "strobe/ring/spsc_ring.h"
+#include "strobe/symbolize/symbolizer.h"
+#include "strobe/unwind/unwinder.h"
+
+namespace strobe::testing {
+
+// Neither copied nor moved nor compared: no concept promises it.
+struct Immovable {
+  Immovable() = default;
+  Immovable(const Immovable&) = delete;
+  Immovable& operator=(const Immovable&) = delete;
+};
+
+// Time stands still.
+struct ArchetypeClock : Immovable {
+  [[nodiscard]] std::int64_t MonotonicNs() const { return 1; }
+  [[nodiscard]] std::int64_t UnixTimeNs() const { return 1; }
+};
+static_assert(Clock<ArchetypeClock>);
+
+struct ArchetypeRing : Immovable {
+  static std::size_t MaxRecordBytes(std::size_t capacity) { return SpscRing::MaxRecordBytes(capacity); }
+  void Reset(std::span<std::byte> memory) noexcept { ring_.Reset(memory); }
+  std::byte* Reserve(std::size_t bytes) noexcept { return ring_.Reserve(bytes); }
+  void Commit(std::size_t bytes) noexcept { ring_.Commit(bytes); }
+  std::span<const std::byte> Peek() noexcept { return ring_.Peek(); }
+  void Pop() noexcept { ring_.Pop(); }
+  [[nodiscard]] std::size_t used_bytes() const noexcept { return ring_.used_bytes(); }
+
+ private:
+  SpscRing ring_;
+};
+static_assert(SampleRing<ArchetypeRing>);
+
+// Finds nothing but the pc.
+struct ArchetypeUnwinder : Immovable {
+  WalkResult Unwind(const NativeRegisters& registers, const auto& /*memory*/, std::span<Address> output) const noexcept {
+    if (output.empty()) return {.count = 0, .end = StackEnd::kTruncated};
+    output[0] = registers.pc;
+    return {.count = 1, .end = StackEnd::kNoUnwindInfo};
+  }
+};
+static_assert(Unwinder<ArchetypeUnwinder>);
+
+// Asks for nothing.
+struct ArchetypeProvider : Immovable {
+  static constexpr std::array<ValueType, 1> kValueTypes{ValueType{"nothing", "count"}};
+  struct ThreadState : Immovable {};
+  explicit ArchetypeProvider(const SamplingOptions& /*options*/) {}
+  [[nodiscard]] bool enabled() const { return true; }
+  [[nodiscard]] std::int64_t period_ns() const { return 0; }
+  void Attach(SampledThread& /*thread*/, ThreadState& /*state*/, RandomSource& /*random*/, std::int64_t /*now_ns*/) {}
+  std::int64_t Detach(SampledThread& /*thread*/, ThreadState& /*state*/, std::int64_t /*now_ns*/) { return 0; }
+  std::int64_t look_period_ns(RandomSource& /*random*/) const { return 0; }
+  void Look(SampledThread& /*thread*/, ThreadState& /*state*/, std::int64_t /*now_ns*/) {}
+  void AddWeight(std::int64_t /*weight*/, const ThreadState& /*state*/, std::span<std::int64_t> /*row*/) const {}
+  void AddResidual(std::int64_t /*residual*/, std::span<std::int64_t> /*row*/) const {}
+};
+static_assert(SampleProvider<ArchetypeProvider>);
+
+// Knows no name.
+struct ArchetypeSymbolizer : Immovable {
+  absl::StatusOr<Symbols> Symbolize(const Profile& /*profile*/) { return Symbols(); }
+};
+static_assert(Symbolizer<ArchetypeSymbolizer>);
+
+// A format without content.
+struct ArchetypeEncoder : Immovable {
+  static constexpr std::string_view kFileSuffix = ".none";
+  static constexpr std::string_view kContentType = "application/octet-stream";
+  absl::StatusOr<std::string> Encode(const Profile& /*profile*/, const Symbols& /*symbols*/) { return std::string(); }
+};
+static_assert(Encoder<ArchetypeEncoder>);
+
+// Delivers nowhere.
+struct ArchetypeExporter : Immovable {
+  explicit ArchetypeExporter(const ExporterOptions& /*options*/) {}
+  absl::StatusOr<std::string> Export(const ExportRequest& /*request*/) { return std::string("nowhere"); }
+};
+static_assert(Exporter<ArchetypeExporter>);
+
+// Threads and memory, as the standard library has them; no timer, no interruption, no image, no fork.
+struct ArchetypePlatform {
+  struct Timer : Immovable {};
+  class OwnThread {
+   public:
+    OwnThread() = default;
+    explicit OwnThread(std::function<void()> body) : thread_(std::move(body)) {}
+    [[nodiscard]] bool IsRunning() const { return thread_.joinable(); }
+    void Join() {
+      if (thread_.joinable()) thread_.join();
+    }
+    void Detach() {
+      if (thread_.joinable()) thread_.detach();
+    }
+
+   private:
+    std::thread thread_;
+  };
+
+  static absl::Status Available() { return absl::OkStatus(); }
+  static ThreadInfo CurrentThread() { return {.id = CurrentThreadId(), .stack = {}}; }
+  static std::uint64_t CurrentThreadId() { return std::hash<std::thread::id>()(std::this_thread::get_id()); }
+  static std::uint64_t ProcessId() { return 1; }
+  static std::string ProgramName() { return "program"; }
+  static std::int64_t ThreadCpuTimeNs(std::uint64_t /*thread_id*/) { return -1; }
+  static int DefaultSignal() { return 1; }
+  static absl::Status InstallHandler(int /*signal*/) { return absl::OkStatus(); }
+  static HandlerState HandlerStateOf(int /*signal*/) { return HandlerState::kOurs; }
+  static bool StartTimer(Timer& /*timer*/, std::uint64_t /*thread_id*/, std::uint64_t /*payload*/, std::int64_t /*first_ns*/,
+                         std::int64_t /*period_ns*/, int /*signal*/) {
+    return false;
+  }
+  static void StopTimer(Timer& /*timer*/) {}
+  static bool Interrupt(std::uint64_t /*thread_id*/, std::uint64_t /*payload*/, int /*signal*/) { return false; }
+  static std::uint64_t ModuleVersion() { return 0; }
+  static std::vector<Module> Modules() { return {}; }
+  static std::size_t ReadMemory(std::uint64_t /*address*/, std::span<std::uint8_t> /*bytes*/) { return 0; }
+  static std::size_t ReadMemory(std::uint64_t /*address*/, std::span<std::uint8_t> /*bytes*/) { return 0; }
+  static OwnThread RunOnOwnThread(const char* /*name*/, std::function<void()> body) { return OwnThread(std::move(body)); }
+  static void AddForkListener(ForkListener* /*listener*/) {}
+  static void RemoveForkListener(ForkListener* /*listener*/) {}
+  // A template: only calls are promised, no function with an address.
+  template <class Text>
+  static void WriteLine(const Text& /*text*/) {}
+  static void* MapMemory(std::uint64_t bytes) {
+    void* memory = ::operator new(bytes, std::nothrow);
+    if (memory != nullptr) std::memset(memory, 0, bytes);
+    return memory;
+  }
+  static void UnmapMemory(void* memory, std::uint64_t /*bytes*/) { ::operator delete(memory); }
+};
+static_assert(Platform<ArchetypePlatform>);
+
+struct ArchetypeTraits {
+  using Clock = ArchetypeClock;
+  using Ring = ArchetypeRing;
+  using Unwinder = ArchetypeUnwinder;
+  using Providers = ProviderList<ArchetypeProvider>;
+  using Symbolizer = ArchetypeSymbolizer;
+  using Encoder = ArchetypeEncoder;
+  using Exporter = ArchetypeExporter;
+  using Platform = ArchetypePlatform;
+};
+
+}  // namespace strobe::testing

@@ -1,0 +1,153 @@
+// ManualPlatform: an operating system whose threads' clocks, timers and signals are a test's. Together with ManualClock it lets a test
+// play every part of a session, signal by signal, on one thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "strobe/arch/registers.h"
+#include "strobe/platform/capture_target.h"
+#include "strobe/platform/platform.h"
+#include "strobe/testing/archetypes.h"
+
+namespace strobe::testing {
+
+// All state is the process's; Reset() between tests. Thread-safe.
+struct ManualPlatform : ArchetypePlatform {
+  struct Timer {
+    bool is_started = false;
+    std::uint64_t thread_id = 0;
+    std::uint64_t payload = 0;
+    std::int64_t first_ns = 0;
+    std::int64_t period_ns = 0;
+  };
+  struct Interruption {
+    std::uint64_t thread_id = 0;
+    std::uint64_t payload = 0;
+    int signal = 0;
+  };
+
+  // What a test sets.
+  struct State {
+    absl::Status available;
+    bool refuses_timers = false;
+    int threads_left = 1000;  // how many threads RunOnOwnThread still starts
+    HandlerState handler = HandlerState::kOurs;
+    std::uint64_t module_version = 0;
+    std::vector<Module> modules;
+    std::map<std::uint64_t, std::int64_t> cpu_ns;  // by thread id
+
+    // And sees.
+    std::vector<Interruption> interruptions;  // not yet delivered
+    std::map<std::uint64_t, Timer> timers;    // by thread id
+    std::vector<std::string> lines;
+    std::vector<ForkListener*> fork_listeners;
+  };
+  // Calls body(state) while nobody else uses it.
+  template <class Body>
+  static auto With(Body&& body) {
+    const std::lock_guard lock(Globals().mutex);
+    return body(Globals().state);
+  }
+  static void Reset() {
+    With([](State& state) { state = State(); });
+  }
+  static void RunFor(std::uint64_t thread_id, std::int64_t cpu_ns) {
+    With([&](State& state) { state.cpu_ns[thread_id] += cpu_ns; });
+  }
+
+  // The calling thread is thread `id` from now on: for tests that play several on one.
+  static void ActAs(std::uint64_t id) { acting_as_ = id; }
+
+  // A signal arrives on the calling thread, with that payload, while it executes at `pc`. False where nobody took it.
+  static bool Deliver(std::uint64_t payload, std::int64_t timer_weight, Address pc) {
+    NativeRegisters registers;
+    registers.pc = pc;
+    return DeliverWith(payload, timer_weight, &registers);
+  }
+  static bool DeliverWith(std::uint64_t payload, std::int64_t timer_weight, const NativeRegisters* registers) {
+    internal::SlotToken token;
+    if (!internal::SlotToken::Unpack(payload, token)) return false;
+    const internal::CaptureEntry& entry = internal::CaptureEntryOf(token.arena);
+    const internal::CaptureEntry::Function function = entry.function.load();
+    return function != nullptr && function(entry.context, {.token = token, .timer_weight = timer_weight, .registers = registers});
+  }
+  // All interruptions asked for so far arrive; how many were taken.
+  static int DeliverAll(Address pc) {
+    const auto interruptions = With([](State& state) { return std::exchange(state.interruptions, {}); });
+    int taken = 0;
+    for (const Interruption& interruption : interruptions) taken += Deliver(interruption.payload, 0, pc) ? 1 : 0;
+    return taken;
+  }
+
+  // The platform.
+  static absl::Status Available() {
+    return With([](State& state) { return state.available; });
+  }
+  static ThreadInfo CurrentThread() { return {.id = CurrentThreadId(), .stack = {}}; }
+  static std::uint64_t CurrentThreadId() { return acting_as_ != 0 ? acting_as_ : ArchetypePlatform::CurrentThreadId(); }
+  static std::int64_t ThreadCpuTimeNs(std::uint64_t thread_id) {
+    return With([&](State& state) { return state.cpu_ns[thread_id]; });
+  }
+  static HandlerState HandlerStateOf(int /*signal*/) {
+    return With([](State& state) { return state.handler; });
+  }
+  static bool StartTimer(Timer& timer, std::uint64_t thread_id, std::uint64_t payload, std::int64_t first_ns, std::int64_t period_ns,
+                         int /*signal*/) {
+    return With([&](State& state) {
+      if (state.refuses_timers) return false;
+      timer = {.is_started = true, .thread_id = thread_id, .payload = payload, .first_ns = first_ns, .period_ns = period_ns};
+      state.timers[thread_id] = timer;
+      return true;
+    });
+  }
+  static void StopTimer(Timer& timer) {
+    if (!std::exchange(timer.is_started, false)) return;
+    With([&](State& state) { state.timers.erase(timer.thread_id); });
+  }
+  static bool Interrupt(std::uint64_t thread_id, std::uint64_t payload, int signal) {
+    With([&](State& state) { state.interruptions.push_back({.thread_id = thread_id, .payload = payload, .signal = signal}); });
+    return true;
+  }
+  static std::uint64_t ModuleVersion() {
+    return With([](State& state) { return state.module_version; });
+  }
+  static std::vector<Module> Modules() {
+    return With([](State& state) { return state.modules; });
+  }
+  static std::size_t ReadMemory(std::uint64_t /*address*/, std::span<std::uint8_t> /*bytes*/) { return 0; }
+  static OwnThread RunOnOwnThread(const char* /*name*/, std::function<void()> body) {
+    if (With([](State& state) { return state.threads_left-- <= 0; })) return {};
+    return OwnThread(std::move(body));
+  }
+  static void AddForkListener(ForkListener* listener) {
+    With([&](State& state) { state.fork_listeners.push_back(listener); });
+  }
+  static void RemoveForkListener(ForkListener* listener) {
+    With([&](State& state) { std::erase(state.fork_listeners, listener); });
+  }
+  static void WriteLine(const std::string& text) {
+    With([&](State& state) { state.lines.push_back(text); });
+  }
+
+ private:
+  struct Global {
+    std::mutex mutex;
+    State state;
+  };
+  static Global& Globals() {
+    static auto* const globals = new Global;
+    return *globals;
+  }
+  static inline thread_local std::uint64_t acting_as_ = 0;
+};
+static_assert(Platform<ManualPlatform>);
+
+}  // namespace strobe::testing

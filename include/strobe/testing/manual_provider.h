@@ -1,0 +1,65 @@
+// ManualProvider: a provider that asks for what a test tells it to ask for.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <span>
+
+#include "strobe/provider/sample_provider.h"
+
+namespace strobe::testing {
+
+// What a ManualProvider does and has done. One for the process, since a profiler makes its providers itself. Thread-safe.
+struct ManualProviderScript {
+  std::atomic<bool> is_enabled{true};
+  std::atomic<std::int64_t> period_ns{0};
+  std::atomic<std::int64_t> look_period_ns{0};
+  std::atomic<std::int64_t> request{0};   // weight that each look asks for
+  std::atomic<std::int64_t> extend{0};    // weight that each look adds to the last stack, or asks for where there is none
+  std::atomic<std::int64_t> residual{0};  // what each Detach returns
+
+  std::atomic<int> attached{0};
+  std::atomic<int> detached{0};
+  std::atomic<int> looks{0};
+
+  static ManualProviderScript& Global() {
+    static ManualProviderScript script;
+    return script;
+  }
+  void Reset() {
+    is_enabled = true;
+    period_ns = look_period_ns = request = extend = residual = 0;
+    attached = detached = looks = 0;
+  }
+};
+
+// One column, "manual" in "units": the weights themselves.
+class ManualProvider {
+ public:
+  static constexpr std::array<ValueType, 1> kValueTypes{ValueType{"manual", "units"}};
+  struct ThreadState {};
+
+  explicit ManualProvider(const SamplingOptions& /*options*/) {}
+  [[nodiscard]] bool enabled() const { return script().is_enabled; }
+  [[nodiscard]] std::int64_t period_ns() const { return script().period_ns; }
+  void Attach(SampledThread& /*thread*/, ThreadState& /*state*/, RandomSource& /*random*/, std::int64_t /*now_ns*/) { ++script().attached; }
+  std::int64_t Detach(SampledThread& /*thread*/, ThreadState& /*state*/, std::int64_t /*now_ns*/) {
+    ++script().detached;
+    return script().residual;
+  }
+  std::int64_t look_period_ns(RandomSource& /*random*/) const { return script().look_period_ns; }
+  void Look(SampledThread& thread, ThreadState& /*state*/, std::int64_t /*now_ns*/) {
+    ++script().looks;
+    if (const std::int64_t weight = script().request; weight != 0) thread.Request(weight, /*wants_cpu_clock=*/false);
+    if (const std::int64_t weight = script().extend; weight != 0 && !thread.ExtendLast(weight)) thread.Request(weight, false);
+  }
+  void AddWeight(std::int64_t weight, const ThreadState& /*state*/, std::span<std::int64_t> row) const { row[0] += weight; }
+  void AddResidual(std::int64_t residual, std::span<std::int64_t> row) const { row[0] += residual; }
+
+ private:
+  static ManualProviderScript& script() { return ManualProviderScript::Global(); }
+};
+static_assert(SampleProvider<ManualProvider>);
+
+}  // namespace strobe::testing

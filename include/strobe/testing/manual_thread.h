@@ -1,0 +1,116 @@
+// ManualThread: a registered thread as a provider sees it, whose CPU clock and captures are a test's.
+//
+//   ManualThread thread;
+//   thread.Begin();
+//   provider.Attach(thread, state, random, now_ns);
+//   thread.RunFor(25'000'000);             // its timer may expire meanwhile
+//   provider.Look(thread, state, now_ns);
+//   thread.Capture();                      // serves what was asked for
+#pragma once
+
+#include <cstdint>
+
+#include "strobe/provider/sample_provider.h"
+
+namespace strobe::testing {
+
+// Keeps the promises of SampledThread. Single-threaded.
+class ManualThread final : public SampledThread {
+ public:
+  // What a test may set.
+  bool refuses_timers = false;
+  std::int64_t return_cost_ns = 0;  // CPU time that the thread uses after each capture, to get back to what it did
+
+  // The runtime attaches the thread, which forgets all that was asked for and credited before.
+  void Begin() {
+    attach_cpu_ns_ = cpu_ns_;
+    pending_ = credited_ = extended_ = 0;
+    last_capture_cpu_ns_ = -1;
+    has_timer_ = has_stack_ = wants_cpu_clock_ = false;
+    requests_ = captures_ = 0;
+  }
+  // The runtime is about to detach it: the timer stops.
+  void End() { has_timer_ = false; }
+
+  // Uses CPU time. A timer that expires in it interrupts the thread once, at the end, with all expiries as its weight: the kernel's tick.
+  void RunFor(std::int64_t cpu_ns) {
+    cpu_ns_ += cpu_ns;
+    std::int64_t expiries = 0;
+    if (has_timer_ && cpu_ns_ >= next_expiry_ns_) {
+      expiries = 1 + (cpu_ns_ - next_expiry_ns_) / timer_period_ns_;
+      next_expiry_ns_ += expiries * timer_period_ns_;
+    }
+    if (expiries != 0) CaptureWith(expiries);
+  }
+
+  // The interruption that Request asked for arrives. False where nothing was asked for.
+  bool Capture() {
+    if (pending_ == 0) return false;
+    CaptureWith(0);
+    return true;
+  }
+
+  std::int64_t CpuTimeNs() override { return cpu_ns_; }
+  [[nodiscard]] std::int64_t attach_cpu_ns() const override { return attach_cpu_ns_; }
+  bool StartCpuTimer(std::int64_t first_ns, std::int64_t period_ns) override {
+    if (refuses_timers || has_timer_ || first_ns <= 0 || period_ns <= 0) return false;
+    has_timer_ = true;
+    first_expiry_ns_ = first_ns;
+    timer_period_ns_ = period_ns;
+    next_expiry_ns_ = cpu_ns_ + first_ns;
+    return true;
+  }
+  void Request(std::int64_t weight, bool wants_cpu_clock) override {
+    pending_ += weight;
+    wants_cpu_clock_ = wants_cpu_clock;
+    last_request_ = weight;
+    ++requests_;
+  }
+  bool ExtendLast(std::int64_t weight) override {
+    if (!has_stack_) return false;
+    credited_ += weight;
+    extended_ += weight;
+    return true;
+  }
+  [[nodiscard]] std::int64_t credited_weight() const override { return credited_; }
+  [[nodiscard]] std::int64_t last_capture_cpu_ns() const override { return last_capture_cpu_ns_; }
+  [[nodiscard]] bool request_pending() const override { return pending_ != 0; }
+
+  // What the provider has done.
+  [[nodiscard]] bool has_timer() const { return has_timer_; }
+  [[nodiscard]] std::int64_t first_expiry_ns() const { return first_expiry_ns_; }  // from the attachment
+  [[nodiscard]] std::int64_t timer_period_ns() const { return timer_period_ns_; }
+  [[nodiscard]] int requests() const { return requests_; }
+  [[nodiscard]] std::int64_t last_request() const { return last_request_; }
+  [[nodiscard]] std::int64_t pending() const { return pending_; }
+  [[nodiscard]] std::int64_t extended() const { return extended_; }
+  [[nodiscard]] int captures() const { return captures_; }
+
+ private:
+  void CaptureWith(std::int64_t timer_weight) {
+    credited_ += timer_weight + pending_;
+    pending_ = 0;
+    has_stack_ = true;
+    ++captures_;
+    if (wants_cpu_clock_) last_capture_cpu_ns_ = cpu_ns_;
+    cpu_ns_ += return_cost_ns;
+  }
+
+  std::int64_t cpu_ns_ = 0;
+  std::int64_t attach_cpu_ns_ = 0;
+  std::int64_t pending_ = 0;
+  std::int64_t credited_ = 0;
+  std::int64_t extended_ = 0;
+  std::int64_t last_capture_cpu_ns_ = -1;
+  std::int64_t last_request_ = 0;
+  std::int64_t first_expiry_ns_ = 0;
+  std::int64_t timer_period_ns_ = 0;
+  std::int64_t next_expiry_ns_ = 0;
+  int requests_ = 0;
+  int captures_ = 0;
+  bool has_timer_ = false;
+  bool has_stack_ = false;
+  bool wants_cpu_clock_ = false;
+};
+
+}  // namespace strobe::testing

@@ -1,0 +1,157 @@
+// The contract of a SampleProvider as tests. The suite must know how the provider is switched on, so it is given a harness:
+//
+//   struct MyHarness {
+//     using Provider = MyProvider;
+//     static SamplingOptions Enabled();              // options that enable it
+//     static SamplingOptions Disabled();             // options that do not; left out where there are none
+//     static constexpr bool kHasResidual = true;     // whether Detach knows from a clock what was not sampled
+//   };
+//   INSTANTIATE_TYPED_TEST_SUITE_P(MyProvider, ProviderConformance, MyHarness);   // in namespace strobe::testing
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "gtest/gtest.h"
+#include "strobe/provider/sample_provider.h"
+#include "strobe/testing/manual_thread.h"
+
+namespace strobe::testing {
+
+// What happens to a thread between its attachment and its detachment in the suite: some CPU time, some waiting, looks, captures.
+struct ProviderHistory {
+  std::uint64_t seed = 0;       // of the durations
+  bool has_looks = true;        // whether the collector looks at the thread at all
+  double capture_chance = 1;    // that a request is served before the next step
+  bool refuses_timers = false;  // of the system
+};
+
+template <class H>
+class ProviderConformance : public ::testing::Test {
+ protected:
+  using Provider = typename H::Provider;
+  static_assert(SampleProvider<Provider>);
+  static constexpr std::size_t kColumns = Provider::kValueTypes.size();
+  using Row = std::array<std::int64_t, kColumns>;
+
+  // Plays the history and returns all that the profile gets of it. `state` may have served another attachment before.
+  Row Play(const ProviderHistory& history, typename Provider::ThreadState& state) {
+    Provider provider(H::Enabled());
+    ManualThread thread;
+    thread.refuses_timers = history.refuses_timers;
+    RandomSource durations(history.seed);
+    RandomSource captures(history.seed + 1);
+    RandomSource random(7);
+    thread.RunFor(static_cast<std::int64_t>(durations.Uniform() * 1e9));  // what was before the attachment is nobody's
+    thread.Begin();
+    std::int64_t now_ns = 1'000'000'000;
+    provider.Attach(thread, state, random, now_ns);
+    for (int step = 0; step < 300; ++step) {
+      const auto cpu_ns = static_cast<std::int64_t>(durations.Uniform() < 0.5 ? 0 : durations.Uniform() * 30e6);
+      now_ns += cpu_ns + static_cast<std::int64_t>(durations.Uniform() * 50e6);
+      thread.RunFor(cpu_ns);
+      const int requests_before = thread.requests();
+      if (history.has_looks) provider.Look(thread, state, now_ns);
+      if (thread.requests() != requests_before) {
+        EXPECT_GT(thread.last_request(), 0) << "a weight that is asked for is positive";
+      }
+      if (captures.Uniform() < history.capture_chance) thread.Capture();
+    }
+    thread.End();
+    const std::int64_t residual = provider.Detach(thread, state, now_ns);
+    Row row{};
+    provider.AddWeight(thread.credited_weight(), state, row);
+    provider.AddResidual(residual, row);
+    return row;
+  }
+  Row Play(const ProviderHistory& history) {
+    typename Provider::ThreadState state{};
+    return Play(history, state);
+  }
+
+  // Of a row, the columns that residuals go to: those in which nothing may be lost.
+  static Row Conserved(Row row) {
+    Row residual{};
+    const Provider provider(H::Enabled());
+    provider.AddResidual(1, residual);
+    for (std::size_t i = 0; i < kColumns; ++i) row[i] = residual[i] == 0 ? 0 : row[i];
+    return row;
+  }
+};
+TYPED_TEST_SUITE_P(ProviderConformance);
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(ProviderConformance);
+
+// kValueTypes: at least one, each with a type and a unit, no two alike.
+TYPED_TEST_P(ProviderConformance, ValueTypesAreNamedAndDistinct) {
+  const auto& types = TypeParam::Provider::kValueTypes;
+  ASSERT_GE(types.size(), 1u);
+  for (std::size_t i = 0; i < types.size(); ++i) {
+    EXPECT_FALSE(types[i].type.empty());
+    EXPECT_FALSE(types[i].unit.empty());
+    for (std::size_t j = i + 1; j < types.size(); ++j) EXPECT_FALSE(types[i] == types[j]);
+  }
+}
+
+// enabled(): whether the options ask for it.
+TYPED_TEST_P(ProviderConformance, OptionsEnableAndDisableIt) {
+  EXPECT_TRUE(typename TypeParam::Provider(TypeParam::Enabled()).enabled());
+  if constexpr (requires { TypeParam::Disabled(); }) {
+    EXPECT_FALSE(typename TypeParam::Provider(TypeParam::Disabled()).enabled());
+  }
+}
+
+// period_ns() and look_period_ns(): 0 or a duration.
+TYPED_TEST_P(ProviderConformance, PeriodsAreNotNegative) {
+  const typename TypeParam::Provider provider(TypeParam::Enabled());
+  EXPECT_GE(provider.period_ns(), 0);
+  RandomSource random(1);
+  for (int i = 0; i < 1000; ++i) EXPECT_GE(provider.look_period_ns(random), 0);
+}
+
+// AddWeight and AddResidual: add, in proportion, to what the row holds already; nothing for nothing.
+TYPED_TEST_P(ProviderConformance, ValuesAddUp) {
+  typename TypeParam::Provider provider(TypeParam::Enabled());
+  ManualThread thread;
+  typename TypeParam::Provider::ThreadState state{};
+  RandomSource random(1);
+  thread.Begin();
+  provider.Attach(thread, state, random, 0);
+  typename TestFixture::Row none{};
+  provider.AddWeight(0, state, none);
+  provider.AddResidual(0, none);
+  EXPECT_EQ(none, typename TestFixture::Row{});
+  typename TestFixture::Row once{};
+  provider.AddWeight(12, state, once);
+  provider.AddResidual(-5, once);
+  typename TestFixture::Row in_parts{};
+  for (const int part : {1, 4, 7}) provider.AddWeight(part, state, in_parts);
+  for (const int part : {-9, 4}) provider.AddResidual(part, in_parts);
+  EXPECT_EQ(once, in_parts);
+}
+
+// Attach: begins anew, whatever the state held of an earlier attachment.
+TYPED_TEST_P(ProviderConformance, AttachBeginsAnew) {
+  typename TypeParam::Provider::ThreadState used{};
+  this->Play({.seed = 3}, used);
+  EXPECT_EQ(this->Play({.seed = 4}, used), this->Play({.seed = 4}));
+}
+
+// Detach: what was not sampled is in the residual. So the whole does not depend on how much was sampled, by which means, or not at all.
+TYPED_TEST_P(ProviderConformance, TheResidualCompletesTheAccount) {
+  if (!TypeParam::kHasResidual) return;
+  for (std::uint64_t seed = 1; seed <= 50; ++seed) {
+    const auto whole = TestFixture::Conserved(this->Play({.seed = seed}));
+    EXPECT_EQ(TestFixture::Conserved(this->Play({.seed = seed, .capture_chance = 0.3})), whole);
+    EXPECT_EQ(TestFixture::Conserved(this->Play({.seed = seed, .capture_chance = 0})), whole);
+    EXPECT_EQ(TestFixture::Conserved(this->Play({.seed = seed, .has_looks = false})), whole);
+    EXPECT_EQ(TestFixture::Conserved(this->Play({.seed = seed, .refuses_timers = true})), whole);
+    EXPECT_EQ(TestFixture::Conserved(this->Play({.seed = seed, .capture_chance = 0.3, .refuses_timers = true})), whole);
+  }
+}
+
+REGISTER_TYPED_TEST_SUITE_P(ProviderConformance, ValueTypesAreNamedAndDistinct, OptionsEnableAndDisableIt, PeriodsAreNotNegative,
+                            ValuesAddUp, AttachBeginsAnew, TheResidualCompletesTheAccount);
+
+}  // namespace strobe::testing

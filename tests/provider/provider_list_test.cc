@@ -1,0 +1,56 @@
+#include "strobe/provider/provider_list.h"
+
+#include <memory>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "strobe/provider/cpu_time_provider.h"
+#include "strobe/provider/wall_time_provider.h"
+#include "strobe/testing/archetypes.h"
+
+namespace strobe {
+namespace {
+
+using ::testing::ElementsAre;
+using Both = ProviderList<CpuTimeProvider, WallTimeProvider>;
+using Three = ProviderList<WallTimeProvider, testing::ArchetypeProvider, CpuTimeProvider>;
+
+std::vector<std::size_t> EnabledIndices(auto list) {
+  std::vector<std::size_t> indices;
+  list->ForEachEnabled([&](auto& /*provider*/, auto index) { indices.push_back(index); });
+  return indices;
+}
+
+TEST(ProviderList, EachProviderHasItsColumnsInOrder) {
+  EXPECT_EQ(Both::kCount, 2u);
+  EXPECT_EQ(Both::kValueCount, 3u);
+  EXPECT_EQ(Both::FirstColumn(0), 0u);
+  EXPECT_EQ(Both::FirstColumn(1), 2u);
+  EXPECT_EQ(Both::FirstColumn(2), 3u);
+  EXPECT_EQ(Three::FirstColumn(1), 1u);
+  EXPECT_EQ(Three::FirstColumn(2), 2u);
+  EXPECT_EQ(Three::FirstColumn(3), 4u);
+  constexpr auto kTypes = Three::AllValueTypes();
+  EXPECT_THAT(kTypes, ElementsAre(ValueType{"wall", "nanoseconds"}, ValueType{"nothing", "count"}, ValueType{"samples", "count"},
+                                  ValueType{"cpu", "nanoseconds"}));
+}
+
+TEST(ProviderList, VisitsOnlyThoseThatTheOptionsEnable) {
+  const auto both = [](SamplingOptions options) { return EnabledIndices(std::make_unique<Both>(options)); };
+  EXPECT_THAT(both({}), ElementsAre(0));
+  EXPECT_THAT(both({.wall_frequency_hz = 10}), ElementsAre(0, 1));
+  EXPECT_THAT(both({.cpu_frequency_hz = 0, .wall_frequency_hz = 10}), ElementsAre(1));
+  EXPECT_THAT(both({.cpu_frequency_hz = 0}), ElementsAre());
+}
+
+TEST(ProviderList, ConstructsProvidersInPlaceFromTheOptions) {
+  // A provider need not be movable: this one is not.
+  ProviderList<testing::ArchetypeProvider> list{SamplingOptions{}};
+  int visits = 0;
+  list.ForEachEnabled([&](auto& /*provider*/, auto /*index*/) { ++visits; });
+  EXPECT_EQ(visits, 1);
+}
+
+}  // namespace
+}  // namespace strobe

@@ -1,0 +1,61 @@
+#include "strobe/testing/archetypes.h"
+
+#include <atomic>
+
+#include "gtest/gtest.h"
+#include "strobe/profiler.h"
+#include "strobe/runtime/profiler_core.h"
+#include "strobe/scoped_profiler.h"
+#include "strobe/testing/provider_conformance.h"
+#include "strobe/testing/ring_conformance.h"
+#include "strobe/testing/unwinder_conformance.h"
+
+namespace strobe {
+
+// Every member of a Profiler compiles with what the concepts promise and no more.
+template class Profiler<testing::ArchetypeTraits>;
+template class ScopedProfiler<testing::ArchetypeTraits>;
+
+namespace testing {
+namespace {
+
+struct CountingExporter : ArchetypeExporter {
+  using ArchetypeExporter::ArchetypeExporter;
+  absl::StatusOr<std::string> Export(const ExportRequest& request) {
+    ++exports;
+    EXPECT_EQ(request.profile.value_types.size(), 1u);
+    return ArchetypeExporter::Export(request);
+  }
+  static inline std::atomic<int> exports{0};
+};
+struct CountingTraits : ArchetypeTraits {
+  using Exporter = CountingExporter;
+};
+
+TEST(Archetypes, AProfilerOfThemRunsAndExports) {
+  CountingExporter::exports = 0;
+  Profiler<CountingTraits> profiler;
+  const auto registration = profiler.RegisterThread("main");
+  EXPECT_TRUE(registration.status().ok()) << registration.status();
+  {
+    const ScopedProfiler session(profiler);
+    ASSERT_TRUE(session.status().ok()) << session.status();
+    EXPECT_TRUE(profiler.Flush().ok());
+  }
+  EXPECT_EQ(CountingExporter::exports, 2);
+  EXPECT_EQ(profiler.stats().last_export_path, "nowhere");
+}
+
+}  // namespace
+
+struct ArchetypeHarness {
+  using Provider = ArchetypeProvider;
+  static SamplingOptions Enabled() { return {}; }
+  static constexpr bool kHasResidual = false;
+};
+INSTANTIATE_TYPED_TEST_SUITE_P(Archetype, ProviderConformance, ArchetypeHarness);
+INSTANTIATE_TYPED_TEST_SUITE_P(Archetype, UnwinderConformance, ArchetypeUnwinder);
+INSTANTIATE_TYPED_TEST_SUITE_P(Archetype, RingConformance, ArchetypeRing);
+
+}  // namespace testing
+}  // namespace strobe

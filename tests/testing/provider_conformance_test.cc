@@ -1,0 +1,37 @@
+#include "strobe/testing/provider_conformance.h"
+
+namespace strobe::testing {
+
+// The smallest provider with an account: it samples CPU time whenever the collector looks.
+struct LookingProvider {
+  static constexpr std::array<ValueType, 1> kValueTypes{ValueType{"looked", "nanoseconds"}};
+  struct ThreadState {
+    std::int64_t asked_ns = 0;
+  };
+  explicit LookingProvider(const SamplingOptions& options) : is_enabled(*options.cpu_frequency_hz > 0) {}
+  bool enabled() const { return is_enabled; }
+  std::int64_t period_ns() const { return 0; }
+  void Attach(SampledThread& thread, ThreadState& state, RandomSource&, std::int64_t) { state.asked_ns = thread.attach_cpu_ns(); }
+  std::int64_t Detach(SampledThread& thread, ThreadState&, std::int64_t) {
+    return thread.CpuTimeNs() - thread.attach_cpu_ns() - thread.credited_weight();
+  }
+  std::int64_t look_period_ns(RandomSource&) const { return 1'000'000; }
+  void Look(SampledThread& thread, ThreadState& state, std::int64_t) {
+    const std::int64_t used_ns = thread.CpuTimeNs() - state.asked_ns;
+    state.asked_ns += used_ns;
+    if (used_ns > 0) thread.Request(used_ns, false);
+  }
+  void AddWeight(std::int64_t weight, const ThreadState&, std::span<std::int64_t> row) const { row[0] += weight; }
+  void AddResidual(std::int64_t residual, std::span<std::int64_t> row) const { row[0] += residual; }
+  bool is_enabled;
+};
+
+struct LookingHarness {
+  using Provider = LookingProvider;
+  static SamplingOptions Enabled() { return {}; }
+  static SamplingOptions Disabled() { return {.cpu_frequency_hz = 0}; }
+  static constexpr bool kHasResidual = true;
+};
+INSTANTIATE_TYPED_TEST_SUITE_P(Looking, ProviderConformance, LookingHarness);
+
+}  // namespace strobe::testing
