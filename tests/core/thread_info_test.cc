@@ -40,7 +40,8 @@ TEST(SanitizedThreadName, EndsAtAWholeCharacterWithin63Bytes) {
   std::string euros;
   for (int i = 0; i < 30; ++i) euros += "\xE2\x82\xAC";
   EXPECT_EQ(SanitizedThreadName(euros), euros.substr(0, 63));
-  EXPECT_EQ(SanitizedThreadName("x" + euros), "x" + euros.substr(0, 60));
+  const std::string shifted = std::string("x").append(euros);
+  EXPECT_EQ(SanitizedThreadName(shifted), shifted.substr(0, 61));
   // Every length of the name in front of a four-byte character: never a part of it.
   for (std::size_t length = 55; length < 66; ++length) {
     const std::string name = SanitizedThreadName(std::string(length, 'x') + "\xF0\x9F\x94\xA5");

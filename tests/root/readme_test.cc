@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/strings/str_format.h"
 #include "root/readme_path.h"
 #include "strobe/core/options.h"
 
@@ -19,8 +20,6 @@ std::vector<std::string> LinesOfReadme() {
   return lines;
 }
 
-std::string Cell(std::string_view text) { return " `" + std::string(text) + "` |"; }
-
 TEST(Readme, ItsTableOfOptionsIsTheCodes) {
   std::vector<std::string> written;
   for (const std::string& line : LinesOfReadme()) {
@@ -29,8 +28,8 @@ TEST(Readme, ItsTableOfOptionsIsTheCodes) {
   std::vector<std::string> expected;
   std::string whole;
   for (const OptionRow& row : OptionTable()) {
-    expected.push_back("|" + Cell(row.variable) + Cell(row.field) + Cell(row.get({})) + " " + std::string(row.accepted) + " | " +
-                       std::string(row.description) + " |");
+    expected.push_back(absl::StrFormat("| `%s` | `%s` | `%s` | %s | %s |", std::string(row.variable), std::string(row.field), row.get({}),
+                                       std::string(row.accepted), std::string(row.description)));
     whole += expected.back() + "\n";
   }
   EXPECT_EQ(written, expected) << "The table should be:\n" << whole;
