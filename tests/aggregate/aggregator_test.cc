@@ -64,7 +64,7 @@ TEST(Aggregator, AgreesWithAMap) {
   for (int step = 0; step < 60000; ++step) {
     const std::size_t action = below(1000);
     if (threads.empty() || (action < 10 && threads.size() < 20)) {
-      threads.push_back({aggregator.AddThread(step, "thread" + std::to_string(names)), "thread" + std::to_string(names), {}, ""});
+      threads.push_back({aggregator.AddThread(step, absl::StrCat("thread", names)), absl::StrCat("thread", names), {}, ""});
       ++names;
     } else if (action < 15) {
       const std::size_t which = below(threads.size());
@@ -145,7 +145,7 @@ TEST(Aggregator, MemoryLimitHoldsAndValuesStay) {
   for (const std::size_t limit : {std::size_t{0}, std::size_t{1000}, std::size_t{100000}, std::size_t{1} << 20, std::size_t{4} << 20}) {
     Aggregator aggregator(2, limit);
     std::vector<std::uint32_t> threads;
-    for (int i = 0; i < 8; ++i) threads.push_back(aggregator.AddThread(i, "t" + std::to_string(i)));
+    for (int i = 0; i < 8; ++i) threads.push_back(aggregator.AddThread(i, absl::StrCat("t", i)));
     RandomSource random(limit);
     for (int period = 0; period < 2; ++period) {
       const std::uint64_t folded_before = aggregator.folded();
@@ -171,7 +171,7 @@ TEST(Aggregator, MemoryLimitHoldsAndValuesStay) {
       for (int i = 0; i < 8; ++i) {
         std::int64_t expected = 0;
         for (int sample = i; sample < 40000; sample += 8) expected += sample + (sample % 16 < 8 ? 1 : 0);
-        EXPECT_EQ(Sum(profile, "t" + std::to_string(i)), (std::vector<std::int64_t>{7500, expected}));
+        EXPECT_EQ(Sum(profile, absl::StrCat("t", i)), (std::vector<std::int64_t>{7500, expected}));
       }
       const FlatProfile flat = Flatten(profile);
       EXPECT_EQ(std::count_if(flat.begin(), flat.end(), [](const auto& row) { return row.first.second == "[folded]"; }), 8)
