@@ -42,14 +42,17 @@ bool FileSource::ReadAt(std::uint64_t offset, std::span<std::byte> out) const {
 
 std::span<const std::byte> OwnVdso(std::uint64_t load_bias, std::uint64_t start, std::uint64_t limit) {
   constexpr std::uint64_t kMaxVdsoBytes = 64 * 1024;
+  constexpr std::uint64_t kPageBytes = 4096;  // the smallest there is
   const std::uint64_t base = getauxval(AT_SYSINFO_EHDR);
-  if (base == 0 || load_bias != base || start != base || limit <= start || limit - start > kMaxVdsoBytes) return {};
+  if (base == 0 || load_bias != base || start != base || limit <= start) return {};
   // Never trust the bounds of a profile that may come from elsewhere: take what the image says of its own loaded segment.
   const auto* header = reinterpret_cast<const Elf64_Ehdr*>(base);                      // NOLINT(performance-no-int-to-ptr)
   const auto* segments = reinterpret_cast<const Elf64_Phdr*>(base + header->e_phoff);  // NOLINT(performance-no-int-to-ptr)
   for (int i = 0; i < header->e_phnum; ++i) {
-    if (segments[i].p_type == PT_LOAD && segments[i].p_offset == 0 && segments[i].p_filesz <= limit - start) {
-      return {reinterpret_cast<const std::byte*>(base), segments[i].p_filesz};  // NOLINT(performance-no-int-to-ptr)
+    if (segments[i].p_type == PT_LOAD && segments[i].p_offset == 0 && segments[i].p_filesz <= kMaxVdsoBytes) {
+      // The section headers follow the segment's last byte; the kernel maps whole pages.
+      const std::uint64_t bytes = (segments[i].p_filesz + kPageBytes - 1) & ~(kPageBytes - 1);
+      return {reinterpret_cast<const std::byte*>(base), bytes};  // NOLINT(performance-no-int-to-ptr)
     }
   }
   return {};

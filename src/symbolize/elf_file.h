@@ -50,6 +50,9 @@ class ElfFile {
   // Nothing for any other file. `source` must outlive the result.
   static std::optional<ElfFile> Open(const ByteSource& source);
 
+  ElfFile(ElfFile&&) = default;
+  ElfFile& operator=(ElfFile&&) = default;
+
   // Lower-case hexadecimal; empty where there is none.
   [[nodiscard]] const std::string& build_id() const { return build_id_; }
   // The best table of symbols there is: .symtab, else .dynsym.

@@ -1,0 +1,401 @@
+#include "strobe/symbolize/elf_symbolizer.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <random>
+#include <set>
+#include <sstream>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "gtest/gtest.h"
+
+namespace strobe {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string FixturePath(const std::string& name) { return absl::StrCat(STROBE_FIXTURE_DIRECTORY, "/libfixture_", name, ".so"); }
+
+std::string ReadFile(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  return std::string(std::istreambuf_iterator<char>(in), {});
+}
+void WriteFile(const std::string& path, const std::string& bytes) { std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes; }
+
+// A loaded library, unloaded at the end.
+class Library {
+ public:
+  explicit Library(const std::string& path) : handle_(dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) {
+    if (handle_ == nullptr) ADD_FAILURE() << dlerror();
+  }
+  ~Library() {
+    if (handle_ != nullptr) dlclose(handle_);
+  }
+  Library(const Library&) = delete;
+  Library& operator=(const Library&) = delete;
+  [[nodiscard]] Address Symbol(const char* name) const { return reinterpret_cast<Address>(dlsym(handle_, name)); }
+
+ private:
+  void* handle_;
+};
+
+struct ModuleSearch {
+  Address address;
+  Module module;
+};
+
+std::string BuildIdOf(const dl_phdr_info& info) {
+  for (int i = 0; i < info.dlpi_phnum; ++i) {
+    const ElfW(Phdr)& segment = info.dlpi_phdr[i];
+    if (segment.p_type != PT_NOTE) continue;
+    const auto* at = reinterpret_cast<const char*>(info.dlpi_addr + segment.p_vaddr);
+    for (const char* end = at + segment.p_memsz; at < end;) {
+      const auto* note = reinterpret_cast<const ElfW(Nhdr)*>(at);
+      const char* description = at + sizeof(*note) + (note->n_namesz + 3) / 4 * 4;
+      if (note->n_type == NT_GNU_BUILD_ID) return absl::BytesToHexString(absl::string_view(description, note->n_descsz));
+      at = description + (note->n_descsz + 3) / 4 * 4;
+    }
+  }
+  return "";
+}
+
+// The module of this process that holds `address`, as the loader tells it.
+Module ModuleAt(Address address) {
+  ModuleSearch search{address, {}};
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, std::size_t, void* data) {
+        auto& search = *static_cast<ModuleSearch*>(data);
+        for (int i = 0; i < info->dlpi_phnum; ++i) {
+          const ElfW(Phdr)& segment = info->dlpi_phdr[i];
+          const Address start = info->dlpi_addr + segment.p_vaddr;
+          if (segment.p_type != PT_LOAD || search.address < start || search.address >= start + segment.p_memsz) continue;
+          search.module = {start, start + segment.p_memsz, segment.p_offset, info->dlpi_addr, info->dlpi_name, BuildIdOf(*info)};
+          return 1;
+        }
+        return 0;
+      },
+      &search);
+  if (search.module.path.empty()) search.module.path = fs::read_symlink("/proc/self/exe").string();
+  return search.module;
+}
+
+FunctionSymbol NameOf(ElfSymbolizer& symbolizer, const Module& module, Address address) {
+  Profile profile;
+  profile.modules = {module};
+  profile.frames = {{address, 0}};
+  const absl::StatusOr<Symbols> symbols = symbolizer.Symbolize(profile);
+  if (!symbols.ok() || symbols->frames.size() != 1) {
+    ADD_FAILURE() << symbols.status().ToString();
+    return {};
+  }
+  return symbols->functions.at(symbols->frames[0].function);
+}
+FunctionSymbol NameOf(const Module& module, Address address) {
+  ElfSymbolizer symbolizer;
+  return NameOf(symbolizer, module, address);
+}
+
+std::string Unresolved(const Module& module, Address address) {
+  return absl::StrCat(fs::path(module.path).filename().string(), "+0x", absl::Hex(address - module.load_bias));
+}
+
+class ElfSymbolizerTest : public ::testing::Test {
+ protected:
+  ElfSymbolizerTest() {
+    std::string pattern = (fs::temp_directory_path() / "strobe-elf-XXXXXX").string();
+    directory_ = mkdtemp(pattern.data());
+  }
+  ~ElfSymbolizerTest() override { fs::remove_all(directory_); }
+
+  // A copy of a fixture that a test may do anything to.
+  std::string Copy(const std::string& name) {
+    const std::string path = directory_ + "/lib" + name + ".so";
+    fs::copy_file(FixturePath(name), path, fs::copy_options::overwrite_existing);
+    return path;
+  }
+
+  std::string directory_;
+};
+
+TEST_F(ElfSymbolizerTest, NamesFunctionsOfEveryKind) {
+  for (const char* fixture : {"full", "no_build_id"}) {
+    const Library library(FixturePath(fixture));
+    const Address function = library.Symbol("fixture_c_function");
+    const Module module = ModuleAt(function);
+    EXPECT_EQ(module.build_id.empty(), std::string(fixture) == "no_build_id");
+    const FunctionSymbol c = NameOf(module, function + 1);
+    EXPECT_EQ(c.name, "fixture_c_function") << fixture;
+    EXPECT_EQ(c.system_name, "fixture_c_function");
+    EXPECT_TRUE(c.resolved);
+    const FunctionSymbol plus = NameOf(module, library.Symbol("_ZN7fixture4PlusEii"));
+    EXPECT_EQ(plus.name, "fixture::Plus(int, int)");
+    EXPECT_EQ(plus.system_name, "_ZN7fixture4PlusEii");
+    EXPECT_EQ(NameOf(module, library.Symbol("_ZNK7fixture5StackIiE3TopEv")).name, "fixture::Stack<int>::Top() const");
+    const auto hidden_address = reinterpret_cast<Address (*)()>(library.Symbol("fixture_hidden_address"));
+    EXPECT_EQ(NameOf(module, hidden_address()).name, "fixture::Hidden(int)");
+    EXPECT_EQ(NameOf(module, library.Symbol("fixture_unsized")).name, "fixture_unsized");
+    EXPECT_EQ(NameOf(module, library.Symbol("fixture_after_unsized") - 1).name, "fixture_unsized") << "it reaches to the next function";
+    EXPECT_EQ(NameOf(module, library.Symbol("fixture_after_unsized")).name, "fixture_after_unsized");
+  }
+}
+
+TEST_F(ElfSymbolizerTest, StrippedFileStillHasItsDynamicNames) {
+  const Library library(FixturePath("stripped"));
+  const Address function = library.Symbol("fixture_c_function");
+  const Module module = ModuleAt(function);
+  EXPECT_EQ(NameOf(module, function).name, "fixture_c_function");
+  const Address hidden = reinterpret_cast<Address (*)()>(library.Symbol("fixture_hidden_address"))();
+  const FunctionSymbol symbol = NameOf(module, hidden);
+  EXPECT_EQ(symbol.name, Unresolved(module, hidden));
+  EXPECT_TRUE(absl::StartsWith(symbol.name, "libfixture_stripped.so+0x"));
+  EXPECT_EQ(symbol.system_name, symbol.name);
+  EXPECT_FALSE(symbol.resolved);
+}
+
+TEST_F(ElfSymbolizerTest, DebugDirectoryGivesWhatStrippingTook) {
+  // What `strip --only-keep-debug` leaves has the build id of the file that it came from; the full fixture lies in for it.
+  const Library library(FixturePath("full"));
+  const Address hidden = reinterpret_cast<Address (*)()>(library.Symbol("fixture_hidden_address"))();
+  Module module = ModuleAt(hidden);
+  const std::string place = absl::StrCat(directory_, "/", module.build_id.substr(0, 2));
+  const std::string file = absl::StrCat(place, "/", module.build_id.substr(2), ".debug");
+  fs::create_directory(place);
+  module.path = "/nonexistent/libgone.so";
+  ElfSymbolizer symbolizer({.debug_directory = directory_});
+  EXPECT_FALSE(NameOf(symbolizer, module, hidden).resolved);
+  fs::copy_file(FixturePath("other"), file);
+  EXPECT_FALSE(NameOf(symbolizer, module, hidden).resolved) << "a file of another build was believed";
+  fs::copy_file(FixturePath("full"), file, fs::copy_options::overwrite_existing);
+  EXPECT_EQ(NameOf(symbolizer, module, hidden).name, "fixture::Hidden(int)") << "what was missing once is looked for again";
+}
+
+TEST_F(ElfSymbolizerTest, LinkageTableAndUnknownAddressesGetOffsets) {
+  const Library library(FixturePath("full"));
+  const Address function = library.Symbol("fixture_c_function");
+  const Module module = ModuleAt(function);
+  // The linker puts .init and .plt at the front of the segment, before every function: nothing there is named after one.
+  const Address end = module.limit - 1;
+  for (const Address address : {end, module.limit + 0x100000, module.load_bias, module.load_bias - 1}) {
+    const FunctionSymbol symbol = NameOf(module, address);
+    if (symbol.resolved) continue;  // the last byte may belong to _fini
+    EXPECT_EQ(symbol.name, Unresolved(module, address));
+  }
+  EXPECT_FALSE(NameOf(module, module.limit + 0x100000).resolved);
+  Profile profile;
+  profile.frames = {{0x7f0012345678, Frame::kNoModule}, {2, Frame::kPseudo}, {0x1234, 17}};
+  ElfSymbolizer symbolizer;
+  const Symbols symbols = *symbolizer.Symbolize(profile);
+  EXPECT_EQ(symbols.functions.at(symbols.frames.at(0).function).name, "0x7f0012345678");
+  EXPECT_FALSE(symbols.functions.at(symbols.frames.at(0).function).resolved);
+  EXPECT_EQ(symbols.frames.at(1).function, FrameSymbols::kNone);
+  EXPECT_EQ(symbols.functions.at(symbols.frames.at(2).function).name, "0x1234");
+}
+
+TEST_F(ElfSymbolizerTest, OneFunctionForAllItsAddresses) {
+  const Library library(FixturePath("full"));
+  const Address function = library.Symbol("fixture_c_function");
+  Profile profile;
+  profile.modules = {ModuleAt(function)};
+  profile.frames = {{function, 0}, {function + 1, 0}, {function + 2, 0}};
+  ElfSymbolizer symbolizer;
+  const Symbols symbols = *symbolizer.Symbolize(profile);
+  EXPECT_EQ(symbols.functions.size(), 1u);
+}
+
+TEST_F(ElfSymbolizerTest, FileReplacedOrDeletedCostsNamesAndNeverGivesWrongOnes) {
+  const std::string path = Copy("full");
+  const Library library(path);
+  const Address function = library.Symbol("fixture_c_function");
+  const Module module = ModuleAt(function);
+  ElfSymbolizer warm;
+  EXPECT_EQ(NameOf(warm, module, function).name, "fixture_c_function");
+  // Another file takes its place; the loaded one lives on.
+  fs::copy_file(FixturePath("other"), directory_ + "/new");
+  fs::rename(directory_ + "/new", path);
+  EXPECT_EQ(NameOf(module, function).name, Unresolved(module, function));
+  EXPECT_EQ(NameOf(warm, module, function).name, "fixture_c_function") << "what was read before is still right";
+  fs::remove(path);
+  EXPECT_EQ(NameOf(module, function).name, Unresolved(module, function));
+  EXPECT_EQ(NameOf(warm, module, function).name, "fixture_c_function");
+}
+
+TEST_F(ElfSymbolizerTest, ReloadOfAnotherLibraryUnderTheSamePathAndAddress) {
+  ElfSymbolizer symbolizer;
+  for (const std::string suffix : {"", "_no_build_id"}) {
+    const std::string path = directory_ + "/libplugin" + suffix + ".so";
+    std::vector<Module> modules;
+    std::vector<Address> addresses;
+    const std::string second = suffix.empty() ? "other" : "other_no_build_id";
+    const std::string first = suffix.empty() ? "full" : "no_build_id";
+    for (const std::string& fixture : {first, second, first}) {
+      fs::copy_file(FixturePath(fixture), directory_ + "/new");
+      fs::rename(directory_ + "/new", path);
+      const Library library(path);
+      addresses.push_back(library.Symbol(fixture == first ? "_ZN7fixture4PlusEii" : "_ZN7fixture5MinusEii"));
+      modules.push_back(ModuleAt(addresses.back()));
+      EXPECT_EQ(NameOf(symbolizer, modules.back(), addresses.back()).name,
+                fixture == first ? "fixture::Plus(int, int)" : "fixture::Minus(int, int)");
+    }
+    if (!suffix.empty()) continue;
+    EXPECT_EQ(NameOf(symbolizer, modules[1], addresses[1]).name, "fixture::Minus(int, int)") << "a late frame of the one before";
+  }
+}
+
+TEST_F(ElfSymbolizerTest, ModuleWithoutBuildIdIsNotTakenForAnotherFile) {
+  const Library library(FixturePath("no_build_id"));
+  const Address function = library.Symbol("fixture_c_function");
+  Module module = ModuleAt(function);
+  module.path = FixturePath("full");
+  EXPECT_FALSE(NameOf(module, function).resolved) << "a file with a build id was taken for one without";
+  module.path = FixturePath("no_build_id");
+  module.file_offset += 0x1000;
+  EXPECT_FALSE(NameOf(module, function).resolved) << "the file does not map these bytes there";
+}
+
+TEST_F(ElfSymbolizerTest, OwnProgramAndTheKernelsCode) {
+  const auto own = reinterpret_cast<Address>(&ModuleAt);
+  Module program = ModuleAt(own);
+  EXPECT_TRUE(absl::StrContains(NameOf(program, own).name, "ModuleAt"));
+  if (!program.build_id.empty()) {
+    program.path = "/nonexistent/replaced";
+    EXPECT_TRUE(absl::StrContains(NameOf(program, own).name, "ModuleAt")) << "the running program's own file was not found";
+  }
+  const Library vdso("linux-vdso.so.1");
+  Address clock = vdso.Symbol("__vdso_clock_gettime");
+  if (clock == 0) clock = vdso.Symbol("__kernel_clock_gettime");
+  if (clock == 0) GTEST_SKIP() << "this kernel's vDSO has no clock_gettime";
+  Module module = ModuleAt(clock);
+  module.path = "[vdso]";
+  EXPECT_TRUE(absl::StrContains(NameOf(module, clock).name, "clock_gettime"));
+  module.load_bias -= 0x1000;
+  EXPECT_EQ(NameOf(module, clock).name, absl::StrCat("[vdso]+0x", absl::Hex(clock - module.load_bias)));
+}
+
+TEST_F(ElfSymbolizerTest, CacheStaysWithinItsBytes) {
+  const Library library(FixturePath("full"));
+  const Address function = library.Symbol("fixture_c_function");
+  const Module module = ModuleAt(function);
+  ElfSymbolizer keeping;
+  EXPECT_EQ(NameOf(keeping, module, function).name, "fixture_c_function");
+  EXPECT_GT(keeping.cached_bytes(), 100u);
+  const std::size_t one = keeping.cached_bytes();
+  EXPECT_EQ(NameOf(keeping, module, function).name, "fixture_c_function");
+  EXPECT_EQ(keeping.cached_bytes(), one);
+  ElfSymbolizer tight({.cache_bytes = one});
+  const Library other(FixturePath("other"));
+  const Address minus = other.Symbol("fixture_other_function");
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(NameOf(tight, module, function).name, "fixture_c_function");
+    EXPECT_LE(tight.cached_bytes(), one);
+    EXPECT_EQ(NameOf(tight, ModuleAt(minus), minus).name, "fixture_other_function");
+    EXPECT_LE(tight.cached_bytes(), one);
+  }
+  ElfSymbolizer forgetful({.cache_bytes = 0});
+  EXPECT_EQ(NameOf(forgetful, module, function).name, "fixture_c_function");
+  EXPECT_EQ(forgetful.cached_bytes(), 0u);
+}
+
+// Every function that nm knows of has, at its first byte, one of the names that nm gives it.
+TEST_F(ElfSymbolizerTest, AgreesWithNm) {
+  if (std::system("nm --version >/dev/null 2>&1") != 0) GTEST_SKIP() << "nm is not installed";
+  for (const std::string fixture : {"full", "stripped"}) {
+    const Library library(FixturePath(fixture));
+    const Module module = ModuleAt(library.Symbol("fixture_c_function"));
+    const std::string command = absl::StrCat("nm ", fixture == "stripped" ? "-D " : "", "--defined-only '", FixturePath(fixture), "'");
+    std::map<Address, std::set<std::string>> expected;
+    std::FILE* pipe = popen(command.c_str(), "r");
+    ASSERT_NE(pipe, nullptr);
+    unsigned long address = 0;
+    char kind = 0;
+    char name[4096];
+    while (std::fscanf(pipe, "%lx %c %4095s", &address, &kind, name) == 3) {
+      if (std::strchr("tTWi", kind) != nullptr) expected[address].insert(std::string(absl::string_view(name)));
+    }
+    pclose(pipe);
+    ASSERT_GT(expected.size(), 5u);
+    ElfSymbolizer symbolizer;
+    std::size_t agreed = 0;
+    for (const auto& [at, names] : expected) {
+      const FunctionSymbol symbol = NameOf(symbolizer, module, at + module.load_bias);
+      // Labels that are no functions have no name here; nm shows them all the same.
+      if (!symbol.resolved) continue;
+      EXPECT_TRUE(names.contains(symbol.system_name)) << symbol.system_name;
+      ++agreed;
+    }
+    EXPECT_GE(agreed, expected.size() * 2 / 3);
+  }
+}
+
+// Broken files: random bytes changed, most of them where the structures are. Under the sanitizers this also checks every read.
+TEST_F(ElfSymbolizerTest, MutatedFilesCostOnlyNames) {
+  for (const std::string fixture : {"stripped", "no_build_id"}) {
+    const std::string bytes = ReadFile(FixturePath(fixture));
+    ASSERT_GT(bytes.size(), 4096u);
+    std::uint64_t sections = 0;
+    std::memcpy(&sections, bytes.data() + 0x28, sizeof(sections));
+    const Library library(FixturePath(fixture));
+    const Address function = library.Symbol("fixture_c_function");
+    Module module = ModuleAt(function);
+    module.path = directory_ + "/mutated";
+    Profile profile;
+    profile.modules = {module};
+    for (Address address = module.start; address < module.limit; address += 16) profile.frames.push_back({address, 0});
+    std::mt19937_64 random(3);
+    int resolved = 0;
+    for (int round = 0; round < 400; ++round) {
+      std::string mutated = bytes;
+      const int flips = 1 + static_cast<int>(random() % 8);
+      for (int i = 0; i < flips; ++i) {
+        const std::size_t place = random() % 4 == 0   ? random() % bytes.size()
+                                  : random() % 2 == 0 ? random() % std::min<std::size_t>(bytes.size(), 2048)
+                                                      : sections + random() % (bytes.size() - sections);
+        mutated[place] = static_cast<char>(random() % 4 == 0 ? 0xFF : random());
+      }
+      if (random() % 8 == 0) mutated.resize(random() % mutated.size());
+      WriteFile(module.path, mutated);
+      ElfSymbolizer symbolizer;
+      const absl::StatusOr<Symbols> symbols = symbolizer.Symbolize(profile);
+      ASSERT_TRUE(symbols.ok());
+      ASSERT_EQ(symbols->frames.size(), profile.frames.size());
+      for (const FunctionSymbol& symbol : symbols->functions) resolved += symbol.resolved ? 1 : 0;
+    }
+    EXPECT_GT(resolved, 100) << "the mutations never left anything to read";
+  }
+}
+
+TEST_F(ElfSymbolizerTest, StrangeFilesCostOnlyNames) {
+  Module module{0x1000, 0x2000, 0x1000, 0, directory_ + "/strange", ""};
+  for (const std::string& bytes : {std::string(),
+                                   std::string("\x7f"
+                                               "ELF"),
+                                   std::string(64, '\xff'), std::string(100000, '\0')}) {
+    WriteFile(module.path, bytes);
+    EXPECT_EQ(NameOf(module, 0x1234).name, "strange+0x1234");
+  }
+  // A huge file with nothing in it but a header that points everywhere.
+  std::string bytes = ReadFile(FixturePath("full")).substr(0, 64);
+  WriteFile(module.path, bytes);
+  fs::resize_file(module.path, std::uint64_t{1} << 36);
+  EXPECT_FALSE(NameOf(module, 0x1234).resolved);
+  fs::remove(module.path);
+  ASSERT_EQ(mkfifo(module.path.c_str(), 0600), 0);
+  EXPECT_FALSE(NameOf(module, 0x1234).resolved) << "nobody writes into that pipe";
+  module.path = directory_;
+  EXPECT_FALSE(NameOf(module, 0x1234).resolved);
+}
+
+}  // namespace
+}  // namespace strobe
