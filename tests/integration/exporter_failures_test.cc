@@ -1,0 +1,277 @@
+// An exporter that hangs or fails never stops the program, never delays draining, and loses nothing that it can still send.
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "collecting_exporter.h"
+#include "strobe/testing/pprof_reader.h"
+
+namespace strobe::testing {
+namespace {
+
+constexpr std::int64_t kMs = 1'000'000;
+
+// Hangs in each Export until the gate is opened.
+class Gate {
+ public:
+  void Close() {
+    const std::lock_guard lock(mutex_);
+    is_open_ = false;
+    visitors_ = 0;
+  }
+  void Open() {
+    const std::lock_guard lock(mutex_);
+    is_open_ = true;
+    changed_.notify_all();
+  }
+  void Pass() {
+    std::unique_lock lock(mutex_);
+    ++visitors_;
+    changed_.notify_all();
+    changed_.wait(lock, [&] { return is_open_; });
+  }
+  void WaitForVisitor() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return visitors_ > 0; });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool is_open_ = true;
+  int visitors_ = 0;
+};
+Gate& TheGate() {
+  static auto* const gate = new Gate;  // outlives exporters that are left behind
+  return *gate;
+}
+
+class GatedExporter : public CollectingExporter {
+ public:
+  using CollectingExporter::CollectingExporter;
+  absl::StatusOr<std::string> Export(const ExportRequest& request) {
+    TheGate().Pass();
+    return CollectingExporter::Export(request);
+  }
+};
+struct GatedTraits : DefaultTraits {
+  using Exporter = GatedExporter;
+};
+
+// A registered thread that is busy until it is told to end.
+template <class Traits>
+class BusyThread {
+ public:
+  explicit BusyThread(Profiler<Traits>& profiler)
+      : thread_([this, &profiler] {
+          const std::int64_t outer_ns = ThreadCpuNs();
+          {
+            const Registration registration = profiler.RegisterThread("busy");
+            const std::int64_t inner_ns = ThreadCpuNs();
+            while (!is_ending_.load()) BurnCpu(kMs);
+            cpu_.least = ThreadCpuNs() - inner_ns;
+          }
+          cpu_.most = ThreadCpuNs() - outer_ns;
+        }) {}
+  ~BusyThread() { End(); }
+  // What the profile must say of it.
+  Span End() {
+    is_ending_ = true;
+    if (thread_.joinable()) thread_.join();
+    return cpu_;
+  }
+
+ private:
+  std::atomic<bool> is_ending_{false};
+  Span cpu_;
+  std::thread thread_;
+};
+
+// Waits for something that must come, however long it takes; the test's own time limit ends what never does.
+template <class Condition>
+void WaitUntil(Condition&& condition) {
+  while (!condition()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+}
+
+TEST(ExporterThatHangs, DrainingGoesOnAndNothingIsLost) {
+  CollectingExporter::Take();
+  TheGate().Close();
+  Profiler<GatedTraits> profiler({.sampling = {.cpu_frequency_hz = 500}, .exporter = {.period_s = 0.02}});
+  ASSERT_TRUE(profiler.Start().ok());
+  BusyThread busy(profiler);
+  TheGate().WaitForVisitor();
+  const Stats hanging = profiler.stats();
+  // Periods come and go, and drains with them.
+  WaitUntil([&] { return profiler.stats().periods_extended >= hanging.periods_extended + 3; });
+  WaitUntil([&] { return profiler.stats().drains >= hanging.drains + 3; });
+  if (!kSignalsAreLate) WaitUntil([&] { return profiler.stats().samples >= hanging.samples + 10; });
+  EXPECT_EQ(profiler.stats().exports, 0U);
+  EXPECT_FALSE(profiler.Diagnose().empty());
+  TheGate().Open();
+  WaitUntil([&] { return profiler.stats().exports >= 2; });
+  const Span cpu = busy.End();
+  ASSERT_TRUE(profiler.Stop().ok());
+  const std::int64_t sum = SumOfThread(CollectingExporter::Take(), "cpu", "busy");
+  EXPECT_GE(sum, cpu.least);
+  EXPECT_LE(sum, cpu.most);
+}
+
+TEST(ExporterThatHangs, StopLeavesItBehindAfterItsTimeout) {
+  CollectingExporter::Take();
+  TheGate().Close();
+  Profiler<GatedTraits> profiler({.exporter = {.period_s = 0.02, .stop_timeout_s = 0.1}});
+  std::vector<Span> cpu;
+  for (std::size_t session = 0; session < internal::kMaxAbandonedExporters; ++session) {
+    ASSERT_TRUE(profiler.Start().ok());
+    BusyThread busy(profiler);
+    TheGate().WaitForVisitor();
+    EXPECT_TRUE(absl::IsDeadlineExceeded(profiler.Flush()));
+    cpu.push_back(busy.End());
+    const auto begin = std::chrono::steady_clock::now();
+    EXPECT_TRUE(absl::IsDeadlineExceeded(profiler.Stop()));
+    EXPECT_GE(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(100));
+  }
+  // Threads that hang do not pile up.
+  const absl::Status refused = profiler.Start();
+  EXPECT_TRUE(absl::IsResourceExhausted(refused)) << refused;
+  EXPECT_NE(profiler.Diagnose().find("hang"), std::string::npos) << profiler.Diagnose();
+  // Left behind, they still send what they have, and make room.
+  TheGate().Open();
+  WaitUntil([&] { return profiler.Start().ok(); });
+  ASSERT_TRUE(profiler.Stop().ok());
+  std::vector<CollectingExporter::Exported> exports;
+  Span all;
+  for (const Span& span : cpu) {
+    all.least += span.least;
+    all.most += span.most;
+  }
+  const auto sum = [&] { return SumOfThread(exports, "cpu", "busy"); };
+  WaitUntil([&] {
+    for (auto& exported : CollectingExporter::Take()) exports.push_back(std::move(exported));
+    return sum() >= all.least;
+  });
+  EXPECT_LE(sum(), all.most);
+}
+
+class FileFailures : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = (std::filesystem::temp_directory_path() / "strobe_failures_XXXXXX").string();
+    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
+    root_ = pattern;
+  }
+  void TearDown() override { std::filesystem::remove_all(root_); }
+
+  // What the files in `directory` say of the thread "busy".
+  static std::int64_t SumOfFiles(const std::filesystem::path& directory) {
+    std::int64_t sum = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(directory)) {
+      std::ifstream file(entry.path(), std::ios::binary);
+      const auto profile = ReadPprof(std::string(std::istreambuf_iterator<char>(file), {}));
+      EXPECT_TRUE(profile.has_value()) << entry.path();
+      if (!profile.has_value()) continue;
+      EXPECT_EQ(CheckPprof(*profile), "") << entry.path();
+      for (const PprofProfile::Sample& sample : profile->samples) {
+        for (const PprofProfile::Label& label : sample.labels) {
+          if (label.key == "thread name" && label.text == "busy") sum += sample.values.at(1);
+        }
+      }
+    }
+    return sum;
+  }
+
+  std::filesystem::path root_;
+};
+
+TEST_F(FileFailures, MissingDirectoriesAreCreated) {
+  const std::filesystem::path directory = root_ / "not" / "yet" / "there";
+  Profiler<> profiler({.exporter = {.directory = directory.string()}});
+  ASSERT_TRUE(profiler.Start().ok());
+  BusyThread busy(profiler);
+  BurnCpu(50 * kMs);
+  const Span cpu = busy.End();
+  EXPECT_FALSE(std::filesystem::exists(directory));
+  ASSERT_TRUE(profiler.Stop().ok());
+  EXPECT_TRUE(std::filesystem::exists(profiler.stats().last_export_path)) << profiler.stats().last_export_path;
+  EXPECT_GE(SumOfFiles(directory), cpu.least);
+  EXPECT_LE(SumOfFiles(directory), cpu.most);
+}
+
+TEST_F(FileFailures, FileInTheDirectorysPlaceIsReportedAndRetried) {
+  const std::filesystem::path directory = root_ / "profiles";
+  std::ofstream(directory) << "in the way";
+  Profiler<> profiler({.exporter = {.directory = directory.string(), .period_s = 0.05}});
+  ASSERT_TRUE(profiler.Start().ok());
+  BusyThread busy(profiler);
+  const absl::Status failed = profiler.Flush();
+  EXPECT_FALSE(failed.ok());
+  EXPECT_NE(std::string(failed.message()).find(directory.string()), std::string::npos) << failed;
+  // Tried again each period, by itself.
+  WaitUntil([&] { return profiler.stats().exports_failed >= 3; });
+  EXPECT_FALSE(profiler.stats().last_export_error.empty());
+  EXPECT_NE(profiler.Diagnose().find("last export failed"), std::string::npos) << profiler.Diagnose();
+  EXPECT_EQ(profiler.stats().exports, 0U);
+  std::filesystem::remove(directory);
+  WaitUntil([&] { return profiler.stats().exports >= 2; });
+  EXPECT_TRUE(profiler.stats().last_export_error.empty()) << profiler.stats().last_export_error;
+  const Span cpu = busy.End();
+  ASSERT_TRUE(profiler.Stop().ok());
+  EXPECT_GE(SumOfFiles(directory), cpu.least);
+  EXPECT_LE(SumOfFiles(directory), cpu.most);
+}
+
+TEST_F(FileFailures, LastExportThatFailsIsStopsStatus) {
+  std::ofstream(root_ / "file") << "in the way";
+  Profiler<> profiler({.exporter = {.directory = (root_ / "file" / "below").string()}});
+  ASSERT_TRUE(profiler.Start().ok());
+  const absl::Status status = profiler.Stop();
+  EXPECT_FALSE(status.ok());
+  EXPECT_EQ(profiler.stats().last_export_error, std::string(status.message()));
+  // The next session is a new chance.
+  std::filesystem::remove(root_ / "file");
+  ASSERT_TRUE(profiler.Start().ok());
+  EXPECT_TRUE(profiler.Stop().ok());
+  EXPECT_TRUE(profiler.stats().last_export_error.empty());
+}
+
+// The process may write no file beyond a few bytes: to a writer, the same as a full disk. tests/export fills a real one.
+TEST_F(FileFailures, NoRoomForTheFile) {
+  signal(SIGXFSZ, SIG_IGN);
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  const std::filesystem::path directory = root_ / "profiles";
+  Profiler<> profiler({.exporter = {.directory = directory.string(), .period_s = 0.05}});
+  ASSERT_TRUE(profiler.Start().ok());
+  BusyThread busy(profiler);
+  const rlimit small{.rlim_cur = 16, .rlim_max = before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+  WaitUntil([&] { return profiler.stats().exports_failed >= 2; });
+  const Stats failed = profiler.stats();
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+  EXPECT_FALSE(failed.last_export_error.empty());
+  WaitUntil([&] { return profiler.stats().exports >= failed.exports + 2; });
+  const Span cpu = busy.End();
+  ASSERT_TRUE(profiler.Stop().ok());
+  // Every file there is a whole profile: of those that failed, nothing was left behind.
+  EXPECT_GE(SumOfFiles(directory), cpu.least);
+  EXPECT_LE(SumOfFiles(directory), cpu.most);
+}
+
+}  // namespace
+}  // namespace strobe::testing
