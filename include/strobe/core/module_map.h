@@ -18,6 +18,7 @@ struct Module {
   Address load_bias = 0;          // what is added to the file's own virtual addresses
   std::string path;               // absolute where known; "[vdso]" for the kernel's
   std::string build_id;           // lower-case hexadecimal; empty where the image has none
+  Address unwind_address = 0;     // in memory, of its index of frame information (.eh_frame_hdr); 0 where it has none
 
   friend bool operator==(const Module&, const Module&) = default;
 };

@@ -3,8 +3,10 @@
 #pragma once
 
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,14 +38,16 @@ class ForkListener {
 // refused.
 // * Interrupt(thread, payload, signal): interrupts a thread now, with that payload; false where it is gone.
 // * ModuleVersion(): changes whenever an image is loaded or unloaded. Modules(): what is loaded now, the program first.
+// * ReadMemory(address, bytes): copies this process's memory; returns how many bytes could be read, from the front. Never faults.
 // * RunOnOwnThread(name, body): starts a thread that blocks all signals; the caller joins it. Not running where the system refused.
 // * AddForkListener / RemoveForkListener.
 // * WriteLine(text): one line on the program's standard error.
 // * MapMemory(bytes): zeroed memory that is committed when touched; nullptr where refused. UnmapMemory gives it back.
 template <class P>
-concept Platform = std::default_initializable<typename P::Timer> && std::movable<typename P::OwnThread> &&
+concept Platform = std::default_initializable<typename P::Timer> && std::default_initializable<typename P::OwnThread> &&
+    std::movable<typename P::OwnThread> &&
     requires(typename P::Timer& timer, typename P::OwnThread& own_thread, std::uint64_t number, std::int64_t time_ns, int signal,
-             std::function<void()> body, const char* text, ForkListener* listener, void* memory) {
+             std::span<std::uint8_t> bytes, std::function<void()> body, const char* text, ForkListener* listener, void* memory) {
   { P::Available() } -> std::same_as<absl::Status>;
   { P::CurrentThread() } -> std::same_as<ThreadInfo>;
   { P::CurrentThreadId() } -> std::same_as<std::uint64_t>;
@@ -58,6 +62,7 @@ concept Platform = std::default_initializable<typename P::Timer> && std::movable
   { P::Interrupt(number, number, signal) } -> std::same_as<bool>;
   { P::ModuleVersion() } -> std::same_as<std::uint64_t>;
   { P::Modules() } -> std::same_as<std::vector<Module>>;
+  { P::ReadMemory(number, bytes) } -> std::same_as<std::size_t>;
   { P::RunOnOwnThread(text, body) } -> std::same_as<typename P::OwnThread>;
   { own_thread.IsRunning() } -> std::same_as<bool>;
   { own_thread.Join() } -> std::same_as<void>;

@@ -2,8 +2,10 @@
 // Start says why.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -37,6 +39,7 @@ struct UnsupportedPlatform {
   static bool Interrupt(std::uint64_t /*thread_id*/, std::uint64_t /*payload*/, int /*signal*/) { return false; }
   static std::uint64_t ModuleVersion() { return 0; }
   static std::vector<Module> Modules() { return {}; }
+  static std::size_t ReadMemory(std::uint64_t /*address*/, std::span<std::uint8_t> /*bytes*/) { return 0; }
   static OwnThread RunOnOwnThread(const char* /*name*/, const std::function<void()>& /*body*/) { return {}; }
   static void AddForkListener(ForkListener* /*listener*/) {}
   static void RemoveForkListener(ForkListener* /*listener*/) {}

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <atomic>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -34,6 +35,16 @@ STROBE_SIGNAL_SAFE bool TakeWeights(Cells& cells, const CaptureTarget& target,
   return is_due;
 }
 
+// An unwinder that works by tables is made of those that are published.
+template <class Unwinder>
+STROBE_SIGNAL_SAFE Unwinder MakeUnwinder(const UnwindModules* modules) {
+  if constexpr (std::constructible_from<Unwinder, const UnwindModules*>) {
+    return Unwinder(modules);
+  } else {
+    return Unwinder();
+  }
+}
+
 // Walks the thread's stack into a record of its ring. False, with the reason in `drop`, where there is no room.
 template <class Traits>
 STROBE_SIGNAL_SAFE bool WriteRecord(SlotArena<Traits>& arena, ThreadSlot<Traits>& slot, const CaptureTarget& target,
@@ -53,7 +64,7 @@ STROBE_SIGNAL_SAFE bool WriteRecord(SlotArena<Traits>& arena, ThreadSlot<Traits>
   const bool is_on_stack = sp >= slot.stack.low && sp < slot.stack.high;
   const LiveStackMemory memory(sp, is_on_stack ? slot.stack.high : sp, arena.text.Find(target.registers->pc));
   auto* frames = reinterpret_cast<Address*>(record + RecordBytes(weights.size(), 0));
-  const typename Traits::Unwinder unwinder;
+  const auto unwinder = MakeUnwinder<typename Traits::Unwinder>(arena.unwind_modules.load(std::memory_order_seq_cst));
   const WalkResult walk = unwinder.Unwind(*target.registers, memory, std::span<Address>(frames, max_frames));
   const RecordHeader header{.module_generation = arena.module_generation.load(std::memory_order_relaxed),
                             .frame_count = static_cast<std::uint16_t>(walk.count),
@@ -105,7 +116,7 @@ STROBE_SIGNAL_SAFE STROBE_NOINLINE bool CaptureSample(void* context, const Captu
     const std::uint32_t call = slot->counters.captures.load(std::memory_order_relaxed);
     slot->counters.captures.store(call + 1, std::memory_order_relaxed);
     const bool is_timed = call % kTimedCaptureInterval == kTimedCaptureInterval / 2;  // not the first, which is cold
-    const typename Traits::Clock clock;
+    const typename Traits::Clock clock{};
     const std::int64_t begin_ns = is_timed ? clock.MonotonicNs() : 0;
     ServeSlot<Traits>(arena, *slot, target);
     if (is_timed) AddByOwner<std::int64_t>(slot->counters.time_ns, (clock.MonotonicNs() - begin_ns) * kTimedCaptureInterval);

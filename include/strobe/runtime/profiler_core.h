@@ -65,6 +65,8 @@ class ProfilerCore final : public RegistrationOwner {
     if (is_parents_.load(std::memory_order_acquire)) return;
     STROBE_CHECK(thread_id == Platform::CurrentThreadId(), "a Registration ended on another thread than it began on");
     Slot* slot = static_cast<Slot*>(registered);
+    // First of all: a session that begins just now, and is not seen in the next line, must not attach the slot after it.
+    slot->is_ending.store(true, std::memory_order_release);
     if (const auto session = CopyRunning().session) session->Detach(*slot);
     ThreadLink** link = &ThreadLinks();
     while (*link != slot) link = &(*link)->next;
@@ -164,7 +166,8 @@ class ProfilerCore final : public RegistrationOwner {
 
   static ProfilerOptions WithEnvironment(ProfilerOptions options) {
     ApplyEnvironment(
-        options, [](const char* name) -> const char* { return std::getenv(name); }, &Platform::WriteLine);
+        options, [](const char* name) -> const char* { return std::getenv(name); },
+        [](const std::string& line) { Platform::WriteLine(line); });
     return options;
   }
 
@@ -285,7 +288,7 @@ class ProfilerCore final : public RegistrationOwner {
     stats.signals_stale = read(GlobalHandlerCounters().stale);
     stats.rated_samples = read(counters_.rated_samples);
     stats.rated_ns = read(counters_.rated_ns);
-    stats.memory_bytes += read(counters_.aggregator_bytes);
+    stats.memory_bytes += read(counters_.aggregator_bytes) + read(counters_.table_bytes);
     if (*options_.sampling.cpu_frequency_hz > 0) {
       stats.asked_rate_hz = *options_.sampling.cpu_frequency_hz;
     } else {

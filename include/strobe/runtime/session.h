@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <mutex>
 #include <span>
 #include <tuple>
@@ -20,6 +22,8 @@
 #include "strobe/platform/platform.h"
 #include "strobe/provider/provider_list.h"
 #include "strobe/runtime/thread_registry.h"
+#include "strobe/unwind/cfi_modules.h"
+#include "strobe/unwind/unwind_table.h"
 
 namespace strobe::internal {
 
@@ -40,6 +44,7 @@ struct CollectorCounters {
   std::atomic<std::uint64_t> handler_replaced{0};
   std::atomic<std::uint64_t> periods_extended{0};
   std::atomic<std::uint64_t> aggregator_bytes{0};
+  std::atomic<std::uint64_t> table_bytes{0};
 };
 
 // Attach and Detach may be called from any thread; everything else by the collector, or by whoever ends the session after it has ended.
@@ -80,7 +85,7 @@ class Session {
   // Begins to sample a live slot. Nothing happens where it is attached already.
   void Attach(Slot& slot) {
     const std::lock_guard lock(ControlMutex(slot));
-    if (slot.is_attached || has_ended_.load(std::memory_order_seq_cst)) return;
+    if (slot.is_attached || slot.is_ending.load(std::memory_order_acquire) || has_ended_.load(std::memory_order_seq_cst)) return;
     ++slot.token.use;
     for (ProviderCell& cell : slot.cells) ResetCell(cell);
     slot.attach_cpu_ns = Platform::ThreadCpuTimeNs(slot.thread_id);
@@ -123,6 +128,7 @@ class Session {
     const std::vector<Slot*> retired = registry_.CopyRetired();
     for (Slot* slot : retired) Finish(*slot);
     if (!retired.empty()) registry_.ReclaimRetired(retired.size());
+    FreeOldTables();
     counters_.drains.fetch_add(1, std::memory_order_relaxed);
     counters_.folded.store(aggregator_.folded(), std::memory_order_relaxed);
     counters_.aggregator_bytes.store(aggregator_.memory_bytes(), std::memory_order_relaxed);
@@ -164,6 +170,11 @@ class Session {
   void FinishAll() {
     Drain();
     registry_.EndCollecting([this](Slot& slot) { Finish(slot); });
+    if constexpr (kUsesTables) PublishTables(nullptr);
+    FreeOldTables();
+    // A thread that stands stopped in the middle of a capture may yet go on with it: such tables are given up.
+    for (auto& tables : old_tables_) static_cast<void>(new std::shared_ptr<const UnwindModules>(std::move(tables)));
+    old_tables_.clear();
   }
 
   // The period that ends now, without its stats. The aggregator goes on with the next.
@@ -253,7 +264,29 @@ class Session {
     aggregator_.SetModules(++module_generation_, map);
     registry_.arena()->text.Publish(map);
     registry_.arena()->module_generation.store(module_generation_, std::memory_order_relaxed);
+    if constexpr (kUsesTables) PublishTables(cfi_.Update(map));
     counters_.module_refreshes.fetch_add(1, std::memory_order_relaxed);
+  }
+
+  // Whether the unwinder is made of tables.
+  static constexpr bool kUsesTables = std::constructible_from<typename Traits::Unwinder, const UnwindModules*>;
+
+  // A capture loads the pointer after it has said that it is under way: whoever is seen at rest after this store sees the new tables.
+  void PublishTables(std::shared_ptr<const UnwindModules> tables) {
+    registry_.arena()->unwind_modules.store(tables.get(), std::memory_order_seq_cst);
+    counters_.table_bytes.store(tables == nullptr ? 0 : tables->memory_bytes(), std::memory_order_relaxed);
+    if (tables_ != nullptr) old_tables_.push_back(std::move(tables_));
+    tables_ = std::move(tables);
+  }
+
+  // Frees the tables that were replaced, once no capture can still read them.
+  void FreeOldTables() {
+    if (old_tables_.empty()) return;
+    registry_.CopyLive(slots_);
+    for (const Slot* slot : slots_) {
+      if (slot->is_capturing.load(std::memory_order_seq_cst)) return;
+    }
+    old_tables_.clear();
   }
 
   std::uint32_t KeyOf(Slot& slot) {
@@ -278,9 +311,8 @@ class Session {
   }
 
   void DrainSlot(Slot& slot) {
-    const std::uint32_t key = KeyOf(slot);
     for (std::span<const std::byte> record = slot.ring.Peek(); !record.empty(); record = slot.ring.Peek()) {
-      AddRecord(slot, key, record);
+      AddRecord(slot, KeyOf(slot), record);
       slot.ring.Pop();
     }
   }
@@ -326,18 +358,21 @@ class Session {
   void Finish(Slot& slot) {
     if (!slot.needs_finish) return;
     slot.needs_finish = false;
+    // A mark that is left would send the collector to the slot while its next owner sets it up.
+    registry_.arena()->Unmark(slot);
     DrainSlot(slot);
+    const std::uint32_t key = KeyOf(slot);
     std::array<std::int64_t, kCount> carried{};
     for (std::size_t i = 0; i < kCount; ++i) carried[i] = slot.cells[i].carried.exchange(0, std::memory_order_relaxed);
     const Row lost = ValuesOf(slot, carried);
     Row residual{};
     providers_.ForEachEnabled(
         [&](const auto& provider, auto index) { provider.AddResidual(slot.cells[index].residual, ColumnsOf(residual, index)); });
-    if (lost != Row{}) aggregator_.AddPseudo(slot.thread_key, PseudoFrame::kLost, lost);
-    if (residual != Row{}) aggregator_.AddPseudo(slot.thread_key, PseudoFrame::kResidual, residual);
+    if (lost != Row{}) aggregator_.AddPseudo(key, PseudoFrame::kLost, lost);
+    if (residual != Row{}) aggregator_.AddPseudo(key, PseudoFrame::kResidual, residual);
     CountRated(lost);
     CountRated(residual);
-    aggregator_.RemoveThread(slot.thread_key);
+    aggregator_.RemoveThread(key);
     slot.thread_key = Slot::kNoKey;
   }
 
@@ -346,6 +381,9 @@ class Session {
   const int signal_;
   typename Traits::Clock clock_;
   Providers providers_;
+  CfiModules cfi_{kNativeCfi, &Platform::ReadMemory};
+  std::shared_ptr<const UnwindModules> tables_;
+  std::vector<std::shared_ptr<const UnwindModules>> old_tables_;
   Aggregator aggregator_;
   RandomSource random_;
   std::array<std::mutex, kControlMutexes> control_mutexes_;

@@ -14,6 +14,7 @@
 #include "strobe/platform/capture_target.h"
 #include "strobe/runtime/text_ranges.h"
 #include "strobe/runtime/thread_slot.h"
+#include "strobe/unwind/unwind_table.h"
 
 namespace strobe::internal {
 
@@ -100,6 +101,13 @@ class SlotArena {
     marks.fetch_or(bit, std::memory_order_release);
   }
 
+  // Takes that back, for a slot that nobody captures into any more.
+  void Unmark(const Slot& slot) noexcept {
+    const std::uint32_t index = slot.token.index;
+    const std::uint64_t bit = std::uint64_t{1} << (index % kSlotsPerChunk);
+    chunks_[index / kSlotsPerChunk].load(std::memory_order_relaxed)->marks.fetch_and(~bit, std::memory_order_acquire);
+  }
+
   // Calls visit(slot) for each slot marked since the last call.
   template <class Visitor>
   void VisitMarked(Visitor&& visit) {
@@ -116,10 +124,11 @@ class SlotArena {
   [[nodiscard]] std::size_t memory_bytes() const { return sizeof(*this) + chunk_count_ * sizeof(Chunk); }
   [[nodiscard]] std::size_t ring_bytes() const { return ring_bytes_; }
 
-  // What captures need beside their slot. Written while no slot is active, but for the last two, which the collector keeps current.
+  // What captures need beside their slot. Written while no slot is active, but for the last three, which the collector keeps current.
   std::atomic<std::uint32_t> max_frames{0};
   std::atomic<std::uint32_t> module_generation{0};
   TextRanges text;
+  std::atomic<const UnwindModules*> unwind_modules{nullptr};  // nullptr while no session runs
 
   // Slots that a former owner made: all free.
   void AppendAll(std::vector<Slot*>& free) {

@@ -48,6 +48,7 @@ class ThreadRegistry {
     slot->name = std::move(name);
     slot->live_index = static_cast<std::uint32_t>(live_.size());
     live_.push_back(slot);
+    slot->is_ending.store(false, std::memory_order_release);
     return slot;
   }
 

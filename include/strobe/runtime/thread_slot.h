@@ -71,6 +71,8 @@ struct ThreadSlot : ThreadLink {
   typename Traits::Providers::ThreadStates states;
   typename Traits::Platform::Timer timer;
   bool is_attached = false;
+  // The registration is over, or its end has begun: no session may attach the slot any more. The slot's own thread writes it.
+  std::atomic<bool> is_ending{true};
   std::atomic<bool> was_timer_refused{false};
   std::int64_t attach_cpu_ns = 0;
 

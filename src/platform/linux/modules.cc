@@ -73,6 +73,10 @@ int AddImage(dl_phdr_info* info, std::size_t /*size*/, void* data) {
   listing.is_first = false;
   if (path.empty() || std::string_view(path).starts_with("linux-vdso") || std::string_view(path).starts_with("linux-gate")) path = "[vdso]";
   const std::string build_id = BuildIdOf(*info);
+  Address unwind_address = 0;
+  for (int i = 0; i < info->dlpi_phnum; ++i) {
+    if (info->dlpi_phdr[i].p_type == PT_GNU_EH_FRAME) unwind_address = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr;
+  }
   const auto page = static_cast<Address>(sysconf(_SC_PAGESIZE));
   for (int i = 0; i < info->dlpi_phnum; ++i) {
     const ElfW(Phdr)& header = info->dlpi_phdr[i];
@@ -85,7 +89,8 @@ int AddImage(dl_phdr_info* info, std::size_t /*size*/, void* data) {
                                .file_offset = header.p_offset - (begin - start),
                                .load_bias = info->dlpi_addr,
                                .path = path,
-                               .build_id = build_id});
+                               .build_id = build_id,
+                               .unwind_address = unwind_address});
   }
   return 0;
 }

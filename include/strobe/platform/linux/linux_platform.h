@@ -1,8 +1,10 @@
 // LinuxPlatform: POSIX timers on thread CPU clocks, real-time queued signals, dl_iterate_phdr. No OS header is needed to include it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -55,6 +57,8 @@ struct LinuxPlatform {
 
   static std::uint64_t ModuleVersion();
   static std::vector<Module> Modules();
+
+  static std::size_t ReadMemory(std::uint64_t address, std::span<std::uint8_t> bytes);
 
   static OwnThread RunOnOwnThread(const char* name, std::function<void()> body);
   static void AddForkListener(ForkListener* listener);

@@ -1,0 +1,55 @@
+// ChainUnwinder: for each frame the first of several unwinders that knows its code.
+#pragma once
+
+#include <concepts>
+#include <span>
+#include <tuple>
+#include <utility>
+
+#include "strobe/base/signal_safe.h"
+#include "strobe/unwind/cfi_unwinder.h"
+#include "strobe/unwind/frame_step.h"
+#include "strobe/unwind/unwind_table.h"
+#include "strobe/unwind/unwinder.h"
+
+namespace strobe {
+
+// ChainUnwinder<CfiUnwinder, FramePointerStep>: call frame information where there is some, frame pointers in between, as in the code of a
+// JIT compiler. A frame that an earlier part knows to be broken ends the walk: a later part would invent.
+template <FrameStepper... Steppers>
+class ChainUnwinder {
+ public:
+  ChainUnwinder() = default;
+  explicit ChainUnwinder(const UnwindModules* modules) noexcept : steppers_(Make<Steppers>(modules)...) {}
+
+  template <class Registers, StackMemory M>
+  STROBE_SIGNAL_SAFE WalkResult Unwind(const Registers& registers, const M& memory, std::span<Address> output) const noexcept {
+    return internal::WalkFrames(registers, output, [&](FrameState<Registers>& state) noexcept { return Step(state, memory); });
+  }
+
+  template <class Registers, StackMemory M>
+  STROBE_SIGNAL_SAFE StepResult Step(FrameState<Registers>& state, const M& memory) const noexcept {
+    StepResult result = StepResult::kUnknown;
+    std::apply(
+        [&](const auto&... steppers) noexcept {
+          static_cast<void>(((result = steppers.Step(state, memory), result == StepResult::kUnknown) && ...));
+        },
+        steppers_);
+    return result;
+  }
+
+ private:
+  template <class Stepper>
+  static Stepper Make(const UnwindModules* modules) noexcept {
+    if constexpr (std::constructible_from<Stepper, const UnwindModules*>) {
+      return Stepper(modules);
+    } else {
+      return Stepper();
+    }
+  }
+
+  std::tuple<Steppers...> steppers_;
+};
+static_assert(Unwinder<ChainUnwinder<CfiUnwinder, FramePointerStep>>);
+
+}  // namespace strobe

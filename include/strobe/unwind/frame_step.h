@@ -1,0 +1,116 @@
+// FrameStep: the walk of one frame, which unwinders are chained from.
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "strobe/arch/registers.h"
+#include "strobe/base/address.h"
+#include "strobe/base/signal_safe.h"
+#include "strobe/core/stack.h"
+#include "strobe/unwind/stack_memory.h"
+
+namespace strobe {
+
+// A frame on the way: what its registers hold, and whether pc is the very instruction (of the innermost frame, or one that a signal
+// interrupted) or a return address, which lies behind the call.
+template <class Registers>
+struct FrameState {
+  Registers registers;
+  bool is_exact = true;
+
+  // An address inside the instruction that this frame is at.
+  [[nodiscard]] Address code_address() const { return is_exact ? registers.pc : registers.pc - 1; }
+};
+
+// What a step found.
+enum class StepResult : std::uint8_t {
+  kCaller,   // `state` is the caller's now
+  kEnd,      // this is the outermost frame
+  kBroken,   // the caller's frame cannot be where it is said to be
+  kUnknown,  // nothing is known of this code; `state` is untouched
+};
+
+namespace internal {
+
+inline constexpr Address kLowestCode = 4096;  // no system maps anything below
+inline constexpr Address kX86_64CodeLimit = Address{1} << 47;
+// Pointer authentication signs return addresses in the bits above these.
+inline constexpr Address kAarch64AddressBits = (Address{1} << 48) - 1;
+
+constexpr Address PlainReturnAddress(const X86_64Registers& /*registers*/, Address ra) { return ra; }
+constexpr Address PlainReturnAddress(const Aarch64Registers& /*registers*/, Address ra) { return ra & kAarch64AddressBits; }
+constexpr bool IsCodeAddress(const X86_64Registers& /*registers*/, Address pc) { return pc >= kLowestCode && pc < kX86_64CodeLimit; }
+constexpr bool IsCodeAddress(const Aarch64Registers& /*registers*/, Address pc) { return pc >= kLowestCode && (pc & 3) == 0; }
+
+// Makes `state` the caller's; says so, or why not.
+template <class Registers>
+STROBE_SIGNAL_SAFE StepResult Return(FrameState<Registers>& state, Address pc, Address sp, Address fp, bool is_exact) noexcept {
+  pc = PlainReturnAddress(state.registers, pc);
+  if (pc == 0) return StepResult::kEnd;
+  if (!IsCodeAddress(state.registers, pc)) return StepResult::kBroken;
+  state.registers.pc = pc;
+  state.registers.sp = sp;
+  state.registers.fp = fp;
+  state.is_exact = is_exact;
+  return StepResult::kCaller;
+}
+
+// Walks from `registers` on; step(state) takes one frame. The output is that of every Unwinder.
+template <class Registers, class Step>
+STROBE_SIGNAL_SAFE WalkResult WalkFrames(const Registers& registers, std::span<Address> output, Step&& step) noexcept {
+  if (output.empty()) return {0, StackEnd::kTruncated};
+  FrameState<Registers> state{registers, true};
+  output[0] = registers.pc;
+  std::size_t count = 1;
+  while (true) {
+    switch (step(state)) {
+      case StepResult::kEnd: return {count, StackEnd::kComplete};
+      case StepResult::kBroken: return {count, StackEnd::kBroken};
+      case StepResult::kUnknown: return {count, StackEnd::kNoUnwindInfo};
+      case StepResult::kCaller: break;
+    }
+    if (count == output.size()) return {count, StackEnd::kTruncated};
+    output[count++] = state.code_address();
+  }
+}
+
+}  // namespace internal
+
+// Models that a ChainUnwinder is made of have, beside Unwind:
+// * Step(state, memory): takes one frame. Pure, signal-safe, ends; reads only through `memory`.
+template <class U>
+concept FrameStepper = requires(const U& unwinder, FrameState<X86_64Registers>& x86_64, FrameState<Aarch64Registers>& aarch64,
+                                const LiveStackMemory& live, const CopiedStackMemory& copied) {
+  { unwinder.Step(x86_64, live) }
+  noexcept->std::same_as<StepResult>;
+  { unwinder.Step(x86_64, copied) }
+  noexcept->std::same_as<StepResult>;
+  { unwinder.Step(aarch64, live) }
+  noexcept->std::same_as<StepResult>;
+  { unwinder.Step(aarch64, copied) }
+  noexcept->std::same_as<StepResult>;
+};
+
+// One frame by its frame pointer: (sp, pc, fp) = (fp + 16, [fp + 8], [fp]). For code that nothing else is known of.
+class FramePointerStep {
+ public:
+  FramePointerStep() = default;
+
+  template <class Registers, StackMemory M>
+  STROBE_SIGNAL_SAFE StepResult Step(FrameState<Registers>& state, const M& memory) const noexcept {
+    const Address fp = state.registers.fp;
+    Address pc = 0;
+    Address caller_fp = 0;
+    if (fp < internal::kLowestCode) return StepResult::kEnd;
+    if (fp < state.registers.sp || (fp & 7) != 0 || !memory.ReadWord(fp + 8, pc) || !memory.ReadWord(fp, caller_fp)) {
+      return StepResult::kBroken;
+    }
+    return internal::Return(state, pc, fp + 16, caller_fp, false);
+  }
+};
+static_assert(FrameStepper<FramePointerStep>);
+
+}  // namespace strobe

@@ -1,0 +1,80 @@
+// UnwindRule: how to leave a frame, in 32 bits. What a module's .eh_frame says of its code is compiled into a dictionary of these: a
+// hundred or so distinct ones serve a whole library.
+#pragma once
+
+#include <cstdint>
+
+#include "strobe/base/address.h"
+
+namespace strobe {
+
+// The common rules, each with its equation. Words are 8 bytes; cfa, fp and ra are the three counts that the rule holds.
+//   kFromSp:  CFA = sp + 8 * cfa         kFromFp:  CFA = fp + 8 * cfa
+//   (sp, pc, fp) = (CFA, ra == 0 ? lr : [CFA - 8 * ra], fp == 0 ? fp : [CFA - 8 * fp])
+//   kStop:    the outermost frame: there is no caller
+//   kSpecial: see SpecialRule; number 0 means that nothing is known of this code
+class UnwindRule {
+ public:
+  enum class Kind : std::uint8_t { kFromSp = 0, kFromFp = 1, kSpecial = 2, kStop = 3 };
+  static constexpr std::uint32_t kMaxCfaWords = (1u << 13) - 1;
+  static constexpr std::uint32_t kMaxSlotWords = (1u << 8) - 1;
+
+  constexpr UnwindRule() = default;  // unknown
+  static constexpr UnwindRule Frame(Kind kind, std::uint32_t cfa_words, std::uint32_t ra_words, std::uint32_t fp_words) {
+    return UnwindRule(static_cast<std::uint32_t>(kind) | cfa_words << 2 | fp_words << 15 | ra_words << 23);
+  }
+  static constexpr UnwindRule Special(std::uint32_t number) { return UnwindRule(static_cast<std::uint32_t>(Kind::kSpecial) | number << 2); }
+  static constexpr UnwindRule Stop() { return UnwindRule(static_cast<std::uint32_t>(Kind::kStop)); }
+  static constexpr UnwindRule Unknown() { return Special(0); }
+
+  [[nodiscard]] constexpr Kind kind() const { return static_cast<Kind>(bits_ & 3); }
+  [[nodiscard]] constexpr std::uint32_t cfa_words() const { return bits_ >> 2 & kMaxCfaWords; }
+  [[nodiscard]] constexpr std::uint32_t fp_words() const { return bits_ >> 15 & kMaxSlotWords; }
+  [[nodiscard]] constexpr std::uint32_t ra_words() const { return bits_ >> 23 & kMaxSlotWords; }
+  [[nodiscard]] constexpr std::uint32_t special_number() const { return bits_ >> 2; }
+  [[nodiscard]] constexpr std::uint32_t bits() const { return bits_; }
+  static constexpr UnwindRule FromBits(std::uint32_t bits) { return UnwindRule(bits); }
+
+  friend constexpr bool operator==(UnwindRule, UnwindRule) = default;
+
+ private:
+  constexpr explicit UnwindRule(std::uint32_t bits) : bits_(bits) {}
+  std::uint32_t bits_ = static_cast<std::uint32_t>(Kind::kSpecial);
+};
+static_assert(sizeof(UnwindRule) == 4);
+
+// What does not fit: a few rows in a library.
+struct SpecialRule {
+  // The register that an offset counts from. The walk recovers these three for every frame; any other only for the innermost.
+  enum class Base : std::uint8_t { kSp, kFp, kCfa, kOther };
+  // Where a value comes from.
+  enum class Where : std::uint8_t {
+    kUnchanged,  // the register keeps it (lr on aarch64 for the return address)
+    kMemory,     // [base + offset]
+    kRegister,   // base itself
+    kUndefined,  // nobody has it: of the return address, the end of the stack
+  };
+  struct Location {
+    Where where = Where::kUnchanged;
+    Base base = Base::kCfa;
+    std::uint8_t other = 0;  // DWARF's number of the register, for Base::kOther
+    std::int32_t offset = 0;
+    friend bool operator==(const Location&, const Location&) = default;
+  };
+
+  // CFA = base + offset, or [base + offset] for kMemory. kPlt: sp + 8, and 8 more where (pc & 15) >= plt_threshold.
+  enum class Cfa : std::uint8_t { kUnknown, kOffset, kMemory, kPlt };
+  Cfa cfa = Cfa::kUnknown;
+  Base cfa_base = Base::kSp;
+  std::uint8_t cfa_other = 0;
+  std::uint8_t plt_threshold = 0;
+  std::int32_t cfa_offset = 0;
+  Location ra;
+  Location fp;
+  // The kernel pushed this frame on a signal: the caller's pc is where it was interrupted, and its sp may lie anywhere.
+  bool is_signal_frame = false;
+
+  friend bool operator==(const SpecialRule&, const SpecialRule&) = default;
+};
+
+}  // namespace strobe

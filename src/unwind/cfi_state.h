@@ -1,0 +1,65 @@
+// The state of DWARF's call frame machine, as far as an UnwindRule can say it: where the CFA, the return address and the frame pointer are.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "dwarf_reader.h"
+#include "strobe/unwind/cfi_compiler.h"
+#include "strobe/unwind/unwind_rule.h"
+
+namespace strobe::internal {
+
+// DWARF's numbers of the registers that a walk recovers.
+struct CfiRegisters {
+  std::uint64_t sp;
+  std::uint64_t fp;
+  std::uint64_t ra;     // pseudo-register on x86-64, lr on aarch64
+  bool ra_is_register;  // whether the return address stays in a register until it is saved
+};
+CfiRegisters RegistersOf(CfiArchitecture architecture);
+
+// How one register of the caller is found.
+struct CfiValue {
+  enum class Kind : std::uint8_t { kSame, kOffset, kRegister, kExpression, kUndefined, kUnsupported };
+  Kind kind = Kind::kSame;
+  std::int64_t number = 0;                   // offset from the CFA, or a register
+  std::span<const std::uint8_t> expression;  // of the address where the value lies
+};
+
+struct CfiState {
+  bool cfa_is_expression = false;
+  std::uint64_t cfa_register = 0;
+  std::int64_t cfa_offset = 0;
+  std::span<const std::uint8_t> cfa_expression;
+  CfiValue fp;
+  CfiValue ra;
+};
+
+// What an FDE inherits from its CIE.
+struct CfiEntry {
+  std::uint64_t code_alignment = 1;
+  std::int64_t data_alignment = 1;
+  std::uint64_t return_register = 0;
+  std::uint8_t pointer_encoding = 0;
+  bool has_augmentation_data = false;
+  bool is_signal_frame = false;
+  CfiState initial;
+};
+
+// Collects the distinct SpecialRules of a table.
+class SpecialRules {
+ public:
+  // The rule that says what `state` says; unknown where no rule can.
+  UnwindRule RuleOf(const CfiState& state, const CfiEntry& entry, const CfiRegisters& registers);
+  std::vector<SpecialRule> Take() { return std::move(rules_); }
+
+ private:
+  UnwindRule Number(const SpecialRule& rule);
+  std::vector<SpecialRule> rules_{SpecialRule()};
+};
+
+}  // namespace strobe::internal
