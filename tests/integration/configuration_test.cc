@@ -1,0 +1,145 @@
+// The environment, as a program meets it: each test runs this executable again, with variables set, and reads what it says.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "collecting_exporter.h"
+
+namespace strobe::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+// The child: a program that sets one option in code, and has a session.
+TEST(Child, DISABLED_Program) {
+  Profiler<> profiler({.exporter = {.max_files = 7}});
+  for (const OptionRow& row : OptionTable()) {
+    std::printf("%s=%s\n", std::string(row.variable).c_str(), row.get(profiler.options()).c_str());
+  }
+  const ScopedProfiler session(profiler);
+  const Registration registration = profiler.RegisterThread("main");
+  BurnCpu(20'000'000);
+  std::printf("started: %d\nregistered: %d\ndiagnosis: %s\nthe program ran\n", session.status().ok(), registration.status().ok(),
+              profiler.Diagnose().c_str());
+}
+
+// The same with the switch turned on by code.
+TEST(Child, DISABLED_EnabledByCode) {
+  Profiler<> profiler({.enabled = true});
+  const ScopedProfiler session(profiler);
+  std::printf("started: %d\n", session.status().ok());
+}
+
+class Configuration : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = (std::filesystem::temp_directory_path() / "strobe_configuration_XXXXXX").string();
+    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
+    root_ = pattern;
+  }
+  void TearDown() override { std::filesystem::remove_all(root_); }
+
+  struct Result {
+    std::string output;
+    std::vector<std::string> errors;  // lines
+  };
+
+  // `variables` as a shell writes them: "A='x' B='y'".
+  Result Run(const std::string& variables, const std::string& child = "Program") {
+    const std::string program = std::filesystem::read_symlink("/proc/self/exe").string();
+    const std::string command = "cd '" + root_.string() + "' && " + variables + " '" + program + "' --gtest_filter=Child.DISABLED_" +
+                                child + " --gtest_also_run_disabled_tests >output 2>errors";
+    EXPECT_EQ(std::system(command.c_str()), 0) << command;  // NOLINT(cert-env33-c): a shell, as a user has one
+    Result result;
+    std::ifstream output(root_ / "output");
+    result.output.assign(std::istreambuf_iterator<char>(output), {});
+    std::ifstream errors(root_ / "errors");
+    for (std::string line; std::getline(errors, line);) result.errors.push_back(line);
+    EXPECT_THAT(result.output, HasSubstr("OK"));
+    return result;
+  }
+
+  // How many profiles lie in a directory below root_.
+  [[nodiscard]] int Profiles(const std::string& directory) const {
+    int count = 0;
+    if (!std::filesystem::exists(root_ / directory)) return 0;
+    for (const auto& entry : std::filesystem::directory_iterator(root_ / directory)) count += entry.path().extension() == ".gz" ? 1 : 0;
+    return count;
+  }
+
+  std::filesystem::path root_;
+};
+
+TEST_F(Configuration, GoodValuesAreTaken) {
+  const Result result =
+      Run("STROBE_CPU_FREQUENCY_HZ=250 STROBE_WALL_FREQUENCY_HZ=20.5 STROBE_MAX_FRAMES=64 STROBE_EXPORT_PERIOD_S=0.5 STROBE_ENABLED=1 "
+          "STROBE_OUTPUT_DIRECTORY='a directory/below'");
+  EXPECT_TRUE(result.errors.empty()) << ::testing::PrintToString(result.errors);
+  EXPECT_THAT(result.output,
+              AllOf(HasSubstr("STROBE_CPU_FREQUENCY_HZ=250\n"), HasSubstr("STROBE_WALL_FREQUENCY_HZ=20.5\n"),
+                    HasSubstr("STROBE_MAX_FRAMES=64\n"), HasSubstr("STROBE_EXPORT_PERIOD_S=0.5\n"), HasSubstr("started: 1\n")));
+  EXPECT_GE(Profiles("a directory/below"), 1);
+}
+
+TEST_F(Configuration, EachBadValueIsOneLineAndChangesNothing) {
+  const Result defaults = Run("STROBE_OUTPUT_DIRECTORY=out");
+  struct Case {
+    std::string variable;
+    std::string value;
+    std::string accepted;
+  };
+  for (const Case& bad :
+       {Case{"STROBE_CPU_FREQUENCY_HZ", "fast", "a number from 0 to 10000"}, Case{"STROBE_MAX_FRAMES", "-3", "an integer from 1 to 2048"},
+        Case{"STROBE_ENABLED", "maybe", "0 or 1"}, Case{"STROBE_RING_BYTES", "5000", "a power of two"},
+        Case{"STROBE_WALL_FREQUENCY_HZ", "10 ", "a number from 0 to 1000"},
+        Case{"STROBE_EXPORT_PERIOD_S", "", "a number from 0.01 to 86400"},
+        Case{"STROBE_SIGNAL_NUMBER", "9", "an integer from 0 to 64 other than"}}) {
+    const Result result = Run("STROBE_OUTPUT_DIRECTORY=out " + bad.variable + "='" + bad.value + "'");
+    ASSERT_EQ(result.errors.size(), 1U) << bad.variable << ::testing::PrintToString(result.errors);
+    EXPECT_THAT(result.errors[0], AllOf(HasSubstr(bad.variable), HasSubstr("\"" + bad.value + "\""), HasSubstr(bad.accepted)));
+    const std::size_t options_bytes = defaults.output.find("started:");
+    EXPECT_EQ(result.output.substr(0, options_bytes), defaults.output.substr(0, options_bytes));
+    EXPECT_THAT(result.output, HasSubstr("started: 1\n"));
+  }
+}
+
+TEST_F(Configuration, SeveralBadValuesAreALineEach) {
+  const Result result = Run("STROBE_OUTPUT_DIRECTORY=out STROBE_MAX_FRAMES=x STROBE_MAX_THREADS=y STROBE_MAX_FILES=z");
+  EXPECT_EQ(result.errors.size(), 3U) << ::testing::PrintToString(result.errors);
+}
+
+TEST_F(Configuration, CodeBeatsTheEnvironment) {
+  const Result result = Run("STROBE_OUTPUT_DIRECTORY=out STROBE_MAX_FILES=9");
+  EXPECT_THAT(result.output, HasSubstr("STROBE_MAX_FILES=7\n"));
+  EXPECT_TRUE(result.errors.empty());
+}
+
+TEST_F(Configuration, TheKillSwitchBeatsAll) {
+  const Result result = Run("STROBE_OUTPUT_DIRECTORY=out STROBE_ENABLED=0");
+  EXPECT_THAT(result.output, AllOf(HasSubstr("started: 0\n"), HasSubstr("registered: 0\n"), HasSubstr("STROBE_ENABLED=0"),
+                                   HasSubstr("switched off"), HasSubstr("the program ran\n")));
+  // Whoever switched it off knows that.
+  EXPECT_TRUE(result.errors.empty()) << ::testing::PrintToString(result.errors);
+  EXPECT_FALSE(std::filesystem::exists(root_ / "out"));
+  EXPECT_THAT(Run("STROBE_ENABLED=0", "EnabledByCode").output, HasSubstr("started: 0\n"));
+  EXPECT_THAT(Run("STROBE_ENABLED=1", "EnabledByCode").output, HasSubstr("started: 1\n"));
+}
+
+// Two options that do not fit together are found at Start; the program goes on, with one line.
+TEST_F(Configuration, ValuesThatDoNotFitTogether) {
+  const Result result = Run("STROBE_OUTPUT_DIRECTORY=out STROBE_MAX_FRAMES=2048 STROBE_RING_BYTES=4096");
+  ASSERT_EQ(result.errors.size(), 1U) << ::testing::PrintToString(result.errors);
+  EXPECT_THAT(result.errors[0], AllOf(HasSubstr("cannot start"), HasSubstr("threads.ring_bytes")));
+  EXPECT_THAT(result.output, AllOf(HasSubstr("started: 0\n"), HasSubstr("the program ran\n")));
+}
+
+}  // namespace
+}  // namespace strobe::testing
