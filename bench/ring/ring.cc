@@ -153,16 +153,16 @@ int main(int argc, char** argv) {
   const auto add = [](const char* name, void (*run)(benchmark::State&)) {
     benchmark::RegisterBenchmark(name, run)->UseRealTime()->Unit(benchmark::kMillisecond)->MinTime(0.3);
   };
-  add("ring/strobe", strobe::TwoThreads<strobe::StrobeContender>);
+  add("records_of_320_bytes/strobe", strobe::TwoThreads<strobe::StrobeContender>);
 #ifdef STROBE_BENCH_BOOST
-  add("ring/boost_spsc_queue", strobe::TwoThreads<strobe::BoostContender>);
+  add("records_of_320_bytes/boost", strobe::TwoThreads<strobe::BoostContender>);
 #else
-  std::fprintf(stderr, "skipped: ring/boost_spsc_queue (boost/lockfree/spsc_queue.hpp not found)\n");
+  std::fprintf(stderr, "skipped: boost (boost/lockfree/spsc_queue.hpp not found)\n");
 #endif
 #ifdef STROBE_BENCH_RIGTORP
-  add("ring/rigtorp_spsc_queue", strobe::TwoThreads<strobe::RigtorpContender>);
+  add("records_of_320_bytes/rigtorp", strobe::TwoThreads<strobe::RigtorpContender>);
 #else
-  std::fprintf(stderr, "skipped: ring/rigtorp_spsc_queue (rigtorp/SPSCQueue.h not found)\n");
+  std::fprintf(stderr, "skipped: rigtorp (rigtorp/SPSCQueue.h not found)\n");
 #endif
   benchmark::RunSpecifiedBenchmarks();
 }

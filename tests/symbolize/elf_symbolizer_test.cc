@@ -3,7 +3,6 @@
 #include <dlfcn.h>
 #include <link.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -14,12 +13,10 @@
 #include <map>
 #include <random>
 #include <set>
-#include <sstream>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
 #include "gtest/gtest.h"
 
 namespace strobe {
