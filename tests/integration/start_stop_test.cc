@@ -1,8 +1,11 @@
 // Sessions that begin and end under busy threads, some of which come and go meanwhile.
 #include <atomic>
 #include <cstdint>
+#include <functional>
+#include <future>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -17,6 +20,18 @@ using testing::KeptProfiles;
 using testing::RunRegistered;
 using testing::SumByName;
 using testing::ThreadCpuNs;
+
+// Calls a hook when somebody asks for a thread's CPU clock: a session does for each thread that it begins with.
+struct HookedPlatform : NativePlatform {
+  static inline std::function<void()> hook;
+  static std::int64_t ThreadCpuTimeNs(std::uint64_t thread_id) {
+    if (hook) std::exchange(hook, nullptr)();
+    return NativePlatform::ThreadCpuTimeNs(thread_id);
+  }
+};
+struct HookedTraits : testing::KeepingTraits {
+  using Platform = HookedPlatform;
+};
 
 constexpr int kSessions = testing::kIsSanitized ? 100 : 1'000;
 
@@ -60,6 +75,42 @@ TEST(StartStop, ThousandTimesUnderLoad) {
   EXPECT_EQ(refused, 0);
   EXPECT_EQ(profiler.stats().exports, static_cast<std::uint64_t>(kSessions));
   EXPECT_EQ(profiler.stats().threads_registered, 0U);
+}
+
+// A registration that ends while a session is attaching the threads that it found: that slot is left alone, and serves its next owner.
+TEST(StartStop, RegistrationEndsWhileASessionBegins) {
+  Profiler<HookedTraits> profiler({.sampling = {.cpu_frequency_hz = 1000}});
+  const auto registration = profiler.RegisterThread("main");
+  testing::CpuBounds bounds;
+  std::promise<void> is_registered;
+  std::promise<void> may_end;
+  std::promise<void> has_ended;
+  std::promise<void> may_register_again;
+  std::thread other([&] {
+    RunRegistered(profiler, "ends", [&] {
+      is_registered.set_value();
+      may_end.get_future().wait();
+    });
+    has_ended.set_value();
+    may_register_again.get_future().wait();
+    bounds = RunRegistered(profiler, "again", [] { BurnCpu(20'000'000); });
+  });
+  is_registered.get_future().wait();
+  HookedPlatform::hook = [&] {
+    may_end.set_value();
+    has_ended.get_future().wait();
+  };
+  ASSERT_TRUE(profiler.Start().ok());
+  ASSERT_FALSE(HookedPlatform::hook);
+  ASSERT_TRUE(profiler.Flush().ok());  // the slot is free again
+  may_register_again.set_value();
+  other.join();
+  ASSERT_TRUE(profiler.Stop().ok());
+  const auto cpu_ns = SumByName(KeptProfiles::Take(), "cpu");
+  EXPECT_FALSE(cpu_ns.contains("ends"));
+  ASSERT_TRUE(cpu_ns.contains("again"));
+  EXPECT_GE(cpu_ns.at("again"), bounds.low_ns);
+  EXPECT_LE(cpu_ns.at("again"), bounds.high_ns);
 }
 
 // A slot whose registration ended while a session began must serve its next owner as well as any other.
