@@ -1,0 +1,58 @@
+#include "strobe/platform/capture_target.h"
+
+#include <thread>
+
+#include "gtest/gtest.h"
+
+namespace strobe::internal {
+namespace {
+
+void ExpectSame(const SlotToken& one, const SlotToken& other) {
+  EXPECT_EQ(one.arena, other.arena);
+  EXPECT_EQ(one.provider, other.provider);
+  EXPECT_EQ(one.use, other.use);
+  EXPECT_EQ(one.index, other.index);
+}
+
+TEST(SlotToken, SurvivesTheSignalsPayload) {
+  for (const SlotToken token : {SlotToken{}, SlotToken{.arena = 31, .provider = 7, .use = 0xFFFF, .index = 0xFFFFFF},
+                                SlotToken{.arena = 0xFF, .provider = 0xFF, .use = 1, .index = 0x800000},
+                                SlotToken{.arena = 1, .provider = 2, .use = 0x8001, .index = 3}}) {
+    SlotToken unpacked;
+    ASSERT_TRUE(SlotToken::Unpack(token.Pack(), unpacked));
+    ExpectSame(unpacked, token);
+  }
+}
+
+TEST(SlotToken, OtherPeoplesPayloadsAreNotOurs) {
+  const std::uint64_t ours = SlotToken{.arena = 1, .use = 2, .index = 3}.Pack();
+  SlotToken token{.arena = 9, .provider = 9, .use = 9, .index = 9};
+  int local = 0;
+  for (const std::uint64_t payload : {std::uint64_t{0}, std::uint64_t{1}, ~std::uint64_t{0}, ours ^ std::uint64_t{1} << 56,
+                                      static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(&local))}) {
+    EXPECT_FALSE(SlotToken::Unpack(payload, token)) << std::hex << payload;
+  }
+  ExpectSame(token, {.arena = 9, .provider = 9, .use = 9, .index = 9});
+}
+
+TEST(ThreadLinks, EachThreadHasItsOwn) {
+  ThreadLink link;
+  ThreadLinks() = &link;
+  std::thread([] {
+    EXPECT_EQ(ThreadLinks(), nullptr);
+    ThreadLink other;
+    ThreadLinks() = &other;
+  }).join();
+  EXPECT_EQ(ThreadLinks(), &link);
+  ThreadLinks() = nullptr;
+}
+
+TEST(CaptureEntry, EachArenaHasItsOwn) {
+  for (std::size_t arena = 0; arena < kMaxArenas; ++arena) {
+    EXPECT_EQ(CaptureEntryOf(arena).function.load(), nullptr) << "nobody has opened it";
+    for (std::size_t other = 0; other < arena; ++other) EXPECT_NE(&CaptureEntryOf(arena), &CaptureEntryOf(other));
+  }
+}
+
+}  // namespace
+}  // namespace strobe::internal

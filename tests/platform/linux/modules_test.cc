@@ -1,0 +1,146 @@
+// The list of images that LinuxPlatform gives, against what the kernel and binutils say of them; and forks.
+#include <dlfcn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "strobe/core/module_map.h"
+#include "strobe/platform/linux/linux_platform.h"
+
+namespace strobe {
+namespace {
+
+struct Mapping {
+  Address start = 0;
+  Address limit = 0;
+  std::uint64_t offset = 0;
+  std::string path;
+};
+
+// The executable mappings of files, as the kernel shows them.
+std::vector<Mapping> ExecutableMappings() {
+  std::vector<Mapping> mappings;
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);) {
+    Mapping mapping;
+    char flags[5] = {};
+    int path_at = 0;
+    unsigned long start = 0;
+    unsigned long limit = 0;
+    unsigned long offset = 0;
+    if (std::sscanf(line.c_str(), "%lx-%lx %4s %lx %*s %*s %n", &start, &limit, flags, &offset, &path_at) < 4) continue;
+    if (flags[2] != 'x' || path_at == 0 || line[static_cast<std::size_t>(path_at)] != '/') continue;
+    mappings.push_back({start, limit, offset, line.substr(static_cast<std::size_t>(path_at))});
+  }
+  return mappings;
+}
+
+std::string OutputOf(const std::string& command) {
+  std::string output;
+  FILE* pipe = popen(command.c_str(), "r");
+  if (pipe == nullptr) return output;
+  char buffer[4096];
+  while (std::size_t got = std::fread(buffer, 1, sizeof(buffer), pipe)) output.append(buffer, got);
+  pclose(pipe);
+  return output;
+}
+
+TEST(LinuxModules, AreTheExecutableMappingsThatTheKernelShows) {
+  const std::vector<Module> modules = LinuxPlatform::Modules();
+  const std::vector<Mapping> mappings = ExecutableMappings();
+  ASSERT_FALSE(mappings.empty());
+  for (const Mapping& mapping : mappings) {
+    const auto found = std::find_if(modules.begin(), modules.end(), [&](const Module& module) { return module.start == mapping.start; });
+    ASSERT_NE(found, modules.end()) << mapping.path << " is missing";
+    EXPECT_EQ(found->limit, mapping.limit) << mapping.path;
+    EXPECT_EQ(found->file_offset, mapping.offset) << mapping.path;
+    EXPECT_EQ(std::filesystem::canonical(found->path), mapping.path);
+  }
+}
+
+TEST(LinuxModules, TheProgramIsTheFirstAndHoldsItsFunctions) {
+  const std::vector<Module> modules = LinuxPlatform::Modules();
+  ASSERT_FALSE(modules.empty());
+  char path[4096] = {};
+  ASSERT_GT(readlink("/proc/self/exe", path, sizeof(path) - 1), 0);
+  EXPECT_EQ(modules[0].path, path);
+  const ModuleMap map(modules);
+  const auto own = map.Find(static_cast<Address>(reinterpret_cast<std::uintptr_t>(&ExecutableMappings)));
+  ASSERT_TRUE(own.has_value());
+  EXPECT_EQ(map.modules()[*own].path, path);
+  EXPECT_TRUE(std::any_of(modules.begin(), modules.end(), [](const Module& module) { return module.path == "[vdso]"; }));
+}
+
+TEST(LinuxModules, BuildIdsAreThoseThatReadelfShows) {
+  if (OutputOf("readelf --version 2>/dev/null").empty()) GTEST_SKIP() << "readelf is not installed";
+  int compared = 0;
+  for (const Module& module : LinuxPlatform::Modules()) {
+    if (module.path.front() != '/') continue;
+    const std::string notes = OutputOf("readelf -nW '" + module.path + "' 2>/dev/null");
+    const std::string label = "Build ID: ";
+    const std::size_t at = notes.find(label);
+    std::string expected;
+    if (at != std::string::npos) expected = notes.substr(at + label.size(), notes.find('\n', at) - at - label.size());
+    EXPECT_EQ(module.build_id, expected) << module.path;
+    ++compared;
+  }
+  EXPECT_GE(compared, 2);
+}
+
+TEST(LinuxModules, TheVersionChangesWheneverAnImageComesOrGoes) {
+  // Of the C library's package, and of use to nobody.
+  const char* const kName = "libBrokenLocale.so.1";
+  const std::uint64_t before = LinuxPlatform::ModuleVersion();
+  EXPECT_EQ(LinuxPlatform::ModuleVersion(), before);
+  void* image = dlopen(kName, RTLD_NOW | RTLD_LOCAL);
+  if (image == nullptr) GTEST_SKIP() << "no image to load: " << dlerror();
+  const auto has_image = [&] {
+    const std::vector<Module> modules = LinuxPlatform::Modules();
+    return std::any_of(modules.begin(), modules.end(), [&](const Module& module) { return module.path.ends_with(kName); });
+  };
+  const std::uint64_t loaded = LinuxPlatform::ModuleVersion();
+  EXPECT_NE(loaded, before);
+  EXPECT_TRUE(has_image());
+  dlclose(image);
+  EXPECT_NE(LinuxPlatform::ModuleVersion(), loaded);
+  EXPECT_NE(LinuxPlatform::ModuleVersion(), before) << "an unload and a load of something else must not look like nothing";
+  EXPECT_FALSE(has_image());
+}
+
+struct CountingListener : ForkListener {
+  void OnForkChild() override { ++calls; }
+  int calls = 0;
+};
+
+TEST(LinuxForks, ListenersAreToldInTheChildOnlyAndOnlyWhileTheyListen) {
+  CountingListener listening;
+  CountingListener gone;
+  LinuxPlatform::AddForkListener(&gone);
+  LinuxPlatform::AddForkListener(&listening);
+  LinuxPlatform::RemoveForkListener(&gone);
+  const std::uint64_t id = LinuxPlatform::CurrentThread().id;
+  const pid_t child = fork();
+  if (child == 0) {
+    const bool knows_itself = LinuxPlatform::CurrentThread().id == static_cast<std::uint64_t>(getpid()) &&
+                              LinuxPlatform::ProcessId() == static_cast<std::uint64_t>(getpid());
+    _exit(listening.calls == 1 && gone.calls == 0 && knows_itself ? 0 : 1);
+  }
+  ASSERT_GT(child, 0);
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  EXPECT_EQ(listening.calls, 0);
+  EXPECT_EQ(LinuxPlatform::CurrentThread().id, id);
+  LinuxPlatform::RemoveForkListener(&listening);
+}
+
+}  // namespace
+}  // namespace strobe

@@ -1,0 +1,330 @@
+// LinuxPlatform's signals, timers and threads. Its images and forks are in linux/.
+#include "strobe/platform/linux/linux_platform.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "strobe/platform/capture_target.h"
+
+namespace strobe {
+namespace {
+
+using internal::CaptureTarget;
+using internal::SlotToken;
+using ::testing::HasSubstr;
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kIsSanitized = true;
+#elif defined(__has_feature)
+constexpr bool kIsSanitized = __has_feature(address_sanitizer) || __has_feature(thread_sanitizer);
+#else
+constexpr bool kIsSanitized = false;
+#endif
+
+constexpr std::uint8_t kArena = internal::kMaxArenas - 1;
+constexpr std::uint64_t Payload(std::uint32_t index) { return SlotToken{.arena = kArena, .index = index}.Pack(); }
+
+// What arrived for one token.
+struct Arrivals {
+  std::atomic<std::int64_t> weight{0};
+  std::atomic<int> calls{0};
+  std::atomic<Address> pc{0};
+};
+std::array<Arrivals, 4> arrivals;
+
+bool CountArrival(void* /*context*/, const CaptureTarget& target) {
+  if (target.token.index >= arrivals.size()) return false;
+  Arrivals& arrival = arrivals[target.token.index];
+  arrival.weight += target.timer_weight;
+  arrival.pc = target.registers == nullptr ? 0 : target.registers->pc;
+  ++arrival.calls;
+  return true;
+}
+
+// A sanitizer may hold a signal back until the thread calls something; nothing else here takes this long.
+bool Eventually(const std::function<bool()>& predicate) {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  while (!predicate()) {
+    if (std::chrono::steady_clock::now() > deadline) return false;
+    usleep(100);
+  }
+  return true;
+}
+
+std::int64_t OwnCpuNs() { return LinuxPlatform::ThreadCpuTimeNs(LinuxPlatform::CurrentThreadId()); }
+
+class LinuxPlatformTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    for (Arrivals& arrival : arrivals) {
+      arrival.weight = 0;
+      arrival.calls = 0;
+    }
+    internal::CaptureEntryOf(kArena).function = &CountArrival;
+    ASSERT_TRUE(LinuxPlatform::InstallHandler(signal_).ok());
+  }
+  void TearDown() override { internal::CaptureEntryOf(kArena).function = nullptr; }
+
+  const int signal_ = LinuxPlatform::DefaultSignal();
+};
+
+TEST_F(LinuxPlatformTest, ATimerCountsItsOwnThreadsCpuTimeWithOverruns) {
+  constexpr std::int64_t kPeriodNs = 300'000;  // shorter than the tick of most kernels: several expiries a signal
+  constexpr std::int64_t kFirstNs = 100'000;
+  constexpr std::int64_t kWanted = 200;
+  LinuxPlatform::Timer timer;
+  const std::int64_t begin_ns = OwnCpuNs();
+  ASSERT_TRUE(LinuxPlatform::StartTimer(timer, LinuxPlatform::CurrentThreadId(), Payload(0), kFirstNs, kPeriodNs, signal_));
+  while (arrivals[0].weight < kWanted && OwnCpuNs() - begin_ns < 20'000'000'000) {
+  }
+  LinuxPlatform::StopTimer(timer);
+  const std::int64_t used_ns = OwnCpuNs() - begin_ns;
+  const std::int64_t weight = arrivals[0].weight;
+  EXPECT_GE(weight, kWanted);
+  EXPECT_LE(weight, (used_ns - kFirstNs) / kPeriodNs + 1) << "more expiries than periods";
+  EXPECT_LE(arrivals[0].calls, weight);
+  // Stopped is stopped.
+  while (OwnCpuNs() - begin_ns < used_ns + 20'000'000) {
+  }
+  EXPECT_EQ(arrivals[0].weight, weight);
+}
+
+TEST_F(LinuxPlatformTest, AThreadThatDoesNotRunGetsNoExpiry) {
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool may_end = false;
+  std::atomic<std::uint64_t> id{0};
+  std::thread sleeper([&] {
+    std::unique_lock lock(mutex);
+    id = LinuxPlatform::CurrentThread().id;
+    changed.notify_all();
+    changed.wait(lock, [&] { return may_end; });
+  });
+  {
+    std::unique_lock lock(mutex);
+    changed.wait(lock, [&] { return id != 0; });
+  }
+  constexpr std::int64_t kPeriodNs = 100'000'000;
+  LinuxPlatform::Timer theirs;
+  LinuxPlatform::Timer ours;
+  ASSERT_TRUE(LinuxPlatform::StartTimer(theirs, id, Payload(1), kPeriodNs, kPeriodNs, signal_));
+  ASSERT_TRUE(LinuxPlatform::StartTimer(ours, LinuxPlatform::CurrentThreadId(), Payload(2), kPeriodNs, kPeriodNs, signal_));
+  const std::int64_t begin_ns = OwnCpuNs();
+  while (arrivals[2].weight < 2 && OwnCpuNs() - begin_ns < 20'000'000'000) {
+  }
+  EXPECT_GE(arrivals[2].weight, 2);
+  EXPECT_EQ(arrivals[1].calls, 0);
+  LinuxPlatform::StopTimer(theirs);
+  LinuxPlatform::StopTimer(ours);
+  {
+    const std::lock_guard lock(mutex);
+    may_end = true;
+    changed.notify_all();
+  }
+  sleeper.join();
+}
+
+TEST_F(LinuxPlatformTest, ATimerForNobodyIsRefused) {
+  LinuxPlatform::Timer timer;
+  EXPECT_FALSE(LinuxPlatform::StartTimer(timer, 0x3FFFFFF, Payload(0), 1000, 1000, signal_));
+  EXPECT_EQ(timer.id, -1);
+  LinuxPlatform::StopTimer(timer);  // nothing to stop
+}
+
+TEST_F(LinuxPlatformTest, AnInterruptionArrivesWithItsPayloadAndRegistersAndStandsForNoExpiry) {
+  ASSERT_TRUE(LinuxPlatform::Interrupt(LinuxPlatform::CurrentThreadId(), Payload(3), signal_));
+  EXPECT_TRUE(Eventually([] { return arrivals[3].calls == 1; }));
+  EXPECT_EQ(arrivals[3].weight, 0);
+  EXPECT_NE(arrivals[3].pc, 0u);
+}
+
+TEST_F(LinuxPlatformTest, AnInterruptionReachesTheThreadItNames) {
+  std::atomic<bool> may_end{false};
+  std::atomic<std::uint64_t> id{0};
+  std::thread other([&] {
+    id = LinuxPlatform::CurrentThreadId();
+    EXPECT_TRUE(Eventually([&] { return may_end.load(); }));
+  });
+  ASSERT_TRUE(Eventually([&] { return id != 0; }));
+  EXPECT_TRUE(LinuxPlatform::Interrupt(id, Payload(0), signal_));
+  EXPECT_TRUE(Eventually([] { return arrivals[0].calls == 1; }));
+  may_end = true;
+  other.join();
+  EXPECT_FALSE(LinuxPlatform::Interrupt(id, Payload(0), signal_)) << "it is gone";
+  EXPECT_EQ(LinuxPlatform::ThreadCpuTimeNs(id), -1);
+}
+
+TEST_F(LinuxPlatformTest, ASignalForNobodyIsStaleAndOneOfSomebodyElseForeign) {
+  const auto stale = [] { return internal::GlobalHandlerCounters().stale.load(); };
+  const auto foreign = [] { return internal::GlobalHandlerCounters().foreign.load(); };
+  const std::uint64_t stale_before = stale();
+  const std::uint64_t foreign_before = foreign();
+  ASSERT_TRUE(LinuxPlatform::Interrupt(LinuxPlatform::CurrentThreadId(), Payload(1000), signal_));
+  EXPECT_TRUE(Eventually([&] { return stale() == stale_before + 1; }));
+  raise(signal_);
+  EXPECT_TRUE(Eventually([&] { return foreign() == foreign_before + 1; }));
+  EXPECT_EQ(stale(), stale_before + 1);
+}
+
+std::atomic<int> previous_calls{0};
+std::atomic<int> previous_code{0};
+
+TEST_F(LinuxPlatformTest, AForeignSignalGoesToThePreviousHandler) {
+  struct sigaction plain {};
+  plain.sa_handler = [](int) { ++previous_calls; };
+  ASSERT_EQ(sigaction(SIGUSR1, &plain, nullptr), 0);
+  struct sigaction informed {};
+  informed.sa_flags = SA_SIGINFO;
+  informed.sa_sigaction = [](int, siginfo_t* info, void*) { previous_code = info->si_value.sival_int; };
+  ASSERT_EQ(sigaction(SIGUSR2, &informed, nullptr), 0);
+  ASSERT_TRUE(LinuxPlatform::InstallHandler(SIGUSR1).ok());
+  ASSERT_TRUE(LinuxPlatform::InstallHandler(SIGUSR2).ok());
+  previous_calls = 0;
+  raise(SIGUSR1);
+  EXPECT_TRUE(Eventually([] { return previous_calls == 1; }));
+  ASSERT_EQ(sigqueue(getpid(), SIGUSR2, sigval{.sival_int = 4711}), 0);
+  EXPECT_TRUE(Eventually([] { return previous_code == 4711; }));
+}
+
+TEST_F(LinuxPlatformTest, WhereTheDefaultWasToDieAForeignSignalIsDropped) {
+  ASSERT_TRUE(LinuxPlatform::InstallHandler(SIGALRM).ok());
+  const std::uint64_t before = internal::GlobalHandlerCounters().foreign;
+  raise(SIGALRM);
+  EXPECT_TRUE(Eventually([&] { return internal::GlobalHandlerCounters().foreign == before + 1; }));
+}
+
+TEST_F(LinuxPlatformTest, TheHandlerLeavesErrnoAlone) {
+  internal::CaptureEntryOf(kArena).function = [](void*, const CaptureTarget& target) {
+    errno = EIO;
+    return CountArrival(nullptr, target);
+  };
+  errno = 0;
+  const bool is_sent = LinuxPlatform::Interrupt(LinuxPlatform::CurrentThreadId(), Payload(0), signal_);
+  const int at_once = errno;
+  EXPECT_TRUE(is_sent);
+  EXPECT_EQ(at_once, 0);
+  EXPECT_TRUE(Eventually([] {
+    errno = 0;
+    return arrivals[0].calls == 1 && errno == 0;
+  }));
+}
+
+TEST_F(LinuxPlatformTest, AReplacedHandlerIsNoticedAndStays) {
+  constexpr int kSignal = SIGVTALRM;
+  EXPECT_EQ(LinuxPlatform::HandlerStateOf(kSignal), HandlerState::kNotInstalled);
+  ASSERT_TRUE(LinuxPlatform::InstallHandler(kSignal).ok());
+  EXPECT_EQ(LinuxPlatform::HandlerStateOf(kSignal), HandlerState::kOurs);
+  signal(kSignal, SIG_IGN);
+  EXPECT_EQ(LinuxPlatform::HandlerStateOf(kSignal), HandlerState::kReplaced);
+  ASSERT_TRUE(LinuxPlatform::InstallHandler(kSignal).ok());
+  EXPECT_EQ(LinuxPlatform::HandlerStateOf(kSignal), HandlerState::kReplaced) << "it is the program's wish";
+}
+
+TEST_F(LinuxPlatformTest, SignalsThatCannotBeHandledAreRefusedByName) {
+  for (const int number : {-1, 0, SIGKILL, SIGSTOP, 65, 1000}) {
+    const absl::Status status = LinuxPlatform::InstallHandler(number);
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << number;
+    EXPECT_THAT(std::string(status.message()), HasSubstr("sampling.signal_number"));
+    EXPECT_EQ(LinuxPlatform::HandlerStateOf(number), HandlerState::kNotInstalled);
+  }
+}
+
+// Of this very function's frame; AddressSanitizer may keep locals elsewhere.
+bool ContainsFrame(const ThreadInfo& thread) {
+  const auto address = static_cast<Address>(reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)));
+  return address >= thread.stack.low && address < thread.stack.high;
+}
+
+TEST_F(LinuxPlatformTest, StackBoundsHoldTheFramesOfEachThread) {
+  const ThreadInfo main = LinuxPlatform::CurrentThread();
+  EXPECT_EQ(main.id, static_cast<std::uint64_t>(getpid()));
+  EXPECT_TRUE(ContainsFrame(main));
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  ASSERT_EQ(pthread_attr_setstacksize(&attributes, 256 * 1024), 0);
+  pthread_t thread;
+  const auto body = [](void*) -> void* {
+    const ThreadInfo own = LinuxPlatform::CurrentThread();
+    EXPECT_NE(own.id, static_cast<std::uint64_t>(getpid()));
+    EXPECT_EQ(own.id, LinuxPlatform::CurrentThreadId());
+    EXPECT_TRUE(ContainsFrame(own));
+    EXPECT_LE(own.stack.high - own.stack.low, 512u * 1024);
+    EXPECT_EQ(LinuxPlatform::CurrentThread().stack.low, own.stack.low);
+    return nullptr;
+  };
+  ASSERT_EQ(pthread_create(&thread, &attributes, body, nullptr), 0);
+  pthread_join(thread, nullptr);
+  pthread_attr_destroy(&attributes);
+}
+
+TEST_F(LinuxPlatformTest, AThreadOfOursBlocksAllSignalsAndItsStarterDoesNot) {
+  sigset_t inside;
+  sigset_t before;
+  sigset_t after;
+  std::string name;
+  pthread_sigmask(SIG_SETMASK, nullptr, &before);
+  auto thread = LinuxPlatform::RunOnOwnThread("a name longer than fifteen", [&] {
+    pthread_sigmask(SIG_SETMASK, nullptr, &inside);
+    char buffer[16] = {};
+    pthread_getname_np(pthread_self(), buffer, sizeof(buffer));
+    name = buffer;
+  });
+  ASSERT_TRUE(thread.IsRunning());
+  pthread_sigmask(SIG_SETMASK, nullptr, &after);
+  thread.Join();
+  EXPECT_FALSE(thread.IsRunning());
+  thread.Join();  // does nothing
+  EXPECT_EQ(name, "a name longer t");
+  for (int number = 1; number < 65; ++number) {
+    EXPECT_EQ(sigismember(&before, number), sigismember(&after, number)) << number;
+    if (number == SIGKILL || number == SIGSTOP || number == 32 || number == 33) continue;  // nobody can block these
+    EXPECT_EQ(sigismember(&inside, number), 1) << number;
+  }
+}
+
+// In a process of its own: exits with 0 where a thread that cannot be had is reported.
+[[noreturn]] void AskForAThreadWithoutMemory() {
+  const rlimit none{.rlim_cur = 4096, .rlim_max = RLIM_INFINITY};
+  setrlimit(RLIMIT_AS, &none);
+  const auto thread = LinuxPlatform::RunOnOwnThread("refused", [] { _exit(2); });
+  _exit(thread.IsRunning() ? 1 : 0);
+}
+
+TEST_F(LinuxPlatformTest, AThreadThatTheSystemRefusesIsReported) {
+  if (kIsSanitized) GTEST_SKIP() << "a sanitizer needs the address space that this test takes away";
+  ::testing::FLAGS_gtest_death_test_style = "threadsafe";
+  EXPECT_EXIT(AskForAThreadWithoutMemory(), ::testing::ExitedWithCode(0), "");
+}
+
+TEST_F(LinuxPlatformTest, MemoryIsZeroedAndWritable) {
+  constexpr std::size_t kBytes = 1 << 20;
+  auto* memory = static_cast<unsigned char*>(LinuxPlatform::MapMemory(kBytes));
+  ASSERT_NE(memory, nullptr);
+  for (std::size_t i = 0; i < kBytes; i += 1000) EXPECT_EQ(memory[i], 0);
+  memory[kBytes - 1] = 1;
+  LinuxPlatform::UnmapMemory(memory, kBytes);
+  EXPECT_EQ(LinuxPlatform::MapMemory(std::uint64_t{1} << 60), nullptr) << "more than there is";
+}
+
+TEST_F(LinuxPlatformTest, ALineIsOneLine) {
+  ::testing::internal::CaptureStderr();
+  LinuxPlatform::WriteLine("strobe: a line");
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "strobe: a line\n");
+}
+
+}  // namespace
+}  // namespace strobe

@@ -1,0 +1,36 @@
+#include "strobe/platform/unsupported_platform.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "strobe/profiler.h"
+#include "strobe/scoped_profiler.h"
+#include "strobe/testing/archetypes.h"
+
+namespace strobe {
+namespace {
+
+struct UnsupportedTraits : testing::ArchetypeTraits {
+  using Platform = UnsupportedPlatform;
+};
+
+TEST(UnsupportedPlatform, ProfilerCompilesDoesNothingAndSaysWhy) {
+  Profiler<UnsupportedTraits> profiler;
+  const auto registration = profiler.RegisterThread("main");
+  EXPECT_EQ(registration.status().code(), absl::StatusCode::kUnimplemented);
+  const absl::Status status = profiler.Start();
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented);
+  EXPECT_FALSE(status.message().empty());
+  EXPECT_THAT(profiler.Diagnose(), ::testing::HasSubstr("Profiling cannot work here: " + std::string(status.message())));
+  EXPECT_EQ(profiler.Stop().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(profiler.stats().threads_refused, 1u);
+}
+
+TEST(UnsupportedPlatform, AScopeSaysOnceWhyItHasNoSession) {
+  Profiler<UnsupportedTraits> profiler;
+  ::testing::internal::CaptureStderr();
+  { const ScopedProfiler session(profiler); }
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(), ::testing::MatchesRegex("strobe: cannot start: [^\n]+\n"));
+}
+
+}  // namespace
+}  // namespace strobe
