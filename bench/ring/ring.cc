@@ -1,13 +1,13 @@
 // Question: how many 320-byte records go from one thread to another? SpscRing against the single-producer queues of boost and rigtorp,
-// whose slots are fixed. Every consumer checks every record; every contender gets the same 32 KiB of payload.
-#include <algorithm>
+// whose slots are fixed: once just as large as these records, and once as large as the longest stack needs, which is what a fixed slot
+// costs a profiler. Every consumer checks every record; every contender gets the same 32 KiB of payload.
 #include <array>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <memory>
+#include <span>
 #include <thread>
-#include <vector>
 
 #include "benchmark/benchmark.h"
 #include "strobe/ring/spsc_ring.h"
@@ -26,10 +26,13 @@ namespace {
 constexpr std::size_t kRingBytes = 32 * 1024;
 constexpr std::size_t kRecordBytes = 320;
 constexpr std::size_t kWords = kRecordBytes / sizeof(std::uint64_t);
-constexpr std::size_t kSlots = kRingBytes / kRecordBytes;
+constexpr std::size_t kLongestWords = 2 + 512;  // a header, a weight and 512 frames
 constexpr std::uint64_t kRecordsPerRun = 200000;
 
-using Record = std::array<std::uint64_t, kWords>;
+template <std::size_t kSlotWords>
+using Slot = std::array<std::uint64_t, kSlotWords>;
+template <std::size_t kSlotWords>
+constexpr std::size_t kSlots = kRingBytes / sizeof(Slot<kSlotWords>);
 
 // What a capture does: words written one after the other. All are equal to the sequence number plus their index.
 inline void Fill(std::uint64_t* words, std::uint64_t sequence) {
@@ -53,11 +56,12 @@ class Backoff {
 };
 
 // Each contender: Push(sequence) is false when full; Pop(sequence, good) is false when empty and clears `good` for a wrong record.
+template <std::size_t kSlotWords>
 class StrobeContender {
  public:
   StrobeContender() { ring_.Reset(std::as_writable_bytes(std::span(storage_))); }
   bool Push(std::uint64_t sequence) {
-    std::byte* record = ring_.Reserve(kRecordBytes);
+    std::byte* record = ring_.Reserve(sizeof(Slot<kSlotWords>));
     if (record == nullptr) return false;
     Fill(reinterpret_cast<std::uint64_t*>(record), sequence);
     ring_.Commit(kRecordBytes);
@@ -77,34 +81,37 @@ class StrobeContender {
 };
 
 #ifdef STROBE_BENCH_BOOST
+template <std::size_t kSlotWords>
 class BoostContender {
  public:
   bool Push(std::uint64_t sequence) {
-    Record record;
+    Slot<kSlotWords> record;
     Fill(record.data(), sequence);
     return queue_.push(record);
   }
   bool Pop(std::uint64_t sequence, bool& good) {
-    return queue_.consume_one([&](const Record& record) {
+    return queue_.consume_one([&](const Slot<kSlotWords>& record) {
       if (!Check(record.data(), sequence)) good = false;
     }) != 0;
   }
 
  private:
-  boost::lockfree::spsc_queue<Record, boost::lockfree::capacity<kSlots>> queue_;
+  boost::lockfree::spsc_queue<Slot<kSlotWords>, boost::lockfree::capacity<kSlots<kSlotWords>>> queue_;
 };
 #endif
 
 #ifdef STROBE_BENCH_RIGTORP
-struct FilledRecord {
-  explicit FilledRecord(std::uint64_t sequence) noexcept { Fill(words.data(), sequence); }
-  Record words;
+template <std::size_t kSlotWords>
+struct FilledSlot {
+  explicit FilledSlot(std::uint64_t sequence) noexcept { Fill(words.data(), sequence); }
+  Slot<kSlotWords> words;
 };
+template <std::size_t kSlotWords>
 class RigtorpContender {
  public:
   bool Push(std::uint64_t sequence) { return queue_.try_emplace(sequence); }
   bool Pop(std::uint64_t sequence, bool& good) {
-    FilledRecord* record = queue_.front();
+    FilledSlot<kSlotWords>* record = queue_.front();
     if (record == nullptr) return false;
     if (!Check(record->words.data(), sequence)) good = false;
     queue_.pop();
@@ -112,7 +119,7 @@ class RigtorpContender {
   }
 
  private:
-  rigtorp::SPSCQueue<FilledRecord> queue_{kSlots};
+  rigtorp::SPSCQueue<FilledSlot<kSlotWords>> queue_{kSlots<kSlotWords>};
 };
 #endif
 
@@ -153,14 +160,17 @@ int main(int argc, char** argv) {
   const auto add = [](const char* name, void (*run)(benchmark::State&)) {
     benchmark::RegisterBenchmark(name, run)->UseRealTime()->Unit(benchmark::kMillisecond)->MinTime(0.3);
   };
-  add("records_of_320_bytes/strobe", strobe::TwoThreads<strobe::StrobeContender>);
+  add("slots_of_320_bytes/strobe", strobe::TwoThreads<strobe::StrobeContender<strobe::kWords>>);
+  add("slots_for_512_frames/strobe", strobe::TwoThreads<strobe::StrobeContender<strobe::kLongestWords>>);
 #ifdef STROBE_BENCH_BOOST
-  add("records_of_320_bytes/boost", strobe::TwoThreads<strobe::BoostContender>);
+  add("slots_of_320_bytes/boost", strobe::TwoThreads<strobe::BoostContender<strobe::kWords>>);
+  add("slots_for_512_frames/boost", strobe::TwoThreads<strobe::BoostContender<strobe::kLongestWords>>);
 #else
   std::fprintf(stderr, "skipped: boost (boost/lockfree/spsc_queue.hpp not found)\n");
 #endif
 #ifdef STROBE_BENCH_RIGTORP
-  add("records_of_320_bytes/rigtorp", strobe::TwoThreads<strobe::RigtorpContender>);
+  add("slots_of_320_bytes/rigtorp", strobe::TwoThreads<strobe::RigtorpContender<strobe::kWords>>);
+  add("slots_for_512_frames/rigtorp", strobe::TwoThreads<strobe::RigtorpContender<strobe::kLongestWords>>);
 #else
   std::fprintf(stderr, "skipped: rigtorp (rigtorp/SPSCQueue.h not found)\n");
 #endif
