@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <time.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cmath>
@@ -398,10 +399,12 @@ TEST_F(Conservation, ThirtySeventySplit) {
   };
   const auto thirty = static_cast<double>(samples_in(__start_thirty, __stop_thirty));
   const auto seventy = static_cast<double>(samples_in(__start_seventy, __stop_seventy));
-  const double count = thirty + seventy;
-  ASSERT_GT(count, 100);
+  const double weight = thirty + seventy;
+  ASSERT_GT(weight, 100);
+  // On a machine whose ticks get lost, one record stands for several periods.
+  const double records = std::min(weight, static_cast<double>(profiler.stats().samples));
   const double truth = static_cast<double>(thirty_ns) / static_cast<double>(thirty_ns + seventy_ns);
-  EXPECT_NEAR(thirty / count, truth, 3 * std::sqrt(truth * (1 - truth) / count));
+  EXPECT_NEAR(thirty / weight, truth, 3 * std::sqrt(truth * (1 - truth) / records));
 }
 
 }  // namespace
