@@ -104,6 +104,8 @@ tsan_wrapper() {
 totals=()
 run_configuration() {
   local configuration=$1 build="$build_root/$1" compiler=g++ options=(-Dbuildtype=release -Db_sanitize=none) wrapper="" launcher=""
+  # Lines, but no variables: that is what a report shows, and it compiles faster.
+  local sanitized=(-Dbuildtype=plain -Doptimization=1 -Dcpp_args=-g1)
   [ "$configuration" = gcc ] || compiler=$(clang_cc)
   case $configuration in
     asan | tsan) have "$compiler" || compiler=g++ ;;
@@ -114,9 +116,9 @@ run_configuration() {
     return
   fi
   case $configuration in
-    asan) options=(-Dbuildtype=debugoptimized -Db_sanitize=address,undefined -Db_lundef=false -Dexamples=false) ;;
+    asan) options=("${sanitized[@]}" -Db_sanitize=address,undefined -Db_lundef=false -Dexamples=false) ;;
     tsan)
-      options=(-Dbuildtype=debugoptimized -Db_sanitize=thread -Db_lundef=false -Dexamples=false)
+      options=("${sanitized[@]}" -Db_sanitize=thread -Db_lundef=false -Dexamples=false)
       if ! wrapper=$(tsan_wrapper "$compiler"); then
         echo "SKIP tsan: ThreadSanitizer of $compiler does not run on this machine"
         totals+=("0 0 1")
