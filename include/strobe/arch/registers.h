@@ -21,10 +21,14 @@ struct Aarch64Registers {
   Address lr = 0;  // x30
 };
 
+// Bytes below the stack pointer that the ABI keeps signal frames out of. Where a function has popped its caller's frame pointer, compilers'
+// frame information goes on naming the popped slot, which lies here.
 #if defined(__aarch64__) || defined(_M_ARM64)
 using NativeRegisters = Aarch64Registers;
+inline constexpr Address kRedZoneBytes = 0;
 #else
 using NativeRegisters = X86_64Registers;
+inline constexpr Address kRedZoneBytes = 128;
 #endif
 
 }  // namespace strobe

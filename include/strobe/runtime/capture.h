@@ -62,7 +62,7 @@ STROBE_SIGNAL_SAFE bool WriteRecord(SlotArena<Traits>& arena, ThreadSlot<Traits>
   const Address sp = target.registers->sp;
   // Off the registered stack (a coroutine's, an alternate one) nothing above sp is known to be readable.
   const bool is_on_stack = sp >= slot.stack.low && sp < slot.stack.high;
-  const LiveStackMemory memory(sp, is_on_stack ? slot.stack.high : sp, arena.text.Find(target.registers->pc));
+  const LiveStackMemory memory(sp - kRedZoneBytes, is_on_stack ? slot.stack.high : sp, arena.text.Find(target.registers->pc));
   auto* frames = reinterpret_cast<Address*>(record + RecordBytes(weights.size(), 0));
   const auto unwinder = MakeUnwinder<typename Traits::Unwinder>(arena.unwind_modules.load(std::memory_order_seq_cst));
   const WalkResult walk = unwinder.Unwind(*target.registers, memory, std::span<Address>(frames, max_frames));

@@ -32,7 +32,8 @@ concept StackMemory = requires(const M& memory, Address address, Address& word) 
   noexcept->std::same_as<CodeWindow>;
 };
 
-// The stack of the very thread that reads it: valid from `low` (the stack pointer) to the registered top.
+// The stack of the very thread that reads it: valid from `low` (the stack pointer, less the
+// red zone) to the registered top.
 class LiveStackMemory {
  public:
   LiveStackMemory(Address low, Address high, CodeWindow code = {}) noexcept : low_(low), high_(high), code_(code) {}
