@@ -19,6 +19,7 @@ namespace strobe {
 namespace {
 
 using testing::BurnCpu;
+using testing::BurnUntilSampled;
 using testing::CpuBounds;
 using ::testing::HasSubstr;
 using testing::KeepingProfiler;
@@ -89,7 +90,7 @@ TEST(HostileSignals, PlainHandlerBeforeUsGetsItsSignals) {
     }
     kill(getpid(), kSignal);
     for (int i = 0; plain_calls.load() < 101 && i < 100'000; ++i) BurnCpu(10'000);
-    BurnCpu(20'000'000);
+    BurnUntilSampled(20'000'000);
   });
   // Each of theirs, and none of ours.
   EXPECT_EQ(plain_calls, 101);
@@ -110,7 +111,7 @@ TEST(HostileSignals, HandlerWithInfoGetsItWhole) {
       EXPECT_EQ(last_value.load(), i);
       EXPECT_EQ(last_code.load(), SI_QUEUE);
     }
-    BurnCpu(20'000'000);
+    BurnUntilSampled(20'000'000);
   });
   EXPECT_EQ(info_calls, 100);
 }
@@ -189,7 +190,7 @@ TEST(HostileSignals, StormOfForeignSignals) {
         sent += pthread_sigqueue(target, signal, payload) == 0 ? 1 : 0;  // the queue may be full
       }
     });
-    BurnCpu(30'000'000);
+    BurnUntilSampled(30'000'000);
     sender.join();
   });
   // Queued ones are delivered before the thread goes on; none got lost.
@@ -229,16 +230,16 @@ TEST(HostileSignals, ErrnoIsUntouched) {
     while (ThreadCpuNs() < end_ns) {
       expected = expected % 120 + 1;
       errno = expected;
-      for (int i = 0; i < 20'000; ++i) asm volatile("");
+      for (int i = 0; i < 20'000; ++i) asm volatile("" : : : "memory");
       ASSERT_EQ(errno, expected);
     }
+    BurnUntilSampled(0);
   });
   EXPECT_GT(profiler.stats().samples, 0U);
 }
 
-// The program's own handler, called from ours, may spoil errno: that is between it and its program, but our part restores it.
+// SA_RESTART. Requests interrupt a thread that waits, where CPU timers never would.
 TEST(HostileSignals, BlockedReadIsRestarted) {
-  // Requests interrupt a thread that waits, where CPU timers never would.
   KeepingProfiler profiler({.sampling = {.cpu_frequency_hz = 0, .wall_frequency_hz = 200}});
   ASSERT_TRUE(profiler.Start().ok());
   int ends[2];

@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <map>
 #include <mutex>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -106,8 +107,25 @@ class NullSymbolizer {
 };
 static_assert(Symbolizer<NullSymbolizer>);
 
+// Walks that this thread has been interrupted for.
+inline constinit thread_local std::atomic<int> walks_of_this_thread{0};
+
+// The default one, which also counts.
+class CountingUnwinder : public DefaultTraits::Unwinder {
+ public:
+  using Base = DefaultTraits::Unwinder;
+  using Base::Base;
+  template <class Registers, class Memory>
+  WalkResult Unwind(const Registers& registers, const Memory& memory, std::span<Address> output) const noexcept {
+    walks_of_this_thread.fetch_add(1, std::memory_order_relaxed);
+    return Base::Unwind(registers, memory, output);
+  }
+};
+static_assert(Unwinder<CountingUnwinder>);
+
 // Everything real but the way out.
 struct NamedKeepingTraits : DefaultTraits {
+  using Unwinder = CountingUnwinder;
   using Encoder = KeepingEncoder;
   using Exporter = NullExporter;
 };
@@ -143,6 +161,16 @@ struct CpuBounds {
       asm volatile("" : "+r"(value));
     }
   }
+}
+
+// Uses at least that much, and more until the calling thread has been sampled meanwhile; however rarely a loaded machine lets a timer
+// expire, what comes after can rely on it. Gives up after ten seconds of CPU time.
+inline void BurnUntilSampled(std::int64_t cpu_ns) {
+  constexpr std::int64_t kPatienceNs = 10'000'000'000;
+  const int before = walks_of_this_thread.load();
+  const std::int64_t begin_ns = ThreadCpuNs();
+  BurnCpu(cpu_ns);
+  while (walks_of_this_thread.load() == before && ThreadCpuNs() - begin_ns < kPatienceNs) BurnCpu(1'000'000);
 }
 
 // Registers the calling thread, runs body() and ends the registration.

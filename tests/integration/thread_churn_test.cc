@@ -15,6 +15,7 @@ namespace strobe {
 namespace {
 
 using testing::BurnCpu;
+using testing::BurnUntilSampled;
 using testing::CpuBounds;
 using testing::KeepingProfiler;
 using testing::KeptProfiles;
@@ -55,7 +56,7 @@ TEST(ThreadChurn, EveryShortThreadIsAccountedFor) {
     ASSERT_TRUE(session.status().ok()) << session.status();
     // One thread outlives them all.
     long_bounds = RunRegistered(profiler, "long", [&] {
-      BurnCpu(200'000'000);
+      BurnUntilSampled(200'000'000);
       std::vector<std::thread> spawners;
       for (int i = 0; i < kSpawners; ++i) spawners.emplace_back([&, i] { SpawnShortThreads(profiler, i, totals); });
       for (std::thread& spawner : spawners) spawner.join();

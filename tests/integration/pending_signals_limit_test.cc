@@ -1,0 +1,110 @@
+// Where the system refuses timers, because as many signals are queued or reserved as the user may have, threads are sampled all the same.
+#include <signal.h>
+#include <sys/resource.h>
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "kept_profiles.h"
+
+namespace strobe {
+namespace {
+
+using testing::BurnUntilSampled;
+using testing::CpuBounds;
+using ::testing::HasSubstr;
+using testing::KeepingProfiler;
+using testing::KeptProfiles;
+using testing::RunRegistered;
+using testing::SumByName;
+
+constexpr std::size_t kLimit = 100;
+constexpr std::size_t kThreads = 120;
+constexpr std::int64_t kWorkNs = 10'000'000;
+
+class PendingSignalsLimit : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_EQ(getrlimit(RLIMIT_SIGPENDING, &before_), 0);
+    rlimit limit = before_;
+    limit.rlim_cur = kLimit;
+    ASSERT_EQ(setrlimit(RLIMIT_SIGPENDING, &limit), 0);
+    KeptProfiles::Take();
+  }
+  void TearDown() override { ASSERT_EQ(setrlimit(RLIMIT_SIGPENDING, &before_), 0); }
+
+ private:
+  rlimit before_{};
+};
+
+TEST_F(PendingSignalsLimit, ThreadsBeyondItAreSampledWithoutTimers) {
+  KeepingProfiler profiler({.sampling = {.cpu_frequency_hz = 1000}});
+  ASSERT_TRUE(profiler.Start().ok());
+  std::vector<CpuBounds> bounds(kThreads);
+  std::atomic<std::size_t> registered{0};
+  std::atomic<bool> may_work{false};
+  std::vector<std::thread> threads;
+  for (std::size_t i = 0; i < kThreads; ++i) {
+    threads.emplace_back([&, i] {
+      bounds[i] = RunRegistered(profiler, std::to_string(i), [&] {
+        ++registered;
+        registered.notify_all();
+        may_work.wait(false);
+        BurnUntilSampled(kWorkNs);
+      });
+    });
+  }
+  for (std::size_t now = registered.load(); now < kThreads; now = registered.load()) registered.wait(now);
+  EXPECT_GE(profiler.stats().threads_on_fallback, kThreads - kLimit);
+  EXPECT_THAT(profiler.Diagnose(), HasSubstr("RLIMIT_SIGPENDING"));
+  may_work = true;
+  may_work.notify_all();
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(profiler.stats().threads_on_fallback, 0U);
+  ASSERT_TRUE(profiler.Stop().ok());
+  const auto kept = KeptProfiles::Take();
+  auto cpu_ns = SumByName(kept, "cpu");
+  auto samples = SumByName(kept, "samples");
+  for (std::size_t i = 0; i < kThreads; ++i) {
+    ASSERT_GE(bounds[i].low_ns, 0);
+    EXPECT_GE(cpu_ns[std::to_string(i)], bounds[i].low_ns) << i;
+    EXPECT_LE(cpu_ns[std::to_string(i)], bounds[i].high_ns) << i;
+    EXPECT_GT(samples[std::to_string(i)], 0) << i;
+  }
+}
+
+// With the queue full, a request's payload is lost on its way, and the handler has to find out whom it serves.
+TEST_F(PendingSignalsLimit, RequestsArriveThoughTheQueueIsFull) {
+  // Blocked here and in all threads to come: what is queued stays queued.
+  const int blocked = SIGRTMIN + 1;
+  sigset_t mask;
+  sigemptyset(&mask);
+  sigaddset(&mask, blocked);
+  ASSERT_EQ(pthread_sigmask(SIG_BLOCK, &mask, nullptr), 0);
+  std::size_t queued = 0;
+  while (queued <= kLimit && pthread_sigqueue(pthread_self(), blocked, sigval{}) == 0) ++queued;
+  ASSERT_LE(queued, kLimit);
+
+  KeepingProfiler profiler({.sampling = {.cpu_frequency_hz = 1000, .wall_frequency_hz = 100}});
+  ASSERT_TRUE(profiler.Start().ok());
+  const CpuBounds bounds = RunRegistered(profiler, "full", [] { BurnUntilSampled(100'000'000); });
+  ASSERT_TRUE(profiler.Stop().ok());
+  const auto kept = KeptProfiles::Take();
+  auto cpu_ns = SumByName(kept, "cpu");
+  EXPECT_GE(cpu_ns["full"], bounds.low_ns);
+  EXPECT_LE(cpu_ns["full"], bounds.high_ns);
+  EXPECT_GT(SumByName(kept, "samples")["full"], 0);
+
+  const timespec none{};
+  while (sigtimedwait(&mask, nullptr, &none) == blocked) {
+  }
+  ASSERT_EQ(pthread_sigmask(SIG_UNBLOCK, &mask, nullptr), 0);
+}
+
+}  // namespace
+}  // namespace strobe

@@ -1,0 +1,158 @@
+// Stacks of unusual size and place: the smallest there may be, alternate signal stacks, coroutines.
+#include <limits.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <thread>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "kept_profiles.h"
+
+namespace strobe {
+namespace {
+
+using testing::BurnCpu;
+using testing::BurnUntilSampled;
+using testing::CpuBounds;
+using testing::KeptProfile;
+using testing::KeptProfiles;
+using testing::RunRegistered;
+using testing::SumByName;
+using NamedProfiler = Profiler<testing::NamedKeepingTraits>;
+
+ProfilerOptions AtHighRate() { return {.sampling = {.cpu_frequency_hz = 1000}}; }
+
+void ExpectAccounted(const std::vector<KeptProfile>& kept, const std::string& name, const CpuBounds& bounds) {
+  const auto cpu_ns = SumByName(kept, "cpu");
+  ASSERT_TRUE(cpu_ns.contains(name)) << name;
+  EXPECT_GE(cpu_ns.at(name), bounds.low_ns);
+  EXPECT_LE(cpu_ns.at(name), bounds.high_ns);
+}
+
+// The samples that have a function of that name anywhere on their stacks.
+std::int64_t SamplesThrough(const std::vector<KeptProfile>& kept, const std::string& function) {
+  std::int64_t count = 0;
+  for (const KeptProfile& one : kept) {
+    for (std::size_t i = 0; i < one.profile.samples.size(); ++i) {
+      for (std::uint32_t node = one.profile.samples[i].stack; node != 0; node = one.profile.stacks[node].parent) {
+        const std::uint32_t frame = one.profile.stacks[node].frame;
+        if (frame >= one.symbols.frames.size() || one.symbols.frames[frame].function == FrameSymbols::kNone) continue;
+        if (one.symbols.functions[one.symbols.frames[frame].function].name.find(function) == std::string::npos) continue;
+        count += one.profile.Values(i)[0];
+        break;
+      }
+    }
+  }
+  return count;
+}
+
+[[gnu::noinline]] void WorkOnAlternateStack() {
+  BurnUntilSampled(50'000'000);
+  asm volatile("");
+}
+
+TEST(SmallStacks, SixteenKibibytes) {
+  if (testing::kIsSanitized) GTEST_SKIP() << "the sanitizers' own frames need more";
+  NamedProfiler profiler(AtHighRate());
+  ASSERT_TRUE(profiler.Start().ok());
+  struct Work {
+    NamedProfiler& profiler;
+    CpuBounds bounds;
+  };
+  std::vector<Work> work(8, Work{profiler, {}});
+  std::vector<pthread_t> threads(work.size());
+  pthread_attr_t attributes;
+  ASSERT_EQ(pthread_attr_init(&attributes), 0);
+  const long least = sysconf(_SC_THREAD_STACK_MIN);
+  ASSERT_EQ(pthread_attr_setstacksize(&attributes, std::max<std::size_t>(16 * 1024, least > 0 ? static_cast<std::size_t>(least) : 0)), 0);
+  for (std::size_t i = 0; i < work.size(); ++i) {
+    const auto run = [](void* argument) -> void* {
+      Work& own = *static_cast<Work*>(argument);
+      own.bounds = RunRegistered(own.profiler, "small", [] { BurnUntilSampled(20'000'000); });
+      return nullptr;
+    };
+    ASSERT_EQ(pthread_create(&threads[i], &attributes, run, &work[i]), 0);
+  }
+  CpuBounds all;
+  for (std::size_t i = 0; i < work.size(); ++i) {
+    ASSERT_EQ(pthread_join(threads[i], nullptr), 0);
+    all += work[i].bounds;
+  }
+  pthread_attr_destroy(&attributes);
+  ASSERT_TRUE(profiler.Stop().ok());
+  EXPECT_GT(profiler.stats().samples, 0U);
+  ExpectAccounted(KeptProfiles::Take(), "small", all);
+}
+
+// The handler runs on the thread's alternate stack, and the walk goes over the thread's own.
+TEST(SmallStacks, AlternateSignalStack) {
+  NamedProfiler profiler(AtHighRate());
+  ASSERT_TRUE(profiler.Start().ok());
+  const std::size_t size = std::max<std::size_t>(testing::kIsSanitized ? 256 * 1024 : 16 * 1024, static_cast<std::size_t>(SIGSTKSZ));
+  std::vector<unsigned char> memory(size, 0xA5);
+  CpuBounds bounds;
+  std::thread([&] {
+    stack_t previous{};
+    stack_t own{};
+    own.ss_sp = memory.data();
+    own.ss_size = memory.size();
+    ASSERT_EQ(sigaltstack(&own, &previous), 0);
+    bounds = RunRegistered(profiler, "alternate", [] { WorkOnAlternateStack(); });
+    ASSERT_EQ(sigaltstack(&previous, nullptr), 0);
+  }).join();
+  ASSERT_TRUE(profiler.Stop().ok());
+  const auto kept = KeptProfiles::Take();
+  ExpectAccounted(kept, "alternate", bounds);
+  EXPECT_GT(SamplesThrough(kept, "WorkOnAlternateStack"), 0);
+  EXPECT_TRUE(std::any_of(memory.begin(), memory.end(), [](unsigned char byte) { return byte != 0xA5; })) << "nobody ran on it";
+}
+
+// What runs on a coroutine's stack is sampled; of the stack only what is known to be readable is walked.
+TEST(SmallStacks, Coroutine) {
+  if (testing::kIsThreadSanitizer) GTEST_SKIP() << "ThreadSanitizer does not follow swapcontext";
+  NamedProfiler profiler(AtHighRate());
+  ASSERT_TRUE(profiler.Start().ok());
+  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  const std::size_t size = 64 * 1024;
+  // The page above the coroutine's stack cannot be read: whoever walked on would fault.
+  void* memory = mmap(nullptr, size + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(memory, MAP_FAILED);
+  ASSERT_EQ(mprotect(static_cast<char*>(memory) + size, page, PROT_NONE), 0);
+  static ucontext_t caller;
+  static ucontext_t coroutine;
+  ASSERT_EQ(getcontext(&coroutine), 0);
+  coroutine.uc_stack.ss_sp = memory;
+  coroutine.uc_stack.ss_size = size;
+  coroutine.uc_link = nullptr;
+  makecontext(
+      &coroutine,
+      [] {
+        while (true) {
+          BurnCpu(5'000'000);
+          swapcontext(&coroutine, &caller);
+        }
+      },
+      0);
+  const CpuBounds bounds = RunRegistered(profiler, "coroutine", [] {
+    for (int i = 0; i < 10; ++i) {
+      swapcontext(&caller, &coroutine);
+      BurnUntilSampled(1'000'000);
+    }
+  });
+  ASSERT_TRUE(profiler.Stop().ok());
+  const auto kept = KeptProfiles::Take();
+  ExpectAccounted(kept, "coroutine", bounds);
+  EXPECT_GT(SumByName(kept, "samples").at("coroutine"), 0);
+  munmap(memory, size + page);
+}
+
+}  // namespace
+}  // namespace strobe
