@@ -78,7 +78,7 @@ class ExportWorker {
     return state_->jobs.empty() ? absl::OkStatus() : state_->status;
   }
 
-  // Ends the thread, after it has tried everything once more; leaves it behind where it does not end by the deadline.
+  // Ends the thread, after it has tried what it has not tried yet; leaves it behind where it does not end by the deadline.
   absl::Status End(Deadline deadline) {
     absl::Status status = Wait(deadline);
     {
@@ -113,7 +113,7 @@ class ExportWorker {
       std::unique_lock lock(mutex);
       while (true) {
         changed.wait(lock, [&] { return is_due || is_ending; });
-        if (is_ending) return;
+        if (!is_due) return;  // what was submitted before the end is tried, though nobody may wait for it
         is_due = false;
         is_busy = true;
         absl::Status round = absl::OkStatus();

@@ -123,6 +123,8 @@ class Session {
     double fill = 0;
     registry_.arena()->VisitMarked([&](Slot& slot) {
       fill = std::max(fill, static_cast<double>(slot.ring.used_bytes()) / static_cast<double>(registry_.arena()->ring_bytes()));
+      // A provider is promised that all calls for one thread follow each other: AddWeight must not meet the thread's own Detach.
+      const std::lock_guard lock(ControlMutex(slot));
       DrainSlot(slot);
     });
     const std::vector<Slot*> retired = registry_.CopyRetired();
@@ -297,8 +299,9 @@ class Session {
   // The values that `weights` stand for.
   Row ValuesOf(const Slot& slot, std::span<const std::int64_t> weights) {
     Row row{};
-    providers_.ForEachEnabled(
-        [&](const auto& provider, auto index) { provider.AddWeight(weights[index], std::get<index>(slot.states), ColumnsOf(row, index)); });
+    providers_.ForEachEnabled([&](const auto& provider, auto index) {
+      if (weights[index] != 0) provider.AddWeight(weights[index], std::get<index>(slot.states), ColumnsOf(row, index));
+    });
     return row;
   }
 

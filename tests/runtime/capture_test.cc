@@ -1,0 +1,197 @@
+#include "strobe/runtime/capture.h"
+
+#include <thread>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "manual_traits.h"
+#include "strobe/runtime/thread_registry.h"
+
+namespace strobe::internal {
+namespace {
+
+using ::testing::ElementsAre;
+using testing::ManualPlatform;
+using testing::ManualTraits;
+
+// Each reading is 100 ns after the one before.
+struct TickingClock {
+  std::int64_t MonotonicNs() const { return now_ns += 100; }
+  std::int64_t UnixTimeNs() const { return 0; }
+  static inline std::int64_t now_ns = 0;
+};
+struct TickingTraits : ManualTraits {
+  using Clock = TickingClock;
+};
+using Registry = ThreadRegistry<TickingTraits>;
+using Slot = Registry::Slot;
+
+constexpr Address kPc = 0x401234;
+
+// One record of a ring.
+struct Record {
+  RecordHeader header;
+  std::vector<std::int64_t> weights;
+  std::vector<Address> frames;
+};
+
+// A slot as a session would have attached it, on the calling thread.
+class CaptureTest : public ::testing::Test {
+ protected:
+  static constexpr std::size_t kRingBytes = 4096;
+
+  void SetUp() override {
+    ManualPlatform::Reset();
+    slot_ = *registry_.Register({.id = 5, .stack = {}}, "thread");
+    registry_.arena()->max_frames = 16;
+    registry_.arena()->module_generation = 3;
+    slot_->is_active = true;
+    slot_->next = ThreadLinks();
+    ThreadLinks() = slot_;
+    for (ProviderCell& cell : slot_->cells) {
+      cell.requested = cell.credited = cell.carried = 0;
+      cell.last_capture_cpu_ns = -1;
+      cell.wants_cpu_clock = false;
+    }
+  }
+  void TearDown() override {
+    slot_->is_active = false;
+    ThreadLinks() = slot_->next;
+    registry_.Unregister(slot_);
+  }
+
+  std::uint64_t Payload(std::uint8_t provider = 0) {
+    SlotToken token = slot_->token;
+    token.provider = provider;
+    return token.Pack();
+  }
+  std::vector<Record> Records() {
+    std::vector<Record> records;
+    for (auto bytes = slot_->ring.Peek(); !bytes.empty(); bytes = slot_->ring.Peek()) {
+      Record& record = records.emplace_back();
+      std::memcpy(&record.header, bytes.data(), sizeof(record.header));
+      record.weights.resize(record.header.weight_count);
+      record.frames.resize(record.header.frame_count);
+      EXPECT_EQ(bytes.size(), RecordBytes(record.weights.size(), record.frames.size()));
+      std::memcpy(record.weights.data(), bytes.data() + sizeof(RecordHeader), record.weights.size() * sizeof(std::int64_t));
+      std::memcpy(record.frames.data(), bytes.data() + RecordBytes(record.weights.size(), 0), record.frames.size() * sizeof(Address));
+      slot_->ring.Pop();
+    }
+    return records;
+  }
+  std::uint64_t Drops(DropReason reason) { return slot_->counters.drops[static_cast<std::size_t>(reason)]; }
+  bool IsMarked() {
+    bool is_marked = false;
+    registry_.arena()->VisitMarked([&](Slot& slot) { is_marked |= &slot == slot_; });
+    return is_marked;
+  }
+
+  Registry registry_{4, kRingBytes};
+  Slot* slot_ = nullptr;
+};
+
+TEST_F(CaptureTest, ATimersExpiriesBecomeARecordWithTheStack) {
+  EXPECT_TRUE(ManualPlatform::Deliver(Payload(), 3, kPc));
+  const auto records = Records();
+  ASSERT_EQ(records.size(), 1u);
+  EXPECT_THAT(records[0].weights, ElementsAre(3, 0));
+  EXPECT_THAT(records[0].frames, ElementsAre(kPc));
+  EXPECT_EQ(records[0].header.module_generation, 3u);
+  EXPECT_EQ(records[0].header.end, StackEnd::kNoUnwindInfo);
+  EXPECT_EQ(slot_->cells[0].credited, 3);
+  EXPECT_EQ(slot_->counters.ends[static_cast<std::size_t>(StackEnd::kNoUnwindInfo)], 1u);
+  EXPECT_TRUE(IsMarked());
+  EXPECT_FALSE(slot_->is_capturing);
+}
+
+TEST_F(CaptureTest, OneInterruptionServesEverybodyWhoWaits) {
+  slot_->cells[0].requested = 2;
+  slot_->cells[1].requested = 500;
+  EXPECT_TRUE(ManualPlatform::Deliver(Payload(0), 1, kPc));
+  const auto records = Records();
+  ASSERT_EQ(records.size(), 1u);
+  EXPECT_THAT(records[0].weights, ElementsAre(3, 500));
+  EXPECT_EQ(slot_->cells[1].credited, 500);
+  EXPECT_EQ(slot_->cells[1].requested, 0);
+}
+
+TEST_F(CaptureTest, ARequestThatWasServedAlreadyLeavesNoRecord) {
+  slot_->cells[1].requested = 500;
+  EXPECT_TRUE(ManualPlatform::Deliver(Payload(0), 1, kPc));
+  EXPECT_TRUE(ManualPlatform::Deliver(Payload(1), 0, kPc)) << "it is ours all the same";
+  EXPECT_EQ(Records().size(), 1u);
+}
+
+TEST_F(CaptureTest, TheCpuClockIsNotedOnlyForThoseWhoAskedForIt) {
+  ManualPlatform::RunFor(5, 777);
+  slot_->cells[1].requested = 500;
+  slot_->cells[1].wants_cpu_clock = true;
+  EXPECT_TRUE(ManualPlatform::Deliver(Payload(0), 1, kPc));
+  EXPECT_EQ(slot_->cells[0].last_capture_cpu_ns, -1);
+  EXPECT_EQ(slot_->cells[1].last_capture_cpu_ns, 777);
+}
+
+TEST_F(CaptureTest, WhatDoesNotFitRidesOnTheNextRecord) {
+  registry_.arena()->max_frames = 200;  // two such records fit
+  std::int64_t delivered = 0;
+  while (Drops(DropReason::kRingFull) < 3) {
+    ASSERT_TRUE(ManualPlatform::Deliver(Payload(), 2, kPc));
+    delivered += 2;
+  }
+  EXPECT_EQ(slot_->cells[0].credited, delivered) << "a drop is credited: it will be in the profile";
+  EXPECT_EQ(slot_->cells[0].carried, 6);
+  std::int64_t recorded = 0;
+  for (const Record& record : Records()) recorded += record.weights[0];
+  EXPECT_EQ(recorded, delivered - 6);
+  slot_->cells[1].requested = 50;
+  ASSERT_TRUE(ManualPlatform::Deliver(Payload(1), 0, kPc));
+  const auto records = Records();
+  ASSERT_EQ(records.size(), 1u);
+  EXPECT_THAT(records[0].weights, ElementsAre(6, 50));
+  EXPECT_EQ(slot_->cells[0].carried, 0);
+}
+
+TEST_F(CaptureTest, WithoutRegistersTheWeightIsCarried) {
+  EXPECT_TRUE(ManualPlatform::DeliverWith(Payload(), 4, nullptr));
+  EXPECT_TRUE(Records().empty());
+  EXPECT_EQ(Drops(DropReason::kNoRegisters), 1u);
+  EXPECT_TRUE(ManualPlatform::Deliver(Payload(), 1, kPc));
+  EXPECT_THAT(Records()[0].weights, ElementsAre(5, 0));
+}
+
+TEST_F(CaptureTest, ASignalOfAnEarlierUseIsStale) {
+  const std::uint64_t before = Payload();
+  ++slot_->token.use;
+  EXPECT_FALSE(ManualPlatform::Deliver(before, 1, kPc));
+  EXPECT_TRUE(Records().empty());
+  EXPECT_EQ(slot_->cells[0].credited, 0);
+  EXPECT_TRUE(ManualPlatform::Deliver(Payload(), 1, kPc));
+}
+
+TEST_F(CaptureTest, ASlotThatIsNotActiveIsStale) {
+  slot_->is_active = false;
+  EXPECT_FALSE(ManualPlatform::Deliver(Payload(), 1, kPc));
+  EXPECT_TRUE(Records().empty());
+  EXPECT_FALSE(slot_->is_capturing);
+}
+
+TEST_F(CaptureTest, ASignalForAnotherThreadsSlotIsNotServed) {
+  std::thread([&] { EXPECT_FALSE(ManualPlatform::Deliver(Payload(), 1, kPc)); }).join();
+  EXPECT_TRUE(Records().empty());
+}
+
+TEST_F(CaptureTest, AForgedIndexFindsNothing) {
+  SlotToken token = slot_->token;
+  token.index = 0xFFFFFF;
+  EXPECT_FALSE(ManualPlatform::Deliver(token.Pack(), 1, kPc));
+}
+
+TEST_F(CaptureTest, EverySixteenthCallIsTimedForAll) {
+  for (std::uint32_t i = 0; i < 4 * kTimedCaptureInterval; ++i) EXPECT_TRUE(ManualPlatform::Deliver(Payload(), 1, kPc));
+  EXPECT_EQ(slot_->counters.captures, 4 * kTimedCaptureInterval);
+  EXPECT_EQ(slot_->counters.time_ns, 4 * 100 * kTimedCaptureInterval);
+}
+
+}  // namespace
+}  // namespace strobe::internal

@@ -1,0 +1,81 @@
+#include "strobe/runtime/diagnosis.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace strobe::internal {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+// A profiler with which all is well.
+DiagnosisFacts Healthy() {
+  DiagnosisFacts facts;
+  facts.was_started = facts.is_running = true;
+  facts.handler = HandlerState::kOurs;
+  facts.signal = 23;
+  facts.stats.threads_registered = 2;
+  facts.stats.samples = 100;
+  facts.stats.exports = 3;
+  return facts;
+}
+
+TEST(Diagnosis, SaysThatAllIsWellOnlyThen) { EXPECT_EQ(Diagnose(Healthy()), "All is well: 2 threads, 100 samples, 3 exports."); }
+
+TEST(Diagnosis, EachFactHasItsSentence) {
+  struct Case {
+    void (*set)(DiagnosisFacts&);
+    const char* sentence;
+  };
+  for (const Case& one : {
+           Case{[](DiagnosisFacts& f) { f.available = absl::UnimplementedError("no such CPU"); },
+                "Profiling cannot work here: no such CPU."},
+           Case{[](DiagnosisFacts& f) { f.options.enabled = false; }, "switched off: by STROBE_ENABLED=0"},
+           Case{[](DiagnosisFacts& f) { f.last_start = absl::InvalidArgumentError("max_frames is 0"); },
+                "The last Start failed: max_frames is 0."},
+           Case{[](DiagnosisFacts& f) { f.was_started = f.is_running = false; }, "never started"},
+           Case{[](DiagnosisFacts& f) { f.is_running = false; }, "is stopped"},
+           Case{[](DiagnosisFacts& f) { f.options.sampling = {.cpu_frequency_hz = 0}; }, "Both built-in providers are off"},
+           Case{[](DiagnosisFacts& f) { f.stats.threads_registered = 0; }, "No thread is registered"},
+           Case{[](DiagnosisFacts& f) { f.stats.threads_refused = 7; }, "7 registrations were refused"},
+           Case{[](DiagnosisFacts& f) { f.stats.threads_on_fallback = 4; }, "refused the CPU timer of 4 threads (RLIMIT_SIGPENDING"},
+           Case{[](DiagnosisFacts& f) { f.options.sampling.use_timers = false; }, "CPU timers are off by option"},
+           Case{[](DiagnosisFacts& f) { f.handler = HandlerState::kReplaced; }, "has replaced the handler of signal 23"},
+           Case{[](DiagnosisFacts& f) { f.stats.drops[static_cast<std::size_t>(DropReason::kRingFull)] = 9; },
+                "9 samples were dropped (9 for a full ring)"},
+           Case{[](DiagnosisFacts& f) { f.stats.stacks_folded = 6; }, "6 samples went into [folded]"},
+           Case{[](DiagnosisFacts& f) { f.stats.samples = 0; }, "no sample has come yet"},
+           Case{[](DiagnosisFacts& f) { f.stats.last_export_error = "disk full"; }, "The last export failed: disk full."},
+       }) {
+    DiagnosisFacts facts = Healthy();
+    one.set(facts);
+    const std::string text = Diagnose(facts);
+    EXPECT_THAT(text, HasSubstr(one.sentence));
+    EXPECT_THAT(text, Not(HasSubstr("All is well")));
+    EXPECT_THAT(text, Not(HasSubstr("\n"))) << "one fact, one line";
+  }
+}
+
+TEST(Diagnosis, TheMostDecisiveComesFirst) {
+  DiagnosisFacts facts = Healthy();
+  facts.stats.stacks_folded = 6;
+  facts.stats.threads_registered = 0;
+  facts.options.enabled = false;
+  facts.available = absl::UnimplementedError("no such CPU");
+  const std::string text = Diagnose(facts);
+  EXPECT_THAT(text, StartsWith("Profiling cannot work here"));
+  EXPECT_LT(text.find("switched off"), text.find("No thread is registered"));
+  EXPECT_LT(text.find("No thread is registered"), text.find("[folded]"));
+}
+
+TEST(Diagnosis, WhatIsSwitchedOffIsNotAlsoCalledNeverStarted) {
+  DiagnosisFacts facts = Healthy();
+  facts.options.enabled = false;
+  facts.was_started = facts.is_running = false;
+  EXPECT_THAT(Diagnose(facts), Not(HasSubstr("never started")));
+}
+
+}  // namespace
+}  // namespace strobe::internal

@@ -1,0 +1,74 @@
+// What the tests of the runtime share: the real parts but for the operating system and the clock, which are the test's.
+#pragma once
+
+#include <map>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "strobe/core/profile.h"
+#include "strobe/provider/cpu_time_provider.h"
+#include "strobe/provider/wall_time_provider.h"
+#include "strobe/ring/spsc_ring.h"
+#include "strobe/testing/archetypes.h"
+#include "strobe/testing/manual_clock.h"
+#include "strobe/testing/manual_platform.h"
+
+namespace strobe::testing {
+
+// Keeps what is exported.
+class KeepingExporter {
+ public:
+  explicit KeepingExporter(const ExporterOptions& /*options*/) {}
+  absl::StatusOr<std::string> Export(const ExportRequest& request) {
+    const std::lock_guard lock(mutex_);
+    if (failures_ > 0) {
+      --failures_;
+      return absl::UnavailableError("the exporter was told to fail");
+    }
+    profiles_.push_back(request.profile);
+    return std::string("kept");
+  }
+  static std::vector<Profile> Take() {
+    const std::lock_guard lock(mutex_);
+    return std::exchange(profiles_, {});
+  }
+  static void FailNext(int times) {
+    const std::lock_guard lock(mutex_);
+    failures_ = times;
+  }
+
+ private:
+  static inline std::mutex mutex_;
+  static inline std::vector<Profile> profiles_;
+  static inline int failures_ = 0;
+};
+
+struct ManualTraits : ArchetypeTraits {
+  using Clock = ManualClock;
+  using Ring = SpscRing;
+  using Platform = ManualPlatform;
+  using Providers = ProviderList<CpuTimeProvider, WallTimeProvider>;
+  using Exporter = KeepingExporter;
+};
+
+// Each thread's sum of one column, by the thread's name.
+inline std::map<std::string, std::int64_t> SumByThread(const Profile& profile, std::size_t column) {
+  std::map<std::string, std::int64_t> sums;
+  for (std::size_t i = 0; i < profile.samples.size(); ++i) {
+    sums[profile.threads[profile.samples[i].thread].name] += profile.Values(i)[column];
+  }
+  return sums;
+}
+// One column's sum over the stacks whose leaf is `frame`.
+inline std::int64_t SumOfPseudo(const Profile& profile, PseudoFrame frame, std::size_t column) {
+  std::int64_t sum = 0;
+  for (std::size_t i = 0; i < profile.samples.size(); ++i) {
+    const Frame& leaf = profile.frames[profile.stacks[profile.samples[i].stack].frame];
+    if (leaf.is_pseudo() && leaf.address == static_cast<Address>(frame)) sum += profile.Values(i)[column];
+  }
+  return sum;
+}
+
+}  // namespace strobe::testing

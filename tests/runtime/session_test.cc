@@ -1,0 +1,303 @@
+#include "strobe/runtime/session.h"
+
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "manual_traits.h"
+#include "strobe/runtime/export_worker.h"
+
+namespace strobe::internal {
+namespace {
+
+using ::testing::ElementsAre;
+using testing::ManualClock;
+using testing::ManualPlatform;
+using testing::ManualTraits;
+using testing::SumByThread;
+using testing::SumOfPseudo;
+using Registry = ThreadRegistry<ManualTraits>;
+using Slot = Registry::Slot;
+using Sums = std::map<std::string, std::int64_t>;
+
+constexpr std::int64_t kMs = 1'000'000;
+constexpr std::size_t kSamples = 0;  // columns
+constexpr std::size_t kCpu = 1;
+constexpr std::size_t kWall = 2;
+
+// A session played on one thread: the test is the kernel, every registered thread, and the collector.
+class SessionTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    ManualPlatform::Reset();
+    ManualClock::Reset();
+    ASSERT_TRUE(registry_.Open().ok());
+  }
+  void TearDown() override {
+    if (session_ != nullptr) Finish();
+    std::vector<Slot*> live;
+    registry_.CopyLive(live);
+    for (Slot* slot : live) Unlink(slot);
+    for (Slot* slot : live) registry_.Unregister(slot);
+  }
+
+  void Begin(SamplingOptions sampling = {.wall_frequency_hz = 10}) {
+    options_.sampling = std::move(sampling);
+    session_ = std::make_unique<Session<ManualTraits>>(options_, registry_, counters_, 23);
+    registry_.BeginCollecting();
+    session_->Begin();
+    session_->Look(Now());
+  }
+  Slot* Register(std::uint64_t id, const std::string& name) {
+    Slot* slot = *registry_.Register({.id = id, .stack = {}}, name);
+    slot->next = ThreadLinks();
+    ThreadLinks() = slot;
+    if (session_ != nullptr) session_->Attach(*slot);
+    return slot;
+  }
+  void Unregister(Slot* slot) {
+    if (session_ != nullptr) session_->Detach(*slot);
+    Unlink(slot);
+    registry_.Unregister(slot);
+  }
+  static void Unlink(Slot* slot) {
+    ThreadLink** link = &ThreadLinks();
+    while (*link != slot) link = &(*link)->next;
+    *link = slot->next;
+  }
+
+  static std::int64_t Now() { return ManualClock().MonotonicNs(); }
+  // The thread runs; its timer expires as the kernel's would, all expiries of this run in one signal.
+  void Run(Slot* slot, std::int64_t cpu_ns, Address pc = 0x400000) {
+    ManualPlatform::RunFor(slot->thread_id, cpu_ns);
+    ManualClock::Advance(cpu_ns);
+    const auto timer = ManualPlatform::With([&](auto& state) {
+      const auto at = state.timers.find(slot->thread_id);
+      return at == state.timers.end() ? ManualPlatform::Timer() : at->second;
+    });
+    if (!timer.is_started) return;
+    const std::int64_t used_ns = ManualPlatform::ThreadCpuTimeNs(slot->thread_id) - slot->attach_cpu_ns;
+    const std::int64_t expiries = used_ns < timer.first_ns ? 0 : 1 + (used_ns - timer.first_ns) / timer.period_ns;
+    std::int64_t& done = expiries_[slot];
+    if (expiries == done) return;
+    EXPECT_TRUE(ManualPlatform::Deliver(timer.payload, expiries - std::exchange(done, expiries), pc));
+  }
+  Profile Take() {
+    ExportJob job{.samples = session_->TakePeriod().samples, .profile = {}, .columns = session_->EnabledColumns()};
+    constexpr auto kTypes = ManualTraits::Providers::AllValueTypes();
+    job.profile.value_types.assign(kTypes.begin(), kTypes.end());
+    FillProfile(job);
+    return job.profile;
+  }
+  Profile Finish() {
+    session_->End();
+    session_->FinishAll();
+    Profile profile = Take();
+    session_.reset();
+    return profile;
+  }
+
+  ProfilerOptions options_;
+  Registry registry_{100, 32 * 1024};
+  CollectorCounters counters_;
+  std::unique_ptr<Session<ManualTraits>> session_;
+  std::map<Slot*, std::int64_t> expiries_;
+};
+
+TEST_F(SessionTest, EachThreadsValuesAreItsClocks) {
+  Slot* const early = Register(1, "early");
+  Begin();
+  Slot* const late = Register(2, "late");
+  const std::int64_t begin_ns = Now();
+  for (int i = 0; i < 100; ++i) {
+    Run(early, 7 * kMs + i, 0x400000 + static_cast<Address>(i % 5) * 16);
+    Run(late, i * kMs / 10);
+    if (i % 3 == 0) session_->Look(Now());
+    if (i % 4 == 0) ManualPlatform::DeliverAll(0x500000);
+    if (i % 7 == 0) session_->Drain();
+  }
+  const std::int64_t wall_ns = Now() - begin_ns;
+  const Profile profile = Finish();
+  EXPECT_EQ(SumByThread(profile, kCpu), (Sums{{"early", 700 * kMs + 4950}, {"late", 495 * kMs}}));
+  EXPECT_EQ(SumByThread(profile, kWall), (Sums{{"early", wall_ns}, {"late", wall_ns}}));
+  EXPECT_EQ(SumByThread(profile, kSamples), (Sums{{"early", expiries_[early]}, {"late", expiries_[late]}}));
+}
+
+TEST_F(SessionTest, PeriodsAddUpToTheWhole) {
+  Slot* const slot = Register(1, "thread");
+  Begin();
+  std::int64_t cpu_ns = 0;
+  for (int period = 0; period < 5; ++period) {
+    for (int i = 0; i < 20; ++i) Run(slot, 3 * kMs);
+    session_->Drain();
+    cpu_ns += SumByThread(Take(), kCpu)["thread"];
+  }
+  // What is residual, at most a period in either direction, is known at the end only.
+  EXPECT_NE(cpu_ns, 300 * kMs);
+  EXPECT_NEAR(static_cast<double>(cpu_ns), 300.0 * kMs, 10.3 * kMs);
+  cpu_ns += SumByThread(Finish(), kCpu)["thread"];
+  EXPECT_EQ(cpu_ns, 300 * kMs);
+}
+
+TEST_F(SessionTest, AThreadThatEndsIsSettledAtTheNextDrainAndItsSlotUsedAgain) {
+  Begin();
+  Slot* const slot = Register(1, "first");
+  Run(slot, 55 * kMs);
+  Unregister(slot);
+  EXPECT_EQ(registry_.CopyRetired().size(), 1u);
+  session_->Drain();
+  EXPECT_TRUE(registry_.CopyRetired().empty());
+  expiries_.clear();
+  Slot* const again = Register(1, "second");
+  EXPECT_EQ(again, slot);
+  Run(again, 23 * kMs);
+  EXPECT_EQ(SumByThread(Finish(), kCpu), (Sums{{"first", 55 * kMs}, {"second", 23 * kMs}}));
+}
+
+TEST_F(SessionTest, ALateSignalOfAnEndedRegistrationCreditsNobody) {
+  Begin();
+  Slot* const slot = Register(1, "first");
+  const auto timer = ManualPlatform::With([](auto& state) { return state.timers.at(1); });
+  Unregister(slot);
+  EXPECT_FALSE(ManualPlatform::Deliver(timer.payload, 1, 0x400000));
+  session_->Drain();
+  Register(1, "second");
+  EXPECT_FALSE(ManualPlatform::Deliver(timer.payload, 1, 0x400000)) << "the slot serves another registration now";
+  EXPECT_EQ(SumByThread(Finish(), kSamples)["second"], 0);
+}
+
+TEST_F(SessionTest, ALateSignalOfAnEndedSessionCreditsNobody) {
+  Register(1, "thread");
+  Begin();
+  const auto timer = ManualPlatform::With([](auto& state) { return state.timers.at(1); });
+  Finish();
+  EXPECT_TRUE(ManualPlatform::With([](auto& state) { return state.timers.empty(); }));
+  Begin();
+  EXPECT_FALSE(ManualPlatform::Deliver(timer.payload, 1, 0x400000));
+}
+
+TEST_F(SessionTest, AThreadThatWaitsIsInterruptedOnceAndItsStackGrows) {
+  Slot* const slot = Register(1, "waiter");
+  Begin({.cpu_frequency_hz = 0, .wall_frequency_hz = 10});
+  Run(slot, 5);
+  int interruptions = 0;
+  for (int i = 0; i < 50; ++i) {
+    ManualClock::Advance(200 * kMs);
+    session_->Look(Now());
+    interruptions += ManualPlatform::DeliverAll(0x400000);
+  }
+  EXPECT_EQ(interruptions, 1);
+  const Profile profile = Finish();
+  EXPECT_THAT(profile.value_types, ElementsAre(ValueType{"wall", "nanoseconds"})) << "the CPU provider is off";
+  EXPECT_EQ(SumByThread(profile, 0)["waiter"], 50 * 200 * kMs + 5);
+  EXPECT_LE(SumOfPseudo(profile, PseudoFrame::kResidual, 0), 200 * kMs);
+}
+
+TEST_F(SessionTest, WhereTimersAreRefusedLooksTakeTheirPlace) {
+  ManualPlatform::With([](auto& state) { state.refuses_timers = true; });
+  Slot* const slot = Register(1, "thread");
+  Begin({});
+  std::int64_t next_ns = session_->Look(Now());
+  ASSERT_LT(next_ns, INT64_MAX);
+  for (int i = 0; i < 1000; ++i) {
+    Run(slot, kMs);
+    if (Now() >= next_ns) next_ns = session_->Look(Now());
+    ManualPlatform::DeliverAll(0x400000);
+  }
+  Stats stats;
+  registry_.AddTo(stats);
+  EXPECT_EQ(stats.threads_on_fallback, 1u);
+  const Profile profile = Finish();
+  EXPECT_EQ(SumByThread(profile, kCpu)["thread"], 1000 * kMs);
+  EXPECT_GE(SumByThread(profile, kSamples)["thread"], 90);
+  EXPECT_LE(SumByThread(profile, kSamples)["thread"], 104);
+}
+
+TEST_F(SessionTest, WithTimersNobodyHasToLook) {
+  Register(1, "thread");
+  Begin({});
+  EXPECT_EQ(session_->Look(Now()), INT64_MAX);
+}
+
+TEST_F(SessionTest, WhatNoRecordCouldBeWrittenForIsLostButCounted) {
+  Slot* const slot = Register(1, "thread");
+  Begin({});
+  int drops = 0;
+  while ((drops = static_cast<int>(slot->counters.drops[static_cast<std::size_t>(DropReason::kRingFull)])) < 5) Run(slot, 10 * kMs);
+  const std::int64_t used_ns = ManualPlatform::ThreadCpuTimeNs(1);
+  const Profile profile = Finish();
+  EXPECT_EQ(SumByThread(profile, kCpu)["thread"], used_ns);
+  EXPECT_GE(SumOfPseudo(profile, PseudoFrame::kLost, kSamples), drops);
+}
+
+TEST_F(SessionTest, RecordsKeepTheGenerationThatTheyWereCapturedUnder) {
+  const auto load = [](const char* path) {
+    ManualPlatform::With([&](auto& state) {
+      Module module;
+      module.start = 0x400000;
+      module.limit = 0x500000;
+      module.path = path;
+      state.modules = {module};
+      ++state.module_version;
+    });
+  };
+  load("/one");
+  Slot* const slot = Register(1, "thread");
+  Begin({});
+  Run(slot, 100 * kMs, 0x400100);
+  load("/two");
+  session_->Drain();  // sees the change, and the records from before it
+  Run(slot, 100 * kMs, 0x400100);
+  const Profile profile = Finish();
+  std::vector<std::string> paths;
+  for (const Frame& frame : profile.frames) {
+    if (frame.module < profile.modules.size()) paths.push_back(profile.modules[frame.module].path);
+  }
+  EXPECT_THAT(paths, ::testing::UnorderedElementsAre("/one", "/two"));
+  EXPECT_EQ(counters_.module_refreshes, 2u);
+}
+
+TEST_F(SessionTest, AnEndedSessionAttachesNobody) {
+  Begin();
+  session_->End();
+  Slot* const slot = Register(1, "late");
+  EXPECT_FALSE(slot->is_attached);
+  EXPECT_TRUE(ManualPlatform::With([](auto& state) { return state.timers.empty(); }));
+}
+
+TEST_F(SessionTest, AttachingTwiceIsOnce) {
+  Slot* const slot = Register(1, "thread");
+  Begin({});
+  const std::uint16_t use = slot->token.use;
+  session_->Attach(*slot);
+  EXPECT_EQ(slot->token.use, use);
+  session_->Detach(*slot);
+  session_->Detach(*slot);
+}
+
+TEST_F(SessionTest, ThePeriodsTimesAreTheClocksAndAJumpOfTheDayMovesOnlyTheLabel) {
+  Begin({});
+  const std::int64_t unix_ns = ManualClock().UnixTimeNs();
+  ManualClock::Advance(60'000 * kMs);
+  ManualClock::SetUnixTimeNs(5);
+  const auto first = session_->TakePeriod();
+  EXPECT_EQ(first.time_ns, unix_ns);
+  EXPECT_EQ(first.duration_ns, 60'000 * kMs);
+  ManualClock::SetUnixTimeNs(unix_ns * 2);
+  ManualClock::Advance(kMs);
+  const auto second = session_->TakePeriod();
+  EXPECT_EQ(second.time_ns, 5);
+  EXPECT_EQ(second.duration_ns, kMs);
+}
+
+TEST_F(SessionTest, WithoutAProviderThereIsNothingToDo) {
+  Begin({.cpu_frequency_hz = 0});
+  EXPECT_FALSE(session_->has_provider());
+}
+
+}  // namespace
+}  // namespace strobe::internal

@@ -1,0 +1,133 @@
+#include "strobe/runtime/thread_registry.h"
+
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "manual_traits.h"
+
+namespace strobe::internal {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using Registry = ThreadRegistry<testing::ManualTraits>;
+using Slot = Registry::Slot;
+
+constexpr std::size_t kRingBytes = 4096;
+
+std::vector<Slot*> Live(Registry& registry) {
+  std::vector<Slot*> slots;
+  registry.CopyLive(slots);
+  return slots;
+}
+
+TEST(ThreadRegistry, ASlotKnowsItsThread) {
+  Registry registry(4, kRingBytes);
+  const auto slot = registry.Register({.id = 7, .stack = {.low = 0x1000, .high = 0x2000}}, "worker");
+  ASSERT_TRUE(slot.ok()) << slot.status();
+  EXPECT_EQ((*slot)->thread_id, 7u);
+  EXPECT_EQ((*slot)->name, "worker");
+  EXPECT_EQ((*slot)->stack.high, 0x2000u);
+  EXPECT_NE((*slot)->ring.Reserve(100), nullptr);
+  EXPECT_THAT(Live(registry), ElementsAre(*slot));
+  EXPECT_EQ(registry.live_count(), 1u);
+  registry.Unregister(*slot);
+  EXPECT_EQ(registry.live_count(), 0u);
+}
+
+TEST(ThreadRegistry, TheLimitIsAClearErrorAndCounted) {
+  Registry registry(2, kRingBytes);
+  const auto first = registry.Register({.id = 1, .stack = {}}, "1");
+  ASSERT_TRUE(registry.Register({.id = 2, .stack = {}}, "2").ok());
+  const auto third = registry.Register({.id = 3, .stack = {}}, "3");
+  EXPECT_EQ(third.status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(third.status().message()), HasSubstr("threads.max_threads"));
+  EXPECT_THAT(std::string(third.status().message()), HasSubstr("(2)"));
+  Stats stats;
+  registry.AddTo(stats);
+  EXPECT_EQ(stats.threads_registered, 2u);
+  EXPECT_EQ(stats.threads_refused, 1u);
+  registry.Unregister(*first);
+  EXPECT_TRUE(registry.Register({.id = 3, .stack = {}}, "3").ok()) << "there is room again";
+  for (Slot* slot : Live(registry)) registry.Unregister(slot);
+}
+
+TEST(ThreadRegistry, AnySlotMayEndFirst) {
+  Registry registry(200, kRingBytes);
+  std::vector<Slot*> slots;
+  for (std::uint64_t i = 0; i < 150; ++i) slots.push_back(*registry.Register({.id = i, .stack = {}}, "t"));
+  for (const std::size_t index : {0u, 149u, 75u, 74u, 1u}) registry.Unregister(slots[index]);
+  EXPECT_EQ(registry.live_count(), 145u);
+  for (std::size_t i = 0; i < Live(registry).size(); ++i) EXPECT_EQ(Live(registry)[i]->live_index, i);
+  for (Slot* slot : Live(registry)) registry.Unregister(slot);
+}
+
+TEST(ThreadRegistry, WhileSomebodyCollectsAnEndedSlotWaitsForIt) {
+  Registry registry(4, kRingBytes);
+  registry.BeginCollecting();
+  Slot* const slot = *registry.Register({.id = 1, .stack = {}}, "one");
+  slot->counters.drops[0] = 5;
+  registry.Unregister(slot);
+  EXPECT_THAT(registry.CopyRetired(), ElementsAre(slot));
+  EXPECT_EQ(slot->name, "one") << "its records still need it";
+  Slot* const other = *registry.Register({.id = 2, .stack = {}}, "two");
+  EXPECT_NE(other, slot);
+  registry.Unregister(other);
+  EXPECT_THAT(registry.CopyRetired(), ElementsAre(slot, other));
+  registry.ReclaimRetired(1);
+  EXPECT_THAT(registry.CopyRetired(), ElementsAre(other));
+  Stats stats;
+  registry.AddTo(stats);
+  EXPECT_EQ(stats.drops[0], 5u) << "what a thread counted outlives it";
+  std::vector<Slot*> finished;
+  Slot* const alive = *registry.Register({.id = 3, .stack = {}}, "three");
+  registry.EndCollecting([&](Slot& one) { finished.push_back(&one); });
+  EXPECT_THAT(finished, ElementsAre(other, alive));
+  EXPECT_THAT(registry.CopyRetired(), IsEmpty());
+  registry.Unregister(alive);
+  EXPECT_THAT(registry.CopyRetired(), IsEmpty()) << "nobody collects";
+}
+
+TEST(ThreadRegistry, AReusedSlotBeginsWithAnEmptyRingAndNoCounters) {
+  Registry registry(1, kRingBytes);
+  Slot* const slot = *registry.Register({.id = 1, .stack = {}}, "one");
+  ASSERT_NE(slot->ring.Reserve(8), nullptr);
+  slot->ring.Commit(8);
+  slot->counters.captures = 3;
+  registry.Unregister(slot);
+  ASSERT_EQ(*registry.Register({.id = 2, .stack = {}}, "two"), slot);
+  EXPECT_EQ(slot->ring.used_bytes(), 0u);
+  EXPECT_EQ(slot->counters.captures, 0u);
+  EXPECT_EQ(slot->thread_id, 2u);
+  registry.Unregister(slot);
+}
+
+TEST(ThreadRegistry, AsManyRegistriesAsThereAreArenas) {
+  std::vector<std::unique_ptr<Registry>> registries;
+  for (std::size_t i = 0; i < kMaxArenas; ++i) {
+    registries.push_back(std::make_unique<Registry>(1, kRingBytes));
+    ASSERT_TRUE(registries.back()->Open().ok());
+  }
+  Registry one_too_many(1, kRingBytes);
+  EXPECT_EQ(one_too_many.Open().code(), absl::StatusCode::kResourceExhausted);
+  registries.pop_back();
+  EXPECT_TRUE(one_too_many.Open().ok());
+}
+
+struct WithoutMemory : testing::ManualPlatform {
+  static void* MapMemory(std::uint64_t /*bytes*/) { return nullptr; }
+};
+struct WithoutMemoryTraits : testing::ManualTraits {
+  using Platform = WithoutMemory;
+};
+
+TEST(ThreadRegistry, WithoutMemoryForARingAThreadIsRefused) {
+  ThreadRegistry<WithoutMemoryTraits> registry(4, kRingBytes);
+  EXPECT_EQ(registry.Register({.id = 1, .stack = {}}, "one").status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(registry.live_count(), 0u);
+}
+
+}  // namespace
+}  // namespace strobe::internal
