@@ -19,6 +19,22 @@
 #include "absl/status/statusor.h"
 #include "strobe/strobe.h"
 
+// g++ says which sanitizer it builds for by macros, clang by features.
+#if defined(__SANITIZE_THREAD__)
+#define STROBE_TEST_IS_THREAD_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define STROBE_TEST_IS_THREAD_SANITIZED 1
+#endif
+#endif
+#if defined(STROBE_TEST_IS_THREAD_SANITIZED) || defined(__SANITIZE_ADDRESS__)
+#define STROBE_TEST_IS_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define STROBE_TEST_IS_SANITIZED 1
+#endif
+#endif
+
 // In a fork's child, where GoogleTest's own checks would report to nobody: says what failed, and ends the child.
 #define STROBE_CHILD_CHECK(condition)                                                                  \
   do {                                                                                                 \
@@ -30,29 +46,16 @@
 
 namespace strobe::testing {
 
-#if defined(__SANITIZE_THREAD__)
-inline constexpr bool kIsThreadSanitizer = true;
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
+#if defined(STROBE_TEST_IS_THREAD_SANITIZED)
 inline constexpr bool kIsThreadSanitizer = true;
 #else
 inline constexpr bool kIsThreadSanitizer = false;
 #endif
+#if defined(STROBE_TEST_IS_SANITIZED)
+inline constexpr bool kIsSanitized = true;
 #else
-inline constexpr bool kIsThreadSanitizer = false;
+inline constexpr bool kIsSanitized = false;
 #endif
-#if defined(__SANITIZE_ADDRESS__)
-inline constexpr bool kIsAddressSanitizer = true;
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-inline constexpr bool kIsAddressSanitizer = true;
-#else
-inline constexpr bool kIsAddressSanitizer = false;
-#endif
-#else
-inline constexpr bool kIsAddressSanitizer = false;
-#endif
-inline constexpr bool kIsSanitized = kIsThreadSanitizer || kIsAddressSanitizer;
 
 // A profile as it reached the encoder, with its names.
 struct KeptProfile {

@@ -1,0 +1,168 @@
+// What the handler does not do: allocate, and call the system.
+#include <pthread.h>
+#include <signal.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <map>
+
+#include "gtest/gtest.h"
+#include "kept_profiles.h"
+
+#if !defined(STROBE_TEST_IS_SANITIZED)
+// The trap: every allocation of this program comes by here. glibc keeps its own under these names.
+extern "C" {
+void* __libc_malloc(std::size_t bytes);                     // NOLINT(bugprone-reserved-identifier)
+void* __libc_calloc(std::size_t count, std::size_t bytes);  // NOLINT(bugprone-reserved-identifier)
+void* __libc_realloc(void* memory, std::size_t bytes);      // NOLINT(bugprone-reserved-identifier)
+void __libc_free(void* memory);                             // NOLINT(bugprone-reserved-identifier)
+}
+#endif
+
+namespace strobe {
+namespace {
+
+using testing::BurnUntilSampled;
+using testing::KeepingProfiler;
+using testing::RunRegistered;
+using testing::walks_of_this_thread;
+
+// On a thread that watches itself, all signals are blocked inside of a handler of ours and nowhere else.
+constinit thread_local bool is_watched = false;
+constinit std::atomic<int> trapped{0};
+
+void Trap() {
+  if (!is_watched) return;
+  sigset_t mask;
+  sigemptyset(&mask);
+  pthread_sigmask(SIG_SETMASK, nullptr, &mask);
+  if (sigismember(&mask, SIGUSR2) == 1) trapped.fetch_add(1);
+}
+
+void* volatile kept_from_the_optimizer = nullptr;
+
+void AllocateInHandler(int /*signal*/) {
+  kept_from_the_optimizer = std::malloc(16);  // NOLINT(bugprone-signal-handler): that is the point
+  std::free(kept_from_the_optimizer);
+}
+
+TEST(Handler, AllocatesNothing) {
+  if (testing::kIsSanitized) GTEST_SKIP() << "the sanitizer has the allocator";
+  KeepingProfiler profiler({.sampling = {.cpu_frequency_hz = 1000, .wall_frequency_hz = 100}});
+  ASSERT_TRUE(profiler.Start().ok());
+  RunRegistered(profiler, "watched", [] {
+    is_watched = true;
+    trapped = 0;
+    // Allocating all the while, so that the handler comes in the middle of it as well.
+    for (int round = 0; round < 20; ++round) {
+      const int before = walks_of_this_thread.load();
+      while (walks_of_this_thread.load() == before) {
+        for (std::size_t bytes = 1; bytes < 5000; bytes += 100) {
+          kept_from_the_optimizer = std::malloc(bytes);
+          std::free(kept_from_the_optimizer);
+        }
+      }
+    }
+    EXPECT_EQ(trapped.load(), 0);
+    // The trap works.
+    struct sigaction action {};
+    action.sa_handler = &AllocateInHandler;
+    sigfillset(&action.sa_mask);
+    ASSERT_EQ(sigaction(SIGUSR1, &action, nullptr), 0);
+    raise(SIGUSR1);
+    EXPECT_EQ(trapped.load(), 2);
+    is_watched = false;
+  });
+  ASSERT_TRUE(profiler.Stop().ok());
+}
+
+// The traced child: works on a registered thread until it has been sampled often enough.
+constexpr int kTracedSamples = 50;
+[[noreturn]] void RunTraced() {
+  if (ptrace(PTRACE_TRACEME, 0, nullptr, nullptr) != 0) _exit(77);
+  raise(SIGSTOP);
+  KeepingProfiler profiler({.sampling = {.cpu_frequency_hz = 1000}});
+  STROBE_CHILD_CHECK(profiler.Start().ok());
+  RunRegistered(profiler, "traced", [] {
+    const int wanted = walks_of_this_thread.load() + kTracedSamples;
+    while (walks_of_this_thread.load() < wanted) {
+      for (int i = 0; i < 100'000; ++i) asm volatile("" : : : "memory");
+    }
+  });
+  _exit(0);
+}
+
+TEST(Handler, MakesNoSystemCallOnItsFastPath) {
+  if (testing::kIsSanitized) GTEST_SKIP() << "a sanitizer's own handler stands before ours";
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) RunTraced();
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 77) GTEST_SKIP() << "the system does not let us trace";
+  ASSERT_TRUE(WIFSTOPPED(status));
+  ASSERT_EQ(ptrace(PTRACE_SETOPTIONS, child, nullptr, PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL), 0);
+  int handled = 0;
+  bool is_in_handler = false;
+  std::map<std::uint64_t, int> calls;
+  int to_deliver = 0;
+  while (true) {
+    ASSERT_EQ(ptrace(PTRACE_SYSCALL, child, nullptr, to_deliver), 0);
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    if (!WIFSTOPPED(status)) break;
+    to_deliver = 0;
+    if (WSTOPSIG(status) != (SIGTRAP | 0x80)) {
+      to_deliver = WSTOPSIG(status);
+      if (to_deliver == SIGURG) {
+        is_in_handler = true;
+        ++handled;
+      }
+      continue;
+    }
+    __ptrace_syscall_info info{};
+    ASSERT_GT(ptrace(PTRACE_GET_SYSCALL_INFO, child, sizeof(info), &info), 0);
+    if (!is_in_handler || info.op != PTRACE_SYSCALL_INFO_ENTRY) continue;
+    if (info.entry.nr == SYS_rt_sigreturn) {
+      is_in_handler = false;
+    } else {
+      ++calls[info.entry.nr];
+    }
+  }
+  ASSERT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+  EXPECT_GE(handled, kTracedSamples);
+  // One call in sixteen looks at the clock, twice; where the kernel has no clock that can be read without it, these are system calls.
+  EXPECT_LE(calls[SYS_clock_gettime], 2 * (handled / 16 + 1));
+  calls.erase(SYS_clock_gettime);
+  for (const auto& [number, count] : calls) ADD_FAILURE() << count << " times system call " << number << " in " << handled << " samples";
+}
+
+}  // namespace
+}  // namespace strobe
+
+#if !defined(STROBE_TEST_IS_SANITIZED)
+extern "C" {
+void* malloc(std::size_t bytes) {
+  strobe::Trap();
+  return __libc_malloc(bytes);
+}
+void* calloc(std::size_t count, std::size_t bytes) {
+  strobe::Trap();
+  return __libc_calloc(count, bytes);
+}
+void* realloc(void* memory, std::size_t bytes) {
+  strobe::Trap();
+  return __libc_realloc(memory, bytes);
+}
+void free(void* memory) {
+  strobe::Trap();
+  __libc_free(memory);
+}
+}
+#endif
