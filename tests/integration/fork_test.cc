@@ -29,6 +29,7 @@ class Fork : public ::testing::Test {
  protected:
   void SetUp() override {
     if (testing::kIsThreadSanitizer) GTEST_SKIP() << "ThreadSanitizer ends the child of a process with threads";
+    KeptProfiles::HoldOverForks();
     KeptProfiles::Take();
   }
   KeepingProfiler profiler_{ProfilerOptions{.sampling = {.cpu_frequency_hz = 1000}}};

@@ -1,6 +1,7 @@
 // What the integration tests share: a profiler whose profiles stay in memory, threads that use CPU time, and sums over profiles.
 #pragma once
 
+#include <pthread.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -73,6 +74,11 @@ class KeptProfiles {
   static std::vector<KeptProfile> Take() {
     const std::lock_guard lock(Mutex());
     return std::exchange(Store(), {});
+  }
+  // For tests that fork: from now on a child never finds the store locked by a thread that it has not got.
+  static void HoldOverForks() {
+    static const int is_held = pthread_atfork([] { Mutex().lock(); }, [] { Mutex().unlock(); }, [] { Mutex().unlock(); });
+    static_cast<void>(is_held);
   }
 
  private:
