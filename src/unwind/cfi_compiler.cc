@@ -101,6 +101,7 @@ class Compiler {
           default: break;  // 'B' signs pointers with the other key; others end in the data that is skipped as a whole
         }
       }
+      if (!data.ok()) return std::nullopt;
     } else if (augmentation[0] != 0) {
       return std::nullopt;  // "eh" of compilers before 3.0, whose fields nobody can skip
     }

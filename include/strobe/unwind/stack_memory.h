@@ -18,7 +18,7 @@ struct CodeWindow {
   std::span<const std::uint8_t> after;   // begins at the pc
 };
 
-// * ReadWord(address, word) reads the 64-bit word there if all of it lies in valid stack; otherwise false, and `word` is untouched.
+// * ReadWord(address, word) reads the aligned 64-bit word there if it lies in valid stack; otherwise false, and `word` is untouched.
 // * end() is the first address above the valid stack.
 // * Code(pc) is what is known of the code at `pc`; empty where nothing is.
 // All are signal-safe and cannot fault.
@@ -66,7 +66,7 @@ class CopiedStackMemory {
       : base_(base), bytes_(bytes), code_(code) {}
 
   [[nodiscard]] bool ReadWord(Address address, Address& word) const noexcept {
-    if (address < base_ || bytes_.size() < sizeof(word)) return false;
+    if (address < base_ || bytes_.size() < sizeof(word) || (address & 7) != 0) return false;
     const Address offset = address - base_;
     if (offset > bytes_.size() - sizeof(word)) return false;
     std::memcpy(&word, bytes_.data() + offset, sizeof(word));

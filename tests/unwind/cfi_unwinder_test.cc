@@ -1,0 +1,248 @@
+#include "strobe/unwind/cfi_unwinder.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <vector>
+
+#include "eh_frame_builder.h"
+#include "strobe/testing/fake_stack.h"
+#include "strobe/testing/unwinder_conformance.h"
+
+namespace strobe::testing {
+namespace {
+
+using Base = SpecialRule::Base;
+using Where = SpecialRule::Where;
+using Location = SpecialRule::Location;
+
+constexpr Address kText = EhFrameBuilder::kText;
+constexpr Address kBase = 0x7000;
+constexpr Location kReturnBelowCfa{.where = Where::kMemory, .base = Base::kCfa, .other = 0, .offset = -8};
+
+SpecialRule SignalFrame() {
+  return {.cfa = SpecialRule::Cfa::kMemory,
+          .cfa_base = Base::kSp,
+          .cfa_offset = 16,
+          .ra = {.where = Where::kMemory, .base = Base::kSp, .offset = 24},
+          .fp = {.where = Where::kMemory, .base = Base::kSp, .offset = 8},
+          .is_signal_frame = true};
+}
+
+// Every kind of rule, each with 0x100 bytes of text from kText on.
+enum Rule : std::uint32_t {
+  kLeaf,
+  kTwoWords,
+  kSavesFp,
+  kByFp,
+  kSaveThenFp,
+  kStop,
+  kUnknown,
+  kPlt,
+  kSignal,
+  kAligned,
+  kOther,
+  kLink,
+  kRuleCount
+};
+
+UnwindModules Modules() {
+  const std::vector<SpecialRule> specials = {
+      SpecialRule(),
+      {.cfa = SpecialRule::Cfa::kPlt, .plt_threshold = 11, .ra = kReturnBelowCfa, .fp = {}},
+      SignalFrame(),
+      {.cfa = SpecialRule::Cfa::kMemory,
+       .cfa_base = Base::kFp,
+       .cfa_offset = -8,
+       .ra = kReturnBelowCfa,
+       .fp = {Where::kMemory, Base::kFp, 0, 0}},
+      {.cfa = SpecialRule::Cfa::kOffset, .cfa_base = Base::kOther, .cfa_other = 12, .cfa_offset = 16, .ra = kReturnBelowCfa, .fp = {}},
+  };
+  const UnwindRule rules[kRuleCount] = {FromSp(1),
+                                        FromSp(2),
+                                        FromSp(3, 1, 2),
+                                        FromFp(2, 1, 2),
+                                        FromSp(2, 1, 2),
+                                        UnwindRule::Stop(),
+                                        UnwindRule::Unknown(),
+                                        UnwindRule::Special(1),
+                                        UnwindRule::Special(2),
+                                        UnwindRule::Special(3),
+                                        UnwindRule::Special(4),
+                                        FromSp(0, 0)};
+  std::vector<UnwindRow> rows;
+  for (std::uint32_t i = 0; i < kRuleCount; ++i) rows.push_back({i * 0x100, rules[i]});
+  rows.push_back({kRuleCount * 0x100, UnwindRule::Unknown()});
+  return UnwindModules({{kText, kText + 0x2000, std::make_shared<UnwindTable>(0x2000, rows, specials)}});
+}
+
+const UnwindModules& SharedModules() {
+  static const UnwindModules modules = Modules();
+  return modules;
+}
+
+// An address in the code of `rule`; as a return address, it stands behind the call.
+constexpr Address In(Rule rule, Address offset = 0x80) { return kText + rule * 0x100 + offset; }
+
+struct Trace {
+  std::vector<Address> frames;
+  StackEnd end = StackEnd::kComplete;
+  friend bool operator==(const Trace&, const Trace&) = default;
+};
+
+void PrintTo(const Trace& trace, std::ostream* os) {
+  *os << "{" << std::hex;
+  for (const Address frame : trace.frames) *os << frame << " ";
+  *os << ", end " << static_cast<int>(trace.end) << "}";
+}
+
+template <class Registers>
+Trace Walk(const Registers& registers, const FakeStack& stack, std::size_t limit = 16) {
+  std::vector<Address> output(limit);
+  const WalkResult result = CfiUnwinder(&SharedModules()).Unwind(registers, stack, output);
+  output.resize(result.count);
+  return {output, result.end};
+}
+
+TEST(CfiUnwinder, WalksBySpAndByFp) {
+  const FakeStack stack(
+      kBase, {0xAAAA, In(kSavesFp), 0xBBBB, 0x7040, In(kByFp), 0xCCCC, 0xDDDD, 0xEEEE, 0x1234, In(kTwoWords), 0xFFFF, In(kStop)});
+  EXPECT_EQ(Walk(X86_64Registers{In(kTwoWords), kBase, 0x1111}, stack),
+            (Trace{{In(kTwoWords), In(kSavesFp) - 1, In(kByFp) - 1, In(kTwoWords) - 1, In(kStop) - 1}, StackEnd::kComplete}));
+}
+
+TEST(CfiUnwinder, ACallAtTheEndOfAFunctionIsLookedUpInIt) {
+  // The return address is the first byte of the next function, whose rule is another one.
+  const FakeStack stack(kBase, {In(kTwoWords, 0), In(kStop)});
+  EXPECT_EQ(Walk(X86_64Registers{In(kLeaf), kBase, 0}, stack).frames,
+            (std::vector<Address>{In(kLeaf), In(kTwoWords, 0) - 1, In(kStop) - 1}));
+}
+
+TEST(CfiUnwinder, PltEntriesBeforeAndAfterTheirPush) {
+  const FakeStack stack(kBase, {In(kStop), In(kTwoWords), 0xAAAA, In(kStop)});
+  EXPECT_EQ(Walk(X86_64Registers{In(kPlt, 0x80), kBase, 0}, stack).frames, (std::vector<Address>{In(kPlt, 0x80), In(kStop) - 1}));
+  EXPECT_EQ(Walk(X86_64Registers{In(kPlt, 0x8A), kBase, 0}, stack).frames.at(1), In(kStop) - 1);
+  EXPECT_EQ(Walk(X86_64Registers{In(kPlt, 0x8B), kBase, 0}, stack).frames,
+            (std::vector<Address>{In(kPlt, 0x8B), In(kTwoWords) - 1, In(kStop) - 1}));
+}
+
+TEST(CfiUnwinder, SignalFramesGiveTheExactPcAndAnyStack) {
+  // The handler's stack lies above what it interrupted; 0x7000 holds what was interrupted, on entry to a function.
+  FakeStack stack(kBase, {In(kStop), 0xAAAA, In(kSignal), 0x1111, 0x2222, kBase, In(kLeaf, 0)});
+  EXPECT_EQ(Walk(X86_64Registers{In(kTwoWords), kBase + 8, 0}, stack),
+            (Trace{{In(kTwoWords), In(kSignal) - 1, In(kLeaf, 0), In(kStop) - 1}, StackEnd::kComplete}));
+  // The same the other way round.
+  FakeStack below(kBase, {In(kSignal), 0x1111, 0x2222, 0x7028, In(kLeaf, 0), In(kStop)});
+  EXPECT_EQ(Walk(X86_64Registers{In(kLeaf), kBase, 0}, below),
+            (Trace{{In(kLeaf), In(kSignal) - 1, In(kLeaf, 0), In(kStop) - 1}, StackEnd::kComplete}));
+}
+
+TEST(CfiUnwinder, CfaInMemory) {
+  const FakeStack stack(kBase, {0xAAAA, 0x7028, 0x9999, 0xBBBB, In(kStop)});
+  EXPECT_EQ(Walk(X86_64Registers{In(kAligned), kBase, 0x7010}, stack).frames, (std::vector<Address>{In(kAligned), In(kStop) - 1}));
+}
+
+TEST(CfiUnwinder, LinkRegisterHoldsTheCallerOfALeafOnly) {
+  const FakeStack stack(kBase, {0xAAAA, In(kStop)});
+  EXPECT_EQ(Walk(Aarch64Registers{In(kLink), kBase, 0, In(kTwoWords) | 0x0055000000000000}, stack),
+            (Trace{{In(kLink), In(kTwoWords) - 1, In(kStop) - 1}, StackEnd::kComplete}));
+  const FakeStack again(kBase, {0xAAAA, In(kLink)});
+  EXPECT_EQ(Walk(Aarch64Registers{In(kTwoWords), kBase, 0, In(kStop)}, again), (Trace{{In(kTwoWords), In(kLink) - 1}, StackEnd::kBroken}))
+      << "a caller's link register was overwritten by its call";
+}
+
+TEST(CfiUnwinder, SaysWhyAWalkEnds) {
+  EXPECT_EQ(Walk(X86_64Registers{In(kStop), kBase, 0}, FakeStack(kBase, {})).end, StackEnd::kComplete);
+  EXPECT_EQ(Walk(X86_64Registers{In(kLeaf), kBase, 0}, FakeStack(kBase, {0})).end, StackEnd::kComplete)
+      << "a return address of 0 ends a stack";
+  EXPECT_EQ(Walk(X86_64Registers{In(kUnknown), kBase, 0}, FakeStack(kBase, {})).end, StackEnd::kNoUnwindInfo);
+  EXPECT_EQ(Walk(X86_64Registers{In(kOther), kBase, 0}, FakeStack(kBase, {})).end, StackEnd::kNoUnwindInfo);
+  EXPECT_EQ(Walk(X86_64Registers{0x10, kBase, 0}, FakeStack(kBase, {})).end, StackEnd::kNoUnwindInfo);
+  EXPECT_EQ(Walk(X86_64Registers{In(kLeaf), kBase, 0}, FakeStack(kBase, {})).end, StackEnd::kBroken);
+  EXPECT_EQ(Walk(X86_64Registers{In(kLeaf), kBase, 0}, FakeStack(kBase, {1})).end, StackEnd::kBroken) << "no code lies there";
+  EXPECT_EQ(Walk(X86_64Registers{In(kByFp), kBase, kBase - 16}, FakeStack(kBase, {1, 2})).end, StackEnd::kBroken) << "callers lie above";
+  EXPECT_EQ(Walk(X86_64Registers{In(kLeaf), kBase, 0}, FakeStack(kBase, {In(kStop)}), 1).end, StackEnd::kTruncated);
+  const CfiUnwinder without_modules;
+  std::vector<Address> output(4);
+  EXPECT_EQ(without_modules.Unwind(X86_64Registers{In(kLeaf), kBase, 0}, FakeStack(kBase, {}), output).end, StackEnd::kNoUnwindInfo);
+}
+
+// Registers and stacks of any content over tables of any content: the walk ends, within its output (the sanitizers watch its reads).
+TEST(CfiUnwinder, HostileTables) {
+  std::mt19937_64 random(5);
+  const auto location = [&] {
+    return Location{static_cast<Where>(random() % 4), static_cast<Base>(random() % 4), static_cast<std::uint8_t>(random() % 32),
+                    static_cast<std::int32_t>(random() % 4 == 0 ? random() : random() % 64 * 8 - 256)};
+  };
+  for (int round = 0; round < 300; ++round) {
+    std::vector<SpecialRule> specials(1);
+    for (int i = 0; i < 20; ++i) {
+      specials.push_back({.cfa = static_cast<SpecialRule::Cfa>(random() % 4),
+                          .cfa_base = static_cast<Base>(random() % 4),
+                          .cfa_other = static_cast<std::uint8_t>(random() % 32),
+                          .plt_threshold = static_cast<std::uint8_t>(random() % 16),
+                          .cfa_offset = static_cast<std::int32_t>(random() % 4 == 0 ? random() : random() % 64 * 8 - 256),
+                          .ra = location(),
+                          .fp = location(),
+                          .is_signal_frame = random() % 3 == 0});
+    }
+    std::vector<UnwindRow> rows;
+    for (std::uint32_t offset = 0; offset < 0x2000; offset += static_cast<std::uint32_t>(1 + random() % 64)) {
+      const auto kind = static_cast<UnwindRule::Kind>(random() % 3);
+      rows.push_back({offset, kind == UnwindRule::Kind::kSpecial
+                                  ? UnwindRule::Special(static_cast<std::uint32_t>(random() % specials.size()))
+                                  : UnwindRule::Frame(kind, static_cast<std::uint32_t>(random() % 16),
+                                                      static_cast<std::uint32_t>(random() % 4), static_cast<std::uint32_t>(random() % 4))});
+    }
+    const UnwindModules modules({{kText, kText + 0x2000, std::make_shared<UnwindTable>(0x2000, rows, specials)}});
+    const auto word = [&]() -> Address {
+      switch (random() % 4) {
+        case 0: return kBase + random() % 600;
+        case 1: return random();
+        default: return kText + random() % 0x2000 / 4 * 4;
+      }
+    };
+    for (int walk = 0; walk < 100; ++walk) {
+      FakeStack stack(kBase, std::vector<Address>(64));
+      for (Address& at : stack.words()) at = word();
+      std::vector<Address> output(256);
+      const CfiUnwinder unwinder(&modules);
+      EXPECT_LE(unwinder.Unwind(X86_64Registers{word(), kBase + random() % 64 * 8, word()}, stack, output).count, output.size());
+      EXPECT_LE(unwinder.Unwind(Aarch64Registers{word(), kBase + random() % 64 * 8, word(), word()}, stack, output).count, output.size());
+    }
+  }
+}
+
+// The suite makes its unwinders by default, with pcs from 0x400000 on and return addresses up to a MiB above.
+class TabledUnwinder : public CfiUnwinder {
+ public:
+  TabledUnwinder() : CfiUnwinder(&Tables()) {}
+
+ private:
+  static const UnwindModules& Tables() {
+    static const UnwindModules modules = [] {
+      std::mt19937 random(3);
+      const std::vector<SpecialRule> specials = {
+          SpecialRule(), {.cfa = SpecialRule::Cfa::kPlt, .plt_threshold = 11, .ra = kReturnBelowCfa, .fp = {}}, SignalFrame()};
+      std::vector<UnwindRow> rows;
+      for (std::uint32_t offset = 0; offset < 0x100000; offset += 1 + random() % 64) {
+        const std::uint32_t choice = random() % 40;
+        rows.push_back({offset, choice == 0   ? UnwindRule::Unknown()
+                                : choice == 1 ? UnwindRule::Stop()
+                                : choice == 2 ? UnwindRule::Special(1)
+                                : choice == 3 ? UnwindRule::Special(2)
+                                              : UnwindRule::Frame(random() % 4 == 0 ? UnwindRule::Kind::kFromFp : UnwindRule::Kind::kFromSp,
+                                                                  1 + random() % 4, 1, random() % 3)});
+      }
+      return UnwindModules({{kText, kText + 0x100000, std::make_shared<UnwindTable>(0x100000, rows, specials)}});
+    }();
+    return modules;
+  }
+};
+
+}  // namespace
+
+INSTANTIATE_TYPED_TEST_SUITE_P(WithoutTables, UnwinderConformance, CfiUnwinder);
+INSTANTIATE_TYPED_TEST_SUITE_P(WithTables, UnwinderConformance, TabledUnwinder);
+
+}  // namespace strobe::testing

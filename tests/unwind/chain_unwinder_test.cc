@@ -1,0 +1,73 @@
+#include "strobe/unwind/chain_unwinder.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <vector>
+
+#include "eh_frame_builder.h"
+#include "strobe/testing/fake_stack.h"
+#include "strobe/testing/unwinder_conformance.h"
+
+namespace strobe::testing {
+namespace {
+
+constexpr Address kText = EhFrameBuilder::kText;
+constexpr Address kBase = 0x7000;
+constexpr Address kUnknownCode = 0x500000;
+
+// 0x100 bytes that save fp two words below the CFA, then the outermost function.
+const UnwindModules& Modules() {
+  static const UnwindModules modules(
+      {{kText, kText + 0x1000,
+        std::make_shared<UnwindTable>(0x1000, std::vector<UnwindRow>{{0, FromSp(3, 1, 2)}, {0x100, UnwindRule::Stop()}},
+                                      std::vector<SpecialRule>{SpecialRule()})}});
+  return modules;
+}
+
+using Chain = ChainUnwinder<CfiUnwinder, FramePointerStep>;
+
+std::pair<std::vector<Address>, StackEnd> Walk(const Chain& chain, const X86_64Registers& registers, const FakeStack& stack) {
+  std::vector<Address> output(16);
+  const WalkResult result = chain.Unwind(registers, stack, output);
+  output.resize(result.count);
+  return {output, result.end};
+}
+
+TEST(ChainUnwinder, FramePointersStandInWhereNothingElseIsKnown) {
+  // known code, called by unknown code with a frame pointer, called by known code again.
+  const FakeStack stack(kBase, {0xAAAA, 0x7020, kUnknownCode, 0xBBBB, 0x9999, kText + 0x180});
+  const auto [frames, end] = Walk(Chain(&Modules()), {kText + 0x10, kBase, 0x1}, stack);
+  EXPECT_EQ(frames, (std::vector<Address>{kText + 0x10, kUnknownCode - 1, kText + 0x17F}));
+  EXPECT_EQ(end, StackEnd::kComplete);
+}
+
+TEST(ChainUnwinder, ABrokenFrameIsNotGivenToTheNext) {
+  const FakeStack stack(kBase, {0x7010, kUnknownCode});
+  const auto [frames, end] = Walk(Chain(&Modules()), {kText + 0x10, kBase, kBase}, stack);
+  EXPECT_EQ(frames, (std::vector<Address>{kText + 0x10})) << "a frame chain would have given a caller here";
+  EXPECT_EQ(end, StackEnd::kBroken);
+}
+
+TEST(ChainUnwinder, WithoutModulesTheLastPartDoesAll) {
+  const FakeStack stack(kBase, {0, kUnknownCode});
+  const auto [frames, end] = Walk(Chain(), {kText + 0x10, kBase, kBase}, stack);
+  EXPECT_EQ(frames, (std::vector<Address>{kText + 0x10, kUnknownCode - 1}));
+  EXPECT_EQ(end, StackEnd::kComplete);
+}
+
+TEST(ChainUnwinder, OrderIsThatOfItsParts) {
+  const FakeStack stack(kBase, {0x7020, kUnknownCode, kText + 0x180, 0, 0, 0});
+  const X86_64Registers registers{kText + 0x10, kBase, kBase};
+  std::vector<Address> output(2);
+  ChainUnwinder<FramePointerStep, CfiUnwinder>(&Modules()).Unwind(registers, stack, output);
+  EXPECT_EQ(output[1], kUnknownCode - 1);
+  ChainUnwinder<CfiUnwinder, FramePointerStep>(&Modules()).Unwind(registers, stack, output);
+  EXPECT_EQ(output[1], kText + 0x17F);
+}
+
+}  // namespace
+
+INSTANTIATE_TYPED_TEST_SUITE_P(Chain, UnwinderConformance, Chain);
+
+}  // namespace strobe::testing
