@@ -1,0 +1,125 @@
+#include "strobe/runtime/profiler_core.h"
+
+#include "gtest/gtest.h"
+#include "manual_traits.h"
+
+namespace strobe::internal {
+namespace {
+
+// Every counter set to a number of its own, times `factor`.
+Stats Counters(std::uint64_t factor) {
+  Stats stats;
+  stats.threads_refused = 1 * factor;
+  stats.samples = 2 * factor;
+  stats.drops = {3 * factor, 4 * factor};
+  stats.stack_ends = {5 * factor, 6 * factor, 7 * factor, 8 * factor};
+  stats.signals_foreign = 9 * factor;
+  stats.signals_stale = 10 * factor;
+  stats.handler_replaced = 11 * factor;
+  stats.handler_time_ns = static_cast<std::int64_t>(12 * factor);
+  stats.rated_samples = 13 * factor;
+  stats.rated_ns = static_cast<std::int64_t>(130'000'000 * factor);
+  stats.drains = 14 * factor;
+  stats.collector_cpu_ns = static_cast<std::int64_t>(15 * factor);
+  stats.stacks_folded = 16 * factor;
+  stats.module_refreshes = 17 * factor;
+  stats.waits_abandoned = 18 * factor;
+  stats.exports = 19 * factor;
+  stats.exports_failed = 20 * factor;
+  stats.periods_extended = 21 * factor;
+  return stats;
+}
+
+TEST(StatsBetween, SubtractsEveryCounter) {
+  const Stats between = StatsBetween(Counters(3), Counters(10));
+  const Stats expected = Counters(7);
+  EXPECT_EQ(between.threads_refused, expected.threads_refused);
+  EXPECT_EQ(between.samples, expected.samples);
+  EXPECT_EQ(between.drops, expected.drops);
+  EXPECT_EQ(between.stack_ends, expected.stack_ends);
+  EXPECT_EQ(between.signals_foreign, expected.signals_foreign);
+  EXPECT_EQ(between.signals_stale, expected.signals_stale);
+  EXPECT_EQ(between.handler_replaced, expected.handler_replaced);
+  EXPECT_EQ(between.handler_time_ns, expected.handler_time_ns);
+  EXPECT_EQ(between.rated_samples, expected.rated_samples);
+  EXPECT_EQ(between.rated_ns, expected.rated_ns);
+  EXPECT_EQ(between.drains, expected.drains);
+  EXPECT_EQ(between.collector_cpu_ns, expected.collector_cpu_ns);
+  EXPECT_EQ(between.stacks_folded, expected.stacks_folded);
+  EXPECT_EQ(between.module_refreshes, expected.module_refreshes);
+  EXPECT_EQ(between.waits_abandoned, expected.waits_abandoned);
+  EXPECT_EQ(between.exports, expected.exports);
+  EXPECT_EQ(between.exports_failed, expected.exports_failed);
+  EXPECT_EQ(between.periods_extended, expected.periods_extended);
+}
+
+TEST(StatsBetween, RatesAreThoseOfTheTimeBetween) {
+  Stats earlier;
+  earlier.rated_samples = 1000;
+  earlier.rated_ns = 1'000'000'000;
+  Stats later;
+  later.rated_samples = 1050;
+  later.rated_ns = 2'000'000'000;
+  EXPECT_DOUBLE_EQ(StatsBetween(earlier, later).achieved_rate_hz, 50);
+  EXPECT_EQ(StatsBetween(later, later).achieved_rate_hz, 0) << "nothing was measured";
+}
+
+TEST(StatsBetween, StatesStayAsTheyAreNow) {
+  Stats earlier;
+  earlier.threads_registered = 5;
+  earlier.memory_bytes = 1000;
+  earlier.last_export_error = "before";
+  Stats later;
+  later.threads_registered = 3;
+  later.memory_bytes = 900;
+  later.threads_on_fallback = 1;
+  const Stats between = StatsBetween(earlier, later);
+  EXPECT_EQ(between.threads_registered, 3u);
+  EXPECT_EQ(between.memory_bytes, 900u);
+  EXPECT_EQ(between.threads_on_fallback, 1u);
+  EXPECT_EQ(between.last_export_error, "");
+}
+
+// The collector's clock and the aggregator's count begin anew with each session.
+TEST(StatsBetween, WhatBeganAnewIsNotNegative) {
+  Stats earlier;
+  earlier.collector_cpu_ns = 1000;
+  earlier.stacks_folded = 10;
+  Stats later;
+  later.collector_cpu_ns = 300;
+  later.stacks_folded = 4;
+  EXPECT_EQ(StatsBetween(earlier, later).collector_cpu_ns, 300);
+  EXPECT_EQ(StatsBetween(earlier, later).stacks_folded, 4u);
+}
+
+TEST(AddExports, AddsCountsAndKeepsTheLastWord) {
+  Stats stats;
+  stats.exports = 2;
+  stats.last_export_error = "disk full";
+  stats.last_export_path = "/old";
+  Stats more;
+  more.exports = 1;
+  more.exports_failed = 4;
+  AddExports(stats, more);
+  EXPECT_EQ(stats.exports, 3u);
+  EXPECT_EQ(stats.exports_failed, 4u);
+  EXPECT_EQ(stats.last_export_error, "");
+  EXPECT_EQ(stats.last_export_path, "/old") << "where the last success went";
+}
+
+TEST(ProfilerCore, CountsItsOwnRefusals) {
+  testing::ManualPlatform::Reset();
+  ProfilerCore<testing::ManualTraits> core({.threads = {.max_threads = 1}});
+  const auto first = core.Register("one");
+  ASSERT_TRUE(first.ok());
+  EXPECT_FALSE(core.Register("one again").ok());
+  testing::ManualPlatform::ActAs(99);
+  EXPECT_FALSE(core.Register("still this thread's links").ok());
+  testing::ManualPlatform::ActAs(0);
+  EXPECT_EQ(core.GetStats().threads_refused, 2u);
+  core.EndRegistration(*first, testing::ManualPlatform::CurrentThreadId());
+  EXPECT_EQ(core.GetStats().threads_registered, 0u);
+}
+
+}  // namespace
+}  // namespace strobe::internal

@@ -1,0 +1,133 @@
+#include "strobe/runtime/registration.h"
+
+#include <optional>
+#include <thread>
+#include <type_traits>
+#include <utility>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "manual_traits.h"
+#include "strobe/profiler.h"
+
+namespace strobe {
+namespace {
+
+using ::testing::HasSubstr;
+using TestProfiler = Profiler<testing::ManualTraits>;
+
+static_assert(!std::is_copy_constructible_v<Registration> && !std::is_copy_assignable_v<Registration>);
+static_assert(std::is_nothrow_move_constructible_v<Registration>);
+
+std::uint64_t Registered(TestProfiler& profiler) { return profiler.stats().threads_registered; }
+
+class RegistrationTest : public ::testing::Test {
+ protected:
+  void SetUp() override { testing::ManualPlatform::Reset(); }
+};
+
+TEST_F(RegistrationTest, LastsAsLongAsTheObject) {
+  TestProfiler profiler;
+  {
+    const Registration registration = profiler.RegisterThread("thread");
+    EXPECT_TRUE(registration.status().ok()) << registration.status();
+    EXPECT_EQ(Registered(profiler), 1u);
+  }
+  EXPECT_EQ(Registered(profiler), 0u);
+}
+
+TEST_F(RegistrationTest, MovesWithTheObject) {
+  TestProfiler profiler;
+  std::optional<Registration> outer;
+  {
+    Registration inner = profiler.RegisterThread("thread");
+    outer = std::move(inner);
+    EXPECT_FALSE(inner.status().ok());  // NOLINT(bugprone-use-after-move): that is the question
+  }
+  EXPECT_TRUE(outer->status().ok());
+  EXPECT_EQ(Registered(profiler), 1u);
+  Registration other = std::move(*outer);
+  outer.reset();
+  EXPECT_EQ(Registered(profiler), 1u);
+  other = Registration();
+  EXPECT_EQ(Registered(profiler), 0u);
+}
+
+TEST_F(RegistrationTest, AssigningEndsWhatWasThere) {
+  TestProfiler one;
+  TestProfiler other;
+  Registration registration = one.RegisterThread("thread");
+  registration = other.RegisterThread("thread");
+  EXPECT_EQ(Registered(one), 0u);
+  EXPECT_EQ(Registered(other), 1u);
+}
+
+TEST_F(RegistrationTest, NothingIsRegisteredByDefault) {
+  const Registration registration;
+  EXPECT_EQ(registration.status().code(), absl::StatusCode::kCancelled);
+}
+
+TEST_F(RegistrationTest, ASecondRegistrationOfAThreadIsAnErrorAndTheFirstGoesOn) {
+  TestProfiler profiler;
+  const Registration first = profiler.RegisterThread("first");
+  {
+    const Registration second = profiler.RegisterThread("second");
+    EXPECT_EQ(second.status().code(), absl::StatusCode::kAlreadyExists);
+  }
+  EXPECT_EQ(Registered(profiler), 1u);
+  EXPECT_EQ(profiler.stats().threads_refused, 1u);
+}
+
+TEST_F(RegistrationTest, TwoProfilersMayRegisterOneThreadInAnyOrder) {
+  TestProfiler one;
+  TestProfiler other;
+  std::optional<Registration> first = one.RegisterThread("thread");
+  std::optional<Registration> second = other.RegisterThread("thread");
+  EXPECT_TRUE(first->status().ok());
+  EXPECT_TRUE(second->status().ok());
+  first.reset();
+  EXPECT_EQ(Registered(other), 1u);
+  first = one.RegisterThread("thread");
+  EXPECT_TRUE(first->status().ok());
+  second.reset();
+  first.reset();
+}
+
+TEST_F(RegistrationTest, BeyondTheLimitTheObjectSaysSoAndDoesNothing) {
+  TestProfiler profiler({.threads = {.max_threads = 1}});
+  const Registration registration = profiler.RegisterThread("first");
+  std::thread([&] {
+    const Registration refused = profiler.RegisterThread("second");
+    EXPECT_EQ(refused.status().code(), absl::StatusCode::kResourceExhausted);
+    EXPECT_THAT(std::string(refused.status().message()), HasSubstr("threads.max_threads"));
+  }).join();
+  EXPECT_EQ(Registered(profiler), 1u);
+}
+
+// The checks stop the program before any thread of ours runs, so that the child of a death test is a plain one.
+using RegistrationDeathTest = RegistrationTest;
+
+TEST_F(RegistrationDeathTest, EndingOnAnotherThreadStopsTheProgram) {
+  ::testing::FLAGS_gtest_death_test_style = "threadsafe";
+  EXPECT_DEATH(
+      {
+        TestProfiler profiler;
+        std::optional<Registration> registration = profiler.RegisterThread("thread");
+        std::thread([&] { registration.reset(); }).join();
+      },
+      "strobe: .*ended on another thread");
+}
+
+TEST_F(RegistrationDeathTest, DestroyingTheProfilerFirstStopsTheProgram) {
+  ::testing::FLAGS_gtest_death_test_style = "threadsafe";
+  EXPECT_DEATH(
+      {
+        auto profiler = std::make_unique<TestProfiler>();
+        const Registration registration = profiler->RegisterThread("thread");
+        profiler.reset();
+      },
+      "strobe: .*destroyed before");
+}
+
+}  // namespace
+}  // namespace strobe
