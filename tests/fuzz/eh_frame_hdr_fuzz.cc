@@ -1,0 +1,81 @@
+// Bytes as a module in memory, from its .eh_frame_hdr on: finding, measuring and reading the .eh_frame behind it.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "fuzz_input.h"
+#include "strobe/core/module_map.h"
+#include "strobe/unwind/cfi_compiler.h"
+#include "strobe/unwind/cfi_modules.h"
+#include "strobe/unwind/unwind_table.h"
+
+namespace strobe::testing {
+namespace {
+
+constexpr Address kImageAddress = 0x7F0000000000;
+constexpr Address kTextStart = kImageAddress - 0x8000;
+
+// A section that is measured piece by piece, as it is read, has the extent that it has as a whole.
+void CheckExtent(std::span<const std::uint8_t> bytes, std::size_t piece) {
+  const EhFrameExtent whole = MeasureEhFrame(bytes);
+  STROBE_CHECK(whole.bytes <= bytes.size(), "measured beyond the bytes");
+  const EhFrameExtent again = MeasureEhFrame(bytes.first(whole.bytes));
+  STROBE_CHECK(again.bytes == whole.bytes && again.is_terminated == whole.is_terminated, "whole entries measure differently alone");
+  const EhFrameExtent first = MeasureEhFrame(bytes.first(std::min(piece, bytes.size())));
+  STROBE_CHECK(first.bytes <= whole.bytes, "a piece holds more whole entries than the section");
+  if (first.is_terminated) {
+    STROBE_CHECK(first.bytes == whole.bytes, "a terminator that the whole section does not have");
+  } else {
+    const EhFrameExtent rest = MeasureEhFrame(bytes.subspan(first.bytes));
+    STROBE_CHECK(first.bytes + rest.bytes == whole.bytes && rest.is_terminated == whole.is_terminated, "the pieces are not the whole");
+  }
+}
+
+// The image is readable from its start to its end, but for what lies behind `hole`.
+void CheckModule(const std::vector<std::uint8_t>& image, std::size_t hole, CfiArchitecture architecture) {
+  const std::size_t readable = std::min(hole, image.size());
+  const auto read = [&](Address address, std::span<std::uint8_t> out) -> std::size_t {
+    if (address < kImageAddress || address - kImageAddress >= readable) return 0;
+    const auto offset = static_cast<std::size_t>(address - kImageAddress);
+    const std::size_t count = std::min(out.size(), readable - offset);
+    std::memcpy(out.data(), image.data() + offset, count);
+    return count;
+  };
+  const Module module{.start = kTextStart,
+                      .limit = kTextStart + 0x4000,
+                      .file_offset = 0,
+                      .load_bias = kTextStart,
+                      .path = "hostile",
+                      .build_id = {},
+                      .unwind_address = kImageAddress};
+  CfiModules modules(architecture, read);
+  const auto first = modules.Update(ModuleMap({module}));
+  const auto second = modules.Update(ModuleMap({module}));
+  STROBE_CHECK(first->entries().size() <= 1 && first->entries().size() == second->entries().size(), "another snapshot of the same map");
+  for (const UnwindModules::Entry& entry : first->entries()) {
+    for (std::uint32_t offset = 0; offset < 0x4000; offset += 64) static_cast<void>(entry.table->Find(offset));
+  }
+  STROBE_CHECK(modules.Update(ModuleMap())->entries().empty(), "a module that has gone");
+}
+
+void Run(FuzzInput input) {
+  const auto flags = input.Take<std::uint8_t>();
+  const auto hole = input.Take<std::uint16_t>();
+  const std::span<const std::uint8_t> bytes = input.TakeRest();
+  const std::vector<std::uint8_t> image(bytes.begin(), bytes.end());
+  static_cast<void>(EhFrameAddress(image, kImageAddress));
+  CheckExtent(image, hole);
+  CheckModule(image, (flags & 2) != 0 ? hole : image.size(), (flags & 1) != 0 ? CfiArchitecture::kAarch64 : CfiArchitecture::kX86_64);
+}
+
+}  // namespace
+}  // namespace strobe::testing
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  strobe::testing::Run(strobe::testing::FuzzInput(data, size));
+  return 0;
+}

@@ -1,0 +1,118 @@
+// A thread's ring whose storage is overwritten under the collector, as another process could do to a shared one: the collector stays
+// within it, and what comes out is a well-formed profile that pprof's format can hold.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "fuzz_input.h"
+#include "strobe/aggregate/aggregated_period.h"
+#include "strobe/core/record.h"
+#include "strobe/encode/pprof_encoder.h"
+#include "strobe/provider/cpu_time_provider.h"
+#include "strobe/provider/wall_time_provider.h"
+#include "strobe/ring/spsc_ring.h"
+#include "strobe/runtime/session.h"
+#include "strobe/runtime/thread_registry.h"
+#include "strobe/testing/archetypes.h"
+#include "strobe/testing/manual_platform.h"
+#include "strobe/testing/pprof_reader.h"
+#include "strobe/testing/profile_check.h"
+
+namespace strobe::testing {
+namespace {
+
+constexpr std::size_t kRingBytes = 4096;
+constexpr std::size_t kMaxRecordBytes = 1024;
+constexpr std::size_t kMaxSteps = 256;
+
+struct FuzzTraits : ArchetypeTraits {
+  using Ring = SpscRing;
+  using Providers = ProviderList<CpuTimeProvider, WallTimeProvider>;
+  using Platform = ManualPlatform;
+};
+using Slot = internal::ThreadSlot<FuzzTraits>;
+
+// A registry with one live slot, for all inputs.
+struct Fixture {
+  internal::ThreadRegistry<FuzzTraits> registry{1, kRingBytes};
+  internal::CollectorCounters counters;
+  Slot* slot = nullptr;
+  Fixture() { slot = *registry.Register({.id = 1, .stack = {}}, "fuzzed"); }
+};
+
+// A record as a capture writes it, if the bytes say so, or any bytes.
+void Commit(Slot& slot, FuzzInput& input, std::uint8_t size_code, bool is_framed) {
+  const auto bytes = input.TakeBytes(std::size_t{size_code} * 4);
+  std::byte* record = slot.ring.Reserve(kMaxRecordBytes + sizeof(RecordHeader));
+  if (record == nullptr || bytes.empty()) return;
+  std::memcpy(record, bytes.data(), bytes.size());
+  std::size_t size = bytes.size();
+  if (is_framed && size >= RecordBytes(2, 0)) {
+    RecordHeader header;
+    std::memcpy(&header, record, sizeof(header));
+    header.weight_count = 2;
+    header.frame_count = static_cast<std::uint16_t>((size - RecordBytes(2, 0)) / sizeof(Address));
+    size = RecordBytes(2, header.frame_count);
+    std::memcpy(record, &header, sizeof(header));
+  }
+  slot.ring.Commit(size);
+}
+
+void Overwrite(std::span<std::byte> storage, FuzzInput& input, std::uint8_t size_code) {
+  const std::size_t offset = input.Take<std::uint16_t>() % storage.size();
+  const auto bytes = input.TakeBytes(std::min<std::size_t>(size_code, storage.size() - offset));
+  if (!bytes.empty()) std::memcpy(storage.data() + offset, bytes.data(), bytes.size());
+}
+
+void CheckAndEncode(Profile& profile) {
+  const std::string wrong = CheckProfile(profile);
+  STROBE_CHECK(wrong.empty(), wrong.c_str());
+  PprofEncoder encoder;
+  const auto encoded = encoder.Encode(profile, Symbols());
+  STROBE_CHECK(encoded.ok() && ReadPprof(*encoded).has_value(), "a profile that nobody can read");
+}
+
+void Run(FuzzInput input) {
+  static auto* const fixture = new Fixture;
+  static const ProfilerOptions options({.sampling = {.wall_frequency_hz = 10}, .collector = {.memory_bytes = 1048576}});
+  Slot& slot = *fixture->slot;
+  const std::span<std::byte> storage = fixture->registry.arena()->RingMemory(slot);
+  slot.ring.Reset(storage);
+  std::fill(storage.begin(), storage.end(), std::byte{0});
+  internal::Session<FuzzTraits> session(options, fixture->registry, fixture->counters, 1);
+  fixture->registry.BeginCollecting();
+  session.Begin();
+  for (std::size_t step = 0; step < kMaxSteps && !input.empty(); ++step) {
+    const auto operation = input.Take<std::uint8_t>();
+    const auto size_code = input.Take<std::uint8_t>();
+    switch (operation % 4) {
+      case 0: Commit(slot, input, size_code, true); break;
+      case 1: Commit(slot, input, size_code, false); break;
+      case 2: Overwrite(storage, input, size_code); break;
+      default:
+        fixture->registry.arena()->Mark(slot);
+        STROBE_CHECK(session.Drain() <= 1, "a ring that is more than full");
+        STROBE_CHECK(slot.ring.Peek().empty(), "a ring that has been drained and is not empty");
+    }
+  }
+  session.End();
+  session.FinishAll();
+  Profile profile;
+  constexpr auto kTypes = FuzzTraits::Providers::AllValueTypes();
+  profile.value_types.assign(kTypes.begin(), kTypes.end());
+  profile.period_type = kTypes[1];
+  FillProfile(session.TakePeriod().samples, profile);
+  CheckAndEncode(profile);
+}
+
+}  // namespace
+}  // namespace strobe::testing
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  strobe::testing::Run(strobe::testing::FuzzInput(data, size));
+  return 0;
+}

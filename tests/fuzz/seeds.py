@@ -1,0 +1,176 @@
+#!/usr/bin/env python3
+"""Writes the seeds of the fuzzers: seeds.py DIRECTORY.
+
+Makes DIRECTORY/TARGET/NAME for each seed and DIRECTORY/TARGET.list, which names them all for libFuzzer's -seed_inputs=@FILE. They are put
+together here, byte by byte, so that they mean the same on every machine.
+"""
+import pathlib
+import struct
+import sys
+
+TEXT_START = 0x10000
+EH_FRAME = 0x40000
+
+
+def uleb(value):
+    out = bytearray()
+    while True:
+        value, byte = value >> 7, value & 0x7F
+        out.append(byte | (0x80 if value else 0))
+        if not value:
+            return bytes(out)
+
+
+def sleb(value):
+    out = bytearray()
+    while True:
+        byte = value & 0x7F
+        value >>= 7
+        if value == (-1 if byte & 0x40 else 0):
+            out.append(byte)
+            return bytes(out)
+        out.append(byte | 0x80)
+
+
+def entry(body):
+    """One entry of .eh_frame: its length, and the body padded with nops."""
+    body += b"\0" * (-(len(body) + 4) % 8)
+    return struct.pack("<I", len(body)) + body
+
+
+def cie(augmentation=b"zR", data_alignment=-8, register=16, program=b"\x0c\x07\x08\x90\x01", version=1, data=b"\x1b"):
+    body = struct.pack("<IB", 0, version) + augmentation + b"\0"
+    body += b"\x08\0" if version == 4 else b""
+    body += uleb(1) + sleb(data_alignment) + uleb(register)
+    if augmentation.startswith(b"z"):
+        body += uleb(len(data)) + data
+    return entry(body + program)
+
+
+def fde(at, cie_at, begin, length, program):
+    """An FDE that will stand at `at` bytes of the section, with pc-relative 32-bit addresses."""
+    return entry(struct.pack("<IiI", at + 4 - cie_at, begin - (EH_FRAME + at + 8), length) + b"\0" + program)
+
+
+def section(cie_bytes, programs, terminated=True):
+    out = cie_bytes
+    for number, program in enumerate(programs):
+        out += fde(len(out), 0, TEXT_START + 0x100 * number, 0xC0, program)
+    return out + (b"\0\0\0\0" if terminated else b"")
+
+
+PUSH_RBP = b"\x41\x0e\x10\x86\x02\x43\x0d\x06"                                  # push rbp; mov rbp, rsp
+LEAVE = b"\x5a\x0c\x07\x08"                                                      # leave
+PLT = b"\x46\x0e\x18\x4a\x0f\x0b\x77\x08\x80\x00\x3f\x1a\x3b\x2a\x33\x24\x22"    # a linker's expression
+REMEMBER = b"\x41\x0a\x0e\x20\x44\x0b\x41\x0e\x08"
+UNDEFINED = b"\x07\x10"
+ALLOCA = b"\x41\x0f\x03\x76\x78\x06\x10\x06\x02\x76\x00"                          # the CFA in memory, saved registers by expression
+ADVANCES = b"\x02\x10\x0e\x20\x03\x20\x00\x0e\x28\x04\x10\x00\x00\x00\x0e\x30"
+SIGNED = b"\x2d\x41\x0e\x20\x9d\x04\x9e\x03\x4a\xde\xdd\x0e\x00"                  # aarch64 with a signed return address
+REGISTER = b"\x09\x10\x03\x41\x08\x06\x41\x2e\x10\x11\x06\x7e\x13\x7d"
+
+
+def eh_frames():
+    signal = cie(augmentation=b"zRS", program=b"\x0f\x04\x77\xa0\x01\x06\x10\x10\x03\x77\xa8\x01")
+    aarch64 = cie(register=30, program=b"\x0c\x1f\x00")
+    return {
+        "frames": (0, section(cie(), [PUSH_RBP + LEAVE, b"\x44\x0e\x20", REMEMBER, ADVANCES])),
+        "special": (0, section(cie(), [PLT, UNDEFINED, ALLOCA, REGISTER])),
+        "signal": (0, section(signal, [b"", b"\x41\x0e\x08"])),
+        "aarch64": (1, section(aarch64, [SIGNED, b"\x44\x0e\x10\x9d\x02\x9e\x01", b""])),
+        "version4": (0, section(cie(version=4), [PUSH_RBP], terminated=False)),
+        "many_rows": (0, section(cie(), [b"".join(bytes([0x41, 0x0E, 8 * (i % 15 + 1)]) for i in range(150))])),
+    }
+
+
+def word(kind, value):
+    """unwind_fuzz's four bytes for a word; kind 1 and 2 are places on the stack, 3 is code."""
+    return struct.pack("<I", (value << 2 | kind) & 0xFFFFFFFF)
+
+
+def code(entry_number, offset):
+    return word(3, entry_number << 26 | offset)
+
+
+def unwind_inputs():
+    frames = b"".join(code(i % 3, 0x1234 * (i + 1)) + word(2, 4 * i + 6) for i in range(24))
+    raw = struct.pack("<4Q", 0x401000, 0x7FF000000000, 0x7FF000000010, 0) + struct.pack("<8Q", *range(0x7FF000000000, 0x7FF000000040, 8))
+    return {
+        "chain": b"\0" + code(0, 0x2345) + word(2, 0) + word(2, 2) + word(0, 0) + frames,
+        "library": b"\0" + code(1, 0x45678) + word(2, 0) + word(2, 9) + code(1, 0x777) + frames,
+        "raw": b"\x05" + raw,
+        "own_base": b"\x02" + code(2, 0x999) + word(1, 8) + word(1, 16) + code(0, 4) + frames,
+    }
+
+
+def record(weights, frames, end=0, generation=1):
+    return struct.pack("<IHBB", generation, len(frames), len(weights), end) + struct.pack(f"<{len(weights)}q{len(frames)}Q", *weights, *frames)
+
+
+def commit(bytes_, framed=True):
+    bytes_ += b"\0" * (-len(bytes_) % 4)
+    return bytes([0 if framed else 1, len(bytes_) // 4]) + bytes_
+
+
+def ring_inputs():
+    one = commit(record([1, 0], [0x401000, 0x402000, 0x403000]))
+    ends = b"".join(commit(record([i, 5], [0x401000 + i], end=i)) for i in range(4))
+    drain = b"\3\0"
+    overwrite = b"\2\x10\x00\x00" + struct.pack("<IIQ", 0x1000, 0x52425354, 7)
+    marker = b"\2\x08\x20\x00" + struct.pack("<II", 0x0FE0, 0x4D425354)
+    return {
+        "one": one + drain,
+        "ends": ends + drain + one,
+        "wrap": b"".join((one * 20 + drain) for _ in range(4)),
+        "corrupt": one + one + overwrite + drain + one + marker + drain,
+        "short": commit(b"\1\0\0\0", framed=False) + drain,
+    }
+
+
+def elf_file():
+    """A library with a build id, a table of symbols and its strings, at the places that elf_fuzz asks for."""
+    strings = b"\0main\0_Z3foov\0_ZNSt6vectorIiSaIiEE9push_backEOi\0"
+    symbols = b"\0" * 24
+    for name, value, size in ((1, 0x1000, 0x10), (6, 0x1010, 0), (14, 0x1100, 0x20)):
+        symbols += struct.pack("<IBBHQQ", name, 2, 0, 1, value, size)
+    note = struct.pack("<III", 4, 20, 3) + b"GNU\0" + bytes(range(20))
+    offset = 64 + 56
+    places = []
+    for part in (note, strings, symbols):
+        places.append(offset)
+        offset += len(part)
+    header = b"\x7fELF\2\1\1" + b"\0" * 9 + struct.pack("<HHIQQQIHHHHHH", 3, 62, 1, 0, 64, offset, 0, 64, 56, 1, 64, 5, 0)
+    load = struct.pack("<IIQQQQQQ", 1, 5, 0, 0, 0, 0x2000, 0x2000, 0x1000)
+    sections = b"\0" * 64
+    for kind, address, at, size, link, entry_size in ((1, 0x1000, 0x1000, 0x1000, 0, 0), (7, 0, places[0], len(note), 0, 0),
+                                                      (3, 0, places[1], len(strings), 0, 0), (2, 0, places[2], len(symbols), 3, 24)):
+        sections += struct.pack("<IIQQQQIIQQ", 0, kind, 0, address, at, size, link, 0, 4, entry_size)
+    return header + load + note + strings + symbols + sections
+
+
+def headers():
+    out = {}
+    for name, (flags, frame) in eh_frames().items():
+        # version 1, pc-relative address of the section, count and table left out
+        out[name] = bytes([flags | 2]) + struct.pack("<H", 0x300) + b"\1\x1b\xff\xff" + struct.pack("<i", 8) + b"\0\0\0\0" + frame
+    out["absolute"] = b"\0\x40\0\1\0\xff\xff" + struct.pack("<Q", 0x7F0000000010) + eh_frames()["frames"][1]
+    return out
+
+
+def main():
+    directory = pathlib.Path(sys.argv[1])
+    eh_frame = {name: bytes([flags | 0x10]) + struct.pack("<HH", 0x400, 0x8) + frame for name, (flags, frame) in eh_frames().items()}
+    targets = {"eh_frame": eh_frame, "eh_frame_hdr": headers(), "unwind": unwind_inputs(), "ring_records": ring_inputs(),
+               "elf": {"library": elf_file()}}
+    for target, seeds in targets.items():
+        (directory / target).mkdir(parents=True, exist_ok=True)
+        paths = []
+        for name, content in seeds.items():
+            path = directory / target / name
+            path.write_bytes(content)
+            paths.append(str(path))
+        (directory / f"{target}.list").write_text(",".join(paths))
+
+
+if __name__ == "__main__":
+    main()
