@@ -62,7 +62,8 @@ class CpuTimeProvider {
 
   void AddWeight(std::int64_t weight, const ThreadState& state, std::span<std::int64_t> row) const {
     row[0] += weight;
-    row[1] += weight * state.period_ns;
+    // A weight comes out of a ring; whatever it is, this must be defined.
+    row[1] += static_cast<std::int64_t>(static_cast<std::uint64_t>(weight) * static_cast<std::uint64_t>(state.period_ns));
   }
   void AddResidual(std::int64_t residual_ns, std::span<std::int64_t> row) const { row[1] += residual_ns; }
 

@@ -325,6 +325,7 @@ class Session {
     if (record.size() < sizeof(header)) return;
     std::memcpy(&header, record.data(), sizeof(header));
     if (header.weight_count != kCount || record.size() != RecordBytes(kCount, header.frame_count)) return;
+    if (static_cast<std::size_t>(header.end) >= kStackEndCount) return;
     std::array<std::int64_t, kCount> weights;
     std::memcpy(weights.data(), record.data() + sizeof(header), sizeof(weights));
     const auto* frames = reinterpret_cast<const Address*>(record.data() + RecordBytes(kCount, 0));
