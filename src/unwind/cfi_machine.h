@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "cfi_state.h"
@@ -54,8 +55,13 @@ class CfiMachine {
     if (number == registers_.fp) state_.fp = value;
     if (number == entry_.return_register) state_.ra = value;
   }
+  // An offset that no 64 bits can hold becomes the largest, which no rule can hold.
+  [[nodiscard]] std::int64_t Scaled(std::int64_t factored) const {
+    std::int64_t offset = 0;
+    return __builtin_mul_overflow(factored, entry_.data_alignment, &offset) ? std::numeric_limits<std::int64_t>::max() : offset;
+  }
   void SetOffset(std::uint64_t number, std::int64_t factored) {
-    Set(number, {.kind = CfiValue::Kind::kOffset, .number = factored * entry_.data_alignment, .expression = {}});
+    Set(number, {.kind = CfiValue::Kind::kOffset, .number = Scaled(factored), .expression = {}});
   }
   void SetKind(std::uint64_t number, CfiValue::Kind kind) { Set(number, {.kind = kind, .number = 0, .expression = {}}); }
   void Restore(std::uint64_t number) {
@@ -128,10 +134,10 @@ class CfiMachine {
         return true;
       case 0x12: {
         const std::uint64_t number = program.ReadUleb();
-        SetCfa(number, program.ReadSleb() * entry_.data_alignment);
+        SetCfa(number, Scaled(program.ReadSleb()));
         return true;
       }
-      case 0x13: SetCfa(state_.cfa_register, program.ReadSleb() * entry_.data_alignment); return true;
+      case 0x13: SetCfa(state_.cfa_register, Scaled(program.ReadSleb())); return true;
       case 0x14:
       case 0x15:
       case 0x16: {  // the value itself is given, not where it lies
@@ -148,7 +154,7 @@ class CfiMachine {
       case 0x2E: program.ReadUleb(); return true;  // size of arguments: for exceptions only
       case 0x2F: {
         const std::uint64_t number = program.ReadUleb();
-        SetOffset(number, -static_cast<std::int64_t>(program.ReadUleb()));
+        SetOffset(number, static_cast<std::int64_t>(-program.ReadUleb()));
         return true;
       }
       default: return false;

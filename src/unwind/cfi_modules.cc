@@ -9,7 +9,7 @@ namespace {
 // The bytes from `address` on, until the entries of an .eh_frame there end. Where the section ends is not known in memory, so it is read
 // in pieces; the last may run into memory that is not there.
 std::vector<std::uint8_t> ReadEhFrame(const CfiModules::ReadMemory& read, Address address) {
-  constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
+  constexpr std::size_t kPieceBytes = std::size_t{1} << 17;
   constexpr std::size_t kPageBytes = 4096;
   std::vector<std::uint8_t> bytes;
   std::size_t measured = 0;

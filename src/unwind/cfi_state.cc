@@ -55,7 +55,7 @@ bool Fits(std::int64_t offset) {
 std::optional<std::uint32_t> SlotWords(const CfiValue& value, bool same_is_zero) {
   if (value.kind == CfiValue::Kind::kSame && same_is_zero) return 0;
   if (value.kind != CfiValue::Kind::kOffset || value.number >= 0 || value.number % 8 != 0) return std::nullopt;
-  const std::int64_t words = -value.number / 8;
+  const std::int64_t words = value.number / -8;  // the least of all numbers has no opposite
   if (words > UnwindRule::kMaxSlotWords) return std::nullopt;
   return static_cast<std::uint32_t>(words);
 }
