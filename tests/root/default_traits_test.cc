@@ -1,0 +1,38 @@
+#include "strobe/default_traits.h"
+
+#include <type_traits>
+
+#include "gtest/gtest.h"
+#include "strobe/profiler.h"
+#include "strobe/testing/archetypes.h"
+
+namespace strobe {
+
+// Every member of the default profiler compiles.
+template class Profiler<DefaultTraits>;
+
+namespace {
+
+struct OwnExporterTraits : DefaultTraits {
+  using Exporter = testing::ArchetypeExporter;
+};
+
+TEST(DefaultTraits, ADerivedListChangesOnePartAndInheritsTheRest) {
+  static_assert(std::is_same_v<OwnExporterTraits::Encoder, DefaultTraits::Encoder>);
+  Profiler<OwnExporterTraits> profiler;
+  if (NativePlatform::Available().ok()) {
+    ASSERT_TRUE(profiler.Start().ok());
+    ASSERT_TRUE(profiler.Stop().ok());
+    EXPECT_EQ(profiler.stats().last_export_path, "nowhere") << "or profiles would now lie in a directory";
+  } else {
+    EXPECT_FALSE(profiler.Start().ok());
+  }
+}
+
+TEST(DefaultTraits, NamesItsTypesWithoutTheTemplatesArguments) {
+  static_assert(std::is_same_v<decltype(Profiler()), Profiler<DefaultTraits>>);
+  static_assert(std::is_same_v<decltype(Profiler(ProfilerOptions{})), Profiler<DefaultTraits>>);
+}
+
+}  // namespace
+}  // namespace strobe

@@ -1,0 +1,328 @@
+#include "strobe/profiler.h"
+
+#include <cstdlib>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "runtime/manual_traits.h"
+
+namespace strobe {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using testing::KeepingExporter;
+using testing::ManualClock;
+using testing::ManualPlatform;
+using testing::SumByThread;
+using TestProfiler = Profiler<testing::ManualTraits>;
+
+constexpr std::int64_t kMs = 1'000'000;
+
+// One variable for a scope.
+class ScopedVariable {
+ public:
+  ScopedVariable(const char* name, const char* value) : name_(name) { setenv(name, value, 1); }
+  ~ScopedVariable() { unsetenv(name_); }
+  ScopedVariable(const ScopedVariable&) = delete;
+  ScopedVariable& operator=(const ScopedVariable&) = delete;
+
+ private:
+  const char* name_;
+};
+
+// A profiler whose threads are real and whose signals are the test's; the test's own thread is thread 1.
+class ProfilerTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    ManualPlatform::Reset();
+    ManualPlatform::ActAs(1);
+    ManualClock::Reset();
+    KeepingExporter::Take();
+    KeepingExporter::FailNext(0);
+  }
+  void TearDown() override { ManualPlatform::ActAs(0); }
+
+  // `count` expiries of the calling thread's timer arrive at once, having taken their time.
+  static void Sample(int count = 1) {
+    const auto timer = ManualPlatform::With([](auto& state) { return state.timers.at(1); });
+    ManualPlatform::RunFor(1, count * timer.period_ns);
+    EXPECT_TRUE(ManualPlatform::Deliver(timer.payload, count, 0x400000));
+  }
+};
+
+TEST_F(ProfilerTest, StartAndStopKnowTheirTurn) {
+  TestProfiler profiler;
+  EXPECT_EQ(profiler.Stop().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(profiler.Flush().code(), absl::StatusCode::kFailedPrecondition);
+  ASSERT_TRUE(profiler.Start().ok());
+  EXPECT_EQ(profiler.Start().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_TRUE(profiler.Stop().ok());
+  EXPECT_EQ(profiler.Stop().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_TRUE(profiler.Start().ok()) << "a session can follow a session";
+}
+
+TEST_F(ProfilerTest, TheDestructorStopsAndExports) {
+  {
+    TestProfiler profiler;
+    ASSERT_TRUE(profiler.Start().ok());
+    const Registration registration = profiler.RegisterThread("main");
+    Sample();
+  }
+  const auto profiles = KeepingExporter::Take();
+  ASSERT_EQ(profiles.size(), 1u);
+  EXPECT_EQ(SumByThread(profiles[0], 0)["main"], 1);
+}
+
+TEST_F(ProfilerTest, FlushAndStopExportTheWholeInParts) {
+  TestProfiler profiler;
+  ASSERT_TRUE(profiler.Start().ok());
+  std::optional<Registration> registration = profiler.RegisterThread("main");
+  Sample(3);
+  ASSERT_TRUE(profiler.Flush().ok());
+  Sample(4);
+  ManualPlatform::RunFor(1, 1234);
+  registration.reset();
+  ASSERT_TRUE(profiler.Stop().ok());
+  const auto profiles = KeepingExporter::Take();
+  ASSERT_EQ(profiles.size(), 2u);
+  EXPECT_EQ(SumByThread(profiles[0], 0)["main"], 3);
+  EXPECT_EQ(SumByThread(profiles[1], 0)["main"], 4);
+  EXPECT_EQ(SumByThread(profiles[0], 1)["main"] + SumByThread(profiles[1], 1)["main"], ManualPlatform::ThreadCpuTimeNs(1));
+  EXPECT_EQ(profiles[0].sequence, 0u);
+  EXPECT_EQ(profiles[1].sequence, 1u);
+  EXPECT_EQ(profiles[0].stats.samples, 1u) << "records, not periods";
+  EXPECT_EQ(profiles[1].stats.samples, 1u);
+}
+
+TEST_F(ProfilerTest, AProfileSaysWhatItIs) {
+  TestProfiler profiler({.sampling = {.cpu_frequency_hz = 200, .wall_frequency_hz = 10}});
+  ASSERT_TRUE(profiler.Start().ok());
+  ManualClock::Advance(1500 * kMs);
+  ASSERT_TRUE(profiler.Stop().ok());
+  const Profile profile = KeepingExporter::Take().at(0);
+  EXPECT_THAT(profile.value_types,
+              ElementsAre(ValueType{"samples", "count"}, ValueType{"cpu", "nanoseconds"}, ValueType{"wall", "nanoseconds"}));
+  EXPECT_EQ(profile.default_value_type, 1u);
+  EXPECT_EQ(profile.period_type, (ValueType{"cpu", "nanoseconds"}));
+  EXPECT_EQ(profile.period, 5 * kMs);
+  EXPECT_EQ(profile.duration_ns, 1500 * kMs);
+  EXPECT_EQ(profile.time_ns + profile.duration_ns, ManualClock().UnixTimeNs());
+  EXPECT_EQ(profile.program, ManualPlatform::ProgramName());
+  EXPECT_EQ(profile.process_id, ManualPlatform::ProcessId());
+  EXPECT_EQ(profile.stats.asked_rate_hz, 200);
+}
+
+TEST_F(ProfilerTest, WithoutCpuTheFirstColumnIsWall) {
+  TestProfiler profiler({.sampling = {.cpu_frequency_hz = 0, .wall_frequency_hz = 10}});
+  ASSERT_TRUE(profiler.Start().ok());
+  ASSERT_TRUE(profiler.Stop().ok());
+  const Profile profile = KeepingExporter::Take().at(0);
+  EXPECT_THAT(profile.value_types, ElementsAre(ValueType{"wall", "nanoseconds"}));
+  EXPECT_EQ(profile.default_value_type, 0u);
+  EXPECT_EQ(profile.period, 100 * kMs);
+  EXPECT_EQ(profile.period_type, (ValueType{"wall", "nanoseconds"}));
+}
+
+TEST_F(ProfilerTest, NamesAreCutAndMadeValid) {
+  TestProfiler profiler;
+  ASSERT_TRUE(profiler.Start().ok());
+  {
+    const Registration registration = profiler.RegisterThread("a\xFF\n" + std::string(100, 'b'));
+    Sample();
+  }
+  ASSERT_TRUE(profiler.Stop().ok());
+  EXPECT_EQ(KeepingExporter::Take().at(0).threads.at(0).name, "a? " + std::string(60, 'b'));
+}
+
+TEST_F(ProfilerTest, ThreadsMayRegisterBeforeAndAfterStart) {
+  TestProfiler profiler;
+  const Registration registration = profiler.RegisterThread("before");
+  EXPECT_TRUE(registration.status().ok());
+  ASSERT_TRUE(profiler.Start().ok());
+  Sample();
+  std::thread([&] {
+    ManualPlatform::ActAs(2);
+    const Registration other = profiler.RegisterThread("after");
+    ManualPlatform::RunFor(2, 77);
+  }).join();
+  EXPECT_EQ(profiler.stats().threads_registered, 1u);
+  ASSERT_TRUE(profiler.Stop().ok());
+  auto cpu_ns = SumByThread(KeepingExporter::Take().at(0), 1);
+  EXPECT_EQ(cpu_ns["before"], ManualPlatform::ThreadCpuTimeNs(1));
+  EXPECT_EQ(cpu_ns["after"], 77);
+}
+
+TEST_F(ProfilerTest, AFailedExportIsReportedAndRetriedWithTheSameProfile) {
+  TestProfiler profiler;
+  ASSERT_TRUE(profiler.Start().ok());
+  const Registration registration = profiler.RegisterThread("main");
+  Sample();
+  KeepingExporter::FailNext(1);
+  EXPECT_EQ(profiler.Flush().code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(profiler.stats().last_export_error, "the exporter was told to fail");
+  EXPECT_THAT(profiler.Diagnose(), HasSubstr("The last export failed: the exporter was told to fail"));
+  Sample();
+  EXPECT_TRUE(profiler.Flush().ok());
+  const auto profiles = KeepingExporter::Take();
+  ASSERT_EQ(profiles.size(), 2u);
+  EXPECT_EQ(profiles[0].sequence, 0u);
+  EXPECT_EQ(profiles[1].sequence, 1u);
+  EXPECT_EQ(SumByThread(profiles[0], 0)["main"], 1);
+  EXPECT_EQ(SumByThread(profiles[1], 0)["main"], 1);
+  const Stats stats = profiler.stats();
+  EXPECT_EQ(stats.exports, 2u);
+  EXPECT_EQ(stats.exports_failed, 1u);
+  EXPECT_EQ(stats.last_export_error, "");
+  ASSERT_TRUE(profiler.Stop().ok());
+  EXPECT_EQ(profiler.stats().exports, 3u) << "an ended session's exports still count";
+}
+
+TEST_F(ProfilerTest, StopReportsAFailedExport) {
+  TestProfiler profiler;
+  ASSERT_TRUE(profiler.Start().ok());
+  KeepingExporter::FailNext(1);
+  EXPECT_EQ(profiler.Stop().code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(profiler.stats().exports_failed, 1u);
+}
+
+TEST_F(ProfilerTest, OptionsAreValidatedByName) {
+  for (const auto& [options, field] : {std::pair{ProfilerOptions{.sampling = {.cpu_frequency_hz = -1}}, "sampling.cpu_frequency_hz"},
+                                       std::pair{ProfilerOptions{.sampling = {.max_frames = 0}}, "sampling.max_frames"},
+                                       std::pair{ProfilerOptions{.threads = {.ring_bytes = 5000}}, "threads.ring_bytes"},
+                                       std::pair{ProfilerOptions{.exporter = {.directory = ""}}, "exporter.directory"}}) {
+    TestProfiler profiler(options);
+    const absl::Status status = profiler.Start();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(std::string(status.message()), HasSubstr(field));
+    EXPECT_EQ(profiler.RegisterThread("main").status(), status);
+    EXPECT_THAT(profiler.Diagnose(), HasSubstr("The last Start failed: " + std::string(status.message())));
+  }
+}
+
+TEST_F(ProfilerTest, WithoutAnyProviderThereIsNothingToStart) {
+  TestProfiler profiler({.sampling = {.cpu_frequency_hz = 0}});
+  const absl::Status status = profiler.Start();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("no provider is enabled"));
+}
+
+TEST_F(ProfilerTest, SwitchedOffItDoesNothingAndSaysSo) {
+  TestProfiler profiler({.enabled = false});
+  EXPECT_EQ(profiler.Start().code(), absl::StatusCode::kFailedPrecondition);
+  const Registration registration = profiler.RegisterThread("main");
+  EXPECT_EQ(registration.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(profiler.Diagnose(), HasSubstr("switched off"));
+  EXPECT_THAT(KeepingExporter::Take(), IsEmpty());
+}
+
+TEST_F(ProfilerTest, TheKillSwitchBeatsCode) {
+  const ScopedVariable variable("STROBE_ENABLED", "0");
+  TestProfiler profiler({.enabled = true});
+  EXPECT_FALSE(*profiler.options().enabled);
+  EXPECT_EQ(profiler.Start().code(), absl::StatusCode::kFailedPrecondition);
+}
+
+TEST_F(ProfilerTest, CodeBeatsTheEnvironmentWhichBeatsTheDefault) {
+  const ScopedVariable cpu("STROBE_CPU_FREQUENCY_HZ", "7");
+  const ScopedVariable wall("STROBE_WALL_FREQUENCY_HZ", "8");
+  const TestProfiler profiler({.sampling = {.wall_frequency_hz = 9}});
+  EXPECT_EQ(*profiler.options().sampling.cpu_frequency_hz, 7);
+  EXPECT_EQ(*profiler.options().sampling.wall_frequency_hz, 9);
+  EXPECT_EQ(*profiler.options().sampling.max_frames, 512);
+}
+
+TEST_F(ProfilerTest, AVariableThatMakesNoSenseIsOneLineAndTheDefaultStays) {
+  const ScopedVariable variable("STROBE_MAX_FRAMES", "many");
+  TestProfiler profiler;
+  EXPECT_EQ(*profiler.options().sampling.max_frames, 512);
+  const auto lines = ManualPlatform::With([](auto& state) { return state.lines; });
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_THAT(lines[0], HasSubstr("STROBE_MAX_FRAMES=\"many\""));
+  EXPECT_THAT(lines[0], HasSubstr("an integer from 1 to 2048"));
+  EXPECT_TRUE(profiler.Start().ok());
+}
+
+TEST_F(ProfilerTest, ThreadsThatTheSystemRefusesAreAClearErrorAndTheNextStartMayWork) {
+  for (const auto& [threads, who] : {std::pair{0, "exporter"}, std::pair{1, "collector"}}) {
+    ManualPlatform::With([&, threads = threads](auto& state) { state.threads_left = threads; });
+    TestProfiler profiler;
+    const Registration registration = profiler.RegisterThread("main");
+    const absl::Status status = profiler.Start();
+    EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+    EXPECT_THAT(std::string(status.message()), HasSubstr(who));
+    EXPECT_EQ(profiler.Stop().code(), absl::StatusCode::kFailedPrecondition);
+    ManualPlatform::With([](auto& state) { state.threads_left = 10; });
+    ASSERT_TRUE(profiler.Start().ok());
+    Sample();
+    EXPECT_TRUE(profiler.Stop().ok());
+    EXPECT_EQ(SumByThread(KeepingExporter::Take().back(), 0)["main"], 1);
+  }
+}
+
+TEST_F(ProfilerTest, DiagnoseFollowsTheProfilersLife) {
+  TestProfiler profiler;
+  EXPECT_THAT(profiler.Diagnose(), HasSubstr("never started"));
+  EXPECT_THAT(profiler.Diagnose(), HasSubstr("No thread is registered"));
+  ASSERT_TRUE(profiler.Start().ok());
+  const Registration registration = profiler.RegisterThread("main");
+  EXPECT_THAT(profiler.Diagnose(), HasSubstr("no sample has come yet"));
+  Sample();
+  ASSERT_TRUE(profiler.Flush().ok());
+  EXPECT_EQ(profiler.Diagnose(), "All is well: 1 threads, 1 samples, 1 exports.");
+  ManualPlatform::With([](auto& state) { state.handler = HandlerState::kReplaced; });
+  EXPECT_THAT(profiler.Diagnose(), HasSubstr("replaced the handler"));
+  ManualPlatform::With([](auto& state) { state.handler = HandlerState::kOurs; });
+  ASSERT_TRUE(profiler.Stop().ok());
+  EXPECT_THAT(profiler.Diagnose(), HasSubstr("is stopped"));
+}
+
+TEST_F(ProfilerTest, TwoProfilersKeepTheirOwnAccounts) {
+  TestProfiler one;
+  TestProfiler other({.sampling = {.cpu_frequency_hz = 50}});
+  ASSERT_TRUE(one.Start().ok());
+  const Registration first = one.RegisterThread("thread");
+  Sample(5);
+  ASSERT_TRUE(other.Start().ok());
+  const Registration second = other.RegisterThread("thread");
+  Sample(2);  // the timer that was started last
+  ASSERT_TRUE(one.Stop().ok());
+  EXPECT_EQ(SumByThread(KeepingExporter::Take().at(0), 0)["thread"], 5);
+  ASSERT_TRUE(other.Stop().ok());
+  EXPECT_EQ(SumByThread(KeepingExporter::Take().at(0), 0)["thread"], 2);
+}
+
+TEST_F(ProfilerTest, StatsAreTheAccountSinceConstruction) {
+  TestProfiler profiler;
+  const Registration registration = profiler.RegisterThread("main");
+  for (int session = 1; session <= 3; ++session) {
+    ASSERT_TRUE(profiler.Start().ok());
+    Sample();
+    ASSERT_TRUE(profiler.Stop().ok());
+    const Stats stats = profiler.stats();
+    EXPECT_EQ(stats.samples, static_cast<std::uint64_t>(session));
+    EXPECT_EQ(stats.exports, static_cast<std::uint64_t>(session));
+    EXPECT_EQ(stats.asked_rate_hz, 100);
+    EXPECT_NEAR(stats.achieved_rate_hz, 100, 4) << "one sample a period, give or take the dither";
+    EXPECT_GT(stats.memory_bytes, 0u);
+  }
+}
+
+TEST_F(ProfilerTest, ListensForForksWhileItExists) {
+  const auto listeners = [] { return ManualPlatform::With([](auto& state) { return state.fork_listeners.size(); }); };
+  {
+    const TestProfiler profiler;
+    EXPECT_EQ(listeners(), 1u);
+  }
+  EXPECT_EQ(listeners(), 0u);
+}
+
+}  // namespace
+}  // namespace strobe

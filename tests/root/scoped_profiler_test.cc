@@ -1,0 +1,91 @@
+#include "strobe/scoped_profiler.h"
+
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "runtime/manual_traits.h"
+
+namespace strobe {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using testing::KeepingExporter;
+using testing::ManualPlatform;
+using TestProfiler = Profiler<testing::ManualTraits>;
+
+static_assert(!std::is_copy_constructible_v<ScopedProfiler<testing::ManualTraits>>);
+
+class ScopedProfilerTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    ManualPlatform::Reset();
+    KeepingExporter::Take();
+    KeepingExporter::FailNext(0);
+  }
+  static std::vector<std::string> Lines() {
+    return ManualPlatform::With([](auto& state) { return state.lines; });
+  }
+};
+
+TEST_F(ScopedProfilerTest, TheScopeIsTheSession) {
+  TestProfiler profiler;
+  {
+    const ScopedProfiler session(profiler);
+    EXPECT_TRUE(session.status().ok()) << session.status();
+    EXPECT_FALSE(profiler.Start().ok());
+    EXPECT_THAT(KeepingExporter::Take(), IsEmpty());
+  }
+  EXPECT_EQ(KeepingExporter::Take().size(), 1u);
+  EXPECT_FALSE(profiler.Stop().ok());
+  EXPECT_THAT(Lines(), IsEmpty());
+}
+
+TEST_F(ScopedProfilerTest, WhatCannotStartIsSaidInOneLineAndTheProgramGoesOn) {
+  TestProfiler profiler({.sampling = {.cpu_frequency_hz = -1}});
+  {
+    const ScopedProfiler session(profiler);
+    EXPECT_FALSE(session.status().ok());
+  }
+  EXPECT_THAT(Lines(), ElementsAre(::testing::StartsWith("strobe: cannot start: sampling.cpu_frequency_hz")));
+}
+
+TEST_F(ScopedProfilerTest, SwitchedOffIsNothingToTalkAbout) {
+  TestProfiler profiler({.enabled = false});
+  { const ScopedProfiler session(profiler); }
+  EXPECT_THAT(Lines(), IsEmpty());
+}
+
+TEST_F(ScopedProfilerTest, AnInnerSessionEndsNothing) {
+  TestProfiler profiler;
+  const ScopedProfiler outer(profiler);
+  {
+    const ScopedProfiler inner(profiler);
+    EXPECT_EQ(inner.status().code(), absl::StatusCode::kFailedPrecondition);
+  }
+  EXPECT_FALSE(profiler.Start().ok()) << "the outer one runs on";
+}
+
+TEST_F(ScopedProfilerTest, AProfileThatIsNotExportedIsSaidSo) {
+  TestProfiler profiler;
+  {
+    const ScopedProfiler session(profiler);
+    KeepingExporter::FailNext(1);
+  }
+  EXPECT_THAT(Lines(), ElementsAre("strobe: the last profile was not exported: the exporter was told to fail"));
+}
+
+TEST_F(ScopedProfilerTest, ASessionStoppedByHandIsNoFailure) {
+  TestProfiler profiler;
+  {
+    const ScopedProfiler session(profiler);
+    EXPECT_TRUE(profiler.Stop().ok());
+  }
+  EXPECT_THAT(Lines(), IsEmpty());
+}
+
+}  // namespace
+}  // namespace strobe
