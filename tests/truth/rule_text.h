@@ -1,0 +1,83 @@
+// A rule in the words of `readelf --debug-dump=frames-interp`: "rsp+16", "c-8", "exp", "u".
+#pragma once
+
+#include <cstdlib>
+#include <string>
+
+#include "strobe/unwind/cfi_compiler.h"
+#include "strobe/unwind/unwind_table.h"
+
+namespace strobe::testing {
+
+// How to find the CFA, the caller's frame pointer and the return address.
+struct RowText {
+  std::string cfa;
+  std::string fp;
+  std::string ra;
+  friend bool operator==(const RowText&, const RowText&) = default;
+};
+
+inline std::string DwarfRegisterName(CfiArchitecture architecture, unsigned number) {
+  static constexpr const char* kX86_64[] = {"rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp", "r8",
+                                            "r9",  "r10", "r11", "r12", "r13", "r14", "r15", "rip"};
+  if (architecture == CfiArchitecture::kX86_64) return number < std::size(kX86_64) ? kX86_64[number] : "r" + std::to_string(number);
+  return number == 31 ? "sp" : "x" + std::to_string(number);
+}
+
+inline std::string SignedText(std::int64_t value) { return (value < 0 ? "-" : "+") + std::to_string(std::abs(value)); }
+
+class RuleTexts {
+ public:
+  explicit RuleTexts(CfiArchitecture architecture) : architecture_(architecture) {}
+
+  [[nodiscard]] RowText Of(const UnwindTable& table, UnwindRule rule) const {
+    switch (rule.kind()) {
+      case UnwindRule::Kind::kStop: return {"", "", "end"};
+      case UnwindRule::Kind::kSpecial: return OfSpecial(table.Special(rule));
+      case UnwindRule::Kind::kFromSp:
+      case UnwindRule::Kind::kFromFp: break;
+    }
+    const auto slot = [](std::uint32_t words) { return words == 0 ? "u" : "c" + SignedText(-8 * std::int64_t{words}); };
+    return {(rule.kind() == UnwindRule::Kind::kFromSp ? Sp() : Fp()) + SignedText(8 * std::int64_t{rule.cfa_words()}),
+            slot(rule.fp_words()), slot(rule.ra_words())};
+  }
+
+  [[nodiscard]] std::string Fp() const { return architecture_ == CfiArchitecture::kX86_64 ? "rbp" : "x29"; }
+  [[nodiscard]] std::string Sp() const { return architecture_ == CfiArchitecture::kX86_64 ? "rsp" : "sp"; }
+
+ private:
+  [[nodiscard]] std::string BaseName(SpecialRule::Base base, unsigned other) const {
+    switch (base) {
+      case SpecialRule::Base::kSp: return Sp();
+      case SpecialRule::Base::kFp: return Fp();
+      case SpecialRule::Base::kCfa: return "c";
+      case SpecialRule::Base::kOther: return DwarfRegisterName(architecture_, other);
+    }
+    return "?";
+  }
+
+  [[nodiscard]] std::string OfLocation(const SpecialRule::Location& location) const {
+    const std::string base = BaseName(location.base, location.other);
+    switch (location.where) {
+      case SpecialRule::Where::kUnchanged:
+      case SpecialRule::Where::kUndefined: return "u";
+      case SpecialRule::Where::kRegister: return base;
+      case SpecialRule::Where::kMemory:
+        return location.base == SpecialRule::Base::kCfa ? base + SignedText(location.offset)
+                                                        : "exp [" + base + SignedText(location.offset) + "]";
+    }
+    return "?";
+  }
+
+  [[nodiscard]] RowText OfSpecial(const SpecialRule& rule) const {
+    if (rule.cfa == SpecialRule::Cfa::kUnknown) return {"unknown", "", ""};
+    std::string cfa = BaseName(rule.cfa_base, rule.cfa_other) + SignedText(rule.cfa_offset);
+    if (rule.cfa == SpecialRule::Cfa::kMemory) cfa = "exp [" + cfa + "]";
+    if (rule.cfa == SpecialRule::Cfa::kPlt) cfa = "exp plt " + std::to_string(rule.plt_threshold);
+    return {cfa, OfLocation(rule.fp), OfLocation(rule.ra)};
+  }
+
+  CfiArchitecture architecture_;
+};
+
+}  // namespace strobe::testing
