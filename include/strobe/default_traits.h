@@ -10,7 +10,9 @@
 #include "strobe/provider/wall_time_provider.h"
 #include "strobe/ring/spsc_ring.h"
 #include "strobe/symbolize/elf_symbolizer.h"
-#include "strobe/unwind/frame_pointer_unwinder.h"
+#include "strobe/unwind/cfi_unwinder.h"
+#include "strobe/unwind/chain_unwinder.h"
+#include "strobe/unwind/frame_step.h"
 
 namespace strobe {
 
@@ -23,7 +25,7 @@ namespace strobe {
 struct DefaultTraits {
   using Clock = SystemClock;
   using Ring = SpscRing;
-  using Unwinder = FramePointerUnwinder;
+  using Unwinder = ChainUnwinder<CfiUnwinder, FramePointerStep>;
   using Providers = ProviderList<CpuTimeProvider, WallTimeProvider>;
   using Symbolizer = ElfSymbolizer;
   using Encoder = PprofEncoder;

@@ -87,7 +87,7 @@ class Session {
     const std::lock_guard lock(ControlMutex(slot));
     if (slot.is_attached || slot.is_ending.load(std::memory_order_acquire) || has_ended_.load(std::memory_order_seq_cst)) return;
     ++slot.token.use;
-    for (ProviderCell& cell : slot.cells) ResetCell(cell);
+    for (ProviderCell& cell : slot.cells) cell.Reset();
     slot.attach_cpu_ns = Platform::ThreadCpuTimeNs(slot.thread_id);
     slot.was_timer_refused.store(false, std::memory_order_relaxed);
     slot.thread_key = Slot::kNoKey;
@@ -242,15 +242,6 @@ class Session {
     Slot& slot_;
     std::size_t provider_;
   };
-
-  static void ResetCell(ProviderCell& cell) {
-    cell.requested.store(0, std::memory_order_relaxed);
-    cell.credited.store(0, std::memory_order_relaxed);
-    cell.carried.store(0, std::memory_order_relaxed);
-    cell.last_capture_cpu_ns.store(-1, std::memory_order_relaxed);
-    cell.wants_cpu_clock.store(false, std::memory_order_relaxed);
-    cell.residual = 0;
-  }
 
   std::mutex& ControlMutex(const Slot& slot) { return control_mutexes_[slot.token.index % kControlMutexes]; }
 

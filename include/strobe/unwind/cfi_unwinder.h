@@ -24,24 +24,17 @@ class CfiUnwinder {
 
   template <class Registers, StackMemory M>
   STROBE_SIGNAL_SAFE WalkResult Unwind(const Registers& registers, const M& memory, std::span<Address> output) const noexcept {
-    const UnwindModules::Entry* entry = nullptr;
-    return internal::WalkFrames(registers, output, [&](FrameState<Registers>& state) noexcept { return StepWithin(state, memory, entry); });
+    return internal::WalkFrames(registers, output, [&](FrameState<Registers>& state) noexcept { return Step(state, memory); });
   }
 
   template <class Registers, StackMemory M>
   STROBE_SIGNAL_SAFE StepResult Step(FrameState<Registers>& state, const M& memory) const noexcept {
-    const UnwindModules::Entry* entry = nullptr;
-    return StepWithin(state, memory, entry);
-  }
-
-  // The same, starting the search at `entry`, where the frame before was; callers come in runs from one module.
-  template <class Registers, StackMemory M>
-  STROBE_SIGNAL_SAFE StepResult StepWithin(FrameState<Registers>& state, const M& memory,
-                                           const UnwindModules::Entry*& entry) const noexcept {
     const Address pc = state.code_address();
+    const UnwindModules::Entry* entry = state.module;
     if (entry == nullptr || pc - entry->start >= entry->limit - entry->start) {
       entry = modules_ == nullptr ? nullptr : modules_->Find(pc);
       if (entry == nullptr) return StepResult::kUnknown;
+      state.module = entry;
     }
     const UnwindRule rule = entry->table->Find(static_cast<std::uint32_t>(pc - entry->start));
     const Registers& registers = state.registers;

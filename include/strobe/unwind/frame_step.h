@@ -11,6 +11,7 @@
 #include "strobe/base/signal_safe.h"
 #include "strobe/core/stack.h"
 #include "strobe/unwind/stack_memory.h"
+#include "strobe/unwind/unwind_table.h"
 
 namespace strobe {
 
@@ -20,6 +21,8 @@ template <class Registers>
 struct FrameState {
   Registers registers;
   bool is_exact = true;
+  // Where the last look-up found its code: callers come in runs from one module.
+  const UnwindModules::Entry* module = nullptr;
 
   // An address inside the instruction that this frame is at.
   [[nodiscard]] Address code_address() const { return is_exact ? registers.pc : registers.pc - 1; }
@@ -62,7 +65,7 @@ STROBE_SIGNAL_SAFE StepResult Return(FrameState<Registers>& state, Address pc, A
 template <class Registers, class Step>
 STROBE_SIGNAL_SAFE WalkResult WalkFrames(const Registers& registers, std::span<Address> output, Step&& step) noexcept {
   if (output.empty()) return {0, StackEnd::kTruncated};
-  FrameState<Registers> state{registers, true};
+  FrameState<Registers> state{.registers = registers};
   output[0] = registers.pc;
   std::size_t count = 1;
   while (true) {
