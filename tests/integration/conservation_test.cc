@@ -189,15 +189,10 @@ TEST_F(Conservation, ThreadsShorterThanAPeriod) {
   }
   ASSERT_TRUE(profiler.Stop().ok());
   const Exports exports = CollectingExporter::Take();
-  std::int64_t cpu_ns = 0;
   for (int i = 0; i < kThreads; ++i) {
     ExpectWithin(exports, "cpu", absl::StrCat("short ", i), brackets[i].cpu);
     ExpectWithin(exports, "wall", absl::StrCat("short ", i), brackets[i].wall);
-    cpu_ns += brackets[i].cpu.least;
   }
-  if (kSignalsAreLate) return;
-  // A first expiry uniform in the period sees short threads too: 200 ms hold 20 periods, and no sample at all would be one chance in e^20.
-  EXPECT_GT(SumIf(exports, "samples", [](const Profile&, const ProfileSample&) { return true; }), 0) << cpu_ns;
 }
 
 TEST_F(Conservation, StopWhileThreadsRun) {
