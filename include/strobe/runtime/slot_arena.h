@@ -108,13 +108,6 @@ class SlotArena {
     chunks_[index / kSlotsPerChunk].load(std::memory_order_relaxed)->marks.fetch_and(~bit, std::memory_order_acquire);
   }
 
-  // Takes the mark back, of a slot that has been drained for the last time.
-  void Unmark(const Slot& slot) noexcept {
-    const std::uint32_t index = slot.token.index;
-    std::atomic<std::uint64_t>& marks = chunks_[index / kSlotsPerChunk].load(std::memory_order_relaxed)->marks;
-    marks.fetch_and(~(std::uint64_t{1} << (index % kSlotsPerChunk)), std::memory_order_relaxed);
-  }
-
   // Calls visit(slot) for each slot marked since the last call.
   template <class Visitor>
   void VisitMarked(Visitor&& visit) {
