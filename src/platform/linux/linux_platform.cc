@@ -77,8 +77,8 @@ ForkState& GlobalForkState() {
   return *state;
 }
 
-// The kernel begins a fork anew when a signal comes meanwhile, so a fork that takes longer than a period would never end: our signals
-// wait. Their expiries are not lost, they add up as overruns.
+// Kernels before 4.19 begin a fork anew when a signal comes meanwhile, so a fork that takes longer than a period would never end there:
+// our signals wait. Their expiries are not lost, they add up as overruns.
 void BeforeFork() {
   GlobalForkState().mutex.lock();
   internal::LoaderMutex().lock();
