@@ -49,11 +49,7 @@ class CaptureTest : public ::testing::Test {
     slot_->is_active = true;
     slot_->next = ThreadLinks();
     ThreadLinks() = slot_;
-    for (ProviderCell& cell : slot_->cells) {
-      cell.requested = cell.credited = cell.carried = 0;
-      cell.last_capture_cpu_ns = -1;
-      cell.wants_cpu_clock = false;
-    }
+    for (ProviderCell& cell : slot_->cells) cell.Reset();
   }
   void TearDown() override {
     slot_->is_active = false;

@@ -21,6 +21,16 @@ struct ProviderCell {
   std::atomic<std::int64_t> last_capture_cpu_ns{-1};
   std::int64_t residual = 0;  // set at the detachment
   std::atomic<bool> wants_cpu_clock{false};
+
+  // For a new attachment, while no capture can begin.
+  void Reset() {
+    requested.store(0, std::memory_order_relaxed);
+    credited.store(0, std::memory_order_relaxed);
+    carried.store(0, std::memory_order_relaxed);
+    last_capture_cpu_ns.store(-1, std::memory_order_relaxed);
+    wants_cpu_clock.store(false, std::memory_order_relaxed);
+    residual = 0;
+  }
 };
 
 // Waits until `flag` is false; false where that takes longer than `timeout_ns`.
