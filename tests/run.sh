@@ -105,7 +105,7 @@ totals=()
 run_configuration() {
   local configuration=$1 build="$build_root/$1" compiler=g++ options=(-Dbuildtype=release -Db_sanitize=none) wrapper="" launcher=""
   # Lines, but no variables: that is what a report shows, and it compiles faster.
-  local sanitized=(-Dbuildtype=plain -Doptimization=1 -Dcpp_args=-g1)
+  local sanitized=(-Ddebug=false -Doptimization=1 -Dcpp_args=-g1)
   [ "$configuration" = gcc ] || compiler=$(clang_cc)
   case $configuration in
     asan | tsan) have "$compiler" || compiler=g++ ;;
