@@ -49,6 +49,18 @@ TEST(TextRanges, StaysWithinTheMapping) {
   }
 }
 
+// What was mapped there when the table was made may have gone since, and something smaller come.
+TEST(TextRanges, StaysWithinThePageOfThePc) {
+  alignas(4096) static const std::uint8_t pages[2 * 4096] = {};
+  const auto begin = static_cast<Address>(reinterpret_cast<std::uintptr_t>(pages));
+  TextRanges ranges;
+  ranges.Publish(ModuleMap({Mapped(begin, begin + sizeof(pages))}));
+  EXPECT_EQ(ranges.Find(begin + 4096 - 4).after.size(), 4u);
+  EXPECT_EQ(ranges.Find(begin + 4096 - 4).before.size(), TextRanges::kWindowBytes);
+  EXPECT_EQ(ranges.Find(begin + 4096 + 3).before.size(), 3u);
+  EXPECT_EQ(ranges.Find(begin + 4096 + 3).after.size(), TextRanges::kWindowBytes);
+}
+
 TEST(TextRanges, FindsItsModuleAmongManyAndForgetsThoseThatWent) {
   std::vector<Module> modules{CodeModule()};
   for (Address i = 1; i < 100; ++i) modules.push_back(Mapped(i * 0x1000, i * 0x1000 + 0x800));

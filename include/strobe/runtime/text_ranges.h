@@ -21,6 +21,8 @@ class TextRanges {
   static constexpr std::size_t kMaxRanges = 512;
   // Bytes of code shown to either side of a pc.
   static constexpr std::size_t kWindowBytes = 16;
+  // The smallest page of any system: only the pc's own is known to be mapped still. The table may be older than the code at `pc`.
+  static constexpr std::size_t kPageBytes = 4096;
 
   // Collector only.
   void Publish(const ModuleMap& map) {
@@ -57,8 +59,10 @@ class TextRanges {
     std::atomic_thread_fence(std::memory_order_acquire);
     if (sequence_.load(std::memory_order_relaxed) != before || pc < start || pc >= limit) return {};
     const auto* code = reinterpret_cast<const std::uint8_t*>(pc);  // NOLINT(performance-no-int-to-ptr): validated just above
-    const std::size_t bytes_before = std::min<std::size_t>(pc - start, kWindowBytes);
-    return {.before = {code - bytes_before, bytes_before}, .after = {code, std::min<std::size_t>(limit - pc, kWindowBytes)}};
+    const std::size_t in_page = pc % kPageBytes;
+    const std::size_t bytes_before = std::min<std::size_t>({pc - start, in_page, kWindowBytes});
+    return {.before = {code - bytes_before, bytes_before},
+            .after = {code, std::min<std::size_t>({limit - pc, kPageBytes - in_page, kWindowBytes})}};
   }
 
  private:
