@@ -11,6 +11,7 @@
 #include "strobe/runtime/session.h"
 #include "strobe/runtime/thread_registry.h"
 #include "strobe/strobe.h"
+#include "strobe/unwind/frame_pointer_unwinder.h"
 #if __has_include(<gperftools/profiler.h>) && defined(STROBE_BENCH_GPERFTOOLS)
 #include <gperftools/profiler.h>
 #endif
@@ -26,9 +27,13 @@ void ReportPair(const std::string& contender, const std::vector<double>& empty, 
   Report("against an empty handler beside it", contender, "ratio", Median(full) / Median(empty), "");
 }
 
+struct FramePointerTraits : DefaultTraits {
+  using Unwinder = FramePointerUnwinder;
+};
+
 // A session whose rings are drained here, between batches, so that no other thread takes part.
-int MeasureStrobe() {
-  using Traits = DefaultTraits;
+template <class Traits>
+int MeasureStrobe(const char* contender) {
   ProfilerOptions options;
   options.sampling.cpu_frequency_hz = 0.001;  // so that no timer of its own takes part either
   const int signal = NativePlatform::DefaultSignal();
@@ -76,7 +81,7 @@ int MeasureStrobe() {
     std::fprintf(stderr, "sample: %llu samples arrived, %zu frames were asked for\n", static_cast<unsigned long long>(samples), kFrames);
     return 1;
   }
-  ReportPair("strobe", empty, full, /*with_empty=*/true);
+  ReportPair(contender, empty, full, /*with_empty=*/std::strcmp(contender, "strobe") == 0);
   return 0;
 }
 
@@ -133,7 +138,8 @@ int main(int argc, char** argv) {
   }
 #endif
   static_cast<void>(argc);
-  const int result = strobe::testing::MeasureStrobe();
+  const int result = strobe::testing::MeasureStrobe<strobe::DefaultTraits>("strobe") |
+                     strobe::testing::MeasureStrobe<strobe::testing::FramePointerTraits>("strobe_frame_pointers");
   strobe::testing::MeasurePeers(argv[0]);
   return result;
 }

@@ -11,6 +11,7 @@
 
 #include "collecting_exporter.h"
 #include "strobe/testing/pprof_reader.h"
+#include "strobe/unwind/frame_pointer_unwinder.h"
 
 namespace strobe::testing {
 
@@ -57,11 +58,15 @@ void Work(std::int64_t cpu_ns, Step&& step) {
   result_sink = value;
 }
 
+struct FramePointerTraits : CollectingTraits {
+  using Unwinder = FramePointerUnwinder;
+};
+
 // One session of one thread at 500 Hz.
-template <class Body>
+template <class Traits, class Body>
 Exports Sample(const std::string& thread, Body&& body) {
   CollectingExporter::Take();
-  Profiler<CollectingTraits> profiler({.sampling = {.cpu_frequency_hz = 500}});
+  Profiler<Traits> profiler({.sampling = {.cpu_frequency_hz = 500}});
   EXPECT_TRUE(profiler.Start().ok());
   std::thread([&] {
     const Registration registration = profiler.RegisterThread(thread);
@@ -90,16 +95,20 @@ const PprofProfile::Label* FindLabel(const PprofProfile::Sample& sample, const s
   return nullptr;
 }
 
+// With the default unwinder, and with frame pointers alone.
+template <class Traits>
 class Stacks : public ::testing::Test {
  protected:
   void SetUp() override {
     if (kSignalsAreLate) GTEST_SKIP() << "ThreadSanitizer delivers signals late: stacks mean nothing";
   }
 };
+using AllTraits = ::testing::Types<CollectingTraits, FramePointerTraits>;
+TYPED_TEST_SUITE(Stacks, AllTraits);
 
-TEST_F(Stacks, NamesCallersAndThreads) {
+TYPED_TEST(Stacks, NamesCallersAndThreads) {
   CollectingExporter::Take();
-  Profiler<CollectingTraits> profiler({.sampling = {.cpu_frequency_hz = 500}});
+  Profiler<TypeParam> profiler({.sampling = {.cpu_frequency_hz = 500}});
   ASSERT_TRUE(profiler.Start().ok());
   std::uint64_t ids[2] = {};
   std::thread one([&] {
@@ -136,8 +145,8 @@ TEST_F(Stacks, NamesCallersAndThreads) {
   }
 }
 
-TEST_F(Stacks, RecursionBeyondTheLimitEndsInTruncated) {
-  const Exports exports = Sample("deep", [] {
+TYPED_TEST(Stacks, RecursionBeyondTheLimitEndsInTruncated) {
+  const Exports exports = Sample<TypeParam>("deep", [] {
     Work(150'000'000, [](std::uint64_t value) { return Recurse(600, value); });
     Work(150'000'000, [](std::uint64_t value) { return Recurse(100, value); });
   });
@@ -162,9 +171,9 @@ TEST_F(Stacks, RecursionBeyondTheLimitEndsInTruncated) {
   EXPECT_THAT(encoded->strings, ::testing::Contains("[truncated]"));
 }
 
-TEST_F(Stacks, GarbageInTheChainEndsInBrokenStack) {
+TYPED_TEST(Stacks, GarbageInTheChainEndsInBrokenStack) {
   const StackBounds stack_of_main = NativePlatform::CurrentThread().stack;
-  const Exports exports = Sample("garbage", [&] {
+  const Exports exports = Sample<TypeParam>("garbage", [&] {
     const StackBounds stack = NativePlatform::CurrentThread().stack;
     const Address here = reinterpret_cast<Address>(__builtin_frame_address(0));
     for (const Address garbage : {here + 1, here - 65536, here - 0x10000, Address{0x10000}, stack.high - 8, stack.high, stack.low,
@@ -192,9 +201,13 @@ TEST_F(Stacks, GarbageInTheChainEndsInBrokenStack) {
 
 // Frame pointers that lead into the stack, aligned, to words of any value: whatever the stack looks like then, nothing crashes and no time
 // is lost.
-TEST(StacksOfGarbage, NeverCrash) {
+template <class Traits>
+class StacksOfGarbage : public ::testing::Test {};
+TYPED_TEST_SUITE(StacksOfGarbage, AllTraits);
+
+TYPED_TEST(StacksOfGarbage, NeverCrash) {
   Span cpu;
-  const Exports exports = Sample("random", [&] {
+  const Exports exports = Sample<TypeParam>("random", [&] {
     const std::int64_t begin_ns = ThreadCpuNs();
     std::mt19937_64 random(1);
     std::vector<Address> targets;
