@@ -96,6 +96,7 @@ void AfterForkInParent() {
 void AfterForkInChild() {
   internal::InstallMutex().unlock();
   internal::LoaderMutex().unlock();
+  internal::DoubtLoader();
   cached_thread.is_known = false;
   // The parent's registrations mean nothing here, and its threads do not exist.
   internal::ThreadLinks() = nullptr;

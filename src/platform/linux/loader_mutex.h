@@ -8,4 +8,8 @@ namespace strobe::internal {
 // nobody would ever release it.
 std::mutex& LoaderMutex();
 
+// In a fork's child: another thread may have held the loader's own lock, which is then held for ever. The next question to the loader finds
+// out, in bounded time.
+void DoubtLoader();
+
 }  // namespace strobe::internal

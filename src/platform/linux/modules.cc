@@ -5,8 +5,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <climits>
+#include <condition_variable>
+#include <cstdint>
 #include <cstring>
+#include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 
@@ -101,11 +107,59 @@ int ReadVersion(dl_phdr_info* info, std::size_t /*size*/, void* data) {
   return 1;
 }
 
+// Whether the loader's own lock can be had. It is no lock that a fork takes care of: in the child of one that came while another thread
+// was loading or unloading an image, nobody will ever release it.
+enum class LoaderState : std::uint8_t { kAnswers, kInDoubt, kStuck };
+constinit std::atomic<LoaderState> loader_state{LoaderState::kAnswers};
+// How long a child waits for the loader's first answer.
+constexpr std::chrono::milliseconds kLoaderWait(2000);
+
+// What Modules() said last. Where the loader is stuck no image can come or go, so this stays true. Under the loader mutex.
+std::vector<Module>& LastModules() {
+  static auto* const modules = new std::vector<Module>;
+  return *modules;
+}
+
+// Asks on a thread that can be left behind.
+void AskLoader() {
+  struct Question {
+    std::mutex mutex;
+    std::condition_variable changed;
+    bool is_answered = false;
+  };
+  const auto question = std::make_shared<Question>();
+  LinuxPlatform::OwnThread thread = LinuxPlatform::RunOnOwnThread("strobe-loader", [question] {
+    std::uint64_t version = 0;
+    dl_iterate_phdr(&ReadVersion, &version);
+    const std::lock_guard lock(question->mutex);
+    loader_state.store(LoaderState::kAnswers);
+    question->is_answered = true;
+    question->changed.notify_all();
+  });
+  if (!thread.IsRunning()) return;
+  std::unique_lock lock(question->mutex);
+  if (question->changed.wait_for(lock, kLoaderWait, [&] { return question->is_answered; })) {
+    lock.unlock();
+    thread.Join();
+  } else {
+    loader_state.store(LoaderState::kStuck);
+    thread.Detach();
+  }
+}
+
+bool LoaderAnswers() {
+  if (loader_state.load() == LoaderState::kInDoubt) AskLoader();
+  return loader_state.load() == LoaderState::kAnswers;
+}
+
 }  // namespace
+
+void internal::DoubtLoader() { loader_state.store(LoaderState::kInDoubt); }
 
 std::uint64_t LinuxPlatform::ModuleVersion() {
   const std::lock_guard lock(internal::LoaderMutex());
   std::uint64_t version = 0;
+  if (!LoaderAnswers()) return version;
   dl_iterate_phdr(&ReadVersion, &version);
   return version;
 }
@@ -114,7 +168,9 @@ std::vector<Module> LinuxPlatform::Modules() {
   Listing listing;
   listing.program_path = ProgramPath();
   const std::lock_guard lock(internal::LoaderMutex());
+  if (!LoaderAnswers()) return LastModules();
   dl_iterate_phdr(&AddImage, &listing);
+  LastModules() = listing.modules;
   return std::move(listing.modules);
 }
 

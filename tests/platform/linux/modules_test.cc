@@ -1,5 +1,6 @@
 // The list of images that LinuxPlatform gives, against what the kernel and binutils say of them; and forks.
 #include <dlfcn.h>
+#include <link.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -7,13 +8,23 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <latch>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "strobe/core/module_map.h"
 #include "strobe/platform/linux/linux_platform.h"
+
+#if defined(__SANITIZE_THREAD__)
+#define STROBE_TEST_HAS_THREAD_SANITIZER 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define STROBE_TEST_HAS_THREAD_SANITIZER 1
+#endif
+#endif
 
 namespace strobe {
 namespace {
@@ -140,6 +151,46 @@ TEST(LinuxForks, ListenersAreToldInTheChildOnlyAndOnlyWhileTheyListen) {
   EXPECT_EQ(listening.calls, 0);
   EXPECT_EQ(LinuxPlatform::CurrentThread().id, id);
   LinuxPlatform::RemoveForkListener(&listening);
+}
+
+// The loader's lock is held by another thread at the instant of the fork, so in the child it is held for ever. What the child would ask the
+// loader, it answers from what the parent knew.
+TEST(LinuxForks, AChildWhoseLoaderIsStuckGoesOn) {
+#ifdef STROBE_TEST_HAS_THREAD_SANITIZER
+  GTEST_SKIP() << "ThreadSanitizer ends the child of a process with threads";
+#endif
+  CountingListener listener;
+  LinuxPlatform::AddForkListener(&listener);
+  const std::vector<Module> before = LinuxPlatform::Modules();
+  struct Gate {
+    std::latch is_held{1};
+    std::latch may_go{1};
+  } gate;
+  std::thread holder([&] {
+    dl_iterate_phdr(
+        [](dl_phdr_info*, std::size_t, void* data) {
+          static_cast<Gate*>(data)->is_held.count_down();
+          static_cast<Gate*>(data)->may_go.wait();
+          return 1;
+        },
+        &gate);
+  });
+  gate.is_held.wait();
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(60);  // it would wait for ever
+    const std::uint64_t version = LinuxPlatform::ModuleVersion();
+    const bool is_same = LinuxPlatform::Modules() == before && LinuxPlatform::ModuleVersion() == version;
+    _exit(is_same ? 0 : 1);
+  }
+  gate.may_go.count_down();
+  holder.join();
+  ASSERT_GT(child, 0);
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+  EXPECT_EQ(LinuxPlatform::Modules(), before);
+  LinuxPlatform::RemoveForkListener(&listener);
 }
 
 }  // namespace
