@@ -133,6 +133,7 @@ class Compiler {
       ++statistics_.rows;
       statistics_.unknown_rows += rule == UnwindRule::Unknown() ? 1 : 0;
       rows_.push_back({Offset(location), rule});
+      if (source_.architecture == CfiArchitecture::kX86_64) saved_rows_.push_back(SavedRowOf(Offset(location), state, registers_));
     });
     if (!is_whole) {
       // From the last row on nothing can be trusted.
@@ -164,9 +165,21 @@ class Compiler {
     }
     std::stable_sort(compiled.rows.begin(), compiled.rows.end(),
                      [](const UnwindRow& a, const UnwindRow& b) { return a.offset < b.offset; });
+    compiled.saved_rows = FinishSaved();
     compiled.specials = specials_.Take();
     compiled.statistics = statistics_;
     return compiled;
+  }
+
+  // Rows that say something new. Between functions the last one's row goes on: nobody asks there, for want of a rule.
+  std::vector<SavedRow> FinishSaved() {
+    std::stable_sort(saved_rows_.begin(), saved_rows_.end(), [](const SavedRow& a, const SavedRow& b) { return a.offset < b.offset; });
+    std::vector<SavedRow> rows;
+    for (const SavedRow& row : saved_rows_) {
+      if (!rows.empty() && rows.back().offset == row.offset) rows.pop_back();
+      if (rows.empty() || rows.back().where != row.where || rows.back().distance != row.distance) rows.push_back(row);
+    }
+    return rows;
   }
 
   const CfiSource& source_;
@@ -174,6 +187,7 @@ class Compiler {
   std::unordered_map<Address, std::optional<CfiEntry>> cies_;
   std::vector<Fde> fdes_;
   std::vector<UnwindRow> rows_;
+  std::vector<SavedRow> saved_rows_;
   internal::SpecialRules specials_;
   CfiStatistics statistics_;
 };

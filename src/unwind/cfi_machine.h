@@ -54,6 +54,7 @@ class CfiMachine {
   void Set(std::uint64_t number, CfiValue value) {
     if (number == registers_.fp) state_.fp = value;
     if (number == entry_.return_register) state_.ra = value;
+    if (number == registers_.rbx) state_.rbx = value;
   }
   // An offset that no 64 bits can hold becomes the largest, which no rule can hold.
   [[nodiscard]] std::int64_t Scaled(std::int64_t factored) const {
@@ -67,6 +68,7 @@ class CfiMachine {
   void Restore(std::uint64_t number) {
     if (number == registers_.fp) state_.fp = entry_.initial.fp;
     if (number == entry_.return_register) state_.ra = entry_.initial.ra;
+    if (number == registers_.rbx) state_.rbx = entry_.initial.rbx;
   }
   void SetCfa(std::uint64_t number, std::int64_t offset) {
     state_.cfa_is_expression = false;

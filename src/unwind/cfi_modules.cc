@@ -48,7 +48,7 @@ CfiModules::Known CfiModules::Compile(const Module& module) const {
   known.statistics = compiled.statistics;
   if (!compiled.rows.empty()) {
     const auto text_bytes = static_cast<std::uint32_t>(module.limit - module.start);
-    known.table = std::make_shared<UnwindTable>(text_bytes, compiled.rows, std::move(compiled.specials));
+    known.table = std::make_shared<UnwindTable>(text_bytes, compiled.rows, std::move(compiled.specials), std::move(compiled.saved_rows));
   }
   return known;
 }

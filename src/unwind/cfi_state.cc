@@ -15,6 +15,8 @@ constexpr std::uint8_t kOpGe = 0x2A;
 constexpr std::uint8_t kOpLit0 = 0x30;
 constexpr std::uint8_t kOpBreg0 = 0x70;
 
+constexpr std::uint64_t kNoRegister = ~std::uint64_t{0};
+
 // register + offset, or what lies there.
 struct BaseOffset {
   std::uint64_t base = 0;
@@ -111,8 +113,23 @@ bool SetCfa(const CfiState& state, const CfiRegisters& registers, SpecialRule& r
 }  // namespace
 
 CfiRegisters RegistersOf(CfiArchitecture architecture) {
-  if (architecture == CfiArchitecture::kAarch64) return {.sp = 31, .fp = 29, .ra = 30, .ra_is_register = true};
-  return {.sp = 7, .fp = 6, .ra = 16, .ra_is_register = false};
+  if (architecture == CfiArchitecture::kAarch64) return {.sp = 31, .fp = 29, .ra = 30, .rbx = kNoRegister, .ra_is_register = true};
+  return {.sp = 7, .fp = 6, .ra = 16, .rbx = kX86_64Rbx, .ra_is_register = false};
+}
+
+SavedRow SavedRowOf(std::uint32_t offset, const CfiState& state, const CfiRegisters& registers) {
+  constexpr std::int64_t kMaxDistance = (std::int64_t{1} << 29) - 1;
+  const auto row = [&](SavedRow::Where where, std::int64_t distance) {
+    if (distance > kMaxDistance || distance < -kMaxDistance) return SavedRow{.offset = offset};
+    return SavedRow{.offset = offset, .where = where, .distance = static_cast<std::int32_t>(distance)};
+  };
+  if (state.rbx.kind == CfiValue::Kind::kSame) return row(SavedRow::kUnchanged, 0);
+  if (state.rbx.kind == CfiValue::Kind::kOffset) return row(SavedRow::kFromCfa, state.rbx.number);
+  if (state.rbx.kind == CfiValue::Kind::kExpression) {
+    const std::optional<BaseOffset> at = ParseBaseOffset(state.rbx.expression);
+    if (at && !at->is_dereferenced && at->base == registers.sp) return row(SavedRow::kFromSp, at->offset);
+  }
+  return {.offset = offset};
 }
 
 UnwindRule SpecialRules::RuleOf(const CfiState& state, const CfiEntry& entry, const CfiRegisters& registers) {

@@ -10,6 +10,7 @@
 #include "dwarf_reader.h"
 #include "strobe/unwind/cfi_compiler.h"
 #include "strobe/unwind/unwind_rule.h"
+#include "strobe/unwind/unwind_table.h"
 
 namespace strobe::internal {
 
@@ -18,6 +19,7 @@ struct CfiRegisters {
   std::uint64_t sp;
   std::uint64_t fp;
   std::uint64_t ra;     // pseudo-register on x86-64, lr on aarch64
+  std::uint64_t rbx;    // no register's number on aarch64
   bool ra_is_register;  // whether the return address stays in a register until it is saved
 };
 CfiRegisters RegistersOf(CfiArchitecture architecture);
@@ -37,6 +39,7 @@ struct CfiState {
   std::span<const std::uint8_t> cfa_expression;
   CfiValue fp;
   CfiValue ra;
+  CfiValue rbx;
 };
 
 // What an FDE inherits from its CIE.
@@ -49,6 +52,9 @@ struct CfiEntry {
   bool is_signal_frame = false;
   CfiState initial;
 };
+
+// Where `state` keeps the caller's rbx.
+SavedRow SavedRowOf(std::uint32_t offset, const CfiState& state, const CfiRegisters& registers);
 
 // Collects the distinct SpecialRules of a table.
 class SpecialRules {

@@ -26,8 +26,9 @@ std::vector<UnwindRow> Merged(const std::vector<UnwindRow>& rows) {
 
 }  // namespace
 
-UnwindTable::UnwindTable(std::uint32_t text_bytes, const std::vector<UnwindRow>& all_rows, std::vector<SpecialRule> specials)
-    : specials_(std::move(specials)) {
+UnwindTable::UnwindTable(std::uint32_t text_bytes, const std::vector<UnwindRow>& all_rows, std::vector<SpecialRule> specials,
+                         std::vector<SavedRow> saved_rows)
+    : specials_(std::move(specials)), saved_rows_(std::move(saved_rows)) {
   const std::vector<UnwindRow> rows = Merged(all_rows);
   // The size of pieces that makes the table smallest, where at most one row in thirty-two lies aside.
   std::size_t best_bytes = std::numeric_limits<std::size_t>::max();

@@ -137,9 +137,82 @@ TEST(CfiUnwinder, SignalFramesGiveTheExactPcAndAnyStack) {
             (Trace{{In(kLeaf), In(kSignal) - 1, In(kLeaf, 0), In(kStop) - 1}, StackEnd::kComplete}));
 }
 
+TEST(CfiUnwinder, SignalFramesThatLeadToThemselvesEnd) {
+  const FakeStack stack(kBase, {In(kSignal), 0x1111, 0x2222, kBase + 8, In(kSignal)});
+  const Trace trace = Walk(X86_64Registers{In(kLeaf), kBase, 0}, stack, kMaxFramesLimit);
+  EXPECT_EQ(trace.end, StackEnd::kBroken);
+  EXPECT_LT(trace.frames.size(), 32u);
+}
+
 TEST(CfiUnwinder, CfaInMemory) {
   const FakeStack stack(kBase, {0xAAAA, 0x7028, 0x9999, 0xBBBB, In(kStop)});
   EXPECT_EQ(Walk(X86_64Registers{In(kAligned), kBase, 0x7010}, stack).frames, (std::vector<Address>{In(kAligned), In(kStop) - 1}));
+}
+
+// A trampoline of lazy binding, whose CFA is rbx + 16; a function that saves rbx two words below its CFA of four words, one that leaves it
+// alone, and the outermost.
+enum LazyRule : std::uint32_t { kTrampoline, kSavesRbx, kKeepsRbx, kLosesRbx, kOutermost, kLazyRuleCount };
+constexpr Address InLazy(LazyRule rule) { return kText + rule * 0x100 + 0x80; }
+
+UnwindModules LazyModules() {
+  const std::vector<SpecialRule> specials = {SpecialRule(),
+                                             {.cfa = SpecialRule::Cfa::kOffset,
+                                              .cfa_base = Base::kOther,
+                                              .cfa_other = kRbx,
+                                              .plt_threshold = 0,
+                                              .cfa_offset = 16,
+                                              .ra = kReturnBelowCfa,
+                                              .fp = {}}};
+  const std::vector<UnwindRow> rows = {{kTrampoline * 0x100, UnwindRule::Special(1)},
+                                       {kSavesRbx * 0x100, FromSp(4)},
+                                       {kKeepsRbx * 0x100, FromSp(2)},
+                                       {kLosesRbx * 0x100, FromSp(2)},
+                                       {kOutermost * 0x100, UnwindRule::Stop()}};
+  const std::vector<SavedRow> saved = {{.offset = kTrampoline * 0x100, .where = SavedRow::kFromCfa, .distance = -16},
+                                       {.offset = kSavesRbx * 0x100, .where = SavedRow::kFromCfa, .distance = -16},
+                                       {.offset = kKeepsRbx * 0x100, .where = SavedRow::kUnchanged},
+                                       {.offset = kLosesRbx * 0x100, .where = SavedRow::kUnknown}};
+  return UnwindModules({{kText, kText + 0x1000, std::make_shared<UnwindTable>(0x1000, rows, specials, saved)}});
+}
+
+Trace WalkLazy(LazyRule leaf, const FakeStack& stack, Address rbx, bool has_general = true) {
+  static const UnwindModules modules = LazyModules();
+  Address general[kX86_64GeneralRegisters] = {};
+  general[kX86_64Rbx] = rbx;
+  const X86_64Registers registers{.pc = InLazy(leaf), .sp = kBase, .fp = 0, .general = has_general ? general : nullptr};
+  std::vector<Address> output(16);
+  const WalkResult result = CfiUnwinder(&modules).Unwind(registers, stack, output);
+  output.resize(result.count);
+  return {output, result.end};
+}
+
+TEST(CfiUnwinder, CountsFromAnyRegisterOfTheInnermostFrame) {
+  const FakeStack stack(kBase, {0, 0, 0, InLazy(kOutermost)});
+  EXPECT_EQ(WalkLazy(kTrampoline, stack, 0x7010), (Trace{{InLazy(kTrampoline), InLazy(kOutermost) - 1}, StackEnd::kComplete}));
+  EXPECT_EQ(WalkLazy(kTrampoline, stack, 0x7010, false).end, StackEnd::kNoUnwindInfo);
+}
+
+TEST(CfiUnwinder, FindsRbxWhereInnerFramesSavedIt) {
+  const std::vector<Address> expected = {InLazy(kKeepsRbx), InLazy(kSavesRbx) - 1, InLazy(kTrampoline) - 1, InLazy(kOutermost) - 1};
+  //                      leaf              saves rbx at +0x20                       the trampoline's realigned frame
+  const FakeStack stack(kBase, {0, InLazy(kSavesRbx), 0, 0, 0x7050, InLazy(kTrampoline), 0, 0, 0, 0, 0, InLazy(kOutermost)});
+  EXPECT_EQ(WalkLazy(kKeepsRbx, stack, 0xBAD), (Trace{expected, StackEnd::kComplete}));
+  // Nobody has saved it: it is still in the register.
+  const FakeStack kept(kBase, {0, InLazy(kTrampoline), 0, 0, 0, InLazy(kOutermost)});
+  EXPECT_EQ(WalkLazy(kKeepsRbx, kept, 0x7020).frames.back(), InLazy(kOutermost) - 1);
+  EXPECT_EQ(WalkLazy(kKeepsRbx, kept, 0x7020, false).end, StackEnd::kNoUnwindInfo);
+}
+
+TEST(CfiUnwinder, RbxThatSomebodyLostIsNotInvented) {
+  const FakeStack stack(kBase, {0, InLazy(kTrampoline), 0, 0, 0, InLazy(kOutermost)});
+  EXPECT_EQ(WalkLazy(kLosesRbx, stack, 0x7020), (Trace{{InLazy(kLosesRbx), InLazy(kTrampoline) - 1}, StackEnd::kNoUnwindInfo}));
+}
+
+TEST(CfiUnwinder, NestedTrampolinesEachGetTheirRbx) {
+  // The outer trampoline's rbx was saved by the inner one, two words below its CFA.
+  const FakeStack stack(kBase, {0, InLazy(kTrampoline), 0x7040, InLazy(kTrampoline), 0, 0, 0, 0, 0, InLazy(kOutermost)});
+  EXPECT_EQ(WalkLazy(kKeepsRbx, stack, 0x7010).frames,
+            (std::vector<Address>{InLazy(kKeepsRbx), InLazy(kTrampoline) - 1, InLazy(kTrampoline) - 1, InLazy(kOutermost) - 1}));
 }
 
 TEST(CfiUnwinder, LinkRegisterHoldsTheCallerOfALeafOnly) {

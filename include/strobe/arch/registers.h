@@ -2,6 +2,8 @@
 // test on x86-64. Here is also the one place that asks which CPU the build is for.
 #pragma once
 
+#include <cstddef>
+
 #include "strobe/base/address.h"
 
 namespace strobe {
@@ -11,7 +13,13 @@ struct X86_64Registers {
   Address pc = 0;  // rip
   Address sp = 0;  // rsp
   Address fp = 0;  // rbp
+  // The general registers in DWARF's order (see kX86_64GeneralRegisters) where somebody has them, or nullptr: a few functions that realign
+  // their stack count from one of these.
+  const Address* general = nullptr;
 };
+// rax, rdx, rcx, rbx, rsi, rdi, rbp, rsp, r8 to r15.
+inline constexpr std::size_t kX86_64GeneralRegisters = 16;
+inline constexpr std::size_t kX86_64Rbx = 3;
 
 // aarch64: a call puts the return address into lr; `stp x29, x30, [sp, ...]; mov x29, sp` makes a frame.
 struct Aarch64Registers {

@@ -29,6 +29,18 @@ class CfiUnwinder {
 
   template <class Registers, StackMemory M>
   STROBE_SIGNAL_SAFE StepResult Step(FrameState<Registers>& state, const M& memory) const noexcept {
+    return StepKnowing(state, memory, nullptr);
+  }
+
+ private:
+  // Frames of one walk at which rbx may be recovered: each costs a walk up to there. Lazy binding nests by signals at most.
+  static constexpr std::uint8_t kMaxRecoveries = 4;
+  // Signals' frames of one walk that may lead to another stack, so that none leads to itself for ever.
+  static constexpr std::uint8_t kMaxStackSwitches = 8;
+
+  // Takes one frame. `rbx` is its value in this frame, or nullptr where it is not known.
+  template <class Registers, StackMemory M>
+  STROBE_SIGNAL_SAFE StepResult StepKnowing(FrameState<Registers>& state, const M& memory, const Address* rbx) const noexcept {
     const Address pc = state.code_address();
     const UnwindModules::Entry* entry = state.module;
     if (entry == nullptr || pc - entry->start >= entry->limit - entry->start) {
@@ -38,7 +50,7 @@ class CfiUnwinder {
     }
     const UnwindRule rule = entry->table->Find(static_cast<std::uint32_t>(pc - entry->start));
     const Registers& registers = state.registers;
-    if (rule.kind() == UnwindRule::Kind::kSpecial) return StepSpecial(state, memory, entry->table->Special(rule), pc);
+    if (rule.kind() == UnwindRule::Kind::kSpecial) return StepSpecial(state, memory, entry->table->Special(rule), pc, rbx);
     if (rule.kind() == UnwindRule::Kind::kStop) return StepResult::kEnd;
     const Address base = rule.kind() == UnwindRule::Kind::kFromSp ? registers.sp : registers.fp;
     const Address cfa = base + Address{rule.cfa_words()} * 8;
@@ -52,25 +64,69 @@ class CfiUnwinder {
     return internal::Return(state, ra, cfa, fp, false);
   }
 
- private:
   static Address LinkRegister(const X86_64Registers& /*registers*/) { return 0; }
   static Address LinkRegister(const Aarch64Registers& registers) { return registers.lr; }
 
-  // The value that an offset counts from; false for a register that the walk has not recovered.
-  template <class Registers>
-  static bool BaseValue(const Registers& registers, SpecialRule::Base base, Address cfa, Address& value) noexcept {
+  // The value of rbx in the frame of `state`: walks there once more, with an eye on where it is saved.
+  template <StackMemory M>
+  bool RecoverRbx(FrameState<X86_64Registers>& state, const M& memory, Address& value) const noexcept {
+    if (state.recoveries == kMaxRecoveries) return false;
+    ++state.recoveries;
+    FrameState<X86_64Registers> walk{.registers = *state.innermost, .innermost = state.innermost};
+    Address rbx = state.innermost->general[kX86_64Rbx];
+    for (std::size_t frames = 0; frames < kMaxFramesLimit; ++frames) {
+      if (walk.registers.sp == state.registers.sp && walk.registers.pc == state.registers.pc && walk.is_exact == state.is_exact) {
+        value = rbx;
+        return true;
+      }
+      const Address pc = walk.code_address();
+      const Address sp = walk.registers.sp;
+      if (StepKnowing(walk, memory, &rbx) != StepResult::kCaller) return false;
+      const SavedRow row = walk.module->table->FindSaved(static_cast<std::uint32_t>(pc - walk.module->start));
+      if (row.where == SavedRow::kUnknown) return false;
+      const Address base = row.where == SavedRow::kFromCfa ? walk.registers.sp : sp;
+      if (row.where != SavedRow::kUnchanged && !memory.ReadWord(base + static_cast<Address>(std::int64_t{row.distance}), rbx)) return false;
+    }
+    return false;
+  }
+
+  // The value of a register that a walk does not keep; false where nobody has it.
+  template <StackMemory M>
+  bool OtherValue(FrameState<X86_64Registers>& state, const M& memory, unsigned number, const Address* rbx, Address& value) const noexcept {
+    const X86_64Registers* innermost = state.innermost;
+    if (number == kX86_64Rbx && rbx != nullptr) {
+      value = *rbx;
+      return true;
+    }
+    if (innermost == nullptr || innermost->general == nullptr || number >= kX86_64GeneralRegisters) return false;
+    if (state.is_exact && state.registers.sp == innermost->sp && state.registers.pc == innermost->pc) {
+      value = innermost->general[number];
+      return true;
+    }
+    return number == kX86_64Rbx && RecoverRbx(state, memory, value);
+  }
+  template <StackMemory M>
+  static bool OtherValue(FrameState<Aarch64Registers>& /*state*/, const M& /*memory*/, unsigned /*number*/, const Address* /*rbx*/,
+                         Address& /*value*/) noexcept {
+    return false;
+  }
+
+  // The value that an offset counts from; false where nobody has it.
+  template <class Registers, StackMemory M>
+  bool BaseValue(FrameState<Registers>& state, const M& memory, SpecialRule::Base base, unsigned other, const Address* rbx, Address cfa,
+                 Address& value) const noexcept {
     switch (base) {
-      case SpecialRule::Base::kSp: value = registers.sp; return true;
-      case SpecialRule::Base::kFp: value = registers.fp; return true;
+      case SpecialRule::Base::kSp: value = state.registers.sp; return true;
+      case SpecialRule::Base::kFp: value = state.registers.fp; return true;
       case SpecialRule::Base::kCfa: value = cfa; return true;
-      case SpecialRule::Base::kOther: return false;
+      case SpecialRule::Base::kOther: return OtherValue(state, memory, other, rbx, value);
     }
     return false;
   }
 
   template <class Registers, StackMemory M>
-  static StepResult FindCfa(const FrameState<Registers>& state, const M& memory, const SpecialRule& rule, Address pc,
-                            Address& cfa) noexcept {
+  StepResult FindCfa(FrameState<Registers>& state, const M& memory, const SpecialRule& rule, Address pc, const Address* rbx,
+                     Address& cfa) const noexcept {
     Address base = 0;
     switch (rule.cfa) {
       case SpecialRule::Cfa::kUnknown: return StepResult::kUnknown;
@@ -78,42 +134,41 @@ class CfiUnwinder {
       case SpecialRule::Cfa::kOffset:
       case SpecialRule::Cfa::kMemory: break;
     }
-    if (!BaseValue(state.registers, rule.cfa_base, 0, base)) return StepResult::kUnknown;
+    if (!BaseValue(state, memory, rule.cfa_base, rule.cfa_other, rbx, 0, base)) return StepResult::kUnknown;
     cfa = base + static_cast<Address>(std::int64_t{rule.cfa_offset});
     if (rule.cfa == SpecialRule::Cfa::kMemory && !memory.ReadWord(cfa, cfa)) return StepResult::kBroken;
     return StepResult::kCaller;
   }
 
   template <class Registers, StackMemory M>
-  static StepResult FindValue(const FrameState<Registers>& state, const M& memory, const SpecialRule::Location& location, Address cfa,
-                              Address unchanged, Address& value) noexcept {
-    value = unchanged;
+  StepResult FindValue(FrameState<Registers>& state, const M& memory, const SpecialRule::Location& location, const Address* rbx,
+                       Address cfa, Address& value) const noexcept {
     if (location.where == SpecialRule::Where::kUnchanged) return StepResult::kCaller;
     if (location.where == SpecialRule::Where::kUndefined) {
       value = 0;
       return StepResult::kCaller;
     }
-    Address base = 0;
-    if (!BaseValue(state.registers, location.base, cfa, base)) return StepResult::kUnknown;
-    value = base;
+    if (!BaseValue(state, memory, location.base, location.other, rbx, cfa, value)) return StepResult::kUnknown;
     if (location.where == SpecialRule::Where::kRegister) return StepResult::kCaller;
-    return memory.ReadWord(base + static_cast<Address>(std::int64_t{location.offset}), value) ? StepResult::kCaller : StepResult::kBroken;
+    return memory.ReadWord(value + static_cast<Address>(std::int64_t{location.offset}), value) ? StepResult::kCaller : StepResult::kBroken;
   }
 
   template <class Registers, StackMemory M>
-  STROBE_SIGNAL_SAFE STROBE_NOINLINE static StepResult StepSpecial(FrameState<Registers>& state, const M& memory, const SpecialRule& rule,
-                                                                   Address pc) noexcept {
+  STROBE_SIGNAL_SAFE STROBE_NOINLINE StepResult StepSpecial(FrameState<Registers>& state, const M& memory, const SpecialRule& rule,
+                                                            Address pc, const Address* rbx) const noexcept {
     Address cfa = 0;
-    Address ra = 0;
-    Address fp = 0;
-    StepResult result = FindCfa(state, memory, rule, pc, cfa);
+    Address ra = LinkRegister(state.registers);
+    Address fp = state.registers.fp;
+    StepResult result = FindCfa(state, memory, rule, pc, rbx, cfa);
+    if (result == StepResult::kCaller) result = FindValue(state, memory, rule.ra, rbx, cfa, ra);
+    if (result == StepResult::kCaller) result = FindValue(state, memory, rule.fp, rbx, cfa, fp);
     if (result != StepResult::kCaller) return result;
-    // A signal's frame may lie on another stack than what it interrupted, in either direction.
-    if (!rule.is_signal_frame && (cfa < state.registers.sp || (cfa == state.registers.sp && !state.is_exact))) return StepResult::kBroken;
-    result = FindValue(state, memory, rule.ra, cfa, LinkRegister(state.registers), ra);
-    if (result != StepResult::kCaller) return result;
-    result = FindValue(state, memory, rule.fp, cfa, state.registers.fp, fp);
-    if (result != StepResult::kCaller) return result;
+    if (rule.is_signal_frame) {
+      // What was interrupted may lie on another stack, in either direction.
+      if (cfa <= state.registers.sp && ++state.stack_switches > kMaxStackSwitches) return StepResult::kBroken;
+    } else if (cfa < state.registers.sp || (cfa == state.registers.sp && !state.is_exact)) {
+      return StepResult::kBroken;
+    }
     return internal::Return(state, ra, cfa, fp, rule.is_signal_frame);
   }
 

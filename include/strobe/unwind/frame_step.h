@@ -23,6 +23,10 @@ struct FrameState {
   bool is_exact = true;
   // Where the last look-up found its code: callers come in runs from one module.
   const UnwindModules::Entry* module = nullptr;
+  // What the walk began with, or nullptr; lives as long as the walk.
+  const Registers* innermost = nullptr;
+  std::uint8_t stack_switches = 0;  // so far, to an address that is not above
+  std::uint8_t recoveries = 0;      // so far, of a register that the walk does not keep
 
   // An address inside the instruction that this frame is at.
   [[nodiscard]] Address code_address() const { return is_exact ? registers.pc : registers.pc - 1; }
@@ -65,7 +69,7 @@ STROBE_SIGNAL_SAFE StepResult Return(FrameState<Registers>& state, Address pc, A
 template <class Registers, class Step>
 STROBE_SIGNAL_SAFE WalkResult WalkFrames(const Registers& registers, std::span<Address> output, Step&& step) noexcept {
   if (output.empty()) return {0, StackEnd::kTruncated};
-  FrameState<Registers> state{.registers = registers};
+  FrameState<Registers> state{.registers = registers, .innermost = &registers};
   output[0] = registers.pc;
   std::size_t count = 1;
   while (true) {

@@ -22,6 +22,18 @@ struct UnwindRow {
   friend bool operator==(const UnwindRow&, const UnwindRow&) = default;
 };
 
+// From here on, until the next row, the caller's rbx is found so. Few rules need it, so the walk finds it only when one does: lazy
+// binding's trampolines realign the stack and count their CFA from rbx, which is then saved anywhere among the frames below them.
+struct SavedRow {
+  enum Where : std::uint32_t { kUnchanged, kFromCfa, kFromSp, kUnknown };  // not touched; [CFA + distance]; [sp + distance]
+
+  std::uint32_t offset = 0;  // from the start of the module's text
+  std::uint32_t where : 2 = kUnknown;
+  std::int32_t distance : 30 = 0;
+  friend bool operator==(const SavedRow&, const SavedRow&) = default;
+};
+static_assert(sizeof(SavedRow) == 8);
+
 // Immutable and self-contained: nothing in it points into the module, so that a dlclose cannot fault a reader. The text is divided into
 // pieces of 2^k bytes, each with one cache line: up to 16 offsets within the piece, and the number of the rule that begins at each. A piece
 // with more rows has its line say so and keeps them aside.
@@ -29,7 +41,8 @@ class UnwindTable {
  public:
   UnwindTable() = default;
   // `rows` are sorted by offset; what lies before the first is unknown. `text_bytes` is the length of the text.
-  UnwindTable(std::uint32_t text_bytes, const std::vector<UnwindRow>& rows, std::vector<SpecialRule> specials);
+  UnwindTable(std::uint32_t text_bytes, const std::vector<UnwindRow>& rows, std::vector<SpecialRule> specials,
+              std::vector<SavedRow> saved_rows = {});
 
   // The rule in force at `offset`. Signal-safe.
   STROBE_SIGNAL_SAFE UnwindRule Find(std::uint32_t offset) const noexcept {
@@ -46,6 +59,21 @@ class UnwindTable {
   // The rule that UnwindRule::special_number names.
   [[nodiscard]] const SpecialRule& Special(UnwindRule rule) const noexcept { return specials_[rule.special_number()]; }
 
+  // Where the code at `offset` keeps its caller's rbx; by binary search. Signal-safe.
+  STROBE_SIGNAL_SAFE SavedRow FindSaved(std::uint32_t offset) const noexcept {
+    std::size_t low = 0;
+    std::size_t high = saved_rows_.size();
+    while (low < high) {
+      const std::size_t middle = (low + high) / 2;
+      if (saved_rows_[middle].offset <= offset) {
+        low = middle + 1;
+      } else {
+        high = middle;
+      }
+    }
+    return low == 0 ? SavedRow() : saved_rows_[low - 1];
+  }
+
   // The cache line that Find(offset) will read, for prefetching; nullptr where there is none.
   [[nodiscard]] const void* LineOf(std::uint32_t offset) const noexcept {
     const std::size_t piece = offset >> shift_;
@@ -54,7 +82,7 @@ class UnwindTable {
 
   [[nodiscard]] std::size_t memory_bytes() const {
     return lines_.size() * sizeof(Line) + aside_.size() * sizeof(Aside) + dictionary_.size() * sizeof(UnwindRule) +
-           specials_.size() * sizeof(SpecialRule);
+           specials_.size() * sizeof(SpecialRule) + saved_rows_.size() * sizeof(SavedRow);
   }
   [[nodiscard]] std::size_t rule_count() const { return dictionary_.size(); }
 
@@ -87,6 +115,7 @@ class UnwindTable {
   std::vector<Aside> aside_;
   std::vector<UnwindRule> dictionary_;
   std::vector<SpecialRule> specials_{SpecialRule()};
+  std::vector<SavedRow> saved_rows_;
 };
 
 // An immutable snapshot: which table serves which addresses. Published to handlers by a pointer; freed when none can still see it.

@@ -26,12 +26,25 @@ struct PreviousHandler {
 constinit std::array<PreviousHandler, kSignalLimit> previous_handlers{};
 constinit std::mutex install_mutex;
 
-STROBE_SIGNAL_SAFE NativeRegisters RegistersOf(const ucontext_t& context) {
+#if defined(__x86_64__)
+// In the order of X86_64Registers::general.
+using GeneralRegisters = std::array<Address, kX86_64GeneralRegisters>;
+constexpr std::array<int, kX86_64GeneralRegisters> kGeneralRegisters = {REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI,
+                                                                        REG_RBP, REG_RSP, REG_R8,  REG_R9,  REG_R10, REG_R11,
+                                                                        REG_R12, REG_R13, REG_R14, REG_R15};
+#else
+using GeneralRegisters = std::array<Address, 0>;
+#endif
+
+// `general` keeps what the result points to.
+STROBE_SIGNAL_SAFE NativeRegisters RegistersOf(const ucontext_t& context, [[maybe_unused]] GeneralRegisters& general) {
 #if defined(__x86_64__)
   const auto& registers = context.uc_mcontext.gregs;
+  for (std::size_t i = 0; i < general.size(); ++i) general[i] = static_cast<Address>(registers[kGeneralRegisters[i]]);
   return {.pc = static_cast<Address>(registers[REG_RIP]),
           .sp = static_cast<Address>(registers[REG_RSP]),
-          .fp = static_cast<Address>(registers[REG_RBP])};
+          .fp = static_cast<Address>(registers[REG_RBP]),
+          .general = general.data()};
 #else
   const auto& machine = context.uc_mcontext;
   return {.pc = machine.pc, .sp = machine.sp, .fp = machine.regs[29], .lr = machine.regs[30]};
@@ -74,7 +87,8 @@ STROBE_SIGNAL_SAFE void HandleSignal(int signal, siginfo_t* info, void* context)
   SlotToken token;
   const bool is_timer = info != nullptr && info->si_code == SI_TIMER;
   NativeRegisters registers;
-  if (context != nullptr) registers = RegistersOf(*static_cast<const ucontext_t*>(context));
+  GeneralRegisters general;
+  if (context != nullptr) registers = RegistersOf(*static_cast<const ucontext_t*>(context), general);
   if (is_timer && SlotToken::Unpack(reinterpret_cast<std::uintptr_t>(info->si_value.sival_ptr), token)) {
     // 0 for a request: see LinuxPlatform::Interrupt.
     const std::int64_t weight = 1 + static_cast<std::int64_t>(info->si_overrun);
