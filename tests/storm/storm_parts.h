@@ -1,0 +1,159 @@
+// What the storm measures with: a provider that asks for a stack of every thread that runs, as fast as the collector can go round; one that
+// is served by a timer far beyond the kernel's tick; and an encoder that adds the profiles up.
+#pragma once
+
+#include <pthread.h>
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <map>
+#include <mutex>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "kept_profiles.h"
+#include "strobe/strobe.h"
+#include "strobe/testing/profile_check.h"
+
+namespace strobe::testing {
+
+// Asks a thread for its stack whenever its CPU clock has moved. What it has asked for and what the profile says must be equal, request by
+// request.
+class RequestProvider {
+ public:
+  static constexpr std::array<ValueType, 1> kValueTypes{ValueType{"requests", "count"}};
+  struct ThreadState {
+    std::int64_t asked = 0;
+    std::int64_t cpu_ns = -1;
+  };
+
+  explicit RequestProvider(const SamplingOptions& /*options*/) {}
+  [[nodiscard]] bool enabled() const { return true; }
+  [[nodiscard]] std::int64_t period_ns() const { return 1; }
+  void Attach(SampledThread& /*thread*/, ThreadState& state, RandomSource& /*random*/, std::int64_t /*now_ns*/) { state = ThreadState(); }
+  std::int64_t Detach(SampledThread& thread, ThreadState& state, std::int64_t /*now_ns*/) {
+    total_asked.fetch_add(state.asked);
+    return state.asked - thread.credited_weight();
+  }
+  std::int64_t look_period_ns(RandomSource& /*random*/) const { return 1; }
+  void Look(SampledThread& thread, ThreadState& state, std::int64_t /*now_ns*/) {
+    const std::int64_t cpu_ns = thread.CpuTimeNs();
+    if (cpu_ns == std::exchange(state.cpu_ns, cpu_ns)) return;
+    ++state.asked;
+    thread.Request(1, /*wants_cpu_clock=*/false);
+  }
+  void AddWeight(std::int64_t weight, const ThreadState& /*state*/, std::span<std::int64_t> row) const { row[0] += weight; }
+  void AddResidual(std::int64_t residual, std::span<std::int64_t> row) const { row[0] += residual; }
+
+  // By threads that have been detached.
+  static inline std::atomic<std::int64_t> total_asked{0};
+};
+static_assert(SampleProvider<RequestProvider>);
+
+// Counts the expiries of the thread's Pesterer. What was credited in the handler and what the profile says must be equal.
+class ExpiryProvider {
+ public:
+  static constexpr std::array<ValueType, 1> kValueTypes{ValueType{"expiries", "count"}};
+  struct ThreadState {};
+
+  explicit ExpiryProvider(const SamplingOptions& /*options*/) {}
+  [[nodiscard]] bool enabled() const { return true; }
+  [[nodiscard]] std::int64_t period_ns() const { return 1; }
+  void Attach(SampledThread& /*thread*/, ThreadState& /*state*/, RandomSource& /*random*/, std::int64_t /*now_ns*/) {}
+  std::int64_t Detach(SampledThread& thread, ThreadState& /*state*/, std::int64_t /*now_ns*/) {
+    total_credited.fetch_add(thread.credited_weight());
+    return 0;
+  }
+  std::int64_t look_period_ns(RandomSource& /*random*/) const { return 0; }
+  void Look(SampledThread& /*thread*/, ThreadState& /*state*/, std::int64_t /*now_ns*/) {}
+  void AddWeight(std::int64_t weight, const ThreadState& /*state*/, std::span<std::int64_t> row) const { row[0] += weight; }
+  void AddResidual(std::int64_t residual, std::span<std::int64_t> row) const { row[0] += residual; }
+
+  // By threads that have been detached.
+  static inline std::atomic<std::int64_t> total_credited{0};
+};
+static_assert(SampleProvider<ExpiryProvider>);
+
+// Sums of all profiles so far. Thread-safe, also over forks.
+class Totals {
+ public:
+  struct Sums {
+    std::int64_t cpu_ns = 0;
+    std::int64_t wall_ns = 0;
+    std::int64_t requests = 0;
+    std::int64_t expiries = 0;
+  };
+
+  static void Add(const Profile& profile) {
+    const std::string wrong = CheckProfile(profile);
+    const std::lock_guard lock(Mutex());
+    if (!wrong.empty()) Wrong() = wrong;
+    const std::array columns{ColumnOf(profile, "cpu"), ColumnOf(profile, "wall"), ColumnOf(profile, "requests"),
+                             ColumnOf(profile, "expiries")};
+    for (std::size_t i = 0; i < profile.samples.size(); ++i) {
+      Sums& sums = ByName()[profile.threads[profile.samples[i].thread].name];
+      const auto values = profile.Values(i);
+      const std::array places{&sums.cpu_ns, &sums.wall_ns, &sums.requests, &sums.expiries};
+      for (std::size_t j = 0; j < columns.size(); ++j) {
+        if (columns[j] >= 0) *places[j] += values[static_cast<std::size_t>(columns[j])];
+      }
+    }
+  }
+  // Since the last Take.
+  static std::map<std::string, Sums> Take() {
+    const std::lock_guard lock(Mutex());
+    return std::exchange(ByName(), {});
+  }
+  // The last profile that was not well-formed, in words.
+  static std::string WhatIsWrong() {
+    const std::lock_guard lock(Mutex());
+    return Wrong();
+  }
+  // A fork's child must not find the sums locked by a thread that it has not got.
+  static void HoldOverForks() {
+    pthread_atfork([] { Mutex().lock(); }, [] { Mutex().unlock(); }, [] { Mutex().unlock(); });
+  }
+
+ private:
+  static std::mutex& Mutex() {
+    static auto* const mutex = new std::mutex;
+    return *mutex;
+  }
+  static std::map<std::string, Sums>& ByName() {
+    static auto* const sums = new std::map<std::string, Sums>;
+    return *sums;
+  }
+  static std::string& Wrong() {
+    static auto* const wrong = new std::string;
+    return *wrong;
+  }
+};
+
+class AddingEncoder {
+ public:
+  static constexpr std::string_view kFileSuffix = ".sums";
+  static constexpr std::string_view kContentType = "application/octet-stream";
+  absl::StatusOr<std::string> Encode(const Profile& profile, const Symbols& /*symbols*/) {
+    Totals::Add(profile);
+    return std::string();
+  }
+};
+static_assert(Encoder<AddingEncoder>);
+
+struct StormTraits : DefaultTraits {
+  using Unwinder = ChainUnwinder<CfiUnwinder, FramePointerStep>;
+  using Providers = ProviderList<CpuTimeProvider, WallTimeProvider, RequestProvider, ExpiryProvider>;
+  static constexpr std::uint8_t kExpiryProvider = 3;  // its place in the list
+  using Symbolizer = NullSymbolizer;
+  using Encoder = AddingEncoder;
+  using Exporter = NullExporter;
+};
+using StormProfiler = Profiler<StormTraits>;
+
+}  // namespace strobe::testing
