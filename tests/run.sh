@@ -142,7 +142,7 @@ run_configuration() {
   $quick && test+=(--no-suite slow)
   rm -f "$build"/*.xml "$build/meson-logs/testlog.json"
   export TSAN_OPTIONS="halt_on_error=1 second_deadlock_stack=1 suppressions=$root/tests/tsan.supp"
-  $wrapper "${test[@]}" </dev/null 2>&1 | grep -vE '^(ninja: |Full log|Ok:|Expected Fail|Fail:|Unexpected Pass|Skipped:|Timeout:|$)'
+  $wrapper "${test[@]}" </dev/null 2>&1 | grep --line-buffered -vE '^(ninja: |Full log|Ok:|Expected Fail|Fail:|Unexpected Pass|Skipped:|Timeout:|$)'
   totals+=("$(python3 "$root/tests/summarize.py" "$configuration" "$build" 2>&1 >&3)")
 }
 

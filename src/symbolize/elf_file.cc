@@ -156,7 +156,7 @@ bool ElfFile::ReadBuildId(std::uint64_t offset, std::uint64_t size, std::uint64_
     rest.remove_prefix(sizeof(note));
     const std::size_t name_bytes = padded(note.name_size);
     if (name_bytes > rest.size() || note.description_size > rest.size() - name_bytes) return false;
-    if (note.type == kNoteBuildId && rest.substr(0, note.name_size) == std::string_view("GNU", 4) && note.description_size != 0 &&
+    if (note.type == kNoteBuildId && rest.substr(0, note.name_size) == std::string_view("GNU\0", 4) && note.description_size != 0 &&
         note.description_size <= kMaxBuildIdBytes) {
       build_id_ = absl::BytesToHexString(absl::string_view(rest.data() + name_bytes, note.description_size));
       return true;

@@ -93,7 +93,7 @@ class FunctionList {
     if (is_new) functions_.push_back({demangler_.Demangle(system_name), ValidUtf8(system_name), true});
     return place->second;
   }
-  std::uint32_t Unresolved(std::string name) {
+  std::uint32_t Unresolved(const std::string& name) {
     const auto [place, is_new] = unresolved_.try_emplace(name, Next());
     if (is_new) functions_.push_back({name, name, false});
     return place->second;

@@ -33,7 +33,7 @@ class ThreadRegistry {
   ThreadRegistry& operator=(const ThreadRegistry&) = delete;
 
   // A live slot for the calling thread. ResourceExhausted at the limit of threads, arenas or memory.
-  absl::StatusOr<Slot*> Register(const ThreadInfo& info, std::string name) {
+  absl::StatusOr<Slot*> Register(const ThreadInfo& info, std::string name) {  // NOLINT(performance-unnecessary-value-param): moved
     const std::lock_guard lock(mutex_);
     absl::Status status = MakeRoom();
     if (!status.ok()) {
