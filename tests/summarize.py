@@ -29,8 +29,10 @@ def cases_of(xml_path):
             yield name, "failed", ""
         elif skipped is not None:
             yield name, "skipped", " ".join((skipped.get("message") or skipped.text or "").split("\n")[1:]).strip()
+        elif case.get("status") == "notrun" and ".DISABLED_" in name:
+            continue  # the program that another case runs as its child
         elif case.get("status") == "notrun":
-            yield name, "skipped", "disabled"
+            yield name, "skipped", "not run"
         else:
             yield name, "passed", ""
 
