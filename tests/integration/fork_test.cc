@@ -112,7 +112,8 @@ TEST_F(Fork, ParentGoesOn) {
 
 // Several threads fork at once, while others register, and while sessions of another profiler begin and end; every child can use both.
 TEST_F(Fork, Storm) {
-  constexpr int kForks = testing::kIsSanitized ? 20 : 200;
+  if (testing::kIsSanitized) GTEST_SKIP() << "AddressSanitizer's allocator stays locked in the child of a thread that forks beside others";
+  constexpr int kForks = 200;
   KeepingProfiler other({.sampling = {.cpu_frequency_hz = 500}});
   const ScopedProfiler session(profiler_);
   std::atomic<bool> is_done{false};
