@@ -43,7 +43,8 @@ class Profiler final : private ForkListener {
  public:
   // What code sets in `options` beats the environment's STROBE_* variables, which beat the defaults; STROBE_ENABLED=0 beats all. Nothing is
   // started, opened or installed yet.
-  explicit Profiler(ProfilerOptions options = {}) : options_(std::move(options)), core_(std::make_unique<Core>(options_)) {
+  explicit Profiler(ProfilerOptions options = {})
+      : options_(Core::WithEnvironment(std::move(options))), core_(std::make_unique<Core>(options_)) {
     Traits::Platform::AddForkListener(this);
   }
   // Stops, if it runs. All registrations must have ended.
@@ -76,7 +77,7 @@ class Profiler final : private ForkListener {
   [[nodiscard]] std::string Diagnose() { return core_->Diagnose(); }
 
   // The options in force.
-  [[nodiscard]] const ProfilerOptions& options() const { return core_->options(); }
+  [[nodiscard]] const ProfilerOptions& options() const { return options_; }
 
  private:
   using Core = internal::ProfilerCore<Traits>;

@@ -40,9 +40,17 @@ class ProfilerCore final : public RegistrationOwner {
   using Platform = typename Traits::Platform;
   using Slot = ThreadSlot<Traits>;
 
-  // `options` as code set them; the environment is applied here.
+  // `options` as code set them, and with what the environment adds. What it cannot use, it says on standard error.
+  static ProfilerOptions WithEnvironment(ProfilerOptions options) {
+    ApplyEnvironment(
+        options, [](const char* name) -> const char* { return std::getenv(name); },
+        [](const std::string& line) { Platform::WriteLine(line); });
+    return options;
+  }
+
+  // `options` as they are to be.
   explicit ProfilerCore(ProfilerOptions options)
-      : options_(WithEnvironment(std::move(options))),
+      : options_(std::move(options)),
         options_status_(Validate(options_)),
         signal_(*options_.sampling.signal_number == 0 ? Platform::DefaultSignal() : static_cast<int>(*options_.sampling.signal_number)),
         registry_(static_cast<std::size_t>(*options_.threads.max_threads), static_cast<std::size_t>(*options_.threads.ring_bytes)) {}
@@ -149,8 +157,6 @@ class ProfilerCore final : public RegistrationOwner {
     return internal::Diagnose(facts);
   }
 
-  [[nodiscard]] const ProfilerOptions& options() const { return options_; }
-
   // In a fork's child: this object is the parent's, and will not be touched again but by registrations that end.
   void LeaveToParent() {
     is_parents_.store(true, std::memory_order_release);
@@ -163,13 +169,6 @@ class ProfilerCore final : public RegistrationOwner {
     std::shared_ptr<Session<Traits>> session;
     std::shared_ptr<ExportWorker<Traits>> worker;
   };
-
-  static ProfilerOptions WithEnvironment(ProfilerOptions options) {
-    ApplyEnvironment(
-        options, [](const char* name) -> const char* { return std::getenv(name); },
-        [](const std::string& line) { Platform::WriteLine(line); });
-    return options;
-  }
 
   [[nodiscard]] absl::Status Usable() const {
     if (!*options_.enabled) return absl::FailedPreconditionError("the profiler is switched off");
