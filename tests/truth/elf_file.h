@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <optional>
@@ -28,6 +29,7 @@ class ElfFile {
  public:
   // Nothing for what is no ELF file of 64 bits for x86-64 or aarch64.
   static std::optional<ElfFile> Read(const std::string& path) {
+    if (!std::filesystem::is_regular_file(path)) return std::nullopt;
     std::ifstream stream(path, std::ios::binary);
     ElfFile file;
     file.bytes_.assign(std::istreambuf_iterator<char>(stream), {});

@@ -14,6 +14,7 @@ struct RowText {
   std::string cfa;
   std::string fp;
   std::string ra;
+  std::string rbx;  // of the caller, for x86-64
   friend bool operator==(const RowText&, const RowText&) = default;
 };
 
@@ -30,22 +31,38 @@ class RuleTexts {
  public:
   explicit RuleTexts(CfiArchitecture architecture) : architecture_(architecture) {}
 
-  [[nodiscard]] RowText Of(const UnwindTable& table, UnwindRule rule) const {
-    switch (rule.kind()) {
-      case UnwindRule::Kind::kStop: return {"", "", "end"};
-      case UnwindRule::Kind::kSpecial: return OfSpecial(table.Special(rule));
-      case UnwindRule::Kind::kFromSp:
-      case UnwindRule::Kind::kFromFp: break;
-    }
-    const auto slot = [](std::uint32_t words) { return words == 0 ? "u" : "c" + SignedText(-8 * std::int64_t{words}); };
-    return {(rule.kind() == UnwindRule::Kind::kFromSp ? Sp() : Fp()) + SignedText(8 * std::int64_t{rule.cfa_words()}),
-            slot(rule.fp_words()), slot(rule.ra_words())};
+  // What the table says of the code at `offset`.
+  [[nodiscard]] RowText Of(const UnwindTable& table, std::uint32_t offset) const {
+    RowText text = OfRule(table, table.Find(offset));
+    text.rbx = architecture_ == CfiArchitecture::kX86_64 && text.cfa != "unknown" ? OfSaved(table.FindSaved(offset)) : "";
+    return text;
   }
 
   [[nodiscard]] std::string Fp() const { return architecture_ == CfiArchitecture::kX86_64 ? "rbp" : "x29"; }
   [[nodiscard]] std::string Sp() const { return architecture_ == CfiArchitecture::kX86_64 ? "rsp" : "sp"; }
 
  private:
+  [[nodiscard]] RowText OfRule(const UnwindTable& table, UnwindRule rule) const {
+    switch (rule.kind()) {
+      case UnwindRule::Kind::kStop: return {"", "", "end", ""};
+      case UnwindRule::Kind::kSpecial: return OfSpecial(table.Special(rule));
+      case UnwindRule::Kind::kFromSp:
+      case UnwindRule::Kind::kFromFp: break;
+    }
+    const auto slot = [](std::uint32_t words) { return words == 0 ? "u" : "c" + SignedText(-8 * std::int64_t{words}); };
+    return {(rule.kind() == UnwindRule::Kind::kFromSp ? Sp() : Fp()) + SignedText(8 * std::int64_t{rule.cfa_words()}),
+            slot(rule.fp_words()), slot(rule.ra_words()), ""};
+  }
+
+  static std::string OfSaved(const SavedRow& row) {
+    switch (row.where) {
+      case SavedRow::kUnchanged: return "u";
+      case SavedRow::kFromCfa: return "c" + SignedText(row.distance);
+      case SavedRow::kFromSp: return "exp [rsp" + SignedText(row.distance) + "]";
+      default: return "unknown";
+    }
+  }
+
   [[nodiscard]] std::string BaseName(SpecialRule::Base base, unsigned other) const {
     switch (base) {
       case SpecialRule::Base::kSp: return Sp();
@@ -70,11 +87,11 @@ class RuleTexts {
   }
 
   [[nodiscard]] RowText OfSpecial(const SpecialRule& rule) const {
-    if (rule.cfa == SpecialRule::Cfa::kUnknown) return {"unknown", "", ""};
+    if (rule.cfa == SpecialRule::Cfa::kUnknown) return {"unknown", "", "", ""};
     std::string cfa = BaseName(rule.cfa_base, rule.cfa_other) + SignedText(rule.cfa_offset);
     if (rule.cfa == SpecialRule::Cfa::kMemory) cfa = "exp [" + cfa + "]";
     if (rule.cfa == SpecialRule::Cfa::kPlt) cfa = "exp plt " + std::to_string(rule.plt_threshold);
-    return {cfa, OfLocation(rule.fp), OfLocation(rule.ra)};
+    return {cfa, OfLocation(rule.fp), OfLocation(rule.ra), ""};
   }
 
   CfiArchitecture architecture_;
