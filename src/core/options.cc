@@ -60,7 +60,7 @@ constexpr Between<double> kCpuFrequency{0, 10000, "a number from 0 to 10000"};
 constexpr Between<double> kWallFrequency{0, 1000, "a number from 0 to 1000"};
 constexpr Between<std::int64_t> kFrames{1, kMaxFramesLimit, "an integer from 1 to 2048"};
 constexpr UsableSignal kSignal{"an integer from 0 to 64 other than 4 to 9, 11, 19, 32 and 33"};
-constexpr Between<std::int64_t> kThreads{1, 1048576, "an integer from 1 to 1048576"};
+constexpr Between<std::int64_t> kThreads{1, 262144, "an integer from 1 to 262144"};
 constexpr PowerOfTwoBetween kRing{4096, 16777216, "a power of two from 4096 to 16777216"};
 constexpr Between<std::int64_t> kDrainPeriod{1, 10000, "an integer from 1 to 10000"};
 constexpr Between<std::int64_t> kMemory{1048576, 1099511627776, "an integer from 1048576 to 1099511627776"};

@@ -153,8 +153,7 @@ void PrintAccount(const strobe::Stats& stats, std::int64_t process_cpu_ns) {
   static_assert(std::size(kEnds) == strobe::kStackEndCount);
   for (std::size_t i = 0; i < std::size(kEnds); ++i) std::printf("  stacks, %-12s %" PRIu64 "\n", kEnds[i], stats.stack_ends[i]);
   if (stats.stack_ends[static_cast<std::size_t>(strobe::StackEnd::kBroken)] > 0) {
-    std::printf(
-        "                       (broken: the callers lie beyond code without frame pointers, such as many distributions' libraries)\n");
+    std::printf("                       (broken: the callers lie beyond code that says nothing of its frames)\n");
   }
   std::printf("  time in the handler  %.3f ms (%.4f %% of the process's CPU time)\n", Seconds(stats.handler_time_ns) * 1e3,
               Percent(stats.handler_time_ns, process_cpu_ns));
