@@ -22,7 +22,6 @@
 #include "strobe/platform/platform.h"
 #include "strobe/provider/provider_list.h"
 #include "strobe/runtime/thread_registry.h"
-#include "strobe/unwind/cfi_modules.h"
 #include "strobe/unwind/unwind_table.h"
 
 namespace strobe::internal {
@@ -257,7 +256,11 @@ class Session {
     aggregator_.SetModules(++module_generation_, map);
     registry_.arena()->text.Publish(map);
     registry_.arena()->module_generation.store(module_generation_, std::memory_order_relaxed);
-    if constexpr (kUsesTables) PublishTables(cfi_.Update(map));
+    if constexpr (kUsesTables) {
+      auto& cfi = registry_.arena()->cfi;
+      if (!cfi.has_value()) cfi.emplace(kNativeCfi, &Platform::ReadMemory);
+      PublishTables(cfi->Update(map));
+    }
     counters_.module_refreshes.fetch_add(1, std::memory_order_relaxed);
   }
 
@@ -267,7 +270,7 @@ class Session {
   // A capture loads the pointer after it has said that it is under way: whoever is seen at rest after this store sees the new tables.
   void PublishTables(std::shared_ptr<const UnwindModules> tables) {
     registry_.arena()->unwind_modules.store(tables.get(), std::memory_order_seq_cst);
-    counters_.table_bytes.store(tables == nullptr ? 0 : tables->memory_bytes(), std::memory_order_relaxed);
+    if (tables != nullptr) counters_.table_bytes.store(tables->memory_bytes(), std::memory_order_relaxed);
     if (tables_ != nullptr) old_tables_.push_back(std::move(tables_));
     tables_ = std::move(tables);
   }
@@ -376,7 +379,6 @@ class Session {
   const int signal_;
   typename Traits::Clock clock_;
   Providers providers_;
-  CfiModules cfi_{kNativeCfi, &Platform::ReadMemory};
   std::shared_ptr<const UnwindModules> tables_;
   std::vector<std::shared_ptr<const UnwindModules>> old_tables_;
   Aggregator aggregator_;

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "strobe/platform/capture_target.h"
 #include "strobe/runtime/text_ranges.h"
 #include "strobe/runtime/thread_slot.h"
+#include "strobe/unwind/cfi_modules.h"
 #include "strobe/unwind/unwind_table.h"
 
 namespace strobe::internal {
@@ -50,6 +52,7 @@ class SlotArena {
 
   // No slot may be in use.
   static void Release(SlotArena* arena) {
+    arena->cfi.reset();
     Pool& pool = GlobalPool();
     const std::lock_guard lock(pool.mutex);
     pool.free.push_back(arena);
@@ -129,6 +132,10 @@ class SlotArena {
   std::atomic<std::uint32_t> module_generation{0};
   TextRanges text;
   std::atomic<const UnwindModules*> unwind_modules{nullptr};  // nullptr while no session runs
+
+  // What `unwind_modules` is made by: the running session's. It outlives the session, so that the next one need not compile again what is
+  // still loaded, but not the Profiler.
+  std::optional<CfiModules> cfi;
 
   // Slots that a former owner made: all free.
   void AppendAll(std::vector<Slot*>& free) {
