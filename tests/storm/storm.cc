@@ -109,10 +109,10 @@ class Storm {
       if (!LoadCallUnload(plugin_)) Fail("the library cannot be loaded");
     });
     role("takes signals", [](unsigned) { TakeSignals(); });
-    // What the sanitizers cannot do, they say themselves: they know nothing of stacks that change hands, and ThreadSanitizer ends the child
-    // of a process with threads.
-    if (!kIsSanitized) role("switches", [](unsigned) { SwitchCoroutines(); });
-    if (!kIsThreadSanitizer) {
+    // The sanitizers know nothing of stacks that change hands. In the child of a process with threads, ThreadSanitizer gives up, and
+    // AddressSanitizer's allocator may be locked for ever.
+    if (!kIsSanitized) {
+      role("switches", [](unsigned) { SwitchCoroutines(); });
       role(
           "forks",
           [this](unsigned i) {
