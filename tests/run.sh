@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # Builds and runs all tests:
 #
-#   tests/run.sh [--quick] [gcc] [clang] [asan] [tsan]      (no name: all four, in this order)
+#   tests/run.sh [--quick] [gcc] [clang] [asan] [tsan] [fuzz]      (no name: all five, in this order)
 #
 #   gcc, clang   release builds; these also check the source tree (tidy, compile_fail), the packages and the handler's object code
 #   asan, tsan   the unit and integration tests under AddressSanitizer + UndefinedBehaviorSanitizer, and under ThreadSanitizer
+#   fuzz         the fuzzers, for about a minute in all (tests/fuzz)
 #   --quick      gcc only, unless others are named, and without the tests of suite `slow`
 #
 # Installs with apt what is missing, and says so first. Builds in build-tests/<configuration>, or in
@@ -20,12 +21,12 @@ configurations=()
 for argument in "$@"; do
   case $argument in
     --quick) quick=true ;;
-    gcc | clang | asan | tsan) configurations+=("$argument") ;;
-    *) sed -n '2,12s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2 ;;
+    gcc | clang | asan | tsan | fuzz) configurations+=("$argument") ;;
+    *) sed -n '2,13s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2 ;;
   esac
 done
 if [ ${#configurations[@]} -eq 0 ]; then
-  if $quick; then configurations=(gcc); else configurations=(gcc clang asan tsan); fi
+  if $quick; then configurations=(gcc); else configurations=(gcc clang asan tsan fuzz); fi
 fi
 
 have() { command -v "$1" >/dev/null 2>&1; }
@@ -101,6 +102,16 @@ tsan_wrapper() {
   return $status
 }
 
+# libFuzzer's runtime is a package of its own.
+has_fuzzer() {
+  local directory status=1
+  directory=$(mktemp -d)
+  echo 'extern "C" int LLVMFuzzerTestOneInput(const unsigned char*, unsigned long) { return 0; }' |
+    "$1" -x c++ - -fsanitize=fuzzer,address -o "$directory/probe" 2>/dev/null && status=0
+  rm -rf "$directory"
+  return $status
+}
+
 totals=()
 run_configuration() {
   local configuration=$1 build="$build_root/$1" compiler=g++ options=(-Dbuildtype=release -Db_sanitize=none) wrapper="" launcher=""
@@ -121,6 +132,14 @@ run_configuration() {
       options=("${sanitized[@]}" -Db_sanitize=thread -Db_lundef=false -Dexamples=false)
       if ! wrapper=$(tsan_wrapper "$compiler"); then
         echo "SKIP tsan: ThreadSanitizer of $compiler does not run on this machine"
+        totals+=("0 0 1")
+        return
+      fi
+      ;;
+    fuzz)
+      options=("${sanitized[@]}" -Db_sanitize=address,undefined -Db_lundef=false -Dexamples=false -Dfuzz=true)
+      if ! has_fuzzer "$compiler"; then
+        echo "SKIP fuzz: $compiler of this machine has no fuzzer (libclang-rt-14-dev)"
         totals+=("0 0 1")
         return
       fi
