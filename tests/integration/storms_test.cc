@@ -166,10 +166,11 @@ TEST_F(Storms, ReloadAtTheSameAddress) {
           ASSERT_TRUE(plugin) << variable << ": " << dlerror();
           was_same_address |= first_address == plugin.address();
           if (first_address == 0) first_address = plugin.address();
+          // The collector learns of loading and unloading when it drains.
+          ASSERT_TRUE(profiler_.Flush().ok());
           walks_wanted = testing::walks_of_this_thread.load() + kWalks;
           plugin.Run(&HaveEnoughWalks);
         }
-        // The collector learns of loading and unloading when it drains.
         ASSERT_TRUE(profiler_.Flush().ok());
       }
     }
