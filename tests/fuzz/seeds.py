@@ -69,6 +69,8 @@ ADVANCES = b"\x02\x10\x0e\x20\x03\x20\x00\x0e\x28\x04\x10\x00\x00\x00\x0e\x30"
 SIGNED = b"\x2d\x41\x0e\x20\x9d\x04\x9e\x03\x4a\xde\xdd\x0e\x00"                  # aarch64 with a signed return address
 REGISTER = b"\x09\x10\x03\x41\x08\x06\x41\x2e\x10\x11\x06\x7e\x13\x7d"
 
+BEYOND_64_BITS = b"\x11\x06" + sleb(2**62) + b"\x41\x12\x07" + sleb(-2**62) + b"\x41\x13" + sleb(2**63 - 1) + b"\x41\x2f\x06" + uleb(2**63)
+
 
 def eh_frames():
     signal = cie(augmentation=b"zRS", program=b"\x0f\x04\x77\xa0\x01\x06\x10\x10\x03\x77\xa8\x01")
@@ -76,6 +78,7 @@ def eh_frames():
     return {
         "frames": (0, section(cie(), [PUSH_RBP + LEAVE, b"\x44\x0e\x20", REMEMBER, ADVANCES])),
         "special": (0, section(cie(), [PLT, UNDEFINED, ALLOCA, REGISTER])),
+        "beyond_64_bits": (0, section(cie(), [BEYOND_64_BITS], terminated=False) + section(cie(data_alignment=-2**63), [BEYOND_64_BITS])),
         "signal": (0, section(signal, [b"", b"\x41\x0e\x08"])),
         "aarch64": (1, section(aarch64, [SIGNED, b"\x44\x0e\x10\x9d\x02\x9e\x01", b""])),
         "version4": (0, section(cie(version=4), [PUSH_RBP], terminated=False)),
@@ -114,13 +117,14 @@ def commit(bytes_, framed=True):
 
 def ring_inputs():
     one = commit(record([1, 0], [0x401000, 0x402000, 0x403000]))
-    ends = b"".join(commit(record([i, 5], [0x401000 + i], end=i)) for i in range(4))
+    ends = b"".join(commit(record([i, 5], [0x401000 + i], end=i)) for i in range(8))
     drain = b"\3\0"
     overwrite = b"\2\x10\x00\x00" + struct.pack("<IIQ", 0x1000, 0x52425354, 7)
     marker = b"\2\x08\x20\x00" + struct.pack("<II", 0x0FE0, 0x4D425354)
     return {
         "one": one + drain,
         "ends": ends + drain + one,
+        "weight": commit(record([2**62, -2**63], [0x401000])) * 2 + drain,
         "wrap": b"".join((one * 20 + drain) for _ in range(4)),
         "corrupt": one + one + overwrite + drain + one + marker + drain,
         "short": commit(b"\1\0\0\0", framed=False) + drain,

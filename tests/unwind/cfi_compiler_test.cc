@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <random>
 
 #include "eh_frame_builder.h"
@@ -158,6 +159,17 @@ TEST(CompileCfi, WhatNoRuleExpressesIsUnknownAndCounted) {
     EXPECT_EQ(compiled.statistics.unknown_rows, 1u);
     EXPECT_EQ(compiled.statistics.broken_entries, 0u);
   }
+}
+
+// The product of an offset and the alignment factor is whatever a file says. UndefinedBehaviorSanitizer looks on.
+TEST(CompileCfi, OffsetsBeyond64BitsAreUnknown) {
+  constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min();
+  for (const Bytes& program : {OffsetExtendedSigned(kRbp, kLeast), OffsetExtendedSigned(kRbp, kLeast / 8 - 1), DefCfaSigned(kRsp, kLeast),
+                               DefCfaOffsetSigned(-(kLeast / 4)), NegativeOffsetExtended(kRbp, std::uint64_t{1} << 63)}) {
+    EXPECT_EQ(OneFunction(program).At(0x1000), UnwindRule::Unknown()) << static_cast<int>(program[0]);
+  }
+  // Within 64 bits, but the number that has no opposite.
+  EXPECT_EQ(OneFunction(OffsetExtendedSigned(kRbp, kLeast), {.data_alignment = 1}).At(0x1000), UnwindRule::Unknown());
 }
 
 TEST(CompileCfi, BrokenInstructionsEndTheirFunctionOnly) {
