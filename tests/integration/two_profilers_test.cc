@@ -74,7 +74,8 @@ INSTANTIATE_TEST_SUITE_P(Signals, TwoProfilers, ::testing::Values(0, SIGPROF),
 
 // An arena is used again by a later profiler of the same parts; what an earlier one left behind must not disturb it.
 TEST(TwoProfilersInTurn, ManyLiveOneAfterAnother) {
-  for (int i = 0; i < 100; ++i) {
+  constexpr int kProfilers = testing::kIsSanitized ? 10 : 100;
+  for (int i = 0; i < kProfilers; ++i) {
     KeptProfiles::Take();
     Profiler<KeepingTraits> profiler({.sampling = {.cpu_frequency_hz = 1000}, .threads = {.ring_bytes = i % 2 == 0 ? 16384 : 32768}});
     ASSERT_TRUE(profiler.Start().ok());
