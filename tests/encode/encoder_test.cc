@@ -15,7 +15,7 @@ struct SmallestEncoder {
   absl::StatusOr<std::string> Encode(const Profile&, const Symbols&) { return std::string("nothing"); }
 };
 struct WithoutSuffix {
-  static constexpr std::string_view kContentType = "text/plain";
+  [[maybe_unused]] static constexpr std::string_view kContentType = "text/plain";
   absl::StatusOr<std::string> Encode(const Profile&, const Symbols&) { return std::string(); }
 };
 struct WithoutStatus : SmallestEncoder {
