@@ -207,8 +207,6 @@ class Session {
   }
 
  private:
-  static constexpr std::size_t kControlMutexes = 64;
-
   // One provider's view of one slot.
   class SlotThread final : public SampledThread {
    public:
@@ -242,7 +240,7 @@ class Session {
     std::size_t provider_;
   };
 
-  std::mutex& ControlMutex(const Slot& slot) { return control_mutexes_[slot.token.index % kControlMutexes]; }
+  std::mutex& ControlMutex(const Slot& slot) { return registry_.ControlMutex(slot); }
 
   void WaitForCapture(const Slot& slot) {
     if (slot.thread_id == Platform::CurrentThreadId()) return;
@@ -383,7 +381,6 @@ class Session {
   std::vector<std::shared_ptr<const UnwindModules>> old_tables_;
   Aggregator aggregator_;
   RandomSource random_;
-  std::array<std::mutex, kControlMutexes> control_mutexes_;
   std::atomic<bool> has_ended_{false};
   std::array<std::int64_t, kCount> look_due_ns_{};
   std::vector<Slot*> slots_;  // scratch

@@ -1,6 +1,7 @@
 // ThreadRegistry: which slots are free, which are live, and which have ended and wait for the collector.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
@@ -94,6 +95,9 @@ class ThreadRegistry {
     for (Slot* slot : live_) finish(*slot);
   }
 
+  // Guards whether the slot is attached, over all sessions: who holds on to an earlier session meets the later one here.
+  std::mutex& ControlMutex(const Slot& slot) { return control_mutexes_[slot.token.index % kControlMutexes]; }
+
   void CountRefused() {
     const std::lock_guard lock(mutex_);
     ++refused_;
@@ -176,9 +180,12 @@ class ThreadRegistry {
     }
   };
 
+  static constexpr std::size_t kControlMutexes = 64;
+
   const std::size_t max_threads_;
   const std::size_t ring_bytes_;
   std::mutex mutex_;
+  std::array<std::mutex, kControlMutexes> control_mutexes_;
   SlotArena<Traits>* arena_ = nullptr;
   std::vector<Slot*> free_;
   std::vector<Slot*> live_;
