@@ -329,6 +329,8 @@ TEST_F(ElfSymbolizerTest, AgreesWithNm) {
       const FunctionSymbol symbol = NameOf(symbolizer, module, at + module.load_bias);
       // Labels that are no functions have no name here; nm shows them all the same.
       if (!symbol.resolved) continue;
+      // The sanitizer's hand-written functions have labels inside, which nm shows and which lie in the function.
+      if (symbol.system_name.starts_with("__asan_")) continue;
       EXPECT_TRUE(names.contains(symbol.system_name)) << symbol.system_name;
       ++agreed;
     }
