@@ -57,13 +57,14 @@ std::span<const std::uint32_t> ModuleHistory::newest() const {
 }
 
 std::uint32_t ModuleHistory::Intern(const Module& module) {
-  std::vector<std::uint32_t>& same_start = by_start_[module.start];
-  for (const std::uint32_t index : same_start) {
-    if (modules_[index] == module) return index;
+  auto place = std::lower_bound(by_start_.begin(), by_start_.end(), module.start,
+                                [this](std::uint32_t other, Address value) { return modules_[other].start < value; });
+  for (; place != by_start_.end() && modules_[*place].start == module.start; ++place) {
+    if (modules_[*place] == module) return *place;
   }
   const auto index = static_cast<std::uint32_t>(modules_.size());
+  by_start_.insert(place, index);
   modules_.push_back(module);
-  same_start.push_back(index);
   return index;
 }
 
@@ -118,15 +119,15 @@ void ModuleHistory::DropUnused() {
     for (Entry& entry : entries_) {
       for (std::uint32_t& index : entry.modules) index = renumbered[index];
     }
-    by_start_.clear();
-    for (std::uint32_t i = 0; i < next; ++i) by_start_[modules_[i].start].push_back(i);
+    std::erase_if(by_start_, [&](std::uint32_t index) { return renumbered[index] == kUnused; });
+    for (std::uint32_t& index : by_start_) index = renumbered[index];
   }
   CountMemory();
 }
 
 void ModuleHistory::CountMemory() {
-  memory_bytes_ = modules_.capacity() * sizeof(Module) + by_start_.capacity() * (sizeof(*by_start_.begin()) + 1);
-  for (const Module& module : modules_) memory_bytes_ += module.path.capacity() + module.build_id.capacity() + sizeof(std::uint32_t);
+  memory_bytes_ = modules_.capacity() * sizeof(Module) + by_start_.capacity() * sizeof(std::uint32_t);
+  for (const Module& module : modules_) memory_bytes_ += module.path.capacity() + module.build_id.capacity();
   for (const Entry& entry : entries_) memory_bytes_ += sizeof(Entry) + entry.modules.capacity() * sizeof(std::uint32_t);
 }
 

@@ -7,7 +7,6 @@
 #include <span>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "strobe/base/address.h"
 #include "strobe/core/module_map.h"
 
@@ -57,8 +56,8 @@ class ModuleHistory {
   void CountMemory();
 
   std::vector<Module> modules_;
-  absl::flat_hash_map<Address, std::vector<std::uint32_t>> by_start_;  // of modules_, for Intern
-  std::vector<Entry> entries_;                                         // oldest first
+  std::vector<std::uint32_t> by_start_;  // all of modules_, for Intern
+  std::vector<Entry> entries_;           // oldest first
   std::uint32_t last_generation_ = 0;
   std::size_t memory_bytes_ = 0;
 };
