@@ -1,181 +1,241 @@
-// What does walking one stack cost, per frame? The stack is a chain of distinct functions that keep frame pointers, so that every contender
-// finds the same callers; each run checks that it did. The walk is repeated on the same stack: that is the kindest case for everybody.
-//   deep36, deep200   the number of generated functions on the stack
-#include <absl/debugging/stacktrace.h>
-#include <benchmark/benchmark.h>
-#include <dlfcn.h>
-#include <unwind.h>
+// What does a walk cost, per frame? On stacks of generated functions without frame pointers, which the thread really stands on; those who
+// need frame pointers get the same functions compiled with them. The walk begins at the leaf, with its registers. Before anything is
+// measured every contender must have found every function of many stacks. The cases:
+//   repeated 36, 200   the same stack again and again
+//   20, 20k            a stack chosen among so many each time; 36 frames
+//   shared             26 of 30 frames are those of the walk before
+//   cold ...           the same after the L2 cache was filled with other things
+#include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <cstdint>
 #include <cstdio>
-#include <string>
+#include <map>
 #include <thread>
 #include <utility>
-#include <vector>
 
-#include "strobe/unwind/frame_pointer_unwinder.h"
+#include "../report.h"
+#include "contenders.h"
+#include "strobe/platform/native.h"
 
-#ifdef STROBE_BENCH_LIBUNWIND
-#define UNW_LOCAL_ONLY
-#include <libunwind.h>
-#endif
-
+namespace strobe::testing {
 namespace {
 
-using strobe::Address;
+constexpr std::size_t kFrames = 36;
+constexpr std::size_t kDeepFrames = 200;
+constexpr std::size_t kSharedFrames = 30;
+constexpr std::size_t kChangingFrames = 4;  // the leaf's among them
+constexpr std::size_t kFewStacks = 20;
+constexpr std::size_t kManyStacks = 20'000;
+constexpr std::size_t kRounds = 15;
+constexpr int kCheckedStacks = 200;
 
-constexpr std::size_t kFunctions = 256;
-constexpr std::size_t kMaxFrames = 512;
+// Small and fast, and the same numbers for every contender.
+class Random {
+ public:
+  explicit Random(std::uint64_t seed) : state_(seed * 0x9E3779B97F4A7C15 + 1) {}
+  std::size_t Below(std::size_t limit) {
+    state_ ^= state_ << 13;
+    state_ ^= state_ >> 7;
+    state_ ^= state_ << 17;
+    return static_cast<std::size_t>((state_ >> 33) % limit);
+  }
 
-using Trace = std::array<Address, kMaxFrames>;
-
-// A walk from the frame whose frame pointer is `fp`, on a stack that is valid below `top`: return addresses, leaf first. They may begin
-// with frames of the walker's own and end with those of the thread's start.
-using Walker = std::size_t (*)(Address fp, Address top, Trace& trace);
-
-struct Job {
-  benchmark::State* state = nullptr;
-  Walker walker = nullptr;
-  Address to_return_address = 0;  // what is missing from the walker's addresses to the return addresses
-  Address top = 0;
-  std::vector<std::size_t> functions;  // from the root on
-  std::vector<Address> callers;        // the return addresses that each function sees, from the root on
-  Trace trace;
+ private:
+  std::uint64_t state_;
 };
 
-using Step = int (*)(Job&, std::size_t);
-extern const std::array<Step, kFunctions> kSteps;
+// Reads more than the L2 cache holds.
+std::uint64_t EvictCache() {
+  static const std::size_t bytes = 2 * static_cast<std::size_t>(std::max(sysconf(_SC_LEVEL2_CACHE_SIZE), 1L << 20));
+  static std::vector<std::uint64_t> memory(bytes / sizeof(std::uint64_t), 1);
+  std::uint64_t sum = 0;
+  for (std::size_t i = 0; i < memory.size(); i += 8) sum += memory[i];
+  return sum;
+}
 
-[[gnu::noinline]] void Measure(Job& job) {
-  const auto fp = reinterpret_cast<Address>(__builtin_frame_address(0));
-  std::size_t count = 0;
-  for (auto _ : *job.state) {
-    count = job.walker(fp, job.top, job.trace);
-    benchmark::ClobberMemory();
+// One contender on its stacks.
+class Measurement {
+ public:
+  Measurement(Walker& walker, FunctionKind kind, std::size_t base_frames, double overhead_ns)
+      : walker_(walker), kind_(kind), base_frames_(base_frames), overhead_ns_(overhead_ns), functions_(Functions(kind)) {
+    for (std::size_t i = 0; i < functions_.size(); ++i) by_start_[reinterpret_cast<Address>(functions_[i])] = i;
+    by_start_[reinterpret_cast<Address>(Leaf(kind))] = functions_.size();
   }
-  std::vector<Address> expected(job.callers.rbegin(), job.callers.rend());
-  for (Address& address : expected) address -= job.to_return_address;
-  const auto end = job.trace.begin() + static_cast<std::ptrdiff_t>(count);
-  if (std::search(job.trace.begin(), end, expected.begin(), expected.end()) == end) job.state->SkipWithError("the trace is wrong");
-  job.state->SetItemsProcessed(static_cast<std::int64_t>(job.state->iterations() * count));
-}
 
-// Each instance is a function of its own, with a frame of its own size.
-template <std::size_t kIndex>
-[[gnu::noinline]] int Function(Job& job, std::size_t depth) {
-  volatile std::uint64_t locals[kIndex % 13 + 1];
-  locals[0] = kIndex;
-  job.callers.push_back(reinterpret_cast<Address>(__builtin_return_address(0)));
-  if (depth < job.functions.size()) {
-    locals[0] = locals[0] + static_cast<std::uint64_t>(kSteps[job.functions[depth]](job, depth + 1));
-  } else {
-    Measure(job);
+  // Calls body(registers) at the leaf of a stack of that many functions, the leaf among them, chosen by `seed`.
+  template <class Body>
+  void OnStack(std::size_t count, std::uint64_t seed, Body&& body) {
+    Random random(seed);
+    Step steps[kDeepFrames + 1];
+    const std::size_t below = expected_.size();
+    for (std::size_t i = 0; i + 1 < count; ++i) {
+      expected_.push_back(random.Below(functions_.size()));
+      steps[i] = functions_[expected_.back()];
+    }
+    expected_.push_back(functions_.size());
+    steps[count - 1] = Leaf(kind_);
+    Path path{.steps = steps, .at_leaf = std::ref(body)};
+    sink_ = steps[0](path, 1);
+    expected_.resize(below);
   }
-  return static_cast<int>(locals[0]);
-}
 
-template <std::size_t... kIndices>
-constexpr std::array<Step, kFunctions> MakeSteps(std::index_sequence<kIndices...>) {
-  return {&Function<kIndices>...};
-}
-const std::array<Step, kFunctions> kSteps = MakeSteps(std::make_index_sequence<kFunctions>());
-
-[[gnu::noinline]] std::size_t Strobe(Address fp, Address top, Trace& trace) {
-  strobe::NativeRegisters registers;
-  registers.pc = 1;
-  registers.sp = fp;
-  registers.fp = fp;
-  return strobe::FramePointerUnwinder().Unwind(registers, strobe::LiveStackMemory(fp, top), trace).count;
-}
-
-// The same loop without any care: what the hardware allows.
-[[gnu::noinline]] std::size_t Chase(Address fp, Address top, Trace& trace) {
-  std::size_t count = 0;
-  while (fp < top && count < kMaxFrames) {
-    const auto* const frame = reinterpret_cast<const Address*>(fp);
-    trace[count++] = frame[1];
-    fp = frame[0];
+  // Walks once; whether each function was found, and nothing else of theirs.
+  bool Check(const NativeRegisters& registers) {
+    const std::size_t count = walker_.Walk(registers, trace_);
+    const CodeRange code = CodeOf(kind_);
+    std::vector<std::size_t> found;
+    for (std::size_t i = 0; i < count; ++i) {
+      if (trace_[i] < code.start || trace_[i] >= code.limit) continue;
+      found.push_back(std::prev(by_start_.upper_bound(trace_[i]))->second);
+    }
+    return std::equal(found.rbegin(), found.rend(), expected_.begin(), expected_.end());
   }
-  return count;
-}
 
-[[gnu::noinline]] std::size_t Absl(Address /*fp*/, Address /*top*/, Trace& trace) {
-  return static_cast<std::size_t>(absl::GetStackTrace(reinterpret_cast<void**>(trace.data()), kMaxFrames, 0));
-}
-
-#ifdef STROBE_BENCH_LIBUNWIND
-[[gnu::noinline]] std::size_t Libunwind(Address /*fp*/, Address /*top*/, Trace& trace) {
-  return static_cast<std::size_t>(std::max(0, unw_backtrace(reinterpret_cast<void**>(trace.data()), kMaxFrames)));
-}
-#endif
-
-// libunwind defines the same functions, so that they are taken from libgcc's own library by name.
-struct LibgccFunctions {
-  decltype(&_Unwind_Backtrace) backtrace = nullptr;
-  decltype(&_Unwind_GetIP) get_ip = nullptr;
-
-  LibgccFunctions() {
-    void* const library = dlopen("libgcc_s.so.1", RTLD_NOW);
-    if (library == nullptr) return;
-    backtrace = reinterpret_cast<decltype(backtrace)>(dlsym(library, "_Unwind_Backtrace"));
-    get_ip = reinterpret_cast<decltype(get_ip)>(dlsym(library, "_Unwind_GetIP"));
+  bool CheckMany() {
+    bool is_right = true;
+    for (int i = 0; i < kCheckedStacks; ++i) {
+      OnStack(i % 2 == 0 ? kFrames : kDeepFrames, static_cast<std::uint64_t>(i),
+              [&](const NativeRegisters& registers) { is_right &= Check(registers); });
+    }
+    OnSharedRoots(kCheckedStacks, 0, [&](std::size_t /*turn*/, const NativeRegisters& registers) { is_right &= Check(registers); });
+    return is_right;
   }
-  [[nodiscard]] bool found() const { return backtrace != nullptr && get_ip != nullptr; }
+
+  // The cases return nanoseconds a frame. Each `seed` is another sequence of stacks, so that nobody finds what the one before him left.
+  double Repeated(std::size_t frames) {
+    constexpr int kWalks = 64;
+    double ns = 0;
+    OnStack(frames - base_frames_, 1, [&](const NativeRegisters& registers) {
+      for (int i = 0; i < kWalks / 4; ++i) walker_.Walk(registers, trace_);
+      std::size_t found = 0;
+      const std::int64_t begin_ns = MonotonicNs();
+      for (int i = 0; i < kWalks; ++i) found += walker_.Walk(registers, trace_);
+      ns = (static_cast<double>(MonotonicNs() - begin_ns) - overhead_ns_) / static_cast<double>(std::max<std::size_t>(found, 1));
+    });
+    return ns;
+  }
+
+  double Stacks(std::size_t stacks, std::uint64_t seed) {
+    Random random(seed);
+    std::vector<double> walks;
+    for (std::size_t i = 0; i < kWarmingWalks + kWalks; ++i) {
+      OnStack(kFrames - base_frames_, random.Below(stacks) + 1, [&](const NativeRegisters& registers) { AddWalk(registers, walks); });
+    }
+    walks.erase(walks.begin(), walks.begin() + kWarmingWalks);
+    return Median(walks);
+  }
+
+  double Shared(std::uint64_t seed) {
+    std::vector<double> walks;
+    OnSharedRoots(kWarmingWalks + kWalks, seed, [&](std::size_t /*turn*/, const NativeRegisters& registers) { AddWalk(registers, walks); });
+    walks.erase(walks.begin(), walks.begin() + kWarmingWalks);
+    return Median(walks);
+  }
+
+  double ColdStacks(std::uint64_t seed) {
+    std::vector<double> walks;
+    Random random(seed);
+    for (std::size_t i = 0; i < kColdWalks; ++i) {
+      OnStack(kFrames - base_frames_, random.Below(kManyStacks) + 1,
+              [&](const NativeRegisters& registers) { AddColdWalk(registers, walks); });
+    }
+    return Median(walks);
+  }
+
+  double ColdShared(std::uint64_t seed) {
+    std::vector<double> walks;
+    OnSharedRoots(kColdWalks, seed, [&](std::size_t /*turn*/, const NativeRegisters& registers) { AddColdWalk(registers, walks); });
+    return Median(walks);
+  }
+
+ private:
+  static constexpr std::size_t kWarmingWalks = 500;
+  static constexpr std::size_t kWalks = 1500;
+  static constexpr std::size_t kColdWalks = 50;
+
+  // Calls body(turn, registers) on stacks that share their roots.
+  template <class Body>
+  void OnSharedRoots(std::size_t turns, std::uint64_t seed, Body&& body) {
+    // At the inner leaf stand one more Leaf and the calls of two OnStacks.
+    const std::size_t roots = kSharedFrames - kChangingFrames - base_frames_ - kCallsBetween;
+    OnStack(roots, 1, [&](const NativeRegisters& /*registers*/) {
+      for (std::size_t turn = 0; turn < turns; ++turn) {
+        OnStack(kChangingFrames, seed * turns + turn, [&](const NativeRegisters& registers) { body(turn, registers); });
+      }
+    });
+  }
+  static constexpr std::size_t kCallsBetween = 2;
+
+  // Medians of single walks: what interrupts one does not count.
+  void AddWalk(const NativeRegisters& registers, std::vector<double>& walks) {
+    const std::int64_t begin_ns = MonotonicNs();
+    const std::size_t found = walker_.Walk(registers, trace_);
+    const double ns = static_cast<double>(MonotonicNs() - begin_ns) - overhead_ns_;
+    walks.push_back(ns / static_cast<double>(std::max<std::size_t>(found, 1)));
+  }
+
+  void AddColdWalk(const NativeRegisters& registers, std::vector<double>& walks) {
+    sink_ = EvictCache();
+    MonotonicNs();  // the clock itself is warm
+    AddWalk(registers, walks);
+  }
+
+  Walker& walker_;
+  const FunctionKind kind_;
+  const std::size_t base_frames_;  // of the thread, below the functions
+  const double overhead_ns_;       // of a walk that does nothing
+  const std::vector<Step>& functions_;
+  std::map<Address, std::size_t> by_start_;
+  std::vector<std::size_t> expected_;
+  volatile std::uint64_t sink_ = 0;
+  Trace trace_{};
 };
-const LibgccFunctions kLibgcc;
 
-struct LibgccState {
-  Trace& trace;
-  std::size_t count = 0;
-};
+using Case = std::pair<const char*, double (*)(Measurement&, std::uint64_t seed)>;
+constexpr Case kCases[] = {{"repeated 36", [](Measurement& m, std::uint64_t /*seed*/) { return m.Repeated(kFrames); }},
+                           {"repeated 200", [](Measurement& m, std::uint64_t /*seed*/) { return m.Repeated(kDeepFrames); }},
+                           {"20 stacks", [](Measurement& m, std::uint64_t seed) { return m.Stacks(kFewStacks, seed); }},
+                           {"20k stacks", [](Measurement& m, std::uint64_t seed) { return m.Stacks(kManyStacks, seed); }},
+                           {"shared roots", [](Measurement& m, std::uint64_t seed) { return m.Shared(seed); }},
+                           {"cold 20k stacks", [](Measurement& m, std::uint64_t seed) { return m.ColdStacks(seed); }},
+                           {"cold shared roots", [](Measurement& m, std::uint64_t seed) { return m.ColdShared(seed); }}};
 
-[[gnu::noinline]] std::size_t Libgcc(Address /*fp*/, Address /*top*/, Trace& trace) {
-  LibgccState state{trace};
-  const auto take = [](_Unwind_Context* context, void* argument) {
-    auto& at = *static_cast<LibgccState*>(argument);
-    if (at.count == kMaxFrames) return _URC_END_OF_STACK;
-    at.trace[at.count++] = static_cast<Address>(kLibgcc.get_ip(context));
-    return _URC_NO_REASON;
-  };
-  kLibgcc.backtrace(take, &state);
-  return state.count;
-}
-
-void Run(benchmark::State& state, Walker walker, std::size_t depth) {
-  std::thread([&] {
-    Job job;
-    job.state = &state;
-    job.walker = walker;
-    job.to_return_address = walker == Strobe ? 1 : 0;  // ours lie within the call instruction
-    job.top = reinterpret_cast<Address>(__builtin_frame_address(0)) + 16;
-    for (std::size_t i = 1; i < depth; ++i) job.functions.push_back((i * 97 + depth) % kFunctions);
-    benchmark::DoNotOptimize(kSteps[0](job, 0));
-  }).join();
+int Run() {
+  std::vector<Contender> contenders = MakeContenders(NativePlatform::CurrentThread().stack);
+  const std::unique_ptr<Walker> nobody = MakeNobody();
+  Measurement empty(*nobody, FunctionKind::kPlain, 0, 0);
+  std::vector<double> overheads;
+  for (std::size_t i = 0; i < kRounds; ++i) overheads.push_back(empty.Stacks(kFewStacks, i));
+  // What stands below the functions, in a walk from the leaf of one function.
+  std::size_t base_frames = 0;
+  Measurement(*contenders[0].walker, FunctionKind::kPlain, 0, 0).OnStack(1, 1, [&](const NativeRegisters& registers) {
+    Trace trace;
+    base_frames = contenders[0].walker->Walk(registers, trace) - 1;
+  });
+  std::vector<std::unique_ptr<Measurement>> measurements;
+  for (const Contender& contender : contenders) {
+    measurements.push_back(std::make_unique<Measurement>(*contender.walker, contender.kind, base_frames, Median(overheads)));
+    if (!measurements.back()->CheckMany()) {
+      std::fprintf(stderr, "unwind: %s did not find every function\n", contender.name.c_str());
+      return 1;
+    }
+  }
+  for (const auto& [name, measure] : kCases) {
+    std::vector<std::vector<double>> results(contenders.size());
+    for (std::size_t turn = 0; turn < kRounds * contenders.size(); ++turn) {
+      const std::size_t i = turn % contenders.size();
+      results[i].push_back(measure(*measurements[i], turn));
+    }
+    for (std::size_t i = 0; i < contenders.size(); ++i) Report(name, contenders[i].name, "walk", Median(results[i]), "ns/frame");
+  }
+  return 0;
 }
 
 }  // namespace
+}  // namespace strobe::testing
 
-int main(int argc, char** argv) {
-  std::vector<std::pair<std::string, Walker>> walkers = {{"strobe_frame_pointers", Strobe}, {"hand_written_chase", Chase}, {"absl", Absl}};
-#ifdef STROBE_BENCH_LIBUNWIND
-  walkers.emplace_back("libunwind", Libunwind);
-#else
-  std::fputs("skipped: libunwind (libunwind-dev was not there at configuration)\n", stderr);
-#endif
-  if (kLibgcc.found()) {
-    walkers.emplace_back("libgcc", Libgcc);
-  } else {
-    std::fputs("skipped: libgcc (libgcc_s.so.1 cannot be loaded)\n", stderr);
-  }
-  for (const std::size_t depth : {std::size_t{36}, std::size_t{200}}) {
-    for (const auto& [name, walker] : walkers) {
-      benchmark::RegisterBenchmark(("deep" + std::to_string(depth) + "/" + name).c_str(),
-                                   [walker = walker, depth](benchmark::State& state) { Run(state, walker, depth); });
-    }
-  }
-  benchmark::Initialize(&argc, argv);
-  benchmark::RunSpecifiedBenchmarks();
-  return 0;
+int main() {
+  int status = 0;
+  std::thread([&] { status = strobe::testing::Run(); }).join();
+  return status;
 }
