@@ -44,7 +44,7 @@ class Profiler final : private ForkListener {
   // What code sets in `options` beats the environment's STROBE_* variables, which beat the defaults; STROBE_ENABLED=0 beats all. Nothing is
   // started, opened or installed yet.
   explicit Profiler(ProfilerOptions options = {})
-      : options_(Core::WithEnvironment(std::move(options))), core_(std::make_unique<Core>(options_)) {
+      : options_(internal::WithEnvironment<typename Traits::Platform>(std::move(options))), core_(internal::MakeCore<Traits>(options_)) {
     Traits::Platform::AddForkListener(this);
   }
   // Stops, if it runs. All registrations must have ended.
@@ -54,11 +54,7 @@ class Profiler final : private ForkListener {
 
   // Registers the calling thread under `name` (any bytes; at most 63 of them are kept) until the returned object ends, on the same thread.
   // The thread is sampled while the profiler runs. Before or after Start.
-  Registration RegisterThread(std::string_view name) {
-    auto slot = core_->Register(name);
-    if (!slot.ok()) return Registration(slot.status());
-    return Registration(core_.get(), *slot, (*slot)->thread_id);
-  }
+  Registration RegisterThread(std::string_view name) { return core_->RegisterThread(name); }
 
   // Begins a session. InvalidArgument names the option that is wrong; FailedPrecondition where it runs already or is switched off;
   // Unimplemented where it cannot work.
@@ -80,19 +76,20 @@ class Profiler final : private ForkListener {
   [[nodiscard]] const ProfilerOptions& options() const { return options_; }
 
  private:
-  using Core = internal::ProfilerCore<Traits>;
-
   // The parent's core is left as it was at the fork: its threads are not here, and its locks may be held by them.
   void OnForkChild() override {
     core_->LeaveToParent();
     static_cast<void>(core_.release());
-    core_ = std::make_unique<Core>(options_);
+    core_ = internal::MakeCore<Traits>(options_);
   }
 
   const ProfilerOptions options_;
-  std::unique_ptr<Core> core_;
+  std::unique_ptr<internal::AbstractCore> core_;
 };
 
 Profiler(ProfilerOptions)->Profiler<DefaultTraits>;
+
+// Compiled in the library, once for everybody who keeps to the default parts.
+extern template std::unique_ptr<internal::AbstractCore> internal::MakeCore<DefaultTraits>(ProfilerOptions options);
 
 }  // namespace strobe

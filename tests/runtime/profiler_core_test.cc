@@ -110,14 +110,15 @@ TEST(AddExports, AddsCountsAndKeepsTheLastWord) {
 TEST(ProfilerCore, CountsItsOwnRefusals) {
   testing::ManualPlatform::Reset();
   ProfilerCore<testing::ManualTraits> core({.threads = {.max_threads = 1}});
-  const auto first = core.Register("one");
-  ASSERT_TRUE(first.ok());
-  EXPECT_FALSE(core.Register("one again").ok());
-  testing::ManualPlatform::ActAs(99);
-  EXPECT_FALSE(core.Register("still this thread's links").ok());
-  testing::ManualPlatform::ActAs(0);
-  EXPECT_EQ(core.GetStats().threads_refused, 2u);
-  core.EndRegistration(*first, testing::ManualPlatform::CurrentThreadId());
+  {
+    const Registration first = core.RegisterThread("one");
+    ASSERT_TRUE(first.status().ok());
+    EXPECT_FALSE(core.RegisterThread("one again").status().ok());
+    testing::ManualPlatform::ActAs(99);
+    EXPECT_FALSE(core.RegisterThread("still this thread's links").status().ok());
+    testing::ManualPlatform::ActAs(0);
+    EXPECT_EQ(core.GetStats().threads_refused, 2u);
+  }
   EXPECT_EQ(core.GetStats().threads_registered, 0u);
 }
 

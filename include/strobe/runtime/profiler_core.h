@@ -34,19 +34,34 @@ Stats StatsBetween(const Stats& earlier, const Stats& later);
 // Adds the counters of `more` that an ExportWorker keeps.
 void AddExports(Stats& stats, const Stats& more);
 
+// `options` as code set them, and with what the environment adds. What it cannot use, it says on standard error.
+template <class Platform>
+ProfilerOptions WithEnvironment(ProfilerOptions options) {
+  ApplyEnvironment(
+      options, [](const char* name) -> const char* { return std::getenv(name); },
+      [](const std::string& line) { Platform::WriteLine(line); });
+  return options;
+}
+
+// All that a Profiler asks of its core. Behind it the parts of the default traits are compiled once, in the library.
+class AbstractCore : public RegistrationOwner {
+ public:
+  virtual ~AbstractCore() = default;
+  virtual Registration RegisterThread(std::string_view name) = 0;
+  virtual absl::Status Start() = 0;
+  virtual absl::Status Stop() = 0;
+  virtual absl::Status Flush() = 0;
+  virtual Stats GetStats() = 0;
+  virtual std::string Diagnose() = 0;
+  // In a fork's child: this object is the parent's, and will not be touched again but by registrations that end.
+  virtual void LeaveToParent() = 0;
+};
+
 template <class Traits>
-class ProfilerCore final : public RegistrationOwner {
+class ProfilerCore final : public AbstractCore {
  public:
   using Platform = typename Traits::Platform;
   using Slot = ThreadSlot<Traits>;
-
-  // `options` as code set them, and with what the environment adds. What it cannot use, it says on standard error.
-  static ProfilerOptions WithEnvironment(ProfilerOptions options) {
-    ApplyEnvironment(
-        options, [](const char* name) -> const char* { return std::getenv(name); },
-        [](const std::string& line) { Platform::WriteLine(line); });
-    return options;
-  }
 
   // `options` as they are to be.
   explicit ProfilerCore(ProfilerOptions options)
@@ -55,17 +70,18 @@ class ProfilerCore final : public RegistrationOwner {
         signal_(*options_.sampling.signal_number == 0 ? Platform::DefaultSignal() : static_cast<int>(*options_.sampling.signal_number)),
         registry_(static_cast<std::size_t>(*options_.threads.max_threads), static_cast<std::size_t>(*options_.threads.ring_bytes)) {}
 
-  ~ProfilerCore() {
+  ~ProfilerCore() override {
     STROBE_CHECK(registry_.live_count() == 0, "a Profiler was destroyed before a thread's Registration");
     static_cast<void>(Stop());
   }
   ProfilerCore(const ProfilerCore&) = delete;
   ProfilerCore& operator=(const ProfilerCore&) = delete;
 
-  absl::StatusOr<Slot*> Register(std::string_view name) {
-    absl::StatusOr<Slot*> slot = TryRegister(name);
-    if (!slot.ok()) registry_.CountRefused();
-    return slot;
+  Registration RegisterThread(std::string_view name) override {
+    const absl::StatusOr<Slot*> slot = TryRegister(name);
+    if (slot.ok()) return Registration(this, *slot, (*slot)->thread_id);
+    registry_.CountRefused();
+    return Registration(slot.status());
   }
 
   // A RegistrationOwner's.
@@ -82,7 +98,7 @@ class ProfilerCore final : public RegistrationOwner {
     registry_.Unregister(slot);
   }
 
-  absl::Status Start() {
+  absl::Status Start() override {
     const std::lock_guard lock(control_mutex_);
     if (CopyRunning().session != nullptr) return absl::FailedPreconditionError("the profiler is already running");
     const absl::Status status = StartLocked();
@@ -92,7 +108,7 @@ class ProfilerCore final : public RegistrationOwner {
     return status;
   }
 
-  absl::Status Stop() {
+  absl::Status Stop() override {
     const std::lock_guard lock(control_mutex_);
     const Running running = CopyRunning();
     if (running.session == nullptr) return absl::FailedPreconditionError("the profiler is not running");
@@ -111,7 +127,7 @@ class ProfilerCore final : public RegistrationOwner {
     return status;
   }
 
-  absl::Status Flush() {
+  absl::Status Flush() override {
     const std::lock_guard lock(control_mutex_);
     const Running running = CopyRunning();
     if (running.session == nullptr) return absl::FailedPreconditionError("the profiler is not running");
@@ -128,7 +144,7 @@ class ProfilerCore final : public RegistrationOwner {
     }
   }
 
-  Stats GetStats() {
+  Stats GetStats() override {
     const Running running = CopyRunning();
     Stats stats;
     registry_.AddTo(stats);
@@ -143,7 +159,7 @@ class ProfilerCore final : public RegistrationOwner {
     return stats;
   }
 
-  std::string Diagnose() {
+  std::string Diagnose() override {
     DiagnosisFacts facts;
     facts.options = options_;
     facts.stats = GetStats();
@@ -157,8 +173,7 @@ class ProfilerCore final : public RegistrationOwner {
     return internal::Diagnose(facts);
   }
 
-  // In a fork's child: this object is the parent's, and will not be touched again but by registrations that end.
-  void LeaveToParent() {
+  void LeaveToParent() override {
     is_parents_.store(true, std::memory_order_release);
     SlotArena<Traits>::ForgetAll();
     ForgetArenaNumbers();
@@ -328,5 +343,10 @@ class ProfilerCore final : public RegistrationOwner {
 
   std::atomic<bool> is_parents_{false};
 };
+
+template <class Traits>
+std::unique_ptr<AbstractCore> MakeCore(ProfilerOptions options) {
+  return std::make_unique<ProfilerCore<Traits>>(std::move(options));
+}
 
 }  // namespace strobe::internal

@@ -9,6 +9,9 @@
 namespace strobe {
 namespace internal {
 
+template <class Traits>
+class ProfilerCore;
+
 // Who ends registrations: a Profiler's core.
 class RegistrationOwner {
  public:
@@ -50,7 +53,7 @@ class [[nodiscard]] Registration {
 
  private:
   template <class Traits>
-  friend class Profiler;
+  friend class internal::ProfilerCore;
 
   explicit Registration(absl::Status status) : status_(std::move(status)) {}
   Registration(internal::RegistrationOwner* owner, void* slot, std::uint64_t thread_id)

@@ -1,0 +1,7 @@
+#include "strobe/profiler.h"
+
+namespace strobe {
+
+template std::unique_ptr<internal::AbstractCore> internal::MakeCore<DefaultTraits>(ProfilerOptions options);
+
+}  // namespace strobe
