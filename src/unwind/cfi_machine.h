@@ -55,6 +55,7 @@ class CfiMachine {
     if (number == registers_.fp) state_.fp = value;
     if (number == entry_.return_register) state_.ra = value;
     if (number == registers_.rbx) state_.rbx = value;
+    if (number == registers_.lr) state_.lr = value;
   }
   // An offset that no 64 bits can hold becomes the largest, which no rule can hold.
   [[nodiscard]] std::int64_t Scaled(std::int64_t factored) const {
@@ -69,6 +70,7 @@ class CfiMachine {
     if (number == registers_.fp) state_.fp = entry_.initial.fp;
     if (number == entry_.return_register) state_.ra = entry_.initial.ra;
     if (number == registers_.rbx) state_.rbx = entry_.initial.rbx;
+    if (number == registers_.lr) state_.lr = entry_.initial.lr;
   }
   void SetCfa(std::uint64_t number, std::int64_t offset) {
     state_.cfa_is_expression = false;
@@ -152,6 +154,7 @@ class CfiMachine {
         SetKind(number, CfiValue::Kind::kUnsupported);
         return true;
       }
+      case 0x2C:                                   // the next one's successor, which counts the pc in
       case 0x2D: return true;                      // aarch64: the return address is signed from here on; the walk strips signatures always
       case 0x2E: program.ReadUleb(); return true;  // size of arguments: for exceptions only
       case 0x2F: {

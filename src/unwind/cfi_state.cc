@@ -113,8 +113,8 @@ bool SetCfa(const CfiState& state, const CfiRegisters& registers, SpecialRule& r
 }  // namespace
 
 CfiRegisters RegistersOf(CfiArchitecture architecture) {
-  if (architecture == CfiArchitecture::kAarch64) return {.sp = 31, .fp = 29, .ra = 30, .rbx = kNoRegister, .ra_is_register = true};
-  return {.sp = 7, .fp = 6, .ra = 16, .rbx = kX86_64Rbx, .ra_is_register = false};
+  if (architecture == CfiArchitecture::kAarch64) return {.sp = 31, .fp = 29, .rbx = kNoRegister, .lr = 30, .ra_is_register = true};
+  return {.sp = 7, .fp = 6, .rbx = kX86_64Rbx, .lr = kNoRegister, .ra_is_register = false};
 }
 
 SavedRow SavedRowOf(std::uint32_t offset, const CfiState& state, const CfiRegisters& registers) {
@@ -146,7 +146,7 @@ UnwindRule SpecialRules::RuleOf(const CfiState& state, const CfiEntry& entry, co
   rule.is_signal_frame = entry.is_signal_frame;
   const bool is_lost = state.ra.kind == CfiValue::Kind::kSame && !registers.ra_is_register;
   if (is_lost || !SetCfa(state, registers, rule) || !SetLocation(state.ra, registers, rule.ra) ||
-      !SetLocation(state.fp, registers, rule.fp)) {
+      !SetLocation(state.fp, registers, rule.fp) || (rule.is_signal_frame && !SetLocation(state.lr, registers, rule.lr))) {
     return UnwindRule::Unknown();
   }
   return Number(rule);

@@ -18,8 +18,8 @@ namespace strobe::internal {
 struct CfiRegisters {
   std::uint64_t sp;
   std::uint64_t fp;
-  std::uint64_t ra;     // pseudo-register on x86-64, lr on aarch64
   std::uint64_t rbx;    // no register's number on aarch64
+  std::uint64_t lr;     // no register's number on x86-64
   bool ra_is_register;  // whether the return address stays in a register until it is saved
 };
 CfiRegisters RegistersOf(CfiArchitecture architecture);
@@ -40,6 +40,7 @@ struct CfiState {
   CfiValue fp;
   CfiValue ra;
   CfiValue rbx;
+  CfiValue lr;
 };
 
 // What an FDE inherits from its CIE.

@@ -136,6 +136,27 @@ TEST(CompileCfi, SignalFrame) {
   EXPECT_EQ(rule.fp, (Location{Where::kMemory, Base::kSp, 0, 120}));
 }
 
+TEST(CompileCfi, SignalFramesOfAarch64SayWhereTheLinkRegisterIs) {
+  // The pc has a column of its own there, since lr belongs to what was interrupted.
+  constexpr std::uint8_t kPc = 96;
+  const CieOptions cie{.augmentation = "zRS", .code_alignment = 4, .return_register = kPc, .program = DefCfa(kArmSp, 64)};
+  const SpecialRule rule = OneFunction(Join({Offset(kX30, 2), OffsetExtended(kPc, 1)}), cie, CfiArchitecture::kAarch64).SpecialAt(0x1000);
+  EXPECT_TRUE(rule.is_signal_frame);
+  EXPECT_EQ(rule.lr, CfaMinus(16));
+  EXPECT_EQ(rule.ra, CfaMinus(8));
+}
+
+TEST(CompileCfi, SignaturesOfReturnAddressesChangeNoRule) {
+  for (const Bytes& instruction : {NegateReturnAddressState(), Bytes{0x2C}}) {
+    const CompiledTable compiled =
+        OneFunction(Join({instruction, Advance(1), DefCfaOffset(16), Offset(kX29, 2), Offset(kX30, 1), Advance(1), instruction}),
+                    Aarch64Cie(), CfiArchitecture::kAarch64);
+    EXPECT_EQ(compiled.At(0x1000), FromSp(0, 0));
+    EXPECT_EQ(compiled.At(0x1008), FromSp(2, 1, 2));
+    EXPECT_EQ(compiled.statistics.broken_entries, 0u);
+  }
+}
+
 TEST(CompileCfi, RememberedStatesNest) {
   const CompiledTable compiled =
       OneFunction(Join({DefCfaOffset(16), RememberState(), Advance(1), DefCfaOffset(24), Offset(kRbp, 2), RememberState(), Advance(1),

@@ -72,6 +72,8 @@ struct SpecialRule {
   std::int32_t cfa_offset = 0;
   Location ra;
   Location fp;
+  // Of a signal's frame on aarch64: what was interrupted may be a leaf, whose way back is in the link register.
+  Location lr{};
   // The kernel pushed this frame on a signal: the caller's pc is where it was interrupted, and its sp may lie anywhere.
   bool is_signal_frame = false;
 

@@ -1,0 +1,65 @@
+#include "strobe/unwind/signal_trampoline.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <iterator>
+
+namespace strobe {
+namespace {
+
+constexpr std::uint8_t kTrampoline[] = {0x68, 0x11, 0x80, 0xD2, 0x01, 0x00, 0x00, 0xD4};
+// A handler returns to the first instruction, and a return address is looked up one byte lower.
+constexpr std::uint32_t kBeforeBytes = 4;
+
+// The rows with `rule` in [begin, end), whatever they said of it.
+std::vector<UnwindRow> Overlay(const std::vector<UnwindRow>& rows, std::uint32_t begin, std::uint32_t end, UnwindRule rule) {
+  std::vector<UnwindRow> result;
+  UnwindRow after{.offset = end, .rule = UnwindRule::Unknown()};  // what goes on behind it
+  auto row = rows.begin();
+  for (; row != rows.end() && row->offset < begin; ++row) {
+    result.push_back(*row);
+    after.rule = row->rule;
+  }
+  for (; row != rows.end() && row->offset <= end; ++row) after.rule = row->rule;
+  result.push_back({.offset = begin, .rule = rule});
+  result.push_back(after);
+  result.insert(result.end(), row, rows.end());
+  return result;
+}
+
+}  // namespace
+
+SpecialRule Aarch64SignalFrame() {
+  // siginfo_t of 128 bytes, then ucontext_t: 176 bytes before the machine's registers, which begin with the fault's address.
+  constexpr std::int32_t kX0 = 128 + 176 + 8;
+  constexpr std::int32_t kX29 = kX0 + 29 * 8;
+  constexpr std::int32_t kX30 = kX29 + 8;
+  constexpr std::int32_t kSp = kX30 + 8;
+  constexpr std::int32_t kPc = kSp + 8;
+  const auto at = [](std::int32_t offset) {
+    return SpecialRule::Location{.where = SpecialRule::Where::kMemory, .base = SpecialRule::Base::kSp, .other = 0, .offset = offset};
+  };
+  return {.cfa = SpecialRule::Cfa::kMemory,
+          .cfa_base = SpecialRule::Base::kSp,
+          .cfa_other = 0,
+          .plt_threshold = 0,
+          .cfa_offset = kSp,
+          .ra = at(kPc),
+          .fp = at(kX29),
+          .lr = at(kX30),
+          .is_signal_frame = true};
+}
+
+void AddAarch64SignalTrampolines(std::span<const std::uint8_t> text, CompiledCfi& compiled) {
+  const UnwindRule rule = UnwindRule::Special(static_cast<std::uint32_t>(compiled.specials.size()));
+  bool is_found = false;
+  for (std::size_t at = kBeforeBytes; at + sizeof(kTrampoline) <= text.size(); at += 4) {
+    if (!std::equal(std::begin(kTrampoline), std::end(kTrampoline), text.begin() + static_cast<std::ptrdiff_t>(at))) continue;
+    const auto begin = static_cast<std::uint32_t>(at) - kBeforeBytes;
+    compiled.rows = Overlay(compiled.rows, begin, begin + kBeforeBytes + std::uint32_t{sizeof(kTrampoline)}, rule);
+    is_found = true;
+  }
+  if (is_found) compiled.specials.push_back(Aarch64SignalFrame());
+}
+
+}  // namespace strobe
