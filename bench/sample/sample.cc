@@ -1,6 +1,9 @@
-// Question: what does one delivered sample cost, 36 frames with frame pointers, against an empty signal handler? Both signals are sent by
-// the thread to itself, with a payload, in turns of 64. gperftools runs its handler in a process of its own for each way it has to unwind,
-// beside the same empty handler.
+// Question: what does one delivered sample cost, of a stack of 36 frames, against an empty signal handler? Both signals are sent by the
+// thread to itself, with a payload, in turns. The stacks are of generated functions without frame pointers, except for those who need them.
+// gperftools runs its handler in a process of its own for each way it has to unwind, beside the same empty handler. The cases:
+//   repeated stack      the same again and again, 64 signals a turn
+//   shared roots        all but the last four frames are those of the sample before
+//   20k random stacks   one of so many each time
 #include <array>
 #include <cstdlib>
 #include <cstring>
@@ -19,21 +22,81 @@
 namespace strobe::testing {
 namespace {
 
-constexpr int kEmptySignal = SIGUSR2;
+constexpr std::size_t kFrames = 36;
+constexpr int kBatch = 64;  // of one stack; fits the default ring
+constexpr std::size_t kTurns = 4000;
+constexpr std::size_t kWarmingTurns = 1000;
+constexpr std::size_t kDrainBytes = 8192;  // of the ring that may fill up meanwhile
 
-void ReportPair(const std::string& contender, const std::vector<double>& empty, const std::vector<double>& full, bool with_empty) {
-  if (with_empty) Report("one signal", "empty_handler", "time", Median(empty), "ns");
-  Report("one signal", contender, "time", Median(full), "ns");
-  Report("against an empty handler beside it", contender, "ratio", Median(full) / Median(empty), "");
+void ReportPair(StackCase stacks, const std::string& contender, Delivery& delivery, bool with_empty) {
+  const std::string name = kStackCaseNames[static_cast<std::size_t>(stacks)];
+  for (auto& times : delivery.times_ns) times.erase(times.begin(), times.begin() + kWarmingTurns);
+  const double empty_ns = Median(delivery.times_ns[0]);
+  const double full_ns = Median(delivery.times_ns[1]);
+  if (with_empty) Report(name, "empty_handler", "time", empty_ns, "ns");
+  Report(name, contender, "time", full_ns, "ns");
+  Report(name, contender, "ratio to an empty handler", full_ns / empty_ns, "");
 }
 
 struct FramePointerTraits : DefaultTraits {
   using Unwinder = FramePointerUnwinder;
 };
 
-// A session whose rings are drained here, between batches, so that no other thread takes part.
+// Pops the records of a ring. Returns whether each is of a whole stack of so many frames.
+template <class Ring>
+bool PopRecords(Ring& ring, std::size_t frames, std::size_t& records) {
+  bool is_right = true;
+  for (auto record = ring.Peek(); !record.empty(); record = ring.Peek()) {
+    RecordHeader header;
+    std::memcpy(&header, record.data(), sizeof(header));
+    is_right &= header.end == StackEnd::kComplete && std::size_t{header.frame_count} == frames;
+    ring.Pop();
+    ++records;
+  }
+  return is_right;
+}
+
+// One case. The session takes part until its tables are there; then the records are thrown away, so that nothing but the handler is at
+// work on this thread.
+template <class Session, class Slot>
+bool MeasureCase(StackCase stacks, FunctionKind kind, const char* contender, Session& session, Slot& slot, int signal) {
+  const siginfo_t empty = MakeSignal(kEmptySignal, SI_QUEUE, 0);
+  const siginfo_t full = MakeSignal(signal, SI_TIMER, slot.token.Pack());
+  std::size_t functions = kFrames - 16;
+  {  // How many frames there are beside the functions.
+    Delivery delivery(empty, full);
+    std::size_t frames = 0;
+    DeliverOn(stacks, kind, functions, 2, delivery, [&] {
+      RecordHeader header;
+      std::memcpy(&header, slot.ring.Peek().data(), sizeof(header));
+      frames = std::size_t{header.frame_count};
+      session.Drain();
+    });
+    functions = functions + kFrames - frames;
+  }
+  Delivery delivery(empty, full);
+  delivery.repeats = stacks == StackCase::kRepeated ? kBatch : 1;
+  std::size_t records = 0;
+  bool is_right = true;
+  DeliverOn(stacks, kind, functions, kWarmingTurns + kTurns, delivery, [&] {
+    if (delivery.turn <= kWarmingTurns) {
+      session.Drain();
+    } else if (slot.ring.used_bytes() > kDrainBytes) {
+      is_right &= PopRecords(slot.ring, kFrames, records);
+    }
+  });
+  is_right &= PopRecords(slot.ring, kFrames, records);
+  if (!is_right || records != kTurns * static_cast<std::size_t>(delivery.repeats)) {
+    std::fprintf(stderr, "sample: %s: %zu records, and not each of a whole stack of %zu frames\n", contender, records, kFrames);
+    return false;
+  }
+  ReportPair(stacks, contender, delivery, /*with_empty=*/std::strcmp(contender, "strobe") == 0);
+  return true;
+}
+
+// A session that is drained here, so that no other thread takes part.
 template <class Traits>
-int MeasureStrobe(const char* contender) {
+int MeasureStrobe(const char* contender, FunctionKind kind) {
   ProfilerOptions options;
   options.sampling.cpu_frequency_hz = 0.001;  // so that no timer of its own takes part either
   const int signal = NativePlatform::DefaultSignal();
@@ -49,62 +112,36 @@ int MeasureStrobe(const char* contender) {
   registry.BeginCollecting();
   session.Attach(slot);
   InstallEmptyHandler(kEmptySignal);
-
-  std::size_t depth = kFrames;
-  std::vector<double> empty;
-  std::vector<double> full;
-  // Once to see how many frames there are below main and in the benchmark, then as many as asked for.
-  for (int attempt = 0; attempt < 2; ++attempt) {
-    Below(depth, [&] {
-      TimeBatch(signal, SI_TIMER, slot.token.Pack());
-      RecordHeader header;
-      std::memcpy(&header, slot.ring.Peek().data(), sizeof(header));
-      session.Drain();
-      if (header.frame_count != kFrames) {
-        depth = depth + kFrames - header.frame_count;
-        return;
-      }
-      for (int batch = 0; batch < kBatches; ++batch) {
-        empty.push_back(TimeBatch(kEmptySignal, SI_QUEUE, slot.token.Pack()));
-        full.push_back(TimeBatch(signal, SI_TIMER, slot.token.Pack()));
-        session.Drain();
-      }
-    });
+  bool is_right = true;
+  for (std::size_t i = 0; i < kStackCases && is_right; ++i) {
+    is_right = MeasureCase(static_cast<StackCase>(i), kind, contender, session, slot, signal);
   }
-  const std::uint64_t samples = counters.samples.load();
   session.Detach(slot);
   internal::ThreadLinks() = slot.next;
   registry.Unregister(&slot);
   session.End();
   session.FinishAll();
-  if (full.empty() || samples < static_cast<std::uint64_t>(kBatch) * kBatches) {
-    std::fprintf(stderr, "sample: %llu samples arrived, %zu frames were asked for\n", static_cast<unsigned long long>(samples), kFrames);
-    return 1;
-  }
-  ReportPair(contender, empty, full, /*with_empty=*/std::strcmp(contender, "strobe") == 0);
-  return 0;
+  return is_right ? 0 : 1;
 }
 
 #ifdef STROBE_BENCH_GPERFTOOLS
 // In the child.
-int MeasureGperftools(const char* contender, const char* file) {
+int MeasureGperftools(const std::string& contender, const char* file) {
   if (ProfilerStart(file) == 0) return 1;
   InstallEmptyHandler(kEmptySignal);
-  std::vector<double> empty;
-  std::vector<double> full;
   constexpr std::size_t kFramesAround = 8;  // main and the like: as for ours, about 36 in all
-  Below(kFrames - kFramesAround, [&] {
-    for (int batch = 0; batch < kBatches / 8; ++batch) {
-      empty.push_back(TimeBatch(kEmptySignal, SI_QUEUE, 0));
-      full.push_back(TimeBatch(SIGPROF, SI_QUEUE, 0));
-    }
-  });
+  const FunctionKind kind = contender == "gperftools_generic_fp" ? FunctionKind::kFramePointers : FunctionKind::kPlain;
+  for (std::size_t i = 0; i < kStackCases; ++i) {
+    const auto stacks = static_cast<StackCase>(i);
+    Delivery delivery(MakeSignal(kEmptySignal, SI_QUEUE, 0), MakeSignal(SIGPROF, SI_QUEUE, 0));
+    delivery.repeats = stacks == StackCase::kRepeated ? 4 : 1;
+    DeliverOn(stacks, kind, kFrames - kFramesAround, kWarmingTurns + kTurns / 4, delivery, [] {});
+    ReportPair(stacks, contender, delivery, /*with_empty=*/false);
+  }
   ProfilerState state{};
   ProfilerGetCurrentState(&state);
   ProfilerStop();
-  if (state.samples_gathered < kBatch) return 1;
-  ReportPair(contender, empty, full, /*with_empty=*/false);
-  return 0;
+  return state.samples_gathered < static_cast<int>(kTurns) ? 1 : 0;
 }
 #endif
 
@@ -138,8 +175,9 @@ int main(int argc, char** argv) {
   }
 #endif
   static_cast<void>(argc);
-  const int result = strobe::testing::MeasureStrobe<strobe::DefaultTraits>("strobe") |
-                     strobe::testing::MeasureStrobe<strobe::testing::FramePointerTraits>("strobe_frame_pointers");
+  const int result = strobe::testing::MeasureStrobe<strobe::DefaultTraits>("strobe", strobe::testing::FunctionKind::kPlain) |
+                     strobe::testing::MeasureStrobe<strobe::testing::FramePointerTraits>("strobe_frame_pointers",
+                                                                                         strobe::testing::FunctionKind::kFramePointers);
   strobe::testing::MeasurePeers(argv[0]);
   return result;
 }

@@ -20,6 +20,12 @@ std::vector<Step>& Functions(FunctionKind kind) {
 
 Step Leaf(FunctionKind kind) { return kind == FunctionKind::kPlain ? PlainLeaf : FramePointerLeaf; }
 
+void ChooseSteps(FunctionKind kind, std::uint64_t seed, std::span<Step> steps) {
+  const std::vector<Step>& functions = Functions(kind);
+  Random random(seed);
+  for (Step& step : steps) step = functions[random.Below(functions.size())];
+}
+
 CodeRange CodeOf(FunctionKind kind) {
   const bool is_plain = kind == FunctionKind::kPlain;
   return {reinterpret_cast<Address>(is_plain ? __start_strobe_bench_plain : __start_strobe_bench_fp),

@@ -36,6 +36,24 @@ struct CodeRange {
 };
 CodeRange CodeOf(FunctionKind kind);
 
+// Fills `steps` with functions of that kind: the same seed, the same functions.
+void ChooseSteps(FunctionKind kind, std::uint64_t seed, std::span<Step> steps);
+
+// Small and fast, and the same numbers for every contender.
+class Random {
+ public:
+  explicit Random(std::uint64_t seed) : state_(seed * 0x9E3779B97F4A7C15 + 1) {}
+  std::size_t Below(std::size_t limit) {
+    state_ ^= state_ << 13;
+    state_ ^= state_ >> 7;
+    state_ ^= state_ << 17;
+    return static_cast<std::size_t>((state_ >> 33) % limit);
+  }
+
+ private:
+  std::uint64_t state_;
+};
+
 struct AddFunctions {
   AddFunctions(FunctionKind kind, std::initializer_list<Step> functions) { Functions(kind).insert(Functions(kind).end(), functions); }
 };

@@ -8,8 +8,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
-#include <map>
+#include <set>
 #include <thread>
 #include <utility>
 
@@ -29,21 +30,6 @@ constexpr std::size_t kManyStacks = 20'000;
 constexpr std::size_t kRounds = 15;
 constexpr int kCheckedStacks = 200;
 
-// Small and fast, and the same numbers for every contender.
-class Random {
- public:
-  explicit Random(std::uint64_t seed) : state_(seed * 0x9E3779B97F4A7C15 + 1) {}
-  std::size_t Below(std::size_t limit) {
-    state_ ^= state_ << 13;
-    state_ ^= state_ >> 7;
-    state_ ^= state_ << 17;
-    return static_cast<std::size_t>((state_ >> 33) % limit);
-  }
-
- private:
-  std::uint64_t state_;
-};
-
 // Reads more than the L2 cache holds.
 std::uint64_t EvictCache() {
   static const std::size_t bytes = 2 * static_cast<std::size_t>(std::max(sysconf(_SC_LEVEL2_CACHE_SIZE), 1L << 20));
@@ -57,24 +43,20 @@ std::uint64_t EvictCache() {
 class Measurement {
  public:
   Measurement(Walker& walker, FunctionKind kind, std::size_t base_frames, double overhead_ns)
-      : walker_(walker), kind_(kind), base_frames_(base_frames), overhead_ns_(overhead_ns), functions_(Functions(kind)) {
-    for (std::size_t i = 0; i < functions_.size(); ++i) by_start_[reinterpret_cast<Address>(functions_[i])] = i;
-    by_start_[reinterpret_cast<Address>(Leaf(kind))] = functions_.size();
+      : walker_(walker), kind_(kind), base_frames_(base_frames), overhead_ns_(overhead_ns) {
+    for (const Step function : Functions(kind)) starts_.insert(reinterpret_cast<Address>(function));
+    starts_.insert(reinterpret_cast<Address>(Leaf(kind)));
   }
 
   // Calls body(registers) at the leaf of a stack of that many functions, the leaf among them, chosen by `seed`.
   template <class Body>
   void OnStack(std::size_t count, std::uint64_t seed, Body&& body) {
-    Random random(seed);
-    Step steps[kDeepFrames + 1];
-    const std::size_t below = expected_.size();
-    for (std::size_t i = 0; i + 1 < count; ++i) {
-      expected_.push_back(random.Below(functions_.size()));
-      steps[i] = functions_[expected_.back()];
-    }
-    expected_.push_back(functions_.size());
+    std::array<Step, kDeepFrames> steps;
+    ChooseSteps(kind_, seed, {steps.data(), count - 1});
     steps[count - 1] = Leaf(kind_);
-    Path path{.steps = steps, .at_leaf = std::ref(body)};
+    const std::size_t below = expected_.size();
+    for (std::size_t i = 0; i < count; ++i) expected_.push_back(reinterpret_cast<Address>(steps[i]));
+    Path path{.steps = steps.data(), .at_leaf = std::ref(body)};
     sink_ = steps[0](path, 1);
     expected_.resize(below);
   }
@@ -83,10 +65,10 @@ class Measurement {
   bool Check(const NativeRegisters& registers) {
     const std::size_t count = walker_.Walk(registers, trace_);
     const CodeRange code = CodeOf(kind_);
-    std::vector<std::size_t> found;
+    std::vector<Address> found;
     for (std::size_t i = 0; i < count; ++i) {
       if (trace_[i] < code.start || trace_[i] >= code.limit) continue;
-      found.push_back(std::prev(by_start_.upper_bound(trace_[i]))->second);
+      found.push_back(*std::prev(starts_.upper_bound(trace_[i])));
     }
     return std::equal(found.rbegin(), found.rend(), expected_.begin(), expected_.end());
   }
@@ -184,9 +166,8 @@ class Measurement {
   const FunctionKind kind_;
   const std::size_t base_frames_;  // of the thread, below the functions
   const double overhead_ns_;       // of a walk that does nothing
-  const std::vector<Step>& functions_;
-  std::map<Address, std::size_t> by_start_;
-  std::vector<std::size_t> expected_;
+  std::set<Address> starts_;
+  std::vector<Address> expected_;  // the functions that are on the stack now, from the root on
   volatile std::uint64_t sink_ = 0;
   Trace trace_{};
 };
