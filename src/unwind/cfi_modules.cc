@@ -1,74 +1,222 @@
 #include "strobe/unwind/cfi_modules.h"
 
 #include <algorithm>
+#include <array>
+#include <limits>
+#include <utility>
 #include <vector>
+
+#include "cfi_rows.h"
+#include "dwarf_reader.h"
+#include "eh_frame_reader.h"
 
 namespace strobe {
 namespace {
 
-// The bytes from `address` on, until the entries of an .eh_frame there end. Where the section ends is not known in memory, so it is read
-// in pieces; the last may run into memory that is not there.
-std::vector<std::uint8_t> ReadEhFrame(const CfiModules::ReadMemory& read, Address address) {
-  constexpr std::size_t kPieceBytes = std::size_t{1} << 17;
-  constexpr std::size_t kPageBytes = 4096;
-  std::vector<std::uint8_t> bytes;
-  std::size_t measured = 0;
-  while (bytes.size() < CfiModules::kMaxEhFrameBytes) {
-    const std::size_t had = bytes.size();
-    bytes.resize(had + kPieceBytes);
-    std::size_t got = read(address + had, std::span(bytes).subspan(had));
-    if (got == 0) {
-      // What lies before the first page that is not there.
-      const std::size_t to_page = kPageBytes - static_cast<std::size_t>((address + had) % kPageBytes);
-      got = read(address + had, std::span(bytes).subspan(had, to_page));
-    }
-    bytes.resize(had + got);
-    const EhFrameExtent extent = MeasureEhFrame(std::span(bytes).subspan(measured));
-    measured += extent.bytes;
-    if (extent.is_terminated || got == 0) break;
-  }
-  bytes.resize(measured);
-  return bytes;
+using internal::DwarfReader;
+using internal::EhFrameEntry;
+using internal::EhFrameReader;
+
+// FDEs of neighbouring functions mostly lie side by side.
+constexpr std::size_t kFdeWindowBytes = std::size_t{1} << 14;
+constexpr std::size_t kCieWindowBytes = 256;
+constexpr std::size_t kScanWindowBytes = std::size_t{1} << 17;
+
+// One function: where its code begins, and where its FDE lies.
+struct FdePlace {
+  std::uint32_t offset = 0;  // from the start of the module's text
+  std::int32_t fde = 0;      // from Known::index_base
+};
+
+constexpr std::size_t PiecesOf(const Module& module) {
+  return static_cast<std::size_t>((module.limit - module.start + UnwindModules::kPieceBytes - 1) / UnwindModules::kPieceBytes);
+}
+
+const std::shared_ptr<const UnwindTable>& EmptyTable() {
+  static const auto* const table = new std::shared_ptr<const UnwindTable>(std::make_shared<const UnwindTable>());
+  return *table;
 }
 
 }  // namespace
 
-CfiModules::Known CfiModules::Compile(const Module& module) const {
-  Known known{.module = module, .table = nullptr, .statistics = {}};
-  constexpr std::size_t kHeaderBytes = 16;
-  std::uint8_t header[kHeaderBytes] = {};
-  const std::size_t got = module.unwind_address == 0 ? 0 : read_(module.unwind_address, header);
-  const Address eh_frame = EhFrameAddress(std::span(header, got), module.unwind_address);
-  const std::vector<std::uint8_t> bytes = eh_frame == 0 ? std::vector<std::uint8_t>() : ReadEhFrame(read_, eh_frame);
-  CompiledCfi compiled = CompileCfi({.architecture = architecture_,
-                                     .eh_frame = bytes,
-                                     .eh_frame_address = eh_frame,
-                                     .text_start = module.start,
-                                     .text_limit = module.limit});
-  known.statistics = compiled.statistics;
-  if (!compiled.rows.empty()) {
-    const auto text_bytes = static_cast<std::uint32_t>(module.limit - module.start);
-    known.table = std::make_shared<UnwindTable>(text_bytes, compiled.rows, std::move(compiled.specials), std::move(compiled.saved_rows));
-  }
-  return known;
-}
+struct CfiModules::Known {
+  Known(CfiArchitecture architecture, const Module& of) : module(of), cies(architecture), tables(PiecesOf(of)), pending(tables.size()) {}
 
-std::shared_ptr<const UnwindModules> CfiModules::Update(const ModuleMap& map) {
-  std::map<Address, Known> now;
-  std::vector<UnwindModules::Entry> entries;
-  statistics_ = {};
+  const Module module;
+  internal::CieCache cies;
+  std::vector<std::shared_ptr<const UnwindTable>> tables;  // one a piece; null while not built
+  std::size_t pending;                                     // pieces that are not built
+  bool has_index = false;
+  bool is_suspect = false;  // something could not be read: perhaps because the module was just being unloaded
+  Address index_base = 0;
+  std::vector<FdePlace> index;  // sorted by offset
+  CfiStatistics statistics;
+};
+
+CfiModules::CfiModules(CfiArchitecture architecture, ReadMemory read) : architecture_(architecture), read_(std::move(read)) {}
+CfiModules::~CfiModules() = default;
+
+void CfiModules::Update(const ModuleMap& map) {
+  std::map<Address, std::unique_ptr<Known>> now;
   for (const Module& module : map.modules()) {
+    if (module.unwind_address == 0 && module.eh_frame_address == 0) continue;
+    if (module.limit - module.start > std::numeric_limits<std::uint32_t>::max()) continue;
     const auto before = known_.find(module.start);
-    const bool is_same = before != known_.end() && before->second.module == module;
-    const Known& known = now.emplace(module.start, is_same ? std::move(before->second) : Compile(module)).first->second;
-    statistics_.fdes += known.statistics.fdes;
-    statistics_.rows += known.statistics.rows;
-    statistics_.unknown_rows += known.statistics.unknown_rows;
-    statistics_.broken_entries += known.statistics.broken_entries;
-    if (known.table != nullptr) entries.push_back({module.start, module.limit, known.table});
+    const bool is_same = before != known_.end() && before->second->module == module && !before->second->is_suspect;
+    now.emplace(module.start, is_same ? std::move(before->second) : std::make_unique<Known>(architecture_, module));
   }
   known_ = std::move(now);
+}
+
+bool CfiModules::Build(Address pc) {
+  auto found = known_.upper_bound(pc);
+  if (found == known_.begin()) return false;
+  Known& known = *(--found)->second;
+  if (pc >= known.module.limit) return false;
+  const auto piece = static_cast<std::size_t>((pc - known.module.start) / UnwindModules::kPieceBytes);
+  if (known.tables[piece] != nullptr) return false;
+  BuildPiece(known, piece);
+  return true;
+}
+
+void CfiModules::BuildAll() {
+  for (const auto& [start, known] : known_) {
+    for (std::size_t piece = 0; piece < known->tables.size(); ++piece) {
+      if (known->tables[piece] == nullptr) BuildPiece(*known, piece);
+    }
+  }
+}
+
+void CfiModules::BuildPiece(Known& known, std::size_t piece) {
+  if (!std::exchange(known.has_index, true)) ReadIndex(known);
+  const Address first = known.module.start + piece * UnwindModules::kPieceBytes;
+  const Address limit = std::min<Address>(first + UnwindModules::kPieceBytes, known.module.limit);
+  const auto is_before = [](const FdePlace& place, Address offset) { return place.offset < offset; };
+  auto begin = std::lower_bound(known.index.begin(), known.index.end(), first - known.module.start, is_before);
+  const auto end = std::lower_bound(begin, known.index.end(), limit - known.module.start, is_before);
+  // The function before the piece may reach into it.
+  if (begin != known.index.begin()) begin = std::lower_bound(known.index.begin(), begin, std::prev(begin)->offset, is_before);
+  std::vector<Address> fdes;
+  fdes.reserve(static_cast<std::size_t>(end - begin));
+  for (auto place = begin; place != end; ++place) fdes.push_back(known.index_base + static_cast<Address>(std::int64_t{place->fde}));
+  std::sort(fdes.begin(), fdes.end());
+
+  internal::CfiRows rows(architecture_, known.module.start, known.module.limit, first, limit);
+  EhFrameReader reader(read_, kFdeWindowBytes);
+  EhFrameReader cie_reader(read_, kCieWindowBytes);
+  const std::size_t broken_cies = known.cies.broken();
+  for (const Address fde : fdes) {
+    const std::optional<EhFrameEntry> entry = reader.At(fde);
+    if (!entry || entry->cie == 0) {
+      rows.AddBroken(1);
+    } else if (const internal::CfiEntry* cie = known.cies.At(cie_reader, entry->cie)) {
+      rows.Add(*cie, entry->body);
+    }
+  }
+  rows.AddBroken(known.cies.broken() - broken_cies);
+  known.is_suspect |= reader.has_failed() || cie_reader.has_failed();
+  CompiledCfi compiled = rows.Take();
+  known.statistics += compiled.statistics;
+  known.tables[piece] = compiled.rows.empty()
+                            ? EmptyTable()
+                            : std::make_shared<const UnwindTable>(static_cast<std::uint32_t>(limit - first), compiled.rows,
+                                                                  std::move(compiled.specials), std::move(compiled.saved_rows));
+  if (--known.pending == 0) known.index = std::vector<FdePlace>();
+}
+
+void CfiModules::ReadIndex(Known& known) const {
+  if (known.module.unwind_address == 0) {
+    ScanForIndex(known, known.module.eh_frame_address);
+  } else if (!ReadSortedIndex(known)) {
+    std::array<std::uint8_t, 16> header{};
+    const std::size_t got = read_(known.module.unwind_address, header);
+    known.is_suspect |= got == 0;
+    const Address eh_frame = EhFrameAddress(std::span(header).first(got), known.module.unwind_address);
+    known.index.clear();
+    if (eh_frame != 0) ScanForIndex(known, eh_frame);
+  }
+  const auto is_before = [](const FdePlace& a, const FdePlace& b) { return a.offset < b.offset; };
+  if (!std::is_sorted(known.index.begin(), known.index.end(), is_before)) std::sort(known.index.begin(), known.index.end(), is_before);
+  known.index.shrink_to_fit();
+}
+
+// By .eh_frame_hdr's binary search table; false where there is none that can be used.
+bool CfiModules::ReadSortedIndex(Known& known) const {
+  constexpr std::size_t kEntryBytes = 8;
+  constexpr std::uint8_t kTableEncoding = 0x3B;  // four signed bytes, relative to the header: what all linkers write
+  const Address address = known.module.unwind_address;
+  std::array<std::uint8_t, 32> bytes{};
+  const std::size_t got = read_(address, bytes);
+  DwarfReader header({bytes.data(), got}, address);
+  const auto version = header.Read<std::uint8_t>();
+  const auto eh_frame_encoding = header.Read<std::uint8_t>();
+  const auto count_encoding = header.Read<std::uint8_t>();
+  const auto table_encoding = header.Read<std::uint8_t>();
+  header.ReadPointer(eh_frame_encoding, address);
+  const Address count = header.ReadPointer(count_encoding, address);
+  if (!header.ok() || version != 1 || table_encoding != kTableEncoding || count == 0 || count > kMaxEhFrameBytes / kEntryBytes)
+    return false;
+  known.index_base = address;
+  std::vector<std::uint8_t> chunk;
+  Address next = header.address();
+  for (Address left = count; left > 0;) {
+    chunk.resize(std::min<std::size_t>(static_cast<std::size_t>(left) * kEntryBytes, kScanWindowBytes));
+    if (read_(next, chunk) < chunk.size()) return false;
+    DwarfReader entries(chunk, next);
+    while (entries.remaining() > 0) {
+      const Address begin = address + static_cast<Address>(std::int64_t{entries.Read<std::int32_t>()});
+      const auto fde = entries.Read<std::int32_t>();
+      if (begin < known.module.start || begin >= known.module.limit) continue;
+      known.index.push_back({static_cast<std::uint32_t>(begin - known.module.start), fde});
+    }
+    next += chunk.size();
+    left -= chunk.size() / kEntryBytes;
+  }
+  return true;
+}
+
+void CfiModules::ScanForIndex(Known& known, Address eh_frame) const {
+  known.index_base = eh_frame;
+  EhFrameReader reader(read_, kScanWindowBytes);
+  EhFrameReader cie_reader(read_, kCieWindowBytes);
+  Address next = eh_frame;
+  while (next - eh_frame < kMaxEhFrameBytes) {
+    std::optional<EhFrameEntry> entry = reader.At(next);
+    if (!entry || entry->is_terminator) break;
+    const Address at = std::exchange(next, entry->next);
+    const internal::CfiEntry* cie = entry->cie == 0 ? nullptr : known.cies.At(cie_reader, entry->cie);
+    internal::FdeRange range;
+    if (cie == nullptr || !internal::ReadFdeRange(*cie, entry->body, range)) continue;
+    if (range.begin < known.module.start || range.begin >= known.module.limit) continue;
+    known.index.push_back({static_cast<std::uint32_t>(range.begin - known.module.start), static_cast<std::int32_t>(at - eh_frame)});
+  }
+  known.is_suspect |= reader.has_failed();
+}
+
+std::shared_ptr<const UnwindModules> CfiModules::Snapshot() const {
+  std::vector<UnwindModules::Entry> entries;
+  for (const auto& [start, known] : known_) {
+    for (std::size_t piece = 0; piece < known->tables.size(); ++piece) {
+      const Address first = start + piece * UnwindModules::kPieceBytes;
+      const Address limit = std::min<Address>(first + UnwindModules::kPieceBytes, known->module.limit);
+      if (known->tables[piece] != nullptr) entries.push_back({first, limit, known->tables[piece]});
+    }
+  }
   return std::make_shared<const UnwindModules>(std::move(entries));
+}
+
+CfiStatistics CfiModules::statistics() const {
+  CfiStatistics sum;
+  for (const auto& [start, known] : known_) sum += known->statistics;
+  return sum;
+}
+
+std::size_t CfiModules::memory_bytes() const {
+  std::size_t bytes = 0;
+  for (const auto& [start, known] : known_) {
+    bytes += sizeof(Known) + known->index.capacity() * sizeof(FdePlace) + known->tables.capacity() * sizeof(known->tables[0]);
+  }
+  return bytes;
 }
 
 }  // namespace strobe

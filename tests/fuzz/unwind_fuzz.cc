@@ -23,7 +23,9 @@ constexpr Address kStackBase = 0x7FF000000000;
 const UnwindModules& RealModules() {
   static const auto* const modules = [] {
     CfiModules compiled(kNativeCfi, &NativePlatform::ReadMemory);
-    auto snapshot = compiled.Update(ModuleMap(NativePlatform::Modules()));
+    compiled.Update(ModuleMap(NativePlatform::Modules()));
+    compiled.BuildAll();
+    const auto snapshot = compiled.Snapshot();
     STROBE_CHECK(snapshot->entries().size() >= 2, "no tables of this program and its C library");
     return new UnwindModules(*snapshot);
   }();

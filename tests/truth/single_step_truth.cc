@@ -81,7 +81,9 @@ class SingleStepTruth {
   void UpdateModules() {
     is_map_stale_ = false;
     map_ = ModuleMap(process_.Modules());
-    snapshot_ = modules_.Update(map_);
+    modules_.Update(map_);
+    modules_.BuildAll();
+    snapshot_ = modules_.Snapshot();
   }
 
   // One instruction, with the truth kept up.

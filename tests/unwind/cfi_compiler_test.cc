@@ -303,7 +303,6 @@ TEST(CompileCfi, HostileBytes) {
         ASSERT_LT(row.rule.special_number(), compiled.specials.size());
       }
     }
-    MeasureEhFrame(bad.bytes);
   }
 }
 
@@ -324,20 +323,6 @@ TEST(EhFrameAddress, ReadsTheHeader) {
   EXPECT_EQ(EhFrameAddress(Join({{2, 0x1B, 0x03, 0x3B}, Fixed(std::int32_t{4})}), 0x1000), 0u);
   EXPECT_EQ(EhFrameAddress(Bytes{1, 0x1B, 0x03}, 0x1000), 0u);
   EXPECT_EQ(EhFrameAddress({}, 0x1000), 0u);
-}
-
-TEST(MeasureEhFrame, EndsAtTheTerminatorOrTheLastWholeEntry) {
-  EhFrameBuilder builder;
-  builder.Fde(builder.Cie(), kText, 0x10, {});
-  const std::size_t entries = builder.bytes.size();
-  EXPECT_EQ(MeasureEhFrame(builder.bytes).bytes, entries);
-  EXPECT_FALSE(MeasureEhFrame(builder.bytes).is_terminated);
-  Bytes cut(builder.bytes.begin(), builder.bytes.end() - 1);
-  EXPECT_LT(MeasureEhFrame(cut).bytes, entries);
-  builder.Terminate();
-  builder.bytes.push_back(0x77);
-  EXPECT_EQ(MeasureEhFrame(builder.bytes).bytes, entries + 4);
-  EXPECT_TRUE(MeasureEhFrame(builder.bytes).is_terminated);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <random>
 
 #include "eh_frame_builder.h"
 
@@ -56,6 +57,12 @@ class CfiModulesTest : public ::testing::Test {
     return entry == nullptr ? UnwindRule::Unknown() : entry->table->Find(static_cast<std::uint32_t>(address - entry->start));
   }
 
+  std::shared_ptr<const UnwindModules> UpdateAll(const ModuleMap& map) {
+    modules_.Update(map);
+    modules_.BuildAll();
+    return modules_.Snapshot();
+  }
+
   FakeProcess process_;
   CfiModules modules_{CfiArchitecture::kX86_64,
                       [this](Address address, std::span<std::uint8_t> out) { return process_.Read(address, out); }};
@@ -64,7 +71,7 @@ class CfiModulesTest : public ::testing::Test {
 TEST_F(CfiModulesTest, CompilesWhatIsLoaded) {
   const Module a = MapModule(process_, 0, 2);
   const Module b = MapModule(process_, 0x10000000, 3);
-  const auto snapshot = modules_.Update(ModuleMap({a, b}));
+  const auto snapshot = UpdateAll(ModuleMap({a, b}));
   EXPECT_EQ(RuleAt(*snapshot, a.start), FromSp(2));
   EXPECT_EQ(RuleAt(*snapshot, b.start), FromSp(3));
   EXPECT_EQ(RuleAt(*snapshot, b.start + 0x100), UnwindRule::Unknown());
@@ -73,9 +80,9 @@ TEST_F(CfiModulesTest, CompilesWhatIsLoaded) {
 
 TEST_F(CfiModulesTest, KeepsTheTablesOfModulesThatStay) {
   const Module a = MapModule(process_, 0, 2);
-  const auto before = modules_.Update(ModuleMap({a}));
+  const auto before = UpdateAll(ModuleMap({a}));
   const int reads = process_.reads();
-  const auto again = modules_.Update(ModuleMap({a}));
+  const auto again = UpdateAll(ModuleMap({a}));
   EXPECT_EQ(process_.reads(), reads) << "nothing is read again";
   EXPECT_EQ(before->Find(a.start)->table, again->Find(a.start)->table);
   EXPECT_EQ(modules_.statistics().fdes, 1u);
@@ -83,9 +90,9 @@ TEST_F(CfiModulesTest, KeepsTheTablesOfModulesThatStay) {
 
 TEST_F(CfiModulesTest, SnapshotsOutliveTheirModules) {
   const Module a = MapModule(process_, 0, 2);
-  const auto before = modules_.Update(ModuleMap({a}));
+  const auto before = UpdateAll(ModuleMap({a}));
   process_.Unmap(a.unwind_address);
-  const auto after = modules_.Update(ModuleMap(std::vector<Module>()));
+  const auto after = UpdateAll(ModuleMap(std::vector<Module>()));
   EXPECT_EQ(RuleAt(*before, a.start), FromSp(2));
   EXPECT_EQ(after->Find(a.start), nullptr);
   EXPECT_EQ(modules_.statistics().fdes, 0u);
@@ -93,15 +100,15 @@ TEST_F(CfiModulesTest, SnapshotsOutliveTheirModules) {
 
 TEST_F(CfiModulesTest, AnotherModuleInTheSamePlaceIsCompiledAnew) {
   Module a = MapModule(process_, 0, 2);
-  modules_.Update(ModuleMap({a}));
+  UpdateAll(ModuleMap({a}));
   a = MapModule(process_, 0, 5);
   a.path = "/lib/y";
-  EXPECT_EQ(RuleAt(*modules_.Update(ModuleMap({a})), a.start), FromSp(5));
+  EXPECT_EQ(RuleAt(*UpdateAll(ModuleMap({a})), a.start), FromSp(5));
 }
 
 TEST_F(CfiModulesTest, AnUnterminatedSectionEndsWhereItsMemoryEnds) {
   const Module a = MapModule(process_, 0, 2, false);
-  EXPECT_EQ(RuleAt(*modules_.Update(ModuleMap({a})), a.start), FromSp(2));
+  EXPECT_EQ(RuleAt(*UpdateAll(ModuleMap({a})), a.start), FromSp(2));
 }
 
 TEST_F(CfiModulesTest, ModulesWithoutReadableFrameInformationAreUnknown) {
@@ -112,7 +119,7 @@ TEST_F(CfiModulesTest, ModulesWithoutReadableFrameInformationAreUnknown) {
   Module broken = MapModule(process_, 0x20000000, 2);
   process_.Map(broken.unwind_address, {9, 9, 9, 9, 0, 0, 0, 0});
   Module good = MapModule(process_, 0x30000000, 7);
-  const auto snapshot = modules_.Update(ModuleMap({none, gone, broken, good}));
+  const auto snapshot = UpdateAll(ModuleMap({none, gone, broken, good}));
   for (const Module& module : {none, gone, broken}) EXPECT_EQ(RuleAt(*snapshot, module.start), UnwindRule::Unknown());
   EXPECT_EQ(RuleAt(*snapshot, good.start), FromSp(7));
 }
@@ -137,10 +144,170 @@ TEST_F(CfiModulesTest, LongSections) {
   ASSERT_GT(builder.bytes.size(), std::size_t{1} << 20);
   const Module a = MapModule(process_, 0, 2);
   process_.Map(a.unwind_address, Join({{1, 0x1B, 0x03, 0x3B}, Fixed(std::int32_t{12}), Bytes(8), builder.bytes}));
-  const auto snapshot = modules_.Update(ModuleMap({a}));
+  const auto snapshot = UpdateAll(ModuleMap({a}));
   EXPECT_EQ(modules_.statistics().fdes, 0x8000u);
   for (Address i = 0; i < 0x8000; i += 111)
     ASSERT_EQ(RuleAt(*snapshot, a.start + i * 4 + 3), FromSp(static_cast<std::uint32_t>(1 + i % 50)));
+}
+
+// A module of several pieces, whose functions are of all lengths, lie in any order and reach over the pieces' borders.
+class LargeModule {
+ public:
+  static constexpr Address kTextStart = 0x10000000;
+  static constexpr Address kPieces = 4;
+  static constexpr Address kTextLimit = kTextStart + kPieces * UnwindModules::kPieceBytes - 0x5000;
+  static constexpr Address kHeader = 0x20000000;
+
+  explicit LargeModule(unsigned seed) {
+    std::mt19937 random(seed);
+    struct Function {
+      Address begin;
+      Address length;
+    };
+    std::vector<Function> functions;
+    for (Address at = kTextStart; at < kTextLimit;) {
+      const Address length = std::min<Address>(random() % 300 == 0 ? 40000 + random() % 300000 : 16 + random() % 4000, kTextLimit - at);
+      functions.push_back({at, length});
+      at += length + (random() % 4 == 0 ? random() % 500 : 0);
+    }
+    std::shuffle(functions.begin(), functions.end(), random);
+    std::size_t cie = builder_.Cie();
+    for (const Function& function : functions) {
+      if (random() % 50 == 0) cie = builder_.Cie();
+      places_[function.begin] = builder_.bytes.size();
+      Bytes program;
+      for (int row = 0; row < 8; ++row) {
+        program =
+            Join({program, DefCfaOffset(8 * (1 + random() % 60)), Offset(kRbx, 2 + random() % 4),
+                  random() % 3 == 0 ? Advance4(static_cast<std::uint32_t>(random() % (function.length / 8 + 1))) : Advance(random() % 32)});
+      }
+      builder_.Fde(cie, function.begin, function.length, program);
+    }
+    builder_.Terminate();
+  }
+
+  // In memory as linkers lay it out: the index, then .eh_frame.
+  Module Map(FakeProcess& process, bool has_table) {
+    const auto header_bytes = static_cast<std::int32_t>(12 + 8 * places_.size());
+    Bytes table;
+    for (const auto& [begin, place] : places_) {
+      table = Join({table, Fixed(static_cast<std::int32_t>(begin - kHeader)), Fixed(static_cast<std::int32_t>(header_bytes + place))});
+    }
+    const auto table_encoding = static_cast<std::uint8_t>(has_table ? 0x3B : 0xFF);
+    process.Map(kHeader, Join({{1, 0x1B, 0x03, table_encoding},
+                               Fixed(header_bytes - 4),
+                               Fixed(static_cast<std::uint32_t>(places_.size())),
+                               table,
+                               builder_.bytes}));
+    return {.start = kTextStart,
+            .limit = kTextLimit,
+            .file_offset = 0,
+            .load_bias = 0,
+            .path = "/lib/large",
+            .build_id = "",
+            .unwind_address = kHeader};
+  }
+  // Without an index, as plain -static links it.
+  Module MapWithoutIndex(FakeProcess& process) {
+    Module module = Map(process, false);
+    module.unwind_address = 0;
+    module.eh_frame_address = kHeader + static_cast<Address>(12 + 8 * places_.size());
+    return module;
+  }
+
+  // All of it at once.
+  [[nodiscard]] CompiledCfi Compile() const {
+    return CompileCfi({.architecture = CfiArchitecture::kX86_64,
+                       .eh_frame = builder_.bytes,
+                       .eh_frame_address = EhFrameBuilder::kEhFrame,
+                       .text_start = kTextStart,
+                       .text_limit = kTextLimit});
+  }
+  [[nodiscard]] std::size_t functions() const { return places_.size(); }
+
+ private:
+  EhFrameBuilder builder_;
+  std::map<Address, std::size_t> places_;  // of FDEs in the section, by the function's start
+};
+
+TEST_F(CfiModulesTest, PiecesSayWhatTheWholeSays) {
+  LargeModule large(7);
+  CompiledCfi compiled = large.Compile();
+  const UnwindTable whole(LargeModule::kTextLimit - LargeModule::kTextStart, compiled.rows, compiled.specials, compiled.saved_rows);
+  int reads = 0;
+  for (const Module& module : {large.Map(process_, true), large.Map(process_, false), large.MapWithoutIndex(process_)}) {
+    UpdateAll(ModuleMap(std::vector<Module>()));
+    const auto snapshot = UpdateAll(ModuleMap({module}));
+    for (Address pc = module.start; pc < module.limit; ++pc) {
+      const UnwindModules::Entry* entry = snapshot->Find(pc);
+      ASSERT_NE(entry, nullptr);
+      const auto within = static_cast<std::uint32_t>(pc - entry->start);
+      const auto offset = static_cast<std::uint32_t>(pc - module.start);
+      const UnwindRule rule = whole.Find(offset);
+      ASSERT_EQ(entry->table->Find(within), rule) << std::hex << pc;
+      if (rule == UnwindRule::Unknown()) continue;
+      ASSERT_EQ(entry->table->FindSaved(within).where, whole.FindSaved(offset).where) << std::hex << pc;
+      ASSERT_EQ(entry->table->FindSaved(within).distance, whole.FindSaved(offset).distance) << std::hex << pc;
+    }
+    EXPECT_EQ(modules_.statistics().fdes, large.functions());
+    EXPECT_EQ(modules_.statistics().rows, compiled.statistics.rows);
+    EXPECT_EQ(modules_.statistics().broken_entries, 0u);
+    reads = process_.reads();
+  }
+  EXPECT_LT(reads, 3 * 200) << "many functions are read at a time";
+}
+
+TEST_F(CfiModulesTest, OnlyWhatIsAskedForIsBuilt) {
+  LargeModule large(8);
+  const Module module = large.Map(process_, true);
+  modules_.Update(ModuleMap({module}));
+  EXPECT_EQ(process_.reads(), 0);
+  EXPECT_EQ(modules_.Snapshot()->memory_bytes(), 0u);
+  const Address pc = module.start + 2 * UnwindModules::kPieceBytes + 17;
+  EXPECT_TRUE(modules_.Build(pc));
+  EXPECT_FALSE(modules_.Build(pc + 1)) << "the same piece";
+  EXPECT_FALSE(modules_.Build(module.start - 1));
+  EXPECT_FALSE(modules_.Build(module.limit));
+  EXPECT_LT(modules_.statistics().fdes, large.functions() / 2);
+  const std::size_t one = modules_.Snapshot()->memory_bytes();
+  EXPECT_TRUE(modules_.Build(module.start));
+  EXPECT_GT(modules_.Snapshot()->memory_bytes(), one);
+}
+
+TEST_F(CfiModulesTest, TheIndexIsLetGoWhenAllIsBuilt) {
+  LargeModule large(9);
+  const Module module = large.Map(process_, true);
+  modules_.Update(ModuleMap({module}));
+  modules_.Build(module.start);
+  const std::size_t with_index = modules_.memory_bytes();
+  modules_.BuildAll();
+  EXPECT_LE(modules_.memory_bytes() + large.functions() * 8, with_index);
+}
+
+TEST_F(CfiModulesTest, WhatCouldNotBeReadIsReadAgainWhenTheModulesHaveChanged) {
+  Module a = MapModule(process_, 0, 2);
+  FakeProcess empty;
+  std::swap(empty, process_);  // as if it were just being unloaded
+  EXPECT_EQ(RuleAt(*UpdateAll(ModuleMap({a})), a.start), UnwindRule::Unknown());
+  std::swap(empty, process_);
+  EXPECT_EQ(RuleAt(*UpdateAll(ModuleMap({a})), a.start), FromSp(2));
+}
+
+TEST_F(CfiModulesTest, AnIndexThatLiesIsNoHarm) {
+  LargeModule large(10);
+  const Module module = large.Map(process_, true);
+  std::mt19937 random(11);
+  for (int round = 0; round < 20; ++round) {
+    FakeProcess hostile;
+    Bytes index = {1, 0x1B, 0x03, 0x3B};
+    index = Join({index, Fixed(std::int32_t{100}), Fixed(static_cast<std::uint32_t>(round % 2 == 0 ? 60 : 0xFFFFFFFF))});
+    for (int i = 0; i < 500; ++i) index.push_back(static_cast<std::uint8_t>(random()));
+    for (std::size_t i = 15; i < index.size(); i += 4) index[i] = random() % 2 == 0 ? 0 : 0xF0;
+    process_.Map(module.unwind_address, index);
+    UpdateAll(ModuleMap(std::vector<Module>()));
+    const auto snapshot = UpdateAll(ModuleMap({module}));
+    for (Address pc = module.start; pc < module.limit; pc += 999) static_cast<void>(RuleAt(*snapshot, pc));
+  }
 }
 
 }  // namespace

@@ -19,6 +19,7 @@ struct Module {
   std::string path;               // absolute where known; "[vdso]" for the kernel's
   std::string build_id;           // lower-case hexadecimal; empty where the image has none
   Address unwind_address = 0;     // in memory, of its index of frame information (.eh_frame_hdr); 0 where it has none
+  Address eh_frame_address = 0;   // in memory, of that information itself (.eh_frame), where there is no index; 0 where that is not known
 
   friend bool operator==(const Module&, const Module&) = default;
 };

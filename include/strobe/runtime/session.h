@@ -257,7 +257,9 @@ class Session {
     if constexpr (kUsesTables) {
       auto& cfi = registry_.arena()->cfi;
       if (!cfi.has_value()) cfi.emplace(kNativeCfi, &Platform::ReadMemory);
-      PublishTables(cfi->Update(map));
+      cfi->Update(map);
+      cfi->BuildAll();
+      PublishTables(cfi->Snapshot());
     }
     counters_.module_refreshes.fetch_add(1, std::memory_order_relaxed);
   }

@@ -33,6 +33,14 @@ struct CfiStatistics {
   std::size_t rows = 0;
   std::size_t unknown_rows = 0;    // rows that say something which no rule expresses: such a frame cannot be left
   std::size_t broken_entries = 0;  // CIEs and FDEs that could not be read; the others are unaffected
+
+  CfiStatistics& operator+=(const CfiStatistics& other) {
+    fdes += other.fdes;
+    rows += other.rows;
+    unknown_rows += other.unknown_rows;
+    broken_entries += other.broken_entries;
+    return *this;
+  }
 };
 
 struct CompiledCfi {
@@ -49,12 +57,5 @@ CompiledCfi CompileCfi(const CfiSource& source);
 
 // The address of .eh_frame as a .eh_frame_hdr at `address` says it; 0 where the header is broken.
 Address EhFrameAddress(std::span<const std::uint8_t> eh_frame_hdr, Address address);
-
-// How many bytes of `eh_frame` are whole entries, and whether its terminator is among them.
-struct EhFrameExtent {
-  std::size_t bytes = 0;
-  bool is_terminated = false;
-};
-EhFrameExtent MeasureEhFrame(std::span<const std::uint8_t> eh_frame);
 
 }  // namespace strobe

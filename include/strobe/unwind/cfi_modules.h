@@ -1,4 +1,4 @@
-// CfiModules: compiles the call frame information of the loaded modules, and keeps it current. Control plane.
+// CfiModules: compiles the call frame information of the loaded modules piece by piece, as it is asked for. Control plane.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,6 @@
 #include <map>
 #include <memory>
 #include <span>
-#include <utility>
 
 #include "strobe/base/address.h"
 #include "strobe/core/module_map.h"
@@ -16,6 +15,10 @@
 
 namespace strobe {
 
+// A program with 100 MB of text pays for what it executes: a module costs nothing until a piece of it is asked for. Then where each of its
+// functions has its frame information is read once, 8 bytes a function, from the linker's sorted index or, for want of that, from all of
+// .eh_frame. That is kept until every piece is built, for it is a tenth of what the tables will take, and reading it again for each piece
+// would cost more than the piece.
 class CfiModules {
  public:
   // Copies memory of the profiled process; returns how many bytes could be read, from the front. It never faults: a module may be unloaded
@@ -24,27 +27,35 @@ class CfiModules {
   // Frame information of one module beyond this is not read. libLLVM-14's 100 MB of text have 9 MB.
   static constexpr std::size_t kMaxEhFrameBytes = std::size_t{1} << 28;
 
-  CfiModules(CfiArchitecture architecture, ReadMemory read) : architecture_(architecture), read_(std::move(read)) {}
+  CfiModules(CfiArchitecture architecture, ReadMemory read);
+  ~CfiModules();
 
-  // A snapshot for `map`: tables of modules that stay are used again, new ones are compiled, those of modules that went are let go.
-  std::shared_ptr<const UnwindModules> Update(const ModuleMap& map);
+  // Takes over `map`: what is built of modules that stay is kept, modules that went are let go. Reads nothing.
+  void Update(const ModuleMap& map);
 
-  // Of the modules of the last snapshot.
-  [[nodiscard]] const CfiStatistics& statistics() const { return statistics_; }
+  // Builds the piece of text that holds `pc`. False where nothing was to be built: it is there already, or `pc` lies in no module.
+  bool Build(Address pc);
+  void BuildAll();
+
+  // What is built now, for walks.
+  [[nodiscard]] std::shared_ptr<const UnwindModules> Snapshot() const;
+
+  // Of the modules of the last Update, as far as they are built.
+  [[nodiscard]] CfiStatistics statistics() const;
+  // Without the tables.
+  [[nodiscard]] std::size_t memory_bytes() const;
 
  private:
-  struct Known {
-    Module module;
-    std::shared_ptr<const UnwindTable> table;
-    CfiStatistics statistics;
-  };
+  struct Known;
 
-  Known Compile(const Module& module) const;
+  void BuildPiece(Known& known, std::size_t piece);
+  void ReadIndex(Known& known) const;
+  bool ReadSortedIndex(Known& known) const;
+  void ScanForIndex(Known& known, Address eh_frame) const;
 
   const CfiArchitecture architecture_;
   const ReadMemory read_;
-  std::map<Address, Known> known_;  // by start
-  CfiStatistics statistics_;
+  std::map<Address, std::unique_ptr<Known>> known_;  // by start
 };
 
 }  // namespace strobe

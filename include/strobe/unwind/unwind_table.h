@@ -121,6 +121,9 @@ class UnwindTable {
 // An immutable snapshot: which table serves which addresses. Published to handlers by a pointer; freed when none can still see it.
 class UnwindModules {
  public:
+  // Text is compiled in pieces of this size, each when it is first needed.
+  static constexpr std::size_t kPieceBytes = std::size_t{1} << 18;
+
   struct Entry {
     Address start = 0;
     Address limit = 0;

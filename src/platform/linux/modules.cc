@@ -1,6 +1,7 @@
 // The loader's list of images. dl_iterate_phdr takes the loader's lock, so it is called on the collector's thread only, and never between
 // a fork's two halves: the lock is not reset in the child.
 #include <elf.h>
+#include <fcntl.h>
 #include <link.h>
 #include <unistd.h>
 
@@ -15,6 +16,7 @@
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "loader_mutex.h"
 #include "strobe/platform/linux/linux_platform.h"
@@ -65,6 +67,33 @@ std::string BuildIdOf(const dl_phdr_info& info) {
   return {};
 }
 
+// Where the program's own file says that .eh_frame lies, in its virtual addresses: plain -static leaves the index out that a segment would
+// name. 0 where there is none.
+Address ReadEhFrameSection() {
+  constexpr std::size_t kMaxSections = 4096;
+  const int file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+  if (file < 0) return 0;
+  const auto read_at = [file](std::uint64_t offset, void* data, std::size_t bytes) {
+    return pread(file, data, bytes, static_cast<off_t>(offset)) == static_cast<ssize_t>(bytes);
+  };
+  Address address = 0;
+  ElfW(Ehdr) header;
+  ElfW(Shdr) names;
+  constexpr std::string_view kName(".eh_frame", sizeof(".eh_frame"));  // with its end
+  if (read_at(0, &header, sizeof(header)) && header.e_shentsize == sizeof(names) && header.e_shnum <= kMaxSections &&
+      read_at(header.e_shoff + header.e_shstrndx * sizeof(names), &names, sizeof(names))) {
+    for (std::size_t i = 0; i < header.e_shnum && address == 0; ++i) {
+      ElfW(Shdr) section;
+      char name[kName.size()];
+      if (!read_at(header.e_shoff + i * sizeof(section), &section, sizeof(section))) break;
+      if ((section.sh_flags & SHF_ALLOC) == 0 || !read_at(names.sh_offset + section.sh_name, name, sizeof(name))) continue;
+      if (std::string_view(name, sizeof(name)) == kName) address = section.sh_addr;
+    }
+  }
+  close(file);
+  return address;
+}
+
 struct Listing {
   std::vector<Module> modules;
   std::string program_path;
@@ -75,13 +104,18 @@ struct Listing {
 int AddImage(dl_phdr_info* info, std::size_t /*size*/, void* data) {
   auto& listing = *static_cast<Listing*>(data);
   std::string path = info->dlpi_name != nullptr ? info->dlpi_name : "";
-  if (listing.is_first) path = listing.program_path;
-  listing.is_first = false;
+  const bool is_program = std::exchange(listing.is_first, false);
+  if (is_program) path = listing.program_path;
   if (path.empty() || std::string_view(path).starts_with("linux-vdso") || std::string_view(path).starts_with("linux-gate")) path = "[vdso]";
   const std::string build_id = BuildIdOf(*info);
   Address unwind_address = 0;
   for (int i = 0; i < info->dlpi_phnum; ++i) {
     if (info->dlpi_phdr[i].p_type == PT_GNU_EH_FRAME) unwind_address = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr;
+  }
+  Address eh_frame_address = 0;
+  if (unwind_address == 0 && is_program) {
+    static const Address section = ReadEhFrameSection();
+    if (section != 0) eh_frame_address = info->dlpi_addr + section;
   }
   const auto page = static_cast<Address>(sysconf(_SC_PAGESIZE));
   for (int i = 0; i < info->dlpi_phnum; ++i) {
@@ -96,7 +130,8 @@ int AddImage(dl_phdr_info* info, std::size_t /*size*/, void* data) {
                                .load_bias = info->dlpi_addr,
                                .path = path,
                                .build_id = build_id,
-                               .unwind_address = unwind_address});
+                               .unwind_address = unwind_address,
+                               .eh_frame_address = eh_frame_address});
   }
   return 0;
 }

@@ -1,0 +1,68 @@
+// CfiRows: collects the rows of FDEs for a range of addresses.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "cfi_state.h"
+#include "dwarf_reader.h"
+#include "strobe/base/address.h"
+#include "strobe/unwind/cfi_compiler.h"
+
+namespace strobe::internal {
+
+// An FDE's code.
+struct FdeRange {
+  Address begin = 0;
+  Address length = 0;
+};
+
+// Reads where an FDE's code lies, and moves `body` on to its instructions; false where it is broken.
+bool ReadFdeRange(const CfiEntry& entry, DwarfReader& body, FdeRange& range);
+
+class CfiRows {
+ public:
+  // Offsets count from `first`. `text_start` and `text_limit` are those of the whole module: no function leaves them.
+  CfiRows(CfiArchitecture architecture, Address text_start, Address text_limit, Address first, Address limit)
+      : architecture_(architecture),
+        registers_(RegistersOf(architecture)),
+        text_start_(text_start),
+        text_limit_(text_limit),
+        first_(first),
+        limit_(limit) {}
+
+  // Adds what the FDE with this body says of the range.
+  void Add(const CfiEntry& entry, DwarfReader body);
+  void AddBroken(std::size_t count) { statistics_.broken_entries += count; }
+
+  [[nodiscard]] bool is_full() const { return rows_.size() >= kMaxCfiRows; }
+
+  CompiledCfi Take();
+
+ private:
+  struct Fde {
+    std::uint32_t begin = 0;
+    std::uint32_t end = 0;
+    std::size_t first_row = 0;
+    std::size_t row_count = 0;
+  };
+
+  // What lies before the range is in force where it begins.
+  [[nodiscard]] std::uint32_t Offset(Address address) const { return address <= first_ ? 0 : static_cast<std::uint32_t>(address - first_); }
+  void AddRow(std::uint32_t offset, UnwindRule rule, SavedRow saved);
+
+  const CfiArchitecture architecture_;
+  const CfiRegisters registers_;
+  const Address text_start_;
+  const Address text_limit_;
+  const Address first_;
+  const Address limit_;
+  std::vector<Fde> fdes_;
+  std::vector<UnwindRow> rows_;
+  std::vector<SavedRow> saved_rows_;  // one a row
+  SpecialRules specials_;
+  CfiStatistics statistics_;
+};
+
+}  // namespace strobe::internal
