@@ -9,7 +9,9 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -29,6 +31,7 @@ using Values = std::array<std::int64_t, 2>;
 struct Sample {
   std::uint32_t thread = 0;
   Stack stack;
+  std::size_t shared = 0;  // root frames of the thread's sample before
 };
 using Workload = std::vector<Sample>;
 
@@ -73,17 +76,30 @@ Workload Random(bool related) {
   return workload;
 }
 
+// What an incremental walk would say. The workload is passed over again and again, so the first of a thread follows on its last.
+void FindShared(Workload& workload) {
+  std::array<const Stack*, kThreads> last{};
+  for (int pass = 0; pass < 2; ++pass) {
+    for (Sample& sample : workload) {
+      const Stack* const before = std::exchange(last[sample.thread], &sample.stack);
+      if (before == nullptr) continue;
+      sample.shared = static_cast<std::size_t>(std::mismatch(sample.stack.rbegin(), sample.stack.rend(), before->rbegin()).first -
+                                               sample.stack.rbegin());
+    }
+  }
+}
+
 // One pass over the samples; `fresh` changes the leaf, so that each pass has stacks of its own.
 template <class Add>
 void Pass(const Workload& workload, Address fresh, Add&& add) {
   if (fresh == 0) {
-    for (const Sample& sample : workload) add(sample.thread, sample.stack);
+    for (const Sample& sample : workload) add(sample.thread, sample.stack, sample.shared);
     return;
   }
   for (const Sample& sample : workload) {
     Stack stack = sample.stack;
     stack[0] = ++fresh;
-    add(sample.thread, stack);
+    add(sample.thread, stack, std::min(sample.shared, kFrames - 1));
   }
 }
 
@@ -91,11 +107,15 @@ void Strobe(benchmark::State& state, const Workload& workload, bool always_new) 
   strobe::Aggregator aggregator(2, std::size_t{64} << 20);
   for (std::size_t i = 0; i < kThreads; ++i) aggregator.AddThread(i, "worker");
   const Values values = {1, 10'000'000};
-  const auto add = [&](std::uint32_t thread, const Stack& stack) { aggregator.Add(thread, 1, strobe::StackEnd::kComplete, stack, values); };
-  if (!always_new) Pass(workload, 0, add);
+  const auto add = [&](std::uint32_t thread, std::span<const Address> stack, std::size_t shared) {
+    aggregator.Add(thread, {.generation = 1, .shared = shared, .leaf_first = stack.first(stack.size() - shared)}, values);
+  };
+  Pass(workload, always_new ? Address{1} << 60 : 0, [&](std::uint32_t thread, std::span<const Address> stack, std::size_t /*shared*/) {
+    aggregator.Add(thread, {.generation = 1, .leaf_first = stack}, values);
+  });
   Address pass = always_new ? 0 : 1;
   for (auto _ : state) Pass(workload, always_new ? ++pass << 40 : 0, add);
-  const auto added = static_cast<std::int64_t>((state.iterations() + (always_new ? 0 : 1)) * workload.size());
+  const auto added = static_cast<std::int64_t>((state.iterations() + 1) * workload.size());
   state.SetItemsProcessed(static_cast<std::int64_t>(state.iterations() * workload.size()));
   state.counters["memory_bytes"] = static_cast<double>(aggregator.memory_bytes());
   state.counters["folded"] = static_cast<double>(aggregator.folded());
@@ -120,7 +140,7 @@ void FlatHashMap(benchmark::State& state, const Workload& workload, bool always_
   std::size_t limit = 200'000;  // about the memory that ours may take
   std::int64_t skipped = 0;
   Key key;
-  const auto add = [&](std::uint32_t thread, const Stack& stack) {
+  const auto add = [&](std::uint32_t thread, const Stack& stack, std::size_t /*shared*/) {
     key.thread = thread;
     key.stack.assign(stack.begin(), stack.end());
     auto at = sums.find(key);
@@ -154,9 +174,10 @@ void Register(const std::string& name, const Workload& workload, bool always_new
 }  // namespace
 
 int main(int argc, char** argv) {
-  const Workload shared = Shared();
-  const Workload random = Random(true);
-  const Workload unrelated = Random(false);
+  Workload shared = Shared();
+  Workload random = Random(true);
+  Workload unrelated = Random(false);
+  for (Workload* workload : {&shared, &random, &unrelated}) FindShared(*workload);
   Register("shared", shared, false);
   Register("random", random, false);
   Register("unrelated", unrelated, false);

@@ -5,22 +5,6 @@
 #include <utility>
 
 namespace strobe {
-namespace {
-
-// How many frames two stacks have in common from the root. The arguments point one past the root's frame.
-std::size_t SharedRootFrames(const Address* a_end, const Address* b_end, std::size_t limit) {
-  constexpr std::size_t kBlock = 4;
-  std::size_t shared = 0;
-  for (; shared + kBlock <= limit; shared += kBlock) {
-    const Address* const a = a_end - shared - kBlock;
-    const Address* const b = b_end - shared - kBlock;
-    if (((a[0] ^ b[0]) | (a[1] ^ b[1]) | (a[2] ^ b[2]) | (a[3] ^ b[3])) != 0) break;
-  }
-  while (shared < limit && *(a_end - shared - 1) == *(b_end - shared - 1)) ++shared;
-  return shared;
-}
-
-}  // namespace
 
 Aggregator::Aggregator(std::size_t value_count, std::size_t memory_limit_bytes)
     : value_count_(value_count), budget_(memory_limit_bytes), rows_(value_count) {
@@ -55,7 +39,6 @@ std::uint32_t Aggregator::AddThread(std::uint64_t id, std::string name) {
 void Aggregator::RemoveThread(std::uint32_t key) {
   Thread& thread = threads_[key];
   if (key == shared_key_ || thread.state != ThreadState::kAlive) return;
-  DropLast(thread);
   if (thread.has_rows) {
     thread.state = ThreadState::kEnded;
     ++ended_threads_;
@@ -71,33 +54,42 @@ void Aggregator::SetModules(std::uint32_t generation, const ModuleMap& map) {
   budget_.Take(modules_.memory_bytes());
 }
 
-void Aggregator::Add(std::uint32_t thread, std::uint32_t generation, StackEnd end, std::span<const Address> leaf_first,
-                     std::span<const std::int64_t> values) {
-  // A stack without any frame has nothing to show but that it broke.
-  if (leaf_first.empty() && end == StackEnd::kComplete) end = StackEnd::kBroken;
+bool Aggregator::Add(std::uint32_t thread, const StackDelta& stack, std::span<const std::int64_t> values) {
   Thread& owner = threads_[thread];
   owner.was_sampled = true;
-  if (thread == shared_key_) return AddToRow(thread, kNone, values);
-  if ((owner.last == nullptr || owner.last->capacity < leaf_first.size()) && !MakeRoom(owner, leaf_first.size())) {
-    return AddToRow(thread, PlaceWithoutLast(generation, end, leaf_first), values);
+  if (thread == shared_key_) {
+    AddToRow(thread, kNone, values);
+    return true;
   }
-  LastStack& last = *owner.last;
-  const std::size_t count = leaf_first.size();
-  Address* const frames_end = last.frames.get() + last.capacity;
-  const std::size_t shared = SharedRootFrames(leaf_first.data() + count, frames_end, std::min<std::size_t>(count, last.count));
+  if (stack.shared > owner.depth) {
+    owner.is_whole = false;
+    AddToRow(thread, kNone, values);
+    return false;
+  }
+  // A stack without any frame has nothing to show but that it broke.
+  const StackEnd end = stack.shared == 0 && stack.leaf_first.empty() && stack.end == StackEnd::kComplete ? StackEnd::kBroken : stack.end;
   const bool same_root =
-      last.end == end && (last.generation == generation || modules_.Canonical(last.generation) == modules_.Canonical(generation));
-  if (same_root && shared == count && count == last.count && owner.last_row != kNone) {
-    folded_ += owner.last_is_folded ? 1 : 0;
-    return rows_.Add(owner.last_row, values);
+      stack.shared > 0 && owner.end == end &&
+      (owner.generation == stack.generation || modules_.Canonical(owner.generation) == modules_.Canonical(stack.generation));
+  owner.generation = stack.generation;
+  owner.end = end;
+  if (same_root) {
+    if (stack.leaf_first.empty() && stack.shared == owner.depth && owner.is_whole && owner.last_row != kNone) {
+      folded_ += owner.last_is_folded ? 1 : 0;
+      rows_.Add(owner.last_row, values);
+      return true;
+    }
+    for (; owner.depth > stack.shared; --owner.depth) owner.node = trie_[owner.node].parent;
+    Place(owner, stack.leaf_first);
+  } else if (stack.shared == 0) {
+    PlaceAnew(owner, stack.leaf_first);
+  } else {
+    for (; owner.depth > stack.shared; --owner.depth) owner.node = trie_[owner.node].parent;
+    PlaceAnew(owner, PathTo(trie_, owner.node, owner.depth));
+    if (owner.is_whole) Place(owner, stack.leaf_first);
   }
-  std::copy_n(leaf_first.data(), count - shared, frames_end - count);
-  last.count = static_cast<std::uint32_t>(count);
-  last.known = same_root ? std::min(last.known, static_cast<std::uint32_t>(shared)) : 0;
-  if (!same_root) last.root = kNone;
-  last.generation = generation;
-  last.end = end;
-  AddToRow(thread, Place(last), values);
+  AddToRow(thread, owner.is_whole ? owner.node : kNone, values);
+  return true;
 }
 
 bool Aggregator::ExtendLast(std::uint32_t thread, std::span<const std::int64_t> values) {
@@ -107,7 +99,7 @@ bool Aggregator::ExtendLast(std::uint32_t thread, std::span<const std::int64_t> 
     folded_ += owner.last_is_folded ? 1 : 0;
     rows_.Add(owner.last_row, values);
   } else {
-    AddToRow(thread, owner.last == nullptr ? kNone : Place(*owner.last), values);
+    AddToRow(thread, owner.is_whole ? owner.node : kNone, values);
   }
   return true;
 }
@@ -141,10 +133,7 @@ AggregatedPeriod Aggregator::Take() {
     thread.has_rows = false;
     thread.last_row = kNone;
     thread.last_is_folded = false;
-    if (thread.last != nullptr) {
-      thread.last->root = kNone;
-      thread.last->known = 0;
-    }
+    if (thread.node != kNone) PlaceAnew(thread, PathTo(period.trie, thread.node, thread.depth));
   }
   ended_threads_ = 0;
   // Low keys first, so that the table of threads can stay short.
@@ -157,57 +146,31 @@ AggregatedPeriod Aggregator::Take() {
   return period;
 }
 
-std::size_t Aggregator::LastStackBytes(std::size_t capacity) {
-  return sizeof(LastStack) + capacity * (sizeof(Address) + sizeof(std::uint32_t));
+// The last `depth` addresses on the way from the root to `node`, leaf first. Valid until the next call.
+std::span<const Address> Aggregator::PathTo(const StackTrie& trie, std::uint32_t node, std::size_t depth) {
+  path_.clear();
+  for (; path_.size() < depth; node = trie[node].parent) path_.push_back(trie[node].address);
+  return path_;
 }
 
-// A thread's room for its last stack; never more than half the limit for all of them. Where there is none, the thread's last stack is
-// forgotten.
-bool Aggregator::MakeRoom(Thread& thread, std::size_t frames) {
-  constexpr std::size_t kStep = 16;
-  DropLast(thread);
-  const std::size_t capacity = (std::max<std::size_t>(frames, 1) + kStep - 1) / kStep * kStep;
-  const std::size_t bytes = LastStackBytes(capacity);
-  if (last_stack_bytes_ + bytes > budget_.limit_bytes() / 2 || !budget_.TryTake(bytes)) return false;
-  last_stack_bytes_ += bytes;
-  thread.last = std::make_unique<LastStack>();
-  thread.last->frames = std::make_unique<Address[]>(capacity);
-  thread.last->path = std::make_unique<std::uint32_t[]>(capacity);
-  thread.last->capacity = static_cast<std::uint32_t>(capacity);
-  return true;
-}
-
-void Aggregator::DropLast(Thread& thread) {
-  if (thread.last == nullptr) return;
-  last_stack_bytes_ -= LastStackBytes(thread.last->capacity);
-  budget_.GiveBack(LastStackBytes(thread.last->capacity));
-  thread.last.reset();
-}
-
-// Finds or makes the nodes of `last` that are not known yet. The leaf's, or kNone where the budget refused; what was made until then is
-// used by the next stack that shares it.
-std::uint32_t Aggregator::Place(LastStack& last) {
-  if (last.root == kNone) {
-    last.known = 0;
-    last.root = trie_.Child(StackTrie::kRoot, StackTrie::StackKey(modules_.Canonical(last.generation), last.end), budget_);
-    if (last.root == kNone) return kNone;
+// Finds or makes the nodes beyond the thread's. Where the budget refuses one, what was made until then is used by the next stack that
+// shares it.
+void Aggregator::Place(Thread& thread, std::span<const Address> leaf_first) {
+  thread.is_whole = false;
+  for (std::size_t left = leaf_first.size(); left > 0; --left) {
+    const std::uint32_t node = trie_.Child(thread.node, leaf_first[left - 1], budget_);
+    if (node == kNone) return;
+    thread.node = node;
+    ++thread.depth;
   }
-  std::uint32_t node = last.known == 0 ? last.root : last.path[last.known - 1];
-  const Address* const frames_end = last.frames.get() + last.capacity;
-  std::uint32_t depth = last.known;
-  for (; depth < last.count; ++depth) {
-    node = trie_.Child(node, *(frames_end - depth - 1), budget_);
-    if (node == kNone) break;
-    last.path[depth] = node;
-  }
-  last.known = depth;
-  return node;
+  thread.is_whole = true;
 }
 
-std::uint32_t Aggregator::PlaceWithoutLast(std::uint32_t generation, StackEnd end, std::span<const Address> leaf_first) {
-  std::uint32_t node = trie_.Child(StackTrie::kRoot, StackTrie::StackKey(modules_.Canonical(generation), end), budget_);
-  for (std::size_t i = leaf_first.size(); i > 0 && node != kNone; --i) node = trie_.Child(node, leaf_first[i - 1], budget_);
-  return node;
+void Aggregator::PlaceAnew(Thread& thread, std::span<const Address> leaf_first) {
+  thread.depth = 0;
+  thread.is_whole = false;
+  thread.node = trie_.Child(StackTrie::kRoot, StackTrie::StackKey(modules_.Canonical(thread.generation), thread.end), budget_);
+  if (thread.node != kNone) Place(thread, leaf_first);
 }
 
 void Aggregator::AddToRow(std::uint32_t key, std::uint32_t node, std::span<const std::int64_t> values) {

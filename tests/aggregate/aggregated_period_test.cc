@@ -15,7 +15,7 @@ constexpr std::array<std::int64_t, 1> kOne = {1};
 constexpr std::array<std::int64_t, 1> kMinusOne = {-1};
 
 void AddStack(Aggregator& aggregator, std::uint32_t thread, std::uint32_t generation, StackEnd end, std::vector<Address> leaf_first) {
-  aggregator.Add(thread, generation, end, leaf_first, kOne);
+  aggregator.Add(thread, {.generation = generation, .end = end, .leaf_first = leaf_first}, kOne);
 }
 
 TEST(FillProfile, EmptyPeriodIsAConsistentProfile) {
@@ -80,7 +80,7 @@ TEST(FillProfile, RowsThatCancelOutLeaveNothingBehind) {
   for (const auto& values : {kOne, kMinusOne}) {
     aggregator.AddPseudo(ended, PseudoFrame::kResidual, values);
     const std::array<Address, 2> stack = {0x33, 0x11};
-    aggregator.Add(ended, 0, StackEnd::kComplete, stack, values);
+    aggregator.Add(ended, {.leaf_first = stack}, values);
   }
   aggregator.RemoveThread(ended);
   const Profile profile = ToProfile(aggregator.Take());

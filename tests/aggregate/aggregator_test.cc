@@ -30,12 +30,12 @@ TEST(Aggregator, AddsUpWhatIsEqualAndNothingElse) {
   const std::uint32_t a = aggregator.AddThread(1, "a");
   const std::uint32_t b = aggregator.AddThread(2, "b");
   const std::array<Address, 3> stack = {0x33, 0x22, 0x11};
-  aggregator.Add(a, 0, StackEnd::kComplete, stack, Values{1, 10});
-  aggregator.Add(b, 0, StackEnd::kComplete, stack, Values{1, 100});
-  aggregator.Add(a, 0, StackEnd::kComplete, stack, Values{2, 20});
-  aggregator.Add(a, 0, StackEnd::kComplete, std::span(stack).subspan(1), Values{1, 1});
-  aggregator.Add(a, 0, StackEnd::kComplete, std::span(stack).first(2), Values{1, 2});
-  aggregator.Add(a, 0, StackEnd::kComplete, stack, Values{1, 5});
+  aggregator.Add(a, {.leaf_first = stack}, Values{1, 10});
+  aggregator.Add(b, {.leaf_first = stack}, Values{1, 100});
+  aggregator.Add(a, {.leaf_first = stack}, Values{2, 20});
+  aggregator.Add(a, {.leaf_first = std::span(stack).subspan(1)}, Values{1, 1});
+  aggregator.Add(a, {.leaf_first = std::span(stack).first(2)}, Values{1, 2});
+  aggregator.Add(a, {.leaf_first = stack}, Values{1, 5});
   EXPECT_EQ(Flatten(ToProfile(aggregator.Take())),
             (FlatProfile{{{"a", "11 22 33"}, {4, 35}}, {{"b", "11 22 33"}, {1, 100}}, {{"a", "11 22"}, {1, 1}}, {{"a", "22 33"}, {1, 2}}}));
   EXPECT_EQ(aggregator.folded(), 0u);
@@ -86,6 +86,7 @@ TEST(Aggregator, AgreesWithAMap) {
       } else {
         // Keep some root frames, replace the rest. The stack is root first here.
         thread.stack.resize(below(thread.stack.size() + 1));
+        const std::size_t shared = below(3) == 0 ? 0 : thread.stack.size();
         for (std::size_t more = below(action < 300 ? 60 : 6) + (thread.stack.empty() ? 1 : 0); more > 0; --more) {
           thread.stack.push_back(1 + below(5));
         }
@@ -95,8 +96,9 @@ TEST(Aggregator, AgreesWithAMap) {
                       : end == StackEnd::kBroken    ? "[broken stack]"
                                                     : "[no unwind info]";
         for (const Address address : thread.stack) absl::StrAppend(&thread.last, thread.last.empty() ? "" : " ", absl::Hex(address));
-        aggregator.Add(thread.key, static_cast<std::uint32_t>(step / 5000), end,
-                       std::vector<Address>(thread.stack.rbegin(), thread.stack.rend()), values);
+        const std::vector<Address> fresh(thread.stack.rbegin(), thread.stack.rend() - static_cast<std::ptrdiff_t>(shared));
+        const auto generation = static_cast<std::uint32_t>(step / 5000);
+        ASSERT_TRUE(aggregator.Add(thread.key, {.generation = generation, .end = end, .shared = shared, .leaf_first = fresh}, values));
         credit(thread.name, thread.last, values);
       }
     }
@@ -111,7 +113,8 @@ TEST(Aggregator, ExtendsTheLastStackOfAnEarlierPeriod) {
   aggregator.AddPseudo(thread, PseudoFrame::kLost, Values{1, 0});
   EXPECT_FALSE(aggregator.ExtendLast(thread, Values{1, 1})) << "a pseudo-frame is no last stack";
   aggregator.SetModules(1, ModuleMap({MakeModule(0x1000, "main"), MakeModule(0x3000, "gone")}));
-  aggregator.Add(thread, 1, StackEnd::kTruncated, std::array<Address, 2>{0x1022, 0x1011}, Values{1, 10});
+  aggregator.Add(thread, {.generation = 1, .end = StackEnd::kTruncated, .leaf_first = std::array<Address, 2>{0x1022, 0x1011}},
+                 Values{1, 10});
   aggregator.SetModules(2, ModuleMap({MakeModule(0x1000, "main")}));
   aggregator.Take();
   for (int period = 0; period < 3; ++period) {
@@ -154,7 +157,7 @@ TEST(Aggregator, MemoryLimitHoldsAndValuesStay) {
         std::array<Address, 20> stack;
         for (Address& address : stack) address = static_cast<Address>(random.Uniform() * 0x1p40);
         std::fill(stack.begin() + 12, stack.end(), 5);
-        aggregator.Add(threads[sample % 8], 0, StackEnd::kComplete, std::span(stack).subspan(sample % 3), Values{1, sample});
+        aggregator.Add(threads[sample % 8], {.leaf_first = std::span(stack).subspan(sample % 3)}, Values{1, sample});
         if (sample % 16 < 8) {
           EXPECT_TRUE(aggregator.ExtendLast(threads[sample % 8], Values{1, 1}));
         }
@@ -184,15 +187,44 @@ TEST(Aggregator, KnownStacksAreCountedEvenWhenMemoryIsFull) {
   Aggregator aggregator(2, 300000);
   const std::uint32_t thread = aggregator.AddThread(1, "t");
   const std::array<Address, 2> known = {0x22, 0x11};
-  aggregator.Add(thread, 0, StackEnd::kComplete, known, Values{1, 1});
-  for (Address i = 0; i < 50000; ++i) aggregator.Add(thread, 0, StackEnd::kComplete, std::array<Address, 2>{i << 20, 0x11}, Values{1, 0});
+  aggregator.Add(thread, {.leaf_first = known}, Values{1, 1});
+  for (Address i = 0; i < 50000; ++i) aggregator.Add(thread, {.leaf_first = std::array<Address, 2>{i << 20, 0x11}}, Values{1, 0});
   const std::uint64_t folded = aggregator.folded();
   EXPECT_GT(folded, 0u);
-  aggregator.Add(thread, 0, StackEnd::kComplete, known, Values{1, 1});
+  aggregator.Add(thread, {.leaf_first = known}, Values{1, 1});
   EXPECT_EQ(aggregator.folded(), folded);
   const FlatProfile flat = Flatten(ToProfile(aggregator.Take()));
   EXPECT_EQ(flat.at({"t", "11 22"}), (std::vector<std::int64_t>{2, 2}));
   EXPECT_EQ(flat.at({"t", "[folded]"}), (std::vector<std::int64_t>{static_cast<std::int64_t>(folded), 0}));
+}
+
+TEST(Aggregator, AStackThatSharesWhatIsNotKnownIsFolded) {
+  Aggregator aggregator(2, kLimit);
+  const std::uint32_t thread = aggregator.AddThread(1, "t");
+  const std::array<Address, 1> leaf = {0x44};
+  EXPECT_FALSE(aggregator.Add(thread, {.shared = 2, .leaf_first = leaf}, Values{1, 1})) << "nothing was added before";
+  EXPECT_TRUE(aggregator.Add(thread, {.leaf_first = std::array<Address, 3>{0x33, 0x22, 0x11}}, Values{1, 2}));
+  EXPECT_FALSE(aggregator.Add(thread, {.shared = 4, .leaf_first = leaf}, Values{1, 3})) << "there are only three";
+  EXPECT_TRUE(aggregator.Add(thread, {.shared = 2, .leaf_first = leaf}, Values{1, 4}));
+  EXPECT_TRUE(aggregator.Add(thread, {.shared = 3, .leaf_first = {}}, Values{1, 5}));
+  EXPECT_EQ(Flatten(ToProfile(aggregator.Take())),
+            (FlatProfile{{{"t", "[folded]"}, {2, 4}}, {{"t", "11 22 33"}, {1, 2}}, {{"t", "11 22 44"}, {2, 9}}}));
+}
+
+TEST(Aggregator, SharesAcrossPeriodsAndModules) {
+  Aggregator aggregator(2, kLimit);
+  const std::uint32_t thread = aggregator.AddThread(1, "t");
+  aggregator.SetModules(1, ModuleMap({MakeModule(0x1000, "main"), MakeModule(0x3000, "gone")}));
+  aggregator.Add(thread, {.generation = 1, .leaf_first = std::array<Address, 3>{0x3033, 0x1022, 0x1011}}, Values{1, 1});
+  aggregator.SetModules(2, ModuleMap({MakeModule(0x1000, "main"), MakeModule(0x3000, "new")}));
+  const std::array<Address, 1> leaf = {0x3044};
+  EXPECT_TRUE(aggregator.Add(thread, {.generation = 2, .shared = 2, .leaf_first = leaf}, Values{1, 2}));
+  EXPECT_EQ(Flatten(ToProfile(aggregator.Take())),
+            (FlatProfile{{{"t", "main:1011 main:1022 gone:3033"}, {1, 1}}, {{"t", "main:1011 main:1022 new:3044"}, {1, 2}}}));
+  EXPECT_TRUE(aggregator.Add(thread, {.generation = 2, .shared = 3, .leaf_first = {}}, Values{1, 3}));
+  EXPECT_TRUE(aggregator.Add(thread, {.generation = 2, .shared = 1, .leaf_first = leaf}, Values{1, 4}));
+  EXPECT_EQ(Flatten(ToProfile(aggregator.Take())),
+            (FlatProfile{{{"t", "main:1011 main:1022 new:3044"}, {1, 3}}, {{"t", "main:1011 new:3044"}, {1, 4}}}));
 }
 
 TEST(Aggregator, LoadsDoNotMultiplyStacks) {
@@ -200,12 +232,12 @@ TEST(Aggregator, LoadsDoNotMultiplyStacks) {
   const std::uint32_t thread = aggregator.AddThread(1, "t");
   std::vector<Module> modules = {MakeModule(0x1000, "main")};
   aggregator.SetModules(0, ModuleMap(modules));
-  aggregator.Add(thread, 0, StackEnd::kComplete, std::array<Address, 1>{0x1010}, Values{1, 1});
+  aggregator.Add(thread, {.leaf_first = std::array<Address, 1>{0x1010}}, Values{1, 1});
   const std::uint32_t nodes = 3;  // the trie's root, the stack's root, the frame
   for (std::uint32_t generation = 1; generation < 50; ++generation) {
     modules.push_back(MakeModule(0x10000 * generation, "plugin"));
     aggregator.SetModules(generation, ModuleMap(modules));
-    aggregator.Add(thread, generation, StackEnd::kComplete, std::array<Address, 1>{0x1010}, Values{1, 1});
+    aggregator.Add(thread, {.generation = generation, .leaf_first = std::array<Address, 1>{0x1010}}, Values{1, 1});
   }
   const AggregatedPeriod period = aggregator.Take();
   EXPECT_EQ(period.trie.size(), nodes);
@@ -230,7 +262,7 @@ TEST(Aggregator, EndedThreadsOfAPeriodAreBounded) {
   for (std::size_t i = 0; i < kThreads; ++i) {
     const std::uint32_t key = aggregator.AddThread(i + 1, "t");
     keys.insert(key);
-    aggregator.Add(key, 0, StackEnd::kComplete, std::array<Address, 1>{0x1010}, Values{1, 2});
+    aggregator.Add(key, {.leaf_first = std::array<Address, 1>{0x1010}}, Values{1, 2});
     EXPECT_TRUE(aggregator.ExtendLast(key, Values{0, 1}));
     aggregator.RemoveThread(key);
   }

@@ -9,8 +9,8 @@ namespace strobe {
 namespace {
 
 TEST(Record, IsHeaderWeightsAndAddresses) {
-  EXPECT_EQ(RecordBytes(0, 0), 8u);
-  EXPECT_EQ(RecordBytes(1, 36), 8u + 8u + 36u * 8u);
+  EXPECT_EQ(RecordBytes(0, 0), 16u);
+  EXPECT_EQ(RecordBytes(1, 36), 16u + 8u + 36u * 8u);
   EXPECT_EQ(RecordBytes(3, kMaxFramesLimit) % 8, 0u);
 }
 

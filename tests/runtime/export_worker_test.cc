@@ -28,7 +28,7 @@ ExportJob Job(std::uint64_t sequence, std::vector<std::size_t> columns = {0, 1, 
   Aggregator aggregator(3, 1 << 20);
   const std::uint32_t key = aggregator.AddThread(1, "thread");
   const std::vector<Address> stack{0x401000};
-  aggregator.Add(key, 1, StackEnd::kComplete, stack, std::vector<std::int64_t>{1, 20, 300});
+  aggregator.Add(key, {.generation = 1, .leaf_first = stack}, std::vector<std::int64_t>{1, 20, 300});
   ExportJob job{.samples = aggregator.Take(), .profile = {}, .columns = std::move(columns)};
   job.profile.value_types = {{"a", "count"}, {"b", "count"}, {"c", "count"}};
   job.profile.sequence = sequence;

@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -19,6 +18,14 @@
 #include "strobe/core/stack.h"
 
 namespace strobe {
+
+// A stack as a difference from the one that its thread had before.
+struct StackDelta {
+  std::uint32_t generation = 0;  // of modules, that the addresses belong to
+  StackEnd end = StackEnd::kComplete;
+  std::size_t shared = 0;               // root frames of the thread's last stack that begin this one, too
+  std::span<const Address> leaf_first;  // the frames beyond, as WalkResult describes
+};
 
 // Collector thread only. Nothing fails: what the memory limit has no room for is added to the thread's row of [folded] and counted, so
 // that the values taken out are those that went in.
@@ -39,10 +46,9 @@ class Aggregator {
   // The modules that records with `generation` refer to; see ModuleHistory::Add.
   void SetModules(std::uint32_t generation, const ModuleMap& map);
 
-  // Adds `values` to the stack. `leaf_first` is as WalkResult describes. The cost grows with the frames that differ from this thread's last
-  // stack, counted from the first that differs from the root.
-  void Add(std::uint32_t thread, std::uint32_t generation, StackEnd end, std::span<const Address> leaf_first,
-           std::span<const std::int64_t> values);
+  // Adds `values` to the stack; the cost grows with the frames that are not shared. False where the thread's last stack is not known as far
+  // as this one shares it, for want of memory or of an Add before: then the values are [folded], and the next stack should share nothing.
+  bool Add(std::uint32_t thread, const StackDelta& stack, std::span<const std::int64_t> values);
   // Adds `values` to the stack of the thread's last Add, also if that was in an earlier period. False, and nothing added, without one.
   bool ExtendLast(std::uint32_t thread, std::span<const std::int64_t> values);
   // Adds `values` to a stack that consists of a pseudo-frame.
@@ -58,38 +64,27 @@ class Aggregator {
  private:
   static constexpr std::uint32_t kNone = StackTrie::kNone;
 
-  // A thread's last stack and where it lies in the trie: what the next one is compared with.
-  struct LastStack {
-    std::unique_ptr<Address[]> frames;      // leaf first, in the last `count` of `capacity`: the root stays where it is
-    std::unique_ptr<std::uint32_t[]> path;  // path[i] is the node of the i-th frame from the root
-    std::uint32_t capacity = 0;
-    std::uint32_t count = 0;
-    std::uint32_t known = 0;     // nodes of `path` that are in this period's trie
-    std::uint32_t root = kNone;  // its root's node in this period's trie
-    std::uint32_t generation = 0;
-    StackEnd end = StackEnd::kComplete;
-
-    [[nodiscard]] std::span<const Address> stack() const { return {frames.get() + (capacity - count), count}; }
-  };
-
   enum class ThreadState : std::uint8_t { kFree, kAlive, kEnded };
   struct Thread {
     std::uint64_t id = 0;
     std::string name;
-    std::unique_ptr<LastStack> last;  // only of threads that were sampled
-    std::uint32_t last_row = kNone;   // of the last Add or ExtendLast in this period
-    ThreadState state = ThreadState::kFree;
-    bool has_rows = false;
-    bool was_sampled = false;
-    bool last_is_folded = false;
+    // The last stack: where it ends in this period's trie, or where the memory for it did.
+    std::uint32_t node = kNone;
+    std::uint32_t generation = 0;
+    std::uint16_t depth = 0;  // frames down to `node`
+    StackEnd end = StackEnd::kComplete;
+    ThreadState state : 2 = ThreadState::kFree;
+    bool is_whole : 1 = false;  // `node` is that of the stack's leaf
+    bool has_rows : 1 = false;
+    bool was_sampled : 1 = false;
+    bool last_is_folded : 1 = false;
+    std::uint32_t last_row = kNone;  // of the last Add or ExtendLast in this period
   };
   static_assert(sizeof(std::string) > 32 || sizeof(Thread) < 64, "an idle thread is small");
 
-  static std::size_t LastStackBytes(std::size_t capacity);
-  bool MakeRoom(Thread& thread, std::size_t frames);
-  void DropLast(Thread& thread);
-  std::uint32_t Place(LastStack& last);
-  std::uint32_t PlaceWithoutLast(std::uint32_t generation, StackEnd end, std::span<const Address> leaf_first);
+  [[nodiscard]] std::span<const Address> PathTo(const StackTrie& trie, std::uint32_t node, std::size_t depth);
+  void Place(Thread& thread, std::span<const Address> leaf_first);
+  void PlaceAnew(Thread& thread, std::span<const Address> leaf_first);
   void AddToRow(std::uint32_t key, std::uint32_t node, std::span<const std::int64_t> values);
   std::uint32_t PseudoRow(std::uint32_t key, PseudoFrame frame);
   void UpdateReserve();
@@ -103,7 +98,7 @@ class Aggregator {
   std::vector<std::uint32_t> free_keys_;
   std::uint32_t shared_key_ = kNone;  // of the threads beyond kMaxEndedThreads
   std::size_t ended_threads_ = 0;
-  std::size_t last_stack_bytes_ = 0;
+  std::vector<Address> path_;  // scratch
   std::uint64_t folded_ = 0;
 };
 

@@ -52,6 +52,9 @@ inline constexpr std::size_t kMaxFramesLimit = 2048;
 struct WalkResult {
   std::size_t count = 0;
   StackEnd end = StackEnd::kComplete;
+  // Frames that follow, towards the root, which are not in the output because they are the last ones of this thread's walk before. Always 0
+  // of a walk that knows of no other.
+  std::size_t shared = 0;
 };
 
 }  // namespace strobe

@@ -14,6 +14,8 @@
 #include "strobe/platform/capture_target.h"
 #include "strobe/runtime/slot_arena.h"
 #include "strobe/unwind/stack_memory.h"
+#include "strobe/unwind/unwinder.h"
+#include "strobe/unwind/walk_memo.h"
 
 namespace strobe::internal {
 
@@ -45,6 +47,23 @@ STROBE_SIGNAL_SAFE Unwinder MakeUnwinder(const UnwindModules* modules) {
   }
 }
 
+// Walks the thread's stack, from what its last walk left to be shared if the unwinder can.
+template <class Unwinder, class Slot>
+STROBE_SIGNAL_SAFE WalkResult Walk(const UnwindModules* modules, Slot& slot, const NativeRegisters& registers,
+                                   const LiveStackMemory& memory, std::span<Address> output) {
+  const auto unwinder = MakeUnwinder<Unwinder>(modules);
+  if constexpr (IncrementalUnwinder<Unwinder>) {
+    if (slot.memo != nullptr) {
+      if (slot.memo_is_stale.load(std::memory_order_relaxed)) {
+        slot.memo_is_stale.store(false, std::memory_order_relaxed);
+        slot.memo->Clear();
+      }
+      return unwinder.Unwind(registers, memory, *slot.memo, output);
+    }
+  }
+  return unwinder.Unwind(registers, memory, output);
+}
+
 // Walks the thread's stack into a record of its ring. False, with the reason in `drop`, where there is no room.
 template <class Traits>
 STROBE_SIGNAL_SAFE bool WriteRecord(SlotArena<Traits>& arena, ThreadSlot<Traits>& slot, const CaptureTarget& target,
@@ -64,10 +83,11 @@ STROBE_SIGNAL_SAFE bool WriteRecord(SlotArena<Traits>& arena, ThreadSlot<Traits>
   const bool is_on_stack = sp >= slot.stack.low && sp < slot.stack.high;
   const LiveStackMemory memory(sp - kRedZoneBytes, is_on_stack ? slot.stack.high : sp, arena.text.Find(target.registers->pc));
   auto* frames = reinterpret_cast<Address*>(record + RecordBytes(weights.size(), 0));
-  const auto unwinder = MakeUnwinder<typename Traits::Unwinder>(arena.unwind_modules.load(std::memory_order_seq_cst));
-  const WalkResult walk = unwinder.Unwind(*target.registers, memory, std::span<Address>(frames, max_frames));
+  const UnwindModules* const modules = arena.unwind_modules.load(std::memory_order_seq_cst);
+  const WalkResult walk = Walk<typename Traits::Unwinder>(modules, slot, *target.registers, memory, {frames, max_frames});
   const RecordHeader header{.module_generation = arena.module_generation.load(std::memory_order_relaxed),
                             .frame_count = static_cast<std::uint16_t>(walk.count),
+                            .shared_count = static_cast<std::uint16_t>(walk.shared),
                             .weight_count = static_cast<std::uint8_t>(weights.size()),
                             .end = walk.end};
   std::memcpy(record, &header, sizeof(header));

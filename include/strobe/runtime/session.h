@@ -87,6 +87,7 @@ class Session {
     if (slot.is_attached || slot.is_ending.load(std::memory_order_acquire) || has_ended_.load(std::memory_order_seq_cst)) return;
     ++slot.token.use;
     for (ProviderCell& cell : slot.cells) cell.Reset();
+    slot.memo_is_stale.store(true, std::memory_order_relaxed);
     slot.attach_cpu_ns = Platform::ThreadCpuTimeNs(slot.thread_id);
     slot.was_timer_refused.store(false, std::memory_order_relaxed);
     slot.thread_key = Slot::kNoKey;
@@ -314,17 +315,22 @@ class Session {
     }
   }
 
-  void AddRecord(const Slot& slot, std::uint32_t key, std::span<const std::byte> record) {
+  void AddRecord(Slot& slot, std::uint32_t key, std::span<const std::byte> record) {
     RecordHeader header;
     if (record.size() < sizeof(header)) return;
     std::memcpy(&header, record.data(), sizeof(header));
     if (header.weight_count != kCount || record.size() != RecordBytes(kCount, header.frame_count)) return;
     if (static_cast<std::size_t>(header.end) >= kStackEndCount) return;
+    if (std::size_t{header.frame_count} + header.shared_count > kMaxFramesLimit) return;
     std::array<std::int64_t, kCount> weights;
     std::memcpy(weights.data(), record.data() + sizeof(header), sizeof(weights));
     const auto* frames = reinterpret_cast<const Address*>(record.data() + RecordBytes(kCount, 0));
     const Row row = ValuesOf(slot, weights);
-    aggregator_.Add(key, header.module_generation, header.end, {frames, header.frame_count}, row);
+    const StackDelta stack{.generation = header.module_generation,
+                           .end = header.end,
+                           .shared = header.shared_count,
+                           .leaf_first = {frames, header.frame_count}};
+    if (!aggregator_.Add(key, stack, row)) slot.memo_is_stale.store(true, std::memory_order_relaxed);
     counters_.samples.fetch_add(1, std::memory_order_relaxed);
     counters_.rated_samples.fetch_add(weights[first_enabled_] != 0 ? 1 : 0, std::memory_order_relaxed);
     CountRated(row);

@@ -11,12 +11,15 @@
 #include <span>
 #include <vector>
 
+#include "strobe/base/cache_line.h"
 #include "strobe/base/signal_safe.h"
 #include "strobe/platform/capture_target.h"
 #include "strobe/runtime/text_ranges.h"
 #include "strobe/runtime/thread_slot.h"
 #include "strobe/unwind/cfi_modules.h"
 #include "strobe/unwind/unwind_table.h"
+#include "strobe/unwind/unwinder.h"
+#include "strobe/unwind/walk_memo.h"
 
 namespace strobe::internal {
 
@@ -91,9 +94,17 @@ class SlotArena {
   std::span<std::byte> RingMemory(const Slot& slot) {
     const std::uint32_t index = slot.token.index;
     Chunk& chunk = *chunks_[index / kSlotsPerChunk].load(std::memory_order_relaxed);
-    if (chunk.rings == nullptr) chunk.rings = static_cast<std::byte*>(Platform::MapMemory(ring_bytes_ * kSlotsPerChunk));
+    if (chunk.rings == nullptr) chunk.rings = static_cast<std::byte*>(Platform::MapMemory(ChunkBytes()));
     if (chunk.rings == nullptr) return {};
     return {chunk.rings + (index % kSlotsPerChunk) * ring_bytes_, ring_bytes_};
+  }
+
+  // The memory of what a slot's walks remember, committed when touched; nullptr where the unwinder has no use for it, or without rings.
+  WalkMemo* MemoMemory(const Slot& slot) {
+    const std::uint32_t index = slot.token.index;
+    std::byte* const rings = chunks_[index / kSlotsPerChunk].load(std::memory_order_relaxed)->rings;
+    if (rings == nullptr || kMemoBytes == 0) return nullptr;
+    return reinterpret_cast<WalkMemo*>(rings + ring_bytes_ * kSlotsPerChunk + (index % kSlotsPerChunk) * kMemoBytes);
   }
 
   // Says that the slot's ring has a record. Signal-safe.
@@ -145,9 +156,12 @@ class SlotArena {
   }
 
  private:
+  static constexpr std::size_t kMemoBytes =
+      IncrementalUnwinder<typename Traits::Unwinder> ? (sizeof(WalkMemo) + kCacheLineBytes - 1) / kCacheLineBytes * kCacheLineBytes : 0;
+
   struct Chunk {
     std::atomic<std::uint64_t> marks{0};
-    std::byte* rings = nullptr;
+    std::byte* rings = nullptr;  // then the memos
     std::array<Slot, kSlotsPerChunk> slots;
   };
   struct Pool {
@@ -161,11 +175,13 @@ class SlotArena {
 
   explicit SlotArena(std::uint8_t number) : number_(number) {}
 
+  [[nodiscard]] std::size_t ChunkBytes() const { return (ring_bytes_ + kMemoBytes) * kSlotsPerChunk; }
+
   void SetRingBytes(std::size_t ring_bytes) {
     if (ring_bytes == ring_bytes_) return;
     for (std::size_t i = 0; i < chunk_count_; ++i) {
       Chunk& chunk = *chunks_[i].load(std::memory_order_relaxed);
-      if (chunk.rings != nullptr) Platform::UnmapMemory(chunk.rings, ring_bytes_ * kSlotsPerChunk);
+      if (chunk.rings != nullptr) Platform::UnmapMemory(chunk.rings, ChunkBytes());
       chunk.rings = nullptr;
     }
     ring_bytes_ = ring_bytes;

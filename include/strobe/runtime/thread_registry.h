@@ -43,6 +43,7 @@ class ThreadRegistry {
     }
     Slot* slot = free_.back();
     slot->ring.Reset(arena_->RingMemory(*slot));
+    slot->memo = arena_->MemoMemory(*slot);
     free_.pop_back();
     slot->stack = info.stack;
     slot->thread_id = info.id;

@@ -10,6 +10,7 @@
 #include "strobe/core/stats.h"
 #include "strobe/core/thread_info.h"
 #include "strobe/platform/capture_target.h"
+#include "strobe/unwind/walk_memo.h"
 
 namespace strobe::internal {
 
@@ -71,11 +72,14 @@ struct ThreadSlot : ThreadLink {
   // whoever detaches stores the first before reading the second (all sequentially consistent), so one of the two always sees the other.
   std::atomic<bool> is_active{false};
   std::atomic<bool> is_capturing{false};
+  // Set where the collector does not know the stack of the last record, so that the next one must share nothing with it.
+  std::atomic<bool> memo_is_stale{true};
   StackBounds stack;
   std::uint64_t thread_id = 0;
   typename Traits::Ring ring;
   Cells cells;
   CaptureCounters counters;
+  WalkMemo* memo = nullptr;  // in memory that the first walk commits; none where the unwinder has no use for it
 
   // Control plane, under the slot's control mutex while the slot is live.
   typename Traits::Providers::ThreadStates states;

@@ -12,6 +12,7 @@
 #include "strobe/unwind/stack_memory.h"
 #include "strobe/unwind/unwind_table.h"
 #include "strobe/unwind/unwinder.h"
+#include "strobe/unwind/walk_memo.h"
 
 namespace strobe {
 
@@ -25,6 +26,13 @@ class CfiUnwinder {
   template <class Registers, StackMemory M>
   STROBE_SIGNAL_SAFE WalkResult Unwind(const Registers& registers, const M& memory, std::span<Address> output) const noexcept {
     return internal::WalkFrames(registers, output, [&](FrameState<Registers>& state) noexcept { return Step(state, memory); });
+  }
+
+  template <class Registers, StackMemory M>
+  STROBE_SIGNAL_SAFE WalkResult Unwind(const Registers& registers, const M& memory, WalkMemo& memo,
+                                       std::span<Address> output) const noexcept {
+    return internal::WalkFrames(registers, memory, memo, modules_ == nullptr ? 0 : modules_->serial(), output,
+                                [&](FrameState<Registers>& state) noexcept { return Step(state, memory); });
   }
 
   template <class Registers, StackMemory M>
@@ -50,6 +58,7 @@ class CfiUnwinder {
     }
     const UnwindRule rule = entry->table->Find(static_cast<std::uint32_t>(pc - entry->start));
     const Registers& registers = state.registers;
+    state.rule = rule;
     if (rule.kind() == UnwindRule::Kind::kSpecial) return StepSpecial(state, memory, entry->table->Special(rule), pc, rbx);
     if (rule.kind() == UnwindRule::Kind::kStop) return StepResult::kEnd;
     const Address base = rule.kind() == UnwindRule::Kind::kFromSp ? registers.sp : registers.fp;

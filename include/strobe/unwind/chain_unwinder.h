@@ -11,6 +11,7 @@
 #include "strobe/unwind/frame_step.h"
 #include "strobe/unwind/unwind_table.h"
 #include "strobe/unwind/unwinder.h"
+#include "strobe/unwind/walk_memo.h"
 
 namespace strobe {
 
@@ -20,11 +21,19 @@ template <FrameStepper... Steppers>
 class ChainUnwinder {
  public:
   ChainUnwinder() = default;
-  explicit ChainUnwinder(const UnwindModules* modules) noexcept : steppers_(Make<Steppers>(modules)...) {}
+  explicit ChainUnwinder(const UnwindModules* modules) noexcept : modules_(modules), steppers_(Make<Steppers>(modules)...) {}
 
   template <class Registers, StackMemory M>
   STROBE_SIGNAL_SAFE WalkResult Unwind(const Registers& registers, const M& memory, std::span<Address> output) const noexcept {
     return internal::WalkFrames(registers, output, [&](FrameState<Registers>& state) noexcept { return Step(state, memory); });
+  }
+
+  // A part that goes by more than the state, the memory and the modules has no place here: what it goes by may change between two walks.
+  template <class Registers, StackMemory M>
+  STROBE_SIGNAL_SAFE WalkResult Unwind(const Registers& registers, const M& memory, WalkMemo& memo,
+                                       std::span<Address> output) const noexcept {
+    return internal::WalkFrames(registers, memory, memo, modules_ == nullptr ? 0 : modules_->serial(), output,
+                                [&](FrameState<Registers>& state) noexcept { return Step(state, memory); });
   }
 
   template <class Registers, StackMemory M>
@@ -48,6 +57,7 @@ class ChainUnwinder {
     }
   }
 
+  const UnwindModules* modules_ = nullptr;
   std::tuple<Steppers...> steppers_;
 };
 static_assert(Unwinder<ChainUnwinder<CfiUnwinder, FramePointerStep>>);

@@ -25,6 +25,8 @@ struct FrameState {
   const UnwindModules::Entry* module = nullptr;
   // What the walk began with, or nullptr; lives as long as the walk.
   const Registers* innermost = nullptr;
+  // How the last step left its frame, if a common rule says all of it; a Step that leaves this alone is right, too.
+  UnwindRule rule = UnwindRule::Unknown();
   std::uint8_t stack_switches = 0;  // so far, to an address that is not above
   std::uint8_t recoveries = 0;      // so far, of a register that the walk does not keep
 
@@ -115,8 +117,12 @@ class FramePointerStep {
     if (fp < state.registers.sp || (fp & 7) != 0 || !memory.ReadWord(fp + 8, pc) || !memory.ReadWord(fp, caller_fp)) {
       return StepResult::kBroken;
     }
+    state.rule = kRule;
     return internal::Return(state, pc, fp + 16, caller_fp, false);
   }
+
+ private:
+  static constexpr UnwindRule kRule = UnwindRule::Frame(UnwindRule::Kind::kFromFp, 2, 1, 2);
 };
 static_assert(FrameStepper<FramePointerStep>);
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -152,6 +153,8 @@ class UnwindModules {
     return &entries_[low - 1];
   }
 
+  // A number that no other snapshot of this process has, and none has 0. Signal-safe.
+  [[nodiscard]] std::uint64_t serial() const noexcept { return serial_; }
   [[nodiscard]] const std::vector<Entry>& entries() const { return entries_; }
   [[nodiscard]] std::size_t memory_bytes() const {
     std::size_t bytes = entries_.size() * sizeof(Entry);
@@ -160,7 +163,13 @@ class UnwindModules {
   }
 
  private:
+  static std::uint64_t NextSerial() noexcept {
+    static constinit std::atomic<std::uint64_t> last{0};
+    return last.fetch_add(1, std::memory_order_relaxed) + 1;
+  }
+
   std::vector<Entry> entries_;
+  std::uint64_t serial_ = NextSerial();
 };
 
 }  // namespace strobe

@@ -7,6 +7,7 @@
 #include "strobe/arch/registers.h"
 #include "strobe/core/stack.h"
 #include "strobe/unwind/stack_memory.h"
+#include "strobe/unwind/walk_memo.h"
 
 namespace strobe {
 
@@ -21,6 +22,15 @@ concept Unwinder = std::default_initializable<U> &&
   { unwinder.Unwind(registers, live, output) }
   noexcept->std::same_as<WalkResult>;
   { unwinder.Unwind(registers, copied, output) }
+  noexcept->std::same_as<WalkResult>;
+};
+
+// An unwinder that can also begin where its last walk of the same thread still holds: Unwind(registers, memory, memo, output) comes to the
+// same stack as Unwind(registers, memory, output), but writes only the frames before WalkResult::shared. Signal-safe.
+template <class U>
+concept IncrementalUnwinder = Unwinder<U> && requires(const U& unwinder, const NativeRegisters& registers, const LiveStackMemory& live,
+                                                      WalkMemo& memo, std::span<Address> output) {
+  { unwinder.Unwind(registers, live, memo, output) }
   noexcept->std::same_as<WalkResult>;
 };
 
