@@ -271,6 +271,39 @@ TEST_F(LinuxPlatformTest, StackBoundsHoldTheFramesOfEachThread) {
   pthread_attr_destroy(&attributes);
 }
 
+TEST_F(LinuxPlatformTest, StackBoundsAreThoseThatTheCLibrarySays) {
+  const auto body = [](void*) -> void* {
+    const ThreadInfo own = LinuxPlatform::CurrentThread();
+    pthread_attr_t attributes;
+    EXPECT_EQ(pthread_getattr_np(pthread_self(), &attributes), 0);
+    void* low = nullptr;
+    std::size_t size = 0;
+    EXPECT_EQ(pthread_attr_getstack(&attributes, &low, &size), 0);
+    pthread_attr_destroy(&attributes);
+    EXPECT_EQ(own.stack.low, reinterpret_cast<Address>(low));
+    EXPECT_EQ(own.stack.high, reinterpret_cast<Address>(low) + size);
+    return nullptr;
+  };
+  const auto run = [&](std::size_t guard_bytes, std::size_t stack_bytes, void* stack) {
+    SCOPED_TRACE(stack_bytes);
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    ASSERT_EQ(pthread_attr_setguardsize(&attributes, guard_bytes), 0);
+    ASSERT_EQ(
+        stack == nullptr ? pthread_attr_setstacksize(&attributes, stack_bytes) : pthread_attr_setstack(&attributes, stack, stack_bytes), 0);
+    pthread_t thread;
+    ASSERT_EQ(pthread_create(&thread, &attributes, body, nullptr), 0);
+    pthread_join(thread, nullptr);
+    pthread_attr_destroy(&attributes);
+  };
+  constexpr std::size_t kBytes = 256 * 1024;
+  run(0, kBytes, nullptr);
+  run(4096, 2 * kBytes, nullptr);
+  run(65536, 3 * kBytes, nullptr);
+  const auto own_stack = std::make_unique<std::byte[]>(kBytes);
+  run(0, kBytes, own_stack.get());
+}
+
 TEST_F(LinuxPlatformTest, AThreadOfOursBlocksAllSignalsAndItsStarterDoesNot) {
   sigset_t inside;
   sigset_t before;

@@ -5,7 +5,6 @@
 #include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -18,10 +17,8 @@
 
 #include "loader_mutex.h"
 #include "signal_handler.h"
+#include "stack_bounds.h"
 #include "strobe/platform/capture_target.h"
-
-// glibc's: the top of the initial thread's stack. Weak: not every C library has it.
-extern "C" __attribute__((weak)) void* __libc_stack_end;  // NOLINT(bugprone-reserved-identifier)
 
 namespace strobe {
 namespace {
@@ -44,26 +41,6 @@ struct CachedThread {
   bool is_known = false;
 };
 constinit thread_local CachedThread cached_thread;
-
-StackBounds CurrentStackBounds() {
-  if (getpid() == static_cast<pid_t>(syscall(SYS_gettid)) && &__libc_stack_end != nullptr && __libc_stack_end != nullptr) {
-    // The initial thread's stack grows on demand: what is below is not mapped yet, and its limit only says how far it may grow.
-    const auto high = reinterpret_cast<Address>(__libc_stack_end);
-    rlimit limit{};
-    constexpr Address kUnlimited = Address{1} << 30;
-    const bool is_limited = getrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
-    const Address size = is_limited ? limit.rlim_cur : kUnlimited;
-    return {.low = high > size ? high - size : 0, .high = high};
-  }
-  pthread_attr_t attributes;
-  if (pthread_getattr_np(pthread_self(), &attributes) != 0) return {};
-  void* low = nullptr;
-  std::size_t size = 0;
-  const bool is_known = pthread_attr_getstack(&attributes, &low, &size) == 0;
-  pthread_attr_destroy(&attributes);
-  if (!is_known) return {};
-  return {.low = reinterpret_cast<Address>(low), .high = reinterpret_cast<Address>(low) + size};
-}
 
 // Fork. The listeners' list is intrusive in nothing and small: one entry a Profiler.
 struct ForkState {
@@ -120,7 +97,7 @@ absl::Status LinuxPlatform::Available() { return absl::OkStatus(); }
 
 ThreadInfo LinuxPlatform::CurrentThread() {
   if (!cached_thread.is_known) {
-    cached_thread.info = {.id = static_cast<std::uint64_t>(syscall(SYS_gettid)), .stack = CurrentStackBounds()};
+    cached_thread.info = {.id = static_cast<std::uint64_t>(syscall(SYS_gettid)), .stack = internal::CurrentStackBounds()};
     cached_thread.is_known = true;
   }
   return cached_thread.info;
