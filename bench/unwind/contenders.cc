@@ -218,7 +218,9 @@ std::vector<Contender> MakeContenders(const StackBounds& stack) {
   AddPeers(stack, peers);
   // After the peers, which load libraries.
   static CfiModules modules(kNativeCfi, &NativePlatform::ReadMemory);
-  static const auto tables = modules.Update(ModuleMap(NativePlatform::Modules()));
+  modules.Update(ModuleMap(NativePlatform::Modules()));
+  modules.BuildAll();
+  static const auto tables = modules.Snapshot();
   using Chain = ChainUnwinder<CfiUnwinder, FramePointerStep>;
   contenders.push_back({"strobe", FunctionKind::kPlain, std::make_unique<Strobe<Chain>>(Chain(tables.get()), stack)});
   contenders.push_back({"strobe_cfi", FunctionKind::kPlain, std::make_unique<Strobe<CfiUnwinder>>(CfiUnwinder(tables.get()), stack)});
