@@ -8,6 +8,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "../report.h"
@@ -39,6 +40,7 @@ struct Delivery : Path {
 
   std::array<siginfo_t, 2> signals;
   int repeats = 1;
+  void (*before_each)() = nullptr;  // if any, is called before the signals of either kind, outside of what is timed
   std::size_t turn = 0;
   std::array<std::vector<double>, 2> times_ns;  // a signal; of both handlers
   const pid_t process = getpid();
@@ -51,6 +53,7 @@ inline std::uint64_t Deliver(Path& path, std::size_t depth) {
   for (std::size_t i = 0; i < 2; ++i) {
     const std::size_t which = (i + delivery.turn) % 2;
     siginfo_t& info = delivery.signals[which];
+    if (delivery.before_each != nullptr) delivery.before_each();
     const std::int64_t begin_ns = MonotonicNs();
     for (int j = 0; j < delivery.repeats; ++j) syscall(SYS_rt_tgsigqueueinfo, delivery.process, delivery.thread, info.si_signo, &info);
     delivery.times_ns[which].push_back(static_cast<double>(MonotonicNs() - begin_ns) / delivery.repeats);
@@ -64,9 +67,9 @@ enum class StackCase : std::uint8_t { kRepeated, kSharedRoots, kRandom };
 inline constexpr std::size_t kStackCases = 3;
 inline constexpr std::array<const char*, kStackCases> kStackCaseNames = {"repeated stack", "shared roots", "20k random stacks"};
 
-// Delivers `turns` times, `functions` deep, and calls after_turn() after each.
-template <class AfterTurn>
-void DeliverOn(StackCase stacks, FunctionKind kind, std::size_t functions, std::size_t turns, Delivery& delivery, AfterTurn&& after_turn) {
+// Delivers `turns` times, `functions` deep, and calls after_turn() after each. The same frames of its own lie on the stack each time.
+__attribute__((noinline)) inline void DeliverOn(StackCase stacks, FunctionKind kind, std::size_t functions, std::size_t turns,
+                                                Delivery& delivery, const std::function<void()>& after_turn) {
   constexpr std::size_t kManyStacks = 20'000;
   constexpr std::size_t kChangingFunctions = 2;  // with the last step and the system call: four frames
   std::vector<Step> steps(functions + 1);

@@ -10,9 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "bench_session.h"
 #include "deliver.h"
-#include "strobe/runtime/session.h"
-#include "strobe/runtime/thread_registry.h"
 #include "strobe/strobe.h"
 #include "strobe/unwind/frame_pointer_unwinder.h"
 #if __has_include(<gperftools/profiler.h>) && defined(STROBE_BENCH_GPERFTOOLS)
@@ -22,7 +21,6 @@
 namespace strobe::testing {
 namespace {
 
-constexpr std::size_t kFrames = 36;
 constexpr int kBatch = 64;  // of one stack; fits the default ring
 constexpr std::size_t kTurns = 4000;
 constexpr std::size_t kWarmingTurns = 1000;
@@ -42,85 +40,35 @@ struct FramePointerTraits : DefaultTraits {
   using Unwinder = FramePointerUnwinder;
 };
 
-// Pops the records of a ring. Returns whether each is of a whole stack of so many frames.
-template <class Ring>
-bool PopRecords(Ring& ring, std::size_t frames, std::size_t& records) {
-  bool is_right = true;
-  for (auto record = ring.Peek(); !record.empty(); record = ring.Peek()) {
-    RecordHeader header;
-    std::memcpy(&header, record.data(), sizeof(header));
-    is_right &= header.end == StackEnd::kComplete && std::size_t{header.frame_count} == frames;
-    ring.Pop();
-    ++records;
-  }
-  return is_right;
-}
-
-// One case. The session takes part until its tables are there; then the records are thrown away, so that nothing but the handler is at
-// work on this thread.
-template <class Session, class Slot>
-bool MeasureCase(StackCase stacks, FunctionKind kind, const char* contender, Session& session, Slot& slot, int signal) {
-  const siginfo_t empty = MakeSignal(kEmptySignal, SI_QUEUE, 0);
-  const siginfo_t full = MakeSignal(signal, SI_TIMER, slot.token.Pack());
-  std::size_t functions = kFrames - 16;
-  {  // How many frames there are beside the functions.
-    Delivery delivery(empty, full);
-    std::size_t frames = 0;
-    DeliverOn(stacks, kind, functions, 2, delivery, [&] {
-      RecordHeader header;
-      std::memcpy(&header, slot.ring.Peek().data(), sizeof(header));
-      frames = std::size_t{header.frame_count};
-      session.Drain();
-    });
-    functions = functions + kFrames - frames;
-  }
-  Delivery delivery(empty, full);
+// One case. The session takes part until its tables are there.
+template <class Traits>
+bool MeasureCase(StackCase stacks, FunctionKind kind, const char* contender, BenchSession<Traits>& session) {
+  Delivery delivery(MakeSignal(kEmptySignal, SI_QUEUE, 0), session.Signal());
   delivery.repeats = stacks == StackCase::kRepeated ? kBatch : 1;
-  std::size_t records = 0;
+  const std::size_t discarded = session.discarded();
   bool is_right = true;
-  DeliverOn(stacks, kind, functions, kWarmingTurns + kTurns, delivery, [&] {
+  session.DeliverWhole(stacks, kind, kWarmingTurns + kTurns, delivery, [&] {
     if (delivery.turn <= kWarmingTurns) {
       session.Drain();
-    } else if (slot.ring.used_bytes() > kDrainBytes) {
-      is_right &= PopRecords(slot.ring, kFrames, records);
+    } else if (session.slot().ring.used_bytes() > kDrainBytes) {
+      is_right &= session.Discard();
     }
   });
-  is_right &= PopRecords(slot.ring, kFrames, records);
-  if (!is_right || records != kTurns * static_cast<std::size_t>(delivery.repeats)) {
-    std::fprintf(stderr, "sample: %s: %zu records, and not each of a whole stack of %zu frames\n", contender, records, kFrames);
+  is_right &= session.Discard();
+  if (!is_right || session.discarded() - discarded != kTurns * static_cast<std::size_t>(delivery.repeats)) {
+    std::fprintf(stderr, "sample: %s: records are missing, or not of a whole stack of %zu frames\n", contender, kFrames);
     return false;
   }
   ReportPair(stacks, contender, delivery, /*with_empty=*/std::strcmp(contender, "strobe") == 0);
   return true;
 }
 
-// A session that is drained here, so that no other thread takes part.
 template <class Traits>
 int MeasureStrobe(const char* contender, FunctionKind kind) {
-  ProfilerOptions options;
-  options.sampling.cpu_frequency_hz = 0.001;  // so that no timer of its own takes part either
-  const int signal = NativePlatform::DefaultSignal();
-  internal::ThreadRegistry<Traits> registry(64, static_cast<std::size_t>(*options.threads.ring_bytes));
-  if (!registry.Open().ok() || !NativePlatform::InstallHandler(signal).ok()) return 1;
-  internal::CollectorCounters counters;
-  internal::Session<Traits> session(options, registry, counters, signal);
-  auto registered = registry.Register(NativePlatform::CurrentThread(), "bench");
-  if (!registered.ok()) return 1;
-  internal::ThreadSlot<Traits>& slot = **registered;
-  slot.next = internal::ThreadLinks();
-  internal::ThreadLinks() = &slot;
-  registry.BeginCollecting();
-  session.Attach(slot);
   InstallEmptyHandler(kEmptySignal);
-  bool is_right = true;
-  for (std::size_t i = 0; i < kStackCases && is_right; ++i) {
-    is_right = MeasureCase(static_cast<StackCase>(i), kind, contender, session, slot, signal);
-  }
-  session.Detach(slot);
-  internal::ThreadLinks() = slot.next;
-  registry.Unregister(&slot);
-  session.End();
-  session.FinishAll();
+  BenchSession<Traits> session;
+  bool is_right = session.ok();
+  for (std::size_t i = 0; i < kStackCases && is_right; ++i) is_right = MeasureCase(static_cast<StackCase>(i), kind, contender, session);
   return is_right ? 0 : 1;
 }
 

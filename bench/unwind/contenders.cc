@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstring>
 #include <utility>
 
 #include "strobe/core/module_map.h"
@@ -16,6 +17,7 @@
 #include "strobe/unwind/cfi_unwinder.h"
 #include "strobe/unwind/chain_unwinder.h"
 #include "strobe/unwind/frame_pointer_unwinder.h"
+#include "strobe/unwind/walk_memo.h"
 
 #ifdef STROBE_BENCH_LIBUNWIND
 #define UNW_LOCAL_ONLY
@@ -32,8 +34,8 @@ template <class Unwinder>
 class Strobe final : public Walker {
  public:
   Strobe(Unwinder unwinder, const StackBounds& stack) : unwinder_(unwinder), stack_(stack) {}
-  std::size_t Walk(const NativeRegisters& leaf, Trace& trace) override {
-    return unwinder_.Unwind(leaf, LiveStackMemory(leaf.sp - kRedZoneBytes, stack_.high), trace).count;
+  Found Walk(const NativeRegisters& leaf, Trace& trace) override {
+    return {unwinder_.Unwind(leaf, LiveStackMemory(leaf.sp - kRedZoneBytes, stack_.high), trace).count};
   }
 
  private:
@@ -41,11 +43,27 @@ class Strobe final : public Walker {
   const StackBounds stack_;
 };
 
+// One that begins where its last walk still holds.
+template <IncrementalUnwinder Unwinder>
+class StrobeIncremental final : public Walker {
+ public:
+  StrobeIncremental(Unwinder unwinder, const StackBounds& stack) : unwinder_(unwinder), stack_(stack) {}
+  Found Walk(const NativeRegisters& leaf, Trace& trace) override {
+    const WalkResult walk = unwinder_.Unwind(leaf, LiveStackMemory(leaf.sp - kRedZoneBytes, stack_.high), *memo_, trace);
+    return {walk.count, walk.shared};
+  }
+
+ private:
+  const Unwinder unwinder_;
+  const StackBounds stack_;
+  const std::unique_ptr<WalkMemo> memo_ = std::make_unique<WalkMemo>();
+};
+
 // Frame pointers without any care: what the hardware allows.
 class Chase final : public Walker {
  public:
   explicit Chase(const StackBounds& stack) : top_(stack.high) {}
-  std::size_t Walk(const NativeRegisters& leaf, Trace& trace) override {
+  Found Walk(const NativeRegisters& leaf, Trace& trace) override {
     trace[0] = leaf.pc;
     std::size_t count = 1;
     for (Address fp = leaf.fp; fp >= leaf.sp && fp < top_ && count < kMaxFrames;) {
@@ -53,7 +71,7 @@ class Chase final : public Walker {
       trace[count++] = frame[1];
       fp = frame[0];
     }
-    return count;
+    return {count};
   }
 
  private:
@@ -62,27 +80,27 @@ class Chase final : public Walker {
 
 class Absl final : public Walker {
  public:
-  std::size_t Walk(const NativeRegisters& /*leaf*/, Trace& trace) override {
-    return static_cast<std::size_t>(absl::GetStackTrace(reinterpret_cast<void**>(trace.data()), kMaxFrames, 0));
+  Found Walk(const NativeRegisters& /*leaf*/, Trace& trace) override {
+    return {static_cast<std::size_t>(absl::GetStackTrace(reinterpret_cast<void**>(trace.data()), kMaxFrames, 0))};
   }
 };
 
 class Nobody final : public Walker {
  public:
-  std::size_t Walk(const NativeRegisters& /*leaf*/, Trace& /*trace*/) override { return 0; }
+  Found Walk(const NativeRegisters& /*leaf*/, Trace& /*trace*/) override { return {}; }
 };
 
 #ifdef STROBE_BENCH_LIBUNWIND
 class LibunwindBacktrace final : public Walker {
  public:
-  std::size_t Walk(const NativeRegisters& /*leaf*/, Trace& trace) override {
-    return static_cast<std::size_t>(std::max(0, unw_backtrace(reinterpret_cast<void**>(trace.data()), kMaxFrames)));
+  Found Walk(const NativeRegisters& /*leaf*/, Trace& trace) override {
+    return {static_cast<std::size_t>(std::max(0, unw_backtrace(reinterpret_cast<void**>(trace.data()), kMaxFrames)))};
   }
 };
 
 class LibunwindCursor final : public Walker {
  public:
-  std::size_t Walk(const NativeRegisters& /*leaf*/, Trace& trace) override {
+  Found Walk(const NativeRegisters& /*leaf*/, Trace& trace) override {
     unw_context_t context;
     unw_cursor_t cursor;
     unw_getcontext(&context);
@@ -93,7 +111,7 @@ class LibunwindCursor final : public Walker {
       unw_get_reg(&cursor, UNW_REG_IP, &pc);
       trace[count++] = pc;
     } while (count < kMaxFrames && unw_step(&cursor) > 0);
-    return count;
+    return {count};
   }
 };
 #endif
@@ -112,7 +130,7 @@ class Libgcc final : public Walker {
     return walker;
   }
 
-  std::size_t Walk(const NativeRegisters& /*leaf*/, Trace& trace) override {
+  Found Walk(const NativeRegisters& /*leaf*/, Trace& trace) override {
     State state{*this, trace};
     backtrace_(
         [](_Unwind_Context* context, void* argument) {
@@ -122,7 +140,7 @@ class Libgcc final : public Walker {
           return _URC_NO_REASON;
         },
         &state);
-    return state.count;
+    return {state.count};
   }
 
  private:
@@ -134,6 +152,18 @@ class Libgcc final : public Walker {
   decltype(&_Unwind_Backtrace) backtrace_ = nullptr;
   decltype(&_Unwind_GetIP) get_ip_ = nullptr;
 };
+
+// How long .eh_frame is, at the front of `bytes`: an entry of no length ends it.
+std::size_t SectionBytes(std::span<const std::uint8_t> bytes) {
+  std::size_t at = 0;
+  std::uint32_t length = 0;
+  while (bytes.size() - at >= sizeof(length)) {
+    std::memcpy(&length, bytes.data() + at, sizeof(length));
+    if (length == 0 || length > bytes.size() - at - sizeof(length)) break;
+    at += sizeof(length) + length;
+  }
+  return at;
+}
 
 // The library that framehop/lib.rs becomes.
 class Framehop final : public Walker {
@@ -153,8 +183,8 @@ class Framehop final : public Walker {
     return walker;
   }
 
-  std::size_t Walk(const NativeRegisters& leaf, Trace& trace) override {
-    return walk_(state_, leaf.pc, leaf.sp, leaf.fp, top_, trace.data(), kMaxFrames);
+  Found Walk(const NativeRegisters& leaf, Trace& trace) override {
+    return {walk_(state_, leaf.pc, leaf.sp, leaf.fp, top_, trace.data(), kMaxFrames)};
   }
 
  private:
@@ -179,8 +209,7 @@ class Framehop final : public Walker {
       if (segment.p_type != PT_LOAD || frames < start || frames >= start + segment.p_filesz) continue;
       const std::span bytes(reinterpret_cast<const std::uint8_t*>(frames), start + segment.p_filesz - frames);
       const Address text_start = image.dlpi_addr + text->p_vaddr;
-      add_(state_, text_start, text_start + text->p_memsz, header_bytes.data(), header_bytes.size(), bytes.data(),
-           MeasureEhFrame(bytes).bytes);
+      add_(state_, text_start, text_start + text->p_memsz, header_bytes.data(), header_bytes.size(), bytes.data(), SectionBytes(bytes));
     }
     return 0;
   }
@@ -222,8 +251,8 @@ std::vector<Contender> MakeContenders(const StackBounds& stack) {
   modules.BuildAll();
   static const auto tables = modules.Snapshot();
   using Chain = ChainUnwinder<CfiUnwinder, FramePointerStep>;
-  contenders.push_back({"strobe", FunctionKind::kPlain, std::make_unique<Strobe<Chain>>(Chain(tables.get()), stack)});
-  contenders.push_back({"strobe_cfi", FunctionKind::kPlain, std::make_unique<Strobe<CfiUnwinder>>(CfiUnwinder(tables.get()), stack)});
+  contenders.push_back({"strobe", FunctionKind::kPlain, std::make_unique<StrobeIncremental<Chain>>(Chain(tables.get()), stack)});
+  contenders.push_back({"strobe_anew", FunctionKind::kPlain, std::make_unique<Strobe<Chain>>(Chain(tables.get()), stack)});
   contenders.push_back({"strobe_frame_pointers", FunctionKind::kFramePointers,
                         std::make_unique<Strobe<FramePointerUnwinder>>(FramePointerUnwinder(), stack)});
   contenders.push_back({"hand_written_chase", FunctionKind::kFramePointers, std::make_unique<Chase>(stack)});

@@ -1,5 +1,9 @@
 #include "path.h"
 
+#include <unistd.h>
+
+#include <algorithm>
+
 // The linker names the bounds of a section so.
 extern "C" {
 extern const char __start_strobe_bench_plain[];  // NOLINT(bugprone-reserved-identifier)
@@ -24,6 +28,14 @@ void ChooseSteps(FunctionKind kind, std::uint64_t seed, std::span<Step> steps) {
   const std::vector<Step>& functions = Functions(kind);
   Random random(seed);
   for (Step& step : steps) step = functions[random.Below(functions.size())];
+}
+
+void EvictCache() {
+  static const std::size_t bytes = 2 * static_cast<std::size_t>(std::max(sysconf(_SC_LEVEL2_CACHE_SIZE), 1L << 20));
+  static std::vector<std::uint64_t> memory(bytes / sizeof(std::uint64_t), 1);
+  std::uint64_t sum = 0;
+  for (std::size_t i = 0; i < memory.size(); i += 8) sum += memory[i];
+  asm volatile("" : : "r"(sum));
 }
 
 CodeRange CodeOf(FunctionKind kind) {

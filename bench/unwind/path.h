@@ -54,6 +54,9 @@ class Random {
   std::uint64_t state_;
 };
 
+// Reads more than the L2 cache holds.
+void EvictCache();
+
 struct AddFunctions {
   AddFunctions(FunctionKind kind, std::initializer_list<Step> functions) { Functions(kind).insert(Functions(kind).end(), functions); }
 };

@@ -5,8 +5,6 @@
 //   20, 20k            a stack chosen among so many each time; 36 frames
 //   shared             26 of 30 frames are those of the walk before
 //   cold ...           the same after the L2 cache was filled with other things
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -29,15 +27,6 @@ constexpr std::size_t kFewStacks = 20;
 constexpr std::size_t kManyStacks = 20'000;
 constexpr std::size_t kRounds = 15;
 constexpr int kCheckedStacks = 200;
-
-// Reads more than the L2 cache holds.
-std::uint64_t EvictCache() {
-  static const std::size_t bytes = 2 * static_cast<std::size_t>(std::max(sysconf(_SC_LEVEL2_CACHE_SIZE), 1L << 20));
-  static std::vector<std::uint64_t> memory(bytes / sizeof(std::uint64_t), 1);
-  std::uint64_t sum = 0;
-  for (std::size_t i = 0; i < memory.size(); i += 8) sum += memory[i];
-  return sum;
-}
 
 // One contender on its stacks.
 class Measurement {
@@ -63,12 +52,15 @@ class Measurement {
 
   // Walks once; whether each function was found, and nothing else of theirs.
   bool Check(const NativeRegisters& registers) {
-    const std::size_t count = walker_.Walk(registers, trace_);
+    const Found walk = walker_.Walk(registers, trace_);
+    std::vector<Address> whole(trace_.begin(), trace_.begin() + static_cast<std::ptrdiff_t>(walk.count));
+    if (walk.shared > last_.size()) return false;
+    whole.insert(whole.end(), last_.end() - static_cast<std::ptrdiff_t>(walk.shared), last_.end());
+    last_ = std::move(whole);
     const CodeRange code = CodeOf(kind_);
     std::vector<Address> found;
-    for (std::size_t i = 0; i < count; ++i) {
-      if (trace_[i] < code.start || trace_[i] >= code.limit) continue;
-      found.push_back(*std::prev(starts_.upper_bound(trace_[i])));
+    for (const Address address : last_) {
+      if (address >= code.start && address < code.limit) found.push_back(*std::prev(starts_.upper_bound(address)));
     }
     return std::equal(found.rbegin(), found.rend(), expected_.begin(), expected_.end());
   }
@@ -91,7 +83,7 @@ class Measurement {
       for (int i = 0; i < kWalks / 4; ++i) walker_.Walk(registers, trace_);
       std::size_t found = 0;
       const std::int64_t begin_ns = MonotonicNs();
-      for (int i = 0; i < kWalks; ++i) found += walker_.Walk(registers, trace_);
+      for (int i = 0; i < kWalks; ++i) found += walker_.Walk(registers, trace_).frames();
       ns = (static_cast<double>(MonotonicNs() - begin_ns) - overhead_ns_) / static_cast<double>(std::max<std::size_t>(found, 1));
     });
     return ns;
@@ -151,13 +143,13 @@ class Measurement {
   // Medians of single walks: what interrupts one does not count.
   void AddWalk(const NativeRegisters& registers, std::vector<double>& walks) {
     const std::int64_t begin_ns = MonotonicNs();
-    const std::size_t found = walker_.Walk(registers, trace_);
+    const std::size_t found = walker_.Walk(registers, trace_).frames();
     const double ns = static_cast<double>(MonotonicNs() - begin_ns) - overhead_ns_;
     walks.push_back(ns / static_cast<double>(std::max<std::size_t>(found, 1)));
   }
 
   void AddColdWalk(const NativeRegisters& registers, std::vector<double>& walks) {
-    sink_ = EvictCache();
+    EvictCache();
     MonotonicNs();  // the clock itself is warm
     AddWalk(registers, walks);
   }
@@ -169,6 +161,7 @@ class Measurement {
   std::set<Address> starts_;
   std::vector<Address> expected_;  // the functions that are on the stack now, from the root on
   volatile std::uint64_t sink_ = 0;
+  std::vector<Address> last_;  // the whole trace that was checked last
   Trace trace_{};
 };
 
@@ -187,11 +180,11 @@ int Run() {
   Measurement empty(*nobody, FunctionKind::kPlain, 0, 0);
   std::vector<double> overheads;
   for (std::size_t i = 0; i < kRounds; ++i) overheads.push_back(empty.Stacks(kFewStacks, i));
-  // What stands below the functions, in a walk from the leaf of one function.
+  // What stands below the functions, in a walk from the leaf of one function; by one who does not remember it.
   std::size_t base_frames = 0;
-  Measurement(*contenders[0].walker, FunctionKind::kPlain, 0, 0).OnStack(1, 1, [&](const NativeRegisters& registers) {
+  Measurement(*contenders[1].walker, FunctionKind::kPlain, 0, 0).OnStack(1, 1, [&](const NativeRegisters& registers) {
     Trace trace;
-    base_frames = contenders[0].walker->Walk(registers, trace) - 1;
+    base_frames = contenders[1].walker->Walk(registers, trace).frames() - 1;
   });
   std::vector<std::unique_ptr<Measurement>> measurements;
   for (const Contender& contender : contenders) {

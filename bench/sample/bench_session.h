@@ -1,0 +1,100 @@
+// A session on the calling thread that nobody drains but the benchmark.
+#pragma once
+
+#include <cstddef>
+#include <cstdio>
+#include <cstring>
+#include <functional>
+#include <optional>
+#include <span>
+
+#include "deliver.h"
+#include "strobe/runtime/session.h"
+#include "strobe/runtime/thread_registry.h"
+#include "strobe/strobe.h"
+
+namespace strobe::testing {
+
+inline constexpr std::size_t kFrames = 36;
+
+template <class Traits>
+class BenchSession {
+ public:
+  BenchSession() : registry_(64, static_cast<std::size_t>(*options_.threads.ring_bytes)) {
+    options_.sampling.cpu_frequency_hz = 0.001;  // so that no timer of its own takes part
+    if (!registry_.Open().ok() || !NativePlatform::InstallHandler(signal_).ok()) return;
+    session_.emplace(options_, registry_, counters_, signal_);
+    auto registered = registry_.Register(NativePlatform::CurrentThread(), "bench");
+    if (!registered.ok()) return;
+    slot_ = *registered;
+    slot_->next = internal::ThreadLinks();
+    internal::ThreadLinks() = slot_;
+    registry_.BeginCollecting();
+    session_->Attach(*slot_);
+  }
+  ~BenchSession() {
+    if (slot_ == nullptr) return;
+    session_->Detach(*slot_);
+    internal::ThreadLinks() = slot_->next;
+    registry_.Unregister(slot_);
+    session_->End();
+    session_->FinishAll();
+  }
+  BenchSession(const BenchSession&) = delete;
+  BenchSession& operator=(const BenchSession&) = delete;
+
+  [[nodiscard]] bool ok() const { return slot_ != nullptr; }
+  [[nodiscard]] internal::ThreadSlot<Traits>& slot() { return *slot_; }
+  // A signal of that number that our handler takes for its own.
+  [[nodiscard]] siginfo_t Signal(int number) const { return MakeSignal(number, SI_TIMER, slot_->token.Pack()); }
+  [[nodiscard]] siginfo_t Signal() const { return Signal(signal_); }
+
+  // As a collector does.
+  void Drain() { session_->Drain(); }
+  // Throws the records away, so that nothing but the handler is at work. Returns whether each is of a whole stack of kFrames.
+  bool Discard() {
+    bool is_right = true;
+    for (auto record = slot_->ring.Peek(); !record.empty(); record = slot_->ring.Peek()) {
+      is_right &= FramesOf(record) == kFrames;
+      slot_->ring.Pop();
+      ++discarded_;
+    }
+    return is_right;
+  }
+  [[nodiscard]] std::size_t discarded() const { return discarded_; }
+
+  // Delivers on stacks of kFrames: first finds out with how many generated functions a stack has so many.
+  void DeliverWhole(StackCase stacks, FunctionKind kind, std::size_t turns, Delivery& delivery, const std::function<void()>& after_turn) {
+    std::size_t functions = kFrames - 16;
+    Delivery first(MakeSignal(kEmptySignal, SI_QUEUE, 0), Signal());
+    std::size_t frames = 0;
+    const std::function<void()> look = [&] {
+      frames = FramesOf(slot_->ring.Peek());
+      session_->Drain();
+    };
+    // Both calls are one, so that the same frames lie below them.
+    for (const bool is_first : {true, false}) {
+      DeliverOn(stacks, kind, functions, is_first ? 2 : turns, is_first ? first : delivery, is_first ? look : after_turn);
+      functions = functions + kFrames - frames;
+    }
+  }
+
+ private:
+  // 0 for a stack that is not whole.
+  static std::size_t FramesOf(std::span<const std::byte> record) {
+    RecordHeader header;
+    if (record.size() < sizeof(header)) return 0;
+    std::memcpy(&header, record.data(), sizeof(header));
+    return header.end == StackEnd::kComplete ? std::size_t{header.frame_count} + header.shared_count : 0;
+  }
+
+  ProfilerOptions options_;
+  const int signal_ = NativePlatform::DefaultSignal();
+  internal::ThreadRegistry<Traits> registry_;
+  internal::CollectorCounters counters_;
+  std::optional<internal::Session<Traits>> session_;
+  internal::ThreadSlot<Traits>* slot_ = nullptr;
+  std::size_t discarded_ = 0;
+};
+
+}  // namespace strobe::testing
