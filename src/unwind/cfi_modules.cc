@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "cfi_rows.h"
 #include "dwarf_reader.h"
 #include "eh_frame_reader.h"
+#include "strobe/unwind/known_code.h"
 
 namespace strobe {
 namespace {
@@ -27,6 +29,8 @@ struct FdePlace {
   std::uint32_t offset = 0;  // from the start of the module's text
   std::int32_t fde = 0;      // from Known::index_base
 };
+
+constexpr std::string_view kVdsoPath = "[vdso]";
 
 constexpr std::size_t PiecesOf(const Module& module) {
   return static_cast<std::size_t>((module.limit - module.start + UnwindModules::kPieceBytes - 1) / UnwindModules::kPieceBytes);
@@ -59,7 +63,7 @@ CfiModules::~CfiModules() = default;
 void CfiModules::Update(const ModuleMap& map) {
   std::map<Address, std::unique_ptr<Known>> now;
   for (const Module& module : map.modules()) {
-    if (module.unwind_address == 0 && module.eh_frame_address == 0) continue;
+    if (module.unwind_address == 0 && module.eh_frame_address == 0 && module.stack_end == 0 && module.path != kVdsoPath) continue;
     if (module.limit - module.start > std::numeric_limits<std::uint32_t>::max()) continue;
     const auto before = known_.find(module.start);
     const bool is_same = before != known_.end() && before->second->module == module && !before->second->is_suspect;
@@ -116,6 +120,13 @@ void CfiModules::BuildPiece(Known& known, std::size_t piece) {
   rows.AddBroken(known.cies.broken() - broken_cies);
   known.is_suspect |= reader.has_failed() || cie_reader.has_failed();
   CompiledCfi compiled = rows.Take();
+  if (architecture_ == CfiArchitecture::kAarch64 && known.module.path == kVdsoPath) {
+    std::vector<std::uint8_t> text(static_cast<std::size_t>(limit - first));
+    text.resize(read_(first, text));
+    AddAarch64SignalTrampolines(text, compiled);
+  }
+  const Address stack_end = known.module.stack_end;
+  if (stack_end > first && stack_end <= limit) AddStackEnd(static_cast<std::uint32_t>(stack_end - first), compiled);
   known.statistics += compiled.statistics;
   known.tables[piece] = compiled.rows.empty()
                             ? EmptyTable()
@@ -126,7 +137,7 @@ void CfiModules::BuildPiece(Known& known, std::size_t piece) {
 
 void CfiModules::ReadIndex(Known& known) const {
   if (known.module.unwind_address == 0) {
-    ScanForIndex(known, known.module.eh_frame_address);
+    if (known.module.eh_frame_address != 0) ScanForIndex(known, known.module.eh_frame_address);
   } else if (!ReadSortedIndex(known)) {
     std::array<std::uint8_t, 16> header{};
     const std::size_t got = read_(known.module.unwind_address, header);

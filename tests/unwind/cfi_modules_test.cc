@@ -124,6 +124,28 @@ TEST_F(CfiModulesTest, ModulesWithoutReadableFrameInformationAreUnknown) {
   EXPECT_EQ(RuleAt(*snapshot, good.start), FromSp(7));
 }
 
+TEST_F(CfiModulesTest, StacksEndWhereTheirModuleSaysSo) {
+  Module a = MapModule(process_, 0, 2);
+  a.stack_end = a.start + 0x1000;
+  const auto snapshot = UpdateAll(ModuleMap({a}));
+  EXPECT_EQ(RuleAt(*snapshot, a.start + 0xFFF), UnwindRule::Stop());
+  EXPECT_EQ(RuleAt(*snapshot, a.start + 0x1000), UnwindRule::Unknown());
+}
+
+TEST_F(CfiModulesTest, SignalsOfAarch64AreLeftThroughTheVdso) {
+  Module vdso = MapModule(process_, 0, 2);
+  vdso.path = "[vdso]";
+  process_.Map(vdso.start, Join({Bytes(0x200), Fixed(std::uint32_t{0xD2801168}), Fixed(std::uint32_t{0xD4000001}), Bytes(0x100)}));
+  CfiModules aarch64(CfiArchitecture::kAarch64,
+                     [this](Address address, std::span<std::uint8_t> out) { return process_.Read(address, out); });
+  aarch64.Update(ModuleMap({vdso}));
+  aarch64.BuildAll();
+  const auto snapshot = aarch64.Snapshot();
+  const UnwindRule rule = RuleAt(*snapshot, vdso.start + 0x200 - 1);
+  ASSERT_EQ(rule.kind(), UnwindRule::Kind::kSpecial);
+  EXPECT_TRUE(snapshot->Find(vdso.start)->table->Special(rule).is_signal_frame);
+}
+
 // A section longer than one piece of reading.
 TEST_F(CfiModulesTest, LongSections) {
   EhFrameBuilder builder;

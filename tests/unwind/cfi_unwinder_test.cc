@@ -8,6 +8,7 @@
 #include "eh_frame_builder.h"
 #include "strobe/testing/fake_stack.h"
 #include "strobe/testing/unwinder_conformance.h"
+#include "strobe/unwind/known_code.h"
 
 namespace strobe::testing {
 namespace {
@@ -222,6 +223,26 @@ TEST(CfiUnwinder, LinkRegisterHoldsTheCallerOfALeafOnly) {
   const FakeStack again(kBase, {0xAAAA, In(kLink)});
   EXPECT_EQ(Walk(Aarch64Registers{In(kTwoWords), kBase, 0, In(kStop)}, again), (Trace{{In(kTwoWords), In(kLink) - 1}, StackEnd::kBroken}))
       << "a caller's link register was overwritten by its call";
+}
+
+TEST(CfiUnwinder, ALeafThatASignalInterruptedHasItsOwnLinkRegister) {
+  // siginfo and the kernel's part of ucontext stand before the registers; the trampoline's frame begins at sp.
+  constexpr Address kInterrupted = kBase + 0x1200;
+  const std::vector<SpecialRule> specials = {SpecialRule(), Aarch64SignalFrame()};
+  const std::vector<UnwindRow> rows = {{0, UnwindRule::Special(1)}, {0x100, FromSp(0, 0)}, {0x200, UnwindRule::Stop()}};
+  const UnwindModules modules({{kText, kText + 0x1000, std::make_shared<UnwindTable>(0x1000, rows, specials)}});
+  std::vector<Address> words(0x300);
+  words[544 / 8] = 0x1234;                                 // x29
+  words[552 / 8] = (kText + 0x280) | Address{0x55} << 48;  // x30, signed
+  words[560 / 8] = kInterrupted;                           // sp
+  words[568 / 8] = kText + 0x100;                          // pc: a leaf at its first instruction
+  std::vector<Address> output(8);
+  // The handler is a leaf, too: its way back is in lr as the walk begins, and must not be taken for the other's.
+  const WalkResult walk = CfiUnwinder(&modules).Unwind(Aarch64Registers{.pc = kText + 0x180, .sp = kBase, .fp = 0, .lr = kText + 0x40},
+                                                       FakeStack(kBase, words), output);
+  output.resize(walk.count);
+  EXPECT_EQ(output, (std::vector<Address>{kText + 0x180, kText + 0x40 - 1, kText + 0x100, kText + 0x280 - 1}));
+  EXPECT_EQ(walk.end, StackEnd::kComplete);
 }
 
 TEST(CfiUnwinder, SaysWhyAWalkEnds) {

@@ -49,6 +49,25 @@ TEST(ChainUnwinder, ABrokenFrameIsNotGivenToTheNext) {
   EXPECT_EQ(end, StackEnd::kBroken);
 }
 
+TEST(ChainUnwinder, ACallerWhoseRegisterIsLostIsNotGivenToTheNext) {
+  // A function that realigns its stack counts its CFA from r10, which only the innermost frame has.
+  const std::vector<SpecialRule> specials = {
+      SpecialRule(),
+      {.cfa = SpecialRule::Cfa::kOffset,
+       .cfa_base = SpecialRule::Base::kOther,
+       .cfa_other = kR10,
+       .plt_threshold = 0,
+       .cfa_offset = 8,
+       .ra = {.where = SpecialRule::Where::kMemory, .base = SpecialRule::Base::kCfa, .other = 0, .offset = -8},
+       .fp = {}}};
+  const std::vector<UnwindRow> rows = {{0, FromSp(2)}, {0x100, UnwindRule::Special(1)}};
+  const UnwindModules modules({{kText, kText + 0x1000, std::make_shared<UnwindTable>(0x1000, rows, specials)}});
+  const FakeStack stack(kBase, {0, kText + 0x180, 0, kUnknownCode});
+  const auto [frames, end] = Walk(Chain(&modules), {kText + 0x10, kBase, kBase + 0x10}, stack);
+  EXPECT_EQ(frames, (std::vector<Address>{kText + 0x10, kText + 0x17F})) << "a frame chain would have given a caller here";
+  EXPECT_EQ(end, StackEnd::kNoUnwindInfo);
+}
+
 TEST(ChainUnwinder, WithoutModulesTheLastPartDoesAll) {
   const FakeStack stack(kBase, {0, kUnknownCode});
   const auto [frames, end] = Walk(Chain(), {kText + 0x10, kBase, kBase}, stack);

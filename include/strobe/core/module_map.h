@@ -20,6 +20,7 @@ struct Module {
   std::string build_id;           // lower-case hexadecimal; empty where the image has none
   Address unwind_address = 0;     // in memory, of its index of frame information (.eh_frame_hdr); 0 where it has none
   Address eh_frame_address = 0;   // in memory, of that information itself (.eh_frame), where there is no index; 0 where that is not known
+  Address stack_end = 0;          // where the first function of a coroutine returns to; 0 where that is not in this module
 
   friend bool operator==(const Module&, const Module&) = default;
 };

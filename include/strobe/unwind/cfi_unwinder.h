@@ -75,6 +75,8 @@ class CfiUnwinder {
 
   static Address LinkRegister(const X86_64Registers& /*registers*/) { return 0; }
   static Address LinkRegister(const Aarch64Registers& registers) { return registers.lr; }
+  static void SetLinkRegister(X86_64Registers& /*registers*/, Address /*lr*/) {}
+  static void SetLinkRegister(Aarch64Registers& registers, Address lr) { registers.lr = lr; }
 
   // The value of rbx in the frame of `state`: walks there once more, with an eye on where it is saved.
   template <StackMemory M>
@@ -143,7 +145,7 @@ class CfiUnwinder {
       case SpecialRule::Cfa::kOffset:
       case SpecialRule::Cfa::kMemory: break;
     }
-    if (!BaseValue(state, memory, rule.cfa_base, rule.cfa_other, rbx, 0, base)) return StepResult::kUnknown;
+    if (!BaseValue(state, memory, rule.cfa_base, rule.cfa_other, rbx, 0, base)) return StepResult::kLost;
     cfa = base + static_cast<Address>(std::int64_t{rule.cfa_offset});
     if (rule.cfa == SpecialRule::Cfa::kMemory && !memory.ReadWord(cfa, cfa)) return StepResult::kBroken;
     return StepResult::kCaller;
@@ -157,7 +159,7 @@ class CfiUnwinder {
       value = 0;
       return StepResult::kCaller;
     }
-    if (!BaseValue(state, memory, location.base, location.other, rbx, cfa, value)) return StepResult::kUnknown;
+    if (!BaseValue(state, memory, location.base, location.other, rbx, cfa, value)) return StepResult::kLost;
     if (location.where == SpecialRule::Where::kRegister) return StepResult::kCaller;
     return memory.ReadWord(value + static_cast<Address>(std::int64_t{location.offset}), value) ? StepResult::kCaller : StepResult::kBroken;
   }
@@ -171,6 +173,8 @@ class CfiUnwinder {
     StepResult result = FindCfa(state, memory, rule, pc, rbx, cfa);
     if (result == StepResult::kCaller) result = FindValue(state, memory, rule.ra, rbx, cfa, ra);
     if (result == StepResult::kCaller) result = FindValue(state, memory, rule.fp, rbx, cfa, fp);
+    Address lr = LinkRegister(state.registers);
+    if (result == StepResult::kCaller && rule.is_signal_frame) result = FindValue(state, memory, rule.lr, rbx, cfa, lr);
     if (result != StepResult::kCaller) return result;
     if (rule.is_signal_frame) {
       // What was interrupted may lie on another stack, in either direction.
@@ -178,7 +182,9 @@ class CfiUnwinder {
     } else if (cfa < state.registers.sp || (cfa == state.registers.sp && !state.is_exact)) {
       return StepResult::kBroken;
     }
-    return internal::Return(state, ra, cfa, fp, rule.is_signal_frame);
+    result = internal::Return(state, ra, cfa, fp, rule.is_signal_frame);
+    if (result == StepResult::kCaller && rule.is_signal_frame) SetLinkRegister(state.registers, lr);
+    return result;
   }
 
   const UnwindModules* modules_ = nullptr;

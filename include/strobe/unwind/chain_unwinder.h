@@ -16,7 +16,8 @@
 namespace strobe {
 
 // ChainUnwinder<CfiUnwinder, FramePointerStep>: call frame information where there is some, frame pointers in between, as in the code of a
-// JIT compiler. A frame that an earlier part knows to be broken ends the walk: a later part would invent.
+// JIT compiler. A frame that an earlier part knows to be broken, or could leave if it only had a register, ends the walk: a later part
+// would invent.
 template <FrameStepper... Steppers>
 class ChainUnwinder {
  public:

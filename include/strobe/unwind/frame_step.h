@@ -40,6 +40,7 @@ enum class StepResult : std::uint8_t {
   kEnd,      // this is the outermost frame
   kBroken,   // the caller's frame cannot be where it is said to be
   kUnknown,  // nothing is known of this code; `state` is untouched
+  kLost,     // it is known how to leave this code, but not what a register holds that this needs; nobody else may guess
 };
 
 namespace internal {
@@ -78,7 +79,8 @@ STROBE_SIGNAL_SAFE WalkResult WalkFrames(const Registers& registers, std::span<A
     switch (step(state)) {
       case StepResult::kEnd: return {count, StackEnd::kComplete};
       case StepResult::kBroken: return {count, StackEnd::kBroken};
-      case StepResult::kUnknown: return {count, StackEnd::kNoUnwindInfo};
+      case StepResult::kUnknown:
+      case StepResult::kLost: return {count, StackEnd::kNoUnwindInfo};
       case StepResult::kCaller: break;
     }
     if (count == output.size()) return {count, StackEnd::kTruncated};

@@ -92,7 +92,8 @@ class IncrementalWalk {
       switch (result) {
         case StepResult::kEnd: return Finish(StackEnd::kComplete, 0);
         case StepResult::kBroken: return Finish(StackEnd::kBroken, 0);
-        case StepResult::kUnknown: return Finish(StackEnd::kNoUnwindInfo, 0);
+        case StepResult::kUnknown:
+        case StepResult::kLost: return Finish(StackEnd::kNoUnwindInfo, 0);
         case StepResult::kCaller: break;
       }
     }

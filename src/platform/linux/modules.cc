@@ -3,9 +3,11 @@
 #include <elf.h>
 #include <fcntl.h>
 #include <link.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <climits>
@@ -94,6 +96,23 @@ Address ReadEhFrameSection() {
   return address;
 }
 
+// Where makecontext lets a coroutine's first function return to: no symbol says it, so one is made that never runs.
+Address CoroutineEnd() {
+  std::array<Address, 64> stack{};
+  ucontext_t context;
+  if (getcontext(&context) != 0) return 0;
+  context.uc_stack = {.ss_sp = stack.data(), .ss_flags = 0, .ss_size = sizeof(stack)};
+  context.uc_link = nullptr;
+  makecontext(
+      &context, [] {}, 0);
+#if defined(__x86_64__)
+  const auto sp = static_cast<Address>(context.uc_mcontext.gregs[REG_RSP]) - reinterpret_cast<Address>(stack.data());
+  return sp < sizeof(stack) ? stack[sp / sizeof(Address)] : 0;
+#else
+  return context.uc_mcontext.regs[30];
+#endif
+}
+
 struct Listing {
   std::vector<Module> modules;
   std::string program_path;
@@ -117,6 +136,7 @@ int AddImage(dl_phdr_info* info, std::size_t /*size*/, void* data) {
     static const Address section = ReadEhFrameSection();
     if (section != 0) eh_frame_address = info->dlpi_addr + section;
   }
+  static const Address coroutine_end = CoroutineEnd();
   const auto page = static_cast<Address>(sysconf(_SC_PAGESIZE));
   for (int i = 0; i < info->dlpi_phnum; ++i) {
     const ElfW(Phdr)& header = info->dlpi_phdr[i];
@@ -124,14 +144,16 @@ int AddImage(dl_phdr_info* info, std::size_t /*size*/, void* data) {
     // As in /proc/self/maps: whole pages.
     const Address begin = info->dlpi_addr + header.p_vaddr;
     const Address start = begin & ~(page - 1);
+    const Address limit = (begin + header.p_memsz + page - 1) & ~(page - 1);
     listing.modules.push_back({.start = start,
-                               .limit = (begin + header.p_memsz + page - 1) & ~(page - 1),
+                               .limit = limit,
                                .file_offset = header.p_offset - (begin - start),
                                .load_bias = info->dlpi_addr,
                                .path = path,
                                .build_id = build_id,
                                .unwind_address = unwind_address,
-                               .eh_frame_address = eh_frame_address});
+                               .eh_frame_address = eh_frame_address,
+                               .stack_end = coroutine_end - start < limit - start ? coroutine_end : 0});
   }
   return 0;
 }

@@ -2,6 +2,7 @@
 #include <dlfcn.h>
 #include <link.h>
 #include <sys/wait.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -88,6 +89,28 @@ TEST(LinuxModules, TheProgramIsTheFirstAndHoldsItsFunctions) {
   ASSERT_TRUE(own.has_value());
   EXPECT_EQ(map.modules()[*own].path, path);
   EXPECT_TRUE(std::any_of(modules.begin(), modules.end(), [](const Module& module) { return module.path == "[vdso]"; }));
+}
+
+Address coroutine_returns_to = 0;
+ucontext_t coroutine_caller;
+
+TEST(LinuxModules, SayWhereCoroutinesEnd) {
+  // One that runs, and looks where it will return to.
+  std::vector<std::byte> stack(1 << 16);
+  ucontext_t coroutine;
+  ASSERT_EQ(getcontext(&coroutine), 0);
+  coroutine.uc_stack = {.ss_sp = stack.data(), .ss_flags = 0, .ss_size = stack.size()};
+  coroutine.uc_link = &coroutine_caller;
+  makecontext(
+      &coroutine, [] { coroutine_returns_to = reinterpret_cast<Address>(__builtin_return_address(0)); }, 0);
+  ASSERT_EQ(swapcontext(&coroutine_caller, &coroutine), 0);
+  std::vector<Address> ends;
+  for (const Module& module : LinuxPlatform::Modules()) {
+    if (module.stack_end == 0) continue;
+    ends.push_back(module.stack_end);
+    EXPECT_TRUE(module.stack_end >= module.start && module.stack_end < module.limit);
+  }
+  EXPECT_EQ(ends, std::vector<Address>{coroutine_returns_to});
 }
 
 TEST(LinuxModules, BuildIdsAreThoseThatReadelfShows) {

@@ -1,4 +1,4 @@
-#include "strobe/unwind/signal_trampoline.h"
+#include "strobe/unwind/known_code.h"
 
 #include <gtest/gtest.h>
 
@@ -22,7 +22,7 @@ Bytes CodeWith(const std::vector<std::uint32_t>& offsets) {
   return code;
 }
 
-TEST(SignalTrampoline, TakesThePlaceOfWhatOlderKernelsSayOfIt) {
+TEST(AddAarch64SignalTrampolines, TakesThePlaceOfWhatOlderKernelsSayOfIt) {
   EhFrameBuilder builder;
   const std::size_t cie = builder.Cie(Aarch64Cie());
   builder.Fde(cie, EhFrameBuilder::kText + 0x200, 0x100, DefCfa(kX29, 0));
@@ -38,7 +38,7 @@ TEST(SignalTrampoline, TakesThePlaceOfWhatOlderKernelsSayOfIt) {
   EXPECT_EQ(table.At(0x300), UnwindRule::Unknown());
 }
 
-TEST(SignalTrampoline, IsFoundWithoutAnyFrameInformation) {
+TEST(AddAarch64SignalTrampolines, IsFoundWithoutAnyFrameInformation) {
   CompiledCfi compiled;
   compiled.specials.emplace_back();
   AddAarch64SignalTrampolines(CodeWith({4, kTrampoline}), compiled);
@@ -47,7 +47,7 @@ TEST(SignalTrampoline, IsFoundWithoutAnyFrameInformation) {
   for (const std::uint32_t at : {12u, kTrampoline - 5, kTrampoline + 8}) EXPECT_EQ(table.At(at), UnwindRule::Unknown()) << at;
 }
 
-TEST(SignalTrampoline, CodeWithoutOneStaysAsItIs) {
+TEST(AddAarch64SignalTrampolines, CodeWithoutOneStaysAsItIs) {
   EhFrameBuilder builder;
   builder.Fde(builder.Cie(Aarch64Cie()), EhFrameBuilder::kText, 0x100, {});
   CompiledCfi compiled = builder.Compile(CfiArchitecture::kAarch64);
@@ -57,6 +57,19 @@ TEST(SignalTrampoline, CodeWithoutOneStaysAsItIs) {
   AddAarch64SignalTrampolines({}, compiled);
   EXPECT_EQ(compiled.rows, rows);
   EXPECT_EQ(compiled.specials.size(), specials);
+}
+
+TEST(AddStackEnd, ChangesWhatHoldsForItsReturnAddressOnly) {
+  EhFrameBuilder builder;
+  builder.Fde(builder.Cie(), EhFrameBuilder::kText + 0x200, 0x100, {});
+  CompiledCfi compiled = builder.Compile();
+  AddStackEnd(0x200, compiled);  // where the function begins
+  AddStackEnd(0x280, compiled);  // in its middle
+  AddStackEnd(0, compiled);      // nobody looks up what lies before a module
+  const CompiledTable table(compiled);
+  for (const std::uint32_t end : {0x1FFu, 0x27Fu}) EXPECT_EQ(table.At(end), UnwindRule::Stop()) << end;
+  for (const std::uint32_t at : {0x200u, 0x27Eu, 0x280u, 0x2FFu}) EXPECT_EQ(table.At(at), FromSp(1)) << at;
+  for (const std::uint32_t at : {0x1FEu, 0x300u}) EXPECT_EQ(table.At(at), UnwindRule::Unknown()) << at;
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "strobe/unwind/signal_trampoline.h"
+#include "strobe/unwind/known_code.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -8,7 +8,7 @@ namespace strobe {
 namespace {
 
 constexpr std::uint8_t kTrampoline[] = {0x68, 0x11, 0x80, 0xD2, 0x01, 0x00, 0x00, 0xD4};
-// A handler returns to the first instruction, and a return address is looked up one byte lower.
+// A handler returns to the first of them, and a return address is looked up one byte lower.
 constexpr std::uint32_t kBeforeBytes = 4;
 
 // The rows with `rule` in [begin, end), whatever they said of it.
@@ -60,6 +60,10 @@ void AddAarch64SignalTrampolines(std::span<const std::uint8_t> text, CompiledCfi
     is_found = true;
   }
   if (is_found) compiled.specials.push_back(Aarch64SignalFrame());
+}
+
+void AddStackEnd(std::uint32_t offset, CompiledCfi& compiled) {
+  if (offset != 0) compiled.rows = Overlay(compiled.rows, offset - 1, offset, UnwindRule::Stop());
 }
 
 }  // namespace strobe

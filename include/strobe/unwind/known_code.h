@@ -1,0 +1,24 @@
+// Code that call frame information describes badly or not at all, and how to leave it: of each there is one piece in a process.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "strobe/unwind/cfi_compiler.h"
+#include "strobe/unwind/unwind_rule.h"
+
+namespace strobe {
+
+// How to leave the frame that Linux pushes on aarch64 when a signal comes: every register lies in it, at a distance from sp that is part of
+// the system's interface.
+SpecialRule Aarch64SignalFrame();
+
+// Puts Aarch64SignalFrame wherever `text`, the module's code from its start on, has the two instructions that a signal's handler returns
+// to: `mov x8, #139; svc #0`. Kernels from 5.8 on write no call frame information for them, and that of older ones leads past the function
+// that was interrupted, so it gives way.
+void AddAarch64SignalTrampolines(std::span<const std::uint8_t> text, CompiledCfi& compiled);
+
+// Lets stacks end at a function that was never called: one whose return address was put there by hand, to the code at `offset`.
+void AddStackEnd(std::uint32_t offset, CompiledCfi& compiled);
+
+}  // namespace strobe
