@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # Builds and runs all tests:
 #
-#   tests/run.sh [--quick] [gcc] [clang] [asan] [tsan] [fuzz]      (no name: all but fuzz, in this order)
+#   tests/run.sh [--quick] [gcc] [clang] [asan] [tsan] [aarch64] [fuzz]      (no name: the first four)
 #
 #   gcc, clang   release builds; these also check the source tree (tidy, compile_fail), the packages and the handler's object code
 #   asan, tsan   the unit and integration tests under AddressSanitizer + UndefinedBehaviorSanitizer, and under ThreadSanitizer
+#   aarch64      the library and the unit tests built for aarch64, and run by qemu's user mode
 #   fuzz         the fuzzers, for about a minute in all (tests/fuzz)
 #   --quick      gcc only, unless others are named, and without the tests of suite `slow`
 #
@@ -21,8 +22,8 @@ configurations=()
 for argument in "$@"; do
   case $argument in
     --quick) quick=true ;;
-    gcc | clang | asan | tsan | fuzz) configurations+=("$argument") ;;
-    *) sed -n '2,13s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2 ;;
+    gcc | clang | asan | tsan | aarch64 | fuzz) configurations+=("$argument") ;;
+    *) sed -n '2,14s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2 ;;
   esac
 done
 if [ ${#configurations[@]} -eq 0 ]; then
@@ -35,6 +36,7 @@ have() { command -v "$1" >/dev/null 2>&1; }
 install_needs() {
   local packages=(g++ clang-14 libclang-rt-14-dev meson ninja-build pkg-config python3 binutils libabsl-dev libgtest-dev libgmock-dev
     zlib1g-dev libsqlite3-dev sqlite3 ccache clang-format-14 clang-tidy-14 protobuf-compiler golang-github-google-pprof-dev util-linux)
+  [[ " ${configurations[*]} " == *" aarch64 "* ]] && packages+=(g++-aarch64-linux-gnu qemu-user)
   # A Go that did not come from apt does as well.
   have go || packages+=(golang-go)
   if ! have apt-get || ! have dpkg-query; then
@@ -112,12 +114,38 @@ has_fuzzer() {
   return $status
 }
 
+# Debian's arm64 packages of what Strobe and its tests need, unpacked in $1 without telling this machine's dpkg of another architecture.
+# Prints what is missing if it fails.
+aarch64_sysroot() {
+  local sysroot=$1 apt_state=$1.apt package
+  local packages=(libabsl-dev libabsl20220623 libgtest-dev libgmock-dev zlib1g zlib1g-dev)
+  local apt=(apt-get -q -o APT::Architecture=arm64 -o APT::Architectures=arm64 -o "Dir::State::Lists=$apt_state/lists"
+    -o Dir::State::status=/dev/null -o "Dir::Cache=$apt_state/cache" -o APT::Sandbox::User=)
+  have qemu-aarch64 || { echo "no qemu-aarch64 (qemu-user)"; return 1; }
+  [ -f "$sysroot/complete" ] && return
+  have apt-get && have dpkg-deb || { echo "no apt-get here to download arm64 packages with"; return 1; }
+  rm -rf "$sysroot" "$apt_state"
+  mkdir -p "$sysroot" "$apt_state"/{lists/partial,cache/archives/partial,packages}
+  "${apt[@]}" update </dev/null >"$apt_state/log" 2>&1
+  for package in "${packages[@]}"; do
+    (cd "$apt_state/packages" && "${apt[@]}" download "$package" </dev/null >>"$apt_state/log" 2>&1) && continue
+    echo "apt-get could not download $package for arm64; see $apt_state/log"
+    return 1
+  done
+  for package in "$apt_state"/packages/*.deb; do dpkg-deb -x "$package" "$sysroot" || return 1; done
+  rm -rf "$apt_state"
+  touch "$sysroot/complete"
+}
+
 totals=()
 run_configuration() {
   local configuration=$1 build="$build_root/$1" compiler=g++ options=(-Dbuildtype=release -Db_sanitize=none) wrapper="" launcher=""
   # Lines, but no variables: that is what a report shows, and it compiles faster.
   local sanitized=(-Ddebug=false -Doptimization=1 -Dcpp_args=-g1)
-  [ "$configuration" = gcc ] || compiler=$(clang_cc)
+  case $configuration in
+    clang | asan | tsan | fuzz) compiler=$(clang_cc) ;;
+    aarch64) compiler=aarch64-linux-gnu-g++ ;;
+  esac
   case $configuration in
     asan | tsan) have "$compiler" || compiler=g++ ;;
   esac
@@ -143,6 +171,22 @@ run_configuration() {
         totals+=("0 0 1")
         return
       fi
+      ;;
+    aarch64)
+      local sysroot reason
+      sysroot=$(realpath -m "$build.sysroot")
+      if ! reason=$(aarch64_sysroot "$sysroot"); then
+        echo "SKIP aarch64: $reason"
+        totals+=("0 0 1")
+        return
+      fi
+      printf "[constants]\nsysroot = '%s'\nlauncher = [%s]\n" "$sysroot" "$(have ccache && echo "'ccache'")" >"$sysroot.ini"
+      options=(--cross-file "$sysroot.ini" --cross-file "$root/tests/aarch64.ini" -Dbuildtype=release -Doptimization=2 -Dexamples=false)
+      local left_out
+      left_out=$(sed -n 's/^# left out: \([^ ]*\) .*/\1/p' tests/aarch64.ini | paste -sd :)
+      local -x GTEST_FILTER="-$left_out"
+      sed -n 's/^# left out: /SKIP aarch64 /p' tests/aarch64.ini
+      totals+=("0 0 $(grep -c '^# left out: ' tests/aarch64.ini)")
       ;;
   esac
   have ccache && launcher="ccache "
