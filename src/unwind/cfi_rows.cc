@@ -43,7 +43,8 @@ void CfiRows::AddRow(std::uint32_t offset, UnwindRule rule, SavedRow saved) {
 void CfiRows::Add(const CfiEntry& entry, DwarfReader body) {
   FdeRange range;
   if (!ReadFdeRange(entry, body, range)) return AddBroken(1);
-  const auto [begin, length] = range;
+  const Address begin = range.begin;
+  const Address length = range.length;
   // A linker that drops a function may leave its FDE, with an address outside of the text.
   if (length == 0 || begin < text_start_ || begin >= text_limit_ || length > text_limit_ - begin) return;
   const Address end = begin + length;

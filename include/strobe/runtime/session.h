@@ -326,10 +326,7 @@ class Session {
     std::memcpy(weights.data(), record.data() + sizeof(header), sizeof(weights));
     const auto* frames = reinterpret_cast<const Address*>(record.data() + RecordBytes(kCount, 0));
     const Row row = ValuesOf(slot, weights);
-    const StackDelta stack{.generation = header.module_generation,
-                           .end = header.end,
-                           .shared = header.shared_count,
-                           .leaf_first = {frames, header.frame_count}};
+    const StackDelta stack{header.module_generation, header.end, header.shared_count, {frames, header.frame_count}};
     if (!aggregator_.Add(key, stack, row)) slot.memo_is_stale.store(true, std::memory_order_relaxed);
     counters_.samples.fetch_add(1, std::memory_order_relaxed);
     counters_.rated_samples.fetch_add(weights[first_enabled_] != 0 ? 1 : 0, std::memory_order_relaxed);

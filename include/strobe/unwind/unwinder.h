@@ -28,8 +28,8 @@ concept Unwinder = std::default_initializable<U> &&
 // An unwinder that can also begin where its last walk of the same thread still holds: Unwind(registers, memory, memo, output) comes to the
 // same stack as Unwind(registers, memory, output), but writes only the frames before WalkResult::shared. Signal-safe.
 template <class U>
-concept IncrementalUnwinder = Unwinder<U> && requires(const U& unwinder, const NativeRegisters& registers, const LiveStackMemory& live,
-                                                      WalkMemo& memo, std::span<Address> output) {
+concept IncrementalUnwinder = Unwinder<U> &&
+    requires(const U& unwinder, const NativeRegisters& registers, const LiveStackMemory& live, WalkMemo& memo, std::span<Address> output) {
   { unwinder.Unwind(registers, live, memo, output) }
   noexcept->std::same_as<WalkResult>;
 };
