@@ -92,9 +92,10 @@ struct Inputs {
 // `inputs` is the caller's, so that freeing it does not fall between the main thread's clock and its profile.
 std::vector<ThreadClock> RunWorkers(Profiler& profiler, double seconds, Inputs& inputs) {
   const std::int64_t main_begin_ns = ClockNs(CLOCK_THREAD_CPUTIME_ID);
+  // On a disk that has not been read before, this alone may take seconds.
+  inputs = {.texts = ReadTextFiles(kMaxTextBytes), .mapped = ReadMappedFiles(kMaxMappedBytes)};
   const Deadline deadline =
       std::chrono::steady_clock::now() + std::chrono::duration_cast<Deadline::duration>(std::chrono::duration<double>(seconds));
-  inputs = {.texts = ReadTextFiles(kMaxTextBytes), .mapped = ReadMappedFiles(kMaxMappedBytes)};
   if (inputs.texts.empty() || inputs.mapped.empty()) {
     std::fprintf(stderr, "quickstart: found no files to work on\n");
     return {};
