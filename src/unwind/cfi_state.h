@@ -55,7 +55,7 @@ struct CfiEntry {
 };
 
 // Where `state` keeps the caller's rbx.
-SavedRegister SavedRbxOf(const CfiState& state, const CfiRegisters& registers);
+SavedRow SavedRowOf(std::uint32_t offset, const CfiState& state, const CfiRegisters& registers);
 
 // Collects the distinct SpecialRules of a table.
 class SpecialRules {

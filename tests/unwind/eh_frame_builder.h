@@ -156,7 +156,8 @@ class EhFrameBuilder {
 // The table of what was compiled, and its statistics.
 struct CompiledTable {
   explicit CompiledTable(CompiledCfi compiled)
-      : table(static_cast<std::uint32_t>(EhFrameBuilder::kTextLimit - EhFrameBuilder::kText), compiled.rows, compiled.specials),
+      : table(static_cast<std::uint32_t>(EhFrameBuilder::kTextLimit - EhFrameBuilder::kText), compiled.rows, compiled.specials,
+              compiled.saved_rows),
         rows(std::move(compiled.rows)),
         statistics(compiled.statistics) {}
 
