@@ -1,6 +1,7 @@
 #include "strobe/aggregate/aggregated_period.h"
 
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -67,12 +68,12 @@ class Conversion {
   void MergeNodes() {
     const StackTrie& trie = period_.trie;
     // Within one generation the trie's nodes are distinct as they are.
-    std::uint32_t only_generation = kNone;
+    std::optional<std::uint32_t> only_generation;
     bool several = false;
     for (std::uint32_t id = 1; id < trie.size(); ++id) {
       if (trie[id].parent != StackTrie::kRoot || StackTrie::IsPseudoKey(trie[id].address)) continue;
       const std::uint32_t generation = StackTrie::GenerationOfKey(trie[id].address);
-      several = several || (only_generation != kNone && only_generation != generation);
+      several = several || only_generation.value_or(generation) != generation;
       only_generation = generation;
     }
     nodes_.reserve(trie.size());
@@ -86,7 +87,7 @@ class Conversion {
         merged_[id] = MergedRoot(node.address);
         continue;
       }
-      const std::uint32_t generation = several ? generations[id] = generations[node.parent] : only_generation;
+      const std::uint32_t generation = several ? generations[id] = generations[node.parent] : only_generation.value_or(0);
       may_collide_ = several;
       merged_[id] = MergedChild(merged_[node.parent], FrameOf(generation, node.address));
     }

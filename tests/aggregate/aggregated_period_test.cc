@@ -63,6 +63,17 @@ TEST(FillProfile, ReloadAtTheSameAddressGivesTwoFrames) {
   EXPECT_EQ(profile.frames.size(), 3u);
 }
 
+// A record may name any generation, if something has written over the ring.
+TEST(FillProfile, GenerationsThatNeverWereShareTheirFrames) {
+  for (const std::uint32_t unknown : {std::uint32_t{7}, std::uint32_t{0xFFFFFFFF}}) {
+    Aggregator aggregator(1, kLimit);
+    const std::uint32_t thread = aggregator.AddThread(1, "t");
+    AddStack(aggregator, thread, unknown, StackEnd::kComplete, {0x22, 0x11});
+    AddStack(aggregator, thread, 5, StackEnd::kComplete, {0x22, 0x11});
+    EXPECT_EQ(Flatten(ToProfile(aggregator.Take())), (FlatProfile{{{"t", "11 22"}, {2}}})) << unknown;
+  }
+}
+
 TEST(FillProfile, OldModulesThatNoFrameNeedsAreLeftOut) {
   Aggregator aggregator(1, kLimit);
   aggregator.SetModules(1, ModuleMap({MakeModule(0x1000, "main"), MakeModule(0x5000, "old")}));

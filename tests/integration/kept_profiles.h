@@ -228,11 +228,14 @@ inline std::vector<Frame> FramesOf(const Profile& profile, const ProfileSample& 
   return frames;
 }
 
-// Runs body() in a forked child and returns its wait status: 0 where the body returned. -1 where there was no child.
+// Runs body() in a forked child and returns its wait status: 0 where the body returned, SIGALRM where it did not in two minutes.
+// -1 where there was no child.
 template <class Body>
 int RunInChild(Body&& body) {
+  constexpr unsigned kPatienceSeconds = 120;
   const pid_t child = fork();
   if (child == 0) {
+    alarm(kPatienceSeconds);
     body();
     _exit(0);
   }
