@@ -4,17 +4,22 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <cstddef>
+#include <cstring>
 #include <functional>
 #include <mutex>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -357,6 +362,25 @@ TEST_F(LinuxPlatformTest, ALineIsOneLine) {
   ::testing::internal::CaptureStderr();
   LinuxPlatform::WriteLine("strobe: a line");
   EXPECT_EQ(::testing::internal::GetCapturedStderr(), "strobe: a line\n");
+}
+
+TEST_F(LinuxPlatformTest, ReadStackCopiesUpToWhatIsNotMapped) {
+  constexpr std::size_t kPage = 4096;
+  auto* const pages = static_cast<std::byte*>(mmap(nullptr, 4 * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  ASSERT_NE(pages, MAP_FAILED);
+  for (std::size_t i = 0; i < 4 * kPage; ++i) pages[i] = static_cast<std::byte>(i % 251);
+  ASSERT_EQ(munmap(pages + 2 * kPage, kPage), 0);
+  std::vector<std::byte> copy(6 * kPage);
+  const auto base = reinterpret_cast<Address>(pages);
+  const std::size_t got = LinuxPlatform::ReadStack(base + 8, copy);
+  if (got == 0 && (errno == ENOSYS || errno == EPERM)) GTEST_SKIP() << "process_vm_readv: " << std::strerror(errno);
+  EXPECT_EQ(got, 2 * kPage - 8);
+  EXPECT_TRUE(std::equal(copy.begin(), copy.begin() + static_cast<std::ptrdiff_t>(got), pages + 8));
+  EXPECT_EQ(LinuxPlatform::ReadStack(base + 2 * kPage, copy), 0u);
+  EXPECT_EQ(LinuxPlatform::ReadStack(base + 3 * kPage, std::span(copy).first(16)), 16u);
+  EXPECT_EQ(LinuxPlatform::ReadStack(0, copy), 0u);
+  EXPECT_EQ(LinuxPlatform::ReadStack(~Address{7}, copy), 0u);
+  munmap(pages, 4 * kPage);
 }
 
 }  // namespace

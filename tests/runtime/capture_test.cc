@@ -7,6 +7,7 @@
 #include "gtest/gtest.h"
 #include "manual_traits.h"
 #include "strobe/runtime/thread_registry.h"
+#include "strobe/unwind/chain_unwinder.h"
 
 namespace strobe::internal {
 namespace {
@@ -99,6 +100,51 @@ TEST_F(CaptureTest, ATimersExpiriesBecomeARecordWithTheStack) {
   EXPECT_EQ(slot_->counters.ends[static_cast<std::size_t>(StackEnd::kNoUnwindInfo)], 1u);
   EXPECT_TRUE(IsMarked());
   EXPECT_FALSE(slot_->is_capturing);
+}
+
+// A thread off its stack, and back.
+struct ForeignStack {
+  static constexpr Address kBase = 0x70000;
+  static inline std::vector<Address> words;
+  static std::size_t ReadStack(std::uint64_t address, std::span<std::byte> bytes) {
+    const auto all = std::as_bytes(std::span(words));
+    if (address != kBase || bytes.size() < all.size()) return 0;
+    std::memcpy(bytes.data(), all.data(), all.size());
+    return all.size();
+  }
+};
+struct ForeignPlatform : ManualPlatform {
+  static std::size_t ReadStack(std::uint64_t address, std::span<std::byte> bytes) { return ForeignStack::ReadStack(address, bytes); }
+};
+struct ForeignTraits : TickingTraits {
+  using Platform = ForeignPlatform;
+  using Unwinder = ChainUnwinder<FramePointerStep>;
+};
+
+TEST(ForeignCapture, AStackThatIsNotTheThreadsOwnIsWalkedInACopy) {
+  ThreadRegistry<ForeignTraits> registry(4, 4096);
+  ThreadSlot<ForeignTraits>& slot = **registry.Register({.id = 5, .stack = {}}, "thread");
+  const std::vector<Address> own = {0, 0, 0, 0, 0, 0x402001, 0, 0x402002};
+  const auto own_low = reinterpret_cast<Address>(own.data());
+  slot.stack = {.low = own_low, .high = own_low + own.size() * 8};
+  const auto walk = [&](Address pc, Address sp, Address fp) {
+    std::vector<Address> frames(16);
+    NativeRegisters registers;
+    registers.pc = pc;
+    registers.sp = sp;
+    registers.fp = fp;
+    const WalkResult result = Walk<ForeignTraits>(nullptr, slot, registers, {}, frames);
+    frames.resize(result.count);
+    EXPECT_EQ(result.end, StackEnd::kComplete);
+    return std::pair(frames, result.shared);
+  };
+  EXPECT_THAT(walk(0x402003, own_low, own_low + 32).first, ElementsAre(0x402003, 0x402000));
+  ForeignStack::words = {0, 0, ForeignStack::kBase + 0x20, 0x401001, 0, 0x401002};
+  EXPECT_THAT(walk(kPc, ForeignStack::kBase + 8, ForeignStack::kBase + 16).first, ElementsAre(kPc, 0x401000, 0x401001));
+  const auto [frames, shared] = walk(0x402003, own_low, own_low + 32);
+  EXPECT_THAT(frames, ElementsAre(0x402003, 0x402000));
+  EXPECT_EQ(shared, 0u) << "the record before was of another stack";
+  registry.Unregister(&slot);
 }
 
 TEST_F(CaptureTest, OneInterruptionServesEverybodyWhoWaits) {

@@ -15,6 +15,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "kept_profiles.h"
@@ -88,6 +89,7 @@ class Totals {
     std::int64_t wall_ns = 0;
     std::int64_t requests = 0;
     std::int64_t expiries = 0;
+    std::int64_t cut = 0;  // of the expiries, those whose stack does not lead to the thread's or the coroutine's first function
   };
 
   static void Add(const Profile& profile) {
@@ -103,6 +105,7 @@ class Totals {
       for (std::size_t j = 0; j < columns.size(); ++j) {
         if (columns[j] >= 0) *places[j] += values[static_cast<std::size_t>(columns[j])];
       }
+      if (columns[3] >= 0 && IsCut(profile, profile.samples[i])) sums.cut += values[static_cast<std::size_t>(columns[3])];
     }
   }
   // Since the last Take.
@@ -121,6 +124,12 @@ class Totals {
   }
 
  private:
+  static bool IsCut(const Profile& profile, const ProfileSample& sample) {
+    const std::vector<Frame> frames = FramesOf(profile, sample);
+    if (frames.empty() || !frames.back().is_pseudo()) return false;
+    const auto root = static_cast<PseudoFrame>(frames.back().address);
+    return root == PseudoFrame::kTruncated || root == PseudoFrame::kBroken || root == PseudoFrame::kNoUnwindInfo;
+  }
   static std::mutex& Mutex() {
     static auto* const mutex = new std::mutex;
     return *mutex;

@@ -18,6 +18,7 @@ struct StackBounds {
   Address high = 0;
 
   [[nodiscard]] bool empty() const { return high <= low; }
+  [[nodiscard]] bool Holds(Address address) const { return address >= low && address < high; }
 };
 
 // What a platform knows of a thread, read by the thread itself when it registers.

@@ -39,6 +39,7 @@ class ForkListener {
 // * Interrupt(thread, payload, signal): interrupts a thread now, with that payload; false where it is gone.
 // * ModuleVersion(): changes whenever an image is loaded or unloaded. Modules(): what is loaded now, the program first.
 // * ReadMemory(address, bytes): copies this process's memory; returns how many bytes could be read, from the front. Never faults.
+// * ReadStack(address, bytes): the same for the data plane, by one call to the system.
 // * RunOnOwnThread(name, body): starts a thread that blocks all signals; the caller joins it. Not running where the system refused.
 // * AddForkListener / RemoveForkListener.
 // * WriteLine(text): one line on the program's standard error.
@@ -47,7 +48,8 @@ template <class P>
 concept Platform = std::default_initializable<typename P::Timer> && std::default_initializable<typename P::OwnThread> &&
     std::movable<typename P::OwnThread> &&
     requires(typename P::Timer& timer, typename P::OwnThread& own_thread, std::uint64_t number, std::int64_t time_ns, int signal,
-             std::span<std::uint8_t> bytes, std::function<void()> body, const char* text, ForkListener* listener, void* memory) {
+             std::span<std::uint8_t> bytes, std::span<std::byte> stack_bytes, std::function<void()> body, const char* text,
+             ForkListener* listener, void* memory) {
   { P::Available() } -> std::same_as<absl::Status>;
   { P::CurrentThread() } -> std::same_as<ThreadInfo>;
   { P::CurrentThreadId() } -> std::same_as<std::uint64_t>;
@@ -63,6 +65,7 @@ concept Platform = std::default_initializable<typename P::Timer> && std::default
   { P::ModuleVersion() } -> std::same_as<std::uint64_t>;
   { P::Modules() } -> std::same_as<std::vector<Module>>;
   { P::ReadMemory(number, bytes) } -> std::same_as<std::size_t>;
+  { P::ReadStack(number, stack_bytes) } -> std::same_as<std::size_t>;
   { P::RunOnOwnThread(text, body) } -> std::same_as<typename P::OwnThread>;
   { own_thread.IsRunning() } -> std::same_as<bool>;
   { own_thread.Join() } -> std::same_as<void>;

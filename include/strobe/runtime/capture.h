@@ -13,6 +13,7 @@
 #include "strobe/core/record.h"
 #include "strobe/platform/capture_target.h"
 #include "strobe/runtime/slot_arena.h"
+#include "strobe/unwind/fetched_stack_memory.h"
 #include "strobe/unwind/stack_memory.h"
 #include "strobe/unwind/unwinder.h"
 #include "strobe/unwind/walk_memo.h"
@@ -47,10 +48,22 @@ STROBE_SIGNAL_SAFE Unwinder MakeUnwinder(const UnwindModules* modules) {
   }
 }
 
+// Walks a stack that is not the thread's own: a coroutine's, an alternate one. This is the one walk that calls the system.
+template <class Traits>
+STROBE_SIGNAL_SAFE STROBE_NOINLINE WalkResult WalkForeign(const UnwindModules* modules, ThreadSlot<Traits>& slot,
+                                                          const NativeRegisters& registers, CodeWindow code, std::span<Address> output) {
+  const std::span<std::byte> room = slot.memo != nullptr ? slot.memo->Lend() : std::span<std::byte>();
+  const FetchedStackMemory<typename Traits::Platform> memory(slot.stack, room, code);
+  return MakeUnwinder<typename Traits::Unwinder>(modules).Unwind(registers, memory, output);
+}
+
 // Walks the thread's stack, from what its last walk left to be shared if the unwinder can.
-template <class Unwinder, class Slot>
-STROBE_SIGNAL_SAFE WalkResult Walk(const UnwindModules* modules, Slot& slot, const NativeRegisters& registers,
-                                   const LiveStackMemory& memory, std::span<Address> output) {
+template <class Traits>
+STROBE_SIGNAL_SAFE WalkResult Walk(const UnwindModules* modules, ThreadSlot<Traits>& slot, const NativeRegisters& registers,
+                                   CodeWindow code, std::span<Address> output) {
+  using Unwinder = typename Traits::Unwinder;
+  if (!slot.stack.Holds(registers.sp)) return WalkForeign<Traits>(modules, slot, registers, code, output);
+  const LiveStackMemory memory(registers.sp - kRedZoneBytes, slot.stack.high, code);
   const auto unwinder = MakeUnwinder<Unwinder>(modules);
   if constexpr (IncrementalUnwinder<Unwinder>) {
     if (slot.memo != nullptr) {
@@ -78,13 +91,10 @@ STROBE_SIGNAL_SAFE bool WriteRecord(SlotArena<Traits>& arena, ThreadSlot<Traits>
     drop = DropReason::kRingFull;
     return false;
   }
-  const Address sp = target.registers->sp;
-  // Off the registered stack (a coroutine's, an alternate one) nothing above sp is known to be readable.
-  const bool is_on_stack = sp >= slot.stack.low && sp < slot.stack.high;
-  const LiveStackMemory memory(sp - kRedZoneBytes, is_on_stack ? slot.stack.high : sp, arena.text.Find(target.registers->pc));
   auto* frames = reinterpret_cast<Address*>(record + RecordBytes(weights.size(), 0));
   const UnwindModules* const modules = arena.unwind_modules.load(std::memory_order_seq_cst);
-  const WalkResult walk = Walk<typename Traits::Unwinder>(modules, slot, *target.registers, memory, {frames, max_frames});
+  const CodeWindow code = arena.text.Find(target.registers->pc);
+  const WalkResult walk = Walk<Traits>(modules, slot, *target.registers, code, {frames, max_frames});
   const RecordHeader header{.module_generation = arena.module_generation.load(std::memory_order_relaxed),
                             .frame_count = static_cast<std::uint16_t>(walk.count),
                             .shared_count = static_cast<std::uint16_t>(walk.shared),

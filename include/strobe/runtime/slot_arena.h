@@ -18,7 +18,6 @@
 #include "strobe/runtime/thread_slot.h"
 #include "strobe/unwind/cfi_modules.h"
 #include "strobe/unwind/unwind_table.h"
-#include "strobe/unwind/unwinder.h"
 #include "strobe/unwind/walk_memo.h"
 
 namespace strobe::internal {
@@ -99,11 +98,12 @@ class SlotArena {
     return {chunk.rings + (index % kSlotsPerChunk) * ring_bytes_, ring_bytes_};
   }
 
-  // The memory of what a slot's walks remember, committed when touched; nullptr where the unwinder has no use for it, or without rings.
+  // The memory of what a slot's walks remember, or copy of stacks that are not the thread's own; committed when touched. nullptr without
+  // rings.
   WalkMemo* MemoMemory(const Slot& slot) {
     const std::uint32_t index = slot.token.index;
     std::byte* const rings = chunks_[index / kSlotsPerChunk].load(std::memory_order_relaxed)->rings;
-    if (rings == nullptr || kMemoBytes == 0) return nullptr;
+    if (rings == nullptr) return nullptr;
     return reinterpret_cast<WalkMemo*>(rings + ring_bytes_ * kSlotsPerChunk + (index % kSlotsPerChunk) * kMemoBytes);
   }
 
@@ -156,8 +156,7 @@ class SlotArena {
   }
 
  private:
-  static constexpr std::size_t kMemoBytes =
-      IncrementalUnwinder<typename Traits::Unwinder> ? (sizeof(WalkMemo) + kCacheLineBytes - 1) / kCacheLineBytes * kCacheLineBytes : 0;
+  static constexpr std::size_t kMemoBytes = (sizeof(WalkMemo) + kCacheLineBytes - 1) / kCacheLineBytes * kCacheLineBytes;
 
   struct Chunk {
     std::atomic<std::uint64_t> marks{0};

@@ -79,7 +79,7 @@ struct ThreadSlot : ThreadLink {
   typename Traits::Ring ring;
   Cells cells;
   CaptureCounters counters;
-  WalkMemo* memo = nullptr;  // in memory that the first walk commits; none where the unwinder has no use for it
+  WalkMemo* memo = nullptr;  // in memory that the first walk commits
 
   // Control plane, under the slot's control mutex while the slot is live.
   typename Traits::Providers::ThreadStates states;

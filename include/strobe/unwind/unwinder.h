@@ -6,6 +6,7 @@
 
 #include "strobe/arch/registers.h"
 #include "strobe/core/stack.h"
+#include "strobe/unwind/fetched_stack_memory.h"
 #include "strobe/unwind/stack_memory.h"
 #include "strobe/unwind/walk_memo.h"
 
@@ -18,10 +19,12 @@ namespace strobe {
 template <class U>
 concept Unwinder = std::default_initializable<U> &&
     requires(const U& unwinder, const NativeRegisters& registers, const LiveStackMemory& live, const CopiedStackMemory& copied,
-             std::span<Address> output) {
+             const FetchedStackMemory<internal::NoStackSource>& fetched, std::span<Address> output) {
   { unwinder.Unwind(registers, live, output) }
   noexcept->std::same_as<WalkResult>;
   { unwinder.Unwind(registers, copied, output) }
+  noexcept->std::same_as<WalkResult>;
+  { unwinder.Unwind(registers, fetched, output) }
   noexcept->std::same_as<WalkResult>;
 };
 

@@ -35,6 +35,12 @@ class WalkMemo {
   // Forgets the last walk: the next one shares nothing.
   STROBE_SIGNAL_SAFE void Clear() noexcept { count_ = 0; }
 
+  // The memo's own memory, for a walk that shares nothing: it forgets the last one.
+  STROBE_SIGNAL_SAFE std::span<std::byte> Lend() noexcept {
+    Clear();
+    return std::as_writable_bytes(std::span(frames_));
+  }
+
   // Frames of the last walk.
   [[nodiscard]] std::size_t size() const noexcept { return count_; }
 

@@ -6,10 +6,12 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <memory>
 #include <mutex>
@@ -18,6 +20,7 @@
 #include "loader_mutex.h"
 #include "signal_handler.h"
 #include "stack_bounds.h"
+#include "strobe/base/signal_safe.h"
 #include "strobe/platform/capture_target.h"
 
 namespace strobe {
@@ -166,6 +169,26 @@ std::size_t LinuxPlatform::ReadMemory(std::uint64_t address, std::span<std::uint
   }
   close(file);
   return done;
+}
+
+STROBE_SIGNAL_SAFE std::size_t LinuxPlatform::ReadStack(std::uint64_t address, std::span<std::byte> bytes) {
+  // Vectors that lie each in one page: what is copied where a page is missing is promised between two vectors only.
+  constexpr std::uint64_t kPageBytes = 4096;
+  constexpr std::size_t kMaxVectors = 8;
+  std::array<iovec, kMaxVectors> pages;
+  std::size_t count = 0;
+  std::size_t asked = 0;
+  while (count < pages.size() && asked < bytes.size()) {
+    const std::uint64_t at = address + asked;
+    const std::size_t in_page = std::min<std::size_t>(kPageBytes - at % kPageBytes, bytes.size() - asked);
+    pages[count++] = {.iov_base = reinterpret_cast<void*>(at), .iov_len = in_page};  // NOLINT(performance-no-int-to-ptr): only the kernel's
+    asked += in_page;
+  }
+  const iovec copy{.iov_base = bytes.data(), .iov_len = asked};
+  // By the process's number at this moment: in a fork's child it is the child's. All arguments are whole words, which is what `syscall`
+  // takes from its variable arguments.
+  const long got = syscall(SYS_process_vm_readv, long{getpid()}, &copy, 1UL, pages.data(), count, 0UL);
+  return got > 0 ? static_cast<std::size_t>(got) : 0;
 }
 
 LinuxPlatform::OwnThread::OwnThread(OwnThread&& other) noexcept

@@ -1,0 +1,73 @@
+// FetchedStackMemory: stacks whose bounds nobody knows, a coroutine's or an alternate one, read by calls that cannot fault.
+#pragma once
+
+#include <algorithm>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "strobe/base/address.h"
+#include "strobe/base/signal_safe.h"
+#include "strobe/core/thread_info.h"
+#include "strobe/unwind/stack_memory.h"
+
+namespace strobe {
+
+// ReadStack(address, bytes) copies the calling thread's memory; returns how many bytes could be read, from the front. It never faults,
+// whatever is there. Signal-safe.
+template <class S>
+concept StackSource = requires(std::uint64_t address, std::span<std::byte> bytes) {
+  { S::ReadStack(address, bytes) } -> std::same_as<std::size_t>;
+};
+
+// A walk that begins off its thread's own stack: each piece of memory that it comes to is copied into `room` as it is needed, so that it
+// may also lead from one stack to another, as a signal's frame does. Of these the thread's own, `own`, is then read in place, for all
+// that lies above a page of it that could be read can be read, too: however deep it is, it costs no more copies.
+template <StackSource Source>
+class FetchedStackMemory {
+ public:
+  // Copies of one walk; what lies beyond them cannot be read. With a WalkMemo's room, 24 KiB each.
+  static constexpr int kMaxFetches = 8;
+
+  FetchedStackMemory(StackBounds own, std::span<std::byte> room, CodeWindow code = {}) noexcept : own_(own), room_(room), code_(code) {}
+
+  STROBE_SIGNAL_SAFE bool ReadWord(Address address, Address& word) const noexcept {
+    if (copy_.ReadWord(address, word) || live_.ReadWord(address, word)) return true;
+    return (address & 7) == 0 && Fetch(address) && copy_.ReadWord(address, word);
+  }
+  // Nobody knows where these stacks end.
+  [[nodiscard]] Address end() const noexcept { return ~Address{7}; }
+  [[nodiscard]] CodeWindow Code(Address /*pc*/) const noexcept { return code_; }
+
+ private:
+  // The smallest page of any system.
+  static constexpr Address kPageBytes = 4096;
+
+  STROBE_SIGNAL_SAFE bool Fetch(Address address) const noexcept {
+    if (fetches_ == kMaxFetches) return false;
+    ++fetches_;
+    const Address base = address & ~(kPageBytes - 1);
+    const std::size_t got = std::min(Source::ReadStack(base, room_), room_.size());
+    copy_ = CopiedStackMemory(base, room_.first(got));
+    if (own_.Holds(address) && got > address - base) live_ = LiveStackMemory(std::max(base, own_.low), own_.high);
+    return true;
+  }
+
+  const StackBounds own_;
+  const std::span<std::byte> room_;
+  const CodeWindow code_;
+  // What has been read so far: to read is to look, so it changes nothing for the walk.
+  mutable CopiedStackMemory copy_{0, {}};
+  mutable LiveStackMemory live_{0, 0};
+  mutable int fetches_ = 0;
+};
+
+namespace internal {
+struct NoStackSource {
+  static std::size_t ReadStack(std::uint64_t /*address*/, std::span<std::byte> /*bytes*/) { return 0; }
+};
+}  // namespace internal
+static_assert(StackMemory<FetchedStackMemory<internal::NoStackSource>>);
+
+}  // namespace strobe

@@ -1,0 +1,265 @@
+// Stacks that are not the thread's own: coroutines end at their own end, and a signal's handler on an alternate stack leads back to what
+// it interrupted.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "collecting_exporter.h"
+#include "strobe/testing/pprof_reader.h"
+
+namespace strobe::testing {
+
+// Not in the anonymous namespace: these names are what a reader of the profile looks for.
+volatile std::uint64_t odd_sink;
+
+__attribute__((noinline)) void Spin(std::int64_t cpu_ns) {
+  BurnCpu(cpu_ns);
+  odd_sink = 1;
+}
+// Deeper than one copy of a stack.
+__attribute__((noinline)) std::uint64_t Dive(int depth, std::int64_t cpu_ns) {
+  volatile std::uint64_t room[64] = {};
+  if (depth == 0) {
+    Spin(cpu_ns);
+  } else {
+    room[0] = Dive(depth - 1, cpu_ns);
+  }
+  return room[0] + 1;
+}
+__attribute__((noinline)) void HandleOnAlternateStack(int /*signal*/) {
+  odd_sink = Dive(3, 20'000'000);
+  odd_sink = 2;
+}
+__attribute__((noinline)) void Interrupted(int depth) {
+  volatile std::uint64_t room[64] = {};
+  if (depth == 0) {
+    raise(SIGUSR1);
+  } else {
+    Interrupted(depth - 1);
+  }
+  odd_sink = room[1] + 3;
+}
+
+namespace {
+
+constexpr std::size_t kStackBytes = 256 * 1024;
+
+// Memory with nothing mapped to either side of it.
+class GuardedStack {
+ public:
+  explicit GuardedStack(std::size_t bytes = kStackBytes) : bytes_(bytes) {
+    all_ = static_cast<std::byte*>(mmap(nullptr, bytes + 2 * kGuardBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    EXPECT_EQ(mprotect(data(), bytes, PROT_READ | PROT_WRITE), 0);
+  }
+  ~GuardedStack() { munmap(all_, bytes_ + 2 * kGuardBytes); }
+  GuardedStack(const GuardedStack&) = delete;
+  GuardedStack& operator=(const GuardedStack&) = delete;
+  [[nodiscard]] std::byte* data() const { return all_ + kGuardBytes; }
+  [[nodiscard]] std::size_t bytes() const { return bytes_; }
+
+ private:
+  static constexpr std::size_t kGuardBytes = 64 * 1024;
+  std::byte* all_;
+  const std::size_t bytes_;
+};
+
+struct Sampled {
+  PprofProfile profile;
+  std::int64_t complete = 0;
+  std::int64_t incomplete = 0;
+};
+
+// One session at 500 Hz of one thread: a new one, or this, the initial one.
+enum class On { kNewThread, kThisThread };
+template <class Body>
+Sampled Sample(Body&& body, On on = On::kNewThread) {
+  CollectingExporter::Take();
+  Profiler<CollectingTraits> profiler({.sampling = {.cpu_frequency_hz = 500}});
+  EXPECT_TRUE(profiler.Start().ok());
+  std::int64_t cpu_ns = 0;
+  const auto run = [&] {
+    const Registration registration = profiler.RegisterThread("odd");
+    const std::int64_t begin_ns = ThreadCpuNs();
+    body();
+    cpu_ns = ThreadCpuNs() - begin_ns;
+  };
+  if (on == On::kThisThread) {
+    run();
+  } else {
+    std::thread(run).join();
+  }
+  EXPECT_TRUE(profiler.Stop().ok());
+  const auto exports = CollectingExporter::Take();
+  EXPECT_EQ(exports.size(), 1U);
+  EXPECT_GE(SumOfThread(exports, "cpu", "odd"), cpu_ns) << "weight was lost";
+  Sampled sampled;
+  const auto& ends = exports.at(0).profile.stats.stack_ends;
+  sampled.complete = static_cast<std::int64_t>(ends[static_cast<std::size_t>(StackEnd::kComplete)]);
+  for (const std::uint64_t end : ends) sampled.incomplete += static_cast<std::int64_t>(end);
+  sampled.incomplete -= sampled.complete;
+  const auto profile = ReadPprof(exports.at(0).bytes);
+  EXPECT_TRUE(profile.has_value());
+  if (profile.has_value()) {
+    EXPECT_EQ(CheckPprof(*profile), "");
+    sampled.profile = *profile;
+  }
+  return sampled;
+}
+
+// The index of the first frame, from `begin` on, of that function; -1 where there is none.
+int FindFrame(const std::vector<std::string>& stack, std::string_view function, int begin = 0) {
+  for (std::size_t i = static_cast<std::size_t>(begin); i < stack.size(); ++i) {
+    if (stack[i].starts_with("strobe::testing::" + std::string(function) + "(")) return static_cast<int>(i);
+  }
+  return -1;
+}
+
+// Runs `body` on a stack of its own, as a coroutine.
+void RunCoroutine(const GuardedStack& stack, void (*body)()) {
+  static thread_local ucontext_t caller;
+  ucontext_t context;
+  ASSERT_EQ(getcontext(&context), 0);
+  context.uc_stack = {.ss_sp = stack.data(), .ss_flags = 0, .ss_size = stack.bytes()};
+  context.uc_link = &caller;
+  makecontext(&context, body, 0);
+  ASSERT_EQ(swapcontext(&caller, &context), 0);
+}
+
+class OddStacks : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (kSignalsAreLate) GTEST_SKIP() << "ThreadSanitizer delivers signals late: stacks mean nothing";
+  }
+  // What raises SIGUSR1 runs HandleOnAlternateStack on `stack` from now on.
+  static void HandleOn(const GuardedStack& stack) {
+    const stack_t alternate{.ss_sp = stack.data(), .ss_flags = 0, .ss_size = stack.bytes()};
+    ASSERT_EQ(sigaltstack(&alternate, nullptr), 0);
+    struct sigaction action {};
+    action.sa_handler = &HandleOnAlternateStack;
+    action.sa_flags = SA_ONSTACK;
+    ASSERT_EQ(sigaction(SIGUSR1, &action, nullptr), 0);
+  }
+  static void Disable() {
+    const stack_t none{.ss_sp = nullptr, .ss_flags = SS_DISABLE, .ss_size = 0};
+    ASSERT_EQ(sigaltstack(&none, nullptr), 0);
+  }
+};
+
+TEST_F(OddStacks, ACoroutineEndsAtItsOwnEnd) {
+  const Sampled sampled = Sample([] {
+    const GuardedStack stack;
+    RunCoroutine(stack, [] { odd_sink = Dive(5, 300'000'000); });
+  });
+  EXPECT_GT(sampled.complete, 20);
+  EXPECT_LE(sampled.incomplete, sampled.complete / 50);
+  std::int64_t whole_ns = 0;
+  for (const PprofProfile::Sample& sample : sampled.profile.samples) {
+    const std::vector<std::string> stack = sampled.profile.Stack(sample);
+    const int first = FindFrame(stack, "Dive");
+    if (first < 0) continue;
+    // Six of it, the coroutine's first function, and nothing of the thread that it runs on.
+    EXPECT_EQ(stack.size(), static_cast<std::size_t>(first) + 6 + 2) << ::testing::PrintToString(stack);
+    EXPECT_EQ(FindFrame(stack, "Dive", first + 5), first + 5);
+    if (FindFrame(stack, "Spin") >= 0) whole_ns += sample.values.at(1);
+  }
+  EXPECT_GT(whole_ns, 200'000'000);
+}
+
+TEST_F(OddStacks, ACoroutinesStackMayBeDeeperThanOneCopy) {
+  const Sampled sampled = Sample([] {
+    const GuardedStack stack;
+    RunCoroutine(stack, [] { odd_sink = Dive(150, 300'000'000); });  // 90 KiB
+  });
+  EXPECT_GT(sampled.complete, 20);
+  EXPECT_LE(sampled.incomplete, sampled.complete / 50);
+}
+
+class OddStacksOf : public OddStacks, public ::testing::WithParamInterface<On> {};
+INSTANTIATE_TEST_SUITE_P(Threads, OddStacksOf, ::testing::Values(On::kNewThread, On::kThisThread));
+
+TEST_P(OddStacksOf, AHandlerOnAnAlternateStackLeadsBackToTheThreadsFirstFunction) {
+  const auto body = [] {
+    const GuardedStack stack;
+    HandleOn(stack);
+    for (int i = 0; i < 15; ++i) Interrupted(100);
+    Disable();
+  };
+  const Sampled sampled = Sample(body, GetParam());
+  EXPECT_GT(sampled.complete, 20);
+  EXPECT_LE(sampled.incomplete, sampled.complete / 50);
+  std::int64_t whole_ns = 0;
+  for (const PprofProfile::Sample& sample : sampled.profile.samples) {
+    const std::vector<std::string> stack = sampled.profile.Stack(sample);
+    const int handler = FindFrame(stack, "HandleOnAlternateStack");
+    if (handler < 0) continue;
+    const int interrupted = FindFrame(stack, "Interrupted", handler);
+    ASSERT_GT(interrupted, handler) << ::testing::PrintToString(stack);
+    EXPECT_EQ(FindFrame(stack, "Interrupted", interrupted + 100), interrupted + 100);
+    EXPECT_GT(stack.size(), static_cast<std::size_t>(interrupted) + 102) << "and on, to the thread's start";
+    EXPECT_EQ(stack.back(), GetParam() == On::kThisThread ? "_start" : stack.back());
+    whole_ns += sample.values.at(1);
+  }
+  EXPECT_GT(whole_ns, 200'000'000);
+}
+
+TEST_F(OddStacks, AHandlerOnAnAlternateStackLeadsBackToTheCoroutineThatItInterrupted) {
+  const Sampled sampled = Sample([] {
+    const GuardedStack alternate;
+    const GuardedStack stack;
+    HandleOn(alternate);
+    for (int i = 0; i < 15; ++i) RunCoroutine(stack, [] { Interrupted(4); });
+    Disable();
+  });
+  EXPECT_GT(sampled.complete, 20);
+  EXPECT_LE(sampled.incomplete, sampled.complete / 50);
+  for (const PprofProfile::Sample& sample : sampled.profile.samples) {
+    const std::vector<std::string> stack = sampled.profile.Stack(sample);
+    const int handler = FindFrame(stack, "HandleOnAlternateStack");
+    if (handler < 0) continue;
+    const int interrupted = FindFrame(stack, "Interrupted", handler);
+    ASSERT_GT(interrupted, handler) << ::testing::PrintToString(stack);
+    EXPECT_EQ(FindFrame(stack, "Interrupted", interrupted + 4), interrupted + 4);
+    EXPECT_EQ(stack.size(), static_cast<std::size_t>(interrupted) + 5 + 2) << ::testing::PrintToString(stack);
+  }
+}
+
+// A page of a coroutine's stack is gone, as after a mistake of the program: the walk ends there, in so many words.
+TEST_F(OddStacks, MemoryThatIsNotThereEndsAStackAndNothingElse) {
+  static const GuardedStack* guarded;
+  const Sampled sampled = Sample([] {
+    const GuardedStack stack;
+    guarded = &stack;
+    RunCoroutine(stack, [] {
+      // Nobody returns through it before it is back.
+      auto* const upper_half = guarded->data() + kStackBytes - 16 * 1024;
+      const auto burn_without = [](auto&& self, int depth, std::byte* missing) -> std::uint64_t {
+        volatile std::uint64_t room[256] = {};
+        if (depth > 0) return self(self, depth - 1, missing) + room[0];
+        EXPECT_EQ(mprotect(missing, 16 * 1024, PROT_NONE), 0);
+        Spin(200'000'000);
+        EXPECT_EQ(mprotect(missing, 16 * 1024, PROT_READ | PROT_WRITE), 0);
+        return room[0];
+      };
+      odd_sink = burn_without(burn_without, 20, upper_half);
+    });
+  });
+  EXPECT_GT(sampled.incomplete, 20);
+  std::int64_t broken_ns = 0;
+  for (const PprofProfile::Sample& sample : sampled.profile.samples) {
+    const std::vector<std::string> stack = sampled.profile.Stack(sample);
+    if (FindFrame(stack, "Spin") >= 0 && stack.back() == "[broken stack]") broken_ns += sample.values.at(1);
+  }
+  EXPECT_GT(broken_ns, 100'000'000);
+}
+
+}  // namespace
+}  // namespace strobe::testing
