@@ -60,17 +60,21 @@ double EstimatedDemangledBytes(std::string_view mangled) {
 }
 
 std::string Demangler::Demangle(std::string_view system_name) {
-  if (!system_name.starts_with("_Z") || system_name.size() > ElfSymbolizer::kMaxMangledBytes || total_bytes_ > kMaxTotalBytes ||
-      EstimatedDemangledBytes(system_name) > kMaxEstimatedBytes) {
+  // What a linkage table adds to a name is no part of what the compiler made of it.
+  const std::size_t mangled_bytes = std::min(system_name.find('@'), system_name.size());
+  const std::string_view mangled = system_name.substr(0, mangled_bytes);
+  if (!mangled.starts_with("_Z") || mangled.size() > ElfSymbolizer::kMaxMangledBytes || total_bytes_ > kMaxTotalBytes ||
+      EstimatedDemangledBytes(mangled) > kMaxEstimatedBytes) {
     return ValidUtf8(system_name);
   }
   int status = 0;
-  const std::unique_ptr<char, decltype(&std::free)> text(abi::__cxa_demangle(std::string(system_name).c_str(), nullptr, nullptr, &status),
+  const std::unique_ptr<char, decltype(&std::free)> text(abi::__cxa_demangle(std::string(mangled).c_str(), nullptr, nullptr, &status),
                                                          &std::free);
   if (status != 0 || text == nullptr) return ValidUtf8(system_name);
   const std::string_view demangled(text.get());
   total_bytes_ += demangled.size();
-  return ValidUtf8(demangled.size() > kMaxDemangledBytes ? system_name : demangled);
+  if (demangled.size() > kMaxDemangledBytes) return ValidUtf8(system_name);
+  return ValidUtf8(std::string(demangled).append(system_name.substr(mangled_bytes)));
 }
 
 }  // namespace strobe::internal

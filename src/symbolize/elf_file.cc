@@ -22,27 +22,33 @@ struct Header {
 };
 static_assert(sizeof(Header) == 64);
 
-struct Symbol {
-  std::uint32_t name;
-  unsigned char info, other;
-  std::uint16_t section;
-  std::uint64_t value, size;
-};
-static_assert(sizeof(Symbol) == 24);
-
 struct NoteHeader {
   std::uint32_t name_size, description_size, type;
 };
 
+struct Relocation {
+  std::uint64_t offset;
+  std::uint32_t type, symbol;
+  std::uint64_t addend;
+};
+static_assert(sizeof(Relocation) == 24);
+
 constexpr std::uint16_t kMachineX86_64 = 62;
 constexpr std::uint16_t kMachineAarch64 = 183;
+constexpr std::uint32_t kSectionProgramBits = 1;
 constexpr std::uint32_t kSectionSymtab = 2;
 constexpr std::uint32_t kSectionStrtab = 3;
+constexpr std::uint32_t kSectionRelocations = 4;
 constexpr std::uint32_t kSectionNote = 7;
 constexpr std::uint32_t kSectionDynsym = 11;
+constexpr std::uint64_t kSectionLoaded = 2;
+constexpr std::uint64_t kSectionExecutable = 4;
 constexpr std::uint32_t kSegmentLoad = 1;
 constexpr std::uint32_t kSegmentNote = 4;
 constexpr std::uint32_t kNoteBuildId = 3;
+constexpr char kVersionMark = '@';
+constexpr std::string_view kLinkageTableName = ".plt";  // and .plt.sec, .plt.got
+constexpr std::string_view kLinkageSuffix = "@plt";
 constexpr unsigned char kSymbolFunction = 2;
 constexpr unsigned char kSymbolIndirectFunction = 10;
 constexpr std::uint16_t kSectionUndefined = 0;
@@ -113,6 +119,8 @@ bool ElfFile::ReadHeaders() {
   constexpr unsigned char kLittleEndian = 1;
   if (header.file_class != kClass64 || header.encoding != kLittleEndian) return false;
   if (header.machine != kMachineX86_64 && header.machine != kMachineAarch64) return false;
+  machine_ = header.machine;
+  section_names_ = header.section_names;
   if (header.segment_count != 0 && header.segment_size == sizeof(Segment)) {
     ReadArray(*source_, header.segments_offset, header.segment_count, segments_);
   }
@@ -174,24 +182,37 @@ bool ElfFile::Maps(std::uint64_t file_offset, std::uint64_t address) const {
   });
 }
 
-FunctionTable ElfFile::ReadFunctions() const {
-  if (symbol_section_ == nullptr || symbol_section_->link >= sections_.size()) return {};
-  const Section& strings = sections_[symbol_section_->link];
-  std::vector<char> names;
-  std::vector<Symbol> symbols;
-  const std::uint64_t count = symbol_section_->size / sizeof(Symbol);
-  if (strings.type != kSectionStrtab || strings.size > kMaxStringTableBytes || count > kMaxSymbols ||
-      !ReadArray(*source_, strings.offset, strings.size, names) || !ReadArray(*source_, symbol_section_->offset, count, symbols)) {
+std::string_view ElfFile::SymbolTable::NameOf(std::size_t symbol) const {
+  if (symbol >= symbols.size() || symbols[symbol].name >= names.size()) return {};
+  return names.data() + symbols[symbol].name;
+}
+
+ElfFile::SymbolTable ElfFile::ReadSymbols(const Section& section) const {
+  static_assert(sizeof(Symbol) == 24);
+  SymbolTable table;
+  const std::uint64_t count = section.size / sizeof(Symbol);
+  if (section.link >= sections_.size() || count > kMaxSymbols) return {};
+  const Section& strings = sections_[section.link];
+  if (strings.type != kSectionStrtab || strings.size > kMaxStringTableBytes ||
+      !ReadArray(*source_, strings.offset, strings.size, table.names) || !ReadArray(*source_, section.offset, count, table.symbols)) {
     return {};
   }
+  table.names.push_back('\0');
+  std::replace(table.names.begin(), table.names.end(), kVersionMark, '\0');
+  return table;
+}
+
+FunctionTable ElfFile::ReadFunctions() const {
+  if (symbol_section_ == nullptr) return {};
+  SymbolTable table = ReadSymbols(*symbol_section_);
   constexpr std::uint64_t kUnknown = std::numeric_limits<std::uint64_t>::max();
   std::vector<FunctionTable::Function> functions;
   std::vector<std::uint64_t> starts;  // where a function of unknown size may end
   std::vector<std::size_t> unsized;
-  for (const Symbol& symbol : symbols) {
+  for (const Symbol& symbol : table.symbols) {
     const unsigned char type = symbol.info & 0xF;
     if ((type != kSymbolFunction && type != kSymbolIndirectFunction) || symbol.section == kSectionUndefined || symbol.value == 0) continue;
-    if (symbol.name >= names.size() || names[symbol.name] == '\0') continue;
+    if (symbol.name >= table.names.size() || table.names[symbol.name] == '\0') continue;
     std::uint64_t limit = kUnknown;
     if (symbol.section < sections_.size()) {
       const Section& section = sections_[symbol.section];
@@ -210,7 +231,59 @@ FunctionTable ElfFile::ReadFunctions() const {
     if (next != starts.end()) function.end = std::min(function.end, *next);
     if (function.end == kUnknown) function.end = function.address + 1;
   }
-  return FunctionTable(std::move(functions), std::move(names));
+  return FunctionTable(std::move(functions), std::move(table.names));
+}
+
+std::vector<LinkageStub> ElfFile::FindLinkageStubs() const {
+  std::vector<LinkageStub> stubs;
+  if (section_names_ >= sections_.size()) return stubs;
+  const Section& strings = sections_[section_names_];
+  std::vector<char> names;
+  if (strings.size > kMaxSectionNameBytes || !ReadArray(*source_, strings.offset, strings.size, names)) return stubs;
+  std::uint64_t bytes_left = kMaxLinkageTableBytes;
+  for (const Section& section : sections_) {
+    if (section.type != kSectionProgramBits || (section.flags & kSectionExecutable) == 0 || section.name >= names.size()) continue;
+    if (!std::string_view(names.data() + section.name, names.size() - section.name).starts_with(kLinkageTableName)) continue;
+    std::vector<std::byte> code;
+    if (section.size > bytes_left || !ReadArray(*source_, section.offset, section.size, code)) continue;
+    bytes_left -= section.size;
+    const std::vector<LinkageStub> found =
+        machine_ == kMachineX86_64 ? FindX86LinkageStubs(section.address, code) : FindAarch64LinkageStubs(section.address, code);
+    stubs.insert(stubs.end(), found.begin(), found.end());
+  }
+  return stubs;
+}
+
+FunctionTable ElfFile::ReadLinkageStubs(const FunctionTable& functions) const {
+  std::vector<LinkageStub> stubs = FindLinkageStubs();
+  if (stubs.empty()) return {};
+  std::sort(stubs.begin(), stubs.end(), [](const LinkageStub& a, const LinkageStub& b) { return a.slot < b.slot; });
+  stubs.erase(std::unique(stubs.begin(), stubs.end(), [](const auto& a, const auto& b) { return a.slot == b.slot; }), stubs.end());
+  const auto dynamic = std::find_if(sections_.begin(), sections_.end(), [](const Section& s) { return s.type == kSectionDynsym; });
+  const SymbolTable symbols = dynamic == sections_.end() ? SymbolTable() : ReadSymbols(*dynamic);
+  std::vector<FunctionTable::Function> named;
+  std::vector<char> names;
+  std::uint64_t relocations_left = kMaxRelocations;
+  for (const Section& section : sections_) {
+    if (section.type != kSectionRelocations || (section.flags & kSectionLoaded) == 0) continue;
+    std::vector<Relocation> relocations;
+    const std::uint64_t count = section.size / sizeof(Relocation);
+    if (count > relocations_left || !ReadArray(*source_, section.offset, count, relocations)) continue;
+    relocations_left -= count;
+    for (const Relocation& relocation : relocations) {
+      const auto stub = std::lower_bound(stubs.begin(), stubs.end(), relocation.offset,
+                                         [](const LinkageStub& a, std::uint64_t slot) { return a.slot < slot; });
+      if (stub == stubs.end() || stub->slot != relocation.offset) continue;
+      // Without a symbol, the slot gets the address of a function of the image itself, or what that function returns.
+      const std::string_view target = relocation.symbol != 0 ? symbols.NameOf(relocation.symbol) : functions.Find(relocation.addend);
+      if (target.empty() || names.size() + target.size() > kMaxStringTableBytes) continue;
+      named.push_back({stub->address, stub->end, static_cast<std::uint32_t>(names.size())});
+      names.insert(names.end(), target.begin(), target.end());
+      names.insert(names.end(), kLinkageSuffix.begin(), kLinkageSuffix.end());
+      names.push_back('\0');
+    }
+  }
+  return FunctionTable(std::move(named), std::move(names));
 }
 
 }  // namespace strobe::internal

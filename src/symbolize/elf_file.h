@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "byte_source.h"
+#include "linkage_stub.h"
 
 namespace strobe::internal {
 
@@ -18,6 +19,9 @@ inline constexpr std::size_t kMaxSections = 1 << 16;
 inline constexpr std::size_t kMaxNoteBytes = 64 * 1024;
 inline constexpr std::size_t kMaxSymbols = std::size_t{1} << 22;
 inline constexpr std::size_t kMaxStringTableBytes = std::size_t{256} << 20;
+inline constexpr std::size_t kMaxSectionNameBytes = std::size_t{1} << 20;
+inline constexpr std::size_t kMaxLinkageTableBytes = std::size_t{4} << 20;  // of all linkage tables of a file
+inline constexpr std::size_t kMaxRelocations = std::size_t{1} << 22;        // in all sections of a file
 
 // The functions of one image, sorted by address.
 class FunctionTable {
@@ -32,7 +36,7 @@ class FunctionTable {
   // `names` holds a terminating zero after each function's name.
   FunctionTable(std::vector<Function> functions, std::vector<char> names);
 
-  // The symbol's name as it stands in the file, or empty. Valid as long as the table.
+  // The symbol's name as it stands in the file, without a version, or empty. Valid as long as the table.
   [[nodiscard]] std::string_view Find(std::uint64_t address) const;
   [[nodiscard]] bool empty() const { return functions_.empty(); }
   [[nodiscard]] std::size_t memory_bytes() const { return sizeof(*this) + functions_.capacity() * sizeof(Function) + names_.capacity(); }
@@ -60,6 +64,9 @@ class ElfFile {
   // Whether a loaded segment puts the byte at `file_offset` at `address`.
   [[nodiscard]] bool Maps(std::uint64_t file_offset, std::uint64_t address) const;
   [[nodiscard]] FunctionTable ReadFunctions() const;
+  // The stubs through which the image calls other images' functions and its own indirect ones, by the names of their targets: "malloc@plt".
+  // `functions` names the image's own.
+  [[nodiscard]] FunctionTable ReadLinkageStubs(const FunctionTable& functions) const;
 
  private:
   struct Section {
@@ -73,12 +80,30 @@ class ElfFile {
     std::uint64_t offset, address, physical_address, file_size, memory_size, alignment;
   };
 
+  struct Symbol {
+    std::uint32_t name;
+    unsigned char info, other;
+    std::uint16_t section;
+    std::uint64_t value, size;
+  };
+  struct SymbolTable {
+    std::vector<Symbol> symbols;
+    std::vector<char> names;  // without versions
+    // Empty for a symbol that there is not.
+    [[nodiscard]] std::string_view NameOf(std::size_t symbol) const;
+  };
+
   explicit ElfFile(const ByteSource& source) : source_(&source) {}
   bool ReadHeaders();
   void ReadBuildId();
   bool ReadBuildId(std::uint64_t offset, std::uint64_t size, std::uint64_t alignment);
+  // Empty where it cannot be read.
+  [[nodiscard]] SymbolTable ReadSymbols(const Section& section) const;
+  [[nodiscard]] std::vector<LinkageStub> FindLinkageStubs() const;
 
   const ByteSource* source_;
+  std::uint16_t machine_ = 0;
+  std::uint16_t section_names_ = 0;  // the section that holds them
   std::vector<Section> sections_;
   std::vector<Segment> segments_;
   const Section* symbol_section_ = nullptr;

@@ -37,27 +37,50 @@ bool IsBuildId(std::string_view text) {
   return text.size() > 2 && std::all_of(text.begin(), text.end(), [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
 }
 
-// The best table that the candidates hold, in the order of preference: the first with full symbols, else the first with any.
-FunctionTable ReadTable(const Module& module, const std::vector<std::string>& paths) {
-  std::unique_ptr<FileSource> best_source;
-  std::optional<ElfFile> best;
+// What an image calls its code. Symbols come first: they are what somebody wrote.
+struct ImageNames {
+  FunctionTable functions;
+  FunctionTable stubs;
+
+  [[nodiscard]] std::string_view Find(std::uint64_t address) const {
+    const std::string_view name = functions.Find(address);
+    return name.empty() ? stubs.Find(address) : name;
+  }
+  [[nodiscard]] bool empty() const { return functions.empty() && stubs.empty(); }
+  [[nodiscard]] std::size_t memory_bytes() const { return functions.memory_bytes() + stubs.memory_bytes(); }
+};
+
+// The names that the candidates hold, in the order of preference: functions of the first with full symbols, else of the first with any;
+// stubs of the first that has the code of its linkage table, which a file of separate symbols has not.
+ImageNames ReadNames(const Module& module, const std::vector<std::string>& paths) {
+  struct Image {
+    std::unique_ptr<FileSource> source;
+    ElfFile file;
+  };
+  std::vector<Image> images;
   for (const std::string& path : paths) {
     std::unique_ptr<FileSource> source = FileSource::Open(path);
     if (source == nullptr) continue;
     std::optional<ElfFile> file = OpenFor(module, *source);
-    if (!file.has_value() || (best.has_value() && file->symbols() <= best->symbols())) continue;
-    best_source = std::move(source);
-    best = std::move(file);
-    if (best->symbols() == ElfFile::Symbols::kFull) break;
+    if (!file.has_value()) continue;
+    images.push_back({std::move(source), *std::move(file)});
+    if (images.back().file.symbols() == ElfFile::Symbols::kFull) break;
   }
-  return best.has_value() ? best->ReadFunctions() : FunctionTable();
+  ImageNames names;
+  const auto best =
+      std::max_element(images.begin(), images.end(), [](const Image& a, const Image& b) { return a.file.symbols() < b.file.symbols(); });
+  if (best != images.end()) names.functions = best->file.ReadFunctions();
+  for (const Image& image : images) {
+    if (names.stubs.empty()) names.stubs = image.file.ReadLinkageStubs(names.functions);
+  }
+  return names;
 }
 
-FunctionTable ReadTable(const Module& module, const std::string& debug_directory) {
+ImageNames ReadNames(const Module& module, const std::string& debug_directory) {
   if (module.path == kVdsoPath) {
     const internal::SpanSource source(internal::OwnVdso(module.load_bias, module.start, module.limit));
     const std::optional<ElfFile> file = OpenFor(module, source);
-    return file.has_value() ? file->ReadFunctions() : FunctionTable();
+    return {file.has_value() ? file->ReadFunctions() : FunctionTable(), {}};
   }
   std::vector<std::string> paths = {module.path};
   if (IsBuildId(module.build_id)) {
@@ -66,7 +89,7 @@ FunctionTable ReadTable(const Module& module, const std::string& debug_directory
     }
     paths.push_back(kOwnProgramPath);
   }
-  return ReadTable(module, paths);
+  return ReadNames(module, paths);
 }
 
 // What names a module's symbols: its build id, or the file with its place where there is none.
@@ -115,23 +138,23 @@ class FunctionList {
 class ElfSymbolizer::Cache {
  public:
   // Valid until Trim. What holds no function is not kept: the file may be there the next time.
-  const FunctionTable& Get(const Module& module, const std::string& debug_directory) {
+  const ImageNames& Get(const Module& module, const std::string& debug_directory) {
     std::string key = CacheKey(module);
     if (const auto found = places_.find(key); found != places_.end()) {
       entries_.splice(entries_.begin(), entries_, found->second);
-      return entries_.front().table;
+      return entries_.front().names;
     }
-    FunctionTable table = ReadTable(module, debug_directory);
-    if (table.empty()) return none_;
-    bytes_ += table.memory_bytes();
-    entries_.push_front({key, std::move(table)});
+    ImageNames names = ReadNames(module, debug_directory);
+    if (names.empty()) return none_;
+    bytes_ += names.memory_bytes();
+    entries_.push_front({key, std::move(names)});
     places_[std::move(key)] = entries_.begin();
-    return entries_.front().table;
+    return entries_.front().names;
   }
 
   void Trim(std::size_t limit_bytes) {
     while (bytes_ > limit_bytes) {
-      bytes_ -= entries_.back().table.memory_bytes();
+      bytes_ -= entries_.back().names.memory_bytes();
       places_.erase(entries_.back().key);
       entries_.pop_back();
     }
@@ -142,12 +165,12 @@ class ElfSymbolizer::Cache {
  private:
   struct Entry {
     std::string key;
-    FunctionTable table;
+    ImageNames names;
   };
   std::list<Entry> entries_;
   absl::flat_hash_map<std::string, std::list<Entry>::iterator> places_;
   std::size_t bytes_ = 0;
-  FunctionTable none_;
+  ImageNames none_;
 };
 
 ElfSymbolizer::ElfSymbolizer(ElfSymbolizerOptions options) : options_(std::move(options)), cache_(std::make_unique<Cache>()) {}
@@ -175,10 +198,10 @@ absl::StatusOr<Symbols> ElfSymbolizer::Symbolize(const Profile& profile) {
   for (std::size_t m = 0; m < frames_of.size(); ++m) {
     if (frames_of[m].empty()) continue;
     const Module& module = profile.modules[m];
-    const FunctionTable& table = cache_->Get(module, options_.debug_directory);
+    const ImageNames& names = cache_->Get(module, options_.debug_directory);
     for (const std::uint32_t i : frames_of[m]) {
       const Address address = profile.frames[i].address;
-      const std::string_view name = table.Find(address - module.load_bias);
+      const std::string_view name = names.Find(address - module.load_bias);
       symbols.frames[i].function = name.empty() ? functions.Unresolved(UnresolvedName(module, address)) : functions.Resolved(name);
     }
     cache_->Trim(options_.cache_bytes);

@@ -27,12 +27,15 @@ void Run(std::span<const std::uint8_t> bytes) {
                "a build id that is no hexadecimal number");
   static_cast<void>(file->Maps(0x1000, 0x401000));
   const internal::FunctionTable functions = file->ReadFunctions();
+  const internal::FunctionTable stubs = file->ReadLinkageStubs(functions);
   internal::Demangler demangler;
   for (const std::uint64_t address : kLookUps) {
     const std::string_view name = functions.Find(address);
     STROBE_CHECK(functions.empty() ? name.empty() : true, "a name from an empty table");
     const std::string shown = demangler.Demangle(name);
     STROBE_CHECK(shown == ValidUtf8(shown), "a name that no profile can hold");
+    const std::string_view stub = stubs.Find(address);
+    STROBE_CHECK(stub.empty() || stub.ends_with("@plt"), "a stub that is named as a function is");
   }
 }
 

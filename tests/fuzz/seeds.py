@@ -131,25 +131,33 @@ def ring_inputs():
     }
 
 
-def elf_file():
-    """A library with a build id, a table of symbols and its strings, at the places that elf_fuzz asks for."""
-    strings = b"\0main\0_Z3foov\0_ZNSt6vectorIiSaIiEE9push_backEOi\0"
+def elf_file(machine=62):
+    """A library with a build id, a table of symbols, their strings and a linkage table, at the places that elf_fuzz asks for."""
+    strings = b"\0main\0_Z3foov\0_ZNSt6vectorIiSaIiEE9push_backEOi@@V\0.plt\0"
     symbols = b"\0" * 24
     for name, value, size in ((1, 0x1000, 0x10), (6, 0x1010, 0), (14, 0x1100, 0x20)):
         symbols += struct.pack("<IBBHQQ", name, 2, 0, 1, value, size)
     note = struct.pack("<III", 4, 20, 3) + b"GNU\0" + bytes(range(20))
+    # Two stubs from 0x401000 on, whose slots are at 0x402000 and 0x402008; the second's has no symbol.
+    if machine == 62:
+        stubs = b"\xff\x25" + struct.pack("<i", 0xFFA) + b"\x66\x90" + b"\xff\x25" + struct.pack("<i", 0xFFA) + b"\x66\x90"
+    else:
+        stubs = struct.pack("<8I", 0xB0000010, 0xF9400211, 0x91000210, 0xD61F0220, 0xB0000010, 0xF9400611, 0x91002210, 0xD61F0220)
+    relocations = struct.pack("<QIIQ", 0x402000, 7, 3, 0) + struct.pack("<QIIQ", 0x402008, 37, 0, 0x1000)
     offset = 64 + 56
     places = []
-    for part in (note, strings, symbols):
+    for part in (note, strings, symbols, stubs, relocations):
         places.append(offset)
         offset += len(part)
-    header = b"\x7fELF\2\1\1" + b"\0" * 9 + struct.pack("<HHIQQQIHHHHHH", 3, 62, 1, 0, 64, offset, 0, 64, 56, 1, 64, 5, 0)
+    header = b"\x7fELF\2\1\1" + b"\0" * 9 + struct.pack("<HHIQQQIHHHHHH", 3, machine, 1, 0, 64, offset, 0, 64, 56, 1, 64, 7, 3)
     load = struct.pack("<IIQQQQQQ", 1, 5, 0, 0, 0, 0x2000, 0x2000, 0x1000)
     sections = b"\0" * 64
-    for kind, address, at, size, link, entry_size in ((1, 0x1000, 0x1000, 0x1000, 0, 0), (7, 0, places[0], len(note), 0, 0),
-                                                      (3, 0, places[1], len(strings), 0, 0), (2, 0, places[2], len(symbols), 3, 24)):
-        sections += struct.pack("<IIQQQQIIQQ", 0, kind, 0, address, at, size, link, 0, 4, entry_size)
-    return header + load + note + strings + symbols + sections
+    for name, kind, flags, address, at, size, link, entry_size in (
+            (0, 1, 0, 0x1000, 0x1000, 0x1000, 0, 0), (0, 7, 0, 0, places[0], len(note), 0, 0), (0, 3, 0, 0, places[1], len(strings), 0, 0),
+            (0, 11, 0, 0, places[2], len(symbols), 3, 24), (strings.index(b".plt"), 1, 6, 0x401000, places[3], len(stubs), 0, 16),
+            (0, 4, 2, 0, places[4], len(relocations), 4, 24)):
+        sections += struct.pack("<IIQQQQIIQQ", name, kind, flags, address, at, size, link, 0, 4, entry_size)
+    return header + load + note + strings + symbols + stubs + relocations + sections
 
 
 def headers():
@@ -165,7 +173,7 @@ def main():
     directory = pathlib.Path(sys.argv[1])
     eh_frame = {name: bytes([flags | 0x10]) + struct.pack("<HH", 0x400, 0x8) + frame for name, (flags, frame) in eh_frames().items()}
     targets = {"eh_frame": eh_frame, "eh_frame_hdr": headers(), "unwind": unwind_inputs(), "ring_records": ring_inputs(),
-               "elf": {"library": elf_file()}}
+               "elf": {"library": elf_file(), "aarch64": elf_file(machine=183)}}
     for target, seeds in targets.items():
         (directory / target).mkdir(parents=True, exist_ok=True)
         paths = []

@@ -15,6 +15,7 @@ TEST(DemangleTest, NamesAsProgrammersWriteThem) {
   EXPECT_EQ(demangler.Demangle("_ZN3foo3barEi"), "foo::bar(int)");
   EXPECT_EQ(demangler.Demangle("_ZNSt6vectorIiSaIiEE9push_backEOi"), "std::vector<int, std::allocator<int> >::push_back(int&&)");
   EXPECT_EQ(demangler.Demangle("_ZN3foo3barEv.constprop.0"), "foo::bar() [clone .constprop.0]");
+  EXPECT_EQ(demangler.Demangle("_ZN3foo3barEi@plt"), "foo::bar(int)@plt");
 }
 
 TEST(DemangleTest, OtherNamesStayAsTheyAre) {

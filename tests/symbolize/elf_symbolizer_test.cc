@@ -1,7 +1,5 @@
 #include "strobe/symbolize/elf_symbolizer.h"
 
-#include <dlfcn.h>
-#include <link.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -14,13 +12,17 @@
 #include <random>
 #include <set>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
+#include "loaded_image.h"
 
 namespace strobe {
 namespace {
+
+using testing::Library;
+using testing::ModuleAt;
+using testing::NameOf;
 
 namespace fs = std::filesystem;
 
@@ -31,79 +33,6 @@ std::string ReadFile(const std::string& path) {
   return std::string(std::istreambuf_iterator<char>(in), {});
 }
 void WriteFile(const std::string& path, const std::string& bytes) { std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes; }
-
-// A loaded library, unloaded at the end.
-class Library {
- public:
-  explicit Library(const std::string& path) : handle_(dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) {
-    if (handle_ == nullptr) ADD_FAILURE() << dlerror();
-  }
-  ~Library() {
-    if (handle_ != nullptr) dlclose(handle_);
-  }
-  Library(const Library&) = delete;
-  Library& operator=(const Library&) = delete;
-  [[nodiscard]] Address Symbol(const char* name) const { return reinterpret_cast<Address>(dlsym(handle_, name)); }
-
- private:
-  void* handle_;
-};
-
-struct ModuleSearch {
-  Address address;
-  Module module;
-};
-
-std::string BuildIdOf(const dl_phdr_info& info) {
-  for (int i = 0; i < info.dlpi_phnum; ++i) {
-    const ElfW(Phdr)& segment = info.dlpi_phdr[i];
-    if (segment.p_type != PT_NOTE) continue;
-    const auto* at = reinterpret_cast<const char*>(info.dlpi_addr + segment.p_vaddr);
-    for (const char* end = at + segment.p_memsz; at < end;) {
-      const auto* note = reinterpret_cast<const ElfW(Nhdr)*>(at);
-      const char* description = at + sizeof(*note) + (note->n_namesz + 3) / 4 * 4;
-      if (note->n_type == NT_GNU_BUILD_ID) return absl::BytesToHexString(absl::string_view(description, note->n_descsz));
-      at = description + (note->n_descsz + 3) / 4 * 4;
-    }
-  }
-  return "";
-}
-
-// The module of this process that holds `address`, as the loader tells it.
-Module ModuleAt(Address address) {
-  ModuleSearch search{address, {}};
-  dl_iterate_phdr(
-      [](dl_phdr_info* info, std::size_t, void* data) {
-        auto& search = *static_cast<ModuleSearch*>(data);
-        for (int i = 0; i < info->dlpi_phnum; ++i) {
-          const ElfW(Phdr)& segment = info->dlpi_phdr[i];
-          const Address start = info->dlpi_addr + segment.p_vaddr;
-          if (segment.p_type != PT_LOAD || search.address < start || search.address >= start + segment.p_memsz) continue;
-          search.module = {start, start + segment.p_memsz, segment.p_offset, info->dlpi_addr, info->dlpi_name, BuildIdOf(*info)};
-          return 1;
-        }
-        return 0;
-      },
-      &search);
-  if (search.module.path.empty()) search.module.path = fs::read_symlink("/proc/self/exe").string();
-  return search.module;
-}
-
-FunctionSymbol NameOf(ElfSymbolizer& symbolizer, const Module& module, Address address) {
-  Profile profile;
-  profile.modules = {module};
-  profile.frames = {{address, 0}};
-  const absl::StatusOr<Symbols> symbols = symbolizer.Symbolize(profile);
-  if (!symbols.ok() || symbols->frames.size() != 1) {
-    ADD_FAILURE() << symbols.status().ToString();
-    return {};
-  }
-  return symbols->functions.at(symbols->frames[0].function);
-}
-FunctionSymbol NameOf(const Module& module, Address address) {
-  ElfSymbolizer symbolizer;
-  return NameOf(symbolizer, module, address);
-}
 
 std::string Unresolved(const Module& module, Address address) {
   return absl::StrCat(fs::path(module.path).filename().string(), "+0x", absl::Hex(address - module.load_bias));
@@ -263,12 +192,12 @@ TEST_F(ElfSymbolizerTest, ModuleWithoutBuildIdIsNotTakenForAnotherFile) {
 }
 
 TEST_F(ElfSymbolizerTest, OwnProgramAndTheKernelsCode) {
-  const auto own = reinterpret_cast<Address>(&ModuleAt);
+  const auto own = reinterpret_cast<Address>(&Unresolved);
   Module program = ModuleAt(own);
-  EXPECT_TRUE(absl::StrContains(NameOf(program, own).name, "ModuleAt"));
+  EXPECT_TRUE(absl::StrContains(NameOf(program, own).name, "Unresolved"));
   if (!program.build_id.empty()) {
     program.path = "/nonexistent/replaced";
-    EXPECT_TRUE(absl::StrContains(NameOf(program, own).name, "ModuleAt")) << "the running program's own file was not found";
+    EXPECT_TRUE(absl::StrContains(NameOf(program, own).name, "Unresolved")) << "the running program's own file was not found";
   }
   const Library vdso("linux-vdso.so.1");
   Address clock = vdso.Symbol("__vdso_clock_gettime");
