@@ -128,10 +128,9 @@ void CfiModules::BuildPiece(Known& known, std::size_t piece) {
   const Address stack_end = known.module.stack_end;
   if (stack_end > first && stack_end <= limit) AddStackEnd(static_cast<std::uint32_t>(stack_end - first), compiled);
   known.statistics += compiled.statistics;
-  known.tables[piece] = compiled.rows.empty()
-                            ? EmptyTable()
-                            : std::make_shared<const UnwindTable>(static_cast<std::uint32_t>(limit - first), compiled.rows,
-                                                                  std::move(compiled.specials), std::move(compiled.saved_rows));
+  known.tables[piece] = compiled.rows.empty() ? EmptyTable()
+                                              : std::make_shared<const UnwindTable>(static_cast<std::uint32_t>(limit - first),
+                                                                                    compiled.rows, std::move(compiled.specials));
   if (--known.pending == 0) known.index = std::vector<FdePlace>();
 }
 

@@ -8,22 +8,7 @@
 namespace strobe::internal {
 namespace {
 
-// They nearly always come in order.
-template <class T>
-void SortByOffset(std::vector<T>& rows) {
-  const auto is_before = [](const T& a, const T& b) { return a.offset < b.offset; };
-  if (!std::is_sorted(rows.begin(), rows.end(), is_before)) std::stable_sort(rows.begin(), rows.end(), is_before);
-}
-
-// Rows that say something new. Between functions the last one's row goes on: nobody asks there, for want of a rule.
-std::vector<SavedRow> Merged(const std::vector<SavedRow>& rows) {
-  std::vector<SavedRow> merged;
-  for (const SavedRow& row : rows) {
-    if (!merged.empty() && merged.back().offset == row.offset) merged.pop_back();
-    if (merged.empty() || merged.back().where != row.where || merged.back().distance != row.distance) merged.push_back(row);
-  }
-  return merged;
-}
+bool IsBefore(const UnwindRow& a, const UnwindRow& b) { return a.offset < b.offset; }
 
 }  // namespace
 
@@ -32,12 +17,6 @@ bool ReadFdeRange(const CfiEntry& entry, DwarfReader& body, FdeRange& range) {
   range.length = body.ReadPointer(entry.pointer_encoding & 0x0F);
   if (entry.has_augmentation_data) body.Skip(body.ReadUleb());
   return body.ok();
-}
-
-void CfiRows::AddRow(std::uint32_t offset, UnwindRule rule, SavedRow saved) {
-  saved.offset = offset;
-  rows_.push_back({offset, rule});
-  saved_rows_.push_back(saved);
 }
 
 void CfiRows::Add(const CfiEntry& entry, DwarfReader body) {
@@ -59,45 +38,42 @@ void CfiRows::Add(const CfiEntry& entry, DwarfReader body) {
       ++statistics_.rows;
       statistics_.unknown_rows += rule == UnwindRule::Unknown() ? 1 : 0;
     }
-    const std::uint32_t offset = Offset(location);
-    AddRow(offset, rule, architecture_ == CfiArchitecture::kX86_64 ? SavedRowOf(offset, state, registers_) : SavedRow());
+    rows_.push_back({Offset(location), rule, has_rbx_ ? SavedRbxOf(state, registers_) : SavedRegister()});
   });
   if (!is_whole) {
     // From the last row on nothing can be trusted.
     AddBroken(1);
     if (rows_.size() == fde.first_row) {
-      AddRow(fde.begin, UnwindRule::Unknown(), SavedRow());
+      rows_.push_back({fde.begin, UnwindRule::Unknown()});
     } else {
       rows_.back().rule = UnwindRule::Unknown();
     }
   }
+  rows_.push_back({fde.end, UnwindRule::Unknown()});
   fde.row_count = rows_.size() - fde.first_row;
   fdes_.push_back(fde);
 }
 
-CompiledCfi CfiRows::Take() {
-  const auto is_before = [](const Fde& a, const Fde& b) { return a.begin < b.begin; };
-  if (!std::is_sorted(fdes_.begin(), fdes_.end(), is_before)) std::stable_sort(fdes_.begin(), fdes_.end(), is_before);
-  CompiledCfi compiled;
-  compiled.rows.reserve(rows_.size() + fdes_.size());
-  std::vector<SavedRow> saved_rows;
-  saved_rows.reserve(rows_.size());
+// The rows of all FDEs one after the other, where these are in any other order than their code, or overlap.
+std::vector<UnwindRow> CfiRows::Merge() {
+  std::stable_sort(fdes_.begin(), fdes_.end(), [](const Fde& a, const Fde& b) { return a.begin < b.begin; });
+  std::vector<UnwindRow> merged;
+  merged.reserve(rows_.size());
   for (std::size_t i = 0; i < fdes_.size(); ++i) {
     const Fde& fde = fdes_[i];
     // Where two overlap, the later one begins its own.
     const std::uint32_t limit = i + 1 < fdes_.size() ? fdes_[i + 1].begin : std::numeric_limits<std::uint32_t>::max();
     for (std::size_t row = fde.first_row; row < fde.first_row + fde.row_count; ++row) {
-      if (rows_[row].offset >= limit && fde.begin != limit) continue;
-      compiled.rows.push_back(rows_[row]);
-      saved_rows.push_back(saved_rows_[row]);
+      if (rows_[row].offset < limit || (fde.begin == limit && row + 1 < fde.first_row + fde.row_count)) merged.push_back(rows_[row]);
     }
-    if (fde.end < limit) compiled.rows.push_back({fde.end, UnwindRule::Unknown()});
   }
-  SortByOffset(compiled.rows);
-  if (architecture_ == CfiArchitecture::kX86_64) {
-    SortByOffset(saved_rows);
-    compiled.saved_rows = Merged(saved_rows);
-  }
+  std::stable_sort(merged.begin(), merged.end(), IsBefore);
+  return merged;
+}
+
+CompiledCfi CfiRows::Take() {
+  CompiledCfi compiled;
+  compiled.rows = std::is_sorted(rows_.begin(), rows_.end(), IsBefore) ? std::move(rows_) : Merge();
   compiled.specials = specials_.Take();
   compiled.statistics = statistics_;
   return compiled;

@@ -25,7 +25,7 @@ class CfiRows {
  public:
   // Offsets count from `first`. `text_start` and `text_limit` are those of the whole module: no function leaves them.
   CfiRows(CfiArchitecture architecture, Address text_start, Address text_limit, Address first, Address limit)
-      : architecture_(architecture),
+      : has_rbx_(architecture == CfiArchitecture::kX86_64),
         registers_(RegistersOf(architecture)),
         text_start_(text_start),
         text_limit_(text_limit),
@@ -48,11 +48,11 @@ class CfiRows {
     std::size_t row_count = 0;
   };
 
+  std::vector<UnwindRow> Merge();
   // What lies before the range is in force where it begins.
   [[nodiscard]] std::uint32_t Offset(Address address) const { return address <= first_ ? 0 : static_cast<std::uint32_t>(address - first_); }
-  void AddRow(std::uint32_t offset, UnwindRule rule, SavedRow saved);
 
-  const CfiArchitecture architecture_;
+  const bool has_rbx_;
   const CfiRegisters registers_;
   const Address text_start_;
   const Address text_limit_;
@@ -60,7 +60,6 @@ class CfiRows {
   const Address limit_;
   std::vector<Fde> fdes_;
   std::vector<UnwindRow> rows_;
-  std::vector<SavedRow> saved_rows_;  // one a row
   SpecialRules specials_;
   CfiStatistics statistics_;
 };

@@ -117,19 +117,19 @@ CfiRegisters RegistersOf(CfiArchitecture architecture) {
   return {.sp = 7, .fp = 6, .rbx = kX86_64Rbx, .lr = kNoRegister, .ra_is_register = false};
 }
 
-SavedRow SavedRowOf(std::uint32_t offset, const CfiState& state, const CfiRegisters& registers) {
+SavedRegister SavedRbxOf(const CfiState& state, const CfiRegisters& registers) {
   constexpr std::int64_t kMaxDistance = (std::int64_t{1} << 29) - 1;
-  const auto row = [&](SavedRow::Where where, std::int64_t distance) {
-    if (distance > kMaxDistance || distance < -kMaxDistance) return SavedRow{.offset = offset};
-    return SavedRow{.offset = offset, .where = where, .distance = static_cast<std::int32_t>(distance)};
+  const auto saved = [](SavedRegister::Where where, std::int64_t distance) {
+    if (distance > kMaxDistance || distance < -kMaxDistance) return SavedRegister();
+    return SavedRegister{.where = where, .distance = static_cast<std::int32_t>(distance)};
   };
-  if (state.rbx.kind == CfiValue::Kind::kSame) return row(SavedRow::kUnchanged, 0);
-  if (state.rbx.kind == CfiValue::Kind::kOffset) return row(SavedRow::kFromCfa, state.rbx.number);
+  if (state.rbx.kind == CfiValue::Kind::kSame) return saved(SavedRegister::kUnchanged, 0);
+  if (state.rbx.kind == CfiValue::Kind::kOffset) return saved(SavedRegister::kFromCfa, state.rbx.number);
   if (state.rbx.kind == CfiValue::Kind::kExpression) {
     const std::optional<BaseOffset> at = ParseBaseOffset(state.rbx.expression);
-    if (at && !at->is_dereferenced && at->base == registers.sp) return row(SavedRow::kFromSp, at->offset);
+    if (at && !at->is_dereferenced && at->base == registers.sp) return saved(SavedRegister::kFromSp, at->offset);
   }
-  return {.offset = offset};
+  return {};
 }
 
 UnwindRule SpecialRules::RuleOf(const CfiState& state, const CfiEntry& entry, const CfiRegisters& registers) {

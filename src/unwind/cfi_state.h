@@ -55,7 +55,7 @@ struct CfiEntry {
 };
 
 // Where `state` keeps the caller's rbx.
-SavedRow SavedRowOf(std::uint32_t offset, const CfiState& state, const CfiRegisters& registers);
+SavedRegister SavedRbxOf(const CfiState& state, const CfiRegisters& registers);
 
 // Collects the distinct SpecialRules of a table.
 class SpecialRules {

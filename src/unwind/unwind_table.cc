@@ -1,97 +1,140 @@
 #include "strobe/unwind/unwind_table.h"
 
 #include <limits>
-#include <unordered_map>
+#include <numeric>
+#include <utility>
+
+#include "absl/container/node_hash_map.h"
 
 namespace strobe {
 namespace {
 
-constexpr unsigned kMinShift = 6;
-constexpr unsigned kMaxShift = 13;
+constexpr std::size_t kShortNumbers = 256;
+constexpr std::size_t kMaxNumbers = std::numeric_limits<std::uint16_t>::max();
 
-// Rows whose rule differs from the one before.
-std::vector<UnwindRow> Merged(const std::vector<UnwindRow>& rows) {
-  std::vector<UnwindRow> merged;
-  merged.push_back({0, UnwindRule::Unknown()});
-  for (const UnwindRow& row : rows) {
-    if (row.offset == merged.back().offset) {
-      merged.back().rule = row.rule;
-      if (merged.size() > 1 && merged[merged.size() - 2].rule == row.rule) merged.pop_back();
-    } else if (row.rule != merged.back().rule) {
-      merged.push_back(row);
-    }
-  }
-  return merged;
+// What a row says, as one number. Where no caller is found, nobody asks for its rbx.
+std::uint64_t KeyOf(const UnwindRow& row) {
+  if (row.rule == UnwindRule::Unknown() || row.rule == UnwindRule::Stop()) return row.rule.bits();
+  const std::uint32_t rbx = row.rbx.where | static_cast<std::uint32_t>(row.rbx.distance) << 2;
+  return std::uint64_t{rbx} << 32 | row.rule.bits();
 }
+
+// Numbers keys in the order in which they come. Most rows say what one of the last few said.
+class KeyNumbers {
+ public:
+  // Where the key's number stands, and whether it is new.
+  std::pair<std::uint32_t*, bool> Find(std::uint64_t key) {
+    Recent& recent = recent_[key * 0x9E3779B97F4A7C15 >> (64 - kRecentBits)];
+    if (recent.number != nullptr && recent.key == key) return {recent.number, false};
+    const auto [found, is_new] = numbers_.try_emplace(key);
+    recent = {key, &found->second};
+    return {&found->second, is_new};
+  }
+
+ private:
+  static constexpr unsigned kRecentBits = 8;
+  struct Recent {
+    std::uint64_t key = 0;
+    std::uint32_t* number = nullptr;
+  };
+  absl::node_hash_map<std::uint64_t, std::uint32_t> numbers_;
+  std::array<Recent, 1 << kRecentBits> recent_{};
+};
 
 }  // namespace
 
-UnwindTable::UnwindTable(std::uint32_t text_bytes, const std::vector<UnwindRow>& all_rows, std::vector<SpecialRule> specials,
-                         std::vector<SavedRow> saved_rows)
-    : specials_(std::move(specials)), saved_rows_(std::move(saved_rows)) {
-  const std::vector<UnwindRow> rows = Merged(all_rows);
-  // The size of pieces that makes the table smallest, where at most one row in thirty-two lies aside.
-  std::size_t best_bytes = std::numeric_limits<std::size_t>::max();
-  for (unsigned shift = kMinShift; shift <= kMaxShift; ++shift) {
-    const std::size_t pieces = (std::size_t{text_bytes} >> shift) + 1;
-    std::size_t aside = 0;
-    for (std::size_t i = 0; i < rows.size();) {
-      std::size_t count = (rows[i].offset & ((1u << shift) - 1)) != 0 ? 1 : 0;  // the rule in force where the piece begins
-      const std::uint32_t piece = rows[i].offset >> shift;
-      for (; i < rows.size() && rows[i].offset >> shift == piece; ++i) ++count;
-      if (count > kRowsPerLine) aside += count;
-    }
-    const std::size_t bytes = pieces * sizeof(Line) + aside * sizeof(Aside);
-    if (bytes < best_bytes && (aside * 32 <= rows.size() || shift == kMinShift)) {
-      best_bytes = bytes;
-      shift_ = shift;
-    }
-  }
-
-  std::unordered_map<std::uint32_t, std::uint16_t> numbers;
-  const auto number_of = [&](UnwindRule rule) -> std::uint16_t {
-    const auto [found, is_new] = numbers.try_emplace(rule.bits(), static_cast<std::uint16_t>(dictionary_.size()));
-    if (is_new) {
-      // More distinct rules than a line can name have never been seen; the rest would be unknown.
-      if (dictionary_.size() == std::numeric_limits<std::uint16_t>::max()) return found->second = 0;
-      dictionary_.push_back(rule);
-    }
-    return found->second;
+// Rows that differ from the one before, each with the number of what it says. The most frequent have the lowest numbers.
+std::vector<UnwindTable::NumberedRow> UnwindTable::NumberRows(const std::vector<UnwindRow>& rows) {
+  struct Meaning {
+    UnwindRow row;
+    std::size_t count = 0;
   };
-  number_of(UnwindRule::Unknown());
-
-  lines_.resize((std::size_t{text_bytes} >> shift_) + 1);
-  std::size_t next = 0;
-  std::uint16_t in_force = 0;
-  std::vector<Aside> piece_rows;
-  for (std::size_t piece = 0; piece < lines_.size(); ++piece) {
-    piece_rows.assign(1, {0, in_force});
-    for (; next < rows.size() && rows[next].offset >> shift_ == piece; ++next) {
-      const auto within = static_cast<std::uint16_t>(rows[next].offset & ((1u << shift_) - 1));
-      in_force = number_of(rows[next].rule);
-      if (within == 0) {
-        piece_rows[0].rule = in_force;
-      } else {
-        piece_rows.push_back({within, in_force});
-      }
+  std::vector<Meaning> meanings(1);
+  KeyNumbers numbers;
+  std::uint64_t last_key = KeyOf({});
+  *numbers.Find(last_key).first = 0;
+  std::vector<NumberedRow> numbered;
+  numbered.reserve(rows.size());
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const UnwindRow& row = rows[i];
+    const std::uint64_t key = KeyOf(row);
+    if (key == last_key || (i + 1 < rows.size() && rows[i + 1].offset == row.offset)) continue;
+    last_key = key;
+    const auto [number, is_new] = numbers.Find(key);
+    if (is_new) {
+      // So many have never been seen; the rest is unknown.
+      *number = meanings.size() < kMaxNumbers ? static_cast<std::uint32_t>(meanings.size()) : 0;
+      if (*number != 0) meanings.push_back({row});
     }
-    Line& line = lines_[piece];
-    line.offsets.fill(kNoRow);
-    line.rules.fill(0);
-    if (piece_rows.size() <= kRowsPerLine) {
-      for (std::size_t i = 0; i < piece_rows.size(); ++i) {
-        line.offsets[i] = piece_rows[i].offset;
-        line.rules[i] = piece_rows[i].rule;
-      }
-    } else {
-      const auto index = static_cast<std::uint32_t>(aside_.size());
-      line.offsets[0] = 1;
-      line.offsets[1] = static_cast<std::uint16_t>(piece_rows.size());
-      line.offsets[2] = static_cast<std::uint16_t>(index & 0xFFFF);
-      line.offsets[3] = static_cast<std::uint16_t>(index >> 16);
-      aside_.insert(aside_.end(), piece_rows.begin(), piece_rows.end());
-    }
+    ++meanings[*number].count;
+    numbered.push_back({row.offset, static_cast<std::uint16_t>(*number)});
   }
+
+  std::vector<std::uint16_t> order(meanings.size());
+  std::iota(order.begin(), order.end(), std::uint16_t{0});
+  std::sort(order.begin() + 1, order.end(), [&](std::uint16_t a, std::uint16_t b) { return meanings[a].count > meanings[b].count; });
+  std::vector<std::uint16_t> rank(order.size());
+  dictionary_.reserve(order.size());
+  saved_.reserve(order.size());
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    rank[order[i]] = static_cast<std::uint16_t>(i);
+    dictionary_.push_back(meanings[order[i]].row.rule);
+    saved_.push_back(meanings[order[i]].row.rbx);
+  }
+  for (NumberedRow& row : numbered) row.number = rank[row.number];
+  return numbered;
+}
+
+void UnwindTable::FillWide(Line& line, std::uint16_t in_force, std::span<const NumberedRow> rows) {
+  const auto index = static_cast<std::uint32_t>(wide_.size());
+  const auto count = static_cast<std::uint32_t>(rows.size() + 1);
+  line.bytes[0] = kWide;
+  std::memcpy(line.bytes.data() + kIndex, &index, sizeof(index));
+  std::memcpy(line.bytes.data() + kWideCount, &count, sizeof(count));
+  wide_.push_back({0, in_force});
+  for (const NumberedRow& row : rows) wide_.push_back({static_cast<std::uint16_t>(row.offset % kLineText), row.number});
+}
+
+void UnwindTable::FillLine(Line& line, std::uint16_t in_force, std::span<const NumberedRow> rows) {
+  bool is_wide = in_force >= kShortNumbers || rows.size() >= kShortNumbers;
+  for (const NumberedRow& row : rows) is_wide |= row.number >= kShortNumbers;
+  if (is_wide) return FillWide(line, in_force, rows);
+  std::uint8_t* const bytes = line.bytes.data();
+  std::uint8_t* offsets = bytes + kOffsets;
+  std::uint8_t* rules = bytes + kRules;
+  if (rows.size() > kRowsPerLine) {
+    const auto index = static_cast<std::uint32_t>(aside_.size());
+    bytes[0] = kAside;
+    std::memcpy(bytes + kIndex, &index, sizeof(index));
+    aside_.resize(aside_.size() + 2 * rows.size() + 1);
+    offsets = aside_.data() + index;
+    rules = offsets + rows.size();
+  }
+  *rules++ = static_cast<std::uint8_t>(in_force);
+  for (const NumberedRow& row : rows) {
+    const std::uint32_t within = row.offset % kLineText;
+    ++bytes[1 + within / kEighth];
+    *offsets++ = static_cast<std::uint8_t>(within % kEighth);
+    *rules++ = static_cast<std::uint8_t>(row.number);
+  }
+  for (std::size_t eighth = 2; eighth <= 8; ++eighth) bytes[eighth] = static_cast<std::uint8_t>(bytes[eighth] + bytes[eighth - 1]);
+}
+
+UnwindTable::UnwindTable(std::uint32_t text_bytes, const std::vector<UnwindRow>& rows, std::vector<SpecialRule> specials)
+    : specials_(std::move(specials)) {
+  const std::vector<NumberedRow> numbered = NumberRows(rows);
+  lines_.resize(std::size_t{text_bytes} / kLineText + 1);
+  std::uint16_t in_force = 0;
+  std::size_t next = 0;
+  for (std::size_t line = 0; line < lines_.size(); ++line) {
+    const std::size_t begin = next;
+    while (next < numbered.size() && numbered[next].offset / kLineText == line) ++next;
+    FillLine(lines_[line], in_force, std::span(numbered).subspan(begin, next - begin));
+    if (next > begin) in_force = numbered[next - 1].number;
+  }
+  if (!aside_.empty()) aside_.resize(aside_.size() + sizeof(std::uint64_t) - 1);
+  aside_.shrink_to_fit();
+  wide_.shrink_to_fit();
 }
 
 }  // namespace strobe

@@ -149,8 +149,7 @@ class FileCheck {
   void Check(const ElfSegment& segment, const CompiledCfi& compiled, const std::vector<ReadelfFde>& fdes) {
     start_ = segment.start;
     rows_ = &compiled.rows;
-    const UnwindTable table(static_cast<std::uint32_t>(segment.limit - segment.start), compiled.rows, compiled.specials,
-                            compiled.saved_rows);
+    const UnwindTable table(static_cast<std::uint32_t>(segment.limit - segment.start), compiled.rows, compiled.specials);
     table_ = &table;
     for (std::size_t i = 0; i < fdes.size(); ++i) {
       const ReadelfFde& fde = fdes[i];

@@ -34,7 +34,7 @@ class RuleTexts {
   // What the table says of the code at `offset`.
   [[nodiscard]] RowText Of(const UnwindTable& table, std::uint32_t offset) const {
     RowText text = OfRule(table, table.Find(offset));
-    text.rbx = architecture_ == CfiArchitecture::kX86_64 && text.cfa != "unknown" ? OfSaved(table.FindSaved(offset)) : "";
+    text.rbx = architecture_ == CfiArchitecture::kX86_64 && text.cfa != "unknown" ? OfSaved(table.FindRbx(offset)) : "";
     return text;
   }
 
@@ -54,11 +54,11 @@ class RuleTexts {
             slot(rule.fp_words()), slot(rule.ra_words()), ""};
   }
 
-  static std::string OfSaved(const SavedRow& row) {
+  static std::string OfSaved(const SavedRegister& row) {
     switch (row.where) {
-      case SavedRow::kUnchanged: return "u";
-      case SavedRow::kFromCfa: return "c" + SignedText(row.distance);
-      case SavedRow::kFromSp: return "exp [rsp" + SignedText(row.distance) + "]";
+      case SavedRegister::kUnchanged: return "u";
+      case SavedRegister::kFromCfa: return "c" + SignedText(row.distance);
+      case SavedRegister::kFromSp: return "exp [rsp" + SignedText(row.distance) + "]";
       default: return "unknown";
     }
   }

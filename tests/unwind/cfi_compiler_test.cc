@@ -114,16 +114,16 @@ TEST(CompileCfi, WhereRbxIsSaved) {
       OneFunction(Join({Advance(1), DefCfaOffset(16), Offset(kRbx, 2), Advance(1), Expression(kRbx, RegisterPlus(kRsp, 128)), Advance(1),
                         ValueExpression(kRbx, RegisterPlus(kRsp, 0)), Advance(1), Undefined(kRbx), Advance(1), Restore(kRbx)}));
   const auto saved = [&](std::uint32_t offset) {
-    const SavedRow row = compiled.table.FindSaved(offset);
-    return std::pair(static_cast<SavedRow::Where>(row.where), static_cast<std::int32_t>(row.distance));
+    const SavedRegister row = compiled.table.FindRbx(offset);
+    return std::pair(static_cast<SavedRegister::Where>(row.where), static_cast<std::int32_t>(row.distance));
   };
-  EXPECT_EQ(saved(0x0FFF).first, SavedRow::kUnknown);
-  EXPECT_EQ(saved(0x1000), std::pair(SavedRow::kUnchanged, 0));
-  EXPECT_EQ(saved(0x1001), std::pair(SavedRow::kFromCfa, -16));
-  EXPECT_EQ(saved(0x1002), std::pair(SavedRow::kFromSp, 128));
-  EXPECT_EQ(saved(0x1003).first, SavedRow::kUnknown);
-  EXPECT_EQ(saved(0x1004).first, SavedRow::kUnknown);
-  EXPECT_EQ(saved(0x1005), std::pair(SavedRow::kUnchanged, 0));
+  EXPECT_EQ(saved(0x0FFF).first, SavedRegister::kUnknown);
+  EXPECT_EQ(saved(0x1000), std::pair(SavedRegister::kUnchanged, 0));
+  EXPECT_EQ(saved(0x1001), std::pair(SavedRegister::kFromCfa, -16));
+  EXPECT_EQ(saved(0x1002), std::pair(SavedRegister::kFromSp, 128));
+  EXPECT_EQ(saved(0x1003).first, SavedRegister::kUnknown);
+  EXPECT_EQ(saved(0x1004).first, SavedRegister::kUnknown);
+  EXPECT_EQ(saved(0x1005), std::pair(SavedRegister::kUnchanged, 0));
 }
 
 TEST(CompileCfi, SignalFrame) {

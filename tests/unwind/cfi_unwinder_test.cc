@@ -164,16 +164,12 @@ UnwindModules LazyModules() {
                                               .cfa_offset = 16,
                                               .ra = kReturnBelowCfa,
                                               .fp = {}}};
-  const std::vector<UnwindRow> rows = {{kTrampoline * 0x100, UnwindRule::Special(1)},
-                                       {kSavesRbx * 0x100, FromSp(4)},
-                                       {kKeepsRbx * 0x100, FromSp(2)},
-                                       {kLosesRbx * 0x100, FromSp(2)},
+  const std::vector<UnwindRow> rows = {{kTrampoline * 0x100, UnwindRule::Special(1), {.where = SavedRegister::kFromCfa, .distance = -16}},
+                                       {kSavesRbx * 0x100, FromSp(4), {.where = SavedRegister::kFromCfa, .distance = -16}},
+                                       {kKeepsRbx * 0x100, FromSp(2), {.where = SavedRegister::kUnchanged}},
+                                       {kLosesRbx * 0x100, FromSp(2), {.where = SavedRegister::kUnknown}},
                                        {kOutermost * 0x100, UnwindRule::Stop()}};
-  const std::vector<SavedRow> saved = {{.offset = kTrampoline * 0x100, .where = SavedRow::kFromCfa, .distance = -16},
-                                       {.offset = kSavesRbx * 0x100, .where = SavedRow::kFromCfa, .distance = -16},
-                                       {.offset = kKeepsRbx * 0x100, .where = SavedRow::kUnchanged},
-                                       {.offset = kLosesRbx * 0x100, .where = SavedRow::kUnknown}};
-  return UnwindModules({{kText, kText + 0x1000, std::make_shared<UnwindTable>(0x1000, rows, specials, saved)}});
+  return UnwindModules({{kText, kText + 0x1000, std::make_shared<UnwindTable>(0x1000, rows, specials)}});
 }
 
 Trace WalkLazy(LazyRule leaf, const FakeStack& stack, Address rbx, bool has_general = true) {

@@ -156,8 +156,7 @@ class EhFrameBuilder {
 // The table of what was compiled, and its statistics.
 struct CompiledTable {
   explicit CompiledTable(CompiledCfi compiled)
-      : table(static_cast<std::uint32_t>(EhFrameBuilder::kTextLimit - EhFrameBuilder::kText), compiled.rows, compiled.specials,
-              compiled.saved_rows),
+      : table(static_cast<std::uint32_t>(EhFrameBuilder::kTextLimit - EhFrameBuilder::kText), compiled.rows, compiled.specials),
         rows(std::move(compiled.rows)),
         statistics(compiled.statistics) {}
 

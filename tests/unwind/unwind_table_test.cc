@@ -85,7 +85,7 @@ TEST(UnwindTable, MoreRulesThanALineCanNameAreUnknownNotWrong) {
 
 TEST(UnwindTable, CostsLittleWhereThereIsLittle) {
   const UnwindTable table(1 << 20, {{0, FromSp(1)}}, {SpecialRule()});
-  EXPECT_LT(table.memory_bytes(), (1u << 20) / 50);
+  EXPECT_LT(table.memory_bytes(), (1u << 20) / 15);
   EXPECT_EQ(table.rule_count(), 2u) << "unknown, and the one";
 }
 

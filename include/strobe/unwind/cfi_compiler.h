@@ -46,7 +46,6 @@ struct CfiStatistics {
 struct CompiledCfi {
   std::vector<UnwindRow> rows;        // sorted; a gap between functions is a row of UnwindRule::Unknown()
   std::vector<SpecialRule> specials;  // [0] is unknown
-  std::vector<SavedRow> saved_rows;   // sorted; of rbx, for x86-64
   CfiStatistics statistics;
 };
 

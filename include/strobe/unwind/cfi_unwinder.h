@@ -93,10 +93,11 @@ class CfiUnwinder {
       const Address pc = walk.code_address();
       const Address sp = walk.registers.sp;
       if (StepKnowing(walk, memory, &rbx) != StepResult::kCaller) return false;
-      const SavedRow row = walk.module->table->FindSaved(static_cast<std::uint32_t>(pc - walk.module->start));
-      if (row.where == SavedRow::kUnknown) return false;
-      const Address base = row.where == SavedRow::kFromCfa ? walk.registers.sp : sp;
-      if (row.where != SavedRow::kUnchanged && !memory.ReadWord(base + static_cast<Address>(std::int64_t{row.distance}), rbx)) return false;
+      const SavedRegister row = walk.module->table->FindRbx(static_cast<std::uint32_t>(pc - walk.module->start));
+      if (row.where == SavedRegister::kUnknown) return false;
+      const Address base = row.where == SavedRegister::kFromCfa ? walk.registers.sp : sp;
+      if (row.where != SavedRegister::kUnchanged && !memory.ReadWord(base + static_cast<Address>(std::int64_t{row.distance}), rbx))
+        return false;
     }
     return false;
   }

@@ -45,8 +45,8 @@ static_assert(sizeof(UnwindRule) == 4);
 
 // What does not fit: a few rows in a library.
 struct SpecialRule {
-  // The register that an offset counts from. The walk recovers these three for every frame, rbx where a rule asks for it (see SavedRow),
-  // and any other only for the innermost.
+  // The register that an offset counts from. The walk recovers these three for every frame, rbx where a rule asks for it (see
+  // SavedRegister), and any other only for the innermost.
   enum class Base : std::uint8_t { kSp, kFp, kCfa, kOther };
   // Where a value comes from.
   enum class Where : std::uint8_t {

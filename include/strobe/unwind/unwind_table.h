@@ -6,7 +6,9 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "strobe/base/address.h"
@@ -16,107 +18,152 @@
 
 namespace strobe {
 
-// From here on, until the next row, this rule holds.
+// How the caller's rbx is found. Few rules need it, so the walk finds it only when one does: lazy binding's trampolines realign the stack
+// and count their CFA from rbx, which is then saved anywhere among the frames below them.
+struct SavedRegister {
+  enum Where : std::uint32_t { kUnchanged, kFromCfa, kFromSp, kUnknown };  // not touched; [CFA + distance]; [sp + distance]
+
+  std::uint32_t where : 2 = kUnknown;
+  std::int32_t distance : 30 = 0;
+  friend bool operator==(const SavedRegister&, const SavedRegister&) = default;
+};
+static_assert(sizeof(SavedRegister) == 4);
+
+// From here on, until the next row, this holds.
 struct UnwindRow {
-  std::uint32_t offset = 0;  // from the start of the module's text
+  std::uint32_t offset = 0;  // from the start of the text
   UnwindRule rule;
+  SavedRegister rbx{};
   friend bool operator==(const UnwindRow&, const UnwindRow&) = default;
 };
 
-// From here on, until the next row, the caller's rbx is found so. Few rules need it, so the walk finds it only when one does: lazy
-// binding's trampolines realign the stack and count their CFA from rbx, which is then saved anywhere among the frames below them.
-struct SavedRow {
-  enum Where : std::uint32_t { kUnchanged, kFromCfa, kFromSp, kUnknown };  // not touched; [CFA + distance]; [sp + distance]
-
-  std::uint32_t offset = 0;  // from the start of the module's text
-  std::uint32_t where : 2 = kUnknown;
-  std::int32_t distance : 30 = 0;
-  friend bool operator==(const SavedRow&, const SavedRow&) = default;
-};
-static_assert(sizeof(SavedRow) == 8);
-
-// Immutable and self-contained: nothing in it points into the module, so that a dlclose cannot fault a reader. The text is divided into
-// pieces of 2^k bytes, each with one cache line: up to 16 offsets within the piece, and the number of the rule that begins at each. A piece
-// with more rows has its line say so and keeps them aside.
+// Immutable and self-contained: nothing in it points into the module, so that a dlclose cannot fault a reader. Each KiB of text has one
+// cache line with up to 27 rows of two bytes: where a row begins, and the number of its rule. Where there are more, the line says where
+// they lie aside, which costs a look-up a second cache line: for a quarter of libc's text, a seventh of libLLVM's. Lines for shorter
+// stretches of text would be fuller of nothing.
 class UnwindTable {
  public:
   UnwindTable() = default;
-  // `rows` are sorted by offset; what lies before the first is unknown. `text_bytes` is the length of the text.
-  UnwindTable(std::uint32_t text_bytes, const std::vector<UnwindRow>& rows, std::vector<SpecialRule> specials,
-              std::vector<SavedRow> saved_rows = {});
+  // `rows` are sorted by offset; of several with one offset the last holds, and what lies before the first is unknown. `text_bytes` is the
+  // length of the text.
+  UnwindTable(std::uint32_t text_bytes, const std::vector<UnwindRow>& rows, std::vector<SpecialRule> specials);
 
   // The rule in force at `offset`. Signal-safe.
   STROBE_SIGNAL_SAFE UnwindRule Find(std::uint32_t offset) const noexcept {
-    const std::size_t piece = offset >> shift_;
-    if (piece >= lines_.size()) return UnwindRule::Unknown();
-    const Line& line = lines_[piece];
-    const auto within = static_cast<std::uint16_t>(offset & ((1u << shift_) - 1));
-    if (line.offsets[0] != 0) return FindAside(line, within);
-    std::uint32_t rows = 0;
-    for (const std::uint16_t begin : line.offsets) rows += begin <= within ? 1 : 0;
-    return dictionary_[line.rules[rows - 1]];
+    const std::size_t line = offset / kLineText;
+    return line < lines_.size() ? dictionary_[NumberAt(lines_[line], offset % kLineText)] : UnwindRule::Unknown();
   }
 
   // The rule that UnwindRule::special_number names.
   [[nodiscard]] const SpecialRule& Special(UnwindRule rule) const noexcept { return specials_[rule.special_number()]; }
 
-  // Where the code at `offset` keeps its caller's rbx; by binary search. Signal-safe.
-  STROBE_SIGNAL_SAFE SavedRow FindSaved(std::uint32_t offset) const noexcept {
-    std::size_t low = 0;
-    std::size_t high = saved_rows_.size();
-    while (low < high) {
-      const std::size_t middle = (low + high) / 2;
-      if (saved_rows_[middle].offset <= offset) {
-        low = middle + 1;
-      } else {
-        high = middle;
-      }
-    }
-    return low == 0 ? SavedRow() : saved_rows_[low - 1];
+  // How the code at `offset` keeps its caller's rbx. Signal-safe.
+  STROBE_SIGNAL_SAFE SavedRegister FindRbx(std::uint32_t offset) const noexcept {
+    const std::size_t line = offset / kLineText;
+    return line < lines_.size() ? saved_[NumberAt(lines_[line], offset % kLineText)] : SavedRegister();
   }
 
   // The cache line that Find(offset) will read, for prefetching; nullptr where there is none.
   [[nodiscard]] const void* LineOf(std::uint32_t offset) const noexcept {
-    const std::size_t piece = offset >> shift_;
-    return piece < lines_.size() ? &lines_[piece] : nullptr;
+    const std::size_t line = offset / kLineText;
+    return line < lines_.size() ? &lines_[line] : nullptr;
   }
 
   [[nodiscard]] std::size_t memory_bytes() const {
-    return lines_.size() * sizeof(Line) + aside_.size() * sizeof(Aside) + dictionary_.size() * sizeof(UnwindRule) +
-           specials_.size() * sizeof(SpecialRule) + saved_rows_.size() * sizeof(SavedRow);
+    return lines_.capacity() * sizeof(Line) + aside_.capacity() + wide_.capacity() * sizeof(WideRow) +
+           dictionary_.capacity() * sizeof(UnwindRule) + specials_.capacity() * sizeof(SpecialRule) +
+           saved_.capacity() * sizeof(SavedRegister);
   }
   [[nodiscard]] std::size_t rule_count() const { return dictionary_.size(); }
 
  private:
-  static constexpr std::size_t kRowsPerLine = 16;
-  static constexpr std::uint16_t kNoRow = 0xFFFF;
+  // A line's bytes:
+  // * [0]: where its rows are.
+  // * [1, 9): for each eighth of its text, how many rows begin up to its end. That of the last is the number of rows.
+  // * kInLine: from kOffsets on where each row begins, counted from its eighth's start and so below 128; from kRules on the number of the
+  //   rule in force at the beginning, then that of each row.
+  // * kAside: at kIndex where the same two lists begin in aside_.
+  // * kWide: at kIndex where the rows begin in wide_, and at kWideCount how many they are. For what bytes cannot count; hardly ever.
+  enum Form : std::uint8_t { kInLine = 0, kAside = 1, kWide = 2 };
+  static constexpr std::uint32_t kLineText = 1024;
+  static constexpr std::uint32_t kEighth = kLineText / 8;
+  static constexpr std::size_t kRowsPerLine = 27;
+  static constexpr std::size_t kOffsets = 9;
+  static constexpr std::size_t kRules = kOffsets + kRowsPerLine;
+  static constexpr std::size_t kIndex = 12;
+  static constexpr std::size_t kWideCount = 16;
   struct alignas(kCacheLineBytes) Line {
-    std::array<std::uint16_t, kRowsPerLine>
-        offsets;  // the first is 0; kNoRow past the last. Not 0: (1, count, low, high of the index aside)
-    std::array<std::uint16_t, kRowsPerLine> rules;
+    std::array<std::uint8_t, kCacheLineBytes> bytes{};
   };
-  struct Aside {
-    std::uint16_t offset;
-    std::uint16_t rule;
+  static_assert(kRules + kRowsPerLine + 1 <= kCacheLineBytes && kEighth <= 128);
+  struct WideRow {
+    std::uint16_t offset;  // in the line's text
+    std::uint16_t number;
+  };
+  struct NumberedRow {
+    std::uint32_t offset;
+    std::uint16_t number;
   };
 
-  STROBE_SIGNAL_SAFE UnwindRule FindAside(const Line& line, std::uint16_t within) const noexcept {
-    const Aside* row = aside_.data() + (std::uint32_t{line.offsets[2]} | std::uint32_t{line.offsets[3]} << 16);
-    std::size_t low = 0;
-    std::size_t high = line.offsets[1];
-    while (high - low > 1) {
-      const std::size_t middle = (low + high) / 2;
-      (row[middle].offset <= within ? low : high) = middle;
-    }
-    return dictionary_[row[low].rule];
+  static std::uint32_t Load32(const Line& line, std::size_t at) noexcept {
+    std::uint32_t value;
+    std::memcpy(&value, line.bytes.data() + at, sizeof(value));
+    return value;
   }
 
-  unsigned shift_ = 12;
+  // How many of eight bytes, from the lowest on, are at most `limit`; all that matter are below 128.
+  static std::uint32_t CountUpTo(std::uint64_t bytes, std::uint32_t limit) noexcept {
+    constexpr std::uint64_t kOnes = 0x0101010101010101;
+    constexpr std::uint64_t kHighBits = 0x80 * kOnes;
+    const std::uint64_t above = ~((kOnes * limit | kHighBits) - bytes) & kHighBits;
+    return above == 0 ? 8 : static_cast<std::uint32_t>(__builtin_ctzll(above)) / 8;
+  }
+
+  // The number of the rule in force.
+  STROBE_SIGNAL_SAFE std::uint32_t NumberAt(const Line& line, std::uint32_t offset) const noexcept {
+    const std::uint8_t* const bytes = line.bytes.data();
+    const std::uint8_t* offsets = bytes + kOffsets;
+    const std::uint8_t* rules = bytes + kRules;
+    if (bytes[0] != kInLine) {
+      if (bytes[0] == kWide) return FindWide(line, offset);
+      offsets = aside_.data() + Load32(line, kIndex);
+      rules = offsets + bytes[8];
+    }
+    const std::uint32_t eighth = offset / kEighth;
+    const std::uint32_t end = bytes[eighth + 1];
+    std::uint32_t row = eighth == 0 ? 0 : bytes[eighth];
+    std::uint32_t count = 0;
+    do {
+      std::uint64_t next;  // those behind the eighth's own do no harm
+      std::memcpy(&next, offsets + row, sizeof(next));
+      count = CountUpTo(next, offset % kEighth);
+      row += count;
+    } while (count == 8 && row < end);
+    return rules[std::min(row, end)];
+  }
+
+  STROBE_SIGNAL_SAFE std::uint32_t FindWide(const Line& line, std::uint32_t offset) const noexcept {
+    const WideRow* rows = wide_.data() + Load32(line, kIndex);
+    std::size_t low = 0;
+    std::size_t high = Load32(line, kWideCount);
+    while (high - low > 1) {
+      const std::size_t middle = (low + high) / 2;
+      (rows[middle].offset <= offset ? low : high) = middle;
+    }
+    return rows[low].number;
+  }
+
+  // For the constructor.
+  std::vector<NumberedRow> NumberRows(const std::vector<UnwindRow>& rows);
+  void FillLine(Line& line, std::uint16_t in_force, std::span<const NumberedRow> rows);
+  void FillWide(Line& line, std::uint16_t in_force, std::span<const NumberedRow> rows);
+
   std::vector<Line> lines_;
-  std::vector<Aside> aside_;
-  std::vector<UnwindRule> dictionary_;
+  std::vector<std::uint8_t> aside_;  // seven bytes longer than what is in it, for reading eight at a time
+  std::vector<WideRow> wide_;
+  std::vector<UnwindRule> dictionary_;  // [0] is unknown
+  std::vector<SavedRegister> saved_;    // by the same number
   std::vector<SpecialRule> specials_{SpecialRule()};
-  std::vector<SavedRow> saved_rows_;
 };
 
 // An immutable snapshot: which table serves which addresses. Published to handlers by a pointer; freed when none can still see it.
