@@ -71,6 +71,15 @@ std::string FrameName(const strobe::Profile& profile, const strobe::Symbols& sym
                            : absl::StrCat(function.name.substr(0, function.name.rfind('+')), " [no symbols]");
 }
 
+// Whether the stack does not lead to its thread's first function: then its root is a pseudo-frame. [residual] stands for no stack at all.
+bool IsCut(const strobe::Profile& profile, const strobe::ProfileSample& sample) {
+  std::uint32_t root = sample.stack;
+  while (root != 0 && profile.stacks[root].parent != 0) root = profile.stacks[root].parent;
+  if (root == 0) return true;
+  const strobe::Frame& frame = profile.frames[profile.stacks[root].frame];
+  return frame.is_pseudo() && static_cast<strobe::PseudoFrame>(frame.address) != strobe::PseudoFrame::kResidual;
+}
+
 using Row = std::pair<std::string, std::int64_t>;
 
 std::vector<Row> Largest(const std::map<std::string, std::int64_t>& values) {
@@ -102,6 +111,7 @@ ValueSummary Summarize(const strobe::Profile& profile, const strobe::Symbols& sy
     const std::int64_t value = profile.Values(i)[static_cast<std::size_t>(column - profile.value_types.begin())];
     summary.total += value;
     summary.by_thread_name[profile.threads[sample.thread].name] += value;
+    summary.cut_by_thread_name[profile.threads[sample.thread].name] += IsCut(profile, sample) ? value : 0;
     for (std::uint32_t node = sample.stack; node != 0; node = profile.stacks[node].parent) {
       const std::uint32_t function = function_of_frame[profile.stacks[node].frame];
       if (node == sample.stack) flat[function] += value;
@@ -131,12 +141,15 @@ void PrintTop(const ValueSummary& summary, const char* title) {
 }
 
 void PrintThreads(const std::vector<ThreadClock>& threads, const ValueSummary& cpu) {
-  std::printf("\nCPU time of each thread      sampled   system clock   difference\n");
+  std::printf("\nCPU time of each thread      sampled   system clock   difference   in whole stacks\n");
   for (const ThreadClock& thread : threads) {
-    const auto found = cpu.by_thread_name.find(thread.name);
-    const std::int64_t sampled_ns = found == cpu.by_thread_name.end() ? 0 : found->second;
-    std::printf("  %-22s %9.4f s   %10.4f s   %+8.3f %%\n", thread.name.c_str(), Seconds(sampled_ns), Seconds(thread.cpu_ns),
-                Percent(sampled_ns - thread.cpu_ns, thread.cpu_ns));
+    const auto value = [&](const std::map<std::string, std::int64_t>& values) {
+      const auto found = values.find(thread.name);
+      return found == values.end() ? 0 : found->second;
+    };
+    const std::int64_t sampled_ns = value(cpu.by_thread_name);
+    std::printf("  %-22s %9.4f s   %10.4f s   %+8.3f %%   %13.2f %%\n", thread.name.c_str(), Seconds(sampled_ns), Seconds(thread.cpu_ns),
+                Percent(sampled_ns - thread.cpu_ns, thread.cpu_ns), Percent(sampled_ns - value(cpu.cut_by_thread_name), sampled_ns));
   }
 }
 

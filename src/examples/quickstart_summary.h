@@ -20,6 +20,7 @@ struct ValueSummary {
   std::map<std::string, std::int64_t> flat_by_function;        // the function itself
   std::map<std::string, std::int64_t> cumulative_by_function;  // and all that it called
   std::map<std::string, std::int64_t> by_thread_name;
+  std::map<std::string, std::int64_t> cut_by_thread_name;  // of that, in stacks that do not lead to the thread's first function
 };
 
 // Sums of all values of type `type` ("cpu"); empty if the profile has none.

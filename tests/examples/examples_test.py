@@ -31,6 +31,70 @@ def check(condition, message, output=""):
         sys.exit(f"{message}\n{output}")
 
 
+def varint(data, at):
+    value = shift = 0
+    while True:
+        value |= (data[at] & 0x7F) << shift
+        shift, at = shift + 7, at + 1
+        if data[at - 1] < 0x80:
+            return value, at
+
+
+def fields(message):
+    """A protobuf message's fields: number -> values, each an int or bytes."""
+    result, at = {}, 0
+    while at < len(message):
+        key, at = varint(message, at)
+        value, at = varint(message, at)
+        if key & 7 == 2:
+            value, at = message[at:at + value], at + value
+        else:
+            check(key & 7 == 0, f"wire type {key & 7}")
+        result.setdefault(key >> 3, []).append(value)
+    return result
+
+
+def packed(values):
+    for value in values:
+        at = 0
+        while isinstance(value, bytes) and at < len(value):
+            number, at = varint(value, at)
+            yield number - (1 << 64) if number >> 63 else number
+        if isinstance(value, int):
+            yield value
+
+
+def stacks_of(path):
+    """(thread's name, CPU nanoseconds, functions' names from the leaf on) of each sample of a profile whose second column is CPU time."""
+    profile = fields(strings_of(path))
+    strings = [text.decode() for text in profile[6]]
+    functions = {function[1][0]: strings[function[2][0]] for function in map(fields, profile[5])}
+    names = {}
+    for location in map(fields, profile[4]):
+        names[location[1][0]] = [functions[fields(line)[1][0]] for line in location.get(4, [])]
+    for sample in map(fields, profile[2]):
+        labels = {strings[label[1][0]]: strings[label[2][0]] for label in map(fields, sample[3]) if 2 in label}
+        yield labels["thread name"], list(packed(sample[2]))[1], [name for id in packed(sample[1]) for name in names[id]]
+
+
+def check_stacks(path, output):
+    """Stacks lead through libraries without frame pointers to the thread's first function."""
+    used, cut, through = {}, {}, {}
+    library = {"database": ("sqlite3", "RunDatabase"), "compression": ("libz|deflate|inflate|crc32|adler", "RunCompression")}
+    for thread, cpu_ns, stack in stacks_of(path):
+        if stack[-1] == "[residual]":
+            continue
+        used[thread] = used.get(thread, 0) + cpu_ns
+        cut[thread] = cut.get(thread, 0) + (cpu_ns if stack[-1].startswith("[") else 0)
+        function, caller = library.get(thread, ("", ""))
+        is_through = any(re.search(function, name) for name in stack) and any(name.startswith(caller) for name in stack)
+        through[thread] = through.get(thread, 0) + (cpu_ns if is_through else 0)
+    for thread, cpu_ns in used.items():
+        check(cut[thread] <= 0.02 * cpu_ns, f"{thread}: {cut[thread]} of {cpu_ns} ns are in stacks that do not end at its start", output)
+    for thread in library:
+        check(through[thread] >= 0.5 * used[thread], f"{thread}: only {through[thread]} of {used[thread]} ns are in its library", output)
+
+
 def test_minimal(executable, directory):
     run([executable], directory)
     profiles = list((directory / "strobe-profiles").iterdir())
@@ -62,6 +126,7 @@ def test_quickstart(executable, directory):
         # What a thread does between its registration and its own look at the clock is in the one and not in the other: up to 5 ms.
         difference = abs(float(sampled) - float(clock))
         check(difference <= 0.001 * float(clock) + 0.005, f"{name}: sampled {sampled} s, the clock says {clock} s", output)
+    check_stacks(directory / path, output)
     check(re.search(r"^  samples +[1-9]", output, re.M), "no samples", output)
     waits = re.search(r"Wall time.*?of ([\d.]+) s", output)
     cpu = re.search(r"CPU time, flat.*?of ([\d.]+) s", output)
