@@ -16,6 +16,7 @@
 #include "strobe/platform/platform.h"
 #include "strobe/provider/sample_provider.h"
 #include "strobe/ring/sample_ring.h"
+#include "strobe/runtime/code_registry.h"
 #include "strobe/runtime/profiler_core.h"
 #include "strobe/runtime/registration.h"
 #include "strobe/symbolize/symbolizer.h"
@@ -55,6 +56,10 @@ class Profiler final : private ForkListener {
   // Registers the calling thread under `name` (any bytes; at most 63 of them are kept) until the returned object ends, on the same thread.
   // The thread is sampled while the profiler runs. Before or after Start.
   Registration RegisterThread(std::string_view name) { return core_->RegisterThread(name); }
+
+  // Registers code that the program has generated, until the returned object ends; from any thread. Its frames have `code.name` from the
+  // next drain on, while a session runs, and in profiles that a drain after the end goes into.
+  CodeRegistration RegisterCode(const GeneratedCode& code) { return core_->RegisterCode(code); }
 
   // Begins a session. InvalidArgument names the option that is wrong; FailedPrecondition where it runs already or is switched off;
   // Unimplemented where it cannot work.

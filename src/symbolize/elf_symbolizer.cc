@@ -77,6 +77,7 @@ ImageNames ReadNames(const Module& module, const std::vector<std::string>& paths
 }
 
 ImageNames ReadNames(const Module& module, const std::string& debug_directory) {
+  if (module.code_number != 0) return {};
   if (module.path == kVdsoPath) {
     const internal::SpanSource source(internal::OwnVdso(module.load_bias, module.start, module.limit));
     const std::optional<ElfFile> file = OpenFor(module, source);
@@ -95,6 +96,7 @@ ImageNames ReadNames(const Module& module, const std::string& debug_directory) {
 // What names a module's symbols: its build id, or the file with its place where there is none.
 std::string CacheKey(const Module& module) {
   if (!module.build_id.empty()) return module.build_id;
+  if (module.code_number != 0) return {};
   const std::unique_ptr<FileSource> source = FileSource::Open(module.path);
   return absl::StrCat(module.path, "\n", source == nullptr ? "" : source->identity(), "\n", module.start - module.load_bias, "\n",
                       module.file_offset);
@@ -103,7 +105,7 @@ std::string CacheKey(const Module& module) {
 std::string Hex(Address address) { return absl::StrCat("0x", absl::Hex(address)); }
 
 std::string UnresolvedName(const Module& module, Address address) {
-  const std::size_t slash = module.path.rfind('/');
+  const std::size_t slash = module.code_number != 0 ? std::string::npos : module.path.rfind('/');
   return absl::StrCat(ValidUtf8(slash == std::string::npos ? module.path : module.path.substr(slash + 1)), "+",
                       Hex(address - module.load_bias));
 }

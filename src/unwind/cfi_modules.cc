@@ -189,8 +189,9 @@ void CfiModules::ScanForIndex(Known& known, Address eh_frame) const {
   known.index_base = eh_frame;
   EhFrameReader reader(read_, kScanWindowBytes);
   EhFrameReader cie_reader(read_, kCieWindowBytes);
+  const std::uint64_t bytes = known.module.eh_frame_bytes == 0 ? kMaxEhFrameBytes : std::min(known.module.eh_frame_bytes, kMaxEhFrameBytes);
   Address next = eh_frame;
-  while (next - eh_frame < kMaxEhFrameBytes) {
+  while (next - eh_frame < bytes) {
     std::optional<EhFrameEntry> entry = reader.At(next);
     if (!entry || entry->is_terminator) break;
     const Address at = std::exchange(next, entry->next);

@@ -39,6 +39,7 @@ using Slot = internal::ThreadSlot<FuzzTraits>;
 // A registry with one live slot, for all inputs.
 struct Fixture {
   internal::ThreadRegistry<FuzzTraits> registry{1, kRingBytes};
+  internal::CodeRegistry code;
   internal::CollectorCounters counters;
   Slot* slot = nullptr;
   Fixture() { slot = *registry.Register({.id = 1, .stack = {}}, "fuzzed"); }
@@ -83,7 +84,7 @@ void Run(FuzzInput input) {
   const std::span<std::byte> storage = fixture->registry.arena()->RingMemory(slot);
   slot.ring.Reset(storage);
   std::fill(storage.begin(), storage.end(), std::byte{0});
-  internal::Session<FuzzTraits> session(options, fixture->registry, fixture->counters, 1);
+  internal::Session<FuzzTraits> session(options, fixture->registry, fixture->code, fixture->counters, 1);
   fixture->registry.BeginCollecting();
   session.Begin();
   for (std::size_t step = 0; step < kMaxSteps && !input.empty(); ++step) {

@@ -48,7 +48,7 @@ class CollectorTest : public ::testing::Test {
     registry_.Unregister(slot_);
   }
   void Begin() {
-    session_ = std::make_unique<Session<ManualTraits>>(options_, registry_, counters_, 23);
+    session_ = std::make_unique<Session<ManualTraits>>(options_, registry_, code_, counters_, 23);
     registry_.BeginCollecting();
     collector_ = std::make_unique<Collector<ManualTraits>>(options_, *session_, counters_,
                                                            Collector<ManualTraits>::Callbacks{.end_period =
@@ -70,6 +70,7 @@ class CollectorTest : public ::testing::Test {
 
   ProfilerOptions options_{.collector = {.drain_period_ms = 10}, .exporter = {.period_s = 60}};
   ThreadRegistry<ManualTraits> registry_{10, 32 * 1024};
+  CodeRegistry code_;
   ThreadSlot<ManualTraits>* slot_ = nullptr;
   CollectorCounters counters_;
   std::unique_ptr<Session<ManualTraits>> session_;
@@ -141,7 +142,7 @@ TEST_F(CollectorTest, LooksAtAThreadThatComesLaterAndNeedsIt) {
 }
 
 TEST_F(CollectorTest, AThreadThatIsRefusedIsReported) {
-  session_ = std::make_unique<Session<ManualTraits>>(options_, registry_, counters_, 23);
+  session_ = std::make_unique<Session<ManualTraits>>(options_, registry_, code_, counters_, 23);
   ManualPlatform::With([](auto& state) { state.threads_left = 0; });
   Collector<ManualTraits> collector(options_, *session_, counters_, {});
   EXPECT_FALSE(collector.Begin());

@@ -49,7 +49,7 @@ class SessionTest : public ::testing::Test {
 
   void Begin(SamplingOptions sampling = {.wall_frequency_hz = 10}) {
     options_.sampling = std::move(sampling);
-    session_ = std::make_unique<Session<ManualTraits>>(options_, registry_, counters_, 23);
+    session_ = std::make_unique<Session<ManualTraits>>(options_, registry_, code_, counters_, 23);
     registry_.BeginCollecting();
     session_->Begin();
     session_->Look(Now());
@@ -105,6 +105,7 @@ class SessionTest : public ::testing::Test {
 
   ProfilerOptions options_;
   Registry registry_{100, 32 * 1024};
+  CodeRegistry code_;
   CollectorCounters counters_;
   std::unique_ptr<Session<ManualTraits>> session_;
   std::map<Slot*, std::int64_t> expiries_;
@@ -234,6 +235,28 @@ TEST_F(SessionTest, WhatNoRecordCouldBeWrittenForIsLostButCounted) {
   const Profile profile = Finish();
   EXPECT_EQ(SumByThread(profile, kCpu)["thread"], used_ns);
   EXPECT_GE(SumOfPseudo(profile, PseudoFrame::kLost, kSamples), drops);
+}
+
+TEST_F(SessionTest, GeneratedCodeIsAModuleWhileItIsRegisteredAndThereafterInWhatWasSampled) {
+  const auto* const start = reinterpret_cast<const void*>(0x700000);
+  ASSERT_TRUE(code_.Add({.name = "one", .start = start, .bytes = 0x100}).ok());
+  Slot* const slot = Register(1, "thread");
+  Begin({});
+  Run(slot, 100 * kMs, 0x700010);
+  session_->Drain();
+  code_.Remove(0x700000);
+  ASSERT_TRUE(code_.Add({.name = "two", .start = start, .bytes = 0x100}).ok());
+  session_->Drain();
+  Run(slot, 100 * kMs, 0x700010);
+  code_.Remove(0x700000);
+  session_->Drain();
+  Run(slot, 100 * kMs, 0x700010);
+  const Profile profile = Finish();
+  std::vector<std::string> names;
+  for (const Frame& frame : profile.frames) {
+    if (!frame.is_pseudo()) names.push_back(frame.module < profile.modules.size() ? profile.modules[frame.module].path : "nobody's");
+  }
+  EXPECT_THAT(names, ::testing::UnorderedElementsAre("one", "two", "nobody's"));
 }
 
 TEST_F(SessionTest, RecordsKeepTheGenerationThatTheyWereCapturedUnder) {

@@ -36,6 +36,14 @@ TEST(TextRanges, ShowsTheBytesAroundAPc) {
   EXPECT_EQ(window.after.front(), 20);
 }
 
+TEST(TextRanges, LooksIntoNoGeneratedCode) {
+  Module generated = CodeModule();
+  generated.code_number = 1;
+  TextRanges ranges;
+  ranges.Publish(ModuleMap({Mapped(0x1000, 0x2000), generated}));
+  EXPECT_TRUE(ranges.Find(CodeAddress(20)).after.empty());
+}
+
 TEST(TextRanges, StaysWithinTheMapping) {
   TextRanges ranges;
   ranges.Publish(ModuleMap({CodeModule()}));

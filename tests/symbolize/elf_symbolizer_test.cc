@@ -130,6 +130,14 @@ TEST_F(ElfSymbolizerTest, LinkageTableAndUnknownAddressesGetOffsets) {
   EXPECT_EQ(symbols.functions.at(symbols.frames.at(2).function).name, "0x1234");
 }
 
+TEST_F(ElfSymbolizerTest, GeneratedCodeHasItsOwnNameWhateverFileHasIt) {
+  const Library library(FixturePath("full"));
+  const Address function = library.Symbol("fixture_c_function");
+  Module module = ModuleAt(function);
+  module.code_number = 1;
+  EXPECT_EQ(NameOf(module, function).name, absl::StrCat(module.path, "+0x", absl::Hex(function - module.load_bias)));
+}
+
 TEST_F(ElfSymbolizerTest, OneFunctionForAllItsAddresses) {
   const Library library(FixturePath("full"));
   const Address function = library.Symbol("fixture_c_function");

@@ -278,6 +278,16 @@ TEST_F(CfiModulesTest, PiecesSayWhatTheWholeSays) {
   EXPECT_LT(reads, 3 * 200) << "many functions are read at a time";
 }
 
+TEST_F(CfiModulesTest, ASectionOfAKnownLengthEndsThere) {
+  LargeModule large(12);
+  Module module = large.MapWithoutIndex(process_);
+  module.eh_frame_bytes = 4000;
+  UpdateAll(ModuleMap({module}));
+  EXPECT_GT(modules_.statistics().fdes, 10u);
+  EXPECT_LT(modules_.statistics().fdes, large.functions() / 2);
+  EXPECT_EQ(modules_.statistics().broken_entries, 0u);
+}
+
 TEST_F(CfiModulesTest, OnlyWhatIsAskedForIsBuilt) {
   LargeModule large(8);
   const Module module = large.Map(process_, true);

@@ -10,17 +10,19 @@
 
 namespace strobe {
 
-// One executable mapping of an ELF or PE image: what pprof calls a mapping.
+// One executable mapping of an ELF or PE image, or a range of generated code: what pprof calls a mapping.
 struct Module {
   Address start = 0;              // of the executable segment in memory
   Address limit = 0;              // one past its end
   std::uint64_t file_offset = 0;  // of `start` in the file
   Address load_bias = 0;          // what is added to the file's own virtual addresses
-  std::string path;               // absolute where known; "[vdso]" for the kernel's
+  std::string path;               // absolute where known; "[vdso]" for the kernel's; of generated code, its name
   std::string build_id;           // lower-case hexadecimal; empty where the image has none
   Address unwind_address = 0;     // in memory, of its index of frame information (.eh_frame_hdr); 0 where it has none
   Address eh_frame_address = 0;   // in memory, of that information itself (.eh_frame), where there is no index; 0 where that is not known
-  Address stack_end = 0;          // where the first function of a coroutine returns to; 0 where that is not in this module
+  std::uint64_t eh_frame_bytes = 0;  // its length; 0 where it has its end marked
+  Address stack_end = 0;             // where the first function of a coroutine returns to; 0 where that is not in this module
+  std::uint64_t code_number = 0;     // of generated code, which no file holds: another for each registration. 0 for an image
 
   friend bool operator==(const Module&, const Module&) = default;
 };

@@ -17,6 +17,7 @@
 #include "strobe/base/assert.h"
 #include "strobe/core/options.h"
 #include "strobe/core/stats.h"
+#include "strobe/runtime/code_registry.h"
 #include "strobe/runtime/collector.h"
 #include "strobe/runtime/diagnosis.h"
 #include "strobe/runtime/export_worker.h"
@@ -48,6 +49,7 @@ class AbstractCore : public RegistrationOwner {
  public:
   virtual ~AbstractCore() = default;
   virtual Registration RegisterThread(std::string_view name) = 0;
+  virtual CodeRegistration RegisterCode(const GeneratedCode& code) = 0;
   virtual absl::Status Start() = 0;
   virtual absl::Status Stop() = 0;
   virtual absl::Status Flush() = 0;
@@ -82,6 +84,11 @@ class ProfilerCore final : public AbstractCore {
     if (slot.ok()) return Registration(this, *slot, (*slot)->thread_id);
     registry_.CountRefused();
     return Registration(slot.status());
+  }
+
+  CodeRegistration RegisterCode(const GeneratedCode& code) override {
+    if (absl::Status status = Usable(); !status.ok()) return CodeRegistration(std::move(status));
+    return {code_, code};
   }
 
   // A RegistrationOwner's.
@@ -175,6 +182,7 @@ class ProfilerCore final : public AbstractCore {
 
   void LeaveToParent() override {
     is_parents_.store(true, std::memory_order_release);
+    code_->LeaveToParent();
     SlotArena<Traits>::ForgetAll();
     ForgetArenaNumbers();
   }
@@ -216,7 +224,7 @@ class ProfilerCore final : public AbstractCore {
     if (absl::Status status = registry_.Open(); !status.ok()) return status;
     if (absl::Status status = Platform::InstallHandler(signal_); !status.ok()) return status;
     Running running;
-    running.session = std::make_shared<Session<Traits>>(options_, registry_, counters_, signal_);
+    running.session = std::make_shared<Session<Traits>>(options_, registry_, *code_, counters_, signal_);
     if (!running.session->has_provider()) {
       return absl::InvalidArgumentError("sampling.cpu_frequency_hz and sampling.wall_frequency_hz: no provider is enabled");
     }
@@ -324,6 +332,7 @@ class ProfilerCore final : public AbstractCore {
   const absl::Status options_status_;
   const int signal_;
   ThreadRegistry<Traits> registry_;
+  const std::shared_ptr<CodeRegistry> code_ = std::make_shared<CodeRegistry>();
   CollectorCounters counters_;
 
   std::mutex control_mutex_;  // one Start, Stop or Flush at a time; held while they wait

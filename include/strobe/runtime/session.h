@@ -21,6 +21,7 @@
 #include "strobe/core/stats.h"
 #include "strobe/platform/platform.h"
 #include "strobe/provider/provider_list.h"
+#include "strobe/runtime/code_registry.h"
 #include "strobe/runtime/thread_registry.h"
 #include "strobe/unwind/unwind_table.h"
 
@@ -57,14 +58,15 @@ class Session {
   static constexpr std::size_t kValueCount = Providers::kValueCount;
   using Row = std::array<std::int64_t, kValueCount>;
 
-  Session(const ProfilerOptions& options, ThreadRegistry<Traits>& registry, CollectorCounters& counters, int signal)
+  Session(const ProfilerOptions& options, ThreadRegistry<Traits>& registry, const CodeRegistry& code, CollectorCounters& counters,
+          int signal)
       : registry_(registry),
+        code_(code),
         counters_(counters),
         signal_(signal),
         providers_(options.sampling),
         aggregator_(kValueCount, static_cast<std::size_t>(*options.collector.memory_bytes)),
         random_(static_cast<std::uint64_t>(clock_.MonotonicNs())) {
-    first_enabled_ = kCount;
     providers_.ForEachEnabled([&](const auto& provider, auto index) {
       if (first_enabled_ == kCount) {
         first_enabled_ = index;
@@ -77,8 +79,7 @@ class Session {
     period_begin_unix_ns_ = clock_.UnixTimeNs();
   }
 
-  // Whether the options enable any provider at all.
-  [[nodiscard]] bool has_provider() const { return first_enabled_ < kCount; }
+  [[nodiscard]] bool has_provider() const { return first_enabled_ < kCount; }  // enabled by the options
   [[nodiscard]] std::int64_t period_ns() const { return period_ns_; }
 
   // Begins to sample a live slot. Nothing happens where it is attached already.
@@ -119,7 +120,7 @@ class Session {
 
   // Moves every record into the aggregator and settles the accounts of threads that have ended. Returns the fullest ring's fill, 0 to 1.
   double Drain() {
-    if (Platform::ModuleVersion() != module_version_) RefreshModules();
+    if (Platform::ModuleVersion() + code_.version() != module_version_) RefreshModules();
     double fill = 0;
     registry_.arena()->VisitMarked([&](Slot& slot) {
       fill = std::max(fill, static_cast<double>(slot.ring.used_bytes()) / static_cast<double>(registry_.arena()->ring_bytes()));
@@ -152,8 +153,7 @@ class Session {
     return next_ns;
   }
 
-  // Begins, after the registry's BeginCollecting: attaches every thread that is registered. Those that register from now on are attached by
-  // themselves.
+  // Begins, after the registry's BeginCollecting: attaches all threads that are registered. Those that register later attach themselves.
   void Begin() {
     std::vector<Slot*> slots;
     registry_.CopyLive(slots);
@@ -242,7 +242,6 @@ class Session {
   };
 
   std::mutex& ControlMutex(const Slot& slot) { return registry_.ControlMutex(slot); }
-
   void WaitForCapture(const Slot& slot) {
     if (slot.thread_id == Platform::CurrentThreadId()) return;
     if (!WaitUntilClear(slot.is_capturing, kCaptureWaitNs)) counters_.waits_abandoned.fetch_add(1, std::memory_order_relaxed);
@@ -250,8 +249,8 @@ class Session {
 
   void RefreshModules() {
     // The version is read first: a change between the two is seen at the next drain.
-    module_version_ = Platform::ModuleVersion();
-    const ModuleMap map(Platform::Modules());
+    module_version_ = Platform::ModuleVersion() + code_.version();  // both only grow
+    const ModuleMap map(code_.Join(Platform::Modules()));
     aggregator_.SetModules(++module_generation_, map);
     registry_.arena()->text.Publish(map);
     registry_.arena()->module_generation.store(module_generation_, std::memory_order_relaxed);
@@ -378,6 +377,7 @@ class Session {
   }
 
   ThreadRegistry<Traits>& registry_;
+  const CodeRegistry& code_;
   CollectorCounters& counters_;
   const int signal_;
   typename Traits::Clock clock_;

@@ -26,13 +26,15 @@ class TextRanges {
 
   // Collector only.
   void Publish(const ModuleMap& map) {
-    const std::size_t count = std::min(map.modules().size(), kMaxRanges);
     const std::uint32_t sequence = sequence_.load(std::memory_order_relaxed);
     sequence_.store(sequence + 1, std::memory_order_relaxed);
     std::atomic_thread_fence(std::memory_order_release);
-    for (std::size_t i = 0; i < count; ++i) {
-      starts_[i].store(map.modules()[i].start, std::memory_order_relaxed);
-      limits_[i].store(map.modules()[i].limit, std::memory_order_relaxed);
+    std::size_t count = 0;
+    for (const Module& module : map.modules()) {
+      if (module.code_number != 0) continue;  // nobody has promised that generated code can be read
+      if (count == kMaxRanges) break;
+      starts_[count].store(module.start, std::memory_order_relaxed);
+      limits_[count++].store(module.limit, std::memory_order_relaxed);
     }
     count_.store(static_cast<std::uint32_t>(count), std::memory_order_relaxed);
     sequence_.store(sequence + 2, std::memory_order_release);

@@ -1,0 +1,225 @@
+// Code that the program has generated, as just-in-time compilers do: real x86-64 instructions in memory of no file.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "collecting_exporter.h"
+#include "strobe/testing/pprof_reader.h"
+#include "unwind/eh_frame_builder.h"
+
+namespace strobe::testing {
+
+// Not in the anonymous namespace: these names are what a reader of the profile looks for.
+volatile std::uint64_t generated_sink;
+__attribute__((noinline)) void Spin(std::int64_t cpu_ns) {
+  BurnCpu(cpu_ns);
+  generated_sink = 1;
+}
+__attribute__((noinline)) void CallGenerated(void (*code)(void (*)(std::int64_t), std::int64_t), std::int64_t cpu_ns) {
+  code(&Spin, cpu_ns);
+  generated_sink = 2;
+}
+
+namespace {
+
+// void code(void (*callee)(int64_t), int64_t argument): calls callee(argument).
+const Bytes kFramed = {0x55,              // push rbp
+                       0x48, 0x89, 0xE5,  // mov rbp, rsp
+                       0x48, 0x89, 0xF8,  // mov rax, rdi
+                       0x48, 0x89, 0xF7,  // mov rdi, rsi
+                       0xFF, 0xD0,        // call rax
+                       0x5D,              // pop rbp
+                       0xC3};             // ret
+// The same, with another use for rbp.
+const Bytes kUnframed = {0x55,                          // push rbp
+                         0xBD, 0x39, 0x05, 0x00, 0x00,  // mov ebp, 1337
+                         0x48, 0x83, 0xEC, 0x20,        // sub rsp, 32
+                         0x48, 0x89, 0xF8,              // mov rax, rdi
+                         0x48, 0x89, 0xF7,              // mov rdi, rsi
+                         0xFF, 0xD0,                    // call rax
+                         0x48, 0x83, 0xC4, 0x20,        // add rsp, 32
+                         0x5D,                          // pop rbp
+                         0xC3};                         // ret
+// void code(uint64_t count): counts down, in a frame of its own.
+const Bytes kLoop = {0x55,              // push rbp
+                     0x48, 0x89, 0xE5,  // mov rbp, rsp
+                     0x48, 0xFF, 0xCF,  // dec rdi
+                     0x75, 0xFB,        // jnz to the line above
+                     0x5D,              // pop rbp
+                     0xC3};             // ret
+
+Bytes EhFrameOfUnframed(Address start) {
+  EhFrameBuilder builder;
+  const Bytes program = Join({Advance(1), DefCfaOffset(16), Offset(kRbp, 2),  //
+                              Advance(9), DefCfaOffset(48),                   //
+                              Advance(12), DefCfaOffset(16),                  //
+                              Advance(1), DefCfaOffset(8), Restore(kRbp)});
+  builder.Fde(builder.Cie(), start, kUnframed.size(), program);
+  return builder.bytes;
+}
+
+// A page of code that can be executed.
+class CodePage {
+ public:
+  explicit CodePage(const Bytes& code) {
+    page_ = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    EXPECT_NE(page_, MAP_FAILED);
+    std::copy(code.begin(), code.end(), static_cast<std::uint8_t*>(page_));
+    EXPECT_EQ(mprotect(page_, kBytes, PROT_READ | PROT_EXEC), 0);
+  }
+  ~CodePage() { munmap(page_, kBytes); }
+  CodePage(const CodePage&) = delete;
+  CodePage& operator=(const CodePage&) = delete;
+  [[nodiscard]] Address start() const { return reinterpret_cast<Address>(page_); }
+  template <class Function>
+  [[nodiscard]] Function* As() const {
+    return reinterpret_cast<Function*>(page_);
+  }
+
+ private:
+  static constexpr std::size_t kBytes = 4096;
+  void* page_;
+};
+
+GeneratedCode Describe(const CodePage& page, const Bytes& code, std::string_view name, const Bytes& eh_frame = {}) {
+  return {.name = name, .start = page.As<void>(), .bytes = code.size(), .eh_frame = std::as_bytes(std::span(eh_frame))};
+}
+
+using GeneratedCaller = void(void (*)(std::int64_t), std::int64_t);
+
+// Runs body() on a new thread under `profiler`, which collects, and returns what was exported.
+template <class Body>
+PprofProfile Sample(Profiler<CollectingTraits>& profiler, Body&& body) {
+  CollectingExporter::Take();
+  EXPECT_TRUE(profiler.Start().ok());
+  std::int64_t cpu_ns = 0;
+  std::thread([&] {
+    const Registration registration = profiler.RegisterThread("generated");
+    const std::int64_t begin_ns = ThreadCpuNs();
+    body();
+    cpu_ns = ThreadCpuNs() - begin_ns;
+  }).join();
+  EXPECT_TRUE(profiler.Stop().ok());
+  const auto exports = CollectingExporter::Take();
+  EXPECT_EQ(exports.size(), 1U);
+  EXPECT_GE(SumOfThread(exports, "cpu", "generated"), cpu_ns) << "weight was lost";
+  const auto profile = ReadPprof(exports.at(0).bytes);
+  EXPECT_TRUE(profile.has_value());
+  if (!profile.has_value()) return {};
+  EXPECT_EQ(CheckPprof(*profile), "");
+  return *profile;
+}
+
+// CPU time of the stacks that have Spin, a frame whose name begins with `name`, and CallGenerated in a row, and then go on to the thread's
+// start.
+std::int64_t CpuOfWholeStacks(const PprofProfile& profile, const std::string& name) {
+  std::int64_t sum = 0;
+  for (const PprofProfile::Sample& sample : profile.samples) {
+    const std::vector<std::string> stack = profile.Stack(sample);
+    const auto code = std::find_if(stack.begin(), stack.end(), [&](const std::string& frame) { return frame.starts_with(name); });
+    if (code == stack.begin() || stack.end() - code < 4) continue;
+    EXPECT_THAT(*std::prev(code), ::testing::StartsWith("strobe::testing::Spin("));
+    EXPECT_THAT(*std::next(code), ::testing::StartsWith("strobe::testing::CallGenerated("));
+    EXPECT_THAT(stack.back(), ::testing::Not(::testing::StartsWith("["))) << ::testing::PrintToString(stack);
+    sum += sample.values.at(1);
+  }
+  return sum;
+}
+
+class GeneratedCodeTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (kSignalsAreLate) GTEST_SKIP() << "ThreadSanitizer delivers signals late: stacks mean nothing";
+  }
+  Profiler<CollectingTraits> profiler_{ProfilerOptions{.sampling = {.cpu_frequency_hz = 500}}};
+};
+
+TEST_F(GeneratedCodeTest, IsLeftByItsFramePointers) {
+  const CodePage page(kFramed);
+  const CodeRegistration code = profiler_.RegisterCode(Describe(page, kFramed, "framed/code"));
+  ASSERT_TRUE(code.status().ok()) << code.status();
+  const PprofProfile profile = Sample(profiler_, [&] { CallGenerated(page.As<GeneratedCaller>(), 200'000'000); });
+  // The return address less one: the last byte of the call.
+  EXPECT_GT(CpuOfWholeStacks(profile, "framed/code+0xb"), 150'000'000);
+}
+
+TEST_F(GeneratedCodeTest, IsLeftByItsCallFrameInformation) {
+  const CodePage page(kUnframed);
+  const Bytes eh_frame = EhFrameOfUnframed(page.start());
+  const CodeRegistration code = profiler_.RegisterCode(Describe(page, kUnframed, "unframed", eh_frame));
+  ASSERT_TRUE(code.status().ok()) << code.status();
+  const PprofProfile profile = Sample(profiler_, [&] { CallGenerated(page.As<GeneratedCaller>(), 200'000'000); });
+  EXPECT_GT(CpuOfWholeStacks(profile, "unframed+0x11"), 150'000'000);
+}
+
+TEST_F(GeneratedCodeTest, IsAModuleOfItsOwn) {
+  const CodePage page(kLoop);
+  const CodeRegistration code = profiler_.RegisterCode(Describe(page, kLoop, "loop"));
+  const PprofProfile profile = Sample(profiler_, [&] {
+    const std::int64_t end_ns = ThreadCpuNs() + 200'000'000;
+    while (ThreadCpuNs() < end_ns) page.As<void(std::uint64_t)>()(1'000'000);
+  });
+  std::int64_t in_loop_ns = 0;
+  for (const PprofProfile::Sample& sample : profile.samples) {
+    if (profile.Stack(sample).front().starts_with("loop+0x")) in_loop_ns += sample.values.at(1);
+  }
+  EXPECT_GT(in_loop_ns, 150'000'000);
+  EXPECT_THAT(profile.strings, ::testing::Contains("loop"));
+}
+
+// Registered, ended and unmapped all the while, beneath a thread that is sampled in it.
+TEST(GeneratedCodeChurn, LosesNoWeightAndInventsNoName) {
+  CollectingExporter::Take();
+  Profiler<CollectingTraits> profiler({.sampling = {.cpu_frequency_hz = 1000}, .collector = {.drain_period_ms = 1}});
+  ASSERT_TRUE(profiler.Start().ok());
+  std::atomic<bool> is_over{false};
+  std::thread registers_elsewhere([&] {
+    const CodePage page(kLoop);
+    while (!is_over) {
+      for (std::size_t i = 0; i < 100; ++i) {
+        const GeneratedCode part{.name = "elsewhere", .start = page.As<std::byte>() + i * 16, .bytes = 16};
+        EXPECT_TRUE(profiler.RegisterCode(part).status().ok());
+      }
+    }
+  });
+  std::int64_t cpu_ns = 0;
+  std::thread([&] {
+    const Registration registration = profiler.RegisterThread("churned");
+    const std::int64_t begin_ns = ThreadCpuNs();
+    while (ThreadCpuNs() - begin_ns < 500'000'000) {
+      const CodePage framed(kFramed);
+      const CodePage unframed(kUnframed);
+      const Bytes eh_frame = EhFrameOfUnframed(unframed.start());
+      const CodeRegistration one = profiler.RegisterCode(Describe(framed, kFramed, "one"));
+      const CodeRegistration two = profiler.RegisterCode(Describe(unframed, kUnframed, "two", eh_frame));
+      EXPECT_TRUE(one.status().ok() && two.status().ok());
+      CallGenerated(framed.As<GeneratedCaller>(), 1'000'000);
+      CallGenerated(unframed.As<GeneratedCaller>(), 1'000'000);
+    }
+    cpu_ns = ThreadCpuNs() - begin_ns;
+  }).join();
+  is_over = true;
+  registers_elsewhere.join();
+  ASSERT_TRUE(profiler.Stop().ok());
+  const auto exports = CollectingExporter::Take();
+  EXPECT_GE(SumOfThread(exports, "cpu", "churned"), cpu_ns);
+  ASSERT_EQ(exports.size(), 1U);
+  const auto profile = ReadPprof(exports[0].bytes);
+  ASSERT_TRUE(profile.has_value());
+  EXPECT_EQ(CheckPprof(*profile), "");
+  for (const PprofProfile::Sample& sample : profile->samples) {
+    EXPECT_THAT(profile->Stack(sample), ::testing::Not(::testing::Contains(::testing::StartsWith("elsewhere"))));
+  }
+}
+
+}  // namespace
+}  // namespace strobe::testing
