@@ -23,7 +23,7 @@ class BenchSession {
   BenchSession() : registry_(64, static_cast<std::size_t>(*options_.threads.ring_bytes)) {
     options_.sampling.cpu_frequency_hz = 0.001;  // so that no timer of its own takes part
     if (!registry_.Open().ok() || !NativePlatform::InstallHandler(signal_).ok()) return;
-    session_.emplace(options_, registry_, counters_, signal_);
+    session_.emplace(options_, registry_, code_, counters_, signal_);
     auto registered = registry_.Register(NativePlatform::CurrentThread(), "bench");
     if (!registered.ok()) return;
     slot_ = *registered;
@@ -91,6 +91,7 @@ class BenchSession {
   ProfilerOptions options_;
   const int signal_ = NativePlatform::DefaultSignal();
   internal::ThreadRegistry<Traits> registry_;
+  internal::CodeRegistry code_;
   internal::CollectorCounters counters_;
   std::optional<internal::Session<Traits>> session_;
   internal::ThreadSlot<Traits>* slot_ = nullptr;
