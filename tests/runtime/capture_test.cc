@@ -124,7 +124,7 @@ struct ForeignTraits : TickingTraits {
 TEST(ForeignCapture, AStackThatIsNotTheThreadsOwnIsWalkedInACopy) {
   ThreadRegistry<ForeignTraits> registry(4, 4096);
   ThreadSlot<ForeignTraits>& slot = **registry.Register({.id = 5, .stack = {}}, "thread");
-  const std::vector<Address> own = {0, 0, 0, 0, 0, 0x402001, 0, 0x402002};
+  const std::vector<Address> own = {0, 0, 0, 0, 0, 0x402004, 0, 0x402008};
   const auto own_low = reinterpret_cast<Address>(own.data());
   slot.stack = {.low = own_low, .high = own_low + own.size() * 8};
   const auto walk = [&](Address pc, Address sp, Address fp) {
@@ -138,11 +138,11 @@ TEST(ForeignCapture, AStackThatIsNotTheThreadsOwnIsWalkedInACopy) {
     EXPECT_EQ(result.end, StackEnd::kComplete);
     return std::pair(frames, result.shared);
   };
-  EXPECT_THAT(walk(0x402003, own_low, own_low + 32).first, ElementsAre(0x402003, 0x402000));
-  ForeignStack::words = {0, 0, ForeignStack::kBase + 0x20, 0x401001, 0, 0x401002};
-  EXPECT_THAT(walk(kPc, ForeignStack::kBase + 8, ForeignStack::kBase + 16).first, ElementsAre(kPc, 0x401000, 0x401001));
-  const auto [frames, shared] = walk(0x402003, own_low, own_low + 32);
-  EXPECT_THAT(frames, ElementsAre(0x402003, 0x402000));
+  EXPECT_THAT(walk(0x402100, own_low, own_low + 32).first, ElementsAre(0x402100, 0x402003));
+  ForeignStack::words = {0, 0, ForeignStack::kBase + 0x20, 0x401004, 0, 0x401008};
+  EXPECT_THAT(walk(kPc, ForeignStack::kBase + 8, ForeignStack::kBase + 16).first, ElementsAre(kPc, 0x401003, 0x401007));
+  const auto [frames, shared] = walk(0x402100, own_low, own_low + 32);
+  EXPECT_THAT(frames, ElementsAre(0x402100, 0x402003));
   EXPECT_EQ(shared, 0u) << "the record before was of another stack";
   registry.Unregister(&slot);
 }
