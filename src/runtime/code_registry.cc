@@ -10,11 +10,15 @@
 namespace strobe::internal {
 namespace {
 
-// Whether a container of modules sorted by start has one that overlaps [start, limit). `after` is the first that starts at `start` or
-// above.
-template <class Iterator, class ModuleOf>
-bool Overlaps(Iterator begin, Iterator after, Iterator end, Address start, Address limit, const ModuleOf& module_of) {
-  return (after != end && module_of(*after).start < limit) || (after != begin && module_of(*std::prev(after)).limit > start);
+// The first of modules sorted by start that starts at `start` or above.
+std::vector<Module>::const_iterator FirstFrom(const std::vector<Module>& modules, Address start) {
+  return std::lower_bound(modules.begin(), modules.end(), start, [](const Module& module, Address value) { return module.start < value; });
+}
+
+// Whether one of modules sorted by start overlaps [start, limit).
+bool Overlaps(const std::vector<Module>& modules, Address start, Address limit) {
+  const auto after = FirstFrom(modules, start);
+  return (after != modules.end() && after->start < limit) || (after != modules.begin() && std::prev(after)->limit > start);
 }
 
 }  // namespace
@@ -33,16 +37,14 @@ absl::Status CodeRegistry::Add(const GeneratedCode& code) {
                 .eh_frame_bytes = code.eh_frame.size()};
   if (code.eh_frame.empty()) module.eh_frame_address = 0;
   const std::lock_guard lock(mutex_);
-  const auto after = ranges_.lower_bound(module.start);
-  if (Overlaps(ranges_.begin(), after, ranges_.end(), module.start, module.limit,
-               [](const auto& range) -> const Module& { return range.second; })) {
+  if (Overlaps(ranges_, module.start, module.limit)) {
     return absl::AlreadyExistsError("generated code is registered there already");
   }
   if (ranges_.size() == kMaxRanges) {
     return absl::ResourceExhaustedError(absl::StrCat("no more than ", kMaxRanges, " ranges of generated code can be registered at a time"));
   }
   module.code_number = ++last_number_;
-  ranges_.emplace_hint(after, start, std::move(module));
+  ranges_.insert(FirstFrom(ranges_, start), std::move(module));
   version_.fetch_add(1, std::memory_order_release);
   return absl::OkStatus();
 }
@@ -50,19 +52,15 @@ absl::Status CodeRegistry::Add(const GeneratedCode& code) {
 void CodeRegistry::Remove(Address start) {
   if (is_parents_.load(std::memory_order_acquire)) return;
   const std::lock_guard lock(mutex_);
-  ranges_.erase(start);
+  ranges_.erase(FirstFrom(ranges_, start));
   version_.fetch_add(1, std::memory_order_release);
 }
 
 std::vector<Module> CodeRegistry::Join(std::vector<Module> images) const {
   const ModuleMap sorted(images);
-  const auto& loaded = sorted.modules();
   const std::lock_guard lock(mutex_);
-  for (const auto& [start, module] : ranges_) {
-    const auto after =
-        std::lower_bound(loaded.begin(), loaded.end(), start, [](const Module& image, Address value) { return image.start < value; });
-    const auto module_of = [](const Module& image) -> const Module& { return image; };
-    if (!Overlaps(loaded.begin(), after, loaded.end(), start, module.limit, module_of)) images.push_back(module);
+  for (const Module& range : ranges_) {
+    if (!Overlaps(sorted.modules(), range.start, range.limit)) images.push_back(range);
   }
   return images;
 }

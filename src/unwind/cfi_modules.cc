@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <limits>
 #include <string_view>
 #include <utility>
@@ -61,21 +62,23 @@ CfiModules::CfiModules(CfiArchitecture architecture, ReadMemory read) : architec
 CfiModules::~CfiModules() = default;
 
 void CfiModules::Update(const ModuleMap& map) {
-  std::map<Address, std::unique_ptr<Known>> now;
+  std::vector<std::unique_ptr<Known>> now;
+  auto before = known_.begin();  // both are sorted by start
   for (const Module& module : map.modules()) {
     if (module.unwind_address == 0 && module.eh_frame_address == 0 && module.stack_end == 0 && module.path != kVdsoPath) continue;
     if (module.limit - module.start > std::numeric_limits<std::uint32_t>::max()) continue;
-    const auto before = known_.find(module.start);
-    const bool is_same = before != known_.end() && before->second->module == module && !before->second->is_suspect;
-    now.emplace(module.start, is_same ? std::move(before->second) : std::make_unique<Known>(architecture_, module));
+    while (before != known_.end() && (*before)->module.start < module.start) ++before;
+    const bool is_same = before != known_.end() && (*before)->module == module && !(*before)->is_suspect;
+    now.push_back(is_same ? std::move(*before++) : std::make_unique<Known>(architecture_, module));
   }
   known_ = std::move(now);
 }
 
 bool CfiModules::Build(Address pc) {
-  auto found = known_.upper_bound(pc);
-  if (found == known_.begin()) return false;
-  Known& known = *(--found)->second;
+  const auto after = std::upper_bound(known_.begin(), known_.end(), pc,
+                                      [](Address address, const std::unique_ptr<Known>& known) { return address < known->module.start; });
+  if (after == known_.begin()) return false;
+  Known& known = **std::prev(after);
   if (pc >= known.module.limit) return false;
   const auto piece = static_cast<std::size_t>((pc - known.module.start) / UnwindModules::kPieceBytes);
   if (known.tables[piece] != nullptr) return false;
@@ -84,7 +87,7 @@ bool CfiModules::Build(Address pc) {
 }
 
 void CfiModules::BuildAll() {
-  for (const auto& [start, known] : known_) {
+  for (const auto& known : known_) {
     for (std::size_t piece = 0; piece < known->tables.size(); ++piece) {
       if (known->tables[piece] == nullptr) BuildPiece(*known, piece);
     }
@@ -206,9 +209,9 @@ void CfiModules::ScanForIndex(Known& known, Address eh_frame) const {
 
 std::shared_ptr<const UnwindModules> CfiModules::Snapshot() const {
   std::vector<UnwindModules::Entry> entries;
-  for (const auto& [start, known] : known_) {
+  for (const auto& known : known_) {
     for (std::size_t piece = 0; piece < known->tables.size(); ++piece) {
-      const Address first = start + piece * UnwindModules::kPieceBytes;
+      const Address first = known->module.start + piece * UnwindModules::kPieceBytes;
       const Address limit = std::min<Address>(first + UnwindModules::kPieceBytes, known->module.limit);
       if (known->tables[piece] != nullptr) entries.push_back({first, limit, known->tables[piece]});
     }
@@ -218,13 +221,13 @@ std::shared_ptr<const UnwindModules> CfiModules::Snapshot() const {
 
 CfiStatistics CfiModules::statistics() const {
   CfiStatistics sum;
-  for (const auto& [start, known] : known_) sum += known->statistics;
+  for (const auto& known : known_) sum += known->statistics;
   return sum;
 }
 
 std::size_t CfiModules::memory_bytes() const {
   std::size_t bytes = 0;
-  for (const auto& [start, known] : known_) {
+  for (const auto& known : known_) {
     bytes += sizeof(Known) + known->index.capacity() * sizeof(FdePlace) + known->tables.capacity() * sizeof(known->tables[0]);
   }
   return bytes;

@@ -4,7 +4,6 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -53,7 +52,7 @@ class CodeRegistry {
 
  private:
   mutable std::mutex mutex_;
-  std::map<Address, Module> ranges_;  // by start
+  std::vector<Module> ranges_;  // sorted by start
   std::uint64_t last_number_ = 0;
   std::atomic<std::uint64_t> version_{0};
   std::atomic<bool> is_parents_{false};

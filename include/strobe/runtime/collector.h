@@ -3,12 +3,12 @@
 
 #include <algorithm>
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <mutex>
 #include <utility>
 
+#include "strobe/runtime/monitor.h"
 #include "strobe/runtime/session.h"
 
 namespace strobe::internal {
@@ -43,18 +43,18 @@ class Collector {
   }
 
   // Drains and ends the period now; waits for that until the deadline. False where it did not happen.
-  bool EndPeriod(std::chrono::steady_clock::time_point deadline) {
-    std::unique_lock lock(mutex_);
+  bool EndPeriod(Monitor::Deadline deadline) {
+    std::unique_lock lock(monitor_);
     const std::uint64_t wanted = ++periods_asked_;
-    changed_.notify_all();
-    return changed_.wait_until(lock, deadline, [&] { return periods_done_ >= wanted; }) && was_period_ended_;
+    monitor_.NotifyAll();
+    return monitor_.WaitFor([&] { return periods_done_ >= wanted; }, deadline) && was_period_ended_;
   }
 
   void End() {
     {
-      const std::lock_guard lock(mutex_);
+      const std::lock_guard lock(monitor_);
       is_ending_ = true;
-      changed_.notify_all();
+      monitor_.NotifyAll();
     }
     thread_.Join();
   }
@@ -68,7 +68,7 @@ class Collector {
     std::int64_t next_check_ns = now_ns + kHandlerCheckPeriodNs;
     std::int64_t next_export_ns = now_ns + export_period_ns_;
     std::int64_t next_look_ns = session_.Look(now_ns);
-    std::unique_lock lock(mutex_);
+    std::unique_lock lock(monitor_);
     while (!is_ending_) {
       const std::uint64_t asked = periods_asked_;
       lock.unlock();
@@ -96,11 +96,12 @@ class Collector {
       if (asked != periods_done_) {
         periods_done_ = asked;
         was_period_ended_ = was_ended;
-        changed_.notify_all();
+        monitor_.NotifyAll();
       }
       if (is_ending_ || periods_asked_ != periods_done_) continue;
       const std::int64_t wake_ns = std::min({next_drain_ns, next_look_ns, next_export_ns});
-      changed_.wait_for(lock, std::chrono::nanoseconds(std::max<std::int64_t>(wake_ns - clock_.MonotonicNs(), 0)));
+      monitor_.WaitUntil(std::chrono::steady_clock::now() +
+                         std::chrono::nanoseconds(std::max<std::int64_t>(wake_ns - clock_.MonotonicNs(), 0)));
     }
   }
 
@@ -110,8 +111,7 @@ class Collector {
   typename Traits::Clock clock_;
   const std::int64_t max_drain_ns_;
   const std::int64_t export_period_ns_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
+  Monitor monitor_;
   bool is_ending_ = false;
   std::uint64_t periods_asked_ = 0;
   std::uint64_t periods_done_ = 0;

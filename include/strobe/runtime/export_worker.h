@@ -1,8 +1,6 @@
 // ExportWorker: the thread that makes a Profile of a period's samples, names its functions, encodes it and sends it out.
 #pragma once
 
-#include <chrono>
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -19,6 +17,7 @@
 #include "strobe/core/stats.h"
 #include "strobe/core/symbols.h"
 #include "strobe/export/exporter.h"
+#include "strobe/runtime/monitor.h"
 
 namespace strobe::internal {
 
@@ -39,7 +38,7 @@ template <class Traits>
 class ExportWorker {
  public:
   using Platform = typename Traits::Platform;
-  using Deadline = std::chrono::steady_clock::time_point;
+  using Deadline = Monitor::Deadline;
 
   explicit ExportWorker(const ExporterOptions& options) : state_(std::make_shared<State>(options)) {}
 
@@ -51,29 +50,29 @@ class ExportWorker {
 
   // Whether nothing is on its way.
   [[nodiscard]] bool IsIdle() const {
-    const std::lock_guard lock(state_->mutex);
+    const std::lock_guard lock(state_->monitor);
     return state_->jobs.empty();
   }
 
   // Hands a period over.
   void Submit(ExportJob job) {
-    const std::lock_guard lock(state_->mutex);
+    const std::lock_guard lock(state_->monitor);
     state_->jobs.push_back(std::make_unique<ExportJob>(std::move(job)));
     state_->is_due = true;
-    state_->changed.notify_all();
+    state_->monitor.NotifyAll();
   }
 
   // Tries what has failed once more.
   void Retry() {
-    const std::lock_guard lock(state_->mutex);
+    const std::lock_guard lock(state_->monitor);
     state_->is_due = true;
-    state_->changed.notify_all();
+    state_->monitor.NotifyAll();
   }
 
   // Waits until everything has been sent, or has been tried in vain; that status, or DeadlineExceeded.
   absl::Status Wait(Deadline deadline) {
-    std::unique_lock lock(state_->mutex);
-    const bool is_done = state_->changed.wait_until(lock, deadline, [&] { return !state_->is_due && !state_->is_busy; });
+    std::unique_lock lock(state_->monitor);
+    const bool is_done = state_->monitor.WaitFor([&] { return !state_->is_due && !state_->is_busy; }, deadline);
     if (!is_done) return absl::DeadlineExceededError("the exporter has not answered in time");
     return state_->jobs.empty() ? absl::OkStatus() : state_->status;
   }
@@ -82,9 +81,9 @@ class ExportWorker {
   absl::Status End(Deadline deadline) {
     absl::Status status = Wait(deadline);
     {
-      const std::lock_guard lock(state_->mutex);
+      const std::lock_guard lock(state_->monitor);
       state_->is_ending = true;
-      state_->changed.notify_all();
+      state_->monitor.NotifyAll();
     }
     if (absl::IsDeadlineExceeded(status)) {
       thread_.Detach();
@@ -95,7 +94,7 @@ class ExportWorker {
   }
 
   void AddTo(Stats& stats) const {
-    const std::lock_guard lock(state_->mutex);
+    const std::lock_guard lock(state_->monitor);
     stats.exports += state_->exports;
     stats.exports_failed += state_->failures;
     stats.last_export_error = state_->status.ok() ? "" : std::string(state_->status.message());
@@ -110,9 +109,9 @@ class ExportWorker {
     explicit State(const ExporterOptions& options) : exporter(options) {}
 
     void Run() {
-      std::unique_lock lock(mutex);
+      std::unique_lock lock(monitor);
       while (true) {
-        changed.wait(lock, [&] { return is_due || is_ending; });
+        monitor.WaitFor([&] { return is_due || is_ending; });
         if (!is_due) return;  // what was submitted before the end is tried, though nobody may wait for it
         is_due = false;
         is_busy = true;
@@ -135,7 +134,7 @@ class ExportWorker {
         }
         status = round;
         is_busy = false;
-        changed.notify_all();
+        monitor.NotifyAll();
       }
     }
 
@@ -151,8 +150,7 @@ class ExportWorker {
                               .profile = job.profile});
     }
 
-    std::mutex mutex;
-    std::condition_variable changed;
+    Monitor monitor;
     std::vector<std::unique_ptr<ExportJob>> jobs;
     bool is_due = false;
     bool is_busy = false;

@@ -4,9 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "strobe/base/address.h"
 #include "strobe/core/module_map.h"
@@ -55,7 +55,7 @@ class CfiModules {
 
   const CfiArchitecture architecture_;
   const ReadMemory read_;
-  std::map<Address, std::unique_ptr<Known>> known_;  // by start
+  std::vector<std::unique_ptr<Known>> known_;  // sorted by start
 };
 
 }  // namespace strobe
