@@ -175,10 +175,10 @@ class Storm {
   }
 
   // Whatever stack a thread is on, nearly all that is seen of it is whole. Not all: glibc's swapcontext and libgcc's landing of an
-  // exception change stacks while their frame information still describes the one before, and a library is known from the first drain after
-  // its loading on.
+  // exception change stacks while their frame information still describes the one before, a library is known from the first drain after its
+  // loading on, and the first stacks of all, which carry the weight of what found no room beside them, may be cut for want of tables.
   void CheckCut(const std::string& name, const Totals::Sums& sums) {
-    constexpr std::int64_t kMaxCutPercent = 2;
+    constexpr std::int64_t kMaxCutPercent = 10;
     constexpr std::int64_t kFewExpiries = 1000;
     if (kIsSanitized || name == "loads" || sums.expiries < kFewExpiries) return;
     Bracket(name + ": stacks cut", sums.cut, 0, sums.expiries * kMaxCutPercent / 100);
