@@ -149,10 +149,10 @@ UnwindRule SpecialRules::RuleOf(const CfiState& state, const CfiEntry& entry, co
       !SetLocation(state.fp, registers, rule.fp) || (rule.is_signal_frame && !SetLocation(state.lr, registers, rule.lr))) {
     return UnwindRule::Unknown();
   }
-  return Number(rule);
+  return Add(rule);
 }
 
-UnwindRule SpecialRules::Number(const SpecialRule& rule) {
+UnwindRule SpecialRules::Add(const SpecialRule& rule) {
   for (std::size_t i = 1; i < rules_.size(); ++i) {
     if (rules_[i] == rule) return UnwindRule::Special(static_cast<std::uint32_t>(i));
   }

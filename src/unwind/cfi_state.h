@@ -62,10 +62,11 @@ class SpecialRules {
  public:
   // The rule that says what `state` says; unknown where no rule can.
   UnwindRule RuleOf(const CfiState& state, const CfiEntry& entry, const CfiRegisters& registers);
+  // A rule that names `rule`; unknown where there are too many.
+  UnwindRule Add(const SpecialRule& rule);
   std::vector<SpecialRule> Take() { return std::move(rules_); }
 
  private:
-  UnwindRule Number(const SpecialRule& rule);
   std::vector<SpecialRule> rules_{SpecialRule()};
 };
 

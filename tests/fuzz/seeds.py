@@ -160,6 +160,24 @@ def elf_file(machine=62):
     return header + load + note + strings + symbols + stubs + relocations + sections
 
 
+def images():
+    """Three functions: one with an epilogue, one with a frame register that the first continues into, one that a machine interrupted."""
+    entries, codes, code = 0, 0x80, 0x200
+    xdata = b""
+    pdata = b""
+    for number, (prologue, frame, unwind) in enumerate(((6, 0, b"\x06\x42\x02\x30\x01\x50"), (10, 0x25, b"\x0a\x03\x05\x72\x01\x50"),
+                                                        (6, 0, b"\x06\x12\x02\x50\x00\x1a"))):
+        pdata += struct.pack("<III", code + 0x40 * number, code + 0x40 * number + 0x38, codes + len(xdata))
+        xdata += struct.pack("<BBBB", 1, prologue, len(unwind) // 2, frame) + unwind + b"\0\0"
+    pdata += struct.pack("<III", code + 0xC0, code + 0xF0, codes + len(xdata))
+    xdata += struct.pack("<BBBB", 1 | 4 << 3, 1, 1, 0) + b"\x01\x60\0\0" + pdata[:12]
+    pdata += struct.pack("<III", code + 0x100, code + 0x120, entries + 1)
+    text = (b"\x90" * 0x28 + b"\x48\x83\xc4\x28\x5b\x5d\xc3").ljust(0x40, b"\x90")
+    text += (b"\x90" * 0x20 + b"\x48\x8d\x65\x20\x5d\xe9\0\1\0\0").ljust(0x40, b"\x90")
+    image = pdata.ljust(codes, b"\0") + xdata.ljust(code - codes, b"\0") + text
+    return {"functions": struct.pack("<HH", 0x400, len(pdata)) + image}
+
+
 def headers():
     out = {}
     for name, (flags, frame) in eh_frames().items():
@@ -173,7 +191,7 @@ def main():
     directory = pathlib.Path(sys.argv[1])
     eh_frame = {name: bytes([flags | 0x10]) + struct.pack("<HH", 0x400, 0x8) + frame for name, (flags, frame) in eh_frames().items()}
     targets = {"eh_frame": eh_frame, "eh_frame_hdr": headers(), "unwind": unwind_inputs(), "ring_records": ring_inputs(),
-               "elf": {"library": elf_file(), "aarch64": elf_file(machine=183)}}
+               "elf": {"library": elf_file(), "aarch64": elf_file(machine=183)}, "pdata": images()}
     for target, seeds in targets.items():
         (directory / target).mkdir(parents=True, exist_ok=True)
         paths = []

@@ -1,6 +1,7 @@
-// cfi_rows_check [--break] [FILE...]: compiles the frame information of each ELF file and compares it, row by row, with what binutils'
-// readelf makes of it. Exit status 1 on any mismatch. Without files: this program, the libraries that it has loaded, and aarch64's where
-// they are installed. --break falsifies one row of each file first: a check of the check.
+// cfi_rows_check [--break] [FILE...]: compiles the frame information of each file and compares it, row by row, with what binutils makes
+// of it: of an ELF file's .eh_frame; and of a Windows image's .debug_frame, which the compiler writes independently of the .pdata that is
+// compiled here. Exit status 1 on any mismatch. Without files: this program, the libraries that it has loaded, and aarch64's where they are
+// installed. --break falsifies one row of each file first: a check of the check.
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -13,6 +14,7 @@
 #include <sstream>
 
 #include "elf_file.h"
+#include "pe_file.h"
 #include "rule_text.h"
 
 namespace strobe::testing {
@@ -29,14 +31,15 @@ struct ReadelfFde {
   std::vector<ReadelfRow> rows;
 };
 
-// Reads what readelf prints of .eh_frame.
+// Reads what binutils prints of one section.
 class ReadelfText {
  public:
   explicit ReadelfText(CfiArchitecture architecture) : texts_(architecture) {}
 
-  // False if readelf cannot be run.
-  bool Read(const std::string& path) {
-    std::string command = "LC_ALL=C readelf -W --debug-dump=frames-interp '";
+  // False if the tool cannot be run.
+  bool Read(const std::string& path, const std::string& tool, const std::string& section) {
+    section_ = "Contents of the " + section + " section";
+    std::string command = "LC_ALL=C " + tool + " '";
     for (const char c : path) command += c == '\'' ? std::string("'\\''") : std::string(1, c);
     const std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen((command + "' 2>/dev/null").c_str(), "r"), &pclose);
     if (pipe == nullptr) return false;
@@ -52,11 +55,11 @@ class ReadelfText {
   void AddLine(const std::string& line) {
     if (line.starts_with("Contents of the ")) {
       FinishFde();
-      is_eh_frame_ = line.starts_with("Contents of the .eh_frame section");
+      is_asked_for_ = line.starts_with(section_);
       has_output_ = true;
       return;
     }
-    if (!is_eh_frame_) return;
+    if (!is_asked_for_) return;
     std::istringstream words(line);
     std::vector<std::string> tokens;
     for (std::string word; words >> word;) {
@@ -120,7 +123,8 @@ class ReadelfText {
 
   RuleTexts texts_;
   bool has_output_ = false;
-  bool is_eh_frame_ = false;
+  std::string section_;
+  bool is_asked_for_ = false;
   bool is_cie_ = false;
   bool has_fde_ = false;
   std::uint64_t cie_offset_ = 0;
@@ -143,22 +147,25 @@ struct Totals {
 
 class FileCheck {
  public:
-  FileCheck(std::string path, CfiArchitecture architecture, Totals& totals)
-      : path_(std::move(path)), architecture_(architecture), texts_(architecture), totals_(totals) {}
+  // `is_loose`: g++ writes .debug_frame for Windows as if an epilogue never changed what was counted from rbp before, so a function's rows
+  // can be compared up to the first of these.
+  FileCheck(std::string path, CfiArchitecture architecture, bool is_loose, Totals& totals)
+      : path_(std::move(path)), architecture_(architecture), is_loose_(is_loose), texts_(architecture), totals_(totals) {}
 
-  void Check(const ElfSegment& segment, const CompiledCfi& compiled, const std::vector<ReadelfFde>& fdes) {
-    start_ = segment.start;
+  // `between` is what holds between functions; nothing is asked there if it is empty.
+  void Check(Address start, Address limit, const CompiledCfi& compiled, const std::vector<ReadelfFde>& fdes, const RowText& between) {
+    start_ = start;
     rows_ = &compiled.rows;
-    const UnwindTable table(static_cast<std::uint32_t>(segment.limit - segment.start), compiled.rows, compiled.specials);
+    const UnwindTable table(static_cast<std::uint32_t>(limit - start), compiled.rows, compiled.specials);
     table_ = &table;
     for (std::size_t i = 0; i < fdes.size(); ++i) {
       const ReadelfFde& fde = fdes[i];
-      if (fde.begin < segment.start || fde.end > segment.limit || fde.begin >= fde.end) continue;
+      if (fde.begin < start || fde.end > limit || fde.begin >= fde.end) continue;
       ++totals_.fdes;
       // Where two functions overlap, the later one's rows hold.
       const Address end = i + 1 < fdes.size() ? std::min(fde.end, std::max(fdes[i + 1].begin, fde.begin + 1)) : fde.end;
       CheckFde(fde, end);
-      if (i + 1 == fdes.size() || fdes[i + 1].begin > fde.end) Compare(fde.end, {.cfa = "unknown", .fp = "", .ra = "", .rbx = ""});
+      if (between != RowText() && (i + 1 == fdes.size() || fdes[i + 1].begin > fde.end)) Compare(fde.end, between);
     }
   }
 
@@ -168,8 +175,14 @@ class FileCheck {
       const Address begin = fde.rows[i].address;
       const Address limit = i + 1 < fde.rows.size() ? std::min(fde.rows[i + 1].address, end) : end;
       if (begin >= limit) continue;  // the next row is for the same place
+      if (is_loose_ && !fde.rows[i].text.cfa.starts_with("rsp+")) {
+        ++totals_.unknown["rows of a Windows function from where it counts from rbp"];
+        return;
+      }
       ++totals_.rows;
       Compare(begin, fde.rows[i].text);
+      // A compiler's .debug_frame leaves the padding behind a return to the row before.
+      if (is_loose_) continue;
       Compare(limit - 1, fde.rows[i].text);
       // No row of ours may begin in between and say anything else.
       const auto offset = static_cast<std::uint32_t>(begin - start_);
@@ -222,6 +235,7 @@ class FileCheck {
 
   const std::string path_;
   const CfiArchitecture architecture_;
+  const bool is_loose_;
   const RuleTexts texts_;
   Totals& totals_;
   Address start_ = 0;
@@ -229,31 +243,53 @@ class FileCheck {
   const UnwindTable* table_ = nullptr;
 };
 
-// False where readelf cannot be run.
-bool CheckFile(const std::string& path, bool is_broken_first, Totals& totals) {
-  const std::optional<ElfFile> file = ElfFile::Read(path);
-  if (!file) {
-    ++totals.skipped;
-    return true;
-  }
-  ReadelfText readelf(file->architecture());
+void BreakARow(CompiledCfi& compiled) {
+  if (compiled.rows.empty()) return;
+  UnwindRow& row = compiled.rows[compiled.rows.size() / 2];
+  row.rule = row.rule == UnwindRule::Stop() ? UnwindRule::Unknown() : UnwindRule::Stop();
+}
+
+std::vector<ReadelfFde> Sorted(std::vector<ReadelfFde> fdes) {
+  std::stable_sort(fdes.begin(), fdes.end(), [](const ReadelfFde& a, const ReadelfFde& b) { return a.begin < b.begin; });
+  return fdes;
+}
+
+// False where binutils cannot be run.
+bool CheckElf(const std::string& path, const ElfFile& file, bool is_broken_first, Totals& totals) {
+  ReadelfText readelf(file.architecture());
   bool is_first = true;
-  for (const ElfSegment& segment : file->segments()) {
-    const std::optional<CfiSource> source = segment.is_code ? file->FramesOf(segment) : std::nullopt;
+  for (const ElfSegment& segment : file.segments()) {
+    const std::optional<CfiSource> source = segment.is_code ? file.FramesOf(segment) : std::nullopt;
     if (!source) continue;
-    if (is_first && !readelf.Read(path)) return false;
+    if (is_first && !readelf.Read(path, "readelf -W --debug-dump=frames-interp", ".eh_frame")) return false;
     totals.files += is_first ? 1 : 0;
     is_first = false;
     CompiledCfi compiled = CompileCfi(*source);
-    if (is_broken_first && !compiled.rows.empty()) {
-      UnwindRow& row = compiled.rows[compiled.rows.size() / 2];
-      row.rule = row.rule == UnwindRule::Stop() ? UnwindRule::Unknown() : UnwindRule::Stop();
-    }
-    std::vector<ReadelfFde> fdes = readelf.fdes();
-    std::stable_sort(fdes.begin(), fdes.end(), [](const ReadelfFde& a, const ReadelfFde& b) { return a.begin < b.begin; });
-    FileCheck(path, file->architecture(), totals).Check(segment, compiled, fdes);
+    if (is_broken_first) BreakARow(compiled);
+    FileCheck(path, file.architecture(), false, totals)
+        .Check(segment.start, segment.limit, compiled, Sorted(readelf.fdes()), {.cfa = "unknown", .fp = "", .ra = "", .rbx = ""});
   }
   if (is_first) ++totals.skipped;
+  return true;
+}
+
+bool CheckPe(const std::string& path, const PeFile& file, bool is_broken_first, Totals& totals) {
+  ReadelfText objdump(CfiArchitecture::kX86_64);
+  if (!objdump.Read(path, "x86_64-w64-mingw32-objdump --dwarf=frames-interp", ".debug_frame")) return false;
+  ++totals.files;
+  for (const PeFile::Section& section : file.code()) {
+    CompiledCfi compiled = CompilePdata(file.FramesOf(section));
+    if (is_broken_first) BreakARow(compiled);
+    FileCheck(path, CfiArchitecture::kX86_64, true, totals)
+        .Check(file.base() + section.start, file.base() + section.limit, compiled, Sorted(objdump.fdes()), RowText());
+  }
+  return true;
+}
+
+bool CheckFile(const std::string& path, bool is_broken_first, Totals& totals) {
+  if (const std::optional<ElfFile> elf = ElfFile::Read(path)) return CheckElf(path, *elf, is_broken_first, totals);
+  if (const std::optional<PeFile> pe = PeFile::Read(path)) return CheckPe(path, *pe, is_broken_first, totals);
+  ++totals.skipped;
   return true;
 }
 
@@ -283,7 +319,7 @@ int Run(std::vector<std::string> arguments) {
   Totals totals;
   for (const std::string& path : arguments) {
     if (!CheckFile(path, is_broken_first, totals)) {
-      std::cout << "readelf (binutils) cannot be run\n";
+      std::cout << path << ": binutils cannot be run, or says nothing of it\n";
       return 77;
     }
   }

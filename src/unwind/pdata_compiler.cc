@@ -1,0 +1,155 @@
+#include "strobe/unwind/pdata_compiler.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <optional>
+#include <vector>
+
+#include "cfi_state.h"
+#include "pdata_epilogue.h"
+#include "unwind_codes.h"
+
+namespace strobe {
+namespace {
+
+using internal::PdataFrame;
+using internal::RuntimeFunction;
+using internal::UnwindCodes;
+
+constexpr std::size_t kEntriesPerRead = 1024;
+constexpr std::uint32_t kMaxFunctionBytes = std::uint32_t{1} << 26;
+
+class PdataRows {
+ public:
+  explicit PdataRows(const PdataSource& source) : source_(source) {}
+
+  CompiledCfi Compile() {
+    Append(source_.text, LeafRow());
+    std::array<std::uint8_t, kEntriesPerRead * sizeof(RuntimeFunction)> chunk{};
+    for (std::uint32_t done = 0; done + sizeof(RuntimeFunction) <= source_.pdata_bytes;) {
+      const std::size_t wanted = std::min<std::size_t>(chunk.size(), source_.pdata_bytes - done);
+      const std::size_t entries = source_.read(source_.pdata + done, std::span(chunk).first(wanted)) / sizeof(RuntimeFunction);
+      for (std::size_t i = 0; i < entries; ++i) {
+        RuntimeFunction function;
+        std::memcpy(&function, chunk.data() + i * sizeof(function), sizeof(function));
+        if (function.begin >= source_.text_limit) return Take();
+        if (function.end > source_.text) Add(function);
+      }
+      if (entries == 0) {
+        ++compiled_.statistics.broken_entries;
+        break;
+      }
+      done += static_cast<std::uint32_t>(entries * sizeof(RuntimeFunction));
+    }
+    return Take();
+  }
+
+ private:
+  static UnwindRow LeafRow() {
+    return {.rule = UnwindRule::Frame(UnwindRule::Kind::kFromSp, 1, 1, 0), .rbx = {.where = SavedRegister::kUnchanged}};
+  }
+
+  // The row of a frame; an unknown one where no rule says it.
+  UnwindRow RowOf(const PdataFrame& frame) {
+    if (frame.interrupted) return {.rule = InterruptedRule(frame), .rbx = {}};
+    const internal::CfiState state = internal::StateOf(frame);
+    return {.rule = specials_.RuleOf(state, internal::CfiEntry(), registers_), .rbx = internal::SavedRbxOf(state, registers_)};
+  }
+
+  // The machine pushed where it was interrupted, and its stack pointer, which may have been anywhere.
+  UnwindRule InterruptedRule(const PdataFrame& frame) {
+    if (frame.base != internal::kRsp) return UnwindRule::Unknown();
+    SpecialRule rule;
+    rule.cfa = SpecialRule::Cfa::kMemory;
+    rule.cfa_offset = static_cast<std::int32_t>(frame.offset + internal::kMachineFrameSp);
+    rule.ra = {.where = SpecialRule::Where::kMemory, .base = SpecialRule::Base::kSp, .offset = static_cast<std::int32_t>(frame.offset)};
+    if (frame.rbp) {
+      rule.fp = {.where = SpecialRule::Where::kMemory, .base = SpecialRule::Base::kSp, .offset = static_cast<std::int32_t>(*frame.rbp)};
+    }
+    rule.is_signal_frame = true;
+    return specials_.Add(rule);
+  }
+
+  void Append(std::uint32_t position, UnwindRow row) {
+    if (position >= source_.text_limit) return;
+    row.offset = position <= source_.text ? 0 : position - source_.text;
+    std::vector<UnwindRow>& rows = compiled_.rows;
+    if (!rows.empty() && rows.back().offset == row.offset) rows.pop_back();
+    if (!rows.empty() && rows.back().rule == row.rule && rows.back().rbx == row.rbx) return;
+    if (rows.size() < kMaxCfiRows) rows.push_back(row);
+  }
+
+  void AppendFrame(std::uint32_t position, const PdataFrame& frame) {
+    const UnwindRow row = RowOf(frame);
+    ++compiled_.statistics.rows;
+    compiled_.statistics.unknown_rows += row.rule == UnwindRule::Unknown() ? 1 : 0;
+    Append(position, row);
+  }
+
+  void Add(const RuntimeFunction& function) {
+    // Where two overlap, the earlier one stays; the linker sorts them, and no two do.
+    if (function.begin < covered_ || function.end <= function.begin || function.end - function.begin > kMaxFunctionBytes) {
+      ++compiled_.statistics.broken_entries;
+      return;
+    }
+    covered_ = function.end;
+    ++compiled_.statistics.fdes;
+    const std::optional<UnwindCodes> codes = internal::ReadUnwindCodes(source_.read, function.unwind);
+    if (codes) {
+      AddPrologue(function, *codes);
+      AddEpilogues(function, *codes);
+    } else {
+      ++compiled_.statistics.broken_entries;
+      Append(function.begin, UnwindRow());
+    }
+    Append(function.end, LeafRow());
+  }
+
+  void AddPrologue(const RuntimeFunction& function, const UnwindCodes& codes) {
+    std::vector<std::uint8_t> steps{0};
+    for (const internal::UnwindCode& code : codes.own) steps.push_back(code.prologue_offset);
+    std::sort(steps.begin(), steps.end());
+    steps.erase(std::unique(steps.begin(), steps.end()), steps.end());
+    for (const std::uint8_t step : steps) {
+      if (step < function.end - function.begin) AppendFrame(function.begin + step, internal::FrameAt(codes, step));
+    }
+  }
+
+  void AddEpilogues(const RuntimeFunction& function, const UnwindCodes& codes) {
+    if (codes.own.empty() && codes.chained.empty()) return;
+    code_.resize(function.end - function.begin);
+    code_.resize(source_.read(function.begin, code_));
+    const PdataFrame body = internal::FrameAt(codes, internal::kWholePrologue);
+    for (std::size_t at = codes.prologue_bytes; at < code_.size();) {
+      const internal::Epilogue epilogue = internal::MatchEpilogue(code_, at);
+      if (epilogue.count == 0) {
+        ++at;
+        continue;
+      }
+      for (std::size_t i = 0; i < epilogue.count; ++i) {
+        AppendFrame(function.begin + static_cast<std::uint32_t>(epilogue.steps[i].position), epilogue.steps[i].frame);
+      }
+      at = epilogue.end;
+      AppendFrame(function.begin + static_cast<std::uint32_t>(at), body);
+    }
+  }
+
+  CompiledCfi Take() {
+    compiled_.specials = specials_.Take();
+    return std::move(compiled_);
+  }
+
+  const PdataSource& source_;
+  const internal::CfiRegisters registers_ = internal::RegistersOf(CfiArchitecture::kX86_64);
+  internal::SpecialRules specials_;
+  std::uint32_t covered_ = 0;
+  std::vector<std::uint8_t> code_;
+  CompiledCfi compiled_;
+};
+
+}  // namespace
+
+CompiledCfi CompilePdata(const PdataSource& source) { return PdataRows(source).Compile(); }
+
+}  // namespace strobe

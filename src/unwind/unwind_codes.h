@@ -1,0 +1,77 @@
+// The unwind codes of Windows' .xdata for x64, and what they say of a frame (Microsoft, "x64 exception handling": "Unwind data").
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <vector>
+
+#include "cfi_state.h"
+#include "strobe/unwind/pdata_compiler.h"
+
+namespace strobe::internal {
+
+// An entry of .pdata.
+struct RuntimeFunction {
+  std::uint32_t begin = 0;
+  std::uint32_t end = 0;
+  std::uint32_t unwind = 0;  // where its unwind codes are; odd: where the entry is that it continues
+};
+static_assert(sizeof(RuntimeFunction) == 12);
+
+// The instruction set's numbers, which the unwind codes use.
+inline constexpr unsigned kRbx = 3;
+inline constexpr unsigned kRsp = 4;
+inline constexpr unsigned kRbp = 5;
+
+struct UnwindCode {
+  enum class Kind : std::uint8_t { kPush, kAllocate, kSetFrame, kSave, kMachineFrame };
+  Kind kind = Kind::kPush;
+  std::uint8_t register_number = 0;  // that is pushed or saved
+  std::uint8_t prologue_offset = 0;  // of the end of the instruction
+  std::uint32_t bytes = 0;           // allocated; or where it is saved, from the frame's base; or of an error code, for a machine frame
+};
+
+// What a function's codes say, the last instruction of its prologue first, as they are undone.
+struct UnwindCodes {
+  struct Part {
+    std::uint8_t frame_register = 0;  // 0 for none
+    std::uint8_t frame_offset = 0;    // how far it lies above the stack pointer, when it is set
+  };
+  std::uint8_t prologue_bytes = 0;
+  std::vector<UnwindCode> own;
+  Part own_part;
+  // Of the functions that this one continues: their prologues are done.
+  struct Chained {
+    Part part;
+    std::vector<UnwindCode> codes;
+  };
+  std::vector<Chained> chained;
+};
+
+// Functions may continue one another this many times.
+inline constexpr std::size_t kMaxChainedFunctions = 32;
+
+// The codes at `position`; nothing where they cannot be understood.
+std::optional<UnwindCodes> ReadUnwindCodes(const PdataSource::Read& read, std::uint32_t position);
+
+// How the caller's registers are found: all offsets are counted from one register's value.
+struct PdataFrame {
+  unsigned base = kRsp;
+  std::int64_t offset = 0;          // to where the return address lies; of an interrupted one, to where the machine has pushed its rip
+  std::optional<std::int64_t> rbp;  // offsets to where they are saved
+  std::optional<std::int64_t> rbx;
+  bool interrupted = false;  // by an exception or an interrupt: the stack pointer was pushed, too
+};
+// From the pushed rip to the pushed rsp: rip, cs, rflags, rsp.
+inline constexpr std::int64_t kMachineFrameSp = 24;
+
+// The frame when the prologue has come that far, in bytes.
+inline constexpr unsigned kWholePrologue = std::numeric_limits<std::uint8_t>::max();
+PdataFrame FrameAt(const UnwindCodes& codes, unsigned prologue_offset);
+
+// In DWARF's words.
+CfiState StateOf(const PdataFrame& frame);
+
+}  // namespace strobe::internal
