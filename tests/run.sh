@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # Builds and runs all tests:
 #
-#   tests/run.sh [--quick] [gcc] [clang] [asan] [tsan] [aarch64] [fuzz]      (no name: the first four)
+#   tests/run.sh [--quick] [gcc] [clang] [asan] [tsan] [fuzz] [aarch64]      (no name: the first five)
 #
 #   gcc, clang   release builds; these also check the source tree (tidy, compile_fail), the packages and the handler's object code
 #   asan, tsan   the unit and integration tests under AddressSanitizer + UndefinedBehaviorSanitizer, and under ThreadSanitizer
-#   aarch64      the library and the unit tests built for aarch64, and run by qemu's user mode
 #   fuzz         the fuzzers, for about a minute in all (tests/fuzz)
+#   aarch64      the library and the unit tests built for aarch64, and run by qemu's user mode
 #   --quick      gcc only, unless others are named, and without the tests of suite `slow`
 #
 # Installs with apt what is missing, and says so first. Builds in build-tests/<configuration>, or in
@@ -27,7 +27,7 @@ for argument in "$@"; do
   esac
 done
 if [ ${#configurations[@]} -eq 0 ]; then
-  if $quick; then configurations=(gcc); else configurations=(gcc clang asan tsan); fi
+  if $quick; then configurations=(gcc); else configurations=(gcc clang asan tsan fuzz); fi
 fi
 
 have() { command -v "$1" >/dev/null 2>&1; }
