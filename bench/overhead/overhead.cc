@@ -77,16 +77,13 @@ int Run(int turns) {
   while (Turn(profiler, false, rounds) < std::int64_t{kThreads} * kTurnMs * 500'000) rounds *= 2;
   std::vector<double> shares;
   double profiled_ns = 0;
-  double collector_ns = 0;
   for (int turn = 0; turn < turns; ++turn) {
     // The order changes, so that what grows with time does not count as ours.
     double cpu_ns[2] = {};
     for (const bool is_profiled : {turn % 2 == 0, turn % 2 != 0}) {
       if (is_profiled && !profiler.Start().ok()) return 1;
       cpu_ns[is_profiled ? 1 : 0] = static_cast<double>(Turn(profiler, is_profiled, rounds));
-      if (!is_profiled) continue;
-      if (!profiler.Stop().ok()) return 1;
-      collector_ns += static_cast<double>(profiler.stats().collector_cpu_ns);  // of this session: its clock begins anew with each
+      if (is_profiled && !profiler.Stop().ok()) return 1;
     }
     profiled_ns += cpu_ns[1];
     shares.push_back(100 * (cpu_ns[1] / cpu_ns[0] - 1));
@@ -94,6 +91,7 @@ int Run(int turns) {
   const Stats stats = profiler.stats();
   const auto percent = [&](double ns) { return 100 * ns / profiled_ns; };
   const auto handler_ns = static_cast<double>(stats.handler_time_ns);
+  const auto collector_ns = static_cast<double>(stats.collector_cpu_ns);
   const std::string name = "100 Hz, " + std::to_string(kThreads) + " busy threads";
   Report(name, "strobe", "handler + collector", percent(handler_ns + collector_ns), "%");
   Report(name, "strobe", "handler", percent(handler_ns), "%");

@@ -169,7 +169,8 @@ constexpr std::array kTable = {EnabledRow(), Row < [](auto& o) -> auto& {return 
 }
 ,
     kDrainPeriod >
-        ("STROBE_DRAIN_PERIOD_MS", "collector.drain_period_ms", "Time between two drains of the rings; halved while rings run half full."),
+        ("STROBE_DRAIN_PERIOD_MS", "collector.drain_period_ms",
+         "Time between two drains of the rings; less while they run full, up to four times as long while they stay nearly empty."),
     Row < [](auto& o) -> auto& {
   return o.collector.memory_bytes;
 }

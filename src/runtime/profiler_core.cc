@@ -13,9 +13,8 @@ Stats StatsBetween(const Stats& earlier, const Stats& later) {
   result.handler_replaced -= earlier.handler_replaced;
   result.handler_time_ns -= earlier.handler_time_ns;
   result.drains -= earlier.drains;
-  // The collector's CPU clock begins anew with each session.
-  if (result.collector_cpu_ns >= earlier.collector_cpu_ns) result.collector_cpu_ns -= earlier.collector_cpu_ns;
-  if (result.stacks_folded >= earlier.stacks_folded) result.stacks_folded -= earlier.stacks_folded;
+  result.collector_cpu_ns -= earlier.collector_cpu_ns;
+  result.stacks_folded -= earlier.stacks_folded;
   result.module_refreshes -= earlier.module_refreshes;
   result.waits_abandoned -= earlier.waits_abandoned;
   result.exports -= earlier.exports;

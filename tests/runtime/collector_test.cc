@@ -80,11 +80,11 @@ class CollectorTest : public ::testing::Test {
   std::atomic<bool> refuses_{false};
 };
 
-TEST_F(CollectorTest, DrainsEachPeriod) {
+TEST_F(CollectorTest, DrainsByItself) {
   Begin();
   ASSERT_TRUE(ManualPlatform::Deliver(payload(), 1, 0x400000));
   const std::uint64_t drains = counters_.drains;
-  ManualClock::Advance(10 * kMs);
+  ManualClock::Advance(kMaxDrainStretch * 10 * kMs);
   EXPECT_TRUE(Eventually([&] { return counters_.drains == drains + 1; }));
   EXPECT_EQ(counters_.samples, 1u);
   EXPECT_EQ(periods_, 0);
@@ -96,10 +96,21 @@ TEST_F(CollectorTest, DrainsTwiceAsOftenWhileRingsRunHalfFull) {
   Begin();
   while (slot_->ring.used_bytes() < 20 * 1024) ASSERT_TRUE(ManualPlatform::Deliver(payload(), 1, 0x400000));
   const std::uint64_t drains = counters_.drains;
-  ManualClock::Advance(40 * kMs);
+  ManualClock::Advance(80 * kMs);  // the drain before found nothing
   ASSERT_TRUE(Eventually([&] { return counters_.drains == drains + 1; }));
-  ManualClock::Advance(20 * kMs);
+  ManualClock::Advance(40 * kMs);
   EXPECT_TRUE(Eventually([&] { return counters_.drains == drains + 2; }));
+}
+
+TEST(NextDrain, FollowsTheFill) {
+  constexpr std::int64_t kOption = 60 * kMs;
+  EXPECT_EQ(NextDrainNs(kOption, kWantedFill, kOption), kOption) << "a ring that fills steadily is drained steadily";
+  EXPECT_EQ(NextDrainNs(kOption, kWantedFill / 1.5, kOption), 90 * kMs);
+  EXPECT_EQ(NextDrainNs(kOption, 0, kOption), 2 * kOption);
+  EXPECT_EQ(NextDrainNs(kMaxDrainStretch * kOption, 0, kOption), kMaxDrainStretch * kOption);
+  EXPECT_EQ(NextDrainNs(kMaxDrainStretch * kOption, 1, kOption), kMaxDrainStretch * kOption / 2);
+  EXPECT_EQ(NextDrainNs(kMinDrainPeriodNs, 1, kOption), kMinDrainPeriodNs);
+  EXPECT_EQ(NextDrainNs(kMs, 1, kMs), kMs) << "never slower than asked for while rings run full";
 }
 
 TEST_F(CollectorTest, EndsAPeriodWhenItIsDueOrAskedFor) {

@@ -80,18 +80,6 @@ TEST(StatsBetween, StatesStayAsTheyAreNow) {
   EXPECT_EQ(between.last_export_error, "");
 }
 
-// The collector's clock and the aggregator's count begin anew with each session.
-TEST(StatsBetween, WhatBeganAnewIsNotNegative) {
-  Stats earlier;
-  earlier.collector_cpu_ns = 1000;
-  earlier.stacks_folded = 10;
-  Stats later;
-  later.collector_cpu_ns = 300;
-  later.stacks_folded = 4;
-  EXPECT_EQ(StatsBetween(earlier, later).collector_cpu_ns, 300);
-  EXPECT_EQ(StatsBetween(earlier, later).stacks_folded, 4u);
-}
-
 TEST(AddExports, AddsCountsAndKeepsTheLastWord) {
   Stats stats;
   stats.exports = 2;

@@ -15,6 +15,17 @@ namespace strobe::internal {
 
 // The shortest time between two drains, however full the rings run.
 inline constexpr std::int64_t kMinDrainPeriodNs = 5'000'000;
+// The longest, in times of what the options say, however empty they stay. What a drain costs is mostly that the collector wakes up.
+inline constexpr std::int64_t kMaxDrainStretch = 4;
+// How full a ring may be at a drain: the next one comes sooner or later accordingly, by a factor of two at most.
+inline constexpr double kWantedFill = 0.25;
+
+// The time from a drain that found `fill` to the next, after one of `drain_ns`.
+inline std::int64_t NextDrainNs(std::int64_t drain_ns, double fill, std::int64_t option_ns) {
+  const double factor = std::clamp(kWantedFill / std::max(fill, 1e-3), 0.5, 2.0);
+  const auto wanted_ns = static_cast<std::int64_t>(static_cast<double>(drain_ns) * factor);
+  return std::clamp(wanted_ns, std::min(kMinDrainPeriodNs, option_ns), kMaxDrainStretch * option_ns);
+}
 // How often the collector asks whether our handler still stands.
 inline constexpr std::int64_t kHandlerCheckPeriodNs = 1'000'000'000;
 
@@ -33,7 +44,7 @@ class Collector {
       : session_(session),
         counters_(counters),
         callbacks_(std::move(callbacks)),
-        max_drain_ns_(*options.collector.drain_period_ms * 1'000'000),
+        option_drain_ns_(*options.collector.drain_period_ms * 1'000'000),
         export_period_ns_(static_cast<std::int64_t>(*options.exporter.period_s * 1e9)) {}
 
   // False where the system refuses the thread.
@@ -62,7 +73,8 @@ class Collector {
  private:
   void Run() {
     const std::uint64_t own_id = Platform::CurrentThreadId();
-    std::int64_t drain_ns = max_drain_ns_;
+    const std::int64_t earlier_cpu_ns = counters_.cpu_ns.load(std::memory_order_relaxed);
+    std::int64_t drain_ns = option_drain_ns_;
     std::int64_t now_ns = clock_.MonotonicNs();
     std::int64_t next_drain_ns = now_ns + drain_ns;
     std::int64_t next_check_ns = now_ns + kHandlerCheckPeriodNs;
@@ -75,11 +87,9 @@ class Collector {
       now_ns = clock_.MonotonicNs();
       const bool is_export_due = asked != periods_done_ || now_ns >= next_export_ns;
       if (now_ns >= next_drain_ns || is_export_due) {
-        const double fill = session_.Drain();
-        drain_ns = fill > 0.5 ? std::max(drain_ns / 2, kMinDrainPeriodNs) : std::min(drain_ns * 2, max_drain_ns_);
-        drain_ns = std::min(drain_ns, max_drain_ns_);
+        drain_ns = NextDrainNs(drain_ns, session_.Drain(), option_drain_ns_);
         next_drain_ns = now_ns + drain_ns;
-        counters_.cpu_ns.store(std::max<std::int64_t>(Platform::ThreadCpuTimeNs(own_id), 0), std::memory_order_relaxed);
+        counters_.cpu_ns.store(earlier_cpu_ns + std::max<std::int64_t>(Platform::ThreadCpuTimeNs(own_id), 0), std::memory_order_relaxed);
       }
       bool was_ended = false;
       if (is_export_due) {
@@ -109,7 +119,7 @@ class Collector {
   CollectorCounters& counters_;
   Callbacks callbacks_;
   typename Traits::Clock clock_;
-  const std::int64_t max_drain_ns_;
+  const std::int64_t option_drain_ns_;
   const std::int64_t export_period_ns_;
   Monitor monitor_;
   bool is_ending_ = false;

@@ -155,7 +155,11 @@ class ProfilerCore final : public AbstractCore {
     const Running running = CopyRunning();
     Stats stats;
     registry_.AddTo(stats);
-    AddCounters(stats);
+    counters_.AddTo(stats);
+    stats.signals_foreign = GlobalHandlerCounters().foreign.load(std::memory_order_relaxed);
+    stats.signals_stale = GlobalHandlerCounters().stale.load(std::memory_order_relaxed);
+    const double cpu_hz = *options_.sampling.cpu_frequency_hz;
+    stats.asked_rate_hz = cpu_hz > 0 ? cpu_hz : *options_.sampling.wall_frequency_hz;
     const std::lock_guard lock(running_mutex_);
     AddExports(stats, ended_exports_);
     if (running.worker != nullptr && running_.worker == running.worker) {
@@ -294,29 +298,6 @@ class ProfilerCore final : public AbstractCore {
                           "; no sample arrives unless the new handler calls the previous one");
     }
     if (!is_replaced) is_handler_replaced_ = false;
-  }
-
-  void AddCounters(Stats& stats) const {
-    const auto read = [](const auto& counter) { return counter.load(std::memory_order_relaxed); };
-    stats.samples = read(counters_.samples);
-    stats.drains = read(counters_.drains);
-    stats.collector_cpu_ns = read(counters_.cpu_ns);
-    stats.stacks_folded = read(counters_.folded);
-    stats.module_refreshes = read(counters_.module_refreshes);
-    stats.waits_abandoned = read(counters_.waits_abandoned);
-    stats.handler_replaced = read(counters_.handler_replaced);
-    stats.periods_extended = read(counters_.periods_extended);
-    stats.signals_foreign = read(GlobalHandlerCounters().foreign);
-    stats.signals_stale = read(GlobalHandlerCounters().stale);
-    stats.rated_samples = read(counters_.rated_samples);
-    stats.rated_ns = read(counters_.rated_ns);
-    stats.memory_bytes += read(counters_.aggregator_bytes) + read(counters_.table_bytes);
-    if (*options_.sampling.cpu_frequency_hz > 0) {
-      stats.asked_rate_hz = *options_.sampling.cpu_frequency_hz;
-    } else {
-      stats.asked_rate_hz = *options_.sampling.wall_frequency_hz;
-    }
-    if (stats.rated_ns > 0) stats.achieved_rate_hz = static_cast<double>(stats.rated_samples) * 1e9 / static_cast<double>(stats.rated_ns);
   }
 
   [[nodiscard]] std::chrono::steady_clock::time_point ExportDeadline() const {

@@ -22,6 +22,7 @@
 #include "strobe/platform/platform.h"
 #include "strobe/provider/provider_list.h"
 #include "strobe/runtime/code_registry.h"
+#include "strobe/runtime/collector_counters.h"
 #include "strobe/runtime/thread_registry.h"
 #include "strobe/unwind/unwind_table.h"
 
@@ -31,21 +32,8 @@ namespace strobe::internal {
 // say.
 inline constexpr std::int64_t kCaptureWaitNs = 100'000'000;
 
-// Counters that only the collector writes.
-struct CollectorCounters {
-  std::atomic<std::uint64_t> samples{0};
-  std::atomic<std::uint64_t> rated_samples{0};  // of the first enabled provider
-  std::atomic<std::int64_t> rated_ns{0};        // its own clock's time, over all threads
-  std::atomic<std::uint64_t> drains{0};
-  std::atomic<std::int64_t> cpu_ns{0};
-  std::atomic<std::uint64_t> folded{0};
-  std::atomic<std::uint64_t> module_refreshes{0};
-  std::atomic<std::uint64_t> waits_abandoned{0};
-  std::atomic<std::uint64_t> handler_replaced{0};
-  std::atomic<std::uint64_t> periods_extended{0};
-  std::atomic<std::uint64_t> aggregator_bytes{0};
-  std::atomic<std::uint64_t> table_bytes{0};
-};
+// Threads that wait for the collector to settle their accounts: as many count as a full ring.
+inline constexpr double kManyEndedThreads = 256;
 
 // Attach and Detach may be called from any thread; everything else by the collector, or by whoever ends the session after it has ended.
 template <class Traits>
@@ -63,6 +51,7 @@ class Session {
       : registry_(registry),
         code_(code),
         counters_(counters),
+        earlier_folded_(counters.folded.load(std::memory_order_relaxed)),
         signal_(signal),
         providers_(options.sampling),
         aggregator_(kValueCount, static_cast<std::size_t>(*options.collector.memory_bytes)),
@@ -118,7 +107,8 @@ class Session {
     slot.is_attached = false;
   }
 
-  // Moves every record into the aggregator and settles the accounts of threads that have ended. Returns the fullest ring's fill, 0 to 1.
+  // Moves every record into the aggregator and settles the accounts of threads that have ended. Returns how full it found the fullest ring,
+  // 0 to 1, or how near to kManyEndedThreads the threads that had ended were, if that is more.
   double Drain() {
     if (Platform::ModuleVersion() + code_.version() != module_version_) RefreshModules();
     double fill = 0;
@@ -129,11 +119,12 @@ class Session {
       DrainSlot(slot);
     });
     const std::vector<Slot*> retired = registry_.CopyRetired();
+    fill = std::max(fill, static_cast<double>(retired.size()) / kManyEndedThreads);
     for (Slot* slot : retired) Finish(*slot);
     if (!retired.empty()) registry_.ReclaimRetired(retired.size());
     FreeOldTables();
     counters_.drains.fetch_add(1, std::memory_order_relaxed);
-    counters_.folded.store(aggregator_.folded(), std::memory_order_relaxed);
+    counters_.folded.store(earlier_folded_ + aggregator_.folded(), std::memory_order_relaxed);
     counters_.aggregator_bytes.store(aggregator_.memory_bytes(), std::memory_order_relaxed);
     return fill;
   }
@@ -379,6 +370,7 @@ class Session {
   ThreadRegistry<Traits>& registry_;
   const CodeRegistry& code_;
   CollectorCounters& counters_;
+  const std::uint64_t earlier_folded_;
   const int signal_;
   typename Traits::Clock clock_;
   Providers providers_;

@@ -1,0 +1,44 @@
+// CollectorCounters: the collector's part of stats().
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "strobe/core/stats.h"
+
+namespace strobe::internal {
+
+// Written by the collector only, over all sessions; read from anywhere.
+struct CollectorCounters {
+  std::atomic<std::uint64_t> samples{0};
+  std::atomic<std::uint64_t> rated_samples{0};  // of the first enabled provider
+  std::atomic<std::int64_t> rated_ns{0};        // its own clock's time, over all threads
+  std::atomic<std::uint64_t> drains{0};
+  std::atomic<std::int64_t> cpu_ns{0};
+  std::atomic<std::uint64_t> folded{0};
+  std::atomic<std::uint64_t> module_refreshes{0};
+  std::atomic<std::uint64_t> waits_abandoned{0};
+  std::atomic<std::uint64_t> handler_replaced{0};
+  std::atomic<std::uint64_t> periods_extended{0};
+  std::atomic<std::uint64_t> aggregator_bytes{0};
+  std::atomic<std::uint64_t> table_bytes{0};
+
+  // The achieved rate comes with them.
+  void AddTo(Stats& stats) const {
+    const auto read = [](const auto& counter) { return counter.load(std::memory_order_relaxed); };
+    stats.samples += read(samples);
+    stats.rated_samples += read(rated_samples);
+    stats.rated_ns += read(rated_ns);
+    stats.drains += read(drains);
+    stats.collector_cpu_ns += read(cpu_ns);
+    stats.stacks_folded += read(folded);
+    stats.module_refreshes += read(module_refreshes);
+    stats.waits_abandoned += read(waits_abandoned);
+    stats.handler_replaced += read(handler_replaced);
+    stats.periods_extended += read(periods_extended);
+    stats.memory_bytes += read(aggregator_bytes) + read(table_bytes);
+    if (stats.rated_ns > 0) stats.achieved_rate_hz = static_cast<double>(stats.rated_samples) * 1e9 / static_cast<double>(stats.rated_ns);
+  }
+};
+
+}  // namespace strobe::internal

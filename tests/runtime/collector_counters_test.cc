@@ -1,0 +1,45 @@
+#include "strobe/runtime/collector_counters.h"
+
+#include "gtest/gtest.h"
+
+namespace strobe::internal {
+namespace {
+
+TEST(CollectorCounters, StandInTheStatsUnderTheirNames) {
+  CollectorCounters counters;
+  counters.samples = 1;
+  counters.rated_samples = 2;
+  counters.rated_ns = 4'000'000;
+  counters.drains = 3;
+  counters.cpu_ns = 5;
+  counters.folded = 6;
+  counters.module_refreshes = 7;
+  counters.waits_abandoned = 8;
+  counters.handler_replaced = 9;
+  counters.periods_extended = 10;
+  counters.aggregator_bytes = 11;
+  counters.table_bytes = 12;
+  Stats stats;
+  stats.memory_bytes = 100;
+  counters.AddTo(stats);
+  EXPECT_EQ(stats.samples, 1u);
+  EXPECT_EQ(stats.rated_samples, 2u);
+  EXPECT_EQ(stats.drains, 3u);
+  EXPECT_EQ(stats.collector_cpu_ns, 5);
+  EXPECT_EQ(stats.stacks_folded, 6u);
+  EXPECT_EQ(stats.module_refreshes, 7u);
+  EXPECT_EQ(stats.waits_abandoned, 8u);
+  EXPECT_EQ(stats.handler_replaced, 9u);
+  EXPECT_EQ(stats.periods_extended, 10u);
+  EXPECT_EQ(stats.memory_bytes, 123u);
+  EXPECT_DOUBLE_EQ(stats.achieved_rate_hz, 500);
+}
+
+TEST(CollectorCounters, NoRateWithoutATimeToDivideBy) {
+  Stats stats;
+  CollectorCounters().AddTo(stats);
+  EXPECT_EQ(stats.achieved_rate_hz, 0);
+}
+
+}  // namespace
+}  // namespace strobe::internal
