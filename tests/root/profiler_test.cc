@@ -69,6 +69,17 @@ TEST_F(ProfilerTest, StartAndStopKnowTheirTurn) {
   EXPECT_TRUE(profiler.Start().ok()) << "a session can follow a session";
 }
 
+TEST_F(ProfilerTest, NobodyIsOnTheFallbackAfterStop) {
+  TestProfiler profiler;
+  ManualPlatform::With([](auto& state) { state.refuses_timers = true; });
+  const Registration registration = profiler.RegisterThread("main");
+  ASSERT_TRUE(profiler.Start().ok());
+  EXPECT_EQ(profiler.stats().threads_on_fallback, 1u);
+  ASSERT_TRUE(profiler.Stop().ok());
+  EXPECT_EQ(profiler.stats().threads_on_fallback, 0u);
+  EXPECT_EQ(KeepingExporter::Take().at(0).stats.threads_on_fallback, 1u) << "what was so at the period's end";
+}
+
 TEST_F(ProfilerTest, TheDestructorStopsAndExports) {
   {
     TestProfiler profiler;

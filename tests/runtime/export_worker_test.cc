@@ -134,37 +134,31 @@ TEST_F(ExportWorkerTest, OfTwoJobsOneMayFail) {
 }
 
 TEST_F(ExportWorkerTest, ABlockedExporterIsLeftBehindAndNobodyElseWaits) {
-  ExporterOptions options;
-  std::weak_ptr<const void> alive;
-  {
-    ExportWorker<GatedTraits> worker(options);
-    ASSERT_TRUE(worker.Begin());
-    worker.Submit(Job(1));
-    while (GatedExporter::entered == 0) std::this_thread::yield();
-    EXPECT_EQ(StatsOf(worker).exports, 0u) << "answered while the exporter stands in its export";
-    EXPECT_FALSE(worker.IsIdle());
-    worker.Submit(Job(2));
-    alive = worker.alive();
-    EXPECT_EQ(worker.End(In(0)).code(), absl::StatusCode::kDeadlineExceeded);
-  }
-  EXPECT_FALSE(alive.expired());
+  ExportWorker<GatedTraits> worker(ExporterOptions{});
+  ASSERT_TRUE(worker.Begin());
+  worker.Submit(Job(1));
+  while (GatedExporter::entered == 0) std::this_thread::yield();
+  EXPECT_EQ(StatsOf(worker).exports, 0u) << "answered while the exporter stands in its export";
+  EXPECT_FALSE(worker.IsIdle());
+  worker.Submit(Job(2));
+  EXPECT_EQ(worker.End(In(0)).code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_FALSE(worker.HasEnded());
   GatedExporter::Open();
-  while (!alive.expired()) std::this_thread::yield();
+  while (!worker.HasEnded()) std::this_thread::yield();
   EXPECT_EQ(GatedExporter::left, 2) << "what was submitted was still tried";
+  EXPECT_EQ(StatsOf(worker).exports, 2u);
   EXPECT_EQ(GatedExporter::last_sequence, 2u);
 }
 
 TEST_F(ExportWorkerTest, WhereNobodyWaitsTheLastProfileIsStillTried) {
-  GatedExporter::Open();
-  std::weak_ptr<const void> alive;
   {
     ExportWorker<GatedTraits> worker(ExporterOptions{});
     ASSERT_TRUE(worker.Begin());
-    alive = worker.alive();
     worker.Submit(Job(1));
     static_cast<void>(worker.End(std::chrono::steady_clock::now() - std::chrono::seconds(1)));
   }
-  while (!alive.expired()) std::this_thread::yield();
+  GatedExporter::Open();
+  while (GatedExporter::left == 0) std::this_thread::yield();
   EXPECT_EQ(GatedExporter::left, 1);
 }
 

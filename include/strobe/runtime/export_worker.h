@@ -101,8 +101,11 @@ class ExportWorker {
     if (!state_->path.empty()) stats.last_export_path = state_->path;
   }
 
-  // Expires when the thread has ended.
-  [[nodiscard]] std::weak_ptr<const void> alive() const { return state_; }
+  // Whether the thread has done all that it had to do, after End.
+  [[nodiscard]] bool HasEnded() const {
+    const std::lock_guard lock(state_->monitor);
+    return state_->has_ended;
+  }
 
  private:
   struct State {
@@ -112,7 +115,7 @@ class ExportWorker {
       std::unique_lock lock(monitor);
       while (true) {
         monitor.WaitFor([&] { return is_due || is_ending; });
-        if (!is_due) return;  // what was submitted before the end is tried, though nobody may wait for it
+        if (!is_due) break;  // what was submitted before the end is tried, though nobody may wait for it
         is_due = false;
         is_busy = true;
         absl::Status round = absl::OkStatus();
@@ -136,6 +139,7 @@ class ExportWorker {
         is_busy = false;
         monitor.NotifyAll();
       }
+      has_ended = true;
     }
 
     absl::StatusOr<std::string> Send(ExportJob& job) {
@@ -155,6 +159,7 @@ class ExportWorker {
     bool is_due = false;
     bool is_busy = false;
     bool is_ending = false;
+    bool has_ended = false;
     std::uint64_t exports = 0;
     std::uint64_t failures = 0;
     absl::Status status;

@@ -125,11 +125,9 @@ class ProfilerCore final : public AbstractCore {
     running.worker->Submit(MakeJob(*running.session));
     collector_.reset();
     const absl::Status status = running.worker->End(ExportDeadline());
-    if (absl::IsDeadlineExceeded(status)) abandoned_.push_back(running.worker->alive());
     const std::lock_guard running_lock(running_mutex_);
-    Stats exports;
-    running.worker->AddTo(exports);
-    AddExports(ended_exports_, exports);
+    ended_workers_.push_back(running.worker);
+    SettleEndedWorkers();
     running_ = {};
     return status;
   }
@@ -160,13 +158,11 @@ class ProfilerCore final : public AbstractCore {
     stats.signals_stale = GlobalHandlerCounters().stale.load(std::memory_order_relaxed);
     const double cpu_hz = *options_.sampling.cpu_frequency_hz;
     stats.asked_rate_hz = cpu_hz > 0 ? cpu_hz : *options_.sampling.wall_frequency_hz;
+    if (running.session == nullptr) stats.threads_on_fallback = 0;  // nobody looks at them
     const std::lock_guard lock(running_mutex_);
     AddExports(stats, ended_exports_);
-    if (running.worker != nullptr && running_.worker == running.worker) {
-      Stats exports;
-      running.worker->AddTo(exports);
-      AddExports(stats, exports);
-    }
+    for (const auto& worker : ended_workers_) AddExportsOf(*worker, stats);
+    if (running.worker != nullptr && running_.worker == running.worker) AddExportsOf(*running.worker, stats);
     return stats;
   }
 
@@ -223,8 +219,11 @@ class ProfilerCore final : public AbstractCore {
 
   absl::Status StartLocked() {
     if (absl::Status status = Usable(); !status.ok()) return status;
-    std::erase_if(abandoned_, [](const auto& exporter) { return exporter.expired(); });
-    if (abandoned_.size() >= kMaxAbandonedExporters) return absl::ResourceExhaustedError("exporters of earlier sessions still hang");
+    {
+      const std::lock_guard lock(running_mutex_);
+      SettleEndedWorkers();
+      if (ended_workers_.size() >= kMaxAbandonedExporters) return absl::ResourceExhaustedError("exporters of earlier sessions still hang");
+    }
     if (absl::Status status = registry_.Open(); !status.ok()) return status;
     if (absl::Status status = Platform::InstallHandler(signal_); !status.ok()) return status;
     Running running;
@@ -254,6 +253,21 @@ class ProfilerCore final : public AbstractCore {
     }
     session->Begin();
     return absl::OkStatus();
+  }
+
+  static void AddExportsOf(const ExportWorker<Traits>& worker, Stats& stats) {
+    Stats exports;
+    worker.AddTo(exports);
+    AddExports(stats, exports);
+  }
+
+  // Under running_mutex_.
+  void SettleEndedWorkers() {
+    std::erase_if(ended_workers_, [this](const auto& worker) {
+      if (!worker->HasEnded()) return false;
+      AddExportsOf(*worker, ended_exports_);
+      return true;
+    });
   }
 
   // On the collector's thread.
@@ -318,13 +332,13 @@ class ProfilerCore final : public AbstractCore {
 
   std::mutex control_mutex_;  // one Start, Stop or Flush at a time; held while they wait
   std::unique_ptr<Collector<Traits>> collector_;
-  std::vector<std::weak_ptr<const void>> abandoned_;
 
   std::mutex running_mutex_;  // never held while anybody waits
   Running running_;
   absl::Status last_start_;
   bool was_started_ = false;
-  Stats ended_exports_;
+  std::vector<std::shared_ptr<ExportWorker<Traits>>> ended_workers_;  // of sessions that have ended, while they hang
+  Stats ended_exports_;                                               // of those that are gone
 
   // The collector's, or Stop's after it.
   std::uint64_t sequence_ = 0;

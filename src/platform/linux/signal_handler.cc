@@ -1,11 +1,15 @@
 #include "signal_handler.h"
 
 #include <errno.h>
+#include <time.h>
 #include <ucontext.h>
 #include <unistd.h>
 
 #include <array>
 #include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstring>
 #include <mutex>
 #include <string>
 
@@ -80,6 +84,20 @@ STROBE_SIGNAL_SAFE bool CaptureAwaited(const NativeRegisters& registers) {
   return is_ours;
 }
 
+// Calls once all that the handler calls of other libraries: where the loader binds such calls at the first, it must not do so in the
+// handler.
+void BindCalls() {
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  static_cast<void>(std::chrono::steady_clock::now());
+  char bytes[2] = {};
+  const volatile std::size_t size = 1;
+  std::memcpy(&bytes[0], &bytes[1], size);
+  std::memmove(&bytes[0], &bytes[1], size);
+  std::memset(bytes, errno, size);
+  __asm__ volatile("" : : "r"(bytes) : "memory");  // somebody may look at them: so the calls are really made
+}
+
 }  // namespace
 
 STROBE_SIGNAL_SAFE void HandleSignal(int signal, siginfo_t* info, void* context) {
@@ -112,6 +130,7 @@ absl::Status InstallSignalHandler(int signal) {
     // A handler that replaced ours, and perhaps chains to it, is the program's wish: it stays, and Diagnose() reports it.
     return absl::OkStatus();
   }
+  BindCalls();
   struct sigaction current {};
   if (sigaction(signal, nullptr, &current) != 0) {
     return absl::InvalidArgumentError(absl::StrCat("sampling.signal_number: signal ", signal, " cannot be handled"));
