@@ -121,7 +121,9 @@ class PdataRows {
     code_.resize(function.end - function.begin);
     code_.resize(source_.read(function.begin, code_));
     const PdataFrame body = internal::FrameAt(codes, internal::kWholePrologue);
-    for (std::size_t at = codes.prologue_bytes; at < code_.size();) {
+    std::size_t at = codes.prologue_bytes;
+    for (const internal::UnwindCode& code : codes.own) at = std::max<std::size_t>(at, code.prologue_offset);
+    while (at < code_.size()) {
       const internal::Epilogue epilogue = internal::MatchEpilogue(code_, at);
       if (epilogue.count == 0) {
         ++at;

@@ -288,6 +288,18 @@ TEST(CompilePdata, CodesThatCannotBeUnderstoodCostOneFunctionOnly) {
   EXPECT_EQ(table.At(begin + 0x20), kLeaf);
 }
 
+// No compiler writes a prologue that ends before its last instruction.
+TEST(CompilePdata, RowsAreInOrderWhateverThePrologueSays) {
+  ImageBuilder image;
+  image.Function(0, 0x40, image.Info(2, Join({Push(0x20, kNumberRbx), Push(1, kNumberRbp)})));
+  image.CodeAt(0x10, {0x5B, 0x5D, 0xC3});
+  const CompiledTable table(image.Compile());
+  EXPECT_TRUE(
+      std::is_sorted(table.rows.begin(), table.rows.end(), [](const UnwindRow& a, const UnwindRow& b) { return a.offset < b.offset; }));
+  EXPECT_EQ(table.At(0x11), FromSp(2, 1, 2));
+  EXPECT_EQ(table.At(0x20), FromSp(3, 1, 2));
+}
+
 TEST(CompilePdata, AnEntryThatCannotBeReadIsCounted) {
   ImageBuilder image;
   CompiledCfi compiled = CompilePdata({.read = [](std::uint32_t, std::span<std::uint8_t>) { return std::size_t{0}; },
