@@ -71,6 +71,8 @@ void CfiModules::Update(const ModuleMap& map) {
     const bool is_same = before != known_.end() && (*before)->module == module && !(*before)->is_suspect;
     now.push_back(is_same ? std::move(*before++) : std::make_unique<Known>(architecture_, module));
   }
+  // What is left over of the former ones is cached nowhere any more.
+  if (std::any_of(known_.begin(), known_.end(), [](const auto& known) { return known != nullptr; })) cache_ = std::make_shared<RuleCache>();
   known_ = std::move(now);
 }
 
@@ -216,7 +218,7 @@ std::shared_ptr<const UnwindModules> CfiModules::Snapshot() const {
       if (known->tables[piece] != nullptr) entries.push_back({first, limit, known->tables[piece]});
     }
   }
-  return std::make_shared<const UnwindModules>(std::move(entries));
+  return std::make_shared<const UnwindModules>(std::move(entries), cache_);
 }
 
 CfiStatistics CfiModules::statistics() const {

@@ -7,6 +7,8 @@
 #include <random>
 
 #include "eh_frame_builder.h"
+#include "strobe/unwind/cfi_unwinder.h"
+#include "strobe/unwind/stack_memory.h"
 
 namespace strobe::testing {
 namespace {
@@ -104,6 +106,28 @@ TEST_F(CfiModulesTest, AnotherModuleInTheSamePlaceIsCompiledAnew) {
   a = MapModule(process_, 0, 5);
   a.path = "/lib/y";
   EXPECT_EQ(RuleAt(*UpdateAll(ModuleMap({a})), a.start), FromSp(5));
+}
+
+TEST_F(CfiModulesTest, WalksForgetTheRulesOfModulesThatWent) {
+  const Address word = EhFrameBuilder::kText + 0x80;
+  const std::vector<Address> words(8, word);
+  const CopiedStackMemory memory(0x7000, std::as_bytes(std::span(words)));
+  const auto cfa_at = [&](const UnwindModules& snapshot) {
+    FrameState<X86_64Registers> state{.registers = {.pc = word, .sp = 0x7000}};
+    CfiUnwinder(&snapshot).Step(state, memory);
+    return state.registers.sp;
+  };
+  Module a = MapModule(process_, 0, 2);
+  const Module b = MapModule(process_, 0x10000000, 3);
+  const auto before = UpdateAll(ModuleMap({a, b}));
+  EXPECT_EQ(cfa_at(*before), 0x7010u);
+  a = MapModule(process_, 0, 5);
+  a.path = "/lib/y";
+  const auto after = UpdateAll(ModuleMap({a, b}));
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(cfa_at(*after), 0x7028u);
+    EXPECT_EQ(cfa_at(*before), 0x7010u);
+  }
 }
 
 TEST_F(CfiModulesTest, AnUnterminatedSectionEndsWhereItsMemoryEnds) {
@@ -293,7 +317,7 @@ TEST_F(CfiModulesTest, OnlyWhatIsAskedForIsBuilt) {
   const Module module = large.Map(process_, true);
   modules_.Update(ModuleMap({module}));
   EXPECT_EQ(process_.reads(), 0);
-  EXPECT_EQ(modules_.Snapshot()->memory_bytes(), 0u);
+  EXPECT_TRUE(modules_.Snapshot()->entries().empty());
   const Address pc = module.start + 2 * UnwindModules::kPieceBytes + 17;
   EXPECT_TRUE(modules_.Build(pc));
   EXPECT_FALSE(modules_.Build(pc + 1)) << "the same piece";

@@ -6,7 +6,11 @@
 #if defined(__GNUC__) || defined(__clang__)
 #define STROBE_SIGNAL_SAFE __attribute__((hot))
 #define STROBE_NOINLINE __attribute__((noinline))
+#define STROBE_ALWAYS_INLINE __attribute__((always_inline)) inline
+#define STROBE_ALWAYS_INLINE_LAMBDA __attribute__((always_inline))
 #else
 #define STROBE_SIGNAL_SAFE
 #define STROBE_NOINLINE __declspec(noinline)
+#define STROBE_ALWAYS_INLINE __forceinline
+#define STROBE_ALWAYS_INLINE_LAMBDA
 #endif

@@ -55,7 +55,8 @@ class CfiModules {
 
   const CfiArchitecture architecture_;
   const ReadMemory read_;
-  std::vector<std::unique_ptr<Known>> known_;  // sorted by start
+  std::vector<std::unique_ptr<Known>> known_;                         // sorted by start
+  std::shared_ptr<RuleCache> cache_ = std::make_shared<RuleCache>();  // of all snapshots since a module was let go
 };
 
 }  // namespace strobe

@@ -25,18 +25,19 @@ class CfiUnwinder {
 
   template <class Registers, StackMemory M>
   STROBE_SIGNAL_SAFE WalkResult Unwind(const Registers& registers, const M& memory, std::span<Address> output) const noexcept {
-    return internal::WalkFrames(registers, output, [&](FrameState<Registers>& state) noexcept { return Step(state, memory); });
+    return internal::WalkFrames(registers, output,
+                                [&](FrameState<Registers>& state) STROBE_ALWAYS_INLINE_LAMBDA { return Step(state, memory); });
   }
 
   template <class Registers, StackMemory M>
   STROBE_SIGNAL_SAFE WalkResult Unwind(const Registers& registers, const M& memory, WalkMemo& memo,
                                        std::span<Address> output) const noexcept {
     return internal::WalkFrames(registers, memory, memo, modules_ == nullptr ? 0 : modules_->serial(), output,
-                                [&](FrameState<Registers>& state) noexcept { return Step(state, memory); });
+                                [&](FrameState<Registers>& state) STROBE_ALWAYS_INLINE_LAMBDA { return Step(state, memory); });
   }
 
   template <class Registers, StackMemory M>
-  STROBE_SIGNAL_SAFE StepResult Step(FrameState<Registers>& state, const M& memory) const noexcept {
+  STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE StepResult Step(FrameState<Registers>& state, const M& memory) const noexcept {
     return StepKnowing(state, memory, nullptr);
   }
 
@@ -48,29 +49,56 @@ class CfiUnwinder {
 
   // Takes one frame. `rbx` is its value in this frame, or nullptr where it is not known.
   template <class Registers, StackMemory M>
-  STROBE_SIGNAL_SAFE StepResult StepKnowing(FrameState<Registers>& state, const M& memory, const Address* rbx) const noexcept {
+  STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE StepResult StepKnowing(FrameState<Registers>& state, const M& memory,
+                                                                 const Address* rbx) const noexcept {
+    if (modules_ == nullptr) return StepResult::kUnknown;
+    const UnwindRule rule = modules_->cache().Find(state.code_address());
+    if (rule != UnwindRule::Unknown()) [[likely]]
+      return StepPlain(state, memory, rule);
+    // A copy, so that the registers of the walk stay in the machine's.
+    FrameState<Registers> copy = state;
+    const StepResult result = StepByTable(copy, memory, rbx);
+    state = copy;
+    return result;
+  }
+
+  // The same for code that is not in the cache.
+  template <class Registers, StackMemory M>
+  STROBE_SIGNAL_SAFE STROBE_NOINLINE StepResult StepByTable(FrameState<Registers>& state, const M& memory,
+                                                            const Address* rbx) const noexcept {
     const Address pc = state.code_address();
-    const UnwindModules::Entry* entry = state.module;
-    if (entry == nullptr || pc - entry->start >= entry->limit - entry->start) {
-      entry = modules_ == nullptr ? nullptr : modules_->Find(pc);
-      if (entry == nullptr) return StepResult::kUnknown;
-      state.module = entry;
-    }
+    const UnwindModules::Entry* const entry = modules_->Find(pc);
+    if (entry == nullptr) return StepResult::kUnknown;
     const UnwindRule rule = entry->table->Find(static_cast<std::uint32_t>(pc - entry->start));
-    const Registers& registers = state.registers;
     state.rule = rule;
     if (rule.kind() == UnwindRule::Kind::kSpecial) return StepSpecial(state, memory, entry->table->Special(rule), pc, rbx);
+    modules_->cache().Add(pc, rule);
+    return StepPlain(state, memory, rule);
+  }
+
+  template <class Registers, StackMemory M>
+  STROBE_SIGNAL_SAFE static STROBE_ALWAYS_INLINE StepResult StepPlain(FrameState<Registers>& state, const M& memory,
+                                                                      UnwindRule rule) noexcept {
+    const Registers& registers = state.registers;
+    state.rule = rule;
     if (rule.kind() == UnwindRule::Kind::kStop) return StepResult::kEnd;
     const Address base = rule.kind() == UnwindRule::Kind::kFromSp ? registers.sp : registers.fp;
     const Address cfa = base + Address{rule.cfa_words()} * 8;
-    // Callers lie above; only a leaf that has pushed nothing yet shares its caller's sp, and only where lr holds the way back.
-    if (cfa < registers.sp || (cfa == registers.sp && !(state.is_exact && rule.ra_words() == 0))) return StepResult::kBroken;
-    Address ra = LinkRegister(registers);
-    Address fp = registers.fp;
-    if (rule.ra_words() != 0 && !memory.ReadWord(cfa - Address{rule.ra_words()} * 8, ra)) return StepResult::kBroken;
-    if (rule.ra_words() == 0 && !state.is_exact) return StepResult::kBroken;  // a caller's lr has been overwritten by its call
-    if (rule.fp_words() != 0 && !memory.ReadWord(cfa - Address{rule.fp_words()} * 8, fp)) return StepResult::kBroken;
-    return internal::Return(state, ra, cfa, fp, false);
+    if (rule.ra_words() == 0) {
+      // Only a leaf that has called nobody yet: its lr holds the way back, and it may have pushed nothing.
+      Address fp = registers.fp;
+      if (!state.is_exact || cfa < registers.sp) return StepResult::kBroken;
+      if (rule.fp_words() != 0 && !memory.ReadWord(cfa - Address{rule.fp_words()} * 8, fp)) return StepResult::kBroken;
+      return internal::Return(state, LinkRegister(registers), cfa, fp, false);
+    }
+    if (cfa <= registers.sp) return StepResult::kBroken;  // callers lie above
+    // Which functions save fp no CPU can foresee, so nothing branches on it: where it was not saved, the return address is read twice.
+    const Address saves_fp = rule.fp_words() != 0 ? ~Address{0} : 0;
+    const Address fp_words = (rule.fp_words() & saves_fp) | (rule.ra_words() & ~saves_fp);
+    Address ra = 0;
+    Address fp = 0;
+    if (!memory.ReadWord(cfa - Address{rule.ra_words()} * 8, ra) || !memory.ReadWord(cfa - fp_words * 8, fp)) return StepResult::kBroken;
+    return internal::Return(state, ra, cfa, (fp & saves_fp) | (registers.fp & ~saves_fp), false);
   }
 
   static Address LinkRegister(const X86_64Registers& /*registers*/) { return 0; }
@@ -92,8 +120,9 @@ class CfiUnwinder {
       }
       const Address pc = walk.code_address();
       const Address sp = walk.registers.sp;
-      if (StepKnowing(walk, memory, &rbx) != StepResult::kCaller) return false;
-      const SavedRegister row = walk.module->table->FindRbx(static_cast<std::uint32_t>(pc - walk.module->start));
+      const UnwindModules::Entry* const entry = modules_->Find(pc);
+      if (entry == nullptr || StepKnowing(walk, memory, &rbx) != StepResult::kCaller) return false;
+      const SavedRegister row = entry->table->FindRbx(static_cast<std::uint32_t>(pc - entry->start));
       if (row.where == SavedRegister::kUnknown) return false;
       const Address base = row.where == SavedRegister::kFromCfa ? walk.registers.sp : sp;
       if (row.where != SavedRegister::kUnchanged && !memory.ReadWord(base + static_cast<Address>(std::int64_t{row.distance}), rbx))

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <concepts>
+#include <cstddef>
 #include <span>
 #include <tuple>
 #include <utility>
@@ -26,7 +27,8 @@ class ChainUnwinder {
 
   template <class Registers, StackMemory M>
   STROBE_SIGNAL_SAFE WalkResult Unwind(const Registers& registers, const M& memory, std::span<Address> output) const noexcept {
-    return internal::WalkFrames(registers, output, [&](FrameState<Registers>& state) noexcept { return Step(state, memory); });
+    return internal::WalkFrames(registers, output,
+                                [&](FrameState<Registers>& state) STROBE_ALWAYS_INLINE_LAMBDA { return Step(state, memory); });
   }
 
   // A part that goes by more than the state, the memory and the modules has no place here: what it goes by may change between two walks.
@@ -34,21 +36,26 @@ class ChainUnwinder {
   STROBE_SIGNAL_SAFE WalkResult Unwind(const Registers& registers, const M& memory, WalkMemo& memo,
                                        std::span<Address> output) const noexcept {
     return internal::WalkFrames(registers, memory, memo, modules_ == nullptr ? 0 : modules_->serial(), output,
-                                [&](FrameState<Registers>& state) noexcept { return Step(state, memory); });
+                                [&](FrameState<Registers>& state) STROBE_ALWAYS_INLINE_LAMBDA { return Step(state, memory); });
   }
 
   template <class Registers, StackMemory M>
-  STROBE_SIGNAL_SAFE StepResult Step(FrameState<Registers>& state, const M& memory) const noexcept {
-    StepResult result = StepResult::kUnknown;
-    std::apply(
-        [&](const auto&... steppers) noexcept {
-          static_cast<void>(((result = steppers.Step(state, memory), result == StepResult::kUnknown) && ...));
-        },
-        steppers_);
-    return result;
+  STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE StepResult Step(FrameState<Registers>& state, const M& memory) const noexcept {
+    return StepByFrom<0>(state, memory);
   }
 
  private:
+  // By the first part from that one on that knows the code.
+  template <std::size_t kFirst, class Registers, StackMemory M>
+  STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE StepResult StepByFrom(FrameState<Registers>& state, const M& memory) const noexcept {
+    if constexpr (kFirst == sizeof...(Steppers)) {
+      return StepResult::kUnknown;
+    } else {
+      const StepResult result = std::get<kFirst>(steppers_).Step(state, memory);
+      return result != StepResult::kUnknown ? result : StepByFrom<kFirst + 1>(state, memory);
+    }
+  }
+
   template <class Stepper>
   static Stepper Make(const UnwindModules* modules) noexcept {
     if constexpr (std::constructible_from<Stepper, const UnwindModules*>) {

@@ -11,7 +11,7 @@
 #include "strobe/base/signal_safe.h"
 #include "strobe/core/stack.h"
 #include "strobe/unwind/stack_memory.h"
-#include "strobe/unwind/unwind_table.h"
+#include "strobe/unwind/unwind_rule.h"
 
 namespace strobe {
 
@@ -21,14 +21,13 @@ template <class Registers>
 struct FrameState {
   Registers registers;
   bool is_exact = true;
-  // Where the last look-up found its code: callers come in runs from one module.
-  const UnwindModules::Entry* module = nullptr;
   // What the walk began with, or nullptr; lives as long as the walk.
   const Registers* innermost = nullptr;
   // How the last step left its frame, if a common rule says all of it; a Step that leaves this alone is right, too.
   UnwindRule rule = UnwindRule::Unknown();
-  std::uint8_t stack_switches = 0;  // so far, to an address that is not above
-  std::uint8_t recoveries = 0;      // so far, of a register that the walk does not keep
+  // No padding ends this, so that compilers take copies apart and keep a walk's state in the CPU's registers.
+  std::uint16_t stack_switches = 0;  // so far, to an address that is not above
+  std::uint16_t recoveries = 0;      // so far, of a register that the walk does not keep
 
   // An address inside the instruction that this frame is at.
   [[nodiscard]] Address code_address() const { return is_exact ? registers.pc : registers.pc - 1; }
@@ -57,7 +56,8 @@ constexpr bool IsCodeAddress(const Aarch64Registers& /*registers*/, Address pc) 
 
 // Makes `state` the caller's; says so, or why not.
 template <class Registers>
-STROBE_SIGNAL_SAFE StepResult Return(FrameState<Registers>& state, Address pc, Address sp, Address fp, bool is_exact) noexcept {
+STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE StepResult Return(FrameState<Registers>& state, Address pc, Address sp, Address fp,
+                                                          bool is_exact) noexcept {
   pc = PlainReturnAddress(state.registers, pc);
   if (pc == 0) return StepResult::kEnd;
   if (!IsCodeAddress(state.registers, pc)) return StepResult::kBroken;

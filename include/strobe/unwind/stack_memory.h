@@ -36,7 +36,8 @@ concept StackMemory = requires(const M& memory, Address address, Address& word) 
 // red zone) to the registered top.
 class LiveStackMemory {
  public:
-  LiveStackMemory(Address low, Address high, CodeWindow code = {}) noexcept : low_(low), high_(high), code_(code) {}
+  LiveStackMemory(Address low, Address high, CodeWindow code = {}) noexcept
+      : end_(high & ~Address{7}), bytes_(low < end_ ? (end_ - low) & ~Address{7} : 0), code_(code) {}
 
   // The bytes are read as the compiler's word loads; the sanitizers' shadow knows nothing of a foreign frame's layout.
   [[nodiscard]]
@@ -45,16 +46,18 @@ class LiveStackMemory {
 #endif
   bool
   ReadWord(Address address, Address& word) const noexcept {
-    if (address < low_ || high_ < sizeof(word) || address > high_ - sizeof(word) || (address & 7) != 0) return false;
+    // Counted from the end, as the callers that verify a walk's words do: what they know of these is then not asked again.
+    const Address bytes = end_ - address;
+    if ((bytes & 7) != 0 || bytes - sizeof(word) >= bytes_) return false;
     word = *reinterpret_cast<const volatile Address*>(address);  // NOLINT(performance-no-int-to-ptr): that is what a stack walk is
     return true;
   }
-  [[nodiscard]] Address end() const noexcept { return high_; }
+  [[nodiscard]] Address end() const noexcept { return end_; }
   [[nodiscard]] CodeWindow Code(Address /*pc*/) const noexcept { return code_; }
 
  private:
-  Address low_;
-  Address high_;
+  Address end_;
+  Address bytes_;  // that can be read, up to the end
   CodeWindow code_;
 };
 static_assert(StackMemory<LiveStackMemory>);

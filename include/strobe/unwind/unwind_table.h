@@ -14,6 +14,7 @@
 #include "strobe/base/address.h"
 #include "strobe/base/cache_line.h"
 #include "strobe/base/signal_safe.h"
+#include "strobe/unwind/rule_cache.h"
 #include "strobe/unwind/unwind_rule.h"
 
 namespace strobe {
@@ -178,9 +179,11 @@ class UnwindModules {
     std::shared_ptr<const UnwindTable> table;
   };
 
-  UnwindModules() = default;
-  // Overlapping entries are the caller's mistake; the later one wins.
-  explicit UnwindModules(std::vector<Entry> entries) : entries_(std::move(entries)) {
+  UnwindModules() : UnwindModules(std::vector<Entry>()) {}
+  // Overlapping entries are the caller's mistake; the later one wins. `cache` may be that of another snapshot if no rule of that is
+  // different in this one; it may have fewer of them.
+  explicit UnwindModules(std::vector<Entry> entries, std::shared_ptr<RuleCache> cache = std::make_shared<RuleCache>())
+      : entries_(std::move(entries)), cache_(std::move(cache)) {
     std::sort(entries_.begin(), entries_.end(), [](const Entry& a, const Entry& b) { return a.start < b.start; });
   }
 
@@ -200,11 +203,13 @@ class UnwindModules {
     return &entries_[low - 1];
   }
 
+  // For walks by this snapshot.
+  [[nodiscard]] RuleCache& cache() const noexcept { return *cache_; }
   // A number that no other snapshot of this process has, and none has 0. Signal-safe.
   [[nodiscard]] std::uint64_t serial() const noexcept { return serial_; }
   [[nodiscard]] const std::vector<Entry>& entries() const { return entries_; }
   [[nodiscard]] std::size_t memory_bytes() const {
-    std::size_t bytes = entries_.size() * sizeof(Entry);
+    std::size_t bytes = sizeof(*cache_) + entries_.size() * sizeof(Entry);
     for (const Entry& entry : entries_) bytes += entry.table->memory_bytes();
     return bytes;
   }
@@ -216,6 +221,7 @@ class UnwindModules {
   }
 
   std::vector<Entry> entries_;
+  std::shared_ptr<RuleCache> cache_;
   std::uint64_t serial_ = NextSerial();
 };
 

@@ -2,7 +2,8 @@
 //
 // A caller's frame follows from the state (pc, sp, fp) that a walk comes to it with and from two words of the stack. So where a walk comes
 // to a state that the last one came to, and the words that were read from there on are what they were, the rest of the stack is the same
-// by construction. To look at those words is a loop of independent loads: no table, and no load that waits for the one before.
+// by construction. To look at those words is a loop of independent loads: no table, and no load that waits for the one before. It begins
+// at the root, and where a word differs it ends: so a stack that has nothing in common with the last one pays for a few words.
 #pragma once
 
 #include <algorithm>
@@ -23,11 +24,13 @@ namespace strobe {
 
 namespace internal {
 template <class Registers, StackMemory M, class Step>
+class MemoCheck;
+template <class Registers, StackMemory M, class Step>
 class IncrementalWalk;
-}
+}  // namespace internal
 
 // Belongs to one thread's captures; the collector may only ask for a Clear. All zero bytes are an empty memo, so that it can lie in memory
-// that is committed by the first sample. Stacks beyond kMaxFrames are walked without it.
+// that is committed by the first sample. Stacks beyond kMaxFrames, and such as have no end, are walked without it.
 class WalkMemo {
  public:
   static constexpr std::size_t kMaxFrames = 1024;
@@ -41,28 +44,69 @@ class WalkMemo {
     return std::as_writable_bytes(std::span(frames_));
   }
 
+  // A walk begins on the stack that ends at `top`. `source` is a number for the rules that it goes by: where either is another one than the
+  // last time, that walk is forgotten.
+  STROBE_SIGNAL_SAFE void Begin(std::uint64_t source, Address top) noexcept {
+    if (source_ != source || top_ != top) count_ = 0;
+    source_ = source;
+    top_ = top;
+  }
+
   // Frames of the last walk.
   [[nodiscard]] std::size_t size() const noexcept { return count_; }
 
  private:
   template <class Registers, StackMemory M, class Step>
+  friend class internal::MemoCheck;
+  template <class Registers, StackMemory M, class Step>
   friend class internal::IncrementalWalk;
 
-  // A frame as the walk came to it, and how it left it.
+  static constexpr std::size_t kEnd = kMaxFrames;
+  // What a frame's word says beside its slot. Each moves the slot by 4 GiB or more, to where no stack reaches: so one comparison tells the
+  // frames for which the word that pc was read from is all that counts.
+  static constexpr std::uint32_t kIsOdd = std::uint32_t{1} << 29;     // come to in a way that two words do not tell
+  static constexpr std::uint32_t kIsFpLive = std::uint32_t{1} << 30;  // something beyond depends on fp
+  static constexpr std::uint32_t kIsExact = std::uint32_t{1} << 31;   // as FrameState has it
+  static constexpr std::uint32_t kMaxSlot = kIsOdd - 1;
+
+  // A frame, and how the walk came to it. While it is as it was walked, its slot is that of its sp, its only flag kIsExact, and its rule
+  // whatever the step said.
   struct Frame {
     Address pc;
     Address fp;
-    std::uint32_t words_to_top : 30;  // from sp to the end of the stack memory
-    std::uint32_t is_exact : 1;       // as FrameState has it
-    std::uint32_t is_fp_live : 1;     // whether anything beyond depends on fp
-    UnwindRule rule;                  // unknown where more than two words of the stack led to the caller
+    std::uint32_t slot;  // the word that pc was read from, counted from the end of the stack memory; and flags
+    UnwindRule rule;     // by which the frame before was left, or Unknown
   };
+
+  // Makes a frame that is as it was walked complete.
+  static void Complete(Frame& frame, bool is_fp_live) noexcept {
+    const bool is_odd = frame.rule.kind() > UnwindRule::Kind::kFromFp || frame.rule.ra_words() == 0;
+    if (is_odd) frame.rule = UnwindRule::Unknown();
+    frame.slot += frame.rule.ra_words();
+    frame.slot |= (is_odd ? kIsOdd : 0) | (is_fp_live ? kIsFpLive : 0);
+  }
+  // Whether the frame before that one depends on fp.
+  static bool IsFpLiveBefore(const Frame& frame) noexcept {
+    return frame.rule.kind() != UnwindRule::Kind::kFromSp || (frame.rule.fp_words() == 0 && (frame.slot & kIsFpLive) != 0);
+  }
   static_assert(sizeof(Frame) == 24);
+
+  static Address SpOf(const Frame& frame, Address top) noexcept {
+    return top - (Address{frame.slot & kMaxSlot} - frame.rule.ra_words()) * 8;
+  }
+
+  // Whether a walk in this state goes on as the last one did from `frame`.
+  template <class Registers>
+  static bool IsAt(const FrameState<Registers>& state, const Frame& frame, Address top) noexcept {
+    return SpOf(frame, top) == state.registers.sp && frame.pc == state.registers.pc && ((frame.slot & kIsExact) != 0) == state.is_exact &&
+           ((frame.slot & kIsFpLive) == 0 || frame.fp == state.registers.fp);
+  }
 
   std::uint64_t source_;  // what rules the last walk went by
   Address top_;           // and on which stack
   std::uint32_t count_;
-  StackEnd end_;
+  std::uint32_t as_walked_;  // of these, leaf first: only what the next walk comes to is worth completing
+  bool is_end_known_;        // the outermost frame has no caller, whatever its registers say
   // The last walk's frames are the last `count_`, leaf first: the root stays where it is while the leaves come and go. A walk under way
   // writes its own from the front.
   std::array<Frame, kMaxFrames> frames_;
@@ -71,186 +115,185 @@ static_assert(sizeof(WalkMemo) <= 32 * 1024);
 
 namespace internal {
 
-// A walk from `registers` on that step(state) takes frame by frame, until it meets what `memo` holds. `source` is a number for the rules
-// that `step` goes by: another number, another stack.
+// What of the last walk still holds.
+template <class Registers, StackMemory M, class Step>
+class MemoCheck {
+ public:
+  MemoCheck(const Registers& registers, const M& memory, WalkMemo& memo, const Step& step) noexcept
+      : registers_(registers), memory_(memory), memo_(memo), step_(step) {}
+
+  // The first of the memo's frames from which on the stack is what it was, for a walk that comes there with the same state. Completes them.
+  [[nodiscard]] STROBE_SIGNAL_SAFE std::size_t FirstThatHolds() const noexcept {
+    if (memo_.count_ == 0) return WalkMemo::kEnd;
+    Frame* const first = memo_.frames_.data() + (WalkMemo::kEnd - memo_.count_);
+    Frame* const first_complete = first + memo_.as_walked_;
+    Frame* frame = &memo_.frames_.back();
+    if (first_complete > frame) WalkMemo::Complete(*frame, !memo_.is_end_known_);
+    const M memory = memory_;  // whose bounds are known not to change
+    Address word = 0;
+    const bool has_room_for_flags = !memory.ReadWord(memory.end() - Address{WalkMemo::kMaxSlot + 1} * 8, word);
+    if (!has_room_for_flags || (!memo_.is_end_known_ && !StillEnds())) return WalkMemo::kEnd;
+    for (; frame > first_complete; --frame) {
+      if (!IsStillComeTo(frame, memory)) [[unlikely]]
+        return static_cast<std::size_t>(frame - memo_.frames_.data());
+    }
+    for (; frame != first; --frame) {
+      WalkMemo::Complete(frame[-1], WalkMemo::IsFpLiveBefore(*frame));
+      if (!IsStillComeTo(frame, memory)) break;
+    }
+    return static_cast<std::size_t>(frame - memo_.frames_.data());
+  }
+
+ private:
+  using Frame = WalkMemo::Frame;
+
+  // Takes the step from the memo's frame once more.
+  STROBE_NOINLINE StepResult StepFrom(const Frame& frame, FrameState<Registers>& state) const noexcept {
+    if ((frame.slot & WalkMemo::kIsExact) != 0) return StepResult::kUnknown;  // it may depend on more registers than the memo has
+    state.registers = registers_;
+    state.registers.pc = frame.pc;
+    state.registers.sp = WalkMemo::SpOf(frame, memo_.top_);
+    state.registers.fp = frame.fp;
+    state.is_exact = false;
+    state.innermost = &registers_;
+    return step_(state);
+  }
+
+  // Whether the outermost frame still has no caller.
+  STROBE_NOINLINE bool StillEnds() const noexcept {
+    FrameState<Registers> state;
+    return StepFrom(memo_.frames_.back(), state) == StepResult::kEnd;
+  }
+
+  // Whether a walk that comes to the frame before still comes to that one.
+  STROBE_ALWAYS_INLINE bool IsStillComeTo(const Frame* frame, const M& memory) const noexcept {
+    Address word = 0;
+    if (!memory.ReadWord(memory.end() - Address{frame->slot} * 8, word) || PlainReturnAddress(registers_, word) != frame->pc) [[unlikely]]
+      return frame->slot > WalkMemo::kMaxSlot && MoreLeadsTo(frame);
+    return true;
+  }
+
+  // The same for a frame with flags.
+  bool MoreLeadsTo(const Frame* at) const noexcept {
+    if ((at->slot & WalkMemo::kIsOdd) != 0) return StepLeadsTo(at);
+    const Address sp = WalkMemo::SpOf(*at, memo_.top_);
+    Address word = 0;
+    if (!memory_.ReadWord(sp - Address{at->rule.ra_words()} * 8, word) || PlainReturnAddress(registers_, word) != at->pc) return false;
+    if ((at->slot & WalkMemo::kIsFpLive) == 0 || at->rule.fp_words() == 0) return true;
+    return memory_.ReadWord(sp - Address{at->rule.fp_words()} * 8, word) && word == at->fp;
+  }
+
+  STROBE_NOINLINE bool StepLeadsTo(const Frame* at) const noexcept {
+    FrameState<Registers> state;
+    return StepFrom(at[-1], state) == StepResult::kCaller && WalkMemo::IsAt(state, *at, memo_.top_);
+  }
+
+  const Registers& registers_;
+  const M& memory_;
+  WalkMemo& memo_;
+  const Step& step_;
+};
+
+// A walk from `registers` on that step(state) takes frame by frame, until it meets what `memo` holds from `holds_from` on.
 template <class Registers, StackMemory M, class Step>
 class IncrementalWalk {
  public:
-  STROBE_SIGNAL_SAFE IncrementalWalk(const Registers& registers, const M& memory, WalkMemo& memo, std::uint64_t source,
-                                     std::span<Address> output, const Step& step) noexcept
-      : state_{.registers = registers, .innermost = &registers}, memory_(memory), memo_(memo), output_(output), step_(step) {
-    if (memo.source_ != source || memo.top_ != memory.end()) memo.count_ = 0;
-    memo.source_ = source;
-    memo.top_ = memory.end();
-    cursor_ = kEnd - memo.count_;
+  STROBE_ALWAYS_INLINE IncrementalWalk(WalkMemo& memo, std::size_t holds_from, std::span<Address> output) noexcept
+      : memo_(memo), top_(memo.top_), output_(output) {
+    SetCursor(holds_from);
   }
 
   // Only the frames that are new are written; WalkResult::shared says how many follow.
-  STROBE_SIGNAL_SAFE WalkResult Run() noexcept {
+  STROBE_ALWAYS_INLINE WalkResult Run(const Registers& registers, const Step& step) noexcept {
+    FrameState<Registers> state{.registers = registers, .innermost = &registers};
     while (true) {
-      if (FindInMemo() && Reuse()) return Finish(StackEnd::kComplete, kEnd - cursor_);
-      if (written_ == output_.size()) return Finish(StackEnd::kTruncated, 0);
-      const Address sp = state_.registers.sp;
-      Append(UnwindRule::Unknown());
-      state_.rule = UnwindRule::Unknown();
-      const StepResult result = step_(state_);
-      if (keeps_memo_) memo_.frames_[written_ - 1].rule = VerifiableRule(sp);
-      switch (result) {
-        case StepResult::kEnd: return Finish(StackEnd::kComplete, 0);
-        case StepResult::kBroken: return Finish(StackEnd::kBroken, 0);
-        case StepResult::kUnknown:
-        case StepResult::kLost: return Finish(StackEnd::kNoUnwindInfo, 0);
+      if (state.registers.sp >= cursor_sp_ && IsShared(state)) return FinishComplete(kEnd - cursor_);
+      if (written_ == room_ && !MakeRoom()) return Finish(StackEnd::kTruncated);
+      output_[written_] = state.code_address();
+      distances_ |= Keep(state, std::min(written_, kEnd - 1));
+      ++written_;
+      state.rule = UnwindRule::Unknown();
+      switch (step(state)) {
         case StepResult::kCaller: break;
+        case StepResult::kEnd: memo_.is_end_known_ = state.rule == UnwindRule::Stop(); return FinishComplete(0);
+        case StepResult::kBroken: return Finish(StackEnd::kBroken);
+        case StepResult::kUnknown:
+        case StepResult::kLost: return Finish(StackEnd::kNoUnwindInfo);
       }
     }
   }
 
  private:
   using Frame = WalkMemo::Frame;
-  static constexpr std::size_t kEnd = WalkMemo::kMaxFrames;
+  static constexpr std::size_t kEnd = WalkMemo::kEnd;
 
-  [[nodiscard]] Address SpOf(const Frame& frame) const { return memo_.top_ - Address{frame.words_to_top} * 8; }
-
-  // Whether a walk in this state goes on as the last one did from `frame`.
-  bool IsAt(const FrameState<Registers>& state, const Frame& frame) const noexcept {
-    return SpOf(frame) == state.registers.sp && frame.pc == state.registers.pc && (frame.is_exact != 0) == state.is_exact &&
-           (frame.is_fp_live == 0 || frame.fp == state.registers.fp);
+  STROBE_ALWAYS_INLINE void SetCursor(std::size_t at) noexcept {
+    cursor_ = at;
+    cursor_sp_ = at == kEnd ? ~Address{0} : WalkMemo::SpOf(memo_.frames_[at], top_);
+    room_ = at == kEnd ? output_.size() : std::min(at, output_.size());
   }
 
-  // Whether the last walk came to this state, too; `cursor_` is then at that frame.
-  bool FindInMemo() noexcept {
-    while (cursor_ < kEnd && SpOf(memo_.frames_[cursor_]) < state_.registers.sp) ++cursor_;
-    return cursor_ < kEnd && IsAt(state_, memo_.frames_[cursor_]);
+  // For one more new frame, of the last walk's. False where the output has none.
+  STROBE_ALWAYS_INLINE bool MakeRoom() noexcept {
+    if (written_ == output_.size()) return false;
+    SetCursor(cursor_ + 1);
+    return true;
   }
 
-  // Whether `frame`, come to with the same state as last time, still leads to `caller`.
-  bool StillLeadsTo(const Frame& frame, const Frame& caller) const noexcept {
-    if (frame.rule.kind() > UnwindRule::Kind::kFromFp) return false;
-    const Address cfa = SpOf(caller);
-    Address word = 0;
-    if (!memory_.ReadWord(cfa - Address{frame.rule.ra_words()} * 8, word)) return false;
-    if (PlainReturnAddress(state_.registers, word) != caller.pc) return false;
-    if (frame.rule.fp_words() == 0 || caller.is_fp_live == 0) return true;
-    return memory_.ReadWord(cfa - Address{frame.rule.fp_words()} * 8, word) && word == caller.fp;
+  // Whether all that is left of the walk is in the memo; `cursor_` is then at the frame that `state` is.
+  STROBE_ALWAYS_INLINE bool IsShared(const FrameState<Registers>& state) noexcept {
+    std::size_t at = cursor_;
+    while (at < kEnd && WalkMemo::SpOf(memo_.frames_[at], top_) < state.registers.sp) ++at;
+    const bool is_shared = at < kEnd && WalkMemo::IsAt(state, memo_.frames_[at], top_);
+    // Where there is no room for all, the end will not be seen.
+    SetCursor(is_shared && written_ + (kEnd - at) > output_.size() ? kEnd : at);
+    if (!is_shared || cursor_ == kEnd) return false;
+    const std::uint32_t is_fp_live = memo_.frames_[at].slot & WalkMemo::kIsFpLive;
+    distances_ |= Keep(state, at);  // it may have been come to in another way
+    WalkMemo::Complete(memo_.frames_[at], is_fp_live != 0);
+    return true;
   }
 
-  // Takes the step from the memo's frame at `at`, which the walk would come to with the same state as last time.
-  StepResult StepFrom(std::size_t at, FrameState<Registers>& state) const noexcept {
-    state = state_;
-    if (at != cursor_) {
-      const Frame& frame = memo_.frames_[at];
-      if (frame.is_exact != 0) return StepResult::kUnknown;  // it may depend on more registers than the memo has
-      state.registers.pc = frame.pc;
-      state.registers.sp = SpOf(frame);
-      state.registers.fp = frame.fp;
-      state.is_exact = false;
-    }
-    return step_(state);
+  // Keeps the frame that the state is at, as it is known now: its slot is that of its sp. Returns the distance from there to the end.
+  STROBE_ALWAYS_INLINE Address Keep(const FrameState<Registers>& state, std::size_t at) noexcept {
+    const Address distance = top_ - state.registers.sp;
+    memo_.frames_[at] = {.pc = state.registers.pc,
+                         .fp = state.registers.fp,
+                         .slot = static_cast<std::uint32_t>(distance / 8) | (state.is_exact ? WalkMemo::kIsExact : 0),
+                         .rule = state.rule};
+    return distance;
   }
 
-  // The same as StillLeadsTo for a frame whose rule says too little: it is left once more.
-  bool StepLeadsToNext(std::size_t at) const noexcept {
-    if (memo_.frames_[at].rule != UnwindRule::Unknown()) return false;
-    FrameState<Registers> state;
-    return StepFrom(at, state) == StepResult::kCaller && IsAt(state, memo_.frames_[at + 1]);
-  }
-
-  // Whether the memo's outermost frame, come to with the same state, still has no caller.
-  bool StillEnds() const noexcept {
-    if (memo_.frames_[kEnd - 1].rule.kind() == UnwindRule::Kind::kStop) return true;
-    FrameState<Registers> state;
-    return StepFrom(kEnd - 1, state) == StepResult::kEnd;
-  }
-
-  // Goes on from the frame at `cursor_` as far as the memo still holds. True where that is to the end of a whole stack; otherwise the state
-  // becomes that of the first frame that has to be left anew.
-  bool Reuse() noexcept {
-    std::size_t last = cursor_;
-    while (last + 1 < kEnd && (StillLeadsTo(memo_.frames_[last], memo_.frames_[last + 1]) || StepLeadsToNext(last))) ++last;
-    if (last + 1 == kEnd && memo_.end_ == StackEnd::kComplete && written_ + (kEnd - cursor_) <= output_.size() && StillEnds()) return true;
-    for (std::size_t at = cursor_; at < last && written_ < output_.size(); ++at) {
-      const UnwindRule rule = memo_.frames_[at].rule;
-      Append(rule);
-      if (rule == UnwindRule::Unknown()) {
-        static_cast<void>(step_(state_));
-        continue;
-      }
-      const Frame& caller = memo_.frames_[at + 1];
-      state_.registers.pc = caller.pc;
-      state_.registers.sp = SpOf(caller);
-      state_.is_exact = caller.is_exact != 0;
-      // The last walk kept an fp that nobody needed, so it is read again; it could be read then.
-      if (rule.fp_words() != 0)
-        static_cast<void>(memory_.ReadWord(state_.registers.sp - Address{rule.fp_words()} * 8, state_.registers.fp));
-    }
-    cursor_ = last + 1;  // the frame that it stands at is walked now
-    return false;
-  }
-
-  // Writes the frame that the state is at, which will be left by `rule`, as far as that is known yet.
-  void Append(UnwindRule rule) noexcept {
-    const std::size_t at = written_++;
-    output_[at] = state_.code_address();
-    const Address distance = memo_.top_ - state_.registers.sp;
-    constexpr Address kMaxDistance = (Address{1} << 30) * 8 - 8;
-    // A stack that cannot be kept, because of its depth or an odd sp, leaves no memo.
-    if (at == kEnd || distance > kMaxDistance || distance % 8 != 0) keeps_memo_ = false;
-    if (!keeps_memo_) {
-      cursor_ = kEnd;
-      return;
-    }
-    cursor_ = std::max(cursor_, at + 1);  // the last walk's frames give way
-    memo_.frames_[at] = {.pc = state_.registers.pc,
-                         .fp = state_.registers.fp,
-                         .words_to_top = static_cast<std::uint32_t>(distance / 8),
-                         .is_exact = state_.is_exact,
-                         .is_fp_live = 1,
-                         .rule = rule};
-  }
-
-  // The rule that the last step went by, if the two words that it says were read are all that counts and lie above the frame's own sp.
-  [[nodiscard]] UnwindRule VerifiableRule(Address sp) const noexcept {
-    const UnwindRule rule = state_.rule;
-    if (rule.kind() == UnwindRule::Kind::kStop) return rule;
-    if (rule.kind() == UnwindRule::Kind::kSpecial || rule.ra_words() == 0) return UnwindRule::Unknown();
-    const Address words = (state_.registers.sp - sp) / 8;
-    return rule.ra_words() <= words && rule.fp_words() <= words ? rule : UnwindRule::Unknown();
+  // A stack whose end was not found is not kept.
+  STROBE_ALWAYS_INLINE WalkResult Finish(StackEnd end) noexcept {
+    memo_.count_ = 0;
+    return {.count = written_, .end = end};
   }
 
   // Puts the new frames in front of those that are shared.
-  WalkResult Finish(StackEnd end, std::size_t shared) noexcept {
-    const WalkResult result{.count = written_, .end = end, .shared = shared};
-    if (!keeps_memo_) {
-      memo_.count_ = 0;
-      return result;
-    }
-    const std::size_t begin = kEnd - shared - written_;
+  STROBE_ALWAYS_INLINE WalkResult FinishComplete(std::size_t shared) noexcept {
+    // A stack that cannot be kept, because of its depth, or a distance that is no slot, leaves no memo.
+    const std::size_t count = written_ + shared;
+    const bool is_kept = count <= kEnd && distances_ % 8 == 0 && distances_ / 8 + UnwindRule::kMaxSlotWords <= WalkMemo::kMaxSlot;
+    memo_.count_ = is_kept ? static_cast<std::uint32_t>(count) : 0;
+    memo_.as_walked_ = static_cast<std::uint32_t>(written_);
     Frame* const frames = memo_.frames_.data();
-    std::memmove(frames + begin, frames, written_ * sizeof(Frame));
-    memo_.count_ = static_cast<std::uint32_t>(written_ + shared);
-    memo_.end_ = end;
-    bool is_live = shared == 0 || frames[kEnd - shared].is_fp_live != 0;
-    for (std::size_t i = kEnd - shared; i-- > begin;) {
-      switch (frames[i].rule.kind()) {
-        case UnwindRule::Kind::kFromSp: is_live = is_live && frames[i].rule.fp_words() == 0; break;
-        case UnwindRule::Kind::kStop: is_live = false; break;
-        default: is_live = true;
-      }
-      frames[i].is_fp_live = is_live ? 1 : 0;
-    }
-    return result;
+    if (is_kept) std::memmove(frames + (kEnd - count), frames, written_ * sizeof(Frame));
+    return {.count = written_, .end = StackEnd::kComplete, .shared = shared};
   }
 
-  FrameState<Registers> state_;
-  const M& memory_;
   WalkMemo& memo_;
+  const Address top_;
   const std::span<Address> output_;
-  const Step& step_;
   std::size_t written_ = 0;
-  std::size_t cursor_ = kEnd;
-  bool keeps_memo_ = true;
+  std::size_t cursor_ = kEnd;        // in the memo: what holds begins here
+  Address cursor_sp_ = ~Address{0};  // the stack pointer there
+  std::size_t room_ = 0;             // frames that can be written before the cursor has to move, or the output is full
+  Address distances_ = 0;            // of all frames from the end of the stack, or-ed
 };
 
+// Walks from `registers` on as far as `memo` does not know the way; step(state) takes one frame. `source` is a number for the rules that
+// `step` goes by: another number, another stack.
 template <class Registers, StackMemory M, class Step>
 STROBE_SIGNAL_SAFE WalkResult WalkFrames(const Registers& registers, const M& memory, WalkMemo& memo, std::uint64_t source,
                                          std::span<Address> output, const Step& step) noexcept {
@@ -258,7 +301,9 @@ STROBE_SIGNAL_SAFE WalkResult WalkFrames(const Registers& registers, const M& me
     memo.Clear();
     return {0, StackEnd::kTruncated};
   }
-  return IncrementalWalk<Registers, M, Step>(registers, memory, memo, source, output, step).Run();
+  memo.Begin(source, memory.end());
+  const std::size_t holds_from = MemoCheck<Registers, M, Step>(registers, memory, memo, step).FirstThatHolds();
+  return IncrementalWalk<Registers, M, Step>(memo, holds_from, output).Run(registers, step);
 }
 
 }  // namespace internal

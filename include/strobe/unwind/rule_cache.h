@@ -1,0 +1,60 @@
+// RuleCache: the rules that walks have looked up, by the address of the code. The same callers are on the stack again and again, and to
+// find the module, its table's line and the row costs several loads that wait for one another; here it is one.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "strobe/base/address.h"
+#include "strobe/base/cache_line.h"
+#include "strobe/base/signal_safe.h"
+#include "strobe/unwind/unwind_rule.h"
+
+namespace strobe {
+
+// Shared by all threads, without locks: each entry is one word, which holds all of the address that its place does not say. So what is
+// found is never another address's rule; those that fall on one place only take it from each other. Signal-safe.
+class RuleCache {
+ public:
+  // Addresses from here on are not kept; user space ends below.
+  static constexpr unsigned kAddressBits = 48;
+
+  // The rule that was added for `pc`, or Unknown.
+  [[nodiscard]] STROBE_SIGNAL_SAFE UnwindRule Find(Address pc) const noexcept {
+    const Pair& pair = pairs_[PlaceOf(pc)];
+    std::uint64_t entry = pair[0].load(std::memory_order_relaxed);
+    if (entry >> kRuleBits != pc >> kPlaceBits) {
+      entry = pair[1].load(std::memory_order_relaxed);
+      if (entry >> kRuleBits != pc >> kPlaceBits) return UnwindRule::Unknown();
+    }
+    return UnwindRule::FromBits(static_cast<std::uint32_t>(entry & kRuleMask) ^ kEmptyBits);
+  }
+
+  // Does nothing for a rule that has no room in an entry.
+  STROBE_SIGNAL_SAFE void Add(Address pc, UnwindRule rule) noexcept {
+    const std::uint64_t bits = rule.bits() ^ kEmptyBits;
+    if (pc >> kAddressBits != 0 || bits > kRuleMask) return;
+    Pair& pair = pairs_[PlaceOf(pc)];
+    pair[1].store(pair[0].load(std::memory_order_relaxed), std::memory_order_relaxed);
+    pair[0].store(pc >> kPlaceBits << kRuleBits | bits, std::memory_order_relaxed);
+  }
+
+ private:
+  static constexpr unsigned kPlaceBits = 14;
+  static constexpr unsigned kRuleBits = 64 - (kAddressBits - kPlaceBits);
+  static constexpr std::uint64_t kRuleMask = (std::uint64_t{1} << kRuleBits) - 1;
+  // What is never written says Unknown.
+  static constexpr std::uint32_t kEmptyBits = UnwindRule::Unknown().bits();
+
+  using Pair = std::array<std::atomic<std::uint64_t>, 2>;
+
+  // With the lower bits, all of the address: neighbours' places differ, and those of functions that are aligned alike.
+  static std::size_t PlaceOf(Address pc) noexcept { return static_cast<std::size_t>((pc ^ pc >> kPlaceBits) & ((1u << kPlaceBits) - 1)); }
+
+  alignas(kCacheLineBytes) std::array<Pair, std::size_t{1} << kPlaceBits> pairs_{};
+};
+static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
+
+}  // namespace strobe
