@@ -16,18 +16,18 @@
 namespace strobe {
 
 // A frame on the way: what its registers hold, and whether pc is the very instruction (of the innermost frame, or one that a signal
-// interrupted) or a return address, which lies behind the call.
+// interrupted) or a return address, which lies behind the call. There is no padding, so that compilers take copies apart and keep a walk's
+// state in the CPU's registers.
 template <class Registers>
 struct FrameState {
   Registers registers;
-  bool is_exact = true;
   // What the walk began with, or nullptr; lives as long as the walk.
   const Registers* innermost = nullptr;
   // How the last step left its frame, if a common rule says all of it; a Step that leaves this alone is right, too.
   UnwindRule rule = UnwindRule::Unknown();
-  // No padding ends this, so that compilers take copies apart and keep a walk's state in the CPU's registers.
   std::uint16_t stack_switches = 0;  // so far, to an address that is not above
-  std::uint16_t recoveries = 0;      // so far, of a register that the walk does not keep
+  std::uint8_t recoveries = 0;       // so far, of a register that the walk does not keep
+  bool is_exact = true;
 
   // An address inside the instruction that this frame is at.
   [[nodiscard]] Address code_address() const { return is_exact ? registers.pc : registers.pc - 1; }

@@ -123,7 +123,7 @@ class MemoCheck {
       : registers_(registers), memory_(memory), memo_(memo), step_(step) {}
 
   // The first of the memo's frames from which on the stack is what it was, for a walk that comes there with the same state. Completes them.
-  [[nodiscard]] STROBE_SIGNAL_SAFE std::size_t FirstThatHolds() const noexcept {
+  [[nodiscard]] STROBE_ALWAYS_INLINE std::size_t FirstThatHolds() const noexcept {
     if (memo_.count_ == 0) return WalkMemo::kEnd;
     Frame* const first = memo_.frames_.data() + (WalkMemo::kEnd - memo_.count_);
     Frame* const first_complete = first + memo_.as_walked_;
@@ -132,7 +132,7 @@ class MemoCheck {
     const M memory = memory_;  // whose bounds are known not to change
     Address word = 0;
     const bool has_room_for_flags = !memory.ReadWord(memory.end() - Address{WalkMemo::kMaxSlot + 1} * 8, word);
-    if (!has_room_for_flags || (!memo_.is_end_known_ && !StillEnds())) return WalkMemo::kEnd;
+    if (!has_room_for_flags || (!memo_.is_end_known_ && !StepLeadsTo(*frame, nullptr))) return WalkMemo::kEnd;
     for (; frame > first_complete; --frame) {
       if (!IsStillComeTo(frame, memory)) [[unlikely]]
         return static_cast<std::size_t>(frame - memo_.frames_.data());
@@ -147,22 +147,15 @@ class MemoCheck {
  private:
   using Frame = WalkMemo::Frame;
 
-  // Takes the step from the memo's frame once more.
-  STROBE_NOINLINE StepResult StepFrom(const Frame& frame, FrameState<Registers>& state) const noexcept {
-    if ((frame.slot & WalkMemo::kIsExact) != 0) return StepResult::kUnknown;  // it may depend on more registers than the memo has
-    state.registers = registers_;
+  // Whether a step from the memo's frame, taken once more, leads to `caller`, or to the end of the stack where that is nullptr.
+  STROBE_NOINLINE bool StepLeadsTo(const Frame& frame, const Frame* caller) const noexcept {
+    if ((frame.slot & WalkMemo::kIsExact) != 0) return false;  // it may depend on more registers than the memo has
+    FrameState<Registers> state{.registers = registers_, .innermost = &registers_, .is_exact = false};
     state.registers.pc = frame.pc;
     state.registers.sp = WalkMemo::SpOf(frame, memo_.top_);
     state.registers.fp = frame.fp;
-    state.is_exact = false;
-    state.innermost = &registers_;
-    return step_(state);
-  }
-
-  // Whether the outermost frame still has no caller.
-  STROBE_NOINLINE bool StillEnds() const noexcept {
-    FrameState<Registers> state;
-    return StepFrom(memo_.frames_.back(), state) == StepResult::kEnd;
+    const StepResult result = step_(state);
+    return caller == nullptr ? result == StepResult::kEnd : result == StepResult::kCaller && WalkMemo::IsAt(state, *caller, memo_.top_);
   }
 
   // Whether a walk that comes to the frame before still comes to that one.
@@ -175,17 +168,12 @@ class MemoCheck {
 
   // The same for a frame with flags.
   bool MoreLeadsTo(const Frame* at) const noexcept {
-    if ((at->slot & WalkMemo::kIsOdd) != 0) return StepLeadsTo(at);
+    if ((at->slot & WalkMemo::kIsOdd) != 0) return StepLeadsTo(at[-1], at);
     const Address sp = WalkMemo::SpOf(*at, memo_.top_);
     Address word = 0;
     if (!memory_.ReadWord(sp - Address{at->rule.ra_words()} * 8, word) || PlainReturnAddress(registers_, word) != at->pc) return false;
     if ((at->slot & WalkMemo::kIsFpLive) == 0 || at->rule.fp_words() == 0) return true;
     return memory_.ReadWord(sp - Address{at->rule.fp_words()} * 8, word) && word == at->fp;
-  }
-
-  STROBE_NOINLINE bool StepLeadsTo(const Frame* at) const noexcept {
-    FrameState<Registers> state;
-    return StepFrom(at[-1], state) == StepResult::kCaller && WalkMemo::IsAt(state, *at, memo_.top_);
   }
 
   const Registers& registers_;
