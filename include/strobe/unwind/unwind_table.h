@@ -40,7 +40,7 @@ struct UnwindRow {
 
 // Immutable and self-contained: nothing in it points into the module, so that a dlclose cannot fault a reader. Each KiB of text has one
 // cache line with up to 27 rows of two bytes: where a row begins, and the number of its rule. Where there are more, the line says where
-// they lie aside, which costs a look-up a second cache line: for a quarter of libc's text, a seventh of libLLVM's. Lines for shorter
+// they lie aside, which costs a look-up a second cache line: for a third of libc's text, and of libLLVM's. Lines for shorter
 // stretches of text would be fuller of nothing.
 class UnwindTable {
  public:
