@@ -62,11 +62,17 @@ CfiModules::CfiModules(CfiArchitecture architecture, ReadMemory read) : architec
 CfiModules::~CfiModules() = default;
 
 void CfiModules::Update(const ModuleMap& map) {
+  unknown_.clear();
+  is_complete_ = false;
   std::vector<std::unique_ptr<Known>> now;
   auto before = known_.begin();  // both are sorted by start
   for (const Module& module : map.modules()) {
-    if (module.unwind_address == 0 && module.eh_frame_address == 0 && module.stack_end == 0 && module.path != kVdsoPath) continue;
-    if (module.limit - module.start > std::numeric_limits<std::uint32_t>::max()) continue;
+    const bool has_nothing =
+        module.unwind_address == 0 && module.eh_frame_address == 0 && module.stack_end == 0 && module.path != kVdsoPath;
+    if (has_nothing || module.limit - module.start > std::numeric_limits<std::uint32_t>::max()) {
+      unknown_.push_back({module.start, module.limit});
+      continue;
+    }
     while (before != known_.end() && (*before)->module.start < module.start) ++before;
     const bool is_same = before != known_.end() && (*before)->module == module && !(*before)->is_suspect;
     now.push_back(is_same ? std::move(*before++) : std::make_unique<Known>(architecture_, module));
@@ -79,16 +85,37 @@ void CfiModules::Update(const ModuleMap& map) {
 bool CfiModules::Build(Address pc) {
   const auto after = std::upper_bound(known_.begin(), known_.end(), pc,
                                       [](Address address, const std::unique_ptr<Known>& known) { return address < known->module.start; });
-  if (after == known_.begin()) return false;
+  if (after == known_.begin() || pc >= (*std::prev(after))->module.limit) {
+    Address start = pc & ~Address{UnwindModules::kPieceBytes - 1};
+    Address limit = std::max(start + UnwindModules::kPieceBytes, start | (UnwindModules::kPieceBytes - 1));  // the topmost wraps
+    if (after != known_.begin()) start = std::max(start, (*std::prev(after))->module.limit);
+    if (after != known_.end()) limit = std::min(limit, (*after)->module.start);
+    return AddUnknown(pc, start, limit);
+  }
   Known& known = **std::prev(after);
-  if (pc >= known.module.limit) return false;
   const auto piece = static_cast<std::size_t>((pc - known.module.start) / UnwindModules::kPieceBytes);
   if (known.tables[piece] != nullptr) return false;
   BuildPiece(known, piece);
   return true;
 }
 
+// Remembers the code around `pc`, at most from `start` to `limit`.
+bool CfiModules::AddUnknown(Address pc, Address start, Address limit) {
+  if (is_complete_) return false;
+  const auto after =
+      std::upper_bound(unknown_.begin(), unknown_.end(), pc, [](Address address, const Range& range) { return address < range.start; });
+  if (after != unknown_.begin()) {
+    if (pc < std::prev(after)->limit) return false;
+    start = std::max(start, std::prev(after)->limit);
+  }
+  if (after != unknown_.end()) limit = std::min(limit, after->start);
+  if (pc < limit) unknown_.insert(after, {start, limit});
+  is_complete_ = pc >= limit || unknown_.size() >= kMaxUnknownRanges;  // no range holds the very last address
+  return true;
+}
+
 void CfiModules::BuildAll() {
+  is_complete_ = true;
   for (const auto& known : known_) {
     for (std::size_t piece = 0; piece < known->tables.size(); ++piece) {
       if (known->tables[piece] == nullptr) BuildPiece(*known, piece);
@@ -215,10 +242,17 @@ std::shared_ptr<const UnwindModules> CfiModules::Snapshot() const {
     for (std::size_t piece = 0; piece < known->tables.size(); ++piece) {
       const Address first = known->module.start + piece * UnwindModules::kPieceBytes;
       const Address limit = std::min<Address>(first + UnwindModules::kPieceBytes, known->module.limit);
-      if (known->tables[piece] != nullptr) entries.push_back({first, limit, known->tables[piece]});
+      entries.push_back({first, limit, known->tables[piece]});
     }
   }
-  return std::make_shared<const UnwindModules>(std::move(entries), cache_);
+  for (const Range& range : unknown_) entries.push_back({range.start, range.limit, EmptyTable()});
+  return std::make_shared<const UnwindModules>(std::move(entries), is_complete_, cache_);
+}
+
+std::size_t CfiModules::built() const {
+  std::size_t count = 0;
+  for (const auto& known : known_) count += known->tables.size() - known->pending;
+  return count;
 }
 
 CfiStatistics CfiModules::statistics() const {

@@ -317,16 +317,60 @@ TEST_F(CfiModulesTest, OnlyWhatIsAskedForIsBuilt) {
   const Module module = large.Map(process_, true);
   modules_.Update(ModuleMap({module}));
   EXPECT_EQ(process_.reads(), 0);
-  EXPECT_TRUE(modules_.Snapshot()->entries().empty());
+  EXPECT_EQ(modules_.built(), 0u);
   const Address pc = module.start + 2 * UnwindModules::kPieceBytes + 17;
   EXPECT_TRUE(modules_.Build(pc));
   EXPECT_FALSE(modules_.Build(pc + 1)) << "the same piece";
-  EXPECT_FALSE(modules_.Build(module.start - 1));
-  EXPECT_FALSE(modules_.Build(module.limit));
+  EXPECT_EQ(modules_.built(), 1u);
   EXPECT_LT(modules_.statistics().fdes, large.functions() / 2);
   const std::size_t one = modules_.Snapshot()->memory_bytes();
   EXPECT_TRUE(modules_.Build(module.start));
   EXPECT_GT(modules_.Snapshot()->memory_bytes(), one);
+}
+
+// Whether a walk would have to wait for something there.
+bool IsPending(const UnwindModules& snapshot, Address pc) {
+  const UnwindModules::Entry* entry = snapshot.Find(pc);
+  return entry == nullptr ? !snapshot.is_complete() : entry->table == nullptr;
+}
+
+TEST_F(CfiModulesTest, WhereverItIsBuiltNothingIsPending) {
+  LargeModule large(8);
+  const Module module = large.Map(process_, true);
+  Module bare = module;
+  bare.start = module.limit + UnwindModules::kPieceBytes / 2;
+  bare.limit = bare.start + 0x1000;
+  bare.unwind_address = 0;
+  modules_.Update(ModuleMap({module, bare}));
+  EXPECT_FALSE(IsPending(*modules_.Snapshot(), bare.start)) << "nobody ever knows more of it";
+  for (const Address pc : {module.start, module.limit - 1, module.start - 1, module.limit, bare.start - 1, bare.limit, Address{4096},
+                           ~Address{1}, Address{1} << 40}) {
+    EXPECT_TRUE(IsPending(*modules_.Snapshot(), pc)) << std::hex << pc;
+    EXPECT_TRUE(modules_.Build(pc)) << std::hex << pc;
+    EXPECT_FALSE(IsPending(*modules_.Snapshot(), pc)) << std::hex << pc;
+    EXPECT_FALSE(modules_.Build(pc)) << std::hex << pc;
+  }
+  const Address middle = module.start + UnwindModules::kPieceBytes;
+  EXPECT_TRUE(IsPending(*modules_.Snapshot(), middle)) << "what is said of other code says nothing of this";
+  modules_.Update(ModuleMap({module, bare}));
+  EXPECT_TRUE(IsPending(*modules_.Snapshot(), Address{1} << 40)) << "by now there may be something";
+  EXPECT_FALSE(IsPending(*modules_.Snapshot(), module.start));
+  modules_.BuildAll();
+  EXPECT_FALSE(IsPending(*modules_.Snapshot(), middle));
+  EXPECT_FALSE(IsPending(*modules_.Snapshot(), Address{1} << 40));
+}
+
+TEST_F(CfiModulesTest, CodeOutsideOfAllModulesIsRememberedUpToALimit) {
+  const Module a = MapModule(process_, 0, 2);
+  modules_.Update(ModuleMap({a}));
+  for (Address i = 0; i < CfiModules::kMaxUnknownRanges; ++i) {
+    EXPECT_FALSE(modules_.Snapshot()->is_complete());
+    EXPECT_TRUE(modules_.Build((Address{1} << 40) + i * UnwindModules::kPieceBytes));
+  }
+  EXPECT_FALSE(IsPending(*modules_.Snapshot(), Address{1} << 41)) << "unknown like the rest";
+  EXPECT_FALSE(modules_.Build(Address{1} << 41));
+  EXPECT_TRUE(IsPending(*modules_.Snapshot(), a.start));
+  EXPECT_TRUE(modules_.Build(a.start));
 }
 
 TEST_F(CfiModulesTest, TheIndexIsLetGoWhenAllIsBuilt) {

@@ -68,6 +68,20 @@ TEST(ChainUnwinder, ACallerWhoseRegisterIsLostIsNotGivenToTheNext) {
   EXPECT_EQ(end, StackEnd::kNoUnwindInfo);
 }
 
+TEST(ChainUnwinder, WhatIsNotBuiltYetIsLeftToNoPart) {
+  const UnwindModules not_built({{kText, kText + 0x1000, nullptr}});
+  const UnwindModules not_known({}, /*is_complete=*/false);
+  const FakeStack stack(kBase, {0x7020, kUnknownCode, 0, 0, 0, 0});
+  for (const UnwindModules* modules : {&not_built, &not_known}) {
+    std::vector<Address> output(16);
+    const WalkResult result = Chain(modules).Unwind(X86_64Registers{kText + 0x10, kBase, kBase}, stack, output);
+    EXPECT_TRUE(result.is_pending);
+    EXPECT_EQ(result.count, 1u) << "a frame chain would have given a caller here";
+    EXPECT_EQ(result.stop.sp, kBase);
+    EXPECT_TRUE(result.stop.is_exact);
+  }
+}
+
 TEST(ChainUnwinder, WithoutModulesTheLastPartDoesAll) {
   const FakeStack stack(kBase, {0, kUnknownCode});
   const auto [frames, end] = Walk(Chain(), {kText + 0x10, kBase, kBase}, stack);

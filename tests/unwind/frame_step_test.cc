@@ -91,5 +91,29 @@ TEST(WalkFrames, SaysWhyItEnded) {
   EXPECT_EQ(end_of(StepResult::kEnd, 0), StackEnd::kTruncated);
 }
 
+TEST(WalkFrames, StopsWhereSomethingIsPendingAndGoesOnFromThere) {
+  std::array<Address, 8> output{};
+  const WalkResult stopped =
+      internal::WalkFrames(X86_64Registers{.pc = kPc, .sp = 0x7000, .fp = 0x7100}, output, [](FrameState<X86_64Registers>& state) noexcept {
+        if (state.registers.pc != kPc) return StepResult::kPending;
+        state.registers = {.pc = kPc + 0x10, .sp = 0x7010, .fp = 0x7100};
+        state.is_exact = false;
+        return StepResult::kCaller;
+      });
+  EXPECT_TRUE(stopped.is_pending);
+  EXPECT_EQ(stopped.end, StackEnd::kNoUnwindInfo) << "for whoever goes no further";
+  EXPECT_EQ(stopped.count, 2u);
+  EXPECT_EQ(stopped.stop.pc, kPc + 0x10);
+  EXPECT_EQ(stopped.stop.sp, 0x7010u);
+  EXPECT_EQ(stopped.stop.fp, 0x7100u);
+  EXPECT_FALSE(stopped.stop.is_exact);
+
+  const FrameState<X86_64Registers> from{.registers = {.pc = stopped.stop.pc}, .is_exact = stopped.stop.is_exact};
+  const WalkResult rest = internal::WalkFrames(from, output, Script{{StepResult::kCaller, StepResult::kEnd}});
+  EXPECT_FALSE(rest.is_pending);
+  EXPECT_EQ(rest.count, 2u);
+  EXPECT_EQ(output[0], kPc + 0x0F) << "the frame that the first walk stopped at, once more";
+}
+
 }  // namespace
 }  // namespace strobe::testing

@@ -249,5 +249,29 @@ TEST_F(WalkMemoStackTest, DeeperStacksThanItHoldsAreWalkedWithoutIt) {
   EXPECT_EQ(walker_.Walk().shared, WalkMemo::kMaxFrames - 1);
 }
 
+// What the collector finishes, the memo knows nothing of: the next walk may share nothing with it.
+TEST(WalkMemo, AWalkAfterOneThatWasPendingSharesNothing) {
+  Machine machine({{UnwindRule::Stop(), false}, {UnwindRule::Frame(UnwindRule::Kind::kFromSp, 2, 1, 0), false}});
+  for (int i = 0; i < 10; ++i) machine.Call(1, 100);
+  const auto memo = std::make_unique<WalkMemo>();
+  std::array<Address, 16> output{};
+  std::size_t steps_left = 4;
+  const auto walk = [&] {
+    return internal::WalkFrames(machine.registers(), machine.memory(), *memo, 1, output, [&](FrameState<X86_64Registers>& state) noexcept {
+      return steps_left-- == 0 ? StepResult::kPending : machine.Step(state);
+    });
+  };
+  const WalkResult pending = walk();
+  EXPECT_TRUE(pending.is_pending);
+  EXPECT_EQ(pending.count, 5u);
+  EXPECT_EQ(pending.stop.sp, machine.registers().sp + 4 * 16);
+  steps_left = 100;
+  const WalkResult whole = walk();
+  EXPECT_FALSE(whole.is_pending);
+  EXPECT_EQ(whole.count, 11u);
+  EXPECT_EQ(whole.shared, 0u);
+  EXPECT_EQ(walk().shared, 11u);
+}
+
 }  // namespace
 }  // namespace strobe::testing

@@ -46,6 +46,15 @@ constexpr std::string_view PseudoFrameName(PseudoFrame frame) {
 // The longest stack that any option may ask for.
 inline constexpr std::size_t kMaxFramesLimit = 2048;
 
+// A frame on the way of a walk: what it takes to go on from there.
+struct FrameStop {
+  Address pc = 0;
+  Address sp = 0;
+  Address fp = 0;
+  Address lr = 0;        // aarch64
+  bool is_exact = true;  // whether pc is the very instruction and no return address, which lies behind the call
+};
+
 // What a walk wrote. `frames[0, count)` of the output are leaf first. The first is the exact pc; every other is the return address
 // minus one, which lies inside the call instruction, except under a signal's frame, where it is the exact interrupted pc. So each
 // address can be looked up as it is.
@@ -55,6 +64,10 @@ struct WalkResult {
   // Frames that follow, towards the root, which are not in the output because they are the last ones of this thread's walk before. Always 0
   // of a walk that knows of no other.
   std::size_t shared = 0;
+  // kNoUnwindInfo only because what is to be known of the last frame's code has not been built yet: with that, the walk goes on from
+  // `stop`, which is that frame.
+  bool is_pending = false;
+  FrameStop stop{};
 };
 
 }  // namespace strobe

@@ -26,6 +26,8 @@ class CfiModules {
   using ReadMemory = std::function<std::size_t(Address address, std::span<std::uint8_t> bytes)>;
   // Frame information of one module beyond this is not read. libLLVM-14's 100 MB of text have 9 MB.
   static constexpr std::size_t kMaxEhFrameBytes = std::size_t{1} << 28;
+  // Ranges outside of all frame information that are remembered as such. Beyond it, all that is in no snapshot's entries is.
+  static constexpr std::size_t kMaxUnknownRanges = 1024;
 
   CfiModules(CfiArchitecture architecture, ReadMemory read);
   ~CfiModules();
@@ -33,8 +35,10 @@ class CfiModules {
   // Takes over `map`: what is built of modules that stay is kept, modules that went are let go. Reads nothing.
   void Update(const ModuleMap& map);
 
-  // Builds the piece of text that holds `pc`. False where nothing was to be built: it is there already, or `pc` lies in no module.
+  // Builds the piece of text that holds `pc`, after which no walk by a new snapshot is pending there: where there is no frame information,
+  // the snapshot will say so of the code around. False where nothing was to be built.
   bool Build(Address pc);
+  // Builds everything, after which no walk is pending until the next Update.
   void BuildAll();
 
   // What is built now, for walks.
@@ -42,12 +46,19 @@ class CfiModules {
 
   // Of the modules of the last Update, as far as they are built.
   [[nodiscard]] CfiStatistics statistics() const;
+  // Pieces that are built.
+  [[nodiscard]] std::size_t built() const;
   // Without the tables.
   [[nodiscard]] std::size_t memory_bytes() const;
 
  private:
   struct Known;
+  struct Range {
+    Address start;
+    Address limit;
+  };
 
+  bool AddUnknown(Address pc, Address start, Address limit);
   void BuildPiece(Known& known, std::size_t piece);
   void ReadIndex(Known& known) const;
   bool ReadSortedIndex(Known& known) const;
@@ -56,6 +67,8 @@ class CfiModules {
   const CfiArchitecture architecture_;
   const ReadMemory read_;
   std::vector<std::unique_ptr<Known>> known_;                         // sorted by start
+  std::vector<Range> unknown_;                                        // without frame information; sorted by start
+  bool is_complete_ = true;                                           // whether what is in neither is unknown, too
   std::shared_ptr<RuleCache> cache_ = std::make_shared<RuleCache>();  // of all snapshots since a module was let go
 };
 

@@ -29,6 +29,12 @@ class CfiUnwinder {
                                 [&](FrameState<Registers>& state) STROBE_ALWAYS_INLINE_LAMBDA { return Step(state, memory); });
   }
 
+  // From a frame on that an earlier walk stopped at.
+  template <class Registers, StackMemory M>
+  STROBE_SIGNAL_SAFE WalkResult Unwind(const FrameState<Registers>& from, const M& memory, std::span<Address> output) const noexcept {
+    return internal::WalkFrames(from, output, [&](FrameState<Registers>& state) noexcept { return Step(state, memory); });
+  }
+
   template <class Registers, StackMemory M>
   STROBE_SIGNAL_SAFE WalkResult Unwind(const Registers& registers, const M& memory, WalkMemo& memo,
                                        std::span<Address> output) const noexcept {
@@ -68,7 +74,8 @@ class CfiUnwinder {
                                                             const Address* rbx) const noexcept {
     const Address pc = state.code_address();
     const UnwindModules::Entry* const entry = modules_->Find(pc);
-    if (entry == nullptr) return StepResult::kUnknown;
+    if (entry == nullptr) return modules_->is_complete() ? StepResult::kUnknown : StepResult::kPending;
+    if (entry->table == nullptr) return StepResult::kPending;
     const UnwindRule rule = entry->table->Find(static_cast<std::uint32_t>(pc - entry->start));
     state.rule = rule;
     if (rule.kind() == UnwindRule::Kind::kSpecial) return StepSpecial(state, memory, entry->table->Special(rule), pc, rbx);

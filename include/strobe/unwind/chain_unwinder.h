@@ -31,6 +31,12 @@ class ChainUnwinder {
                                 [&](FrameState<Registers>& state) STROBE_ALWAYS_INLINE_LAMBDA { return Step(state, memory); });
   }
 
+  // From a frame on that an earlier walk stopped at.
+  template <class Registers, StackMemory M>
+  STROBE_SIGNAL_SAFE WalkResult Unwind(const FrameState<Registers>& from, const M& memory, std::span<Address> output) const noexcept {
+    return internal::WalkFrames(from, output, [&](FrameState<Registers>& state) noexcept { return Step(state, memory); });
+  }
+
   // A part that goes by more than the state, the memory and the modules has no place here: what it goes by may change between two walks.
   template <class Registers, StackMemory M>
   STROBE_SIGNAL_SAFE WalkResult Unwind(const Registers& registers, const M& memory, WalkMemo& memo,

@@ -33,12 +33,21 @@ struct FrameState {
   [[nodiscard]] Address code_address() const { return is_exact ? registers.pc : registers.pc - 1; }
 };
 
+inline FrameStop StopAt(const FrameState<X86_64Registers>& state) noexcept {
+  return {.pc = state.registers.pc, .sp = state.registers.sp, .fp = state.registers.fp, .is_exact = state.is_exact};
+}
+inline FrameStop StopAt(const FrameState<Aarch64Registers>& state) noexcept {
+  const Aarch64Registers& registers = state.registers;
+  return {.pc = registers.pc, .sp = registers.sp, .fp = registers.fp, .lr = registers.lr, .is_exact = state.is_exact};
+}
+
 // What a step found.
 enum class StepResult : std::uint8_t {
   kCaller,   // `state` is the caller's now
   kEnd,      // this is the outermost frame
   kBroken,   // the caller's frame cannot be where it is said to be
   kUnknown,  // nothing is known of this code; `state` is untouched
+  kPending,  // what is known of this code has not been built yet; `state` is untouched
   kLost,     // it is known how to leave this code, but not what a register holds that this needs; nobody else may guess
 };
 
@@ -68,12 +77,11 @@ STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE StepResult Return(FrameState<Registers>&
   return StepResult::kCaller;
 }
 
-// Walks from `registers` on; step(state) takes one frame. The output is that of every Unwinder.
+// Walks from the frame `state` on; step(state) takes one frame. The output is that of every Unwinder.
 template <class Registers, class Step>
-STROBE_SIGNAL_SAFE WalkResult WalkFrames(const Registers& registers, std::span<Address> output, Step&& step) noexcept {
+STROBE_SIGNAL_SAFE WalkResult WalkFrames(FrameState<Registers> state, std::span<Address> output, Step&& step) noexcept {
   if (output.empty()) return {0, StackEnd::kTruncated};
-  FrameState<Registers> state{.registers = registers, .innermost = &registers};
-  output[0] = registers.pc;
+  output[0] = state.code_address();
   std::size_t count = 1;
   while (true) {
     switch (step(state)) {
@@ -81,11 +89,17 @@ STROBE_SIGNAL_SAFE WalkResult WalkFrames(const Registers& registers, std::span<A
       case StepResult::kBroken: return {count, StackEnd::kBroken};
       case StepResult::kUnknown:
       case StepResult::kLost: return {count, StackEnd::kNoUnwindInfo};
+      case StepResult::kPending: return {.count = count, .end = StackEnd::kNoUnwindInfo, .is_pending = true, .stop = StopAt(state)};
       case StepResult::kCaller: break;
     }
     if (count == output.size()) return {count, StackEnd::kTruncated};
     output[count++] = state.code_address();
   }
+}
+
+template <class Registers, class Step>
+STROBE_SIGNAL_SAFE WalkResult WalkFrames(const Registers& registers, std::span<Address> output, Step&& step) noexcept {
+  return WalkFrames(FrameState<Registers>{.registers = registers, .innermost = &registers}, output, step);
 }
 
 }  // namespace internal

@@ -176,14 +176,16 @@ class UnwindModules {
   struct Entry {
     Address start = 0;
     Address limit = 0;
-    std::shared_ptr<const UnwindTable> table;
+    std::shared_ptr<const UnwindTable> table;  // nullptr while it is not built
   };
 
   UnwindModules() : UnwindModules(std::vector<Entry>()) {}
-  // Overlapping entries are the caller's mistake; the later one wins. `cache` may be that of another snapshot if no rule of that is
-  // different in this one; it may have fewer of them.
-  explicit UnwindModules(std::vector<Entry> entries, std::shared_ptr<RuleCache> cache = std::make_shared<RuleCache>())
-      : entries_(std::move(entries)), cache_(std::move(cache)) {
+  // Overlapping entries are the caller's mistake; the later one wins. Unless it `is_complete`, there may be more code, of which something
+  // is known, than the entries speak of. `cache` may be that of another snapshot if no rule of that is different in this one; it may have
+  // fewer of them.
+  explicit UnwindModules(std::vector<Entry> entries, bool is_complete = true,
+                         std::shared_ptr<RuleCache> cache = std::make_shared<RuleCache>())
+      : entries_(std::move(entries)), is_complete_(is_complete), cache_(std::move(cache)) {
     std::sort(entries_.begin(), entries_.end(), [](const Entry& a, const Entry& b) { return a.start < b.start; });
   }
 
@@ -205,12 +207,13 @@ class UnwindModules {
 
   // For walks by this snapshot.
   [[nodiscard]] RuleCache& cache() const noexcept { return *cache_; }
+  [[nodiscard]] bool is_complete() const noexcept { return is_complete_; }
   // A number that no other snapshot of this process has, and none has 0. Signal-safe.
   [[nodiscard]] std::uint64_t serial() const noexcept { return serial_; }
   [[nodiscard]] const std::vector<Entry>& entries() const { return entries_; }
   [[nodiscard]] std::size_t memory_bytes() const {
     std::size_t bytes = sizeof(*cache_) + entries_.size() * sizeof(Entry);
-    for (const Entry& entry : entries_) bytes += entry.table->memory_bytes();
+    for (const Entry& entry : entries_) bytes += entry.table == nullptr ? 0 : entry.table->memory_bytes();
     return bytes;
   }
 
@@ -221,6 +224,7 @@ class UnwindModules {
   }
 
   std::vector<Entry> entries_;
+  bool is_complete_ = true;
   std::shared_ptr<RuleCache> cache_;
   std::uint64_t serial_ = NextSerial();
 };

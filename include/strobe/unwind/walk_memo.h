@@ -202,6 +202,12 @@ class IncrementalWalk {
       ++written_;
       state.rule = UnwindRule::Unknown();
       switch (step(state)) {
+        case StepResult::kPending: {
+          WalkResult pending = Finish(StackEnd::kNoUnwindInfo);
+          pending.is_pending = true;
+          pending.stop = StopAt(state);
+          return pending;
+        }
         case StepResult::kCaller: break;
         case StepResult::kEnd: memo_.is_end_known_ = state.rule == UnwindRule::Stop(); return FinishComplete(0);
         case StepResult::kBroken: return Finish(StackEnd::kBroken);
