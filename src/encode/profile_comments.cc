@@ -60,6 +60,7 @@ std::vector<std::string> ProfileComments(const Profile& profile) {
     if (count != 0) comments.push_back(absl::StrCat(std::string(what), ": ", count));
   };
   add_unless_zero("samples folded for want of memory", stats.stacks_folded);
+  add_unless_zero("stacks finished by the collector", stats.stacks_deferred);
   add_unless_zero("signals of others", stats.signals_foreign);
   add_unless_zero("late signals", stats.signals_stale);
   add_unless_zero("handler replaced", stats.handler_replaced);

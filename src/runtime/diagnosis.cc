@@ -50,6 +50,7 @@ void AddCapture(const DiagnosisFacts& facts, std::vector<std::string>& lines) {
   }
   std::uint64_t drops = 0;
   for (std::size_t i = 0; i < kDropReasonCount; ++i) drops += stats.drops[i];
+  drops -= stats.drops[static_cast<std::size_t>(DropReason::kNoTable)];  // that ends by itself
   if (drops != 0) {
     lines.push_back(absl::StrCat(drops, " samples were dropped (", stats.drops[static_cast<std::size_t>(DropReason::kRingFull)],
                                  " for a full ring); their weight rides on later ones. A larger threads.ring_bytes helps."));

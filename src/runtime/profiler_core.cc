@@ -15,6 +15,7 @@ Stats StatsBetween(const Stats& earlier, const Stats& later) {
   result.drains -= earlier.drains;
   result.collector_cpu_ns -= earlier.collector_cpu_ns;
   result.stacks_folded -= earlier.stacks_folded;
+  result.stacks_deferred -= earlier.stacks_deferred;
   result.module_refreshes -= earlier.module_refreshes;
   result.waits_abandoned -= earlier.waits_abandoned;
   result.exports -= earlier.exports;

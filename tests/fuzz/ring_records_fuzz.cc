@@ -21,6 +21,8 @@
 #include "strobe/testing/manual_platform.h"
 #include "strobe/testing/pprof_reader.h"
 #include "strobe/testing/profile_check.h"
+#include "strobe/unwind/cfi_unwinder.h"
+#include "strobe/unwind/chain_unwinder.h"
 
 namespace strobe::testing {
 namespace {
@@ -31,6 +33,7 @@ constexpr std::size_t kMaxSteps = 256;
 
 struct FuzzTraits : ArchetypeTraits {
   using Ring = SpscRing;
+  using Unwinder = ChainUnwinder<CfiUnwinder, FramePointerStep>;
   using Providers = ProviderList<CpuTimeProvider, WallTimeProvider>;
   using Platform = ManualPlatform;
 };
@@ -56,8 +59,12 @@ void Commit(Slot& slot, FuzzInput& input, std::uint8_t size_code, bool is_framed
     RecordHeader header;
     std::memcpy(&header, record, sizeof(header));
     header.weight_count = 2;
-    header.frame_count = static_cast<std::uint16_t>((size - RecordBytes(2, 0)) / sizeof(Address));
-    size = RecordBytes(2, header.frame_count);
+    // What is behind the weights is frames or, if the bytes say so, one frame and a slice.
+    const std::size_t rest = (size - RecordBytes(2, 0)) / sizeof(Address);
+    const bool has_slice = (header.reserved & 1) != 0 && rest > sizeof(SliceHeader) / sizeof(Address);
+    header.frame_count = static_cast<std::uint16_t>(has_slice ? 1 : rest);
+    header.slice_bytes = static_cast<std::uint32_t>(has_slice ? (rest - 1) * sizeof(Address) : 0);
+    size = RecordBytes(2, header.frame_count, header.slice_bytes);
     std::memcpy(record, &header, sizeof(header));
   }
   slot.ring.Commit(size);

@@ -133,7 +133,8 @@ TEST(ForeignCapture, AStackThatIsNotTheThreadsOwnIsWalkedInACopy) {
     registers.pc = pc;
     registers.sp = sp;
     registers.fp = fp;
-    const WalkResult result = Walk<ForeignTraits>(nullptr, slot, registers, {}, frames);
+    RecordDraft draft{.bytes = reinterpret_cast<std::byte*>(frames.data()), .max_frames = frames.size()};
+    const WalkResult result = Walk<ForeignTraits>(*registry.arena(), slot, registers, draft);
     frames.resize(result.count);
     EXPECT_EQ(result.end, StackEnd::kComplete);
     return std::pair(frames, result.shared);

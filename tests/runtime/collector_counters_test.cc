@@ -19,6 +19,8 @@ TEST(CollectorCounters, StandInTheStatsUnderTheirNames) {
   counters.periods_extended = 10;
   counters.aggregator_bytes = 11;
   counters.table_bytes = 12;
+  counters.tables = 13;
+  counters.deferred_ends[static_cast<std::size_t>(StackEnd::kTruncated)] = 14;
   Stats stats;
   stats.memory_bytes = 100;
   counters.AddTo(stats);
@@ -32,6 +34,9 @@ TEST(CollectorCounters, StandInTheStatsUnderTheirNames) {
   EXPECT_EQ(stats.handler_replaced, 9u);
   EXPECT_EQ(stats.periods_extended, 10u);
   EXPECT_EQ(stats.memory_bytes, 123u);
+  EXPECT_EQ(stats.unwind_tables, 13u);
+  EXPECT_EQ(stats.stacks_deferred, 14u);
+  EXPECT_EQ(stats.stack_ends[static_cast<std::size_t>(StackEnd::kTruncated)], 14u);
   EXPECT_DOUBLE_EQ(stats.achieved_rate_hz, 500);
 }
 

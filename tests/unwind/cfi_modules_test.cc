@@ -344,7 +344,7 @@ TEST_F(CfiModulesTest, WhereverItIsBuiltNothingIsPending) {
   modules_.Update(ModuleMap({module, bare}));
   EXPECT_FALSE(IsPending(*modules_.Snapshot(), bare.start)) << "nobody ever knows more of it";
   for (const Address pc : {module.start, module.limit - 1, module.start - 1, module.limit, bare.start - 1, bare.limit, Address{4096},
-                           ~Address{1}, Address{1} << 40}) {
+                           ~Address{0} - 1, Address{1} << 40}) {
     EXPECT_TRUE(IsPending(*modules_.Snapshot(), pc)) << std::hex << pc;
     EXPECT_TRUE(modules_.Build(pc)) << std::hex << pc;
     EXPECT_FALSE(IsPending(*modules_.Snapshot(), pc)) << std::hex << pc;
@@ -352,6 +352,8 @@ TEST_F(CfiModulesTest, WhereverItIsBuiltNothingIsPending) {
   }
   const Address middle = module.start + UnwindModules::kPieceBytes;
   EXPECT_TRUE(IsPending(*modules_.Snapshot(), middle)) << "what is said of other code says nothing of this";
+  EXPECT_TRUE(modules_.Build(~Address{0}));
+  EXPECT_FALSE(IsPending(*modules_.Snapshot(), ~Address{0}));
   modules_.Update(ModuleMap({module, bare}));
   EXPECT_TRUE(IsPending(*modules_.Snapshot(), Address{1} << 40)) << "by now there may be something";
   EXPECT_FALSE(IsPending(*modules_.Snapshot(), module.start));

@@ -16,13 +16,17 @@ namespace strobe {
 enum class DropReason : std::uint8_t {
   kRingFull = 0,  // the collector had not yet made room
   kNoRegisters,   // the signal came without the thread's registers
+  // A table was not built yet, and the stack does not fit into a record whole, or its bounds are not known. That record, without weight,
+  // has as much of it as fits, so that the collector can build what the next sample needs.
+  kNoTable,
 };
-inline constexpr std::size_t kDropReasonCount = 2;
+inline constexpr std::size_t kDropReasonCount = 3;
 
 constexpr std::string_view DropReasonName(DropReason reason) {
   switch (reason) {
     case DropReason::kRingFull: return "ring full";
     case DropReason::kNoRegisters: return "no registers";
+    case DropReason::kNoTable: return "no table yet";
   }
   return "unknown";
 }
@@ -54,6 +58,8 @@ struct Stats {
   std::uint64_t drains = 0;
   std::int64_t collector_cpu_ns = 0;  // CPU time of the collector thread
   std::uint64_t stacks_folded = 0;    // samples that the aggregator's memory limit put into [folded]
+  std::uint64_t stacks_deferred = 0;  // samples whose stack the collector finished, because the handler had no table for it yet
+  std::uint64_t unwind_tables = 0;    // now: pieces of text, of 256 KiB, whose tables are built
   std::uint64_t module_refreshes = 0;
   std::uint64_t waits_abandoned = 0;  // bounded waits of ours that ran out
 

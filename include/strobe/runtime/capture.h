@@ -1,6 +1,7 @@
 // CaptureSample: the whole of a sample's way inside the handler: registers -> stack -> ring record. Data plane.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <concepts>
@@ -13,6 +14,7 @@
 #include "strobe/core/record.h"
 #include "strobe/platform/capture_target.h"
 #include "strobe/runtime/slot_arena.h"
+#include "strobe/runtime/stack_slice.h"
 #include "strobe/unwind/fetched_stack_memory.h"
 #include "strobe/unwind/stack_memory.h"
 #include "strobe/unwind/unwinder.h"
@@ -48,22 +50,48 @@ STROBE_SIGNAL_SAFE Unwinder MakeUnwinder(const UnwindModules* modules) {
   }
 }
 
-// Walks a stack that is not the thread's own: a coroutine's, an alternate one. This is the one walk that calls the system.
-template <class Traits>
-STROBE_SIGNAL_SAFE STROBE_NOINLINE WalkResult WalkForeign(const UnwindModules* modules, ThreadSlot<Traits>& slot,
-                                                          const NativeRegisters& registers, CodeWindow code, std::span<Address> output) {
-  const std::span<std::byte> room = slot.memo != nullptr ? slot.memo->Lend() : std::span<std::byte>();
-  const FetchedStackMemory<typename Traits::Platform> memory(slot.stack, room, code);
-  return MakeUnwinder<typename Traits::Unwinder>(modules).Unwind(registers, memory, output);
+// A record that is being written into a slot's ring.
+struct RecordDraft {
+  std::byte* bytes = nullptr;  // nullptr where the ring has no room
+  std::size_t head_bytes = 0;  // of what precedes the frames
+  std::size_t max_frames = 0;  // that there is room for
+  std::size_t slice_bytes = 0;
+  bool is_whole = true;  // whether the collector can make a whole stack of it
+
+  [[nodiscard]] std::span<Address> frames() const { return {reinterpret_cast<Address*>(bytes + head_bytes), max_frames}; }
+};
+
+// Adds to the record what the collector needs to go on with a pending walk. For that the record may move.
+template <class Traits, StackMemory M>
+STROBE_SIGNAL_SAFE STROBE_NOINLINE void AddSlice(ThreadSlot<Traits>& slot, std::size_t ring_bytes, const NativeRegisters& registers,
+                                                 const WalkResult& walk, const M& memory, RecordDraft& draft) {
+  const std::size_t written_bytes = draft.head_bytes + walk.count * sizeof(Address);
+  const std::size_t most_bytes = Traits::Ring::MaxRecordBytes(ring_bytes);
+  const SliceWriter slice(registers, walk.stop, memory, most_bytes - std::min(most_bytes, written_bytes));
+  std::byte* const larger = slot.ring.Reserve(written_bytes + slice.bytes());
+  if (larger != nullptr) {
+    std::memmove(larger, draft.bytes, written_bytes);
+    draft.slice_bytes = slice.Write(larger + written_bytes, draft.is_whole);
+  }
+  draft.bytes = larger;
 }
 
-// Walks the thread's stack, from what its last walk left to be shared if the unwinder can.
+// Walks a stack that is not the thread's own: a coroutine's, an alternate one. This is the one walk that calls the system.
 template <class Traits>
-STROBE_SIGNAL_SAFE WalkResult Walk(const UnwindModules* modules, ThreadSlot<Traits>& slot, const NativeRegisters& registers,
-                                   CodeWindow code, std::span<Address> output) {
-  using Unwinder = typename Traits::Unwinder;
-  if (!slot.stack.Holds(registers.sp)) return WalkForeign<Traits>(modules, slot, registers, code, output);
-  const LiveStackMemory memory(registers.sp - kRedZoneBytes, slot.stack.high, code);
+STROBE_SIGNAL_SAFE STROBE_NOINLINE WalkResult WalkForeign(SlotArena<Traits>& arena, ThreadSlot<Traits>& slot,
+                                                          const NativeRegisters& registers, CodeWindow code, RecordDraft& draft) {
+  const std::span<std::byte> room = slot.memo != nullptr ? slot.memo->Lend() : std::span<std::byte>();
+  const FetchedStackMemory<typename Traits::Platform> memory(slot.stack, room, code);
+  const auto unwinder = MakeUnwinder<typename Traits::Unwinder>(arena.unwind_modules.load(std::memory_order_seq_cst));
+  const WalkResult walk = unwinder.Unwind(registers, memory, draft.frames());
+  if (walk.is_pending) AddSlice<Traits>(slot, arena.ring_bytes(), registers, walk, memory, draft);
+  return walk;
+}
+
+// Walks the thread's own stack, from what its last walk left to be shared if the unwinder can.
+template <class Unwinder, class Slot>
+STROBE_SIGNAL_SAFE WalkResult WalkOwn(const UnwindModules* modules, Slot& slot, const NativeRegisters& registers,
+                                      const LiveStackMemory& memory, std::span<Address> output) {
   const auto unwinder = MakeUnwinder<Unwinder>(modules);
   if constexpr (IncrementalUnwinder<Unwinder>) {
     if (slot.memo != nullptr) {
@@ -77,7 +105,20 @@ STROBE_SIGNAL_SAFE WalkResult Walk(const UnwindModules* modules, ThreadSlot<Trai
   return unwinder.Unwind(registers, memory, output);
 }
 
-// Walks the thread's stack into a record of its ring. False, with the reason in `drop`, where there is no room.
+// Walks the stack into the record.
+template <class Traits>
+STROBE_SIGNAL_SAFE WalkResult Walk(SlotArena<Traits>& arena, ThreadSlot<Traits>& slot, const NativeRegisters& registers,
+                                   RecordDraft& draft) {
+  const CodeWindow code = arena.text.Find(registers.pc);
+  if (!slot.stack.Holds(registers.sp)) return WalkForeign<Traits>(arena, slot, registers, code, draft);
+  const UnwindModules* const modules = arena.unwind_modules.load(std::memory_order_seq_cst);
+  const LiveStackMemory memory(registers.sp - kRedZoneBytes, slot.stack.high, code);
+  const WalkResult walk = WalkOwn<typename Traits::Unwinder>(modules, slot, registers, memory, draft.frames());
+  if (walk.is_pending) AddSlice<Traits>(slot, arena.ring_bytes(), registers, walk, memory, draft);
+  return walk;
+}
+
+// Walks the thread's stack into a record of its ring. False, with the reason in `drop`, where that has no weight, or there is none.
 template <class Traits>
 STROBE_SIGNAL_SAFE bool WriteRecord(SlotArena<Traits>& arena, ThreadSlot<Traits>& slot, const CaptureTarget& target,
                                     std::span<const std::int64_t> weights, DropReason& drop) {
@@ -85,27 +126,32 @@ STROBE_SIGNAL_SAFE bool WriteRecord(SlotArena<Traits>& arena, ThreadSlot<Traits>
     drop = DropReason::kNoRegisters;
     return false;
   }
-  const std::size_t max_frames = arena.max_frames.load(std::memory_order_relaxed);
-  std::byte* record = slot.ring.Reserve(RecordBytes(weights.size(), max_frames));
-  if (record == nullptr) {
+  RecordDraft draft{.head_bytes = RecordBytes(weights.size(), 0), .max_frames = arena.max_frames.load(std::memory_order_relaxed)};
+  draft.bytes = slot.ring.Reserve(RecordBytes(weights.size(), draft.max_frames));
+  WalkResult walk;
+  if (draft.bytes != nullptr) walk = Walk<Traits>(arena, slot, *target.registers, draft);
+  if (draft.bytes == nullptr) {
     drop = DropReason::kRingFull;
     return false;
   }
-  auto* frames = reinterpret_cast<Address*>(record + RecordBytes(weights.size(), 0));
-  const UnwindModules* const modules = arena.unwind_modules.load(std::memory_order_seq_cst);
-  const CodeWindow code = arena.text.Find(target.registers->pc);
-  const WalkResult walk = Walk<Traits>(modules, slot, *target.registers, code, {frames, max_frames});
   const RecordHeader header{.module_generation = arena.module_generation.load(std::memory_order_relaxed),
                             .frame_count = static_cast<std::uint16_t>(walk.count),
                             .shared_count = static_cast<std::uint16_t>(walk.shared),
                             .weight_count = static_cast<std::uint8_t>(weights.size()),
-                            .end = walk.end};
-  std::memcpy(record, &header, sizeof(header));
-  std::memcpy(record + sizeof(header), weights.data(), weights.size_bytes());
-  slot.ring.Commit(RecordBytes(weights.size(), walk.count));
+                            .end = walk.end,
+                            .slice_bytes = static_cast<std::uint32_t>(draft.slice_bytes)};
+  std::memcpy(draft.bytes, &header, sizeof(header));
+  if (draft.is_whole) {
+    std::memcpy(draft.bytes + sizeof(header), weights.data(), weights.size_bytes());
+  } else {
+    std::memset(draft.bytes + sizeof(header), 0, weights.size_bytes());
+    drop = DropReason::kNoTable;
+  }
+  slot.ring.Commit(RecordBytes(weights.size(), walk.count, draft.slice_bytes));
   arena.Mark(slot);
-  AddByOwner<std::uint32_t>(slot.counters.ends[static_cast<std::size_t>(walk.end)], 1);
-  return true;
+  // Of a stack that the collector finishes, it counts the end.
+  if (draft.slice_bytes == 0) AddByOwner<std::uint32_t>(slot.counters.ends[static_cast<std::size_t>(walk.end)], 1);
+  return draft.is_whole;
 }
 
 // Serves whoever is due a sample of this slot.

@@ -1,9 +1,12 @@
 // CollectorCounters: the collector's part of stats().
 #pragma once
 
+#include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 
+#include "strobe/core/stack.h"
 #include "strobe/core/stats.h"
 
 namespace strobe::internal {
@@ -22,6 +25,8 @@ struct CollectorCounters {
   std::atomic<std::uint64_t> periods_extended{0};
   std::atomic<std::uint64_t> aggregator_bytes{0};
   std::atomic<std::uint64_t> table_bytes{0};
+  std::atomic<std::uint64_t> tables{0};
+  std::array<std::atomic<std::uint64_t>, kStackEndCount> deferred_ends{};  // of stacks that the collector finished
 
   // The achieved rate comes with them.
   void AddTo(Stats& stats) const {
@@ -32,6 +37,11 @@ struct CollectorCounters {
     stats.drains += read(drains);
     stats.collector_cpu_ns += read(cpu_ns);
     stats.stacks_folded += read(folded);
+    for (std::size_t i = 0; i < deferred_ends.size(); ++i) {
+      stats.stack_ends[i] += read(deferred_ends[i]);
+      stats.stacks_deferred += read(deferred_ends[i]);
+    }
+    stats.unwind_tables += read(tables);
     stats.module_refreshes += read(module_refreshes);
     stats.waits_abandoned += read(waits_abandoned);
     stats.handler_replaced += read(handler_replaced);

@@ -4,14 +4,12 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
-#include <memory>
 #include <mutex>
 #include <span>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "strobe/aggregate/aggregated_period.h"
@@ -23,8 +21,9 @@
 #include "strobe/provider/provider_list.h"
 #include "strobe/runtime/code_registry.h"
 #include "strobe/runtime/collector_counters.h"
+#include "strobe/runtime/stack_slice.h"
 #include "strobe/runtime/thread_registry.h"
-#include "strobe/unwind/unwind_table.h"
+#include "strobe/runtime/unwind_tables.h"
 
 namespace strobe::internal {
 
@@ -54,6 +53,7 @@ class Session {
         earlier_folded_(counters.folded.load(std::memory_order_relaxed)),
         signal_(signal),
         providers_(options.sampling),
+        tables_(registry, counters),
         aggregator_(kValueCount, static_cast<std::size_t>(*options.collector.memory_bytes)),
         random_(static_cast<std::uint64_t>(clock_.MonotonicNs())) {
     providers_.ForEachEnabled([&](const auto& provider, auto index) {
@@ -108,21 +108,21 @@ class Session {
   }
 
   // Moves every record into the aggregator and settles the accounts of threads that have ended. Returns how full it found the fullest ring,
-  // 0 to 1, or how near to kManyEndedThreads the threads that had ended were, if that is more.
+  // 0 to 1, or how near to kManyEndedThreads the threads that had ended were, if that is more; 1 where it had to finish walks, for until it
+  // has seen more of the program they take up the rings.
   double Drain() {
-    if (Platform::ModuleVersion() + code_.version() != module_version_) RefreshModules();
+    if (ModuleVersion() != module_version_) RefreshModules();
     double fill = 0;
     registry_.arena()->VisitMarked([&](Slot& slot) {
       fill = std::max(fill, static_cast<double>(slot.ring.used_bytes()) / static_cast<double>(registry_.arena()->ring_bytes()));
-      // A provider is promised that all calls for one thread follow each other: AddWeight must not meet the thread's own Detach.
-      const std::lock_guard lock(ControlMutex(slot));
-      DrainSlot(slot);
+      DrainWhole(slot);
     });
+    if (std::exchange(has_deferred_, false)) fill = 1;
     const std::vector<Slot*> retired = registry_.CopyRetired();
     fill = std::max(fill, static_cast<double>(retired.size()) / kManyEndedThreads);
     for (Slot* slot : retired) Finish(*slot);
     if (!retired.empty()) registry_.ReclaimRetired(retired.size());
-    FreeOldTables();
+    tables_.Publish();
     counters_.drains.fetch_add(1, std::memory_order_relaxed);
     counters_.folded.store(earlier_folded_ + aggregator_.folded(), std::memory_order_relaxed);
     counters_.aggregator_bytes.store(aggregator_.memory_bytes(), std::memory_order_relaxed);
@@ -163,11 +163,7 @@ class Session {
   void FinishAll() {
     Drain();
     registry_.EndCollecting([this](Slot& slot) { Finish(slot); });
-    if constexpr (kUsesTables) PublishTables(nullptr);
-    FreeOldTables();
-    // A thread that stands stopped in the middle of a capture may yet go on with it: such tables are given up.
-    for (auto& tables : old_tables_) static_cast<void>(new std::shared_ptr<const UnwindModules>(std::move(tables)));
-    old_tables_.clear();
+    tables_.Withdraw();
   }
 
   // The period that ends now, without its stats. The aggregator goes on with the next.
@@ -238,42 +234,17 @@ class Session {
     if (!WaitUntilClear(slot.is_capturing, kCaptureWaitNs)) counters_.waits_abandoned.fetch_add(1, std::memory_order_relaxed);
   }
 
+  std::uint64_t ModuleVersion() const { return Platform::ModuleVersion() + code_.version(); }  // both only grow
+
   void RefreshModules() {
     // The version is read first: a change between the two is seen at the next drain.
-    module_version_ = Platform::ModuleVersion() + code_.version();  // both only grow
+    module_version_ = ModuleVersion();
     const ModuleMap map(code_.Join(Platform::Modules()));
     aggregator_.SetModules(++module_generation_, map);
     registry_.arena()->text.Publish(map);
     registry_.arena()->module_generation.store(module_generation_, std::memory_order_relaxed);
-    if constexpr (kUsesTables) {
-      auto& cfi = registry_.arena()->cfi;
-      if (!cfi.has_value()) cfi.emplace(kNativeCfi, &Platform::ReadMemory);
-      cfi->Update(map);
-      cfi->BuildAll();
-      PublishTables(cfi->Snapshot());
-    }
+    tables_.Update(map);
     counters_.module_refreshes.fetch_add(1, std::memory_order_relaxed);
-  }
-
-  // Whether the unwinder is made of tables.
-  static constexpr bool kUsesTables = std::constructible_from<typename Traits::Unwinder, const UnwindModules*>;
-
-  // A capture loads the pointer after it has said that it is under way: whoever is seen at rest after this store sees the new tables.
-  void PublishTables(std::shared_ptr<const UnwindModules> tables) {
-    registry_.arena()->unwind_modules.store(tables.get(), std::memory_order_seq_cst);
-    if (tables != nullptr) counters_.table_bytes.store(tables->memory_bytes(), std::memory_order_relaxed);
-    if (tables_ != nullptr) old_tables_.push_back(std::move(tables_));
-    tables_ = std::move(tables);
-  }
-
-  // Frees the tables that were replaced, once no capture can still read them.
-  void FreeOldTables() {
-    if (old_tables_.empty()) return;
-    registry_.CopyLive(slots_);
-    for (const Slot* slot : slots_) {
-      if (slot->is_capturing.load(std::memory_order_seq_cst)) return;
-    }
-    old_tables_.clear();
   }
 
   std::uint32_t KeyOf(Slot& slot) {
@@ -298,33 +269,68 @@ class Session {
     counters_.rated_ns.fetch_add(row[Providers::FirstColumn(first_enabled_ + 1) - 1], std::memory_order_relaxed);
   }
 
-  void DrainSlot(Slot& slot) {
-    for (std::span<const std::byte> record = slot.ring.Peek(); !record.empty(); record = slot.ring.Peek()) {
-      AddRecord(slot, KeyOf(slot), record);
-      slot.ring.Pop();
+  // Moves all of the slot's records into the aggregator, and builds the tables that their walks need. That may take its time, and needs the
+  // loader: so the slot's own thread, whose end waits for the mutex, must not have to wait for it, and may hold the loader itself.
+  void DrainWhole(Slot& slot) {
+    for (bool is_first = true;; is_first = false) {
+      {
+        // A provider is promised that all calls for one thread follow each other: AddWeight must not meet the thread's own Detach.
+        const std::lock_guard lock(ControlMutex(slot));
+        if (DrainSlot(slot)) return;
+      }
+      // Code that nobody knows of may have been loaded just now. Asked once, this ends however often the modules change.
+      if (is_first && ModuleVersion() != module_version_) RefreshModules();
+      tables_.Build(missing_pc_);
     }
   }
 
-  void AddRecord(Slot& slot, std::uint32_t key, std::span<const std::byte> record) {
-    RecordHeader header;
-    if (record.size() < sizeof(header)) return;
-    std::memcpy(&header, record.data(), sizeof(header));
-    if (header.weight_count != kCount || record.size() != RecordBytes(kCount, header.frame_count)) return;
-    if (static_cast<std::size_t>(header.end) >= kStackEndCount) return;
-    if (std::size_t{header.frame_count} + header.shared_count > kMaxFramesLimit) return;
-    std::array<std::int64_t, kCount> weights;
-    std::memcpy(weights.data(), record.data() + sizeof(header), sizeof(weights));
-    const auto* frames = reinterpret_cast<const Address*>(record.data() + RecordBytes(kCount, 0));
-    const Row row = ValuesOf(slot, weights);
-    const StackDelta stack{header.module_generation, header.end, header.shared_count, {frames, header.frame_count}};
+  // Moves the slot's records into the aggregator, up to one whose walk needs what is to be known of the code at missing_pc_: false then.
+  bool DrainSlot(Slot& slot) {
+    for (std::span<const std::byte> record = slot.ring.Peek(); !record.empty(); record = slot.ring.Peek()) {
+      if (!AddRecord(slot, KeyOf(slot), record)) return false;
+      slot.ring.Pop();
+    }
+    return true;
+  }
+
+  // False as DrainSlot; nothing has been added then.
+  bool AddRecord(Slot& slot, std::uint32_t key, std::span<const std::byte> record) {
+    RecordView view;
+    if (!ReadRecord(record, kCount, view)) return true;
+    StackDelta stack{view.header.module_generation, view.header.end, view.header.shared_count, view.frames};
+    if (!view.slice.empty()) {
+      if (!FinishStack(view.slice, stack)) return false;
+      if (std::ranges::all_of(view.weights, [](std::int64_t weight) { return weight == 0; })) return true;  // see DropReason::kNoTable
+      counters_.deferred_ends[static_cast<std::size_t>(stack.end)].fetch_add(1, std::memory_order_relaxed);
+    }
+    const Row row = ValuesOf(slot, view.weights);
     if (!aggregator_.Add(key, stack, row)) slot.memo_is_stale.store(true, std::memory_order_relaxed);
     counters_.samples.fetch_add(1, std::memory_order_relaxed);
-    counters_.rated_samples.fetch_add(weights[first_enabled_] != 0 ? 1 : 0, std::memory_order_relaxed);
+    counters_.rated_samples.fetch_add(view.weights[first_enabled_] != 0 ? 1 : 0, std::memory_order_relaxed);
     CountRated(row);
+    return true;
+  }
+
+  // Goes on with a walk that its capture had no table for; false where there still is none.
+  bool FinishStack(std::span<const std::byte> slice, StackDelta& stack) {
+    if constexpr (UnwindTables<Traits>::kIsLazy) {
+      has_deferred_ = true;
+      frames_.assign(stack.leaf_first.begin(), stack.leaf_first.end());
+      const typename Traits::Unwinder unwinder(tables_.current());
+      const WalkResult walk = FinishWalk(unwinder, slice, frames_, registry_.arena()->max_frames.load(std::memory_order_relaxed));
+      if (walk.is_pending) {
+        missing_pc_ = walk.stop.is_exact ? walk.stop.pc : walk.stop.pc - 1;
+        return false;
+      }
+      stack.end = walk.end;
+      stack.shared = 0;
+      stack.leaf_first = frames_;
+    }
+    return true;
   }
 
   bool ExtendLast(Slot& slot, std::size_t provider, std::int64_t weight) {
-    DrainSlot(slot);
+    if (!DrainSlot(slot)) return false;
     std::array<std::int64_t, kCount> weights{};
     weights[provider] = weight;
     const Row row = ValuesOf(slot, weights);
@@ -351,7 +357,7 @@ class Session {
     slot.needs_finish = false;
     // A mark that is left would send the collector to the slot while its next owner sets it up.
     registry_.arena()->Unmark(slot);
-    DrainSlot(slot);
+    while (!DrainSlot(slot)) tables_.Build(missing_pc_);
     const std::uint32_t key = KeyOf(slot);
     std::array<std::int64_t, kCount> carried{};
     for (std::size_t i = 0; i < kCount; ++i) carried[i] = slot.cells[i].carried.exchange(0, std::memory_order_relaxed);
@@ -374,13 +380,15 @@ class Session {
   const int signal_;
   typename Traits::Clock clock_;
   Providers providers_;
-  std::shared_ptr<const UnwindModules> tables_;
-  std::vector<std::shared_ptr<const UnwindModules>> old_tables_;
+  UnwindTables<Traits> tables_;
   Aggregator aggregator_;
   RandomSource random_;
   std::atomic<bool> has_ended_{false};
   std::array<std::int64_t, kCount> look_due_ns_{};
-  std::vector<Slot*> slots_;  // scratch
+  std::vector<Slot*> slots_;     // scratch
+  std::vector<Address> frames_;  // scratch
+  Address missing_pc_ = 0;
+  bool has_deferred_ = false;
   std::size_t first_enabled_ = kCount;
   std::int64_t period_ns_ = 0;
   std::uint64_t module_version_ = 0;

@@ -35,8 +35,8 @@ class CfiModules {
   // Takes over `map`: what is built of modules that stay is kept, modules that went are let go. Reads nothing.
   void Update(const ModuleMap& map);
 
-  // Builds the piece of text that holds `pc`, after which no walk by a new snapshot is pending there: where there is no frame information,
-  // the snapshot will say so of the code around. False where nothing was to be built.
+  // Builds the piece of text that holds `pc`, after which no walk by a new snapshot is pending there, until the next Update: where there is
+  // no frame information, the snapshot will say so of the code around. False where nothing was pending there before.
   bool Build(Address pc);
   // Builds everything, after which no walk is pending until the next Update.
   void BuildAll();

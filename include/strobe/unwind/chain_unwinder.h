@@ -75,5 +75,6 @@ class ChainUnwinder {
   std::tuple<Steppers...> steppers_;
 };
 static_assert(Unwinder<ChainUnwinder<CfiUnwinder, FramePointerStep>>);
+static_assert(ResumableUnwinder<ChainUnwinder<CfiUnwinder, FramePointerStep>>);
 
 }  // namespace strobe

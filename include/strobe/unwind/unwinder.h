@@ -7,7 +7,9 @@
 #include "strobe/arch/registers.h"
 #include "strobe/core/stack.h"
 #include "strobe/unwind/fetched_stack_memory.h"
+#include "strobe/unwind/frame_step.h"
 #include "strobe/unwind/stack_memory.h"
+#include "strobe/unwind/unwind_table.h"
 #include "strobe/unwind/walk_memo.h"
 
 namespace strobe {
@@ -34,6 +36,16 @@ template <class U>
 concept IncrementalUnwinder = Unwinder<U> &&
     requires(const U& unwinder, const NativeRegisters& registers, const LiveStackMemory& live, WalkMemo& memo, std::span<Address> output) {
   { unwinder.Unwind(registers, live, memo, output) }
+  noexcept->std::same_as<WalkResult>;
+};
+
+// An unwinder by tables that need not be there: where one is missing, its walk is WalkResult::is_pending, and Unwind(from, memory, output)
+// goes on with it from the frame that it stopped at, whose address is the first of the output once more. Without modules nothing is known,
+// and nothing pending.
+template <class U>
+concept ResumableUnwinder = Unwinder<U> && std::constructible_from<U, const UnwindModules*> &&
+    requires(const U& unwinder, const FrameState<NativeRegisters>& from, const CopiedStackMemory& copied, std::span<Address> output) {
+  { unwinder.Unwind(from, copied, output) }
   noexcept->std::same_as<WalkResult>;
 };
 

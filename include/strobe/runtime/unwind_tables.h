@@ -1,0 +1,93 @@
+// UnwindTables: a session's tables, built when a walk needs them, and published to the captures.
+#pragma once
+
+#include <atomic>
+#include <concepts>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "strobe/core/module_map.h"
+#include "strobe/runtime/collector_counters.h"
+#include "strobe/runtime/thread_registry.h"
+#include "strobe/unwind/cfi_modules.h"
+#include "strobe/unwind/unwind_table.h"
+#include "strobe/unwind/unwinder.h"
+
+namespace strobe::internal {
+
+// The collector's, or of whoever ends the session after it has ended. What is built stays in the arena, for the Profiler's next session.
+template <class Traits>
+class UnwindTables {
+ public:
+  // Whether the unwinder is made of tables, and whether it can do without some.
+  static constexpr bool kIsUsed = std::constructible_from<typename Traits::Unwinder, const UnwindModules*>;
+  static constexpr bool kIsLazy = ResumableUnwinder<typename Traits::Unwinder>;
+
+  UnwindTables(ThreadRegistry<Traits>& registry, CollectorCounters& counters) : registry_(registry), counters_(counters) {}
+
+  // Takes over what is loaded now, and publishes what is built of it.
+  void Update(const ModuleMap& map) {
+    if constexpr (kIsUsed) {
+      std::optional<CfiModules>& cfi = registry_.arena()->cfi;
+      if (!cfi.has_value()) cfi.emplace(kNativeCfi, &Traits::Platform::ReadMemory);
+      cfi->Update(map);
+      if (!kIsLazy) cfi->BuildAll();
+      current_ = cfi->Snapshot();
+      Publish();
+    }
+  }
+
+  // All that is built; nullptr before the first Update.
+  [[nodiscard]] const UnwindModules* current() const { return current_.get(); }
+
+  // Builds what is to be known of the code at `pc`, into current().
+  void Build(Address pc) {
+    if (registry_.arena()->cfi->Build(pc)) current_ = registry_.arena()->cfi->Snapshot();
+  }
+
+  // Shows current() to captures, and frees what no capture can read any more.
+  void Publish() {
+    if (published_ != current_) {
+      // A capture loads the pointer after it has said that it is under way: whoever is seen at rest after this store sees the new tables.
+      registry_.arena()->unwind_modules.store(current_.get(), std::memory_order_seq_cst);
+      if (published_ != nullptr) old_.push_back(std::move(published_));
+      published_ = current_;
+      if (current_ != nullptr) {
+        counters_.table_bytes.store(current_->memory_bytes(), std::memory_order_relaxed);
+        counters_.tables.store(registry_.arena()->cfi->built(), std::memory_order_relaxed);
+      }
+    }
+    FreeOld();
+  }
+
+  // Takes all away from captures, of which none can begin any more.
+  void Withdraw() {
+    current_ = nullptr;
+    Publish();
+    // A thread that stands stopped in the middle of a capture may yet go on with it: such tables are given up.
+    for (auto& tables : old_) static_cast<void>(new std::shared_ptr<const UnwindModules>(std::move(tables)));
+    old_.clear();
+  }
+
+ private:
+  void FreeOld() {
+    if (old_.empty()) return;
+    registry_.CopyLive(slots_);
+    for (const auto* slot : slots_) {
+      if (slot->is_capturing.load(std::memory_order_seq_cst)) return;
+    }
+    old_.clear();
+  }
+
+  ThreadRegistry<Traits>& registry_;
+  CollectorCounters& counters_;
+  std::shared_ptr<const UnwindModules> current_;
+  std::shared_ptr<const UnwindModules> published_;
+  std::vector<std::shared_ptr<const UnwindModules>> old_;
+  std::vector<ThreadSlot<Traits>*> slots_;  // scratch
+};
+
+}  // namespace strobe::internal

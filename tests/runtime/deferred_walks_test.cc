@@ -1,0 +1,203 @@
+// Walks that a capture has no table for: from the handler through the ring to the collector, on one thread.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "manual_traits.h"
+#include "strobe/runtime/export_worker.h"
+#include "strobe/runtime/session.h"
+#include "strobe/testing/profile_check.h"
+#include "strobe/unwind/cfi_unwinder.h"
+#include "strobe/unwind/chain_unwinder.h"
+
+namespace strobe::internal {
+namespace {
+
+using testing::ManualClock;
+using testing::ManualPlatform;
+using testing::ManualTraits;
+
+struct TableTraits : ManualTraits {
+  using Unwinder = ChainUnwinder<CfiUnwinder, FramePointerStep>;
+};
+using Slot = ThreadSlot<TableTraits>;
+
+constexpr Address kText = 0x400000;
+constexpr Address kPieces = 4;
+constexpr std::size_t kDepth = 6;
+
+// Frame information cannot be read on this platform: so the tables, once built, know nothing, and stacks are walked by frame pointers.
+class DeferredWalks : public ::testing::Test {
+ protected:
+  static constexpr std::size_t kRingBytes = 4096;
+  static constexpr Address kStackBytes = 512;
+
+  void SetUp() override {
+    ManualPlatform::Reset();
+    ManualClock::Reset();
+    AddModule(kText);
+    ASSERT_TRUE(registry_.Open().ok());
+    session_ = std::make_unique<Session<TableTraits>>(options_, registry_, code_, counters_, 23);
+    registry_.BeginCollecting();
+    const auto base = reinterpret_cast<Address>(stack_.data());
+    slot_ = *registry_.Register({.id = 1, .stack = {.low = base, .high = base + kStackBytes}}, "thread");
+    slot_->next = ThreadLinks();
+    ThreadLinks() = slot_;
+    session_->Attach(*slot_);
+  }
+  void TearDown() override {
+    if (session_ != nullptr) Finish();
+    ThreadLinks() = slot_->next;
+    registry_.Unregister(slot_);
+  }
+
+  static void AddModule(Address start) {
+    ManualPlatform::With([&](auto& state) {
+      Module module;
+      module.start = start;
+      module.limit = start + kPieces * UnwindModules::kPieceBytes;
+      module.path = "/program" + std::to_string(start);
+      module.unwind_address = 0x900000;
+      state.modules.push_back(module);
+      ++state.module_version;
+    });
+  }
+
+  // kDepth frames with frame pointers; the leaf runs at `leaf`, its callers in the pieces of the module at `callers`, one after the other.
+  void Deliver(Address leaf, Address callers = kText) {
+    const auto base = reinterpret_cast<Address>(stack_.data());
+    constexpr std::size_t kFirst = kRedZoneBytes / 8;
+    for (std::size_t i = 0; i < kDepth; ++i) {
+      const bool is_last = i + 1 == kDepth;
+      stack_[kFirst + 2 * i] = is_last ? 0 : base + (kFirst + 2 * (i + 1)) * 8;
+      stack_[kFirst + 2 * i + 1] = is_last ? 0 : callers + i % kPieces * UnwindModules::kPieceBytes + 0x100;
+    }
+    NativeRegisters registers;
+    registers.pc = leaf;
+    registers.sp = registers.fp = base + kFirst * 8;
+    SlotToken token = slot_->token;
+    EXPECT_TRUE(ManualPlatform::DeliverWith(token.Pack(), 1, &registers));
+  }
+
+  Profile Finish() {
+    session_->End();
+    session_->FinishAll();
+    Profile profile;
+    constexpr auto kTypes = ManualTraits::Providers::AllValueTypes();
+    profile.value_types.assign(kTypes.begin(), kTypes.end());
+    FillProfile(session_->TakePeriod().samples, profile);
+    session_.reset();
+    EXPECT_EQ(testing::CheckProfile(profile), "");
+    return profile;
+  }
+  // The one stack of code that a profile holds, leaf first, and how many samples it stands for.
+  struct OneStack {
+    std::vector<Frame> frames;
+    std::int64_t samples = 0;
+  };
+  static OneStack OnlyStackOf(const Profile& profile) {
+    OneStack only;
+    for (std::size_t i = 0; i < profile.samples.size(); ++i) {
+      std::uint32_t stack = profile.samples[i].stack;
+      if (profile.frames[profile.stacks[stack].frame].is_pseudo()) continue;  // [residual]
+      EXPECT_TRUE(only.frames.empty()) << "more than one";
+      for (; stack != 0; stack = profile.stacks[stack].parent) only.frames.push_back(profile.frames[profile.stacks[stack].frame]);
+      only.samples = profile.Values(i)[0];
+    }
+    return only;
+  }
+  std::uint64_t Drops(DropReason reason = DropReason::kRingFull) { return slot_->counters.drops[static_cast<std::size_t>(reason)]; }
+  // Whole stacks, by who came to their end.
+  std::uint64_t Captured() { return slot_->counters.ends[static_cast<std::size_t>(StackEnd::kComplete)]; }
+  std::uint64_t Deferred() { return counters_.deferred_ends[static_cast<std::size_t>(StackEnd::kComplete)]; }
+
+  ProfilerOptions options_{.sampling = {.max_frames = 32}};
+  ThreadRegistry<TableTraits> registry_{4, kRingBytes};
+  CodeRegistry code_;
+  CollectorCounters counters_;
+  std::unique_ptr<Session<TableTraits>> session_;
+  Slot* slot_ = nullptr;
+  alignas(16) std::array<Address, 1024> stack_{};
+};
+
+TEST_F(DeferredWalks, TheFirstSampleOfAFunctionIsWholeAndTheNextNeedsNoHelp) {
+  Deliver(kText + 5);
+  EXPECT_EQ(counters_.tables, 0u) << "nothing is built before it is executed";
+  session_->Drain();
+  EXPECT_EQ(counters_.tables, kPieces);
+  EXPECT_EQ(Deferred(), 1u);
+  EXPECT_EQ(Captured(), 0u);
+  Deliver(kText + 5);
+  session_->Drain();
+  EXPECT_EQ(Deferred(), 1u);
+  EXPECT_EQ(Captured(), 1u);
+  const OneStack stack = OnlyStackOf(Finish());
+  EXPECT_EQ(stack.frames.size(), kDepth);
+  EXPECT_EQ(stack.samples, 2);
+}
+
+TEST_F(DeferredWalks, CodeInNoModuleIsAskedForOnce) {
+  for (int i = 0; i < 3; ++i) {
+    Deliver(0x70000000);
+    session_->Drain();
+  }
+  EXPECT_EQ(Deferred(), 1u);
+  EXPECT_EQ(Captured(), 2u);
+}
+
+TEST_F(DeferredWalks, CodeThatWasJustLoadedIsNoUnknownCode) {
+  constexpr Address kPlugin = 0x50000000;
+  AddModule(kPlugin);
+  Deliver(kPlugin + 5);  // before any drain has seen it
+  session_->Drain();
+  const OneStack stack = OnlyStackOf(Finish());
+  ASSERT_EQ(stack.frames.size(), kDepth);
+  EXPECT_NE(stack.frames[0].module, Frame::kNoModule);
+  EXPECT_EQ(counters_.tables, kPieces + 1) << "one of the plugin's pieces";
+}
+
+TEST_F(DeferredWalks, WhereTheRingIsTooFullForTheStackTheWeightIsCarried) {
+  std::int64_t delivered = 0;
+  for (; Drops() < 3; ++delivered) Deliver(kText + 5);
+  EXPECT_EQ(slot_->cells[0].carried, 3);
+  session_->Drain();
+  Deliver(kText + 5);
+  EXPECT_EQ(slot_->cells[0].carried, 0);
+  EXPECT_EQ(OnlyStackOf(Finish()).samples, delivered + 1);
+  EXPECT_EQ(Deferred(), static_cast<std::uint64_t>(delivered - 3));
+}
+
+// What of it fits is for the tables, and the sample waits for the next one.
+TEST_F(DeferredWalks, AStackThatIsTooLongForARecordIsNotCut) {
+  slot_->stack.high = slot_->stack.low + sizeof(stack_);
+  Deliver(kText + 5);
+  EXPECT_EQ(Drops(DropReason::kNoTable), 1u);
+  EXPECT_EQ(slot_->cells[0].carried, 1);
+  session_->Drain();
+  EXPECT_EQ(counters_.samples, 0u);
+  EXPECT_EQ(Deferred(), 0u);
+  Deliver(kText + 5);
+  EXPECT_EQ(Captured(), 1u);
+  const OneStack stack = OnlyStackOf(Finish());
+  EXPECT_EQ(stack.frames.size(), kDepth);
+  EXPECT_EQ(stack.samples, 2);
+}
+
+TEST_F(DeferredWalks, AStackThatNobodyDrainedBeforeTheEndIsFinishedToo) {
+  Deliver(kText + 5);
+  EXPECT_EQ(OnlyStackOf(Finish()).frames.size(), kDepth);
+  EXPECT_EQ(Deferred(), 1u);
+}
+
+TEST_F(DeferredWalks, TheRingsAreDrainedSoonerUntilTheProgramIsKnown) {
+  Deliver(kText + 5);
+  EXPECT_EQ(session_->Drain(), 1);
+  Deliver(kText + 5);
+  EXPECT_LT(session_->Drain(), 0.5);
+}
+
+}  // namespace
+}  // namespace strobe::internal
