@@ -107,9 +107,8 @@ class Session {
     slot.is_attached = false;
   }
 
-  // Moves every record into the aggregator and settles the accounts of threads that have ended. Returns how full it found the fullest ring,
-  // 0 to 1, or how near to kManyEndedThreads the threads that had ended were, if that is more; 1 where it had to finish walks, for until it
-  // has seen more of the program they take up the rings.
+  // Moves every record into the aggregator and settles the accounts of threads that have ended. Returns the fullest ring's fill, 0 to 1, or
+  // how near to kManyEndedThreads those threads were, if that is more; 1 where it had to finish walks, whose records take up the rings.
   double Drain() {
     if (ModuleVersion() != module_version_) RefreshModules();
     double fill = 0;
@@ -271,13 +270,12 @@ class Session {
 
   // Moves all of the slot's records into the aggregator, and builds the tables that their walks need. That may take its time, and needs the
   // loader: so the slot's own thread, whose end waits for the mutex, must not have to wait for it, and may hold the loader itself.
-  void DrainWhole(Slot& slot) {
+  std::unique_lock<std::mutex> DrainWhole(Slot& slot) {
     for (bool is_first = true;; is_first = false) {
-      {
-        // A provider is promised that all calls for one thread follow each other: AddWeight must not meet the thread's own Detach.
-        const std::lock_guard lock(ControlMutex(slot));
-        if (DrainSlot(slot)) return;
-      }
+      // A provider is promised that all calls for one thread follow each other: AddWeight must not meet the thread's own Detach.
+      std::unique_lock lock(ControlMutex(slot));
+      if (DrainSlot(slot)) return lock;
+      lock.unlock();
       // Code that nobody knows of may have been loaded just now. Asked once, this ends however often the modules change.
       if (is_first && ModuleVersion() != module_version_) RefreshModules();
       tables_.Build(missing_pc_);
@@ -344,11 +342,13 @@ class Session {
   void LookAtAll(Provider& provider, Index index) {
     registry_.CopyLive(slots_);
     for (Slot* slot : slots_) {
-      const std::lock_guard lock(ControlMutex(*slot));
+      // A thread whose stack waits for a table would be interrupted again, though it has not run.
+      const std::unique_lock<std::mutex> lock = DrainWhole(*slot);
       if (!slot->is_attached) continue;
       SlotThread thread(*this, *slot, index);
       provider.Look(thread, std::get<index>(slot->states), clock_.MonotonicNs());
     }
+    if (has_deferred_) tables_.Publish();
   }
 
   // The last word on a slot's account: its records, what rode on none of them, and the residual.
