@@ -97,6 +97,17 @@ TEST_F(Fork, ChildMayBeginItsOwnSession) {
   other.join();
 }
 
+// The child of a thread other than the first is its process's first, on the stack of the thread that forked.
+TEST_F(Fork, ChildOfAThreadKnowsItsStack) {
+  std::thread([] {
+    EXPECT_EQ(RunInChild([] {
+                const StackBounds stack = NativePlatform::CurrentThread().stack;
+                STROBE_CHILD_CHECK(stack.Holds(reinterpret_cast<Address>(__builtin_frame_address(0))));
+              }),
+              0);
+  }).join();
+}
+
 TEST_F(Fork, ParentGoesOn) {
   CpuBounds bounds;
   {

@@ -145,6 +145,14 @@ TEST_F(StackSliceTest, TheInnermostFramesRegistersComeAlong) {
   EXPECT_EQ(finished.frames, (std::vector<Address>{In(0, 15), In(1, 0) - 1}));
 }
 
+TEST_F(StackSliceTest, TheRedZoneMayLieBelowTheStack) {
+  const FakeStack stack(kBase, {0, In(1, 3), 0, 0, In(0, 4), 0, 0, 0, In(1, 0)});
+  const Trace pending = WalkWith(Tables(false, false), registers_, stack);
+  const Trace finished = Finish(all_, SliceOf(pending, registers_, stack), pending.frames);
+  EXPECT_TRUE(is_whole);
+  EXPECT_EQ(finished.frames, WalkWith(all_, registers_, stack).frames);
+}
+
 TEST_F(StackSliceTest, SaysWhetherItGoesToTheStacksTop) {
   const Trace whole = WalkWith(all_, registers_, stack_);
   const Trace pending = WalkWith(Tables(false, false), registers_, stack_);

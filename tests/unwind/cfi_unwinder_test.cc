@@ -155,7 +155,8 @@ TEST(CfiUnwinder, CfaInMemory) {
 enum LazyRule : std::uint32_t { kTrampoline, kSavesRbx, kKeepsRbx, kLosesRbx, kOutermost, kLazyRuleCount };
 constexpr Address InLazy(LazyRule rule) { return kText + rule * 0x100 + 0x80; }
 
-UnwindModules LazyModules() {
+// In two pieces: the trampoline, and all that it calls.
+UnwindModules LazyModules(bool has_callees = true, std::shared_ptr<RuleCache> cache = std::make_shared<RuleCache>()) {
   const std::vector<SpecialRule> specials = {SpecialRule(),
                                              {.cfa = SpecialRule::Cfa::kOffset,
                                               .cfa_base = Base::kOther,
@@ -164,16 +165,19 @@ UnwindModules LazyModules() {
                                               .cfa_offset = 16,
                                               .ra = kReturnBelowCfa,
                                               .fp = {}}};
-  const std::vector<UnwindRow> rows = {{kTrampoline * 0x100, UnwindRule::Special(1), {.where = SavedRegister::kFromCfa, .distance = -16}},
-                                       {kSavesRbx * 0x100, FromSp(4), {.where = SavedRegister::kFromCfa, .distance = -16}},
-                                       {kKeepsRbx * 0x100, FromSp(2), {.where = SavedRegister::kUnchanged}},
-                                       {kLosesRbx * 0x100, FromSp(2), {.where = SavedRegister::kUnknown}},
-                                       {kOutermost * 0x100, UnwindRule::Stop()}};
-  return UnwindModules({{kText, kText + 0x1000, std::make_shared<UnwindTable>(0x1000, rows, specials)}});
+  const std::vector<UnwindRow> trampoline = {{0, UnwindRule::Special(1), {.where = SavedRegister::kFromCfa, .distance = -16}}};
+  constexpr std::uint32_t kCallees = kSavesRbx * 0x100;
+  const std::vector<UnwindRow> callees = {{kSavesRbx * 0x100 - kCallees, FromSp(4), {.where = SavedRegister::kFromCfa, .distance = -16}},
+                                          {kKeepsRbx * 0x100 - kCallees, FromSp(2), {.where = SavedRegister::kUnchanged}},
+                                          {kLosesRbx * 0x100 - kCallees, FromSp(2), {.where = SavedRegister::kUnknown}},
+                                          {kOutermost * 0x100 - kCallees, UnwindRule::Stop()}};
+  return UnwindModules(
+      {{kText, kText + kCallees, std::make_shared<UnwindTable>(kCallees, trampoline, specials)},
+       {kText + kCallees, kText + 0x1000, has_callees ? std::make_shared<UnwindTable>(0x1000, callees, specials) : nullptr}},
+      true, std::move(cache));
 }
 
-Trace WalkLazy(LazyRule leaf, const FakeStack& stack, Address rbx, bool has_general = true) {
-  static const UnwindModules modules = LazyModules();
+Trace WalkLazy(LazyRule leaf, const FakeStack& stack, Address rbx, bool has_general = true, const UnwindModules& modules = LazyModules()) {
   Address general[kX86_64GeneralRegisters] = {};
   general[kX86_64Rbx] = rbx;
   const X86_64Registers registers{.pc = InLazy(leaf), .sp = kBase, .fp = 0, .general = has_general ? general : nullptr};
@@ -198,6 +202,15 @@ TEST(CfiUnwinder, FindsRbxWhereInnerFramesSavedIt) {
   const FakeStack kept(kBase, {0, InLazy(kTrampoline), 0, 0, 0, InLazy(kOutermost)});
   EXPECT_EQ(WalkLazy(kKeepsRbx, kept, 0x7020).frames.back(), InLazy(kOutermost) - 1);
   EXPECT_EQ(WalkLazy(kKeepsRbx, kept, 0x7020, false).end, StackEnd::kNoUnwindInfo);
+}
+
+// Another thread's walk, by a later snapshot, has put the rules of code into the cache whose table is not in this one.
+TEST(CfiUnwinder, RbxIsLostWhereItsTableIsNotThereYet) {
+  const FakeStack stack(kBase, {0, InLazy(kSavesRbx), 0, 0, 0x7050, InLazy(kTrampoline), 0, 0, 0, 0, 0, InLazy(kOutermost)});
+  const auto cache = std::make_shared<RuleCache>();
+  EXPECT_EQ(WalkLazy(kKeepsRbx, stack, 0xBAD, true, LazyModules(true, cache)).frames.size(), 4u);
+  const Trace early = WalkLazy(kKeepsRbx, stack, 0xBAD, true, LazyModules(false, cache));
+  EXPECT_EQ(early, (Trace{{InLazy(kKeepsRbx), InLazy(kSavesRbx) - 1, InLazy(kTrampoline) - 1}, StackEnd::kNoUnwindInfo}));
 }
 
 TEST(CfiUnwinder, RbxThatSomebodyLostIsNotInvented) {

@@ -112,7 +112,7 @@ STROBE_SIGNAL_SAFE WalkResult Walk(SlotArena<Traits>& arena, ThreadSlot<Traits>&
   const CodeWindow code = arena.text.Find(registers.pc);
   if (!slot.stack.Holds(registers.sp)) return WalkForeign<Traits>(arena, slot, registers, code, draft);
   const UnwindModules* const modules = arena.unwind_modules.load(std::memory_order_seq_cst);
-  const LiveStackMemory memory(registers.sp - kRedZoneBytes, slot.stack.high, code);
+  const LiveStackMemory memory(std::max(registers.sp - kRedZoneBytes, slot.stack.low), slot.stack.high, code);
   const WalkResult walk = WalkOwn<typename Traits::Unwinder>(modules, slot, registers, memory, draft.frames());
   if (walk.is_pending) AddSlice<Traits>(slot, arena.ring_bytes(), registers, walk, memory, draft);
   return walk;

@@ -50,7 +50,11 @@ class SliceWriter {
   STROBE_SIGNAL_SAFE std::size_t Write(std::byte* output, bool& is_whole) const {
     std::size_t bytes = 0;
     Address word = 0;
-    for (; bytes < max_bytes_ && memory_.ReadWord(base_ + bytes, word); bytes += sizeof(word)) {
+    // The red zone may begin below the stack.
+    Address base = base_;
+    while (base < base_ + kRedZoneBytes && !memory_.ReadWord(base, word)) base += sizeof(word);
+    const std::size_t max_bytes = max_bytes_ - std::min<std::size_t>(max_bytes_, base - base_);
+    for (; bytes < max_bytes && memory_.ReadWord(base + bytes, word); bytes += sizeof(word)) {
       std::memcpy(output + sizeof(SliceHeader) + bytes, &word, sizeof(word));
     }
     SliceHeader header{.pc = stop_.pc,
@@ -60,11 +64,11 @@ class SliceWriter {
                        .innermost_pc = registers_.pc,
                        .innermost_sp = registers_.sp,
                        .innermost_fp = registers_.fp,
-                       .base = base_,
+                       .base = base,
                        .is_exact = stop_.is_exact ? 1U : 0U};
     if (const Address* general = GeneralRegisters(registers_)) std::memcpy(header.general.data(), general, sizeof(header.general));
     std::memcpy(output, &header, sizeof(header));
-    is_whole = base_ + bytes == memory_.end();
+    is_whole = base + bytes == memory_.end();
     return sizeof(header) + bytes;
   }
 

@@ -128,7 +128,8 @@ class CfiUnwinder {
       const Address pc = walk.code_address();
       const Address sp = walk.registers.sp;
       const UnwindModules::Entry* const entry = modules_->Find(pc);
-      if (entry == nullptr || StepKnowing(walk, memory, &rbx) != StepResult::kCaller) return false;
+      // The cache may know code whose table is not in this snapshot yet.
+      if (entry == nullptr || entry->table == nullptr || StepKnowing(walk, memory, &rbx) != StepResult::kCaller) return false;
       const SavedRegister row = entry->table->FindRbx(static_cast<std::uint32_t>(pc - entry->start));
       if (row.where == SavedRegister::kUnknown) return false;
       const Address base = row.where == SavedRegister::kFromCfa ? walk.registers.sp : sp;
@@ -210,6 +211,8 @@ class CfiUnwinder {
     StepResult result = FindCfa(state, memory, rule, pc, rbx, cfa);
     if (result == StepResult::kCaller) result = FindValue(state, memory, rule.ra, rbx, cfa, ra);
     if (result == StepResult::kCaller) result = FindValue(state, memory, rule.fp, rbx, cfa, fp);
+    // A caller's lr has been overwritten by its call.
+    if (result == StepResult::kCaller && rule.ra.where == SpecialRule::Where::kUnchanged && !state.is_exact) return StepResult::kBroken;
     Address lr = LinkRegister(state.registers);
     if (result == StepResult::kCaller && rule.is_signal_frame) result = FindValue(state, memory, rule.lr, rbx, cfa, lr);
     if (result != StepResult::kCaller) return result;

@@ -61,6 +61,8 @@ std::size_t FindRecord(const StackBounds& bounds) {
 }  // namespace
 
 StackBounds CurrentStackBounds() {
+  const auto here = reinterpret_cast<Address>(__builtin_frame_address(0));
+  // A fork's child has its parent's number for its only thread, whatever stack the thread that forked was on.
   if (getpid() == static_cast<pid_t>(syscall(SYS_gettid)) && &__libc_stack_end != nullptr && __libc_stack_end != nullptr) {
     // The initial thread's stack grows on demand: what is below is not mapped yet, and its limit only says how far it may grow.
     const auto high = reinterpret_cast<Address>(__libc_stack_end);
@@ -68,7 +70,8 @@ StackBounds CurrentStackBounds() {
     constexpr Address kUnlimited = Address{1} << 30;
     const bool is_limited = getrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
     const Address size = is_limited ? limit.rlim_cur : kUnlimited;
-    return {.low = high > size ? high - size : 0, .high = high};
+    const StackBounds bounds{.low = high > size ? high - size : 0, .high = high};
+    if (bounds.Holds(here)) return bounds;
   }
   const std::size_t offset = record_offset.load(std::memory_order_relaxed);
   if (offset == kUnknown) {
@@ -79,7 +82,6 @@ StackBounds CurrentStackBounds() {
   if (offset == kNotFound) return AskLibrary();
   const StackBounds bounds = ReadRecord(offset).bounds();
   // Believed where it holds what it must: this very frame, and the record itself.
-  const auto here = reinterpret_cast<Address>(__builtin_frame_address(0));
   const Address self = pthread_self();
   const bool is_plausible = bounds.low <= here && here < self && self < bounds.high;
   return is_plausible ? bounds : AskLibrary();
