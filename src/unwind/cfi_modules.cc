@@ -62,8 +62,13 @@ CfiModules::CfiModules(CfiArchitecture architecture, ReadMemory read) : architec
 CfiModules::~CfiModules() = default;
 
 void CfiModules::Update(const ModuleMap& map) {
-  unknown_.clear();
-  is_complete_ = false;
+  // Who generates code loads and unloads all the time; what is none of that stays unknown.
+  std::erase_if(unknown_, [&](const Range& range) {
+    const auto after = std::upper_bound(map.modules().begin(), map.modules().end(), range.start,
+                                        [](Address address, const Module& module) { return address < module.start; });
+    return (after != map.modules().end() && after->start < range.limit) ||
+           (after != map.modules().begin() && std::prev(after)->limit > range.start);
+  });
   std::vector<std::unique_ptr<Known>> now;
   auto before = known_.begin();  // both are sorted by start
   for (const Module& module : map.modules()) {
@@ -77,6 +82,8 @@ void CfiModules::Update(const ModuleMap& map) {
     const bool is_same = before != known_.end() && (*before)->module == module && !(*before)->is_suspect;
     now.push_back(is_same ? std::move(*before++) : std::make_unique<Known>(architecture_, module));
   }
+  std::sort(unknown_.begin(), unknown_.end(), [](const Range& a, const Range& b) { return a.start < b.start; });
+  is_complete_ = unknown_.size() >= kMaxUnknownRanges;
   // What is left over of the former ones is cached nowhere any more.
   if (std::any_of(known_.begin(), known_.end(), [](const auto& known) { return known != nullptr; })) cache_ = std::make_shared<RuleCache>();
   known_ = std::move(now);

@@ -355,8 +355,13 @@ TEST_F(CfiModulesTest, WhereverItIsBuiltNothingIsPending) {
   EXPECT_TRUE(modules_.Build(~Address{0}));
   EXPECT_FALSE(IsPending(*modules_.Snapshot(), ~Address{0}));
   modules_.Update(ModuleMap({module, bare}));
-  EXPECT_TRUE(IsPending(*modules_.Snapshot(), Address{1} << 40)) << "by now there may be something";
+  EXPECT_FALSE(IsPending(*modules_.Snapshot(), Address{1} << 40)) << "nothing has come there";
   EXPECT_FALSE(IsPending(*modules_.Snapshot(), module.start));
+  Module there = module;
+  there.start = Address{1} << 40;
+  there.limit = there.start + 0x1000;
+  modules_.Update(ModuleMap({module, bare, there}));
+  EXPECT_TRUE(IsPending(*modules_.Snapshot(), there.start));
   modules_.BuildAll();
   EXPECT_FALSE(IsPending(*modules_.Snapshot(), middle));
   EXPECT_FALSE(IsPending(*modules_.Snapshot(), Address{1} << 40));

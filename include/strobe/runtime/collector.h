@@ -88,7 +88,9 @@ class Collector {
       const bool is_export_due = asked != periods_done_ || now_ns >= next_export_ns;
       if (now_ns >= next_drain_ns || is_export_due) {
         drain_ns = NextDrainNs(drain_ns, session_.Drain(), option_drain_ns_);
-        next_drain_ns = now_ns + drain_ns;
+        // Never more than half of the time, however much there is to do.
+        const std::int64_t done_ns = clock_.MonotonicNs();
+        next_drain_ns = std::max(now_ns + drain_ns, done_ns + (done_ns - now_ns));
         counters_.cpu_ns.store(earlier_cpu_ns + std::max<std::int64_t>(Platform::ThreadCpuTimeNs(own_id), 0), std::memory_order_relaxed);
       }
       bool was_ended = false;
