@@ -286,14 +286,15 @@ TEST_F(Conservation, TinyRingCarriesTheWeight) {
                                        .threads = {.ring_bytes = 4096},
                                        .collector = {.drain_period_ms = 10000}});
   ASSERT_TRUE(profiler.Start().ok());
-  // The tables of what follows are built in a session before: a walk without them asks for more room than such a ring has.
+  // The tables of what follows are built in a session before: a walk without them asks for more room than such a ring has. One record a
+  // flush comes through, and some code is seen by every fourth only.
   RunRegistered(profiler, "first", [&] {
-    for (int i = 0; i < 4; ++i) {
-      Deeply(kFrames + 10, [] { BurnCpu(20 * kMs); });
-      EXPECT_TRUE(profiler.Flush().ok());
-      AfterDrain();
+    for (int i = 0; i < 60; ++i) {
+      Deeply(kFrames + 10, [] { BurnCpu(6 * kMs); });
       EXPECT_TRUE(profiler.Flush().ok());
     }
+    AfterDrain();
+    EXPECT_TRUE(profiler.Flush().ok());
   });
   ASSERT_TRUE(profiler.Stop().ok());
   CollectingExporter::Take();

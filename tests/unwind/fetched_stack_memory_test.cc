@@ -19,7 +19,7 @@ struct FakeMemory {
   static inline std::map<Address, std::size_t> mapped;  // begin to bytes
   static inline std::vector<Address> calls;
 
-  static std::size_t ReadStack(std::uint64_t address, std::span<std::byte> bytes) {
+  static std::size_t ReadStack(std::uint64_t address, std::span<std::byte> bytes) noexcept {
     calls.push_back(address);
     auto range = mapped.upper_bound(address);
     if (range == mapped.begin() || address - (--range)->first >= range->second) return 0;

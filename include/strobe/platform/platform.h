@@ -65,7 +65,8 @@ concept Platform = std::default_initializable<typename P::Timer> && std::default
   { P::ModuleVersion() } -> std::same_as<std::uint64_t>;
   { P::Modules() } -> std::same_as<std::vector<Module>>;
   { P::ReadMemory(number, bytes) } -> std::same_as<std::size_t>;
-  { P::ReadStack(number, stack_bytes) } -> std::same_as<std::size_t>;
+  { P::ReadStack(number, stack_bytes) }
+  noexcept->std::same_as<std::size_t>;
   { P::RunOnOwnThread(text, body) } -> std::same_as<typename P::OwnThread>;
   { own_thread.IsRunning() } -> std::same_as<bool>;
   { own_thread.Join() } -> std::same_as<void>;

@@ -40,7 +40,7 @@ struct UnsupportedPlatform {
   static std::uint64_t ModuleVersion() { return 0; }
   static std::vector<Module> Modules() { return {}; }
   static std::size_t ReadMemory(std::uint64_t /*address*/, std::span<std::uint8_t> /*bytes*/) { return 0; }
-  static std::size_t ReadStack(std::uint64_t /*address*/, std::span<std::byte> /*bytes*/) { return 0; }
+  static std::size_t ReadStack(std::uint64_t /*address*/, std::span<std::byte> /*bytes*/) noexcept { return 0; }
   static OwnThread RunOnOwnThread(const char* /*name*/, const std::function<void()>& /*body*/) { return {}; }
   static void AddForkListener(ForkListener* /*listener*/) {}
   static void RemoveForkListener(ForkListener* /*listener*/) {}

@@ -142,7 +142,7 @@ struct ArchetypePlatform {
   static std::uint64_t ModuleVersion() { return 0; }
   static std::vector<Module> Modules() { return {}; }
   static std::size_t ReadMemory(std::uint64_t /*address*/, std::span<std::uint8_t> /*bytes*/) { return 0; }
-  static std::size_t ReadStack(std::uint64_t /*address*/, std::span<std::byte> /*bytes*/) { return 0; }
+  static std::size_t ReadStack(std::uint64_t /*address*/, std::span<std::byte> /*bytes*/) noexcept { return 0; }
   static OwnThread RunOnOwnThread(const char* /*name*/, std::function<void()> body) { return OwnThread(std::move(body)); }
   static void AddForkListener(ForkListener* /*listener*/) {}
   static void RemoveForkListener(ForkListener* /*listener*/) {}

@@ -18,7 +18,8 @@ namespace strobe {
 // whatever is there. Signal-safe.
 template <class S>
 concept StackSource = requires(std::uint64_t address, std::span<std::byte> bytes) {
-  { S::ReadStack(address, bytes) } -> std::same_as<std::size_t>;
+  { S::ReadStack(address, bytes) }
+  noexcept->std::same_as<std::size_t>;
 };
 
 // A walk that begins off its thread's own stack: each piece of memory that it comes to is copied into `room` as it is needed, so that it
@@ -65,7 +66,7 @@ class FetchedStackMemory {
 
 namespace internal {
 struct NoStackSource {
-  static std::size_t ReadStack(std::uint64_t /*address*/, std::span<std::byte> /*bytes*/) { return 0; }
+  static std::size_t ReadStack(std::uint64_t /*address*/, std::span<std::byte> /*bytes*/) noexcept { return 0; }
 };
 }  // namespace internal
 static_assert(StackMemory<FetchedStackMemory<internal::NoStackSource>>);

@@ -177,7 +177,7 @@ std::size_t LinuxPlatform::ReadMemory(std::uint64_t address, std::span<std::uint
   return done;
 }
 
-STROBE_SIGNAL_SAFE std::size_t LinuxPlatform::ReadStack(std::uint64_t address, std::span<std::byte> bytes) {
+STROBE_SIGNAL_SAFE std::size_t LinuxPlatform::ReadStack(std::uint64_t address, std::span<std::byte> bytes) noexcept {
   // Vectors that lie each in one page: what is copied where a page is missing is promised between two vectors only.
   constexpr std::uint64_t kPageBytes = 4096;
   constexpr std::size_t kMaxVectors = 8;

@@ -59,7 +59,7 @@ struct LinuxPlatform {
   static std::vector<Module> Modules();
 
   static std::size_t ReadMemory(std::uint64_t address, std::span<std::uint8_t> bytes);
-  static std::size_t ReadStack(std::uint64_t address, std::span<std::byte> bytes);
+  static std::size_t ReadStack(std::uint64_t address, std::span<std::byte> bytes) noexcept;
 
   static OwnThread RunOnOwnThread(const char* name, std::function<void()> body);
   static void AddForkListener(ForkListener* listener);
