@@ -34,7 +34,7 @@ void MeasureLibrary(const std::string& name) {
   double bytes_per_byte = 0;
   double rows = 0;
   for (const Module& module : NativePlatform::Modules()) {
-    if (module.path.find("/" + name.substr(0, name.find(".so"))) == std::string::npos) continue;
+    if (module.path.find("/" + name.substr(0, name.find(".so") + 3)) == std::string::npos) continue;
     for (int turn = 0; turn < kTurns; ++turn) {
       CfiModules modules(kNativeCfi, &NativePlatform::ReadMemory);
       const std::int64_t begin_ns = ThreadCpuNs();
