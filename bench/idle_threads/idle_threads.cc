@@ -15,8 +15,8 @@
 #include <thread>
 #include <vector>
 
+#include "../no_export.h"
 #include "../report.h"
-#include "strobe/strobe.h"
 
 namespace strobe::testing {
 namespace {
@@ -24,17 +24,9 @@ namespace {
 constexpr int kThreads = 10'000;
 constexpr std::size_t kStackBytes = 64 * 1024;
 
-struct NoExporter {
-  explicit NoExporter(const ExporterOptions& /*options*/) {}
-  absl::StatusOr<std::string> Export(const ExportRequest& /*request*/) { return std::string("nowhere"); }
-};
-struct Traits : DefaultTraits {
-  using Exporter = NoExporter;
-};
-
 // Where the threads wait for the end.
 struct Room {
-  Profiler<Traits>* profiler = nullptr;  // where they register first
+  Profiler<NoExportTraits>* profiler = nullptr;  // where they register first
   std::mutex mutex;
   std::condition_variable changed;
   int waiting = 0;
@@ -95,7 +87,7 @@ struct Cost {
 
 Cost Measure(bool is_registered, int seconds) {
   Cost cost;
-  Profiler<Traits> profiler;
+  Profiler<NoExportTraits> profiler;
   const std::int64_t at_begin = ResidentBytes();
   if (is_registered && (!profiler.Start().ok() || !profiler.Flush().ok())) return cost;
   const std::int64_t without_threads = ResidentBytes();

@@ -8,22 +8,14 @@
 #include <thread>
 #include <vector>
 
+#include "../no_export.h"
 #include "../report.h"
-#include "strobe/strobe.h"
 
 namespace strobe::testing {
 namespace {
 
 constexpr int kThreads = 2;
 constexpr int kTurnMs = 2000;  // about, of each thread's CPU time
-
-struct NoExporter {
-  explicit NoExporter(const ExporterOptions& /*options*/) {}
-  absl::StatusOr<std::string> Export(const ExportRequest& /*request*/) { return std::string("nowhere"); }
-};
-struct Traits : DefaultTraits {
-  using Exporter = NoExporter;
-};
 
 // Work with varied stacks and memory: a tree of calls, as deep as real programs go, over a table as large as a second-level cache.
 class Work {
@@ -55,7 +47,7 @@ std::int64_t ProcessCpuNs() {
 volatile std::uint64_t result_sink;
 
 // The process's CPU for `rounds` of work on each thread.
-std::int64_t Turn(Profiler<Traits>& profiler, bool is_profiled, std::int64_t rounds) {
+std::int64_t Turn(Profiler<NoExportTraits>& profiler, bool is_profiled, std::int64_t rounds) {
   const std::int64_t begin_ns = ProcessCpuNs();
   std::vector<std::thread> threads;
   for (int i = 0; i < kThreads; ++i) {
@@ -72,7 +64,7 @@ std::int64_t Turn(Profiler<Traits>& profiler, bool is_profiled, std::int64_t rou
 }
 
 int Run(int turns) {
-  Profiler<Traits> profiler;
+  Profiler<NoExportTraits> profiler;
   std::int64_t rounds = 1000;
   while (Turn(profiler, false, rounds) < std::int64_t{kThreads} * kTurnMs * 500'000) rounds *= 2;
   std::vector<double> shares;

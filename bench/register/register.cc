@@ -5,22 +5,14 @@
 #include <thread>
 #include <vector>
 
+#include "../no_export.h"
 #include "../report.h"
-#include "strobe/strobe.h"
 
 namespace strobe::testing {
 namespace {
 
 constexpr int kBatch = 32;
 constexpr int kBatches = 1000;
-
-struct NoExporter {
-  explicit NoExporter(const ExporterOptions& /*options*/) {}
-  absl::StatusOr<std::string> Export(const ExportRequest& /*request*/) { return std::string("nowhere"); }
-};
-struct Traits : DefaultTraits {
-  using Exporter = NoExporter;
-};
 
 // The calling thread's CPU clock, one signal in 10 ms of it: what the profiler sets up.
 bool BareTimer() {
@@ -42,7 +34,7 @@ double TimeBatch(const Operation& operation, bool& is_good) {
 }
 
 int Run() {
-  Profiler<Traits> profiler({.collector = {.drain_period_ms = 1}});
+  Profiler<NoExportTraits> profiler({.collector = {.drain_period_ms = 1}});
   if (!profiler.Start().ok()) return 1;
   bool is_good = true;
   std::vector<double> bare;

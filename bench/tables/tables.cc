@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "../no_export.h"
 #include "../report.h"
-#include "strobe/strobe.h"
 #include "strobe/unwind/cfi_modules.h"
 
 namespace strobe::testing {
@@ -19,15 +19,6 @@ constexpr int kTurns = 7;
 
 // From a hundred megabytes of text to one; each that the machine has is measured.
 constexpr const char* kLibraries[] = {"libLLVM-14.so.1", "libcrypto.so.3", "libsqlite3.so.0", "libstdc++.so.6", "libc.so.6"};
-
-// Leaves nothing behind.
-struct NoExporter {
-  explicit NoExporter(const ExporterOptions& /*options*/) {}
-  absl::StatusOr<std::string> Export(const ExportRequest& /*request*/) { return std::string("nowhere"); }
-};
-struct Traits : DefaultTraits {
-  using Exporter = NoExporter;
-};
 
 void MeasureLibrary(const std::string& name) {
   std::vector<double> ns_per_row;
@@ -59,7 +50,7 @@ void MeasureLibrary(const std::string& name) {
 void MeasureStart() {
   std::vector<double> start_us;
   for (int turn = 0; turn < kTurns; ++turn) {
-    Profiler<Traits> profiler;
+    Profiler<NoExportTraits> profiler;
     const std::int64_t begin_ns = MonotonicNs();
     const absl::Status status = profiler.Start();
     start_us.push_back(static_cast<double>(MonotonicNs() - begin_ns) / 1000);

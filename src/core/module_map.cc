@@ -1,9 +1,16 @@
 #include "strobe/core/module_map.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace strobe {
+
+bool Overlaps(std::span<const Module> modules, Address start, Address limit) {
+  const auto after =
+      std::lower_bound(modules.begin(), modules.end(), start, [](const Module& module, Address value) { return module.start < value; });
+  return (after != modules.end() && after->start < limit) || (after != modules.begin() && std::prev(after)->limit > start);
+}
 
 ModuleMap::ModuleMap(std::vector<Module> modules) {
   std::stable_sort(modules.begin(), modules.end(), [](const Module& a, const Module& b) { return a.start < b.start; });

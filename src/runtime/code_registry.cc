@@ -1,7 +1,6 @@
 #include "strobe/runtime/code_registry.h"
 
 #include <algorithm>
-#include <iterator>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -13,12 +12,6 @@ namespace {
 // The first of modules sorted by start that starts at `start` or above.
 std::vector<Module>::const_iterator FirstFrom(const std::vector<Module>& modules, Address start) {
   return std::lower_bound(modules.begin(), modules.end(), start, [](const Module& module, Address value) { return module.start < value; });
-}
-
-// Whether one of modules sorted by start overlaps [start, limit).
-bool Overlaps(const std::vector<Module>& modules, Address start, Address limit) {
-  const auto after = FirstFrom(modules, start);
-  return (after != modules.end() && after->start < limit) || (after != modules.begin() && std::prev(after)->limit > start);
 }
 
 }  // namespace
@@ -57,8 +50,9 @@ void CodeRegistry::Remove(Address start) {
 }
 
 std::vector<Module> CodeRegistry::Join(std::vector<Module> images) const {
-  const ModuleMap sorted(images);
   const std::lock_guard lock(mutex_);
+  if (ranges_.empty()) return images;
+  const ModuleMap sorted(images);
   for (const Module& range : ranges_) {
     if (!Overlaps(sorted.modules(), range.start, range.limit)) images.push_back(range);
   }

@@ -77,7 +77,6 @@ ImageNames ReadNames(const Module& module, const std::vector<std::string>& paths
 }
 
 ImageNames ReadNames(const Module& module, const std::string& debug_directory) {
-  if (module.code_number != 0) return {};
   if (module.path == kVdsoPath) {
     const internal::SpanSource source(internal::OwnVdso(module.load_bias, module.start, module.limit));
     const std::optional<ElfFile> file = OpenFor(module, source);
@@ -96,7 +95,6 @@ ImageNames ReadNames(const Module& module, const std::string& debug_directory) {
 // What names a module's symbols: its build id, or the file with its place where there is none.
 std::string CacheKey(const Module& module) {
   if (!module.build_id.empty()) return module.build_id;
-  if (module.code_number != 0) return {};
   const std::unique_ptr<FileSource> source = FileSource::Open(module.path);
   return absl::StrCat(module.path, "\n", source == nullptr ? "" : source->identity(), "\n", module.start - module.load_bias, "\n",
                       module.file_offset);
@@ -141,6 +139,7 @@ class ElfSymbolizer::Cache {
  public:
   // Valid until Trim. What holds no function is not kept: the file may be there the next time.
   const ImageNames& Get(const Module& module, const std::string& debug_directory) {
+    if (module.code_number != 0) return none_;  // no file holds it
     std::string key = CacheKey(module);
     if (const auto found = places_.find(key); found != places_.end()) {
       entries_.splice(entries_.begin(), entries_, found->second);

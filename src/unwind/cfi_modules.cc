@@ -63,12 +63,7 @@ CfiModules::~CfiModules() = default;
 
 void CfiModules::Update(const ModuleMap& map) {
   // Who generates code loads and unloads all the time; what is none of that stays unknown.
-  std::erase_if(unknown_, [&](const Range& range) {
-    const auto after = std::upper_bound(map.modules().begin(), map.modules().end(), range.start,
-                                        [](Address address, const Module& module) { return address < module.start; });
-    return (after != map.modules().end() && after->start < range.limit) ||
-           (after != map.modules().begin() && std::prev(after)->limit > range.start);
-  });
+  std::erase_if(unknown_, [&](const Range& range) { return Overlaps(map.modules(), range.start, range.limit); });
   std::vector<std::unique_ptr<Known>> now;
   auto before = known_.begin();  // both are sorted by start
   for (const Module& module : map.modules()) {

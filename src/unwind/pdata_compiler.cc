@@ -108,7 +108,7 @@ class PdataRows {
 
   void AddPrologue(const RuntimeFunction& function, const UnwindCodes& codes) {
     std::vector<std::uint8_t> steps{0};
-    for (const internal::UnwindCode& code : codes.own) steps.push_back(code.prologue_offset);
+    for (const internal::UnwindCode& code : codes.parts.front().codes) steps.push_back(code.prologue_offset);
     std::sort(steps.begin(), steps.end());
     steps.erase(std::unique(steps.begin(), steps.end()), steps.end());
     for (const std::uint8_t step : steps) {
@@ -117,12 +117,13 @@ class PdataRows {
   }
 
   void AddEpilogues(const RuntimeFunction& function, const UnwindCodes& codes) {
-    if (codes.own.empty() && codes.chained.empty()) return;
+    const std::vector<internal::UnwindCode>& own = codes.parts.front().codes;
+    if (own.empty() && codes.parts.size() == 1) return;
     code_.resize(function.end - function.begin);
     code_.resize(source_.read(function.begin, code_));
     const PdataFrame body = internal::FrameAt(codes, internal::kWholePrologue);
     std::size_t at = codes.prologue_bytes;
-    for (const internal::UnwindCode& code : codes.own) at = std::max<std::size_t>(at, code.prologue_offset);
+    for (const internal::UnwindCode& code : own) at = std::max<std::size_t>(at, code.prologue_offset);
     while (at < code_.size()) {
       const internal::Epilogue epilogue = internal::MatchEpilogue(code_, at);
       if (epilogue.count == 0) {

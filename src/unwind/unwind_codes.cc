@@ -38,7 +38,6 @@ constexpr std::size_t kMaxInfoBytes = sizeof(RawUnwindInfo) + 256 * 2 + sizeof(R
 struct UnwindInfo {
   std::uint8_t prologue_bytes = 0;
   UnwindCodes::Part part;
-  std::vector<UnwindCode> codes;
   std::optional<RuntimeFunction> continued;
 };
 
@@ -108,12 +107,12 @@ std::optional<UnwindInfo> ReadInfo(const PdataSource::Read& read, std::uint32_t 
   if ((version != 1 && version != 2) || codes_end > got) return std::nullopt;
   UnwindInfo info{.prologue_bytes = raw.prologue_bytes,
                   .part = {.frame_register = static_cast<std::uint8_t>(raw.frame_register_and_offset & 15),
-                           .frame_offset = static_cast<std::uint8_t>(raw.frame_register_and_offset & 0xF0)},
-                  .codes = {},
+                           .frame_offset = static_cast<std::uint8_t>(raw.frame_register_and_offset & 0xF0),
+                           .codes = {}},
                   .continued = {}};
   SlotReader slots({bytes.data() + sizeof(raw), codes_end - sizeof(raw)});
   while (!slots.at_end()) {
-    if (!ReadCode(slots, version, info.codes)) return std::nullopt;
+    if (!ReadCode(slots, version, info.part.codes)) return std::nullopt;
   }
   if ((raw.version_and_flags >> 3 & kIsChained) != 0) {
     const std::size_t entry = (codes_end + 3) / 4 * 4;
@@ -136,10 +135,10 @@ std::optional<std::uint32_t> CodesPosition(const PdataSource::Read& read, std::u
 }
 
 // Undoes the codes of one function, the latest first.
-void Undo(const std::vector<UnwindCode>& codes, UnwindCodes::Part part, unsigned prologue_offset, PdataFrame& frame) {
+void Undo(const UnwindCodes::Part& part, unsigned prologue_offset, PdataFrame& frame) {
   const auto is_done = [&](const UnwindCode& code) { return code.prologue_offset <= prologue_offset; };
   bool has_frame = false;
-  for (const UnwindCode& code : codes) has_frame |= code.kind == UnwindCode::Kind::kSetFrame && is_done(code);
+  for (const UnwindCode& code : part.codes) has_frame |= code.kind == UnwindCode::Kind::kSetFrame && is_done(code);
   has_frame = has_frame && part.frame_register != 0;
   // What saves are counted from: where the stack pointer was when the frame register was set, or is.
   const PdataFrame frame_base =
@@ -148,7 +147,7 @@ void Undo(const std::vector<UnwindCode>& codes, UnwindCodes::Part part, unsigned
     if (number == kRbp) frame.rbp = offset;
     if (number == kRbx) frame.rbx = offset;
   };
-  for (const UnwindCode& code : codes) {
+  for (const UnwindCode& code : part.codes) {
     if (!is_done(code) || frame.interrupted) continue;
     switch (code.kind) {
       case UnwindCode::Kind::kPush:
@@ -176,26 +175,26 @@ void Undo(const std::vector<UnwindCode>& codes, UnwindCodes::Part part, unsigned
 }  // namespace
 
 std::optional<UnwindCodes> ReadUnwindCodes(const PdataSource::Read& read, std::uint32_t position) {
-  std::optional<std::uint32_t> at = CodesPosition(read, position);
-  if (!at) return std::nullopt;
-  std::optional<UnwindInfo> info = ReadInfo(read, *at);
-  if (!info) return std::nullopt;
-  UnwindCodes codes{.prologue_bytes = info->prologue_bytes, .own = std::move(info->codes), .own_part = info->part, .chained = {}};
-  while (info->continued) {
-    if (codes.chained.size() == kMaxChainedFunctions) return std::nullopt;
-    at = CodesPosition(read, info->continued->unwind);
+  UnwindCodes codes;
+  while (codes.parts.size() <= kMaxChainedFunctions) {
+    const std::optional<std::uint32_t> at = CodesPosition(read, position);
     if (!at) return std::nullopt;
-    info = ReadInfo(read, *at);
+    std::optional<UnwindInfo> info = ReadInfo(read, *at);
     if (!info) return std::nullopt;
-    codes.chained.push_back({.part = info->part, .codes = std::move(info->codes)});
+    if (codes.parts.empty()) codes.prologue_bytes = info->prologue_bytes;
+    codes.parts.push_back(std::move(info->part));
+    if (!info->continued) return codes;
+    position = info->continued->unwind;
   }
-  return codes;
+  return std::nullopt;
 }
 
 PdataFrame FrameAt(const UnwindCodes& codes, unsigned prologue_offset) {
   PdataFrame frame;
-  Undo(codes.own, codes.own_part, prologue_offset, frame);
-  for (const UnwindCodes::Chained& chained : codes.chained) Undo(chained.codes, chained.part, kWholePrologue, frame);
+  for (const UnwindCodes::Part& part : codes.parts) {
+    Undo(part, prologue_offset, frame);
+    prologue_offset = kWholePrologue;
+  }
   return frame;
 }
 

@@ -33,21 +33,15 @@ struct UnwindCode {
   std::uint32_t bytes = 0;           // allocated; or where it is saved, from the frame's base; or of an error code, for a machine frame
 };
 
-// What a function's codes say, the last instruction of its prologue first, as they are undone.
+// What a function's codes say.
 struct UnwindCodes {
   struct Part {
     std::uint8_t frame_register = 0;  // 0 for none
     std::uint8_t frame_offset = 0;    // how far it lies above the stack pointer, when it is set
+    std::vector<UnwindCode> codes;    // the last instruction of the prologue first, as they are undone
   };
   std::uint8_t prologue_bytes = 0;
-  std::vector<UnwindCode> own;
-  Part own_part;
-  // Of the functions that this one continues: their prologues are done.
-  struct Chained {
-    Part part;
-    std::vector<UnwindCode> codes;
-  };
-  std::vector<Chained> chained;
+  std::vector<Part> parts;  // the function's own, then those of the functions that it continues: their prologues are done
 };
 
 // Functions may continue one another this many times.

@@ -39,5 +39,19 @@ TEST(ModuleMap, ReachesTheTopOfTheAddressSpace) {
   EXPECT_EQ(map.Find(0xFFFFFFFFFF600010), 0u);
 }
 
+TEST(ModuleMap, OverlapsWhatSharesAByteWithAModule) {
+  const ModuleMap map({At(0x1000, 0x2000, "first"), At(0x4000, 0x5000, "second")});
+  const auto overlaps = [&](Address start, Address limit) { return Overlaps(map.modules(), start, limit); };
+  EXPECT_TRUE(overlaps(0x1800, 0x1900));
+  EXPECT_TRUE(overlaps(0x0, 0x1001));
+  EXPECT_TRUE(overlaps(0x1FFF, 0x3000));
+  EXPECT_TRUE(overlaps(0x1000, 0x2000));
+  EXPECT_TRUE(overlaps(0x3000, 0x6000));
+  EXPECT_FALSE(overlaps(0x0, 0x1000));
+  EXPECT_FALSE(overlaps(0x2000, 0x4000));
+  EXPECT_FALSE(overlaps(0x5000, 0x9000));
+  EXPECT_FALSE(Overlaps({}, 0, 0x1000));
+}
+
 }  // namespace
 }  // namespace strobe

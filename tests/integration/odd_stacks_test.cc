@@ -196,6 +196,23 @@ TEST_F(OddStacks, ACoroutinesStackMayBeDeeperThanOneCopy) {
   ExpectWhole(sampled);
 }
 
+// Calls `check` with each whole stack of a handler on an alternate stack, and where in it the function stands that was interrupted.
+// Returns their CPU time.
+template <class Check>
+std::int64_t ForEachHandledStack(const Sampled& sampled, const Check& check) {
+  std::int64_t whole_ns = 0;
+  for (const PprofProfile::Sample& sample : sampled.profile.samples) {
+    const std::vector<std::string> stack = sampled.profile.Stack(sample);
+    const int handler = FindFrame(stack, "HandleOnAlternateStack");
+    if (handler < 0 || !IsWhole(stack)) continue;
+    const int interrupted = FindFrame(stack, "Interrupted", handler);
+    EXPECT_GT(interrupted, handler) << ::testing::PrintToString(stack);
+    if (interrupted > handler) check(stack, interrupted);
+    whole_ns += sample.values.at(1);
+  }
+  return whole_ns;
+}
+
 class OddStacksOf : public OddStacks, public ::testing::WithParamInterface<On> {};
 INSTANTIATE_TEST_SUITE_P(Threads, OddStacksOf, ::testing::Values(On::kNewThread, On::kThisThread));
 
@@ -208,18 +225,11 @@ TEST_P(OddStacksOf, AHandlerOnAnAlternateStackLeadsBackToTheThreadsFirstFunction
   };
   const Sampled sampled = Sample(body, GetParam());
   ExpectWhole(sampled);
-  std::int64_t whole_ns = 0;
-  for (const PprofProfile::Sample& sample : sampled.profile.samples) {
-    const std::vector<std::string> stack = sampled.profile.Stack(sample);
-    const int handler = FindFrame(stack, "HandleOnAlternateStack");
-    if (handler < 0 || !IsWhole(stack)) continue;
-    const int interrupted = FindFrame(stack, "Interrupted", handler);
-    ASSERT_GT(interrupted, handler) << ::testing::PrintToString(stack);
+  const std::int64_t whole_ns = ForEachHandledStack(sampled, [&](const std::vector<std::string>& stack, int interrupted) {
     EXPECT_EQ(FindFrame(stack, "Interrupted", interrupted + 100), interrupted + 100);
     EXPECT_GT(stack.size(), static_cast<std::size_t>(interrupted) + 102) << "and on, to the thread's start";
     EXPECT_EQ(stack.back(), GetParam() == On::kThisThread ? "_start" : stack.back());
-    whole_ns += sample.values.at(1);
-  }
+  });
   EXPECT_GT(whole_ns, 200'000'000);
 }
 
@@ -232,15 +242,10 @@ TEST_F(OddStacks, AHandlerOnAnAlternateStackLeadsBackToTheCoroutineThatItInterru
     Disable();
   });
   ExpectWhole(sampled);
-  for (const PprofProfile::Sample& sample : sampled.profile.samples) {
-    const std::vector<std::string> stack = sampled.profile.Stack(sample);
-    const int handler = FindFrame(stack, "HandleOnAlternateStack");
-    if (handler < 0 || !IsWhole(stack)) continue;
-    const int interrupted = FindFrame(stack, "Interrupted", handler);
-    ASSERT_GT(interrupted, handler) << ::testing::PrintToString(stack);
+  ForEachHandledStack(sampled, [](const std::vector<std::string>& stack, int interrupted) {
     EXPECT_EQ(FindFrame(stack, "Interrupted", interrupted + 4), interrupted + 4);
     EXPECT_EQ(stack.size(), static_cast<std::size_t>(interrupted) + 5 + 2) << ::testing::PrintToString(stack);
-  }
+  });
 }
 
 // A page of a coroutine's stack is gone, as after a mistake of the program: the walk ends there, in so many words.

@@ -7,13 +7,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "file_bytes.h"
 #include "strobe/unwind/cfi_compiler.h"
 
 namespace strobe::testing {
@@ -29,10 +28,10 @@ class ElfFile {
  public:
   // Nothing for what is no ELF file of 64 bits for x86-64 or aarch64.
   static std::optional<ElfFile> Read(const std::string& path) {
-    if (!std::filesystem::is_regular_file(path)) return std::nullopt;
-    std::ifstream stream(path, std::ios::binary);
+    std::optional<std::vector<std::uint8_t>> bytes = FileBytes(path);
+    if (!bytes) return std::nullopt;
     ElfFile file;
-    file.bytes_.assign(std::istreambuf_iterator<char>(stream), {});
+    file.bytes_ = *std::move(bytes);
     if (!file.Parse()) return std::nullopt;
     return file;
   }

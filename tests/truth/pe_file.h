@@ -5,13 +5,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "file_bytes.h"
 #include "strobe/unwind/pdata_compiler.h"
 
 namespace strobe::testing {
@@ -26,10 +25,10 @@ class PeFile {
 
   // Nothing for what is no image for x64.
   static std::optional<PeFile> Read(const std::string& path) {
-    if (!std::filesystem::is_regular_file(path)) return std::nullopt;
-    std::ifstream stream(path, std::ios::binary);
+    std::optional<std::vector<std::uint8_t>> bytes = FileBytes(path);
+    if (!bytes) return std::nullopt;
     PeFile file;
-    file.bytes_.assign(std::istreambuf_iterator<char>(stream), {});
+    file.bytes_ = *std::move(bytes);
     if (!file.Parse()) return std::nullopt;
     return file;
   }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,9 @@ struct Module {
 
   friend bool operator==(const Module&, const Module&) = default;
 };
+
+// Whether one of `modules`, sorted by start and none overlapping, has a byte in [start, limit).
+[[nodiscard]] bool Overlaps(std::span<const Module> modules, Address start, Address limit);
 
 // An immutable set of modules sorted by start, none overlapping.
 class ModuleMap {
