@@ -12,6 +12,7 @@
 #include "dwarf_reader.h"
 #include "eh_frame_reader.h"
 #include "strobe/unwind/known_code.h"
+#include "strobe/unwind/pdata_compiler.h"
 
 namespace strobe {
 namespace {
@@ -24,6 +25,7 @@ using internal::EhFrameReader;
 constexpr std::size_t kFdeWindowBytes = std::size_t{1} << 14;
 constexpr std::size_t kCieWindowBytes = 256;
 constexpr std::size_t kScanWindowBytes = std::size_t{1} << 17;
+constexpr std::size_t kPdataWindowBytes = std::size_t{1} << 14;
 
 // One function: where its code begins, and where its FDE lies.
 struct FdePlace {
@@ -32,6 +34,40 @@ struct FdePlace {
 };
 
 constexpr std::string_view kVdsoPath = "[vdso]";
+
+// Reads of memory of which many lie side by side.
+class MemoryWindow {
+ public:
+  MemoryWindow(const CfiModules::ReadMemory& read, std::size_t bytes) : read_(read), bytes_(bytes) {}
+
+  // As ReadMemory.
+  std::size_t Read(Address address, std::span<std::uint8_t> bytes) {
+    if (bytes.size() > bytes_) return Checked(read_(address, bytes));
+    if (address < start_ || address - start_ > window_.size() || window_.size() - (address - start_) < bytes.size()) {
+      window_.resize(bytes_);
+      window_.resize(Checked(read_(address, window_)));
+      start_ = address;
+    }
+    const std::size_t count = std::min(bytes.size(), window_.size());
+    std::copy_n(window_.begin() + static_cast<std::ptrdiff_t>(address - start_), count, bytes.begin());
+    return count;
+  }
+
+  // Whether there was nothing where something was looked for.
+  [[nodiscard]] bool has_failed() const { return has_failed_; }
+
+ private:
+  std::size_t Checked(std::size_t got) {
+    has_failed_ |= got == 0;
+    return got;
+  }
+
+  const CfiModules::ReadMemory& read_;
+  const std::size_t bytes_;
+  Address start_ = 0;
+  std::vector<std::uint8_t> window_;
+  bool has_failed_ = false;
+};
 
 constexpr std::size_t PiecesOf(const Module& module) {
   return static_cast<std::size_t>((module.limit - module.start + UnwindModules::kPieceBytes - 1) / UnwindModules::kPieceBytes);
@@ -67,8 +103,8 @@ void CfiModules::Update(const ModuleMap& map) {
   std::vector<std::unique_ptr<Known>> now;
   auto before = known_.begin();  // both are sorted by start
   for (const Module& module : map.modules()) {
-    const bool has_nothing =
-        module.unwind_address == 0 && module.eh_frame_address == 0 && module.stack_end == 0 && module.path != kVdsoPath;
+    const bool has_nothing = module.unwind_address == 0 && module.eh_frame_address == 0 && module.pdata_address == 0 &&
+                             module.stack_end == 0 && module.path != kVdsoPath;
     if (has_nothing || module.limit - module.start > std::numeric_limits<std::uint32_t>::max()) {
       unknown_.push_back({module.start, module.limit});
       continue;
@@ -126,9 +162,21 @@ void CfiModules::BuildAll() {
 }
 
 void CfiModules::BuildPiece(Known& known, std::size_t piece) {
-  if (!std::exchange(known.has_index, true)) ReadIndex(known);
   const Address first = known.module.start + piece * UnwindModules::kPieceBytes;
   const Address limit = std::min<Address>(first + UnwindModules::kPieceBytes, known.module.limit);
+  CompiledCfi compiled =
+      known.module.pdata_address != 0 ? CompilePdataPiece(known, first, limit) : CompileEhFramePiece(known, first, limit);
+  const Address stack_end = known.module.stack_end;
+  if (stack_end > first && stack_end <= limit) AddStackEnd(static_cast<std::uint32_t>(stack_end - first), compiled);
+  known.statistics += compiled.statistics;
+  known.tables[piece] = compiled.rows.empty() ? EmptyTable()
+                                              : std::make_shared<const UnwindTable>(static_cast<std::uint32_t>(limit - first),
+                                                                                    compiled.rows, std::move(compiled.specials));
+  if (--known.pending == 0) known.index = std::vector<FdePlace>();
+}
+
+CompiledCfi CfiModules::CompileEhFramePiece(Known& known, Address first, Address limit) const {
+  if (!std::exchange(known.has_index, true)) ReadIndex(known);
   const auto is_before = [](const FdePlace& place, Address offset) { return place.offset < offset; };
   auto begin = std::lower_bound(known.index.begin(), known.index.end(), first - known.module.start, is_before);
   const auto end = std::lower_bound(begin, known.index.end(), limit - known.module.start, is_before);
@@ -159,13 +207,24 @@ void CfiModules::BuildPiece(Known& known, std::size_t piece) {
     text.resize(read_(first, text));
     AddAarch64SignalTrampolines(text, compiled);
   }
-  const Address stack_end = known.module.stack_end;
-  if (stack_end > first && stack_end <= limit) AddStackEnd(static_cast<std::uint32_t>(stack_end - first), compiled);
-  known.statistics += compiled.statistics;
-  known.tables[piece] = compiled.rows.empty() ? EmptyTable()
-                                              : std::make_shared<const UnwindTable>(static_cast<std::uint32_t>(limit - first),
-                                                                                    compiled.rows, std::move(compiled.specials));
-  if (--known.pending == 0) known.index = std::vector<FdePlace>();
+  return compiled;
+}
+
+CompiledCfi CfiModules::CompilePdataPiece(Known& known, Address first, Address limit) const {
+  const Module& module = known.module;
+  MemoryWindow code(read_, kPdataWindowBytes);
+  MemoryWindow codes(read_, kPdataWindowBytes);  // neighbouring functions' unwind codes mostly lie side by side
+  const auto read = [&](std::uint32_t position, std::span<std::uint8_t> bytes) {
+    const Address address = module.load_bias + position;
+    return (address >= first && address < limit ? code : codes).Read(address, bytes);
+  };
+  CompiledCfi compiled = CompilePdata({.read = read,
+                                       .pdata = static_cast<std::uint32_t>(module.pdata_address - module.load_bias),
+                                       .pdata_bytes = module.pdata_bytes,
+                                       .text = static_cast<std::uint32_t>(first - module.load_bias),
+                                       .text_limit = static_cast<std::uint32_t>(limit - module.load_bias)});
+  known.is_suspect |= code.has_failed() || codes.has_failed();
+  return compiled;
 }
 
 void CfiModules::ReadIndex(Known& known) const {

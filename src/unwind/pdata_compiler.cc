@@ -27,7 +27,7 @@ class PdataRows {
   CompiledCfi Compile() {
     Append(source_.text, LeafRow());
     std::array<std::uint8_t, kEntriesPerRead * sizeof(RuntimeFunction)> chunk{};
-    for (std::uint32_t done = 0; done + sizeof(RuntimeFunction) <= source_.pdata_bytes;) {
+    for (std::uint32_t done = FirstEntry(); done + sizeof(RuntimeFunction) <= source_.pdata_bytes;) {
       const std::size_t wanted = std::min<std::size_t>(chunk.size(), source_.pdata_bytes - done);
       const std::size_t entries = source_.read(source_.pdata + done, std::span(chunk).first(wanted)) / sizeof(RuntimeFunction);
       for (std::size_t i = 0; i < entries; ++i) {
@@ -49,6 +49,25 @@ class PdataRows {
   static UnwindRow LeafRow() {
     return {.rule = UnwindRule::Frame(UnwindRule::Kind::kFromSp, 1, 1, 0), .rbx = {.where = SavedRegister::kUnchanged}};
   }
+
+  // Where the first entry lies that reaches into the text, counted from the first of all: they are sorted.
+  [[nodiscard]] std::uint32_t FirstEntry() const {
+    std::uint32_t low = 0;
+    for (std::uint32_t high = source_.pdata_bytes / sizeof(RuntimeFunction); low < high;) {
+      const std::uint32_t middle = low + (high - low) / 2;
+      RuntimeFunction function;
+      std::array<std::uint8_t, sizeof(function)> bytes{};
+      if (source_.read(source_.pdata + EntryBytes(middle), bytes) < bytes.size()) return 0;
+      std::memcpy(&function, bytes.data(), bytes.size());
+      if (function.end <= source_.text) {
+        low = middle + 1;
+      } else {
+        high = middle;
+      }
+    }
+    return EntryBytes(low);
+  }
+  static constexpr std::uint32_t EntryBytes(std::uint32_t count) { return count * static_cast<std::uint32_t>(sizeof(RuntimeFunction)); }
 
   // The row of a frame; an unknown one where no rule says it.
   UnwindRow RowOf(const PdataFrame& frame) {

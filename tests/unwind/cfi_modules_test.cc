@@ -416,5 +416,44 @@ TEST_F(CfiModulesTest, AnIndexThatLiesIsNoHarm) {
   }
 }
 
+// A Windows image: functions that push registers, each KiB of its text one, and a leaf behind each.
+TEST_F(CfiModulesTest, WindowsImagesAreReadByTheirOwnFrameInformation) {
+  constexpr Address kBase = 0x180000000;
+  constexpr std::uint32_t kTextRva = 0x1000;
+  constexpr std::uint32_t kFunctionBytes = 1024;
+  constexpr std::uint32_t kFunctions = 2 * UnwindModules::kPieceBytes / kFunctionBytes + 3;
+  constexpr std::uint32_t kPdataRva = kTextRva + kFunctions * kFunctionBytes;
+  Bytes pdata;
+  Bytes xdata;
+  for (std::uint32_t i = 0; i < kFunctions; ++i) {
+    const std::uint32_t begin = kTextRva + i * kFunctionBytes;
+    const auto info = static_cast<std::uint32_t>(kPdataRva + kFunctions * 12 + xdata.size());
+    pdata = Join({pdata, Fixed(begin), Fixed(begin + kFunctionBytes / 2), Fixed(info)});
+    // sub rsp, 8 * (1 + i % 16)
+    xdata = Join({xdata, {1, 4, 1, 0, 4, static_cast<std::uint8_t>(2 | (i % 16) << 4), 0, 0}});
+  }
+  process_.Map(kBase, Join({Bytes(kPdataRva, 0x90), pdata, xdata}));
+  Module module{.start = kBase + kTextRva,
+                .limit = kBase + kPdataRva,
+                .load_bias = kBase,
+                .path = "C:\\large.dll",
+                .build_id = "",
+                .pdata_address = kBase + kPdataRva,
+                .pdata_bytes = static_cast<std::uint32_t>(pdata.size())};
+  modules_.Update(ModuleMap({module}));
+  EXPECT_TRUE(modules_.Build(module.start + UnwindModules::kPieceBytes));
+  EXPECT_LE(modules_.statistics().fdes, UnwindModules::kPieceBytes / kFunctionBytes) << "one piece";
+  EXPECT_LT(process_.reads(), 100) << "many functions are read at a time";
+  const auto snapshot = UpdateAll(ModuleMap({module}));
+  for (std::uint32_t i = 0; i < kFunctions; ++i) {
+    const Address begin = module.start + Address{i} * kFunctionBytes;
+    ASSERT_EQ(RuleAt(*snapshot, begin), FromSp(1)) << i;
+    ASSERT_EQ(RuleAt(*snapshot, begin + 4), FromSp(2 + i % 16)) << i;
+    ASSERT_EQ(RuleAt(*snapshot, begin + kFunctionBytes / 2), FromSp(1)) << i;
+  }
+  EXPECT_EQ(modules_.statistics().fdes, kFunctions);
+  EXPECT_EQ(modules_.statistics().broken_entries, 0u);
+}
+
 }  // namespace
 }  // namespace strobe::testing

@@ -16,14 +16,16 @@ struct Module {
   Address start = 0;              // of the executable segment in memory
   Address limit = 0;              // one past its end
   std::uint64_t file_offset = 0;  // of `start` in the file
-  Address load_bias = 0;          // what is added to the file's own virtual addresses
+  Address load_bias = 0;          // what is added to the file's own virtual addresses; of a Windows image, where it begins in memory
   std::string path;               // absolute where known; "[vdso]" for the kernel's; of generated code, its name
   std::string build_id;           // lower-case hexadecimal; empty where the image has none
   Address unwind_address = 0;     // in memory, of its index of frame information (.eh_frame_hdr); 0 where it has none
   Address eh_frame_address = 0;   // in memory, of that information itself (.eh_frame), where there is no index; 0 where that is not known
   std::uint64_t eh_frame_bytes = 0;  // its length; 0 where it has its end marked
-  Address stack_end = 0;             // where the first function of a coroutine returns to; 0 where that is not in this module
-  std::uint64_t code_number = 0;     // of generated code, which no file holds: another for each registration. 0 for an image
+  Address pdata_address = 0;  // in memory, of a Windows image's frame information (.pdata), which counts all from load_bias; 0 elsewhere
+  std::uint32_t pdata_bytes = 0;  // its length
+  Address stack_end = 0;          // where the first function of a coroutine returns to; 0 where that is not in this module
+  std::uint64_t code_number = 0;  // of generated code, which no file holds: another for each registration. 0 for an image
 
   friend bool operator==(const Module&, const Module&) = default;
 };

@@ -60,6 +60,8 @@ class CfiModules {
 
   bool AddUnknown(Address pc, Address start, Address limit);
   void BuildPiece(Known& known, std::size_t piece);
+  CompiledCfi CompileEhFramePiece(Known& known, Address first, Address limit) const;
+  CompiledCfi CompilePdataPiece(Known& known, Address first, Address limit) const;
   void ReadIndex(Known& known) const;
   bool ReadSortedIndex(Known& known) const;
   void ScanForIndex(Known& known, Address eh_frame) const;
