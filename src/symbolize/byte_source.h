@@ -1,4 +1,4 @@
-// Where the bytes of an image come from: a file, or memory.
+// Where the bytes of an image come from: a file, or memory. What asks the operating system is under platform/.
 #pragma once
 
 #include <cstddef>
@@ -32,7 +32,7 @@ class SpanSource final : public ByteSource {
   std::span<const std::byte> bytes_;
 };
 
-// A regular file, read call by call and never mapped: a file that somebody cuts short would turn a mapping into a SIGBUS.
+// A regular file, read call by call and never mapped: a file that somebody cuts short would turn a mapping into a SIGBUS. Paths are UTF-8.
 class FileSource final : public ByteSource {
  public:
   // Null for anything but a regular file that can be read.
@@ -47,10 +47,10 @@ class FileSource final : public ByteSource {
   [[nodiscard]] const std::string& identity() const { return identity_; }
 
  private:
-  FileSource(int descriptor, std::uint64_t size, std::string identity)
-      : descriptor_(descriptor), size_(size), identity_(std::move(identity)) {}
+  FileSource(std::intptr_t handle, std::uint64_t size, std::string identity)
+      : handle_(handle), size_(size), identity_(std::move(identity)) {}
 
-  int descriptor_;
+  std::intptr_t handle_;  // the system's
   std::uint64_t size_;
   std::string identity_;
 };

@@ -11,7 +11,8 @@
 
 namespace strobe {
 
-// Writes <directory>/<program>.<process id>.<sequence><suffix>, readable by the user alone whatever the umask says.
+// Writes <directory>/<program>.<process id>.<sequence><suffix>, readable by the user alone whatever the umask says (on Windows: by whom the
+// directory's access list says).
 // * The bytes go to a temporary name in the same directory, which is then renamed: a reader never sees half a profile. After an error
 //   nothing is left behind. Nothing is synced to the disk: a power cut may cost the last profiles, never the program's time.
 // * No profile is ever overwritten. Where the name is taken (a process id used again, as in containers), the number after the highest one

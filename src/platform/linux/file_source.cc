@@ -1,5 +1,3 @@
-#include "byte_source.h"
-
 #include <elf.h>
 #include <fcntl.h>
 #include <sys/auxv.h>
@@ -9,6 +7,7 @@
 #include <cerrno>
 
 #include "absl/strings/str_cat.h"
+#include "symbolize/byte_source.h"
 
 namespace strobe::internal {
 
@@ -26,13 +25,13 @@ std::unique_ptr<FileSource> FileSource::Open(const std::string& path) {
   return std::unique_ptr<FileSource>(new FileSource(descriptor, static_cast<std::uint64_t>(status.st_size), std::move(identity)));
 }
 
-FileSource::~FileSource() { close(descriptor_); }
+FileSource::~FileSource() { close(static_cast<int>(handle_)); }
 
 bool FileSource::ReadAt(std::uint64_t offset, std::span<std::byte> out) const {
   if (offset > size_ || out.size() > size_ - offset) return false;
   std::size_t done = 0;
   while (done < out.size()) {
-    const ssize_t count = pread(descriptor_, out.data() + done, out.size() - done, static_cast<off_t>(offset + done));
+    const ssize_t count = pread(static_cast<int>(handle_), out.data() + done, out.size() - done, static_cast<off_t>(offset + done));
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0) return false;
     done += static_cast<std::size_t>(count);
