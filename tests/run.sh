@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # Builds and runs all tests:
 #
-#   tests/run.sh [--quick] [gcc] [clang] [asan] [tsan] [fuzz] [aarch64]      (no name: the first five)
+#   tests/run.sh [--quick] [gcc] [clang] [asan] [tsan] [fuzz] [aarch64] [windows]      (no name: the first five)
 #
 #   gcc, clang   release builds; these also check the source tree (tidy, compile_fail), the packages and the handler's object code
 #   asan, tsan   the unit and integration tests under AddressSanitizer + UndefinedBehaviorSanitizer, and under ThreadSanitizer
 #   fuzz         the fuzzers, for about a minute in all (tests/fuzz)
 #   aarch64      the library and the unit tests built for aarch64, and run by qemu's user mode
+#   windows      the library and the unit tests built for Windows x64 with mingw-w64, and run by Wine
 #   --quick      gcc only, unless others are named, and without the tests of suite `slow`
 #
 # Installs with apt what is missing, and says so first. Builds in build-tests/<configuration>, or in
@@ -22,8 +23,8 @@ configurations=()
 for argument in "$@"; do
   case $argument in
     --quick) quick=true ;;
-    gcc | clang | asan | tsan | aarch64 | fuzz) configurations+=("$argument") ;;
-    *) sed -n '2,14s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2 ;;
+    gcc | clang | asan | tsan | fuzz | aarch64 | windows) configurations+=("$argument") ;;
+    *) sed -n '2,15s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2 ;;
   esac
 done
 if [ ${#configurations[@]} -eq 0 ]; then
@@ -37,6 +38,7 @@ install_needs() {
   local packages=(g++ clang-14 libclang-rt-14-dev meson ninja-build pkg-config python3 binutils libabsl-dev libgtest-dev libgmock-dev
     zlib1g-dev libsqlite3-dev sqlite3 ccache clang-format-14 clang-tidy-14 protobuf-compiler golang-github-google-pprof-dev util-linux)
   [[ " ${configurations[*]} " == *" aarch64 "* ]] && packages+=(g++-aarch64-linux-gnu qemu-user)
+  [[ " ${configurations[*]} " == *" windows "* ]] && packages+=(g++-mingw-w64-x86-64-posix libz-mingw-w64-dev wine wine64)
   # A Go that did not come from apt does as well.
   have go || packages+=(golang-go)
   if ! have apt-get || ! have dpkg-query; then
@@ -137,14 +139,48 @@ aarch64_sysroot() {
   touch "$sysroot/complete"
 }
 
+# Abseil and GoogleTest as the wraps want them, for a target that no package of this machine is for; where nobody has unpacked them yet, from
+# Debian's mirror. Prints what is missing if it fails.
+unpack_wraps() {
+  local pool=http://deb.debian.org/debian/pool/main download name directory archive hash status=0
+  download=$(mktemp -d -p subprojects .download.XXXXXX)
+  while read -r name directory archive hash; do
+    [ -f "subprojects/$directory/meson.build" ] && continue
+    rm -rf "subprojects/${directory:?}"
+    if ! /usr/lib/apt/apt-helper download-file "$pool/$archive" "$download/archive" "SHA256:$hash" >/dev/null 2>&1; then
+      echo "no $name here: $pool/$archive could not be downloaded"
+      status=1
+      break
+    fi
+    mkdir "$download/$name" && tar -xzf "$download/archive" -C "$download/$name" --strip-components=1 &&
+      cp "subprojects/packagefiles/$name/meson.build" "$download/$name" && mv "$download/$name" "subprojects/$directory" || status=1
+    rm -f "$download/archive"
+  done <<'END'
+abseil-cpp abseil-cpp-20220623.1 a/abseil/abseil_20220623.1.orig.tar.gz abfe2897f3a30edaa74bc34365afe3c2a3cd012091a97dc7e008f7016adcd5fe
+googletest googletest-release-1.12.1 g/googletest/googletest_1.12.1.orig.tar.gz 81964fe578e9bd7c94dfdb09c8e4d6e6759e19967e397dbea48d1c10e45d0df2
+END
+  rm -rf "$download"
+  return $status
+}
+
+# The tests that a target's Meson file says cannot work there, one line each: "# left out: NAME why".
+leave_out() {
+  local configuration=$1 file=$2
+  GTEST_FILTER="-$(sed -n 's/^# left out: \([^ ]*\) .*/\1/p' "$file" | paste -sd :)"
+  sed -n "s/^# left out: /SKIP $configuration /p" "$file"
+  totals+=("0 0 $(grep -c '^# left out: ' "$file")")
+}
+
 totals=()
 run_configuration() {
   local configuration=$1 build="$build_root/$1" compiler=g++ options=(-Dbuildtype=release -Db_sanitize=none) wrapper="" launcher=""
+  local wrap_mode=nofallback
   # Lines, but no variables: that is what a report shows, and it compiles faster.
   local sanitized=(-Ddebug=false -Doptimization=1 -Dcpp_args=-g1)
   case $configuration in
     clang | asan | tsan | fuzz) compiler=$(clang_cc) ;;
     aarch64) compiler=aarch64-linux-gnu-g++ ;;
+    windows) compiler=x86_64-w64-mingw32-g++-posix ;;
   esac
   case $configuration in
     asan | tsan) have "$compiler" || compiler=g++ ;;
@@ -182,15 +218,28 @@ run_configuration() {
       fi
       printf "[constants]\nsysroot = '%s'\nlauncher = [%s]\n" "$sysroot" "$(have ccache && echo "'ccache'")" >"$sysroot.ini"
       options=(--cross-file "$sysroot.ini" --cross-file "$root/tests/aarch64.ini" -Dbuildtype=release -Doptimization=2 -Dexamples=false)
-      local left_out
-      left_out=$(sed -n 's/^# left out: \([^ ]*\) .*/\1/p' tests/aarch64.ini | paste -sd :)
-      local -x GTEST_FILTER="-$left_out"
-      sed -n 's/^# left out: /SKIP aarch64 /p' tests/aarch64.ini
-      totals+=("0 0 $(grep -c '^# left out: ' tests/aarch64.ini)")
+      local -x GTEST_FILTER
+      leave_out aarch64 tests/aarch64.ini
+      ;;
+    windows)
+      local reason
+      if ! have wine || ! reason=$(unpack_wraps); then
+        echo "SKIP windows: ${reason:-no wine on this machine}"
+        totals+=("0 0 1")
+        return
+      fi
+      local -x WINEPREFIX WINEDEBUG=-all WINEDLLOVERRIDES="mscoree,mshtml=" GTEST_FILTER
+      WINEPREFIX=$(realpath -m "$build.wine")
+      mkdir -p "$WINEPREFIX"
+      wine wineboot --init >"$WINEPREFIX.log" 2>&1
+      printf "[constants]\nlauncher = [%s]\n" "$(have ccache && echo "'ccache'")" >"$build.ini"
+      options=(--cross-file "$build.ini" --cross-file "$root/tests/windows.ini" -Dbuildtype=release -Doptimization=2 -Dexamples=false)
+      wrap_mode=default
+      leave_out windows tests/windows.ini
       ;;
   esac
   have ccache && launcher="ccache "
-  local setup=(meson setup "$build" "$root" -Dwerror=true -Dwarning_level=2 --wrap-mode=nofallback "${options[@]}")
+  local setup=(meson setup "$build" "$root" -Dwerror=true -Dwarning_level=2 --wrap-mode="$wrap_mode" "${options[@]}")
   [ -f "$build/build.ninja" ] && setup+=(--reconfigure)
   local log="$build_root/$configuration.log"
   mkdir -p "$build_root"

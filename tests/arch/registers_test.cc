@@ -1,10 +1,10 @@
 #include "strobe/arch/registers.h"
 
-#include <gtest/gtest.h>
-#include <sys/utsname.h>
-
 #include <string>
 #include <type_traits>
+
+#include "gtest/gtest.h"
+#include "platform/test_system.h"
 
 namespace strobe {
 namespace {
@@ -18,9 +18,7 @@ TEST(Registers, BothArchitecturesAreThereOnEveryHost) {
 }
 
 TEST(Registers, NativeOnesAreThisMachines) {
-  utsname machine{};
-  ASSERT_EQ(uname(&machine), 0);
-  const std::string name = machine.machine;
+  const std::string name = testing::ProcessorName();
   if (name != "x86_64" && name != "aarch64") GTEST_SKIP() << "no registers of our own for " << name;
   EXPECT_EQ((std::is_same_v<NativeRegisters, X86_64Registers>), name == "x86_64");
 }

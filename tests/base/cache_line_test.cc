@@ -1,7 +1,7 @@
 #include "strobe/base/cache_line.h"
 
-#include <gtest/gtest.h>
-#include <unistd.h>
+#include "gtest/gtest.h"
+#include "platform/test_system.h"
 
 namespace strobe {
 namespace {
@@ -9,9 +9,9 @@ namespace {
 static_assert((kCacheLineBytes & (kCacheLineBytes - 1)) == 0, "alignas takes powers of two only");
 
 TEST(CacheLine, IsAWholeNumberOfTheMachinesOwnLines) {
-  const long line_bytes = sysconf(_SC_LEVEL1_DCACHE_LINESIZE);
-  if (line_bytes <= 0) GTEST_SKIP() << "the system does not say how long its cache lines are";
-  EXPECT_EQ(kCacheLineBytes % static_cast<std::size_t>(line_bytes), 0u);
+  const std::size_t line_bytes = testing::DataCacheLineBytes();
+  if (line_bytes == 0) GTEST_SKIP() << "the system does not say how long its cache lines are";
+  EXPECT_EQ(kCacheLineBytes % line_bytes, 0u);
 }
 
 }  // namespace

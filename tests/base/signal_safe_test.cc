@@ -13,10 +13,10 @@ STROBE_SIGNAL_SAFE STROBE_NOINLINE int Twice(int value) { return 2 * value; }
 STROBE_SIGNAL_SAFE void Handler(int signal) { sum = sum + Twice(signal); }
 
 TEST(SignalSafe, MarkedFunctionsRunInAHandler) {
-  void (*previous)(int) = std::signal(SIGUSR1, &Handler);
-  std::raise(SIGUSR1);
-  std::signal(SIGUSR1, previous);
-  EXPECT_EQ(sum, 2 * SIGUSR1);
+  void (*previous)(int) = std::signal(SIGTERM, &Handler);
+  std::raise(SIGTERM);
+  std::signal(SIGTERM, previous);
+  EXPECT_EQ(sum, 2 * SIGTERM);
 }
 
 STROBE_NOINLINE void* ReturnAddress() {

@@ -4,15 +4,18 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <thread>
 #include <vector>
 
 #include "gtest/gtest.h"
 #include "kept_profiles.h"
+#include "strobe/strobe.h"
 
 namespace strobe {
 namespace {
@@ -231,6 +234,26 @@ TEST_F(Fork, Vfork) {
   const auto cpu_ns = SumByName(KeptProfiles::Take(), "cpu");
   EXPECT_GE(cpu_ns.at("parent"), bounds.low_ns);
   EXPECT_LE(cpu_ns.at("parent"), bounds.high_ns);
+}
+
+// The child's profiler has the parent's options, and nothing to complain of that the parent has not said.
+TEST_F(Fork, DoesNotRepeatWhatIsWrongInTheEnvironment) {
+  setenv("STROBE_MAX_FRAMES", "many", 1);
+  setenv("STROBE_WALL_FREQUENCY_HZ", "7", 1);
+  ::testing::internal::CaptureStderr();
+  {
+    Profiler<DefaultTraits> profiler;
+    const pid_t child = fork();
+    if (child == 0) _exit(*profiler.options().sampling.wall_frequency_hz == 7 ? 0 : 1);
+    int status = -1;
+    waitpid(child, &status, 0);
+    EXPECT_EQ(status, 0);
+  }
+  const std::string said = ::testing::internal::GetCapturedStderr();
+  unsetenv("STROBE_MAX_FRAMES");
+  unsetenv("STROBE_WALL_FREQUENCY_HZ");
+  EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1) << said;
+  EXPECT_EQ(said.find("strobe: STROBE_MAX_FRAMES"), 0u) << said;
 }
 
 }  // namespace

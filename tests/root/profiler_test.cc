@@ -10,6 +10,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "platform/test_system.h"
 #include "runtime/manual_traits.h"
 
 namespace strobe {
@@ -29,8 +30,8 @@ constexpr std::int64_t kMs = 1'000'000;
 // One variable for a scope.
 class ScopedVariable {
  public:
-  ScopedVariable(const char* name, const char* value) : name_(name) { setenv(name, value, 1); }
-  ~ScopedVariable() { unsetenv(name_); }
+  ScopedVariable(const char* name, const char* value) : name_(name) { testing::SetVariable(name, value); }
+  ~ScopedVariable() { testing::UnsetVariable(name_); }
   ScopedVariable(const ScopedVariable&) = delete;
   ScopedVariable& operator=(const ScopedVariable&) = delete;
 
