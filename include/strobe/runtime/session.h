@@ -21,7 +21,6 @@
 #include "strobe/provider/provider_list.h"
 #include "strobe/runtime/code_registry.h"
 #include "strobe/runtime/collector_counters.h"
-#include "strobe/runtime/stack_slice.h"
 #include "strobe/runtime/thread_registry.h"
 #include "strobe/runtime/unwind_tables.h"
 
@@ -278,11 +277,11 @@ class Session {
       lock.unlock();
       // Code that nobody knows of may have been loaded just now. Asked once, this ends however often the modules change.
       if (is_first && ModuleVersion() != module_version_) RefreshModules();
-      tables_.Build(missing_pc_);
+      tables_.BuildMissing();
     }
   }
 
-  // Moves the slot's records into the aggregator, up to one whose walk needs what is to be known of the code at missing_pc_: false then.
+  // Moves the slot's records into the aggregator, up to one whose walk misses a table: false then.
   bool DrainSlot(Slot& slot) {
     for (std::span<const std::byte> record = slot.ring.Peek(); !record.empty(); record = slot.ring.Peek()) {
       if (!AddRecord(slot, KeyOf(slot), record)) return false;
@@ -297,7 +296,8 @@ class Session {
     if (!ReadRecord(record, kCount, view)) return true;
     StackDelta stack{view.header.module_generation, view.header.end, view.header.shared_count, view.frames};
     if (!view.slice.empty()) {
-      if (!FinishStack(view.slice, stack)) return false;
+      has_deferred_ = true;
+      if (!tables_.Finish(view.slice, stack)) return false;
       if (std::ranges::all_of(view.weights, [](std::int64_t weight) { return weight == 0; })) return true;  // see DropReason::kNoTable
       counters_.deferred_ends[static_cast<std::size_t>(stack.end)].fetch_add(1, std::memory_order_relaxed);
     }
@@ -306,24 +306,6 @@ class Session {
     counters_.samples.fetch_add(1, std::memory_order_relaxed);
     counters_.rated_samples.fetch_add(view.weights[first_enabled_] != 0 ? 1 : 0, std::memory_order_relaxed);
     CountRated(row);
-    return true;
-  }
-
-  // Goes on with a walk that its capture had no table for; false where there still is none.
-  bool FinishStack(std::span<const std::byte> slice, StackDelta& stack) {
-    if constexpr (UnwindTables<Traits>::kIsLazy) {
-      has_deferred_ = true;
-      frames_.assign(stack.leaf_first.begin(), stack.leaf_first.end());
-      const typename Traits::Unwinder unwinder(tables_.current());
-      const WalkResult walk = FinishWalk(unwinder, slice, frames_, registry_.arena()->max_frames.load(std::memory_order_relaxed));
-      if (walk.is_pending) {
-        missing_pc_ = walk.stop.is_exact ? walk.stop.pc : walk.stop.pc - 1;
-        return false;
-      }
-      stack.end = walk.end;
-      stack.shared = 0;
-      stack.leaf_first = frames_;
-    }
     return true;
   }
 
@@ -357,7 +339,7 @@ class Session {
     slot.needs_finish = false;
     // A mark that is left would send the collector to the slot while its next owner sets it up.
     registry_.arena()->Unmark(slot);
-    while (!DrainSlot(slot)) tables_.Build(missing_pc_);
+    while (!DrainSlot(slot)) tables_.BuildMissing();
     const std::uint32_t key = KeyOf(slot);
     std::array<std::int64_t, kCount> carried{};
     for (std::size_t i = 0; i < kCount; ++i) carried[i] = slot.cells[i].carried.exchange(0, std::memory_order_relaxed);
@@ -385,9 +367,7 @@ class Session {
   RandomSource random_;
   std::atomic<bool> has_ended_{false};
   std::array<std::int64_t, kCount> look_due_ns_{};
-  std::vector<Slot*> slots_;     // scratch
-  std::vector<Address> frames_;  // scratch
-  Address missing_pc_ = 0;
+  std::vector<Slot*> slots_;  // scratch
   bool has_deferred_ = false;
   std::size_t first_enabled_ = kCount;
   std::int64_t period_ns_ = 0;

@@ -3,14 +3,20 @@
 
 #include <atomic>
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
+#include "strobe/aggregate/aggregator.h"
+#include "strobe/base/address.h"
 #include "strobe/core/module_map.h"
+#include "strobe/core/stack.h"
 #include "strobe/runtime/collector_counters.h"
+#include "strobe/runtime/stack_slice.h"
 #include "strobe/runtime/thread_registry.h"
 #include "strobe/unwind/cfi_modules.h"
 #include "strobe/unwind/unwind_table.h"
@@ -42,6 +48,27 @@ class UnwindTables {
 
   // All that is built; nullptr before the first Update.
   [[nodiscard]] const UnwindModules* current() const { return current_.get(); }
+
+  // Goes on with a walk that its capture had no table for, by current(): from `stack`, as the record has it, to what it is, which stays as
+  // it is until the next call. False where a table is still missing.
+  bool Finish(std::span<const std::byte> slice, StackDelta& stack) {
+    if constexpr (kIsLazy) {
+      frames_.assign(stack.leaf_first.begin(), stack.leaf_first.end());
+      const typename Traits::Unwinder unwinder(current());
+      const WalkResult walk = FinishWalk(unwinder, slice, frames_, registry_.arena()->max_frames.load(std::memory_order_relaxed));
+      if (walk.is_pending) {
+        missing_pc_ = walk.stop.is_exact ? walk.stop.pc : walk.stop.pc - 1;
+        return false;
+      }
+      stack.end = walk.end;
+      stack.shared = 0;
+      stack.leaf_first = frames_;
+    }
+    return true;
+  }
+
+  // Builds what the last Finish missed.
+  void BuildMissing() { Build(missing_pc_); }
 
   // Builds what is to be known of the code at `pc`, into current().
   void Build(Address pc) {
@@ -88,6 +115,8 @@ class UnwindTables {
   std::shared_ptr<const UnwindModules> published_;
   std::vector<std::shared_ptr<const UnwindModules>> old_;
   std::vector<ThreadSlot<Traits>*> slots_;  // scratch
+  std::vector<Address> frames_;             // scratch
+  Address missing_pc_ = 0;
 };
 
 }  // namespace strobe::internal
