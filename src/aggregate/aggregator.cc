@@ -104,6 +104,15 @@ bool Aggregator::ExtendLast(std::uint32_t thread, std::span<const std::int64_t> 
   return true;
 }
 
+void Aggregator::ForgetLast(std::uint32_t thread) {
+  Thread& owner = threads_[thread];
+  owner.node = kNone;
+  owner.depth = 0;
+  owner.is_whole = false;
+  owner.was_sampled = false;
+  owner.last_row = kNone;
+}
+
 void Aggregator::AddPseudo(std::uint32_t thread, PseudoFrame frame, std::span<const std::int64_t> values) {
   rows_.Add(PseudoRow(thread, frame), values);
 }

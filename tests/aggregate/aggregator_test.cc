@@ -211,6 +211,22 @@ TEST(Aggregator, AStackThatSharesWhatIsNotKnownIsFolded) {
             (FlatProfile{{{"t", "[folded]"}, {2, 4}}, {{"t", "11 22 33"}, {1, 2}}, {{"t", "11 22 44"}, {2, 9}}}));
 }
 
+TEST(Aggregator, AThreadWhoseLastStackIsForgottenBeginsAnew) {
+  Aggregator aggregator(2, kLimit);
+  const std::uint32_t thread = aggregator.AddThread(1, "t");
+  const std::array<Address, 2> stack = {0x22, 0x11};
+  const std::array<Address, 1> leaf = {0x33};
+  EXPECT_TRUE(aggregator.Add(thread, {.leaf_first = stack}, Values{1, 1}));
+  aggregator.ForgetLast(thread);
+  EXPECT_FALSE(aggregator.ExtendLast(thread, Values{1, 2}));
+  aggregator.Take();
+  EXPECT_FALSE(aggregator.Add(thread, {.shared = 1, .leaf_first = leaf}, Values{1, 3}));
+  EXPECT_TRUE(aggregator.Add(thread, {.leaf_first = stack}, Values{1, 4}));
+  EXPECT_TRUE(aggregator.Add(thread, {.shared = 1, .leaf_first = leaf}, Values{1, 5}));
+  EXPECT_EQ(Flatten(ToProfile(aggregator.Take())),
+            (FlatProfile{{{"t", "[folded]"}, {1, 3}}, {{"t", "11 22"}, {1, 4}}, {{"t", "11 33"}, {1, 5}}}));
+}
+
 TEST(Aggregator, SharesAcrossPeriodsAndModules) {
   Aggregator aggregator(2, kLimit);
   const std::uint32_t thread = aggregator.AddThread(1, "t");

@@ -13,6 +13,7 @@ struct MyRing {
   std::span<const std::byte> Peek() noexcept { return {}; }
   void Pop() noexcept {}
   std::size_t used_bytes() const noexcept { return 0; }
+  std::uint64_t corruptions() const noexcept { return 0; }
   static std::size_t MaxRecordBytes(std::size_t capacity) { return capacity; }
 };
 static_assert(strobe::SampleRing<MyRing>);

@@ -13,6 +13,7 @@ struct NoRing {
   std::span<const std::byte> Peek() noexcept { return {}; }
   void Pop() noexcept {}
   [[nodiscard]] std::size_t used_bytes() const noexcept { return 0; }
+  [[nodiscard]] std::uint64_t corruptions() const noexcept { return 0; }
   static std::size_t MaxRecordBytes(std::size_t /*capacity*/) { return 0; }
 };
 static_assert(SampleRing<NoRing>);

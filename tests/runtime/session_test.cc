@@ -1,6 +1,5 @@
 #include "strobe/runtime/session.h"
 
-#include <cstring>
 #include <map>
 #include <memory>
 #include <string>
@@ -11,7 +10,6 @@
 #include "gtest/gtest.h"
 #include "manual_traits.h"
 #include "strobe/runtime/export_worker.h"
-#include "strobe/testing/profile_check.h"
 
 namespace strobe::internal {
 namespace {
@@ -322,35 +320,6 @@ TEST_F(SessionTest, ThePeriodsTimesAreTheClocksAndAJumpOfTheDayMovesOnlyTheLabel
 TEST_F(SessionTest, WithoutAProviderThereIsNothingToDo) {
   Begin({.cpu_frequency_hz = 0});
   EXPECT_FALSE(session_->has_provider());
-}
-
-// A ring may lie in memory that somebody else can write: what no capture can have written is passed over, and the rest is taken.
-TEST_F(SessionTest, RecordsThatNoCaptureWroteArePassedOver) {
-  Slot* const slot = Register(1, "thread");
-  Begin({});
-  constexpr std::size_t kCount = std::tuple_size_v<Slot::Cells>;
-  const auto write = [&](std::uint8_t weight_count, std::uint16_t frame_count, std::uint8_t end) {
-    const RecordHeader header{
-        .module_generation = 1, .frame_count = frame_count, .weight_count = weight_count, .end = static_cast<StackEnd>(end)};
-    std::vector<std::int64_t> words(kCount + 1, 0x400000);
-    words[0] = 1;
-    std::byte* record = slot->ring.Reserve(RecordBytes(kCount, 1));
-    ASSERT_NE(record, nullptr);
-    std::memcpy(record, &header, sizeof(header));
-    std::memcpy(record + sizeof(header), words.data(), words.size() * sizeof(words[0]));
-    slot->ring.Commit(RecordBytes(kCount, 1));
-  };
-  write(kCount, 1, 0);
-  write(kCount, 2, 0);               // more frames than bytes
-  write(0, 1, 0);                    // another build's providers
-  write(kCount, 1, kStackEndCount);  // an end that has no name
-  write(kCount, 1, kStackEndCount + 1);
-  registry_.arena()->Mark(*slot);
-  session_->Drain();
-  EXPECT_EQ(counters_.samples.load(), 1u);
-  const Profile profile = Finish();
-  EXPECT_EQ(testing::CheckProfile(profile), "");
-  EXPECT_EQ(SumByThread(profile, kSamples), (Sums{{"thread", 1}}));
 }
 
 }  // namespace

@@ -51,6 +51,8 @@ class Aggregator {
   bool Add(std::uint32_t thread, const StackDelta& stack, std::span<const std::int64_t> values);
   // Adds `values` to the stack of the thread's last Add, also if that was in an earlier period. False, and nothing added, without one.
   bool ExtendLast(std::uint32_t thread, std::span<const std::int64_t> values);
+  // The thread has had a stack since that nobody could read: nothing shares with, or is added to, the one before.
+  void ForgetLast(std::uint32_t thread);
   // Adds `values` to a stack that consists of a pseudo-frame.
   void AddPseudo(std::uint32_t thread, PseudoFrame frame, std::span<const std::int64_t> values);
 

@@ -3,6 +3,7 @@
 
 #include <concepts>
 #include <cstddef>
+#include <cstdint>
 #include <span>
 
 namespace strobe {
@@ -15,6 +16,8 @@ namespace strobe {
 //   smaller. Signal-safe.
 // * Peek() is the oldest record, with exactly the committed size, or empty when there is none. It stays valid until Pop().
 // * Pop() removes the record that Peek() returned.
+// * corruptions() counts how often Peek found what no Commit can have written, and dropped all that the ring had. 0 where nobody else can
+//   write into the ring. The consumer's, since Reset.
 // * used_bytes() is the fill, including what framing takes, as the consumer sees it; from either side.
 // * Records are aligned to 8 bytes and come out in order, byte for byte.
 template <class R>
@@ -31,6 +34,8 @@ concept SampleRing = std::default_initializable<R> && requires(R& ring, const R&
   noexcept->std::same_as<void>;
   { constant.used_bytes() }
   noexcept->std::same_as<std::size_t>;
+  { constant.corruptions() }
+  noexcept->std::same_as<std::uint64_t>;
   // The largest record that always fits an empty ring of `capacity` bytes.
   { R::MaxRecordBytes(bytes) } -> std::same_as<std::size_t>;
 };

@@ -283,17 +283,28 @@ class Session {
 
   // Moves the slot's records into the aggregator, up to one whose walk misses a table: false then.
   bool DrainSlot(Slot& slot) {
+    const std::uint64_t corruptions = slot.ring.corruptions();
     for (std::span<const std::byte> record = slot.ring.Peek(); !record.empty(); record = slot.ring.Peek()) {
       if (!AddRecord(slot, KeyOf(slot), record)) return false;
       slot.ring.Pop();
     }
+    if (slot.ring.corruptions() != corruptions) PassOver(slot);
     return true;
+  }
+
+  // Something came out of the ring that no capture can have written. What later records share, they may share with that.
+  void PassOver(Slot& slot) {
+    aggregator_.ForgetLast(KeyOf(slot));
+    slot.memo_is_stale.store(true, std::memory_order_relaxed);
   }
 
   // False as DrainSlot; nothing has been added then.
   bool AddRecord(Slot& slot, std::uint32_t key, std::span<const std::byte> record) {
     RecordView view;
-    if (!ReadRecord(record, kCount, view)) return true;
+    if (!ReadRecord(record, kCount, view)) {
+      PassOver(slot);
+      return true;
+    }
     StackDelta stack{view.header.module_generation, view.header.end, view.header.shared_count, view.frames};
     if (!view.slice.empty()) {
       has_deferred_ = true;

@@ -52,6 +52,7 @@ struct ArchetypeRing : Immovable {
   std::span<const std::byte> Peek() noexcept { return ring_.Peek(); }
   void Pop() noexcept { ring_.Pop(); }
   [[nodiscard]] std::size_t used_bytes() const noexcept { return ring_.used_bytes(); }
+  [[nodiscard]] std::uint64_t corruptions() const noexcept { return ring_.corruptions(); }
 
  private:
   SpscRing ring_;

@@ -185,6 +185,7 @@ TYPED_TEST_P(RingConformance, TwoThreadsSeeEveryRecordOnceInOrder) {
     }
     producer.join();
     EXPECT_EQ(bad, 0u) << "capacity " << capacity;
+    EXPECT_EQ(ring.corruptions(), 0u);
     EXPECT_TRUE(ring.Peek().empty());
     EXPECT_EQ(ring.used_bytes(), 0u);
   }

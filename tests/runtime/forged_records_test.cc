@@ -1,0 +1,134 @@
+// A ring may lie in memory that somebody else can write: what becomes of records that no capture wrote, and of those after them.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "manual_traits.h"
+#include "strobe/core/record.h"
+#include "strobe/runtime/export_worker.h"
+#include "strobe/runtime/session.h"
+#include "strobe/testing/profile_check.h"
+
+namespace strobe::internal {
+namespace {
+
+using testing::ManualClock;
+using testing::ManualPlatform;
+using testing::ManualTraits;
+using Slot = ThreadSlot<ManualTraits>;
+using Sums = std::map<std::string, std::int64_t>;
+
+class ForgedRecords : public ::testing::Test {
+ protected:
+  static constexpr std::size_t kCount = std::tuple_size_v<Slot::Cells>;
+
+  void SetUp() override {
+    ManualPlatform::Reset();
+    ManualClock::Reset();
+    ASSERT_TRUE(registry_.Open().ok());
+    session_ = std::make_unique<Session<ManualTraits>>(options_, registry_, code_, counters_, 23);
+    registry_.BeginCollecting();
+    slot_ = *registry_.Register({.id = 1, .stack = {}}, "thread");
+    session_->Attach(*slot_);
+  }
+  void TearDown() override { registry_.Unregister(slot_); }
+
+  Profile Finish() {
+    session_->End();
+    session_->FinishAll();
+    Profile profile;
+    constexpr auto kTypes = ManualTraits::Providers::AllValueTypes();
+    profile.value_types.assign(kTypes.begin(), kTypes.end());
+    FillProfile(session_->TakePeriod().samples, profile);
+    EXPECT_EQ(testing::CheckProfile(profile), "");
+    return profile;
+  }
+  // A record of one sample, whatever its header says, with these frames, leaf first; it is credited as a capture does. Where it begins.
+  std::byte* Write(RecordHeader header, const std::vector<Address>& frames) {
+    const std::size_t bytes = RecordBytes(kCount, frames.size());
+    std::byte* const record = slot_->ring.Reserve(bytes);
+    const std::array<std::int64_t, kCount> weights{1};
+    std::memcpy(record, &header, sizeof(header));
+    std::memcpy(record + sizeof(header), weights.data(), sizeof(weights));
+    std::memcpy(record + RecordBytes(kCount, 0), frames.data(), frames.size() * sizeof(Address));
+    slot_->ring.Commit(bytes);
+    slot_->cells[0].credited.fetch_add(1);
+    registry_.arena()->Mark(*slot_);
+    return record;
+  }
+  static RecordHeader HeaderOf(std::size_t frame_count, std::size_t shared_count = 0) {
+    return {.module_generation = 1,
+            .frame_count = static_cast<std::uint16_t>(frame_count),
+            .shared_count = static_cast<std::uint16_t>(shared_count),
+            .weight_count = kCount};
+  }
+  // Root first, "400001 400002", and how many samples; without pseudo-frames, which are "".
+  static Sums SamplesByStack(const Profile& profile) {
+    Sums sums;
+    for (std::size_t i = 0; i < profile.samples.size(); ++i) {
+      std::string text;
+      for (std::uint32_t stack = profile.samples[i].stack; stack != 0; stack = profile.stacks[stack].parent) {
+        const Frame& frame = profile.frames[profile.stacks[stack].frame];
+        if (!frame.is_pseudo()) text = absl::StrCat(absl::Hex(frame.address), text.empty() ? "" : " ", text);
+      }
+      sums[text] += profile.Values(i)[0];
+    }
+    return sums;
+  }
+
+  ProfilerOptions options_;
+  ThreadRegistry<ManualTraits> registry_{4, 4096};
+  CodeRegistry code_;
+  CollectorCounters counters_;
+  std::unique_ptr<Session<ManualTraits>> session_;
+  Slot* slot_ = nullptr;
+};
+
+TEST_F(ForgedRecords, WhatNoCaptureWroteIsPassedOver) {
+  Write(HeaderOf(1), {0x400000});
+  Write(HeaderOf(2), {0x400000});  // more frames than bytes
+  RecordHeader header = HeaderOf(1);
+  header.weight_count = 0;  // another build's providers
+  Write(header, {0x400000});
+  for (const std::size_t end : {kStackEndCount, kStackEndCount + 1}) {  // that have no name
+    header = HeaderOf(1);
+    header.end = static_cast<StackEnd>(end);
+    Write(header, {0x400000});
+  }
+  session_->Drain();
+  EXPECT_EQ(counters_.samples.load(), 1u);
+  EXPECT_EQ(SamplesByStack(Finish())["400000"], 1);
+}
+
+TEST_F(ForgedRecords, NoStackHangsUnderTheRootsOfOneThatCouldNotBeRead) {
+  Write(HeaderOf(3), {0x400003, 0x400002, 0x400001});
+  Write(HeaderOf(4), {0x400030, 0x400020, 0x400010});  // not a record
+  slot_->memo_is_stale = false;
+  Write(HeaderOf(1, 2), {0x400040});  // shares what nobody knows
+  session_->Drain();
+  EXPECT_TRUE(slot_->memo_is_stale) << "the next stack would go on sharing with it";
+  EXPECT_EQ(SamplesByStack(Finish()), (Sums{{"400001 400002 400003", 1}, {"", 1}}));
+}
+
+TEST_F(ForgedRecords, NoStackHangsUnderTheRootsOfOneThatTheRingLost) {
+  Write(HeaderOf(3), {0x400003, 0x400002, 0x400001});
+  session_->Drain();
+  std::byte* const record = Write(HeaderOf(3), {0x400030, 0x400020, 0x400010});
+  std::memset(record - 8, 0xFF, 8);  // its framing
+  slot_->memo_is_stale = false;
+  session_->Drain();
+  EXPECT_TRUE(slot_->memo_is_stale);
+  Write(HeaderOf(1, 2), {0x400040});  // a capture that was under way meanwhile
+  session_->Drain();
+  EXPECT_EQ(SamplesByStack(Finish()), (Sums{{"400001 400002 400003", 1}, {"", 1}}));
+}
+
+}  // namespace
+}  // namespace strobe::internal
