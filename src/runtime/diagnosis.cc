@@ -48,12 +48,19 @@ void AddCapture(const DiagnosisFacts& facts, std::vector<std::string>& lines) {
     lines.push_back(absl::StrCat("The program has replaced the handler of signal ", facts.signal,
                                  ": no sample arrives unless the new handler calls ours. Choose another sampling.signal_number."));
   }
-  std::uint64_t drops = 0;
-  for (std::size_t i = 0; i < kDropReasonCount; ++i) drops += stats.drops[i];
-  drops -= stats.drops[static_cast<std::size_t>(DropReason::kNoTable)];  // that ends by itself
-  if (drops != 0) {
-    lines.push_back(absl::StrCat(drops, " samples were dropped (", stats.drops[static_cast<std::size_t>(DropReason::kRingFull)],
-                                 " for a full ring); their weight rides on later ones. A larger threads.ring_bytes helps."));
+  // That a table was missing ends by itself.
+  const auto drops = [&stats](DropReason reason) { return stats.drops[static_cast<std::size_t>(reason)]; };
+  if (drops(DropReason::kRingFull) != 0) {
+    lines.push_back(absl::StrCat(drops(DropReason::kRingFull),
+                                 " samples found their ring full; their weight rides on later ones. A larger threads.ring_bytes helps."));
+  }
+  if (drops(DropReason::kNoRegisters) != 0) {
+    lines.push_back(absl::StrCat(drops(DropReason::kNoRegisters),
+                                 " signals came without the thread's registers; their weight rides on later samples."));
+  }
+  if (drops(DropReason::kUnreadable) != 0) {
+    lines.push_back(absl::StrCat(drops(DropReason::kUnreadable),
+                                 " records could not be read: somebody writes into the memory of the rings. Their weight is in [lost]."));
   }
   if (stats.stacks_folded != 0) {
     lines.push_back(

@@ -21,6 +21,7 @@ TEST(CollectorCounters, StandInTheStatsUnderTheirNames) {
   counters.table_bytes = 12;
   counters.tables = 13;
   counters.deferred_ends[static_cast<std::size_t>(StackEnd::kTruncated)] = 14;
+  counters.unreadable = 15;
   Stats stats;
   stats.memory_bytes = 100;
   counters.AddTo(stats);
@@ -37,6 +38,7 @@ TEST(CollectorCounters, StandInTheStatsUnderTheirNames) {
   EXPECT_EQ(stats.unwind_tables, 13u);
   EXPECT_EQ(stats.stacks_deferred, 14u);
   EXPECT_EQ(stats.stack_ends[static_cast<std::size_t>(StackEnd::kTruncated)], 14u);
+  EXPECT_EQ(stats.drops[static_cast<std::size_t>(DropReason::kUnreadable)], 15u);
   EXPECT_DOUBLE_EQ(stats.achieved_rate_hz, 500);
 }
 

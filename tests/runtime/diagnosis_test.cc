@@ -44,7 +44,11 @@ TEST(Diagnosis, EachFactHasItsSentence) {
            Case{[](DiagnosisFacts& f) { f.options.sampling.use_timers = false; }, "CPU timers are off by option"},
            Case{[](DiagnosisFacts& f) { f.handler = HandlerState::kReplaced; }, "has replaced the handler of signal 23"},
            Case{[](DiagnosisFacts& f) { f.stats.drops[static_cast<std::size_t>(DropReason::kRingFull)] = 9; },
-                "9 samples were dropped (9 for a full ring)"},
+                "9 samples found their ring full"},
+           Case{[](DiagnosisFacts& f) { f.stats.drops[static_cast<std::size_t>(DropReason::kNoRegisters)] = 8; },
+                "8 signals came without the thread's registers"},
+           Case{[](DiagnosisFacts& f) { f.stats.drops[static_cast<std::size_t>(DropReason::kUnreadable)] = 5; },
+                "5 records could not be read"},
            Case{[](DiagnosisFacts& f) { f.stats.stacks_folded = 6; }, "6 samples went into [folded]"},
            Case{[](DiagnosisFacts& f) { f.stats.samples = 0; }, "no sample has come yet"},
            Case{[](DiagnosisFacts& f) { f.stats.last_export_error = "disk full"; }, "The last export failed: disk full."},
@@ -56,6 +60,12 @@ TEST(Diagnosis, EachFactHasItsSentence) {
     EXPECT_THAT(text, Not(HasSubstr("All is well")));
     EXPECT_THAT(text, Not(HasSubstr("\n"))) << "one fact, one line";
   }
+}
+
+TEST(Diagnosis, WhatWaitsForATableNeedsNoAdvice) {
+  DiagnosisFacts facts = Healthy();
+  facts.stats.drops[static_cast<std::size_t>(DropReason::kNoTable)] = 9;
+  EXPECT_THAT(Diagnose(facts), StartsWith("All is well"));
 }
 
 TEST(Diagnosis, TheMostDecisiveComesFirst) {

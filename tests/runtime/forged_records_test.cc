@@ -69,14 +69,16 @@ class ForgedRecords : public ::testing::Test {
             .shared_count = static_cast<std::uint16_t>(shared_count),
             .weight_count = kCount};
   }
-  // Root first, "400001 400002", and how many samples; without pseudo-frames, which are "".
+  // Root first, "400001 400002", and how many samples.
   static Sums SamplesByStack(const Profile& profile) {
     Sums sums;
     for (std::size_t i = 0; i < profile.samples.size(); ++i) {
       std::string text;
       for (std::uint32_t stack = profile.samples[i].stack; stack != 0; stack = profile.stacks[stack].parent) {
         const Frame& frame = profile.frames[profile.stacks[stack].frame];
-        if (!frame.is_pseudo()) text = absl::StrCat(absl::Hex(frame.address), text.empty() ? "" : " ", text);
+        const auto name = frame.is_pseudo() ? std::string(PseudoFrameName(static_cast<PseudoFrame>(frame.address)))
+                                            : absl::StrCat(absl::Hex(frame.address));
+        text = absl::StrCat(name, text.empty() ? "" : " ", text);
       }
       sums[text] += profile.Values(i)[0];
     }
@@ -104,7 +106,8 @@ TEST_F(ForgedRecords, WhatNoCaptureWroteIsPassedOver) {
   }
   session_->Drain();
   EXPECT_EQ(counters_.samples.load(), 1u);
-  EXPECT_EQ(SamplesByStack(Finish())["400000"], 1);
+  EXPECT_EQ(counters_.unreadable.load(), 4u);
+  EXPECT_EQ(SamplesByStack(Finish()), (Sums{{"400000", 1}, {"[lost]", 4}, {"[residual]", 0}}));
 }
 
 TEST_F(ForgedRecords, NoStackHangsUnderTheRootsOfOneThatCouldNotBeRead) {
@@ -114,7 +117,7 @@ TEST_F(ForgedRecords, NoStackHangsUnderTheRootsOfOneThatCouldNotBeRead) {
   Write(HeaderOf(1, 2), {0x400040});  // shares what nobody knows
   session_->Drain();
   EXPECT_TRUE(slot_->memo_is_stale) << "the next stack would go on sharing with it";
-  EXPECT_EQ(SamplesByStack(Finish()), (Sums{{"400001 400002 400003", 1}, {"", 1}}));
+  EXPECT_EQ(SamplesByStack(Finish()), (Sums{{"400001 400002 400003", 1}, {"[folded]", 1}, {"[lost]", 1}, {"[residual]", 0}}));
 }
 
 TEST_F(ForgedRecords, NoStackHangsUnderTheRootsOfOneThatTheRingLost) {
@@ -127,7 +130,7 @@ TEST_F(ForgedRecords, NoStackHangsUnderTheRootsOfOneThatTheRingLost) {
   EXPECT_TRUE(slot_->memo_is_stale);
   Write(HeaderOf(1, 2), {0x400040});  // a capture that was under way meanwhile
   session_->Drain();
-  EXPECT_EQ(SamplesByStack(Finish()), (Sums{{"400001 400002 400003", 1}, {"", 1}}));
+  EXPECT_EQ(SamplesByStack(Finish()), (Sums{{"400001 400002 400003", 1}, {"[folded]", 1}, {"[lost]", 1}, {"[residual]", 0}}));
 }
 
 }  // namespace

@@ -19,14 +19,16 @@ enum class DropReason : std::uint8_t {
   // A table was not built yet, and the stack does not fit into a record whole, or its bounds are not known. That record, without weight,
   // has as much of it as fits, so that the collector can build what the next sample needs.
   kNoTable,
+  kUnreadable,  // what came out of the ring was no record: somebody else has written into its memory
 };
-inline constexpr std::size_t kDropReasonCount = 3;
+inline constexpr std::size_t kDropReasonCount = 4;
 
 constexpr std::string_view DropReasonName(DropReason reason) {
   switch (reason) {
     case DropReason::kRingFull: return "ring full";
     case DropReason::kNoRegisters: return "no registers";
     case DropReason::kNoTable: return "no table yet";
+    case DropReason::kUnreadable: return "unreadable";
   }
   return "unknown";
 }

@@ -19,6 +19,7 @@ struct CollectorCounters {
   std::atomic<std::uint64_t> drains{0};
   std::atomic<std::int64_t> cpu_ns{0};
   std::atomic<std::uint64_t> folded{0};
+  std::atomic<std::uint64_t> unreadable{0};
   std::atomic<std::uint64_t> module_refreshes{0};
   std::atomic<std::uint64_t> waits_abandoned{0};
   std::atomic<std::uint64_t> handler_replaced{0};
@@ -37,6 +38,7 @@ struct CollectorCounters {
     stats.drains += read(drains);
     stats.collector_cpu_ns += read(cpu_ns);
     stats.stacks_folded += read(folded);
+    stats.drops[static_cast<std::size_t>(DropReason::kUnreadable)] += read(unreadable);
     for (std::size_t i = 0; i < deferred_ends.size(); ++i) {
       stats.stack_ends[i] += read(deferred_ends[i]);
       stats.stacks_deferred += read(deferred_ends[i]);

@@ -259,6 +259,12 @@ class Session {
     return row;
   }
 
+  // The same, of weights that the slot has been credited with and that come to the aggregator.
+  Row Receive(Slot& slot, std::span<const std::int64_t> weights) {
+    for (std::size_t i = 0; i < kCount; ++i) slot.cells[i].Receive(weights[i]);
+    return ValuesOf(slot, weights);
+  }
+
   static std::span<std::int64_t> ColumnsOf(Row& row, std::size_t index) {
     return std::span(row).subspan(Providers::FirstColumn(index), Providers::FirstColumn(index + 1) - Providers::FirstColumn(index));
   }
@@ -294,6 +300,7 @@ class Session {
 
   // Something came out of the ring that no capture can have written. What later records share, they may share with that.
   void PassOver(Slot& slot) {
+    counters_.unreadable.fetch_add(1, std::memory_order_relaxed);
     aggregator_.ForgetLast(KeyOf(slot));
     slot.memo_is_stale.store(true, std::memory_order_relaxed);
   }
@@ -312,7 +319,7 @@ class Session {
       if (std::ranges::all_of(view.weights, [](std::int64_t weight) { return weight == 0; })) return true;  // see DropReason::kNoTable
       counters_.deferred_ends[static_cast<std::size_t>(stack.end)].fetch_add(1, std::memory_order_relaxed);
     }
-    const Row row = ValuesOf(slot, view.weights);
+    const Row row = Receive(slot, view.weights);
     if (!aggregator_.Add(key, stack, row)) slot.memo_is_stale.store(true, std::memory_order_relaxed);
     counters_.samples.fetch_add(1, std::memory_order_relaxed);
     counters_.rated_samples.fetch_add(view.weights[first_enabled_] != 0 ? 1 : 0, std::memory_order_relaxed);
@@ -324,10 +331,9 @@ class Session {
     if (!DrainSlot(slot)) return false;
     std::array<std::int64_t, kCount> weights{};
     weights[provider] = weight;
-    const Row row = ValuesOf(slot, weights);
-    if (!aggregator_.ExtendLast(KeyOf(slot), row)) return false;
+    if (!aggregator_.ExtendLast(KeyOf(slot), ValuesOf(slot, weights))) return false;
     slot.cells[provider].credited.fetch_add(weight, std::memory_order_relaxed);
-    CountRated(row);
+    CountRated(Receive(slot, weights));
     return true;
   }
 
@@ -344,7 +350,7 @@ class Session {
     if (has_deferred_) tables_.Publish();
   }
 
-  // The last word on a slot's account: its records, what rode on none of them, and the residual.
+  // The last word on a slot's account: its records, what it was credited with and came in none of them, and the residual.
   void Finish(Slot& slot) {
     if (!slot.needs_finish) return;
     slot.needs_finish = false;
@@ -352,12 +358,13 @@ class Session {
     registry_.arena()->Unmark(slot);
     while (!DrainSlot(slot)) tables_.BuildMissing();
     const std::uint32_t key = KeyOf(slot);
-    std::array<std::int64_t, kCount> carried{};
-    for (std::size_t i = 0; i < kCount; ++i) carried[i] = slot.cells[i].carried.exchange(0, std::memory_order_relaxed);
-    const Row lost = ValuesOf(slot, carried);
+    Row lost{};
     Row residual{};
-    providers_.ForEachEnabled(
-        [&](const auto& provider, auto index) { provider.AddResidual(slot.cells[index].residual, ColumnsOf(residual, index)); });
+    providers_.ForEachEnabled([&](const auto& provider, auto index) {
+      const ProviderCell& cell = slot.cells[index];
+      if (cell.missing() != 0) provider.AddWeight(cell.missing(), std::get<index>(slot.states), ColumnsOf(lost, index));
+      provider.AddResidual(cell.residual, ColumnsOf(residual, index));
+    });
     if (lost != Row{}) aggregator_.AddPseudo(key, PseudoFrame::kLost, lost);
     if (residual != Row{}) aggregator_.AddPseudo(key, PseudoFrame::kResidual, residual);
     CountRated(lost);

@@ -20,8 +20,16 @@ struct ProviderCell {
   std::atomic<std::int64_t> credited{0};   // all that was served or extended since the attachment
   std::atomic<std::int64_t> carried{0};    // credited, but no record could be written: rides on the next one
   std::atomic<std::int64_t> last_capture_cpu_ns{-1};
-  std::int64_t residual = 0;  // set at the detachment
+  std::int64_t residual = 0;   // set at the detachment
+  std::uint64_t received = 0;  // by the collector; wraps
   std::atomic<bool> wants_cpu_clock{false};
+
+  // The collector's. A weight comes out of a ring: whatever it is, this must be defined.
+  void Receive(std::int64_t weight) { received += static_cast<std::uint64_t>(weight); }
+  // Of what was credited, that has not come, once no more can.
+  [[nodiscard]] std::int64_t missing() const {
+    return static_cast<std::int64_t>(static_cast<std::uint64_t>(credited.load(std::memory_order_relaxed)) - received);
+  }
 
   // For a new attachment, while no capture can begin.
   void Reset() {
@@ -31,6 +39,7 @@ struct ProviderCell {
     last_capture_cpu_ns.store(-1, std::memory_order_relaxed);
     wants_cpu_clock.store(false, std::memory_order_relaxed);
     residual = 0;
+    received = 0;
   }
 };
 
