@@ -16,8 +16,8 @@ namespace strobe {
 enum class DropReason : std::uint8_t {
   kRingFull = 0,  // the collector had not yet made room
   kNoRegisters,   // the signal came without the thread's registers
-  // A table was not built yet, and the stack does not fit into a record whole, or its bounds are not known. That record, without weight,
-  // has as much of it as fits, so that the collector can build what the next sample needs.
+  // A table was not built yet, and the stack does not fit into a record whole, or its bounds are not known, or the ring is full of stacks
+  // that wait for tables. A record without weight has as much of it as fits, so that the collector can build what the next sample needs.
   kNoTable,
   kUnreadable,  // what came out of the ring was no record: somebody else has written into its memory
 };

@@ -130,8 +130,9 @@ STROBE_SIGNAL_SAFE bool WriteRecord(SlotArena<Traits>& arena, ThreadSlot<Traits>
   draft.bytes = slot.ring.Reserve(RecordBytes(weights.size(), draft.max_frames));
   WalkResult walk;
   if (draft.bytes != nullptr) walk = Walk<Traits>(arena, slot, *target.registers, draft);
+  if (walk.is_pending) slot.has_slices.store(true, std::memory_order_relaxed);
   if (draft.bytes == nullptr) {
-    drop = DropReason::kRingFull;
+    drop = slot.has_slices.load(std::memory_order_relaxed) ? DropReason::kNoTable : DropReason::kRingFull;
     return false;
   }
   const RecordHeader header{.module_generation = arena.module_generation.load(std::memory_order_relaxed),

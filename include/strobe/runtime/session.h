@@ -295,6 +295,7 @@ class Session {
       slot.ring.Pop();
     }
     if (slot.ring.corruptions() != corruptions) PassOver(slot);
+    if (slot.has_slices.load(std::memory_order_relaxed)) slot.has_slices.store(false, std::memory_order_relaxed);
     return true;
   }
 

@@ -83,6 +83,8 @@ struct ThreadSlot : ThreadLink {
   std::atomic<bool> is_capturing{false};
   // Set where the collector does not know the stack of the last record, so that the next one must share nothing with it.
   std::atomic<bool> memo_is_stale{true};
+  // Set where a walk had no table: the ring may be full of the stacks of such. The collector clears it when it has emptied the ring.
+  std::atomic<bool> has_slices{false};
   StackBounds stack;
   std::uint64_t thread_id = 0;
   typename Traits::Ring ring;
