@@ -40,6 +40,11 @@ std::optional<std::uint32_t> ModuleHistory::Find(std::uint32_t generation, Addre
   return found || at + 1 == entries_.size() ? found : FindIn(entries_[at + 1], address);
 }
 
+bool ModuleHistory::HasGone(std::uint32_t generation, Address address) const {
+  const std::optional<std::uint32_t> found = Find(generation, address);
+  return found && FindIn(entries_.back(), address) != found;
+}
+
 std::uint32_t ModuleHistory::Canonical(std::uint32_t generation) const {
   // One that is not known yet must not be taken for an older one: its map may follow.
   if (entries_.empty() || generation > last_generation_) return generation;

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -157,6 +158,46 @@ TEST_F(DeferredWalks, CodeThatWasJustLoadedIsNoUnknownCode) {
   ASSERT_EQ(stack.frames.size(), kDepth);
   EXPECT_NE(stack.frames[0].module, Frame::kNoModule);
   EXPECT_EQ(counters_.tables, kPieces + 1) << "one of the plugin's pieces";
+}
+
+TEST_F(DeferredWalks, AWalkThroughCodeThatHasBeenUnloadedSinceEndsThere) {
+  constexpr Address kPlugin = 0x50000000;
+  AddModule(kPlugin);
+  session_->Drain();
+  const auto program_only = [](auto& state) {
+    state.modules.pop_back();
+    ++state.module_version;
+  };
+  Deliver(kText + 5, kPlugin);
+  ManualPlatform::With(program_only);
+  session_->Drain();
+  const OneStack stack = OnlyStackOf(Finish());
+  ASSERT_EQ(stack.frames.size(), 3u) << "by which rules the plugin's function was left nobody can know any more";
+  EXPECT_EQ(stack.frames[0].address, kText + 5);
+  EXPECT_EQ(stack.frames[1].address, kPlugin + 0x100 - 1);
+  EXPECT_TRUE(stack.frames[2].is_pseudo());
+  EXPECT_EQ(stack.frames[2].address, static_cast<Address>(PseudoFrame::kNoUnwindInfo));
+}
+
+TEST_F(DeferredWalks, WhatHasTakenThePlaceOfUnloadedCodeDoesNotGuideItsWalks) {
+  constexpr Address kPlugin = 0x50000000;
+  AddModule(kPlugin);
+  session_->Drain();
+  Deliver(kText + 5, kPlugin);
+  ManualPlatform::With([](auto& state) {
+    state.modules.back().path = "/other";
+    ++state.module_version;
+  });
+  Deliver(kPlugin + 5, kPlugin);
+  session_->Drain();
+  const Profile profile = Finish();
+  std::multiset<std::size_t> depths;
+  for (const ProfileSample& sample : profile.samples) {
+    std::size_t depth = 0;
+    for (std::uint32_t stack = sample.stack; stack != 0; stack = profile.stacks[stack].parent) ++depth;
+    depths.insert(depth);
+  }
+  EXPECT_EQ(depths, (std::multiset<std::size_t>{1, 2, 3})) << "[residual], and both stacks with what they end at";
 }
 
 TEST_F(DeferredWalks, WhereTheRingIsTooFullForTheStackTheWeightIsCarried) {

@@ -45,6 +45,8 @@ class Aggregator {
 
   // The modules that records with `generation` refer to; see ModuleHistory::Add.
   void SetModules(std::uint32_t generation, const ModuleMap& map);
+  // See ModuleHistory::HasGone.
+  [[nodiscard]] bool HasGone(std::uint32_t generation, Address address) const { return modules_.HasGone(generation, address); }
 
   // Adds `values` to the stack; the cost grows with the frames that are not shared. False where the thread's last stack is not known as far
   // as this one shares it, for want of memory or of an Add before: then the values are [folded], and the next stack should share nothing.

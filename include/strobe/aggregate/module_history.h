@@ -31,6 +31,9 @@ class ModuleHistory {
   // else in the oldest.
   [[nodiscard]] std::optional<std::uint32_t> Find(std::uint32_t generation, Address address) const;
 
+  // Whether the module that Find returns is not of the newest list: what was loaded there is not loaded any more.
+  [[nodiscard]] bool HasGone(std::uint32_t generation, Address address) const;
+
   // The same number for generations that share a list.
   [[nodiscard]] std::uint32_t Canonical(std::uint32_t generation) const;
 

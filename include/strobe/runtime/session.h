@@ -316,7 +316,8 @@ class Session {
     StackDelta stack{view.header.module_generation, view.header.end, view.header.shared_count, view.frames};
     if (!view.slice.empty()) {
       has_deferred_ = true;
-      if (!tables_.Finish(view.slice, stack)) return false;
+      const auto has_gone = [&](Address address) { return aggregator_.HasGone(stack.generation, address); };
+      if (!tables_.Finish(view.slice, stack, has_gone)) return false;
       if (std::ranges::all_of(view.weights, [](std::int64_t weight) { return weight == 0; })) return true;  // see DropReason::kNoTable
       counters_.deferred_ends[static_cast<std::size_t>(stack.end)].fetch_add(1, std::memory_order_relaxed);
     }

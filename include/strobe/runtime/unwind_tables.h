@@ -1,6 +1,7 @@
 // UnwindTables: a session's tables, built when a walk needs them, and published to the captures.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <concepts>
 #include <cstddef>
@@ -50,17 +51,24 @@ class UnwindTables {
   [[nodiscard]] const UnwindModules* current() const { return current_.get(); }
 
   // Goes on with a walk that its capture had no table for, by current(): from `stack`, as the record has it, to what it is, which stays as
-  // it is until the next call. False where a table is still missing.
-  bool Finish(std::span<const std::byte> slice, StackDelta& stack) {
+  // it is until the next call. False where a table is still missing. It ends at code that has_gone(address): what is known of that address
+  // now is not known of that code.
+  template <class HasGone>
+  bool Finish(std::span<const std::byte> slice, StackDelta& stack, const HasGone& has_gone) {
     if constexpr (kIsLazy) {
+      const std::size_t recorded = std::max<std::size_t>(stack.leaf_first.size(), 1) - 1;
       frames_.assign(stack.leaf_first.begin(), stack.leaf_first.end());
       const typename Traits::Unwinder unwinder(current());
       const WalkResult walk = FinishWalk(unwinder, slice, frames_, registry_.arena()->max_frames.load(std::memory_order_relaxed));
-      if (walk.is_pending) {
+      stack.end = walk.end;
+      const auto last = std::find_if(frames_.begin() + static_cast<std::ptrdiff_t>(recorded), frames_.end(), has_gone);
+      if (last != frames_.end()) {
+        stack.end = StackEnd::kNoUnwindInfo;
+        frames_.erase(last + 1, frames_.end());
+      } else if (walk.is_pending) {
         missing_pc_ = walk.stop.is_exact ? walk.stop.pc : walk.stop.pc - 1;
         return false;
       }
-      stack.end = walk.end;
       stack.shared = 0;
       stack.leaf_first = frames_;
     }
