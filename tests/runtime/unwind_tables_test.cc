@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <utility>
+
 #include "manual_traits.h"
 #include "strobe/unwind/cfi_unwinder.h"
 #include "strobe/unwind/chain_unwinder.h"
@@ -75,6 +77,36 @@ TEST_F(UnwindTablesTest, TablesStayWhileACaptureMayReadThem) {
   EXPECT_EQ(seen->serial(), serial) << "a sanitizer would tell";
   slot_->is_capturing = false;
   tables_.Publish();
+}
+
+TEST_F(UnwindTablesTest, ACaptureThatStandsStillKeepsABoundedNumberOfTables) {
+  slot_->is_capturing = true;
+  std::uint64_t last = 0;
+  std::size_t shown = 0;
+  for (std::size_t i = 0; i < 3 * UnwindTables<TableTraits>::kMaxOld; ++i) {
+    tables_.Update(Program());
+    if (std::exchange(last, Published()->serial()) != Published()->serial()) ++shown;
+  }
+  EXPECT_EQ(shown, UnwindTables<TableTraits>::kMaxOld);
+  tables_.Build(kText);
+  EXPECT_TRUE(IsThere(tables_.current(), kText)) << "the collector goes on";
+  slot_->is_capturing = false;
+  tables_.Publish();
+  EXPECT_TRUE(IsThere(Published(), kText));
+}
+
+TEST_F(UnwindTablesTest, NothingIsLeftToCapturesWithdrawnFrom) {
+  slot_->is_capturing = true;
+  for (std::size_t i = 0; i <= UnwindTables<TableTraits>::kMaxOld; ++i) tables_.Update(Program());
+  tables_.Withdraw();
+  EXPECT_EQ(Published(), nullptr);
+  slot_->is_capturing = false;
+  {
+    UnwindTables<TableTraits> never_started(registry_, counters_);
+    never_started.Update(Program());
+    EXPECT_NE(Published(), nullptr);
+  }
+  EXPECT_EQ(Published(), nullptr);
 }
 
 TEST_F(UnwindTablesTest, TheNextSessionFindsWhatThisOneBuilt) {

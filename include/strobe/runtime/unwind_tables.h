@@ -33,7 +33,16 @@ class UnwindTables {
   static constexpr bool kIsUsed = std::constructible_from<typename Traits::Unwinder, const UnwindModules*>;
   static constexpr bool kIsLazy = ResumableUnwinder<typename Traits::Unwinder>;
 
+  // Tables that have been replaced, and that a capture may still read.
+  static constexpr std::size_t kMaxOld = 16;
+
   UnwindTables(ThreadRegistry<Traits>& registry, CollectorCounters& counters) : registry_(registry), counters_(counters) {}
+  // A session that could not start has nobody to withdraw its tables.
+  ~UnwindTables() {
+    if (published_ != nullptr) Withdraw();
+  }
+  UnwindTables(const UnwindTables&) = delete;
+  UnwindTables& operator=(const UnwindTables&) = delete;
 
   // Takes over what is loaded now, and publishes what is built of it.
   void Update(const ModuleMap& map) {
@@ -83,31 +92,37 @@ class UnwindTables {
     if (registry_.arena()->cfi->Build(pc)) current_ = registry_.arena()->cfi->Snapshot();
   }
 
-  // Shows current() to captures, and frees what no capture can read any more.
+  // Shows current() to captures, and frees what no capture can read any more. A capture that stands still keeps what has been shown since
+  // it began; where that is kMaxOld, captures go on by what they have, and the collector finishes the walks that miss something, until it
+  // goes on.
   void Publish() {
-    if (published_ != current_) {
-      // A capture loads the pointer after it has said that it is under way: whoever is seen at rest after this store sees the new tables.
-      registry_.arena()->unwind_modules.store(current_.get(), std::memory_order_seq_cst);
-      if (published_ != nullptr) old_.push_back(std::move(published_));
-      published_ = current_;
-      if (current_ != nullptr) {
-        counters_.table_bytes.store(current_->memory_bytes(), std::memory_order_relaxed);
-        counters_.tables.store(registry_.arena()->cfi->built(), std::memory_order_relaxed);
-      }
-    }
+    FreeOld();
+    if (published_ != current_ && old_.size() < kMaxOld) Show(current_);
     FreeOld();
   }
 
   // Takes all away from captures, of which none can begin any more.
   void Withdraw() {
     current_ = nullptr;
-    Publish();
+    if (published_ != nullptr) Show(nullptr);
+    FreeOld();
     // A thread that stands stopped in the middle of a capture may yet go on with it: such tables are given up.
     for (auto& tables : old_) static_cast<void>(new std::shared_ptr<const UnwindModules>(std::move(tables)));
     old_.clear();
   }
 
  private:
+  void Show(std::shared_ptr<const UnwindModules> tables) {
+    // A capture loads the pointer after it has said that it is under way: whoever is seen at rest after this store sees the new tables.
+    registry_.arena()->unwind_modules.store(tables.get(), std::memory_order_seq_cst);
+    if (published_ != nullptr) old_.push_back(std::move(published_));
+    published_ = std::move(tables);
+    if (published_ == nullptr) return;
+    const CfiModules& cfi = *registry_.arena()->cfi;
+    counters_.table_bytes.store(published_->memory_bytes(), std::memory_order_relaxed);
+    counters_.tables.store(cfi.built(), std::memory_order_relaxed);
+  }
+
   void FreeOld() {
     if (old_.empty()) return;
     registry_.CopyLive(slots_);
