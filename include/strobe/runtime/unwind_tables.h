@@ -119,7 +119,7 @@ class UnwindTables {
     published_ = std::move(tables);
     if (published_ == nullptr) return;
     const CfiModules& cfi = *registry_.arena()->cfi;
-    counters_.table_bytes.store(published_->memory_bytes(), std::memory_order_relaxed);
+    counters_.table_bytes.store(published_->memory_bytes() + cfi.memory_bytes(), std::memory_order_relaxed);
     counters_.tables.store(cfi.built(), std::memory_order_relaxed);
   }
 
