@@ -1,7 +1,5 @@
 #include "demangle.h"
 
-#include <cxxabi.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -10,6 +8,10 @@
 
 #include "strobe/core/thread_info.h"
 #include "strobe/symbolize/elf_symbolizer.h"
+
+#if __has_include(<cxxabi.h>)
+#include <cxxabi.h>
+#endif
 
 namespace strobe::internal {
 namespace {
@@ -27,6 +29,16 @@ std::uint32_t ReferenceNumber(std::string_view text) {
     number = number * 36 + static_cast<std::uint32_t>(c <= '9' ? c - '0' : c - 'A' + 10);
   }
   return kNoReference;
+}
+
+// Null where it is no mangled name, or the compiler's library knows of none.
+std::unique_ptr<char, decltype(&std::free)> DemangledText([[maybe_unused]] const std::string& mangled) {
+#if __has_include(<cxxabi.h>)
+  int status = 0;
+  return {abi::__cxa_demangle(mangled.c_str(), nullptr, nullptr, &status), &std::free};
+#else
+  return {nullptr, &std::free};
+#endif
 }
 
 }  // namespace
@@ -67,10 +79,8 @@ std::string Demangler::Demangle(std::string_view system_name) {
       EstimatedDemangledBytes(mangled) > kMaxEstimatedBytes) {
     return ValidUtf8(system_name);
   }
-  int status = 0;
-  const std::unique_ptr<char, decltype(&std::free)> text(abi::__cxa_demangle(std::string(mangled).c_str(), nullptr, nullptr, &status),
-                                                         &std::free);
-  if (status != 0 || text == nullptr) return ValidUtf8(system_name);
+  const auto text = DemangledText(std::string(mangled));
+  if (text == nullptr) return ValidUtf8(system_name);
   const std::string_view demangled(text.get());
   total_bytes_ += demangled.size();
   if (demangled.size() > kMaxDemangledBytes) return ValidUtf8(system_name);

@@ -42,7 +42,7 @@ TEST(Readme, ItsSectionsStandInOrder) {
     if (line.starts_with("## ")) sections.push_back(line.substr(3));
   }
   EXPECT_EQ(sections, (std::vector<std::string>{"Two commands", "Three lines", "Your responsibilities, and ours", "What it costs",
-                                                "Swapping a part", "Configuration", "Map of the tree", "Limits"}));
+                                                "Swapping a part", "Configuration", "Windows", "Map of the tree", "Limits"}));
 }
 
 }  // namespace
