@@ -136,7 +136,7 @@ TEST(ForeignCapture, AStackThatIsNotTheThreadsOwnIsWalkedInACopy) {
     registers.sp = sp;
     registers.fp = fp;
     RecordDraft draft{.bytes = reinterpret_cast<std::byte*>(frames.data()), .max_frames = frames.size()};
-    const WalkResult result = Walk<ForeignTraits>(*registry.arena(), slot, registers, draft);
+    const WalkResult result = Walk<ForeignTraits>(*registry.arena(), slot, {.token = {}, .registers = &registers}, draft);
     frames.resize(result.count);
     EXPECT_EQ(result.end, StackEnd::kComplete);
     return std::pair(frames, result.shared);
@@ -147,6 +147,41 @@ TEST(ForeignCapture, AStackThatIsNotTheThreadsOwnIsWalkedInACopy) {
   const auto [frames, shared] = walk(0x402100, own_low, own_low + 32);
   EXPECT_THAT(frames, ElementsAre(0x402100, 0x402003));
   EXPECT_EQ(shared, 0u) << "the record before was of another stack";
+  registry.Unregister(&slot);
+}
+
+// A platform that stops threads from outside.
+struct CopyingPlatform : ManualPlatform {
+  static constexpr bool kCopiesStacks = true;
+};
+struct CopyingTraits : TickingTraits {
+  using Platform = CopyingPlatform;
+  using Unwinder = ChainUnwinder<FramePointerStep>;
+};
+
+TEST(CopyingCapture, AnotherThreadWalksTheCopyOfAStack) {
+  ThreadRegistry<CopyingTraits> registry(4, 4096);
+  ThreadSlot<CopyingTraits>& slot = **registry.Register({.id = 5, .stack = {}}, "thread");
+  registry.arena()->max_frames = 16;
+  slot.is_active = true;
+  slot.cells[0].requested = 2;
+  constexpr Address kBase = 0x70000;
+  const std::vector<Address> words = {0, kBase + 0x18, 0x401004, 0, 0x401008};
+  const CopiedStackMemory stack(kBase, std::as_bytes(std::span(words)));
+  NativeRegisters registers;
+  registers.pc = kPc;
+  registers.sp = kBase;
+  registers.fp = kBase + 8;
+  const CaptureEntry& entry = CaptureEntryOf(slot.token.arena);
+  // This thread has no registration of its own.
+  EXPECT_TRUE(entry.function.load()(entry.context, {.token = slot.token, .registers = &registers, .stack = &stack}));
+  const auto record = slot.ring.Peek();
+  RecordView view;
+  ASSERT_TRUE(ReadRecord(record, slot.cells.size(), view));
+  EXPECT_THAT(view.weights, ElementsAre(2, 0));
+  EXPECT_THAT(view.frames, ElementsAre(kPc, 0x401003, 0x401007));
+  EXPECT_EQ(view.header.end, StackEnd::kComplete);
+  slot.is_active = false;
   registry.Unregister(&slot);
 }
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "strobe/arch/registers.h"
+#include "strobe/unwind/stack_memory.h"
 
 namespace strobe::internal {
 
@@ -33,11 +34,12 @@ struct SlotToken {
   }
 };
 
-// One interruption of a thread, by the thread itself.
+// One interruption of a thread: by the thread itself, or, on a platform that copies stacks, by another while it runs on.
 struct CaptureTarget {
   SlotToken token;
   std::int64_t timer_weight = 0;               // expiries that this interruption stands for; 0 for a request
   const NativeRegisters* registers = nullptr;  // nullptr where the system gave none
+  const CopiedStackMemory* stack = nullptr;    // on a platform that copies stacks
 };
 
 // How the handler reaches a profiler: type-erased, so that the handler is compiled once and no user's code sees an OS header. One entry an

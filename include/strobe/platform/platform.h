@@ -28,6 +28,8 @@ class ForkListener {
 };
 
 // All functions are static. Control plane, from any thread, unless marked.
+// * kCopiesStacks: whether Interrupt stops the thread from outside, and captures from a copy of its stack before it returns; and not a
+//   handler that runs on the thread.
 // * Available(): why profiling cannot work here at all; OK where it can.
 // * CurrentThread(): the calling thread's id and stack. Cheap after a thread's first call.
 // * CurrentThreadId(), ProcessId(), ProgramName().
@@ -50,6 +52,7 @@ concept Platform = std::default_initializable<typename P::Timer> && std::default
     requires(typename P::Timer& timer, typename P::OwnThread& own_thread, std::uint64_t number, std::int64_t time_ns, int signal,
              std::span<std::uint8_t> bytes, std::span<std::byte> stack_bytes, std::function<void()> body, const char* text,
              ForkListener* listener, void* memory) {
+  { P::kCopiesStacks } -> std::convertible_to<bool>;
   { P::Available() } -> std::same_as<absl::Status>;
   { P::CurrentThread() } -> std::same_as<ThreadInfo>;
   { P::CurrentThreadId() } -> std::same_as<std::uint64_t>;

@@ -15,6 +15,8 @@
 namespace strobe {
 
 struct UnsupportedPlatform {
+  static constexpr bool kCopiesStacks = false;
+
   struct Timer {};
   struct OwnThread {
     [[nodiscard]] bool IsRunning() const { return false; }

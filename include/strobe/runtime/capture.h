@@ -89,9 +89,9 @@ STROBE_SIGNAL_SAFE STROBE_NOINLINE WalkResult WalkForeign(SlotArena<Traits>& are
 }
 
 // Walks the thread's own stack, from what its last walk left to be shared if the unwinder can.
-template <class Unwinder, class Slot>
-STROBE_SIGNAL_SAFE WalkResult WalkOwn(const UnwindModules* modules, Slot& slot, const NativeRegisters& registers,
-                                      const LiveStackMemory& memory, std::span<Address> output) {
+template <class Unwinder, class Slot, StackMemory M>
+STROBE_SIGNAL_SAFE WalkResult WalkOwn(const UnwindModules* modules, Slot& slot, const NativeRegisters& registers, const M& memory,
+                                      std::span<Address> output) {
   const auto unwinder = MakeUnwinder<Unwinder>(modules);
   if constexpr (IncrementalUnwinder<Unwinder>) {
     if (slot.memo != nullptr) {
@@ -105,17 +105,29 @@ STROBE_SIGNAL_SAFE WalkResult WalkOwn(const UnwindModules* modules, Slot& slot, 
   return unwinder.Unwind(registers, memory, output);
 }
 
-// Walks the stack into the record.
-template <class Traits>
-STROBE_SIGNAL_SAFE WalkResult Walk(SlotArena<Traits>& arena, ThreadSlot<Traits>& slot, const NativeRegisters& registers,
-                                   RecordDraft& draft) {
-  const CodeWindow code = arena.text.Find(registers.pc);
-  if (!slot.stack.Holds(registers.sp)) return WalkForeign<Traits>(arena, slot, registers, code, draft);
+// Walks the thread's own stack, or the copy of a stack, into the record.
+template <class Traits, StackMemory M>
+STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE WalkResult WalkInto(SlotArena<Traits>& arena, ThreadSlot<Traits>& slot,
+                                                            const NativeRegisters& registers, const M& memory, RecordDraft& draft) {
   const UnwindModules* const modules = arena.unwind_modules.load(std::memory_order_seq_cst);
-  const LiveStackMemory memory(std::max(registers.sp - kRedZoneBytes, slot.stack.low), slot.stack.high, code);
   const WalkResult walk = WalkOwn<typename Traits::Unwinder>(modules, slot, registers, memory, draft.frames());
   if (walk.is_pending) AddSlice<Traits>(slot, arena.ring_bytes(), registers, walk, memory, draft);
   return walk;
+}
+
+// Walks the stack into the record.
+template <class Traits>
+STROBE_SIGNAL_SAFE WalkResult Walk(SlotArena<Traits>& arena, ThreadSlot<Traits>& slot, const CaptureTarget& target, RecordDraft& draft) {
+  const NativeRegisters& registers = *target.registers;
+  if constexpr (Traits::Platform::kCopiesStacks) {
+    // The thread runs on, and what it ran may have been unloaded: so nobody looks at its code.
+    return WalkInto<Traits>(arena, slot, registers, *target.stack, draft);
+  } else {
+    const CodeWindow code = arena.text.Find(registers.pc);
+    if (!slot.stack.Holds(registers.sp)) return WalkForeign<Traits>(arena, slot, registers, code, draft);
+    const LiveStackMemory memory(std::max(registers.sp - kRedZoneBytes, slot.stack.low), slot.stack.high, code);
+    return WalkInto<Traits>(arena, slot, registers, memory, draft);
+  }
 }
 
 // Walks the thread's stack into a record of its ring. False, with the reason in `drop`, where that has no weight, or there is none.
@@ -129,7 +141,7 @@ STROBE_SIGNAL_SAFE bool WriteRecord(SlotArena<Traits>& arena, ThreadSlot<Traits>
   RecordDraft draft{.head_bytes = RecordBytes(weights.size(), 0), .max_frames = arena.max_frames.load(std::memory_order_relaxed)};
   draft.bytes = slot.ring.Reserve(RecordBytes(weights.size(), draft.max_frames));
   WalkResult walk;
-  if (draft.bytes != nullptr) walk = Walk<Traits>(arena, slot, *target.registers, draft);
+  if (draft.bytes != nullptr) walk = Walk<Traits>(arena, slot, target, draft);
   if (walk.is_pending) slot.has_slices.store(true, std::memory_order_relaxed);
   if (draft.bytes == nullptr) {
     drop = slot.has_slices.load(std::memory_order_relaxed) ? DropReason::kNoTable : DropReason::kRingFull;
@@ -172,9 +184,11 @@ STROBE_SIGNAL_SAFE void ServeSlot(SlotArena<Traits>& arena, ThreadSlot<Traits>& 
   }
 }
 
-// Whether the calling thread is the slot's own: a payload may have been forged, or sent to the wrong thread.
+// Whether the calling thread is the slot's own: a payload may have been forged, or sent to the wrong thread. Where stacks are copied,
+// whoever asks for one says whose.
 template <class Traits>
 STROBE_SIGNAL_SAFE bool IsOfThisThread(const ThreadSlot<Traits>& slot) {
+  if constexpr (Traits::Platform::kCopiesStacks) return true;
   for (const ThreadLink* link = ThreadLinks(); link != nullptr; link = link->next) {
     if (link == &slot) return true;
   }

@@ -108,6 +108,8 @@ static_assert(Exporter<ArchetypeExporter>);
 
 // Threads and memory, as the standard library has them; no timer, no interruption, no image, no fork.
 struct ArchetypePlatform {
+  static constexpr bool kCopiesStacks = false;
+
   struct Timer : Immovable {};
   class OwnThread {
    public:

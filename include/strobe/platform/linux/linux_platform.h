@@ -14,6 +14,8 @@
 namespace strobe {
 
 struct LinuxPlatform {
+  static constexpr bool kCopiesStacks = false;
+
   // A kernel timer's id; -1 for none.
   struct Timer {
     int id = -1;

@@ -1,0 +1,75 @@
+// WindowsPlatform: Windows for x64. A thread is stopped from outside, its registers and its stack are copied, and all else is done when it
+// runs again. No OS header is needed to include it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "strobe/platform/platform.h"
+
+namespace strobe {
+
+// There are no timers on threads' CPU clocks, so StartTimer refuses, and the collector looks at the clocks. Signals have no meaning here.
+struct WindowsPlatform {
+  static constexpr bool kCopiesStacks = true;
+
+  struct Timer {};
+
+  // A thread of ours: a handle.
+  class OwnThread {
+   public:
+    OwnThread() = default;
+    OwnThread(OwnThread&& other) noexcept;
+    OwnThread& operator=(OwnThread&& other) noexcept;
+    ~OwnThread() = default;
+    // False where the system refused to start it.
+    [[nodiscard]] bool IsRunning() const { return handle_ != nullptr; }
+    // Waits for its end. Does nothing where there is no thread.
+    void Join();
+    // Lets it run on by itself.
+    void Detach();
+
+   private:
+    friend struct WindowsPlatform;
+    void* handle_ = nullptr;
+  };
+
+  static absl::Status Available();
+  static ThreadInfo CurrentThread();
+  static std::uint64_t CurrentThreadId();
+  static std::uint64_t ProcessId();
+  static std::string ProgramName();
+  static std::int64_t ThreadCpuTimeNs(std::uint64_t thread_id);
+
+  static int DefaultSignal() { return 0; }
+  static absl::Status InstallHandler(int signal);
+  static HandlerState HandlerStateOf(int /*signal*/) { return HandlerState::kOurs; }
+
+  static bool StartTimer(Timer& /*timer*/, std::uint64_t /*thread_id*/, std::uint64_t /*payload*/, std::int64_t /*first_ns*/,
+                         std::int64_t /*period_ns*/, int /*signal*/) {
+    return false;
+  }
+  static void StopTimer(Timer& /*timer*/) {}
+  static bool Interrupt(std::uint64_t thread_id, std::uint64_t payload, int signal);
+
+  static std::uint64_t ModuleVersion();
+  static std::vector<Module> Modules();
+
+  static std::size_t ReadMemory(std::uint64_t address, std::span<std::uint8_t> bytes);
+  static std::size_t ReadStack(std::uint64_t address, std::span<std::byte> bytes) noexcept;
+
+  static OwnThread RunOnOwnThread(const char* name, std::function<void()> body);
+  static void AddForkListener(ForkListener* /*listener*/) {}
+  static void RemoveForkListener(ForkListener* /*listener*/) {}
+  static void WriteLine(const std::string& text);
+  static void* MapMemory(std::uint64_t bytes);
+  static void UnmapMemory(void* memory, std::uint64_t bytes);
+};
+static_assert(Platform<WindowsPlatform>);
+
+}  // namespace strobe

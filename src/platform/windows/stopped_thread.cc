@@ -1,0 +1,186 @@
+#include "stopped_thread.h"
+
+#include <windows.h>
+// After it.
+#include <algorithm>
+#include <cstring>
+#include <mutex>
+
+#include "absl/container/flat_hash_map.h"
+
+namespace strobe::internal {
+namespace {
+
+class ThreadTable {
+ public:
+  void Add(std::uint64_t id, std::shared_ptr<KnownThread> thread) {
+    const std::lock_guard lock(mutex_);
+    threads_[id] = std::move(thread);
+  }
+  void Remove(std::uint64_t id) {
+    const std::lock_guard lock(mutex_);
+    threads_.erase(id);
+  }
+  std::shared_ptr<KnownThread> Find(std::uint64_t id) {
+    const std::lock_guard lock(mutex_);
+    const auto found = threads_.find(id);
+    return found == threads_.end() ? nullptr : found->second;
+  }
+
+ private:
+  std::mutex mutex_;
+  absl::flat_hash_map<std::uint64_t, std::shared_ptr<KnownThread>> threads_;
+};
+ThreadTable& GlobalThreads() {
+  static auto* const table = new ThreadTable;  // never destroyed: threads end after main, too
+  return *table;
+}
+
+// The calling thread's entry, for as long as it lives.
+struct OwnEntry {
+  std::shared_ptr<KnownThread> thread;
+  ~OwnEntry() {
+    if (thread != nullptr) GlobalThreads().Remove(GetCurrentThreadId());
+  }
+};
+thread_local OwnEntry own_entry;
+
+// Which stop is under way, if any: odd from its beginning to its end. Of the one who stops and the watchdog, the one that ends it resumes
+// the thread.
+class Watchdog {
+ public:
+  void Begin(HANDLE thread) {
+    thread_.store(thread, std::memory_order_relaxed);
+    begin_ms_.store(GetTickCount64(), std::memory_order_relaxed);
+    stop_.store(++last_stop_, std::memory_order_release);
+  }
+  // False where the watchdog was faster: then it has resumed the thread.
+  bool End() {
+    std::uint64_t stop = last_stop_++;
+    if (stop_.compare_exchange_strong(stop, last_stop_, std::memory_order_acq_rel)) return true;
+    while (is_resuming_.load(std::memory_order_acquire)) SwitchToThread();
+    return false;
+  }
+
+  bool Start() {
+    const std::lock_guard lock(mutex_);
+    if (is_started_) return true;
+    const HANDLE thread = CreateThread(
+        nullptr, 0,
+        [](void* self) -> DWORD {
+          static_cast<Watchdog*>(self)->Run();
+          return 0;
+        },
+        this, 0, nullptr);
+    is_started_ = thread != nullptr;
+    if (is_started_) CloseHandle(thread);
+    return is_started_;
+  }
+
+ private:
+  [[noreturn]] void Run() {
+    constexpr DWORD kLookMs = 100;
+    while (true) {
+      Sleep(kLookMs);
+      std::uint64_t stop = stop_.load(std::memory_order_acquire);
+      if (stop % 2 == 0 || GetTickCount64() - begin_ms_.load(std::memory_order_relaxed) < kMaxStopMs) continue;
+      const HANDLE thread = thread_.load(std::memory_order_relaxed);
+      // Whoever fails to end the stop waits until this is over, so that the handle stays the thread's.
+      is_resuming_.store(true, std::memory_order_release);
+      if (stop_.compare_exchange_strong(stop, stop + 1, std::memory_order_acq_rel)) {
+        ResumeThread(thread);
+        GlobalStallCounters().resumed.fetch_add(1, std::memory_order_relaxed);
+      }
+      is_resuming_.store(false, std::memory_order_release);
+    }
+  }
+
+  std::mutex mutex_;
+  bool is_started_ = false;
+  std::uint64_t last_stop_ = 0;  // of the one who stops
+  std::atomic<std::uint64_t> stop_{0};
+  std::atomic<std::uint64_t> begin_ms_{0};
+  std::atomic<HANDLE> thread_{nullptr};
+  std::atomic<bool> is_resuming_{false};
+};
+Watchdog& GlobalWatchdog() {
+  static auto* const watchdog = new Watchdog;
+  return *watchdog;
+}
+
+const void* CurrentBlock() {
+#if defined(__GNUC__)
+  // NtCurrentTeb() is this, but g++ 12 takes its address for one out of bounds.
+  const void* block = nullptr;
+  __asm__("movq %%gs:0x30, %0" : "=r"(block));
+  return block;
+#else
+  return NtCurrentTeb();
+#endif
+}
+
+// What stands still is read as it is; a stack that the thread's block does not speak of is left alone.
+bool CopyStopped(const CONTEXT& context, const NT_TIB& block, StackCopy& copy) {
+  const auto low = reinterpret_cast<Address>(block.StackLimit);
+  const auto high = reinterpret_cast<Address>(block.StackBase);
+  if (context.Rsp < low || context.Rsp >= high || (context.Rsp & 7) != 0) return false;
+  copy.byte_count = std::min<std::size_t>(high - context.Rsp, StackCopy::kMaxBytes);
+  std::memcpy(copy.bytes.data(), reinterpret_cast<const void*>(context.Rsp), copy.byte_count);  // NOLINT(performance-no-int-to-ptr)
+  return true;
+}
+
+void SetRegisters(const CONTEXT& context, StackCopy& copy) {
+  copy.base = context.Rsp;
+  // In the order of X86_64Registers::general.
+  copy.general = {context.Rax, context.Rdx, context.Rcx, context.Rbx, context.Rsi, context.Rdi, context.Rbp, context.Rsp,
+                  context.R8,  context.R9,  context.R10, context.R11, context.R12, context.R13, context.R14, context.R15};
+  copy.registers = {.pc = context.Rip, .sp = context.Rsp, .fp = context.Rbp, .general = copy.general.data()};
+}
+
+}  // namespace
+
+StallCounters& GlobalStallCounters() {
+  static constinit StallCounters counters;
+  return counters;
+}
+
+std::shared_ptr<KnownThread> KnownThread::Current() {
+  if (own_entry.thread == nullptr) {
+    HANDLE handle = nullptr;
+    constexpr DWORD kRights = THREAD_SUSPEND_RESUME | THREAD_GET_CONTEXT | THREAD_QUERY_INFORMATION;
+    if (DuplicateHandle(GetCurrentProcess(), GetCurrentThread(), GetCurrentProcess(), &handle, kRights, FALSE, 0) == 0) return nullptr;
+    own_entry.thread = std::make_shared<KnownThread>(handle, CurrentBlock());
+    GlobalThreads().Add(GetCurrentThreadId(), own_entry.thread);
+  }
+  return own_entry.thread;
+}
+
+std::shared_ptr<KnownThread> KnownThread::Find(std::uint64_t thread_id) { return GlobalThreads().Find(thread_id); }
+
+KnownThread::~KnownThread() { CloseHandle(handle_); }
+
+bool CopyStack(KnownThread& thread, StackCopy& copy, void (*while_stopped)()) {
+  if (thread.stalls.load(std::memory_order_relaxed) >= kMaxStalls) return false;
+  Watchdog& watchdog = GlobalWatchdog();
+  CONTEXT context{};
+  context.ContextFlags = CONTEXT_FULL;
+  watchdog.Begin(thread.handle());
+  const bool is_stopped = SuspendThread(thread.handle()) != static_cast<DWORD>(-1);
+  // The thread stands still only when its registers can be had: SuspendThread itself does not wait.
+  bool is_copied = is_stopped && GetThreadContext(thread.handle(), &context) != 0 &&
+                   CopyStopped(context, *static_cast<const NT_TIB*>(thread.block()), copy);
+  if (while_stopped != nullptr) while_stopped();
+  if (!watchdog.End()) {
+    is_copied = false;
+    const int stalls = thread.stalls.fetch_add(1, std::memory_order_relaxed) + 1;
+    if (stalls == kMaxStalls) GlobalStallCounters().given_up.fetch_add(1, std::memory_order_relaxed);
+  } else if (is_stopped) {
+    ResumeThread(thread.handle());
+  }
+  if (is_copied) SetRegisters(context, copy);
+  return is_copied;
+}
+
+bool StartWatchdog() { return GlobalWatchdog().Start(); }
+
+}  // namespace strobe::internal

@@ -1,0 +1,181 @@
+#include "strobe/platform/windows/windows_platform.h"
+
+#include <windows.h>
+// After it.
+#include <intrin.h>
+#include <process.h>
+
+#include <algorithm>
+#include <memory>
+#include <mutex>
+#include <utility>
+
+#include "images.h"
+#include "stopped_thread.h"
+#include "strobe/platform/capture_target.h"
+
+namespace strobe {
+namespace {
+
+// Nanoseconds a cycle of QueryThreadCycleTime, which counts as the time stamp counter does; 0 where the system does not answer it.
+double MeasureNsPerCycle() {
+  constexpr DWORD kMeasureMs = 20;
+  ULONG64 cycles = 0;
+  LARGE_INTEGER frequency{};
+  if (QueryThreadCycleTime(GetCurrentThread(), &cycles) == 0 || cycles == 0 || QueryPerformanceFrequency(&frequency) == 0) return 0;
+  LARGE_INTEGER begin{};
+  LARGE_INTEGER end{};
+  QueryPerformanceCounter(&begin);
+  const std::uint64_t first = __rdtsc();
+  Sleep(kMeasureMs);
+  QueryPerformanceCounter(&end);
+  const std::uint64_t last = __rdtsc();
+  if (last <= first) return 0;
+  const double ns = 1e9 * static_cast<double>(end.QuadPart - begin.QuadPart) / static_cast<double>(frequency.QuadPart);
+  return ns / static_cast<double>(last - first);
+}
+
+double NsPerCycle() {
+  static const double ns = MeasureNsPerCycle();
+  return ns;
+}
+
+std::int64_t CpuTimeOf(HANDLE thread) {
+  ULONG64 cycles = 0;
+  const double ns_per_cycle = NsPerCycle();
+  if (ns_per_cycle > 0 && QueryThreadCycleTime(thread, &cycles) != 0) {
+    return static_cast<std::int64_t>(static_cast<double>(cycles) * ns_per_cycle);
+  }
+  FILETIME created{};
+  FILETIME ended{};
+  FILETIME kernel{};
+  FILETIME user{};
+  if (GetThreadTimes(thread, &created, &ended, &kernel, &user) == 0) return -1;
+  constexpr std::int64_t kNsPerUnit = 100;
+  const auto ns = [](const FILETIME& time) {
+    return static_cast<std::int64_t>(std::uint64_t{time.dwHighDateTime} << 32 | time.dwLowDateTime) * kNsPerUnit;
+  };
+  return ns(kernel) + ns(user);
+}
+
+// Of the one capture that is under way. Whoever holds the mutex is a collector, and is never stopped itself.
+struct CaptureRoom {
+  std::mutex mutex;
+  internal::StackCopy copy;
+};
+CaptureRoom& GlobalCaptureRoom() {
+  static auto* const room = new CaptureRoom;
+  return *room;
+}
+
+// Later Windows alone has it.
+void NameThread(HANDLE thread, const std::string& name) {
+  using SetDescription = HRESULT(WINAPI*)(HANDLE, PCWSTR);
+  static const auto set = reinterpret_cast<SetDescription>(
+      reinterpret_cast<void*>(GetProcAddress(GetModuleHandleW(L"kernelbase.dll"), "SetThreadDescription")));
+  if (set != nullptr) set(thread, std::wstring(name.begin(), name.end()).c_str());
+}
+
+}  // namespace
+
+absl::Status WindowsPlatform::Available() { return absl::OkStatus(); }
+
+ThreadInfo WindowsPlatform::CurrentThread() {
+  internal::KnownThread::Current();
+  ULONG_PTR low = 0;
+  ULONG_PTR high = 0;
+  GetCurrentThreadStackLimits(&low, &high);
+  return {.id = CurrentThreadId(), .stack = {low, high}};
+}
+
+std::uint64_t WindowsPlatform::CurrentThreadId() { return GetCurrentThreadId(); }
+std::uint64_t WindowsPlatform::ProcessId() { return GetCurrentProcessId(); }
+
+std::string WindowsPlatform::ProgramName() {
+  const std::string path = internal::PathOfImage(nullptr);
+  std::string name = path.substr(path.find_last_of("\\/") + 1);
+  constexpr std::size_t kSuffixLength = 4;  // .exe
+  if (name.size() > kSuffixLength && name[name.size() - kSuffixLength] == '.') name.resize(name.size() - kSuffixLength);
+  return name;
+}
+
+std::int64_t WindowsPlatform::ThreadCpuTimeNs(std::uint64_t thread_id) {
+  if (thread_id == CurrentThreadId()) return CpuTimeOf(GetCurrentThread());
+  const std::shared_ptr<internal::KnownThread> thread = internal::KnownThread::Find(thread_id);
+  return thread == nullptr ? -1 : CpuTimeOf(thread->handle());
+}
+
+absl::Status WindowsPlatform::InstallHandler(int /*signal*/) {
+  NsPerCycle();
+  GlobalCaptureRoom();
+  internal::GlobalStallCounters();
+  return internal::StartWatchdog() ? absl::OkStatus() : absl::ResourceExhaustedError("no thread can be started to watch over stopped ones");
+}
+
+bool WindowsPlatform::Interrupt(std::uint64_t thread_id, std::uint64_t payload, int /*signal*/) {
+  internal::SlotToken token;
+  if (thread_id == CurrentThreadId() || !internal::SlotToken::Unpack(payload, token) || token.arena >= internal::kMaxArenas) return false;
+  const internal::CaptureEntry& entry = internal::CaptureEntryOf(token.arena);
+  const internal::CaptureEntry::Function function = entry.function.load(std::memory_order_acquire);
+  const std::shared_ptr<internal::KnownThread> thread = internal::KnownThread::Find(thread_id);
+  if (function == nullptr || thread == nullptr) return false;
+  CaptureRoom& room = GlobalCaptureRoom();
+  const std::lock_guard lock(room.mutex);
+  if (!internal::CopyStack(*thread, room.copy)) return false;
+  const CopiedStackMemory stack(room.copy.base, room.copy.stack());
+  return function(entry.context, {.token = token, .timer_weight = 0, .registers = &room.copy.registers, .stack = &stack});
+}
+
+std::uint64_t WindowsPlatform::ModuleVersion() { return internal::ImageVersion(); }
+std::vector<Module> WindowsPlatform::Modules() { return internal::LoadedModules(); }
+
+std::size_t WindowsPlatform::ReadMemory(std::uint64_t address, std::span<std::uint8_t> bytes) {
+  return internal::ReadOwnMemory(address, bytes);
+}
+std::size_t WindowsPlatform::ReadStack(std::uint64_t address, std::span<std::byte> bytes) noexcept {
+  return internal::ReadOwnMemory(address, {reinterpret_cast<std::uint8_t*>(bytes.data()), bytes.size()});
+}
+
+WindowsPlatform::OwnThread::OwnThread(OwnThread&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
+WindowsPlatform::OwnThread& WindowsPlatform::OwnThread::operator=(OwnThread&& other) noexcept {
+  handle_ = std::exchange(other.handle_, nullptr);
+  return *this;
+}
+void WindowsPlatform::OwnThread::Join() {
+  if (handle_ == nullptr) return;
+  WaitForSingleObject(handle_, INFINITE);
+  Detach();
+}
+void WindowsPlatform::OwnThread::Detach() {
+  if (handle_ != nullptr) CloseHandle(std::exchange(handle_, nullptr));
+}
+
+WindowsPlatform::OwnThread WindowsPlatform::RunOnOwnThread(const char* name, std::function<void()> body) {
+  struct Start {
+    std::string name;
+    std::function<void()> body;
+  };
+  auto start = std::make_unique<Start>(Start{name, std::move(body)});
+  const auto run = [](void* argument) -> unsigned {
+    const std::unique_ptr<Start> own(static_cast<Start*>(argument));
+    NameThread(GetCurrentThread(), own->name);
+    own->body();
+    return 0;
+  };
+  OwnThread thread;
+  // The C library's way to start one, so that it knows of it.
+  thread.handle_ = reinterpret_cast<void*>(_beginthreadex(nullptr, 0, run, start.get(), 0, nullptr));
+  if (thread.handle_ != nullptr) static_cast<void>(start.release());
+  return thread;
+}
+
+void WindowsPlatform::WriteLine(const std::string& text) {
+  const std::string line = text + "\n";
+  DWORD written = 0;
+  WriteFile(GetStdHandle(STD_ERROR_HANDLE), line.data(), static_cast<DWORD>(line.size()), &written, nullptr);
+}
+
+void* WindowsPlatform::MapMemory(std::uint64_t bytes) { return VirtualAlloc(nullptr, bytes, MEM_RESERVE | MEM_COMMIT, PAGE_READWRITE); }
+void WindowsPlatform::UnmapMemory(void* memory, std::uint64_t /*bytes*/) { VirtualFree(memory, 0, MEM_RELEASE); }
+
+}  // namespace strobe

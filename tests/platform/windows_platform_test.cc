@@ -1,0 +1,233 @@
+#include "strobe/platform/windows/windows_platform.h"
+
+#include <windows.h>
+// After it.
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "../../src/platform/windows/stopped_thread.h"
+#include "gtest/gtest.h"
+#include "strobe/platform/capture_target.h"
+
+namespace strobe {
+namespace {
+
+using internal::CaptureTarget;
+using internal::SlotToken;
+
+constexpr std::uint8_t kArena = internal::kMaxArenas - 1;
+constexpr std::uint64_t kPayload = SlotToken{.arena = kArena, .index = 3}.Pack();
+constexpr Address kMagic = 0x5B0BE5B0BE5B0BE5;
+
+// A thread that waits at work until it is told to end, with a word on its stack that nobody else has.
+class Worker {
+ public:
+  Worker() : thread_([this] { Run(); }) {
+    while (id_.load() == 0) std::this_thread::yield();
+  }
+  ~Worker() { End(); }
+  void End() {
+    is_ending_ = true;
+    if (thread_.joinable()) thread_.join();
+  }
+  [[nodiscard]] std::uint64_t id() const { return id_; }
+  [[nodiscard]] StackBounds stack() const { return stack_; }
+  [[nodiscard]] std::uint64_t turns() const { return turns_; }
+
+ private:
+  void Run() {
+    const volatile Address word = kMagic;
+    const ThreadInfo info = WindowsPlatform::CurrentThread();
+    stack_ = info.stack;
+    id_ = info.id;
+    while (!is_ending_ && word == kMagic) turns_ = turns_ + 1;
+  }
+  std::atomic<bool> is_ending_{false};
+  std::atomic<std::uint64_t> id_{0};
+  std::atomic<std::uint64_t> turns_{0};
+  StackBounds stack_;
+  std::thread thread_;
+};
+
+struct Arrival {
+  int calls = 0;
+  SlotToken token;
+  Address sp = 0;
+  bool has_magic = false;
+  Address end = 0;
+};
+Arrival arrival;
+
+bool NoteArrival(void* /*context*/, const CaptureTarget& target) {
+  ++arrival.calls;
+  arrival.token = target.token;
+  arrival.sp = target.registers->sp;
+  arrival.end = target.stack->end();
+  Address word = 0;
+  for (Address at = arrival.sp; target.stack->ReadWord(at, word); at += sizeof(word)) arrival.has_magic |= word == kMagic;
+  return true;
+}
+
+class WindowsPlatformTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    arrival = {};
+    ASSERT_TRUE(WindowsPlatform::InstallHandler(0).ok());
+    internal::CaptureEntryOf(kArena).function = &NoteArrival;
+  }
+  void TearDown() override { internal::CaptureEntryOf(kArena).function = nullptr; }
+};
+
+bool Eventually(const std::function<bool()>& predicate) {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  while (!predicate()) {
+    if (std::chrono::steady_clock::now() > deadline) return false;
+    std::this_thread::yield();
+  }
+  return true;
+}
+
+TEST_F(WindowsPlatformTest, AThreadKnowsItsStack) {
+  const ThreadInfo info = WindowsPlatform::CurrentThread();
+  EXPECT_EQ(info.id, GetCurrentThreadId());
+  EXPECT_TRUE(info.stack.Holds(reinterpret_cast<Address>(&info)));
+}
+
+TEST_F(WindowsPlatformTest, AnInterruptedThreadsStackIsCopiedAndItRunsOn) {
+  const Worker worker;
+  ASSERT_TRUE(WindowsPlatform::Interrupt(worker.id(), kPayload, 0));
+  EXPECT_EQ(arrival.calls, 1);
+  EXPECT_EQ(arrival.token.index, 3u);
+  EXPECT_TRUE(worker.stack().Holds(arrival.sp));
+  EXPECT_EQ(arrival.end, worker.stack().high);
+  EXPECT_TRUE(arrival.has_magic);
+  const std::uint64_t turns = worker.turns();
+  EXPECT_TRUE(Eventually([&] { return worker.turns() > turns; }));
+}
+
+TEST_F(WindowsPlatformTest, NobodyIsInterruptedWhoIsNotThere) {
+  Worker worker;
+  worker.End();
+  EXPECT_FALSE(WindowsPlatform::Interrupt(worker.id(), kPayload, 0)) << "ended";
+  EXPECT_FALSE(WindowsPlatform::Interrupt(0xFFFFFFF0, kPayload, 0)) << "never there";
+  WindowsPlatform::CurrentThread();
+  EXPECT_FALSE(WindowsPlatform::Interrupt(GetCurrentThreadId(), kPayload, 0)) << "nobody can stop himself";
+  const Worker other;
+  EXPECT_FALSE(WindowsPlatform::Interrupt(other.id(), 17, 0)) << "no payload of ours";
+  EXPECT_EQ(arrival.calls, 0);
+}
+
+TEST_F(WindowsPlatformTest, ThreadsMayEndWhileTheyAreInterrupted) {
+  for (int i = 0; i < 50; ++i) {
+    std::atomic<std::uint64_t> id{0};
+    std::thread thread([&] { id = WindowsPlatform::CurrentThread().id; });
+    while (id == 0) std::this_thread::yield();
+    while (WindowsPlatform::Interrupt(id, kPayload, 0)) {
+    }
+    thread.join();
+  }
+}
+
+TEST_F(WindowsPlatformTest, CpuTimeIsThatOfTheThread) {
+  const Worker worker;
+  const std::int64_t before = WindowsPlatform::ThreadCpuTimeNs(worker.id());
+  EXPECT_GE(before, 0);
+  EXPECT_TRUE(Eventually([&] { return WindowsPlatform::ThreadCpuTimeNs(worker.id()) > before; }));
+  EXPECT_GE(WindowsPlatform::ThreadCpuTimeNs(GetCurrentThreadId()), 0);
+  EXPECT_EQ(WindowsPlatform::ThreadCpuTimeNs(0xFFFFFFF0), -1);
+}
+
+TEST_F(WindowsPlatformTest, ImagesComeAndGo) {
+  const std::uint64_t version = WindowsPlatform::ModuleVersion();
+  EXPECT_EQ(WindowsPlatform::ModuleVersion(), version);
+  const HMODULE library = LoadLibraryW(L"winmm.dll");
+  ASSERT_NE(library, nullptr);
+  EXPECT_GT(WindowsPlatform::ModuleVersion(), version);
+  const auto find = [&] {
+    const std::vector<Module> modules = WindowsPlatform::Modules();
+    const auto found =
+        std::find_if(modules.begin(), modules.end(), [&](const Module& m) { return m.load_bias == reinterpret_cast<Address>(library); });
+    return found == modules.end() ? Module() : *found;
+  };
+  const Module loaded = find();
+  EXPECT_NE(loaded.path.find("winmm.dll"), std::string::npos) << loaded.path;
+  EXPECT_NE(loaded.pdata_address, 0u);
+  EXPECT_FALSE(loaded.build_id.empty());
+  const auto function = reinterpret_cast<Address>(GetProcAddress(library, "timeGetTime"));
+  EXPECT_TRUE(function >= loaded.start && function < loaded.limit);
+  const std::uint64_t while_loaded = WindowsPlatform::ModuleVersion();
+  FreeLibrary(library);
+  EXPECT_GT(WindowsPlatform::ModuleVersion(), while_loaded);
+  EXPECT_EQ(find(), Module());
+}
+
+__declspec(noinline) int OwnFunction(int value) { return value + 1; }
+
+TEST_F(WindowsPlatformTest, TheProgramIsTheFirstImage) {
+  const Module program = WindowsPlatform::Modules().at(0);
+  const auto function = reinterpret_cast<Address>(&OwnFunction);
+  EXPECT_TRUE(function >= program.start && function < program.limit);
+  EXPECT_NE(program.path.find(WindowsPlatform::ProgramName()), std::string::npos);
+  EXPECT_EQ(WindowsPlatform::ProgramName(), "platform_windows_platform_test");
+}
+
+TEST_F(WindowsPlatformTest, MemoryIsReadWhereThereIsSome) {
+  constexpr std::size_t kBytes = 0x10000;
+  auto* const memory = static_cast<std::uint8_t*>(WindowsPlatform::MapMemory(kBytes));
+  ASSERT_NE(memory, nullptr);
+  EXPECT_EQ(memory[17], 0);
+  memory[kBytes - 1] = 7;
+  std::array<std::uint8_t, 200> bytes{};
+  EXPECT_EQ(WindowsPlatform::ReadMemory(reinterpret_cast<Address>(memory) + kBytes - bytes.size(), bytes), bytes.size());
+  EXPECT_EQ(bytes.back(), 7);
+  // No system maps the lowest pages.
+  EXPECT_EQ(WindowsPlatform::ReadMemory(8, bytes), 0u);
+  EXPECT_EQ(WindowsPlatform::ReadStack(8, std::as_writable_bytes(std::span(bytes))), 0u);
+  WindowsPlatform::UnmapMemory(memory, kBytes);
+}
+
+TEST_F(WindowsPlatformTest, OwnThreadsRunAndAreJoined) {
+  std::atomic<int> runs{0};
+  WindowsPlatform::OwnThread thread = WindowsPlatform::RunOnOwnThread("own", [&] { ++runs; });
+  ASSERT_TRUE(thread.IsRunning());
+  WindowsPlatform::OwnThread moved = std::move(thread);
+  EXPECT_FALSE(thread.IsRunning());  // NOLINT(bugprone-use-after-move): that is what is tested
+  moved.Join();
+  EXPECT_FALSE(moved.IsRunning());
+  EXPECT_EQ(runs, 1);
+}
+
+// Whoever stops a thread does not come to resume it.
+TEST_F(WindowsPlatformTest, TheWatchdogResumesAThreadThatStaysStopped) {
+  static const Worker* stopped = nullptr;
+  static bool runs_on = false;
+  const Worker worker;
+  stopped = &worker;
+  const auto copy = std::make_unique<internal::StackCopy>();
+  const std::shared_ptr<internal::KnownThread> thread = internal::KnownThread::Find(worker.id());
+  ASSERT_NE(thread, nullptr);
+  EXPECT_TRUE(internal::CopyStack(*thread, *copy));
+  const std::uint64_t resumed = internal::GlobalStallCounters().resumed;
+  const std::uint64_t given_up = internal::GlobalStallCounters().given_up;
+  for (int i = 1; i <= internal::kMaxStalls; ++i) {
+    runs_on = false;
+    EXPECT_FALSE(internal::CopyStack(*thread, *copy, [] {
+      const std::uint64_t turns = stopped->turns();
+      runs_on = Eventually([&] { return stopped->turns() > turns; });
+    }));
+    EXPECT_TRUE(runs_on);
+    EXPECT_EQ(internal::GlobalStallCounters().resumed, resumed + static_cast<std::uint64_t>(i));
+  }
+  EXPECT_EQ(internal::GlobalStallCounters().given_up, given_up + 1);
+  EXPECT_FALSE(WindowsPlatform::Interrupt(worker.id(), kPayload, 0)) << "left in peace";
+  EXPECT_EQ(arrival.calls, 0);
+}
+
+}  // namespace
+}  // namespace strobe
