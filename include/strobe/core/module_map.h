@@ -23,9 +23,10 @@ struct Module {
   Address eh_frame_address = 0;   // in memory, of that information itself (.eh_frame), where there is no index; 0 where that is not known
   std::uint64_t eh_frame_bytes = 0;  // its length; 0 where it has its end marked
   Address pdata_address = 0;  // in memory, of a Windows image's frame information (.pdata), which counts all from load_bias; 0 elsewhere
-  std::uint32_t pdata_bytes = 0;  // its length
-  Address stack_end = 0;          // where the first function of a coroutine returns to; 0 where that is not in this module
-  std::uint64_t code_number = 0;  // of generated code, which no file holds: another for each registration. 0 for an image
+  std::uint32_t pdata_bytes = 0;   // its length
+  Address stack_end = 0;           // where the first function of a coroutine returns to; 0 where that is not in this module
+  std::uint64_t file_version = 0;  // of an image without a build id: another when its file has been written anew. 0 where that is not known
+  std::uint64_t code_number = 0;   // of generated code, which no file holds: another for each registration. 0 for an image
 
   friend bool operator==(const Module&, const Module&) = default;
 };

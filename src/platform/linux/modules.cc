@@ -3,6 +3,7 @@
 #include <elf.h>
 #include <fcntl.h>
 #include <link.h>
+#include <sys/stat.h>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -69,6 +70,20 @@ std::string BuildIdOf(const dl_phdr_info& info) {
   return {};
 }
 
+// Tells a file from what it is when it has been written anew; 0 where there is none.
+std::uint64_t FileVersionOf(const std::string& path) {
+  struct stat status {};
+  if (stat(path.c_str(), &status) != 0) return 0;
+  std::uint64_t version = 1;
+  for (const auto part :
+       {static_cast<std::uint64_t>(status.st_dev), static_cast<std::uint64_t>(status.st_ino), static_cast<std::uint64_t>(status.st_size),
+        static_cast<std::uint64_t>(status.st_mtim.tv_sec), static_cast<std::uint64_t>(status.st_mtim.tv_nsec)}) {
+    version = (version ^ part) * 0x9E3779B97F4A7C15;
+    version ^= version >> 32;
+  }
+  return version;
+}
+
 // Where the program's own file says that .eh_frame lies, in its virtual addresses: plain -static leaves the index out that a segment would
 // name. 0 where there is none.
 Address ReadEhFrameSection() {
@@ -127,6 +142,7 @@ int AddImage(dl_phdr_info* info, std::size_t /*size*/, void* data) {
   if (is_program) path = listing.program_path;
   if (path.empty() || std::string_view(path).starts_with("linux-vdso") || std::string_view(path).starts_with("linux-gate")) path = "[vdso]";
   const std::string build_id = BuildIdOf(*info);
+  const std::uint64_t file_version = build_id.empty() ? FileVersionOf(path) : 0;
   Address unwind_address = 0;
   for (int i = 0; i < info->dlpi_phnum; ++i) {
     if (info->dlpi_phdr[i].p_type == PT_GNU_EH_FRAME) unwind_address = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr;
@@ -153,7 +169,8 @@ int AddImage(dl_phdr_info* info, std::size_t /*size*/, void* data) {
                                .build_id = build_id,
                                .unwind_address = unwind_address,
                                .eh_frame_address = eh_frame_address,
-                               .stack_end = coroutine_end - start < limit - start ? coroutine_end : 0});
+                               .stack_end = coroutine_end - start < limit - start ? coroutine_end : 0,
+                               .file_version = file_version});
   }
   return 0;
 }

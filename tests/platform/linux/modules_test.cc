@@ -7,8 +7,10 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <latch>
 #include <string>
 #include <thread>
@@ -147,6 +149,48 @@ TEST(LinuxModules, TheVersionChangesWheneverAnImageComesOrGoes) {
   EXPECT_NE(LinuxPlatform::ModuleVersion(), loaded);
   EXPECT_NE(LinuxPlatform::ModuleVersion(), before) << "an unload and a load of something else must not look like nothing";
   EXPECT_FALSE(has_image());
+}
+
+// As a linker leaves it that is not asked for a build id, and to be told apart from any other by `tail`.
+void WriteWithoutBuildId(std::string image, const std::string& path, const std::string& tail) {
+  ElfW(Ehdr) header;
+  std::memcpy(&header, image.data(), sizeof(header));
+  for (std::size_t i = 0; i < header.e_phnum; ++i) {
+    ElfW(Phdr) segment;
+    char* const at = image.data() + header.e_phoff + i * sizeof(segment);
+    std::memcpy(&segment, at, sizeof(segment));
+    if (segment.p_type == PT_NOTE) segment.p_type = PT_NULL;
+    std::memcpy(at, &segment, sizeof(segment));
+  }
+  std::ofstream(path, std::ios::binary | std::ios::trunc) << image << tail;
+}
+
+TEST(LinuxModules, AnImageWithoutABuildIdThatIsBuiltAnewIsAnother) {
+  void* original = dlopen("libBrokenLocale.so.1", RTLD_NOW | RTLD_LOCAL);
+  link_map* map = nullptr;
+  if (original == nullptr || dlinfo(original, RTLD_DI_LINKMAP, &map) != 0) GTEST_SKIP() << "no image to load: " << dlerror();
+  std::ifstream file(map->l_name, std::ios::binary);
+  const std::string image((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  dlclose(original);
+  const std::string path = ::testing::TempDir() + "strobe_rebuilt_" + std::to_string(getpid()) + ".so";
+  const auto load = [&] {
+    void* loaded = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    EXPECT_NE(loaded, nullptr) << dlerror();
+    const std::vector<Module> modules = LinuxPlatform::Modules();
+    const auto found = std::find_if(modules.begin(), modules.end(), [&](const Module& module) { return module.path == path; });
+    if (loaded != nullptr) dlclose(loaded);
+    EXPECT_NE(found, modules.end());
+    // Mostly it is loaded to the same place; that is not what tells it apart.
+    return found == modules.end() ? Module()
+                                  : Module{.path = found->path, .build_id = found->build_id, .file_version = found->file_version};
+  };
+  WriteWithoutBuildId(image, path, "one");
+  const Module first = load();
+  EXPECT_EQ(first.build_id, "");
+  EXPECT_EQ(load(), first);
+  WriteWithoutBuildId(image, path, "other");
+  EXPECT_NE(load(), first);
+  std::filesystem::remove(path);
 }
 
 struct CountingListener : ForkListener {
