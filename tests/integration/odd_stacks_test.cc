@@ -6,11 +6,14 @@
 #include <sys/mman.h>
 #include <ucontext.h>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <thread>
+#include <tuple>
 #include <vector>
 
 #include "collecting_exporter.h"
@@ -65,6 +68,7 @@ class GuardedStack {
   GuardedStack& operator=(const GuardedStack&) = delete;
   [[nodiscard]] std::byte* data() const { return all_ + kGuardBytes; }
   [[nodiscard]] std::size_t bytes() const { return bytes_; }
+  [[nodiscard]] std::span<std::byte> memory() const { return {data(), bytes_}; }
 
  private:
   static constexpr std::size_t kGuardBytes = 64 * 1024;
@@ -155,8 +159,8 @@ class OddStacks : public ::testing::Test {
     if (kSignalsAreLate) GTEST_SKIP() << "ThreadSanitizer delivers signals late: stacks mean nothing";
   }
   // What raises SIGUSR1 runs HandleOnAlternateStack on `stack` from now on.
-  static void HandleOn(const GuardedStack& stack) {
-    const stack_t alternate{.ss_sp = stack.data(), .ss_flags = 0, .ss_size = stack.bytes()};
+  static void HandleOn(std::span<std::byte> stack) {
+    const stack_t alternate{.ss_sp = stack.data(), .ss_flags = 0, .ss_size = stack.size()};
     ASSERT_EQ(sigaltstack(&alternate, nullptr), 0);
     struct sigaction action {};
     action.sa_handler = &HandleOnAlternateStack;
@@ -213,22 +217,27 @@ std::int64_t ForEachHandledStack(const Sampled& sampled, const Check& check) {
   return whole_ns;
 }
 
-class OddStacksOf : public OddStacks, public ::testing::WithParamInterface<On> {};
-INSTANTIATE_TEST_SUITE_P(Threads, OddStacksOf, ::testing::Values(On::kNewThread, On::kThisThread));
+// Some programs put the alternate stack into an outer function's frame: then what was interrupted lies below it.
+class AlternateStacks : public OddStacks, public ::testing::WithParamInterface<std::tuple<On, bool>> {};
+INSTANTIATE_TEST_SUITE_P(Threads, AlternateStacks,
+                         ::testing::Combine(::testing::Values(On::kNewThread, On::kThisThread), ::testing::Bool()));
 
-TEST_P(OddStacksOf, AHandlerOnAnAlternateStackLeadsBackToTheThreadsFirstFunction) {
-  const auto body = [] {
-    const GuardedStack stack;
-    HandleOn(stack);
+TEST_P(AlternateStacks, AHandlerLeadsBackToTheThreadsFirstFunction) {
+  const On on = std::get<0>(GetParam());
+  const bool is_inside = std::get<1>(GetParam());
+  const auto body = [is_inside] {
+    const GuardedStack guarded;
+    alignas(16) std::array<std::byte, 64 * 1024> inside;
+    HandleOn(is_inside ? std::span<std::byte>(inside) : guarded.memory());
     for (int i = 0; i < 15; ++i) Interrupted(100);
     Disable();
   };
-  const Sampled sampled = Sample(body, GetParam());
+  const Sampled sampled = Sample(body, on);
   ExpectWhole(sampled);
   const std::int64_t whole_ns = ForEachHandledStack(sampled, [&](const std::vector<std::string>& stack, int interrupted) {
     EXPECT_EQ(FindFrame(stack, "Interrupted", interrupted + 100), interrupted + 100);
     EXPECT_GT(stack.size(), static_cast<std::size_t>(interrupted) + 102) << "and on, to the thread's start";
-    EXPECT_EQ(stack.back(), GetParam() == On::kThisThread ? "_start" : stack.back());
+    EXPECT_EQ(stack.back(), on == On::kThisThread ? "_start" : stack.back());
   });
   EXPECT_GT(whole_ns, 200'000'000);
 }
@@ -237,7 +246,7 @@ TEST_F(OddStacks, AHandlerOnAnAlternateStackLeadsBackToTheCoroutineThatItInterru
   const Sampled sampled = Sample([] {
     const GuardedStack alternate;
     const GuardedStack stack;
-    HandleOn(alternate);
+    HandleOn(alternate.memory());
     for (int i = 0; i < 15; ++i) RunCoroutine(stack, [] { Interrupted(4); });
     Disable();
   });

@@ -40,6 +40,8 @@ struct CaptureTarget {
   std::int64_t timer_weight = 0;               // expiries that this interruption stands for; 0 for a request
   const NativeRegisters* registers = nullptr;  // nullptr where the system gave none
   const CopiedStackMemory* stack = nullptr;    // on a platform that copies stacks
+  // What was interrupted ran on an alternate stack for signals: perhaps inside of the thread's own, above what it has been switched from.
+  bool is_on_alternate_stack = false;
 };
 
 // How the handler reaches a profiler: type-erased, so that the handler is compiled once and no user's code sees an OS header. One entry an

@@ -124,7 +124,7 @@ STROBE_SIGNAL_SAFE WalkResult Walk(SlotArena<Traits>& arena, ThreadSlot<Traits>&
     return WalkInto<Traits>(arena, slot, registers, *target.stack, draft);
   } else {
     const CodeWindow code = arena.text.Find(registers.pc);
-    if (!slot.stack.Holds(registers.sp)) return WalkForeign<Traits>(arena, slot, registers, code, draft);
+    if (target.is_on_alternate_stack || !slot.stack.Holds(registers.sp)) return WalkForeign<Traits>(arena, slot, registers, code, draft);
     const LiveStackMemory memory(std::max(registers.sp - kRedZoneBytes, slot.stack.low), slot.stack.high, code);
     return WalkInto<Traits>(arena, slot, registers, memory, draft);
   }

@@ -55,6 +55,11 @@ STROBE_SIGNAL_SAFE NativeRegisters RegistersOf(const ucontext_t& context, [[mayb
 #endif
 }
 
+// The kernel puts the thread's alternate stack, if it has one, beside its registers.
+STROBE_SIGNAL_SAFE bool IsOnAlternateStack(const ucontext_t& context, const NativeRegisters& registers) {
+  return registers.sp - reinterpret_cast<Address>(context.uc_stack.ss_sp) < context.uc_stack.ss_size;
+}
+
 // A signal that is not ours goes where it would have gone without us. Where that was the default action, it is dropped and counted: to
 // carry the default out would mean to uninstall the handler under queued signals of our own.
 STROBE_SIGNAL_SAFE void ChainToPrevious(int signal, siginfo_t* info, void* context) {
@@ -75,11 +80,12 @@ STROBE_SIGNAL_SAFE bool Capture(const CaptureTarget& target) {
 
 // At the limit on pending signals the kernel still delivers a queued signal, but as if by a nameless sender: the payload is gone. Serves
 // every registration of this thread that awaits a request.
-STROBE_SIGNAL_SAFE bool CaptureAwaited(const NativeRegisters& registers) {
+STROBE_SIGNAL_SAFE bool CaptureAwaited(CaptureTarget target) {
   bool is_ours = false;
   for (const ThreadLink* link = ThreadLinks(); link != nullptr; link = link->next) {
     if (!link->is_awaited(*link)) continue;
-    is_ours |= Capture({.token = link->token, .timer_weight = 0, .registers = &registers});
+    target.token = link->token;
+    is_ours |= Capture(target);
   }
   return is_ours;
 }
@@ -102,18 +108,21 @@ void BindCalls() {
 
 STROBE_SIGNAL_SAFE void HandleSignal(int signal, siginfo_t* info, void* context) {
   const int saved_errno = errno;
-  SlotToken token;
+  CaptureTarget target;
   const bool is_timer = info != nullptr && info->si_code == SI_TIMER;
   NativeRegisters registers;
   GeneralRegisters general;
-  if (context != nullptr) registers = RegistersOf(*static_cast<const ucontext_t*>(context), general);
-  if (is_timer && SlotToken::Unpack(reinterpret_cast<std::uintptr_t>(info->si_value.sival_ptr), token)) {
+  if (context != nullptr) {
+    const auto& interrupted = *static_cast<const ucontext_t*>(context);
+    registers = RegistersOf(interrupted, general);
+    target.registers = &registers;
+    target.is_on_alternate_stack = IsOnAlternateStack(interrupted, registers);
+  }
+  if (is_timer && SlotToken::Unpack(reinterpret_cast<std::uintptr_t>(info->si_value.sival_ptr), target.token)) {
     // 0 for a request: see LinuxPlatform::Interrupt.
-    const std::int64_t weight = 1 + static_cast<std::int64_t>(info->si_overrun);
-    if (!Capture({.token = token, .timer_weight = weight, .registers = context != nullptr ? &registers : nullptr})) {
-      GlobalHandlerCounters().stale.fetch_add(1, std::memory_order_relaxed);
-    }
-  } else if (context == nullptr || info == nullptr || info->si_code != SI_USER || info->si_pid != 0 || !CaptureAwaited(registers)) {
+    target.timer_weight = 1 + static_cast<std::int64_t>(info->si_overrun);
+    if (!Capture(target)) GlobalHandlerCounters().stale.fetch_add(1, std::memory_order_relaxed);
+  } else if (context == nullptr || info == nullptr || info->si_code != SI_USER || info->si_pid != 0 || !CaptureAwaited(target)) {
     GlobalHandlerCounters().foreign.fetch_add(1, std::memory_order_relaxed);
     errno = saved_errno;
     ChainToPrevious(signal, info, context);
