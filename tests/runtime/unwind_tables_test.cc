@@ -98,9 +98,9 @@ TEST_F(UnwindTablesTest, ACaptureThatStandsStillKeepsABoundedNumberOfTables) {
 TEST_F(UnwindTablesTest, NothingIsLeftToCapturesWithdrawnFrom) {
   slot_->is_capturing = true;
   for (std::size_t i = 0; i <= UnwindTables<TableTraits>::kMaxOld; ++i) tables_.Update(Program());
+  slot_->is_capturing = false;
   tables_.Withdraw();
   EXPECT_EQ(Published(), nullptr);
-  slot_->is_capturing = false;
   {
     UnwindTables<TableTraits> never_started(registry_, counters_);
     never_started.Update(Program());
