@@ -1,8 +1,7 @@
 // CollectingExporter keeps what a session exports, so that a test can look at whole Profiles; and what the tests of sessions share.
 #pragma once
 
-#include <time.h>
-
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
@@ -12,6 +11,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "platform/test_system.h"
 #include "strobe/strobe.h"
 
 // Late: a sanitizer holds a signal back until the thread's next call of the C library, so that the registers that the handler gets are of
@@ -67,12 +67,7 @@ struct CollectingTraits : DefaultTraits {
   using Exporter = CollectingExporter;
 };
 
-inline std::int64_t ReadClockNs(clockid_t clock) {
-  timespec time{};
-  clock_gettime(clock, &time);
-  return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
-}
-inline std::int64_t ThreadCpuNs() { return ReadClockNs(CLOCK_THREAD_CPUTIME_ID); }
+inline std::int64_t MonotonicNs() { return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 // Uses `cpu_ns` of the calling thread's CPU time.
 inline void BurnCpu(std::int64_t cpu_ns) {

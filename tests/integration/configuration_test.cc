@@ -40,13 +40,6 @@ TEST(Child, DISABLED_EnabledByCode) {
 
 class Configuration : public ::testing::Test {
  protected:
-  void SetUp() override {
-    std::string pattern = (std::filesystem::temp_directory_path() / "strobe_configuration_XXXXXX").string();
-    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
-    root_ = pattern;
-  }
-  void TearDown() override { std::filesystem::remove_all(root_); }
-
   struct Result {
     std::string output;
     std::vector<std::string> errors;  // lines
@@ -54,7 +47,7 @@ class Configuration : public ::testing::Test {
 
   // `variables` as a shell writes them: "A='x' B='y'".
   Result Run(const std::string& variables, const std::string& child = "Program") {
-    const std::string program = std::filesystem::read_symlink("/proc/self/exe").string();
+    const std::string program = ProgramPath().string();
     const std::string command = "cd '" + root_.string() + "' && " + variables + " '" + program + "' --gtest_filter=Child.DISABLED_" +
                                 child + " --gtest_also_run_disabled_tests >output 2>errors";
     EXPECT_EQ(std::system(command.c_str()), 0) << command;  // NOLINT(cert-env33-c): a shell, as a user has one
@@ -75,7 +68,8 @@ class Configuration : public ::testing::Test {
     return count;
   }
 
-  std::filesystem::path root_;
+  const TemporaryDirectory temporary_;
+  const std::filesystem::path root_ = temporary_.path();
 };
 
 TEST_F(Configuration, GoodValuesAreTaken) {

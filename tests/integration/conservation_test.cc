@@ -1,8 +1,6 @@
 // The profile adds up: per thread and provider, exported values are what the clock says. Each expectation is a bracket of two readings of
 // that clock around the registration and two within it, so it holds on any machine, however busy.
 #include <gtest/gtest.h>
-#include <pthread.h>
-#include <time.h>
 
 #include <algorithm>
 #include <atomic>
@@ -40,19 +38,19 @@ struct Brackets {
 template <class Traits, class Body>
 Brackets RunRegistered(Profiler<Traits>& profiler, const std::string& name, Body&& body) {
   Brackets brackets;
-  const std::int64_t outer_wall = ReadClockNs(CLOCK_MONOTONIC);
+  const std::int64_t outer_wall = MonotonicNs();
   const std::int64_t outer_cpu = ThreadCpuNs();
   {
     const Registration registration = profiler.RegisterThread(name);
     EXPECT_TRUE(registration.status().ok()) << registration.status();
     const std::int64_t inner_cpu = ThreadCpuNs();
-    const std::int64_t inner_wall = ReadClockNs(CLOCK_MONOTONIC);
+    const std::int64_t inner_wall = MonotonicNs();
     body();
-    brackets.wall.least = ReadClockNs(CLOCK_MONOTONIC) - inner_wall;
+    brackets.wall.least = MonotonicNs() - inner_wall;
     brackets.cpu.least = ThreadCpuNs() - inner_cpu;
   }
   brackets.cpu.most = ThreadCpuNs() - outer_cpu;
-  brackets.wall.most = ReadClockNs(CLOCK_MONOTONIC) - outer_wall;
+  brackets.wall.most = MonotonicNs() - outer_wall;
   return brackets;
 }
 
@@ -200,11 +198,11 @@ TEST_F(Conservation, StopWhileThreadsRun) {
   std::atomic<bool> is_done{false};
   std::latch registered(3);
   std::vector<std::thread> threads;
-  std::vector<clockid_t> clocks(3);
+  std::vector<ThreadClock> clocks(3);
   for (int i = 0; i < 3; ++i) {
     threads.emplace_back([&, i] {
       const Registration registration = profiler.RegisterThread(absl::StrCat("running ", i));
-      pthread_getcpuclockid(pthread_self(), &clocks[i]);
+      clocks[i] = ClockOfThisThread();
       registered.count_down();
       while (!is_done.load()) BurnCpu(kMs);
     });
@@ -212,7 +210,7 @@ TEST_F(Conservation, StopWhileThreadsRun) {
   registered.wait();
   const auto read = [&] {
     std::vector<std::int64_t> times;
-    for (const clockid_t clock : clocks) times.push_back(ReadClockNs(clock));
+    for (const ThreadClock clock : clocks) times.push_back(ReadNs(clock));
     return times;
   };
   // Twice: the second session begins where the first one's timers and rings have been.
@@ -237,18 +235,18 @@ TEST_F(Conservation, StopWhileThreadsRun) {
 
 TEST_F(Conservation, FlushesAddUp) {
   Profiler<CollectingTraits> profiler({.sampling = {.wall_frequency_hz = 50}});
-  const std::int64_t outer_ns = ReadClockNs(CLOCK_MONOTONIC);
+  const std::int64_t outer_ns = MonotonicNs();
   ASSERT_TRUE(profiler.Start().ok());
-  const std::int64_t inner_ns = ReadClockNs(CLOCK_MONOTONIC);
+  const std::int64_t inner_ns = MonotonicNs();
   const Brackets flushing = RunRegistered(profiler, "flushing", [&] {
     for (int i = 0; i < 4; ++i) {
       BurnCpu(60 * kMs);
       EXPECT_TRUE(profiler.Flush().ok());
     }
   });
-  const Span session{.least = ReadClockNs(CLOCK_MONOTONIC) - inner_ns};
+  const Span session{.least = MonotonicNs() - inner_ns};
   ASSERT_TRUE(profiler.Stop().ok());
-  const std::int64_t most_ns = ReadClockNs(CLOCK_MONOTONIC) - outer_ns;
+  const std::int64_t most_ns = MonotonicNs() - outer_ns;
   const Exports exports = CollectingExporter::Take();
   ASSERT_EQ(exports.size(), 5U);
   std::int64_t duration_ns = 0;
@@ -340,7 +338,7 @@ struct JumpingTraits : CollectingTraits {
 TEST_F(Conservation, ClockThatJumps) {
   constexpr std::int64_t kHour = 3'600'000'000'000;
   Profiler<JumpingTraits> profiler({.sampling = {.wall_frequency_hz = 50}});
-  const std::int64_t outer_ns = ReadClockNs(CLOCK_MONOTONIC);
+  const std::int64_t outer_ns = MonotonicNs();
   ASSERT_TRUE(profiler.Start().ok());
   const Brackets jumping = RunRegistered(profiler, "jumping", [&] {
     for (const std::int64_t offset : {kHour, -2 * kHour, std::int64_t{0}}) {
@@ -351,7 +349,7 @@ TEST_F(Conservation, ClockThatJumps) {
     }
   });
   ASSERT_TRUE(profiler.Stop().ok());
-  const std::int64_t most_ns = ReadClockNs(CLOCK_MONOTONIC) - outer_ns;
+  const std::int64_t most_ns = MonotonicNs() - outer_ns;
   const Exports exports = CollectingExporter::Take();
   ASSERT_EQ(exports.size(), 4U);
   ExpectWithin(exports, "cpu", "jumping", jumping.cpu);

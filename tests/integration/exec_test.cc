@@ -10,8 +10,8 @@
 #include <thread>
 #include <vector>
 
+#include "forked_child.h"
 #include "gtest/gtest.h"
-#include "kept_profiles.h"
 
 extern char** environ;  // NOLINT(readability-redundant-declaration): POSIX leaves declaring it to the program
 

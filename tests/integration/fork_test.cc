@@ -13,8 +13,8 @@
 #include <thread>
 #include <vector>
 
+#include "forked_child.h"
 #include "gtest/gtest.h"
-#include "kept_profiles.h"
 #include "strobe/strobe.h"
 
 namespace strobe {
@@ -32,7 +32,7 @@ class Fork : public ::testing::Test {
  protected:
   void SetUp() override {
     if (testing::kIsThreadSanitizer) GTEST_SKIP() << "ThreadSanitizer ends the child of a process with threads";
-    KeptProfiles::HoldOverForks();
+    testing::HoldKeptProfilesOverForks();
     KeptProfiles::Take();
   }
   // Children that allocate need an allocator that is held over a fork, as glibc's is.

@@ -12,8 +12,8 @@
 #include <cstdlib>
 #include <map>
 
+#include "forked_child.h"
 #include "gtest/gtest.h"
-#include "kept_profiles.h"
 
 #if !defined(STROBE_TEST_IS_SANITIZED)
 // The trap: every allocation of this program comes by here. glibc keeps its own under these names.

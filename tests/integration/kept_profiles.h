@@ -1,14 +1,8 @@
 // What the integration tests share: a profiler whose profiles stay in memory, threads that use CPU time, and sums over profiles.
 #pragma once
 
-#include <pthread.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
-
 #include <atomic>
 #include <cstdint>
-#include <cstdio>
 #include <map>
 #include <mutex>
 #include <span>
@@ -18,6 +12,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "platform/test_system.h"
 #include "strobe/strobe.h"
 
 // g++ says which sanitizer it builds for by macros, clang by features.
@@ -35,15 +30,6 @@
 #define STROBE_TEST_IS_SANITIZED 1
 #endif
 #endif
-
-// In a fork's child, where GoogleTest's own checks would report to nobody: says what failed, and ends the child.
-#define STROBE_CHILD_CHECK(condition)                                                                  \
-  do {                                                                                                 \
-    if (!(condition)) {                                                                                \
-      std::fprintf(stderr, "%s:%d: in the child: %s does not hold\n", __FILE__, __LINE__, #condition); \
-      _exit(1);                                                                                        \
-    }                                                                                                  \
-  } while (false)
 
 namespace strobe::testing {
 
@@ -75,17 +61,13 @@ class KeptProfiles {
     const std::lock_guard lock(Mutex());
     return std::exchange(Store(), {});
   }
-  // For tests that fork: from now on a child never finds the store locked by a thread that it has not got.
-  static void HoldOverForks() {
-    static const int is_held = pthread_atfork([] { Mutex().lock(); }, [] { Mutex().unlock(); }, [] { Mutex().unlock(); });
-    static_cast<void>(is_held);
-  }
-
- private:
+  // Guards the store. For tests that fork: a child never finds it locked if it is held meanwhile.
   static std::mutex& Mutex() {
     static auto* const mutex = new std::mutex;
     return *mutex;
   }
+
+ private:
   static std::vector<KeptProfile>& Store() {
     static auto* const store = new std::vector<KeptProfile>;
     return *store;
@@ -142,12 +124,6 @@ struct KeepingTraits : NamedKeepingTraits {
   using Symbolizer = NullSymbolizer;
 };
 using KeepingProfiler = Profiler<KeepingTraits>;
-
-inline std::int64_t ThreadCpuNs() {
-  timespec time{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return static_cast<std::int64_t>(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
-}
 
 // What the profile must say of a thread lies between two readings of its CPU clock: one pair inside of what is measured, one around it.
 struct CpuBounds {
@@ -226,22 +202,6 @@ inline std::vector<Frame> FramesOf(const Profile& profile, const ProfileSample& 
     frames.push_back(profile.frames[profile.stacks[node].frame]);
   }
   return frames;
-}
-
-// Runs body() in a forked child and returns its wait status: 0 where the body returned, SIGALRM where it did not in two minutes.
-// -1 where there was no child.
-template <class Body>
-int RunInChild(Body&& body) {
-  constexpr unsigned kPatienceSeconds = 120;
-  const pid_t child = fork();
-  if (child == 0) {
-    alarm(kPatienceSeconds);
-    body();
-    _exit(0);
-  }
-  int status = -1;
-  if (child < 0 || waitpid(child, &status, 0) != child) return -1;
-  return status;
 }
 
 }  // namespace strobe::testing

@@ -1,6 +1,4 @@
 // Programs that do one thing all the time which a profiler might trip over: allocate, throw, load and unload code.
-#include <dlfcn.h>
-
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -114,17 +112,9 @@ TEST_F(Storms, Exceptions) {
 // A plugin that is loaded for as long as the object lives.
 class Plugin {
  public:
-  explicit Plugin(const char* variable) {
-    const char* path = std::getenv(variable);
-    if (path == nullptr) return;
-    handle_ = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (handle_ != nullptr) work_ = reinterpret_cast<Work>(dlsym(handle_, "PluginWork"));
+  explicit Plugin(const char* variable) : library_(std::getenv(variable) != nullptr ? std::getenv(variable) : "no plugin is named") {
+    if (library_) work_ = reinterpret_cast<Work>(library_.Symbol("PluginWork"));
   }
-  ~Plugin() {
-    if (handle_ != nullptr) dlclose(handle_);
-  }
-  Plugin(const Plugin&) = delete;
-  Plugin& operator=(const Plugin&) = delete;
   explicit operator bool() const { return work_ != nullptr; }
   // Works in the plugin's own function, whose name is the plugin's, until done() is true.
   void Run(bool (*done)()) const { work_(done); }
@@ -132,7 +122,7 @@ class Plugin {
 
  private:
   using Work = void (*)(bool (*done)());
-  void* handle_ = nullptr;
+  testing::Library library_;
   Work work_ = nullptr;
 };
 
@@ -163,7 +153,7 @@ TEST_F(Storms, ReloadAtTheSameAddress) {
       for (const char* variable : {"STROBE_TEST_PLUGIN_A", "STROBE_TEST_PLUGIN_B"}) {
         {
           const Plugin plugin(variable);
-          ASSERT_TRUE(plugin) << variable << ": " << dlerror();
+          ASSERT_TRUE(plugin) << variable << ": " << testing::Library::Error();
           was_same_address |= first_address == plugin.address();
           if (first_address == 0) first_address = plugin.address();
           // The collector learns of loading and unloading when it drains.

@@ -1,9 +1,8 @@
 // Many short threads, some of them registered: every nanosecond of theirs is in the profile, under its own name.
-#include <pthread.h>
-
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>

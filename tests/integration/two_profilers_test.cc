@@ -1,6 +1,4 @@
 // Two profilers in one process: of different parts, on different signals or on the same one, over the same threads.
-#include <signal.h>
-
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -32,6 +30,8 @@ std::vector<KeptProfile> OfPeriod(const std::vector<KeptProfile>& kept, std::int
   }
   return result;
 }
+
+constexpr std::int64_t kProfilingSignal = 27;  // SIGPROF, where there are signals
 
 class TwoProfilers : public ::testing::TestWithParam<std::int64_t> {};
 
@@ -69,7 +69,7 @@ TEST_P(TwoProfilers, EachHasTheWholeTruth) {
   EXPECT_GT(other.stats().samples, 0U);
 }
 
-INSTANTIATE_TEST_SUITE_P(Signals, TwoProfilers, ::testing::Values(0, SIGPROF),
+INSTANTIATE_TEST_SUITE_P(Signals, TwoProfilers, ::testing::Values(0, kProfilingSignal),
                          [](const auto& info) { return info.param == 0 ? "TheSame" : "Different"; });
 
 // An arena is used again by a later profiler of the same parts; what an earlier one left behind must not disturb it.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <string>
 
@@ -14,8 +15,49 @@ void UnsetVariable(const char* name);
 // The running machine's, not the build's: "x86_64", "aarch64" or another.
 std::string ProcessorName();
 
+// The CPU clock of one thread, read by any.
+using ThreadClock = std::intptr_t;
+ThreadClock ClockOfThisThread();
+std::int64_t ReadNs(ThreadClock clock);
+// Of the calling thread.
+std::int64_t ThreadCpuNs();
+
+// The running program's file.
+std::filesystem::path ProgramPath();
+
 // 0 where the system does not say.
 std::size_t DataCacheLineBytes();
+
+// A library that is loaded for as long as the object lives, if it could be.
+class Library {
+ public:
+  explicit Library(const std::filesystem::path& path);
+  Library(const Library&) = delete;
+  Library& operator=(const Library&) = delete;
+  ~Library();
+  explicit operator bool() const { return handle_ != nullptr; }
+  // 0 where it has no such symbol.
+  [[nodiscard]] std::uintptr_t Symbol(const char* name) const;
+  // Why the last one could not be loaded.
+  static std::string Error();
+
+ private:
+  void* handle_;
+};
+
+// While it lives, this process cannot make a file longer, if the system knows such a limit.
+class FileSizeLimit {
+ public:
+  explicit FileSizeLimit(std::uint64_t bytes);
+  FileSizeLimit(const FileSizeLimit&) = delete;
+  FileSizeLimit& operator=(const FileSizeLimit&) = delete;
+  ~FileSizeLimit();
+  explicit operator bool() const { return is_set_; }
+
+ private:
+  bool is_set_ = false;
+  std::uint64_t before_bytes_ = 0;
+};
 
 // A directory of one test's own, removed at the end with all that is in it.
 class TemporaryDirectory {

@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "kept_profiles.h"
+#include "forked_child.h"
 #include "strobe/strobe.h"
 #include "strobe/testing/profile_check.h"
 

@@ -1,7 +1,6 @@
 // The images of this process as a profile names them, for the symbolizer's tests.
 #pragma once
 
-#include <dlfcn.h>
 #include <link.h>
 
 #include <filesystem>
@@ -9,26 +8,10 @@
 
 #include "absl/strings/escaping.h"
 #include "gtest/gtest.h"
+#include "platform/test_system.h"
 #include "strobe/symbolize/elf_symbolizer.h"
 
 namespace strobe::testing {
-
-// A loaded library, unloaded at the end.
-class Library {
- public:
-  explicit Library(const std::string& path) : handle_(dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) {
-    if (handle_ == nullptr) ADD_FAILURE() << dlerror();
-  }
-  ~Library() {
-    if (handle_ != nullptr) dlclose(handle_);
-  }
-  Library(const Library&) = delete;
-  Library& operator=(const Library&) = delete;
-  [[nodiscard]] Address Symbol(const char* name) const { return reinterpret_cast<Address>(dlsym(handle_, name)); }
-
- private:
-  void* handle_;
-};
 
 struct ModuleSearch {
   Address address;
@@ -66,7 +49,7 @@ inline Module ModuleAt(Address address) {
         return 0;
       },
       &search);
-  if (search.module.path.empty()) search.module.path = std::filesystem::read_symlink("/proc/self/exe").string();
+  if (search.module.path.empty()) search.module.path = ProgramPath().string();
   return search.module;
 }
 

@@ -59,20 +59,20 @@ volatile std::uint64_t result_sink;
 
 template <class Body>
 void RunThread(Profiler<>& profiler, const char* name, const char* function, const Body& body) {
-  const std::int64_t outer_wall = ReadClockNs(CLOCK_MONOTONIC);
+  const std::int64_t outer_wall = MonotonicNs();
   const std::int64_t outer_cpu = ThreadCpuNs();
   std::int64_t least_cpu = 0;
   std::int64_t least_wall = 0;
   {
     const Registration registration = profiler.RegisterThread(name);
     const std::int64_t inner_cpu = ThreadCpuNs();
-    const std::int64_t inner_wall = ReadClockNs(CLOCK_MONOTONIC);
+    const std::int64_t inner_wall = MonotonicNs();
     body();
     least_cpu = ThreadCpuNs() - inner_cpu;
-    least_wall = ReadClockNs(CLOCK_MONOTONIC) - inner_wall;
+    least_wall = MonotonicNs() - inner_wall;
   }
   const std::int64_t most_cpu = ThreadCpuNs() - outer_cpu;
-  const std::int64_t most_wall = ReadClockNs(CLOCK_MONOTONIC) - outer_wall;
+  const std::int64_t most_wall = MonotonicNs() - outer_wall;
   std::printf("%s %s %lld %lld %lld %lld\n", name, function, static_cast<long long>(least_cpu), static_cast<long long>(most_cpu),
               static_cast<long long>(least_wall), static_cast<long long>(most_wall));
 }

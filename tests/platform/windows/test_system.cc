@@ -22,6 +22,27 @@ std::string ProcessorName() {
   }
 }
 
+ThreadClock ClockOfThisThread() {
+  // Never closed: a test has few, and a thread's times can be read through it when the thread has ended.
+  return reinterpret_cast<ThreadClock>(OpenThread(THREAD_QUERY_INFORMATION, FALSE, GetCurrentThreadId()));
+}
+
+std::int64_t ReadNs(ThreadClock clock) {
+  constexpr std::int64_t kFileTimeNs = 100;
+  FILETIME created, ended, kernel, user;
+  if (GetThreadTimes(reinterpret_cast<HANDLE>(clock), &created, &ended, &kernel, &user) == 0) return -1;
+  const auto count = [](const FILETIME& time) { return std::int64_t{time.dwHighDateTime} << 32 | time.dwLowDateTime; };
+  return (count(kernel) + count(user)) * kFileTimeNs;
+}
+
+std::int64_t ThreadCpuNs() { return ReadNs(reinterpret_cast<ThreadClock>(GetCurrentThread())); }
+
+std::filesystem::path ProgramPath() {
+  std::wstring path(32'768, L'\0');  // the longest that there is
+  path.resize(GetModuleFileNameW(nullptr, path.data(), static_cast<DWORD>(path.size())));
+  return path;
+}
+
 std::size_t DataCacheLineBytes() {
   DWORD bytes = 0;
   GetLogicalProcessorInformation(nullptr, &bytes);
@@ -32,6 +53,19 @@ std::size_t DataCacheLineBytes() {
   }
   return 0;
 }
+
+Library::Library(const std::filesystem::path& path) : handle_(LoadLibraryW(path.c_str())) {}
+Library::~Library() {
+  if (handle_ != nullptr) FreeLibrary(static_cast<HMODULE>(handle_));
+}
+std::uintptr_t Library::Symbol(const char* name) const {
+  return reinterpret_cast<std::uintptr_t>(GetProcAddress(static_cast<HMODULE>(handle_), name));
+}
+std::string Library::Error() { return absl::StrCat("error ", GetLastError()); }
+
+// A file's size has no limit of a process's own here.
+FileSizeLimit::FileSizeLimit(std::uint64_t /*bytes*/) {}
+FileSizeLimit::~FileSizeLimit() = default;
 
 TemporaryDirectory::TemporaryDirectory() {
   // Fails where the name is taken, and a later count gives the next one.
