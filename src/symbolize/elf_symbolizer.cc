@@ -12,6 +12,7 @@
 #include "byte_source.h"
 #include "demangle.h"
 #include "elf_file.h"
+#include "pe_symbols.h"
 #include "strobe/core/thread_info.h"
 
 namespace strobe {
@@ -32,6 +33,8 @@ std::optional<ElfFile> OpenFor(const Module& module, const internal::ByteSource&
   if (module.build_id.empty() && !file->Maps(module.file_offset, module.start - module.load_bias)) return std::nullopt;
   return file;
 }
+
+bool IsWindowsImage(const Module& module) { return module.pdata_address != 0; }
 
 bool IsBuildId(std::string_view text) {
   return text.size() > 2 && std::all_of(text.begin(), text.end(), [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
@@ -77,6 +80,10 @@ ImageNames ReadNames(const Module& module, const std::vector<std::string>& paths
 }
 
 ImageNames ReadNames(const Module& module, const std::string& debug_directory) {
+  if (IsWindowsImage(module)) {
+    const std::unique_ptr<FileSource> source = FileSource::Open(module.path);
+    return {source == nullptr ? FunctionTable() : internal::ReadPeFunctions(*source, module.build_id), {}};
+  }
   if (module.path == kVdsoPath) {
     const internal::SpanSource source(internal::OwnVdso(module.load_bias, module.start, module.limit));
     const std::optional<ElfFile> file = OpenFor(module, source);
@@ -103,7 +110,7 @@ std::string CacheKey(const Module& module) {
 std::string Hex(Address address) { return absl::StrCat("0x", absl::Hex(address)); }
 
 std::string UnresolvedName(const Module& module, Address address) {
-  const std::size_t slash = module.code_number != 0 ? std::string::npos : module.path.rfind('/');
+  const std::size_t slash = module.code_number != 0 ? std::string::npos : module.path.find_last_of(IsWindowsImage(module) ? "/\\" : "/");
   return absl::StrCat(ValidUtf8(slash == std::string::npos ? module.path : module.path.substr(slash + 1)), "+",
                       Hex(address - module.load_bias));
 }

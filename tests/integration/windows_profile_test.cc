@@ -1,0 +1,161 @@
+// What a profile of Windows threads says: all the CPU time that the system says, and the functions that used it.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "strobe/strobe.h"
+
+namespace strobe::testing {
+
+// Not in the anonymous namespace: these names are what a reader of the profile looks for.
+__attribute__((noinline)) std::uint64_t UseProcessor(std::uint64_t value) {
+  for (int i = 0; i < 4'000'000; ++i) {
+    value = value * 6364136223846793005U + 1442695040888963407U;
+    __asm__ volatile("" : "+r"(value));
+  }
+  return value;
+}
+__attribute__((noinline)) std::uint64_t CallWorker(std::uint64_t value) { return UseProcessor(value) + 1; }
+
+namespace {
+
+struct Kept {
+  Profile profile;
+  Symbols symbols;
+};
+std::mutex kept_mutex;
+std::vector<Kept> kept;
+
+class KeepingEncoder {
+ public:
+  static constexpr std::string_view kFileSuffix = ".kept";
+  static constexpr std::string_view kContentType = "application/octet-stream";
+  absl::StatusOr<std::string> Encode(const Profile& profile, const Symbols& symbols) {
+    const std::lock_guard lock(kept_mutex);
+    kept.push_back({profile, symbols});
+    return std::string();
+  }
+};
+class NullExporter {
+ public:
+  explicit NullExporter(const ExporterOptions& /*options*/) {}
+  absl::StatusOr<std::string> Export(const ExportRequest& /*request*/) { return std::string("memory"); }
+};
+struct KeepingTraits : DefaultTraits {
+  using Encoder = KeepingEncoder;
+  using Exporter = NullExporter;
+};
+
+std::int64_t OwnCpuNs() { return NativePlatform::ThreadCpuTimeNs(NativePlatform::CurrentThreadId()); }
+
+// What the profile must say of a thread lies between two readings of its clock: one pair within the registration, one around it.
+struct CpuBounds {
+  std::int64_t low_ns = 0;
+  std::int64_t high_ns = 0;
+};
+
+CpuBounds Work(Profiler<KeepingTraits>& profiler, const std::string& name, std::int64_t cpu_ns) {
+  const std::int64_t before_ns = OwnCpuNs();
+  CpuBounds bounds;
+  {
+    const Registration registration = profiler.RegisterThread(name);
+    EXPECT_TRUE(registration.status().ok()) << registration.status();
+    const std::int64_t begin_ns = OwnCpuNs();
+    std::uint64_t value = 1;
+    while (OwnCpuNs() - begin_ns < cpu_ns) value = CallWorker(value);
+    EXPECT_NE(value, 0u);
+    bounds.low_ns = OwnCpuNs() - begin_ns;
+  }
+  bounds.high_ns = OwnCpuNs() - before_ns;
+  return bounds;
+}
+
+// The names of a sample's frames, leaf first.
+std::vector<std::string> NamesOf(const Kept& one, const ProfileSample& sample) {
+  std::vector<std::string> names;
+  for (std::uint32_t node = sample.stack; node != 0; node = one.profile.stacks[node].parent) {
+    const std::uint32_t number = one.profile.stacks[node].frame;
+    const Frame& frame = one.profile.frames[number];
+    const std::uint32_t function = one.symbols.frames[number].function;
+    if (frame.is_pseudo()) {
+      names.emplace_back(PseudoFrameName(static_cast<PseudoFrame>(frame.address)));
+    } else {
+      names.push_back(function == FrameSymbols::kNone ? "" : one.symbols.functions[function].name);
+    }
+  }
+  return names;
+}
+
+TEST(WindowsProfile, SaysWhichFunctionsUsedTheProcessorAndHowMuch) {
+  kept.clear();
+  std::map<std::string, CpuBounds> bounds;
+  Profiler<KeepingTraits> profiler({.sampling = {.cpu_frequency_hz = 200}});
+  ASSERT_TRUE(profiler.Start().ok());
+  {
+    std::thread whole([&] { bounds["whole"] = Work(profiler, "whole", 600'000'000); });
+    whole.join();
+    std::thread half([&] { bounds["half"] = Work(profiler, "half", 300'000'000); });
+    half.join();
+  }
+  ASSERT_TRUE(profiler.Stop().ok());
+
+  std::map<std::string, std::int64_t> cpu_ns;
+  std::int64_t stacks = 0;
+  std::int64_t right = 0;
+  std::int64_t complete = 0;
+  for (const Kept& one : kept) {
+    constexpr std::size_t kCpuColumn = 1;
+    for (std::size_t i = 0; i < one.profile.samples.size(); ++i) {
+      const ProfileSample& sample = one.profile.samples[i];
+      cpu_ns[one.profile.threads[sample.thread].name] += one.profile.Values(i)[kCpuColumn];
+      const std::int64_t count = one.profile.Values(i)[0];
+      const std::vector<std::string> names = NamesOf(one, sample);
+      if (names.size() < 2) continue;
+      stacks += count;
+      for (std::size_t n = 0; n + 1 < names.size(); ++n) {
+        if (names[n].find("UseProcessor") == std::string::npos) continue;
+        right += names[n + 1].find("CallWorker") != std::string::npos ? count : 0;
+      }
+      complete += names.back().front() != '[' ? count : 0;
+    }
+  }
+  for (const auto& [name, bound] : bounds) {
+    EXPECT_GE(cpu_ns[name], bound.low_ns) << name;
+    EXPECT_LE(cpu_ns[name], bound.high_ns) << name;
+  }
+  EXPECT_GT(stacks, 0);
+  // The rest is the reading of the clock, which asks another process by Wine.
+  EXPECT_GE(right * 2, stacks) << right << " of " << stacks;
+  EXPECT_EQ(complete, stacks);
+}
+
+// Whoever is idle is not stopped; whoever ends is not waited for.
+TEST(WindowsProfile, ThreadsComeAndGo) {
+  Profiler<KeepingTraits> profiler({.sampling = {.cpu_frequency_hz = 1000, .wall_frequency_hz = 500}});
+  ASSERT_TRUE(profiler.Start().ok());
+  std::atomic<std::uint64_t> sum{0};
+  for (int round = 0; round < 20; ++round) {
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 4; ++i) {
+      threads.emplace_back([&] {
+        const Registration registration = profiler.RegisterThread("short");
+        for (int call = 0; call < 3; ++call) sum += CallWorker(1);
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+  }
+  EXPECT_TRUE(profiler.Stop().ok());
+  EXPECT_NE(sum, 0u);
+  EXPECT_EQ(profiler.stats().threads_registered, 0u);
+}
+
+}  // namespace
+}  // namespace strobe::testing
