@@ -1,0 +1,164 @@
+// windows_stop [ROUNDS]: how long a thread of 36 frames stands still while its stack is copied, and while it is unwound in place by
+// RtlVirtualUnwind, as profilers do that have no tables of their own; and what a frame costs by tables and by RtlVirtualUnwind, on the same
+// contexts. Counted is from where GetThreadContext has returned, which is when the thread is sure to stand still, to its ResumeThread.
+#include <windows.h>
+// After it.
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "strobe/core/module_map.h"
+#include "strobe/platform/windows/windows_platform.h"
+#include "strobe/unwind/cfi_modules.h"
+#include "strobe/unwind/cfi_unwinder.h"
+#include "strobe/unwind/stack_memory.h"
+
+namespace strobe::testing {
+namespace {
+
+constexpr int kDepth = 30;  // and the frames of the thread's start
+constexpr std::size_t kMaxFrames = 256;
+constexpr std::size_t kMaxStackBytes = std::size_t{1} << 20;
+
+std::atomic<bool> is_ending{false};
+
+// A frame of the size and with the saved registers of ordinary code.
+__attribute__((noinline)) unsigned Recurse(int depth, unsigned a, unsigned b, unsigned c) {
+  std::array<volatile unsigned, 24> local{};
+  local[static_cast<std::size_t>(depth) % local.size()] = a;
+  if (depth == 0) {
+    while (!is_ending.load(std::memory_order_relaxed)) local[b % local.size()] = local[b % local.size()] + c;
+    return local[0];
+  }
+  const unsigned below = Recurse(depth - 1, b, c, a + b);
+  return below + a * local[b % local.size()] + c;
+}
+
+double Now() {
+  LARGE_INTEGER time{};
+  QueryPerformanceCounter(&time);
+  return static_cast<double>(time.QuadPart);
+}
+
+double NsPerTick() {
+  LARGE_INTEGER frequency{};
+  QueryPerformanceFrequency(&frequency);
+  return 1e9 / static_cast<double>(frequency.QuadPart);
+}
+
+double Median(std::vector<double> values) {
+  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
+  return values[values.size() / 2];
+}
+
+// In place, as the documentation shows it. Returns the number of frames.
+std::size_t WalkByWindows(CONTEXT context) {
+  std::size_t frames = 0;
+  for (; frames < kMaxFrames && context.Rip != 0; ++frames) {
+    DWORD64 base = 0;
+    RUNTIME_FUNCTION* const function = RtlLookupFunctionEntry(context.Rip, &base, nullptr);
+    if (function == nullptr) {
+      std::memcpy(&context.Rip, reinterpret_cast<const void*>(context.Rsp), sizeof(context.Rip));
+      context.Rsp += sizeof(context.Rip);
+    } else {
+      void* handler_data = nullptr;
+      DWORD64 establisher = 0;
+      RtlVirtualUnwind(UNW_FLAG_NHANDLER, base, context.Rip, function, &context, &handler_data, &establisher, nullptr);
+    }
+  }
+  return frames;
+}
+
+struct Times {
+  std::vector<double> copy;
+  std::vector<double> unwind_in_place;
+  std::vector<double> table_frame;
+  std::vector<double> windows_frame;
+  std::size_t frames = 0;
+  std::size_t stack_bytes = 0;
+};
+
+class Measurement {
+ public:
+  Measurement() : modules_(kNativeCfi, &WindowsPlatform::ReadMemory) {
+    modules_.Update(ModuleMap(WindowsPlatform::Modules()));
+    modules_.BuildAll();
+    snapshot_ = modules_.Snapshot();
+  }
+
+  void Sample(HANDLE thread, Address stack_high, Times& times) {
+    CONTEXT context{};
+    context.ContextFlags = CONTEXT_FULL;
+    SuspendThread(thread);
+    if (GetThreadContext(thread, &context) == 0) std::abort();
+    const double begin = Now();
+    const std::size_t bytes = std::min<std::size_t>(stack_high - context.Rsp, stack_->size());
+    std::memcpy(stack_->data(), reinterpret_cast<const void*>(context.Rsp), bytes);
+    const double copied = Now();
+    const std::size_t windows_frames = WalkByWindows(context);
+    const double unwound = Now();
+    ResumeThread(thread);
+    times.copy.push_back(copied - begin);
+    times.unwind_in_place.push_back(unwound - copied);
+    times.windows_frame.push_back((unwound - copied) / static_cast<double>(windows_frames));
+    MeasureTables(context, bytes, times);
+    times.frames = windows_frames;
+    times.stack_bytes = bytes;
+  }
+
+ private:
+  // The clock ticks too slowly for one walk.
+  void MeasureTables(const CONTEXT& context, std::size_t bytes, Times& times) {
+    constexpr int kTurns = 20;
+    const CopiedStackMemory memory(context.Rsp, std::span(*stack_).first(bytes));
+    const X86_64Registers registers{.pc = context.Rip, .sp = context.Rsp, .fp = context.Rbp};
+    const CfiUnwinder unwinder(snapshot_.get());
+    std::array<Address, kMaxFrames> output;
+    std::size_t frames = 0;
+    const double begin = Now();
+    for (int turn = 0; turn < kTurns; ++turn) frames += unwinder.Unwind(registers, memory, output).count;
+    times.table_frame.push_back((Now() - begin) / static_cast<double>(frames));
+  }
+
+  CfiModules modules_;
+  std::shared_ptr<const UnwindModules> snapshot_;
+  std::unique_ptr<std::array<std::byte, kMaxStackBytes>> stack_ = std::make_unique<std::array<std::byte, kMaxStackBytes>>();
+};
+
+int Main(int argc, char** argv) {
+  const int rounds = argc > 1 ? std::atoi(argv[1]) : 2000;
+  std::atomic<Address> high{0};
+  HANDLE thread = nullptr;
+  std::thread worker([&] {
+    DuplicateHandle(GetCurrentProcess(), GetCurrentThread(), GetCurrentProcess(), &thread, 0, FALSE, DUPLICATE_SAME_ACCESS);
+    high = WindowsPlatform::CurrentThread().stack.high;
+    static_cast<void>(Recurse(kDepth, 1, 2, 3));
+  });
+  while (high == 0) std::this_thread::yield();
+  Measurement measurement;
+  Times times;
+  for (int i = 0; i < rounds; ++i) measurement.Sample(thread, high, times);
+  is_ending = true;
+  worker.join();
+  const double ns = NsPerTick();
+  const double copy_ns = Median(times.copy) * ns;
+  const double in_place_ns = Median(times.unwind_in_place) * ns;
+  const double table_ns = Median(times.table_frame) * ns;
+  const double windows_ns = Median(times.windows_frame) * ns;
+  std::printf("%zu frames, %zu bytes of stack, medians of %d\n", times.frames, times.stack_bytes, rounds);
+  std::printf("stands still: copy %.0f ns, unwinding in place %.0f ns: %.3f x\n", copy_ns, in_place_ns, copy_ns / in_place_ns);
+  std::printf("a frame: tables %.2f ns, RtlVirtualUnwind %.0f ns: 1/%.0f\n", table_ns, windows_ns, windows_ns / table_ns);
+  return 0;
+}
+
+}  // namespace
+}  // namespace strobe::testing
+
+int main(int argc, char** argv) { return strobe::testing::Main(argc, argv); }
