@@ -36,14 +36,16 @@ ThreadTable& GlobalThreads() {
   return *table;
 }
 
-// The calling thread's entry, for as long as it lives.
-struct OwnEntry {
-  std::shared_ptr<KnownThread> thread;
-  ~OwnEntry() {
-    if (thread != nullptr) GlobalThreads().Remove(GetCurrentThreadId());
-  }
-};
-thread_local OwnEntry own_entry;
+// Takes the thread that ends out of the table.
+void WINAPI ForgetThread(void* thread_id) { GlobalThreads().Remove(reinterpret_cast<std::uintptr_t>(thread_id)); }
+
+// Has the system call that at the calling thread's end. A thread_local object would not do: mingw-w64 frees their memory before it destroys
+// them (GCC's bug 58142).
+bool ForgetAtEnd(std::uint64_t thread_id) {
+  static const DWORD slot = FlsAlloc(&ForgetThread);
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): a number in a pointer's place
+  return slot != FLS_OUT_OF_INDEXES && FlsSetValue(slot, reinterpret_cast<void*>(static_cast<std::uintptr_t>(thread_id))) != 0;
+}
 
 // Which stop is under way, if any: odd from its beginning to its end. Of the one who stops and the watchdog, the one that ends it resumes
 // the thread.
@@ -145,14 +147,18 @@ StallCounters& GlobalStallCounters() {
 }
 
 std::shared_ptr<KnownThread> KnownThread::Current() {
-  if (own_entry.thread == nullptr) {
-    HANDLE handle = nullptr;
-    constexpr DWORD kRights = THREAD_SUSPEND_RESUME | THREAD_GET_CONTEXT | THREAD_QUERY_INFORMATION;
-    if (DuplicateHandle(GetCurrentProcess(), GetCurrentThread(), GetCurrentProcess(), &handle, kRights, FALSE, 0) == 0) return nullptr;
-    own_entry.thread = std::make_shared<KnownThread>(handle, CurrentBlock());
-    GlobalThreads().Add(GetCurrentThreadId(), own_entry.thread);
-  }
-  return own_entry.thread;
+  const std::uint64_t id = GetCurrentThreadId();
+  std::shared_ptr<KnownThread> thread = GlobalThreads().Find(id);
+  // One that was terminated has left its entry behind, and its id may be this thread's now.
+  DWORD code = 0;
+  if (thread != nullptr && GetExitCodeThread(thread->handle(), &code) != 0 && code == STILL_ACTIVE) return thread;
+  HANDLE handle = nullptr;
+  constexpr DWORD kRights = THREAD_SUSPEND_RESUME | THREAD_GET_CONTEXT | THREAD_QUERY_INFORMATION;
+  if (DuplicateHandle(GetCurrentProcess(), GetCurrentThread(), GetCurrentProcess(), &handle, kRights, FALSE, 0) == 0) return nullptr;
+  thread = std::make_shared<KnownThread>(handle, CurrentBlock());
+  if (!ForgetAtEnd(id)) return nullptr;
+  GlobalThreads().Add(id, thread);
+  return thread;
 }
 
 std::shared_ptr<KnownThread> KnownThread::Find(std::uint64_t thread_id) { return GlobalThreads().Find(thread_id); }
