@@ -62,6 +62,10 @@ void AddCapture(const DiagnosisFacts& facts, std::vector<std::string>& lines) {
     lines.push_back(absl::StrCat(drops(DropReason::kUnreadable),
                                  " records could not be read: somebody writes into the memory of the rings. Their weight is in [lost]."));
   }
+  if (!stats.unread_module.empty()) {
+    lines.push_back(absl::StrCat("The frame information of ", stats.unread_module,
+                                 " could not be read: stacks through it go by frame pointers, if by anything."));
+  }
   if (stats.stacks_folded != 0) {
     lines.push_back(
         absl::StrCat(stats.stacks_folded, " samples went into [folded]: collector.memory_bytes is too small for this program."));

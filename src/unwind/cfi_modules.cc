@@ -310,6 +310,13 @@ std::shared_ptr<const UnwindModules> CfiModules::Snapshot() const {
   return std::make_shared<const UnwindModules>(std::move(entries), is_complete_, cache_);
 }
 
+std::string CfiModules::unread() const {
+  for (const auto& known : known_) {
+    if (known->is_suspect && known->statistics.fdes == 0) return known->module.path;
+  }
+  return "";
+}
+
 std::size_t CfiModules::built() const {
   std::size_t count = 0;
   for (const auto& known : known_) count += known->tables.size() - known->pending;

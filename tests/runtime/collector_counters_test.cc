@@ -22,6 +22,7 @@ TEST(CollectorCounters, StandInTheStatsUnderTheirNames) {
   counters.tables = 13;
   counters.deferred_ends[static_cast<std::size_t>(StackEnd::kTruncated)] = 14;
   counters.unreadable = 15;
+  counters.SetUnreadModule("/lib/x");
   Stats stats;
   stats.memory_bytes = 100;
   counters.AddTo(stats);
@@ -39,6 +40,7 @@ TEST(CollectorCounters, StandInTheStatsUnderTheirNames) {
   EXPECT_EQ(stats.stacks_deferred, 14u);
   EXPECT_EQ(stats.stack_ends[static_cast<std::size_t>(StackEnd::kTruncated)], 14u);
   EXPECT_EQ(stats.drops[static_cast<std::size_t>(DropReason::kUnreadable)], 15u);
+  EXPECT_EQ(stats.unread_module, "/lib/x");
   EXPECT_DOUBLE_EQ(stats.achieved_rate_hz, 500);
 }
 

@@ -200,6 +200,23 @@ TEST_F(DeferredWalks, WhatHasTakenThePlaceOfUnloadedCodeDoesNotGuideItsWalks) {
   EXPECT_EQ(depths, (std::multiset<std::size_t>{1, 2, 3})) << "[residual], and both stacks with what they end at";
 }
 
+TEST_F(DeferredWalks, WhatCouldNotBeReadIsReadAgainWhenAPeriodEndsAndAfterSomeTimesNoMore) {
+  Deliver(kText + 5);
+  session_->Drain();
+  EXPECT_EQ(counters_.module_refreshes, 1u);
+  Stats stats;
+  counters_.AddTo(stats);
+  EXPECT_EQ(stats.unread_module, "/program" + std::to_string(kText));
+  for (int period = 0; period < 10; ++period) {
+    session_->TakePeriod();
+    session_->Drain();
+    Deliver(kText + 5);
+    session_->Drain();
+  }
+  EXPECT_EQ(counters_.module_refreshes, 1u + UnwindTables<TableTraits>::kMaxRetries);
+  EXPECT_EQ(Deferred(), 1u + UnwindTables<TableTraits>::kMaxRetries);
+}
+
 TEST_F(DeferredWalks, WhereTheRingIsTooFullForTheStackTheWeightIsCarried) {
   std::int64_t delivered = 0;
   for (; Drops(DropReason::kNoTable) < 3; ++delivered) Deliver(kText + 5);

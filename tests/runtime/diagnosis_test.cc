@@ -49,6 +49,7 @@ TEST(Diagnosis, EachFactHasItsSentence) {
                 "8 signals came without the thread's registers"},
            Case{[](DiagnosisFacts& f) { f.stats.drops[static_cast<std::size_t>(DropReason::kUnreadable)] = 5; },
                 "5 records could not be read"},
+           Case{[](DiagnosisFacts& f) { f.stats.unread_module = "/lib/x"; }, "The frame information of /lib/x could not be read"},
            Case{[](DiagnosisFacts& f) { f.stats.stacks_folded = 6; }, "6 samples went into [folded]"},
            Case{[](DiagnosisFacts& f) { f.stats.samples = 0; }, "no sample has come yet"},
            Case{[](DiagnosisFacts& f) { f.stats.last_export_error = "disk full"; }, "The last export failed: disk full."},

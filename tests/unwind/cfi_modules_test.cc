@@ -395,8 +395,10 @@ TEST_F(CfiModulesTest, WhatCouldNotBeReadIsReadAgainWhenTheModulesHaveChanged) {
   FakeProcess empty;
   std::swap(empty, process_);  // as if it were just being unloaded
   EXPECT_EQ(RuleAt(*UpdateAll(ModuleMap({a})), a.start), UnwindRule::Unknown());
+  EXPECT_EQ(modules_.unread(), a.path);
   std::swap(empty, process_);
   EXPECT_EQ(RuleAt(*UpdateAll(ModuleMap({a})), a.start), FromSp(2));
+  EXPECT_EQ(modules_.unread(), "");
 }
 
 TEST_F(CfiModulesTest, AnIndexThatLiesIsNoHarm) {

@@ -63,6 +63,7 @@ struct Stats {
   std::uint64_t stacks_deferred = 0;  // samples whose stack the collector finished, because the handler had no table for it yet
   std::uint64_t unwind_tables = 0;    // now: pieces of text, of 256 KiB, whose tables are built
   std::uint64_t module_refreshes = 0;
+  std::string unread_module;          // now: a module whose frame information could not be read; empty where there is none
   std::uint64_t waits_abandoned = 0;  // bounded waits of ours that ran out
 
   // Export.

@@ -5,6 +5,9 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
+#include <string>
+#include <utility>
 
 #include "strobe/core/stack.h"
 #include "strobe/core/stats.h"
@@ -29,6 +32,12 @@ struct CollectorCounters {
   std::atomic<std::uint64_t> tables{0};
   std::array<std::atomic<std::uint64_t>, kStackEndCount> deferred_ends{};  // of stacks that the collector finished
 
+  // A module whose frame information could not be read; empty where there is none.
+  void SetUnreadModule(std::string path) {
+    const std::lock_guard lock(mutex_);
+    unread_module_ = std::move(path);
+  }
+
   // The achieved rate comes with them.
   void AddTo(Stats& stats) const {
     const auto read = [](const auto& counter) { return counter.load(std::memory_order_relaxed); };
@@ -49,8 +58,16 @@ struct CollectorCounters {
     stats.handler_replaced += read(handler_replaced);
     stats.periods_extended += read(periods_extended);
     stats.memory_bytes += read(aggregator_bytes) + read(table_bytes);
+    {
+      const std::lock_guard lock(mutex_);
+      stats.unread_module = unread_module_;
+    }
     if (stats.rated_ns > 0) stats.achieved_rate_hz = static_cast<double>(stats.rated_samples) * 1e9 / static_cast<double>(stats.rated_ns);
   }
+
+ private:
+  mutable std::mutex mutex_;
+  std::string unread_module_;
 };
 
 }  // namespace strobe::internal

@@ -175,6 +175,7 @@ class Session {
     Period period{.samples = aggregator_.Take(), .time_ns = period_begin_unix_ns_, .duration_ns = now_ns - period_begin_ns_};
     period_begin_ns_ = now_ns;
     period_begin_unix_ns_ = clock_.UnixTimeNs();
+    if (tables_.ShouldRetry()) module_version_ = ~std::uint64_t{0};  // the next drain takes them for changed
     return period;
   }
 
@@ -316,8 +317,7 @@ class Session {
     StackDelta stack{view.header.module_generation, view.header.end, view.header.shared_count, view.frames};
     if (!view.slice.empty()) {
       has_deferred_ = true;
-      const auto has_gone = [&](Address address) { return aggregator_.HasGone(stack.generation, address); };
-      if (!tables_.Finish(view.slice, stack, has_gone)) return false;
+      if (!tables_.Finish(view.slice, stack, [&](Address pc) { return aggregator_.HasGone(stack.generation, pc); })) return false;
       if (std::ranges::all_of(view.weights, [](std::int64_t weight) { return weight == 0; })) return true;  // see DropReason::kNoTable
       counters_.deferred_ends[static_cast<std::size_t>(stack.end)].fetch_add(1, std::memory_order_relaxed);
     }

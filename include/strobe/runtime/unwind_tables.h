@@ -35,6 +35,8 @@ class UnwindTables {
 
   // Tables that have been replaced, and that a capture may still read.
   static constexpr std::size_t kMaxOld = 16;
+  // How often a session reads again what could not be read, beside the times when the modules change.
+  static constexpr int kMaxRetries = 3;
 
   UnwindTables(ThreadRegistry<Traits>& registry, CollectorCounters& counters) : registry_(registry), counters_(counters) {}
   // A session that could not start has nobody to withdraw its tables.
@@ -92,6 +94,16 @@ class UnwindTables {
     if (registry_.arena()->cfi->Build(pc)) current_ = registry_.arena()->cfi->Snapshot();
   }
 
+  // Whether an Update could help a module of which nothing could be read. That it does, it says kMaxRetries times.
+  bool ShouldRetry() {
+    if constexpr (kIsUsed) {
+      if (retries_ == kMaxRetries || registry_.arena()->cfi->unread().empty()) return false;
+      ++retries_;
+      return true;
+    }
+    return false;
+  }
+
   // Shows current() to captures, and frees what no capture can read any more. A capture that stands still keeps what has been shown since
   // it began; where that is kMaxOld, captures go on by what they have, and the collector finishes the walks that miss something, until it
   // goes on.
@@ -121,6 +133,7 @@ class UnwindTables {
     const CfiModules& cfi = *registry_.arena()->cfi;
     counters_.table_bytes.store(published_->memory_bytes() + cfi.memory_bytes(), std::memory_order_relaxed);
     counters_.tables.store(cfi.built(), std::memory_order_relaxed);
+    counters_.SetUnreadModule(cfi.unread());
   }
 
   void FreeOld() {
@@ -140,6 +153,7 @@ class UnwindTables {
   std::vector<ThreadSlot<Traits>*> slots_;  // scratch
   std::vector<Address> frames_;             // scratch
   Address missing_pc_ = 0;
+  int retries_ = 0;
 };
 
 }  // namespace strobe::internal

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "strobe/base/address.h"
@@ -32,7 +33,8 @@ class CfiModules {
   CfiModules(CfiArchitecture architecture, ReadMemory read);
   ~CfiModules();
 
-  // Takes over `map`: what is built of modules that stay is kept, modules that went are let go. Reads nothing.
+  // Takes over `map`: what is built of modules that stay is kept, unless something could not be read of it; modules that went are let go.
+  // Reads nothing.
   void Update(const ModuleMap& map);
 
   // Builds the piece of text that holds `pc`, after which no walk by a new snapshot is pending there, until the next Update: where there is
@@ -46,6 +48,8 @@ class CfiModules {
 
   // Of the modules of the last Update, as far as they are built.
   [[nodiscard]] CfiStatistics statistics() const;
+  // A module that has frame information, of which nothing could be read so far: its path. Empty where there is none.
+  [[nodiscard]] std::string unread() const;
   // Pieces that are built.
   [[nodiscard]] std::size_t built() const;
   // Without the tables.
