@@ -95,6 +95,8 @@ TEST(LinuxModules, TheProgramIsTheFirstAndHoldsItsFunctions) {
 
 Address coroutine_returns_to = 0;
 ucontext_t coroutine_caller;
+// No lambda: what a compiler puts around one may be what it returns to.
+void NoteReturnAddress() { coroutine_returns_to = reinterpret_cast<Address>(__builtin_return_address(0)); }
 
 TEST(LinuxModules, SayWhereCoroutinesEnd) {
   // One that runs, and looks where it will return to.
@@ -103,8 +105,7 @@ TEST(LinuxModules, SayWhereCoroutinesEnd) {
   ASSERT_EQ(getcontext(&coroutine), 0);
   coroutine.uc_stack = {.ss_sp = stack.data(), .ss_flags = 0, .ss_size = stack.size()};
   coroutine.uc_link = &coroutine_caller;
-  makecontext(
-      &coroutine, [] { coroutine_returns_to = reinterpret_cast<Address>(__builtin_return_address(0)); }, 0);
+  makecontext(&coroutine, &NoteReturnAddress, 0);
   ASSERT_EQ(swapcontext(&coroutine_caller, &coroutine), 0);
   std::vector<Address> ends;
   for (const Module& module : LinuxPlatform::Modules()) {
