@@ -206,7 +206,7 @@ TEST_F(CaptureTest, ARequestThatWasServedAlreadyLeavesNoRecord) {
 TEST_F(CaptureTest, TheCpuClockIsNotedOnlyForThoseWhoAskedForIt) {
   ManualPlatform::RunFor(5, 777);
   slot_->cells[1].requested = 500;
-  slot_->cells[1].wants_cpu_clock = true;
+  slot_->wants_cpu_clock[1] = true;
   EXPECT_TRUE(ManualPlatform::Deliver(Payload(0), 1, kPc));
   EXPECT_EQ(slot_->cells[0].last_capture_cpu_ns, -1);
   EXPECT_EQ(slot_->cells[1].last_capture_cpu_ns, 777);

@@ -178,7 +178,7 @@ STROBE_SIGNAL_SAFE void ServeSlot(SlotArena<Traits>& arena, ThreadSlot<Traits>& 
   for (std::size_t i = 0; i < weights.size(); ++i) {
     ProviderCell& cell = slot.cells[i];
     cell.carried.store(is_recorded ? 0 : weights[i], std::memory_order_relaxed);
-    if (is_recorded && weights[i] != 0 && cell.wants_cpu_clock.load(std::memory_order_relaxed)) {
+    if (is_recorded && weights[i] != 0 && slot.wants_cpu_clock[i].load(std::memory_order_relaxed)) {
       cell.last_capture_cpu_ns.store(Traits::Platform::ThreadCpuTimeNs(slot.thread_id), std::memory_order_release);
     }
   }

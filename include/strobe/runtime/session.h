@@ -76,6 +76,7 @@ class Session {
     if (slot.is_attached || slot.is_ending.load(std::memory_order_acquire) || has_ended_.load(std::memory_order_seq_cst)) return;
     ++slot.token.use;
     for (ProviderCell& cell : slot.cells) cell.Reset();
+    for (auto& wants : slot.wants_cpu_clock) wants.store(false, std::memory_order_relaxed);
     slot.memo_is_stale.store(true, std::memory_order_relaxed);
     slot.attach_cpu_ns = Platform::ThreadCpuTimeNs(slot.thread_id);
     slot.was_timer_refused.store(false, std::memory_order_relaxed);
@@ -206,7 +207,7 @@ class Session {
       return is_started;
     }
     void Request(std::int64_t weight, bool wants_cpu_clock) override {
-      cell().wants_cpu_clock.store(wants_cpu_clock, std::memory_order_relaxed);
+      slot_.wants_cpu_clock[provider_].store(wants_cpu_clock, std::memory_order_relaxed);
       cell().requested.fetch_add(weight, std::memory_order_acq_rel);
       Platform::Interrupt(slot_.thread_id, Payload(), session_.signal_);
     }

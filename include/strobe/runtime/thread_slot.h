@@ -22,7 +22,6 @@ struct ProviderCell {
   std::atomic<std::int64_t> last_capture_cpu_ns{-1};
   std::int64_t residual = 0;   // set at the detachment
   std::uint64_t received = 0;  // by the collector; wraps
-  std::atomic<bool> wants_cpu_clock{false};
 
   // The collector's. A weight comes out of a ring: whatever it is, this must be defined.
   void Receive(std::int64_t weight) { received += static_cast<std::uint64_t>(weight); }
@@ -37,7 +36,6 @@ struct ProviderCell {
     credited.store(0, std::memory_order_relaxed);
     carried.store(0, std::memory_order_relaxed);
     last_capture_cpu_ns.store(-1, std::memory_order_relaxed);
-    wants_cpu_clock.store(false, std::memory_order_relaxed);
     residual = 0;
     received = 0;
   }
@@ -85,6 +83,8 @@ struct ThreadSlot : ThreadLink {
   std::atomic<bool> memo_is_stale{true};
   // Set where a walk had no table: the ring may be full of the stacks of such. The collector clears it when it has emptied the ring.
   std::atomic<bool> has_slices{false};
+  // By provider: whether a capture notes the thread's CPU clock. Here, and not in the cells, for the room that they would take.
+  std::array<std::atomic<bool>, Traits::Providers::kCount> wants_cpu_clock{};
   StackBounds stack;
   std::uint64_t thread_id = 0;
   typename Traits::Ring ring;
@@ -99,6 +99,7 @@ struct ThreadSlot : ThreadLink {
   // The registration is over, or its end has begun: no session may attach the slot any more. The slot's own thread writes it.
   std::atomic<bool> is_ending{true};
   std::atomic<bool> was_timer_refused{false};
+  bool needs_finish = false;  // the collector's: attached in this session, and not yet accounted for
   std::int64_t attach_cpu_ns = 0;
 
   // The registry's, under its mutex.
@@ -106,7 +107,6 @@ struct ThreadSlot : ThreadLink {
 
   // The collector's.
   static constexpr std::uint32_t kNoKey = 0xFFFFFFFF;
-  bool needs_finish = false;          // attached in this session, and not yet accounted for
   std::uint32_t thread_key = kNoKey;  // the aggregator's
   std::string name;                   // written before the slot is attached
 
