@@ -71,7 +71,7 @@ TEST(FirstSamples, AreWholeAlthoughNothingWasBuiltBefore) {
     const std::vector<std::string> stack = read->Stack(sample);
     if (stack[0] != "SpinningOrder") continue;
     has_sorter = true;
-    EXPECT_THAT(stack, ::testing::Contains("qsort_r"));
+    EXPECT_THAT(stack, ::testing::Contains(::testing::StartsWith("qsort")));
     EXPECT_THAT(stack, ::testing::Contains(::testing::StartsWith("strobe::testing::SortSlowly")));
   }
   EXPECT_TRUE(has_sorter);
