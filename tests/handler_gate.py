@@ -1,16 +1,18 @@
 #!/usr/bin/env python3
-"""Checks in the machine code that the signal handler calls nothing it must not.
+"""Checks in the machine code that the signal handler calls nothing it must not, and how much stack it may need.
 
   handler_gate.py EXECUTABLE ALLOW_FILE ROOT...
 
 Starts at every function whose demangled name matches one of the regular expressions ROOT, follows every direct call and jump, and
 reports, each with the path that leads there: a call to a function that ALLOW_FILE does not name, a call through a pointer, a system call
 instruction, and an access to thread-local storage that is allocated when first touched. What is reached only through a pointer must be
-a ROOT of its own. Exit status 1 if anything is reported.
+a ROOT of its own. Adds up what the functions on each way from the first ROOT keep on the stack, and reports a way that needs more than
+ALLOW_FILE says, and one that has no end (x86-64 only). Exit status 1 if anything is reported.
 
 A line of ALLOW_FILE is `KIND REGEX # reason`, REGEX to be found in a demangled name:
   walk      may be called, and is checked in its turn        indirect  may call through a pointer
   leaf      may be called, and is not looked into            syscall   may contain a system call instruction
+  stack     no REGEX but a number: the most bytes that all functions together may need, those of leaves left out
 """
 import bisect
 import collections
@@ -18,11 +20,15 @@ import re
 import subprocess
 import sys
 
-KINDS = ("walk", "leaf", "indirect", "syscall")
+KINDS = ("walk", "leaf", "indirect", "syscall", "stack")
 _PREFIXES = {"bnd", "notrack", "rep", "repz", "repnz", "lock", "data16", "rex.W", "cs", "ds"}
 _CALLS = {"call", "callq", "bl"}
 _INDIRECT_ARM = {"blr", "br", "blraa", "braa"}
 _SYSTEM_CALLS = {"syscall", "sysenter", "svc"}
+# What makes a frame larger on x86-64; where the number is not in the instruction, nobody knows how large.
+_GROWTH = re.compile(r"sub\w* +\$0x([0-9a-f]+),%rsp")
+_UNKNOWN_GROWTH = re.compile(r"sub\w* +%\w+,%rsp")
+_ALIGNMENT_BYTES = 64  # of `and $-64,%rsp` and less
 _LAZY_TLS = {"__tls_get_addr", "__tlsdesc_dynamic"}
 
 
@@ -42,6 +48,9 @@ class Allowed:
             if kind not in KINDS or not pattern.strip() or not reason.strip():
                 sys.exit(f"{path}:{number}: wanted `KIND REGEX # reason`, KIND one of {', '.join(KINDS)}")
             self.rules[kind].append(re.compile(pattern.strip()))
+
+    def stack_bytes(self):
+        return min((int(rule.pattern) for rule in self.rules["stack"]), default=None)
 
     def __call__(self, kind, name):
         return any(rule.search(name) for rule in self.rules[kind])
@@ -75,6 +84,23 @@ class Program:
     def name(self, address):
         raw = self.names[address].removesuffix("@plt")
         return self.demangled.get(raw, raw)
+
+    def frame_bytes(self, function):
+        """At most, with the return address; None where that depends on what happens."""
+        total = 8
+        below = 0
+        for text in self.code[function]:
+            if used := re.search(r"-0x([0-9a-f]+)\(%rsp[,)]", text):
+                below = max(below, int(used[1], 16))
+            if text.startswith("push"):
+                total += 8
+            elif growth := _GROWTH.match(text):
+                total += int(growth[1], 16)
+            elif re.match(r"and\w* +\$0xf+[0-9a-f]+,%rsp", text):
+                total += _ALIGNMENT_BYTES
+            elif _UNKNOWN_GROWTH.match(text):
+                return None
+        return total + below
 
     def is_import(self, address):
         return "@plt" in self.names[address]
@@ -115,7 +141,7 @@ class Program:
                 yield "indirect", text
         elif direct := re.search(r"\b([0-9a-f]+) <[^>]*>", operands):
             target = self.function_at(int(direct[1], 16))
-            if target != function and target is not None:
+            if target is not None and (target != function or not is_jump):
                 yield "call", target
 
     @staticmethod
@@ -124,9 +150,10 @@ class Program:
         return "(,%r" in operands or any(text.startswith("movslq") and ",4)" in text for text in recent)
 
 
-def check(program, allowed, roots, path_to):
-    """The violations; `path_to` gets the way to each function that was looked at."""
+def check(program, allowed, roots, path_to, callees):
+    """The violations; `path_to` gets the way to each function that was looked at, `callees` those that it calls."""
     queue = collections.deque()
+    first = None
     for root in roots:
         found = [address for address in program.starts if not program.is_import(address) and re.search(root, program.name(address))]
         if not found:
@@ -134,15 +161,45 @@ def check(program, allowed, roots, path_to):
         for address in found:
             path_to[address] = [program.name(address)]
             queue.append(address)
+        first = found if first is None else first
+    by_pointer = set(queue) - set(first)
     while queue:
         function = queue.popleft()
         name, path = program.name(function), path_to[function]
         for kind, target in program.edges(function):
             if kind == "call":
                 yield from follow(program, allowed, target, path, path_to, queue)
+                if target in path_to:
+                    callees[function].add(target)
+            elif kind == "indirect" and allowed(kind, name):
+                callees[function] |= by_pointer
             elif not allowed(kind, name):
                 what = {"indirect": "call through a pointer", "syscall": "system call instruction"}[kind]
                 yield f"{what} `{' '.join(target.split())}`: {' -> '.join(path)}"
+    limit = allowed.stack_bytes()
+    for function in first:
+        needed, way = deepest(program, callees, function, ())
+        names = " -> ".join(f"{program.name(step)} ({program.frame_bytes(step)})" for step in way)
+        if needed is None:
+            yield f"a stack without bounds: {names}"
+        elif limit is not None and needed > limit:
+            yield f"{needed} bytes of stack, where {limit} are allowed: {names}"
+
+
+def deepest(program, callees, function, above):
+    """(bytes of stack, way) of the way from `function` on that needs most; None bytes where it leads to itself or no one knows."""
+    way = (*above, function)
+    frame = program.frame_bytes(function)
+    if frame is None or function in above:
+        return None, way
+    most, most_way = frame, way
+    for callee in callees[function]:
+        needed, callee_way = deepest(program, callees, callee, way)
+        if needed is None:
+            return None, callee_way
+        if frame + needed > most:
+            most, most_way = frame + needed, callee_way
+    return most, most_way
 
 
 def follow(program, allowed, target, path, path_to, queue):
@@ -165,9 +222,15 @@ def main():
     if len(sys.argv) < 4:
         sys.exit(__doc__)
     program = Program(sys.argv[1])
-    path_to = {}
-    violations = list(dict.fromkeys(check(program, Allowed(sys.argv[2]), sys.argv[3:], path_to)))
-    print("\n".join(violations) or f"the handler calls nothing off its list; looked at {len(path_to)} functions")
+    allowed = Allowed(sys.argv[2])
+    path_to, callees = {}, collections.defaultdict(set)
+    violations = list(dict.fromkeys(check(program, allowed, sys.argv[3:], path_to, callees)))
+    if violations:
+        print("\n".join(violations))
+    else:
+        first = next(iter(path_to))
+        print(f"the handler calls nothing off its list; looked at {len(path_to)} functions; they need at most",
+              f"{deepest(program, callees, first, ())[0]} bytes of stack")
     sys.exit(1 if violations else 0)
 
 

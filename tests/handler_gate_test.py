@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """handler_gate.py on small programs: handler_gate_test.py COMPILER..."""
 import pathlib
+import platform
 import subprocess
 import sys
 import tempfile
@@ -81,6 +82,31 @@ class HandlerGateTest(unittest.TestCase):
         if subprocess.run([*COMPILER, "-dumpmachine"], text=True, capture_output=True).stdout.startswith("x86_64"):
             self.reports("system call instruction", source)
             self.accepts(source, allow=ALLOW + "syscall ^ours::Handler # a test\n")
+
+    @unittest.skipUnless(platform.machine() == "x86_64", "frames are measured on x86-64 only")
+    def test_stack(self):
+        source = """namespace ours {
+          NOINLINE void Deep(int a) { volatile char bytes[3000]; bytes[a] = 1; sink = a; }
+          NOINLINE void Middle(int a) { volatile char bytes[3000]; Deep(a); bytes[a] = 1; sink = a; }
+          NOINLINE void Handler(int a) { Middle(a); sink = a; } }"""
+        self.accepts(source, allow=ALLOW + "stack 6400 # a test\n")
+        self.reports("bytes of stack, where 6000 are allowed: ours::Handler(int)", source, allow=ALLOW + "stack 6000 # a test\n")
+
+    @unittest.skipUnless(platform.machine() == "x86_64", "frames are measured on x86-64 only")
+    def test_stack_of_what_is_called_through_a_pointer(self):
+        source = """namespace ours { void (*volatile pointer)(int);
+          NOINLINE void Called(int a) { volatile char bytes[3000]; bytes[a] = 1; sink = a; }
+          NOINLINE void Handler(int a) { pointer(a); sink = a; } int keep = (pointer = Called, 0); }"""
+        self.reports("where 3000 are allowed", source, allow=ALLOW + "indirect ^ours::Handler # a test\nstack 3000 # a test\n",
+                     roots=("ours::Handler", "ours::Called"))
+
+    @unittest.skipUnless(platform.machine() == "x86_64", "frames are measured on x86-64 only")
+    def test_stack_without_bounds(self):
+        self.reports("a stack without bounds", """namespace ours {
+          NOINLINE void Handler(int a) { volatile char bytes[100]; bytes[a] = 1; if (a > 0) Handler(a / 2); sink = bytes[a]; } }""",
+                     flags=("-O1",))
+        self.reports("a stack without bounds", """namespace ours {
+          NOINLINE void Handler(int a) { auto* bytes = static_cast<volatile char*>(__builtin_alloca(a)); bytes[a] = 1; sink = a; } }""")
 
     def test_lazy_thread_local_storage(self):
         status, output = self.shared_library_with_tls("")

@@ -1,5 +1,7 @@
 #include "strobe/runtime/capture.h"
 
+#include <array>
+#include <span>
 #include <thread>
 #include <vector>
 
@@ -126,20 +128,21 @@ struct ForeignTraits : TickingTraits {
 TEST(ForeignCapture, AStackThatIsNotTheThreadsOwnIsWalkedInACopy) {
   ThreadRegistry<ForeignTraits> registry(4, 4096);
   ThreadSlot<ForeignTraits>& slot = **registry.Register({.id = 5, .stack = {}}, "thread");
+  registry.arena()->max_frames = 16;
   const std::vector<Address> own = {0, 0, 0, 0, 0, 0x402004, 0, 0x402008};
   const auto own_low = reinterpret_cast<Address>(own.data());
   slot.stack = {.low = own_low, .high = own_low + own.size() * 8};
   const auto walk = [&](Address pc, Address sp, Address fp) {
-    std::vector<Address> frames(16);
+    std::array<Address, 32> bytes{};
     NativeRegisters registers;
     registers.pc = pc;
     registers.sp = sp;
     registers.fp = fp;
-    RecordDraft draft{.bytes = reinterpret_cast<std::byte*>(frames.data()), .max_frames = frames.size()};
-    const WalkResult result = Walk<ForeignTraits>(*registry.arena(), slot, {.token = {}, .registers = &registers}, draft);
-    frames.resize(result.count);
-    EXPECT_EQ(result.end, StackEnd::kComplete);
-    return std::pair(frames, result.shared);
+    RecordDraft draft{.bytes = reinterpret_cast<std::byte*>(bytes.data())};
+    Walk(*registry.arena(), slot, {.token = {}, .registers = &registers}, draft);
+    EXPECT_EQ(draft.header().end, StackEnd::kComplete);
+    const std::span<Address> frames = FramesOf(*registry.arena(), draft).first(draft.header().frame_count);
+    return std::pair(std::vector<Address>(frames.begin(), frames.end()), draft.header().shared_count);
   };
   EXPECT_THAT(walk(0x402100, own_low, own_low + 32).first, ElementsAre(0x402100, 0x402003));
   ForeignStack::words = {0, 0, ForeignStack::kBase + 0x20, 0x401004, 0, 0x401008};

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <random>
+#include <type_traits>
 #include <vector>
 
 #include "strobe/testing/fake_stack.h"
@@ -133,11 +134,12 @@ TEST_F(StackSliceTest, SaysWhyTheWalkEnded) {
 }
 
 TEST_F(StackSliceTest, TheInnermostFramesRegistersComeAlong) {
-  std::array<Address, kX86_64GeneralRegisters> general{};
-  general[12] = kBase + 16;
+  if (!std::is_same_v<NativeRegisters, X86_64Registers>) GTEST_SKIP() << "no function of this CPU is left by other registers";
+  std::array<Address, kX86_64GeneralRegisters> words{};
+  words[12] = kBase + 16;
+  const X86_64GeneralRegisters general(words.data());
   NativeRegisters registers = registers_;
-  SetGeneralRegisters(registers, general.data());
-  if (GeneralRegisters(registers) == nullptr) GTEST_SKIP() << "no function of this CPU is left by other registers";
+  SetGeneralRegisters(registers, &general);
   registers.pc = In(0, 15);
   const FakeStack stack = Stack({0, In(1, 0)});
   const Trace pending = WalkWith(Tables(false, true), registers, stack);

@@ -171,9 +171,10 @@ class SingleStepTruth {
 
   WalkResult Unwind() {
     const user_regs_struct& now = process_.registers();
-    const Address general[kX86_64GeneralRegisters] = {now.rax, now.rdx, now.rcx, now.rbx, now.rsi, now.rdi, now.rbp, now.rsp,
-                                                      now.r8,  now.r9,  now.r10, now.r11, now.r12, now.r13, now.r14, now.r15};
-    const X86_64Registers registers{.pc = now.rip, .sp = now.rsp, .fp = now.rbp, .general = general};
+    const Address words[kX86_64GeneralRegisters] = {now.rax, now.rdx, now.rcx, now.rbx, now.rsi, now.rdi, now.rbp, now.rsp,
+                                                    now.r8,  now.r9,  now.r10, now.r11, now.r12, now.r13, now.r14, now.r15};
+    const X86_64GeneralRegisters general(words);
+    const X86_64Registers registers{.pc = now.rip, .sp = now.rsp, .fp = now.rbp, .general = &general};
     if (options_.is_by_frame_pointers) return FramePointerUnwinder().Unwind(registers, stack_, found_);
     if (options_.is_chained) return ChainUnwinder<CfiUnwinder, FramePointerStep>(snapshot_.get()).Unwind(registers, stack_, found_);
     return CfiUnwinder(snapshot_.get()).Unwind(registers, stack_, found_);

@@ -136,15 +136,16 @@ void WalkByWindows(const FunctionTables& tables, CONTEXT context, Bounds bounds,
   }
 }
 
-// In the order of X86_64Registers::general.
+// In the order of X86_64GeneralRegisters.
 std::array<Address, kX86_64GeneralRegisters> GeneralRegisters(const CONTEXT& context) {
   return {context.Rax, context.Rdx, context.Rcx, context.Rbx, context.Rsi, context.Rdi, context.Rbp, context.Rsp,
           context.R8,  context.R9,  context.R10, context.R11, context.R12, context.R13, context.R14, context.R15};
 }
 
 void WalkByTables(const UnwindModules& modules, const CONTEXT& context, const CopiedStackMemory& memory, Places& output) {
-  const auto general = GeneralRegisters(context);
-  const X86_64Registers registers{.pc = context.Rip, .sp = context.Rsp, .fp = context.Rbp, .general = general.data()};
+  const auto words = GeneralRegisters(context);
+  const X86_64GeneralRegisters general(words.data());
+  const X86_64Registers registers{.pc = context.Rip, .sp = context.Rsp, .fp = context.Rbp, .general = &general};
   FrameState<X86_64Registers> state{.registers = registers, .innermost = &registers};
   const CfiUnwinder unwinder(&modules);
   output.count = 0;

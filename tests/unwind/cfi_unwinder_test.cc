@@ -178,9 +178,10 @@ UnwindModules LazyModules(bool has_callees = true, std::shared_ptr<RuleCache> ca
 }
 
 Trace WalkLazy(LazyRule leaf, const FakeStack& stack, Address rbx, bool has_general = true, const UnwindModules& modules = LazyModules()) {
-  Address general[kX86_64GeneralRegisters] = {};
-  general[kX86_64Rbx] = rbx;
-  const X86_64Registers registers{.pc = InLazy(leaf), .sp = kBase, .fp = 0, .general = has_general ? general : nullptr};
+  Address words[kX86_64GeneralRegisters] = {};
+  words[kX86_64Rbx] = rbx;
+  const X86_64GeneralRegisters general(words);
+  const X86_64Registers registers{.pc = InLazy(leaf), .sp = kBase, .fp = 0, .general = has_general ? &general : nullptr};
   std::vector<Address> output(16);
   const WalkResult result = CfiUnwinder(&modules).Unwind(registers, stack, output);
   output.resize(result.count);

@@ -48,11 +48,16 @@ TEST(CopiedStackMemory, ReadsTheCopyAtTheOriginalAddresses) {
   EXPECT_FALSE(CopiedStackMemory(0x7000, {}).ReadWord(0x7000, word));
 }
 
-TEST(CodeWindow, IsWhatTheMemoryWasGiven) {
-  const std::array<std::uint8_t, 3> code = {1, 2, 3};
-  const LiveStackMemory memory(0, 0, {std::span(code).first(1), std::span(code).subspan(1)});
-  EXPECT_EQ(memory.Code(0).before.back(), 1);
-  EXPECT_EQ(memory.Code(0).after.front(), 2);
+TEST(CodeWindow, IsWhatTheRangesOfTextShow) {
+  static constexpr std::array<std::uint8_t, 3> kCode = {1, 2, 3};
+  Module module;
+  module.start = reinterpret_cast<Address>(kCode.data());
+  module.limit = module.start + kCode.size();
+  internal::TextRanges text;
+  text.Publish(ModuleMap({module}));
+  EXPECT_EQ(LiveStackMemory(0, 0, &text).Code(module.start + 1).before.back(), 1);
+  EXPECT_EQ(CopiedStackMemory(0, {}, &text).Code(module.start + 1).after.front(), 2);
+  EXPECT_TRUE(LiveStackMemory(0, 0).Code(module.start + 1).after.empty());
 }
 
 }  // namespace

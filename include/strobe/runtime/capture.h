@@ -8,7 +8,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <new>
 #include <span>
+#include <tuple>
+#include <utility>
 
 #include "strobe/base/signal_safe.h"
 #include "strobe/core/record.h"
@@ -53,123 +56,132 @@ STROBE_SIGNAL_SAFE Unwinder MakeUnwinder(const UnwindModules* modules) {
 // A record that is being written into a slot's ring.
 struct RecordDraft {
   std::byte* bytes = nullptr;  // nullptr where the ring has no room
-  std::size_t head_bytes = 0;  // of what precedes the frames
-  std::size_t max_frames = 0;  // that there is room for
-  std::size_t slice_bytes = 0;
-  bool is_whole = true;  // whether the collector can make a whole stack of it
+  bool is_whole = true;        // whether the collector can make a whole stack of it
 
-  [[nodiscard]] std::span<Address> frames() const { return {reinterpret_cast<Address*>(bytes + head_bytes), max_frames}; }
+  [[nodiscard]] RecordHeader& header() const { return *reinterpret_cast<RecordHeader*>(bytes); }
 };
+
+template <class Traits>
+inline constexpr std::size_t kRecordHeadBytes = RecordBytes(Traits::Providers::kCount, 0);
+
+// Where the draft's frames are written to.
+template <class Traits>
+STROBE_SIGNAL_SAFE std::span<Address> FramesOf(const SlotArena<Traits>& arena, const RecordDraft& draft) {
+  return {reinterpret_cast<Address*>(draft.bytes + kRecordHeadBytes<Traits>), arena.max_frames.load(std::memory_order_relaxed)};
+}
 
 // Adds to the record what the collector needs to go on with a pending walk. For that the record may move.
 template <class Traits, StackMemory M>
-STROBE_SIGNAL_SAFE STROBE_NOINLINE void AddSlice(ThreadSlot<Traits>& slot, std::size_t ring_bytes, const NativeRegisters& registers,
-                                                 const WalkResult& walk, const M& memory, RecordDraft& draft) {
-  const std::size_t written_bytes = draft.head_bytes + walk.count * sizeof(Address);
-  const std::size_t most_bytes = Traits::Ring::MaxRecordBytes(ring_bytes);
-  const SliceWriter slice(registers, walk.stop, memory, most_bytes - std::min(most_bytes, written_bytes));
-  std::byte* const larger = slot.ring.Reserve(written_bytes + slice.bytes());
-  if (larger != nullptr) {
-    std::memmove(larger, draft.bytes, written_bytes);
-    draft.slice_bytes = slice.Write(larger + written_bytes, draft.is_whole);
-  }
-  draft.bytes = larger;
+STROBE_SIGNAL_SAFE STROBE_NOINLINE void AddSlice(const SlotArena<Traits>& arena, ThreadSlot<Traits>& slot, const NativeRegisters& registers,
+                                                 const FrameStop& stop, const M& memory, RecordDraft& draft) {
+  const std::size_t written_bytes = kRecordHeadBytes<Traits> + draft.header().frame_count * sizeof(Address);
+  const std::size_t most_bytes = Traits::Ring::MaxRecordBytes(arena.ring_bytes());
+  const SliceWriter slice(registers, stop, memory, most_bytes - std::min(most_bytes, written_bytes));
+  const std::byte* const written = std::exchange(draft.bytes, slot.ring.Reserve(written_bytes + slice.bytes()));
+  if (draft.bytes == nullptr) return;
+  std::memmove(draft.bytes, written, written_bytes);
+  draft.header().slice_bytes = static_cast<std::uint32_t>(slice.Write(draft.bytes + written_bytes, draft.is_whole));
 }
 
-// Walks a stack that is not the thread's own: a coroutine's, an alternate one. This is the one walk that calls the system.
-template <class Traits>
-STROBE_SIGNAL_SAFE STROBE_NOINLINE WalkResult WalkForeign(SlotArena<Traits>& arena, ThreadSlot<Traits>& slot,
-                                                          const NativeRegisters& registers, CodeWindow code, RecordDraft& draft) {
-  const std::span<std::byte> room = slot.memo != nullptr ? slot.memo->Lend() : std::span<std::byte>();
-  const FetchedStackMemory<typename Traits::Platform> memory(slot.stack, room, code);
-  const auto unwinder = MakeUnwinder<typename Traits::Unwinder>(arena.unwind_modules.load(std::memory_order_seq_cst));
-  const WalkResult walk = unwinder.Unwind(registers, memory, draft.frames());
-  if (walk.is_pending) AddSlice<Traits>(slot, arena.ring_bytes(), registers, walk, memory, draft);
-  return walk;
-}
-
-// Walks the thread's own stack, from what its last walk left to be shared if the unwinder can.
-template <class Unwinder, class Slot, StackMemory M>
-STROBE_SIGNAL_SAFE WalkResult WalkOwn(const UnwindModules* modules, Slot& slot, const NativeRegisters& registers, const M& memory,
-                                      std::span<Address> output) {
-  const auto unwinder = MakeUnwinder<Unwinder>(modules);
-  if constexpr (IncrementalUnwinder<Unwinder>) {
-    if (slot.memo != nullptr) {
-      if (slot.memo_is_stale.load(std::memory_order_relaxed)) {
-        slot.memo_is_stale.store(false, std::memory_order_relaxed);
-        slot.memo->Clear();
-      }
-      return unwinder.Unwind(registers, memory, *slot.memo, output);
-    }
-  }
-  return unwinder.Unwind(registers, memory, output);
-}
-
-// Walks the thread's own stack, or the copy of a stack, into the record.
+// Takes what a walk came to into the record.
 template <class Traits, StackMemory M>
-STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE WalkResult WalkInto(SlotArena<Traits>& arena, ThreadSlot<Traits>& slot,
-                                                            const NativeRegisters& registers, const M& memory, RecordDraft& draft) {
-  const UnwindModules* const modules = arena.unwind_modules.load(std::memory_order_seq_cst);
-  const WalkResult walk = WalkOwn<typename Traits::Unwinder>(modules, slot, registers, memory, draft.frames());
-  if (walk.is_pending) AddSlice<Traits>(slot, arena.ring_bytes(), registers, walk, memory, draft);
-  return walk;
+STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE void TakeWalk(const WalkResult& walk, const SlotArena<Traits>& arena, ThreadSlot<Traits>& slot,
+                                                      const NativeRegisters& registers, const M& memory, RecordDraft& draft) {
+  RecordHeader& header = draft.header();
+  header.frame_count = static_cast<std::uint16_t>(walk.count);
+  header.shared_count = static_cast<std::uint16_t>(walk.shared);
+  header.end = walk.end;
+  if (!walk.is_pending) return;
+  slot.has_slices.store(true, std::memory_order_relaxed);
+  const FrameStop stop = walk.stop;
+  AddSlice(arena, slot, registers, stop, memory, draft);
+}
+
+// Walks a stack that is not the thread's own: a coroutine's, an alternate one. This is the one walk that calls the system. What it reads by
+// lies where its copies do, for the interrupted thread's stack may be small.
+template <class Traits>
+STROBE_SIGNAL_SAFE STROBE_NOINLINE void WalkForeign(const SlotArena<Traits>& arena, ThreadSlot<Traits>& slot,
+                                                    const NativeRegisters& registers, RecordDraft& draft) {
+  using Memory = FetchedStackMemory<typename Traits::Platform>;
+  const std::span<std::byte> room = slot.memo->Lend();
+  const Memory& memory = *new (room.data()) Memory(slot.stack, room.subspan(sizeof(Memory)), &arena.text);
+  const auto unwinder = MakeUnwinder<typename Traits::Unwinder>(arena.unwind_modules.load(std::memory_order_seq_cst));
+  TakeWalk(unwinder.Unwind(registers, memory, FramesOf(arena, draft)), arena, slot, registers, memory, draft);
+}
+
+// Walks the thread's own stack, or the copy of a stack, from what its last walk left to be shared if the unwinder can.
+template <class Traits, StackMemory M>
+STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE void WalkInto(const SlotArena<Traits>& arena, ThreadSlot<Traits>& slot,
+                                                      const NativeRegisters& registers, const M& memory, RecordDraft& draft) {
+  const auto unwinder = MakeUnwinder<typename Traits::Unwinder>(arena.unwind_modules.load(std::memory_order_seq_cst));
+  if constexpr (IncrementalUnwinder<typename Traits::Unwinder>) {
+    if (slot.memo_is_stale.load(std::memory_order_relaxed)) {
+      slot.memo_is_stale.store(false, std::memory_order_relaxed);
+      slot.memo->Clear();
+    }
+    TakeWalk(unwinder.Unwind(registers, memory, *slot.memo, FramesOf(arena, draft)), arena, slot, registers, memory, draft);
+  } else {
+    TakeWalk(unwinder.Unwind(registers, memory, FramesOf(arena, draft)), arena, slot, registers, memory, draft);
+  }
+}
+template <class Traits>
+STROBE_SIGNAL_SAFE STROBE_NOINLINE void WalkOwn(const SlotArena<Traits>& arena, ThreadSlot<Traits>& slot, const CaptureTarget& target,
+                                                RecordDraft& draft) {
+  const NativeRegisters& registers = *target.registers;
+  if constexpr (Traits::Platform::kCopiesStacks) {
+    // The thread runs on, and what it ran may have been unloaded: so nobody looks at its code.
+    WalkInto(arena, slot, registers, *target.stack, draft);
+  } else {
+    const LiveStackMemory memory(std::max(registers.sp - kRedZoneBytes, slot.stack.low), slot.stack.high, &arena.text);
+    WalkInto(arena, slot, registers, memory, draft);
+  }
 }
 
 // Walks the stack into the record.
 template <class Traits>
-STROBE_SIGNAL_SAFE WalkResult Walk(SlotArena<Traits>& arena, ThreadSlot<Traits>& slot, const CaptureTarget& target, RecordDraft& draft) {
-  const NativeRegisters& registers = *target.registers;
-  if constexpr (Traits::Platform::kCopiesStacks) {
-    // The thread runs on, and what it ran may have been unloaded: so nobody looks at its code.
-    return WalkInto<Traits>(arena, slot, registers, *target.stack, draft);
-  } else {
-    const CodeWindow code = arena.text.Find(registers.pc);
-    if (target.is_on_alternate_stack || !slot.stack.Holds(registers.sp)) return WalkForeign<Traits>(arena, slot, registers, code, draft);
-    const LiveStackMemory memory(std::max(registers.sp - kRedZoneBytes, slot.stack.low), slot.stack.high, code);
-    return WalkInto<Traits>(arena, slot, registers, memory, draft);
+STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE void Walk(const SlotArena<Traits>& arena, ThreadSlot<Traits>& slot, const CaptureTarget& target,
+                                                  RecordDraft& draft) {
+  if constexpr (!Traits::Platform::kCopiesStacks) {
+    if (target.is_on_alternate_stack || !slot.stack.Holds(target.registers->sp)) return WalkForeign(arena, slot, *target.registers, draft);
   }
+  WalkOwn(arena, slot, target, draft);
 }
 
 // Walks the thread's stack into a record of its ring. False, with the reason in `drop`, where that has no weight, or there is none.
 template <class Traits>
-STROBE_SIGNAL_SAFE bool WriteRecord(SlotArena<Traits>& arena, ThreadSlot<Traits>& slot, const CaptureTarget& target,
-                                    std::span<const std::int64_t> weights, DropReason& drop) {
+STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE bool WriteRecord(SlotArena<Traits>& arena, ThreadSlot<Traits>& slot, const CaptureTarget& target,
+                                                         std::span<const std::int64_t> weights, DropReason& drop) {
   if (target.registers == nullptr) {
     drop = DropReason::kNoRegisters;
     return false;
   }
-  RecordDraft draft{.head_bytes = RecordBytes(weights.size(), 0), .max_frames = arena.max_frames.load(std::memory_order_relaxed)};
-  draft.bytes = slot.ring.Reserve(RecordBytes(weights.size(), draft.max_frames));
-  WalkResult walk;
-  if (draft.bytes != nullptr) walk = Walk<Traits>(arena, slot, target, draft);
-  if (walk.is_pending) slot.has_slices.store(true, std::memory_order_relaxed);
+  RecordDraft draft{.bytes = slot.ring.Reserve(RecordBytes(weights.size(), arena.max_frames.load(std::memory_order_relaxed)))};
+  if (draft.bytes != nullptr) {
+    new (draft.bytes) RecordHeader{.module_generation = arena.module_generation.load(std::memory_order_relaxed),
+                                   .weight_count = static_cast<std::uint8_t>(weights.size())};
+    Walk(arena, slot, target, draft);
+  }
   if (draft.bytes == nullptr) {
     drop = slot.has_slices.load(std::memory_order_relaxed) ? DropReason::kNoTable : DropReason::kRingFull;
     return false;
   }
-  const RecordHeader header{.module_generation = arena.module_generation.load(std::memory_order_relaxed),
-                            .frame_count = static_cast<std::uint16_t>(walk.count),
-                            .shared_count = static_cast<std::uint16_t>(walk.shared),
-                            .weight_count = static_cast<std::uint8_t>(weights.size()),
-                            .end = walk.end,
-                            .slice_bytes = static_cast<std::uint32_t>(draft.slice_bytes)};
-  std::memcpy(draft.bytes, &header, sizeof(header));
+  const RecordHeader& header = draft.header();
   if (draft.is_whole) {
     std::memcpy(draft.bytes + sizeof(header), weights.data(), weights.size_bytes());
   } else {
     std::memset(draft.bytes + sizeof(header), 0, weights.size_bytes());
     drop = DropReason::kNoTable;
   }
-  slot.ring.Commit(RecordBytes(weights.size(), walk.count, draft.slice_bytes));
-  arena.Mark(slot);
   // Of a stack that the collector finishes, it counts the end.
-  if (draft.slice_bytes == 0) AddByOwner<std::uint32_t>(slot.counters.ends[static_cast<std::size_t>(walk.end)], 1);
+  if (header.slice_bytes == 0) AddByOwner<std::uint32_t>(slot.counters.ends[static_cast<std::size_t>(header.end)], 1);
+  slot.ring.Commit(RecordBytes(weights.size(), header.frame_count, header.slice_bytes));
+  arena.Mark(slot);
   return draft.is_whole;
 }
 
 // Serves whoever is due a sample of this slot.
 template <class Traits>
-STROBE_SIGNAL_SAFE void ServeSlot(SlotArena<Traits>& arena, ThreadSlot<Traits>& slot, const CaptureTarget& target) {
+STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE void ServeSlot(SlotArena<Traits>& arena, ThreadSlot<Traits>& slot, const CaptureTarget& target) {
   std::array<std::int64_t, Traits::Providers::kCount> weights{};
   if (!TakeWeights(slot.cells, target, weights)) return;
   DropReason drop{};

@@ -14,9 +14,9 @@
 #include "strobe/base/cache_line.h"
 #include "strobe/base/signal_safe.h"
 #include "strobe/platform/capture_target.h"
-#include "strobe/runtime/text_ranges.h"
 #include "strobe/runtime/thread_slot.h"
 #include "strobe/unwind/cfi_modules.h"
+#include "strobe/unwind/text_ranges.h"
 #include "strobe/unwind/unwind_table.h"
 #include "strobe/unwind/walk_memo.h"
 

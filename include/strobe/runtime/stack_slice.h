@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <new>
 #include <span>
 #include <vector>
 
@@ -24,10 +25,13 @@ inline constexpr std::size_t kMaxSliceStackBytes = 16 * 1024;
 
 inline void SetLinkRegister(X86_64Registers& /*registers*/, Address /*lr*/) {}
 inline void SetLinkRegister(Aarch64Registers& registers, Address lr) { registers.lr = lr; }
-inline const Address* GeneralRegisters(const X86_64Registers& registers) { return registers.general; }
-inline const Address* GeneralRegisters(const Aarch64Registers& /*registers*/) { return nullptr; }
-inline void SetGeneralRegisters(X86_64Registers& registers, const Address* general) { registers.general = general; }
-inline void SetGeneralRegisters(Aarch64Registers& /*registers*/, const Address* /*general*/) {}
+inline void SaveGeneralRegisters(const X86_64Registers& registers, SliceHeader& header) {
+  if (registers.general == nullptr) return;
+  for (std::size_t i = 0; i < header.general.size(); ++i) header.general[i] = (*registers.general)[i];
+}
+inline void SaveGeneralRegisters(const Aarch64Registers& /*registers*/, SliceHeader& /*header*/) {}
+inline void SetGeneralRegisters(X86_64Registers& registers, const X86_64GeneralRegisters* general) { registers.general = general; }
+inline void SetGeneralRegisters(Aarch64Registers& /*registers*/, const X86_64GeneralRegisters* /*general*/) {}
 
 // A slice to be written, for a walk that is pending. Data plane.
 template <StackMemory M>
@@ -46,7 +50,8 @@ class SliceWriter {
   // At most.
   [[nodiscard]] std::size_t bytes() const { return sizeof(SliceHeader) + max_bytes_; }
 
-  // Writes it to `output`, which has room for bytes(); returns how many it took, and in `is_whole` whether it goes to the stack's end.
+  // Writes it to `output`, which is aligned to 8 bytes and has room for bytes(); returns how many it took, and in `is_whole` whether it
+  // goes to the stack's end.
   STROBE_SIGNAL_SAFE std::size_t Write(std::byte* output, bool& is_whole) const {
     std::size_t bytes = 0;
     Address word = 0;
@@ -57,19 +62,18 @@ class SliceWriter {
     for (; bytes < max_bytes && memory_.ReadWord(base + bytes, word); bytes += sizeof(word)) {
       std::memcpy(output + sizeof(SliceHeader) + bytes, &word, sizeof(word));
     }
-    SliceHeader header{.pc = stop_.pc,
-                       .sp = stop_.sp,
-                       .fp = stop_.fp,
-                       .lr = stop_.lr,
-                       .innermost_pc = registers_.pc,
-                       .innermost_sp = registers_.sp,
-                       .innermost_fp = registers_.fp,
-                       .base = base,
-                       .is_exact = stop_.is_exact ? 1U : 0U};
-    if (const Address* general = GeneralRegisters(registers_)) std::memcpy(header.general.data(), general, sizeof(header.general));
-    std::memcpy(output, &header, sizeof(header));
+    auto* const header = new (output) SliceHeader{.pc = stop_.pc,
+                                                  .sp = stop_.sp,
+                                                  .fp = stop_.fp,
+                                                  .lr = stop_.lr,
+                                                  .innermost_pc = registers_.pc,
+                                                  .innermost_sp = registers_.sp,
+                                                  .innermost_fp = registers_.fp,
+                                                  .base = base,
+                                                  .is_exact = stop_.is_exact ? 1U : 0U};
+    SaveGeneralRegisters(registers_, *header);
     is_whole = base + bytes == memory_.end();
-    return sizeof(header) + bytes;
+    return sizeof(*header) + bytes;
   }
 
  private:
@@ -94,7 +98,8 @@ WalkResult FinishWalk(const U& unwinder, std::span<const std::byte> slice, std::
   innermost.sp = header.innermost_sp;
   innermost.fp = header.innermost_fp;
   SetLinkRegister(innermost, header.innermost_lr);
-  SetGeneralRegisters(innermost, header.general.data());
+  const X86_64GeneralRegisters general(header.general.data());
+  SetGeneralRegisters(innermost, &general);
   FrameState<NativeRegisters> from{.registers = innermost, .innermost = &innermost};
   from.is_exact = header.is_exact != 0;
   from.registers.pc = header.pc;

@@ -24,27 +24,39 @@ class CfiUnwinder {
   explicit CfiUnwinder(const UnwindModules* modules) noexcept : modules_(modules) {}
 
   template <class Registers, StackMemory M>
-  STROBE_SIGNAL_SAFE WalkResult Unwind(const Registers& registers, const M& memory, std::span<Address> output) const noexcept {
+  STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE WalkResult Unwind(const Registers& registers, const M& memory,
+                                                            std::span<Address> output) const noexcept {
     return internal::WalkFrames(registers, output,
                                 [&](FrameState<Registers>& state) STROBE_ALWAYS_INLINE_LAMBDA { return Step(state, memory); });
   }
 
   // From a frame on that an earlier walk stopped at.
   template <class Registers, StackMemory M>
-  STROBE_SIGNAL_SAFE WalkResult Unwind(const FrameState<Registers>& from, const M& memory, std::span<Address> output) const noexcept {
+  STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE WalkResult Unwind(const FrameState<Registers>& from, const M& memory,
+                                                            std::span<Address> output) const noexcept {
     return internal::WalkFrames(from, output, [&](FrameState<Registers>& state) noexcept { return Step(state, memory); });
   }
 
   template <class Registers, StackMemory M>
-  STROBE_SIGNAL_SAFE WalkResult Unwind(const Registers& registers, const M& memory, WalkMemo& memo,
-                                       std::span<Address> output) const noexcept {
+  STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE WalkResult Unwind(const Registers& registers, const M& memory, WalkMemo& memo,
+                                                            std::span<Address> output) const noexcept {
     return internal::WalkFrames(registers, memory, memo, modules_ == nullptr ? 0 : modules_->serial(), output,
                                 [&](FrameState<Registers>& state) STROBE_ALWAYS_INLINE_LAMBDA { return Step(state, memory); });
   }
 
   template <class Registers, StackMemory M>
   STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE StepResult Step(FrameState<Registers>& state, const M& memory) const noexcept {
-    return StepKnowing(state, memory, nullptr);
+    if (modules_ == nullptr) return StepResult::kUnknown;
+    UnwindRule rule = modules_->cache().Find(state.code_address());
+    if (rule == UnwindRule::Unknown()) [[unlikely]]
+      rule = modules_->FindRule(state.code_address());
+    if (rule.kind() != UnwindRule::Kind::kSpecial) [[likely]]
+      return StepPlain(state, memory, rule);
+    // A copy, so that the registers of the walk stay in the machine's.
+    FrameState<Registers> copy = state;
+    const StepResult result = StepRarely(*modules_, copy, memory);
+    state = copy;
+    return result;
   }
 
  private:
@@ -53,34 +65,27 @@ class CfiUnwinder {
   // Signals' frames of one walk that may lead to another stack, so that none leads to itself for ever.
   static constexpr std::uint8_t kMaxStackSwitches = 8;
 
-  // Takes one frame. `rbx` is its value in this frame, or nullptr where it is not known.
+  // The same where that takes more than a plain rule.
   template <class Registers, StackMemory M>
-  STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE StepResult StepKnowing(FrameState<Registers>& state, const M& memory,
-                                                                 const Address* rbx) const noexcept {
-    if (modules_ == nullptr) return StepResult::kUnknown;
-    const UnwindRule rule = modules_->cache().Find(state.code_address());
-    if (rule != UnwindRule::Unknown()) [[likely]]
-      return StepPlain(state, memory, rule);
-    // A copy, so that the registers of the walk stay in the machine's.
-    FrameState<Registers> copy = state;
-    const StepResult result = StepByTable(copy, memory, rbx);
-    state = copy;
-    return result;
+  STROBE_SIGNAL_SAFE STROBE_NOINLINE static StepResult StepRarely(const UnwindModules& modules, FrameState<Registers>& state,
+                                                                  const M& memory) noexcept {
+    const StepResult result = StepByTable(modules, state, memory, nullptr);
+    Address rbx = 0;
+    return result == StepResult::kLost && RecoverRbx(modules, state, memory, rbx) ? StepByTable(modules, state, memory, &rbx) : result;
   }
 
-  // The same for code that is not in the cache.
+  // The same by the code's table. `rbx` is its value in this frame, or nullptr where it is not known.
   template <class Registers, StackMemory M>
-  STROBE_SIGNAL_SAFE STROBE_NOINLINE StepResult StepByTable(FrameState<Registers>& state, const M& memory,
-                                                            const Address* rbx) const noexcept {
+  STROBE_SIGNAL_SAFE STROBE_NOINLINE static StepResult StepByTable(const UnwindModules& modules, FrameState<Registers>& state,
+                                                                   const M& memory, const Address* rbx) noexcept {
     const Address pc = state.code_address();
-    const UnwindModules::Entry* const entry = modules_->Find(pc);
-    if (entry == nullptr) return modules_->is_complete() ? StepResult::kUnknown : StepResult::kPending;
+    const UnwindModules::Entry* const entry = modules.Find(pc);
+    if (entry == nullptr) return modules.is_complete() ? StepResult::kUnknown : StepResult::kPending;
     if (entry->table == nullptr) return StepResult::kPending;
     const UnwindRule rule = entry->table->Find(static_cast<std::uint32_t>(pc - entry->start));
     state.rule = rule;
-    if (rule.kind() == UnwindRule::Kind::kSpecial) return StepSpecial(state, memory, entry->table->Special(rule), pc, rbx);
-    modules_->cache().Add(pc, rule);
-    return StepPlain(state, memory, rule);
+    if (rule.kind() != UnwindRule::Kind::kSpecial) return StepPlain(state, memory, rule);
+    return StepSpecial(state, memory, entry->table->Special(rule), pc, rbx);
   }
 
   template <class Registers, StackMemory M>
@@ -115,22 +120,19 @@ class CfiUnwinder {
 
   // The value of rbx in the frame of `state`: walks there once more, with an eye on where it is saved.
   template <StackMemory M>
-  bool RecoverRbx(FrameState<X86_64Registers>& state, const M& memory, Address& value) const noexcept {
-    if (state.recoveries == kMaxRecoveries) return false;
+  STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE static bool RecoverRbx(const UnwindModules& modules, FrameState<X86_64Registers>& state,
+                                                                 const M& memory, Address& rbx) noexcept {
+    const X86_64Registers* const innermost = state.innermost;
+    if (innermost == nullptr || innermost->general == nullptr || state.recoveries == kMaxRecoveries) return false;
     ++state.recoveries;
-    FrameState<X86_64Registers> walk{.registers = *state.innermost, .innermost = state.innermost};
-    Address rbx = state.innermost->general[kX86_64Rbx];
+    FrameState<X86_64Registers> walk{.registers = *innermost, .innermost = innermost};
+    rbx = (*innermost->general)[kX86_64Rbx];
     for (std::size_t frames = 0; frames < kMaxFramesLimit; ++frames) {
-      if (walk.registers.sp == state.registers.sp && walk.registers.pc == state.registers.pc && walk.is_exact == state.is_exact) {
-        value = rbx;
+      if (walk.registers.sp == state.registers.sp && walk.registers.pc == state.registers.pc && walk.is_exact == state.is_exact)
         return true;
-      }
-      const Address pc = walk.code_address();
+      const SavedRegister row = modules.FindRbx(walk.code_address());
       const Address sp = walk.registers.sp;
-      const UnwindModules::Entry* const entry = modules_->Find(pc);
-      // The cache may know code whose table is not in this snapshot yet.
-      if (entry == nullptr || entry->table == nullptr || StepKnowing(walk, memory, &rbx) != StepResult::kCaller) return false;
-      const SavedRegister row = entry->table->FindRbx(static_cast<std::uint32_t>(pc - entry->start));
+      if (StepByTable(modules, walk, memory, &rbx) != StepResult::kCaller) return false;
       if (row.where == SavedRegister::kUnknown) return false;
       const Address base = row.where == SavedRegister::kFromCfa ? walk.registers.sp : sp;
       if (row.where != SavedRegister::kUnchanged && !memory.ReadWord(base + static_cast<Address>(std::int64_t{row.distance}), rbx))
@@ -138,10 +140,14 @@ class CfiUnwinder {
     }
     return false;
   }
-
-  // The value of a register that a walk does not keep; false where nobody has it.
   template <StackMemory M>
-  bool OtherValue(FrameState<X86_64Registers>& state, const M& memory, unsigned number, const Address* rbx, Address& value) const noexcept {
+  static bool RecoverRbx(const UnwindModules& /*modules*/, FrameState<Aarch64Registers>& /*state*/, const M& /*memory*/,
+                         Address& /*rbx*/) noexcept {
+    return false;
+  }
+
+  // The value of a register that a walk does not keep; false where it is not known.
+  static bool OtherValue(const FrameState<X86_64Registers>& state, unsigned number, const Address* rbx, Address& value) noexcept {
     const X86_64Registers* innermost = state.innermost;
     if (number == kX86_64Rbx && rbx != nullptr) {
       value = *rbx;
@@ -149,33 +155,32 @@ class CfiUnwinder {
     }
     if (innermost == nullptr || innermost->general == nullptr || number >= kX86_64GeneralRegisters) return false;
     if (state.is_exact && state.registers.sp == innermost->sp && state.registers.pc == innermost->pc) {
-      value = innermost->general[number];
+      value = (*innermost->general)[number];
       return true;
     }
-    return number == kX86_64Rbx && RecoverRbx(state, memory, value);
+    return false;
   }
-  template <StackMemory M>
-  static bool OtherValue(FrameState<Aarch64Registers>& /*state*/, const M& /*memory*/, unsigned /*number*/, const Address* /*rbx*/,
+  static bool OtherValue(const FrameState<Aarch64Registers>& /*state*/, unsigned /*number*/, const Address* /*rbx*/,
                          Address& /*value*/) noexcept {
     return false;
   }
 
   // The value that an offset counts from; false where nobody has it.
-  template <class Registers, StackMemory M>
-  bool BaseValue(FrameState<Registers>& state, const M& memory, SpecialRule::Base base, unsigned other, const Address* rbx, Address cfa,
-                 Address& value) const noexcept {
+  template <class Registers>
+  static bool BaseValue(const FrameState<Registers>& state, SpecialRule::Base base, unsigned other, const Address* rbx, Address cfa,
+                        Address& value) noexcept {
     switch (base) {
       case SpecialRule::Base::kSp: value = state.registers.sp; return true;
       case SpecialRule::Base::kFp: value = state.registers.fp; return true;
       case SpecialRule::Base::kCfa: value = cfa; return true;
-      case SpecialRule::Base::kOther: return OtherValue(state, memory, other, rbx, value);
+      case SpecialRule::Base::kOther: return OtherValue(state, other, rbx, value);
     }
     return false;
   }
 
   template <class Registers, StackMemory M>
-  StepResult FindCfa(FrameState<Registers>& state, const M& memory, const SpecialRule& rule, Address pc, const Address* rbx,
-                     Address& cfa) const noexcept {
+  static StepResult FindCfa(const FrameState<Registers>& state, const M& memory, const SpecialRule& rule, Address pc, const Address* rbx,
+                            Address& cfa) noexcept {
     Address base = 0;
     switch (rule.cfa) {
       case SpecialRule::Cfa::kUnknown: return StepResult::kUnknown;
@@ -183,28 +188,28 @@ class CfiUnwinder {
       case SpecialRule::Cfa::kOffset:
       case SpecialRule::Cfa::kMemory: break;
     }
-    if (!BaseValue(state, memory, rule.cfa_base, rule.cfa_other, rbx, 0, base)) return StepResult::kLost;
+    if (!BaseValue(state, rule.cfa_base, rule.cfa_other, rbx, 0, base)) return StepResult::kLost;
     cfa = base + static_cast<Address>(std::int64_t{rule.cfa_offset});
     if (rule.cfa == SpecialRule::Cfa::kMemory && !memory.ReadWord(cfa, cfa)) return StepResult::kBroken;
     return StepResult::kCaller;
   }
 
   template <class Registers, StackMemory M>
-  StepResult FindValue(FrameState<Registers>& state, const M& memory, const SpecialRule::Location& location, const Address* rbx,
-                       Address cfa, Address& value) const noexcept {
+  static StepResult FindValue(const FrameState<Registers>& state, const M& memory, const SpecialRule::Location& location,
+                              const Address* rbx, Address cfa, Address& value) noexcept {
     if (location.where == SpecialRule::Where::kUnchanged) return StepResult::kCaller;
     if (location.where == SpecialRule::Where::kUndefined) {
       value = 0;
       return StepResult::kCaller;
     }
-    if (!BaseValue(state, memory, location.base, location.other, rbx, cfa, value)) return StepResult::kLost;
+    if (!BaseValue(state, location.base, location.other, rbx, cfa, value)) return StepResult::kLost;
     if (location.where == SpecialRule::Where::kRegister) return StepResult::kCaller;
     return memory.ReadWord(value + static_cast<Address>(std::int64_t{location.offset}), value) ? StepResult::kCaller : StepResult::kBroken;
   }
 
   template <class Registers, StackMemory M>
-  STROBE_SIGNAL_SAFE STROBE_NOINLINE StepResult StepSpecial(FrameState<Registers>& state, const M& memory, const SpecialRule& rule,
-                                                            Address pc, const Address* rbx) const noexcept {
+  STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE static StepResult StepSpecial(FrameState<Registers>& state, const M& memory,
+                                                                        const SpecialRule& rule, Address pc, const Address* rbx) noexcept {
     Address cfa = 0;
     Address ra = LinkRegister(state.registers);
     Address fp = state.registers.fp;

@@ -26,21 +26,23 @@ class ChainUnwinder {
   explicit ChainUnwinder(const UnwindModules* modules) noexcept : modules_(modules), steppers_(Make<Steppers>(modules)...) {}
 
   template <class Registers, StackMemory M>
-  STROBE_SIGNAL_SAFE WalkResult Unwind(const Registers& registers, const M& memory, std::span<Address> output) const noexcept {
+  STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE WalkResult Unwind(const Registers& registers, const M& memory,
+                                                            std::span<Address> output) const noexcept {
     return internal::WalkFrames(registers, output,
                                 [&](FrameState<Registers>& state) STROBE_ALWAYS_INLINE_LAMBDA { return Step(state, memory); });
   }
 
   // From a frame on that an earlier walk stopped at.
   template <class Registers, StackMemory M>
-  STROBE_SIGNAL_SAFE WalkResult Unwind(const FrameState<Registers>& from, const M& memory, std::span<Address> output) const noexcept {
+  STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE WalkResult Unwind(const FrameState<Registers>& from, const M& memory,
+                                                            std::span<Address> output) const noexcept {
     return internal::WalkFrames(from, output, [&](FrameState<Registers>& state) noexcept { return Step(state, memory); });
   }
 
   // A part that goes by more than the state, the memory and the modules has no place here: what it goes by may change between two walks.
   template <class Registers, StackMemory M>
-  STROBE_SIGNAL_SAFE WalkResult Unwind(const Registers& registers, const M& memory, WalkMemo& memo,
-                                       std::span<Address> output) const noexcept {
+  STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE WalkResult Unwind(const Registers& registers, const M& memory, WalkMemo& memo,
+                                                            std::span<Address> output) const noexcept {
     return internal::WalkFrames(registers, memory, memo, modules_ == nullptr ? 0 : modules_->serial(), output,
                                 [&](FrameState<Registers>& state) STROBE_ALWAYS_INLINE_LAMBDA { return Step(state, memory); });
   }

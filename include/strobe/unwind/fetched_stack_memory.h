@@ -31,15 +31,16 @@ class FetchedStackMemory {
   // Copies of one walk; what lies beyond them cannot be read. With a WalkMemo's room, 24 KiB each.
   static constexpr int kMaxFetches = 8;
 
-  FetchedStackMemory(StackBounds own, std::span<std::byte> room, CodeWindow code = {}) noexcept : own_(own), room_(room), code_(code) {}
+  FetchedStackMemory(StackBounds own, std::span<std::byte> room, const internal::TextRanges* text = nullptr) noexcept
+      : own_(own), room_(room), text_(text) {}
 
   STROBE_SIGNAL_SAFE bool ReadWord(Address address, Address& word) const noexcept {
-    if (copy_.ReadWord(address, word) || live_.ReadWord(address, word)) return true;
-    return (address & 7) == 0 && Fetch(address) && copy_.ReadWord(address, word);
+    if (Copy().ReadWord(address, word) || Live().ReadWord(address, word)) return true;
+    return (address & 7) == 0 && Fetch(address) && Copy().ReadWord(address, word);
   }
   // Nobody knows where these stacks end.
   [[nodiscard]] Address end() const noexcept { return ~Address{7}; }
-  [[nodiscard]] CodeWindow Code(Address /*pc*/) const noexcept { return code_; }
+  [[nodiscard]] CodeWindow Code(Address pc) const noexcept { return text_ == nullptr ? CodeWindow{} : text_->Find(pc); }
 
  private:
   // The smallest page of any system.
@@ -48,19 +49,21 @@ class FetchedStackMemory {
   STROBE_SIGNAL_SAFE bool Fetch(Address address) const noexcept {
     if (fetches_ == kMaxFetches) return false;
     ++fetches_;
-    const Address base = address & ~(kPageBytes - 1);
-    const std::size_t got = std::min(Source::ReadStack(base, room_), room_.size());
-    copy_ = CopiedStackMemory(base, room_.first(got));
-    if (own_.Holds(address) && got > address - base) live_ = LiveStackMemory(std::max(base, own_.low), own_.high);
+    copy_base_ = address & ~(kPageBytes - 1);
+    copied_bytes_ = std::min(Source::ReadStack(copy_base_, room_), room_.size());
+    if (own_.Holds(address) && copied_bytes_ > address - copy_base_) live_base_ = std::max<Address>(copy_base_, own_.low);
     return true;
   }
+  [[nodiscard]] CopiedStackMemory Copy() const noexcept { return {copy_base_, room_.first(copied_bytes_)}; }
+  [[nodiscard]] LiveStackMemory Live() const noexcept { return {live_base_, own_.high}; }
 
   const StackBounds own_;
   const std::span<std::byte> room_;
-  const CodeWindow code_;
+  const internal::TextRanges* const text_;
   // What has been read so far: to read is to look, so it changes nothing for the walk.
-  mutable CopiedStackMemory copy_{0, {}};
-  mutable LiveStackMemory live_{0, 0};
+  mutable Address copy_base_ = 0;
+  mutable std::size_t copied_bytes_ = 0;
+  mutable Address live_base_ = ~Address{0};
   mutable int fetches_ = 0;
 };
 

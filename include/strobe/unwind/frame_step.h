@@ -79,7 +79,8 @@ STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE StepResult Return(FrameState<Registers>&
 
 // Walks from the frame `state` on; step(state) takes one frame. The output is that of every Unwinder.
 template <class Registers, class Step>
-STROBE_SIGNAL_SAFE WalkResult WalkFrames(FrameState<Registers> state, std::span<Address> output, Step&& step) noexcept {
+STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE WalkResult WalkFrames(FrameState<Registers> state, std::span<Address> output,
+                                                              Step&& step) noexcept {
   if (output.empty()) return {0, StackEnd::kTruncated};
   output[0] = state.code_address();
   std::size_t count = 1;
@@ -98,7 +99,7 @@ STROBE_SIGNAL_SAFE WalkResult WalkFrames(FrameState<Registers> state, std::span<
 }
 
 template <class Registers, class Step>
-STROBE_SIGNAL_SAFE WalkResult WalkFrames(const Registers& registers, std::span<Address> output, Step&& step) noexcept {
+STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE WalkResult WalkFrames(const Registers& registers, std::span<Address> output, Step&& step) noexcept {
   return WalkFrames(FrameState<Registers>{.registers = registers, .innermost = &registers}, output, step);
 }
 

@@ -9,14 +9,9 @@
 
 #include "strobe/base/address.h"
 #include "strobe/core/thread_info.h"
+#include "strobe/unwind/text_ranges.h"
 
 namespace strobe {
-
-// Bytes of code around a pc: what an unwinder may look at to learn whether a function has set up its frame yet.
-struct CodeWindow {
-  std::span<const std::uint8_t> before;  // ends at the pc
-  std::span<const std::uint8_t> after;   // begins at the pc
-};
 
 // * ReadWord(address, word) reads the aligned 64-bit word there if it lies in valid stack; otherwise false, and `word` is untouched.
 // * end() is the first address above the valid stack.
@@ -32,12 +27,12 @@ concept StackMemory = requires(const M& memory, Address address, Address& word) 
   noexcept->std::same_as<CodeWindow>;
 };
 
-// The stack of the very thread that reads it: valid from `low` (the stack pointer, less the
-// red zone) to the registered top.
+// The stack of the very thread that reads it: valid from `low` (the stack pointer, less the red zone) to the registered top. `text`, where
+// there is one, is only asked by an unwinder that looks at code.
 class LiveStackMemory {
  public:
-  LiveStackMemory(Address low, Address high, CodeWindow code = {}) noexcept
-      : end_(high & ~Address{7}), bytes_(low < end_ ? (end_ - low) & ~Address{7} : 0), code_(code) {}
+  LiveStackMemory(Address low, Address high, const internal::TextRanges* text = nullptr) noexcept
+      : end_(high & ~Address{7}), bytes_(low < end_ ? (end_ - low) & ~Address{7} : 0), text_(text) {}
 
   // The bytes are read as the compiler's word loads; the sanitizers' shadow knows nothing of a foreign frame's layout.
   [[nodiscard]]
@@ -53,20 +48,20 @@ class LiveStackMemory {
     return true;
   }
   [[nodiscard]] Address end() const noexcept { return end_; }
-  [[nodiscard]] CodeWindow Code(Address /*pc*/) const noexcept { return code_; }
+  [[nodiscard]] CodeWindow Code(Address pc) const noexcept { return text_ == nullptr ? CodeWindow{} : text_->Find(pc); }
 
  private:
   Address end_;
   Address bytes_;  // that can be read, up to the end
-  CodeWindow code_;
+  const internal::TextRanges* text_;
 };
 static_assert(StackMemory<LiveStackMemory>);
 
 // A copy of a piece of a stack that began at `base` when it was taken.
 class CopiedStackMemory {
  public:
-  CopiedStackMemory(Address base, std::span<const std::byte> bytes, CodeWindow code = {}) noexcept
-      : base_(base), bytes_(bytes), code_(code) {}
+  CopiedStackMemory(Address base, std::span<const std::byte> bytes, const internal::TextRanges* text = nullptr) noexcept
+      : base_(base), bytes_(bytes), text_(text) {}
 
   [[nodiscard]] bool ReadWord(Address address, Address& word) const noexcept {
     if (address < base_ || bytes_.size() < sizeof(word) || (address & 7) != 0) return false;
@@ -76,12 +71,12 @@ class CopiedStackMemory {
     return true;
   }
   [[nodiscard]] Address end() const noexcept { return base_ + bytes_.size(); }
-  [[nodiscard]] CodeWindow Code(Address /*pc*/) const noexcept { return code_; }
+  [[nodiscard]] CodeWindow Code(Address pc) const noexcept { return text_ == nullptr ? CodeWindow{} : text_->Find(pc); }
 
  private:
   Address base_;
   std::span<const std::byte> bytes_;
-  CodeWindow code_;
+  const internal::TextRanges* text_;
 };
 static_assert(StackMemory<CopiedStackMemory>);
 

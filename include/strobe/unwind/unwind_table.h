@@ -205,6 +205,22 @@ class UnwindModules {
     return &entries_[low - 1];
   }
 
+  // The rule for `pc`, into the cache with it; a special one, or Unknown, where more than a plain rule is to be known. Signal-safe.
+  STROBE_SIGNAL_SAFE STROBE_NOINLINE UnwindRule FindRule(Address pc) const noexcept {
+    const Entry* const entry = Find(pc);
+    if (entry == nullptr || entry->table == nullptr) return UnwindRule::Unknown();
+    const UnwindRule rule = entry->table->Find(static_cast<std::uint32_t>(pc - entry->start));
+    if (rule.kind() != UnwindRule::Kind::kSpecial) cache_->Add(pc, rule);
+    return rule;
+  }
+
+  // How the code at `pc` keeps its caller's rbx. Signal-safe.
+  STROBE_SIGNAL_SAFE STROBE_NOINLINE SavedRegister FindRbx(Address pc) const noexcept {
+    const Entry* const entry = Find(pc);
+    if (entry == nullptr || entry->table == nullptr) return {};
+    return entry->table->FindRbx(static_cast<std::uint32_t>(pc - entry->start));
+  }
+
   // For walks by this snapshot.
   [[nodiscard]] RuleCache& cache() const noexcept { return *cache_; }
   [[nodiscard]] bool is_complete() const noexcept { return is_complete_; }

@@ -125,22 +125,30 @@ class MemoCheck {
   // The first of the memo's frames from which on the stack is what it was, for a walk that comes there with the same state. Completes them.
   [[nodiscard]] STROBE_ALWAYS_INLINE std::size_t FirstThatHolds() const noexcept {
     if (memo_.count_ == 0) return WalkMemo::kEnd;
-    Frame* const first = memo_.frames_.data() + (WalkMemo::kEnd - memo_.count_);
-    Frame* const first_complete = first + memo_.as_walked_;
-    Frame* frame = &memo_.frames_.back();
-    if (first_complete > frame) WalkMemo::Complete(*frame, !memo_.is_end_known_);
     const M memory = memory_;  // whose bounds are known not to change
+    Frame* const end = memo_.frames_.data() + WalkMemo::kEnd;
+    Frame* const first = end - memo_.count_;
+    Frame* const first_complete = first + memo_.as_walked_;
+    if (first_complete >= end - 1) WalkMemo::Complete(end[-1], !memo_.is_end_known_);
     Address word = 0;
     const bool has_room_for_flags = !memory.ReadWord(memory.end() - Address{WalkMemo::kMaxSlot + 1} * 8, word);
-    if (!has_room_for_flags || (!memo_.is_end_known_ && !StepLeadsTo(*frame, nullptr))) return WalkMemo::kEnd;
-    for (; frame > first_complete; --frame) {
-      if (!IsStillComeTo(frame, memory)) [[unlikely]]
-        return static_cast<std::size_t>(frame - memo_.frames_.data());
-    }
-    for (; frame != first; --frame) {
-      WalkMemo::Complete(frame[-1], WalkMemo::IsFpLiveBefore(*frame));
-      if (!IsStillComeTo(frame, memory)) break;
-    }
+    if (!has_room_for_flags) return WalkMemo::kEnd;
+    Frame* frame = end;
+    // Whether it is to be asked of a step what the frame before leads to.
+    bool is_odd = !memo_.is_end_known_;
+    do {
+      if (is_odd && !StepLeadsTo(frame[-1], frame == end ? nullptr : frame)) [[unlikely]]
+        break;
+      --frame;
+      while (frame > first_complete && IsStillComeTo(frame, memory)) --frame;
+      if (frame <= first_complete) {
+        for (; frame != first; --frame) {
+          WalkMemo::Complete(frame[-1], WalkMemo::IsFpLiveBefore(*frame));
+          if (!IsStillComeTo(frame, memory)) break;
+        }
+      }
+      is_odd = frame != first && (frame->slot & WalkMemo::kIsOdd) != 0;
+    } while (is_odd);
     return static_cast<std::size_t>(frame - memo_.frames_.data());
   }
 
@@ -148,7 +156,7 @@ class MemoCheck {
   using Frame = WalkMemo::Frame;
 
   // Whether a step from the memo's frame, taken once more, leads to `caller`, or to the end of the stack where that is nullptr.
-  STROBE_NOINLINE bool StepLeadsTo(const Frame& frame, const Frame* caller) const noexcept {
+  STROBE_ALWAYS_INLINE bool StepLeadsTo(const Frame& frame, const Frame* caller) const noexcept {
     if ((frame.slot & WalkMemo::kIsExact) != 0) return false;  // it may depend on more registers than the memo has
     FrameState<Registers> state{.registers = registers_, .innermost = &registers_, .is_exact = false};
     state.registers.pc = frame.pc;
@@ -158,7 +166,7 @@ class MemoCheck {
     return caller == nullptr ? result == StepResult::kEnd : result == StepResult::kCaller && WalkMemo::IsAt(state, *caller, memo_.top_);
   }
 
-  // Whether a walk that comes to the frame before still comes to that one.
+  // Whether a walk that comes to the frame before still comes to that one, by words that tell it.
   STROBE_ALWAYS_INLINE bool IsStillComeTo(const Frame* frame, const M& memory) const noexcept {
     Address word = 0;
     if (!memory.ReadWord(memory.end() - Address{frame->slot} * 8, word) || PlainReturnAddress(registers_, word) != frame->pc) [[unlikely]]
@@ -168,7 +176,7 @@ class MemoCheck {
 
   // The same for a frame with flags.
   bool MoreLeadsTo(const Frame* at) const noexcept {
-    if ((at->slot & WalkMemo::kIsOdd) != 0) return StepLeadsTo(at[-1], at);
+    if ((at->slot & WalkMemo::kIsOdd) != 0) return false;
     const Address sp = WalkMemo::SpOf(*at, memo_.top_);
     Address word = 0;
     if (!memory_.ReadWord(sp - Address{at->rule.ra_words()} * 8, word) || PlainReturnAddress(registers_, word) != at->pc) return false;
@@ -289,8 +297,8 @@ class IncrementalWalk {
 // Walks from `registers` on as far as `memo` does not know the way; step(state) takes one frame. `source` is a number for the rules that
 // `step` goes by: another number, another stack.
 template <class Registers, StackMemory M, class Step>
-STROBE_SIGNAL_SAFE WalkResult WalkFrames(const Registers& registers, const M& memory, WalkMemo& memo, std::uint64_t source,
-                                         std::span<Address> output, const Step& step) noexcept {
+STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE WalkResult WalkFrames(const Registers& registers, const M& memory, WalkMemo& memo,
+                                                              std::uint64_t source, std::span<Address> output, const Step& step) noexcept {
   if (output.empty()) {
     memo.Clear();
     return {0, StackEnd::kTruncated};

@@ -178,23 +178,23 @@ std::size_t LinuxPlatform::ReadMemory(std::uint64_t address, std::span<std::uint
 }
 
 STROBE_SIGNAL_SAFE std::size_t LinuxPlatform::ReadStack(std::uint64_t address, std::span<std::byte> bytes) noexcept {
-  // Vectors that lie each in one page: what is copied where a page is missing is promised between two vectors only.
-  constexpr std::uint64_t kPageBytes = 4096;
-  constexpr std::size_t kMaxVectors = 8;
-  std::array<iovec, kMaxVectors> pages;
-  std::size_t count = 0;
-  std::size_t asked = 0;
-  while (count < pages.size() && asked < bytes.size()) {
-    const std::uint64_t at = address + asked;
-    const std::size_t in_page = std::min<std::size_t>(kPageBytes - at % kPageBytes, bytes.size() - asked);
-    pages[count++] = {.iov_base = reinterpret_cast<void*>(at), .iov_len = in_page};  // NOLINT(performance-no-int-to-ptr): only the kernel's
-    asked += in_page;
+  // Vectors that lie each in one page: what is copied where a page is missing is promised between two vectors only. No more than two a
+  // call, for they lie on the interrupted thread's stack.
+  constexpr std::size_t kPageBytes = 4096;
+  const pid_t process = getpid();  // at this moment: in a fork's child it is the child's
+  std::size_t done = 0;
+  while (done < bytes.size()) {
+    const std::uint64_t at = address + done;
+    const std::size_t in_page = std::min<std::size_t>(kPageBytes - at % kPageBytes, bytes.size() - done);
+    const std::size_t in_next = std::min<std::size_t>(kPageBytes, bytes.size() - done - in_page);
+    const iovec pages[] = {{reinterpret_cast<void*>(at), in_page},             // NOLINT(performance-no-int-to-ptr): only the kernel's
+                           {reinterpret_cast<void*>(at + in_page), in_next}};  // NOLINT(performance-no-int-to-ptr): only the kernel's
+    const iovec copy{.iov_base = bytes.data() + done, .iov_len = in_page + in_next};
+    const ssize_t got = process_vm_readv(process, &copy, 1, pages, 2, 0);
+    if (got > 0) done += static_cast<std::size_t>(got);
+    if (got != static_cast<ssize_t>(copy.iov_len)) break;
   }
-  const iovec copy{.iov_base = bytes.data(), .iov_len = asked};
-  // By the process's number at this moment: in a fork's child it is the child's. All arguments are whole words, which is what `syscall`
-  // takes from its variable arguments.
-  const long got = syscall(SYS_process_vm_readv, long{getpid()}, &copy, 1UL, pages.data(), count, 0UL);
-  return got > 0 ? static_cast<std::size_t>(got) : 0;
+  return done;
 }
 
 LinuxPlatform::OwnThread::OwnThread(OwnThread&& other) noexcept

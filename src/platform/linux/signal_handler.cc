@@ -1,6 +1,7 @@
 #include "signal_handler.h"
 
 #include <errno.h>
+#include <sys/uio.h>
 #include <time.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -9,6 +10,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <mutex>
 #include <string>
@@ -31,29 +33,28 @@ constinit std::array<PreviousHandler, kSignalLimit> previous_handlers{};
 constinit std::mutex install_mutex;
 
 #if defined(__x86_64__)
-// In the order of X86_64Registers::general.
-using GeneralRegisters = std::array<Address, kX86_64GeneralRegisters>;
-constexpr std::array<int, kX86_64GeneralRegisters> kGeneralRegisters = {REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI,
-                                                                        REG_RBP, REG_RSP, REG_R8,  REG_R9,  REG_R10, REG_R11,
-                                                                        REG_R12, REG_R13, REG_R14, REG_R15};
-#else
-using GeneralRegisters = std::array<Address, 0>;
-#endif
-
-// `general` keeps what the result points to.
-STROBE_SIGNAL_SAFE NativeRegisters RegistersOf(const ucontext_t& context, [[maybe_unused]] GeneralRegisters& general) {
-#if defined(__x86_64__)
+using GeneralRegisters = X86_64GeneralRegisters;
+STROBE_SIGNAL_SAFE GeneralRegisters GeneralRegistersOf(const ucontext_t* context) {
+  static constexpr std::array<std::uint8_t, kX86_64GeneralRegisters> kPlaces = {REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI,
+                                                                                REG_RBP, REG_RSP, REG_R8,  REG_R9,  REG_R10, REG_R11,
+                                                                                REG_R12, REG_R13, REG_R14, REG_R15};
+  return GeneralRegisters(context == nullptr ? nullptr : context->uc_mcontext.gregs, kPlaces.data());
+}
+STROBE_SIGNAL_SAFE NativeRegisters RegistersOf(const ucontext_t& context, const GeneralRegisters& general) {
   const auto& registers = context.uc_mcontext.gregs;
-  for (std::size_t i = 0; i < general.size(); ++i) general[i] = static_cast<Address>(registers[kGeneralRegisters[i]]);
   return {.pc = static_cast<Address>(registers[REG_RIP]),
           .sp = static_cast<Address>(registers[REG_RSP]),
           .fp = static_cast<Address>(registers[REG_RBP]),
-          .general = general.data()};
+          .general = &general};
+}
 #else
+struct GeneralRegisters {};
+STROBE_SIGNAL_SAFE GeneralRegisters GeneralRegistersOf(const ucontext_t* /*context*/) { return {}; }
+STROBE_SIGNAL_SAFE NativeRegisters RegistersOf(const ucontext_t& context, const GeneralRegisters& /*general*/) {
   const auto& machine = context.uc_mcontext;
   return {.pc = machine.pc, .sp = machine.sp, .fp = machine.regs[29], .lr = machine.regs[30]};
-#endif
 }
+#endif
 
 // The kernel puts the thread's alternate stack, if it has one, beside its registers.
 STROBE_SIGNAL_SAFE bool IsOnAlternateStack(const ucontext_t& context, const NativeRegisters& registers) {
@@ -71,7 +72,7 @@ STROBE_SIGNAL_SAFE void ChainToPrevious(int signal, siginfo_t* info, void* conte
   }
 }
 
-STROBE_SIGNAL_SAFE bool Capture(const CaptureTarget& target) {
+STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE bool Capture(const CaptureTarget& target) {
   if (target.token.arena >= kMaxArenas) return false;
   const CaptureEntry& entry = CaptureEntryOf(target.token.arena);
   const CaptureEntry::Function function = entry.function.load(std::memory_order_acquire);
@@ -80,7 +81,7 @@ STROBE_SIGNAL_SAFE bool Capture(const CaptureTarget& target) {
 
 // At the limit on pending signals the kernel still delivers a queued signal, but as if by a nameless sender: the payload is gone. Serves
 // every registration of this thread that awaits a request.
-STROBE_SIGNAL_SAFE bool CaptureAwaited(CaptureTarget target) {
+STROBE_SIGNAL_SAFE bool CaptureAwaited(CaptureTarget& target) {
   bool is_ours = false;
   for (const ThreadLink* link = ThreadLinks(); link != nullptr; link = link->next) {
     if (!link->is_awaited(*link)) continue;
@@ -96,6 +97,7 @@ void BindCalls() {
   timespec time{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
   static_cast<void>(std::chrono::steady_clock::now());
+  static_cast<void>(process_vm_readv(getpid(), nullptr, 0, nullptr, 0, 0));
   char bytes[2] = {};
   const volatile std::size_t size = 1;
   std::memcpy(&bytes[0], &bytes[1], size);
@@ -108,15 +110,15 @@ void BindCalls() {
 
 STROBE_SIGNAL_SAFE void HandleSignal(int signal, siginfo_t* info, void* context) {
   const int saved_errno = errno;
-  CaptureTarget target;
   const bool is_timer = info != nullptr && info->si_code == SI_TIMER;
+  const auto* const interrupted = static_cast<const ucontext_t*>(context);
+  const GeneralRegisters general = GeneralRegistersOf(interrupted);
   NativeRegisters registers;
-  GeneralRegisters general;
-  if (context != nullptr) {
-    const auto& interrupted = *static_cast<const ucontext_t*>(context);
-    registers = RegistersOf(interrupted, general);
+  CaptureTarget target;
+  if (interrupted != nullptr) {
+    registers = RegistersOf(*interrupted, general);
     target.registers = &registers;
-    target.is_on_alternate_stack = IsOnAlternateStack(interrupted, registers);
+    target.is_on_alternate_stack = IsOnAlternateStack(*interrupted, registers);
   }
   if (is_timer && SlotToken::Unpack(reinterpret_cast<std::uintptr_t>(info->si_value.sival_ptr), target.token)) {
     // 0 for a request: see LinuxPlatform::Interrupt.

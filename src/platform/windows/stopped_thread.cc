@@ -133,10 +133,9 @@ bool CopyStopped(const CONTEXT& context, const NT_TIB& block, StackCopy& copy) {
 
 void SetRegisters(const CONTEXT& context, StackCopy& copy) {
   copy.base = context.Rsp;
-  // In the order of X86_64Registers::general.
-  copy.general = {context.Rax, context.Rdx, context.Rcx, context.Rbx, context.Rsi, context.Rdi, context.Rbp, context.Rsp,
-                  context.R8,  context.R9,  context.R10, context.R11, context.R12, context.R13, context.R14, context.R15};
-  copy.registers = {.pc = context.Rip, .sp = context.Rsp, .fp = context.Rbp, .general = copy.general.data()};
+  copy.words = {context.Rax, context.Rdx, context.Rcx, context.Rbx, context.Rsi, context.Rdi, context.Rbp, context.Rsp,
+                context.R8,  context.R9,  context.R10, context.R11, context.R12, context.R13, context.R14, context.R15};
+  copy.registers = {.pc = context.Rip, .sp = context.Rsp, .fp = context.Rbp, .general = &copy.general};
 }
 
 }  // namespace

@@ -49,7 +49,8 @@ struct StackCopy {
   static constexpr std::size_t kMaxBytes = std::size_t{1} << 20;
 
   NativeRegisters registers;  // `general` points into this copy
-  std::array<Address, kX86_64GeneralRegisters> general{};
+  std::array<Address, kX86_64GeneralRegisters> words{};
+  const X86_64GeneralRegisters general{words.data()};
   Address base = 0;            // the stack pointer
   std::size_t byte_count = 0;  // up to the stack's end, if that is not too far
   alignas(16) std::array<std::byte, kMaxBytes> bytes;

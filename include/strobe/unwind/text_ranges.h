@@ -6,12 +6,21 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
+#include "strobe/base/address.h"
 #include "strobe/base/signal_safe.h"
 #include "strobe/core/module_map.h"
-#include "strobe/unwind/stack_memory.h"
 
-namespace strobe::internal {
+namespace strobe {
+
+// Bytes of code around a pc: what an unwinder may look at to learn whether a function has set up its frame yet.
+struct CodeWindow {
+  std::span<const std::uint8_t> before;  // ends at the pc
+  std::span<const std::uint8_t> after;   // begins at the pc
+};
+
+namespace internal {
 
 // A sequence lock over a sorted table: a reader that meets a writer goes without. An unwinder may look at the bytes of code around a pc,
 // and this table is what validates that read: the bytes lie in the executable mapping of an image that is loaded.
@@ -74,4 +83,5 @@ class TextRanges {
   std::array<std::atomic<Address>, kMaxRanges> limits_{};
 };
 
-}  // namespace strobe::internal
+}  // namespace internal
+}  // namespace strobe

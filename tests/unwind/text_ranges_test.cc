@@ -1,4 +1,4 @@
-#include "strobe/runtime/text_ranges.h"
+#include "strobe/unwind/text_ranges.h"
 
 #include <atomic>
 #include <cstring>
