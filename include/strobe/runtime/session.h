@@ -26,8 +26,7 @@
 
 namespace strobe::internal {
 
-// How long whoever detaches a thread waits for a capture that is under way there. Longer means that the thread is stopped, by a debugger
-// say.
+// How long whoever detaches a thread waits for a capture under way there. Longer means that the thread is stopped, say by a debugger.
 inline constexpr std::int64_t kCaptureWaitNs = 100'000'000;
 
 // Threads that wait for the collector to settle their accounts: as many count as a full ring.
