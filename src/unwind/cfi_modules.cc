@@ -224,6 +224,9 @@ CompiledCfi CfiModules::CompilePdataPiece(Known& known, Address first, Address l
                                        .text = static_cast<std::uint32_t>(first - module.load_bias),
                                        .text_limit = static_cast<std::uint32_t>(limit - module.load_bias)});
   known.is_suspect |= code.has_failed() || codes.has_failed();
+  std::vector<std::uint8_t> text(static_cast<std::size_t>(limit - first));
+  text.resize(read_(first, text));
+  AddStackProbes(text, compiled);
   return compiled;
 }
 

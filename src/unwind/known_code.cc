@@ -11,17 +11,24 @@ constexpr std::uint8_t kTrampoline[] = {0x68, 0x11, 0x80, 0xD2, 0x01, 0x00, 0x00
 // A handler returns to the first of them, and a return address is looked up one byte lower.
 constexpr std::uint32_t kBeforeBytes = 4;
 
+// push rcx; push rax; cmp rax, 4096; lea rcx, [rsp + 24]: the beginning of ___chkstk_ms.
+constexpr std::uint8_t kStackProbe[] = {0x51, 0x50, 0x48, 0x3D, 0x00, 0x10, 0x00, 0x00, 0x48, 0x8D, 0x4C, 0x24, 0x18};
+// pop rax; pop rcx; ret: its end.
+constexpr std::uint8_t kStackProbeEnd[] = {0x58, 0x59, 0xC3};
+constexpr std::ptrdiff_t kMaxStackProbeBytes = 64;
+
 // The rows with `rule` in [begin, end), whatever they said of it.
-std::vector<UnwindRow> Overlay(const std::vector<UnwindRow>& rows, std::uint32_t begin, std::uint32_t end, UnwindRule rule) {
+std::vector<UnwindRow> Overlay(const std::vector<UnwindRow>& rows, std::uint32_t begin, std::uint32_t end, UnwindRule rule,
+                               SavedRegister rbx = {}) {
   std::vector<UnwindRow> result;
   UnwindRow after{.offset = end, .rule = UnwindRule::Unknown()};  // what goes on behind it
   auto row = rows.begin();
   for (; row != rows.end() && row->offset < begin; ++row) {
     result.push_back(*row);
-    after.rule = row->rule;
+    after = {.offset = end, .rule = row->rule, .rbx = row->rbx};
   }
-  for (; row != rows.end() && row->offset <= end; ++row) after.rule = row->rule;
-  result.push_back({.offset = begin, .rule = rule});
+  for (; row != rows.end() && row->offset <= end; ++row) after = {.offset = end, .rule = row->rule, .rbx = row->rbx};
+  result.push_back({.offset = begin, .rule = rule, .rbx = rbx});
   result.push_back(after);
   result.insert(result.end(), row, rows.end());
   return result;
@@ -60,6 +67,25 @@ void AddAarch64SignalTrampolines(std::span<const std::uint8_t> text, CompiledCfi
     is_found = true;
   }
   if (is_found) compiled.specials.push_back(Aarch64SignalFrame());
+}
+
+void AddStackProbes(std::span<const std::uint8_t> text, CompiledCfi& compiled) {
+  const auto offset_of = [&](auto at) { return static_cast<std::uint32_t>(at - text.begin()); };
+  const auto pushed = [&](std::uint32_t begin, std::uint32_t end, std::uint32_t words) {
+    compiled.rows = Overlay(compiled.rows, begin, end, UnwindRule::Frame(UnwindRule::Kind::kFromSp, 1 + words, 1, 0),
+                            {.where = SavedRegister::kUnchanged});
+  };
+  auto at = text.begin();
+  while ((at = std::search(at, text.end(), std::begin(kStackProbe), std::end(kStackProbe))) != text.end()) {
+    const auto limit = text.end() - at > kMaxStackProbeBytes ? at + kMaxStackProbeBytes : text.end();
+    const auto end = std::search(at, limit, std::begin(kStackProbeEnd), std::end(kStackProbeEnd));
+    if (end != limit) {
+      pushed(offset_of(at) + 1, offset_of(at) + 2, 1);
+      pushed(offset_of(at) + 2, offset_of(end) + 1, 2);
+      pushed(offset_of(end) + 1, offset_of(end) + 2, 1);
+    }
+    at += std::size(kStackProbe);
+  }
 }
 
 void AddStackEnd(std::uint32_t offset, CompiledCfi& compiled) {

@@ -187,8 +187,10 @@ class Comparison {
     std::size_t same = 0;
     while (same < common && windows.places[same] == ours_.places[same]) ++same;
     if (same == windows.count && same == ours_.count) return;
-    if (same + 1 >= windows.count && same == ours_.count && !tables_.Knows(windows.places[windows.count - 1].pc)) {
+    if (same + 1 >= windows.count && !tables_.Knows(windows.places[windows.count - 1].pc)) {
       ++lost_;
+      // What is above them is common code, so a stack that goes on for long is the right one.
+      followed_ += ours_.count > windows.count && tables_.Knows(ours_.places[ours_.count - 1].pc) ? 1 : 0;
       return;
     }
     ++mismatches_;
@@ -204,8 +206,9 @@ class Comparison {
   // Returns the exit status.
   int Report(std::size_t wanted) const {
     std::printf(
-        "%zu samples of %zu frames, %zu in prologues, %zu in epilogues, %zu in leaf functions; %zu mismatches; %zu lost by Windows\n",
-        samples_, frames_, prologues_, epilogues_, leaves_, mismatches_, lost_);
+        "%zu samples of %zu frames, %zu in prologues, %zu in epilogues, %zu in leaf functions; %zu mismatches; %zu lost by Windows, "
+        "%zu of them not by us\n",
+        samples_, frames_, prologues_, epilogues_, leaves_, mismatches_, lost_, followed_);
     std::printf("tables: %zu functions, %zu rows, %zu without a rule, %zu entries broken\n", modules_.statistics().fdes,
                 modules_.statistics().rows, modules_.statistics().unknown_rows, modules_.statistics().broken_entries);
     for (const Shown& shown : shown_) Print(shown);
@@ -248,6 +251,7 @@ class Comparison {
   std::size_t epilogues_ = 0;
   std::size_t leaves_ = 0;
   std::size_t lost_ = 0;
+  std::size_t followed_ = 0;
   std::size_t mismatches_ = 0;
   std::vector<Shown> shown_ = [] {
     std::vector<Shown> shown;

@@ -72,5 +72,40 @@ TEST(AddStackEnd, ChangesWhatHoldsForItsReturnAddressOnly) {
   for (const std::uint32_t at : {0x1FEu, 0x300u}) EXPECT_EQ(table.At(at), UnwindRule::Unknown()) << at;
 }
 
+// What libgcc of mingw-w64 has.
+const Bytes kStackProbe = {0x51, 0x50, 0x48, 0x3D, 0x00, 0x10, 0x00, 0x00, 0x48, 0x8D, 0x4C, 0x24, 0x18, 0x72, 0x19, 0x48, 0x81,
+                           0xE9, 0x00, 0x10, 0x00, 0x00, 0x48, 0x83, 0x09, 0x00, 0x48, 0x2D, 0x00, 0x10, 0x00, 0x00, 0x48, 0x3D,
+                           0x00, 0x10, 0x00, 0x00, 0x77, 0xE7, 0x48, 0x29, 0xC1, 0x48, 0x83, 0x09, 0x00, 0x58, 0x59, 0xC3};
+
+CompiledCfi LeafFunctions() {
+  CompiledCfi compiled;
+  compiled.specials.emplace_back();
+  compiled.rows = {{.offset = 0, .rule = FromSp(1), .rbx = {.where = SavedRegister::kUnchanged}}};
+  return compiled;
+}
+
+TEST(AddStackProbes, FollowsWhatTheProbePushes) {
+  CompiledCfi compiled = LeafFunctions();
+  AddStackProbes(Join({Bytes(0x40, 0x90), kStackProbe, Bytes(0x40, 0x90)}), compiled);
+  const CompiledTable table(std::move(compiled));
+  const auto end = static_cast<std::uint32_t>(0x40 + kStackProbe.size());
+  EXPECT_EQ(table.At(0x40), FromSp(1));
+  EXPECT_EQ(table.At(0x41), FromSp(2));
+  EXPECT_EQ(table.At(0x42), FromSp(3));
+  EXPECT_EQ(table.At(end - 3), FromSp(3));
+  EXPECT_EQ(table.At(end - 2), FromSp(2));
+  EXPECT_EQ(table.At(end - 1), FromSp(1));
+  EXPECT_EQ(table.At(end), FromSp(1));
+  EXPECT_EQ(table.table.FindRbx(end).where, SavedRegister::kUnchanged);
+}
+
+TEST(AddStackProbes, WhatOnlyBeginsLikeOneStaysAsItIs) {
+  CompiledCfi compiled = LeafFunctions();
+  const std::vector<UnwindRow> rows = compiled.rows;
+  AddStackProbes({kStackProbe.data(), kStackProbe.size() - 1}, compiled);
+  AddStackProbes({}, compiled);
+  EXPECT_EQ(compiled.rows, rows);
+}
+
 }  // namespace
 }  // namespace strobe::testing

@@ -18,6 +18,10 @@ SpecialRule Aarch64SignalFrame();
 // that was interrupted, so it gives way.
 void AddAarch64SignalTrampolines(std::span<const std::uint8_t> text, CompiledCfi& compiled);
 
+// Describes ___chkstk_ms wherever `text` has it: mingw-w64's functions with a frame of more than a page call it to touch each page, and no
+// frame information is written for it, so that it would pass for a function that pushes nothing.
+void AddStackProbes(std::span<const std::uint8_t> text, CompiledCfi& compiled);
+
 // Lets stacks end at a function that was never called: one whose return address was put there by hand, to the code at `offset`.
 void AddStackEnd(std::uint32_t offset, CompiledCfi& compiled);
 
