@@ -3,8 +3,8 @@
 // instructions. Exit status 1 on any mismatch, of which it prints where it is and the function's unwind codes.
 //
 // Stacks that RtlVirtualUnwind itself loses, because it comes to an address that is no code, are counted apart: libgcc's ___chkstk_ms
-// pushes two registers and has no unwind codes. Wine's does not know an epilogue that ends in a jump to another function; such a one is
-// carried out here, instruction by instruction.
+// pushes two registers and has no unwind codes, and Wine's entry to the system pushes the flags; the tables know the former. Wine's does
+// not know an epilogue that ends in a jump to another function; such a one is carried out here, instruction by instruction.
 #include <windows.h>
 // After it.
 #include <algorithm>
