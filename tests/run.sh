@@ -7,7 +7,7 @@
 #   asan, tsan   the unit and integration tests under AddressSanitizer + UndefinedBehaviorSanitizer, and under ThreadSanitizer
 #   fuzz         the fuzzers, for about a minute in all (tests/fuzz)
 #   aarch64      the library and the unit tests built for aarch64, and run by qemu's user mode
-#   windows      the library and the unit tests built for Windows x64 with mingw-w64, and run by Wine
+#   windows      the library and the tests built for Windows x64 with mingw-w64, and run by Wine
 #   --quick      gcc only, unless others are named, and without the tests of suite `slow`
 #
 # Installs with apt what is missing, and says so first. Builds in build-tests/<configuration>, or in

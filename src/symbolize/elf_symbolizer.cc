@@ -99,9 +99,10 @@ ImageNames ReadNames(const Module& module, const std::string& debug_directory) {
   return ReadNames(module, paths);
 }
 
-// What names a module's symbols: its build id, or the file with its place where there is none.
+// What names a module's symbols: its build id, or the file with its place where there is none. What stands for the build id of a Windows
+// image may be another one's, too, if that was linked in the same second.
 std::string CacheKey(const Module& module) {
-  if (!module.build_id.empty()) return module.build_id;
+  if (!module.build_id.empty() && !IsWindowsImage(module)) return module.build_id;
   const std::unique_ptr<FileSource> source = FileSource::Open(module.path);
   return absl::StrCat(module.path, "\n", source == nullptr ? "" : source->identity(), "\n", module.start - module.load_bias, "\n",
                       module.file_offset);

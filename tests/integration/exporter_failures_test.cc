@@ -244,7 +244,7 @@ TEST_F(FileFailures, LastExportThatFailsIsStopsStatus) {
   EXPECT_TRUE(profiler.stats().last_export_error.empty());
 }
 
-// The process may write no file beyond a few bytes: to a writer, the same as a full disk. tests/export fills a real one.
+// The process may write no file beyond a few bytes: to a writer, the same as a full disk. tests/platform/linux fills a real one.
 TEST_F(FileFailures, NoRoomForTheFile) {
   const std::filesystem::path directory = root_ / "profiles";
   Profiler<> profiler({.exporter = {.directory = directory.string(), .period_s = 0.05}});

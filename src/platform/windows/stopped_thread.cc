@@ -169,18 +169,19 @@ bool CopyStack(KnownThread& thread, StackCopy& copy, void (*while_stopped)()) {
   Watchdog& watchdog = GlobalWatchdog();
   CONTEXT context{};
   context.ContextFlags = CONTEXT_FULL;
+  if (SuspendThread(thread.handle()) == static_cast<DWORD>(-1)) return false;
+  // Not before: whoever is held up here must not find the thread resumed before it was stopped.
   watchdog.Begin(thread.handle());
-  const bool is_stopped = SuspendThread(thread.handle()) != static_cast<DWORD>(-1);
   // The thread stands still only when its registers can be had: SuspendThread itself does not wait.
-  bool is_copied = is_stopped && GetThreadContext(thread.handle(), &context) != 0 &&
-                   CopyStopped(context, *static_cast<const NT_TIB*>(thread.block()), copy);
+  bool is_copied =
+      GetThreadContext(thread.handle(), &context) != 0 && CopyStopped(context, *static_cast<const NT_TIB*>(thread.block()), copy);
   if (while_stopped != nullptr) while_stopped();
-  if (!watchdog.End()) {
+  if (watchdog.End()) {
+    ResumeThread(thread.handle());
+  } else {
     is_copied = false;
     const int stalls = thread.stalls.fetch_add(1, std::memory_order_relaxed) + 1;
     if (stalls == kMaxStalls) GlobalStallCounters().given_up.fetch_add(1, std::memory_order_relaxed);
-  } else if (is_stopped) {
-    ResumeThread(thread.handle());
   }
   if (is_copied) SetRegisters(context, copy);
   return is_copied;

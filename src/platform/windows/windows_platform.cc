@@ -6,6 +6,7 @@
 #include <process.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <memory>
 #include <mutex>
 #include <utility>
@@ -61,6 +62,7 @@ std::int64_t CpuTimeOf(HANDLE thread) {
 // Of the one capture that is under way. Whoever holds the mutex is a collector, and is never stopped itself.
 struct CaptureRoom {
   std::mutex mutex;
+  bool is_closed = false;  // the process ends
   internal::StackCopy copy;
 };
 CaptureRoom& GlobalCaptureRoom() {
@@ -107,7 +109,12 @@ std::int64_t WindowsPlatform::ThreadCpuTimeNs(std::uint64_t thread_id) {
 
 absl::Status WindowsPlatform::InstallHandler(int /*signal*/) {
   NsPerCycle();
-  GlobalCaptureRoom();
+  // ExitProcess ends all other threads where they stand: a collector that has just stopped the one that calls it would never resume it.
+  static const int registered = std::atexit([] {
+    const std::lock_guard lock(GlobalCaptureRoom().mutex);
+    GlobalCaptureRoom().is_closed = true;
+  });
+  if (registered != 0) return absl::ResourceExhaustedError("no function can be registered for the process's end");
   internal::GlobalStallCounters();
   return internal::StartWatchdog() ? absl::OkStatus() : absl::ResourceExhaustedError("no thread can be started to watch over stopped ones");
 }
@@ -121,7 +128,7 @@ bool WindowsPlatform::Interrupt(std::uint64_t thread_id, std::uint64_t payload, 
   if (function == nullptr || thread == nullptr) return false;
   CaptureRoom& room = GlobalCaptureRoom();
   const std::lock_guard lock(room.mutex);
-  if (!internal::CopyStack(*thread, room.copy)) return false;
+  if (room.is_closed || !internal::CopyStack(*thread, room.copy)) return false;
   const CopiedStackMemory stack(room.copy.base, room.copy.stack());
   return function(entry.context, {.token = token, .timer_weight = 0, .registers = &room.copy.registers, .stack = &stack});
 }
