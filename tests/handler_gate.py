@@ -26,8 +26,8 @@ _CALLS = {"call", "callq", "bl"}
 _INDIRECT_ARM = {"blr", "br", "blraa", "braa"}
 _SYSTEM_CALLS = {"syscall", "sysenter", "svc"}
 # What makes a frame larger on x86-64; where the number is not in the instruction, nobody knows how large.
-_GROWTH = re.compile(r"sub\w* +\$0x([0-9a-f]+),%rsp")
-_UNKNOWN_GROWTH = re.compile(r"sub\w* +%\w+,%rsp")
+_GROWTH = re.compile(r"(sub|add)\w* +\$0x([0-9a-f]+),%rsp")
+_UNKNOWN_GROWTH = re.compile(r"(sub\w* +%\w+,%rsp|mov\w* +%(?!rbp)\w+,%rsp)")
 _ALIGNMENT_BYTES = 64  # of `and $-64,%rsp` and less
 _LAZY_TLS = {"__tls_get_addr", "__tlsdesc_dynamic"}
 
@@ -95,7 +95,9 @@ class Program:
             if text.startswith("push"):
                 total += 8
             elif growth := _GROWTH.match(text):
-                total += int(growth[1], 16)
+                size = int(growth[2], 16)
+                size -= (size >> 63) << 64  # -128 has a shorter encoding than 128
+                total += max(0, size if growth[1] == "sub" else -size)
             elif re.match(r"and\w* +\$0xf+[0-9a-f]+,%rsp", text):
                 total += _ALIGNMENT_BYTES
             elif _UNKNOWN_GROWTH.match(text):

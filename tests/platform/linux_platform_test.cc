@@ -279,25 +279,6 @@ TEST_F(LinuxPlatformTest, StackBoundsHoldTheFramesOfEachThread) {
   pthread_attr_destroy(&attributes);
 }
 
-// Takes more of the stack than the limit has once been; whether what it takes lies within `bounds`.
-__attribute__((noinline)) bool UsesStackWithin(const StackBounds& bounds) {
-  volatile std::byte room[2 << 20];
-  room[0] = std::byte{1};
-  return bounds.Holds(reinterpret_cast<Address>(&room[0]));
-}
-
-TEST_F(LinuxPlatformTest, TheInitialThreadsBoundsHoldWhenItsLimitIsRaised) {
-  rlimit before{};
-  ASSERT_EQ(getrlimit(RLIMIT_STACK, &before), 0);
-  if (before.rlim_cur < (std::size_t{4} << 20)) GTEST_SKIP() << "stacks are small here";
-  rlimit lower = before;
-  lower.rlim_cur = 1 << 20;
-  ASSERT_EQ(setrlimit(RLIMIT_STACK, &lower), 0);
-  const StackBounds bounds = LinuxPlatform::CurrentThread().stack;
-  ASSERT_EQ(setrlimit(RLIMIT_STACK, &before), 0);
-  EXPECT_TRUE(UsesStackWithin(bounds));
-}
-
 TEST_F(LinuxPlatformTest, StackBoundsAreThoseThatTheCLibrarySays) {
   const auto body = [](void*) -> void* {
     const ThreadInfo own = LinuxPlatform::CurrentThread();

@@ -192,6 +192,15 @@ TEST_F(WalkMemoStackTest, OnlyTheFramesThatChangedAreWritten) {
   EXPECT_EQ(result.shared, 5u);
 }
 
+TEST_F(WalkMemoStackTest, AStackThatSharedOnlyItsRootIsSharedWholeTheNextTime) {
+  Call({1, 2, 3});
+  walker_.Walk();
+  for (int i = 0; i < 3; ++i) machine_.Return();
+  Call({3, 1, 2, 1});
+  EXPECT_EQ(walker_.Walk().shared, 1u);
+  EXPECT_EQ(walker_.Walk().shared, 5u);
+}
+
 TEST_F(WalkMemoStackTest, AFramePointerThatNobodyNeedsMayDiffer) {
   Call({1, 1, 2});
   walker_.Walk();

@@ -55,6 +55,11 @@ class UnwindTables {
       if (!kIsLazy) cfi->BuildAll();
       current_ = cfi->Snapshot();
       Publish();
+      // What captures have may be of code that is not there any more.
+      if (published_ != current_ && published_ != none_) {
+        if (none_ == nullptr) none_ = std::make_shared<const UnwindModules>(std::vector<UnwindModules::Entry>(), /*is_complete=*/false);
+        Show(none_);
+      }
     }
   }
 
@@ -105,8 +110,8 @@ class UnwindTables {
   }
 
   // Shows current() to captures, and frees what no capture can read any more. A capture that stands still keeps what has been shown since
-  // it began; where that is kMaxOld, captures go on by what they have, and the collector finishes the walks that miss something, until it
-  // goes on.
+  // it began; where that is kMaxOld, captures go on by what they have, or after an Update by nothing, and the collector finishes the walks
+  // that miss something, until it goes on.
   void Publish() {
     FreeOld();
     if (published_ != current_ && old_.size() < kMaxOld) Show(current_);
@@ -148,6 +153,7 @@ class UnwindTables {
   ThreadRegistry<Traits>& registry_;
   CollectorCounters& counters_;
   std::shared_ptr<const UnwindModules> current_;
+  std::shared_ptr<const UnwindModules> none_;  // nothing is known of any code; once it was needed
   std::shared_ptr<const UnwindModules> published_;
   std::vector<std::shared_ptr<const UnwindModules>> old_;
   std::vector<ThreadSlot<Traits>*> slots_;  // scratch

@@ -129,7 +129,7 @@ class MemoCheck {
     Frame* const end = memo_.frames_.data() + WalkMemo::kEnd;
     Frame* const first = end - memo_.count_;
     Frame* const first_complete = first + memo_.as_walked_;
-    if (first_complete >= end - 1) WalkMemo::Complete(end[-1], !memo_.is_end_known_);
+    if (first_complete > end - 1) WalkMemo::Complete(end[-1], !memo_.is_end_known_);
     Address word = 0;
     const bool has_room_for_flags = !memory.ReadWord(memory.end() - Address{WalkMemo::kMaxSlot + 1} * 8, word);
     if (!has_room_for_flags) return WalkMemo::kEnd;

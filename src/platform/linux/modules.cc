@@ -142,7 +142,6 @@ int AddImage(dl_phdr_info* info, std::size_t /*size*/, void* data) {
   if (is_program) path = listing.program_path;
   if (path.empty() || std::string_view(path).starts_with("linux-vdso") || std::string_view(path).starts_with("linux-gate")) path = "[vdso]";
   const std::string build_id = BuildIdOf(*info);
-  const std::uint64_t file_version = build_id.empty() ? FileVersionOf(path) : 0;
   Address unwind_address = 0;
   for (int i = 0; i < info->dlpi_phnum; ++i) {
     if (info->dlpi_phdr[i].p_type == PT_GNU_EH_FRAME) unwind_address = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr;
@@ -169,8 +168,7 @@ int AddImage(dl_phdr_info* info, std::size_t /*size*/, void* data) {
                                .build_id = build_id,
                                .unwind_address = unwind_address,
                                .eh_frame_address = eh_frame_address,
-                               .stack_end = coroutine_end - start < limit - start ? coroutine_end : 0,
-                               .file_version = file_version});
+                               .stack_end = coroutine_end - start < limit - start ? coroutine_end : 0});
   }
   return 0;
 }
@@ -244,6 +242,10 @@ std::vector<Module> LinuxPlatform::Modules() {
   const std::lock_guard lock(internal::LoaderMutex());
   if (!LoaderAnswers()) return LastModules();
   dl_iterate_phdr(&AddImage, &listing);
+  // Without the loader's lock, for a file may lie far away.
+  for (Module& module : listing.modules) {
+    if (module.build_id.empty()) module.file_version = FileVersionOf(module.path);
+  }
   LastModules() = listing.modules;
   return std::move(listing.modules);
 }

@@ -5,7 +5,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstring>
@@ -15,11 +14,6 @@ extern "C" __attribute__((weak)) void* __libc_stack_end;  // NOLINT(bugprone-res
 
 namespace strobe::internal {
 namespace {
-
-// Of the initial thread's stack. The kernel maps nothing else into the 128 MiB below its top, whatever the limit was when the program
-// began: half of that is surely this stack's, wherever in them that top is.
-constexpr Address kMinInitialStackBytes = Address{1} << 26;
-constexpr Address kMaxInitialStackBytes = Address{1} << 30;
 
 // Asks the C library, which also collects the thread's affinity, in several allocations of that thread.
 StackBounds AskLibrary() {
@@ -70,12 +64,12 @@ StackBounds CurrentStackBounds() {
   const auto here = reinterpret_cast<Address>(__builtin_frame_address(0));
   // A fork's child has its parent's number for its only thread, whatever stack the thread that forked was on.
   if (getpid() == static_cast<pid_t>(syscall(SYS_gettid)) && &__libc_stack_end != nullptr && __libc_stack_end != nullptr) {
-    // The initial thread's stack grows on demand: what is below is not mapped yet, and its limit, which the program may raise at any time,
-    // only says how far it may grow.
+    // The initial thread's stack grows on demand: what is below is not mapped yet, and its limit only says how far it may grow.
     const auto high = reinterpret_cast<Address>(__libc_stack_end);
     rlimit limit{};
-    const bool is_known = getrlimit(RLIMIT_STACK, &limit) == 0;
-    const Address size = std::clamp<Address>(is_known ? limit.rlim_cur : 0, kMinInitialStackBytes, kMaxInitialStackBytes);
+    constexpr Address kUnlimited = Address{1} << 30;
+    const bool is_limited = getrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+    const Address size = is_limited ? limit.rlim_cur : kUnlimited;
     const StackBounds bounds{.low = high > size ? high - size : 0, .high = high};
     if (bounds.Holds(here)) return bounds;
   }
