@@ -15,6 +15,7 @@ namespace strobe::internal {
 namespace {
 
 constexpr std::size_t kMaxImages = 4096;
+constexpr int kMaxAttempts = 10;               // to read a list that changes meanwhile
 constexpr std::size_t kMaxPathLength = 32768;  // Windows' own limit
 constexpr Address kPageBytes = 4096;
 
@@ -40,13 +41,19 @@ bool RegisterOnce() {
   return is_registered;
 }
 
+// This process as if it was another one. By the handle that GetCurrentProcess gives, Wine follows the loader's list where it lies, without
+// its lock, and faults where another thread changes it; or waits for that lock.
+HANDLE OwnProcess() {
+  static const HANDLE process = OpenProcess(PROCESS_QUERY_INFORMATION | PROCESS_VM_READ, FALSE, GetCurrentProcessId());
+  return process;
+}
+
 }  // namespace
 
 std::string PathOfImage(void* base) {
   std::vector<wchar_t> path(MAX_PATH);
   while (true) {
-    const DWORD length =
-        K32GetModuleFileNameExW(GetCurrentProcess(), static_cast<HMODULE>(base), path.data(), static_cast<DWORD>(path.size()));
+    const DWORD length = K32GetModuleFileNameExW(OwnProcess(), static_cast<HMODULE>(base), path.data(), static_cast<DWORD>(path.size()));
     if (length < path.size() || path.size() >= kMaxPathLength) return Utf8FromWide(std::wstring_view(path.data(), length));
     path.resize(path.size() * 2);
   }
@@ -62,7 +69,11 @@ std::vector<Module> LoadedModules() {
   std::array<HMODULE, kMaxImages> images{};
   DWORD bytes = 0;
   std::vector<Module> modules;
-  if (K32EnumProcessModules(GetCurrentProcess(), images.data(), sizeof(images), &bytes) == 0) return modules;
+  for (int attempt = 1; K32EnumProcessModules(OwnProcess(), images.data(), sizeof(images), &bytes) == 0; ++attempt) {
+    if (attempt < kMaxAttempts) continue;
+    image_changes.fetch_add(1, std::memory_order_acq_rel);  // so that somebody looks again
+    return modules;
+  }
   const std::size_t count = std::min<std::size_t>(bytes / sizeof(images[0]), images.size());
   for (std::size_t i = 0; i < count; ++i) {
     const auto base = reinterpret_cast<Address>(images[i]);
