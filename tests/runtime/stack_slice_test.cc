@@ -171,7 +171,7 @@ TEST_F(StackSliceTest, SaysWhetherItGoesToTheStacksTop) {
 }
 
 TEST_F(StackSliceTest, BeginsWhereTheWalkStoppedIfTheRestWouldNotFit) {
-  std::vector<Address> words(kMaxSliceStackBytes / 8, 0);
+  std::vector<Address> words(kMaxSliceStackBytes / 8 + 1, 0);
   words[1] = In(0, 14);
   Address top = 1;
   while (top + 14 + 2 < words.size()) words[top += 14] = In(0, 14);
