@@ -6,6 +6,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -26,8 +27,12 @@ class Directory {
  public:
   // Creates it first where it is missing, and the levels above it, for this user alone where the system knows such a mode.
   static absl::StatusOr<Directory> Open(const std::string& path);
-  Directory(Directory&& other) noexcept;
-  Directory& operator=(Directory&& other) noexcept;
+  Directory(Directory&& other) noexcept : path_(std::move(other.path_)), handle_(std::exchange(other.handle_, kNone)) {}
+  Directory& operator=(Directory&& other) noexcept {
+    std::swap(path_, other.path_);
+    std::swap(handle_, other.handle_);
+    return *this;
+  }
   ~Directory();
 
   // A new file for this user alone. AlreadyExists where there is anything of that name; leaves nothing behind if it fails.

@@ -8,9 +8,7 @@
 #include <vector>
 
 #include "manual_traits.h"
-#include "strobe/runtime/export_worker.h"
 #include "strobe/runtime/session.h"
-#include "strobe/testing/profile_check.h"
 #include "strobe/unwind/cfi_unwinder.h"
 #include "strobe/unwind/chain_unwinder.h"
 
@@ -84,14 +82,8 @@ class DeferredWalks : public ::testing::Test {
   }
 
   Profile Finish() {
-    session_->End();
-    session_->FinishAll();
-    Profile profile;
-    constexpr auto kTypes = ManualTraits::Providers::AllValueTypes();
-    profile.value_types.assign(kTypes.begin(), kTypes.end());
-    FillProfile(session_->TakePeriod().samples, profile);
+    Profile profile = testing::FinishSession(*session_);
     session_.reset();
-    EXPECT_EQ(testing::CheckProfile(profile), "");
     return profile;
   }
   // The one stack of code that a profile holds, leaf first, and how many samples it stands for.

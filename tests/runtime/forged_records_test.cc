@@ -12,9 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "manual_traits.h"
 #include "strobe/core/record.h"
-#include "strobe/runtime/export_worker.h"
 #include "strobe/runtime/session.h"
-#include "strobe/testing/profile_check.h"
 
 namespace strobe::internal {
 namespace {
@@ -40,16 +38,7 @@ class ForgedRecords : public ::testing::Test {
   }
   void TearDown() override { registry_.Unregister(slot_); }
 
-  Profile Finish() {
-    session_->End();
-    session_->FinishAll();
-    Profile profile;
-    constexpr auto kTypes = ManualTraits::Providers::AllValueTypes();
-    profile.value_types.assign(kTypes.begin(), kTypes.end());
-    FillProfile(session_->TakePeriod().samples, profile);
-    EXPECT_EQ(testing::CheckProfile(profile), "");
-    return profile;
-  }
+  Profile Finish() { return testing::FinishSession(*session_); }
   // A record of one sample, whatever its header says, with these frames, leaf first; it is credited as a capture does. Where it begins.
   std::byte* Write(RecordHeader header, const std::vector<Address>& frames) {
     const std::size_t bytes = RecordBytes(kCount, frames.size());

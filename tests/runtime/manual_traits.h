@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "gtest/gtest.h"
+#include "strobe/aggregate/aggregated_period.h"
 #include "strobe/core/profile.h"
 #include "strobe/provider/cpu_time_provider.h"
 #include "strobe/provider/wall_time_provider.h"
@@ -14,6 +16,7 @@
 #include "strobe/testing/archetypes.h"
 #include "strobe/testing/manual_clock.h"
 #include "strobe/testing/manual_platform.h"
+#include "strobe/testing/profile_check.h"
 
 namespace strobe::testing {
 
@@ -52,6 +55,19 @@ struct ManualTraits : ArchetypeTraits {
   using Providers = ProviderList<CpuTimeProvider, WallTimeProvider>;
   using Exporter = KeepingExporter;
 };
+
+// Ends the session; what it has sampled since its last period, checked.
+template <class Session>
+Profile FinishSession(Session& session) {
+  session.End();
+  session.FinishAll();
+  Profile profile;
+  constexpr auto kTypes = ManualTraits::Providers::AllValueTypes();
+  profile.value_types.assign(kTypes.begin(), kTypes.end());
+  FillProfile(session.TakePeriod().samples, profile);
+  EXPECT_EQ(CheckProfile(profile), "");
+  return profile;
+}
 
 // Each thread's sum of one column, by the thread's name.
 inline std::map<std::string, std::int64_t> SumByThread(const Profile& profile, std::size_t column) {

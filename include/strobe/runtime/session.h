@@ -260,12 +260,6 @@ class Session {
     return row;
   }
 
-  // The same, of weights that the slot has been credited with and that come to the aggregator.
-  Row Receive(Slot& slot, std::span<const std::int64_t> weights) {
-    for (std::size_t i = 0; i < kCount; ++i) slot.cells[i].Receive(weights[i]);
-    return ValuesOf(slot, weights);
-  }
-
   static std::span<std::int64_t> ColumnsOf(Row& row, std::size_t index) {
     return std::span(row).subspan(Providers::FirstColumn(index), Providers::FirstColumn(index + 1) - Providers::FirstColumn(index));
   }
@@ -321,7 +315,8 @@ class Session {
       if (std::ranges::all_of(view.weights, [](std::int64_t weight) { return weight == 0; })) return true;  // see DropReason::kNoTable
       counters_.deferred_ends[static_cast<std::size_t>(stack.end)].fetch_add(1, std::memory_order_relaxed);
     }
-    const Row row = Receive(slot, view.weights);
+    for (std::size_t i = 0; i < kCount; ++i) slot.cells[i].Receive(view.weights[i]);
+    const Row row = ValuesOf(slot, view.weights);
     if (!aggregator_.Add(key, stack, row)) slot.memo_is_stale.store(true, std::memory_order_relaxed);
     counters_.samples.fetch_add(1, std::memory_order_relaxed);
     counters_.rated_samples.fetch_add(view.weights[first_enabled_] != 0 ? 1 : 0, std::memory_order_relaxed);
@@ -333,9 +328,11 @@ class Session {
     if (!DrainSlot(slot)) return false;
     std::array<std::int64_t, kCount> weights{};
     weights[provider] = weight;
-    if (!aggregator_.ExtendLast(KeyOf(slot), ValuesOf(slot, weights))) return false;
+    const Row row = ValuesOf(slot, weights);
+    if (!aggregator_.ExtendLast(KeyOf(slot), row)) return false;
     slot.cells[provider].credited.fetch_add(weight, std::memory_order_relaxed);
-    CountRated(Receive(slot, weights));
+    slot.cells[provider].Receive(weight);
+    CountRated(row);
     return true;
   }
 

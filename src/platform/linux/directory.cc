@@ -66,14 +66,6 @@ absl::StatusOr<Directory> Directory::Open(const std::string& path) {
   return Directory(path, descriptor);
 }
 
-Directory::Directory(Directory&& other) noexcept : path_(std::move(other.path_)), handle_(std::exchange(other.handle_, kNone)) {}
-
-Directory& Directory::operator=(Directory&& other) noexcept {
-  std::swap(path_, other.path_);
-  std::swap(handle_, other.handle_);
-  return *this;
-}
-
 Directory::~Directory() {
   if (handle_ != kNone) close(static_cast<int>(handle_));
 }

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <system_error>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "utf8.h"
@@ -55,14 +54,6 @@ absl::StatusOr<Directory> Directory::Open(const std::string& path) {
   if (GetFileInformationByHandle(handle, &information) == 0) return SystemError(GetLastError(), "cannot open directory", path);
   if ((information.dwFileAttributes & FILE_ATTRIBUTE_DIRECTORY) == 0) return SystemError(ERROR_DIRECTORY, "cannot open directory", path);
   return directory;
-}
-
-Directory::Directory(Directory&& other) noexcept : path_(std::move(other.path_)), handle_(std::exchange(other.handle_, kNone)) {}
-
-Directory& Directory::operator=(Directory&& other) noexcept {
-  std::swap(path_, other.path_);
-  std::swap(handle_, other.handle_);
-  return *this;
 }
 
 Directory::~Directory() {
