@@ -1,11 +1,8 @@
 // What a profile of Windows threads says: all the CPU time that the system says, and the functions that used it.
 #include <gtest/gtest.h>
-#include <windows.h>
-// After it.
+
 #include <atomic>
-#include <chrono>
 #include <cstdint>
-#include <cstdlib>
 #include <map>
 #include <mutex>
 #include <string>
@@ -158,47 +155,6 @@ TEST(WindowsProfile, ThreadsComeAndGo) {
   EXPECT_TRUE(profiler.Stop().ok());
   EXPECT_NE(sum, 0u);
   EXPECT_EQ(profiler.stats().threads_registered, 0u);
-}
-
-// Threads are stopped while they hold the locks of the heap and of the loader, and while they begin and end. Whoever waited for one of
-// these locks meanwhile would hang. STROBE_TEST_SECONDS makes it longer.
-TEST(WindowsProfile, NobodyWaitsForWhatAStoppedThreadHolds) {
-  const char* const asked = std::getenv("STROBE_TEST_SECONDS");
-  const std::chrono::seconds duration(asked == nullptr ? 2 : std::atoi(asked));
-  Profiler<KeepingTraits> profiler({.sampling = {.cpu_frequency_hz = 1000, .wall_frequency_hz = 1000}});
-  ASSERT_TRUE(profiler.Start().ok());
-  std::atomic<bool> is_ending{false};
-  std::atomic<std::uint64_t> turns{0};
-  const auto run = [&](const std::string& name, auto body) {
-    return std::thread([&, name, body] {
-      const Registration registration = profiler.RegisterThread(name);
-      while (!is_ending) {
-        body();
-        ++turns;
-      }
-    });
-  };
-  std::vector<std::thread> threads;
-  threads.push_back(run("heap", [] {
-    std::vector<std::string> texts;
-    for (std::size_t i = 0; i < 200; ++i) texts.emplace_back(i * 7, 'x');
-  }));
-  threads.push_back(run("loader", [] {
-    const HMODULE library = LoadLibraryW(L"winmm.dll");
-    if (library != nullptr) FreeLibrary(library);
-  }));
-  threads.push_back(run("threads", [&] {
-    std::thread([&] {
-      const Registration registration = profiler.RegisterThread("short");
-      EXPECT_NE(CallWorker(1), 0u);
-    }).join();
-  }));
-  std::this_thread::sleep_for(duration);
-  is_ending = true;
-  for (std::thread& thread : threads) thread.join();
-  EXPECT_TRUE(profiler.Stop().ok());
-  EXPECT_GT(turns, 0u);
-  EXPECT_GT(profiler.stats().samples, 0u);
 }
 
 }  // namespace

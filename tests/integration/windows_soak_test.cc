@@ -1,0 +1,120 @@
+// A thousand stops a second, for as long as STROBE_TEST_SECONDS says, of threads that hold the locks of the heap and of the loader, and
+// that begin and end: whoever waited for one of these locks meanwhile would hang.
+#include <gtest/gtest.h>
+#include <windows.h>
+// After it.
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "../../src/platform/windows/stopped_thread.h"
+#include "strobe/platform/capture_target.h"
+#include "strobe/strobe.h"
+
+namespace strobe::testing {
+namespace {
+
+using std::chrono::steady_clock;
+
+class NullExporter {
+ public:
+  explicit NullExporter(const ExporterOptions& /*options*/) {}
+  absl::StatusOr<std::string> Export(const ExportRequest& /*request*/) { return std::string("nowhere"); }
+};
+struct SoakTraits : DefaultTraits {
+  using Exporter = NullExporter;
+};
+
+class WindowsSoak : public ::testing::Test {
+ protected:
+  static constexpr std::chrono::milliseconds kStopPeriod{1};
+  // Of an arena that no profiler has.
+  static constexpr std::uint8_t kArena = internal::kMaxArenas - 1;
+
+  void SetUp() override {
+    internal::CaptureEntryOf(kArena).function = [](void*, const internal::CaptureTarget&) { return true; };
+    ASSERT_TRUE(profiler_.Start().ok());
+  }
+  void TearDown() override { internal::CaptureEntryOf(kArena).function = nullptr; }
+
+  // Starts a thread that does body() again and again.
+  template <class Body>
+  void Run(std::size_t number, Body body) {
+    threads_.emplace_back([this, number, body]() mutable {
+      const Registration registration = profiler_.RegisterThread("soak");
+      ids_[number] = NativePlatform::CurrentThreadId();
+      while (!is_ending_) {
+        body();
+        turns_[number].fetch_add(1, std::memory_order_relaxed);
+      }
+      ids_[number] = 0;
+    });
+  }
+
+  // Stops the threads in turn until the end, beside the profiler. What it could not do in time it does not make up for.
+  void StopThreads(steady_clock::time_point end) {
+    const std::uint64_t payload = internal::SlotToken{.arena = kArena}.Pack();
+    std::size_t next = 0;
+    for (auto due = steady_clock::now(); due < end; due = std::max(due + kStopPeriod, steady_clock::now())) {
+      std::this_thread::sleep_until(due);
+      // Often the next thread has just ended.
+      for (std::size_t tries = 0; tries < ids_.size(); ++tries) {
+        if (!NativePlatform::Interrupt(ids_[next++ % ids_.size()], payload, 0)) continue;
+        ++stops_;
+        break;
+      }
+    }
+  }
+
+  Profiler<SoakTraits> profiler_{ProfilerOptions{.sampling = {.cpu_frequency_hz = 1000, .wall_frequency_hz = 1000}}};
+  std::array<std::atomic<std::uint64_t>, 4> ids_{};
+  std::array<std::atomic<std::uint64_t>, 4> turns_{};
+  std::atomic<bool> is_ending_{false};
+  std::uint64_t stops_ = 0;
+  std::vector<std::thread> threads_;
+};
+
+TEST_F(WindowsSoak, NobodyWaitsForWhatAStoppedThreadHolds) {
+  const char* const asked = std::getenv("STROBE_TEST_SECONDS");
+  const std::chrono::seconds duration(asked == nullptr ? 3 : std::atoi(asked));
+  Run(0, [] {
+    std::vector<std::string> texts;
+    for (std::size_t i = 0; i < 200; ++i) texts.emplace_back(i * 7, 'x');
+  });
+  Run(1, [turn = std::size_t{0}]() mutable {
+    constexpr std::array<const wchar_t*, 2> kNames{L"winmm.dll", L"version.dll"};
+    const HMODULE library = LoadLibraryW(kNames[turn++ % kNames.size()]);
+    if (library != nullptr) FreeLibrary(library);
+  });
+  Run(2, [this] {
+    std::thread([this] {
+      const Registration registration = profiler_.RegisterThread("short");
+      ids_[3] = NativePlatform::CurrentThreadId();
+      turns_[3].fetch_add(1, std::memory_order_relaxed);
+    }).join();
+  });
+  StopThreads(steady_clock::now() + duration);
+  is_ending_ = true;
+  for (std::thread& thread : threads_) thread.join();
+  EXPECT_TRUE(profiler_.Stop().ok());
+  const Stats stats = profiler_.stats();
+  std::printf(
+      "%lld s: %llu stops by hand, %llu samples, %llu stops that the watchdog ended; turns: %llu of the heap, %llu of the loader, "
+      "%llu threads\n",
+      static_cast<long long>(duration.count()), static_cast<unsigned long long>(stops_), static_cast<unsigned long long>(stats.samples),
+      static_cast<unsigned long long>(internal::GlobalStallCounters().resumed.load()), static_cast<unsigned long long>(turns_[0].load()),
+      static_cast<unsigned long long>(turns_[1].load()), static_cast<unsigned long long>(turns_[2].load()));
+  EXPECT_GT(stops_, 0u);
+  EXPECT_GT(stats.samples, 0u);
+  for (const auto& turns : turns_) EXPECT_GT(turns, 0u);
+}
+
+}  // namespace
+}  // namespace strobe::testing
