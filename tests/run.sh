@@ -183,7 +183,7 @@ run_configuration() {
     windows) compiler=x86_64-w64-mingw32-g++-posix ;;
   esac
   case $configuration in
-    asan | tsan) have "$compiler" || compiler=g++ ;;
+    asan) have "$compiler" || compiler=g++ ;;  # g++ does not take fences under -fsanitize=thread, so that needs clang
   esac
   if ! have "$compiler"; then
     echo "SKIP $configuration: no $compiler on this machine"
