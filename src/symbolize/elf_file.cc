@@ -81,15 +81,23 @@ bool IsBetterName(std::string_view a, std::string_view b) {
 FunctionTable::FunctionTable(std::vector<Function> functions, std::vector<char> names)
     : functions_(std::move(functions)), names_(std::move(names)) {
   if (names_.empty() || names_.back() != '\0') names_.push_back('\0');
-  const auto name_of = [&](const Function& function) { return std::string_view(names_.data() + function.name); };
-  std::sort(functions_.begin(), functions_.end(), [&](const Function& a, const Function& b) {
-    if (a.address != b.address) return a.address < b.address;
-    if (a.end != b.end) return a.end > b.end;
-    return IsBetterName(name_of(a), name_of(b));
-  });
-  functions_.erase(std::unique(functions_.begin(), functions_.end(), [](const auto& a, const auto& b) { return a.address == b.address; }),
-                   functions_.end());
+  std::sort(functions_.begin(), functions_.end(),
+            [](const Function& a, const Function& b) { return a.address != b.address ? a.address < b.address : a.end > b.end; });
+  std::size_t kept = 0;
+  for (const Function& function : functions_) {
+    if (kept == 0 || functions_[kept - 1].address != function.address) {
+      functions_[kept++] = function;
+    } else if (functions_[kept - 1].end == function.end && IsBetterName(NameOf(function), NameOf(functions_[kept - 1]))) {
+      functions_[kept - 1] = function;
+    }
+  }
+  functions_.resize(kept);
   functions_.shrink_to_fit();
+}
+
+std::string_view FunctionTable::NameOf(const Function& function) const {
+  const std::size_t max_bytes = std::min(names_.size() - function.name, kMaxNameBytes);
+  return {names_.data() + function.name, strnlen(names_.data() + function.name, max_bytes)};
 }
 
 std::string_view FunctionTable::Find(std::uint64_t address) const {
@@ -97,7 +105,7 @@ std::string_view FunctionTable::Find(std::uint64_t address) const {
                                 [](std::uint64_t value, const Function& function) { return value < function.address; });
   for (std::size_t i = 0; i < kMaxNesting && after != functions_.begin(); ++i) {
     --after;
-    if (address < after->end) return names_.data() + after->name;
+    if (address < after->end) return NameOf(*after);
   }
   return {};
 }

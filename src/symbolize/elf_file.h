@@ -32,6 +32,9 @@ class FunctionTable {
     std::uint32_t name = 0;     // offset into names
   };
 
+  // Of a longer name only so much: it is of no use to anybody, and a hostile file has it a thousand times.
+  static constexpr std::size_t kMaxNameBytes = 64 * 1024;
+
   FunctionTable() = default;
   // `names` holds a terminating zero after each function's name.
   FunctionTable(std::vector<Function> functions, std::vector<char> names);
@@ -42,6 +45,8 @@ class FunctionTable {
   [[nodiscard]] std::size_t memory_bytes() const { return sizeof(*this) + functions_.capacity() * sizeof(Function) + names_.capacity(); }
 
  private:
+  [[nodiscard]] std::string_view NameOf(const Function& function) const;
+
   std::vector<Function> functions_;
   std::vector<char> names_;
 };

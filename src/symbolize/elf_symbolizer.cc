@@ -22,6 +22,8 @@ using internal::ElfFile;
 using internal::FileSource;
 using internal::FunctionTable;
 
+// Of all names in a profile; further functions go without. Only hostile images have so much to say.
+constexpr std::size_t kMaxNameBytes = std::size_t{256} << 20;
 constexpr char kVdsoPath[] = "[vdso]";
 // The kernel's way to the program's own file, even when that has been deleted or replaced since.
 constexpr char kOwnProgramPath[] = "/proc/self/exe";
@@ -82,7 +84,9 @@ ImageNames ReadNames(const Module& module, const std::vector<std::string>& paths
 ImageNames ReadNames(const Module& module, const std::string& debug_directory) {
   if (IsWindowsImage(module)) {
     const std::unique_ptr<FileSource> source = FileSource::Open(module.path);
-    return {source == nullptr ? FunctionTable() : internal::ReadPeFunctions(*source, module.build_id), {}};
+    if (source == nullptr) return {};
+    FunctionTable functions = internal::ReadPeFunctions(*source, module.build_id);
+    return {functions.empty() ? internal::ReadPeExports(*source, module.build_id) : std::move(functions), {}};
   }
   if (module.path == kVdsoPath) {
     const internal::SpanSource source(internal::OwnVdso(module.load_bias, module.start, module.limit));
@@ -121,7 +125,9 @@ class FunctionList {
  public:
   std::uint32_t Resolved(std::string_view system_name) {
     const auto [place, is_new] = resolved_.try_emplace(std::string(system_name), Next());
-    if (is_new) functions_.push_back({demangler_.Demangle(system_name), ValidUtf8(system_name), true});
+    if (!is_new) return place->second;
+    name_bytes_ += system_name.size();
+    functions_.push_back({demangler_.Demangle(system_name), ValidUtf8(system_name), true});
     return place->second;
   }
   std::uint32_t Unresolved(const std::string& name) {
@@ -129,12 +135,15 @@ class FunctionList {
     if (is_new) functions_.push_back({name, name, false});
     return place->second;
   }
+  // Of the resolved ones, as they stand in the images.
+  [[nodiscard]] std::size_t name_bytes() const { return name_bytes_; }
   std::vector<FunctionSymbol> Take() { return std::move(functions_); }
 
  private:
   [[nodiscard]] std::uint32_t Next() const { return static_cast<std::uint32_t>(functions_.size()); }
 
   internal::Demangler demangler_;
+  std::size_t name_bytes_ = 0;
   std::vector<FunctionSymbol> functions_;
   absl::flat_hash_map<std::string, std::uint32_t> resolved_;
   absl::flat_hash_map<std::string, std::uint32_t> unresolved_;
@@ -211,7 +220,8 @@ absl::StatusOr<Symbols> ElfSymbolizer::Symbolize(const Profile& profile) {
     for (const std::uint32_t i : frames_of[m]) {
       const Address address = profile.frames[i].address;
       const std::string_view name = names.Find(address - module.load_bias);
-      symbols.frames[i].function = name.empty() ? functions.Unresolved(UnresolvedName(module, address)) : functions.Resolved(name);
+      const bool is_named = !name.empty() && functions.name_bytes() <= kMaxNameBytes;
+      symbols.frames[i].function = !is_named ? functions.Unresolved(UnresolvedName(module, address)) : functions.Resolved(name);
     }
     cache_->Trim(options_.cache_bytes);
   }

@@ -18,6 +18,7 @@ constexpr std::uint16_t kPlusMagic = 0x20B;
 constexpr std::uint32_t kSectionHasCode = 0x20;
 constexpr std::size_t kFileHeaderBytes = 24;  // with the magic number before
 constexpr std::size_t kDirectories = 112;     // in the optional header
+constexpr std::size_t kExportDirectory = 0;
 constexpr std::size_t kExceptionDirectory = 3;
 constexpr std::size_t kDebugDirectory = 6;
 constexpr std::size_t kSectionBytes = 40;
@@ -87,6 +88,8 @@ std::optional<PeImage> PeImage::Open(const Read& read, Layout layout) {
   };
   image.pdata = directory(kExceptionDirectory, 0);
   image.pdata_bytes = directory(kExceptionDirectory, 4);
+  image.exports = directory(kExportDirectory, 0);
+  image.exports_bytes = directory(kExportDirectory, 4);
   const std::uint64_t sections = optional_header + reader.At<std::uint16_t>(header + 20);
   const std::size_t section_count = std::min<std::size_t>(reader.At<std::uint16_t>(header + 6), kMaxSections);
   for (std::size_t i = 0; i < section_count && reader.ok(); ++i) {

@@ -18,6 +18,36 @@ namespace {
 constexpr std::size_t kSymbolBytes = 18;
 constexpr std::size_t kShortNameBytes = 8;
 constexpr std::uint16_t kIsFunction = 0x20;
+constexpr std::size_t kExportHeaderBytes = 40;
+constexpr std::size_t kMaxExports = std::size_t{1} << 16;  // as many as can be told apart
+constexpr std::size_t kMaxPdataBytes = std::size_t{64} << 20;
+
+template <class T>
+T Load(const void* from) {
+  T value;
+  std::memcpy(&value, from, sizeof(value));
+  return value;
+}
+
+std::optional<PeImage> OpenFor(const ByteSource& source, const std::string& build_id) {
+  std::optional<PeImage> image = PeImage::Open(
+      [&](std::uint64_t position, std::span<std::uint8_t> bytes) {
+        return source.ReadAt(position, std::as_writable_bytes(bytes)) ? bytes.size() : 0;
+      },
+      PeImage::Layout::kFile);
+  if (image && image->build_id != build_id) image.reset();
+  return image;
+}
+
+// What the file has of `bytes` bytes of the image from `position` on; empty where that is nothing, or more than `max_bytes`.
+std::vector<char> ReadPart(const ByteSource& source, const PeImage& image, std::uint32_t position, std::uint32_t bytes,
+                           std::size_t max_bytes) {
+  const std::optional<std::uint64_t> offset = image.FileOffset(position);
+  if (!offset || bytes > max_bytes || bytes > source.size()) return {};
+  std::vector<char> part(bytes);
+  if (!source.ReadAt(*offset, std::as_writable_bytes(std::span(part)))) part.clear();
+  return part;
+}
 
 struct RawSymbol {
   std::array<char, kShortNameBytes> name;  // or four zeros and where it is in the table of strings
@@ -29,65 +59,37 @@ struct RawSymbol {
 
 RawSymbol SymbolAt(const std::vector<std::byte>& bytes, std::size_t number) {
   const std::byte* const at = bytes.data() + number * kSymbolBytes;
-  RawSymbol symbol;
-  std::memcpy(symbol.name.data(), at, kShortNameBytes);
-  std::memcpy(&symbol.value, at + 8, sizeof(symbol.value));
-  std::memcpy(&symbol.section, at + 12, sizeof(symbol.section));
-  std::memcpy(&symbol.type, at + 14, sizeof(symbol.type));
-  std::memcpy(&symbol.auxiliaries, at + 17, sizeof(symbol.auxiliaries));
-  return symbol;
-}
-
-std::string_view NameOf(const RawSymbol& symbol, std::string_view strings) {
-  std::array<std::uint32_t, 2> words{};
-  std::memcpy(words.data(), symbol.name.data(), sizeof(words));
-  if (words[0] != 0) return {symbol.name.data(), strnlen(symbol.name.data(), kShortNameBytes)};
-  if (words[1] >= strings.size()) return {};
-  const std::string_view rest = strings.substr(words[1]);
-  return rest.substr(0, rest.find('\0'));
+  return {.name = Load<std::array<char, kShortNameBytes>>(at),
+          .value = Load<std::uint32_t>(at + 8),
+          .section = Load<std::int16_t>(at + 12),
+          .type = Load<std::uint16_t>(at + 14),
+          .auxiliaries = Load<std::uint8_t>(at + 17)};
 }
 
 // The table of strings begins behind the symbols, with its own length.
-std::string ReadStrings(const ByteSource& source, std::uint64_t offset) {
+std::vector<char> ReadStrings(const ByteSource& source, std::uint64_t offset) {
   std::array<std::byte, 4> length{};
-  std::uint32_t bytes = 0;
   if (!source.ReadAt(offset, length)) return {};
-  std::memcpy(&bytes, length.data(), sizeof(bytes));
+  const auto bytes = Load<std::uint32_t>(length.data());
   if (bytes > kMaxStringTableBytes || bytes > source.size()) return {};
-  std::string strings(bytes, '\0');
-  return source.ReadAt(offset, std::as_writable_bytes(std::span(strings))) ? strings : std::string();
+  std::vector<char> strings(bytes);
+  if (!source.ReadAt(offset, std::as_writable_bytes(std::span(strings)))) strings.clear();
+  return strings;
 }
 
-}  // namespace
+// Where the name of a symbol is in `names`, which begins with the table of strings. A short name is added; a long one stays where it is,
+// for many symbols may say to have the same long name.
+std::uint32_t PlaceName(const RawSymbol& symbol, std::size_t strings_bytes, std::vector<char>& names) {
+  const auto words = Load<std::array<std::uint32_t, 2>>(symbol.name.data());
+  const auto end = static_cast<std::uint32_t>(names.size());
+  if (words[0] == 0) return words[1] < strings_bytes ? words[1] : end - 1;
+  names.insert(names.end(), symbol.name.begin(), symbol.name.end());
+  names.push_back('\0');
+  return end;
+}
 
-FunctionTable ReadPeFunctions(const ByteSource& source, const std::string& build_id) {
-  const std::optional<PeImage> image = PeImage::Open(
-      [&](std::uint64_t position, std::span<std::uint8_t> bytes) {
-        return source.ReadAt(position, std::as_writable_bytes(bytes)) ? bytes.size() : 0;
-      },
-      PeImage::Layout::kFile);
-  if (!image || image->build_id != build_id || image->symbols_offset == 0 || image->symbol_count > kMaxSymbols) return {};
-  const std::size_t table_bytes = image->symbol_count * kSymbolBytes;
-  if (table_bytes > source.size()) return {};
-  std::vector<std::byte> table(table_bytes);
-  if (!source.ReadAt(image->symbols_offset, table)) return {};
-  const std::string strings = ReadStrings(source, std::uint64_t{image->symbols_offset} + table_bytes);
-
-  std::vector<FunctionTable::Function> functions;
-  std::vector<char> names;
-  for (std::size_t i = 0; i < image->symbol_count; ++i) {
-    const RawSymbol symbol = SymbolAt(table, i);
-    i += symbol.auxiliaries;
-    if (symbol.type != kIsFunction || symbol.section < 1 || static_cast<std::size_t>(symbol.section) > image->sections.size()) continue;
-    const PeImage::Section& section = image->sections[static_cast<std::size_t>(symbol.section) - 1];
-    const std::string_view name = NameOf(symbol, strings);
-    if (!section.is_code || symbol.value >= section.bytes || name.empty()) continue;
-    functions.push_back({.address = std::uint64_t{section.start} + symbol.value,
-                         .end = std::uint64_t{section.start} + section.bytes,
-                         .name = static_cast<std::uint32_t>(names.size())});
-    names.insert(names.end(), name.begin(), name.end());
-    names.push_back('\0');
-  }
+// Each function ends where the next one begins, if it does not end before.
+void EndWhereTheNextBegins(std::vector<FunctionTable::Function>& functions) {
   std::sort(functions.begin(), functions.end(), [](const auto& a, const auto& b) { return a.address < b.address; });
   for (std::size_t i = 0; i + 1 < functions.size(); ++i) {
     if (functions[i + 1].address > functions[i].address) functions[i].end = std::min(functions[i].end, functions[i + 1].address);
@@ -96,7 +98,97 @@ FunctionTable ReadPeFunctions(const ByteSource& source, const std::string& build
   for (std::size_t i = functions.size(); i-- > 1;) {
     if (functions[i - 1].address == functions[i].address) functions[i - 1].end = functions[i].end;
   }
+}
+
+// The ranges of the image's frame information, in order.
+class FrameRanges {
+ public:
+  FrameRanges(const ByteSource& source, const PeImage& image) {
+    const std::vector<char> pdata = ReadPart(source, image, image.pdata, image.pdata_bytes, kMaxPdataBytes);
+    constexpr std::size_t kEntryBytes = 12;
+    for (std::size_t at = 0; at + kEntryBytes <= pdata.size(); at += kEntryBytes) {
+      ranges_.push_back({Load<std::uint32_t>(pdata.data() + at), Load<std::uint32_t>(pdata.data() + at + 4)});
+    }
+    std::sort(ranges_.begin(), ranges_.end(), [](const Range& a, const Range& b) { return a.begin < b.begin; });
+  }
+  // Where the function at `address` ends: with its range, or where it has none, because it needs no frame, before the next one.
+  [[nodiscard]] std::uint32_t EndOf(std::uint32_t address, std::uint32_t limit) const {
+    const auto after = std::upper_bound(ranges_.begin(), ranges_.end(), address,
+                                        [](std::uint32_t value, const Range& range) { return value < range.begin; });
+    if (after != ranges_.begin() && address < (after - 1)->end) return std::min((after - 1)->end, limit);
+    return after != ranges_.end() ? std::min(after->begin, limit) : limit;
+  }
+
+ private:
+  struct Range {
+    std::uint32_t begin, end;
+  };
+  std::vector<Range> ranges_;
+};
+
+}  // namespace
+
+FunctionTable ReadPeFunctions(const ByteSource& source, const std::string& build_id) {
+  const std::optional<PeImage> image = OpenFor(source, build_id);
+  if (!image || image->symbols_offset == 0 || image->symbol_count > kMaxSymbols) return {};
+  const std::size_t table_bytes = image->symbol_count * kSymbolBytes;
+  if (table_bytes > source.size()) return {};
+  std::vector<std::byte> table(table_bytes);
+  if (!source.ReadAt(image->symbols_offset, table)) return {};
+  std::vector<char> names = ReadStrings(source, std::uint64_t{image->symbols_offset} + table_bytes);
+  const std::size_t strings_bytes = names.size();
+  names.push_back('\0');
+
+  std::vector<FunctionTable::Function> functions;
+  for (std::size_t i = 0; i < image->symbol_count; ++i) {
+    const RawSymbol symbol = SymbolAt(table, i);
+    i += symbol.auxiliaries;
+    if (symbol.type != kIsFunction || symbol.section < 1 || static_cast<std::size_t>(symbol.section) > image->sections.size()) continue;
+    const PeImage::Section& section = image->sections[static_cast<std::size_t>(symbol.section) - 1];
+    if (!section.is_code || symbol.value >= section.bytes) continue;
+    const std::uint32_t name = PlaceName(symbol, strings_bytes, names);
+    if (names[name] == '\0') continue;
+    functions.push_back(
+        {.address = std::uint64_t{section.start} + symbol.value, .end = std::uint64_t{section.start} + section.bytes, .name = name});
+  }
+  EndWhereTheNextBegins(functions);
   return {std::move(functions), std::move(names)};
+}
+
+FunctionTable ReadPeExports(const ByteSource& source, const std::string& build_id) {
+  const std::optional<PeImage> image = OpenFor(source, build_id);
+  if (!image) return {};
+  // The directory holds all that it speaks of, up to the names.
+  std::vector<char> directory = ReadPart(source, *image, image->exports, image->exports_bytes, kMaxStringTableBytes);
+  if (directory.size() < kExportHeaderBytes) return {};
+  const auto number = [&](std::uint64_t at) { return at + 4 <= directory.size() ? Load<std::uint32_t>(directory.data() + at) : 0; };
+  const auto place = [&](std::uint32_t position) { return std::uint64_t{position} - image->exports; };  // far outside if it lies before
+  const std::uint64_t address_count = number(20);
+  const std::uint64_t name_count = std::min<std::uint64_t>(number(24), kMaxExports);
+  const std::uint64_t addresses = place(number(28));
+  const std::uint64_t names = place(number(32));
+  const std::uint64_t ordinals = place(number(36));
+
+  const FrameRanges ranges(source, *image);
+  std::vector<FunctionTable::Function> functions;
+  for (std::uint64_t i = 0; i < name_count; ++i) {
+    const std::uint64_t ordinal_at = ordinals + i * 2;
+    if (ordinals > directory.size() || ordinal_at + 2 > directory.size() || names > directory.size()) break;
+    const auto ordinal = Load<std::uint16_t>(directory.data() + ordinal_at);
+    const std::uint64_t name = place(number(names + i * 4));
+    if (ordinal >= address_count || addresses > directory.size() || name >= directory.size() || directory[name] == '\0') continue;
+    const std::uint32_t address = number(addresses + std::uint64_t{ordinal} * 4);
+    // An address in the directory itself is the name of another image's function.
+    const auto section = std::find_if(image->sections.begin(), image->sections.end(), [&](const PeImage::Section& candidate) {
+      return candidate.is_code && address >= candidate.start && address - candidate.start < candidate.bytes;
+    });
+    if (section == image->sections.end() || place(address) < directory.size()) continue;
+    const auto limit =
+        static_cast<std::uint32_t>(std::min<std::uint64_t>(std::uint64_t{section->start} + section->bytes, ~std::uint32_t{0}));
+    functions.push_back({.address = address, .end = ranges.EndOf(address, limit), .name = static_cast<std::uint32_t>(name)});
+  }
+  EndWhereTheNextBegins(functions);
+  return {std::move(functions), std::move(directory)};
 }
 
 }  // namespace strobe::internal

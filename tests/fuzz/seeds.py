@@ -178,6 +178,48 @@ def images():
     return {"functions": struct.pack("<HH", 0x400, len(pdata)) + image}
 
 
+def pe_file(symbols=True, exports=True, codeview=True, frames=True):
+    """A Windows image with code at 0x1000 and data at 0x2000, cut as small as its parts allow."""
+    names = b"_ZN6strobe4WorkEv\0"
+    coff, strings = b"", struct.pack("<I", 4 + len(names)) + names
+    for name, value, part, kind, auxiliaries in ((b"main\0\0\0\0", 0x10, 1, 0x20, 1), (b"\0" * 8, 0, 0, 0, 0),
+                                                 (struct.pack("<II", 0, 4), 0x40, 1, 0x20, 0), (b"eight888", 0x80, 1, 0x20, 0),
+                                                 (b"label\0\0\0", 0x90, 1, 0, 0)):
+        coff += name + struct.pack("<IhHBB", value, part, kind, 2, auxiliaries)
+    exported = (b"Alpha\0", b"Beta\0", b"Gamma\0")
+    at = 0x2000 + 40 + 12 + 12 + 6
+    table = struct.pack("<IIHHIIIIIII", 0, 0, 0, 0, 0, 1, 3, 3, 0x2000 + 40, 0x2000 + 52, 0x2000 + 64)
+    table += struct.pack("<III", 0x1010, 0x1040, at)  # the last is another image's function
+    for name in exported:
+        table, at = table + struct.pack("<I", at), at + len(name)
+    table += struct.pack("<HHH", 0, 1, 2) + b"".join(exported)
+    pdata = struct.pack("<IIIIII", 0x1010, 0x1030, 0x2000, 0x1080, 0x10A0, 0x2000)
+    rsds = b"RSDS" + bytes(range(16)) + struct.pack("<I", 3) + b"x.pdb\0"
+    data, places = b"", {}
+    for part, content in (("exports", table), ("pdata", pdata), ("rsds", rsds)):
+        places[part] = 0x2000 + len(data)
+        data += content
+    places["debug"] = 0x2000 + len(data)
+    data += struct.pack("<IIHHIIII", 0, 0, 0, 0, 2, len(rsds), places["rsds"], 0)
+    directories = [(0, 0)] * 16
+    for wanted, number, part, size in ((exports, 0, "exports", len(table)), (frames, 3, "pdata", len(pdata)), (codeview, 6, "debug", 28)):
+        if wanted:
+            directories[number] = places[part], size
+    headers_end = 0x40 + 24 + 0xF0 + 2 * 40
+    coff_at = headers_end + 16 + len(data)
+    out = b"MZ".ljust(0x3C, b"\0") + struct.pack("<I", 0x40) + b"PE\0\0"
+    out += struct.pack("<HHIIIHH", 0x8664, 2, 0x5F00ABCD, coff_at if symbols else 0, len(coff) // 18 if symbols else 0, 0xF0, 0x22)
+    optional = bytearray(struct.pack("<H", 0x20B).ljust(112, b"\0"))
+    struct.pack_into("<Q", optional, 24, 0x180000000)
+    struct.pack_into("<I", optional, 56, 0x3000)
+    struct.pack_into("<I", optional, 108, 16)
+    out += bytes(optional) + b"".join(struct.pack("<II", *entry) for entry in directories)
+    for start, size, offset, bytes_, flags in ((0x1000, 0x100, headers_end, 16, 0x60000020),
+                                               (0x2000, len(data), headers_end + 16, len(data), 0x40000040)):
+        out += b".name\0\0\0" + struct.pack("<IIIIIIHHI", size, start, bytes_, offset, 0, 0, 0, 0, flags)
+    return out + b"\xcc" * 16 + data + (coff + strings if symbols else b"")
+
+
 def headers():
     out = {}
     for name, (flags, frame) in eh_frames().items():
@@ -191,7 +233,10 @@ def main():
     directory = pathlib.Path(sys.argv[1])
     eh_frame = {name: bytes([flags | 0x10]) + struct.pack("<HH", 0x400, 0x8) + frame for name, (flags, frame) in eh_frames().items()}
     targets = {"eh_frame": eh_frame, "eh_frame_hdr": headers(), "unwind": unwind_inputs(), "ring_records": ring_inputs(),
-               "elf": {"library": elf_file(), "aarch64": elf_file(machine=183)}, "pdata": images()}
+               "elf": {"library": elf_file(), "aarch64": elf_file(machine=183)},
+               "pe": {"whole": pe_file(), "stripped": pe_file(symbols=False), "symbols": pe_file(exports=False, codeview=False),
+                      "leaf": pe_file(symbols=False, frames=False)},
+               "pdata": images()}
     for target, seeds in targets.items():
         (directory / target).mkdir(parents=True, exist_ok=True)
         paths = []

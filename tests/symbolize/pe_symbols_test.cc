@@ -3,8 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <cstring>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "pe_image_bytes.h"
 
@@ -78,6 +81,91 @@ TEST_F(PeSymbolsTest, WhatSymbolsSayIsNotTrusted) {
   image_.Put(ImageBytes::kHeader + 12, std::uint32_t{0xFFFFFFFF});
   image_.Put(ImageBytes::kHeader + 16, std::uint32_t{1});
   EXPECT_TRUE(Read().empty());
+}
+
+// A file of a few kilobytes may say that thousands of symbols have the same long name.
+TEST_F(PeSymbolsTest, ALongNameIsKeptOnce) {
+  constexpr std::uint32_t kCount = 100;
+  constexpr std::uint32_t kNameBytes = 20'000;
+  std::vector<std::uint8_t> file = image_.file();
+  const auto put = [&](std::size_t at, std::uint32_t value) { std::memcpy(file.data() + at, &value, sizeof(value)); };
+  file.resize(kSymbols + kCount * kSymbolBytes + sizeof(std::uint32_t) + kNameBytes, 'x');
+  put(ImageBytes::kHeader + 16, kCount);
+  for (std::uint32_t i = 0; i < kCount; ++i) {
+    const std::size_t at = kSymbols + i * kSymbolBytes;
+    put(at, 0);
+    put(at + 4, sizeof(std::uint32_t));
+    put(at + 8, i);
+    put(at + 12, 0x200001);  // section 1, a function
+    put(at + 16, 2);
+  }
+  put(kSymbols + kCount * kSymbolBytes, sizeof(std::uint32_t) + kNameBytes);
+  const internal::FunctionTable functions =
+      internal::ReadPeFunctions(internal::SpanSource(std::as_bytes(std::span(file))), std::string(kBuildId));
+  EXPECT_TRUE(functions.Find(0x1000) == std::string(kNameBytes, 'x'));
+  EXPECT_LT(functions.memory_bytes(), 3 * kNameBytes);
+}
+
+// The same image, and what it exports: two functions of which the first needs a frame, one of another image, and data.
+class PeExportsTest : public ::testing::Test {
+ protected:
+  static constexpr std::uint32_t kExports = 0x2200;
+
+  void SetUp() override {
+    image_.PutDirectory(0, kExports, 0x80);
+    image_.PutData<std::uint32_t>(kExports + 20, 4);  // addresses
+    image_.PutData<std::uint32_t>(kExports + 24, 4);  // names
+    image_.PutData<std::uint32_t>(kExports + 28, kExports + 40);
+    image_.PutData<std::uint32_t>(kExports + 32, kExports + 56);
+    image_.PutData<std::uint32_t>(kExports + 36, kExports + 72);
+    constexpr std::array<std::uint32_t, 4> kAddresses = {0x1300, 0x1100, kExports + 80, 0x2100};
+    constexpr std::array<std::string_view, 4> kNames = {"Framed", "Leaf", "Other.Function", "kData"};
+    constexpr std::array<std::uint16_t, 4> kOrdinals = {1, 0, 2, 3};
+    for (std::uint32_t i = 0, name = kExports + 80; i < 4; ++i) {
+      image_.PutData(kExports + 40 + 4 * i, kAddresses[i]);
+      image_.PutData(kExports + 56 + 4 * i, name);
+      image_.PutData(kExports + 72 + 2 * i, kOrdinals[i]);
+      for (const char c : kNames[i]) image_.PutData(name++, c);
+      image_.PutData(name++, '\0');
+    }
+    constexpr std::array<std::uint32_t, 6> kFrames = {0x1100, 0x1140, 0x2000, 0x1340, 0x1380, 0x2000};
+    for (std::uint32_t i = 0; i < kFrames.size(); ++i) image_.PutData(0x2000 + 4 * i, kFrames[i]);
+  }
+  internal::FunctionTable Read(std::string_view build_id = kBuildId) {
+    return internal::ReadPeExports(internal::SpanSource(std::as_bytes(std::span(image_.file()))), std::string(build_id));
+  }
+
+  ImageBytes image_;
+};
+
+TEST_F(PeExportsTest, NamesCoverTheirOwnFunctionOnly) {
+  const internal::FunctionTable functions = Read();
+  EXPECT_EQ(functions.Find(0x10FF), "");
+  EXPECT_EQ(functions.Find(0x1100), "Framed");
+  EXPECT_EQ(functions.Find(0x113F), "Framed");
+  EXPECT_EQ(functions.Find(0x1140), "") << "whose code this is no export says";
+  EXPECT_EQ(functions.Find(0x1300), "Leaf");
+  EXPECT_EQ(functions.Find(0x133F), "Leaf");
+  EXPECT_EQ(functions.Find(0x1340), "") << "the next frame information begins";
+  EXPECT_EQ(functions.Find(kExports + 80), "") << "the name of another image's function";
+  EXPECT_EQ(functions.Find(0x2100), "") << "data";
+}
+
+TEST_F(PeExportsTest, WhatTheDirectorySaysIsNotTrusted) {
+  EXPECT_TRUE(Read("0123").empty()) << "another image";
+  image_.PutData<std::uint16_t>(kExports + 72, 0xFFFF);
+  EXPECT_EQ(Read().Find(0x1100), "") << "an ordinal without an address";
+  EXPECT_EQ(Read().Find(0x1300), "Leaf");
+  image_.PutData<std::uint32_t>(kExports + 24, 0xFFFFFFFF);
+  EXPECT_EQ(Read().Find(0x1300), "Leaf") << "more names than there are";
+  image_.PutData<std::uint32_t>(kExports + 56 + 4, 0xFFFFFFFF);
+  EXPECT_EQ(Read().Find(0x1300), "") << "a name outside of the directory";
+  for (const std::uint32_t field : {28, 32, 36}) {
+    image_.PutData<std::uint32_t>(kExports + field, 0x100);
+    Read();
+  }
+  image_.PutDirectory(0, kExports, 0xFFFFFFFF);
+  EXPECT_TRUE(Read().empty()) << "longer than the file";
 }
 
 }  // namespace

@@ -44,6 +44,8 @@ struct PeImage {
   std::uint32_t image_bytes = 0;
   std::uint32_t pdata = 0;  // its frame information
   std::uint32_t pdata_bytes = 0;
+  std::uint32_t exports = 0;  // what it offers to others by name
+  std::uint32_t exports_bytes = 0;
   std::uint32_t symbols_offset = 0;  // of COFF's symbols in the file
   std::uint32_t symbol_count = 0;
   // As Windows' symbol servers name it, in lower case: the GUID and age of its debug information, or without any, the link's time and the
