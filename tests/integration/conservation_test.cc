@@ -9,7 +9,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <latch>
 #include <set>
 #include <string>
 #include <thread>
@@ -91,8 +90,8 @@ class Conservation : public ::testing::Test {
 
 TEST_F(Conservation, ThreadsThatCameBeforeAndAfterStart) {
   Profiler<CollectingTraits> profiler;
-  std::latch registered(1);
-  std::latch started(1);
+  Latch registered(1);
+  Latch started(1);
   Span early_cpu;  // sampled from Start, not from its registration
   std::thread early([&] {
     const Registration registration = profiler.RegisterThread("early");
@@ -124,7 +123,7 @@ TEST_F(Conservation, CpuAndWallTogether) {
   Brackets busy;
   Brackets waiting;
   Brackets mixed;
-  std::latch end(1);
+  Latch end(1);
   std::thread waiter([&] { waiting = RunRegistered(profiler, "waiting", [&] { end.wait(); }); });
   std::thread mixer([&] {
     mixed = RunRegistered(profiler, "mixed", [] {
@@ -196,7 +195,7 @@ TEST_F(Conservation, ThreadsShorterThanAPeriod) {
 TEST_F(Conservation, StopWhileThreadsRun) {
   Profiler<CollectingTraits> profiler;
   std::atomic<bool> is_done{false};
-  std::latch registered(3);
+  Latch registered(3);
   std::vector<std::thread> threads;
   std::vector<ThreadClock> clocks(3);
   for (int i = 0; i < 3; ++i) {

@@ -1,8 +1,10 @@
 #include "strobe/runtime/export_worker.h"
 
-#include <atomic>
 #include <chrono>
-#include <functional>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -11,6 +13,7 @@
 #include "gtest/gtest.h"
 #include "manual_traits.h"
 #include "strobe/aggregate/aggregator.h"
+#include "strobe/runtime/monitor.h"
 
 namespace strobe::internal {
 namespace {
@@ -42,28 +45,45 @@ std::vector<std::uint64_t> SequencesKept() {
 }
 
 // Stands in its Export until it is let go.
-struct GatedExporter {
+class GatedExporter {
+ public:
   explicit GatedExporter(const ExporterOptions& /*options*/) {}
   absl::StatusOr<std::string> Export(const ExportRequest& request) {
-    ++entered;
-    is_open.wait(false);
-    last_sequence = request.profile.sequence;
-    ++left;
-    left.notify_all();
+    const std::lock_guard lock(monitor_);
+    ++entered_;
+    monitor_.NotifyAll();
+    monitor_.WaitFor([] { return is_open_; });
+    sequences_left_.push_back(request.profile.sequence);
+    monitor_.NotifyAll();
     return std::string("beyond the gate");
   }
   static void Reset() {
-    is_open = false;
-    entered = left = 0;
+    const std::lock_guard lock(monitor_);
+    is_open_ = false;
+    entered_ = 0;
+    sequences_left_.clear();
   }
   static void Open() {
-    is_open = true;
-    is_open.notify_all();
+    const std::lock_guard lock(monitor_);
+    is_open_ = true;
+    monitor_.NotifyAll();
   }
-  static inline std::atomic<bool> is_open{false};
-  static inline std::atomic<int> entered{0};
-  static inline std::atomic<int> left{0};
-  static inline std::atomic<std::uint64_t> last_sequence{0};
+  static void WaitUntilEntered() {
+    const std::lock_guard lock(monitor_);
+    monitor_.WaitFor([] { return entered_ != 0; });
+  }
+  // The profiles that have passed, once there are so many.
+  static std::vector<std::uint64_t> WaitForSequences(std::size_t count) {
+    const std::lock_guard lock(monitor_);
+    monitor_.WaitFor([&] { return sequences_left_.size() >= count; });
+    return sequences_left_;
+  }
+
+ private:
+  static inline Monitor monitor_;
+  static inline bool is_open_ = false;
+  static inline int entered_ = 0;
+  static inline std::vector<std::uint64_t> sequences_left_;
 };
 struct GatedTraits : ManualTraits {
   using Exporter = GatedExporter;
@@ -137,17 +157,16 @@ TEST_F(ExportWorkerTest, ABlockedExporterIsLeftBehindAndNobodyElseWaits) {
   ExportWorker<GatedTraits> worker(ExporterOptions{});
   ASSERT_TRUE(worker.Begin());
   worker.Submit(Job(1));
-  while (GatedExporter::entered == 0) std::this_thread::yield();
+  GatedExporter::WaitUntilEntered();
   EXPECT_EQ(StatsOf(worker).exports, 0u) << "answered while the exporter stands in its export";
   EXPECT_FALSE(worker.IsIdle());
   worker.Submit(Job(2));
   EXPECT_EQ(worker.End(In(0)).code(), absl::StatusCode::kDeadlineExceeded);
   EXPECT_FALSE(worker.HasEnded());
   GatedExporter::Open();
+  EXPECT_THAT(GatedExporter::WaitForSequences(2), ElementsAre(1, 2)) << "what was submitted was still tried";
   while (!worker.HasEnded()) std::this_thread::yield();
-  EXPECT_EQ(GatedExporter::left, 2) << "what was submitted was still tried";
   EXPECT_EQ(StatsOf(worker).exports, 2u);
-  EXPECT_EQ(GatedExporter::last_sequence, 2u);
 }
 
 TEST_F(ExportWorkerTest, WhereNobodyWaitsTheLastProfileIsStillTried) {
@@ -158,8 +177,7 @@ TEST_F(ExportWorkerTest, WhereNobodyWaitsTheLastProfileIsStillTried) {
     static_cast<void>(worker.End(std::chrono::steady_clock::now() - std::chrono::seconds(1)));
   }
   GatedExporter::Open();
-  while (GatedExporter::left == 0) std::this_thread::yield();
-  EXPECT_EQ(GatedExporter::left, 1);
+  EXPECT_THAT(GatedExporter::WaitForSequences(1), ElementsAre(1));
 }
 
 TEST_F(ExportWorkerTest, AThreadThatIsRefusedIsReported) {
