@@ -3,11 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "collecting_exporter.h"
@@ -45,12 +45,12 @@ class Configuration : public ::testing::Test {
     std::vector<std::string> errors;  // lines
   };
 
-  // `variables` as a shell writes them: "A='x' B='y'".
-  Result Run(const std::string& variables, const std::string& child = "Program") {
-    const std::string program = ProgramPath().string();
-    const std::string command = "cd '" + root_.string() + "' && " + variables + " '" + program + "' --gtest_filter=Child.DISABLED_" +
-                                child + " --gtest_also_run_disabled_tests >output 2>errors";
-    EXPECT_EQ(std::system(command.c_str()), 0) << command;  // NOLINT(cert-env33-c): a shell, as a user has one
+  using Variables = std::vector<std::pair<std::string, std::string>>;
+
+  Result Run(const Variables& variables, const std::string& child = "Program") {
+    for (const auto& [name, value] : variables) SetVariable(name.c_str(), value);
+    EXPECT_EQ(RunThisProgram({"--gtest_filter=Child.DISABLED_" + child, "--gtest_also_run_disabled_tests"}, root_), 0);
+    for (const auto& [name, value] : variables) UnsetVariable(name.c_str());
     Result result;
     std::ifstream output(root_ / "output");
     result.output.assign(std::istreambuf_iterator<char>(output), {});
@@ -73,9 +73,12 @@ class Configuration : public ::testing::Test {
 };
 
 TEST_F(Configuration, GoodValuesAreTaken) {
-  const Result result =
-      Run("STROBE_CPU_FREQUENCY_HZ=250 STROBE_WALL_FREQUENCY_HZ=20.5 STROBE_MAX_FRAMES=64 STROBE_EXPORT_PERIOD_S=0.5 STROBE_ENABLED=1 "
-          "STROBE_OUTPUT_DIRECTORY='a directory/below'");
+  const Result result = Run({{"STROBE_CPU_FREQUENCY_HZ", "250"},
+                             {"STROBE_WALL_FREQUENCY_HZ", "20.5"},
+                             {"STROBE_MAX_FRAMES", "64"},
+                             {"STROBE_EXPORT_PERIOD_S", "0.5"},
+                             {"STROBE_ENABLED", "1"},
+                             {"STROBE_OUTPUT_DIRECTORY", "a directory/below"}});
   EXPECT_TRUE(result.errors.empty()) << ::testing::PrintToString(result.errors);
   EXPECT_THAT(result.output,
               AllOf(HasSubstr("STROBE_CPU_FREQUENCY_HZ=250\n"), HasSubstr("STROBE_WALL_FREQUENCY_HZ=20.5\n"),
@@ -84,7 +87,7 @@ TEST_F(Configuration, GoodValuesAreTaken) {
 }
 
 TEST_F(Configuration, EachBadValueIsOneLineAndChangesNothing) {
-  const Result defaults = Run("STROBE_OUTPUT_DIRECTORY=out");
+  const Result defaults = Run({{"STROBE_OUTPUT_DIRECTORY", "out"}});
   struct Case {
     std::string variable;
     std::string value;
@@ -96,7 +99,7 @@ TEST_F(Configuration, EachBadValueIsOneLineAndChangesNothing) {
         Case{"STROBE_WALL_FREQUENCY_HZ", "10 ", "a number from 0 to 1000"},
         Case{"STROBE_EXPORT_PERIOD_S", "", "a number from 0.01 to 86400"},
         Case{"STROBE_SIGNAL_NUMBER", "9", "an integer from 0 to 64 other than"}}) {
-    const Result result = Run("STROBE_OUTPUT_DIRECTORY=out " + bad.variable + "='" + bad.value + "'");
+    const Result result = Run({{"STROBE_OUTPUT_DIRECTORY", "out"}, {bad.variable, bad.value}});
     ASSERT_EQ(result.errors.size(), 1U) << bad.variable << ::testing::PrintToString(result.errors);
     EXPECT_THAT(result.errors[0], AllOf(HasSubstr(bad.variable), HasSubstr("\"" + bad.value + "\""), HasSubstr(bad.accepted)));
     const std::size_t options_bytes = defaults.output.find("started:");
@@ -106,30 +109,31 @@ TEST_F(Configuration, EachBadValueIsOneLineAndChangesNothing) {
 }
 
 TEST_F(Configuration, SeveralBadValuesAreALineEach) {
-  const Result result = Run("STROBE_OUTPUT_DIRECTORY=out STROBE_MAX_FRAMES=x STROBE_MAX_THREADS=y STROBE_MAX_FILES=z");
+  const Result result =
+      Run({{"STROBE_OUTPUT_DIRECTORY", "out"}, {"STROBE_MAX_FRAMES", "x"}, {"STROBE_MAX_THREADS", "y"}, {"STROBE_MAX_FILES", "z"}});
   EXPECT_EQ(result.errors.size(), 3U) << ::testing::PrintToString(result.errors);
 }
 
 TEST_F(Configuration, CodeBeatsTheEnvironment) {
-  const Result result = Run("STROBE_OUTPUT_DIRECTORY=out STROBE_MAX_FILES=9");
+  const Result result = Run({{"STROBE_OUTPUT_DIRECTORY", "out"}, {"STROBE_MAX_FILES", "9"}});
   EXPECT_THAT(result.output, HasSubstr("STROBE_MAX_FILES=7\n"));
   EXPECT_TRUE(result.errors.empty());
 }
 
 TEST_F(Configuration, TheKillSwitchBeatsAll) {
-  const Result result = Run("STROBE_OUTPUT_DIRECTORY=out STROBE_ENABLED=0");
+  const Result result = Run({{"STROBE_OUTPUT_DIRECTORY", "out"}, {"STROBE_ENABLED", "0"}});
   EXPECT_THAT(result.output, AllOf(HasSubstr("started: 0\n"), HasSubstr("registered: 0\n"), HasSubstr("STROBE_ENABLED=0"),
                                    HasSubstr("switched off"), HasSubstr("the program ran\n")));
   // Whoever switched it off knows that.
   EXPECT_TRUE(result.errors.empty()) << ::testing::PrintToString(result.errors);
   EXPECT_FALSE(std::filesystem::exists(root_ / "out"));
-  EXPECT_THAT(Run("STROBE_ENABLED=0", "EnabledByCode").output, HasSubstr("started: 0\n"));
-  EXPECT_THAT(Run("STROBE_ENABLED=1", "EnabledByCode").output, HasSubstr("started: 1\n"));
+  EXPECT_THAT(Run({{"STROBE_ENABLED", "0"}}, "EnabledByCode").output, HasSubstr("started: 0\n"));
+  EXPECT_THAT(Run({{"STROBE_ENABLED", "1"}}, "EnabledByCode").output, HasSubstr("started: 1\n"));
 }
 
 // Two options that do not fit together are found at Start; the program goes on, with one line.
 TEST_F(Configuration, ValuesThatDoNotFitTogether) {
-  const Result result = Run("STROBE_OUTPUT_DIRECTORY=out STROBE_MAX_FRAMES=2048 STROBE_RING_BYTES=4096");
+  const Result result = Run({{"STROBE_OUTPUT_DIRECTORY", "out"}, {"STROBE_MAX_FRAMES", "2048"}, {"STROBE_RING_BYTES", "4096"}});
   ASSERT_EQ(result.errors.size(), 1U) << ::testing::PrintToString(result.errors);
   EXPECT_THAT(result.errors[0], AllOf(HasSubstr("cannot start"), HasSubstr("threads.ring_bytes")));
   EXPECT_THAT(result.output, AllOf(HasSubstr("started: 0\n"), HasSubstr("the program ran\n")));

@@ -1,7 +1,6 @@
 // Code that the program has generated, as just-in-time compilers do: real x86-64 instructions in memory of no file.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/mman.h>
 
 #include <algorithm>
 #include <atomic>
@@ -13,23 +12,36 @@
 #include <vector>
 
 #include "collecting_exporter.h"
+#include "counted_walks.h"
 #include "strobe/testing/pprof_reader.h"
 #include "unwind/eh_frame_builder.h"
 
 namespace strobe::testing {
 
+// One calling convention for the generated code on every system.
+using Callee = void(__attribute__((sysv_abi)) *)(std::int64_t);
+using Caller = void(__attribute__((sysv_abi)) *)(Callee, std::int64_t);
+using Loop = void(__attribute__((sysv_abi)) *)(std::uint64_t);
+
 // Not in the anonymous namespace: these names are what a reader of the profile looks for.
 volatile std::uint64_t generated_sink;
-__attribute__((noinline)) void Spin(std::int64_t cpu_ns) {
-  BurnCpu(cpu_ns);
+__attribute__((noinline, sysv_abi)) void Spin(std::int64_t cpu_ns) {
+  const EnoughWalks is_sampled(static_cast<int>(cpu_ns / 10'000'000));  // one in the longest step of a CPU clock
+  do BurnCpu(cpu_ns);
+  while (!is_sampled);
   generated_sink = 1;
 }
-__attribute__((noinline)) void CallGenerated(void (*code)(void (*)(std::int64_t), std::int64_t), std::int64_t cpu_ns) {
-  code(&Spin, cpu_ns);
+__attribute__((noinline)) void CallGenerated(const CodePage& page, std::int64_t cpu_ns) {
+  reinterpret_cast<Caller>(page.start())(&Spin, cpu_ns);
   generated_sink = 2;
 }
 
 namespace {
+
+struct GeneratedCodeTraits : CollectingTraits {
+  using Platform = CountingPlatform;
+  using Unwinder = CountingUnwinder<DefaultTraits::Unwinder>;
+};
 
 // void code(void (*callee)(int64_t), int64_t argument): calls callee(argument).
 const Bytes kFramed = {0x55,              // push rbp
@@ -57,48 +69,23 @@ const Bytes kLoop = {0x55,              // push rbp
                      0x5D,              // pop rbp
                      0xC3};             // ret
 
-Bytes EhFrameOfUnframed(Address start) {
+Bytes EhFrameOfUnframed(const CodePage& page) {
   EhFrameBuilder builder;
   const Bytes program = Join({Advance(1), DefCfaOffset(16), Offset(kRbp, 2),  //
                               Advance(9), DefCfaOffset(48),                   //
                               Advance(12), DefCfaOffset(16),                  //
                               Advance(1), DefCfaOffset(8), Restore(kRbp)});
-  builder.Fde(builder.Cie(), start, kUnframed.size(), program);
+  builder.Fde(builder.Cie(), reinterpret_cast<Address>(page.start()), kUnframed.size(), program);
   return builder.bytes;
 }
 
-// A page of code that can be executed.
-class CodePage {
- public:
-  explicit CodePage(const Bytes& code) {
-    page_ = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    EXPECT_NE(page_, MAP_FAILED);
-    std::copy(code.begin(), code.end(), static_cast<std::uint8_t*>(page_));
-    EXPECT_EQ(mprotect(page_, kBytes, PROT_READ | PROT_EXEC), 0);
-  }
-  ~CodePage() { munmap(page_, kBytes); }
-  CodePage(const CodePage&) = delete;
-  CodePage& operator=(const CodePage&) = delete;
-  [[nodiscard]] Address start() const { return reinterpret_cast<Address>(page_); }
-  template <class Function>
-  [[nodiscard]] Function* As() const {
-    return reinterpret_cast<Function*>(page_);
-  }
-
- private:
-  static constexpr std::size_t kBytes = 4096;
-  void* page_;
-};
-
 GeneratedCode Describe(const CodePage& page, const Bytes& code, std::string_view name, const Bytes& eh_frame = {}) {
-  return {.name = name, .start = page.As<void>(), .bytes = code.size(), .eh_frame = std::as_bytes(std::span(eh_frame))};
+  return {.name = name, .start = page.start(), .bytes = code.size(), .eh_frame = std::as_bytes(std::span(eh_frame))};
 }
-
-using GeneratedCaller = void(void (*)(std::int64_t), std::int64_t);
 
 // Runs body() on a new thread under `profiler`, which collects, and returns what was exported.
 template <class Body>
-PprofProfile Sample(Profiler<CollectingTraits>& profiler, Body&& body) {
+PprofProfile Sample(Profiler<GeneratedCodeTraits>& profiler, Body&& body) {
   CollectingExporter::Take();
   EXPECT_TRUE(profiler.Start().ok());
   std::int64_t cpu_ns = 0;
@@ -140,24 +127,24 @@ class GeneratedCodeTest : public ::testing::Test {
   void SetUp() override {
     if (kSignalsAreLate) GTEST_SKIP() << "ThreadSanitizer delivers signals late: stacks mean nothing";
   }
-  Profiler<CollectingTraits> profiler_{ProfilerOptions{.sampling = {.cpu_frequency_hz = 500}}};
+  Profiler<GeneratedCodeTraits> profiler_{ProfilerOptions{.sampling = {.cpu_frequency_hz = 500}}};
 };
 
 TEST_F(GeneratedCodeTest, IsLeftByItsFramePointers) {
   const CodePage page(kFramed);
   const CodeRegistration code = profiler_.RegisterCode(Describe(page, kFramed, "framed/code"));
   ASSERT_TRUE(code.status().ok()) << code.status();
-  const PprofProfile profile = Sample(profiler_, [&] { CallGenerated(page.As<GeneratedCaller>(), 200'000'000); });
+  const PprofProfile profile = Sample(profiler_, [&] { CallGenerated(page, 200'000'000); });
   // The return address less one: the last byte of the call.
   EXPECT_GT(CpuOfWholeStacks(profile, "framed/code+0xb"), 150'000'000);
 }
 
 TEST_F(GeneratedCodeTest, IsLeftByItsCallFrameInformation) {
   const CodePage page(kUnframed);
-  const Bytes eh_frame = EhFrameOfUnframed(page.start());
+  const Bytes eh_frame = EhFrameOfUnframed(page);
   const CodeRegistration code = profiler_.RegisterCode(Describe(page, kUnframed, "unframed", eh_frame));
   ASSERT_TRUE(code.status().ok()) << code.status();
-  const PprofProfile profile = Sample(profiler_, [&] { CallGenerated(page.As<GeneratedCaller>(), 200'000'000); });
+  const PprofProfile profile = Sample(profiler_, [&] { CallGenerated(page, 200'000'000); });
   EXPECT_GT(CpuOfWholeStacks(profile, "unframed+0x11"), 150'000'000);
 }
 
@@ -165,8 +152,9 @@ TEST_F(GeneratedCodeTest, IsAModuleOfItsOwn) {
   const CodePage page(kLoop);
   const CodeRegistration code = profiler_.RegisterCode(Describe(page, kLoop, "loop"));
   const PprofProfile profile = Sample(profiler_, [&] {
+    const EnoughWalks is_sampled(20);
     const std::int64_t end_ns = ThreadCpuNs() + 200'000'000;
-    while (ThreadCpuNs() < end_ns) page.As<void(std::uint64_t)>()(1'000'000);
+    while (ThreadCpuNs() < end_ns || !is_sampled) reinterpret_cast<Loop>(page.start())(50'000'000);
   });
   std::int64_t in_loop_ns = 0;
   for (const PprofProfile::Sample& sample : profile.samples) {
@@ -179,14 +167,14 @@ TEST_F(GeneratedCodeTest, IsAModuleOfItsOwn) {
 // Registered, ended and unmapped all the while, beneath a thread that is sampled in it.
 TEST(GeneratedCodeChurn, LosesNoWeightAndInventsNoName) {
   CollectingExporter::Take();
-  Profiler<CollectingTraits> profiler({.sampling = {.cpu_frequency_hz = 1000}, .collector = {.drain_period_ms = 1}});
+  Profiler<GeneratedCodeTraits> profiler({.sampling = {.cpu_frequency_hz = 1000}, .collector = {.drain_period_ms = 1}});
   ASSERT_TRUE(profiler.Start().ok());
   std::atomic<bool> is_over{false};
   std::thread registers_elsewhere([&] {
     const CodePage page(kLoop);
     while (!is_over) {
       for (std::size_t i = 0; i < 100; ++i) {
-        const GeneratedCode part{.name = "elsewhere", .start = page.As<std::byte>() + i * 16, .bytes = 16};
+        const GeneratedCode part{.name = "elsewhere", .start = static_cast<std::byte*>(page.start()) + i * 16, .bytes = 16};
         EXPECT_TRUE(profiler.RegisterCode(part).status().ok());
       }
     }
@@ -198,12 +186,12 @@ TEST(GeneratedCodeChurn, LosesNoWeightAndInventsNoName) {
     while (ThreadCpuNs() - begin_ns < 500'000'000) {
       const CodePage framed(kFramed);
       const CodePage unframed(kUnframed);
-      const Bytes eh_frame = EhFrameOfUnframed(unframed.start());
+      const Bytes eh_frame = EhFrameOfUnframed(unframed);
       const CodeRegistration one = profiler.RegisterCode(Describe(framed, kFramed, "one"));
       const CodeRegistration two = profiler.RegisterCode(Describe(unframed, kUnframed, "two", eh_frame));
       EXPECT_TRUE(one.status().ok() && two.status().ok());
-      CallGenerated(framed.As<GeneratedCaller>(), 1'000'000);
-      CallGenerated(unframed.As<GeneratedCaller>(), 1'000'000);
+      CallGenerated(framed, 1'000'000);
+      CallGenerated(unframed, 1'000'000);
     }
     cpu_ns = ThreadCpuNs() - begin_ns;
   }).join();

@@ -31,7 +31,7 @@ namespace {
 using testing::BurnUntilSampled;
 using testing::KeepingProfiler;
 using testing::RunRegistered;
-using testing::walks_of_this_thread;
+using testing::WalksOfThisThread;
 
 // On a thread that watches itself, all signals are blocked inside of a handler of ours and nowhere else.
 constinit thread_local bool is_watched = false;
@@ -61,8 +61,8 @@ TEST(Handler, AllocatesNothing) {
     trapped = 0;
     // Allocating all the while, so that the handler comes in the middle of it as well.
     for (int round = 0; round < 20; ++round) {
-      const int before = walks_of_this_thread.load();
-      while (walks_of_this_thread.load() == before) {
+      const int before = WalksOfThisThread();
+      while (WalksOfThisThread() == before) {
         for (std::size_t bytes = 1; bytes < 5000; bytes += 100) {
           kept_from_the_optimizer = std::malloc(bytes);
           std::free(kept_from_the_optimizer);
@@ -90,8 +90,8 @@ constexpr int kTracedSamples = 50;
   KeepingProfiler profiler({.sampling = {.cpu_frequency_hz = 1000}});
   STROBE_CHILD_CHECK(profiler.Start().ok());
   RunRegistered(profiler, "traced", [] {
-    const int wanted = walks_of_this_thread.load() + kTracedSamples;
-    while (walks_of_this_thread.load() < wanted) {
+    const int wanted = WalksOfThisThread() + kTracedSamples;
+    while (WalksOfThisThread() < wanted) {
       for (int i = 0; i < 100'000; ++i) asm volatile("" : : : "memory");
     }
   });

@@ -1,7 +1,6 @@
 // What the integration tests share: a profiler whose profiles stay in memory, threads that use CPU time, and sums over profiles.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <map>
 #include <mutex>
@@ -12,6 +11,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "counted_walks.h"
 #include "platform/test_system.h"
 #include "strobe/strobe.h"
 
@@ -98,25 +98,10 @@ class NullSymbolizer {
 };
 static_assert(Symbolizer<NullSymbolizer>);
 
-// Walks that this thread has been interrupted for.
-inline constinit thread_local std::atomic<int> walks_of_this_thread{0};
-
-// The default one, which also counts.
-class CountingUnwinder : public DefaultTraits::Unwinder {
- public:
-  using Base = DefaultTraits::Unwinder;
-  using Base::Base;
-  template <class Registers, class Memory>
-  WalkResult Unwind(const Registers& registers, const Memory& memory, std::span<Address> output) const noexcept {
-    walks_of_this_thread.fetch_add(1, std::memory_order_relaxed);
-    return Base::Unwind(registers, memory, output);
-  }
-};
-static_assert(Unwinder<CountingUnwinder>);
-
 // Everything real but the way out.
 struct NamedKeepingTraits : DefaultTraits {
-  using Unwinder = CountingUnwinder;
+  using Platform = CountingPlatform;
+  using Unwinder = CountingUnwinder<DefaultTraits::Unwinder>;
   using Encoder = KeepingEncoder;
   using Exporter = NullExporter;
 };
@@ -148,14 +133,11 @@ struct CpuBounds {
   }
 }
 
-// Uses at least that much, and more until the calling thread has been sampled meanwhile; however rarely a loaded machine lets a timer
-// expire, what comes after can rely on it. Gives up after ten seconds of CPU time.
+// Uses at least that much, and more until the calling thread has been sampled meanwhile.
 inline void BurnUntilSampled(std::int64_t cpu_ns) {
-  constexpr std::int64_t kPatienceNs = 10'000'000'000;
-  const int before = walks_of_this_thread.load();
-  const std::int64_t begin_ns = ThreadCpuNs();
+  const EnoughWalks is_sampled(1);
   BurnCpu(cpu_ns);
-  while (walks_of_this_thread.load() == before && ThreadCpuNs() - begin_ns < kPatienceNs) BurnCpu(1'000'000);
+  while (!is_sampled) BurnCpu(1'000'000);
 }
 
 // Registers the calling thread, runs body() and ends the registration.

@@ -64,10 +64,9 @@ TEST(StartStop, ThousandTimesUnderLoad) {
       const auto kept = KeptProfiles::Take();
       ASSERT_EQ(kept.size(), 1U);
       EXPECT_EQ(kept[0].profile.sequence, static_cast<std::uint64_t>(i));
-      const auto cpu_ns = SumByName(kept, "cpu");
-      ASSERT_TRUE(cpu_ns.contains("main"));
-      EXPECT_GE(cpu_ns.at("main"), end_ns - begin_ns);
-      EXPECT_LE(cpu_ns.at("main"), after_ns - before_ns);
+      auto cpu_ns = SumByName(kept, "cpu");  // none of main's where its clock stood still
+      EXPECT_GE(cpu_ns["main"], end_ns - begin_ns);
+      EXPECT_LE(cpu_ns["main"], after_ns - before_ns);
     }
   });
   is_done = true;

@@ -127,7 +127,7 @@ class Plugin {
 };
 
 int walks_wanted = 0;
-bool HaveEnoughWalks() { return testing::walks_of_this_thread.load() >= walks_wanted; }
+bool HaveEnoughWalks() { return testing::WalksOfThisThread() >= walks_wanted; }
 
 // The samples of each function of the plugins, and of code in them that has no name.
 std::map<std::string, std::int64_t> SamplesInPlugins(const std::vector<KeptProfile>& kept) {
@@ -158,7 +158,7 @@ TEST_F(Storms, ReloadAtTheSameAddress) {
           if (first_address == 0) first_address = plugin.address();
           // The collector learns of loading and unloading when it drains.
           ASSERT_TRUE(profiler_.Flush().ok());
-          walks_wanted = testing::walks_of_this_thread.load() + kWalks;
+          walks_wanted = testing::WalksOfThisThread() + kWalks;
           plugin.Run(&HaveEnoughWalks);
         }
         ASSERT_TRUE(profiler_.Flush().ok());

@@ -4,7 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <span>
 #include <string>
+#include <vector>
 
 namespace strobe::testing {
 
@@ -24,6 +26,24 @@ std::int64_t ThreadCpuNs();
 
 // The running program's file.
 std::filesystem::path ProgramPath();
+
+// Runs it again, in a directory where it writes its output to the file `output` and its errors to `errors`. Returns its exit status, or -1
+// where it could not be run or did not come to its end.
+int RunThisProgram(const std::vector<std::string>& arguments, const std::filesystem::path& directory);
+
+// A copy of machine instructions that can be executed. Where the system refuses, the program ends.
+class CodePage {
+ public:
+  explicit CodePage(std::span<const std::uint8_t> code);
+  CodePage(const CodePage&) = delete;
+  CodePage& operator=(const CodePage&) = delete;
+  ~CodePage();
+  [[nodiscard]] void* start() const { return page_; }
+
+ private:
+  static constexpr std::size_t kBytes = 4096;  // of which as much of the code is there as fits
+  void* page_;
+};
 
 // 0 where the system does not say.
 std::size_t DataCacheLineBytes();

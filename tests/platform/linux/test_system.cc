@@ -1,14 +1,22 @@
 #include "platform/test_system.h"
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <pthread.h>
+#include <spawn.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/utsname.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdlib>
+#include <cstring>
+
+extern char** environ;  // NOLINT(readability-redundant-declaration): POSIX leaves declaring it to the program
 
 namespace strobe::testing {
 
@@ -34,6 +42,33 @@ std::int64_t ReadNs(ThreadClock clock) {
 std::int64_t ThreadCpuNs() { return ReadNs(CLOCK_THREAD_CPUTIME_ID); }
 
 std::filesystem::path ProgramPath() { return std::filesystem::read_symlink("/proc/self/exe"); }
+
+int RunThisProgram(const std::vector<std::string>& arguments, const std::filesystem::path& directory) {
+  const std::string program = ProgramPath();
+  std::vector<char*> words{const_cast<char*>(program.c_str())};
+  for (const std::string& argument : arguments) words.push_back(const_cast<char*>(argument.c_str()));
+  words.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addchdir_np(&actions, directory.c_str());
+  constexpr int kFlags = O_WRONLY | O_CREAT | O_TRUNC;
+  posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "output", kFlags, 0600);
+  posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "errors", kFlags, 0600);
+  pid_t child = -1;
+  const bool is_running = posix_spawn(&child, program.c_str(), &actions, nullptr, words.data(), environ) == 0;
+  posix_spawn_file_actions_destroy(&actions);
+  int status = -1;
+  if (!is_running || waitpid(child, &status, 0) != child || !WIFEXITED(status)) return -1;
+  return WEXITSTATUS(status);
+}
+
+CodePage::CodePage(std::span<const std::uint8_t> code)
+    : page_(mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) {
+  if (page_ == MAP_FAILED) std::abort();
+  std::memcpy(page_, code.data(), std::min(code.size(), kBytes));
+  if (mprotect(page_, kBytes, PROT_READ | PROT_EXEC) != 0) std::abort();
+}
+CodePage::~CodePage() { munmap(page_, kBytes); }
 
 std::size_t DataCacheLineBytes() {
   const long line_bytes = sysconf(_SC_LEVEL1_DCACHE_LINESIZE);

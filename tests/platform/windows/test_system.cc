@@ -2,14 +2,20 @@
 
 #include <windows.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 
 namespace strobe::testing {
 
-void SetVariable(const char* name, const std::string& value) { _putenv_s(name, value.c_str()); }
+void SetVariable(const char* name, const std::string& value) {
+  _putenv_s(name, value.c_str());
+  // The C library has no empty variables, but what this process starts can have them.
+  if (value.empty()) SetEnvironmentVariableA(name, "");
+}
 void UnsetVariable(const char* name) { _putenv_s(name, ""); }
 
 std::string ProcessorName() {
@@ -42,6 +48,42 @@ std::filesystem::path ProgramPath() {
   path.resize(GetModuleFileNameW(nullptr, path.data(), static_cast<DWORD>(path.size())));
   return path;
 }
+
+int RunThisProgram(const std::vector<std::string>& arguments, const std::filesystem::path& directory) {
+  const std::filesystem::path program = ProgramPath();
+  std::wstring command = L"\"" + program.wstring() + L"\"";
+  for (const std::string& argument : arguments) command += L" \"" + std::filesystem::path(argument).wstring() + L"\"";
+  SECURITY_ATTRIBUTES inherited{.nLength = sizeof(inherited), .lpSecurityDescriptor = nullptr, .bInheritHandle = TRUE};
+  const auto create = [&](const char* name) {
+    return CreateFileW((directory / name).c_str(), GENERIC_WRITE, FILE_SHARE_READ, &inherited, CREATE_ALWAYS, FILE_ATTRIBUTE_NORMAL,
+                       nullptr);
+  };
+  STARTUPINFOW startup{};
+  startup.cb = sizeof(startup);
+  startup.dwFlags = STARTF_USESTDHANDLES;
+  startup.hStdInput = GetStdHandle(STD_INPUT_HANDLE);
+  startup.hStdOutput = create("output");
+  startup.hStdError = create("errors");
+  PROCESS_INFORMATION child{};
+  DWORD status = static_cast<DWORD>(-1);
+  if (CreateProcessW(program.c_str(), command.data(), nullptr, nullptr, TRUE, 0, nullptr, directory.c_str(), &startup, &child) != 0) {
+    WaitForSingleObject(child.hProcess, INFINITE);
+    GetExitCodeProcess(child.hProcess, &status);
+    CloseHandle(child.hProcess);
+    CloseHandle(child.hThread);
+  }
+  CloseHandle(startup.hStdOutput);
+  CloseHandle(startup.hStdError);
+  return static_cast<int>(status);
+}
+
+CodePage::CodePage(std::span<const std::uint8_t> code) : page_(VirtualAlloc(nullptr, kBytes, MEM_RESERVE | MEM_COMMIT, PAGE_READWRITE)) {
+  DWORD before = 0;
+  if (page_ == nullptr) std::abort();
+  std::memcpy(page_, code.data(), std::min(code.size(), kBytes));
+  if (VirtualProtect(page_, kBytes, PAGE_EXECUTE_READ, &before) == 0) std::abort();
+}
+CodePage::~CodePage() { VirtualFree(page_, 0, MEM_RELEASE); }
 
 std::size_t DataCacheLineBytes() {
   DWORD bytes = 0;

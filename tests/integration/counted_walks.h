@@ -1,0 +1,67 @@
+// How often a thread's stack has been walked, for tests that work until they have been sampled: however rarely a loaded machine lets a
+// timer expire or a thread be stopped, what comes after can rely on it.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <mutex>
+
+#include "platform/test_system.h"
+#include "strobe/strobe.h"
+
+namespace strobe::testing {
+
+// Walks that this thread has done, interrupted or else.
+inline constinit thread_local std::atomic<int> walks_by_this_thread{0};
+
+// The system's. Where threads are stopped for others to walk their stacks, it counts whom.
+class CountingPlatform : public NativePlatform {
+ public:
+  static bool Interrupt(std::uint64_t thread_id, std::uint64_t payload, int signal) {
+    if (!NativePlatform::Interrupt(thread_id, payload, signal)) return false;
+    if (kCopiesStacks) Count(thread_id, 1);
+    return true;
+  }
+  // Adds to a thread's stops, and returns how many there are.
+  static int Count(std::uint64_t thread_id, int stops) {
+    static auto* const mutex = new std::mutex;
+    static auto* const stops_of = new std::map<std::uint64_t, int>;
+    const std::lock_guard lock(*mutex);
+    return (*stops_of)[thread_id] += stops;
+  }
+};
+static_assert(Platform<CountingPlatform>);
+
+// Walks of this thread's stack, whoever did them.
+inline int WalksOfThisThread() {
+  if (NativePlatform::kCopiesStacks) return CountingPlatform::Count(NativePlatform::CurrentThreadId(), 0);
+  return walks_by_this_thread.load(std::memory_order_relaxed);
+}
+
+// Another, which also counts.
+template <class Base>
+class CountingUnwinder : public Base {
+ public:
+  using Base::Base;
+  template <class... Arguments>
+  requires requires(const Base& base, Arguments&&... arguments) { base.Unwind(arguments...); }
+  WalkResult Unwind(Arguments&&... arguments) const noexcept {
+    walks_by_this_thread.fetch_add(1, std::memory_order_relaxed);
+    return Base::Unwind(arguments...);
+  }
+};
+static_assert(Unwinder<CountingUnwinder<DefaultTraits::Unwinder>>);
+
+// Whether the calling thread has been sampled often enough since this was made; at the latest, when it has used ten seconds of CPU time.
+class EnoughWalks {
+ public:
+  explicit EnoughWalks(int wanted) : wanted_(WalksOfThisThread() + wanted) {}
+  explicit operator bool() const { return WalksOfThisThread() >= wanted_ || ThreadCpuNs() >= end_ns_; }
+
+ private:
+  const int wanted_;
+  const std::int64_t end_ns_ = ThreadCpuNs() + 10'000'000'000;
+};
+
+}  // namespace strobe::testing
