@@ -217,12 +217,12 @@ std::string Shown(std::string_view value) {
 
 std::span<const OptionRow> OptionTable() { return kTable; }
 
-void ApplyEnvironment(ProfilerOptions& options, const std::function<const char*(const char*)>& environment,
+void ApplyEnvironment(ProfilerOptions& options, const std::function<std::optional<std::string>(const char*)>& environment,
                       const std::function<void(const std::string&)>& warn) {
   for (const OptionRow& row : kTable) {
-    const char* const value = environment(row.variable.data());  // a literal, and so ends in NUL
-    if (value == nullptr || row.set(options, value)) continue;
-    warn(absl::StrCat("strobe: ", row.variable.data(), "=\"", Shown(value), "\" is ignored: accepted is ", row.accepted.data()));
+    const std::optional<std::string> value = environment(row.variable.data());  // a literal, and so ends in NUL
+    if (!value || row.set(options, *value)) continue;
+    warn(absl::StrCat("strobe: ", row.variable.data(), "=\"", Shown(*value), "\" is ignored: accepted is ", row.accepted.data()));
   }
 }
 

@@ -25,6 +25,9 @@ struct DirectoryFile {
 // without a slash. Errors say what was tried, the path and the system's reason.
 class Directory {
  public:
+  // The path from the root and in its shortest form, so that it stays the same wherever the program goes; as it is where that is not known.
+  // Where the system's paths are no bytes, what is not valid UTF-8 becomes U+FFFD.
+  static std::string AbsolutePath(const std::string& path);
   // Creates it first where it is missing, and the levels above it, for this user alone where the system knows such a mode.
   static absl::StatusOr<Directory> Open(const std::string& path);
   Directory(Directory&& other) noexcept : path_(std::move(other.path_)), handle_(std::exchange(other.handle_, kNone)) {}

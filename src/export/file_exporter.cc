@@ -4,7 +4,6 @@
 #include <atomic>
 #include <charconv>
 #include <chrono>
-#include <filesystem>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -180,17 +179,9 @@ void FileExport::RemoveOld(std::uint64_t max_files, std::uint64_t max_bytes) con
 }  // namespace
 
 FileExporter::FileExporter(const ExporterOptions& options)
-    : directory_(*options.directory),
+    : directory_(options.directory->empty() ? std::string() : Directory::AbsolutePath(*options.directory)),
       max_files_(static_cast<std::uint64_t>(std::max<std::int64_t>(*options.max_files, 0))),
       max_bytes_(static_cast<std::uint64_t>(std::max<std::int64_t>(*options.max_bytes, 0))) {
-  std::error_code error;
-  // char8_t says that it is UTF-8, whatever the system's code page.
-  const std::u8string utf8(directory_.begin(), directory_.end());
-  const std::filesystem::path absolute = std::filesystem::absolute(utf8, error);
-  if (!error && !directory_.empty()) {
-    const std::u8string normal = absolute.lexically_normal().generic_u8string();
-    directory_.assign(normal.begin(), normal.end());
-  }
   while (directory_.size() > 1 && directory_.back() == '/') directory_.pop_back();
 }
 

@@ -1,6 +1,7 @@
 #include "strobe/platform/unsupported_platform.h"
 
 #include <cstdio>
+#include <cstdlib>
 
 namespace strobe {
 
@@ -8,8 +9,13 @@ absl::Status UnsupportedPlatform::Available() {
 #if defined(STROBE_DISABLED)
   return absl::UnimplementedError("this build leaves profiling out (-Denabled=false)");
 #else
-  return absl::UnimplementedError("profiling works on Linux for x86-64 and aarch64; this is another system or CPU");
+  return absl::UnimplementedError("profiling works on Linux for x86-64 and aarch64, and on Windows for x64; this is another system or CPU");
 #endif
+}
+
+std::optional<std::string> UnsupportedPlatform::EnvironmentVariable(const char* name) {
+  const char* const value = std::getenv(name);
+  return value == nullptr ? std::nullopt : std::optional<std::string>(value);
 }
 
 void UnsupportedPlatform::WriteLine(const std::string& text) { std::fprintf(stderr, "%s\n", text.c_str()); }

@@ -57,10 +57,11 @@ class CfiMachine {
     if (number == registers_.rbx) state_.rbx = value;
     if (number == registers_.lr) state_.lr = value;
   }
-  // An offset that no 64 bits can hold becomes the largest, which no rule can hold.
+  // Beyond 32 bits no rule holds an offset: the largest stands for all of them, so that no product overflows.
   [[nodiscard]] std::int64_t Scaled(std::int64_t factored) const {
-    std::int64_t offset = 0;
-    return __builtin_mul_overflow(factored, entry_.data_alignment, &offset) ? std::numeric_limits<std::int64_t>::max() : offset;
+    const auto is_small = [](std::int64_t value) { return value == static_cast<std::int32_t>(value); };
+    const bool fits = is_small(factored) && is_small(entry_.data_alignment);
+    return fits ? factored * entry_.data_alignment : std::numeric_limits<std::int64_t>::max();
   }
   void SetOffset(std::uint64_t number, std::int64_t factored) {
     Set(number, {.kind = CfiValue::Kind::kOffset, .number = Scaled(factored), .expression = {}});

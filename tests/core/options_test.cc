@@ -33,7 +33,7 @@ Applied Apply(ProfilerOptions options, const std::map<std::string, std::string>&
       applied.options,
       [&](const char* name) {
         const auto found = environment.find(name);
-        return found == environment.end() ? nullptr : found->second.c_str();
+        return found == environment.end() ? std::nullopt : std::optional(found->second);
       },
       [&](const std::string& line) { applied.warnings.push_back(line); });
   return applied;

@@ -63,6 +63,15 @@ TEST_F(FileExporterTest, RelativeDirectoryStaysWhereItWasAtConstruction) {
   EXPECT_THAT(List(directory_ / "profiles"), ElementsAre("server.77.0.pb.gz"));
 }
 
+// Linux takes any bytes for a name, Windows has no such name: the file goes to one that is near it.
+TEST_F(FileExporterTest, ADirectoryMayHaveANameThatIsNoUtf8) {
+  FileExporter exporter(ExporterOptions{.directory = directory_.string() + "/caf\xE9/\xC3\xA9t\xC3\xA9"});
+  const auto path = Export(exporter, 0);
+  ASSERT_TRUE(path.ok()) << path.status().ToString();
+  EXPECT_THAT(*path, ::testing::EndsWith("/\xC3\xA9t\xC3\xA9/server.77.0.pb.gz"));
+  EXPECT_EQ(std::distance(fs::recursive_directory_iterator(directory_), fs::recursive_directory_iterator()), 3) << "two levels and a file";
+}
+
 TEST_F(FileExporterTest, ProgramNameCannotLeaveTheDirectory) {
   FileExporter exporter(Options());
   for (const char* program : {"../../etc/passwd", "..", "", "a b;$(c)\n", "\xFF"}) {

@@ -203,6 +203,19 @@ TEST_F(WindowsPlatformTest, OwnThreadsRunAndAreJoined) {
   EXPECT_EQ(runs, 1);
 }
 
+// Whatever the code page is: the environment holds UTF-16, and not always valid.
+TEST_F(WindowsPlatformTest, TheEnvironmentIsUtf8) {
+  SetEnvironmentVariableW(L"STROBE_TEST_PATH", L"C:\\\x0436\\\xD83D\xDE00");
+  EXPECT_EQ(WindowsPlatform::EnvironmentVariable("STROBE_TEST_PATH"), "C:\\\xD0\xB6\\\xF0\x9F\x98\x80");
+  SetEnvironmentVariableW(L"STROBE_TEST_PATH", L"half \xD83D.");
+  EXPECT_EQ(WindowsPlatform::EnvironmentVariable("STROBE_TEST_PATH"), "half \xEF\xBF\xBD.");
+  const std::wstring longest(32'000, L'x');
+  SetEnvironmentVariableW(L"STROBE_TEST_PATH", longest.c_str());
+  EXPECT_EQ(WindowsPlatform::EnvironmentVariable("STROBE_TEST_PATH"), std::string(longest.size(), 'x'));
+  SetEnvironmentVariableW(L"STROBE_TEST_PATH", nullptr);
+  EXPECT_EQ(WindowsPlatform::EnvironmentVariable("STROBE_TEST_PATH"), std::nullopt);
+}
+
 // Whoever stops a thread does not come to resume it.
 TEST_F(WindowsPlatformTest, TheWatchdogResumesAThreadThatStaysStopped) {
   static const Worker* stopped = nullptr;

@@ -7,6 +7,7 @@
 #include <concepts>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -116,9 +117,9 @@ struct OptionRow {
 // Every option, in the order of the structs above.
 std::span<const OptionRow> OptionTable();
 
-// Applies the environment to what code has not set. `environment` returns a variable's value or nullptr. For each value that is not
+// Applies the environment to what code has not set. `environment` returns a variable's value, if it has one. For each value that is not
 // accepted, `warn` gets one line that names the variable, the value and what is accepted; the option stays as it was.
-void ApplyEnvironment(ProfilerOptions& options, const std::function<const char*(const char*)>& environment,
+void ApplyEnvironment(ProfilerOptions& options, const std::function<std::optional<std::string>(const char*)>& environment,
                       const std::function<void(const std::string&)>& warn);
 
 // InvalidArgument with the field's name for the first option out of its range, or for two that do not fit together.

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -33,6 +34,7 @@ class ForkListener {
 // * Available(): why profiling cannot work here at all; OK where it can.
 // * CurrentThread(): the calling thread's id and stack. Cheap after a thread's first call.
 // * CurrentThreadId(), ProcessId(), ProgramName().
+// * EnvironmentVariable(name): its value, if it is set; in UTF-8 where the system keeps characters and not bytes.
 // * ThreadCpuTimeNs(id): the CPU clock of a thread of this process, or -1. Data plane too, for the calling thread.
 // * DefaultSignal(); InstallHandler(signal): installs the interruption handler, once for each signal; it is never uninstalled, since a late
 //   signal would meet its default action. HandlerStateOf(signal): asks the system.
@@ -58,6 +60,7 @@ concept Platform = std::default_initializable<typename P::Timer> && std::default
   { P::CurrentThreadId() } -> std::same_as<std::uint64_t>;
   { P::ProcessId() } -> std::same_as<std::uint64_t>;
   { P::ProgramName() } -> std::same_as<std::string>;
+  { P::EnvironmentVariable(text) } -> std::same_as<std::optional<std::string>>;
   { P::ThreadCpuTimeNs(number) } -> std::same_as<std::int64_t>;
   { P::DefaultSignal() } -> std::same_as<int>;
   { P::InstallHandler(signal) } -> std::same_as<absl::Status>;

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -29,6 +30,7 @@ struct UnsupportedPlatform {
   static std::uint64_t CurrentThreadId() { return 0; }
   static std::uint64_t ProcessId() { return 0; }
   static std::string ProgramName() { return "program"; }
+  static std::optional<std::string> EnvironmentVariable(const char* name);
   static std::int64_t ThreadCpuTimeNs(std::uint64_t /*thread_id*/) { return -1; }
   static int DefaultSignal() { return 0; }
   static absl::Status InstallHandler(int /*signal*/) { return Available(); }

@@ -4,7 +4,6 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <cstdlib>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -39,7 +38,7 @@ void AddExports(Stats& stats, const Stats& more);
 template <class Platform>
 ProfilerOptions WithEnvironment(ProfilerOptions options) {
   ApplyEnvironment(
-      options, [](const char* name) -> const char* { return std::getenv(name); },
+      options, [](const char* name) { return Platform::EnvironmentVariable(name); },
       [](const std::string& line) { Platform::WriteLine(line); });
   return options;
 }

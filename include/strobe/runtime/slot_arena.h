@@ -3,6 +3,7 @@
 
 #include <array>
 #include <atomic>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -130,7 +131,7 @@ class SlotArena {
       if (chunk == nullptr) return;
       if (chunk->marks.load(std::memory_order_relaxed) == 0) continue;
       std::uint64_t marks = chunk->marks.exchange(0, std::memory_order_acquire);
-      for (; marks != 0; marks &= marks - 1) visit(chunk->slots[static_cast<std::size_t>(__builtin_ctzll(marks))]);
+      for (; marks != 0; marks &= marks - 1) visit(chunk->slots[static_cast<std::size_t>(std::countr_zero(marks))]);
     }
   }
 

@@ -5,9 +5,11 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <new>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -132,6 +134,10 @@ struct ArchetypePlatform {
   static std::uint64_t CurrentThreadId() { return std::hash<std::thread::id>()(std::this_thread::get_id()); }
   static std::uint64_t ProcessId() { return 1; }
   static std::string ProgramName() { return "program"; }
+  static std::optional<std::string> EnvironmentVariable(const char* name) {
+    const char* const value = std::getenv(name);
+    return value == nullptr ? std::nullopt : std::optional<std::string>(value);
+  }
   static std::int64_t ThreadCpuTimeNs(std::uint64_t /*thread_id*/) { return -1; }
   static int DefaultSignal() { return 1; }
   static absl::Status InstallHandler(int /*signal*/) { return absl::OkStatus(); }

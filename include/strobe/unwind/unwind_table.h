@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -117,7 +118,7 @@ class UnwindTable {
     constexpr std::uint64_t kOnes = 0x0101010101010101;
     constexpr std::uint64_t kHighBits = 0x80 * kOnes;
     const std::uint64_t above = ~((kOnes * limit | kHighBits) - bytes) & kHighBits;
-    return above == 0 ? 8 : static_cast<std::uint32_t>(__builtin_ctzll(above)) / 8;
+    return static_cast<std::uint32_t>(std::countr_zero(above)) / 8;
   }
 
   // The number of the rule in force.

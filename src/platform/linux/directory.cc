@@ -7,6 +7,8 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -51,6 +53,12 @@ int WriteAll(int descriptor, std::string_view bytes) {
 }
 
 }  // namespace
+
+std::string Directory::AbsolutePath(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::path absolute = std::filesystem::absolute(path, error);
+  return error ? path : absolute.lexically_normal().string();
+}
 
 absl::StatusOr<Directory> Directory::Open(const std::string& path) {
   // As mkdir -p, one level after the other; "already there" is found out by opening it.

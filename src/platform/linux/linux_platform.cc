@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <mutex>
@@ -111,6 +112,10 @@ std::uint64_t LinuxPlatform::CurrentThreadId() {
 }
 std::uint64_t LinuxPlatform::ProcessId() { return static_cast<std::uint64_t>(getpid()); }
 std::string LinuxPlatform::ProgramName() { return program_invocation_short_name; }
+std::optional<std::string> LinuxPlatform::EnvironmentVariable(const char* name) {
+  const char* const value = std::getenv(name);
+  return value == nullptr ? std::nullopt : std::optional<std::string>(value);
+}
 
 std::int64_t LinuxPlatform::ThreadCpuTimeNs(std::uint64_t thread_id) {
   timespec time{};

@@ -41,6 +41,12 @@ DWORD WriteAll(HANDLE file, std::string_view bytes) {
 
 }  // namespace
 
+std::string Directory::AbsolutePath(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::path absolute = std::filesystem::absolute(WideFromUtf8(path), error);
+  return Utf8FromWide((error ? std::filesystem::path(WideFromUtf8(path)) : absolute).lexically_normal().generic_wstring());
+}
+
 absl::StatusOr<Directory> Directory::Open(const std::string& path) {
   std::error_code error;
   std::filesystem::create_directories(std::filesystem::path(WideFromUtf8(path)), error);

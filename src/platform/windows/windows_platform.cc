@@ -14,6 +14,7 @@
 #include "images.h"
 #include "stopped_thread.h"
 #include "strobe/platform/capture_target.h"
+#include "utf8.h"
 
 namespace strobe {
 namespace {
@@ -99,6 +100,19 @@ std::string WindowsPlatform::ProgramName() {
   constexpr std::size_t kSuffixLength = 4;  // .exe
   if (name.size() > kSuffixLength && name[name.size() - kSuffixLength] == '.') name.resize(name.size() - kSuffixLength);
   return name;
+}
+
+// Not by the C library, which knows the code page's characters only.
+std::optional<std::string> WindowsPlatform::EnvironmentVariable(const char* name) {
+  const std::wstring wide_name = internal::WideFromUtf8(name);
+  std::wstring value(MAX_PATH, L'\0');
+  while (true) {
+    SetLastError(ERROR_SUCCESS);
+    const DWORD length = GetEnvironmentVariableW(wide_name.c_str(), value.data(), static_cast<DWORD>(value.size()));
+    if (length == 0 && GetLastError() != ERROR_SUCCESS) return std::nullopt;
+    if (length < value.size()) return internal::Utf8FromWide(std::wstring_view(value).substr(0, length));
+    value.resize(length);  // with the terminating zero
+  }
 }
 
 std::int64_t WindowsPlatform::ThreadCpuTimeNs(std::uint64_t thread_id) {

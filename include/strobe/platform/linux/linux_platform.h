@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -46,6 +47,7 @@ struct LinuxPlatform {
   static std::uint64_t CurrentThreadId();
   static std::uint64_t ProcessId();
   static std::string ProgramName();
+  static std::optional<std::string> EnvironmentVariable(const char* name);
   static std::int64_t ThreadCpuTimeNs(std::uint64_t thread_id);
 
   static int DefaultSignal();

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -44,6 +45,7 @@ struct WindowsPlatform {
   static std::uint64_t CurrentThreadId();
   static std::uint64_t ProcessId();
   static std::string ProgramName();
+  static std::optional<std::string> EnvironmentVariable(const char* name);
   static std::int64_t ThreadCpuTimeNs(std::uint64_t thread_id);
 
   static int DefaultSignal() { return 0; }
