@@ -1,0 +1,318 @@
+// Programs that end in every way that Windows has, while their threads are being sampled: each ends within a bounded time, by its own exit
+// code, and what it has written is whole. The programs are this one, started anew as `--end HOW DIRECTORY`.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <windows.h>
+// After it.
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "platform/test_system.h"
+#include "strobe/strobe.h"
+#include "strobe/testing/pprof_reader.h"
+
+namespace strobe::testing {
+
+// Not in the anonymous namespace: a profile shows its name.
+__attribute__((noinline)) void WorkUntil(const std::atomic<bool>& is_ending) {
+  std::uint64_t value = 1;
+  while (!is_ending) {
+    for (int i = 0; i < 1'000; ++i) {
+      value = value * 6364136223846793005U + 1442695040888963407U;
+      __asm__ volatile("" : "+r"(value));
+    }
+  }
+}
+
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::AnyOf;
+using ::testing::Optional;
+
+constexpr int kExitCode = 37;
+constexpr int kNoSuchEvent = 38;
+constexpr DWORD kKilledByConsole = 0xC000013A;  // STATUS_CONTROL_C_EXIT; by Wine it is 0
+constexpr DWORD kPatienceMs = 60'000;
+
+// ---- The programs.
+
+// All that a program here has. Never destroyed, as in a program that ends wherever it stands.
+struct Program {
+  explicit Program(const char* directory)
+      : profiler({.sampling = {.cpu_frequency_hz = 1000, .wall_frequency_hz = 1000}, .exporter = {.directory = directory}}) {}
+
+  // Starts a thread that works until the end, and waits until it does.
+  std::thread StartWorker() {
+    std::atomic<bool> is_working{false};
+    std::thread worker([&] {
+      const Registration registration = profiler.RegisterThread("worker");
+      is_working = true;
+      WorkUntil(is_ending);
+    });
+    while (!is_working) std::this_thread::yield();
+    return worker;
+  }
+  // Until threads have been stopped for a while.
+  void AwaitSamples() {
+    while (profiler.stats().samples < 20) std::this_thread::yield();
+  }
+
+  Profiler<> profiler;
+  std::atomic<bool> is_ending{false};
+};
+Program* program = nullptr;
+
+int Return() {
+  std::thread worker;
+  {
+    const ScopedProfiler session(program->profiler);
+    worker = program->StartWorker();
+    program->AwaitSamples();
+    program->is_ending = true;
+    worker.join();
+  }
+  return kExitCode;
+}
+
+// The session ends with the program's static objects, on the thread that calls exit.
+int ExitFromWorker() {
+  static const ScopedProfiler session(program->profiler);
+  program->StartWorker().detach();
+  std::thread([] {
+    {
+      const Registration registration = program->profiler.RegisterThread("exits");
+      program->AwaitSamples();
+    }
+    std::exit(kExitCode);
+  }).join();
+  return 1;
+}
+
+// Nobody ends the session: ExitProcess ends all threads where they stand, and then this one, while it is being sampled.
+int EndProcess() {
+  const ScopedProfiler session(program->profiler);
+  program->StartWorker().detach();
+  const Registration registration = program->profiler.RegisterThread("main");
+  program->AwaitSamples();
+  ExitProcess(kExitCode);
+}
+
+// An event of the console, which the system's own thread brings, to this process alone: it has a console of its own.
+int AwaitConsoleEvent(DWORD event, PHANDLER_ROUTINE handler) {
+  FreeConsole();
+  if (AllocConsole() == 0) return kNoSuchEvent;
+  // Whoever started this program may have asked that it leaves Ctrl-C alone.
+  SetConsoleCtrlHandler(nullptr, FALSE);
+  if (handler != nullptr && SetConsoleCtrlHandler(handler, TRUE) == 0) return 1;
+  const ScopedProfiler session(program->profiler);
+  std::thread worker = program->StartWorker();
+  program->AwaitSamples();
+  const bool is_sent = GenerateConsoleCtrlEvent(event, 0) != 0;
+  if (!is_sent) program->is_ending = true;
+  worker.join();
+  return is_sent ? kExitCode : kNoSuchEvent;
+}
+// Says to the program that it shall end.
+BOOL WINAPI EndWork(DWORD /*event*/) {
+  program->is_ending = true;
+  return TRUE;
+}
+// Saves the profile, and leaves the rest to the system.
+BOOL WINAPI StopSession(DWORD /*event*/) {
+  static_cast<void>(program->profiler.Stop());
+  return FALSE;
+}
+
+// Threads that the C++ library does not see end, so that their registrations never do.
+int LoseThreads() {
+  ScopedProfiler session(program->profiler);
+  for (int i = 0; i < 10; ++i) {
+    std::atomic<bool> is_registered{false};
+    const auto run = [&] {
+      static_cast<void>(new Registration(program->profiler.RegisterThread("lost")));
+      is_registered = true;
+    };
+    std::thread([&] {
+      run();
+      program->AwaitSamples();
+      ExitThread(0);
+    }).join();
+    std::thread killed([&] {
+      is_registered = false;
+      run();
+      WorkUntil(program->is_ending);
+    });
+    while (!is_registered) std::this_thread::yield();
+    TerminateThread(reinterpret_cast<HANDLE>(killed.native_handle()), 0);
+    killed.detach();
+  }
+  std::thread worker = program->StartWorker();
+  program->AwaitSamples();
+  program->is_ending = true;
+  worker.join();
+  return kExitCode;
+}
+
+// Threads that were there before the profiler, and register themselves when it runs.
+int RegisterOldThreads(const char* directory) {
+  std::atomic<bool> is_there{false};
+  std::thread worker([&] {
+    while (!is_there) std::this_thread::yield();
+    const Registration registration = program->profiler.RegisterThread("old");
+    WorkUntil(program->is_ending);
+  });
+  program = new Program(directory);
+  const ScopedProfiler session(program->profiler);
+  is_there = true;
+  program->AwaitSamples();
+  program->is_ending = true;
+  worker.join();
+  return kExitCode;
+}
+
+int RunProgram(std::string_view how, const char* directory) {
+  if (how == "old_threads") return RegisterOldThreads(directory);
+  program = new Program(directory);
+  if (how == "return") return Return();
+  if (how == "exit") return ExitFromWorker();
+  if (how == "end_process") return EndProcess();
+  if (how == "lost_threads") return LoseThreads();
+  const DWORD event = how.starts_with("ctrl_c") ? CTRL_C_EVENT : CTRL_BREAK_EVENT;
+  if (how.ends_with("_ends_work")) return AwaitConsoleEvent(event, &EndWork);
+  if (how.ends_with("_stops_session")) return AwaitConsoleEvent(event, &StopSession);
+  return AwaitConsoleEvent(event, nullptr);
+}
+
+// ---- The tests.
+
+class WindowsEnds : public ::testing::Test {
+ protected:
+  // The exit code, or nothing if it does not end.
+  std::optional<DWORD> Run(const std::string& how) {
+    std::wstring command = L"\"" + ProgramPath().wstring() + L"\" --end " + std::wstring(how.begin(), how.end()) + L" \"" +
+                           directory_.path().wstring() + L"\"";
+    STARTUPINFOW startup = {};
+    startup.cb = sizeof(startup);
+    PROCESS_INFORMATION process = {};
+    if (CreateProcessW(nullptr, command.data(), nullptr, nullptr, FALSE, 0, nullptr, nullptr, &startup, &process) == 0) {
+      ADD_FAILURE() << "cannot start " << how << ": " << GetLastError();
+      return std::nullopt;
+    }
+    std::optional<DWORD> code = 0;
+    if (WaitForSingleObject(process.hProcess, kPatienceMs) != WAIT_OBJECT_0) {
+      ADD_FAILURE() << how << " does not end";
+      TerminateProcess(process.hProcess, 1);
+      code.reset();
+    } else {
+      GetExitCodeProcess(process.hProcess, &*code);
+    }
+    CloseHandle(process.hThread);
+    CloseHandle(process.hProcess);
+    return code;
+  }
+
+  // Every profile that was written is one; a temporary may be left behind.
+  std::vector<PprofProfile> Profiles() const {
+    std::vector<PprofProfile> profiles;
+    for (const auto& entry : fs::directory_iterator(directory_.path())) {
+      if (entry.path().extension() == ".tmp") continue;
+      std::ifstream file(entry.path(), std::ios::binary);
+      const std::string bytes(std::istreambuf_iterator<char>(file), {});
+      std::optional<PprofProfile> profile = ReadPprof(bytes);
+      EXPECT_TRUE(profile) << entry.path();
+      if (profile) profiles.push_back(*std::move(profile));
+    }
+    return profiles;
+  }
+  void ExpectsAProfileOfTheWork() const {
+    for (const PprofProfile& profile : Profiles()) {
+      for (const PprofProfile::Function& function : profile.functions) {
+        if (function.name.find("WorkUntil") != std::string::npos) return;
+      }
+    }
+    ADD_FAILURE() << "no profile shows the work";
+  }
+
+  TemporaryDirectory directory_;
+};
+
+TEST_F(WindowsEnds, MainReturns) {
+  EXPECT_EQ(Run("return"), kExitCode);
+  ExpectsAProfileOfTheWork();
+}
+
+TEST_F(WindowsEnds, AWorkerCallsExit) {
+  EXPECT_EQ(Run("exit"), kExitCode);
+  ExpectsAProfileOfTheWork();
+}
+
+TEST_F(WindowsEnds, TheProcessEndsAtOnce) {
+  for (int i = 0; i < 20; ++i) ASSERT_EQ(Run("end_process"), kExitCode);
+  Profiles();
+}
+
+TEST_F(WindowsEnds, ThreadsEndWithoutTheLibrary) {
+  EXPECT_EQ(Run("lost_threads"), kExitCode);
+  ExpectsAProfileOfTheWork();
+}
+
+TEST_F(WindowsEnds, ThreadsThatWereThereBefore) {
+  EXPECT_EQ(Run("old_threads"), kExitCode);
+  ExpectsAProfileOfTheWork();
+}
+
+// Each is tried with both events; Wine 8 has no CTRL_BREAK_EVENT.
+class WindowsConsoleEnds : public WindowsEnds, public ::testing::WithParamInterface<const char*> {
+ protected:
+  std::optional<DWORD> RunWith(const std::string& what) {
+    const std::optional<DWORD> code = Run(GetParam() + what);
+    is_skipped_ = code == kNoSuchEvent;
+    return code;
+  }
+  bool is_skipped_ = false;
+};
+
+TEST_P(WindowsConsoleEnds, WithoutAHandler) {
+  const std::optional<DWORD> code = RunWith("");
+  if (is_skipped_) GTEST_SKIP() << "this system sends no such event";
+  EXPECT_THAT(code, AnyOf(Optional(kKilledByConsole), Optional(0u)));
+  Profiles();
+}
+
+TEST_P(WindowsConsoleEnds, ItsHandlerEndsTheWork) {
+  const std::optional<DWORD> code = RunWith("_ends_work");
+  if (is_skipped_) GTEST_SKIP() << "this system sends no such event";
+  EXPECT_EQ(code, kExitCode);
+  ExpectsAProfileOfTheWork();
+}
+
+TEST_P(WindowsConsoleEnds, ItsHandlerStopsTheSession) {
+  const std::optional<DWORD> code = RunWith("_stops_session");
+  if (is_skipped_) GTEST_SKIP() << "this system sends no such event";
+  EXPECT_THAT(code, AnyOf(Optional(kKilledByConsole), Optional(0u)));
+  ExpectsAProfileOfTheWork();
+}
+
+INSTANTIATE_TEST_SUITE_P(Event, WindowsConsoleEnds, ::testing::Values("ctrl_c", "ctrl_break"),
+                         [](const auto& information) { return std::string(information.param); });
+
+}  // namespace
+}  // namespace strobe::testing
+
+int main(int argc, char** argv) {
+  if (argc == 4 && std::string_view(argv[1]) == "--end") return strobe::testing::RunProgram(argv[2], argv[3]);
+  ::testing::InitGoogleTest(&argc, argv);
+  return RUN_ALL_TESTS();
+}
