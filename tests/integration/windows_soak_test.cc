@@ -109,7 +109,7 @@ TEST_F(WindowsSoak, NobodyWaitsForWhatAStoppedThreadHolds) {
       "%lld s: %llu stops by hand, %llu samples, %llu stops that the watchdog ended; turns: %llu of the heap, %llu of the loader, "
       "%llu threads\n",
       static_cast<long long>(duration.count()), static_cast<unsigned long long>(stops_), static_cast<unsigned long long>(stats.samples),
-      static_cast<unsigned long long>(internal::GlobalStallCounters().resumed.load()), static_cast<unsigned long long>(turns_[0].load()),
+      static_cast<unsigned long long>(internal::GlobalStopCounters().resumed.load()), static_cast<unsigned long long>(turns_[0].load()),
       static_cast<unsigned long long>(turns_[1].load()), static_cast<unsigned long long>(turns_[2].load()));
   EXPECT_GT(stops_, 0u);
   EXPECT_GT(stats.samples, 0u);

@@ -226,8 +226,8 @@ TEST_F(WindowsPlatformTest, TheWatchdogResumesAThreadThatStaysStopped) {
   const std::shared_ptr<internal::KnownThread> thread = internal::KnownThread::Find(worker.id());
   ASSERT_NE(thread, nullptr);
   EXPECT_TRUE(internal::CopyStack(*thread, *copy));
-  const std::uint64_t resumed = internal::GlobalStallCounters().resumed;
-  const std::uint64_t given_up = internal::GlobalStallCounters().given_up;
+  const std::uint64_t resumed = internal::GlobalStopCounters().resumed;
+  const std::uint64_t given_up = internal::GlobalStopCounters().given_up;
   for (int i = 1; i <= internal::kMaxStalls; ++i) {
     runs_on = false;
     EXPECT_FALSE(internal::CopyStack(*thread, *copy, [] {
@@ -235,9 +235,9 @@ TEST_F(WindowsPlatformTest, TheWatchdogResumesAThreadThatStaysStopped) {
       runs_on = Eventually([&] { return stopped->turns() > turns; });
     }));
     EXPECT_TRUE(runs_on);
-    EXPECT_EQ(internal::GlobalStallCounters().resumed, resumed + static_cast<std::uint64_t>(i));
+    EXPECT_EQ(internal::GlobalStopCounters().resumed, resumed + static_cast<std::uint64_t>(i));
   }
-  EXPECT_EQ(internal::GlobalStallCounters().given_up, given_up + 1);
+  EXPECT_EQ(internal::GlobalStopCounters().given_up, given_up + 1);
   EXPECT_FALSE(WindowsPlatform::Interrupt(worker.id(), kPayload, 0)) << "left in peace";
   EXPECT_EQ(arrival.calls, 0);
 }

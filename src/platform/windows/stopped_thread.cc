@@ -91,7 +91,7 @@ class Watchdog {
       is_resuming_.store(true, std::memory_order_release);
       if (stop_.compare_exchange_strong(stop, stop + 1, std::memory_order_acq_rel)) {
         ResumeThread(thread);
-        GlobalStallCounters().resumed.fetch_add(1, std::memory_order_relaxed);
+        GlobalStopCounters().resumed.fetch_add(1, std::memory_order_relaxed);
       }
       is_resuming_.store(false, std::memory_order_release);
     }
@@ -140,8 +140,8 @@ void SetRegisters(const CONTEXT& context, StackCopy& copy) {
 
 }  // namespace
 
-StallCounters& GlobalStallCounters() {
-  static constinit StallCounters counters;
+StopCounters& GlobalStopCounters() {
+  static constinit StopCounters counters;
   return counters;
 }
 
@@ -170,6 +170,7 @@ bool CopyStack(KnownThread& thread, StackCopy& copy, void (*while_stopped)()) {
   CONTEXT context{};
   context.ContextFlags = CONTEXT_FULL;
   if (SuspendThread(thread.handle()) == static_cast<DWORD>(-1)) return false;
+  GlobalStopCounters().stopped.fetch_add(1, std::memory_order_relaxed);
   // Not before: whoever is held up here must not find the thread resumed before it was stopped.
   watchdog.Begin(thread.handle());
   // The thread stands still only when its registers can be had: SuspendThread itself does not wait.
@@ -181,7 +182,7 @@ bool CopyStack(KnownThread& thread, StackCopy& copy, void (*while_stopped)()) {
   } else {
     is_copied = false;
     const int stalls = thread.stalls.fetch_add(1, std::memory_order_relaxed) + 1;
-    if (stalls == kMaxStalls) GlobalStallCounters().given_up.fetch_add(1, std::memory_order_relaxed);
+    if (stalls == kMaxStalls) GlobalStopCounters().given_up.fetch_add(1, std::memory_order_relaxed);
   }
   if (is_copied) SetRegisters(context, copy);
   return is_copied;

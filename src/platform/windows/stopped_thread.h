@@ -37,12 +37,13 @@ class KnownThread {
   const void* block_;
 };
 
-// How often the watchdog had to resume a thread, and how many threads are not stopped any more because of that.
-struct StallCounters {
+// How often a thread was stopped, how often the watchdog had to resume one, and how many threads are not stopped any more because of that.
+struct StopCounters {
+  std::atomic<std::uint64_t> stopped{0};
   std::atomic<std::uint64_t> resumed{0};
   std::atomic<std::uint64_t> given_up{0};
 };
-StallCounters& GlobalStallCounters();
+StopCounters& GlobalStopCounters();
 
 // Room for one copy. Large, and committed when touched.
 struct StackCopy {

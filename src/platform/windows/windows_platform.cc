@@ -129,7 +129,7 @@ absl::Status WindowsPlatform::InstallHandler(int /*signal*/) {
     GlobalCaptureRoom().is_closed = true;
   });
   if (registered != 0) return absl::ResourceExhaustedError("no function can be registered for the process's end");
-  internal::GlobalStallCounters();
+  internal::GlobalStopCounters();
   return internal::StartWatchdog() ? absl::OkStatus() : absl::ResourceExhaustedError("no thread can be started to watch over stopped ones");
 }
 
