@@ -218,6 +218,38 @@ TEST_F(SessionTest, WhereTimersAreRefusedLooksTakeTheirPlace) {
   EXPECT_LE(SumByThread(profile, kSamples)["thread"], 104);
 }
 
+TEST_F(SessionTest, ThreadsThatSleepCostNothingUntilOneRuns) {
+  ManualPlatform::With([](auto& state) { state.refuses_timers = true; });
+  std::vector<Slot*> sleepers;
+  for (std::uint64_t id = 2; id < 100; ++id) sleepers.push_back(Register(id, "sleeper"));
+  Slot* const runner = Register(1, "runner");
+  Begin({});
+  const auto pass = [&](int rounds) {
+    for (int i = 0; i < rounds; ++i) {
+      Run(runner, 20 * kMs);
+      session_->Look(Now());
+      ManualPlatform::DeliverAll(0x400000);
+    }
+  };
+  pass(50);
+  ManualPlatform::With([](auto& state) { state.clock_reads = 0; });
+  pass(50);
+  EXPECT_LE(ManualPlatform::With([](auto& state) { return state.clock_reads; }), 3 * 50) << "the runner's, the collector's, one sleeper's";
+  EXPECT_EQ(ManualPlatform::With([](auto& state) { return state.interruptions.size(); }), 0u);
+
+  // Whoever wakes up is seen at the next look.
+  Run(sleepers[40], 35 * kMs);
+  session_->Look(Now());
+  const auto interruptions = ManualPlatform::With([](auto& state) { return state.interruptions; });
+  ASSERT_EQ(interruptions.size(), 1u);
+  EXPECT_EQ(interruptions[0].thread_id, sleepers[40]->thread_id);
+  ManualPlatform::DeliverAll(0x400000);
+
+  const Profile profile = Finish();
+  EXPECT_EQ(SumByThread(profile, kCpu), (Sums{{"runner", 100 * 20 * kMs}, {"sleeper", 35 * kMs}}));
+  EXPECT_GE(SumByThread(profile, kSamples)["sleeper"], 3);
+}
+
 TEST_F(SessionTest, WithTimersNobodyHasToLook) {
   Register(1, "thread");
   Begin({});

@@ -36,6 +36,7 @@ class ForkListener {
 // * CurrentThreadId(), ProcessId(), ProgramName().
 // * EnvironmentVariable(name): its value, if it is set; in UTF-8 where the system keeps characters and not bytes.
 // * ThreadCpuTimeNs(id): the CPU clock of a thread of this process, or -1. Data plane too, for the calling thread.
+// * ProcessCpuTimeNs(): that of all threads of this process, ended ones too, by the same clock, or -1.
 // * DefaultSignal(); InstallHandler(signal): installs the interruption handler, once for each signal; it is never uninstalled, since a late
 //   signal would meet its default action. HandlerStateOf(signal): asks the system.
 // * StartTimer(timer, thread, payload, first_ns, period_ns, signal), StopTimer(timer): a timer on the thread's CPU clock; false where
@@ -62,6 +63,7 @@ concept Platform = std::default_initializable<typename P::Timer> && std::default
   { P::ProgramName() } -> std::same_as<std::string>;
   { P::EnvironmentVariable(text) } -> std::same_as<std::optional<std::string>>;
   { P::ThreadCpuTimeNs(number) } -> std::same_as<std::int64_t>;
+  { P::ProcessCpuTimeNs() } -> std::same_as<std::int64_t>;
   { P::DefaultSignal() } -> std::same_as<int>;
   { P::InstallHandler(signal) } -> std::same_as<absl::Status>;
   { P::HandlerStateOf(signal) } -> std::same_as<HandlerState>;

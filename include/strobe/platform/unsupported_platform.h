@@ -32,6 +32,7 @@ struct UnsupportedPlatform {
   static std::string ProgramName() { return "program"; }
   static std::optional<std::string> EnvironmentVariable(const char* name);
   static std::int64_t ThreadCpuTimeNs(std::uint64_t /*thread_id*/) { return -1; }
+  static std::int64_t ProcessCpuTimeNs() { return -1; }
   static int DefaultSignal() { return 0; }
   static absl::Status InstallHandler(int /*signal*/) { return Available(); }
   static HandlerState HandlerStateOf(int /*signal*/) { return HandlerState::kNotInstalled; }

@@ -19,6 +19,8 @@ class CpuTimeProvider {
   // A thread's period differs from the asked one by at most this share.
   static constexpr double kDither = 0.03;
 
+  static constexpr bool kSkipsSleepers = true;
+
   struct ThreadState {
     std::int64_t period_ns = 0;
     std::int64_t looked_ns = 0;  // fallback: CPU time up to which weight has been asked for

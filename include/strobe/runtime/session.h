@@ -21,6 +21,8 @@
 #include "strobe/provider/provider_list.h"
 #include "strobe/runtime/code_registry.h"
 #include "strobe/runtime/collector_counters.h"
+#include "strobe/runtime/sleepers.h"
+#include "strobe/runtime/slot_thread.h"
 #include "strobe/runtime/thread_registry.h"
 #include "strobe/runtime/unwind_tables.h"
 
@@ -86,7 +88,7 @@ class Session {
     const std::int64_t now_ns = clock_.MonotonicNs();
     RandomSource random(static_cast<std::uint64_t>(now_ns) ^ slot.thread_id << 32 ^ slot.token.use);
     providers_.ForEachEnabled([&](auto& provider, auto index) {
-      SlotThread thread(*this, slot, index);
+      SlotThread<Session> thread(*this, slot, index);
       provider.Attach(thread, std::get<index>(slot.states), random, now_ns);
     });
   }
@@ -100,7 +102,7 @@ class Session {
     WaitForCapture(slot);
     const std::int64_t now_ns = clock_.MonotonicNs();
     providers_.ForEachEnabled([&](auto& provider, auto index) {
-      SlotThread thread(*this, slot, index);
+      SlotThread<Session> thread(*this, slot, index);
       slot.cells[index].residual = provider.Detach(thread, std::get<index>(slot.states), now_ns);
     });
     slot.is_attached = false;
@@ -194,38 +196,7 @@ class Session {
   }
 
  private:
-  // One provider's view of one slot.
-  class SlotThread final : public SampledThread {
-   public:
-    SlotThread(Session& session, Slot& slot, std::size_t provider) : session_(session), slot_(slot), provider_(provider) {}
-    std::int64_t CpuTimeNs() override { return Platform::ThreadCpuTimeNs(slot_.thread_id); }
-    [[nodiscard]] std::int64_t attach_cpu_ns() const override { return slot_.attach_cpu_ns; }
-    bool StartCpuTimer(std::int64_t first_ns, std::int64_t period_ns) override {
-      const bool is_started = Platform::StartTimer(slot_.timer, slot_.thread_id, Payload(), first_ns, period_ns, session_.signal_);
-      if (!is_started) slot_.was_timer_refused.store(true, std::memory_order_relaxed);
-      return is_started;
-    }
-    void Request(std::int64_t weight, bool wants_cpu_clock) override {
-      slot_.wants_cpu_clock[provider_].store(wants_cpu_clock, std::memory_order_relaxed);
-      cell().requested.fetch_add(weight, std::memory_order_acq_rel);
-      Platform::Interrupt(slot_.thread_id, Payload(), session_.signal_);
-    }
-    bool ExtendLast(std::int64_t weight) override { return session_.ExtendLast(slot_, provider_, weight); }
-    [[nodiscard]] std::int64_t credited_weight() const override { return cell().credited.load(std::memory_order_relaxed); }
-    [[nodiscard]] std::int64_t last_capture_cpu_ns() const override { return cell().last_capture_cpu_ns.load(std::memory_order_acquire); }
-    [[nodiscard]] bool request_pending() const override { return cell().requested.load(std::memory_order_relaxed) != 0; }
-
-   private:
-    [[nodiscard]] ProviderCell& cell() const { return slot_.cells[provider_]; }
-    [[nodiscard]] std::uint64_t Payload() const {
-      SlotToken token = slot_.token;
-      token.provider = static_cast<std::uint8_t>(provider_);
-      return token.Pack();
-    }
-    Session& session_;
-    Slot& slot_;
-    std::size_t provider_;
-  };
+  friend class SlotThread<Session>;
 
   std::mutex& ControlMutex(const Slot& slot) { return registry_.ControlMutex(slot); }
   void WaitForCapture(const Slot& slot) {
@@ -339,14 +310,28 @@ class Session {
   template <class Provider, class Index>
   void LookAtAll(Provider& provider, Index index) {
     registry_.CopyLive(slots_);
-    for (Slot* slot : slots_) {
-      // A thread whose stack waits for a table would be interrupted again, though it has not run.
-      const std::unique_lock<std::mutex> lock = DrainWhole(*slot);
-      if (!slot->is_attached) continue;
-      SlotThread thread(*this, *slot, index);
-      provider.Look(thread, std::get<index>(slot->states), clock_.MonotonicNs());
+    if (slots_.empty()) return;
+    // Nobody is always the first.
+    std::rotate(slots_.begin(), slots_.begin() + static_cast<std::ptrdiff_t>(++look_rounds_ % slots_.size()), slots_.end());
+    auto sleepers = slots_.end();
+    if constexpr (requires { Provider::kSkipsSleepers; }) {
+      sleepers =
+          std::stable_partition(slots_.begin(), slots_.end(), [this](const Slot* slot) { return !sleepers_.IsAsleep(slot->token.index); });
     }
+    const auto look_at = [&](Slot& slot) { LookAt(slot, provider, index); };
+    for (auto slot = slots_.begin(); slot != sleepers; ++slot) look_at(**slot);
+    if (sleepers != slots_.end()) sleepers_.EndRound(std::span<Slot* const>(sleepers, slots_.end()), provider.period_ns() / 2, look_at);
     if (has_deferred_) tables_.Publish();
+  }
+
+  template <class Provider, class Index>
+  void LookAt(Slot& slot, Provider& provider, Index index) {
+    // A thread whose stack waits for a table would be interrupted again, though it has not run.
+    const std::unique_lock<std::mutex> lock = DrainWhole(slot);
+    if (!slot.is_attached) return;
+    SlotThread<Session> thread(*this, slot, index);
+    provider.Look(thread, std::get<index>(slot.states), clock_.MonotonicNs());
+    sleepers_.Note(slot.token, slot.attach_cpu_ns, thread.read_cpu_ns());
   }
 
   // The last word on a slot's account: its records, what it was credited with and came in none of them, and the residual.
@@ -385,6 +370,8 @@ class Session {
   std::atomic<bool> has_ended_{false};
   std::array<std::int64_t, kCount> look_due_ns_{};
   std::vector<Slot*> slots_;  // scratch
+  std::size_t look_rounds_ = 0;
+  Sleepers<Platform> sleepers_;
   bool has_deferred_ = false;
   std::size_t first_enabled_ = kCount;
   std::int64_t period_ns_ = 0;

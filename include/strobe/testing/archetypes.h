@@ -139,6 +139,7 @@ struct ArchetypePlatform {
     return value == nullptr ? std::nullopt : std::optional<std::string>(value);
   }
   static std::int64_t ThreadCpuTimeNs(std::uint64_t /*thread_id*/) { return -1; }
+  static std::int64_t ProcessCpuTimeNs() { return -1; }
   static int DefaultSignal() { return 1; }
   static absl::Status InstallHandler(int /*signal*/) { return absl::OkStatus(); }
   static HandlerState HandlerStateOf(int /*signal*/) { return HandlerState::kOurs; }

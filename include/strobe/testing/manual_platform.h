@@ -45,6 +45,7 @@ struct ManualPlatform : ArchetypePlatform {
     std::map<std::uint64_t, std::int64_t> cpu_ns;  // by thread id
 
     // And sees.
+    int clock_reads = 0;                      // of threads' CPU clocks
     std::vector<Interruption> interruptions;  // not yet delivered
     std::map<std::uint64_t, Timer> timers;    // by thread id
     std::vector<std::string> lines;
@@ -94,7 +95,17 @@ struct ManualPlatform : ArchetypePlatform {
   static ThreadInfo CurrentThread() { return {.id = CurrentThreadId(), .stack = {}}; }
   static std::uint64_t CurrentThreadId() { return acting_as_ != 0 ? acting_as_ : ArchetypePlatform::CurrentThreadId(); }
   static std::int64_t ThreadCpuTimeNs(std::uint64_t thread_id) {
-    return With([&](State& state) { return state.cpu_ns[thread_id]; });
+    return With([&](State& state) {
+      ++state.clock_reads;
+      return state.cpu_ns[thread_id];
+    });
+  }
+  static std::int64_t ProcessCpuTimeNs() {
+    return With([](State& state) {
+      std::int64_t sum_ns = 0;
+      for (const auto& [id, cpu_ns] : state.cpu_ns) sum_ns += cpu_ns;
+      return sum_ns;
+    });
   }
   static HandlerState HandlerStateOf(int /*signal*/) {
     return With([](State& state) { return state.handler; });

@@ -34,6 +34,12 @@ clockid_t ThreadCpuClock(std::uint64_t thread_id) {
   return static_cast<clockid_t>(~static_cast<unsigned>(thread_id) << 3 | kPerThread | kScheduler);
 }
 
+std::int64_t ReadClockNs(clockid_t clock) {
+  timespec time{};
+  if (clock_gettime(clock, &time) != 0) return -1;
+  return static_cast<std::int64_t>(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
+}
+
 timespec ToTimespec(std::int64_t time_ns) {
   constexpr std::int64_t kNsPerSecond = 1'000'000'000;
   return {.tv_sec = time_ns / kNsPerSecond, .tv_nsec = time_ns % kNsPerSecond};
@@ -117,11 +123,8 @@ std::optional<std::string> LinuxPlatform::EnvironmentVariable(const char* name) 
   return value == nullptr ? std::nullopt : std::optional<std::string>(value);
 }
 
-std::int64_t LinuxPlatform::ThreadCpuTimeNs(std::uint64_t thread_id) {
-  timespec time{};
-  if (clock_gettime(ThreadCpuClock(thread_id), &time) != 0) return -1;
-  return static_cast<std::int64_t>(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
-}
+std::int64_t LinuxPlatform::ThreadCpuTimeNs(std::uint64_t thread_id) { return ReadClockNs(ThreadCpuClock(thread_id)); }
+std::int64_t LinuxPlatform::ProcessCpuTimeNs() { return ReadClockNs(CLOCK_PROCESS_CPUTIME_ID); }
 
 int LinuxPlatform::DefaultSignal() { return SIGURG; }
 absl::Status LinuxPlatform::InstallHandler(int signal) { return internal::InstallSignalHandler(signal); }

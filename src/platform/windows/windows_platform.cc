@@ -42,23 +42,25 @@ double NsPerCycle() {
   return ns;
 }
 
-std::int64_t CpuTimeOf(HANDLE thread) {
+// Of a thread or of the process, whose functions have the same form. -1 where there is no such thing.
+std::int64_t CpuTimeOf(HANDLE handle, decltype(&QueryThreadCycleTime) query_cycles, decltype(&GetThreadTimes) get_times) {
   ULONG64 cycles = 0;
   const double ns_per_cycle = NsPerCycle();
-  if (ns_per_cycle > 0 && QueryThreadCycleTime(thread, &cycles) != 0) {
+  if (ns_per_cycle > 0 && query_cycles(handle, &cycles) != 0) {
     return static_cast<std::int64_t>(static_cast<double>(cycles) * ns_per_cycle);
   }
   FILETIME created{};
   FILETIME ended{};
   FILETIME kernel{};
   FILETIME user{};
-  if (GetThreadTimes(thread, &created, &ended, &kernel, &user) == 0) return -1;
+  if (get_times(handle, &created, &ended, &kernel, &user) == 0) return -1;
   constexpr std::int64_t kNsPerUnit = 100;
   const auto ns = [](const FILETIME& time) {
     return static_cast<std::int64_t>(std::uint64_t{time.dwHighDateTime} << 32 | time.dwLowDateTime) * kNsPerUnit;
   };
   return ns(kernel) + ns(user);
 }
+std::int64_t CpuTimeOfThread(HANDLE thread) { return CpuTimeOf(thread, &QueryThreadCycleTime, &GetThreadTimes); }
 
 // Of the one capture that is under way. Whoever holds the mutex is a collector, and is never stopped itself.
 struct CaptureRoom {
@@ -116,10 +118,12 @@ std::optional<std::string> WindowsPlatform::EnvironmentVariable(const char* name
 }
 
 std::int64_t WindowsPlatform::ThreadCpuTimeNs(std::uint64_t thread_id) {
-  if (thread_id == CurrentThreadId()) return CpuTimeOf(GetCurrentThread());
+  if (thread_id == CurrentThreadId()) return CpuTimeOfThread(GetCurrentThread());
   const std::shared_ptr<internal::KnownThread> thread = internal::KnownThread::Find(thread_id);
-  return thread == nullptr ? -1 : CpuTimeOf(thread->handle());
+  return thread == nullptr ? -1 : CpuTimeOfThread(thread->handle());
 }
+
+std::int64_t WindowsPlatform::ProcessCpuTimeNs() { return CpuTimeOf(GetCurrentProcess(), &QueryProcessCycleTime, &GetProcessTimes); }
 
 absl::Status WindowsPlatform::InstallHandler(int /*signal*/) {
   NsPerCycle();

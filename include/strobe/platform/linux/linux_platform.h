@@ -49,6 +49,7 @@ struct LinuxPlatform {
   static std::string ProgramName();
   static std::optional<std::string> EnvironmentVariable(const char* name);
   static std::int64_t ThreadCpuTimeNs(std::uint64_t thread_id);
+  static std::int64_t ProcessCpuTimeNs();
 
   static int DefaultSignal();
   static absl::Status InstallHandler(int signal);

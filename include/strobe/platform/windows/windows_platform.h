@@ -47,6 +47,7 @@ struct WindowsPlatform {
   static std::string ProgramName();
   static std::optional<std::string> EnvironmentVariable(const char* name);
   static std::int64_t ThreadCpuTimeNs(std::uint64_t thread_id);
+  static std::int64_t ProcessCpuTimeNs();
 
   static int DefaultSignal() { return 0; }
   static absl::Status InstallHandler(int signal);

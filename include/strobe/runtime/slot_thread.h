@@ -1,0 +1,54 @@
+// SlotThread: one provider's view of one slot.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "strobe/platform/capture_target.h"
+#include "strobe/provider/sample_provider.h"
+
+namespace strobe::internal {
+
+template <class Session>
+class SlotThread final : public SampledThread {
+ public:
+  using Slot = typename Session::Slot;
+  using Platform = typename Session::Platform;
+
+  SlotThread(Session& session, Slot& slot, std::size_t provider) : session_(session), slot_(slot), provider_(provider) {}
+  std::int64_t CpuTimeNs() override { return read_cpu_ns_ = Platform::ThreadCpuTimeNs(slot_.thread_id); }
+  // What the last CpuTimeNs() said; -1 where nobody has asked.
+  [[nodiscard]] std::int64_t read_cpu_ns() const { return read_cpu_ns_; }
+  [[nodiscard]] std::int64_t attach_cpu_ns() const override { return slot_.attach_cpu_ns; }
+  bool StartCpuTimer(std::int64_t first_ns, std::int64_t period_ns) override {
+    const bool is_started = Platform::StartTimer(slot_.timer, slot_.thread_id, Payload(), first_ns, period_ns, session_.signal_);
+    // Where threads are stopped from outside, there are no timers that could be refused.
+    if (!is_started) slot_.was_timer_refused.store(!Platform::kCopiesStacks, std::memory_order_relaxed);
+    return is_started;
+  }
+  void Request(std::int64_t weight, bool wants_cpu_clock) override {
+    slot_.wants_cpu_clock[provider_].store(wants_cpu_clock, std::memory_order_relaxed);
+    cell().requested.fetch_add(weight, std::memory_order_acq_rel);
+    Platform::Interrupt(slot_.thread_id, Payload(), session_.signal_);
+  }
+  bool ExtendLast(std::int64_t weight) override { return session_.ExtendLast(slot_, provider_, weight); }
+  [[nodiscard]] std::int64_t credited_weight() const override { return cell().credited.load(std::memory_order_relaxed); }
+  [[nodiscard]] std::int64_t last_capture_cpu_ns() const override { return cell().last_capture_cpu_ns.load(std::memory_order_acquire); }
+  [[nodiscard]] bool request_pending() const override { return cell().requested.load(std::memory_order_relaxed) != 0; }
+
+ private:
+  [[nodiscard]] auto& cell() const { return slot_.cells[provider_]; }
+  [[nodiscard]] std::uint64_t Payload() const {
+    SlotToken token = slot_.token;
+    token.provider = static_cast<std::uint8_t>(provider_);
+    return token.Pack();
+  }
+
+  Session& session_;
+  Slot& slot_;
+  std::size_t provider_;
+  std::int64_t read_cpu_ns_ = -1;
+};
+
+}  // namespace strobe::internal
