@@ -192,6 +192,22 @@ TEST_F(WalkMemoStackTest, OnlyTheFramesThatChangedAreWritten) {
   EXPECT_EQ(result.shared, 5u);
 }
 
+TEST_F(WalkMemoStackTest, WhatLiesBeyondTheOneFrameThatDiffersIsShared) {
+  constexpr std::size_t kCalls = 23;
+  std::vector<Address> pc_addresses;
+  for (std::size_t i = 0; i < kCalls; ++i) {
+    pc_addresses.push_back(machine_.registers().sp - 8);
+    Call({i % 7 == 5 ? 3 : 1 + i % 2});
+  }
+  for (std::size_t callers = 0; callers < kCalls; ++callers) {
+    walker_.Walk();
+    EXPECT_EQ(walker_.Walk().shared, kCalls + 1);
+    ++machine_.Word(pc_addresses[callers]);
+    EXPECT_EQ(walker_.Walk().shared, callers);
+    --machine_.Word(pc_addresses[callers]);
+  }
+}
+
 TEST_F(WalkMemoStackTest, AStackThatSharedOnlyItsRootIsSharedWholeTheNextTime) {
   Call({1, 2, 3});
   walker_.Walk();

@@ -140,7 +140,7 @@ class MemoCheck {
       if (is_odd && !StepLeadsTo(frame[-1], frame == end ? nullptr : frame)) [[unlikely]]
         break;
       --frame;
-      while (frame > first_complete && IsStillComeTo(frame, memory)) --frame;
+      if (frame > first_complete) frame = FirstNotComeTo(frame, first_complete, memory);
       if (frame <= first_complete) {
         for (; frame != first; --frame) {
           WalkMemo::Complete(frame[-1], WalkMemo::IsFpLiveBefore(*frame));
@@ -166,12 +166,35 @@ class MemoCheck {
     return caller == nullptr ? result == StepResult::kEnd : result == StepResult::kCaller && WalkMemo::IsAt(state, *caller, memo_.top_);
   }
 
+  // From `frame` on towards the leaf: the first that is not come to any more, but none beyond `last`. A function of its own, for this loop
+  // is most of what a walk does, and needs the registers.
+  STROBE_NOINLINE Frame* FirstNotComeTo(Frame* frame, const Frame* last, const M& memory_at) const noexcept {
+    const M memory = memory_at;
+    while (frame > last) {
+      // Four at a time: to go on to the next takes as long as to look at one.
+      if (frame - last >= 4 && IsPlainlyComeTo(frame, memory) && IsPlainlyComeTo(frame - 1, memory) && IsPlainlyComeTo(frame - 2, memory) &&
+          IsPlainlyComeTo(frame - 3, memory)) {
+        frame -= 4;
+      } else if (IsStillComeTo(frame, memory)) {
+        --frame;
+      } else {
+        break;
+      }
+    }
+    return frame;
+  }
+
   // Whether a walk that comes to the frame before still comes to that one, by words that tell it.
   STROBE_ALWAYS_INLINE bool IsStillComeTo(const Frame* frame, const M& memory) const noexcept {
-    Address word = 0;
-    if (!memory.ReadWord(memory.end() - Address{frame->slot} * 8, word) || PlainReturnAddress(registers_, word) != frame->pc) [[unlikely]]
+    if (!IsPlainlyComeTo(frame, memory)) [[unlikely]]
       return frame->slot > WalkMemo::kMaxSlot && MoreLeadsTo(frame);
     return true;
+  }
+
+  // The same for a frame without flags; false for one with.
+  STROBE_ALWAYS_INLINE bool IsPlainlyComeTo(const Frame* frame, const M& memory) const noexcept {
+    Address word = 0;
+    return memory.ReadWord(memory.end() - Address{frame->slot} * 8, word) && PlainReturnAddress(registers_, word) == frame->pc;
   }
 
   // The same for a frame with flags.
