@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "counted_walks.h"
 #include "platform/test_system.h"
 #include "strobe/strobe.h"
 
@@ -66,6 +67,12 @@ class CollectingExporter {
 
 struct CollectingTraits : DefaultTraits {
   using Exporter = CollectingExporter;
+};
+// For threads that work until they have been sampled.
+template <class AnyUnwinder = DefaultTraits::Unwinder>
+struct CountedTraits : CollectingTraits {
+  using Platform = CountingPlatform;
+  using Unwinder = CountingUnwinder<AnyUnwinder>;
 };
 
 // std::latch, but for the standard library of g++ 12 on Windows, whose waits for atomics miss what comes as they begin.

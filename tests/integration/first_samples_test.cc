@@ -43,15 +43,16 @@ std::uint64_t PiecesOfAllText() {
 TEST(FirstSamples, AreWholeAlthoughNothingWasBuiltBefore) {
   if (kSignalsAreLate) GTEST_SKIP() << "ThreadSanitizer delivers signals late: stacks mean nothing";
   CollectingExporter::Take();
-  Profiler<CollectingTraits> profiler({.sampling = {.cpu_frequency_hz = 500}});
+  Profiler<CountedTraits<>> profiler({.sampling = {.cpu_frequency_hz = 500}});
   // No thread is registered yet, so that nothing can have been sampled.
   ASSERT_TRUE(profiler.Start().ok());
   EXPECT_EQ(profiler.stats().unwind_tables, 0U);
   std::thread([&] {
     const Registration registration = profiler.RegisterThread("sorter");
+    const EnoughWalks is_sampled(20);
     const std::int64_t end_ns = ThreadCpuNs() + 300'000'000;
     volatile int sink = 0;
-    while (ThreadCpuNs() < end_ns) sink = SortSlowly();
+    while (ThreadCpuNs() < end_ns || !is_sampled) sink = SortSlowly();
     static_cast<void>(sink);
   }).join();
   ASSERT_TRUE(profiler.Stop().ok());
@@ -80,10 +81,12 @@ TEST(FirstSamples, AreWholeAlthoughNothingWasBuiltBefore) {
 TEST(FirstSamples, ASessionBeginsWithTheTablesOfTheOneBefore) {
   if (kSignalsAreLate) GTEST_SKIP() << "ThreadSanitizer delivers signals late: stacks mean nothing";
   CollectingExporter::Take();
-  Profiler<CollectingTraits> profiler({.sampling = {.cpu_frequency_hz = 500}});
+  Profiler<CountedTraits<>> profiler({.sampling = {.cpu_frequency_hz = 500}});
   const Registration registration = profiler.RegisterThread("main");
   ASSERT_TRUE(profiler.Start().ok());
-  BurnCpu(100'000'000);
+  const EnoughWalks is_sampled(1);
+  do BurnCpu(100'000'000);
+  while (!is_sampled);
   ASSERT_TRUE(profiler.Stop().ok());
   const std::uint64_t built = profiler.stats().unwind_tables;
   EXPECT_GT(built, 0U);

@@ -12,68 +12,63 @@
 #include <vector>
 
 #include "collecting_exporter.h"
-#include "counted_walks.h"
 #include "strobe/testing/pprof_reader.h"
 #include "unwind/eh_frame_builder.h"
 
 namespace strobe::testing {
 
-// One calling convention for the generated code on every system.
-using Callee = void(__attribute__((sysv_abi)) *)(std::int64_t);
-using Caller = void(__attribute__((sysv_abi)) *)(Callee, std::int64_t);
-using Loop = void(__attribute__((sysv_abi)) *)(std::uint64_t);
-
 // Not in the anonymous namespace: these names are what a reader of the profile looks for.
 volatile std::uint64_t generated_sink;
-__attribute__((noinline, sysv_abi)) void Spin(std::int64_t cpu_ns) {
+volatile std::int64_t spin_cpu_ns;
+__attribute__((noinline)) void Spin() {
+  const std::int64_t cpu_ns = spin_cpu_ns;
   const EnoughWalks is_sampled(static_cast<int>(cpu_ns / 10'000'000));  // one in the longest step of a CPU clock
   do BurnCpu(cpu_ns);
   while (!is_sampled);
   generated_sink = 1;
 }
+using Generated = void (*)();
 __attribute__((noinline)) void CallGenerated(const CodePage& page, std::int64_t cpu_ns) {
-  reinterpret_cast<Caller>(page.start())(&Spin, cpu_ns);
+  spin_cpu_ns = cpu_ns;
+  reinterpret_cast<Generated>(page.start())();
   generated_sink = 2;
 }
 
 namespace {
 
-struct GeneratedCodeTraits : CollectingTraits {
-  using Platform = CountingPlatform;
-  using Unwinder = CountingUnwinder<DefaultTraits::Unwinder>;
-};
-
-// void code(void (*callee)(int64_t), int64_t argument): calls callee(argument).
-const Bytes kFramed = {0x55,              // push rbp
-                       0x48, 0x89, 0xE5,  // mov rbp, rsp
-                       0x48, 0x89, 0xF8,  // mov rax, rdi
-                       0x48, 0x89, 0xF7,  // mov rdi, rsi
-                       0xFF, 0xD0,        // call rax
-                       0x5D,              // pop rbp
-                       0xC3};             // ret
+// All of it takes no arguments, so that every system's calling convention will do. It leaves the 32 bytes to its callees that one of them
+// asks for.
+const Bytes kCallSpin = Join({{0x48, 0xB8},
+                              Fixed(&Spin),            // mov rax, Spin
+                              {0xFF, 0xD0}});          // call rax
+const Bytes kFramed = Join({{0x55,                     // push rbp
+                             0x48, 0x89, 0xE5,         // mov rbp, rsp
+                             0x48, 0x83, 0xEC, 0x20},  // sub rsp, 32
+                            kCallSpin,
+                            {0xC9,     // leave
+                             0xC3}});  // ret
 // The same, with another use for rbp.
-const Bytes kUnframed = {0x55,                          // push rbp
-                         0xBD, 0x39, 0x05, 0x00, 0x00,  // mov ebp, 1337
-                         0x48, 0x83, 0xEC, 0x20,        // sub rsp, 32
-                         0x48, 0x89, 0xF8,              // mov rax, rdi
-                         0x48, 0x89, 0xF7,              // mov rdi, rsi
-                         0xFF, 0xD0,                    // call rax
-                         0x48, 0x83, 0xC4, 0x20,        // add rsp, 32
-                         0x5D,                          // pop rbp
-                         0xC3};                         // ret
-// void code(uint64_t count): counts down, in a frame of its own.
-const Bytes kLoop = {0x55,              // push rbp
-                     0x48, 0x89, 0xE5,  // mov rbp, rsp
-                     0x48, 0xFF, 0xCF,  // dec rdi
-                     0x75, 0xFB,        // jnz to the line above
-                     0x5D,              // pop rbp
-                     0xC3};             // ret
+const Bytes kUnframed = Join({{0x55,                          // push rbp
+                               0xBD, 0x39, 0x05, 0x00, 0x00,  // mov ebp, 1337
+                               0x48, 0x83, 0xEC, 0x20},       // sub rsp, 32
+                              kCallSpin,
+                              {0x48, 0x83, 0xC4, 0x20,  // add rsp, 32
+                               0x5D,                    // pop rbp
+                               0xC3}});                 // ret
+// Counts down, in a frame of its own.
+const Bytes kLoop = {0x55,                          // push rbp
+                     0x48, 0x89, 0xE5,              // mov rbp, rsp
+                     0xB8, 0x40, 0x42, 0x0F, 0x00,  // mov eax, 1000000
+                     0xFF, 0xC8,                    // dec eax
+                     0x75, 0xFC,                    // jnz to the line above
+                     0x5D,                          // pop rbp
+                     0xC3};                         // ret
 
 Bytes EhFrameOfUnframed(const CodePage& page) {
   EhFrameBuilder builder;
   const Bytes program = Join({Advance(1), DefCfaOffset(16), Offset(kRbp, 2),  //
                               Advance(9), DefCfaOffset(48),                   //
-                              Advance(12), DefCfaOffset(16),                  //
+                              Advance(16), DefCfaOffset(16),                  //
                               Advance(1), DefCfaOffset(8), Restore(kRbp)});
   builder.Fde(builder.Cie(), reinterpret_cast<Address>(page.start()), kUnframed.size(), program);
   return builder.bytes;
@@ -85,7 +80,7 @@ GeneratedCode Describe(const CodePage& page, const Bytes& code, std::string_view
 
 // Runs body() on a new thread under `profiler`, which collects, and returns what was exported.
 template <class Body>
-PprofProfile Sample(Profiler<GeneratedCodeTraits>& profiler, Body&& body) {
+PprofProfile Sample(Profiler<CountedTraits<>>& profiler, Body&& body) {
   CollectingExporter::Take();
   EXPECT_TRUE(profiler.Start().ok());
   std::int64_t cpu_ns = 0;
@@ -127,7 +122,7 @@ class GeneratedCodeTest : public ::testing::Test {
   void SetUp() override {
     if (kSignalsAreLate) GTEST_SKIP() << "ThreadSanitizer delivers signals late: stacks mean nothing";
   }
-  Profiler<GeneratedCodeTraits> profiler_{ProfilerOptions{.sampling = {.cpu_frequency_hz = 500}}};
+  Profiler<CountedTraits<>> profiler_{ProfilerOptions{.sampling = {.cpu_frequency_hz = 500}}};
 };
 
 TEST_F(GeneratedCodeTest, IsLeftByItsFramePointers) {
@@ -136,7 +131,7 @@ TEST_F(GeneratedCodeTest, IsLeftByItsFramePointers) {
   ASSERT_TRUE(code.status().ok()) << code.status();
   const PprofProfile profile = Sample(profiler_, [&] { CallGenerated(page, 200'000'000); });
   // The return address less one: the last byte of the call.
-  EXPECT_GT(CpuOfWholeStacks(profile, "framed/code+0xb"), 150'000'000);
+  EXPECT_GT(CpuOfWholeStacks(profile, "framed/code+0x13"), 150'000'000);
 }
 
 TEST_F(GeneratedCodeTest, IsLeftByItsCallFrameInformation) {
@@ -145,7 +140,7 @@ TEST_F(GeneratedCodeTest, IsLeftByItsCallFrameInformation) {
   const CodeRegistration code = profiler_.RegisterCode(Describe(page, kUnframed, "unframed", eh_frame));
   ASSERT_TRUE(code.status().ok()) << code.status();
   const PprofProfile profile = Sample(profiler_, [&] { CallGenerated(page, 200'000'000); });
-  EXPECT_GT(CpuOfWholeStacks(profile, "unframed+0x11"), 150'000'000);
+  EXPECT_GT(CpuOfWholeStacks(profile, "unframed+0x15"), 150'000'000);
 }
 
 TEST_F(GeneratedCodeTest, IsAModuleOfItsOwn) {
@@ -154,7 +149,7 @@ TEST_F(GeneratedCodeTest, IsAModuleOfItsOwn) {
   const PprofProfile profile = Sample(profiler_, [&] {
     const EnoughWalks is_sampled(20);
     const std::int64_t end_ns = ThreadCpuNs() + 200'000'000;
-    while (ThreadCpuNs() < end_ns || !is_sampled) reinterpret_cast<Loop>(page.start())(50'000'000);
+    while (ThreadCpuNs() < end_ns || !is_sampled) reinterpret_cast<Generated>(page.start())();
   });
   std::int64_t in_loop_ns = 0;
   for (const PprofProfile::Sample& sample : profile.samples) {
@@ -167,7 +162,7 @@ TEST_F(GeneratedCodeTest, IsAModuleOfItsOwn) {
 // Registered, ended and unmapped all the while, beneath a thread that is sampled in it.
 TEST(GeneratedCodeChurn, LosesNoWeightAndInventsNoName) {
   CollectingExporter::Take();
-  Profiler<GeneratedCodeTraits> profiler({.sampling = {.cpu_frequency_hz = 1000}, .collector = {.drain_period_ms = 1}});
+  Profiler<CountedTraits<>> profiler({.sampling = {.cpu_frequency_hz = 1000}, .collector = {.drain_period_ms = 1}});
   ASSERT_TRUE(profiler.Start().ok());
   std::atomic<bool> is_over{false};
   std::thread registers_elsewhere([&] {

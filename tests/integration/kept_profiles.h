@@ -44,6 +44,9 @@ inline constexpr bool kIsSanitized = true;
 inline constexpr bool kIsSanitized = false;
 #endif
 
+// Under Wine, which copies stacks as Windows does, it takes as long as under a sanitizer to begin threads and sessions by the thousand.
+inline constexpr bool kIsSlow = kIsSanitized || NativePlatform::kCopiesStacks;
+
 // A profile as it reached the encoder, with its names.
 struct KeptProfile {
   Profile profile;

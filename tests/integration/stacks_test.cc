@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "collecting_exporter.h"
-#include "counted_walks.h"
 #include "strobe/testing/pprof_reader.h"
 #include "strobe/unwind/frame_pointer_unwinder.h"
 
@@ -68,12 +67,6 @@ void Work(std::int64_t cpu_ns, Step&& step) {
   result_sink = value;
 }
 
-template <class AnyUnwinder>
-struct CountingTraits : CollectingTraits {
-  using Platform = CountingPlatform;
-  using Unwinder = CountingUnwinder<AnyUnwinder>;
-};
-
 // One session of one thread at 500 Hz.
 template <class Traits, class Body>
 Exports Sample(const std::string& thread, Body&& body) {
@@ -115,7 +108,7 @@ class Stacks : public ::testing::Test {
     if (kSignalsAreLate) GTEST_SKIP() << "ThreadSanitizer delivers signals late: stacks mean nothing";
   }
 };
-using AllTraits = ::testing::Types<CountingTraits<DefaultTraits::Unwinder>, CountingTraits<FramePointerUnwinder>>;
+using AllTraits = ::testing::Types<CountedTraits<>, CountedTraits<FramePointerUnwinder>>;
 TYPED_TEST_SUITE(Stacks, AllTraits);
 
 TYPED_TEST(Stacks, NamesCallersAndThreads) {

@@ -33,7 +33,7 @@ struct HookedTraits : testing::KeepingTraits {
   using Platform = HookedPlatform;
 };
 
-constexpr int kSessions = testing::kIsSanitized ? 100 : 1'000;
+constexpr int kSessions = testing::kIsSlow ? 100 : 1'000;
 
 TEST(StartStop, ThousandTimesUnderLoad) {
   KeepingProfiler profiler({.sampling = {.cpu_frequency_hz = 1000}});

@@ -21,7 +21,7 @@ using testing::KeptProfiles;
 using testing::RunRegistered;
 using testing::SumByName;
 
-constexpr int kThreads = testing::kIsSanitized ? 4'000 : 100'000;
+constexpr int kThreads = testing::kIsSlow ? 4'000 : 100'000;
 constexpr int kRegisteredEvery = 10;
 constexpr int kSpawners = 4;
 constexpr int kNames = 7;
