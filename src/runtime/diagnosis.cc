@@ -48,6 +48,11 @@ void AddCapture(const DiagnosisFacts& facts, std::vector<std::string>& lines) {
     lines.push_back(absl::StrCat("The program has replaced the handler of signal ", facts.signal,
                                  ": no sample arrives unless the new handler calls ours. Choose another sampling.signal_number."));
   }
+  if (facts.threads_given_up != 0) {
+    lines.push_back(absl::StrCat(facts.threads_given_up,
+                                 " threads are not sampled any more: each time they were stopped for it, they stayed so for too long. A "
+                                 "debugger, or far too little processor time, is a usual reason. Their CPU time is in [residual]."));
+  }
   // That a table was missing ends by itself.
   const auto drops = [&stats](DropReason reason) { return stats.drops[static_cast<std::size_t>(reason)]; };
   if (drops(DropReason::kRingFull) != 0) {

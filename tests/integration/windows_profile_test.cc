@@ -1,8 +1,11 @@
 // What a profile of Windows threads says: all the CPU time that the system says, and the functions that used it.
 #include <gtest/gtest.h>
-
+#include <windows.h>
+// After it.
 #include <atomic>
 #include <cstdint>
+#include <cstdio>
+#include <cstdlib>
 #include <map>
 #include <mutex>
 #include <string>
@@ -11,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "../../src/platform/windows/stopped_thread.h"
 #include "strobe/strobe.h"
 
 namespace strobe::testing {
@@ -155,6 +159,101 @@ TEST(WindowsProfile, ThreadsComeAndGo) {
   EXPECT_TRUE(profiler.Stop().ok());
   EXPECT_NE(sum, 0u);
   EXPECT_EQ(profiler.stats().threads_registered, 0u);
+}
+
+// Nobody has to be stopped to know that he waits.
+TEST(WindowsProfile, AThousandWaitingThreadsAreNeverStopped) {
+  constexpr int kThreads = 1000;
+  Profiler<KeepingTraits> profiler({.sampling = {.cpu_frequency_hz = 100}});
+  ASSERT_TRUE(profiler.Start().ok());
+  const HANDLE end = CreateEventW(nullptr, TRUE, FALSE, nullptr);
+  std::atomic<int> waiting{0};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kThreads; ++i) {
+    threads.emplace_back([&] {
+      const Registration registration = profiler.RegisterThread("waits");
+      EXPECT_TRUE(registration.status().ok()) << registration.status();
+      ++waiting;
+      WaitForSingleObject(end, INFINITE);
+    });
+  }
+  while (waiting < kThreads) Sleep(10);
+  // Between two drains there are some looks.
+  const auto wait_for_drains = [&](std::uint64_t count) {
+    const std::uint64_t drains = profiler.stats().drains;
+    while (profiler.stats().drains < drains + count) Sleep(10);
+  };
+  wait_for_drains(3);
+  const std::uint64_t stops = internal::GlobalStopCounters().stopped;
+  wait_for_drains(10);
+  const std::uint64_t stops_of_waiting = internal::GlobalStopCounters().stopped - stops;
+  SetEvent(end);
+  for (std::thread& thread : threads) thread.join();
+  CloseHandle(end);
+  EXPECT_TRUE(profiler.Stop().ok());
+  EXPECT_EQ(stops_of_waiting, 0u);
+}
+
+// STROBE_TEST_SECONDS of CPU time for the thread that waits for nothing.
+TEST(WindowsProfile, EachThreadsCpuTimeIsWhatTheSystemSays) {
+  const char* const asked = std::getenv("STROBE_TEST_SECONDS");
+  const std::int64_t busy_ns = (asked == nullptr ? 1 : std::atoi(asked)) * std::int64_t{1'000'000'000};
+  kept.clear();
+  Profiler<KeepingTraits> profiler({.sampling = {.cpu_frequency_hz = 100}});
+  ASSERT_TRUE(profiler.Start().ok());
+  std::map<std::string, CpuBounds> bounds{{"busy", {}}, {"half busy", {}}, {"waits", {}}};
+  std::atomic<bool> is_ending{false};
+  const HANDLE end = CreateEventW(nullptr, TRUE, FALSE, nullptr);
+  const auto run = [&](const std::string& name, auto body) {
+    return std::thread([&, name, body] {
+      const std::int64_t before_ns = OwnCpuNs();
+      {
+        const Registration registration = profiler.RegisterThread(name);
+        EXPECT_TRUE(registration.status().ok()) << registration.status();
+        const std::int64_t begin_ns = OwnCpuNs();
+        body(begin_ns);
+        bounds[name].low_ns = OwnCpuNs() - begin_ns;
+      }
+      bounds[name].high_ns = OwnCpuNs() - before_ns;
+    });
+  };
+  std::vector<std::thread> threads;
+  threads.push_back(run("busy", [&](std::int64_t begin_ns) {
+    while (OwnCpuNs() - begin_ns < busy_ns) EXPECT_NE(CallWorker(1), 0u);
+    is_ending = true;
+    SetEvent(end);
+  }));
+  threads.push_back(run("half busy", [&](std::int64_t /*begin_ns*/) {
+    while (!is_ending) {
+      EXPECT_NE(CallWorker(1), 0u);
+      Sleep(5);
+    }
+  }));
+  threads.push_back(run("waits", [&](std::int64_t /*begin_ns*/) { WaitForSingleObject(end, INFINITE); }));
+  for (std::thread& thread : threads) thread.join();
+  CloseHandle(end);
+  ASSERT_TRUE(profiler.Stop().ok());
+
+  std::map<std::string, std::int64_t> cpu_ns;
+  std::map<std::string, std::int64_t> sampled_ns;
+  for (const Kept& one : kept) {
+    for (std::size_t i = 0; i < one.profile.samples.size(); ++i) {
+      const ProfileSample& sample = one.profile.samples[i];
+      const std::string& name = one.profile.threads[sample.thread].name;
+      const bool is_sampled = !one.profile.frames[one.profile.stacks[sample.stack].frame].is_pseudo();
+      cpu_ns[name] += one.profile.Values(i)[1];
+      sampled_ns[name] += is_sampled ? one.profile.Values(i)[1] : 0;
+    }
+  }
+  for (const auto& [name, bound] : bounds) {
+    const auto percent = [&, low_ns = bound.low_ns](std::int64_t ns) {
+      return low_ns == 0 ? 0 : 100 * static_cast<double>(ns - low_ns) / static_cast<double>(low_ns);
+    };
+    std::printf("%s: %.2f s by GetThreadTimes; the profile differs by %+.2f %%, its stacks alone by %+.2f %%\n", name.c_str(),
+                static_cast<double>(bound.low_ns) / 1e9, percent(cpu_ns[name]), percent(sampled_ns[name]));
+    EXPECT_GE(cpu_ns[name], bound.low_ns) << name;
+    EXPECT_LE(cpu_ns[name], bound.high_ns) << name;
+  }
 }
 
 }  // namespace

@@ -176,6 +176,19 @@ TEST_F(LinuxPlatformTest, AnInterruptionReachesTheThreadItNames) {
   EXPECT_EQ(LinuxPlatform::ThreadCpuTimeNs(id), -1);
 }
 
+TEST_F(LinuxPlatformTest, CpuTimeOfTheProcessHasThatOfThreadsThatHaveEnded) {
+  const std::int64_t before_ns = LinuxPlatform::ProcessCpuTimeNs();
+  std::int64_t used_ns = 0;
+  std::thread([&] {
+    const std::int64_t begin_ns = OwnCpuNs();
+    while (OwnCpuNs() - begin_ns < 1'000'000) {
+    }
+    used_ns = OwnCpuNs() - begin_ns;
+  }).join();
+  EXPECT_GE(before_ns, 0);
+  EXPECT_GE(LinuxPlatform::ProcessCpuTimeNs() - before_ns, used_ns);
+}
+
 TEST_F(LinuxPlatformTest, ASignalForNobodyIsStaleAndOneOfSomebodyElseForeign) {
   const auto stale = [] { return internal::GlobalHandlerCounters().stale.load(); };
   const auto foreign = [] { return internal::GlobalHandlerCounters().foreign.load(); };

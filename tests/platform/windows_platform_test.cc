@@ -143,6 +143,14 @@ TEST_F(WindowsPlatformTest, CpuTimeIsThatOfTheThread) {
   EXPECT_EQ(WindowsPlatform::ThreadCpuTimeNs(0xFFFFFFF0), -1);
 }
 
+TEST_F(WindowsPlatformTest, CpuTimeOfTheProcessIsThatOfAllThreads) {
+  const std::int64_t before = WindowsPlatform::ProcessCpuTimeNs();
+  EXPECT_GE(before, 0);
+  const Worker worker;
+  EXPECT_TRUE(Eventually([&] { return WindowsPlatform::ProcessCpuTimeNs() > before; }));
+  EXPECT_GE(WindowsPlatform::ThreadCpuTimeNs(worker.id()), 0);
+}
+
 TEST_F(WindowsPlatformTest, ImagesComeAndGo) {
   const std::uint64_t version = WindowsPlatform::ModuleVersion();
   EXPECT_EQ(WindowsPlatform::ModuleVersion(), version);
@@ -227,7 +235,7 @@ TEST_F(WindowsPlatformTest, TheWatchdogResumesAThreadThatStaysStopped) {
   ASSERT_NE(thread, nullptr);
   EXPECT_TRUE(internal::CopyStack(*thread, *copy));
   const std::uint64_t resumed = internal::GlobalStopCounters().resumed;
-  const std::uint64_t given_up = internal::GlobalStopCounters().given_up;
+  const std::uint64_t given_up = internal::GlobalHandlerCounters().threads_given_up;
   for (int i = 1; i <= internal::kMaxStalls; ++i) {
     runs_on = false;
     EXPECT_FALSE(internal::CopyStack(*thread, *copy, [] {
@@ -237,7 +245,7 @@ TEST_F(WindowsPlatformTest, TheWatchdogResumesAThreadThatStaysStopped) {
     EXPECT_TRUE(runs_on);
     EXPECT_EQ(internal::GlobalStopCounters().resumed, resumed + static_cast<std::uint64_t>(i));
   }
-  EXPECT_EQ(internal::GlobalStopCounters().given_up, given_up + 1);
+  EXPECT_EQ(internal::GlobalHandlerCounters().threads_given_up, given_up + 1);
   EXPECT_FALSE(WindowsPlatform::Interrupt(worker.id(), kPayload, 0)) << "left in peace";
   EXPECT_EQ(arrival.calls, 0);
 }

@@ -42,6 +42,7 @@ TEST(Diagnosis, EachFactHasItsSentence) {
            Case{[](DiagnosisFacts& f) { f.stats.threads_refused = 7; }, "7 registrations were refused"},
            Case{[](DiagnosisFacts& f) { f.stats.threads_on_fallback = 4; }, "refused the CPU timer of 4 threads (RLIMIT_SIGPENDING"},
            Case{[](DiagnosisFacts& f) { f.options.sampling.use_timers = false; }, "CPU timers are off by option"},
+           Case{[](DiagnosisFacts& f) { f.threads_given_up = 3; }, "3 threads are not sampled any more"},
            Case{[](DiagnosisFacts& f) { f.handler = HandlerState::kReplaced; }, "has replaced the handler of signal 23"},
            Case{[](DiagnosisFacts& f) { f.stats.drops[static_cast<std::size_t>(DropReason::kRingFull)] = 9; },
                 "9 samples found their ring full"},

@@ -69,6 +69,7 @@ ThreadLink*& ThreadLinks();
 struct HandlerCounters {
   std::atomic<std::uint64_t> foreign{0};
   std::atomic<std::uint64_t> stale{0};
+  std::atomic<std::uint64_t> threads_given_up{0};  // on a platform that stops threads: that stayed stopped too long, too often
 };
 HandlerCounters& GlobalHandlerCounters();
 

@@ -1,6 +1,7 @@
 // Diagnosis: "why do I see no samples?" in plain words.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "absl/status/status.h"
@@ -20,6 +21,7 @@ struct DiagnosisFacts {
   bool is_running = false;
   HandlerState handler = HandlerState::kNotInstalled;
   int signal = 0;
+  std::uint64_t threads_given_up = 0;  // of the process, see HandlerCounters
 };
 
 // One finding a line, the most decisive first; the last line says what to do.

@@ -172,6 +172,7 @@ class ProfilerCore final : public AbstractCore {
     facts.available = Platform::Available();
     facts.handler = Platform::HandlerStateOf(signal_);
     facts.signal = signal_;
+    facts.threads_given_up = GlobalHandlerCounters().threads_given_up.load(std::memory_order_relaxed);
     const std::lock_guard lock(running_mutex_);
     facts.last_start = last_start_;
     facts.was_started = was_started_;

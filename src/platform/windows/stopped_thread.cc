@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "absl/container/flat_hash_map.h"
+#include "strobe/platform/capture_target.h"
 
 namespace strobe::internal {
 namespace {
@@ -182,7 +183,7 @@ bool CopyStack(KnownThread& thread, StackCopy& copy, void (*while_stopped)()) {
   } else {
     is_copied = false;
     const int stalls = thread.stalls.fetch_add(1, std::memory_order_relaxed) + 1;
-    if (stalls == kMaxStalls) GlobalStopCounters().given_up.fetch_add(1, std::memory_order_relaxed);
+    if (stalls == kMaxStalls) GlobalHandlerCounters().threads_given_up.fetch_add(1, std::memory_order_relaxed);
   }
   if (is_copied) SetRegisters(context, copy);
   return is_copied;

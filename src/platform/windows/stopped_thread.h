@@ -37,11 +37,10 @@ class KnownThread {
   const void* block_;
 };
 
-// How often a thread was stopped, how often the watchdog had to resume one, and how many threads are not stopped any more because of that.
+// How often a thread was stopped, and how often the watchdog had to resume one.
 struct StopCounters {
   std::atomic<std::uint64_t> stopped{0};
   std::atomic<std::uint64_t> resumed{0};
-  std::atomic<std::uint64_t> given_up{0};
 };
 StopCounters& GlobalStopCounters();
 
