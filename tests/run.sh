@@ -163,6 +163,15 @@ END
   return $status
 }
 
+# A prefix for Wine in $WINEPREFIX, without a display or a question. Prints what is missing if it fails.
+wine_prefix() {
+  have wine || { echo "no wine on this machine"; return 1; }
+  echo '#include <zlib.h>' | "$1" -x c++ -fsyntax-only - 2>/dev/null || { echo "no zlib for $1 (libz-mingw-w64-dev)"; return 1; }
+  mkdir -p "$WINEPREFIX"
+  timeout -k 10 300 wine wineboot --init </dev/null >"$WINEPREFIX.log" 2>&1 && timeout -k 10 60 wine cmd /c exit </dev/null >>"$WINEPREFIX.log" 2>&1 ||
+    { echo "wine does not work here; see $WINEPREFIX.log"; return 1; }
+}
+
 # The tests that a target's Meson file says cannot work there, one line each: "# left out: NAME why".
 leave_out() {
   local configuration=$1 file=$2
@@ -223,15 +232,13 @@ run_configuration() {
       ;;
     windows)
       local reason
-      if ! have wine || ! reason=$(unpack_wraps); then
-        echo "SKIP windows: ${reason:-no wine on this machine}"
+      local -x WINEPREFIX WINEDEBUG=-all WINEDLLOVERRIDES="mscoree,mshtml=" DISPLAY="" GTEST_FILTER
+      WINEPREFIX=$(realpath -m "$build.wine")
+      if ! reason=$(wine_prefix "$compiler") || ! reason=$(unpack_wraps); then
+        echo "SKIP windows: $reason"
         totals+=("0 0 1")
         return
       fi
-      local -x WINEPREFIX WINEDEBUG=-all WINEDLLOVERRIDES="mscoree,mshtml=" GTEST_FILTER
-      WINEPREFIX=$(realpath -m "$build.wine")
-      mkdir -p "$WINEPREFIX"
-      wine wineboot --init >"$WINEPREFIX.log" 2>&1
       printf "[constants]\nlauncher = [%s]\n" "$(have ccache && echo "'ccache'")" >"$build.ini"
       options=(--cross-file "$build.ini" --cross-file "$root/tests/windows.ini" -Dbuildtype=release -Doptimization=2 -Dexamples=false)
       wrap_mode=default
@@ -260,7 +267,12 @@ run_configuration() {
 
 exec 3>&1
 install_needs
-for configuration in "${configurations[@]}"; do run_configuration "$configuration"; done
+for configuration in "${configurations[@]}"; do
+  run_configuration "$configuration"
+  # Whatever of Wine is left there is ended.
+  wine_directory=$(realpath -m "$build_root/$configuration.wine")
+  if [ -d "$wine_directory" ] && have wineserver; then WINEPREFIX=$wine_directory timeout 60 wineserver -k >/dev/null 2>&1; fi
+done
 printf '%s\n' "${totals[@]}" | awk '
   NF == 3 { passed += $1; failed += $2; skipped += $3 }
   NF != 3 { print; failed++ }
