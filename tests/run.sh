@@ -172,12 +172,13 @@ wine_prefix() {
     { echo "wine does not work here; see $WINEPREFIX.log"; return 1; }
 }
 
-# The tests that a target's Meson file says cannot work there, one line each: "# left out: NAME why".
+# The tests that a target's Meson file says cannot work there, one line each: "# left out: NAME why", or "# not there: NAME why" where they
+# test what the target does not have.
 leave_out() {
-  local configuration=$1 file=$2
-  GTEST_FILTER="-$(sed -n 's/^# left out: \([^ ]*\) .*/\1/p' "$file" | paste -sd :)"
-  sed -n "s/^# left out: /SKIP $configuration /p" "$file"
-  totals+=("0 0 $(grep -c '^# left out: ' "$file")")
+  local configuration=$1 file=$2 mark='^# \(left out\|not there\): '
+  GTEST_FILTER="-$(sed -n "s/$mark\([^ ]*\) .*/\2/p" "$file" | paste -sd :)"
+  sed -n "s/$mark/SKIP $configuration /p" "$file"
+  totals+=("0 0 $(grep -c "$mark" "$file")")
 }
 
 totals=()
