@@ -67,7 +67,8 @@ std::vector<UnwindRow> CfiRows::Merge() {
       if (rows_[row].offset < limit || (fde.begin == limit && row + 1 < fde.first_row + fde.row_count)) merged.push_back(rows_[row]);
     }
   }
-  std::stable_sort(merged.begin(), merged.end(), IsBefore);
+  // Only rows that their own function has out of order are not in order now.
+  if (!std::is_sorted(merged.begin(), merged.end(), IsBefore)) std::stable_sort(merged.begin(), merged.end(), IsBefore);
   return merged;
 }
 
