@@ -81,12 +81,14 @@ ImageNames ReadNames(const Module& module, const std::vector<std::string>& paths
   return names;
 }
 
-ImageNames ReadNames(const Module& module, const std::string& debug_directory) {
+ImageNames ReadNames(const Module& module, const ElfSymbolizerOptions& options) {
   if (IsWindowsImage(module)) {
     const std::unique_ptr<FileSource> source = FileSource::Open(module.path);
     if (source == nullptr) return {};
     FunctionTable functions = internal::ReadPeFunctions(*source, module.build_id);
-    return {functions.empty() ? internal::ReadPeExports(*source, module.build_id) : std::move(functions), {}};
+    if (functions.empty() && options.use_system_library) functions = internal::ReadPeDebugFunctions(*source, module.build_id, module.path);
+    if (functions.empty()) functions = internal::ReadPeExports(*source, module.build_id);
+    return {std::move(functions), {}};
   }
   if (module.path == kVdsoPath) {
     const internal::SpanSource source(internal::OwnVdso(module.load_bias, module.start, module.limit));
@@ -95,8 +97,8 @@ ImageNames ReadNames(const Module& module, const std::string& debug_directory) {
   }
   std::vector<std::string> paths = {module.path};
   if (IsBuildId(module.build_id)) {
-    if (!debug_directory.empty()) {
-      paths.push_back(absl::StrCat(debug_directory, "/", module.build_id.substr(0, 2), "/", module.build_id.substr(2), ".debug"));
+    if (!options.debug_directory.empty()) {
+      paths.push_back(absl::StrCat(options.debug_directory, "/", module.build_id.substr(0, 2), "/", module.build_id.substr(2), ".debug"));
     }
     paths.push_back(kOwnProgramPath);
   }
@@ -155,14 +157,14 @@ class FunctionList {
 class ElfSymbolizer::Cache {
  public:
   // Valid until Trim. What holds no function is not kept: the file may be there the next time.
-  const ImageNames& Get(const Module& module, const std::string& debug_directory) {
+  const ImageNames& Get(const Module& module, const ElfSymbolizerOptions& options) {
     if (module.code_number != 0) return none_;  // no file holds it
     std::string key = CacheKey(module);
     if (const auto found = places_.find(key); found != places_.end()) {
       entries_.splice(entries_.begin(), entries_, found->second);
       return entries_.front().names;
     }
-    ImageNames names = ReadNames(module, debug_directory);
+    ImageNames names = ReadNames(module, options);
     if (names.empty()) return none_;
     bytes_ += names.memory_bytes();
     entries_.push_front({key, std::move(names)});
@@ -216,7 +218,7 @@ absl::StatusOr<Symbols> ElfSymbolizer::Symbolize(const Profile& profile) {
   for (std::size_t m = 0; m < frames_of.size(); ++m) {
     if (frames_of[m].empty()) continue;
     const Module& module = profile.modules[m];
-    const ImageNames& names = cache_->Get(module, options_.debug_directory);
+    const ImageNames& names = cache_->Get(module, options_);
     for (const std::uint32_t i : frames_of[m]) {
       const Address address = profile.frames[i].address;
       const std::string_view name = names.Find(address - module.load_bias);

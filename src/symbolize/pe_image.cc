@@ -105,7 +105,8 @@ std::optional<PeImage> PeImage::Open(const Read& read, Layout layout) {
   const std::uint32_t debug_bytes = directory(kDebugDirectory, 4);
   if (!reader.ok()) return std::nullopt;
   image.build_id = DebugId(image, read, layout, debug, debug_bytes);
-  if (image.build_id.empty()) image.build_id = absl::StrFormat("%08x%x", time, image.image_bytes);
+  image.has_debug_file = !image.build_id.empty();
+  if (!image.has_debug_file) image.build_id = absl::StrFormat("%08x%x", time, image.image_bytes);
   return image;
 }
 
@@ -128,10 +129,9 @@ std::vector<Module> PeImage::ModulesAt(Address base, const std::string& path) co
                   .load_bias = base,
                   .path = path,
                   .build_id = build_id};
-    if (pdata != 0) {
-      module.pdata_address = base + pdata;
-      module.pdata_bytes = pdata_bytes;
-    }
+    // An image without frame information has functions that need none.
+    module.pdata_address = base + pdata;
+    module.pdata_bytes = pdata == 0 ? 0 : pdata_bytes;
     modules.push_back(std::move(module));
   }
   return modules;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "strobe/symbolize/pe_image.h"
+#include "system_symbols.h"
 
 namespace strobe::internal {
 namespace {
@@ -100,6 +101,14 @@ void EndWhereTheNextBegins(std::vector<FunctionTable::Function>& functions) {
   }
 }
 
+// The section of code that holds the address, or none.
+const PeImage::Section* CodeAt(const PeImage& image, std::uint64_t address) {
+  const auto section = std::find_if(image.sections.begin(), image.sections.end(), [&](const PeImage::Section& candidate) {
+    return candidate.is_code && address >= candidate.start && address - candidate.start < candidate.bytes;
+  });
+  return section == image.sections.end() ? nullptr : &*section;
+}
+
 // The ranges of the image's frame information, in order.
 class FrameRanges {
  public:
@@ -155,6 +164,27 @@ FunctionTable ReadPeFunctions(const ByteSource& source, const std::string& build
   return {std::move(functions), std::move(names)};
 }
 
+FunctionTable ReadPeDebugFunctions(const ByteSource& source, const std::string& build_id, const std::string& path) {
+  const std::optional<PeImage> image = OpenFor(source, build_id);
+  if (!image || !image->has_debug_file) return {};
+  std::vector<FunctionTable::Function> functions;
+  std::vector<char> names;
+  VisitSystemSymbols(path, [&](std::uint64_t address, std::uint64_t bytes, std::string_view name) {
+    const PeImage::Section* const section = CodeAt(*image, address);
+    if (section == nullptr || name.empty()) return true;
+    if (functions.size() >= kMaxSymbols || name.size() >= kMaxStringTableBytes - names.size()) return false;
+    const std::uint64_t limit = std::uint64_t{section->start} + section->bytes;
+    functions.push_back({.address = address,
+                         .end = bytes == 0 || bytes > limit - address ? limit : address + bytes,
+                         .name = static_cast<std::uint32_t>(names.size())});
+    names.insert(names.end(), name.begin(), name.end());
+    names.push_back('\0');
+    return true;
+  });
+  EndWhereTheNextBegins(functions);
+  return {std::move(functions), std::move(names)};
+}
+
 FunctionTable ReadPeExports(const ByteSource& source, const std::string& build_id) {
   const std::optional<PeImage> image = OpenFor(source, build_id);
   if (!image) return {};
@@ -179,10 +209,8 @@ FunctionTable ReadPeExports(const ByteSource& source, const std::string& build_i
     if (ordinal >= address_count || addresses > directory.size() || name >= directory.size() || directory[name] == '\0') continue;
     const std::uint32_t address = number(addresses + std::uint64_t{ordinal} * 4);
     // An address in the directory itself is the name of another image's function.
-    const auto section = std::find_if(image->sections.begin(), image->sections.end(), [&](const PeImage::Section& candidate) {
-      return candidate.is_code && address >= candidate.start && address - candidate.start < candidate.bytes;
-    });
-    if (section == image->sections.end() || place(address) < directory.size()) continue;
+    const PeImage::Section* const section = CodeAt(*image, address);
+    if (section == nullptr || place(address) < directory.size()) continue;
     const auto limit =
         static_cast<std::uint32_t>(std::min<std::uint64_t>(std::uint64_t{section->start} + section->bytes, ~std::uint32_t{0}));
     functions.push_back({.address = address, .end = ranges.EndOf(address, limit), .name = static_cast<std::uint32_t>(name)});

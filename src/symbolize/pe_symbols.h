@@ -8,12 +8,15 @@
 
 namespace strobe::internal {
 
-// Both go by relative virtual addresses, and are empty where the file is no Windows image for x64, another one than `build_id` names, or
+// All go by relative virtual addresses, and are empty where the file is no Windows image for x64, another one than `build_id` names, or
 // holds no such names.
 
 // COFF's symbols, as a linker of GNU leaves them there. Where a function ends no symbol says: it is where the next one begins, or its
 // section ends.
 FunctionTable ReadPeFunctions(const ByteSource& source, const std::string& build_id);
+
+// What the debug information says that the image was linked with, where the system can read it. `path` is the file that `source` reads.
+FunctionTable ReadPeDebugFunctions(const ByteSource& source, const std::string& build_id, const std::string& path);
 
 // What the image exports, of which any linker leaves the names. The image's frame information says where such a function ends, so that the
 // functions behind it, which have no names, do not get its.

@@ -8,19 +8,16 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
 #include <vector>
 
+#include "../../src/platform/windows/stopped_thread.h"
 #include "platform/test_system.h"
 #include "strobe/strobe.h"
-#include "strobe/testing/pprof_reader.h"
+#include "written_profiles.h"
 
 namespace strobe::testing {
 
@@ -37,7 +34,6 @@ __attribute__((noinline)) void WorkUntil(const std::atomic<bool>& is_ending) {
 
 namespace {
 
-namespace fs = std::filesystem;
 using ::testing::AnyOf;
 using ::testing::Optional;
 
@@ -106,6 +102,18 @@ int EndProcess() {
   program->StartWorker().detach();
   const Registration registration = program->profiler.RegisterThread("main");
   program->AwaitSamples();
+  ExitProcess(kExitCode);
+}
+
+// The same, under somebody who stops it without a pause.
+int EndProcessWhileStopped() {
+  const Registration registration = program->profiler.RegisterThread("main");
+  std::atomic<int> stops{0};
+  std::thread([&stops, thread = internal::KnownThread::Find(GetCurrentThreadId())] {
+    static internal::StackCopy copy;
+    while (true) stops += internal::CopyStack(*thread, copy) ? 1 : 0;
+  }).detach();
+  while (stops < 20) std::this_thread::yield();
   ExitProcess(kExitCode);
 }
 
@@ -188,6 +196,7 @@ int RunProgram(std::string_view how, const char* directory) {
   if (how == "return") return Return();
   if (how == "exit") return ExitFromWorker();
   if (how == "end_process") return EndProcess();
+  if (how == "end_process_stopped") return EndProcessWhileStopped();
   if (how == "lost_threads") return LoseThreads();
   const DWORD event = how.starts_with("ctrl_c") ? CTRL_C_EVENT : CTRL_BREAK_EVENT;
   if (how.ends_with("_ends_work")) return AwaitConsoleEvent(event, &EndWork);
@@ -223,27 +232,8 @@ class WindowsEnds : public ::testing::Test {
     return code;
   }
 
-  // Every profile that was written is one; a temporary may be left behind.
-  std::vector<PprofProfile> Profiles() const {
-    std::vector<PprofProfile> profiles;
-    for (const auto& entry : fs::directory_iterator(directory_.path())) {
-      if (entry.path().extension() == ".tmp") continue;
-      std::ifstream file(entry.path(), std::ios::binary);
-      const std::string bytes(std::istreambuf_iterator<char>(file), {});
-      std::optional<PprofProfile> profile = ReadPprof(bytes);
-      EXPECT_TRUE(profile) << entry.path();
-      if (profile) profiles.push_back(*std::move(profile));
-    }
-    return profiles;
-  }
-  void ExpectsAProfileOfTheWork() const {
-    for (const PprofProfile& profile : Profiles()) {
-      for (const PprofProfile::Function& function : profile.functions) {
-        if (function.name.find("WorkUntil") != std::string::npos) return;
-      }
-    }
-    ADD_FAILURE() << "no profile shows the work";
-  }
+  std::vector<PprofProfile> Profiles() const { return WrittenProfiles(directory_.path()); }
+  void ExpectsAProfileOfTheWork() const { EXPECT_TRUE(ShowFunction(Profiles(), "WorkUntil")) << "no profile shows the work"; }
 
   TemporaryDirectory directory_;
 };
@@ -259,7 +249,10 @@ TEST_F(WindowsEnds, AWorkerCallsExit) {
 }
 
 TEST_F(WindowsEnds, TheProcessEndsAtOnce) {
-  for (int i = 0; i < 20; ++i) ASSERT_EQ(Run("end_process"), kExitCode);
+  for (int i = 0; i < 5; ++i) {
+    ASSERT_EQ(Run("end_process"), kExitCode) << i;
+    ASSERT_EQ(Run("end_process_stopped"), kExitCode) << i;
+  }
   Profiles();
 }
 

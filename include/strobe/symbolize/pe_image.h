@@ -51,6 +51,7 @@ struct PeImage {
   // As Windows' symbol servers name it, in lower case: the GUID and age of its debug information, or without any, the link's time and the
   // image's size.
   std::string build_id;
+  bool has_debug_file = false;  // whether that is its debug information's
 };
 
 }  // namespace strobe::internal

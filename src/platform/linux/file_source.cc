@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "symbolize/byte_source.h"
+#include "symbolize/system_symbols.h"
 
 namespace strobe::internal {
 
@@ -56,5 +57,8 @@ std::span<const std::byte> OwnVdso(std::uint64_t load_bias, std::uint64_t start,
   }
   return {};
 }
+
+// Here an image's names are in formats that are read as they stand.
+void VisitSystemSymbols(const std::string& /*path*/, const SystemSymbolVisitor& /*visit*/) {}
 
 }  // namespace strobe::internal

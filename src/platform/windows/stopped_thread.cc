@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "absl/container/flat_hash_map.h"
+#include "exit_lock.h"
 #include "strobe/platform/capture_target.h"
 
 namespace strobe::internal {
@@ -155,7 +156,7 @@ std::shared_ptr<KnownThread> KnownThread::Current() {
   HANDLE handle = nullptr;
   constexpr DWORD kRights = THREAD_SUSPEND_RESUME | THREAD_GET_CONTEXT | THREAD_QUERY_INFORMATION;
   if (DuplicateHandle(GetCurrentProcess(), GetCurrentThread(), GetCurrentProcess(), &handle, kRights, FALSE, 0) == 0) return nullptr;
-  thread = std::make_shared<KnownThread>(handle, CurrentBlock());
+  thread = std::make_shared<KnownThread>(handle, id, CurrentBlock());
   if (!ForgetAtEnd(id)) return nullptr;
   GlobalThreads().Add(id, thread);
   return thread;
@@ -170,6 +171,8 @@ bool CopyStack(KnownThread& thread, StackCopy& copy, void (*while_stopped)()) {
   Watchdog& watchdog = GlobalWatchdog();
   CONTEXT context{};
   context.ContextFlags = CONTEXT_FULL;
+  const ExitLock exit_lock(thread.id());
+  if (!exit_lock.may_stop()) return false;
   if (SuspendThread(thread.handle()) == static_cast<DWORD>(-1)) return false;
   GlobalStopCounters().stopped.fetch_add(1, std::memory_order_relaxed);
   // Not before: whoever is held up here must not find the thread resumed before it was stopped.

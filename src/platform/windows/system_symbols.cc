@@ -1,0 +1,87 @@
+#include "symbolize/system_symbols.h"
+
+#include <windows.h>
+// After it.
+#include <dbghelp.h>
+
+#include <mutex>
+
+#include "utf8.h"
+
+namespace strobe::internal {
+namespace {
+
+constexpr DWORD64 kBase = 0x180000000;  // any place: the image is read from its file
+constexpr ULONG kTagFunction = 5;       // SymTagFunction, of which no header of the SDK's tells
+constexpr ULONG kTagPublic = 10;        // SymTagPublicSymbol: all that a PDB file has which was made for others
+
+// The functions that are used of the library, which is loaded when the first image needs it. Never unloaded: it is the system's.
+struct DebugHelp {
+  decltype(&SymInitializeW) initialize = nullptr;
+  decltype(&SymCleanup) cleanup = nullptr;
+  decltype(&SymGetOptions) get_options = nullptr;
+  decltype(&SymSetOptions) set_options = nullptr;
+  decltype(&SymLoadModuleExW) load_module = nullptr;
+  decltype(&SymGetModuleInfoW64) get_module_info = nullptr;
+  decltype(&SymEnumSymbolsW) enumerate = nullptr;
+  bool is_complete = true;
+
+  DebugHelp() {
+    const HMODULE library = LoadLibraryExW(L"dbghelp.dll", nullptr, LOAD_LIBRARY_SEARCH_SYSTEM32);
+    const auto resolve = [&](auto& function, const char* name) {
+      if (library != nullptr) {
+        function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(reinterpret_cast<void*>(GetProcAddress(library, name)));
+      }
+      is_complete = is_complete && function != nullptr;
+    };
+    resolve(initialize, "SymInitializeW");
+    resolve(cleanup, "SymCleanup");
+    resolve(get_options, "SymGetOptions");
+    resolve(set_options, "SymSetOptions");
+    resolve(load_module, "SymLoadModuleExW");
+    resolve(get_module_info, "SymGetModuleInfoW64");
+    resolve(enumerate, "SymEnumSymbolsW");
+  }
+};
+
+// The library's own name for what the image exports is none of interest.
+bool HasDebugInformation(const DebugHelp& library, HANDLE session) {
+  IMAGEHLP_MODULEW64 module = {};
+  module.SizeOfStruct = sizeof(module);
+  return library.get_module_info(session, kBase, &module) != 0 && (module.SymType == SymPdb || module.SymType == SymDia);
+}
+
+BOOL CALLBACK Visit(PSYMBOL_INFOW symbol, ULONG /*bytes*/, PVOID context) {
+  const bool is_function = (symbol->Tag == kTagFunction || symbol->Tag == kTagPublic) && (symbol->Flags & SYMFLAG_EXPORT) == 0;
+  if (!is_function || symbol->Address < kBase) return TRUE;
+  // What is only public comes without a size, which by Wine is 1.
+  const std::uint64_t bytes = symbol->Tag == kTagFunction ? symbol->Size : 0;
+  const auto& visit = *static_cast<const SystemSymbolVisitor*>(context);
+  return visit(symbol->Address - kBase, bytes, Utf8FromWide(std::wstring_view(symbol->Name, wcsnlen(symbol->Name, symbol->MaxNameLen))))
+             ? TRUE
+             : FALSE;
+}
+
+}  // namespace
+
+// A session of its own for each image, under a handle that is nobody's: the program may use the library for itself, and images come and go.
+void VisitSystemSymbols(const std::string& path, const SystemSymbolVisitor& visit) {
+  static std::mutex mutex;  // the library is for one thread at a time
+  const std::lock_guard lock(mutex);
+  static const DebugHelp library;
+  if (!library.is_complete) return;
+  const HANDLE session = &mutex;
+  const DWORD options = library.get_options();
+  // Nobody is asked anything, and no file is taken that only looks like the right one.
+  library.set_options(SYMOPT_UNDNAME | SYMOPT_EXACT_SYMBOLS | SYMOPT_FAIL_CRITICAL_ERRORS | SYMOPT_NO_PROMPTS);
+  if (library.initialize(session, nullptr, FALSE) != 0) {
+    if (library.load_module(session, nullptr, WideFromUtf8(path).c_str(), nullptr, kBase, 0, nullptr, 0) != 0 &&
+        HasDebugInformation(library, session)) {
+      library.enumerate(session, kBase, L"*", &Visit, const_cast<SystemSymbolVisitor*>(&visit));
+    }
+    library.cleanup(session);
+  }
+  library.set_options(options);
+}
+
+}  // namespace strobe::internal

@@ -1,0 +1,139 @@
+// Names of functions in an image whose debug information is a PDB file. STROBE_TEST_PDB_PLUGINS is the directory of such an image and of
+// another build of it.
+#include <gtest/gtest.h>
+#include <windows.h>
+// After it.
+#include <dbghelp.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "absl/strings/str_format.h"
+#include "platform/test_system.h"
+#include "strobe/strobe.h"
+#include "strobe/symbolize/elf_symbolizer.h"
+#include "written_profiles.h"
+
+namespace strobe::testing {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr char kImage[] = "pdb_plugin.dll";
+constexpr char kDebugFile[] = "pdb_plugin.pdb";
+
+// The image is copied into a directory of its own, so that a test can leave the PDB file away, or put another there.
+class WindowsNames : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const char* const plugins = std::getenv("STROBE_TEST_PDB_PLUGINS");
+    if (plugins == nullptr || *plugins == '\0') GTEST_SKIP() << "nothing here makes PDB files: clang and lld-link are missing";
+    plugins_ = plugins;
+    fs::copy_file(plugins_ / kImage, directory_.path() / kImage);
+  }
+  void TearDown() override { library_.reset(); }
+
+  // Loads the image and finds its code.
+  void Load() {
+    library_.emplace(directory_.path() / kImage);
+    ASSERT_TRUE(*library_) << Library::Error();
+    work_ = library_->Symbol("PdbPluginWork");
+    // NOLINTNEXTLINE(performance-no-int-to-ptr)
+    spins_ = reinterpret_cast<Address>(reinterpret_cast<void* (*)()>(library_->Symbol("PdbPluginSpins"))());
+    for (const Module& module : NativePlatform::Modules()) {
+      if (module.start <= work_ && work_ < module.limit) module_ = module;
+    }
+    ASSERT_NE(module_.path.find("pdb_plugin"), std::string::npos);
+  }
+  std::string NameOf(Address address, const ElfSymbolizerOptions& options = {}) const {
+    Profile profile;
+    profile.modules = {module_};
+    profile.frames = {{address, 0}};
+    const absl::StatusOr<Symbols> symbols = ElfSymbolizer(options).Symbolize(profile);
+    return symbols.ok() && symbols->frames.size() == 1 ? symbols->functions.at(symbols->frames[0].function).name
+                                                       : symbols.status().ToString();
+  }
+
+  fs::path plugins_;
+  TemporaryDirectory directory_;
+  std::optional<Library> library_;
+  Module module_;
+  Address work_ = 0;
+  Address spins_ = 0;
+};
+
+TEST_F(WindowsNames, ComeFromThePdbFile) {
+  fs::copy_file(plugins_ / kDebugFile, directory_.path() / kDebugFile);
+  Load();
+  EXPECT_EQ(NameOf(spins_), "pdb_plugin::Spins");
+  EXPECT_EQ(NameOf(spins_ + 5), "pdb_plugin::Spins");
+  EXPECT_EQ(NameOf(work_ + 1), "PdbPluginWork");
+  EXPECT_EQ(NameOf(work_ + 1, {.use_system_library = false}), "PdbPluginWork");
+  EXPECT_EQ(NameOf(spins_, {.use_system_library = false}).find("pdb_plugin.dll+0x"), 0u);
+}
+
+TEST_F(WindowsNames, AreRightAfterTheImageIsGone) {
+  fs::copy_file(plugins_ / kDebugFile, directory_.path() / kDebugFile);
+  Load();
+  library_.reset();
+  EXPECT_EQ(NameOf(spins_), "pdb_plugin::Spins");
+}
+
+TEST_F(WindowsNames, WithoutTheFileComeFromWhatIsExported) {
+  Load();
+  EXPECT_EQ(NameOf(work_ + 1), "PdbPluginWork");
+  EXPECT_EQ(NameOf(spins_).find("pdb_plugin.dll+0x"), 0u) << NameOf(spins_);
+}
+
+TEST_F(WindowsNames, TheFileOfAnotherBuildIsNotTaken) {
+  fs::copy_file(plugins_ / "other_pdb_plugin.pdb", directory_.path() / kDebugFile);
+  Load();
+  EXPECT_EQ(NameOf(spins_).find("pdb_plugin.dll+0x"), 0u) << NameOf(spins_);
+}
+
+TEST_F(WindowsNames, ABrokenFileCostsNamesOnly) {
+  fs::copy_file(plugins_ / kDebugFile, directory_.path() / kDebugFile);
+  fs::resize_file(directory_.path() / kDebugFile, fs::file_size(directory_.path() / kDebugFile) / 2);
+  Load();
+  EXPECT_FALSE(NameOf(spins_).empty());
+}
+
+// The mapping's build id is what a symbol server knows the file by, said by DbgHelp.
+TEST_F(WindowsNames, TheBuildIdIsTheFilesGuidAndAge) {
+  fs::copy_file(plugins_ / kDebugFile, directory_.path() / kDebugFile);
+  Load();
+  int session = 0;
+  ASSERT_NE(SymInitializeW(&session, nullptr, FALSE), 0);
+  const DWORD64 base = SymLoadModuleExW(&session, nullptr, (directory_.path() / kImage).c_str(), nullptr, 0x180000000, 0, nullptr, 0);
+  IMAGEHLP_MODULEW64 module = {};
+  module.SizeOfStruct = sizeof(module);
+  EXPECT_NE(SymGetModuleInfoW64(&session, base, &module), 0);
+  SymCleanup(&session);
+  const GUID& guid = module.PdbSig70;
+  std::string id = absl::StrFormat("%08x%04x%04x", guid.Data1, guid.Data2, guid.Data3);
+  for (const unsigned char byte : guid.Data4) id += absl::StrFormat("%02x", byte);
+  EXPECT_EQ(module_.build_id, id + absl::StrFormat("%x", module.PdbAge));
+}
+
+// What a user sees: work in the image has its names in the profile.
+TEST_F(WindowsNames, AreInAProfile) {
+  fs::copy_file(plugins_ / kDebugFile, directory_.path() / kDebugFile);
+  Load();
+  Profiler<> profiler({.sampling = {.cpu_frequency_hz = 1000}, .exporter = {.directory = (directory_.path() / "profiles").string()}});
+  ASSERT_TRUE(profiler.Start().ok());
+  {
+    const Registration registration = profiler.RegisterThread("worker");
+    // NOLINTNEXTLINE(performance-no-int-to-ptr)
+    const auto work = reinterpret_cast<unsigned long long (*)(unsigned long long)>(work_);
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (profiler.stats().samples < 20 && std::chrono::steady_clock::now() < end) EXPECT_NE(work(1'000'000), 0u);
+  }
+  ASSERT_TRUE(profiler.Stop().ok());
+  EXPECT_TRUE(ShowFunction(WrittenProfiles(directory_.path() / "profiles"), "pdb_plugin::Spins"));
+}
+
+}  // namespace
+}  // namespace strobe::testing
