@@ -58,7 +58,7 @@ const Bytes kUnframed = Join({{0x55,                          // push rbp
 // Counts down, in a frame of its own.
 const Bytes kLoop = {0x55,                          // push rbp
                      0x48, 0x89, 0xE5,              // mov rbp, rsp
-                     0xB8, 0x40, 0x42, 0x0F, 0x00,  // mov eax, 1000000
+                     0xB8, 0x00, 0xE1, 0xF5, 0x05,  // mov eax, 100000000
                      0xFF, 0xC8,                    // dec eax
                      0x75, 0xFC,                    // jnz to the line above
                      0x5D,                          // pop rbp
