@@ -224,6 +224,15 @@ TEST_F(WindowsPlatformTest, TheEnvironmentIsUtf8) {
   EXPECT_EQ(WindowsPlatform::EnvironmentVariable("STROBE_TEST_PATH"), std::nullopt);
 }
 
+TEST_F(WindowsPlatformTest, ASleepIsNoShorterThanAskedFor) {
+  for (const std::int64_t time_ns : {0, 100'000, 1'500'000, 20'000'000}) {
+    const auto begin = std::chrono::steady_clock::now();
+    WindowsPlatform::SleepNs(time_ns);
+    // The two clocks need not run alike.
+    EXPECT_GE(std::chrono::steady_clock::now() - begin, std::chrono::nanoseconds(time_ns - time_ns / 10));
+  }
+}
+
 // Whoever stops a thread does not come to resume it.
 TEST_F(WindowsPlatformTest, TheWatchdogResumesAThreadThatStaysStopped) {
   static const Worker* stopped = nullptr;

@@ -46,6 +46,7 @@ class ForkListener {
 // * ReadMemory(address, bytes): copies this process's memory; returns how many bytes could be read, from the front. Never faults.
 // * ReadStack(address, bytes): the same for the data plane, by one call to the system.
 // * RunOnOwnThread(name, body): starts a thread that blocks all signals; the caller joins it. Not running where the system refused.
+// * SleepNs(time_ns), where it is there: waits more precisely than a condition variable does there.
 // * AddForkListener / RemoveForkListener.
 // * WriteLine(text): one line on the program's standard error.
 // * MapMemory(bytes): zeroed memory that is committed when touched; nullptr where refused. UnmapMemory gives it back.

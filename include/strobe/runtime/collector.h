@@ -29,6 +29,9 @@ inline std::int64_t NextDrainNs(std::int64_t drain_ns, double fill, std::int64_t
 // How often the collector asks whether our handler still stands.
 inline constexpr std::int64_t kHandlerCheckPeriodNs = 1'000'000'000;
 
+// The longest that it sleeps deaf to whoever asks for something.
+inline constexpr std::int64_t kMaxSleepNs = 20'000'000;
+
 template <class Traits>
 class Collector {
  public:
@@ -112,9 +115,21 @@ class Collector {
       }
       if (is_ending_ || periods_asked_ != periods_done_) continue;
       const std::int64_t wake_ns = std::min({next_drain_ns, next_look_ns, next_export_ns});
-      monitor_.WaitUntil(std::chrono::steady_clock::now() +
-                         std::chrono::nanoseconds(std::max<std::int64_t>(wake_ns - clock_.MonotonicNs(), 0)));
+      Wait(lock, std::max<std::int64_t>(wake_ns - clock_.MonotonicNs(), 0));
     }
+  }
+
+  // Or until somebody notifies; but for that a short time is not cut short where it can be kept more precisely.
+  void Wait(std::unique_lock<Monitor>& lock, std::int64_t time_ns) {
+    if constexpr (requires { Platform::SleepNs(time_ns); }) {
+      if (time_ns <= kMaxSleepNs) {
+        lock.unlock();
+        Platform::SleepNs(time_ns);
+        lock.lock();
+        return;
+      }
+    }
+    monitor_.WaitUntil(std::chrono::steady_clock::now() + std::chrono::nanoseconds(time_ns));
   }
 
   Session<Traits>& session_;

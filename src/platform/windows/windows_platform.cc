@@ -194,6 +194,25 @@ WindowsPlatform::OwnThread WindowsPlatform::RunOnOwnThread(const char* name, std
   return thread;
 }
 
+void WindowsPlatform::SleepNs(std::int64_t time_ns) {
+  constexpr DWORD kHighResolution = 2;  // CREATE_WAITABLE_TIMER_HIGH_RESOLUTION, since Windows 10, version 1803
+  constexpr DWORD kRights = SYNCHRONIZE | TIMER_MODIFY_STATE;
+  constexpr std::int64_t kNsPerUnit = 100;
+  constexpr std::int64_t kNsPerMs = 1'000'000;
+  HANDLE timer = CreateWaitableTimerExW(nullptr, nullptr, kHighResolution, kRights);
+  if (timer == nullptr) timer = CreateWaitableTimerExW(nullptr, nullptr, 0, kRights);
+  LARGE_INTEGER due{};
+  due.QuadPart = -(time_ns / kNsPerUnit + 1);  // from now on
+  const auto time_ms = static_cast<DWORD>(time_ns / kNsPerMs + 1);
+  constexpr DWORD kGraceMs = 100;  // for a timer that does not come
+  if (timer == nullptr || SetWaitableTimer(timer, &due, 0, nullptr, nullptr, FALSE) == 0) {
+    Sleep(time_ms);
+  } else {
+    WaitForSingleObject(timer, time_ms + kGraceMs);
+  }
+  if (timer != nullptr) CloseHandle(timer);
+}
+
 void WindowsPlatform::WriteLine(const std::string& text) {
   const std::string line = text + "\n";
   DWORD written = 0;

@@ -66,6 +66,8 @@ struct WindowsPlatform {
   static std::size_t ReadMemory(std::uint64_t address, std::span<std::uint8_t> bytes);
   static std::size_t ReadStack(std::uint64_t address, std::span<std::byte> bytes) noexcept;
 
+  // By a timer of high resolution, where this Windows has them. Others go by the tick of the system's clock, of 15.6 ms.
+  static void SleepNs(std::int64_t time_ns);
   static OwnThread RunOnOwnThread(const char* name, std::function<void()> body);
   static void AddForkListener(ForkListener* /*listener*/) {}
   static void RemoveForkListener(ForkListener* /*listener*/) {}
