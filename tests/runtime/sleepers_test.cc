@@ -14,7 +14,7 @@ namespace {
 
 using testing::ManualPlatform;
 
-constexpr std::int64_t kMinNs = 5'000'000;
+constexpr std::int64_t kMaxNs = 5'000'000;
 constexpr std::uint64_t kCollector = 1;
 constexpr int kStillLooks = Sleepers<ManualPlatform>::kStillLooks;
 
@@ -34,7 +34,7 @@ class SleepersTest : public ::testing::Test {
   int EndRound() {
     std::array<int, 3> sleepers{};
     const std::array<int*, 3> pointers{&sleepers[0], &sleepers[1], &sleepers[2]};
-    sleepers_.EndRound(std::span<int* const>(pointers), kMinNs, [](int& sleeper) { ++sleeper; });
+    sleepers_.EndRound(std::span<int* const>(pointers), kMaxNs, [](int& sleeper) { ++sleeper; });
     for (const int looks : sleepers) EXPECT_LE(looks, 1);
     EXPECT_EQ(sleepers[0], 1) << "a clock that is not what it should be must not hide a thread for ever";
     return std::accumulate(sleepers.begin(), sleepers.end(), 0);
@@ -65,7 +65,7 @@ TEST_F(SleepersTest, AThreadSleepsOnceItsClockHasStoodStillForSomeLooks) {
 
 TEST_F(SleepersTest, SleepersAreLookedAtOnceSomebodyElseHasRunForSoLong) {
   EXPECT_EQ(EndRound(), 1);
-  ManualPlatform::RunFor(3, kMinNs - 1);
+  ManualPlatform::RunFor(3, kMaxNs);
   EXPECT_EQ(EndRound(), 1);
   ManualPlatform::RunFor(4, 1);
   EXPECT_EQ(EndRound(), 3) << "the two together";
@@ -74,30 +74,30 @@ TEST_F(SleepersTest, SleepersAreLookedAtOnceSomebodyElseHasRunForSoLong) {
 
 TEST_F(SleepersTest, WhatTheCollectorAndTheAwakeUseIsNobodyElses) {
   for (int i = 0; i < 100; ++i) {
-    ManualPlatform::RunFor(kCollector, 10 * kMinNs);
-    ManualPlatform::RunFor(2, 20 * kMinNs);
+    ManualPlatform::RunFor(kCollector, 10 * kMaxNs);
+    ManualPlatform::RunFor(2, 20 * kMaxNs);
     LookAt(2);
     EXPECT_EQ(EndRound(), 1);
   }
 }
 
 TEST_F(SleepersTest, WhatTheSleepersUsedIsSeenOnce) {
-  ManualPlatform::RunFor(2, kMinNs);
+  ManualPlatform::RunFor(2, kMaxNs + 1);
   int sleeper = 0;
   int* const pointer = &sleeper;
   int looks = 0;
-  sleepers_.EndRound(std::span<int* const>(&pointer, 1), kMinNs, [&](int& /*sleeper*/) {
+  sleepers_.EndRound(std::span<int* const>(&pointer, 1), kMaxNs, [&](int& /*sleeper*/) {
     LookAt(2);
     ++looks;
   });
   EXPECT_EQ(looks, 1);
-  ManualPlatform::RunFor(2, kMinNs);
+  ManualPlatform::RunFor(2, kMaxNs + 1);
   EXPECT_EQ(EndRound(), 3) << "nor does it hide what comes later";
 }
 
 TEST_F(SleepersTest, WhatAThreadUsedBeforeItWasAttachedIsNotItsOwn) {
-  ManualPlatform::RunFor(2, kMinNs);
-  LookAt(2, 1, kMinNs);
+  ManualPlatform::RunFor(2, kMaxNs + 1);
+  LookAt(2, 1, kMaxNs + 1);
   EXPECT_EQ(EndRound(), 3);
 }
 
@@ -108,7 +108,7 @@ TEST(Sleepers, WithoutAClockOfTheProcessAllAreLookedAt) {
   Sleepers<NoProcessClock> sleepers;
   std::array<int, 2> looks{};
   const std::array<int*, 2> pointers{&looks[0], &looks[1]};
-  for (int i = 0; i < 10; ++i) sleepers.EndRound(std::span<int* const>(pointers), kMinNs, [](int& sleeper) { ++sleeper; });
+  for (int i = 0; i < 10; ++i) sleepers.EndRound(std::span<int* const>(pointers), kMaxNs, [](int& sleeper) { ++sleeper; });
   EXPECT_THAT(looks, ::testing::Each(10));
 }
 

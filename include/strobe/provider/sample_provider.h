@@ -64,7 +64,7 @@ class RandomSource {
 //   signed amount that its clock says beyond what has been credited.
 // * look_period_ns(random): how long after this round of looks the next is wanted; 0 for none. The collector asks again at every drain.
 // * Look(thread, state, now_ns): called by the collector for every thread in such a round. Where there is a kSkipsSleepers, a thread whose
-//   CPU clock stood still at the last looks, and that can have used less than half a period since, may be passed over.
+//   CPU clock stood still at the last looks, and that can have used no more than a period since, may be passed over.
 // * AddWeight(weight, state, row): adds the values of `weight` to its own columns; `row` is just those.
 // * AddResidual(residual, row): adds what Detach returned.
 // now_ns is the clock's monotonic time.

@@ -320,7 +320,7 @@ class Session {
     }
     const auto look_at = [&](Slot& slot) { LookAt(slot, provider, index); };
     for (auto slot = slots_.begin(); slot != sleepers; ++slot) look_at(**slot);
-    if (sleepers != slots_.end()) sleepers_.EndRound(std::span<Slot* const>(sleepers, slots_.end()), provider.period_ns() / 2, look_at);
+    if (sleepers != slots_.end()) sleepers_.EndRound(std::span<Slot* const>(sleepers, slots_.end()), provider.period_ns(), look_at);
     if (has_deferred_) tables_.Publish();
   }
 

@@ -37,14 +37,14 @@ class Sleepers {
     seen.still_looks = 0;
   }
 
-  // After the looks at those who are awake: looks at the sleepers where they may have used `min_ns` since they were looked at, and else at
-  // the first alone: a clock that is not what it should be must not hide a thread for ever.
+  // After the looks at those who are awake: looks at the sleepers where they may have used more than `max_ns` since they were looked at,
+  // and else at the first alone: a clock that is not what it should be must not hide a thread for ever.
   template <class Slot, class LookAt>
-  void EndRound(std::span<Slot* const> sleepers, std::int64_t min_ns, LookAt look_at) {
+  void EndRound(std::span<Slot* const> sleepers, std::int64_t max_ns, LookAt look_at) {
     const std::int64_t process_ns = Platform::ProcessCpuTimeNs();
     const std::int64_t own_ns = Platform::ThreadCpuTimeNs(Platform::CurrentThreadId());
     const std::int64_t unexplained_ns = (process_ns - process_ns_) - (own_ns - own_ns_) - explained_ns_;
-    const bool is_explained = process_ns >= 0 && unexplained_ns < min_ns;
+    const bool is_explained = process_ns >= 0 && unexplained_ns <= max_ns;
     for (Slot* slot : sleepers.first(is_explained ? std::min<std::size_t>(sleepers.size(), 1) : sleepers.size())) look_at(*slot);
     if (is_explained) return;
     process_ns_ = process_ns;
