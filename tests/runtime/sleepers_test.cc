@@ -27,11 +27,14 @@ class SleepersTest : public ::testing::Test {
   void TearDown() override { ManualPlatform::ActAs(0); }
 
   // Who has slot `index`, whose thread has the same number.
-  void LookAt(std::uint32_t index, std::uint16_t use = 0, std::int64_t attach_cpu_ns = 0) {
-    sleepers_.Note({.use = use, .index = index}, attach_cpu_ns, ManualPlatform::ThreadCpuTimeNs(index));
+  void LookAt(std::uint32_t index, std::int64_t attach_cpu_ns = 0) {
+    sleepers_.Note(index, attach_cpu_ns, ManualPlatform::ThreadCpuTimeNs(index));
   }
-  // How many of three sleepers were looked at.
-  int EndRound() {
+  // How many of three sleepers were looked at in a round, after the looks at those who are awake.
+  template <class LookAtAwake = void (*)()>
+  int Round(LookAtAwake look_at_awake = [] {}) {
+    sleepers_.BeginRound();
+    look_at_awake();
     std::array<int, 3> sleepers{};
     const std::array<int*, 3> pointers{&sleepers[0], &sleepers[1], &sleepers[2]};
     sleepers_.EndRound(std::span<int* const>(pointers), kMaxNs, [](int& sleeper) { ++sleeper; });
@@ -59,26 +62,38 @@ TEST_F(SleepersTest, AThreadSleepsOnceItsClockHasStoodStillForSomeLooks) {
   EXPECT_FALSE(sleepers_.IsAsleep(2));
   for (int i = 0; i < kStillLooks; ++i) LookAt(2);
   EXPECT_TRUE(sleepers_.IsAsleep(2));
-  LookAt(2, 1, 1);
+  sleepers_.Forget(2);
   EXPECT_FALSE(sleepers_.IsAsleep(2)) << "a registration begins awake";
+  for (int i = 0; i < 2 * kStillLooks; ++i) sleepers_.Note(3, 0, -1);
+  EXPECT_FALSE(sleepers_.IsAsleep(3)) << "nobody knows";
 }
 
 TEST_F(SleepersTest, SleepersAreLookedAtOnceSomebodyElseHasRunForSoLong) {
-  EXPECT_EQ(EndRound(), 1);
+  EXPECT_EQ(Round(), 1);
   ManualPlatform::RunFor(3, kMaxNs);
-  EXPECT_EQ(EndRound(), 1);
+  EXPECT_EQ(Round(), 1);
   ManualPlatform::RunFor(4, 1);
-  EXPECT_EQ(EndRound(), 3) << "the two together";
-  EXPECT_EQ(EndRound(), 1) << "that was then";
+  EXPECT_EQ(Round(), 3) << "the two together";
+  EXPECT_EQ(Round(), 1) << "that was then";
 }
 
 TEST_F(SleepersTest, WhatTheCollectorAndTheAwakeUseIsNobodyElses) {
   for (int i = 0; i < 100; ++i) {
     ManualPlatform::RunFor(kCollector, 10 * kMaxNs);
     ManualPlatform::RunFor(2, 20 * kMaxNs);
-    LookAt(2);
-    EXPECT_EQ(EndRound(), 1);
+    EXPECT_EQ(Round([&] { LookAt(2); }), 1);
   }
+}
+
+TEST_F(SleepersTest, WhatTheAwakeUseAfterTheirLooksHidesNobody) {
+  ManualPlatform::RunFor(3, kMaxNs + 1);
+  EXPECT_EQ(Round([&] {
+              LookAt(2);
+              ManualPlatform::RunFor(2, 100 * kMaxNs);
+            }),
+            3);
+  ManualPlatform::RunFor(3, kMaxNs + 1);
+  EXPECT_EQ(Round([&] { LookAt(2); }), 3);
 }
 
 TEST_F(SleepersTest, WhatTheSleepersUsedIsSeenOnce) {
@@ -86,19 +101,19 @@ TEST_F(SleepersTest, WhatTheSleepersUsedIsSeenOnce) {
   int sleeper = 0;
   int* const pointer = &sleeper;
   int looks = 0;
+  sleepers_.BeginRound();
   sleepers_.EndRound(std::span<int* const>(&pointer, 1), kMaxNs, [&](int& /*sleeper*/) {
     LookAt(2);
     ++looks;
   });
   EXPECT_EQ(looks, 1);
   ManualPlatform::RunFor(2, kMaxNs + 1);
-  EXPECT_EQ(EndRound(), 3) << "nor does it hide what comes later";
+  EXPECT_EQ(Round(), 3) << "nor does it hide what comes later";
 }
 
 TEST_F(SleepersTest, WhatAThreadUsedBeforeItWasAttachedIsNotItsOwn) {
   ManualPlatform::RunFor(2, kMaxNs + 1);
-  LookAt(2, 1, kMaxNs + 1);
-  EXPECT_EQ(EndRound(), 3);
+  EXPECT_EQ(Round([&] { LookAt(2, kMaxNs + 1); }), 3);
 }
 
 struct NoProcessClock : ManualPlatform {

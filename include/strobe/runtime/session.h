@@ -198,6 +198,11 @@ class Session {
  private:
   friend class SlotThread<Session>;
 
+  template <class Provider>
+  static constexpr bool kSkipsSleepers = requires {
+    Provider::kSkipsSleepers;
+  };
+
   std::mutex& ControlMutex(const Slot& slot) { return registry_.ControlMutex(slot); }
   void WaitForCapture(const Slot& slot) {
     if (slot.thread_id == Platform::CurrentThreadId()) return;
@@ -309,18 +314,18 @@ class Session {
 
   template <class Provider, class Index>
   void LookAtAll(Provider& provider, Index index) {
+    if constexpr (kSkipsSleepers<Provider>) sleepers_[index].BeginRound();
     registry_.CopyLive(slots_);
     if (slots_.empty()) return;
     // Nobody is always the first.
     std::rotate(slots_.begin(), slots_.begin() + static_cast<std::ptrdiff_t>(++look_rounds_ % slots_.size()), slots_.end());
-    auto sleepers = slots_.end();
-    if constexpr (requires { Provider::kSkipsSleepers; }) {
-      sleepers =
-          std::stable_partition(slots_.begin(), slots_.end(), [this](const Slot* slot) { return !sleepers_.IsAsleep(slot->token.index); });
-    }
+    const auto is_awake = [&](const Slot* slot) { return !sleepers_[index].IsAsleep(slot->token.index); };
     const auto look_at = [&](Slot& slot) { LookAt(slot, provider, index); };
+    const auto sleepers = std::stable_partition(slots_.begin(), slots_.end(), is_awake);
     for (auto slot = slots_.begin(); slot != sleepers; ++slot) look_at(**slot);
-    if (sleepers != slots_.end()) sleepers_.EndRound(std::span<Slot* const>(sleepers, slots_.end()), provider.period_ns(), look_at);
+    if (sleepers != slots_.end()) {
+      sleepers_[index].EndRound(std::span<Slot* const>(sleepers, slots_.end()), provider.period_ns(), look_at);
+    }
     if (has_deferred_) tables_.Publish();
   }
 
@@ -331,7 +336,7 @@ class Session {
     if (!slot.is_attached) return;
     SlotThread<Session> thread(*this, slot, index);
     provider.Look(thread, std::get<index>(slot.states), clock_.MonotonicNs());
-    sleepers_.Note(slot.token, slot.attach_cpu_ns, thread.read_cpu_ns());
+    if constexpr (kSkipsSleepers<Provider>) sleepers_[index].Note(slot.token.index, slot.attach_cpu_ns, thread.read_cpu_ns());
   }
 
   // The last word on a slot's account: its records, what it was credited with and came in none of them, and the residual.
@@ -355,6 +360,7 @@ class Session {
     CountRated(residual);
     aggregator_.RemoveThread(key);
     slot.thread_key = Slot::kNoKey;
+    for (Sleepers<Platform>& sleepers : sleepers_) sleepers.Forget(slot.token.index);
   }
 
   ThreadRegistry<Traits>& registry_;
@@ -371,7 +377,7 @@ class Session {
   std::array<std::int64_t, kCount> look_due_ns_{};
   std::vector<Slot*> slots_;  // scratch
   std::size_t look_rounds_ = 0;
-  Sleepers<Platform> sleepers_;
+  std::array<Sleepers<Platform>, kCount> sleepers_;  // nobody, where a provider does not skip them
   bool has_deferred_ = false;
   std::size_t first_enabled_ = kCount;
   std::int64_t period_ns_ = 0;
