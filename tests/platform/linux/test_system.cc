@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
@@ -58,7 +59,12 @@ int RunThisProgram(const std::vector<std::string>& arguments, const std::filesys
   const bool is_running = posix_spawn(&child, program.c_str(), &actions, nullptr, words.data(), environ) == 0;
   posix_spawn_file_actions_destroy(&actions);
   int status = -1;
-  if (!is_running || waitpid(child, &status, 0) != child || !WIFEXITED(status)) return -1;
+  if (!is_running) return -1;
+  pid_t waited = 0;
+  do {
+    waited = waitpid(child, &status, 0);
+  } while (waited < 0 && errno == EINTR);
+  if (waited != child || !WIFEXITED(status)) return -1;
   return WEXITSTATUS(status);
 }
 
