@@ -5,7 +5,6 @@
 #include <windows.h>
 // After it.
 #include <atomic>
-#include <chrono>
 #include <cstdint>
 #include <cstdlib>
 #include <optional>
@@ -15,17 +14,19 @@
 #include <vector>
 
 #include "../../src/platform/windows/stopped_thread.h"
+#include "counted_walks.h"
 #include "platform/test_system.h"
 #include "strobe/strobe.h"
 #include "written_profiles.h"
 
 namespace strobe::testing {
 
-// Not in the anonymous namespace: a profile shows its name.
-__attribute__((noinline)) void WorkUntil(const std::atomic<bool>& is_ending) {
+// Not in the anonymous namespace: a profile shows its name. The condition may ask the system, so it is not asked often.
+template <class Condition>
+__attribute__((noinline)) void WorkUntil(const Condition& is_over) {
   std::uint64_t value = 1;
-  while (!is_ending) {
-    for (int i = 0; i < 1'000; ++i) {
+  while (!is_over) {
+    for (int i = 0; i < 100'000; ++i) {
       value = value * 6364136223846793005U + 1442695040888963407U;
       __asm__ volatile("" : "+r"(value));
     }
@@ -41,31 +42,33 @@ constexpr int kExitCode = 37;
 constexpr int kNoSuchEvent = 38;
 constexpr DWORD kKilledByConsole = 0xC000013A;  // STATUS_CONTROL_C_EXIT; by Wine it is 0
 constexpr DWORD kPatienceMs = 60'000;
+constexpr int kWalks = 5;  // of a thread that is to be seen in the profile
 
 // ---- The programs.
+
+struct CountedTraits : DefaultTraits {
+  using Platform = CountingPlatform;
+};
 
 // All that a program here has. Never destroyed, as in a program that ends wherever it stands.
 struct Program {
   explicit Program(const char* directory)
       : profiler({.sampling = {.cpu_frequency_hz = 1000, .wall_frequency_hz = 1000}, .exporter = {.directory = directory}}) {}
 
-  // Starts a thread that works until the end, and waits until it does.
+  // Starts a thread that works until the end, and waits until it has been sampled at it.
   std::thread StartWorker() {
-    std::atomic<bool> is_working{false};
+    std::atomic<bool> is_sampled{false};
     std::thread worker([&] {
       const Registration registration = profiler.RegisterThread("worker");
-      is_working = true;
+      WorkUntil(EnoughWalks(kWalks));
+      is_sampled = true;
       WorkUntil(is_ending);
     });
-    while (!is_working) std::this_thread::yield();
+    while (!is_sampled) std::this_thread::yield();
     return worker;
   }
-  // Until threads have been stopped for a while.
-  void AwaitSamples() {
-    while (profiler.stats().samples < 20) std::this_thread::yield();
-  }
 
-  Profiler<> profiler;
+  Profiler<CountedTraits> profiler;
   std::atomic<bool> is_ending{false};
 };
 Program* program = nullptr;
@@ -75,7 +78,6 @@ int Return() {
   {
     const ScopedProfiler session(program->profiler);
     worker = program->StartWorker();
-    program->AwaitSamples();
     program->is_ending = true;
     worker.join();
   }
@@ -89,7 +91,7 @@ int ExitFromWorker() {
   std::thread([] {
     {
       const Registration registration = program->profiler.RegisterThread("exits");
-      program->AwaitSamples();
+      WorkUntil(EnoughWalks(kWalks));
     }
     std::exit(kExitCode);
   }).join();
@@ -101,7 +103,7 @@ int EndProcess() {
   const ScopedProfiler session(program->profiler);
   program->StartWorker().detach();
   const Registration registration = program->profiler.RegisterThread("main");
-  program->AwaitSamples();
+  WorkUntil(EnoughWalks(kWalks));
   ExitProcess(kExitCode);
 }
 
@@ -126,7 +128,6 @@ int AwaitConsoleEvent(DWORD event, PHANDLER_ROUTINE handler) {
   if (handler != nullptr && SetConsoleCtrlHandler(handler, TRUE) == 0) return 1;
   const ScopedProfiler session(program->profiler);
   std::thread worker = program->StartWorker();
-  program->AwaitSamples();
   const bool is_sent = GenerateConsoleCtrlEvent(event, 0) != 0;
   if (!is_sent) program->is_ending = true;
   worker.join();
@@ -143,31 +144,40 @@ BOOL WINAPI StopSession(DWORD /*event*/) {
   return FALSE;
 }
 
+// Whether the thread has been terminated, and is no more. By its id: a std::thread's native handle is none of the system's everywhere.
+bool Terminate(DWORD thread_id) {
+  const HANDLE thread = OpenThread(THREAD_TERMINATE | SYNCHRONIZE, FALSE, thread_id);
+  if (thread == nullptr) return false;
+  const bool is_gone = TerminateThread(thread, 0) != 0 && WaitForSingleObject(thread, kPatienceMs) == WAIT_OBJECT_0;
+  CloseHandle(thread);
+  return is_gone;
+}
+
 // Threads that the C++ library does not see end, so that their registrations never do.
 int LoseThreads() {
   ScopedProfiler session(program->profiler);
   for (int i = 0; i < 10; ++i) {
-    std::atomic<bool> is_registered{false};
-    const auto run = [&] {
+    const auto run = [] {
       static_cast<void>(new Registration(program->profiler.RegisterThread("lost")));
-      is_registered = true;
+      WorkUntil(EnoughWalks(kWalks));
     };
     std::thread([&] {
       run();
-      program->AwaitSamples();
       ExitThread(0);
     }).join();
+    std::atomic<DWORD> id{0};
     std::thread killed([&] {
-      is_registered = false;
       run();
+      id = GetCurrentThreadId();
+      // Without a lock: whoever is terminated never gives it back.
       WorkUntil(program->is_ending);
     });
-    while (!is_registered) std::this_thread::yield();
-    TerminateThread(reinterpret_cast<HANDLE>(killed.native_handle()), 0);
+    while (id == 0) std::this_thread::yield();
+    const bool is_gone = Terminate(id);
     killed.detach();
+    if (!is_gone) return 1;
   }
   std::thread worker = program->StartWorker();
-  program->AwaitSamples();
   program->is_ending = true;
   worker.join();
   return kExitCode;
@@ -179,13 +189,11 @@ int RegisterOldThreads(const char* directory) {
   std::thread worker([&] {
     while (!is_there) std::this_thread::yield();
     const Registration registration = program->profiler.RegisterThread("old");
-    WorkUntil(program->is_ending);
+    WorkUntil(EnoughWalks(kWalks));
   });
   program = new Program(directory);
   const ScopedProfiler session(program->profiler);
   is_there = true;
-  program->AwaitSamples();
-  program->is_ending = true;
   worker.join();
   return kExitCode;
 }
