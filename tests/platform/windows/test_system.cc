@@ -16,7 +16,11 @@ void SetVariable(const char* name, const std::string& value) {
   // The C library has no empty variables, but what this process starts can have them.
   if (value.empty()) SetEnvironmentVariableA(name, "");
 }
-void UnsetVariable(const char* name) { _putenv_s(name, ""); }
+void UnsetVariable(const char* name) {
+  _putenv_s(name, "");
+  // One that is empty the C library does not know, and so leaves in place.
+  SetEnvironmentVariableA(name, nullptr);
+}
 
 std::string ProcessorName() {
   SYSTEM_INFO info;
