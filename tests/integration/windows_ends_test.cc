@@ -107,14 +107,21 @@ int EndProcess() {
   ExitProcess(kExitCode);
 }
 
-// The same, under somebody who stops it without a pause.
+// The same, under somebody who stops it without a pause, and others who are killed while they look for it.
 int EndProcessWhileStopped() {
   const Registration registration = program->profiler.RegisterThread("main");
   std::atomic<int> stops{0};
-  std::thread([&stops, thread = internal::KnownThread::Find(GetCurrentThreadId())] {
+  const std::uint64_t id = GetCurrentThreadId();
+  std::thread([&stops, thread = internal::KnownThread::Find(id)] {
     static internal::StackCopy copy;
     while (true) stops += internal::CopyStack(*thread, copy) ? 1 : 0;
   }).detach();
+  for (int i = 0; i < 3; ++i) {
+    std::thread([id] {
+      while (internal::KnownThread::Find(id) != nullptr) {
+      }
+    }).detach();
+  }
   while (stops < 20) std::this_thread::yield();
   ExitProcess(kExitCode);
 }

@@ -1,5 +1,5 @@
-// A thousand stops a second, for as long as STROBE_TEST_SECONDS says, of threads that hold the locks of the heap and of the loader, and
-// that begin and end: whoever waited for one of these locks meanwhile would hang.
+// A thousand attempts a second, for as long as STROBE_TEST_SECONDS says, to stop threads that hold the locks of the heap and of the loader,
+// and that begin and end: whoever waited for one of these locks meanwhile would hang.
 #include <gtest/gtest.h>
 #include <windows.h>
 // After it.
@@ -97,6 +97,8 @@ TEST_F(WindowsSoak, NobodyWaitsForWhatAStoppedThreadHolds) {
     constexpr std::array<const wchar_t*, 2> kNames{L"winmm.dll", L"version.dll"};
     const HMODULE library = LoadLibraryW(kNames[turn++ % kNames.size()]);
     if (library != nullptr) FreeLibrary(library);
+    // Nobody is stopped during all this.
+    std::this_thread::sleep_for(kStopPeriod * 5);
   });
   Run(2, [this] {
     std::thread([this] {

@@ -233,14 +233,34 @@ TEST_F(WindowsPlatformTest, ASleepIsNoShorterThanAskedFor) {
   }
 }
 
+// A profiler sleeps a thousand times a second, and several may at a time.
+TEST_F(WindowsPlatformTest, SleepsLeaveNoHandlesBehind) {
+  const auto handles = [] {
+    DWORD count = 0;
+    EXPECT_NE(GetProcessHandleCount(GetCurrentProcess(), &count), 0);
+    return count;
+  };
+  WindowsPlatform::SleepNs(0);
+  const DWORD before = handles();
+  {
+    std::vector<std::jthread> sleepers;
+    for (int i = 0; i < 3; ++i) {
+      sleepers.emplace_back([] {
+        for (int turn = 0; turn < 100; ++turn) WindowsPlatform::SleepNs(10'000);
+      });
+    }
+  }
+  EXPECT_LE(handles(), before + 10);
+}
+
 // Whoever stops a thread does not come to resume it.
 TEST_F(WindowsPlatformTest, TheWatchdogResumesAThreadThatStaysStopped) {
   static const Worker* stopped = nullptr;
   static bool runs_on = false;
-  const Worker worker;
+  Worker worker;
   stopped = &worker;
   const auto copy = std::make_unique<internal::StackCopy>();
-  const std::shared_ptr<internal::KnownThread> thread = internal::KnownThread::Find(worker.id());
+  std::shared_ptr<internal::KnownThread> thread = internal::KnownThread::Find(worker.id());
   ASSERT_NE(thread, nullptr);
   ASSERT_TRUE(Eventually([&] { return internal::CopyStack(*thread, *copy); }));
   const std::uint64_t given_up = internal::GlobalHandlerCounters().threads_given_up;
@@ -262,6 +282,9 @@ TEST_F(WindowsPlatformTest, TheWatchdogResumesAThreadThatStaysStopped) {
   EXPECT_EQ(internal::GlobalHandlerCounters().threads_given_up, given_up + 1);
   EXPECT_FALSE(WindowsPlatform::Interrupt(worker.id(), kPayload, 0)) << "left in peace";
   EXPECT_EQ(arrival.calls, 0);
+  worker.End();
+  thread.reset();
+  EXPECT_EQ(internal::GlobalHandlerCounters().threads_given_up, given_up) << "it has ended";
 }
 
 }  // namespace

@@ -69,7 +69,8 @@ ThreadLink*& ThreadLinks();
 struct HandlerCounters {
   std::atomic<std::uint64_t> foreign{0};
   std::atomic<std::uint64_t> stale{0};
-  std::atomic<std::uint64_t> threads_given_up{0};  // on a platform that stops threads: that stayed stopped too long, too often
+  // On a platform that stops threads: those that stayed stopped too long, too often, and have not ended.
+  std::atomic<std::uint64_t> threads_given_up{0};
 };
 HandlerCounters& GlobalHandlerCounters();
 

@@ -10,19 +10,24 @@ namespace strobe::internal {
 // keeps it from beginning.
 class ExitLock {
  public:
-  // Never waits. Where the lock is not to be had, only a thread may be stopped that does not hold it itself: one that loads a library
-  // cannot be told from one that ends the process.
-  explicit ExitLock(std::uint64_t thread_id);
+  // Finds the loader's functions, once a process; without them no lock is ever held. That itself waits for the loader's lock, so it is done
+  // before anybody can want an ExitLock while others wait for him.
+  static void Prepare();
+
+  // Never waits. The lock is not to be had while another thread loads or unloads a library, begins, ends, or ends the process.
+  ExitLock();
   ~ExitLock();
   ExitLock(const ExitLock&) = delete;
   ExitLock& operator=(const ExitLock&) = delete;
 
-  // Whether that thread may be stopped as long as this object lives.
-  [[nodiscard]] bool may_stop() const { return may_stop_; }
+  // Whether threads may be stopped as long as this object lives.
+  [[nodiscard]] bool is_held() const { return cookie_ != 0; }
 
  private:
-  std::uintptr_t cookie_ = 0;  // the loader's, or 0 where its lock is not held
-  bool may_stop_ = false;
+  std::uintptr_t cookie_ = 0;  // the loader's
 };
+
+// Whether the process is at its end, so that all other threads have been killed, and whatever they had locked stays so.
+bool IsProcessEnding();
 
 }  // namespace strobe::internal

@@ -38,8 +38,10 @@ ThreadTable& GlobalThreads() {
   return *table;
 }
 
-// Takes the thread that ends out of the table.
-void WINAPI ForgetThread(void* thread_id) { GlobalThreads().Remove(reinterpret_cast<std::uintptr_t>(thread_id)); }
+// Takes the thread that ends out of the table; not at the process's end, for whoever was killed may have locked it.
+void WINAPI ForgetThread(void* thread_id) {
+  if (!IsProcessEnding()) GlobalThreads().Remove(reinterpret_cast<std::uintptr_t>(thread_id));
+}
 
 // Has the system call that at the calling thread's end. A thread_local object would not do: mingw-w64 frees their memory before it destroys
 // them (GCC's bug 58142).
@@ -148,6 +150,7 @@ StopCounters& GlobalStopCounters() {
 }
 
 std::shared_ptr<KnownThread> KnownThread::Current() {
+  ExitLock::Prepare();
   const std::uint64_t id = GetCurrentThreadId();
   std::shared_ptr<KnownThread> thread = GlobalThreads().Find(id);
   // One that was terminated has left its entry behind, and its id may be this thread's now.
@@ -164,15 +167,20 @@ std::shared_ptr<KnownThread> KnownThread::Current() {
 
 std::shared_ptr<KnownThread> KnownThread::Find(std::uint64_t thread_id) { return GlobalThreads().Find(thread_id); }
 
-KnownThread::~KnownThread() { CloseHandle(handle_); }
+KnownThread::~KnownThread() {
+  if (stalls.load(std::memory_order_relaxed) >= kMaxStalls) {
+    GlobalHandlerCounters().threads_given_up.fetch_sub(1, std::memory_order_relaxed);
+  }
+  CloseHandle(handle_);
+}
 
 bool CopyStack(KnownThread& thread, StackCopy& copy, void (*while_stopped)()) {
   if (thread.stalls.load(std::memory_order_relaxed) >= kMaxStalls) return false;
   Watchdog& watchdog = GlobalWatchdog();
   CONTEXT context{};
   context.ContextFlags = CONTEXT_FULL;
-  const ExitLock exit_lock(thread.id());
-  if (!exit_lock.may_stop()) return false;
+  const ExitLock exit_lock;
+  if (!exit_lock.is_held()) return false;
   if (SuspendThread(thread.handle()) == static_cast<DWORD>(-1)) return false;
   GlobalStopCounters().stopped.fetch_add(1, std::memory_order_relaxed);
   // Not before: whoever is held up here must not find the thread resumed before it was stopped.

@@ -6,11 +6,12 @@
 #include <process.h>
 
 #include <algorithm>
-#include <cstdlib>
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <utility>
 
+#include "exit_lock.h"
 #include "images.h"
 #include "stopped_thread.h"
 #include "strobe/platform/capture_target.h"
@@ -65,12 +66,19 @@ std::int64_t CpuTimeOfThread(HANDLE thread) { return CpuTimeOf(thread, &QueryThr
 // Of the one capture that is under way. Whoever holds the mutex is a collector, and is never stopped itself.
 struct CaptureRoom {
   std::mutex mutex;
-  bool is_closed = false;  // the process ends
   internal::StackCopy copy;
 };
 CaptureRoom& GlobalCaptureRoom() {
   static auto* const room = new CaptureRoom;
   return *room;
+}
+
+// For one thread at a time; nullptr where the system refuses.
+HANDLE CreateTimer() {
+  constexpr DWORD kHighResolution = 2;  // CREATE_WAITABLE_TIMER_HIGH_RESOLUTION, since Windows 10, version 1803
+  constexpr DWORD kRights = SYNCHRONIZE | TIMER_MODIFY_STATE;
+  const HANDLE timer = CreateWaitableTimerExW(nullptr, nullptr, kHighResolution, kRights);
+  return timer != nullptr ? timer : CreateWaitableTimerExW(nullptr, nullptr, 0, kRights);
 }
 
 // Later Windows alone has it.
@@ -125,15 +133,12 @@ std::int64_t WindowsPlatform::ThreadCpuTimeNs(std::uint64_t thread_id) {
 
 std::int64_t WindowsPlatform::ProcessCpuTimeNs() { return CpuTimeOf(GetCurrentProcess(), &QueryProcessCycleTime, &GetProcessTimes); }
 
+// Builds all that the collector would else build at its first use, when others may wait for what it has locked.
 absl::Status WindowsPlatform::InstallHandler(int /*signal*/) {
   NsPerCycle();
-  // ExitProcess ends all other threads where they stand: a collector that has just stopped the one that calls it would never resume it.
-  static const int registered = std::atexit([] {
-    const std::lock_guard lock(GlobalCaptureRoom().mutex);
-    GlobalCaptureRoom().is_closed = true;
-  });
-  if (registered != 0) return absl::ResourceExhaustedError("no function can be registered for the process's end");
-  internal::GlobalStopCounters();
+  GlobalCaptureRoom();
+  internal::ExitLock::Prepare();
+  internal::ImageVersion();
   return internal::StartWatchdog() ? absl::OkStatus() : absl::ResourceExhaustedError("no thread can be started to watch over stopped ones");
 }
 
@@ -146,7 +151,7 @@ bool WindowsPlatform::Interrupt(std::uint64_t thread_id, std::uint64_t payload, 
   if (function == nullptr || thread == nullptr) return false;
   CaptureRoom& room = GlobalCaptureRoom();
   const std::lock_guard lock(room.mutex);
-  if (room.is_closed || !internal::CopyStack(*thread, room.copy)) return false;
+  if (!internal::CopyStack(*thread, room.copy)) return false;
   const CopiedStackMemory stack(room.copy.base, room.copy.stack());
   return function(entry.context, {.token = token, .timer_weight = 0, .registers = &room.copy.registers, .stack = &stack});
 }
@@ -195,12 +200,12 @@ WindowsPlatform::OwnThread WindowsPlatform::RunOnOwnThread(const char* name, std
 }
 
 void WindowsPlatform::SleepNs(std::int64_t time_ns) {
-  constexpr DWORD kHighResolution = 2;  // CREATE_WAITABLE_TIMER_HIGH_RESOLUTION, since Windows 10, version 1803
-  constexpr DWORD kRights = SYNCHRONIZE | TIMER_MODIFY_STATE;
   constexpr std::int64_t kNsPerUnit = 100;
   constexpr std::int64_t kNsPerMs = 1'000'000;
-  HANDLE timer = CreateWaitableTimerExW(nullptr, nullptr, kHighResolution, kRights);
-  if (timer == nullptr) timer = CreateWaitableTimerExW(nullptr, nullptr, 0, kRights);
+  // The timer of the last one who slept, if nobody has taken it since.
+  static constinit std::atomic<HANDLE> spare{nullptr};
+  HANDLE timer = spare.exchange(nullptr, std::memory_order_acquire);
+  if (timer == nullptr) timer = CreateTimer();
   LARGE_INTEGER due{};
   due.QuadPart = -(time_ns / kNsPerUnit + 1);  // from now on
   const auto time_ms = static_cast<DWORD>(time_ns / kNsPerMs + 1);
@@ -210,6 +215,7 @@ void WindowsPlatform::SleepNs(std::int64_t time_ns) {
   } else {
     WaitForSingleObject(timer, time_ms + kGraceMs);
   }
+  timer = spare.exchange(timer, std::memory_order_acq_rel);
   if (timer != nullptr) CloseHandle(timer);
 }
 
