@@ -1,5 +1,6 @@
-// A thousand attempts a second, for as long as STROBE_TEST_SECONDS says, to stop threads that hold the locks of the heap and of the loader,
-// and that begin and end: whoever waited for one of these locks meanwhile would hang.
+// A thousand attempts a second, for as long as STROBE_TEST_SECONDS says, to stop threads that hold the heap's lock, while others load and
+// unload libraries, begin and end: whoever waited for a lock that a stopped thread holds would hang. While any thread holds the loader's
+// lock nobody is stopped (ExitLock).
 #include <gtest/gtest.h>
 #include <windows.h>
 // After it.
@@ -35,6 +36,7 @@ struct SoakTraits : DefaultTraits {
 class WindowsSoak : public ::testing::Test {
  protected:
   static constexpr std::chrono::milliseconds kStopPeriod{1};
+  static constexpr std::chrono::seconds kPatience{60};
   // Of an arena that no profiler has.
   static constexpr std::uint8_t kArena = internal::kMaxArenas - 1;
 
@@ -60,14 +62,16 @@ class WindowsSoak : public ::testing::Test {
 
   // On a machine that is busy with other things it may take longer than the test's shortest form.
   bool HaveAllRun() {
-    return profiler_.stats().samples > 0 && std::all_of(turns_.begin(), turns_.end(), [](const auto& turns) { return turns > 0; });
+    return stops_ > 0 && profiler_.stats().samples > 0 &&
+           std::all_of(turns_.begin(), turns_.end(), [](const auto& turns) { return turns > 0; });
   }
 
-  // Stops the threads in turn until the end, beside the profiler. What it could not do in time it does not make up for.
+  // Stops the threads in turn until the end, or a little longer, beside the profiler. What it could not do in time it does not make up for.
   void StopThreads(steady_clock::time_point end) {
     const std::uint64_t payload = internal::SlotToken{.arena = kArena}.Pack();
     std::size_t next = 0;
-    for (auto due = steady_clock::now(); due < end || !HaveAllRun(); due = std::max(due + kStopPeriod, steady_clock::now())) {
+    for (auto due = steady_clock::now(); due < end || (due < end + kPatience && !HaveAllRun());
+         due = std::max(due + kStopPeriod, steady_clock::now())) {
       std::this_thread::sleep_until(due);
       // Often the next thread has just ended.
       for (std::size_t tries = 0; tries < ids_.size(); ++tries) {
