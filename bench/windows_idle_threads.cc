@@ -1,4 +1,4 @@
-// windows_idle_threads [SECONDS]: what the sampler costs where 10, 100 and 1,000 registered threads wait, each for SECONDS: how many
+// windows_idle_threads [SECONDS]: what the sampler costs where 10, 100 and 1,000 registered threads wait, each for SECONDS (10): how many
 // threads it stopped, and the share of a CPU that it used. By Wine, what the system's own server did for it is not in this.
 #include <windows.h>
 // After it.
@@ -51,12 +51,19 @@ Cost Measure(int thread_count, int seconds) {
 
 int Main(int argc, char** argv) {
   const int seconds = argc > 1 ? std::atoi(argv[1]) : 10;
+  if (seconds < 1) {
+    std::fprintf(stderr, "usage: windows_idle_threads [SECONDS], one at least\n");
+    return 2;
+  }
   double first_share = 0;
   for (const int thread_count : {10, 100, 1000}) {
     const Cost cost = Measure(thread_count, seconds);
     if (first_share == 0) first_share = cost.cpu_share;
-    std::printf("%4d idle threads: %llu stops, sampler %.2f %% of a CPU: %.2f x\n", thread_count,
-                static_cast<unsigned long long>(cost.stops), cost.cpu_share * 100, cost.cpu_share / first_share);
+    std::printf("%4d idle threads: %llu stops, sampler %.2f %% of a CPU", thread_count, static_cast<unsigned long long>(cost.stops),
+                cost.cpu_share * 100);
+    // A short run of few threads may cost less than a step of the clock.
+    if (first_share > 0) std::printf(": %.2f x", cost.cpu_share / first_share);
+    std::printf("\n");
   }
   return 0;
 }
