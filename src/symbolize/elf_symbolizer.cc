@@ -46,6 +46,8 @@ bool IsBuildId(std::string_view text) {
 struct ImageNames {
   FunctionTable functions;
   FunctionTable stubs;
+  // Whether the next profile need not look again.
+  bool is_final = true;
 
   [[nodiscard]] std::string_view Find(std::uint64_t address) const {
     const std::string_view name = functions.Find(address);
@@ -78,22 +80,31 @@ ImageNames ReadNames(const Module& module, const std::vector<std::string>& paths
   for (const Image& image : images) {
     if (names.stubs.empty()) names.stubs = image.file.ReadLinkageStubs(names.functions);
   }
+  names.is_final = !names.empty();  // else the file may be there the next time
+  return names;
+}
+
+// Final even where there are none: a file that was changed is another one.
+ImageNames ReadWindowsNames(const Module& module, const ElfSymbolizerOptions& options) {
+  ImageNames names;
+  const std::unique_ptr<FileSource> source = FileSource::Open(module.path);
+  if (source == nullptr) return names;
+  names.functions = internal::ReadPeFunctions(*source, module.build_id);
+  if (names.functions.empty() && options.use_system_library) {
+    std::optional<FunctionTable> functions = internal::ReadPeDebugFunctions(*source, module.build_id, module.path);
+    names.is_final = functions.has_value();
+    if (functions.has_value()) names.functions = *std::move(functions);
+  }
+  if (names.functions.empty()) names.functions = internal::ReadPeExports(*source, module.build_id);
   return names;
 }
 
 ImageNames ReadNames(const Module& module, const ElfSymbolizerOptions& options) {
-  if (IsWindowsImage(module)) {
-    const std::unique_ptr<FileSource> source = FileSource::Open(module.path);
-    if (source == nullptr) return {};
-    FunctionTable functions = internal::ReadPeFunctions(*source, module.build_id);
-    if (functions.empty() && options.use_system_library) functions = internal::ReadPeDebugFunctions(*source, module.build_id, module.path);
-    if (functions.empty()) functions = internal::ReadPeExports(*source, module.build_id);
-    return {std::move(functions), {}};
-  }
+  if (IsWindowsImage(module)) return ReadWindowsNames(module, options);
   if (module.path == kVdsoPath) {
     const internal::SpanSource source(internal::OwnVdso(module.load_bias, module.start, module.limit));
     const std::optional<ElfFile> file = OpenFor(module, source);
-    return {file.has_value() ? file->ReadFunctions() : FunctionTable(), {}};
+    return {.functions = file.has_value() ? file->ReadFunctions() : FunctionTable(), .stubs = {}, .is_final = file.has_value()};
   }
   std::vector<std::string> paths = {module.path};
   if (IsBuildId(module.build_id)) {
@@ -156,25 +167,27 @@ class FunctionList {
 // Tables by module, the most recently used in front.
 class ElfSymbolizer::Cache {
  public:
-  // Valid until Trim. What holds no function is not kept: the file may be there the next time.
+  // Valid until Trim, and until the next call.
   const ImageNames& Get(const Module& module, const ElfSymbolizerOptions& options) {
-    if (module.code_number != 0) return none_;  // no file holds it
+    if (module.code_number != 0) return unkept_ = {};  // no file holds it
     std::string key = CacheKey(module);
     if (const auto found = places_.find(key); found != places_.end()) {
       entries_.splice(entries_.begin(), entries_, found->second);
       return entries_.front().names;
     }
     ImageNames names = ReadNames(module, options);
-    if (names.empty()) return none_;
-    bytes_ += names.memory_bytes();
+    if (!names.is_final) return unkept_ = std::move(names);
     entries_.push_front({key, std::move(names)});
+    bytes_ += entries_.front().memory_bytes();
     places_[std::move(key)] = entries_.begin();
     return entries_.front().names;
   }
 
+  // The last one that was used stays, however large.
   void Trim(std::size_t limit_bytes) {
-    while (bytes_ > limit_bytes) {
-      bytes_ -= entries_.back().names.memory_bytes();
+    unkept_ = {};
+    while (bytes_ > limit_bytes && entries_.size() > 1) {
+      bytes_ -= entries_.back().memory_bytes();
       places_.erase(entries_.back().key);
       entries_.pop_back();
     }
@@ -186,11 +199,13 @@ class ElfSymbolizer::Cache {
   struct Entry {
     std::string key;
     ImageNames names;
+
+    [[nodiscard]] std::size_t memory_bytes() const { return sizeof(Entry) + 2 * key.size() + names.memory_bytes(); }
   };
   std::list<Entry> entries_;
   absl::flat_hash_map<std::string, std::list<Entry>::iterator> places_;
   std::size_t bytes_ = 0;
-  ImageNames none_;
+  ImageNames unkept_;
 };
 
 ElfSymbolizer::ElfSymbolizer(ElfSymbolizerOptions options) : options_(std::move(options)), cache_(std::make_unique<Cache>()) {}

@@ -164,12 +164,12 @@ FunctionTable ReadPeFunctions(const ByteSource& source, const std::string& build
   return {std::move(functions), std::move(names)};
 }
 
-FunctionTable ReadPeDebugFunctions(const ByteSource& source, const std::string& build_id, const std::string& path) {
+std::optional<FunctionTable> ReadPeDebugFunctions(const ByteSource& source, const std::string& build_id, const std::string& path) {
   const std::optional<PeImage> image = OpenFor(source, build_id);
-  if (!image || !image->has_debug_file) return {};
+  if (!image || !image->has_debug_file) return FunctionTable();
   std::vector<FunctionTable::Function> functions;
   std::vector<char> names;
-  VisitSystemSymbols(path, [&](std::uint64_t address, std::uint64_t bytes, std::string_view name) {
+  const bool is_asked = VisitSystemSymbols(path, [&](std::uint64_t address, std::uint64_t bytes, std::string_view name) {
     const PeImage::Section* const section = CodeAt(*image, address);
     if (section == nullptr || name.empty()) return true;
     if (functions.size() >= kMaxSymbols || name.size() >= kMaxStringTableBytes - names.size()) return false;
@@ -181,8 +181,9 @@ FunctionTable ReadPeDebugFunctions(const ByteSource& source, const std::string& 
     names.push_back('\0');
     return true;
   });
+  if (!is_asked) return std::nullopt;
   EndWhereTheNextBegins(functions);
-  return {std::move(functions), std::move(names)};
+  return FunctionTable(std::move(functions), std::move(names));
 }
 
 FunctionTable ReadPeExports(const ByteSource& source, const std::string& build_id) {

@@ -16,7 +16,8 @@ namespace strobe::internal {
 FunctionTable ReadPeFunctions(const ByteSource& source, const std::string& build_id);
 
 // What the debug information says that the image was linked with, where the system can read it. `path` is the file that `source` reads.
-FunctionTable ReadPeDebugFunctions(const ByteSource& source, const std::string& build_id, const std::string& path);
+// Nothing where the system cannot be asked now.
+std::optional<FunctionTable> ReadPeDebugFunctions(const ByteSource& source, const std::string& build_id, const std::string& path);
 
 // What the image exports, of which any linker leaves the names. The image's frame information says where such a function ends, so that the
 // functions behind it, which have no names, do not get its.

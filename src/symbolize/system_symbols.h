@@ -13,7 +13,8 @@ namespace strobe::internal {
 using SystemSymbolVisitor = std::function<bool(std::uint64_t address, std::uint64_t bytes, std::string_view name)>;
 
 // Calls visit for each function that the image at `path` has a name for, in no order: on Windows by DbgHelp, from the PDB file that the
-// image was linked with. Does nothing where the system has no such library, or that knows nothing. One caller at a time, others wait.
-void VisitSystemSymbols(const std::string& path, const SystemSymbolVisitor& visit);
+// image was linked with, where that lies beside it or where the linker put it. Visits nothing where the system has no such library, or that
+// knows nothing. False where another thread asks it just now, maybe for ever.
+bool VisitSystemSymbols(const std::string& path, const SystemSymbolVisitor& visit);
 
 }  // namespace strobe::internal

@@ -10,7 +10,10 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <thread>
+#include <vector>
 
+#include "../../src/symbolize/system_symbols.h"
 #include "absl/strings/str_format.h"
 #include "platform/test_system.h"
 #include "strobe/strobe.h"
@@ -49,10 +52,14 @@ class WindowsNames : public ::testing::Test {
     ASSERT_NE(module_.path.find("pdb_plugin"), std::string::npos);
   }
   std::string NameOf(Address address, const ElfSymbolizerOptions& options = {}) const {
+    ElfSymbolizer symbolizer(options);
+    return NameOf(symbolizer, address);
+  }
+  std::string NameOf(ElfSymbolizer& symbolizer, Address address) const {
     Profile profile;
     profile.modules = {module_};
     profile.frames = {{address, 0}};
-    const absl::StatusOr<Symbols> symbols = ElfSymbolizer(options).Symbolize(profile);
+    const absl::StatusOr<Symbols> symbols = symbolizer.Symbolize(profile);
     return symbols.ok() && symbols->frames.size() == 1 ? symbols->functions.at(symbols->frames[0].function).name
                                                        : symbols.status().ToString();
   }
@@ -101,6 +108,30 @@ TEST_F(WindowsNames, ABrokenFileCostsNamesOnly) {
   EXPECT_FALSE(NameOf(spins_).empty());
 }
 
+// A server may be there, which would be asked for each image.
+TEST_F(WindowsNames, TheUsersSymbolPathIsNotSearched) {
+  const fs::path elsewhere = directory_.path() / "elsewhere";
+  fs::create_directory(elsewhere);
+  fs::copy_file(plugins_ / kDebugFile, elsewhere / kDebugFile);
+  SetEnvironmentVariableW(L"_NT_SYMBOL_PATH", elsewhere.c_str());
+  Load();
+  EXPECT_EQ(NameOf(spins_).find("pdb_plugin.dll+0x"), 0u) << NameOf(spins_);
+  SetEnvironmentVariableW(L"_NT_SYMBOL_PATH", nullptr);
+}
+
+TEST_F(WindowsNames, NobodyWaitsForWhoeverAsksTheSystem) {
+  fs::copy_file(plugins_ / kDebugFile, directory_.path() / kDebugFile);
+  Load();
+  ElfSymbolizer symbolizer;
+  std::string name_meanwhile;
+  internal::VisitSystemSymbols(module_.path, [&](auto&&...) {
+    std::thread([&] { name_meanwhile = NameOf(symbolizer, spins_); }).join();
+    return false;
+  });
+  EXPECT_EQ(name_meanwhile.find("pdb_plugin.dll+0x"), 0u) << name_meanwhile;
+  EXPECT_EQ(NameOf(symbolizer, spins_), "pdb_plugin::Spins");
+}
+
 // The mapping's build id is what a symbol server knows the file by, said by DbgHelp.
 TEST_F(WindowsNames, TheBuildIdIsTheFilesGuidAndAge) {
   fs::copy_file(plugins_ / kDebugFile, directory_.path() / kDebugFile);
@@ -118,21 +149,44 @@ TEST_F(WindowsNames, TheBuildIdIsTheFilesGuidAndAge) {
   EXPECT_EQ(module_.build_id, id + absl::StrFormat("%x", module.PdbAge));
 }
 
-// What a user sees: work in the image has its names in the profile.
-TEST_F(WindowsNames, AreInAProfile) {
-  fs::copy_file(plugins_ / kDebugFile, directory_.path() / kDebugFile);
-  Load();
-  Profiler<> profiler({.sampling = {.cpu_frequency_hz = 1000}, .exporter = {.directory = (directory_.path() / "profiles").string()}});
-  ASSERT_TRUE(profiler.Start().ok());
+class PlainSymbolizer : public ElfSymbolizer {
+ public:
+  PlainSymbolizer() : ElfSymbolizer({.use_system_library = false}) {}
+};
+struct PlainTraits : DefaultTraits {
+  using Symbolizer = PlainSymbolizer;
+};
+
+// Works in the image while it is being profiled; whether the profile has the name of the function that only the PDB file knows.
+template <class Traits>
+bool IsInAProfile(const fs::path& directory, Address work_address) {
+  Profiler<Traits> profiler(
+      ProfilerOptions{.sampling = {.cpu_frequency_hz = 1000}, .exporter = {.directory = (directory / "profiles").string()}});
+  EXPECT_TRUE(profiler.Start().ok());
   {
     const Registration registration = profiler.RegisterThread("worker");
     // NOLINTNEXTLINE(performance-no-int-to-ptr)
-    const auto work = reinterpret_cast<unsigned long long (*)(unsigned long long)>(work_);
+    const auto work = reinterpret_cast<unsigned long long (*)(unsigned long long)>(work_address);
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
     while (profiler.stats().samples < 20 && std::chrono::steady_clock::now() < end) EXPECT_NE(work(1'000'000), 0u);
   }
-  ASSERT_TRUE(profiler.Stop().ok());
-  EXPECT_TRUE(ShowFunction(WrittenProfiles(directory_.path() / "profiles"), "pdb_plugin::Spins"));
+  EXPECT_TRUE(profiler.Stop().ok());
+  const std::vector<PprofProfile> profiles = WrittenProfiles(directory / "profiles");
+  EXPECT_FALSE(profiles.empty());
+  return ShowFunction(profiles, "pdb_plugin::Spins");
+}
+
+// What a user sees.
+TEST_F(WindowsNames, AreInAProfile) {
+  fs::copy_file(plugins_ / kDebugFile, directory_.path() / kDebugFile);
+  Load();
+  EXPECT_TRUE(IsInAProfile<DefaultTraits>(directory_.path(), work_));
+}
+
+TEST_F(WindowsNames, AreNotAskedForByASymbolizerWithoutTheSystemsLibrary) {
+  fs::copy_file(plugins_ / kDebugFile, directory_.path() / kDebugFile);
+  Load();
+  EXPECT_FALSE(IsInAProfile<PlainTraits>(directory_.path(), work_));
 }
 
 }  // namespace

@@ -5,11 +5,14 @@
 
 #include <array>
 #include <cstring>
+#include <fstream>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "pe_image_bytes.h"
+#include "platform/test_system.h"
+#include "strobe/symbolize/elf_symbolizer.h"
 
 namespace strobe::testing {
 namespace {
@@ -81,6 +84,37 @@ TEST_F(PeSymbolsTest, WhatSymbolsSayIsNotTrusted) {
   image_.Put(ImageBytes::kHeader + 12, std::uint32_t{0xFFFFFFFF});
   image_.Put(ImageBytes::kHeader + 16, std::uint32_t{1});
   EXPECT_TRUE(Read().empty());
+}
+
+// An image without names is not read again for every profile; another file in its place is.
+TEST_F(PeSymbolsTest, ThatThereAreNoNamesIsKept) {
+  const TemporaryDirectory directory;
+  const auto write = [&](std::string_view end) {
+    std::ofstream file(directory.path() / "image.dll", std::ios::binary);
+    file.write(reinterpret_cast<const char*>(image_.file().data()), static_cast<std::streamsize>(image_.file().size()));
+    file << end;
+  };
+  const auto count = image_.file()[ImageBytes::kHeader + 16];
+  image_.Put(ImageBytes::kHeader + 16, std::uint32_t{0});
+  write("");
+  Profile profile;
+  profile.modules = {{.start = 0x10000,
+                      .limit = 0x20000,
+                      .load_bias = 0x10000,
+                      .path = (directory.path() / "image.dll").string(),
+                      .build_id = std::string(kBuildId),
+                      .pdata_address = 0x12000}};
+  profile.frames = {{0x11010, 0}};
+  ElfSymbolizer symbolizer;
+  const auto name = [&] { return symbolizer.Symbolize(profile)->functions.at(0).name; };
+  EXPECT_EQ(name(), "image.dll+0x1010");
+  const std::size_t kept_bytes = symbolizer.cached_bytes();
+  EXPECT_GT(kept_bytes, 0u);
+  EXPECT_EQ(name(), "image.dll+0x1010");
+  EXPECT_EQ(symbolizer.cached_bytes(), kept_bytes);
+  image_.Put(ImageBytes::kHeader + 16, std::uint32_t{count});
+  write("longer");
+  EXPECT_EQ(name(), "main");
 }
 
 // A file of a few kilobytes may say that thousands of symbols have the same long name.

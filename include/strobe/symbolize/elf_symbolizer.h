@@ -14,13 +14,14 @@
 namespace strobe {
 
 struct ElfSymbolizerOptions {
-  // Symbol tables kept for the next profile; the least recently used go first. While one profile is being symbolized, one table more may
-  // be in memory.
+  // Symbol tables kept for the next profile; the least recently used go first, and the last one stays, however large. While one profile is
+  // being symbolized, one table more may be in memory.
   std::size_t cache_bytes = std::size_t{64} << 20;
   // Where separate symbols are looked for, by build id. Empty for nowhere.
   std::string debug_directory = "/usr/lib/debug/.build-id";
   // Whether the system's own library is asked, where there is one: Windows' DbgHelp, which reads PDB files. It serves one thread at a time,
-  // so a program that calls it while it is being profiled says no.
+  // so a program that calls it while it is being profiled says no. A profiler makes its symbolizer itself, without options: such a program
+  // has traits whose Symbolizer is a class derived from ElfSymbolizer, which passes these options from its constructor without arguments.
   bool use_system_library = true;
 };
 

@@ -59,6 +59,6 @@ std::span<const std::byte> OwnVdso(std::uint64_t load_bias, std::uint64_t start,
 }
 
 // Here an image's names are in formats that are read as they stand.
-void VisitSystemSymbols(const std::string& /*path*/, const SystemSymbolVisitor& /*visit*/) {}
+bool VisitSystemSymbols(const std::string& /*path*/, const SystemSymbolVisitor& /*visit*/) { return true; }
 
 }  // namespace strobe::internal

@@ -11,9 +11,10 @@
 namespace strobe::internal {
 namespace {
 
-constexpr DWORD64 kBase = 0x180000000;  // any place: the image is read from its file
-constexpr ULONG kTagFunction = 5;       // SymTagFunction, of which no header of the SDK's tells
-constexpr ULONG kTagPublic = 10;        // SymTagPublicSymbol: all that a PDB file has which was made for others
+constexpr DWORD64 kBase = 0x180000000;       // any place: the image is read from its file
+constexpr ULONG kTagFunction = 5;            // SymTagFunction, of which no header of the SDK's tells
+constexpr ULONG kTagPublic = 10;             // SymTagPublicSymbol: all that a PDB file has which was made for others
+constexpr DWORD kIgnoreSymbolPath = 0x1000;  // SYMOPT_IGNORE_NT_SYMPATH, which mingw-w64's header has not
 
 // The functions that are used of the library, which is loaded when the first image needs it. Never unloaded: it is the system's.
 struct DebugHelp {
@@ -65,23 +66,26 @@ BOOL CALLBACK Visit(PSYMBOL_INFOW symbol, ULONG /*bytes*/, PVOID context) {
 }  // namespace
 
 // A session of its own for each image, under a handle that is nobody's: the program may use the library for itself, and images come and go.
-void VisitSystemSymbols(const std::string& path, const SystemSymbolVisitor& visit) {
+bool VisitSystemSymbols(const std::string& path, const SystemSymbolVisitor& visit) {
   static std::mutex mutex;  // the library is for one thread at a time
-  const std::lock_guard lock(mutex);
+  const std::unique_lock lock(mutex, std::try_to_lock);
+  if (!lock.owns_lock()) return false;
   static const DebugHelp library;
-  if (!library.is_complete) return;
+  if (!library.is_complete) return true;
+  const std::wstring image = WideFromUtf8(path);
   const HANDLE session = &mutex;
   const DWORD options = library.get_options();
-  // Nobody is asked anything, and no file is taken that only looks like the right one.
-  library.set_options(SYMOPT_UNDNAME | SYMOPT_EXACT_SYMBOLS | SYMOPT_FAIL_CRITICAL_ERRORS | SYMOPT_NO_PROMPTS);
-  if (library.initialize(session, nullptr, FALSE) != 0) {
-    if (library.load_module(session, nullptr, WideFromUtf8(path).c_str(), nullptr, kBase, 0, nullptr, 0) != 0 &&
-        HasDebugInformation(library, session)) {
+  // Nobody is asked anything, no file is taken that only looks like the right one, and none is looked for along the user's symbol path, in
+  // which there may be a server far away.
+  library.set_options(SYMOPT_UNDNAME | SYMOPT_EXACT_SYMBOLS | SYMOPT_FAIL_CRITICAL_ERRORS | SYMOPT_NO_PROMPTS | kIgnoreSymbolPath);
+  if (library.initialize(session, image.substr(0, image.find_last_of(L"\\/")).c_str(), FALSE) != 0) {
+    if (library.load_module(session, nullptr, image.c_str(), nullptr, kBase, 0, nullptr, 0) != 0 && HasDebugInformation(library, session)) {
       library.enumerate(session, kBase, L"*", &Visit, const_cast<SystemSymbolVisitor*>(&visit));
     }
     library.cleanup(session);
   }
   library.set_options(options);
+  return true;
 }
 
 }  // namespace strobe::internal
