@@ -84,10 +84,11 @@ ImageNames ReadNames(const Module& module, const std::vector<std::string>& paths
   return names;
 }
 
-// Final even where there are none: a file that was changed is another one.
+// Of a file that can be read, final even where there are none: a file that was changed is another one.
 ImageNames ReadWindowsNames(const Module& module, const ElfSymbolizerOptions& options) {
   ImageNames names;
   const std::unique_ptr<FileSource> source = FileSource::Open(module.path);
+  names.is_final = source != nullptr;
   if (source == nullptr) return names;
   names.functions = internal::ReadPeFunctions(*source, module.build_id);
   if (names.functions.empty() && options.use_system_library) {
