@@ -6,6 +6,7 @@
 // After it.
 #include <atomic>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <optional>
 #include <string>
@@ -230,8 +231,15 @@ class WindowsEnds : public ::testing::Test {
     STARTUPINFOW startup = {};
     startup.cb = sizeof(startup);
     PROCESS_INFORMATION process = {};
-    if (CreateProcessW(nullptr, command.data(), nullptr, nullptr, FALSE, 0, nullptr, nullptr, &startup, &process) == 0) {
-      ADD_FAILURE() << "cannot start " << how << ": " << GetLastError();
+    // Wine 8 was seen to refuse one of some hundreds.
+    constexpr int kMaxTries = 3;
+    bool is_started = false;
+    for (int tries = 0; tries < kMaxTries && !is_started; ++tries) {
+      is_started = CreateProcessW(nullptr, command.data(), nullptr, nullptr, FALSE, 0, nullptr, nullptr, &startup, &process) != 0;
+      if (!is_started) std::fprintf(stderr, "cannot start %s: error %lu\n", how.c_str(), GetLastError());
+    }
+    if (!is_started) {
+      ADD_FAILURE() << "cannot start " << how;
       return std::nullopt;
     }
     std::optional<DWORD> code = 0;
