@@ -2,6 +2,8 @@
 
 #include <windows.h>
 
+#include "library_function.h"
+
 namespace strobe::internal {
 namespace {
 
@@ -19,10 +21,9 @@ struct Loader {
 
   Loader() {
     const HMODULE library = GetModuleHandleW(L"ntdll.dll");
-    lock = reinterpret_cast<LockLoader>(reinterpret_cast<void*>(GetProcAddress(library, "LdrLockLoaderLock")));
-    unlock = reinterpret_cast<UnlockLoader>(reinterpret_cast<void*>(GetProcAddress(library, "LdrUnlockLoaderLock")));
-    is_shutdown_in_progress =
-        reinterpret_cast<IsShutdownInProgress>(reinterpret_cast<void*>(GetProcAddress(library, "RtlDllShutdownInProgress")));
+    lock = FindFunction<LockLoader>(library, "LdrLockLoaderLock");
+    unlock = FindFunction<UnlockLoader>(library, "LdrUnlockLoaderLock");
+    is_shutdown_in_progress = FindFunction<IsShutdownInProgress>(library, "RtlDllShutdownInProgress");
   }
 };
 const Loader& GlobalLoader() {

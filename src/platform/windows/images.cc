@@ -8,6 +8,7 @@
 #include <array>
 #include <atomic>
 
+#include "library_function.h"
 #include "strobe/symbolize/pe_image.h"
 #include "utf8.h"
 
@@ -34,8 +35,7 @@ void CALLBACK CountImageChange(ULONG /*reason*/, const void* /*data*/, void* /*c
 bool RegisterOnce() {
   static const bool is_registered = [] {
     void* cookie = nullptr;
-    const auto function = reinterpret_cast<RegisterNotification>(
-        reinterpret_cast<void*>(GetProcAddress(GetModuleHandleW(L"ntdll.dll"), "LdrRegisterDllNotification")));
+    const auto function = FindFunction<RegisterNotification>(GetModuleHandleW(L"ntdll.dll"), "LdrRegisterDllNotification");
     return function != nullptr && function(0, &CountImageChange, nullptr, &cookie) == 0;
   }();
   return is_registered;

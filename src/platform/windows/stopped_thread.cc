@@ -159,7 +159,7 @@ std::shared_ptr<KnownThread> KnownThread::Current() {
   HANDLE handle = nullptr;
   constexpr DWORD kRights = THREAD_SUSPEND_RESUME | THREAD_GET_CONTEXT | THREAD_QUERY_INFORMATION;
   if (DuplicateHandle(GetCurrentProcess(), GetCurrentThread(), GetCurrentProcess(), &handle, kRights, FALSE, 0) == 0) return nullptr;
-  thread = std::make_shared<KnownThread>(handle, id, CurrentBlock());
+  thread = std::make_shared<KnownThread>(handle, CurrentBlock());
   if (!ForgetAtEnd(id)) return nullptr;
   GlobalThreads().Add(id, thread);
   return thread;

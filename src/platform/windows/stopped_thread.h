@@ -22,13 +22,12 @@ class KnownThread {
   // nullptr where no such thread has called Current(), or it has ended.
   static std::shared_ptr<KnownThread> Find(std::uint64_t thread_id);
 
-  KnownThread(void* handle, std::uint64_t id, const void* block) : handle_(handle), id_(id), block_(block) {}
+  KnownThread(void* handle, const void* block) : handle_(handle), block_(block) {}
   ~KnownThread();
   KnownThread(const KnownThread&) = delete;
   KnownThread& operator=(const KnownThread&) = delete;
 
   [[nodiscard]] void* handle() const { return handle_; }
-  [[nodiscard]] std::uint64_t id() const { return id_; }
   // The thread's own block, which says where its stack is now, a fiber's too. Valid while the thread lives.
   [[nodiscard]] const void* block() const { return block_; }
   // How many times it stayed stopped too long. Whoever stops it counts.
@@ -36,7 +35,6 @@ class KnownThread {
 
  private:
   void* handle_;
-  std::uint64_t id_;
   const void* block_;
 };
 

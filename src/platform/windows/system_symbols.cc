@@ -5,7 +5,9 @@
 #include <dbghelp.h>
 
 #include <mutex>
+#include <type_traits>
 
+#include "library_function.h"
 #include "utf8.h"
 
 namespace strobe::internal {
@@ -30,9 +32,7 @@ struct DebugHelp {
   DebugHelp() {
     const HMODULE library = LoadLibraryExW(L"dbghelp.dll", nullptr, LOAD_LIBRARY_SEARCH_SYSTEM32);
     const auto resolve = [&](auto& function, const char* name) {
-      if (library != nullptr) {
-        function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(reinterpret_cast<void*>(GetProcAddress(library, name)));
-      }
+      function = FindFunction<std::remove_reference_t<decltype(function)>>(library, name);
       is_complete = is_complete && function != nullptr;
     };
     resolve(initialize, "SymInitializeW");

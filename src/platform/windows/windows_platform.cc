@@ -13,6 +13,7 @@
 
 #include "exit_lock.h"
 #include "images.h"
+#include "library_function.h"
 #include "stopped_thread.h"
 #include "strobe/platform/capture_target.h"
 #include "utf8.h"
@@ -84,8 +85,7 @@ HANDLE CreateTimer() {
 // Later Windows alone has it.
 void NameThread(HANDLE thread, const std::string& name) {
   using SetDescription = HRESULT(WINAPI*)(HANDLE, PCWSTR);
-  static const auto set = reinterpret_cast<SetDescription>(
-      reinterpret_cast<void*>(GetProcAddress(GetModuleHandleW(L"kernelbase.dll"), "SetThreadDescription")));
+  static const auto set = internal::FindFunction<SetDescription>(GetModuleHandleW(L"kernelbase.dll"), "SetThreadDescription");
   if (set != nullptr) set(thread, std::wstring(name.begin(), name.end()).c_str());
 }
 
