@@ -7,14 +7,13 @@
 #include <cstdio>
 #include <cstdlib>
 #include <map>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <thread>
-#include <utility>
 #include <vector>
 
 #include "../../src/platform/windows/stopped_thread.h"
+#include "kept_profiles.h"
 #include "strobe/strobe.h"
 
 namespace strobe::testing {
@@ -31,43 +30,10 @@ __attribute__((noinline)) std::uint64_t CallWorker(std::uint64_t value) { return
 
 namespace {
 
-struct Kept {
-  Profile profile;
-  Symbols symbols;
-};
-std::mutex kept_mutex;
-std::vector<Kept> kept;
-
-class KeepingEncoder {
- public:
-  static constexpr std::string_view kFileSuffix = ".kept";
-  static constexpr std::string_view kContentType = "application/octet-stream";
-  absl::StatusOr<std::string> Encode(const Profile& profile, const Symbols& symbols) {
-    const std::lock_guard lock(kept_mutex);
-    kept.push_back({profile, symbols});
-    return std::string();
-  }
-};
-class NullExporter {
- public:
-  explicit NullExporter(const ExporterOptions& /*options*/) {}
-  absl::StatusOr<std::string> Export(const ExportRequest& /*request*/) { return std::string("memory"); }
-};
-struct KeepingTraits : DefaultTraits {
-  using Encoder = KeepingEncoder;
-  using Exporter = NullExporter;
-};
-
 std::int64_t OwnCpuNs() { return NativePlatform::ThreadCpuTimeNs(NativePlatform::CurrentThreadId()); }
 
-// What the profile must say of a thread lies between two readings of its clock: one pair within the registration, one around it.
-struct CpuBounds {
-  std::int64_t low_ns = 0;
-  std::int64_t high_ns = 0;
-};
-
 // Reads no clock meanwhile: by Wine that asks another process, and a thread is mostly met where it waits for an answer.
-CpuBounds Work(Profiler<KeepingTraits>& profiler, const std::string& name, int calls) {
+CpuBounds Work(Profiler<NamedKeepingTraits>& profiler, const std::string& name, int calls) {
   const std::int64_t before_ns = OwnCpuNs();
   CpuBounds bounds;
   {
@@ -84,7 +50,7 @@ CpuBounds Work(Profiler<KeepingTraits>& profiler, const std::string& name, int c
 }
 
 // The names of a sample's frames, leaf first.
-std::vector<std::string> NamesOf(const Kept& one, const ProfileSample& sample) {
+std::vector<std::string> NamesOf(const KeptProfile& one, const ProfileSample& sample) {
   std::vector<std::string> names;
   for (std::uint32_t node = sample.stack; node != 0; node = one.profile.stacks[node].parent) {
     const std::uint32_t number = one.profile.stacks[node].frame;
@@ -100,9 +66,9 @@ std::vector<std::string> NamesOf(const Kept& one, const ProfileSample& sample) {
 }
 
 TEST(WindowsProfile, SaysWhichFunctionsUsedTheProcessorAndHowMuch) {
-  kept.clear();
+  KeptProfiles::Take();
   std::map<std::string, CpuBounds> bounds;
-  Profiler<KeepingTraits> profiler({.sampling = {.cpu_frequency_hz = 200}});
+  Profiler<NamedKeepingTraits> profiler({.sampling = {.cpu_frequency_hz = 200}});
   ASSERT_TRUE(profiler.Start().ok());
   {
     std::thread whole([&] { bounds["whole"] = Work(profiler, "whole", 150); });
@@ -116,7 +82,7 @@ TEST(WindowsProfile, SaysWhichFunctionsUsedTheProcessorAndHowMuch) {
   std::int64_t stacks = 0;
   std::int64_t right = 0;
   std::int64_t complete = 0;
-  for (const Kept& one : kept) {
+  for (const KeptProfile& one : KeptProfiles::Take()) {
     constexpr std::size_t kCpuColumn = 1;
     for (std::size_t i = 0; i < one.profile.samples.size(); ++i) {
       const ProfileSample& sample = one.profile.samples[i];
@@ -143,7 +109,7 @@ TEST(WindowsProfile, SaysWhichFunctionsUsedTheProcessorAndHowMuch) {
 
 // Whoever is idle is not stopped; whoever ends is not waited for.
 TEST(WindowsProfile, ThreadsComeAndGo) {
-  Profiler<KeepingTraits> profiler({.sampling = {.cpu_frequency_hz = 1000, .wall_frequency_hz = 500}});
+  Profiler<NamedKeepingTraits> profiler({.sampling = {.cpu_frequency_hz = 1000, .wall_frequency_hz = 500}});
   ASSERT_TRUE(profiler.Start().ok());
   std::atomic<std::uint64_t> sum{0};
   for (int round = 0; round < 20; ++round) {
@@ -164,7 +130,7 @@ TEST(WindowsProfile, ThreadsComeAndGo) {
 // Nobody has to be stopped to know that he waits.
 TEST(WindowsProfile, AThousandWaitingThreadsAreNeverStopped) {
   constexpr int kThreads = 1000;
-  Profiler<KeepingTraits> profiler({.sampling = {.cpu_frequency_hz = 100}});
+  Profiler<NamedKeepingTraits> profiler({.sampling = {.cpu_frequency_hz = 100}});
   ASSERT_TRUE(profiler.Start().ok());
   const HANDLE end = CreateEventW(nullptr, TRUE, FALSE, nullptr);
   std::atomic<int> waiting{0};
@@ -203,8 +169,8 @@ TEST(WindowsProfile, AThousandWaitingThreadsAreNeverStopped) {
 TEST(WindowsProfile, EachThreadsCpuTimeIsWhatTheSystemSays) {
   const char* const asked = std::getenv("STROBE_TEST_SECONDS");
   const std::int64_t busy_ns = (asked == nullptr ? 1 : std::atoi(asked)) * std::int64_t{1'000'000'000};
-  kept.clear();
-  Profiler<KeepingTraits> profiler({.sampling = {.cpu_frequency_hz = 100}});
+  KeptProfiles::Take();
+  Profiler<NamedKeepingTraits> profiler({.sampling = {.cpu_frequency_hz = 100}});
   ASSERT_TRUE(profiler.Start().ok());
   std::map<std::string, CpuBounds> bounds{{"busy", {}}, {"half busy", {}}, {"waits", {}}};
   std::atomic<bool> is_ending{false};
@@ -241,7 +207,7 @@ TEST(WindowsProfile, EachThreadsCpuTimeIsWhatTheSystemSays) {
 
   std::map<std::string, std::int64_t> cpu_ns;
   std::map<std::string, std::int64_t> sampled_ns;
-  for (const Kept& one : kept) {
+  for (const KeptProfile& one : KeptProfiles::Take()) {
     for (std::size_t i = 0; i < one.profile.samples.size(); ++i) {
       const ProfileSample& sample = one.profile.samples[i];
       const std::string& name = one.profile.threads[sample.thread].name;

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "../../src/platform/windows/stopped_thread.h"
+#include "kept_profiles.h"
 #include "strobe/platform/capture_target.h"
 #include "strobe/strobe.h"
 
@@ -24,11 +25,6 @@ namespace {
 
 using std::chrono::steady_clock;
 
-class NullExporter {
- public:
-  explicit NullExporter(const ExporterOptions& /*options*/) {}
-  absl::StatusOr<std::string> Export(const ExportRequest& /*request*/) { return std::string("nowhere"); }
-};
 struct SoakTraits : DefaultTraits {
   using Exporter = NullExporter;
 };

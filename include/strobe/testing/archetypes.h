@@ -5,7 +5,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <new>
@@ -23,6 +22,7 @@
 #include "strobe/encode/encoder.h"
 #include "strobe/export/exporter.h"
 #include "strobe/platform/platform.h"
+#include "strobe/platform/unsupported_platform.h"
 #include "strobe/provider/provider_list.h"
 #include "strobe/provider/sample_provider.h"
 #include "strobe/ring/sample_ring.h"
@@ -134,10 +134,7 @@ struct ArchetypePlatform {
   static std::uint64_t CurrentThreadId() { return std::hash<std::thread::id>()(std::this_thread::get_id()); }
   static std::uint64_t ProcessId() { return 1; }
   static std::string ProgramName() { return "program"; }
-  static std::optional<std::string> EnvironmentVariable(const char* name) {
-    const char* const value = std::getenv(name);
-    return value == nullptr ? std::nullopt : std::optional<std::string>(value);
-  }
+  static std::optional<std::string> EnvironmentVariable(const char* name) { return UnsupportedPlatform::EnvironmentVariable(name); }
   static std::int64_t ThreadCpuTimeNs(std::uint64_t /*thread_id*/) { return -1; }
   static std::int64_t ProcessCpuTimeNs() { return -1; }
   static int DefaultSignal() { return 1; }
