@@ -7,50 +7,42 @@
 namespace strobe::internal {
 namespace {
 
-// In no header, and the same since Windows XP.
-using LockLoader = LONG(NTAPI*)(ULONG flags, ULONG* disposition, ULONG_PTR* cookie);
-using UnlockLoader = LONG(NTAPI*)(ULONG flags, ULONG_PTR cookie);
+// In no header, and the same since Windows NT.
+using ChangeProcessLock = void(NTAPI*)();
 using IsShutdownInProgress = BOOLEAN(NTAPI*)();
-constexpr ULONG kTryOnly = 2;
-constexpr ULONG kAcquired = 1;
 
-struct Loader {
-  LockLoader lock = nullptr;
-  UnlockLoader unlock = nullptr;
+struct SystemFunctions {
+  ChangeProcessLock acquire = nullptr;
+  ChangeProcessLock release = nullptr;
   IsShutdownInProgress is_shutdown_in_progress = nullptr;
 
-  Loader() {
+  SystemFunctions() {
     const HMODULE library = GetModuleHandleW(L"ntdll.dll");
-    lock = FindFunction<LockLoader>(library, "LdrLockLoaderLock");
-    unlock = FindFunction<UnlockLoader>(library, "LdrUnlockLoaderLock");
+    acquire = FindFunction<ChangeProcessLock>(library, "RtlAcquirePebLock");
+    release = FindFunction<ChangeProcessLock>(library, "RtlReleasePebLock");
     is_shutdown_in_progress = FindFunction<IsShutdownInProgress>(library, "RtlDllShutdownInProgress");
   }
+  [[nodiscard]] bool HaveLock() const { return acquire != nullptr && release != nullptr; }
 };
-const Loader& GlobalLoader() {
-  static const Loader loader;
-  return loader;
+const SystemFunctions& System() {
+  static const SystemFunctions functions;
+  return functions;
 }
 
 }  // namespace
 
-void ExitLock::Prepare() { GlobalLoader(); }
+bool ExitLock::Prepare() { return System().HaveLock(); }
 
 ExitLock::ExitLock() {
-  const Loader& loader = GlobalLoader();
-  ULONG disposition = 0;
-  ULONG_PTR cookie = 0;
-  if (loader.lock != nullptr && loader.unlock != nullptr && loader.lock(kTryOnly, &disposition, &cookie) == 0 && disposition == kAcquired) {
-    cookie_ = cookie;
-  }
+  if (System().HaveLock()) System().acquire();
 }
-
 ExitLock::~ExitLock() {
-  if (cookie_ != 0) GlobalLoader().unlock(0, cookie_);
+  if (System().HaveLock()) System().release();
 }
 
 bool IsProcessEnding() {
-  const Loader& loader = GlobalLoader();
-  return loader.is_shutdown_in_progress != nullptr && loader.is_shutdown_in_progress() != 0;
+  const IsShutdownInProgress ask = System().is_shutdown_in_progress;
+  return ask != nullptr && ask() != 0;
 }
 
 }  // namespace strobe::internal

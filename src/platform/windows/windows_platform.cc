@@ -137,8 +137,8 @@ std::int64_t WindowsPlatform::ProcessCpuTimeNs() { return CpuTimeOf(GetCurrentPr
 absl::Status WindowsPlatform::InstallHandler(int /*signal*/) {
   NsPerCycle();
   GlobalCaptureRoom();
-  internal::ExitLock::Prepare();
   internal::ImageVersion();
+  if (!internal::ExitLock::Prepare()) return absl::UnimplementedError("this Windows has no lock that keeps a process from ending");
   return internal::StartWatchdog() ? absl::OkStatus() : absl::ResourceExhaustedError("no thread can be started to watch over stopped ones");
 }
 
