@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # Builds and runs all tests:
 #
-#   tests/run.sh [--quick] [gcc] [clang] [asan] [tsan] [fuzz] [aarch64] [windows]      (no name: the first five)
+#   tests/run.sh [--quick] [gcc] [clang] [asan] [tsan] [fuzz] [windows] [aarch64]      (no name: the first six)
 #
 #   gcc, clang   release builds; these also check the source tree (tidy, compile_fail), the packages and the handler's object code
 #   asan, tsan   the unit and integration tests under AddressSanitizer + UndefinedBehaviorSanitizer, and under ThreadSanitizer
 #   fuzz         the fuzzers, for about a minute in all (tests/fuzz)
-#   aarch64      the library and the unit tests built for aarch64, and run by qemu's user mode
 #   windows      the library and the tests built for Windows x64 with mingw-w64, and run by Wine
+#   aarch64      the library and the unit tests built for aarch64, and run by qemu's user mode
 #   --quick      gcc only, unless others are named, and without the tests of suite `slow`
 #
 # Installs with apt what is missing, and says so first. Builds in build-tests/<configuration>, or in
@@ -28,7 +28,7 @@ for argument in "$@"; do
   esac
 done
 if [ ${#configurations[@]} -eq 0 ]; then
-  if $quick; then configurations=(gcc); else configurations=(gcc clang asan tsan fuzz); fi
+  if $quick; then configurations=(gcc); else configurations=(gcc clang asan tsan fuzz windows); fi
 fi
 
 have() { command -v "$1" >/dev/null 2>&1; }
@@ -163,12 +163,20 @@ END
   return $status
 }
 
+# Wine's services stay for a while, and hold what they have been given: so nothing of ours but a log, and they are ended.
+wine_directory=$(realpath -m "$build_root/windows.wine")
+end_wine() {
+  if [ -d "$wine_directory" ] && have wineserver; then WINEPREFIX=$wine_directory timeout 60 wineserver -k >/dev/null 2>&1; fi
+}
+trap end_wine EXIT
+
 # A prefix for Wine in $WINEPREFIX, without a display or a question. Prints what is missing if it fails.
 wine_prefix() {
   have wine || { echo "no wine on this machine"; return 1; }
   echo '#include <zlib.h>' | "$1" -x c++ -fsyntax-only - 2>/dev/null || { echo "no zlib for $1 (libz-mingw-w64-dev)"; return 1; }
   mkdir -p "$WINEPREFIX"
-  timeout -k 10 300 wine wineboot --init </dev/null >"$WINEPREFIX.log" 2>&1 && timeout -k 10 60 wine cmd /c exit </dev/null >>"$WINEPREFIX.log" 2>&1 ||
+  timeout -k 10 300 wine wineboot --init </dev/null >"$WINEPREFIX.log" 2>&1 3>&- &&
+    timeout -k 10 60 wine cmd /c exit </dev/null >>"$WINEPREFIX.log" 2>&1 3>&- ||
     { echo "wine does not work here; see $WINEPREFIX.log"; return 1; }
 }
 
@@ -234,7 +242,7 @@ run_configuration() {
     windows)
       local reason
       local -x WINEPREFIX WINEDEBUG=-all WINEDLLOVERRIDES="mscoree,mshtml=" DISPLAY="" GTEST_FILTER
-      WINEPREFIX=$(realpath -m "$build.wine")
+      WINEPREFIX=$wine_directory
       if ! reason=$(wine_prefix "$compiler") || ! reason=$(unpack_wraps); then
         echo "SKIP windows: $reason"
         totals+=("0 0 1")
@@ -262,7 +270,7 @@ run_configuration() {
   $quick && test+=(--no-suite slow)
   rm -f "$build"/*.xml "$build/meson-logs/testlog.json"
   export TSAN_OPTIONS="halt_on_error=1 second_deadlock_stack=1 suppressions=$root/tests/tsan.supp"
-  $wrapper "${test[@]}" </dev/null 2>&1 | grep --line-buffered -vE '^(ninja: |Full log|Ok:|Expected Fail|Fail:|Unexpected Pass|Skipped:|Timeout:|$)'
+  $wrapper "${test[@]}" </dev/null 2>&1 3>&- | grep --line-buffered -vE '^(ninja: |Full log|Ok:|Expected Fail|Fail:|Unexpected Pass|Skipped:|Timeout:|$)'
   totals+=("$(python3 "$root/tests/summarize.py" "$configuration" "$build" 2>&1 >&3)")
 }
 
@@ -270,9 +278,7 @@ exec 3>&1
 install_needs
 for configuration in "${configurations[@]}"; do
   run_configuration "$configuration"
-  # Whatever of Wine is left there is ended.
-  wine_directory=$(realpath -m "$build_root/$configuration.wine")
-  if [ -d "$wine_directory" ] && have wineserver; then WINEPREFIX=$wine_directory timeout 60 wineserver -k >/dev/null 2>&1; fi
+  [ "$configuration" = windows ] && end_wine
 done
 printf '%s\n' "${totals[@]}" | awk '
   NF == 3 { passed += $1; failed += $2; skipped += $3 }

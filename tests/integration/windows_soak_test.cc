@@ -31,6 +31,7 @@ struct SoakTraits : DefaultTraits {
 class WindowsSoak : public ::testing::Test {
  protected:
   static constexpr std::chrono::milliseconds kStopPeriod{1};
+  static constexpr std::chrono::milliseconds kMaxDelay{100};
   static constexpr std::chrono::seconds kPatience{60};
   // Of an arena that no profiler has.
   static constexpr std::uint8_t kArena = internal::kMaxArenas - 1;
@@ -61,12 +62,13 @@ class WindowsSoak : public ::testing::Test {
            std::all_of(turns_.begin(), turns_.end(), [](const auto& turns) { return turns > 0; });
   }
 
-  // Stops the threads in turn until the end, or a little longer, beside the profiler. What it could not do in time it does not make up for.
+  // Stops the threads in turn until the end, or a little longer, beside the profiler. It makes up for what it could not do in time, but not
+  // for long.
   void StopThreads(steady_clock::time_point end) {
     const std::uint64_t payload = internal::SlotToken{.arena = kArena}.Pack();
     std::size_t next = 0;
     for (auto due = steady_clock::now(); due < end || (due < end + kPatience && !HaveAllRun());
-         due = std::max(due + kStopPeriod, steady_clock::now())) {
+         due = std::max(due + kStopPeriod, steady_clock::now() - kMaxDelay)) {
       std::this_thread::sleep_until(due);
       // Often the next thread has just ended.
       for (std::size_t tries = 0; tries < ids_.size(); ++tries) {
@@ -96,6 +98,7 @@ TEST_F(WindowsSoak, NobodyWaitsForWhatAStoppedThreadHolds) {
     constexpr std::array<const wchar_t*, 2> kNames{L"winmm.dll", L"version.dll"};
     const HMODULE library = LoadLibraryW(kNames[turn++ % kNames.size()]);
     if (library != nullptr) FreeLibrary(library);
+    std::this_thread::sleep_for(kStopPeriod);
   });
   Run(2, [this] {
     std::thread([this] {
@@ -103,6 +106,7 @@ TEST_F(WindowsSoak, NobodyWaitsForWhatAStoppedThreadHolds) {
       ids_[3] = NativePlatform::CurrentThreadId();
       turns_[3].fetch_add(1, std::memory_order_relaxed);
     }).join();
+    std::this_thread::sleep_for(kStopPeriod);
   });
   StopThreads(steady_clock::now() + duration);
   is_ending_ = true;
@@ -110,9 +114,10 @@ TEST_F(WindowsSoak, NobodyWaitsForWhatAStoppedThreadHolds) {
   EXPECT_TRUE(profiler_.Stop().ok());
   const Stats stats = profiler_.stats();
   std::printf(
-      "%lld s: %llu stops by hand, %llu samples, %llu stops that the watchdog ended; turns: %llu of the heap, %llu of the loader, "
-      "%llu threads\n",
-      static_cast<long long>(duration.count()), static_cast<unsigned long long>(stops_), static_cast<unsigned long long>(stats.samples),
+      "%lld s: %llu stops, %llu of them by hand, %llu samples, %llu stops that the watchdog ended; turns: %llu of the heap, %llu of the "
+      "loader, %llu threads\n",
+      static_cast<long long>(duration.count()), static_cast<unsigned long long>(internal::GlobalStopCounters().stopped.load()),
+      static_cast<unsigned long long>(stops_), static_cast<unsigned long long>(stats.samples),
       static_cast<unsigned long long>(internal::GlobalStopCounters().resumed.load()), static_cast<unsigned long long>(turns_[0].load()),
       static_cast<unsigned long long>(turns_[1].load()), static_cast<unsigned long long>(turns_[2].load()));
   EXPECT_GT(stops_, 0u);
