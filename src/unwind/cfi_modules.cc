@@ -11,6 +11,7 @@
 #include "cfi_rows.h"
 #include "dwarf_reader.h"
 #include "eh_frame_reader.h"
+#include "strobe/core/memory_windows.h"
 #include "strobe/unwind/known_code.h"
 #include "strobe/unwind/pdata_compiler.h"
 
@@ -25,7 +26,6 @@ using internal::EhFrameReader;
 constexpr std::size_t kFdeWindowBytes = std::size_t{1} << 14;
 constexpr std::size_t kCieWindowBytes = 256;
 constexpr std::size_t kScanWindowBytes = std::size_t{1} << 17;
-constexpr std::size_t kPdataWindowBytes = std::size_t{1} << 14;
 
 // One function: where its code begins, and where its FDE lies.
 struct FdePlace {
@@ -34,40 +34,6 @@ struct FdePlace {
 };
 
 constexpr std::string_view kVdsoPath = "[vdso]";
-
-// Reads of memory of which many lie side by side.
-class MemoryWindow {
- public:
-  MemoryWindow(const CfiModules::ReadMemory& read, std::size_t bytes) : read_(read), bytes_(bytes) {}
-
-  // As ReadMemory.
-  std::size_t Read(Address address, std::span<std::uint8_t> bytes) {
-    if (bytes.size() > bytes_) return Checked(read_(address, bytes));
-    if (address < start_ || address - start_ > window_.size() || window_.size() - (address - start_) < bytes.size()) {
-      window_.resize(bytes_);
-      window_.resize(Checked(read_(address, window_)));
-      start_ = address;
-    }
-    const std::size_t count = std::min(bytes.size(), window_.size());
-    std::copy_n(window_.begin() + static_cast<std::ptrdiff_t>(address - start_), count, bytes.begin());
-    return count;
-  }
-
-  // Whether there was nothing where something was looked for.
-  [[nodiscard]] bool has_failed() const { return has_failed_; }
-
- private:
-  std::size_t Checked(std::size_t got) {
-    has_failed_ |= got == 0;
-    return got;
-  }
-
-  const CfiModules::ReadMemory& read_;
-  const std::size_t bytes_;
-  Address start_ = 0;
-  std::vector<std::uint8_t> window_;
-  bool has_failed_ = false;
-};
 
 constexpr std::size_t PiecesOf(const Module& module) {
   return static_cast<std::size_t>((module.limit - module.start + UnwindModules::kPieceBytes - 1) / UnwindModules::kPieceBytes);
@@ -212,20 +178,22 @@ CompiledCfi CfiModules::CompileEhFramePiece(Known& known, Address first, Address
 
 CompiledCfi CfiModules::CompilePdataPiece(Known& known, Address first, Address limit) const {
   const Module& module = known.module;
-  MemoryWindow code(read_, kPdataWindowBytes);
-  MemoryWindow codes(read_, kPdataWindowBytes);  // neighbouring functions' unwind codes mostly lie side by side
+  std::vector<std::uint8_t> text(static_cast<std::size_t>(limit - first));
+  text.resize(read_(first, text));
+  MemoryWindows memory(read_);
   const auto read = [&](std::uint32_t position, std::span<std::uint8_t> bytes) {
     const Address address = module.load_bias + position;
-    return (address >= first && address < limit ? code : codes).Read(address, bytes);
+    if (address < first || address - first > text.size() || bytes.size() > text.size() - (address - first))
+      return memory.Read(address, bytes);
+    std::copy_n(text.begin() + static_cast<std::ptrdiff_t>(address - first), bytes.size(), bytes.begin());
+    return bytes.size();
   };
   CompiledCfi compiled = CompilePdata({.read = read,
                                        .pdata = static_cast<std::uint32_t>(module.pdata_address - module.load_bias),
                                        .pdata_bytes = module.pdata_bytes,
                                        .text = static_cast<std::uint32_t>(first - module.load_bias),
                                        .text_limit = static_cast<std::uint32_t>(limit - module.load_bias)});
-  known.is_suspect |= code.has_failed() || codes.has_failed();
-  std::vector<std::uint8_t> text(static_cast<std::size_t>(limit - first));
-  text.resize(read_(first, text));
+  known.is_suspect |= memory.has_failed();
   AddStackProbes(text, compiled);
   return compiled;
 }
