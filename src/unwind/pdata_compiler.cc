@@ -144,15 +144,15 @@ class PdataRows {
     std::size_t at = codes.prologue_bytes;
     for (const internal::UnwindCode& code : own) at = std::max<std::size_t>(at, code.prologue_offset);
     while (at < code_.size()) {
-      const internal::Epilogue epilogue = internal::MatchEpilogue(code_, at);
-      if (epilogue.count == 0) {
+      const std::optional<internal::Epilogue> epilogue = internal::MatchEpilogue(code_, at);
+      if (!epilogue) {
         ++at;
         continue;
       }
-      for (std::size_t i = 0; i < epilogue.count; ++i) {
-        AppendFrame(function.begin + static_cast<std::uint32_t>(epilogue.steps[i].position), epilogue.steps[i].frame);
+      for (std::size_t i = 0; i < epilogue->count; ++i) {
+        AppendFrame(function.begin + static_cast<std::uint32_t>(epilogue->steps[i].position), epilogue->steps[i].frame);
       }
-      at = epilogue.end;
+      at = epilogue->end;
       AppendFrame(function.begin + static_cast<std::uint32_t>(at), body);
     }
   }

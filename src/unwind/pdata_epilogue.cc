@@ -101,20 +101,25 @@ void Undo(const Instruction& instruction, PdataFrame& frame) {
   }
 }
 
+bool Releases(const Instruction& instruction) {
+  return instruction.kind == Instruction::Kind::kRelease || instruction.kind == Instruction::Kind::kLeave;
+}
+bool CanBegin(const Instruction& instruction) { return Releases(instruction) || instruction.kind == Instruction::Kind::kPop; }
+
 }  // namespace
 
-Epilogue MatchEpilogue(std::span<const std::uint8_t> function, std::size_t begin) {
+std::optional<Epilogue> MatchEpilogue(std::span<const std::uint8_t> function, std::size_t begin) {
   using Kind = Instruction::Kind;
   const Decoder decoder(function);
+  // Each byte of a program's code is asked for, and hardly any is one: so that nothing is set up for the others.
+  if (!CanBegin(decoder.At(begin))) return std::nullopt;
   std::array<Instruction, kMaxEpilogueInstructions> instructions;
   Epilogue epilogue;
   bool has_left = false;  // by a jump: what follows has its own beginning
   std::size_t total = 0;
   for (std::size_t at = begin; total < instructions.size(); ++total) {
     const Instruction instruction = decoder.At(at);
-    const bool releases = instruction.kind == Kind::kRelease || instruction.kind == Kind::kLeave;
-    const bool may_come = total == 0 ? releases || instruction.kind == Kind::kPop : !releases;
-    if (!may_come || instruction.kind == Kind::kOther) return {};
+    if (instruction.kind == Kind::kOther || (total != 0 && Releases(instruction))) return std::nullopt;
     instructions[total] = instruction;
     if (!has_left) {
       epilogue.steps[epilogue.count++].position = at;
@@ -124,7 +129,7 @@ Epilogue MatchEpilogue(std::span<const std::uint8_t> function, std::size_t begin
     has_left |= instruction.kind == Kind::kJumpWithin;
     at = instruction.kind == Kind::kJumpWithin ? static_cast<std::size_t>(instruction.offset) : at + instruction.bytes;
   }
-  if (total == instructions.size()) return {};
+  if (total == instructions.size()) return std::nullopt;
   PdataFrame frame;
   for (std::size_t i = total + 1; i-- > 0;) {
     Undo(instructions[i], frame);
