@@ -1,6 +1,6 @@
 // windows_stop [ROUNDS]: how long a thread of 36 frames stands still while its stack is copied, and while it is unwound in place by
-// RtlVirtualUnwind, as profilers do that have no tables of their own; and what a frame costs by tables and by RtlVirtualUnwind, on the same
-// contexts. Counted is from where GetThreadContext has returned, which is when the thread is sure to stand still, to its ResumeThread.
+// RtlVirtualUnwind, as profilers do that have no tables of their own. Counted is from where GetThreadContext has returned, which is when
+// the thread is sure to stand still, to its ResumeThread. What a frame costs by tables, windows_unwind says.
 #include <windows.h>
 // After it.
 #include <algorithm>
@@ -10,15 +10,11 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <memory>
+#include <span>
 #include <thread>
 #include <vector>
 
-#include "strobe/core/module_map.h"
 #include "strobe/platform/windows/windows_platform.h"
-#include "strobe/unwind/cfi_modules.h"
-#include "strobe/unwind/cfi_unwinder.h"
-#include "strobe/unwind/stack_memory.h"
 
 namespace strobe::testing {
 namespace {
@@ -79,58 +75,27 @@ std::size_t WalkByWindows(CONTEXT context) {
 struct Times {
   std::vector<double> copy;
   std::vector<double> unwind_in_place;
-  std::vector<double> table_frame;
-  std::vector<double> windows_frame;
   std::size_t frames = 0;
   std::size_t stack_bytes = 0;
 };
 
-class Measurement {
- public:
-  Measurement() : modules_(kNativeCfi, &WindowsPlatform::ReadMemory) {
-    modules_.Update(ModuleMap(WindowsPlatform::Modules()));
-    modules_.BuildAll();
-    snapshot_ = modules_.Snapshot();
-  }
-
-  void Sample(HANDLE thread, Address stack_high, Times& times) {
-    CONTEXT context{};
-    context.ContextFlags = CONTEXT_FULL;
-    SuspendThread(thread);
-    if (GetThreadContext(thread, &context) == 0) std::abort();
-    const double begin = Now();
-    const std::size_t bytes = std::min<std::size_t>(stack_high - context.Rsp, stack_->size());
-    std::memcpy(stack_->data(), reinterpret_cast<const void*>(context.Rsp), bytes);
-    const double copied = Now();
-    const std::size_t windows_frames = WalkByWindows(context);
-    const double unwound = Now();
-    ResumeThread(thread);
-    times.copy.push_back(copied - begin);
-    times.unwind_in_place.push_back(unwound - copied);
-    times.windows_frame.push_back((unwound - copied) / static_cast<double>(windows_frames));
-    MeasureTables(context, bytes, times);
-    times.frames = windows_frames;
-    times.stack_bytes = bytes;
-  }
-
- private:
-  // The clock ticks too slowly for one walk.
-  void MeasureTables(const CONTEXT& context, std::size_t bytes, Times& times) {
-    constexpr int kTurns = 20;
-    const CopiedStackMemory memory(context.Rsp, std::span(*stack_).first(bytes));
-    const X86_64Registers registers{.pc = context.Rip, .sp = context.Rsp, .fp = context.Rbp};
-    const CfiUnwinder unwinder(snapshot_.get());
-    std::array<Address, kMaxFrames> output;
-    std::size_t frames = 0;
-    const double begin = Now();
-    for (int turn = 0; turn < kTurns; ++turn) frames += unwinder.Unwind(registers, memory, output).count;
-    times.table_frame.push_back((Now() - begin) / static_cast<double>(frames));
-  }
-
-  CfiModules modules_;
-  std::shared_ptr<const UnwindModules> snapshot_;
-  std::unique_ptr<std::array<std::byte, kMaxStackBytes>> stack_ = std::make_unique<std::array<std::byte, kMaxStackBytes>>();
-};
+void Sample(HANDLE thread, Address stack_high, std::span<std::byte> stack, Times& times) {
+  CONTEXT context{};
+  context.ContextFlags = CONTEXT_FULL;
+  SuspendThread(thread);
+  if (GetThreadContext(thread, &context) == 0) std::abort();
+  const double begin = Now();
+  const std::size_t bytes = std::min<std::size_t>(stack_high - context.Rsp, stack.size());
+  std::memcpy(stack.data(), reinterpret_cast<const void*>(context.Rsp), bytes);
+  const double copied = Now();
+  const std::size_t frames = WalkByWindows(context);
+  const double unwound = Now();
+  ResumeThread(thread);
+  times.copy.push_back(copied - begin);
+  times.unwind_in_place.push_back(unwound - copied);
+  times.frames = frames;
+  times.stack_bytes = bytes;
+}
 
 int Main(int argc, char** argv) {
   const int rounds = argc > 1 ? std::atoi(argv[1]) : 2000;
@@ -142,19 +107,16 @@ int Main(int argc, char** argv) {
     static_cast<void>(Recurse(kDepth, 1, 2, 3));
   });
   while (high == 0) std::this_thread::yield();
-  Measurement measurement;
+  std::vector<std::byte> stack(kMaxStackBytes);
   Times times;
-  for (int i = 0; i < rounds; ++i) measurement.Sample(thread, high, times);
+  for (int i = 0; i < rounds; ++i) Sample(thread, high, stack, times);
   is_ending = true;
   worker.join();
   const double ns = NsPerTick();
   const double copy_ns = Median(times.copy) * ns;
   const double in_place_ns = Median(times.unwind_in_place) * ns;
-  const double table_ns = Median(times.table_frame) * ns;
-  const double windows_ns = Median(times.windows_frame) * ns;
   std::printf("%zu frames, %zu bytes of stack, medians of %d\n", times.frames, times.stack_bytes, rounds);
   std::printf("stands still: copy %.0f ns, unwinding in place %.0f ns: %.3f x\n", copy_ns, in_place_ns, copy_ns / in_place_ns);
-  std::printf("a frame: tables %.2f ns, RtlVirtualUnwind %.0f ns: 1/%.0f\n", table_ns, windows_ns, windows_ns / table_ns);
   return 0;
 }
 
