@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cfi_state.h"
+#include "instruction_bytes.h"
 #include "pdata_epilogue.h"
 #include "unwind_codes.h"
 
@@ -141,12 +142,14 @@ class PdataRows {
     code_.resize(function.end - function.begin);
     code_.resize(source_.read(function.begin, code_));
     const PdataFrame body = internal::FrameAt(codes, internal::kWholePrologue);
-    std::size_t at = codes.prologue_bytes;
-    for (const internal::UnwindCode& code : own) at = std::max<std::size_t>(at, code.prologue_offset);
-    while (at < code_.size()) {
-      const std::optional<internal::Epilogue> epilogue = internal::MatchEpilogue(code_, at);
+    std::size_t prologue_bytes = codes.prologue_bytes;
+    for (const internal::UnwindCode& code : own) prologue_bytes = std::max<std::size_t>(prologue_bytes, code.prologue_offset);
+    // From instruction to instruction: an epilogue that begins inside of one never runs, but might seem to reach into the next.
+    for (std::size_t at = 0; at < code_.size();) {
+      std::optional<internal::Epilogue> epilogue;
+      if (at >= prologue_bytes) epilogue = internal::MatchEpilogue(code_, at);
       if (!epilogue) {
-        ++at;
+        at += std::max<std::size_t>(1, internal::InstructionBytes(std::span(code_).subspan(at)));
         continue;
       }
       for (std::size_t i = 0; i < epilogue->count; ++i) {

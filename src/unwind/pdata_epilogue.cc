@@ -111,7 +111,7 @@ bool CanBegin(const Instruction& instruction) { return Releases(instruction) || 
 std::optional<Epilogue> MatchEpilogue(std::span<const std::uint8_t> function, std::size_t begin) {
   using Kind = Instruction::Kind;
   const Decoder decoder(function);
-  // Each byte of a program's code is asked for, and hardly any is one: so that nothing is set up for the others.
+  // Each instruction of a program is asked for, and hardly any is one: so nothing is set up for the others.
   if (!CanBegin(decoder.At(begin))) return std::nullopt;
   std::array<Instruction, kMaxEpilogueInstructions> instructions;
   Epilogue epilogue;

@@ -255,7 +255,77 @@ INSTANTIATE_TEST_SUITE_P(
         EpilogueCase{"no epilogue: not at an end", {0x5B, 0x5D, 0x90, 0xC3}, {{0, kBody}, {1, kBody}, {2, kBody}}},
         EpilogueCase{
             "no epilogue: stack is released twice", {0x48, 0x83, 0xC4, 8, 0x48, 0x83, 0xC4, 8, 0x90, 0xC3}, {{0, kBody}, {4, kBody}}},
+        EpilogueCase{
+            "no epilogue: addsd xmm0, xmm2 ends like ret n", {0xF2, 0x0F, 0x58, 0xC2, 0x66, 0x0F, 0x10, 0xD0}, {{4, kBody}, {8, kBody}}},
+        EpilogueCase{
+            "no epilogue: subsd xmm5, xmm1 ends like a jump", {0xF2, 0x0F, 0x5C, 0xE9, 0xF2, 0x0F, 0x11, 0x13}, {{4, kBody}, {8, kBody}}},
         EpilogueCase{"no epilogue: jumps in a circle", {0x5B, 0xEB, 0xFE}, {{0, kBody}, {1, kBody}}}));
+
+// Whatever stands before an epilogue: were its instruction taken for shorter, the bytes that it ends with would seem to pop registers, and
+// for longer, the first pop would be missed.
+TEST(CompilePdata, EpiloguesBeginWhereInstructionsDo) {
+  struct Instruction {
+    Bytes begin;
+    std::size_t more_bytes;
+  };
+  const std::vector<Instruction> instructions = {
+      {{0x90}, 0},                                // nop
+      {{0x04}, 1},                                // add al, n
+      {{0x66, 0x05}, 2},                          // add ax, n
+      {{0x48, 0x05}, 4},                          // add rax, n
+      {{0xB3}, 1},                                // mov bl, n
+      {{0xB8}, 4},                                // mov eax, n
+      {{0x49, 0xB8}, 8},                          // mov r8, n
+      {{0x66, 0xB8}, 2},                          // mov ax, n
+      {{0x48, 0xA1}, 8},                          // mov rax, [n]
+      {{0x67, 0xA1}, 4},                          // mov eax, [n]
+      {{0x8B, 0xC0}, 0},                          // mov eax, eax
+      {{0x8B, 0x40}, 1},                          // mov eax, [rax + n]
+      {{0x8B, 0x80}, 4},                          // mov eax, [rax + n]
+      {{0x8B, 0x05}, 4},                          // mov eax, [rip + n]
+      {{0x8B, 0x04, 0x08}, 0},                    // mov eax, [rax + rcx]
+      {{0x8B, 0x04, 0x25}, 4},                    // mov eax, [n]
+      {{0x8B, 0x44, 0x25}, 1},                    // mov eax, [rbp + n]
+      {{0x65, 0x48, 0x8B, 0x04, 0x25}, 4},        // mov rax, gs:[n]
+      {{0xC7, 0x44, 0x24}, 5},                    // mov dword [rsp + n], n
+      {{0x66, 0x81, 0xF8}, 2},                    // cmp ax, n
+      {{0x83, 0xF8}, 1},                          // cmp eax, n
+      {{0x69, 0xC0}, 4},                          // imul eax, eax, n
+      {{0xF6, 0xC1}, 1},                          // test cl, n
+      {{0xF7, 0xC1}, 4},                          // test ecx, n
+      {{0xF7, 0xD9}, 0},                          // neg ecx
+      {{0xC1, 0xE0}, 1},                          // shl eax, n
+      {{0x74}, 1},                                // je
+      {{0x0F, 0x84}, 4},                          // je
+      {{0xE8}, 4},                                // call
+      {{0xFF, 0x50}, 1},                          // call [rax + n]
+      {{0xF3, 0x48, 0xAB}, 0},                    // rep stosq
+      {{0xF0, 0x0F, 0xB1, 0x11}, 0},              // lock cmpxchg [rcx], edx
+      {{0x0F, 0xA2}, 0},                          // cpuid
+      {{0x0F, 0xBA, 0xE0}, 1},                    // bt eax, n
+      {{0x66, 0x0F, 0x70, 0xC0}, 1},              // pshufd xmm0, xmm0, n
+      {{0x66, 0x0F, 0x38, 0x00, 0xC1}, 0},        // pshufb xmm0, xmm1
+      {{0x66, 0x0F, 0x3A, 0x0F, 0xC1}, 1},        // palignr xmm0, xmm1, n
+      {{0xC5, 0xF8, 0x28, 0x40}, 1},              // vmovaps xmm0, [rax + n]
+      {{0xC5, 0xF9, 0x70, 0xC0}, 1},              // vpshufd xmm0, xmm0, n
+      {{0xC4, 0xE2, 0x7D, 0x18, 0x40}, 1},        // vbroadcastss ymm0, [rax + n]
+      {{0xC4, 0xE3, 0x7D, 0x19, 0xC1}, 1},        // vextractf128 xmm1, ymm0, n
+      {{0x62, 0xF1, 0x7C, 0x48, 0x28, 0x80}, 4},  // vmovaps zmm0, [rax + n]
+      {{0xC8}, 3},                                // enter n, n
+  };
+  for (const Instruction& instruction : instructions) {
+    constexpr std::uint32_t kAt = 0x50;
+    constexpr std::uint8_t kPopRbx = 0x5B;
+    ImageBuilder image;
+    image.Function(0x10, 0x100, image.Info(6, Join({AllocateSmall(6, 0x28), Push(2, kNumberRbx), Push(1, kNumberRbp)})));
+    const Bytes code = Join({instruction.begin, Bytes(instruction.more_bytes, kPopRbx)});
+    const auto bytes = static_cast<std::uint32_t>(code.size());
+    image.CodeAt(kAt, Join({code, {kPopRbx, 0x5D, 0xC3}}));
+    const CompiledTable table(image.Compile());
+    for (std::uint32_t i = 0; i < bytes; ++i) EXPECT_EQ(table.At(kAt + i), kBody) << ::testing::PrintToString(code) << i;
+    EXPECT_EQ(table.At(kAt + bytes), kReleased) << ::testing::PrintToString(code);
+  }
+}
 
 TEST(CompilePdata, CodesThatCannotBeUnderstoodCostOneFunctionOnly) {
   ImageBuilder image;
