@@ -131,14 +131,10 @@ class SingleStepTruth {
     }
     // What else an instruction wrote to the stack is read when the walk and the truth differ.
     if (now.rsp < before.rsp) stack_.RefreshAround(now.rsp);
-    constexpr Address kMaxInstructionBytes = 15;
-    const bool is_transfer = now.rip - before.rip - 1 >= kMaxInstructionBytes;
-    if (kind == InstructionKind::kCall) {
-      Address return_address = 0;
-      if (now.rsp == before.rsp - sizeof(Address) && stack_.ReadWord(now.rsp, return_address)) truth_.Call(return_address, now.rsp);
-    } else if (is_transfer || kind == InstructionKind::kReturn) {
-      truth_.Transfer(now.rsp);
-    }
+    truth_.Follow(kind, {before.rip, before.rsp, before.rbp}, {now.rip, now.rsp, now.rbp}, [this](Address address) {
+      Address word = 0;
+      return stack_.ReadWord(address, word) ? word : 0;
+    });
     deepest_ = std::max(deepest_, truth_.frames().size() + 1);
   }
 

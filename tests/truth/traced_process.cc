@@ -141,22 +141,7 @@ std::uint8_t TracedProcess::CodeByte(Address address) {
 }
 
 InstructionKind TracedProcess::NextInstruction() {
-  Address at = registers_.rip;
-  std::uint8_t byte = CodeByte(at);
-  for (int prefixes = 0; prefixes < 8; ++prefixes) {
-    const bool is_prefix = (byte & 0xF0) == 0x40 || byte == 0x66 || byte == 0x67 || byte == 0xF2 || byte == 0xF3 || byte == 0x2E ||
-                           byte == 0x3E || byte == 0x64;
-    if (!is_prefix) break;
-    byte = CodeByte(++at);
-  }
-  switch (byte) {
-    case 0xE8: return InstructionKind::kCall;
-    case 0xC2:
-    case 0xC3: return InstructionKind::kReturn;
-    case 0xFF: return (CodeByte(at + 1) & 0x38) == 0x10 ? InstructionKind::kCall : InstructionKind::kOther;
-    case 0x0F: return CodeByte(at + 1) == 0x05 ? InstructionKind::kSystemCall : InstructionKind::kOther;
-    default: return InstructionKind::kOther;
-  }
+  return KindOfInstruction(registers_.rip, [this](Address at) { return CodeByte(at); });
 }
 
 std::vector<Module> TracedProcess::Modules() const {

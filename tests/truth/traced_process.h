@@ -12,13 +12,11 @@
 #include <unordered_map>
 #include <vector>
 
+#include "instruction_kind.h"
 #include "strobe/base/address.h"
 #include "strobe/core/module_map.h"
 
 namespace strobe::testing {
-
-// What the next instruction does to the stack of calls.
-enum class InstructionKind { kOther, kCall, kReturn, kSystemCall };
 
 class TracedProcess {
  public:

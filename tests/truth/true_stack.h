@@ -4,15 +4,22 @@
 #include <cstddef>
 #include <vector>
 
+#include "instruction_kind.h"
 #include "strobe/base/address.h"
 
 namespace strobe::testing {
 
 class TrueStack {
  public:
+  struct Registers {
+    Address pc = 0;
+    Address sp = 0;
+    Address fp = 0;
+  };
   struct Frame {
     Address address = 0;  // where the caller goes on: behind its call, or where a signal interrupted it
     Address slot = 0;     // where the return address lies; of an interrupted frame, its stack pointer
+    Address fp = 0;       // at the call
     bool is_interrupted = false;
     // Of an interrupted frame whose handler runs on an alternate stack: that stack.
     Address alternate_low = 0;
@@ -21,8 +28,25 @@ class TrueStack {
 
   void Clear() { frames_.clear(); }
 
+  // Up to so many frames, nothing is allocated.
+  void Reserve(std::size_t frames) { frames_.reserve(frames); }
+
+  // An instruction has led from `before` to `now`; read_word(address) is a word of the stack. A call that has pushed nothing went to the
+  // system, and is back, perhaps somewhere else.
+  template <class ReadWord>
+  void Follow(InstructionKind kind, const Registers& before, const Registers& now, ReadWord&& read_word) {
+    constexpr Address kMaxInstructionBytes = 15;
+    const bool is_transfer = now.pc - before.pc - 1 >= kMaxInstructionBytes;
+    if (kind == InstructionKind::kCall && now.sp == before.sp - sizeof(Address)) {
+      const Address return_address = read_word(now.sp);
+      if (return_address - before.pc - 1 < kMaxInstructionBytes) Call(return_address, now.sp, before.fp);
+    } else if (is_transfer || kind == InstructionKind::kReturn) {
+      Transfer(now.sp);
+    }
+  }
+
   // A call has pushed its return address at `sp`.
-  void Call(Address return_address, Address sp) { frames_.push_back({.address = return_address, .slot = sp}); }
+  void Call(Address return_address, Address sp, Address fp = 0) { frames_.push_back({.address = return_address, .slot = sp, .fp = fp}); }
 
   // A signal has interrupted `pc`; its handler begins with the address of its trampoline at `handler_sp`. [low, high) is the alternate
   // stack that the kernel knew of, if any.
