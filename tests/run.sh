@@ -163,21 +163,22 @@ END
   return $status
 }
 
-# Wine's services stay for a while, and hold what they have been given: so nothing of ours but a log, and they are ended.
+# Wine's services stay, and hold the output of whoever came first.
 wine_directory=$(realpath -m "$build_root/windows.wine")
 end_wine() {
   if [ -d "$wine_directory" ] && have wineserver; then WINEPREFIX=$wine_directory timeout 60 wineserver -k >/dev/null 2>&1; fi
 }
 trap end_wine EXIT
 
-# A prefix for Wine in $WINEPREFIX, without a display or a question. Prints what is missing if it fails.
+# A prefix for Wine in $WINEPREFIX, without a display or a question. Its server stays until it is ended: of its own it goes when nobody is
+# there, and who comes at that moment fails. Prints what is missing if it fails.
 wine_prefix() {
-  have wine || { echo "no wine on this machine"; return 1; }
+  have wine && have wineserver || { echo "no wine on this machine"; return 1; }
   echo '#include <zlib.h>' | "$1" -x c++ -fsyntax-only - 2>/dev/null || { echo "no zlib for $1 (libz-mingw-w64-dev)"; return 1; }
   mkdir -p "$WINEPREFIX"
-  timeout -k 10 300 wine wineboot --init </dev/null >"$WINEPREFIX.log" 2>&1 3>&- &&
-    timeout -k 10 60 wine cmd /c exit </dev/null >>"$WINEPREFIX.log" 2>&1 3>&- ||
-    { echo "wine does not work here; see $WINEPREFIX.log"; return 1; }
+  end_wine
+  { timeout -k 10 60 wineserver -p && timeout -k 10 300 wine wineboot --init && timeout -k 10 60 wine cmd /c exit; } \
+    </dev/null >"$WINEPREFIX.log" 2>&1 3>&- || { echo "wine does not work here; see $WINEPREFIX.log"; return 1; }
 }
 
 # The tests that a target's Meson file says cannot work there, one line each: "# left out: NAME why", or "# not there: NAME why" where they
@@ -249,7 +250,7 @@ run_configuration() {
         return
       fi
       printf "[constants]\nlauncher = [%s]\n" "$(have ccache && echo "'ccache'")" >"$build.ini"
-      options=(--cross-file "$build.ini" --cross-file "$root/tests/windows.ini" -Dbuildtype=release -Doptimization=2 -Dexamples=false)
+      options=(--cross-file "$build.ini" --cross-file "$root/tests/windows.ini" -Dbuildtype=release -Doptimization=2)
       wrap_mode=default
       leave_out windows tests/windows.ini
       ;;

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """Runs an example as a newcomer does, and holds what it prints to what it promises.
 
-usage: examples_test.py minimal|own_parts|quickstart EXECUTABLE
+usage: examples_test.py minimal|own_parts|quickstart COMMAND...
+
+The command is the example, after what runs it where the system does not.
 """
 
 import gzip
@@ -95,8 +97,8 @@ def check_stacks(path, output):
         check(through[thread] >= 0.5 * used[thread], f"{thread}: only {through[thread]} of {used[thread]} ns are in its library", output)
 
 
-def test_minimal(executable, directory):
-    run([executable], directory)
+def test_minimal(command, directory):
+    run(command, directory)
     profiles = list((directory / "strobe-profiles").iterdir())
     check(len(profiles) == 1, f"expected one profile, found {profiles}")
     check(re.fullmatch(r"minimal\.\d+\.0\.pb\.gz", profiles[0].name), f"unexpected name {profiles[0].name}")
@@ -105,15 +107,15 @@ def test_minimal(executable, directory):
         check(name in bytes_of_profile, f"{name} is not in the profile")
 
 
-def test_own_parts(executable, directory):
-    output = run([executable], directory).stdout
+def test_own_parts(command, directory):
+    output = run(command, directory).stdout
     check(re.search(r"^exported: \d+ bytes, [1-9]\d* stacks of [1-9]\d* threads$", output, re.M), "the exporter printed nothing", output)
     check(re.search(r"^  queued +[1-9]\d* job-nanoseconds$", output, re.M), "the provider measured nothing", output)
     check(not list(directory.iterdir()), "a file was written in spite of the own exporter")
 
 
-def test_quickstart(executable, directory):
-    output = run([executable, "--seconds", "3", "--directory", "out"], directory).stdout
+def test_quickstart(command, directory):
+    output = run([*command, "--seconds", "3", "--directory", "out"], directory).stdout
     path = output.splitlines()[-1]
     check(path == "out/profile.pb.gz", f"the last line is {path}", output)
     check([file.name for file in (directory / "out").iterdir()] == ["profile.pb.gz"], "more than the profile is left in its directory")
@@ -133,19 +135,19 @@ def test_quickstart(executable, directory):
     check(waits and cpu and float(waits[1]) > float(cpu[1]), "wall time shows no more than CPU time", output)
 
 
-def test_arguments(executable, directory):
+def test_arguments(command, directory):
     for arguments in (["--seconds"], ["--seconds", "0"], ["--seconds", "nan"], ["--seconds", "1x"], ["--sconds", "1"]):
-        check("usage:" in run([executable, *arguments], directory, status=2).stderr, f"no usage for {arguments}")
+        check("usage:" in run([*command, *arguments], directory, status=2).stderr, f"no usage for {arguments}")
 
 
 def main():
-    if len(sys.argv) != 3:
+    if len(sys.argv) < 3:
         sys.exit(__doc__)
-    name, executable = sys.argv[1], os.path.abspath(sys.argv[2])
+    name, command = sys.argv[1], [*sys.argv[2:-1], os.path.abspath(sys.argv[-1])]
     tests = {"minimal": [test_minimal], "own_parts": [test_own_parts], "quickstart": [test_quickstart, test_arguments]}[name]
     for test in tests:
         with tempfile.TemporaryDirectory() as directory:
-            test(executable, pathlib.Path(directory))
+            test(command, pathlib.Path(directory))
             print(f"{test.__name__}: passed")
 
 
