@@ -169,6 +169,7 @@ end_wine() {
   if [ -d "$wine_directory" ] && have wineserver; then WINEPREFIX=$wine_directory timeout 60 wineserver -k >/dev/null 2>&1; fi
 }
 trap end_wine EXIT
+trap 'exit 130' INT TERM
 
 # A prefix for Wine in $WINEPREFIX, without a display or a question. Its server stays until it is ended: of its own it goes when nobody is
 # there, and who comes at that moment fails. Prints what is missing if it fails.
