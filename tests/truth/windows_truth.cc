@@ -23,62 +23,14 @@
 #include "strobe/unwind/cfi_modules.h"
 #include "strobe/unwind/cfi_unwinder.h"
 #include "windows_code.h"
+#include "windows_stepping.h"
+#include "windows_walk.h"
 
 namespace strobe::testing {
 namespace {
 
-constexpr std::size_t kMaxFrames = 512;
 constexpr std::size_t kMaxStackBytes = std::size_t{1} << 20;
 constexpr std::size_t kMaxShown = 20;
-
-// What a frame's registers are.
-struct Place {
-  Address pc = 0;
-  Address sp = 0;
-  Address fp = 0;
-};
-bool operator==(const Place& a, const Place& b) { return a.pc == b.pc && a.sp == b.sp && a.fp == b.fp; }
-
-struct Places {
-  std::size_t count = 0;
-  std::array<Place, kMaxFrames> places;
-};
-
-struct Bounds {
-  Address low = 0;
-  Address high = 0;
-};
-
-Bounds CurrentBounds() {
-  ULONG_PTR low = 0;
-  ULONG_PTR high = 0;
-  GetCurrentThreadStackLimits(&low, &high);
-  return {low, high};
-}
-
-// All images' functions, so that nothing asks the loader while a thread is stopped that may hold its lock.
-class FunctionTables {
- public:
-  explicit FunctionTables(const ModuleMap& map) : map_(map) {}
-
-  [[nodiscard]] RUNTIME_FUNCTION* Find(Address pc, Address& base) const {
-    const auto index = map_.Find(pc);
-    if (!index) return nullptr;
-    const Module& module = map_.modules()[*index];
-    base = module.load_bias;
-    auto* const first = reinterpret_cast<RUNTIME_FUNCTION*>(module.pdata_address);
-    auto* const last = first + module.pdata_bytes / sizeof(RUNTIME_FUNCTION);
-    const auto offset = static_cast<DWORD>(pc - base);
-    auto* const after = std::upper_bound(first, last, offset, [](DWORD at, const RUNTIME_FUNCTION& f) { return at < f.BeginAddress; });
-    if (after == first || offset >= after[-1].EndAddress) return nullptr;
-    return after - 1;
-  }
-  [[nodiscard]] bool Knows(Address pc) const { return map_.Find(pc).has_value(); }
-  [[nodiscard]] const ModuleMap& map() const { return map_; }
-
- private:
-  const ModuleMap& map_;
-};
 
 Address* RegisterOf(CONTEXT& context, unsigned number) { return reinterpret_cast<Address*>(&context.Rax) + number; }
 
@@ -119,11 +71,10 @@ bool FinishTailCall(const RUNTIME_FUNCTION& function, Address base, CONTEXT& con
 // RtlVirtualUnwind's stack, read in place: of a thread that stands still. Allocates nothing.
 void WalkByWindows(const FunctionTables& tables, CONTEXT context, Bounds bounds, Places& output) {
   output.count = 0;
-  while (output.count < kMaxFrames) {
+  while (output.count < kMaxPlaces) {
     output.places[output.count++] = {context.Rip, context.Rsp, context.Rbp};
     if (!tables.Knows(context.Rip) || context.Rsp < bounds.low || context.Rsp + 8 > bounds.high) return;
-    Address base = 0;
-    RUNTIME_FUNCTION* const function = tables.Find(context.Rip, base);
+    const auto [function, base] = tables.Find(context.Rip);
     if (function == nullptr) {
       std::memcpy(&context.Rip, reinterpret_cast<const void*>(context.Rsp), sizeof(context.Rip));
       context.Rsp += 8;
@@ -136,23 +87,10 @@ void WalkByWindows(const FunctionTables& tables, CONTEXT context, Bounds bounds,
   }
 }
 
-// In the order of X86_64GeneralRegisters.
-std::array<Address, kX86_64GeneralRegisters> GeneralRegisters(const CONTEXT& context) {
-  return {context.Rax, context.Rdx, context.Rcx, context.Rbx, context.Rsi, context.Rdi, context.Rbp, context.Rsp,
-          context.R8,  context.R9,  context.R10, context.R11, context.R12, context.R13, context.R14, context.R15};
-}
-
 void WalkByTables(const UnwindModules& modules, const CONTEXT& context, const CopiedStackMemory& memory, Places& output) {
   const auto words = GeneralRegisters(context);
   const X86_64GeneralRegisters general(words.data());
-  const X86_64Registers registers{.pc = context.Rip, .sp = context.Rsp, .fp = context.Rbp, .general = &general};
-  FrameState<X86_64Registers> state{.registers = registers, .innermost = &registers};
-  const CfiUnwinder unwinder(&modules);
-  output.count = 0;
-  while (output.count < kMaxFrames) {
-    output.places[output.count++] = {state.registers.pc, state.registers.sp, state.registers.fp};
-    if (unwinder.Step(state, memory) != StepResult::kCaller) return;
-  }
+  WalkBy(CfiUnwinder(&modules), {.pc = context.Rip, .sp = context.Rsp, .fp = context.Rbp, .general = &general}, memory, output);
 }
 
 class Comparison {
@@ -170,19 +108,7 @@ class Comparison {
     WalkByTables(*snapshot_, context, CopiedStackMemory(context.Rsp, stack), ours_);
     ++samples_;
     frames_ += windows.count;
-    const Address pc = context.Rip;
-    Address base = 0;
-    const RUNTIME_FUNCTION* const function = tables_.Find(pc, base);
-    if (function == nullptr) {
-      ++leaves_;
-    } else {
-      const auto* const info = reinterpret_cast<const unsigned char*>(base + (function->UnwindData & ~1u));
-      prologues_ += pc - base - function->BeginAddress < info[1] ? 1 : 0;
-    }
-    const auto* code = reinterpret_cast<const unsigned char*>(pc);
-    if ((*code & 0xF0) == 0x40) ++code;
-    constexpr unsigned char kReturn = 0xC3;
-    epilogues_ += *code == kReturn || (*code & 0xF8) == 0x58 ? 1 : 0;  // pop
+    code_.Add(tables_, context.Rip);
     const std::size_t common = std::min(windows.count, ours_.count);
     std::size_t same = 0;
     while (same < common && windows.places[same] == ours_.places[same]) ++same;
@@ -208,7 +134,7 @@ class Comparison {
     std::printf(
         "%zu samples of %zu frames, %zu in prologues, %zu in epilogues, %zu in leaf functions; %zu mismatches; %zu lost by Windows, "
         "%zu of them not by us\n",
-        samples_, frames_, prologues_, epilogues_, leaves_, mismatches_, lost_, followed_);
+        samples_, frames_, code_.prologues, code_.epilogues, code_.leaves, mismatches_, lost_, followed_);
     std::printf("tables: %zu functions, %zu rows, %zu without a rule, %zu entries broken\n", modules_.statistics().fdes,
                 modules_.statistics().rows, modules_.statistics().unknown_rows, modules_.statistics().broken_entries);
     for (const Shown& shown : shown_) Print(shown);
@@ -224,8 +150,7 @@ class Comparison {
   };
 
   void Print(const Shown& shown) const {
-    Address base = 0;
-    const RUNTIME_FUNCTION* const function = tables_.Find(shown.at, base);
+    const auto [function, base] = tables_.Find(shown.at);
     const auto index = map_.Find(shown.at);
     std::printf("%s+0x%llx leads to frame %zu: pc 0x%llx sp 0x%llx fp 0x%llx, not pc 0x%llx sp 0x%llx fp 0x%llx\n",
                 index ? map_.modules()[*index].path.c_str() : "?", shown.at - base, shown.frame, shown.windows.pc, shown.windows.sp,
@@ -247,9 +172,7 @@ class Comparison {
   Places ours_;
   std::size_t samples_ = 0;
   std::size_t frames_ = 0;
-  std::size_t prologues_ = 0;
-  std::size_t epilogues_ = 0;
-  std::size_t leaves_ = 0;
+  CodeCounts code_;
   std::size_t lost_ = 0;
   std::size_t followed_ = 0;
   std::size_t mismatches_ = 0;
@@ -300,7 +223,7 @@ void SampleSuspended(Comparison& comparison, std::size_t samples) {
     CONTEXT context{};
     context.ContextFlags = CONTEXT_FULL;
     std::size_t bytes = 0;
-    if (GetThreadContext(worker.thread(), &context) != 0 && context.Rsp >= worker.bounds().low && context.Rsp < worker.bounds().high) {
+    if (GetThreadContext(worker.thread(), &context) != 0 && worker.bounds().Hold(context.Rsp)) {
       bytes = std::min<std::size_t>(worker.bounds().high - context.Rsp, stack->size());
       std::memcpy(stack->data(), reinterpret_cast<const void*>(context.Rsp), bytes);
       WalkByWindows(comparison.tables(), context, worker.bounds(), *windows);
@@ -310,55 +233,25 @@ void SampleSuspended(Comparison& comparison, std::size_t samples) {
   }
 }
 
-// A thread that steps itself: each instruction raises an exception, which is handled on the same stack, below.
-struct Stepping {
-  Comparison* comparison = nullptr;
-  std::size_t left = 0;
-  Bounds bounds;
-  Address raise_exception = reinterpret_cast<Address>(GetProcAddress(GetModuleHandleW(L"kernelbase.dll"), "RaiseException"));
-  Places windows;
-};
-Stepping* stepping = nullptr;
-constexpr DWORD kTrapFlag = 0x100;
+class SteppedComparison : public StepObserver {
+ public:
+  SteppedComparison(Comparison& comparison, std::size_t steps) : comparison_(comparison), left_(steps) {}
 
-LONG CALLBACK OnStep(EXCEPTION_POINTERS* exception) {
-  if (exception->ExceptionRecord->ExceptionCode != static_cast<DWORD>(EXCEPTION_SINGLE_STEP)) return EXCEPTION_CONTINUE_SEARCH;
-  const CONTEXT& context = *exception->ContextRecord;
-  if (stepping->left > 0 && context.Rsp >= stepping->bounds.low && context.Rsp < stepping->bounds.high) {
-    --stepping->left;
-    WalkByWindows(stepping->comparison->tables(), context, stepping->bounds, stepping->windows);
-    stepping->comparison->Compare(context, {reinterpret_cast<const std::byte*>(context.Rsp), stepping->bounds.high - context.Rsp},
-                                  stepping->windows);
+  bool BeforeInstruction(const CONTEXT& context, bool /*is_after_gap*/) override {
+    const Bounds bounds = CurrentBounds();
+    if (bounds.Hold(context.Rsp)) {
+      --left_;
+      WalkByWindows(comparison_.tables(), context, bounds, windows_);
+      comparison_.Compare(context, {reinterpret_cast<const std::byte*>(context.Rsp), bounds.high - context.Rsp}, windows_);
+    }
+    return left_ > 0;
   }
-  // To step through the dispatch of an exception would be to raise another one in the middle of it: that is left out until the next round.
-  const bool is_raising = context.Rip == stepping->raise_exception;
-  if (stepping->left > 0 && !is_raising) exception->ContextRecord->EFlags |= kTrapFlag;
-  return EXCEPTION_CONTINUE_EXECUTION;
-}
 
-__attribute__((noinline)) void BeginStepping() { __asm__ volatile("pushfq\n\torq $0x100, (%%rsp)\n\tpopfq" ::: "memory", "cc"); }
-
-void SampleSteps(Comparison& comparison, std::size_t steps) {
-  const auto own = std::make_unique<Stepping>();
-  stepping = own.get();
-  own->comparison = &comparison;
-  own->left = steps;
-  void* const handler = AddVectoredExceptionHandler(1, &OnStep);
-  const HANDLE thread = CreateThread(
-      nullptr, 0,
-      [](void*) -> DWORD {
-        stepping->bounds = CurrentBounds();
-        for (unsigned seed = 1; stepping->left > 0; ++seed) {
-          BeginStepping();
-          RunWindowsCode(seed);
-        }
-        return 0;
-      },
-      nullptr, 0, nullptr);
-  WaitForSingleObject(thread, INFINITE);
-  CloseHandle(thread);
-  RemoveVectoredExceptionHandler(handler);
-}
+ private:
+  Comparison& comparison_;
+  std::size_t left_;
+  Places windows_;
+};
 
 int Main(int argc, char** argv) {
   std::size_t samples = 1000;
@@ -371,7 +264,8 @@ int Main(int argc, char** argv) {
   RunWindowsCode(0);  // so that all libraries are there
   const auto comparison = std::make_unique<Comparison>();
   SampleSuspended(*comparison, samples);
-  SampleSteps(*comparison, steps);
+  const auto stepped = std::make_unique<SteppedComparison>(*comparison, steps);
+  if (steps > 0) RunSteps(*stepped, [](unsigned seed) { RunWindowsCode(seed); });
   return comparison->Report(samples + steps);
 }
 
