@@ -1,5 +1,6 @@
 #include "instruction_bytes.h"
 
+#include <algorithm>
 #include <array>
 
 namespace strobe::internal {
@@ -19,6 +20,9 @@ enum Follows : std::uint8_t {
 };
 
 using Map = std::array<std::uint8_t, 256>;
+
+constexpr std::size_t kMaxBytes = 15;
+constexpr std::size_t kReadBytes = 2 * kMaxBytes;  // that may be looked at, with all that would make an instruction too long
 
 constexpr void Fill(Map& map, unsigned first, unsigned last, unsigned follows) {
   for (unsigned i = first; i <= last; ++i) map[i] = static_cast<std::uint8_t>(follows);
@@ -86,50 +90,50 @@ constexpr Map TwoByteMap() {
 constexpr Map kOneByteMap = OneByteMap();
 constexpr Map kTwoByteMap = TwoByteMap();
 
+constexpr bool IsPrefix(std::uint8_t byte) {
+  const bool is_segment = (byte & 0xE7) == 0x26 || (byte & 0xFE) == 0x64;
+  return is_segment || (byte & 0xFE) == 0x66 || byte == 0xF0 || (byte & 0xFE) == 0xF2;
+}
+
 class Length {
  public:
-  explicit Length(std::span<const std::uint8_t> code) : code_(code) {}
+  // kReadBytes of code.
+  explicit Length(const std::uint8_t* code) : code_(code) {}
 
   std::size_t Find() {
     SkipPrefixes();
     const std::uint8_t follows = Opcode();
-    if ((follows & kInvalid) != 0) return 0;
-    const std::uint8_t modrm = Byte(at_);
+    const std::uint8_t modrm = code_[at_];
     if ((follows & kModrm) != 0) SkipModrm();
-    const bool has_immediate = (follows & kTest) == 0 || (modrm >> 3 & 7) < 2;
+    // Most end here.
+    if ((follows & ~unsigned{kModrm}) == 0) return at_;
+    if ((follows & kInvalid) != 0) return 0;
+    if ((follows & kTest) != 0 && (modrm >> 3 & 7) > 1) return at_;
     const std::size_t operand = is_short_ && !is_long_ ? 2 : 4;
-    if (has_immediate) {
-      at_ += (follows & kByte) + (follows & kWord);
-      if ((follows & kOperand) != 0) at_ += operand;
-      if ((follows & kFullOperand) != 0) at_ += is_long_ ? 8 : operand;
-      if ((follows & kAddress) != 0) at_ += has_short_address_ ? 4 : 8;
-    }
-    constexpr std::size_t kMaxBytes = 15;
-    return at_ <= code_.size() && at_ <= kMaxBytes ? at_ : 0;
+    at_ += (follows & kByte) + (follows & kWord);
+    if ((follows & kOperand) != 0) at_ += operand;
+    if ((follows & kFullOperand) != 0) at_ += is_long_ ? 8 : operand;
+    if ((follows & kAddress) != 0) at_ += has_short_address_ ? 4 : 8;
+    return at_;
   }
 
  private:
-  [[nodiscard]] std::uint8_t Byte(std::size_t at) const { return at < code_.size() ? code_[at] : 0; }
-
   void SkipPrefixes() {
-    for (; at_ < code_.size(); ++at_) {
-      const std::uint8_t byte = code_[at_];
-      const bool is_segment = (byte & 0xE7) == 0x26 || byte == 0x64 || byte == 0x65;
-      if (byte == 0x66) is_short_ = true;
-      if (byte == 0x67) has_short_address_ = true;
-      if (!is_segment && byte != 0x66 && byte != 0x67 && byte != 0xF0 && byte != 0xF2 && byte != 0xF3) break;
+    for (; IsPrefix(code_[at_]) && at_ < kMaxBytes; ++at_) {
+      is_short_ |= code_[at_] == 0x66;
+      has_short_address_ |= code_[at_] == 0x67;
     }
-    if ((Byte(at_) & 0xF0) == 0x40) is_long_ = (code_[at_++] & 8) != 0;
+    if ((code_[at_] & 0xF0) == 0x40) is_long_ = (code_[at_++] & 8) != 0;
   }
 
   // Goes behind the opcode; returns what follows.
   std::uint8_t Opcode() {
-    const std::uint8_t first = Byte(at_++);
+    const std::uint8_t first = code_[at_++];
     if (first == 0xC5) return Vector(1, 1);
-    if (first == 0xC4) return Vector(Byte(at_) & 0x1F, 2);
-    if (first == 0x62) return Vector(Byte(at_) & 7, 3);
+    if (first == 0xC4) return Vector(code_[at_] & 0x1F, 2);
+    if (first == 0x62) return Vector(code_[at_] & 7, 3);
     if (first != 0x0F) return kOneByteMap[first];
-    const std::uint8_t second = Byte(at_++);
+    const std::uint8_t second = code_[at_++];
     if (second == 0x38 || second == 0x3A) {
       ++at_;
       return second == 0x38 ? kModrm : kModrm | kByte;
@@ -142,25 +146,25 @@ class Length {
   // Behind a vector prefix of so many bytes more.
   std::uint8_t Vector(unsigned map, std::size_t prefix_bytes) {
     at_ += prefix_bytes;
-    const std::uint8_t opcode = Byte(at_++);
+    const std::uint8_t opcode = code_[at_++];
     if (map == 0) return kInvalid;
     if (map == 3) return kModrm | kByte;
     return map == 1 ? kTwoByteMap[opcode] : std::uint8_t{kModrm};
   }
 
   void SkipModrm() {
-    const std::uint8_t modrm = Byte(at_++);
+    const std::uint8_t modrm = code_[at_++];
     const unsigned mode = modrm >> 6;
     const unsigned base = modrm & 7;
     if (mode == 3) return;
     const bool has_index = base == 4;
-    const bool has_no_base = mode == 0 && (has_index ? (Byte(at_) & 7) == 5 : base == 5);
+    const bool has_no_base = mode == 0 && (has_index ? (code_[at_] & 7) == 5 : base == 5);
     at_ += has_index ? 1 : 0;
     if (mode == 1) at_ += 1;
     if (mode == 2 || has_no_base) at_ += 4;
   }
 
-  std::span<const std::uint8_t> code_;
+  const std::uint8_t* code_;
   std::size_t at_ = 0;
   bool is_short_ = false;
   bool is_long_ = false;
@@ -169,6 +173,12 @@ class Length {
 
 }  // namespace
 
-std::size_t InstructionBytes(std::span<const std::uint8_t> code) { return Length(code).Find(); }
+std::size_t InstructionBytes(std::span<const std::uint8_t> code) {
+  std::array<std::uint8_t, kReadBytes> last{};
+  const bool is_last = code.size() < kReadBytes;
+  if (is_last) std::copy(code.begin(), code.end(), last.begin());
+  const std::size_t bytes = Length(is_last ? last.data() : code.data()).Find();
+  return bytes <= std::min(code.size(), kMaxBytes) ? bytes : 0;
+}
 
 }  // namespace strobe::internal

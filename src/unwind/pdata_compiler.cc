@@ -146,17 +146,17 @@ class PdataRows {
     for (const internal::UnwindCode& code : own) prologue_bytes = std::max<std::size_t>(prologue_bytes, code.prologue_offset);
     // From instruction to instruction: an epilogue that begins inside of one never runs, but might seem to reach into the next.
     for (std::size_t at = 0; at < code_.size();) {
-      std::optional<internal::Epilogue> epilogue;
-      if (at >= prologue_bytes) epilogue = internal::MatchEpilogue(code_, at);
-      if (!epilogue) {
-        at += std::max<std::size_t>(1, internal::InstructionBytes(std::span(code_).subspan(at)));
-        continue;
+      if (at >= prologue_bytes) {
+        if (const std::optional<internal::Epilogue> epilogue = internal::MatchEpilogue(code_, at)) {
+          for (std::size_t i = 0; i < epilogue->count; ++i) {
+            AppendFrame(function.begin + static_cast<std::uint32_t>(epilogue->steps[i].position), epilogue->steps[i].frame);
+          }
+          at = epilogue->end;
+          AppendFrame(function.begin + static_cast<std::uint32_t>(at), body);
+          continue;
+        }
       }
-      for (std::size_t i = 0; i < epilogue->count; ++i) {
-        AppendFrame(function.begin + static_cast<std::uint32_t>(epilogue->steps[i].position), epilogue->steps[i].frame);
-      }
-      at = epilogue->end;
-      AppendFrame(function.begin + static_cast<std::uint32_t>(at), body);
+      at += std::max<std::size_t>(1, internal::InstructionBytes(std::span(code_).subspan(at)));
     }
   }
 
