@@ -33,7 +33,7 @@ namespace strobe::testing {
 namespace {
 
 struct Options {
-  std::size_t steps = 200000;  // all of the code once
+  std::size_t steps = 300000;  // all of the code once
   std::size_t every = 1;
   bool is_by_frame_pointers = false;
 };

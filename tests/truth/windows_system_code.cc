@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstring>
 #include <string>
+#include <vector>
 
 #include "windows_code.h"
 
@@ -117,6 +118,55 @@ unsigned OtherCLibrary(unsigned seed) {
   return bytes[16] + static_cast<unsigned>(static_cast<std::int64_t>(value * 1000));
 }
 
+// All of mathematics: machine code that hardly anybody else writes.
+unsigned Mathematics(unsigned seed) {
+  static const auto functions = [] {
+    std::vector<double (*)(double)> found;
+    for (const wchar_t* library : {L"ucrtbase.dll", L"msvcrt.dll"}) {
+      for (const char* name :
+           {"acos",  "acosh", "asin",  "asinh", "atan",   "atanh", "cbrt",   "ceil",  "cos",  "cosh", "erf",       "erfc",
+            "exp",   "exp2",  "expm1", "floor", "lgamma", "log",   "log10",  "log1p", "log2", "logb", "nearbyint", "rint",
+            "round", "sin",   "sinh",  "sqrt",  "tan",    "tanh",  "tgamma", "trunc", "_j0",  "_j1",  "_y0",       "_y1"}) {
+        if (auto* const function = FunctionOf<double(double)>(library, name)) found.push_back(function);
+      }
+    }
+    return found;
+  }();
+  double sum = 0;
+  for (std::size_t i = 0; i < functions.size(); ++i) {
+    sum += functions[i](0.1 + (seed * 7 + i) % 9 * 0.1) > 0 ? 1 : 0;
+    sum += functions[i]((seed * 13 + i * 5) % 1000 * 1.25) > 1 ? 1 : 0;
+  }
+  static auto* const power = FunctionOf<double(double, double)>(L"ucrtbase.dll", "pow");
+  static auto* const remainder = FunctionOf<double(double, double)>(L"ucrtbase.dll", "fmod");
+  return static_cast<unsigned>(sum + power(1.0 + seed % 5, 3.25) + remainder(1000.5 + seed, 7.25));
+}
+
+// Numbers as texts and back, paths, and a digest.
+unsigned Conversions(unsigned seed) {
+  static auto* const number_from_text = FunctionOf<LONG WINAPI(const wchar_t*, DWORD, DWORD, double*)>(L"oleaut32.dll", "VarR8FromStr");
+  static auto* const text_from_number = FunctionOf<LONG WINAPI(double, DWORD, DWORD, wchar_t**)>(L"oleaut32.dll", "VarBstrFromR8");
+  static auto* const free_text = FunctionOf<void WINAPI(wchar_t*)>(L"oleaut32.dll", "SysFreeString");
+  static auto* const canonicalize = FunctionOf<BOOL WINAPI(wchar_t*, const wchar_t*)>(L"shlwapi.dll", "PathCanonicalizeW");
+  static auto* const hash = FunctionOf<LONG WINAPI(const unsigned char*, DWORD, unsigned char*, DWORD)>(L"shlwapi.dll", "HashData");
+  static auto* const begin = FunctionOf<void WINAPI(void*)>(L"advapi32.dll", "MD5Init");
+  static auto* const add = FunctionOf<void WINAPI(void*, const void*, unsigned)>(L"advapi32.dll", "MD5Update");
+  static auto* const end = FunctionOf<void WINAPI(void*)>(L"advapi32.dll", "MD5Final");
+  double number = 0;
+  number_from_text(L"1234.5678", LOCALE_INVARIANT, 0, &number);
+  wchar_t* text = nullptr;
+  unsigned sum = text_from_number(number + seed, LOCALE_INVARIANT, 0, &text) == 0 ? text[0] : 0;
+  free_text(text);
+  std::array<wchar_t, MAX_PATH> path{};
+  sum += static_cast<unsigned>(canonicalize(path.data(), L"C:\\one\\..\\two\\.\\three"));
+  std::array<unsigned char, 512> state{};
+  hash(reinterpret_cast<const unsigned char*>(path.data()), 32, state.data(), 16);
+  begin(state.data());
+  add(state.data(), path.data(), 100);
+  end(state.data());
+  return sum + state[88];
+}
+
 // The loader, and the system's own walk of the stack.
 unsigned Loader(unsigned seed) {
   const HMODULE library = LoadLibraryW(L"ucrtbase.dll");
@@ -133,7 +183,8 @@ unsigned Loader(unsigned seed) {
 }  // namespace
 
 unsigned RunSystemCode(unsigned seed) {
-  return Files() + Memory(seed) + Locks() + Texts(seed) + Registry() + OtherCLibrary(seed) + Loader(seed);
+  return Files() + Memory(seed) + Locks() + Texts(seed) + Registry() + OtherCLibrary(seed) + Mathematics(seed) + Conversions(seed) +
+         Loader(seed);
 }
 
 }  // namespace strobe::testing
