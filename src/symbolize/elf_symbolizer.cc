@@ -90,13 +90,15 @@ ImageNames ReadWindowsNames(const Module& module, const ElfSymbolizerOptions& op
   const std::unique_ptr<FileSource> source = FileSource::Open(module.path);
   names.is_final = source != nullptr;
   if (source == nullptr) return names;
-  names.functions = internal::ReadPeFunctions(*source, module.build_id);
+  const std::optional<internal::PeFile> file = internal::PeFile::Open(*source, module.build_id);
+  if (!file.has_value()) return names;
+  names.functions = file->ReadFunctions();
   if (names.functions.empty() && options.use_system_library) {
-    std::optional<FunctionTable> functions = internal::ReadPeDebugFunctions(*source, module.build_id, module.path);
+    std::optional<FunctionTable> functions = file->ReadDebugFunctions(module.path);
     names.is_final = functions.has_value();
     if (functions.has_value()) names.functions = *std::move(functions);
   }
-  if (names.functions.empty()) names.functions = internal::ReadPeExports(*source, module.build_id);
+  if (names.functions.empty()) names.functions = file->ReadExports();
   return names;
 }
 

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "strobe/core/memory_windows.h"
 
 namespace strobe::internal {
 namespace {
@@ -29,13 +30,13 @@ constexpr std::uint32_t kRsds = 0x53445352;
 
 class PeReader {
  public:
-  explicit PeReader(const PeImage::Read& read) : read_(read) {}
+  explicit PeReader(MemoryWindows& memory) : memory_(memory) {}
 
   template <class T>
   T At(std::uint64_t position) {
     std::array<std::uint8_t, sizeof(T)> bytes{};
     T value{};
-    is_ok_ = is_ok_ && read_(position, bytes) == bytes.size();
+    is_ok_ = is_ok_ && memory_.Read(position, bytes) == bytes.size();
     if (is_ok_) std::memcpy(&value, bytes.data(), sizeof(value));
     return value;
   }
@@ -43,18 +44,18 @@ class PeReader {
   [[nodiscard]] bool ok() const { return is_ok_; }
 
  private:
-  const PeImage::Read& read_;
+  MemoryWindows& memory_;
   bool is_ok_ = true;
 };
 
 // The GUID and age that a debugger finds the image's symbols by; empty where there are none.
-std::string DebugId(const PeImage& image, const PeImage::Read& read, PeImage::Layout layout, std::uint32_t directory, std::uint32_t bytes) {
+std::string DebugId(const PeImage& image, MemoryWindows& memory, PeImage::Layout layout, std::uint32_t directory, std::uint32_t bytes) {
   const auto place = [&](std::uint32_t position) {
     return layout == PeImage::Layout::kLoaded ? std::optional<std::uint64_t>(position) : image.FileOffset(position);
   };
   const std::optional<std::uint64_t> entries = place(directory);
   for (std::size_t i = 0; entries && i < std::min<std::size_t>(bytes / kDebugEntryBytes, kMaxDebugEntries); ++i) {
-    PeReader reader(read);
+    PeReader reader(memory);
     const std::uint64_t entry = *entries + i * kDebugEntryBytes;
     if (reader.At<std::uint32_t>(entry + 12) != kCodeView) continue;
     const std::optional<std::uint64_t> data = place(reader.At<std::uint32_t>(entry + 20));
@@ -71,7 +72,8 @@ std::string DebugId(const PeImage& image, const PeImage::Read& read, PeImage::La
 }  // namespace
 
 std::optional<PeImage> PeImage::Open(const Read& read, Layout layout) {
-  PeReader reader(read);
+  MemoryWindows memory(read);
+  PeReader reader(memory);
   if (reader.At<std::uint16_t>(0) != kDosMagic) return std::nullopt;
   const std::uint64_t header = reader.At<std::uint32_t>(0x3C);
   if (reader.At<std::uint32_t>(header) != kPeMagic || reader.At<std::uint16_t>(header + 4) != kX64) return std::nullopt;
@@ -104,7 +106,7 @@ std::optional<PeImage> PeImage::Open(const Read& read, Layout layout) {
   const std::uint32_t debug = directory(kDebugDirectory, 0);
   const std::uint32_t debug_bytes = directory(kDebugDirectory, 4);
   if (!reader.ok()) return std::nullopt;
-  image.build_id = DebugId(image, read, layout, debug, debug_bytes);
+  image.build_id = DebugId(image, memory, layout, debug, debug_bytes);
   image.has_debug_file = !image.build_id.empty();
   if (!image.has_debug_file) image.build_id = absl::StrFormat("%08x%x", time, image.image_bytes);
   return image;

@@ -30,16 +30,6 @@ T Load(const void* from) {
   return value;
 }
 
-std::optional<PeImage> OpenFor(const ByteSource& source, const std::string& build_id) {
-  std::optional<PeImage> image = PeImage::Open(
-      [&](std::uint64_t position, std::span<std::uint8_t> bytes) {
-        return source.ReadAt(position, std::as_writable_bytes(bytes)) ? bytes.size() : 0;
-      },
-      PeImage::Layout::kFile);
-  if (image && image->build_id != build_id) image.reset();
-  return image;
-}
-
 // What the file has of `bytes` bytes of the image from `position` on; empty where that is nothing, or more than `max_bytes`.
 std::vector<char> ReadPart(const ByteSource& source, const PeImage& image, std::uint32_t position, std::uint32_t bytes,
                            std::size_t max_bytes) {
@@ -137,23 +127,34 @@ class FrameRanges {
 
 }  // namespace
 
-FunctionTable ReadPeFunctions(const ByteSource& source, const std::string& build_id) {
-  const std::optional<PeImage> image = OpenFor(source, build_id);
-  if (!image || image->symbols_offset == 0 || image->symbol_count > kMaxSymbols) return {};
-  const std::size_t table_bytes = image->symbol_count * kSymbolBytes;
-  if (table_bytes > source.size()) return {};
+std::optional<PeFile> PeFile::Open(const ByteSource& source, const std::string& build_id) {
+  std::optional<PeImage> image = PeImage::Open(
+      [&](std::uint64_t position, std::span<std::uint8_t> bytes) {
+        if (position >= source.size()) return std::size_t{0};
+        bytes = bytes.first(static_cast<std::size_t>(std::min<std::uint64_t>(bytes.size(), source.size() - position)));
+        return source.ReadAt(position, std::as_writable_bytes(bytes)) ? bytes.size() : 0;
+      },
+      PeImage::Layout::kFile);
+  if (!image || image->build_id != build_id) return std::nullopt;
+  return PeFile(source, *std::move(image));
+}
+
+FunctionTable PeFile::ReadFunctions() const {
+  if (image_.symbols_offset == 0 || image_.symbol_count > kMaxSymbols) return {};
+  const std::size_t table_bytes = image_.symbol_count * kSymbolBytes;
+  if (table_bytes > source_->size()) return {};
   std::vector<std::byte> table(table_bytes);
-  if (!source.ReadAt(image->symbols_offset, table)) return {};
-  std::vector<char> names = ReadStrings(source, std::uint64_t{image->symbols_offset} + table_bytes);
+  if (!source_->ReadAt(image_.symbols_offset, table)) return {};
+  std::vector<char> names = ReadStrings(*source_, std::uint64_t{image_.symbols_offset} + table_bytes);
   const std::size_t strings_bytes = names.size();
   names.push_back('\0');
 
   std::vector<FunctionTable::Function> functions;
-  for (std::size_t i = 0; i < image->symbol_count; ++i) {
+  for (std::size_t i = 0; i < image_.symbol_count; ++i) {
     const RawSymbol symbol = SymbolAt(table, i);
     i += symbol.auxiliaries;
-    if (symbol.type != kIsFunction || symbol.section < 1 || static_cast<std::size_t>(symbol.section) > image->sections.size()) continue;
-    const PeImage::Section& section = image->sections[static_cast<std::size_t>(symbol.section) - 1];
+    if (symbol.type != kIsFunction || symbol.section < 1 || static_cast<std::size_t>(symbol.section) > image_.sections.size()) continue;
+    const PeImage::Section& section = image_.sections[static_cast<std::size_t>(symbol.section) - 1];
     if (!section.is_code || symbol.value >= section.bytes) continue;
     const std::uint32_t name = PlaceName(symbol, strings_bytes, names);
     if (names[name] == '\0') continue;
@@ -164,13 +165,12 @@ FunctionTable ReadPeFunctions(const ByteSource& source, const std::string& build
   return {std::move(functions), std::move(names)};
 }
 
-std::optional<FunctionTable> ReadPeDebugFunctions(const ByteSource& source, const std::string& build_id, const std::string& path) {
-  const std::optional<PeImage> image = OpenFor(source, build_id);
-  if (!image || !image->has_debug_file) return FunctionTable();
+std::optional<FunctionTable> PeFile::ReadDebugFunctions(const std::string& path) const {
+  if (!image_.has_debug_file) return FunctionTable();
   std::vector<FunctionTable::Function> functions;
   std::vector<char> names;
   const bool is_asked = VisitSystemSymbols(path, [&](std::uint64_t address, std::uint64_t bytes, std::string_view name) {
-    const PeImage::Section* const section = CodeAt(*image, address);
+    const PeImage::Section* const section = CodeAt(image_, address);
     if (section == nullptr || name.empty()) return true;
     if (functions.size() >= kMaxSymbols || name.size() >= kMaxStringTableBytes - names.size()) return false;
     const std::uint64_t limit = std::uint64_t{section->start} + section->bytes;
@@ -186,21 +186,19 @@ std::optional<FunctionTable> ReadPeDebugFunctions(const ByteSource& source, cons
   return FunctionTable(std::move(functions), std::move(names));
 }
 
-FunctionTable ReadPeExports(const ByteSource& source, const std::string& build_id) {
-  const std::optional<PeImage> image = OpenFor(source, build_id);
-  if (!image) return {};
+FunctionTable PeFile::ReadExports() const {
   // The directory holds all that it speaks of, up to the names.
-  std::vector<char> directory = ReadPart(source, *image, image->exports, image->exports_bytes, kMaxStringTableBytes);
+  std::vector<char> directory = ReadPart(*source_, image_, image_.exports, image_.exports_bytes, kMaxStringTableBytes);
   if (directory.size() < kExportHeaderBytes) return {};
   const auto number = [&](std::uint64_t at) { return at + 4 <= directory.size() ? Load<std::uint32_t>(directory.data() + at) : 0; };
-  const auto place = [&](std::uint32_t position) { return std::uint64_t{position} - image->exports; };  // far outside if it lies before
+  const auto place = [&](std::uint32_t position) { return std::uint64_t{position} - image_.exports; };  // far outside if it lies before
   const std::uint64_t address_count = number(20);
   const std::uint64_t name_count = std::min<std::uint64_t>(number(24), kMaxExports);
   const std::uint64_t addresses = place(number(28));
   const std::uint64_t names = place(number(32));
   const std::uint64_t ordinals = place(number(36));
 
-  const FrameRanges ranges(source, *image);
+  const FrameRanges ranges(*source_, image_);
   std::vector<FunctionTable::Function> functions;
   for (std::uint64_t i = 0; i < name_count; ++i) {
     const std::uint64_t ordinal_at = ordinals + i * 2;
@@ -210,7 +208,7 @@ FunctionTable ReadPeExports(const ByteSource& source, const std::string& build_i
     if (ordinal >= address_count || addresses > directory.size() || name >= directory.size() || directory[name] == '\0') continue;
     const std::uint32_t address = number(addresses + std::uint64_t{ordinal} * 4);
     // An address in the directory itself is the name of another image's function.
-    const PeImage::Section* const section = CodeAt(*image, address);
+    const PeImage::Section* const section = CodeAt(image_, address);
     if (section == nullptr || place(address) < directory.size()) continue;
     const auto limit =
         static_cast<std::uint32_t>(std::min<std::uint64_t>(std::uint64_t{section->start} + section->bytes, ~std::uint32_t{0}));

@@ -76,9 +76,11 @@ void Run(std::span<const std::uint8_t> bytes) {
   if (!image) return;
   CheckImage(*image);
   const internal::SpanSource source(std::as_bytes(std::span(copy)));
-  CheckNames(internal::ReadPeFunctions(source, image->build_id), *image);
-  CheckNames(internal::ReadPeExports(source, image->build_id), *image);
-  STROBE_CHECK(internal::ReadPeFunctions(source, image->build_id + "0").empty(), "names of another image");
+  const std::optional<internal::PeFile> file = internal::PeFile::Open(source, image->build_id);
+  STROBE_CHECK(file.has_value(), "an image that is there at times");
+  CheckNames(file->ReadFunctions(), *image);
+  CheckNames(file->ReadExports(), *image);
+  STROBE_CHECK(!internal::PeFile::Open(source, image->build_id + "0").has_value(), "another image's file");
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <span>
 #include <vector>
 
 #include "pe_image_bytes.h"
@@ -24,6 +26,21 @@ TEST(PeImage, SaysTheSameInMemoryAndInItsFile) {
     EXPECT_EQ(image->build_id, "0123456789abcdeff0f1f2f3f4f5f6f7b");
     EXPECT_EQ(image->sections.size(), 2u);
   }
+}
+
+// To read another process's memory, or what counts as such, takes long.
+TEST(PeImage, ItsHeadersAreReadAtOnce) {
+  const ImageBytes bytes;
+  int reads = 0;
+  const auto read = [&](std::uint64_t position, std::span<std::uint8_t> out) {
+    ++reads;
+    if (position >= bytes.file().size()) return std::size_t{0};
+    const std::size_t count = std::min(out.size(), bytes.file().size() - static_cast<std::size_t>(position));
+    std::copy_n(bytes.file().begin() + static_cast<std::ptrdiff_t>(position), count, out.begin());
+    return count;
+  };
+  ASSERT_TRUE(PeImage::Open(read, PeImage::Layout::kFile));
+  EXPECT_EQ(reads, 1);
 }
 
 TEST(PeImage, ItsCodeBecomesModules) {

@@ -19,6 +19,12 @@ namespace {
 
 constexpr std::string_view kBuildId = "0123456789abcdeff0f1f2f3f4f5f6f7b";
 
+internal::FunctionTable ReadFunctions(const std::vector<std::uint8_t>& bytes, std::string_view build_id) {
+  const internal::SpanSource source(std::as_bytes(std::span(bytes)));
+  const std::optional<internal::PeFile> file = internal::PeFile::Open(source, std::string(build_id));
+  return file ? file->ReadFunctions() : internal::FunctionTable();
+}
+
 // The image's seven symbols, and behind them the names that are long.
 class PeSymbolsTest : public ::testing::Test {
  protected:
@@ -52,9 +58,7 @@ class PeSymbolsTest : public ::testing::Test {
     for (std::size_t i = 0; i < name.size(); ++i) image_.Put(kStrings + strings_bytes_ + i, name[i]);
     strings_bytes_ += name.size() + 1;
   }
-  internal::FunctionTable Read(std::string_view build_id = kBuildId) {
-    return internal::ReadPeFunctions(internal::SpanSource(std::as_bytes(std::span(image_.file()))), std::string(build_id));
-  }
+  internal::FunctionTable Read(std::string_view build_id = kBuildId) { return ReadFunctions(image_.file(), build_id); }
 
   ImageBytes image_;
   std::size_t strings_bytes_ = sizeof(std::uint32_t);
@@ -73,7 +77,7 @@ TEST_F(PeSymbolsTest, NamesCoverTheCodeUpToTheNext) {
 
 TEST_F(PeSymbolsTest, AnotherImagesFileHasNoNames) {
   EXPECT_TRUE(Read("0123").empty());
-  EXPECT_TRUE(internal::ReadPeFunctions(internal::SpanSource({}), "").empty());
+  EXPECT_TRUE(ReadFunctions({}, "").empty());
 }
 
 TEST_F(PeSymbolsTest, WhatSymbolsSayIsNotTrusted) {
@@ -134,8 +138,7 @@ TEST_F(PeSymbolsTest, ALongNameIsKeptOnce) {
     put(at + 16, 2);
   }
   put(kSymbols + kCount * kSymbolBytes, sizeof(std::uint32_t) + kNameBytes);
-  const internal::FunctionTable functions =
-      internal::ReadPeFunctions(internal::SpanSource(std::as_bytes(std::span(file))), std::string(kBuildId));
+  const internal::FunctionTable functions = ReadFunctions(file, kBuildId);
   EXPECT_TRUE(functions.Find(0x1000) == std::string(kNameBytes, 'x'));
   EXPECT_LT(functions.memory_bytes(), 3 * kNameBytes);
 }
@@ -166,7 +169,9 @@ class PeExportsTest : public ::testing::Test {
     for (std::uint32_t i = 0; i < kFrames.size(); ++i) image_.PutData(0x2000 + 4 * i, kFrames[i]);
   }
   internal::FunctionTable Read(std::string_view build_id = kBuildId) {
-    return internal::ReadPeExports(internal::SpanSource(std::as_bytes(std::span(image_.file()))), std::string(build_id));
+    const internal::SpanSource source(std::as_bytes(std::span(image_.file())));
+    const std::optional<internal::PeFile> file = internal::PeFile::Open(source, std::string(build_id));
+    return file ? file->ReadExports() : internal::FunctionTable();
   }
 
   ImageBytes image_;
