@@ -175,6 +175,51 @@ TEST_F(WindowsPlatformTest, ImagesComeAndGo) {
   EXPECT_EQ(find(), Module());
 }
 
+// More than is kept of what the loader announces between two looks.
+TEST_F(WindowsPlatformTest, ManyImagesMayComeAndGoBetweenTwoLooks) {
+  constexpr int kTurns = 400;
+  const auto count = [](const HMODULE library) {
+    const std::vector<Module> modules = WindowsPlatform::Modules();
+    return std::count_if(modules.begin(), modules.end(),
+                         [&](const Module& m) { return m.load_bias == reinterpret_cast<Address>(library); });
+  };
+  WindowsPlatform::ModuleVersion();
+  const ModuleMap before(WindowsPlatform::Modules());
+  HMODULE library = nullptr;
+  for (int i = 0; i < kTurns; ++i) {
+    library = LoadLibraryW(L"winmm.dll");
+    ASSERT_NE(library, nullptr);
+    FreeLibrary(library);
+  }
+  EXPECT_TRUE(ModuleMap(WindowsPlatform::Modules()) == before);
+  library = LoadLibraryW(L"winmm.dll");
+  EXPECT_EQ(count(library), 1);
+  FreeLibrary(library);
+  EXPECT_EQ(count(library), 0);
+}
+
+// One file's bytes under another name: nothing in the image itself says that it is another one.
+TEST_F(WindowsPlatformTest, ACopyInThePlaceOfAnImageHasItsOwnPath) {
+  std::array<wchar_t, MAX_PATH> system{};
+  std::array<wchar_t, MAX_PATH> temporary{};
+  ASSERT_NE(GetSystemDirectoryW(system.data(), MAX_PATH), 0u);
+  ASSERT_NE(GetTempPathW(MAX_PATH, temporary.data()), 0u);
+  const std::wstring stem = std::wstring(temporary.data()) + L"strobe-" + std::to_wstring(GetCurrentProcessId());
+  for (const wchar_t* const suffix : {L"-a.dll", L"-b.dll", L"-a.dll"}) {
+    const std::wstring path = stem + suffix;
+    ASSERT_NE(CopyFileW((std::wstring(system.data()) + L"\\version.dll").c_str(), path.c_str(), FALSE), 0) << GetLastError();
+    const HMODULE library = LoadLibraryW(path.c_str());
+    ASSERT_NE(library, nullptr) << GetLastError();
+    const std::vector<Module> modules = WindowsPlatform::Modules();
+    const auto found =
+        std::find_if(modules.begin(), modules.end(), [&](const Module& m) { return m.load_bias == reinterpret_cast<Address>(library); });
+    ASSERT_NE(found, modules.end());
+    EXPECT_TRUE(found->path.ends_with(std::string(suffix, suffix + std::wcslen(suffix)))) << found->path;
+    FreeLibrary(library);
+    DeleteFileW(path.c_str());
+  }
+}
+
 __declspec(noinline) int OwnFunction(int value) { return value + 1; }
 
 TEST_F(WindowsPlatformTest, TheProgramIsTheFirstImage) {

@@ -3,12 +3,19 @@
 #include <windows.h>
 // After it.
 #include <psapi.h>
+#include <winternl.h>
 
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string_view>
 
 #include "library_function.h"
+#include "strobe/ring/spsc_ring.h"
 #include "strobe/symbolize/pe_image.h"
 #include "utf8.h"
 
@@ -23,11 +30,73 @@ constexpr Address kPageBytes = 4096;
 std::atomic<std::uint64_t> image_changes{1};
 
 // The loader's notifications (documented under LdrRegisterDllNotification, in no header).
-using Notification = void(CALLBACK*)(ULONG reason, const void* data, void* context);
+struct NotificationData {
+  ULONG flags;
+  const UNICODE_STRING* path;
+  const UNICODE_STRING* name;
+  void* base;
+  ULONG image_bytes;
+};
+using Notification = void(CALLBACK*)(ULONG reason, const NotificationData* data, void* context);
 using RegisterNotification = LONG(NTAPI*)(ULONG flags, Notification notification, void* context, void** cookie);
+constexpr ULONG kLoaded = 1;
 
-// An image that is announced as going stays in the loader's list for a moment, which does no harm: nothing runs there any more.
-void CALLBACK CountImageChange(ULONG /*reason*/, const void* /*data*/, void* /*context*/) {
+// What the loader has announced since it was last taken. It announces one thing at a time, under its lock.
+class Announcements {
+ public:
+  // Of one look at the images to the next. Where they do not suffice, all images are looked at.
+  static constexpr std::size_t kRingBytes = std::size_t{1} << 15;
+
+  Announcements() { ring_.Reset(memory_); }
+
+  // The loader's: an image that has come, with the path of its file, or gone, with none. Never waits, and allocates nothing.
+  void Add(Address base, std::wstring_view path) {
+    const std::size_t path_bytes = path.size() * sizeof(wchar_t);
+    std::byte* const record = ring_.Reserve(sizeof(base) + path_bytes);
+    if (record == nullptr) {
+      has_lost_.store(true, std::memory_order_release);
+      return;
+    }
+    std::memcpy(record, &base, sizeof(base));
+    std::memcpy(record + sizeof(base), path.data(), path_bytes);
+    ring_.Commit(sizeof(base) + path_bytes);
+  }
+
+  // The last one of each base. One caller at a time, as for HasLost.
+  std::map<Address, std::wstring> Take() {
+    std::map<Address, std::wstring> last;
+    for (std::span<const std::byte> record = ring_.Peek(); !record.empty(); record = ring_.Peek()) {
+      Address base = 0;
+      std::memcpy(&base, record.data(), sizeof(base));
+      std::wstring& path = last[base];
+      path.resize((record.size() - sizeof(base)) / sizeof(wchar_t));
+      std::memcpy(path.data(), record.data() + sizeof(base), path.size() * sizeof(wchar_t));
+      ring_.Pop();
+    }
+    return last;
+  }
+
+  // Whether there were some, since it was last asked, that there was no room for. Then what was kept is of no use either, and let go.
+  bool HasLost() {
+    if (!has_lost_.exchange(false, std::memory_order_acquire)) return false;
+    Take();
+    return true;
+  }
+
+ private:
+  alignas(SpscRing::kStorageAlignment) std::array<std::byte, kRingBytes> memory_;
+  SpscRing ring_;
+  std::atomic<bool> has_lost_{false};
+};
+Announcements& GlobalAnnouncements() {
+  static auto* const announcements = new Announcements;
+  return *announcements;
+}
+
+// An image that is announced as going stays in the loader's list for a moment, but nothing runs there any more.
+void CALLBACK OnNotification(ULONG reason, const NotificationData* data, void* announcements) {
+  const std::wstring_view path(data->path->Buffer, data->path->Length / sizeof(wchar_t));
+  static_cast<Announcements*>(announcements)->Add(reinterpret_cast<Address>(data->base), reason == kLoaded ? path : std::wstring_view());
   image_changes.fetch_add(1, std::memory_order_acq_rel);
 }
 
@@ -36,7 +105,7 @@ bool RegisterOnce() {
   static const bool is_registered = [] {
     void* cookie = nullptr;
     const auto function = FindFunction<RegisterNotification>(GetModuleHandleW(L"ntdll.dll"), "LdrRegisterDllNotification");
-    return function != nullptr && function(0, &CountImageChange, nullptr, &cookie) == 0;
+    return function != nullptr && function(0, &OnNotification, &GlobalAnnouncements(), &cookie) == 0;
   }();
   return is_registered;
 }
@@ -47,6 +116,72 @@ HANDLE OwnProcess() {
   static const HANDLE process = OpenProcess(PROCESS_QUERY_INFORMATION | PROCESS_VM_READ, FALSE, GetCurrentProcessId());
   return process;
 }
+
+struct Image {
+  Address base = 0;
+  std::vector<Module> modules;  // its code; none where it could not be read
+};
+
+Image OpenImage(Address base, const std::string& path) {
+  const auto read = [base](std::uint64_t position, std::span<std::uint8_t> bytes) { return ReadOwnMemory(base + position, bytes); };
+  const std::optional<PeImage> image = PeImage::Open(read, PeImage::Layout::kLoaded);
+  return {base, image ? image->ModulesAt(base, path) : std::vector<Module>()};
+}
+
+// All, the program's first; nothing where the list has changed each time that it was read.
+std::optional<std::vector<Image>> ListImages() {
+  std::array<HMODULE, kMaxImages> list{};
+  DWORD bytes = 0;
+  for (int attempt = 1; K32EnumProcessModules(OwnProcess(), list.data(), sizeof(list), &bytes) == 0; ++attempt) {
+    if (attempt < kMaxAttempts) continue;
+    image_changes.fetch_add(1, std::memory_order_acq_rel);  // so that somebody looks again
+    return std::nullopt;
+  }
+  std::vector<Image> images;
+  const std::size_t count = std::min<std::size_t>(bytes / sizeof(list[0]), list.size());
+  for (std::size_t i = 0; i < count; ++i) images.push_back(OpenImage(reinterpret_cast<Address>(list[i]), PathOfImage(list[i])));
+  return images;
+}
+
+std::vector<Module> ModulesOf(const std::vector<Image>& images) {
+  std::vector<Module> modules;
+  for (const Image& image : images) modules.insert(modules.end(), image.modules.begin(), image.modules.end());
+  return modules;
+}
+
+// The images as they were at the last look, and what the loader has announced since. To list them all takes hundreds of reads.
+class KnownImages {
+ public:
+  std::vector<Module> Look() {
+    if (GlobalAnnouncements().HasLost()) images_.reset();
+    // What is announced from here on may be in the list already, or not yet: either way the last that is announced of a base holds.
+    if (!images_) images_ = ListImages();
+    if (!images_) return {};
+    for (const auto& [base, path] : GlobalAnnouncements().Take()) {
+      Forget(base, base);
+      if (path.empty() || images_->size() >= kMaxImages) continue;
+      Image image = OpenImage(base, Utf8FromWide(path));
+      if (image.modules.empty()) continue;
+      Forget(image.modules.front().start, image.modules.back().limit);
+      images_->push_back(std::move(image));
+    }
+    return ModulesOf(*images_);
+  }
+
+  // Of one look at a time.
+  std::mutex mutex;
+
+ private:
+  // The image that begins at `start`, and all that have code in the range.
+  void Forget(Address start, Address limit) {
+    std::erase_if(*images_, [&](const Image& image) {
+      return image.base == start || std::any_of(image.modules.begin(), image.modules.end(),
+                                                [&](const Module& module) { return module.start < limit && start < module.limit; });
+    });
+  }
+
+  std::optional<std::vector<Image>> images_;
+};
 
 }  // namespace
 
@@ -66,30 +201,13 @@ std::uint64_t ImageVersion() {
 }
 
 std::vector<Module> LoadedModules() {
-  std::array<HMODULE, kMaxImages> images{};
-  DWORD bytes = 0;
-  std::vector<Module> modules;
-  for (int attempt = 1; K32EnumProcessModules(OwnProcess(), images.data(), sizeof(images), &bytes) == 0; ++attempt) {
-    if (attempt < kMaxAttempts) continue;
-    image_changes.fetch_add(1, std::memory_order_acq_rel);  // so that somebody looks again
-    return modules;
+  static auto* const known = new KnownImages;
+  if (RegisterOnce()) {
+    // Who holds it looks for another session, or was killed at it by the end of the process.
+    const std::unique_lock lock(known->mutex, std::try_to_lock);
+    if (lock.owns_lock()) return known->Look();
   }
-  const std::size_t count = std::min<std::size_t>(bytes / sizeof(images[0]), images.size());
-  for (std::size_t i = 0; i < count; ++i) {
-    const auto base = reinterpret_cast<Address>(images[i]);
-    // Its headers lie in its first page.
-    std::array<std::uint8_t, kPageBytes> first{};
-    const std::size_t first_bytes = ReadOwnMemory(base, first);
-    const auto read = [&](std::uint64_t position, std::span<std::uint8_t> out) {
-      if (position > first_bytes || out.size() > first_bytes - position) return ReadOwnMemory(base + position, out);
-      std::copy_n(first.begin() + static_cast<std::ptrdiff_t>(position), out.size(), out.begin());
-      return out.size();
-    };
-    const std::optional<PeImage> image = PeImage::Open(read, PeImage::Layout::kLoaded);
-    if (!image) continue;
-    for (Module& module : image->ModulesAt(base, PathOfImage(images[i]))) modules.push_back(std::move(module));
-  }
-  return modules;
+  return ModulesOf(ListImages().value_or(std::vector<Image>()));
 }
 
 std::size_t ReadOwnMemory(Address address, std::span<std::uint8_t> bytes) noexcept {
