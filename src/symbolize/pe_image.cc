@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -27,6 +28,7 @@ constexpr std::size_t kDebugEntryBytes = 28;
 constexpr std::size_t kMaxDebugEntries = 32;
 constexpr std::uint32_t kCodeView = 2;
 constexpr std::uint32_t kRsds = 0x53445352;
+constexpr std::size_t kCodeViewPath = 24;  // behind the GUID and the age
 
 class PeReader {
  public:
@@ -48,8 +50,8 @@ class PeReader {
   bool is_ok_ = true;
 };
 
-// The GUID and age that a debugger finds the image's symbols by; empty where there are none.
-std::string DebugId(const PeImage& image, MemoryWindows& memory, PeImage::Layout layout, std::uint32_t directory, std::uint32_t bytes) {
+// The GUID and age that a debugger finds the image's debug information by, and where that was put.
+void ReadDebugDirectory(MemoryWindows& memory, PeImage::Layout layout, std::uint32_t directory, std::uint32_t bytes, PeImage& image) {
   const auto place = [&](std::uint32_t position) {
     return layout == PeImage::Layout::kLoaded ? std::optional<std::uint64_t>(position) : image.FileOffset(position);
   };
@@ -64,9 +66,13 @@ std::string DebugId(const PeImage& image, MemoryWindows& memory, PeImage::Layout
                                      reader.At<std::uint16_t>(*data + 10));
     for (const std::uint8_t byte : reader.At<std::array<std::uint8_t, 8>>(*data + 12)) absl::StrAppendFormat(&id, "%02x", byte);
     absl::StrAppendFormat(&id, "%x", reader.At<std::uint32_t>(*data + 20));
-    if (reader.ok()) return id;
+    if (!reader.ok()) continue;
+    image.build_id = std::move(id);
+    std::array<std::uint8_t, PeImage::kMaxPathBytes> path;
+    const std::size_t path_bytes = memory.Read(*data + kCodeViewPath, path);
+    image.debug_file.assign(path.begin(), std::find(path.begin(), path.begin() + static_cast<std::ptrdiff_t>(path_bytes), 0));
+    return;
   }
-  return {};
 }
 
 }  // namespace
@@ -106,9 +112,8 @@ std::optional<PeImage> PeImage::Open(const Read& read, Layout layout) {
   const std::uint32_t debug = directory(kDebugDirectory, 0);
   const std::uint32_t debug_bytes = directory(kDebugDirectory, 4);
   if (!reader.ok()) return std::nullopt;
-  image.build_id = DebugId(image, memory, layout, debug, debug_bytes);
-  image.has_debug_file = !image.build_id.empty();
-  if (!image.has_debug_file) image.build_id = absl::StrFormat("%08x%x", time, image.image_bytes);
+  ReadDebugDirectory(memory, layout, debug, debug_bytes, image);
+  if (image.build_id.empty()) image.build_id = absl::StrFormat("%08x%x", time, image.image_bytes);
   return image;
 }
 

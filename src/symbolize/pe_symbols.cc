@@ -4,11 +4,14 @@
 #include <array>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "pdb_file.h"
 #include "strobe/symbolize/pe_image.h"
 #include "system_symbols.h"
 
@@ -99,6 +102,22 @@ const PeImage::Section* CodeAt(const PeImage& image, std::uint64_t address) {
   return section == image.sections.end() ? nullptr : &*section;
 }
 
+// Whether there are files that the system may take for the debug information of the image at `path`, and all are fit for it. Not where one
+// may lie on another machine.
+bool HasWholeDebugFile(const PeImage& image, const std::string& path) {
+  constexpr std::string_view kSeparators = "/\\";
+  if (image.debug_file.find_first_not_of(kSeparators) > 1) return false;
+  const std::string beside =
+      path.substr(0, path.find_last_of(kSeparators) + 1) + image.debug_file.substr(image.debug_file.find_last_of(kSeparators) + 1);
+  bool is_there = false;
+  for (const std::string& place : {beside, image.debug_file}) {
+    const std::unique_ptr<FileSource> file = FileSource::Open(place);
+    if (file != nullptr && !IsWholePdb(*file)) return false;
+    is_there |= file != nullptr;
+  }
+  return is_there;
+}
+
 // The ranges of the image's frame information, in order.
 class FrameRanges {
  public:
@@ -166,7 +185,7 @@ FunctionTable PeFile::ReadFunctions() const {
 }
 
 std::optional<FunctionTable> PeFile::ReadDebugFunctions(const std::string& path) const {
-  if (!image_.has_debug_file) return FunctionTable();
+  if (!HasWholeDebugFile(image_, path)) return FunctionTable();
   std::vector<FunctionTable::Function> functions;
   std::vector<char> names;
   const bool is_asked = VisitSystemSymbols(path, [&](std::uint64_t address, std::uint64_t bytes, std::string_view name) {

@@ -101,6 +101,7 @@ TEST_F(WindowsNames, TheFileOfAnotherBuildIsNotTaken) {
   EXPECT_EQ(NameOf(spins_).find("pdb_plugin.dll+0x"), 0u) << NameOf(spins_);
 }
 
+// The system's library is not asked at all: Wine's frees memory that it never set.
 TEST_F(WindowsNames, ABrokenFileCostsNamesOnly) {
   fs::copy_file(plugins_ / kDebugFile, directory_.path() / kDebugFile);
   fs::resize_file(directory_.path() / kDebugFile, fs::file_size(directory_.path() / kDebugFile) / 2);

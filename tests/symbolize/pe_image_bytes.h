@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -45,6 +46,7 @@ class ImageBytes {
     PutData<std::uint16_t>(kDebugData + 10, 0xCDEF);
     for (std::uint32_t i = 0; i < 8; ++i) PutData<std::uint8_t>(kDebugData + 12 + i, static_cast<std::uint8_t>(0xF0 + i));
     PutData<std::uint32_t>(kDebugData + 20, 11);  // the age
+    PutData(kDebugData + 24, std::to_array("C:\\build\\plugin.pdb"));
   }
 
   template <class T>

@@ -24,6 +24,7 @@ TEST(PeImage, SaysTheSameInMemoryAndInItsFile) {
     EXPECT_EQ(image->symbols_offset, 0xE00u);
     EXPECT_EQ(image->symbol_count, 7u);
     EXPECT_EQ(image->build_id, "0123456789abcdeff0f1f2f3f4f5f6f7b");
+    EXPECT_EQ(image->debug_file, "C:\\build\\plugin.pdb");
     EXPECT_EQ(image->sections.size(), 2u);
   }
 }
@@ -68,6 +69,7 @@ TEST(PeImage, WithoutDebugInformationTheLinkNamesIt) {
   ImageBytes bytes;
   bytes.PutDirectory(6, 0, 0);
   EXPECT_EQ(bytes.Open(PeImage::Layout::kFile)->build_id, "5f00abcd4000");
+  EXPECT_EQ(bytes.Open(PeImage::Layout::kFile)->debug_file, "");
   bytes.PutDirectory(6, 0x7FFFFFF0, 0xFFFFFFFF);
   EXPECT_EQ(bytes.Open(PeImage::Layout::kFile)->build_id, "5f00abcd4000");
   EXPECT_EQ(bytes.Open(PeImage::Layout::kLoaded)->build_id, "5f00abcd4000");

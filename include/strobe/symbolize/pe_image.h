@@ -17,6 +17,8 @@ namespace strobe::internal {
 struct PeImage {
   // Sections that are read; a real image has a few dozen.
   static constexpr std::size_t kMaxSections = 4096;
+  // Bytes of a path that are read; longer ones are cut off, and so of no use.
+  static constexpr std::size_t kMaxPathBytes = 4096;
 
   // Copies bytes of the image, of what is in memory or in the file; returns how many could be read, from the front.
   using Read = std::function<std::size_t(std::uint64_t position, std::span<std::uint8_t> bytes)>;
@@ -51,7 +53,8 @@ struct PeImage {
   // As Windows' symbol servers name it, in lower case: the GUID and age of its debug information, or without any, the link's time and the
   // image's size.
   std::string build_id;
-  bool has_debug_file = false;  // whether that is its debug information's
+  // Where the linker put its debug information: a PDB file's path, in UTF-8. Empty where there is none.
+  std::string debug_file;
 };
 
 }  // namespace strobe::internal

@@ -1,0 +1,12 @@
+// The container of a PDB file, which holds the debug information of a Windows image.
+#pragma once
+
+#include "byte_source.h"
+
+namespace strobe::internal {
+
+// Whether the file is there as far as its beginning says. One that was cut short, or is still being written, must not be given to the
+// system's library: Wine's frees memory that it never set.
+bool IsWholePdb(const ByteSource& source);
+
+}  // namespace strobe::internal
