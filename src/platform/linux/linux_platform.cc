@@ -96,6 +96,34 @@ void AfterForkInChild() {
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
+// Of a collector's read in one call.
+constexpr std::size_t kPagesPerRead = 16;
+
+// Copies memory by vectors that lie each in one page, for what is copied where a page is missing is promised between two vectors only;
+// kPages of them in one call. Returns how many bytes could be read, from the front.
+template <std::size_t kPages>
+STROBE_SIGNAL_SAFE inline std::size_t ReadPages(std::uint64_t address, std::span<std::byte> bytes) noexcept {
+  constexpr std::size_t kPageBytes = 4096;
+  const pid_t process = getpid();  // at this moment: in a fork's child it is the child's
+  std::size_t done = 0;
+  while (done < bytes.size()) {
+    iovec pages[kPages];
+    std::size_t count = 0;
+    std::size_t wanted = 0;
+    for (; count < kPages && done + wanted < bytes.size(); ++count) {
+      const std::uint64_t at = address + done + wanted;
+      const std::size_t in_page = std::min<std::size_t>(kPageBytes - at % kPageBytes, bytes.size() - done - wanted);
+      pages[count] = {reinterpret_cast<void*>(at), in_page};  // NOLINT(performance-no-int-to-ptr): only the kernel's
+      wanted += in_page;
+    }
+    const iovec copy{.iov_base = bytes.data() + done, .iov_len = wanted};
+    const ssize_t got = process_vm_readv(process, &copy, 1, pages, count, 0);
+    if (got > 0) done += static_cast<std::size_t>(got);
+    if (got != static_cast<ssize_t>(wanted)) break;
+  }
+  return done;
+}
+
 }  // namespace
 
 std::mutex& internal::LoaderMutex() {
@@ -169,7 +197,7 @@ std::size_t LinuxPlatform::ReadMemory(std::uint64_t address, std::span<std::uint
   // Through the kernel, which answers with an error where nothing is mapped.
   std::size_t done = 0;
   for (std::size_t got = 1; got != 0 && done < bytes.size(); done += got) {
-    got = ReadStack(address + done, std::as_writable_bytes(bytes.subspan(done)));
+    got = ReadPages<kPagesPerRead>(address + done, std::as_writable_bytes(bytes.subspan(done)));
   }
   if (done == bytes.size()) return done;
   // Code that may be executed and not read, or all where a sandbox forbids the call. The file is no first choice: a process that has given
@@ -185,24 +213,9 @@ std::size_t LinuxPlatform::ReadMemory(std::uint64_t address, std::span<std::uint
   return done;
 }
 
+// A handler's: no more of the interrupted thread's stack than two vectors take.
 STROBE_SIGNAL_SAFE std::size_t LinuxPlatform::ReadStack(std::uint64_t address, std::span<std::byte> bytes) noexcept {
-  // Vectors that lie each in one page: what is copied where a page is missing is promised between two vectors only. No more than two a
-  // call, for they lie on the interrupted thread's stack.
-  constexpr std::size_t kPageBytes = 4096;
-  const pid_t process = getpid();  // at this moment: in a fork's child it is the child's
-  std::size_t done = 0;
-  while (done < bytes.size()) {
-    const std::uint64_t at = address + done;
-    const std::size_t in_page = std::min<std::size_t>(kPageBytes - at % kPageBytes, bytes.size() - done);
-    const std::size_t in_next = std::min<std::size_t>(kPageBytes, bytes.size() - done - in_page);
-    const iovec pages[] = {{reinterpret_cast<void*>(at), in_page},             // NOLINT(performance-no-int-to-ptr): only the kernel's
-                           {reinterpret_cast<void*>(at + in_page), in_next}};  // NOLINT(performance-no-int-to-ptr): only the kernel's
-    const iovec copy{.iov_base = bytes.data() + done, .iov_len = in_page + in_next};
-    const ssize_t got = process_vm_readv(process, &copy, 1, pages, 2, 0);
-    if (got > 0) done += static_cast<std::size_t>(got);
-    if (got != static_cast<ssize_t>(copy.iov_len)) break;
-  }
-  return done;
+  return ReadPages<2>(address, bytes);
 }
 
 LinuxPlatform::OwnThread::OwnThread(OwnThread&& other) noexcept
