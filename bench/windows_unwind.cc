@@ -175,7 +175,8 @@ class Measurement {
     bool is_equal = true;
     for (const auto& subject : subjects_) is_equal &= Compare(*subject);
     if (is_equal) {
-      for (std::size_t turn = 0; turn < kContenders; ++turn) MeasureCases(static_cast<Contender>((round + turn) % kContenders), round);
+      for (std::size_t turn = 0; turn < kContenders; ++turn) MeasureWarm(static_cast<Contender>((round + turn) % kContenders), round);
+      for (std::size_t turn = 0; turn < kContenders; ++turn) MeasureCold(static_cast<Contender>((round + turn) % kContenders), round);
     }
     unequal_ += is_equal ? 0 : 1;
     ++rounds_;
@@ -239,7 +240,7 @@ class Measurement {
     ticks_[measured][contender].push_back(static_cast<double>(__rdtsc() - begin) / static_cast<double>(frames));
   }
 
-  void MeasureCases(Contender contender, std::size_t round) {
+  void MeasureWarm(Contender contender, std::size_t round) {
     // First, for the memo still is that of the last round.
     Time(kNew, contender, [&] {
       std::size_t frames = 0;
@@ -259,6 +260,9 @@ class Measurement {
       for (int i = 0; i < kWarmWalks; ++i) frames += Walk(contender, subject);
       return frames;
     });
+  }
+
+  void MeasureCold(Contender contender, std::size_t round) {
     for (std::size_t i = 1; i <= kColdWalks; ++i) {
       EvictCache();
       Time(kCold, contender, [&] { return Walk(contender, *subjects_[(round + i) % kThreads]); });

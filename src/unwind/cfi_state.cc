@@ -138,7 +138,8 @@ UnwindRule SpecialRules::RuleOf(const CfiState& state, const CfiEntry& entry, co
                              state.cfa_offset >= 0 && state.cfa_offset % 8 == 0 && state.cfa_offset / 8 <= UnwindRule::kMaxCfaWords;
   const std::optional<std::uint32_t> ra = SlotWords(state.ra, registers.ra_is_register);
   const std::optional<std::uint32_t> fp = SlotWords(state.fp, true);
-  if (has_plain_cfa && ra && fp && !entry.is_signal_frame) {
+  const bool has_plain_ra = registers.ra_is_register ? ra && (ra == 0u || ra != fp) : ra == 1u && fp != 1u;
+  if (has_plain_cfa && has_plain_ra && fp && !entry.is_signal_frame) {
     const auto kind = state.cfa_register == registers.sp ? UnwindRule::Kind::kFromSp : UnwindRule::Kind::kFromFp;
     return UnwindRule::Frame(kind, static_cast<std::uint32_t>(state.cfa_offset / 8), *ra, *fp);
   }

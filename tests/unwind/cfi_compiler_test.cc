@@ -80,6 +80,15 @@ TEST(CompileCfi, RulesOfRegisters) {
   EXPECT_EQ(OneFunction(Join({ArgumentsSize(32), NegateReturnAddressState(), ValueExpression(kRbx, {1, 2, 3})})).At(0x1000), FromSp(1));
 }
 
+TEST(CompileCfi, ARegisterWhereTheReturnAddressIsExpectedTakesASpecialRule) {
+  const CompiledTable shared = OneFunction(Join({DefCfaOffset(16), Offset(kRbp, 1)}));
+  EXPECT_EQ(shared.At(0x1000).kind(), UnwindRule::Kind::kSpecial);
+  EXPECT_NE(shared.At(0x1000), UnwindRule::Unknown());
+  const CompiledTable moved = OneFunction(Join({DefCfaOffset(32), Offset(kRip, 2)}));
+  EXPECT_EQ(moved.At(0x1000).kind(), UnwindRule::Kind::kSpecial);
+  EXPECT_NE(moved.At(0x1000), UnwindRule::Unknown());
+}
+
 TEST(CompileCfi, RestoreGivesWhatTheCieSaid) {
   const CieOptions cie{.program = Join({DefCfa(kRsp, 16), Offset(kRip, 1), Offset(kRbp, 2)})};
   EXPECT_EQ(OneFunction(Join({SameValue(kRbp), Restore(kRbp)}), cie).At(0x1000), FromSp(2, 1, 2));

@@ -292,8 +292,9 @@ TEST(CfiUnwinder, HostileTables) {
     }
     std::vector<UnwindRow> rows;
     for (std::uint32_t offset = 0; offset < 0x2000; offset += static_cast<std::uint32_t>(1 + random() % 64)) {
-      const auto kind = static_cast<UnwindRule::Kind>(random() % 3);
-      rows.push_back({offset, kind == UnwindRule::Kind::kSpecial
+      const auto kind = static_cast<UnwindRule::Kind>(random() % 4);
+      rows.push_back({offset, kind == UnwindRule::Kind::kStop ? UnwindRule::Stop()
+                              : kind == UnwindRule::Kind::kSpecial
                                   ? UnwindRule::Special(static_cast<std::uint32_t>(random() % specials.size()))
                                   : UnwindRule::Frame(kind, static_cast<std::uint32_t>(random() % 16),
                                                       static_cast<std::uint32_t>(random() % 4), static_cast<std::uint32_t>(random() % 4))});

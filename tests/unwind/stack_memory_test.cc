@@ -48,6 +48,22 @@ TEST(CopiedStackMemory, ReadsTheCopyAtTheOriginalAddresses) {
   EXPECT_FALSE(CopiedStackMemory(0x7000, {}).ReadWord(0x7000, word));
 }
 
+TEST(CopiedStackMemory, ACopyMayBeginAndEndWithinAWord) {
+  const auto bytes = std::as_bytes(std::span(kWords)).subspan(4, 23);  // up to a byte before the end of the fourth word
+  const CopiedStackMemory memory(0x7004, bytes);
+  Address word = 99;
+  EXPECT_FALSE(memory.ReadWord(0x7000, word));
+  EXPECT_FALSE(memory.ReadWord(0x7004, word));
+  EXPECT_FALSE(memory.ReadWord(0x7018, word));
+  EXPECT_EQ(word, 99u);
+  EXPECT_TRUE(memory.ReadWord(0x7008, word));
+  EXPECT_EQ(word, 11u);
+  EXPECT_TRUE(memory.ReadWord(0x7010, word));
+  EXPECT_EQ(word, 12u);
+  EXPECT_EQ(memory.end(), 0x7018u);
+  EXPECT_FALSE(CopiedStackMemory(0x7004, bytes.first(3)).ReadWord(0x7008, word));
+}
+
 TEST(CodeWindow, IsWhatTheRangesOfTextShow) {
   static constexpr std::array<std::uint8_t, 3> kCode = {1, 2, 3};
   Module module;

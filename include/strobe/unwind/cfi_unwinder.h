@@ -47,10 +47,8 @@ class CfiUnwinder {
   template <class Registers, StackMemory M>
   STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE StepResult Step(FrameState<Registers>& state, const M& memory) const noexcept {
     if (modules_ == nullptr) return StepResult::kUnknown;
-    UnwindRule rule = modules_->cache().Find(state.code_address());
-    if (rule == UnwindRule::Unknown()) [[unlikely]]
-      rule = modules_->FindRule(state.code_address());
-    if (rule.kind() != UnwindRule::Kind::kSpecial) [[likely]]
+    const UnwindRule rule = modules_->cache().Find(state.code_address());
+    if (rule.is_frame()) [[likely]]
       return StepPlain(state, memory, rule);
     // A copy, so that the registers of the walk stay in the machine's.
     FrameState<Registers> copy = state;
@@ -65,10 +63,12 @@ class CfiUnwinder {
   // Signals' frames of one walk that may lead to another stack, so that none leads to itself for ever.
   static constexpr std::uint8_t kMaxStackSwitches = 8;
 
-  // The same where that takes more than a plain rule.
+  // The same where the cache has no plain rule.
   template <class Registers, StackMemory M>
   STROBE_SIGNAL_SAFE STROBE_NOINLINE static StepResult StepRarely(const UnwindModules& modules, FrameState<Registers>& state,
                                                                   const M& memory) noexcept {
+    const UnwindRule rule = modules.FindRule(state.code_address());
+    if (rule.is_frame()) return StepPlain(state, memory, rule);
     const StepResult result = StepByTable(modules, state, memory, nullptr);
     Address rbx = 0;
     return result == StepResult::kLost && RecoverRbx(modules, state, memory, rbx) ? StepByTable(modules, state, memory, &rbx) : result;
@@ -83,20 +83,21 @@ class CfiUnwinder {
     if (entry == nullptr) return modules.is_complete() ? StepResult::kUnknown : StepResult::kPending;
     if (entry->table == nullptr) return StepResult::kPending;
     const UnwindRule rule = entry->table->Find(static_cast<std::uint32_t>(pc - entry->start));
+    if (rule.is_frame()) return StepPlain(state, memory, rule);
     state.rule = rule;
-    if (rule.kind() != UnwindRule::Kind::kSpecial) return StepPlain(state, memory, rule);
+    if (rule.kind() == UnwindRule::Kind::kStop) return StepResult::kEnd;
     return StepSpecial(state, memory, entry->table->Special(rule), pc, rbx);
   }
 
+  // By one that is_frame().
   template <class Registers, StackMemory M>
   STROBE_SIGNAL_SAFE static STROBE_ALWAYS_INLINE StepResult StepPlain(FrameState<Registers>& state, const M& memory,
                                                                       UnwindRule rule) noexcept {
     const Registers& registers = state.registers;
     state.rule = rule;
-    if (rule.kind() == UnwindRule::Kind::kStop) return StepResult::kEnd;
-    const Address base = rule.kind() == UnwindRule::Kind::kFromSp ? registers.sp : registers.fp;
-    const Address cfa = base + Address{rule.cfa_words()} * 8;
-    if (rule.ra_words() == 0) {
+    const Address cfa = (rule.is_from_fp() ? registers.fp : registers.sp) + rule.cfa_bytes();
+    const Address ra_words = RaWords(registers, rule);
+    if (ra_words == 0) {
       // Only a leaf that has called nobody yet: its lr holds the way back, and it may have pushed nothing.
       Address fp = registers.fp;
       if (!state.is_exact || cfa < registers.sp) return StepResult::kBroken;
@@ -105,14 +106,17 @@ class CfiUnwinder {
     }
     if (cfa <= registers.sp) return StepResult::kBroken;  // callers lie above
     // Which functions save fp no CPU can foresee, so nothing branches on it: where it was not saved, the return address is read twice.
-    const Address saves_fp = rule.fp_words() != 0 ? ~Address{0} : 0;
-    const Address fp_words = (rule.fp_words() & saves_fp) | (rule.ra_words() & ~saves_fp);
+    const Address fp_words = rule.fp_slot_words();
+    const Address saves_fp = fp_words != ra_words ? ~Address{0} : 0;
     Address ra = 0;
     Address fp = 0;
-    if (!memory.ReadWord(cfa - Address{rule.ra_words()} * 8, ra) || !memory.ReadWord(cfa - fp_words * 8, fp)) return StepResult::kBroken;
+    if (!memory.ReadWord(cfa - ra_words * 8, ra) || !memory.ReadWord(cfa - fp_words * 8, fp)) return StepResult::kBroken;
     return internal::Return(state, ra, cfa, (fp & saves_fp) | (registers.fp & ~saves_fp), false);
   }
 
+  // A call on x86-64 pushes the return address, and nothing later moves it.
+  static Address RaWords(const X86_64Registers& /*registers*/, UnwindRule /*rule*/) { return 1; }
+  static Address RaWords(const Aarch64Registers& /*registers*/, UnwindRule rule) { return rule.ra_words(); }
   static Address LinkRegister(const X86_64Registers& /*registers*/) { return 0; }
   static Address LinkRegister(const Aarch64Registers& registers) { return registers.lr; }
   static void SetLinkRegister(X86_64Registers& /*registers*/, Address /*lr*/) {}

@@ -68,8 +68,8 @@ template <class Registers>
 STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE StepResult Return(FrameState<Registers>& state, Address pc, Address sp, Address fp,
                                                           bool is_exact) noexcept {
   pc = PlainReturnAddress(state.registers, pc);
-  if (pc == 0) return StepResult::kEnd;
-  if (!IsCodeAddress(state.registers, pc)) return StepResult::kBroken;
+  if (!IsCodeAddress(state.registers, pc)) [[unlikely]]
+    return pc == 0 ? StepResult::kEnd : StepResult::kBroken;
   state.registers.pc = pc;
   state.registers.sp = sp;
   state.registers.fp = fp;

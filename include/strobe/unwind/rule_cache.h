@@ -29,12 +29,12 @@ class RuleCache {
       entry = pair[1].load(std::memory_order_relaxed);
       if (entry >> kRuleBits != RestOf(pc)) return UnwindRule::Unknown();
     }
-    return UnwindRule::FromBits(static_cast<std::uint32_t>(entry & kRuleMask) ^ kEmptyBits);
+    return UnwindRule::FromBits(static_cast<std::uint32_t>(entry & kRuleMask));
   }
 
   // Does nothing for a rule that has no room in an entry.
   STROBE_SIGNAL_SAFE void Add(Address pc, UnwindRule rule) noexcept {
-    const std::uint64_t bits = rule.bits() ^ kEmptyBits;
+    const std::uint64_t bits = rule.bits();
     if (pc >> kAddressBits != 0 || bits > kRuleMask) return;
     Pair& pair = pairs_[PlaceOf(pc)];
     pair[1].store(pair[0].load(std::memory_order_relaxed), std::memory_order_relaxed);
@@ -45,19 +45,15 @@ class RuleCache {
   static constexpr unsigned kPlaceBits = 14;
   static constexpr unsigned kRuleBits = 64 - (kAddressBits - kPlaceBits);
   static constexpr std::uint64_t kRuleMask = (std::uint64_t{1} << kRuleBits) - 1;
-  // What is never written says Unknown.
-  static constexpr std::uint32_t kEmptyBits = UnwindRule::Unknown().bits();
+  static_assert(UnwindRule::Unknown().bits() == 0, "what is never written says Unknown");
 
   using Pair = std::array<std::atomic<std::uint64_t>, 2>;
 
   // Places follow one another as the code does. The few callers in 16 bytes of it share one, and what lies 256 KiB further.
   static constexpr unsigned kSharedBits = 4;
   static std::size_t PlaceOf(Address pc) noexcept { return static_cast<std::size_t>(pc >> kSharedBits & ((1u << kPlaceBits) - 1)); }
-  // The bits of the address that its place does not say.
-  static Address RestOf(Address pc) noexcept {
-    constexpr Address kShared = (Address{1} << kSharedBits) - 1;
-    return (pc >> kPlaceBits & ~kShared) | (pc & kShared);
-  }
+  // What of the address its place does not say; the lowest bits lie upon some that it does.
+  static Address RestOf(Address pc) noexcept { return pc >> kPlaceBits ^ (pc & ((Address{1} << kSharedBits) - 1)); }
 
   alignas(kCacheLineBytes) std::array<Pair, std::size_t{1} << kPlaceBits> pairs_{};
 };

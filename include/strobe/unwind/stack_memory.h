@@ -2,7 +2,10 @@
 // or ten words in a test.
 #pragma once
 
+#include <algorithm>
+#include <bit>
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <span>
@@ -61,21 +64,29 @@ static_assert(StackMemory<LiveStackMemory>);
 class CopiedStackMemory {
  public:
   CopiedStackMemory(Address base, std::span<const std::byte> bytes, const internal::TextRanges* text = nullptr) noexcept
-      : base_(base), bytes_(bytes), text_(text) {}
+      : CopiedStackMemory(base, bytes, std::min<std::size_t>(-base % sizeof(Address), bytes.size()), text) {}
 
   [[nodiscard]] bool ReadWord(Address address, Address& word) const noexcept {
-    if (address < base_ || bytes_.size() < sizeof(word) || (address & 7) != 0) return false;
     const Address offset = address - base_;
-    if (offset > bytes_.size() - sizeof(word)) return false;
-    std::memcpy(&word, bytes_.data() + offset, sizeof(word));
+    // An offset that is no multiple of a word's size is rotated to more than any number of words.
+    if (std::rotr(offset, 3) >= word_count_) return false;
+    std::memcpy(&word, reinterpret_cast<const std::byte*>(address + distance_), sizeof(word));  // NOLINT(performance-no-int-to-ptr)
     return true;
   }
-  [[nodiscard]] Address end() const noexcept { return base_ + bytes_.size(); }
+  [[nodiscard]] Address end() const noexcept { return base_ + word_count_ * sizeof(Address); }
   [[nodiscard]] CodeWindow Code(Address pc) const noexcept { return text_ == nullptr ? CodeWindow{} : text_->Find(pc); }
 
  private:
+  // Without the bytes in front of the first aligned word.
+  CopiedStackMemory(Address base, std::span<const std::byte> bytes, std::size_t skipped, const internal::TextRanges* text) noexcept
+      : base_(base + skipped),
+        distance_(reinterpret_cast<Address>(bytes.data()) - base),
+        word_count_((bytes.size() - skipped) / sizeof(Address)),
+        text_(text) {}
+
   Address base_;
-  std::span<const std::byte> bytes_;
+  Address distance_;  // from where the words were to where they are: a walk's next load waits for one addition less
+  std::size_t word_count_;
   const internal::TextRanges* text_;
 };
 static_assert(StackMemory<CopiedStackMemory>);

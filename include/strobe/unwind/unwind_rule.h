@@ -15,22 +15,29 @@ namespace strobe {
 //   kSpecial: see SpecialRule; number 0 means that nothing is known of this code
 class UnwindRule {
  public:
-  enum class Kind : std::uint8_t { kFromSp = 0, kFromFp = 1, kSpecial = 2, kStop = 3 };
+  enum class Kind : std::uint8_t { kSpecial = 0, kStop = 1, kFromSp = 2, kFromFp = 3 };
   static constexpr std::uint32_t kMaxCfaWords = (1u << 13) - 1;
   static constexpr std::uint32_t kMaxSlotWords = (1u << 8) - 1;
 
   constexpr UnwindRule() = default;  // unknown
+  // No two registers are saved in one word: `fp_words` is not `ra_words`, but where both are 0. For x86-64 `ra_words` is 1.
   static constexpr UnwindRule Frame(Kind kind, std::uint32_t cfa_words, std::uint32_t ra_words, std::uint32_t fp_words) {
-    return UnwindRule(static_cast<std::uint32_t>(kind) | cfa_words << 2 | fp_words << 15 | ra_words << 23);
+    return UnwindRule(static_cast<std::uint32_t>(kind) | cfa_words << 2 | (fp_words != 0 ? fp_words : ra_words) << 15 | ra_words << 23);
   }
   static constexpr UnwindRule Special(std::uint32_t number) { return UnwindRule(static_cast<std::uint32_t>(Kind::kSpecial) | number << 2); }
   static constexpr UnwindRule Stop() { return UnwindRule(static_cast<std::uint32_t>(Kind::kStop)); }
   static constexpr UnwindRule Unknown() { return Special(0); }
 
   [[nodiscard]] constexpr Kind kind() const { return static_cast<Kind>(bits_ & 3); }
+  // Whether it has one of the two equations, and of these the second.
+  [[nodiscard]] constexpr bool is_frame() const { return (bits_ & 2) != 0; }
+  [[nodiscard]] constexpr bool is_from_fp() const { return (bits_ & 1) != 0; }
+  [[nodiscard]] constexpr Address cfa_bytes() const { return Address{bits_ & kMaxCfaWords << 2} * 2; }
   [[nodiscard]] constexpr std::uint32_t cfa_words() const { return bits_ >> 2 & kMaxCfaWords; }
-  [[nodiscard]] constexpr std::uint32_t fp_words() const { return bits_ >> 15 & kMaxSlotWords; }
-  [[nodiscard]] constexpr std::uint32_t ra_words() const { return bits_ >> 23 & kMaxSlotWords; }
+  [[nodiscard]] constexpr std::uint32_t fp_words() const { return fp_slot_words() != ra_words() ? fp_slot_words() : 0; }
+  // The same for a walk that branches on nothing: a word to read in any case, that of the return address where fp is not saved.
+  [[nodiscard]] constexpr std::uint32_t fp_slot_words() const { return bits_ >> 15 & kMaxSlotWords; }
+  [[nodiscard]] constexpr std::uint32_t ra_words() const { return bits_ >> 23; }  // the highest bit is 0
   [[nodiscard]] constexpr std::uint32_t special_number() const { return bits_ >> 2; }
   [[nodiscard]] constexpr std::uint32_t bits() const { return bits_; }
   static constexpr UnwindRule FromBits(std::uint32_t bits) { return UnwindRule(bits); }
@@ -39,7 +46,7 @@ class UnwindRule {
 
  private:
   constexpr explicit UnwindRule(std::uint32_t bits) : bits_(bits) {}
-  std::uint32_t bits_ = static_cast<std::uint32_t>(Kind::kSpecial);
+  std::uint32_t bits_ = 0;
 };
 static_assert(sizeof(UnwindRule) == 4);
 

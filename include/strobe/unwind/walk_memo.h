@@ -80,7 +80,7 @@ class WalkMemo {
 
   // Makes a frame that is as it was walked complete.
   static void Complete(Frame& frame, bool is_fp_live) noexcept {
-    const bool is_odd = frame.rule.kind() > UnwindRule::Kind::kFromFp || frame.rule.ra_words() == 0;
+    const bool is_odd = !frame.rule.is_frame() || frame.rule.ra_words() == 0;
     if (is_odd) frame.rule = UnwindRule::Unknown();
     frame.slot += frame.rule.ra_words();
     frame.slot |= (is_odd ? kIsOdd : 0) | (is_fp_live ? kIsFpLive : 0);
