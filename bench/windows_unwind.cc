@@ -4,7 +4,7 @@
 // memo of the thread's last walk and once with it; RtlVirtualUnwind in place, with its function entry looked up, as a profiler does that
 // has no tables of its own. Whoever is measured writes the same addresses, which are compared before. The cases:
 //   repeated    the same stack again and again
-//   new         20 threads' stacks, each walked once; the inner half of each has changed since its last walk
+//   new         20 threads' stacks, each walked once with warm caches; the inner half of each has changed since the memo's last walk
 //   20 stacks   those stacks in no order, again and again
 //   cold        the same, each after the L2 cache was filled with other things
 #include <windows.h>

@@ -168,13 +168,12 @@ wine_directory=$(realpath -m "$build_root/windows.wine")
 end_wine() {
   if [ -d "$wine_directory" ] && have wineserver; then WINEPREFIX=$wine_directory timeout 60 wineserver -k >/dev/null 2>&1; fi
 }
-trap end_wine EXIT
-trap 'exit 130' INT TERM
+trap 'exit 130' INT
 
 # A prefix for Wine in $WINEPREFIX, without a display or a question. Its server stays until it is ended: of its own it goes when nobody is
 # there, and who comes at that moment fails. Prints what is missing if it fails.
 wine_prefix() {
-  have wine && have wineserver || { echo "no wine on this machine"; return 1; }
+  have wine && have wineserver || { echo "no wine or no wineserver on this machine"; return 1; }
   echo '#include <zlib.h>' | "$1" -x c++ -fsyntax-only - 2>/dev/null || { echo "no zlib for $1 (libz-mingw-w64-dev)"; return 1; }
   mkdir -p "$WINEPREFIX"
   end_wine
@@ -245,6 +244,7 @@ run_configuration() {
       local reason
       local -x WINEPREFIX WINEDEBUG=-all WINEDLLOVERRIDES="mscoree,mshtml=" DISPLAY="" GTEST_FILTER
       WINEPREFIX=$wine_directory
+      trap end_wine EXIT
       if ! reason=$(wine_prefix "$compiler") || ! reason=$(unpack_wraps); then
         echo "SKIP windows: $reason"
         totals+=("0 0 1")

@@ -102,11 +102,11 @@ const PeImage::Section* CodeAt(const PeImage& image, std::uint64_t address) {
   return section == image.sections.end() ? nullptr : &*section;
 }
 
-// Whether there are files that the system may take for the debug information of the image at `path`, and all are fit for it. Not where one
-// may lie on another machine.
+// Whether there are files that the system may take for the debug information of the image at `path`, and all are fit for it. Not where the
+// path that the linker left names another machine.
 bool HasWholeDebugFile(const PeImage& image, const std::string& path) {
   constexpr std::string_view kSeparators = "/\\";
-  if (image.debug_file.find_first_not_of(kSeparators) > 1) return false;
+  if (image.debug_file.find_first_not_of("/\\?") > 1) return false;
   const std::string beside =
       path.substr(0, path.find_last_of(kSeparators) + 1) + image.debug_file.substr(image.debug_file.find_last_of(kSeparators) + 1);
   bool is_there = false;

@@ -132,6 +132,7 @@ class Length {
     if (first == 0xC5) return Vector(1, 1);
     if (first == 0xC4) return Vector(code_[at_] & 0x1F, 2);
     if (first == 0x62) return Vector(code_[at_] & 7, 3);
+    is_short_ = is_short_ && (first & 0xFE) != 0xE8;  // nor are calls and jumps
     if (first != 0x0F) return kOneByteMap[first];
     const std::uint8_t second = code_[at_++];
     if (second == 0x38 || second == 0x3A) {

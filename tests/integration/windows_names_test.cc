@@ -114,6 +114,7 @@ TEST_F(WindowsNames, TheUsersSymbolPathIsNotSearched) {
   const fs::path elsewhere = directory_.path() / "elsewhere";
   fs::create_directory(elsewhere);
   fs::copy_file(plugins_ / kDebugFile, elsewhere / kDebugFile);
+  fs::copy_file(plugins_ / "other_pdb_plugin.pdb", directory_.path() / kDebugFile);  // so that the library looks for a file
   SetEnvironmentVariableW(L"_NT_SYMBOL_PATH", elsewhere.c_str());
   Load();
   EXPECT_EQ(NameOf(spins_).find("pdb_plugin.dll+0x"), 0u) << NameOf(spins_);

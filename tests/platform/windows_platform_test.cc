@@ -193,7 +193,7 @@ TEST_F(WindowsPlatformTest, ManyImagesMayComeAndGoBetweenTwoLooks) {
   }
   EXPECT_TRUE(ModuleMap(WindowsPlatform::Modules()) == before);
   library = LoadLibraryW(L"winmm.dll");
-  EXPECT_EQ(count(library), 1);
+  EXPECT_GE(count(library), 1);
   FreeLibrary(library);
   EXPECT_EQ(count(library), 0);
 }
@@ -307,17 +307,20 @@ TEST_F(WindowsPlatformTest, TheWatchdogResumesAThreadThatStaysStopped) {
   const auto copy = std::make_unique<internal::StackCopy>();
   std::shared_ptr<internal::KnownThread> thread = internal::KnownThread::Find(worker.id());
   ASSERT_NE(thread, nullptr);
-  ASSERT_TRUE(internal::CopyStack(*thread, *copy));
+  ASSERT_TRUE(Eventually([&] { return internal::CopyStack(*thread, *copy); }));
   const std::uint64_t given_up = internal::GlobalHandlerCounters().threads_given_up;
   // A machine that stood still meanwhile has made some of them.
   for (int stalls = thread->stalls; stalls < internal::kMaxStalls; ++stalls) {
     const std::uint64_t resumed = internal::GlobalStopCounters().resumed;
     runs_on = false;
-    EXPECT_FALSE(internal::CopyStack(*thread, *copy, [] {
-      const std::uint64_t turns = stopped->turns();
-      runs_on = Eventually([&] { return stopped->turns() > turns; });
+    // Nobody is stopped while another thread holds the process's lock.
+    ASSERT_TRUE(Eventually([&] {
+      EXPECT_FALSE(internal::CopyStack(*thread, *copy, [] {
+        const std::uint64_t turns = stopped->turns();
+        runs_on = Eventually([&] { return stopped->turns() > turns; });
+      }));
+      return thread->stalls > stalls;
     }));
-    EXPECT_GT(thread->stalls, stalls);
     EXPECT_TRUE(runs_on);
     EXPECT_EQ(internal::GlobalStopCounters().resumed, resumed + 1);
   }

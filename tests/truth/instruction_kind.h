@@ -15,7 +15,7 @@ InstructionKind KindOfInstruction(Address at, ByteAt&& byte_at) {
   std::uint8_t byte = byte_at(at);
   for (int prefixes = 0; prefixes < 8; ++prefixes) {
     const bool is_prefix = (byte & 0xF0) == 0x40 || byte == 0x66 || byte == 0x67 || byte == 0xF2 || byte == 0xF3 || byte == 0x2E ||
-                           byte == 0x3E || byte == 0x64;
+                           byte == 0x3E || byte == 0x64 || byte == 0x65;
     if (!is_prefix) break;
     byte = byte_at(++at);
   }

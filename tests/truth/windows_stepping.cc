@@ -25,6 +25,7 @@ LONG CALLBACK OnStep(EXCEPTION_POINTERS* exception) {
 
 DWORD WINAPI RunStepped(void* /*argument*/) {
   for (unsigned seed = 1; !stepping.has_enough; ++seed) {
+    internal::is_stepping_interrupted = true;  // whatever the last turn did with the flag
     ContinueStepping();
     stepping.code(seed);
   }

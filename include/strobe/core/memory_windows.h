@@ -22,7 +22,7 @@ class MemoryWindows {
 
   // A window begins at a multiple of this, as Windows' images do.
   static constexpr std::size_t kWindowBytes = std::size_t{1} << 16;
-  // That are kept. As many side by side do not displace each other.
+  // That are kept. The one that was read in first goes first.
   static constexpr std::size_t kMaxWindows = 16;
 
   explicit MemoryWindows(ReadMemory read) : read_(std::move(read)) {}
@@ -59,17 +59,19 @@ class MemoryWindows {
   };
 
   const std::vector<std::uint8_t>& WindowAt(Address start) {
-    Window& window = windows_[start / kWindowBytes % kMaxWindows];
-    if (window.start != start) {
-      window.start = start;
-      window.bytes.resize(kWindowBytes);
-      window.bytes.resize(read_(start, window.bytes));
+    for (const Window& window : windows_) {
+      if (window.start == start) return window.bytes;
     }
+    Window& window = windows_[next_++ % kMaxWindows];
+    window.start = start;
+    window.bytes.resize(kWindowBytes);
+    window.bytes.resize(read_(start, window.bytes));
     return window.bytes;
   }
 
   const ReadMemory read_;
   std::array<Window, kMaxWindows> windows_;
+  std::size_t next_ = 0;
   bool has_failed_ = false;
 };
 

@@ -1,6 +1,8 @@
 #include "exit_lock.h"
 
 #include <windows.h>
+// After it.
+#include <winternl.h>
 
 #include "library_function.h"
 
@@ -8,21 +10,20 @@ namespace strobe::internal {
 namespace {
 
 // In no header, and the same since Windows NT.
-using ChangeProcessLock = void(NTAPI*)();
+using CurrentBlock = PEB*(NTAPI*)();
 using IsShutdownInProgress = BOOLEAN(NTAPI*)();
+constexpr int kMaxTries = 20;  // to get the lock
 
 struct SystemFunctions {
-  ChangeProcessLock acquire = nullptr;
-  ChangeProcessLock release = nullptr;
+  CRITICAL_SECTION* lock = nullptr;
   IsShutdownInProgress is_shutdown_in_progress = nullptr;
 
   SystemFunctions() {
     const HMODULE library = GetModuleHandleW(L"ntdll.dll");
-    acquire = FindFunction<ChangeProcessLock>(library, "RtlAcquirePebLock");
-    release = FindFunction<ChangeProcessLock>(library, "RtlReleasePebLock");
+    const auto block = FindFunction<CurrentBlock>(library, "RtlGetCurrentPeb");
+    if (block != nullptr) lock = static_cast<CRITICAL_SECTION*>(block()->Reserved4[2]);  // FastPebLock
     is_shutdown_in_progress = FindFunction<IsShutdownInProgress>(library, "RtlDllShutdownInProgress");
   }
-  [[nodiscard]] bool HaveLock() const { return acquire != nullptr && release != nullptr; }
 };
 const SystemFunctions& System() {
   static const SystemFunctions functions;
@@ -31,13 +32,16 @@ const SystemFunctions& System() {
 
 }  // namespace
 
-bool ExitLock::Prepare() { return System().HaveLock(); }
+bool ExitLock::Prepare() { return System().lock != nullptr; }
 
 ExitLock::ExitLock() {
-  if (System().HaveLock()) System().acquire();
+  for (int tries = 0; System().lock != nullptr && !is_held_ && tries < kMaxTries; ++tries) {
+    if (tries > 0) SwitchToThread();
+    is_held_ = TryEnterCriticalSection(System().lock) != 0;
+  }
 }
 ExitLock::~ExitLock() {
-  if (System().HaveLock()) System().release();
+  if (is_held_) LeaveCriticalSection(System().lock);
 }
 
 bool IsProcessEnding() {

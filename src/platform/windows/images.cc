@@ -153,34 +153,44 @@ std::vector<Module> ModulesOf(const std::vector<Image>& images) {
 class KnownImages {
  public:
   std::vector<Module> Look() {
-    if (GlobalAnnouncements().HasLost()) images_.reset();
+    // Of what was lost something may have been an image that is announced as going, and is in the list still: so it is listed twice.
+    if (GlobalAnnouncements().HasLost()) listings_ = 2;
     // What is announced from here on may be in the list already, or not yet: either way the last that is announced of a base holds.
-    if (!images_) images_ = ListImages();
-    if (!images_) return {};
+    if (listings_ > 0) ListAgain();
     for (const auto& [base, path] : GlobalAnnouncements().Take()) {
       Forget(base, base);
-      if (path.empty() || images_->size() >= kMaxImages) continue;
+      if (path.empty() || images_.size() >= kMaxImages) continue;
       Image image = OpenImage(base, Utf8FromWide(path));
       if (image.modules.empty()) continue;
       Forget(image.modules.front().start, image.modules.back().limit);
-      images_->push_back(std::move(image));
+      images_.push_back(std::move(image));
     }
-    return ModulesOf(*images_);
+    return ModulesOf(images_);
   }
 
   // Of one look at a time.
   std::mutex mutex;
 
  private:
+  void ListAgain() {
+    if (std::optional<std::vector<Image>> listed = ListImages()) {
+      images_ = *std::move(listed);
+      --listings_;
+    }
+    // So that somebody looks again. Meanwhile what is known is better than nothing.
+    if (listings_ > 0) image_changes.fetch_add(1, std::memory_order_acq_rel);
+  }
+
   // The image that begins at `start`, and all that have code in the range.
   void Forget(Address start, Address limit) {
-    std::erase_if(*images_, [&](const Image& image) {
+    std::erase_if(images_, [&](const Image& image) {
       return image.base == start || std::any_of(image.modules.begin(), image.modules.end(),
                                                 [&](const Module& module) { return module.start < limit && start < module.limit; });
     });
   }
 
-  std::optional<std::vector<Image>> images_;
+  std::vector<Image> images_;
+  int listings_ = 1;  // that are still to be made
 };
 
 }  // namespace

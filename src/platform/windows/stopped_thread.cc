@@ -180,6 +180,7 @@ bool CopyStack(KnownThread& thread, StackCopy& copy, void (*while_stopped)()) {
   CONTEXT context{};
   context.ContextFlags = CONTEXT_FULL;
   const ExitLock exit_lock;
+  if (!exit_lock.is_held()) return false;
   if (SuspendThread(thread.handle()) == static_cast<DWORD>(-1)) return false;
   GlobalStopCounters().stopped.fetch_add(1, std::memory_order_relaxed);
   // Not before: whoever is held up here must not find the thread resumed before it was stopped.

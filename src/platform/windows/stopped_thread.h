@@ -65,7 +65,7 @@ inline constexpr int kMaxStalls = 5;
 
 // Suspends the thread, copies its registers and its stack, and resumes it; between the two nothing allocates, locks, logs or loads.
 // False where it has ended, runs on no stack that is known, has stalled too often, or stayed stopped too long, so that it was resumed while
-// it was being copied. `while_stopped` is a test's. One caller at a time.
+// it was being copied; and where there is no ExitLock just now. `while_stopped` is a test's. One caller at a time.
 bool CopyStack(KnownThread& thread, StackCopy& copy, void (*while_stopped)() = nullptr);
 
 // Starts the watchdog, once a process; false where the system refuses.
