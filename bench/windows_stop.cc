@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "strobe/platform/windows/windows_platform.h"
+#include "windows_walk.h"
 
 namespace strobe::testing {
 namespace {
@@ -54,24 +55,6 @@ double Median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-// In place, as the documentation shows it. Returns the number of frames.
-std::size_t WalkByWindows(CONTEXT context) {
-  std::size_t frames = 0;
-  for (; frames < kMaxFrames && context.Rip != 0; ++frames) {
-    DWORD64 base = 0;
-    RUNTIME_FUNCTION* const function = RtlLookupFunctionEntry(context.Rip, &base, nullptr);
-    if (function == nullptr) {
-      std::memcpy(&context.Rip, reinterpret_cast<const void*>(context.Rsp), sizeof(context.Rip));
-      context.Rsp += sizeof(context.Rip);
-    } else {
-      void* handler_data = nullptr;
-      DWORD64 establisher = 0;
-      RtlVirtualUnwind(UNW_FLAG_NHANDLER, base, context.Rip, function, &context, &handler_data, &establisher, nullptr);
-    }
-  }
-  return frames;
-}
-
 struct Times {
   std::vector<double> copy;
   std::vector<double> unwind_in_place;
@@ -88,7 +71,8 @@ void Sample(HANDLE thread, Address stack_high, std::span<std::byte> stack, Times
   const std::size_t bytes = std::min<std::size_t>(stack_high - context.Rsp, stack.size());
   std::memcpy(stack.data(), reinterpret_cast<const void*>(context.Rsp), bytes);
   const double copied = Now();
-  const std::size_t frames = WalkByWindows(context);
+  std::array<Address, kMaxFrames> addresses;
+  const std::size_t frames = WalkByWindows(context, addresses);
   const double unwound = Now();
   ResumeThread(thread);
   times.copy.push_back(copied - begin);

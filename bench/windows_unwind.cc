@@ -28,6 +28,7 @@
 #include "strobe/unwind/stack_memory.h"
 #include "strobe/unwind/walk_memo.h"
 #include "unwind/path.h"
+#include "windows_walk.h"
 
 namespace strobe::testing {
 
@@ -141,26 +142,6 @@ class Subject {
   std::thread thread_;
 };
 
-// In place, as the documentation shows it. Returns the number of frames.
-std::size_t WalkByWindows(const Subject& subject, Trace& output) {
-  CONTEXT context = subject.context();
-  std::size_t frames = 0;
-  while (frames < output.size() && context.Rip != 0) {
-    output[frames++] = context.Rip;
-    DWORD64 base = 0;
-    RUNTIME_FUNCTION* const function = RtlLookupFunctionEntry(context.Rip, &base, nullptr);
-    if (function == nullptr) {
-      std::memcpy(&context.Rip, reinterpret_cast<const void*>(context.Rsp), sizeof(context.Rip));
-      context.Rsp += sizeof(context.Rip);
-    } else {
-      void* handler_data = nullptr;
-      DWORD64 establisher = 0;
-      RtlVirtualUnwind(UNW_FLAG_NHANDLER, base, context.Rip, function, &context, &handler_data, &establisher, nullptr);
-    }
-  }
-  return frames;
-}
-
 class Measurement {
  public:
   Measurement() : modules_(kNativeCfi, &NativePlatform::ReadMemory) {
@@ -207,7 +188,7 @@ class Measurement {
   static constexpr std::array<const char*, kCases> kCaseNames = {"repeated", "new", "20 stacks", "cold"};
 
   std::size_t Walk(Contender contender, Subject& subject) {
-    if (contender == kWindows) return WalkByWindows(subject, trace_);
+    if (contender == kWindows) return WalkByWindows(subject.context(), trace_);
     const CONTEXT& context = subject.context();
     const CopiedStackMemory memory(context.Rsp, subject.stack());
     const X86_64Registers registers{.pc = context.Rip, .sp = context.Rsp, .fp = context.Rbp};
@@ -221,7 +202,7 @@ class Measurement {
   bool Compare(Subject& subject) {
     const std::size_t ours = Walk(kTables, subject);
     const Trace our_trace = trace_;
-    const std::size_t frames = WalkByWindows(subject, trace_);
+    const std::size_t frames = WalkByWindows(subject.context(), trace_);
     ++compared_;
     compared_frames_ += frames;
     if (ours != frames) return false;
