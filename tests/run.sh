@@ -271,7 +271,7 @@ run_configuration() {
   local test=(meson test -C "$build" --no-rebuild --print-errorlogs --num-processes 2 --timeout-multiplier 2)
   $quick && test+=(--no-suite slow)
   [ "$configuration" = windows ] && test+=(--wrapper "$(printf '%q' "$root/tests/start_again.sh")")
-  rm -f "$build"/*.xml "$build/meson-logs/testlog.json"
+  rm -f "$build"/*.xml "$build"/meson-logs/testlog*.json
   export TSAN_OPTIONS="halt_on_error=1 second_deadlock_stack=1 suppressions=$root/tests/tsan.supp"
   $wrapper "${test[@]}" </dev/null 2>&1 3>&- | grep --line-buffered -vE '^(ninja: |Full log|Ok:|Expected Fail|Fail:|Unexpected Pass|Skipped:|Timeout:|$)'
   totals+=("$(python3 "$root/tests/summarize.py" "$configuration" "$build" 2>&1 >&3)")
