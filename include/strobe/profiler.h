@@ -1,12 +1,14 @@
 // Profiler: the one object that owns all of it.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "absl/status/status.h"
+#include "strobe/base/visibility.h"
 #include "strobe/clock/clock.h"
 #include "strobe/core/options.h"
 #include "strobe/core/stats.h"
@@ -31,8 +33,9 @@ namespace strobe {
 //   strobe::ScopedProfiler session(profiler);
 //
 // Thread-safe. After a fork the child's copy is a profiler of its own: not running, no thread registered, free to begin a session.
+STROBE_HOLDS_HIDDEN_BEGIN
 template <class Traits = DefaultTraits>
-class Profiler final : private ForkListener {
+class Profiler final {
   static_assert(Clock<typename Traits::Clock>, "Traits::Clock is not a Clock");
   static_assert(SampleRing<typename Traits::Ring>, "Traits::Ring is not a SampleRing");
   static_assert(Unwinder<typename Traits::Unwinder>, "Traits::Unwinder is not an Unwinder");
@@ -45,52 +48,61 @@ class Profiler final : private ForkListener {
   // What code sets in `options` beats the environment's STROBE_* variables, which beat the defaults; STROBE_ENABLED=0 beats all. Nothing is
   // started, opened or installed yet.
   explicit Profiler(ProfilerOptions options = {})
-      : options_(internal::WithEnvironment<typename Traits::Platform>(std::move(options))), core_(internal::MakeCore<Traits>(options_)) {
-    Traits::Platform::AddForkListener(this);
+      : options_(internal::WithEnvironment<typename Traits::Platform>(std::move(options))),
+        core_(internal::MakeCore<Traits>(options_).release()) {}
+  // Stops, if it runs. Registrations that have not ended stay valid, and do nothing more.
+  ~Profiler() {
+    internal::AbstractCore* const core = core_.load(std::memory_order_acquire);
+    const bool is_own = core->fork_count() == Traits::Platform::ForkCount();
+    is_own ? core->Retire() : internal::KeepForEver(core);
   }
-  // Stops, if it runs. All registrations must have ended.
-  ~Profiler() override { Traits::Platform::RemoveForkListener(this); }
   Profiler(const Profiler&) = delete;
   Profiler& operator=(const Profiler&) = delete;
 
   // Registers the calling thread under `name` (any bytes; at most 63 of them are kept) until the returned object ends, on the same thread.
   // The thread is sampled while the profiler runs. Before or after Start.
-  Registration RegisterThread(std::string_view name) { return core_->RegisterThread(name); }
+  Registration RegisterThread(std::string_view name) { return Core().RegisterThread(name); }
 
   // Registers code that the program has generated, until the returned object ends; from any thread. Its frames have `code.name` from the
   // next drain on, while a session runs, and in profiles that a drain after the end goes into.
-  CodeRegistration RegisterCode(const GeneratedCode& code) { return core_->RegisterCode(code); }
+  CodeRegistration RegisterCode(const GeneratedCode& code) { return Core().RegisterCode(code); }
 
   // Begins a session. InvalidArgument names the option that is wrong; FailedPrecondition where it runs already or is switched off;
   // Unimplemented where it cannot work.
-  absl::Status Start() { return core_->Start(); }
+  absl::Status Start() { return Core().Start(); }
 
   // Ends the session: drains, exports, waits for the export (at most exporter.stop_timeout_s). The status is the export's.
-  absl::Status Stop() { return core_->Stop(); }
+  absl::Status Stop() { return Core().Stop(); }
 
   // Exports what has been sampled so far, and waits for it like Stop. The session goes on.
-  absl::Status Flush() { return core_->Flush(); }
+  absl::Status Flush() { return Core().Flush(); }
 
   // The account since construction. Never waits for an export.
-  [[nodiscard]] Stats stats() { return core_->GetStats(); }
+  [[nodiscard]] Stats stats() { return Core().GetStats(); }
 
   // "Why do I see no samples?" in plain words.
-  [[nodiscard]] std::string Diagnose() { return core_->Diagnose(); }
+  [[nodiscard]] std::string Diagnose() { return Core().Diagnose(); }
 
   // The options in force.
   [[nodiscard]] const ProfilerOptions& options() const { return options_; }
 
  private:
+  // The core of this process. In a fork's child the first use makes it, and not the fork, between which and an exec nothing may allocate.
   // The parent's core is left as it was at the fork: its threads are not here, and its locks may be held by them.
-  void OnForkChild() override {
-    core_->LeaveToParent();
-    static_cast<void>(core_.release());
-    core_ = internal::MakeCore<Traits>(options_);
+  internal::AbstractCore& Core() {
+    internal::AbstractCore* core = core_.load(std::memory_order_acquire);
+    if (core->fork_count() == Traits::Platform::ForkCount()) return *core;
+    auto own = internal::MakeCore<Traits>(options_);
+    // Where another thread was faster, its core it is.
+    if (!core_.compare_exchange_strong(core, own.get(), std::memory_order_acq_rel)) return *core;
+    internal::KeepForEver(core);
+    return *own.release();
   }
 
   const ProfilerOptions options_;
-  std::unique_ptr<internal::AbstractCore> core_;
+  std::atomic<internal::AbstractCore*> core_;
 };
+STROBE_HOLDS_HIDDEN_END
 
 Profiler(ProfilerOptions)->Profiler<DefaultTraits>;
 

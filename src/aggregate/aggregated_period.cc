@@ -1,5 +1,6 @@
 #include "strobe/aggregate/aggregated_period.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <utility>
@@ -18,6 +19,7 @@ constexpr Address PseudoOfEnd(StackEnd end) {
   switch (end) {
     case StackEnd::kTruncated: return static_cast<Address>(PseudoFrame::kTruncated);
     case StackEnd::kNoUnwindInfo: return static_cast<Address>(PseudoFrame::kNoUnwindInfo);
+    case StackEnd::kCoroutine: return static_cast<Address>(PseudoFrame::kCoroutine);
     default: return static_cast<Address>(PseudoFrame::kBroken);
   }
 }
@@ -30,6 +32,7 @@ class Conversion {
   void Run(Profile& profile) {
     MergeNodes();
     MergeRows();
+    SettleThreads(profile);
     WriteStacks(profile);
     WriteFramesAndModules(profile);
     WriteSamples(profile);
@@ -39,6 +42,24 @@ class Conversion {
   struct MergedRow {
     std::uint32_t node = 0;
     std::uint32_t thread = 0;
+  };
+  // One column of one thread. Forged weights may make it wrap.
+  struct ThreadBalance {
+    std::uint64_t owed = 0;   // sum of the values less than 0
+    std::uint64_t owned = 0;  // sum of the others
+    std::uint64_t seen = 0;   // of `owned`, by the calls of Settle
+    std::uint64_t given = 0;  // what these returned
+
+    // The next value, once what is owed has been taken from all in proportion.
+    std::int64_t Settle(std::int64_t value) {
+      if (value <= 0) return 0;
+      seen += static_cast<std::uint64_t>(value);
+      const std::uint64_t left = owned > owed ? owned - owed : 0;
+      const double part = static_cast<double>(left) * (static_cast<double>(seen) / static_cast<double>(owned));
+      const std::uint64_t due = seen != owned && part < static_cast<double>(left) ? std::min(left, static_cast<std::uint64_t>(part)) : left;
+      const std::uint64_t before = std::exchange(given, std::max(given, due));
+      return static_cast<std::int64_t>(given - before);
+    }
   };
 
   // The merged frame's number.
@@ -121,6 +142,28 @@ class Conversion {
         std::int64_t& sum = values_[at->second * width + i];
         sum = static_cast<std::int64_t>(static_cast<std::uint64_t>(sum) + static_cast<std::uint64_t>(rows.value(row, i)));
       }
+    }
+  }
+
+  // Takes what is less than 0 from the other rows of its thread, in proportion, so that the thread's sum stays.
+  void SettleThreads(Profile& profile) {
+    const std::size_t width = period_.rows.value_count();
+    for (std::size_t column = 0; column < width; ++column) {
+      const auto value = [&](std::size_t row) -> std::int64_t& { return values_[row * width + column]; };
+      absl::flat_hash_map<std::uint32_t, ThreadBalance> balances;  // of threads that have such rows
+      for (std::size_t row = 0; row < rows_.size(); ++row) {
+        if (value(row) < 0) balances[rows_[row].thread].owed -= static_cast<std::uint64_t>(value(row));
+      }
+      if (balances.empty()) continue;
+      for (std::size_t row = 0; row < rows_.size(); ++row) {
+        const auto balance = balances.find(rows_[row].thread);
+        if (balance != balances.end() && value(row) > 0) balance->second.owned += static_cast<std::uint64_t>(value(row));
+      }
+      for (std::size_t row = 0; row < rows_.size(); ++row) {
+        const auto balance = balances.find(rows_[row].thread);
+        if (balance != balances.end()) value(row) = balance->second.Settle(value(row));
+      }
+      for (const auto& [thread, balance] : balances) profile.stats.sums_cut += balance.owed > balance.owned ? 1 : 0;
     }
   }
 

@@ -117,6 +117,14 @@ void Aggregator::AddPseudo(std::uint32_t thread, PseudoFrame frame, std::span<co
   rows_.Add(PseudoRow(thread, frame), values);
 }
 
+void Aggregator::HoldBack(std::uint32_t thread, std::span<const std::int64_t> values) {
+  if (threads_[thread].last_row == kNone) return;
+  held_back_.emplace_back(thread, std::vector<std::int64_t>(values.begin(), values.end()));
+  std::vector<std::int64_t> negated;
+  for (const std::int64_t value : values) negated.push_back(static_cast<std::int64_t>(-static_cast<std::uint64_t>(value)));
+  rows_.Add(threads_[thread].last_row, negated);
+}
+
 AggregatedPeriod Aggregator::Take() {
   budget_.GiveBack(trie_.memory_bytes() + rows_.memory_bytes() + modules_.memory_bytes());
   AggregatedPeriod period;
@@ -144,6 +152,8 @@ AggregatedPeriod Aggregator::Take() {
     thread.last_is_folded = false;
     if (thread.node != kNone) PlaceAnew(thread, PathTo(period.trie, thread.node, thread.depth));
   }
+  for (const auto& [key, values] : std::exchange(held_back_, {}))
+    AddToRow(key, threads_[key].is_whole ? threads_[key].node : kNone, values);
   ended_threads_ = 0;
   // Low keys first, so that the table of threads can stay short.
   std::sort(free_keys_.begin(), free_keys_.end(), std::greater<>());

@@ -10,7 +10,13 @@ void ModuleHistory::Add(std::uint32_t generation, const ModuleMap& map) {
   if (!entries_.empty() && generation < last_generation_) return;
   Entry entry{generation, {}};
   entry.modules.reserve(map.modules().size());
-  for (const Module& module : map.modules()) entry.modules.push_back(Intern(module));
+  // Most modules are those of the newest list, which is sorted as the map is.
+  const std::span<const std::uint32_t> before = newest();
+  std::size_t place = 0;
+  for (const Module& module : map.modules()) {
+    while (place < before.size() && modules_[before[place]].start < module.start) ++place;
+    entry.modules.push_back(place < before.size() && modules_[before[place]] == module ? before[place] : Intern(module));
+  }
   last_generation_ = generation;
 
   const auto by_start = [this](std::uint32_t a, std::uint32_t b) { return modules_[a].start < modules_[b].start; };
@@ -22,15 +28,24 @@ void ModuleHistory::Add(std::uint32_t generation, const ModuleMap& map) {
       const auto at = std::lower_bound(entry.modules.begin(), entry.modules.end(), module, by_start);
       if (at != entry.modules.end() && *at == module) ++kept;
     }
-    if (kept == newest.modules.size() || newest.first_generation == generation) {
+    if (kept == newest.modules.size()) {
+      newest.modules = std::move(entry.modules);
+      CountMemory();
+      return;
+    }
+    if (newest.first_generation == generation) {
       newest.modules = std::move(entry.modules);
       DropUnused();
       return;
     }
   }
   entries_.push_back(std::move(entry));
-  if (entries_.size() > kMaxGenerations) MergeOldest();
-  DropUnused();
+  if (entries_.size() > kMaxGenerations) {
+    MergeOldest();
+    DropUnused();
+  } else {
+    CountMemory();
+  }
 }
 
 std::optional<std::uint32_t> ModuleHistory::Find(std::uint32_t generation, Address address) const {

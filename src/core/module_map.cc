@@ -21,6 +21,16 @@ ModuleMap::ModuleMap(std::vector<Module> modules) {
   }
 }
 
+void ModuleMap::ReplaceGenerated(std::span<const Module> code) {
+  std::erase_if(modules_, [](const Module& module) { return module.code_number != 0; });
+  const std::size_t images = modules_.size();
+  for (const Module& range : code) {
+    if (!Overlaps(std::span(modules_).first(images), range.start, range.limit)) modules_.push_back(range);
+  }
+  std::inplace_merge(modules_.begin(), modules_.begin() + static_cast<std::ptrdiff_t>(images), modules_.end(),
+                     [](const Module& a, const Module& b) { return a.start < b.start; });
+}
+
 std::optional<std::uint32_t> ModuleMap::Find(Address address) const {
   const auto after =
       std::upper_bound(modules_.begin(), modules_.end(), address, [](Address value, const Module& module) { return value < module.start; });

@@ -142,7 +142,8 @@ constexpr std::array kTable = {EnabledRow(), Row < [](auto& o) -> auto& {return 
 }
 ,
     kWallFrequency > ("STROBE_WALL_FREQUENCY_HZ", "sampling.wall_frequency_hz",
-                      "Looks per second at every registered thread, running or waiting; 0 turns wall sampling off."),
+                      "Looks per second at every registered thread, running or waiting, fewer where they would take more than 1 % of a "
+                      "core; 0 turns wall sampling off."),
     Row < [](auto& o) -> auto& {
   return o.sampling.max_frames;
 }
@@ -150,7 +151,15 @@ constexpr std::array kTable = {EnabledRow(), Row < [](auto& o) -> auto& {return 
 ](auto& o) -> auto& {
   return o.sampling.signal_number;
 }
-, kSignal > ("STROBE_SIGNAL_NUMBER", "sampling.signal_number", "The signal that interrupts threads; 0 takes the platform's choice."),
+,
+    kSignal > ("STROBE_SIGNAL_NUMBER", "sampling.signal_number",
+               "The signal that interrupts threads; 0 takes the first that the program does not use."),
+    Row < [](auto& o) -> auto& {
+  return o.sampling.unblock_signal;
+}
+,
+    kSwitch > ("STROBE_UNBLOCK_SIGNAL", "sampling.unblock_signal",
+               "Whether threads that block the signal let it through while they are registered; else they are not sampled."),
     Row < [](auto& o) -> auto& {
   return o.sampling.use_timers;
 }
@@ -195,6 +204,12 @@ constexpr std::array kTable = {EnabledRow(), Row < [](auto& o) -> auto& {return 
 ,
     kStopTimeout >
         ("STROBE_STOP_TIMEOUT_S", "exporter.stop_timeout_s", "How long Stop waits for the last export before it leaves it behind."),
+    Row < [](auto& o) -> auto& {
+  return o.exporter.stop_at_exit;
+}
+,
+    kSwitch > ("STROBE_STOP_AT_EXIT", "exporter.stop_at_exit",
+               "Whether the program's exit stops a session that nobody has stopped, and so exports its last period (Linux)."),
 };  // namespace strobe
 
 // The ring's longest record may take half of it, framing included; beyond this many providers a traits type must ask for more itself.

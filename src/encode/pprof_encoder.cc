@@ -93,7 +93,7 @@ class Encoding {
   [[nodiscard]] std::string Take() { return message_.Take(); }
 
  private:
-  static absl::Status TooLong() { return absl::ResourceExhaustedError("the profile is too long for the pprof format"); }
+  static absl::Status TooLong() { return absl::OutOfRangeError("the profile is too long for the pprof format"); }
   static absl::Status OutOfRange(absl::string_view what, std::size_t index) {
     return absl::InvalidArgumentError(absl::StrCat("profile: ", what, " ", index, " refers to something that does not exist"));
   }

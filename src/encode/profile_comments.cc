@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -18,6 +19,7 @@ std::string_view StackEndName(StackEnd end) {
     case StackEnd::kTruncated: return "truncated";
     case StackEnd::kBroken: return "broken";
     case StackEnd::kNoUnwindInfo: return "no unwind info";
+    case StackEnd::kCoroutine: return "coroutine";
   }
   return "unknown";
 }
@@ -39,35 +41,38 @@ std::string Milliseconds(std::int64_t duration_ns) { return absl::StrFormat("%.3
 
 }  // namespace
 
+// A reader of pprof's sees them ahead of every report: what was profiled, how well, and at what cost, a line each.
 std::vector<std::string> ProfileComments(const Profile& profile) {
   const Stats& stats = profile.stats;
-  std::vector<std::string> comments = {
-      absl::StrCat("strobe: program ", profile.program, ", process ", profile.process_id, ", period ", profile.sequence),
-      absl::StrCat("samples: ", stats.samples),
-      "drops: " + Breakdown(stats.drops, [](std::size_t i) { return DropReasonName(static_cast<DropReason>(i)); }),
-      "stack ends: " + Breakdown(stats.stack_ends, [](std::size_t i) { return StackEndName(static_cast<StackEnd>(i)); }),
+  std::string subject = absl::StrCat("strobe: program ", profile.program, ", process ", profile.process_id, ", period ", profile.sequence,
+                                     ", threads: ", profile.threads.size(), " sampled, ", stats.threads_registered, " registered");
+  std::string quality;
+  if (stats.asked_rate_hz > 0)
+    quality = absl::StrFormat("rate: %.2f Hz asked, %.2f Hz achieved; ", stats.asked_rate_hz, stats.achieved_rate_hz);
+  absl::StrAppend(&quality, "samples: ", stats.samples,
+                  "; drops: ", Breakdown(stats.drops, [](std::size_t i) { return DropReasonName(static_cast<DropReason>(i)); }),
+                  "; stack ends: ", Breakdown(stats.stack_ends, [](std::size_t i) { return StackEndName(static_cast<StackEnd>(i)); }));
+  std::string cost = absl::StrCat("cost: handler ", Milliseconds(stats.handler_time_ns), " (estimated), collector ",
+                                  Milliseconds(stats.collector_cpu_ns), " of CPU time in ", stats.drains, " drains, memory ",
+                                  absl::StrFormat("%.1f KiB", static_cast<double>(stats.memory_bytes) / 1024));
+  // What is not the rule is said only where it happened.
+  const auto add_unless_zero = [](std::string& line, std::string_view what, std::uint64_t count) {
+    if (count != 0) absl::StrAppend(&line, "; ", std::string(what), ": ", count);
   };
-  if (stats.asked_rate_hz > 0) {
-    comments.push_back(absl::StrFormat("rate: %.2f Hz asked, %.2f Hz achieved", stats.asked_rate_hz, stats.achieved_rate_hz));
-  }
-  comments.push_back(absl::StrCat("handler time: ", Milliseconds(stats.handler_time_ns), " (estimated)"));
-  comments.push_back(absl::StrCat("collector CPU: ", Milliseconds(stats.collector_cpu_ns), " in ", stats.drains, " drains"));
-  comments.push_back(absl::StrFormat("memory: %.1f KiB", static_cast<double>(stats.memory_bytes) / 1024));
-  comments.push_back(absl::StrCat("threads: ", stats.threads_registered, " registered, ", stats.threads_refused, " refused, ",
-                                  stats.threads_on_fallback, " without a timer"));
-  // What follows is not the rule, and so is said only where it happened.
-  const auto add_unless_zero = [&](std::string_view what, std::uint64_t count) {
-    if (count != 0) comments.push_back(absl::StrCat(std::string(what), ": ", count));
-  };
-  add_unless_zero("samples folded for want of memory", stats.stacks_folded);
-  add_unless_zero("stacks finished by the collector", stats.stacks_deferred);
-  add_unless_zero("signals of others", stats.signals_foreign);
-  add_unless_zero("late signals", stats.signals_stale);
-  add_unless_zero("handler replaced", stats.handler_replaced);
-  add_unless_zero("waits abandoned", stats.waits_abandoned);
-  add_unless_zero("exports failed", stats.exports_failed);
-  add_unless_zero("periods extended", stats.periods_extended);
-  return comments;
+  add_unless_zero(subject, "registrations refused", stats.threads_refused);
+  add_unless_zero(subject, "threads without a timer", stats.threads_on_fallback);
+  add_unless_zero(subject, "exports failed", stats.exports_failed);
+  add_unless_zero(subject, "profiles never delivered", stats.exports_dropped);
+  add_unless_zero(subject, "periods extended", stats.periods_extended);
+  add_unless_zero(quality, "samples folded for want of memory", stats.stacks_folded);
+  add_unless_zero(quality, "stacks finished by the collector", stats.stacks_deferred);
+  add_unless_zero(quality, "signals of others", stats.signals_foreign);
+  add_unless_zero(quality, "late signals", stats.signals_stale);
+  add_unless_zero(quality, "sums cut that were less than 0", stats.sums_cut);
+  add_unless_zero(quality, "handler replaced", stats.handler_replaced);
+  add_unless_zero(cost, "waits abandoned", stats.waits_abandoned);
+  add_unless_zero(cost, "rounds of looks put off", stats.looks_put_off);
+  return {std::move(subject), std::move(quality), std::move(cost)};
 }
 
 }  // namespace strobe::internal

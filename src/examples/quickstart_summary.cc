@@ -162,7 +162,7 @@ void PrintAccount(const strobe::Stats& stats, std::int64_t process_cpu_ns) {
     const std::string_view reason = strobe::DropReasonName(static_cast<strobe::DropReason>(i));
     std::printf("  dropped, %-11.*s %" PRIu64 "\n", static_cast<int>(reason.size()), reason.data(), stats.drops[i]);
   }
-  constexpr const char* kEnds[] = {"complete", "truncated", "broken", "no unwind info"};
+  constexpr const char* kEnds[] = {"complete", "truncated", "broken", "no unwind info", "coroutine"};
   static_assert(std::size(kEnds) == strobe::kStackEndCount);
   for (std::size_t i = 0; i < std::size(kEnds); ++i) std::printf("  stacks, %-12s %" PRIu64 "\n", kEnds[i], stats.stack_ends[i]);
   if (stats.stack_ends[static_cast<std::size_t>(strobe::StackEnd::kBroken)] > 0) {

@@ -176,6 +176,12 @@ void FileExport::RemoveOld(std::uint64_t max_files, std::uint64_t max_bytes) con
   }
 }
 
+// What the system says of a directory or a disk, a name that is too long or a file that is too large for it, is not the profile's fault: a
+// program may mend it, and the profile waits.
+absl::Status OfTheWay(const absl::Status& status) {
+  return RefusesProfile(status) ? absl::FailedPreconditionError(status.message()) : status;
+}
+
 }  // namespace
 
 FileExporter::FileExporter(const ExporterOptions& options)
@@ -191,9 +197,9 @@ absl::StatusOr<std::string> FileExporter::Export(const ExportRequest& request) {
     return absl::InvalidArgumentError(absl::StrCat("not a file suffix: \"", std::string(request.file_suffix), "\""));
   }
   absl::StatusOr<Directory> directory = Directory::Open(directory_);
-  if (!directory.ok()) return directory.status();
+  if (!directory.ok()) return OfTheWay(directory.status());
   FileExport file(*std::move(directory), request);
-  if (absl::Status status = file.Write(request.bytes); !status.ok()) return status;
+  if (absl::Status status = file.Write(request.bytes); !status.ok()) return OfTheWay(status);
   file.RemoveOld(max_files_, max_bytes_);
   return file.path();
 }

@@ -17,6 +17,8 @@ constinit thread_local ThreadLink* thread_links = nullptr;
 
 }  // namespace
 
+const char copy_anchor = 0;
+
 CaptureEntry& CaptureEntryOf(std::size_t arena) { return capture_entries[arena]; }
 ThreadLink*& ThreadLinks() { return thread_links; }
 HandlerCounters& GlobalHandlerCounters() { return handler_counters; }

@@ -43,20 +43,15 @@ absl::Status CodeRegistry::Add(const GeneratedCode& code) {
 }
 
 void CodeRegistry::Remove(Address start) {
-  if (is_parents_.load(std::memory_order_acquire)) return;
+  if (fork_count_() != own_fork_count_) return;
   const std::lock_guard lock(mutex_);
   ranges_.erase(FirstFrom(ranges_, start));
   version_.fetch_add(1, std::memory_order_release);
 }
 
-std::vector<Module> CodeRegistry::Join(std::vector<Module> images) const {
+void CodeRegistry::Join(ModuleMap& map) const {
   const std::lock_guard lock(mutex_);
-  if (ranges_.empty()) return images;
-  const ModuleMap sorted(images);
-  for (const Module& range : ranges_) {
-    if (!Overlaps(sorted.modules(), range.start, range.limit)) images.push_back(range);
-  }
-  return images;
+  map.ReplaceGenerated(ranges_);
 }
 
 }  // namespace strobe::internal

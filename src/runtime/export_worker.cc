@@ -21,4 +21,13 @@ void FillProfile(ExportJob& job) {
   profile.value_types = std::move(types);
 }
 
+std::int64_t AmountOf(const Profile& profile) {
+  const std::size_t columns = profile.value_types.size();
+  std::uint64_t amount = 0;  // forged weights may make it wrap
+  for (std::size_t i = profile.default_value_type; i < profile.values.size(); i += columns) {
+    amount += static_cast<std::uint64_t>(profile.values[i]);
+  }
+  return static_cast<std::int64_t>(amount);
+}
+
 }  // namespace strobe::internal

@@ -1,9 +1,12 @@
 #include "strobe/runtime/profiler_core.h"
 
+#include <thread>
+
 namespace strobe::internal {
 
 Stats StatsBetween(const Stats& earlier, const Stats& later) {
   Stats result = later;
+  result.threads_ended -= earlier.threads_ended;
   result.threads_refused -= earlier.threads_refused;
   result.samples -= earlier.samples;
   for (std::size_t i = 0; i < result.drops.size(); ++i) result.drops[i] -= earlier.drops[i];
@@ -18,8 +21,11 @@ Stats StatsBetween(const Stats& earlier, const Stats& later) {
   result.stacks_deferred -= earlier.stacks_deferred;
   result.module_refreshes -= earlier.module_refreshes;
   result.waits_abandoned -= earlier.waits_abandoned;
+  result.looks_put_off -= earlier.looks_put_off;
   result.exports -= earlier.exports;
   result.exports_failed -= earlier.exports_failed;
+  result.exports_dropped -= earlier.exports_dropped;
+  result.amount_dropped -= earlier.amount_dropped;
   result.periods_extended -= earlier.periods_extended;
   result.rated_samples -= earlier.rated_samples;
   result.rated_ns -= earlier.rated_ns;
@@ -28,11 +34,23 @@ Stats StatsBetween(const Stats& earlier, const Stats& later) {
   return result;
 }
 
+bool LockBy(std::unique_lock<std::mutex>& lock, std::chrono::steady_clock::time_point deadline) {
+  constexpr std::chrono::milliseconds kPause(1);
+  while (!lock.try_lock()) {
+    if (std::chrono::steady_clock::now() >= deadline) return false;
+    std::this_thread::sleep_for(kPause);
+  }
+  return true;
+}
+
 void AddExports(Stats& stats, const Stats& more) {
   stats.exports += more.exports;
   stats.exports_failed += more.exports_failed;
+  stats.exports_dropped += more.exports_dropped;
+  stats.amount_dropped += more.amount_dropped;
   stats.last_export_error = more.last_export_error;
   if (!more.last_export_path.empty()) stats.last_export_path = more.last_export_path;
+  if (!more.partly_named_module.empty()) stats.partly_named_module = more.partly_named_module;
 }
 
 }  // namespace strobe::internal

@@ -1,24 +1,65 @@
 #include "strobe/runtime/slot_arena.h"
 
+#include <array>
 #include <atomic>
 
 #include "strobe/platform/capture_target.h"
 
+// LeakSanitizer's, where the program is built with it.
+#if defined(__ELF__)
+extern "C" __attribute__((weak)) void __lsan_ignore_object(const void* object);  // NOLINT(bugprone-reserved-identifier)
+#endif
+
 namespace strobe::internal {
 namespace {
 
-constinit std::atomic<int> next_arena_number{0};
+// The next number, and in the upper bits the fork count of the process that the numbers are of.
+constexpr int kCountShift = 8;
+static_assert(kMaxArenas < (1U << kCountShift));
+constinit std::atomic<std::uint64_t> next_arena_number{0};
+
+// By number: the arena, while it is not in use. An arena of a fork's parent stays where it is until its number is given out again.
+struct UnusedArena {
+  std::atomic<void*> arena{nullptr};
+  std::atomic<const void*> type{nullptr};
+  std::atomic<std::uint64_t> fork_count{0};
+};
+constinit std::array<UnusedArena, kMaxArenas> unused_arenas{};
 
 }  // namespace
 
-int AcquireArenaNumber() {
-  int number = next_arena_number.load(std::memory_order_relaxed);
-  while (number < static_cast<int>(kMaxArenas)) {
-    if (next_arena_number.compare_exchange_weak(number, number + 1, std::memory_order_relaxed)) return number;
+int AcquireArenaNumber(std::uint64_t fork_count) {
+  std::uint64_t last = next_arena_number.load(std::memory_order_relaxed);
+  while (true) {
+    const bool is_parents = last >> kCountShift < fork_count;
+    const std::uint64_t next = is_parents ? fork_count << kCountShift : last;
+    const auto number = static_cast<std::size_t>(next & ((1U << kCountShift) - 1));
+    if (number == kMaxArenas) return -1;
+    if (next_arena_number.compare_exchange_weak(last, next + 1, std::memory_order_relaxed)) return static_cast<int>(number);
   }
-  return -1;
 }
 
-void ForgetArenaNumbers() { next_arena_number.store(0, std::memory_order_relaxed); }
+void* TakeUnusedArena(const void* type, std::uint64_t fork_count) {
+  for (UnusedArena& unused : unused_arenas) {
+    void* arena = unused.arena.load(std::memory_order_acquire);
+    if (arena == nullptr || unused.type.load(std::memory_order_relaxed) != type) continue;
+    if (unused.fork_count.load(std::memory_order_relaxed) != fork_count) continue;
+    if (unused.arena.compare_exchange_strong(arena, nullptr, std::memory_order_acquire)) return arena;
+  }
+  return nullptr;
+}
+
+void KeepUnusedArena(std::uint8_t number, void* arena, const void* type, std::uint64_t fork_count) {
+  UnusedArena& unused = unused_arenas[number];
+  unused.type.store(type, std::memory_order_relaxed);
+  unused.fork_count.store(fork_count, std::memory_order_relaxed);
+  unused.arena.store(arena, std::memory_order_release);
+}
+
+void KeepForEver([[maybe_unused]] const void* object) {
+#if defined(__ELF__)
+  if (&__lsan_ignore_object != nullptr) __lsan_ignore_object(object);
+#endif
+}
 
 }  // namespace strobe::internal

@@ -1,8 +1,12 @@
 #include "elf_file.h"
 
+#include <zlib.h>
+
 #include <algorithm>
 #include <bit>
 #include <limits>
+#include <numeric>
+#include <utility>
 
 #include "absl/strings/escaping.h"
 
@@ -26,6 +30,11 @@ struct NoteHeader {
   std::uint32_t name_size, description_size, type;
 };
 
+struct CompressionHeader {
+  std::uint32_t type, reserved;
+  std::uint64_t size, alignment;
+};
+
 struct Relocation {
   std::uint64_t offset;
   std::uint32_t type, symbol;
@@ -43,6 +52,7 @@ constexpr std::uint32_t kSectionNote = 7;
 constexpr std::uint32_t kSectionDynsym = 11;
 constexpr std::uint64_t kSectionLoaded = 2;
 constexpr std::uint64_t kSectionExecutable = 4;
+constexpr std::uint64_t kSectionCompressed = 0x800;
 constexpr std::uint32_t kSegmentLoad = 1;
 constexpr std::uint32_t kSegmentNote = 4;
 constexpr std::uint32_t kNoteBuildId = 3;
@@ -53,8 +63,11 @@ constexpr unsigned char kSymbolFunction = 2;
 constexpr unsigned char kSymbolIndirectFunction = 10;
 constexpr std::uint16_t kSectionUndefined = 0;
 constexpr std::size_t kMaxBuildIdBytes = 64;
-// How many symbols before the nearest are asked whether they reach over an address: functions within functions are rare.
-constexpr std::size_t kMaxNesting = 8;
+constexpr std::size_t kSymbolsPerWindow = std::size_t{1} << 15;
+constexpr std::size_t kNameWindowBytes = std::size_t{1} << 20;
+static_assert(kNameWindowBytes >= FunctionTable::kMaxNameBytes);
+constexpr std::string_view kNameEnds("\0@", 2);  // the string's, and where a version begins
+constexpr std::uint64_t kUnknownEnd = std::numeric_limits<std::uint64_t>::max();
 
 template <class T>
 bool ReadOne(const ByteSource& source, std::uint64_t offset, T& value) {
@@ -68,47 +81,22 @@ bool ReadArray(const ByteSource& source, std::uint64_t offset, std::uint64_t cou
   return source.ReadAt(offset, std::as_writable_bytes(std::span(values)));
 }
 
-// Of two names for the same code, whether the first is the one that people know: fewer underscores before it, then shorter.
-bool IsBetterName(std::string_view a, std::string_view b) {
-  const auto underscores = [](std::string_view name) { return std::min(name.find_first_not_of('_'), name.size()); };
-  if (underscores(a) != underscores(b)) return underscores(a) < underscores(b);
-  if (a.size() != b.size()) return a.size() < b.size();
-  return a < b;
+// The content of a compressed section; empty where it cannot be had.
+std::vector<std::uint8_t> Inflate(std::span<const std::uint8_t> section, std::size_t max_bytes) {
+  constexpr std::uint32_t kZlib = 1;
+  CompressionHeader header;
+  if (section.size() < sizeof(header)) return {};
+  std::memcpy(&header, section.data(), sizeof(header));
+  if (header.type != kZlib || header.size > max_bytes) return {};
+  std::vector<std::uint8_t> bytes(header.size);
+  uLongf inflated = bytes.size();
+  const std::span<const std::uint8_t> deflated = section.subspan(sizeof(header));
+  if (uncompress(bytes.data(), &inflated, deflated.data(), deflated.size()) != Z_OK) return {};
+  bytes.resize(inflated);
+  return bytes;
 }
 
 }  // namespace
-
-FunctionTable::FunctionTable(std::vector<Function> functions, std::vector<char> names)
-    : functions_(std::move(functions)), names_(std::move(names)) {
-  if (names_.empty() || names_.back() != '\0') names_.push_back('\0');
-  std::sort(functions_.begin(), functions_.end(),
-            [](const Function& a, const Function& b) { return a.address != b.address ? a.address < b.address : a.end > b.end; });
-  std::size_t kept = 0;
-  for (const Function& function : functions_) {
-    if (kept == 0 || functions_[kept - 1].address != function.address) {
-      functions_[kept++] = function;
-    } else if (functions_[kept - 1].end == function.end && IsBetterName(NameOf(function), NameOf(functions_[kept - 1]))) {
-      functions_[kept - 1] = function;
-    }
-  }
-  functions_.resize(kept);
-  functions_.shrink_to_fit();
-}
-
-std::string_view FunctionTable::NameOf(const Function& function) const {
-  const std::size_t max_bytes = std::min(names_.size() - function.name, kMaxNameBytes);
-  return {names_.data() + function.name, strnlen(names_.data() + function.name, max_bytes)};
-}
-
-std::string_view FunctionTable::Find(std::uint64_t address) const {
-  auto after = std::upper_bound(functions_.begin(), functions_.end(), address,
-                                [](std::uint64_t value, const Function& function) { return value < function.address; });
-  for (std::size_t i = 0; i < kMaxNesting && after != functions_.begin(); ++i) {
-    --after;
-    if (address < after->end) return NameOf(*after);
-  }
-  return {};
-}
 
 std::optional<ElfFile> ElfFile::Open(const ByteSource& source) {
   ElfFile file(source);
@@ -210,44 +198,121 @@ ElfFile::SymbolTable ElfFile::ReadSymbols(const Section& section) const {
   return table;
 }
 
-FunctionTable ElfFile::ReadFunctions() const {
-  if (symbol_section_ == nullptr) return {};
-  SymbolTable table = ReadSymbols(*symbol_section_);
-  constexpr std::uint64_t kUnknown = std::numeric_limits<std::uint64_t>::max();
-  std::vector<FunctionTable::Function> functions;
-  std::vector<std::uint64_t> starts;  // where a function of unknown size may end
-  std::vector<std::size_t> unsized;
-  for (const Symbol& symbol : table.symbols) {
-    const unsigned char type = symbol.info & 0xF;
-    if ((type != kSymbolFunction && type != kSymbolIndirectFunction) || symbol.section == kSectionUndefined || symbol.value == 0) continue;
-    if (symbol.name >= table.names.size() || table.names[symbol.name] == '\0') continue;
-    std::uint64_t limit = kUnknown;
-    if (symbol.section < sections_.size()) {
-      const Section& section = sections_[symbol.section];
-      if (symbol.value < section.address || symbol.value - section.address >= section.size) continue;
-      if (section.size <= kUnknown - section.address) limit = section.address + section.size;
+bool ElfFile::VisitFunctions(const Section& section, Functions& functions) const {
+  const std::uint64_t count = section.size / sizeof(Symbol);
+  if (section.offset > source_->size() || count > (source_->size() - section.offset) / sizeof(Symbol)) return true;
+  std::vector<Symbol> window;
+  for (std::uint64_t first = 0; first < count; first += window.size()) {
+    if (first >= kMaxVisitedSymbols || functions.all.size() >= kMaxFunctions) return false;
+    const std::uint64_t wanted = std::min<std::uint64_t>(count - first, kSymbolsPerWindow);
+    if (!ReadArray(*source_, section.offset + first * sizeof(Symbol), wanted, window)) return true;
+    for (const Symbol& symbol : window) {
+      const unsigned char type = symbol.info & 0xF;
+      if ((type != kSymbolFunction && type != kSymbolIndirectFunction) || symbol.section == kSectionUndefined || symbol.value == 0)
+        continue;
+      std::uint64_t limit = kUnknownEnd;
+      if (symbol.section < sections_.size()) {
+        const Section& home = sections_[symbol.section];
+        if (symbol.value < home.address || symbol.value - home.address >= home.size) continue;
+        if (home.size <= kUnknownEnd - home.address) limit = home.address + home.size;
+      }
+      if (symbol.size == 0) functions.unsized.push_back(functions.all.size());
+      const bool is_sized = symbol.size != 0 && symbol.size < limit - symbol.value;
+      functions.all.push_back({symbol.value, is_sized ? symbol.value + symbol.size : limit, symbol.name});
     }
-    if (symbol.size == 0) unsized.push_back(functions.size());
-    starts.push_back(symbol.value);
-    const bool is_sized = symbol.size != 0 && symbol.size < limit - symbol.value;
-    functions.push_back({symbol.value, is_sized ? symbol.value + symbol.size : limit, symbol.name});
+  }
+  return true;
+}
+
+bool ElfFile::ReadFunctionNames(const Section& strings, std::vector<FunctionTable::Function>& functions, std::vector<char>& names) const {
+  std::vector<std::uint32_t> order(functions.size());
+  std::iota(order.begin(), order.end(), 0U);
+  std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) { return functions[a].name < functions[b].name; });
+  names.assign(1, '\0');
+  std::vector<char> window;
+  std::uint64_t window_begin = 0;
+  std::uint32_t last_place = 0;
+  std::uint32_t last_name = 0;
+  bool is_readable = true;
+  bool is_whole = true;
+  for (const std::uint32_t index : order) {
+    const std::uint32_t place = std::exchange(functions[index].name, 0);
+    if (place >= strings.size) continue;
+    if (place == last_place) {
+      functions[index].name = last_name;
+      continue;
+    }
+    last_place = place;
+    last_name = 0;
+    const std::uint64_t bytes = std::min<std::uint64_t>(strings.size - place, FunctionTable::kMaxNameBytes);
+    if (window.empty() || place + bytes > window_begin + window.size()) {
+      window_begin = place;
+      const std::uint64_t wanted = std::min<std::uint64_t>(strings.size - place, kNameWindowBytes);
+      is_readable = is_readable && ReadArray(*source_, strings.offset + place, wanted, window);
+    }
+    if (!is_readable) continue;
+    std::string_view name(window.data() + (place - window_begin), bytes);
+    name = name.substr(0, name.find_first_of(kNameEnds));
+    if (name.empty()) continue;
+    if (name.size() >= kMaxFunctionNameBytes - names.size()) {
+      is_whole = false;
+      continue;
+    }
+    functions[index].name = last_name = static_cast<std::uint32_t>(names.size());
+    names.insert(names.end(), name.begin(), name.end());
+    names.push_back('\0');
+  }
+  return is_whole;
+}
+
+FunctionTable ElfFile::ReadFunctions() const {
+  if (symbol_section_ == nullptr || symbol_section_->link >= sections_.size()) return {};
+  const Section& strings = sections_[symbol_section_->link];
+  if (strings.type != kSectionStrtab || strings.offset > source_->size() || strings.size > source_->size() - strings.offset) return {};
+  Functions functions;
+  std::vector<char> names;
+  bool is_whole = VisitFunctions(*symbol_section_, functions);
+  is_whole &= ReadFunctionNames(strings, functions.all, names);
+  std::vector<std::uint64_t> starts;  // where a function of unknown size may end
+  for (const FunctionTable::Function& function : functions.all) {
+    if (function.name != 0) starts.push_back(function.address);
   }
   std::sort(starts.begin(), starts.end());
-  for (const std::size_t index : unsized) {
-    FunctionTable::Function& function = functions[index];
+  for (const std::size_t index : functions.unsized) {
+    FunctionTable::Function& function = functions.all[index];
     const auto next = std::upper_bound(starts.begin(), starts.end(), function.address);
     if (next != starts.end()) function.end = std::min(function.end, *next);
-    if (function.end == kUnknown) function.end = function.address + 1;
+    if (function.end == kUnknownEnd) function.end = function.address + 1;
   }
-  return FunctionTable(std::move(functions), std::move(table.names));
+  std::erase_if(functions.all, [](const FunctionTable::Function& function) { return function.name == 0; });
+  FunctionTable table(std::move(functions.all), std::move(names));
+  table.set_is_partial(!is_whole);
+  return table;
+}
+
+std::vector<char> ElfFile::ReadSectionNames() const {
+  std::vector<char> names;
+  if (section_names_ >= sections_.size()) return names;
+  const Section& strings = sections_[section_names_];
+  if (strings.size > kMaxSectionNameBytes || !ReadArray(*source_, strings.offset, strings.size, names)) return {};
+  names.push_back('\0');
+  return names;
+}
+
+std::vector<std::uint8_t> ElfFile::ReadSection(std::string_view name, std::size_t max_bytes) const {
+  const std::vector<char> names = ReadSectionNames();
+  std::vector<std::uint8_t> bytes;
+  for (const Section& section : sections_) {
+    if (section.type != kSectionProgramBits || section.name >= names.size() || names.data() + section.name != name) continue;
+    if (section.size > max_bytes || !ReadArray(*source_, section.offset, section.size, bytes)) return {};
+    return (section.flags & kSectionCompressed) == 0 ? bytes : Inflate(bytes, max_bytes);
+  }
+  return bytes;
 }
 
 std::vector<LinkageStub> ElfFile::FindLinkageStubs() const {
   std::vector<LinkageStub> stubs;
-  if (section_names_ >= sections_.size()) return stubs;
-  const Section& strings = sections_[section_names_];
-  std::vector<char> names;
-  if (strings.size > kMaxSectionNameBytes || !ReadArray(*source_, strings.offset, strings.size, names)) return stubs;
+  const std::vector<char> names = ReadSectionNames();
   std::uint64_t bytes_left = kMaxLinkageTableBytes;
   for (const Section& section : sections_) {
     if (section.type != kSectionProgramBits || (section.flags & kSectionExecutable) == 0 || section.name >= names.size()) continue;

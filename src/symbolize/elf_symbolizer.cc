@@ -12,6 +12,7 @@
 #include "byte_source.h"
 #include "demangle.h"
 #include "elf_file.h"
+#include "module_files.h"
 #include "pe_symbols.h"
 #include "strobe/core/thread_info.h"
 
@@ -21,26 +22,13 @@ namespace {
 using internal::ElfFile;
 using internal::FileSource;
 using internal::FunctionTable;
+using internal::OpenFor;
 
 // Of all names in a profile; further functions go without. Only hostile images have so much to say.
 constexpr std::size_t kMaxNameBytes = std::size_t{256} << 20;
 constexpr char kVdsoPath[] = "[vdso]";
-// The kernel's way to the program's own file, even when that has been deleted or replaced since.
-constexpr char kOwnProgramPath[] = "/proc/self/exe";
-
-// The image of `module` in an open source, or nothing where it is another's.
-std::optional<ElfFile> OpenFor(const Module& module, const internal::ByteSource& source) {
-  std::optional<ElfFile> file = ElfFile::Open(source);
-  if (!file.has_value() || file->build_id() != module.build_id) return std::nullopt;
-  if (module.build_id.empty() && !file->Maps(module.file_offset, module.start - module.load_bias)) return std::nullopt;
-  return file;
-}
 
 bool IsWindowsImage(const Module& module) { return module.pdata_address != 0; }
-
-bool IsBuildId(std::string_view text) {
-  return text.size() > 2 && std::all_of(text.begin(), text.end(), [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
-}
 
 // What an image calls its code. Symbols come first: they are what somebody wrote.
 struct ImageNames {
@@ -109,14 +97,7 @@ ImageNames ReadNames(const Module& module, const ElfSymbolizerOptions& options) 
     const std::optional<ElfFile> file = OpenFor(module, source);
     return {.functions = file.has_value() ? file->ReadFunctions() : FunctionTable(), .stubs = {}, .is_final = file.has_value()};
   }
-  std::vector<std::string> paths = {module.path};
-  if (IsBuildId(module.build_id)) {
-    if (!options.debug_directory.empty()) {
-      paths.push_back(absl::StrCat(options.debug_directory, "/", module.build_id.substr(0, 2), "/", module.build_id.substr(2), ".debug"));
-    }
-    paths.push_back(kOwnProgramPath);
-  }
-  return ReadNames(module, paths);
+  return ReadNames(module, internal::PathsOf(module, options.debug_directory));
 }
 
 // What names a module's symbols: its build id, or the file with its place where there is none. What stands for the build id of a Windows
@@ -237,6 +218,7 @@ absl::StatusOr<Symbols> ElfSymbolizer::Symbolize(const Profile& profile) {
     if (frames_of[m].empty()) continue;
     const Module& module = profile.modules[m];
     const ImageNames& names = cache_->Get(module, options_);
+    if (names.functions.is_partial()) symbols.partly_named = module.path;
     for (const std::uint32_t i : frames_of[m]) {
       const Address address = profile.frames[i].address;
       const std::string_view name = names.Find(address - module.load_bias);

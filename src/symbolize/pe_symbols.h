@@ -7,8 +7,10 @@
 
 #include "byte_source.h"
 #include "elf_file.h"
+#include "strobe/base/visibility.h"
 #include "strobe/symbolize/pe_image.h"
 
+STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
 
 // All names go by relative virtual addresses. Of those that the file does not hold, a table is empty.
@@ -37,3 +39,4 @@ class PeFile {
 };
 
 }  // namespace strobe::internal
+STROBE_HIDDEN_END

@@ -2,13 +2,17 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
+#include <cstring>
 #include <iterator>
 #include <limits>
+#include <memory>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "cfi_rows.h"
+#include "debug_frame.h"
 #include "dwarf_reader.h"
 #include "eh_frame_reader.h"
 #include "strobe/core/memory_windows.h"
@@ -30,8 +34,11 @@ constexpr std::size_t kScanWindowBytes = std::size_t{1} << 17;
 // One function: where its code begins, and where its FDE lies.
 struct FdePlace {
   std::uint32_t offset = 0;  // from the start of the module's text
-  std::int32_t fde = 0;      // from Known::index_base
+  std::int32_t fde = 0;      // from Source::base
 };
+
+// Between two functions lies less than that, but where one of them is assembler without frame information.
+constexpr std::uint32_t kLeastStretchBytes = 32;
 
 constexpr std::string_view kVdsoPath = "[vdso]";
 
@@ -39,40 +46,64 @@ constexpr std::size_t PiecesOf(const Module& module) {
   return static_cast<std::size_t>((module.limit - module.start + UnwindModules::kPieceBytes - 1) / UnwindModules::kPieceBytes);
 }
 
+// No static of this function: a fork in the middle of its first call would leave it to the child locked.
 const std::shared_ptr<const UnwindTable>& EmptyTable() {
-  static const auto* const table = new std::shared_ptr<const UnwindTable>(std::make_shared<const UnwindTable>());
-  return *table;
+  using Table = const std::shared_ptr<const UnwindTable>;
+  static constinit std::atomic<Table*> table{nullptr};
+  if (Table* known = table.load(std::memory_order_acquire)) return *known;
+  auto own = std::make_unique<Table>(std::make_shared<const UnwindTable>());
+  Table* known = nullptr;
+  return table.compare_exchange_strong(known, own.get(), std::memory_order_acq_rel) ? *own.release() : *known;
 }
+
+bool IsBefore(const FdePlace& a, const FdePlace& b) { return a.offset < b.offset; }
+void Sort(std::vector<FdePlace>& index) {
+  if (!std::is_sorted(index.begin(), index.end(), IsBefore)) std::sort(index.begin(), index.end(), IsBefore);
+  index.shrink_to_fit();
+}
+
+// Where a reader of .debug_frame believes that it lies: nowhere, but not at 0.
+constexpr Address kDebugFrameBase = 4096;
 
 }  // namespace
 
+struct CfiModules::Source {
+  explicit Source(CfiArchitecture architecture) : cies(architecture) {}
+
+  Address base = 0;
+  std::vector<FdePlace> index;  // sorted by offset
+  internal::CieCache cies;
+};
+
 struct CfiModules::Known {
-  Known(CfiArchitecture architecture, const Module& of) : module(of), cies(architecture), tables(PiecesOf(of)), pending(tables.size()) {}
+  Known(CfiArchitecture architecture, const Module& of)
+      : module(of), in_memory(architecture), in_file(architecture), tables(PiecesOf(of)), pending(tables.size()) {}
 
   const Module module;
-  internal::CieCache cies;
+  Source in_memory;                                        // .eh_frame
+  Source in_file;                                          // .debug_frame, of functions that the former says nothing of
+  std::vector<std::uint8_t> debug_frame;                   // as in_file goes by it
   std::vector<std::shared_ptr<const UnwindTable>> tables;  // one a piece; null while not built
   std::size_t pending;                                     // pieces that are not built
   bool has_index = false;
   bool is_suspect = false;  // something could not be read: perhaps because the module was just being unloaded
-  Address index_base = 0;
-  std::vector<FdePlace> index;  // sorted by offset
   CfiStatistics statistics;
 };
 
-CfiModules::CfiModules(CfiArchitecture architecture, ReadMemory read) : architecture_(architecture), read_(std::move(read)) {}
+CfiModules::CfiModules(CfiArchitecture architecture, ReadMemory read, ReadDebugFrame read_debug_frame)
+    : architecture_(architecture), read_(std::move(read)), read_debug_frame_(std::move(read_debug_frame)) {}
 CfiModules::~CfiModules() = default;
 
 void CfiModules::Update(const ModuleMap& map) {
   // Who generates code loads and unloads all the time; what is none of that stays unknown.
-  std::erase_if(unknown_, [&](const Range& range) { return Overlaps(map.modules(), range.start, range.limit); });
+  std::erase_if(unknown_, [&](const Range& range) { return range.is_module || Overlaps(map.modules(), range.start, range.limit); });
   std::vector<std::unique_ptr<Known>> now;
   auto before = known_.begin();  // both are sorted by start
   for (const Module& module : map.modules()) {
     const bool has_nothing = module.unwind_address == 0 && module.eh_frame_address == 0 && module.pdata_address == 0 &&
-                             module.stack_end == 0 && module.path != kVdsoPath;
+                             module.stack_end == 0 && module.path != kVdsoPath && !MayHaveDebugFrame(module);
     if (has_nothing || module.limit - module.start > std::numeric_limits<std::uint32_t>::max()) {
-      unknown_.push_back({module.start, module.limit});
+      unknown_.push_back({module.start, module.limit, /*is_module=*/true});
       continue;
     }
     while (before != known_.end() && (*before)->module.start < module.start) ++before;
@@ -113,7 +144,7 @@ bool CfiModules::AddUnknown(Address pc, Address start, Address limit) {
     start = std::max(start, std::prev(after)->limit);
   }
   if (after != unknown_.end()) limit = std::min(limit, after->start);
-  if (pc < limit) unknown_.insert(after, {start, limit});
+  if (pc < limit) unknown_.insert(after, {start, limit, /*is_module=*/false});
   is_complete_ = pc >= limit || unknown_.size() >= kMaxUnknownRanges;  // no range holds the very last address
   return true;
 }
@@ -138,40 +169,61 @@ void CfiModules::BuildPiece(Known& known, std::size_t piece) {
   known.tables[piece] = compiled.rows.empty() ? EmptyTable()
                                               : std::make_shared<const UnwindTable>(static_cast<std::uint32_t>(limit - first),
                                                                                     compiled.rows, std::move(compiled.specials));
-  if (--known.pending == 0) known.index = std::vector<FdePlace>();
+  if (--known.pending != 0) return;
+  known.in_memory.index = std::vector<FdePlace>();
+  known.in_file.index = std::vector<FdePlace>();
+  known.debug_frame = std::vector<std::uint8_t>();
 }
 
-CompiledCfi CfiModules::CompileEhFramePiece(Known& known, Address first, Address limit) const {
-  if (!std::exchange(known.has_index, true)) ReadIndex(known);
+void CfiModules::AddRows(const Known& known, Source& source, Address first, Address limit, EhFrameReader& reader, EhFrameReader& cie_reader,
+                         internal::CfiRows& rows) {
   const auto is_before = [](const FdePlace& place, Address offset) { return place.offset < offset; };
-  auto begin = std::lower_bound(known.index.begin(), known.index.end(), first - known.module.start, is_before);
-  const auto end = std::lower_bound(begin, known.index.end(), limit - known.module.start, is_before);
+  auto begin = std::lower_bound(source.index.begin(), source.index.end(), first - known.module.start, is_before);
+  const auto end = std::lower_bound(begin, source.index.end(), limit - known.module.start, is_before);
   // The function before the piece may reach into it.
-  if (begin != known.index.begin()) begin = std::lower_bound(known.index.begin(), begin, std::prev(begin)->offset, is_before);
+  if (begin != source.index.begin()) begin = std::lower_bound(source.index.begin(), begin, std::prev(begin)->offset, is_before);
   std::vector<Address> fdes;
   fdes.reserve(static_cast<std::size_t>(end - begin));
-  for (auto place = begin; place != end; ++place) fdes.push_back(known.index_base + static_cast<Address>(std::int64_t{place->fde}));
+  for (auto place = begin; place != end; ++place) fdes.push_back(source.base + static_cast<Address>(std::int64_t{place->fde}));
   std::sort(fdes.begin(), fdes.end());
 
-  internal::CfiRows rows(architecture_, known.module.start, known.module.limit, first, limit);
-  EhFrameReader reader(read_, kFdeWindowBytes);
-  EhFrameReader cie_reader(read_, kCieWindowBytes);
-  const std::size_t broken_cies = known.cies.broken();
+  const std::size_t broken_cies = source.cies.broken();
   for (const Address fde : fdes) {
     const std::optional<EhFrameEntry> entry = reader.At(fde);
     if (!entry || entry->cie == 0) {
       rows.AddBroken(1);
-    } else if (const internal::CfiEntry* cie = known.cies.At(cie_reader, entry->cie)) {
+    } else if (const internal::CfiEntry* cie = source.cies.At(cie_reader, entry->cie)) {
       rows.Add(*cie, entry->body);
     }
   }
-  rows.AddBroken(known.cies.broken() - broken_cies);
+  rows.AddBroken(source.cies.broken() - broken_cies);
+}
+
+CompiledCfi CfiModules::CompileEhFramePiece(Known& known, Address first, Address limit) const {
+  if (!std::exchange(known.has_index, true)) ReadIndex(known);
+  internal::CfiRows rows(architecture_, known.module.start, known.module.limit, first, limit);
+  EhFrameReader reader(read_, kFdeWindowBytes);
+  EhFrameReader cie_reader(read_, kCieWindowBytes);
+  AddRows(known, known.in_memory, first, limit, reader, cie_reader, rows);
+  if (!known.in_file.index.empty()) {
+    EhFrameReader file_reader(known.debug_frame, kDebugFrameBase);
+    EhFrameReader file_cie_reader(known.debug_frame, kDebugFrameBase);
+    AddRows(known, known.in_file, first, limit, file_reader, file_cie_reader, rows);
+  }
   known.is_suspect |= reader.has_failed() || cie_reader.has_failed();
   CompiledCfi compiled = rows.Take();
   if (architecture_ == CfiArchitecture::kAarch64 && known.module.path == kVdsoPath) {
     std::vector<std::uint8_t> text(static_cast<std::size_t>(limit - first));
     text.resize(read_(first, text));
     AddAarch64SignalTrampolines(text, compiled);
+  }
+  if (architecture_ == CfiArchitecture::kX86_64) {
+    std::vector<std::uint8_t> text;
+    for (const UnknownStretch& stretch : UnknownStretches(compiled, static_cast<std::uint32_t>(limit - first), kLeastStretchBytes)) {
+      text.resize(stretch.end - stretch.begin);
+      text.resize(read_(first + stretch.begin, text));
+      AddCoroutineEnds(stretch.begin, text, compiled);
+    }
   }
   return compiled;
 }
@@ -206,12 +258,27 @@ void CfiModules::ReadIndex(Known& known) const {
     const std::size_t got = read_(known.module.unwind_address, header);
     known.is_suspect |= got == 0;
     const Address eh_frame = EhFrameAddress(std::span(header).first(got), known.module.unwind_address);
-    known.index.clear();
+    known.in_memory.index.clear();
     if (eh_frame != 0) ScanForIndex(known, eh_frame);
   }
-  const auto is_before = [](const FdePlace& a, const FdePlace& b) { return a.offset < b.offset; };
-  if (!std::is_sorted(known.index.begin(), known.index.end(), is_before)) std::sort(known.index.begin(), known.index.end(), is_before);
-  known.index.shrink_to_fit();
+  Sort(known.in_memory.index);
+  if (MayHaveDebugFrame(known.module)) ReadDebugIndex(known);
+}
+
+// The functions of which only the file's .debug_frame speaks.
+void CfiModules::ReadDebugIndex(Known& known) const {
+  known.debug_frame = read_debug_frame_(known.module);
+  internal::MakeEhFrame(known.debug_frame, known.module.load_bias);
+  if (known.debug_frame.empty()) return;
+  known.in_file.base = kDebugFrameBase;
+  EhFrameReader reader(known.debug_frame, kDebugFrameBase);
+  EhFrameReader cie_reader(known.debug_frame, kDebugFrameBase);
+  Scan(known, known.in_file, known.debug_frame.size(), reader, cie_reader);
+  std::erase_if(known.in_file.index, [&](const FdePlace& place) {
+    return std::binary_search(known.in_memory.index.begin(), known.in_memory.index.end(), place, IsBefore);
+  });
+  Sort(known.in_file.index);
+  if (known.in_file.index.empty()) known.debug_frame = std::vector<std::uint8_t>();  // all of it is said in memory, too
 }
 
 // By .eh_frame_hdr's binary search table; false where there is none that can be used.
@@ -230,7 +297,7 @@ bool CfiModules::ReadSortedIndex(Known& known) const {
   const Address count = header.ReadPointer(count_encoding, address);
   if (!header.ok() || version != 1 || table_encoding != kTableEncoding || count == 0 || count > kMaxEhFrameBytes / kEntryBytes)
     return false;
-  known.index_base = address;
+  known.in_memory.base = address;
   std::vector<std::uint8_t> chunk;
   Address next = header.address();
   for (Address left = count; left > 0;) {
@@ -241,7 +308,7 @@ bool CfiModules::ReadSortedIndex(Known& known) const {
       const Address begin = address + static_cast<Address>(std::int64_t{entries.Read<std::int32_t>()});
       const auto fde = entries.Read<std::int32_t>();
       if (begin < known.module.start || begin >= known.module.limit) continue;
-      known.index.push_back({static_cast<std::uint32_t>(begin - known.module.start), fde});
+      known.in_memory.index.push_back({static_cast<std::uint32_t>(begin - known.module.start), fde});
     }
     next += chunk.size();
     left -= chunk.size() / kEntryBytes;
@@ -250,22 +317,26 @@ bool CfiModules::ReadSortedIndex(Known& known) const {
 }
 
 void CfiModules::ScanForIndex(Known& known, Address eh_frame) const {
-  known.index_base = eh_frame;
+  known.in_memory.base = eh_frame;
   EhFrameReader reader(read_, kScanWindowBytes);
   EhFrameReader cie_reader(read_, kCieWindowBytes);
   const std::uint64_t bytes = known.module.eh_frame_bytes == 0 ? kMaxEhFrameBytes : std::min(known.module.eh_frame_bytes, kMaxEhFrameBytes);
-  Address next = eh_frame;
-  while (next - eh_frame < bytes) {
+  Scan(known, known.in_memory, bytes, reader, cie_reader);
+  known.is_suspect |= reader.has_failed();
+}
+
+void CfiModules::Scan(const Known& known, Source& source, std::uint64_t bytes, EhFrameReader& reader, EhFrameReader& cie_reader) {
+  Address next = source.base;
+  while (next - source.base < bytes) {
     std::optional<EhFrameEntry> entry = reader.At(next);
     if (!entry || entry->is_terminator) break;
     const Address at = std::exchange(next, entry->next);
-    const internal::CfiEntry* cie = entry->cie == 0 ? nullptr : known.cies.At(cie_reader, entry->cie);
+    const internal::CfiEntry* cie = entry->cie == 0 ? nullptr : source.cies.At(cie_reader, entry->cie);
     internal::FdeRange range;
     if (cie == nullptr || !internal::ReadFdeRange(*cie, entry->body, range)) continue;
     if (range.begin < known.module.start || range.begin >= known.module.limit) continue;
-    known.index.push_back({static_cast<std::uint32_t>(range.begin - known.module.start), static_cast<std::int32_t>(at - eh_frame)});
+    source.index.push_back({static_cast<std::uint32_t>(range.begin - known.module.start), static_cast<std::int32_t>(at - source.base)});
   }
-  known.is_suspect |= reader.has_failed();
 }
 
 std::shared_ptr<const UnwindModules> CfiModules::Snapshot() const {
@@ -303,7 +374,8 @@ CfiStatistics CfiModules::statistics() const {
 std::size_t CfiModules::memory_bytes() const {
   std::size_t bytes = 0;
   for (const auto& known : known_) {
-    bytes += sizeof(Known) + known->index.capacity() * sizeof(FdePlace) + known->tables.capacity() * sizeof(known->tables[0]);
+    bytes += sizeof(Known) + (known->in_memory.index.capacity() + known->in_file.index.capacity()) * sizeof(FdePlace) +
+             known->debug_frame.capacity() + known->tables.capacity() * sizeof(known->tables[0]);
   }
   return bytes;
 }

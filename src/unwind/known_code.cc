@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstring>
 #include <iterator>
 
 namespace strobe {
@@ -16,6 +17,23 @@ constexpr std::uint8_t kStackProbe[] = {0x51, 0x50, 0x48, 0x3D, 0x00, 0x10, 0x00
 // pop rax; pop rcx; ret: its end.
 constexpr std::uint8_t kStackProbeEnd[] = {0x58, 0x59, 0xC3};
 constexpr std::ptrdiff_t kMaxStackProbeBytes = 64;
+
+// Boost.Context: finish: xor rdi, rdi; call _exit; hlt. Go: goexit: nop; call goexit1; nop; and int3 up to the next function.
+constexpr std::uint8_t kCall = 0xE8;
+constexpr std::size_t kCallBytes = 5;
+constexpr std::uint8_t kXorRdi[] = {0x48, 0x31, 0xFF};
+constexpr std::uint8_t kHlt[] = {0xF4};
+constexpr std::uint8_t kNop[] = {0x90};
+constexpr std::uint8_t kNopAndPadding[] = {0x90, 0xCC};
+
+template <std::size_t N>
+bool StartsWith(std::span<const std::uint8_t> text, const std::uint8_t (&bytes)[N]) {
+  return text.size() >= N && std::equal(std::begin(bytes), std::end(bytes), text.begin());
+}
+template <std::size_t N>
+bool EndsWith(std::span<const std::uint8_t> text, const std::uint8_t (&bytes)[N]) {
+  return text.size() >= N && StartsWith(text.last(N), bytes);
+}
 
 // The rows with `rule` in [begin, end), whatever they said of it.
 std::vector<UnwindRow> Overlay(const std::vector<UnwindRow>& rows, std::uint32_t begin, std::uint32_t end, UnwindRule rule,
@@ -86,6 +104,38 @@ void AddStackProbes(std::span<const std::uint8_t> text, CompiledCfi& compiled) {
     }
     at += std::size(kStackProbe);
   }
+}
+
+void AddCoroutineEnds(std::uint32_t offset, std::span<const std::uint8_t> text, CompiledCfi& compiled) {
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    // Both have a call with five bytes in their middle, which is quickly looked for.
+    const auto* const call = static_cast<const std::uint8_t*>(std::memchr(text.data() + at, kCall, text.size() - at));
+    if (call == nullptr) return;
+    at = static_cast<std::size_t>(call - text.data());
+    const auto before = text.first(at);
+    const auto after = text.subspan(std::min(at + kCallBytes, text.size()));
+    const bool is_finish = EndsWith(before, kXorRdi) && StartsWith(after, kHlt);
+    const bool is_goexit = EndsWith(before, kNop) && StartsWith(after, kNopAndPadding);
+    const std::size_t end = is_finish ? at - std::size(kXorRdi) : at;
+    if (is_finish || is_goexit) AddStackEnd(offset + static_cast<std::uint32_t>(end), compiled);
+  }
+}
+
+std::vector<UnknownStretch> UnknownStretches(const CompiledCfi& compiled, std::uint32_t text_bytes, std::uint32_t least_bytes) {
+  std::vector<UnknownStretch> stretches;
+  std::uint32_t begin = 0;
+  bool is_unknown = true;
+  const auto end_at = [&](std::uint32_t end) {
+    if (is_unknown && end >= begin && end - begin >= least_bytes) stretches.push_back({begin, end});
+  };
+  for (const UnwindRow& row : compiled.rows) {
+    const bool was_unknown = is_unknown;
+    if (row.rule != UnwindRule::Unknown()) end_at(row.offset);
+    is_unknown = row.rule == UnwindRule::Unknown();
+    if (is_unknown && !was_unknown) begin = row.offset;
+  }
+  end_at(text_bytes);
+  return stretches;
 }
 
 void AddStackEnd(std::uint32_t offset, CompiledCfi& compiled) {

@@ -43,6 +43,11 @@ class KeyNumbers {
 
 }  // namespace
 
+std::uint64_t UnwindModules::NextSerial() noexcept {
+  static constinit std::atomic<std::uint64_t> last{0};
+  return last.fetch_add(1, std::memory_order_relaxed) + 1;
+}
+
 // Rows that differ from the one before, each with the number of what it says. The most frequent have the lowest numbers.
 std::vector<UnwindTable::NumberedRow> UnwindTable::NumberRows(const std::vector<UnwindRow>& rows) {
   struct Meaning {

@@ -101,6 +101,31 @@ TEST(FillProfile, RowsThatCancelOutLeaveNothingBehind) {
   EXPECT_EQ(profile.threads.size(), 1u);
 }
 
+TEST(FillProfile, WhatIsLessThanNothingIsTakenFromTheThreadsOwnRows) {
+  Aggregator aggregator(2, kLimit);
+  const std::uint32_t thread = aggregator.AddThread(1, "t");
+  const std::uint32_t other = aggregator.AddThread(2, "other");
+  const std::array<std::int64_t, 2> ten = {1, 10'000'001};
+  aggregator.Add(thread, {.leaf_first = std::array<Address, 1>{0x11}}, ten);
+  aggregator.Add(thread, {.leaf_first = std::array<Address, 1>{0x22}}, ten);
+  aggregator.Add(other, {.leaf_first = std::array<Address, 1>{0x11}}, ten);
+  aggregator.AddPseudo(thread, PseudoFrame::kResidual, std::array<std::int64_t, 2>{0, -5'000'001});
+  const Profile profile = ToProfile(aggregator.Take());
+  EXPECT_EQ(Flatten(profile),
+            (FlatProfile{{{"t", "11"}, {1, 7'500'000}}, {{"t", "22"}, {1, 7'500'001}}, {{"other", "11"}, {1, 10'000'001}}}));
+  EXPECT_EQ(profile.stats.sums_cut, 0u);
+}
+
+TEST(FillProfile, AThreadThatOwesMoreThanItHasShowsNothing) {
+  Aggregator aggregator(1, kLimit);
+  const std::uint32_t thread = aggregator.AddThread(1, "t");
+  AddStack(aggregator, thread, 0, StackEnd::kComplete, {0x11});
+  aggregator.AddPseudo(thread, PseudoFrame::kResidual, std::array<std::int64_t, 1>{-2});
+  const Profile profile = ToProfile(aggregator.Take());
+  EXPECT_TRUE(profile.samples.empty());
+  EXPECT_EQ(profile.stats.sums_cut, 1u);
+}
+
 TEST(FillProfile, ThreadsAliveAreListedWithoutRows) {
   Aggregator aggregator(1, kLimit);
   aggregator.AddThread(1, "idle");

@@ -128,6 +128,21 @@ TEST(Aggregator, ExtendsTheLastStackOfAnEarlierPeriod) {
   EXPECT_FALSE(aggregator.ExtendLast(next, Values{1, 1})) << "a key that is used again has no past";
 }
 
+TEST(Aggregator, WhatIsHeldBackComesInTheNextPeriod) {
+  Aggregator aggregator(2, kLimit);
+  const std::uint32_t thread = aggregator.AddThread(1, "t");
+  aggregator.HoldBack(thread, Values{0, 7});
+  EXPECT_TRUE(Flatten(ToProfile(aggregator.Take())).empty()) << "nothing to hold back of";
+  aggregator.Add(thread, {.leaf_first = std::array<Address, 2>{0x22, 0x11}}, Values{1, 10});
+  for (int period = 0; period < 3; ++period) {
+    aggregator.HoldBack(thread, Values{0, 7 - period});
+    const FlatProfile expected{{{"t", "11 22"}, {period == 0 ? 1 : 0, period == 0 ? 3 : 1}}};
+    EXPECT_EQ(Flatten(ToProfile(aggregator.Take())), expected);
+  }
+  aggregator.RemoveThread(thread);
+  EXPECT_EQ(Flatten(ToProfile(aggregator.Take())), (FlatProfile{{{"t", "11 22"}, {0, 5}}}));
+}
+
 TEST(Aggregator, KeysAreNotReusedWhileTheirRowsArePending) {
   Aggregator aggregator(2, kLimit);
   const std::uint32_t first = aggregator.AddThread(1, "first");

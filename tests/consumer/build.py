@@ -50,6 +50,8 @@ def build_installed(work, source, build, compiler, disabled):
     flags = run(["pkg-config", "--static", "--cflags", "--libs", "strobe"], work, **variables).split()
     if disabled != ("-DSTROBE_DISABLED=1" in flags):
         sys.exit("the pkg-config file does not tell whether the library is a stub")
+    if "-DNOMINMAX" in flags:
+        sys.exit("the pkg-config file defines NOMINMAX for the program")
     # The system's own libraries do not live below the prefix.
     flags = [flag if "/usr/local" in flag else flag.replace(str(destination), "") for flag in flags]
     flags = [flag for flag in flags if flag != "-I/usr/include"]

@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+#include <utility>
+#include <vector>
+
 namespace strobe {
 namespace {
 
@@ -32,6 +36,27 @@ TEST(ModuleMap, LeavesOutEmptyAndOverlappingModules) {
   EXPECT_EQ(map.modules()[map.Find(0x2800).value()].path, "first");
   EXPECT_EQ(map.modules()[map.Find(0x3000).value()].path, "neighbour");
   EXPECT_EQ(map.Find(0x4800), std::nullopt);
+}
+
+TEST(ModuleMap, GeneratedCodeIsReplacedAsAWhole) {
+  const auto code = [](Address start, Address limit, std::string path) {
+    Module module = At(start, limit, std::move(path));
+    module.code_number = 1;
+    return module;
+  };
+  const auto paths = [](const ModuleMap& map) {
+    std::vector<std::string> paths;
+    for (const Module& module : map.modules()) paths.push_back(module.path);
+    return paths;
+  };
+  ModuleMap map({At(0x3000, 0x4000, "one"), At(0x5000, 0x6000, "other")});
+  map.ReplaceGenerated(
+      std::vector<Module>{code(0x1000, 0x1010, "below"), code(0x3FFF, 0x4001, "overlaps"), code(0x4800, 0x4810, "between")});
+  EXPECT_EQ(paths(map), (std::vector<std::string>{"below", "one", "between", "other"}));
+  map.ReplaceGenerated(std::vector<Module>{code(0x9000, 0x9010, "above")});
+  EXPECT_EQ(paths(map), (std::vector<std::string>{"one", "other", "above"}));
+  map.ReplaceGenerated({});
+  EXPECT_EQ(paths(map), (std::vector<std::string>{"one", "other"}));
 }
 
 TEST(ModuleMap, ReachesTheTopOfTheAddressSpace) {

@@ -51,21 +51,12 @@ TEST(Options, DefaultsAreValidAndAcceptedAsText) {
 TEST(Options, EveryVariableHasANameOfItsOwnAndReachesAField) {
   // A text that differs from the default and that the option accepts.
   const std::map<std::string, std::string> other = {
-      {"STROBE_ENABLED", "0"},
-      {"STROBE_CPU_FREQUENCY_HZ", "99.5"},
-      {"STROBE_WALL_FREQUENCY_HZ", "10"},
-      {"STROBE_MAX_FRAMES", "64"},
-      {"STROBE_SIGNAL_NUMBER", "27"},
-      {"STROBE_USE_TIMERS", "0"},
-      {"STROBE_MAX_THREADS", "10"},
-      {"STROBE_RING_BYTES", "65536"},
-      {"STROBE_DRAIN_PERIOD_MS", "20"},
-      {"STROBE_MEMORY_BYTES", "2097152"},
-      {"STROBE_OUTPUT_DIRECTORY", "/tmp/p"},
-      {"STROBE_EXPORT_PERIOD_S", "0.5"},
-      {"STROBE_MAX_FILES", "3"},
-      {"STROBE_MAX_FILE_BYTES", "4096"},
-      {"STROBE_STOP_TIMEOUT_S", "2.25"},
+      {"STROBE_ENABLED", "0"},           {"STROBE_CPU_FREQUENCY_HZ", "99.5"}, {"STROBE_WALL_FREQUENCY_HZ", "10"},
+      {"STROBE_MAX_FRAMES", "64"},       {"STROBE_SIGNAL_NUMBER", "27"},      {"STROBE_UNBLOCK_SIGNAL", "1"},
+      {"STROBE_USE_TIMERS", "0"},        {"STROBE_MAX_THREADS", "10"},        {"STROBE_RING_BYTES", "65536"},
+      {"STROBE_DRAIN_PERIOD_MS", "20"},  {"STROBE_MEMORY_BYTES", "2097152"},  {"STROBE_OUTPUT_DIRECTORY", "/tmp/p"},
+      {"STROBE_EXPORT_PERIOD_S", "0.5"}, {"STROBE_MAX_FILES", "3"},           {"STROBE_MAX_FILE_BYTES", "4096"},
+      {"STROBE_STOP_TIMEOUT_S", "2.25"}, {"STROBE_STOP_AT_EXIT", "0"},
   };
   std::set<std::string_view> variables;
   std::set<std::string_view> fields;

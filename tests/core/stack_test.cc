@@ -19,9 +19,11 @@ TEST(PseudoFrameName, IsDistinctAndInBrackets) {
   EXPECT_EQ(PseudoFrameName(static_cast<PseudoFrame>(kPseudoFrameCount)), "[unknown]");
 }
 
-// Every way in which a stack can end early has its pseudo-frame.
-TEST(StackEnd, EachButCompleteHasAPseudoFrame) {
-  EXPECT_EQ(kStackEndCount, 1 + static_cast<std::size_t>(PseudoFrame::kNoUnwindInfo) + 1);
+TEST(StackEnd, TwoAreWhole) {
+  for (std::size_t i = 0; i < kStackEndCount; ++i) {
+    const auto end = static_cast<StackEnd>(i);
+    EXPECT_EQ(IsWhole(end), end == StackEnd::kComplete || end == StackEnd::kCoroutine) << i;
+  }
   EXPECT_EQ(WalkResult{}.end, StackEnd::kComplete);
 }
 

@@ -9,7 +9,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <set>
 #include <string>
 #include <thread>
 #include <utility>
@@ -65,22 +64,23 @@ bool IsIn(const Frame& frame, const char* start, const char* stop) {
   return !frame.is_pseudo() && frame.address >= reinterpret_cast<Address>(start) && frame.address < reinterpret_cast<Address>(stop);
 }
 
-// Each of a thread's CPU rows stands for whole periods, of one length within the dither; but for the residual.
+// A thread's CPU rows stand for whole periods, of a length within the dither; but for the residual, for which at most one is taken from
+// them.
 void ExpectWholePeriods(const Exports& exports, const std::string& thread, double frequency_hz) {
-  std::set<std::int64_t> periods;
+  const double longest_ns = 1e9 / frequency_hz * (1 + CpuTimeProvider::kDither + 1e-6);
+  const double shortest_ns = 1e9 / frequency_hz * (1 - CpuTimeProvider::kDither - 1e-6);
+  double samples = 0;
+  double cpu_ns = 0;
   for (const auto& [profile, bytes] : exports) {
     for (std::size_t i = 0; i < profile.samples.size(); ++i) {
       if (profile.threads[profile.samples[i].thread].name != thread) continue;
       if (HasPseudoFrame(profile, profile.samples[i], PseudoFrame::kResidual)) continue;
-      const auto values = profile.Values(i);
-      if (values[0] == 0) continue;  // wall time only
-      EXPECT_EQ(values[1] % values[0], 0);
-      periods.insert(values[1] / values[0]);
+      samples += static_cast<double>(profile.Values(i)[0]);
+      cpu_ns += static_cast<double>(profile.Values(i)[1]);
     }
   }
-  ASSERT_LE(periods.size(), 1U);
-  if (periods.empty()) return;
-  EXPECT_NEAR(static_cast<double>(*periods.begin()), 1e9 / frequency_hz, 1e9 / frequency_hz * (CpuTimeProvider::kDither + 1e-6));
+  EXPECT_LE(cpu_ns, samples * longest_ns);
+  EXPECT_GE(cpu_ns, samples * shortest_ns - longest_ns);
 }
 
 class Conservation : public ::testing::Test {

@@ -1,4 +1,5 @@
 // An exporter that hangs or fails never stops the program, never delays draining, and loses nothing that it can still send.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -167,6 +168,38 @@ TEST(ExporterThatHangs, StopLeavesItBehindAfterItsTimeout) {
     return sum() >= all.least;
   });
   EXPECT_LE(sum(), all.most);
+}
+
+// A server that has no room for the first profile, and never will.
+class RefusingExporter : public CollectingExporter {
+ public:
+  using CollectingExporter::CollectingExporter;
+  absl::StatusOr<std::string> Export(const ExportRequest& request) {
+    if (request.profile.sequence == 0) return absl::OutOfRangeError("413 Payload Too Large");
+    return CollectingExporter::Export(request);
+  }
+};
+struct RefusingTraits : DefaultTraits {
+  using Exporter = RefusingExporter;
+};
+
+TEST(ExporterThatRefuses, WhatFollowsIsSentAndTheAccountAddsUp) {
+  CollectingExporter::Take();
+  Profiler<RefusingTraits> profiler({.exporter = {.period_s = 0.05}});
+  ASSERT_TRUE(profiler.Start().ok());
+  BusyThread busy(profiler);
+  WaitUntil([&] { return profiler.stats().exports_failed >= 1; });
+  WaitUntil([&] { return profiler.stats().exports >= 3 || profiler.stats().periods_extended >= 30; });
+  const Span cpu = busy.End();
+  ASSERT_TRUE(profiler.Stop().ok());
+  const Stats stats = profiler.stats();
+  EXPECT_GE(stats.exports, 3U);
+  EXPECT_EQ(stats.exports_failed, 1U) << "not tried again";
+  EXPECT_EQ(stats.exports_dropped, 1U);
+  EXPECT_THAT(profiler.Diagnose(), ::testing::HasSubstr("1 profiles were never delivered")) << "though the last export went well";
+  const std::int64_t sum = SumOfThread(CollectingExporter::Take(), "cpu", "busy") + stats.amount_dropped;
+  EXPECT_GE(sum, cpu.least);
+  EXPECT_LE(sum, cpu.most);
 }
 
 class FileFailures : public ::testing::Test {

@@ -1,4 +1,5 @@
 // A fork's child runs on, unprofiled and unharmed, and may begin a session of its own. The parent goes on as before.
+#include <link.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -235,6 +236,76 @@ TEST_F(Fork, Vfork) {
   EXPECT_GE(cpu_ns.at("parent"), bounds.low_ns);
   EXPECT_LE(cpu_ns.at("parent"), bounds.high_ns);
 }
+
+struct CpuOnlyTraits : testing::KeepingTraits {
+  using Providers = ProviderList<CpuTimeProvider>;
+};
+
+// What the parent's ended profiler of another kind has left must not come back under a number that the child has given out again.
+TEST_F(Fork, ChildsProfilersOfTwoKindsDoNotMeet) {
+  if (!kMayChildAllocate) GTEST_SKIP() << kLockedAllocator;
+  ASSERT_TRUE(profiler_.RegisterThread("takes an arena").status().ok());
+  {
+    Profiler<CpuOnlyTraits> ended;
+    ASSERT_TRUE(ended.RegisterThread("takes another").status().ok());
+  }
+  EXPECT_EQ(RunInChild([&] {
+              const ProfilerOptions options{.sampling = {.cpu_frequency_hz = 1000}};
+              KeepingProfiler second(options);
+              Profiler<CpuOnlyTraits> third(options);
+              STROBE_CHILD_CHECK(profiler_.Start().ok() && second.Start().ok() && third.Start().ok());
+              {
+                const auto with_first = profiler_.RegisterThread("child");
+                const auto with_second = second.RegisterThread("child");
+                const auto with_third = third.RegisterThread("child");
+                BurnCpu(100'000'000);
+              }
+              STROBE_CHILD_CHECK(profiler_.Stop().ok() && second.Stop().ok() && third.Stop().ok());
+              STROBE_CHILD_CHECK(profiler_.stats().samples > 0);
+              STROBE_CHILD_CHECK(second.stats().samples > 0);
+              STROBE_CHILD_CHECK(third.stats().samples > 0);
+            }),
+            0);
+}
+
+// The loader's lock is the forking thread's, and the collector waits for it.
+TEST_F(Fork, InsideACallbackOfTheLoader) {
+  KeepingProfiler hasty({.collector = {.drain_period_ms = 1}});
+  const ScopedProfiler session(hasty);
+  const auto fork_inside = [](dl_phdr_info* /*info*/, std::size_t /*size*/, void* data) {
+    BurnCpu(20'000'000);
+    *static_cast<int*>(data) = RunInChild([] {});
+    return 1;
+  };
+  for (int i = 0; i < 3; ++i) {
+    int status = -1;
+    alarm(120);
+    dl_iterate_phdr(fork_inside, &status);
+    alarm(0);
+    ASSERT_EQ(status, 0);
+  }
+}
+
+#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 34)
+// No handler of fork runs for such a child. It may use nothing that other threads may have held, so the parent has none.
+TEST_F(Fork, ChildOfABareForkMayBeginItsOwnSession) {
+  if (!kMayChildAllocate) GTEST_SKIP() << kLockedAllocator;
+  const auto registration = profiler_.RegisterThread("parent");
+  ASSERT_TRUE(registration.status().ok());
+  const pid_t child = _Fork();
+  if (child == 0) {
+    alarm(120);
+    RunSessionInChild(profiler_);
+    // And its child's child.
+    const int status = RunInChild([&] { RunSessionInChild(profiler_); });
+    _exit(status == 0 ? 0 : 2);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(profiler_.stats().threads_registered, 1U);
+}
+#endif
 
 // The child's profiler has the parent's options, and nothing to complain of that the parent has not said.
 TEST_F(Fork, DoesNotRepeatWhatIsWrongInTheEnvironment) {

@@ -1,16 +1,22 @@
 // What the handler does not do: allocate, and call the system.
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <ucontext.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <map>
+#include <vector>
 
 #include "forked_child.h"
 #include "gtest/gtest.h"
@@ -141,6 +147,51 @@ TEST(Handler, MakesNoSystemCallOnItsFastPath) {
   EXPECT_LE(calls[SYS_clock_gettime], 2 * (handled / 16 + 1));
   calls.erase(SYS_clock_gettime);
   for (const auto& [number, count] : calls) ADD_FAILURE() << count << " times system call " << number << " in " << handled << " samples";
+}
+
+// What a seccomp filter must allow where threads are sampled: README.md says the same.
+constexpr std::array kHandlersCalls = {SYS_rt_sigreturn, SYS_clock_gettime, SYS_getpid, SYS_process_vm_readv};
+
+// The calling thread may make these calls from now on, and end the process; any other kills it.
+void AllowHandlersCallsOnly() {
+  std::vector<sock_filter> filter = {{BPF_LD | BPF_W | BPF_ABS, 0, 0, offsetof(seccomp_data, nr)}};
+  const auto allow = [&](long call) {
+    filter.push_back({BPF_JMP | BPF_JEQ | BPF_K, 0, 1, static_cast<std::uint32_t>(call)});
+    filter.push_back({BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ALLOW});
+  };
+  for (const long call : kHandlersCalls) allow(call);
+  allow(SYS_exit_group);
+  filter.push_back({BPF_RET | BPF_K, 0, 0, SECCOMP_RET_KILL_PROCESS});
+  const sock_fprog program{.len = static_cast<unsigned short>(filter.size()), .filter = filter.data()};
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) _exit(2);
+}
+
+// On a coroutine's stack, which is what the handler asks the system for; by both clocks.
+[[noreturn]] void WorkUnderAFilter() {
+  static KeepingProfiler profiler({.sampling = {.cpu_frequency_hz = 1000, .wall_frequency_hz = 100}});
+  static ucontext_t coroutine;
+  static std::array<std::byte, 256 * 1024> stack;
+  const auto registration = profiler.RegisterThread("filtered");
+  if (!profiler.Start().ok() || getcontext(&coroutine) != 0) _exit(3);
+  coroutine.uc_stack.ss_sp = stack.data();
+  coroutine.uc_stack.ss_size = stack.size();
+  makecontext(
+      &coroutine,
+      [] {
+        AllowHandlersCallsOnly();
+        const testing::EnoughWalks is_sampled(50);
+        while (!is_sampled) testing::BurnCpu(1'000'000);
+        _exit(0);
+      },
+      0);
+  setcontext(&coroutine);
+  _exit(4);
+}
+
+TEST(Handler, MakesNoOtherSystemCallsThanAFilterMustAllow) {
+  if (testing::kIsSanitized) GTEST_SKIP() << "a sanitizer makes calls of its own";
+  ::testing::FLAGS_gtest_death_test_style = "threadsafe";
+  EXPECT_EXIT(WorkUnderAFilter(), ::testing::ExitedWithCode(0), "");
 }
 
 }  // namespace

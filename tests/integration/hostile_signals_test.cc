@@ -166,10 +166,11 @@ TEST(HostileSignals, IgnoredBeforeUsStaysIgnored) {
 TEST(HostileSignals, ForgedPayloadsDoNoHarm) {
   const int signal = SIGRTMIN + 5;
   KeepingProfiler profiler(With(signal));
-  RunAccounted(profiler, [signal] {
+  const std::uint64_t ours = internal::SlotToken::CopyMark() << internal::SlotToken::kCopyShift;
+  RunAccounted(profiler, [signal, ours] {
     for (std::uint64_t i = 0; i < 4096; ++i) {
       sigval payload{};
-      payload.sival_ptr = reinterpret_cast<void*>(std::uint64_t{0x5B} << 56 | i * 0x9E3779B97F4A7C15U >> 8);
+      payload.sival_ptr = reinterpret_cast<void*>(ours | (i * 0x9E3779B97F4A7C15U >> (64 - internal::SlotToken::kCopyShift)));
       pthread_sigqueue(pthread_self(), signal, payload);
     }
     BurnCpu(10'000'000);
@@ -212,16 +213,144 @@ TEST(HostileSignals, HandlerReplacedAfterUsIsNoticed) {
   ASSERT_EQ(sigaction(signal, nullptr, &ours), 0);
   ::testing::internal::CaptureStderr();
   InstallPlain(signal);
-  EXPECT_THAT(profiler.Diagnose(), HasSubstr("replaced the handler of signal " + std::to_string(signal)));
-  // The collector looks once a second.
+  // The collector looks once a second, and sees that nothing comes any more.
   for (int i = 0; profiler.stats().handler_replaced == 0 && i < 20'000; ++i) BurnCpu(1'000'000);
   EXPECT_EQ(profiler.stats().handler_replaced, 1U);
+  EXPECT_THAT(profiler.Diagnose(), HasSubstr("replaced the handler of signal " + std::to_string(signal)));
   const std::string said = ::testing::internal::GetCapturedStderr();
   EXPECT_THAT(said, HasSubstr("replaced the handler of signal " + std::to_string(signal)));
   EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1);
   ASSERT_EQ(sigaction(signal, &ours, nullptr), 0);
   EXPECT_THAT(profiler.Diagnose(), Not(HasSubstr("replaced")));
   EXPECT_TRUE(profiler.Stop().ok());
+}
+
+// The library has chosen the signal: where the program takes it away, another takes its place.
+TEST(HostileSignals, AnotherSignalTakesThePlaceOfOneThatIsTaken) {
+  KeepingProfiler profiler(With(0));
+  KeptProfiles::Take();
+  ASSERT_TRUE(profiler.Start().ok());
+  const int first = profiler.stats().signal_number;
+  struct sigaction ours {};
+  ASSERT_EQ(sigaction(first, nullptr, &ours), 0);
+  plain_calls = 0;
+  ::testing::internal::CaptureStderr();
+  const CpuBounds bounds = RunRegistered(profiler, "hostile", [&] {
+    BurnUntilSampled(0);
+    InstallPlain(first);
+    for (int i = 0; profiler.stats().signal_number == first && i < 20'000; ++i) BurnCpu(1'000'000);
+    BurnUntilSampled(0);
+  });
+  const std::string said = ::testing::internal::GetCapturedStderr();
+  const int second = profiler.stats().signal_number;
+  EXPECT_NE(second, first);
+  EXPECT_THAT(said, HasSubstr("interrupted by signal " + std::to_string(second)));
+  EXPECT_THAT(profiler.Diagnose(), Not(HasSubstr("replaced")));
+  ASSERT_EQ(sigaction(first, &ours, nullptr), 0);
+  ASSERT_TRUE(profiler.Stop().ok());
+  const auto kept = KeptProfiles::Take();
+  EXPECT_GE(SumByName(kept, "cpu")["hostile"], bounds.low_ns);
+  EXPECT_LE(SumByName(kept, "cpu")["hostile"], bounds.high_ns);
+}
+
+sigset_t AllSignals() {
+  sigset_t all;
+  sigfillset(&all);
+  return all;
+}
+
+// The standard way to take signals: every worker blocks all, and one thread waits for them. Nothing of ours may come out of that.
+TEST(HostileSignals, ThreadThatBlocksAllSignalsGetsNoneOfOurs) {
+  KeepingProfiler profiler({.sampling = {.cpu_frequency_hz = 1000, .wall_frequency_hz = 200}});
+  KeptProfiles::Take();
+  ASSERT_TRUE(profiler.Start().ok());
+  const sigset_t all = AllSignals();
+  CpuBounds bounds;
+  std::atomic<bool> is_waiting{false};
+  int got = 0;
+  std::string diagnosis;
+  Stats stats;
+  std::thread waiter([&] {
+    pthread_sigmask(SIG_SETMASK, &all, nullptr);
+    bounds = RunRegistered(profiler, "blocks", [&] {
+      BurnCpu(50'000'000);
+      stats = profiler.stats();
+      diagnosis = profiler.Diagnose();
+      is_waiting = true;
+      sigwait(&all, &got);
+    });
+  });
+  while (!is_waiting.load()) std::this_thread::yield();
+  const std::uint64_t drains = profiler.stats().drains;
+  while (profiler.stats().drains < drains + 5) BurnCpu(1'000'000);  // many periods of the wall clock
+  ASSERT_EQ(pthread_kill(waiter.native_handle(), SIGUSR1), 0);
+  waiter.join();
+  EXPECT_EQ(got, SIGUSR1);
+  EXPECT_EQ(stats.threads_blocking, 1U);
+  EXPECT_THAT(diagnosis, HasSubstr("block signal " + std::to_string(stats.signal_number)));
+  EXPECT_THAT(diagnosis, Not(HasSubstr("no sample has come yet")));
+  ASSERT_TRUE(profiler.Stop().ok());
+  EXPECT_EQ(profiler.stats().samples, 0U);
+  const auto kept = KeptProfiles::Take();
+  EXPECT_GE(SumByName(kept, "cpu")["blocks"], bounds.low_ns);
+  EXPECT_LE(SumByName(kept, "cpu")["blocks"], bounds.high_ns);
+  EXPECT_EQ(SumByName(kept, "samples")["blocks"], 0);
+}
+
+TEST(HostileSignals, ThreadThatBlocksOurSignalLetsItThroughWhereTheOptionSaysSo) {
+  KeepingProfiler profiler({.sampling = {.cpu_frequency_hz = 1000, .unblock_signal = true}});
+  const sigset_t all = AllSignals();
+  sigset_t during;
+  sigset_t after;
+  for (const bool is_started_before : {true, false}) {
+    if (is_started_before) {
+      ASSERT_TRUE(profiler.Start().ok());
+    }
+    std::thread([&] {
+      pthread_sigmask(SIG_SETMASK, &all, nullptr);
+      RunRegistered(profiler, "unblocks", [&] {
+        if (!is_started_before) {
+          ASSERT_TRUE(profiler.Start().ok());
+        }
+        pthread_sigmask(SIG_SETMASK, nullptr, &during);
+        BurnUntilSampled(20'000'000);
+      });
+      pthread_sigmask(SIG_SETMASK, nullptr, &after);
+    }).join();
+    const int signal = profiler.stats().signal_number;
+    EXPECT_EQ(sigismember(&during, signal), 0);
+    EXPECT_EQ(sigismember(&during, SIGUSR1), 1);
+    EXPECT_EQ(sigismember(&after, signal), 1);
+    ASSERT_TRUE(profiler.Stop().ok());
+    EXPECT_GT(profiler.stats().samples, 0U);
+  }
+}
+
+// What a thread blocks may change; the collector looks again.
+TEST(HostileSignals, ThreadThatChangesItsMindAboutOurSignal) {
+  if (testing::kIsThreadSanitizer) GTEST_SKIP() << "ThreadSanitizer hands out what is blocked, too";
+  KeepingProfiler profiler({.sampling = {.cpu_frequency_hz = 1000}});
+  KeptProfiles::Take();
+  ASSERT_TRUE(profiler.Start().ok());
+  const sigset_t all = AllSignals();
+  CpuBounds bounds;
+  std::thread([&] {
+    pthread_sigmask(SIG_BLOCK, &all, nullptr);
+    bounds = RunRegistered(profiler, "changes", [&] {
+      EXPECT_EQ(profiler.stats().threads_blocking, 1U);
+      pthread_sigmask(SIG_UNBLOCK, &all, nullptr);
+      BurnUntilSampled(0);
+      EXPECT_EQ(profiler.stats().threads_blocking, 0U);
+      pthread_sigmask(SIG_BLOCK, &all, nullptr);
+      for (int i = 0; profiler.stats().threads_blocking == 0 && i < 20'000; ++i) BurnCpu(1'000'000);
+      EXPECT_EQ(profiler.stats().threads_blocking, 1U);
+    });
+  }).join();
+  ASSERT_TRUE(profiler.Stop().ok());
+  EXPECT_GT(profiler.stats().samples, 0U);
+  const auto kept = KeptProfiles::Take();
+  EXPECT_GE(SumByName(kept, "cpu")["changes"], bounds.low_ns);
+  EXPECT_LE(SumByName(kept, "cpu")["changes"], bounds.high_ns);
 }
 
 TEST(HostileSignals, ErrnoIsUntouched) {

@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <ucontext.h>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -18,6 +20,9 @@
 
 #include "collecting_exporter.h"
 #include "strobe/testing/pprof_reader.h"
+
+// See no_eh_frame.cc.
+extern "C" int StartWithoutEhFrame(int (*work)());
 
 namespace strobe::testing {
 
@@ -51,6 +56,66 @@ __attribute__((noinline)) void Interrupted(int depth) {
   }
   odd_sink = room[1] + 3;
 }
+
+#if defined(__x86_64__)
+// Without a word on their frames. strobe_test_bare counts down, with zero in the frame pointer. A coroutine's words are its rbp, rbx and
+// r12 to r15, and what it goes on at.
+extern "C" {
+void strobe_test_bare(std::uint64_t steps);
+void* strobe_test_make_coroutine(void* stack_end, void (*function)());
+void strobe_test_switch(void** from, void* to);
+}
+static void* caller_of_assembler;
+asm(R"(
+  .pushsection .text
+  .p2align 4
+  .type strobe_test_bare, @function
+strobe_test_bare:
+  push %rbp
+  xor %ebp, %ebp
+1: dec %rdi
+  jnz 1b
+  pop %rbp
+  ret
+  .size strobe_test_bare, . - strobe_test_bare
+  .p2align 4
+  .type strobe_test_make_coroutine, @function
+strobe_test_make_coroutine:
+  lea -0x48(%rdi), %rax
+  lea 3f(%rip), %rcx
+  mov %rcx, (%rax)
+  mov %rsi, 0x8(%rax)
+  lea 2f(%rip), %rcx
+  mov %rcx, 0x30(%rax)
+  ret
+2: push %rbp
+  jmp *%rbx
+3: xor %rdi, %rdi
+  call _exit@PLT
+  hlt
+  .size strobe_test_make_coroutine, . - strobe_test_make_coroutine
+  .p2align 4
+  .type strobe_test_switch, @function
+strobe_test_switch:
+  push %r15
+  push %r14
+  push %r13
+  push %r12
+  push %rbx
+  push %rbp
+  mov %rsp, (%rdi)
+  mov %rsi, %rsp
+  pop %rbp
+  pop %rbx
+  pop %r12
+  pop %r13
+  pop %r14
+  pop %r15
+  ret
+  .size strobe_test_switch, . - strobe_test_switch
+  .popsection
+)");
+#endif
 
 namespace {
 
@@ -115,9 +180,9 @@ Sampled Sample(Body&& body, On on = On::kNewThread) {
   EXPECT_GE(SumOfThread(exports, "cpu", "odd"), cpu_ns) << "weight was lost";
   Sampled sampled;
   const auto& ends = exports.at(0).profile.stats.stack_ends;
-  sampled.complete = static_cast<std::int64_t>(ends[static_cast<std::size_t>(StackEnd::kComplete)]);
-  for (const std::uint64_t end : ends) sampled.incomplete += static_cast<std::int64_t>(end);
-  sampled.incomplete -= sampled.complete;
+  for (std::size_t end = 0; end < ends.size(); ++end) {
+    (strobe::IsWhole(static_cast<StackEnd>(end)) ? sampled.complete : sampled.incomplete) += static_cast<std::int64_t>(ends[end]);
+  }
   const auto profile = ReadPprof(exports.at(0).bytes);
   EXPECT_TRUE(profile.has_value());
   if (profile.has_value()) {
@@ -132,7 +197,7 @@ void ExpectWhole(const Sampled& sampled) {
   EXPECT_GT(sampled.complete, 5);
   EXPECT_LE(sampled.incomplete, 2 + sampled.complete / 50);
 }
-bool IsWhole(const std::vector<std::string>& stack) { return !stack.back().starts_with("["); }
+bool IsWhole(const std::vector<std::string>& stack) { return !stack.back().starts_with("[") || stack.back() == "[coroutine]"; }
 
 // The index of the first frame, from `begin` on, of that function; -1 where there is none.
 int FindFrame(const std::vector<std::string>& stack, std::string_view function, int begin = 0) {
@@ -184,8 +249,9 @@ TEST_F(OddStacks, ACoroutineEndsAtItsOwnEnd) {
     const std::vector<std::string> stack = sampled.profile.Stack(sample);
     const int first = FindFrame(stack, "Dive");
     if (first < 0 || !IsWhole(stack)) continue;
-    // Six of it, the coroutine's first function, and nothing of the thread that it runs on.
-    EXPECT_EQ(stack.size(), static_cast<std::size_t>(first) + 6 + 2) << ::testing::PrintToString(stack);
+    // Six of it, the coroutine's first function and what that returns to, and nothing of the thread that it runs on.
+    EXPECT_EQ(stack.size(), static_cast<std::size_t>(first) + 6 + 3) << ::testing::PrintToString(stack);
+    EXPECT_EQ(stack.back(), "[coroutine]");
     EXPECT_EQ(FindFrame(stack, "Dive", first + 5), first + 5);
     if (FindFrame(stack, "Spin") >= 0) whole_ns += sample.values.at(1);
   }
@@ -253,9 +319,57 @@ TEST_F(OddStacks, AHandlerOnAnAlternateStackLeadsBackToTheCoroutineThatItInterru
   ExpectWhole(sampled);
   ForEachHandledStack(sampled, [](const std::vector<std::string>& stack, int interrupted) {
     EXPECT_EQ(FindFrame(stack, "Interrupted", interrupted + 4), interrupted + 4);
-    EXPECT_EQ(stack.size(), static_cast<std::size_t>(interrupted) + 5 + 2) << ::testing::PrintToString(stack);
+    EXPECT_EQ(stack.size(), static_cast<std::size_t>(interrupted) + 5 + 3) << ::testing::PrintToString(stack);
+    EXPECT_EQ(stack.back(), "[coroutine]");
   });
 }
+
+#if defined(__x86_64__)
+// CPU time of the stacks with a function of that name that end so, and of all with it.
+struct Share {
+  std::int64_t so_ns = 0;
+  std::int64_t all_ns = 0;
+};
+Share ShareWithEnd(const Sampled& sampled, std::string_view function, std::string_view end) {
+  Share share;
+  for (const PprofProfile::Sample& sample : sampled.profile.samples) {
+    const std::vector<std::string> stack = sampled.profile.Stack(sample);
+    const bool has_function =
+        std::any_of(stack.begin(), stack.end(), [&](const auto& frame) { return frame.find(function) != frame.npos; });
+    if (!has_function) continue;
+    share.all_ns += sample.values.at(1);
+    if (stack.back() == end) share.so_ns += sample.values.at(1);
+  }
+  return share;
+}
+
+// The way of Boost.Context: no frame information, and a first function that returns to what nobody has called from.
+TEST_F(OddStacks, ACoroutineOfAssemblerIsWhole) {
+  const Sampled sampled = Sample([] {
+    const GuardedStack stack;
+    void* const coroutine = strobe_test_make_coroutine(stack.data() + stack.bytes(), [] {
+      odd_sink = Dive(5, 300'000'000);
+      void* nobody = nullptr;
+      strobe_test_switch(&nobody, caller_of_assembler);
+    });
+    strobe_test_switch(&caller_of_assembler, coroutine);
+  });
+  ExpectWhole(sampled);
+  const Share share = ShareWithEnd(sampled, "strobe::testing::Dive(", "[coroutine]");
+  EXPECT_GT(share.all_ns, 200'000'000);
+  EXPECT_GE(share.so_ns, share.all_ns * 9 / 10);
+}
+
+TEST_F(OddStacks, CodeThatSaysNothingOfItsFramesIsNoStacksEnd) {
+  const Sampled sampled = Sample([] {
+    const std::int64_t begin_ns = ThreadCpuNs();
+    while (ThreadCpuNs() - begin_ns < 300'000'000) strobe_test_bare(10'000'000);
+  });
+  const Share share = ShareWithEnd(sampled, "strobe_test_bare", "[no unwind info]");
+  EXPECT_GT(share.all_ns, 200'000'000);
+  EXPECT_GE(share.so_ns, share.all_ns * 9 / 10) << "a signal may come before it has set the register";
+}
+#endif
 
 // A page of a coroutine's stack is gone, as after a mistake of the program: the walk ends there, in so many words.
 TEST_F(OddStacks, MemoryThatIsNotThereEndsAStackAndNothingElse) {
@@ -284,6 +398,72 @@ TEST_F(OddStacks, MemoryThatIsNotThereEndsAStackAndNothingElse) {
     if (FindFrame(stack, "Spin") >= 0 && stack.back() == "[broken stack]") broken_ns += sample.values.at(1);
   }
   EXPECT_GT(broken_ns, 100'000'000);
+}
+
+// Far below the initial thread's own stack, and yet no farther than that might grow: a small stack with nothing mapped above it.
+TEST_F(OddStacks, AStackWhereTheInitialThreadsOwnMightGrowToIsNoPartOfIt) {
+  rlimit limit{};
+  ASSERT_EQ(getrlimit(RLIMIT_STACK, &limit), 0);
+  constexpr rlim_t kEnough = rlim_t{512} << 20;
+  limit.rlim_cur = std::min(limit.rlim_max, kEnough);
+  ASSERT_EQ(setrlimit(RLIMIT_STACK, &limit), 0);
+  constexpr std::size_t kSmallBytes = 64 * 1024;  // of which little is used: a copy of 16 KiB reaches beyond it
+  const auto here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
+  const std::uintptr_t place = (here - std::min<std::uintptr_t>(limit.rlim_cur / 2, std::uintptr_t{64} << 20)) & ~std::uintptr_t{0xFFFF};
+  void* const stack = mmap(reinterpret_cast<void*>(place), kSmallBytes, PROT_READ | PROT_WRITE,  // NOLINT(performance-no-int-to-ptr)
+                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+  if (stack == MAP_FAILED) GTEST_SKIP() << "something is mapped below the stack";
+  static std::byte* data;
+  data = static_cast<std::byte*>(stack);
+  const Sampled sampled = Sample(
+      [] {
+        static ucontext_t caller;
+        ucontext_t context;
+        ASSERT_EQ(getcontext(&context), 0);
+        context.uc_stack = {.ss_sp = data, .ss_flags = 0, .ss_size = kSmallBytes};
+        context.uc_link = &caller;
+        makecontext(
+            &context, [] { odd_sink = Dive(3, 300'000'000); }, 0);
+        ASSERT_EQ(swapcontext(&caller, &context), 0);
+      },
+      On::kThisThread);
+  ExpectWhole(sampled);
+  munmap(stack, kSmallBytes);
+}
+
+TEST_F(OddStacks, CodeWithoutEhFrameIsLeftByItsFilesDebugFrame) {
+  const Sampled sampled = Sample([] {
+    odd_sink = static_cast<std::uint64_t>(StartWithoutEhFrame([] {
+      Spin(300'000'000);
+      return static_cast<int>(odd_sink);
+    }));
+  });
+  ExpectWhole(sampled);
+  std::int64_t whole_ns = 0;
+  for (const PprofProfile::Sample& sample : sampled.profile.samples) {
+    const std::vector<std::string> stack = sampled.profile.Stack(sample);
+    const auto start = std::find(stack.begin(), stack.end(), "StartWithoutEhFrame");
+    if (start == stack.end() || !IsWhole(stack)) continue;
+    EXPECT_EQ(std::count(stack.begin(), start, "CallWithoutEhFrame"), 4) << ::testing::PrintToString(stack);
+    EXPECT_GT(stack.end() - start, 2) << "and on, to the thread's start";
+    whole_ns += sample.values.at(1);
+  }
+  EXPECT_GT(whole_ns, 200'000'000);
+}
+
+__attribute__((noinline)) std::uint64_t DiveFar(int depth, std::int64_t cpu_ns) {
+  volatile std::uint64_t room[2048] = {};
+  room[1] = depth == 0 ? Dive(1, cpu_ns) : DiveFar(depth - 1, cpu_ns);
+  return room[1] + 1;
+}
+
+TEST_F(OddStacks, TheInitialThreadsStackIsWholeHoweverFarItHasGrown) {
+  const Sampled sampled = Sample(
+      [] {
+        for (const int depth : {1, 20, 200}) odd_sink = DiveFar(depth, 100'000'000);  // 3 MiB
+      },
+      On::kThisThread);
+  ExpectWhole(sampled);
 }
 
 }  // namespace

@@ -2,11 +2,14 @@
 #include <limits.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <ucontext.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <functional>
@@ -15,6 +18,10 @@
 
 #include "gtest/gtest.h"
 #include "kept_profiles.h"
+
+#ifndef AT_MINSIGSTKSZ
+#define AT_MINSIGSTKSZ 51
+#endif
 
 namespace strobe {
 namespace {
@@ -92,6 +99,33 @@ TEST(SmallStacks, SixteenKibibytes) {
   ExpectAccounted(KeptProfiles::Take(), "small", all);
 }
 
+// Neither the default size of a thread's stack nor the size of the caller's is large enough for our own threads. With real names.
+TEST(SmallStacks, SessionOfAProgramWhoseThreadsHaveSixteenKibibytes) {
+  if (testing::kIsSanitized) GTEST_SKIP() << "the sanitizers' own frames need more";
+  pthread_attr_t before;
+  ASSERT_EQ(pthread_getattr_default_np(&before), 0);
+  pthread_attr_t small;
+  ASSERT_EQ(pthread_attr_init(&small), 0);
+  const long least = sysconf(_SC_THREAD_STACK_MIN);
+  ASSERT_EQ(pthread_attr_setstacksize(&small, std::max<std::size_t>(16 * 1024, least > 0 ? static_cast<std::size_t>(least) : 0)), 0);
+  ASSERT_EQ(pthread_setattr_default_np(&small), 0);
+  KeptProfiles::Take();
+  NamedProfiler profiler(AtHighRate());
+  CpuBounds bounds;
+  std::thread([&] {
+    ASSERT_TRUE(profiler.Start().ok());
+    bounds = RunRegistered(profiler, "small", [] { BurnUntilSampled(20'000'000); });
+    ASSERT_TRUE(profiler.Flush().ok());
+    ASSERT_TRUE(profiler.Stop().ok());
+  }).join();
+  ASSERT_EQ(pthread_setattr_default_np(&before), 0);
+  pthread_attr_destroy(&before);
+  pthread_attr_destroy(&small);
+  const auto kept = KeptProfiles::Take();
+  ExpectAccounted(kept, "small", bounds);
+  EXPECT_GT(SamplesThrough(kept, "BurnCpu"), 0);
+}
+
 // The handler runs on the thread's alternate stack, and the walk goes over the thread's own.
 TEST(SmallStacks, AlternateSignalStack) {
   NamedProfiler profiler(AtHighRate());
@@ -152,6 +186,44 @@ TEST(SmallStacks, Coroutine) {
   ExpectAccounted(kept, "coroutine", bounds);
   EXPECT_GT(SumByName(kept, "samples").at("coroutine"), 0);
   munmap(memory, size + page);
+}
+
+// A coroutine that leaves no more below itself than what a signal needs: the kernel's frame, and the handler's 1 KiB. The page below cannot
+// be written to.
+TEST(SmallStacks, CoroutineWithRoomForTheKernelsFrameAndOneKibibyte) {
+#ifndef __OPTIMIZE__
+  GTEST_SKIP() << "without optimisation the handler needs more";
+#endif
+  if (testing::kIsSanitized) GTEST_SKIP() << "the sanitizers' own frames need more";
+  constexpr std::size_t kOwnBytes = 512;  // the coroutine's own frames
+  const std::size_t kernel_bytes = getauxval(AT_MINSIGSTKSZ);
+  if (kernel_bytes == 0) GTEST_SKIP() << "the kernel does not say how large its frame is";
+  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  const std::size_t size = (kernel_bytes + 1024 + kOwnBytes + 63) / 64 * 64;
+  const std::size_t mapped = page + (size + page - 1) / page * page;
+  auto* const memory = static_cast<char*>(mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  ASSERT_NE(memory, MAP_FAILED);
+  ASSERT_EQ(mprotect(memory, page, PROT_NONE), 0);
+  NamedProfiler profiler(AtHighRate());
+  ASSERT_TRUE(profiler.Start().ok());
+  static ucontext_t caller;
+  static ucontext_t coroutine;
+  ASSERT_EQ(getcontext(&coroutine), 0);
+  coroutine.uc_stack.ss_sp = memory + page;
+  coroutine.uc_stack.ss_size = size;
+  coroutine.uc_link = &caller;
+  makecontext(
+      &coroutine,
+      [] {
+        const int wanted = testing::walks_by_this_thread.load(std::memory_order_relaxed) + 20;
+        while (testing::walks_by_this_thread.load(std::memory_order_relaxed) < wanted) {
+        }
+      },
+      0);
+  RunRegistered(profiler, "tight", [] { swapcontext(&caller, &coroutine); });
+  ASSERT_TRUE(profiler.Stop().ok());
+  EXPECT_GE(SumByName(KeptProfiles::Take(), "samples").at("tight"), 20);
+  munmap(memory, mapped);
 }
 
 }  // namespace

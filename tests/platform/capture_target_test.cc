@@ -15,8 +15,8 @@ void ExpectSame(const SlotToken& one, const SlotToken& other) {
 }
 
 TEST(SlotToken, SurvivesTheSignalsPayload) {
-  for (const SlotToken token : {SlotToken{}, SlotToken{.arena = 31, .provider = 7, .use = 0xFFFF, .index = 0xFFFFFF},
-                                SlotToken{.arena = 0xFF, .provider = 0xFF, .use = 1, .index = 0x800000},
+  for (const SlotToken token : {SlotToken{}, SlotToken{.arena = kMaxArenas - 1, .provider = 7, .use = 0xFFFF, .index = 0x3FFFF},
+                                SlotToken{.arena = 0x10, .provider = 4, .use = 1, .index = 0x20000},
                                 SlotToken{.arena = 1, .provider = 2, .use = 0x8001, .index = 3}}) {
     SlotToken unpacked;
     ASSERT_TRUE(SlotToken::Unpack(token.Pack(), unpacked));

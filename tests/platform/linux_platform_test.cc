@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -12,9 +13,13 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <cinttypes>
 #include <condition_variable>
 #include <cstddef>
+#include <cstdint>
+#include <cstdio>
 #include <cstring>
+#include <fstream>
 #include <functional>
 #include <mutex>
 #include <string>
@@ -41,7 +46,7 @@ constexpr bool kIsSanitized = false;
 #endif
 
 constexpr std::uint8_t kArena = internal::kMaxArenas - 1;
-constexpr std::uint64_t Payload(std::uint32_t index) { return SlotToken{.arena = kArena, .index = index}.Pack(); }
+std::uint64_t Payload(std::uint32_t index) { return SlotToken{.arena = kArena, .index = index}.Pack(); }
 
 // What arrived for one token.
 struct Arrivals {
@@ -350,6 +355,74 @@ TEST_F(LinuxPlatformTest, AThreadOfOursBlocksAllSignalsAndItsStarterDoesNot) {
   }
 }
 
+// Touches that much of the calling thread's stack, a page at a time from the top.
+void UseStack(std::size_t bytes) {
+  constexpr std::size_t kFrameBytes = 4096;
+  volatile char frame[kFrameBytes];
+  frame[0] = 1;
+  if (bytes > kFrameBytes) UseStack(bytes - kFrameBytes);
+  frame[kFrameBytes - 1] = frame[0];
+}
+
+TEST_F(LinuxPlatformTest, AThreadOfOursHasItsOwnStackSizeWhateverTheProgramsDefaultIs) {
+  pthread_attr_t before;
+  ASSERT_EQ(pthread_getattr_default_np(&before), 0);
+  pthread_attr_t small;
+  ASSERT_EQ(pthread_attr_init(&small), 0);
+  ASSERT_EQ(pthread_attr_setstacksize(&small, 64 * 1024), 0);
+  ASSERT_EQ(pthread_setattr_default_np(&small), 0);
+  StackBounds stack;
+  auto thread = LinuxPlatform::RunOnOwnThread("deep", [&] {
+    stack = LinuxPlatform::CurrentThread().stack;
+    UseStack(stack.high - stack.low > 512 * 1024 ? 512 * 1024 : 0);
+  });
+  thread.Join();
+  ASSERT_EQ(pthread_setattr_default_np(&before), 0);
+  pthread_attr_destroy(&before);
+  pthread_attr_destroy(&small);
+  EXPECT_GE(stack.high - stack.low, 512u * 1024);
+}
+
+// The scheduling of the calling thread.
+struct Scheduling {
+  int policy = sched_getscheduler(0);
+  int cpu_count = 0;
+
+  Scheduling() {
+    cpu_set_t cpus;
+    if (sched_getaffinity(0, sizeof(cpus), &cpus) == 0) cpu_count = CPU_COUNT(&cpus);
+  }
+};
+
+TEST_F(LinuxPlatformTest, AThreadOfOursIsOrdinaryWhereARealTimeThreadOfOneCpuStartsIt) {
+  const Scheduling process;
+  if (process.cpu_count < 2) GTEST_SKIP() << "one CPU only";
+  bool is_real_time = false;
+  Scheduling starter;
+  Scheduling own;
+  Scheduling background;
+  std::thread([&] {
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(sched_getcpu(), &one);
+    ASSERT_EQ(sched_setaffinity(0, sizeof(one), &one), 0);
+    const sched_param priority{.sched_priority = 1};
+    is_real_time = sched_setscheduler(0, SCHED_FIFO, &priority) == 0;
+    LinuxPlatform::RunOnOwnThread("own", [&] {
+      own = Scheduling();
+      LinuxPlatform::WorkInBackground();
+      background = Scheduling();
+    }).Join();
+    starter = Scheduling();
+  }).join();
+  EXPECT_EQ(own.policy, SCHED_OTHER);
+  EXPECT_EQ(own.cpu_count, process.cpu_count);
+  EXPECT_EQ(background.policy, SCHED_BATCH);
+  EXPECT_EQ(starter.policy, is_real_time ? SCHED_FIFO : SCHED_OTHER) << "it stays as it was";
+  EXPECT_EQ(starter.cpu_count, 1);
+  if (!is_real_time) GTEST_SKIP() << "real-time priority needs CAP_SYS_NICE or RLIMIT_RTPRIO";
+}
+
 // In a process of its own: exits with 0 where a thread that cannot be had is reported.
 [[noreturn]] void AskForAThreadWithoutMemory() {
   const rlimit none{.rlim_cur = 4096, .rlim_max = RLIM_INFINITY};
@@ -372,6 +445,40 @@ TEST_F(LinuxPlatformTest, MemoryIsZeroedAndWritable) {
   memory[kBytes - 1] = 1;
   LinuxPlatform::UnmapMemory(memory, kBytes);
   EXPECT_EQ(LinuxPlatform::MapMemory(std::uint64_t{1} << 60), nullptr) << "more than there is";
+}
+
+// A line of /proc/self/smaps for the mapping that holds `address`.
+std::string MappingLine(const void* address, const std::string& key) {
+  std::ifstream smaps("/proc/self/smaps");
+  bool is_in = false;
+  for (std::string line; std::getline(smaps, line);) {
+    std::uintptr_t start = 0;
+    std::uintptr_t limit = 0;
+    if (std::sscanf(line.c_str(), "%" SCNxPTR "-%" SCNxPTR " ", &start, &limit) == 2) {
+      is_in = reinterpret_cast<std::uintptr_t>(address) >= start && reinterpret_cast<std::uintptr_t>(address) < limit;
+    }
+    if (is_in && line.starts_with(key)) return line.substr(key.size());
+  }
+  return "";
+}
+
+TEST_F(LinuxPlatformTest, MemoryIsCommittedPageByPageAndGivenBack) {
+  constexpr std::size_t kBytes = 16 << 20;
+  auto* const memory = static_cast<unsigned char*>(LinuxPlatform::MapMemory(kBytes));
+  ASSERT_NE(memory, nullptr);
+  if (std::ifstream("/sys/kernel/mm/transparent_hugepage/enabled")) {
+    EXPECT_NE(MappingLine(memory, "VmFlags:").find(" nh"), std::string::npos) << "no huge pages";
+  }
+  for (std::size_t i = 0; i < kBytes; i += 1 << 18) memory[i] = 1;
+  EXPECT_GT(std::stoul(MappingLine(memory, "Rss:")), 0U);
+  // Whole pages alone: what shares one with something else stays.
+  LinuxPlatform::DiscardMemory(memory + 1, kBytes - 1);
+  EXPECT_EQ(memory[0], 1);
+  EXPECT_LE(std::stoul(MappingLine(memory, "Rss:")), 64U);
+  LinuxPlatform::DiscardMemory(memory + 1, 10);
+  LinuxPlatform::DiscardMemory(memory, kBytes);
+  EXPECT_EQ(std::stoul(MappingLine(memory, "Rss:")), 0U);
+  LinuxPlatform::UnmapMemory(memory, kBytes);
 }
 
 TEST_F(LinuxPlatformTest, ALineIsOneLine) {

@@ -7,9 +7,9 @@ namespace strobe {
 namespace {
 
 struct PlatformWithoutForks : testing::ArchetypePlatform {
-  static void AddForkListener() {}
+  static void ForkCount() {}
 };
-static_assert(!Platform<PlatformWithoutForks>, "a platform without forks still takes listeners, and never calls them");
+static_assert(!Platform<PlatformWithoutForks>, "a platform without forks still counts them, and always says the same");
 
 struct PlatformWithAStuckThread : testing::ArchetypePlatform {
   struct OwnThread {

@@ -22,7 +22,7 @@ using internal::CaptureTarget;
 using internal::SlotToken;
 
 constexpr std::uint8_t kArena = internal::kMaxArenas - 1;
-constexpr std::uint64_t kPayload = SlotToken{.arena = kArena, .index = 3}.Pack();
+const std::uint64_t kPayload = SlotToken{.arena = kArena, .index = 3}.Pack();
 constexpr Address kMagic = 0x5B0BE5B0BE5B0BE5;
 
 // A thread that waits at work until it is told to end, with a word on its stack that nobody else has.
@@ -227,7 +227,7 @@ TEST_F(WindowsPlatformTest, TheProgramIsTheFirstImage) {
   const auto function = reinterpret_cast<Address>(&OwnFunction);
   EXPECT_TRUE(function >= program.start && function < program.limit);
   EXPECT_NE(program.path.find(WindowsPlatform::ProgramName()), std::string::npos);
-  EXPECT_EQ(WindowsPlatform::ProgramName(), "platform_windows_platform_test");
+  EXPECT_EQ(WindowsPlatform::ProgramName(), "unit_platform_test");
 }
 
 TEST_F(WindowsPlatformTest, MemoryIsReadWhereThereIsSome) {

@@ -102,6 +102,17 @@ TEST_F(CpuTimeProviderTest, AThreadThatEndsBeforeItsFirstExpiryIsAllResidual) {
   EXPECT_EQ(Detach(thread), (std::array<std::int64_t, 2>{0, thread.CpuTimeNs()}));
 }
 
+// The clock of a thread that has ended without unregistering cannot be read.
+TEST_F(CpuTimeProviderTest, AThreadThatIsGoneHasNoResidual) {
+  ManualThread thread;
+  thread.RunFor(2'000'000'000);
+  Attach(thread);
+  thread.RunFor(5 * kPeriodNs);
+  const std::int64_t samples = thread.credited_weight();
+  thread.is_gone = true;
+  EXPECT_EQ(Detach(thread), (std::array<std::int64_t, 2>{samples, samples * state_.period_ns}));
+}
+
 TEST_F(CpuTimeProviderTest, WithATimerNobodyLooks) {
   ManualThread thread;
   Attach(thread);

@@ -129,8 +129,9 @@ TEST(ForeignCapture, AStackThatIsNotTheThreadsOwnIsWalkedInACopy) {
   ThreadRegistry<ForeignTraits> registry(4, 4096);
   ThreadSlot<ForeignTraits>& slot = **registry.Register({.id = 5, .stack = {}}, "thread");
   registry.arena()->max_frames = 16;
-  const std::vector<Address> own = {0, 0, 0, 0, 0, 0x402004, 0, 0x402008};
+  std::vector<Address> own = {0, 0, 0, 0, 0, 0x402004, 0, 0};
   const auto own_low = reinterpret_cast<Address>(own.data());
+  own[4] = own_low + 48;
   slot.stack = {.low = own_low, .high = own_low + own.size() * 8};
   const auto walk = [&](Address pc, Address sp, Address fp) {
     std::array<Address, 32> bytes{};
@@ -140,12 +141,12 @@ TEST(ForeignCapture, AStackThatIsNotTheThreadsOwnIsWalkedInACopy) {
     registers.fp = fp;
     RecordDraft draft{.bytes = reinterpret_cast<std::byte*>(bytes.data())};
     Walk(*registry.arena(), slot, {.token = {}, .registers = &registers}, draft);
-    EXPECT_EQ(draft.header().end, StackEnd::kComplete);
+    EXPECT_EQ(draft.header().end, slot.stack.Holds(sp) ? StackEnd::kComplete : StackEnd::kCoroutine);
     const std::span<Address> frames = FramesOf(*registry.arena(), draft).first(draft.header().frame_count);
     return std::pair(std::vector<Address>(frames.begin(), frames.end()), draft.header().shared_count);
   };
   EXPECT_THAT(walk(0x402100, own_low, own_low + 32).first, ElementsAre(0x402100, 0x402003));
-  ForeignStack::words = {0, 0, ForeignStack::kBase + 0x20, 0x401004, 0, 0x401008};
+  ForeignStack::words = {0, 0, ForeignStack::kBase + 0x20, 0x401004, ForeignStack::kBase + 0x30, 0x401008, 0, 0};
   EXPECT_THAT(walk(kPc, ForeignStack::kBase + 8, ForeignStack::kBase + 16).first, ElementsAre(kPc, 0x401003, 0x401007));
   const auto [frames, shared] = walk(0x402100, own_low, own_low + 32);
   EXPECT_THAT(frames, ElementsAre(0x402100, 0x402003));
@@ -169,7 +170,7 @@ TEST(CopyingCapture, AnotherThreadWalksTheCopyOfAStack) {
   slot.is_active = true;
   slot.cells[0].requested = 2;
   constexpr Address kBase = 0x70000;
-  const std::vector<Address> words = {0, kBase + 0x18, 0x401004, 0, 0x401008};
+  const std::vector<Address> words = {0, kBase + 0x18, 0x401004, kBase + 0x28, 0x401008, 0, 0};
   const CopiedStackMemory stack(kBase, std::as_bytes(std::span(words)));
   NativeRegisters registers;
   registers.pc = kPc;
@@ -271,8 +272,9 @@ TEST_F(CaptureTest, AForgedIndexFindsNothing) {
 }
 
 TEST_F(CaptureTest, EverySixteenthCallIsTimedForAll) {
+  const std::uint32_t before = slot_->counters.captures;
   for (std::uint32_t i = 0; i < 4 * kTimedCaptureInterval; ++i) EXPECT_TRUE(ManualPlatform::Deliver(Payload(), 1, kPc));
-  EXPECT_EQ(slot_->counters.captures, 4 * kTimedCaptureInterval);
+  EXPECT_EQ(slot_->counters.captures - before, 4 * kTimedCaptureInterval);
   EXPECT_EQ(slot_->counters.time_ns, 4 * 100 * kTimedCaptureInterval);
 }
 

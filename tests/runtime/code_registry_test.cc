@@ -24,6 +24,11 @@ static_assert(std::is_nothrow_move_constructible_v<CodeRegistration>);
 GeneratedCode Code(Address start, std::size_t bytes, std::string_view name = "code") {
   return {.name = name, .start = reinterpret_cast<const void*>(start), .bytes = bytes};
 }
+std::vector<Module> Joined(const CodeRegistry& registry, std::vector<Module> images = {}) {
+  ModuleMap map(std::move(images));
+  registry.Join(map);
+  return map.modules();
+}
 std::vector<std::string> NamesOf(const std::vector<Module>& modules) {
   std::vector<std::string> names;
   for (const Module& module : modules) names.push_back(module.path);
@@ -35,7 +40,7 @@ TEST(CodeRegistry, ARangeIsAModuleThatCountsFromItsStart) {
   const std::byte eh_frame[24] = {};
   ASSERT_TRUE(
       registry.Add({.name = "sum/of bytes", .start = reinterpret_cast<const void*>(0x5000), .bytes = 64, .eh_frame = eh_frame}).ok());
-  const std::vector<Module> modules = registry.Join({});
+  const std::vector<Module> modules = Joined(registry);
   ASSERT_EQ(modules.size(), 1u);
   EXPECT_EQ(modules[0].start, 0x5000u);
   EXPECT_EQ(modules[0].limit, 0x5040u);
@@ -48,13 +53,13 @@ TEST(CodeRegistry, ARangeIsAModuleThatCountsFromItsStart) {
 TEST(CodeRegistry, TheSameRangeRegisteredAgainIsAnotherModule) {
   CodeRegistry registry;
   ASSERT_TRUE(registry.Add(Code(0x5000, 64)).ok());
-  const std::vector<Module> before = registry.Join({});
+  const std::vector<Module> before = Joined(registry);
   const std::uint64_t version = registry.version();
   registry.Remove(0x5000);
-  EXPECT_TRUE(registry.Join({}).empty());
+  EXPECT_TRUE(Joined(registry).empty());
   EXPECT_NE(registry.version(), version);
   ASSERT_TRUE(registry.Add(Code(0x5000, 64)).ok());
-  EXPECT_NE(registry.Join({}), before) << "what was known of the code before says nothing of this";
+  EXPECT_NE(Joined(registry), before) << "what was known of the code before says nothing of this";
 }
 
 TEST(CodeRegistry, RangesThatCannotBeAreRefused) {
@@ -63,7 +68,7 @@ TEST(CodeRegistry, RangesThatCannotBeAreRefused) {
   EXPECT_TRUE(absl::IsInvalidArgument(registry.Add(Code(0x5000, 0))));
   EXPECT_TRUE(absl::IsInvalidArgument(registry.Add(Code(0x5000, CodeRegistry::kMaxRangeBytes + 1))));
   EXPECT_TRUE(absl::IsInvalidArgument(registry.Add(Code(~Address{0} - 10, 64))));
-  EXPECT_TRUE(registry.Join({}).empty());
+  EXPECT_TRUE(Joined(registry).empty());
 }
 
 TEST(CodeRegistry, RangesThatOverlapAreRefused) {
@@ -84,7 +89,7 @@ TEST(CodeRegistry, WhatOverlapsAnImageGivesWay) {
   image.start = 0x5000;
   image.limit = 0x6000;
   image.path = "/image";
-  EXPECT_THAT(NamesOf(registry.Join({image})), ElementsAre("/image", "beside"));
+  EXPECT_THAT(NamesOf(Joined(registry, {image})), ElementsAre("/image", "beside"));
 }
 
 TEST(CodeRegistry, NamesAndRangesAreBounded) {
@@ -94,15 +99,15 @@ TEST(CodeRegistry, NamesAndRangesAreBounded) {
   EXPECT_TRUE(absl::IsResourceExhausted(refused)) << refused;
   registry.Remove(0x5000);
   EXPECT_TRUE(registry.Add(Code(0x4000, 16, std::string(1000, 'x') + "\xFF")).ok());
-  EXPECT_EQ(registry.Join({})[0].path, std::string(CodeRegistry::kMaxNameBytes, 'x'));
+  EXPECT_EQ(Joined(registry)[0].path, std::string(CodeRegistry::kMaxNameBytes, 'x'));
 }
 
 TEST(CodeRegistry, InAForksChildItLeavesTheLockAlone) {
-  CodeRegistry registry;
+  CodeRegistry registry(&testing::ManualPlatform::ForkCount);
   ASSERT_TRUE(registry.Add(Code(0x5000, 64)).ok());
-  registry.LeaveToParent();
+  testing::ManualPlatform::Fork();
   registry.Remove(0x5000);
-  EXPECT_EQ(registry.Join({}).size(), 1u);
+  EXPECT_EQ(Joined(registry).size(), 1u);
 }
 
 class CodeRegistrationTest : public ::testing::Test {

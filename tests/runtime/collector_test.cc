@@ -144,12 +144,14 @@ TEST_F(CollectorTest, LooksAfterTheHandlerOnceASecond) {
 TEST_F(CollectorTest, LooksAtAThreadThatComesLaterAndNeedsIt) {
   Begin();
   ManualPlatform::With([](auto& state) { state.refuses_timers = true; });
-  session_->Detach(*slot_);
-  session_->Attach(*slot_);
-  ASSERT_TRUE(collector_->EndPeriod(In(60)));  // sees that somebody has to be looked at
-  ManualPlatform::RunFor(1, 100 * kMs);
+  ThreadSlot<ManualTraits>* const later = *registry_.Register({.id = 2, .stack = {}}, "later");
+  session_->Attach(*later);
+  ASSERT_TRUE(collector_->EndPeriod(In(60)));  // sees that a thread has to be looked at
+  ManualPlatform::RunFor(2, 100 * kMs);
   ManualClock::Advance(100 * kMs);
   EXPECT_TRUE(Eventually([] { return ManualPlatform::With([](auto& state) { return state.interruptions.size(); }) == 1; }));
+  session_->Detach(*later);
+  registry_.Unregister(later);
 }
 
 TEST_F(CollectorTest, AThreadThatIsRefusedIsReported) {

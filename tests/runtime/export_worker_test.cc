@@ -34,6 +34,7 @@ ExportJob Job(std::uint64_t sequence, std::vector<std::size_t> columns = {0, 1, 
   aggregator.Add(key, {.generation = 1, .leaf_first = stack}, std::vector<std::int64_t>{1, 20, 300});
   ExportJob job{.samples = aggregator.Take(), .profile = {}, .columns = std::move(columns)};
   job.profile.value_types = {{"a", "count"}, {"b", "count"}, {"c", "count"}};
+  job.profile.default_value_type = job.columns.size() == 1 ? 0 : 1;
   job.profile.sequence = sequence;
   return job;
 }
@@ -89,6 +90,19 @@ struct GatedTraits : ManualTraits {
   using Exporter = GatedExporter;
 };
 
+// Has no room for the first profile, and never will.
+class RefusingExporter : public KeepingExporter {
+ public:
+  using KeepingExporter::KeepingExporter;
+  absl::StatusOr<std::string> Export(const ExportRequest& request) {
+    if (request.profile.sequence == 1) return absl::OutOfRangeError("413");
+    return KeepingExporter::Export(request);
+  }
+};
+struct RefusingTraits : ManualTraits {
+  using Exporter = RefusingExporter;
+};
+
 class ExportWorkerTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -140,6 +154,34 @@ TEST_F(ExportWorkerTest, WhatFailedIsSentAgainUnchangedAndBeforeWhatCameLater) {
   EXPECT_EQ(kept[1].sequence, 2u);
   EXPECT_EQ(StatsOf(worker).last_export_error, "");
   EXPECT_TRUE(worker.End(In(60)).ok());
+}
+
+TEST_F(ExportWorkerTest, WhatIsRefusedForGoodIsDroppedAndCounted) {
+  ExportWorker<RefusingTraits> worker(ExporterOptions{});
+  ASSERT_TRUE(worker.Begin());
+  worker.Submit(Job(1));
+  EXPECT_TRUE(absl::IsOutOfRange(worker.Wait(In(60)))) << "whoever waits for it hears of it";
+  EXPECT_TRUE(worker.IsIdle()) << "nothing keeps the next from being sent";
+  EXPECT_EQ(StatsOf(worker).last_export_error, "413");
+  worker.Submit(Job(2, {1}));
+  EXPECT_TRUE(worker.Wait(In(60)).ok());
+  EXPECT_THAT(SequencesKept(), ElementsAre(2));
+  const Stats stats = StatsOf(worker);
+  EXPECT_EQ(stats.exports, 1u);
+  EXPECT_EQ(stats.exports_failed, 1u);
+  EXPECT_EQ(stats.exports_dropped, 1u);
+  EXPECT_EQ(stats.amount_dropped, 20) << "of the type that is shown by default";
+  EXPECT_TRUE(worker.End(In(60)).ok());
+}
+
+TEST_F(ExportWorkerTest, WhatHasFailedWhenTheSessionEndsIsCountedAsDropped) {
+  ExportWorker<ManualTraits> worker(ExporterOptions{});
+  ASSERT_TRUE(worker.Begin());
+  KeepingExporter::FailNext(1);
+  worker.Submit(Job(1));
+  EXPECT_EQ(worker.End(In(60)).code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(StatsOf(worker).exports_dropped, 1u);
+  EXPECT_EQ(StatsOf(worker).amount_dropped, 20);
 }
 
 TEST_F(ExportWorkerTest, OfTwoJobsOneMayFail) {

@@ -1,5 +1,7 @@
 #include "strobe/runtime/profiler_core.h"
 
+#include <thread>
+
 #include "gtest/gtest.h"
 #include "manual_traits.h"
 
@@ -9,6 +11,7 @@ namespace {
 // Every counter set to a number of its own, times `factor`.
 Stats Counters(std::uint64_t factor) {
   Stats stats;
+  stats.threads_ended = 24 * factor;
   stats.threads_refused = 1 * factor;
   stats.samples = 2 * factor;
   stats.drops = {3 * factor, 4 * factor};
@@ -24,8 +27,11 @@ Stats Counters(std::uint64_t factor) {
   stats.stacks_folded = 16 * factor;
   stats.module_refreshes = 17 * factor;
   stats.waits_abandoned = 18 * factor;
+  stats.looks_put_off = 22 * factor;
   stats.exports = 19 * factor;
   stats.exports_failed = 20 * factor;
+  stats.exports_dropped = 22 * factor;
+  stats.amount_dropped = static_cast<std::int64_t>(23 * factor);
   stats.periods_extended = 21 * factor;
   return stats;
 }
@@ -33,6 +39,7 @@ Stats Counters(std::uint64_t factor) {
 TEST(StatsBetween, SubtractsEveryCounter) {
   const Stats between = StatsBetween(Counters(3), Counters(10));
   const Stats expected = Counters(7);
+  EXPECT_EQ(between.threads_ended, expected.threads_ended);
   EXPECT_EQ(between.threads_refused, expected.threads_refused);
   EXPECT_EQ(between.samples, expected.samples);
   EXPECT_EQ(between.drops, expected.drops);
@@ -48,8 +55,11 @@ TEST(StatsBetween, SubtractsEveryCounter) {
   EXPECT_EQ(between.stacks_folded, expected.stacks_folded);
   EXPECT_EQ(between.module_refreshes, expected.module_refreshes);
   EXPECT_EQ(between.waits_abandoned, expected.waits_abandoned);
+  EXPECT_EQ(between.looks_put_off, expected.looks_put_off);
   EXPECT_EQ(between.exports, expected.exports);
   EXPECT_EQ(between.exports_failed, expected.exports_failed);
+  EXPECT_EQ(between.exports_dropped, expected.exports_dropped);
+  EXPECT_EQ(between.amount_dropped, expected.amount_dropped);
   EXPECT_EQ(between.periods_extended, expected.periods_extended);
 }
 
@@ -85,14 +95,20 @@ TEST(AddExports, AddsCountsAndKeepsTheLastWord) {
   stats.exports = 2;
   stats.last_export_error = "disk full";
   stats.last_export_path = "/old";
+  stats.partly_named_module = "/lib/x";
   Stats more;
   more.exports = 1;
   more.exports_failed = 4;
+  more.exports_dropped = 2;
+  more.amount_dropped = 70;
   AddExports(stats, more);
   EXPECT_EQ(stats.exports, 3u);
   EXPECT_EQ(stats.exports_failed, 4u);
+  EXPECT_EQ(stats.exports_dropped, 2u);
+  EXPECT_EQ(stats.amount_dropped, 70);
   EXPECT_EQ(stats.last_export_error, "");
   EXPECT_EQ(stats.last_export_path, "/old") << "where the last success went";
+  EXPECT_EQ(stats.partly_named_module, "/lib/x");
 }
 
 TEST(ProfilerCore, CountsItsOwnRefusals) {
@@ -106,6 +122,8 @@ TEST(ProfilerCore, CountsItsOwnRefusals) {
     EXPECT_FALSE(core.RegisterThread("still this thread's links").status().ok());
     testing::ManualPlatform::ActAs(0);
     EXPECT_EQ(core.GetStats().threads_refused, 2u);
+    std::thread([&] { EXPECT_FALSE(core.RegisterThread("one too many").status().ok()); }).join();
+    EXPECT_EQ(core.GetStats().threads_refused, 3u) << "each refusal once";
   }
   EXPECT_EQ(core.GetStats().threads_registered, 0u);
 }

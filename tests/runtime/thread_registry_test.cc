@@ -37,7 +37,7 @@ TEST(ThreadRegistry, ASlotKnowsItsThread) {
   EXPECT_EQ(registry.live_count(), 0u);
 }
 
-TEST(ThreadRegistry, TheLimitIsAClearErrorAndCounted) {
+TEST(ThreadRegistry, TheLimitIsAClearError) {
   Registry registry(2, kRingBytes);
   const auto first = registry.Register({.id = 1, .stack = {}}, "1");
   ASSERT_TRUE(registry.Register({.id = 2, .stack = {}}, "2").ok());
@@ -48,8 +48,15 @@ TEST(ThreadRegistry, TheLimitIsAClearErrorAndCounted) {
   Stats stats;
   registry.AddTo(stats);
   EXPECT_EQ(stats.threads_registered, 2u);
+  EXPECT_EQ(stats.threads_refused, 0u) << "whoever asked counts it";
+  registry.CountRefused();
+  registry.AddTo(stats);
   EXPECT_EQ(stats.threads_refused, 1u);
+  EXPECT_EQ(stats.threads_ended, 0u);
   registry.Unregister(*first);
+  registry.AddTo(stats);
+  EXPECT_EQ(stats.threads_registered, 1u);
+  EXPECT_EQ(stats.threads_ended, 1u);
   EXPECT_TRUE(registry.Register({.id = 3, .stack = {}}, "3").ok()) << "there is room again";
   for (Slot* slot : Live(registry)) registry.Unregister(slot);
 }
@@ -95,11 +102,11 @@ TEST(ThreadRegistry, AReusedSlotBeginsWithAnEmptyRingAndNoCounters) {
   Slot* const slot = *registry.Register({.id = 1, .stack = {}}, "one");
   ASSERT_NE(slot->ring.Reserve(8), nullptr);
   slot->ring.Commit(8);
-  slot->counters.captures = 3;
+  slot->counters.time_ns = 3;
   registry.Unregister(slot);
   ASSERT_EQ(*registry.Register({.id = 2, .stack = {}}, "two"), slot);
   EXPECT_EQ(slot->ring.used_bytes(), 0u);
-  EXPECT_EQ(slot->counters.captures, 0u);
+  EXPECT_EQ(slot->counters.time_ns, 0);
   EXPECT_EQ(slot->thread_id, 2u);
   registry.Unregister(slot);
 }

@@ -42,7 +42,7 @@ struct Expected {
 
 class Storm {
  public:
-  explicit Storm(const char* plugin) : plugin_(plugin) {}
+  Storm(const char* plugin, const char* second_copy) : plugin_(plugin), second_copy_(second_copy) {}
 
   // False, with the reason on stderr, where anything is wrong.
   bool Run(const Limits& limits) {
@@ -107,6 +107,10 @@ class Storm {
     role("allocates", [](unsigned i) { Allocate(i); });
     role("loads", [this](unsigned) {
       if (!LoadCallUnload(plugin_)) Fail("the library cannot be loaded");
+    });
+    role("has two", [this](unsigned) {
+      const char* const wrong = ProfileBySecondCopy(second_copy_);
+      if (wrong != nullptr) Fail(wrong);
     });
     role("takes signals", [](unsigned) { TakeSignals(); });
     // The sanitizers know nothing of stacks that change hands. In the child of a process with threads, ThreadSanitizer gives up, and
@@ -194,8 +198,9 @@ class Storm {
     std::printf("%" PRIu64 " samples in %.1f s (%.0f a second), %" PRIu64 " exports, %" PRIu64 " module lists, %" PRIu64 " drains\n",
                 stats.samples, elapsed_s_, static_cast<double>(stats.samples) / elapsed_s_, stats.exports, stats.module_refreshes,
                 stats.drains);
-    std::printf("stacks: %" PRIu64 " complete, %" PRIu64 " truncated, %" PRIu64 " broken, %" PRIu64 " without unwind info\n",
-                stats.stack_ends[0], stats.stack_ends[1], stats.stack_ends[2], stats.stack_ends[3]);
+    std::printf("stacks: %" PRIu64 " complete, %" PRIu64 " of coroutines, %" PRIu64 " truncated, %" PRIu64 " broken, %" PRIu64
+                " without unwind info\n",
+                stats.stack_ends[0], stats.stack_ends[4], stats.stack_ends[1], stats.stack_ends[2], stats.stack_ends[3]);
     std::printf("dropped and carried on: %" PRIu64 " for a full ring, %" PRIu64 " without registers; folded %" PRIu64
                 "; stale signals %" PRIu64 "; waits abandoned %" PRIu64 "; memory %.1f MiB\n",
                 stats.drops[0], stats.drops[1], stats.stacks_folded, stats.signals_stale, stats.waits_abandoned,
@@ -204,6 +209,7 @@ class Storm {
   }
 
   const char* const plugin_;
+  const char* const second_copy_;
   StormProfiler profiler_{ProfilerOptions{.sampling = {.cpu_frequency_hz = 10000, .wall_frequency_hz = 1000},
                                           .threads = {.ring_bytes = 256 * 1024},
                                           .collector = {.drain_period_ms = 5},
@@ -234,6 +240,6 @@ int main(int argc, char** argv) {
       return 2;
     }
   }
-  strobe::testing::Storm storm(STROBE_STORM_PLUGIN);
+  strobe::testing::Storm storm(STROBE_STORM_PLUGIN, STROBE_STORM_SECOND_COPY);
   return storm.Run(limits) ? 0 : 1;
 }

@@ -169,6 +169,14 @@ bool LoadCallUnload(const char* path) {
   return run != nullptr;
 }
 
+const char* ProfileBySecondCopy(const char* path) {
+  static auto* const run = [path]() -> const char* (*)() {
+    void* const library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    return library == nullptr ? nullptr : reinterpret_cast<const char* (*)()>(dlsym(library, "StormSecondCopyRun"));
+  }();
+  return run == nullptr ? "the second copy cannot be loaded" : run();
+}
+
 void TakeSignals() {
   thread_local const AlternateStack stack;
   for (int i = 0; i < 20; ++i) {

@@ -32,6 +32,8 @@ bool LoadCallUnload(const char* path);
 void TakeSignals();
 // Four coroutines, each on a stack of its own, take turns. Call from one thread only.
 void SwitchCoroutines();
+// A session of the library at `path`, which has a Strobe of its own and stays loaded. Null where all is well, else what is wrong.
+const char* ProfileBySecondCopy(const char* path);
 // A child that works and exits; every so many of them, it profiles itself. False where it failed.
 bool ForkAndWait(StormProfiler& profiler, bool profiles_itself);
 

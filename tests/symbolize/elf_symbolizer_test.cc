@@ -1,8 +1,10 @@
 #include "strobe/symbolize/elf_symbolizer.h"
 
+#include <elf.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
@@ -11,6 +13,7 @@
 #include <map>
 #include <random>
 #include <set>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -313,6 +316,55 @@ TEST_F(ElfSymbolizerTest, MutatedFilesCostOnlyNames) {
       for (const FunctionSymbol& symbol : symbols->functions) resolved += symbol.resolved ? 1 : 0;
     }
     EXPECT_GT(resolved, 100) << "the mutations never left anything to read";
+  }
+}
+
+// A copy of an image whose symbols and their names are followed by as much nothing as makes these tables `symbol_count` and `string_bytes`
+// long, in a file that is mostly holes.
+void WriteWithLongTables(const std::string& image, std::uint64_t symbol_count, std::uint64_t string_bytes, const std::string& path) {
+  std::ofstream file(path, std::ios::binary | std::ios::trunc);
+  file << image;
+  Elf64_Ehdr header;
+  std::memcpy(&header, image.data(), sizeof(header));
+  std::vector<Elf64_Shdr> sections(header.e_shnum);
+  std::memcpy(sections.data(), image.data() + header.e_shoff, sections.size() * sizeof(sections[0]));
+  const auto move_to = [&](Elf64_Shdr& section, std::uint64_t offset, std::uint64_t bytes) {
+    file.seekp(static_cast<std::streamoff>(offset));
+    file << image.substr(section.sh_offset, section.sh_size);
+    section.sh_offset = offset;
+    section.sh_size = bytes;
+  };
+  const auto symbols = std::find_if(sections.begin(), sections.end(), [](const auto& section) { return section.sh_type == SHT_SYMTAB; });
+  ASSERT_NE(symbols, sections.end());
+  Elf64_Shdr& strings = sections.at(symbols->sh_link);
+  move_to(*symbols, (image.size() + 63) / 64 * 64, symbol_count * sizeof(Elf64_Sym));
+  move_to(strings, symbols->sh_offset + symbols->sh_size, string_bytes);
+  file.seekp(static_cast<std::streamoff>(header.e_shoff));
+  file.write(reinterpret_cast<const char*>(sections.data()), static_cast<std::streamsize>(sections.size() * sizeof(sections[0])));
+  file.close();
+  ASSERT_TRUE(file.good());
+  fs::resize_file(path, strings.sh_offset + strings.sh_size);
+}
+
+TEST_F(ElfSymbolizerTest, TablesAreReadHoweverLongTheyAreAndWhatIsLeftOutIsSaid) {
+  const Library library(FixturePath("full"));
+  const Address hidden = reinterpret_cast<Address (*)()>(library.Symbol("fixture_hidden_address"))();
+  Module module = ModuleAt(hidden);
+  const std::string image = ReadFile(module.path);
+  module.path = directory_ + "/liblong.so";
+  Profile profile;
+  profile.modules = {module};
+  profile.frames = {{hidden, 0}};
+  for (const bool is_too_long : {false, true}) {
+    const std::uint64_t symbol_count = is_too_long ? (1 << 24) + 1 : (1 << 22) + 1;
+    WriteWithLongTables(image, symbol_count, std::uint64_t{1} << 29, module.path);
+    ElfSymbolizer symbolizer;
+    const absl::StatusOr<Symbols> symbols = symbolizer.Symbolize(profile);
+    ASSERT_TRUE(symbols.ok());
+    ASSERT_EQ(symbols->functions.size(), 1U);
+    EXPECT_EQ(symbols->functions[0].name, "fixture::Hidden(int)");
+    EXPECT_LE(symbolizer.cached_bytes(), std::size_t{1} << 20);
+    EXPECT_EQ(symbols->partly_named, is_too_long ? module.path : "");
   }
 }
 

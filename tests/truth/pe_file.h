@@ -10,9 +10,11 @@
 #include <vector>
 
 #include "file_bytes.h"
+#include "strobe/base/visibility.h"
 #include "strobe/symbolize/pe_image.h"
 #include "strobe/unwind/pdata_compiler.h"
 
+STROBE_HIDDEN_BEGIN
 namespace strobe::testing {
 
 class PeFile {
@@ -74,3 +76,4 @@ class PeFile {
 };
 
 }  // namespace strobe::testing
+STROBE_HIDDEN_END

@@ -156,6 +156,17 @@ TEST_F(CfiModulesTest, StacksEndWhereTheirModuleSaysSo) {
   EXPECT_EQ(RuleAt(*snapshot, a.start + 0x1000), UnwindRule::Unknown());
 }
 
+// As a coroutine library's assembler has it: xor rdi, rdi; call _exit; hlt, where no frame information is.
+TEST_F(CfiModulesTest, StacksEndWhereAssemblerLetsCoroutinesReturnTo) {
+  const Module a = MapModule(process_, 0, 2);
+  const Bytes finish = {0x48, 0x31, 0xFF, 0xE8, 0, 0, 0, 0, 0xF4};
+  process_.Map(a.start, Join({Bytes(0x20), finish, Bytes(0x1000 - 0x20), finish, Bytes(0x100)}));
+  const auto snapshot = UpdateAll(ModuleMap({a}));
+  EXPECT_EQ(RuleAt(*snapshot, a.start + 0x1F), FromSp(2)) << "frame information goes before";
+  EXPECT_EQ(RuleAt(*snapshot, a.start + 0x1008), UnwindRule::Stop());
+  EXPECT_EQ(RuleAt(*snapshot, a.start + 0x1009), UnwindRule::Unknown());
+}
+
 TEST_F(CfiModulesTest, SignalsOfAarch64AreLeftThroughTheVdso) {
   Module vdso = MapModule(process_, 0, 2);
   vdso.path = "[vdso]";
@@ -378,6 +389,59 @@ TEST_F(CfiModulesTest, CodeOutsideOfAllModulesIsRememberedUpToALimit) {
   EXPECT_FALSE(modules_.Build(Address{1} << 41));
   EXPECT_TRUE(IsPending(*modules_.Snapshot(), a.start));
   EXPECT_TRUE(modules_.Build(a.start));
+}
+
+TEST_F(CfiModulesTest, AModuleWithoutFrameInformationIsForgottenWhenItHasGone) {
+  Module bare;
+  std::size_t memory_bytes = 0;
+  for (Address i = 0; i < 2 * CfiModules::kMaxUnknownRanges; ++i) {
+    bare.start = (Address{1} << 40) + i * 0x10000;
+    bare.limit = bare.start + 0x1000;
+    modules_.Update(ModuleMap({bare}));
+    ASSERT_FALSE(IsPending(*modules_.Snapshot(), bare.start));
+    if (i == 0) memory_bytes = modules_.Snapshot()->memory_bytes();
+  }
+  EXPECT_EQ(modules_.Snapshot()->memory_bytes(), memory_bytes);
+  EXPECT_FALSE(modules_.Snapshot()->is_complete());
+  EXPECT_TRUE(modules_.Build(Address{1} << 40));
+}
+
+// An entry of a .debug_frame.
+Bytes DebugEntry(std::uint32_t id, const Bytes& body) {
+  return Join({Fixed(static_cast<std::uint32_t>(sizeof(id) + body.size())), Fixed(id), body});
+}
+// A CIE of version 4, and FDEs of functions of 256 bytes with a CFA of so many words.
+Bytes DebugFrame(const std::vector<std::pair<Address, std::uint32_t>>& functions) {
+  Bytes bytes = DebugEntry(0xFFFFFFFF, Join({{4, 0, 8, 0}, Uleb(1), Sleb(-8), Uleb(kRip), DefCfa(kRsp, 8), Offset(kRip, 1)}));
+  for (const auto& [begin, words] : functions) {
+    bytes = Join({bytes, DebugEntry(0, Join({Fixed(begin), Fixed(Address{0x100}), DefCfaOffset(words * 8)}))});
+  }
+  return bytes;
+}
+
+TEST_F(CfiModulesTest, OfFunctionsWithoutEhFrameTheFilesDebugFrameSpeaks) {
+  constexpr Address kBias = 0x10000000;
+  const Module module = MapModule(process_, kBias, 2);
+  constexpr Address kOther = EhFrameBuilder::kText + 0x200;
+  Bytes debug_frame = DebugFrame({{EhFrameBuilder::kText, 5}, {kOther, 7}});
+  const auto read = [this](Address address, std::span<std::uint8_t> out) { return process_.Read(address, out); };
+  const auto snapshot_of = [&] {
+    CfiModules modules(CfiArchitecture::kX86_64, read, [&](const Module& /*of*/) { return debug_frame; });
+    modules.Update(ModuleMap({module}));
+    EXPECT_TRUE(modules.Build(module.start));
+    return modules.Snapshot();
+  };
+  EXPECT_EQ(RuleAt(*snapshot_of(), kOther + kBias), FromSp(7));
+  EXPECT_EQ(RuleAt(*snapshot_of(), EhFrameBuilder::kText + kBias), FromSp(2)) << "what is loaded comes first";
+  // Whatever stands in the file.
+  const Bytes good = debug_frame;
+  std::mt19937_64 random(1);
+  for (int round = 0; round < 500; ++round) {
+    debug_frame = good;
+    for (int i = 0; i < 3; ++i) debug_frame[random() % debug_frame.size()] = static_cast<std::uint8_t>(random() % 4 == 0 ? 0xFF : random());
+    debug_frame.resize(random() % 4 == 0 ? random() % debug_frame.size() : debug_frame.size());
+    EXPECT_EQ(RuleAt(*snapshot_of(), EhFrameBuilder::kText + kBias), FromSp(2));
+  }
 }
 
 TEST_F(CfiModulesTest, TheIndexIsLetGoWhenAllIsBuilt) {

@@ -83,10 +83,32 @@ TEST(ChainUnwinder, WhatIsNotBuiltYetIsLeftToNoPart) {
 }
 
 TEST(ChainUnwinder, WithoutModulesTheLastPartDoesAll) {
-  const FakeStack stack(kBase, {0, kUnknownCode});
+  const FakeStack stack(kBase, {kBase + 0x10, kUnknownCode, 0, 0});
   const auto [frames, end] = Walk(Chain(), {kText + 0x10, kBase, kBase}, stack);
   EXPECT_EQ(frames, (std::vector<Address>{kText + 0x10, kUnknownCode - 1}));
   EXPECT_EQ(end, StackEnd::kComplete);
+}
+
+TEST(ChainUnwinder, CodeWithNeitherTablesNorFramePointersIsNoStacksEnd) {
+  const FakeStack stack(kBase, {0, kText + 0x180, 0, 0});
+  const auto [leaf, leaf_end] = Walk(Chain(&Modules()), {kUnknownCode, kBase, 0}, stack);
+  EXPECT_EQ(leaf, (std::vector<Address>{kUnknownCode}));
+  EXPECT_EQ(leaf_end, StackEnd::kNoUnwindInfo);
+  // The same where known code was called by it.
+  const FakeStack called(kBase, {0, 0, kUnknownCode, 0, kText + 0x180});
+  const auto [frames, end] = Walk(Chain(&Modules()), {kText + 0x10, kBase, 0}, called);
+  EXPECT_EQ(frames, (std::vector<Address>{kText + 0x10, kUnknownCode - 1}));
+  EXPECT_EQ(end, StackEnd::kNoUnwindInfo);
+}
+
+TEST(ChainUnwinder, SaysWhichFrameWasTheOutermost) {
+  const FakeStack stack(kBase, {0, 0, kText + 0x180, 0});
+  std::vector<Address> output(16);
+  const WalkResult result = Chain(&Modules()).Unwind(X86_64Registers{kText + 0x10, kBase, 0}, stack, output);
+  EXPECT_EQ(result.end, StackEnd::kComplete);
+  EXPECT_EQ(result.stop.pc, kText + 0x180);
+  EXPECT_EQ(result.stop.sp, kBase + 0x18);
+  EXPECT_FALSE(result.is_pending);
 }
 
 TEST(ChainUnwinder, OrderIsThatOfItsParts) {

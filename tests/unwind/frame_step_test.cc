@@ -39,9 +39,18 @@ TEST(FramePointerStep, StripsSignaturesOnAarch64) {
 
 TEST(FramePointerStep, EndsWhereTheChainEnds) {
   const FakeStack stack(0x7000, {0x7100, 0});
-  for (const Address fp : {Address{0}, Address{1}, Address{0x7000}}) {
-    auto state = State<X86_64Registers>(fp);
-    EXPECT_EQ(FramePointerStep().Step(state, stack), StepResult::kEnd) << fp;
+  auto state = State<X86_64Registers>(0x7000);
+  EXPECT_EQ(FramePointerStep().Step(state, stack), StepResult::kEnd) << "nobody called it";
+}
+
+// Code with another use for the register leaves any number in it, zero as well: it looks the same as a chain's end.
+TEST(FramePointerStep, ARegisterThatHoldsNoFrameIsNoEnd) {
+  const FakeStack stack(0x7000, {0x7100, 0x401111});
+  for (const Address fp : {Address{0}, Address{1}, internal::kLowestCode - 1}) {
+    auto x86_64 = State<X86_64Registers>(fp);
+    EXPECT_EQ(FramePointerStep().Step(x86_64, stack), StepResult::kUnknown) << fp;
+    auto aarch64 = State<Aarch64Registers>(fp);
+    EXPECT_EQ(FramePointerStep().Step(aarch64, stack), StepResult::kUnknown) << fp;
   }
 }
 

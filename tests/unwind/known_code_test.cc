@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "eh_frame_builder.h"
@@ -57,6 +61,51 @@ TEST(AddAarch64SignalTrampolines, CodeWithoutOneStaysAsItIs) {
   AddAarch64SignalTrampolines({}, compiled);
   EXPECT_EQ(compiled.rows, rows);
   EXPECT_EQ(compiled.specials.size(), specials);
+}
+
+const Bytes kFinish = {0x48, 0x31, 0xFF, 0xE8, 1, 2, 3, 4, 0xF4};         // xor rdi, rdi; call; hlt
+const Bytes kGoexit = {0x90, 0xE8, 1, 2, 3, 4, 0x90, 0xCC};               // nop; call; nop; int3
+const Bytes kOtherCalls = {0x31, 0xFF, 0xE8, 0xE8, 2, 3, 4, 0xF4, 0x90};  // xor edi, edi; call; hlt; nop
+
+TEST(AddCoroutineEnds, FindsTheCodeThatCoroutinesReturnTo) {
+  CompiledCfi compiled;
+  compiled.specials.emplace_back();
+  const Bytes code = Join({kOtherCalls, kFinish, kOtherCalls, kGoexit, kOtherCalls});
+  AddCoroutineEnds(0x100, code, compiled);
+  const CompiledTable table(compiled);
+  const std::uint32_t finish = 0x100 + 9;
+  const std::uint32_t goexit = finish + 9 + 9 + 1;
+  for (std::uint32_t at = 0xF0; at < 0x140; ++at) {
+    EXPECT_EQ(table.At(at), at == finish - 1 || at == goexit - 1 ? UnwindRule::Stop() : UnwindRule::Unknown()) << std::hex << at;
+  }
+}
+
+TEST(AddCoroutineEnds, TakesNothingThatIsCutOff) {
+  for (const Bytes& code : {kFinish, kGoexit}) {
+    for (std::size_t cut = 1; cut <= code.size(); ++cut) {
+      CompiledCfi compiled;
+      AddCoroutineEnds(0x100, std::span(code).first(code.size() - cut), compiled);
+      AddCoroutineEnds(0x100, std::span(code).last(code.size() - cut), compiled);
+      EXPECT_TRUE(compiled.rows.empty()) << cut;
+    }
+  }
+}
+
+TEST(UnknownStretches, AreWhatNoRowSpeaksOf) {
+  const auto of = [](std::vector<UnwindRow> rows) {
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> found;
+    for (const auto& [begin, end] : UnknownStretches({.rows = std::move(rows), .specials = {}, .statistics = {}}, 0x100, 0x20)) {
+      found.emplace_back(begin, end);
+    }
+    return found;
+  };
+  using Found = std::vector<std::pair<std::uint32_t, std::uint32_t>>;
+  const UnwindRule unknown = UnwindRule::Unknown();
+  EXPECT_EQ(of({}), (Found{{0, 0x100}}));
+  EXPECT_EQ(of({{0, FromSp(1)}}), (Found{}));
+  EXPECT_EQ(of({{0x20, FromSp(1)}, {0x30, FromSp(2)}, {0x40, unknown}, {0x50, unknown}, {0x60, FromSp(1)}}),
+            (Found{{0, 0x20}, {0x40, 0x60}}));
+  EXPECT_EQ(of({{0x1F, FromSp(1)}, {0x40, unknown}, {0x5F, FromSp(1)}, {0xE0, unknown}}), (Found{{0xE0, 0x100}}));
 }
 
 TEST(AddStackEnd, ChangesWhatHoldsForItsReturnAddressOnly) {

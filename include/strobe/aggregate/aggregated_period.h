@@ -36,7 +36,9 @@ struct AggregatedPeriod {
 // * threads: those with rows, and those alive, in the order of their keys.
 // * samples: distinct (stack, thread), in the order of their first sample; those whose values are all zero are left out, and so are the
 //   frames and stacks that nothing else needs.
-// * values: rows.value_count() a sample.
+// * values: rows.value_count() a sample, none less than 0: what a thread's row has less than 0 is taken from its other rows. Where they
+// have
+//   not enough, the thread's sum becomes 0, and profile.stats.sums_cut is one more.
 // Equal periods give equal profiles.
 void FillProfile(AggregatedPeriod&& period, Profile& profile);
 

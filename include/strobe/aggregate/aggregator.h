@@ -6,6 +6,7 @@
 #include <deque>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "strobe/aggregate/aggregated_period.h"
@@ -58,6 +59,9 @@ class Aggregator {
   // Adds `values` to a stack that consists of a pseudo-frame.
   void AddPseudo(std::uint32_t thread, PseudoFrame frame, std::span<const std::int64_t> values);
 
+  // Moves `values` from the thread's last stack to the same stack in the next period, if it has values in this one.
+  void HoldBack(std::uint32_t thread, std::span<const std::int64_t> values);
+
   // Ends the period and moves it out. Threads that live on keep their keys and last stacks, the newest modules stay.
   AggregatedPeriod Take();
 
@@ -102,7 +106,8 @@ class Aggregator {
   std::vector<std::uint32_t> free_keys_;
   std::uint32_t shared_key_ = kNone;  // of the threads beyond kMaxEndedThreads
   std::size_t ended_threads_ = 0;
-  std::vector<Address> path_;  // scratch
+  std::vector<std::pair<std::uint32_t, std::vector<std::int64_t>>> held_back_;  // by thread
+  std::vector<Address> path_;                                                   // scratch
   std::uint64_t folded_ = 0;
 };
 

@@ -3,12 +3,16 @@
 // reads, and never for a failure of the profiler.
 #pragma once
 
+#include "strobe/base/visibility.h"
+
+STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
 
 // Writes "strobe: FILE:LINE: MESSAGE" to stderr and aborts.
 [[noreturn]] void CheckFailed(const char* file, int line, const char* message);
 
 }  // namespace strobe::internal
+STROBE_HIDDEN_END
 
 #define STROBE_CHECK(condition, message) \
   (static_cast<bool>(condition) ? static_cast<void>(0) : ::strobe::internal::CheckFailed(__FILE__, __LINE__, message))

@@ -34,12 +34,15 @@ struct Module {
 // Whether one of `modules`, sorted by start and none overlapping, has a byte in [start, limit).
 [[nodiscard]] bool Overlaps(std::span<const Module> modules, Address start, Address limit);
 
-// An immutable set of modules sorted by start, none overlapping.
+// A set of modules sorted by start, none overlapping.
 class ModuleMap {
  public:
   ModuleMap() = default;
   // Sorts; leaves out empty ones and, of two that overlap, the one that starts later.
   explicit ModuleMap(std::vector<Module> modules);
+
+  // Takes all generated code out, and puts `code` in, which is sorted by start and does not overlap, but for what overlaps an image.
+  void ReplaceGenerated(std::span<const Module> code);
 
   // Index into modules() of the module that holds `address`.
   [[nodiscard]] std::optional<std::uint32_t> Find(Address address) const;

@@ -52,13 +52,17 @@ class Option {
 struct SamplingOptions {
   // Samples per second of a thread's CPU time; 0 turns the CPU provider off.
   Option<double> cpu_frequency_hz = Option<double>::Default{100};
-  // Looks per second at every registered thread, running or waiting; 0 (the default) turns the wall provider off. 10 is a good rate.
+  // Looks per second at every registered thread, running or waiting; fewer where they would take more than 1 % of a core. 0 (the default)
+  // turns the wall provider off. 10 is a good rate.
   Option<double> wall_frequency_hz = Option<double>::Default{0};
   // Frames per stack; deeper stacks end in [truncated].
   Option<std::int64_t> max_frames = Option<std::int64_t>::Default{512};
-  // The signal that interrupts threads. 0 takes the platform's choice: SIGURG (23) on Linux, whose default action is to be ignored, so
-  // that one left over at an exec never kills the new image.
+  // The signal that interrupts threads. 0 takes the first that the program does not use when a session starts: on Linux SIGURG (23), whose
+  // default action is to be ignored, so that one left over at an exec never kills the new image; then SIGSTKFLT (16).
   Option<std::int64_t> signal_number = Option<std::int64_t>::Default{0};
+  // Whether a thread that blocks the signal lets it through while it is registered. Not for a thread that waits for all signals: sigwait
+  // would return ours.
+  Option<bool> unblock_signal = Option<bool>::Default{false};
   // Whether a thread's CPU timer is used at all; without it the collector looks at each thread's CPU clock instead.
   Option<bool> use_timers = Option<bool>::Default{true};
 };
@@ -88,6 +92,8 @@ struct ExporterOptions {
   Option<std::int64_t> max_bytes = Option<std::int64_t>::Default{256 * 1024 * 1024};
   // How long Stop waits for the last export before it leaves it behind.
   Option<double> stop_timeout_s = Option<double>::Default{10};
+  // Whether a session that nobody has stopped is stopped, and so exported, when the program calls exit or returns from main. Linux.
+  Option<bool> stop_at_exit = Option<bool>::Default{true};
 };
 
 struct ProfilerOptions {

@@ -54,7 +54,7 @@ struct Profile {
   std::vector<StackNode> stacks;  // [0] is the root; a parent stands before its children
   std::vector<ProfileThread> threads;
   std::vector<ProfileSample> samples;  // distinct (stack, thread)
-  std::vector<std::int64_t> values;    // row by row: samples.size() * value_types.size()
+  std::vector<std::int64_t> values;    // row by row: samples.size() * value_types.size(); none is less than 0
 
   std::int64_t time_ns = 0;      // when the period began, since 1970
   std::int64_t duration_ns = 0;  // how long it lasted

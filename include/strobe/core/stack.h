@@ -9,15 +9,19 @@
 
 namespace strobe {
 
-// Why a walk ended. kComplete is the thread's first function; everything else is a stack that ends early, is marked so in the
-// profile, and is counted by this reason.
+// Why a walk ended. kComplete is the thread's first function, and kCoroutine that of another stack than the thread's; everything else is a
+// stack that ends early. All but kComplete are marked in the profile, and each is counted.
 enum class StackEnd : std::uint8_t {
   kComplete = 0,  // the outermost frame was reached
   kTruncated,     // the limit on frames was reached
   kBroken,        // the next frame would lie outside the thread's stack, not above this one, or not aligned
   kNoUnwindInfo,  // nothing says how to leave the innermost frame reached
+  kCoroutine,     // the outermost frame of a stack that is not the thread's own was reached
 };
-inline constexpr std::size_t kStackEndCount = 4;
+inline constexpr std::size_t kStackEndCount = 5;
+
+// Whether a stack with that end is whole.
+constexpr bool IsWhole(StackEnd end) { return end == StackEnd::kComplete || end == StackEnd::kCoroutine; }
 
 // Frames that are no code: they keep a weight in the profile that no stack can be given for.
 enum class PseudoFrame : std::uint8_t {
@@ -27,8 +31,9 @@ enum class PseudoFrame : std::uint8_t {
   kLost,           // [lost]: weight of samples that no record could be written for
   kResidual,       // [residual]: the part of a period at a thread's end; signed
   kFolded,         // [folded]: stacks beyond the aggregator's memory limit
+  kCoroutine,      // [coroutine]: root of a coroutine's stack, which is whole
 };
-inline constexpr std::size_t kPseudoFrameCount = 6;
+inline constexpr std::size_t kPseudoFrameCount = 7;
 
 // The name by which a profile shows it, brackets included.
 constexpr std::string_view PseudoFrameName(PseudoFrame frame) {
@@ -39,6 +44,7 @@ constexpr std::string_view PseudoFrameName(PseudoFrame frame) {
     case PseudoFrame::kLost: return "[lost]";
     case PseudoFrame::kResidual: return "[residual]";
     case PseudoFrame::kFolded: return "[folded]";
+    case PseudoFrame::kCoroutine: return "[coroutine]";
   }
   return "[unknown]";
 }
@@ -67,6 +73,7 @@ struct WalkResult {
   // kNoUnwindInfo only because what is to be known of the last frame's code has not been built yet: with that, the walk goes on from
   // `stop`, which is that frame.
   bool is_pending = false;
+  // Of a kComplete walk that shares nothing: its outermost frame, or all zero.
   FrameStop stop{};
 };
 

@@ -37,12 +37,15 @@ constexpr std::string_view DropReasonName(DropReason reason) {
 struct Stats {
   // Threads.
   std::uint64_t threads_registered = 0;   // now; in a Profile, at its end
+  std::uint64_t threads_ended = 0;        // registrations that have ended
   std::uint64_t threads_refused = 0;      // registrations that ended in an error
   std::uint64_t threads_on_fallback = 0;  // now: threads whose timer the kernel refused
+  std::uint64_t threads_blocking = 0;     // now: threads that block the signal, and so are not sampled
 
   // Capture.
-  std::uint64_t samples = 0;                               // records drained
-  std::array<std::uint64_t, kDropReasonCount> drops{};     // by DropReason
+  int signal_number = 0;                                // now: the signal that interrupts threads; 0 before a session, and without signals
+  std::uint64_t samples = 0;                            // records drained
+  std::array<std::uint64_t, kDropReasonCount> drops{};  // by DropReason
   std::array<std::uint64_t, kStackEndCount> stack_ends{};  // by StackEnd
   std::uint64_t signals_foreign = 0;                       // not ours: handed to the previous handler
   std::uint64_t signals_stale = 0;                         // ours, but of a registration or session that has ended
@@ -65,13 +68,20 @@ struct Stats {
   std::uint64_t module_refreshes = 0;
   std::string unread_module;          // now: a module whose frame information could not be read; empty where there is none
   std::uint64_t waits_abandoned = 0;  // bounded waits of ours that ran out
+  std::uint64_t looks_put_off = 0;    // rounds of looks at all threads that came later, lest they take more than 1 % of a core
+
+  // In a Profile alone: sums of one thread's values that were less than 0, and are 0 there. No provider of ours brings that about.
+  std::uint64_t sums_cut = 0;
 
   // Export.
   std::uint64_t exports = 0;
   std::uint64_t exports_failed = 0;
+  std::uint64_t exports_dropped = 0;   // profiles never delivered: refused for good (see RefusesProfile), or their session ended
+  std::int64_t amount_dropped = 0;     // in these, in the unit that the first provider shows by default
   std::uint64_t periods_extended = 0;  // periods that went on because the one before had not been exported yet
   std::string last_export_error;       // empty after a success
   std::string last_export_path;        // what the exporter said of its last success
+  std::string partly_named_module;     // a module with more functions than the symbolizer keeps; empty where there was none
 
   // Memory of the profiler, in bytes, now.
   std::uint64_t memory_bytes = 0;

@@ -24,6 +24,7 @@ struct FrameSymbols {
 struct Symbols {
   std::vector<FunctionSymbol> functions;  // distinct
   std::vector<FrameSymbols> frames;       // one for each of Profile::frames, or empty where nothing was symbolized
+  std::string partly_named;               // a module that has more functions than could be kept; empty where there is none
 };
 
 }  // namespace strobe

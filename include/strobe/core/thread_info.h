@@ -16,6 +16,8 @@ inline constexpr std::size_t kMaxThreadNameBytes = 63;
 struct StackBounds {
   Address low = 0;
   Address high = 0;
+  // Whether the system extends it downwards as it is used: then what lies below `low` may be part of it by now.
+  bool grows = false;
 
   [[nodiscard]] bool empty() const { return high <= low; }
   [[nodiscard]] bool Holds(Address address) const { return address >= low && address < high; }

@@ -6,32 +6,55 @@
 #include <cstdint>
 
 #include "strobe/arch/registers.h"
+#include "strobe/base/visibility.h"
 #include "strobe/unwind/stack_memory.h"
 
+STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
 
-// Names one registration in a signal's payload: which arena, which of its slots, which use of that slot, and the provider that asked. A
-// signal may arrive long after what it names has ended, so nothing here is a pointer.
+// Where this copy of the library lies: a program and its plug-ins may each have linked one, whose signals must not be taken for each
+// other's.
+extern const char copy_anchor;
+
+// Names one registration in a signal's payload: which copy of the library, which arena, which of its slots, which use of that slot, and the
+// provider that asked. A signal may arrive long after what it names has ended, so nothing here is a pointer.
 struct SlotToken {
   std::uint8_t arena = 0;
   std::uint8_t provider = 0;
   std::uint16_t use = 0;    // counts the sessions and registrations that the slot has served, modulo 2^16
-  std::uint32_t index = 0;  // of the slot; 24 bits
+  std::uint32_t index = 0;  // of the slot
 
-  static constexpr std::uint64_t kMagic = 0x5B;  // in the top byte: tells our payloads from anybody else's
+  static constexpr unsigned kIndexBits = 18;
+  static constexpr unsigned kArenaBits = 5;
+  static constexpr unsigned kProviderBits = 3;
+  static constexpr unsigned kUseBits = 16;
+  static constexpr unsigned kArenaShift = kIndexBits;
+  static constexpr unsigned kProviderShift = kArenaShift + kArenaBits;
+  static constexpr unsigned kUseShift = kProviderShift + kProviderBits;
+  static constexpr unsigned kCopyShift = kUseShift + kUseBits;
 
-  [[nodiscard]] constexpr std::uint64_t Pack() const {
-    return kMagic << 56 | std::uint64_t{arena} << 48 | std::uint64_t{provider} << 40 | std::uint64_t{use} << 24 | (index & 0xFFFFFF);
+  // The other bits. They tell our payloads from anybody else's, and from another copy's.
+  [[nodiscard]] static std::uint64_t CopyMark() {
+    constexpr std::uint64_t kSpread = 0x9E3779B97F4A7C15;  // 2^64 / golden ratio: neighbours come to lie far apart
+    return static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(&copy_anchor)) * kSpread >> kCopyShift;
+  }
+
+  [[nodiscard]] std::uint64_t Pack() const {
+    return CopyMark() << kCopyShift | std::uint64_t{use} << kUseShift | (std::uint64_t{provider} & Mask(kProviderBits)) << kProviderShift |
+           (std::uint64_t{arena} & Mask(kArenaBits)) << kArenaShift | (std::uint64_t{index} & Mask(kIndexBits));
   }
   // False where `payload` is not one of ours.
-  static constexpr bool Unpack(std::uint64_t payload, SlotToken& token) {
-    if (payload >> 56 != kMagic) return false;
-    token = {.arena = static_cast<std::uint8_t>(payload >> 48),
-             .provider = static_cast<std::uint8_t>(payload >> 40),
-             .use = static_cast<std::uint16_t>(payload >> 24),
-             .index = static_cast<std::uint32_t>(payload & 0xFFFFFF)};
+  static bool Unpack(std::uint64_t payload, SlotToken& token) {
+    if (payload >> kCopyShift != CopyMark()) return false;
+    token = {.arena = static_cast<std::uint8_t>(payload >> kArenaShift & Mask(kArenaBits)),
+             .provider = static_cast<std::uint8_t>(payload >> kProviderShift & Mask(kProviderBits)),
+             .use = static_cast<std::uint16_t>(payload >> kUseShift),
+             .index = static_cast<std::uint32_t>(payload & Mask(kIndexBits))};
     return true;
   }
+
+ private:
+  static constexpr std::uint64_t Mask(unsigned bits) { return (std::uint64_t{1} << bits) - 1; }
 };
 
 // One interruption of a thread: by the thread itself, or, on a platform that copies stacks, by another while it runs on.
@@ -52,7 +75,7 @@ struct CaptureEntry {
   std::atomic<Function> function{nullptr};
   void* context = nullptr;  // written before `function`
 };
-inline constexpr std::size_t kMaxArenas = 32;
+inline constexpr std::size_t kMaxArenas = std::size_t{1} << SlotToken::kArenaBits;
 CaptureEntry& CaptureEntryOf(std::size_t arena);
 
 // A registered thread's slots, innermost registration first, in static (never lazily allocated) thread-local storage. The kernel drops the
@@ -75,3 +98,4 @@ struct HandlerCounters {
 HandlerCounters& GlobalHandlerCounters();
 
 }  // namespace strobe::internal
+STROBE_HIDDEN_END

@@ -21,13 +21,6 @@ namespace strobe {
 // Whether interruptions reach us.
 enum class HandlerState : std::uint8_t { kNotInstalled, kOurs, kReplaced };
 
-// Told of a fork in the child, when it is still alone there. See Platform::AddForkListener.
-class ForkListener {
- public:
-  virtual ~ForkListener() = default;
-  virtual void OnForkChild() = 0;
-};
-
 // All functions are static. Control plane, from any thread, unless marked.
 // * kCopiesStacks: whether Interrupt stops the thread from outside, and captures from a copy of its stack before it returns; and not a
 //   handler that runs on the thread.
@@ -37,25 +30,35 @@ class ForkListener {
 // * EnvironmentVariable(name): its value, if it is set; in UTF-8 where the system keeps characters and not bytes.
 // * ThreadCpuTimeNs(id): the CPU clock of a thread of this process, or -1. Data plane too, for the calling thread.
 // * ProcessCpuTimeNs(): that of all threads of this process, ended ones too, by the same clock, or -1.
-// * DefaultSignal(); InstallHandler(signal): installs the interruption handler, once for each signal; it is never uninstalled, since a late
+// * DefaultSignal(): a signal that the program does not use, as things are now. InstallHandler(signal): installs the interruption handler,
+// once for each signal; it is never uninstalled, since a late
 //   signal would meet its default action. HandlerStateOf(signal): asks the system.
+// * BlockedSignals(thread), where it is there: those that the thread blocks, signal n by bit n - 1; 0 where the system does not say. Cheap
+//   for the calling thread. SetSignalBlocked(signal, is_blocked) then: for the calling thread.
 // * StartTimer(timer, thread, payload, first_ns, period_ns, signal), StopTimer(timer): a timer on the thread's CPU clock; false where
 // refused.
 // * Interrupt(thread, payload, signal): interrupts a thread now, with that payload; false where it is gone.
 // * ModuleVersion(): changes whenever an image is loaded or unloaded. Modules(): what is loaded now, the program first.
 // * ReadMemory(address, bytes): copies this process's memory; returns how many bytes could be read, from the front. Never faults.
 // * ReadStack(address, bytes): the same for the data plane, by one call to the system.
-// * RunOnOwnThread(name, body): starts a thread that blocks all signals; the caller joins it. Not running where the system refused.
+// * RunOnOwnThread(name, body): starts a thread that blocks all signals; the caller joins it. Not running where the system refused. Its
+//   stack, priority and CPUs do not depend on the caller's.
+// * WorkInBackground(), where it is there: from now on the calling thread, an own one, has less claim to the CPUs than the program.
 // * SleepNs(time_ns), where it is there: waits more precisely than a condition variable does there.
-// * AddForkListener / RemoveForkListener.
+// * ForkCount(): a number that is another, and higher, in a fork's child than in its parent. Cheap: asked at each use of a Profiler. Does
+// not
+//   allocate after a process's first call.
+// * AtExit(function): calls it, on whatever thread, when the program exits, before what was constructed earlier is destroyed, and while all
+//   threads still run. False where it cannot be had.
 // * WriteLine(text): one line on the program's standard error.
 // * MapMemory(bytes): zeroed memory that is committed when touched; nullptr where refused. UnmapMemory gives it back.
+// * DiscardMemory(memory, bytes): the same state again for a part of it, but for the zeroes: what it holds is not needed any more.
 template <class P>
 concept Platform = std::default_initializable<typename P::Timer> && std::default_initializable<typename P::OwnThread> &&
     std::movable<typename P::OwnThread> &&
     requires(typename P::Timer& timer, typename P::OwnThread& own_thread, std::uint64_t number, std::int64_t time_ns, int signal,
-             std::span<std::uint8_t> bytes, std::span<std::byte> stack_bytes, std::function<void()> body, const char* text,
-             ForkListener* listener, void* memory) {
+             std::span<std::uint8_t> bytes, std::span<std::byte> stack_bytes, std::function<void()> body, const char* text, void* memory,
+             void (*function)()) {
   { P::kCopiesStacks } -> std::convertible_to<bool>;
   { P::Available() } -> std::same_as<absl::Status>;
   { P::CurrentThread() } -> std::same_as<ThreadInfo>;
@@ -80,11 +83,12 @@ concept Platform = std::default_initializable<typename P::Timer> && std::default
   { own_thread.IsRunning() } -> std::same_as<bool>;
   { own_thread.Join() } -> std::same_as<void>;
   { own_thread.Detach() } -> std::same_as<void>;
-  { P::AddForkListener(listener) } -> std::same_as<void>;
-  { P::RemoveForkListener(listener) } -> std::same_as<void>;
+  { P::ForkCount() } -> std::same_as<std::uint64_t>;
+  { P::AtExit(function) } -> std::same_as<bool>;
   { P::WriteLine(std::string()) } -> std::same_as<void>;
   { P::MapMemory(number) } -> std::same_as<void*>;
   { P::UnmapMemory(memory, number) } -> std::same_as<void>;
+  { P::DiscardMemory(memory, number) } -> std::same_as<void>;
 };
 
 }  // namespace strobe

@@ -47,11 +47,12 @@ struct UnsupportedPlatform {
   static std::size_t ReadMemory(std::uint64_t /*address*/, std::span<std::uint8_t> /*bytes*/) { return 0; }
   static std::size_t ReadStack(std::uint64_t /*address*/, std::span<std::byte> /*bytes*/) noexcept { return 0; }
   static OwnThread RunOnOwnThread(const char* /*name*/, const std::function<void()>& /*body*/) { return {}; }
-  static void AddForkListener(ForkListener* /*listener*/) {}
-  static void RemoveForkListener(ForkListener* /*listener*/) {}
+  static std::uint64_t ForkCount() { return 0; }
+  static bool AtExit(void (* /*function*/)()) { return false; }
   static void WriteLine(const std::string& text);
   static void* MapMemory(std::uint64_t /*bytes*/) { return nullptr; }
   static void UnmapMemory(void* /*memory*/, std::uint64_t /*bytes*/) {}
+  static void DiscardMemory(void* /*memory*/, std::uint64_t /*bytes*/) {}
 };
 static_assert(Platform<UnsupportedPlatform>);
 

@@ -46,7 +46,15 @@ class CpuTimeProvider {
 
   std::int64_t Detach(SampledThread& thread, ThreadState& state, std::int64_t /*now_ns*/) {
     if (state.is_on_fallback) fallback_threads_.fetch_sub(1, std::memory_order_relaxed);
-    return thread.CpuTimeNs() - thread.attach_cpu_ns() - thread.credited_weight() * state.period_ns;
+    return Residual(thread, state, thread.credited_weight());
+  }
+
+  std::int64_t Residual(SampledThread& thread, const ThreadState& state, std::int64_t weight) const {
+    const std::int64_t cpu_ns = thread.CpuTimeNs();
+    // The clock of a thread that has ended cannot be read, or is another's that has its id now: nothing is known but what was credited.
+    if (thread.attach_cpu_ns() < 0 || cpu_ns < thread.attach_cpu_ns()) return 0;
+    return static_cast<std::int64_t>(static_cast<std::uint64_t>(cpu_ns - thread.attach_cpu_ns()) -
+                                     static_cast<std::uint64_t>(ValueNs(weight, state)));
   }
 
   std::int64_t look_period_ns(RandomSource& random) const {
@@ -64,12 +72,16 @@ class CpuTimeProvider {
 
   void AddWeight(std::int64_t weight, const ThreadState& state, std::span<std::int64_t> row) const {
     row[0] += weight;
-    // A weight comes out of a ring; whatever it is, this must be defined.
-    row[1] += static_cast<std::int64_t>(static_cast<std::uint64_t>(weight) * static_cast<std::uint64_t>(state.period_ns));
+    row[1] += ValueNs(weight, state);
   }
   void AddResidual(std::int64_t residual_ns, std::span<std::int64_t> row) const { row[1] += residual_ns; }
 
  private:
+  // A weight comes out of a ring; whatever it is, this must be defined.
+  static std::int64_t ValueNs(std::int64_t weight, const ThreadState& state) {
+    return static_cast<std::int64_t>(static_cast<std::uint64_t>(weight) * static_cast<std::uint64_t>(state.period_ns));
+  }
+
   std::int64_t period_ns_;
   bool use_timers_;
   std::atomic<std::int64_t> fallback_threads_{0};

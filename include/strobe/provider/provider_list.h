@@ -62,10 +62,11 @@ class ProviderList {
 
   template <class Visitor, std::size_t... kIndex>
   void ForEachIndexed(Visitor& visit, std::index_sequence<kIndex...> /*indices*/) {
-    const auto one = [&](auto& provider, auto index) {
-      if (provider.enabled()) visit(provider, index);
-    };
-    (one(std::get<kIndex>(providers_), std::integral_constant<std::size_t, kIndex>()), ...);
+    (VisitIfEnabled(visit, std::get<kIndex>(providers_), std::integral_constant<std::size_t, kIndex>()), ...);
+  }
+  template <class Visitor, class Provider, class Index>
+  static void VisitIfEnabled(Visitor& visit, Provider& provider, Index index) {
+    if (provider.enabled()) visit(provider, index);
   }
 
   static constexpr bool ValueTypesAreDistinct() {

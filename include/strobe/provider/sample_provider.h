@@ -67,6 +67,9 @@ class RandomSource {
 //   CPU clock stood still at the last looks, and that can have used no more than a period since, may be passed over.
 // * AddWeight(weight, state, row): adds the values of `weight` to its own columns; `row` is just those.
 // * AddResidual(residual, row): adds what Detach returned.
+// And where the weights of a thread can stand for more than its clock has come to:
+// * Residual(thread, state, weight): what Detach would return now, had `weight` been credited. At the end of a period, what is less than 0
+//   is held back for the next one, so that no profile says more of a thread than its clock.
 // now_ns is the clock's monotonic time.
 template <class P>
 concept SampleProvider = std::constructible_from<P, const SamplingOptions&> && std::default_initializable<typename P::ThreadState> &&

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "strobe/base/signal_safe.h"
+#include "strobe/base/visibility.h"
 #include "strobe/core/record.h"
 #include "strobe/platform/capture_target.h"
 #include "strobe/runtime/slot_arena.h"
@@ -23,6 +24,7 @@
 #include "strobe/unwind/unwinder.h"
 #include "strobe/unwind/walk_memo.h"
 
+STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
 
 // One call in this many of a thread is timed.
@@ -97,6 +99,12 @@ STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE void TakeWalk(const WalkResult& walk, co
   AddSlice(arena, slot, registers, stop, memory, draft);
 }
 
+// Whether the outermost frame of a walk that began off the thread's own stack has not come back to it. An unwinder need not say where that
+// frame is, nor a system where the stack is: then nobody knows.
+STROBE_SIGNAL_SAFE inline bool IsOffStack(const StackBounds& own, Address sp) {
+  return sp != 0 && !own.empty() && (sp < own.low || sp > own.high);
+}
+
 // Walks a stack that is not the thread's own: a coroutine's, an alternate one. This is the one walk that calls the system. What it reads by
 // lies where its copies do, for the interrupted thread's stack may be small.
 template <class Traits>
@@ -106,7 +114,31 @@ STROBE_SIGNAL_SAFE STROBE_NOINLINE void WalkForeign(const SlotArena<Traits>& are
   const std::span<std::byte> room = slot.memo->Lend();
   const Memory& memory = *new (room.data()) Memory(slot.stack, room.subspan(sizeof(Memory)), &arena.text);
   const auto unwinder = MakeUnwinder<typename Traits::Unwinder>(arena.unwind_modules.load(std::memory_order_seq_cst));
-  TakeWalk(unwinder.Unwind(registers, memory, FramesOf(arena, draft)), arena, slot, registers, memory, draft);
+  WalkResult walk = unwinder.Unwind(registers, memory, FramesOf(arena, draft));
+  if (walk.end == StackEnd::kComplete && IsOffStack(slot.stack, walk.stop.sp)) walk.end = StackEnd::kCoroutine;
+  TakeWalk(walk, arena, slot, registers, memory, draft);
+}
+
+// How much a stack's bounds are extended by at most for one sample; a stack that has grown farther is caught up with sample by sample.
+inline constexpr Address kMaxStackGrowthBytes = Address{8} << 20;
+// Farther below may be other stacks: Linux maps nothing by itself within that distance of the initial stack.
+inline constexpr Address kMaxStackReachBytes = Address{128} << 20;
+
+// Extends the bounds of a stack that has grown down to `sp`. Everything between is read once, by calls that cannot fault: where something
+// is missing there, `sp` is on another stack.
+template <class Traits>
+STROBE_SIGNAL_SAFE STROBE_NOINLINE bool HasGrownTo(ThreadSlot<Traits>& slot, Address sp) {
+  constexpr Address kPageBytes = 4096;  // the smallest of any system
+  const Address low = sp & ~(kPageBytes - 1);
+  if (low >= slot.stack.low || slot.stack.low - low > kMaxStackReachBytes) return false;
+  const Address until = slot.stack.low - std::min(slot.stack.low - low, kMaxStackGrowthBytes);
+  const std::span<std::byte> room = slot.memo->Lend();
+  while (slot.stack.low > until) {
+    const std::span<std::byte> piece = room.first(std::min<std::size_t>(room.size(), slot.stack.low - until));
+    if (Traits::Platform::ReadStack(slot.stack.low - piece.size(), piece) != piece.size()) return false;
+    slot.stack.low -= piece.size();
+  }
+  return slot.stack.low == low;
 }
 
 // Walks the thread's own stack, or the copy of a stack, from what its last walk left to be shared if the unwinder can.
@@ -142,7 +174,9 @@ template <class Traits>
 STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE void Walk(const SlotArena<Traits>& arena, ThreadSlot<Traits>& slot, const CaptureTarget& target,
                                                   RecordDraft& draft) {
   if constexpr (!Traits::Platform::kCopiesStacks) {
-    if (target.is_on_alternate_stack || !slot.stack.Holds(target.registers->sp)) return WalkForeign(arena, slot, *target.registers, draft);
+    const Address sp = target.registers->sp;
+    const bool is_foreign = target.is_on_alternate_stack || (!slot.stack.Holds(sp) && !(slot.stack.grows && HasGrownTo(slot, sp)));
+    if (is_foreign) return WalkForeign(arena, slot, *target.registers, draft);
   }
   WalkOwn(arena, slot, target, draft);
 }
@@ -229,3 +263,4 @@ STROBE_SIGNAL_SAFE STROBE_NOINLINE bool CaptureSample(void* context, const Captu
 }
 
 }  // namespace strobe::internal
+STROBE_HIDDEN_END

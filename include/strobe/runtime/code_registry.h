@@ -13,6 +13,7 @@
 
 #include "absl/status/status.h"
 #include "strobe/base/address.h"
+#include "strobe/base/visibility.h"
 #include "strobe/core/module_map.h"
 
 namespace strobe {
@@ -27,6 +28,7 @@ struct GeneratedCode {
   std::span<const std::byte> eh_frame = {};
 };
 
+STROBE_HIDDEN_BEGIN
 namespace internal {
 
 // Thread-safe.
@@ -36,35 +38,40 @@ class CodeRegistry {
   static constexpr std::size_t kMaxNameBytes = 255;
   static constexpr std::size_t kMaxRangeBytes = 0xFFFFFFFF;
 
+  // `fork_count` is a Platform's ForkCount.
+  explicit CodeRegistry(std::uint64_t (*fork_count)() = &NoForks) : fork_count_(fork_count), own_fork_count_(fork_count()) {}
+
   // InvalidArgument for a range that cannot be, AlreadyExists for one that overlaps another, ResourceExhausted beyond kMaxRanges.
   absl::Status Add(const GeneratedCode& code);
-  // The range that starts there, which has been added.
+  // The range that starts there, which has been added. In a fork's child this does nothing, for whoever held the lock is not here.
   void Remove(Address start);
 
   // Changes with every Add and Remove.
   [[nodiscard]] std::uint64_t version() const { return version_.load(std::memory_order_acquire); }
 
-  // `images`, and what is registered and overlaps none of them.
-  [[nodiscard]] std::vector<Module> Join(std::vector<Module> images) const;
-
-  // In a fork's child: from now on Remove does nothing, for whoever held the lock is not here.
-  void LeaveToParent() { is_parents_.store(true, std::memory_order_release); }
+  // Makes what is registered now the generated code of `map`.
+  void Join(ModuleMap& map) const;
 
  private:
+  static std::uint64_t NoForks() { return 0; }
+
+  std::uint64_t (*const fork_count_)();
+  const std::uint64_t own_fork_count_;
   mutable std::mutex mutex_;
   std::vector<Module> ranges_;  // sorted by start
   std::uint64_t last_number_ = 0;
   std::atomic<std::uint64_t> version_{0};
-  std::atomic<bool> is_parents_{false};
 };
 
 template <class Traits>
 class ProfilerCore;
 
 }  // namespace internal
+STROBE_HIDDEN_END
 
 // The registration of a range of generated code, for as long as the object lives. Move-only; it may end on any thread, and after its
 // Profiler. Where the range could not be registered, status() says why, and the object does nothing.
+STROBE_HOLDS_HIDDEN_BEGIN
 class [[nodiscard]] CodeRegistration {
  public:
   // Registers nothing.
@@ -107,5 +114,6 @@ class [[nodiscard]] CodeRegistration {
   std::shared_ptr<internal::CodeRegistry> registry_;
   Address start_ = 0;
 };
+STROBE_HOLDS_HIDDEN_END
 
 }  // namespace strobe

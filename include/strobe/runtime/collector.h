@@ -8,9 +8,11 @@
 #include <mutex>
 #include <utility>
 
+#include "strobe/base/visibility.h"
 #include "strobe/runtime/monitor.h"
 #include "strobe/runtime/session.h"
 
+STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
 
 // The shortest time between two drains, however full the rings run.
@@ -147,3 +149,4 @@ class Collector {
 };
 
 }  // namespace strobe::internal
+STROBE_HIDDEN_END

@@ -9,9 +9,11 @@
 #include <string>
 #include <utility>
 
+#include "strobe/base/visibility.h"
 #include "strobe/core/stack.h"
 #include "strobe/core/stats.h"
 
+STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
 
 // Written by the collector only, over all sessions; read from anywhere.
@@ -25,6 +27,7 @@ struct CollectorCounters {
   std::atomic<std::uint64_t> unreadable{0};
   std::atomic<std::uint64_t> module_refreshes{0};
   std::atomic<std::uint64_t> waits_abandoned{0};
+  std::atomic<std::uint64_t> looks_put_off{0};
   std::atomic<std::uint64_t> handler_replaced{0};
   std::atomic<std::uint64_t> periods_extended{0};
   std::atomic<std::uint64_t> aggregator_bytes{0};
@@ -55,6 +58,7 @@ struct CollectorCounters {
     stats.unwind_tables += read(tables);
     stats.module_refreshes += read(module_refreshes);
     stats.waits_abandoned += read(waits_abandoned);
+    stats.looks_put_off += read(looks_put_off);
     stats.handler_replaced += read(handler_replaced);
     stats.periods_extended += read(periods_extended);
     stats.memory_bytes += read(aggregator_bytes) + read(table_bytes);
@@ -71,3 +75,4 @@ struct CollectorCounters {
 };
 
 }  // namespace strobe::internal
+STROBE_HIDDEN_END

@@ -5,10 +5,12 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "strobe/base/visibility.h"
 #include "strobe/core/options.h"
 #include "strobe/core/stats.h"
 #include "strobe/platform/platform.h"
 
+STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
 
 // What a profiler knows of itself.
@@ -24,7 +26,11 @@ struct DiagnosisFacts {
   std::uint64_t threads_given_up = 0;  // of the process, see HandlerCounters
 };
 
+// What is to be said of threads that block the signal.
+std::string BlockingThreads(std::uint64_t count, int signal);
+
 // One finding a line, the most decisive first; the last line says what to do.
 std::string Diagnose(const DiagnosisFacts& facts);
 
 }  // namespace strobe::internal
+STROBE_HIDDEN_END

@@ -5,6 +5,9 @@
 #include <chrono>
 #include <memory>
 
+#include "strobe/base/visibility.h"
+
+STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
 
 // Thread-safe. Waits go by the steady clock, so that setting the time of day neither ends nor prolongs them.
@@ -47,3 +50,4 @@ class Monitor {
 };
 
 }  // namespace strobe::internal
+STROBE_HIDDEN_END

@@ -14,16 +14,20 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "strobe/base/assert.h"
+#include "strobe/base/visibility.h"
 #include "strobe/core/options.h"
 #include "strobe/core/stats.h"
 #include "strobe/runtime/code_registry.h"
 #include "strobe/runtime/collector.h"
+#include "strobe/runtime/delivery_check.h"
 #include "strobe/runtime/diagnosis.h"
+#include "strobe/runtime/exit_list.h"
 #include "strobe/runtime/export_worker.h"
 #include "strobe/runtime/registration.h"
 #include "strobe/runtime/session.h"
 #include "strobe/runtime/thread_registry.h"
 
+STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
 
 // Exporters left behind by Stop that may hang at a time; Start refuses to add to them.
@@ -31,6 +35,8 @@ inline constexpr std::size_t kMaxAbandonedExporters = 4;
 
 // later - earlier, for the counters; what is a state and no counter stays as it is in `later`.
 Stats StatsBetween(const Stats& earlier, const Stats& later);
+// Takes the mutex, by the deadline at the latest; false where it could not be had.
+bool LockBy(std::unique_lock<std::mutex>& lock, std::chrono::steady_clock::time_point deadline);
 // Adds the counters of `more` that an ExportWorker keeps.
 void AddExports(Stats& stats, const Stats& more);
 
@@ -46,7 +52,14 @@ ProfilerOptions WithEnvironment(ProfilerOptions options) {
 // All that a Profiler asks of its core. Behind it the parts of the default traits are compiled once, in the library.
 class AbstractCore : public RegistrationOwner {
  public:
+  explicit AbstractCore(std::uint64_t fork_count) : fork_count_(fork_count) {}
   virtual ~AbstractCore() = default;
+  AbstractCore(const AbstractCore&) = delete;
+  AbstractCore& operator=(const AbstractCore&) = delete;
+
+  // Platform::ForkCount of the process that it was made in. In a fork's child only registrations that end still touch it.
+  [[nodiscard]] std::uint64_t fork_count() const { return fork_count_; }
+
   virtual Registration RegisterThread(std::string_view name) = 0;
   virtual CodeRegistration RegisterCode(const GeneratedCode& code) = 0;
   virtual absl::Status Start() = 0;
@@ -54,29 +67,27 @@ class AbstractCore : public RegistrationOwner {
   virtual absl::Status Flush() = 0;
   virtual Stats GetStats() = 0;
   virtual std::string Diagnose() = 0;
-  // In a fork's child: this object is the parent's, and will not be touched again but by registrations that end.
-  virtual void LeaveToParent() = 0;
+  // The Profiler goes. Ends the session; the object goes too, at once or with the last of its registrations.
+  virtual void Retire() = 0;
+
+ private:
+  const std::uint64_t fork_count_;
 };
 
 template <class Traits>
-class ProfilerCore final : public AbstractCore {
+class ProfilerCore final : public AbstractCore, private StoppedAtExit {
  public:
   using Platform = typename Traits::Platform;
   using Slot = ThreadSlot<Traits>;
 
   // `options` as they are to be.
   explicit ProfilerCore(ProfilerOptions options)
-      : options_(std::move(options)),
+      : AbstractCore(Platform::ForkCount()),
+        options_(std::move(options)),
         options_status_(Validate(options_)),
-        signal_(*options_.sampling.signal_number == 0 ? Platform::DefaultSignal() : static_cast<int>(*options_.sampling.signal_number)),
         registry_(static_cast<std::size_t>(*options_.threads.max_threads), static_cast<std::size_t>(*options_.threads.ring_bytes)) {}
 
-  ~ProfilerCore() override {
-    STROBE_CHECK(registry_.live_count() == 0, "a Profiler was destroyed before a thread's Registration");
-    static_cast<void>(Stop());
-  }
-  ProfilerCore(const ProfilerCore&) = delete;
-  ProfilerCore& operator=(const ProfilerCore&) = delete;
+  ~ProfilerCore() override { static_cast<void>(Stop()); }  // no thread may be registered
 
   Registration RegisterThread(std::string_view name) override {
     const absl::StatusOr<Slot*> slot = TryRegister(name);
@@ -92,22 +103,29 @@ class ProfilerCore final : public AbstractCore {
 
   // A RegistrationOwner's.
   void EndRegistration(void* registered, std::uint64_t thread_id) override {
-    if (is_parents_.load(std::memory_order_acquire)) return;
+    if (Platform::ForkCount() != fork_count()) return;
     STROBE_CHECK(thread_id == Platform::CurrentThreadId(), "a Registration ended on another thread than it began on");
     Slot* slot = static_cast<Slot*>(registered);
     // First of all: a session that begins just now, and is not seen in the next line, must not attach the slot after it.
     slot->is_ending.store(true, std::memory_order_release);
     if (const auto session = CopyRunning().session) session->Detach(*slot);
+    // Captures run on this thread, so none is under way. One that the thread's cancellation ended has left its mark.
+    if constexpr (!Platform::kCopiesStacks) slot->is_capturing.store(false, std::memory_order_relaxed);
+    RestoreMask<Platform>(*slot);
     ThreadLink** link = &ThreadLinks();
     while (*link != slot) link = &(*link)->next;
     *link = slot->next;
-    registry_.Unregister(slot);
+    if (registry_.Unregister(slot)) delete this;
   }
 
   absl::Status Start() override {
     const std::lock_guard lock(control_mutex_);
     if (CopyRunning().session != nullptr) return absl::FailedPreconditionError("the profiler is already running");
     const absl::Status status = StartLocked();
+    if (status.ok() && *options_.exporter.stop_at_exit) {
+      ExitList::Add(registry_.arena()->number(), this, &Platform::AtExit);
+      is_listed_ = true;
+    }
     const std::lock_guard running_lock(running_mutex_);
     was_started_ = true;
     last_start_ = status;
@@ -116,19 +134,7 @@ class ProfilerCore final : public AbstractCore {
 
   absl::Status Stop() override {
     const std::lock_guard lock(control_mutex_);
-    const Running running = CopyRunning();
-    if (running.session == nullptr) return absl::FailedPreconditionError("the profiler is not running");
-    running.session->End();
-    collector_->End();
-    running.session->FinishAll();
-    running.worker->Submit(MakeJob(*running.session));
-    collector_.reset();
-    const absl::Status status = running.worker->End(ExportDeadline());
-    const std::lock_guard running_lock(running_mutex_);
-    ended_workers_.push_back(running.worker);
-    SettleEndedWorkers();
-    running_ = {};
-    return status;
+    return StopLocked();
   }
 
   absl::Status Flush() override {
@@ -157,7 +163,8 @@ class ProfilerCore final : public AbstractCore {
     stats.signals_stale = GlobalHandlerCounters().stale.load(std::memory_order_relaxed);
     const double cpu_hz = *options_.sampling.cpu_frequency_hz;
     stats.asked_rate_hz = cpu_hz > 0 ? cpu_hz : *options_.sampling.wall_frequency_hz;
-    if (running.session == nullptr) stats.threads_on_fallback = 0;  // nobody looks at them
+    stats.signal_number = signal_.number.load(std::memory_order_relaxed);
+    if (running.session == nullptr) stats.threads_on_fallback = stats.threads_blocking = 0;  // nobody looks at them
     const std::lock_guard lock(running_mutex_);
     AddExports(stats, ended_exports_);
     for (const auto& worker : ended_workers_) AddExportsOf(*worker, stats);
@@ -170,8 +177,11 @@ class ProfilerCore final : public AbstractCore {
     facts.options = options_;
     facts.stats = GetStats();
     facts.available = Platform::Available();
-    facts.handler = Platform::HandlerStateOf(signal_);
-    facts.signal = signal_;
+    facts.signal = facts.stats.signal_number;
+    facts.handler = Platform::HandlerStateOf(facts.signal);
+    // Where samples come, it calls ours: another copy of this library does.
+    const bool is_failing = signal_.is_failing.load(std::memory_order_relaxed);
+    if (facts.handler == HandlerState::kReplaced && !is_failing) facts.handler = HandlerState::kOurs;
     facts.threads_given_up = GlobalHandlerCounters().threads_given_up.load(std::memory_order_relaxed);
     const std::lock_guard lock(running_mutex_);
     facts.last_start = last_start_;
@@ -180,11 +190,16 @@ class ProfilerCore final : public AbstractCore {
     return internal::Diagnose(facts);
   }
 
-  void LeaveToParent() override {
-    is_parents_.store(true, std::memory_order_release);
-    code_->LeaveToParent();
-    SlotArena<Traits>::ForgetAll();
-    ForgetArenaNumbers();
+  void Retire() override {
+    static_cast<void>(Stop());
+    if (is_exit_using_.load(std::memory_order_acquire)) return;
+    const std::size_t left = registry_.Orphan();
+    if (left == 0) {
+      delete this;
+      return;
+    }
+    // Mostly at the end of a program whose detached threads run on.
+    Platform::WriteLine("strobe: a Profiler was destroyed before " + std::to_string(left) + " thread(s) had ended their Registration");
   }
 
  private:
@@ -204,9 +219,13 @@ class ProfilerCore final : public AbstractCore {
     if (absl::Status status = registry_.Open(); !status.ok()) return status;
     const std::uint8_t arena = registry_.arena()->number();
     for (const ThreadLink* link = ThreadLinks(); link != nullptr; link = link->next) {
-      if (link->token.arena == arena) return absl::AlreadyExistsError("this thread is registered with this profiler already");
+      // Not by its number alone: the link may be of a registration that a fork has left to the parent.
+      if (link->token.arena == arena && registry_.arena()->Find(link->token.index) == link)
+        return absl::AlreadyExistsError("this thread is registered with this profiler already");
     }
-    absl::StatusOr<Slot*> slot = registry_.Register(Platform::CurrentThread(), SanitizedThreadName(name));
+    absl::StatusOr<Slot*> slot = registry_.Register(Platform::CurrentThread(), SanitizedThreadName(name), [this](Slot& own) {
+      LookAtMask<Platform>(own, signal_, *options_.sampling.unblock_signal);
+    });
     if (!slot.ok()) return slot;
     // A signal may come between any two of these stores: the list is whole at each.
     (*slot)->next = ThreadLinks();
@@ -225,9 +244,11 @@ class ProfilerCore final : public AbstractCore {
       if (ended_workers_.size() >= kMaxAbandonedExporters) return absl::ResourceExhaustedError("exporters of earlier sessions still hang");
     }
     if (absl::Status status = registry_.Open(); !status.ok()) return status;
-    if (absl::Status status = Platform::InstallHandler(signal_); !status.ok()) return status;
+    const int signal = signal_.template Wanted<Platform>();
+    if (absl::Status status = Platform::InstallHandler(signal); !status.ok()) return status;
+    signal_.number.store(signal, std::memory_order_relaxed);
     Running running;
-    running.session = std::make_shared<Session<Traits>>(options_, registry_, *code_, counters_, signal_);
+    running.session = std::make_shared<Session<Traits>>(options_, registry_, *code_, counters_, signal);
     if (!running.session->has_provider()) {
       return absl::InvalidArgumentError("sampling.cpu_frequency_hz and sampling.wall_frequency_hz: no provider is enabled");
     }
@@ -237,7 +258,8 @@ class ProfilerCore final : public AbstractCore {
     auto collector = std::make_unique<Collector<Traits>>(
         options_, *session, counters_,
         typename Collector<Traits>::Callbacks{.end_period = [this, session, worker] { return EndPeriod(*session, *worker); },
-                                              .check_handler = [this] { CheckHandler(); }});
+                                              .check_handler = [check = DeliveryCheck<Traits, Session<Traits>>(
+                                                                    *session, registry_, counters_, signal_)]() mutable { check.Run(); }});
     if (!worker->Begin()) return absl::ResourceExhaustedError("the system refuses another thread for the exporter");
     at_period_begin_ = GetStats();
     registry_.BeginCollecting();
@@ -253,6 +275,34 @@ class ProfilerCore final : public AbstractCore {
     }
     session->Begin();
     return absl::OkStatus();
+  }
+
+  // Under control_mutex_.
+  absl::Status StopLocked() {
+    const Running running = CopyRunning();
+    if (running.session == nullptr) return absl::FailedPreconditionError("the profiler is not running");
+    if (std::exchange(is_listed_, false) && !ExitList::Remove(registry_.arena()->number(), this)) is_exit_using_ = true;
+    running.session->End();
+    collector_->End();
+    running.session->FinishAll();
+    running.worker->Submit(MakeJob(*running.session));
+    collector_.reset();
+    const absl::Status status = running.worker->End(ExportDeadline());
+    const std::lock_guard running_lock(running_mutex_);
+    ended_workers_.push_back(running.worker);
+    SettleEndedWorkers();
+    running_ = {};
+    return status;
+  }
+
+  // The program may exit in the middle of a call of ours, even in one of this very thread.
+  void StopAtExit() override {
+    if (Platform::ForkCount() != fork_count()) return;
+    {
+      std::unique_lock lock(control_mutex_, std::defer_lock);
+      if (LockBy(lock, ExportDeadline())) static_cast<void>(StopLocked());
+    }
+    is_exit_using_.store(false, std::memory_order_release);  // the last touch: now it may be deleted
   }
 
   static void AddExportsOf(const ExportWorker<Traits>& worker, Stats& stats) {
@@ -304,16 +354,6 @@ class ProfilerCore final : public AbstractCore {
     return job;
   }
 
-  void CheckHandler() {
-    const bool is_replaced = Platform::HandlerStateOf(signal_) == HandlerState::kReplaced;
-    if (is_replaced && !std::exchange(is_handler_replaced_, true)) {
-      counters_.handler_replaced.fetch_add(1, std::memory_order_relaxed);
-      Platform::WriteLine("strobe: the program has replaced the handler of signal " + std::to_string(signal_) +
-                          "; no sample arrives unless the new handler calls the previous one");
-    }
-    if (!is_replaced) is_handler_replaced_ = false;
-  }
-
   [[nodiscard]] std::chrono::steady_clock::time_point ExportDeadline() const {
     return std::chrono::steady_clock::now() + std::chrono::milliseconds(static_cast<std::int64_t>(*options_.exporter.stop_timeout_s * 1e3));
   }
@@ -325,12 +365,14 @@ class ProfilerCore final : public AbstractCore {
 
   const ProfilerOptions options_;
   const absl::Status options_status_;
-  const int signal_;
+  SignalInUse signal_{.asked = static_cast<int>(*options_.sampling.signal_number)};
   ThreadRegistry<Traits> registry_;
-  const std::shared_ptr<CodeRegistry> code_ = std::make_shared<CodeRegistry>();
+  const std::shared_ptr<CodeRegistry> code_ = std::make_shared<CodeRegistry>(&Platform::ForkCount);
   CollectorCounters counters_;
 
   std::mutex control_mutex_;  // one Start, Stop or Flush at a time; held while they wait
+  bool is_listed_ = false;    // in the ExitList, as far as we know
+  std::atomic<bool> is_exit_using_{false};
   std::unique_ptr<Collector<Traits>> collector_;
 
   std::mutex running_mutex_;  // never held while anybody waits
@@ -343,9 +385,6 @@ class ProfilerCore final : public AbstractCore {
   // The collector's, or Stop's after it.
   std::uint64_t sequence_ = 0;
   Stats at_period_begin_;
-  bool is_handler_replaced_ = false;
-
-  std::atomic<bool> is_parents_{false};
 };
 
 template <class Traits>
@@ -354,3 +393,4 @@ std::unique_ptr<AbstractCore> MakeCore(ProfilerOptions options) {
 }
 
 }  // namespace strobe::internal
+STROBE_HIDDEN_END

@@ -5,8 +5,10 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "strobe/base/visibility.h"
 
 namespace strobe {
+STROBE_HIDDEN_BEGIN
 namespace internal {
 
 template <class Traits>
@@ -22,10 +24,12 @@ class RegistrationOwner {
 };
 
 }  // namespace internal
+STROBE_HIDDEN_END
 
-// A thread's registration, for as long as the object lives. Move-only. It ends on the thread that it began on, and before its Profiler
-// does; anything else is a bug of the program that stops it with a line on stderr. Where the thread could not be registered, status() says
-// why, and the object does nothing.
+// A thread's registration, for as long as the object lives. Move-only. It ends on the thread that it began on; anything else is a bug of
+// the program that stops it with a line on stderr. It may outlive its Profiler, as that of a detached thread does at exit. Where the thread
+// could not be registered, status() says why, and the object does nothing.
+STROBE_HOLDS_HIDDEN_BEGIN
 class [[nodiscard]] Registration {
  public:
   // Registers nothing.
@@ -68,5 +72,6 @@ class [[nodiscard]] Registration {
   void* slot_ = nullptr;
   std::uint64_t thread_id_ = 0;
 };
+STROBE_HOLDS_HIDDEN_END
 
 }  // namespace strobe

@@ -1,4 +1,5 @@
-// Session: what happens to samples between one Start and its Stop. It has no thread of its own.
+// Session: what happens to samples between one Start and its Stop. It has no thread of its own. It is some 470 lines long because all that
+// takes a slot's control mutex, and so must fit together, stands here.
 #pragma once
 
 #include <algorithm>
@@ -7,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <tuple>
 #include <utility>
@@ -14,6 +16,7 @@
 
 #include "strobe/aggregate/aggregated_period.h"
 #include "strobe/aggregate/aggregator.h"
+#include "strobe/base/visibility.h"
 #include "strobe/core/options.h"
 #include "strobe/core/record.h"
 #include "strobe/core/stats.h"
@@ -21,15 +24,19 @@
 #include "strobe/provider/provider_list.h"
 #include "strobe/runtime/code_registry.h"
 #include "strobe/runtime/collector_counters.h"
-#include "strobe/runtime/sleepers.h"
+#include "strobe/runtime/look_rounds.h"
 #include "strobe/runtime/slot_thread.h"
 #include "strobe/runtime/thread_registry.h"
 #include "strobe/runtime/unwind_tables.h"
 
+STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
 
 // How long whoever detaches a thread waits for a capture under way there. Longer means that the thread is stopped, say by a debugger.
 inline constexpr std::int64_t kCaptureWaitNs = 100'000'000;
+
+// How long a thread must have been idle, or a slot free, for its memory to be given back; up to twice this and a period.
+inline constexpr std::int64_t kLongIdleNs = 10'000'000'000;
 
 // Threads that wait for the collector to settle their accounts: as many count as a full ring.
 inline constexpr double kManyEndedThreads = 256;
@@ -71,47 +78,29 @@ class Session {
   [[nodiscard]] bool has_provider() const { return first_enabled_ < kCount; }  // enabled by the options
   [[nodiscard]] std::int64_t period_ns() const { return period_ns_; }
 
-  // Begins to sample a live slot. Nothing happens where it is attached already.
-  void Attach(Slot& slot) {
-    const std::lock_guard lock(ControlMutex(slot));
-    if (slot.is_attached || slot.is_ending.load(std::memory_order_acquire) || has_ended_.load(std::memory_order_seq_cst)) return;
-    ++slot.token.use;
-    for (ProviderCell& cell : slot.cells) cell.Reset();
-    for (auto& wants : slot.wants_cpu_clock) wants.store(false, std::memory_order_relaxed);
-    slot.memo_is_stale.store(true, std::memory_order_relaxed);
-    slot.attach_cpu_ns = Platform::ThreadCpuTimeNs(slot.thread_id);
-    slot.was_timer_refused.store(false, std::memory_order_relaxed);
-    slot.thread_key = Slot::kNoKey;
-    slot.needs_finish = true;
-    slot.is_attached = true;
-    slot.is_active.store(true, std::memory_order_seq_cst);
-    const std::int64_t now_ns = clock_.MonotonicNs();
-    RandomSource random(static_cast<std::uint64_t>(now_ns) ^ slot.thread_id << 32 ^ slot.token.use);
-    providers_.ForEachEnabled([&](auto& provider, auto index) {
-      SlotThread<Session> thread(*this, slot, index);
-      provider.Attach(thread, std::get<index>(slot.states), random, now_ns);
-    });
-  }
+  // Begins to sample a live slot. Nothing happens where it is attached already. Where a capture of an earlier session has not ended yet,
+  // which may write into the slot until it does, the thread is attached at the first drain after its end.
+  void Attach(Slot& slot) { AttachSince(slot, Clocks()); }
 
   // Ends that; credits each provider's residual.
-  void Detach(Slot& slot) {
-    const std::lock_guard lock(ControlMutex(slot));
-    if (!slot.is_attached) return;
-    slot.is_active.store(false, std::memory_order_seq_cst);
-    Platform::StopTimer(slot.timer);
-    WaitForCapture(slot);
-    const std::int64_t now_ns = clock_.MonotonicNs();
-    providers_.ForEachEnabled([&](auto& provider, auto index) {
-      SlotThread<Session> thread(*this, slot, index);
-      slot.cells[index].residual = provider.Detach(thread, std::get<index>(slot.states), now_ns);
-    });
-    slot.is_attached = false;
+  void Detach(Slot& slot) { static_cast<void>(DetachNow(slot)); }
+
+  // Settles the thread's account and samples it anew, on the collector's thread: something about it, or the signal, has changed. The new
+  // account begins where the old one ended.
+  void Reattach(Slot& slot) {
+    const std::optional<Clocks> ended = DetachNow(slot);
+    if (!ended) return;
+    Finish(slot);
+    AttachSince(slot, *ended);
   }
+  [[nodiscard]] int signal() const { return signal_.load(std::memory_order_relaxed); }
+  void set_signal(int signal) { signal_.store(signal, std::memory_order_relaxed); }
 
   // Moves every record into the aggregator and settles the accounts of threads that have ended. Returns the fullest ring's fill, 0 to 1, or
   // how near to kManyEndedThreads those threads were, if that is more; 1 where it had to finish walks, whose records take up the rings.
   double Drain() {
     if (ModuleVersion() != module_version_) RefreshModules();
+    if (has_postponed_.exchange(false, std::memory_order_relaxed)) Begin();
     double fill = 0;
     registry_.arena()->VisitMarked([&](Slot& slot) {
       fill = std::max(fill, static_cast<double>(slot.ring.used_bytes()) / static_cast<double>(registry_.arena()->ring_bytes()));
@@ -133,13 +122,12 @@ class Session {
   std::int64_t Look(std::int64_t now_ns) {
     std::int64_t next_ns = INT64_MAX;
     providers_.ForEachEnabled([&](auto& provider, auto index) {
-      std::int64_t& due_ns = look_due_ns_[index];
-      if (due_ns != 0 && now_ns >= due_ns) LookAtAll(provider, index);
-      if (due_ns == 0 || now_ns >= due_ns) {
-        const std::int64_t period_ns = provider.look_period_ns(random_);
-        due_ns = period_ns == 0 ? 0 : now_ns + period_ns;
+      LookRounds<Platform>& rounds = look_rounds_[index];
+      if (rounds.IsDue(now_ns)) LookAtAll(provider, index);
+      if (rounds.IsOpen(now_ns) && !rounds.Plan(now_ns, provider.look_period_ns(random_))) {
+        counters_.looks_put_off.fetch_add(1, std::memory_order_relaxed);
       }
-      if (due_ns != 0) next_ns = std::min(next_ns, due_ns);
+      next_ns = std::min(next_ns, rounds.due_ns());
     });
     return next_ns;
   }
@@ -164,6 +152,7 @@ class Session {
     Drain();
     registry_.EndCollecting([this](Slot& slot) { Finish(slot); });
     tables_.Withdraw();
+    registry_.DiscardAll();
   }
 
   // The period that ends now, without its stats. The aggregator goes on with the next.
@@ -174,6 +163,7 @@ class Session {
   };
   Period TakePeriod() {
     const std::int64_t now_ns = clock_.MonotonicNs();
+    VisitAtPeriodEnd(now_ns);
     Period period{.samples = aggregator_.Take(), .time_ns = period_begin_unix_ns_, .duration_ns = now_ns - period_begin_ns_};
     period_begin_ns_ = now_ns;
     period_begin_unix_ns_ = clock_.UnixTimeNs();
@@ -203,22 +193,83 @@ class Session {
     Provider::kSkipsSleepers;
   };
 
+  // What a thread's clocks say; -1 where they were not read.
+  struct Clocks {
+    std::int64_t monotonic_ns = -1;
+    std::int64_t cpu_ns = -1;
+  };
+
+  void AttachSince(Slot& slot, const Clocks& since) {
+    const std::lock_guard lock(ControlMutex(slot));
+    if (slot.is_attached || slot.is_ending.load(std::memory_order_acquire) || has_ended_.load(std::memory_order_seq_cst)) return;
+    if (slot.needs_finish) return;  // Reattach is at work there
+    if (slot.is_capturing.load(std::memory_order_seq_cst)) {
+      has_postponed_.store(true, std::memory_order_relaxed);
+      return;
+    }
+    DropLateRecords(slot);
+    ++slot.token.use;
+    for (ProviderCell& cell : slot.cells) cell.Reset();
+    for (auto& wants : slot.wants_cpu_clock) wants.store(false, std::memory_order_relaxed);
+    slot.memo_is_stale.store(true, std::memory_order_relaxed);
+    slot.attach_cpu_ns = since.cpu_ns >= 0 ? since.cpu_ns : Platform::ThreadCpuTimeNs(slot.thread_id);
+    slot.was_timer_refused.store(false, std::memory_order_relaxed);
+    slot.blocks_signal.store(HasSignal(slot.blocked_signals, signal()), std::memory_order_relaxed);
+    slot.thread_key = Slot::kNoKey;
+    slot.needs_finish = true;
+    slot.is_attached = true;
+    slot.is_active.store(true, std::memory_order_seq_cst);
+    const std::int64_t now_ns = since.monotonic_ns >= 0 ? since.monotonic_ns : clock_.MonotonicNs();
+    RandomSource random(static_cast<std::uint64_t>(now_ns) ^ slot.thread_id << 32 ^ slot.token.use);
+    providers_.ForEachEnabled([&](auto& provider, auto index) {
+      SlotThread<Session> thread(*this, slot, index);
+      provider.Attach(thread, std::get<index>(slot.states), random, now_ns);
+    });
+  }
+
+  // What they said then; nothing where the slot was not attached.
+  std::optional<Clocks> DetachNow(Slot& slot) {
+    const std::lock_guard lock(ControlMutex(slot));
+    if (!slot.is_attached) return std::nullopt;
+    slot.is_active.store(false, std::memory_order_seq_cst);
+    Platform::StopTimer(slot.timer);
+    WaitForCapture(slot);
+    Clocks now{.monotonic_ns = clock_.MonotonicNs()};
+    providers_.ForEachEnabled([&](auto& provider, auto index) {
+      SlotThread<Session> thread(*this, slot, index, slot.cells[index].Settle());
+      slot.cells[index].residual = provider.Detach(thread, std::get<index>(slot.states), now.monotonic_ns);
+      now.cpu_ns = std::max(now.cpu_ns, thread.read_cpu_ns());
+    });
+    slot.is_attached = false;
+    return now;
+  }
+
   std::mutex& ControlMutex(const Slot& slot) { return registry_.ControlMutex(slot); }
   void WaitForCapture(const Slot& slot) {
     if (slot.thread_id == Platform::CurrentThreadId()) return;
     if (!WaitUntilClear(slot.is_capturing, kCaptureWaitNs)) counters_.waits_abandoned.fetch_add(1, std::memory_order_relaxed);
   }
 
+  // What a capture has written after its session had settled the slot's account: the residual there stands for it.
+  void DropLateRecords(Slot& slot) {
+    registry_.arena()->Unmark(slot);
+    while (!slot.ring.Peek().empty()) slot.ring.Pop();
+    slot.has_slices.store(false, std::memory_order_relaxed);
+  }
+
   std::uint64_t ModuleVersion() const { return Platform::ModuleVersion() + code_.version(); }  // both only grow
 
   void RefreshModules() {
-    // The version is read first: a change between the two is seen at the next drain.
-    module_version_ = ModuleVersion();
-    const ModuleMap map(code_.Join(Platform::Modules()));
-    aggregator_.SetModules(++module_generation_, map);
-    registry_.arena()->text.Publish(map);
+    // The versions are read first: a change between the two is seen at the next drain.
+    const std::uint64_t image_version = Platform::ModuleVersion();
+    module_version_ = image_version + code_.version();
+    if (module_generation_ == 0 || image_version != image_version_) modules_ = ModuleMap(Platform::Modules());
+    image_version_ = image_version;
+    code_.Join(modules_);
+    aggregator_.SetModules(++module_generation_, modules_);
+    registry_.arena()->text.Publish(modules_);
     registry_.arena()->module_generation.store(module_generation_, std::memory_order_relaxed);
-    tables_.Update(map);
+    tables_.Update(modules_);
     counters_.module_refreshes.fetch_add(1, std::memory_order_relaxed);
   }
 
@@ -250,7 +301,8 @@ class Session {
     for (bool is_first = true;; is_first = false) {
       // A provider is promised that all calls for one thread follow each other: AddWeight must not meet the thread's own Detach.
       std::unique_lock lock(ControlMutex(slot));
-      if (DrainSlot(slot)) return lock;
+      // A mark may be an earlier session's.
+      if (!slot.needs_finish || DrainSlot(slot)) return lock;
       lock.unlock();
       // Code that nobody knows of may have been loaded just now. Asked once, this ends however often the modules change.
       if (is_first && ModuleVersion() != module_version_) RefreshModules();
@@ -308,23 +360,19 @@ class Session {
     if (!aggregator_.ExtendLast(KeyOf(slot), row)) return false;
     slot.cells[provider].credited.fetch_add(weight, std::memory_order_relaxed);
     slot.cells[provider].Receive(weight);
+    counters_.rated_samples.fetch_add(provider == first_enabled_ ? 1 : 0, std::memory_order_relaxed);
     CountRated(row);
     return true;
   }
 
   template <class Provider, class Index>
   void LookAtAll(Provider& provider, Index index) {
-    if constexpr (kSkipsSleepers<Provider>) sleepers_[index].BeginRound();
-    registry_.CopyLive(slots_);
-    if (slots_.empty()) return;
-    // Nobody is always the first.
-    std::rotate(slots_.begin(), slots_.begin() + static_cast<std::ptrdiff_t>(++look_rounds_ % slots_.size()), slots_.end());
-    const auto is_awake = [&](const Slot* slot) { return !sleepers_[index].IsAsleep(slot->token.index); };
+    const auto copy = [&](std::vector<Slot*>& slots) { registry_.CopyLive(slots); };
     const auto look_at = [&](Slot& slot) { LookAt(slot, provider, index); };
-    const auto sleepers = std::stable_partition(slots_.begin(), slots_.end(), is_awake);
-    for (auto slot = slots_.begin(); slot != sleepers; ++slot) look_at(**slot);
-    if (sleepers != slots_.end()) {
-      sleepers_[index].EndRound(std::span<Slot* const>(sleepers, slots_.end()), provider.period_ns(), look_at);
+    if constexpr (kSkipsSleepers<Provider>) {
+      look_rounds_[index].RunAwake(slots_, provider.period_ns(), copy, look_at);
+    } else {
+      look_rounds_[index].RunAll(slots_, copy, look_at);
     }
     if (has_deferred_) tables_.Publish();
   }
@@ -336,55 +384,108 @@ class Session {
     if (!slot.is_attached) return;
     SlotThread<Session> thread(*this, slot, index);
     provider.Look(thread, std::get<index>(slot.states), clock_.MonotonicNs());
-    if constexpr (kSkipsSleepers<Provider>) sleepers_[index].Note(slot.token.index, slot.attach_cpu_ns, thread.read_cpu_ns());
+    if constexpr (kSkipsSleepers<Provider>) {
+      look_rounds_[index].sleepers().Note(slot.token.index, slot.attach_cpu_ns, thread.read_cpu_ns());
+    }
+  }
+
+  // What a slot's account has not got of its rows: of what was credited; and of the clock's time. Before the detachment, the second alone.
+  std::pair<Row, Row> OutstandingOf(Slot& slot) {
+    std::pair<Row, Row> rows{};
+    providers_.ForEachEnabled([&](auto& provider, auto index) {
+      const ProviderCell& cell = slot.cells[index];
+      auto& state = std::get<index>(slot.states);
+      const std::span<std::int64_t> residual = ColumnsOf(rows.second, index);
+      if (!slot.is_attached) {
+        if (cell.missing() != 0) provider.AddWeight(cell.missing(), state, ColumnsOf(rows.first, index));
+        provider.AddResidual(cell.residual, residual);
+      } else if constexpr (requires(SampledThread & thread) { provider.Residual(thread, state, std::int64_t{}); }) {
+        SlotThread<Session> thread(*this, slot, index);
+        if (cell.received != 0) provider.AddResidual(provider.Residual(thread, state, static_cast<std::int64_t>(cell.received)), residual);
+      }
+    });
+    return rows;
+  }
+
+  void VisitAtPeriodEnd(std::int64_t now_ns) {
+    const bool sees_to_memory = now_ns - memory_seen_to_ns_ >= kLongIdleNs;
+    registry_.CopyAll(slots_);
+    for (Slot* slot : slots_) {
+      const std::lock_guard lock(ControlMutex(*slot));
+      if (slot->needs_finish && slot->thread_key != Slot::kNoKey) HoldBackSurplus(*slot);
+      if (sees_to_memory) DiscardIfIdle(*slot);
+    }
+    if (!sees_to_memory) return;
+    registry_.DiscardIdle();
+    memory_seen_to_ns_ = now_ns;
+  }
+
+  // Moves to the next period what the thread's rows say beyond its clock. A timer's first expiry stands for a whole period, however soon it
+  // comes.
+  void HoldBackSurplus(Slot& slot) {
+    auto [surplus, residual] = OutstandingOf(slot);
+    for (std::size_t i = 0; i < kValueCount; ++i) {
+      const std::uint64_t outstanding = static_cast<std::uint64_t>(surplus[i]) + static_cast<std::uint64_t>(residual[i]);
+      surplus[i] = std::max<std::int64_t>(static_cast<std::int64_t>(-outstanding), 0);
+    }
+    if (surplus != Row{}) aggregator_.HoldBack(slot.thread_key, surplus);
+  }
+
+  // A signal that comes just now is a late one: what it stands for goes into the residual.
+  void DiscardIfIdle(Slot& slot) {
+    if (!slot.is_attached || !SlotArena<Traits>::IsLongIdle(slot)) return;
+    slot.is_active.store(false, std::memory_order_seq_cst);
+    const bool is_idle = !slot.is_capturing.load(std::memory_order_seq_cst) &&
+                         slot.counters.captures.load(std::memory_order_relaxed) == slot.counters.seen_captures &&
+                         slot.ring.used_bytes() == 0;
+    if (is_idle) registry_.arena()->Discard(slot);
+    slot.is_active.store(true, std::memory_order_seq_cst);
   }
 
   // The last word on a slot's account: its records, what it was credited with and came in none of them, and the residual.
   void Finish(Slot& slot) {
     if (!slot.needs_finish) return;
-    slot.needs_finish = false;
     // A mark that is left would send the collector to the slot while its next owner sets it up.
     registry_.arena()->Unmark(slot);
     while (!DrainSlot(slot)) tables_.BuildMissing();
     const std::uint32_t key = KeyOf(slot);
-    Row lost{};
-    Row residual{};
-    providers_.ForEachEnabled([&](const auto& provider, auto index) {
-      const ProviderCell& cell = slot.cells[index];
-      if (cell.missing() != 0) provider.AddWeight(cell.missing(), std::get<index>(slot.states), ColumnsOf(lost, index));
-      provider.AddResidual(cell.residual, ColumnsOf(residual, index));
-    });
+    const auto [lost, residual] = OutstandingOf(slot);
     if (lost != Row{}) aggregator_.AddPseudo(key, PseudoFrame::kLost, lost);
     if (residual != Row{}) aggregator_.AddPseudo(key, PseudoFrame::kResidual, residual);
     CountRated(lost);
     CountRated(residual);
     aggregator_.RemoveThread(key);
     slot.thread_key = Slot::kNoKey;
-    for (Sleepers<Platform>& sleepers : sleepers_) sleepers.Forget(slot.token.index);
+    for (LookRounds<Platform>& rounds : look_rounds_) rounds.sleepers().Forget(slot.token.index);
+    const std::lock_guard lock(ControlMutex(slot));
+    slot.needs_finish = false;
   }
 
   ThreadRegistry<Traits>& registry_;
   const CodeRegistry& code_;
   CollectorCounters& counters_;
   const std::uint64_t earlier_folded_;
-  const int signal_;
+  std::atomic<int> signal_;
   typename Traits::Clock clock_;
   Providers providers_;
   UnwindTables<Traits> tables_;
   Aggregator aggregator_;
   RandomSource random_;
   std::atomic<bool> has_ended_{false};
-  std::array<std::int64_t, kCount> look_due_ns_{};
-  std::vector<Slot*> slots_;  // scratch
-  std::size_t look_rounds_ = 0;
-  std::array<Sleepers<Platform>, kCount> sleepers_;  // nobody, where a provider does not skip them
+  std::atomic<bool> has_postponed_{false};  // a thread was not attached, because a capture of an earlier session is under way there
+  std::vector<Slot*> slots_;                // scratch
+  std::array<LookRounds<Platform>, kCount> look_rounds_;
   bool has_deferred_ = false;
   std::size_t first_enabled_ = kCount;
   std::int64_t period_ns_ = 0;
   std::uint64_t module_version_ = 0;
+  std::uint64_t image_version_ = 0;
+  ModuleMap modules_;  // the loader's, as of image_version_, and generated code
   std::uint32_t module_generation_ = 0;
   std::int64_t period_begin_ns_ = 0;
+  std::int64_t memory_seen_to_ns_ = 0;
   std::int64_t period_begin_unix_ns_ = 0;
 };
 
 }  // namespace strobe::internal
+STROBE_HIDDEN_END

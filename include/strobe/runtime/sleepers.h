@@ -7,6 +7,9 @@
 #include <span>
 #include <vector>
 
+#include "strobe/base/visibility.h"
+
+STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
 
 // The collector's, for one provider. A clock is a system call, so a round of looks goes to the threads that are awake, and to those that
@@ -81,3 +84,4 @@ class Sleepers {
 };
 
 }  // namespace strobe::internal
+STROBE_HIDDEN_END

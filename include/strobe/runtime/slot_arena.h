@@ -7,13 +7,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "strobe/base/cache_line.h"
 #include "strobe/base/signal_safe.h"
+#include "strobe/base/visibility.h"
 #include "strobe/platform/capture_target.h"
 #include "strobe/runtime/thread_slot.h"
 #include "strobe/unwind/cfi_modules.h"
@@ -21,11 +22,18 @@
 #include "strobe/unwind/unwind_table.h"
 #include "strobe/unwind/walk_memo.h"
 
+STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
 
-// Numbers of arenas: each has a place in the static table that the handler reads. At most kMaxArenas exist at a time.
-int AcquireArenaNumber();   // -1 when all are taken
-void ForgetArenaNumbers();  // in a fork's child: nobody holds any
+// Arenas have numbers, over all traits types: each has a place in the static table that the handler reads. At most kMaxArenas exist at a
+// time. With another Platform::ForkCount all begins anew: a fork's child leaves its parent's arenas behind. These take no lock, which the
+// parent's threads may hold.
+int AcquireArenaNumber(std::uint64_t fork_count);  // -1 when all are taken
+// An arena of that type that its owner has left to be used again, or nullptr; and to leave one.
+void* TakeUnusedArena(const void* type, std::uint64_t fork_count);
+void KeepUnusedArena(std::uint8_t number, void* arena, const void* type, std::uint64_t fork_count);
+// Tells a leak checker, if there is one, that the object and what it leads to are never deleted.
+void KeepForEver(const void* object);
 
 template <class Traits>
 class SlotArena {
@@ -34,20 +42,18 @@ class SlotArena {
   using Platform = typename Traits::Platform;
   static constexpr std::size_t kSlotsPerChunk = 64;  // one word of marks
   static constexpr std::size_t kMaxChunks = 4096;
+  static_assert(kMaxChunks * kSlotsPerChunk <= std::size_t{1} << SlotToken::kIndexBits);
 
   // An arena that is not in use, or a new one; nullptr where kMaxArenas are. Arenas are kept for ever and used again: a signal of an ended
   // Profiler may still be on its way.
   static SlotArena* Acquire(std::size_t ring_bytes) {
-    Pool& pool = GlobalPool();
-    const std::lock_guard lock(pool.mutex);
-    SlotArena* arena = nullptr;
-    if (!pool.free.empty()) {
-      arena = pool.free.back();
-      pool.free.pop_back();
-    } else {
-      const int number = AcquireArenaNumber();
+    const std::uint64_t fork_count = Platform::ForkCount();
+    auto* arena = static_cast<SlotArena*>(TakeUnusedArena(&type_, fork_count));
+    if (arena == nullptr) {
+      const int number = AcquireArenaNumber(fork_count);
       if (number < 0) return nullptr;
-      arena = new SlotArena(static_cast<std::uint8_t>(number));
+      arena = new SlotArena(static_cast<std::uint8_t>(number), fork_count);
+      KeepForEver(arena);
     }
     arena->SetRingBytes(ring_bytes);
     return arena;
@@ -56,16 +62,7 @@ class SlotArena {
   // No slot may be in use.
   static void Release(SlotArena* arena) {
     arena->cfi.reset();
-    Pool& pool = GlobalPool();
-    const std::lock_guard lock(pool.mutex);
-    pool.free.push_back(arena);
-  }
-
-  // In a fork's child: arenas that the parent had are left behind, for the child has its own.
-  static void ForgetAll() {
-    Pool& pool = GlobalPool();
-    new (&pool.mutex) std::mutex;  // whoever held it does not exist here
-    pool.free.clear();
+    KeepUnusedArena(arena->number_, arena, &type_, arena->fork_count_);
   }
 
   // The slot of that index, or nullptr. Signal-safe.
@@ -90,7 +87,8 @@ class SlotArena {
     return true;
   }
 
-  // The ring's memory of a slot, committed when touched; empty where it cannot be had. Under the registry's mutex.
+  // The ring's memory of a slot, committed when touched; empty where it cannot be had. Under the registry's mutex, but for a slot that has
+  // it already.
   std::span<std::byte> RingMemory(const Slot& slot) {
     const std::uint32_t index = slot.token.index;
     Chunk& chunk = *chunks_[index / kSlotsPerChunk].load(std::memory_order_relaxed);
@@ -106,6 +104,27 @@ class SlotArena {
     std::byte* const rings = chunks_[index / kSlotsPerChunk].load(std::memory_order_relaxed)->rings;
     if (rings == nullptr) return nullptr;
     return reinterpret_cast<WalkMemo*>(rings + ring_bytes_ * kSlotsPerChunk + (index % kSlotsPerChunk) * kMemoBytes);
+  }
+
+  // Whether nobody has captured into the slot since the last call, but before, so that it has memory that may be given back.
+  static bool IsLongIdle(Slot& slot) {
+    const std::uint32_t captures = slot.counters.captures.load(std::memory_order_relaxed);
+    if (slot.counters.seen_captures.exchange(captures, std::memory_order_relaxed) == captures) return slot.holds_memory();
+    slot.has_memory.store(true, std::memory_order_relaxed);
+    return false;
+  }
+
+  // Gives back what captures have touched of the slot's memory. No capture may be under way or begin, and the ring must be empty.
+  void Discard(Slot& slot) {
+    WalkMemo* const memo = MemoMemory(slot);
+    if (!slot.holds_memory() || memo == nullptr) return;
+    const std::span<std::byte> ring = RingMemory(slot);
+    Platform::DiscardMemory(ring.data(), ring.size());
+    Platform::DiscardMemory(memo, kMemoBytes);
+    slot.ring.Reset(ring);
+    slot.memo_is_stale.store(true, std::memory_order_relaxed);
+    slot.counters.seen_captures.store(slot.counters.captures.load(std::memory_order_relaxed), std::memory_order_relaxed);
+    slot.has_memory.store(false, std::memory_order_relaxed);
   }
 
   // Says that the slot's ring has a record. Signal-safe.
@@ -157,23 +176,18 @@ class SlotArena {
   }
 
  private:
-  static constexpr std::size_t kMemoBytes = (sizeof(WalkMemo) + kCacheLineBytes - 1) / kCacheLineBytes * kCacheLineBytes;
+  // Whole pages of most systems, so that each can be given back by itself.
+  static constexpr std::size_t kPageBytes = 4096;
+  static constexpr std::size_t kMemoBytes = (sizeof(WalkMemo) + kPageBytes - 1) / kPageBytes * kPageBytes;
 
   struct Chunk {
     std::atomic<std::uint64_t> marks{0};
     std::byte* rings = nullptr;  // then the memos
     std::array<Slot, kSlotsPerChunk> slots;
   };
-  struct Pool {
-    std::mutex mutex;
-    std::vector<SlotArena*> free;
-  };
-  static Pool& GlobalPool() {
-    static auto* const pool = new Pool;
-    return *pool;
-  }
+  static inline constinit char type_ = 0;  // its address names the traits type
 
-  explicit SlotArena(std::uint8_t number) : number_(number) {}
+  SlotArena(std::uint8_t number, std::uint64_t fork_count) : number_(number), fork_count_(fork_count) {}
 
   [[nodiscard]] std::size_t ChunkBytes() const { return (ring_bytes_ + kMemoBytes) * kSlotsPerChunk; }
 
@@ -187,10 +201,12 @@ class SlotArena {
     ring_bytes_ = ring_bytes;
   }
 
-  std::uint8_t number_;
+  const std::uint8_t number_;
+  const std::uint64_t fork_count_;
   std::size_t ring_bytes_ = 0;
   std::size_t chunk_count_ = 0;
   std::array<std::atomic<Chunk*>, kMaxChunks> chunks_{};
 };
 
 }  // namespace strobe::internal
+STROBE_HIDDEN_END

@@ -4,10 +4,13 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
+#include "strobe/base/visibility.h"
 #include "strobe/platform/capture_target.h"
 #include "strobe/provider/sample_provider.h"
 
+STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
 
 template <class Session>
@@ -16,24 +19,31 @@ class SlotThread final : public SampledThread {
   using Slot = typename Session::Slot;
   using Platform = typename Session::Platform;
 
-  SlotThread(Session& session, Slot& slot, std::size_t provider) : session_(session), slot_(slot), provider_(provider) {}
+  // `settled_weight` is what the provider has been credited with in all, at the detachment: a capture that ends late may add to it.
+  SlotThread(Session& session, Slot& slot, std::size_t provider, std::optional<std::int64_t> settled_weight = std::nullopt)
+      : session_(session), slot_(slot), provider_(provider), settled_weight_(settled_weight) {}
   std::int64_t CpuTimeNs() override { return read_cpu_ns_ = Platform::ThreadCpuTimeNs(slot_.thread_id); }
   // What the last CpuTimeNs() said; -1 where nobody has asked.
   [[nodiscard]] std::int64_t read_cpu_ns() const { return read_cpu_ns_; }
   [[nodiscard]] std::int64_t attach_cpu_ns() const override { return slot_.attach_cpu_ns; }
+  // Of a thread that blocks the signal nothing comes: its time ends in the residual.
   bool StartCpuTimer(std::int64_t first_ns, std::int64_t period_ns) override {
-    const bool is_started = Platform::StartTimer(slot_.timer, slot_.thread_id, Payload(), first_ns, period_ns, session_.signal_);
+    if (slot_.blocks_signal.load(std::memory_order_relaxed)) return true;
+    const bool is_started = Platform::StartTimer(slot_.timer, slot_.thread_id, Payload(), first_ns, period_ns, session_.signal());
     // Where threads are stopped from outside, there are no timers that could be refused.
     if (!is_started) slot_.was_timer_refused.store(!Platform::kCopiesStacks, std::memory_order_relaxed);
     return is_started;
   }
   void Request(std::int64_t weight, bool wants_cpu_clock) override {
+    if (slot_.blocks_signal.load(std::memory_order_relaxed)) return;
     slot_.wants_cpu_clock[provider_].store(wants_cpu_clock, std::memory_order_relaxed);
     cell().requested.fetch_add(weight, std::memory_order_acq_rel);
-    Platform::Interrupt(slot_.thread_id, Payload(), session_.signal_);
+    Platform::Interrupt(slot_.thread_id, Payload(), session_.signal());
   }
   bool ExtendLast(std::int64_t weight) override { return session_.ExtendLast(slot_, provider_, weight); }
-  [[nodiscard]] std::int64_t credited_weight() const override { return cell().credited.load(std::memory_order_relaxed); }
+  [[nodiscard]] std::int64_t credited_weight() const override {
+    return settled_weight_.value_or(cell().credited.load(std::memory_order_relaxed));
+  }
   [[nodiscard]] std::int64_t last_capture_cpu_ns() const override { return cell().last_capture_cpu_ns.load(std::memory_order_acquire); }
   [[nodiscard]] bool request_pending() const override { return cell().requested.load(std::memory_order_relaxed) != 0; }
 
@@ -48,7 +58,9 @@ class SlotThread final : public SampledThread {
   Session& session_;
   Slot& slot_;
   std::size_t provider_;
+  std::optional<std::int64_t> settled_weight_;
   std::int64_t read_cpu_ns_ = -1;
 };
 
 }  // namespace strobe::internal
+STROBE_HIDDEN_END

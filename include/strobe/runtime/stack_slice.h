@@ -12,12 +12,14 @@
 
 #include "strobe/arch/registers.h"
 #include "strobe/base/signal_safe.h"
+#include "strobe/base/visibility.h"
 #include "strobe/core/record.h"
 #include "strobe/core/stack.h"
 #include "strobe/unwind/frame_step.h"
 #include "strobe/unwind/stack_memory.h"
 #include "strobe/unwind/unwinder.h"
 
+STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
 
 // Of one stack. Most stacks are shorter, and what such a record takes is taken from the ring's other records.
@@ -117,3 +119,4 @@ WalkResult FinishWalk(const U& unwinder, std::span<const std::byte> slice, std::
 }
 
 }  // namespace strobe::internal
+STROBE_HIDDEN_END

@@ -1,6 +1,7 @@
 // ThreadRegistry: which slots are free, which are live, and which have ended and wait for the collector.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -10,11 +11,13 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "strobe/base/visibility.h"
 #include "strobe/core/stats.h"
 #include "strobe/core/thread_info.h"
 #include "strobe/runtime/capture.h"
 #include "strobe/runtime/slot_arena.h"
 
+STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
 
 // Thread-safe. A slot goes from free to live (a thread registered), and back at the registration's end: at once while nobody collects, else
@@ -34,13 +37,15 @@ class ThreadRegistry {
   ThreadRegistry& operator=(const ThreadRegistry&) = delete;
 
   // A live slot for the calling thread. ResourceExhausted at the limit of threads, arenas or memory.
-  absl::StatusOr<Slot*> Register(const ThreadInfo& info, std::string name) {  // NOLINT(performance-unnecessary-value-param): moved
+  absl::StatusOr<Slot*> Register(const ThreadInfo& info, std::string name) {
+    return Register(info, std::move(name), [](Slot& /*slot*/) {});
+  }
+  // The same; calls prepare(slot) before any session can attach the slot.
+  template <class Prepare>
+  // NOLINTNEXTLINE(performance-unnecessary-value-param): moved
+  absl::StatusOr<Slot*> Register(const ThreadInfo& info, std::string name, Prepare prepare) {
     const std::lock_guard lock(mutex_);
-    absl::Status status = MakeRoom();
-    if (!status.ok()) {
-      ++refused_;
-      return status;
-    }
+    if (absl::Status status = MakeRoom(); !status.ok()) return status;
     Slot* slot = free_.back();
     slot->ring.Reset(arena_->RingMemory(*slot));
     slot->memo = arena_->MemoMemory(*slot);
@@ -50,21 +55,31 @@ class ThreadRegistry {
     slot->name = std::move(name);
     slot->live_index = static_cast<std::uint32_t>(live_.size());
     live_.push_back(slot);
+    prepare(*slot);
     slot->is_ending.store(false, std::memory_order_release);
     return slot;
   }
 
-  // The slot has been detached.
-  void Unregister(Slot* slot) {
+  // The slot has been detached. True where it was the last one, and the owner is gone.
+  bool Unregister(Slot* slot) {
     const std::lock_guard lock(mutex_);
     live_[slot->live_index] = live_.back();
     live_[slot->live_index]->live_index = slot->live_index;
     live_.pop_back();
+    ++ended_count_;
     if (is_collecting_) {
       retired_.push_back(slot);
     } else {
       Free(slot);
     }
+    return is_orphan_ && live_.empty();
+  }
+
+  // The owner goes. How many slots are live: if there are any, the last Unregister says so.
+  std::size_t Orphan() {
+    const std::lock_guard lock(mutex_);
+    is_orphan_ = true;
+    return live_.size();
   }
 
   // The slots that have ended and wait for the collector, oldest first. Once it has drained them it gives the first `count` back.
@@ -96,9 +111,25 @@ class ThreadRegistry {
     for (Slot* slot : live_) finish(*slot);
   }
 
+  // Gives back the memory of slots that no thread has had since the last call.
+  void DiscardIdle() {
+    VisitInBatches(free_, [this](Slot& slot) {
+      if (SlotArena<Traits>::IsLongIdle(slot)) arena_->Discard(slot);
+    });
+  }
+  // After EndCollecting: gives back that of all slots, but where a capture has not ended yet.
+  void DiscardAll() {
+    const auto discard = [this](Slot& slot) {
+      if (!slot.is_capturing.load(std::memory_order_seq_cst)) arena_->Discard(slot);
+    };
+    VisitInBatches(free_, discard);
+    VisitInBatches(live_, discard);
+  }
+
   // Guards whether the slot is attached, over all sessions: who holds on to an earlier session meets the later one here.
   std::mutex& ControlMutex(const Slot& slot) { return control_mutexes_[slot.token.index % kControlMutexes]; }
 
+  // A registration has ended in an error, of Register or of whoever called it.
   void CountRefused() {
     const std::lock_guard lock(mutex_);
     ++refused_;
@@ -108,6 +139,13 @@ class ThreadRegistry {
   void CopyLive(std::vector<Slot*>& slots) {
     const std::lock_guard lock(mutex_);
     slots = live_;
+  }
+
+  // These, and the ones that have ended and wait for the collector.
+  void CopyAll(std::vector<Slot*>& slots) {
+    const std::lock_guard lock(mutex_);
+    slots = live_;
+    slots.insert(slots.end(), retired_.begin(), retired_.end());
   }
 
   [[nodiscard]] std::size_t live_count() {
@@ -121,11 +159,13 @@ class ThreadRegistry {
     for (const Slot* slot : live_) {
       slot->counters.AddTo(stats);
       stats.threads_on_fallback += slot->was_timer_refused.load(std::memory_order_relaxed) ? 1 : 0;
-      // Pages are committed when touched; a ring that was used at all is counted whole.
-      if (slot->counters.captures.load(std::memory_order_relaxed) != 0) stats.memory_bytes += ring_bytes_;
+      stats.threads_blocking += slot->blocks_signal.load(std::memory_order_relaxed) ? 1 : 0;
+      // Pages are committed when touched; a ring that is used at all is counted whole.
+      if (slot->holds_memory()) stats.memory_bytes += ring_bytes_;
     }
     for (const Slot* slot : retired_) slot->counters.AddTo(stats);
     stats.threads_registered = live_.size();
+    stats.threads_ended = ended_count_;
     stats.threads_refused = refused_;
     if (arena_ != nullptr) stats.memory_bytes += arena_->memory_bytes();
   }
@@ -151,6 +191,16 @@ class ThreadRegistry {
     return absl::OkStatus();
   }
 
+  // Takes the mutex for each batch, since threads that register wait for it: some slots may be left out that come or go meanwhile.
+  template <class Visitor>
+  void VisitInBatches(const std::vector<Slot*>& slots, Visitor visit) {
+    for (std::size_t first = 0;; first += kBatch) {
+      const std::lock_guard lock(mutex_);
+      if (first >= slots.size()) return;
+      for (std::size_t i = first; i < std::min(first + kBatch, slots.size()); ++i) visit(*slots[i]);
+    }
+  }
+
   absl::Status MakeRoom() {
     if (live_.size() >= max_threads_) {
       return absl::ResourceExhaustedError("threads.max_threads: as many threads as allowed (" + std::to_string(max_threads_) +
@@ -164,6 +214,7 @@ class ThreadRegistry {
   }
 
   void Free(Slot* slot) {
+    arena_->Unmark(*slot);  // a late capture may have left it
     ended_.Add(slot->counters);
     slot->counters.Clear();
     slot->name.clear();
@@ -182,6 +233,7 @@ class ThreadRegistry {
   };
 
   static constexpr std::size_t kControlMutexes = 64;
+  static constexpr std::size_t kBatch = 64;
 
   const std::size_t max_threads_;
   const std::size_t ring_bytes_;
@@ -191,9 +243,12 @@ class ThreadRegistry {
   std::vector<Slot*> free_;
   std::vector<Slot*> live_;
   std::vector<Slot*> retired_;
+  std::uint64_t ended_count_ = 0;
   std::uint64_t refused_ = 0;
   bool is_collecting_ = false;
+  bool is_orphan_ = false;
   Ended ended_;
 };
 
 }  // namespace strobe::internal
+STROBE_HIDDEN_END

@@ -7,11 +7,13 @@
 #include <cstdint>
 #include <string>
 
+#include "strobe/base/visibility.h"
 #include "strobe/core/stats.h"
 #include "strobe/core/thread_info.h"
 #include "strobe/platform/capture_target.h"
 #include "strobe/unwind/walk_memo.h"
 
+STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
 
 // What passes between one provider and one thread's captures.
@@ -25,10 +27,15 @@ struct ProviderCell {
 
   // The collector's. A weight comes out of a ring: whatever it is, this must be defined.
   void Receive(std::int64_t weight) { received += static_cast<std::uint64_t>(weight); }
-  // Of what was credited, that has not come, once no more can.
-  [[nodiscard]] std::int64_t missing() const {
-    return static_cast<std::int64_t>(static_cast<std::uint64_t>(credited.load(std::memory_order_relaxed)) - received);
+  // At the detachment: from now on `received` counts from what was credited until now, which is returned. What a capture adds to that which
+  // ends later, no account has.
+  std::int64_t Settle() {
+    const std::int64_t settled = credited.load(std::memory_order_relaxed);
+    received -= static_cast<std::uint64_t>(settled);
+    return settled;
   }
+  // Thereafter: of what was credited, that has not come. Less than 0 where a record came that a later capture wrote.
+  [[nodiscard]] std::int64_t missing() const { return static_cast<std::int64_t>(-received); }
 
   // For a new attachment, while no capture can begin.
   void Reset() {
@@ -40,6 +47,9 @@ struct ProviderCell {
     received = 0;
   }
 };
+
+// Whether a mask, signal n by bit n - 1, holds the signal; none holds 0, which is no signal.
+constexpr bool HasSignal(std::uint64_t mask, int signal) { return signal > 0 && (mask >> (signal - 1) & 1) != 0; }
 
 // Waits until `flag` is false; false where that takes longer than `timeout_ns`.
 bool WaitUntilClear(const std::atomic<bool>& flag, std::int64_t timeout_ns);
@@ -55,6 +65,8 @@ struct CaptureCounters {
   std::atomic<std::uint32_t> captures{0};  // handler calls
   std::array<std::atomic<std::uint32_t>, kDropReasonCount> drops{};
   std::array<std::atomic<std::uint32_t>, kStackEndCount> ends{};
+  // Of `captures`, when the collector last saw to the slot's memory. Here for the room.
+  std::atomic<std::uint32_t> seen_captures{0};
   std::atomic<std::int64_t> time_ns{0};
 
   void AddTo(Stats& stats) const {
@@ -62,8 +74,8 @@ struct CaptureCounters {
     for (std::size_t i = 0; i < ends.size(); ++i) stats.stack_ends[i] += ends[i].load(std::memory_order_relaxed);
     stats.handler_time_ns += time_ns.load(std::memory_order_relaxed);
   }
+  // But for `captures`, by which the slot's memory is known to be in use.
   void Clear() {
-    captures.store(0, std::memory_order_relaxed);
     for (auto& drop : drops) drop.store(0, std::memory_order_relaxed);
     for (auto& end : ends) end.store(0, std::memory_order_relaxed);
     time_ns.store(0, std::memory_order_relaxed);
@@ -85,6 +97,8 @@ struct ThreadSlot : ThreadLink {
   std::atomic<bool> has_slices{false};
   // By provider: whether a capture notes the thread's CPU clock. Here, and not in the cells, for the room that they would take.
   std::array<std::atomic<bool>, Traits::Providers::kCount> wants_cpu_clock{};
+  // The collector's, or under the registry's mutex while the slot is free: whether the captures that it has seen left memory in use.
+  std::atomic<bool> has_memory{false};
   StackBounds stack;
   std::uint64_t thread_id = 0;
   typename Traits::Ring ring;
@@ -96,10 +110,15 @@ struct ThreadSlot : ThreadLink {
   typename Traits::Providers::ThreadStates states;
   typename Traits::Platform::Timer timer;
   bool is_attached = false;
+  bool needs_finish = false;  // attached in this session, and not yet accounted for: only then are the ring's records of this session
   // The registration is over, or its end has begun: no session may attach the slot any more. The slot's own thread writes it.
   std::atomic<bool> is_ending{true};
   std::atomic<bool> was_timer_refused{false};
-  bool needs_finish = false;  // the collector's: attached in this session, and not yet accounted for
+  std::uint8_t unblocked_signal = 0;  // by us, to be blocked again
+  // Signals that the thread blocks, signal n by bit n - 1, as of its registration or of the collector's last look; and whether the
+  // session's is one of them: then nothing is sent, for it would stay pending, or a sigwait would return it.
+  std::atomic<bool> blocks_signal{false};
+  std::uint64_t blocked_signals = 0;
   std::int64_t attach_cpu_ns = 0;
 
   // The registry's, under its mutex.
@@ -109,6 +128,12 @@ struct ThreadSlot : ThreadLink {
   static constexpr std::uint32_t kNoKey = 0xFFFFFFFF;
   std::uint32_t thread_key = kNoKey;  // the aggregator's
   std::string name;                   // written before the slot is attached
+
+  // Whether captures have touched memory that was not given back.
+  [[nodiscard]] bool holds_memory() const {
+    return has_memory.load(std::memory_order_relaxed) ||
+           counters.captures.load(std::memory_order_relaxed) != counters.seen_captures.load(std::memory_order_relaxed);
+  }
 
   [[nodiscard]] static bool IsAwaited(const ThreadLink& link) {
     const auto& slot = static_cast<const ThreadSlot&>(link);
@@ -120,3 +145,4 @@ struct ThreadSlot : ThreadLink {
 };
 
 }  // namespace strobe::internal
+STROBE_HIDDEN_END

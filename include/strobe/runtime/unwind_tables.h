@@ -14,15 +14,18 @@
 
 #include "strobe/aggregate/aggregator.h"
 #include "strobe/base/address.h"
+#include "strobe/base/visibility.h"
 #include "strobe/core/module_map.h"
 #include "strobe/core/stack.h"
 #include "strobe/runtime/collector_counters.h"
 #include "strobe/runtime/stack_slice.h"
 #include "strobe/runtime/thread_registry.h"
+#include "strobe/symbolize/debug_frame.h"
 #include "strobe/unwind/cfi_modules.h"
 #include "strobe/unwind/unwind_table.h"
 #include "strobe/unwind/unwinder.h"
 
+STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
 
 // The collector's, or of whoever ends the session after it has ended. What is built stays in the arena, for the Profiler's next session.
@@ -50,7 +53,7 @@ class UnwindTables {
   void Update(const ModuleMap& map) {
     if constexpr (kIsUsed) {
       std::optional<CfiModules>& cfi = registry_.arena()->cfi;
-      if (!cfi.has_value()) cfi.emplace(kNativeCfi, &Traits::Platform::ReadMemory);
+      if (!cfi.has_value()) cfi.emplace(kNativeCfi, &Traits::Platform::ReadMemory, &ReadDebugFrame);
       cfi->Update(map);
       if (!kIsLazy) cfi->BuildAll();
       current_ = cfi->Snapshot();
@@ -163,3 +166,4 @@ class UnwindTables {
 };
 
 }  // namespace strobe::internal
+STROBE_HIDDEN_END

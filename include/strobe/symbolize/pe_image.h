@@ -9,8 +9,10 @@
 #include <string>
 #include <vector>
 
+#include "strobe/base/visibility.h"
 #include "strobe/core/module_map.h"
 
+STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
 
 // All positions but those of files are relative virtual addresses: bytes from where the image begins in memory.
@@ -58,3 +60,4 @@ struct PeImage {
 };
 
 }  // namespace strobe::internal
+STROBE_HIDDEN_END

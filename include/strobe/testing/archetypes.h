@@ -151,8 +151,8 @@ struct ArchetypePlatform {
   static std::size_t ReadMemory(std::uint64_t /*address*/, std::span<std::uint8_t> /*bytes*/) { return 0; }
   static std::size_t ReadStack(std::uint64_t /*address*/, std::span<std::byte> /*bytes*/) noexcept { return 0; }
   static OwnThread RunOnOwnThread(const char* /*name*/, std::function<void()> body) { return OwnThread(std::move(body)); }
-  static void AddForkListener(ForkListener* /*listener*/) {}
-  static void RemoveForkListener(ForkListener* /*listener*/) {}
+  static std::uint64_t ForkCount() { return 0; }
+  static bool AtExit(void (* /*function*/)()) { return false; }
   // A template: only calls are promised, no function with an address.
   template <class Text>
   static void WriteLine(const Text& /*text*/) {}
@@ -162,6 +162,8 @@ struct ArchetypePlatform {
     return memory;
   }
   static void UnmapMemory(void* memory, std::uint64_t /*bytes*/) { ::operator delete(memory); }
+  // What is not needed any more may hold anything afterwards.
+  static void DiscardMemory(void* memory, std::uint64_t bytes) { std::memset(memory, 0x5A, bytes); }
 };
 static_assert(Platform<ArchetypePlatform>);
 

@@ -83,6 +83,7 @@ TYPED_TEST_P(ExporterConformance, FailureLeavesNothingAndCanBeRetried) {
     const absl::StatusOr<std::string> failed = this->Export(exporter, "profile");
     ASSERT_FALSE(failed.ok()) << "delivered to " << *failed << ", though the harness is broken";
     EXPECT_FALSE(failed.status().message().empty());
+    EXPECT_FALSE(RefusesProfile(failed.status())) << "the profile would be dropped, not tried again: " << failed.status();
   }
   this->harness_.Mend();
   EXPECT_TRUE(this->harness_.Delivered().empty());

@@ -2,6 +2,7 @@
 // play every part of a session, signal by signal, on one thread.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -42,6 +43,7 @@ struct ManualPlatform : ArchetypePlatform {
     HandlerState handler = HandlerState::kOurs;
     std::uint64_t module_version = 0;
     std::vector<Module> modules;
+    int module_listings = 0;                       // calls of Modules
     std::map<std::uint64_t, std::int64_t> cpu_ns;  // by thread id
 
     // And sees.
@@ -49,7 +51,7 @@ struct ManualPlatform : ArchetypePlatform {
     std::vector<Interruption> interruptions;  // not yet delivered
     std::map<std::uint64_t, Timer> timers;    // by thread id
     std::vector<std::string> lines;
-    std::vector<ForkListener*> fork_listeners;
+    std::vector<void*> discarded;  // what DiscardMemory was called with
   };
   // Calls body(state) while nobody else uses it.
   template <class Body>
@@ -63,6 +65,9 @@ struct ManualPlatform : ArchetypePlatform {
   static void RunFor(std::uint64_t thread_id, std::int64_t cpu_ns) {
     With([&](State& state) { state.cpu_ns[thread_id] += cpu_ns; });
   }
+
+  // As in a fork's child from now on. Reset() does not lead back.
+  static void Fork() { fork_count_.fetch_add(1); }
 
   // The calling thread is thread `id` from now on: for tests that play several on one.
   static void ActAs(std::uint64_t id) { acting_as_ = id; }
@@ -131,21 +136,23 @@ struct ManualPlatform : ArchetypePlatform {
     return With([](State& state) { return state.module_version; });
   }
   static std::vector<Module> Modules() {
-    return With([](State& state) { return state.modules; });
+    return With([](State& state) {
+      ++state.module_listings;
+      return state.modules;
+    });
   }
   static std::size_t ReadMemory(std::uint64_t /*address*/, std::span<std::uint8_t> /*bytes*/) { return 0; }
   static OwnThread RunOnOwnThread(const char* /*name*/, std::function<void()> body) {
     if (With([](State& state) { return state.threads_left-- <= 0; })) return {};
     return OwnThread(std::move(body));
   }
-  static void AddForkListener(ForkListener* listener) {
-    With([&](State& state) { state.fork_listeners.push_back(listener); });
-  }
-  static void RemoveForkListener(ForkListener* listener) {
-    With([&](State& state) { std::erase(state.fork_listeners, listener); });
-  }
+  static std::uint64_t ForkCount() { return fork_count_.load(); }
   static void WriteLine(const std::string& text) {
     With([&](State& state) { state.lines.push_back(text); });
+  }
+  static void DiscardMemory(void* memory, std::uint64_t bytes) {
+    ArchetypePlatform::DiscardMemory(memory, bytes);
+    With([&](State& state) { state.discarded.push_back(memory); });
   }
 
  private:
@@ -158,6 +165,7 @@ struct ManualPlatform : ArchetypePlatform {
     return *globals;
   }
   static inline thread_local std::uint64_t acting_as_ = 0;
+  static inline constinit std::atomic<std::uint64_t> fork_count_{0};
 };
 static_assert(Platform<ManualPlatform>);
 

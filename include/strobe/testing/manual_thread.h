@@ -19,6 +19,7 @@ class ManualThread final : public SampledThread {
  public:
   // What a test may set.
   bool refuses_timers = false;
+  bool is_gone = false;             // its clock cannot be read any more
   std::int64_t return_cost_ns = 0;  // CPU time that the thread uses after each capture, to get back to what it did
 
   // The runtime attaches the thread, which forgets all that was asked for and credited before.
@@ -50,7 +51,7 @@ class ManualThread final : public SampledThread {
     return true;
   }
 
-  std::int64_t CpuTimeNs() override { return cpu_ns_; }
+  std::int64_t CpuTimeNs() override { return is_gone ? -1 : cpu_ns_; }
   [[nodiscard]] std::int64_t attach_cpu_ns() const override { return attach_cpu_ns_; }
   bool StartCpuTimer(std::int64_t first_ns, std::int64_t period_ns) override {
     if (refuses_timers || has_timer_ || first_ns <= 0 || period_ns <= 0) return false;

@@ -35,7 +35,7 @@ inline std::string CheckProfileFrames(const Profile& profile) {
   return "";
 }
 
-// The first inconsistency of `profile` in words, or an empty string: sizes, indices in range, parents before children, and rows,
+// The first inconsistency of `profile` in words, or an empty string: sizes, values, indices in range, parents before children, and rows,
 // frames and branches of the tree of stacks distinct.
 inline std::string CheckProfile(const Profile& profile) {
   const std::size_t columns = profile.value_types.size();
@@ -43,6 +43,9 @@ inline std::string CheckProfile(const Profile& profile) {
   if (profile.default_value_type >= columns) return "the default value type does not exist";
   if (profile.values.size() != profile.samples.size() * columns) {
     return absl::StrCat(profile.values.size(), " values for ", profile.samples.size(), " samples of ", columns);
+  }
+  for (std::size_t i = 0; i < profile.values.size(); ++i) {
+    if (profile.values[i] < 0) return absl::StrCat("value ", i, " is less than 0");
   }
   if (std::string wrong = CheckProfileFrames(profile); !wrong.empty()) return wrong;
   if (profile.stacks.empty()) return "the tree of stacks has no root";

@@ -111,14 +111,14 @@ inline SampleProfile SmallProfile() {
     const std::uint32_t pseudo = builder.AddPseudoFrame(static_cast<PseudoFrame>(i));
     sample.symbols.frames.push_back({});
     if (static_cast<PseudoFrame>(i) == PseudoFrame::kResidual) {
-      builder.AddSample(0, {pseudo}, {0, -3'000'000, 0});
+      builder.AddSample(0, {pseudo}, {0, 3'000'000, 0});
     } else {
       builder.AddSample(0, {pseudo, busy}, {1, period, 0});
     }
   }
-  profile.stats.samples = 104;
+  profile.stats.samples = 105;
   profile.stats.drops[static_cast<std::size_t>(DropReason::kRingFull)] = 3;
-  profile.stats.stack_ends = {101, 1, 1, 1};
+  profile.stats.stack_ends = {101, 1, 1, 1, 1};
   profile.stats.asked_rate_hz = 100;
   profile.stats.achieved_rate_hz = 99.5;
   profile.stats.handler_time_ns = 1'234'567;

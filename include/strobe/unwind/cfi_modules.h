@@ -15,11 +15,17 @@
 #include "strobe/unwind/unwind_table.h"
 
 namespace strobe {
+namespace internal {
+class CfiRows;
+class EhFrameReader;
+}  // namespace internal
 
 // A program with 100 MB of text pays for what it executes: a module costs nothing until a piece of it is asked for. Then where each of its
 // functions has its frame information is read once, 8 bytes a function, from the linker's sorted index or, for want of that, from all of
 // .eh_frame. That is kept until every piece is built, for it is a tenth of what the tables will take, and reading it again for each piece
 // would cost more than the piece.
+//
+// Functions without .eh_frame, compiled so that nobody can throw through them, may have a .debug_frame in the module's file.
 class CfiModules {
  public:
   // Copies memory of the profiled process; returns how many bytes could be read, from the front. It never faults: a module may be unloaded
@@ -30,7 +36,10 @@ class CfiModules {
   // Ranges outside of all frame information that are remembered as such. Beyond it, all that is in no snapshot's entries is.
   static constexpr std::size_t kMaxUnknownRanges = 1024;
 
-  CfiModules(CfiArchitecture architecture, ReadMemory read);
+  // The bytes of the section .debug_frame in a module's file; empty where it has none. It may read files.
+  using ReadDebugFrame = std::function<std::vector<std::uint8_t>(const Module& module)>;
+
+  explicit CfiModules(CfiArchitecture architecture, ReadMemory read, ReadDebugFrame read_debug_frame = nullptr);
   ~CfiModules();
 
   // Takes over `map`: what is built of modules that stay is kept, unless something could not be read of it; modules that went are let go.
@@ -57,9 +66,11 @@ class CfiModules {
 
  private:
   struct Known;
+  struct Source;
   struct Range {
     Address start;
     Address limit;
+    bool is_module;  // of the last Update
   };
 
   bool AddUnknown(Address pc, Address start, Address limit);
@@ -69,9 +80,19 @@ class CfiModules {
   void ReadIndex(Known& known) const;
   bool ReadSortedIndex(Known& known) const;
   void ScanForIndex(Known& known, Address eh_frame) const;
+  void ReadDebugIndex(Known& known) const;
+  static void Scan(const Known& known, Source& source, std::uint64_t bytes, internal::EhFrameReader& reader,
+                   internal::EhFrameReader& cie_reader);
+  static void AddRows(const Known& known, Source& source, Address first, Address limit, internal::EhFrameReader& reader,
+                      internal::EhFrameReader& cie_reader, internal::CfiRows& rows);
+  // Only a file has one.
+  [[nodiscard]] bool MayHaveDebugFrame(const Module& module) const {
+    return read_debug_frame_ != nullptr && module.code_number == 0 && module.path.starts_with('/');
+  }
 
   const CfiArchitecture architecture_;
   const ReadMemory read_;
+  const ReadDebugFrame read_debug_frame_;
   std::vector<std::unique_ptr<Known>> known_;                         // sorted by start
   std::vector<Range> unknown_;                                        // without frame information; sorted by start
   bool is_complete_ = true;                                           // whether what is in neither is unknown, too

@@ -9,6 +9,7 @@
 
 #include "strobe/base/address.h"
 #include "strobe/base/signal_safe.h"
+#include "strobe/base/visibility.h"
 #include "strobe/core/thread_info.h"
 #include "strobe/unwind/stack_memory.h"
 
@@ -22,6 +23,7 @@ concept StackSource = requires(std::uint64_t address, std::span<std::byte> bytes
   noexcept->std::same_as<std::size_t>;
 };
 
+STROBE_HOLDS_HIDDEN_BEGIN
 // A walk that begins off its thread's own stack: each piece of memory that it comes to is copied into `room` as it is needed, so that it
 // may also lead from one stack to another, as a signal's frame does. Of these the thread's own, `own`, is then read in place, for all
 // that lies above a page of it that could be read can be read, too: however deep it is, it costs no more copies.
@@ -66,12 +68,15 @@ class FetchedStackMemory {
   mutable Address live_base_ = ~Address{0};
   mutable int fetches_ = 0;
 };
+STROBE_HOLDS_HIDDEN_END
 
+STROBE_HIDDEN_BEGIN
 namespace internal {
 struct NoStackSource {
   static std::size_t ReadStack(std::uint64_t /*address*/, std::span<std::byte> /*bytes*/) noexcept { return 0; }
 };
 }  // namespace internal
+STROBE_HIDDEN_END
 static_assert(StackMemory<FetchedStackMemory<internal::NoStackSource>>);
 
 }  // namespace strobe

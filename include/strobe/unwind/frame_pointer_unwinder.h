@@ -8,12 +8,14 @@
 
 #include "strobe/arch/registers.h"
 #include "strobe/base/signal_safe.h"
+#include "strobe/base/visibility.h"
 #include "strobe/core/stack.h"
 #include "strobe/unwind/stack_memory.h"
 #include "strobe/unwind/unwinder.h"
 
 namespace strobe {
 
+STROBE_HIDDEN_BEGIN
 namespace internal {
 
 // Where the return address of the innermost function stands while the frame pointer is still, or again, its caller's; in words above sp.
@@ -115,6 +117,7 @@ constexpr bool CallerInLinkRegister(const CodeWindow& code) {
 }
 
 }  // namespace internal
+STROBE_HIDDEN_END
 
 // Models Unwinder, for both architectures on every host.
 // (pc, fp) = ([fp + 8], [fp]) until fp is zero or another small number, as the outermost function leaves it, or the return address is 0.
@@ -126,7 +129,7 @@ class FramePointerUnwinder {
     if (output.empty()) return {0, StackEnd::kTruncated};
     output[0] = registers.pc;
     const internal::X86_64FirstFrame first = internal::FirstFrameOf(memory.Code(registers.pc));
-    Address fp = registers.fp;
+    const Address fp = registers.fp;
     if (first.known) {
       Address saved_fp = fp;
       Address caller = 0;
@@ -143,6 +146,7 @@ class FramePointerUnwinder {
         return Follow<IsX86_64Code, kAllBits>(saved_fp, slot + 8, memory, output, 2);
       }
     }
+    if (fp < kLowestAddress) return {1, StackEnd::kNoUnwindInfo};  // not a single frame: this code has another use for the register
     return Follow<IsX86_64Code, kAllBits>(fp, registers.sp, memory, output, 1);
   }
 
@@ -151,6 +155,7 @@ class FramePointerUnwinder {
     if (output.empty()) return {0, StackEnd::kTruncated};
     output[0] = registers.pc;
     if (!internal::CallerInLinkRegister(memory.Code(registers.pc))) {
+      if (registers.fp < kLowestAddress) return {1, StackEnd::kNoUnwindInfo};
       return Follow<IsAarch64Code, kAarch64AddressBits>(registers.fp, registers.sp, memory, output, 1);
     }
     const Address caller = registers.lr & kAarch64AddressBits;

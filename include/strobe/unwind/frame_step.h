@@ -9,6 +9,7 @@
 #include "strobe/arch/registers.h"
 #include "strobe/base/address.h"
 #include "strobe/base/signal_safe.h"
+#include "strobe/base/visibility.h"
 #include "strobe/core/stack.h"
 #include "strobe/unwind/stack_memory.h"
 #include "strobe/unwind/unwind_rule.h"
@@ -51,6 +52,7 @@ enum class StepResult : std::uint8_t {
   kLost,     // it is known how to leave this code, but not what a register holds that this needs; nobody else may guess
 };
 
+STROBE_HIDDEN_BEGIN
 namespace internal {
 
 inline constexpr Address kLowestCode = 4096;  // no system maps anything below
@@ -86,7 +88,7 @@ STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE WalkResult WalkFrames(FrameState<Registe
   std::size_t count = 1;
   while (true) {
     switch (step(state)) {
-      case StepResult::kEnd: return {count, StackEnd::kComplete};
+      case StepResult::kEnd: return {.count = count, .end = StackEnd::kComplete, .stop = StopAt(state)};
       case StepResult::kBroken: return {count, StackEnd::kBroken};
       case StepResult::kUnknown:
       case StepResult::kLost: return {count, StackEnd::kNoUnwindInfo};
@@ -104,6 +106,7 @@ STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE WalkResult WalkFrames(const Registers& r
 }
 
 }  // namespace internal
+STROBE_HIDDEN_END
 
 // Models that a ChainUnwinder is made of have, beside Unwind:
 // * Step(state, memory): takes one frame. Pure, signal-safe, ends; reads only through `memory`.
@@ -120,7 +123,8 @@ concept FrameStepper = requires(const U& unwinder, FrameState<X86_64Registers>& 
   noexcept->std::same_as<StepResult>;
 };
 
-// One frame by its frame pointer: (sp, pc, fp) = (fp + 16, [fp + 8], [fp]). For code that nothing else is known of.
+// One frame by its frame pointer: (sp, pc, fp) = (fp + 16, [fp + 8], [fp]). For code that nothing else is known of. Where fp is zero or
+// another small number, the code uses that register for something else: only unwind information says of a frame that it is the outermost.
 class FramePointerStep {
  public:
   FramePointerStep() = default;
@@ -130,7 +134,7 @@ class FramePointerStep {
     const Address fp = state.registers.fp;
     Address pc = 0;
     Address caller_fp = 0;
-    if (fp < internal::kLowestCode) return StepResult::kEnd;
+    if (fp < internal::kLowestCode) return StepResult::kUnknown;
     if (fp < state.registers.sp || (fp & 7) != 0 || !memory.ReadWord(fp + 8, pc) || !memory.ReadWord(fp, caller_fp)) {
       return StepResult::kBroken;
     }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "strobe/unwind/cfi_compiler.h"
 #include "strobe/unwind/unwind_rule.h"
@@ -21,6 +22,19 @@ void AddAarch64SignalTrampolines(std::span<const std::uint8_t> text, CompiledCfi
 // Describes ___chkstk_ms wherever `text` has it: mingw-w64's functions with a frame of more than a page call it to touch each page, and no
 // frame information is written for it, so that it would pass for a function that pushes nothing.
 void AddStackProbes(std::span<const std::uint8_t> text, CompiledCfi& compiled);
+
+// Lets stacks end where coroutines begin that were not made by makecontext: at the code that Boost.Context's make_fcontext, and the many
+// copies of it, have a coroutine's first function return to, and at that which Go's goroutines return to. Both are assembler without frame
+// information. `text` is a stretch of code for x86-64 that has none, and begins at `offset`.
+void AddCoroutineEnds(std::uint32_t offset, std::span<const std::uint8_t> text, CompiledCfi& compiled);
+
+// A stretch of code without frame information.
+struct UnknownStretch {
+  std::uint32_t begin = 0;
+  std::uint32_t end = 0;
+};
+// Those of at least `least_bytes` in the text of `text_bytes` that `compiled` describes.
+std::vector<UnknownStretch> UnknownStretches(const CompiledCfi& compiled, std::uint32_t text_bytes, std::uint32_t least_bytes);
 
 // Lets stacks end at a function that was never called: one whose return address was put there by hand, to the code at `offset`.
 void AddStackEnd(std::uint32_t offset, CompiledCfi& compiled);

@@ -11,6 +11,7 @@
 #include <span>
 
 #include "strobe/base/address.h"
+#include "strobe/base/visibility.h"
 #include "strobe/core/thread_info.h"
 #include "strobe/unwind/text_ranges.h"
 
@@ -30,6 +31,7 @@ concept StackMemory = requires(const M& memory, Address address, Address& word) 
   noexcept->std::same_as<CodeWindow>;
 };
 
+STROBE_HOLDS_HIDDEN_BEGIN
 // The stack of the very thread that reads it: valid from `low` (the stack pointer, less the red zone) to the registered top. `text`, where
 // there is one, is only asked by an unwinder that looks at code.
 class LiveStackMemory {
@@ -90,5 +92,6 @@ class CopiedStackMemory {
   const internal::TextRanges* text_;
 };
 static_assert(StackMemory<CopiedStackMemory>);
+STROBE_HOLDS_HIDDEN_END
 
 }  // namespace strobe

@@ -10,6 +10,7 @@
 
 #include "strobe/base/address.h"
 #include "strobe/base/signal_safe.h"
+#include "strobe/base/visibility.h"
 #include "strobe/core/module_map.h"
 
 namespace strobe {
@@ -20,6 +21,7 @@ struct CodeWindow {
   std::span<const std::uint8_t> after;   // begins at the pc
 };
 
+STROBE_HIDDEN_BEGIN
 namespace internal {
 
 // A sequence lock over a sorted table: a reader that meets a writer goes without. An unwinder may look at the bytes of code around a pc,
@@ -84,4 +86,5 @@ class TextRanges {
 };
 
 }  // namespace internal
+STROBE_HIDDEN_END
 }  // namespace strobe

@@ -235,10 +235,7 @@ class UnwindModules {
   }
 
  private:
-  static std::uint64_t NextSerial() noexcept {
-    static constinit std::atomic<std::uint64_t> last{0};
-    return last.fetch_add(1, std::memory_order_relaxed) + 1;
-  }
+  static std::uint64_t NextSerial() noexcept;
 
   std::vector<Entry> entries_;
   bool is_complete_ = true;

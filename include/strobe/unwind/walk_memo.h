@@ -15,6 +15,7 @@
 
 #include "strobe/base/address.h"
 #include "strobe/base/signal_safe.h"
+#include "strobe/base/visibility.h"
 #include "strobe/core/stack.h"
 #include "strobe/unwind/frame_step.h"
 #include "strobe/unwind/stack_memory.h"
@@ -22,12 +23,14 @@
 
 namespace strobe {
 
+STROBE_HIDDEN_BEGIN
 namespace internal {
 template <class Registers, StackMemory M, class Step>
 class MemoCheck;
 template <class Registers, StackMemory M, class Step>
 class IncrementalWalk;
 }  // namespace internal
+STROBE_HIDDEN_END
 
 // Belongs to one thread's captures; the collector may only ask for a Clear. All zero bytes are an empty memo, so that it can lie in memory
 // that is committed by the first sample. Stacks beyond kMaxFrames, and such as have no end, are walked without it.
@@ -113,6 +116,7 @@ class WalkMemo {
 };
 static_assert(sizeof(WalkMemo) <= 32 * 1024);
 
+STROBE_HIDDEN_BEGIN
 namespace internal {
 
 // What of the last walk still holds.
@@ -332,4 +336,5 @@ STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE WalkResult WalkFrames(const Registers& r
 }
 
 }  // namespace internal
+STROBE_HIDDEN_END
 }  // namespace strobe

@@ -2,7 +2,9 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <sys/auxv.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -19,6 +21,7 @@ namespace {
 constexpr mode_t kFileMode = 0600;
 constexpr mode_t kDirectoryMode = 0700;
 constexpr std::int64_t kNsPerSecond = 1'000'000'000;
+constexpr unsigned kNoReplace = 1;  // RENAME_NOREPLACE of <linux/fs.h>
 
 absl::Status SystemError(int error, const char* doing, const std::string& path) {
   return absl::ErrnoToStatus(error, absl::StrCat(doing, " ", path));
@@ -52,15 +55,22 @@ int WriteAll(int descriptor, std::string_view bytes) {
   return 0;
 }
 
+// Whether this program has more rights than whoever started it, and who therefore must not choose what it writes to.
+bool IsPrivileged() { return getauxval(AT_SECURE) != 0; }
+
 }  // namespace
 
 std::string Directory::AbsolutePath(const std::string& path) {
+  if (IsPrivileged()) return path;  // relative to nothing but where its user stands
   std::error_code error;
   const std::filesystem::path absolute = std::filesystem::absolute(path, error);
   return error ? path : absolute.lexically_normal().string();
 }
 
 absl::StatusOr<Directory> Directory::Open(const std::string& path) {
+  if (IsPrivileged() && !path.starts_with('/')) {
+    return absl::PermissionDeniedError(absl::StrCat("a program with more rights than its user needs an absolute path instead of ", path));
+  }
   // As mkdir -p, one level after the other; "already there" is found out by opening it.
   for (std::size_t slash = path.find('/', 1);; slash = path.find('/', slash + 1)) {
     const std::string level = path.substr(0, slash);
@@ -69,7 +79,7 @@ absl::StatusOr<Directory> Directory::Open(const std::string& path) {
     }
     if (slash == std::string::npos) break;
   }
-  const int descriptor = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const int descriptor = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | (IsPrivileged() ? O_NOFOLLOW : 0));
   if (descriptor < 0) return SystemError(errno, "cannot open directory", path);
   return Directory(path, descriptor);
 }
@@ -99,7 +109,8 @@ absl::Status Directory::Write(const std::string& name, std::string_view bytes) c
 
 absl::Status Directory::Rename(const std::string& from, const std::string& to) const {
   const int directory = static_cast<int>(handle_);
-  if (renameat2(directory, from.c_str(), directory, to.c_str(), RENAME_NOREPLACE) == 0) return absl::OkStatus();
+  // The system call itself: C libraries have no function for it, as musl, or have it late, as glibc since 2.28.
+  if (syscall(SYS_renameat2, directory, from.c_str(), directory, to.c_str(), kNoReplace) == 0) return absl::OkStatus();
   int error = errno;
   if (error == EINVAL || error == ENOSYS) {
     // A file system without this kind of rename: the look before is not atomic, but only a second profiler of this process could come

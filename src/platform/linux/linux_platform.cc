@@ -3,7 +3,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -15,14 +17,21 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
-#include <mutex>
+#include <string>
+#include <string_view>
 #include <utility>
 
-#include "loader_mutex.h"
+#include "absl/strings/str_cat.h"
+#include "forks.h"
+#include "image_files.h"
 #include "signal_handler.h"
 #include "stack_bounds.h"
 #include "strobe/base/signal_safe.h"
-#include "strobe/platform/capture_target.h"
+
+// The name that the manual has, which glibc's headers have had since 2.37 only.
+#ifndef sigev_notify_thread_id
+#define sigev_notify_thread_id _sigev_un._tid
+#endif
 
 namespace strobe {
 namespace {
@@ -48,53 +57,9 @@ timespec ToTimespec(std::int64_t time_ns) {
 // What a thread has learnt of itself: the system is asked once a thread.
 struct CachedThread {
   ThreadInfo info;
-  bool is_known = false;
+  std::uint64_t fork_count = 0;  // what ForkCount() said then: in a fork's child the thread has another id
 };
 constinit thread_local CachedThread cached_thread;
-
-// Fork. The listeners' list is intrusive in nothing and small: one entry a Profiler.
-struct ForkState {
-  std::mutex mutex;
-  std::vector<ForkListener*> listeners;
-  bool is_hooked = false;
-  sigset_t mask_before;  // of the forking thread
-};
-ForkState& GlobalForkState() {
-  static auto* const state = new ForkState;  // never destroyed: a fork may come while the program ends
-  return *state;
-}
-
-// Kernels before 4.19 begin a fork anew when a signal comes meanwhile, so a fork that takes longer than a period would never end there:
-// our signals wait. Their expiries are not lost, they add up as overruns.
-void BeforeFork() {
-  GlobalForkState().mutex.lock();
-  internal::LoaderMutex().lock();
-  internal::InstallMutex().lock();
-  const sigset_t ours = internal::InstalledSignals();
-  pthread_sigmask(SIG_BLOCK, &ours, &GlobalForkState().mask_before);
-}
-void AfterForkInParent() {
-  const sigset_t before = GlobalForkState().mask_before;
-  internal::InstallMutex().unlock();
-  internal::LoaderMutex().unlock();
-  GlobalForkState().mutex.unlock();
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-}
-void AfterForkInChild() {
-  internal::InstallMutex().unlock();
-  internal::LoaderMutex().unlock();
-  internal::DoubtLoader();
-  cached_thread.is_known = false;
-  // The parent's registrations mean nothing here, and its threads do not exist.
-  internal::ThreadLinks() = nullptr;
-  for (std::size_t arena = 0; arena < internal::kMaxArenas; ++arena) {
-    internal::CaptureEntryOf(arena).function.store(nullptr, std::memory_order_release);
-  }
-  for (ForkListener* listener : GlobalForkState().listeners) listener->OnForkChild();
-  const sigset_t before = GlobalForkState().mask_before;
-  GlobalForkState().mutex.unlock();
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-}
 
 // Of a collector's read in one call.
 constexpr std::size_t kPagesPerRead = 16;
@@ -124,39 +89,124 @@ STROBE_SIGNAL_SAFE inline std::size_t ReadPages(std::uint64_t address, std::span
   return done;
 }
 
-}  // namespace
-
-std::mutex& internal::LoaderMutex() {
-  static auto* const mutex = new std::mutex;
-  return *mutex;
+// The beginning of a small file of the kernel's; empty where it cannot be read.
+std::string ReadStart(const std::string& path) {
+  constexpr std::size_t kMaxBytes = 4096;
+  std::string text(kMaxBytes, '\0');
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const ssize_t got = file < 0 ? -1 : read(file, text.data(), text.size());
+  if (file >= 0) close(file);
+  text.resize(got < 0 ? 0 : static_cast<std::size_t>(got));
+  return text;
 }
+
+// The stack of an own thread, whatever the program's default is; committed page by page. The demangler needs most: up to 350 KiB for the
+// longest names that it accepts. The guard is larger than any frame.
+constexpr std::size_t kOwnStackBytes = 1024 * 1024;
+constexpr std::size_t kOwnGuardBytes = 64 * 1024;
+// The most CPUs that the kernel supports.
+constexpr std::size_t kMaxCpus = 8192;
+
+// Makes an own thread an ordinary one where the calling thread is a real-time one. Where nothing differs, nothing is set: a sandbox may
+// forbid it.
+void SetPolicy(pthread_attr_t& attributes) {
+  const int policy = sched_getscheduler(0);
+  if (policy != SCHED_FIFO && policy != SCHED_RR) return;
+  const sched_param none{};
+  pthread_attr_setinheritsched(&attributes, PTHREAD_EXPLICIT_SCHED);
+  pthread_attr_setschedpolicy(&attributes, SCHED_OTHER);
+  pthread_attr_setschedparam(&attributes, &none);
+}
+
+// Lets the calling thread, an own one, run on the CPUs of the process's first thread, wherever its starter is pinned.
+void TakeCpusOfProcess() {
+  using CpuMask = std::array<unsigned char, kMaxCpus / 8>;
+  alignas(cpu_set_t) CpuMask own{};
+  alignas(cpu_set_t) CpuMask process{};
+  auto* const own_set = reinterpret_cast<cpu_set_t*>(own.data());
+  auto* const process_set = reinterpret_cast<cpu_set_t*>(process.data());
+  if (sched_getaffinity(0, sizeof(own), own_set) != 0 || sched_getaffinity(getpid(), sizeof(process), process_set) != 0) return;
+  if (own != process) sched_setaffinity(0, sizeof(process), process_set);
+}
+
+// 0 or an error. Where the system refuses a thread as it should be, takes one as the program has them.
+int CreateThread(pthread_t& handle, void* (*run)(void*), void* argument) {
+  pthread_attr_t attributes;
+  if (pthread_attr_init(&attributes) == 0) {
+    // The program's static thread-local storage, of whatever size, lies in it, too: never less than the program's own threads have.
+    std::size_t program_bytes = 0;
+    pthread_attr_getstacksize(&attributes, &program_bytes);
+    pthread_attr_setstacksize(&attributes, std::max(program_bytes, kOwnStackBytes));
+    pthread_attr_setguardsize(&attributes, kOwnGuardBytes);
+    SetPolicy(attributes);
+    int error = pthread_create(&handle, &attributes, run, argument);
+    if (error != 0) {  // the policy may be what is refused
+      pthread_attr_setinheritsched(&attributes, PTHREAD_INHERIT_SCHED);
+      error = pthread_create(&handle, &attributes, run, argument);
+    }
+    pthread_attr_destroy(&attributes);
+    if (error == 0) return 0;
+  }
+  return pthread_create(&handle, nullptr, run, argument);
+}
+
+}  // namespace
 
 absl::Status LinuxPlatform::Available() { return absl::OkStatus(); }
 
 ThreadInfo LinuxPlatform::CurrentThread() {
-  if (!cached_thread.is_known) {
+  if (const std::uint64_t forks = ForkCount(); cached_thread.fork_count != forks) {
     cached_thread.info = {.id = static_cast<std::uint64_t>(syscall(SYS_gettid)), .stack = internal::CurrentStackBounds()};
-    cached_thread.is_known = true;
+    cached_thread.fork_count = forks;
   }
   return cached_thread.info;
 }
 
 std::uint64_t LinuxPlatform::CurrentThreadId() {
-  return cached_thread.is_known ? cached_thread.info.id : static_cast<std::uint64_t>(syscall(SYS_gettid));
+  return cached_thread.fork_count == ForkCount() ? cached_thread.info.id : static_cast<std::uint64_t>(syscall(SYS_gettid));
 }
 std::uint64_t LinuxPlatform::ProcessId() { return static_cast<std::uint64_t>(getpid()); }
-std::string LinuxPlatform::ProgramName() { return program_invocation_short_name; }
+std::string LinuxPlatform::ProgramName() {
+  if (getauxval(AT_SECURE) == 0) return program_invocation_short_name;
+  // Whoever starts a program says what it is called; of one with more rights than that user, only the file counts.
+  const std::string path = internal::ProgramPath();
+  return path.substr(path.find_last_of('/') + 1);
+}
 std::optional<std::string> LinuxPlatform::EnvironmentVariable(const char* name) {
-  const char* const value = std::getenv(name);
+  // Nothing for a program that has more rights than whoever started it: who writes its environment must not choose what it writes.
+  const char* const value = secure_getenv(name);
   return value == nullptr ? std::nullopt : std::optional<std::string>(value);
 }
 
 std::int64_t LinuxPlatform::ThreadCpuTimeNs(std::uint64_t thread_id) { return ReadClockNs(ThreadCpuClock(thread_id)); }
 std::int64_t LinuxPlatform::ProcessCpuTimeNs() { return ReadClockNs(CLOCK_PROCESS_CPUTIME_ID); }
 
-int LinuxPlatform::DefaultSignal() { return SIGURG; }
+int LinuxPlatform::DefaultSignal() { return internal::ChooseSignal(); }
 absl::Status LinuxPlatform::InstallHandler(int signal) { return internal::InstallSignalHandler(signal); }
 HandlerState LinuxPlatform::HandlerStateOf(int signal) { return internal::SignalHandlerState(signal); }
+
+std::uint64_t LinuxPlatform::BlockedSignals(std::uint64_t thread_id) {
+  if (thread_id == CurrentThreadId()) {
+    std::uint64_t mask = 0;  // as the kernel has it
+    syscall(SYS_rt_sigprocmask, SIG_BLOCK, nullptr, &mask, sizeof(mask));
+    return mask;
+  }
+  // A thread in sigwait and the like shows the signals that it waits for as not blocked.
+  const std::string task = absl::StrCat("/proc/self/task/", thread_id);
+  std::string text = ReadStart(task + "/syscall");
+  if (text.starts_with(absl::StrCat(SYS_rt_sigtimedwait, " "))) return ~std::uint64_t{0};
+  text = ReadStart(task + "/status");
+  constexpr std::string_view kField = "\nSigBlk:\t";
+  const std::size_t at = text.find(kField);
+  return at == std::string::npos ? 0 : std::strtoull(text.c_str() + at + kField.size(), nullptr, 16);
+}
+
+void LinuxPlatform::SetSignalBlocked(int signal, bool is_blocked) {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, signal);
+  pthread_sigmask(is_blocked ? SIG_BLOCK : SIG_UNBLOCK, &signals, nullptr);
+}
 
 bool LinuxPlatform::StartTimer(Timer& timer, std::uint64_t thread_id, std::uint64_t payload, std::int64_t first_ns, std::int64_t period_ns,
                                int signal) {
@@ -164,7 +214,7 @@ bool LinuxPlatform::StartTimer(Timer& timer, std::uint64_t thread_id, std::uint6
   event.sigev_notify = SIGEV_THREAD_ID;
   event.sigev_signo = signal;
   event.sigev_value.sival_ptr = reinterpret_cast<void*>(payload);  // NOLINT(performance-no-int-to-ptr): a number in a pointer's place
-  event._sigev_un._tid = static_cast<pid_t>(thread_id);
+  event.sigev_notify_thread_id = static_cast<pid_t>(thread_id);
   // The system calls themselves: the C library wraps an id that nobody here needs wrapped.
   int id = -1;
   if (syscall(SYS_timer_create, ThreadCpuClock(thread_id), &event, &id) != 0) return false;
@@ -248,10 +298,11 @@ LinuxPlatform::OwnThread LinuxPlatform::RunOnOwnThread(const char* name, std::fu
   const auto run = [](void* argument) -> void* {
     const std::unique_ptr<Start> own(static_cast<Start*>(argument));
     pthread_setname_np(pthread_self(), own->name.substr(0, 15).c_str());
+    TakeCpusOfProcess();
     own->body();
     return nullptr;
   };
-  if (pthread_create(&handle, nullptr, run, start.get()) == 0) {
+  if (CreateThread(handle, run, start.get()) == 0) {
     static_cast<void>(start.release());
     thread.handle_ = static_cast<std::uint64_t>(handle);
     thread.is_running_ = true;
@@ -260,18 +311,14 @@ LinuxPlatform::OwnThread LinuxPlatform::RunOnOwnThread(const char* name, std::fu
   return thread;
 }
 
-void LinuxPlatform::AddForkListener(ForkListener* listener) {
-  ForkState& state = GlobalForkState();
-  const std::lock_guard lock(state.mutex);
-  state.listeners.push_back(listener);
-  if (!std::exchange(state.is_hooked, true)) pthread_atfork(&BeforeFork, &AfterForkInParent, &AfterForkInChild);
+void LinuxPlatform::WorkInBackground() {
+  // Not idle: such a thread may never run beside busy ones, and hold what the collector waits for.
+  const sched_param none{};
+  if (sched_getscheduler(0) == SCHED_OTHER) sched_setscheduler(0, SCHED_BATCH, &none);
 }
 
-void LinuxPlatform::RemoveForkListener(ForkListener* listener) {
-  ForkState& state = GlobalForkState();
-  const std::lock_guard lock(state.mutex);
-  std::erase(state.listeners, listener);
-}
+std::uint64_t LinuxPlatform::ForkCount() { return internal::ForkCount(); }
+bool LinuxPlatform::AtExit(void (*function)()) { return std::atexit(function) == 0; }
 
 void LinuxPlatform::WriteLine(const std::string& text) {
   const std::string line = text + "\n";
@@ -281,7 +328,18 @@ void LinuxPlatform::WriteLine(const std::string& text) {
 
 void* LinuxPlatform::MapMemory(std::uint64_t bytes) {
   void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  return memory == MAP_FAILED ? nullptr : memory;
+  if (memory == MAP_FAILED) return nullptr;
+  // Of this, little is ever touched: a huge page for each first touch would be memory of the program's.
+  madvise(memory, bytes, MADV_NOHUGEPAGE);
+  return memory;
+}
+
+void LinuxPlatform::DiscardMemory(void* memory, std::uint64_t bytes) {
+  const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+  const auto start = reinterpret_cast<std::uintptr_t>(memory);
+  const std::uintptr_t first = (start + page - 1) / page * page;
+  const std::uintptr_t limit = (start + bytes) / page * page;
+  if (first < limit) madvise(static_cast<std::byte*>(memory) + (first - start), limit - first, MADV_DONTNEED);
 }
 
 void LinuxPlatform::UnmapMemory(void* memory, std::uint64_t bytes) { munmap(memory, bytes); }

@@ -1,9 +1,9 @@
-// The loader's list of images. dl_iterate_phdr takes the loader's lock, so it is called on the collector's thread only, and never between
-// a fork's two halves: the lock is not reset in the child.
+// The loader's list of images. dl_iterate_phdr takes the loader's lock, so it is called on the control plane only, and never between a
+// fork's two halves: the lock is not reset in the child. Under that lock nothing is allocated and no memory of an image is read: an
+// allocator may itself ask the loader under a lock of its own, and what an image says of itself may be wrong.
 #include <elf.h>
-#include <fcntl.h>
 #include <link.h>
-#include <sys/stat.h>
+#include <sys/auxv.h>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -20,7 +20,9 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
+#include "image_files.h"
 #include "loader_mutex.h"
 #include "strobe/platform/linux/linux_platform.h"
 
@@ -28,87 +30,52 @@ namespace strobe {
 namespace {
 
 constexpr std::size_t kMaxBuildIdBytes = 64;
+// Of one segment of notes, more are not looked at.
+constexpr std::size_t kMaxNoteBytes = 64 * 1024;
+// How often the loader is asked again where images came or went meanwhile.
+constexpr int kMaxListings = 4;
 
-std::string ProgramPath() {
-  char path[PATH_MAX];
-  const ssize_t length = readlink("/proc/self/exe", path, sizeof(path));
-  std::string result(path, length > 0 ? static_cast<std::size_t>(length) : 0);
-  constexpr std::string_view kDeleted = " (deleted)";
-  if (result.size() > kDeleted.size() && std::string_view(result).ends_with(kDeleted)) result.resize(result.size() - kDeleted.size());
-  return result;
+// Memory of this process that may not be there: the first bytes of it that could be read.
+std::vector<std::uint8_t> ReadUpTo(Address address, std::size_t bytes) {
+  std::vector<std::uint8_t> data(bytes);
+  data.resize(LinuxPlatform::ReadMemory(address, data));
+  return data;
 }
 
-// The build id of a loaded image, from its notes in memory: lower-case hexadecimal, empty where there is none.
-std::string BuildIdOf(const dl_phdr_info& info) {
-  for (int i = 0; i < info.dlpi_phnum; ++i) {
-    const ElfW(Phdr)& header = info.dlpi_phdr[i];
-    if (header.p_type != PT_NOTE) continue;
-    const char* notes = reinterpret_cast<const char*>(info.dlpi_addr + header.p_vaddr);  // NOLINT(performance-no-int-to-ptr)
-    const std::size_t align = header.p_align == 8 ? 8 : 4;
-    std::size_t offset = 0;
-    while (offset + sizeof(ElfW(Nhdr)) <= header.p_memsz) {
-      ElfW(Nhdr) note;
-      std::memcpy(&note, notes + offset, sizeof(note));
-      const std::size_t name = offset + sizeof(note);
-      const std::size_t description = name + (note.n_namesz + align - 1) / align * align;
-      const std::size_t end = description + (note.n_descsz + align - 1) / align * align;
-      if (end > header.p_memsz || end <= offset) break;
-      if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && std::memcmp(notes + name, "GNU", 4) == 0 &&
-          note.n_descsz <= kMaxBuildIdBytes) {
-        constexpr std::string_view kDigits = "0123456789abcdef";
-        std::string hexadecimal;
-        for (std::size_t byte = 0; byte < note.n_descsz; ++byte) {
-          const auto value = static_cast<unsigned char>(notes[description + byte]);
-          hexadecimal += kDigits[value >> 4];
-          hexadecimal += kDigits[value & 15];
-        }
-        return hexadecimal;
+// The build id that stands in notes: lower-case hexadecimal, empty where there is none.
+std::string BuildIdIn(const std::vector<std::uint8_t>& notes, std::size_t align) {
+  const auto padded = [align](std::size_t bytes) { return (bytes + align - 1) / align * align; };
+  std::size_t offset = 0;
+  while (offset + sizeof(ElfW(Nhdr)) <= notes.size()) {
+    ElfW(Nhdr) note;
+    std::memcpy(&note, notes.data() + offset, sizeof(note));
+    const std::size_t name = offset + sizeof(note);
+    const std::size_t description = name + padded(note.n_namesz);
+    const std::size_t end = description + padded(note.n_descsz);
+    if (end > notes.size() || end <= offset) break;
+    if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && std::memcmp(notes.data() + name, "GNU", 4) == 0 &&
+        note.n_descsz <= kMaxBuildIdBytes) {
+      constexpr std::string_view kDigits = "0123456789abcdef";
+      std::string hexadecimal;
+      for (std::size_t byte = 0; byte < note.n_descsz; ++byte) {
+        hexadecimal += kDigits[notes[description + byte] >> 4];
+        hexadecimal += kDigits[notes[description + byte] & 15];
       }
-      offset = end;
+      return hexadecimal;
     }
+    offset = end;
   }
   return {};
 }
 
-// Tells a file from what it is when it has been written anew; 0 where there is none.
-std::uint64_t FileVersionOf(const std::string& path) {
-  struct stat status {};
-  if (stat(path.c_str(), &status) != 0) return 0;
-  std::uint64_t version = 1;
-  for (const auto part :
-       {static_cast<std::uint64_t>(status.st_dev), static_cast<std::uint64_t>(status.st_ino), static_cast<std::uint64_t>(status.st_size),
-        static_cast<std::uint64_t>(status.st_mtim.tv_sec), static_cast<std::uint64_t>(status.st_mtim.tv_nsec)}) {
-    version = (version ^ part) * 0x9E3779B97F4A7C15;
-    version ^= version >> 32;
+std::string BuildIdOf(Address load_bias, const std::vector<ElfW(Phdr)>& headers) {
+  for (const ElfW(Phdr) & header : headers) {
+    if (header.p_type != PT_NOTE) continue;
+    const std::vector<std::uint8_t> notes = ReadUpTo(load_bias + header.p_vaddr, std::min<std::size_t>(header.p_memsz, kMaxNoteBytes));
+    std::string build_id = BuildIdIn(notes, header.p_align == 8 ? 8 : 4);
+    if (!build_id.empty()) return build_id;
   }
-  return version;
-}
-
-// Where the program's own file says that .eh_frame lies, in its virtual addresses: plain -static leaves the index out that a segment would
-// name. 0 where there is none.
-Address ReadEhFrameSection() {
-  constexpr std::size_t kMaxSections = 4096;
-  const int file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-  if (file < 0) return 0;
-  const auto read_at = [file](std::uint64_t offset, void* data, std::size_t bytes) {
-    return pread(file, data, bytes, static_cast<off_t>(offset)) == static_cast<ssize_t>(bytes);
-  };
-  Address address = 0;
-  ElfW(Ehdr) header;
-  ElfW(Shdr) names;
-  constexpr std::string_view kName(".eh_frame", sizeof(".eh_frame"));  // with its end
-  if (read_at(0, &header, sizeof(header)) && header.e_shentsize == sizeof(names) && header.e_shnum <= kMaxSections &&
-      read_at(header.e_shoff + header.e_shstrndx * sizeof(names), &names, sizeof(names))) {
-    for (std::size_t i = 0; i < header.e_shnum && address == 0; ++i) {
-      ElfW(Shdr) section;
-      char name[kName.size()];
-      if (!read_at(header.e_shoff + i * sizeof(section), &section, sizeof(section))) break;
-      if ((section.sh_flags & SHF_ALLOC) == 0 || !read_at(names.sh_offset + section.sh_name, name, sizeof(name))) continue;
-      if (std::string_view(name, sizeof(name)) == kName) address = section.sh_addr;
-    }
-  }
-  close(file);
-  return address;
+  return {};
 }
 
 // Where makecontext lets a coroutine's first function return to: no symbol says it, so one is made that never runs.
@@ -128,55 +95,120 @@ Address CoroutineEnd() {
 #endif
 }
 
-struct Listing {
-  std::vector<Module> modules;
-  std::string program_path;
-  std::uint64_t version = 0;
-  bool is_first = true;
+// What the loader says of an image, as plain data.
+struct ListedImage {
+  Address load_bias = 0;
+  Address headers = 0;  // where its program headers are
+  std::size_t header_count = 0;
+  std::size_t name = 0;  // where in Listing::names
+  std::size_t name_bytes = 0;
 };
 
-int AddImage(dl_phdr_info* info, std::size_t /*size*/, void* data) {
+// Has its room before the loader is asked.
+struct Listing {
+  std::vector<ListedImage> images;
+  std::vector<char> names;
+  // What there is, with what found no room.
+  std::size_t image_count = 0;
+  std::size_t name_bytes = 0;
+  std::uint64_t version = 0;
+
+  [[nodiscard]] bool is_whole() const { return image_count <= images.size() && name_bytes <= names.size(); }
+};
+
+// Both only ever grow, so their sum changes with either.
+std::uint64_t VersionOf(const dl_phdr_info& info) { return info.dlpi_adds + info.dlpi_subs; }
+
+// Under the loader's lock.
+int ListImage(dl_phdr_info* info, std::size_t /*size*/, void* data) {
   auto& listing = *static_cast<Listing*>(data);
-  std::string path = info->dlpi_name != nullptr ? info->dlpi_name : "";
-  const bool is_program = std::exchange(listing.is_first, false);
-  if (is_program) path = listing.program_path;
-  if (path.empty() || std::string_view(path).starts_with("linux-vdso") || std::string_view(path).starts_with("linux-gate")) path = "[vdso]";
-  const std::string build_id = BuildIdOf(*info);
-  Address unwind_address = 0;
-  for (int i = 0; i < info->dlpi_phnum; ++i) {
-    if (info->dlpi_phdr[i].p_type == PT_GNU_EH_FRAME) unwind_address = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr;
-  }
-  Address eh_frame_address = 0;
-  if (unwind_address == 0 && is_program) {
-    static const Address section = ReadEhFrameSection();
-    if (section != 0) eh_frame_address = info->dlpi_addr + section;
-  }
-  static const Address coroutine_end = CoroutineEnd();
-  const auto page = static_cast<Address>(sysconf(_SC_PAGESIZE));
-  for (int i = 0; i < info->dlpi_phnum; ++i) {
-    const ElfW(Phdr)& header = info->dlpi_phdr[i];
-    if (header.p_type != PT_LOAD || (header.p_flags & PF_X) == 0) continue;
-    // As in /proc/self/maps: whole pages.
-    const Address begin = info->dlpi_addr + header.p_vaddr;
-    const Address start = begin & ~(page - 1);
-    const Address limit = (begin + header.p_memsz + page - 1) & ~(page - 1);
-    listing.modules.push_back({.start = start,
-                               .limit = limit,
-                               .file_offset = header.p_offset - (begin - start),
-                               .load_bias = info->dlpi_addr,
-                               .path = path,
-                               .build_id = build_id,
-                               .unwind_address = unwind_address,
-                               .eh_frame_address = eh_frame_address,
-                               .stack_end = coroutine_end - start < limit - start ? coroutine_end : 0});
-  }
+  listing.version = VersionOf(*info);
+  ListedImage image{.load_bias = info->dlpi_addr,
+                    .headers = reinterpret_cast<Address>(info->dlpi_phdr),
+                    .header_count = info->dlpi_phnum,
+                    .name = listing.name_bytes,
+                    .name_bytes = info->dlpi_name == nullptr ? 0 : strnlen(info->dlpi_name, PATH_MAX)};
+  ++listing.image_count;
+  listing.name_bytes += image.name_bytes;
+  if (!listing.is_whole()) return 0;
+  std::copy_n(info->dlpi_name, image.name_bytes, listing.names.data() + image.name);
+  listing.images[listing.image_count - 1] = image;
   return 0;
 }
 
 int ReadVersion(dl_phdr_info* info, std::size_t /*size*/, void* data) {
-  // Both only ever grow, so their sum changes with either.
-  *static_cast<std::uint64_t*>(data) = info->dlpi_adds + info->dlpi_subs;
+  *static_cast<std::uint64_t*>(data) = VersionOf(*info);
   return 1;
+}
+
+// A fork waits meanwhile.
+void AskLoader(int (*answer)(dl_phdr_info*, std::size_t, void*), void* data) {
+  const std::lock_guard lock(internal::LoaderMutex());
+  dl_iterate_phdr(answer, data);
+}
+
+std::uint64_t LoaderVersion() {
+  std::uint64_t version = 0;
+  AskLoader(&ReadVersion, &version);
+  return version;
+}
+
+Listing ListImages() {
+  Listing listing;
+  std::size_t images = 64;
+  std::size_t name_bytes = 4096;
+  for (int i = 0; i < kMaxListings; ++i) {
+    listing = {};
+    listing.images.resize(images);
+    listing.names.resize(name_bytes);
+    AskLoader(&ListImage, &listing);
+    if (listing.is_whole()) break;
+    // More may come until it is asked again.
+    images = 2 * listing.image_count;
+    name_bytes = 2 * listing.name_bytes;
+  }
+  listing.images.resize(std::min(listing.images.size(), listing.image_count));
+  return listing;
+}
+
+// What the image's own headers say, which may have been unloaded since it was listed.
+std::vector<ElfW(Phdr)> HeadersOf(const ListedImage& image) {
+  const std::vector<std::uint8_t> bytes = ReadUpTo(image.headers, image.header_count * sizeof(ElfW(Phdr)));
+  std::vector<ElfW(Phdr)> headers(bytes.size() / sizeof(ElfW(Phdr)));
+  if (!headers.empty()) std::memcpy(headers.data(), bytes.data(), headers.size() * sizeof(headers[0]));
+  return headers;
+}
+
+std::string NameOf(const Listing& listing, const ListedImage& image, bool is_program, Address address) {
+  const std::string name(listing.names.data() + image.name, image.name_bytes);
+  if (is_program) return internal::ProgramPath();
+  const bool is_vdso = image.load_bias == getauxval(AT_SYSINFO_EHDR) || name.starts_with("linux-vdso") || name.starts_with("linux-gate");
+  return is_vdso || name.empty() ? "[vdso]" : internal::AbsoluteImagePath(name, address);
+}
+
+void AddModules(const Listing& listing, const ListedImage& image, Address coroutine_end, std::vector<Module>& modules) {
+  const bool is_program = &image == &listing.images.front();
+  const std::vector<ElfW(Phdr)> headers = HeadersOf(image);
+  Module module{.load_bias = image.load_bias, .path = {}, .build_id = BuildIdOf(image.load_bias, headers)};
+  for (const ElfW(Phdr) & header : headers) {
+    if (header.p_type == PT_GNU_EH_FRAME) module.unwind_address = image.load_bias + header.p_vaddr;
+  }
+  if (module.unwind_address == 0 && is_program) {
+    if (const Address section = internal::ReadEhFrameSection(); section != 0) module.eh_frame_address = image.load_bias + section;
+  }
+  const auto page = static_cast<Address>(sysconf(_SC_PAGESIZE));
+  for (const ElfW(Phdr) & header : headers) {
+    if (header.p_type != PT_LOAD || (header.p_flags & PF_X) == 0) continue;
+    // As in /proc/self/maps: whole pages.
+    const Address begin = image.load_bias + header.p_vaddr;
+    module.start = begin & ~(page - 1);
+    module.limit = (begin + header.p_memsz + page - 1) & ~(page - 1);
+    module.file_offset = header.p_offset - (begin - module.start);
+    module.stack_end = coroutine_end - module.start < module.limit - module.start ? coroutine_end : 0;
+    if (module.path.empty()) module.path = NameOf(listing, image, is_program, module.start);
+    if (module.build_id.empty()) module.file_version = internal::FileVersionOf(module.path);
+    modules.push_back(module);
+  }
 }
 
 // Whether the loader's own lock can be had. It is no lock that a fork takes care of: in the child of one that came while another thread
@@ -186,14 +218,17 @@ constinit std::atomic<LoaderState> loader_state{LoaderState::kAnswers};
 // How long a child waits for the loader's first answer.
 constexpr std::chrono::milliseconds kLoaderWait(2000);
 
-// What Modules() said last. Where the loader is stuck no image can come or go, so this stays true. Under the loader mutex.
-std::vector<Module>& LastModules() {
-  static auto* const modules = new std::vector<Module>;
-  return *modules;
-}
+// What Modules() said last. Where the loader is stuck no image can come or go, so this stays true. Read and written under the loader mutex,
+// which guards no more than the pointer; never destroyed, for the collector may outlive the program's statics.
+union LastModules {
+  constexpr LastModules() : modules() {}
+  ~LastModules() {}
+  std::shared_ptr<const std::vector<Module>> modules;
+};
+constinit LastModules last_modules;
 
 // Asks on a thread that can be left behind.
-void AskLoader() {
+void FindOutAboutLoader() {
   struct Question {
     std::mutex mutex;
     std::condition_variable changed;
@@ -220,7 +255,7 @@ void AskLoader() {
 }
 
 bool LoaderAnswers() {
-  if (loader_state.load() == LoaderState::kInDoubt) AskLoader();
+  if (loader_state.load() == LoaderState::kInDoubt) FindOutAboutLoader();
   return loader_state.load() == LoaderState::kAnswers;
 }
 
@@ -228,26 +263,28 @@ bool LoaderAnswers() {
 
 void internal::DoubtLoader() { loader_state.store(LoaderState::kInDoubt); }
 
-std::uint64_t LinuxPlatform::ModuleVersion() {
-  const std::lock_guard lock(internal::LoaderMutex());
-  std::uint64_t version = 0;
-  if (!LoaderAnswers()) return version;
-  dl_iterate_phdr(&ReadVersion, &version);
-  return version;
-}
+std::uint64_t LinuxPlatform::ModuleVersion() { return LoaderAnswers() ? LoaderVersion() : 0; }
 
 std::vector<Module> LinuxPlatform::Modules() {
-  Listing listing;
-  listing.program_path = ProgramPath();
-  const std::lock_guard lock(internal::LoaderMutex());
-  if (!LoaderAnswers()) return LastModules();
-  dl_iterate_phdr(&AddImage, &listing);
-  // Without the loader's lock, for a file may lie far away.
-  for (Module& module : listing.modules) {
-    if (module.build_id.empty()) module.file_version = FileVersionOf(module.path);
+  if (!LoaderAnswers()) {
+    std::unique_lock lock(internal::LoaderMutex());
+    const std::shared_ptr<const std::vector<Module>> last = last_modules.modules;
+    lock.unlock();
+    return last == nullptr ? std::vector<Module>() : *last;
   }
-  LastModules() = listing.modules;
-  return std::move(listing.modules);
+  const Address coroutine_end = CoroutineEnd();
+  std::vector<Module> modules;
+  for (int i = 0; i < kMaxListings; ++i) {
+    const Listing listing = ListImages();
+    modules.clear();
+    for (const ListedImage& image : listing.images) AddModules(listing, image, coroutine_end, modules);
+    // What was read of images that stayed is what they say.
+    if (LoaderVersion() == listing.version) break;
+  }
+  auto last = std::make_shared<const std::vector<Module>>(modules);
+  const std::lock_guard lock(internal::LoaderMutex());
+  last_modules.modules.swap(last);
+  return modules;
 }
 
 }  // namespace strobe

@@ -1,6 +1,9 @@
 #include "signal_handler.h"
 
+#include <dlfcn.h>
 #include <errno.h>
+#include <link.h>
+#include <sys/auxv.h>
 #include <sys/uio.h>
 #include <time.h>
 #include <ucontext.h>
@@ -19,6 +22,13 @@
 #include "strobe/base/signal_safe.h"
 #include "strobe/platform/capture_target.h"
 
+// Not there in a program that is linked statically.
+#pragma weak dladdr
+#pragma weak dlsym
+
+// The linker's: this image's own header.
+extern "C" __attribute__((weak, visibility("hidden"))) const ElfW(Ehdr) __ehdr_start;  // NOLINT(bugprone-reserved-identifier)
+
 namespace strobe::internal {
 namespace {
 
@@ -30,7 +40,7 @@ struct PreviousHandler {
   std::atomic<bool> is_installed{false};
 };
 constinit std::array<PreviousHandler, kSignalLimit> previous_handlers{};
-constinit std::mutex install_mutex;
+constinit BriefLock install_mutex;
 
 #if defined(__x86_64__)
 using GeneralRegisters = X86_64GeneralRegisters;
@@ -106,6 +116,20 @@ void BindCalls() {
   __asm__ volatile("" : : "r"(bytes) : "memory");  // somebody may look at them: so the calls are really made
 }
 
+// Keeps the library that holds the handler, a plug-in perhaps, in memory until the process ends: the system may call the handler as long.
+void KeepOwnImage() {
+  static constinit std::atomic<bool> is_kept{false};
+  // The program itself stays anyway. The loader is not asked: a thread that waits for this one may hold its lock.
+  if (&__ehdr_start != nullptr && reinterpret_cast<Address>(&__ehdr_start) + __ehdr_start.e_phoff == getauxval(AT_PHDR)) return;
+  if (&dladdr == nullptr || &dlsym == nullptr || is_kept.exchange(true)) return;
+  // Looked up, for to name it makes the linker of a static program warn.
+  const auto open_library = reinterpret_cast<void* (*)(const char*, int)>(dlsym(RTLD_DEFAULT, "dlopen"));
+  Dl_info own{};
+  if (open_library == nullptr || dladdr(reinterpret_cast<const void*>(&HandleSignal), &own) == 0) return;
+  // It is there already. This handle is never closed, and would change nothing if it were.
+  static_cast<void>(open_library(own.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE));
+}
+
 }  // namespace
 
 STROBE_SIGNAL_SAFE void HandleSignal(int signal, siginfo_t* info, void* context) {
@@ -135,6 +159,8 @@ STROBE_SIGNAL_SAFE void HandleSignal(int signal, siginfo_t* info, void* context)
 
 absl::Status InstallSignalHandler(int signal) {
   if (signal < 1 || signal >= kSignalLimit) return absl::InvalidArgumentError(absl::StrCat("sampling.signal_number: no signal ", signal));
+  // Not under the mutex: who loads a library may fork in its constructors, and a fork waits for the mutex.
+  KeepOwnImage();
   const std::lock_guard lock(install_mutex);
   PreviousHandler& previous = previous_handlers[static_cast<std::size_t>(signal)];
   if (previous.is_installed.load(std::memory_order_relaxed)) {
@@ -146,7 +172,8 @@ absl::Status InstallSignalHandler(int signal) {
   if (sigaction(signal, nullptr, &current) != 0) {
     return absl::InvalidArgumentError(absl::StrCat("sampling.signal_number: signal ", signal, " cannot be handled"));
   }
-  previous.action = current;
+  // In a child of _Fork ours may stand already, and what was there before it is noted.
+  if (current.sa_sigaction != &HandleSignal) previous.action = current;
   struct sigaction ours {};
   ours.sa_sigaction = &HandleSignal;
   // SA_ONSTACK: a thread that brought an alternate stack has it for a reason. All signals wait meanwhile: nothing nests in a capture.
@@ -168,7 +195,34 @@ HandlerState SignalHandlerState(int signal) {
   return is_ours ? HandlerState::kOurs : HandlerState::kReplaced;
 }
 
-std::mutex& InstallMutex() { return install_mutex; }
+namespace {
+
+// Whether the program leaves it to us: nobody has a handler for it, or we do. One that was taken from us is somebody else's.
+bool IsFree(int signal) {
+  struct sigaction current {};
+  if (sigaction(signal, nullptr, &current) != 0) return false;
+  const bool is_ours = (current.sa_flags & SA_SIGINFO) != 0 && current.sa_sigaction == &HandleSignal;
+  if (is_ours || SignalHandlerState(signal) == HandlerState::kReplaced) return is_ours;
+  return current.sa_handler == SIG_DFL || current.sa_handler == SIG_IGN;
+}
+
+}  // namespace
+
+int ChooseSignal() {
+  // One standard signal of a number can be pending in a thread: what the program sends by the same number meanwhile gets lost. So it must
+  // be one that nobody uses. SIGURG first, which does no harm to a new image after an exec; Linux sends SIGSTKFLT never, and SIGPWR hardly.
+  // Real-time signals last: they queue without bound in a thread that blocks them.
+  for (const int signal : {SIGURG, SIGSTKFLT, SIGPWR}) {
+    if (IsFree(signal)) return signal;
+  }
+  for (int signal = SIGRTMAX; signal >= SIGRTMIN; --signal) {
+    if (IsFree(signal)) return signal;
+  }
+  // All have owners, as in a Go program. The one that nobody sends; should it come, it goes on to its owner.
+  return SIGSTKFLT;
+}
+
+BriefLock& InstallMutex() { return install_mutex; }
 
 sigset_t InstalledSignals() {
   sigset_t signals;

@@ -3,9 +3,8 @@
 
 #include <signal.h>
 
-#include <mutex>
-
 #include "absl/status/status.h"
+#include "loader_mutex.h"
 #include "strobe/platform/platform.h"
 
 namespace strobe::internal {
@@ -15,9 +14,11 @@ void HandleSignal(int signal, siginfo_t* info, void* context);
 
 absl::Status InstallSignalHandler(int signal);
 HandlerState SignalHandlerState(int signal);
+// The signal to interrupt threads by, as things are now: one that the program does not use.
+int ChooseSignal();
 // The signals that InstallSignalHandler has taken so far.
 sigset_t InstalledSignals();
-// Held while a handler is installed; a fork takes it, so that its child can install one.
-std::mutex& InstallMutex();
+// Held while a handler is installed. A fork takes it, so that in its child what is said to be installed is.
+BriefLock& InstallMutex();
 
 }  // namespace strobe::internal

@@ -5,9 +5,15 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
+#include <span>
+
+#include "strobe/platform/linux/linux_platform.h"
 
 // glibc's: the top of the initial thread's stack. Weak: not every C library has it.
 extern "C" __attribute__((weak)) void* __libc_stack_end;  // NOLINT(bugprone-reserved-identifier)
@@ -37,6 +43,10 @@ struct BlockRecord {
   [[nodiscard]] StackBounds bounds() const { return {.low = begin + guard_bytes, .high = begin + bytes}; }
 };
 constexpr std::size_t kMaxRecordOffset = 4096;
+constexpr Address kPageBytes = 4096;  // the smallest there is
+constexpr Address PageOf(Address address) { return address & ~(kPageBytes - 1); }
+// Of the initial thread's stack, as it is when that registers, more is not looked at.
+constexpr Address kMaxUsedBytes = Address{64} << 20;
 constexpr std::size_t kUnknown = 0;
 constexpr std::size_t kNotFound = 1;
 constinit std::atomic<std::size_t> record_offset{kUnknown};
@@ -58,33 +68,58 @@ std::size_t FindRecord(const StackBounds& bounds) {
   return kNotFound;
 }
 
+// Whether all of [begin, end) can be read.
+bool IsReadable(Address begin, Address end) {
+  std::array<std::uint8_t, kPageBytes> page;
+  for (; begin < end; begin += page.size()) {
+    const std::span<std::uint8_t> piece = std::span(page).first(std::min<std::size_t>(page.size(), end - begin));
+    if (LinuxPlatform::ReadMemory(begin, piece) != piece.size()) return false;
+  }
+  return true;
+}
+
+// The stack of a thread that the C library has made: with its record of the thread in the stack's block, if the library is glibc.
+StackBounds BoundsOfMadeThread(Address here) {
+  const Address self = pthread_self();
+  const std::size_t offset = record_offset.load(std::memory_order_relaxed);
+  if (offset != kUnknown && offset != kNotFound) {
+    const StackBounds bounds = ReadRecord(offset).bounds();
+    // Believed where it holds what it must: this very frame, and the record itself.
+    if (bounds.low <= here && here < self && self < bounds.high) return bounds;
+  }
+  const StackBounds bounds = AskLibrary();
+  if (offset == kUnknown && bounds.Holds(self)) record_offset.store(FindRecord(bounds), std::memory_order_relaxed);
+  return bounds;
+}
+
+// The initial thread's stack grows on demand. Its limit only says how far it may grow: other memory may be mapped within that distance.
+// What is known to be mapped is what the thread has used so far.
+StackBounds BoundsOfInitialThread(Address here) {
+  const bool has_end = &__libc_stack_end != nullptr && __libc_stack_end != nullptr;
+  const Address high = has_end ? reinterpret_cast<Address>(__libc_stack_end) : AskLibrary().high;
+  // A handler that may not look how far the stack has grown must believe the limit. The kernel maps nothing by itself within 128 MiB.
+  std::array<std::byte, sizeof(Address)> probe;
+  if (LinuxPlatform::ReadStack(here, probe) != probe.size()) {
+    rlimit limit{};
+    const bool is_limited = getrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+    return {.low = high - (is_limited ? std::min<Address>(limit.rlim_cur, kMaxUsedBytes) : kMaxUsedBytes), .high = high};
+  }
+  const Address low = PageOf(here);
+  const bool is_on_it = low < high && high - low <= kMaxUsedBytes && IsReadable(low, high);
+  return {.low = is_on_it ? low : PageOf(high), .high = high, .grows = true};
+}
+
 }  // namespace
 
 StackBounds CurrentStackBounds() {
   const auto here = reinterpret_cast<Address>(__builtin_frame_address(0));
-  // A fork's child has its parent's number for its only thread, whatever stack the thread that forked was on.
-  if (getpid() == static_cast<pid_t>(syscall(SYS_gettid)) && &__libc_stack_end != nullptr && __libc_stack_end != nullptr) {
-    // The initial thread's stack grows on demand: what is below is not mapped yet, and its limit only says how far it may grow.
-    const auto high = reinterpret_cast<Address>(__libc_stack_end);
-    rlimit limit{};
-    constexpr Address kUnlimited = Address{1} << 30;
-    const bool is_limited = getrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
-    const Address size = is_limited ? limit.rlim_cur : kUnlimited;
-    const StackBounds bounds{.low = high > size ? high - size : 0, .high = high};
-    if (bounds.Holds(here)) return bounds;
-  }
-  const std::size_t offset = record_offset.load(std::memory_order_relaxed);
-  if (offset == kUnknown) {
-    const StackBounds bounds = AskLibrary();
-    if (!bounds.empty()) record_offset.store(FindRecord(bounds), std::memory_order_relaxed);
-    return bounds;
-  }
-  if (offset == kNotFound) return AskLibrary();
-  const StackBounds bounds = ReadRecord(offset).bounds();
-  // Believed where it holds what it must: this very frame, and the record itself.
-  const Address self = pthread_self();
-  const bool is_plausible = bounds.low <= here && here < self && self < bounds.high;
-  return is_plausible ? bounds : AskLibrary();
+  if (getpid() != static_cast<pid_t>(syscall(SYS_gettid))) return BoundsOfMadeThread(here);
+  const StackBounds initial = BoundsOfInitialThread(here);
+  if (initial.Holds(here)) return initial;
+  // A coroutine of the initial thread; or a fork's child, which has its parent's number for its only thread, whatever stack the thread that
+  // forked was on.
+  const StackBounds made = BoundsOfMadeThread(here);
+  return made.Holds(pthread_self()) ? made : initial;
 }
 
 }  // namespace strobe::internal

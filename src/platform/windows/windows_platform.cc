@@ -227,5 +227,6 @@ void WindowsPlatform::WriteLine(const std::string& text) {
 
 void* WindowsPlatform::MapMemory(std::uint64_t bytes) { return VirtualAlloc(nullptr, bytes, MEM_RESERVE | MEM_COMMIT, PAGE_READWRITE); }
 void WindowsPlatform::UnmapMemory(void* memory, std::uint64_t /*bytes*/) { VirtualFree(memory, 0, MEM_RELEASE); }
+void WindowsPlatform::DiscardMemory(void* memory, std::uint64_t bytes) { VirtualAlloc(memory, bytes, MEM_RESET, PAGE_READWRITE); }
 
 }  // namespace strobe

@@ -180,17 +180,17 @@ def has_line(text, *words):
 
 
 # What include/strobe/testing/profiles.h puts into the small profile.
-SMALL_SUMS = {"samples/count": 104, "cpu/nanoseconds": 1_037_000_000, "wall/nanoseconds": 300_000_000}
+SMALL_SUMS = {"samples/count": 105, "cpu/nanoseconds": 1_053_000_000, "wall/nanoseconds": 300_000_000}
 BUSY = "sample::Busy(int, std::vector<int> const&)"
 
 
 def check_small_with_pprof(pprof, file):
     top = pprof.report(file, "-top", "-nodecount=100", "-nodefraction=0")
     check(has_line(top, "Type: cpu"), "small: cpu is shown by default")
-    check(has_line(top, "800ms", BUSY), "small: flat time of Busy")
+    check(has_line(top, "810ms", BUSY), "small: flat time of Busy")
     check(has_line(top, "200ms", "sample_write"), "small: flat time of sample_write")
     check(has_line(top, "10ms", "libsample.so.6+0x54321"), "small: unknown code has a name")
-    for pseudo in ("[truncated]", "[broken stack]", "[no unwind info]", "[lost]", "[residual]", "[folded]"):
+    for pseudo in ("[truncated]", "[broken stack]", "[no unwind info]", "[lost]", "[residual]", "[folded]", "[coroutine]"):
         check(has_line(top, pseudo), "small: " + pseudo)
     wall = pprof.report(file, "-top", "-sample_index=wall")
     check(has_line(wall, "300ms", BUSY), "small: wall time of Busy")

@@ -54,6 +54,8 @@ struct LinuxPlatform {
   static int DefaultSignal();
   static absl::Status InstallHandler(int signal);
   static HandlerState HandlerStateOf(int signal);
+  static std::uint64_t BlockedSignals(std::uint64_t thread_id);
+  static void SetSignalBlocked(int signal, bool is_blocked);
 
   static bool StartTimer(Timer& timer, std::uint64_t thread_id, std::uint64_t payload, std::int64_t first_ns, std::int64_t period_ns,
                          int signal);
@@ -67,11 +69,13 @@ struct LinuxPlatform {
   static std::size_t ReadStack(std::uint64_t address, std::span<std::byte> bytes) noexcept;
 
   static OwnThread RunOnOwnThread(const char* name, std::function<void()> body);
-  static void AddForkListener(ForkListener* listener);
-  static void RemoveForkListener(ForkListener* listener);
+  static void WorkInBackground();
+  static std::uint64_t ForkCount();
+  static bool AtExit(void (*function)());
   static void WriteLine(const std::string& text);
   static void* MapMemory(std::uint64_t bytes);
   static void UnmapMemory(void* memory, std::uint64_t bytes);
+  static void DiscardMemory(void* memory, std::uint64_t bytes);
 };
 static_assert(Platform<LinuxPlatform>);
 

@@ -69,11 +69,13 @@ struct WindowsPlatform {
   // By a timer of high resolution, where this Windows has them. Others go by the tick of the system's clock, of 15.6 ms.
   static void SleepNs(std::int64_t time_ns);
   static OwnThread RunOnOwnThread(const char* name, std::function<void()> body);
-  static void AddForkListener(ForkListener* /*listener*/) {}
-  static void RemoveForkListener(ForkListener* /*listener*/) {}
+  static std::uint64_t ForkCount() { return 0; }
+  // At the exit of a program whose profiler is in a DLL all other threads have been killed already.
+  static bool AtExit(void (* /*function*/)()) { return false; }
   static void WriteLine(const std::string& text);
   static void* MapMemory(std::uint64_t bytes);
   static void UnmapMemory(void* memory, std::uint64_t bytes);
+  static void DiscardMemory(void* memory, std::uint64_t bytes);
 };
 static_assert(Platform<WindowsPlatform>);
 

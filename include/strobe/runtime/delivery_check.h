@@ -1,0 +1,199 @@
+// DeliveryCheck: whether signals reach the threads that are due samples.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "strobe/base/visibility.h"
+#include "strobe/platform/platform.h"
+#include "strobe/runtime/collector_counters.h"
+#include "strobe/runtime/diagnosis.h"
+#include "strobe/runtime/thread_registry.h"
+
+STROBE_HIDDEN_BEGIN
+namespace strobe::internal {
+
+// The signal that a Profiler interrupts threads by.
+struct SignalInUse {
+  const int asked = 0;                  // by the options
+  std::atomic<int> number{0};           // of the last session
+  std::atomic<bool> is_failing{false};  // its handler was replaced, and samples that are due do not come
+
+  // The collector's: what has been said on standard error.
+  bool is_replacement_said = false;
+  bool is_blocking_said = false;
+
+  template <class Platform>
+  [[nodiscard]] int Wanted() const {
+    return asked != 0 ? asked : Platform::DefaultSignal();
+  }
+};
+
+template <class Platform>
+concept KnowsBlockedSignals = requires(std::uint64_t thread_id, int signal) {
+  Platform::BlockedSignals(thread_id);
+  Platform::SetSignalBlocked(signal, true);
+};
+
+// On the thread that registers itself: notes what it blocks, and lets our signal through where it may.
+template <class Platform, class Slot>
+void LookAtMask(Slot& slot, const SignalInUse& in_use, bool may_unblock) {
+  if constexpr (KnowsBlockedSignals<Platform>) {
+    slot.blocked_signals = Platform::BlockedSignals(slot.thread_id);
+    if (slot.blocked_signals == 0 || !may_unblock) return;
+    const int number = in_use.number.load(std::memory_order_relaxed);
+    const int signal = number != 0 ? number : in_use.Wanted<Platform>();
+    if (!HasSignal(slot.blocked_signals, signal)) return;
+    Platform::SetSignalBlocked(signal, false);
+    slot.unblocked_signal = static_cast<std::uint8_t>(signal);
+    slot.blocked_signals &= ~(std::uint64_t{1} << (signal - 1));
+  }
+}
+// Takes that back.
+template <class Platform, class Slot>
+void RestoreMask(Slot& slot) {
+  if constexpr (KnowsBlockedSignals<Platform>) {
+    if (slot.unblocked_signal != 0) Platform::SetSignalBlocked(std::exchange(slot.unblocked_signal, std::uint8_t{0}), true);
+  }
+}
+
+// The collector's, once a second. It looks into those threads that are due samples and have got none since the last check, and into those
+// that blocked the signal. One that blocks it, or does so no more, is sampled anew, and its account settled.
+template <class Traits, class Session>
+class DeliveryCheck {
+ public:
+  using Slot = typename Session::Slot;
+  using Platform = typename Traits::Platform;
+  // Threads in one check; the next goes on with the others.
+  static constexpr std::size_t kMaxThreads = 64;
+  // CPU time without a sample that says that one is due, at least and in periods: the kernel's ticks may be rarer than periods.
+  static constexpr std::int64_t kDueNs = 100'000'000;
+  static constexpr std::int64_t kDuePeriods = 4;
+  // Our own handler and a fork block signals for a moment: what is seen once may be that.
+  static constexpr int kLooks = 2;
+
+  DeliveryCheck(Session& session, ThreadRegistry<Traits>& registry, CollectorCounters& counters, SignalInUse& signal)
+      : session_(session), registry_(registry), counters_(counters), signal_(signal) {}
+
+  void Run() {
+    const bool is_failing = CheckThreads();
+    if (has_blocking_ && !std::exchange(signal_.is_blocking_said, true)) SayBlocking();
+    const bool is_replaced = Platform::HandlerStateOf(session_.signal()) == HandlerState::kReplaced;
+    signal_.is_failing.store(is_replaced && (is_failing || signal_.is_failing.load(std::memory_order_relaxed)), std::memory_order_relaxed);
+    signal_.is_replacement_said &= is_replaced;
+    // Where samples come all the same, the handler that stands there calls ours, as another copy's does.
+    if (!is_replaced || !is_failing || std::exchange(signal_.is_replacement_said, true)) return;
+    counters_.handler_replaced.fetch_add(1, std::memory_order_relaxed);
+    const std::string line = "strobe: the program has replaced the handler of signal " + std::to_string(session_.signal());
+    const int other = signal_.Wanted<Platform>();
+    if (other != session_.signal() && Platform::InstallHandler(other).ok()) {
+      Platform::WriteLine(line + "; threads are interrupted by signal " + std::to_string(other) + " from now on");
+      MoveTo(other);
+    } else {
+      Platform::WriteLine(line + "; no sample arrives unless the new handler calls the previous one");
+    }
+  }
+
+ private:
+  // True where a thread that lets the signal through is due samples and has got none.
+  bool CheckThreads() {
+    bool is_failing = false;
+    registry_.CopyLive(slots_);
+    const std::size_t count = std::min(slots_.size(), kMaxThreads);
+    for (std::size_t i = 0; i < count; ++i) {
+      Slot& slot = *slots_[(first_ + i) % slots_.size()];
+      bool has_changed = false;
+      is_failing |= IsFailing(slot, has_changed);
+      if (has_changed) session_.Reattach(slot);
+    }
+    first_ += count;
+    return is_failing;
+  }
+
+  // Goes on with another signal.
+  void MoveTo(int signal) {
+    session_.set_signal(signal);
+    registry_.CopyLive(slots_);
+    for (Slot* slot : slots_) session_.Reattach(*slot);
+    seen_.clear();
+    signal_.number.store(signal, std::memory_order_relaxed);
+    signal_.is_failing.store(false, std::memory_order_relaxed);
+    signal_.is_replacement_said = false;
+  }
+
+  void SayBlocking() {
+    Stats stats;
+    registry_.AddTo(stats);
+    Platform::WriteLine("strobe: " + BlockingThreads(stats.threads_blocking, session_.signal()));
+  }
+
+  // What the last check saw of a slot's thread.
+  struct Seen {
+    std::uint16_t use = 0;
+    std::uint32_t captures = 0;
+    std::int64_t cpu_ns = -1;  // less than 0 where a sample came since the check before
+    bool is_requested = false;
+    int changed_looks = 0;
+  };
+
+  bool IsFailing(Slot& slot, bool& has_changed) {
+    const std::lock_guard lock(registry_.ControlMutex(slot));
+    if (!slot.is_attached) return false;
+    if (slot.token.index >= seen_.size()) seen_.resize(slot.token.index + 1);
+    Seen& seen = seen_[slot.token.index];
+    if (seen.use != slot.token.use) seen = {.use = slot.token.use};
+    const bool was_blocked = slot.blocks_signal.load(std::memory_order_relaxed);
+    has_blocking_ |= was_blocked;
+    if (!was_blocked && !IsDue(slot, seen)) {
+      seen.changed_looks = 0;
+      return false;
+    }
+    const std::uint64_t blocked_signals = BlockedSignals(slot);
+    const bool is_blocked = HasSignal(blocked_signals, session_.signal());
+    seen.changed_looks = is_blocked != was_blocked ? seen.changed_looks + 1 : 0;
+    if (seen.changed_looks == kLooks) {
+      slot.blocked_signals = blocked_signals;
+      has_changed = true;
+    }
+    return !is_blocked && !was_blocked;
+  }
+
+  // Whether samples should have come since the last check. Reads the thread's clock only where none came.
+  bool IsDue(Slot& slot, Seen& seen) {
+    const std::uint32_t captures = slot.counters.captures.load(std::memory_order_relaxed);
+    const bool was_requested = seen.is_requested;
+    seen.is_requested = Slot::IsAwaited(slot);
+    if (captures != seen.captures) {
+      seen.captures = captures;
+      seen.cpu_ns = -1;
+      return false;
+    }
+    if (was_requested && seen.is_requested) return true;
+    const std::int64_t cpu_ns = Platform::ThreadCpuTimeNs(slot.thread_id);
+    if (seen.cpu_ns < 0) seen.cpu_ns = cpu_ns;
+    return session_.period_ns() > 0 && cpu_ns - seen.cpu_ns >= std::max(kDueNs, kDuePeriods * session_.period_ns());
+  }
+
+  static std::uint64_t BlockedSignals(const Slot& slot) {
+    if constexpr (KnowsBlockedSignals<Platform>) return Platform::BlockedSignals(slot.thread_id);
+    return 0;
+  }
+
+  Session& session_;
+  ThreadRegistry<Traits>& registry_;
+  CollectorCounters& counters_;
+  SignalInUse& signal_;
+  std::vector<Slot*> slots_;  // scratch
+  std::size_t first_ = 0;
+  std::vector<Seen> seen_;     // by the slot's index
+  bool has_blocking_ = false;  // some thread has blocked the signal
+};
+
+}  // namespace strobe::internal
+STROBE_HIDDEN_END

@@ -1,0 +1,92 @@
+// LookRounds: when the collector looks at the threads for one provider, at which of them, and in what order.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "strobe/base/visibility.h"
+#include "strobe/runtime/sleepers.h"
+
+STROBE_HIDDEN_BEGIN
+namespace strobe::internal {
+
+// Rounds in which every thread is looked at take at most this share of a core: the next one is put off accordingly. What a provider
+// measures by the time since its last look, it still measures in whole, at fewer instants.
+inline constexpr std::int64_t kLookCostShare = 100;  // one in so many
+// But not for longer than this.
+inline constexpr std::int64_t kMaxLookDelayNs = 1'000'000'000;
+// The cost is the median of so many rounds: in some, above all the first, unwind tables are built, which tells nothing of the others.
+inline constexpr std::size_t kLookCostRounds = 8;
+
+// The collector's, for one provider.
+template <class Platform>
+class LookRounds {
+ public:
+  [[nodiscard]] bool IsDue(std::int64_t now_ns) const { return due_ns_ != 0 && now_ns >= due_ns_; }
+  // Whether Plan is to be called.
+  [[nodiscard]] bool IsOpen(std::int64_t now_ns) const { return due_ns_ == 0 || now_ns >= due_ns_; }
+  // INT64_MAX where none is wanted.
+  [[nodiscard]] std::int64_t due_ns() const { return due_ns_ == 0 ? INT64_MAX : due_ns_; }
+
+  // The next round is wanted `period_ns` after `now_ns`; 0 for none. False where it comes later, for what the rounds cost.
+  bool Plan(std::int64_t now_ns, std::int64_t period_ns) {
+    const std::int64_t delay_ns = std::min(CostNs() * kLookCostShare, kMaxLookDelayNs);
+    due_ns_ = period_ns == 0 ? 0 : now_ns + std::max(period_ns, delay_ns);
+    return period_ns == 0 || delay_ns <= period_ns;
+  }
+
+  // A round: calls copy(slots), and look_at(slot) for each of these.
+  template <class Slot, class Copy, class LookAt>
+  void RunAll(std::vector<Slot*>& slots, Copy copy, LookAt look_at) {
+    const std::int64_t begin_ns = OwnCpuNs();
+    copy(slots);
+    Rotate(slots);
+    for (Slot* slot : slots) look_at(*slot);
+    costs_ns_[rounds_ % kLookCostRounds] = std::max<std::int64_t>(OwnCpuNs() - begin_ns, 0);
+  }
+
+  // The same, but for the slots whose threads sleep. Those that sleep must not have used more than `max_ns`; see Sleepers.
+  template <class Slot, class Copy, class LookAt>
+  void RunAwake(std::vector<Slot*>& slots, std::int64_t max_ns, Copy copy, LookAt look_at) {
+    sleepers_.BeginRound();
+    copy(slots);
+    Rotate(slots);
+    const auto is_awake = [&](const Slot* slot) { return !sleepers_.IsAsleep(slot->token.index); };
+    const auto asleep = std::stable_partition(slots.begin(), slots.end(), is_awake);
+    for (auto slot = slots.begin(); slot != asleep; ++slot) look_at(**slot);
+    if (asleep != slots.end()) sleepers_.EndRound(std::span<Slot* const>(asleep, slots.end()), max_ns, look_at);
+  }
+
+  // Nobody sleeps in rounds of RunAll.
+  [[nodiscard]] Sleepers<Platform>& sleepers() { return sleepers_; }
+
+ private:
+  static std::int64_t OwnCpuNs() { return Platform::ThreadCpuTimeNs(Platform::CurrentThreadId()); }
+
+  // Nobody is always the first.
+  template <class Slot>
+  void Rotate(std::vector<Slot*>& slots) {
+    ++rounds_;
+    if (!slots.empty()) std::rotate(slots.begin(), slots.begin() + static_cast<std::ptrdiff_t>(rounds_ % slots.size()), slots.end());
+  }
+
+  // CPU time of a round; 0 until most of the rounds have been.
+  [[nodiscard]] std::int64_t CostNs() const {
+    std::array<std::int64_t, kLookCostRounds> costs_ns = costs_ns_;
+    const auto median = costs_ns.begin() + kLookCostRounds / 2 - 1;
+    std::nth_element(costs_ns.begin(), median, costs_ns.end());
+    return *median;
+  }
+
+  std::int64_t due_ns_ = 0;  // 0 for none
+  std::array<std::int64_t, kLookCostRounds> costs_ns_{};
+  std::size_t rounds_ = 0;
+  Sleepers<Platform> sleepers_;
+};
+
+}  // namespace strobe::internal
+STROBE_HIDDEN_END

@@ -1,0 +1,214 @@
+// The contract of a Platform as tests, for a port to another operating system:
+//
+//   INSTANTIATE_TYPED_TEST_SUITE_P(MySystem, PlatformConformance, MyPlatform);   // in namespace strobe::testing
+//
+// What only a whole session shows (timers, interruptions that arrive, forks) has tests of its own.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <future>
+#include <set>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "strobe/core/module_map.h"
+#include "strobe/platform/platform.h"
+
+namespace strobe::testing {
+
+template <Platform P>
+class PlatformConformance : public ::testing::Test {
+ protected:
+  // Returns what body() returns, on a new thread.
+  template <class Body>
+  static auto OnAnotherThread(Body&& body) {
+    return std::async(std::launch::async, std::forward<Body>(body)).get();
+  }
+
+  // Until the calling thread's CPU clock says more than before. Clocks tick: of Windows every 15.6 ms.
+  static std::int64_t ComputeUntilAfter(std::int64_t before_ns) {
+    std::int64_t now_ns = before_ns;
+    while (now_ns <= before_ns && now_ns >= 0) now_ns = P::ThreadCpuTimeNs(P::CurrentThreadId());
+    return now_ns;
+  }
+};
+TYPED_TEST_SUITE_P(PlatformConformance);
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(PlatformConformance);
+
+TYPED_TEST_P(PlatformConformance, ThreadsThatLiveAtOnceHaveIdsOfTheirOwn) {
+  constexpr std::size_t kThreads = 8;
+  std::array<std::uint64_t, kThreads> ids{};
+  std::atomic<std::size_t> arrived{0};
+  std::vector<std::thread> threads;
+  for (std::size_t i = 0; i < kThreads; ++i) {
+    threads.emplace_back([&, i] {
+      ids[i] = TypeParam::CurrentThread().id;
+      EXPECT_EQ(TypeParam::CurrentThreadId(), ids[i]);
+      ++arrived;
+      while (arrived < kThreads) std::this_thread::yield();
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  const std::set<std::uint64_t> different(ids.begin(), ids.end());
+  EXPECT_EQ(different.size(), kThreads);
+  EXPECT_FALSE(different.contains(TypeParam::CurrentThreadId()));
+}
+
+// A platform may not know a stack's bounds. Those that it says are true.
+TYPED_TEST_P(PlatformConformance, AThreadsStackHoldsItsLocals) {
+  const auto check = [] {
+    const int local = 0;
+    const StackBounds stack = TypeParam::CurrentThread().stack;
+    if (!stack.empty()) {
+      EXPECT_TRUE(stack.Holds(reinterpret_cast<Address>(&local)));
+    }
+    return stack.low;
+  };
+  const Address own = check();
+  const Address other = this->OnAnotherThread(check);
+  if (own != 0) {
+    EXPECT_NE(own, other);
+  }
+}
+
+TYPED_TEST_P(PlatformConformance, CpuClocksGoOnWhileAThreadComputes) {
+  const std::int64_t process_before_ns = TypeParam::ProcessCpuTimeNs();
+  const std::int64_t before_ns = TypeParam::ThreadCpuTimeNs(TypeParam::CurrentThreadId());
+  ASSERT_GE(before_ns, 0);
+  const std::int64_t after_ns = this->ComputeUntilAfter(before_ns);
+  EXPECT_GT(after_ns, before_ns);
+  // The process's clock has every thread's time in it.
+  EXPECT_GE(TypeParam::ProcessCpuTimeNs(), after_ns);
+  EXPECT_GE(TypeParam::ProcessCpuTimeNs(), process_before_ns);
+}
+
+TYPED_TEST_P(PlatformConformance, OneThreadReadsTheCpuClockOfAnother) {
+  const std::uint64_t id = TypeParam::CurrentThreadId();
+  const std::int64_t before_ns = TypeParam::ThreadCpuTimeNs(id);
+  const std::int64_t seen_ns = this->OnAnotherThread([&] { return TypeParam::ThreadCpuTimeNs(id); });
+  EXPECT_GE(seen_ns, before_ns);
+  EXPECT_GE(this->ComputeUntilAfter(seen_ns), seen_ns);
+}
+
+TYPED_TEST_P(PlatformConformance, AThreadThatIsGoneIsNotInterrupted) {
+  const std::uint64_t id = this->OnAnotherThread([] { return TypeParam::CurrentThreadId(); });
+  // A thread's end is seen a little after it is joined.
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  while (TypeParam::ThreadCpuTimeNs(id) >= 0 && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
+  EXPECT_FALSE(TypeParam::Interrupt(id, 0, 0));
+}
+
+TYPED_TEST_P(PlatformConformance, ATimerThatNeverStartedMayBeStopped) {
+  typename TypeParam::Timer timer{};
+  TypeParam::StopTimer(timer);
+  TypeParam::StopTimer(timer);
+}
+
+TYPED_TEST_P(PlatformConformance, TheProgramHasANameAndTheProcessANumber) {
+  EXPECT_FALSE(TypeParam::ProgramName().empty());
+  EXPECT_NE(TypeParam::ProcessId(), 0u);
+  EXPECT_EQ(TypeParam::EnvironmentVariable("STROBE_TEST_THAT_NOBODY_SETS"), std::nullopt);
+}
+
+TYPED_TEST_P(PlatformConformance, AnOwnThreadRunsItsBodyOnceAndIsJoined) {
+  std::atomic<int> runs{0};
+  std::atomic<std::uint64_t> id{0};
+  typename TypeParam::OwnThread thread = TypeParam::RunOnOwnThread("strobe-a-name-that-is-too-long-for-any-system", [&] {
+    id = TypeParam::CurrentThreadId();
+    ++runs;
+  });
+  ASSERT_TRUE(thread.IsRunning());
+  typename TypeParam::OwnThread moved = std::move(thread);
+  moved.Join();
+  EXPECT_EQ(runs, 1);
+  EXPECT_NE(id, TypeParam::CurrentThreadId());
+  moved.Join();  // there is no thread now
+  typename TypeParam::OwnThread none;
+  EXPECT_FALSE(none.IsRunning());
+  none.Join();
+  none.Detach();
+}
+
+TYPED_TEST_P(PlatformConformance, ADetachedThreadRunsOn) {
+  std::promise<void> detached;
+  std::promise<void> ran;
+  typename TypeParam::OwnThread thread = TypeParam::RunOnOwnThread("detached", [&] {
+    detached.get_future().wait();
+    ran.set_value();
+  });
+  ASSERT_TRUE(thread.IsRunning());
+  thread.Detach();
+  detached.set_value();
+  ran.get_future().wait();
+}
+
+TYPED_TEST_P(PlatformConformance, MappedMemoryIsZeroedAndWritable) {
+  constexpr std::uint64_t kBytes = std::uint64_t{8} << 20;
+  auto* const memory = static_cast<unsigned char*>(TypeParam::MapMemory(kBytes));
+  ASSERT_NE(memory, nullptr);
+  for (std::uint64_t i = 0; i < kBytes; i += 4096) {
+    ASSERT_EQ(memory[i], 0);
+    memory[i] = 1;
+  }
+  TypeParam::DiscardMemory(memory, kBytes);
+  memory[kBytes - 1] = 1;
+  TypeParam::UnmapMemory(memory, kBytes);
+}
+
+TYPED_TEST_P(PlatformConformance, MemoryIsReadWhereThereIsSomeAndNeverFaults) {
+  constexpr std::size_t kBytes = 100'000;
+  std::vector<std::uint8_t> source(kBytes);
+  for (std::size_t i = 0; i < kBytes; ++i) source[i] = static_cast<std::uint8_t>(i * 7);
+  std::vector<std::uint8_t> copy(kBytes);
+  EXPECT_EQ(TypeParam::ReadMemory(reinterpret_cast<std::uint64_t>(source.data()), copy), kBytes);
+  EXPECT_EQ(copy, source);
+  std::array<std::byte, 64> stack_copy{};
+  EXPECT_EQ(TypeParam::ReadStack(reinterpret_cast<std::uint64_t>(source.data()), stack_copy), stack_copy.size());
+  EXPECT_EQ(static_cast<std::uint8_t>(stack_copy[9]), source[9]);
+  // No system maps the first page, nor the last.
+  for (const std::uint64_t nothing : {std::uint64_t{8}, ~std::uint64_t{0} - 4095}) {
+    EXPECT_EQ(TypeParam::ReadMemory(nothing, copy), 0u);
+    EXPECT_EQ(TypeParam::ReadStack(nothing, stack_copy), 0u);
+  }
+}
+
+// The program comes first, and the code that runs here lies in one module.
+TYPED_TEST_P(PlatformConformance, ModulesHoldTheCodeThatRuns) {
+  const std::uint64_t version = TypeParam::ModuleVersion();
+  const std::vector<Module> modules = TypeParam::Modules();
+  ASSERT_FALSE(modules.empty());
+  for (const Module& module : modules) {
+    EXPECT_LT(module.start, module.limit) << module.path;
+    EXPECT_FALSE(module.path.empty());
+  }
+  const ModuleMap map(modules);
+  EXPECT_EQ(map.modules().size(), modules.size()) << "two of them overlap";
+  EXPECT_TRUE(map.Find(reinterpret_cast<Address>(&TypeParam::ProcessId)));
+  if (TypeParam::ModuleVersion() == version) {
+    EXPECT_EQ(TypeParam::Modules(), modules);
+  }
+}
+
+TYPED_TEST_P(PlatformConformance, ALineIsOneLine) {
+  ::testing::internal::CaptureStderr();
+  TypeParam::WriteLine("strobe: a line");
+  TypeParam::WriteLine(std::string(2000, 'x'));
+  std::string said = ::testing::internal::GetCapturedStderr();
+  std::erase(said, '\r');
+  EXPECT_EQ(said, "strobe: a line\n" + std::string(2000, 'x') + "\n");
+}
+
+REGISTER_TYPED_TEST_SUITE_P(PlatformConformance, ThreadsThatLiveAtOnceHaveIdsOfTheirOwn, AThreadsStackHoldsItsLocals,
+                            CpuClocksGoOnWhileAThreadComputes, OneThreadReadsTheCpuClockOfAnother, AThreadThatIsGoneIsNotInterrupted,
+                            ATimerThatNeverStartedMayBeStopped, TheProgramHasANameAndTheProcessANumber,
+                            AnOwnThreadRunsItsBodyOnceAndIsJoined, ADetachedThreadRunsOn, MappedMemoryIsZeroedAndWritable,
+                            MemoryIsReadWhereThereIsSomeAndNeverFaults, ModulesHoldTheCodeThatRuns, ALineIsOneLine);
+
+}  // namespace strobe::testing

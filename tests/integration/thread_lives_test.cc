@@ -1,0 +1,255 @@
+// Threads whose lives are not as one would wish: captures that end late, threads that are gone, short ones, and those that wait by
+// thousands.
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "kept_profiles.h"
+#include "strobe/testing/profile_check.h"
+
+namespace strobe {
+namespace {
+
+using testing::BurnCpu;
+using testing::CpuBounds;
+using testing::KeepingProfiler;
+using testing::KeptProfile;
+using testing::KeptProfiles;
+using testing::RunRegistered;
+using testing::SumByName;
+using testing::ThreadCpuNs;
+
+// Holds a walk in the middle for as long as a test says, as a debugger or a quota of CPU time does.
+struct HoldingUnwinder : DefaultTraits::Unwinder {
+  using Base = DefaultTraits::Unwinder;
+  using Base::Base;
+  static inline constinit std::atomic<bool> is_to_hold{false};
+  static inline constinit std::atomic<bool> is_holding{false};
+  template <class... Arguments>
+  requires requires(const Base& base, Arguments&&... arguments) { base.Unwind(arguments...); }
+  WalkResult Unwind(Arguments&&... arguments) const noexcept {
+    while (is_to_hold.load()) is_holding.store(true);
+    is_holding.store(false);
+    return Base::Unwind(arguments...);
+  }
+};
+struct HoldingTraits : testing::KeepingTraits {
+  using Platform = NativePlatform;
+  using Unwinder = HoldingUnwinder;
+};
+using HoldingProfiler = Profiler<HoldingTraits>;
+
+ProfilerOptions AtHighRate() { return {.sampling = {.cpu_frequency_hz = 1000}}; }
+
+// A registered thread, whose capture is held. It works until it is told to end.
+class HeldWorker {
+ public:
+  explicit HeldWorker(HoldingProfiler& profiler) {
+    HoldingUnwinder::is_to_hold = true;
+    thread_ = std::thread([&] {
+      RunRegistered(profiler, "held", [&] {
+        while (!is_done_.load()) BurnCpu(100'000);
+      });
+    });
+    while (!HoldingUnwinder::is_holding.load()) std::this_thread::yield();
+  }
+  // Lets the capture go on.
+  static void Release() { HoldingUnwinder::is_to_hold = false; }
+  void Join() {
+    is_done_ = true;
+    thread_.join();
+  }
+
+ private:
+  std::atomic<bool> is_done_{false};
+  std::thread thread_;
+};
+
+TEST(ALateCapture, OfAThreadThatIsGoneBringsNoThread) {
+  HoldingProfiler profiler(AtHighRate());
+  ASSERT_EQ(profiler.Start(), absl::OkStatus());
+  HeldWorker worker(profiler);
+  ASSERT_TRUE(profiler.Stop().ok());
+  EXPECT_EQ(profiler.stats().waits_abandoned, 1U);
+  HeldWorker::Release();
+  worker.Join();
+  KeptProfiles::Take();
+  ASSERT_EQ(profiler.Start(), absl::OkStatus());
+  ASSERT_TRUE(profiler.Flush().ok());
+  ASSERT_TRUE(profiler.Stop().ok());
+  for (const auto& kept : KeptProfiles::Take()) {
+    EXPECT_EQ(kept.profile.threads.size(), 0U);
+    EXPECT_EQ(kept.profile.samples.size(), 0U);
+  }
+}
+
+// Rings of another size: the memory that the late capture wrote to is not there any more.
+TEST(ALateCapture, LeadsNobodyToARingThatIsGone) {
+  {
+    HoldingProfiler profiler(AtHighRate());
+    ASSERT_EQ(profiler.Start(), absl::OkStatus());
+    HeldWorker worker(profiler);
+    ASSERT_TRUE(profiler.Stop().ok());
+    HeldWorker::Release();
+    worker.Join();
+  }
+  HoldingProfiler profiler({.threads = {.ring_bytes = 65536}});
+  ASSERT_EQ(profiler.Start(), absl::OkStatus());
+  ASSERT_TRUE(profiler.Flush().ok());
+  ASSERT_TRUE(profiler.Stop().ok());
+  EXPECT_EQ(profiler.stats().samples, 0U);
+  KeptProfiles::Take();
+}
+
+TEST(ALateCapture, HoldsUpItsOwnThreadsNextSessionOnly) {
+  HoldingProfiler profiler(AtHighRate());
+  ASSERT_EQ(profiler.Start(), absl::OkStatus());
+  HeldWorker worker(profiler);
+  ASSERT_TRUE(profiler.Stop().ok());
+  KeptProfiles::Take();
+  ASSERT_EQ(profiler.Start(), absl::OkStatus());
+  ASSERT_TRUE(profiler.Flush().ok());
+  EXPECT_EQ(profiler.stats().samples, 0U);
+  HeldWorker::Release();
+  // It is attached as soon as it can be.
+  while (profiler.stats().samples == 0) std::this_thread::yield();
+  worker.Join();
+  ASSERT_TRUE(profiler.Stop().ok());
+  EXPECT_GT(SumByName(KeptProfiles::Take(), "samples").at("held"), 0);
+}
+
+void ExpectNoNegativeValue(const std::vector<KeptProfile>& kept) {
+  for (const KeptProfile& one : kept) {
+    EXPECT_EQ(testing::CheckProfile(one.profile), "");
+    EXPECT_EQ(one.profile.stats.sums_cut, 0U);
+  }
+}
+
+// Its clock cannot be read when the session ends.
+TEST(AThreadThatIsGone, WithoutUnregisteringKeepsWhatWasSampled) {
+  // Neither is ever destroyed: the registration should have been, by its thread.
+  static auto* const profiler = new KeepingProfiler(AtHighRate());
+  ASSERT_EQ(profiler->Start(), absl::OkStatus());
+  std::int64_t used_ns = 0;
+  std::thread([&] {
+    BurnCpu(100'000'000);
+    const std::int64_t begin_ns = ThreadCpuNs();
+    static auto* const registration = new Registration(profiler->RegisterThread("gone"));
+    EXPECT_TRUE(registration->status().ok());
+    testing::BurnUntilSampled(50'000'000);
+    used_ns = ThreadCpuNs() - begin_ns;
+  }).join();
+  ASSERT_TRUE(profiler->Stop().ok());
+  const auto kept = KeptProfiles::Take();
+  ExpectNoNegativeValue(kept);
+  const std::int64_t cpu_ns = SumByName(kept, "cpu").at("gone");
+  EXPECT_GT(cpu_ns, 0);
+  EXPECT_LE(cpu_ns, used_ns + 2'000'000) << "a first period that began before, and the way out";
+}
+
+TEST(ShortThreads, AreEachWhatTheirClocksSay) {
+  constexpr int kThreads = testing::kIsSlow ? 100 : 400;
+  KeepingProfiler profiler({.sampling = {.cpu_frequency_hz = 100}, .exporter = {.period_s = 0.05}});
+  ASSERT_EQ(profiler.Start(), absl::OkStatus());
+  CpuBounds bounds;
+  for (int i = 0; i < kThreads; ++i) {
+    std::thread([&, i] { bounds += RunRegistered(profiler, "short", [&] { BurnCpu(1'000'000 + i % 5 * 1'000'000); }); }).join();
+  }
+  ASSERT_TRUE(profiler.Stop().ok());
+  const auto kept = KeptProfiles::Take();
+  ExpectNoNegativeValue(kept);
+  EXPECT_GE(SumByName(kept, "cpu").at("short"), bounds.low_ns);
+  EXPECT_LE(SumByName(kept, "cpu").at("short"), bounds.high_ns);
+}
+
+// KiB in use of the mappings that want no huge pages: those of the rings.
+std::int64_t RingKib() {
+  std::ifstream smaps("/proc/self/smaps");
+  std::int64_t sum = 0;
+  std::int64_t of_mapping = 0;
+  for (std::string line; std::getline(smaps, line);) {
+    if (line.starts_with("Rss:")) of_mapping = std::stoll(line.substr(4));
+    if (line.starts_with("VmFlags:") && line.find(" nh") != std::string::npos) sum += of_mapping;
+  }
+  return sum;
+}
+
+TEST(RingMemory, IsThatOfFewPagesAThreadAndGivenBack) {
+  if (testing::kIsSanitized) GTEST_SKIP() << "the sanitizers' own memory looks like rings";
+  if (!std::ifstream("/sys/kernel/mm/transparent_hugepage/enabled")) GTEST_SKIP() << "the kernel has no huge pages";
+  constexpr int kThreads = 64;
+  const std::int64_t before = RingKib();
+  KeepingProfiler profiler(AtHighRate());
+  ASSERT_EQ(profiler.Start(), absl::OkStatus());
+  std::atomic<int> sampled{0};
+  std::atomic<bool> is_done{false};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kThreads; ++i) {
+    threads.emplace_back([&] {
+      RunRegistered(profiler, "sampled", [&] {
+        testing::BurnUntilSampled(1'000'000);
+        ++sampled;
+        sampled.notify_all();
+        is_done.wait(false);
+      });
+    });
+  }
+  for (int seen = 0; seen < kThreads; seen = sampled.load()) sampled.wait(seen);
+  const std::int64_t in_use = RingKib() - before;
+  EXPECT_GE(in_use, 4 * kThreads);
+  // The rings and what walks remember are 60 KiB a thread. At a huge page each, all of it would be in use.
+  EXPECT_LE(in_use, 48 * kThreads);
+  is_done = true;
+  is_done.notify_all();
+  for (std::thread& thread : threads) thread.join();
+  ASSERT_TRUE(profiler.Stop().ok());
+  EXPECT_LE(RingKib() - before, in_use / 4);
+  KeptProfiles::Take();
+}
+
+// Looked at a thousand times a second, they would take more than a fifth of a core.
+TEST(ManyWaitingThreads, AreLookedAtWithinABudget) {
+  constexpr int kThreads = 400;
+  KeepingProfiler profiler({.sampling = {.cpu_frequency_hz = 0, .wall_frequency_hz = 1000}});
+  std::atomic<int> registered{0};
+  std::atomic<bool> is_done{false};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kThreads; ++i) {
+    threads.emplace_back([&] {
+      const auto registration = profiler.RegisterThread("waits");
+      ++registered;
+      registered.notify_all();
+      is_done.wait(false);
+    });
+  }
+  for (int seen = 0; seen < kThreads; seen = registered.load()) registered.wait(seen);
+  const auto before = std::chrono::steady_clock::now();
+  ASSERT_EQ(profiler.Start(), absl::OkStatus());
+  const auto begin = std::chrono::steady_clock::now();
+  std::this_thread::sleep_for(std::chrono::seconds(2));
+  const Stats stats = profiler.stats();
+  const auto end = std::chrono::steady_clock::now();
+  ASSERT_TRUE(profiler.Stop().ok());
+  const auto after = std::chrono::steady_clock::now();
+  is_done = true;
+  is_done.notify_all();
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_GT(stats.looks_put_off, 0U);
+  EXPECT_LT(stats.achieved_rate_hz, 500);
+  // Beside the budget, the first looks, which interrupt each thread, and the drains.
+  if (!testing::kIsSanitized) {
+    EXPECT_LT(stats.collector_cpu_ns, (end - begin).count() / 20);
+  }
+  const std::int64_t wall_ns = SumByName(KeptProfiles::Take(), "wall").at("waits");
+  EXPECT_GE(wall_ns, kThreads * (end - begin).count());
+  EXPECT_LE(wall_ns, kThreads * (after - before).count());
+}
+
+}  // namespace
+}  // namespace strobe
