@@ -9,7 +9,9 @@ namespace strobe::testing {
 
 struct NoExporter {
   explicit NoExporter(const ExporterOptions& /*options*/) {}
-  absl::StatusOr<std::string> Export(const ExportRequest& /*request*/) { return std::string("nowhere"); }
+  absl::StatusOr<std::string> Export(const ExportRequest& /*request*/) {
+    return std::string("nowhere");
+  }
 };
 struct NoExportTraits : DefaultTraits {
   using Exporter = NoExporter;

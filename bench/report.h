@@ -1,4 +1,5 @@
-// What benchmarks that measure by themselves share: turns of contenders, medians, and the lines that run.sh reads.
+// What benchmarks that measure by themselves share: turns of contenders, medians, and the lines
+// that run.sh reads.
 #pragma once
 
 #include <time.h>
@@ -25,15 +26,16 @@ inline double Median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-inline void Report(const std::string& name, const std::string& contender, const std::string& metric, double value,
-                   const std::string& unit) {
+inline void Report(const std::string& name, const std::string& contender, const std::string& metric,
+                   double value, const std::string& unit) {
   std::printf(R"({"case": "%s", "contender": "%s", "metric": "%s", "value": %.9g, "unit": "%s"})"
               "\n",
               name.c_str(), contender.c_str(), metric.c_str(), value, unit.c_str());
   std::fflush(stdout);
 }
 
-// Uses `cpu_ns` of the calling thread's CPU time, on the stack: g++ leaves the frame pointer out of a leaf function that uses none.
+// Uses `cpu_ns` of the calling thread's CPU time, on the stack: g++ leaves the frame pointer out of
+// a leaf function that uses none.
 __attribute__((noinline)) inline std::uint64_t BurnCpu(std::int64_t cpu_ns) {
   const std::int64_t end_ns = ThreadCpuNs() + cpu_ns;
   volatile std::uint64_t state = 1;

@@ -1,5 +1,6 @@
-// windows_idle_threads [SECONDS]: what the sampler costs where 10, 100 and 1,000 registered threads wait, each for SECONDS (10): how many
-// threads it stopped, and the share of a CPU that it used. By Wine, what the system's own server did for it is not in this.
+// windows_idle_threads [SECONDS]: what the sampler costs where 10, 100 and 1,000 registered threads
+// wait, each for SECONDS (10): how many threads it stopped, and the share of a CPU that it used. By
+// Wine, what the system's own server did for it is not in this.
 #include <windows.h>
 // After it.
 #include <atomic>
@@ -40,8 +41,9 @@ Cost Measure(int thread_count, int seconds) {
   const std::uint64_t stops = internal::GlobalStopCounters().stopped;
   const std::int64_t cpu_ns = profiler.stats().collector_cpu_ns;
   Sleep(static_cast<DWORD>(seconds) * 1000);
-  const Cost cost{.stops = internal::GlobalStopCounters().stopped - stops,
-                  .cpu_share = static_cast<double>(profiler.stats().collector_cpu_ns - cpu_ns) / 1e9 / seconds};
+  const Cost cost{
+      .stops = internal::GlobalStopCounters().stopped - stops,
+      .cpu_share = static_cast<double>(profiler.stats().collector_cpu_ns - cpu_ns) / 1e9 / seconds};
   SetEvent(end);
   for (std::thread& thread : threads) thread.join();
   if (!profiler.Stop().ok()) std::abort();
@@ -59,8 +61,8 @@ int Main(int argc, char** argv) {
   for (const int thread_count : {10, 100, 1000}) {
     const Cost cost = Measure(thread_count, seconds);
     if (first_share == 0) first_share = cost.cpu_share;
-    std::printf("%4d idle threads: %llu stops, sampler %.2f %% of a CPU", thread_count, static_cast<unsigned long long>(cost.stops),
-                cost.cpu_share * 100);
+    std::printf("%4d idle threads: %llu stops, sampler %.2f %% of a CPU", thread_count,
+                static_cast<unsigned long long>(cost.stops), cost.cpu_share * 100);
     // A short run of few threads may cost less than a step of the clock.
     if (first_share > 0) std::printf(": %.2f x", cost.cpu_share / first_share);
     std::printf("\n");

@@ -1,6 +1,7 @@
-// windows_stop [ROUNDS]: how long a thread of 36 frames stands still while its stack is copied, and while it is unwound in place by
-// RtlVirtualUnwind, as profilers do that have no tables of their own. Counted is from where GetThreadContext has returned, which is when
-// the thread is sure to stand still, to its ResumeThread. What a frame costs by tables, windows_unwind says.
+// windows_stop [ROUNDS]: how long a thread of 36 frames stands still while its stack is copied, and
+// while it is unwound in place by RtlVirtualUnwind, as profilers do that have no tables of their
+// own. Counted is from where GetThreadContext has returned, which is when the thread is sure to
+// stand still, to its ResumeThread. What a frame costs by tables, windows_unwind says.
 #include <windows.h>
 // After it.
 #include <algorithm>
@@ -31,7 +32,8 @@ __attribute__((noinline)) unsigned Recurse(int depth, unsigned a, unsigned b, un
   std::array<volatile unsigned, 24> local{};
   local[static_cast<std::size_t>(depth) % local.size()] = a;
   if (depth == 0) {
-    while (!is_ending.load(std::memory_order_relaxed)) local[b % local.size()] = local[b % local.size()] + c;
+    while (!is_ending.load(std::memory_order_relaxed))
+      local[b % local.size()] = local[b % local.size()] + c;
     return local[0];
   }
   const unsigned below = Recurse(depth - 1, b, c, a + b);
@@ -51,7 +53,8 @@ double NsPerTick() {
 }
 
 double Median(std::vector<double> values) {
-  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
+  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2),
+                   values.end());
   return values[values.size() / 2];
 }
 
@@ -86,7 +89,8 @@ int Main(int argc, char** argv) {
   std::atomic<Address> high{0};
   HANDLE thread = nullptr;
   std::thread worker([&] {
-    DuplicateHandle(GetCurrentProcess(), GetCurrentThread(), GetCurrentProcess(), &thread, 0, FALSE, DUPLICATE_SAME_ACCESS);
+    DuplicateHandle(GetCurrentProcess(), GetCurrentThread(), GetCurrentProcess(), &thread, 0, FALSE,
+                    DUPLICATE_SAME_ACCESS);
     high = WindowsPlatform::CurrentThread().stack.high;
     static_cast<void>(Recurse(kDepth, 1, 2, 3));
   });
@@ -99,8 +103,10 @@ int Main(int argc, char** argv) {
   const double ns = NsPerTick();
   const double copy_ns = Median(times.copy) * ns;
   const double in_place_ns = Median(times.unwind_in_place) * ns;
-  std::printf("%zu frames, %zu bytes of stack, medians of %d\n", times.frames, times.stack_bytes, rounds);
-  std::printf("stands still: copy %.0f ns, unwinding in place %.0f ns: %.3f x\n", copy_ns, in_place_ns, copy_ns / in_place_ns);
+  std::printf("%zu frames, %zu bytes of stack, medians of %d\n", times.frames, times.stack_bytes,
+              rounds);
+  std::printf("stands still: copy %.0f ns, unwinding in place %.0f ns: %.3f x\n", copy_ns,
+              in_place_ns, copy_ns / in_place_ns);
   return 0;
 }
 

@@ -1,10 +1,14 @@
-// windows_unwind [ROUNDS]: what a frame costs by tables and by RtlVirtualUnwind, on the same contexts of threads that stand still. The
-// stacks are those of bench/unwind: about 36 frames of generated functions, each with a frame and saved registers of its own, and on top of
-// them the system's frames of a thread that waits. The tables are asked as the profiler asks them, over a copy of the stack, once without a
-// memo of the thread's last walk and once with it; RtlVirtualUnwind in place, with its function entry looked up, as a profiler does that
-// has no tables of its own. Whoever is measured writes the same addresses, which are compared before. The cases:
+// windows_unwind [ROUNDS]: what a frame costs by tables and by RtlVirtualUnwind, on the same
+// contexts of threads that stand still. The stacks are those of bench/unwind: about 36 frames of
+// generated functions, each with a frame and saved registers of its own, and on top of them the
+// system's frames of a thread that waits. The tables are asked as the profiler asks them, over a
+// copy of the stack, once without a memo of the thread's last walk and once with it;
+// RtlVirtualUnwind in place, with its function entry looked up, as a profiler does that has no
+// tables of its own. Whoever is measured writes the same addresses, which are compared before. The
+// cases:
 //   repeated    the same stack again and again
-//   new         20 threads' stacks, each walked once with warm caches; the inner half of each has changed since the memo's last walk
+//   new         20 threads' stacks, each walked once with warm caches; the inner half of each has
+//               changed since the memo's last walk
 //   20 stacks   those stacks in no order, again and again
 //   cold        the same, each after the L2 cache was filled with other things
 #include <windows.h>
@@ -63,7 +67,8 @@ using Trace = std::array<Address, kMaxFrames>;
 
 double Median(std::vector<double> values) {
   if (values.empty()) return 0;
-  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
+  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2),
+                   values.end());
   return values[values.size() / 2];
 }
 
@@ -82,7 +87,9 @@ std::uint64_t WaitAtLeaf(Path& path, std::size_t depth) {
 // A thread that stands on one stack after the other.
 class Subject {
  public:
-  explicit Subject(std::uint64_t number) : number_(number), thread_([this] { Run(); }) { WaitForSingleObject(is_there_, INFINITE); }
+  explicit Subject(std::uint64_t number) : number_(number), thread_([this] { Run(); }) {
+    WaitForSingleObject(is_there_, INFINITE);
+  }
   ~Subject() {
     is_ending_ = true;
     SetEvent(may_go_);
@@ -106,12 +113,15 @@ class Subject {
   void Resume() { ResumeThread(handle_); }
 
   [[nodiscard]] const CONTEXT& context() const { return context_; }
-  [[nodiscard]] std::span<const std::byte> stack() const { return std::span(*stack_).first(bytes_); }
+  [[nodiscard]] std::span<const std::byte> stack() const {
+    return std::span(*stack_).first(bytes_);
+  }
   [[nodiscard]] WalkMemo& memo() { return *memo_; }
 
  private:
   void Run() {
-    DuplicateHandle(GetCurrentProcess(), GetCurrentThread(), GetCurrentProcess(), &handle_, 0, FALSE, DUPLICATE_SAME_ACCESS);
+    DuplicateHandle(GetCurrentProcess(), GetCurrentThread(), GetCurrentProcess(), &handle_, 0,
+                    FALSE, DUPLICATE_SAME_ACCESS);
     high_ = NativePlatform::CurrentThread().stack.high;
     std::array<Step, kSteps + 1> steps{};
     ChooseSteps(FunctionKind::kPlain, number_, std::span(steps).first(kKeptSteps));
@@ -123,7 +133,8 @@ class Subject {
       WaitForSingleObject(may_go_, INFINITE);
     };
     for (std::uint64_t turn = 1; !is_ending_; ++turn) {
-      ChooseSteps(FunctionKind::kPlain, turn * 1000 + number_, std::span(steps).subspan(kKeptSteps, kSteps - kKeptSteps));
+      ChooseSteps(FunctionKind::kPlain, turn * 1000 + number_,
+                  std::span(steps).subspan(kKeptSteps, kSteps - kKeptSteps));
       sink_ = steps[0](path, 1);
     }
   }
@@ -137,7 +148,8 @@ class Subject {
   volatile std::uint64_t sink_ = 0;
   CONTEXT context_{};
   std::size_t bytes_ = 0;
-  std::unique_ptr<std::array<std::byte, kMaxStackBytes>> stack_ = std::make_unique<std::array<std::byte, kMaxStackBytes>>();
+  std::unique_ptr<std::array<std::byte, kMaxStackBytes>> stack_ =
+      std::make_unique<std::array<std::byte, kMaxStackBytes>>();
   std::unique_ptr<WalkMemo> memo_ = std::make_unique<WalkMemo>();
   std::thread thread_;
 };
@@ -148,7 +160,8 @@ class Measurement {
     modules_.Update(ModuleMap(NativePlatform::Modules()));
     modules_.BuildAll();
     snapshot_ = modules_.Snapshot();
-    for (std::size_t i = 0; i < kThreads; ++i) subjects_.push_back(std::make_unique<Subject>(i + 1));
+    for (std::size_t i = 0; i < kThreads; ++i)
+      subjects_.push_back(std::make_unique<Subject>(i + 1));
   }
 
   void Round(std::size_t round) {
@@ -156,24 +169,29 @@ class Measurement {
     bool is_equal = true;
     for (const auto& subject : subjects_) is_equal &= Compare(*subject);
     if (is_equal) {
-      for (std::size_t turn = 0; turn < kContenders; ++turn) MeasureWarm(static_cast<Contender>((round + turn) % kContenders), round);
-      for (std::size_t turn = 0; turn < kContenders; ++turn) MeasureCold(static_cast<Contender>((round + turn) % kContenders), round);
+      for (std::size_t turn = 0; turn < kContenders; ++turn)
+        MeasureWarm(static_cast<Contender>((round + turn) % kContenders), round);
+      for (std::size_t turn = 0; turn < kContenders; ++turn)
+        MeasureCold(static_cast<Contender>((round + turn) % kContenders), round);
     }
     unequal_ += is_equal ? 0 : 1;
     ++rounds_;
     for (const auto& subject : subjects_) subject->Resume();
   }
 
-  // False where walks differed in more than a few rounds: RtlVirtualUnwind itself errs at some instructions, see tests/truth.
+  // False where walks differed in more than a few rounds: RtlVirtualUnwind itself errs at some
+  // instructions, see tests/truth.
   bool Report(double ns_per_tick) const {
     std::printf("%.1f frames of %zu threads, %zu rounds, %zu of them left out; ns a frame:\n",
-                static_cast<double>(compared_frames_) / static_cast<double>(compared_), kThreads, rounds_, unequal_);
+                static_cast<double>(compared_frames_) / static_cast<double>(compared_), kThreads,
+                rounds_, unequal_);
     std::printf("%-10s %8s %10s %18s\n", "", "tables", "with memo", "RtlVirtualUnwind");
     std::array<double, kCases> ratios{};
     for (std::size_t i = 0; i < kCases; ++i) {
       std::array<double, kContenders> ns{};
       for (std::size_t j = 0; j < kContenders; ++j) ns[j] = Median(ticks_[i][j]) * ns_per_tick;
-      std::printf("%-10s %8.2f %10.2f %18.1f\n", kCaseNames[i], ns[kTables], ns[kMemo], ns[kWindows]);
+      std::printf("%-10s %8.2f %10.2f %18.1f\n", kCaseNames[i], ns[kTables], ns[kMemo],
+                  ns[kWindows]);
       ratios[i] = ns[kWindows] / ns[kTables];
     }
     std::printf("RtlVirtualUnwind / tables without a memo:");
@@ -185,7 +203,8 @@ class Measurement {
  private:
   enum Contender : std::size_t { kTables, kMemo, kWindows, kContenders };
   enum Case : std::size_t { kRepeated, kNew, kStacks, kCold, kCases };
-  static constexpr std::array<const char*, kCases> kCaseNames = {"repeated", "new", "20 stacks", "cold"};
+  static constexpr std::array<const char*, kCases> kCaseNames = {"repeated", "new", "20 stacks",
+                                                                 "cold"};
 
   std::size_t Walk(Contender contender, Subject& subject) {
     if (contender == kWindows) return WalkByWindows(subject.context(), trace_);
@@ -193,8 +212,9 @@ class Measurement {
     const CopiedStackMemory memory(context.Rsp, subject.stack());
     const X86_64Registers registers{.pc = context.Rip, .sp = context.Rsp, .fp = context.Rbp};
     const DefaultTraits::Unwinder unwinder(snapshot_.get());
-    const WalkResult walk =
-        contender == kMemo ? unwinder.Unwind(registers, memory, subject.memo(), trace_) : unwinder.Unwind(registers, memory, trace_);
+    const WalkResult walk = contender == kMemo
+                                ? unwinder.Unwind(registers, memory, subject.memo(), trace_)
+                                : unwinder.Unwind(registers, memory, trace_);
     return walk.count + walk.shared;
   }
 
@@ -218,7 +238,8 @@ class Measurement {
   void Time(Case measured, Contender contender, const Walk& walk) {
     const std::uint64_t begin = __rdtsc();
     const std::size_t frames = walk();
-    ticks_[measured][contender].push_back(static_cast<double>(__rdtsc() - begin) / static_cast<double>(frames));
+    ticks_[measured][contender].push_back(static_cast<double>(__rdtsc() - begin) /
+                                          static_cast<double>(frames));
   }
 
   void MeasureWarm(Contender contender, std::size_t round) {
@@ -231,7 +252,8 @@ class Measurement {
     Time(kStacks, contender, [&] {
       Random random(round + 1);
       std::size_t frames = 0;
-      for (int i = 0; i < kWarmWalks; ++i) frames += Walk(contender, *subjects_[random.Below(kThreads)]);
+      for (int i = 0; i < kWarmWalks; ++i)
+        frames += Walk(contender, *subjects_[random.Below(kThreads)]);
       return frames;
     });
     Subject& subject = *subjects_[round % kThreads];

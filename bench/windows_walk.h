@@ -24,7 +24,8 @@ inline std::size_t WalkByWindows(CONTEXT context, std::span<Address> output) {
     } else {
       void* handler_data = nullptr;
       DWORD64 establisher = 0;
-      RtlVirtualUnwind(UNW_FLAG_NHANDLER, base, context.Rip, function, &context, &handler_data, &establisher, nullptr);
+      RtlVirtualUnwind(UNW_FLAG_NHANDLER, base, context.Rip, function, &context, &handler_data,
+                       &establisher, nullptr);
     }
   }
   return frames;

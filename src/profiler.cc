@@ -2,6 +2,7 @@
 
 namespace strobe {
 
-template std::unique_ptr<internal::AbstractCore> internal::MakeCore<DefaultTraits>(ProfilerOptions options);
+template std::unique_ptr<internal::AbstractCore> internal::MakeCore<DefaultTraits>(
+    ProfilerOptions options);
 
 }  // namespace strobe

@@ -1,7 +1,9 @@
-// Question: how true is the profile? (1) A thread's CPU in it against the thread's CPU clock. (2) A split of 30 to 70 between two functions
-// of a busy thread, in 20 runs: z is the deviation in units of the binomial's sigma. (3) The same split in a thread that works 2 ms of
-// every 4 and then sleeps until a timer wakes it, at eight phases against the kernel's tick, with which the CPU timers may run in step:
-// measured and printed; see "Phase lock" in the design. Takes about a minute and a half; an argument n makes it n times as short.
+// Question: how true is the profile? (1) A thread's CPU in it against the thread's CPU clock. (2) A
+// split of 30 to 70 between two functions of a busy thread, in 20 runs: z is the deviation in units
+// of the binomial's sigma. (3) The same split in a thread that works 2 ms of every 4 and then
+// sleeps until a timer wakes it, at eight phases against the kernel's tick, with which the CPU
+// timers may run in step: measured and printed; see "Phase lock" in the design. Takes about a
+// minute and a half; an argument n makes it n times as short.
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -17,8 +19,10 @@
 #include "strobe/strobe.h"
 
 // The bounds of code put into a section by that name.
-extern "C" const char __start_thirty[], __stop_thirty[];    // NOLINT(bugprone-reserved-identifier): the linker's names
-extern "C" const char __start_seventy[], __stop_seventy[];  // NOLINT(bugprone-reserved-identifier)
+// NOLINTBEGIN(bugprone-reserved-identifier): the linker's names
+extern "C" const char __start_thirty[], __stop_thirty[];
+extern "C" const char __start_seventy[], __stop_seventy[];
+// NOLINTEND(bugprone-reserved-identifier)
 
 namespace strobe::testing {
 namespace {
@@ -52,13 +56,17 @@ struct Outcome {
   double thirty_ns = 0;
   double seventy_ns = 0;
   double records = 0;
-  [[nodiscard]] double share() const { return thirty_ns + seventy_ns > 0 ? thirty_ns / (thirty_ns + seventy_ns) : 0; }
+  [[nodiscard]] double share() const {
+    return thirty_ns + seventy_ns > 0 ? thirty_ns / (thirty_ns + seventy_ns) : 0;
+  }
 };
 
-bool IsIn(const Profile& profile, const ProfileSample& sample, const char* start, const char* stop) {
+bool IsIn(const Profile& profile, const ProfileSample& sample, const char* start,
+          const char* stop) {
   for (std::uint32_t node = sample.stack; node != 0; node = profile.stacks[node].parent) {
     const Frame& frame = profile.frames[profile.stacks[node].frame];
-    if (!frame.is_pseudo() && frame.address >= reinterpret_cast<Address>(start) && frame.address < reinterpret_cast<Address>(stop)) {
+    if (!frame.is_pseudo() && frame.address >= reinterpret_cast<Address>(start) &&
+        frame.address < reinterpret_cast<Address>(stop)) {
       return true;
     }
   }
@@ -67,7 +75,8 @@ bool IsIn(const Profile& profile, const ProfileSample& sample, const char* start
 
 bool IsResidual(const Profile& profile, const ProfileSample& sample) {
   const Frame& frame = profile.frames[profile.stacks[sample.stack].frame];
-  return sample.stack != 0 && frame.is_pseudo() && frame.address == static_cast<Address>(PseudoFrame::kResidual);
+  return sample.stack != 0 && frame.is_pseudo() &&
+         frame.address == static_cast<Address>(PseudoFrame::kResidual);
 }
 
 // Runs `body` on a registered thread of its own, in a session of its own.
@@ -94,7 +103,8 @@ Outcome Observe(const Body& body) {
       outcome.cpu_ns += ns;
       if (IsResidual(profile, profile.samples[i])) outcome.residual_ns += ns;
       if (IsIn(profile, profile.samples[i], __start_thirty, __stop_thirty)) outcome.thirty_ns += ns;
-      if (IsIn(profile, profile.samples[i], __start_seventy, __stop_seventy)) outcome.seventy_ns += ns;
+      if (IsIn(profile, profile.samples[i], __start_seventy, __stop_seventy))
+        outcome.seventy_ns += ns;
     }
   }
   return outcome;
@@ -123,7 +133,8 @@ void MeasureClock(int divisor) {
   const Outcome outcome = Observe([&] { BurnCpu(10'000'000'000 / divisor); });
   const std::string name = "10 s of a busy thread against its clock";
   Report(name, "strobe", "deviation", 100 * (outcome.cpu_ns / outcome.clock_ns - 1), "%");
-  Report(name, "strobe", "of that in [residual]", 100 * outcome.residual_ns / outcome.clock_ns, "%");
+  Report(name, "strobe", "of that in [residual]", 100 * outcome.residual_ns / outcome.clock_ns,
+         "%");
 }
 
 void MeasureSplit(int divisor) {
@@ -142,7 +153,8 @@ void MeasureSplit(int divisor) {
         }
       }
     });
-    const double z = (outcome.share() - kTruth) / std::sqrt(kTruth * (1 - kTruth) / std::max(outcome.records, 1.0));
+    const double z = (outcome.share() - kTruth) /
+                     std::sqrt(kTruth * (1 - kTruth) / std::max(outcome.records, 1.0));
     most = std::max(most, std::abs(z));
     mean += z / kRuns;
     beyond += std::abs(z) > 3 ? 1 : 0;
@@ -160,13 +172,16 @@ void MeasurePhaseLock(int divisor) {
     const Outcome outcome = Observe([&] {
       const int timer = timerfd_create(CLOCK_MONOTONIC, 0);
       // The tick falls on a fixed phase of the monotonic clock, the same for all eight.
-      const std::int64_t first_ns = (MonotonicNs() / kLoopNs + 2) * kLoopNs + phase * (kLoopNs / kPhases);
-      const itimerspec times{.it_interval = {.tv_sec = 0, .tv_nsec = kLoopNs},
-                             .it_value = {.tv_sec = first_ns / 1'000'000'000, .tv_nsec = first_ns % 1'000'000'000}};
+      const std::int64_t first_ns =
+          (MonotonicNs() / kLoopNs + 2) * kLoopNs + phase * (kLoopNs / kPhases);
+      const itimerspec times{
+          .it_interval = {.tv_sec = 0, .tv_nsec = kLoopNs},
+          .it_value = {.tv_sec = first_ns / 1'000'000'000, .tv_nsec = first_ns % 1'000'000'000}};
       timerfd_settime(timer, TFD_TIMER_ABSTIME, &times, nullptr);
       const std::int64_t end_ns = first_ns + 4'000'000'000 / divisor;
       std::uint64_t expiries = 0;
-      while (MonotonicNs() < end_ns && read(timer, &expiries, sizeof(expiries)) == sizeof(expiries)) {
+      while (MonotonicNs() < end_ns &&
+             read(timer, &expiries, sizeof(expiries)) == sizeof(expiries)) {
         ThirtyFor(600'000);
         SeventyFor(1'400'000);
       }
@@ -174,7 +189,8 @@ void MeasurePhaseLock(int divisor) {
     });
     const std::string name = "4 ms loop, phase " + std::to_string(phase) + "/8";
     Report(name, "strobe", "share of A, truth 30 %", 100 * outcome.share(), "%");
-    Report(name, "strobe", "CPU seen by samples", 100 * (outcome.cpu_ns - outcome.residual_ns) / std::max(outcome.clock_ns, 1.0), "%");
+    Report(name, "strobe", "CPU seen by samples",
+           100 * (outcome.cpu_ns - outcome.residual_ns) / std::max(outcome.clock_ns, 1.0), "%");
   }
 }
 

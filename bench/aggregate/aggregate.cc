@@ -35,7 +35,9 @@ struct Sample {
 };
 using Workload = std::vector<Sample>;
 
-Address RandomCode(strobe::RandomSource& random) { return 0x500000 + static_cast<Address>(random.Uniform() * 0x4000000); }
+Address RandomCode(strobe::RandomSource& random) {
+  return 0x500000 + static_cast<Address>(random.Uniform() * 0x4000000);
+}
 
 std::size_t Below(strobe::RandomSource& random, std::size_t limit) {
   return static_cast<std::size_t>(random.Uniform() * static_cast<double>(limit));
@@ -46,11 +48,15 @@ Workload Shared() {
   Workload workload;
   std::array<Stack, kThreads> trunks;
   std::array<std::array<Address, 8>, 4> leaves;
-  for (Stack& trunk : trunks) std::generate(trunk.begin(), trunk.end(), [&] { return RandomCode(random); });
-  for (auto& level : leaves) std::generate(level.begin(), level.end(), [&] { return RandomCode(random); });
+  for (Stack& trunk : trunks)
+    std::generate(trunk.begin(), trunk.end(), [&] { return RandomCode(random); });
+  for (auto& level : leaves)
+    std::generate(level.begin(), level.end(), [&] { return RandomCode(random); });
   for (std::uint32_t i = 0; i < 1 << 12; ++i) {
-    Sample& sample = workload.emplace_back(Sample{i % static_cast<std::uint32_t>(kThreads), trunks[i % kThreads]});
-    for (std::size_t level = 0; level < 4; ++level) sample.stack[level] = leaves[level][Below(random, 8)];
+    Sample& sample = workload.emplace_back(
+        Sample{i % static_cast<std::uint32_t>(kThreads), trunks[i % kThreads]});
+    for (std::size_t level = 0; level < 4; ++level)
+      sample.stack[level] = leaves[level][Below(random, 8)];
   }
   return workload;
 }
@@ -76,15 +82,17 @@ Workload Random(bool related) {
   return workload;
 }
 
-// What an incremental walk would say. The workload is passed over again and again, so the first of a thread follows on its last.
+// What an incremental walk would say. The workload is passed over again and again, so the first of
+// a thread follows on its last.
 void FindShared(Workload& workload) {
   std::array<const Stack*, kThreads> last{};
   for (int pass = 0; pass < 2; ++pass) {
     for (Sample& sample : workload) {
       const Stack* const before = std::exchange(last[sample.thread], &sample.stack);
       if (before == nullptr) continue;
-      sample.shared = static_cast<std::size_t>(std::mismatch(sample.stack.rbegin(), sample.stack.rend(), before->rbegin()).first -
-                                               sample.stack.rbegin());
+      sample.shared = static_cast<std::size_t>(
+          std::mismatch(sample.stack.rbegin(), sample.stack.rend(), before->rbegin()).first -
+          sample.stack.rbegin());
     }
   }
 }
@@ -108,11 +116,15 @@ void Strobe(benchmark::State& state, const Workload& workload, bool always_new) 
   for (std::size_t i = 0; i < kThreads; ++i) aggregator.AddThread(i, "worker");
   const Values values = {1, 10'000'000};
   const auto add = [&](std::uint32_t thread, std::span<const Address> stack, std::size_t shared) {
-    aggregator.Add(thread, {.generation = 1, .shared = shared, .leaf_first = stack.first(stack.size() - shared)}, values);
+    aggregator.Add(
+        thread,
+        {.generation = 1, .shared = shared, .leaf_first = stack.first(stack.size() - shared)},
+        values);
   };
-  Pass(workload, always_new ? Address{1} << 60 : 0, [&](std::uint32_t thread, std::span<const Address> stack, std::size_t /*shared*/) {
-    aggregator.Add(thread, {.generation = 1, .leaf_first = stack}, values);
-  });
+  Pass(workload, always_new ? Address{1} << 60 : 0,
+       [&](std::uint32_t thread, std::span<const Address> stack, std::size_t /*shared*/) {
+         aggregator.Add(thread, {.generation = 1, .leaf_first = stack}, values);
+       });
   Address pass = always_new ? 0 : 1;
   for (auto _ : state) Pass(workload, always_new ? ++pass << 40 : 0, add);
   const auto added = static_cast<std::int64_t>((state.iterations() + 1) * workload.size());
@@ -157,7 +169,8 @@ void FlatHashMap(benchmark::State& state, const Workload& workload, bool always_
   if (!always_new) Pass(workload, 0, add);
   Address pass = always_new ? 0 : 1;
   for (auto _ : state) Pass(workload, always_new ? ++pass << 40 : 0, add);
-  const auto added = static_cast<std::int64_t>((state.iterations() + (always_new ? 0 : 1)) * workload.size());
+  const auto added =
+      static_cast<std::int64_t>((state.iterations() + (always_new ? 0 : 1)) * workload.size());
   state.SetItemsProcessed(static_cast<std::int64_t>(state.iterations() * workload.size()));
   std::int64_t sum = skipped;
   for (const auto& [stack, values] : sums) sum += values[0];
@@ -165,10 +178,13 @@ void FlatHashMap(benchmark::State& state, const Workload& workload, bool always_
 }
 
 void Register(const std::string& name, const Workload& workload, bool always_new) {
-  benchmark::RegisterBenchmark((name + "/strobe").c_str(),
-                               [&workload, always_new](benchmark::State& state) { Strobe(state, workload, always_new); });
+  benchmark::RegisterBenchmark(
+      (name + "/strobe").c_str(),
+      [&workload, always_new](benchmark::State& state) { Strobe(state, workload, always_new); });
   benchmark::RegisterBenchmark((name + "/flat_hash_map").c_str(),
-                               [&workload, always_new](benchmark::State& state) { FlatHashMap(state, workload, always_new); });
+                               [&workload, always_new](benchmark::State& state) {
+                                 FlatHashMap(state, workload, always_new);
+                               });
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
-// Question: how long does a profile of 100,000 stacks of 30 frames take to become profile.proto, before gzip? PprofEncoder against
-// protobuf's own C++ code, which is given the same tables and builds the same message; each answer is read back once and compared.
+// Question: how long does a profile of 100,000 stacks of 30 frames take to become profile.proto,
+// before gzip? PprofEncoder against protobuf's own C++ code, which is given the same tables and
+// builds the same message; each answer is read back once and compared.
 #include <cstdint>
 #include <cstdio>
 #include <string>
@@ -21,7 +22,8 @@ constexpr std::size_t kStacks = 100'000;
 constexpr std::size_t kDepth = 30;
 constexpr std::size_t kFrames = 50'000;
 
-// Stacks that share 26 frames with the one before, as those of one thread do, and stacks that share nothing but by chance.
+// Stacks that share 26 frames with the one before, as those of one thread do, and stacks that share
+// nothing but by chance.
 const testing::SampleProfile& Input(bool is_shared) {
   static const testing::SampleProfile shared = testing::RandomProfile(kStacks, kDepth, 26, kFrames);
   static const testing::SampleProfile random = testing::RandomProfile(kStacks, kDepth, 0, kFrames);
@@ -32,15 +34,24 @@ const testing::SampleProfile& Input(bool is_shared) {
 bool IsRight(const std::string& bytes, const testing::SampleProfile& input) {
   const auto read = testing::ReadPprof(bytes);
   const Profile& profile = input.profile;
-  if (!read.has_value() || !testing::CheckPprof(*read).empty() || read->samples.size() != profile.samples.size()) return false;
-  if (read->locations.size() != profile.frames.size() || read->functions.size() != input.symbols.functions.size()) return false;
+  if (!read.has_value() || !testing::CheckPprof(*read).empty() ||
+      read->samples.size() != profile.samples.size())
+    return false;
+  if (read->locations.size() != profile.frames.size() ||
+      read->functions.size() != input.symbols.functions.size())
+    return false;
   for (std::size_t i = 0; i < profile.samples.size(); ++i) {
     const auto& sample = read->samples[i];
     const auto values = profile.Values(i);
-    if (!std::equal(values.begin(), values.end(), sample.values.begin(), sample.values.end()) || sample.labels.size() != 2) return false;
+    if (!std::equal(values.begin(), values.end(), sample.values.begin(), sample.values.end()) ||
+        sample.labels.size() != 2)
+      return false;
     std::size_t level = 0;
-    for (std::uint32_t node = profile.samples[i].stack; node != 0; node = profile.stacks[node].parent, ++level) {
-      if (level >= sample.locations.size() || sample.locations[level] != profile.stacks[node].frame + 1) return false;
+    for (std::uint32_t node = profile.samples[i].stack; node != 0;
+         node = profile.stacks[node].parent, ++level) {
+      if (level >= sample.locations.size() ||
+          sample.locations[level] != profile.stacks[node].frame + 1)
+        return false;
     }
     if (level != sample.locations.size()) return false;
   }
@@ -111,7 +122,8 @@ std::string EncodeWithProtobuf(const testing::SampleProfile& input) {
   for (const ProfileThread& thread : profile.threads) names.push_back(text(thread.name));
   for (std::size_t i = 0; i < profile.samples.size(); ++i) {
     auto* sample = message.add_sample();
-    for (std::uint32_t node = profile.samples[i].stack; node != 0; node = profile.stacks[node].parent) {
+    for (std::uint32_t node = profile.samples[i].stack; node != 0;
+         node = profile.stacks[node].parent) {
       sample->add_location_id(profile.stacks[node].frame + 1);
     }
     for (const std::int64_t value : profile.Values(i)) sample->add_value(value);
@@ -129,7 +141,9 @@ std::string EncodeWithProtobuf(const testing::SampleProfile& input) {
 void Register(const char* name, std::string (*encode)(const testing::SampleProfile&)) {
   for (const bool is_shared : {true, false}) {
     const std::string full = std::string(is_shared ? "shared_26_of_30/" : "random/") + name;
-    benchmark::RegisterBenchmark(full.c_str(), [is_shared, encode](benchmark::State& state) { Run(state, is_shared, encode); })
+    benchmark::RegisterBenchmark(
+        full.c_str(),
+        [is_shared, encode](benchmark::State& state) { Run(state, is_shared, encode); })
         ->Unit(benchmark::kMillisecond)
         ->MinTime(0.5);
   }
@@ -143,7 +157,9 @@ int main(int argc, char** argv) {
 #ifdef STROBE_BENCH_PROTOBUF
   strobe::Register("protobuf", strobe::EncodeWithProtobuf);
 #else
-  std::fprintf(stderr, "skipped: protobuf (needs libprotobuf-dev, protobuf-compiler and golang-github-google-pprof-dev's profile.proto)\n");
+  std::fprintf(stderr,
+               "skipped: protobuf (needs libprotobuf-dev, protobuf-compiler and "
+               "golang-github-google-pprof-dev's profile.proto)\n");
 #endif
   strobe::Register("strobe_with_gzip", strobe::EncodeWithStrobeAndGzip);
   benchmark::Initialize(&argc, argv);

@@ -1,9 +1,9 @@
-// What does the handler ask of the thread that it interrupts? Measured within HandleSignal, on stacks of 36 frames of generated functions
-// without frame pointers:
-//   time            the median and the 99th percentile; cold: the L2 cache was filled with other things before
-//   stack           bytes below the frame that the kernel made: what was painted before and is not there any more
+// What does the handler ask of the thread that it interrupts? Measured within HandleSignal, on
+// stacks of 36 frames of generated functions without frame pointers:
+//   time            the median and the 99th percentile; cold: the L2 cache was filled before
+//   stack           bytes below the frame that the kernel made, found by paint
 //   system calls    counted by the kernel, which stops each one
-//   memory          what a thread's walks keep, and the pages of it that are there after such stacks
+//   memory          what a thread's walks keep, and its pages that are there then
 #include <linux/prctl.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -28,7 +28,8 @@ constexpr std::size_t kTurns = 4000;
 constexpr std::size_t kColdTurns = 2000;
 constexpr std::size_t kOtherTurns = 200;
 
-void Install(int signal, void (*handler)(int, siginfo_t*, void*), bool lets_sigsys_through = false) {
+void Install(int signal, void (*handler)(int, siginfo_t*, void*),
+             bool lets_sigsys_through = false) {
   struct sigaction action {};
   action.sa_sigaction = handler;
   action.sa_flags = SA_SIGINFO | SA_RESTART;
@@ -59,7 +60,9 @@ __attribute__((noinline)) void Paint(const unsigned char* top) {
 }
 __attribute__((noinline)) std::size_t CountChanged(const unsigned char* top) {
   std::size_t bytes = kPaintedBytes - 1;
-  while (bytes > kUnpaintedBytes && const_cast<const volatile unsigned char*>(top)[-static_cast<std::ptrdiff_t>(bytes)] == kPaint) --bytes;
+  while (bytes > kUnpaintedBytes && const_cast<const volatile unsigned char*>(
+                                        top)[-static_cast<std::ptrdiff_t>(bytes)] == kPaint)
+    --bytes;
   return bytes;
 }
 // Where the frame of a function called from here begins, the handler's among them.
@@ -86,7 +89,8 @@ void CountSystemCalls(int signal, siginfo_t* info, void* context) {
 }
 
 void NoteSystemCall(int /*signal*/, siginfo_t* /*info*/, void* /*context*/) {
-  selector = SYSCALL_DISPATCH_FILTER_ALLOW;  // for the return from here, and for the rest of this sample
+  selector =
+      SYSCALL_DISPATCH_FILTER_ALLOW;  // for the return from here, and for the rest of this sample
   system_calls = system_calls + 1;
 }
 
@@ -107,14 +111,17 @@ class HandlerBench {
 
   void Stack() {
     Install(kMeasuredSignal, MeasureStack);
-    for (const StackCase stacks : {StackCase::kRepeated, StackCase::kRandom}) Deliver(stacks, kOtherTurns, nullptr);
+    for (const StackCase stacks : {StackCase::kRepeated, StackCase::kRandom})
+      Deliver(stacks, kOtherTurns, nullptr);
     Report("any stack", "strobe", "stack", static_cast<double>(stack_bytes), "B");
   }
 
   void SystemCalls() {
     Install(SIGSYS, NoteSystemCall);
     if (prctl(PR_SET_SYSCALL_USER_DISPATCH, PR_SYS_DISPATCH_ON, 0, 0, &selector) != 0) {
-      std::fprintf(stderr, "skipped: handler/system_calls (the kernel has no dispatch of system calls to user space)\n");
+      std::fprintf(stderr,
+                   "skipped: handler/system_calls (the kernel has no dispatch of system calls to "
+                   "user space)\n");
       return;
     }
     Install(kMeasuredSignal, CountSystemCalls, /*lets_sigsys_through=*/true);
@@ -122,7 +129,8 @@ class HandlerBench {
     selector = SYSCALL_DISPATCH_FILTER_BLOCK;
     getppid();
     const bool works = std::exchange(*const_cast<std::size_t*>(&system_calls), 0) == 1;
-    for (const StackCase stacks : {StackCase::kRepeated, StackCase::kSharedRoots, StackCase::kRandom}) {
+    for (const StackCase stacks :
+         {StackCase::kRepeated, StackCase::kSharedRoots, StackCase::kRandom}) {
       Deliver(stacks, kOtherTurns, nullptr);
     }
     prctl(PR_SET_SYSCALL_USER_DISPATCH, PR_SYS_DISPATCH_OFF, 0, 0, 0);
@@ -133,13 +141,17 @@ class HandlerBench {
     auto& slot = session_.slot();
     if (slot.memo == nullptr) return;
     const auto page_bytes = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-    const std::uintptr_t begin = reinterpret_cast<std::uintptr_t>(slot.memo) / page_bytes * page_bytes;
-    const std::size_t bytes = reinterpret_cast<std::uintptr_t>(slot.memo) + sizeof(*slot.memo) - begin;
+    const std::uintptr_t begin =
+        reinterpret_cast<std::uintptr_t>(slot.memo) / page_bytes * page_bytes;
+    const std::size_t bytes =
+        reinterpret_cast<std::uintptr_t>(slot.memo) + sizeof(*slot.memo) - begin;
     std::vector<unsigned char> pages((bytes + page_bytes - 1) / page_bytes);
     if (mincore(reinterpret_cast<void*>(begin), bytes, pages.data()) != 0) return;
-    const auto resident = std::count_if(pages.begin(), pages.end(), [](unsigned char page) { return (page & 1) != 0; });
+    const auto resident = std::count_if(pages.begin(), pages.end(),
+                                        [](unsigned char page) { return (page & 1) != 0; });
     Report("36 frames", "strobe", "memory per thread, at most", sizeof(*slot.memo), "B");
-    Report("36 frames", "strobe", "memory per thread, resident", static_cast<double>(resident) * static_cast<double>(page_bytes), "B");
+    Report("36 frames", "strobe", "memory per thread, resident",
+           static_cast<double>(resident) * static_cast<double>(page_bytes), "B");
   }
 
  private:

@@ -1,5 +1,6 @@
-// Question: what share of a busy program's CPU does profiling at 100 Hz take? By the profiler's own account (handler and collector; naming
-// and encoding, once a minute, stand by themselves), and by the process's CPU for the same work with and without, in turns.
+// Question: what share of a busy program's CPU does profiling at 100 Hz take? By the profiler's own
+// account (handler and collector; naming and encoding, once a minute, stand by themselves), and by
+// the process's CPU for the same work with and without, in turns.
 #include <sys/resource.h>
 
 #include <cmath>
@@ -17,7 +18,8 @@ namespace {
 constexpr int kThreads = 2;
 constexpr int kTurnMs = 2000;  // about, of each thread's CPU time
 
-// Work with varied stacks and memory: a tree of calls, as deep as real programs go, over a table as large as a second-level cache.
+// Work with varied stacks and memory: a tree of calls, as deep as real programs go, over a table as
+// large as a second-level cache.
 class Work {
  public:
   __attribute__((noinline)) std::uint64_t Descend(unsigned depth, std::uint64_t value) {
@@ -26,7 +28,9 @@ class Work {
   }
 
  private:
-  __attribute__((noinline)) std::uint64_t DescendOdd(unsigned depth, std::uint64_t value) { return Descend(depth - 1, value >> 1) * 3; }
+  __attribute__((noinline)) std::uint64_t DescendOdd(unsigned depth, std::uint64_t value) {
+    return Descend(depth - 1, value >> 1) * 3;
+  }
   __attribute__((noinline)) std::uint64_t Touch(std::uint64_t value) {
     for (int i = 0; i < 2000; ++i) {
       value = value * 6364136223846793005 + 1;
@@ -40,7 +44,9 @@ class Work {
 std::int64_t ProcessCpuNs() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
-  const auto ns = [](const timeval& time) { return (std::int64_t{time.tv_sec} * 1'000'000 + time.tv_usec) * 1000; };
+  const auto ns = [](const timeval& time) {
+    return (std::int64_t{time.tv_sec} * 1'000'000 + time.tv_usec) * 1000;
+  };
   return ns(usage.ru_utime) + ns(usage.ru_stime);
 }
 
@@ -52,10 +58,12 @@ std::int64_t Turn(Profiler<NoExportTraits>& profiler, bool is_profiled, std::int
   std::vector<std::thread> threads;
   for (int i = 0; i < kThreads; ++i) {
     threads.emplace_back([&] {
-      const Registration registration = is_profiled ? profiler.RegisterThread("worker") : Registration();
+      const Registration registration =
+          is_profiled ? profiler.RegisterThread("worker") : Registration();
       Work work;
       std::uint64_t value = 1;
-      for (std::int64_t round = 0; round < rounds; ++round) value = work.Descend(30, value * 6364136223846793005 + 1);
+      for (std::int64_t round = 0; round < rounds; ++round)
+        value = work.Descend(30, value * 6364136223846793005 + 1);
       result_sink = value;
     });
   }
@@ -93,7 +101,8 @@ int Run(int turns) {
   for (const double share : shares) mean += share / static_cast<double>(shares.size());
   for (const double share : shares) square += (share - mean) * (share - mean);
   Report(name, "strobe", "process CPU, with against without, median", Median(shares), "%");
-  Report(name, "strobe", "its standard error", std::sqrt(square) / static_cast<double>(shares.size()), "%");
+  Report(name, "strobe", "its standard error",
+         std::sqrt(square) / static_cast<double>(shares.size()), "%");
   return 0;
 }
 
@@ -102,6 +111,8 @@ int Run(int turns) {
 
 // bench_overhead [TURNS]
 int main(int argc, char** argv) {
-  const int turns = argc > 1 ? std::atoi(argv[1]) : 0;  // 0 for the options of other benchmarks, which run.sh gives to all
+  const int turns = argc > 1
+                        ? std::atoi(argv[1])
+                        : 0;  // 0 for the options of other benchmarks, which run.sh gives to all
   return strobe::testing::Run(turns > 0 ? turns : 10);
 }

@@ -1,4 +1,5 @@
-// Question: what does a registration cost a thread, from RegisterThread to its end while a session runs, against the bare timer beneath it?
+// Question: what does a registration cost a thread, from RegisterThread to its end while a session
+// runs, against the bare timer beneath it?
 #include <signal.h>
 
 #include <chrono>
@@ -21,7 +22,8 @@ bool BareTimer() {
   event.sigev_signo = SIGURG;
   timer_t timer{};
   if (timer_create(CLOCK_THREAD_CPUTIME_ID, &event, &timer) != 0) return false;
-  const itimerspec times{.it_interval = {.tv_sec = 0, .tv_nsec = 10'000'000}, .it_value = {.tv_sec = 0, .tv_nsec = 10'000'000}};
+  const itimerspec times{.it_interval = {.tv_sec = 0, .tv_nsec = 10'000'000},
+                         .it_value = {.tv_sec = 0, .tv_nsec = 10'000'000}};
   const bool is_set = timer_settime(timer, 0, &times, nullptr) == 0;
   return timer_delete(timer) == 0 && is_set;
 }
@@ -41,8 +43,10 @@ int Run() {
   std::vector<double> registration;
   for (int batch = 0; batch < kBatches; ++batch) {
     bare.push_back(TimeBatch(BareTimer, is_good));
-    registration.push_back(TimeBatch([&] { return profiler.RegisterThread("worker").status().ok(); }, is_good));
-    // Lets the collector give the slots back: threads that come and go a hundred a second do the same.
+    registration.push_back(
+        TimeBatch([&] { return profiler.RegisterThread("worker").status().ok(); }, is_good));
+    // Lets the collector give the slots back: threads that come and go a hundred a second do the
+    // same.
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }
   if (!profiler.Stop().ok() || !is_good) return 1;

@@ -1,6 +1,7 @@
-// Question: how many 320-byte records go from one thread to another? SpscRing against the single-producer queues of boost and rigtorp,
-// whose slots are fixed: once just as large as these records, and once as large as the longest stack needs, which is what a fixed slot
-// costs a profiler. Every consumer checks every record; every contender gets the same 32 KiB of payload.
+// Question: how many 320-byte records go from one thread to another? SpscRing against the
+// single-producer queues of boost and rigtorp, whose slots are fixed: once just as large as these
+// records, and once as large as the longest stack needs, which is what a fixed slot costs a
+// profiler. Every consumer checks every record; every contender gets the same 32 KiB of payload.
 #include <array>
 #include <cstdint>
 #include <cstdio>
@@ -34,7 +35,8 @@ using Slot = std::array<std::uint64_t, kSlotWords>;
 template <std::size_t kSlotWords>
 constexpr std::size_t kSlots = kRingBytes / sizeof(Slot<kSlotWords>);
 
-// What a capture does: words written one after the other. All are equal to the sequence number plus their index.
+// What a capture does: words written one after the other. All are equal to the sequence number plus
+// their index.
 inline void Fill(std::uint64_t* words, std::uint64_t sequence) {
   for (std::size_t i = 0; i < kWords; ++i) words[i] = sequence + i;
 }
@@ -55,7 +57,8 @@ class Backoff {
   unsigned spins_ = 0;
 };
 
-// Each contender: Push(sequence) is false when full; Pop(sequence, good) is false when empty and clears `good` for a wrong record.
+// Each contender: Push(sequence) is false when full; Pop(sequence, good) is false when empty and
+// clears `good` for a wrong record.
 template <std::size_t kSlotWords>
 class StrobeContender {
  public:
@@ -70,7 +73,9 @@ class StrobeContender {
   bool Pop(std::uint64_t sequence, bool& good) {
     const auto record = ring_.Peek();
     if (record.empty()) return false;
-    if (record.size() != kRecordBytes || !Check(reinterpret_cast<const std::uint64_t*>(record.data()), sequence)) good = false;
+    if (record.size() != kRecordBytes ||
+        !Check(reinterpret_cast<const std::uint64_t*>(record.data()), sequence))
+      good = false;
     ring_.Pop();
     return true;
   }
@@ -96,7 +101,8 @@ class BoostContender {
   }
 
  private:
-  boost::lockfree::spsc_queue<Slot<kSlotWords>, boost::lockfree::capacity<kSlots<kSlotWords>>> queue_;
+  boost::lockfree::spsc_queue<Slot<kSlotWords>, boost::lockfree::capacity<kSlots<kSlotWords>>>
+      queue_;
 };
 #endif
 
@@ -158,19 +164,25 @@ void TwoThreads(benchmark::State& state) {
 int main(int argc, char** argv) {
   benchmark::Initialize(&argc, argv);
   const auto add = [](const char* name, void (*run)(benchmark::State&)) {
-    benchmark::RegisterBenchmark(name, run)->UseRealTime()->Unit(benchmark::kMillisecond)->MinTime(0.3);
+    benchmark::RegisterBenchmark(name, run)
+        ->UseRealTime()
+        ->Unit(benchmark::kMillisecond)
+        ->MinTime(0.3);
   };
   add("slots_of_320_bytes/strobe", strobe::TwoThreads<strobe::StrobeContender<strobe::kWords>>);
-  add("slots_for_512_frames/strobe", strobe::TwoThreads<strobe::StrobeContender<strobe::kLongestWords>>);
+  add("slots_for_512_frames/strobe",
+      strobe::TwoThreads<strobe::StrobeContender<strobe::kLongestWords>>);
 #ifdef STROBE_BENCH_BOOST
   add("slots_of_320_bytes/boost", strobe::TwoThreads<strobe::BoostContender<strobe::kWords>>);
-  add("slots_for_512_frames/boost", strobe::TwoThreads<strobe::BoostContender<strobe::kLongestWords>>);
+  add("slots_for_512_frames/boost",
+      strobe::TwoThreads<strobe::BoostContender<strobe::kLongestWords>>);
 #else
   std::fprintf(stderr, "skipped: boost (boost/lockfree/spsc_queue.hpp not found)\n");
 #endif
 #ifdef STROBE_BENCH_RIGTORP
   add("slots_of_320_bytes/rigtorp", strobe::TwoThreads<strobe::RigtorpContender<strobe::kWords>>);
-  add("slots_for_512_frames/rigtorp", strobe::TwoThreads<strobe::RigtorpContender<strobe::kLongestWords>>);
+  add("slots_for_512_frames/rigtorp",
+      strobe::TwoThreads<strobe::RigtorpContender<strobe::kLongestWords>>);
 #else
   std::fprintf(stderr, "skipped: rigtorp (rigtorp/SPSCQueue.h not found)\n");
 #endif

@@ -50,12 +50,15 @@ class BenchSession {
   [[nodiscard]] bool ok() const { return slot_ != nullptr; }
   [[nodiscard]] internal::ThreadSlot<Traits>& slot() { return *slot_; }
   // A signal of that number that our handler takes for its own.
-  [[nodiscard]] siginfo_t Signal(int number) const { return MakeSignal(number, SI_TIMER, slot_->token.Pack()); }
+  [[nodiscard]] siginfo_t Signal(int number) const {
+    return MakeSignal(number, SI_TIMER, slot_->token.Pack());
+  }
   [[nodiscard]] siginfo_t Signal() const { return Signal(signal_); }
 
   // As a collector does.
   void Drain() { session_->Drain(); }
-  // Throws the records away, so that nothing but the handler is at work. Returns whether each is of a whole stack of kFrames.
+  // Throws the records away, so that nothing but the handler is at work. Returns whether each is of
+  // a whole stack of kFrames.
   bool Discard() {
     bool is_right = true;
     for (auto record = slot_->ring.Peek(); !record.empty(); record = slot_->ring.Peek()) {
@@ -67,8 +70,10 @@ class BenchSession {
   }
   [[nodiscard]] std::size_t discarded() const { return discarded_; }
 
-  // Delivers on stacks of kFrames: first finds out with how many generated functions a stack has so many.
-  void DeliverWhole(StackCase stacks, FunctionKind kind, std::size_t turns, Delivery& delivery, const std::function<void()>& after_turn) {
+  // Delivers on stacks of kFrames: first finds out with how many generated functions a stack has so
+  // many.
+  void DeliverWhole(StackCase stacks, FunctionKind kind, std::size_t turns, Delivery& delivery,
+                    const std::function<void()>& after_turn) {
     std::size_t functions = kFrames - 16;
     Delivery first(MakeSignal(kEmptySignal, SI_QUEUE, 0), Signal());
     std::size_t frames = 0;
@@ -78,7 +83,8 @@ class BenchSession {
     };
     // Both calls are one, so that the same frames lie below them.
     for (const bool is_first : {true, false}) {
-      DeliverOn(stacks, kind, functions, is_first ? 2 : turns, is_first ? first : delivery, is_first ? look : after_turn);
+      DeliverOn(stacks, kind, functions, is_first ? 2 : turns, is_first ? first : delivery,
+                is_first ? look : after_turn);
       functions = functions + kFrames - frames;
     }
   }
@@ -89,7 +95,8 @@ class BenchSession {
     RecordHeader header;
     if (record.size() < sizeof(header)) return 0;
     std::memcpy(&header, record.data(), sizeof(header));
-    return header.end == StackEnd::kComplete ? std::size_t{header.frame_count} + header.shared_count : 0;
+    return header.end == StackEnd::kComplete ? std::size_t{header.frame_count} + header.shared_count
+                                             : 0;
   }
 
   ProfilerOptions options_;

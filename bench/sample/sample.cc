@@ -1,6 +1,8 @@
-// Question: what does one delivered sample cost, of a stack of 36 frames, against an empty signal handler? Both signals are sent by the
-// thread to itself, with a payload, in turns. The stacks are of generated functions without frame pointers, except for those who need them.
-// gperftools runs its handler in a process of its own for each way it has to unwind, beside the same empty handler. The cases:
+// Question: what does one delivered sample cost, of a stack of 36 frames, against an empty signal
+// handler? Both signals are sent by the thread to itself, with a payload, in turns. The stacks are
+// of generated functions without frame pointers, except for those who need them. gperftools runs
+// its handler in a process of its own for each way it has to unwind, beside the same empty handler.
+// The cases:
 //   repeated stack      the same again and again, 64 signals a turn
 //   shared roots        all but the last four frames are those of the sample before
 //   20k random stacks   one of so many each time
@@ -26,7 +28,8 @@ constexpr std::size_t kTurns = 4000;
 constexpr std::size_t kWarmingTurns = 1000;
 constexpr std::size_t kDrainBytes = 8192;  // of the ring that may fill up meanwhile
 
-void ReportPair(StackCase stacks, const std::string& contender, Delivery& delivery, bool with_empty) {
+void ReportPair(StackCase stacks, const std::string& contender, Delivery& delivery,
+                bool with_empty) {
   const std::string name = kStackCaseNames[static_cast<std::size_t>(stacks)];
   for (auto& times : delivery.times_ns) times.erase(times.begin(), times.begin() + kWarmingTurns);
   const double empty_ns = Median(delivery.times_ns[0]);
@@ -42,7 +45,8 @@ struct FramePointerTraits : DefaultTraits {
 
 // One case. The session takes part until its tables are there.
 template <class Traits>
-bool MeasureCase(StackCase stacks, FunctionKind kind, const char* contender, BenchSession<Traits>& session) {
+bool MeasureCase(StackCase stacks, FunctionKind kind, const char* contender,
+                 BenchSession<Traits>& session) {
   Delivery delivery(MakeSignal(kEmptySignal, SI_QUEUE, 0), session.Signal());
   delivery.repeats = stacks == StackCase::kRepeated ? kBatch : 1;
   const std::size_t discarded = session.discarded();
@@ -55,8 +59,10 @@ bool MeasureCase(StackCase stacks, FunctionKind kind, const char* contender, Ben
     }
   });
   is_right &= session.Discard();
-  if (!is_right || session.discarded() - discarded != kTurns * static_cast<std::size_t>(delivery.repeats)) {
-    std::fprintf(stderr, "sample: %s: records are missing, or not of a whole stack of %zu frames\n", contender, kFrames);
+  if (!is_right ||
+      session.discarded() - discarded != kTurns * static_cast<std::size_t>(delivery.repeats)) {
+    std::fprintf(stderr, "sample: %s: records are missing, or not of a whole stack of %zu frames\n",
+                 contender, kFrames);
     return false;
   }
   ReportPair(stacks, contender, delivery, /*with_empty=*/std::strcmp(contender, "strobe") == 0);
@@ -68,7 +74,8 @@ int MeasureStrobe(const char* contender, FunctionKind kind) {
   InstallEmptyHandler(kEmptySignal);
   BenchSession<Traits> session;
   bool is_right = session.ok();
-  for (std::size_t i = 0; i < kStackCases && is_right; ++i) is_right = MeasureCase(static_cast<StackCase>(i), kind, contender, session);
+  for (std::size_t i = 0; i < kStackCases && is_right; ++i)
+    is_right = MeasureCase(static_cast<StackCase>(i), kind, contender, session);
   return is_right ? 0 : 1;
 }
 
@@ -78,7 +85,8 @@ int MeasureGperftools(const std::string& contender, const char* file) {
   if (ProfilerStart(file) == 0) return 1;
   InstallEmptyHandler(kEmptySignal);
   constexpr std::size_t kFramesAround = 8;  // main and the like: as for ours, about 36 in all
-  const FunctionKind kind = contender == "gperftools_generic_fp" ? FunctionKind::kFramePointers : FunctionKind::kPlain;
+  const FunctionKind kind =
+      contender == "gperftools_generic_fp" ? FunctionKind::kFramePointers : FunctionKind::kPlain;
   for (std::size_t i = 0; i < kStackCases; ++i) {
     const auto stacks = static_cast<StackCase>(i);
     Delivery delivery(MakeSignal(kEmptySignal, SI_QUEUE, 0), MakeSignal(SIGPROF, SI_QUEUE, 0));
@@ -97,9 +105,12 @@ void MeasurePeers(const std::string& program) {
 #ifdef STROBE_BENCH_GPERFTOOLS
   for (const std::string method : {"generic_fp", "libunwind", "libgcc", "default"}) {
     const std::string contender = "gperftools_" + method;
-    const std::string choice = method == "default" ? "" : "TCMALLOC_STACKTRACE_METHOD=" + method + " ";
-    const std::string command = choice + "CPUPROFILE_FREQUENCY=1 '" + program + "' " + contender + " 2>/dev/null";
-    if (std::system(command.c_str()) != 0) std::fprintf(stderr, "skipped: sample/%s (it took no samples)\n", contender.c_str());
+    const std::string choice =
+        method == "default" ? "" : "TCMALLOC_STACKTRACE_METHOD=" + method + " ";
+    const std::string command =
+        choice + "CPUPROFILE_FREQUENCY=1 '" + program + "' " + contender + " 2>/dev/null";
+    if (std::system(command.c_str()) != 0)
+      std::fprintf(stderr, "skipped: sample/%s (it took no samples)\n", contender.c_str());
   }
 #else
   static_cast<void>(program);
@@ -123,9 +134,10 @@ int main(int argc, char** argv) {
   }
 #endif
   static_cast<void>(argc);
-  const int result = strobe::testing::MeasureStrobe<strobe::DefaultTraits>("strobe", strobe::testing::FunctionKind::kPlain) |
-                     strobe::testing::MeasureStrobe<strobe::testing::FramePointerTraits>("strobe_frame_pointers",
-                                                                                         strobe::testing::FunctionKind::kFramePointers);
+  const int result = strobe::testing::MeasureStrobe<strobe::DefaultTraits>(
+                         "strobe", strobe::testing::FunctionKind::kPlain) |
+                     strobe::testing::MeasureStrobe<strobe::testing::FramePointerTraits>(
+                         "strobe_frame_pointers", strobe::testing::FunctionKind::kFramePointers);
   strobe::testing::MeasurePeers(argv[0]);
   return result;
 }

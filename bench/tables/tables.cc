@@ -1,5 +1,5 @@
-// What it costs to compile call frame information into tables, all of a library at once; and a profiler's first Start in a program that has
-// these libraries loaded, which builds none.
+// What it costs to compile call frame information into tables, all of a library at once; and a
+// profiler's first Start in a program that has these libraries loaded, which builds none.
 #include <dlfcn.h>
 
 #include <algorithm>
@@ -18,7 +18,8 @@ namespace {
 constexpr int kTurns = 7;
 
 // From a hundred megabytes of text to one; each that the machine has is measured.
-constexpr const char* kLibraries[] = {"libLLVM-14.so.1", "libcrypto.so.3", "libsqlite3.so.0", "libstdc++.so.6", "libc.so.6"};
+constexpr const char* kLibraries[] = {"libLLVM-14.so.1", "libcrypto.so.3", "libsqlite3.so.0",
+                                      "libstdc++.so.6", "libc.so.6"};
 
 void MeasureLibrary(const std::string& name) {
   std::vector<double> ns_per_row;
@@ -38,7 +39,8 @@ void MeasureLibrary(const std::string& name) {
         if (entry.table != nullptr) bytes += entry.table->memory_bytes();
       }
       ns_per_row.push_back(static_cast<double>(used_ns) / std::max(rows, 1.0));
-      bytes_per_byte = static_cast<double>(bytes) / static_cast<double>(module.limit - module.start);
+      bytes_per_byte =
+          static_cast<double>(bytes) / static_cast<double>(module.limit - module.start);
     }
   }
   if (ns_per_row.empty()) return;

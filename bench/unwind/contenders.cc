@@ -27,7 +27,9 @@
 namespace strobe::testing {
 namespace {
 
-void Skip(const char* name, const char* reason) { std::fprintf(stderr, "skipped: %s (%s)\n", name, reason); }
+void Skip(const char* name, const char* reason) {
+  std::fprintf(stderr, "skipped: %s (%s)\n", name, reason);
+}
 
 // One of ours that walks each stack anew.
 template <class Unwinder>
@@ -35,7 +37,8 @@ class Strobe final : public Walker {
  public:
   Strobe(Unwinder unwinder, const StackBounds& stack) : unwinder_(unwinder), stack_(stack) {}
   Found Walk(const NativeRegisters& leaf, Trace& trace) override {
-    return {unwinder_.Unwind(leaf, LiveStackMemory(leaf.sp - kRedZoneBytes, stack_.high), trace).count};
+    return {
+        unwinder_.Unwind(leaf, LiveStackMemory(leaf.sp - kRedZoneBytes, stack_.high), trace).count};
   }
 
  private:
@@ -47,9 +50,11 @@ class Strobe final : public Walker {
 template <IncrementalUnwinder Unwinder>
 class StrobeIncremental final : public Walker {
  public:
-  StrobeIncremental(Unwinder unwinder, const StackBounds& stack) : unwinder_(unwinder), stack_(stack) {}
+  StrobeIncremental(Unwinder unwinder, const StackBounds& stack)
+      : unwinder_(unwinder), stack_(stack) {}
   Found Walk(const NativeRegisters& leaf, Trace& trace) override {
-    const WalkResult walk = unwinder_.Unwind(leaf, LiveStackMemory(leaf.sp - kRedZoneBytes, stack_.high), *memo_, trace);
+    const WalkResult walk = unwinder_.Unwind(
+        leaf, LiveStackMemory(leaf.sp - kRedZoneBytes, stack_.high), *memo_, trace);
     return {walk.count, walk.shared};
   }
 
@@ -81,7 +86,8 @@ class Chase final : public Walker {
 class Absl final : public Walker {
  public:
   Found Walk(const NativeRegisters& /*leaf*/, Trace& trace) override {
-    return {static_cast<std::size_t>(absl::GetStackTrace(reinterpret_cast<void**>(trace.data()), kMaxFrames, 0))};
+    return {static_cast<std::size_t>(
+        absl::GetStackTrace(reinterpret_cast<void**>(trace.data()), kMaxFrames, 0))};
   }
 };
 
@@ -94,7 +100,8 @@ class Nobody final : public Walker {
 class LibunwindBacktrace final : public Walker {
  public:
   Found Walk(const NativeRegisters& /*leaf*/, Trace& trace) override {
-    return {static_cast<std::size_t>(std::max(0, unw_backtrace(reinterpret_cast<void**>(trace.data()), kMaxFrames)))};
+    return {static_cast<std::size_t>(
+        std::max(0, unw_backtrace(reinterpret_cast<void**>(trace.data()), kMaxFrames)))};
   }
 };
 
@@ -123,8 +130,10 @@ class Libgcc final : public Walker {
     void* const library = dlopen("libgcc_s.so.1", RTLD_NOW);
     auto walker = std::make_unique<Libgcc>();
     if (library != nullptr) {
-      walker->backtrace_ = reinterpret_cast<decltype(walker->backtrace_)>(dlsym(library, "_Unwind_Backtrace"));
-      walker->get_ip_ = reinterpret_cast<decltype(walker->get_ip_)>(dlsym(library, "_Unwind_GetIP"));
+      walker->backtrace_ =
+          reinterpret_cast<decltype(walker->backtrace_)>(dlsym(library, "_Unwind_Backtrace"));
+      walker->get_ip_ =
+          reinterpret_cast<decltype(walker->get_ip_)>(dlsym(library, "_Unwind_GetIP"));
     }
     if (walker->backtrace_ == nullptr || walker->get_ip_ == nullptr) walker.reset();
     return walker;
@@ -178,8 +187,11 @@ class Framehop final : public Walker {
     walker->add_ = reinterpret_cast<Add>(dlsym(library, "strobe_framehop_add"));
     walker->walk_ = reinterpret_cast<WalkFunction>(dlsym(library, "strobe_framehop_walk"));
     walker->state_ = create();  // kept for the process's life, as the library is
-    dl_iterate_phdr([](dl_phdr_info* image, std::size_t, void* argument) { return static_cast<Framehop*>(argument)->AddImage(*image); },
-                    walker.get());
+    dl_iterate_phdr(
+        [](dl_phdr_info* image, std::size_t, void* argument) {
+          return static_cast<Framehop*>(argument)->AddImage(*image);
+        },
+        walker.get());
     return walker;
   }
 
@@ -188,8 +200,10 @@ class Framehop final : public Walker {
   }
 
  private:
-  using Add = void (*)(void*, Address, Address, const std::uint8_t*, std::size_t, const std::uint8_t*, std::size_t);
-  using WalkFunction = std::size_t (*)(void*, Address, Address, Address, Address, Address*, std::size_t);
+  using Add = void (*)(void*, Address, Address, const std::uint8_t*, std::size_t,
+                       const std::uint8_t*, std::size_t);
+  using WalkFunction = std::size_t (*)(void*, Address, Address, Address, Address, Address*,
+                                       std::size_t);
 
   explicit Framehop(Address top) : top_(top) {}
 
@@ -202,14 +216,18 @@ class Framehop final : public Walker {
     }
     if (text == nullptr || header == nullptr) return 0;
     const Address header_address = image.dlpi_addr + header->p_vaddr;
-    const std::span header_bytes(reinterpret_cast<const std::uint8_t*>(header_address), header->p_memsz);
+    const std::span header_bytes(reinterpret_cast<const std::uint8_t*>(header_address),
+                                 header->p_memsz);
     const Address frames = EhFrameAddress(header_bytes, header_address);
     for (const ElfW(Phdr) & segment : std::span(image.dlpi_phdr, image.dlpi_phnum)) {
       const Address start = image.dlpi_addr + segment.p_vaddr;
-      if (segment.p_type != PT_LOAD || frames < start || frames >= start + segment.p_filesz) continue;
-      const std::span bytes(reinterpret_cast<const std::uint8_t*>(frames), start + segment.p_filesz - frames);
+      if (segment.p_type != PT_LOAD || frames < start || frames >= start + segment.p_filesz)
+        continue;
+      const std::span bytes(reinterpret_cast<const std::uint8_t*>(frames),
+                            start + segment.p_filesz - frames);
       const Address text_start = image.dlpi_addr + text->p_vaddr;
-      add_(state_, text_start, text_start + text->p_memsz, header_bytes.data(), header_bytes.size(), bytes.data(), SectionBytes(bytes));
+      add_(state_, text_start, text_start + text->p_memsz, header_bytes.data(), header_bytes.size(),
+           bytes.data(), SectionBytes(bytes));
     }
     return 0;
   }
@@ -222,8 +240,10 @@ class Framehop final : public Walker {
 
 void AddPeers(const StackBounds& stack, std::vector<Contender>& contenders) {
 #ifdef STROBE_BENCH_LIBUNWIND
-  contenders.push_back({"libunwind_backtrace", FunctionKind::kPlain, std::make_unique<LibunwindBacktrace>()});
-  contenders.push_back({"libunwind_cursor", FunctionKind::kPlain, std::make_unique<LibunwindCursor>()});
+  contenders.push_back(
+      {"libunwind_backtrace", FunctionKind::kPlain, std::make_unique<LibunwindBacktrace>()});
+  contenders.push_back(
+      {"libunwind_cursor", FunctionKind::kPlain, std::make_unique<LibunwindCursor>()});
 #else
   Skip("libunwind", "libunwind-dev was not there at configuration");
 #endif
@@ -251,11 +271,15 @@ std::vector<Contender> MakeContenders(const StackBounds& stack) {
   modules.BuildAll();
   static const auto tables = modules.Snapshot();
   using Chain = ChainUnwinder<CfiUnwinder, FramePointerStep>;
-  contenders.push_back({"strobe", FunctionKind::kPlain, std::make_unique<StrobeIncremental<Chain>>(Chain(tables.get()), stack)});
-  contenders.push_back({"strobe_anew", FunctionKind::kPlain, std::make_unique<Strobe<Chain>>(Chain(tables.get()), stack)});
-  contenders.push_back({"strobe_frame_pointers", FunctionKind::kFramePointers,
-                        std::make_unique<Strobe<FramePointerUnwinder>>(FramePointerUnwinder(), stack)});
-  contenders.push_back({"hand_written_chase", FunctionKind::kFramePointers, std::make_unique<Chase>(stack)});
+  contenders.push_back({"strobe", FunctionKind::kPlain,
+                        std::make_unique<StrobeIncremental<Chain>>(Chain(tables.get()), stack)});
+  contenders.push_back({"strobe_anew", FunctionKind::kPlain,
+                        std::make_unique<Strobe<Chain>>(Chain(tables.get()), stack)});
+  contenders.push_back(
+      {"strobe_frame_pointers", FunctionKind::kFramePointers,
+       std::make_unique<Strobe<FramePointerUnwinder>>(FramePointerUnwinder(), stack)});
+  contenders.push_back(
+      {"hand_written_chase", FunctionKind::kFramePointers, std::make_unique<Chase>(stack)});
   contenders.push_back({"absl", FunctionKind::kFramePointers, std::make_unique<Absl>()});
   std::move(peers.begin(), peers.end(), std::back_inserter(contenders));
   return contenders;

@@ -15,7 +15,8 @@ namespace strobe::testing {
 inline constexpr std::size_t kMaxFrames = 512;
 using Trace = std::array<Address, kMaxFrames>;
 
-// Frames that were written, and those that follow because they were the last ones of the walk before.
+// Frames that were written, and those that follow because they were the last ones of the walk
+// before.
 struct Found {
   std::size_t count = 0;
   std::size_t shared = 0;
@@ -25,8 +26,9 @@ struct Found {
 class Walker {
  public:
   virtual ~Walker() = default;
-  // Writes addresses, leaf first: of the very instruction for the first and of the call, or just behind it, for the others; returns how
-  // many. Those that walk from where they are called put frames of their own before the leaf's.
+  // Writes addresses, leaf first: of the very instruction for the first and of the call, or just
+  // behind it, for the others; returns how many. Those that walk from where they are called put
+  // frames of their own before the leaf's.
   virtual Found Walk(const NativeRegisters& leaf, Trace& trace) = 0;
 };
 

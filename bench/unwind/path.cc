@@ -31,7 +31,8 @@ void ChooseSteps(FunctionKind kind, std::uint64_t seed, std::span<Step> steps) {
 }
 
 void EvictCache() {
-  static const std::size_t bytes = 2 * static_cast<std::size_t>(std::max(sysconf(_SC_LEVEL2_CACHE_SIZE), 1L << 20));
+  static const std::size_t bytes =
+      2 * static_cast<std::size_t>(std::max(sysconf(_SC_LEVEL2_CACHE_SIZE), 1L << 20));
   static std::vector<std::uint64_t> memory(bytes / sizeof(std::uint64_t), 1);
   std::uint64_t sum = 0;
   for (std::size_t i = 0; i < memory.size(); i += 8) sum += memory[i];
@@ -40,8 +41,9 @@ void EvictCache() {
 
 CodeRange CodeOf(FunctionKind kind) {
   const bool is_plain = kind == FunctionKind::kPlain;
-  return {reinterpret_cast<Address>(is_plain ? __start_strobe_bench_plain : __start_strobe_bench_fp),
-          reinterpret_cast<Address>(is_plain ? __stop_strobe_bench_plain : __stop_strobe_bench_fp)};
+  return {
+      reinterpret_cast<Address>(is_plain ? __start_strobe_bench_plain : __start_strobe_bench_fp),
+      reinterpret_cast<Address>(is_plain ? __stop_strobe_bench_plain : __stop_strobe_bench_fp)};
 }
 
 }  // namespace strobe::testing

@@ -1,4 +1,5 @@
-// Stacks of generated functions: a path of calls, and the two ways in which the functions are compiled.
+// Stacks of generated functions: a path of calls, and the two ways in which the functions are
+// compiled.
 #pragma once
 
 #include <cstddef>
@@ -18,8 +19,10 @@ using Step = std::uint64_t (*)(Path& path, std::size_t depth);
 // steps[0](path, 1) calls steps[1](path, 2), and so on; the last step is a Leaf.
 struct Path {
   const Step* steps = nullptr;
-  std::uint64_t values[8] = {};  // what the functions calculate with; zeros keep them off their unlikely branches
-  // Called by the leaf with its registers, as a signal's handler would see them. They stay true until it returns.
+  std::uint64_t values[8] =
+      {};  // what the functions calculate with; zeros keep them off their unlikely branches
+  // Called by the leaf with its registers, as a signal's handler would see them. They stay true
+  // until it returns.
   std::function<void(const NativeRegisters& registers)> at_leaf;
 };
 
@@ -58,7 +61,9 @@ class Random {
 void EvictCache();
 
 struct AddFunctions {
-  AddFunctions(FunctionKind kind, std::initializer_list<Step> functions) { Functions(kind).insert(Functions(kind).end(), functions); }
+  AddFunctions(FunctionKind kind, std::initializer_list<Step> functions) {
+    Functions(kind).insert(Functions(kind).end(), functions);
+  }
 };
 
 }  // namespace strobe::testing

@@ -1,4 +1,5 @@
-// DefaultTraits: the parts that a Profiler is made of unless its user says otherwise. This is the only list of them.
+// DefaultTraits: the parts that a Profiler is made of unless its user says otherwise. This is the
+// only list of them.
 #pragma once
 
 #include "strobe/clock/system_clock.h"

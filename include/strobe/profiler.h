@@ -26,13 +26,15 @@
 
 namespace strobe {
 
-// Construct one in main, before the threads that it is to see and outside of their lifetimes; register threads; Start.
+// Construct one in main, before the threads that it is to see and outside of their lifetimes;
+// register threads; Start.
 //
 //   strobe::Profiler profiler;
 //   auto registration = profiler.RegisterThread("main");
 //   strobe::ScopedProfiler session(profiler);
 //
-// Thread-safe. After a fork the child's copy is a profiler of its own: not running, no thread registered, free to begin a session.
+// Thread-safe. After a fork the child's copy is a profiler of its own: not running, no thread
+// registered, free to begin a session.
 STROBE_HOLDS_HIDDEN_BEGIN
 template <class Traits = DefaultTraits>
 class Profiler final {
@@ -45,8 +47,8 @@ class Profiler final {
   static_assert(Platform<typename Traits::Platform>, "Traits::Platform is not a Platform");
 
  public:
-  // What code sets in `options` beats the environment's STROBE_* variables, which beat the defaults; STROBE_ENABLED=0 beats all. Nothing is
-  // started, opened or installed yet.
+  // What code sets in `options` beats the environment's STROBE_* variables, which beat the
+  // defaults; STROBE_ENABLED=0 beats all. Nothing is started, opened or installed yet.
   explicit Profiler(ProfilerOptions options = {})
       : options_(internal::WithEnvironment<typename Traits::Platform>(std::move(options))),
         core_(internal::MakeCore<Traits>(options_).release()) {}
@@ -59,19 +61,22 @@ class Profiler final {
   Profiler(const Profiler&) = delete;
   Profiler& operator=(const Profiler&) = delete;
 
-  // Registers the calling thread under `name` (any bytes; at most 63 of them are kept) until the returned object ends, on the same thread.
-  // The thread is sampled while the profiler runs. Before or after Start.
+  // Registers the calling thread under `name` (any bytes; at most 63 of them are kept) until the
+  // returned object ends, on the same thread. The thread is sampled while the profiler runs. Before
+  // or after Start.
   Registration RegisterThread(std::string_view name) { return Core().RegisterThread(name); }
 
-  // Registers code that the program has generated, until the returned object ends; from any thread. Its frames have `code.name` from the
-  // next drain on, while a session runs, and in profiles that a drain after the end goes into.
+  // Registers code that the program has generated, until the returned object ends; from any thread.
+  // Its frames have `code.name` from the next drain on, while a session runs, and in profiles that
+  // a drain after the end goes into.
   CodeRegistration RegisterCode(const GeneratedCode& code) { return Core().RegisterCode(code); }
 
-  // Begins a session. InvalidArgument names the option that is wrong; FailedPrecondition where it runs already or is switched off;
-  // Unimplemented where it cannot work.
+  // Begins a session. InvalidArgument names the option that is wrong; FailedPrecondition where it
+  // runs already or is switched off; Unimplemented where it cannot work.
   absl::Status Start() { return Core().Start(); }
 
-  // Ends the session: drains, exports, waits for the export (at most exporter.stop_timeout_s). The status is the export's.
+  // Ends the session: drains, exports, waits for the export (at most exporter.stop_timeout_s). The
+  // status is the export's.
   absl::Status Stop() { return Core().Stop(); }
 
   // Exports what has been sampled so far, and waits for it like Stop. The session goes on.
@@ -87,8 +92,9 @@ class Profiler final {
   [[nodiscard]] const ProfilerOptions& options() const { return options_; }
 
  private:
-  // The core of this process. In a fork's child the first use makes it, and not the fork, between which and an exec nothing may allocate.
-  // The parent's core is left as it was at the fork: its threads are not here, and its locks may be held by them.
+  // The core of this process. In a fork's child the first use makes it, and not the fork, between
+  // which and an exec nothing may allocate. The parent's core is left as it was at the fork: its
+  // threads are not here, and its locks may be held by them.
   internal::AbstractCore& Core() {
     internal::AbstractCore* core = core_.load(std::memory_order_acquire);
     if (core->fork_count() == Traits::Platform::ForkCount()) return *core;
@@ -107,6 +113,7 @@ STROBE_HOLDS_HIDDEN_END
 Profiler(ProfilerOptions)->Profiler<DefaultTraits>;
 
 // Compiled in the library, once for everybody who keeps to the default parts.
-extern template std::unique_ptr<internal::AbstractCore> internal::MakeCore<DefaultTraits>(ProfilerOptions options);
+extern template std::unique_ptr<internal::AbstractCore> internal::MakeCore<DefaultTraits>(
+    ProfilerOptions options);
 
 }  // namespace strobe

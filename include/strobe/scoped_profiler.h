@@ -8,19 +8,21 @@
 
 namespace strobe {
 
-// Starts the profiler now; stops it, drains and exports at the end of the scope. A failure is a status and one line on stderr; the program
-// goes on, without profiles.
+// Starts the profiler now; stops it, drains and exports at the end of the scope. A failure is a
+// status and one line on stderr; the program goes on, without profiles.
 template <class Traits>
 class [[nodiscard]] ScopedProfiler {
  public:
-  explicit ScopedProfiler(Profiler<Traits>& profiler) : profiler_(profiler), status_(profiler.Start()) {
+  explicit ScopedProfiler(Profiler<Traits>& profiler)
+      : profiler_(profiler), status_(profiler.Start()) {
     if (!status_.ok() && *profiler.options().enabled) Warn("cannot start", status_);
   }
   ~ScopedProfiler() {
     if (!status_.ok()) return;
     const absl::Status stopped = profiler_.Stop();
     // Stopped by hand, or in a fork's child, which never started it.
-    if (!stopped.ok() && !absl::IsFailedPrecondition(stopped)) Warn("the last profile was not exported", stopped);
+    if (!stopped.ok() && !absl::IsFailedPrecondition(stopped))
+      Warn("the last profile was not exported", stopped);
   }
   ScopedProfiler(const ScopedProfiler&) = delete;
   ScopedProfiler& operator=(const ScopedProfiler&) = delete;
@@ -30,7 +32,8 @@ class [[nodiscard]] ScopedProfiler {
 
  private:
   static void Warn(const char* what, const absl::Status& status) {
-    Traits::Platform::WriteLine("strobe: " + std::string(what) + ": " + std::string(status.message()));
+    Traits::Platform::WriteLine("strobe: " + std::string(what) + ": " +
+                                std::string(status.message()));
   }
 
   Profiler<Traits>& profiler_;

@@ -24,7 +24,8 @@ constexpr Address PseudoOfEnd(StackEnd end) {
   }
 }
 
-// Merges the tries of the generations into one tree whose nodes name a module instead of a generation.
+// Merges the tries of the generations into one tree whose nodes name a module instead of a
+// generation.
 class Conversion {
  public:
   explicit Conversion(const AggregatedPeriod& period) : period_(period) {}
@@ -55,8 +56,11 @@ class Conversion {
       if (value <= 0) return 0;
       seen += static_cast<std::uint64_t>(value);
       const std::uint64_t left = owned > owed ? owned - owed : 0;
-      const double part = static_cast<double>(left) * (static_cast<double>(seen) / static_cast<double>(owned));
-      const std::uint64_t due = seen != owned && part < static_cast<double>(left) ? std::min(left, static_cast<std::uint64_t>(part)) : left;
+      const double part =
+          static_cast<double>(left) * (static_cast<double>(seen) / static_cast<double>(owned));
+      const std::uint64_t due = seen != owned && part < static_cast<double>(left)
+                                    ? std::min(left, static_cast<std::uint64_t>(part))
+                                    : left;
       const std::uint64_t before = std::exchange(given, std::max(given, due));
       return static_cast<std::int64_t>(given - before);
     }
@@ -64,14 +68,17 @@ class Conversion {
 
   // The merged frame's number.
   std::uint32_t InternFrame(Address address, std::uint32_t module) {
-    const auto [at, is_new] = frame_ids_.try_emplace(std::pair(address, module), static_cast<std::uint32_t>(frames_.size()));
+    const auto [at, is_new] = frame_ids_.try_emplace(std::pair(address, module),
+                                                     static_cast<std::uint32_t>(frames_.size()));
     if (is_new) frames_.push_back({address, module});
     return at->second;
   }
 
   std::uint32_t FrameOf(std::uint32_t generation, Address address) {
     const auto [at, is_new] = frames_by_address_.try_emplace(std::pair(address, generation), 0);
-    if (is_new) at->second = InternFrame(address, period_.modules.Find(generation, address).value_or(Frame::kNoModule));
+    if (is_new)
+      at->second = InternFrame(
+          address, period_.modules.Find(generation, address).value_or(Frame::kNoModule));
     return at->second;
   }
 
@@ -108,18 +115,22 @@ class Conversion {
         merged_[id] = MergedRoot(node.address);
         continue;
       }
-      const std::uint32_t generation = several ? generations[id] = generations[node.parent] : only_generation.value_or(0);
+      const std::uint32_t generation =
+          several ? generations[id] = generations[node.parent] : only_generation.value_or(0);
       may_collide_ = several;
       merged_[id] = MergedChild(merged_[node.parent], FrameOf(generation, node.address));
     }
   }
 
-  // The node of a stack's root. A lone [broken stack], say, and the root of broken stacks are the same node.
+  // The node of a stack's root. A lone [broken stack], say, and the root of broken stacks are the
+  // same node.
   std::uint32_t MergedRoot(Address key) {
     if (!StackTrie::IsPseudoKey(key) && StackTrie::EndOfKey(key) == StackEnd::kComplete) return 0;
-    const Address pseudo =
-        StackTrie::IsPseudoKey(key) ? static_cast<Address>(StackTrie::PseudoOfKey(key)) : PseudoOfEnd(StackTrie::EndOfKey(key));
-    const auto [at, is_new] = pseudo_nodes_.try_emplace(pseudo, static_cast<std::uint32_t>(nodes_.size()));
+    const Address pseudo = StackTrie::IsPseudoKey(key)
+                               ? static_cast<Address>(StackTrie::PseudoOfKey(key))
+                               : PseudoOfEnd(StackTrie::EndOfKey(key));
+    const auto [at, is_new] =
+        pseudo_nodes_.try_emplace(pseudo, static_cast<std::uint32_t>(nodes_.size()));
     if (is_new) nodes_.push_back({0, InternFrame(pseudo, Frame::kPseudo)});
     return at->second;
   }
@@ -133,37 +144,45 @@ class Conversion {
     values_.reserve(rows.size() * width);
     for (std::uint32_t row = 0; row < rows.size(); ++row) {
       const MergedRow merged{merged_[rows.node(row)], rows.thread(row)};
-      const auto [at, is_new] = ids.try_emplace(std::uint64_t{merged.node} << 32 | merged.thread, static_cast<std::uint32_t>(rows_.size()));
+      const auto [at, is_new] = ids.try_emplace(std::uint64_t{merged.node} << 32 | merged.thread,
+                                                static_cast<std::uint32_t>(rows_.size()));
       if (is_new) {
         rows_.push_back(merged);
         values_.resize(values_.size() + width);
       }
       for (std::size_t i = 0; i < width; ++i) {
         std::int64_t& sum = values_[at->second * width + i];
-        sum = static_cast<std::int64_t>(static_cast<std::uint64_t>(sum) + static_cast<std::uint64_t>(rows.value(row, i)));
+        sum = static_cast<std::int64_t>(static_cast<std::uint64_t>(sum) +
+                                        static_cast<std::uint64_t>(rows.value(row, i)));
       }
     }
   }
 
-  // Takes what is less than 0 from the other rows of its thread, in proportion, so that the thread's sum stays.
+  // Takes what is less than 0 from the other rows of its thread, in proportion, so that the
+  // thread's sum stays.
   void SettleThreads(Profile& profile) {
     const std::size_t width = period_.rows.value_count();
     for (std::size_t column = 0; column < width; ++column) {
-      const auto value = [&](std::size_t row) -> std::int64_t& { return values_[row * width + column]; };
+      const auto value = [&](std::size_t row) -> std::int64_t& {
+        return values_[row * width + column];
+      };
       absl::flat_hash_map<std::uint32_t, ThreadBalance> balances;  // of threads that have such rows
       for (std::size_t row = 0; row < rows_.size(); ++row) {
-        if (value(row) < 0) balances[rows_[row].thread].owed -= static_cast<std::uint64_t>(value(row));
+        if (value(row) < 0)
+          balances[rows_[row].thread].owed -= static_cast<std::uint64_t>(value(row));
       }
       if (balances.empty()) continue;
       for (std::size_t row = 0; row < rows_.size(); ++row) {
         const auto balance = balances.find(rows_[row].thread);
-        if (balance != balances.end() && value(row) > 0) balance->second.owned += static_cast<std::uint64_t>(value(row));
+        if (balance != balances.end() && value(row) > 0)
+          balance->second.owned += static_cast<std::uint64_t>(value(row));
       }
       for (std::size_t row = 0; row < rows_.size(); ++row) {
         const auto balance = balances.find(rows_[row].thread);
         if (balance != balances.end()) value(row) = balance->second.Settle(value(row));
       }
-      for (const auto& [thread, balance] : balances) profile.stats.sums_cut += balance.owed > balance.owned ? 1 : 0;
+      for (const auto& [thread, balance] : balances)
+        profile.stats.sums_cut += balance.owed > balance.owned ? 1 : 0;
     }
   }
 
@@ -244,14 +263,16 @@ class Conversion {
       if (IsZero(row)) continue;
       profile.samples.push_back({new_node_[rows_[row].node], new_thread[rows_[row].thread]});
       const auto first = values_.begin() + static_cast<std::ptrdiff_t>(row * width);
-      profile.values.insert(profile.values.end(), first, first + static_cast<std::ptrdiff_t>(width));
+      profile.values.insert(profile.values.end(), first,
+                            first + static_cast<std::ptrdiff_t>(width));
     }
   }
 
   const AggregatedPeriod& period_;
   std::vector<Frame> frames_;  // `module` is an index into the history's modules
   absl::flat_hash_map<std::pair<Address, std::uint32_t>, std::uint32_t> frame_ids_;
-  absl::flat_hash_map<std::pair<Address, std::uint32_t>, std::uint32_t> frames_by_address_;  // by (address, generation)
+  absl::flat_hash_map<std::pair<Address, std::uint32_t>, std::uint32_t>
+      frames_by_address_;  // by (address, generation)
   std::vector<StackNode> nodes_;
   absl::flat_hash_map<std::uint64_t, std::uint32_t> node_ids_;
   absl::flat_hash_map<Address, std::uint32_t> pseudo_nodes_;

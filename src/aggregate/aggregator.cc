@@ -54,7 +54,8 @@ void Aggregator::SetModules(std::uint32_t generation, const ModuleMap& map) {
   budget_.Take(modules_.memory_bytes());
 }
 
-bool Aggregator::Add(std::uint32_t thread, const StackDelta& stack, std::span<const std::int64_t> values) {
+bool Aggregator::Add(std::uint32_t thread, const StackDelta& stack,
+                     std::span<const std::int64_t> values) {
   Thread& owner = threads_[thread];
   owner.was_sampled = true;
   if (thread == shared_key_) {
@@ -67,14 +68,19 @@ bool Aggregator::Add(std::uint32_t thread, const StackDelta& stack, std::span<co
     return false;
   }
   // A stack without any frame has nothing to show but that it broke.
-  const StackEnd end = stack.shared == 0 && stack.leaf_first.empty() && stack.end == StackEnd::kComplete ? StackEnd::kBroken : stack.end;
+  const StackEnd end =
+      stack.shared == 0 && stack.leaf_first.empty() && stack.end == StackEnd::kComplete
+          ? StackEnd::kBroken
+          : stack.end;
   const bool same_root =
       stack.shared > 0 && owner.end == end &&
-      (owner.generation == stack.generation || modules_.Canonical(owner.generation) == modules_.Canonical(stack.generation));
+      (owner.generation == stack.generation ||
+       modules_.Canonical(owner.generation) == modules_.Canonical(stack.generation));
   owner.generation = stack.generation;
   owner.end = end;
   if (same_root) {
-    if (stack.leaf_first.empty() && stack.shared == owner.depth && owner.is_whole && owner.last_row != kNone) {
+    if (stack.leaf_first.empty() && stack.shared == owner.depth && owner.is_whole &&
+        owner.last_row != kNone) {
       folded_ += owner.last_is_folded ? 1 : 0;
       rows_.Add(owner.last_row, values);
       return true;
@@ -113,7 +119,8 @@ void Aggregator::ForgetLast(std::uint32_t thread) {
   owner.last_row = kNone;
 }
 
-void Aggregator::AddPseudo(std::uint32_t thread, PseudoFrame frame, std::span<const std::int64_t> values) {
+void Aggregator::AddPseudo(std::uint32_t thread, PseudoFrame frame,
+                           std::span<const std::int64_t> values) {
   rows_.Add(PseudoRow(thread, frame), values);
 }
 
@@ -121,7 +128,8 @@ void Aggregator::HoldBack(std::uint32_t thread, std::span<const std::int64_t> va
   if (threads_[thread].last_row == kNone) return;
   held_back_.emplace_back(thread, std::vector<std::int64_t>(values.begin(), values.end()));
   std::vector<std::int64_t> negated;
-  for (const std::int64_t value : values) negated.push_back(static_cast<std::int64_t>(-static_cast<std::uint64_t>(value)));
+  for (const std::int64_t value : values)
+    negated.push_back(static_cast<std::int64_t>(-static_cast<std::uint64_t>(value)));
   rows_.Add(threads_[thread].last_row, negated);
 }
 
@@ -158,22 +166,25 @@ AggregatedPeriod Aggregator::Take() {
   // Low keys first, so that the table of threads can stay short.
   std::sort(free_keys_.begin(), free_keys_.end(), std::greater<>());
   std::size_t trailing = 0;
-  for (; trailing < free_keys_.size() && free_keys_[trailing] + 1 == threads_.size(); ++trailing) threads_.pop_back();
+  for (; trailing < free_keys_.size() && free_keys_[trailing] + 1 == threads_.size(); ++trailing)
+    threads_.pop_back();
   free_keys_.erase(free_keys_.begin(), free_keys_.begin() + static_cast<std::ptrdiff_t>(trailing));
   budget_.GiveBack(trailing * sizeof(Thread));
   UpdateReserve();
   return period;
 }
 
-// The last `depth` addresses on the way from the root to `node`, leaf first. Valid until the next call.
-std::span<const Address> Aggregator::PathTo(const StackTrie& trie, std::uint32_t node, std::size_t depth) {
+// The last `depth` addresses on the way from the root to `node`, leaf first. Valid until the next
+// call.
+std::span<const Address> Aggregator::PathTo(const StackTrie& trie, std::uint32_t node,
+                                            std::size_t depth) {
   path_.clear();
   for (; path_.size() < depth; node = trie[node].parent) path_.push_back(trie[node].address);
   return path_;
 }
 
-// Finds or makes the nodes beyond the thread's. Where the budget refuses one, what was made until then is used by the next stack that
-// shares it.
+// Finds or makes the nodes beyond the thread's. Where the budget refuses one, what was made until
+// then is used by the next stack that shares it.
 void Aggregator::Place(Thread& thread, std::span<const Address> leaf_first) {
   thread.is_whole = false;
   for (std::size_t left = leaf_first.size(); left > 0; --left) {
@@ -188,11 +199,14 @@ void Aggregator::Place(Thread& thread, std::span<const Address> leaf_first) {
 void Aggregator::PlaceAnew(Thread& thread, std::span<const Address> leaf_first) {
   thread.depth = 0;
   thread.is_whole = false;
-  thread.node = trie_.Child(StackTrie::kRoot, StackTrie::StackKey(modules_.Canonical(thread.generation), thread.end), budget_);
+  thread.node =
+      trie_.Child(StackTrie::kRoot,
+                  StackTrie::StackKey(modules_.Canonical(thread.generation), thread.end), budget_);
   if (thread.node != kNone) Place(thread, leaf_first);
 }
 
-void Aggregator::AddToRow(std::uint32_t key, std::uint32_t node, std::span<const std::int64_t> values) {
+void Aggregator::AddToRow(std::uint32_t key, std::uint32_t node,
+                          std::span<const std::int64_t> values) {
   Thread& owner = threads_[key];
   std::uint32_t row = node == kNone ? kNone : rows_.FindOrAdd(trie_, node, key, budget_);
   owner.last_is_folded = row == kNone;
@@ -207,7 +221,8 @@ void Aggregator::AddToRow(std::uint32_t key, std::uint32_t node, std::span<const
 
 std::uint32_t Aggregator::PseudoRow(std::uint32_t key, PseudoFrame frame) {
   threads_[key].has_rows = true;
-  const std::uint32_t node = trie_.Child(StackTrie::kRoot, StackTrie::PseudoKey(frame), budget_, Admission::kAlways);
+  const std::uint32_t node =
+      trie_.Child(StackTrie::kRoot, StackTrie::PseudoKey(frame), budget_, Admission::kAlways);
   return rows_.FindOrAdd(trie_, node, key, budget_, Admission::kAlways);
 }
 

@@ -15,17 +15,23 @@ void ModuleHistory::Add(std::uint32_t generation, const ModuleMap& map) {
   std::size_t place = 0;
   for (const Module& module : map.modules()) {
     while (place < before.size() && modules_[before[place]].start < module.start) ++place;
-    entry.modules.push_back(place < before.size() && modules_[before[place]] == module ? before[place] : Intern(module));
+    entry.modules.push_back(place < before.size() && modules_[before[place]] == module
+                                ? before[place]
+                                : Intern(module));
   }
   last_generation_ = generation;
 
-  const auto by_start = [this](std::uint32_t a, std::uint32_t b) { return modules_[a].start < modules_[b].start; };
+  const auto by_start = [this](std::uint32_t a, std::uint32_t b) {
+    return modules_[a].start < modules_[b].start;
+  };
   if (!entries_.empty()) {
     Entry& newest = entries_.back();
-    // Equal modules have equal indices, so that inclusion by start is inclusion if the common ones are the same.
+    // Equal modules have equal indices, so that inclusion by start is inclusion if the common ones
+    // are the same.
     std::size_t kept = 0;
     for (const std::uint32_t module : newest.modules) {
-      const auto at = std::lower_bound(entry.modules.begin(), entry.modules.end(), module, by_start);
+      const auto at =
+          std::lower_bound(entry.modules.begin(), entry.modules.end(), module, by_start);
       if (at != entry.modules.end() && *at == module) ++kept;
     }
     if (kept == newest.modules.size()) {
@@ -77,8 +83,9 @@ std::span<const std::uint32_t> ModuleHistory::newest() const {
 }
 
 std::uint32_t ModuleHistory::Intern(const Module& module) {
-  auto place = std::lower_bound(by_start_.begin(), by_start_.end(), module.start,
-                                [this](std::uint32_t other, Address value) { return modules_[other].start < value; });
+  auto place = std::lower_bound(
+      by_start_.begin(), by_start_.end(), module.start,
+      [this](std::uint32_t other, Address value) { return modules_[other].start < value; });
   for (; place != by_start_.end() && modules_[*place].start == module.start; ++place) {
     if (modules_[*place] == module) return *place;
   }
@@ -89,15 +96,19 @@ std::uint32_t ModuleHistory::Intern(const Module& module) {
 }
 
 std::size_t ModuleHistory::EntryOf(std::uint32_t generation) const {
-  const auto after = std::upper_bound(entries_.begin(), entries_.end(), generation,
-                                      [](std::uint32_t value, const Entry& entry) { return value < entry.first_generation; });
-  return after == entries_.begin() ? 0 : static_cast<std::size_t>(std::prev(after) - entries_.begin());
+  const auto after = std::upper_bound(
+      entries_.begin(), entries_.end(), generation,
+      [](std::uint32_t value, const Entry& entry) { return value < entry.first_generation; });
+  return after == entries_.begin() ? 0
+                                   : static_cast<std::size_t>(std::prev(after) - entries_.begin());
 }
 
 std::optional<std::uint32_t> ModuleHistory::FindIn(const Entry& entry, Address address) const {
-  const auto after = std::upper_bound(entry.modules.begin(), entry.modules.end(), address,
-                                      [this](Address value, std::uint32_t module) { return value < modules_[module].start; });
-  if (after == entry.modules.begin() || address >= modules_[*std::prev(after)].limit) return std::nullopt;
+  const auto after = std::upper_bound(
+      entry.modules.begin(), entry.modules.end(), address,
+      [this](Address value, std::uint32_t module) { return value < modules_[module].start; });
+  if (after == entry.modules.begin() || address >= modules_[*std::prev(after)].limit)
+    return std::nullopt;
   return *std::prev(after);
 }
 
@@ -107,14 +118,18 @@ void ModuleHistory::MergeOldest() {
   std::vector<std::uint32_t> merged = newer.modules;
   for (const std::uint32_t index : older.modules) {
     const Module& module = modules_[index];
-    const auto after = std::upper_bound(newer.modules.begin(), newer.modules.end(), module.start,
-                                        [this](Address value, std::uint32_t other) { return value < modules_[other].start; });
-    const bool overlaps = (after != newer.modules.end() && modules_[*after].start < module.limit) ||
-                          (after != newer.modules.begin() && modules_[*std::prev(after)].limit > module.start);
+    const auto after = std::upper_bound(
+        newer.modules.begin(), newer.modules.end(), module.start,
+        [this](Address value, std::uint32_t other) { return value < modules_[other].start; });
+    const bool overlaps =
+        (after != newer.modules.end() && modules_[*after].start < module.limit) ||
+        (after != newer.modules.begin() && modules_[*std::prev(after)].limit > module.start);
     if (!overlaps) merged.push_back(index);
   }
   if (merged.size() <= kMaxMergedModules) {
-    std::sort(merged.begin(), merged.end(), [this](std::uint32_t a, std::uint32_t b) { return modules_[a].start < modules_[b].start; });
+    std::sort(merged.begin(), merged.end(), [this](std::uint32_t a, std::uint32_t b) {
+      return modules_[a].start < modules_[b].start;
+    });
     newer.modules = std::move(merged);
   }
   newer.first_generation = older.first_generation;
@@ -146,9 +161,12 @@ void ModuleHistory::DropUnused() {
 }
 
 void ModuleHistory::CountMemory() {
-  memory_bytes_ = modules_.capacity() * sizeof(Module) + by_start_.capacity() * sizeof(std::uint32_t);
-  for (const Module& module : modules_) memory_bytes_ += module.path.capacity() + module.build_id.capacity();
-  for (const Entry& entry : entries_) memory_bytes_ += sizeof(Entry) + entry.modules.capacity() * sizeof(std::uint32_t);
+  memory_bytes_ =
+      modules_.capacity() * sizeof(Module) + by_start_.capacity() * sizeof(std::uint32_t);
+  for (const Module& module : modules_)
+    memory_bytes_ += module.path.capacity() + module.build_id.capacity();
+  for (const Entry& entry : entries_)
+    memory_bytes_ += sizeof(Entry) + entry.modules.capacity() * sizeof(std::uint32_t);
 }
 
 }  // namespace strobe

@@ -2,12 +2,14 @@
 
 namespace strobe {
 
-std::uint32_t RowTable::FindOther(StackTrie& trie, std::uint64_t key, MemoryBudget& budget, Admission admission) {
+std::uint32_t RowTable::FindOther(StackTrie& trie, std::uint64_t key, MemoryBudget& budget,
+                                  Admission admission) {
   const auto node = static_cast<std::uint32_t>(key >> 32);
   const bool is_first = trie[node].first_row == kNone;
   const std::uint64_t hash = HashPair(key, 0);
   if (!is_first) {
-    const std::uint32_t found = others_.Find(hash, [&](std::uint32_t row) { return Words(row)[0] == key; });
+    const std::uint32_t found =
+        others_.Find(hash, [&](std::uint32_t row) { return Words(row)[0] == key; });
     if (found != kNone) return found;
     if (!others_.MakeRoom(budget, admission)) return kNone;
   }

@@ -7,7 +7,8 @@ StackTrie::StackTrie() {
   size_ = 1;
 }
 
-std::uint32_t StackTrie::Insert(std::uint32_t parent, Address address, std::uint64_t hash, MemoryBudget& budget, Admission admission) {
+std::uint32_t StackTrie::Insert(std::uint32_t parent, Address address, std::uint64_t hash,
+                                MemoryBudget& budget, Admission admission) {
   const std::uint32_t id = size_;
   if (id == kNone) return kNone;
   const bool in_table = id != parent + 1;

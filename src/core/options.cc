@@ -14,7 +14,8 @@
 namespace strobe {
 namespace {
 
-// What an option accepts, as a predicate and in words. tests/core/options_test.cc holds each `text` to its predicate.
+// What an option accepts, as a predicate and in words. tests/core/options_test.cc holds each `text`
+// to its predicate.
 template <class T>
 struct Between {
   T least;
@@ -29,16 +30,19 @@ struct PowerOfTwoBetween {
   std::int64_t most;
   std::string_view text;
   [[nodiscard]] bool Accepts(std::int64_t value) const {
-    return value >= least && value <= most && std::has_single_bit(static_cast<std::uint64_t>(value));
+    return value >= least && value <= most &&
+           std::has_single_bit(static_cast<std::uint64_t>(value));
   }
 };
 
-// Linux's numbers on x86-64 and aarch64. Left out are the signals that a fault or abort raises (4 to 8, 11), those that nobody can catch
-// (9, 19), and those that the C library keeps for itself (32, 33).
+// Linux's numbers on x86-64 and aarch64. Left out are the signals that a fault or abort raises (4
+// to 8, 11), those that nobody can catch (9, 19), and those that the C library keeps for itself
+// (32, 33).
 struct UsableSignal {
   std::string_view text;
   [[nodiscard]] bool Accepts(std::int64_t value) const {
-    return value >= 0 && value <= 64 && !(value >= 4 && value <= 9) && value != 11 && value != 19 && value != 32 && value != 33;
+    return value >= 0 && value <= 64 && !(value >= 4 && value <= 9) && value != 11 && value != 19 &&
+           value != 32 && value != 33;
   }
 };
 
@@ -63,14 +67,17 @@ constexpr UsableSignal kSignal{"an integer from 0 to 64 other than 4 to 9, 11, 1
 constexpr Between<std::int64_t> kThreads{1, 262144, "an integer from 1 to 262144"};
 constexpr PowerOfTwoBetween kRing{4096, 16777216, "a power of two from 4096 to 16777216"};
 constexpr Between<std::int64_t> kDrainPeriod{1, 10000, "an integer from 1 to 10000"};
-constexpr Between<std::int64_t> kMemory{1048576, 1099511627776, "an integer from 1048576 to 1099511627776"};
+constexpr Between<std::int64_t> kMemory{1048576, 1099511627776,
+                                        "an integer from 1048576 to 1099511627776"};
 constexpr Path kDirectory{"a path of 1 to 4095 bytes"};
 constexpr Between<double> kExportPeriod{0.01, 86400, "a number from 0.01 to 86400"};
 constexpr Between<std::int64_t> kFiles{1, 1000000, "an integer from 1 to 1000000"};
-constexpr Between<std::int64_t> kFileBytes{1, 1125899906842624, "an integer from 1 to 1125899906842624"};
+constexpr Between<std::int64_t> kFileBytes{1, 1125899906842624,
+                                           "an integer from 1 to 1125899906842624"};
 constexpr Between<double> kStopTimeout{0, 3600, "a number from 0 to 3600"};
 
-// The whole of `text` or nothing: no spaces, no signs but '-', nothing behind the number. An "inf" or "nan" is for the range to refuse.
+// The whole of `text` or nothing: no spaces, no signs but '-', nothing behind the number. An "inf"
+// or "nan" is for the range to refuse.
 template <class T>
 bool Parse(std::string_view text, T& value) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -105,16 +112,23 @@ bool SetFromText(Option<T>& option, std::string_view text, const auto& accepted)
   return true;
 }
 
-// kField is a function from ProfilerOptions, const or not, to the option.
-template <auto kField, const auto& kAccepted>
-constexpr OptionRow Row(std::string_view variable, std::string_view field, std::string_view description) {
+// The row of the option `kField` in the group `kGroup` of ProfilerOptions.
+template <auto kGroup, auto kField, const auto& kAccepted>
+constexpr OptionRow Row(std::string_view variable, std::string_view field,
+                        std::string_view description) {
   return {.variable = variable,
           .field = field,
           .accepted = kAccepted.text,
           .description = description,
-          .get = [](const ProfilerOptions& options) { return Format(*kField(options)); },
-          .set = [](ProfilerOptions& options, std::string_view text) { return SetFromText(kField(options), text, kAccepted); },
-          .valid = [](const ProfilerOptions& options) { return kAccepted.Accepts(*kField(options)); }};
+          .get = [](const ProfilerOptions& options) { return Format(*(options.*kGroup.*kField)); },
+          .set =
+              [](ProfilerOptions& options, std::string_view text) {
+                return SetFromText(options.*kGroup.*kField, text, kAccepted);
+              },
+          .valid =
+              [](const ProfilerOptions& options) {
+                return kAccepted.Accepts(*(options.*kGroup.*kField));
+              }};
 }
 
 // The kill switch differs from every other option: 0 beats code as well.
@@ -126,132 +140,115 @@ bool SetEnabled(ProfilerOptions& options, std::string_view text) {
 }
 
 constexpr OptionRow EnabledRow() {
-  OptionRow row = Row < [](auto& o) -> auto& { return o.enabled; }
-  , kSwitch > ("STROBE_ENABLED", "enabled", "The kill switch: 0 beats even what code sets.");
-  row.set = SetEnabled;
-  return row;
+  return {.variable = "STROBE_ENABLED",
+          .field = "enabled",
+          .accepted = kSwitch.text,
+          .description = "The kill switch: 0 beats even what code sets.",
+          .get = [](const ProfilerOptions& options) { return Format(*options.enabled); },
+          .set = SetEnabled,
+          .valid = [](const ProfilerOptions& /*options*/) { return true; }};
 }
 
-constexpr std::array kTable = {EnabledRow(), Row < [](auto& o) -> auto& {return o.sampling.cpu_frequency_hz;
-}  // namespace
-,
-    kCpuFrequency >
-        ("STROBE_CPU_FREQUENCY_HZ", "sampling.cpu_frequency_hz", "Samples per second of a thread's CPU time; 0 turns CPU sampling off."),
-    Row < [](auto& o) -> auto& {
-  return o.sampling.wall_frequency_hz;
-}
-,
-    kWallFrequency > ("STROBE_WALL_FREQUENCY_HZ", "sampling.wall_frequency_hz",
-                      "Looks per second at every registered thread, running or waiting, fewer where they would take more than 1 % of a "
-                      "core; 0 turns wall sampling off."),
-    Row < [](auto& o) -> auto& {
-  return o.sampling.max_frames;
-}
-, kFrames > ("STROBE_MAX_FRAMES", "sampling.max_frames", "Frames per stack; deeper stacks end in [truncated]."), Row < [
-](auto& o) -> auto& {
-  return o.sampling.signal_number;
-}
-,
-    kSignal > ("STROBE_SIGNAL_NUMBER", "sampling.signal_number",
-               "The signal that interrupts threads; 0 takes the first that the program does not use."),
-    Row < [](auto& o) -> auto& {
-  return o.sampling.unblock_signal;
-}
-,
-    kSwitch > ("STROBE_UNBLOCK_SIGNAL", "sampling.unblock_signal",
-               "Whether threads that block the signal let it through while they are registered; else they are not sampled."),
-    Row < [](auto& o) -> auto& {
-  return o.sampling.use_timers;
-}
-,
-    kSwitch > ("STROBE_USE_TIMERS", "sampling.use_timers",
-               "Whether threads get CPU timers; without them the collector watches their CPU clocks."),
-    Row < [](auto& o) -> auto& {
-  return o.threads.max_threads;
-}
-, kThreads > ("STROBE_MAX_THREADS", "threads.max_threads", "Threads that can be registered at a time."), Row < [](auto& o) -> auto& {
-  return o.threads.ring_bytes;
-}
-, kRing > ("STROBE_RING_BYTES", "threads.ring_bytes", "Ring of each thread, committed page by page as it is used."), Row < [
-](auto& o) -> auto& {
-  return o.collector.drain_period_ms;
-}
-,
-    kDrainPeriod >
-        ("STROBE_DRAIN_PERIOD_MS", "collector.drain_period_ms",
-         "Time between two drains of the rings; less while they run full, up to four times as long while they stay nearly empty."),
-    Row < [](auto& o) -> auto& {
-  return o.collector.memory_bytes;
-}
-, kMemory > ("STROBE_MEMORY_BYTES", "collector.memory_bytes", "Memory of one period's stacks; what does not fit goes into [folded]."),
-    Row < [](auto& o) -> auto& {
-  return o.exporter.directory;
-}
-, kDirectory > ("STROBE_OUTPUT_DIRECTORY", "exporter.directory", "Where profiles go; created if missing."), Row < [](auto& o) -> auto& {
-  return o.exporter.period_s;
-}
-, kExportPeriod > ("STROBE_EXPORT_PERIOD_S", "exporter.period_s", "Time between two exports."), Row < [](auto& o) -> auto& {
-  return o.exporter.max_files;
-}
-, kFiles > ("STROBE_MAX_FILES", "exporter.max_files", "Profiles of this program kept there; older ones are removed."), Row < [
-](auto& o) -> auto& {
-  return o.exporter.max_bytes;
-}
-, kFileBytes > ("STROBE_MAX_FILE_BYTES", "exporter.max_bytes", "Bytes of this program's profiles kept there; older ones are removed."),
-    Row < [](auto& o) -> auto& {
-  return o.exporter.stop_timeout_s;
-}
-,
-    kStopTimeout >
-        ("STROBE_STOP_TIMEOUT_S", "exporter.stop_timeout_s", "How long Stop waits for the last export before it leaves it behind."),
-    Row < [](auto& o) -> auto& {
-  return o.exporter.stop_at_exit;
-}
-,
-    kSwitch > ("STROBE_STOP_AT_EXIT", "exporter.stop_at_exit",
-               "Whether the program's exit stops a session that nobody has stopped, and so exports its last period (Linux)."),
-};  // namespace strobe
+constexpr std::array kTable = {
+    EnabledRow(),
+    Row<&ProfilerOptions::sampling, &SamplingOptions::cpu_frequency_hz, kCpuFrequency>(
+        "STROBE_CPU_FREQUENCY_HZ", "sampling.cpu_frequency_hz",
+        "Samples per second of a thread's CPU time; 0 turns CPU sampling off."),
+    Row<&ProfilerOptions::sampling, &SamplingOptions::wall_frequency_hz, kWallFrequency>(
+        "STROBE_WALL_FREQUENCY_HZ", "sampling.wall_frequency_hz",
+        "Looks per second at every registered thread, running or waiting, fewer where they would "
+        "take more than 1 % of a core; 0 turns wall sampling off."),
+    Row<&ProfilerOptions::sampling, &SamplingOptions::max_frames, kFrames>(
+        "STROBE_MAX_FRAMES", "sampling.max_frames",
+        "Frames per stack; deeper stacks end in [truncated]."),
+    Row<&ProfilerOptions::sampling, &SamplingOptions::signal_number, kSignal>(
+        "STROBE_SIGNAL_NUMBER", "sampling.signal_number",
+        "The signal that interrupts threads; 0 takes the first that the program does not use."),
+    Row<&ProfilerOptions::sampling, &SamplingOptions::unblock_signal, kSwitch>(
+        "STROBE_UNBLOCK_SIGNAL", "sampling.unblock_signal",
+        "Whether threads that block the signal let it through while they are registered; else they "
+        "are not sampled."),
+    Row<&ProfilerOptions::sampling, &SamplingOptions::use_timers, kSwitch>(
+        "STROBE_USE_TIMERS", "sampling.use_timers",
+        "Whether threads get CPU timers; without them the collector watches their CPU clocks."),
+    Row<&ProfilerOptions::threads, &ThreadOptions::max_threads, kThreads>(
+        "STROBE_MAX_THREADS", "threads.max_threads", "Threads that can be registered at a time."),
+    Row<&ProfilerOptions::threads, &ThreadOptions::ring_bytes, kRing>(
+        "STROBE_RING_BYTES", "threads.ring_bytes",
+        "Ring of each thread, committed page by page as it is used."),
+    Row<&ProfilerOptions::collector, &CollectorOptions::drain_period_ms, kDrainPeriod>(
+        "STROBE_DRAIN_PERIOD_MS", "collector.drain_period_ms",
+        "Time between two drains of the rings; less while they run full, up to four times as long "
+        "while they stay nearly empty."),
+    Row<&ProfilerOptions::collector, &CollectorOptions::memory_bytes, kMemory>(
+        "STROBE_MEMORY_BYTES", "collector.memory_bytes",
+        "Memory of one period's stacks; what does not fit goes into [folded]."),
+    Row<&ProfilerOptions::exporter, &ExporterOptions::directory, kDirectory>(
+        "STROBE_OUTPUT_DIRECTORY", "exporter.directory", "Where profiles go; created if missing."),
+    Row<&ProfilerOptions::exporter, &ExporterOptions::period_s, kExportPeriod>(
+        "STROBE_EXPORT_PERIOD_S", "exporter.period_s", "Time between two exports."),
+    Row<&ProfilerOptions::exporter, &ExporterOptions::max_files, kFiles>(
+        "STROBE_MAX_FILES", "exporter.max_files",
+        "Profiles of this program kept there; older ones are removed."),
+    Row<&ProfilerOptions::exporter, &ExporterOptions::max_bytes, kFileBytes>(
+        "STROBE_MAX_FILE_BYTES", "exporter.max_bytes",
+        "Bytes of this program's profiles kept there; older ones are removed."),
+    Row<&ProfilerOptions::exporter, &ExporterOptions::stop_timeout_s, kStopTimeout>(
+        "STROBE_STOP_TIMEOUT_S", "exporter.stop_timeout_s",
+        "How long Stop waits for the last export before it leaves it behind."),
+    Row<&ProfilerOptions::exporter, &ExporterOptions::stop_at_exit, kSwitch>(
+        "STROBE_STOP_AT_EXIT", "exporter.stop_at_exit",
+        "Whether the program's exit stops a session that nobody has stopped, and so exports its "
+        "last period (Linux)."),
+};
 
-// The ring's longest record may take half of it, framing included; beyond this many providers a traits type must ask for more itself.
+// The ring's longest record may take half of it, framing included; beyond this many providers a
+// traits type must ask for more itself.
 constexpr std::size_t kWeightsAllowedFor = 8;
 constexpr std::size_t kFramingBytes = 16;
 
 std::int64_t LeastRingBytes(std::int64_t max_frames) {
-  return static_cast<std::int64_t>(
-      std::bit_ceil(2 * (RecordBytes(kWeightsAllowedFor, static_cast<std::size_t>(max_frames)) + kFramingBytes)));
+  return static_cast<std::int64_t>(std::bit_ceil(
+      2 * (RecordBytes(kWeightsAllowedFor, static_cast<std::size_t>(max_frames)) + kFramingBytes)));
 }
 
 // A value of the environment in a line for people: printable, and no longer than a line.
 std::string Shown(std::string_view value) {
   constexpr std::size_t kMaxShownBytes = 100;
   const bool is_cut = value.size() > kMaxShownBytes;
-  return absl::StrCat(absl::CHexEscape(absl::string_view(value.data(), is_cut ? kMaxShownBytes : value.size())), is_cut ? "..." : "");
+  return absl::StrCat(
+      absl::CHexEscape(absl::string_view(value.data(), is_cut ? kMaxShownBytes : value.size())),
+      is_cut ? "..." : "");
 }
 
 }  // namespace
 
 std::span<const OptionRow> OptionTable() { return kTable; }
 
-void ApplyEnvironment(ProfilerOptions& options, const std::function<std::optional<std::string>(const char*)>& environment,
+void ApplyEnvironment(ProfilerOptions& options,
+                      const std::function<std::optional<std::string>(const char*)>& environment,
                       const std::function<void(const std::string&)>& warn) {
   for (const OptionRow& row : kTable) {
-    const std::optional<std::string> value = environment(row.variable.data());  // a literal, and so ends in NUL
+    const std::optional<std::string> value =
+        environment(row.variable.data());  // a literal, and so ends in NUL
     if (!value || row.set(options, *value)) continue;
-    warn(absl::StrCat("strobe: ", row.variable.data(), "=\"", Shown(*value), "\" is ignored: accepted is ", row.accepted.data()));
+    warn(absl::StrCat("strobe: ", row.variable.data(), "=\"", Shown(*value),
+                      "\" is ignored: accepted is ", row.accepted.data()));
   }
 }
 
 absl::Status Validate(const ProfilerOptions& options) {
   for (const OptionRow& row : kTable) {
     if (row.valid(options)) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat(row.field.data(), " is \"", Shown(row.get(options)), "\": accepted is ", row.accepted.data()));
+    return absl::InvalidArgumentError(absl::StrCat(row.field.data(), " is \"",
+                                                   Shown(row.get(options)), "\": accepted is ",
+                                                   row.accepted.data()));
   }
   const std::int64_t least = LeastRingBytes(*options.sampling.max_frames);
   if (*options.threads.ring_bytes < least) {
-    return absl::InvalidArgumentError(absl::StrCat("threads.ring_bytes is ", *options.threads.ring_bytes,
-                                                   ": stacks of sampling.max_frames = ", *options.sampling.max_frames, " frames need ",
-                                                   least));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "threads.ring_bytes is ", *options.threads.ring_bytes, ": stacks of sampling.max_frames = ",
+        *options.sampling.max_frames, " frames need ", least));
   }
   return absl::OkStatus();
 }

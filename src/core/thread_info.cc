@@ -10,7 +10,11 @@ std::size_t Utf8Length(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char first = byte(0);
   if (first < 0x80) return 1;
-  const std::size_t length = first < 0xC2 ? 0 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : first < 0xF5 ? 4 : 0;
+  const std::size_t length = first < 0xC2   ? 0
+                             : first < 0xE0 ? 2
+                             : first < 0xF0 ? 3
+                             : first < 0xF5 ? 4
+                                            : 0;
   if (length == 0 || text.size() < length) return 0;
   for (std::size_t i = 1; i < length; ++i) {
     if ((byte(i) & 0xC0) != 0x80) return 0;
@@ -47,7 +51,8 @@ std::string SanitizedThreadName(std::string_view name) {
   while (!rest.empty()) {
     const std::size_t length = Utf8Length(rest);
     if (result.size() + length > kMaxThreadNameBytes) break;
-    const bool is_control = length == 1 && (static_cast<unsigned char>(rest[0]) < 0x20 || rest[0] == 0x7F);
+    const bool is_control =
+        length == 1 && (static_cast<unsigned char>(rest[0]) < 0x20 || rest[0] == 0x7F);
     result += is_control ? std::string_view(" ") : rest.substr(0, length);
     rest.remove_prefix(length);
   }

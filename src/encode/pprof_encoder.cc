@@ -37,7 +37,15 @@ enum ProfileField : std::uint32_t {
 enum ValueTypeField : std::uint32_t { kType = 1, kUnit };
 enum SampleField : std::uint32_t { kLocationId = 1, kValue, kLabel };
 enum LabelField : std::uint32_t { kKey = 1, kText, kNumber };
-enum MappingField : std::uint32_t { kMappingId = 1, kStart, kLimit, kFileOffset, kFilename, kBuildId, kHasFunctions };
+enum MappingField : std::uint32_t {
+  kMappingId = 1,
+  kStart,
+  kLimit,
+  kFileOffset,
+  kFilename,
+  kBuildId,
+  kHasFunctions
+};
 enum LocationField : std::uint32_t { kId = 1, kLocationMappingId, kAddress, kLine };
 enum LineField : std::uint32_t { kLineFunctionId = 1 };
 enum FunctionField : std::uint32_t { kFunctionId = 1, kName, kSystemName };
@@ -48,7 +56,8 @@ class StringTable {
   // `text` must outlive the table.
   std::uint64_t Index(std::string_view text) {
     if (text.empty()) return 0;
-    const bool is_ascii = std::all_of(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x80; });
+    const bool is_ascii = std::all_of(text.begin(), text.end(),
+                                      [](char c) { return static_cast<unsigned char>(c) < 0x80; });
     if (is_ascii) return Insert(text);
     return Insert(owned_.emplace_back(ValidUtf8(text)));
   }
@@ -60,7 +69,8 @@ class StringTable {
 
  private:
   std::uint64_t Insert(std::string_view text) {
-    const auto [entry, inserted] = indices_.try_emplace(absl::string_view(text.data(), text.size()), strings_.size());
+    const auto [entry, inserted] =
+        indices_.try_emplace(absl::string_view(text.data(), text.size()), strings_.size());
     if (inserted) strings_.push_back(text);
     return entry->second;
   }
@@ -70,7 +80,8 @@ class StringTable {
   std::deque<std::string> owned_;  // a deque does not move its elements
 };
 
-// One encoding. The parts of the message are written one after the other; scratch writers are reused for all of its nested messages.
+// One encoding. The parts of the message are written one after the other; scratch writers are
+// reused for all of its nested messages.
 class Encoding {
  public:
   Encoding(const Profile& profile, const Symbols& symbols) : profile_(profile), symbols_(symbols) {}
@@ -93,9 +104,12 @@ class Encoding {
   [[nodiscard]] std::string Take() { return message_.Take(); }
 
  private:
-  static absl::Status TooLong() { return absl::OutOfRangeError("the profile is too long for the pprof format"); }
+  static absl::Status TooLong() {
+    return absl::OutOfRangeError("the profile is too long for the pprof format");
+  }
   static absl::Status OutOfRange(absl::string_view what, std::size_t index) {
-    return absl::InvalidArgumentError(absl::StrCat("profile: ", what, " ", index, " refers to something that does not exist"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("profile: ", what, " ", index, " refers to something that does not exist"));
   }
 
   absl::Status CheckTables() const;
@@ -112,7 +126,9 @@ class Encoding {
 
   // The function of frame `index`, an index into Symbols::functions, or kNone.
   [[nodiscard]] std::uint32_t FunctionOf(std::size_t index) const {
-    return symbols_.frames.empty() || profile_.frames[index].is_pseudo() ? FrameSymbols::kNone : symbols_.frames[index].function;
+    return symbols_.frames.empty() || profile_.frames[index].is_pseudo()
+               ? FrameSymbols::kNone
+               : symbols_.frames[index].function;
   }
 
   const Profile& profile_;
@@ -121,19 +137,22 @@ class Encoding {
   internal::ProtoWriter message_;
   internal::ProtoWriter scratch_;
   internal::ProtoWriter inner_;
-  std::vector<std::pair<std::uint64_t, std::uint64_t>> pseudo_functions_;  // index of the name, function id; a handful
-  internal::ProtoWriter labels_;                                           // of all threads, one after the other
-  std::vector<std::size_t> label_offsets_;                                 // of each thread in labels_, and the end
+  std::vector<std::pair<std::uint64_t, std::uint64_t>>
+      pseudo_functions_;                    // index of the name, function id; a handful
+  internal::ProtoWriter labels_;            // of all threads, one after the other
+  std::vector<std::size_t> label_offsets_;  // of each thread in labels_, and the end
 };
 
 // Samples and stacks are checked as they are walked.
 absl::Status Encoding::CheckTables() const {
   if (!symbols_.frames.empty() && symbols_.frames.size() != profile_.frames.size()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("symbols for ", symbols_.frames.size(), " frames of a profile with ", profile_.frames.size()));
+    return absl::InvalidArgumentError(absl::StrCat("symbols for ", symbols_.frames.size(),
+                                                   " frames of a profile with ",
+                                                   profile_.frames.size()));
   }
   if (profile_.values.size() != profile_.samples.size() * profile_.value_types.size()) {
-    return absl::InvalidArgumentError(absl::StrCat("profile: ", profile_.values.size(), " values for ", profile_.samples.size(),
+    return absl::InvalidArgumentError(absl::StrCat("profile: ", profile_.values.size(),
+                                                   " values for ", profile_.samples.size(),
                                                    " samples of ", profile_.value_types.size()));
   }
   if (!profile_.value_types.empty() && profile_.default_value_type >= profile_.value_types.size()) {
@@ -141,9 +160,12 @@ absl::Status Encoding::CheckTables() const {
   }
   for (std::size_t i = 0; i < profile_.frames.size(); ++i) {
     const Frame& frame = profile_.frames[i];
-    if (frame.module >= profile_.modules.size() && frame.module != Frame::kNoModule && !frame.is_pseudo()) return OutOfRange("frame", i);
+    if (frame.module >= profile_.modules.size() && frame.module != Frame::kNoModule &&
+        !frame.is_pseudo())
+      return OutOfRange("frame", i);
     const std::uint32_t function = FunctionOf(i);
-    if (function >= symbols_.functions.size() && function != FrameSymbols::kNone) return OutOfRange("symbol of frame", i);
+    if (function >= symbols_.functions.size() && function != FrameSymbols::kNone)
+      return OutOfRange("symbol of frame", i);
   }
   return absl::OkStatus();
 }
@@ -167,7 +189,8 @@ void Encoding::WriteMappings() {
     if (module >= count) continue;
     used[module] = true;
     const std::uint32_t function = FunctionOf(i);
-    if (function == FrameSymbols::kNone || !symbols_.functions[function].resolved) unresolved[module] = true;
+    if (function == FrameSymbols::kNone || !symbols_.functions[function].resolved)
+      unresolved[module] = true;
   }
   for (std::size_t i = 0; i < count; ++i) {
     const Module& module = profile_.modules[i];
@@ -199,7 +222,8 @@ void Encoding::WriteFunctions() {
 }
 
 std::uint64_t Encoding::PseudoFunction(Address address) {
-  const std::string_view name = PseudoFrameName(static_cast<PseudoFrame>(std::min<Address>(address, kPseudoFrameCount)));
+  const std::string_view name =
+      PseudoFrameName(static_cast<PseudoFrame>(std::min<Address>(address, kPseudoFrameCount)));
   const std::uint64_t index = strings_.Index(name);
   for (const auto& [known, id] : pseudo_functions_) {
     if (known == index) return id;
@@ -241,10 +265,12 @@ void Encoding::WriteHead() {
   if (profile_.period_type != ValueType{}) WriteValueType(kPeriodType, profile_.period_type);
   message_.Field(kPeriod, static_cast<std::uint64_t>(profile_.period));
   inner_.Clear();
-  for (std::string& comment : internal::ProfileComments(profile_)) inner_.Varint(strings_.IndexOwned(std::move(comment)));
+  for (std::string& comment : internal::ProfileComments(profile_))
+    inner_.Varint(strings_.IndexOwned(std::move(comment)));
   message_.Bytes(kComment, inner_.bytes());
   if (!profile_.value_types.empty()) {
-    message_.Field(kDefaultSampleType, strings_.Index(profile_.value_types[profile_.default_value_type].type));
+    message_.Field(kDefaultSampleType,
+                   strings_.Index(profile_.value_types[profile_.default_value_type].type));
   }
 }
 
@@ -271,19 +297,22 @@ void Encoding::EncodeLabels() {
 absl::Status Encoding::WriteSamples() {
   for (std::size_t i = 0; i < profile_.samples.size(); ++i) {
     const ProfileSample& sample = profile_.samples[i];
-    if (sample.stack >= profile_.stacks.size() || sample.thread >= profile_.threads.size()) return OutOfRange("sample", i);
+    if (sample.stack >= profile_.stacks.size() || sample.thread >= profile_.threads.size())
+      return OutOfRange("sample", i);
     inner_.Clear();
     for (std::uint32_t node = sample.stack; node != 0;) {
       const StackNode& step = profile_.stacks[node];
       // A parent stands before its children, so the walk ends whatever the tree says.
-      if (step.parent >= node || step.frame >= profile_.frames.size()) return OutOfRange("stack", node);
+      if (step.parent >= node || step.frame >= profile_.frames.size())
+        return OutOfRange("stack", node);
       inner_.Varint(std::uint64_t{step.frame} + 1);
       node = step.parent;
     }
     scratch_.Clear();
     scratch_.Bytes(kLocationId, inner_.bytes());
     inner_.Clear();
-    for (const std::int64_t value : profile_.Values(i)) inner_.Varint(static_cast<std::uint64_t>(value));
+    for (const std::int64_t value : profile_.Values(i))
+      inner_.Varint(static_cast<std::uint64_t>(value));
     scratch_.Bytes(kValue, inner_.bytes());
     const std::size_t labels = label_offsets_[sample.thread];
     scratch_.Raw(labels_.bytes().substr(labels, label_offsets_[sample.thread + 1] - labels));
@@ -301,7 +330,8 @@ absl::StatusOr<std::string> PprofEncoder::Encode(const Profile& profile, const S
   return internal::Gzip(encoding.bytes());
 }
 
-absl::StatusOr<std::string> PprofEncoder::EncodeUncompressed(const Profile& profile, const Symbols& symbols) {
+absl::StatusOr<std::string> PprofEncoder::EncodeUncompressed(const Profile& profile,
+                                                             const Symbols& symbols) {
   Encoding encoding(profile, symbols);
   if (absl::Status status = encoding.Run(); !status.ok()) return status;
   return encoding.Take();

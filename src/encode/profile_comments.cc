@@ -37,24 +37,35 @@ std::string Breakdown(const Counts& counts, Name name) {
   return parts.empty() ? "0" : absl::StrCat(total, " (", parts, ")");
 }
 
-std::string Milliseconds(std::int64_t duration_ns) { return absl::StrFormat("%.3f ms", static_cast<double>(duration_ns) / 1e6); }
+std::string Milliseconds(std::int64_t duration_ns) {
+  return absl::StrFormat("%.3f ms", static_cast<double>(duration_ns) / 1e6);
+}
 
 }  // namespace
 
-// A reader of pprof's sees them ahead of every report: what was profiled, how well, and at what cost, a line each.
+// A reader of pprof's sees them ahead of every report: what was profiled, how well, and at what
+// cost, a line each.
 std::vector<std::string> ProfileComments(const Profile& profile) {
   const Stats& stats = profile.stats;
-  std::string subject = absl::StrCat("strobe: program ", profile.program, ", process ", profile.process_id, ", period ", profile.sequence,
-                                     ", threads: ", profile.threads.size(), " sampled, ", stats.threads_registered, " registered");
+  std::string subject =
+      absl::StrCat("strobe: program ", profile.program, ", process ", profile.process_id,
+                   ", period ", profile.sequence, ", threads: ", profile.threads.size(),
+                   " sampled, ", stats.threads_registered, " registered");
   std::string quality;
   if (stats.asked_rate_hz > 0)
-    quality = absl::StrFormat("rate: %.2f Hz asked, %.2f Hz achieved; ", stats.asked_rate_hz, stats.achieved_rate_hz);
-  absl::StrAppend(&quality, "samples: ", stats.samples,
-                  "; drops: ", Breakdown(stats.drops, [](std::size_t i) { return DropReasonName(static_cast<DropReason>(i)); }),
-                  "; stack ends: ", Breakdown(stats.stack_ends, [](std::size_t i) { return StackEndName(static_cast<StackEnd>(i)); }));
-  std::string cost = absl::StrCat("cost: handler ", Milliseconds(stats.handler_time_ns), " (estimated), collector ",
-                                  Milliseconds(stats.collector_cpu_ns), " of CPU time in ", stats.drains, " drains, memory ",
-                                  absl::StrFormat("%.1f KiB", static_cast<double>(stats.memory_bytes) / 1024));
+    quality = absl::StrFormat("rate: %.2f Hz asked, %.2f Hz achieved; ", stats.asked_rate_hz,
+                              stats.achieved_rate_hz);
+  absl::StrAppend(
+      &quality, "samples: ", stats.samples, "; drops: ",
+      Breakdown(stats.drops,
+                [](std::size_t i) { return DropReasonName(static_cast<DropReason>(i)); }),
+      "; stack ends: ", Breakdown(stats.stack_ends, [](std::size_t i) {
+        return StackEndName(static_cast<StackEnd>(i));
+      }));
+  std::string cost = absl::StrCat(
+      "cost: handler ", Milliseconds(stats.handler_time_ns), " (estimated), collector ",
+      Milliseconds(stats.collector_cpu_ns), " of CPU time in ", stats.drains, " drains, memory ",
+      absl::StrFormat("%.1f KiB", static_cast<double>(stats.memory_bytes) / 1024));
   // What is not the rule is said only where it happened.
   const auto add_unless_zero = [](std::string& line, std::string_view what, std::uint64_t count) {
     if (count != 0) absl::StrAppend(&line, "; ", std::string(what), ": ", count);

@@ -1,4 +1,5 @@
-// ProtoWriter: the little of protobuf's wire format that the encoders need, written into one growing buffer.
+// ProtoWriter: the little of protobuf's wire format that the encoders need, written into one
+// growing buffer.
 #pragma once
 
 #include <algorithm>
@@ -11,8 +12,9 @@
 
 namespace strobe::internal {
 
-// A nested message is built in a writer of its own, which the caller keeps and clears, and is then copied behind its length: for messages
-// of a hundred bytes that costs less than to compute the length first. Fields with proto3's default value are left out.
+// A nested message is built in a writer of its own, which the caller keeps and clears, and is then
+// copied behind its length: for messages of a hundred bytes that costs less than to compute the
+// length first. Fields with proto3's default value are left out.
 class ProtoWriter {
  public:
   [[nodiscard]] std::size_t size() const { return size_; }

@@ -1,4 +1,5 @@
-// A provider, an unwinder and an exporter of one's own, each a plain class that fits a concept, put together by a traits type.
+// A provider, an unwinder and an exporter of one's own, each a plain class that fits a concept, put
+// together by a traits type.
 #include <atomic>
 #include <cstdint>
 #include <cstdio>
@@ -16,7 +17,8 @@ std::atomic<std::int64_t> queued_jobs{0};
 // What threads do while jobs wait: the depth of the program's queue, times how long it stood there.
 class QueueDepthProvider {
  public:
-  static constexpr std::array<strobe::ValueType, 1> kValueTypes{strobe::ValueType{"queued", "job-nanoseconds"}};
+  static constexpr std::array<strobe::ValueType, 1> kValueTypes{
+      strobe::ValueType{"queued", "job-nanoseconds"}};
   struct ThreadState {
     std::int64_t looked_ns = 0;
   };
@@ -24,23 +26,35 @@ class QueueDepthProvider {
   explicit QueueDepthProvider(const strobe::SamplingOptions& /*options*/) {}
   [[nodiscard]] bool enabled() const { return true; }
   [[nodiscard]] std::int64_t period_ns() const { return 0; }
-  void Attach(strobe::SampledThread& /*thread*/, ThreadState& state, strobe::RandomSource& /*random*/, std::int64_t now_ns) {
+  void Attach(strobe::SampledThread& /*thread*/, ThreadState& state,
+              strobe::RandomSource& /*random*/, std::int64_t now_ns) {
     state.looked_ns = now_ns;
   }
-  std::int64_t Detach(strobe::SampledThread& /*thread*/, ThreadState& /*state*/, std::int64_t /*now_ns*/) { return 0; }
-  std::int64_t look_period_ns(strobe::RandomSource& random) const { return static_cast<std::int64_t>(20e6 * (0.5 + random.Uniform())); }
-  // The signal goes out only when there is something to say; the stack that it finds gets the weight.
+  std::int64_t Detach(strobe::SampledThread& /*thread*/, ThreadState& /*state*/,
+                      std::int64_t /*now_ns*/) {
+    return 0;
+  }
+  std::int64_t look_period_ns(strobe::RandomSource& random) const {
+    return static_cast<std::int64_t>(20e6 * (0.5 + random.Uniform()));
+  }
+  // The signal goes out only when there is something to say; the stack that it finds gets the
+  // weight.
   void Look(strobe::SampledThread& thread, ThreadState& state, std::int64_t now_ns) {
-    const std::int64_t weight = queued_jobs.load(std::memory_order_relaxed) * (now_ns - state.looked_ns);
+    const std::int64_t weight =
+        queued_jobs.load(std::memory_order_relaxed) * (now_ns - state.looked_ns);
     state.looked_ns = now_ns;
     if (weight > 0) thread.Request(weight, /*wants_cpu_clock=*/false);
   }
-  void AddWeight(std::int64_t weight, const ThreadState& /*state*/, std::span<std::int64_t> row) const { row[0] += weight; }
+  void AddWeight(std::int64_t weight, const ThreadState& /*state*/,
+                 std::span<std::int64_t> row) const {
+    row[0] += weight;
+  }
   void AddResidual(std::int64_t residual, std::span<std::int64_t> row) const { row[0] += residual; }
 };
 static_assert(strobe::SampleProvider<QueueDepthProvider>);
 
-// At most eight frames, along the chain of frame pointers: each points to its caller's, and the return address lies above it.
+// At most eight frames, along the chain of frame pointers: each points to its caller's, and the
+// return address lies above it.
 class ShortUnwinder {
  public:
   template <strobe::StackMemory Memory>
@@ -53,7 +67,8 @@ class ShortUnwinder {
     for (std::size_t count = 1;; ++count) {
       strobe::Address next = 0;
       strobe::Address return_address = 0;
-      if (!memory.ReadWord(frame, next) || !memory.ReadWord(frame + 8, return_address)) return {count, strobe::StackEnd::kBroken};
+      if (!memory.ReadWord(frame, next) || !memory.ReadWord(frame + 8, return_address))
+        return {count, strobe::StackEnd::kBroken};
       if (return_address == 0) return {count, strobe::StackEnd::kComplete};
       if (count == limit) return {count, strobe::StackEnd::kTruncated};
       output[count] = return_address - 1;  // inside the call
@@ -75,11 +90,14 @@ class PrintingExporter {
 
   absl::StatusOr<std::string> Export(const strobe::ExportRequest& request) {
     const strobe::Profile& profile = request.profile;
-    std::printf("exported: %zu bytes, %zu stacks of %zu threads\n", request.bytes.size(), profile.samples.size(), profile.threads.size());
+    std::printf("exported: %zu bytes, %zu stacks of %zu threads\n", request.bytes.size(),
+                profile.samples.size(), profile.threads.size());
     for (std::size_t type = 0; type < profile.value_types.size(); ++type) {
       std::int64_t total = 0;
-      for (std::size_t sample = 0; sample < profile.samples.size(); ++sample) total += profile.Values(sample)[type];
-      std::printf("  %-8s %lld %s\n", std::string(profile.value_types[type].type).c_str(), static_cast<long long>(total),
+      for (std::size_t sample = 0; sample < profile.samples.size(); ++sample)
+        total += profile.Values(sample)[type];
+      std::printf("  %-8s %lld %s\n", std::string(profile.value_types[type].type).c_str(),
+                  static_cast<long long>(total),
                   std::string(profile.value_types[type].unit).c_str());
     }
     return std::string("standard output");
@@ -101,7 +119,8 @@ std::uint64_t WorkThroughJobs() {
     for (std::uint64_t job = 0; job < 50; ++job) jobs.push_back(job);
     for (; !jobs.empty(); jobs.pop_front()) {
       queued_jobs.store(static_cast<std::int64_t>(jobs.size()), std::memory_order_relaxed);
-      for (std::uint64_t n = 0; n < 500'000; ++n) sum = sum * 6364136223846793005ULL + jobs.front() + n;
+      for (std::uint64_t n = 0; n < 500'000; ++n)
+        sum = sum * 6364136223846793005ULL + jobs.front() + n;
     }
     queued_jobs.store(0, std::memory_order_relaxed);
   }
@@ -124,6 +143,7 @@ int main() {
   worker.join();
   const absl::Status stopped = profiler.Stop();
   std::printf("sum %llx; %llu samples; %s\n", static_cast<unsigned long long>(sum),
-              static_cast<unsigned long long>(profiler.stats().samples), stopped.ToString().c_str());
+              static_cast<unsigned long long>(profiler.stats().samples),
+              stopped.ToString().c_str());
   return stopped.ok() && profiler.stats().samples > 0 ? 0 : 1;
 }

@@ -1,5 +1,6 @@
-// quickstart [--seconds N] [--directory DIRECTORY]: profiles four threads of real work for N seconds (10 if not given) and prints what
-// the profile says beside what the system says. The last line is the profile's path.
+// quickstart [--seconds N] [--directory DIRECTORY]: profiles four threads of real work for N
+// seconds (10 if not given) and prints what the profile says beside what the system says. The last
+// line is the profile's path.
 #include <charconv>
 #include <cmath>
 #include <cstdio>
@@ -41,7 +42,8 @@ bool ParseArguments(int count, char** values, Arguments& arguments) {
     if (name == "--directory" && !value.empty()) {
       arguments.directory = value;
     } else if (name == "--seconds") {
-      const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), arguments.seconds);
+      const auto [end, error] =
+          std::from_chars(value.data(), value.data() + value.size(), arguments.seconds);
       if (error != std::errc() || end != value.data() + value.size()) return false;
       if (!(arguments.seconds > 0 && arguments.seconds <= kMaxSeconds)) return false;
     } else {
@@ -61,9 +63,11 @@ std::int64_t ClockNs(clockid_t clock) {
 class Worker {
  public:
   Worker(Profiler& profiler, std::string name, std::function<std::string()> work)
-      : clock_{.name = std::move(name), .cpu_ns = 0}, thread_([this, &profiler, work = std::move(work)] {
+      : clock_{.name = std::move(name), .cpu_ns = 0},
+        thread_([this, &profiler, work = std::move(work)] {
           const auto registration = profiler.RegisterThread(clock_.name);
-          if (!registration.status().ok()) std::fprintf(stderr, "quickstart: %s\n", registration.status().ToString().c_str());
+          if (!registration.status().ok())
+            std::fprintf(stderr, "quickstart: %s\n", registration.status().ToString().c_str());
           const std::int64_t begin_ns = ClockNs(CLOCK_THREAD_CPUTIME_ID);
           did_ = work();
           clock_.cpu_ns = ClockNs(CLOCK_THREAD_CPUTIME_ID) - begin_ns;
@@ -88,22 +92,26 @@ struct Inputs {
   std::vector<InputFile> mapped;
 };
 
-// Everything between the profiler's Start and Stop. Returns what the system's clock says of each thread; nothing where there was no work.
-// `inputs` is the caller's, so that freeing it does not fall between the main thread's clock and its profile.
+// Everything between the profiler's Start and Stop. Returns what the system's clock says of each
+// thread; nothing where there was no work. `inputs` is the caller's, so that freeing it does not
+// fall between the main thread's clock and its profile.
 std::vector<ThreadClock> RunWorkers(Profiler& profiler, double seconds, Inputs& inputs) {
   const std::int64_t main_begin_ns = ClockNs(CLOCK_THREAD_CPUTIME_ID);
   // On a disk that has not been read before, this alone may take seconds.
   inputs = {.texts = ReadTextFiles(kMaxTextBytes), .mapped = ReadMappedFiles(kMaxMappedBytes)};
   const Deadline deadline =
-      std::chrono::steady_clock::now() + std::chrono::duration_cast<Deadline::duration>(std::chrono::duration<double>(seconds));
+      std::chrono::steady_clock::now() +
+      std::chrono::duration_cast<Deadline::duration>(std::chrono::duration<double>(seconds));
   if (inputs.texts.empty() || inputs.mapped.empty()) {
     std::fprintf(stderr, "quickstart: found no files to work on\n");
     return {};
   }
   std::printf("Profiling for %.4g s; what each thread did:\n", seconds);
   RoundQueue rounds;
-  Worker database(profiler, "database", [&] { return RunDatabase(inputs.texts, deadline, rounds); });
-  Worker compression(profiler, "compression", [&] { return RunCompression(inputs.mapped, deadline, rounds); });
+  Worker database(profiler, "database",
+                  [&] { return RunDatabase(inputs.texts, deadline, rounds); });
+  Worker compression(profiler, "compression",
+                     [&] { return RunCompression(inputs.mapped, deadline, rounds); });
   Worker words(profiler, "words", [&] { return RunWordCount(inputs.texts, deadline, rounds); });
   Worker bookkeeping(profiler, "bookkeeping", [&] { return RunBookkeeping(deadline, rounds); });
   std::vector<ThreadClock> clocks;
@@ -128,14 +136,19 @@ std::string Rename(const std::string& exported, const std::string& directory) {
 int main(int argument_count, char** argument_values) {
   Arguments arguments;
   if (!ParseArguments(argument_count, argument_values, arguments)) {
-    std::fprintf(stderr, "usage: quickstart [--seconds N] [--directory DIRECTORY]   (N: above 0, at most %.0f)\n", kMaxSeconds);
+    std::fprintf(
+        stderr,
+        "usage: quickstart [--seconds N] [--directory DIRECTORY]   (N: above 0, at most %.0f)\n",
+        kMaxSeconds);
     return 2;
   }
   // One period longer than the run, so that one file holds all of it.
-  Profiler profiler({.sampling = {.wall_frequency_hz = 10}, .exporter = {.directory = arguments.directory, .period_s = 2 * kMaxSeconds}});
+  Profiler profiler({.sampling = {.wall_frequency_hz = 10},
+                     .exporter = {.directory = arguments.directory, .period_s = 2 * kMaxSeconds}});
   const auto registration = profiler.RegisterThread("main");
   if (const absl::Status status = profiler.Start(); !status.ok()) {
-    std::fprintf(stderr, "quickstart: %s\n%s\n", status.ToString().c_str(), profiler.Diagnose().c_str());
+    std::fprintf(stderr, "quickstart: %s\n%s\n", status.ToString().c_str(),
+                 profiler.Diagnose().c_str());
     return 1;
   }
   Inputs inputs;
@@ -152,9 +165,11 @@ int main(int argument_count, char** argument_values) {
   PrintThreads(clocks, SummarizingEncoder::cpu);
   PrintAccount(stats, process_cpu_ns);
   if (stats.last_export_path.empty()) {
-    std::fprintf(stderr, "quickstart: no profile was written: %s\n", stats.last_export_error.c_str());
+    std::fprintf(stderr, "quickstart: no profile was written: %s\n",
+                 stats.last_export_error.c_str());
     return 1;
   }
-  std::printf("\nThe profile, for pprof:\n%s\n", Rename(stats.last_export_path, arguments.directory).c_str());
+  std::printf("\nThe profile, for pprof:\n%s\n",
+              Rename(stats.last_export_path, arguments.directory).c_str());
   return stopped.ok() ? 0 : 1;
 }

@@ -13,8 +13,10 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kMaxFileBytes = 4 << 20;
 
-// Appends the file if it can be read and is not empty; special files and what does not fit are passed over.
-void AddFile(const fs::path& path, std::size_t max_bytes, std::size_t& total, std::vector<InputFile>& files) {
+// Appends the file if it can be read and is not empty; special files and what does not fit are
+// passed over.
+void AddFile(const fs::path& path, std::size_t max_bytes, std::size_t& total,
+             std::vector<InputFile>& files) {
   std::error_code error;
   const std::uintmax_t size = fs::file_size(path, error);
   if (error || size == 0 || size > kMaxFileBytes || total + size > max_bytes) return;
@@ -30,11 +32,13 @@ void AddFile(const fs::path& path, std::size_t max_bytes, std::size_t& total, st
 std::vector<InputFile> ReadTextFiles(std::size_t max_bytes) {
   std::vector<InputFile> files;
   std::size_t total = 0;
-  for (const char* root : {"/var/lib/dpkg", "/usr/share/dict", "/usr/share/common-licenses", "/usr/include", "/etc", "/usr/share/doc"}) {
+  for (const char* root : {"/var/lib/dpkg", "/usr/share/dict", "/usr/share/common-licenses",
+                           "/usr/include", "/etc", "/usr/share/doc"}) {
     std::error_code error;
     std::vector<fs::path> paths;
     const auto options = fs::directory_options::skip_permission_denied;
-    for (fs::recursive_directory_iterator entry(root, options, error), end; !error && entry != end; entry.increment(error)) {
+    for (fs::recursive_directory_iterator entry(root, options, error), end; !error && entry != end;
+         entry.increment(error)) {
       std::error_code ignored;
       if (entry->is_regular_file(ignored)) paths.push_back(entry->path());
     }

@@ -30,8 +30,8 @@ std::size_t BracketBytes(std::string_view text, char open, char close) {
   return text.size();
 }
 
-// "raw_hash_set<...>::find" for "bool raw_hash_set<A, B>::find<C>(D const&)": in a table that people read, arguments and return types are
-// noise. Overloads and instances share a line.
+// "raw_hash_set<...>::find" for "bool raw_hash_set<A, B>::find<C>(D const&)": in a table that
+// people read, arguments and return types are noise. Overloads and instances share a line.
 std::string WithoutArguments(std::string_view name) {
   constexpr std::string_view kAnonymous = "(anonymous namespace)";
   std::string result;
@@ -61,40 +61,50 @@ std::string WithoutArguments(std::string_view name) {
   return result;
 }
 
-std::string FrameName(const strobe::Profile& profile, const strobe::Symbols& symbols, std::uint32_t index) {
+std::string FrameName(const strobe::Profile& profile, const strobe::Symbols& symbols,
+                      std::uint32_t index) {
   const strobe::Frame& frame = profile.frames[index];
-  if (frame.is_pseudo()) return std::string(strobe::PseudoFrameName(static_cast<strobe::PseudoFrame>(frame.address)));
-  if (index >= symbols.frames.size() || symbols.frames[index].function == strobe::FrameSymbols::kNone) return "[no name]";
+  if (frame.is_pseudo())
+    return std::string(strobe::PseudoFrameName(static_cast<strobe::PseudoFrame>(frame.address)));
+  if (index >= symbols.frames.size() ||
+      symbols.frames[index].function == strobe::FrameSymbols::kNone)
+    return "[no name]";
   const strobe::FunctionSymbol& function = symbols.functions[symbols.frames[index].function];
   // Code without symbols has a name for each address; one line a library says more.
-  return function.resolved ? WithoutArguments(function.name)
-                           : absl::StrCat(function.name.substr(0, function.name.rfind('+')), " [no symbols]");
+  return function.resolved
+             ? WithoutArguments(function.name)
+             : absl::StrCat(function.name.substr(0, function.name.rfind('+')), " [no symbols]");
 }
 
-// Whether the stack does not lead to its thread's first function: then its root is a pseudo-frame. [residual] stands for no stack at all.
+// Whether the stack does not lead to its thread's first function: then its root is a pseudo-frame.
+// [residual] stands for no stack at all.
 bool IsCut(const strobe::Profile& profile, const strobe::ProfileSample& sample) {
   std::uint32_t root = sample.stack;
   while (root != 0 && profile.stacks[root].parent != 0) root = profile.stacks[root].parent;
   if (root == 0) return true;
   const strobe::Frame& frame = profile.frames[profile.stacks[root].frame];
-  return frame.is_pseudo() && static_cast<strobe::PseudoFrame>(frame.address) != strobe::PseudoFrame::kResidual;
+  return frame.is_pseudo() &&
+         static_cast<strobe::PseudoFrame>(frame.address) != strobe::PseudoFrame::kResidual;
 }
 
 using Row = std::pair<std::string, std::int64_t>;
 
 std::vector<Row> Largest(const std::map<std::string, std::int64_t>& values) {
   std::vector<Row> rows(values.begin(), values.end());
-  std::stable_sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) { return a.second > b.second; });
+  std::stable_sort(rows.begin(), rows.end(),
+                   [](const Row& a, const Row& b) { return a.second > b.second; });
   rows.resize(std::min(rows.size(), kRows));
   return rows;
 }
 
 }  // namespace
 
-ValueSummary Summarize(const strobe::Profile& profile, const strobe::Symbols& symbols, std::string_view type) {
+ValueSummary Summarize(const strobe::Profile& profile, const strobe::Symbols& symbols,
+                       std::string_view type) {
   ValueSummary summary;
-  const auto column = std::find_if(profile.value_types.begin(), profile.value_types.end(),
-                                   [&](const strobe::ValueType& each) { return each.type == type; });
+  const auto column =
+      std::find_if(profile.value_types.begin(), profile.value_types.end(),
+                   [&](const strobe::ValueType& each) { return each.type == type; });
   if (column == profile.value_types.end()) return summary;
   // Functions by number, so that a stack's walk compares numbers and not names.
   std::map<std::string, std::uint32_t> numbers;
@@ -105,13 +115,16 @@ ValueSummary Summarize(const strobe::Profile& profile, const strobe::Symbols& sy
   }
   std::vector<std::int64_t> flat(numbers.size());
   std::vector<std::int64_t> cumulative(numbers.size());
-  std::vector<std::size_t> counted_in(numbers.size(), profile.samples.size());  // a recursive function counts once a stack
+  std::vector<std::size_t> counted_in(
+      numbers.size(), profile.samples.size());  // a recursive function counts once a stack
   for (std::size_t i = 0; i < profile.samples.size(); ++i) {
     const strobe::ProfileSample& sample = profile.samples[i];
-    const std::int64_t value = profile.Values(i)[static_cast<std::size_t>(column - profile.value_types.begin())];
+    const std::int64_t value =
+        profile.Values(i)[static_cast<std::size_t>(column - profile.value_types.begin())];
     summary.total += value;
     summary.by_thread_name[profile.threads[sample.thread].name] += value;
-    summary.cut_by_thread_name[profile.threads[sample.thread].name] += IsCut(profile, sample) ? value : 0;
+    summary.cut_by_thread_name[profile.threads[sample.thread].name] +=
+        IsCut(profile, sample) ? value : 0;
     for (std::uint32_t node = sample.stack; node != 0; node = profile.stacks[node].parent) {
       const std::uint32_t function = function_of_frame[profile.stacks[node].frame];
       if (node == sample.stack) flat[function] += value;
@@ -132,8 +145,8 @@ void PrintTop(const ValueSummary& summary, const char* title) {
     std::printf("\n%s, %s, of %.3f s\n", title, kind, Seconds(summary.total));
     for (const auto& [name, value] : Largest(values)) {
       const bool is_cut = name.size() > kMaxNameBytes;
-      std::printf("  %8.3f s %5.1f %%  %s%s\n", Seconds(value), Percent(value, summary.total), name.substr(0, kMaxNameBytes).c_str(),
-                  is_cut ? "..." : "");
+      std::printf("  %8.3f s %5.1f %%  %s%s\n", Seconds(value), Percent(value, summary.total),
+                  name.substr(0, kMaxNameBytes).c_str(), is_cut ? "..." : "");
     }
   };
   print("flat: in the function itself", summary.flat_by_function);
@@ -141,35 +154,43 @@ void PrintTop(const ValueSummary& summary, const char* title) {
 }
 
 void PrintThreads(const std::vector<ThreadClock>& threads, const ValueSummary& cpu) {
-  std::printf("\nCPU time of each thread      sampled   system clock   difference   in whole stacks\n");
+  std::printf(
+      "\nCPU time of each thread      sampled   system clock   difference   in whole stacks\n");
   for (const ThreadClock& thread : threads) {
     const auto value = [&](const std::map<std::string, std::int64_t>& values) {
       const auto found = values.find(thread.name);
       return found == values.end() ? 0 : found->second;
     };
     const std::int64_t sampled_ns = value(cpu.by_thread_name);
-    std::printf("  %-22s %9.4f s   %10.4f s   %+8.3f %%   %13.2f %%\n", thread.name.c_str(), Seconds(sampled_ns), Seconds(thread.cpu_ns),
-                Percent(sampled_ns - thread.cpu_ns, thread.cpu_ns), Percent(sampled_ns - value(cpu.cut_by_thread_name), sampled_ns));
+    std::printf("  %-22s %9.4f s   %10.4f s   %+8.3f %%   %13.2f %%\n", thread.name.c_str(),
+                Seconds(sampled_ns), Seconds(thread.cpu_ns),
+                Percent(sampled_ns - thread.cpu_ns, thread.cpu_ns),
+                Percent(sampled_ns - value(cpu.cut_by_thread_name), sampled_ns));
   }
 }
 
 void PrintAccount(const strobe::Stats& stats, std::int64_t process_cpu_ns) {
   std::printf("\nThe profiler's own account\n");
-  std::printf("  rate                 asked %.1f Hz, achieved %.1f Hz of a thread's CPU time\n", stats.asked_rate_hz,
-              stats.achieved_rate_hz);
+  std::printf("  rate                 asked %.1f Hz, achieved %.1f Hz of a thread's CPU time\n",
+              stats.asked_rate_hz, stats.achieved_rate_hz);
   std::printf("  samples              %" PRIu64 "\n", stats.samples);
   for (std::size_t i = 0; i < stats.drops.size(); ++i) {
     const std::string_view reason = strobe::DropReasonName(static_cast<strobe::DropReason>(i));
-    std::printf("  dropped, %-11.*s %" PRIu64 "\n", static_cast<int>(reason.size()), reason.data(), stats.drops[i]);
+    std::printf("  dropped, %-11.*s %" PRIu64 "\n", static_cast<int>(reason.size()), reason.data(),
+                stats.drops[i]);
   }
-  constexpr const char* kEnds[] = {"complete", "truncated", "broken", "no unwind info", "coroutine"};
+  constexpr const char* kEnds[] = {"complete", "truncated", "broken", "no unwind info",
+                                   "coroutine"};
   static_assert(std::size(kEnds) == strobe::kStackEndCount);
-  for (std::size_t i = 0; i < std::size(kEnds); ++i) std::printf("  stacks, %-12s %" PRIu64 "\n", kEnds[i], stats.stack_ends[i]);
+  for (std::size_t i = 0; i < std::size(kEnds); ++i)
+    std::printf("  stacks, %-12s %" PRIu64 "\n", kEnds[i], stats.stack_ends[i]);
   if (stats.stack_ends[static_cast<std::size_t>(strobe::StackEnd::kBroken)] > 0) {
-    std::printf("                       (broken: the callers lie beyond code that says nothing of its frames)\n");
+    std::printf(
+        "                       (broken: the callers lie beyond code that says nothing of its "
+        "frames)\n");
   }
-  std::printf("  time in the handler  %.3f ms (%.4f %% of the process's CPU time)\n", Seconds(stats.handler_time_ns) * 1e3,
-              Percent(stats.handler_time_ns, process_cpu_ns));
+  std::printf("  time in the handler  %.3f ms (%.4f %% of the process's CPU time)\n",
+              Seconds(stats.handler_time_ns) * 1e3, Percent(stats.handler_time_ns, process_cpu_ns));
   std::printf("  collector's CPU time %.3f ms (%.4f %%)\n", Seconds(stats.collector_cpu_ns) * 1e3,
               Percent(stats.collector_cpu_ns, process_cpu_ns));
   std::printf("  memory               %.1f KiB\n", static_cast<double>(stats.memory_bytes) / 1024);

@@ -20,19 +20,23 @@ struct ValueSummary {
   std::map<std::string, std::int64_t> flat_by_function;        // the function itself
   std::map<std::string, std::int64_t> cumulative_by_function;  // and all that it called
   std::map<std::string, std::int64_t> by_thread_name;
-  std::map<std::string, std::int64_t> cut_by_thread_name;  // of that, in stacks that do not lead to the thread's first function
+  std::map<std::string, std::int64_t>
+      cut_by_thread_name;  // of that, in stacks that do not lead to the thread's first function
 };
 
 // Sums of all values of type `type` ("cpu"); empty if the profile has none.
-ValueSummary Summarize(const strobe::Profile& profile, const strobe::Symbols& symbols, std::string_view type);
+ValueSummary Summarize(const strobe::Profile& profile, const strobe::Symbols& symbols,
+                       std::string_view type);
 
-// An encoder sees each profile with its names, so it is the place for a summary; the bytes are made by the encoder under it.
+// An encoder sees each profile with its names, so it is the place for a summary; the bytes are made
+// by the encoder under it.
 class SummarizingEncoder {
  public:
   static constexpr std::string_view kFileSuffix = strobe::PprofEncoder::kFileSuffix;
   static constexpr std::string_view kContentType = strobe::PprofEncoder::kContentType;
 
-  absl::StatusOr<std::string> Encode(const strobe::Profile& profile, const strobe::Symbols& symbols) {
+  absl::StatusOr<std::string> Encode(const strobe::Profile& profile,
+                                     const strobe::Symbols& symbols) {
     cpu = Summarize(profile, symbols, "cpu");
     wall = Summarize(profile, symbols, "wall");
     return encoder_.Encode(profile, symbols);

@@ -32,12 +32,14 @@ using Statement = std::unique_ptr<sqlite3_stmt, int (*)(sqlite3_stmt*)>;
 
 void Execute(sqlite3* database, const char* sql) {
   char* error = nullptr;
-  if (sqlite3_exec(database, sql, nullptr, nullptr, &error) != SQLITE_OK) Fail(absl::StrCat("SQLite: ", error, " in ", sql));
+  if (sqlite3_exec(database, sql, nullptr, nullptr, &error) != SQLITE_OK)
+    Fail(absl::StrCat("SQLite: ", error, " in ", sql));
 }
 
 Statement Prepare(sqlite3* database, const char* sql) {
   sqlite3_stmt* statement = nullptr;
-  if (sqlite3_prepare_v2(database, sql, -1, &statement, nullptr) != SQLITE_OK) Fail(absl::StrCat("SQLite: ", sqlite3_errmsg(database)));
+  if (sqlite3_prepare_v2(database, sql, -1, &statement, nullptr) != SQLITE_OK)
+    Fail(absl::StrCat("SQLite: ", sqlite3_errmsg(database)));
   return {statement, sqlite3_finalize};
 }
 
@@ -46,7 +48,8 @@ struct Inserted {
   std::int64_t bytes = 0;
 };
 
-void InsertLine(sqlite3_stmt* insert, std::int64_t file, std::int64_t number, absl::string_view line) {
+void InsertLine(sqlite3_stmt* insert, std::int64_t file, std::int64_t number,
+                absl::string_view line) {
   sqlite3_bind_int64(insert, 1, file);
   sqlite3_bind_int64(insert, 2, number);
   sqlite3_bind_text(insert, 3, line.data(), static_cast<int>(line.size()), SQLITE_STATIC);
@@ -59,11 +62,13 @@ Inserted InsertLines(sqlite3* database, const std::vector<InputFile>& files, std
   const Statement insert_file = Prepare(database, "INSERT INTO file VALUES (?, ?)");
   const Statement insert_line = Prepare(database, "INSERT INTO line VALUES (?, ?, ?)");
   Inserted inserted;
-  for (std::size_t i = 0; i < files.size() && inserted.rows < static_cast<std::int64_t>(kMaxRowsPerRound); ++i) {
+  for (std::size_t i = 0;
+       i < files.size() && inserted.rows < static_cast<std::int64_t>(kMaxRowsPerRound); ++i) {
     const InputFile& file = files[(first + i) % files.size()];
     const auto id = static_cast<std::int64_t>(i);
     sqlite3_bind_int64(insert_file.get(), 1, id);
-    sqlite3_bind_text(insert_file.get(), 2, file.path.data(), static_cast<int>(file.path.size()), SQLITE_STATIC);
+    sqlite3_bind_text(insert_file.get(), 2, file.path.data(), static_cast<int>(file.path.size()),
+                      SQLITE_STATIC);
     if (sqlite3_step(insert_file.get()) != SQLITE_DONE) Fail("SQLite: insert");
     sqlite3_reset(insert_file.get());
     absl::string_view rest = file.bytes;
@@ -87,8 +92,8 @@ std::int64_t CountRows(sqlite3* database, const char* query) {
 std::string Deflate(const std::string& bytes, int level) {
   uLongf size = compressBound(bytes.size());
   std::string deflated(size, '\0');
-  if (compress2(reinterpret_cast<Bytef*>(deflated.data()), &size, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size(), level) !=
-      Z_OK) {
+  if (compress2(reinterpret_cast<Bytef*>(deflated.data()), &size,
+                reinterpret_cast<const Bytef*>(bytes.data()), bytes.size(), level) != Z_OK) {
     Fail("zlib: deflate");
   }
   deflated.resize(size);
@@ -98,8 +103,8 @@ std::string Deflate(const std::string& bytes, int level) {
 std::string Inflate(const std::string& deflated, std::size_t size) {
   std::string bytes(size, '\0');
   uLongf inflated = size;
-  if (uncompress(reinterpret_cast<Bytef*>(bytes.data()), &inflated, reinterpret_cast<const Bytef*>(deflated.data()), deflated.size()) !=
-      Z_OK) {
+  if (uncompress(reinterpret_cast<Bytef*>(bytes.data()), &inflated,
+                 reinterpret_cast<const Bytef*>(deflated.data()), deflated.size()) != Z_OK) {
     Fail("zlib: inflate");
   }
   bytes.resize(inflated);
@@ -108,7 +113,8 @@ std::string Inflate(const std::string& deflated, std::size_t size) {
 
 bool IsWordByte(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 
-// In the example's own code, so that the profile has a hot function with a known name and a known caller.
+// In the example's own code, so that the profile has a hot function with a known name and a known
+// caller.
 absl::string_view NextWord(absl::string_view& rest) {
   std::size_t begin = 0;
   while (begin < rest.size() && !IsWordByte(rest[begin])) ++begin;
@@ -119,9 +125,11 @@ absl::string_view NextWord(absl::string_view& rest) {
   return word;
 }
 
-void CountWords(const InputFile& file, absl::flat_hash_map<absl::string_view, std::int64_t>& counts) {
+void CountWords(const InputFile& file,
+                absl::flat_hash_map<absl::string_view, std::int64_t>& counts) {
   absl::string_view rest = file.bytes;
-  for (absl::string_view word = NextWord(rest); !word.empty(); word = NextWord(rest)) ++counts[word];
+  for (absl::string_view word = NextWord(rest); !word.empty(); word = NextWord(rest))
+    ++counts[word];
 }
 
 }  // namespace
@@ -142,38 +150,47 @@ std::optional<Round> RoundQueue::WaitUntil(Deadline until) {
   return round;
 }
 
-std::string RunDatabase(const std::vector<InputFile>& files, Deadline deadline, RoundQueue& rounds) {
+std::string RunDatabase(const std::vector<InputFile>& files, Deadline deadline,
+                        RoundQueue& rounds) {
   Inserted total;
   std::int64_t results = 0;
   for (std::size_t first = 0; !Passed(deadline); first += files.size() / 7 + 1) {
     sqlite3* opened = nullptr;
     if (sqlite3_open(":memory:", &opened) != SQLITE_OK) Fail("SQLite: open");
     const Database database(opened, sqlite3_close);
-    Execute(opened, "CREATE TABLE file (id INTEGER PRIMARY KEY, path TEXT); CREATE TABLE line (file INTEGER, number INTEGER, text TEXT)");
+    Execute(opened,
+            "CREATE TABLE file (id INTEGER PRIMARY KEY, path TEXT); CREATE TABLE line (file "
+            "INTEGER, number INTEGER, text TEXT)");
     Execute(opened, "BEGIN");
     const Inserted inserted = InsertLines(opened, files, first);
     Execute(opened, "COMMIT");
     Execute(opened, "CREATE INDEX line_by_text ON line (text)");
-    results +=
-        CountRows(opened, "SELECT path, count(*), avg(length(text)) AS mean FROM line JOIN file ON file = id GROUP BY path ORDER BY mean");
     results += CountRows(opened,
-                         "SELECT text, count(DISTINCT path) AS files FROM line JOIN file ON file = id WHERE length(text) > 20 "
-                         "GROUP BY text HAVING files > 1 ORDER BY files DESC LIMIT 1000");
+                         "SELECT path, count(*), avg(length(text)) AS mean FROM line JOIN file ON "
+                         "file = id GROUP BY path ORDER BY mean");
+    results += CountRows(opened,
+                         "SELECT text, count(DISTINCT path) AS files FROM line JOIN file ON file = "
+                         "id WHERE length(text) > 20 GROUP BY text HAVING files > 1 ORDER BY files "
+                         "DESC LIMIT 1000");
     total.rows += inserted.rows;
     total.bytes += inserted.bytes;
     rounds.Post({"database", inserted.bytes});
   }
-  return absl::StrCat("inserted ", total.rows, " lines of files into SQLite, queries returned ", results, " rows");
+  return absl::StrCat("inserted ", total.rows, " lines of files into SQLite, queries returned ",
+                      results, " rows");
 }
 
-std::string RunCompression(const std::vector<InputFile>& files, Deadline deadline, RoundQueue& rounds) {
+std::string RunCompression(const std::vector<InputFile>& files, Deadline deadline,
+                           RoundQueue& rounds) {
   std::int64_t in = 0;
   std::int64_t out = 0;
   constexpr int kLevels[] = {1, 6, 9};
   for (std::size_t i = 0; !Passed(deadline); ++i) {
     const InputFile& file = files[i % files.size()];
-    const std::string deflated = Deflate(file.bytes, kLevels[i / files.size() % std::size(kLevels)]);
-    if (Inflate(deflated, file.bytes.size()) != file.bytes) Fail("zlib: " + file.path + " came back different");
+    const std::string deflated =
+        Deflate(file.bytes, kLevels[i / files.size() % std::size(kLevels)]);
+    if (Inflate(deflated, file.bytes.size()) != file.bytes)
+      Fail("zlib: " + file.path + " came back different");
     in += static_cast<std::int64_t>(file.bytes.size());
     out += static_cast<std::int64_t>(deflated.size());
     rounds.Post({"compression", static_cast<std::int64_t>(file.bytes.size())});
@@ -181,7 +198,8 @@ std::string RunCompression(const std::vector<InputFile>& files, Deadline deadlin
   return absl::StrCat("deflated ", in >> 20, " MiB to ", out >> 20, " MiB and inflated them again");
 }
 
-std::string RunWordCount(const std::vector<InputFile>& files, Deadline deadline, RoundQueue& rounds) {
+std::string RunWordCount(const std::vector<InputFile>& files, Deadline deadline,
+                         RoundQueue& rounds) {
   std::int64_t words = 0;
   std::int64_t distinct = 0;
   while (!Passed(deadline)) {
@@ -202,9 +220,11 @@ std::string RunWordCount(const std::vector<InputFile>& files, Deadline deadline,
 std::string RunBookkeeping(Deadline deadline, RoundQueue& rounds) {
   std::map<std::string, std::int64_t> count_by_worker;
   while (!Passed(deadline)) {
-    if (const std::optional<Round> round = rounds.WaitUntil(deadline)) ++count_by_worker[round->worker];
+    if (const std::optional<Round> round = rounds.WaitUntil(deadline))
+      ++count_by_worker[round->worker];
   }
   std::string result = "waited for rounds:";
-  for (const auto& [worker, count] : count_by_worker) absl::StrAppend(&result, " ", count, " of ", worker);
+  for (const auto& [worker, count] : count_by_worker)
+    absl::StrAppend(&result, " ", count, " of ", worker);
   return result;
 }

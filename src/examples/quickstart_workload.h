@@ -1,4 +1,5 @@
-// The work that the quickstart profiles: real libraries on files that every machine has. Nothing here knows of the profiler.
+// The work that the quickstart profiles: real libraries on files that every machine has. Nothing
+// here knows of the profiler.
 #pragma once
 
 #include <chrono>
@@ -48,8 +49,10 @@ class RoundQueue {
 // SQLite, in memory: inserts the files' lines, indexes them, joins and aggregates.
 std::string RunDatabase(const std::vector<InputFile>& files, Deadline deadline, RoundQueue& rounds);
 // zlib: deflates the files in several levels, inflates them again and compares.
-std::string RunCompression(const std::vector<InputFile>& files, Deadline deadline, RoundQueue& rounds);
+std::string RunCompression(const std::vector<InputFile>& files, Deadline deadline,
+                           RoundQueue& rounds);
 // Abseil: counts the words of the files in a flat_hash_map.
-std::string RunWordCount(const std::vector<InputFile>& files, Deadline deadline, RoundQueue& rounds);
+std::string RunWordCount(const std::vector<InputFile>& files, Deadline deadline,
+                         RoundQueue& rounds);
 // Waits for the others' rounds and adds them up: almost no CPU time, all of the wall time.
 std::string RunBookkeeping(Deadline deadline, RoundQueue& rounds);

@@ -41,21 +41,26 @@ bool Consume(std::string_view& text, std::string_view prefix) {
   return true;
 }
 
-// Reads "<program>.<process id>.<sequence><suffix>" and ".<program>.<process id>.<sequence><suffix>.<number>.tmp".
-bool ParseName(std::string_view text, std::string_view program, std::string_view suffix, ProfileName& name) {
+// Reads "<program>.<process id>.<sequence><suffix>" and ".<program>.<process
+// id>.<sequence><suffix>.<number>.tmp".
+bool ParseName(std::string_view text, std::string_view program, std::string_view suffix,
+               ProfileName& name) {
   name.is_temporary = Consume(text, ".");
   std::uint64_t token = 0;
-  return Consume(text, program) && Consume(text, ".") && ConsumeNumber(text, name.process_id) && Consume(text, ".") &&
-         ConsumeNumber(text, name.sequence) && Consume(text, suffix) &&
-         (name.is_temporary ? Consume(text, ".") && ConsumeNumber(text, token) && text == ".tmp" : text.empty());
+  return Consume(text, program) && Consume(text, ".") && ConsumeNumber(text, name.process_id) &&
+         Consume(text, ".") && ConsumeNumber(text, name.sequence) && Consume(text, suffix) &&
+         (name.is_temporary ? Consume(text, ".") && ConsumeNumber(text, token) && text == ".tmp"
+                            : text.empty());
 }
 
-// A program's name as part of a file name: no path, no hidden file, nothing that a terminal or a shell would stumble over.
+// A program's name as part of a file name: no path, no hidden file, nothing that a terminal or a
+// shell would stumble over.
 std::string FileNamePart(std::string_view program) {
   std::string result = ValidUtf8(program.substr(0, FileExporter::kMaxProgramBytes));
   for (char& c : result) {
     const auto byte = static_cast<unsigned char>(c);
-    const bool is_plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || byte >= 0x80;
+    const bool is_plain =
+        (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || byte >= 0x80;
     if (!is_plain && c != '.' && c != '_' && c != '-' && c != '+') c = '_';
   }
   if (result.empty()) return "program";
@@ -91,7 +96,9 @@ class FileExport {
   [[nodiscard]] std::string path() const { return directory_.PathOf(name_); }
 
  private:
-  [[nodiscard]] std::string Name(std::uint64_t sequence) const { return absl::StrCat(program_, ".", process_id_, ".", sequence, suffix_); }
+  [[nodiscard]] std::string Name(std::uint64_t sequence) const {
+    return absl::StrCat(program_, ".", process_id_, ".", sequence, suffix_);
+  }
   absl::Status WriteTemporary(std::string_view bytes, std::string& name) const;
   absl::Status Rename(const std::string& temporary);
   [[nodiscard]] std::vector<OwnFile> ListOwnFiles() const;
@@ -108,9 +115,11 @@ absl::Status FileExport::WriteTemporary(std::string_view bytes, std::string& nam
   static std::atomic<std::uint64_t> counter{0};
   absl::Status status;
   for (int attempt = 0; attempt < FileExporter::kMaxNameAttempts; ++attempt) {
-    // Not to be foreseen with certainty, and different for every profiler of the process; that nothing is replaced does the rest.
+    // Not to be foreseen with certainty, and different for every profiler of the process; that
+    // nothing is replaced does the rest.
     const auto now = std::chrono::steady_clock::now().time_since_epoch().count();
-    const std::uint64_t token = static_cast<std::uint64_t>(now) + counter.fetch_add(1, std::memory_order_relaxed);
+    const std::uint64_t token =
+        static_cast<std::uint64_t>(now) + counter.fetch_add(1, std::memory_order_relaxed);
     name = absl::StrCat(".", Name(sequence_), ".", token, ".tmp");
     status = directory_.Write(name, bytes);
     if (!absl::IsAlreadyExists(status)) break;
@@ -134,7 +143,8 @@ absl::Status FileExport::Rename(const std::string& temporary) {
     status = directory_.Rename(temporary, name_);
     if (!absl::IsAlreadyExists(status)) break;
     for (const OwnFile& own : ListOwnFiles()) {
-      if (!own.parsed.is_temporary && own.parsed.process_id == process_id_) sequence = std::max(sequence, own.parsed.sequence);
+      if (!own.parsed.is_temporary && own.parsed.process_id == process_id_)
+        sequence = std::max(sequence, own.parsed.sequence);
     }
     ++sequence;
   }
@@ -142,11 +152,14 @@ absl::Status FileExport::Rename(const std::string& temporary) {
 }
 
 std::vector<OwnFile> FileExport::ListOwnFiles() const {
-  const auto parse = [this](std::string_view name, ProfileName& parsed) { return ParseName(name, program_, suffix_, parsed); };
+  const auto parse = [this](std::string_view name, ProfileName& parsed) {
+    return ParseName(name, program_, suffix_, parsed);
+  };
   std::vector<OwnFile> files;
   ProfileName parsed;
   for (DirectoryFile& file :
-       directory_.List(FileExporter::kMaxDirectoryEntries, [&](std::string_view name) { return parse(name, parsed); })) {
+       directory_.List(FileExporter::kMaxDirectoryEntries,
+                       [&](std::string_view name) { return parse(name, parsed); })) {
     parse(file.name, parsed);
     files.push_back({std::move(file), parsed});
   }
@@ -163,9 +176,11 @@ void FileExport::RemoveOld(std::uint64_t max_files, std::uint64_t max_bytes) con
     bytes += own.file.bytes;
   }
   const std::chrono::nanoseconds now = std::chrono::system_clock::now().time_since_epoch();
-  const std::int64_t stale_ns = (now - std::chrono::seconds(FileExporter::kStaleTemporarySeconds)).count();
+  const std::int64_t stale_ns =
+      (now - std::chrono::seconds(FileExporter::kStaleTemporarySeconds)).count();
   for (const OwnFile& own : files) {
-    const bool is_excess = !own.parsed.is_temporary && own.file.name != name_ && (count > max_files || bytes > max_bytes);
+    const bool is_excess = !own.parsed.is_temporary && own.file.name != name_ &&
+                           (count > max_files || bytes > max_bytes);
     const bool is_stale = own.parsed.is_temporary && own.file.modified_ns < stale_ns;
     if (!is_excess && !is_stale) continue;
     // A file that cannot be removed is not counted on: the next one goes in its place.
@@ -176,8 +191,8 @@ void FileExport::RemoveOld(std::uint64_t max_files, std::uint64_t max_bytes) con
   }
 }
 
-// What the system says of a directory or a disk, a name that is too long or a file that is too large for it, is not the profile's fault: a
-// program may mend it, and the profile waits.
+// What the system says of a directory or a disk, a name that is too long or a file that is too
+// large for it, is not the profile's fault: a program may mend it, and the profile waits.
 absl::Status OfTheWay(const absl::Status& status) {
   return RefusesProfile(status) ? absl::FailedPreconditionError(status.message()) : status;
 }
@@ -185,7 +200,8 @@ absl::Status OfTheWay(const absl::Status& status) {
 }  // namespace
 
 FileExporter::FileExporter(const ExporterOptions& options)
-    : directory_(options.directory->empty() ? std::string() : Directory::AbsolutePath(*options.directory)),
+    : directory_(options.directory->empty() ? std::string()
+                                            : Directory::AbsolutePath(*options.directory)),
       max_files_(static_cast<std::uint64_t>(std::max<std::int64_t>(*options.max_files, 0))),
       max_bytes_(static_cast<std::uint64_t>(std::max<std::int64_t>(*options.max_bytes, 0))) {
   while (directory_.size() > 1 && directory_.back() == '/') directory_.pop_back();
@@ -194,7 +210,8 @@ FileExporter::FileExporter(const ExporterOptions& options)
 absl::StatusOr<std::string> FileExporter::Export(const ExportRequest& request) {
   if (directory_.empty()) return absl::InvalidArgumentError("exporter.directory is empty");
   if (request.file_suffix.empty() || request.file_suffix.find('/') != std::string_view::npos) {
-    return absl::InvalidArgumentError(absl::StrCat("not a file suffix: \"", std::string(request.file_suffix), "\""));
+    return absl::InvalidArgumentError(
+        absl::StrCat("not a file suffix: \"", std::string(request.file_suffix), "\""));
   }
   absl::StatusOr<Directory> directory = Directory::Open(directory_);
   if (!directory.ok()) return OfTheWay(directory.status());

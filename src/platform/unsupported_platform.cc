@@ -9,7 +9,9 @@ absl::Status UnsupportedPlatform::Available() {
 #if defined(STROBE_DISABLED)
   return absl::UnimplementedError("this build leaves profiling out (-Denabled=false)");
 #else
-  return absl::UnimplementedError("profiling works on Linux for x86-64 and aarch64, and on Windows for x64; this is another system or CPU");
+  return absl::UnimplementedError(
+      "profiling works on Linux for x86-64 and aarch64, and on Windows for x64; this is another "
+      "system or CPU");
 #endif
 }
 
@@ -18,6 +20,8 @@ std::optional<std::string> UnsupportedPlatform::EnvironmentVariable(const char* 
   return value == nullptr ? std::nullopt : std::optional<std::string>(value);
 }
 
-void UnsupportedPlatform::WriteLine(const std::string& text) { std::fprintf(stderr, "%s\n", text.c_str()); }
+void UnsupportedPlatform::WriteLine(const std::string& text) {
+  std::fprintf(stderr, "%s\n", text.c_str());
+}
 
 }  // namespace strobe

@@ -11,7 +11,8 @@ namespace {
 
 // The first of modules sorted by start that starts at `start` or above.
 std::vector<Module>::const_iterator FirstFrom(const std::vector<Module>& modules, Address start) {
-  return std::lower_bound(modules.begin(), modules.end(), start, [](const Module& module, Address value) { return module.start < value; });
+  return std::lower_bound(modules.begin(), modules.end(), start,
+                          [](const Module& module, Address value) { return module.start < value; });
 }
 
 }  // namespace
@@ -19,7 +20,8 @@ std::vector<Module>::const_iterator FirstFrom(const std::vector<Module>& modules
 absl::Status CodeRegistry::Add(const GeneratedCode& code) {
   const auto start = reinterpret_cast<Address>(code.start);
   if (start == 0 || code.bytes == 0 || code.bytes > kMaxRangeBytes || start + code.bytes < start) {
-    return absl::InvalidArgumentError(absl::StrCat("generated code cannot have ", code.bytes, " bytes from 0x", absl::Hex(start), " on"));
+    return absl::InvalidArgumentError(absl::StrCat("generated code cannot have ", code.bytes,
+                                                   " bytes from 0x", absl::Hex(start), " on"));
   }
   Module module{.start = start,
                 .limit = start + code.bytes,
@@ -34,7 +36,8 @@ absl::Status CodeRegistry::Add(const GeneratedCode& code) {
     return absl::AlreadyExistsError("generated code is registered there already");
   }
   if (ranges_.size() == kMaxRanges) {
-    return absl::ResourceExhaustedError(absl::StrCat("no more than ", kMaxRanges, " ranges of generated code can be registered at a time"));
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "no more than ", kMaxRanges, " ranges of generated code can be registered at a time"));
   }
   module.code_number = ++last_number_;
   ranges_.insert(FirstFrom(ranges_, start), std::move(module));

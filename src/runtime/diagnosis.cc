@@ -13,118 +13,152 @@
 namespace strobe::internal {
 namespace {
 
-// Stacks cut of a hundred that need no advice: a signal may come where any compiler's frame information is at fault. Fewer stacks than
-// these tell nothing.
+// Stacks cut of a hundred that need no advice: a signal may come where any compiler's frame
+// information is at fault. Fewer stacks than these tell nothing.
 constexpr std::uint64_t kUsualCutPercent = 5;
 constexpr std::uint64_t kLeastStacks = 20;
 
 void AddState(const DiagnosisFacts& facts, std::vector<std::string>& lines) {
-  if (!facts.available.ok()) lines.push_back(absl::StrCat("Profiling cannot work here: ", facts.available.message(), "."));
+  if (!facts.available.ok())
+    lines.push_back(absl::StrCat("Profiling cannot work here: ", facts.available.message(), "."));
   if (!*facts.options.enabled) {
-    lines.push_back("The profiler is switched off: by STROBE_ENABLED=0, or by the option `enabled`.");
+    lines.push_back(
+        "The profiler is switched off: by STROBE_ENABLED=0, or by the option `enabled`.");
   } else if (!facts.last_start.ok()) {
     lines.push_back(absl::StrCat("The last Start failed: ", facts.last_start.message(), "."));
   } else if (!facts.was_started) {
     lines.push_back("The profiler was never started: call Start(), or construct a ScopedProfiler.");
   } else if (!facts.is_running) {
-    lines.push_back(absl::StrCat("The profiler is stopped. It has taken ", facts.stats.samples, " samples, and exported ",
-                                 facts.stats.exports, " profiles."));
+    lines.push_back(absl::StrCat("The profiler is stopped. It has taken ", facts.stats.samples,
+                                 " samples, and exported ", facts.stats.exports, " profiles."));
   }
-  if (*facts.options.sampling.cpu_frequency_hz <= 0 && *facts.options.sampling.wall_frequency_hz <= 0) {
-    lines.push_back("Both built-in providers are off: sampling.cpu_frequency_hz and sampling.wall_frequency_hz are 0.");
+  if (*facts.options.sampling.cpu_frequency_hz <= 0 &&
+      *facts.options.sampling.wall_frequency_hz <= 0) {
+    lines.push_back(
+        "Both built-in providers are off: sampling.cpu_frequency_hz and sampling.wall_frequency_hz "
+        "are 0.");
   }
 }
 
 void AddThreads(const DiagnosisFacts& facts, std::vector<std::string>& lines) {
   const Stats& stats = facts.stats;
   if (stats.threads_registered == 0 && stats.threads_ended != 0) {
-    lines.push_back(absl::StrCat("No thread is registered now: the ", stats.threads_ended, " that were have ended."));
+    lines.push_back(absl::StrCat("No thread is registered now: the ", stats.threads_ended,
+                                 " that were have ended."));
   } else if (stats.threads_registered == 0) {
-    lines.push_back("No thread is registered: only threads that call RegisterThread, and keep what it returns, are sampled.");
+    lines.push_back(
+        "No thread is registered: only threads that call RegisterThread, and keep what it returns, "
+        "are sampled.");
   }
   if (stats.threads_refused != 0) {
-    lines.push_back(absl::StrCat(stats.threads_refused, " registrations were refused: see Registration::status()."));
+    lines.push_back(absl::StrCat(stats.threads_refused,
+                                 " registrations were refused: see Registration::status()."));
   }
   if (stats.threads_on_fallback != 0) {
     lines.push_back(absl::StrCat("The system refused the CPU timer of ", stats.threads_on_fallback,
-                                 " threads (RLIMIT_SIGPENDING is a usual reason): the collector looks at their CPU clocks instead."));
+                                 " threads (RLIMIT_SIGPENDING is a usual reason): the collector "
+                                 "looks at their CPU clocks instead."));
   } else if (!*facts.options.sampling.use_timers) {
-    lines.push_back("CPU timers are off by option: the collector looks at the threads' CPU clocks instead.");
+    lines.push_back(
+        "CPU timers are off by option: the collector looks at the threads' CPU clocks instead.");
   }
 }
 
 void AddStacks(const Stats& stats, std::vector<std::string>& lines) {
-  const auto ends = [&stats](StackEnd end) { return stats.stack_ends[static_cast<std::size_t>(end)]; };
-  const std::uint64_t all = std::accumulate(stats.stack_ends.begin(), stats.stack_ends.end(), std::uint64_t{0});
+  const auto ends = [&stats](StackEnd end) {
+    return stats.stack_ends[static_cast<std::size_t>(end)];
+  };
+  const std::uint64_t all =
+      std::accumulate(stats.stack_ends.begin(), stats.stack_ends.end(), std::uint64_t{0});
   const std::uint64_t cut = all - ends(StackEnd::kComplete) - ends(StackEnd::kCoroutine);
   if (all < kLeastStacks || cut * 100 <= all * kUsualCutPercent) return;
   const bool is_depth = ends(StackEnd::kTruncated) > cut / 2;
-  lines.push_back(absl::StrCat(cut * 100 / all, " % of ", all, " stacks are cut: ", ends(StackEnd::kBroken), " are broken, ",
-                               ends(StackEnd::kNoUnwindInfo), " come to code without unwind information, ", ends(StackEnd::kTruncated),
-                               " are too deep. ",
-                               is_depth ? "A larger sampling.max_frames helps."
-                                        : "Code needs frame information (.eh_frame) or frame pointers: assembler and what is built with "
-                                          "-fno-asynchronous-unwind-tables may have neither."));
+  lines.push_back(absl::StrCat(
+      cut * 100 / all, " % of ", all, " stacks are cut: ", ends(StackEnd::kBroken), " are broken, ",
+      ends(StackEnd::kNoUnwindInfo), " come to code without unwind information, ",
+      ends(StackEnd::kTruncated), " are too deep. ",
+      is_depth ? "A larger sampling.max_frames helps."
+               : "Code needs frame information (.eh_frame) or frame pointers: assembler and what "
+                 "is built with -fno-asynchronous-unwind-tables may have neither."));
 }
 
 void AddCapture(const DiagnosisFacts& facts, std::vector<std::string>& lines) {
   const Stats& stats = facts.stats;
   if (facts.handler == HandlerState::kReplaced) {
-    lines.push_back(absl::StrCat("The program has replaced the handler of signal ", facts.signal,
-                                 ", and it does not call ours: no sample arrives. Choose another sampling.signal_number."));
+    lines.push_back(absl::StrCat(
+        "The program has replaced the handler of signal ", facts.signal,
+        ", and it does not call ours: no sample arrives. Choose another sampling.signal_number."));
   }
   if (facts.threads_given_up != 0) {
     lines.push_back(absl::StrCat(facts.threads_given_up,
-                                 " threads are not sampled any more: each time they were stopped for it, they stayed so for too long. A "
-                                 "debugger, or far too little processor time, is a usual reason. Their CPU time is in [residual]."));
+                                 " threads are not sampled any more: each time they were stopped "
+                                 "for it, they stayed so for too long. A debugger, or far too "
+                                 "little processor time, is a usual reason. Their CPU time is in "
+                                 "[residual]."));
   }
-  if (stats.threads_blocking != 0) lines.push_back(absl::StrCat("Note that ", BlockingThreads(stats.threads_blocking, facts.signal)));
+  if (stats.threads_blocking != 0)
+    lines.push_back(
+        absl::StrCat("Note that ", BlockingThreads(stats.threads_blocking, facts.signal)));
   // That a table was missing ends by itself.
-  const auto drops = [&stats](DropReason reason) { return stats.drops[static_cast<std::size_t>(reason)]; };
+  const auto drops = [&stats](DropReason reason) {
+    return stats.drops[static_cast<std::size_t>(reason)];
+  };
   if (drops(DropReason::kRingFull) != 0) {
     lines.push_back(absl::StrCat(drops(DropReason::kRingFull),
-                                 " samples found their ring full; their weight rides on later ones. A larger threads.ring_bytes helps."));
+                                 " samples found their ring full; their weight rides on later "
+                                 "ones. A larger threads.ring_bytes helps."));
   }
   if (drops(DropReason::kNoRegisters) != 0) {
-    lines.push_back(absl::StrCat(drops(DropReason::kNoRegisters),
-                                 " signals came without the thread's registers; their weight rides on later samples."));
+    lines.push_back(absl::StrCat(
+        drops(DropReason::kNoRegisters),
+        " signals came without the thread's registers; their weight rides on later samples."));
   }
   if (drops(DropReason::kUnreadable) != 0) {
     lines.push_back(absl::StrCat(drops(DropReason::kUnreadable),
-                                 " records could not be read: somebody writes into the memory of the rings. Their weight is in [lost]."));
+                                 " records could not be read: somebody writes into the memory of "
+                                 "the rings. Their weight is in [lost]."));
   }
   if (!stats.unread_module.empty()) {
-    lines.push_back(absl::StrCat("The frame information of ", stats.unread_module,
-                                 " could not be read: stacks through it go by frame pointers, if by anything."));
+    lines.push_back(absl::StrCat(
+        "The frame information of ", stats.unread_module,
+        " could not be read: stacks through it go by frame pointers, if by anything."));
   }
   if (!stats.partly_named_module.empty()) {
-    lines.push_back(
-        absl::StrCat(stats.partly_named_module, " has more functions, or longer names, than are kept: some are shown by their addresses."));
+    lines.push_back(absl::StrCat(
+        stats.partly_named_module,
+        " has more functions, or longer names, than are kept: some are shown by their addresses."));
   }
   if (stats.stacks_folded != 0) {
-    lines.push_back(
-        absl::StrCat(stats.stacks_folded, " samples went into [folded]: collector.memory_bytes is too small for this program."));
+    lines.push_back(absl::StrCat(
+        stats.stacks_folded,
+        " samples went into [folded]: collector.memory_bytes is too small for this program."));
   }
-  if (facts.is_running && stats.threads_registered > stats.threads_blocking && stats.samples == 0 && facts.handler == HandlerState::kOurs) {
+  if (facts.is_running && stats.threads_registered > stats.threads_blocking && stats.samples == 0 &&
+      facts.handler == HandlerState::kOurs) {
     lines.push_back(
-        "Threads are registered, but no sample has come yet: a thread that does not run uses no CPU time, and is not sampled for it.");
+        "Threads are registered, but no sample has come yet: a thread that does not run uses no "
+        "CPU time, and is not sampled for it.");
   }
   if (!stats.last_export_error.empty()) {
-    lines.push_back(absl::StrCat("The last export failed: ", stats.last_export_error,
-                                 ". A profile that was not refused for good is tried again when the period ends."));
+    lines.push_back(absl::StrCat(
+        "The last export failed: ", stats.last_export_error,
+        ". A profile that was not refused for good is tried again when the period ends."));
   }
   if (stats.exports_dropped != 0) {
-    lines.push_back(absl::StrCat(stats.exports_dropped, " profiles were never delivered, with an amount of ", stats.amount_dropped,
-                                 ": the exporter refused them for good, or the session ended. If they were too large, a shorter "
-                                 "exporter.period_s helps."));
+    lines.push_back(absl::StrCat(stats.exports_dropped,
+                                 " profiles were never delivered, with an amount of ",
+                                 stats.amount_dropped,
+                                 ": the exporter refused them for good, or the session ended. If "
+                                 "they were too large, a shorter exporter.period_s helps."));
   }
 }
 
 }  // namespace
 
 std::string BlockingThreads(std::uint64_t count, int signal) {
-  return absl::StrCat("the registered threads that block signal ", signal, " are not sampled, now ", count,
-                      ": their time is in [residual]. Unblock it there, or set sampling.unblock_signal.");
+  return absl::StrCat(
+      "the registered threads that block signal ", signal, " are not sampled, now ", count,
+      ": their time is in [residual]. Unblock it there, or set sampling.unblock_signal.");
 }
 
 std::string Diagnose(const DiagnosisFacts& facts) {
@@ -134,10 +168,14 @@ std::string Diagnose(const DiagnosisFacts& facts) {
   AddStacks(facts.stats, lines);
   AddCapture(facts, lines);
   if (lines.empty()) {
-    const std::string ended = facts.stats.threads_ended == 0 ? "" : absl::StrCat(" and ", facts.stats.threads_ended, " that have ended");
-    lines.push_back(absl::StrCat("All is well: ", facts.stats.threads_registered, " threads", ended, ", ", facts.stats.samples,
-                                 " samples, ", facts.stats.exports, " exports",
-                                 facts.signal > 0 ? absl::StrCat(", by signal ", facts.signal) : "", "."));
+    const std::string ended =
+        facts.stats.threads_ended == 0
+            ? ""
+            : absl::StrCat(" and ", facts.stats.threads_ended, " that have ended");
+    lines.push_back(
+        absl::StrCat("All is well: ", facts.stats.threads_registered, " threads", ended, ", ",
+                     facts.stats.samples, " samples, ", facts.stats.exports, " exports",
+                     facts.signal > 0 ? absl::StrCat(", by signal ", facts.signal) : "", "."));
   }
   return absl::StrJoin(lines, "\n");
 }

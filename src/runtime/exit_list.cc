@@ -24,7 +24,8 @@ bool ExitList::Remove(std::size_t place, StoppedAtExit* running) {
 
 void ExitList::StopAll() {
   for (auto& place : places) {
-    if (StoppedAtExit* const running = place.exchange(nullptr, std::memory_order_acq_rel)) running->StopAtExit();
+    if (StoppedAtExit* const running = place.exchange(nullptr, std::memory_order_acq_rel))
+      running->StopAtExit();
   }
 }
 

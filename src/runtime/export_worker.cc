@@ -15,7 +15,8 @@ void FillProfile(ExportJob& job) {
   // In place: a row of the wanted columns never begins after the row that it comes from.
   std::size_t next = 0;
   for (std::size_t sample = 0; sample < profile.samples.size(); ++sample) {
-    for (const std::size_t column : job.columns) profile.values[next++] = profile.values[sample * all + column];
+    for (const std::size_t column : job.columns)
+      profile.values[next++] = profile.values[sample * all + column];
   }
   profile.values.resize(next);
   profile.value_types = std::move(types);

@@ -10,7 +10,8 @@ Stats StatsBetween(const Stats& earlier, const Stats& later) {
   result.threads_refused -= earlier.threads_refused;
   result.samples -= earlier.samples;
   for (std::size_t i = 0; i < result.drops.size(); ++i) result.drops[i] -= earlier.drops[i];
-  for (std::size_t i = 0; i < result.stack_ends.size(); ++i) result.stack_ends[i] -= earlier.stack_ends[i];
+  for (std::size_t i = 0; i < result.stack_ends.size(); ++i)
+    result.stack_ends[i] -= earlier.stack_ends[i];
   result.signals_foreign -= earlier.signals_foreign;
   result.signals_stale -= earlier.signals_stale;
   result.handler_replaced -= earlier.handler_replaced;
@@ -29,8 +30,9 @@ Stats StatsBetween(const Stats& earlier, const Stats& later) {
   result.periods_extended -= earlier.periods_extended;
   result.rated_samples -= earlier.rated_samples;
   result.rated_ns -= earlier.rated_ns;
-  result.achieved_rate_hz =
-      result.rated_ns > 0 ? static_cast<double>(result.rated_samples) * 1e9 / static_cast<double>(result.rated_ns) : 0;
+  result.achieved_rate_hz = result.rated_ns > 0 ? static_cast<double>(result.rated_samples) * 1e9 /
+                                                      static_cast<double>(result.rated_ns)
+                                                : 0;
   return result;
 }
 

@@ -7,7 +7,8 @@
 
 // LeakSanitizer's, where the program is built with it.
 #if defined(__ELF__)
-extern "C" __attribute__((weak)) void __lsan_ignore_object(const void* object);  // NOLINT(bugprone-reserved-identifier)
+// NOLINTNEXTLINE(bugprone-reserved-identifier)
+extern "C" __attribute__((weak)) void __lsan_ignore_object(const void* object);
 #endif
 
 namespace strobe::internal {
@@ -18,7 +19,8 @@ constexpr int kCountShift = 8;
 static_assert(kMaxArenas < (1U << kCountShift));
 constinit std::atomic<std::uint64_t> next_arena_number{0};
 
-// By number: the arena, while it is not in use. An arena of a fork's parent stays where it is until its number is given out again.
+// By number: the arena, while it is not in use. An arena of a fork's parent stays where it is until
+// its number is given out again.
 struct UnusedArena {
   std::atomic<void*> arena{nullptr};
   std::atomic<const void*> type{nullptr};
@@ -35,7 +37,8 @@ int AcquireArenaNumber(std::uint64_t fork_count) {
     const std::uint64_t next = is_parents ? fork_count << kCountShift : last;
     const auto number = static_cast<std::size_t>(next & ((1U << kCountShift) - 1));
     if (number == kMaxArenas) return -1;
-    if (next_arena_number.compare_exchange_weak(last, next + 1, std::memory_order_relaxed)) return static_cast<int>(number);
+    if (next_arena_number.compare_exchange_weak(last, next + 1, std::memory_order_relaxed))
+      return static_cast<int>(number);
   }
 }
 
@@ -44,7 +47,8 @@ void* TakeUnusedArena(const void* type, std::uint64_t fork_count) {
     void* arena = unused.arena.load(std::memory_order_acquire);
     if (arena == nullptr || unused.type.load(std::memory_order_relaxed) != type) continue;
     if (unused.fork_count.load(std::memory_order_relaxed) != fork_count) continue;
-    if (unused.arena.compare_exchange_strong(arena, nullptr, std::memory_order_acquire)) return arena;
+    if (unused.arena.compare_exchange_strong(arena, nullptr, std::memory_order_acquire))
+      return arena;
   }
   return nullptr;
 }

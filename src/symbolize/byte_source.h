@@ -1,4 +1,5 @@
-// Where the bytes of an image come from: a file, or memory. What asks the operating system is under platform/.
+// Where the bytes of an image come from: a file, or memory. What asks the operating system is under
+// platform/.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +11,8 @@
 
 namespace strobe::internal {
 
-// ReadAt fills all of `out` from `offset`, or is false. Every read is checked anew: a file may be cut short at any time.
+// ReadAt fills all of `out` from `offset`, or is false. Every read is checked anew: a file may be
+// cut short at any time.
 class ByteSource {
  public:
   virtual ~ByteSource() = default;
@@ -32,7 +34,8 @@ class SpanSource final : public ByteSource {
   std::span<const std::byte> bytes_;
 };
 
-// A regular file, read call by call and never mapped: a file that somebody cuts short would turn a mapping into a SIGBUS. Paths are UTF-8.
+// A regular file, read call by call and never mapped: a file that somebody cuts short would turn a
+// mapping into a SIGBUS. Paths are UTF-8.
 class FileSource final : public ByteSource {
  public:
   // Null for anything but a regular file that can be read.
@@ -55,7 +58,9 @@ class FileSource final : public ByteSource {
   std::string identity_;
 };
 
-// The image that the kernel has put into this very process, if [start, limit) lies in it; otherwise empty.
-std::span<const std::byte> OwnVdso(std::uint64_t load_bias, std::uint64_t start, std::uint64_t limit);
+// The image that the kernel has put into this very process, if [start, limit) lies in it; otherwise
+// empty.
+std::span<const std::byte> OwnVdso(std::uint64_t load_bias, std::uint64_t start,
+                                   std::uint64_t limit);
 
 }  // namespace strobe::internal

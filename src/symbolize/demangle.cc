@@ -32,7 +32,8 @@ std::uint32_t ReferenceNumber(std::string_view text) {
 }
 
 // Null where it is no mangled name, or the compiler's library knows of none.
-std::unique_ptr<char, decltype(&std::free)> DemangledText([[maybe_unused]] const std::string& mangled) {
+std::unique_ptr<char, decltype(&std::free)> DemangledText(
+    [[maybe_unused]] const std::string& mangled) {
 #if __has_include(<cxxabi.h>)
   int status = 0;
   return {abi::__cxa_demangle(mangled.c_str(), nullptr, nullptr, &status), &std::free};
@@ -43,8 +44,9 @@ std::unique_ptr<char, decltype(&std::free)> DemangledText([[maybe_unused]] const
 
 }  // namespace
 
-// References are numbered in the order in which their targets end. So the target of number n stands whole before the first reference to n
-// or to anything above it, and its text is no longer than the text up to there.
+// References are numbered in the order in which their targets end. So the target of number n stands
+// whole before the first reference to n or to anything above it, and its text is no longer than the
+// text up to there.
 double EstimatedDemangledBytes(std::string_view mangled) {
   constexpr double kMaxBytesPerLetter = 20;      // "unsigned long long"
   constexpr double kMaxBytesPerShorthand = 100;  // "std::basic_string<...>"
@@ -57,16 +59,18 @@ double EstimatedDemangledBytes(std::string_view mangled) {
   double bytes = 0;
   for (std::size_t i = 0; i < mangled.size(); ++i) {
     const char c = mangled[i];
-    const std::uint32_t number = c == 'S' || c == 'T' ? ReferenceNumber(mangled.substr(i)) : kNoReference;
+    const std::uint32_t number =
+        c == 'S' || c == 'T' ? ReferenceNumber(mangled.substr(i)) : kNoReference;
     if (number == kNoReference) {
       bytes += c == 'S' ? kMaxBytesPerShorthand : kMaxBytesPerLetter;
       continue;
     }
     std::vector<Highest>& seen = c == 'S' ? substitutions : parameters;
     if (seen.empty() || seen.back().number < number) seen.push_back({number, bytes});
-    bytes += std::lower_bound(seen.begin(), seen.end(), number, [](const Highest& entry, std::uint32_t n) {
-               return entry.number < n;
-             })->bytes_before;
+    bytes +=
+        std::lower_bound(seen.begin(), seen.end(), number,
+                         [](const Highest& entry, std::uint32_t n) { return entry.number < n; })
+            ->bytes_before;
   }
   return bytes;
 }
@@ -75,8 +79,8 @@ std::string Demangler::Demangle(std::string_view system_name) {
   // What a linkage table adds to a name is no part of what the compiler made of it.
   const std::size_t mangled_bytes = std::min(system_name.find('@'), system_name.size());
   const std::string_view mangled = system_name.substr(0, mangled_bytes);
-  if (!mangled.starts_with("_Z") || mangled.size() > ElfSymbolizer::kMaxMangledBytes || total_bytes_ > kMaxTotalBytes ||
-      EstimatedDemangledBytes(mangled) > kMaxEstimatedBytes) {
+  if (!mangled.starts_with("_Z") || mangled.size() > ElfSymbolizer::kMaxMangledBytes ||
+      total_bytes_ > kMaxTotalBytes || EstimatedDemangledBytes(mangled) > kMaxEstimatedBytes) {
     return ValidUtf8(system_name);
   }
   const auto text = DemangledText(std::string(mangled));

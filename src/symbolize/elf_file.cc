@@ -22,7 +22,8 @@ struct Header {
   std::uint32_t version;
   std::uint64_t entry, segments_offset, sections_offset;
   std::uint32_t flags;
-  std::uint16_t header_size, segment_size, segment_count, section_size, section_count, section_names;
+  std::uint16_t header_size, segment_size, segment_count, section_size, section_count,
+      section_names;
 };
 static_assert(sizeof(Header) == 64);
 
@@ -75,7 +76,8 @@ bool ReadOne(const ByteSource& source, std::uint64_t offset, T& value) {
 }
 
 template <class T>
-bool ReadArray(const ByteSource& source, std::uint64_t offset, std::uint64_t count, std::vector<T>& values) {
+bool ReadArray(const ByteSource& source, std::uint64_t offset, std::uint64_t count,
+               std::vector<T>& values) {
   if (offset > source.size() || count > (source.size() - offset) / sizeof(T)) return false;
   values.resize(count);
   return source.ReadAt(offset, std::as_writable_bytes(std::span(values)));
@@ -110,7 +112,9 @@ bool ElfFile::ReadHeaders() {
   constexpr std::string_view kMagic =
       "\x7f"
       "ELF";
-  if (!ReadOne(*source_, 0, header) || std::string_view(reinterpret_cast<const char*>(header.magic), 4) != kMagic) return false;
+  if (!ReadOne(*source_, 0, header) ||
+      std::string_view(reinterpret_cast<const char*>(header.magic), 4) != kMagic)
+    return false;
   constexpr unsigned char kClass64 = 2;
   constexpr unsigned char kLittleEndian = 1;
   if (header.file_class != kClass64 || header.encoding != kLittleEndian) return false;
@@ -123,8 +127,10 @@ bool ElfFile::ReadHeaders() {
   std::uint64_t section_count = header.section_count;
   if (header.section_size == sizeof(Section) && header.sections_offset != 0) {
     Section first;  // holds the number of sections where the header has no room for it
-    if (section_count == 0 && ReadOne(*source_, header.sections_offset, first)) section_count = first.size;
-    if (section_count <= kMaxSections) ReadArray(*source_, header.sections_offset, section_count, sections_);
+    if (section_count == 0 && ReadOne(*source_, header.sections_offset, first))
+      section_count = first.size;
+    if (section_count <= kMaxSections)
+      ReadArray(*source_, header.sections_offset, section_count, sections_);
   }
   for (const Section& section : sections_) {
     if (section.entry_size != sizeof(Symbol) || section.size < sizeof(Symbol)) continue;
@@ -141,10 +147,14 @@ bool ElfFile::ReadHeaders() {
 
 void ElfFile::ReadBuildId() {
   for (const Section& section : sections_) {
-    if (section.type == kSectionNote && ReadBuildId(section.offset, section.size, section.alignment)) return;
+    if (section.type == kSectionNote &&
+        ReadBuildId(section.offset, section.size, section.alignment))
+      return;
   }
   for (const Segment& segment : segments_) {
-    if (segment.type == kSegmentNote && ReadBuildId(segment.offset, segment.file_size, segment.alignment)) return;
+    if (segment.type == kSegmentNote &&
+        ReadBuildId(segment.offset, segment.file_size, segment.alignment))
+      return;
   }
 }
 
@@ -160,9 +170,11 @@ bool ElfFile::ReadBuildId(std::uint64_t offset, std::uint64_t size, std::uint64_
     rest.remove_prefix(sizeof(note));
     const std::size_t name_bytes = padded(note.name_size);
     if (name_bytes > rest.size() || note.description_size > rest.size() - name_bytes) return false;
-    if (note.type == kNoteBuildId && rest.substr(0, note.name_size) == std::string_view("GNU\0", 4) && note.description_size != 0 &&
-        note.description_size <= kMaxBuildIdBytes) {
-      build_id_ = absl::BytesToHexString(absl::string_view(rest.data() + name_bytes, note.description_size));
+    if (note.type == kNoteBuildId &&
+        rest.substr(0, note.name_size) == std::string_view("GNU\0", 4) &&
+        note.description_size != 0 && note.description_size <= kMaxBuildIdBytes) {
+      build_id_ = absl::BytesToHexString(
+          absl::string_view(rest.data() + name_bytes, note.description_size));
       return true;
     }
     rest.remove_prefix(std::min(rest.size(), name_bytes + padded(note.description_size)));
@@ -171,10 +183,13 @@ bool ElfFile::ReadBuildId(std::uint64_t offset, std::uint64_t size, std::uint64_
 }
 
 bool ElfFile::Maps(std::uint64_t file_offset, std::uint64_t address) const {
-  constexpr std::uint64_t kPageMask = ~std::uint64_t{0xFFF};  // a segment is mapped from the start of its first page
+  constexpr std::uint64_t kPageMask =
+      ~std::uint64_t{0xFFF};  // a segment is mapped from the start of its first page
   return std::any_of(segments_.begin(), segments_.end(), [&](const Segment& segment) {
-    return segment.type == kSegmentLoad && address - file_offset == segment.address - segment.offset &&
-           file_offset >= (segment.offset & kPageMask) && file_offset - (segment.offset & kPageMask) <= segment.file_size;
+    return segment.type == kSegmentLoad &&
+           address - file_offset == segment.address - segment.offset &&
+           file_offset >= (segment.offset & kPageMask) &&
+           file_offset - (segment.offset & kPageMask) <= segment.file_size;
   });
 }
 
@@ -190,7 +205,8 @@ ElfFile::SymbolTable ElfFile::ReadSymbols(const Section& section) const {
   if (section.link >= sections_.size() || count > kMaxSymbols) return {};
   const Section& strings = sections_[section.link];
   if (strings.type != kSectionStrtab || strings.size > kMaxStringTableBytes ||
-      !ReadArray(*source_, strings.offset, strings.size, table.names) || !ReadArray(*source_, section.offset, count, table.symbols)) {
+      !ReadArray(*source_, strings.offset, strings.size, table.names) ||
+      !ReadArray(*source_, section.offset, count, table.symbols)) {
     return {};
   }
   table.names.push_back('\0');
@@ -200,7 +216,9 @@ ElfFile::SymbolTable ElfFile::ReadSymbols(const Section& section) const {
 
 bool ElfFile::VisitFunctions(const Section& section, Functions& functions) const {
   const std::uint64_t count = section.size / sizeof(Symbol);
-  if (section.offset > source_->size() || count > (source_->size() - section.offset) / sizeof(Symbol)) return true;
+  if (section.offset > source_->size() ||
+      count > (source_->size() - section.offset) / sizeof(Symbol))
+    return true;
   std::vector<Symbol> window;
   for (std::uint64_t first = 0; first < count; first += window.size()) {
     if (first >= kMaxVisitedSymbols || functions.all.size() >= kMaxFunctions) return false;
@@ -208,7 +226,8 @@ bool ElfFile::VisitFunctions(const Section& section, Functions& functions) const
     if (!ReadArray(*source_, section.offset + first * sizeof(Symbol), wanted, window)) return true;
     for (const Symbol& symbol : window) {
       const unsigned char type = symbol.info & 0xF;
-      if ((type != kSymbolFunction && type != kSymbolIndirectFunction) || symbol.section == kSectionUndefined || symbol.value == 0)
+      if ((type != kSymbolFunction && type != kSymbolIndirectFunction) ||
+          symbol.section == kSectionUndefined || symbol.value == 0)
         continue;
       std::uint64_t limit = kUnknownEnd;
       if (symbol.section < sections_.size()) {
@@ -218,16 +237,21 @@ bool ElfFile::VisitFunctions(const Section& section, Functions& functions) const
       }
       if (symbol.size == 0) functions.unsized.push_back(functions.all.size());
       const bool is_sized = symbol.size != 0 && symbol.size < limit - symbol.value;
-      functions.all.push_back({symbol.value, is_sized ? symbol.value + symbol.size : limit, symbol.name});
+      functions.all.push_back(
+          {symbol.value, is_sized ? symbol.value + symbol.size : limit, symbol.name});
     }
   }
   return true;
 }
 
-bool ElfFile::ReadFunctionNames(const Section& strings, std::vector<FunctionTable::Function>& functions, std::vector<char>& names) const {
+bool ElfFile::ReadFunctionNames(const Section& strings,
+                                std::vector<FunctionTable::Function>& functions,
+                                std::vector<char>& names) const {
   std::vector<std::uint32_t> order(functions.size());
   std::iota(order.begin(), order.end(), 0U);
-  std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) { return functions[a].name < functions[b].name; });
+  std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+    return functions[a].name < functions[b].name;
+  });
   names.assign(1, '\0');
   std::vector<char> window;
   std::uint64_t window_begin = 0;
@@ -244,7 +268,8 @@ bool ElfFile::ReadFunctionNames(const Section& strings, std::vector<FunctionTabl
     }
     last_place = place;
     last_name = 0;
-    const std::uint64_t bytes = std::min<std::uint64_t>(strings.size - place, FunctionTable::kMaxNameBytes);
+    const std::uint64_t bytes =
+        std::min<std::uint64_t>(strings.size - place, FunctionTable::kMaxNameBytes);
     if (window.empty() || place + bytes > window_begin + window.size()) {
       window_begin = place;
       const std::uint64_t wanted = std::min<std::uint64_t>(strings.size - place, kNameWindowBytes);
@@ -268,7 +293,9 @@ bool ElfFile::ReadFunctionNames(const Section& strings, std::vector<FunctionTabl
 FunctionTable ElfFile::ReadFunctions() const {
   if (symbol_section_ == nullptr || symbol_section_->link >= sections_.size()) return {};
   const Section& strings = sections_[symbol_section_->link];
-  if (strings.type != kSectionStrtab || strings.offset > source_->size() || strings.size > source_->size() - strings.offset) return {};
+  if (strings.type != kSectionStrtab || strings.offset > source_->size() ||
+      strings.size > source_->size() - strings.offset)
+    return {};
   Functions functions;
   std::vector<char> names;
   bool is_whole = VisitFunctions(*symbol_section_, functions);
@@ -284,7 +311,8 @@ FunctionTable ElfFile::ReadFunctions() const {
     if (next != starts.end()) function.end = std::min(function.end, *next);
     if (function.end == kUnknownEnd) function.end = function.address + 1;
   }
-  std::erase_if(functions.all, [](const FunctionTable::Function& function) { return function.name == 0; });
+  std::erase_if(functions.all,
+                [](const FunctionTable::Function& function) { return function.name == 0; });
   FunctionTable table(std::move(functions.all), std::move(names));
   table.set_is_partial(!is_whole);
   return table;
@@ -294,7 +322,9 @@ std::vector<char> ElfFile::ReadSectionNames() const {
   std::vector<char> names;
   if (section_names_ >= sections_.size()) return names;
   const Section& strings = sections_[section_names_];
-  if (strings.size > kMaxSectionNameBytes || !ReadArray(*source_, strings.offset, strings.size, names)) return {};
+  if (strings.size > kMaxSectionNameBytes ||
+      !ReadArray(*source_, strings.offset, strings.size, names))
+    return {};
   names.push_back('\0');
   return names;
 }
@@ -303,8 +333,11 @@ std::vector<std::uint8_t> ElfFile::ReadSection(std::string_view name, std::size_
   const std::vector<char> names = ReadSectionNames();
   std::vector<std::uint8_t> bytes;
   for (const Section& section : sections_) {
-    if (section.type != kSectionProgramBits || section.name >= names.size() || names.data() + section.name != name) continue;
-    if (section.size > max_bytes || !ReadArray(*source_, section.offset, section.size, bytes)) return {};
+    if (section.type != kSectionProgramBits || section.name >= names.size() ||
+        names.data() + section.name != name)
+      continue;
+    if (section.size > max_bytes || !ReadArray(*source_, section.offset, section.size, bytes))
+      return {};
     return (section.flags & kSectionCompressed) == 0 ? bytes : Inflate(bytes, max_bytes);
   }
   return bytes;
@@ -315,13 +348,19 @@ std::vector<LinkageStub> ElfFile::FindLinkageStubs() const {
   const std::vector<char> names = ReadSectionNames();
   std::uint64_t bytes_left = kMaxLinkageTableBytes;
   for (const Section& section : sections_) {
-    if (section.type != kSectionProgramBits || (section.flags & kSectionExecutable) == 0 || section.name >= names.size()) continue;
-    if (!std::string_view(names.data() + section.name, names.size() - section.name).starts_with(kLinkageTableName)) continue;
+    if (section.type != kSectionProgramBits || (section.flags & kSectionExecutable) == 0 ||
+        section.name >= names.size())
+      continue;
+    if (!std::string_view(names.data() + section.name, names.size() - section.name)
+             .starts_with(kLinkageTableName))
+      continue;
     std::vector<std::byte> code;
-    if (section.size > bytes_left || !ReadArray(*source_, section.offset, section.size, code)) continue;
+    if (section.size > bytes_left || !ReadArray(*source_, section.offset, section.size, code))
+      continue;
     bytes_left -= section.size;
-    const std::vector<LinkageStub> found =
-        machine_ == kMachineX86_64 ? FindX86LinkageStubs(section.address, code) : FindAarch64LinkageStubs(section.address, code);
+    const std::vector<LinkageStub> found = machine_ == kMachineX86_64
+                                               ? FindX86LinkageStubs(section.address, code)
+                                               : FindAarch64LinkageStubs(section.address, code);
     stubs.insert(stubs.end(), found.begin(), found.end());
   }
   return stubs;
@@ -330,9 +369,13 @@ std::vector<LinkageStub> ElfFile::FindLinkageStubs() const {
 FunctionTable ElfFile::ReadLinkageStubs(const FunctionTable& functions) const {
   std::vector<LinkageStub> stubs = FindLinkageStubs();
   if (stubs.empty()) return {};
-  std::sort(stubs.begin(), stubs.end(), [](const LinkageStub& a, const LinkageStub& b) { return a.slot < b.slot; });
-  stubs.erase(std::unique(stubs.begin(), stubs.end(), [](const auto& a, const auto& b) { return a.slot == b.slot; }), stubs.end());
-  const auto dynamic = std::find_if(sections_.begin(), sections_.end(), [](const Section& s) { return s.type == kSectionDynsym; });
+  std::sort(stubs.begin(), stubs.end(),
+            [](const LinkageStub& a, const LinkageStub& b) { return a.slot < b.slot; });
+  stubs.erase(std::unique(stubs.begin(), stubs.end(),
+                          [](const auto& a, const auto& b) { return a.slot == b.slot; }),
+              stubs.end());
+  const auto dynamic = std::find_if(sections_.begin(), sections_.end(),
+                                    [](const Section& s) { return s.type == kSectionDynsym; });
   const SymbolTable symbols = dynamic == sections_.end() ? SymbolTable() : ReadSymbols(*dynamic);
   std::vector<FunctionTable::Function> named;
   std::vector<char> names;
@@ -341,14 +384,18 @@ FunctionTable ElfFile::ReadLinkageStubs(const FunctionTable& functions) const {
     if (section.type != kSectionRelocations || (section.flags & kSectionLoaded) == 0) continue;
     std::vector<Relocation> relocations;
     const std::uint64_t count = section.size / sizeof(Relocation);
-    if (count > relocations_left || !ReadArray(*source_, section.offset, count, relocations)) continue;
+    if (count > relocations_left || !ReadArray(*source_, section.offset, count, relocations))
+      continue;
     relocations_left -= count;
     for (const Relocation& relocation : relocations) {
-      const auto stub = std::lower_bound(stubs.begin(), stubs.end(), relocation.offset,
-                                         [](const LinkageStub& a, std::uint64_t slot) { return a.slot < slot; });
+      const auto stub =
+          std::lower_bound(stubs.begin(), stubs.end(), relocation.offset,
+                           [](const LinkageStub& a, std::uint64_t slot) { return a.slot < slot; });
       if (stub == stubs.end() || stub->slot != relocation.offset) continue;
-      // Without a symbol, the slot gets the address of a function of the image itself, or what that function returns.
-      const std::string_view target = relocation.symbol != 0 ? symbols.NameOf(relocation.symbol) : functions.Find(relocation.addend);
+      // Without a symbol, the slot gets the address of a function of the image itself, or what that
+      // function returns.
+      const std::string_view target = relocation.symbol != 0 ? symbols.NameOf(relocation.symbol)
+                                                             : functions.Find(relocation.addend);
       if (target.empty() || names.size() + target.size() > kMaxStringTableBytes) continue;
       named.push_back({stub->address, stub->end, static_cast<std::uint32_t>(names.size())});
       names.insert(names.end(), target.begin(), target.end());

@@ -1,4 +1,5 @@
-// What a symbolizer reads of an ELF file. Every field is checked before it is used: the file may be broken, changing or hostile.
+// What a symbolizer reads of an ELF file. Every field is checked before it is used: the file may be
+// broken, changing or hostile.
 #pragma once
 
 #include <cstddef>
@@ -19,13 +20,15 @@ inline constexpr std::size_t kMaxSections = 1 << 16;
 inline constexpr std::size_t kMaxNoteBytes = 64 * 1024;
 inline constexpr std::size_t kMaxSymbols = std::size_t{1} << 22;
 inline constexpr std::size_t kMaxStringTableBytes = std::size_t{256} << 20;
-// Of a table of functions, which is read a window at a time, more is left out. Its strings may be longer than what is kept of them.
+// Of a table of functions, which is read a window at a time, more is left out. Its strings may be
+// longer than what is kept of them.
 inline constexpr std::size_t kMaxVisitedSymbols = std::size_t{1} << 24;
 inline constexpr std::size_t kMaxFunctions = std::size_t{1} << 23;
 inline constexpr std::size_t kMaxFunctionNameBytes = std::size_t{256} << 20;
 inline constexpr std::size_t kMaxSectionNameBytes = std::size_t{1} << 20;
-inline constexpr std::size_t kMaxLinkageTableBytes = std::size_t{4} << 20;  // of all linkage tables of a file
-inline constexpr std::size_t kMaxRelocations = std::size_t{1} << 22;        // in all sections of a file
+inline constexpr std::size_t kMaxLinkageTableBytes = std::size_t{4}
+                                                     << 20;  // of all linkage tables of a file
+inline constexpr std::size_t kMaxRelocations = std::size_t{1} << 22;  // in all sections of a file
 
 // The functions of one image, sorted by address.
 class FunctionTable {
@@ -36,20 +39,24 @@ class FunctionTable {
     std::uint32_t name = 0;     // offset into names
   };
 
-  // Of a longer name only so much: it is of no use to anybody, and a hostile file has it a thousand times.
+  // Of a longer name only so much: it is of no use to anybody, and a hostile file has it a thousand
+  // times.
   static constexpr std::size_t kMaxNameBytes = 64 * 1024;
 
   FunctionTable() = default;
   // `names` holds a terminating zero after each function's name.
   FunctionTable(std::vector<Function> functions, std::vector<char> names);
 
-  // The symbol's name as it stands in the file, without a version, or empty. Valid as long as the table.
+  // The symbol's name as it stands in the file, without a version, or empty. Valid as long as the
+  // table.
   [[nodiscard]] std::string_view Find(std::uint64_t address) const;
   [[nodiscard]] bool empty() const { return functions_.empty(); }
   // Whether some of the image's functions are left out, because it has more than is kept.
   [[nodiscard]] bool is_partial() const { return is_partial_; }
   void set_is_partial(bool is_partial) { is_partial_ = is_partial; }
-  [[nodiscard]] std::size_t memory_bytes() const { return sizeof(*this) + functions_.capacity() * sizeof(Function) + names_.capacity(); }
+  [[nodiscard]] std::size_t memory_bytes() const {
+    return sizeof(*this) + functions_.capacity() * sizeof(Function) + names_.capacity();
+  }
 
  private:
   [[nodiscard]] std::string_view NameOf(const Function& function) const;
@@ -77,10 +84,12 @@ class ElfFile {
   // Whether a loaded segment puts the byte at `file_offset` at `address`.
   [[nodiscard]] bool Maps(std::uint64_t file_offset, std::uint64_t address) const;
   [[nodiscard]] FunctionTable ReadFunctions() const;
-  // The bytes of the section of that name, at most so many, inflated where they are compressed. Empty where there is none.
-  [[nodiscard]] std::vector<std::uint8_t> ReadSection(std::string_view name, std::size_t max_bytes) const;
-  // The stubs through which the image calls other images' functions and its own indirect ones, by the names of their targets: "malloc@plt".
-  // `functions` names the image's own.
+  // The bytes of the section of that name, at most so many, inflated where they are compressed.
+  // Empty where there is none.
+  [[nodiscard]] std::vector<std::uint8_t> ReadSection(std::string_view name,
+                                                      std::size_t max_bytes) const;
+  // The stubs through which the image calls other images' functions and its own indirect ones, by
+  // the names of their targets: "malloc@plt". `functions` names the image's own.
   [[nodiscard]] FunctionTable ReadLinkageStubs(const FunctionTable& functions) const;
 
  private:
@@ -112,14 +121,17 @@ class ElfFile {
   bool ReadHeaders();
   void ReadBuildId();
   bool ReadBuildId(std::uint64_t offset, std::uint64_t size, std::uint64_t alignment);
-  // The functions of a table of symbols, with the places of their names in its strings. False where it has more than are kept.
+  // The functions of a table of symbols, with the places of their names in its strings. False where
+  // it has more than are kept.
   struct Functions {
     std::vector<FunctionTable::Function> all;
     std::vector<std::size_t> unsized;  // of these, the ones whose end nobody says
   };
   bool VisitFunctions(const Section& section, Functions& functions) const;
-  // Reads their names; from then on, those without one have the number 0. False where there are more than are kept.
-  bool ReadFunctionNames(const Section& strings, std::vector<FunctionTable::Function>& functions, std::vector<char>& names) const;
+  // Reads their names; from then on, those without one have the number 0. False where there are
+  // more than are kept.
+  bool ReadFunctionNames(const Section& strings, std::vector<FunctionTable::Function>& functions,
+                         std::vector<char>& names) const;
   // Empty where it cannot be read.
   [[nodiscard]] SymbolTable ReadSymbols(const Section& section) const;
   [[nodiscard]] std::vector<LinkageStub> FindLinkageStubs() const;

@@ -42,11 +42,14 @@ struct ImageNames {
     return name.empty() ? stubs.Find(address) : name;
   }
   [[nodiscard]] bool empty() const { return functions.empty() && stubs.empty(); }
-  [[nodiscard]] std::size_t memory_bytes() const { return functions.memory_bytes() + stubs.memory_bytes(); }
+  [[nodiscard]] std::size_t memory_bytes() const {
+    return functions.memory_bytes() + stubs.memory_bytes();
+  }
 };
 
-// The names that the candidates hold, in the order of preference: functions of the first with full symbols, else of the first with any;
-// stubs of the first that has the code of its linkage table, which a file of separate symbols has not.
+// The names that the candidates hold, in the order of preference: functions of the first with full
+// symbols, else of the first with any; stubs of the first that has the code of its linkage table,
+// which a file of separate symbols has not.
 ImageNames ReadNames(const Module& module, const std::vector<std::string>& paths) {
   struct Image {
     std::unique_ptr<FileSource> source;
@@ -62,8 +65,9 @@ ImageNames ReadNames(const Module& module, const std::vector<std::string>& paths
     if (images.back().file.symbols() == ElfFile::Symbols::kFull) break;
   }
   ImageNames names;
-  const auto best =
-      std::max_element(images.begin(), images.end(), [](const Image& a, const Image& b) { return a.file.symbols() < b.file.symbols(); });
+  const auto best = std::max_element(
+      images.begin(), images.end(),
+      [](const Image& a, const Image& b) { return a.file.symbols() < b.file.symbols(); });
   if (best != images.end()) names.functions = best->file.ReadFunctions();
   for (const Image& image : images) {
     if (names.stubs.empty()) names.stubs = image.file.ReadLinkageStubs(names.functions);
@@ -72,7 +76,8 @@ ImageNames ReadNames(const Module& module, const std::vector<std::string>& paths
   return names;
 }
 
-// Of a file that can be read, final even where there are none: a file that was changed is another one.
+// Of a file that can be read, final even where there are none: a file that was changed is another
+// one.
 ImageNames ReadWindowsNames(const Module& module, const ElfSymbolizerOptions& options) {
   ImageNames names;
   const std::unique_ptr<FileSource> source = FileSource::Open(module.path);
@@ -93,28 +98,35 @@ ImageNames ReadWindowsNames(const Module& module, const ElfSymbolizerOptions& op
 ImageNames ReadNames(const Module& module, const ElfSymbolizerOptions& options) {
   if (IsWindowsImage(module)) return ReadWindowsNames(module, options);
   if (module.path == kVdsoPath) {
-    const internal::SpanSource source(internal::OwnVdso(module.load_bias, module.start, module.limit));
+    const internal::SpanSource source(
+        internal::OwnVdso(module.load_bias, module.start, module.limit));
     const std::optional<ElfFile> file = OpenFor(module, source);
-    return {.functions = file.has_value() ? file->ReadFunctions() : FunctionTable(), .stubs = {}, .is_final = file.has_value()};
+    return {.functions = file.has_value() ? file->ReadFunctions() : FunctionTable(),
+            .stubs = {},
+            .is_final = file.has_value()};
   }
   return ReadNames(module, internal::PathsOf(module, options.debug_directory));
 }
 
-// What names a module's symbols: its build id, or the file with its place where there is none. What stands for the build id of a Windows
-// image may be another one's, too, if that was linked in the same second.
+// What names a module's symbols: its build id, or the file with its place where there is none. What
+// stands for the build id of a Windows image may be another one's, too, if that was linked in the
+// same second.
 std::string CacheKey(const Module& module) {
   if (!module.build_id.empty() && !IsWindowsImage(module)) return module.build_id;
   const std::unique_ptr<FileSource> source = FileSource::Open(module.path);
-  return absl::StrCat(module.path, "\n", source == nullptr ? "" : source->identity(), "\n", module.start - module.load_bias, "\n",
-                      module.file_offset);
+  return absl::StrCat(module.path, "\n", source == nullptr ? "" : source->identity(), "\n",
+                      module.start - module.load_bias, "\n", module.file_offset);
 }
 
 std::string Hex(Address address) { return absl::StrCat("0x", absl::Hex(address)); }
 
 std::string UnresolvedName(const Module& module, Address address) {
-  const std::size_t slash = module.code_number != 0 ? std::string::npos : module.path.find_last_of(IsWindowsImage(module) ? "/\\" : "/");
-  return absl::StrCat(ValidUtf8(slash == std::string::npos ? module.path : module.path.substr(slash + 1)), "+",
-                      Hex(address - module.load_bias));
+  const std::size_t slash = module.code_number != 0
+                                ? std::string::npos
+                                : module.path.find_last_of(IsWindowsImage(module) ? "/\\" : "/");
+  return absl::StrCat(
+      ValidUtf8(slash == std::string::npos ? module.path : module.path.substr(slash + 1)), "+",
+      Hex(address - module.load_bias));
 }
 
 // Symbols::functions without repetition.
@@ -184,7 +196,9 @@ class ElfSymbolizer::Cache {
     std::string key;
     ImageNames names;
 
-    [[nodiscard]] std::size_t memory_bytes() const { return sizeof(Entry) + 2 * key.size() + names.memory_bytes(); }
+    [[nodiscard]] std::size_t memory_bytes() const {
+      return sizeof(Entry) + 2 * key.size() + names.memory_bytes();
+    }
   };
   std::list<Entry> entries_;
   absl::flat_hash_map<std::string, std::list<Entry>::iterator> places_;
@@ -192,7 +206,8 @@ class ElfSymbolizer::Cache {
   ImageNames unkept_;
 };
 
-ElfSymbolizer::ElfSymbolizer(ElfSymbolizerOptions options) : options_(std::move(options)), cache_(std::make_unique<Cache>()) {}
+ElfSymbolizer::ElfSymbolizer(ElfSymbolizerOptions options)
+    : options_(std::move(options)), cache_(std::make_unique<Cache>()) {}
 ElfSymbolizer::~ElfSymbolizer() = default;
 ElfSymbolizer::ElfSymbolizer(ElfSymbolizer&&) noexcept = default;
 ElfSymbolizer& ElfSymbolizer::operator=(ElfSymbolizer&&) noexcept = default;
@@ -223,7 +238,8 @@ absl::StatusOr<Symbols> ElfSymbolizer::Symbolize(const Profile& profile) {
       const Address address = profile.frames[i].address;
       const std::string_view name = names.Find(address - module.load_bias);
       const bool is_named = !name.empty() && functions.name_bytes() <= kMaxNameBytes;
-      symbols.frames[i].function = !is_named ? functions.Unresolved(UnresolvedName(module, address)) : functions.Resolved(name);
+      symbols.frames[i].function = !is_named ? functions.Unresolved(UnresolvedName(module, address))
+                                             : functions.Resolved(name);
     }
     cache_->Trim(options_.cache_bytes);
   }

@@ -11,7 +11,8 @@
 namespace strobe::internal {
 namespace {
 
-// Of Microsoft's published "microsoft-pdb" sources, MSF_HDR: the file is a number of blocks of one size, some of which list the others.
+// Of Microsoft's published "microsoft-pdb" sources, MSF_HDR: the file is a number of blocks of one
+// size, some of which list the others.
 struct Header {
   std::array<char, 32> magic;
   std::uint32_t block_bytes;
@@ -21,7 +22,8 @@ struct Header {
   std::uint32_t reserved;
   std::uint32_t directory_blocks;  // the block that lists the directory's
 };
-constexpr std::string_view kMagic("Microsoft C/C++ MSF 7.00\r\n\x1A\x44S\0\0\0", sizeof(Header::magic));
+constexpr std::string_view kMagic("Microsoft C/C++ MSF 7.00\r\n\x1A\x44S\0\0\0",
+                                  sizeof(Header::magic));
 constexpr std::uint32_t kMinBlockBytes = 512;
 constexpr std::uint32_t kMaxBlockBytes = 65536;
 
@@ -30,9 +32,11 @@ constexpr std::uint32_t kMaxBlockBytes = 65536;
 bool IsWholePdb(const ByteSource& source) {
   Header header{};
   if (!source.ReadAt(0, std::as_writable_bytes(std::span(&header, 1)))) return false;
-  return std::memcmp(header.magic.data(), kMagic.data(), kMagic.size()) == 0 && std::has_single_bit(header.block_bytes) &&
-         header.block_bytes >= kMinBlockBytes && header.block_bytes <= kMaxBlockBytes &&
-         std::uint64_t{header.block_bytes} * header.block_count <= source.size() && header.directory_blocks < header.block_count;
+  return std::memcmp(header.magic.data(), kMagic.data(), kMagic.size()) == 0 &&
+         std::has_single_bit(header.block_bytes) && header.block_bytes >= kMinBlockBytes &&
+         header.block_bytes <= kMaxBlockBytes &&
+         std::uint64_t{header.block_bytes} * header.block_count <= source.size() &&
+         header.directory_blocks < header.block_count;
 }
 
 }  // namespace strobe::internal

@@ -51,26 +51,33 @@ class PeReader {
 };
 
 // The GUID and age that a debugger finds the image's debug information by, and where that was put.
-void ReadDebugDirectory(MemoryWindows& memory, PeImage::Layout layout, std::uint32_t directory, std::uint32_t bytes, PeImage& image) {
+void ReadDebugDirectory(MemoryWindows& memory, PeImage::Layout layout, std::uint32_t directory,
+                        std::uint32_t bytes, PeImage& image) {
   const auto place = [&](std::uint32_t position) {
-    return layout == PeImage::Layout::kLoaded ? std::optional<std::uint64_t>(position) : image.FileOffset(position);
+    return layout == PeImage::Layout::kLoaded ? std::optional<std::uint64_t>(position)
+                                              : image.FileOffset(position);
   };
   const std::optional<std::uint64_t> entries = place(directory);
-  for (std::size_t i = 0; entries && i < std::min<std::size_t>(bytes / kDebugEntryBytes, kMaxDebugEntries); ++i) {
+  for (std::size_t i = 0;
+       entries && i < std::min<std::size_t>(bytes / kDebugEntryBytes, kMaxDebugEntries); ++i) {
     PeReader reader(memory);
     const std::uint64_t entry = *entries + i * kDebugEntryBytes;
     if (reader.At<std::uint32_t>(entry + 12) != kCodeView) continue;
     const std::optional<std::uint64_t> data = place(reader.At<std::uint32_t>(entry + 20));
     if (!data || reader.At<std::uint32_t>(*data) != kRsds) continue;
-    std::string id = absl::StrFormat("%08x%04x%04x", reader.At<std::uint32_t>(*data + 4), reader.At<std::uint16_t>(*data + 8),
-                                     reader.At<std::uint16_t>(*data + 10));
-    for (const std::uint8_t byte : reader.At<std::array<std::uint8_t, 8>>(*data + 12)) absl::StrAppendFormat(&id, "%02x", byte);
+    std::string id =
+        absl::StrFormat("%08x%04x%04x", reader.At<std::uint32_t>(*data + 4),
+                        reader.At<std::uint16_t>(*data + 8), reader.At<std::uint16_t>(*data + 10));
+    for (const std::uint8_t byte : reader.At<std::array<std::uint8_t, 8>>(*data + 12))
+      absl::StrAppendFormat(&id, "%02x", byte);
     absl::StrAppendFormat(&id, "%x", reader.At<std::uint32_t>(*data + 20));
     if (!reader.ok()) continue;
     image.build_id = std::move(id);
     std::array<std::uint8_t, PeImage::kMaxPathBytes> path;
     const std::size_t path_bytes = memory.Read(*data + kCodeViewPath, path);
-    image.debug_file.assign(path.begin(), std::find(path.begin(), path.begin() + static_cast<std::ptrdiff_t>(path_bytes), 0));
+    image.debug_file.assign(
+        path.begin(),
+        std::find(path.begin(), path.begin() + static_cast<std::ptrdiff_t>(path_bytes), 0));
     return;
   }
 }
@@ -82,7 +89,8 @@ std::optional<PeImage> PeImage::Open(const Read& read, Layout layout) {
   PeReader reader(memory);
   if (reader.At<std::uint16_t>(0) != kDosMagic) return std::nullopt;
   const std::uint64_t header = reader.At<std::uint32_t>(0x3C);
-  if (reader.At<std::uint32_t>(header) != kPeMagic || reader.At<std::uint16_t>(header + 4) != kX64) return std::nullopt;
+  if (reader.At<std::uint32_t>(header) != kPeMagic || reader.At<std::uint16_t>(header + 4) != kX64)
+    return std::nullopt;
   const std::uint64_t optional_header = header + kFileHeaderBytes;
   if (reader.At<std::uint16_t>(optional_header) != kPlusMagic) return std::nullopt;
   PeImage image;
@@ -92,21 +100,25 @@ std::optional<PeImage> PeImage::Open(const Read& read, Layout layout) {
   image.image_bytes = reader.At<std::uint32_t>(optional_header + 56);
   const auto directories = reader.At<std::uint32_t>(optional_header + 108);
   const auto directory = [&](std::size_t number, std::size_t field) {
-    return number < directories ? reader.At<std::uint32_t>(optional_header + kDirectories + number * 8 + field) : 0;
+    return number < directories
+               ? reader.At<std::uint32_t>(optional_header + kDirectories + number * 8 + field)
+               : 0;
   };
   image.pdata = directory(kExceptionDirectory, 0);
   image.pdata_bytes = directory(kExceptionDirectory, 4);
   image.exports = directory(kExportDirectory, 0);
   image.exports_bytes = directory(kExportDirectory, 4);
   const std::uint64_t sections = optional_header + reader.At<std::uint16_t>(header + 20);
-  const std::size_t section_count = std::min<std::size_t>(reader.At<std::uint16_t>(header + 6), kMaxSections);
+  const std::size_t section_count =
+      std::min<std::size_t>(reader.At<std::uint16_t>(header + 6), kMaxSections);
   for (std::size_t i = 0; i < section_count && reader.ok(); ++i) {
     const std::uint64_t section = sections + i * kSectionBytes;
-    image.sections.push_back({.start = reader.At<std::uint32_t>(section + 12),
-                              .bytes = reader.At<std::uint32_t>(section + 8),
-                              .file_offset = reader.At<std::uint32_t>(section + 20),
-                              .file_bytes = reader.At<std::uint32_t>(section + 16),
-                              .is_code = (reader.At<std::uint32_t>(section + 36) & kSectionHasCode) != 0});
+    image.sections.push_back(
+        {.start = reader.At<std::uint32_t>(section + 12),
+         .bytes = reader.At<std::uint32_t>(section + 8),
+         .file_offset = reader.At<std::uint32_t>(section + 20),
+         .file_bytes = reader.At<std::uint32_t>(section + 16),
+         .is_code = (reader.At<std::uint32_t>(section + 36) & kSectionHasCode) != 0});
   }
   const auto time = reader.At<std::uint32_t>(header + 8);
   const std::uint32_t debug = directory(kDebugDirectory, 0);
@@ -130,12 +142,13 @@ std::vector<Module> PeImage::ModulesAt(Address base, const std::string& path) co
   std::vector<Module> modules;
   for (const Section& section : sections) {
     if (!section.is_code || section.start >= image_bytes) continue;
-    Module module{.start = base + section.start,
-                  .limit = base + section.start + std::min(section.bytes, image_bytes - section.start),
-                  .file_offset = section.file_offset,
-                  .load_bias = base,
-                  .path = path,
-                  .build_id = build_id};
+    Module module{
+        .start = base + section.start,
+        .limit = base + section.start + std::min(section.bytes, image_bytes - section.start),
+        .file_offset = section.file_offset,
+        .load_bias = base,
+        .path = path,
+        .build_id = build_id};
     // An image without frame information has functions that need none.
     module.pdata_address = base + pdata;
     module.pdata_bytes = pdata == 0 ? 0 : pdata_bytes;

@@ -33,9 +33,10 @@ T Load(const void* from) {
   return value;
 }
 
-// What the file has of `bytes` bytes of the image from `position` on; empty where that is nothing, or more than `max_bytes`.
-std::vector<char> ReadPart(const ByteSource& source, const PeImage& image, std::uint32_t position, std::uint32_t bytes,
-                           std::size_t max_bytes) {
+// What the file has of `bytes` bytes of the image from `position` on; empty where that is nothing,
+// or more than `max_bytes`.
+std::vector<char> ReadPart(const ByteSource& source, const PeImage& image, std::uint32_t position,
+                           std::uint32_t bytes, std::size_t max_bytes) {
   const std::optional<std::uint64_t> offset = image.FileOffset(position);
   if (!offset || bytes > max_bytes || bytes > source.size()) return {};
   std::vector<char> part(bytes);
@@ -71,9 +72,10 @@ std::vector<char> ReadStrings(const ByteSource& source, std::uint64_t offset) {
   return strings;
 }
 
-// Where the name of a symbol is in `names`, which begins with the table of strings. A short name is added; a long one stays where it is,
-// for many symbols may say to have the same long name.
-std::uint32_t PlaceName(const RawSymbol& symbol, std::size_t strings_bytes, std::vector<char>& names) {
+// Where the name of a symbol is in `names`, which begins with the table of strings. A short name is
+// added; a long one stays where it is, for many symbols may say to have the same long name.
+std::uint32_t PlaceName(const RawSymbol& symbol, std::size_t strings_bytes,
+                        std::vector<char>& names) {
   const auto words = Load<std::array<std::uint32_t, 2>>(symbol.name.data());
   const auto end = static_cast<std::uint32_t>(names.size());
   if (words[0] == 0) return words[1] < strings_bytes ? words[1] : end - 1;
@@ -84,9 +86,11 @@ std::uint32_t PlaceName(const RawSymbol& symbol, std::size_t strings_bytes, std:
 
 // Each function ends where the next one begins, if it does not end before.
 void EndWhereTheNextBegins(std::vector<FunctionTable::Function>& functions) {
-  std::sort(functions.begin(), functions.end(), [](const auto& a, const auto& b) { return a.address < b.address; });
+  std::sort(functions.begin(), functions.end(),
+            [](const auto& a, const auto& b) { return a.address < b.address; });
   for (std::size_t i = 0; i + 1 < functions.size(); ++i) {
-    if (functions[i + 1].address > functions[i].address) functions[i].end = std::min(functions[i].end, functions[i + 1].address);
+    if (functions[i + 1].address > functions[i].address)
+      functions[i].end = std::min(functions[i].end, functions[i + 1].address);
   }
   // Of several names of one function each must end where the last does.
   for (std::size_t i = functions.size(); i-- > 1;) {
@@ -96,19 +100,22 @@ void EndWhereTheNextBegins(std::vector<FunctionTable::Function>& functions) {
 
 // The section of code that holds the address, or none.
 const PeImage::Section* CodeAt(const PeImage& image, std::uint64_t address) {
-  const auto section = std::find_if(image.sections.begin(), image.sections.end(), [&](const PeImage::Section& candidate) {
-    return candidate.is_code && address >= candidate.start && address - candidate.start < candidate.bytes;
-  });
+  const auto section = std::find_if(image.sections.begin(), image.sections.end(),
+                                    [&](const PeImage::Section& candidate) {
+                                      return candidate.is_code && address >= candidate.start &&
+                                             address - candidate.start < candidate.bytes;
+                                    });
   return section == image.sections.end() ? nullptr : &*section;
 }
 
-// Whether there are files that the system may take for the debug information of the image at `path`, and all are fit for it. Not where the
-// path that the linker left names another machine.
+// Whether there are files that the system may take for the debug information of the image at
+// `path`, and all are fit for it. Not where the path that the linker left names another machine.
 bool HasWholeDebugFile(const PeImage& image, const std::string& path) {
   constexpr std::string_view kSeparators = "/\\";
   if (image.debug_file.find_first_not_of("/\\?") > 1) return false;
   const std::string beside =
-      path.substr(0, path.find_last_of(kSeparators) + 1) + image.debug_file.substr(image.debug_file.find_last_of(kSeparators) + 1);
+      path.substr(0, path.find_last_of(kSeparators) + 1) +
+      image.debug_file.substr(image.debug_file.find_last_of(kSeparators) + 1);
   bool is_there = false;
   for (const std::string& place : {beside, image.debug_file}) {
     const std::unique_ptr<FileSource> file = FileSource::Open(place);
@@ -122,18 +129,24 @@ bool HasWholeDebugFile(const PeImage& image, const std::string& path) {
 class FrameRanges {
  public:
   FrameRanges(const ByteSource& source, const PeImage& image) {
-    const std::vector<char> pdata = ReadPart(source, image, image.pdata, image.pdata_bytes, kMaxPdataBytes);
+    const std::vector<char> pdata =
+        ReadPart(source, image, image.pdata, image.pdata_bytes, kMaxPdataBytes);
     constexpr std::size_t kEntryBytes = 12;
     for (std::size_t at = 0; at + kEntryBytes <= pdata.size(); at += kEntryBytes) {
-      ranges_.push_back({Load<std::uint32_t>(pdata.data() + at), Load<std::uint32_t>(pdata.data() + at + 4)});
+      ranges_.push_back(
+          {Load<std::uint32_t>(pdata.data() + at), Load<std::uint32_t>(pdata.data() + at + 4)});
     }
-    std::sort(ranges_.begin(), ranges_.end(), [](const Range& a, const Range& b) { return a.begin < b.begin; });
+    std::sort(ranges_.begin(), ranges_.end(),
+              [](const Range& a, const Range& b) { return a.begin < b.begin; });
   }
-  // Where the function at `address` ends: with its range, or where it has none, because it needs no frame, before the next one.
+  // Where the function at `address` ends: with its range, or where it has none, because it needs no
+  // frame, before the next one.
   [[nodiscard]] std::uint32_t EndOf(std::uint32_t address, std::uint32_t limit) const {
-    const auto after = std::upper_bound(ranges_.begin(), ranges_.end(), address,
-                                        [](std::uint32_t value, const Range& range) { return value < range.begin; });
-    if (after != ranges_.begin() && address < (after - 1)->end) return std::min((after - 1)->end, limit);
+    const auto after = std::upper_bound(
+        ranges_.begin(), ranges_.end(), address,
+        [](std::uint32_t value, const Range& range) { return value < range.begin; });
+    if (after != ranges_.begin() && address < (after - 1)->end)
+      return std::min((after - 1)->end, limit);
     return after != ranges_.end() ? std::min(after->begin, limit) : limit;
   }
 
@@ -150,7 +163,8 @@ std::optional<PeFile> PeFile::Open(const ByteSource& source, const std::string& 
   std::optional<PeImage> image = PeImage::Open(
       [&](std::uint64_t position, std::span<std::uint8_t> bytes) {
         if (position >= source.size()) return std::size_t{0};
-        bytes = bytes.first(static_cast<std::size_t>(std::min<std::uint64_t>(bytes.size(), source.size() - position)));
+        bytes = bytes.first(static_cast<std::size_t>(
+            std::min<std::uint64_t>(bytes.size(), source.size() - position)));
         return source.ReadAt(position, std::as_writable_bytes(bytes)) ? bytes.size() : 0;
       },
       PeImage::Layout::kFile);
@@ -164,7 +178,8 @@ FunctionTable PeFile::ReadFunctions() const {
   if (table_bytes > source_->size()) return {};
   std::vector<std::byte> table(table_bytes);
   if (!source_->ReadAt(image_.symbols_offset, table)) return {};
-  std::vector<char> names = ReadStrings(*source_, std::uint64_t{image_.symbols_offset} + table_bytes);
+  std::vector<char> names =
+      ReadStrings(*source_, std::uint64_t{image_.symbols_offset} + table_bytes);
   const std::size_t strings_bytes = names.size();
   names.push_back('\0');
 
@@ -172,13 +187,16 @@ FunctionTable PeFile::ReadFunctions() const {
   for (std::size_t i = 0; i < image_.symbol_count; ++i) {
     const RawSymbol symbol = SymbolAt(table, i);
     i += symbol.auxiliaries;
-    if (symbol.type != kIsFunction || symbol.section < 1 || static_cast<std::size_t>(symbol.section) > image_.sections.size()) continue;
+    if (symbol.type != kIsFunction || symbol.section < 1 ||
+        static_cast<std::size_t>(symbol.section) > image_.sections.size())
+      continue;
     const PeImage::Section& section = image_.sections[static_cast<std::size_t>(symbol.section) - 1];
     if (!section.is_code || symbol.value >= section.bytes) continue;
     const std::uint32_t name = PlaceName(symbol, strings_bytes, names);
     if (names[name] == '\0') continue;
-    functions.push_back(
-        {.address = std::uint64_t{section.start} + symbol.value, .end = std::uint64_t{section.start} + section.bytes, .name = name});
+    functions.push_back({.address = std::uint64_t{section.start} + symbol.value,
+                         .end = std::uint64_t{section.start} + section.bytes,
+                         .name = name});
   }
   EndWhereTheNextBegins(functions);
   return {std::move(functions), std::move(names)};
@@ -188,18 +206,20 @@ std::optional<FunctionTable> PeFile::ReadDebugFunctions(const std::string& path)
   if (!HasWholeDebugFile(image_, path)) return FunctionTable();
   std::vector<FunctionTable::Function> functions;
   std::vector<char> names;
-  const bool is_asked = VisitSystemSymbols(path, [&](std::uint64_t address, std::uint64_t bytes, std::string_view name) {
-    const PeImage::Section* const section = CodeAt(image_, address);
-    if (section == nullptr || name.empty()) return true;
-    if (functions.size() >= kMaxSymbols || name.size() >= kMaxStringTableBytes - names.size()) return false;
-    const std::uint64_t limit = std::uint64_t{section->start} + section->bytes;
-    functions.push_back({.address = address,
-                         .end = bytes == 0 || bytes > limit - address ? limit : address + bytes,
-                         .name = static_cast<std::uint32_t>(names.size())});
-    names.insert(names.end(), name.begin(), name.end());
-    names.push_back('\0');
-    return true;
-  });
+  const bool is_asked = VisitSystemSymbols(
+      path, [&](std::uint64_t address, std::uint64_t bytes, std::string_view name) {
+        const PeImage::Section* const section = CodeAt(image_, address);
+        if (section == nullptr || name.empty()) return true;
+        if (functions.size() >= kMaxSymbols || name.size() >= kMaxStringTableBytes - names.size())
+          return false;
+        const std::uint64_t limit = std::uint64_t{section->start} + section->bytes;
+        functions.push_back({.address = address,
+                             .end = bytes == 0 || bytes > limit - address ? limit : address + bytes,
+                             .name = static_cast<std::uint32_t>(names.size())});
+        names.insert(names.end(), name.begin(), name.end());
+        names.push_back('\0');
+        return true;
+      });
   if (!is_asked) return std::nullopt;
   EndWhereTheNextBegins(functions);
   return FunctionTable(std::move(functions), std::move(names));
@@ -207,10 +227,15 @@ std::optional<FunctionTable> PeFile::ReadDebugFunctions(const std::string& path)
 
 FunctionTable PeFile::ReadExports() const {
   // The directory holds all that it speaks of, up to the names.
-  std::vector<char> directory = ReadPart(*source_, image_, image_.exports, image_.exports_bytes, kMaxStringTableBytes);
+  std::vector<char> directory =
+      ReadPart(*source_, image_, image_.exports, image_.exports_bytes, kMaxStringTableBytes);
   if (directory.size() < kExportHeaderBytes) return {};
-  const auto number = [&](std::uint64_t at) { return at + 4 <= directory.size() ? Load<std::uint32_t>(directory.data() + at) : 0; };
-  const auto place = [&](std::uint32_t position) { return std::uint64_t{position} - image_.exports; };  // far outside if it lies before
+  const auto number = [&](std::uint64_t at) {
+    return at + 4 <= directory.size() ? Load<std::uint32_t>(directory.data() + at) : 0;
+  };
+  const auto place = [&](std::uint32_t position) {
+    return std::uint64_t{position} - image_.exports;
+  };  // far outside if it lies before
   const std::uint64_t address_count = number(20);
   const std::uint64_t name_count = std::min<std::uint64_t>(number(24), kMaxExports);
   const std::uint64_t addresses = place(number(28));
@@ -221,17 +246,23 @@ FunctionTable PeFile::ReadExports() const {
   std::vector<FunctionTable::Function> functions;
   for (std::uint64_t i = 0; i < name_count; ++i) {
     const std::uint64_t ordinal_at = ordinals + i * 2;
-    if (ordinals > directory.size() || ordinal_at + 2 > directory.size() || names > directory.size()) break;
+    if (ordinals > directory.size() || ordinal_at + 2 > directory.size() ||
+        names > directory.size())
+      break;
     const auto ordinal = Load<std::uint16_t>(directory.data() + ordinal_at);
     const std::uint64_t name = place(number(names + i * 4));
-    if (ordinal >= address_count || addresses > directory.size() || name >= directory.size() || directory[name] == '\0') continue;
+    if (ordinal >= address_count || addresses > directory.size() || name >= directory.size() ||
+        directory[name] == '\0')
+      continue;
     const std::uint32_t address = number(addresses + std::uint64_t{ordinal} * 4);
     // An address in the directory itself is the name of another image's function.
     const PeImage::Section* const section = CodeAt(image_, address);
     if (section == nullptr || place(address) < directory.size()) continue;
-    const auto limit =
-        static_cast<std::uint32_t>(std::min<std::uint64_t>(std::uint64_t{section->start} + section->bytes, ~std::uint32_t{0}));
-    functions.push_back({.address = address, .end = ranges.EndOf(address, limit), .name = static_cast<std::uint32_t>(name)});
+    const auto limit = static_cast<std::uint32_t>(
+        std::min<std::uint64_t>(std::uint64_t{section->start} + section->bytes, ~std::uint32_t{0}));
+    functions.push_back({.address = address,
+                         .end = ranges.EndOf(address, limit),
+                         .name = static_cast<std::uint32_t>(name)});
   }
   EndWhereTheNextBegins(functions);
   return {std::move(functions), std::move(directory)};

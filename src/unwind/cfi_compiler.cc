@@ -10,12 +10,14 @@
 namespace strobe {
 
 CompiledCfi CompileCfi(const CfiSource& source) {
-  if (source.text_limit <= source.text_start || source.text_limit - source.text_start > std::numeric_limits<std::uint32_t>::max()) {
+  if (source.text_limit <= source.text_start ||
+      source.text_limit - source.text_start > std::numeric_limits<std::uint32_t>::max()) {
     CompiledCfi nothing;
     nothing.specials.emplace_back();
     return nothing;
   }
-  internal::CfiRows rows(source.architecture, source.text_start, source.text_limit, source.text_start, source.text_limit);
+  internal::CfiRows rows(source.architecture, source.text_start, source.text_limit,
+                         source.text_start, source.text_limit);
   internal::EhFrameReader reader(source.eh_frame, source.eh_frame_address);
   internal::CieCache cies(source.architecture);
   Address next = source.eh_frame_address;

@@ -1,4 +1,5 @@
-// CfiMachine: runs DWARF's call frame instructions (DWARF 5, section 6.4; the encoding of .eh_frame is that of the Linux Standard Base).
+// CfiMachine: runs DWARF's call frame instructions (DWARF 5, section 6.4; the encoding of .eh_frame
+// is that of the Linux Standard Base).
 #pragma once
 
 #include <cstddef>
@@ -13,12 +14,13 @@ namespace strobe::internal {
 
 class CfiMachine {
  public:
-  CfiMachine(const CfiEntry& entry, const CfiRegisters& registers) : entry_(entry), registers_(registers), state_(entry.initial) {}
+  CfiMachine(const CfiEntry& entry, const CfiRegisters& registers)
+      : entry_(entry), registers_(registers), state_(entry.initial) {}
 
   [[nodiscard]] const CfiState& state() const { return state_; }
 
-  // Runs `program`; calls row(location, state) for each stretch of code, before the location moves on and at the end. False where the
-  // instructions are broken: what was reported before stands.
+  // Runs `program`; calls row(location, state) for each stretch of code, before the location moves
+  // on and at the end. False where the instructions are broken: what was reported before stands.
   template <class Row>
   bool Run(DwarfReader program, Address location, Row&& row) {
     while (program.ok() && program.remaining() > 0) {
@@ -40,8 +42,10 @@ class CfiMachine {
   static constexpr std::size_t kMaxRemembered = 64;
 
   // Where an instruction that moves the location moves it; `location` for any other.
-  [[nodiscard]] Address AdvanceOf(std::uint8_t instruction, DwarfReader& program, Address location) const {
-    if ((instruction & 0xC0) == 0x40) return location + (instruction & 0x3F) * entry_.code_alignment;
+  [[nodiscard]] Address AdvanceOf(std::uint8_t instruction, DwarfReader& program,
+                                  Address location) const {
+    if ((instruction & 0xC0) == 0x40)
+      return location + (instruction & 0x3F) * entry_.code_alignment;
     switch (instruction) {
       case 0x01: return program.ReadPointer(entry_.pointer_encoding);
       case 0x02: return location + program.Read<std::uint8_t>() * entry_.code_alignment;
@@ -57,16 +61,21 @@ class CfiMachine {
     if (number == registers_.rbx) state_.rbx = value;
     if (number == registers_.lr) state_.lr = value;
   }
-  // Beyond 32 bits no rule holds an offset: the largest stands for all of them, so that no product overflows.
+  // Beyond 32 bits no rule holds an offset: the largest stands for all of them, so that no product
+  // overflows.
   [[nodiscard]] std::int64_t Scaled(std::int64_t factored) const {
-    const auto is_small = [](std::int64_t value) { return value == static_cast<std::int32_t>(value); };
+    const auto is_small = [](std::int64_t value) {
+      return value == static_cast<std::int32_t>(value);
+    };
     const bool fits = is_small(factored) && is_small(entry_.data_alignment);
     return fits ? factored * entry_.data_alignment : std::numeric_limits<std::int64_t>::max();
   }
   void SetOffset(std::uint64_t number, std::int64_t factored) {
     Set(number, {.kind = CfiValue::Kind::kOffset, .number = Scaled(factored), .expression = {}});
   }
-  void SetKind(std::uint64_t number, CfiValue::Kind kind) { Set(number, {.kind = kind, .number = 0, .expression = {}}); }
+  void SetKind(std::uint64_t number, CfiValue::Kind kind) {
+    Set(number, {.kind = kind, .number = 0, .expression = {}});
+  }
   void Restore(std::uint64_t number) {
     if (number == registers_.fp) state_.fp = entry_.initial.fp;
     if (number == entry_.return_register) state_.ra = entry_.initial.ra;
@@ -79,7 +88,9 @@ class CfiMachine {
     state_.cfa_offset = offset;
   }
 
-  static std::span<const std::uint8_t> ReadBlock(DwarfReader& program) { return program.ReadBytes(program.ReadUleb()); }
+  static std::span<const std::uint8_t> ReadBlock(DwarfReader& program) {
+    return program.ReadBytes(program.ReadUleb());
+  }
 
   bool Execute(std::uint8_t instruction, DwarfReader& program) {
     const std::uint8_t operand = instruction & 0x3F;
@@ -92,13 +103,15 @@ class CfiMachine {
       Restore(operand);
       return true;
     }
-    return instruction >= 0x0A && instruction != 0x10 && instruction != 0x11 ? ExecuteCfa(instruction, program)
-                                                                             : ExecuteRegister(instruction, program);
+    return instruction >= 0x0A && instruction != 0x10 && instruction != 0x11
+               ? ExecuteCfa(instruction, program)
+               : ExecuteRegister(instruction, program);
   }
 
   // Rules of registers.
   bool ExecuteRegister(std::uint8_t instruction, DwarfReader& program) {
-    if (instruction == 0x00 || (instruction >= 0x01 && instruction <= 0x04)) return true;  // nothing, or an advance by nothing
+    if (instruction == 0x00 || (instruction >= 0x01 && instruction <= 0x04))
+      return true;  // nothing, or an advance by nothing
     const std::uint64_t number = program.ReadUleb();
     switch (instruction) {
       case 0x05: SetOffset(number, static_cast<std::int64_t>(program.ReadUleb())); return true;
@@ -106,9 +119,14 @@ class CfiMachine {
       case 0x07: SetKind(number, CfiValue::Kind::kUndefined); return true;
       case 0x08: SetKind(number, CfiValue::Kind::kSame); return true;
       case 0x09:
-        Set(number, {.kind = CfiValue::Kind::kRegister, .number = static_cast<std::int64_t>(program.ReadUleb()), .expression = {}});
+        Set(number, {.kind = CfiValue::Kind::kRegister,
+                     .number = static_cast<std::int64_t>(program.ReadUleb()),
+                     .expression = {}});
         return true;
-      case 0x10: Set(number, {.kind = CfiValue::Kind::kExpression, .number = 0, .expression = ReadBlock(program)}); return true;
+      case 0x10:
+        Set(number,
+            {.kind = CfiValue::Kind::kExpression, .number = 0, .expression = ReadBlock(program)});
+        return true;
       case 0x11: SetOffset(number, program.ReadSleb()); return true;
       default: return false;
     }
@@ -132,7 +150,9 @@ class CfiMachine {
         return true;
       }
       case 0x0D: SetCfa(program.ReadUleb(), state_.cfa_offset); return true;
-      case 0x0E: SetCfa(state_.cfa_register, static_cast<std::int64_t>(program.ReadUleb())); return true;
+      case 0x0E:
+        SetCfa(state_.cfa_register, static_cast<std::int64_t>(program.ReadUleb()));
+        return true;
       case 0x0F:
         state_.cfa_is_expression = true;
         state_.cfa_expression = ReadBlock(program);
@@ -155,8 +175,10 @@ class CfiMachine {
         SetKind(number, CfiValue::Kind::kUnsupported);
         return true;
       }
-      case 0x2C:                                   // the next one's successor, which counts the pc in
-      case 0x2D: return true;                      // aarch64: the return address is signed from here on; the walk strips signatures always
+      case 0x2C:  // the next one's successor, which counts the pc in
+      case 0x2D:
+        // aarch64: the return address is signed from here on; the walk strips signatures always.
+        return true;
       case 0x2E: program.ReadUleb(); return true;  // size of arguments: for exceptions only
       case 0x2F: {
         const std::uint64_t number = program.ReadUleb();

@@ -37,28 +37,33 @@ struct FdePlace {
   std::int32_t fde = 0;      // from Source::base
 };
 
-// Between two functions lies less than that, but where one of them is assembler without frame information.
+// Between two functions lies less than that, but where one of them is assembler without frame
+// information.
 constexpr std::uint32_t kLeastStretchBytes = 32;
 
 constexpr std::string_view kVdsoPath = "[vdso]";
 
 constexpr std::size_t PiecesOf(const Module& module) {
-  return static_cast<std::size_t>((module.limit - module.start + UnwindModules::kPieceBytes - 1) / UnwindModules::kPieceBytes);
+  return static_cast<std::size_t>((module.limit - module.start + UnwindModules::kPieceBytes - 1) /
+                                  UnwindModules::kPieceBytes);
 }
 
-// No static of this function: a fork in the middle of its first call would leave it to the child locked.
+// No static of this function: a fork in the middle of its first call would leave it to the child
+// locked.
 const std::shared_ptr<const UnwindTable>& EmptyTable() {
   using Table = const std::shared_ptr<const UnwindTable>;
   static constinit std::atomic<Table*> table{nullptr};
   if (Table* known = table.load(std::memory_order_acquire)) return *known;
   auto own = std::make_unique<Table>(std::make_shared<const UnwindTable>());
   Table* known = nullptr;
-  return table.compare_exchange_strong(known, own.get(), std::memory_order_acq_rel) ? *own.release() : *known;
+  return table.compare_exchange_strong(known, own.get(), std::memory_order_acq_rel) ? *own.release()
+                                                                                    : *known;
 }
 
 bool IsBefore(const FdePlace& a, const FdePlace& b) { return a.offset < b.offset; }
 void Sort(std::vector<FdePlace>& index) {
-  if (!std::is_sorted(index.begin(), index.end(), IsBefore)) std::sort(index.begin(), index.end(), IsBefore);
+  if (!std::is_sorted(index.begin(), index.end(), IsBefore))
+    std::sort(index.begin(), index.end(), IsBefore);
   index.shrink_to_fit();
 }
 
@@ -77,58 +82,76 @@ struct CfiModules::Source {
 
 struct CfiModules::Known {
   Known(CfiArchitecture architecture, const Module& of)
-      : module(of), in_memory(architecture), in_file(architecture), tables(PiecesOf(of)), pending(tables.size()) {}
+      : module(of),
+        in_memory(architecture),
+        in_file(architecture),
+        tables(PiecesOf(of)),
+        pending(tables.size()) {}
 
   const Module module;
-  Source in_memory;                                        // .eh_frame
-  Source in_file;                                          // .debug_frame, of functions that the former says nothing of
+  Source in_memory;  // .eh_frame
+  Source in_file;    // .debug_frame, of functions that the former says nothing of
   std::vector<std::uint8_t> debug_frame;                   // as in_file goes by it
   std::vector<std::shared_ptr<const UnwindTable>> tables;  // one a piece; null while not built
   std::size_t pending;                                     // pieces that are not built
   bool has_index = false;
-  bool is_suspect = false;  // something could not be read: perhaps because the module was just being unloaded
+  bool is_suspect =
+      false;  // something could not be read: perhaps because the module was just being unloaded
   CfiStatistics statistics;
 };
 
-CfiModules::CfiModules(CfiArchitecture architecture, ReadMemory read, ReadDebugFrame read_debug_frame)
-    : architecture_(architecture), read_(std::move(read)), read_debug_frame_(std::move(read_debug_frame)) {}
+CfiModules::CfiModules(CfiArchitecture architecture, ReadMemory read,
+                       ReadDebugFrame read_debug_frame)
+    : architecture_(architecture),
+      read_(std::move(read)),
+      read_debug_frame_(std::move(read_debug_frame)) {}
 CfiModules::~CfiModules() = default;
 
 void CfiModules::Update(const ModuleMap& map) {
   // Who generates code loads and unloads all the time; what is none of that stays unknown.
-  std::erase_if(unknown_, [&](const Range& range) { return range.is_module || Overlaps(map.modules(), range.start, range.limit); });
+  std::erase_if(unknown_, [&](const Range& range) {
+    return range.is_module || Overlaps(map.modules(), range.start, range.limit);
+  });
   std::vector<std::unique_ptr<Known>> now;
   auto before = known_.begin();  // both are sorted by start
   for (const Module& module : map.modules()) {
-    const bool has_nothing = module.unwind_address == 0 && module.eh_frame_address == 0 && module.pdata_address == 0 &&
-                             module.stack_end == 0 && module.path != kVdsoPath && !MayHaveDebugFrame(module);
+    const bool has_nothing = module.unwind_address == 0 && module.eh_frame_address == 0 &&
+                             module.pdata_address == 0 && module.stack_end == 0 &&
+                             module.path != kVdsoPath && !MayHaveDebugFrame(module);
     if (has_nothing || module.limit - module.start > std::numeric_limits<std::uint32_t>::max()) {
       unknown_.push_back({module.start, module.limit, /*is_module=*/true});
       continue;
     }
     while (before != known_.end() && (*before)->module.start < module.start) ++before;
-    const bool is_same = before != known_.end() && (*before)->module == module && !(*before)->is_suspect;
+    const bool is_same =
+        before != known_.end() && (*before)->module == module && !(*before)->is_suspect;
     now.push_back(is_same ? std::move(*before++) : std::make_unique<Known>(architecture_, module));
   }
-  std::sort(unknown_.begin(), unknown_.end(), [](const Range& a, const Range& b) { return a.start < b.start; });
+  std::sort(unknown_.begin(), unknown_.end(),
+            [](const Range& a, const Range& b) { return a.start < b.start; });
   is_complete_ = unknown_.size() >= kMaxUnknownRanges;
   // What is left over of the former ones is cached nowhere any more.
-  if (std::any_of(known_.begin(), known_.end(), [](const auto& known) { return known != nullptr; })) cache_ = std::make_shared<RuleCache>();
+  if (std::any_of(known_.begin(), known_.end(), [](const auto& known) { return known != nullptr; }))
+    cache_ = std::make_shared<RuleCache>();
   known_ = std::move(now);
 }
 
 bool CfiModules::Build(Address pc) {
   const auto after = std::upper_bound(known_.begin(), known_.end(), pc,
-                                      [](Address address, const std::unique_ptr<Known>& known) { return address < known->module.start; });
+                                      [](Address address, const std::unique_ptr<Known>& known) {
+                                        return address < known->module.start;
+                                      });
   if (after == known_.begin() || pc >= (*std::prev(after))->module.limit) {
     Address start = pc & ~Address{UnwindModules::kPieceBytes - 1};
-    Address limit = std::max(start + UnwindModules::kPieceBytes, start | (UnwindModules::kPieceBytes - 1));  // the topmost wraps
+    Address limit = std::max(start + UnwindModules::kPieceBytes,
+                             start | (UnwindModules::kPieceBytes - 1));  // the topmost wraps
     if (after != known_.begin()) start = std::max(start, (*std::prev(after))->module.limit);
     if (after != known_.end()) limit = std::min(limit, (*after)->module.start);
     return AddUnknown(pc, start, limit);
   }
   Known& known = **std::prev(after);
-  const auto piece = static_cast<std::size_t>((pc - known.module.start) / UnwindModules::kPieceBytes);
+  const auto piece =
+      static_cast<std::size_t>((pc - known.module.start) / UnwindModules::kPieceBytes);
   if (known.tables[piece] != nullptr) return false;
   BuildPiece(known, piece);
   return true;
@@ -138,14 +161,16 @@ bool CfiModules::Build(Address pc) {
 bool CfiModules::AddUnknown(Address pc, Address start, Address limit) {
   if (is_complete_) return false;
   const auto after =
-      std::upper_bound(unknown_.begin(), unknown_.end(), pc, [](Address address, const Range& range) { return address < range.start; });
+      std::upper_bound(unknown_.begin(), unknown_.end(), pc,
+                       [](Address address, const Range& range) { return address < range.start; });
   if (after != unknown_.begin()) {
     if (pc < std::prev(after)->limit) return false;
     start = std::max(start, std::prev(after)->limit);
   }
   if (after != unknown_.end()) limit = std::min(limit, after->start);
   if (pc < limit) unknown_.insert(after, {start, limit, /*is_module=*/false});
-  is_complete_ = pc >= limit || unknown_.size() >= kMaxUnknownRanges;  // no range holds the very last address
+  is_complete_ =
+      pc >= limit || unknown_.size() >= kMaxUnknownRanges;  // no range holds the very last address
   return true;
 }
 
@@ -161,30 +186,39 @@ void CfiModules::BuildAll() {
 void CfiModules::BuildPiece(Known& known, std::size_t piece) {
   const Address first = known.module.start + piece * UnwindModules::kPieceBytes;
   const Address limit = std::min<Address>(first + UnwindModules::kPieceBytes, known.module.limit);
-  CompiledCfi compiled =
-      known.module.pdata_address != 0 ? CompilePdataPiece(known, first, limit) : CompileEhFramePiece(known, first, limit);
+  CompiledCfi compiled = known.module.pdata_address != 0 ? CompilePdataPiece(known, first, limit)
+                                                         : CompileEhFramePiece(known, first, limit);
   const Address stack_end = known.module.stack_end;
-  if (stack_end > first && stack_end <= limit) AddStackEnd(static_cast<std::uint32_t>(stack_end - first), compiled);
+  if (stack_end > first && stack_end <= limit)
+    AddStackEnd(static_cast<std::uint32_t>(stack_end - first), compiled);
   known.statistics += compiled.statistics;
   known.tables[piece] = compiled.rows.empty() ? EmptyTable()
-                                              : std::make_shared<const UnwindTable>(static_cast<std::uint32_t>(limit - first),
-                                                                                    compiled.rows, std::move(compiled.specials));
+                                              : std::make_shared<const UnwindTable>(
+                                                    static_cast<std::uint32_t>(limit - first),
+                                                    compiled.rows, std::move(compiled.specials));
   if (--known.pending != 0) return;
   known.in_memory.index = std::vector<FdePlace>();
   known.in_file.index = std::vector<FdePlace>();
   known.debug_frame = std::vector<std::uint8_t>();
 }
 
-void CfiModules::AddRows(const Known& known, Source& source, Address first, Address limit, EhFrameReader& reader, EhFrameReader& cie_reader,
+void CfiModules::AddRows(const Known& known, Source& source, Address first, Address limit,
+                         EhFrameReader& reader, EhFrameReader& cie_reader,
                          internal::CfiRows& rows) {
-  const auto is_before = [](const FdePlace& place, Address offset) { return place.offset < offset; };
-  auto begin = std::lower_bound(source.index.begin(), source.index.end(), first - known.module.start, is_before);
-  const auto end = std::lower_bound(begin, source.index.end(), limit - known.module.start, is_before);
+  const auto is_before = [](const FdePlace& place, Address offset) {
+    return place.offset < offset;
+  };
+  auto begin = std::lower_bound(source.index.begin(), source.index.end(),
+                                first - known.module.start, is_before);
+  const auto end =
+      std::lower_bound(begin, source.index.end(), limit - known.module.start, is_before);
   // The function before the piece may reach into it.
-  if (begin != source.index.begin()) begin = std::lower_bound(source.index.begin(), begin, std::prev(begin)->offset, is_before);
+  if (begin != source.index.begin())
+    begin = std::lower_bound(source.index.begin(), begin, std::prev(begin)->offset, is_before);
   std::vector<Address> fdes;
   fdes.reserve(static_cast<std::size_t>(end - begin));
-  for (auto place = begin; place != end; ++place) fdes.push_back(source.base + static_cast<Address>(std::int64_t{place->fde}));
+  for (auto place = begin; place != end; ++place)
+    fdes.push_back(source.base + static_cast<Address>(std::int64_t{place->fde}));
   std::sort(fdes.begin(), fdes.end());
 
   const std::size_t broken_cies = source.cies.broken();
@@ -219,7 +253,8 @@ CompiledCfi CfiModules::CompileEhFramePiece(Known& known, Address first, Address
   }
   if (architecture_ == CfiArchitecture::kX86_64) {
     std::vector<std::uint8_t> text;
-    for (const UnknownStretch& stretch : UnknownStretches(compiled, static_cast<std::uint32_t>(limit - first), kLeastStretchBytes)) {
+    for (const UnknownStretch& stretch : UnknownStretches(
+             compiled, static_cast<std::uint32_t>(limit - first), kLeastStretchBytes)) {
       text.resize(stretch.end - stretch.begin);
       text.resize(read_(first + stretch.begin, text));
       AddCoroutineEnds(stretch.begin, text, compiled);
@@ -235,16 +270,19 @@ CompiledCfi CfiModules::CompilePdataPiece(Known& known, Address first, Address l
   MemoryWindows memory(read_);
   const auto read = [&](std::uint32_t position, std::span<std::uint8_t> bytes) {
     const Address address = module.load_bias + position;
-    if (address < first || address - first > text.size() || bytes.size() > text.size() - (address - first))
+    if (address < first || address - first > text.size() ||
+        bytes.size() > text.size() - (address - first))
       return memory.Read(address, bytes);
-    std::copy_n(text.begin() + static_cast<std::ptrdiff_t>(address - first), bytes.size(), bytes.begin());
+    std::copy_n(text.begin() + static_cast<std::ptrdiff_t>(address - first), bytes.size(),
+                bytes.begin());
     return bytes.size();
   };
-  CompiledCfi compiled = CompilePdata({.read = read,
-                                       .pdata = static_cast<std::uint32_t>(module.pdata_address - module.load_bias),
-                                       .pdata_bytes = module.pdata_bytes,
-                                       .text = static_cast<std::uint32_t>(first - module.load_bias),
-                                       .text_limit = static_cast<std::uint32_t>(limit - module.load_bias)});
+  CompiledCfi compiled =
+      CompilePdata({.read = read,
+                    .pdata = static_cast<std::uint32_t>(module.pdata_address - module.load_bias),
+                    .pdata_bytes = module.pdata_bytes,
+                    .text = static_cast<std::uint32_t>(first - module.load_bias),
+                    .text_limit = static_cast<std::uint32_t>(limit - module.load_bias)});
   known.is_suspect |= memory.has_failed();
   AddStackProbes(text, compiled);
   return compiled;
@@ -257,7 +295,8 @@ void CfiModules::ReadIndex(Known& known) const {
     std::array<std::uint8_t, 16> header{};
     const std::size_t got = read_(known.module.unwind_address, header);
     known.is_suspect |= got == 0;
-    const Address eh_frame = EhFrameAddress(std::span(header).first(got), known.module.unwind_address);
+    const Address eh_frame =
+        EhFrameAddress(std::span(header).first(got), known.module.unwind_address);
     known.in_memory.index.clear();
     if (eh_frame != 0) ScanForIndex(known, eh_frame);
   }
@@ -275,16 +314,19 @@ void CfiModules::ReadDebugIndex(Known& known) const {
   EhFrameReader cie_reader(known.debug_frame, kDebugFrameBase);
   Scan(known, known.in_file, known.debug_frame.size(), reader, cie_reader);
   std::erase_if(known.in_file.index, [&](const FdePlace& place) {
-    return std::binary_search(known.in_memory.index.begin(), known.in_memory.index.end(), place, IsBefore);
+    return std::binary_search(known.in_memory.index.begin(), known.in_memory.index.end(), place,
+                              IsBefore);
   });
   Sort(known.in_file.index);
-  if (known.in_file.index.empty()) known.debug_frame = std::vector<std::uint8_t>();  // all of it is said in memory, too
+  if (known.in_file.index.empty())
+    known.debug_frame = std::vector<std::uint8_t>();  // all of it is said in memory, too
 }
 
 // By .eh_frame_hdr's binary search table; false where there is none that can be used.
 bool CfiModules::ReadSortedIndex(Known& known) const {
   constexpr std::size_t kEntryBytes = 8;
-  constexpr std::uint8_t kTableEncoding = 0x3B;  // four signed bytes, relative to the header: what all linkers write
+  constexpr std::uint8_t kTableEncoding =
+      0x3B;  // four signed bytes, relative to the header: what all linkers write
   const Address address = known.module.unwind_address;
   std::array<std::uint8_t, 32> bytes{};
   const std::size_t got = read_(address, bytes);
@@ -295,20 +337,24 @@ bool CfiModules::ReadSortedIndex(Known& known) const {
   const auto table_encoding = header.Read<std::uint8_t>();
   header.ReadPointer(eh_frame_encoding, address);
   const Address count = header.ReadPointer(count_encoding, address);
-  if (!header.ok() || version != 1 || table_encoding != kTableEncoding || count == 0 || count > kMaxEhFrameBytes / kEntryBytes)
+  if (!header.ok() || version != 1 || table_encoding != kTableEncoding || count == 0 ||
+      count > kMaxEhFrameBytes / kEntryBytes)
     return false;
   known.in_memory.base = address;
   std::vector<std::uint8_t> chunk;
   Address next = header.address();
   for (Address left = count; left > 0;) {
-    chunk.resize(std::min<std::size_t>(static_cast<std::size_t>(left) * kEntryBytes, kScanWindowBytes));
+    chunk.resize(
+        std::min<std::size_t>(static_cast<std::size_t>(left) * kEntryBytes, kScanWindowBytes));
     if (read_(next, chunk) < chunk.size()) return false;
     DwarfReader entries(chunk, next);
     while (entries.remaining() > 0) {
-      const Address begin = address + static_cast<Address>(std::int64_t{entries.Read<std::int32_t>()});
+      const Address begin =
+          address + static_cast<Address>(std::int64_t{entries.Read<std::int32_t>()});
       const auto fde = entries.Read<std::int32_t>();
       if (begin < known.module.start || begin >= known.module.limit) continue;
-      known.in_memory.index.push_back({static_cast<std::uint32_t>(begin - known.module.start), fde});
+      known.in_memory.index.push_back(
+          {static_cast<std::uint32_t>(begin - known.module.start), fde});
     }
     next += chunk.size();
     left -= chunk.size() / kEntryBytes;
@@ -320,22 +366,27 @@ void CfiModules::ScanForIndex(Known& known, Address eh_frame) const {
   known.in_memory.base = eh_frame;
   EhFrameReader reader(read_, kScanWindowBytes);
   EhFrameReader cie_reader(read_, kCieWindowBytes);
-  const std::uint64_t bytes = known.module.eh_frame_bytes == 0 ? kMaxEhFrameBytes : std::min(known.module.eh_frame_bytes, kMaxEhFrameBytes);
+  const std::uint64_t bytes = known.module.eh_frame_bytes == 0
+                                  ? kMaxEhFrameBytes
+                                  : std::min(known.module.eh_frame_bytes, kMaxEhFrameBytes);
   Scan(known, known.in_memory, bytes, reader, cie_reader);
   known.is_suspect |= reader.has_failed();
 }
 
-void CfiModules::Scan(const Known& known, Source& source, std::uint64_t bytes, EhFrameReader& reader, EhFrameReader& cie_reader) {
+void CfiModules::Scan(const Known& known, Source& source, std::uint64_t bytes,
+                      EhFrameReader& reader, EhFrameReader& cie_reader) {
   Address next = source.base;
   while (next - source.base < bytes) {
     std::optional<EhFrameEntry> entry = reader.At(next);
     if (!entry || entry->is_terminator) break;
     const Address at = std::exchange(next, entry->next);
-    const internal::CfiEntry* cie = entry->cie == 0 ? nullptr : source.cies.At(cie_reader, entry->cie);
+    const internal::CfiEntry* cie =
+        entry->cie == 0 ? nullptr : source.cies.At(cie_reader, entry->cie);
     internal::FdeRange range;
     if (cie == nullptr || !internal::ReadFdeRange(*cie, entry->body, range)) continue;
     if (range.begin < known.module.start || range.begin >= known.module.limit) continue;
-    source.index.push_back({static_cast<std::uint32_t>(range.begin - known.module.start), static_cast<std::int32_t>(at - source.base)});
+    source.index.push_back({static_cast<std::uint32_t>(range.begin - known.module.start),
+                            static_cast<std::int32_t>(at - source.base)});
   }
 }
 
@@ -344,7 +395,8 @@ std::shared_ptr<const UnwindModules> CfiModules::Snapshot() const {
   for (const auto& known : known_) {
     for (std::size_t piece = 0; piece < known->tables.size(); ++piece) {
       const Address first = known->module.start + piece * UnwindModules::kPieceBytes;
-      const Address limit = std::min<Address>(first + UnwindModules::kPieceBytes, known->module.limit);
+      const Address limit =
+          std::min<Address>(first + UnwindModules::kPieceBytes, known->module.limit);
       entries.push_back({first, limit, known->tables[piece]});
     }
   }
@@ -374,8 +426,10 @@ CfiStatistics CfiModules::statistics() const {
 std::size_t CfiModules::memory_bytes() const {
   std::size_t bytes = 0;
   for (const auto& known : known_) {
-    bytes += sizeof(Known) + (known->in_memory.index.capacity() + known->in_file.index.capacity()) * sizeof(FdePlace) +
-             known->debug_frame.capacity() + known->tables.capacity() * sizeof(known->tables[0]);
+    bytes +=
+        sizeof(Known) +
+        (known->in_memory.index.capacity() + known->in_file.index.capacity()) * sizeof(FdePlace) +
+        known->debug_frame.capacity() + known->tables.capacity() * sizeof(known->tables[0]);
   }
   return bytes;
 }

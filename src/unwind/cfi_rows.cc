@@ -25,11 +25,15 @@ void CfiRows::Add(const CfiEntry& entry, DwarfReader body) {
   const Address begin = range.begin;
   const Address length = range.length;
   // A linker that drops a function may leave its FDE, with an address outside of the text.
-  if (length == 0 || begin < text_start_ || begin >= text_limit_ || length > text_limit_ - begin) return;
+  if (length == 0 || begin < text_start_ || begin >= text_limit_ || length > text_limit_ - begin)
+    return;
   const Address end = begin + length;
   if (end <= first_ || begin >= limit_) return;
   statistics_.fdes += begin >= first_ ? 1 : 0;
-  Fde fde{.begin = Offset(begin), .end = Offset(std::min(end, limit_)), .first_row = rows_.size(), .row_count = 0};
+  Fde fde{.begin = Offset(begin),
+          .end = Offset(std::min(end, limit_)),
+          .first_row = rows_.size(),
+          .row_count = 0};
   CfiMachine machine(entry, registers_);
   const bool is_whole = machine.Run(body, begin, [&](Address location, const CfiState& state) {
     if (location < begin || location >= end || location >= limit_ || is_full()) return;
@@ -38,7 +42,8 @@ void CfiRows::Add(const CfiEntry& entry, DwarfReader body) {
       ++statistics_.rows;
       statistics_.unknown_rows += rule == UnwindRule::Unknown() ? 1 : 0;
     }
-    rows_.push_back({Offset(location), rule, has_rbx_ ? SavedRbxOf(state, registers_) : SavedRegister()});
+    rows_.push_back(
+        {Offset(location), rule, has_rbx_ ? SavedRbxOf(state, registers_) : SavedRegister()});
   });
   if (!is_whole) {
     // From the last row on nothing can be trusted.
@@ -54,21 +59,27 @@ void CfiRows::Add(const CfiEntry& entry, DwarfReader body) {
   fdes_.push_back(fde);
 }
 
-// The rows of all FDEs one after the other, where these are in any other order than their code, or overlap.
+// The rows of all FDEs one after the other, where these are in any other order than their code, or
+// overlap.
 std::vector<UnwindRow> CfiRows::Merge() {
-  std::stable_sort(fdes_.begin(), fdes_.end(), [](const Fde& a, const Fde& b) { return a.begin < b.begin; });
+  std::stable_sort(fdes_.begin(), fdes_.end(),
+                   [](const Fde& a, const Fde& b) { return a.begin < b.begin; });
   std::vector<UnwindRow> merged;
   merged.reserve(rows_.size());
   for (std::size_t i = 0; i < fdes_.size(); ++i) {
     const Fde& fde = fdes_[i];
     // Where two overlap, the later one begins its own.
-    const std::uint32_t limit = i + 1 < fdes_.size() ? fdes_[i + 1].begin : std::numeric_limits<std::uint32_t>::max();
+    const std::uint32_t limit =
+        i + 1 < fdes_.size() ? fdes_[i + 1].begin : std::numeric_limits<std::uint32_t>::max();
     for (std::size_t row = fde.first_row; row < fde.first_row + fde.row_count; ++row) {
-      if (rows_[row].offset < limit || (fde.begin == limit && row + 1 < fde.first_row + fde.row_count)) merged.push_back(rows_[row]);
+      if (rows_[row].offset < limit ||
+          (fde.begin == limit && row + 1 < fde.first_row + fde.row_count))
+        merged.push_back(rows_[row]);
     }
   }
   // Only rows that their own function has out of order are not in order now.
-  if (!std::is_sorted(merged.begin(), merged.end(), IsBefore)) std::stable_sort(merged.begin(), merged.end(), IsBefore);
+  if (!std::is_sorted(merged.begin(), merged.end(), IsBefore))
+    std::stable_sort(merged.begin(), merged.end(), IsBefore);
   return merged;
 }
 

@@ -18,13 +18,16 @@ struct FdeRange {
   Address length = 0;
 };
 
-// Reads where an FDE's code lies, and moves `body` on to its instructions; false where it is broken.
+// Reads where an FDE's code lies, and moves `body` on to its instructions; false where it is
+// broken.
 bool ReadFdeRange(const CfiEntry& entry, DwarfReader& body, FdeRange& range);
 
 class CfiRows {
  public:
-  // Offsets count from `first`. `text_start` and `text_limit` are those of the whole module: no function leaves them.
-  CfiRows(CfiArchitecture architecture, Address text_start, Address text_limit, Address first, Address limit)
+  // Offsets count from `first`. `text_start` and `text_limit` are those of the whole module: no
+  // function leaves them.
+  CfiRows(CfiArchitecture architecture, Address text_start, Address text_limit, Address first,
+          Address limit)
       : has_rbx_(architecture == CfiArchitecture::kX86_64),
         registers_(RegistersOf(architecture)),
         text_start_(text_start),
@@ -50,7 +53,9 @@ class CfiRows {
 
   std::vector<UnwindRow> Merge();
   // What lies before the range is in force where it begins.
-  [[nodiscard]] std::uint32_t Offset(Address address) const { return address <= first_ ? 0 : static_cast<std::uint32_t>(address - first_); }
+  [[nodiscard]] std::uint32_t Offset(Address address) const {
+    return address <= first_ ? 0 : static_cast<std::uint32_t>(address - first_);
+  }
 
   const bool has_rbx_;
   const CfiRegisters registers_;

@@ -6,7 +6,8 @@
 namespace strobe::internal {
 namespace {
 
-// DWARF expression operations that compilers and C libraries use in call frame information (DWARF 5, section 7.7.1).
+// DWARF expression operations that compilers and C libraries use in call frame information (DWARF
+// 5, section 7.7.1).
 constexpr std::uint8_t kOpDeref = 0x06;
 constexpr std::uint8_t kOpAnd = 0x1A;
 constexpr std::uint8_t kOpPlus = 0x22;
@@ -28,17 +29,22 @@ std::optional<BaseOffset> ParseBaseOffset(std::span<const std::uint8_t> expressi
   DwarfReader reader(expression, 0);
   const auto operation = reader.Read<std::uint8_t>();
   if (operation < kOpBreg0 || operation >= kOpBreg0 + 32) return std::nullopt;
-  BaseOffset result{.base = static_cast<std::uint64_t>(operation - kOpBreg0), .offset = reader.ReadSleb()};
+  BaseOffset result{.base = static_cast<std::uint64_t>(operation - kOpBreg0),
+                    .offset = reader.ReadSleb()};
   if (reader.remaining() > 0) result.is_dereferenced = reader.Read<std::uint8_t>() == kOpDeref;
-  if (!reader.ok() || reader.remaining() != 0 || (expression.size() > 2 && expression.back() == kOpDeref) != result.is_dereferenced) {
+  if (!reader.ok() || reader.remaining() != 0 ||
+      (expression.size() > 2 && expression.back() == kOpDeref) != result.is_dereferenced) {
     return std::nullopt;
   }
   return result;
 }
 
-// The expression that linkers write for the procedure linkage table: sp + 8 + ((pc & 15) >= n) << 3. Returns n.
+// The expression that linkers write for the procedure linkage table: sp + 8 + ((pc & 15) >= n) <<
+// 3. Returns n.
 std::optional<std::uint8_t> ParsePlt(std::span<const std::uint8_t> expression) {
-  const std::uint8_t pattern[] = {kOpBreg0 + 7, 8, kOpBreg0 + 16, 0, kOpLit0 + 15, kOpAnd, 0, kOpGe, kOpLit0 + 3, kOpShl, kOpPlus};
+  const std::uint8_t pattern[] = {kOpBreg0 + 7, 8, kOpBreg0 + 16, 0,           kOpLit0 + 15,
+                                  kOpAnd,       0, kOpGe,         kOpLit0 + 3, kOpShl,
+                                  kOpPlus};
   constexpr std::size_t kThreshold = 6;
   if (expression.size() != sizeof(pattern)) return std::nullopt;
   for (std::size_t i = 0; i < sizeof(pattern); ++i) {
@@ -50,37 +56,47 @@ std::optional<std::uint8_t> ParsePlt(std::span<const std::uint8_t> expression) {
 }
 
 bool Fits(std::int64_t offset) {
-  return offset >= std::numeric_limits<std::int32_t>::min() && offset <= std::numeric_limits<std::int32_t>::max();
+  return offset >= std::numeric_limits<std::int32_t>::min() &&
+         offset <= std::numeric_limits<std::int32_t>::max();
 }
 
 // A slot below the CFA as a count of words, if it is one that a plain rule can hold.
 std::optional<std::uint32_t> SlotWords(const CfiValue& value, bool same_is_zero) {
   if (value.kind == CfiValue::Kind::kSame && same_is_zero) return 0;
-  if (value.kind != CfiValue::Kind::kOffset || value.number >= 0 || value.number % 8 != 0) return std::nullopt;
+  if (value.kind != CfiValue::Kind::kOffset || value.number >= 0 || value.number % 8 != 0)
+    return std::nullopt;
   const std::int64_t words = value.number / -8;  // the least of all numbers has no opposite
   if (words > UnwindRule::kMaxSlotWords) return std::nullopt;
   return static_cast<std::uint32_t>(words);
 }
 
-// Sets the base of an offset; false where the register is none that a walk recovers for the innermost frame.
-bool SetBase(std::uint64_t base, const CfiRegisters& registers, SpecialRule::Base& kind, std::uint8_t& other) {
-  kind = base == registers.sp ? SpecialRule::Base::kSp : base == registers.fp ? SpecialRule::Base::kFp : SpecialRule::Base::kOther;
+// Sets the base of an offset; false where the register is none that a walk recovers for the
+// innermost frame.
+bool SetBase(std::uint64_t base, const CfiRegisters& registers, SpecialRule::Base& kind,
+             std::uint8_t& other) {
+  kind = base == registers.sp   ? SpecialRule::Base::kSp
+         : base == registers.fp ? SpecialRule::Base::kFp
+                                : SpecialRule::Base::kOther;
   other = static_cast<std::uint8_t>(base);
   if (kind != SpecialRule::Base::kOther) other = 0;
   return base < 32;
 }
 
-bool SetLocation(const CfiValue& value, const CfiRegisters& registers, SpecialRule::Location& location) {
+bool SetLocation(const CfiValue& value, const CfiRegisters& registers,
+                 SpecialRule::Location& location) {
   switch (value.kind) {
     case CfiValue::Kind::kSame: location.where = SpecialRule::Where::kUnchanged; return true;
     case CfiValue::Kind::kUndefined: location.where = SpecialRule::Where::kUndefined; return true;
     case CfiValue::Kind::kUnsupported: return false;
     case CfiValue::Kind::kOffset:
-      location = {.where = SpecialRule::Where::kMemory, .base = SpecialRule::Base::kCfa, .offset = static_cast<std::int32_t>(value.number)};
+      location = {.where = SpecialRule::Where::kMemory,
+                  .base = SpecialRule::Base::kCfa,
+                  .offset = static_cast<std::int32_t>(value.number)};
       return Fits(value.number);
     case CfiValue::Kind::kRegister:
       location.where = SpecialRule::Where::kRegister;
-      return SetBase(static_cast<std::uint64_t>(value.number), registers, location.base, location.other);
+      return SetBase(static_cast<std::uint64_t>(value.number), registers, location.base,
+                     location.other);
     case CfiValue::Kind::kExpression: {
       const std::optional<BaseOffset> at = ParseBaseOffset(value.expression);
       if (!at || at->is_dereferenced || !Fits(at->offset)) return false;
@@ -96,7 +112,8 @@ bool SetCfa(const CfiState& state, const CfiRegisters& registers, SpecialRule& r
   if (!state.cfa_is_expression) {
     rule.cfa = SpecialRule::Cfa::kOffset;
     rule.cfa_offset = static_cast<std::int32_t>(state.cfa_offset);
-    return Fits(state.cfa_offset) && SetBase(state.cfa_register, registers, rule.cfa_base, rule.cfa_other);
+    return Fits(state.cfa_offset) &&
+           SetBase(state.cfa_register, registers, rule.cfa_base, rule.cfa_other);
   }
   if (const std::optional<std::uint8_t> threshold = ParsePlt(state.cfa_expression)) {
     rule.cfa = SpecialRule::Cfa::kPlt;
@@ -113,7 +130,8 @@ bool SetCfa(const CfiState& state, const CfiRegisters& registers, SpecialRule& r
 }  // namespace
 
 CfiRegisters RegistersOf(CfiArchitecture architecture) {
-  if (architecture == CfiArchitecture::kAarch64) return {.sp = 31, .fp = 29, .rbx = kNoRegister, .lr = 30, .ra_is_register = true};
+  if (architecture == CfiArchitecture::kAarch64)
+    return {.sp = 31, .fp = 29, .rbx = kNoRegister, .lr = 30, .ra_is_register = true};
   return {.sp = 7, .fp = 6, .rbx = kX86_64Rbx, .lr = kNoRegister, .ra_is_register = false};
 }
 
@@ -124,30 +142,39 @@ SavedRegister SavedRbxOf(const CfiState& state, const CfiRegisters& registers) {
     return SavedRegister{.where = where, .distance = static_cast<std::int32_t>(distance)};
   };
   if (state.rbx.kind == CfiValue::Kind::kSame) return saved(SavedRegister::kUnchanged, 0);
-  if (state.rbx.kind == CfiValue::Kind::kOffset) return saved(SavedRegister::kFromCfa, state.rbx.number);
+  if (state.rbx.kind == CfiValue::Kind::kOffset)
+    return saved(SavedRegister::kFromCfa, state.rbx.number);
   if (state.rbx.kind == CfiValue::Kind::kExpression) {
     const std::optional<BaseOffset> at = ParseBaseOffset(state.rbx.expression);
-    if (at && !at->is_dereferenced && at->base == registers.sp) return saved(SavedRegister::kFromSp, at->offset);
+    if (at && !at->is_dereferenced && at->base == registers.sp)
+      return saved(SavedRegister::kFromSp, at->offset);
   }
   return {};
 }
 
-UnwindRule SpecialRules::RuleOf(const CfiState& state, const CfiEntry& entry, const CfiRegisters& registers) {
+UnwindRule SpecialRules::RuleOf(const CfiState& state, const CfiEntry& entry,
+                                const CfiRegisters& registers) {
   if (state.ra.kind == CfiValue::Kind::kUndefined) return UnwindRule::Stop();
-  const bool has_plain_cfa = !state.cfa_is_expression && (state.cfa_register == registers.sp || state.cfa_register == registers.fp) &&
-                             state.cfa_offset >= 0 && state.cfa_offset % 8 == 0 && state.cfa_offset / 8 <= UnwindRule::kMaxCfaWords;
+  const bool has_plain_cfa =
+      !state.cfa_is_expression &&
+      (state.cfa_register == registers.sp || state.cfa_register == registers.fp) &&
+      state.cfa_offset >= 0 && state.cfa_offset % 8 == 0 &&
+      state.cfa_offset / 8 <= UnwindRule::kMaxCfaWords;
   const std::optional<std::uint32_t> ra = SlotWords(state.ra, registers.ra_is_register);
   const std::optional<std::uint32_t> fp = SlotWords(state.fp, true);
-  const bool has_plain_ra = registers.ra_is_register ? ra && (ra == 0u || ra != fp) : ra == 1u && fp != 1u;
+  const bool has_plain_ra =
+      registers.ra_is_register ? ra && (ra == 0u || ra != fp) : ra == 1u && fp != 1u;
   if (has_plain_cfa && has_plain_ra && fp && !entry.is_signal_frame) {
-    const auto kind = state.cfa_register == registers.sp ? UnwindRule::Kind::kFromSp : UnwindRule::Kind::kFromFp;
+    const auto kind =
+        state.cfa_register == registers.sp ? UnwindRule::Kind::kFromSp : UnwindRule::Kind::kFromFp;
     return UnwindRule::Frame(kind, static_cast<std::uint32_t>(state.cfa_offset / 8), *ra, *fp);
   }
   SpecialRule rule;
   rule.is_signal_frame = entry.is_signal_frame;
   const bool is_lost = state.ra.kind == CfiValue::Kind::kSame && !registers.ra_is_register;
   if (is_lost || !SetCfa(state, registers, rule) || !SetLocation(state.ra, registers, rule.ra) ||
-      !SetLocation(state.fp, registers, rule.fp) || (rule.is_signal_frame && !SetLocation(state.lr, registers, rule.lr))) {
+      !SetLocation(state.fp, registers, rule.fp) ||
+      (rule.is_signal_frame && !SetLocation(state.lr, registers, rule.lr))) {
     return UnwindRule::Unknown();
   }
   return Add(rule);

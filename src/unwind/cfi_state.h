@@ -1,4 +1,5 @@
-// The state of DWARF's call frame machine, as far as an UnwindRule can say it: where the CFA, the return address and the frame pointer are.
+// The state of DWARF's call frame machine, as far as an UnwindRule can say it: where the CFA, the
+// return address and the frame pointer are.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +27,14 @@ CfiRegisters RegistersOf(CfiArchitecture architecture);
 
 // How one register of the caller is found.
 struct CfiValue {
-  enum class Kind : std::uint8_t { kSame, kOffset, kRegister, kExpression, kUndefined, kUnsupported };
+  enum class Kind : std::uint8_t {
+    kSame,
+    kOffset,
+    kRegister,
+    kExpression,
+    kUndefined,
+    kUnsupported
+  };
   Kind kind = Kind::kSame;
   std::int64_t number = 0;                   // offset from the CFA, or a register
   std::span<const std::uint8_t> expression;  // of the address where the value lies

@@ -8,8 +8,8 @@ namespace strobe::internal {
 
 void MakeEhFrame(std::vector<std::uint8_t>& bytes, Address load_bias) {
   constexpr std::uint32_t kCie = 0xFFFFFFFF;
-  constexpr std::uint32_t kMaxLength = 0xFFFFFFF0;        // above it is the mark of the 64-bit format
-  constexpr std::size_t kHeadBytes = 8;                   // the length and the number
+  constexpr std::uint32_t kMaxLength = 0xFFFFFFF0;  // above it is the mark of the 64-bit format
+  constexpr std::size_t kHeadBytes = 8;             // the length and the number
   constexpr std::size_t kMaxCies = std::size_t{1} << 16;  // a reader keeps each
   std::vector<std::size_t> cies;                          // where they are, in order
   std::size_t at = 0;
@@ -18,7 +18,9 @@ void MakeEhFrame(std::vector<std::uint8_t>& bytes, Address load_bias) {
     std::uint32_t id = 0;
     std::memcpy(&length, bytes.data() + at, sizeof(length));
     std::memcpy(&id, bytes.data() + at + sizeof(length), sizeof(id));
-    if (length < sizeof(id) + sizeof(Address) || length >= kMaxLength || length > bytes.size() - at - sizeof(length)) break;
+    if (length < sizeof(id) + sizeof(Address) || length >= kMaxLength ||
+        length > bytes.size() - at - sizeof(length))
+      break;
     if (id == kCie) {
       if (cies.size() == kMaxCies) break;
       cies.push_back(at);

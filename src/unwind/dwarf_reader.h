@@ -15,7 +15,8 @@ class DwarfReader {
  public:
   DwarfReader() = default;
   // `address` is where bytes[0] lies, for pointers relative to themselves.
-  DwarfReader(std::span<const std::uint8_t> bytes, Address address) : bytes_(bytes), address_(address) {}
+  DwarfReader(std::span<const std::uint8_t> bytes, Address address)
+      : bytes_(bytes), address_(address) {}
 
   [[nodiscard]] bool ok() const { return is_ok_; }
   [[nodiscard]] std::size_t position() const { return position_; }
@@ -70,7 +71,8 @@ class DwarfReader {
 
   std::span<const std::uint8_t> ReadBytes(std::uint64_t count) { return Sub(count).bytes_; }
 
-  // A pointer in the encoding of .eh_frame (DW_EH_PE_*, Linux Standard Base 5.0, section 10.5). Indirect ones are not followed.
+  // A pointer in the encoding of .eh_frame (DW_EH_PE_*, Linux Standard Base 5.0, section 10.5).
+  // Indirect ones are not followed.
   Address ReadPointer(std::uint8_t encoding, Address data_base = 0) {
     if (encoding == 0xFF) return 0;  // omitted
     const Address here = address();

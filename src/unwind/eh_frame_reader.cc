@@ -7,14 +7,16 @@
 namespace strobe::internal {
 
 std::span<const std::uint8_t> EhFrameReader::Bytes(Address address, std::size_t count) {
-  if (address < address_ || address - address_ > bytes_.size() || bytes_.size() - (address - address_) < count) {
+  if (address < address_ || address - address_ > bytes_.size() ||
+      bytes_.size() - (address - address_) < count) {
     if (read_ == nullptr) return {};
     constexpr std::size_t kPageBytes = 4096;
     window_.resize(std::max(count, window_bytes_));
     std::size_t got = (*read_)(address, window_);
     // Some readers give all or nothing: then what lies before the first page that may not be there.
     if (got == 0)
-      got = (*read_)(address, std::span(window_).first(std::min<std::size_t>(window_.size(), kPageBytes - address % kPageBytes)));
+      got = (*read_)(address, std::span(window_).first(std::min<std::size_t>(
+                                  window_.size(), kPageBytes - address % kPageBytes)));
     bytes_ = std::span(window_).first(got);
     address_ = address;
     if (got < count) {
@@ -31,7 +33,9 @@ std::optional<EhFrameEntry> EhFrameReader::At(Address address) {
   DwarfReader head(Bytes(address, kShortLength), address);
   std::uint64_t length = head.Read<std::uint32_t>();
   if (!head.ok()) return std::nullopt;
-  if (length == 0) return EhFrameEntry{.is_terminator = true, .cie = 0, .next = address + kShortLength, .body = {}};
+  if (length == 0)
+    return EhFrameEntry{
+        .is_terminator = true, .cie = 0, .next = address + kShortLength, .body = {}};
   std::size_t header = kShortLength;
   if (length == 0xFFFFFFFF) {
     header = kLongLength;
@@ -45,7 +49,10 @@ std::optional<EhFrameEntry> EhFrameReader::At(Address address) {
   const Address id_address = whole.address();
   const auto id = whole.Read<std::uint32_t>();
   if (!whole.ok()) return std::nullopt;
-  return EhFrameEntry{.is_terminator = false, .cie = id == 0 ? 0 : id_address - id, .next = address + header + length, .body = whole};
+  return EhFrameEntry{.is_terminator = false,
+                      .cie = id == 0 ? 0 : id_address - id,
+                      .next = address + header + length,
+                      .body = whole};
 }
 
 const CfiEntry* CieCache::At(EhFrameReader& reader, Address address) {
@@ -86,7 +93,10 @@ std::optional<CfiEntry> CieCache::Parse(DwarfReader body) const {
         case 'P': data.ReadPointer(data.Read<std::uint8_t>() & 0x7F); break;
         case 'L': data.Read<std::uint8_t>(); break;
         case 'S': entry.is_signal_frame = true; break;
-        default: break;  // 'B' signs pointers with the other key; others end in the data that is skipped as a whole
+        default:
+          // 'B' signs pointers with the other key; others end in the data that is skipped as a
+          // whole.
+          break;
       }
     }
     if (!data.ok()) return std::nullopt;

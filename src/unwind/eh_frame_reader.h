@@ -33,9 +33,11 @@ class EhFrameReader {
   static constexpr std::size_t kMaxEntryBytes = std::size_t{1} << 20;
 
   // Entries of bytes that are all there.
-  EhFrameReader(std::span<const std::uint8_t> bytes, Address address) : bytes_(bytes), address_(address) {}
+  EhFrameReader(std::span<const std::uint8_t> bytes, Address address)
+      : bytes_(bytes), address_(address) {}
   // Entries of another memory, of which `window_bytes` are read at a time.
-  EhFrameReader(const ReadBytesAt& read, std::size_t window_bytes) : read_(&read), window_bytes_(window_bytes) {}
+  EhFrameReader(const ReadBytesAt& read, std::size_t window_bytes)
+      : read_(&read), window_bytes_(window_bytes) {}
 
   // The entry at `address`; nothing where there is none that can be read.
   std::optional<EhFrameEntry> At(Address address);
@@ -60,7 +62,8 @@ class CieCache {
  public:
   explicit CieCache(CfiArchitecture architecture) : registers_(RegistersOf(architecture)) {}
 
-  // The CIE at `address`, or nullptr where it cannot be understood. `reader` is one that no FDE is being read by.
+  // The CIE at `address`, or nullptr where it cannot be understood. `reader` is one that no FDE is
+  // being read by.
   const CfiEntry* At(EhFrameReader& reader, Address address);
 
   [[nodiscard]] std::size_t broken() const { return broken_; }

@@ -22,7 +22,8 @@ enum Follows : std::uint8_t {
 using Map = std::array<std::uint8_t, 256>;
 
 constexpr std::size_t kMaxBytes = 15;
-constexpr std::size_t kReadBytes = 2 * kMaxBytes;  // that may be looked at, with all that would make an instruction too long
+constexpr std::size_t kReadBytes =
+    2 * kMaxBytes;  // that may be looked at, with all that would make an instruction too long
 
 constexpr void Fill(Map& map, unsigned first, unsigned last, unsigned follows) {
   for (unsigned i = first; i <= last; ++i) map[i] = static_cast<std::uint8_t>(follows);
@@ -78,10 +79,14 @@ constexpr Map OneByteMap() {
 constexpr Map TwoByteMap() {
   Map map{};
   Fill(map, 0x00, 0xFF, kModrm);
-  for (const unsigned plain : {0x05, 0x06, 0x07, 0x08, 0x09, 0x0B, 0x0E, 0x77, 0xA0, 0xA1, 0xA2, 0xA8, 0xA9, 0xAA}) map[plain] = kNone;
+  for (const unsigned plain :
+       {0x05, 0x06, 0x07, 0x08, 0x09, 0x0B, 0x0E, 0x77, 0xA0, 0xA1, 0xA2, 0xA8, 0xA9, 0xAA})
+    map[plain] = kNone;
   Fill(map, 0x30, 0x37, kNone);
   Fill(map, 0xC8, 0xCF, kNone);
-  for (const unsigned with_byte : {0x0F, 0x70, 0x71, 0x72, 0x73, 0xA4, 0xAC, 0xBA, 0xC2, 0xC4, 0xC5, 0xC6}) map[with_byte] |= kByte;
+  for (const unsigned with_byte :
+       {0x0F, 0x70, 0x71, 0x72, 0x73, 0xA4, 0xAC, 0xBA, 0xC2, 0xC4, 0xC5, 0xC6})
+    map[with_byte] |= kByte;
   Fill(map, 0x80, 0x8F, kOperand);
   for (const unsigned none : {0x04, 0x0A, 0x0C}) map[none] = kInvalid;
   return map;

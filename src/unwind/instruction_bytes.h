@@ -7,7 +7,8 @@
 
 namespace strobe::internal {
 
-// How long the instruction is that `code` begins with; 0 for what is none in 64-bit mode, or does not end within `code`.
+// How long the instruction is that `code` begins with; 0 for what is none in 64-bit mode, or does
+// not end within `code`.
 std::size_t InstructionBytes(std::span<const std::uint8_t> code);
 
 }  // namespace strobe::internal

@@ -28,9 +28,12 @@ class PdataRows {
   CompiledCfi Compile() {
     Append(source_.text, LeafRow());
     std::array<std::uint8_t, kEntriesPerRead * sizeof(RuntimeFunction)> chunk{};
-    for (std::uint32_t done = FirstEntry(); done + sizeof(RuntimeFunction) <= source_.pdata_bytes;) {
+    for (std::uint32_t done = FirstEntry();
+         done + sizeof(RuntimeFunction) <= source_.pdata_bytes;) {
       const std::size_t wanted = std::min<std::size_t>(chunk.size(), source_.pdata_bytes - done);
-      const std::size_t entries = source_.read(source_.pdata + done, std::span(chunk).first(wanted)) / sizeof(RuntimeFunction);
+      const std::size_t entries =
+          source_.read(source_.pdata + done, std::span(chunk).first(wanted)) /
+          sizeof(RuntimeFunction);
       for (std::size_t i = 0; i < entries; ++i) {
         RuntimeFunction function;
         std::memcpy(&function, chunk.data() + i * sizeof(function), sizeof(function));
@@ -48,10 +51,12 @@ class PdataRows {
 
  private:
   static UnwindRow LeafRow() {
-    return {.rule = UnwindRule::Frame(UnwindRule::Kind::kFromSp, 1, 1, 0), .rbx = {.where = SavedRegister::kUnchanged}};
+    return {.rule = UnwindRule::Frame(UnwindRule::Kind::kFromSp, 1, 1, 0),
+            .rbx = {.where = SavedRegister::kUnchanged}};
   }
 
-  // Where the first entry lies that reaches into the text, counted from the first of all: they are sorted.
+  // Where the first entry lies that reaches into the text, counted from the first of all: they are
+  // sorted.
   [[nodiscard]] std::uint32_t FirstEntry() const {
     std::uint32_t low = 0;
     for (std::uint32_t high = source_.pdata_bytes / sizeof(RuntimeFunction); low < high;) {
@@ -68,24 +73,32 @@ class PdataRows {
     }
     return EntryBytes(low);
   }
-  static constexpr std::uint32_t EntryBytes(std::uint32_t count) { return count * static_cast<std::uint32_t>(sizeof(RuntimeFunction)); }
+  static constexpr std::uint32_t EntryBytes(std::uint32_t count) {
+    return count * static_cast<std::uint32_t>(sizeof(RuntimeFunction));
+  }
 
   // The row of a frame; an unknown one where no rule says it.
   UnwindRow RowOf(const PdataFrame& frame) {
     if (frame.interrupted) return {.rule = InterruptedRule(frame), .rbx = {}};
     const internal::CfiState state = internal::StateOf(frame);
-    return {.rule = specials_.RuleOf(state, internal::CfiEntry(), registers_), .rbx = internal::SavedRbxOf(state, registers_)};
+    return {.rule = specials_.RuleOf(state, internal::CfiEntry(), registers_),
+            .rbx = internal::SavedRbxOf(state, registers_)};
   }
 
-  // The machine pushed where it was interrupted, and its stack pointer, which may have been anywhere.
+  // The machine pushed where it was interrupted, and its stack pointer, which may have been
+  // anywhere.
   UnwindRule InterruptedRule(const PdataFrame& frame) {
     if (frame.base != internal::kRsp) return UnwindRule::Unknown();
     SpecialRule rule;
     rule.cfa = SpecialRule::Cfa::kMemory;
     rule.cfa_offset = static_cast<std::int32_t>(frame.offset + internal::kMachineFrameSp);
-    rule.ra = {.where = SpecialRule::Where::kMemory, .base = SpecialRule::Base::kSp, .offset = static_cast<std::int32_t>(frame.offset)};
+    rule.ra = {.where = SpecialRule::Where::kMemory,
+               .base = SpecialRule::Base::kSp,
+               .offset = static_cast<std::int32_t>(frame.offset)};
     if (frame.rbp) {
-      rule.fp = {.where = SpecialRule::Where::kMemory, .base = SpecialRule::Base::kSp, .offset = static_cast<std::int32_t>(*frame.rbp)};
+      rule.fp = {.where = SpecialRule::Where::kMemory,
+                 .base = SpecialRule::Base::kSp,
+                 .offset = static_cast<std::int32_t>(*frame.rbp)};
     }
     rule.is_signal_frame = true;
     return specials_.Add(rule);
@@ -109,13 +122,15 @@ class PdataRows {
 
   void Add(const RuntimeFunction& function) {
     // Where two overlap, the earlier one stays; the linker sorts them, and no two do.
-    if (function.begin < covered_ || function.end <= function.begin || function.end - function.begin > kMaxFunctionBytes) {
+    if (function.begin < covered_ || function.end <= function.begin ||
+        function.end - function.begin > kMaxFunctionBytes) {
       ++compiled_.statistics.broken_entries;
       return;
     }
     covered_ = function.end;
     ++compiled_.statistics.fdes;
-    const std::optional<UnwindCodes> codes = internal::ReadUnwindCodes(source_.read, function.unwind);
+    const std::optional<UnwindCodes> codes =
+        internal::ReadUnwindCodes(source_.read, function.unwind);
     if (codes) {
       AddPrologue(function, *codes);
       AddEpilogues(function, *codes);
@@ -128,11 +143,13 @@ class PdataRows {
 
   void AddPrologue(const RuntimeFunction& function, const UnwindCodes& codes) {
     std::vector<std::uint8_t> steps{0};
-    for (const internal::UnwindCode& code : codes.parts.front().codes) steps.push_back(code.prologue_offset);
+    for (const internal::UnwindCode& code : codes.parts.front().codes)
+      steps.push_back(code.prologue_offset);
     std::sort(steps.begin(), steps.end());
     steps.erase(std::unique(steps.begin(), steps.end()), steps.end());
     for (const std::uint8_t step : steps) {
-      if (step < function.end - function.begin) AppendFrame(function.begin + step, internal::FrameAt(codes, step));
+      if (step < function.end - function.begin)
+        AppendFrame(function.begin + step, internal::FrameAt(codes, step));
     }
   }
 
@@ -143,13 +160,16 @@ class PdataRows {
     code_.resize(source_.read(function.begin, code_));
     const PdataFrame body = internal::FrameAt(codes, internal::kWholePrologue);
     std::size_t prologue_bytes = codes.prologue_bytes;
-    for (const internal::UnwindCode& code : own) prologue_bytes = std::max<std::size_t>(prologue_bytes, code.prologue_offset);
-    // From instruction to instruction: an epilogue that begins inside of one never runs, but might seem to reach into the next.
+    for (const internal::UnwindCode& code : own)
+      prologue_bytes = std::max<std::size_t>(prologue_bytes, code.prologue_offset);
+    // From instruction to instruction: an epilogue that begins inside of one never runs, but might
+    // seem to reach into the next.
     for (std::size_t at = 0; at < code_.size();) {
       if (at >= prologue_bytes) {
         if (const std::optional<internal::Epilogue> epilogue = internal::MatchEpilogue(code_, at)) {
           for (std::size_t i = 0; i < epilogue->count; ++i) {
-            AppendFrame(function.begin + static_cast<std::uint32_t>(epilogue->steps[i].position), epilogue->steps[i].frame);
+            AppendFrame(function.begin + static_cast<std::uint32_t>(epilogue->steps[i].position),
+                        epilogue->steps[i].frame);
           }
           at = epilogue->end;
           AppendFrame(function.begin + static_cast<std::uint32_t>(at), body);

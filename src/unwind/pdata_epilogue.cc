@@ -28,33 +28,45 @@ class Decoder {
     const std::uint8_t code = Byte(opcode);
     const std::uint8_t modrm = Byte(opcode + 1);
     const unsigned high = (rex & 1) << 3;
-    if (code >= 0x58 && code <= 0x5F) return Checked(at, {Kind::kPop, prefix + 1, (code & 7u) | high, 0});
+    if (code >= 0x58 && code <= 0x5F)
+      return Checked(at, {Kind::kPop, prefix + 1, (code & 7u) | high, 0});
     if (code == 0xC3) return Checked(at, {Kind::kExit, prefix + 1});
     if (code == 0xC2) return Checked(at, {Kind::kExit, prefix + 3});
     if (code == 0xF3 && modrm == 0xC3) return Checked(at, {Kind::kExit, 2});
     if (code == 0xC9) return Checked(at, {Kind::kLeave, prefix + 1});
-    if (!has_rex && code == 0xC5 && modrm == 0xF8 && Byte(at + 2) == 0x77) return Checked(at, {Kind::kNothing, 3});  // vzeroupper
+    if (!has_rex && code == 0xC5 && modrm == 0xF8 && Byte(at + 2) == 0x77)
+      return Checked(at, {Kind::kNothing, 3});  // vzeroupper
     if (code == 0xEB) return Jump(at, prefix + 2, static_cast<std::int8_t>(modrm));
     if (code == 0xE9) return Jump(at, prefix + 5, Word(opcode + 1));
-    if (code == 0xFF && modrm == 0x25) return Checked(at, {Kind::kExit, prefix + 6});           // jmp [rip + n]
-    if (code == 0xFF && (modrm & 0xF8) == 0xE0) return Checked(at, {Kind::kExit, prefix + 2});  // jmp register
+    if (code == 0xFF && modrm == 0x25)
+      return Checked(at, {Kind::kExit, prefix + 6});  // jmp [rip + n]
+    if (code == 0xFF && (modrm & 0xF8) == 0xE0)
+      return Checked(at, {Kind::kExit, prefix + 2});  // jmp register
     if ((rex & 8) == 0 || (rex & 6) != 0) return {};
     if (code == 0x83 && modrm == 0xC4 && high == 0)
-      return Checked(at, {Kind::kRelease, prefix + 3, kRsp, static_cast<std::int8_t>(Byte(opcode + 2))});
-    if (code == 0x81 && modrm == 0xC4 && high == 0) return Checked(at, {Kind::kRelease, prefix + 6, kRsp, Word(opcode + 2)});
+      return Checked(
+          at, {Kind::kRelease, prefix + 3, kRsp, static_cast<std::int8_t>(Byte(opcode + 2))});
+    if (code == 0x81 && modrm == 0xC4 && high == 0)
+      return Checked(at, {Kind::kRelease, prefix + 6, kRsp, Word(opcode + 2)});
     const unsigned base = (modrm & 7u) | high;
-    if (code == 0x8B && (modrm & 0xF8) == 0xE0) return Checked(at, {Kind::kRelease, prefix + 2, base, 0});  // mov rsp, register
-    if (code == 0x89 && (modrm & 0xC7) == 0xC4 && high == 0) {  // the same, in the other encoding
+    if (code == 0x8B && (modrm & 0xF8) == 0xE0)
+      return Checked(at, {Kind::kRelease, prefix + 2, base, 0});  // mov rsp, register
+    if (code == 0x89 && (modrm & 0xC7) == 0xC4 && high == 0) {    // the same, in the other encoding
       return Checked(at, {Kind::kRelease, prefix + 2, modrm >> 3 & 7u, 0});
     }
-    if (code != 0x8D || (modrm >> 3 & 7) != 4 || (modrm & 7) == 4) return {};  // lea rsp, [register + n]
-    if (modrm >> 6 == 1) return Checked(at, {Kind::kRelease, prefix + 3, base, static_cast<std::int8_t>(Byte(opcode + 2))});
+    if (code != 0x8D || (modrm >> 3 & 7) != 4 || (modrm & 7) == 4)
+      return {};  // lea rsp, [register + n]
+    if (modrm >> 6 == 1)
+      return Checked(
+          at, {Kind::kRelease, prefix + 3, base, static_cast<std::int8_t>(Byte(opcode + 2))});
     if (modrm >> 6 == 2) return Checked(at, {Kind::kRelease, prefix + 6, base, Word(opcode + 2)});
     return {};
   }
 
  private:
-  [[nodiscard]] std::uint8_t Byte(std::size_t at) const { return at < code_.size() ? code_[at] : 0; }
+  [[nodiscard]] std::uint8_t Byte(std::size_t at) const {
+    return at < code_.size() ? code_[at] : 0;
+  }
   [[nodiscard]] std::int32_t Word(std::size_t at) const {
     std::int32_t word = 0;
     if (at + sizeof(word) <= code_.size()) std::memcpy(&word, code_.data() + at, sizeof(word));
@@ -66,7 +78,8 @@ class Decoder {
   [[nodiscard]] Instruction Jump(std::size_t at, std::size_t bytes, std::int32_t distance) const {
     if (at + bytes > code_.size()) return {};
     const std::int64_t target = static_cast<std::int64_t>(at + bytes) + distance;
-    if (target < 0 || target >= static_cast<std::int64_t>(code_.size())) return {Instruction::Kind::kExit, bytes};
+    if (target < 0 || target >= static_cast<std::int64_t>(code_.size()))
+      return {Instruction::Kind::kExit, bytes};
     return {Instruction::Kind::kJumpWithin, bytes, kRsp, static_cast<std::int32_t>(target)};
   }
 
@@ -94,7 +107,8 @@ void Undo(const Instruction& instruction, PdataFrame& frame) {
     Shift(frame.rbx, by);
   };
   if (instruction.kind == Instruction::Kind::kPop) pop(instruction.register_number);
-  if (instruction.kind == Instruction::Kind::kRelease) release(instruction.register_number, instruction.offset);
+  if (instruction.kind == Instruction::Kind::kRelease)
+    release(instruction.register_number, instruction.offset);
   if (instruction.kind == Instruction::Kind::kLeave) {
     pop(kRbp);
     release(kRbp, 0);
@@ -102,16 +116,20 @@ void Undo(const Instruction& instruction, PdataFrame& frame) {
 }
 
 bool Releases(const Instruction& instruction) {
-  return instruction.kind == Instruction::Kind::kRelease || instruction.kind == Instruction::Kind::kLeave;
+  return instruction.kind == Instruction::Kind::kRelease ||
+         instruction.kind == Instruction::Kind::kLeave;
 }
-bool CanBegin(const Instruction& instruction) { return Releases(instruction) || instruction.kind == Instruction::Kind::kPop; }
+bool CanBegin(const Instruction& instruction) {
+  return Releases(instruction) || instruction.kind == Instruction::Kind::kPop;
+}
 
 }  // namespace
 
 std::optional<Epilogue> MatchEpilogue(std::span<const std::uint8_t> function, std::size_t begin) {
   using Kind = Instruction::Kind;
   const Decoder decoder(function);
-  // Each instruction of a program is asked for, and hardly any is one: so nothing is set up for the others.
+  // Each instruction of a program is asked for, and hardly any is one: so nothing is set up for the
+  // others.
   if (!CanBegin(decoder.At(begin))) return std::nullopt;
   std::array<Instruction, kMaxEpilogueInstructions> instructions;
   Epilogue epilogue;
@@ -119,7 +137,8 @@ std::optional<Epilogue> MatchEpilogue(std::span<const std::uint8_t> function, st
   std::size_t total = 0;
   for (std::size_t at = begin; total < instructions.size(); ++total) {
     const Instruction instruction = decoder.At(at);
-    if (instruction.kind == Kind::kOther || (total != 0 && Releases(instruction))) return std::nullopt;
+    if (instruction.kind == Kind::kOther || (total != 0 && Releases(instruction)))
+      return std::nullopt;
     instructions[total] = instruction;
     if (!has_left) {
       epilogue.steps[epilogue.count++].position = at;
@@ -127,7 +146,8 @@ std::optional<Epilogue> MatchEpilogue(std::span<const std::uint8_t> function, st
     }
     if (instruction.kind == Kind::kExit) break;
     has_left |= instruction.kind == Kind::kJumpWithin;
-    at = instruction.kind == Kind::kJumpWithin ? static_cast<std::size_t>(instruction.offset) : at + instruction.bytes;
+    at = instruction.kind == Kind::kJumpWithin ? static_cast<std::size_t>(instruction.offset)
+                                               : at + instruction.bytes;
   }
   if (total == instructions.size()) return std::nullopt;
   PdataFrame frame;

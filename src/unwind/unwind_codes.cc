@@ -67,7 +67,8 @@ class SlotReader {
   bool is_ok_ = true;
 };
 
-// Adds the next code to `codes`, unless it says nothing about the registers that are kept. False where it is unknown.
+// Adds the next code to `codes`, unless it says nothing about the registers that are kept. False
+// where it is unknown.
 bool ReadCode(SlotReader& slots, unsigned version, std::vector<UnwindCode>& codes) {
   using Kind = UnwindCode::Kind;
   const std::uint16_t slot = slots.Next();
@@ -75,11 +76,16 @@ bool ReadCode(SlotReader& slots, unsigned version, std::vector<UnwindCode>& code
   const auto operation = static_cast<std::uint8_t>(slot >> 8 & 15);
   const auto info = static_cast<std::uint8_t>(slot >> 12);
   const auto add = [&](Kind kind, std::uint8_t register_number, std::uint32_t bytes) {
-    codes.push_back({.kind = kind, .register_number = register_number, .prologue_offset = offset, .bytes = bytes});
+    codes.push_back({.kind = kind,
+                     .register_number = register_number,
+                     .prologue_offset = offset,
+                     .bytes = bytes});
   };
   switch (operation) {
     case kPushNonvolatile: add(Kind::kPush, info, 8); break;
-    case kAllocateLarge: add(Kind::kAllocate, 0, info == 0 ? slots.Next() * 8u : slots.NextWide()); break;
+    case kAllocateLarge:
+      add(Kind::kAllocate, 0, info == 0 ? slots.Next() * 8u : slots.NextWide());
+      break;
     case kAllocateSmall: add(Kind::kAllocate, 0, info * 8u + 8); break;
     case kSetFrameRegister: add(Kind::kSetFrame, 0, 0); break;
     case kSaveNonvolatile: add(Kind::kSave, info, slots.Next() * 8u); break;
@@ -105,11 +111,12 @@ std::optional<UnwindInfo> ReadInfo(const PdataSource::Read& read, std::uint32_t 
   const unsigned version = raw.version_and_flags & 7u;
   const std::size_t codes_end = sizeof(raw) + raw.code_count * std::size_t{2};
   if ((version != 1 && version != 2) || codes_end > got) return std::nullopt;
-  UnwindInfo info{.prologue_bytes = raw.prologue_bytes,
-                  .part = {.frame_register = static_cast<std::uint8_t>(raw.frame_register_and_offset & 15),
-                           .frame_offset = static_cast<std::uint8_t>(raw.frame_register_and_offset & 0xF0),
-                           .codes = {}},
-                  .continued = {}};
+  UnwindInfo info{
+      .prologue_bytes = raw.prologue_bytes,
+      .part = {.frame_register = static_cast<std::uint8_t>(raw.frame_register_and_offset & 15),
+               .frame_offset = static_cast<std::uint8_t>(raw.frame_register_and_offset & 0xF0),
+               .codes = {}},
+      .continued = {}};
   SlotReader slots({bytes.data() + sizeof(raw), codes_end - sizeof(raw)});
   while (!slots.at_end()) {
     if (!ReadCode(slots, version, info.part.codes)) return std::nullopt;
@@ -122,7 +129,8 @@ std::optional<UnwindInfo> ReadInfo(const PdataSource::Read& read, std::uint32_t 
   return info;
 }
 
-// Goes from an entry that only names another one to where codes are; nothing where that is no place.
+// Goes from an entry that only names another one to where codes are; nothing where that is no
+// place.
 std::optional<std::uint32_t> CodesPosition(const PdataSource::Read& read, std::uint32_t position) {
   for (std::size_t i = 0; i < kMaxChainedFunctions && (position & 1) != 0; ++i) {
     RuntimeFunction function;
@@ -136,13 +144,20 @@ std::optional<std::uint32_t> CodesPosition(const PdataSource::Read& read, std::u
 
 // Undoes the codes of one function, the latest first.
 void Undo(const UnwindCodes::Part& part, unsigned prologue_offset, PdataFrame& frame) {
-  const auto is_done = [&](const UnwindCode& code) { return code.prologue_offset <= prologue_offset; };
+  const auto is_done = [&](const UnwindCode& code) {
+    return code.prologue_offset <= prologue_offset;
+  };
   bool has_frame = false;
-  for (const UnwindCode& code : part.codes) has_frame |= code.kind == UnwindCode::Kind::kSetFrame && is_done(code);
+  for (const UnwindCode& code : part.codes)
+    has_frame |= code.kind == UnwindCode::Kind::kSetFrame && is_done(code);
   has_frame = has_frame && part.frame_register != 0;
-  // What saves are counted from: where the stack pointer was when the frame register was set, or is.
-  const PdataFrame frame_base =
-      has_frame ? PdataFrame{.base = part.frame_register, .offset = -std::int64_t{part.frame_offset}, .rbp = {}, .rbx = {}} : frame;
+  // What saves are counted from: where the stack pointer was when the frame register was set, or
+  // is.
+  const PdataFrame frame_base = has_frame ? PdataFrame{.base = part.frame_register,
+                                                       .offset = -std::int64_t{part.frame_offset},
+                                                       .rbp = {},
+                                                       .rbx = {}}
+                                          : frame;
   const auto save = [&](unsigned number, std::int64_t offset) {
     if (number == kRbp) frame.rbp = offset;
     if (number == kRbx) frame.rbx = offset;
@@ -203,7 +218,10 @@ CfiState StateOf(const PdataFrame& frame) {
   static constexpr std::array<std::uint8_t, 8> kDwarf = {0, 2, 1, 3, 7, 6, 4, 5};
   const std::int64_t cfa = frame.offset + 8;
   const auto saved = [&](const std::optional<std::int64_t>& offset) {
-    return offset ? CfiValue{.kind = CfiValue::Kind::kOffset, .number = *offset - cfa, .expression = {}} : CfiValue();
+    return offset ? CfiValue{.kind = CfiValue::Kind::kOffset,
+                             .number = *offset - cfa,
+                             .expression = {}}
+                  : CfiValue();
   };
   CfiState state;
   state.cfa_register = frame.base < kDwarf.size() ? kDwarf[frame.base] : frame.base;

@@ -1,4 +1,5 @@
-// The unwind codes of Windows' .xdata for x64, and what they say of a frame (Microsoft, "x64 exception handling": "Unwind data").
+// The unwind codes of Windows' .xdata for x64, and what they say of a frame (Microsoft, "x64
+// exception handling": "Unwind data").
 #pragma once
 
 #include <cstddef>
@@ -16,7 +17,8 @@ namespace strobe::internal {
 struct RuntimeFunction {
   std::uint32_t begin = 0;
   std::uint32_t end = 0;
-  std::uint32_t unwind = 0;  // where its unwind codes are; odd: where the entry is that it continues
+  std::uint32_t unwind =
+      0;  // where its unwind codes are; odd: where the entry is that it continues
 };
 static_assert(sizeof(RuntimeFunction) == 12);
 
@@ -30,7 +32,10 @@ struct UnwindCode {
   Kind kind = Kind::kPush;
   std::uint8_t register_number = 0;  // that is pushed or saved
   std::uint8_t prologue_offset = 0;  // of the end of the instruction
-  std::uint32_t bytes = 0;           // allocated; or where it is saved, from the frame's base; or of an error code, for a machine frame
+  std::uint32_t bytes =
+      // allocated; or where it is saved, from the frame's base; or of an error code, for a machine
+      // frame.
+      0;
 };
 
 // What a function's codes say.
@@ -38,10 +43,14 @@ struct UnwindCodes {
   struct Part {
     std::uint8_t frame_register = 0;  // 0 for none
     std::uint8_t frame_offset = 0;    // how far it lies above the stack pointer, when it is set
-    std::vector<UnwindCode> codes;    // the last instruction of the prologue first, as they are undone
+    std::vector<UnwindCode>
+        codes;  // the last instruction of the prologue first, as they are undone
   };
   std::uint8_t prologue_bytes = 0;
-  std::vector<Part> parts;  // the function's own, then those of the functions that it continues: their prologues are done
+  std::vector<Part>
+      // The function's own, then those of the functions that it continues: their prologues are
+      // done.
+      parts;
 };
 
 // Functions may continue one another this many times.
@@ -53,7 +62,10 @@ std::optional<UnwindCodes> ReadUnwindCodes(const PdataSource::Read& read, std::u
 // How the caller's registers are found: all offsets are counted from one register's value.
 struct PdataFrame {
   unsigned base = kRsp;
-  std::int64_t offset = 0;          // to where the return address lies; of an interrupted one, to where the machine has pushed its rip
+  std::int64_t offset =
+      // To where the return address lies; of an interrupted one, to where the machine has pushed
+      // its rip.
+      0;
   std::optional<std::int64_t> rbp;  // offsets to where they are saved
   std::optional<std::int64_t> rbx;
   bool interrupted = false;  // by an exception or an interrupt: the stack pointer was pushed, too

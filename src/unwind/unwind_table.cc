@@ -48,7 +48,8 @@ std::uint64_t UnwindModules::NextSerial() noexcept {
   return last.fetch_add(1, std::memory_order_relaxed) + 1;
 }
 
-// Rows that differ from the one before, each with the number of what it says. The most frequent have the lowest numbers.
+// Rows that differ from the one before, each with the number of what it says. The most frequent
+// have the lowest numbers.
 std::vector<UnwindTable::NumberedRow> UnwindTable::NumberRows(const std::vector<UnwindRow>& rows) {
   struct Meaning {
     UnwindRow row;
@@ -77,7 +78,9 @@ std::vector<UnwindTable::NumberedRow> UnwindTable::NumberRows(const std::vector<
 
   std::vector<std::uint16_t> order(meanings.size());
   std::iota(order.begin(), order.end(), std::uint16_t{0});
-  std::sort(order.begin() + 1, order.end(), [&](std::uint16_t a, std::uint16_t b) { return meanings[a].count > meanings[b].count; });
+  std::sort(order.begin() + 1, order.end(), [&](std::uint16_t a, std::uint16_t b) {
+    return meanings[a].count > meanings[b].count;
+  });
   std::vector<std::uint16_t> rank(order.size());
   dictionary_.reserve(order.size());
   saved_.reserve(order.size());
@@ -97,7 +100,8 @@ void UnwindTable::FillWide(Line& line, std::uint16_t in_force, std::span<const N
   std::memcpy(line.bytes.data() + kIndex, &index, sizeof(index));
   std::memcpy(line.bytes.data() + kWideCount, &count, sizeof(count));
   wide_.push_back({0, in_force});
-  for (const NumberedRow& row : rows) wide_.push_back({static_cast<std::uint16_t>(row.offset % kLineText), row.number});
+  for (const NumberedRow& row : rows)
+    wide_.push_back({static_cast<std::uint16_t>(row.offset % kLineText), row.number});
 }
 
 void UnwindTable::FillLine(Line& line, std::uint16_t in_force, std::span<const NumberedRow> rows) {
@@ -122,10 +126,12 @@ void UnwindTable::FillLine(Line& line, std::uint16_t in_force, std::span<const N
     *offsets++ = static_cast<std::uint8_t>(within % kEighth);
     *rules++ = static_cast<std::uint8_t>(row.number);
   }
-  for (std::size_t eighth = 2; eighth <= 8; ++eighth) bytes[eighth] = static_cast<std::uint8_t>(bytes[eighth] + bytes[eighth - 1]);
+  for (std::size_t eighth = 2; eighth <= 8; ++eighth)
+    bytes[eighth] = static_cast<std::uint8_t>(bytes[eighth] + bytes[eighth - 1]);
 }
 
-UnwindTable::UnwindTable(std::uint32_t text_bytes, const std::vector<UnwindRow>& rows, std::vector<SpecialRule> specials)
+UnwindTable::UnwindTable(std::uint32_t text_bytes, const std::vector<UnwindRow>& rows,
+                         std::vector<SpecialRule> specials)
     : specials_(std::move(specials)) {
   const std::vector<NumberedRow> numbered = NumberRows(rows);
   lines_.resize(std::size_t{text_bytes} / kLineText + 1);

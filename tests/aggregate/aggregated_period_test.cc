@@ -14,7 +14,8 @@ constexpr std::size_t kLimit = 16 << 20;
 constexpr std::array<std::int64_t, 1> kOne = {1};
 constexpr std::array<std::int64_t, 1> kMinusOne = {-1};
 
-void AddStack(Aggregator& aggregator, std::uint32_t thread, std::uint32_t generation, StackEnd end, std::vector<Address> leaf_first) {
+void AddStack(Aggregator& aggregator, std::uint32_t thread, std::uint32_t generation, StackEnd end,
+              std::vector<Address> leaf_first) {
   aggregator.Add(thread, {.generation = generation, .end = end, .leaf_first = leaf_first}, kOne);
 }
 
@@ -38,11 +39,12 @@ TEST(FillProfile, StacksThatEndEarlyAreMarkedAtTheirRoot) {
   AddStack(aggregator, thread, 0, StackEnd::kNoUnwindInfo, {0x11, 0x22});
   AddStack(aggregator, thread, 0, StackEnd::kComplete, {});
   aggregator.AddPseudo(thread, PseudoFrame::kBroken, kOne);
-  EXPECT_EQ(Flatten(ToProfile(aggregator.Take())), (FlatProfile{{{"t", "22 11"}, {1}},
-                                                                {{"t", "[truncated] 22 11"}, {1}},
-                                                                {{"t", "[broken stack] 22 11"}, {1}},
-                                                                {{"t", "[no unwind info] 22 11"}, {1}},
-                                                                {{"t", "[broken stack]"}, {2}}}));
+  EXPECT_EQ(Flatten(ToProfile(aggregator.Take())),
+            (FlatProfile{{{"t", "22 11"}, {1}},
+                         {{"t", "[truncated] 22 11"}, {1}},
+                         {{"t", "[broken stack] 22 11"}, {1}},
+                         {{"t", "[no unwind info] 22 11"}, {1}},
+                         {{"t", "[broken stack]"}, {2}}}));
 }
 
 TEST(FillProfile, ReloadAtTheSameAddressGivesTwoFrames) {
@@ -55,8 +57,9 @@ TEST(FillProfile, ReloadAtTheSameAddressGivesTwoFrames) {
   AddStack(aggregator, thread, 2, StackEnd::kComplete, {0x1010});
   AddStack(aggregator, thread, 1, StackEnd::kComplete, {0x1010});
   const Profile profile = ToProfile(aggregator.Take());
-  EXPECT_EQ(Flatten(profile),
-            (FlatProfile{{{"t", "main:1010 old:5010"}, {1}}, {{"t", "main:1010 new:5010"}, {1}}, {{"t", "main:1010"}, {2}}}));
+  EXPECT_EQ(Flatten(profile), (FlatProfile{{{"t", "main:1010 old:5010"}, {1}},
+                                           {{"t", "main:1010 new:5010"}, {1}},
+                                           {{"t", "main:1010"}, {2}}}));
   ASSERT_EQ(profile.modules.size(), 3u);
   EXPECT_EQ(profile.modules[0].path, "main");
   EXPECT_EQ(profile.modules[1].path, "new") << "the newest map first";
@@ -70,7 +73,8 @@ TEST(FillProfile, GenerationsThatNeverWereShareTheirFrames) {
     const std::uint32_t thread = aggregator.AddThread(1, "t");
     AddStack(aggregator, thread, unknown, StackEnd::kComplete, {0x22, 0x11});
     AddStack(aggregator, thread, 5, StackEnd::kComplete, {0x22, 0x11});
-    EXPECT_EQ(Flatten(ToProfile(aggregator.Take())), (FlatProfile{{{"t", "11 22"}, {2}}})) << unknown;
+    EXPECT_EQ(Flatten(ToProfile(aggregator.Take())), (FlatProfile{{{"t", "11 22"}, {2}}}))
+        << unknown;
   }
 }
 
@@ -111,8 +115,9 @@ TEST(FillProfile, WhatIsLessThanNothingIsTakenFromTheThreadsOwnRows) {
   aggregator.Add(other, {.leaf_first = std::array<Address, 1>{0x11}}, ten);
   aggregator.AddPseudo(thread, PseudoFrame::kResidual, std::array<std::int64_t, 2>{0, -5'000'001});
   const Profile profile = ToProfile(aggregator.Take());
-  EXPECT_EQ(Flatten(profile),
-            (FlatProfile{{{"t", "11"}, {1, 7'500'000}}, {{"t", "22"}, {1, 7'500'001}}, {{"other", "11"}, {1, 10'000'001}}}));
+  EXPECT_EQ(Flatten(profile), (FlatProfile{{{"t", "11"}, {1, 7'500'000}},
+                                           {{"t", "22"}, {1, 7'500'001}},
+                                           {{"other", "11"}, {1, 10'000'001}}}));
   EXPECT_EQ(profile.stats.sums_cut, 0u);
 }
 
@@ -141,7 +146,8 @@ TEST(FillProfile, EqualPeriodsGiveEqualProfiles) {
     Aggregator aggregator(1, kLimit);
     const std::uint32_t thread = aggregator.AddThread(1, "t");
     for (Address i = 0; i < 3000; ++i) {
-      AddStack(aggregator, thread, 0, StackEnd::kComplete, {i * 2654435761 % 1021, i * 40503 % 17, 7});
+      AddStack(aggregator, thread, 0, StackEnd::kComplete,
+               {i * 2654435761 % 1021, i * 40503 % 17, 7});
     }
     return ToProfile(aggregator.Take());
   };
@@ -150,7 +156,8 @@ TEST(FillProfile, EqualPeriodsGiveEqualProfiles) {
   EXPECT_EQ(a.frames, b.frames);
   EXPECT_EQ(a.values, b.values);
   ASSERT_EQ(a.samples.size(), b.samples.size());
-  for (std::size_t i = 0; i < a.samples.size(); ++i) EXPECT_EQ(a.samples[i].stack, b.samples[i].stack);
+  for (std::size_t i = 0; i < a.samples.size(); ++i)
+    EXPECT_EQ(a.samples[i].stack, b.samples[i].stack);
 }
 
 }  // namespace

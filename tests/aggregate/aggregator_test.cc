@@ -36,16 +36,20 @@ TEST(Aggregator, AddsUpWhatIsEqualAndNothingElse) {
   aggregator.Add(a, {.leaf_first = std::span(stack).subspan(1)}, Values{1, 1});
   aggregator.Add(a, {.leaf_first = std::span(stack).first(2)}, Values{1, 2});
   aggregator.Add(a, {.leaf_first = stack}, Values{1, 5});
-  EXPECT_EQ(Flatten(ToProfile(aggregator.Take())),
-            (FlatProfile{{{"a", "11 22 33"}, {4, 35}}, {{"b", "11 22 33"}, {1, 100}}, {{"a", "11 22"}, {1, 1}}, {{"a", "22 33"}, {1, 2}}}));
+  EXPECT_EQ(Flatten(ToProfile(aggregator.Take())), (FlatProfile{{{"a", "11 22 33"}, {4, 35}},
+                                                                {{"b", "11 22 33"}, {1, 100}},
+                                                                {{"a", "11 22"}, {1, 1}},
+                                                                {{"a", "22 33"}, {1, 2}}}));
   EXPECT_EQ(aggregator.folded(), 0u);
 }
 
-// Everything at once against a map: random walks of several threads over several generations, extensions, pseudo-frames, threads that
-// come and go, periods that end in the middle.
+// Everything at once against a map: random walks of several threads over several generations,
+// extensions, pseudo-frames, threads that come and go, periods that end in the middle.
 TEST(Aggregator, AgreesWithAMap) {
   RandomSource random(42);
-  const auto below = [&](std::size_t limit) { return static_cast<std::size_t>(random.Uniform() * static_cast<double>(limit)); };
+  const auto below = [&](std::size_t limit) {
+    return static_cast<std::size_t>(random.Uniform() * static_cast<double>(limit));
+  };
   Aggregator aggregator(2, kLimit);
   struct Live {
     std::uint32_t key;
@@ -64,19 +68,25 @@ TEST(Aggregator, AgreesWithAMap) {
   for (int step = 0; step < 60000; ++step) {
     const std::size_t action = below(1000);
     if (threads.empty() || (action < 10 && threads.size() < 20)) {
-      threads.push_back({aggregator.AddThread(step, absl::StrCat("thread", names)), absl::StrCat("thread", names), {}, ""});
+      threads.push_back({aggregator.AddThread(step, absl::StrCat("thread", names)),
+                         absl::StrCat("thread", names),
+                         {},
+                         ""});
       ++names;
     } else if (action < 15) {
       const std::size_t which = below(threads.size());
       aggregator.RemoveThread(threads[which].key);
       threads.erase(threads.begin() + static_cast<std::ptrdiff_t>(which));
     } else if (action < 18) {
-      std::erase_if(model, [](const auto& entry) { return entry.second == std::vector<std::int64_t>{0, 0}; });
+      std::erase_if(model, [](const auto& entry) {
+        return entry.second == std::vector<std::int64_t>{0, 0};
+      });
       ASSERT_EQ(Flatten(ToProfile(aggregator.Take())), model) << "at step " << step;
       model.clear();
     } else {
       Live& thread = threads[below(threads.size())];
-      const Values values = {static_cast<std::int64_t>(below(5)), static_cast<std::int64_t>(below(1000))};
+      const Values values = {static_cast<std::int64_t>(below(5)),
+                             static_cast<std::int64_t>(below(1000))};
       if (action < 200) {
         ASSERT_EQ(aggregator.ExtendLast(thread.key, values), !thread.last.empty());
         if (!thread.last.empty()) credit(thread.name, thread.last, values);
@@ -87,7 +97,8 @@ TEST(Aggregator, AgreesWithAMap) {
         // Keep some root frames, replace the rest. The stack is root first here.
         thread.stack.resize(below(thread.stack.size() + 1));
         const std::size_t shared = below(3) == 0 ? 0 : thread.stack.size();
-        for (std::size_t more = below(action < 300 ? 60 : 6) + (thread.stack.empty() ? 1 : 0); more > 0; --more) {
+        for (std::size_t more = below(action < 300 ? 60 : 6) + (thread.stack.empty() ? 1 : 0);
+             more > 0; --more) {
           thread.stack.push_back(1 + below(5));
         }
         const auto end = static_cast<StackEnd>(action % 20 == 0 ? 1 + below(3) : 0);
@@ -95,10 +106,14 @@ TEST(Aggregator, AgreesWithAMap) {
                       : end == StackEnd::kTruncated ? "[truncated]"
                       : end == StackEnd::kBroken    ? "[broken stack]"
                                                     : "[no unwind info]";
-        for (const Address address : thread.stack) absl::StrAppend(&thread.last, thread.last.empty() ? "" : " ", absl::Hex(address));
-        const std::vector<Address> fresh(thread.stack.rbegin(), thread.stack.rend() - static_cast<std::ptrdiff_t>(shared));
+        for (const Address address : thread.stack)
+          absl::StrAppend(&thread.last, thread.last.empty() ? "" : " ", absl::Hex(address));
+        const std::vector<Address> fresh(thread.stack.rbegin(),
+                                         thread.stack.rend() - static_cast<std::ptrdiff_t>(shared));
         const auto generation = static_cast<std::uint32_t>(step / 5000);
-        ASSERT_TRUE(aggregator.Add(thread.key, {.generation = generation, .end = end, .shared = shared, .leaf_first = fresh}, values));
+        ASSERT_TRUE(aggregator.Add(
+            thread.key,
+            {.generation = generation, .end = end, .shared = shared, .leaf_first = fresh}, values));
         credit(thread.name, thread.last, values);
       }
     }
@@ -113,14 +128,18 @@ TEST(Aggregator, ExtendsTheLastStackOfAnEarlierPeriod) {
   aggregator.AddPseudo(thread, PseudoFrame::kLost, Values{1, 0});
   EXPECT_FALSE(aggregator.ExtendLast(thread, Values{1, 1})) << "a pseudo-frame is no last stack";
   aggregator.SetModules(1, ModuleMap({MakeModule(0x1000, "main"), MakeModule(0x3000, "gone")}));
-  aggregator.Add(thread, {.generation = 1, .end = StackEnd::kTruncated, .leaf_first = std::array<Address, 2>{0x1022, 0x1011}},
+  aggregator.Add(thread,
+                 {.generation = 1,
+                  .end = StackEnd::kTruncated,
+                  .leaf_first = std::array<Address, 2>{0x1022, 0x1011}},
                  Values{1, 10});
   aggregator.SetModules(2, ModuleMap({MakeModule(0x1000, "main")}));
   aggregator.Take();
   for (int period = 0; period < 3; ++period) {
     EXPECT_TRUE(aggregator.ExtendLast(thread, Values{0, 7}));
     EXPECT_TRUE(aggregator.ExtendLast(thread, Values{0, 1}));
-    EXPECT_EQ(Flatten(ToProfile(aggregator.Take())), (FlatProfile{{{"t", "[truncated] main:1011 main:1022"}, {0, 8}}}));
+    EXPECT_EQ(Flatten(ToProfile(aggregator.Take())),
+              (FlatProfile{{{"t", "[truncated] main:1011 main:1022"}, {0, 8}}}));
   }
   EXPECT_TRUE(Flatten(ToProfile(aggregator.Take())).empty());
   aggregator.RemoveThread(thread);
@@ -151,16 +170,20 @@ TEST(Aggregator, KeysAreNotReusedWhileTheirRowsArePending) {
   const std::uint32_t second = aggregator.AddThread(2, "second");
   EXPECT_NE(first, second);
   aggregator.AddPseudo(second, PseudoFrame::kResidual, Values{1, 6});
-  EXPECT_EQ(Flatten(ToProfile(aggregator.Take())), (FlatProfile{{{"first", "[residual]"}, {1, 5}}, {{"second", "[residual]"}, {1, 6}}}));
+  EXPECT_EQ(Flatten(ToProfile(aggregator.Take())),
+            (FlatProfile{{{"first", "[residual]"}, {1, 5}}, {{"second", "[residual]"}, {1, 6}}}));
   EXPECT_EQ(aggregator.AddThread(3, "third"), first);
   aggregator.AddPseudo(second, PseudoFrame::kResidual, Values{1, 7});
-  EXPECT_EQ(Flatten(ToProfile(aggregator.Take())), (FlatProfile{{{"second", "[residual]"}, {1, 7}}}));
+  EXPECT_EQ(Flatten(ToProfile(aggregator.Take())),
+            (FlatProfile{{{"second", "[residual]"}, {1, 7}}}));
 }
 
-// Distinct stacks without end under limits of all sizes: the bound holds at every step and not a value is lost.
+// Distinct stacks without end under limits of all sizes: the bound holds at every step and not a
+// value is lost.
 TEST(Aggregator, MemoryLimitHoldsAndValuesStay) {
   constexpr std::size_t kAlwaysKept = 64 * 1024;
-  for (const std::size_t limit : {std::size_t{0}, std::size_t{1000}, std::size_t{100000}, std::size_t{1} << 20, std::size_t{4} << 20}) {
+  for (const std::size_t limit : {std::size_t{0}, std::size_t{1000}, std::size_t{100000},
+                                  std::size_t{1} << 20, std::size_t{4} << 20}) {
     Aggregator aggregator(2, limit);
     std::vector<std::uint32_t> threads;
     for (int i = 0; i < 8; ++i) threads.push_back(aggregator.AddThread(i, absl::StrCat("t", i)));
@@ -172,7 +195,8 @@ TEST(Aggregator, MemoryLimitHoldsAndValuesStay) {
         std::array<Address, 20> stack;
         for (Address& address : stack) address = static_cast<Address>(random.Uniform() * 0x1p40);
         std::fill(stack.begin() + 12, stack.end(), 5);
-        aggregator.Add(threads[sample % 8], {.leaf_first = std::span(stack).subspan(sample % 3)}, Values{1, sample});
+        aggregator.Add(threads[sample % 8], {.leaf_first = std::span(stack).subspan(sample % 3)},
+                       Values{1, sample});
         if (sample % 16 < 8) {
           EXPECT_TRUE(aggregator.ExtendLast(threads[sample % 8], Values{1, 1}));
         }
@@ -188,11 +212,14 @@ TEST(Aggregator, MemoryLimitHoldsAndValuesStay) {
       const Profile profile = ToProfile(std::move(taken));
       for (int i = 0; i < 8; ++i) {
         std::int64_t expected = 0;
-        for (int sample = i; sample < 40000; sample += 8) expected += sample + (sample % 16 < 8 ? 1 : 0);
+        for (int sample = i; sample < 40000; sample += 8)
+          expected += sample + (sample % 16 < 8 ? 1 : 0);
         EXPECT_EQ(Sum(profile, absl::StrCat("t", i)), (std::vector<std::int64_t>{7500, expected}));
       }
       const FlatProfile flat = Flatten(profile);
-      EXPECT_EQ(std::count_if(flat.begin(), flat.end(), [](const auto& row) { return row.first.second == "[folded]"; }), 8)
+      EXPECT_EQ(std::count_if(flat.begin(), flat.end(),
+                              [](const auto& row) { return row.first.second == "[folded]"; }),
+                8)
           << "one row a thread";
     }
   }
@@ -203,27 +230,33 @@ TEST(Aggregator, KnownStacksAreCountedEvenWhenMemoryIsFull) {
   const std::uint32_t thread = aggregator.AddThread(1, "t");
   const std::array<Address, 2> known = {0x22, 0x11};
   aggregator.Add(thread, {.leaf_first = known}, Values{1, 1});
-  for (Address i = 0; i < 50000; ++i) aggregator.Add(thread, {.leaf_first = std::array<Address, 2>{i << 20, 0x11}}, Values{1, 0});
+  for (Address i = 0; i < 50000; ++i)
+    aggregator.Add(thread, {.leaf_first = std::array<Address, 2>{i << 20, 0x11}}, Values{1, 0});
   const std::uint64_t folded = aggregator.folded();
   EXPECT_GT(folded, 0u);
   aggregator.Add(thread, {.leaf_first = known}, Values{1, 1});
   EXPECT_EQ(aggregator.folded(), folded);
   const FlatProfile flat = Flatten(ToProfile(aggregator.Take()));
   EXPECT_EQ(flat.at({"t", "11 22"}), (std::vector<std::int64_t>{2, 2}));
-  EXPECT_EQ(flat.at({"t", "[folded]"}), (std::vector<std::int64_t>{static_cast<std::int64_t>(folded), 0}));
+  EXPECT_EQ(flat.at({"t", "[folded]"}),
+            (std::vector<std::int64_t>{static_cast<std::int64_t>(folded), 0}));
 }
 
 TEST(Aggregator, AStackThatSharesWhatIsNotKnownIsFolded) {
   Aggregator aggregator(2, kLimit);
   const std::uint32_t thread = aggregator.AddThread(1, "t");
   const std::array<Address, 1> leaf = {0x44};
-  EXPECT_FALSE(aggregator.Add(thread, {.shared = 2, .leaf_first = leaf}, Values{1, 1})) << "nothing was added before";
-  EXPECT_TRUE(aggregator.Add(thread, {.leaf_first = std::array<Address, 3>{0x33, 0x22, 0x11}}, Values{1, 2}));
-  EXPECT_FALSE(aggregator.Add(thread, {.shared = 4, .leaf_first = leaf}, Values{1, 3})) << "there are only three";
+  EXPECT_FALSE(aggregator.Add(thread, {.shared = 2, .leaf_first = leaf}, Values{1, 1}))
+      << "nothing was added before";
+  EXPECT_TRUE(aggregator.Add(thread, {.leaf_first = std::array<Address, 3>{0x33, 0x22, 0x11}},
+                             Values{1, 2}));
+  EXPECT_FALSE(aggregator.Add(thread, {.shared = 4, .leaf_first = leaf}, Values{1, 3}))
+      << "there are only three";
   EXPECT_TRUE(aggregator.Add(thread, {.shared = 2, .leaf_first = leaf}, Values{1, 4}));
   EXPECT_TRUE(aggregator.Add(thread, {.shared = 3, .leaf_first = {}}, Values{1, 5}));
-  EXPECT_EQ(Flatten(ToProfile(aggregator.Take())),
-            (FlatProfile{{{"t", "[folded]"}, {2, 4}}, {{"t", "11 22 33"}, {1, 2}}, {{"t", "11 22 44"}, {2, 9}}}));
+  EXPECT_EQ(Flatten(ToProfile(aggregator.Take())), (FlatProfile{{{"t", "[folded]"}, {2, 4}},
+                                                                {{"t", "11 22 33"}, {1, 2}},
+                                                                {{"t", "11 22 44"}, {2, 9}}}));
 }
 
 TEST(Aggregator, AThreadWhoseLastStackIsForgottenBeginsAnew) {
@@ -239,23 +272,31 @@ TEST(Aggregator, AThreadWhoseLastStackIsForgottenBeginsAnew) {
   EXPECT_TRUE(aggregator.Add(thread, {.leaf_first = stack}, Values{1, 4}));
   EXPECT_TRUE(aggregator.Add(thread, {.shared = 1, .leaf_first = leaf}, Values{1, 5}));
   EXPECT_EQ(Flatten(ToProfile(aggregator.Take())),
-            (FlatProfile{{{"t", "[folded]"}, {1, 3}}, {{"t", "11 22"}, {1, 4}}, {{"t", "11 33"}, {1, 5}}}));
+            (FlatProfile{
+                {{"t", "[folded]"}, {1, 3}}, {{"t", "11 22"}, {1, 4}}, {{"t", "11 33"}, {1, 5}}}));
 }
 
 TEST(Aggregator, SharesAcrossPeriodsAndModules) {
   Aggregator aggregator(2, kLimit);
   const std::uint32_t thread = aggregator.AddThread(1, "t");
   aggregator.SetModules(1, ModuleMap({MakeModule(0x1000, "main"), MakeModule(0x3000, "gone")}));
-  aggregator.Add(thread, {.generation = 1, .leaf_first = std::array<Address, 3>{0x3033, 0x1022, 0x1011}}, Values{1, 1});
+  aggregator.Add(thread,
+                 {.generation = 1, .leaf_first = std::array<Address, 3>{0x3033, 0x1022, 0x1011}},
+                 Values{1, 1});
   aggregator.SetModules(2, ModuleMap({MakeModule(0x1000, "main"), MakeModule(0x3000, "new")}));
   const std::array<Address, 1> leaf = {0x3044};
-  EXPECT_TRUE(aggregator.Add(thread, {.generation = 2, .shared = 2, .leaf_first = leaf}, Values{1, 2}));
+  EXPECT_TRUE(
+      aggregator.Add(thread, {.generation = 2, .shared = 2, .leaf_first = leaf}, Values{1, 2}));
   EXPECT_EQ(Flatten(ToProfile(aggregator.Take())),
-            (FlatProfile{{{"t", "main:1011 main:1022 gone:3033"}, {1, 1}}, {{"t", "main:1011 main:1022 new:3044"}, {1, 2}}}));
-  EXPECT_TRUE(aggregator.Add(thread, {.generation = 2, .shared = 3, .leaf_first = {}}, Values{1, 3}));
-  EXPECT_TRUE(aggregator.Add(thread, {.generation = 2, .shared = 1, .leaf_first = leaf}, Values{1, 4}));
+            (FlatProfile{{{"t", "main:1011 main:1022 gone:3033"}, {1, 1}},
+                         {{"t", "main:1011 main:1022 new:3044"}, {1, 2}}}));
+  EXPECT_TRUE(
+      aggregator.Add(thread, {.generation = 2, .shared = 3, .leaf_first = {}}, Values{1, 3}));
+  EXPECT_TRUE(
+      aggregator.Add(thread, {.generation = 2, .shared = 1, .leaf_first = leaf}, Values{1, 4}));
   EXPECT_EQ(Flatten(ToProfile(aggregator.Take())),
-            (FlatProfile{{{"t", "main:1011 main:1022 new:3044"}, {1, 3}}, {{"t", "main:1011 new:3044"}, {1, 4}}}));
+            (FlatProfile{{{"t", "main:1011 main:1022 new:3044"}, {1, 3}},
+                         {{"t", "main:1011 new:3044"}, {1, 4}}}));
 }
 
 TEST(Aggregator, LoadsDoNotMultiplyStacks) {
@@ -268,7 +309,8 @@ TEST(Aggregator, LoadsDoNotMultiplyStacks) {
   for (std::uint32_t generation = 1; generation < 50; ++generation) {
     modules.push_back(MakeModule(0x10000 * generation, "plugin"));
     aggregator.SetModules(generation, ModuleMap(modules));
-    aggregator.Add(thread, {.generation = generation, .leaf_first = std::array<Address, 1>{0x1010}}, Values{1, 1});
+    aggregator.Add(thread, {.generation = generation, .leaf_first = std::array<Address, 1>{0x1010}},
+                   Values{1, 1});
   }
   const AggregatedPeriod period = aggregator.Take();
   EXPECT_EQ(period.trie.size(), nodes);
@@ -299,7 +341,8 @@ TEST(Aggregator, EndedThreadsOfAPeriodAreBounded) {
   }
   EXPECT_EQ(keys.size(), Aggregator::kMaxEndedThreads + 1);
   const Profile profile = ToProfile(aggregator.Take());
-  EXPECT_EQ(Sum(profile, "t")[1] + Sum(profile, "[folded]")[1], static_cast<std::int64_t>(3 * kThreads));
+  EXPECT_EQ(Sum(profile, "t")[1] + Sum(profile, "[folded]")[1],
+            static_cast<std::int64_t>(3 * kThreads));
   EXPECT_EQ(Sum(profile, "[folded]")[0], 1000);
   EXPECT_NE(aggregator.AddThread(1, "after"), *keys.rbegin()) << "the shared key stays shared";
 }

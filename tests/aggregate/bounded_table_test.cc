@@ -26,7 +26,9 @@ TEST(IdTable, FindsEveryIdThroughGrowthAndCollisions) {
   std::vector<std::uint64_t> keys;
   // Half of the keys share their hash with another.
   const auto hash = [](std::uint64_t key) { return HashPair(key / 2, 1); };
-  const auto find = [&](std::uint64_t key) { return table.Find(hash(key), [&](std::uint32_t id) { return keys[id] == key; }); };
+  const auto find = [&](std::uint64_t key) {
+    return table.Find(hash(key), [&](std::uint32_t id) { return keys[id] == key; });
+  };
   for (std::uint64_t key = 0; key < 10000; ++key) {
     EXPECT_EQ(find(key), IdTable::kNone);
     ASSERT_TRUE(table.MakeRoom(budget, Admission::kWithinBudget));
@@ -41,7 +43,8 @@ TEST(IdTable, DoesNotGrowPastTheBudgetUnlessItMust) {
   MemoryBudget budget(64 * 8 + 128 * 8 - 1);  // not enough for 64 slots and 128 at the same time
   IdTable table;
   std::uint32_t inserted = 0;
-  for (; table.MakeRoom(budget, Admission::kWithinBudget); ++inserted) table.Insert(HashPair(inserted, 0), inserted);
+  for (; table.MakeRoom(budget, Admission::kWithinBudget); ++inserted)
+    table.Insert(HashPair(inserted, 0), inserted);
   EXPECT_EQ(inserted, 48u);
   EXPECT_LE(budget.used_bytes(), budget.limit_bytes());
   EXPECT_TRUE(table.MakeRoom(budget, Admission::kAlways));

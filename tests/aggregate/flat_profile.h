@@ -1,4 +1,5 @@
-// A Profile as plain data, for tests of the aggregator: (thread, stack from the root in words) -> values.
+// A Profile as plain data, for tests of the aggregator: (thread, stack from the root in words) ->
+// values.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -20,24 +21,35 @@ using FlatProfile = std::map<std::pair<std::string, std::string>, std::vector<st
 
 // A module of 0x1000 bytes.
 inline Module MakeModule(Address start, const std::string& path) {
-  return {.start = start, .limit = start + 0x1000, .file_offset = 0, .load_bias = start, .path = path, .build_id = ""};
+  return {.start = start,
+          .limit = start + 0x1000,
+          .file_offset = 0,
+          .load_bias = start,
+          .path = path,
+          .build_id = ""};
 }
 
 inline std::string FrameText(const Profile& profile, const Frame& frame) {
-  if (frame.is_pseudo()) return std::string(PseudoFrameName(static_cast<PseudoFrame>(frame.address)));
+  if (frame.is_pseudo())
+    return std::string(PseudoFrameName(static_cast<PseudoFrame>(frame.address)));
   const std::string address = absl::StrCat(absl::Hex(frame.address));
-  return frame.module == Frame::kNoModule ? address : absl::StrCat(profile.modules[frame.module].path, ":", address);
+  return frame.module == Frame::kNoModule
+             ? address
+             : absl::StrCat(profile.modules[frame.module].path, ":", address);
 }
 
 inline FlatProfile Flatten(const Profile& profile) {
   FlatProfile flat;
   for (std::size_t i = 0; i < profile.samples.size(); ++i) {
     std::string stack;
-    for (std::uint32_t node = profile.samples[i].stack; node != 0; node = profile.stacks[node].parent) {
-      stack = absl::StrCat(FrameText(profile, profile.frames[profile.stacks[node].frame]), stack.empty() ? "" : " ", stack);
+    for (std::uint32_t node = profile.samples[i].stack; node != 0;
+         node = profile.stacks[node].parent) {
+      stack = absl::StrCat(FrameText(profile, profile.frames[profile.stacks[node].frame]),
+                           stack.empty() ? "" : " ", stack);
     }
     const auto values = profile.Values(i);
-    flat[{profile.threads[profile.samples[i].thread].name, stack}].assign(values.begin(), values.end());
+    flat[{profile.threads[profile.samples[i].thread].name, stack}].assign(values.begin(),
+                                                                          values.end());
   }
   return flat;
 }

@@ -8,7 +8,12 @@ namespace strobe {
 namespace {
 
 Module MakeModule(Address start, const std::string& path) {
-  return {.start = start, .limit = start + 0x1000, .file_offset = 0, .load_bias = start, .path = path, .build_id = "id-" + path};
+  return {.start = start,
+          .limit = start + 0x1000,
+          .file_offset = 0,
+          .load_bias = start,
+          .path = path,
+          .build_id = "id-" + path};
 }
 
 std::string PathOf(const ModuleHistory& history, std::uint32_t generation, Address address) {
@@ -40,8 +45,10 @@ TEST(ModuleHistory, RecordJustAfterALoadCarriesTheGenerationBefore) {
 TEST(ModuleHistory, KnowsWhatHasGone) {
   ModuleHistory history;
   EXPECT_FALSE(history.HasGone(1, 0x1000));
-  history.Add(1, ModuleMap({MakeModule(0x1000, "main"), MakeModule(0x5000, "gone"), MakeModule(0x7000, "old")}));
-  history.Add(2, ModuleMap({MakeModule(0x1000, "main"), MakeModule(0x7000, "new"), MakeModule(0x9000, "fresh")}));
+  history.Add(1, ModuleMap({MakeModule(0x1000, "main"), MakeModule(0x5000, "gone"),
+                            MakeModule(0x7000, "old")}));
+  history.Add(2, ModuleMap({MakeModule(0x1000, "main"), MakeModule(0x7000, "new"),
+                            MakeModule(0x9000, "fresh")}));
   EXPECT_FALSE(history.HasGone(1, 0x1000));
   EXPECT_TRUE(history.HasGone(1, 0x5000));
   EXPECT_TRUE(history.HasGone(1, 0x7000)) << "another has its place";
@@ -93,7 +100,9 @@ TEST(ModuleHistory, BoundedUnderEndlessReloads) {
   std::size_t memory_at_limit = 0;
   constexpr std::uint32_t kLimit = ModuleHistory::kMaxGenerations;
   for (std::uint32_t generation = 0; generation < 4 * kLimit; ++generation) {
-    history.Add(generation, ModuleMap({MakeModule(0x1000, "main"), MakeModule(0x5000, "plugin-" + std::to_string(generation % 1000))}));
+    history.Add(generation,
+                ModuleMap({MakeModule(0x1000, "main"),
+                           MakeModule(0x5000, "plugin-" + std::to_string(generation % 1000))}));
     if (generation == kLimit) memory_at_limit = history.memory_bytes();
   }
   EXPECT_LE(history.modules().size(), kLimit + 1);

@@ -56,7 +56,8 @@ TEST(StackTrie, StaysWithinTheBudget) {
   EXPECT_GT(address, 1000u);
   EXPECT_LE(budget.used_bytes(), 300000u);
   EXPECT_EQ(budget.used_bytes(), trie.memory_bytes());
-  EXPECT_NE(trie.Child(StackTrie::kRoot, 0, budget), StackTrie::kNone) << "what is there is still found";
+  EXPECT_NE(trie.Child(StackTrie::kRoot, 0, budget), StackTrie::kNone)
+      << "what is there is still found";
   EXPECT_NE(trie.Child(StackTrie::kRoot, address, budget, Admission::kAlways), StackTrie::kNone);
 }
 
@@ -66,7 +67,8 @@ TEST(StackTrie, KeysTellTheirParts) {
   EXPECT_EQ(StackTrie::GenerationOfKey(key), 0xFFFFFFFF);
   EXPECT_EQ(StackTrie::EndOfKey(key), StackEnd::kNoUnwindInfo);
   EXPECT_TRUE(StackTrie::IsPseudoKey(StackTrie::PseudoKey(PseudoFrame::kTruncated)));
-  EXPECT_EQ(StackTrie::PseudoOfKey(StackTrie::PseudoKey(PseudoFrame::kFolded)), PseudoFrame::kFolded);
+  EXPECT_EQ(StackTrie::PseudoOfKey(StackTrie::PseudoKey(PseudoFrame::kFolded)),
+            PseudoFrame::kFolded);
 }
 
 }  // namespace

@@ -16,7 +16,9 @@ void AddUp() { STROBE_CHECK(1 + 1 == 3, "sums are wrong"); }
 
 TEST(CheckDeathTest, FailureNamesThePlaceAndTheMessage) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
-  EXPECT_DEATH(AddUp(), AllOf(HasSubstr("strobe: "), HasSubstr("assert_test.cc:" + std::to_string(kLine) + ": sums are wrong")));
+  EXPECT_DEATH(AddUp(),
+               AllOf(HasSubstr("strobe: "),
+                     HasSubstr("assert_test.cc:" + std::to_string(kLine) + ": sums are wrong")));
 }
 
 TEST(Check, SuccessEvaluatesTheConditionOnce) {

@@ -5,7 +5,8 @@
 
 namespace strobe {
 
-// Any class of a user's may have a profiler and a registration: a warning of one that can be seen further than these ends the build here.
+// Any class of a user's may have a profiler and a registration: a warning of one that can be seen
+// further than these ends the build here.
 struct HolderOfAUser {
   Profiler<> profiler;
   Registration registration;

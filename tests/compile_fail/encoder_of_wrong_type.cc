@@ -5,7 +5,9 @@ struct MyEncoder {
   static constexpr std::string_view kFileSuffix = ".txt";
   static constexpr std::string_view kContentType = "text/plain";
 #ifdef REFUSED
-  std::string Encode(const strobe::Profile&, const strobe::Symbols&) { return ""; }  // It must be able to fail.
+  std::string Encode(const strobe::Profile&, const strobe::Symbols&) {
+    return "";
+  }  // It must be able to fail.
 #else
   absl::StatusOr<std::string> Encode(const strobe::Profile&, const strobe::Symbols&) { return ""; }
 #endif

@@ -9,13 +9,16 @@ struct MyProvider {
   std::int64_t period_ns() const { return 0; }
   void Attach(strobe::SampledThread&, ThreadState&, strobe::RandomSource&, std::int64_t) {}
 #ifdef REFUSED
-  void Detach(strobe::SampledThread&, ThreadState&, std::int64_t) {}  // Without a residual nothing is conserved.
+  void Detach(strobe::SampledThread&, ThreadState&, std::int64_t) {
+  }  // Without a residual nothing is conserved.
 #else
   std::int64_t Detach(strobe::SampledThread&, ThreadState&, std::int64_t) { return 0; }
 #endif
   std::int64_t look_period_ns(strobe::RandomSource&) const { return 0; }
   void Look(strobe::SampledThread&, ThreadState&, std::int64_t) {}
-  void AddWeight(std::int64_t weight, const ThreadState&, std::span<std::int64_t> row) const { row[0] += weight; }
+  void AddWeight(std::int64_t weight, const ThreadState&, std::span<std::int64_t> row) const {
+    row[0] += weight;
+  }
   void AddResidual(std::int64_t residual, std::span<std::int64_t> row) const { row[0] += residual; }
 };
 static_assert(strobe::SampleProvider<MyProvider>);

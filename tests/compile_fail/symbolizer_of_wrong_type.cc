@@ -3,7 +3,9 @@
 
 struct MySymbolizer {
 #ifdef REFUSED
-  absl::StatusOr<strobe::Symbols> Symbolize(strobe::Profile&) { return strobe::Symbols(); }  // A profile is immutable.
+  absl::StatusOr<strobe::Symbols> Symbolize(strobe::Profile&) {
+    return strobe::Symbols();
+  }  // A profile is immutable.
 #else
   absl::StatusOr<strobe::Symbols> Symbolize(const strobe::Profile&) { return strobe::Symbols(); }
 #endif

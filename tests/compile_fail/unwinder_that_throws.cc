@@ -5,9 +5,11 @@
 struct MyUnwinder {
   template <strobe::StackMemory M>
 #ifdef REFUSED
-  strobe::WalkResult Unwind(const strobe::NativeRegisters&, const M&, std::span<strobe::Address>) const {
+  strobe::WalkResult Unwind(const strobe::NativeRegisters&, const M&,
+                            std::span<strobe::Address>) const {
 #else
-  strobe::WalkResult Unwind(const strobe::NativeRegisters&, const M&, std::span<strobe::Address>) const noexcept {
+  strobe::WalkResult Unwind(const strobe::NativeRegisters&, const M&,
+                            std::span<strobe::Address>) const noexcept {
 #endif
       return {};
 }

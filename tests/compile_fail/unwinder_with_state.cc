@@ -5,9 +5,11 @@ struct MyUnwinder {
   template <strobe::StackMemory M>
 #ifdef REFUSED
   // Not const: an unwinder keeps nothing between two walks.
-  strobe::WalkResult Unwind(const strobe::NativeRegisters&, const M&, std::span<strobe::Address>) noexcept {
+  strobe::WalkResult Unwind(const strobe::NativeRegisters&, const M&,
+                            std::span<strobe::Address>) noexcept {
 #else
-  strobe::WalkResult Unwind(const strobe::NativeRegisters&, const M&, std::span<strobe::Address>) const noexcept {
+  strobe::WalkResult Unwind(const strobe::NativeRegisters&, const M&,
+                            std::span<strobe::Address>) const noexcept {
 #endif
       return {};
 }

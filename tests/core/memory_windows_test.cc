@@ -7,15 +7,19 @@ namespace {
 
 constexpr std::size_t kWindow = MemoryWindows::kWindowBytes;
 
-// Memory from `start` to `limit`, each byte of which says where it lies, and a count of how often it is asked.
+// Memory from `start` to `limit`, each byte of which says where it lies, and a count of how often
+// it is asked.
 class MemoryWindowsTest : public ::testing::Test {
  protected:
-  static std::uint8_t ByteAt(Address address) { return static_cast<std::uint8_t>(address * 0x9E3779B97F4A7C15 >> 56); }
+  static std::uint8_t ByteAt(Address address) {
+    return static_cast<std::uint8_t>(address * 0x9E3779B97F4A7C15 >> 56);
+  }
 
   std::size_t ReadHere(Address address, std::span<std::uint8_t> bytes) {
     ++reads_;
     std::size_t count = 0;
-    while (count < bytes.size() && address + count >= start_ && address + count < limit_ && address + count != gap_) {
+    while (count < bytes.size() && address + count >= start_ && address + count < limit_ &&
+           address + count != gap_) {
       bytes[count] = ByteAt(address + count);
       ++count;
     }
@@ -26,7 +30,8 @@ class MemoryWindowsTest : public ::testing::Test {
   std::size_t Read(Address address, std::size_t count) {
     std::vector<std::uint8_t> bytes(count);
     const std::size_t got = windows_.Read(address, bytes);
-    for (std::size_t i = 0; i < got; ++i) EXPECT_EQ(bytes[i], ByteAt(address + i)) << std::hex << address + i;
+    for (std::size_t i = 0; i < got; ++i)
+      EXPECT_EQ(bytes[i], ByteAt(address + i)) << std::hex << address + i;
     return got;
   }
 
@@ -34,7 +39,8 @@ class MemoryWindowsTest : public ::testing::Test {
   Address limit_ = 40 * kWindow;
   Address gap_ = 0;
   int reads_ = 0;
-  MemoryWindows windows_{[this](Address address, std::span<std::uint8_t> bytes) { return ReadHere(address, bytes); }};
+  MemoryWindows windows_{
+      [this](Address address, std::span<std::uint8_t> bytes) { return ReadHere(address, bytes); }};
 };
 
 TEST_F(MemoryWindowsTest, NeighboursAreReadAtOnce) {

@@ -44,19 +44,31 @@ TEST(Options, DefaultsAreValidAndAcceptedAsText) {
   EXPECT_TRUE(Validate(options).ok()) << Validate(options);
   for (const OptionRow& row : OptionTable()) {
     EXPECT_TRUE(row.valid(options)) << row.variable;
-    EXPECT_TRUE(row.set(options, row.get(options))) << row.variable << " refuses its own default " << row.get(options);
+    EXPECT_TRUE(row.set(options, row.get(options)))
+        << row.variable << " refuses its own default " << row.get(options);
   }
 }
 
 TEST(Options, EveryVariableHasANameOfItsOwnAndReachesAField) {
   // A text that differs from the default and that the option accepts.
   const std::map<std::string, std::string> other = {
-      {"STROBE_ENABLED", "0"},           {"STROBE_CPU_FREQUENCY_HZ", "99.5"}, {"STROBE_WALL_FREQUENCY_HZ", "10"},
-      {"STROBE_MAX_FRAMES", "64"},       {"STROBE_SIGNAL_NUMBER", "27"},      {"STROBE_UNBLOCK_SIGNAL", "1"},
-      {"STROBE_USE_TIMERS", "0"},        {"STROBE_MAX_THREADS", "10"},        {"STROBE_RING_BYTES", "65536"},
-      {"STROBE_DRAIN_PERIOD_MS", "20"},  {"STROBE_MEMORY_BYTES", "2097152"},  {"STROBE_OUTPUT_DIRECTORY", "/tmp/p"},
-      {"STROBE_EXPORT_PERIOD_S", "0.5"}, {"STROBE_MAX_FILES", "3"},           {"STROBE_MAX_FILE_BYTES", "4096"},
-      {"STROBE_STOP_TIMEOUT_S", "2.25"}, {"STROBE_STOP_AT_EXIT", "0"},
+      {"STROBE_ENABLED", "0"},
+      {"STROBE_CPU_FREQUENCY_HZ", "99.5"},
+      {"STROBE_WALL_FREQUENCY_HZ", "10"},
+      {"STROBE_MAX_FRAMES", "64"},
+      {"STROBE_SIGNAL_NUMBER", "27"},
+      {"STROBE_UNBLOCK_SIGNAL", "1"},
+      {"STROBE_USE_TIMERS", "0"},
+      {"STROBE_MAX_THREADS", "10"},
+      {"STROBE_RING_BYTES", "65536"},
+      {"STROBE_DRAIN_PERIOD_MS", "20"},
+      {"STROBE_MEMORY_BYTES", "2097152"},
+      {"STROBE_OUTPUT_DIRECTORY", "/tmp/p"},
+      {"STROBE_EXPORT_PERIOD_S", "0.5"},
+      {"STROBE_MAX_FILES", "3"},
+      {"STROBE_MAX_FILE_BYTES", "4096"},
+      {"STROBE_STOP_TIMEOUT_S", "2.25"},
+      {"STROBE_STOP_AT_EXIT", "0"},
   };
   std::set<std::string_view> variables;
   std::set<std::string_view> fields;
@@ -69,16 +81,19 @@ TEST(Options, EveryVariableHasANameOfItsOwnAndReachesAField) {
     EXPECT_THAT(applied.warnings, IsEmpty());
     // The one option changed, and no other.
     for (const OptionRow& each : OptionTable()) {
-      EXPECT_EQ(each.get(applied.options), each.variable == row.variable ? text : each.get({})) << row.variable << " on " << each.field;
+      EXPECT_EQ(each.get(applied.options), each.variable == row.variable ? text : each.get({}))
+          << row.variable << " on " << each.field;
     }
   }
   EXPECT_EQ(variables.size(), other.size());
 }
 
 TEST(Options, CodeBeatsEnvironmentBeatsDefault) {
-  const ProfilerOptions code{.sampling = {.cpu_frequency_hz = 50}, .exporter = {.directory = "code"}};
-  const Applied applied =
-      Apply(code, {{"STROBE_CPU_FREQUENCY_HZ", "200"}, {"STROBE_OUTPUT_DIRECTORY", "variable"}, {"STROBE_MAX_FRAMES", "32"}});
+  const ProfilerOptions code{.sampling = {.cpu_frequency_hz = 50},
+                             .exporter = {.directory = "code"}};
+  const Applied applied = Apply(code, {{"STROBE_CPU_FREQUENCY_HZ", "200"},
+                                       {"STROBE_OUTPUT_DIRECTORY", "variable"},
+                                       {"STROBE_MAX_FRAMES", "32"}});
   EXPECT_THAT(applied.warnings, IsEmpty());
   EXPECT_EQ(*applied.options.sampling.cpu_frequency_hz, 50);
   EXPECT_EQ(*applied.options.exporter.directory, "code");
@@ -131,14 +146,16 @@ TEST(Options, ValuesThatCannotBeReadAreNamedAndChangeNothing) {
     for (const OptionRow& row : OptionTable()) {
       EXPECT_EQ(row.get(applied.options), row.get({})) << variable << "=" << value;
       if (row.variable == variable) {
-        EXPECT_THAT(applied.warnings[0], AllOf(HasSubstr(variable), HasSubstr(value.substr(0, 100)), HasSubstr(std::string(row.accepted))));
+        EXPECT_THAT(applied.warnings[0], AllOf(HasSubstr(variable), HasSubstr(value.substr(0, 100)),
+                                               HasSubstr(std::string(row.accepted))));
       }
     }
   }
 }
 
 TEST(Options, AWarningIsOneLineWhateverTheValue) {
-  const Applied applied = Apply({}, {{"STROBE_MAX_FRAMES", "1\n2\033[31m\xff" + std::string(10000, 'x')}});
+  const Applied applied =
+      Apply({}, {{"STROBE_MAX_FRAMES", "1\n2\033[31m\xff" + std::string(10000, 'x')}});
   ASSERT_EQ(applied.warnings.size(), 1u);
   EXPECT_THAT(applied.warnings[0], Not(HasSubstr("\n")));
   EXPECT_THAT(applied.warnings[0], Not(HasSubstr("\033")));
@@ -157,25 +174,38 @@ TEST(Options, TheWordsOfEachRangeAreItsBounds) {
     ProfilerOptions options;
     EXPECT_TRUE(row.set(options, least)) << row.variable << " " << least;
     EXPECT_TRUE(row.set(options, most)) << row.variable << " " << most;
-    // A thousandth for numbers, one for integers and the next power for powers of two are all beyond the bounds.
-    const double beyond_least = row.accepted.starts_with("a number") ? std::stod(least) - 0.001 : std::stod(least) / 2 - 1;
-    const double beyond_most = row.accepted.starts_with("a power") ? std::stod(most) * 2 : std::stod(most) + 1;
-    EXPECT_FALSE(row.set(options, std::to_string(static_cast<long long>(beyond_most)))) << row.variable << " " << beyond_most;
-    EXPECT_FALSE(row.set(options, row.accepted.starts_with("a number") ? std::to_string(beyond_least)
-                                                                       : std::to_string(static_cast<long long>(beyond_least))))
+    // A thousandth for numbers, one for integers and the next power for powers of two are all
+    // beyond the bounds.
+    const double beyond_least =
+        row.accepted.starts_with("a number") ? std::stod(least) - 0.001 : std::stod(least) / 2 - 1;
+    const double beyond_most =
+        row.accepted.starts_with("a power") ? std::stod(most) * 2 : std::stod(most) + 1;
+    EXPECT_FALSE(row.set(options, std::to_string(static_cast<long long>(beyond_most))))
+        << row.variable << " " << beyond_most;
+    EXPECT_FALSE(row.set(options, row.accepted.starts_with("a number")
+                                      ? std::to_string(beyond_least)
+                                      : std::to_string(static_cast<long long>(beyond_least))))
         << row.variable << " " << beyond_least;
   }
 }
 
 TEST(Options, ValidateNamesTheFieldAndTheValue) {
-  const auto message = [](const ProfilerOptions& options) { return std::string(Validate(options).message()); };
-  EXPECT_EQ(Validate({.sampling = {.cpu_frequency_hz = -1}}).code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(message({.sampling = {.cpu_frequency_hz = 20000}}), AllOf(HasSubstr("sampling.cpu_frequency_hz"), HasSubstr("20000")));
-  EXPECT_THAT(message({.sampling = {.wall_frequency_hz = std::numeric_limits<double>::quiet_NaN()}}), HasSubstr("wall_frequency_hz"));
-  EXPECT_THAT(message({.sampling = {.wall_frequency_hz = std::numeric_limits<double>::infinity()}}), HasSubstr("wall_frequency_hz"));
+  const auto message = [](const ProfilerOptions& options) {
+    return std::string(Validate(options).message());
+  };
+  EXPECT_EQ(Validate({.sampling = {.cpu_frequency_hz = -1}}).code(),
+            absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(message({.sampling = {.cpu_frequency_hz = 20000}}),
+              AllOf(HasSubstr("sampling.cpu_frequency_hz"), HasSubstr("20000")));
+  EXPECT_THAT(
+      message({.sampling = {.wall_frequency_hz = std::numeric_limits<double>::quiet_NaN()}}),
+      HasSubstr("wall_frequency_hz"));
+  EXPECT_THAT(message({.sampling = {.wall_frequency_hz = std::numeric_limits<double>::infinity()}}),
+              HasSubstr("wall_frequency_hz"));
   EXPECT_THAT(message({.sampling = {.signal_number = 9}}), HasSubstr("sampling.signal_number"));
   EXPECT_THAT(message({.exporter = {.directory = ""}}), HasSubstr("exporter.directory"));
-  EXPECT_THAT(message({.exporter = {.directory = std::string("a\0b", 3)}}), HasSubstr("exporter.directory"));
+  EXPECT_THAT(message({.exporter = {.directory = std::string("a\0b", 3)}}),
+              HasSubstr("exporter.directory"));
   EXPECT_THAT(message({.threads = {.max_threads = 0}}), HasSubstr("threads.max_threads"));
 }
 
@@ -183,7 +213,9 @@ TEST(Options, TheRingMustHoldTwoOfTheLongestStacks) {
   EXPECT_FALSE(Validate({.threads = {.ring_bytes = 4096}}).ok());
   EXPECT_TRUE(Validate({.sampling = {.max_frames = 64}, .threads = {.ring_bytes = 4096}}).ok());
   const absl::Status status = Validate({.sampling = {.max_frames = 2048}});
-  EXPECT_THAT(std::string(status.message()), AllOf(HasSubstr("threads.ring_bytes"), HasSubstr("sampling.max_frames"), HasSubstr("65536")));
+  EXPECT_THAT(
+      std::string(status.message()),
+      AllOf(HasSubstr("threads.ring_bytes"), HasSubstr("sampling.max_frames"), HasSubstr("65536")));
   EXPECT_TRUE(Validate({.sampling = {.max_frames = 2048}, .threads = {.ring_bytes = 65536}}).ok());
 }
 

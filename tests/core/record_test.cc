@@ -17,7 +17,8 @@ TEST(Record, IsHeaderWeightsAndAddresses) {
   EXPECT_EQ(RecordBytes(3, kMaxFramesLimit) % 8, 0u);
 }
 
-// It must be copied by bytes, and be counted in its own fields, for any option that Validate lets through.
+// It must be copied by bytes, and be counted in its own fields, for any option that Validate lets
+// through.
 TEST(Record, HeaderHoldsTheLargestStack) {
   static_assert(std::is_trivially_copyable_v<RecordHeader>);
   static_assert(kMaxFramesLimit <= std::numeric_limits<decltype(RecordHeader::frame_count)>::max());
@@ -28,7 +29,10 @@ TEST(Record, IsReadAsItWasWritten) {
   constexpr std::size_t kFrames = 3;
   constexpr std::size_t kSlice = sizeof(SliceHeader) + 16;
   alignas(8) std::array<std::byte, RecordBytes(kWeights, kFrames, kSlice)> bytes{};
-  RecordHeader header{.module_generation = 7, .frame_count = kFrames, .weight_count = kWeights, .slice_bytes = kSlice};
+  RecordHeader header{.module_generation = 7,
+                      .frame_count = kFrames,
+                      .weight_count = kWeights,
+                      .slice_bytes = kSlice};
   const std::array<std::int64_t, kWeights> weights = {-1, 2};
   const std::array<Address, kFrames> frames = {10, 11, 12};
   const auto write = [&] {
@@ -48,7 +52,8 @@ TEST(Record, IsReadAsItWasWritten) {
   EXPECT_FALSE(ReadRecord(bytes, kWeights + 1, view)) << "another build's providers";
   EXPECT_FALSE(ReadRecord(std::span(bytes).first(bytes.size() - 8), kWeights, view));
   EXPECT_FALSE(ReadRecord(std::span(bytes).first(8), kWeights, view));
-  for (const std::uint32_t wrong : {std::uint32_t{0}, static_cast<std::uint32_t>(kSlice) - 8, ~std::uint32_t{0}}) {
+  for (const std::uint32_t wrong :
+       {std::uint32_t{0}, static_cast<std::uint32_t>(kSlice) - 8, ~std::uint32_t{0}}) {
     header.slice_bytes = wrong;
     write();
     EXPECT_FALSE(ReadRecord(bytes, kWeights, view)) << wrong;

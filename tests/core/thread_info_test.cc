@@ -8,8 +8,8 @@ namespace strobe {
 namespace {
 
 TEST(ValidUtf8, KeepsWhatIsValid) {
-  for (const std::string text :
-       {"", "plain", "\xC3\xA9t\xC3\xA9", "\xE2\x82\xAC", "\xF0\x9F\x94\xA5", "\xED\x9F\xBF", "\xF4\x8F\xBF\xBF"}) {
+  for (const std::string text : {"", "plain", "\xC3\xA9t\xC3\xA9", "\xE2\x82\xAC",
+                                 "\xF0\x9F\x94\xA5", "\xED\x9F\xBF", "\xF4\x8F\xBF\xBF"}) {
     EXPECT_EQ(ValidUtf8(text), text);
   }
   EXPECT_EQ(ValidUtf8(std::string("a\0b", 3)), std::string("a\0b", 3));

@@ -12,7 +12,9 @@ namespace {
 struct SmallestEncoder {
   static constexpr std::string_view kFileSuffix = ".txt";
   static constexpr std::string_view kContentType = "text/plain";
-  absl::StatusOr<std::string> Encode(const Profile&, const Symbols&) { return std::string("nothing"); }
+  absl::StatusOr<std::string> Encode(const Profile&, const Symbols&) {
+    return std::string("nothing");
+  }
 };
 struct WithoutSuffix {
   [[maybe_unused]] static constexpr std::string_view kContentType = "text/plain";

@@ -40,7 +40,8 @@ PprofProfile EncodeAndRead(const SampleProfile& sample) {
 }
 
 // The number and the text of a sample's labels, which must have distinct keys.
-std::map<std::string, std::pair<std::int64_t, std::string>> Labels(const PprofProfile::Sample& sample) {
+std::map<std::string, std::pair<std::int64_t, std::string>> Labels(
+    const PprofProfile::Sample& sample) {
   std::map<std::string, std::pair<std::int64_t, std::string>> labels;
   for (const auto& label : sample.labels) {
     EXPECT_TRUE(labels.emplace(label.key, std::pair(label.number, label.text)).second) << label.key;
@@ -55,11 +56,13 @@ TEST(PprofEncoderTest, EveryRowComesBackWithItsStackValuesAndThread) {
     ASSERT_EQ(read.samples.size(), profile.samples.size()) << sample.name;
     for (std::size_t i = 0; i < profile.samples.size(); ++i) {
       std::vector<std::uint64_t> frames;
-      for (std::uint32_t node = profile.samples[i].stack; node != 0; node = profile.stacks[node].parent) {
+      for (std::uint32_t node = profile.samples[i].stack; node != 0;
+           node = profile.stacks[node].parent) {
         frames.push_back(profile.stacks[node].frame + 1);
       }
       EXPECT_EQ(read.samples[i].locations, frames) << sample.name << " " << i;
-      EXPECT_THAT(read.samples[i].values, ::testing::ElementsAreArray(profile.Values(i))) << sample.name << " " << i;
+      EXPECT_THAT(read.samples[i].values, ::testing::ElementsAreArray(profile.Values(i)))
+          << sample.name << " " << i;
       const ProfileThread& thread = profile.threads[profile.samples[i].thread];
       auto labels = Labels(read.samples[i]);
       EXPECT_EQ(labels["thread id"].first, static_cast<std::int64_t>(thread.id));
@@ -69,14 +72,16 @@ TEST(PprofEncoderTest, EveryRowComesBackWithItsStackValuesAndThread) {
       const Frame& frame = profile.frames[i];
       EXPECT_EQ(read.locations[i].id, i + 1);
       EXPECT_EQ(read.locations[i].address, frame.is_pseudo() ? 0 : frame.address);
-      EXPECT_EQ(read.locations[i].mapping, frame.module < profile.modules.size() ? frame.module + 1 : 0);
+      EXPECT_EQ(read.locations[i].mapping,
+                frame.module < profile.modules.size() ? frame.module + 1 : 0);
     }
   }
 }
 
 TEST(PprofEncoderTest, HeadSaysWhatWasMeasuredAndWhen) {
   const PprofProfile read = EncodeAndRead(SmallProfile());
-  EXPECT_THAT(read.sample_types, ElementsAre(PprofProfile::ValueType{"samples", "count"}, PprofProfile::ValueType{"cpu", "nanoseconds"},
+  EXPECT_THAT(read.sample_types, ElementsAre(PprofProfile::ValueType{"samples", "count"},
+                                             PprofProfile::ValueType{"cpu", "nanoseconds"},
                                              PprofProfile::ValueType{"wall", "nanoseconds"}));
   EXPECT_EQ(read.default_sample_type, "cpu");
   EXPECT_EQ(read.period_type, (PprofProfile::ValueType{"cpu", "nanoseconds"}));
@@ -87,12 +92,16 @@ TEST(PprofEncoderTest, HeadSaysWhatWasMeasuredAndWhen) {
 
 TEST(PprofEncoderTest, NamesOfCodeAndOfPseudoFrames) {
   const PprofProfile read = EncodeAndRead(SmallProfile());
-  EXPECT_THAT(read.Stack(read.samples[1]), ElementsAre("sample_write", "sample::Busy(int, std::vector<int> const&)", "main"));
+  EXPECT_THAT(read.Stack(read.samples[1]),
+              ElementsAre("sample_write", "sample::Busy(int, std::vector<int> const&)", "main"));
   EXPECT_THAT(read.Stack(read.samples[3]), ElementsAre("libsample.so.6+0x54321", "main"));
-  EXPECT_THAT(read.Stack(read.samples[4]), ElementsAre("", "main")) << "code without a name keeps its address alone";
+  EXPECT_THAT(read.Stack(read.samples[4]), ElementsAre("", "main"))
+      << "code without a name keeps its address alone";
   EXPECT_THAT(read.Stack(read.samples[6]), IsEmpty());
-  EXPECT_THAT(read.Stack(read.samples[7]), ElementsAre("sample::Busy(int, std::vector<int> const&)", "[truncated]"));
-  for (const char* name : {"[broken stack]", "[no unwind info]", "[lost]", "[residual]", "[folded]", "[coroutine]"}) {
+  EXPECT_THAT(read.Stack(read.samples[7]),
+              ElementsAre("sample::Busy(int, std::vector<int> const&)", "[truncated]"));
+  for (const char* name :
+       {"[broken stack]", "[no unwind info]", "[lost]", "[residual]", "[folded]", "[coroutine]"}) {
     EXPECT_THAT(read.strings, Contains(name));
   }
   EXPECT_EQ(read.functions[1].system_name, "_ZN6sample4BusyEiRKSt6vectorIiSaIiEE");
@@ -108,7 +117,8 @@ TEST(PprofEncoderTest, MappingsClaimFunctionsOnlyWhereAllWereFound) {
   EXPECT_EQ(read.mappings[0].file_offset, 0x1000U);
   EXPECT_EQ(read.mappings[0].build_id, "00112233445566778899aabbccddeeff00112233");
   EXPECT_TRUE(read.mappings[0].has_functions);
-  EXPECT_FALSE(read.mappings[1].has_functions) << "one of its functions is unknown: pprof shall look for it";
+  EXPECT_FALSE(read.mappings[1].has_functions)
+      << "one of its functions is unknown: pprof shall look for it";
   const PprofProfile bare = EncodeAndRead(UnsymbolizedProfile());
   EXPECT_FALSE(bare.mappings[0].has_functions);
   EXPECT_FALSE(bare.mappings[1].has_functions);
@@ -117,7 +127,8 @@ TEST(PprofEncoderTest, MappingsClaimFunctionsOnlyWhereAllWereFound) {
 
 TEST(PprofEncoderTest, MappingWithoutLocationsClaimsNothing) {
   SampleProfile sample = SmallProfile();
-  sample.profile.modules.push_back({0x7F1000000000, 0x7F1000001000, 0, 0, "/usr/lib/libidle.so", ""});
+  sample.profile.modules.push_back(
+      {0x7F1000000000, 0x7F1000001000, 0, 0, "/usr/lib/libidle.so", ""});
   EXPECT_FALSE(EncodeAndRead(sample).mappings[2].has_functions);
 }
 
@@ -132,11 +143,15 @@ TEST(PprofEncoderTest, AddressOutsideItsModuleIsNotWrittenIntoTheMapping) {
 TEST(PprofEncoderTest, CommentsCarryTheProfilersAccount) {
   SampleProfile sample = SmallProfile();
   const PprofProfile read = EncodeAndRead(sample);
-  EXPECT_THAT(read.comments,
-              ElementsAre(StartsWith("strobe: program sample_program, process 4242, period 7, threads: 3 sampled, "),
-                          "rate: 100.00 Hz asked, 99.50 Hz achieved; samples: 105; drops: 3 (ring full 3); "
-                          "stack ends: 105 (complete 101, truncated 1, broken 1, no unwind info 1, coroutine 1)",
-                          "cost: handler 1.235 ms (estimated), collector 2.500 ms of CPU time in 0 drains, memory 1536.0 KiB"));
+  EXPECT_THAT(
+      read.comments,
+      ElementsAre(
+          StartsWith(
+              "strobe: program sample_program, process 4242, period 7, threads: 3 sampled, "),
+          "rate: 100.00 Hz asked, 99.50 Hz achieved; samples: 105; drops: 3 (ring full 3); "
+          "stack ends: 105 (complete 101, truncated 1, broken 1, no unwind info 1, coroutine 1)",
+          "cost: handler 1.235 ms (estimated), collector 2.500 ms of CPU time in 0 drains, memory "
+          "1536.0 KiB"));
   sample.profile.stats.exports_failed = 2;
   EXPECT_THAT(EncodeAndRead(sample).comments, Contains(EndsWith("; exports failed: 2")));
 }
@@ -183,15 +198,22 @@ TEST(PprofEncoderTest, IndicesOutOfRangeAreAnErrorThatSaysWhich) {
     EXPECT_EQ(result.status().code(), absl::StatusCode::kInvalidArgument);
     return std::string(result.status().message());
   };
-  EXPECT_THAT(error([](SampleProfile& s) { s.profile.samples[1].stack = 1000; }), HasSubstr("sample 1"));
-  EXPECT_THAT(error([](SampleProfile& s) { s.profile.samples[2].thread = 3; }), HasSubstr("sample 2"));
-  EXPECT_THAT(error([](SampleProfile& s) { s.profile.stacks[2].frame = 99; }), HasSubstr("stack 2"));
-  EXPECT_THAT(error([](SampleProfile& s) { s.profile.stacks[2].parent = 2; }), HasSubstr("stack 2"));
-  EXPECT_THAT(error([](SampleProfile& s) { s.profile.frames[0].module = 2; }), HasSubstr("frame 0"));
-  EXPECT_THAT(error([](SampleProfile& s) { s.symbols.frames[0].function = 4; }), HasSubstr("frame 0"));
+  EXPECT_THAT(error([](SampleProfile& s) { s.profile.samples[1].stack = 1000; }),
+              HasSubstr("sample 1"));
+  EXPECT_THAT(error([](SampleProfile& s) { s.profile.samples[2].thread = 3; }),
+              HasSubstr("sample 2"));
+  EXPECT_THAT(error([](SampleProfile& s) { s.profile.stacks[2].frame = 99; }),
+              HasSubstr("stack 2"));
+  EXPECT_THAT(error([](SampleProfile& s) { s.profile.stacks[2].parent = 2; }),
+              HasSubstr("stack 2"));
+  EXPECT_THAT(error([](SampleProfile& s) { s.profile.frames[0].module = 2; }),
+              HasSubstr("frame 0"));
+  EXPECT_THAT(error([](SampleProfile& s) { s.symbols.frames[0].function = 4; }),
+              HasSubstr("frame 0"));
   EXPECT_THAT(error([](SampleProfile& s) { s.symbols.frames.pop_back(); }), HasSubstr("symbols"));
   EXPECT_THAT(error([](SampleProfile& s) { s.profile.values.pop_back(); }), HasSubstr("values"));
-  EXPECT_THAT(error([](SampleProfile& s) { s.profile.default_value_type = 3; }), HasSubstr("default value type"));
+  EXPECT_THAT(error([](SampleProfile& s) { s.profile.default_value_type = 3; }),
+              HasSubstr("default value type"));
 }
 
 }  // namespace

@@ -31,8 +31,9 @@ TEST(ExporterTest, OnlyAnErrorOfTheProfileItselfRefusesIt) {
   EXPECT_TRUE(RefusesProfile(absl::InvalidArgumentError("400")));
   EXPECT_TRUE(RefusesProfile(absl::OutOfRangeError("413")));
   EXPECT_FALSE(RefusesProfile(absl::OkStatus()));
-  for (const auto code : {absl::StatusCode::kUnavailable, absl::StatusCode::kPermissionDenied, absl::StatusCode::kUnauthenticated,
-                          absl::StatusCode::kResourceExhausted, absl::StatusCode::kNotFound, absl::StatusCode::kUnknown}) {
+  for (const auto code : {absl::StatusCode::kUnavailable, absl::StatusCode::kPermissionDenied,
+                          absl::StatusCode::kUnauthenticated, absl::StatusCode::kResourceExhausted,
+                          absl::StatusCode::kNotFound, absl::StatusCode::kUnknown}) {
     EXPECT_FALSE(RefusesProfile(absl::Status(code, "the way to it may be mended")));
   }
 }

@@ -22,7 +22,9 @@ struct FileHarness {
   using Exporter = FileExporter;
   FileHarness() : directory(temporary.path() / "profiles") {}
   ExporterOptions options() const { return {.directory = directory.string()}; }
-  std::vector<std::string> Delivered() const { return fs::is_directory(directory) ? List(directory) : std::vector<std::string>(); }
+  std::vector<std::string> Delivered() const {
+    return fs::is_directory(directory) ? List(directory) : std::vector<std::string>();
+  }
   std::string Read(const std::string& where) const { return ReadFile(where); }
   // A file where the directory should be stops even root.
   void Break() const { WriteFile(directory); }
@@ -65,11 +67,15 @@ TEST_F(FileExporterTest, RelativeDirectoryStaysWhereItWasAtConstruction) {
 
 // Linux takes any bytes for a name, Windows has no such name: the file goes to one that is near it.
 TEST_F(FileExporterTest, ADirectoryMayHaveANameThatIsNoUtf8) {
-  FileExporter exporter(ExporterOptions{.directory = directory_.string() + "/caf\xE9/\xC3\xA9t\xC3\xA9"});
+  FileExporter exporter(
+      ExporterOptions{.directory = directory_.string() + "/caf\xE9/\xC3\xA9t\xC3\xA9"});
   const auto path = Export(exporter, 0);
   ASSERT_TRUE(path.ok()) << path.status().ToString();
   EXPECT_THAT(*path, ::testing::EndsWith("/\xC3\xA9t\xC3\xA9/server.77.0.pb.gz"));
-  EXPECT_EQ(std::distance(fs::recursive_directory_iterator(directory_), fs::recursive_directory_iterator()), 3) << "two levels and a file";
+  EXPECT_EQ(std::distance(fs::recursive_directory_iterator(directory_),
+                          fs::recursive_directory_iterator()),
+            3)
+      << "two levels and a file";
 }
 
 TEST_F(FileExporterTest, ProgramNameCannotLeaveTheDirectory) {
@@ -80,8 +86,10 @@ TEST_F(FileExporterTest, ProgramNameCannotLeaveTheDirectory) {
     EXPECT_EQ(fs::path(*path).parent_path(), directory_) << program;
   }
   ASSERT_TRUE(Export(exporter, 0, "bytes", std::string(10'000, 'n')).ok());
-  EXPECT_THAT(List(directory_), AllOf(Contains("program.77.0.pb.gz"), Contains("a_b___c__.77.0.pb.gz"), Contains("_..77.0.pb.gz"),
-                                      Contains("_._.._etc_passwd.77.0.pb.gz"), Contains(std::string(128, 'n') + ".77.0.pb.gz")));
+  EXPECT_THAT(List(directory_),
+              AllOf(Contains("program.77.0.pb.gz"), Contains("a_b___c__.77.0.pb.gz"),
+                    Contains("_..77.0.pb.gz"), Contains("_._.._etc_passwd.77.0.pb.gz"),
+                    Contains(std::string(128, 'n') + ".77.0.pb.gz")));
 }
 
 TEST_F(FileExporterTest, NothingIsOverwritten) {
@@ -115,7 +123,8 @@ TEST_F(FileExporterTest, ExportersOfOneProcessDoNotDisturbEachOther) {
 TEST_F(FileExporterTest, OldestBeyondTheCountAreRemoved) {
   FileExporter exporter(Options(3));
   for (std::uint64_t i = 0; i < 6; ++i) ASSERT_TRUE(Export(exporter, i).ok());
-  EXPECT_THAT(List(directory_), ElementsAre("server.77.3.pb.gz", "server.77.4.pb.gz", "server.77.5.pb.gz"));
+  EXPECT_THAT(List(directory_),
+              ElementsAre("server.77.3.pb.gz", "server.77.4.pb.gz", "server.77.5.pb.gz"));
 }
 
 TEST_F(FileExporterTest, AgeComesBeforeSequence) {
@@ -130,16 +139,19 @@ TEST_F(FileExporterTest, AgeComesBeforeSequence) {
 
 TEST_F(FileExporterTest, OldestBeyondTheBytesAreRemovedButNeverTheNewest) {
   FileExporter exporter(Options(100, 1000));
-  for (std::uint64_t i = 0; i < 5; ++i) ASSERT_TRUE(Export(exporter, i, std::string(400, 'x')).ok());
+  for (std::uint64_t i = 0; i < 5; ++i)
+    ASSERT_TRUE(Export(exporter, i, std::string(400, 'x')).ok());
   EXPECT_THAT(List(directory_), ElementsAre("server.77.3.pb.gz", "server.77.4.pb.gz"));
   ASSERT_TRUE(Export(exporter, 5, std::string(5000, 'x')).ok());
   EXPECT_THAT(List(directory_), ElementsAre("server.77.5.pb.gz"));
 }
 
 TEST_F(FileExporterTest, FilesOfOthersStay) {
-  const std::vector<std::string> others = {"server2.77.0.pb.gz", "server.77.pb.gz",      "server.77.0.pb.gz.bak",    "server.x.0.pb.gz",
-                                           "server.77.-1.pb.gz", "server.77.0.pb",       "serve.77.0.pb.gz",         "my.server.77.0.pb.gz",
-                                           "notes.txt",          ".server.77.0.pb.gz.x", ".server2.7.0.pb.gz.1.tmp", "server.7.7.7.pb.gz"};
+  const std::vector<std::string> others = {
+      "server2.77.0.pb.gz",   "server.77.pb.gz",          "server.77.0.pb.gz.bak",
+      "server.x.0.pb.gz",     "server.77.-1.pb.gz",       "server.77.0.pb",
+      "serve.77.0.pb.gz",     "my.server.77.0.pb.gz",     "notes.txt",
+      ".server.77.0.pb.gz.x", ".server2.7.0.pb.gz.1.tmp", "server.7.7.7.pb.gz"};
   for (const std::string& name : others) {
     WriteFile(directory_ / name);
     MakeOlder(name, 48);
@@ -171,7 +183,8 @@ TEST_F(FileExporterTest, ErrorsCarryThePathAndTheReason) {
     const auto result = Export(exporter, 0);
     ASSERT_FALSE(result.ok()) << *result;
     EXPECT_THAT(std::string(result.status().message()),
-                AllOf(HasSubstr("cannot "), HasSubstr("directory " + (directory_ / "file").generic_string())));
+                AllOf(HasSubstr("cannot "),
+                      HasSubstr("directory " + (directory_ / "file").generic_string())));
   }
 }
 
@@ -179,7 +192,8 @@ TEST_F(FileExporterTest, SuffixMustBeOne) {
   FileExporter exporter(Options());
   Profile profile;
   for (const char* suffix : {"", "/../x"}) {
-    EXPECT_EQ(exporter.Export(ExportRequest{"bytes", suffix, "", profile}).status().code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_EQ(exporter.Export(ExportRequest{"bytes", suffix, "", profile}).status().code(),
+              absl::StatusCode::kInvalidArgument);
   }
   EXPECT_THAT(List(directory_), IsEmpty());
 }

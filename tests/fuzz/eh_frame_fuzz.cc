@@ -1,4 +1,5 @@
-// Bytes as an .eh_frame: the compiler stays within them, the table says what the rows say, and walks by such a table end.
+// Bytes as an .eh_frame: the compiler stays within them, the table says what the rows say, and
+// walks by such a table end.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -22,18 +23,22 @@ constexpr Address kEhFrameAddress = 0x40000;
 constexpr std::uint32_t kMaxTextBytes = 0x8000;
 
 void CheckRows(const CompiledCfi& compiled, std::uint32_t text_bytes) {
-  STROBE_CHECK(!compiled.specials.empty() && compiled.specials[0] == SpecialRule(), "the first special rule is not the unknown one");
+  STROBE_CHECK(!compiled.specials.empty() && compiled.specials[0] == SpecialRule(),
+               "the first special rule is not the unknown one");
   for (std::size_t i = 0; i < compiled.rows.size(); ++i) {
     const UnwindRow& row = compiled.rows[i];
     STROBE_CHECK(i == 0 || compiled.rows[i - 1].offset <= row.offset, "rows out of order");
     STROBE_CHECK(row.offset <= text_bytes, "a row outside of the text");
-    STROBE_CHECK(row.rule.kind() != UnwindRule::Kind::kSpecial || row.rule.special_number() < compiled.specials.size(),
+    STROBE_CHECK(row.rule.kind() != UnwindRule::Kind::kSpecial ||
+                     row.rule.special_number() < compiled.specials.size(),
                  "a special rule that is not there");
   }
-  STROBE_CHECK(compiled.statistics.unknown_rows <= compiled.statistics.rows, "more unknown rows than rows");
+  STROBE_CHECK(compiled.statistics.unknown_rows <= compiled.statistics.rows,
+               "more unknown rows than rows");
 }
 
-void CheckTable(const UnwindTable& table, const std::vector<UnwindRow>& rows, std::uint32_t text_bytes) {
+void CheckTable(const UnwindTable& table, const std::vector<UnwindRow>& rows,
+                std::uint32_t text_bytes) {
   std::size_t next = 0;
   UnwindRule rule = UnwindRule::Unknown();
   for (std::uint32_t offset = 0; offset < text_bytes; ++offset) {
@@ -47,30 +52,36 @@ void CheckTable(const UnwindTable& table, const std::vector<UnwindRow>& rows, st
 template <class Registers>
 void Walk(const UnwindModules& modules, Registers registers, std::span<const std::uint8_t> stack) {
   CheckedWalk(CfiUnwinder(&modules), registers, registers.sp, stack, 64);
-  CheckedWalk(ChainUnwinder<CfiUnwinder, FramePointerStep>(&modules), registers, registers.sp, stack, 64);
+  CheckedWalk(ChainUnwinder<CfiUnwinder, FramePointerStep>(&modules), registers, registers.sp,
+              stack, 64);
 }
 
 void Run(FuzzInput input) {
   const auto flags = input.Take<std::uint8_t>();
-  const std::uint32_t text_bytes = std::min<std::uint32_t>(input.Take<std::uint16_t>(), kMaxTextBytes);
+  const std::uint32_t text_bytes =
+      std::min<std::uint32_t>(input.Take<std::uint16_t>(), kMaxTextBytes);
   const Address pc = kTextStart + input.Take<std::uint16_t>();
   const std::span<const std::uint8_t> bytes = input.TakeRest();
   // A copy of exactly that length, so that AddressSanitizer sees a step outside.
   const std::vector<std::uint8_t> eh_frame(bytes.begin(), bytes.end());
   const bool is_aarch64 = (flags & 1) != 0;
-  CompiledCfi compiled = CompileCfi({.architecture = is_aarch64 ? CfiArchitecture::kAarch64 : CfiArchitecture::kX86_64,
-                                     .eh_frame = eh_frame,
-                                     .eh_frame_address = kEhFrameAddress,
-                                     .text_start = kTextStart,
-                                     .text_limit = kTextStart + text_bytes});
+  CompiledCfi compiled =
+      CompileCfi({.architecture = is_aarch64 ? CfiArchitecture::kAarch64 : CfiArchitecture::kX86_64,
+                  .eh_frame = eh_frame,
+                  .eh_frame_address = kEhFrameAddress,
+                  .text_start = kTextStart,
+                  .text_limit = kTextStart + text_bytes});
   CheckRows(compiled, text_bytes);
-  const auto table = std::make_shared<const UnwindTable>(text_bytes, compiled.rows, compiled.specials);
+  const auto table =
+      std::make_shared<const UnwindTable>(text_bytes, compiled.rows, compiled.specials);
   CheckTable(*table, compiled.rows, text_bytes);
   // The section's own bytes will do for a stack.
   const UnwindModules modules({{kTextStart, kTextStart + text_bytes, table}});
   const Address sp = kTextStart - 8 * (flags >> 4);
   if (is_aarch64) {
-    Walk(modules, Aarch64Registers{.pc = pc, .sp = sp, .fp = sp + (flags & 0xE) * 8, .lr = pc ^ 0x40}, bytes);
+    Walk(modules,
+         Aarch64Registers{.pc = pc, .sp = sp, .fp = sp + (flags & 0xE) * 8, .lr = pc ^ 0x40},
+         bytes);
   } else {
     Walk(modules, X86_64Registers{.pc = pc, .sp = sp, .fp = sp + (flags & 0xE) * 8}, bytes);
   }

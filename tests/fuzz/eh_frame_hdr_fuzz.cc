@@ -1,4 +1,5 @@
-// Bytes as a module in memory, from its .eh_frame_hdr on: finding, measuring and reading the .eh_frame behind it.
+// Bytes as a module in memory, from its .eh_frame_hdr on: finding, measuring and reading the
+// .eh_frame behind it.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -20,7 +21,8 @@ constexpr Address kImageAddress = 0x7F0000000000;
 constexpr Address kTextStart = kImageAddress - 0x8000;
 
 // The image is readable from its start to its end, but for what lies behind `hole`.
-void CheckModule(const std::vector<std::uint8_t>& image, std::size_t hole, CfiArchitecture architecture) {
+void CheckModule(const std::vector<std::uint8_t>& image, std::size_t hole,
+                 CfiArchitecture architecture) {
   const std::size_t readable = std::min(hole, image.size());
   const auto read = [&](Address address, std::span<std::uint8_t> out) -> std::size_t {
     if (address < kImageAddress || address - kImageAddress >= readable) return 0;
@@ -44,9 +46,11 @@ void CheckModule(const std::vector<std::uint8_t>& image, std::size_t hole, CfiAr
   };
   const auto first = update(ModuleMap({module}));
   const auto second = update(ModuleMap({module}));
-  STROBE_CHECK(first->entries().size() <= 1 && first->entries().size() == second->entries().size(), "another snapshot of the same map");
+  STROBE_CHECK(first->entries().size() <= 1 && first->entries().size() == second->entries().size(),
+               "another snapshot of the same map");
   for (const UnwindModules::Entry& entry : first->entries()) {
-    for (std::uint32_t offset = 0; offset < 0x4000; offset += 64) static_cast<void>(entry.table->Find(offset));
+    for (std::uint32_t offset = 0; offset < 0x4000; offset += 64)
+      static_cast<void>(entry.table->Find(offset));
   }
   STROBE_CHECK(update(ModuleMap())->entries().empty(), "a module that has gone");
 }
@@ -57,7 +61,8 @@ void Run(FuzzInput input) {
   const std::span<const std::uint8_t> bytes = input.TakeRest();
   const std::vector<std::uint8_t> image(bytes.begin(), bytes.end());
   static_cast<void>(EhFrameAddress(image, kImageAddress));
-  CheckModule(image, (flags & 2) != 0 ? hole : image.size(), (flags & 1) != 0 ? CfiArchitecture::kAarch64 : CfiArchitecture::kX86_64);
+  CheckModule(image, (flags & 2) != 0 ? hole : image.size(),
+              (flags & 1) != 0 ? CfiArchitecture::kAarch64 : CfiArchitecture::kX86_64);
 }
 
 }  // namespace

@@ -16,14 +16,16 @@
 namespace strobe::testing {
 namespace {
 
-constexpr std::uint64_t kLookUps[] = {0, 1, 0x1000, 0x1010, 0x1011, 0x1100, 0x10FF, 0x401000, ~std::uint64_t{0}};
+constexpr std::uint64_t kLookUps[] = {0,      1,      0x1000,   0x1010,           0x1011,
+                                      0x1100, 0x10FF, 0x401000, ~std::uint64_t{0}};
 
 void Run(std::span<const std::uint8_t> bytes) {
   const std::vector<std::uint8_t> copy(bytes.begin(), bytes.end());
   const internal::SpanSource source(std::as_bytes(std::span(copy)));
   const std::optional<internal::ElfFile> file = internal::ElfFile::Open(source);
   if (!file) return;
-  STROBE_CHECK(file->build_id().size() % 2 == 0 && file->build_id().find_first_not_of("0123456789abcdef") == std::string::npos,
+  STROBE_CHECK(file->build_id().size() % 2 == 0 &&
+                   file->build_id().find_first_not_of("0123456789abcdef") == std::string::npos,
                "a build id that is no hexadecimal number");
   static_cast<void>(file->Maps(0x1000, 0x401000));
   const internal::FunctionTable functions = file->ReadFunctions();

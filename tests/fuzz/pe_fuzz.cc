@@ -1,4 +1,5 @@
-// Bytes as a Windows image, in its file and in memory: what its headers say, and the names that the symbolizer reads of it.
+// Bytes as a Windows image, in its file and in memory: what its headers say, and the names that the
+// symbolizer reads of it.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -27,7 +28,8 @@ std::optional<PeImage> Open(std::span<const std::uint8_t> bytes, PeImage::Layout
   return PeImage::Open(
       [&](std::uint64_t position, std::span<std::uint8_t> out) {
         if (position >= bytes.size()) return std::size_t{0};
-        const std::size_t count = std::min(out.size(), bytes.size() - static_cast<std::size_t>(position));
+        const std::size_t count =
+            std::min(out.size(), bytes.size() - static_cast<std::size_t>(position));
         std::copy_n(bytes.begin() + static_cast<std::ptrdiff_t>(position), count, out.begin());
         return count;
       },
@@ -35,11 +37,13 @@ std::optional<PeImage> Open(std::span<const std::uint8_t> bytes, PeImage::Layout
 }
 
 void CheckImage(const PeImage& image) {
-  STROBE_CHECK(!image.build_id.empty() && image.build_id.find_first_not_of("0123456789abcdef") == std::string::npos,
+  STROBE_CHECK(!image.build_id.empty() &&
+                   image.build_id.find_first_not_of("0123456789abcdef") == std::string::npos,
                "a build id that is no hexadecimal number");
   STROBE_CHECK(image.sections.size() <= PeImage::kMaxSections, "more sections than are read");
   for (const Module& module : image.ModulesAt(kBase, "x.dll")) {
-    STROBE_CHECK(module.start <= module.limit && module.start >= kBase && module.limit - kBase <= image.image_bytes,
+    STROBE_CHECK(module.start <= module.limit && module.start >= kBase &&
+                     module.limit - kBase <= image.image_bytes,
                  "code that is not in its image");
   }
 }
@@ -61,7 +65,8 @@ void CheckNames(const FunctionTable& functions, const PeImage& image) {
   constexpr std::size_t kCheckedSections = 4;
   for (std::size_t i = 0; i < std::min(image.sections.size(), kCheckedSections); ++i) {
     const PeImage::Section& section = image.sections[i];
-    for (const std::uint32_t offset : {0x0u, 0x10u, 0x40u, 0x80u, 0xFFu, section.bytes - 1, section.bytes}) {
+    for (const std::uint32_t offset :
+         {0x0u, 0x10u, 0x40u, 0x80u, 0xFFu, section.bytes - 1, section.bytes}) {
       check(std::uint64_t{section.start} + offset);
     }
   }
@@ -71,7 +76,8 @@ void CheckNames(const FunctionTable& functions, const PeImage& image) {
 
 void Run(std::span<const std::uint8_t> bytes) {
   const std::vector<std::uint8_t> copy(bytes.begin(), bytes.end());
-  if (const std::optional<PeImage> loaded = Open(copy, PeImage::Layout::kLoaded)) CheckImage(*loaded);
+  if (const std::optional<PeImage> loaded = Open(copy, PeImage::Layout::kLoaded))
+    CheckImage(*loaded);
   const std::optional<PeImage> image = Open(copy, PeImage::Layout::kFile);
   if (!image) return;
   CheckImage(*image);
@@ -80,7 +86,8 @@ void Run(std::span<const std::uint8_t> bytes) {
   STROBE_CHECK(file.has_value(), "an image that is there at times");
   CheckNames(file->ReadFunctions(), *image);
   CheckNames(file->ReadExports(), *image);
-  STROBE_CHECK(!internal::PeFile::Open(source, image->build_id + "0").has_value(), "another image's file");
+  STROBE_CHECK(!internal::PeFile::Open(source, image->build_id + "0").has_value(),
+               "another image's file");
 }
 
 }  // namespace

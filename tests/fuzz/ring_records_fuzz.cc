@@ -1,5 +1,6 @@
-// A thread's ring whose storage is overwritten under the collector, as another process could do to a shared one: the collector stays
-// within it, and what comes out is a well-formed profile that pprof's format can hold.
+// A thread's ring whose storage is overwritten under the collector, as another process could do to
+// a shared one: the collector stays within it, and what comes out is a well-formed profile that
+// pprof's format can hold.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -61,7 +62,8 @@ void Commit(Slot& slot, FuzzInput& input, std::uint8_t size_code, bool is_framed
     header.weight_count = 2;
     // What is behind the weights is frames or, if the bytes say so, one frame and a slice.
     const std::size_t rest = (size - RecordBytes(2, 0)) / sizeof(Address);
-    const bool has_slice = (header.reserved & 1) != 0 && rest > sizeof(SliceHeader) / sizeof(Address);
+    const bool has_slice =
+        (header.reserved & 1) != 0 && rest > sizeof(SliceHeader) / sizeof(Address);
     header.frame_count = static_cast<std::uint16_t>(has_slice ? 1 : rest);
     header.slice_bytes = static_cast<std::uint32_t>(has_slice ? (rest - 1) * sizeof(Address) : 0);
     size = RecordBytes(2, header.frame_count, header.slice_bytes);
@@ -86,12 +88,14 @@ void CheckAndEncode(Profile& profile) {
 
 void Run(FuzzInput input) {
   static auto* const fixture = new Fixture;
-  static const ProfilerOptions options({.sampling = {.wall_frequency_hz = 10}, .collector = {.memory_bytes = 1048576}});
+  static const ProfilerOptions options(
+      {.sampling = {.wall_frequency_hz = 10}, .collector = {.memory_bytes = 1048576}});
   Slot& slot = *fixture->slot;
   const std::span<std::byte> storage = fixture->registry.arena()->RingMemory(slot);
   slot.ring.Reset(storage);
   std::fill(storage.begin(), storage.end(), std::byte{0});
-  internal::Session<FuzzTraits> session(options, fixture->registry, fixture->code, fixture->counters, 1);
+  internal::Session<FuzzTraits> session(options, fixture->registry, fixture->code,
+                                        fixture->counters, 1);
   fixture->registry.BeginCollecting();
   session.Begin();
   for (std::size_t step = 0; step < kMaxSteps && !input.empty(); ++step) {

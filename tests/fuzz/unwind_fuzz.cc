@@ -1,4 +1,5 @@
-// Registers and a stack over the real tables of this very program and its libraries: every walk ends and stays within its stack.
+// Registers and a stack over the real tables of this very program and its libraries: every walk
+// ends and stays within its stack.
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -32,7 +33,8 @@ const UnwindModules& RealModules() {
   return *modules;
 }
 
-// One word from four bytes, such as walks go on from: some code, a place on the stack, or the number itself. The lowest two bits choose.
+// One word from four bytes, such as walks go on from: some code, a place on the stack, or the
+// number itself. The lowest two bits choose.
 Address WordOf(std::uint32_t code) {
   const std::uint32_t value = code >> 2;
   switch (code & 3) {
@@ -50,14 +52,16 @@ Address WordOf(std::uint32_t code) {
 template <class Registers>
 void Walk(const Registers& registers, Address base, std::span<const std::uint8_t> stack) {
   CheckedWalk(CfiUnwinder(&RealModules()), registers, base, stack, kMaxFrames);
-  CheckedWalk(ChainUnwinder<CfiUnwinder, FramePointerStep>(&RealModules()), registers, base, stack, kMaxFrames);
+  CheckedWalk(ChainUnwinder<CfiUnwinder, FramePointerStep>(&RealModules()), registers, base, stack,
+              kMaxFrames);
   CheckedWalk(FramePointerUnwinder(), registers, base, stack, kMaxFrames);
 }
 
 void Run(FuzzInput input) {
   const auto flags = input.Take<std::uint8_t>();
   Address registers[4];
-  for (Address& value : registers) value = (flags & 1) != 0 ? input.Take<Address>() : WordOf(input.Take<std::uint32_t>());
+  for (Address& value : registers)
+    value = (flags & 1) != 0 ? input.Take<Address>() : WordOf(input.Take<std::uint32_t>());
   const Address base = (flags & 2) != 0 ? registers[1] : kStackBase;
   std::vector<std::uint8_t> stack;
   if ((flags & 4) != 0) {
@@ -70,8 +74,12 @@ void Run(FuzzInput input) {
     std::memcpy(stack.data() + stack.size() - sizeof(word), &word, sizeof(word));
   }
   Walk(X86_64Registers{.pc = registers[0], .sp = registers[1], .fp = registers[2]}, base, stack);
-  // The other architecture's registers by the same tables: they mean nothing to it, and the walk must end all the same.
-  Walk(Aarch64Registers{.pc = registers[0], .sp = registers[1], .fp = registers[2], .lr = registers[3]}, base, stack);
+  // The other architecture's registers by the same tables: they mean nothing to it, and the walk
+  // must end all the same.
+  Walk(
+      Aarch64Registers{
+          .pc = registers[0], .sp = registers[1], .fp = registers[2], .lr = registers[3]},
+      base, stack);
 }
 
 }  // namespace

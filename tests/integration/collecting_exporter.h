@@ -1,4 +1,5 @@
-// CollectingExporter keeps what a session exports, so that a test can look at whole Profiles; and what the tests of sessions share.
+// CollectingExporter keeps what a session exports, so that a test can look at whole Profiles; and
+// what the tests of sessions share.
 #pragma once
 
 #include <chrono>
@@ -16,8 +17,9 @@
 #include "platform/test_system.h"
 #include "strobe/strobe.h"
 
-// Late: a sanitizer holds a signal back until the thread's next call of the C library, so that the registers that the handler gets are of
-// another place than its stack, and a second signal meanwhile is dropped. Amounts hold all the same; stacks mean nothing.
+// Late: a sanitizer holds a signal back until the thread's next call of the C library, so that the
+// registers that the handler gets are of another place than its stack, and a second signal
+// meanwhile is dropped. Amounts hold all the same; stacks mean nothing.
 #if defined(__SANITIZE_THREAD__)
 #define STROBE_TEST_SIGNALS_ARE_LATE 1
 #elif defined(__has_feature)
@@ -75,7 +77,8 @@ struct CountedTraits : CollectingTraits {
   using Unwinder = CountingUnwinder<AnyUnwinder>;
 };
 
-// std::latch, but for the standard library of g++ 12 on Windows, whose waits for atomics miss what comes as they begin.
+// std::latch, but for the standard library of g++ 12 on Windows, whose waits for atomics miss what
+// comes as they begin.
 class Latch {
  public:
   explicit Latch(int count) : count_(count) {}
@@ -95,7 +98,9 @@ class Latch {
   int count_;
 };
 
-inline std::int64_t MonotonicNs() { return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+inline std::int64_t MonotonicNs() {
+  return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
 
 // Uses `cpu_ns` of the calling thread's CPU time.
 inline void BurnCpu(std::int64_t cpu_ns) {
@@ -116,35 +121,44 @@ inline int ColumnOf(const Profile& profile, std::string_view type) {
 
 // Adds up one value type over all rows that `accepts(profile, sample)`.
 template <class Accepts>
-std::int64_t SumIf(const std::vector<CollectingExporter::Exported>& exports, std::string_view type, Accepts&& accepts) {
+std::int64_t SumIf(const std::vector<CollectingExporter::Exported>& exports, std::string_view type,
+                   Accepts&& accepts) {
   std::int64_t sum = 0;
   for (const auto& [profile, bytes] : exports) {
     const int column = ColumnOf(profile, type);
     for (std::size_t i = 0; column >= 0 && i < profile.samples.size(); ++i) {
-      if (accepts(profile, profile.samples[i])) sum += profile.Values(i)[static_cast<std::size_t>(column)];
+      if (accepts(profile, profile.samples[i]))
+        sum += profile.Values(i)[static_cast<std::size_t>(column)];
     }
   }
   return sum;
 }
 
-inline std::int64_t SumOfThread(const std::vector<CollectingExporter::Exported>& exports, std::string_view type, std::string_view thread) {
-  return SumIf(exports, type,
-               [&](const Profile& profile, const ProfileSample& sample) { return profile.threads[sample.thread].name == thread; });
+inline std::int64_t SumOfThread(const std::vector<CollectingExporter::Exported>& exports,
+                                std::string_view type, std::string_view thread) {
+  return SumIf(exports, type, [&](const Profile& profile, const ProfileSample& sample) {
+    return profile.threads[sample.thread].name == thread;
+  });
 }
 
 // Calls visit(frame) for each frame of a stack, leaf first.
 template <class Visitor>
 void VisitFrames(const Profile& profile, const ProfileSample& sample, Visitor&& visit) {
-  for (std::uint32_t node = sample.stack; node != 0; node = profile.stacks[node].parent) visit(profile.frames[profile.stacks[node].frame]);
+  for (std::uint32_t node = sample.stack; node != 0; node = profile.stacks[node].parent)
+    visit(profile.frames[profile.stacks[node].frame]);
 }
 
-inline bool HasPseudoFrame(const Profile& profile, const ProfileSample& sample, PseudoFrame pseudo) {
+inline bool HasPseudoFrame(const Profile& profile, const ProfileSample& sample,
+                           PseudoFrame pseudo) {
   bool found = false;
-  VisitFrames(profile, sample, [&](const Frame& frame) { found |= frame.is_pseudo() && frame.address == static_cast<Address>(pseudo); });
+  VisitFrames(profile, sample, [&](const Frame& frame) {
+    found |= frame.is_pseudo() && frame.address == static_cast<Address>(pseudo);
+  });
   return found;
 }
 
-// What a profile must say of a span: more than `least`, measured within it, and less than `most`, measured around it.
+// What a profile must say of a span: more than `least`, measured within it, and less than `most`,
+// measured around it.
 struct Span {
   std::int64_t least = 0;
   std::int64_t most = 0;

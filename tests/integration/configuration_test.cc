@@ -1,4 +1,5 @@
-// The environment, as a program meets it: each test runs this executable again, with variables set, and reads what it says.
+// The environment, as a program meets it: each test runs this executable again, with variables set,
+// and reads what it says.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -27,8 +28,8 @@ TEST(Child, DISABLED_Program) {
   const ScopedProfiler session(profiler);
   const Registration registration = profiler.RegisterThread("main");
   BurnCpu(20'000'000);
-  std::printf("started: %d\nregistered: %d\ndiagnosis: %s\nthe program ran\n", session.status().ok(), registration.status().ok(),
-              profiler.Diagnose().c_str());
+  std::printf("started: %d\nregistered: %d\ndiagnosis: %s\nthe program ran\n",
+              session.status().ok(), registration.status().ok(), profiler.Diagnose().c_str());
 }
 
 // The same with the switch turned on by code.
@@ -49,7 +50,10 @@ class Configuration : public ::testing::Test {
 
   Result Run(const Variables& variables, const std::string& child = "Program") {
     for (const auto& [name, value] : variables) SetVariable(name.c_str(), value);
-    EXPECT_EQ(RunThisProgram({"--gtest_filter=Child.DISABLED_" + child, "--gtest_also_run_disabled_tests"}, root_), 0);
+    EXPECT_EQ(
+        RunThisProgram(
+            {"--gtest_filter=Child.DISABLED_" + child, "--gtest_also_run_disabled_tests"}, root_),
+        0);
     for (const auto& [name, value] : variables) UnsetVariable(name.c_str());
     Result result;
     std::ifstream output(root_ / "output");
@@ -64,7 +68,8 @@ class Configuration : public ::testing::Test {
   [[nodiscard]] int Profiles(const std::string& directory) const {
     int count = 0;
     if (!std::filesystem::exists(root_ / directory)) return 0;
-    for (const auto& entry : std::filesystem::directory_iterator(root_ / directory)) count += entry.path().extension() == ".gz" ? 1 : 0;
+    for (const auto& entry : std::filesystem::directory_iterator(root_ / directory))
+      count += entry.path().extension() == ".gz" ? 1 : 0;
     return count;
   }
 
@@ -80,9 +85,11 @@ TEST_F(Configuration, GoodValuesAreTaken) {
                              {"STROBE_ENABLED", "1"},
                              {"STROBE_OUTPUT_DIRECTORY", "a directory/below"}});
   EXPECT_TRUE(result.errors.empty()) << ::testing::PrintToString(result.errors);
-  EXPECT_THAT(result.output,
-              AllOf(HasSubstr("STROBE_CPU_FREQUENCY_HZ=250\n"), HasSubstr("STROBE_WALL_FREQUENCY_HZ=20.5\n"),
-                    HasSubstr("STROBE_MAX_FRAMES=64\n"), HasSubstr("STROBE_EXPORT_PERIOD_S=0.5\n"), HasSubstr("started: 1\n")));
+  EXPECT_THAT(
+      result.output,
+      AllOf(HasSubstr("STROBE_CPU_FREQUENCY_HZ=250\n"),
+            HasSubstr("STROBE_WALL_FREQUENCY_HZ=20.5\n"), HasSubstr("STROBE_MAX_FRAMES=64\n"),
+            HasSubstr("STROBE_EXPORT_PERIOD_S=0.5\n"), HasSubstr("started: 1\n")));
   EXPECT_GE(Profiles("a directory/below"), 1);
 }
 
@@ -94,14 +101,17 @@ TEST_F(Configuration, EachBadValueIsOneLineAndChangesNothing) {
     std::string accepted;
   };
   for (const Case& bad :
-       {Case{"STROBE_CPU_FREQUENCY_HZ", "fast", "a number from 0 to 10000"}, Case{"STROBE_MAX_FRAMES", "-3", "an integer from 1 to 2048"},
-        Case{"STROBE_ENABLED", "maybe", "0 or 1"}, Case{"STROBE_RING_BYTES", "5000", "a power of two"},
+       {Case{"STROBE_CPU_FREQUENCY_HZ", "fast", "a number from 0 to 10000"},
+        Case{"STROBE_MAX_FRAMES", "-3", "an integer from 1 to 2048"},
+        Case{"STROBE_ENABLED", "maybe", "0 or 1"},
+        Case{"STROBE_RING_BYTES", "5000", "a power of two"},
         Case{"STROBE_WALL_FREQUENCY_HZ", "10 ", "a number from 0 to 1000"},
         Case{"STROBE_EXPORT_PERIOD_S", "", "a number from 0.01 to 86400"},
         Case{"STROBE_SIGNAL_NUMBER", "9", "an integer from 0 to 64 other than"}}) {
     const Result result = Run({{"STROBE_OUTPUT_DIRECTORY", "out"}, {bad.variable, bad.value}});
     ASSERT_EQ(result.errors.size(), 1U) << bad.variable << ::testing::PrintToString(result.errors);
-    EXPECT_THAT(result.errors[0], AllOf(HasSubstr(bad.variable), HasSubstr("\"" + bad.value + "\""), HasSubstr(bad.accepted)));
+    EXPECT_THAT(result.errors[0], AllOf(HasSubstr(bad.variable), HasSubstr("\"" + bad.value + "\""),
+                                        HasSubstr(bad.accepted)));
     const std::size_t options_bytes = defaults.output.find("started:");
     EXPECT_EQ(result.output.substr(0, options_bytes), defaults.output.substr(0, options_bytes));
     EXPECT_THAT(result.output, HasSubstr("started: 1\n"));
@@ -109,8 +119,10 @@ TEST_F(Configuration, EachBadValueIsOneLineAndChangesNothing) {
 }
 
 TEST_F(Configuration, SeveralBadValuesAreALineEach) {
-  const Result result =
-      Run({{"STROBE_OUTPUT_DIRECTORY", "out"}, {"STROBE_MAX_FRAMES", "x"}, {"STROBE_MAX_THREADS", "y"}, {"STROBE_MAX_FILES", "z"}});
+  const Result result = Run({{"STROBE_OUTPUT_DIRECTORY", "out"},
+                             {"STROBE_MAX_FRAMES", "x"},
+                             {"STROBE_MAX_THREADS", "y"},
+                             {"STROBE_MAX_FILES", "z"}});
   EXPECT_EQ(result.errors.size(), 3U) << ::testing::PrintToString(result.errors);
 }
 
@@ -122,8 +134,9 @@ TEST_F(Configuration, CodeBeatsTheEnvironment) {
 
 TEST_F(Configuration, TheKillSwitchBeatsAll) {
   const Result result = Run({{"STROBE_OUTPUT_DIRECTORY", "out"}, {"STROBE_ENABLED", "0"}});
-  EXPECT_THAT(result.output, AllOf(HasSubstr("started: 0\n"), HasSubstr("registered: 0\n"), HasSubstr("STROBE_ENABLED=0"),
-                                   HasSubstr("switched off"), HasSubstr("the program ran\n")));
+  EXPECT_THAT(result.output, AllOf(HasSubstr("started: 0\n"), HasSubstr("registered: 0\n"),
+                                   HasSubstr("STROBE_ENABLED=0"), HasSubstr("switched off"),
+                                   HasSubstr("the program ran\n")));
   // Whoever switched it off knows that.
   EXPECT_TRUE(result.errors.empty()) << ::testing::PrintToString(result.errors);
   EXPECT_FALSE(std::filesystem::exists(root_ / "out"));
@@ -133,7 +146,9 @@ TEST_F(Configuration, TheKillSwitchBeatsAll) {
 
 // Two options that do not fit together are found at Start; the program goes on, with one line.
 TEST_F(Configuration, ValuesThatDoNotFitTogether) {
-  const Result result = Run({{"STROBE_OUTPUT_DIRECTORY", "out"}, {"STROBE_MAX_FRAMES", "2048"}, {"STROBE_RING_BYTES", "4096"}});
+  const Result result = Run({{"STROBE_OUTPUT_DIRECTORY", "out"},
+                             {"STROBE_MAX_FRAMES", "2048"},
+                             {"STROBE_RING_BYTES", "4096"}});
   ASSERT_EQ(result.errors.size(), 1U) << ::testing::PrintToString(result.errors);
   EXPECT_THAT(result.errors[0], AllOf(HasSubstr("cannot start"), HasSubstr("threads.ring_bytes")));
   EXPECT_THAT(result.output, AllOf(HasSubstr("started: 0\n"), HasSubstr("the program ran\n")));

@@ -1,5 +1,6 @@
-// The profile adds up: per thread and provider, exported values are what the clock says. Each expectation is a bracket of two readings of
-// that clock around the registration and two within it, so it holds on any machine, however busy.
+// The profile adds up: per thread and provider, exported values are what the clock says. Each
+// expectation is a bracket of two readings of that clock around the registration and two within it,
+// so it holds on any machine, however busy.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -18,9 +19,11 @@
 #include "collecting_exporter.h"
 
 // The bounds of code put into a section by that name.
-extern "C" const char __start_after_drain[], __stop_after_drain[];  // NOLINT(bugprone-reserved-identifier): the linker's names
-extern "C" const char __start_thirty[], __stop_thirty[];            // NOLINT(bugprone-reserved-identifier)
-extern "C" const char __start_seventy[], __stop_seventy[];          // NOLINT(bugprone-reserved-identifier)
+// NOLINTBEGIN(bugprone-reserved-identifier): the linker's names
+extern "C" const char __start_after_drain[], __stop_after_drain[];
+extern "C" const char __start_thirty[], __stop_thirty[];
+extern "C" const char __start_seventy[], __stop_seventy[];
+// NOLINTEND(bugprone-reserved-identifier)
 
 namespace strobe::testing {
 namespace {
@@ -54,18 +57,20 @@ Brackets RunRegistered(Profiler<Traits>& profiler, const std::string& name, Body
 
 using Exports = std::vector<CollectingExporter::Exported>;
 
-void ExpectWithin(const Exports& exports, const char* type, const std::string& thread, const Span& span) {
+void ExpectWithin(const Exports& exports, const char* type, const std::string& thread,
+                  const Span& span) {
   const std::int64_t sum = SumOfThread(exports, type, thread);
   EXPECT_GE(sum, span.least) << type << " of " << thread;
   EXPECT_LE(sum, span.most) << type << " of " << thread;
 }
 
 bool IsIn(const Frame& frame, const char* start, const char* stop) {
-  return !frame.is_pseudo() && frame.address >= reinterpret_cast<Address>(start) && frame.address < reinterpret_cast<Address>(stop);
+  return !frame.is_pseudo() && frame.address >= reinterpret_cast<Address>(start) &&
+         frame.address < reinterpret_cast<Address>(stop);
 }
 
-// A thread's CPU rows stand for whole periods, of a length within the dither; but for the residual, for which at most one is taken from
-// them.
+// A thread's CPU rows stand for whole periods, of a length within the dither; but for the residual,
+// for which at most one is taken from them.
 void ExpectWholePeriods(const Exports& exports, const std::string& thread, double frequency_hz) {
   const double longest_ns = 1e9 / frequency_hz * (1 + CpuTimeProvider::kDither + 1e-6);
   const double shortest_ns = 1e9 / frequency_hz * (1 - CpuTimeProvider::kDither - 1e-6);
@@ -129,7 +134,8 @@ TEST_F(Conservation, CpuAndWallTogether) {
     mixed = RunRegistered(profiler, "mixed", [] {
       for (int i = 0; i < 30; ++i) {
         BurnCpu(3 * kMs);
-        std::this_thread::sleep_for(std::chrono::milliseconds(3));  // some waiting to be seen; nothing depends on how much
+        std::this_thread::sleep_for(
+            std::chrono::milliseconds(3));  // some waiting to be seen; nothing depends on how much
       }
     });
   });
@@ -140,9 +146,11 @@ TEST_F(Conservation, CpuAndWallTogether) {
   ASSERT_TRUE(profiler.Stop().ok());
   const Exports exports = CollectingExporter::Take();
   ASSERT_EQ(exports.size(), 1U);
-  const std::vector<ValueType> types{{"samples", "count"}, {"cpu", "nanoseconds"}, {"wall", "nanoseconds"}};
+  const std::vector<ValueType> types{
+      {"samples", "count"}, {"cpu", "nanoseconds"}, {"wall", "nanoseconds"}};
   EXPECT_EQ(exports[0].profile.value_types, types);
-  for (const auto& [name, brackets] : {std::pair("busy", busy), std::pair("waiting", waiting), std::pair("mixed", mixed)}) {
+  for (const auto& [name, brackets] :
+       {std::pair("busy", busy), std::pair("waiting", waiting), std::pair("mixed", mixed)}) {
     ExpectWithin(exports, "cpu", name, brackets.cpu);
     ExpectWithin(exports, "wall", name, brackets.wall);
     ExpectWholePeriods(exports, name, 100);
@@ -169,7 +177,9 @@ TEST_F(Conservation, FallbackWithoutTimers) {
   Profiler<CollectingTraits> profiler({.sampling = {.use_timers = false}});
   ASSERT_TRUE(profiler.Start().ok());
   Brackets looked_at;
-  std::thread([&] { looked_at = RunRegistered(profiler, "looked at", [] { BurnCpu(300 * kMs); }); }).join();
+  std::thread([&] {
+    looked_at = RunRegistered(profiler, "looked at", [] { BurnCpu(300 * kMs); });
+  }).join();
   ASSERT_TRUE(profiler.Stop().ok());
   const Exports exports = CollectingExporter::Take();
   ExpectWithin(exports, "cpu", "looked at", looked_at.cpu);
@@ -182,7 +192,9 @@ TEST_F(Conservation, ThreadsShorterThanAPeriod) {
   ASSERT_TRUE(profiler.Start().ok());
   std::vector<Brackets> brackets(kThreads);
   for (int i = 0; i < kThreads; ++i) {
-    std::thread([&] { brackets[i] = RunRegistered(profiler, absl::StrCat("short ", i), [] { BurnCpu(1 * kMs); }); }).join();
+    std::thread([&] {
+      brackets[i] = RunRegistered(profiler, absl::StrCat("short ", i), [] { BurnCpu(1 * kMs); });
+    }).join();
   }
   ASSERT_TRUE(profiler.Stop().ok());
   const Exports exports = CollectingExporter::Take();
@@ -224,7 +236,8 @@ TEST_F(Conservation, StopWhileThreadsRun) {
     const Exports exports = CollectingExporter::Take();
     ASSERT_EQ(exports.size(), 1U);
     for (std::size_t i = 0; i < 3; ++i) {
-      const Span span{.least = before_stop[i] - after_start[i], .most = after_stop[i] - before_start[i]};
+      const Span span{.least = before_stop[i] - after_start[i],
+                      .most = after_stop[i] - before_start[i]};
       ExpectWithin(exports, "cpu", absl::StrCat("running ", i), span);
     }
   }
@@ -273,17 +286,20 @@ __attribute__((noinline)) void Deeply(int depth, const std::function<void()>& bo
   asm volatile("");  // so that the call above is none in tail position
 }
 // Code that its samples are known by. What it calls is in their stacks, too.
-__attribute__((noinline, section("after_drain"))) void AfterDrain(const std::function<void()>& body) {
+__attribute__((noinline, section("after_drain"))) void AfterDrain(
+    const std::function<void()>& body) {
   body();
   asm volatile("");
 }
 
 TEST_F(Conservation, TinyRingCarriesTheWeight) {
   constexpr std::int64_t kFrames = 240;
-  Profiler<CollectingTraits> profiler({.sampling = {.cpu_frequency_hz = 1000, .max_frames = kFrames},
-                                       .threads = {.ring_bytes = 4096},
-                                       .collector = {.drain_period_ms = 10000}});
-  // It begins to drain only here: a thread that is slow to come back from a flush may fill the ring again before it returns.
+  Profiler<CollectingTraits> profiler(
+      {.sampling = {.cpu_frequency_hz = 1000, .max_frames = kFrames},
+       .threads = {.ring_bytes = 4096},
+       .collector = {.drain_period_ms = 10000}});
+  // It begins to drain only here: a thread that is slow to come back from a flush may fill the ring
+  // again before it returns.
   const auto drain_and_burn = [&] {
     for (int i = 0; i < 4; ++i) {
       EXPECT_TRUE(profiler.Flush().ok());
@@ -291,8 +307,9 @@ TEST_F(Conservation, TinyRingCarriesTheWeight) {
     }
   };
   ASSERT_TRUE(profiler.Start().ok());
-  // The tables of what follows are built in a session before: a walk without them asks for more room than such a ring has. One record a
-  // flush comes through, and some code is seen by every fourth only.
+  // The tables of what follows are built in a session before: a walk without them asks for more
+  // room than such a ring has. One record a flush comes through, and some code is seen by every
+  // fourth only.
   RunRegistered(profiler, "first", [&] {
     for (int i = 0; i < 60; ++i) {
       Deeply(kFrames + 10, [] { BurnCpu(6 * kMs); });
@@ -309,25 +326,34 @@ TEST_F(Conservation, TinyRingCarriesTheWeight) {
     Deeply(kFrames + 10, [] { BurnCpu(500 * kMs); });
     AfterDrain(drain_and_burn);
   });
-  const Brackets lost = RunRegistered(profiler, "lost", [&] { Deeply(kFrames + 10, [] { BurnCpu(200 * kMs); }); });
+  const Brackets lost =
+      RunRegistered(profiler, "lost", [&] { Deeply(kFrames + 10, [] { BurnCpu(200 * kMs); }); });
   ASSERT_TRUE(profiler.Stop().ok());
   const Exports exports = CollectingExporter::Take();
   ExpectWithin(exports, "cpu", "carried", carried.cpu);
   ExpectWithin(exports, "cpu", "lost", lost.cpu);
   ExpectWholePeriods(exports, "carried", 1000);
-  if (kSignalsAreLate) GTEST_SKIP() << "amounts held; how many signals come, and with which stack, ThreadSanitizer changes";
+  if (kSignalsAreLate)
+    GTEST_SKIP()
+        << "amounts held; how many signals come, and with which stack, ThreadSanitizer changes";
   EXPECT_GT(profiler.stats().drops[static_cast<std::size_t>(DropReason::kRingFull)], 0U);
-  // What did not fit rode on the first record that did: 60 ms of work, but most of the half second before it too.
-  const std::int64_t after_ns = SumIf(exports, "cpu", [](const Profile& profile, const ProfileSample& sample) {
-    bool found = false;
-    VisitFrames(profile, sample, [&](const Frame& frame) { found |= IsIn(frame, __start_after_drain, __stop_after_drain); });
-    return found;
-  });
+  // What did not fit rode on the first record that did: 60 ms of work, but most of the half second
+  // before it too.
+  const std::int64_t after_ns =
+      SumIf(exports, "cpu", [](const Profile& profile, const ProfileSample& sample) {
+        bool found = false;
+        VisitFrames(profile, sample, [&](const Frame& frame) {
+          found |= IsIn(frame, __start_after_drain, __stop_after_drain);
+        });
+        return found;
+      });
   EXPECT_GT(after_ns, 300 * kMs);
   // A thread that ends with a full ring has no such record.
-  const std::int64_t lost_ns = SumIf(exports, "cpu", [](const Profile& profile, const ProfileSample& sample) {
-    return profile.threads[sample.thread].name == "lost" && HasPseudoFrame(profile, sample, PseudoFrame::kLost);
-  });
+  const std::int64_t lost_ns =
+      SumIf(exports, "cpu", [](const Profile& profile, const ProfileSample& sample) {
+        return profile.threads[sample.thread].name == "lost" &&
+               HasPseudoFrame(profile, sample, PseudoFrame::kLost);
+      });
   EXPECT_GT(lost_ns, 100 * kMs);
 }
 
@@ -335,7 +361,9 @@ TEST_F(Conservation, TinyRingCarriesTheWeight) {
 struct JumpingClock {
   static inline std::atomic<std::int64_t> offset_ns{0};
   [[nodiscard]] std::int64_t MonotonicNs() const { return SystemClock().MonotonicNs(); }
-  [[nodiscard]] std::int64_t UnixTimeNs() const { return SystemClock().UnixTimeNs() + offset_ns.load(); }
+  [[nodiscard]] std::int64_t UnixTimeNs() const {
+    return SystemClock().UnixTimeNs() + offset_ns.load();
+  }
 };
 struct JumpingTraits : CollectingTraits {
   using Clock = JumpingClock;
@@ -387,7 +415,8 @@ TEST_F(Conservation, ThirtySeventySplit) {
   ASSERT_TRUE(profiler.Start().ok());
   std::int64_t thirty_ns = 0;
   std::int64_t seventy_ns = 0;
-  // Blocks of several periods: samples at regular instants then spread far less than the binomial, so three of its sigma are many of ours.
+  // Blocks of several periods: samples at regular instants then spread far less than the binomial,
+  // so three of its sigma are many of ours.
   std::thread([&] {
     RunRegistered(profiler, "split", [&] {
       for (int i = 0; i < 20; ++i) {

@@ -1,4 +1,5 @@
-// Plug-ins that have each linked a copy of Strobe, in a program that has linked one, too: none may disturb another.
+// Plug-ins that have each linked a copy of Strobe, in a program that has linked one, too: none may
+// disturb another.
 #include <dlfcn.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -55,7 +56,8 @@ class Plugin {
   std::unique_ptr<CopyOfStrobe> copy_;
 };
 
-constexpr std::array<const char*, 3> kPlugins = {"STROBE_TEST_COPY_A", "STROBE_TEST_COPY_B", "STROBE_TEST_COPY_C"};
+constexpr std::array<const char*, 3> kPlugins = {"STROBE_TEST_COPY_A", "STROBE_TEST_COPY_B",
+                                                 "STROBE_TEST_COPY_C"};
 
 std::vector<std::unique_ptr<Plugin>> LoadAll() {
   std::vector<std::unique_ptr<Plugin>> plugins;
@@ -100,13 +102,16 @@ class Copies : public ::testing::TestWithParam<Signals> {
 
 // Each has a thread of its own, and all have one in common.
 TEST_P(Copies, ProfileAtOnce) {
-  KeepingProfiler profiler({.sampling = {.cpu_frequency_hz = kHz, .wall_frequency_hz = 50, .signal_number = GetParam()[3]}});
+  KeepingProfiler profiler(
+      {.sampling = {
+           .cpu_frequency_hz = kHz, .wall_frequency_hz = 50, .signal_number = GetParam()[3]}});
   for (std::size_t i = 0; i < 2; ++i) ASSERT_TRUE((*plugins_[i])->Start(GetParam()[i], kHz, 0));
   ASSERT_TRUE(profiler.Start().ok());
   ASSERT_TRUE((*plugins_[2])->Start(GetParam()[2], kHz, 50));
   std::array<CpuBounds, 4> own;
   std::vector<std::thread> threads;
-  for (std::size_t i = 0; i < 3; ++i) threads.emplace_back([&, i] { own[i] = Work(*plugins_[i], "own"); });
+  for (std::size_t i = 0; i < 3; ++i)
+    threads.emplace_back([&, i] { own[i] = Work(*plugins_[i], "own"); });
   threads.emplace_back([&] { own[3] = RunRegistered(profiler, "own", [] { BurnCpu(kWorkNs); }); });
   for (std::thread& thread : threads) thread.join();
   CpuBounds common;
@@ -156,13 +161,15 @@ TEST_P(Copies, ProfileInTurnsAndLeave) {
 
 constexpr std::array<const char*, 3> kSignalNames = {"Default", "Same", "Mixed"};
 INSTANTIATE_TEST_SUITE_P(Signals, Copies,
-                         ::testing::Values(Signals{0, 0, 0, 0}, Signals{SIGPROF, SIGPROF, SIGPROF, SIGPROF},
+                         ::testing::Values(Signals{0, 0, 0, 0},
+                                           Signals{SIGPROF, SIGPROF, SIGPROF, SIGPROF},
                                            Signals{SIGUSR1, SIGUSR2, SIGUSR1, SIGVTALRM}),
                          [](const auto& info) { return kSignalNames[info.index]; });
 
 // A request whose payload was lost on its way is anybody's.
 TEST(CopiesAtTheLimit, AreServedWithoutPayloads) {
-  if (testing::kIsThreadSanitizer) GTEST_SKIP() << "ThreadSanitizer keeps one pending signal of a number, with what it said";
+  if (testing::kIsThreadSanitizer)
+    GTEST_SKIP() << "ThreadSanitizer keeps one pending signal of a number, with what it said";
   const auto plugins = LoadAll();
   for (const auto& plugin : plugins) ASSERT_TRUE(plugin->IsLoaded()) << dlerror();
   rlimit before{};

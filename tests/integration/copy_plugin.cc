@@ -21,7 +21,8 @@ thread_local std::optional<Registration> registration;
 
 }  // namespace
 
-// Of the same name in each plug-in, so that what the compiler makes of the templates has the same names, too.
+// Of the same name in each plug-in, so that what the compiler makes of the templates has the same
+// names, too.
 class SummingExporter {
  public:
   explicit SummingExporter(const ExporterOptions& /*options*/) {}
@@ -49,11 +50,14 @@ class Copy final : public CopyOfStrobe {
       sums.cpu_ns.clear();
       sums.samples.clear();
     }
-    profiler_ = std::make_unique<Profiler<SummingTraits>>(
-        ProfilerOptions{.sampling = {.cpu_frequency_hz = cpu_hz, .wall_frequency_hz = wall_hz, .signal_number = signal}});
+    profiler_ = std::make_unique<Profiler<SummingTraits>>(ProfilerOptions{
+        .sampling = {
+            .cpu_frequency_hz = cpu_hz, .wall_frequency_hz = wall_hz, .signal_number = signal}});
     return profiler_->Start().ok();
   }
-  void Register(const char* name) override { registration.emplace(profiler_->RegisterThread(name)); }
+  void Register(const char* name) override {
+    registration.emplace(profiler_->RegisterThread(name));
+  }
   void Unregister() override { registration.reset(); }
   bool Stop() override { return profiler_->Stop().ok(); }
   std::int64_t CpuNs(const std::string& name) override {
@@ -72,4 +76,7 @@ class Copy final : public CopyOfStrobe {
 
 }  // namespace strobe::testing
 
-extern "C" __attribute__((visibility("default"))) strobe::testing::CopyOfStrobe* StrobeTestMakeCopy() { return new strobe::testing::Copy; }
+extern "C" __attribute__((visibility("default"))) strobe::testing::CopyOfStrobe*
+StrobeTestMakeCopy() {
+  return new strobe::testing::Copy;
+}

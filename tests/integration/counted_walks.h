@@ -1,5 +1,6 @@
-// How often a thread's stack has been walked, for tests that work until they have been sampled: however rarely a loaded machine lets a
-// timer expire or a thread be stopped, what comes after can rely on it.
+// How often a thread's stack has been walked, for tests that work until they have been sampled:
+// however rarely a loaded machine lets a timer expire or a thread be stopped, what comes after can
+// rely on it.
 #pragma once
 
 #include <atomic>
@@ -35,7 +36,8 @@ static_assert(Platform<CountingPlatform>);
 
 // Walks of this thread's stack, whoever did them.
 inline int WalksOfThisThread() {
-  if (NativePlatform::kCopiesStacks) return CountingPlatform::Count(NativePlatform::CurrentThreadId(), 0);
+  if (NativePlatform::kCopiesStacks)
+    return CountingPlatform::Count(NativePlatform::CurrentThreadId(), 0);
   return walks_by_this_thread.load(std::memory_order_relaxed);
 }
 
@@ -53,11 +55,14 @@ class CountingUnwinder : public Base {
 };
 static_assert(Unwinder<CountingUnwinder<DefaultTraits::Unwinder>>);
 
-// Whether the calling thread has been sampled often enough since this was made; at the latest, when it has used ten seconds of CPU time.
+// Whether the calling thread has been sampled often enough since this was made; at the latest, when
+// it has used ten seconds of CPU time.
 class EnoughWalks {
  public:
   explicit EnoughWalks(int wanted) : wanted_(WalksOfThisThread() + wanted) {}
-  explicit operator bool() const { return WalksOfThisThread() >= wanted_ || ThreadCpuNs() >= end_ns_; }
+  explicit operator bool() const {
+    return WalksOfThisThread() >= wanted_ || ThreadCpuNs() >= end_ns_;
+  }
 
  private:
   const int wanted_;

@@ -13,7 +13,8 @@
 #include "forked_child.h"
 #include "gtest/gtest.h"
 
-extern char** environ;  // NOLINT(readability-redundant-declaration): POSIX leaves declaring it to the program
+// NOLINTNEXTLINE(readability-redundant-declaration): POSIX leaves declaring it to the program
+extern char** environ;
 
 namespace strobe {
 namespace {
@@ -43,7 +44,8 @@ class Exec : public ::testing::TestWithParam<Case> {
   }
 };
 
-// In a child: `threads` busy threads under a session, then exec, from the initial thread or from another one.
+// In a child: `threads` busy threads under a session, then exec, from the initial thread or from
+// another one.
 [[noreturn]] void ExecuteUnderLoad(const ProfilerOptions& options, bool from_other_thread) {
   KeepingProfiler profiler(options);
   STROBE_CHILD_CHECK(profiler.Start().ok());
@@ -100,8 +102,10 @@ TEST_P(Exec, SpawnedImageLives) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Signals, Exec,
-                         ::testing::Values(Case{"UrgTimers", 0, true, 0}, Case{"UrgRequests", 0, false, 1000},
-                                           Case{"ProfTimers", SIGPROF, true, 0}, Case{"ProfRequests", SIGPROF, false, 1000}),
+                         ::testing::Values(Case{"UrgTimers", 0, true, 0},
+                                           Case{"UrgRequests", 0, false, 1000},
+                                           Case{"ProfTimers", SIGPROF, true, 0},
+                                           Case{"ProfRequests", SIGPROF, false, 1000}),
                          [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace

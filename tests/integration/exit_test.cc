@@ -1,4 +1,5 @@
-// Programs that exit while they are profiled: by their own status, and with the last period written. Each is this one, started anew.
+// Programs that exit while they are profiled: by their own status, and with the last period
+// written. Each is this one, started anew.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -37,7 +38,8 @@ class Exit : public ::testing::Test {
     return {.sampling = {.cpu_frequency_hz = 1000}, .exporter = {.directory = directory_.string()}};
   }
 
-  // As a program has it that never destroys what it has: with a session, and this thread registered.
+  // As a program has it that never destroys what it has: with a session, and this thread
+  // registered.
   static Profiler<>& RunningProfiler(const ProfilerOptions& options) {
     static auto* const profiler = new Profiler<>(options);
     static auto* const registration = new Registration(profiler->RegisterThread("main"));
@@ -46,8 +48,10 @@ class Exit : public ::testing::Test {
     return *profiler;
   }
 
-  const std::filesystem::path directory_ = std::filesystem::path(::testing::TempDir()) /
-                                           (std::string("strobe_exit_") + ::testing::UnitTest::GetInstance()->current_test_info()->name());
+  const std::filesystem::path directory_ =
+      std::filesystem::path(::testing::TempDir()) /
+      (std::string("strobe_exit_") +
+       ::testing::UnitTest::GetInstance()->current_test_info()->name());
 };
 
 TEST_F(Exit, AProfilerThatIsNeverDestroyedWritesItsLastPeriod) {
@@ -75,7 +79,8 @@ TEST_F(Exit, AnOptionKeepsItFromThat) {
 }
 
 TEST_F(Exit, AForksChildWritesOnlyItsOwn) {
-  if (testing::kIsSanitized) GTEST_SKIP() << "the child of a process with threads cannot use a sanitizer's allocator";
+  if (testing::kIsSanitized)
+    GTEST_SKIP() << "the child of a process with threads cannot use a sanitizer's allocator";
   EXPECT_EXIT(
       {
         Profiler<>& profiler = RunningProfiler(Options());
@@ -106,7 +111,8 @@ TEST_F(Exit, AStaticProfilerLeavesADetachedThreadItsRegistration) {
         is_registered.wait();
         std::exit(kStatus);
       },
-      ::testing::ExitedWithCode(kStatus), "^strobe: a Profiler was destroyed before 1 thread[^\n]*\n$");
+      ::testing::ExitedWithCode(kStatus),
+      "^strobe: a Profiler was destroyed before 1 thread[^\n]*\n$");
 }
 
 TEST_F(Exit, WhileAnotherThreadStartsStopsAndDestroys) {
@@ -141,7 +147,8 @@ TEST_F(Exit, DoesNotWaitForAnExportLongerThanStopDoes) {
   EXPECT_EXIT(
       {
         alarm(60);
-        auto* const profiler = new Profiler<HangingTraits>({.exporter = {.period_s = 3600, .stop_timeout_s = 0.1}});
+        auto* const profiler =
+            new Profiler<HangingTraits>({.exporter = {.period_s = 3600, .stop_timeout_s = 0.1}});
         if (!profiler->Start().ok()) _exit(1);
         std::exit(kStatus);
       },

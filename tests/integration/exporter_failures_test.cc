@@ -1,4 +1,5 @@
-// An exporter that hangs or fails never stops the program, never delays draining, and loses nothing that it can still send.
+// An exporter that hangs or fails never stops the program, never delays draining, and loses nothing
+// that it can still send.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -102,7 +103,8 @@ class BusyThread {
   std::thread thread_;
 };
 
-// Waits for something that must come, however long it takes; the test's own time limit ends what never does.
+// Waits for something that must come, however long it takes; the test's own time limit ends what
+// never does.
 template <class Condition>
 void WaitUntil(Condition&& condition) {
   while (!condition()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -111,7 +113,8 @@ void WaitUntil(Condition&& condition) {
 TEST(ExporterThatHangs, DrainingGoesOnAndNothingIsLost) {
   CollectingExporter::Take();
   TheGate().Close();
-  Profiler<GatedTraits> profiler({.sampling = {.cpu_frequency_hz = 500}, .exporter = {.period_s = 0.02}});
+  Profiler<GatedTraits> profiler(
+      {.sampling = {.cpu_frequency_hz = 500}, .exporter = {.period_s = 0.02}});
   ASSERT_TRUE(profiler.Start().ok());
   BusyThread busy(profiler);
   TheGate().WaitForVisitor();
@@ -189,15 +192,18 @@ TEST(ExporterThatRefuses, WhatFollowsIsSentAndTheAccountAddsUp) {
   ASSERT_TRUE(profiler.Start().ok());
   BusyThread busy(profiler);
   WaitUntil([&] { return profiler.stats().exports_failed >= 1; });
-  WaitUntil([&] { return profiler.stats().exports >= 3 || profiler.stats().periods_extended >= 30; });
+  WaitUntil(
+      [&] { return profiler.stats().exports >= 3 || profiler.stats().periods_extended >= 30; });
   const Span cpu = busy.End();
   ASSERT_TRUE(profiler.Stop().ok());
   const Stats stats = profiler.stats();
   EXPECT_GE(stats.exports, 3U);
   EXPECT_EQ(stats.exports_failed, 1U) << "not tried again";
   EXPECT_EQ(stats.exports_dropped, 1U);
-  EXPECT_THAT(profiler.Diagnose(), ::testing::HasSubstr("1 profiles were never delivered")) << "though the last export went well";
-  const std::int64_t sum = SumOfThread(CollectingExporter::Take(), "cpu", "busy") + stats.amount_dropped;
+  EXPECT_THAT(profiler.Diagnose(), ::testing::HasSubstr("1 profiles were never delivered"))
+      << "though the last export went well";
+  const std::int64_t sum =
+      SumOfThread(CollectingExporter::Take(), "cpu", "busy") + stats.amount_dropped;
   EXPECT_GE(sum, cpu.least);
   EXPECT_LE(sum, cpu.most);
 }
@@ -235,7 +241,8 @@ TEST_F(FileFailures, MissingDirectoriesAreCreated) {
   const Span cpu = busy.End();
   EXPECT_FALSE(std::filesystem::exists(directory));
   ASSERT_TRUE(profiler.Stop().ok());
-  EXPECT_TRUE(std::filesystem::exists(profiler.stats().last_export_path)) << profiler.stats().last_export_path;
+  EXPECT_TRUE(std::filesystem::exists(profiler.stats().last_export_path))
+      << profiler.stats().last_export_path;
   EXPECT_GE(SumOfFiles(directory), cpu.least);
   EXPECT_LE(SumOfFiles(directory), cpu.most);
 }
@@ -248,11 +255,13 @@ TEST_F(FileFailures, FileInTheDirectorysPlaceIsReportedAndRetried) {
   BusyThread busy(profiler);
   const absl::Status failed = profiler.Flush();
   EXPECT_FALSE(failed.ok());
-  EXPECT_NE(std::string(failed.message()).find(directory.generic_string()), std::string::npos) << failed;
+  EXPECT_NE(std::string(failed.message()).find(directory.generic_string()), std::string::npos)
+      << failed;
   // Tried again each period, by itself.
   WaitUntil([&] { return profiler.stats().exports_failed >= 3; });
   EXPECT_FALSE(profiler.stats().last_export_error.empty());
-  EXPECT_NE(profiler.Diagnose().find("last export failed"), std::string::npos) << profiler.Diagnose();
+  EXPECT_NE(profiler.Diagnose().find("last export failed"), std::string::npos)
+      << profiler.Diagnose();
   EXPECT_EQ(profiler.stats().exports, 0U);
   std::filesystem::remove(directory);
   WaitUntil([&] { return profiler.stats().exports >= 2; });
@@ -277,7 +286,8 @@ TEST_F(FileFailures, LastExportThatFailsIsStopsStatus) {
   EXPECT_TRUE(profiler.stats().last_export_error.empty());
 }
 
-// The process may write no file beyond a few bytes: to a writer, the same as a full disk. tests/platform/linux fills a real one.
+// The process may write no file beyond a few bytes: to a writer, the same as a full disk.
+// tests/platform/linux fills a real one.
 TEST_F(FileFailures, NoRoomForTheFile) {
   const std::filesystem::path directory = root_ / "profiles";
   Profiler<> profiler({.exporter = {.directory = directory.string(), .period_s = 0.05}});

@@ -1,4 +1,5 @@
-// Tables are built when code is first sampled: Start does not wait for them, and the samples that come before they are there are whole.
+// Tables are built when code is first sampled: Start does not wait for them, and the samples that
+// come before they are there are whole.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -35,7 +36,8 @@ namespace {
 std::uint64_t PiecesOfAllText() {
   std::uint64_t pieces = 0;
   for (const Module& module : NativePlatform::Modules()) {
-    pieces += (module.limit - module.start + UnwindModules::kPieceBytes - 1) / UnwindModules::kPieceBytes;
+    pieces +=
+        (module.limit - module.start + UnwindModules::kPieceBytes - 1) / UnwindModules::kPieceBytes;
   }
   return pieces;
 }
@@ -63,8 +65,10 @@ TEST(FirstSamples, AreWholeAlthoughNothingWasBuiltBefore) {
   ASSERT_TRUE(profiler.Stop().ok());
   const Stats stats = profiler.stats();
   EXPECT_GT(stats.stacks_deferred, 0U);
-  EXPECT_LT(stats.stacks_deferred, stats.samples) << "once there are tables, no one needs to wait for them";
-  EXPECT_EQ(stats.stack_ends[static_cast<std::size_t>(StackEnd::kComplete)], stats.samples) << "not one is cut";
+  EXPECT_LT(stats.stacks_deferred, stats.samples)
+      << "once there are tables, no one needs to wait for them";
+  EXPECT_EQ(stats.stack_ends[static_cast<std::size_t>(StackEnd::kComplete)], stats.samples)
+      << "not one is cut";
   EXPECT_GT(stats.unwind_tables, 0U);
   EXPECT_LT(stats.unwind_tables, PiecesOfAllText()) << "most of what is loaded is never executed";
 

@@ -1,4 +1,5 @@
-// A fork's child runs on, unprofiled and unharmed, and may begin a session of its own. The parent goes on as before.
+// A fork's child runs on, unprofiled and unharmed, and may begin a session of its own. The parent
+// goes on as before.
 #include <link.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -32,13 +33,15 @@ using testing::SumByName;
 class Fork : public ::testing::Test {
  protected:
   void SetUp() override {
-    if (testing::kIsThreadSanitizer) GTEST_SKIP() << "ThreadSanitizer ends the child of a process with threads";
+    if (testing::kIsThreadSanitizer)
+      GTEST_SKIP() << "ThreadSanitizer ends the child of a process with threads";
     testing::HoldKeptProfilesOverForks();
     KeptProfiles::Take();
   }
   // Children that allocate need an allocator that is held over a fork, as glibc's is.
   static constexpr bool kMayChildAllocate = !testing::kIsSanitized;
-  static constexpr const char* kLockedAllocator = "AddressSanitizer's allocator stays locked in the child if another thread was in it";
+  static constexpr const char* kLockedAllocator =
+      "AddressSanitizer's allocator stays locked in the child if another thread was in it";
   KeepingProfiler profiler_{ProfilerOptions{.sampling = {.cpu_frequency_hz = 1000}}};
 };
 
@@ -101,14 +104,16 @@ TEST_F(Fork, ChildMayBeginItsOwnSession) {
   other.join();
 }
 
-// The child of a thread other than the first is its process's first, on the stack of the thread that forked.
+// The child of a thread other than the first is its process's first, on the stack of the thread
+// that forked.
 TEST_F(Fork, ChildOfAThreadKnowsItsStack) {
   std::thread([] {
-    EXPECT_EQ(RunInChild([] {
-                const StackBounds stack = NativePlatform::CurrentThread().stack;
-                STROBE_CHILD_CHECK(stack.Holds(reinterpret_cast<Address>(__builtin_frame_address(0))));
-              }),
-              0);
+    EXPECT_EQ(
+        RunInChild([] {
+          const StackBounds stack = NativePlatform::CurrentThread().stack;
+          STROBE_CHILD_CHECK(stack.Holds(reinterpret_cast<Address>(__builtin_frame_address(0))));
+        }),
+        0);
   }).join();
 }
 
@@ -130,7 +135,8 @@ TEST_F(Fork, ParentGoesOn) {
   EXPECT_LE(cpu_ns.at("parent"), bounds.high_ns);
 }
 
-// Several threads fork at once, while others register, and while sessions of another profiler begin and end; every child can use both.
+// Several threads fork at once, while others register, and while sessions of another profiler begin
+// and end; every child can use both.
 TEST_F(Fork, Storm) {
   if (!kMayChildAllocate) GTEST_SKIP() << kLockedAllocator;
   constexpr int kForks = 200;
@@ -169,11 +175,13 @@ TEST_F(Fork, Storm) {
   registers.join();
 }
 
-// Kernels before 4.19 begin a fork anew when a signal comes meanwhile. A quarter of a million page table entries take longer to copy than
-// a period lasts; read and never written, they all are the one page of zeros and cost nothing else.
+// Kernels before 4.19 begin a fork anew when a signal comes meanwhile. A quarter of a million page
+// table entries take longer to copy than a period lasts; read and never written, they all are the
+// one page of zeros and cost nothing else.
 TEST_F(Fork, SlowForkEnds) {
   constexpr std::size_t kBytes = std::size_t{1} << 30;
-  void* memory = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* memory = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   ASSERT_NE(memory, MAP_FAILED);
   ASSERT_EQ(madvise(memory, kBytes, MADV_NOHUGEPAGE), 0);
   auto* bytes = static_cast<volatile char*>(memory);
@@ -210,10 +218,12 @@ TEST_F(Fork, LeavesTheSignalMaskAsItWas) {
             }),
             0);
   pthread_sigmask(SIG_SETMASK, nullptr, &after);
-  for (int signal = 1; signal < 65; ++signal) EXPECT_EQ(sigismember(&before, signal), sigismember(&after, signal)) << signal;
+  for (int signal = 1; signal < 65; ++signal)
+    EXPECT_EQ(sigismember(&before, signal), sigismember(&after, signal)) << signal;
 }
 
-// A vfork's child borrows the parent's memory, and no handler of fork runs: the profiler must not be confused by what it does there.
+// A vfork's child borrows the parent's memory, and no handler of fork runs: the profiler must not
+// be confused by what it does there.
 TEST_F(Fork, Vfork) {
   CpuBounds bounds;
   {
@@ -241,7 +251,8 @@ struct CpuOnlyTraits : testing::KeepingTraits {
   using Providers = ProviderList<CpuTimeProvider>;
 };
 
-// What the parent's ended profiler of another kind has left must not come back under a number that the child has given out again.
+// What the parent's ended profiler of another kind has left must not come back under a number that
+// the child has given out again.
 TEST_F(Fork, ChildsProfilersOfTwoKindsDoNotMeet) {
   if (!kMayChildAllocate) GTEST_SKIP() << kLockedAllocator;
   ASSERT_TRUE(profiler_.RegisterThread("takes an arena").status().ok());
@@ -249,23 +260,24 @@ TEST_F(Fork, ChildsProfilersOfTwoKindsDoNotMeet) {
     Profiler<CpuOnlyTraits> ended;
     ASSERT_TRUE(ended.RegisterThread("takes another").status().ok());
   }
-  EXPECT_EQ(RunInChild([&] {
-              const ProfilerOptions options{.sampling = {.cpu_frequency_hz = 1000}};
-              KeepingProfiler second(options);
-              Profiler<CpuOnlyTraits> third(options);
-              STROBE_CHILD_CHECK(profiler_.Start().ok() && second.Start().ok() && third.Start().ok());
-              {
-                const auto with_first = profiler_.RegisterThread("child");
-                const auto with_second = second.RegisterThread("child");
-                const auto with_third = third.RegisterThread("child");
-                BurnCpu(100'000'000);
-              }
-              STROBE_CHILD_CHECK(profiler_.Stop().ok() && second.Stop().ok() && third.Stop().ok());
-              STROBE_CHILD_CHECK(profiler_.stats().samples > 0);
-              STROBE_CHILD_CHECK(second.stats().samples > 0);
-              STROBE_CHILD_CHECK(third.stats().samples > 0);
-            }),
-            0);
+  EXPECT_EQ(
+      RunInChild([&] {
+        const ProfilerOptions options{.sampling = {.cpu_frequency_hz = 1000}};
+        KeepingProfiler second(options);
+        Profiler<CpuOnlyTraits> third(options);
+        STROBE_CHILD_CHECK(profiler_.Start().ok() && second.Start().ok() && third.Start().ok());
+        {
+          const auto with_first = profiler_.RegisterThread("child");
+          const auto with_second = second.RegisterThread("child");
+          const auto with_third = third.RegisterThread("child");
+          BurnCpu(100'000'000);
+        }
+        STROBE_CHILD_CHECK(profiler_.Stop().ok() && second.Stop().ok() && third.Stop().ok());
+        STROBE_CHILD_CHECK(profiler_.stats().samples > 0);
+        STROBE_CHILD_CHECK(second.stats().samples > 0);
+        STROBE_CHILD_CHECK(third.stats().samples > 0);
+      }),
+      0);
 }
 
 // The loader's lock is the forking thread's, and the collector waits for it.
@@ -287,7 +299,8 @@ TEST_F(Fork, InsideACallbackOfTheLoader) {
 }
 
 #if defined(__GLIBC__) && __GLIBC_PREREQ(2, 34)
-// No handler of fork runs for such a child. It may use nothing that other threads may have held, so the parent has none.
+// No handler of fork runs for such a child. It may use nothing that other threads may have held, so
+// the parent has none.
 TEST_F(Fork, ChildOfABareForkMayBeginItsOwnSession) {
   if (!kMayChildAllocate) GTEST_SKIP() << kLockedAllocator;
   const auto registration = profiler_.RegisterThread("parent");
@@ -307,7 +320,8 @@ TEST_F(Fork, ChildOfABareForkMayBeginItsOwnSession) {
 }
 #endif
 
-// The child's profiler has the parent's options, and nothing to complain of that the parent has not said.
+// The child's profiler has the parent's options, and nothing to complain of that the parent has not
+// said.
 TEST_F(Fork, DoesNotRepeatWhatIsWrongInTheEnvironment) {
   setenv("STROBE_MAX_FRAMES", "many", 1);
   setenv("STROBE_WALL_FREQUENCY_HZ", "7", 1);

@@ -9,13 +9,15 @@
 
 #include "kept_profiles.h"
 
-// In a fork's child, where GoogleTest's own checks would report to nobody: says what failed, and ends the child.
-#define STROBE_CHILD_CHECK(condition)                                                                  \
-  do {                                                                                                 \
-    if (!(condition)) {                                                                                \
-      std::fprintf(stderr, "%s:%d: in the child: %s does not hold\n", __FILE__, __LINE__, #condition); \
-      _exit(1);                                                                                        \
-    }                                                                                                  \
+// In a fork's child, where GoogleTest's own checks would report to nobody: says what failed, and
+// ends the child.
+#define STROBE_CHILD_CHECK(condition)                                                     \
+  do {                                                                                    \
+    if (!(condition)) {                                                                   \
+      std::fprintf(stderr, "%s:%d: in the child: %s does not hold\n", __FILE__, __LINE__, \
+                   #condition);                                                           \
+      _exit(1);                                                                           \
+    }                                                                                     \
   } while (false)
 
 namespace strobe::testing {
@@ -23,12 +25,13 @@ namespace strobe::testing {
 // From now on a child never finds the kept profiles locked by a thread that it has not got.
 inline void HoldKeptProfilesOverForks() {
   static const int is_held =
-      pthread_atfork([] { KeptProfiles::Mutex().lock(); }, [] { KeptProfiles::Mutex().unlock(); }, [] { KeptProfiles::Mutex().unlock(); });
+      pthread_atfork([] { KeptProfiles::Mutex().lock(); }, [] { KeptProfiles::Mutex().unlock(); },
+                     [] { KeptProfiles::Mutex().unlock(); });
   static_cast<void>(is_held);
 }
 
-// Runs body() in a forked child and returns its wait status: 0 where the body returned, SIGALRM where it did not in two minutes.
-// -1 where there was no child.
+// Runs body() in a forked child and returns its wait status: 0 where the body returned, SIGALRM
+// where it did not in two minutes. -1 where there was no child.
 template <class Body>
 int RunInChild(Body&& body) {
   constexpr unsigned kPatienceSeconds = 120;

@@ -1,4 +1,5 @@
-// Code that the program has generated, as just-in-time compilers do: real x86-64 instructions in memory of no file.
+// Code that the program has generated, as just-in-time compilers do: real x86-64 instructions in
+// memory of no file.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -22,7 +23,8 @@ volatile std::uint64_t generated_sink;
 volatile std::int64_t spin_cpu_ns;
 __attribute__((noinline)) void Spin() {
   const std::int64_t cpu_ns = spin_cpu_ns;
-  const EnoughWalks is_sampled(static_cast<int>(cpu_ns / 10'000'000));  // one in the longest step of a CPU clock
+  const EnoughWalks is_sampled(
+      static_cast<int>(cpu_ns / 10'000'000));  // one in the longest step of a CPU clock
   do BurnCpu(cpu_ns);
   while (!is_sampled);
   generated_sink = 1;
@@ -36,8 +38,8 @@ __attribute__((noinline)) void CallGenerated(const CodePage& page, std::int64_t 
 
 namespace {
 
-// All of it takes no arguments, so that every system's calling convention will do. It leaves the 32 bytes to its callees that one of them
-// asks for.
+// All of it takes no arguments, so that every system's calling convention will do. It leaves the 32
+// bytes to its callees that one of them asks for.
 const Bytes kCallSpin = Join({{0x48, 0xB8},
                               Fixed(&Spin),            // mov rax, Spin
                               {0xFF, 0xD0}});          // call rax
@@ -74,8 +76,12 @@ Bytes EhFrameOfUnframed(const CodePage& page) {
   return builder.bytes;
 }
 
-GeneratedCode Describe(const CodePage& page, const Bytes& code, std::string_view name, const Bytes& eh_frame = {}) {
-  return {.name = name, .start = page.start(), .bytes = code.size(), .eh_frame = std::as_bytes(std::span(eh_frame))};
+GeneratedCode Describe(const CodePage& page, const Bytes& code, std::string_view name,
+                       const Bytes& eh_frame = {}) {
+  return {.name = name,
+          .start = page.start(),
+          .bytes = code.size(),
+          .eh_frame = std::as_bytes(std::span(eh_frame))};
 }
 
 // Runs body() on a new thread under `profiler`, which collects, and returns what was exported.
@@ -101,17 +107,20 @@ PprofProfile Sample(Profiler<CountedTraits<>>& profiler, Body&& body) {
   return *profile;
 }
 
-// CPU time of the stacks that have Spin, a frame whose name begins with `name`, and CallGenerated in a row, and then go on to the thread's
-// start.
+// CPU time of the stacks that have Spin, a frame whose name begins with `name`, and CallGenerated
+// in a row, and then go on to the thread's start.
 std::int64_t CpuOfWholeStacks(const PprofProfile& profile, const std::string& name) {
   std::int64_t sum = 0;
   for (const PprofProfile::Sample& sample : profile.samples) {
     const std::vector<std::string> stack = profile.Stack(sample);
-    const auto code = std::find_if(stack.begin(), stack.end(), [&](const std::string& frame) { return frame.starts_with(name); });
+    const auto code = std::find_if(stack.begin(), stack.end(), [&](const std::string& frame) {
+      return frame.starts_with(name);
+    });
     if (code == stack.begin() || stack.end() - code < 4) continue;
     EXPECT_THAT(*std::prev(code), ::testing::StartsWith("strobe::testing::Spin("));
     EXPECT_THAT(*std::next(code), ::testing::StartsWith("strobe::testing::CallGenerated("));
-    EXPECT_THAT(stack.back(), ::testing::Not(::testing::StartsWith("["))) << ::testing::PrintToString(stack);
+    EXPECT_THAT(stack.back(), ::testing::Not(::testing::StartsWith("[")))
+        << ::testing::PrintToString(stack);
     sum += sample.values.at(1);
   }
   return sum;
@@ -120,7 +129,8 @@ std::int64_t CpuOfWholeStacks(const PprofProfile& profile, const std::string& na
 class GeneratedCodeTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    if (kSignalsAreLate) GTEST_SKIP() << "ThreadSanitizer delivers signals late: stacks mean nothing";
+    if (kSignalsAreLate)
+      GTEST_SKIP() << "ThreadSanitizer delivers signals late: stacks mean nothing";
   }
   Profiler<CountedTraits<>> profiler_{ProfilerOptions{.sampling = {.cpu_frequency_hz = 500}}};
 };
@@ -137,7 +147,8 @@ TEST_F(GeneratedCodeTest, IsLeftByItsFramePointers) {
 TEST_F(GeneratedCodeTest, IsLeftByItsCallFrameInformation) {
   const CodePage page(kUnframed);
   const Bytes eh_frame = EhFrameOfUnframed(page);
-  const CodeRegistration code = profiler_.RegisterCode(Describe(page, kUnframed, "unframed", eh_frame));
+  const CodeRegistration code =
+      profiler_.RegisterCode(Describe(page, kUnframed, "unframed", eh_frame));
   ASSERT_TRUE(code.status().ok()) << code.status();
   const PprofProfile profile = Sample(profiler_, [&] { CallGenerated(page, 200'000'000); });
   EXPECT_GT(CpuOfWholeStacks(profile, "unframed+0x15"), 150'000'000);
@@ -162,14 +173,17 @@ TEST_F(GeneratedCodeTest, IsAModuleOfItsOwn) {
 // Registered, ended and unmapped all the while, beneath a thread that is sampled in it.
 TEST(GeneratedCodeChurn, LosesNoWeightAndInventsNoName) {
   CollectingExporter::Take();
-  Profiler<CountedTraits<>> profiler({.sampling = {.cpu_frequency_hz = 1000}, .collector = {.drain_period_ms = 1}});
+  Profiler<CountedTraits<>> profiler(
+      {.sampling = {.cpu_frequency_hz = 1000}, .collector = {.drain_period_ms = 1}});
   ASSERT_TRUE(profiler.Start().ok());
   std::atomic<bool> is_over{false};
   std::thread registers_elsewhere([&] {
     const CodePage page(kLoop);
     while (!is_over) {
       for (std::size_t i = 0; i < 100; ++i) {
-        const GeneratedCode part{.name = "elsewhere", .start = static_cast<std::byte*>(page.start()) + i * 16, .bytes = 16};
+        const GeneratedCode part{.name = "elsewhere",
+                                 .start = static_cast<std::byte*>(page.start()) + i * 16,
+                                 .bytes = 16};
         EXPECT_TRUE(profiler.RegisterCode(part).status().ok());
       }
     }
@@ -183,7 +197,8 @@ TEST(GeneratedCodeChurn, LosesNoWeightAndInventsNoName) {
       const CodePage unframed(kUnframed);
       const Bytes eh_frame = EhFrameOfUnframed(unframed);
       const CodeRegistration one = profiler.RegisterCode(Describe(framed, kFramed, "one"));
-      const CodeRegistration two = profiler.RegisterCode(Describe(unframed, kUnframed, "two", eh_frame));
+      const CodeRegistration two =
+          profiler.RegisterCode(Describe(unframed, kUnframed, "two", eh_frame));
       EXPECT_TRUE(one.status().ok() && two.status().ok());
       CallGenerated(framed, 1'000'000);
       CallGenerated(unframed, 1'000'000);
@@ -200,7 +215,8 @@ TEST(GeneratedCodeChurn, LosesNoWeightAndInventsNoName) {
   ASSERT_TRUE(profile.has_value());
   EXPECT_EQ(CheckPprof(*profile), "");
   for (const PprofProfile::Sample& sample : profile->samples) {
-    EXPECT_THAT(profile->Stack(sample), ::testing::Not(::testing::Contains(::testing::StartsWith("elsewhere"))));
+    EXPECT_THAT(profile->Stack(sample),
+                ::testing::Not(::testing::Contains(::testing::StartsWith("elsewhere"))));
   }
 }
 

@@ -39,7 +39,8 @@ using testing::KeepingProfiler;
 using testing::RunRegistered;
 using testing::WalksOfThisThread;
 
-// On a thread that watches itself, all signals are blocked inside of a handler of ours and nowhere else.
+// On a thread that watches itself, all signals are blocked inside of a handler of ours and nowhere
+// else.
 constinit thread_local bool is_watched = false;
 constinit std::atomic<int> trapped{0};
 
@@ -111,9 +112,11 @@ TEST(Handler, MakesNoSystemCallOnItsFastPath) {
   if (child == 0) RunTraced();
   int status = 0;
   ASSERT_EQ(waitpid(child, &status, 0), child);
-  if (WIFEXITED(status) && WEXITSTATUS(status) == 77) GTEST_SKIP() << "the system does not let us trace";
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
+    GTEST_SKIP() << "the system does not let us trace";
   ASSERT_TRUE(WIFSTOPPED(status));
-  ASSERT_EQ(ptrace(PTRACE_SETOPTIONS, child, nullptr, PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL), 0);
+  ASSERT_EQ(ptrace(PTRACE_SETOPTIONS, child, nullptr, PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL),
+            0);
   int handled = 0;
   bool is_in_handler = false;
   std::map<std::uint64_t, int> calls;
@@ -143,14 +146,17 @@ TEST(Handler, MakesNoSystemCallOnItsFastPath) {
   ASSERT_TRUE(WIFEXITED(status));
   EXPECT_EQ(WEXITSTATUS(status), 0);
   EXPECT_GE(handled, kTracedSamples);
-  // One call in sixteen looks at the clock, twice; where the kernel has no clock that can be read without it, these are system calls.
+  // One call in sixteen looks at the clock, twice; where the kernel has no clock that can be read
+  // without it, these are system calls.
   EXPECT_LE(calls[SYS_clock_gettime], 2 * (handled / 16 + 1));
   calls.erase(SYS_clock_gettime);
-  for (const auto& [number, count] : calls) ADD_FAILURE() << count << " times system call " << number << " in " << handled << " samples";
+  for (const auto& [number, count] : calls)
+    ADD_FAILURE() << count << " times system call " << number << " in " << handled << " samples";
 }
 
 // What a seccomp filter must allow where threads are sampled: README.md says the same.
-constexpr std::array kHandlersCalls = {SYS_rt_sigreturn, SYS_clock_gettime, SYS_getpid, SYS_process_vm_readv};
+constexpr std::array kHandlersCalls = {SYS_rt_sigreturn, SYS_clock_gettime, SYS_getpid,
+                                       SYS_process_vm_readv};
 
 // The calling thread may make these calls from now on, and end the process; any other kills it.
 void AllowHandlersCallsOnly() {
@@ -162,13 +168,17 @@ void AllowHandlersCallsOnly() {
   for (const long call : kHandlersCalls) allow(call);
   allow(SYS_exit_group);
   filter.push_back({BPF_RET | BPF_K, 0, 0, SECCOMP_RET_KILL_PROCESS});
-  const sock_fprog program{.len = static_cast<unsigned short>(filter.size()), .filter = filter.data()};
-  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) _exit(2);
+  const sock_fprog program{.len = static_cast<unsigned short>(filter.size()),
+                           .filter = filter.data()};
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+      prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
+    _exit(2);
 }
 
 // On a coroutine's stack, which is what the handler asks the system for; by both clocks.
 [[noreturn]] void WorkUnderAFilter() {
-  static KeepingProfiler profiler({.sampling = {.cpu_frequency_hz = 1000, .wall_frequency_hz = 100}});
+  static KeepingProfiler profiler(
+      {.sampling = {.cpu_frequency_hz = 1000, .wall_frequency_hz = 100}});
   static ucontext_t coroutine;
   static std::array<std::byte, 256 * 1024> stack;
   const auto registration = profiler.RegisterThread("filtered");

@@ -1,5 +1,6 @@
-// Forks of a program whose allocator has a lock of its own, while other threads allocate without a pause. A child that only executes
-// another program needs no memory, so neither it nor its parent may be made to wait for that lock.
+// Forks of a program whose allocator has a lock of its own, while other threads allocate without a
+// pause. A child that only executes another program needs no memory, so neither it nor its parent
+// may be made to wait for that lock.
 //
 // STROBE_TEST_FORKS says how many forks the storms make in all.
 #include <pthread.h>
@@ -24,7 +25,8 @@ namespace {
 constinit std::mutex allocator_mutex;
 constinit std::atomic<bool> is_hostile{false};
 
-// The allocation, counted from 1, in the middle of which a test wants to do something else; 0 for none.
+// The allocation, counted from 1, in the middle of which a test wants to do something else; 0 for
+// none.
 constinit std::atomic<int> stops_at{0};
 constinit std::atomic<int> allocations{0};
 constinit std::atomic<bool> has_stopped{false};
@@ -49,7 +51,8 @@ void StopWhereWanted() {
   std::free(memory);
 }
 
-// Whether the allocator holds its lock over a fork at all, and whether its handlers of fork are those registered first, or last.
+// Whether the allocator holds its lock over a fork at all, and whether its handlers of fork are
+// those registered first, or last.
 enum class Handlers { kNone, kFirst, kLast };
 constinit std::atomic<Handlers> handlers{Handlers::kNone};
 
@@ -95,7 +98,8 @@ int ForksOfAStorm() {
 KeepingProfiler& FirstProfiler() {
   static auto* const profiler = [] {
     RegisterHandlers<Handlers::kFirst>();
-    auto* const made = new KeepingProfiler({.sampling = {.cpu_frequency_hz = 1000, .wall_frequency_hz = 100}});
+    auto* const made =
+        new KeepingProfiler({.sampling = {.cpu_frequency_hz = 1000, .wall_frequency_hz = 100}});
     RegisterHandlers<Handlers::kLast>();
     return made;
   }();
@@ -105,7 +109,8 @@ KeepingProfiler& FirstProfiler() {
 class HostileAllocatorStorm : public ::testing::TestWithParam<Handlers> {
  protected:
   void SetUp() override {
-    if (testing::kIsThreadSanitizer) GTEST_SKIP() << "ThreadSanitizer ends the child of a process with threads";
+    if (testing::kIsThreadSanitizer)
+      GTEST_SKIP() << "ThreadSanitizer ends the child of a process with threads";
     FirstProfiler();
     KeptProfiles::Take();
     handlers = GetParam();
@@ -131,7 +136,8 @@ TEST_P(HostileAllocatorStorm, OfForksThatExecute) {
   for (int i = 0; i < 2; ++i) {
     threads.emplace_back([&] {
       RunRegistered(profiler, "allocates", [&] {
-        for (std::size_t bytes = 1; !is_done.load(); bytes = bytes * 5 % 1021) delete[] new char[bytes];
+        for (std::size_t bytes = 1; !is_done.load(); bytes = bytes * 5 % 1021)
+          delete[] new char[bytes];
       });
     });
   }
@@ -167,7 +173,8 @@ TEST_P(HostileAllocatorStorm, OfForksThatExecute) {
   alarm(0);
 }
 
-// Runs in a process that has never used a profiler: its first session stands still in an allocation when it forks.
+// Runs in a process that has never used a profiler: its first session stands still in an allocation
+// when it forks.
 void ForkInTheMiddle(int allocation) {
   std::thread first([allocation] {
     stops_at = allocation;
@@ -192,9 +199,11 @@ void ForkInTheMiddle(int allocation) {
   _exit(status != 0 ? 1 : was_long ? 0 : 2);
 }
 
-// No thread may be in the middle of something, the first call of a function say, that a child could never end.
+// No thread may be in the middle of something, the first call of a function say, that a child could
+// never end.
 TEST(HostileAllocator, ForkAtAnyAllocationLeavesTheChildWhole) {
-  if (testing::kIsSanitized) GTEST_SKIP() << "the child of a process with threads cannot use a sanitizer's allocator";
+  if (testing::kIsSanitized)
+    GTEST_SKIP() << "the child of a process with threads cannot use a sanitizer's allocator";
   for (int allocation = 1;; allocation += 1 + allocation / 3) {
     const int status = RunInChild([&] { ForkInTheMiddle(allocation); });
     ASSERT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) != 1) << allocation << ": " << status;
@@ -202,9 +211,12 @@ TEST(HostileAllocator, ForkAtAnyAllocationLeavesTheChildWhole) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Handlers, HostileAllocatorStorm, ::testing::Values(Handlers::kNone, Handlers::kFirst, Handlers::kLast),
+INSTANTIATE_TEST_SUITE_P(Handlers, HostileAllocatorStorm,
+                         ::testing::Values(Handlers::kNone, Handlers::kFirst, Handlers::kLast),
                          [](const auto& info) {
-                           return std::string(info.param == Handlers::kNone ? "None" : info.param == Handlers::kFirst ? "First" : "Last");
+                           return std::string(info.param == Handlers::kNone    ? "None"
+                                              : info.param == Handlers::kFirst ? "First"
+                                                                               : "Last");
                          });
 
 }  // namespace

@@ -29,7 +29,8 @@ using testing::RunRegistered;
 using testing::SumByName;
 using testing::ThreadCpuNs;
 
-// What the program's own handlers saw. A handler that stands before ours is asked once a process, so each test takes a signal of its own.
+// What the program's own handlers saw. A handler that stands before ours is asked once a process,
+// so each test takes a signal of its own.
 std::atomic<int> plain_calls{0};
 std::atomic<int> info_calls{0};
 std::atomic<int> last_value{0};
@@ -56,7 +57,9 @@ void InstallWithInfo(int signal) {
   ASSERT_EQ(sigaction(signal, &action, nullptr), 0);
 }
 
-ProfilerOptions With(int signal) { return {.sampling = {.cpu_frequency_hz = 1000, .signal_number = signal}}; }
+ProfilerOptions With(int signal) {
+  return {.sampling = {.cpu_frequency_hz = 1000, .signal_number = signal}};
+}
 
 void SendTo(pthread_t thread, int signal, int value) {
   sigval payload{};
@@ -118,7 +121,8 @@ TEST(HostileSignals, HandlerWithInfoGetsItWhole) {
 
 // A timer of the program's own, on the same signal: its expiries are its own.
 TEST(HostileSignals, TimerOfTheProgramOnOurSignal) {
-  if (testing::kIsThreadSanitizer) GTEST_SKIP() << "ThreadSanitizer keeps one pending signal of a number: ours drowns theirs";
+  if (testing::kIsThreadSanitizer)
+    GTEST_SKIP() << "ThreadSanitizer keeps one pending signal of a number: ours drowns theirs";
   constexpr int kSignal = SIGPROF;
   InstallWithInfo(kSignal);
   info_calls = 0;
@@ -139,7 +143,8 @@ TEST(HostileSignals, TimerOfTheProgramOnOurSignal) {
   EXPECT_EQ(last_code, SI_TIMER);
 }
 
-// Nothing stood there before: a foreign signal whose default action would end the program is dropped, and counted.
+// Nothing stood there before: a foreign signal whose default action would end the program is
+// dropped, and counted.
 TEST(HostileSignals, DefaultActionBeforeUsIsNotCarriedOut) {
   const int signal = SIGRTMIN + 3;
   KeepingProfiler profiler(With(signal));
@@ -170,7 +175,8 @@ TEST(HostileSignals, ForgedPayloadsDoNoHarm) {
   RunAccounted(profiler, [signal, ours] {
     for (std::uint64_t i = 0; i < 4096; ++i) {
       sigval payload{};
-      payload.sival_ptr = reinterpret_cast<void*>(ours | (i * 0x9E3779B97F4A7C15U >> (64 - internal::SlotToken::kCopyShift)));
+      payload.sival_ptr = reinterpret_cast<void*>(
+          ours | (i * 0x9E3779B97F4A7C15U >> (64 - internal::SlotToken::kCopyShift)));
       pthread_sigqueue(pthread_self(), signal, payload);
     }
     BurnCpu(10'000'000);
@@ -178,7 +184,8 @@ TEST(HostileSignals, ForgedPayloadsDoNoHarm) {
 }
 
 TEST(HostileSignals, StormOfForeignSignals) {
-  if (testing::kIsThreadSanitizer) GTEST_SKIP() << "ThreadSanitizer keeps one pending signal of a number";
+  if (testing::kIsThreadSanitizer)
+    GTEST_SKIP() << "ThreadSanitizer keeps one pending signal of a number";
   const int signal = SIGRTMIN + 6;
   InstallWithInfo(signal);
   info_calls = 0;
@@ -216,7 +223,8 @@ TEST(HostileSignals, HandlerReplacedAfterUsIsNoticed) {
   // The collector looks once a second, and sees that nothing comes any more.
   for (int i = 0; profiler.stats().handler_replaced == 0 && i < 20'000; ++i) BurnCpu(1'000'000);
   EXPECT_EQ(profiler.stats().handler_replaced, 1U);
-  EXPECT_THAT(profiler.Diagnose(), HasSubstr("replaced the handler of signal " + std::to_string(signal)));
+  EXPECT_THAT(profiler.Diagnose(),
+              HasSubstr("replaced the handler of signal " + std::to_string(signal)));
   const std::string said = ::testing::internal::GetCapturedStderr();
   EXPECT_THAT(said, HasSubstr("replaced the handler of signal " + std::to_string(signal)));
   EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1);
@@ -259,7 +267,8 @@ sigset_t AllSignals() {
   return all;
 }
 
-// The standard way to take signals: every worker blocks all, and one thread waits for them. Nothing of ours may come out of that.
+// The standard way to take signals: every worker blocks all, and one thread waits for them. Nothing
+// of ours may come out of that.
 TEST(HostileSignals, ThreadThatBlocksAllSignalsGetsNoneOfOurs) {
   KeepingProfiler profiler({.sampling = {.cpu_frequency_hz = 1000, .wall_frequency_hz = 200}});
   KeptProfiles::Take();
@@ -282,7 +291,8 @@ TEST(HostileSignals, ThreadThatBlocksAllSignalsGetsNoneOfOurs) {
   });
   while (!is_waiting.load()) std::this_thread::yield();
   const std::uint64_t drains = profiler.stats().drains;
-  while (profiler.stats().drains < drains + 5) BurnCpu(1'000'000);  // many periods of the wall clock
+  while (profiler.stats().drains < drains + 5)
+    BurnCpu(1'000'000);  // many periods of the wall clock
   ASSERT_EQ(pthread_kill(waiter.native_handle(), SIGUSR1), 0);
   waiter.join();
   EXPECT_EQ(got, SIGUSR1);
@@ -371,7 +381,8 @@ TEST(HostileSignals, ErrnoIsUntouched) {
 
 // SA_RESTART. Requests interrupt a thread that waits, where CPU timers never would.
 TEST(HostileSignals, BlockedReadIsRestarted) {
-  if (testing::kIsThreadSanitizer) GTEST_SKIP() << "ThreadSanitizer hands out no signal before the read returns";
+  if (testing::kIsThreadSanitizer)
+    GTEST_SKIP() << "ThreadSanitizer hands out no signal before the read returns";
   KeepingProfiler profiler({.sampling = {.cpu_frequency_hz = 0, .wall_frequency_hz = 200}});
   ASSERT_TRUE(profiler.Start().ok());
   int ends[2];

@@ -1,5 +1,5 @@
-// Programs that have something to lose by being profiled: one that closes the plug-in which profiled itself, and one with more rights than
-// whoever started it.
+// Programs that have something to lose by being profiled: one that closes the plug-in which
+// profiled itself, and one with more rights than whoever started it.
 #include <signal.h>
 #include <sys/auxv.h>
 #include <sys/wait.h>
@@ -25,7 +25,8 @@ TEST(Hosts, MayCloseAPlugInThatHasProfiledItself) {
   {
     const Library library(plugin);
     ASSERT_TRUE(library) << Library::Error();
-    const auto profile = reinterpret_cast<bool (*)(const char*)>(library.Symbol("ProfilePlugin"));  // NOLINT(performance-no-int-to-ptr)
+    // NOLINTNEXTLINE(performance-no-int-to-ptr)
+    const auto profile = reinterpret_cast<bool (*)(const char*)>(library.Symbol("ProfilePlugin"));
     ASSERT_NE(profile, nullptr);
     EXPECT_TRUE(profile(directory.path().c_str()));
   }
@@ -60,14 +61,17 @@ TEST(Hosts, WithMoreRightsThanTheirUserDoNothingThatTheUserAsksFor) {
   const std::filesystem::path program = directory.path() / "privileged";
   std::filesystem::copy_file(ProgramPath(), program);
   using std::filesystem::perms;
-  const perms all_may_run = perms::owner_all | perms::group_read | perms::group_exec | perms::others_read | perms::others_exec;
+  const perms all_may_run = perms::owner_all | perms::group_read | perms::group_exec |
+                            perms::others_read | perms::others_exec;
   std::filesystem::permissions(directory.path(), perms::all);
   std::filesystem::permissions(program, all_may_run | perms::set_uid);
   const pid_t child = fork();
   if (child == 0) {
     setenv("STROBE_OUTPUT_DIRECTORY", (directory.path() / "elsewhere").c_str(), 1);
     setenv("STROBE_WALL_FREQUENCY_HZ", "10", 1);
-    if (chdir(directory.path().c_str()) != 0 || setgid(kUnprivileged) != 0 || setuid(kUnprivileged) != 0) _exit(0);
+    if (chdir(directory.path().c_str()) != 0 || setgid(kUnprivileged) != 0 ||
+        setuid(kUnprivileged) != 0)
+      _exit(0);
     execl(program.c_str(), "another-name", "--gtest_filter=*WithMoreRights*", nullptr);
     _exit(0);
   }
@@ -75,9 +79,11 @@ TEST(Hosts, WithMoreRightsThanTheirUserDoNothingThatTheUserAsksFor) {
   int status = -1;
   ASSERT_EQ(waitpid(child, &status, 0), child);
   ASSERT_TRUE(WIFEXITED(status)) << status;
-  if (WEXITSTATUS(status) == 0) GTEST_SKIP() << "the system gives no program another user's rights here";
+  if (WEXITSTATUS(status) == 0)
+    GTEST_SKIP() << "the system gives no program another user's rights here";
   EXPECT_EQ(WEXITSTATUS(status), kIsFine);
-  for (const auto& entry : std::filesystem::directory_iterator(directory.path())) EXPECT_EQ(entry.path(), program);
+  for (const auto& entry : std::filesystem::directory_iterator(directory.path()))
+    EXPECT_EQ(entry.path(), program);
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// What the integration tests share: a profiler whose profiles stay in memory, threads that use CPU time, and sums over profiles.
+// What the integration tests share: a profiler whose profiles stay in memory, threads that use CPU
+// time, and sums over profiles.
 #pragma once
 
 #include <cstdint>
@@ -44,7 +45,8 @@ inline constexpr bool kIsSanitized = true;
 inline constexpr bool kIsSanitized = false;
 #endif
 
-// Under Wine, which copies stacks as Windows does, it takes as long as under a sanitizer to begin threads and sessions by the thousand.
+// Under Wine, which copies stacks as Windows does, it takes as long as under a sanitizer to begin
+// threads and sessions by the thousand.
 inline constexpr bool kIsSlow = kIsSanitized || NativePlatform::kCopiesStacks;
 
 // A profile as it reached the encoder, with its names.
@@ -91,7 +93,9 @@ static_assert(Encoder<KeepingEncoder>);
 class NullExporter {
  public:
   explicit NullExporter(const ExporterOptions& /*options*/) {}
-  absl::StatusOr<std::string> Export(const ExportRequest& /*request*/) { return std::string("memory"); }
+  absl::StatusOr<std::string> Export(const ExportRequest& /*request*/) {
+    return std::string("memory");
+  }
 };
 static_assert(Exporter<NullExporter>);
 
@@ -113,7 +117,8 @@ struct KeepingTraits : NamedKeepingTraits {
 };
 using KeepingProfiler = Profiler<KeepingTraits>;
 
-// What the profile must say of a thread lies between two readings of its CPU clock: one pair inside of what is measured, one around it.
+// What the profile must say of a thread lies between two readings of its CPU clock: one pair inside
+// of what is measured, one around it.
 struct CpuBounds {
   std::int64_t low_ns = 0;
   std::int64_t high_ns = 0;
@@ -168,13 +173,15 @@ inline int ColumnOf(const Profile& profile, std::string_view type) {
 }
 
 // The sum of a column for each thread's name, over profiles.
-inline std::map<std::string, std::int64_t> SumByName(const std::vector<KeptProfile>& kept, std::string_view type) {
+inline std::map<std::string, std::int64_t> SumByName(const std::vector<KeptProfile>& kept,
+                                                     std::string_view type) {
   std::map<std::string, std::int64_t> sums;
   for (const KeptProfile& one : kept) {
     const int column = ColumnOf(one.profile, type);
     if (column < 0) continue;
     for (std::size_t i = 0; i < one.profile.samples.size(); ++i) {
-      sums[one.profile.threads[one.profile.samples[i].thread].name] += one.profile.Values(i)[static_cast<std::size_t>(column)];
+      sums[one.profile.threads[one.profile.samples[i].thread].name] +=
+          one.profile.Values(i)[static_cast<std::size_t>(column)];
     }
   }
   return sums;

@@ -1,5 +1,5 @@
-// Compiled without frame information that is loaded, and without frame pointers, for odd_stacks_test: only .debug_frame in the file speaks
-// of it.
+// Compiled without frame information that is loaded, and without frame pointers, for
+// odd_stacks_test: only .debug_frame in the file speaks of it.
 extern "C" {
 
 // No two of these have frames of one size.

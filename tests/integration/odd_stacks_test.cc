@@ -1,5 +1,5 @@
-// Stacks that are not the thread's own: coroutines end at their own end, and a signal's handler on an alternate stack leads back to what
-// it interrupted.
+// Stacks that are not the thread's own: coroutines end at their own end, and a signal's handler on
+// an alternate stack leads back to what it interrupted.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -58,8 +58,8 @@ __attribute__((noinline)) void Interrupted(int depth) {
 }
 
 #if defined(__x86_64__)
-// Without a word on their frames. strobe_test_bare counts down, with zero in the frame pointer. A coroutine's words are its rbp, rbx and
-// r12 to r15, and what it goes on at.
+// Without a word on their frames. strobe_test_bare counts down, with zero in the frame pointer. A
+// coroutine's words are its rbp, rbx and r12 to r15, and what it goes on at.
 extern "C" {
 void strobe_test_bare(std::uint64_t steps);
 void* strobe_test_make_coroutine(void* stack_end, void (*function)());
@@ -125,7 +125,8 @@ constexpr std::size_t kStackBytes = 256 * 1024;
 class GuardedStack {
  public:
   explicit GuardedStack(std::size_t bytes = kStackBytes) : bytes_(bytes) {
-    all_ = static_cast<std::byte*>(mmap(nullptr, bytes + 2 * kGuardBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    all_ = static_cast<std::byte*>(
+        mmap(nullptr, bytes + 2 * kGuardBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
     EXPECT_EQ(mprotect(data(), bytes, PROT_READ | PROT_WRITE), 0);
   }
   ~GuardedStack() { munmap(all_, bytes_ + 2 * kGuardBytes); }
@@ -168,7 +169,8 @@ std::int64_t RunSession(Profiler<CollectingTraits>& profiler, Body&& body, On on
   return cpu_ns;
 }
 
-// The second of two, so that the tables of all that is executed are there: the first stacks of a program may be cut for want of them.
+// The second of two, so that the tables of all that is executed are there: the first stacks of a
+// program may be cut for want of them.
 template <class Body>
 Sampled Sample(Body&& body, On on = On::kNewThread) {
   Profiler<CollectingTraits> profiler({.sampling = {.cpu_frequency_hz = 500}});
@@ -181,7 +183,8 @@ Sampled Sample(Body&& body, On on = On::kNewThread) {
   Sampled sampled;
   const auto& ends = exports.at(0).profile.stats.stack_ends;
   for (std::size_t end = 0; end < ends.size(); ++end) {
-    (strobe::IsWhole(static_cast<StackEnd>(end)) ? sampled.complete : sampled.incomplete) += static_cast<std::int64_t>(ends[end]);
+    (strobe::IsWhole(static_cast<StackEnd>(end)) ? sampled.complete : sampled.incomplete) +=
+        static_cast<std::int64_t>(ends[end]);
   }
   const auto profile = ReadPprof(exports.at(0).bytes);
   EXPECT_TRUE(profile.has_value());
@@ -192,17 +195,21 @@ Sampled Sample(Body&& body, On on = On::kNewThread) {
   return sampled;
 }
 
-// Nearly all stacks are whole; a signal may also come where the frame information of the C library is at fault.
+// Nearly all stacks are whole; a signal may also come where the frame information of the C library
+// is at fault.
 void ExpectWhole(const Sampled& sampled) {
   EXPECT_GT(sampled.complete, 5);
   EXPECT_LE(sampled.incomplete, 2 + sampled.complete / 50);
 }
-bool IsWhole(const std::vector<std::string>& stack) { return !stack.back().starts_with("[") || stack.back() == "[coroutine]"; }
+bool IsWhole(const std::vector<std::string>& stack) {
+  return !stack.back().starts_with("[") || stack.back() == "[coroutine]";
+}
 
 // The index of the first frame, from `begin` on, of that function; -1 where there is none.
 int FindFrame(const std::vector<std::string>& stack, std::string_view function, int begin = 0) {
   for (std::size_t i = static_cast<std::size_t>(begin); i < stack.size(); ++i) {
-    if (stack[i].starts_with("strobe::testing::" + std::string(function) + "(")) return static_cast<int>(i);
+    if (stack[i].starts_with("strobe::testing::" + std::string(function) + "("))
+      return static_cast<int>(i);
   }
   return -1;
 }
@@ -221,7 +228,8 @@ void RunCoroutine(const GuardedStack& stack, void (*body)()) {
 class OddStacks : public ::testing::Test {
  protected:
   void SetUp() override {
-    if (kSignalsAreLate) GTEST_SKIP() << "ThreadSanitizer delivers signals late: stacks mean nothing";
+    if (kSignalsAreLate)
+      GTEST_SKIP() << "ThreadSanitizer delivers signals late: stacks mean nothing";
   }
   // What raises SIGUSR1 runs HandleOnAlternateStack on `stack` from now on.
   static void HandleOn(std::span<std::byte> stack) {
@@ -249,8 +257,10 @@ TEST_F(OddStacks, ACoroutineEndsAtItsOwnEnd) {
     const std::vector<std::string> stack = sampled.profile.Stack(sample);
     const int first = FindFrame(stack, "Dive");
     if (first < 0 || !IsWhole(stack)) continue;
-    // Six of it, the coroutine's first function and what that returns to, and nothing of the thread that it runs on.
-    EXPECT_EQ(stack.size(), static_cast<std::size_t>(first) + 6 + 3) << ::testing::PrintToString(stack);
+    // Six of it, the coroutine's first function and what that returns to, and nothing of the thread
+    // that it runs on.
+    EXPECT_EQ(stack.size(), static_cast<std::size_t>(first) + 6 + 3)
+        << ::testing::PrintToString(stack);
     EXPECT_EQ(stack.back(), "[coroutine]");
     EXPECT_EQ(FindFrame(stack, "Dive", first + 5), first + 5);
     if (FindFrame(stack, "Spin") >= 0) whole_ns += sample.values.at(1);
@@ -266,8 +276,8 @@ TEST_F(OddStacks, ACoroutinesStackMayBeDeeperThanOneCopy) {
   ExpectWhole(sampled);
 }
 
-// Calls `check` with each whole stack of a handler on an alternate stack, and where in it the function stands that was interrupted.
-// Returns their CPU time.
+// Calls `check` with each whole stack of a handler on an alternate stack, and where in it the
+// function stands that was interrupted. Returns their CPU time.
 template <class Check>
 std::int64_t ForEachHandledStack(const Sampled& sampled, const Check& check) {
   std::int64_t whole_ns = 0;
@@ -283,10 +293,13 @@ std::int64_t ForEachHandledStack(const Sampled& sampled, const Check& check) {
   return whole_ns;
 }
 
-// Some programs put the alternate stack into an outer function's frame: then what was interrupted lies below it.
-class AlternateStacks : public OddStacks, public ::testing::WithParamInterface<std::tuple<On, bool>> {};
+// Some programs put the alternate stack into an outer function's frame: then what was interrupted
+// lies below it.
+class AlternateStacks : public OddStacks,
+                        public ::testing::WithParamInterface<std::tuple<On, bool>> {};
 INSTANTIATE_TEST_SUITE_P(Threads, AlternateStacks,
-                         ::testing::Combine(::testing::Values(On::kNewThread, On::kThisThread), ::testing::Bool()));
+                         ::testing::Combine(::testing::Values(On::kNewThread, On::kThisThread),
+                                            ::testing::Bool()));
 
 TEST_P(AlternateStacks, AHandlerLeadsBackToTheThreadsFirstFunction) {
   const On on = std::get<0>(GetParam());
@@ -300,11 +313,13 @@ TEST_P(AlternateStacks, AHandlerLeadsBackToTheThreadsFirstFunction) {
   };
   const Sampled sampled = Sample(body, on);
   ExpectWhole(sampled);
-  const std::int64_t whole_ns = ForEachHandledStack(sampled, [&](const std::vector<std::string>& stack, int interrupted) {
-    EXPECT_EQ(FindFrame(stack, "Interrupted", interrupted + 100), interrupted + 100);
-    EXPECT_GT(stack.size(), static_cast<std::size_t>(interrupted) + 102) << "and on, to the thread's start";
-    EXPECT_EQ(stack.back(), on == On::kThisThread ? "_start" : stack.back());
-  });
+  const std::int64_t whole_ns =
+      ForEachHandledStack(sampled, [&](const std::vector<std::string>& stack, int interrupted) {
+        EXPECT_EQ(FindFrame(stack, "Interrupted", interrupted + 100), interrupted + 100);
+        EXPECT_GT(stack.size(), static_cast<std::size_t>(interrupted) + 102)
+            << "and on, to the thread's start";
+        EXPECT_EQ(stack.back(), on == On::kThisThread ? "_start" : stack.back());
+      });
   EXPECT_GT(whole_ns, 200'000'000);
 }
 
@@ -319,7 +334,8 @@ TEST_F(OddStacks, AHandlerOnAnAlternateStackLeadsBackToTheCoroutineThatItInterru
   ExpectWhole(sampled);
   ForEachHandledStack(sampled, [](const std::vector<std::string>& stack, int interrupted) {
     EXPECT_EQ(FindFrame(stack, "Interrupted", interrupted + 4), interrupted + 4);
-    EXPECT_EQ(stack.size(), static_cast<std::size_t>(interrupted) + 5 + 3) << ::testing::PrintToString(stack);
+    EXPECT_EQ(stack.size(), static_cast<std::size_t>(interrupted) + 5 + 3)
+        << ::testing::PrintToString(stack);
     EXPECT_EQ(stack.back(), "[coroutine]");
   });
 }
@@ -334,8 +350,9 @@ Share ShareWithEnd(const Sampled& sampled, std::string_view function, std::strin
   Share share;
   for (const PprofProfile::Sample& sample : sampled.profile.samples) {
     const std::vector<std::string> stack = sampled.profile.Stack(sample);
-    const bool has_function =
-        std::any_of(stack.begin(), stack.end(), [&](const auto& frame) { return frame.find(function) != frame.npos; });
+    const bool has_function = std::any_of(stack.begin(), stack.end(), [&](const auto& frame) {
+      return frame.find(function) != frame.npos;
+    });
     if (!has_function) continue;
     share.all_ns += sample.values.at(1);
     if (stack.back() == end) share.so_ns += sample.values.at(1);
@@ -343,7 +360,8 @@ Share ShareWithEnd(const Sampled& sampled, std::string_view function, std::strin
   return share;
 }
 
-// The way of Boost.Context: no frame information, and a first function that returns to what nobody has called from.
+// The way of Boost.Context: no frame information, and a first function that returns to what nobody
+// has called from.
 TEST_F(OddStacks, ACoroutineOfAssemblerIsWhole) {
   const Sampled sampled = Sample([] {
     const GuardedStack stack;
@@ -367,11 +385,13 @@ TEST_F(OddStacks, CodeThatSaysNothingOfItsFramesIsNoStacksEnd) {
   });
   const Share share = ShareWithEnd(sampled, "strobe_test_bare", "[no unwind info]");
   EXPECT_GT(share.all_ns, 200'000'000);
-  EXPECT_GE(share.so_ns, share.all_ns * 9 / 10) << "a signal may come before it has set the register";
+  EXPECT_GE(share.so_ns, share.all_ns * 9 / 10)
+      << "a signal may come before it has set the register";
 }
 #endif
 
-// A page of a coroutine's stack is gone, as after a mistake of the program: the walk ends there, in so many words.
+// A page of a coroutine's stack is gone, as after a mistake of the program: the walk ends there, in
+// so many words.
 TEST_F(OddStacks, MemoryThatIsNotThereEndsAStackAndNothingElse) {
   static const GuardedStack* guarded;
   const Sampled sampled = Sample([] {
@@ -395,22 +415,28 @@ TEST_F(OddStacks, MemoryThatIsNotThereEndsAStackAndNothingElse) {
   std::int64_t broken_ns = 0;
   for (const PprofProfile::Sample& sample : sampled.profile.samples) {
     const std::vector<std::string> stack = sampled.profile.Stack(sample);
-    if (FindFrame(stack, "Spin") >= 0 && stack.back() == "[broken stack]") broken_ns += sample.values.at(1);
+    if (FindFrame(stack, "Spin") >= 0 && stack.back() == "[broken stack]")
+      broken_ns += sample.values.at(1);
   }
   EXPECT_GT(broken_ns, 100'000'000);
 }
 
-// Far below the initial thread's own stack, and yet no farther than that might grow: a small stack with nothing mapped above it.
+// Far below the initial thread's own stack, and yet no farther than that might grow: a small stack
+// with nothing mapped above it.
 TEST_F(OddStacks, AStackWhereTheInitialThreadsOwnMightGrowToIsNoPartOfIt) {
   rlimit limit{};
   ASSERT_EQ(getrlimit(RLIMIT_STACK, &limit), 0);
   constexpr rlim_t kEnough = rlim_t{512} << 20;
   limit.rlim_cur = std::min(limit.rlim_max, kEnough);
   ASSERT_EQ(setrlimit(RLIMIT_STACK, &limit), 0);
-  constexpr std::size_t kSmallBytes = 64 * 1024;  // of which little is used: a copy of 16 KiB reaches beyond it
+  constexpr std::size_t kSmallBytes =
+      64 * 1024;  // of which little is used: a copy of 16 KiB reaches beyond it
   const auto here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
-  const std::uintptr_t place = (here - std::min<std::uintptr_t>(limit.rlim_cur / 2, std::uintptr_t{64} << 20)) & ~std::uintptr_t{0xFFFF};
-  void* const stack = mmap(reinterpret_cast<void*>(place), kSmallBytes, PROT_READ | PROT_WRITE,  // NOLINT(performance-no-int-to-ptr)
+  const std::uintptr_t place =
+      (here - std::min<std::uintptr_t>(limit.rlim_cur / 2, std::uintptr_t{64} << 20)) &
+      ~std::uintptr_t{0xFFFF};
+  // NOLINTNEXTLINE(performance-no-int-to-ptr)
+  void* const stack = mmap(reinterpret_cast<void*>(place), kSmallBytes, PROT_READ | PROT_WRITE,
                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
   if (stack == MAP_FAILED) GTEST_SKIP() << "something is mapped below the stack";
   static std::byte* data;
@@ -444,7 +470,8 @@ TEST_F(OddStacks, CodeWithoutEhFrameIsLeftByItsFilesDebugFrame) {
     const std::vector<std::string> stack = sampled.profile.Stack(sample);
     const auto start = std::find(stack.begin(), stack.end(), "StartWithoutEhFrame");
     if (start == stack.end() || !IsWhole(stack)) continue;
-    EXPECT_EQ(std::count(stack.begin(), start, "CallWithoutEhFrame"), 4) << ::testing::PrintToString(stack);
+    EXPECT_EQ(std::count(stack.begin(), start, "CallWithoutEhFrame"), 4)
+        << ::testing::PrintToString(stack);
     EXPECT_GT(stack.end() - start, 2) << "and on, to the thread's start";
     whole_ns += sample.values.at(1);
   }

@@ -1,5 +1,5 @@
-// A library for windows_names_test, compiled and linked as Microsoft's tools do: its names are in a PDB file, but for what it exports.
-// Needs no library itself.
+// A library for windows_names_test, compiled and linked as Microsoft's tools do: its names are in a
+// PDB file, but for what it exports. Needs no library itself.
 namespace pdb_plugin {
 
 __attribute__((noinline)) unsigned long long Spins(unsigned long long turns) {
@@ -10,5 +10,9 @@ __attribute__((noinline)) unsigned long long Spins(unsigned long long turns) {
 
 }  // namespace pdb_plugin
 
-extern "C" __declspec(dllexport) unsigned long long PdbPluginWork(unsigned long long turns) { return pdb_plugin::Spins(turns) + 1; }
-extern "C" __declspec(dllexport) void* PdbPluginSpins() { return reinterpret_cast<void*>(&pdb_plugin::Spins); }
+extern "C" __declspec(dllexport) unsigned long long PdbPluginWork(unsigned long long turns) {
+  return pdb_plugin::Spins(turns) + 1;
+}
+extern "C" __declspec(dllexport) void* PdbPluginSpins() {
+  return reinterpret_cast<void*>(&pdb_plugin::Spins);
+}

@@ -1,4 +1,5 @@
-// Where the system refuses timers, because as many signals are queued or reserved as the user may have, threads are sampled all the same.
+// Where the system refuses timers, because as many signals are queued or reserved as the user may
+// have, threads are sampled all the same.
 #include <signal.h>
 #include <sys/resource.h>
 
@@ -59,7 +60,8 @@ TEST_F(PendingSignalsLimit, ThreadsBeyondItAreSampledWithoutTimers) {
       });
     });
   }
-  for (std::size_t now = registered.load(); now < kThreads; now = registered.load()) registered.wait(now);
+  for (std::size_t now = registered.load(); now < kThreads; now = registered.load())
+    registered.wait(now);
   EXPECT_GE(profiler.stats().threads_on_fallback, kThreads - kLimit);
   EXPECT_THAT(profiler.Diagnose(), HasSubstr("RLIMIT_SIGPENDING"));
   may_work = true;
@@ -78,7 +80,8 @@ TEST_F(PendingSignalsLimit, ThreadsBeyondItAreSampledWithoutTimers) {
   }
 }
 
-// With the queue full, a request's payload is lost on its way, and the handler has to find out whom it serves.
+// With the queue full, a request's payload is lost on its way, and the handler has to find out whom
+// it serves.
 TEST_F(PendingSignalsLimit, RequestsArriveThoughTheQueueIsFull) {
   // Blocked here and in all threads to come: what is queued stays queued.
   const int blocked = SIGRTMIN + 1;

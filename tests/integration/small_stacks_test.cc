@@ -37,7 +37,8 @@ using NamedProfiler = Profiler<testing::NamedKeepingTraits>;
 
 ProfilerOptions AtHighRate() { return {.sampling = {.cpu_frequency_hz = 1000}}; }
 
-void ExpectAccounted(const std::vector<KeptProfile>& kept, const std::string& name, const CpuBounds& bounds) {
+void ExpectAccounted(const std::vector<KeptProfile>& kept, const std::string& name,
+                     const CpuBounds& bounds) {
   const auto cpu_ns = SumByName(kept, "cpu");
   ASSERT_TRUE(cpu_ns.contains(name)) << name;
   EXPECT_GE(cpu_ns.at(name), bounds.low_ns);
@@ -49,10 +50,15 @@ std::int64_t SamplesThrough(const std::vector<KeptProfile>& kept, const std::str
   std::int64_t count = 0;
   for (const KeptProfile& one : kept) {
     for (std::size_t i = 0; i < one.profile.samples.size(); ++i) {
-      for (std::uint32_t node = one.profile.samples[i].stack; node != 0; node = one.profile.stacks[node].parent) {
+      for (std::uint32_t node = one.profile.samples[i].stack; node != 0;
+           node = one.profile.stacks[node].parent) {
         const std::uint32_t frame = one.profile.stacks[node].frame;
-        if (frame >= one.symbols.frames.size() || one.symbols.frames[frame].function == FrameSymbols::kNone) continue;
-        if (one.symbols.functions[one.symbols.frames[frame].function].name.find(function) == std::string::npos) continue;
+        if (frame >= one.symbols.frames.size() ||
+            one.symbols.frames[frame].function == FrameSymbols::kNone)
+          continue;
+        if (one.symbols.functions[one.symbols.frames[frame].function].name.find(function) ==
+            std::string::npos)
+          continue;
         count += one.profile.Values(i)[0];
         break;
       }
@@ -79,7 +85,10 @@ TEST(SmallStacks, SixteenKibibytes) {
   pthread_attr_t attributes;
   ASSERT_EQ(pthread_attr_init(&attributes), 0);
   const long least = sysconf(_SC_THREAD_STACK_MIN);
-  ASSERT_EQ(pthread_attr_setstacksize(&attributes, std::max<std::size_t>(16 * 1024, least > 0 ? static_cast<std::size_t>(least) : 0)), 0);
+  ASSERT_EQ(pthread_attr_setstacksize(
+                &attributes,
+                std::max<std::size_t>(16 * 1024, least > 0 ? static_cast<std::size_t>(least) : 0)),
+            0);
   for (std::size_t i = 0; i < work.size(); ++i) {
     const auto run = [](void* argument) -> void* {
       Work& own = *static_cast<Work*>(argument);
@@ -99,7 +108,8 @@ TEST(SmallStacks, SixteenKibibytes) {
   ExpectAccounted(KeptProfiles::Take(), "small", all);
 }
 
-// Neither the default size of a thread's stack nor the size of the caller's is large enough for our own threads. With real names.
+// Neither the default size of a thread's stack nor the size of the caller's is large enough for our
+// own threads. With real names.
 TEST(SmallStacks, SessionOfAProgramWhoseThreadsHaveSixteenKibibytes) {
   if (testing::kIsSanitized) GTEST_SKIP() << "the sanitizers' own frames need more";
   pthread_attr_t before;
@@ -107,7 +117,10 @@ TEST(SmallStacks, SessionOfAProgramWhoseThreadsHaveSixteenKibibytes) {
   pthread_attr_t small;
   ASSERT_EQ(pthread_attr_init(&small), 0);
   const long least = sysconf(_SC_THREAD_STACK_MIN);
-  ASSERT_EQ(pthread_attr_setstacksize(&small, std::max<std::size_t>(16 * 1024, least > 0 ? static_cast<std::size_t>(least) : 0)), 0);
+  ASSERT_EQ(pthread_attr_setstacksize(
+                &small,
+                std::max<std::size_t>(16 * 1024, least > 0 ? static_cast<std::size_t>(least) : 0)),
+            0);
   ASSERT_EQ(pthread_setattr_default_np(&small), 0);
   KeptProfiles::Take();
   NamedProfiler profiler(AtHighRate());
@@ -130,7 +143,8 @@ TEST(SmallStacks, SessionOfAProgramWhoseThreadsHaveSixteenKibibytes) {
 TEST(SmallStacks, AlternateSignalStack) {
   NamedProfiler profiler(AtHighRate());
   ASSERT_TRUE(profiler.Start().ok());
-  const std::size_t size = std::max<std::size_t>(testing::kIsSanitized ? 256 * 1024 : 16 * 1024, static_cast<std::size_t>(SIGSTKSZ));
+  const std::size_t size = std::max<std::size_t>(testing::kIsSanitized ? 256 * 1024 : 16 * 1024,
+                                                 static_cast<std::size_t>(SIGSTKSZ));
   std::vector<unsigned char> memory(size, 0xA5);
   CpuBounds bounds;
   std::thread([&] {
@@ -146,10 +160,13 @@ TEST(SmallStacks, AlternateSignalStack) {
   const auto kept = KeptProfiles::Take();
   ExpectAccounted(kept, "alternate", bounds);
   EXPECT_GT(SamplesThrough(kept, "WorkOnAlternateStack"), 0);
-  EXPECT_TRUE(std::any_of(memory.begin(), memory.end(), [](unsigned char byte) { return byte != 0xA5; })) << "nobody ran on it";
+  EXPECT_TRUE(std::any_of(memory.begin(), memory.end(), [](unsigned char byte) {
+    return byte != 0xA5;
+  })) << "nobody ran on it";
 }
 
-// What runs on a coroutine's stack is sampled; of the stack only what is known to be readable is walked.
+// What runs on a coroutine's stack is sampled; of the stack only what is known to be readable is
+// walked.
 TEST(SmallStacks, Coroutine) {
   if (testing::kIsThreadSanitizer) GTEST_SKIP() << "ThreadSanitizer does not follow swapcontext";
   NamedProfiler profiler(AtHighRate());
@@ -157,7 +174,8 @@ TEST(SmallStacks, Coroutine) {
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   const std::size_t size = 64 * 1024;
   // The page above the coroutine's stack cannot be read: whoever walked on would fault.
-  void* memory = mmap(nullptr, size + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void* memory =
+      mmap(nullptr, size + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   ASSERT_NE(memory, MAP_FAILED);
   ASSERT_EQ(mprotect(static_cast<char*>(memory) + size, page, PROT_NONE), 0);
   static ucontext_t caller;
@@ -188,8 +206,8 @@ TEST(SmallStacks, Coroutine) {
   munmap(memory, size + page);
 }
 
-// A coroutine that leaves no more below itself than what a signal needs: the kernel's frame, and the handler's 1 KiB. The page below cannot
-// be written to.
+// A coroutine that leaves no more below itself than what a signal needs: the kernel's frame, and
+// the handler's 1 KiB. The page below cannot be written to.
 TEST(SmallStacks, CoroutineWithRoomForTheKernelsFrameAndOneKibibyte) {
 #ifndef __OPTIMIZE__
   GTEST_SKIP() << "without optimisation the handler needs more";
@@ -201,7 +219,8 @@ TEST(SmallStacks, CoroutineWithRoomForTheKernelsFrameAndOneKibibyte) {
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   const std::size_t size = (kernel_bytes + 1024 + kOwnBytes + 63) / 64 * 64;
   const std::size_t mapped = page + (size + page - 1) / page * page;
-  auto* const memory = static_cast<char*>(mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  auto* const memory = static_cast<char*>(
+      mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
   ASSERT_NE(memory, MAP_FAILED);
   ASSERT_EQ(mprotect(memory, page, PROT_NONE), 0);
   NamedProfiler profiler(AtHighRate());

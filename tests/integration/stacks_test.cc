@@ -1,4 +1,5 @@
-// What the exported profile says of stacks: names, callers, threads, and how a stack ends that could not be walked to its root.
+// What the exported profile says of stacks: names, callers, threads, and how a stack ends that
+// could not be walked to its root.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,10 +17,11 @@
 
 namespace strobe::testing {
 
-// Not in the anonymous namespace: these names are what a reader of the profile looks for. Each does something after its call, so that the
-// call is none in tail position.
+// Not in the anonymous namespace: these names are what a reader of the profile looks for. Each does
+// something after its call, so that the call is none in tail position.
 __attribute__((noinline)) std::uint64_t Inner(std::uint64_t value) {
-  // On the stack: g++ leaves the frame pointer out of a leaf function that uses none, whatever it was told.
+  // On the stack: g++ leaves the frame pointer out of a leaf function that uses none, whatever it
+  // was told.
   volatile std::uint64_t state = value;
   for (int i = 0; i < 100'000; ++i) state = state * 6364136223846793005 + 1;
   return state;
@@ -31,8 +33,10 @@ __attribute__((noinline)) std::uint64_t Recurse(int depth, std::uint64_t value) 
   return (depth == 0 ? Inner(value) : Recurse(depth - 1, value)) + 1;
 }
 
-// Runs Inner while its own frame's saved frame pointer is `garbage`: what a debugger, a JIT or hand-written assembly leaves there.
-__attribute__((noinline)) std::uint64_t WithSavedFramePointer(Address garbage, std::uint64_t value) {
+// Runs Inner while its own frame's saved frame pointer is `garbage`: what a debugger, a JIT or
+// hand-written assembly leaves there.
+__attribute__((noinline)) std::uint64_t WithSavedFramePointer(Address garbage,
+                                                              std::uint64_t value) {
   auto* const saved = static_cast<volatile Address*>(__builtin_frame_address(0));
   const Address before = *saved;
   *saved = garbage;
@@ -50,9 +54,10 @@ using Exports = std::vector<CollectingExporter::Exported>;
 
 volatile std::uint64_t result_sink;
 
-// Calls step(value) for `cpu_ns` of the thread's CPU time, and longer until there is a sample for each 10 ms of it, the longest step of a
-// CPU clock. Nearly all is Inner's. It looks at the clock a dozen times only: under Wine one server tells the time and stops threads, so
-// that a thread is found mostly where it asks for the time.
+// Calls step(value) for `cpu_ns` of the thread's CPU time, and longer until there is a sample for
+// each 10 ms of it, the longest step of a CPU clock. Nearly all is Inner's. It looks at the clock a
+// dozen times only: under Wine one server tells the time and stops threads, so that a thread is
+// found mostly where it asks for the time.
 template <class Step>
 void Work(std::int64_t cpu_ns, Step&& step) {
   const EnoughWalks is_sampled(static_cast<int>(cpu_ns / 10'000'000));
@@ -81,13 +86,15 @@ Exports Sample(const std::string& thread, Body&& body) {
   return CollectingExporter::Take();
 }
 
-// Adds up the samples of those stacks whose names, leaf first, begin with `names`, parameters left out.
+// Adds up the samples of those stacks whose names, leaf first, begin with `names`, parameters left
+// out.
 std::int64_t CpuOfStacks(const PprofProfile& profile, const std::vector<std::string>& names) {
   std::int64_t sum = 0;
   for (const PprofProfile::Sample& sample : profile.samples) {
     const std::vector<std::string> stack = profile.Stack(sample);
     bool matches = stack.size() >= names.size();
-    for (std::size_t i = 0; matches && i < names.size(); ++i) matches = stack[i].starts_with("strobe::testing::" + names[i] + "(");
+    for (std::size_t i = 0; matches && i < names.size(); ++i)
+      matches = stack[i].starts_with("strobe::testing::" + names[i] + "(");
     if (matches) sum += sample.values.at(1);
   }
   return sum;
@@ -105,7 +112,8 @@ template <class Traits>
 class Stacks : public ::testing::Test {
  protected:
   void SetUp() override {
-    if (kSignalsAreLate) GTEST_SKIP() << "ThreadSanitizer delivers signals late: stacks mean nothing";
+    if (kSignalsAreLate)
+      GTEST_SKIP() << "ThreadSanitizer delivers signals late: stacks mean nothing";
   }
 };
 using AllTraits = ::testing::Types<CountedTraits<>, CountedTraits<FramePointerUnwinder>>;
@@ -161,7 +169,8 @@ TYPED_TEST(Stacks, RecursionBeyondTheLimitEndsInTruncated) {
   std::int64_t whole_ns = 0;
   for (std::size_t i = 0; i < profile.samples.size(); ++i) {
     std::size_t frames = 0;
-    VisitFrames(profile, profile.samples[i], [&](const Frame& frame) { frames += frame.is_pseudo() ? 0 : 1; });
+    VisitFrames(profile, profile.samples[i],
+                [&](const Frame& frame) { frames += frame.is_pseudo() ? 0 : 1; });
     const bool is_truncated = HasPseudoFrame(profile, profile.samples[i], PseudoFrame::kTruncated);
     EXPECT_EQ(is_truncated, frames == 512) << frames;
     EXPECT_LE(frames, 512U);
@@ -181,8 +190,9 @@ TYPED_TEST(Stacks, GarbageInTheChainEndsInBrokenStack) {
   const Exports exports = Sample<TypeParam>("garbage", [&] {
     const StackBounds stack = NativePlatform::CurrentThread().stack;
     const Address here = reinterpret_cast<Address>(__builtin_frame_address(0));
-    for (const Address garbage : {here + 1, here - 65536, here - 0x10000, Address{0x10000}, stack.high - 8, stack.high, stack.low,
-                                  stack_of_main.high - 64, Address{0xDEADBEEFDEADBEE8}, ~Address{7}}) {
+    for (const Address garbage :
+         {here + 1, here - 65536, here - 0x10000, Address{0x10000}, stack.high - 8, stack.high,
+          stack.low, stack_of_main.high - 64, Address{0xDEADBEEFDEADBEE8}, ~Address{7}}) {
       Work(25'000'000, [&](std::uint64_t value) { return CallerOfGarbage(garbage, value); });
     }
   });
@@ -192,7 +202,8 @@ TYPED_TEST(Stacks, GarbageInTheChainEndsInBrokenStack) {
   std::int64_t broken_ns = 0;
   for (const PprofProfile::Sample& sample : profile->samples) {
     const std::vector<std::string> stack = profile->Stack(sample);
-    if (stack.size() < 2 || !stack[1].starts_with("strobe::testing::WithSavedFramePointer(")) continue;
+    if (stack.size() < 2 || !stack[1].starts_with("strobe::testing::WithSavedFramePointer("))
+      continue;
     // Everything up to the broken link is there, and nothing is invented behind it.
     ASSERT_EQ(stack.size(), 4U) << ::testing::PrintToString(stack);
     EXPECT_THAT(stack[0], ::testing::StartsWith("strobe::testing::Inner("));
@@ -204,8 +215,8 @@ TYPED_TEST(Stacks, GarbageInTheChainEndsInBrokenStack) {
   EXPECT_GT(exports[0].profile.stats.stack_ends[static_cast<std::size_t>(StackEnd::kBroken)], 0U);
 }
 
-// Frame pointers that lead into the stack, aligned, to words of any value: whatever the stack looks like then, nothing crashes and no time
-// is lost.
+// Frame pointers that lead into the stack, aligned, to words of any value: whatever the stack looks
+// like then, nothing crashes and no time is lost.
 template <class Traits>
 class StacksOfGarbage : public ::testing::Test {};
 TYPED_TEST_SUITE(StacksOfGarbage, AllTraits);
@@ -219,7 +230,8 @@ TYPED_TEST(StacksOfGarbage, NeverCrash) {
     Address words[512];
     for (Address& word : words) {
       const Address inside = reinterpret_cast<Address>(&words[random() % 512]);
-      const Address choices[] = {inside, inside + 3, random(), random() % 8192, reinterpret_cast<Address>(&Middle) + 5};
+      const Address choices[] = {inside, inside + 3, random(), random() % 8192,
+                                 reinterpret_cast<Address>(&Middle) + 5};
       word = choices[random() % 5];
     }
     for (int i = 0; i < 100; ++i) {

@@ -21,7 +21,8 @@ using testing::RunRegistered;
 using testing::SumByName;
 using testing::ThreadCpuNs;
 
-// Calls a hook when somebody asks for a thread's CPU clock: a session does for each thread that it begins with.
+// Calls a hook when somebody asks for a thread's CPU clock: a session does for each thread that it
+// begins with.
 struct HookedPlatform : NativePlatform {
   static inline std::function<void()> hook;
   static std::int64_t ThreadCpuTimeNs(std::uint64_t thread_id) {
@@ -76,7 +77,8 @@ TEST(StartStop, ThousandTimesUnderLoad) {
   EXPECT_EQ(profiler.stats().threads_registered, 0U);
 }
 
-// A registration that ends while a session is attaching the threads that it found: that slot is left alone, and serves its next owner.
+// A registration that ends while a session is attaching the threads that it found: that slot is
+// left alone, and serves its next owner.
 TEST(StartStop, RegistrationEndsWhileASessionBegins) {
   Profiler<HookedTraits> profiler({.sampling = {.cpu_frequency_hz = 1000}});
   const auto registration = profiler.RegisterThread("main");
@@ -112,7 +114,8 @@ TEST(StartStop, RegistrationEndsWhileASessionBegins) {
   EXPECT_LE(cpu_ns.at("again"), bounds.high_ns);
 }
 
-// A slot whose registration ended while a session began must serve its next owner as well as any other.
+// A slot whose registration ended while a session began must serve its next owner as well as any
+// other.
 TEST(StartStop, WhoeverRegistersAfterTheStormIsSampled) {
   KeepingProfiler profiler({.sampling = {.cpu_frequency_hz = 1000}});
   std::atomic<bool> is_done{false};

@@ -1,5 +1,5 @@
-// A program without a dynamic linker profiles itself, without frame pointers and through its own copy of the C library. Linked with plain
-// -static it has no index of its frame information.
+// A program without a dynamic linker profiles itself, without frame pointers and through its own
+// copy of the C library. Linked with plain -static it has no index of its frame information.
 #include <time.h>
 
 #include <cstdint>
@@ -34,12 +34,15 @@ class StackCheck {
   static constexpr std::string_view kFileSuffix = ".none";
   static constexpr std::string_view kContentType = "application/octet-stream";
   // NOLINTNEXTLINE(readability-convert-member-functions-to-static): the contract's
-  absl::StatusOr<std::string> Encode(const strobe::Profile& profile, const strobe::Symbols& symbols) {
+  absl::StatusOr<std::string> Encode(const strobe::Profile& profile,
+                                     const strobe::Symbols& symbols) {
     for (std::size_t i = 0; i < profile.samples.size(); ++i) {
       bool has_main = false;
-      for (std::uint32_t node = profile.samples[i].stack; node != 0; node = profile.stacks[node].parent) {
+      for (std::uint32_t node = profile.samples[i].stack; node != 0;
+           node = profile.stacks[node].parent) {
         const std::uint32_t function = symbols.frames[profile.stacks[node].frame].function;
-        has_main |= function < symbols.functions.size() && symbols.functions[function].name == "main";
+        has_main |=
+            function < symbols.functions.size() && symbols.functions[function].name == "main";
       }
       all_ns += profile.Values(i)[profile.default_value_type];
       whole_ns += has_main ? profile.Values(i)[profile.default_value_type] : 0;
@@ -70,6 +73,9 @@ int main() {
     std::qsort(values, std::size(values), sizeof(values[0]), Compare);
   }
   static_cast<void>(profiler.Stop());
-  std::printf("%lld ns in all, %lld ns below main\n", static_cast<long long>(all_ns), static_cast<long long>(whole_ns));
-  return all_ns > 0 && whole_ns > all_ns * 9 / 10 ? 0 : 1;  // the rest: the thread's residual, and samples before main's first call
+  std::printf("%lld ns in all, %lld ns below main\n", static_cast<long long>(all_ns),
+              static_cast<long long>(whole_ns));
+  return all_ns > 0 && whole_ns > all_ns * 9 / 10
+             ? 0
+             : 1;  // the rest: the thread's residual, and samples before main's first call
 }

@@ -1,4 +1,5 @@
-// Programs that do one thing all the time which a profiler might trip over: allocate, throw, load and unload code.
+// Programs that do one thing all the time which a profiler might trip over: allocate, throw, load
+// and unload code.
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -36,7 +37,8 @@ class Storms : public ::testing::Test {
     ASSERT_TRUE(profiler_.Start().ok());
   }
 
-  // Runs body() on several registered threads until each has used that much CPU time, and holds the profile to their clocks.
+  // Runs body() on several registered threads until each has used that much CPU time, and holds the
+  // profile to their clocks.
   template <class Body>
   void RunStorm(Body body) {
     std::vector<CpuBounds> bounds(3);
@@ -62,7 +64,8 @@ class Storms : public ::testing::Test {
     }
   }
 
-  NamedProfiler profiler_{ProfilerOptions{.sampling = {.cpu_frequency_hz = 1000, .wall_frequency_hz = 100}}};
+  NamedProfiler profiler_{
+      ProfilerOptions{.sampling = {.cpu_frequency_hz = 1000, .wall_frequency_hz = 100}}};
 };
 
 TEST_F(Storms, Malloc) {
@@ -112,7 +115,8 @@ TEST_F(Storms, Exceptions) {
 // A plugin that is loaded for as long as the object lives.
 class Plugin {
  public:
-  explicit Plugin(const char* variable) : library_(std::getenv(variable) != nullptr ? std::getenv(variable) : "no plugin is named") {
+  explicit Plugin(const char* variable)
+      : library_(std::getenv(variable) != nullptr ? std::getenv(variable) : "no plugin is named") {
     if (library_) work_ = reinterpret_cast<Work>(library_.Symbol("PluginWork"));
   }
   explicit operator bool() const { return work_ != nullptr; }
@@ -135,9 +139,12 @@ std::map<std::string, std::int64_t> SamplesInPlugins(const std::vector<KeptProfi
   for (const KeptProfile& one : kept) {
     for (std::size_t i = 0; i < one.profile.samples.size(); ++i) {
       const std::uint32_t frame = one.profile.stacks[one.profile.samples[i].stack].frame;
-      if (frame >= one.symbols.frames.size() || one.symbols.frames[frame].function == FrameSymbols::kNone) continue;
+      if (frame >= one.symbols.frames.size() ||
+          one.symbols.frames[frame].function == FrameSymbols::kNone)
+        continue;
       const FunctionSymbol& function = one.symbols.functions[one.symbols.frames[frame].function];
-      if (function.name.find("lugin") != std::string::npos) counts[function.name] += one.profile.Values(i)[0];
+      if (function.name.find("lugin") != std::string::npos)
+        counts[function.name] += one.profile.Values(i)[0];
     }
   }
   return counts;
@@ -172,13 +179,15 @@ TEST_F(Storms, ReloadAtTheSameAddress) {
   EXPECT_GT(counts["PluginASpins"], kRounds);
   EXPECT_GT(counts["PluginBSpins"], kRounds);
   for (const auto& [name, count] : counts) {
-    EXPECT_TRUE(name == "PluginASpins" || name == "PluginBSpins" || name == "PluginWork") << count << " samples in " << name;
+    EXPECT_TRUE(name == "PluginASpins" || name == "PluginBSpins" || name == "PluginWork")
+        << count << " samples in " << name;
   }
 }
 
 TEST_F(Storms, Dlopen) {
   if (testing::kIsThreadSanitizer)
-    GTEST_SKIP() << "ThreadSanitizer does not see the loader's lock, and hands out signals when the interrupted code may be gone";
+    GTEST_SKIP() << "ThreadSanitizer does not see the loader's lock, and hands out signals when "
+                    "the interrupted code may be gone";
   std::atomic<int> failures{0};
   RunStorm([&](std::uint64_t round) {
     const Plugin plugin(round % 2 == 0 ? "STROBE_TEST_PLUGIN_A" : "STROBE_TEST_PLUGIN_B");

@@ -1,4 +1,5 @@
-// Many short threads, some of them registered: every nanosecond of theirs is in the profile, under its own name.
+// Many short threads, some of them registered: every nanosecond of theirs is in the profile, under
+// its own name.
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -38,7 +39,8 @@ void SpawnShortThreads(KeepingProfiler& profiler, int first, Totals& totals) {
     std::thread([&profiler, &totals, i] {
       if (i / kSpawners % kRegisteredEvery != 0) return;
       const int name = i / kSpawners / kRegisteredEvery % kNames;
-      const CpuBounds bounds = RunRegistered(profiler, "churn " + std::to_string(name), [] { BurnCpu(kShortLifeNs); });
+      const CpuBounds bounds =
+          RunRegistered(profiler, "churn " + std::to_string(name), [] { BurnCpu(kShortLifeNs); });
       if (bounds.high_ns < 0) ++totals.refused;
       const std::lock_guard lock(totals.mutex);
       totals.bounds[static_cast<std::size_t>(name)] += bounds;
@@ -57,7 +59,8 @@ TEST(ThreadChurn, EveryShortThreadIsAccountedFor) {
     long_bounds = RunRegistered(profiler, "long", [&] {
       BurnUntilSampled(200'000'000);
       std::vector<std::thread> spawners;
-      for (int i = 0; i < kSpawners; ++i) spawners.emplace_back([&, i] { SpawnShortThreads(profiler, i, totals); });
+      for (int i = 0; i < kSpawners; ++i)
+        spawners.emplace_back([&, i] { SpawnShortThreads(profiler, i, totals); });
       for (std::thread& spawner : spawners) spawner.join();
     });
   }
@@ -82,7 +85,8 @@ TEST(ThreadChurn, EveryShortThreadIsAccountedFor) {
   EXPECT_LT(stats.memory_bytes, 64U << 20);
 }
 
-// The kernel gives a thread id away again; a thread that registers twice has the same one twice by construction.
+// The kernel gives a thread id away again; a thread that registers twice has the same one twice by
+// construction.
 TEST(ThreadChurn, OneThreadIdUnderTwoNames) {
   KeepingProfiler profiler({.sampling = {.cpu_frequency_hz = 1000}});
   CpuBounds first;

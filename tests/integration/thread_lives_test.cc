@@ -1,5 +1,5 @@
-// Threads whose lives are not as one would wish: captures that end late, threads that are gone, short ones, and those that wait by
-// thousands.
+// Threads whose lives are not as one would wish: captures that end late, threads that are gone,
+// short ones, and those that wait by thousands.
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -159,7 +159,9 @@ TEST(ShortThreads, AreEachWhatTheirClocksSay) {
   ASSERT_EQ(profiler.Start(), absl::OkStatus());
   CpuBounds bounds;
   for (int i = 0; i < kThreads; ++i) {
-    std::thread([&, i] { bounds += RunRegistered(profiler, "short", [&] { BurnCpu(1'000'000 + i % 5 * 1'000'000); }); }).join();
+    std::thread([&, i] {
+      bounds += RunRegistered(profiler, "short", [&] { BurnCpu(1'000'000 + i % 5 * 1'000'000); });
+    }).join();
   }
   ASSERT_TRUE(profiler.Stop().ok());
   const auto kept = KeptProfiles::Take();
@@ -182,7 +184,8 @@ std::int64_t RingKib() {
 
 TEST(RingMemory, IsThatOfFewPagesAThreadAndGivenBack) {
   if (testing::kIsSanitized) GTEST_SKIP() << "the sanitizers' own memory looks like rings";
-  if (!std::ifstream("/sys/kernel/mm/transparent_hugepage/enabled")) GTEST_SKIP() << "the kernel has no huge pages";
+  if (!std::ifstream("/sys/kernel/mm/transparent_hugepage/enabled"))
+    GTEST_SKIP() << "the kernel has no huge pages";
   constexpr int kThreads = 64;
   const std::int64_t before = RingKib();
   KeepingProfiler profiler(AtHighRate());
@@ -203,7 +206,8 @@ TEST(RingMemory, IsThatOfFewPagesAThreadAndGivenBack) {
   for (int seen = 0; seen < kThreads; seen = sampled.load()) sampled.wait(seen);
   const std::int64_t in_use = RingKib() - before;
   EXPECT_GE(in_use, 4 * kThreads);
-  // The rings and what walks remember are 60 KiB a thread. At a huge page each, all of it would be in use.
+  // The rings and what walks remember are 60 KiB a thread. At a huge page each, all of it would be
+  // in use.
   EXPECT_LE(in_use, 48 * kThreads);
   is_done = true;
   is_done.notify_all();

@@ -1,4 +1,5 @@
-// Two profilers in one process: of different parts, on different signals or on the same one, over the same threads.
+// Two profilers in one process: of different parts, on different signals or on the same one, over
+// the same threads.
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -38,7 +39,8 @@ class TwoProfilers : public ::testing::TestWithParam<std::int64_t> {};
 TEST_P(TwoProfilers, EachHasTheWholeTruth) {
   KeptProfiles::Take();
   Profiler<KeepingTraits> one({.sampling = {.cpu_frequency_hz = 1000, .wall_frequency_hz = 50}});
-  Profiler<CpuOnlyTraits> other({.sampling = {.cpu_frequency_hz = 500, .signal_number = GetParam()}});
+  Profiler<CpuOnlyTraits> other(
+      {.sampling = {.cpu_frequency_hz = 500, .signal_number = GetParam()}});
   ASSERT_TRUE(one.Start().ok());
   ASSERT_TRUE(other.Start().ok());
   const std::int64_t before_ns = ThreadCpuNs();
@@ -70,14 +72,18 @@ TEST_P(TwoProfilers, EachHasTheWholeTruth) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Signals, TwoProfilers, ::testing::Values(0, kProfilingSignal),
-                         [](const auto& info) { return info.param == 0 ? "TheSame" : "Different"; });
+                         [](const auto& info) {
+                           return info.param == 0 ? "TheSame" : "Different";
+                         });
 
-// An arena is used again by a later profiler of the same parts; what an earlier one left behind must not disturb it.
+// An arena is used again by a later profiler of the same parts; what an earlier one left behind
+// must not disturb it.
 TEST(TwoProfilersInTurn, ManyLiveOneAfterAnother) {
   constexpr int kProfilers = testing::kIsSanitized ? 10 : 100;
   for (int i = 0; i < kProfilers; ++i) {
     KeptProfiles::Take();
-    Profiler<KeepingTraits> profiler({.sampling = {.cpu_frequency_hz = 1000}, .threads = {.ring_bytes = i % 2 == 0 ? 16384 : 32768}});
+    Profiler<KeepingTraits> profiler({.sampling = {.cpu_frequency_hz = 1000},
+                                      .threads = {.ring_bytes = i % 2 == 0 ? 16384 : 32768}});
     ASSERT_TRUE(profiler.Start().ok());
     const CpuBounds bounds = testing::RunRegistered(profiler, "turn", [] { BurnCpu(2'000'000); });
     ASSERT_TRUE(profiler.Stop().ok());

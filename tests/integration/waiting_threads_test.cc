@@ -80,7 +80,8 @@ TEST(WaitingThreads, EpollSeesNoInterruptionUnderTheCpuProvider) {
 }
 
 TEST(WaitingThreads, WallTimeOfAWaitCostsOneInterruption) {
-  if (testing::kIsThreadSanitizer) GTEST_SKIP() << "ThreadSanitizer hands out no signal before the read returns";
+  if (testing::kIsThreadSanitizer)
+    GTEST_SKIP() << "ThreadSanitizer hands out no signal before the read returns";
   KeepingProfiler profiler({.sampling = {.cpu_frequency_hz = 0, .wall_frequency_hz = 200}});
   ASSERT_TRUE(profiler.Start().ok());
   int ends[2];
@@ -107,15 +108,17 @@ TEST(WaitingThreads, WallTimeOfAWaitCostsOneInterruption) {
   // A hundred looks, or as many as a loaded machine does in that time; at least one sample.
   const std::int64_t until_ns = MonotonicNs() + 500'000'000;
   const std::int64_t patience_ns = MonotonicNs() + 20'000'000'000;
-  while (MonotonicNs() < until_ns || (profiler.stats().samples == 0 && MonotonicNs() < patience_ns)) usleep(10'000);
+  while (MonotonicNs() < until_ns || (profiler.stats().samples == 0 && MonotonicNs() < patience_ns))
+    usleep(10'000);
   EXPECT_GT(profiler.stats().samples, 0U);
   const std::int64_t switches = SwitchesOf(tid) - switches_before;
   ASSERT_EQ(write(ends[1], "x", 1), 1);
   waiting.join();
   ASSERT_TRUE(profiler.Stop().ok());
   EXPECT_EQ(got, 1);
-  // Once, to learn where it waits. A return from the handler that costs the thread more than WallTimeProvider::kReturnCostNs, on a
-  // machine that steals time, counts as having run; sanitizers are such machines.
+  // Once, to learn where it waits. A return from the handler that costs the thread more than
+  // WallTimeProvider::kReturnCostNs, on a machine that steals time, counts as having run;
+  // sanitizers are such machines.
   EXPECT_LE(switches, testing::kIsSanitized ? 10 : 3);
   auto wall_ns = SumByName(KeptProfiles::Take(), "wall");
   EXPECT_GE(wall_ns["waits"], end_ns - begin_ns);

@@ -1,5 +1,6 @@
-// Programs that end in every way that Windows has, while their threads are being sampled: each ends within a bounded time, by its own exit
-// code, and what it has written is whole. The programs are this one, started anew as `--end HOW DIRECTORY`.
+// Programs that end in every way that Windows has, while their threads are being sampled: each ends
+// within a bounded time, by its own exit code, and what it has written is whole. The programs are
+// this one, started anew as `--end HOW DIRECTORY`.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <windows.h>
@@ -22,7 +23,8 @@
 
 namespace strobe::testing {
 
-// Not in the anonymous namespace: a profile shows its name. The condition may ask the system, so it is not asked often.
+// Not in the anonymous namespace: a profile shows its name. The condition may ask the system, so it
+// is not asked often.
 template <class Condition>
 __attribute__((noinline)) void WorkUntil(const Condition& is_over) {
   std::uint64_t value = 1;
@@ -54,7 +56,8 @@ struct CountedTraits : DefaultTraits {
 // All that a program here has. Never destroyed, as in a program that ends wherever it stands.
 struct Program {
   explicit Program(const char* directory)
-      : profiler({.sampling = {.cpu_frequency_hz = 1000, .wall_frequency_hz = 1000}, .exporter = {.directory = directory}}) {}
+      : profiler({.sampling = {.cpu_frequency_hz = 1000, .wall_frequency_hz = 1000},
+                  .exporter = {.directory = directory}}) {}
 
   // Starts a thread that works until the end, and waits until it has been sampled at it.
   std::thread StartWorker() {
@@ -99,7 +102,8 @@ int ExitFromWorker() {
   return 1;
 }
 
-// Nobody ends the session: ExitProcess ends all threads where they stand, and then this one, while it is being sampled.
+// Nobody ends the session: ExitProcess ends all threads where they stand, and then this one, while
+// it is being sampled.
 int EndProcess() {
   const ScopedProfiler session(program->profiler);
   program->StartWorker().detach();
@@ -108,7 +112,8 @@ int EndProcess() {
   ExitProcess(kExitCode);
 }
 
-// The same, under somebody who stops it without a pause, and others who are killed while they look for it.
+// The same, under somebody who stops it without a pause, and others who are killed while they look
+// for it.
 int EndProcessWhileStopped() {
   const Registration registration = program->profiler.RegisterThread("main");
   std::atomic<int> stops{0};
@@ -127,7 +132,8 @@ int EndProcessWhileStopped() {
   ExitProcess(kExitCode);
 }
 
-// An event of the console, which the system's own thread brings, to this process alone: it has a console of its own.
+// An event of the console, which the system's own thread brings, to this process alone: it has a
+// console of its own.
 int AwaitConsoleEvent(DWORD event, PHANDLER_ROUTINE handler) {
   FreeConsole();
   if (AllocConsole() == 0) return kNoSuchEvent;
@@ -152,11 +158,13 @@ BOOL WINAPI StopSession(DWORD /*event*/) {
   return FALSE;
 }
 
-// Whether the thread has been terminated, and is no more. By its id: a std::thread's native handle is none of the system's everywhere.
+// Whether the thread has been terminated, and is no more. By its id: a std::thread's native handle
+// is none of the system's everywhere.
 bool Terminate(DWORD thread_id) {
   const HANDLE thread = OpenThread(THREAD_TERMINATE | SYNCHRONIZE, FALSE, thread_id);
   if (thread == nullptr) return false;
-  const bool is_gone = TerminateThread(thread, 0) != 0 && WaitForSingleObject(thread, kPatienceMs) == WAIT_OBJECT_0;
+  const bool is_gone =
+      TerminateThread(thread, 0) != 0 && WaitForSingleObject(thread, kPatienceMs) == WAIT_OBJECT_0;
   CloseHandle(thread);
   return is_gone;
 }
@@ -226,7 +234,8 @@ class WindowsEnds : public ::testing::Test {
  protected:
   // The exit code, or nothing if it does not end.
   std::optional<DWORD> Run(const std::string& how) {
-    std::wstring command = L"\"" + ProgramPath().wstring() + L"\" --end " + std::wstring(how.begin(), how.end()) + L" \"" +
+    std::wstring command = L"\"" + ProgramPath().wstring() + L"\" --end " +
+                           std::wstring(how.begin(), how.end()) + L" \"" +
                            directory_.path().wstring() + L"\"";
     STARTUPINFOW startup = {};
     startup.cb = sizeof(startup);
@@ -235,8 +244,10 @@ class WindowsEnds : public ::testing::Test {
     constexpr int kMaxTries = 3;
     bool is_started = false;
     for (int tries = 0; tries < kMaxTries && !is_started; ++tries) {
-      is_started = CreateProcessW(nullptr, command.data(), nullptr, nullptr, FALSE, 0, nullptr, nullptr, &startup, &process) != 0;
-      if (!is_started) std::fprintf(stderr, "cannot start %s: error %lu\n", how.c_str(), GetLastError());
+      is_started = CreateProcessW(nullptr, command.data(), nullptr, nullptr, FALSE, 0, nullptr,
+                                  nullptr, &startup, &process) != 0;
+      if (!is_started)
+        std::fprintf(stderr, "cannot start %s: error %lu\n", how.c_str(), GetLastError());
     }
     if (!is_started) {
       ADD_FAILURE() << "cannot start " << how;
@@ -256,7 +267,9 @@ class WindowsEnds : public ::testing::Test {
   }
 
   std::vector<PprofProfile> Profiles() const { return WrittenProfiles(directory_.path()); }
-  void ExpectsAProfileOfTheWork() const { EXPECT_TRUE(ShowFunction(Profiles(), "WorkUntil")) << "no profile shows the work"; }
+  void ExpectsAProfileOfTheWork() const {
+    EXPECT_TRUE(ShowFunction(Profiles(), "WorkUntil")) << "no profile shows the work";
+  }
 
   TemporaryDirectory directory_;
 };
@@ -328,7 +341,8 @@ INSTANTIATE_TEST_SUITE_P(Event, WindowsConsoleEnds, ::testing::Values("ctrl_c", 
 }  // namespace strobe::testing
 
 int main(int argc, char** argv) {
-  if (argc == 4 && std::string_view(argv[1]) == "--end") return strobe::testing::RunProgram(argv[2], argv[3]);
+  if (argc == 4 && std::string_view(argv[1]) == "--end")
+    return strobe::testing::RunProgram(argv[2], argv[3]);
   ::testing::InitGoogleTest(&argc, argv);
   return RUN_ALL_TESTS();
 }

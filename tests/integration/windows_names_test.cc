@@ -1,5 +1,5 @@
-// Names of functions in an image whose debug information is a PDB file. STROBE_TEST_PDB_PLUGINS is the directory of such an image and of
-// another build of it.
+// Names of functions in an image whose debug information is a PDB file. STROBE_TEST_PDB_PLUGINS is
+// the directory of such an image and of another build of it.
 #include <gtest/gtest.h>
 #include <windows.h>
 // After it.
@@ -28,12 +28,14 @@ namespace fs = std::filesystem;
 constexpr char kImage[] = "pdb_plugin.dll";
 constexpr char kDebugFile[] = "pdb_plugin.pdb";
 
-// The image is copied into a directory of its own, so that a test can leave the PDB file away, or put another there.
+// The image is copied into a directory of its own, so that a test can leave the PDB file away, or
+// put another there.
 class WindowsNames : public ::testing::Test {
  protected:
   void SetUp() override {
     const char* const plugins = std::getenv("STROBE_TEST_PDB_PLUGINS");
-    if (plugins == nullptr || *plugins == '\0') GTEST_SKIP() << "nothing here makes PDB files: clang and lld-link are missing";
+    if (plugins == nullptr || *plugins == '\0')
+      GTEST_SKIP() << "nothing here makes PDB files: clang and lld-link are missing";
     plugins_ = plugins;
     fs::copy_file(plugins_ / kImage, directory_.path() / kImage);
   }
@@ -45,7 +47,8 @@ class WindowsNames : public ::testing::Test {
     ASSERT_TRUE(*library_) << Library::Error();
     work_ = library_->Symbol("PdbPluginWork");
     // NOLINTNEXTLINE(performance-no-int-to-ptr)
-    spins_ = reinterpret_cast<Address>(reinterpret_cast<void* (*)()>(library_->Symbol("PdbPluginSpins"))());
+    spins_ = reinterpret_cast<Address>(
+        reinterpret_cast<void* (*)()>(library_->Symbol("PdbPluginSpins"))());
     for (const Module& module : NativePlatform::Modules()) {
       if (module.start <= work_ && work_ < module.limit) module_ = module;
     }
@@ -60,8 +63,9 @@ class WindowsNames : public ::testing::Test {
     profile.modules = {module_};
     profile.frames = {{address, 0}};
     const absl::StatusOr<Symbols> symbols = symbolizer.Symbolize(profile);
-    return symbols.ok() && symbols->frames.size() == 1 ? symbols->functions.at(symbols->frames[0].function).name
-                                                       : symbols.status().ToString();
+    return symbols.ok() && symbols->frames.size() == 1
+               ? symbols->functions.at(symbols->frames[0].function).name
+               : symbols.status().ToString();
   }
 
   fs::path plugins_;
@@ -104,7 +108,8 @@ TEST_F(WindowsNames, TheFileOfAnotherBuildIsNotTaken) {
 // The system's library is not asked at all: Wine's frees memory that it never set.
 TEST_F(WindowsNames, ABrokenFileCostsNamesOnly) {
   fs::copy_file(plugins_ / kDebugFile, directory_.path() / kDebugFile);
-  fs::resize_file(directory_.path() / kDebugFile, fs::file_size(directory_.path() / kDebugFile) / 2);
+  fs::resize_file(directory_.path() / kDebugFile,
+                  fs::file_size(directory_.path() / kDebugFile) / 2);
   Load();
   EXPECT_FALSE(NameOf(spins_).empty());
 }
@@ -114,7 +119,8 @@ TEST_F(WindowsNames, TheUsersSymbolPathIsNotSearched) {
   const fs::path elsewhere = directory_.path() / "elsewhere";
   fs::create_directory(elsewhere);
   fs::copy_file(plugins_ / kDebugFile, elsewhere / kDebugFile);
-  fs::copy_file(plugins_ / "other_pdb_plugin.pdb", directory_.path() / kDebugFile);  // so that the library looks for a file
+  fs::copy_file(plugins_ / "other_pdb_plugin.pdb",
+                directory_.path() / kDebugFile);  // so that the library looks for a file
   SetEnvironmentVariableW(L"_NT_SYMBOL_PATH", elsewhere.c_str());
   Load();
   EXPECT_EQ(NameOf(spins_).find("pdb_plugin.dll+0x"), 0u) << NameOf(spins_);
@@ -140,7 +146,8 @@ TEST_F(WindowsNames, TheBuildIdIsTheFilesGuidAndAge) {
   Load();
   int session = 0;
   ASSERT_NE(SymInitializeW(&session, nullptr, FALSE), 0);
-  const DWORD64 base = SymLoadModuleExW(&session, nullptr, (directory_.path() / kImage).c_str(), nullptr, 0x180000000, 0, nullptr, 0);
+  const DWORD64 base = SymLoadModuleExW(&session, nullptr, (directory_.path() / kImage).c_str(),
+                                        nullptr, 0x180000000, 0, nullptr, 0);
   IMAGEHLP_MODULEW64 module = {};
   module.SizeOfStruct = sizeof(module);
   EXPECT_NE(SymGetModuleInfoW64(&session, base, &module), 0);
@@ -159,18 +166,21 @@ struct PlainTraits : DefaultTraits {
   using Symbolizer = PlainSymbolizer;
 };
 
-// Works in the image while it is being profiled; whether the profile has the name of the function that only the PDB file knows.
+// Works in the image while it is being profiled; whether the profile has the name of the function
+// that only the PDB file knows.
 template <class Traits>
 bool IsInAProfile(const fs::path& directory, Address work_address) {
   Profiler<Traits> profiler(
-      ProfilerOptions{.sampling = {.cpu_frequency_hz = 1000}, .exporter = {.directory = (directory / "profiles").string()}});
+      ProfilerOptions{.sampling = {.cpu_frequency_hz = 1000},
+                      .exporter = {.directory = (directory / "profiles").string()}});
   EXPECT_TRUE(profiler.Start().ok());
   {
     const Registration registration = profiler.RegisterThread("worker");
     // NOLINTNEXTLINE(performance-no-int-to-ptr)
     const auto work = reinterpret_cast<unsigned long long (*)(unsigned long long)>(work_address);
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-    while (profiler.stats().samples < 20 && std::chrono::steady_clock::now() < end) EXPECT_NE(work(1'000'000), 0u);
+    while (profiler.stats().samples < 20 && std::chrono::steady_clock::now() < end)
+      EXPECT_NE(work(1'000'000), 0u);
   }
   EXPECT_TRUE(profiler.Stop().ok());
   const std::vector<PprofProfile> profiles = WrittenProfiles(directory / "profiles");

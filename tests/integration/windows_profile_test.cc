@@ -1,4 +1,5 @@
-// What a profile of Windows threads says: all the CPU time that the system says, and the functions that used it.
+// What a profile of Windows threads says: all the CPU time that the system says, and the functions
+// that used it.
 #include <gtest/gtest.h>
 #include <windows.h>
 // After it.
@@ -26,13 +27,18 @@ __attribute__((noinline)) std::uint64_t UseProcessor(std::uint64_t value) {
   }
   return value;
 }
-__attribute__((noinline)) std::uint64_t CallWorker(std::uint64_t value) { return UseProcessor(value) + 1; }
+__attribute__((noinline)) std::uint64_t CallWorker(std::uint64_t value) {
+  return UseProcessor(value) + 1;
+}
 
 namespace {
 
-std::int64_t OwnCpuNs() { return NativePlatform::ThreadCpuTimeNs(NativePlatform::CurrentThreadId()); }
+std::int64_t OwnCpuNs() {
+  return NativePlatform::ThreadCpuTimeNs(NativePlatform::CurrentThreadId());
+}
 
-// Reads no clock meanwhile: by Wine that asks another process, and a thread is mostly met where it waits for an answer.
+// Reads no clock meanwhile: by Wine that asks another process, and a thread is mostly met where it
+// waits for an answer.
 CpuBounds Work(Profiler<NamedKeepingTraits>& profiler, const std::string& name, int calls) {
   const std::int64_t before_ns = OwnCpuNs();
   CpuBounds bounds;
@@ -109,7 +115,8 @@ TEST(WindowsProfile, SaysWhichFunctionsUsedTheProcessorAndHowMuch) {
 
 // Whoever is idle is not stopped; whoever ends is not waited for.
 TEST(WindowsProfile, ThreadsComeAndGo) {
-  Profiler<NamedKeepingTraits> profiler({.sampling = {.cpu_frequency_hz = 1000, .wall_frequency_hz = 500}});
+  Profiler<NamedKeepingTraits> profiler(
+      {.sampling = {.cpu_frequency_hz = 1000, .wall_frequency_hz = 500}});
   ASSERT_TRUE(profiler.Start().ok());
   std::atomic<std::uint64_t> sum{0};
   for (int round = 0; round < 20; ++round) {
@@ -149,8 +156,8 @@ TEST(WindowsProfile, AThousandWaitingThreadsAreNeverStopped) {
     const std::uint64_t drains = profiler.stats().drains;
     while (profiler.stats().drains < drains + count) Sleep(10);
   };
-  // Who comes to his wait late is still stopped for what he used before it, and a clock of 10 ms a step may say that late, too. So not each
-  // window is without stops, but one comes.
+  // Who comes to his wait late is still stopped for what he used before it, and a clock of 10 ms a
+  // step may say that late, too. So not each window is without stops, but one comes.
   constexpr int kMaxWindows = 20;
   std::uint64_t stops_of_waiting = 1;
   for (int window = 0; window < kMaxWindows && stops_of_waiting != 0; ++window) {
@@ -168,7 +175,8 @@ TEST(WindowsProfile, AThousandWaitingThreadsAreNeverStopped) {
 // STROBE_TEST_SECONDS of CPU time for the thread that waits for nothing.
 TEST(WindowsProfile, EachThreadsCpuTimeIsWhatTheSystemSays) {
   const char* const asked = std::getenv("STROBE_TEST_SECONDS");
-  const std::int64_t busy_ns = (asked == nullptr ? 1 : std::atoi(asked)) * std::int64_t{1'000'000'000};
+  const std::int64_t busy_ns =
+      (asked == nullptr ? 1 : std::atoi(asked)) * std::int64_t{1'000'000'000};
   KeptProfiles::Take();
   Profiler<NamedKeepingTraits> profiler({.sampling = {.cpu_frequency_hz = 100}});
   ASSERT_TRUE(profiler.Start().ok());
@@ -200,7 +208,8 @@ TEST(WindowsProfile, EachThreadsCpuTimeIsWhatTheSystemSays) {
       Sleep(5);
     }
   }));
-  threads.push_back(run("waits", [&](std::int64_t /*begin_ns*/) { WaitForSingleObject(end, INFINITE); }));
+  threads.push_back(
+      run("waits", [&](std::int64_t /*begin_ns*/) { WaitForSingleObject(end, INFINITE); }));
   for (std::thread& thread : threads) thread.join();
   CloseHandle(end);
   ASSERT_TRUE(profiler.Stop().ok());
@@ -211,7 +220,8 @@ TEST(WindowsProfile, EachThreadsCpuTimeIsWhatTheSystemSays) {
     for (std::size_t i = 0; i < one.profile.samples.size(); ++i) {
       const ProfileSample& sample = one.profile.samples[i];
       const std::string& name = one.profile.threads[sample.thread].name;
-      const bool is_sampled = !one.profile.frames[one.profile.stacks[sample.stack].frame].is_pseudo();
+      const bool is_sampled =
+          !one.profile.frames[one.profile.stacks[sample.stack].frame].is_pseudo();
       cpu_ns[name] += one.profile.Values(i)[1];
       sampled_ns[name] += is_sampled ? one.profile.Values(i)[1] : 0;
     }
@@ -220,8 +230,11 @@ TEST(WindowsProfile, EachThreadsCpuTimeIsWhatTheSystemSays) {
     const auto percent = [&, low_ns = bound.low_ns](std::int64_t ns) {
       return low_ns == 0 ? 0 : 100 * static_cast<double>(ns - low_ns) / static_cast<double>(low_ns);
     };
-    std::printf("%s: %.2f s by GetThreadTimes; the profile differs by %+.2f %%, its stacks alone by %+.2f %%\n", name.c_str(),
-                static_cast<double>(bound.low_ns) / 1e9, percent(cpu_ns[name]), percent(sampled_ns[name]));
+    std::printf(
+        "%s: %.2f s by GetThreadTimes; the profile differs by %+.2f %%, its stacks alone by %+.2f "
+        "%%\n",
+        name.c_str(), static_cast<double>(bound.low_ns) / 1e9, percent(cpu_ns[name]),
+        percent(sampled_ns[name]));
     EXPECT_GE(cpu_ns[name], bound.low_ns) << name;
     EXPECT_LE(cpu_ns[name], bound.high_ns) << name;
   }

@@ -1,5 +1,6 @@
-// A thousand attempts a second, for as long as STROBE_TEST_SECONDS says, to stop threads that hold the heap's lock or the loader's, while
-// others load and unload libraries, begin and end: whoever waited for a lock that a stopped thread holds would hang.
+// A thousand attempts a second, for as long as STROBE_TEST_SECONDS says, to stop threads that hold
+// the heap's lock or the loader's, while others load and unload libraries, begin and end: whoever
+// waited for a lock that a stopped thread holds would hang.
 #include <gtest/gtest.h>
 #include <windows.h>
 // After it.
@@ -37,7 +38,9 @@ class WindowsSoak : public ::testing::Test {
   static constexpr std::uint8_t kArena = internal::kMaxArenas - 1;
 
   void SetUp() override {
-    internal::CaptureEntryOf(kArena).function = [](void*, const internal::CaptureTarget&) { return true; };
+    internal::CaptureEntryOf(kArena).function = [](void*, const internal::CaptureTarget&) {
+      return true;
+    };
     ASSERT_TRUE(profiler_.Start().ok());
   }
   void TearDown() override { internal::CaptureEntryOf(kArena).function = nullptr; }
@@ -62,8 +65,8 @@ class WindowsSoak : public ::testing::Test {
            std::all_of(turns_.begin(), turns_.end(), [](const auto& turns) { return turns > 0; });
   }
 
-  // Stops the threads in turn until the end, or a little longer, beside the profiler. It makes up for what it could not do in time, but not
-  // for long.
+  // Stops the threads in turn until the end, or a little longer, beside the profiler. It makes up
+  // for what it could not do in time, but not for long.
   void StopThreads(steady_clock::time_point end) {
     const std::uint64_t payload = internal::SlotToken{.arena = kArena}.Pack();
     std::size_t next = 0;
@@ -79,7 +82,8 @@ class WindowsSoak : public ::testing::Test {
     }
   }
 
-  Profiler<SoakTraits> profiler_{ProfilerOptions{.sampling = {.cpu_frequency_hz = 1000, .wall_frequency_hz = 1000}}};
+  Profiler<SoakTraits> profiler_{
+      ProfilerOptions{.sampling = {.cpu_frequency_hz = 1000, .wall_frequency_hz = 1000}}};
   std::array<std::atomic<std::uint64_t>, 4> ids_{};
   std::array<std::atomic<std::uint64_t>, 4> turns_{};
   std::atomic<bool> is_ending_{false};
@@ -114,12 +118,16 @@ TEST_F(WindowsSoak, NobodyWaitsForWhatAStoppedThreadHolds) {
   EXPECT_TRUE(profiler_.Stop().ok());
   const Stats stats = profiler_.stats();
   std::printf(
-      "%lld s: %llu stops, %llu of them by hand, %llu samples, %llu stops that the watchdog ended; turns: %llu of the heap, %llu of the "
+      "%lld s: %llu stops, %llu of them by hand, %llu samples, %llu stops that the watchdog ended; "
+      "turns: %llu of the heap, %llu of the "
       "loader, %llu threads\n",
-      static_cast<long long>(duration.count()), static_cast<unsigned long long>(internal::GlobalStopCounters().stopped.load()),
+      static_cast<long long>(duration.count()),
+      static_cast<unsigned long long>(internal::GlobalStopCounters().stopped.load()),
       static_cast<unsigned long long>(stops_), static_cast<unsigned long long>(stats.samples),
-      static_cast<unsigned long long>(internal::GlobalStopCounters().resumed.load()), static_cast<unsigned long long>(turns_[0].load()),
-      static_cast<unsigned long long>(turns_[1].load()), static_cast<unsigned long long>(turns_[2].load()));
+      static_cast<unsigned long long>(internal::GlobalStopCounters().resumed.load()),
+      static_cast<unsigned long long>(turns_[0].load()),
+      static_cast<unsigned long long>(turns_[1].load()),
+      static_cast<unsigned long long>(turns_[2].load()));
   EXPECT_GT(stops_, 0u);
   EXPECT_GT(stats.samples, 0u);
   for (const auto& turns : turns_) EXPECT_GT(turns, 0u);

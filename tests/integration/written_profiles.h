@@ -22,7 +22,8 @@ inline std::vector<PprofProfile> WrittenProfiles(const std::filesystem::path& di
   for (const auto& entry : std::filesystem::directory_iterator(directory)) {
     if (entry.path().extension() == ".tmp") continue;
     std::ifstream file(entry.path(), std::ios::binary);
-    std::optional<PprofProfile> profile = ReadPprof(std::string(std::istreambuf_iterator<char>(file), {}));
+    std::optional<PprofProfile> profile =
+        ReadPprof(std::string(std::istreambuf_iterator<char>(file), {}));
     EXPECT_TRUE(profile) << entry.path();
     if (profile) profiles.push_back(*std::move(profile));
   }
@@ -33,7 +34,9 @@ inline std::vector<PprofProfile> WrittenProfiles(const std::filesystem::path& di
 inline bool ShowFunction(const std::vector<PprofProfile>& profiles, std::string_view name) {
   return std::any_of(profiles.begin(), profiles.end(), [&](const PprofProfile& profile) {
     return std::any_of(profile.functions.begin(), profile.functions.end(),
-                       [&](const PprofProfile::Function& function) { return function.name.find(name) != std::string::npos; });
+                       [&](const PprofProfile::Function& function) {
+                         return function.name.find(name) != std::string::npos;
+                       });
   });
 }
 

@@ -15,9 +15,11 @@ void ExpectSame(const SlotToken& one, const SlotToken& other) {
 }
 
 TEST(SlotToken, SurvivesTheSignalsPayload) {
-  for (const SlotToken token : {SlotToken{}, SlotToken{.arena = kMaxArenas - 1, .provider = 7, .use = 0xFFFF, .index = 0x3FFFF},
-                                SlotToken{.arena = 0x10, .provider = 4, .use = 1, .index = 0x20000},
-                                SlotToken{.arena = 1, .provider = 2, .use = 0x8001, .index = 3}}) {
+  for (const SlotToken token :
+       {SlotToken{},
+        SlotToken{.arena = kMaxArenas - 1, .provider = 7, .use = 0xFFFF, .index = 0x3FFFF},
+        SlotToken{.arena = 0x10, .provider = 4, .use = 1, .index = 0x20000},
+        SlotToken{.arena = 1, .provider = 2, .use = 0x8001, .index = 3}}) {
     SlotToken unpacked;
     ASSERT_TRUE(SlotToken::Unpack(token.Pack(), unpacked));
     ExpectSame(unpacked, token);
@@ -28,8 +30,9 @@ TEST(SlotToken, OtherPeoplesPayloadsAreNotOurs) {
   const std::uint64_t ours = SlotToken{.arena = 1, .use = 2, .index = 3}.Pack();
   SlotToken token{.arena = 9, .provider = 9, .use = 9, .index = 9};
   int local = 0;
-  for (const std::uint64_t payload : {std::uint64_t{0}, std::uint64_t{1}, ~std::uint64_t{0}, ours ^ std::uint64_t{1} << 56,
-                                      static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(&local))}) {
+  for (const std::uint64_t payload :
+       {std::uint64_t{0}, std::uint64_t{1}, ~std::uint64_t{0}, ours ^ std::uint64_t{1} << 56,
+        static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(&local))}) {
     EXPECT_FALSE(SlotToken::Unpack(payload, token)) << std::hex << payload;
   }
   ExpectSame(token, {.arena = 9, .provider = 9, .use = 9, .index = 9});
@@ -50,7 +53,8 @@ TEST(ThreadLinks, EachThreadHasItsOwn) {
 TEST(CaptureEntry, EachArenaHasItsOwn) {
   for (std::size_t arena = 0; arena < kMaxArenas; ++arena) {
     EXPECT_EQ(CaptureEntryOf(arena).function.load(), nullptr) << "nobody has opened it";
-    for (std::size_t other = 0; other < arena; ++other) EXPECT_NE(&CaptureEntryOf(arena), &CaptureEntryOf(other));
+    for (std::size_t other = 0; other < arena; ++other)
+      EXPECT_NE(&CaptureEntryOf(arena), &CaptureEntryOf(other));
   }
 }
 

@@ -46,7 +46,9 @@ constexpr bool kIsSanitized = false;
 #endif
 
 constexpr std::uint8_t kArena = internal::kMaxArenas - 1;
-std::uint64_t Payload(std::uint32_t index) { return SlotToken{.arena = kArena, .index = index}.Pack(); }
+std::uint64_t Payload(std::uint32_t index) {
+  return SlotToken{.arena = kArena, .index = index}.Pack();
+}
 
 // What arrived for one token.
 struct Arrivals {
@@ -65,7 +67,8 @@ bool CountArrival(void* /*context*/, const CaptureTarget& target) {
   return true;
 }
 
-// A sanitizer may hold a signal back until the thread calls something; nothing else here takes this long.
+// A sanitizer may hold a signal back until the thread calls something; nothing else here takes this
+// long.
 bool Eventually(const std::function<bool()>& predicate) {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
   while (!predicate()) {
@@ -93,12 +96,14 @@ class LinuxPlatformTest : public ::testing::Test {
 };
 
 TEST_F(LinuxPlatformTest, ATimerCountsItsOwnThreadsCpuTimeWithOverruns) {
-  constexpr std::int64_t kPeriodNs = 300'000;  // shorter than the tick of most kernels: several expiries a signal
+  constexpr std::int64_t kPeriodNs =
+      300'000;  // shorter than the tick of most kernels: several expiries a signal
   constexpr std::int64_t kFirstNs = 100'000;
   constexpr std::int64_t kWanted = 200;
   LinuxPlatform::Timer timer;
   const std::int64_t begin_ns = OwnCpuNs();
-  ASSERT_TRUE(LinuxPlatform::StartTimer(timer, LinuxPlatform::CurrentThreadId(), Payload(0), kFirstNs, kPeriodNs, signal_));
+  ASSERT_TRUE(LinuxPlatform::StartTimer(timer, LinuxPlatform::CurrentThreadId(), Payload(0),
+                                        kFirstNs, kPeriodNs, signal_));
   while (arrivals[0].weight < kWanted && OwnCpuNs() - begin_ns < 20'000'000'000) {
   }
   LinuxPlatform::StopTimer(timer);
@@ -132,7 +137,8 @@ TEST_F(LinuxPlatformTest, AThreadThatDoesNotRunGetsNoExpiry) {
   LinuxPlatform::Timer theirs;
   LinuxPlatform::Timer ours;
   ASSERT_TRUE(LinuxPlatform::StartTimer(theirs, id, Payload(1), kPeriodNs, kPeriodNs, signal_));
-  ASSERT_TRUE(LinuxPlatform::StartTimer(ours, LinuxPlatform::CurrentThreadId(), Payload(2), kPeriodNs, kPeriodNs, signal_));
+  ASSERT_TRUE(LinuxPlatform::StartTimer(ours, LinuxPlatform::CurrentThreadId(), Payload(2),
+                                        kPeriodNs, kPeriodNs, signal_));
   const std::int64_t begin_ns = OwnCpuNs();
   while (arrivals[2].weight < 2 && OwnCpuNs() - begin_ns < 20'000'000'000) {
   }
@@ -166,7 +172,8 @@ TEST_F(LinuxPlatformTest, AnInterruptionReachesTheThreadItNames) {
   std::atomic<bool> may_end{false};
   std::atomic<std::uint64_t> id{0};
   std::thread other([&] {
-    // ThreadSanitizer 14 loses a signal that comes while it prepares a thread's first blocking call: that one is made before.
+    // ThreadSanitizer 14 loses a signal that comes while it prepares a thread's first blocking
+    // call: that one is made before.
     usleep(1);
     id = LinuxPlatform::CurrentThreadId();
     EXPECT_TRUE(Eventually([&] { return may_end.load(); }));
@@ -215,7 +222,9 @@ TEST_F(LinuxPlatformTest, AForeignSignalGoesToThePreviousHandler) {
   ASSERT_EQ(sigaction(SIGUSR1, &plain, nullptr), 0);
   struct sigaction informed {};
   informed.sa_flags = SA_SIGINFO;
-  informed.sa_sigaction = [](int, siginfo_t* info, void*) { previous_code = info->si_value.sival_int; };
+  informed.sa_sigaction = [](int, siginfo_t* info, void*) {
+    previous_code = info->si_value.sival_int;
+  };
   ASSERT_EQ(sigaction(SIGUSR2, &informed, nullptr), 0);
   ASSERT_TRUE(LinuxPlatform::InstallHandler(SIGUSR1).ok());
   ASSERT_TRUE(LinuxPlatform::InstallHandler(SIGUSR2).ok());
@@ -239,7 +248,8 @@ TEST_F(LinuxPlatformTest, TheHandlerLeavesErrnoAlone) {
     return CountArrival(nullptr, target);
   };
   errno = 0;
-  const bool is_sent = LinuxPlatform::Interrupt(LinuxPlatform::CurrentThreadId(), Payload(0), signal_);
+  const bool is_sent =
+      LinuxPlatform::Interrupt(LinuxPlatform::CurrentThreadId(), Payload(0), signal_);
   const int at_once = errno;
   EXPECT_TRUE(is_sent);
   EXPECT_EQ(at_once, 0);
@@ -257,7 +267,8 @@ TEST_F(LinuxPlatformTest, AReplacedHandlerIsNoticedAndStays) {
   signal(kSignal, SIG_IGN);
   EXPECT_EQ(LinuxPlatform::HandlerStateOf(kSignal), HandlerState::kReplaced);
   ASSERT_TRUE(LinuxPlatform::InstallHandler(kSignal).ok());
-  EXPECT_EQ(LinuxPlatform::HandlerStateOf(kSignal), HandlerState::kReplaced) << "it is the program's wish";
+  EXPECT_EQ(LinuxPlatform::HandlerStateOf(kSignal), HandlerState::kReplaced)
+      << "it is the program's wish";
 }
 
 TEST_F(LinuxPlatformTest, SignalsThatCannotBeHandledAreRefusedByName) {
@@ -271,7 +282,8 @@ TEST_F(LinuxPlatformTest, SignalsThatCannotBeHandledAreRefusedByName) {
 
 // Of this very function's frame; AddressSanitizer may keep locals elsewhere.
 bool ContainsFrame(const ThreadInfo& thread) {
-  const auto address = static_cast<Address>(reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)));
+  const auto address =
+      static_cast<Address>(reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)));
   return address >= thread.stack.low && address < thread.stack.high;
 }
 
@@ -315,8 +327,9 @@ TEST_F(LinuxPlatformTest, StackBoundsAreThoseThatTheCLibrarySays) {
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);
     ASSERT_EQ(pthread_attr_setguardsize(&attributes, guard_bytes), 0);
-    ASSERT_EQ(
-        stack == nullptr ? pthread_attr_setstacksize(&attributes, stack_bytes) : pthread_attr_setstack(&attributes, stack, stack_bytes), 0);
+    ASSERT_EQ(stack == nullptr ? pthread_attr_setstacksize(&attributes, stack_bytes)
+                               : pthread_attr_setstack(&attributes, stack, stack_bytes),
+              0);
     pthread_t thread;
     ASSERT_EQ(pthread_create(&thread, &attributes, body, nullptr), 0);
     pthread_join(thread, nullptr);
@@ -350,7 +363,8 @@ TEST_F(LinuxPlatformTest, AThreadOfOursBlocksAllSignalsAndItsStarterDoesNot) {
   EXPECT_EQ(name, "a name longer t");
   for (int number = 1; number < 65; ++number) {
     EXPECT_EQ(sigismember(&before, number), sigismember(&after, number)) << number;
-    if (number == SIGKILL || number == SIGSTOP || number == 32 || number == 33) continue;  // nobody can block these
+    if (number == SIGKILL || number == SIGSTOP || number == 32 || number == 33)
+      continue;  // nobody can block these
     EXPECT_EQ(sigismember(&inside, number), 1) << number;
   }
 }
@@ -455,7 +469,8 @@ std::string MappingLine(const void* address, const std::string& key) {
     std::uintptr_t start = 0;
     std::uintptr_t limit = 0;
     if (std::sscanf(line.c_str(), "%" SCNxPTR "-%" SCNxPTR " ", &start, &limit) == 2) {
-      is_in = reinterpret_cast<std::uintptr_t>(address) >= start && reinterpret_cast<std::uintptr_t>(address) < limit;
+      is_in = reinterpret_cast<std::uintptr_t>(address) >= start &&
+              reinterpret_cast<std::uintptr_t>(address) < limit;
     }
     if (is_in && line.starts_with(key)) return line.substr(key.size());
   }
@@ -489,14 +504,16 @@ TEST_F(LinuxPlatformTest, ALineIsOneLine) {
 
 TEST_F(LinuxPlatformTest, ReadStackCopiesUpToWhatIsNotMapped) {
   constexpr std::size_t kPage = 4096;
-  auto* const pages = static_cast<std::byte*>(mmap(nullptr, 4 * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  auto* const pages = static_cast<std::byte*>(
+      mmap(nullptr, 4 * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
   ASSERT_NE(pages, MAP_FAILED);
   for (std::size_t i = 0; i < 4 * kPage; ++i) pages[i] = static_cast<std::byte>(i % 251);
   ASSERT_EQ(munmap(pages + 2 * kPage, kPage), 0);
   std::vector<std::byte> copy(6 * kPage);
   const auto base = reinterpret_cast<Address>(pages);
   const std::size_t got = LinuxPlatform::ReadStack(base + 8, copy);
-  if (got == 0 && (errno == ENOSYS || errno == EPERM)) GTEST_SKIP() << "process_vm_readv: " << std::strerror(errno);
+  if (got == 0 && (errno == ENOSYS || errno == EPERM))
+    GTEST_SKIP() << "process_vm_readv: " << std::strerror(errno);
   EXPECT_EQ(got, 2 * kPage - 8);
   EXPECT_TRUE(std::equal(copy.begin(), copy.begin() + static_cast<std::ptrdiff_t>(got), pages + 8));
   EXPECT_EQ(LinuxPlatform::ReadStack(base + 2 * kPage, copy), 0u);
@@ -509,7 +526,8 @@ TEST_F(LinuxPlatformTest, ReadStackCopiesUpToWhatIsNotMapped) {
 TEST_F(LinuxPlatformTest, ReadMemoryNeedsNoFileDescriptor) {
   std::array<std::uint8_t, 64> copy{};
   const auto address = reinterpret_cast<Address>(&copy);
-  if (LinuxPlatform::ReadStack(address, std::as_writable_bytes(std::span(copy))) == 0) GTEST_SKIP() << "no process_vm_readv here";
+  if (LinuxPlatform::ReadStack(address, std::as_writable_bytes(std::span(copy))) == 0)
+    GTEST_SKIP() << "no process_vm_readv here";
   rlimit files{};
   ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &files), 0);
   const rlimit none{.rlim_cur = 0, .rlim_max = files.rlim_max};

@@ -9,7 +9,8 @@ namespace {
 struct PlatformWithoutForks : testing::ArchetypePlatform {
   static void ForkCount() {}
 };
-static_assert(!Platform<PlatformWithoutForks>, "a platform without forks still counts them, and always says the same");
+static_assert(!Platform<PlatformWithoutForks>,
+              "a platform without forks still counts them, and always says the same");
 
 struct PlatformWithAStuckThread : testing::ArchetypePlatform {
   struct OwnThread {
@@ -19,7 +20,9 @@ struct PlatformWithAStuckThread : testing::ArchetypePlatform {
     void Join() {}
     void Detach() {}
   };
-  static OwnThread RunOnOwnThread(const char* /*name*/, const std::function<void()>& /*body*/) { return {}; }
+  static OwnThread RunOnOwnThread(const char* /*name*/, const std::function<void()>& /*body*/) {
+    return {};
+  }
 };
 static_assert(!Platform<PlatformWithAStuckThread>, "whoever starts a thread keeps it in a member");
 
@@ -28,7 +31,9 @@ std::string Describe() {
   return P::ProgramName() + (P::Available().ok() ? " can" : " cannot");
 }
 
-TEST(Platform, CodeThatAsksForAPlatformTakesAnyModel) { EXPECT_EQ(Describe<testing::ArchetypePlatform>(), "program can"); }
+TEST(Platform, CodeThatAsksForAPlatformTakesAnyModel) {
+  EXPECT_EQ(Describe<testing::ArchetypePlatform>(), "program can");
+}
 
 }  // namespace
 }  // namespace strobe

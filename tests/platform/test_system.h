@@ -1,4 +1,5 @@
-// What tests ask of the operating system, once for each: the sources are in the folder of the system's name.
+// What tests ask of the operating system, once for each: the sources are in the folder of the
+// system's name.
 #pragma once
 
 #include <cstddef>
@@ -27,9 +28,10 @@ std::int64_t ThreadCpuNs();
 // The running program's file.
 std::filesystem::path ProgramPath();
 
-// Runs it again, in a directory where it writes its output to the file `output` and its errors to `errors`. Returns its exit status, or -1
-// where it could not be run or did not come to its end.
-int RunThisProgram(const std::vector<std::string>& arguments, const std::filesystem::path& directory);
+// Runs it again, in a directory where it writes its output to the file `output` and its errors to
+// `errors`. Returns its exit status, or -1 where it could not be run or did not come to its end.
+int RunThisProgram(const std::vector<std::string>& arguments,
+                   const std::filesystem::path& directory);
 
 // A copy of machine instructions that can be executed. Where the system refuses, the program ends.
 class CodePage {

@@ -22,7 +22,8 @@ TEST(UnsupportedPlatform, ProfilerCompilesDoesNothingAndSaysWhy) {
   const absl::Status status = profiler.Start();
   EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented);
   EXPECT_FALSE(status.message().empty());
-  EXPECT_THAT(profiler.Diagnose(), ::testing::HasSubstr("Profiling cannot work here: " + std::string(status.message())));
+  EXPECT_THAT(profiler.Diagnose(),
+              ::testing::HasSubstr("Profiling cannot work here: " + std::string(status.message())));
   EXPECT_EQ(profiler.Stop().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_EQ(profiler.stats().threads_refused, 1u);
 }

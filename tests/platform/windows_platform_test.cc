@@ -25,7 +25,8 @@ constexpr std::uint8_t kArena = internal::kMaxArenas - 1;
 const std::uint64_t kPayload = SlotToken{.arena = kArena, .index = 3}.Pack();
 constexpr Address kMagic = 0x5B0BE5B0BE5B0BE5;
 
-// A thread that waits at work until it is told to end, with a word on its stack that nobody else has.
+// A thread that waits at work until it is told to end, with a word on its stack that nobody else
+// has.
 class Worker {
  public:
   Worker() : thread_([this] { Run(); }) {
@@ -70,7 +71,8 @@ bool NoteArrival(void* /*context*/, const CaptureTarget& target) {
   arrival.sp = target.registers->sp;
   arrival.end = target.stack->end();
   Address word = 0;
-  for (Address at = arrival.sp; target.stack->ReadWord(at, word); at += sizeof(word)) arrival.has_magic |= word == kMagic;
+  for (Address at = arrival.sp; target.stack->ReadWord(at, word); at += sizeof(word))
+    arrival.has_magic |= word == kMagic;
   return true;
 }
 
@@ -117,7 +119,8 @@ TEST_F(WindowsPlatformTest, NobodyIsInterruptedWhoIsNotThere) {
   EXPECT_FALSE(WindowsPlatform::Interrupt(worker.id(), kPayload, 0)) << "ended";
   EXPECT_FALSE(WindowsPlatform::Interrupt(0xFFFFFFF0, kPayload, 0)) << "never there";
   WindowsPlatform::CurrentThread();
-  EXPECT_FALSE(WindowsPlatform::Interrupt(GetCurrentThreadId(), kPayload, 0)) << "nobody can stop himself";
+  EXPECT_FALSE(WindowsPlatform::Interrupt(GetCurrentThreadId(), kPayload, 0))
+      << "nobody can stop himself";
   const Worker other;
   EXPECT_FALSE(WindowsPlatform::Interrupt(other.id(), 17, 0)) << "no payload of ours";
   EXPECT_EQ(arrival.calls, 0);
@@ -159,8 +162,9 @@ TEST_F(WindowsPlatformTest, ImagesComeAndGo) {
   EXPECT_GT(WindowsPlatform::ModuleVersion(), version);
   const auto find = [&] {
     const std::vector<Module> modules = WindowsPlatform::Modules();
-    const auto found =
-        std::find_if(modules.begin(), modules.end(), [&](const Module& m) { return m.load_bias == reinterpret_cast<Address>(library); });
+    const auto found = std::find_if(modules.begin(), modules.end(), [&](const Module& m) {
+      return m.load_bias == reinterpret_cast<Address>(library);
+    });
     return found == modules.end() ? Module() : *found;
   };
   const Module loaded = find();
@@ -180,8 +184,9 @@ TEST_F(WindowsPlatformTest, ManyImagesMayComeAndGoBetweenTwoLooks) {
   constexpr int kTurns = 400;
   const auto count = [](const HMODULE library) {
     const std::vector<Module> modules = WindowsPlatform::Modules();
-    return std::count_if(modules.begin(), modules.end(),
-                         [&](const Module& m) { return m.load_bias == reinterpret_cast<Address>(library); });
+    return std::count_if(modules.begin(), modules.end(), [&](const Module& m) {
+      return m.load_bias == reinterpret_cast<Address>(library);
+    });
   };
   WindowsPlatform::ModuleVersion();
   const ModuleMap before(WindowsPlatform::Modules());
@@ -204,17 +209,22 @@ TEST_F(WindowsPlatformTest, ACopyInThePlaceOfAnImageHasItsOwnPath) {
   std::array<wchar_t, MAX_PATH> temporary{};
   ASSERT_NE(GetSystemDirectoryW(system.data(), MAX_PATH), 0u);
   ASSERT_NE(GetTempPathW(MAX_PATH, temporary.data()), 0u);
-  const std::wstring stem = std::wstring(temporary.data()) + L"strobe-" + std::to_wstring(GetCurrentProcessId());
+  const std::wstring stem =
+      std::wstring(temporary.data()) + L"strobe-" + std::to_wstring(GetCurrentProcessId());
   for (const wchar_t* const suffix : {L"-a.dll", L"-b.dll", L"-a.dll"}) {
     const std::wstring path = stem + suffix;
-    ASSERT_NE(CopyFileW((std::wstring(system.data()) + L"\\version.dll").c_str(), path.c_str(), FALSE), 0) << GetLastError();
+    ASSERT_NE(
+        CopyFileW((std::wstring(system.data()) + L"\\version.dll").c_str(), path.c_str(), FALSE), 0)
+        << GetLastError();
     const HMODULE library = LoadLibraryW(path.c_str());
     ASSERT_NE(library, nullptr) << GetLastError();
     const std::vector<Module> modules = WindowsPlatform::Modules();
-    const auto found =
-        std::find_if(modules.begin(), modules.end(), [&](const Module& m) { return m.load_bias == reinterpret_cast<Address>(library); });
+    const auto found = std::find_if(modules.begin(), modules.end(), [&](const Module& m) {
+      return m.load_bias == reinterpret_cast<Address>(library);
+    });
     ASSERT_NE(found, modules.end());
-    EXPECT_TRUE(found->path.ends_with(std::string(suffix, suffix + std::wcslen(suffix)))) << found->path;
+    EXPECT_TRUE(found->path.ends_with(std::string(suffix, suffix + std::wcslen(suffix))))
+        << found->path;
     FreeLibrary(library);
     DeleteFileW(path.c_str());
   }
@@ -237,7 +247,9 @@ TEST_F(WindowsPlatformTest, MemoryIsReadWhereThereIsSome) {
   EXPECT_EQ(memory[17], 0);
   memory[kBytes - 1] = 7;
   std::array<std::uint8_t, 200> bytes{};
-  EXPECT_EQ(WindowsPlatform::ReadMemory(reinterpret_cast<Address>(memory) + kBytes - bytes.size(), bytes), bytes.size());
+  EXPECT_EQ(
+      WindowsPlatform::ReadMemory(reinterpret_cast<Address>(memory) + kBytes - bytes.size(), bytes),
+      bytes.size());
   EXPECT_EQ(bytes.back(), 7);
   // No system maps the lowest pages.
   EXPECT_EQ(WindowsPlatform::ReadMemory(8, bytes), 0u);
@@ -259,12 +271,14 @@ TEST_F(WindowsPlatformTest, OwnThreadsRunAndAreJoined) {
 // Whatever the code page is: the environment holds UTF-16, and not always valid.
 TEST_F(WindowsPlatformTest, TheEnvironmentIsUtf8) {
   SetEnvironmentVariableW(L"STROBE_TEST_PATH", L"C:\\\x0436\\\xD83D\xDE00");
-  EXPECT_EQ(WindowsPlatform::EnvironmentVariable("STROBE_TEST_PATH"), "C:\\\xD0\xB6\\\xF0\x9F\x98\x80");
+  EXPECT_EQ(WindowsPlatform::EnvironmentVariable("STROBE_TEST_PATH"),
+            "C:\\\xD0\xB6\\\xF0\x9F\x98\x80");
   SetEnvironmentVariableW(L"STROBE_TEST_PATH", L"half \xD83D.");
   EXPECT_EQ(WindowsPlatform::EnvironmentVariable("STROBE_TEST_PATH"), "half \xEF\xBF\xBD.");
   const std::wstring longest(32'000, L'x');
   SetEnvironmentVariableW(L"STROBE_TEST_PATH", longest.c_str());
-  EXPECT_EQ(WindowsPlatform::EnvironmentVariable("STROBE_TEST_PATH"), std::string(longest.size(), 'x'));
+  EXPECT_EQ(WindowsPlatform::EnvironmentVariable("STROBE_TEST_PATH"),
+            std::string(longest.size(), 'x'));
   SetEnvironmentVariableW(L"STROBE_TEST_PATH", nullptr);
   EXPECT_EQ(WindowsPlatform::EnvironmentVariable("STROBE_TEST_PATH"), std::nullopt);
 }
@@ -274,7 +288,8 @@ TEST_F(WindowsPlatformTest, ASleepIsNoShorterThanAskedFor) {
     const auto begin = std::chrono::steady_clock::now();
     WindowsPlatform::SleepNs(time_ns);
     // The two clocks need not run alike.
-    EXPECT_GE(std::chrono::steady_clock::now() - begin, std::chrono::nanoseconds(time_ns - time_ns / 10));
+    EXPECT_GE(std::chrono::steady_clock::now() - begin,
+              std::chrono::nanoseconds(time_ns - time_ns / 10));
   }
 }
 

@@ -42,8 +42,9 @@ TEST_F(CpuTimeProviderTest, TheFrequencyIsThePeriod) {
   EXPECT_FALSE(CpuTimeProvider({.cpu_frequency_hz = 0}).enabled());
 }
 
-// In tenths of its own thread's period, first expiries fill every tenth about equally, and none is outside. Over 2,000 threads a tenth has
-// 200, give or take 13 a standard deviation; the seed is fixed.
+// In tenths of its own thread's period, first expiries fill every tenth about equally, and none is
+// outside. Over 2,000 threads a tenth has 200, give or take 13 a standard deviation; the seed is
+// fixed.
 TEST_F(CpuTimeProviderTest, FirstExpiryIsUniformInThePeriod) {
   std::array<int, 10> tenths{};
   for (int i = 0; i < 2000; ++i) {
@@ -51,7 +52,8 @@ TEST_F(CpuTimeProviderTest, FirstExpiryIsUniformInThePeriod) {
     Attach(thread);
     ASSERT_GT(thread.first_expiry_ns(), 0);
     ASSERT_LE(thread.first_expiry_ns(), thread.timer_period_ns());
-    ++tenths[static_cast<std::size_t>(10 * (thread.first_expiry_ns() - 1) / thread.timer_period_ns())];
+    ++tenths[static_cast<std::size_t>(10 * (thread.first_expiry_ns() - 1) /
+                                      thread.timer_period_ns())];
   }
   for (const int count : tenths) EXPECT_NEAR(count, 200, 80);
 }
@@ -91,7 +93,8 @@ TEST_F(CpuTimeProviderTest, TimerSamplesAndResidualAreTheCpuClock) {
   for (int i = 0; i < 1000; ++i) thread.RunFor(i * 7919);
   const std::int64_t used_ns = thread.CpuTimeNs() - thread.attach_cpu_ns();
   const std::int64_t samples = thread.credited_weight();
-  EXPECT_NEAR(static_cast<double>(samples), static_cast<double>(used_ns) / kPeriodNs, 0.04 * static_cast<double>(samples));
+  EXPECT_NEAR(static_cast<double>(samples), static_cast<double>(used_ns) / kPeriodNs,
+              0.04 * static_cast<double>(samples));
   EXPECT_EQ(Detach(thread), (std::array<std::int64_t, 2>{samples, used_ns}));
 }
 
@@ -129,7 +132,8 @@ TEST_F(CpuTimeProviderTest, WhereTimersAreRefusedLooksAskForWholePeriods) {
   EXPECT_GT(provider_.look_period_ns(random_), 0);
   provider_.Look(thread, state_, 0);
   EXPECT_EQ(thread.requests(), 0) << "it has not run";
-  // As with a timer, the first period ends at a uniform instant: within one period there is exactly one end.
+  // As with a timer, the first period ends at a uniform instant: within one period there is exactly
+  // one end.
   thread.RunFor(state_.period_ns);
   provider_.Look(thread, state_, 0);
   EXPECT_EQ(thread.pending(), 1);

@@ -32,12 +32,14 @@ TEST(ProviderList, EachProviderHasItsColumnsInOrder) {
   EXPECT_EQ(Three::FirstColumn(2), 2u);
   EXPECT_EQ(Three::FirstColumn(3), 4u);
   constexpr auto kTypes = Three::AllValueTypes();
-  EXPECT_THAT(kTypes, ElementsAre(ValueType{"wall", "nanoseconds"}, ValueType{"nothing", "count"}, ValueType{"samples", "count"},
-                                  ValueType{"cpu", "nanoseconds"}));
+  EXPECT_THAT(kTypes, ElementsAre(ValueType{"wall", "nanoseconds"}, ValueType{"nothing", "count"},
+                                  ValueType{"samples", "count"}, ValueType{"cpu", "nanoseconds"}));
 }
 
 TEST(ProviderList, VisitsOnlyThoseThatTheOptionsEnable) {
-  const auto both = [](SamplingOptions options) { return EnabledIndices(std::make_unique<Both>(options)); };
+  const auto both = [](SamplingOptions options) {
+    return EnabledIndices(std::make_unique<Both>(options));
+  };
   EXPECT_THAT(both({}), ElementsAre(0));
   EXPECT_THAT(both({.wall_frequency_hz = 10}), ElementsAre(0, 1));
   EXPECT_THAT(both({.cpu_frequency_hz = 0, .wall_frequency_hz = 10}), ElementsAre(1));

@@ -62,7 +62,8 @@ TEST(SpscRingTest, RecordThatDoesNotFitBeforeTheEndGoesToTheFrontInOnePiece) {
   EXPECT_FALSE(PushRingRecord(ring, 3, 80, 80));
   ring.Peek();
   ring.Pop();
-  ASSERT_TRUE(PushRingRecord(ring, 3, 80, 80));  // a marker over [200, 256), the record at the front
+  ASSERT_TRUE(
+      PushRingRecord(ring, 3, 80, 80));  // a marker over [200, 256), the record at the front
   EXPECT_EQ(ring.used_bytes(), 88u + 56u + 88u);
   ASSERT_TRUE(IsRingRecord(ring.Peek(), 2));
   ring.Pop();
@@ -152,7 +153,8 @@ TEST(SpscRingTest, RandomSizesAgainstAModel) {
   }
 }
 
-// Whatever stands in the storage, every span that Peek returns lies inside it, and the consumer always comes to an end.
+// Whatever stands in the storage, every span that Peek returns lies inside it, and the consumer
+// always comes to an end.
 TEST(SpscRingTest, ScribbledStorageIsEmptiedAndNeverReadBeyond) {
   std::mt19937_64 random(2);
   std::uint64_t corruptions = 0;
@@ -165,7 +167,8 @@ TEST(SpscRingTest, ScribbledStorageIsEmptiedAndNeverReadBeyond) {
     for (int step = 0; step < 40; ++step) {
       const std::size_t reserve = 1 + random() % SpscRing::MaxRecordBytes(capacity);
       PushRingRecord(ring, 1, 1 + random() % reserve, reserve);
-      for (int i = 0; i < 4; ++i) bytes[random() % capacity] = static_cast<std::byte>(random() % 3 == 0 ? 0 : random());
+      for (int i = 0; i < 4; ++i)
+        bytes[random() % capacity] = static_cast<std::byte>(random() % 3 == 0 ? 0 : random());
       if (random() % 2 == 0) continue;
       int records = 0;
       for (auto record = ring.Peek(); !record.empty(); record = ring.Peek()) {

@@ -23,7 +23,8 @@ TEST(DefaultTraits, ADerivedListChangesOnePartAndInheritsTheRest) {
   if (NativePlatform::Available().ok()) {
     ASSERT_TRUE(profiler.Start().ok());
     ASSERT_TRUE(profiler.Stop().ok());
-    EXPECT_EQ(profiler.stats().last_export_path, "nowhere") << "or profiles would now lie in a directory";
+    EXPECT_EQ(profiler.stats().last_export_path, "nowhere")
+        << "or profiles would now lie in a directory";
   } else {
     EXPECT_FALSE(profiler.Start().ok());
   }

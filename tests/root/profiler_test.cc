@@ -31,7 +31,9 @@ constexpr std::int64_t kMs = 1'000'000;
 // One variable for a scope.
 class ScopedVariable {
  public:
-  ScopedVariable(const char* name, const char* value) : name_(name) { testing::SetVariable(name, value); }
+  ScopedVariable(const char* name, const char* value) : name_(name) {
+    testing::SetVariable(name, value);
+  }
   ~ScopedVariable() { testing::UnsetVariable(name_); }
   ScopedVariable(const ScopedVariable&) = delete;
   ScopedVariable& operator=(const ScopedVariable&) = delete;
@@ -40,7 +42,8 @@ class ScopedVariable {
   const char* name_;
 };
 
-// A profiler whose threads are real and whose signals are the test's; the test's own thread is thread 1.
+// A profiler whose threads are real and whose signals are the test's; the test's own thread is
+// thread 1.
 class ProfilerTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -79,7 +82,8 @@ TEST_F(ProfilerTest, NobodyIsOnTheFallbackAfterStop) {
   EXPECT_EQ(profiler.stats().threads_on_fallback, 1u);
   ASSERT_TRUE(profiler.Stop().ok());
   EXPECT_EQ(profiler.stats().threads_on_fallback, 0u);
-  EXPECT_EQ(KeepingExporter::Take().at(0).stats.threads_on_fallback, 1u) << "what was so at the period's end";
+  EXPECT_EQ(KeepingExporter::Take().at(0).stats.threads_on_fallback, 1u)
+      << "what was so at the period's end";
 }
 
 TEST_F(ProfilerTest, TheDestructorStopsAndExports) {
@@ -108,7 +112,8 @@ TEST_F(ProfilerTest, FlushAndStopExportTheWholeInParts) {
   ASSERT_EQ(profiles.size(), 2u);
   EXPECT_EQ(SumByThread(profiles[0], 0)["main"], 3);
   EXPECT_EQ(SumByThread(profiles[1], 0)["main"], 4);
-  EXPECT_EQ(SumByThread(profiles[0], 1)["main"] + SumByThread(profiles[1], 1)["main"], ManualPlatform::ThreadCpuTimeNs(1));
+  EXPECT_EQ(SumByThread(profiles[0], 1)["main"] + SumByThread(profiles[1], 1)["main"],
+            ManualPlatform::ThreadCpuTimeNs(1));
   EXPECT_EQ(profiles[0].sequence, 0u);
   EXPECT_EQ(profiles[1].sequence, 1u);
   EXPECT_EQ(profiles[0].stats.samples, 1u) << "records, not periods";
@@ -122,7 +127,8 @@ TEST_F(ProfilerTest, AProfileSaysWhatItIs) {
   ASSERT_TRUE(profiler.Stop().ok());
   const Profile profile = KeepingExporter::Take().at(0);
   EXPECT_THAT(profile.value_types,
-              ElementsAre(ValueType{"samples", "count"}, ValueType{"cpu", "nanoseconds"}, ValueType{"wall", "nanoseconds"}));
+              ElementsAre(ValueType{"samples", "count"}, ValueType{"cpu", "nanoseconds"},
+                          ValueType{"wall", "nanoseconds"}));
   EXPECT_EQ(profile.default_value_type, 1u);
   EXPECT_EQ(profile.period_type, (ValueType{"cpu", "nanoseconds"}));
   EXPECT_EQ(profile.period, 5 * kMs);
@@ -181,7 +187,8 @@ TEST_F(ProfilerTest, AFailedExportIsReportedAndRetriedWithTheSameProfile) {
   KeepingExporter::FailNext(1);
   EXPECT_EQ(profiler.Flush().code(), absl::StatusCode::kUnavailable);
   EXPECT_EQ(profiler.stats().last_export_error, "the exporter was told to fail");
-  EXPECT_THAT(profiler.Diagnose(), HasSubstr("The last export failed: the exporter was told to fail"));
+  EXPECT_THAT(profiler.Diagnose(),
+              HasSubstr("The last export failed: the exporter was told to fail"));
   Sample();
   EXPECT_TRUE(profiler.Flush().ok());
   const auto profiles = KeepingExporter::Take();
@@ -207,16 +214,19 @@ TEST_F(ProfilerTest, StopReportsAFailedExport) {
 }
 
 TEST_F(ProfilerTest, OptionsAreValidatedByName) {
-  for (const auto& [options, field] : {std::pair{ProfilerOptions{.sampling = {.cpu_frequency_hz = -1}}, "sampling.cpu_frequency_hz"},
-                                       std::pair{ProfilerOptions{.sampling = {.max_frames = 0}}, "sampling.max_frames"},
-                                       std::pair{ProfilerOptions{.threads = {.ring_bytes = 5000}}, "threads.ring_bytes"},
-                                       std::pair{ProfilerOptions{.exporter = {.directory = ""}}, "exporter.directory"}}) {
+  for (const auto& [options, field] :
+       {std::pair{ProfilerOptions{.sampling = {.cpu_frequency_hz = -1}},
+                  "sampling.cpu_frequency_hz"},
+        std::pair{ProfilerOptions{.sampling = {.max_frames = 0}}, "sampling.max_frames"},
+        std::pair{ProfilerOptions{.threads = {.ring_bytes = 5000}}, "threads.ring_bytes"},
+        std::pair{ProfilerOptions{.exporter = {.directory = ""}}, "exporter.directory"}}) {
     TestProfiler profiler(options);
     const absl::Status status = profiler.Start();
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
     EXPECT_THAT(std::string(status.message()), HasSubstr(field));
     EXPECT_EQ(profiler.RegisterThread("main").status(), status);
-    EXPECT_THAT(profiler.Diagnose(), HasSubstr("The last Start failed: " + std::string(status.message())));
+    EXPECT_THAT(profiler.Diagnose(),
+                HasSubstr("The last Start failed: " + std::string(status.message())));
   }
 }
 
@@ -291,7 +301,8 @@ TEST_F(ProfilerTest, DiagnoseFollowsTheProfilersLife) {
   ASSERT_TRUE(profiler.Flush().ok());
   EXPECT_EQ(profiler.Diagnose(), "All is well: 1 threads, 1 samples, 1 exports, by signal 1.");
   ManualPlatform::With([](auto& state) { state.handler = HandlerState::kReplaced; });
-  EXPECT_THAT(profiler.Diagnose(), Not(HasSubstr("replaced"))) << "as long as samples come, the new handler calls ours";
+  EXPECT_THAT(profiler.Diagnose(), Not(HasSubstr("replaced")))
+      << "as long as samples come, the new handler calls ours";
   ManualPlatform::With([](auto& state) { state.handler = HandlerState::kOurs; });
   ASSERT_TRUE(profiler.Stop().ok());
   EXPECT_THAT(profiler.Diagnose(), HasSubstr("is stopped"));
@@ -338,7 +349,8 @@ TEST_F(ProfilerTest, InAForksChildTheFirstUseBeginsAnew) {
   std::optional<Registration> own = profiler.RegisterThread("child");
   EXPECT_TRUE(own->status().ok()) << own->status();
   parents.reset();
-  EXPECT_EQ(profiler.stats().threads_registered, 1u) << "what the parent registered means nothing here";
+  EXPECT_EQ(profiler.stats().threads_registered, 1u)
+      << "what the parent registered means nothing here";
   ASSERT_TRUE(profiler.Start().ok());
   Sample();
   ASSERT_TRUE(profiler.Stop().ok());

@@ -28,8 +28,9 @@ TEST(Readme, ItsTableOfOptionsIsTheCodes) {
   std::vector<std::string> expected;
   std::string whole;
   for (const OptionRow& row : OptionTable()) {
-    expected.push_back(absl::StrFormat("| `%s` | `%s` | `%s` | %s | %s |", std::string(row.variable), std::string(row.field), row.get({}),
-                                       std::string(row.accepted), std::string(row.description)));
+    expected.push_back(absl::StrFormat(
+        "| `%s` | `%s` | `%s` | %s | %s |", std::string(row.variable), std::string(row.field),
+        row.get({}), std::string(row.accepted), std::string(row.description)));
     whole += expected.back() + "\n";
   }
   EXPECT_EQ(written, expected) << "The table should be:\n" << whole;
@@ -41,8 +42,10 @@ TEST(Readme, ItsSectionsStandInOrder) {
   for (const std::string& line : LinesOfReadme()) {
     if (line.starts_with("## ")) sections.push_back(line.substr(3));
   }
-  EXPECT_EQ(sections, (std::vector<std::string>{"Two commands", "Three lines", "Your responsibilities, and ours", "What it costs",
-                                                "Swapping a part", "Configuration", "Windows", "Map of the tree", "Limits"}));
+  EXPECT_EQ(sections,
+            (std::vector<std::string>{
+                "Two commands", "Three lines", "Your responsibilities, and ours", "What it costs",
+                "Swapping a part", "Configuration", "Windows", "Map of the tree", "Limits"}));
 }
 
 }  // namespace

@@ -50,7 +50,9 @@ TEST_F(ScopedProfilerTest, WhatCannotStartIsSaidInOneLineAndTheProgramGoesOn) {
     const ScopedProfiler session(profiler);
     EXPECT_FALSE(session.status().ok());
   }
-  EXPECT_THAT(Lines(), ElementsAre(::testing::StartsWith("strobe: cannot start: sampling.cpu_frequency_hz")));
+  EXPECT_THAT(
+      Lines(),
+      ElementsAre(::testing::StartsWith("strobe: cannot start: sampling.cpu_frequency_hz")));
 }
 
 TEST_F(ScopedProfilerTest, SwitchedOffIsNothingToTalkAbout) {
@@ -75,7 +77,9 @@ TEST_F(ScopedProfilerTest, AProfileThatIsNotExportedIsSaidSo) {
     const ScopedProfiler session(profiler);
     KeepingExporter::FailNext(1);
   }
-  EXPECT_THAT(Lines(), ElementsAre("strobe: the last profile was not exported: the exporter was told to fail"));
+  EXPECT_THAT(
+      Lines(),
+      ElementsAre("strobe: the last profile was not exported: the exporter was told to fail"));
 }
 
 TEST_F(ScopedProfilerTest, ASessionStoppedByHandIsNoFailure) {

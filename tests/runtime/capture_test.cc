@@ -73,13 +73,17 @@ class CaptureTest : public ::testing::Test {
       record.weights.resize(record.header.weight_count);
       record.frames.resize(record.header.frame_count);
       EXPECT_EQ(bytes.size(), RecordBytes(record.weights.size(), record.frames.size()));
-      std::memcpy(record.weights.data(), bytes.data() + sizeof(RecordHeader), record.weights.size() * sizeof(std::int64_t));
-      std::memcpy(record.frames.data(), bytes.data() + RecordBytes(record.weights.size(), 0), record.frames.size() * sizeof(Address));
+      std::memcpy(record.weights.data(), bytes.data() + sizeof(RecordHeader),
+                  record.weights.size() * sizeof(std::int64_t));
+      std::memcpy(record.frames.data(), bytes.data() + RecordBytes(record.weights.size(), 0),
+                  record.frames.size() * sizeof(Address));
       slot_->ring.Pop();
     }
     return records;
   }
-  std::uint64_t Drops(DropReason reason) { return slot_->counters.drops[static_cast<std::size_t>(reason)]; }
+  std::uint64_t Drops(DropReason reason) {
+    return slot_->counters.drops[static_cast<std::size_t>(reason)];
+  }
   bool IsMarked() {
     bool is_marked = false;
     registry_.arena()->VisitMarked([&](Slot& slot) { is_marked |= &slot == slot_; });
@@ -141,13 +145,18 @@ TEST(ForeignCapture, AStackThatIsNotTheThreadsOwnIsWalkedInACopy) {
     registers.fp = fp;
     RecordDraft draft{.bytes = reinterpret_cast<std::byte*>(bytes.data())};
     Walk(*registry.arena(), slot, {.token = {}, .registers = &registers}, draft);
-    EXPECT_EQ(draft.header().end, slot.stack.Holds(sp) ? StackEnd::kComplete : StackEnd::kCoroutine);
-    const std::span<Address> frames = FramesOf(*registry.arena(), draft).first(draft.header().frame_count);
-    return std::pair(std::vector<Address>(frames.begin(), frames.end()), draft.header().shared_count);
+    EXPECT_EQ(draft.header().end,
+              slot.stack.Holds(sp) ? StackEnd::kComplete : StackEnd::kCoroutine);
+    const std::span<Address> frames =
+        FramesOf(*registry.arena(), draft).first(draft.header().frame_count);
+    return std::pair(std::vector<Address>(frames.begin(), frames.end()),
+                     draft.header().shared_count);
   };
   EXPECT_THAT(walk(0x402100, own_low, own_low + 32).first, ElementsAre(0x402100, 0x402003));
-  ForeignStack::words = {0, 0, ForeignStack::kBase + 0x20, 0x401004, ForeignStack::kBase + 0x30, 0x401008, 0, 0};
-  EXPECT_THAT(walk(kPc, ForeignStack::kBase + 8, ForeignStack::kBase + 16).first, ElementsAre(kPc, 0x401003, 0x401007));
+  ForeignStack::words = {
+      0, 0, ForeignStack::kBase + 0x20, 0x401004, ForeignStack::kBase + 0x30, 0x401008, 0, 0};
+  EXPECT_THAT(walk(kPc, ForeignStack::kBase + 8, ForeignStack::kBase + 16).first,
+              ElementsAre(kPc, 0x401003, 0x401007));
   const auto [frames, shared] = walk(0x402100, own_low, own_low + 32);
   EXPECT_THAT(frames, ElementsAre(0x402100, 0x402003));
   EXPECT_EQ(shared, 0u) << "the record before was of another stack";
@@ -178,7 +187,8 @@ TEST(CopyingCapture, AnotherThreadWalksTheCopyOfAStack) {
   registers.fp = kBase + 8;
   const CaptureEntry& entry = CaptureEntryOf(slot.token.arena);
   // This thread has no registration of its own.
-  EXPECT_TRUE(entry.function.load()(entry.context, {.token = slot.token, .registers = &registers, .stack = &stack}));
+  EXPECT_TRUE(entry.function.load()(
+      entry.context, {.token = slot.token, .registers = &registers, .stack = &stack}));
   const auto record = slot.ring.Peek();
   RecordView view;
   ASSERT_TRUE(ReadRecord(record, slot.cells.size(), view));
@@ -273,7 +283,8 @@ TEST_F(CaptureTest, AForgedIndexFindsNothing) {
 
 TEST_F(CaptureTest, EverySixteenthCallIsTimedForAll) {
   const std::uint32_t before = slot_->counters.captures;
-  for (std::uint32_t i = 0; i < 4 * kTimedCaptureInterval; ++i) EXPECT_TRUE(ManualPlatform::Deliver(Payload(), 1, kPc));
+  for (std::uint32_t i = 0; i < 4 * kTimedCaptureInterval; ++i)
+    EXPECT_TRUE(ManualPlatform::Deliver(Payload(), 1, kPc));
   EXPECT_EQ(slot_->counters.captures - before, 4 * kTimedCaptureInterval);
   EXPECT_EQ(slot_->counters.time_ns, 4 * 100 * kTimedCaptureInterval);
 }

@@ -18,7 +18,8 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using TestProfiler = Profiler<testing::ManualTraits>;
 
-static_assert(!std::is_copy_constructible_v<CodeRegistration> && !std::is_copy_assignable_v<CodeRegistration>);
+static_assert(!std::is_copy_constructible_v<CodeRegistration> &&
+              !std::is_copy_assignable_v<CodeRegistration>);
 static_assert(std::is_nothrow_move_constructible_v<CodeRegistration>);
 
 GeneratedCode Code(Address start, std::size_t bytes, std::string_view name = "code") {
@@ -38,8 +39,12 @@ std::vector<std::string> NamesOf(const std::vector<Module>& modules) {
 TEST(CodeRegistry, ARangeIsAModuleThatCountsFromItsStart) {
   CodeRegistry registry;
   const std::byte eh_frame[24] = {};
-  ASSERT_TRUE(
-      registry.Add({.name = "sum/of bytes", .start = reinterpret_cast<const void*>(0x5000), .bytes = 64, .eh_frame = eh_frame}).ok());
+  ASSERT_TRUE(registry
+                  .Add({.name = "sum/of bytes",
+                        .start = reinterpret_cast<const void*>(0x5000),
+                        .bytes = 64,
+                        .eh_frame = eh_frame})
+                  .ok());
   const std::vector<Module> modules = Joined(registry);
   ASSERT_EQ(modules.size(), 1u);
   EXPECT_EQ(modules[0].start, 0x5000u);
@@ -66,7 +71,8 @@ TEST(CodeRegistry, RangesThatCannotBeAreRefused) {
   CodeRegistry registry;
   EXPECT_TRUE(absl::IsInvalidArgument(registry.Add(Code(0, 64))));
   EXPECT_TRUE(absl::IsInvalidArgument(registry.Add(Code(0x5000, 0))));
-  EXPECT_TRUE(absl::IsInvalidArgument(registry.Add(Code(0x5000, CodeRegistry::kMaxRangeBytes + 1))));
+  EXPECT_TRUE(
+      absl::IsInvalidArgument(registry.Add(Code(0x5000, CodeRegistry::kMaxRangeBytes + 1))));
   EXPECT_TRUE(absl::IsInvalidArgument(registry.Add(Code(~Address{0} - 10, 64))));
   EXPECT_TRUE(Joined(registry).empty());
 }
@@ -74,7 +80,8 @@ TEST(CodeRegistry, RangesThatCannotBeAreRefused) {
 TEST(CodeRegistry, RangesThatOverlapAreRefused) {
   CodeRegistry registry;
   ASSERT_TRUE(registry.Add(Code(0x5000, 0x100)).ok());
-  for (const Address start : {0x4FFF, 0x5000, 0x50FF}) EXPECT_TRUE(absl::IsAlreadyExists(registry.Add(Code(start, 2)))) << start;
+  for (const Address start : {0x4FFF, 0x5000, 0x50FF})
+    EXPECT_TRUE(absl::IsAlreadyExists(registry.Add(Code(start, 2)))) << start;
   EXPECT_TRUE(absl::IsAlreadyExists(registry.Add(Code(0x4000, 0x2000))));
   EXPECT_TRUE(registry.Add(Code(0x4F00, 0x100)).ok());
   EXPECT_TRUE(registry.Add(Code(0x5100, 0x100)).ok());
@@ -94,7 +101,8 @@ TEST(CodeRegistry, WhatOverlapsAnImageGivesWay) {
 
 TEST(CodeRegistry, NamesAndRangesAreBounded) {
   CodeRegistry registry;
-  for (Address i = 0; i < CodeRegistry::kMaxRanges; ++i) ASSERT_TRUE(registry.Add(Code(0x5000 + 16 * i, 16)).ok());
+  for (Address i = 0; i < CodeRegistry::kMaxRanges; ++i)
+    ASSERT_TRUE(registry.Add(Code(0x5000 + 16 * i, 16)).ok());
   const absl::Status refused = registry.Add(Code(0x4000, 16));
   EXPECT_TRUE(absl::IsResourceExhausted(refused)) << refused;
   registry.Remove(0x5000);
@@ -113,7 +121,9 @@ TEST(CodeRegistry, InAForksChildItLeavesTheLockAlone) {
 class CodeRegistrationTest : public ::testing::Test {
  protected:
   void SetUp() override { testing::ManualPlatform::Reset(); }
-  static bool IsFree(TestProfiler& profiler) { return profiler.RegisterCode(Code(0x5000, 64)).status().ok(); }
+  static bool IsFree(TestProfiler& profiler) {
+    return profiler.RegisterCode(Code(0x5000, 64)).status().ok();
+  }
 };
 
 TEST_F(CodeRegistrationTest, LastsAsLongAsTheObjectAndMovesWithIt) {
@@ -149,7 +159,8 @@ TEST_F(CodeRegistrationTest, EndsOnAnyThreadAndAfterItsProfiler) {
 TEST_F(CodeRegistrationTest, SaysWhyThereIsNone) {
   EXPECT_FALSE(CodeRegistration().status().ok());
   TestProfiler profiler;
-  EXPECT_THAT(std::string(profiler.RegisterCode({}).status().message()), HasSubstr("generated code"));
+  EXPECT_THAT(std::string(profiler.RegisterCode({}).status().message()),
+              HasSubstr("generated code"));
   TestProfiler disabled({.enabled = false});
   EXPECT_TRUE(absl::IsFailedPrecondition(disabled.RegisterCode(Code(0x5000, 64)).status()));
 }

@@ -50,20 +50,23 @@ class CollectorTest : public ::testing::Test {
   void Begin() {
     session_ = std::make_unique<Session<ManualTraits>>(options_, registry_, code_, counters_, 23);
     registry_.BeginCollecting();
-    collector_ = std::make_unique<Collector<ManualTraits>>(options_, *session_, counters_,
-                                                           Collector<ManualTraits>::Callbacks{.end_period =
-                                                                                                  [this] {
-                                                                                                    ++periods_;
-                                                                                                    return !refuses_.load();
-                                                                                                  },
-                                                                                              .check_handler = [this] { ++checks_; }});
+    collector_ = std::make_unique<Collector<ManualTraits>>(
+        options_, *session_, counters_,
+        Collector<ManualTraits>::Callbacks{.end_period =
+                                               [this] {
+                                                 ++periods_;
+                                                 return !refuses_.load();
+                                               },
+                                           .check_handler = [this] { ++checks_; }});
     ASSERT_TRUE(collector_->Begin());
     session_->Begin();
     // The collector has begun to wait: from here on its time is ours.
     ASSERT_TRUE(collector_->EndPeriod(In(60)) || refuses_);
     periods_ = 0;
   }
-  static std::chrono::steady_clock::time_point In(int seconds) { return std::chrono::steady_clock::now() + std::chrono::seconds(seconds); }
+  static std::chrono::steady_clock::time_point In(int seconds) {
+    return std::chrono::steady_clock::now() + std::chrono::seconds(seconds);
+  }
   std::uint64_t payload() {
     return ManualPlatform::With([](auto& state) { return state.timers.at(1).payload; });
   }
@@ -94,7 +97,8 @@ TEST_F(CollectorTest, DrainsTwiceAsOftenWhileRingsRunHalfFull) {
   options_.collector = {.drain_period_ms = 40};
   options_.sampling = {.max_frames = 16};
   Begin();
-  while (slot_->ring.used_bytes() < 20 * 1024) ASSERT_TRUE(ManualPlatform::Deliver(payload(), 1, 0x400000));
+  while (slot_->ring.used_bytes() < 20 * 1024)
+    ASSERT_TRUE(ManualPlatform::Deliver(payload(), 1, 0x400000));
   const std::uint64_t drains = counters_.drains;
   ManualClock::Advance(80 * kMs);  // the drain before found nothing
   ASSERT_TRUE(Eventually([&] { return counters_.drains == drains + 1; }));
@@ -104,7 +108,8 @@ TEST_F(CollectorTest, DrainsTwiceAsOftenWhileRingsRunHalfFull) {
 
 TEST(NextDrain, FollowsTheFill) {
   constexpr std::int64_t kOption = 60 * kMs;
-  EXPECT_EQ(NextDrainNs(kOption, kWantedFill, kOption), kOption) << "a ring that fills steadily is drained steadily";
+  EXPECT_EQ(NextDrainNs(kOption, kWantedFill, kOption), kOption)
+      << "a ring that fills steadily is drained steadily";
   EXPECT_EQ(NextDrainNs(kOption, kWantedFill / 1.5, kOption), 90 * kMs);
   EXPECT_EQ(NextDrainNs(kOption, 0, kOption), 2 * kOption);
   EXPECT_EQ(NextDrainNs(kMaxDrainStretch * kOption, 0, kOption), kMaxDrainStretch * kOption);
@@ -149,7 +154,9 @@ TEST_F(CollectorTest, LooksAtAThreadThatComesLaterAndNeedsIt) {
   ASSERT_TRUE(collector_->EndPeriod(In(60)));  // sees that a thread has to be looked at
   ManualPlatform::RunFor(2, 100 * kMs);
   ManualClock::Advance(100 * kMs);
-  EXPECT_TRUE(Eventually([] { return ManualPlatform::With([](auto& state) { return state.interruptions.size(); }) == 1; }));
+  EXPECT_TRUE(Eventually([] {
+    return ManualPlatform::With([](auto& state) { return state.interruptions.size(); }) == 1;
+  }));
   session_->Detach(*later);
   registry_.Unregister(later);
 }

@@ -1,4 +1,5 @@
-// Walks that a capture has no table for: from the handler through the ring to the collector, on one thread.
+// Walks that a capture has no table for: from the handler through the ring to the collector, on one
+// thread.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -28,7 +29,8 @@ constexpr Address kText = 0x400000;
 constexpr Address kPieces = 4;
 constexpr std::size_t kDepth = 6;
 
-// Frame information cannot be read on this platform: so the tables, once built, know nothing, and stacks are walked by frame pointers.
+// Frame information cannot be read on this platform: so the tables, once built, know nothing, and
+// stacks are walked by frame pointers.
 class DeferredWalks : public ::testing::Test {
  protected:
   static constexpr std::size_t kRingBytes = 4096;
@@ -42,7 +44,8 @@ class DeferredWalks : public ::testing::Test {
     session_ = std::make_unique<Session<TableTraits>>(options_, registry_, code_, counters_, 23);
     registry_.BeginCollecting();
     const auto base = reinterpret_cast<Address>(stack_.data());
-    slot_ = *registry_.Register({.id = 1, .stack = {.low = base, .high = base + kStackBytes}}, "thread");
+    slot_ = *registry_.Register({.id = 1, .stack = {.low = base, .high = base + kStackBytes}},
+                                "thread");
     slot_->next = ThreadLinks();
     ThreadLinks() = slot_;
     session_->Attach(*slot_);
@@ -65,14 +68,16 @@ class DeferredWalks : public ::testing::Test {
     });
   }
 
-  // kDepth frames with frame pointers; the leaf runs at `leaf`, its callers in the pieces of the module at `callers`, one after the other.
+  // kDepth frames with frame pointers; the leaf runs at `leaf`, its callers in the pieces of the
+  // module at `callers`, one after the other.
   void Deliver(Address leaf, Address callers = kText) {
     const auto base = reinterpret_cast<Address>(stack_.data());
     constexpr std::size_t kFirst = kRedZoneBytes / 8;
     for (std::size_t i = 0; i < kDepth; ++i) {
       const bool is_last = i + 1 == kDepth;
       stack_[kFirst + 2 * i] = is_last ? 0 : base + (kFirst + 2 * (i + 1)) * 8;
-      stack_[kFirst + 2 * i + 1] = is_last ? 0 : callers + i % kPieces * UnwindModules::kPieceBytes + 0x100;
+      stack_[kFirst + 2 * i + 1] =
+          is_last ? 0 : callers + i % kPieces * UnwindModules::kPieceBytes + 0x100;
     }
     NativeRegisters registers;
     registers.pc = leaf;
@@ -97,15 +102,22 @@ class DeferredWalks : public ::testing::Test {
       std::uint32_t stack = profile.samples[i].stack;
       if (profile.frames[profile.stacks[stack].frame].is_pseudo()) continue;  // [residual]
       EXPECT_TRUE(only.frames.empty()) << "more than one";
-      for (; stack != 0; stack = profile.stacks[stack].parent) only.frames.push_back(profile.frames[profile.stacks[stack].frame]);
+      for (; stack != 0; stack = profile.stacks[stack].parent)
+        only.frames.push_back(profile.frames[profile.stacks[stack].frame]);
       only.samples = profile.Values(i)[0];
     }
     return only;
   }
-  std::uint64_t Drops(DropReason reason) { return slot_->counters.drops[static_cast<std::size_t>(reason)]; }
+  std::uint64_t Drops(DropReason reason) {
+    return slot_->counters.drops[static_cast<std::size_t>(reason)];
+  }
   // Whole stacks, by who came to their end.
-  std::uint64_t Captured() { return slot_->counters.ends[static_cast<std::size_t>(StackEnd::kComplete)]; }
-  std::uint64_t Deferred() { return counters_.deferred_ends[static_cast<std::size_t>(StackEnd::kComplete)]; }
+  std::uint64_t Captured() {
+    return slot_->counters.ends[static_cast<std::size_t>(StackEnd::kComplete)];
+  }
+  std::uint64_t Deferred() {
+    return counters_.deferred_ends[static_cast<std::size_t>(StackEnd::kComplete)];
+  }
 
   ProfilerOptions options_{.sampling = {.max_frames = 32}};
   ThreadRegistry<TableTraits> registry_{4, kRingBytes};
@@ -164,7 +176,8 @@ TEST_F(DeferredWalks, AWalkThroughCodeThatHasBeenUnloadedSinceEndsThere) {
   ManualPlatform::With(program_only);
   session_->Drain();
   const OneStack stack = OnlyStackOf(Finish());
-  ASSERT_EQ(stack.frames.size(), 3u) << "by which rules the plugin's function was left nobody can know any more";
+  ASSERT_EQ(stack.frames.size(), 3u)
+      << "by which rules the plugin's function was left nobody can know any more";
   EXPECT_EQ(stack.frames[0].address, kText + 5);
   EXPECT_EQ(stack.frames[1].address, kPlugin + 0x100 - 1);
   EXPECT_TRUE(stack.frames[2].is_pseudo());
@@ -186,7 +199,8 @@ TEST_F(DeferredWalks, WhatHasTakenThePlaceOfUnloadedCodeDoesNotGuideItsWalks) {
   std::multiset<std::size_t> depths;
   for (const ProfileSample& sample : profile.samples) {
     std::size_t depth = 0;
-    for (std::uint32_t stack = sample.stack; stack != 0; stack = profile.stacks[stack].parent) ++depth;
+    for (std::uint32_t stack = sample.stack; stack != 0; stack = profile.stacks[stack].parent)
+      ++depth;
     depths.insert(depth);
   }
   EXPECT_EQ(depths, (std::multiset<std::size_t>{2, 3})) << "both stacks with what they end at";

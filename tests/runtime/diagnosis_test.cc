@@ -34,14 +34,19 @@ TEST(Diagnosis, EachFactHasItsSentence) {
   for (const Case& one : {
            Case{[](DiagnosisFacts& f) { f.available = absl::UnimplementedError("no such CPU"); },
                 "Profiling cannot work here: no such CPU."},
-           Case{[](DiagnosisFacts& f) { f.options.enabled = false; }, "switched off: by STROBE_ENABLED=0"},
-           Case{[](DiagnosisFacts& f) { f.last_start = absl::InvalidArgumentError("max_frames is 0"); },
+           Case{[](DiagnosisFacts& f) { f.options.enabled = false; },
+                "switched off: by STROBE_ENABLED=0"},
+           Case{[](DiagnosisFacts& f) {
+                  f.last_start = absl::InvalidArgumentError("max_frames is 0");
+                },
                 "The last Start failed: max_frames is 0."},
            Case{[](DiagnosisFacts& f) { f.was_started = f.is_running = false; }, "never started"},
            Case{[](DiagnosisFacts& f) { f.is_running = false; },
                 "The profiler is stopped. It has taken 100 samples, and exported 3 profiles."},
-           Case{[](DiagnosisFacts& f) { f.options.sampling = {.cpu_frequency_hz = 0}; }, "Both built-in providers are off"},
-           Case{[](DiagnosisFacts& f) { f.stats.threads_registered = 0; }, "No thread is registered: only"},
+           Case{[](DiagnosisFacts& f) { f.options.sampling = {.cpu_frequency_hz = 0}; },
+                "Both built-in providers are off"},
+           Case{[](DiagnosisFacts& f) { f.stats.threads_registered = 0; },
+                "No thread is registered: only"},
            Case{[](DiagnosisFacts& f) {
                   f.stats.threads_registered = 0;
                   f.stats.threads_ended = 4;
@@ -50,7 +55,8 @@ TEST(Diagnosis, EachFactHasItsSentence) {
            Case{[](DiagnosisFacts& f) {
                   f.stats.stack_ends = {150, 10, 800, 30, 10};
                 },
-                "84 % of 1000 stacks are cut: 800 are broken, 30 come to code without unwind information, 10 are too deep. Code needs"},
+                "84 % of 1000 stacks are cut: 800 are broken, 30 come to code without unwind "
+                "information, 10 are too deep. Code needs"},
            Case{[](DiagnosisFacts& f) {
                   f.stats.stack_ends = {150, 800, 10, 30, 10};
                 },
@@ -59,23 +65,39 @@ TEST(Diagnosis, EachFactHasItsSentence) {
                   f.stats.stack_ends = {150, 800, 10, 30, 10};
                 },
                 "A larger sampling.max_frames helps."},
-           Case{[](DiagnosisFacts& f) { f.stats.threads_refused = 7; }, "7 registrations were refused"},
-           Case{[](DiagnosisFacts& f) { f.stats.threads_on_fallback = 4; }, "refused the CPU timer of 4 threads (RLIMIT_SIGPENDING"},
-           Case{[](DiagnosisFacts& f) { f.options.sampling.use_timers = false; }, "CPU timers are off by option"},
-           Case{[](DiagnosisFacts& f) { f.threads_given_up = 3; }, "3 threads are not sampled any more"},
-           Case{[](DiagnosisFacts& f) { f.handler = HandlerState::kReplaced; }, "has replaced the handler of signal 23"},
-           Case{[](DiagnosisFacts& f) { f.stats.drops[static_cast<std::size_t>(DropReason::kRingFull)] = 9; },
+           Case{[](DiagnosisFacts& f) { f.stats.threads_refused = 7; },
+                "7 registrations were refused"},
+           Case{[](DiagnosisFacts& f) { f.stats.threads_on_fallback = 4; },
+                "refused the CPU timer of 4 threads (RLIMIT_SIGPENDING"},
+           Case{[](DiagnosisFacts& f) { f.options.sampling.use_timers = false; },
+                "CPU timers are off by option"},
+           Case{[](DiagnosisFacts& f) { f.threads_given_up = 3; },
+                "3 threads are not sampled any more"},
+           Case{[](DiagnosisFacts& f) { f.handler = HandlerState::kReplaced; },
+                "has replaced the handler of signal 23"},
+           Case{[](DiagnosisFacts& f) {
+                  f.stats.drops[static_cast<std::size_t>(DropReason::kRingFull)] = 9;
+                },
                 "9 samples found their ring full"},
-           Case{[](DiagnosisFacts& f) { f.stats.drops[static_cast<std::size_t>(DropReason::kNoRegisters)] = 8; },
+           Case{[](DiagnosisFacts& f) {
+                  f.stats.drops[static_cast<std::size_t>(DropReason::kNoRegisters)] = 8;
+                },
                 "8 signals came without the thread's registers"},
-           Case{[](DiagnosisFacts& f) { f.stats.drops[static_cast<std::size_t>(DropReason::kUnreadable)] = 5; },
+           Case{[](DiagnosisFacts& f) {
+                  f.stats.drops[static_cast<std::size_t>(DropReason::kUnreadable)] = 5;
+                },
                 "5 records could not be read"},
-           Case{[](DiagnosisFacts& f) { f.stats.partly_named_module = "/lib/x"; }, "/lib/x has more functions, or longer names, than"},
-           Case{[](DiagnosisFacts& f) { f.stats.unread_module = "/lib/x"; }, "The frame information of /lib/x could not be read"},
-           Case{[](DiagnosisFacts& f) { f.stats.stacks_folded = 6; }, "6 samples went into [folded]"},
+           Case{[](DiagnosisFacts& f) { f.stats.partly_named_module = "/lib/x"; },
+                "/lib/x has more functions, or longer names, than"},
+           Case{[](DiagnosisFacts& f) { f.stats.unread_module = "/lib/x"; },
+                "The frame information of /lib/x could not be read"},
+           Case{[](DiagnosisFacts& f) { f.stats.stacks_folded = 6; },
+                "6 samples went into [folded]"},
            Case{[](DiagnosisFacts& f) { f.stats.samples = 0; }, "no sample has come yet"},
-           Case{[](DiagnosisFacts& f) { f.stats.last_export_error = "disk full"; }, "The last export failed: disk full."},
-           Case{[](DiagnosisFacts& f) { f.stats.exports_dropped = 2; }, "2 profiles were never delivered"},
+           Case{[](DiagnosisFacts& f) { f.stats.last_export_error = "disk full"; },
+                "The last export failed: disk full."},
+           Case{[](DiagnosisFacts& f) { f.stats.exports_dropped = 2; },
+                "2 profiles were never delivered"},
        }) {
     DiagnosisFacts facts = Healthy();
     one.set(facts);
@@ -89,7 +111,8 @@ TEST(Diagnosis, EachFactHasItsSentence) {
 TEST(Diagnosis, SpeaksOfWhatWas) {
   DiagnosisFacts facts = Healthy();
   facts.stats.threads_ended = 5;
-  EXPECT_EQ(Diagnose(facts), "All is well: 2 threads and 5 that have ended, 100 samples, 3 exports, by signal 23.");
+  EXPECT_EQ(Diagnose(facts),
+            "All is well: 2 threads and 5 that have ended, 100 samples, 3 exports, by signal 23.");
 }
 
 TEST(Diagnosis, AFewCutStacksNeedNoAdvice) {

@@ -24,14 +24,17 @@ using testing::KeepingExporter;
 using testing::ManualPlatform;
 using testing::ManualTraits;
 
-std::chrono::steady_clock::time_point In(int seconds) { return std::chrono::steady_clock::now() + std::chrono::seconds(seconds); }
+std::chrono::steady_clock::time_point In(int seconds) {
+  return std::chrono::steady_clock::now() + std::chrono::seconds(seconds);
+}
 
 // A period with one stack of one thread.
 ExportJob Job(std::uint64_t sequence, std::vector<std::size_t> columns = {0, 1, 2}) {
   Aggregator aggregator(3, 1 << 20);
   const std::uint32_t key = aggregator.AddThread(1, "thread");
   const std::vector<Address> stack{0x401000};
-  aggregator.Add(key, {.generation = 1, .leaf_first = stack}, std::vector<std::int64_t>{1, 20, 300});
+  aggregator.Add(key, {.generation = 1, .leaf_first = stack},
+                 std::vector<std::int64_t>{1, 20, 300});
   ExportJob job{.samples = aggregator.Take(), .profile = {}, .columns = std::move(columns)};
   job.profile.value_types = {{"a", "count"}, {"b", "count"}, {"c", "count"}};
   job.profile.default_value_type = job.columns.size() == 1 ? 0 : 1;
@@ -192,7 +195,8 @@ TEST_F(ExportWorkerTest, OfTwoJobsOneMayFail) {
   ASSERT_TRUE(worker.Begin());
   EXPECT_EQ(worker.Wait(In(60)).code(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(SequencesKept(), ElementsAre(2));
-  EXPECT_TRUE(worker.End(In(60)).code() == absl::StatusCode::kUnavailable) << "the other was tried, and its failure is the end's";
+  EXPECT_TRUE(worker.End(In(60)).code() == absl::StatusCode::kUnavailable)
+      << "the other was tried, and its failure is the end's";
 }
 
 TEST_F(ExportWorkerTest, ABlockedExporterIsLeftBehindAndNobodyElseWaits) {
@@ -206,7 +210,8 @@ TEST_F(ExportWorkerTest, ABlockedExporterIsLeftBehindAndNobodyElseWaits) {
   EXPECT_EQ(worker.End(In(0)).code(), absl::StatusCode::kDeadlineExceeded);
   EXPECT_FALSE(worker.HasEnded());
   GatedExporter::Open();
-  EXPECT_THAT(GatedExporter::WaitForSequences(2), ElementsAre(1, 2)) << "what was submitted was still tried";
+  EXPECT_THAT(GatedExporter::WaitForSequences(2), ElementsAre(1, 2))
+      << "what was submitted was still tried";
   while (!worker.HasEnded()) std::this_thread::yield();
   EXPECT_EQ(StatsOf(worker).exports, 2u);
 }
@@ -234,7 +239,9 @@ struct BrokenEncoder : testing::ArchetypeEncoder {
   }
 };
 struct BrokenSymbolizer : testing::ArchetypeSymbolizer {
-  absl::StatusOr<Symbols> Symbolize(const Profile& /*profile*/) { return absl::InternalError("the symbolizer is broken"); }
+  absl::StatusOr<Symbols> Symbolize(const Profile& /*profile*/) {
+    return absl::InternalError("the symbolizer is broken");
+  }
 };
 struct BrokenEncoderTraits : ManualTraits {
   using Encoder = BrokenEncoder;

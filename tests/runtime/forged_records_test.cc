@@ -1,4 +1,5 @@
-// A ring may lie in memory that somebody else can write: what becomes of records that no capture wrote, and of those after them.
+// A ring may lie in memory that somebody else can write: what becomes of records that no capture
+// wrote, and of those after them.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -39,7 +40,8 @@ class ForgedRecords : public ::testing::Test {
   void TearDown() override { registry_.Unregister(slot_); }
 
   Profile Finish() { return testing::FinishSession(*session_); }
-  // A record of one sample, whatever its header says, with these frames, leaf first; it is credited as a capture does. Where it begins.
+  // A record of one sample, whatever its header says, with these frames, leaf first; it is credited
+  // as a capture does. Where it begins.
   std::byte* Write(RecordHeader header, const std::vector<Address>& frames) {
     const std::size_t bytes = RecordBytes(kCount, frames.size());
     std::byte* const record = slot_->ring.Reserve(bytes);
@@ -63,10 +65,13 @@ class ForgedRecords : public ::testing::Test {
     Sums sums;
     for (std::size_t i = 0; i < profile.samples.size(); ++i) {
       std::string text;
-      for (std::uint32_t stack = profile.samples[i].stack; stack != 0; stack = profile.stacks[stack].parent) {
+      for (std::uint32_t stack = profile.samples[i].stack; stack != 0;
+           stack = profile.stacks[stack].parent) {
         const Frame& frame = profile.frames[profile.stacks[stack].frame];
-        const auto name = frame.is_pseudo() ? std::string(PseudoFrameName(static_cast<PseudoFrame>(frame.address)))
-                                            : absl::StrCat(absl::Hex(frame.address));
+        const auto name =
+            frame.is_pseudo()
+                ? std::string(PseudoFrameName(static_cast<PseudoFrame>(frame.address)))
+                : absl::StrCat(absl::Hex(frame.address));
         text = absl::StrCat(name, text.empty() ? "" : " ", text);
       }
       sums[text] += profile.Values(i)[0];
@@ -106,7 +111,8 @@ TEST_F(ForgedRecords, NoStackHangsUnderTheRootsOfOneThatCouldNotBeRead) {
   Write(HeaderOf(1, 2), {0x400040});  // shares what nobody knows
   session_->Drain();
   EXPECT_TRUE(slot_->memo_is_stale) << "the next stack would go on sharing with it";
-  EXPECT_EQ(SamplesByStack(Finish()), (Sums{{"400001 400002 400003", 1}, {"[folded]", 1}, {"[lost]", 1}}));
+  EXPECT_EQ(SamplesByStack(Finish()),
+            (Sums{{"400001 400002 400003", 1}, {"[folded]", 1}, {"[lost]", 1}}));
 }
 
 TEST_F(ForgedRecords, NoStackHangsUnderTheRootsOfOneThatTheRingLost) {
@@ -119,7 +125,8 @@ TEST_F(ForgedRecords, NoStackHangsUnderTheRootsOfOneThatTheRingLost) {
   EXPECT_TRUE(slot_->memo_is_stale);
   Write(HeaderOf(1, 2), {0x400040});  // a capture that was under way meanwhile
   session_->Drain();
-  EXPECT_EQ(SamplesByStack(Finish()), (Sums{{"400001 400002 400003", 1}, {"[folded]", 1}, {"[lost]", 1}}));
+  EXPECT_EQ(SamplesByStack(Finish()),
+            (Sums{{"400001 400002 400003", 1}, {"[folded]", 1}, {"[lost]", 1}}));
 }
 
 }  // namespace

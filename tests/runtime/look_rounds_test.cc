@@ -45,7 +45,8 @@ class LookRoundsTest : public ::testing::Test {
   }
 
   LookRounds<ManualPlatform> rounds_;
-  NumberedSlot slots_[3] = {{.token = {.index = 0}}, {.token = {.index = 1}}, {.token = {.index = 2}}};
+  NumberedSlot slots_[3] = {
+      {.token = {.index = 0}}, {.token = {.index = 1}}, {.token = {.index = 2}}};
   std::vector<NumberedSlot*> scratch_;
 };
 

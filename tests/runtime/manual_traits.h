@@ -1,4 +1,5 @@
-// What the tests of the runtime share: the real parts but for the operating system and the clock, which are the test's.
+// What the tests of the runtime share: the real parts but for the operating system and the clock,
+// which are the test's.
 #pragma once
 
 #include <map>
@@ -82,7 +83,8 @@ inline std::int64_t SumOfPseudo(const Profile& profile, PseudoFrame frame, std::
   std::int64_t sum = 0;
   for (std::size_t i = 0; i < profile.samples.size(); ++i) {
     const Frame& leaf = profile.frames[profile.stacks[profile.samples[i].stack].frame];
-    if (leaf.is_pseudo() && leaf.address == static_cast<Address>(frame)) sum += profile.Values(i)[column];
+    if (leaf.is_pseudo() && leaf.address == static_cast<Address>(frame))
+      sum += profile.Values(i)[column];
   }
   return sum;
 }

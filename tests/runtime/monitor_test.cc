@@ -29,7 +29,8 @@ TEST(MonitorTest, WaiterSeesWhatTheNotifierChanged) {
 
 TEST(MonitorTest, DeadlineEndsAWaitAndTheLockIsHeldAfterIt) {
   Monitor monitor;
-  const Monitor::Deadline deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(5);
+  const Monitor::Deadline deadline =
+      std::chrono::steady_clock::now() + std::chrono::milliseconds(5);
   bool is_locked = false;
   std::thread other;
   {

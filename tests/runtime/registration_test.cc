@@ -19,7 +19,8 @@ namespace {
 using ::testing::HasSubstr;
 using TestProfiler = Profiler<testing::ManualTraits>;
 
-static_assert(!std::is_copy_constructible_v<Registration> && !std::is_copy_assignable_v<Registration>);
+static_assert(!std::is_copy_constructible_v<Registration> &&
+              !std::is_copy_assignable_v<Registration>);
 static_assert(std::is_nothrow_move_constructible_v<Registration>);
 
 std::uint64_t Registered(TestProfiler& profiler) { return profiler.stats().threads_registered; }
@@ -135,7 +136,8 @@ TEST_F(RegistrationTest, OutlivesItsProfiler) {
   }
 }
 
-// The checks stop the program before any thread of ours runs, so that the child of a death test is a plain one.
+// The checks stop the program before any thread of ours runs, so that the child of a death test is
+// a plain one.
 using RegistrationDeathTest = RegistrationTest;
 
 TEST_F(RegistrationDeathTest, EndingOnAnotherThreadStopsTheProgram) {

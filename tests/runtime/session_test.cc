@@ -29,7 +29,8 @@ struct HoldingUnwinder : testing::ArchetypeUnwinder {
   static inline constinit std::atomic<bool> is_to_hold{false};
   static inline constinit std::atomic<bool> is_holding{false};
   template <StackMemory M>
-  WalkResult Unwind(const NativeRegisters& registers, const M& memory, std::span<Address> output) const noexcept {
+  WalkResult Unwind(const NativeRegisters& registers, const M& memory,
+                    std::span<Address> output) const noexcept {
     for (; is_to_hold.load(); is_holding.store(true)) {
     }
     return testing::ArchetypeUnwinder::Unwind(registers, memory, output);
@@ -47,7 +48,8 @@ constexpr std::size_t kSamples = 0;  // columns
 constexpr std::size_t kCpu = 1;
 constexpr std::size_t kWall = 2;
 
-// A session played on one thread: the test is the kernel, every registered thread, and the collector.
+// A session played on one thread: the test is the kernel, every registered thread, and the
+// collector.
 class SessionTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -89,7 +91,8 @@ class SessionTest : public ::testing::Test {
   }
 
   static std::int64_t Now() { return ManualClock().MonotonicNs(); }
-  // The thread runs; its timer expires as the kernel's would, all expiries of this run in one signal.
+  // The thread runs; its timer expires as the kernel's would, all expiries of this run in one
+  // signal.
   void Run(Slot* slot, std::int64_t cpu_ns, Address pc = 0x400000) {
     ManualPlatform::RunFor(slot->thread_id, cpu_ns);
     ManualClock::Advance(cpu_ns);
@@ -98,14 +101,19 @@ class SessionTest : public ::testing::Test {
       return at == state.timers.end() ? ManualPlatform::Timer() : at->second;
     });
     if (!timer.is_started) return;
-    const std::int64_t used_ns = ManualPlatform::ThreadCpuTimeNs(slot->thread_id) - slot->attach_cpu_ns;
-    const std::int64_t expiries = used_ns < timer.first_ns ? 0 : 1 + (used_ns - timer.first_ns) / timer.period_ns;
+    const std::int64_t used_ns =
+        ManualPlatform::ThreadCpuTimeNs(slot->thread_id) - slot->attach_cpu_ns;
+    const std::int64_t expiries =
+        used_ns < timer.first_ns ? 0 : 1 + (used_ns - timer.first_ns) / timer.period_ns;
     std::int64_t& done = expiries_[slot];
     if (expiries == done) return;
-    EXPECT_TRUE(ManualPlatform::Deliver(timer.payload, expiries - std::exchange(done, expiries), pc));
+    EXPECT_TRUE(
+        ManualPlatform::Deliver(timer.payload, expiries - std::exchange(done, expiries), pc));
   }
   Profile Take() {
-    ExportJob job{.samples = session_->TakePeriod().samples, .profile = {}, .columns = session_->EnabledColumns()};
+    ExportJob job{.samples = session_->TakePeriod().samples,
+                  .profile = {},
+                  .columns = session_->EnabledColumns()};
     constexpr auto kTypes = ManualTraits::Providers::AllValueTypes();
     job.profile.value_types.assign(kTypes.begin(), kTypes.end());
     FillProfile(job);
@@ -143,7 +151,8 @@ TEST_F(SessionTest, EachThreadsValuesAreItsClocks) {
   const Profile profile = Finish();
   EXPECT_EQ(SumByThread(profile, kCpu), (Sums{{"early", 700 * kMs + 4950}, {"late", 495 * kMs}}));
   EXPECT_EQ(SumByThread(profile, kWall), (Sums{{"early", wall_ns}, {"late", wall_ns}}));
-  EXPECT_EQ(SumByThread(profile, kSamples), (Sums{{"early", expiries_[early]}, {"late", expiries_[late]}}));
+  EXPECT_EQ(SumByThread(profile, kSamples),
+            (Sums{{"early", expiries_[early]}, {"late", expiries_[late]}}));
 }
 
 TEST_F(SessionTest, PeriodsAddUpToTheWhole) {
@@ -155,19 +164,22 @@ TEST_F(SessionTest, PeriodsAddUpToTheWhole) {
     session_->Drain();
     cpu_ns += SumByThread(Take(), kCpu)["thread"];
   }
-  // What is residual, at most a period, is known at the end only. Never do the profiles say more than the clock.
+  // What is residual, at most a period, is known at the end only. Never do the profiles say more
+  // than the clock.
   EXPECT_LE(cpu_ns, 300 * kMs);
   EXPECT_GE(cpu_ns, 300 * kMs - 10.3 * kMs);
   cpu_ns += SumByThread(Finish(), kCpu)["thread"];
   EXPECT_EQ(cpu_ns, 300 * kMs);
 }
 
-// Threads that come, run for much less or more than a period, and go, over many exports: no value is less than 0, no thread's sum is ever
-// more than its clock, and in the end each is its clock.
+// Threads that come, run for much less or more than a period, and go, over many exports: no value
+// is less than 0, no thread's sum is ever more than its clock, and in the end each is its clock.
 TEST_F(SessionTest, NoProfileSaysMoreOfAThreadThanItsClock) {
   for (std::uint64_t seed = 1; seed <= 30; ++seed) {
     RandomSource random(seed);
-    const auto below = [&](double limit) { return static_cast<std::int64_t>(random.Uniform() * limit); };
+    const auto below = [&](double limit) {
+      return static_cast<std::int64_t>(random.Uniform() * limit);
+    };
     ManualPlatform::With([&](auto& state) { state.refuses_timers = seed % 5 == 0; });
     Begin();
     std::vector<std::pair<Slot*, std::string>> threads;
@@ -176,7 +188,8 @@ TEST_F(SessionTest, NoProfileSaysMoreOfAThreadThanItsClock) {
     const auto take = [&](const Profile& profile) {
       EXPECT_EQ(testing::CheckProfile(profile), "");
       for (const auto& [name, cpu_ns] : SumByThread(profile, kCpu)) sums[name] += cpu_ns;
-      for (const auto& [name, cpu_ns] : sums) ASSERT_LE(cpu_ns, clocks[name]) << name << ", seed " << seed;
+      for (const auto& [name, cpu_ns] : sums)
+        ASSERT_LE(cpu_ns, clocks[name]) << name << ", seed " << seed;
     };
     for (std::uint64_t step = 0; step < 400; ++step) {
       if (threads.empty() || below(8) == 0) {
@@ -229,7 +242,8 @@ TEST_F(SessionTest, ALateSignalOfAnEndedRegistrationCreditsNobody) {
   EXPECT_FALSE(ManualPlatform::Deliver(timer.payload, 1, 0x400000));
   session_->Drain();
   Register(1, "second");
-  EXPECT_FALSE(ManualPlatform::Deliver(timer.payload, 1, 0x400000)) << "the slot serves another registration now";
+  EXPECT_FALSE(ManualPlatform::Deliver(timer.payload, 1, 0x400000))
+      << "the slot serves another registration now";
   EXPECT_EQ(SumByThread(Finish(), kSamples)["second"], 0);
 }
 
@@ -287,7 +301,8 @@ TEST_F(SessionTest, AThreadThatWaitsIsInterruptedOnceAndItsStackGrows) {
   }
   EXPECT_EQ(interruptions, 1);
   const Profile profile = Finish();
-  EXPECT_THAT(profile.value_types, ElementsAre(ValueType{"wall", "nanoseconds"})) << "the CPU provider is off";
+  EXPECT_THAT(profile.value_types, ElementsAre(ValueType{"wall", "nanoseconds"}))
+      << "the CPU provider is off";
   EXPECT_EQ(SumByThread(profile, 0)["waiter"], 50 * 200 * kMs + 5);
   EXPECT_LE(SumOfPseudo(profile, PseudoFrame::kResidual, 0), 200 * kMs);
 }
@@ -355,7 +370,9 @@ TEST_F(SessionTest, WhatNoRecordCouldBeWrittenForIsLostButCounted) {
   Slot* const slot = Register(1, "thread");
   Begin({});
   int drops = 0;
-  while ((drops = static_cast<int>(slot->counters.drops[static_cast<std::size_t>(DropReason::kRingFull)])) < 5) Run(slot, 10 * kMs);
+  while ((drops = static_cast<int>(
+              slot->counters.drops[static_cast<std::size_t>(DropReason::kRingFull)])) < 5)
+    Run(slot, 10 * kMs);
   const std::int64_t used_ns = ManualPlatform::ThreadCpuTimeNs(1);
   const Profile profile = Finish();
   EXPECT_EQ(SumByThread(profile, kCpu)["thread"], used_ns);
@@ -379,17 +396,24 @@ TEST_F(SessionTest, GeneratedCodeIsAModuleWhileItIsRegisteredAndThereafterInWhat
   const Profile profile = Finish();
   std::vector<std::string> names;
   for (const Frame& frame : profile.frames) {
-    if (!frame.is_pseudo()) names.push_back(frame.module < profile.modules.size() ? profile.modules[frame.module].path : "nobody's");
+    if (!frame.is_pseudo())
+      names.push_back(frame.module < profile.modules.size() ? profile.modules[frame.module].path
+                                                            : "nobody's");
   }
   EXPECT_THAT(names, ::testing::UnorderedElementsAre("one", "two", "nobody's"));
 }
 
 TEST_F(SessionTest, TheLoaderIsAskedForItsImagesOnlyWhenTheyHaveChanged) {
   Begin({});
-  const auto listings = [] { return ManualPlatform::With([](auto& state) { return state.module_listings; }); };
+  const auto listings = [] {
+    return ManualPlatform::With([](auto& state) { return state.module_listings; });
+  };
   const int before = listings();
   for (Address i = 0; i < 100; ++i) {
-    ASSERT_TRUE(code_.Add({.name = "code", .start = reinterpret_cast<const void*>(0x700000 + i), .bytes = 1}).ok());
+    ASSERT_TRUE(
+        code_
+            .Add({.name = "code", .start = reinterpret_cast<const void*>(0x700000 + i), .bytes = 1})
+            .ok());
     session_->Drain();
   }
   EXPECT_EQ(counters_.module_refreshes, 101U);
@@ -448,14 +472,16 @@ TEST_F(SessionTest, MemoryOfThreadsThatAreLongIdleOrGoneIsGivenBack) {
     ManualClock::Advance(kLongIdleNs);
     Take();
     Run(busy, 100 * kMs);
-    for (void* memory : ManualPlatform::With([](auto& state) { return std::exchange(state.discarded, {}); })) {
+    for (void* memory :
+         ManualPlatform::With([](auto& state) { return std::exchange(state.discarded, {}); })) {
       if (slots.contains(memory)) discarded.push_back(slots.at(memory));
     }
   }
   EXPECT_THAT(discarded, ::testing::UnorderedElementsAre(idle, gone)) << "each once";
   Run(idle, 100 * kMs);
   session_->Drain();
-  EXPECT_EQ(SumByThread(Take(), kSamples)["idle"], expiries_[idle] - 10) << "it is sampled as before";
+  EXPECT_EQ(SumByThread(Take(), kSamples)["idle"], expiries_[idle] - 10)
+      << "it is sampled as before";
   Finish();
   EXPECT_FALSE(busy->holds_memory()) << "nobody collects";
 }

@@ -39,7 +39,8 @@ class SleepersTest : public ::testing::Test {
     const std::array<int*, 3> pointers{&sleepers[0], &sleepers[1], &sleepers[2]};
     sleepers_.EndRound(std::span<int* const>(pointers), kMaxNs, [](int& sleeper) { ++sleeper; });
     for (const int looks : sleepers) EXPECT_LE(looks, 1);
-    EXPECT_EQ(sleepers[0], 1) << "a clock that is not what it should be must not hide a thread for ever";
+    EXPECT_EQ(sleepers[0], 1)
+        << "a clock that is not what it should be must not hide a thread for ever";
     return std::accumulate(sleepers.begin(), sleepers.end(), 0);
   }
 
@@ -123,7 +124,8 @@ TEST(Sleepers, WithoutAClockOfTheProcessAllAreLookedAt) {
   Sleepers<NoProcessClock> sleepers;
   std::array<int, 2> looks{};
   const std::array<int*, 2> pointers{&looks[0], &looks[1]};
-  for (int i = 0; i < 10; ++i) sleepers.EndRound(std::span<int* const>(pointers), kMaxNs, [](int& sleeper) { ++sleeper; });
+  for (int i = 0; i < 10; ++i)
+    sleepers.EndRound(std::span<int* const>(pointers), kMaxNs, [](int& sleeper) { ++sleeper; });
   EXPECT_THAT(looks, ::testing::Each(10));
 }
 

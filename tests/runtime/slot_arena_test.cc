@@ -46,7 +46,8 @@ TEST_F(SlotArenaTest, ASlotIsFoundByItsTokenForEver) {
 }
 
 TEST_F(SlotArenaTest, IndicesOfNobodyFindNothing) {
-  EXPECT_EQ(arena_->Find(static_cast<std::uint32_t>(Arena::kMaxChunks * Arena::kSlotsPerChunk - 1)), nullptr);
+  EXPECT_EQ(arena_->Find(static_cast<std::uint32_t>(Arena::kMaxChunks * Arena::kSlotsPerChunk - 1)),
+            nullptr);
   EXPECT_EQ(arena_->Find(0xFFFFFF), nullptr);
   EXPECT_EQ(arena_->Find(0xFFFFFFFF), nullptr);
 }
@@ -59,19 +60,23 @@ TEST_F(SlotArenaTest, AReleasedArenaIsUsedAgainWithTheSameSlots) {
   arena_ = Arena::Acquire(2 * kRingBytes);
   EXPECT_EQ(arena_, before);
   EXPECT_EQ(arena_->Find(0), slot);
-  EXPECT_EQ(slot->token.use, 77) << "or a late signal of the former owner would be taken for the new one's";
+  EXPECT_EQ(slot->token.use, 77)
+      << "or a late signal of the former owner would be taken for the new one's";
   std::vector<Slot*> again;
   arena_->AppendAll(again);
-  EXPECT_EQ(std::set<Slot*>(again.begin(), again.end()), std::set<Slot*>(free_.begin(), free_.end()));
+  EXPECT_EQ(std::set<Slot*>(again.begin(), again.end()),
+            std::set<Slot*>(free_.begin(), free_.end()));
   EXPECT_EQ(arena_->RingMemory(*slot).size(), 2 * kRingBytes);
 }
 
 TEST_F(SlotArenaTest, EachSlotHasARingOfItsOwn) {
   std::vector<std::span<std::byte>> rings;
   for (Slot* slot : free_) rings.push_back(arena_->RingMemory(*slot));
-  std::sort(rings.begin(), rings.end(), [](const auto& one, const auto& other) { return one.data() < other.data(); });
+  std::sort(rings.begin(), rings.end(),
+            [](const auto& one, const auto& other) { return one.data() < other.data(); });
   for (const auto& ring : rings) ASSERT_EQ(ring.size(), kRingBytes);
-  for (std::size_t i = 1; i < rings.size(); ++i) EXPECT_GE(rings[i].data(), rings[i - 1].data() + kRingBytes);
+  for (std::size_t i = 1; i < rings.size(); ++i)
+    EXPECT_GE(rings[i].data(), rings[i - 1].data() + kRingBytes);
 }
 
 TEST_F(SlotArenaTest, VisitsEachMarkedSlotOnce) {

@@ -17,7 +17,8 @@ namespace {
 using testing::FakeStack;
 using Chain = ChainUnwinder<CfiUnwinder, FramePointerStep>;
 
-// Two pieces of code; in each, function n takes n words of stack. The first kStop ends a stack, kForeign is in neither.
+// Two pieces of code; in each, function n takes n words of stack. The first kStop ends a stack,
+// kForeign is in neither.
 constexpr Address kText = 0x10000;
 constexpr Address kPieceBytes = 0x1000;
 constexpr Address kFunctionBytes = 0x100;
@@ -25,12 +26,15 @@ constexpr Address kBase = 0x7000;
 constexpr Address kForeign = 0x90000;
 constexpr std::size_t kLots = 1 << 20;
 
-constexpr Address In(std::size_t piece, Address words) { return kText + piece * kPieceBytes + words * kFunctionBytes + 0x80; }
+constexpr Address In(std::size_t piece, Address words) {
+  return kText + piece * kPieceBytes + words * kFunctionBytes + 0x80;
+}
 
 std::shared_ptr<const UnwindTable> Table() {
   std::vector<UnwindRow> rows = {{0, UnwindRule::Stop()}};
   for (std::uint32_t words = 1; words < 15; ++words) {
-    rows.push_back({static_cast<std::uint32_t>(words * kFunctionBytes), UnwindRule::Frame(UnwindRule::Kind::kFromSp, words, 1, 0)});
+    rows.push_back({static_cast<std::uint32_t>(words * kFunctionBytes),
+                    UnwindRule::Frame(UnwindRule::Kind::kFromSp, words, 1, 0)});
   }
   // The last counts from r12, which only the innermost frame has.
   const SpecialRule by_r12{.cfa = SpecialRule::Cfa::kOffset,
@@ -38,15 +42,19 @@ std::shared_ptr<const UnwindTable> Table() {
                            .cfa_other = 12,
                            .plt_threshold = 0,
                            .cfa_offset = 0,
-                           .ra = {.where = SpecialRule::Where::kMemory, .base = SpecialRule::Base::kCfa, .other = 0, .offset = -8},
+                           .ra = {.where = SpecialRule::Where::kMemory,
+                                  .base = SpecialRule::Base::kCfa,
+                                  .other = 0,
+                                  .offset = -8},
                            .fp = {}};
   rows.push_back({15 * kFunctionBytes, UnwindRule::Special(1)});
-  return std::make_shared<UnwindTable>(static_cast<std::uint32_t>(kPieceBytes), rows, std::vector<SpecialRule>{SpecialRule(), by_r12});
+  return std::make_shared<UnwindTable>(static_cast<std::uint32_t>(kPieceBytes), rows,
+                                       std::vector<SpecialRule>{SpecialRule(), by_r12});
 }
 UnwindModules Tables(bool first, bool second, bool is_complete = true) {
-  return UnwindModules(
-      {{kText, kText + kPieceBytes, first ? Table() : nullptr}, {kText + kPieceBytes, kText + 2 * kPieceBytes, second ? Table() : nullptr}},
-      is_complete);
+  return UnwindModules({{kText, kText + kPieceBytes, first ? Table() : nullptr},
+                        {kText + kPieceBytes, kText + 2 * kPieceBytes, second ? Table() : nullptr}},
+                       is_complete);
 }
 
 struct Trace {
@@ -54,7 +62,8 @@ struct Trace {
   WalkResult walk;
 };
 
-Trace WalkWith(const UnwindModules& tables, const NativeRegisters& registers, const FakeStack& stack) {
+Trace WalkWith(const UnwindModules& tables, const NativeRegisters& registers,
+               const FakeStack& stack) {
   Trace trace{std::vector<Address>(64), {}};
   trace.walk = Chain(&tables).Unwind(registers, stack, trace.frames);
   trace.frames.resize(trace.walk.count);
@@ -65,7 +74,8 @@ Trace WalkWith(const UnwindModules& tables, const NativeRegisters& registers, co
 bool is_whole = false;
 
 // What a capture sends.
-std::vector<std::byte> SliceOf(const Trace& pending, const NativeRegisters& registers, const FakeStack& stack, std::size_t room = kLots) {
+std::vector<std::byte> SliceOf(const Trace& pending, const NativeRegisters& registers,
+                               const FakeStack& stack, std::size_t room = kLots) {
   EXPECT_TRUE(pending.walk.is_pending);
   const SliceWriter writer(registers, pending.walk.stop, stack, room);
   std::vector<std::byte> bytes(writer.bytes());
@@ -73,7 +83,8 @@ std::vector<std::byte> SliceOf(const Trace& pending, const NativeRegisters& regi
   return bytes;
 }
 
-Trace Finish(const UnwindModules& tables, const std::vector<std::byte>& slice, std::vector<Address> frames, std::size_t max_frames = 64) {
+Trace Finish(const UnwindModules& tables, const std::vector<std::byte>& slice,
+             std::vector<Address> frames, std::size_t max_frames = 64) {
   Trace trace{std::move(frames), {}};
   trace.walk = FinishWalk(Chain(&tables), slice, trace.frames, max_frames);
   return trace;
@@ -94,14 +105,16 @@ class StackSliceTest : public ::testing::Test {
     registers.fp = 1;
     return registers;
   }();
-  // A function of the first piece, called by one of the second, by one of the first, by the outermost of the second.
+  // A function of the first piece, called by one of the second, by one of the first, by the
+  // outermost of the second.
   const FakeStack stack_ = Stack({0, In(1, 3), 0, 0, In(0, 4), 0, 0, 0, In(1, 0)});
 };
 
 TEST_F(StackSliceTest, TheCollectorComesToWhatTheCaptureWouldHaveComeTo) {
   const Trace whole = WalkWith(all_, registers_, stack_);
   ASSERT_EQ(whole.walk.count, 4u);
-  for (const UnwindModules& there : {Tables(false, false), Tables(true, false), Tables(false, true), Tables(false, false, false)}) {
+  for (const UnwindModules& there : {Tables(false, false), Tables(true, false), Tables(false, true),
+                                     Tables(false, false, false)}) {
     const Trace pending = WalkWith(there, registers_, stack_);
     EXPECT_LT(pending.walk.count, 4u);
     const Trace finished = Finish(all_, SliceOf(pending, registers_, stack_), pending.frames);
@@ -113,7 +126,8 @@ TEST_F(StackSliceTest, TheCollectorComesToWhatTheCaptureWouldHaveComeTo) {
 
 TEST_F(StackSliceTest, IsPendingAgainWhereTheNextTableIsMissing) {
   const Trace pending = WalkWith(Tables(false, false), registers_, stack_);
-  const Trace again = Finish(Tables(true, false), SliceOf(pending, registers_, stack_), pending.frames);
+  const Trace again =
+      Finish(Tables(true, false), SliceOf(pending, registers_, stack_), pending.frames);
   EXPECT_TRUE(again.walk.is_pending);
   EXPECT_EQ(again.walk.stop.pc, In(1, 3));
   EXPECT_EQ(again.frames.size(), 2u);
@@ -127,14 +141,19 @@ TEST_F(StackSliceTest, SaysWhyTheWalkEnded) {
     return Finish(all_, SliceOf(pending, registers_, stack), pending.frames, max_frames).walk.end;
   };
   EXPECT_EQ(finish({0, In(1, 0)}), StackEnd::kComplete);
-  EXPECT_EQ(finish({0, In(1, 3), 0}), StackEnd::kBroken) << "the caller's frame would lie above the stack";
-  EXPECT_EQ(finish({0, In(1, 3), 0, 0, In(1, 0)}, 2), StackEnd::kTruncated) << "as many frames as allowed";
-  EXPECT_EQ(finish({0, In(1, 15), 0}), StackEnd::kNoUnwindInfo) << "a register that nobody has any more";
-  EXPECT_EQ(finish({0, kForeign, 0}), StackEnd::kNoUnwindInfo) << "by frame pointers, of which there are none";
+  EXPECT_EQ(finish({0, In(1, 3), 0}), StackEnd::kBroken)
+      << "the caller's frame would lie above the stack";
+  EXPECT_EQ(finish({0, In(1, 3), 0, 0, In(1, 0)}, 2), StackEnd::kTruncated)
+      << "as many frames as allowed";
+  EXPECT_EQ(finish({0, In(1, 15), 0}), StackEnd::kNoUnwindInfo)
+      << "a register that nobody has any more";
+  EXPECT_EQ(finish({0, kForeign, 0}), StackEnd::kNoUnwindInfo)
+      << "by frame pointers, of which there are none";
 }
 
 TEST_F(StackSliceTest, TheInnermostFramesRegistersComeAlong) {
-  if (!std::is_same_v<NativeRegisters, X86_64Registers>) GTEST_SKIP() << "no function of this CPU is left by other registers";
+  if (!std::is_same_v<NativeRegisters, X86_64Registers>)
+    GTEST_SKIP() << "no function of this CPU is left by other registers";
   std::array<Address, kX86_64GeneralRegisters> words{};
   words[12] = kBase + 16;
   const X86_64GeneralRegisters general(words.data());
@@ -166,7 +185,8 @@ TEST_F(StackSliceTest, SaysWhetherItGoesToTheStacksTop) {
     EXPECT_EQ(is_whole, room >= all_bytes);
     EXPECT_EQ(finished.walk.end, is_whole ? StackEnd::kComplete : StackEnd::kBroken) << room;
     ASSERT_LE(finished.frames.size(), whole.frames.size());
-    EXPECT_TRUE(std::equal(finished.frames.begin(), finished.frames.end(), whole.frames.begin())) << "what there is, is right";
+    EXPECT_TRUE(std::equal(finished.frames.begin(), finished.frames.end(), whole.frames.begin()))
+        << "what there is, is right";
   }
 }
 
@@ -195,7 +215,8 @@ TEST_F(StackSliceTest, BytesThatNoCaptureWroteDoNoHarm) {
   const Trace pending = WalkWith(Tables(false, false), registers_, stack_);
   const std::vector<std::byte> slice = SliceOf(pending, registers_, stack_);
   EXPECT_EQ(Finish(all_, {}, pending.frames).walk.end, StackEnd::kBroken);
-  EXPECT_EQ(Finish(all_, slice, {}).walk.end, StackEnd::kBroken) << "without the frame to go on from";
+  EXPECT_EQ(Finish(all_, slice, {}).walk.end, StackEnd::kBroken)
+      << "without the frame to go on from";
   std::mt19937 random(5);
   for (int i = 0; i < 20'000; ++i) {
     std::vector<std::byte> bytes = slice;

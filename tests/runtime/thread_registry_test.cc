@@ -25,7 +25,8 @@ std::vector<Slot*> Live(Registry& registry) {
 
 TEST(ThreadRegistry, ASlotKnowsItsThread) {
   Registry registry(4, kRingBytes);
-  const auto slot = registry.Register({.id = 7, .stack = {.low = 0x1000, .high = 0x2000}}, "worker");
+  const auto slot =
+      registry.Register({.id = 7, .stack = {.low = 0x1000, .high = 0x2000}}, "worker");
   ASSERT_TRUE(slot.ok()) << slot.status();
   EXPECT_EQ((*slot)->thread_id, 7u);
   EXPECT_EQ((*slot)->name, "worker");
@@ -64,10 +65,12 @@ TEST(ThreadRegistry, TheLimitIsAClearError) {
 TEST(ThreadRegistry, AnySlotMayEndFirst) {
   Registry registry(200, kRingBytes);
   std::vector<Slot*> slots;
-  for (std::uint64_t i = 0; i < 150; ++i) slots.push_back(*registry.Register({.id = i, .stack = {}}, "t"));
+  for (std::uint64_t i = 0; i < 150; ++i)
+    slots.push_back(*registry.Register({.id = i, .stack = {}}, "t"));
   for (const std::size_t index : {0u, 149u, 75u, 74u, 1u}) registry.Unregister(slots[index]);
   EXPECT_EQ(registry.live_count(), 145u);
-  for (std::size_t i = 0; i < Live(registry).size(); ++i) EXPECT_EQ(Live(registry)[i]->live_index, i);
+  for (std::size_t i = 0; i < Live(registry).size(); ++i)
+    EXPECT_EQ(Live(registry)[i]->live_index, i);
   for (Slot* slot : Live(registry)) registry.Unregister(slot);
 }
 
@@ -132,7 +135,8 @@ struct WithoutMemoryTraits : testing::ManualTraits {
 
 TEST(ThreadRegistry, WithoutMemoryForARingAThreadIsRefused) {
   ThreadRegistry<WithoutMemoryTraits> registry(4, kRingBytes);
-  EXPECT_EQ(registry.Register({.id = 1, .stack = {}}, "one").status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(registry.Register({.id = 1, .stack = {}}, "one").status().code(),
+            absl::StatusCode::kResourceExhausted);
   EXPECT_EQ(registry.live_count(), 0u);
 }
 

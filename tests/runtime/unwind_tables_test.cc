@@ -43,7 +43,9 @@ class UnwindTablesTest : public ::testing::Test {
     return ModuleMap({module});
   }
   const UnwindModules* Published() { return registry_.arena()->unwind_modules.load(); }
-  static bool IsThere(const UnwindModules* tables, Address pc) { return tables->Find(pc)->table != nullptr; }
+  static bool IsThere(const UnwindModules* tables, Address pc) {
+    return tables->Find(pc)->table != nullptr;
+  }
 
   ThreadRegistry<TableTraits> registry_{4, 4096};
   CollectorCounters counters_;
@@ -64,7 +66,8 @@ TEST_F(UnwindTablesTest, WhatIsBuiltIsSeenByCapturesOncePublished) {
   EXPECT_TRUE(IsThere(Published(), kText));
   EXPECT_FALSE(IsThere(Published(), kText + UnwindModules::kPieceBytes));
   EXPECT_EQ(counters_.tables.load(), 1u);
-  EXPECT_EQ(counters_.table_bytes.load(), Published()->memory_bytes() + registry_.arena()->cfi->memory_bytes());
+  EXPECT_EQ(counters_.table_bytes.load(),
+            Published()->memory_bytes() + registry_.arena()->cfi->memory_bytes());
 }
 
 TEST_F(UnwindTablesTest, TablesStayWhileACaptureMayReadThem) {
@@ -88,7 +91,8 @@ TEST_F(UnwindTablesTest, ACaptureThatStandsStillKeepsABoundedNumberOfTables) {
     if (std::exchange(last, Published()->serial()) != Published()->serial()) ++shown;
   }
   EXPECT_EQ(shown, UnwindTables<TableTraits>::kMaxOld + 1);
-  EXPECT_TRUE(Published()->entries().empty() && !Published()->is_complete()) << "code may have gone of which the last ones speak";
+  EXPECT_TRUE(Published()->entries().empty() && !Published()->is_complete())
+      << "code may have gone of which the last ones speak";
   tables_.Build(kText);
   EXPECT_TRUE(IsThere(tables_.current(), kText)) << "the collector goes on";
   slot_->is_capturing = false;

@@ -1,5 +1,6 @@
-// storm [--samples N] [--seconds S]: profiles a program that does everything at once, at the highest rate, and checks that it neither
-// crashes nor hangs nor loses weight. Ends after N samples or S seconds, whichever comes first; 0 is no limit.
+// storm [--samples N] [--seconds S]: profiles a program that does everything at once, at the
+// highest rate, and checks that it neither crashes nor hangs nor loses weight. Ends after N samples
+// or S seconds, whichever comes first; 0 is no limit.
 #include <unistd.h>
 
 #include <atomic>
@@ -67,9 +68,10 @@ class Storm {
     return false;
   }
 
-  // Runs round(i) for i = 0, 1, ... on the calling thread, registered as `name`: at least once, and until the storm is over.
-  // A thread that mostly waits is left to wait.
-  void RunRole(const std::string& name, const std::function<void(unsigned)>& round, unsigned max_rounds = ~0U, bool waits = false) {
+  // Runs round(i) for i = 0, 1, ... on the calling thread, registered as `name`: at least once, and
+  // until the storm is over. A thread that mostly waits is left to wait.
+  void RunRole(const std::string& name, const std::function<void(unsigned)>& round,
+               unsigned max_rounds = ~0U, bool waits = false) {
     unsigned rounds = 0;
     const std::int64_t outer_ns = ReadMonotonicNs();
     std::int64_t wall_low_ns = 0;
@@ -95,13 +97,17 @@ class Storm {
   }
 
   static std::int64_t ReadMonotonicNs() {
-    return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(
+               std::chrono::steady_clock::now().time_since_epoch())
+        .count();
   }
 
   std::vector<std::thread> Begin() {
     std::vector<std::thread> threads;
-    const auto role = [&](const char* name, std::function<void(unsigned)> round, bool waits = false) {
-      threads.emplace_back([this, name, round = std::move(round), waits] { RunRole(name, round, ~0U, waits); });
+    const auto role = [&](const char* name, std::function<void(unsigned)> round,
+                          bool waits = false) {
+      threads.emplace_back(
+          [this, name, round = std::move(round), waits] { RunRole(name, round, ~0U, waits); });
     };
     role("throws", [](unsigned i) { ThrowAndCatch(static_cast<int>(i % 30)); });
     role("allocates", [](unsigned i) { Allocate(i); });
@@ -113,8 +119,8 @@ class Storm {
       if (wrong != nullptr) Fail(wrong);
     });
     role("takes signals", [](unsigned) { TakeSignals(); });
-    // The sanitizers know nothing of stacks that change hands. In the child of a process with threads, ThreadSanitizer gives up, and
-    // AddressSanitizer's allocator may be locked for ever.
+    // The sanitizers know nothing of stacks that change hands. In the child of a process with
+    // threads, ThreadSanitizer gives up, and AddressSanitizer's allocator may be locked for ever.
     if (!kIsSanitized) {
       role("switches", [](unsigned) { SwitchCoroutines(); });
       role(
@@ -155,14 +161,16 @@ class Storm {
     const auto totals = Totals::Take();
     std::int64_t requests = 0;
     std::int64_t expiries = 0;
-    std::printf("%-15s %9s %9s %10s %10s %10s %11s %11s\n", "threads", "number", "rounds", "requests", "expiries", "stacks cut", "cpu ms",
-                "wall ms");
+    std::printf("%-15s %9s %9s %10s %10s %10s %11s %11s\n", "threads", "number", "rounds",
+                "requests", "expiries", "stacks cut", "cpu ms", "wall ms");
     for (const auto& [name, sums] : totals) {
       requests += sums.requests;
       expiries += sums.expiries;
       const Expected& expected = expected_[name];
-      std::printf("%-15s %9" PRIu64 " %9" PRIu64 " %10" PRId64 " %10" PRId64 " %10" PRId64 " %11.1f %11.1f\n", name.c_str(),
-                  expected.registrations, expected.rounds, sums.requests, sums.expiries, sums.cut, static_cast<double>(sums.cpu_ns) / 1e6,
+      std::printf("%-15s %9" PRIu64 " %9" PRIu64 " %10" PRId64 " %10" PRId64 " %10" PRId64
+                  " %11.1f %11.1f\n",
+                  name.c_str(), expected.registrations, expected.rounds, sums.requests,
+                  sums.expiries, sums.cut, static_cast<double>(sums.cpu_ns) / 1e6,
                   static_cast<double>(sums.wall_ns) / 1e6);
     }
     for (const auto& [name, expected] : expected_) {
@@ -172,15 +180,19 @@ class Storm {
       Bracket(name + ": wall", sums.wall_ns, expected.wall_low_ns, expected.wall_high_ns);
       CheckCut(name, sums);
     }
-    Bracket("requests", requests, RequestProvider::total_asked.load(), RequestProvider::total_asked.load());
-    Bracket("expiries", expiries, ExpiryProvider::total_credited.load(), ExpiryProvider::total_credited.load());
+    Bracket("requests", requests, RequestProvider::total_asked.load(),
+            RequestProvider::total_asked.load());
+    Bracket("expiries", expiries, ExpiryProvider::total_credited.load(),
+            ExpiryProvider::total_credited.load());
     const std::string wrong = Totals::WhatIsWrong();
     if (!wrong.empty()) Fail("a profile is not well-formed: " + wrong);
   }
 
-  // Whatever stack a thread is on, nearly all that is seen of it is whole. Not all: glibc's swapcontext and libgcc's landing of an
-  // exception change stacks while their frame information still describes the one before, a library is known from the first drain after its
-  // loading on, and the first stacks of all, which carry the weight of what found no room beside them, may be cut for want of tables.
+  // Whatever stack a thread is on, nearly all that is seen of it is whole. Not all: glibc's
+  // swapcontext and libgcc's landing of an exception change stacks while their frame information
+  // still describes the one before, a library is known from the first drain after its loading on,
+  // and the first stacks of all, which carry the weight of what found no room beside them, may be
+  // cut for want of tables.
   void CheckCut(const std::string& name, const Totals::Sums& sums) {
     constexpr std::int64_t kMaxCutPercent = 10;
     constexpr std::int64_t kFewExpiries = 1000;
@@ -190,30 +202,35 @@ class Storm {
 
   void Bracket(const std::string& what, std::int64_t value, std::int64_t low, std::int64_t high) {
     if (value >= low && value <= high) return;
-    Fail(what + ": " + std::to_string(value) + " is not from " + std::to_string(low) + " to " + std::to_string(high));
+    Fail(what + ": " + std::to_string(value) + " is not from " + std::to_string(low) + " to " +
+         std::to_string(high));
   }
 
   void PrintStats() {
     const Stats stats = profiler_.stats();
-    std::printf("%" PRIu64 " samples in %.1f s (%.0f a second), %" PRIu64 " exports, %" PRIu64 " module lists, %" PRIu64 " drains\n",
-                stats.samples, elapsed_s_, static_cast<double>(stats.samples) / elapsed_s_, stats.exports, stats.module_refreshes,
-                stats.drains);
-    std::printf("stacks: %" PRIu64 " complete, %" PRIu64 " of coroutines, %" PRIu64 " truncated, %" PRIu64 " broken, %" PRIu64
-                " without unwind info\n",
-                stats.stack_ends[0], stats.stack_ends[4], stats.stack_ends[1], stats.stack_ends[2], stats.stack_ends[3]);
-    std::printf("dropped and carried on: %" PRIu64 " for a full ring, %" PRIu64 " without registers; folded %" PRIu64
-                "; stale signals %" PRIu64 "; waits abandoned %" PRIu64 "; memory %.1f MiB\n",
-                stats.drops[0], stats.drops[1], stats.stacks_folded, stats.signals_stale, stats.waits_abandoned,
-                static_cast<double>(stats.memory_bytes) / 1048576);
+    std::printf("%" PRIu64 " samples in %.1f s (%.0f a second), %" PRIu64 " exports, %" PRIu64
+                " module lists, %" PRIu64 " drains\n",
+                stats.samples, elapsed_s_, static_cast<double>(stats.samples) / elapsed_s_,
+                stats.exports, stats.module_refreshes, stats.drains);
+    std::printf("stacks: %" PRIu64 " complete, %" PRIu64 " of coroutines, %" PRIu64
+                " truncated, %" PRIu64 " broken, %" PRIu64 " without unwind info\n",
+                stats.stack_ends[0], stats.stack_ends[4], stats.stack_ends[1], stats.stack_ends[2],
+                stats.stack_ends[3]);
+    std::printf("dropped and carried on: %" PRIu64 " for a full ring, %" PRIu64
+                " without registers; folded %" PRIu64 "; stale signals %" PRIu64
+                "; waits abandoned %" PRIu64 "; memory %.1f MiB\n",
+                stats.drops[0], stats.drops[1], stats.stacks_folded, stats.signals_stale,
+                stats.waits_abandoned, static_cast<double>(stats.memory_bytes) / 1048576);
     std::printf("%s\n", is_good_ ? "no weight was lost" : "FAILED");
   }
 
   const char* const plugin_;
   const char* const second_copy_;
-  StormProfiler profiler_{ProfilerOptions{.sampling = {.cpu_frequency_hz = 10000, .wall_frequency_hz = 1000},
-                                          .threads = {.ring_bytes = 256 * 1024},
-                                          .collector = {.drain_period_ms = 5},
-                                          .exporter = {.period_s = 2, .stop_timeout_s = 60}}};
+  StormProfiler profiler_{
+      ProfilerOptions{.sampling = {.cpu_frequency_hz = 10000, .wall_frequency_hz = 1000},
+                      .threads = {.ring_bytes = 256 * 1024},
+                      .collector = {.drain_period_ms = 5},
+                      .exporter = {.period_s = 2, .stop_timeout_s = 60}}};
   std::atomic<bool> is_over_{false};
   std::atomic<bool> is_good_{true};
   double elapsed_s_ = 0;

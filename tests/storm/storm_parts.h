@@ -1,5 +1,6 @@
-// What the storm measures with: a provider that asks for a stack of every thread that runs, as fast as the collector can go round; one that
-// is served by a timer far beyond the kernel's tick; and an encoder that adds the profiles up.
+// What the storm measures with: a provider that asks for a stack of every thread that runs, as fast
+// as the collector can go round; one that is served by a timer far beyond the kernel's tick; and an
+// encoder that adds the profiles up.
 #pragma once
 
 #include <pthread.h>
@@ -24,8 +25,8 @@
 
 namespace strobe::testing {
 
-// Asks a thread for its stack whenever its CPU clock has moved. What it has asked for and what the profile says must be equal, request by
-// request.
+// Asks a thread for its stack whenever its CPU clock has moved. What it has asked for and what the
+// profile says must be equal, request by request.
 class RequestProvider {
  public:
   static constexpr std::array<ValueType, 1> kValueTypes{ValueType{"requests", "count"}};
@@ -37,7 +38,10 @@ class RequestProvider {
   explicit RequestProvider(const SamplingOptions& /*options*/) {}
   [[nodiscard]] bool enabled() const { return true; }
   [[nodiscard]] std::int64_t period_ns() const { return 1; }
-  void Attach(SampledThread& /*thread*/, ThreadState& state, RandomSource& /*random*/, std::int64_t /*now_ns*/) { state = ThreadState(); }
+  void Attach(SampledThread& /*thread*/, ThreadState& state, RandomSource& /*random*/,
+              std::int64_t /*now_ns*/) {
+    state = ThreadState();
+  }
   std::int64_t Detach(SampledThread& thread, ThreadState& state, std::int64_t /*now_ns*/) {
     total_asked.fetch_add(state.asked);
     return state.asked - thread.credited_weight();
@@ -49,7 +53,10 @@ class RequestProvider {
     ++state.asked;
     thread.Request(1, /*wants_cpu_clock=*/false);
   }
-  void AddWeight(std::int64_t weight, const ThreadState& /*state*/, std::span<std::int64_t> row) const { row[0] += weight; }
+  void AddWeight(std::int64_t weight, const ThreadState& /*state*/,
+                 std::span<std::int64_t> row) const {
+    row[0] += weight;
+  }
   void AddResidual(std::int64_t residual, std::span<std::int64_t> row) const { row[0] += residual; }
 
   // By threads that have been detached.
@@ -57,7 +64,8 @@ class RequestProvider {
 };
 static_assert(SampleProvider<RequestProvider>);
 
-// Counts the expiries of the thread's Pesterer. What was credited in the handler and what the profile says must be equal.
+// Counts the expiries of the thread's Pesterer. What was credited in the handler and what the
+// profile says must be equal.
 class ExpiryProvider {
  public:
   static constexpr std::array<ValueType, 1> kValueTypes{ValueType{"expiries", "count"}};
@@ -66,14 +74,18 @@ class ExpiryProvider {
   explicit ExpiryProvider(const SamplingOptions& /*options*/) {}
   [[nodiscard]] bool enabled() const { return true; }
   [[nodiscard]] std::int64_t period_ns() const { return 1; }
-  void Attach(SampledThread& /*thread*/, ThreadState& /*state*/, RandomSource& /*random*/, std::int64_t /*now_ns*/) {}
+  void Attach(SampledThread& /*thread*/, ThreadState& /*state*/, RandomSource& /*random*/,
+              std::int64_t /*now_ns*/) {}
   std::int64_t Detach(SampledThread& thread, ThreadState& /*state*/, std::int64_t /*now_ns*/) {
     total_credited.fetch_add(thread.credited_weight());
     return 0;
   }
   std::int64_t look_period_ns(RandomSource& /*random*/) const { return 0; }
   void Look(SampledThread& /*thread*/, ThreadState& /*state*/, std::int64_t /*now_ns*/) {}
-  void AddWeight(std::int64_t weight, const ThreadState& /*state*/, std::span<std::int64_t> row) const { row[0] += weight; }
+  void AddWeight(std::int64_t weight, const ThreadState& /*state*/,
+                 std::span<std::int64_t> row) const {
+    row[0] += weight;
+  }
   void AddResidual(std::int64_t residual, std::span<std::int64_t> row) const { row[0] += residual; }
 
   // By threads that have been detached.
@@ -89,15 +101,18 @@ class Totals {
     std::int64_t wall_ns = 0;
     std::int64_t requests = 0;
     std::int64_t expiries = 0;
-    std::int64_t cut = 0;  // of the expiries, those whose stack does not lead to the thread's or the coroutine's first function
+    std::int64_t cut =
+        // Of the expiries, those whose stack does not lead to the thread's or the coroutine's first
+        // function.
+        0;
   };
 
   static void Add(const Profile& profile) {
     const std::string wrong = CheckProfile(profile);
     const std::lock_guard lock(Mutex());
     if (!wrong.empty()) Wrong() = wrong;
-    const std::array columns{ColumnOf(profile, "cpu"), ColumnOf(profile, "wall"), ColumnOf(profile, "requests"),
-                             ColumnOf(profile, "expiries")};
+    const std::array columns{ColumnOf(profile, "cpu"), ColumnOf(profile, "wall"),
+                             ColumnOf(profile, "requests"), ColumnOf(profile, "expiries")};
     for (std::size_t i = 0; i < profile.samples.size(); ++i) {
       Sums& sums = ByName()[profile.threads[profile.samples[i].thread].name];
       const auto values = profile.Values(i);
@@ -105,7 +120,8 @@ class Totals {
       for (std::size_t j = 0; j < columns.size(); ++j) {
         if (columns[j] >= 0) *places[j] += values[static_cast<std::size_t>(columns[j])];
       }
-      if (columns[3] >= 0 && IsCut(profile, profile.samples[i])) sums.cut += values[static_cast<std::size_t>(columns[3])];
+      if (columns[3] >= 0 && IsCut(profile, profile.samples[i]))
+        sums.cut += values[static_cast<std::size_t>(columns[3])];
     }
   }
   // Since the last Take.
@@ -128,7 +144,8 @@ class Totals {
     const std::vector<Frame> frames = FramesOf(profile, sample);
     if (frames.empty() || !frames.back().is_pseudo()) return false;
     const auto root = static_cast<PseudoFrame>(frames.back().address);
-    return root == PseudoFrame::kTruncated || root == PseudoFrame::kBroken || root == PseudoFrame::kNoUnwindInfo;
+    return root == PseudoFrame::kTruncated || root == PseudoFrame::kBroken ||
+           root == PseudoFrame::kNoUnwindInfo;
   }
   static std::mutex& Mutex() {
     static auto* const mutex = new std::mutex;
@@ -157,7 +174,8 @@ static_assert(Encoder<AddingEncoder>);
 
 struct StormTraits : DefaultTraits {
   using Unwinder = ChainUnwinder<CfiUnwinder, FramePointerStep>;
-  using Providers = ProviderList<CpuTimeProvider, WallTimeProvider, RequestProvider, ExpiryProvider>;
+  using Providers =
+      ProviderList<CpuTimeProvider, WallTimeProvider, RequestProvider, ExpiryProvider>;
   static constexpr std::uint8_t kExpiryProvider = 3;  // its place in the list
   using Symbolizer = NullSymbolizer;
   using Encoder = AddingEncoder;

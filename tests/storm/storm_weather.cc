@@ -39,13 +39,15 @@ void Spin(int rounds) {
   asm volatile("" : : "r"(in_the_way.data()) : "memory");
 }
 
-// Recursion without frame pointers in a pattern that no unwinder can guess: each depth has a frame of another size.
+// Recursion without frame pointers in a pattern that no unwinder can guess: each depth has a frame
+// of another size.
 [[gnu::noinline]] int Recurse(int depth, int rounds) {
   if (depth == 0) {
     Spin(rounds);
     return 1;
   }
-  auto* const room = static_cast<volatile char*>(__builtin_alloca(static_cast<std::size_t>(depth) * 24 + 16));
+  auto* const room =
+      static_cast<volatile char*>(__builtin_alloca(static_cast<std::size_t>(depth) * 24 + 16));
   room[0] = 1;
   return Recurse(depth - 1, rounds) + room[0];
 }
@@ -122,7 +124,8 @@ void RunChild(StormProfiler& profiler, bool profiles_itself) {
   STROBE_CHILD_CHECK(profiler.Stop().ok());
   const auto sums = Totals::Take();
   STROBE_CHILD_CHECK(sums.size() == 1 && sums.contains("child"));
-  STROBE_CHILD_CHECK(sums.at("child").cpu_ns >= bounds.low_ns && sums.at("child").cpu_ns <= bounds.high_ns);
+  STROBE_CHILD_CHECK(sums.at("child").cpu_ns >= bounds.low_ns &&
+                     sums.at("child").cpu_ns <= bounds.high_ns);
 }
 
 }  // namespace
@@ -136,7 +139,8 @@ Pesterer::Pesterer() {
   event.sigev_value.sival_ptr = reinterpret_cast<void*>(token.Pack());
   event._sigev_un._tid = gettid();
   const itimerspec times{.it_interval = {0, kPeriodNs}, .it_value = {0, kPeriodNs}};
-  const bool is_started = timer_create(CLOCK_MONOTONIC, &event, &timer_) == 0 && timer_settime(timer_, 0, &times, nullptr) == 0;
+  const bool is_started = timer_create(CLOCK_MONOTONIC, &event, &timer_) == 0 &&
+                          timer_settime(timer_, 0, &times, nullptr) == 0;
   STROBE_CHECK(is_started, "the system refuses a timer");
 }
 Pesterer::~Pesterer() { timer_delete(timer_); }
@@ -172,7 +176,9 @@ bool LoadCallUnload(const char* path) {
 const char* ProfileBySecondCopy(const char* path) {
   static auto* const run = [path]() -> const char* (*)() {
     void* const library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    return library == nullptr ? nullptr : reinterpret_cast<const char* (*)()>(dlsym(library, "StormSecondCopyRun"));
+    return library == nullptr
+               ? nullptr
+               : reinterpret_cast<const char* (*)()>(dlsym(library, "StormSecondCopyRun"));
   }();
   return run == nullptr ? "the second copy cannot be loaded" : run();
 }

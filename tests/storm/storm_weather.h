@@ -1,13 +1,13 @@
-// What the storm's threads do, one round at a time. All of it is what programs do; none of it knows of the profiler, but for the child of a
-// fork that begins a session of its own.
+// What the storm's threads do, one round at a time. All of it is what programs do; none of it knows
+// of the profiler, but for the child of a fork that begins a session of its own.
 #pragma once
 
 #include "storm_parts.h"
 
 namespace strobe::testing {
 
-// Interrupts the calling thread, which is registered, at any instruction whatever, tens of thousands of times a second: a timer of the
-// monotonic clock, in the name of ExpiryProvider.
+// Interrupts the calling thread, which is registered, at any instruction whatever, tens of
+// thousands of times a second: a timer of the monotonic clock, in the name of ExpiryProvider.
 class Pesterer {
  public:
   // Longer than a sample takes, or the thread would never get on.
@@ -28,11 +28,13 @@ void ThrowAndCatch(int depth);
 void Allocate(unsigned seed);
 // Loads the library, calls it and unloads it. False where it cannot be loaded.
 bool LoadCallUnload(const char* path);
-// A signal whose handler runs on an alternate stack, and leaves it by its end or by a jump. The thread's first call sets its stack up.
+// A signal whose handler runs on an alternate stack, and leaves it by its end or by a jump. The
+// thread's first call sets its stack up.
 void TakeSignals();
 // Four coroutines, each on a stack of its own, take turns. Call from one thread only.
 void SwitchCoroutines();
-// A session of the library at `path`, which has a Strobe of its own and stays loaded. Null where all is well, else what is wrong.
+// A session of the library at `path`, which has a Strobe of its own and stays loaded. Null where
+// all is well, else what is wrong.
 const char* ProfileBySecondCopy(const char* path);
 // A child that works and exits; every so many of them, it profiles itself. False where it failed.
 bool ForkAndWait(StormProfiler& profiler, bool profiles_itself);

@@ -11,7 +11,8 @@ namespace strobe {
 namespace {
 
 Module LoadedModule(const std::string& name) {
-  const testing::Library library(absl::StrCat(STROBE_FIXTURE_DIRECTORY, "/libfixture_", name, ".so"));
+  const testing::Library library(
+      absl::StrCat(STROBE_FIXTURE_DIRECTORY, "/libfixture_", name, ".so"));
   return testing::ModuleAt(library.Symbol("fixture_c_function"));
 }
 

@@ -29,16 +29,21 @@ using testing::NameOf;
 
 namespace fs = std::filesystem;
 
-std::string FixturePath(const std::string& name) { return absl::StrCat(STROBE_FIXTURE_DIRECTORY, "/libfixture_", name, ".so"); }
+std::string FixturePath(const std::string& name) {
+  return absl::StrCat(STROBE_FIXTURE_DIRECTORY, "/libfixture_", name, ".so");
+}
 
 std::string ReadFile(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   return std::string(std::istreambuf_iterator<char>(in), {});
 }
-void WriteFile(const std::string& path, const std::string& bytes) { std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes; }
+void WriteFile(const std::string& path, const std::string& bytes) {
+  std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes;
+}
 
 std::string Unresolved(const Module& module, Address address) {
-  return absl::StrCat(fs::path(module.path).filename().string(), "+0x", absl::Hex(address - module.load_bias));
+  return absl::StrCat(fs::path(module.path).filename().string(), "+0x",
+                      absl::Hex(address - module.load_bias));
 }
 
 class ElfSymbolizerTest : public ::testing::Test {
@@ -72,12 +77,16 @@ TEST_F(ElfSymbolizerTest, NamesFunctionsOfEveryKind) {
     const FunctionSymbol plus = NameOf(module, library.Symbol("_ZN7fixture4PlusEii"));
     EXPECT_EQ(plus.name, "fixture::Plus(int, int)");
     EXPECT_EQ(plus.system_name, "_ZN7fixture4PlusEii");
-    EXPECT_EQ(NameOf(module, library.Symbol("_ZNK7fixture5StackIiE3TopEv")).name, "fixture::Stack<int>::Top() const");
-    const auto hidden_address = reinterpret_cast<Address (*)()>(library.Symbol("fixture_hidden_address"));
+    EXPECT_EQ(NameOf(module, library.Symbol("_ZNK7fixture5StackIiE3TopEv")).name,
+              "fixture::Stack<int>::Top() const");
+    const auto hidden_address =
+        reinterpret_cast<Address (*)()>(library.Symbol("fixture_hidden_address"));
     EXPECT_EQ(NameOf(module, hidden_address()).name, "fixture::Hidden(int)");
     EXPECT_EQ(NameOf(module, library.Symbol("fixture_unsized")).name, "fixture_unsized");
-    EXPECT_EQ(NameOf(module, library.Symbol("fixture_after_unsized") - 1).name, "fixture_unsized") << "it reaches to the next function";
-    EXPECT_EQ(NameOf(module, library.Symbol("fixture_after_unsized")).name, "fixture_after_unsized");
+    EXPECT_EQ(NameOf(module, library.Symbol("fixture_after_unsized") - 1).name, "fixture_unsized")
+        << "it reaches to the next function";
+    EXPECT_EQ(NameOf(module, library.Symbol("fixture_after_unsized")).name,
+              "fixture_after_unsized");
   }
 }
 
@@ -86,7 +95,8 @@ TEST_F(ElfSymbolizerTest, StrippedFileStillHasItsDynamicNames) {
   const Address function = library.Symbol("fixture_c_function");
   const Module module = ModuleAt(function);
   EXPECT_EQ(NameOf(module, function).name, "fixture_c_function");
-  const Address hidden = reinterpret_cast<Address (*)()>(library.Symbol("fixture_hidden_address"))();
+  const Address hidden =
+      reinterpret_cast<Address (*)()>(library.Symbol("fixture_hidden_address"))();
   const FunctionSymbol symbol = NameOf(module, hidden);
   EXPECT_EQ(symbol.name, Unresolved(module, hidden));
   EXPECT_TRUE(absl::StartsWith(symbol.name, "libfixture_stripped.so+0x"));
@@ -95,9 +105,11 @@ TEST_F(ElfSymbolizerTest, StrippedFileStillHasItsDynamicNames) {
 }
 
 TEST_F(ElfSymbolizerTest, DebugDirectoryGivesWhatStrippingTook) {
-  // What `strip --only-keep-debug` leaves has the build id of the file that it came from; the full fixture lies in for it.
+  // What `strip --only-keep-debug` leaves has the build id of the file that it came from; the full
+  // fixture lies in for it.
   const Library library(FixturePath("full"));
-  const Address hidden = reinterpret_cast<Address (*)()>(library.Symbol("fixture_hidden_address"))();
+  const Address hidden =
+      reinterpret_cast<Address (*)()>(library.Symbol("fixture_hidden_address"))();
   Module module = ModuleAt(hidden);
   const std::string place = absl::StrCat(directory_, "/", module.build_id.substr(0, 2));
   const std::string file = absl::StrCat(place, "/", module.build_id.substr(2), ".debug");
@@ -106,18 +118,22 @@ TEST_F(ElfSymbolizerTest, DebugDirectoryGivesWhatStrippingTook) {
   ElfSymbolizer symbolizer({.debug_directory = directory_});
   EXPECT_FALSE(NameOf(symbolizer, module, hidden).resolved);
   fs::copy_file(FixturePath("other"), file);
-  EXPECT_FALSE(NameOf(symbolizer, module, hidden).resolved) << "a file of another build was believed";
+  EXPECT_FALSE(NameOf(symbolizer, module, hidden).resolved)
+      << "a file of another build was believed";
   fs::copy_file(FixturePath("full"), file, fs::copy_options::overwrite_existing);
-  EXPECT_EQ(NameOf(symbolizer, module, hidden).name, "fixture::Hidden(int)") << "what was missing once is looked for again";
+  EXPECT_EQ(NameOf(symbolizer, module, hidden).name, "fixture::Hidden(int)")
+      << "what was missing once is looked for again";
 }
 
 TEST_F(ElfSymbolizerTest, LinkageTableAndUnknownAddressesGetOffsets) {
   const Library library(FixturePath("full"));
   const Address function = library.Symbol("fixture_c_function");
   const Module module = ModuleAt(function);
-  // The linker puts .init and .plt at the front of the segment, before every function: nothing there is named after one.
+  // The linker puts .init and .plt at the front of the segment, before every function: nothing
+  // there is named after one.
   const Address end = module.limit - 1;
-  for (const Address address : {end, module.limit + 0x100000, module.load_bias, module.load_bias - 1}) {
+  for (const Address address :
+       {end, module.limit + 0x100000, module.load_bias, module.load_bias - 1}) {
     const FunctionSymbol symbol = NameOf(module, address);
     if (symbol.resolved) continue;  // the last byte may belong to _fini
     EXPECT_EQ(symbol.name, Unresolved(module, address));
@@ -138,7 +154,8 @@ TEST_F(ElfSymbolizerTest, GeneratedCodeHasItsOwnNameWhateverFileHasIt) {
   const Address function = library.Symbol("fixture_c_function");
   Module module = ModuleAt(function);
   module.code_number = 1;
-  EXPECT_EQ(NameOf(module, function).name, absl::StrCat(module.path, "+0x", absl::Hex(function - module.load_bias)));
+  EXPECT_EQ(NameOf(module, function).name,
+            absl::StrCat(module.path, "+0x", absl::Hex(function - module.load_bias)));
 }
 
 TEST_F(ElfSymbolizerTest, OneFunctionForAllItsAddresses) {
@@ -163,7 +180,8 @@ TEST_F(ElfSymbolizerTest, FileReplacedOrDeletedCostsNamesAndNeverGivesWrongOnes)
   fs::copy_file(FixturePath("other"), directory_ + "/new");
   fs::rename(directory_ + "/new", path);
   EXPECT_EQ(NameOf(module, function).name, Unresolved(module, function));
-  EXPECT_EQ(NameOf(warm, module, function).name, "fixture_c_function") << "what was read before is still right";
+  EXPECT_EQ(NameOf(warm, module, function).name, "fixture_c_function")
+      << "what was read before is still right";
   fs::remove(path);
   EXPECT_EQ(NameOf(module, function).name, Unresolved(module, function));
   EXPECT_EQ(NameOf(warm, module, function).name, "fixture_c_function");
@@ -181,13 +199,15 @@ TEST_F(ElfSymbolizerTest, ReloadOfAnotherLibraryUnderTheSamePathAndAddress) {
       fs::copy_file(FixturePath(fixture), directory_ + "/new");
       fs::rename(directory_ + "/new", path);
       const Library library(path);
-      addresses.push_back(library.Symbol(fixture == first ? "_ZN7fixture4PlusEii" : "_ZN7fixture5MinusEii"));
+      addresses.push_back(
+          library.Symbol(fixture == first ? "_ZN7fixture4PlusEii" : "_ZN7fixture5MinusEii"));
       modules.push_back(ModuleAt(addresses.back()));
       EXPECT_EQ(NameOf(symbolizer, modules.back(), addresses.back()).name,
                 fixture == first ? "fixture::Plus(int, int)" : "fixture::Minus(int, int)");
     }
     if (!suffix.empty()) continue;
-    EXPECT_EQ(NameOf(symbolizer, modules[1], addresses[1]).name, "fixture::Minus(int, int)") << "a late frame of the one before";
+    EXPECT_EQ(NameOf(symbolizer, modules[1], addresses[1]).name, "fixture::Minus(int, int)")
+        << "a late frame of the one before";
   }
 }
 
@@ -196,7 +216,8 @@ TEST_F(ElfSymbolizerTest, ModuleWithoutBuildIdIsNotTakenForAnotherFile) {
   const Address function = library.Symbol("fixture_c_function");
   Module module = ModuleAt(function);
   module.path = FixturePath("full");
-  EXPECT_FALSE(NameOf(module, function).resolved) << "a file with a build id was taken for one without";
+  EXPECT_FALSE(NameOf(module, function).resolved)
+      << "a file with a build id was taken for one without";
   module.path = FixturePath("no_build_id");
   module.file_offset += 0x1000;
   EXPECT_FALSE(NameOf(module, function).resolved) << "the file does not map these bytes there";
@@ -208,7 +229,8 @@ TEST_F(ElfSymbolizerTest, OwnProgramAndTheKernelsCode) {
   EXPECT_TRUE(absl::StrContains(NameOf(program, own).name, "Unresolved"));
   if (!program.build_id.empty()) {
     program.path = "/nonexistent/replaced";
-    EXPECT_TRUE(absl::StrContains(NameOf(program, own).name, "Unresolved")) << "the running program's own file was not found";
+    EXPECT_TRUE(absl::StrContains(NameOf(program, own).name, "Unresolved"))
+        << "the running program's own file was not found";
   }
   const Library vdso("linux-vdso.so.1");
   Address clock = vdso.Symbol("__vdso_clock_gettime");
@@ -218,7 +240,8 @@ TEST_F(ElfSymbolizerTest, OwnProgramAndTheKernelsCode) {
   module.path = "[vdso]";
   EXPECT_TRUE(absl::StrContains(NameOf(module, clock).name, "clock_gettime"));
   module.load_bias -= 0x1000;
-  EXPECT_EQ(NameOf(module, clock).name, absl::StrCat("[vdso]+0x", absl::Hex(clock - module.load_bias)));
+  EXPECT_EQ(NameOf(module, clock).name,
+            absl::StrCat("[vdso]+0x", absl::Hex(clock - module.load_bias)));
 }
 
 TEST_F(ElfSymbolizerTest, CacheStaysWithinItsBytes) {
@@ -242,7 +265,8 @@ TEST_F(ElfSymbolizerTest, CacheStaysWithinItsBytes) {
   }
   ElfSymbolizer forgetful({.cache_bytes = 0});
   EXPECT_EQ(NameOf(forgetful, module, function).name, "fixture_c_function");
-  EXPECT_EQ(forgetful.cached_bytes(), one) << "what is larger than the cache, and the last, is not read again";
+  EXPECT_EQ(forgetful.cached_bytes(), one)
+      << "what is larger than the cache, and the last, is not read again";
   EXPECT_EQ(NameOf(forgetful, ModuleAt(minus), minus).name, "fixture_other_function");
   EXPECT_LE(forgetful.cached_bytes(), one) << "only one stays";
 }
@@ -253,7 +277,8 @@ TEST_F(ElfSymbolizerTest, AgreesWithNm) {
   for (const std::string fixture : {"full", "stripped"}) {
     const Library library(FixturePath(fixture));
     const Module module = ModuleAt(library.Symbol("fixture_c_function"));
-    const std::string command = absl::StrCat("nm ", fixture == "stripped" ? "-D " : "", "--defined-only '", FixturePath(fixture), "'");
+    const std::string command = absl::StrCat("nm ", fixture == "stripped" ? "-D " : "",
+                                             "--defined-only '", FixturePath(fixture), "'");
     std::map<Address, std::set<std::string>> expected;
     std::FILE* pipe = popen(command.c_str(), "r");
     ASSERT_NE(pipe, nullptr);
@@ -264,10 +289,13 @@ TEST_F(ElfSymbolizerTest, AgreesWithNm) {
     while (std::fscanf(pipe, "%lx %c %4095s", &address, &kind, name) == 3) {
       has_sanitizer |= std::string_view(name).starts_with("__asan_");
       // "$x" and its like mark code and data within functions of aarch64.
-      if (std::strchr("tTWi", kind) != nullptr && name[0] != '$') expected[address].insert(std::string(absl::string_view(name)));
+      if (std::strchr("tTWi", kind) != nullptr && name[0] != '$')
+        expected[address].insert(std::string(absl::string_view(name)));
     }
     pclose(pipe);
-    if (has_sanitizer) GTEST_SKIP() << "the sanitizer's hand-written functions have labels inside, which nm shows as well";
+    if (has_sanitizer)
+      GTEST_SKIP()
+          << "the sanitizer's hand-written functions have labels inside, which nm shows as well";
     ASSERT_GT(expected.size(), 5u);
     ElfSymbolizer symbolizer;
     std::size_t agreed = 0;
@@ -282,7 +310,8 @@ TEST_F(ElfSymbolizerTest, AgreesWithNm) {
   }
 }
 
-// Broken files: random bytes changed, most of them where the structures are. Under the sanitizers this also checks every read.
+// Broken files: random bytes changed, most of them where the structures are. Under the sanitizers
+// this also checks every read.
 TEST_F(ElfSymbolizerTest, MutatedFilesCostOnlyNames) {
   for (const std::string fixture : {"stripped", "no_build_id"}) {
     const std::string bytes = ReadFile(FixturePath(fixture));
@@ -295,16 +324,18 @@ TEST_F(ElfSymbolizerTest, MutatedFilesCostOnlyNames) {
     module.path = directory_ + "/mutated";
     Profile profile;
     profile.modules = {module};
-    for (Address address = module.start; address < module.limit; address += 16) profile.frames.push_back({address, 0});
+    for (Address address = module.start; address < module.limit; address += 16)
+      profile.frames.push_back({address, 0});
     std::mt19937_64 random(3);
     int resolved = 0;
     for (int round = 0; round < 400; ++round) {
       std::string mutated = bytes;
       const int flips = 1 + static_cast<int>(random() % 8);
       for (int i = 0; i < flips; ++i) {
-        const std::size_t place = random() % 4 == 0   ? random() % bytes.size()
-                                  : random() % 2 == 0 ? random() % std::min<std::size_t>(bytes.size(), 2048)
-                                                      : sections + random() % (bytes.size() - sections);
+        const std::size_t place = random() % 4 == 0 ? random() % bytes.size()
+                                  : random() % 2 == 0
+                                      ? random() % std::min<std::size_t>(bytes.size(), 2048)
+                                      : sections + random() % (bytes.size() - sections);
         mutated[place] = static_cast<char>(random() % 4 == 0 ? 0xFF : random());
       }
       if (random() % 8 == 0) mutated.resize(random() % mutated.size());
@@ -319,28 +350,33 @@ TEST_F(ElfSymbolizerTest, MutatedFilesCostOnlyNames) {
   }
 }
 
-// A copy of an image whose symbols and their names are followed by as much nothing as makes these tables `symbol_count` and `string_bytes`
-// long, in a file that is mostly holes.
-void WriteWithLongTables(const std::string& image, std::uint64_t symbol_count, std::uint64_t string_bytes, const std::string& path) {
+// A copy of an image whose symbols and their names are followed by as much nothing as makes these
+// tables `symbol_count` and `string_bytes` long, in a file that is mostly holes.
+void WriteWithLongTables(const std::string& image, std::uint64_t symbol_count,
+                         std::uint64_t string_bytes, const std::string& path) {
   std::ofstream file(path, std::ios::binary | std::ios::trunc);
   file << image;
   Elf64_Ehdr header;
   std::memcpy(&header, image.data(), sizeof(header));
   std::vector<Elf64_Shdr> sections(header.e_shnum);
-  std::memcpy(sections.data(), image.data() + header.e_shoff, sections.size() * sizeof(sections[0]));
+  std::memcpy(sections.data(), image.data() + header.e_shoff,
+              sections.size() * sizeof(sections[0]));
   const auto move_to = [&](Elf64_Shdr& section, std::uint64_t offset, std::uint64_t bytes) {
     file.seekp(static_cast<std::streamoff>(offset));
     file << image.substr(section.sh_offset, section.sh_size);
     section.sh_offset = offset;
     section.sh_size = bytes;
   };
-  const auto symbols = std::find_if(sections.begin(), sections.end(), [](const auto& section) { return section.sh_type == SHT_SYMTAB; });
+  const auto symbols = std::find_if(sections.begin(), sections.end(), [](const auto& section) {
+    return section.sh_type == SHT_SYMTAB;
+  });
   ASSERT_NE(symbols, sections.end());
   Elf64_Shdr& strings = sections.at(symbols->sh_link);
   move_to(*symbols, (image.size() + 63) / 64 * 64, symbol_count * sizeof(Elf64_Sym));
   move_to(strings, symbols->sh_offset + symbols->sh_size, string_bytes);
   file.seekp(static_cast<std::streamoff>(header.e_shoff));
-  file.write(reinterpret_cast<const char*>(sections.data()), static_cast<std::streamsize>(sections.size() * sizeof(sections[0])));
+  file.write(reinterpret_cast<const char*>(sections.data()),
+             static_cast<std::streamsize>(sections.size() * sizeof(sections[0])));
   file.close();
   ASSERT_TRUE(file.good());
   fs::resize_file(path, strings.sh_offset + strings.sh_size);
@@ -348,7 +384,8 @@ void WriteWithLongTables(const std::string& image, std::uint64_t symbol_count, s
 
 TEST_F(ElfSymbolizerTest, TablesAreReadHoweverLongTheyAreAndWhatIsLeftOutIsSaid) {
   const Library library(FixturePath("full"));
-  const Address hidden = reinterpret_cast<Address (*)()>(library.Symbol("fixture_hidden_address"))();
+  const Address hidden =
+      reinterpret_cast<Address (*)()>(library.Symbol("fixture_hidden_address"))();
   Module module = ModuleAt(hidden);
   const std::string image = ReadFile(module.path);
   module.path = directory_ + "/liblong.so";

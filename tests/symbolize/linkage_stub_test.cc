@@ -23,7 +23,9 @@ using testing::Library;
 using testing::ModuleAt;
 using testing::NameOf;
 
-std::string FixturePath(const std::string& name) { return absl::StrCat(STROBE_FIXTURE_DIRECTORY, "/libfixture_linkage_", name, ".so"); }
+std::string FixturePath(const std::string& name) {
+  return absl::StrCat(STROBE_FIXTURE_DIRECTORY, "/libfixture_linkage_", name, ".so");
+}
 const std::vector<std::string>& Fixtures() {
   static const std::vector<std::string> names = {STROBE_LINKAGE_FIXTURES};
   return names;
@@ -32,7 +34,8 @@ const std::vector<std::string>& Fixtures() {
 // The stubs of a file as objdump names them.
 std::map<Address, std::string> StubsByObjdump(const std::string& path) {
   std::map<Address, std::string> stubs;
-  const std::string command = absl::StrCat("objdump -d -j .plt -j .plt.sec -j .plt.got '", path, "' 2>/dev/null");
+  const std::string command =
+      absl::StrCat("objdump -d -j .plt -j .plt.sec -j .plt.got '", path, "' 2>/dev/null");
   std::FILE* pipe = popen(command.c_str(), "r");
   if (pipe == nullptr) return stubs;
   std::array<char, 1024> line;
@@ -54,7 +57,8 @@ TEST(LinkageStubTest, EveryStubHasItsTargetsName) {
     const Module module = ModuleAt(library.Symbol("fixture_calls"));
     Profile profile;
     profile.modules = {module};
-    for (Address address = module.start; address < module.limit; address += 4) profile.frames.push_back({address, 0});
+    for (Address address = module.start; address < module.limit; address += 4)
+      profile.frames.push_back({address, 0});
     ElfSymbolizer symbolizer;
     std::set<std::string> stubs;
     const Symbols symbols = *symbolizer.Symbolize(profile);
@@ -63,13 +67,15 @@ TEST(LinkageStubTest, EveryStubHasItsTargetsName) {
       EXPECT_TRUE(!absl::EndsWith(symbol.name, "@plt") || symbol.resolved);
     }
     for (const char* name : {"rand@plt", "malloc@plt", "fixture::Replaceable(int)@plt"}) {
-      EXPECT_TRUE(stubs.contains(name)) << fixture << " has no " << name << ", but " << absl::StrJoin(stubs, " ");
+      EXPECT_TRUE(stubs.contains(name))
+          << fixture << " has no " << name << ", but " << absl::StrJoin(stubs, " ");
     }
   }
 }
 
 TEST(LinkageStubTest, AgreesWithObjdump) {
-  if (std::system("objdump --version >/dev/null 2>&1") != 0) GTEST_SKIP() << "objdump is not installed";
+  if (std::system("objdump --version >/dev/null 2>&1") != 0)
+    GTEST_SKIP() << "objdump is not installed";
   for (const std::string& fixture : Fixtures()) {
     const std::string path = FixturePath(fixture);
     const Library library(path);
@@ -80,7 +86,8 @@ TEST(LinkageStubTest, AgreesWithObjdump) {
     for (const auto& [address, name] : expected) {
       const bool is_eight_bytes = expected.contains(address + 8);
       for (const Address offset : {0, is_eight_bytes ? 7 : 5}) {
-        EXPECT_EQ(NameOf(module, module.load_bias + address + offset).system_name, name) << path << " " << offset;
+        EXPECT_EQ(NameOf(module, module.load_bias + address + offset).system_name, name)
+            << path << " " << offset;
       }
     }
   }
@@ -94,7 +101,8 @@ TEST(LinkageStubTest, FunctionsThatTheLibraryChoosesForItself) {
   for (const auto& [address, name] : expected) {
     const FunctionSymbol symbol = NameOf(module, module.load_bias + address);
     if (absl::StartsWith(name, "*ABS*")) {
-      EXPECT_TRUE(symbol.resolved && absl::EndsWith(symbol.name, "@plt")) << symbol.name << " for " << address;
+      EXPECT_TRUE(symbol.resolved && absl::EndsWith(symbol.name, "@plt"))
+          << symbol.name << " for " << address;
       ++chosen;
     } else {
       EXPECT_EQ(symbol.name, name);
@@ -106,7 +114,8 @@ TEST(LinkageStubTest, FunctionsThatTheLibraryChoosesForItself) {
 TEST(LinkageStubTest, VersionsAreNoPartOfAName) {
   for (const std::string& fixture : Fixtures()) {
     const Library library(FixturePath(fixture));
-    const auto address_of = reinterpret_cast<unsigned long (*)(int)>(library.Symbol("fixture_address"));
+    const auto address_of =
+        reinterpret_cast<unsigned long (*)(int)>(library.Symbol("fixture_address"));
     for (const int version : {1, 2}) {
       const FunctionSymbol symbol = NameOf(ModuleAt(address_of(version)), address_of(version));
       EXPECT_EQ(symbol.name, "fixture_function") << fixture;
@@ -116,11 +125,14 @@ TEST(LinkageStubTest, VersionsAreNoPartOfAName) {
 }
 
 TEST(LinkageStubTest, Aarch64OnEveryHost) {
-  // adrp x16, +0x20000; ldr x17, [x16, #8]; add x16, x16, #8; br x17, with the head of the table before and a signed stub after it.
-  const std::vector<std::uint32_t> code = {0xA9BF7BF0, 0xF00000F0, 0xF947FE11, 0x913FE210, 0xD61F0220, 0xD503201F,
-                                           0xD503201F, 0xD503201F, 0x90000110, 0xF9400611, 0x91002210, 0xD61F0220,  //
-                                           0xD503245F, 0x90FFFFF0, 0xF9400A11, 0x91004210, 0xD503219F, 0xD61F0220};
-  const std::vector<LinkageStub> stubs = FindAarch64LinkageStubs(0x12C0, std::as_bytes(std::span(code)));
+  // adrp x16, +0x20000; ldr x17, [x16, #8]; add x16, x16, #8; br x17, with the head of the table
+  // before and a signed stub after it.
+  const std::vector<std::uint32_t> code = {
+      0xA9BF7BF0, 0xF00000F0, 0xF947FE11, 0x913FE210, 0xD61F0220, 0xD503201F,
+      0xD503201F, 0xD503201F, 0x90000110, 0xF9400611, 0x91002210, 0xD61F0220,  //
+      0xD503245F, 0x90FFFFF0, 0xF9400A11, 0x91004210, 0xD503219F, 0xD61F0220};
+  const std::vector<LinkageStub> stubs =
+      FindAarch64LinkageStubs(0x12C0, std::as_bytes(std::span(code)));
   ASSERT_EQ(stubs.size(), 3u);
   EXPECT_EQ(stubs[1].address, 0x12E0u);
   EXPECT_EQ(stubs[1].end, 0x12F0u);
@@ -129,7 +141,8 @@ TEST(LinkageStubTest, Aarch64OnEveryHost) {
   EXPECT_EQ(stubs[2].end, 0x1308u);
   EXPECT_EQ(stubs[2].slot, std::uint64_t{0x1000} - 0x4000 + 0x10);
   for (std::size_t bytes = 0; bytes < code.size() * 4; ++bytes) {
-    for (const LinkageStub& stub : FindAarch64LinkageStubs(0x12C0, std::as_bytes(std::span(code)).first(bytes))) {
+    for (const LinkageStub& stub :
+         FindAarch64LinkageStubs(0x12C0, std::as_bytes(std::span(code)).first(bytes))) {
       EXPECT_LE(stub.end, 0x12C0 + bytes);
     }
   }
@@ -137,9 +150,11 @@ TEST(LinkageStubTest, Aarch64OnEveryHost) {
 
 TEST(LinkageStubTest, X86OnEveryHost) {
   // endbr64; bnd jmp *0x2f86(%rip); nopl, then two stubs of eight bytes, the last cut short.
-  const std::vector<unsigned char> code = {0xF3, 0x0F, 0x1E, 0xFA, 0xF2, 0xFF, 0x25, 0x85, 0x2F, 0,    0,    0x0F, 0x1F, 0x44,
-                                           0,    0,    0xFF, 0x25, 0xF0, 0xFF, 0xFF, 0xFF, 0x66, 0x90, 0xFF, 0x25, 1};
-  const std::vector<LinkageStub> stubs = FindX86LinkageStubs(0x1070, std::as_bytes(std::span(code)));
+  const std::vector<unsigned char> code = {0xF3, 0x0F, 0x1E, 0xFA, 0xF2, 0xFF, 0x25, 0x85, 0x2F,
+                                           0,    0,    0x0F, 0x1F, 0x44, 0,    0,    0xFF, 0x25,
+                                           0xF0, 0xFF, 0xFF, 0xFF, 0x66, 0x90, 0xFF, 0x25, 1};
+  const std::vector<LinkageStub> stubs =
+      FindX86LinkageStubs(0x1070, std::as_bytes(std::span(code)));
   ASSERT_EQ(stubs.size(), 2u);
   EXPECT_EQ(stubs[0].address, 0x1070u);
   EXPECT_EQ(stubs[0].end, 0x1080u);

@@ -26,7 +26,8 @@ inline std::string BuildIdOf(const dl_phdr_info& info) {
     for (const char* end = at + segment.p_memsz; at < end;) {
       const auto* note = reinterpret_cast<const ElfW(Nhdr)*>(at);
       const char* description = at + sizeof(*note) + (note->n_namesz + 3) / 4 * 4;
-      if (note->n_type == NT_GNU_BUILD_ID) return absl::BytesToHexString(absl::string_view(description, note->n_descsz));
+      if (note->n_type == NT_GNU_BUILD_ID)
+        return absl::BytesToHexString(absl::string_view(description, note->n_descsz));
       at = description + (note->n_descsz + 3) / 4 * 4;
     }
   }
@@ -42,8 +43,11 @@ inline Module ModuleAt(Address address) {
         for (int i = 0; i < info->dlpi_phnum; ++i) {
           const ElfW(Phdr)& segment = info->dlpi_phdr[i];
           const Address start = info->dlpi_addr + segment.p_vaddr;
-          if (segment.p_type != PT_LOAD || search.address < start || search.address >= start + segment.p_memsz) continue;
-          search.module = {start, start + segment.p_memsz, segment.p_offset, info->dlpi_addr, info->dlpi_name, BuildIdOf(*info)};
+          if (segment.p_type != PT_LOAD || search.address < start ||
+              search.address >= start + segment.p_memsz)
+            continue;
+          search.module = {start,           start + segment.p_memsz, segment.p_offset,
+                           info->dlpi_addr, info->dlpi_name,         BuildIdOf(*info)};
           return 1;
         }
         return 0;

@@ -24,8 +24,12 @@ class PdbFile : public ::testing::Test {
     Put(44, 100);  // the directory's bytes
     Put(52, 2);    // the block that lists the directory's
   }
-  void Put(std::size_t at, std::uint32_t value) { std::memcpy(bytes_.data() + at, &value, sizeof(value)); }
-  [[nodiscard]] bool IsWhole() const { return IsWholePdb(SpanSource(std::as_bytes(std::span(bytes_)))); }
+  void Put(std::size_t at, std::uint32_t value) {
+    std::memcpy(bytes_.data() + at, &value, sizeof(value));
+  }
+  [[nodiscard]] bool IsWhole() const {
+    return IsWholePdb(SpanSource(std::as_bytes(std::span(bytes_))));
+  }
 
   std::vector<char> bytes_ = std::vector<char>(std::size_t{kBlockBytes} * kBlocks);
 };

@@ -14,7 +14,8 @@
 
 namespace strobe::testing {
 
-// An image with two sections, one of code; its frame information and its debug directory lie in the other.
+// An image with two sections, one of code; its frame information and its debug directory lie in the
+// other.
 class ImageBytes {
  public:
   static constexpr std::uint32_t kHeader = 0x80;
@@ -36,7 +37,11 @@ class ImageBytes {
     Put<std::uint32_t>(kHeader + 132, 16);          // directories
     PutDirectory(3, 0x2000, 24);
     PutDirectory(6, 0x2080, 28);
-    PutSection(0, {.start = 0x1000, .bytes = 0x800, .file_offset = 0x400, .file_bytes = 0x600, .is_code = true});
+    PutSection(0, {.start = 0x1000,
+                   .bytes = 0x800,
+                   .file_offset = 0x400,
+                   .file_bytes = 0x600,
+                   .is_code = true});
     PutSection(1, {.start = 0x2000, .bytes = 0x800, .file_offset = 0xA00, .file_bytes = 0x400});
     PutData<std::uint32_t>(0x2080 + 12, 2);  // CodeView
     PutData<std::uint32_t>(0x2080 + 20, kDebugData);
@@ -44,7 +49,8 @@ class ImageBytes {
     PutData<std::uint32_t>(kDebugData + 4, 0x01234567);
     PutData<std::uint16_t>(kDebugData + 8, 0x89AB);
     PutData<std::uint16_t>(kDebugData + 10, 0xCDEF);
-    for (std::uint32_t i = 0; i < 8; ++i) PutData<std::uint8_t>(kDebugData + 12 + i, static_cast<std::uint8_t>(0xF0 + i));
+    for (std::uint32_t i = 0; i < 8; ++i)
+      PutData<std::uint8_t>(kDebugData + 12 + i, static_cast<std::uint8_t>(0xF0 + i));
     PutData<std::uint32_t>(kDebugData + 20, 11);  // the age
     PutData(kDebugData + 24, std::to_array("C:\\build\\plugin.pdb"));
   }
@@ -74,13 +80,17 @@ class ImageBytes {
 
   [[nodiscard]] const std::vector<std::uint8_t>& file() const { return file_; }
 
-  [[nodiscard]] std::optional<internal::PeImage> Open(internal::PeImage::Layout layout, std::size_t readable = ~std::size_t{0}) const {
-    const std::vector<std::uint8_t>& image = layout == internal::PeImage::Layout::kFile ? file_ : loaded_;
+  [[nodiscard]] std::optional<internal::PeImage> Open(internal::PeImage::Layout layout,
+                                                      std::size_t readable = ~std::size_t{
+                                                          0}) const {
+    const std::vector<std::uint8_t>& image =
+        layout == internal::PeImage::Layout::kFile ? file_ : loaded_;
     return internal::PeImage::Open(
         [&](std::uint64_t position, std::span<std::uint8_t> bytes) {
           const std::size_t end = std::min(image.size(), readable);
           if (position >= end) return std::size_t{0};
-          const std::size_t count = std::min(bytes.size(), end - static_cast<std::size_t>(position));
+          const std::size_t count =
+              std::min(bytes.size(), end - static_cast<std::size_t>(position));
           std::copy_n(image.begin() + static_cast<std::ptrdiff_t>(position), count, bytes.begin());
           return count;
         },

@@ -36,7 +36,8 @@ TEST(PeImage, ItsHeadersAreReadAtOnce) {
   const auto read = [&](std::uint64_t position, std::span<std::uint8_t> out) {
     ++reads;
     if (position >= bytes.file().size()) return std::size_t{0};
-    const std::size_t count = std::min(out.size(), bytes.file().size() - static_cast<std::size_t>(position));
+    const std::size_t count =
+        std::min(out.size(), bytes.file().size() - static_cast<std::size_t>(position));
     std::copy_n(bytes.file().begin() + static_cast<std::ptrdiff_t>(position), count, out.begin());
     return count;
   };
@@ -46,7 +47,8 @@ TEST(PeImage, ItsHeadersAreReadAtOnce) {
 
 TEST(PeImage, ItsCodeBecomesModules) {
   constexpr Address kBase = 0x7FF000000000;
-  const std::vector<Module> modules = ImageBytes().Open(PeImage::Layout::kLoaded)->ModulesAt(kBase, "C:\\x.dll");
+  const std::vector<Module> modules =
+      ImageBytes().Open(PeImage::Layout::kLoaded)->ModulesAt(kBase, "C:\\x.dll");
   ASSERT_EQ(modules.size(), 1u);
   EXPECT_EQ(modules[0].start, kBase + 0x1000);
   EXPECT_EQ(modules[0].limit, kBase + 0x1800);
@@ -87,8 +89,16 @@ TEST(PeImage, OtherFilesAreNone) {
 // A section that says to reach beyond its image, or begins there.
 TEST(PeImage, ModulesStayInTheImage) {
   ImageBytes bytes;
-  bytes.PutSection(0, {.start = 0x1000, .bytes = 0xFFFFFFFF, .file_offset = 0x400, .file_bytes = 0x600, .is_code = true});
-  bytes.PutSection(1, {.start = 0xFFFFF000, .bytes = 0x1000, .file_offset = 0x400, .file_bytes = 0x600, .is_code = true});
+  bytes.PutSection(0, {.start = 0x1000,
+                       .bytes = 0xFFFFFFFF,
+                       .file_offset = 0x400,
+                       .file_bytes = 0x600,
+                       .is_code = true});
+  bytes.PutSection(1, {.start = 0xFFFFF000,
+                       .bytes = 0x1000,
+                       .file_offset = 0x400,
+                       .file_bytes = 0x600,
+                       .is_code = true});
   const std::vector<Module> modules = bytes.Open(PeImage::Layout::kLoaded)->ModulesAt(0x10000, "");
   ASSERT_EQ(modules.size(), 1u);
   EXPECT_EQ(modules[0].limit, 0x14000u);

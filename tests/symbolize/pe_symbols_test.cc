@@ -19,9 +19,11 @@ namespace {
 
 constexpr std::string_view kBuildId = "0123456789abcdeff0f1f2f3f4f5f6f7b";
 
-internal::FunctionTable ReadFunctions(const std::vector<std::uint8_t>& bytes, std::string_view build_id) {
+internal::FunctionTable ReadFunctions(const std::vector<std::uint8_t>& bytes,
+                                      std::string_view build_id) {
   const internal::SpanSource source(std::as_bytes(std::span(bytes)));
-  const std::optional<internal::PeFile> file = internal::PeFile::Open(source, std::string(build_id));
+  const std::optional<internal::PeFile> file =
+      internal::PeFile::Open(source, std::string(build_id));
   return file ? file->ReadFunctions() : internal::FunctionTable();
 }
 
@@ -43,8 +45,8 @@ class PeSymbolsTest : public ::testing::Test {
     image_.Put(kStrings, static_cast<std::uint32_t>(strings_bytes_));
   }
 
-  void PutSymbol(std::size_t number, std::string_view name, std::uint32_t value, std::int16_t section, std::uint16_t type,
-                 std::uint8_t auxiliaries) {
+  void PutSymbol(std::size_t number, std::string_view name, std::uint32_t value,
+                 std::int16_t section, std::uint16_t type, std::uint8_t auxiliaries) {
     const std::size_t at = kSymbols + number * kSymbolBytes;
     for (std::size_t i = 0; i < name.size(); ++i) image_.Put(at + i, name[i]);
     image_.Put(at + 8, value);
@@ -52,13 +54,17 @@ class PeSymbolsTest : public ::testing::Test {
     image_.Put(at + 14, type);
     image_.Put(at + 17, auxiliaries);
   }
-  void PutLongSymbol(std::size_t number, std::string_view name, std::uint32_t value, std::int16_t section, std::uint16_t type) {
+  void PutLongSymbol(std::size_t number, std::string_view name, std::uint32_t value,
+                     std::int16_t section, std::uint16_t type) {
     PutSymbol(number, "", value, section, type, 0);
     image_.Put(kSymbols + number * kSymbolBytes + 4, static_cast<std::uint32_t>(strings_bytes_));
-    for (std::size_t i = 0; i < name.size(); ++i) image_.Put(kStrings + strings_bytes_ + i, name[i]);
+    for (std::size_t i = 0; i < name.size(); ++i)
+      image_.Put(kStrings + strings_bytes_ + i, name[i]);
     strings_bytes_ += name.size() + 1;
   }
-  internal::FunctionTable Read(std::string_view build_id = kBuildId) { return ReadFunctions(image_.file(), build_id); }
+  internal::FunctionTable Read(std::string_view build_id = kBuildId) {
+    return ReadFunctions(image_.file(), build_id);
+  }
 
   ImageBytes image_;
   std::size_t strings_bytes_ = sizeof(std::uint32_t);
@@ -95,7 +101,8 @@ TEST_F(PeSymbolsTest, ThatThereAreNoNamesIsKept) {
   const TemporaryDirectory directory;
   const auto write = [&](std::string_view end) {
     std::ofstream file(directory.path() / "image.dll", std::ios::binary);
-    file.write(reinterpret_cast<const char*>(image_.file().data()), static_cast<std::streamsize>(image_.file().size()));
+    file.write(reinterpret_cast<const char*>(image_.file().data()),
+               static_cast<std::streamsize>(image_.file().size()));
     file << end;
   };
   const auto count = image_.file()[ImageBytes::kHeader + 16];
@@ -126,7 +133,9 @@ TEST_F(PeSymbolsTest, ALongNameIsKeptOnce) {
   constexpr std::uint32_t kCount = 100;
   constexpr std::uint32_t kNameBytes = 20'000;
   std::vector<std::uint8_t> file = image_.file();
-  const auto put = [&](std::size_t at, std::uint32_t value) { std::memcpy(file.data() + at, &value, sizeof(value)); };
+  const auto put = [&](std::size_t at, std::uint32_t value) {
+    std::memcpy(file.data() + at, &value, sizeof(value));
+  };
   file.resize(kSymbols + kCount * kSymbolBytes + sizeof(std::uint32_t) + kNameBytes, 'x');
   put(ImageBytes::kHeader + 16, kCount);
   for (std::uint32_t i = 0; i < kCount; ++i) {
@@ -143,7 +152,8 @@ TEST_F(PeSymbolsTest, ALongNameIsKeptOnce) {
   EXPECT_LT(functions.memory_bytes(), 3 * kNameBytes);
 }
 
-// The same image, and what it exports: two functions of which the first needs a frame, one of another image, and data.
+// The same image, and what it exports: two functions of which the first needs a frame, one of
+// another image, and data.
 class PeExportsTest : public ::testing::Test {
  protected:
   static constexpr std::uint32_t kExports = 0x2200;
@@ -156,7 +166,8 @@ class PeExportsTest : public ::testing::Test {
     image_.PutData<std::uint32_t>(kExports + 32, kExports + 56);
     image_.PutData<std::uint32_t>(kExports + 36, kExports + 72);
     constexpr std::array<std::uint32_t, 4> kAddresses = {0x1300, 0x1100, kExports + 80, 0x2100};
-    constexpr std::array<std::string_view, 4> kNames = {"Framed", "Leaf", "Other.Function", "kData"};
+    constexpr std::array<std::string_view, 4> kNames = {"Framed", "Leaf", "Other.Function",
+                                                        "kData"};
     constexpr std::array<std::uint16_t, 4> kOrdinals = {1, 0, 2, 3};
     for (std::uint32_t i = 0, name = kExports + 80; i < 4; ++i) {
       image_.PutData(kExports + 40 + 4 * i, kAddresses[i]);
@@ -165,12 +176,14 @@ class PeExportsTest : public ::testing::Test {
       for (const char c : kNames[i]) image_.PutData(name++, c);
       image_.PutData(name++, '\0');
     }
-    constexpr std::array<std::uint32_t, 6> kFrames = {0x1100, 0x1140, 0x2000, 0x1340, 0x1380, 0x2000};
+    constexpr std::array<std::uint32_t, 6> kFrames = {0x1100, 0x1140, 0x2000,
+                                                      0x1340, 0x1380, 0x2000};
     for (std::uint32_t i = 0; i < kFrames.size(); ++i) image_.PutData(0x2000 + 4 * i, kFrames[i]);
   }
   internal::FunctionTable Read(std::string_view build_id = kBuildId) {
     const internal::SpanSource source(std::as_bytes(std::span(image_.file())));
-    const std::optional<internal::PeFile> file = internal::PeFile::Open(source, std::string(build_id));
+    const std::optional<internal::PeFile> file =
+        internal::PeFile::Open(source, std::string(build_id));
     return file ? file->ReadExports() : internal::FunctionTable();
   }
 

@@ -8,7 +8,8 @@
 
 namespace strobe::testing {
 
-// The smallest exporter that keeps the contract: a map in memory, found by the name of the directory.
+// The smallest exporter that keeps the contract: a map in memory, found by the name of the
+// directory.
 struct MemoryHarness {
   struct Exporter {
     explicit Exporter(const ExporterOptions& options) : directory(*options.directory) {}

@@ -22,7 +22,8 @@ TEST_F(ManualPlatformTest, TheCallingThreadIsWhoTheTestSays) {
   ManualPlatform::ActAs(77);
   EXPECT_EQ(ManualPlatform::CurrentThread().id, 77u);
   std::uint64_t other_id = 0;
-  auto thread = ManualPlatform::RunOnOwnThread("other", [&] { other_id = ManualPlatform::CurrentThreadId(); });
+  auto thread = ManualPlatform::RunOnOwnThread(
+      "other", [&] { other_id = ManualPlatform::CurrentThreadId(); });
   ASSERT_TRUE(thread.IsRunning());
   thread.Join();
   EXPECT_NE(other_id, 77u);
@@ -47,7 +48,8 @@ TEST_F(ManualPlatformTest, RefusesThreadsAndTimersOnDemand) {
 TEST_F(ManualPlatformTest, DeliversToWhomThePayloadNames) {
   static internal::CaptureTarget seen;
   internal::CaptureEntry& entry = internal::CaptureEntryOf(internal::kMaxArenas - 1);
-  const internal::SlotToken token{.arena = internal::kMaxArenas - 1, .provider = 1, .use = 2, .index = 3};
+  const internal::SlotToken token{
+      .arena = internal::kMaxArenas - 1, .provider = 1, .use = 2, .index = 3};
   EXPECT_FALSE(ManualPlatform::Deliver(token.Pack(), 1, 0x400000)) << "the arena is nobody's yet";
   entry.function = [](void*, const internal::CaptureTarget& target) {
     seen = target;

@@ -8,13 +8,17 @@
 namespace strobe::testing {
 namespace {
 
-// Written by hand after profile.proto: one sample type cpu/ns, one sample of location 1 and value 150, one location at address 16 in
-// function "f", comment "hello".
+// Written by hand after profile.proto: one sample type cpu/ns, one sample of location 1 and value
+// 150, one location at address 16 in function "f", comment "hello".
 std::string HandWritten() {
-  const auto field = [](char tag, const std::string& bytes) { return std::string{tag, static_cast<char>(bytes.size())} + bytes; };
-  return field(0x0A, {0x08, 0x01, 0x10, 0x02}) + field(0x12, {0x0A, 0x01, 0x01, 0x12, 0x02, '\x96', 0x01}) +
-         field(0x22, {0x08, 0x01, 0x18, 0x10, 0x22, 0x02, 0x08, 0x01}) + field(0x2A, {0x08, 0x01, 0x10, 0x03}) + field(0x32, "") +
-         field(0x32, "cpu") + field(0x32, "ns") + field(0x32, "f") + field(0x32, "hello") + field(0x6A, {0x04});
+  const auto field = [](char tag, const std::string& bytes) {
+    return std::string{tag, static_cast<char>(bytes.size())} + bytes;
+  };
+  return field(0x0A, {0x08, 0x01, 0x10, 0x02}) +
+         field(0x12, {0x0A, 0x01, 0x01, 0x12, 0x02, '\x96', 0x01}) +
+         field(0x22, {0x08, 0x01, 0x18, 0x10, 0x22, 0x02, 0x08, 0x01}) +
+         field(0x2A, {0x08, 0x01, 0x10, 0x03}) + field(0x32, "") + field(0x32, "cpu") +
+         field(0x32, "ns") + field(0x32, "f") + field(0x32, "hello") + field(0x6A, {0x04});
 }
 
 TEST(PprofReaderTest, ReadsAMessageWrittenByHand) {
@@ -44,11 +48,15 @@ TEST(PprofReaderTest, CheckFindsWhatPprofWouldRefuse) {
     change(profile);
     return CheckPprof(profile);
   };
-  EXPECT_EQ(check_after([](PprofProfile& p) { p.samples[0].values.clear(); }), "number of values of sample 0");
-  EXPECT_EQ(check_after([](PprofProfile& p) { p.samples[0].locations[0] = 2; }), "sample 0 names location 2");
+  EXPECT_EQ(check_after([](PprofProfile& p) { p.samples[0].values.clear(); }),
+            "number of values of sample 0");
+  EXPECT_EQ(check_after([](PprofProfile& p) { p.samples[0].locations[0] = 2; }),
+            "sample 0 names location 2");
   EXPECT_EQ(check_after([](PprofProfile& p) { p.locations[0].id = 0; }), "location id 0");
-  EXPECT_EQ(check_after([](PprofProfile& p) { p.locations[0].mapping = 5; }), "location 1 names mapping 5");
-  EXPECT_EQ(check_after([](PprofProfile& p) { p.functions.push_back(p.functions[0]); }), "function id 1");
+  EXPECT_EQ(check_after([](PprofProfile& p) { p.locations[0].mapping = 5; }),
+            "location 1 names mapping 5");
+  EXPECT_EQ(check_after([](PprofProfile& p) { p.functions.push_back(p.functions[0]); }),
+            "function id 1");
   EXPECT_EQ(check_after([](PprofProfile& p) {
               p.mappings.push_back({1, 32, 64, 0, "", "", false});
               p.locations[0].mapping = 1;

@@ -21,22 +21,31 @@ std::string CheckAfter(Change change) {
 
 TEST(ProfileCheckTest, FindsEachInconsistency) {
   EXPECT_THAT(CheckAfter([](Profile& p) { p.value_types.clear(); }), HasSubstr("no value types"));
-  EXPECT_THAT(CheckAfter([](Profile& p) { p.default_value_type = 3; }), HasSubstr("default value type"));
+  EXPECT_THAT(CheckAfter([](Profile& p) { p.default_value_type = 3; }),
+              HasSubstr("default value type"));
   EXPECT_THAT(CheckAfter([](Profile& p) { p.values.pop_back(); }), HasSubstr("values for"));
-  EXPECT_THAT(CheckAfter([](Profile& p) { p.modules[1].limit = p.modules[1].start; }), HasSubstr("module 1 is empty"));
-  EXPECT_THAT(CheckAfter([](Profile& p) { p.frames[1] = p.frames[0]; }), HasSubstr("frame 1 stands there twice"));
+  EXPECT_THAT(CheckAfter([](Profile& p) { p.modules[1].limit = p.modules[1].start; }),
+              HasSubstr("module 1 is empty"));
+  EXPECT_THAT(CheckAfter([](Profile& p) { p.frames[1] = p.frames[0]; }),
+              HasSubstr("frame 1 stands there twice"));
   EXPECT_THAT(CheckAfter([](Profile& p) { p.frames[0].module = 2; }), HasSubstr("module 2"));
-  EXPECT_THAT(CheckAfter([](Profile& p) { p.frames[0].address = p.modules[0].limit; }), HasSubstr("outside its module"));
-  EXPECT_THAT(CheckAfter([](Profile& p) { p.frames.back().address = kPseudoFrameCount; }), HasSubstr("no known pseudo-frame"));
+  EXPECT_THAT(CheckAfter([](Profile& p) { p.frames[0].address = p.modules[0].limit; }),
+              HasSubstr("outside its module"));
+  EXPECT_THAT(CheckAfter([](Profile& p) { p.frames.back().address = kPseudoFrameCount; }),
+              HasSubstr("no known pseudo-frame"));
   EXPECT_THAT(CheckAfter([](Profile& p) { p.stacks.clear(); }), HasSubstr("no root"));
   EXPECT_THAT(CheckAfter([](Profile& p) { p.stacks[0].parent = 1; }), HasSubstr("its own parent"));
-  EXPECT_THAT(CheckAfter([](Profile& p) { p.stacks[1].parent = 2; }), HasSubstr("before its parent"));
+  EXPECT_THAT(CheckAfter([](Profile& p) { p.stacks[1].parent = 2; }),
+              HasSubstr("before its parent"));
   EXPECT_THAT(CheckAfter([](Profile& p) { p.stacks[1].frame = 99; }), HasSubstr("frame 99"));
-  EXPECT_THAT(CheckAfter([](Profile& p) { p.stacks[3] = p.stacks[2]; }), HasSubstr("stack 3 stands there twice"));
+  EXPECT_THAT(CheckAfter([](Profile& p) { p.stacks[3] = p.stacks[2]; }),
+              HasSubstr("stack 3 stands there twice"));
   EXPECT_THAT(CheckAfter([](Profile& p) { p.samples[0].stack = 99; }), HasSubstr("stack 99"));
   EXPECT_THAT(CheckAfter([](Profile& p) { p.samples[0].thread = 99; }), HasSubstr("thread 99"));
-  EXPECT_THAT(CheckAfter([](Profile& p) { p.samples[1] = p.samples[0]; }), HasSubstr("sample 1 stands there twice"));
-  EXPECT_THAT(CheckAfter([](Profile& p) { p.threads[0].name = "\xFF"; }), HasSubstr("name of thread 0"));
+  EXPECT_THAT(CheckAfter([](Profile& p) { p.samples[1] = p.samples[0]; }),
+              HasSubstr("sample 1 stands there twice"));
+  EXPECT_THAT(CheckAfter([](Profile& p) { p.threads[0].name = "\xFF"; }),
+              HasSubstr("name of thread 0"));
 }
 
 }  // namespace

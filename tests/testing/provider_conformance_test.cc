@@ -8,10 +8,13 @@ struct LookingProvider {
   struct ThreadState {
     std::int64_t asked_ns = 0;
   };
-  explicit LookingProvider(const SamplingOptions& options) : is_enabled(*options.cpu_frequency_hz > 0) {}
+  explicit LookingProvider(const SamplingOptions& options)
+      : is_enabled(*options.cpu_frequency_hz > 0) {}
   bool enabled() const { return is_enabled; }
   std::int64_t period_ns() const { return 0; }
-  void Attach(SampledThread& thread, ThreadState& state, RandomSource&, std::int64_t) { state.asked_ns = thread.attach_cpu_ns(); }
+  void Attach(SampledThread& thread, ThreadState& state, RandomSource&, std::int64_t) {
+    state.asked_ns = thread.attach_cpu_ns();
+  }
   std::int64_t Detach(SampledThread& thread, ThreadState&, std::int64_t) {
     return thread.CpuTimeNs() - thread.attach_cpu_ns() - thread.credited_weight();
   }
@@ -21,7 +24,9 @@ struct LookingProvider {
     state.asked_ns += used_ns;
     if (used_ns > 0) thread.Request(used_ns, false);
   }
-  void AddWeight(std::int64_t weight, const ThreadState&, std::span<std::int64_t> row) const { row[0] += weight; }
+  void AddWeight(std::int64_t weight, const ThreadState&, std::span<std::int64_t> row) const {
+    row[0] += weight;
+  }
   void AddResidual(std::int64_t residual, std::span<std::int64_t> row) const { row[0] += residual; }
   bool is_enabled;
 };

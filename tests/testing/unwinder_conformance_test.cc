@@ -9,7 +9,8 @@ namespace {
 
 struct PcOnly {
   template <class M>
-  WalkResult Unwind(const NativeRegisters& registers, const M&, std::span<Address> output) const noexcept {
+  WalkResult Unwind(const NativeRegisters& registers, const M&,
+                    std::span<Address> output) const noexcept {
     if (output.empty()) return {0, StackEnd::kTruncated};
     output[0] = registers.pc;
     return {1, StackEnd::kNoUnwindInfo};
@@ -19,7 +20,8 @@ struct PcOnly {
 // Writes one address more than it was given room for.
 struct Overruns : PcOnly {
   template <class M>
-  WalkResult Unwind(const NativeRegisters& registers, const M& memory, std::span<Address> output) const noexcept {
+  WalkResult Unwind(const NativeRegisters& registers, const M& memory,
+                    std::span<Address> output) const noexcept {
     output.data()[output.size()] = 1;
     return PcOnly::Unwind(registers, memory, output);
   }
@@ -27,7 +29,8 @@ struct Overruns : PcOnly {
 
 struct ForgetsThePc : PcOnly {
   template <class M>
-  WalkResult Unwind(const NativeRegisters& registers, const M& memory, std::span<Address> output) const noexcept {
+  WalkResult Unwind(const NativeRegisters& registers, const M& memory,
+                    std::span<Address> output) const noexcept {
     const WalkResult result = PcOnly::Unwind(registers, memory, output);
     if (!output.empty()) output[0] = 0;
     return result;

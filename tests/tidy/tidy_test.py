@@ -73,17 +73,23 @@ class TidyTest(unittest.TestCase):
     def test_system_macro_in_a_comment(self):
         self.accepts({"src/ring/a.cc": "// #if __linux__\n/*\n#if __linux__\n*/\n"})
 
+    def test_wide_line(self):
+        self.reports("tests/ring/a.cc:2: 101 columns", {"tests/ring/a.cc": "\n//" + "a" * 99 + "\n"})
+
+    def test_line_of_100_columns(self):
+        self.accepts({"src/ring/a.cc": "//" + "a" * 98 + "\n"})
+
     def test_long_file(self):
-        self.reports("401 lines", {"src/ring/a.cc": "\n" * 401})
+        self.reports("441 lines", {"src/ring/a.cc": "\n" * 441})
 
     def test_long_file_with_a_reason(self):
-        self.accepts({"src/ring/a.cc": "// 401 lines long because of a table.\n" + "\n" * 400})
+        self.accepts({"src/ring/a.cc": "// 441 lines long because of a table.\n" + "\n" * 440})
 
-    def test_function_of_71_lines(self):
-        self.reports("src/ring/a.cc:2: function of 71 lines", {"src/ring/a.cc": long_function(71)})
+    def test_function_of_76_lines(self):
+        self.reports("src/ring/a.cc:2: function of 76 lines", {"src/ring/a.cc": long_function(76)})
 
-    def test_function_of_70_lines(self):
-        self.accepts({"src/ring/a.cc": long_function(70)})
+    def test_function_of_75_lines(self):
+        self.accepts({"src/ring/a.cc": long_function(75)})
 
     def test_long_class_is_no_function(self):
         members = "".join(f"  int F{i}() {{ return {i}; }}\n" for i in range(100))
@@ -92,9 +98,9 @@ class TidyTest(unittest.TestCase):
     def test_long_table_is_no_function(self):
         self.accepts({"src/ring/a.cc": "namespace {\nconst int kTable[] = {\n" + "  F(1),\n" * 100 + "};\n}\n"})
 
-    def test_member_function_of_71_lines(self):
-        self.reports("src/ring/a.cc:3: function of 72 lines", {
-            "src/ring/a.cc": "namespace strobe {\nclass C {\n  C(int a) : a_(a), b_{1} {\n" + "    ++a_;  // }\n" * 70 + "  }\n};\n}\n"})
+    def test_member_function_of_76_lines(self):
+        self.reports("src/ring/a.cc:3: function of 77 lines", {
+            "src/ring/a.cc": "namespace strobe {\nclass C {\n  C(int a) : a_(a), b_{1} {\n" + "    ++a_;  // }\n" * 75 + "  }\n};\n}\n"})
 
     def test_brace_in_a_string_and_a_digit_separator(self):
         self.accepts({"src/ring/a.cc": 'namespace strobe {\nconst char* F() { return "{"; }\nint n = 1\'000;\nchar c = \'{\';\n}\n' + "\n" * 80})

@@ -1,7 +1,9 @@
-// cfi_rows_check [--break] [FILE...]: compiles the frame information of each file and compares it, row by row, with what binutils makes
-// of it: of an ELF file's .eh_frame; and of a Windows image's .debug_frame, which the compiler writes independently of the .pdata that is
-// compiled here. Exit status 1 on any mismatch. Without files: this program, the libraries that it has loaded, and aarch64's where they are
-// installed. --break falsifies one row of each file first: a check of the check.
+// cfi_rows_check [--break] [FILE...]: compiles the frame information of each file and compares it,
+// row by row, with what binutils makes of it: of an ELF file's .eh_frame; and of a Windows image's
+// .debug_frame, which the compiler writes independently of the .pdata that is compiled here. Exit
+// status 1 on any mismatch. Without files: this program, the libraries that it has loaded, and
+// aarch64's where they are installed. --break falsifies one row of each file first: a check of the
+// check.
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -41,7 +43,8 @@ class ReadelfText {
     section_ = "Contents of the " + section + " section";
     std::string command = "LC_ALL=C " + tool + " '";
     for (const char c : path) command += c == '\'' ? std::string("'\\''") : std::string(1, c);
-    const std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen((command + "' 2>/dev/null").c_str(), "r"), &pclose);
+    const std::unique_ptr<FILE, int (*)(FILE*)> pipe(
+        popen((command + "' 2>/dev/null").c_str(), "r"), &pclose);
     if (pipe == nullptr) return false;
     char line[4096];
     while (std::fgets(line, sizeof(line), pipe.get()) != nullptr) AddLine(line);
@@ -86,8 +89,9 @@ class ReadelfText {
     }
     const std::string& range = tokens[5];  // pc=BEGIN..END
     const std::size_t dots = range.find("..");
-    fde_ = {
-        .begin = std::stoull(range.substr(3, dots - 3), nullptr, 16), .end = std::stoull(range.substr(dots + 2), nullptr, 16), .rows = {}};
+    fde_ = {.begin = std::stoull(range.substr(3, dots - 3), nullptr, 16),
+            .end = std::stoull(range.substr(dots + 2), nullptr, 16),
+            .rows = {}};
     has_fde_ = true;
   }
 
@@ -109,9 +113,12 @@ class ReadelfText {
 
   // "r3" is a register by its number.
   [[nodiscard]] std::string Named(const std::string& value) const {
-    if (value.size() < 2 || value[0] != 'r' || value.find_first_not_of("0123456789", 1) != std::string::npos) return value;
-    return DwarfRegisterName(texts_.Fp() == "rbp" ? CfiArchitecture::kX86_64 : CfiArchitecture::kAarch64,
-                             static_cast<unsigned>(std::stoul(value.substr(1))));
+    if (value.size() < 2 || value[0] != 'r' ||
+        value.find_first_not_of("0123456789", 1) != std::string::npos)
+      return value;
+    return DwarfRegisterName(
+        texts_.Fp() == "rbp" ? CfiArchitecture::kX86_64 : CfiArchitecture::kAarch64,
+        static_cast<unsigned>(std::stoul(value.substr(1))));
   }
 
   void FinishFde() {
@@ -140,32 +147,42 @@ struct Totals {
   std::size_t fdes = 0;
   std::size_t rows = 0;
   std::size_t mismatches = 0;
-  std::map<std::string, std::size_t> unknown;   // by reason
-  std::map<std::string, std::size_t> specials;  // by how the CFA is found where it is not sp or fp and an offset
+  std::map<std::string, std::size_t> unknown;  // by reason
+  std::map<std::string, std::size_t>
+      specials;  // by how the CFA is found where it is not sp or fp and an offset
   std::set<std::string> shown;
 };
 
 class FileCheck {
  public:
-  // `is_loose`: g++ writes .debug_frame for Windows as if an epilogue never changed what was counted from rbp before, so a function's rows
-  // can be compared up to the first of these.
+  // `is_loose`: g++ writes .debug_frame for Windows as if an epilogue never changed what was
+  // counted from rbp before, so a function's rows can be compared up to the first of these.
   FileCheck(std::string path, CfiArchitecture architecture, bool is_loose, Totals& totals)
-      : path_(std::move(path)), architecture_(architecture), is_loose_(is_loose), texts_(architecture), totals_(totals) {}
+      : path_(std::move(path)),
+        architecture_(architecture),
+        is_loose_(is_loose),
+        texts_(architecture),
+        totals_(totals) {}
 
   // `between` is what holds between functions; nothing is asked there if it is empty.
-  void Check(Address start, Address limit, const CompiledCfi& compiled, const std::vector<ReadelfFde>& fdes, const RowText& between) {
+  void Check(Address start, Address limit, const CompiledCfi& compiled,
+             const std::vector<ReadelfFde>& fdes, const RowText& between) {
     start_ = start;
     rows_ = &compiled.rows;
-    const UnwindTable table(static_cast<std::uint32_t>(limit - start), compiled.rows, compiled.specials);
+    const UnwindTable table(static_cast<std::uint32_t>(limit - start), compiled.rows,
+                            compiled.specials);
     table_ = &table;
     for (std::size_t i = 0; i < fdes.size(); ++i) {
       const ReadelfFde& fde = fdes[i];
       if (fde.begin < start || fde.end > limit || fde.begin >= fde.end) continue;
       ++totals_.fdes;
       // Where two functions overlap, the later one's rows hold.
-      const Address end = i + 1 < fdes.size() ? std::min(fde.end, std::max(fdes[i + 1].begin, fde.begin + 1)) : fde.end;
+      const Address end = i + 1 < fdes.size()
+                              ? std::min(fde.end, std::max(fdes[i + 1].begin, fde.begin + 1))
+                              : fde.end;
       CheckFde(fde, end);
-      if (between != RowText() && (i + 1 == fdes.size() || fdes[i + 1].begin > fde.end)) Compare(fde.end, between);
+      if (between != RowText() && (i + 1 == fdes.size() || fdes[i + 1].begin > fde.end))
+        Compare(fde.end, between);
     }
   }
 
@@ -186,29 +203,37 @@ class FileCheck {
       Compare(limit - 1, fde.rows[i].text);
       // No row of ours may begin in between and say anything else.
       const auto offset = static_cast<std::uint32_t>(begin - start_);
-      auto row = std::upper_bound(rows_->begin(), rows_->end(), offset, [](std::uint32_t at, const UnwindRow& r) { return at < r.offset; });
-      for (; row != rows_->end() && row->offset < limit - start_; ++row) Compare(start_ + row->offset, fde.rows[i].text);
+      auto row =
+          std::upper_bound(rows_->begin(), rows_->end(), offset,
+                           [](std::uint32_t at, const UnwindRow& r) { return at < r.offset; });
+      for (; row != rows_->end() && row->offset < limit - start_; ++row)
+        Compare(start_ + row->offset, fde.rows[i].text);
     }
   }
 
   void Compare(Address address, const RowText& expected) {
     const RowText found = texts_.Of(*table_, static_cast<std::uint32_t>(address - start_));
-    const bool is_special = !found.cfa.starts_with(texts_.Sp() + "+") && !found.cfa.starts_with(texts_.Fp() + "+");
+    const bool is_special =
+        !found.cfa.starts_with(texts_.Sp() + "+") && !found.cfa.starts_with(texts_.Fp() + "+");
     if (is_special && found.ra != "end" && found.cfa != "unknown") ++totals_.specials[found.cfa];
     if (found == expected || Agrees(found, expected)) return;
     ++totals_.mismatches;
     std::ostringstream text;
-    text << "  readelf " << expected.cfa << " " << expected.fp << " " << expected.ra << " " << expected.rbx << " | table " << found.cfa
-         << " " << found.fp << " " << found.ra << " " << found.rbx;
+    text << "  readelf " << expected.cfa << " " << expected.fp << " " << expected.ra << " "
+         << expected.rbx << " | table " << found.cfa << " " << found.fp << " " << found.ra << " "
+         << found.rbx;
     constexpr std::size_t kMaxShown = 20;
     if (totals_.shown.size() < kMaxShown && totals_.shown.insert(text.str()).second) {
-      std::cout << "MISMATCH " << path_ << " " << std::hex << address << std::dec << text.str() << "\n";
+      std::cout << "MISMATCH " << path_ << " " << std::hex << address << std::dec << text.str()
+                << "\n";
     }
   }
 
   bool Agrees(const RowText& found, const RowText& expected) {
     const bool is_x86_64 = architecture_ == CfiArchitecture::kX86_64;
-    if (found.ra == "end") return expected.ra == "u";  // readelf writes the same for a link register that nothing was said of
+    if (found.ra == "end")
+      return expected.ra ==
+             "u";  // readelf writes the same for a link register that nothing was said of
     if (found.cfa == "unknown") {
       const std::string reason = UnknownReason(expected, is_x86_64);
       if (!reason.empty()) ++totals_.unknown[reason];
@@ -218,10 +243,11 @@ class FileCheck {
       return ours == theirs || (theirs == "exp" && ours.starts_with("exp"));
     };
     // Of rbx anything may be unknown that is not plain; it is asked for rarely.
-    const bool is_rbx_unknown = found.rbx == "unknown" && expected.rbx != "u" && !expected.rbx.starts_with("c");
+    const bool is_rbx_unknown =
+        found.rbx == "unknown" && expected.rbx != "u" && !expected.rbx.starts_with("c");
     if (is_rbx_unknown) ++totals_.unknown["rbx " + expected.rbx];
-    return agrees(found.cfa, expected.cfa) && agrees(found.fp, expected.fp) && agrees(found.ra, expected.ra) &&
-           (is_rbx_unknown || agrees(found.rbx, expected.rbx));
+    return agrees(found.cfa, expected.cfa) && agrees(found.fp, expected.fp) &&
+           agrees(found.ra, expected.ra) && (is_rbx_unknown || agrees(found.rbx, expected.rbx));
   }
 
   // Why no rule can say what the row says; empty where one could.
@@ -250,7 +276,8 @@ void BreakARow(CompiledCfi& compiled) {
 }
 
 std::vector<ReadelfFde> Sorted(std::vector<ReadelfFde> fdes) {
-  std::stable_sort(fdes.begin(), fdes.end(), [](const ReadelfFde& a, const ReadelfFde& b) { return a.begin < b.begin; });
+  std::stable_sort(fdes.begin(), fdes.end(),
+                   [](const ReadelfFde& a, const ReadelfFde& b) { return a.begin < b.begin; });
   return fdes;
 }
 
@@ -261,13 +288,15 @@ bool CheckElf(const std::string& path, const ElfFile& file, bool is_broken_first
   for (const ElfSegment& segment : file.segments()) {
     const std::optional<CfiSource> source = segment.is_code ? file.FramesOf(segment) : std::nullopt;
     if (!source) continue;
-    if (is_first && !readelf.Read(path, "readelf -W --debug-dump=frames-interp", ".eh_frame")) return false;
+    if (is_first && !readelf.Read(path, "readelf -W --debug-dump=frames-interp", ".eh_frame"))
+      return false;
     totals.files += is_first ? 1 : 0;
     is_first = false;
     CompiledCfi compiled = CompileCfi(*source);
     if (is_broken_first) BreakARow(compiled);
     FileCheck(path, file.architecture(), false, totals)
-        .Check(segment.start, segment.limit, compiled, Sorted(readelf.fdes()), {.cfa = "unknown", .fp = "", .ra = "", .rbx = ""});
+        .Check(segment.start, segment.limit, compiled, Sorted(readelf.fdes()),
+               {.cfa = "unknown", .fp = "", .ra = "", .rbx = ""});
   }
   if (is_first) ++totals.skipped;
   return true;
@@ -275,20 +304,24 @@ bool CheckElf(const std::string& path, const ElfFile& file, bool is_broken_first
 
 bool CheckPe(const std::string& path, const PeFile& file, bool is_broken_first, Totals& totals) {
   ReadelfText objdump(CfiArchitecture::kX86_64);
-  if (!objdump.Read(path, "x86_64-w64-mingw32-objdump --dwarf=frames-interp", ".debug_frame")) return false;
+  if (!objdump.Read(path, "x86_64-w64-mingw32-objdump --dwarf=frames-interp", ".debug_frame"))
+    return false;
   ++totals.files;
   for (const PeFile::Section& section : file.code()) {
     CompiledCfi compiled = CompilePdata(file.FramesOf(section));
     if (is_broken_first) BreakARow(compiled);
     FileCheck(path, CfiArchitecture::kX86_64, true, totals)
-        .Check(file.base() + section.start, file.base() + section.limit, compiled, Sorted(objdump.fdes()), RowText());
+        .Check(file.base() + section.start, file.base() + section.limit, compiled,
+               Sorted(objdump.fdes()), RowText());
   }
   return true;
 }
 
 bool CheckFile(const std::string& path, bool is_broken_first, Totals& totals) {
-  if (const std::optional<ElfFile> elf = ElfFile::Read(path)) return CheckElf(path, *elf, is_broken_first, totals);
-  if (const std::optional<PeFile> pe = PeFile::Read(path)) return CheckPe(path, *pe, is_broken_first, totals);
+  if (const std::optional<ElfFile> elf = ElfFile::Read(path))
+    return CheckElf(path, *elf, is_broken_first, totals);
+  if (const std::optional<PeFile> pe = PeFile::Read(path))
+    return CheckPe(path, *pe, is_broken_first, totals);
   ++totals.skipped;
   return true;
 }
@@ -298,7 +331,8 @@ std::vector<std::string> DefaultFiles() {
   std::ifstream maps("/proc/self/maps");
   for (std::string line; std::getline(maps, line);) {
     const std::size_t path = line.find('/');
-    if (path != std::string::npos && line.find("r-xp") != std::string::npos) files.insert(line.substr(path));
+    if (path != std::string::npos && line.find("r-xp") != std::string::npos)
+      files.insert(line.substr(path));
   }
   for (const char* name : {"libc.so.6", "libstdc++.so.6", "ld-linux-aarch64.so.1", "libm.so.6"}) {
     const std::string path = std::string("/usr/aarch64-linux-gnu/lib/") + name;
@@ -306,7 +340,8 @@ std::vector<std::string> DefaultFiles() {
     if (stat(path.c_str(), &status) == 0) {
       files.insert(path);
     } else {
-      std::cout << "left out: " << path << " is not there (apt-get install libc6-arm64-cross libstdc++6-arm64-cross)\n";
+      std::cout << "left out: " << path
+                << " is not there (apt-get install libc6-arm64-cross libstdc++6-arm64-cross)\n";
     }
   }
   return {files.begin(), files.end()};
@@ -323,10 +358,13 @@ int Run(std::vector<std::string> arguments) {
       return 77;
     }
   }
-  std::cout << totals.files << " files (" << totals.skipped << " without frame information of x86-64 or aarch64), " << totals.fdes
-            << " FDEs, " << totals.rows << " rows, " << totals.mismatches << " mismatches\n";
-  for (const auto& [reason, count] : totals.unknown) std::cout << "  no rule for: " << reason << ", " << count << " look-ups\n";
-  for (const auto& [cfa, count] : totals.specials) std::cout << "  special CFA: " << cfa << ", " << count << " look-ups\n";
+  std::cout << totals.files << " files (" << totals.skipped
+            << " without frame information of x86-64 or aarch64), " << totals.fdes << " FDEs, "
+            << totals.rows << " rows, " << totals.mismatches << " mismatches\n";
+  for (const auto& [reason, count] : totals.unknown)
+    std::cout << "  no rule for: " << reason << ", " << count << " look-ups\n";
+  for (const auto& [cfa, count] : totals.specials)
+    std::cout << "  special CFA: " << cfa << ", " << count << " look-ups\n";
   if (totals.rows == 0) std::cout << "nothing was compared\n";
   return totals.mismatches == 0 && totals.rows > 0 ? 0 : 1;
 }

@@ -1,4 +1,5 @@
-// What the tools of this folder read of an ELF file of 64 bits: its loadable segments and where its frame information lies.
+// What the tools of this folder read of an ELF file of 64 bits: its loadable segments and where its
+// frame information lies.
 #pragma once
 
 #include <elf.h>
@@ -71,16 +72,20 @@ class ElfFile {
 
   bool Parse() {
     Elf64_Ehdr header;
-    if (!At(0, header) || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64) return false;
+    if (!At(0, header) || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||
+        header.e_ident[EI_CLASS] != ELFCLASS64)
+      return false;
     if (header.e_machine != EM_X86_64 && header.e_machine != EM_AARCH64) return false;
     if (header.e_type != ET_EXEC && header.e_type != ET_DYN) return false;
-    architecture_ = header.e_machine == EM_AARCH64 ? CfiArchitecture::kAarch64 : CfiArchitecture::kX86_64;
+    architecture_ =
+        header.e_machine == EM_AARCH64 ? CfiArchitecture::kAarch64 : CfiArchitecture::kX86_64;
     for (std::size_t i = 0; i < header.e_phnum; ++i) {
       Elf64_Phdr segment;
       if (!At(header.e_phoff + i * sizeof(segment), segment)) return false;
       if (segment.p_type == PT_GNU_EH_FRAME) eh_frame_header_ = segment.p_vaddr;
       if (segment.p_type != PT_LOAD || segment.p_offset > bytes_.size()) continue;
-      const std::size_t size = std::min<std::size_t>(segment.p_filesz, bytes_.size() - segment.p_offset);
+      const std::size_t size =
+          std::min<std::size_t>(segment.p_filesz, bytes_.size() - segment.p_offset);
       segments_.push_back({.start = segment.p_vaddr,
                            .limit = segment.p_vaddr + segment.p_memsz,
                            .bytes = std::span(bytes_).subspan(segment.p_offset, size),

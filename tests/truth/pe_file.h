@@ -1,4 +1,5 @@
-// What the tools of this folder read of a Windows image for x64: where its code and its frame information lie.
+// What the tools of this folder read of a Windows image for x64: where its code and its frame
+// information lie.
 #pragma once
 
 #include <algorithm>
@@ -29,7 +30,10 @@ class PeFile {
     const std::optional<std::vector<std::uint8_t>> bytes = FileBytes(path);
     if (!bytes) return std::nullopt;
     std::optional<internal::PeImage> image = internal::PeImage::Open(
-        [&](std::uint64_t position, std::span<std::uint8_t> out) { return Copy(*bytes, position, out); }, internal::PeImage::Layout::kFile);
+        [&](std::uint64_t position, std::span<std::uint8_t> out) {
+          return Copy(*bytes, position, out);
+        },
+        internal::PeImage::Layout::kFile);
     if (!image) return std::nullopt;
     PeFile file;
     file.image_ = *std::move(image);
@@ -43,19 +47,23 @@ class PeFile {
 
   // The frame information of the code in `section`. Refers to this file.
   [[nodiscard]] PdataSource FramesOf(const Section& section) const {
-    return {.read = [this](std::uint32_t position, std::span<std::uint8_t> bytes) { return Copy(loaded_, position, bytes); },
-            .pdata = image_.pdata,
-            .pdata_bytes = image_.pdata_bytes,
-            .text = section.start,
-            .text_limit = section.limit};
+    return {
+        .read = [this](std::uint32_t position,
+                       std::span<std::uint8_t> bytes) { return Copy(loaded_, position, bytes); },
+        .pdata = image_.pdata,
+        .pdata_bytes = image_.pdata_bytes,
+        .text = section.start,
+        .text_limit = section.limit};
   }
 
  private:
   static constexpr std::size_t kMaxImageBytes = std::size_t{1} << 30;
 
-  static std::size_t Copy(const std::vector<std::uint8_t>& from, std::uint64_t position, std::span<std::uint8_t> bytes) {
+  static std::size_t Copy(const std::vector<std::uint8_t>& from, std::uint64_t position,
+                          std::span<std::uint8_t> bytes) {
     if (position >= from.size()) return 0;
-    const std::size_t count = std::min(bytes.size(), from.size() - static_cast<std::size_t>(position));
+    const std::size_t count =
+        std::min(bytes.size(), from.size() - static_cast<std::size_t>(position));
     std::copy_n(from.begin() + static_cast<std::ptrdiff_t>(position), count, bytes.begin());
     return count;
   }
@@ -63,9 +71,12 @@ class PeFile {
   void Load(const std::vector<std::uint8_t>& bytes) {
     for (const internal::PeImage::Section& section : image_.sections) {
       const std::size_t end = std::size_t{section.start} + section.file_bytes;
-      if (section.file_offset > bytes.size() || section.file_bytes > bytes.size() - section.file_offset || end > kMaxImageBytes) continue;
+      if (section.file_offset > bytes.size() ||
+          section.file_bytes > bytes.size() - section.file_offset || end > kMaxImageBytes)
+        continue;
       loaded_.resize(std::max(loaded_.size(), end));
-      std::copy_n(bytes.begin() + section.file_offset, section.file_bytes, loaded_.begin() + section.start);
+      std::copy_n(bytes.begin() + section.file_offset, section.file_bytes,
+                  loaded_.begin() + section.start);
       if (section.is_code) code_.push_back({section.start, section.start + section.bytes});
     }
   }

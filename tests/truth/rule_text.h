@@ -19,13 +19,17 @@ struct RowText {
 };
 
 inline std::string DwarfRegisterName(CfiArchitecture architecture, unsigned number) {
-  static constexpr const char* kX86_64[] = {"rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp", "r8",
-                                            "r9",  "r10", "r11", "r12", "r13", "r14", "r15", "rip"};
-  if (architecture == CfiArchitecture::kX86_64) return number < std::size(kX86_64) ? kX86_64[number] : "r" + std::to_string(number);
+  static constexpr const char* kX86_64[] = {"rax", "rdx", "rcx", "rbx", "rsi", "rdi",
+                                            "rbp", "rsp", "r8",  "r9",  "r10", "r11",
+                                            "r12", "r13", "r14", "r15", "rip"};
+  if (architecture == CfiArchitecture::kX86_64)
+    return number < std::size(kX86_64) ? kX86_64[number] : "r" + std::to_string(number);
   return number == 31 ? "sp" : "x" + std::to_string(number);
 }
 
-inline std::string SignedText(std::int64_t value) { return (value < 0 ? "-" : "+") + std::to_string(std::abs(value)); }
+inline std::string SignedText(std::int64_t value) {
+  return (value < 0 ? "-" : "+") + std::to_string(std::abs(value));
+}
 
 class RuleTexts {
  public:
@@ -34,12 +38,18 @@ class RuleTexts {
   // What the table says of the code at `offset`.
   [[nodiscard]] RowText Of(const UnwindTable& table, std::uint32_t offset) const {
     RowText text = OfRule(table, table.Find(offset));
-    text.rbx = architecture_ == CfiArchitecture::kX86_64 && text.cfa != "unknown" ? OfSaved(table.FindRbx(offset)) : "";
+    text.rbx = architecture_ == CfiArchitecture::kX86_64 && text.cfa != "unknown"
+                   ? OfSaved(table.FindRbx(offset))
+                   : "";
     return text;
   }
 
-  [[nodiscard]] std::string Fp() const { return architecture_ == CfiArchitecture::kX86_64 ? "rbp" : "x29"; }
-  [[nodiscard]] std::string Sp() const { return architecture_ == CfiArchitecture::kX86_64 ? "rsp" : "sp"; }
+  [[nodiscard]] std::string Fp() const {
+    return architecture_ == CfiArchitecture::kX86_64 ? "rbp" : "x29";
+  }
+  [[nodiscard]] std::string Sp() const {
+    return architecture_ == CfiArchitecture::kX86_64 ? "rsp" : "sp";
+  }
 
  private:
   [[nodiscard]] RowText OfRule(const UnwindTable& table, UnwindRule rule) const {
@@ -49,8 +59,11 @@ class RuleTexts {
       case UnwindRule::Kind::kFromSp:
       case UnwindRule::Kind::kFromFp: break;
     }
-    const auto slot = [](std::uint32_t words) { return words == 0 ? "u" : "c" + SignedText(-8 * std::int64_t{words}); };
-    return {(rule.kind() == UnwindRule::Kind::kFromSp ? Sp() : Fp()) + SignedText(8 * std::int64_t{rule.cfa_words()}),
+    const auto slot = [](std::uint32_t words) {
+      return words == 0 ? "u" : "c" + SignedText(-8 * std::int64_t{words});
+    };
+    return {(rule.kind() == UnwindRule::Kind::kFromSp ? Sp() : Fp()) +
+                SignedText(8 * std::int64_t{rule.cfa_words()}),
             slot(rule.fp_words()), slot(rule.ra_words()), ""};
   }
 
@@ -80,8 +93,9 @@ class RuleTexts {
       case SpecialRule::Where::kUndefined: return "u";
       case SpecialRule::Where::kRegister: return base;
       case SpecialRule::Where::kMemory:
-        return location.base == SpecialRule::Base::kCfa ? base + SignedText(location.offset)
-                                                        : "exp [" + base + SignedText(location.offset) + "]";
+        return location.base == SpecialRule::Base::kCfa
+                   ? base + SignedText(location.offset)
+                   : "exp [" + base + SignedText(location.offset) + "]";
     }
     return "?";
   }

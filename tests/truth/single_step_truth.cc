@@ -1,14 +1,20 @@
-// single_step_truth [--max-instructions N] [--chain | --frame-pointers] PROGRAM [ARGUMENT...]: runs a program one instruction at a time,
-// keeps its true stack of calls, and compares the unwinder's whole stack with it before every instruction. Exit status 1 below 99.99 % of
-// exact stacks, or if the program could not be followed; 77 where the system does not let trace. --chain takes frame pointers where there
-// is no frame information; --frame-pointers takes nothing else, to see what that loses.
+// single_step_truth [--max-instructions N] [--chain | --frame-pointers] PROGRAM [ARGUMENT...]: runs
+// a program one instruction at a time, keeps its true stack of calls, and compares the unwinder's
+// whole stack with it before every instruction. Exit status 1 below 99.99 % of exact stacks, or if
+// the program could not be followed; 77 where the system does not let trace. --chain takes frame
+// pointers where there is no frame information; --frame-pointers takes nothing else, to see what
+// that loses.
 //
-// Stacks that the program's own frame information does not describe are named and counted apart; the bound holds for the others:
-// * Code without any: the C runtime's _init, _fini, __do_global_dtors_aux and frame_dummy; _start of the loader.
-// * The last instructions of longjmp and of a throw's search, whose information is of the frame that they go to.
+// Stacks that the program's own frame information does not describe are named and counted apart;
+// the bound holds for the others:
+// * Code without any: the C runtime's _init, _fini, __do_global_dtors_aux and frame_dummy; _start
+//   of the loader.
+// * The last instructions of longjmp and of a throw's search, whose information is of the frame
+//   that they go to.
 //
-// True is: the exact pc of the innermost function, the return address less one of each caller, the exact pc where a signal interrupted.
-// Only the program's first thread is followed, and only on its own stack and alternate signal stacks.
+// True is: the exact pc of the innermost function, the return address less one of each caller, the
+// exact pc where a signal interrupted. Only the program's first thread is followed, and only on its
+// own stack and alternate signal stacks.
 #include <ucontext.h>
 
 #include <algorithm>
@@ -51,7 +57,9 @@ struct Mismatch {
 class SingleStepTruth {
  public:
   explicit SingleStepTruth(const Options& options)
-      : options_(options), stack_(process_), modules_(CfiArchitecture::kX86_64, [this](Address address, std::span<std::uint8_t> bytes) {
+      : options_(options),
+        stack_(process_),
+        modules_(CfiArchitecture::kX86_64, [this](Address address, std::span<std::uint8_t> bytes) {
           return process_.Read(address, bytes);
         }) {}
 
@@ -61,7 +69,8 @@ class SingleStepTruth {
       std::cout << "this system does not permit ptrace\n";
       return 77;
     }
-    while (stop != TracedProcess::Stop::kEnded && stop != TracedProcess::Stop::kNotPermitted && instructions_ < options_.max_instructions) {
+    while (stop != TracedProcess::Stop::kEnded && stop != TracedProcess::Stop::kNotPermitted &&
+           instructions_ < options_.max_instructions) {
       if (stop == TracedProcess::Stop::kNewProgram) BeginProgram();
       Compare();
       stop = Advance();
@@ -110,7 +119,8 @@ class SingleStepTruth {
     const Address context_at = sp + sizeof(Address);
     process_.Read(context_at, {reinterpret_cast<std::uint8_t*>(&context), sizeof(context)});
     const auto& saved = context.uc_mcontext.gregs;
-    if (process_.registers().rip == interrupted.rip || static_cast<Address>(saved[REG_RIP]) != interrupted.rip ||
+    if (process_.registers().rip == interrupted.rip ||
+        static_cast<Address>(saved[REG_RIP]) != interrupted.rip ||
         static_cast<Address>(saved[REG_RSP]) != interrupted.rsp) {
       return false;
     }
@@ -131,10 +141,11 @@ class SingleStepTruth {
     }
     // What else an instruction wrote to the stack is read when the walk and the truth differ.
     if (now.rsp < before.rsp) stack_.RefreshAround(now.rsp);
-    truth_.Follow(kind, {before.rip, before.rsp, before.rbp}, {now.rip, now.rsp, now.rbp}, [this](Address address) {
-      Address word = 0;
-      return stack_.ReadWord(address, word) ? word : 0;
-    });
+    truth_.Follow(kind, {before.rip, before.rsp, before.rbp}, {now.rip, now.rsp, now.rbp},
+                  [this](Address address) {
+                    Address word = 0;
+                    return stack_.ReadWord(address, word) ? word : 0;
+                  });
     deepest_ = std::max(deepest_, truth_.frames().size() + 1);
   }
 
@@ -143,7 +154,8 @@ class SingleStepTruth {
     constexpr std::uint64_t kProtExec = 4;
     const std::uint64_t number = before.rax;
     if (number == kSigreturn) {
-      if (!truth_.ReturnFromSignal()) Lose("a signal's handler returned to where none had come from");
+      if (!truth_.ReturnFromSignal())
+        Lose("a signal's handler returned to where none had come from");
       stack_.RefreshAll(process_.registers().rsp);
     } else if (number == kMmap || number == kMprotect) {
       if ((before.rdx & kProtExec) == 0) return;
@@ -153,8 +165,9 @@ class SingleStepTruth {
       process_.ForgetCode();
       is_map_stale_ = true;
       const auto& modules = map_.modules();
-      if (std::any_of(modules.begin(), modules.end(),
-                      [&](const Module& module) { return before.rdi < module.limit && before.rdi + before.rsi > module.start; })) {
+      if (std::any_of(modules.begin(), modules.end(), [&](const Module& module) {
+            return before.rdi < module.limit && before.rdi + before.rsi > module.start;
+          })) {
         UpdateModules();
       }
     }
@@ -167,12 +180,17 @@ class SingleStepTruth {
 
   WalkResult Unwind() {
     const user_regs_struct& now = process_.registers();
-    const Address words[kX86_64GeneralRegisters] = {now.rax, now.rdx, now.rcx, now.rbx, now.rsi, now.rdi, now.rbp, now.rsp,
-                                                    now.r8,  now.r9,  now.r10, now.r11, now.r12, now.r13, now.r14, now.r15};
+    const Address words[kX86_64GeneralRegisters] = {
+        now.rax, now.rdx, now.rcx, now.rbx, now.rsi, now.rdi, now.rbp, now.rsp,
+        now.r8,  now.r9,  now.r10, now.r11, now.r12, now.r13, now.r14, now.r15};
     const X86_64GeneralRegisters general(words);
-    const X86_64Registers registers{.pc = now.rip, .sp = now.rsp, .fp = now.rbp, .general = &general};
-    if (options_.is_by_frame_pointers) return FramePointerUnwinder().Unwind(registers, stack_, found_);
-    if (options_.is_chained) return ChainUnwinder<CfiUnwinder, FramePointerStep>(snapshot_.get()).Unwind(registers, stack_, found_);
+    const X86_64Registers registers{
+        .pc = now.rip, .sp = now.rsp, .fp = now.rbp, .general = &general};
+    if (options_.is_by_frame_pointers)
+      return FramePointerUnwinder().Unwind(registers, stack_, found_);
+    if (options_.is_chained)
+      return ChainUnwinder<CfiUnwinder, FramePointerStep>(snapshot_.get())
+          .Unwind(registers, stack_, found_);
     return CfiUnwinder(snapshot_.get()).Unwind(registers, stack_, found_);
   }
 
@@ -181,16 +199,20 @@ class SingleStepTruth {
     const auto& frames = truth_.frames();
     for (std::size_t i = 0; i < frames.size(); ++i) {
       const TrueStack::Frame& frame = frames[frames.size() - 1 - i];
-      if (i + 1 >= walk.count || found_[i + 1] != (frame.is_interrupted ? frame.address : frame.address - 1)) return i + 1;
+      if (i + 1 >= walk.count ||
+          found_[i + 1] != (frame.is_interrupted ? frame.address : frame.address - 1))
+        return i + 1;
     }
     return frames.size() + 1;
   }
 
   [[nodiscard]] bool IsExact(const WalkResult& walk) const {
     const std::size_t depth = truth_.frames().size() + 1;
-    if (FirstDifference(walk) != depth || walk.count != std::min(depth, found_.size())) return false;
+    if (FirstDifference(walk) != depth || walk.count != std::min(depth, found_.size()))
+      return false;
     // The loader's first instructions have no frame information, and no caller either.
-    return walk.end == StackEnd::kComplete || walk.end == StackEnd::kNoUnwindInfo || walk.end == StackEnd::kTruncated;
+    return walk.end == StackEnd::kComplete || walk.end == StackEnd::kNoUnwindInfo ||
+           walk.end == StackEnd::kTruncated;
   }
 
   void Compare() {
@@ -218,14 +240,16 @@ class SingleStepTruth {
       return text.str();
     }
     const Module& found = map_.modules()[*module];
-    text << found.path.substr(found.path.rfind('/') + 1) << "+" << std::hex << address - found.load_bias;
+    text << found.path.substr(found.path.rfind('/') + 1) << "+" << std::hex
+         << address - found.load_bias;
     return text.str();
   }
 
   [[nodiscard]] std::string RuleAt(Address address) const {
     const UnwindModules::Entry* entry = snapshot_->Find(address);
     if (entry == nullptr) return "no table";
-    const RowText row = RuleTexts(CfiArchitecture::kX86_64).Of(*entry->table, static_cast<std::uint32_t>(address - entry->start));
+    const RowText row = RuleTexts(CfiArchitecture::kX86_64)
+                            .Of(*entry->table, static_cast<std::uint32_t>(address - entry->start));
     if (row.cfa == "unknown") return "no frame information";
     return "CFA " + row.cfa + ", fp " + row.fp + ", ra " + row.ra;
   }
@@ -234,11 +258,15 @@ class SingleStepTruth {
   [[nodiscard]] std::string UndescribedReason(Address address) const {
     const UnwindModules::Entry* entry = snapshot_->Find(address);
     if (entry == nullptr) return "no frame information";
-    const RowText row = RuleTexts(CfiArchitecture::kX86_64).Of(*entry->table, static_cast<std::uint32_t>(address - entry->start));
+    const RowText row = RuleTexts(CfiArchitecture::kX86_64)
+                            .Of(*entry->table, static_cast<std::uint32_t>(address - entry->start));
     if (row.cfa == "unknown") return "no frame information";
-    // __longjmp counts from rdi and __builtin_eh_return from rcx; then the stack pointer has left frames that are not returned from yet.
-    const bool has_left = !truth_.frames().empty() && truth_.frames().back().slot < process_.registers().rsp;
-    return address == process_.registers().rip && (has_left || row.cfa.starts_with("rdi") || row.cfa.starts_with("rcx"))
+    // __longjmp counts from rdi and __builtin_eh_return from rcx; then the stack pointer has left
+    // frames that are not returned from yet.
+    const bool has_left =
+        !truth_.frames().empty() && truth_.frames().back().slot < process_.registers().rsp;
+    return address == process_.registers().rip &&
+                   (has_left || row.cfa.starts_with("rdi") || row.cfa.starts_with("rcx"))
                ? "information of where longjmp or a throw is going"
                : "";
   }
@@ -255,10 +283,14 @@ class SingleStepTruth {
     Mismatch& mismatch = mismatches_[Place(left_at)];
     if (++mismatch.count > 1) return;
     std::ostringstream text;
-    text << "at instruction " << instructions_ << ", pc " << Place(found_[0]) << ", frame " << differs << ": ";
+    text << "at instruction " << instructions_ << ", pc " << Place(found_[0]) << ", frame "
+         << differs << ": ";
     const auto& frames = truth_.frames();
-    text << (differs <= frames.size() ? "truth " + Place(frames[frames.size() - differs].address) : "the truth ends");
-    text << ", found " << (differs < walk.count ? Place(found_[differs] + 1) : "the end, " + std::to_string(static_cast<int>(walk.end)));
+    text << (differs <= frames.size() ? "truth " + Place(frames[frames.size() - differs].address)
+                                      : "the truth ends");
+    text << ", found "
+         << (differs < walk.count ? Place(found_[differs] + 1)
+                                  : "the end, " + std::to_string(static_cast<int>(walk.end)));
     text << "; rule of frame " << differs - 1 << ": " << RuleAt(left_at);
     mismatch.text = text.str();
   }
@@ -268,22 +300,30 @@ class SingleStepTruth {
       return whole == 0 ? 0 : 100 * static_cast<double>(part) / static_cast<double>(whole);
     };
     const double described = percent(exact_, instructions_ - undescribed_stacks_);
-    std::printf("%llu instructions, %llu exact stacks (%.4f %%; %.4f %% of those that frame information describes)\n",
-                static_cast<unsigned long long>(instructions_), static_cast<unsigned long long>(exact_), percent(exact_, instructions_),
-                described);
-    std::printf("  deepest %zu frames, %llu signals, %zu modules, exit status %d\n", deepest_, static_cast<unsigned long long>(signals_),
-                map_.modules().size(), process_.end_status());
-    for (const auto& [reason, count] : undescribed_) std::printf("  %llu x %s\n", static_cast<unsigned long long>(count), reason.c_str());
+    std::printf(
+        "%llu instructions, %llu exact stacks (%.4f %%; %.4f %% of those that frame information "
+        "describes)\n",
+        static_cast<unsigned long long>(instructions_), static_cast<unsigned long long>(exact_),
+        percent(exact_, instructions_), described);
+    std::printf("  deepest %zu frames, %llu signals, %zu modules, exit status %d\n", deepest_,
+                static_cast<unsigned long long>(signals_), map_.modules().size(),
+                process_.end_status());
+    for (const auto& [reason, count] : undescribed_)
+      std::printf("  %llu x %s\n", static_cast<unsigned long long>(count), reason.c_str());
     std::vector<std::pair<std::string, Mismatch>> classes(mismatches_.begin(), mismatches_.end());
-    std::sort(classes.begin(), classes.end(), [](const auto& a, const auto& b) { return a.second.count > b.second.count; });
+    std::sort(classes.begin(), classes.end(),
+              [](const auto& a, const auto& b) { return a.second.count > b.second.count; });
     constexpr std::size_t kMaxShown = 20;
     for (std::size_t i = 0; i < std::min(classes.size(), kMaxShown); ++i) {
-      std::printf("  %llu x %s: %s\n", static_cast<unsigned long long>(classes[i].second.count), classes[i].first.c_str(),
-                  classes[i].second.text.c_str());
+      std::printf("  %llu x %s: %s\n", static_cast<unsigned long long>(classes[i].second.count),
+                  classes[i].first.c_str(), classes[i].second.text.c_str());
     }
-    if (classes.size() > kMaxShown) std::printf("  and %zu other places\n", classes.size() - kMaxShown);
-    return is_followed_ && described >= kLeastExactPercent && percent(undescribed_stacks_, instructions_) <= kMostUndescribedPercent ? 0
-                                                                                                                                     : 1;
+    if (classes.size() > kMaxShown)
+      std::printf("  and %zu other places\n", classes.size() - kMaxShown);
+    return is_followed_ && described >= kLeastExactPercent &&
+                   percent(undescribed_stacks_, instructions_) <= kMostUndescribedPercent
+               ? 0
+               : 1;
   }
 
   const Options options_;
@@ -320,8 +360,10 @@ int Main(const std::vector<std::string>& arguments) {
     }
   }
   options.command.assign(arguments.begin() + static_cast<std::ptrdiff_t>(next), arguments.end());
-  if (options.command.empty() || options.command[0].starts_with("--") || options.max_instructions == 0) {
-    std::cerr << "usage: single_step_truth [--max-instructions N] [--chain | --frame-pointers] PROGRAM [ARGUMENT...]\n";
+  if (options.command.empty() || options.command[0].starts_with("--") ||
+      options.max_instructions == 0) {
+    std::cerr << "usage: single_step_truth [--max-instructions N] [--chain | --frame-pointers] "
+                 "PROGRAM [ARGUMENT...]\n";
     return 2;
   }
   return SingleStepTruth(options).Run();

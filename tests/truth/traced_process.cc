@@ -36,7 +36,9 @@ std::vector<Mapping> MappingsOf(pid_t pid) {
     char permissions[8] = {};
     int path_at = 0;
     unsigned long start = 0, end = 0, offset = 0;
-    if (std::sscanf(line.c_str(), "%lx-%lx %7s %lx %*s %*s %n", &start, &end, permissions, &offset, &path_at) < 4) continue;
+    if (std::sscanf(line.c_str(), "%lx-%lx %7s %lx %*s %*s %n", &start, &end, permissions, &offset,
+                    &path_at) < 4)
+      continue;
     mapping = {.start = start,
                .end = end,
                .offset = offset,
@@ -57,7 +59,8 @@ TracedProcess::~TracedProcess() {
 
 TracedProcess::Stop TracedProcess::Start(const std::vector<std::string>& command) {
   std::vector<char*> arguments;
-  for (const std::string& argument : command) arguments.push_back(const_cast<char*>(argument.c_str()));
+  for (const std::string& argument : command)
+    arguments.push_back(const_cast<char*>(argument.c_str()));
   arguments.push_back(nullptr);
   // The two take turns, so that a second processor only costs its wake-up.
   cpu_set_t one;
@@ -80,7 +83,8 @@ TracedProcess::Stop TracedProcess::Start(const std::vector<std::string>& command
     pid_ = -1;
     return Stop::kNotPermitted;
   }
-  if (ptrace(PTRACE_SETOPTIONS, pid_, nullptr, PTRACE_O_EXITKILL | PTRACE_O_TRACEEXEC) != 0) return Stop::kNotPermitted;
+  if (ptrace(PTRACE_SETOPTIONS, pid_, nullptr, PTRACE_O_EXITKILL | PTRACE_O_TRACEEXEC) != 0)
+    return Stop::kNotPermitted;
   ptrace(PTRACE_CONT, pid_, nullptr, nullptr);
   return Wait();
 }
@@ -88,7 +92,8 @@ TracedProcess::Stop TracedProcess::Start(const std::vector<std::string>& command
 TracedProcess::Stop TracedProcess::Step() {
   const long signal = pending_signal_;
   pending_signal_ = 0;
-  if (ptrace(PTRACE_SINGLESTEP, pid_, nullptr, signal) != 0 && errno != ESRCH) return Stop::kNotPermitted;
+  if (ptrace(PTRACE_SINGLESTEP, pid_, nullptr, signal) != 0 && errno != ESRCH)
+    return Stop::kNotPermitted;
   return Wait();
 }
 
@@ -146,23 +151,31 @@ InstructionKind TracedProcess::NextInstruction() {
 
 std::vector<Module> TracedProcess::Modules() const {
   const std::vector<Mapping> mappings = MappingsOf(pid_);
-  std::map<std::string, Address> bases;  // of the images, by path: where the file's beginning is mapped
+  std::map<std::string, Address>
+      bases;  // of the images, by path: where the file's beginning is mapped
   std::vector<Module> modules;
   for (const Mapping& mapping : mappings) {
-    if (mapping.offset == 0 && (mapping.path.starts_with("/") || mapping.path == "[vdso]")) bases[mapping.path] = mapping.start;
+    if (mapping.offset == 0 && (mapping.path.starts_with("/") || mapping.path == "[vdso]"))
+      bases[mapping.path] = mapping.start;
     const auto base = bases.find(mapping.path);
     if (!mapping.is_code || base == bases.end()) continue;
     Elf64_Ehdr header{};
-    if (Read(base->second, {reinterpret_cast<std::uint8_t*>(&header), sizeof(header)}) != sizeof(header) ||
+    if (Read(base->second, {reinterpret_cast<std::uint8_t*>(&header), sizeof(header)}) !=
+            sizeof(header) ||
         std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) {
       continue;
     }
-    Module module{.start = mapping.start, .limit = mapping.end, .file_offset = mapping.offset, .path = mapping.path, .build_id = ""};
+    Module module{.start = mapping.start,
+                  .limit = mapping.end,
+                  .file_offset = mapping.offset,
+                  .path = mapping.path,
+                  .build_id = ""};
     bool has_bias = false;
     Address eh_frame_header = 0;
     for (unsigned i = 0; i < header.e_phnum; ++i) {
       Elf64_Phdr segment{};
-      Read(base->second + header.e_phoff + i * sizeof(segment), {reinterpret_cast<std::uint8_t*>(&segment), sizeof(segment)});
+      Read(base->second + header.e_phoff + i * sizeof(segment),
+           {reinterpret_cast<std::uint8_t*>(&segment), sizeof(segment)});
       if (segment.p_type == PT_LOAD && !has_bias) {
         module.load_bias = base->second - (segment.p_vaddr & ~Address{kPageBytes - 1});
         has_bias = true;

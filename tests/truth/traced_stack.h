@@ -10,7 +10,8 @@
 
 namespace strobe::testing {
 
-// Models StackMemory over the program's main stack and any alternate one; what lies more than a red zone below sp is not there.
+// Models StackMemory over the program's main stack and any alternate one; what lies more than a red
+// zone below sp is not there.
 class TracedStack {
  public:
   explicit TracedStack(const TracedProcess& process) : process_(process) {}
@@ -20,7 +21,8 @@ class TracedStack {
 
   // An alternate stack came into use.
   void AddStack(Address high) {
-    if (std::none_of(stacks_.begin(), stacks_.end(), [&](const Stack& stack) { return stack.high == high; })) {
+    if (std::none_of(stacks_.begin(), stacks_.end(),
+                     [&](const Stack& stack) { return stack.high == high; })) {
       stacks_.push_back({.low = high, .high = high, .bytes = {}});
     }
   }
@@ -38,7 +40,8 @@ class TracedStack {
     if ((address & 7) != 0) return false;
     for (const Stack& stack : stacks_) {
       if (address < stack.low || address >= stack.high) continue;
-      std::memcpy(&word, stack.bytes.data() + (stack.bytes.size() - (stack.high - address)), sizeof(word));
+      std::memcpy(&word, stack.bytes.data() + (stack.bytes.size() - (stack.high - address)),
+                  sizeof(word));
       return true;
     }
     return false;
@@ -58,7 +61,8 @@ class TracedStack {
 
   void Read(Address begin, Address end) {
     begin &= ~Address{7};
-    // Of stacks that hold the address, the one that ends first: an alternate stack may be part of the main one.
+    // Of stacks that hold the address, the one that ends first: an alternate stack may be part of
+    // the main one.
     Stack* stack = nullptr;
     for (Stack& candidate : stacks_) {
       const bool holds = begin < candidate.high && candidate.high - begin <= kMaxStackBytes;
@@ -74,7 +78,8 @@ class TracedStack {
     }
     process_.Read(begin,
                   std::span(stack->bytes)
-                      .subspan(stack->bytes.size() - static_cast<std::size_t>(stack->high - begin), static_cast<std::size_t>(end - begin)));
+                      .subspan(stack->bytes.size() - static_cast<std::size_t>(stack->high - begin),
+                               static_cast<std::size_t>(end - begin)));
     stack->low = begin;
   }
 

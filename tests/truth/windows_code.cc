@@ -22,7 +22,8 @@ namespace {
 volatile unsigned sink = 0;
 
 // Every register that a function keeps for its caller is in use across the calls.
-STROBE_NOT_INLINED unsigned ManyRegisters(unsigned depth, unsigned a, unsigned b, unsigned c, unsigned d, unsigned e) {
+STROBE_NOT_INLINED unsigned ManyRegisters(unsigned depth, unsigned a, unsigned b, unsigned c,
+                                          unsigned d, unsigned e) {
   if (depth == 0) return a ^ b ^ c ^ d ^ e;
   unsigned f = a * 3 + sink;
   unsigned g = b * 5 + sink;
@@ -96,7 +97,8 @@ STROBE_NOT_INLINED unsigned Jump(unsigned value) {
   return kept;
 }
 
-__attribute__((noinline, optimize("no-omit-frame-pointer"))) unsigned WithFramePointer(unsigned value) {
+__attribute__((noinline, optimize("no-omit-frame-pointer"))) unsigned WithFramePointer(
+    unsigned value) {
   return value < 3 ? value : WithFramePointer(value - 1) + WithFramePointer(value - 3);
 }
 
@@ -112,14 +114,17 @@ STROBE_NOT_INLINED unsigned Libraries(unsigned seed) {
   for (unsigned& number : numbers) number = seed = Leaf(seed + 1);
   std::qsort(numbers.data(), numbers.size(), sizeof(numbers[0]), &Compare);
   std::array<char, 256> text;
-  std::snprintf(text.data(), text.size(), "%u %s %.17g", numbers[3], "text", 1.0 / (numbers[5] + 1));
+  std::snprintf(text.data(), text.size(), "%u %s %.17g", numbers[3], "text",
+                1.0 / (numbers[5] + 1));
   std::map<std::string, std::vector<unsigned>> map;
   for (const unsigned number : numbers) map[std::to_string(number % 7)].push_back(number);
   std::ostringstream stream;
-  for (const auto& [key, values] : map) stream << key << ": " << values.size() << " " << 0.5 * values[0] << "\n";
+  for (const auto& [key, values] : map)
+    stream << key << ": " << values.size() << " " << 0.5 * values[0] << "\n";
   std::string sorted = stream.str() + text.data();
   std::sort(sorted.begin(), sorted.end());
-  return static_cast<unsigned>(sorted.size()) + static_cast<unsigned char>(sorted[sorted.size() / 2]);
+  return static_cast<unsigned>(sorted.size()) +
+         static_cast<unsigned char>(sorted[sorted.size() / 2]);
 }
 
 }  // namespace

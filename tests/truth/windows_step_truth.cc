@@ -1,13 +1,17 @@
-// windows_step_truth [--steps N] [--every N] [--frame-pointers]: runs code one instruction at a time, keeps its true stack of calls from
-// what each instruction does, and compares the walk by tables made of .pdata with it before every Nth instruction: the program counter, the
-// stack pointer and the frame pointer of every frame, from the stepped function down to where the stepping began; what called that must not
-// change. The walk that goes by its last one, as the profiler's does, must find the same. Exit status 1 on any mismatch. --frame-pointers
-// takes nothing but frame pointers, which loses much: then exit status 1 where no mismatch is found.
+// windows_step_truth [--steps N] [--every N] [--frame-pointers]: runs code one instruction at a
+// time, keeps its true stack of calls from what each instruction does, and compares the walk by
+// tables made of .pdata with it before every Nth instruction: the program counter, the stack
+// pointer and the frame pointer of every frame, from the stepped function down to where the
+// stepping began; what called that must not change. The walk that goes by its last one, as the
+// profiler's does, must find the same. Exit status 1 on any mismatch. --frame-pointers takes
+// nothing but frame pointers, which loses much: then exit status 1 where no mismatch is found.
 //
-// Counted apart are stacks in a function that moves the stack pointer and has no unwind codes, so that nobody can know: of Wine 8, the
-// first instructions of RtlCaptureContext. Steps into the system are stepped over; what was called before that is still there.
+// Counted apart are stacks in a function that moves the stack pointer and has no unwind codes, so
+// that nobody can know: of Wine 8, the first instructions of RtlCaptureContext. Steps into the
+// system are stepped over; what was called before that is still there.
 //
-// Nothing that the true stack is made of is the unwinder's, or the system's: it knows no unwind codes.
+// Nothing that the true stack is made of is the unwinder's, or the system's: it knows no unwind
+// codes.
 #include <windows.h>
 // After it.
 #include <algorithm>
@@ -38,7 +42,15 @@ struct Options {
   bool is_by_frame_pointers = false;
 };
 
-enum class Difference { kProgramCounter, kStackPointer, kFramePointer, kTooShort, kTooLong, kMemo, kUndescribed };
+enum class Difference {
+  kProgramCounter,
+  kStackPointer,
+  kFramePointer,
+  kTooShort,
+  kTooLong,
+  kMemo,
+  kUndescribed
+};
 constexpr std::array<const char*, 7> kDifferenceNames = {
     "another caller", "another stack pointer",          "another frame pointer", "ends early",
     "goes on",        "another stack by the last walk", "not described"};
@@ -58,14 +70,18 @@ struct Mismatch {
 class StepTruth : public StepObserver {
  public:
   explicit StepTruth(const Options& options)
-      : options_(options), map_(WindowsPlatform::Modules()), tables_(map_), modules_(kNativeCfi, &WindowsPlatform::ReadMemory) {
+      : options_(options),
+        map_(WindowsPlatform::Modules()),
+        tables_(map_),
+        modules_(kNativeCfi, &WindowsPlatform::ReadMemory) {
     modules_.Update(map_);
     modules_.BuildAll();
     snapshot_ = modules_.Snapshot();
     truth_.Reserve(kMaxPlaces);
     mismatches_.reserve(kMaxClasses);
     seen_.resize(map_.modules().size());
-    for (std::size_t i = 0; i < seen_.size(); ++i) seen_[i].resize(map_.modules()[i].pdata_bytes / sizeof(RUNTIME_FUNCTION));
+    for (std::size_t i = 0; i < seen_.size(); ++i)
+      seen_[i].resize(map_.modules()[i].pdata_bytes / sizeof(RUNTIME_FUNCTION));
   }
 
   bool BeforeInstruction(const CONTEXT& context, bool is_after_gap) override {
@@ -77,7 +93,8 @@ class StepTruth : public StepObserver {
       Follow(now);
     }
     before_ = now;
-    kind_ = KindOfInstruction(now.pc, [](Address at) { return *reinterpret_cast<const std::uint8_t*>(at); });
+    kind_ = KindOfInstruction(
+        now.pc, [](Address at) { return *reinterpret_cast<const std::uint8_t*>(at); });
     // The first, for what called the first function.
     if (++steps_ % options_.every == 0 || steps_ == 1) Compare(context);
     return steps_ < options_.steps;
@@ -93,14 +110,20 @@ class StepTruth : public StepObserver {
       images += count == 0 ? 0 : 1;
     }
     std::printf(
-        "%zu steps, %zu compared stacks, %zu frames, %zu mismatches, %zu not described; %zu in prologues, %zu in epilogues, "
-        "%zu in leaf functions; deepest %zu, %zu functions of %zu images; %zu calls, %zu jumps to other functions, "
-        "%zu calls of the system stepped over, %zu returns elsewhere, %zu times frames left otherwise, %zu beginnings\n",
-        steps_, stacks_, frames_, mismatched_, undescribed_, code_.prologues, code_.epilogues, code_.leaves, deepest_, functions, images,
-        calls_, tail_jumps_, system_calls_, odd_returns_, leaps_, gaps_);
+        "%zu steps, %zu compared stacks, %zu frames, %zu mismatches, %zu not described; %zu in "
+        "prologues, %zu in epilogues, "
+        "%zu in leaf functions; deepest %zu, %zu functions of %zu images; %zu calls, %zu jumps to "
+        "other functions, "
+        "%zu calls of the system stepped over, %zu returns elsewhere, %zu times frames left "
+        "otherwise, %zu beginnings\n",
+        steps_, stacks_, frames_, mismatched_, undescribed_, code_.prologues, code_.epilogues,
+        code_.leaves, deepest_, functions, images, calls_, tail_jumps_, system_calls_, odd_returns_,
+        leaps_, gaps_);
     for (std::size_t i = 0; i < seen_.size(); ++i) {
       const auto count = std::count(seen_[i].begin(), seen_[i].end(), true);
-      if (count != 0) std::printf("  %lld functions of %s\n", static_cast<long long>(count), map_.modules()[i].path.c_str());
+      if (count != 0)
+        std::printf("  %lld functions of %s\n", static_cast<long long>(count),
+                    map_.modules()[i].path.c_str());
     }
     for (const Mismatch& mismatch : mismatches_) Print(mismatch);
     const bool is_enough = steps_ >= options_.steps && stacks_ >= options_.steps / options_.every;
@@ -116,7 +139,8 @@ class StepTruth : public StepObserver {
   void Follow(const TrueStack::Registers& now) {
     const std::size_t depth = truth_.frames().size();
     const Address expected = depth == 0 ? 0 : truth_.frames().back().address;
-    truth_.Follow(kind_, before_, now, [](Address at) { return *reinterpret_cast<const Address*>(at); });
+    truth_.Follow(kind_, before_, now,
+                  [](Address at) { return *reinterpret_cast<const Address*>(at); });
     const std::size_t depth_now = truth_.frames().size();
     deepest_ = std::max(deepest_, depth_now);
     const bool is_return = depth_now + 1 == depth && now.pc == expected;
@@ -147,8 +171,10 @@ class StepTruth : public StepObserver {
     if (!bounds.Hold(context.Rsp)) return;
     const auto words = GeneralRegisters(context);
     const X86_64GeneralRegisters general(words.data());
-    const X86_64Registers registers{.pc = context.Rip, .sp = context.Rsp, .fp = context.Rbp, .general = &general};
-    const CopiedStackMemory memory(context.Rsp, {reinterpret_cast<const std::byte*>(context.Rsp), bounds.high - context.Rsp});
+    const X86_64Registers registers{
+        .pc = context.Rip, .sp = context.Rsp, .fp = context.Rbp, .general = &general};
+    const CopiedStackMemory memory(
+        context.Rsp, {reinterpret_cast<const std::byte*>(context.Rsp), bounds.high - context.Rsp});
     const CfiUnwinder unwinder(snapshot_.get());
     if (options_.is_by_frame_pointers) {
       end_ = WalkBy(FramePointerStep(), registers, memory, found_);
@@ -165,7 +191,8 @@ class StepTruth : public StepObserver {
     code_.Add(tables_, context.Rip);
     MarkSeen(context.Rip);
     CompareFrames();
-    if (!options_.is_by_frame_pointers) CompareMemo(unwinder.Unwind(registers, memory, memo_, addresses_));
+    if (!options_.is_by_frame_pointers)
+      CompareMemo(unwinder.Unwind(registers, memory, memo_, addresses_));
   }
 
   void CompareFrames() {
@@ -180,13 +207,16 @@ class StepTruth : public StepObserver {
           i, truth, found);
       return;
     }
-    if (found_.count < expected) Add(Difference::kTooShort, found_.count, Truth(found_.count - 1), Place());
-    if (found_.count > expected) Add(Difference::kTooLong, expected, Place(), found_.places[expected]);
+    if (found_.count < expected)
+      Add(Difference::kTooShort, found_.count, Truth(found_.count - 1), Place());
+    if (found_.count > expected)
+      Add(Difference::kTooLong, expected, Place(), found_.places[expected]);
   }
 
   // `walk` has found new frames, before those that it shares with the last one.
   void CompareMemo(const WalkResult& walk) {
-    std::memmove(&by_memo_[walk.count], &by_memo_[memo_count_ - walk.shared], walk.shared * sizeof(Address));
+    std::memmove(&by_memo_[walk.count], &by_memo_[memo_count_ - walk.shared],
+                 walk.shared * sizeof(Address));
     std::copy_n(addresses_.begin(), walk.count, by_memo_.begin());
     memo_count_ = walk.count + walk.shared;
     for (std::size_t i = 0; i < std::max(memo_count_, found_.count); ++i) {
@@ -202,7 +232,8 @@ class StepTruth : public StepObserver {
   [[nodiscard]] bool DeniesItsFrame() const {
     const FunctionTables::Function function = tables_.Find(before_.pc);
     if (function.entry == nullptr || truth_.frames().empty()) return false;
-    const auto* const info = reinterpret_cast<const unsigned char*>(function.base + function.entry->UnwindData);
+    const auto* const info =
+        reinterpret_cast<const unsigned char*>(function.base + function.entry->UnwindData);
     const bool has_codes = info[2] != 0 || (info[0] >> 3 & UNW_FLAG_CHAININFO) != 0;
     return !has_codes && truth_.frames().back().slot != before_.sp;
   }
@@ -228,26 +259,31 @@ class StepTruth : public StepObserver {
     const auto index = map_.Find(pc);
     const RUNTIME_FUNCTION* const entry = tables_.Find(pc).entry;
     if (!index || entry == nullptr) return;
-    seen_[*index][static_cast<std::size_t>(entry - reinterpret_cast<RUNTIME_FUNCTION*>(map_.modules()[*index].pdata_address))] = true;
+    seen_[*index][static_cast<std::size_t>(
+        entry - reinterpret_cast<RUNTIME_FUNCTION*>(map_.modules()[*index].pdata_address))] = true;
   }
 
   [[nodiscard]] std::string Text(Address address) const {
     std::array<char, 32> number{};
     const auto index = map_.Find(address);
-    std::snprintf(number.data(), number.size(), "0x%llx",
-                  static_cast<unsigned long long>(address - (index ? map_.modules()[*index].load_bias : 0)));
+    std::snprintf(
+        number.data(), number.size(), "0x%llx",
+        static_cast<unsigned long long>(address - (index ? map_.modules()[*index].load_bias : 0)));
     if (!index) return number.data();
     const std::string& path = map_.modules()[*index].path;
     return path.substr(path.find_last_of("/\\") + 1) + "+" + number.data();
   }
 
   void Print(const Mismatch& mismatch) const {
-    std::printf("  %zu x %s after %s, frame %zu at %s: truth %s sp 0x%llx fp 0x%llx, found %s sp 0x%llx fp 0x%llx, end %d\n",
-                mismatch.count, kDifferenceNames[static_cast<std::size_t>(mismatch.difference)], Text(mismatch.at).c_str(), mismatch.frame,
-                Text(mismatch.pc).c_str(), Text(mismatch.truth.pc).c_str(), static_cast<unsigned long long>(mismatch.truth.sp),
-                static_cast<unsigned long long>(mismatch.truth.fp), Text(mismatch.found.pc).c_str(),
-                static_cast<unsigned long long>(mismatch.found.sp), static_cast<unsigned long long>(mismatch.found.fp),
-                static_cast<int>(mismatch.end));
+    std::printf(
+        "  %zu x %s after %s, frame %zu at %s: truth %s sp 0x%llx fp 0x%llx, found %s sp 0x%llx fp "
+        "0x%llx, end %d\n",
+        mismatch.count, kDifferenceNames[static_cast<std::size_t>(mismatch.difference)],
+        Text(mismatch.at).c_str(), mismatch.frame, Text(mismatch.pc).c_str(),
+        Text(mismatch.truth.pc).c_str(), static_cast<unsigned long long>(mismatch.truth.sp),
+        static_cast<unsigned long long>(mismatch.truth.fp), Text(mismatch.found.pc).c_str(),
+        static_cast<unsigned long long>(mismatch.found.sp),
+        static_cast<unsigned long long>(mismatch.found.fp), static_cast<int>(mismatch.end));
   }
 
   const Options options_;

@@ -14,11 +14,14 @@ struct Stepping {
 Stepping stepping;
 
 LONG CALLBACK OnStep(EXCEPTION_POINTERS* exception) {
-  if (exception->ExceptionRecord->ExceptionCode != static_cast<DWORD>(EXCEPTION_SINGLE_STEP)) return EXCEPTION_CONTINUE_SEARCH;
+  if (exception->ExceptionRecord->ExceptionCode != static_cast<DWORD>(EXCEPTION_SINGLE_STEP))
+    return EXCEPTION_CONTINUE_SEARCH;
   if (stepping.has_enough) return EXCEPTION_CONTINUE_EXECUTION;
   CONTEXT& context = *exception->ContextRecord;
-  stepping.has_enough = !stepping.observer->BeforeInstruction(context, internal::is_stepping_interrupted);
-  internal::is_stepping_interrupted = !stepping.has_enough && context.Rip == stepping.raise_exception;
+  stepping.has_enough =
+      !stepping.observer->BeforeInstruction(context, internal::is_stepping_interrupted);
+  internal::is_stepping_interrupted =
+      !stepping.has_enough && context.Rip == stepping.raise_exception;
   if (!stepping.has_enough && !internal::is_stepping_interrupted) context.EFlags |= kTrapFlag;
   return EXCEPTION_CONTINUE_EXECUTION;
 }
@@ -37,7 +40,8 @@ DWORD WINAPI RunStepped(void* /*argument*/) {
 void RunSteps(StepObserver& observer, void (*code)(unsigned seed)) {
   stepping = {.observer = &observer,
               .code = code,
-              .raise_exception = reinterpret_cast<DWORD64>(GetProcAddress(GetModuleHandleW(L"kernelbase.dll"), "RaiseException"))};
+              .raise_exception = reinterpret_cast<DWORD64>(
+                  GetProcAddress(GetModuleHandleW(L"kernelbase.dll"), "RaiseException"))};
   internal::is_stepping_interrupted = true;
   void* const handler = AddVectoredExceptionHandler(1, &OnStep);
   const HANDLE thread = CreateThread(nullptr, 0, &RunStepped, nullptr, 0, nullptr);

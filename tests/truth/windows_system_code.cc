@@ -13,14 +13,16 @@ namespace {
 
 template <class Function>
 Function* FunctionOf(const wchar_t* library, const char* name) {
-  return reinterpret_cast<Function*>(reinterpret_cast<void*>(GetProcAddress(LoadLibraryW(library), name)));
+  return reinterpret_cast<Function*>(
+      reinterpret_cast<void*>(GetProcAddress(LoadLibraryW(library), name)));
 }
 
 unsigned Files() {
   std::array<wchar_t, MAX_PATH> path{};
   unsigned sum = GetModuleFileNameW(nullptr, path.data(), MAX_PATH);
   sum += GetFileAttributesW(path.data());
-  const HANDLE file = CreateFileW(path.data(), GENERIC_READ, FILE_SHARE_READ, nullptr, OPEN_EXISTING, 0, nullptr);
+  const HANDLE file =
+      CreateFileW(path.data(), GENERIC_READ, FILE_SHARE_READ, nullptr, OPEN_EXISTING, 0, nullptr);
   std::array<unsigned char, 256> bytes{};
   DWORD read = 0;
   if (ReadFile(file, bytes.data(), bytes.size(), &read, nullptr) != 0) sum += bytes[0x3C];
@@ -37,8 +39,10 @@ unsigned Memory(unsigned seed) {
   VirtualFree(pages, 0, MEM_RELEASE);
   const HANDLE heap = HeapCreate(0, 0, 0);
   std::array<void*, 16> blocks{};
-  for (std::size_t i = 0; i < blocks.size(); ++i) blocks[i] = HeapAlloc(heap, 0, 16 + (seed * 31 + i * 517) % 300);
-  for (std::size_t i = 0; i < blocks.size(); i += 2) blocks[i] = HeapReAlloc(heap, 0, blocks[i], 400);
+  for (std::size_t i = 0; i < blocks.size(); ++i)
+    blocks[i] = HeapAlloc(heap, 0, 16 + (seed * 31 + i * 517) % 300);
+  for (std::size_t i = 0; i < blocks.size(); i += 2)
+    blocks[i] = HeapReAlloc(heap, 0, blocks[i], 400);
   for (std::size_t i = 0; i < blocks.size(); i += 3) HeapFree(heap, 0, blocks[i]);
   HeapDestroy(heap);
   return static_cast<unsigned>(information.RegionSize);
@@ -79,19 +83,25 @@ unsigned Texts(unsigned seed) {
                                                            "e und mehr",
                                                            -1, wide.data(), wide.size()));
   LCMapStringW(LOCALE_INVARIANT, LCMAP_UPPERCASE, wide.data(), -1, wide.data(), wide.size());
-  sum += static_cast<unsigned>(CompareStringW(LOCALE_INVARIANT, NORM_IGNORECASE, wide.data(), -1, L"strasse", -1));
-  sum += static_cast<unsigned>(WideCharToMultiByte(CP_ACP, 0, wide.data(), -1, narrow.data(), narrow.size(), nullptr, nullptr));
+  sum += static_cast<unsigned>(
+      CompareStringW(LOCALE_INVARIANT, NORM_IGNORECASE, wide.data(), -1, L"strasse", -1));
+  sum += static_cast<unsigned>(WideCharToMultiByte(CP_ACP, 0, wide.data(), -1, narrow.data(),
+                                                   narrow.size(), nullptr, nullptr));
   SYSTEMTIME time{};
   GetSystemTime(&time);
-  sum += static_cast<unsigned>(GetDateFormatW(LOCALE_INVARIANT, 0, &time, L"yyyy-MM-dd", wide.data(), wide.size()));
-  sum += FormatMessageW(FORMAT_MESSAGE_FROM_SYSTEM, nullptr, ERROR_FILE_NOT_FOUND + seed % 3, 0, wide.data(), wide.size(), nullptr);
+  sum += static_cast<unsigned>(
+      GetDateFormatW(LOCALE_INVARIANT, 0, &time, L"yyyy-MM-dd", wide.data(), wide.size()));
+  sum += FormatMessageW(FORMAT_MESSAGE_FROM_SYSTEM, nullptr, ERROR_FILE_NOT_FOUND + seed % 3, 0,
+                        wide.data(), wide.size(), nullptr);
   sum += GetEnvironmentVariableW(L"PATH", wide.data(), wide.size());
   return sum;
 }
 
 unsigned Registry() {
   HKEY key = nullptr;
-  if (RegOpenKeyExW(HKEY_LOCAL_MACHINE, L"Software\\Microsoft\\Windows NT\\CurrentVersion", 0, KEY_READ, &key) != ERROR_SUCCESS) return 0;
+  if (RegOpenKeyExW(HKEY_LOCAL_MACHINE, L"Software\\Microsoft\\Windows NT\\CurrentVersion", 0,
+                    KEY_READ, &key) != ERROR_SUCCESS)
+    return 0;
   std::array<unsigned char, 256> value{};
   DWORD bytes = value.size();
   RegQueryValueExW(key, L"CurrentBuild", nullptr, nullptr, value.data(), &bytes);
@@ -99,7 +109,9 @@ unsigned Registry() {
   return bytes;
 }
 
-int CompareBytes(const void* a, const void* b) { return *static_cast<const unsigned char*>(a) - *static_cast<const unsigned char*>(b); }
+int CompareBytes(const void* a, const void* b) {
+  return *static_cast<const unsigned char*>(a) - *static_cast<const unsigned char*>(b);
+}
 
 // The other C library, which nothing here is linked with.
 unsigned OtherCLibrary(unsigned seed) {
@@ -110,7 +122,8 @@ unsigned OtherCLibrary(unsigned seed) {
   static auto* const release = FunctionOf<void(void*)>(L"ucrtbase.dll", "free");
   static auto* const tangent = FunctionOf<double(double)>(L"ucrtbase.dll", "tan");
   std::array<unsigned char, 32> bytes{};
-  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<unsigned char>((seed + i) * 2654435761u >> 24);
+  for (std::size_t i = 0; i < bytes.size(); ++i)
+    bytes[i] = static_cast<unsigned char>((seed + i) * 2654435761u >> 24);
   sort(bytes.data(), bytes.size(), 1, &CompareBytes);
   char* const copy = duplicate("12345.678e-3 and more");
   const double value = to_double(copy, nullptr) + tangent(bytes[7]);
@@ -124,10 +137,12 @@ unsigned Mathematics(unsigned seed) {
     std::vector<double (*)(double)> found;
     for (const wchar_t* library : {L"ucrtbase.dll", L"msvcrt.dll"}) {
       for (const char* name :
-           {"acos",  "acosh", "asin",  "asinh", "atan",   "atanh", "cbrt",   "ceil",  "cos",  "cosh", "erf",       "erfc",
-            "exp",   "exp2",  "expm1", "floor", "lgamma", "log",   "log10",  "log1p", "log2", "logb", "nearbyint", "rint",
-            "round", "sin",   "sinh",  "sqrt",  "tan",    "tanh",  "tgamma", "trunc", "_j0",  "_j1",  "_y0",       "_y1"}) {
-        if (auto* const function = FunctionOf<double(double)>(library, name)) found.push_back(function);
+           {"acos",  "acosh", "asin", "asinh",  "atan",      "atanh", "cbrt",  "ceil",   "cos",
+            "cosh",  "erf",   "erfc", "exp",    "exp2",      "expm1", "floor", "lgamma", "log",
+            "log10", "log1p", "log2", "logb",   "nearbyint", "rint",  "round", "sin",    "sinh",
+            "sqrt",  "tan",   "tanh", "tgamma", "trunc",     "_j0",   "_j1",   "_y0",    "_y1"}) {
+        if (auto* const function = FunctionOf<double(double)>(library, name))
+          found.push_back(function);
       }
     }
     return found;
@@ -144,13 +159,21 @@ unsigned Mathematics(unsigned seed) {
 
 // Numbers as texts and back, paths, and a digest.
 unsigned Conversions(unsigned seed) {
-  static auto* const number_from_text = FunctionOf<LONG WINAPI(const wchar_t*, DWORD, DWORD, double*)>(L"oleaut32.dll", "VarR8FromStr");
-  static auto* const text_from_number = FunctionOf<LONG WINAPI(double, DWORD, DWORD, wchar_t**)>(L"oleaut32.dll", "VarBstrFromR8");
-  static auto* const free_text = FunctionOf<void WINAPI(wchar_t*)>(L"oleaut32.dll", "SysFreeString");
-  static auto* const canonicalize = FunctionOf<BOOL WINAPI(wchar_t*, const wchar_t*)>(L"shlwapi.dll", "PathCanonicalizeW");
-  static auto* const hash = FunctionOf<LONG WINAPI(const unsigned char*, DWORD, unsigned char*, DWORD)>(L"shlwapi.dll", "HashData");
+  static auto* const number_from_text =
+      FunctionOf<LONG WINAPI(const wchar_t*, DWORD, DWORD, double*)>(L"oleaut32.dll",
+                                                                     "VarR8FromStr");
+  static auto* const text_from_number =
+      FunctionOf<LONG WINAPI(double, DWORD, DWORD, wchar_t**)>(L"oleaut32.dll", "VarBstrFromR8");
+  static auto* const free_text =
+      FunctionOf<void WINAPI(wchar_t*)>(L"oleaut32.dll", "SysFreeString");
+  static auto* const canonicalize =
+      FunctionOf<BOOL WINAPI(wchar_t*, const wchar_t*)>(L"shlwapi.dll", "PathCanonicalizeW");
+  static auto* const hash =
+      FunctionOf<LONG WINAPI(const unsigned char*, DWORD, unsigned char*, DWORD)>(L"shlwapi.dll",
+                                                                                  "HashData");
   static auto* const begin = FunctionOf<void WINAPI(void*)>(L"advapi32.dll", "MD5Init");
-  static auto* const add = FunctionOf<void WINAPI(void*, const void*, unsigned)>(L"advapi32.dll", "MD5Update");
+  static auto* const add =
+      FunctionOf<void WINAPI(void*, const void*, unsigned)>(L"advapi32.dll", "MD5Update");
   static auto* const end = FunctionOf<void WINAPI(void*)>(L"advapi32.dll", "MD5Final");
   double number = 0;
   number_from_text(L"1234.5678", LOCALE_INVARIANT, 0, &number);
@@ -183,8 +206,8 @@ unsigned Loader(unsigned seed) {
 }  // namespace
 
 unsigned RunSystemCode(unsigned seed) {
-  return Files() + Memory(seed) + Locks() + Texts(seed) + Registry() + OtherCLibrary(seed) + Mathematics(seed) + Conversions(seed) +
-         Loader(seed);
+  return Files() + Memory(seed) + Locks() + Texts(seed) + Registry() + OtherCLibrary(seed) +
+         Mathematics(seed) + Conversions(seed) + Loader(seed);
 }
 
 }  // namespace strobe::testing

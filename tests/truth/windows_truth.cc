@@ -1,10 +1,13 @@
-// windows_truth [--samples N] [--steps N]: compares walks by the tables made of .pdata, over a copy of the stack, with RtlVirtualUnwind on
-// the same context, frame by frame: of a thread that is suspended N times at arbitrary instants, and of one that is stepped through N
-// instructions. Exit status 1 on any mismatch, of which it prints where it is and the function's unwind codes.
+// windows_truth [--samples N] [--steps N]: compares walks by the tables made of .pdata, over a copy
+// of the stack, with RtlVirtualUnwind on the same context, frame by frame: of a thread that is
+// suspended N times at arbitrary instants, and of one that is stepped through N instructions. Exit
+// status 1 on any mismatch, of which it prints where it is and the function's unwind codes.
 //
-// Stacks that RtlVirtualUnwind itself loses, because it comes to an address that is no code, are counted apart: libgcc's ___chkstk_ms
-// pushes two registers and has no unwind codes, and Wine's entry to the system pushes the flags; the tables know the former. Wine's does
-// not know an epilogue that ends in a jump to another function; such a one is carried out here, instruction by instruction.
+// Stacks that RtlVirtualUnwind itself loses, because it comes to an address that is no code, are
+// counted apart: libgcc's ___chkstk_ms pushes two registers and has no unwind codes, and Wine's
+// entry to the system pushes the flags; the tables know the former. Wine's does not know an
+// epilogue that ends in a jump to another function; such a one is carried out here, instruction by
+// instruction.
 #include <windows.h>
 // After it.
 #include <algorithm>
@@ -32,9 +35,12 @@ namespace {
 constexpr std::size_t kMaxStackBytes = std::size_t{1} << 20;
 constexpr std::size_t kMaxShown = 20;
 
-Address* RegisterOf(CONTEXT& context, unsigned number) { return reinterpret_cast<Address*>(&context.Rax) + number; }
+Address* RegisterOf(CONTEXT& context, unsigned number) {
+  return reinterpret_cast<Address*>(&context.Rax) + number;
+}
 
-// Carries out an epilogue of which nothing is left but pops, and that then jumps out of `function`. False where there is none.
+// Carries out an epilogue of which nothing is left but pops, and that then jumps out of `function`.
+// False where there is none.
 bool FinishTailCall(const RUNTIME_FUNCTION& function, Address base, CONTEXT& context) {
   const auto* code = reinterpret_cast<const unsigned char*>(context.Rip);
   CONTEXT left = context;
@@ -73,7 +79,8 @@ void WalkByWindows(const FunctionTables& tables, CONTEXT context, Bounds bounds,
   output.count = 0;
   while (output.count < kMaxPlaces) {
     output.places[output.count++] = {context.Rip, context.Rsp, context.Rbp};
-    if (!tables.Knows(context.Rip) || context.Rsp < bounds.low || context.Rsp + 8 > bounds.high) return;
+    if (!tables.Knows(context.Rip) || context.Rsp < bounds.low || context.Rsp + 8 > bounds.high)
+      return;
     const auto [function, base] = tables.Find(context.Rip);
     if (function == nullptr) {
       std::memcpy(&context.Rip, reinterpret_cast<const void*>(context.Rsp), sizeof(context.Rip));
@@ -81,21 +88,28 @@ void WalkByWindows(const FunctionTables& tables, CONTEXT context, Bounds bounds,
     } else if (output.count != 1 || !FinishTailCall(*function, base, context)) {
       void* handler_data = nullptr;
       ULONG64 establisher = 0;
-      RtlVirtualUnwind(UNW_FLAG_NHANDLER, base, context.Rip, function, &context, &handler_data, &establisher, nullptr);
+      RtlVirtualUnwind(UNW_FLAG_NHANDLER, base, context.Rip, function, &context, &handler_data,
+                       &establisher, nullptr);
     }
     if (context.Rip == 0) return;
   }
 }
 
-void WalkByTables(const UnwindModules& modules, const CONTEXT& context, const CopiedStackMemory& memory, Places& output) {
+void WalkByTables(const UnwindModules& modules, const CONTEXT& context,
+                  const CopiedStackMemory& memory, Places& output) {
   const auto words = GeneralRegisters(context);
   const X86_64GeneralRegisters general(words.data());
-  WalkBy(CfiUnwinder(&modules), {.pc = context.Rip, .sp = context.Rsp, .fp = context.Rbp, .general = &general}, memory, output);
+  WalkBy(CfiUnwinder(&modules),
+         {.pc = context.Rip, .sp = context.Rsp, .fp = context.Rbp, .general = &general}, memory,
+         output);
 }
 
 class Comparison {
  public:
-  Comparison() : map_(WindowsPlatform::Modules()), tables_(map_), modules_(kNativeCfi, &WindowsPlatform::ReadMemory) {
+  Comparison()
+      : map_(WindowsPlatform::Modules()),
+        tables_(map_),
+        modules_(kNativeCfi, &WindowsPlatform::ReadMemory) {
     modules_.Update(map_);
     modules_.BuildAll();
     snapshot_ = modules_.Snapshot();
@@ -103,7 +117,8 @@ class Comparison {
 
   [[nodiscard]] const FunctionTables& tables() const { return tables_; }
 
-  // By `context` and the stack from its stack pointer on; `windows` has been walked in place. May be called where nothing may be allocated.
+  // By `context` and the stack from its stack pointer on; `windows` has been walked in place. May
+  // be called where nothing may be allocated.
   void Compare(const CONTEXT& context, std::span<const std::byte> stack, const Places& windows) {
     WalkByTables(*snapshot_, context, CopiedStackMemory(context.Rsp, stack), ours_);
     ++samples_;
@@ -116,13 +131,16 @@ class Comparison {
     if (same + 1 >= windows.count && !tables_.Knows(windows.places[windows.count - 1].pc)) {
       ++lost_;
       // What is above them is common code, so a stack that goes on for long is the right one.
-      followed_ += ours_.count > windows.count && tables_.Knows(ours_.places[ours_.count - 1].pc) ? 1 : 0;
+      followed_ +=
+          ours_.count > windows.count && tables_.Knows(ours_.places[ours_.count - 1].pc) ? 1 : 0;
       return;
     }
     ++mismatches_;
     if (shown_.size() == shown_.capacity()) return;
     const Address at = windows.places[same == 0 ? 0 : same - 1].pc;
-    if (std::any_of(shown_.begin(), shown_.end(), [&](const Shown& shown) { return shown.at == at; })) return;
+    if (std::any_of(shown_.begin(), shown_.end(),
+                    [&](const Shown& shown) { return shown.at == at; }))
+      return;
     shown_.push_back({.at = at,
                       .frame = same,
                       .windows = same < windows.count ? windows.places[same] : Place(),
@@ -132,11 +150,14 @@ class Comparison {
   // Returns the exit status.
   int Report(std::size_t wanted) const {
     std::printf(
-        "%zu samples of %zu frames, %zu in prologues, %zu in epilogues, %zu in leaf functions; %zu mismatches; %zu lost by Windows, "
+        "%zu samples of %zu frames, %zu in prologues, %zu in epilogues, %zu in leaf functions; %zu "
+        "mismatches; %zu lost by Windows, "
         "%zu of them not by us\n",
-        samples_, frames_, code_.prologues, code_.epilogues, code_.leaves, mismatches_, lost_, followed_);
-    std::printf("tables: %zu functions, %zu rows, %zu without a rule, %zu entries broken\n", modules_.statistics().fdes,
-                modules_.statistics().rows, modules_.statistics().unknown_rows, modules_.statistics().broken_entries);
+        samples_, frames_, code_.prologues, code_.epilogues, code_.leaves, mismatches_, lost_,
+        followed_);
+    std::printf("tables: %zu functions, %zu rows, %zu without a rule, %zu entries broken\n",
+                modules_.statistics().fdes, modules_.statistics().rows,
+                modules_.statistics().unknown_rows, modules_.statistics().broken_entries);
     for (const Shown& shown : shown_) Print(shown);
     return mismatches_ == 0 && samples_ >= wanted / 100 * 99 && lost_ * 50 < samples_ ? 0 : 1;
   }
@@ -152,12 +173,17 @@ class Comparison {
   void Print(const Shown& shown) const {
     const auto [function, base] = tables_.Find(shown.at);
     const auto index = map_.Find(shown.at);
-    std::printf("%s+0x%llx leads to frame %zu: pc 0x%llx sp 0x%llx fp 0x%llx, not pc 0x%llx sp 0x%llx fp 0x%llx\n",
-                index ? map_.modules()[*index].path.c_str() : "?", shown.at - base, shown.frame, shown.windows.pc, shown.windows.sp,
-                shown.windows.fp, shown.ours.pc, shown.ours.sp, shown.ours.fp);
+    std::printf(
+        "%s+0x%llx leads to frame %zu: pc 0x%llx sp 0x%llx fp 0x%llx, not pc 0x%llx sp 0x%llx fp "
+        "0x%llx\n",
+        index ? map_.modules()[*index].path.c_str() : "?", shown.at - base, shown.frame,
+        shown.windows.pc, shown.windows.sp, shown.windows.fp, shown.ours.pc, shown.ours.sp,
+        shown.ours.fp);
     if (function == nullptr) return;
-    const auto* const info = reinterpret_cast<const unsigned char*>(base + (function->UnwindData & ~1u));
-    std::printf("  function 0x%lx to 0x%lx, unwind codes:", function->BeginAddress, function->EndAddress);
+    const auto* const info =
+        reinterpret_cast<const unsigned char*>(base + (function->UnwindData & ~1u));
+    std::printf("  function 0x%lx to 0x%lx, unwind codes:", function->BeginAddress,
+                function->EndAddress);
     for (int i = 0; i < 4 + info[2] * 2; ++i) std::printf(" %02x", info[i]);
     const auto* const code = reinterpret_cast<const unsigned char*>(shown.at);
     std::printf("\n  code:");
@@ -235,14 +261,17 @@ void SampleSuspended(Comparison& comparison, std::size_t samples) {
 
 class SteppedComparison : public StepObserver {
  public:
-  SteppedComparison(Comparison& comparison, std::size_t steps) : comparison_(comparison), left_(steps) {}
+  SteppedComparison(Comparison& comparison, std::size_t steps)
+      : comparison_(comparison), left_(steps) {}
 
   bool BeforeInstruction(const CONTEXT& context, bool /*is_after_gap*/) override {
     const Bounds bounds = CurrentBounds();
     if (bounds.Hold(context.Rsp)) {
       --left_;
       WalkByWindows(comparison_.tables(), context, bounds, windows_);
-      comparison_.Compare(context, {reinterpret_cast<const std::byte*>(context.Rsp), bounds.high - context.Rsp}, windows_);
+      comparison_.Compare(
+          context, {reinterpret_cast<const std::byte*>(context.Rsp), bounds.high - context.Rsp},
+          windows_);
     }
     return left_ > 0;
   }

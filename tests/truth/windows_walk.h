@@ -1,4 +1,5 @@
-// What the tools that compare walks on Windows share: places on a stack, all images' functions, and the walk by tables made of .pdata.
+// What the tools that compare walks on Windows share: places on a stack, all images' functions, and
+// the walk by tables made of .pdata.
 #pragma once
 
 #include <windows.h>
@@ -20,7 +21,9 @@ struct Place {
   Address sp = 0;
   Address fp = 0;
 };
-inline bool operator==(const Place& a, const Place& b) { return a.pc == b.pc && a.sp == b.sp && a.fp == b.fp; }
+inline bool operator==(const Place& a, const Place& b) {
+  return a.pc == b.pc && a.sp == b.sp && a.fp == b.fp;
+}
 inline bool operator!=(const Place& a, const Place& b) { return !(a == b); }
 
 struct Places {
@@ -42,7 +45,8 @@ inline Bounds CurrentBounds() {
   return {low, high};
 }
 
-// All images' functions, so that nothing asks the loader while a thread is stopped that may hold its lock.
+// All images' functions, so that nothing asks the loader while a thread is stopped that may hold
+// its lock.
 class FunctionTables {
  public:
   // Of a function that uses the stack, and its image.
@@ -61,7 +65,9 @@ class FunctionTables {
     auto* const first = reinterpret_cast<RUNTIME_FUNCTION*>(module.pdata_address);
     auto* const last = first + module.pdata_bytes / sizeof(RUNTIME_FUNCTION);
     const auto offset = static_cast<DWORD>(pc - module.load_bias);
-    auto* const after = std::upper_bound(first, last, offset, [](DWORD at, const RUNTIME_FUNCTION& f) { return at < f.BeginAddress; });
+    auto* const after =
+        std::upper_bound(first, last, offset,
+                         [](DWORD at, const RUNTIME_FUNCTION& f) { return at < f.BeginAddress; });
     if (after == first || offset >= after[-1].EndAddress) return {};
     return {after - 1, module.load_bias};
   }
@@ -83,7 +89,8 @@ struct CodeCounts {
     if (function.entry == nullptr) {
       ++leaves;
     } else {
-      const auto* const info = reinterpret_cast<const unsigned char*>(function.base + (function.entry->UnwindData & ~1u));
+      const auto* const info = reinterpret_cast<const unsigned char*>(
+          function.base + (function.entry->UnwindData & ~1u));
       prologues += pc - function.base - function.entry->BeginAddress < info[1] ? 1 : 0;
     }
     const auto* code = reinterpret_cast<const unsigned char*>(pc);
@@ -95,13 +102,15 @@ struct CodeCounts {
 
 // In the order of X86_64GeneralRegisters.
 inline std::array<Address, kX86_64GeneralRegisters> GeneralRegisters(const CONTEXT& context) {
-  return {context.Rax, context.Rdx, context.Rcx, context.Rbx, context.Rsi, context.Rdi, context.Rbp, context.Rsp,
-          context.R8,  context.R9,  context.R10, context.R11, context.R12, context.R13, context.R14, context.R15};
+  return {context.Rax, context.Rdx, context.Rcx, context.Rbx, context.Rsi, context.Rdi,
+          context.Rbp, context.Rsp, context.R8,  context.R9,  context.R10, context.R11,
+          context.R12, context.R13, context.R14, context.R15};
 }
 
 // Frame by frame, as `unwinder` steps; says how the walk ended. Allocates nothing.
 template <class Unwinder>
-StepResult WalkBy(const Unwinder& unwinder, const X86_64Registers& registers, const CopiedStackMemory& memory, Places& output) {
+StepResult WalkBy(const Unwinder& unwinder, const X86_64Registers& registers,
+                  const CopiedStackMemory& memory, Places& output) {
   FrameState<X86_64Registers> state{.registers = registers, .innermost = &registers};
   output.count = 0;
   StepResult result = StepResult::kCaller;

@@ -23,7 +23,8 @@ class FakeProcess {
     reads_ += 1;
     for (const auto& [start, bytes] : pieces_) {
       if (address < start || address >= start + bytes.size()) continue;
-      const std::size_t count = std::min(out.size(), static_cast<std::size_t>(start + bytes.size() - address));
+      const std::size_t count =
+          std::min(out.size(), static_cast<std::size_t>(start + bytes.size() - address));
       std::copy_n(bytes.begin() + static_cast<std::ptrdiff_t>(address - start), count, out.begin());
       return count;
     }
@@ -36,13 +37,16 @@ class FakeProcess {
   int reads_ = 0;
 };
 
-// Frame information of one function at the start of EhFrameBuilder's text, with a CFA of `words` words, moved up by `bias`.
-Module MapModule(FakeProcess& process, Address bias, std::uint32_t words, bool is_terminated = true) {
+// Frame information of one function at the start of EhFrameBuilder's text, with a CFA of `words`
+// words, moved up by `bias`.
+Module MapModule(FakeProcess& process, Address bias, std::uint32_t words,
+                 bool is_terminated = true) {
   const Address header = EhFrameBuilder::kEhFrame + bias - 16;
   EhFrameBuilder builder;
   builder.Fde(builder.Cie(), EhFrameBuilder::kText + bias, 0x100, DefCfaOffset(words * 8));
   if (is_terminated) builder.Terminate();
-  process.Map(header, Join({{1, 0x1B, 0x03, 0x3B}, Fixed(std::int32_t{12}), Bytes(8), builder.bytes}));
+  process.Map(header,
+              Join({{1, 0x1B, 0x03, 0x3B}, Fixed(std::int32_t{12}), Bytes(8), builder.bytes}));
   return {.start = EhFrameBuilder::kText + bias,
           .limit = EhFrameBuilder::kTextLimit + bias,
           .file_offset = 0,
@@ -56,7 +60,9 @@ class CfiModulesTest : public ::testing::Test {
  protected:
   UnwindRule RuleAt(const UnwindModules& snapshot, Address address) {
     const UnwindModules::Entry* entry = snapshot.Find(address);
-    return entry == nullptr ? UnwindRule::Unknown() : entry->table->Find(static_cast<std::uint32_t>(address - entry->start));
+    return entry == nullptr
+               ? UnwindRule::Unknown()
+               : entry->table->Find(static_cast<std::uint32_t>(address - entry->start));
   }
 
   std::shared_ptr<const UnwindModules> UpdateAll(const ModuleMap& map) {
@@ -66,8 +72,9 @@ class CfiModulesTest : public ::testing::Test {
   }
 
   FakeProcess process_;
-  CfiModules modules_{CfiArchitecture::kX86_64,
-                      [this](Address address, std::span<std::uint8_t> out) { return process_.Read(address, out); }};
+  CfiModules modules_{
+      CfiArchitecture::kX86_64,
+      [this](Address address, std::span<std::uint8_t> out) { return process_.Read(address, out); }};
 };
 
 TEST_F(CfiModulesTest, CompilesWhatIsLoaded) {
@@ -144,7 +151,8 @@ TEST_F(CfiModulesTest, ModulesWithoutReadableFrameInformationAreUnknown) {
   process_.Map(broken.unwind_address, {9, 9, 9, 9, 0, 0, 0, 0});
   Module good = MapModule(process_, 0x30000000, 7);
   const auto snapshot = UpdateAll(ModuleMap({none, gone, broken, good}));
-  for (const Module& module : {none, gone, broken}) EXPECT_EQ(RuleAt(*snapshot, module.start), UnwindRule::Unknown());
+  for (const Module& module : {none, gone, broken})
+    EXPECT_EQ(RuleAt(*snapshot, module.start), UnwindRule::Unknown());
   EXPECT_EQ(RuleAt(*snapshot, good.start), FromSp(7));
 }
 
@@ -156,7 +164,8 @@ TEST_F(CfiModulesTest, StacksEndWhereTheirModuleSaysSo) {
   EXPECT_EQ(RuleAt(*snapshot, a.start + 0x1000), UnwindRule::Unknown());
 }
 
-// As a coroutine library's assembler has it: xor rdi, rdi; call _exit; hlt, where no frame information is.
+// As a coroutine library's assembler has it: xor rdi, rdi; call _exit; hlt, where no frame
+// information is.
 TEST_F(CfiModulesTest, StacksEndWhereAssemblerLetsCoroutinesReturnTo) {
   const Module a = MapModule(process_, 0, 2);
   const Bytes finish = {0x48, 0x31, 0xFF, 0xE8, 0, 0, 0, 0, 0xF4};
@@ -170,9 +179,11 @@ TEST_F(CfiModulesTest, StacksEndWhereAssemblerLetsCoroutinesReturnTo) {
 TEST_F(CfiModulesTest, SignalsOfAarch64AreLeftThroughTheVdso) {
   Module vdso = MapModule(process_, 0, 2);
   vdso.path = "[vdso]";
-  process_.Map(vdso.start, Join({Bytes(0x200), Fixed(std::uint32_t{0xD2801168}), Fixed(std::uint32_t{0xD4000001}), Bytes(0x100)}));
-  CfiModules aarch64(CfiArchitecture::kAarch64,
-                     [this](Address address, std::span<std::uint8_t> out) { return process_.Read(address, out); });
+  process_.Map(vdso.start, Join({Bytes(0x200), Fixed(std::uint32_t{0xD2801168}),
+                                 Fixed(std::uint32_t{0xD4000001}), Bytes(0x100)}));
+  CfiModules aarch64(
+      CfiArchitecture::kAarch64,
+      [this](Address address, std::span<std::uint8_t> out) { return process_.Read(address, out); });
   aarch64.Update(ModuleMap({vdso}));
   aarch64.BuildAll();
   const auto snapshot = aarch64.Snapshot();
@@ -191,8 +202,9 @@ TEST_F(CfiModulesTest, LongSections) {
     const Address at = builder.bytes.size() + fdes.size();
     // The CIE stands at the section's beginning, so each FDE says how far back that is.
     one.bytes.clear();
-    const Bytes body = Join({Fixed(static_cast<std::uint32_t>(at + 4 - cie)), Fixed(EhFrameBuilder::kText + i * 4), Fixed(Address{4}),
-                             Uleb(0), DefCfaOffset(8 * (1 + i % 50)), Bytes(16)});
+    const Bytes body =
+        Join({Fixed(static_cast<std::uint32_t>(at + 4 - cie)), Fixed(EhFrameBuilder::kText + i * 4),
+              Fixed(Address{4}), Uleb(0), DefCfaOffset(8 * (1 + i % 50)), Bytes(16)});
     const Bytes entry = Join({Fixed(static_cast<std::uint32_t>(body.size())), body});
     fdes.insert(fdes.end(), entry.begin(), entry.end());
   }
@@ -200,14 +212,17 @@ TEST_F(CfiModulesTest, LongSections) {
   builder.Terminate();
   ASSERT_GT(builder.bytes.size(), std::size_t{1} << 20);
   const Module a = MapModule(process_, 0, 2);
-  process_.Map(a.unwind_address, Join({{1, 0x1B, 0x03, 0x3B}, Fixed(std::int32_t{12}), Bytes(8), builder.bytes}));
+  process_.Map(a.unwind_address,
+               Join({{1, 0x1B, 0x03, 0x3B}, Fixed(std::int32_t{12}), Bytes(8), builder.bytes}));
   const auto snapshot = UpdateAll(ModuleMap({a}));
   EXPECT_EQ(modules_.statistics().fdes, 0x8000u);
   for (Address i = 0; i < 0x8000; i += 111)
-    ASSERT_EQ(RuleAt(*snapshot, a.start + i * 4 + 3), FromSp(static_cast<std::uint32_t>(1 + i % 50)));
+    ASSERT_EQ(RuleAt(*snapshot, a.start + i * 4 + 3),
+              FromSp(static_cast<std::uint32_t>(1 + i % 50)));
 }
 
-// A module of several pieces, whose functions are of all lengths, lie in any order and reach over the pieces' borders.
+// A module of several pieces, whose functions are of all lengths, lie in any order and reach over
+// the pieces' borders.
 class LargeModule {
  public:
   static constexpr Address kTextStart = 0x10000000;
@@ -223,7 +238,8 @@ class LargeModule {
     };
     std::vector<Function> functions;
     for (Address at = kTextStart; at < kTextLimit;) {
-      const Address length = std::min<Address>(random() % 300 == 0 ? 40000 + random() % 300000 : 16 + random() % 4000, kTextLimit - at);
+      const Address length = std::min<Address>(
+          random() % 300 == 0 ? 40000 + random() % 300000 : 16 + random() % 4000, kTextLimit - at);
       functions.push_back({at, length});
       at += length + (random() % 4 == 0 ? random() % 500 : 0);
     }
@@ -236,7 +252,9 @@ class LargeModule {
       for (int row = 0; row < 8; ++row) {
         program =
             Join({program, DefCfaOffset(8 * (1 + random() % 60)), Offset(kRbx, 2 + random() % 4),
-                  random() % 3 == 0 ? Advance4(static_cast<std::uint32_t>(random() % (function.length / 8 + 1))) : Advance(random() % 32)});
+                  random() % 3 == 0
+                      ? Advance4(static_cast<std::uint32_t>(random() % (function.length / 8 + 1)))
+                      : Advance(random() % 32)});
       }
       builder_.Fde(cie, function.begin, function.length, program);
     }
@@ -248,7 +266,8 @@ class LargeModule {
     const auto header_bytes = static_cast<std::int32_t>(12 + 8 * places_.size());
     Bytes table;
     for (const auto& [begin, place] : places_) {
-      table = Join({table, Fixed(static_cast<std::int32_t>(begin - kHeader)), Fixed(static_cast<std::int32_t>(header_bytes + place))});
+      table = Join({table, Fixed(static_cast<std::int32_t>(begin - kHeader)),
+                    Fixed(static_cast<std::int32_t>(header_bytes + place))});
     }
     const auto table_encoding = static_cast<std::uint8_t>(has_table ? 0x3B : 0xFF);
     process.Map(kHeader, Join({{1, 0x1B, 0x03, table_encoding},
@@ -290,9 +309,11 @@ class LargeModule {
 TEST_F(CfiModulesTest, PiecesSayWhatTheWholeSays) {
   LargeModule large(7);
   CompiledCfi compiled = large.Compile();
-  const UnwindTable whole(LargeModule::kTextLimit - LargeModule::kTextStart, compiled.rows, compiled.specials);
+  const UnwindTable whole(LargeModule::kTextLimit - LargeModule::kTextStart, compiled.rows,
+                          compiled.specials);
   int reads = 0;
-  for (const Module& module : {large.Map(process_, true), large.Map(process_, false), large.MapWithoutIndex(process_)}) {
+  for (const Module& module :
+       {large.Map(process_, true), large.Map(process_, false), large.MapWithoutIndex(process_)}) {
     UpdateAll(ModuleMap(std::vector<Module>()));
     const auto snapshot = UpdateAll(ModuleMap({module}));
     for (Address pc = module.start; pc < module.limit; ++pc) {
@@ -354,15 +375,17 @@ TEST_F(CfiModulesTest, WhereverItIsBuiltNothingIsPending) {
   bare.unwind_address = 0;
   modules_.Update(ModuleMap({module, bare}));
   EXPECT_FALSE(IsPending(*modules_.Snapshot(), bare.start)) << "nobody ever knows more of it";
-  for (const Address pc : {module.start, module.limit - 1, module.start - 1, module.limit, bare.start - 1, bare.limit, Address{4096},
-                           ~Address{0} - 1, Address{1} << 40}) {
+  for (const Address pc :
+       {module.start, module.limit - 1, module.start - 1, module.limit, bare.start - 1, bare.limit,
+        Address{4096}, ~Address{0} - 1, Address{1} << 40}) {
     EXPECT_TRUE(IsPending(*modules_.Snapshot(), pc)) << std::hex << pc;
     EXPECT_TRUE(modules_.Build(pc)) << std::hex << pc;
     EXPECT_FALSE(IsPending(*modules_.Snapshot(), pc)) << std::hex << pc;
     EXPECT_FALSE(modules_.Build(pc)) << std::hex << pc;
   }
   const Address middle = module.start + UnwindModules::kPieceBytes;
-  EXPECT_TRUE(IsPending(*modules_.Snapshot(), middle)) << "what is said of other code says nothing of this";
+  EXPECT_TRUE(IsPending(*modules_.Snapshot(), middle))
+      << "what is said of other code says nothing of this";
   EXPECT_TRUE(modules_.Build(~Address{0}));
   EXPECT_FALSE(IsPending(*modules_.Snapshot(), ~Address{0}));
   modules_.Update(ModuleMap({module, bare}));
@@ -412,9 +435,13 @@ Bytes DebugEntry(std::uint32_t id, const Bytes& body) {
 }
 // A CIE of version 4, and FDEs of functions of 256 bytes with a CFA of so many words.
 Bytes DebugFrame(const std::vector<std::pair<Address, std::uint32_t>>& functions) {
-  Bytes bytes = DebugEntry(0xFFFFFFFF, Join({{4, 0, 8, 0}, Uleb(1), Sleb(-8), Uleb(kRip), DefCfa(kRsp, 8), Offset(kRip, 1)}));
+  Bytes bytes = DebugEntry(
+      0xFFFFFFFF,
+      Join({{4, 0, 8, 0}, Uleb(1), Sleb(-8), Uleb(kRip), DefCfa(kRsp, 8), Offset(kRip, 1)}));
   for (const auto& [begin, words] : functions) {
-    bytes = Join({bytes, DebugEntry(0, Join({Fixed(begin), Fixed(Address{0x100}), DefCfaOffset(words * 8)}))});
+    bytes =
+        Join({bytes,
+              DebugEntry(0, Join({Fixed(begin), Fixed(Address{0x100}), DefCfaOffset(words * 8)}))});
   }
   return bytes;
 }
@@ -424,21 +451,27 @@ TEST_F(CfiModulesTest, OfFunctionsWithoutEhFrameTheFilesDebugFrameSpeaks) {
   const Module module = MapModule(process_, kBias, 2);
   constexpr Address kOther = EhFrameBuilder::kText + 0x200;
   Bytes debug_frame = DebugFrame({{EhFrameBuilder::kText, 5}, {kOther, 7}});
-  const auto read = [this](Address address, std::span<std::uint8_t> out) { return process_.Read(address, out); };
+  const auto read = [this](Address address, std::span<std::uint8_t> out) {
+    return process_.Read(address, out);
+  };
   const auto snapshot_of = [&] {
-    CfiModules modules(CfiArchitecture::kX86_64, read, [&](const Module& /*of*/) { return debug_frame; });
+    CfiModules modules(CfiArchitecture::kX86_64, read,
+                       [&](const Module& /*of*/) { return debug_frame; });
     modules.Update(ModuleMap({module}));
     EXPECT_TRUE(modules.Build(module.start));
     return modules.Snapshot();
   };
   EXPECT_EQ(RuleAt(*snapshot_of(), kOther + kBias), FromSp(7));
-  EXPECT_EQ(RuleAt(*snapshot_of(), EhFrameBuilder::kText + kBias), FromSp(2)) << "what is loaded comes first";
+  EXPECT_EQ(RuleAt(*snapshot_of(), EhFrameBuilder::kText + kBias), FromSp(2))
+      << "what is loaded comes first";
   // Whatever stands in the file.
   const Bytes good = debug_frame;
   std::mt19937_64 random(1);
   for (int round = 0; round < 500; ++round) {
     debug_frame = good;
-    for (int i = 0; i < 3; ++i) debug_frame[random() % debug_frame.size()] = static_cast<std::uint8_t>(random() % 4 == 0 ? 0xFF : random());
+    for (int i = 0; i < 3; ++i)
+      debug_frame[random() % debug_frame.size()] =
+          static_cast<std::uint8_t>(random() % 4 == 0 ? 0xFF : random());
     debug_frame.resize(random() % 4 == 0 ? random() % debug_frame.size() : debug_frame.size());
     EXPECT_EQ(RuleAt(*snapshot_of(), EhFrameBuilder::kText + kBias), FromSp(2));
   }
@@ -472,13 +505,15 @@ TEST_F(CfiModulesTest, AnIndexThatLiesIsNoHarm) {
   for (int round = 0; round < 20; ++round) {
     FakeProcess hostile;
     Bytes index = {1, 0x1B, 0x03, 0x3B};
-    index = Join({index, Fixed(std::int32_t{100}), Fixed(static_cast<std::uint32_t>(round % 2 == 0 ? 60 : 0xFFFFFFFF))});
+    index = Join({index, Fixed(std::int32_t{100}),
+                  Fixed(static_cast<std::uint32_t>(round % 2 == 0 ? 60 : 0xFFFFFFFF))});
     for (int i = 0; i < 500; ++i) index.push_back(static_cast<std::uint8_t>(random()));
     for (std::size_t i = 15; i < index.size(); i += 4) index[i] = random() % 2 == 0 ? 0 : 0xF0;
     process_.Map(module.unwind_address, index);
     UpdateAll(ModuleMap(std::vector<Module>()));
     const auto snapshot = UpdateAll(ModuleMap({module}));
-    for (Address pc = module.start; pc < module.limit; pc += 999) static_cast<void>(RuleAt(*snapshot, pc));
+    for (Address pc = module.start; pc < module.limit; pc += 999)
+      static_cast<void>(RuleAt(*snapshot, pc));
   }
 }
 

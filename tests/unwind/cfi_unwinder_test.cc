@@ -19,7 +19,8 @@ using Location = SpecialRule::Location;
 
 constexpr Address kText = EhFrameBuilder::kText;
 constexpr Address kBase = 0x7000;
-constexpr Location kReturnBelowCfa{.where = Where::kMemory, .base = Base::kCfa, .other = 0, .offset = -8};
+constexpr Location kReturnBelowCfa{
+    .where = Where::kMemory, .base = Base::kCfa, .other = 0, .offset = -8};
 
 SpecialRule SignalFrame() {
   return {.cfa = SpecialRule::Cfa::kMemory,
@@ -57,7 +58,12 @@ UnwindModules Modules() {
        .cfa_offset = -8,
        .ra = kReturnBelowCfa,
        .fp = {Where::kMemory, Base::kFp, 0, 0}},
-      {.cfa = SpecialRule::Cfa::kOffset, .cfa_base = Base::kOther, .cfa_other = 12, .cfa_offset = 16, .ra = kReturnBelowCfa, .fp = {}},
+      {.cfa = SpecialRule::Cfa::kOffset,
+       .cfa_base = Base::kOther,
+       .cfa_other = 12,
+       .cfa_offset = 16,
+       .ra = kReturnBelowCfa,
+       .fp = {}},
   };
   const UnwindRule rules[kRuleCount] = {FromSp(1),
                                         FromSp(2),
@@ -74,7 +80,8 @@ UnwindModules Modules() {
   std::vector<UnwindRow> rows;
   for (std::uint32_t i = 0; i < kRuleCount; ++i) rows.push_back({i * 0x100, rules[i]});
   rows.push_back({kRuleCount * 0x100, UnwindRule::Unknown()});
-  return UnwindModules({{kText, kText + 0x2000, std::make_shared<UnwindTable>(0x2000, rows, specials)}});
+  return UnwindModules(
+      {{kText, kText + 0x2000, std::make_shared<UnwindTable>(0x2000, rows, specials)}});
 }
 
 const UnwindModules& SharedModules() {
@@ -106,10 +113,12 @@ Trace Walk(const Registers& registers, const FakeStack& stack, std::size_t limit
 }
 
 TEST(CfiUnwinder, WalksBySpAndByFp) {
-  const FakeStack stack(
-      kBase, {0xAAAA, In(kSavesFp), 0xBBBB, 0x7040, In(kByFp), 0xCCCC, 0xDDDD, 0xEEEE, 0x1234, In(kTwoWords), 0xFFFF, In(kStop)});
-  EXPECT_EQ(Walk(X86_64Registers{In(kTwoWords), kBase, 0x1111}, stack),
-            (Trace{{In(kTwoWords), In(kSavesFp) - 1, In(kByFp) - 1, In(kTwoWords) - 1, In(kStop) - 1}, StackEnd::kComplete}));
+  const FakeStack stack(kBase, {0xAAAA, In(kSavesFp), 0xBBBB, 0x7040, In(kByFp), 0xCCCC, 0xDDDD,
+                                0xEEEE, 0x1234, In(kTwoWords), 0xFFFF, In(kStop)});
+  EXPECT_EQ(
+      Walk(X86_64Registers{In(kTwoWords), kBase, 0x1111}, stack),
+      (Trace{{In(kTwoWords), In(kSavesFp) - 1, In(kByFp) - 1, In(kTwoWords) - 1, In(kStop) - 1},
+             StackEnd::kComplete}));
 }
 
 TEST(CfiUnwinder, ACallAtTheEndOfAFunctionIsLookedUpInIt) {
@@ -121,21 +130,25 @@ TEST(CfiUnwinder, ACallAtTheEndOfAFunctionIsLookedUpInIt) {
 
 TEST(CfiUnwinder, PltEntriesBeforeAndAfterTheirPush) {
   const FakeStack stack(kBase, {In(kStop), In(kTwoWords), 0xAAAA, In(kStop)});
-  EXPECT_EQ(Walk(X86_64Registers{In(kPlt, 0x80), kBase, 0}, stack).frames, (std::vector<Address>{In(kPlt, 0x80), In(kStop) - 1}));
+  EXPECT_EQ(Walk(X86_64Registers{In(kPlt, 0x80), kBase, 0}, stack).frames,
+            (std::vector<Address>{In(kPlt, 0x80), In(kStop) - 1}));
   EXPECT_EQ(Walk(X86_64Registers{In(kPlt, 0x8A), kBase, 0}, stack).frames.at(1), In(kStop) - 1);
   EXPECT_EQ(Walk(X86_64Registers{In(kPlt, 0x8B), kBase, 0}, stack).frames,
             (std::vector<Address>{In(kPlt, 0x8B), In(kTwoWords) - 1, In(kStop) - 1}));
 }
 
 TEST(CfiUnwinder, SignalFramesGiveTheExactPcAndAnyStack) {
-  // The handler's stack lies above what it interrupted; 0x7000 holds what was interrupted, on entry to a function.
+  // The handler's stack lies above what it interrupted; 0x7000 holds what was interrupted, on entry
+  // to a function.
   FakeStack stack(kBase, {In(kStop), 0xAAAA, In(kSignal), 0x1111, 0x2222, kBase, In(kLeaf, 0)});
-  EXPECT_EQ(Walk(X86_64Registers{In(kTwoWords), kBase + 8, 0}, stack),
-            (Trace{{In(kTwoWords), In(kSignal) - 1, In(kLeaf, 0), In(kStop) - 1}, StackEnd::kComplete}));
+  EXPECT_EQ(
+      Walk(X86_64Registers{In(kTwoWords), kBase + 8, 0}, stack),
+      (Trace{{In(kTwoWords), In(kSignal) - 1, In(kLeaf, 0), In(kStop) - 1}, StackEnd::kComplete}));
   // The same the other way round.
   FakeStack below(kBase, {In(kSignal), 0x1111, 0x2222, 0x7028, In(kLeaf, 0), In(kStop)});
-  EXPECT_EQ(Walk(X86_64Registers{In(kLeaf), kBase, 0}, below),
-            (Trace{{In(kLeaf), In(kSignal) - 1, In(kLeaf, 0), In(kStop) - 1}, StackEnd::kComplete}));
+  EXPECT_EQ(
+      Walk(X86_64Registers{In(kLeaf), kBase, 0}, below),
+      (Trace{{In(kLeaf), In(kSignal) - 1, In(kLeaf, 0), In(kStop) - 1}, StackEnd::kComplete}));
 }
 
 TEST(CfiUnwinder, SignalFramesThatLeadToThemselvesEnd) {
@@ -147,16 +160,25 @@ TEST(CfiUnwinder, SignalFramesThatLeadToThemselvesEnd) {
 
 TEST(CfiUnwinder, CfaInMemory) {
   const FakeStack stack(kBase, {0xAAAA, 0x7028, 0x9999, 0xBBBB, In(kStop)});
-  EXPECT_EQ(Walk(X86_64Registers{In(kAligned), kBase, 0x7010}, stack).frames, (std::vector<Address>{In(kAligned), In(kStop) - 1}));
+  EXPECT_EQ(Walk(X86_64Registers{In(kAligned), kBase, 0x7010}, stack).frames,
+            (std::vector<Address>{In(kAligned), In(kStop) - 1}));
 }
 
-// A trampoline of lazy binding, whose CFA is rbx + 16; a function that saves rbx two words below its CFA of four words, one that leaves it
-// alone, and the outermost.
-enum LazyRule : std::uint32_t { kTrampoline, kSavesRbx, kKeepsRbx, kLosesRbx, kOutermost, kLazyRuleCount };
+// A trampoline of lazy binding, whose CFA is rbx + 16; a function that saves rbx two words below
+// its CFA of four words, one that leaves it alone, and the outermost.
+enum LazyRule : std::uint32_t {
+  kTrampoline,
+  kSavesRbx,
+  kKeepsRbx,
+  kLosesRbx,
+  kOutermost,
+  kLazyRuleCount
+};
 constexpr Address InLazy(LazyRule rule) { return kText + rule * 0x100 + 0x80; }
 
 // In two pieces: the trampoline, and all that it calls.
-UnwindModules LazyModules(bool has_callees = true, std::shared_ptr<RuleCache> cache = std::make_shared<RuleCache>()) {
+UnwindModules LazyModules(bool has_callees = true,
+                          std::shared_ptr<RuleCache> cache = std::make_shared<RuleCache>()) {
   const std::vector<SpecialRule> specials = {SpecialRule(),
                                              {.cfa = SpecialRule::Cfa::kOffset,
                                               .cfa_base = Base::kOther,
@@ -165,23 +187,30 @@ UnwindModules LazyModules(bool has_callees = true, std::shared_ptr<RuleCache> ca
                                               .cfa_offset = 16,
                                               .ra = kReturnBelowCfa,
                                               .fp = {}}};
-  const std::vector<UnwindRow> trampoline = {{0, UnwindRule::Special(1), {.where = SavedRegister::kFromCfa, .distance = -16}}};
+  const std::vector<UnwindRow> trampoline = {
+      {0, UnwindRule::Special(1), {.where = SavedRegister::kFromCfa, .distance = -16}}};
   constexpr std::uint32_t kCallees = kSavesRbx * 0x100;
-  const std::vector<UnwindRow> callees = {{kSavesRbx * 0x100 - kCallees, FromSp(4), {.where = SavedRegister::kFromCfa, .distance = -16}},
-                                          {kKeepsRbx * 0x100 - kCallees, FromSp(2), {.where = SavedRegister::kUnchanged}},
-                                          {kLosesRbx * 0x100 - kCallees, FromSp(2), {.where = SavedRegister::kUnknown}},
-                                          {kOutermost * 0x100 - kCallees, UnwindRule::Stop()}};
+  const std::vector<UnwindRow> callees = {
+      {kSavesRbx * 0x100 - kCallees,
+       FromSp(4),
+       {.where = SavedRegister::kFromCfa, .distance = -16}},
+      {kKeepsRbx * 0x100 - kCallees, FromSp(2), {.where = SavedRegister::kUnchanged}},
+      {kLosesRbx * 0x100 - kCallees, FromSp(2), {.where = SavedRegister::kUnknown}},
+      {kOutermost * 0x100 - kCallees, UnwindRule::Stop()}};
   return UnwindModules(
       {{kText, kText + kCallees, std::make_shared<UnwindTable>(kCallees, trampoline, specials)},
-       {kText + kCallees, kText + 0x1000, has_callees ? std::make_shared<UnwindTable>(0x1000, callees, specials) : nullptr}},
+       {kText + kCallees, kText + 0x1000,
+        has_callees ? std::make_shared<UnwindTable>(0x1000, callees, specials) : nullptr}},
       true, std::move(cache));
 }
 
-Trace WalkLazy(LazyRule leaf, const FakeStack& stack, Address rbx, bool has_general = true, const UnwindModules& modules = LazyModules()) {
+Trace WalkLazy(LazyRule leaf, const FakeStack& stack, Address rbx, bool has_general = true,
+               const UnwindModules& modules = LazyModules()) {
   Address words[kX86_64GeneralRegisters] = {};
   words[kX86_64Rbx] = rbx;
   const X86_64GeneralRegisters general(words);
-  const X86_64Registers registers{.pc = InLazy(leaf), .sp = kBase, .fp = 0, .general = has_general ? &general : nullptr};
+  const X86_64Registers registers{
+      .pc = InLazy(leaf), .sp = kBase, .fp = 0, .general = has_general ? &general : nullptr};
   std::vector<Address> output(16);
   const WalkResult result = CfiUnwinder(&modules).Unwind(registers, stack, output);
   output.resize(result.count);
@@ -190,14 +219,17 @@ Trace WalkLazy(LazyRule leaf, const FakeStack& stack, Address rbx, bool has_gene
 
 TEST(CfiUnwinder, CountsFromAnyRegisterOfTheInnermostFrame) {
   const FakeStack stack(kBase, {0, 0, 0, InLazy(kOutermost)});
-  EXPECT_EQ(WalkLazy(kTrampoline, stack, 0x7010), (Trace{{InLazy(kTrampoline), InLazy(kOutermost) - 1}, StackEnd::kComplete}));
+  EXPECT_EQ(WalkLazy(kTrampoline, stack, 0x7010),
+            (Trace{{InLazy(kTrampoline), InLazy(kOutermost) - 1}, StackEnd::kComplete}));
   EXPECT_EQ(WalkLazy(kTrampoline, stack, 0x7010, false).end, StackEnd::kNoUnwindInfo);
 }
 
 TEST(CfiUnwinder, FindsRbxWhereInnerFramesSavedIt) {
-  const std::vector<Address> expected = {InLazy(kKeepsRbx), InLazy(kSavesRbx) - 1, InLazy(kTrampoline) - 1, InLazy(kOutermost) - 1};
-  //                      leaf              saves rbx at +0x20                       the trampoline's realigned frame
-  const FakeStack stack(kBase, {0, InLazy(kSavesRbx), 0, 0, 0x7050, InLazy(kTrampoline), 0, 0, 0, 0, 0, InLazy(kOutermost)});
+  const std::vector<Address> expected = {InLazy(kKeepsRbx), InLazy(kSavesRbx) - 1,
+                                         InLazy(kTrampoline) - 1, InLazy(kOutermost) - 1};
+  // The leaf, a frame that saves rbx at +0x20, then the trampoline's realigned frame.
+  const FakeStack stack(kBase, {0, InLazy(kSavesRbx), 0, 0, 0x7050, InLazy(kTrampoline), 0, 0, 0, 0,
+                                0, InLazy(kOutermost)});
   EXPECT_EQ(WalkLazy(kKeepsRbx, stack, 0xBAD), (Trace{expected, StackEnd::kComplete}));
   // Nobody has saved it: it is still in the register.
   const FakeStack kept(kBase, {0, InLazy(kTrampoline), 0, 0, 0, InLazy(kOutermost)});
@@ -205,25 +237,31 @@ TEST(CfiUnwinder, FindsRbxWhereInnerFramesSavedIt) {
   EXPECT_EQ(WalkLazy(kKeepsRbx, kept, 0x7020, false).end, StackEnd::kNoUnwindInfo);
 }
 
-// Another thread's walk, by a later snapshot, has put the rules of code into the cache whose table is not in this one.
+// Another thread's walk, by a later snapshot, has put the rules of code into the cache whose table
+// is not in this one.
 TEST(CfiUnwinder, RbxIsLostWhereItsTableIsNotThereYet) {
-  const FakeStack stack(kBase, {0, InLazy(kSavesRbx), 0, 0, 0x7050, InLazy(kTrampoline), 0, 0, 0, 0, 0, InLazy(kOutermost)});
+  const FakeStack stack(kBase, {0, InLazy(kSavesRbx), 0, 0, 0x7050, InLazy(kTrampoline), 0, 0, 0, 0,
+                                0, InLazy(kOutermost)});
   const auto cache = std::make_shared<RuleCache>();
   EXPECT_EQ(WalkLazy(kKeepsRbx, stack, 0xBAD, true, LazyModules(true, cache)).frames.size(), 4u);
   const Trace early = WalkLazy(kKeepsRbx, stack, 0xBAD, true, LazyModules(false, cache));
-  EXPECT_EQ(early, (Trace{{InLazy(kKeepsRbx), InLazy(kSavesRbx) - 1, InLazy(kTrampoline) - 1}, StackEnd::kNoUnwindInfo}));
+  EXPECT_EQ(early, (Trace{{InLazy(kKeepsRbx), InLazy(kSavesRbx) - 1, InLazy(kTrampoline) - 1},
+                          StackEnd::kNoUnwindInfo}));
 }
 
 TEST(CfiUnwinder, RbxThatSomebodyLostIsNotInvented) {
   const FakeStack stack(kBase, {0, InLazy(kTrampoline), 0, 0, 0, InLazy(kOutermost)});
-  EXPECT_EQ(WalkLazy(kLosesRbx, stack, 0x7020), (Trace{{InLazy(kLosesRbx), InLazy(kTrampoline) - 1}, StackEnd::kNoUnwindInfo}));
+  EXPECT_EQ(WalkLazy(kLosesRbx, stack, 0x7020),
+            (Trace{{InLazy(kLosesRbx), InLazy(kTrampoline) - 1}, StackEnd::kNoUnwindInfo}));
 }
 
 TEST(CfiUnwinder, NestedTrampolinesEachGetTheirRbx) {
   // The outer trampoline's rbx was saved by the inner one, two words below its CFA.
-  const FakeStack stack(kBase, {0, InLazy(kTrampoline), 0x7040, InLazy(kTrampoline), 0, 0, 0, 0, 0, InLazy(kOutermost)});
+  const FakeStack stack(kBase, {0, InLazy(kTrampoline), 0x7040, InLazy(kTrampoline), 0, 0, 0, 0, 0,
+                                InLazy(kOutermost)});
   EXPECT_EQ(WalkLazy(kKeepsRbx, stack, 0x7010).frames,
-            (std::vector<Address>{InLazy(kKeepsRbx), InLazy(kTrampoline) - 1, InLazy(kTrampoline) - 1, InLazy(kOutermost) - 1}));
+            (std::vector<Address>{InLazy(kKeepsRbx), InLazy(kTrampoline) - 1,
+                                  InLazy(kTrampoline) - 1, InLazy(kOutermost) - 1}));
 }
 
 TEST(CfiUnwinder, LinkRegisterHoldsTheCallerOfALeafOnly) {
@@ -231,52 +269,76 @@ TEST(CfiUnwinder, LinkRegisterHoldsTheCallerOfALeafOnly) {
   EXPECT_EQ(Walk(Aarch64Registers{In(kLink), kBase, 0, In(kTwoWords) | 0x0055000000000000}, stack),
             (Trace{{In(kLink), In(kTwoWords) - 1, In(kStop) - 1}, StackEnd::kComplete}));
   const FakeStack again(kBase, {0xAAAA, In(kLink)});
-  EXPECT_EQ(Walk(Aarch64Registers{In(kTwoWords), kBase, 0, In(kStop)}, again), (Trace{{In(kTwoWords), In(kLink) - 1}, StackEnd::kBroken}))
+  EXPECT_EQ(Walk(Aarch64Registers{In(kTwoWords), kBase, 0, In(kStop)}, again),
+            (Trace{{In(kTwoWords), In(kLink) - 1}, StackEnd::kBroken}))
       << "a caller's link register was overwritten by its call";
 }
 
 TEST(CfiUnwinder, ALeafThatASignalInterruptedHasItsOwnLinkRegister) {
-  // siginfo and the kernel's part of ucontext stand before the registers; the trampoline's frame begins at sp.
+  // siginfo and the kernel's part of ucontext stand before the registers; the trampoline's frame
+  // begins at sp.
   constexpr Address kInterrupted = kBase + 0x1200;
   const std::vector<SpecialRule> specials = {SpecialRule(), Aarch64SignalFrame()};
-  const std::vector<UnwindRow> rows = {{0, UnwindRule::Special(1)}, {0x100, FromSp(0, 0)}, {0x200, UnwindRule::Stop()}};
-  const UnwindModules modules({{kText, kText + 0x1000, std::make_shared<UnwindTable>(0x1000, rows, specials)}});
+  const std::vector<UnwindRow> rows = {
+      {0, UnwindRule::Special(1)}, {0x100, FromSp(0, 0)}, {0x200, UnwindRule::Stop()}};
+  const UnwindModules modules(
+      {{kText, kText + 0x1000, std::make_shared<UnwindTable>(0x1000, rows, specials)}});
   std::vector<Address> words(0x300);
   words[544 / 8] = 0x1234;                                 // x29
   words[552 / 8] = (kText + 0x280) | Address{0x55} << 48;  // x30, signed
   words[560 / 8] = kInterrupted;                           // sp
   words[568 / 8] = kText + 0x100;                          // pc: a leaf at its first instruction
   std::vector<Address> output(8);
-  // The handler is a leaf, too: its way back is in lr as the walk begins, and must not be taken for the other's.
-  const WalkResult walk = CfiUnwinder(&modules).Unwind(Aarch64Registers{.pc = kText + 0x180, .sp = kBase, .fp = 0, .lr = kText + 0x40},
-                                                       FakeStack(kBase, words), output);
+  // The handler is a leaf, too: its way back is in lr as the walk begins, and must not be taken for
+  // the other's.
+  const WalkResult walk = CfiUnwinder(&modules).Unwind(
+      Aarch64Registers{.pc = kText + 0x180, .sp = kBase, .fp = 0, .lr = kText + 0x40},
+      FakeStack(kBase, words), output);
   output.resize(walk.count);
-  EXPECT_EQ(output, (std::vector<Address>{kText + 0x180, kText + 0x40 - 1, kText + 0x100, kText + 0x280 - 1}));
+  EXPECT_EQ(output, (std::vector<Address>{kText + 0x180, kText + 0x40 - 1, kText + 0x100,
+                                          kText + 0x280 - 1}));
   EXPECT_EQ(walk.end, StackEnd::kComplete);
 }
 
 TEST(CfiUnwinder, SaysWhyAWalkEnds) {
-  EXPECT_EQ(Walk(X86_64Registers{In(kStop), kBase, 0}, FakeStack(kBase, {})).end, StackEnd::kComplete);
-  EXPECT_EQ(Walk(X86_64Registers{In(kLeaf), kBase, 0}, FakeStack(kBase, {0})).end, StackEnd::kComplete)
+  EXPECT_EQ(Walk(X86_64Registers{In(kStop), kBase, 0}, FakeStack(kBase, {})).end,
+            StackEnd::kComplete);
+  EXPECT_EQ(Walk(X86_64Registers{In(kLeaf), kBase, 0}, FakeStack(kBase, {0})).end,
+            StackEnd::kComplete)
       << "a return address of 0 ends a stack";
-  EXPECT_EQ(Walk(X86_64Registers{In(kUnknown), kBase, 0}, FakeStack(kBase, {})).end, StackEnd::kNoUnwindInfo);
-  EXPECT_EQ(Walk(X86_64Registers{In(kOther), kBase, 0}, FakeStack(kBase, {})).end, StackEnd::kNoUnwindInfo);
-  EXPECT_EQ(Walk(X86_64Registers{0x10, kBase, 0}, FakeStack(kBase, {})).end, StackEnd::kNoUnwindInfo);
-  EXPECT_EQ(Walk(X86_64Registers{In(kLeaf), kBase, 0}, FakeStack(kBase, {})).end, StackEnd::kBroken);
-  EXPECT_EQ(Walk(X86_64Registers{In(kLeaf), kBase, 0}, FakeStack(kBase, {1})).end, StackEnd::kBroken) << "no code lies there";
-  EXPECT_EQ(Walk(X86_64Registers{In(kByFp), kBase, kBase - 16}, FakeStack(kBase, {1, 2})).end, StackEnd::kBroken) << "callers lie above";
-  EXPECT_EQ(Walk(X86_64Registers{In(kLeaf), kBase, 0}, FakeStack(kBase, {In(kStop)}), 1).end, StackEnd::kTruncated);
+  EXPECT_EQ(Walk(X86_64Registers{In(kUnknown), kBase, 0}, FakeStack(kBase, {})).end,
+            StackEnd::kNoUnwindInfo);
+  EXPECT_EQ(Walk(X86_64Registers{In(kOther), kBase, 0}, FakeStack(kBase, {})).end,
+            StackEnd::kNoUnwindInfo);
+  EXPECT_EQ(Walk(X86_64Registers{0x10, kBase, 0}, FakeStack(kBase, {})).end,
+            StackEnd::kNoUnwindInfo);
+  EXPECT_EQ(Walk(X86_64Registers{In(kLeaf), kBase, 0}, FakeStack(kBase, {})).end,
+            StackEnd::kBroken);
+  EXPECT_EQ(Walk(X86_64Registers{In(kLeaf), kBase, 0}, FakeStack(kBase, {1})).end,
+            StackEnd::kBroken)
+      << "no code lies there";
+  EXPECT_EQ(Walk(X86_64Registers{In(kByFp), kBase, kBase - 16}, FakeStack(kBase, {1, 2})).end,
+            StackEnd::kBroken)
+      << "callers lie above";
+  EXPECT_EQ(Walk(X86_64Registers{In(kLeaf), kBase, 0}, FakeStack(kBase, {In(kStop)}), 1).end,
+            StackEnd::kTruncated);
   const CfiUnwinder without_modules;
   std::vector<Address> output(4);
-  EXPECT_EQ(without_modules.Unwind(X86_64Registers{In(kLeaf), kBase, 0}, FakeStack(kBase, {}), output).end, StackEnd::kNoUnwindInfo);
+  EXPECT_EQ(
+      without_modules.Unwind(X86_64Registers{In(kLeaf), kBase, 0}, FakeStack(kBase, {}), output)
+          .end,
+      StackEnd::kNoUnwindInfo);
 }
 
-// Registers and stacks of any content over tables of any content: the walk ends, within its output (the sanitizers watch its reads).
+// Registers and stacks of any content over tables of any content: the walk ends, within its output
+// (the sanitizers watch its reads).
 TEST(CfiUnwinder, HostileTables) {
   std::mt19937_64 random(5);
   const auto location = [&] {
-    return Location{static_cast<Where>(random() % 4), static_cast<Base>(random() % 4), static_cast<std::uint8_t>(random() % 32),
-                    static_cast<std::int32_t>(random() % 4 == 0 ? random() : random() % 64 * 8 - 256)};
+    return Location{
+        static_cast<Where>(random() % 4), static_cast<Base>(random() % 4),
+        static_cast<std::uint8_t>(random() % 32),
+        static_cast<std::int32_t>(random() % 4 == 0 ? random() : random() % 64 * 8 - 256)};
   };
   for (int round = 0; round < 300; ++round) {
     std::vector<SpecialRule> specials(1);
@@ -285,21 +347,26 @@ TEST(CfiUnwinder, HostileTables) {
                           .cfa_base = static_cast<Base>(random() % 4),
                           .cfa_other = static_cast<std::uint8_t>(random() % 32),
                           .plt_threshold = static_cast<std::uint8_t>(random() % 16),
-                          .cfa_offset = static_cast<std::int32_t>(random() % 4 == 0 ? random() : random() % 64 * 8 - 256),
+                          .cfa_offset = static_cast<std::int32_t>(
+                              random() % 4 == 0 ? random() : random() % 64 * 8 - 256),
                           .ra = location(),
                           .fp = location(),
                           .is_signal_frame = random() % 3 == 0});
     }
     std::vector<UnwindRow> rows;
-    for (std::uint32_t offset = 0; offset < 0x2000; offset += static_cast<std::uint32_t>(1 + random() % 64)) {
+    for (std::uint32_t offset = 0; offset < 0x2000;
+         offset += static_cast<std::uint32_t>(1 + random() % 64)) {
       const auto kind = static_cast<UnwindRule::Kind>(random() % 4);
-      rows.push_back({offset, kind == UnwindRule::Kind::kStop ? UnwindRule::Stop()
-                              : kind == UnwindRule::Kind::kSpecial
-                                  ? UnwindRule::Special(static_cast<std::uint32_t>(random() % specials.size()))
-                                  : UnwindRule::Frame(kind, static_cast<std::uint32_t>(random() % 16),
-                                                      static_cast<std::uint32_t>(random() % 4), static_cast<std::uint32_t>(random() % 4))});
+      rows.push_back(
+          {offset, kind == UnwindRule::Kind::kStop ? UnwindRule::Stop()
+                   : kind == UnwindRule::Kind::kSpecial
+                       ? UnwindRule::Special(static_cast<std::uint32_t>(random() % specials.size()))
+                       : UnwindRule::Frame(kind, static_cast<std::uint32_t>(random() % 16),
+                                           static_cast<std::uint32_t>(random() % 4),
+                                           static_cast<std::uint32_t>(random() % 4))});
     }
-    const UnwindModules modules({{kText, kText + 0x2000, std::make_shared<UnwindTable>(0x2000, rows, specials)}});
+    const UnwindModules modules(
+        {{kText, kText + 0x2000, std::make_shared<UnwindTable>(0x2000, rows, specials)}});
     const auto word = [&]() -> Address {
       switch (random() % 4) {
         case 0: return kBase + random() % 600;
@@ -312,13 +379,21 @@ TEST(CfiUnwinder, HostileTables) {
       for (Address& at : stack.words()) at = word();
       std::vector<Address> output(256);
       const CfiUnwinder unwinder(&modules);
-      EXPECT_LE(unwinder.Unwind(X86_64Registers{word(), kBase + random() % 64 * 8, word()}, stack, output).count, output.size());
-      EXPECT_LE(unwinder.Unwind(Aarch64Registers{word(), kBase + random() % 64 * 8, word(), word()}, stack, output).count, output.size());
+      EXPECT_LE(
+          unwinder.Unwind(X86_64Registers{word(), kBase + random() % 64 * 8, word()}, stack, output)
+              .count,
+          output.size());
+      EXPECT_LE(unwinder
+                    .Unwind(Aarch64Registers{word(), kBase + random() % 64 * 8, word(), word()},
+                            stack, output)
+                    .count,
+                output.size());
     }
   }
 }
 
-// The suite makes its unwinders by default, with pcs from 0x400000 on and return addresses up to a MiB above.
+// The suite makes its unwinders by default, with pcs from 0x400000 on and return addresses up to a
+// MiB above.
 class TabledUnwinder : public CfiUnwinder {
  public:
   TabledUnwinder() : CfiUnwinder(&Tables()) {}
@@ -328,7 +403,9 @@ class TabledUnwinder : public CfiUnwinder {
     static const UnwindModules modules = [] {
       std::mt19937 random(3);
       const std::vector<SpecialRule> specials = {
-          SpecialRule(), {.cfa = SpecialRule::Cfa::kPlt, .plt_threshold = 11, .ra = kReturnBelowCfa, .fp = {}}, SignalFrame()};
+          SpecialRule(),
+          {.cfa = SpecialRule::Cfa::kPlt, .plt_threshold = 11, .ra = kReturnBelowCfa, .fp = {}},
+          SignalFrame()};
       std::vector<UnwindRow> rows;
       for (std::uint32_t offset = 0; offset < 0x100000; offset += 1 + random() % 64) {
         const std::uint32_t choice = random() % 40;
@@ -336,10 +413,13 @@ class TabledUnwinder : public CfiUnwinder {
                                 : choice == 1 ? UnwindRule::Stop()
                                 : choice == 2 ? UnwindRule::Special(1)
                                 : choice == 3 ? UnwindRule::Special(2)
-                                              : UnwindRule::Frame(random() % 4 == 0 ? UnwindRule::Kind::kFromFp : UnwindRule::Kind::kFromSp,
-                                                                  1 + random() % 4, 1, random() % 3)});
+                                              : UnwindRule::Frame(
+                                                    random() % 4 == 0 ? UnwindRule::Kind::kFromFp
+                                                                      : UnwindRule::Kind::kFromSp,
+                                                    1 + random() % 4, 1, random() % 3)});
       }
-      return UnwindModules({{kText, kText + 0x100000, std::make_shared<UnwindTable>(0x100000, rows, specials)}});
+      return UnwindModules(
+          {{kText, kText + 0x100000, std::make_shared<UnwindTable>(0x100000, rows, specials)}});
     }();
     return modules;
   }

@@ -20,14 +20,16 @@ constexpr Address kUnknownCode = 0x500000;
 const UnwindModules& Modules() {
   static const UnwindModules modules(
       {{kText, kText + 0x1000,
-        std::make_shared<UnwindTable>(0x1000, std::vector<UnwindRow>{{0, FromSp(3, 1, 2)}, {0x100, UnwindRule::Stop()}},
-                                      std::vector<SpecialRule>{SpecialRule()})}});
+        std::make_shared<UnwindTable>(
+            0x1000, std::vector<UnwindRow>{{0, FromSp(3, 1, 2)}, {0x100, UnwindRule::Stop()}},
+            std::vector<SpecialRule>{SpecialRule()})}});
   return modules;
 }
 
 using Chain = ChainUnwinder<CfiUnwinder, FramePointerStep>;
 
-std::pair<std::vector<Address>, StackEnd> Walk(const Chain& chain, const X86_64Registers& registers, const FakeStack& stack) {
+std::pair<std::vector<Address>, StackEnd> Walk(const Chain& chain, const X86_64Registers& registers,
+                                               const FakeStack& stack) {
   std::vector<Address> output(16);
   const WalkResult result = chain.Unwind(registers, stack, output);
   output.resize(result.count);
@@ -45,26 +47,31 @@ TEST(ChainUnwinder, FramePointersStandInWhereNothingElseIsKnown) {
 TEST(ChainUnwinder, ABrokenFrameIsNotGivenToTheNext) {
   const FakeStack stack(kBase, {0x7010, kUnknownCode});
   const auto [frames, end] = Walk(Chain(&Modules()), {kText + 0x10, kBase, kBase}, stack);
-  EXPECT_EQ(frames, (std::vector<Address>{kText + 0x10})) << "a frame chain would have given a caller here";
+  EXPECT_EQ(frames, (std::vector<Address>{kText + 0x10}))
+      << "a frame chain would have given a caller here";
   EXPECT_EQ(end, StackEnd::kBroken);
 }
 
 TEST(ChainUnwinder, ACallerWhoseRegisterIsLostIsNotGivenToTheNext) {
   // A function that realigns its stack counts its CFA from r10, which only the innermost frame has.
-  const std::vector<SpecialRule> specials = {
-      SpecialRule(),
-      {.cfa = SpecialRule::Cfa::kOffset,
-       .cfa_base = SpecialRule::Base::kOther,
-       .cfa_other = kR10,
-       .plt_threshold = 0,
-       .cfa_offset = 8,
-       .ra = {.where = SpecialRule::Where::kMemory, .base = SpecialRule::Base::kCfa, .other = 0, .offset = -8},
-       .fp = {}}};
+  const std::vector<SpecialRule> specials = {SpecialRule(),
+                                             {.cfa = SpecialRule::Cfa::kOffset,
+                                              .cfa_base = SpecialRule::Base::kOther,
+                                              .cfa_other = kR10,
+                                              .plt_threshold = 0,
+                                              .cfa_offset = 8,
+                                              .ra = {.where = SpecialRule::Where::kMemory,
+                                                     .base = SpecialRule::Base::kCfa,
+                                                     .other = 0,
+                                                     .offset = -8},
+                                              .fp = {}}};
   const std::vector<UnwindRow> rows = {{0, FromSp(2)}, {0x100, UnwindRule::Special(1)}};
-  const UnwindModules modules({{kText, kText + 0x1000, std::make_shared<UnwindTable>(0x1000, rows, specials)}});
+  const UnwindModules modules(
+      {{kText, kText + 0x1000, std::make_shared<UnwindTable>(0x1000, rows, specials)}});
   const FakeStack stack(kBase, {0, kText + 0x180, 0, kUnknownCode});
   const auto [frames, end] = Walk(Chain(&modules), {kText + 0x10, kBase, kBase + 0x10}, stack);
-  EXPECT_EQ(frames, (std::vector<Address>{kText + 0x10, kText + 0x17F})) << "a frame chain would have given a caller here";
+  EXPECT_EQ(frames, (std::vector<Address>{kText + 0x10, kText + 0x17F}))
+      << "a frame chain would have given a caller here";
   EXPECT_EQ(end, StackEnd::kNoUnwindInfo);
 }
 
@@ -74,7 +81,8 @@ TEST(ChainUnwinder, WhatIsNotBuiltYetIsLeftToNoPart) {
   const FakeStack stack(kBase, {0x7020, kUnknownCode, 0, 0, 0, 0});
   for (const UnwindModules* modules : {&not_built, &not_known}) {
     std::vector<Address> output(16);
-    const WalkResult result = Chain(modules).Unwind(X86_64Registers{kText + 0x10, kBase, kBase}, stack, output);
+    const WalkResult result =
+        Chain(modules).Unwind(X86_64Registers{kText + 0x10, kBase, kBase}, stack, output);
     EXPECT_TRUE(result.is_pending);
     EXPECT_EQ(result.count, 1u) << "a frame chain would have given a caller here";
     EXPECT_EQ(result.stop.sp, kBase);
@@ -104,7 +112,8 @@ TEST(ChainUnwinder, CodeWithNeitherTablesNorFramePointersIsNoStacksEnd) {
 TEST(ChainUnwinder, SaysWhichFrameWasTheOutermost) {
   const FakeStack stack(kBase, {0, 0, kText + 0x180, 0});
   std::vector<Address> output(16);
-  const WalkResult result = Chain(&Modules()).Unwind(X86_64Registers{kText + 0x10, kBase, 0}, stack, output);
+  const WalkResult result =
+      Chain(&Modules()).Unwind(X86_64Registers{kText + 0x10, kBase, 0}, stack, output);
   EXPECT_EQ(result.end, StackEnd::kComplete);
   EXPECT_EQ(result.stop.pc, kText + 0x180);
   EXPECT_EQ(result.stop.sp, kBase + 0x18);

@@ -23,7 +23,8 @@ struct FakeMemory {
     calls.push_back(address);
     auto range = mapped.upper_bound(address);
     if (range == mapped.begin() || address - (--range)->first >= range->second) return 0;
-    const std::size_t readable = std::min<std::size_t>(bytes.size(), range->first + range->second - address);
+    const std::size_t readable =
+        std::min<std::size_t>(bytes.size(), range->first + range->second - address);
     for (std::size_t at = 0; at + 8 <= readable; at += 8) {
       const Address word = address + at + 1;
       std::memcpy(bytes.data() + at, &word, sizeof(word));
@@ -52,7 +53,8 @@ TEST_F(FetchedStackMemoryTest, OneCallServesAWalkThatStaysWithinItsCopy) {
   FakeMemory::mapped[16 * kPage] = 4 * kPage;
   const Memory memory({}, room_);
   EXPECT_TRUE(Reads(memory, 17 * kPage + 512));
-  EXPECT_TRUE(Reads(memory, 17 * kPage + 8)) << "a little below, as a saved frame pointer lies below a return address";
+  EXPECT_TRUE(Reads(memory, 17 * kPage + 8))
+      << "a little below, as a saved frame pointer lies below a return address";
   EXPECT_TRUE(Reads(memory, 19 * kPage - 8));
   EXPECT_THAT(FakeMemory::calls, ::testing::ElementsAre(17 * kPage));
 }
@@ -97,12 +99,14 @@ TEST_F(FetchedStackMemoryTest, OfTheThreadsOwnStackOnePageIsFetchedAndTheRestRea
   const Address base = (reinterpret_cast<Address>(words.data()) + kPage - 1) & ~(kPage - 1);
   const StackBounds own{.low = base, .high = base + 63 * kPage};
   for (Address at = own.low; at < own.high; at += 8) *reinterpret_cast<Address*>(at) = at + 1;
-  FakeMemory::mapped[own.low + 8 * kPage] = 55 * kPage;  // what lies lower has not been touched yet, as on the initial thread's stack
+  FakeMemory::mapped[own.low + 8 * kPage] =
+      55 * kPage;  // what lies lower has not been touched yet, as on the initial thread's stack
   const Memory memory(own, room_);
   EXPECT_FALSE(Reads(memory, own.low + 7 * kPage));
   EXPECT_TRUE(Reads(memory, own.low + 9 * kPage + 64));
   EXPECT_EQ(FakeMemory::calls.size(), 2u);
-  for (Address at = own.low + 9 * kPage; at < own.high; at += kPage / 2) EXPECT_TRUE(Reads(memory, at));
+  for (Address at = own.low + 9 * kPage; at < own.high; at += kPage / 2)
+    EXPECT_TRUE(Reads(memory, at));
   EXPECT_EQ(FakeMemory::calls.size(), 2u);
   EXPECT_TRUE(Reads(memory, own.low + 8 * kPage)) << "below: by another call";
   EXPECT_EQ(FakeMemory::calls.size(), 3u);

@@ -28,7 +28,8 @@ struct Trace {
 };
 
 void PrintTo(const Trace& trace, std::ostream* os) {
-  *os << "{" << ::testing::PrintToString(trace.frames) << ", end " << static_cast<int>(trace.end) << "}";
+  *os << "{" << ::testing::PrintToString(trace.frames) << ", end " << static_cast<int>(trace.end)
+      << "}";
 }
 
 template <class Registers>
@@ -55,41 +56,54 @@ TEST(FramePointers, FollowsTheChainToItsEndOnAarch64) {
   stack.words()[3] = 0x401110;
   stack.words()[6] = 0x402220;
   const Trace trace = Walk(Aarch64Registers{kPc, kBase, 0x7010, 0x999990}, stack);
-  EXPECT_EQ(trace, (Trace{{kPc, 0x40110F, 0x40221F}, StackEnd::kComplete})) << "lr is dead once the frame stands";
+  EXPECT_EQ(trace, (Trace{{kPc, 0x40110F, 0x40221F}, StackEnd::kComplete}))
+      << "lr is dead once the frame stands";
 }
 
 TEST(FramePointers, StripsTheSignatureOfAarch64ReturnAddresses) {
   FakeStack stack(kBase, {0, 0x003A000000401110});
-  EXPECT_EQ(Walk(Aarch64Registers{kPc, kBase, kBase, 0}, stack), (Trace{{kPc, 0x40110F}, StackEnd::kComplete}));
+  EXPECT_EQ(Walk(Aarch64Registers{kPc, kBase, kBase, 0}, stack),
+            (Trace{{kPc, 0x40110F}, StackEnd::kComplete}));
 }
 
 TEST(FramePointers, FrameMayStandAtTheStackPointer) {
-  EXPECT_EQ(Walk(X86_64Registers{kPc, kBase, kBase}, FakeStack(kBase, {0, 0x401111})), (Trace{{kPc, 0x401110}, StackEnd::kComplete}));
+  EXPECT_EQ(Walk(X86_64Registers{kPc, kBase, kBase}, FakeStack(kBase, {0, 0x401111})),
+            (Trace{{kPc, 0x401110}, StackEnd::kComplete}));
 }
 
 TEST(FramePointers, EndsOfAChain) {
   // glibc leaves argc in main's rbp.
-  EXPECT_EQ(Walk(X86_64Registers{kPc, kBase, kBase}, FakeStack(kBase, {1, 0x401111})).end, StackEnd::kComplete);
+  EXPECT_EQ(Walk(X86_64Registers{kPc, kBase, kBase}, FakeStack(kBase, {1, 0x401111})).end,
+            StackEnd::kComplete);
   const Trace not_a_frame{{kPc}, StackEnd::kNoUnwindInfo};
-  EXPECT_EQ(Walk(X86_64Registers{kPc, kBase, 0}, FakeStack(kBase, {1, 2})), not_a_frame) << "the code may use the register otherwise";
+  EXPECT_EQ(Walk(X86_64Registers{kPc, kBase, 0}, FakeStack(kBase, {1, 2})), not_a_frame)
+      << "the code may use the register otherwise";
   EXPECT_EQ(Walk(Aarch64Registers{kPc, kBase, 0, 0}, FakeStack(kBase, {1, 2})), not_a_frame);
-  EXPECT_EQ(Walk(X86_64Registers{kPc, kBase, kBase}, FakeStack(kBase, {0x7010, 0x401111, 0x7020, 0})),
-            (Trace{{kPc, 0x401110}, StackEnd::kComplete}));
+  EXPECT_EQ(
+      Walk(X86_64Registers{kPc, kBase, kBase}, FakeStack(kBase, {0x7010, 0x401111, 0x7020, 0})),
+      (Trace{{kPc, 0x401110}, StackEnd::kComplete}));
 }
 
 TEST(FramePointers, BrokenChainsStopWhereTheyBreak) {
   const Trace broken{{kPc, 0x401110}, StackEnd::kBroken};
-  for (const Address fp : {Address{kBase}, Address{kBase + 8}, Address{0x6FF8}, Address{0x7011}, Address{0x7018}, Address{0x7020},
-                           Address{0x7FFFFFFFFFFF}, ~Address{0}, ~Address{7}}) {
-    EXPECT_EQ(Walk(X86_64Registers{kPc, kBase, kBase}, FakeStack(kBase, {fp, 0x401111, 0, 0x402222})), broken) << std::hex << fp;
+  for (const Address fp :
+       {Address{kBase}, Address{kBase + 8}, Address{0x6FF8}, Address{0x7011}, Address{0x7018},
+        Address{0x7020}, Address{0x7FFFFFFFFFFF}, ~Address{0}, ~Address{7}}) {
+    EXPECT_EQ(
+        Walk(X86_64Registers{kPc, kBase, kBase}, FakeStack(kBase, {fp, 0x401111, 0, 0x402222})),
+        broken)
+        << std::hex << fp;
   }
 }
 
 TEST(FramePointers, ReturnAddressThatNoCodeCanHaveIsBroken) {
   for (const Address caller : {Address{1}, Address{4095}, Address{1} << 47, ~Address{0}}) {
-    EXPECT_EQ(Walk(X86_64Registers{kPc, kBase, kBase}, FakeStack(kBase, {0, caller})), (Trace{{kPc}, StackEnd::kBroken})) << caller;
+    EXPECT_EQ(Walk(X86_64Registers{kPc, kBase, kBase}, FakeStack(kBase, {0, caller})),
+              (Trace{{kPc}, StackEnd::kBroken}))
+        << caller;
   }
-  EXPECT_EQ(Walk(Aarch64Registers{kPc, kBase, kBase, 0}, FakeStack(kBase, {0, 0x401111})), (Trace{{kPc}, StackEnd::kBroken}))
+  EXPECT_EQ(Walk(Aarch64Registers{kPc, kBase, kBase, 0}, FakeStack(kBase, {0, 0x401111})),
+            (Trace{{kPc}, StackEnd::kBroken}))
       << "an aarch64 instruction is aligned";
 }
 
@@ -109,7 +123,8 @@ TEST(FramePointers, LimitIsExact) {
   EXPECT_EQ(Walk(registers, stack, kFrames - 1).frames.back(), 0x500000 + kFrames - 3);
 }
 
-// At each of these instructions the frame pointer is still the caller's, so the chain alone would pass over 0x401111.
+// At each of these instructions the frame pointer is still the caller's, so the chain alone would
+// pass over 0x401111.
 struct FirstInstruction {
   const char* name;
   std::vector<std::uint8_t> before;
@@ -128,38 +143,46 @@ TEST_P(X86_64FirstInstruction, FindsTheFirstCaller) {
   stack.SetCode(kPc, GetParam().before, GetParam().after);
   const Trace expected{{kPc, 0x401110, 0x402221}, StackEnd::kComplete};
   EXPECT_EQ(Walk(X86_64Registers{kPc, kBase, 0x70F0}, stack), expected);
-  EXPECT_EQ(Walk(X86_64Registers{kPc, kBase, 0x70F0}, stack, 1), (Trace{{kPc}, StackEnd::kTruncated}));
-  EXPECT_EQ(Walk(X86_64Registers{kPc, kBase, 0x70F0}, stack, 2), (Trace{{kPc, 0x401110}, StackEnd::kTruncated}));
+  EXPECT_EQ(Walk(X86_64Registers{kPc, kBase, 0x70F0}, stack, 1),
+            (Trace{{kPc}, StackEnd::kTruncated}));
+  EXPECT_EQ(Walk(X86_64Registers{kPc, kBase, 0x70F0}, stack, 2),
+            (Trace{{kPc, 0x401110}, StackEnd::kTruncated}));
   stack.SetCode(kPc, {}, {0x90});
-  EXPECT_EQ(Walk(X86_64Registers{kPc, kBase, 0x70F0}, stack).frames, (std::vector<Address>{kPc, 0x402221}))
+  EXPECT_EQ(Walk(X86_64Registers{kPc, kBase, 0x70F0}, stack).frames,
+            (std::vector<Address>{kPc, 0x402221}))
       << "without the code the caller cannot be known";
 }
 
-INSTANTIATE_TEST_SUITE_P(, X86_64FirstInstruction,
-                         ::testing::Values(FirstInstruction{"push", {}, {0x55, 0x48, 0x89, 0xE5}, {0x401111}},
-                                           FirstInstruction{"push_load_form", {}, {0x55, 0x48, 0x8B, 0xEC}, {0x401111}},
-                                           FirstInstruction{"endbr", {}, {0xF3, 0x0F, 0x1E, 0xFA, 0x55, 0x48, 0x89, 0xE5}, {0x401111}},
-                                           FirstInstruction{"mov", {0x55}, {0x48, 0x89, 0xE5}, {0x70F0, 0x401111}},
-                                           FirstInstruction{"ret", {0x5D}, {0xC3}, {0x401111}},
-                                           FirstInstruction{"ret_imm", {}, {0xC2, 0x08, 0x00}, {0x401111}},
-                                           FirstInstruction{"rep_ret", {}, {0xF3, 0xC3}, {0x401111}},
-                                           FirstInstruction{"pop_ret", {}, {0x5D, 0xC3}, {0x70F0, 0x401111}},
-                                           FirstInstruction{"pops", {}, {0x5B, 0x41, 0x5C, 0x5D, 0xC3}, {1, 2, 0x70F0, 0x401111}},
-                                           FirstInstruction{"add_imm8", {}, {0x48, 0x83, 0xC4, 0x18, 0x5B, 0xC3}, {1, 2, 3, 4, 0x401111}},
-                                           FirstInstruction{"add_imm32",
-                                                            {},
-                                                            {0x48, 0x81, 0xC4, 0x88, 0, 0, 0, 0xC3},
-                                                            [] {
-                                                              std::vector<Address> words(17, 7);
-                                                              words.push_back(0x401111);
-                                                              return words;
-                                                            }()},
-                                           FirstInstruction{"plt", {}, {0xF3, 0x0F, 0x1E, 0xFA, 0xF2, 0xFF, 0x25, 1, 2, 3, 4}, {0x401111}},
-                                           FirstInstruction{"plt_plain", {}, {0xFF, 0x25, 1, 2, 3, 4}, {0x401111}}),
-                         [](const auto& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(
+    , X86_64FirstInstruction,
+    ::testing::Values(
+        FirstInstruction{"push", {}, {0x55, 0x48, 0x89, 0xE5}, {0x401111}},
+        FirstInstruction{"push_load_form", {}, {0x55, 0x48, 0x8B, 0xEC}, {0x401111}},
+        FirstInstruction{"endbr", {}, {0xF3, 0x0F, 0x1E, 0xFA, 0x55, 0x48, 0x89, 0xE5}, {0x401111}},
+        FirstInstruction{"mov", {0x55}, {0x48, 0x89, 0xE5}, {0x70F0, 0x401111}},
+        FirstInstruction{"ret", {0x5D}, {0xC3}, {0x401111}},
+        FirstInstruction{"ret_imm", {}, {0xC2, 0x08, 0x00}, {0x401111}},
+        FirstInstruction{"rep_ret", {}, {0xF3, 0xC3}, {0x401111}},
+        FirstInstruction{"pop_ret", {}, {0x5D, 0xC3}, {0x70F0, 0x401111}},
+        FirstInstruction{"pops", {}, {0x5B, 0x41, 0x5C, 0x5D, 0xC3}, {1, 2, 0x70F0, 0x401111}},
+        FirstInstruction{
+            "add_imm8", {}, {0x48, 0x83, 0xC4, 0x18, 0x5B, 0xC3}, {1, 2, 3, 4, 0x401111}},
+        FirstInstruction{"add_imm32",
+                         {},
+                         {0x48, 0x81, 0xC4, 0x88, 0, 0, 0, 0xC3},
+                         [] {
+                           std::vector<Address> words(17, 7);
+                           words.push_back(0x401111);
+                           return words;
+                         }()},
+        FirstInstruction{
+            "plt", {}, {0xF3, 0x0F, 0x1E, 0xFA, 0xF2, 0xFF, 0x25, 1, 2, 3, 4}, {0x401111}},
+        FirstInstruction{"plt_plain", {}, {0xFF, 0x25, 1, 2, 3, 4}, {0x401111}}),
+    [](const auto& info) { return info.param.name; });
 
 TEST(FramePointers, CodeThatLeavesADoubtIsNotBelieved) {
-  // Ends of the window, a push without its mov, pop rsp, an odd adjustment, a push whose saved word is not the frame pointer.
+  // Ends of the window, a push without its mov, pop rsp, an odd adjustment, a push whose saved word
+  // is not the frame pointer.
   const std::vector<std::vector<std::uint8_t>> doubtful = {{},
                                                            {0x55},
                                                            {0x55, 0x90},
@@ -172,7 +195,8 @@ TEST(FramePointers, CodeThatLeavesADoubtIsNotBelieved) {
   for (const auto& code : doubtful) EXPECT_FALSE(FirstFrameOf({{}, code}).known);
   FakeStack stack(kBase, {0x1234, 0x401111, 0, 0x402222});
   stack.SetCode(kPc, {0x55}, {0x48, 0x89, 0xE5});
-  EXPECT_EQ(Walk(X86_64Registers{kPc, kBase, 0x7010}, stack).frames, (std::vector<Address>{kPc, 0x402221}));
+  EXPECT_EQ(Walk(X86_64Registers{kPc, kBase, 0x7010}, stack).frames,
+            (std::vector<Address>{kPc, 0x402221}));
 }
 
 TEST(FramePointers, FirstCallerOfAnUnreadableStackIsBroken) {
@@ -208,7 +232,8 @@ TEST(FramePointers, LinkRegisterIsUsedWhereItHoldsTheCaller) {
   EXPECT_FALSE(CallerInLinkRegister({store, nop}));
 }
 
-// A real stack: functions that each know their own return address. The last call must not be a tail call, or its frame is gone.
+// A real stack: functions that each know their own return address. The last call must not be a tail
+// call, or its frame is gone.
 struct RealWalk {
   std::vector<Address> expected;  // return addresses - 1, leaf first
   std::array<Address, 600> found{};
@@ -217,7 +242,8 @@ struct RealWalk {
 };
 
 [[gnu::noinline]] int Recurse(int depth, RealWalk& walk) {
-  walk.expected.push_back(reinterpret_cast<Address>(__builtin_extract_return_addr(__builtin_return_address(0))) - 1);
+  walk.expected.push_back(
+      reinterpret_cast<Address>(__builtin_extract_return_addr(__builtin_return_address(0))) - 1);
   if (depth > 0) {
     volatile int below = Recurse(depth - 1, walk);
     return below + 1;
@@ -226,7 +252,8 @@ struct RealWalk {
   registers.pc = 0x1000;
   registers.fp = reinterpret_cast<Address>(__builtin_frame_address(0));
   registers.sp = registers.fp;
-  walk.result = FramePointerUnwinder().Unwind(registers, LiveStackMemory(registers.sp, walk.top), walk.found);
+  walk.result =
+      FramePointerUnwinder().Unwind(registers, LiveStackMemory(registers.sp, walk.top), walk.found);
   return 0;
 }
 
@@ -242,8 +269,10 @@ TEST(FramePointers, RealRecursionGivesTheRealReturnAddresses) {
     std::vector<Address> expected(walk.expected.rbegin(), walk.expected.rend());
     ASSERT_GE(walk.result.count, expected.size() + 1) << depth;
     EXPECT_EQ(walk.found[0], 0x1000u);
-    EXPECT_EQ(std::vector<Address>(walk.found.begin() + 1, walk.found.begin() + 1 + static_cast<std::ptrdiff_t>(expected.size())),
-              expected);
+    EXPECT_EQ(
+        std::vector<Address>(walk.found.begin() + 1,
+                             walk.found.begin() + 1 + static_cast<std::ptrdiff_t>(expected.size())),
+        expected);
   }
 }
 

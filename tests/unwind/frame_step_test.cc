@@ -43,7 +43,8 @@ TEST(FramePointerStep, EndsWhereTheChainEnds) {
   EXPECT_EQ(FramePointerStep().Step(state, stack), StepResult::kEnd) << "nobody called it";
 }
 
-// Code with another use for the register leaves any number in it, zero as well: it looks the same as a chain's end.
+// Code with another use for the register leaves any number in it, zero as well: it looks the same
+// as a chain's end.
 TEST(FramePointerStep, ARegisterThatHoldsNoFrameIsNoEnd) {
   const FakeStack stack(0x7000, {0x7100, 0x401111});
   for (const Address fp : {Address{0}, Address{1}, internal::kLowestCode - 1}) {
@@ -56,7 +57,8 @@ TEST(FramePointerStep, ARegisterThatHoldsNoFrameIsNoEnd) {
 
 TEST(FramePointerStep, RefusesWhatCannotBeAFrame) {
   const FakeStack stack(0x7000, {0x7100, 0x401111, 0x7100, 1, 0x7100, Address{1} << 47});
-  for (const Address fp : {Address{0x6FF8}, Address{0x7004}, Address{0x7010}, Address{0x7020}, Address{0x7028}, ~Address{0}}) {
+  for (const Address fp : {Address{0x6FF8}, Address{0x7004}, Address{0x7010}, Address{0x7020},
+                           Address{0x7028}, ~Address{0}}) {
     auto state = State<X86_64Registers>(fp);
     EXPECT_EQ(FramePointerStep().Step(state, stack), StepResult::kBroken) << std::hex << fp;
   }
@@ -77,8 +79,9 @@ struct Script {
 
 TEST(WalkFrames, WritesExactPcsAndAddressesInsideCalls) {
   std::array<Address, 8> output{};
-  const WalkResult result = internal::WalkFrames(X86_64Registers{.pc = kPc}, output,
-                                                 Script{{StepResult::kCaller, StepResult::kCaller, StepResult::kCaller, StepResult::kEnd}});
+  const WalkResult result = internal::WalkFrames(
+      X86_64Registers{.pc = kPc}, output,
+      Script{{StepResult::kCaller, StepResult::kCaller, StepResult::kCaller, StepResult::kEnd}});
   EXPECT_EQ(result.end, StackEnd::kComplete);
   ASSERT_EQ(result.count, 4u);
   EXPECT_EQ(output[0], kPc);
@@ -90,7 +93,9 @@ TEST(WalkFrames, WritesExactPcsAndAddressesInsideCalls) {
 TEST(WalkFrames, SaysWhyItEnded) {
   std::array<Address, 8> output{};
   const auto end_of = [&](StepResult result, std::size_t limit) {
-    return internal::WalkFrames(X86_64Registers{.pc = kPc}, std::span(output).first(limit), Script{{result, StepResult::kEnd}}).end;
+    return internal::WalkFrames(X86_64Registers{.pc = kPc}, std::span(output).first(limit),
+                                Script{{result, StepResult::kEnd}})
+        .end;
   };
   EXPECT_EQ(end_of(StepResult::kEnd, 1), StackEnd::kComplete);
   EXPECT_EQ(end_of(StepResult::kBroken, 1), StackEnd::kBroken);
@@ -103,12 +108,13 @@ TEST(WalkFrames, SaysWhyItEnded) {
 TEST(WalkFrames, StopsWhereSomethingIsPendingAndGoesOnFromThere) {
   std::array<Address, 8> output{};
   const WalkResult stopped =
-      internal::WalkFrames(X86_64Registers{.pc = kPc, .sp = 0x7000, .fp = 0x7100}, output, [](FrameState<X86_64Registers>& state) noexcept {
-        if (state.registers.pc != kPc) return StepResult::kPending;
-        state.registers = {.pc = kPc + 0x10, .sp = 0x7010, .fp = 0x7100};
-        state.is_exact = false;
-        return StepResult::kCaller;
-      });
+      internal::WalkFrames(X86_64Registers{.pc = kPc, .sp = 0x7000, .fp = 0x7100}, output,
+                           [](FrameState<X86_64Registers>& state) noexcept {
+                             if (state.registers.pc != kPc) return StepResult::kPending;
+                             state.registers = {.pc = kPc + 0x10, .sp = 0x7010, .fp = 0x7100};
+                             state.is_exact = false;
+                             return StepResult::kCaller;
+                           });
   EXPECT_TRUE(stopped.is_pending);
   EXPECT_EQ(stopped.end, StackEnd::kNoUnwindInfo) << "for whoever goes no further";
   EXPECT_EQ(stopped.count, 2u);
@@ -117,8 +123,10 @@ TEST(WalkFrames, StopsWhereSomethingIsPendingAndGoesOnFromThere) {
   EXPECT_EQ(stopped.stop.fp, 0x7100u);
   EXPECT_FALSE(stopped.stop.is_exact);
 
-  const FrameState<X86_64Registers> from{.registers = {.pc = stopped.stop.pc}, .is_exact = stopped.stop.is_exact};
-  const WalkResult rest = internal::WalkFrames(from, output, Script{{StepResult::kCaller, StepResult::kEnd}});
+  const FrameState<X86_64Registers> from{.registers = {.pc = stopped.stop.pc},
+                                         .is_exact = stopped.stop.is_exact};
+  const WalkResult rest =
+      internal::WalkFrames(from, output, Script{{StepResult::kCaller, StepResult::kEnd}});
   EXPECT_FALSE(rest.is_pending);
   EXPECT_EQ(rest.count, 2u);
   EXPECT_EQ(output[0], kPc + 0x0F) << "the frame that the first walk stopped at, once more";

@@ -20,7 +20,8 @@ Bytes CodeWith(const std::vector<std::uint32_t>& offsets) {
   Bytes code;
   while (code.size() < 0x400) code = Join({code, Fixed(std::uint32_t{0xD503201F})});
   for (const std::uint32_t offset : offsets) {
-    const Bytes trampoline = Join({Fixed(std::uint32_t{0xD2801168}), Fixed(std::uint32_t{0xD4000001})});  // mov x8, #139; svc #0
+    const Bytes trampoline = Join({Fixed(std::uint32_t{0xD2801168}),
+                                   Fixed(std::uint32_t{0xD4000001})});  // mov x8, #139; svc #0
     std::copy(trampoline.begin(), trampoline.end(), code.begin() + offset);
   }
   return code;
@@ -47,8 +48,10 @@ TEST(AddAarch64SignalTrampolines, IsFoundWithoutAnyFrameInformation) {
   compiled.specials.emplace_back();
   AddAarch64SignalTrampolines(CodeWith({4, kTrampoline}), compiled);
   const CompiledTable table(compiled);
-  for (const std::uint32_t at : {3u, 8u, kTrampoline - 1, kTrampoline + 7}) EXPECT_EQ(table.SpecialAt(at), Aarch64SignalFrame()) << at;
-  for (const std::uint32_t at : {12u, kTrampoline - 5, kTrampoline + 8}) EXPECT_EQ(table.At(at), UnwindRule::Unknown()) << at;
+  for (const std::uint32_t at : {3u, 8u, kTrampoline - 1, kTrampoline + 7})
+    EXPECT_EQ(table.SpecialAt(at), Aarch64SignalFrame()) << at;
+  for (const std::uint32_t at : {12u, kTrampoline - 5, kTrampoline + 8})
+    EXPECT_EQ(table.At(at), UnwindRule::Unknown()) << at;
 }
 
 TEST(AddAarch64SignalTrampolines, CodeWithoutOneStaysAsItIs) {
@@ -63,9 +66,10 @@ TEST(AddAarch64SignalTrampolines, CodeWithoutOneStaysAsItIs) {
   EXPECT_EQ(compiled.specials.size(), specials);
 }
 
-const Bytes kFinish = {0x48, 0x31, 0xFF, 0xE8, 1, 2, 3, 4, 0xF4};         // xor rdi, rdi; call; hlt
-const Bytes kGoexit = {0x90, 0xE8, 1, 2, 3, 4, 0x90, 0xCC};               // nop; call; nop; int3
-const Bytes kOtherCalls = {0x31, 0xFF, 0xE8, 0xE8, 2, 3, 4, 0xF4, 0x90};  // xor edi, edi; call; hlt; nop
+const Bytes kFinish = {0x48, 0x31, 0xFF, 0xE8, 1, 2, 3, 4, 0xF4};  // xor rdi, rdi; call; hlt
+const Bytes kGoexit = {0x90, 0xE8, 1, 2, 3, 4, 0x90, 0xCC};        // nop; call; nop; int3
+const Bytes kOtherCalls = {0x31, 0xFF, 0xE8, 0xE8, 2,
+                           3,    4,    0xF4, 0x90};  // xor edi, edi; call; hlt; nop
 
 TEST(AddCoroutineEnds, FindsTheCodeThatCoroutinesReturnTo) {
   CompiledCfi compiled;
@@ -76,7 +80,9 @@ TEST(AddCoroutineEnds, FindsTheCodeThatCoroutinesReturnTo) {
   const std::uint32_t finish = 0x100 + 9;
   const std::uint32_t goexit = finish + 9 + 9 + 1;
   for (std::uint32_t at = 0xF0; at < 0x140; ++at) {
-    EXPECT_EQ(table.At(at), at == finish - 1 || at == goexit - 1 ? UnwindRule::Stop() : UnwindRule::Unknown()) << std::hex << at;
+    EXPECT_EQ(table.At(at),
+              at == finish - 1 || at == goexit - 1 ? UnwindRule::Stop() : UnwindRule::Unknown())
+        << std::hex << at;
   }
 }
 
@@ -94,7 +100,8 @@ TEST(AddCoroutineEnds, TakesNothingThatIsCutOff) {
 TEST(UnknownStretches, AreWhatNoRowSpeaksOf) {
   const auto of = [](std::vector<UnwindRow> rows) {
     std::vector<std::pair<std::uint32_t, std::uint32_t>> found;
-    for (const auto& [begin, end] : UnknownStretches({.rows = std::move(rows), .specials = {}, .statistics = {}}, 0x100, 0x20)) {
+    for (const auto& [begin, end] : UnknownStretches(
+             {.rows = std::move(rows), .specials = {}, .statistics = {}}, 0x100, 0x20)) {
       found.emplace_back(begin, end);
     }
     return found;
@@ -103,9 +110,14 @@ TEST(UnknownStretches, AreWhatNoRowSpeaksOf) {
   const UnwindRule unknown = UnwindRule::Unknown();
   EXPECT_EQ(of({}), (Found{{0, 0x100}}));
   EXPECT_EQ(of({{0, FromSp(1)}}), (Found{}));
-  EXPECT_EQ(of({{0x20, FromSp(1)}, {0x30, FromSp(2)}, {0x40, unknown}, {0x50, unknown}, {0x60, FromSp(1)}}),
+  EXPECT_EQ(of({{0x20, FromSp(1)},
+                {0x30, FromSp(2)},
+                {0x40, unknown},
+                {0x50, unknown},
+                {0x60, FromSp(1)}}),
             (Found{{0, 0x20}, {0x40, 0x60}}));
-  EXPECT_EQ(of({{0x1F, FromSp(1)}, {0x40, unknown}, {0x5F, FromSp(1)}, {0xE0, unknown}}), (Found{{0xE0, 0x100}}));
+  EXPECT_EQ(of({{0x1F, FromSp(1)}, {0x40, unknown}, {0x5F, FromSp(1)}, {0xE0, unknown}}),
+            (Found{{0xE0, 0x100}}));
 }
 
 TEST(AddStackEnd, ChangesWhatHoldsForItsReturnAddressOnly) {
@@ -116,15 +128,20 @@ TEST(AddStackEnd, ChangesWhatHoldsForItsReturnAddressOnly) {
   AddStackEnd(0x280, compiled);  // in its middle
   AddStackEnd(0, compiled);      // nobody looks up what lies before a module
   const CompiledTable table(compiled);
-  for (const std::uint32_t end : {0x1FFu, 0x27Fu}) EXPECT_EQ(table.At(end), UnwindRule::Stop()) << end;
-  for (const std::uint32_t at : {0x200u, 0x27Eu, 0x280u, 0x2FFu}) EXPECT_EQ(table.At(at), FromSp(1)) << at;
-  for (const std::uint32_t at : {0x1FEu, 0x300u}) EXPECT_EQ(table.At(at), UnwindRule::Unknown()) << at;
+  for (const std::uint32_t end : {0x1FFu, 0x27Fu})
+    EXPECT_EQ(table.At(end), UnwindRule::Stop()) << end;
+  for (const std::uint32_t at : {0x200u, 0x27Eu, 0x280u, 0x2FFu})
+    EXPECT_EQ(table.At(at), FromSp(1)) << at;
+  for (const std::uint32_t at : {0x1FEu, 0x300u})
+    EXPECT_EQ(table.At(at), UnwindRule::Unknown()) << at;
 }
 
 // What libgcc of mingw-w64 has.
-const Bytes kStackProbe = {0x51, 0x50, 0x48, 0x3D, 0x00, 0x10, 0x00, 0x00, 0x48, 0x8D, 0x4C, 0x24, 0x18, 0x72, 0x19, 0x48, 0x81,
-                           0xE9, 0x00, 0x10, 0x00, 0x00, 0x48, 0x83, 0x09, 0x00, 0x48, 0x2D, 0x00, 0x10, 0x00, 0x00, 0x48, 0x3D,
-                           0x00, 0x10, 0x00, 0x00, 0x77, 0xE7, 0x48, 0x29, 0xC1, 0x48, 0x83, 0x09, 0x00, 0x58, 0x59, 0xC3};
+const Bytes kStackProbe = {0x51, 0x50, 0x48, 0x3D, 0x00, 0x10, 0x00, 0x00, 0x48, 0x8D,
+                           0x4C, 0x24, 0x18, 0x72, 0x19, 0x48, 0x81, 0xE9, 0x00, 0x10,
+                           0x00, 0x00, 0x48, 0x83, 0x09, 0x00, 0x48, 0x2D, 0x00, 0x10,
+                           0x00, 0x00, 0x48, 0x3D, 0x00, 0x10, 0x00, 0x00, 0x77, 0xE7,
+                           0x48, 0x29, 0xC1, 0x48, 0x83, 0x09, 0x00, 0x58, 0x59, 0xC3};
 
 CompiledCfi LeafFunctions() {
   CompiledCfi compiled;

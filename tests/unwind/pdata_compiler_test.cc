@@ -12,17 +12,36 @@ namespace strobe::testing {
 namespace {
 
 // The instruction set's numbers of registers, as unwind codes have them.
-enum Number : std::uint8_t { kNumberRbx = 3, kNumberRbp = 5, kNumberRsi = 6, kNumberRdi = 7, kNumberR12 = 12, kNumberR13 = 13 };
+enum Number : std::uint8_t {
+  kNumberRbx = 3,
+  kNumberRbp = 5,
+  kNumberRsi = 6,
+  kNumberRdi = 7,
+  kNumberR12 = 12,
+  kNumberR13 = 13
+};
 
 // Unwind codes; `at` is the offset of the instruction's end in the prologue.
-Bytes Code(std::uint8_t at, std::uint8_t operation, std::uint8_t info) { return {at, static_cast<std::uint8_t>(operation | info << 4)}; }
+Bytes Code(std::uint8_t at, std::uint8_t operation, std::uint8_t info) {
+  return {at, static_cast<std::uint8_t>(operation | info << 4)};
+}
 Bytes Push(std::uint8_t at, Number number) { return Code(at, 0, number); }
-Bytes AllocateLarge(std::uint8_t at, std::uint16_t words) { return Join({Code(at, 1, 0), Fixed(words)}); }
-Bytes AllocateHuge(std::uint8_t at, std::uint32_t bytes) { return Join({Code(at, 1, 1), Fixed(bytes)}); }
-Bytes AllocateSmall(std::uint8_t at, std::uint8_t bytes) { return Code(at, 2, static_cast<std::uint8_t>((bytes - 8) / 8)); }
+Bytes AllocateLarge(std::uint8_t at, std::uint16_t words) {
+  return Join({Code(at, 1, 0), Fixed(words)});
+}
+Bytes AllocateHuge(std::uint8_t at, std::uint32_t bytes) {
+  return Join({Code(at, 1, 1), Fixed(bytes)});
+}
+Bytes AllocateSmall(std::uint8_t at, std::uint8_t bytes) {
+  return Code(at, 2, static_cast<std::uint8_t>((bytes - 8) / 8));
+}
 Bytes SetFrame(std::uint8_t at) { return Code(at, 3, 0); }
-Bytes Save(std::uint8_t at, Number number, std::uint16_t words) { return Join({Code(at, 4, number), Fixed(words)}); }
-Bytes SaveFar(std::uint8_t at, Number number, std::uint32_t bytes) { return Join({Code(at, 5, number), Fixed(bytes)}); }
+Bytes Save(std::uint8_t at, Number number, std::uint16_t words) {
+  return Join({Code(at, 4, number), Fixed(words)});
+}
+Bytes SaveFar(std::uint8_t at, Number number, std::uint32_t bytes) {
+  return Join({Code(at, 5, number), Fixed(bytes)});
+}
 Bytes SaveXmm(std::uint8_t at) { return Join({Code(at, 8, 6), Fixed(std::uint16_t{2})}); }
 Bytes SaveXmmFar(std::uint8_t at) { return Join({Code(at, 9, 6), Fixed(std::uint32_t{32})}); }
 Bytes MachineFrame(bool has_error_code) { return Code(0, 10, has_error_code ? 1 : 0); }
@@ -44,11 +63,13 @@ class ImageBuilder {
   ImageBuilder() : image_(0x8000, 0x90) {}
 
   // Returns where the codes are.
-  std::uint32_t Info(std::uint8_t prologue_bytes, const Bytes& codes, const InfoOptions& options = {}) {
+  std::uint32_t Info(std::uint8_t prologue_bytes, const Bytes& codes,
+                     const InfoOptions& options = {}) {
     const auto at = static_cast<std::uint32_t>(kXdata + xdata_.size());
     const std::uint8_t flags = options.continued != nullptr ? 4 : 0;
     Bytes info =
-        Join({{static_cast<std::uint8_t>(options.version | flags << 3), prologue_bytes, static_cast<std::uint8_t>(codes.size() / 2),
+        Join({{static_cast<std::uint8_t>(options.version | flags << 3), prologue_bytes,
+               static_cast<std::uint8_t>(codes.size() / 2),
                static_cast<std::uint8_t>(options.frame_register | options.frame_offset << 4)},
               codes});
     info.resize((info.size() + 3) / 4 * 4);
@@ -59,16 +80,22 @@ class ImageBuilder {
   static Bytes Entry(std::uint32_t begin, std::uint32_t end, std::uint32_t info) {
     return Join({Fixed(kText + begin), Fixed(kText + end), Fixed(info)});
   }
-  void Function(std::uint32_t begin, std::uint32_t end, std::uint32_t info) { pdata_ = Join({pdata_, Entry(begin, end, info)}); }
-  void CodeAt(std::uint32_t begin, const Bytes& code) { std::copy(code.begin(), code.end(), image_.begin() + kText + begin); }
+  void Function(std::uint32_t begin, std::uint32_t end, std::uint32_t info) {
+    pdata_ = Join({pdata_, Entry(begin, end, info)});
+  }
+  void CodeAt(std::uint32_t begin, const Bytes& code) {
+    std::copy(code.begin(), code.end(), image_.begin() + kText + begin);
+  }
 
-  [[nodiscard]] CompiledCfi Compile(std::uint32_t text = kText, std::uint32_t text_limit = kText + kTextBytes) {
+  [[nodiscard]] CompiledCfi Compile(std::uint32_t text = kText,
+                                    std::uint32_t text_limit = kText + kTextBytes) {
     std::copy(xdata_.begin(), xdata_.end(), image_.begin() + kXdata);
     std::copy(pdata_.begin(), pdata_.end(), image_.begin() + kPdata);
     return CompilePdata({.read =
                              [this](std::uint32_t position, std::span<std::uint8_t> bytes) {
                                if (position >= image_.size()) return std::size_t{0};
-                               const std::size_t count = std::min(bytes.size(), image_.size() - position);
+                               const std::size_t count =
+                                   std::min(bytes.size(), image_.size() - position);
                                std::copy_n(image_.begin() + position, count, bytes.begin());
                                return count;
                              },
@@ -87,7 +114,9 @@ class ImageBuilder {
 
 const UnwindRule kLeaf = FromSp(1);
 
-SavedRegister RbxAt(const CompiledTable& table, std::uint32_t offset) { return table.table.FindRbx(offset); }
+SavedRegister RbxAt(const CompiledTable& table, std::uint32_t offset) {
+  return table.table.FindRbx(offset);
+}
 
 TEST(CompilePdata, CodeWithoutAnEntryIsALeaf) {
   ImageBuilder image;
@@ -101,7 +130,9 @@ TEST(CompilePdata, CodeWithoutAnEntryIsALeaf) {
 TEST(CompilePdata, FollowsThePrologue) {
   ImageBuilder image;
   // push rbp; push rbx; sub rsp, 0x28
-  image.Function(0x10, 0x40, image.Info(6, Join({AllocateSmall(6, 0x28), Push(2, kNumberRbx), Push(1, kNumberRbp)})));
+  image.Function(
+      0x10, 0x40,
+      image.Info(6, Join({AllocateSmall(6, 0x28), Push(2, kNumberRbx), Push(1, kNumberRbp)})));
   const CompiledTable table(image.Compile());
   EXPECT_EQ(table.At(0xF), kLeaf);
   EXPECT_EQ(table.At(0x10), kLeaf);
@@ -119,11 +150,12 @@ TEST(CompilePdata, FollowsThePrologue) {
 }
 
 TEST(CompilePdata, KnowsEverySizeOfAllocation) {
-  for (const auto& [codes, words] : std::vector<std::pair<Bytes, std::uint32_t>>{{AllocateSmall(4, 8), 2},
-                                                                                 {AllocateSmall(4, 128), 17},
-                                                                                 {AllocateLarge(4, 17), 18},
-                                                                                 {AllocateLarge(4, 8000), 8001},
-                                                                                 {AllocateHuge(4, 60000), 7501}}) {
+  for (const auto& [codes, words] :
+       std::vector<std::pair<Bytes, std::uint32_t>>{{AllocateSmall(4, 8), 2},
+                                                    {AllocateSmall(4, 128), 17},
+                                                    {AllocateLarge(4, 17), 18},
+                                                    {AllocateLarge(4, 8000), 8001},
+                                                    {AllocateHuge(4, 60000), 7501}}) {
     ImageBuilder image;
     image.Function(0, 0x40, image.Info(4, codes));
     const CompiledTable table(image.Compile());
@@ -151,7 +183,9 @@ TEST(CompilePdata, CountsFromTheFrameRegisterOnceItIsSet) {
 
 TEST(CompilePdata, AnyRegisterMayBeTheFrameRegister) {
   ImageBuilder image;
-  image.Function(0, 0x40, image.Info(8, Join({SetFrame(8), AllocateSmall(4, 0x20)}), {.frame_register = kNumberR13, .frame_offset = 0}));
+  image.Function(0, 0x40,
+                 image.Info(8, Join({SetFrame(8), AllocateSmall(4, 0x20)}),
+                            {.frame_register = kNumberR13, .frame_offset = 0}));
   const SpecialRule rule = CompiledTable(image.Compile()).SpecialAt(8);
   EXPECT_EQ(rule.cfa, SpecialRule::Cfa::kOffset);
   EXPECT_EQ(rule.cfa_base, SpecialRule::Base::kOther);
@@ -161,9 +195,11 @@ TEST(CompilePdata, AnyRegisterMayBeTheFrameRegister) {
 
 TEST(CompilePdata, RegistersAreSavedByMovesAsWell) {
   ImageBuilder image;
-  // sub rsp, 0x48; mov [rsp + 0x40], rbp; mov [rsp + 0x30], rbx; and two of registers that nobody asks for
-  const Bytes codes = Join({SaveXmmFar(30), SaveXmm(25), SaveFar(20, kNumberR12, 0x28), SaveFar(15, kNumberRbx, 0x30),
-                            Save(9, kNumberRbp, 8), AllocateSmall(4, 0x48)});
+  // sub rsp, 0x48; mov [rsp + 0x40], rbp; mov [rsp + 0x30], rbx; and two of registers that nobody
+  // asks for
+  const Bytes codes =
+      Join({SaveXmmFar(30), SaveXmm(25), SaveFar(20, kNumberR12, 0x28),
+            SaveFar(15, kNumberRbx, 0x30), Save(9, kNumberRbp, 8), AllocateSmall(4, 0x48)});
   image.Function(0, 0x40, image.Info(30, codes));
   const CompiledTable table(image.Compile());
   EXPECT_EQ(table.At(8), FromSp(10));
@@ -191,14 +227,20 @@ TEST(CompilePdata, ContinuedFunctionsHaveTheirPrologueBehindThem) {
 TEST(CompilePdata, MachineFramesHoldWhatWasInterrupted) {
   for (const bool has_error_code : {false, true}) {
     ImageBuilder image;
-    image.Function(0, 0x40, image.Info(6, Join({AllocateSmall(6, 0x10), Push(2, kNumberRbp), MachineFrame(has_error_code)})));
+    image.Function(0, 0x40,
+                   image.Info(6, Join({AllocateSmall(6, 0x10), Push(2, kNumberRbp),
+                                       MachineFrame(has_error_code)})));
     const SpecialRule rule = CompiledTable(image.Compile()).SpecialAt(0x10);
     const std::int32_t rip = 0x18 + (has_error_code ? 8 : 0);
     EXPECT_TRUE(rule.is_signal_frame);
     EXPECT_EQ(rule.cfa, SpecialRule::Cfa::kMemory);
     EXPECT_EQ(rule.cfa_offset, rip + 24);
-    EXPECT_EQ(rule.ra, (SpecialRule::Location{.where = SpecialRule::Where::kMemory, .base = SpecialRule::Base::kSp, .offset = rip}));
-    EXPECT_EQ(rule.fp, (SpecialRule::Location{.where = SpecialRule::Where::kMemory, .base = SpecialRule::Base::kSp, .offset = 0x10}));
+    EXPECT_EQ(rule.ra, (SpecialRule::Location{.where = SpecialRule::Where::kMemory,
+                                              .base = SpecialRule::Base::kSp,
+                                              .offset = rip}));
+    EXPECT_EQ(rule.fp, (SpecialRule::Location{.where = SpecialRule::Where::kMemory,
+                                              .base = SpecialRule::Base::kSp,
+                                              .offset = 0x10}));
   }
 }
 
@@ -216,12 +258,15 @@ class PdataEpilogue : public ::testing::TestWithParam<EpilogueCase> {};
 TEST_P(PdataEpilogue, BecomesRows) {
   constexpr std::uint32_t kAt = 0x50;
   ImageBuilder image;
-  image.Function(0x10, 0x100, image.Info(6, Join({AllocateSmall(6, 0x28), Push(2, kNumberRbx), Push(1, kNumberRbp)})));
+  image.Function(
+      0x10, 0x100,
+      image.Info(6, Join({AllocateSmall(6, 0x28), Push(2, kNumberRbx), Push(1, kNumberRbp)})));
   image.CodeAt(kAt, GetParam().code);
   const CompiledTable table(image.Compile());
   const UnwindRule body = FromSp(8, 1, 2);
   EXPECT_EQ(table.At(kAt - 1), body);
-  for (const auto& [offset, rule] : GetParam().rules) EXPECT_EQ(table.At(kAt + offset), rule) << offset;
+  for (const auto& [offset, rule] : GetParam().rules)
+    EXPECT_EQ(table.At(kAt + offset), rule) << offset;
   EXPECT_EQ(table.At(kAt + static_cast<std::uint32_t>(GetParam().code.size())), body);
 }
 
@@ -232,37 +277,60 @@ const UnwindRule kOnePopped = FromSp(2, 1, 2);
 INSTANTIATE_TEST_SUITE_P(
     All, PdataEpilogue,
     ::testing::Values(
-        EpilogueCase{
-            "add rsp of 8 bits", {0x48, 0x83, 0xC4, 0x28, 0x5B, 0x5D, 0xC3}, {{0, kBody}, {4, kReleased}, {5, kOnePopped}, {6, kLeaf}}},
+        EpilogueCase{"add rsp of 8 bits",
+                     {0x48, 0x83, 0xC4, 0x28, 0x5B, 0x5D, 0xC3},
+                     {{0, kBody}, {4, kReleased}, {5, kOnePopped}, {6, kLeaf}}},
         EpilogueCase{"add rsp of 32 bits, ret n",
                      {0x48, 0x81, 0xC4, 0x28, 0, 0, 0, 0x5B, 0x5D, 0xC2, 8, 0},
                      {{0, kBody}, {7, kReleased}, {8, kOnePopped}, {9, kLeaf}}},
-        EpilogueCase{"lea from rbp", {0x48, 0x8D, 0x65, 0x10, 0x5B, 0x5D, 0xC3}, {{0, FromFp(5, 1, 2)}, {4, kReleased}, {6, kLeaf}}},
-        EpilogueCase{"lea of 32 bits", {0x48, 0x8D, 0xA5, 0x10, 0, 0, 0, 0x5D, 0xC3}, {{0, FromFp(4, 1, 2)}, {7, kOnePopped}, {8, kLeaf}}},
-        EpilogueCase{"mov rsp, rbp", {0x48, 0x89, 0xEC, 0x5D, 0xC3}, {{0, FromFp(2, 1, 2)}, {3, kOnePopped}, {4, kLeaf}}},
-        EpilogueCase{"the other mov rsp, rbp", {0x48, 0x8B, 0xE5, 0x5D, 0xC3}, {{0, FromFp(2, 1, 2)}, {3, kOnePopped}, {4, kLeaf}}},
+        EpilogueCase{"lea from rbp",
+                     {0x48, 0x8D, 0x65, 0x10, 0x5B, 0x5D, 0xC3},
+                     {{0, FromFp(5, 1, 2)}, {4, kReleased}, {6, kLeaf}}},
+        EpilogueCase{"lea of 32 bits",
+                     {0x48, 0x8D, 0xA5, 0x10, 0, 0, 0, 0x5D, 0xC3},
+                     {{0, FromFp(4, 1, 2)}, {7, kOnePopped}, {8, kLeaf}}},
+        EpilogueCase{"mov rsp, rbp",
+                     {0x48, 0x89, 0xEC, 0x5D, 0xC3},
+                     {{0, FromFp(2, 1, 2)}, {3, kOnePopped}, {4, kLeaf}}},
+        EpilogueCase{"the other mov rsp, rbp",
+                     {0x48, 0x8B, 0xE5, 0x5D, 0xC3},
+                     {{0, FromFp(2, 1, 2)}, {3, kOnePopped}, {4, kLeaf}}},
         EpilogueCase{"leave", {0xC9, 0xC3}, {{0, FromFp(2, 1, 2)}, {1, kLeaf}}},
-        EpilogueCase{"high registers", {0x41, 0x5C, 0x5D, 0xC3}, {{0, FromSp(3, 1, 2)}, {2, kOnePopped}, {3, kLeaf}}},
-        EpilogueCase{
-            "vzeroupper", {0x48, 0x83, 0xC4, 0x28, 0xC5, 0xF8, 0x77, 0x5B, 0x5D, 0xC3}, {{4, kReleased}, {7, kReleased}, {9, kLeaf}}},
+        EpilogueCase{"high registers",
+                     {0x41, 0x5C, 0x5D, 0xC3},
+                     {{0, FromSp(3, 1, 2)}, {2, kOnePopped}, {3, kLeaf}}},
+        EpilogueCase{"vzeroupper",
+                     {0x48, 0x83, 0xC4, 0x28, 0xC5, 0xF8, 0x77, 0x5B, 0x5D, 0xC3},
+                     {{4, kReleased}, {7, kReleased}, {9, kLeaf}}},
         EpilogueCase{"rep ret", {0x5B, 0x5D, 0xF3, 0xC3}, {{0, kReleased}, {2, kLeaf}}},
-        EpilogueCase{"a jump out", {0x5B, 0x5D, 0xE9, 0, 1, 0, 0}, {{0, kReleased}, {1, kOnePopped}, {2, kLeaf}}},
-        EpilogueCase{"a jump by memory", {0x5B, 0x5D, 0x48, 0xFF, 0x25, 0, 1, 0, 0}, {{0, kReleased}, {2, kLeaf}}},
-        EpilogueCase{"a jump by a register", {0x5B, 0x5D, 0x48, 0xFF, 0xE0}, {{0, kReleased}, {2, kLeaf}}},
+        EpilogueCase{"a jump out",
+                     {0x5B, 0x5D, 0xE9, 0, 1, 0, 0},
+                     {{0, kReleased}, {1, kOnePopped}, {2, kLeaf}}},
+        EpilogueCase{"a jump by memory",
+                     {0x5B, 0x5D, 0x48, 0xFF, 0x25, 0, 1, 0, 0},
+                     {{0, kReleased}, {2, kLeaf}}},
+        EpilogueCase{
+            "a jump by a register", {0x5B, 0x5D, 0x48, 0xFF, 0xE0}, {{0, kReleased}, {2, kLeaf}}},
         EpilogueCase{"a jump to the rest of it",
                      {0x5B, 0xEB, 2, 0x90, 0x90, 0x5D, 0xC3},
                      {{0, kReleased}, {1, kOnePopped}, {3, kBody}, {5, kOnePopped}}},
-        EpilogueCase{"no epilogue: not at an end", {0x5B, 0x5D, 0x90, 0xC3}, {{0, kBody}, {1, kBody}, {2, kBody}}},
+        EpilogueCase{"no epilogue: not at an end",
+                     {0x5B, 0x5D, 0x90, 0xC3},
+                     {{0, kBody}, {1, kBody}, {2, kBody}}},
+        EpilogueCase{"no epilogue: stack is released twice",
+                     {0x48, 0x83, 0xC4, 8, 0x48, 0x83, 0xC4, 8, 0x90, 0xC3},
+                     {{0, kBody}, {4, kBody}}},
+        EpilogueCase{"no epilogue: addsd xmm0, xmm2 ends like ret n",
+                     {0xF2, 0x0F, 0x58, 0xC2, 0x66, 0x0F, 0x10, 0xD0},
+                     {{4, kBody}, {8, kBody}}},
+        EpilogueCase{"no epilogue: subsd xmm5, xmm1 ends like a jump",
+                     {0xF2, 0x0F, 0x5C, 0xE9, 0xF2, 0x0F, 0x11, 0x13},
+                     {{4, kBody}, {8, kBody}}},
         EpilogueCase{
-            "no epilogue: stack is released twice", {0x48, 0x83, 0xC4, 8, 0x48, 0x83, 0xC4, 8, 0x90, 0xC3}, {{0, kBody}, {4, kBody}}},
-        EpilogueCase{
-            "no epilogue: addsd xmm0, xmm2 ends like ret n", {0xF2, 0x0F, 0x58, 0xC2, 0x66, 0x0F, 0x10, 0xD0}, {{4, kBody}, {8, kBody}}},
-        EpilogueCase{
-            "no epilogue: subsd xmm5, xmm1 ends like a jump", {0xF2, 0x0F, 0x5C, 0xE9, 0xF2, 0x0F, 0x11, 0x13}, {{4, kBody}, {8, kBody}}},
-        EpilogueCase{"no epilogue: jumps in a circle", {0x5B, 0xEB, 0xFE}, {{0, kBody}, {1, kBody}}}));
+            "no epilogue: jumps in a circle", {0x5B, 0xEB, 0xFE}, {{0, kBody}, {1, kBody}}}));
 
-// Whatever stands before an epilogue: were its instruction taken for shorter, the bytes that it ends with would seem to pop registers, and
-// for longer, the first pop would be missed.
+// Whatever stands before an epilogue: were its instruction taken for shorter, the bytes that it
+// ends with would seem to pop registers, and for longer, the first pop would be missed.
 TEST(CompilePdata, EpiloguesBeginWhereInstructionsDo) {
   struct Instruction {
     Bytes begin;
@@ -317,12 +385,15 @@ TEST(CompilePdata, EpiloguesBeginWhereInstructionsDo) {
     constexpr std::uint32_t kAt = 0x50;
     constexpr std::uint8_t kPopRbx = 0x5B;
     ImageBuilder image;
-    image.Function(0x10, 0x100, image.Info(6, Join({AllocateSmall(6, 0x28), Push(2, kNumberRbx), Push(1, kNumberRbp)})));
+    image.Function(
+        0x10, 0x100,
+        image.Info(6, Join({AllocateSmall(6, 0x28), Push(2, kNumberRbx), Push(1, kNumberRbp)})));
     const Bytes code = Join({instruction.begin, Bytes(instruction.more_bytes, kPopRbx)});
     const auto bytes = static_cast<std::uint32_t>(code.size());
     image.CodeAt(kAt, Join({code, {kPopRbx, 0x5D, 0xC3}}));
     const CompiledTable table(image.Compile());
-    for (std::uint32_t i = 0; i < bytes; ++i) EXPECT_EQ(table.At(kAt + i), kBody) << ::testing::PrintToString(code) << i;
+    for (std::uint32_t i = 0; i < bytes; ++i)
+      EXPECT_EQ(table.At(kAt + i), kBody) << ::testing::PrintToString(code) << i;
     EXPECT_EQ(table.At(kAt + bytes), kReleased) << ::testing::PrintToString(code);
   }
 }
@@ -344,7 +415,8 @@ TEST(CompilePdata, CodesThatCannotBeUnderstoodCostOneFunctionOnly) {
   };
   for (const std::uint32_t info : broken) add(info);
   // Two that continue themselves, for ever.
-  const Bytes itself = ImageBuilder::Entry(begin, begin + 0x20, static_cast<std::uint32_t>(kXdata + image.xdata_.size()));
+  const Bytes itself = ImageBuilder::Entry(
+      begin, begin + 0x20, static_cast<std::uint32_t>(kXdata + image.xdata_.size()));
   add(image.Info(1, push, {.continued = &itself}));
   add((kPdata + static_cast<std::uint32_t>(image.pdata_.size())) | 1);
   image.Function(begin, begin + 0x20, image.Info(1, push));
@@ -353,7 +425,8 @@ TEST(CompilePdata, CodesThatCannotBeUnderstoodCostOneFunctionOnly) {
   image.Function(begin + 0x40, begin + 0x30, image.Info(1, push));
   const CompiledTable table(image.Compile());
   EXPECT_EQ(table.statistics.broken_entries, broken.size() + 4);
-  for (std::uint32_t at = 0; at < begin; at += 0x20) EXPECT_EQ(table.At(at + 2), UnwindRule::Unknown()) << at;
+  for (std::uint32_t at = 0; at < begin; at += 0x20)
+    EXPECT_EQ(table.At(at + 2), UnwindRule::Unknown()) << at;
   EXPECT_EQ(table.At(begin + 2), FromSp(2, 1, 2));
   EXPECT_EQ(table.At(begin + 0x20), kLeaf);
 }
@@ -365,25 +438,28 @@ TEST(CompilePdata, RowsAreInOrderWhateverThePrologueSays) {
   image.CodeAt(0x10, {0x5B, 0x5D, 0xC3});
   const CompiledTable table(image.Compile());
   EXPECT_TRUE(
-      std::is_sorted(table.rows.begin(), table.rows.end(), [](const UnwindRow& a, const UnwindRow& b) { return a.offset < b.offset; }));
+      std::is_sorted(table.rows.begin(), table.rows.end(),
+                     [](const UnwindRow& a, const UnwindRow& b) { return a.offset < b.offset; }));
   EXPECT_EQ(table.At(0x11), FromSp(2, 1, 2));
   EXPECT_EQ(table.At(0x20), FromSp(3, 1, 2));
 }
 
 TEST(CompilePdata, AnEntryThatCannotBeReadIsCounted) {
   ImageBuilder image;
-  CompiledCfi compiled = CompilePdata({.read = [](std::uint32_t, std::span<std::uint8_t>) { return std::size_t{0}; },
-                                       .pdata = kPdata,
-                                       .pdata_bytes = 24,
-                                       .text = kText,
-                                       .text_limit = kText + kTextBytes});
+  CompiledCfi compiled =
+      CompilePdata({.read = [](std::uint32_t, std::span<std::uint8_t>) { return std::size_t{0}; },
+                    .pdata = kPdata,
+                    .pdata_bytes = 24,
+                    .text = kText,
+                    .text_limit = kText + kTextBytes});
   EXPECT_EQ(compiled.statistics.broken_entries, 1u);
 }
 
 // Text is compiled in pieces: what reaches into one is in force where that begins.
 TEST(CompilePdata, APieceOfTheTextSaysTheSame) {
   ImageBuilder image;
-  const std::uint32_t info = image.Info(6, Join({AllocateSmall(6, 0x28), Push(2, kNumberRbx), Push(1, kNumberRbp)}));
+  const std::uint32_t info =
+      image.Info(6, Join({AllocateSmall(6, 0x28), Push(2, kNumberRbx), Push(1, kNumberRbp)}));
   for (std::uint32_t begin = 0; begin < kTextBytes; begin += 0x100) {
     image.Function(begin, begin + 0xE0, info);
     image.CodeAt(begin + 0x7C, {0x48, 0x83, 0xC4, 0x28, 0x5B, 0x5D, 0xC3});
@@ -391,7 +467,8 @@ TEST(CompilePdata, APieceOfTheTextSaysTheSame) {
   const CompiledTable whole(image.Compile());
   for (const std::uint32_t piece : {0x10u, 0x101u, 0x180u, 0x2F0u, 0x3FFu}) {
     const CompiledTable part(image.Compile(kText + piece, kText + piece + 0x200));
-    for (std::uint32_t at = 0; at < 0x200; ++at) ASSERT_EQ(part.At(at), whole.At(piece + at)) << piece << " " << at;
+    for (std::uint32_t at = 0; at < 0x200; ++at)
+      ASSERT_EQ(part.At(at), whole.At(piece + at)) << piece << " " << at;
   }
 }
 

@@ -13,14 +13,16 @@ namespace {
 
 UnwindRule RuleOf(Address pc) {
   const auto kind = pc % 2 == 0 ? UnwindRule::Kind::kFromSp : UnwindRule::Kind::kFromFp;
-  return UnwindRule::Frame(kind, static_cast<std::uint32_t>(pc % UnwindRule::kMaxCfaWords), static_cast<std::uint32_t>(pc % 127) + 1,
+  return UnwindRule::Frame(kind, static_cast<std::uint32_t>(pc % UnwindRule::kMaxCfaWords),
+                           static_cast<std::uint32_t>(pc % 127) + 1,
                            static_cast<std::uint32_t>(pc % 251));
 }
 
 TEST(RuleCacheTest, WhatWasNeverAddedIsUnknown) {
   const auto cache = std::make_unique<RuleCache>();
   std::mt19937_64 random(1);
-  for (int i = 0; i < 100'000; ++i) ASSERT_EQ(cache->Find(random() % (Address{1} << 48)), UnwindRule::Unknown());
+  for (int i = 0; i < 100'000; ++i)
+    ASSERT_EQ(cache->Find(random() % (Address{1} << 48)), UnwindRule::Unknown());
   for (Address pc = 0; pc < 100'000; ++pc) ASSERT_EQ(cache->Find(pc), UnwindRule::Unknown());
 }
 
@@ -30,11 +32,13 @@ TEST(RuleCacheTest, FindsTheRuleOfThatAddressOrNone) {
   std::vector<Address> added;
   for (int i = 0; i < 200'000; ++i) {
     // Close to one another, so that places are fought for, and all over the address space.
-    const Address pc = i % 2 == 0 ? 0x7F0000000000 + random() % 1'000'000 : random() % (Address{1} << 48);
+    const Address pc =
+        i % 2 == 0 ? 0x7F0000000000 + random() % 1'000'000 : random() % (Address{1} << 48);
     cache->Add(pc, RuleOf(pc));
     ASSERT_EQ(cache->Find(pc), RuleOf(pc));
     added.push_back(pc);
-    const Address other = added[random() % added.size()] ^ (random() % 4 == 0 ? Address{1} << random() % 48 : 0);
+    const Address other =
+        added[random() % added.size()] ^ (random() % 4 == 0 ? Address{1} << random() % 48 : 0);
     const UnwindRule found = cache->Find(other);
     ASSERT_TRUE(found == UnwindRule::Unknown() || found == RuleOf(other)) << std::hex << other;
   }
@@ -45,7 +49,8 @@ TEST(RuleCacheTest, KeepsTheCallersOfAProgramsHotCode) {
   constexpr Address kText = 0x555555554000;
   for (Address pc = kText; pc < kText + 4000 * 64; pc += 64) cache->Add(pc, RuleOf(pc));
   int kept = 0;
-  for (Address pc = kText; pc < kText + 4000 * 64; pc += 64) kept += cache->Find(pc) == RuleOf(pc) ? 1 : 0;
+  for (Address pc = kText; pc < kText + 4000 * 64; pc += 64)
+    kept += cache->Find(pc) == RuleOf(pc) ? 1 : 0;
   EXPECT_EQ(kept, 4000);
 }
 
@@ -75,7 +80,8 @@ TEST(RuleCacheTest, ThreadsMayShareIt) {
     threads.emplace_back([&, seed] {
       std::mt19937_64 random(seed);
       for (int i = 0; i < 50'000; ++i) {
-        const Address pc = 0x400000 + random() % 64 * 32768 + random() % 16;  // few places, many addresses
+        const Address pc =
+            0x400000 + random() % 64 * 32768 + random() % 16;  // few places, many addresses
         const UnwindRule found = cache->Find(pc);
         if (found != UnwindRule::Unknown() && found != RuleOf(pc)) ++wrong;
         cache->Add(pc, RuleOf(pc));

@@ -39,7 +39,9 @@ TEST(CopiedStackMemory, ReadsTheCopyAtTheOriginalAddresses) {
   EXPECT_FALSE(memory.ReadWord(0x6FF8, word));
   EXPECT_FALSE(memory.ReadWord(0x7004, word)) << "no word of a stack lies there";
   EXPECT_FALSE(memory.ReadWord(0x7020, word));
-  EXPECT_FALSE(CopiedStackMemory(0x7000, std::as_bytes(std::span(kWords)).first(15)).ReadWord(0x7008, word)) << "a byte is missing";
+  EXPECT_FALSE(
+      CopiedStackMemory(0x7000, std::as_bytes(std::span(kWords)).first(15)).ReadWord(0x7008, word))
+      << "a byte is missing";
   EXPECT_FALSE(memory.ReadWord(~Address{0}, word));
   EXPECT_EQ(word, 99u);
   EXPECT_TRUE(memory.ReadWord(0x7018, word));
@@ -49,7 +51,8 @@ TEST(CopiedStackMemory, ReadsTheCopyAtTheOriginalAddresses) {
 }
 
 TEST(CopiedStackMemory, ACopyMayBeginAndEndWithinAWord) {
-  const auto bytes = std::as_bytes(std::span(kWords)).subspan(4, 23);  // up to a byte before the end of the fourth word
+  const auto bytes = std::as_bytes(std::span(kWords))
+                         .subspan(4, 23);  // up to a byte before the end of the fourth word
   const CopiedStackMemory memory(0x7004, bytes);
   Address word = 99;
   EXPECT_FALSE(memory.ReadWord(0x7000, word));

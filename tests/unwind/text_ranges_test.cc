@@ -11,8 +11,11 @@ namespace strobe::internal {
 namespace {
 
 // Bytes that stand for code, and the module that maps them.
-alignas(64) const std::uint8_t code[64] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24};
-Address CodeAddress(std::size_t offset = 0) { return static_cast<Address>(reinterpret_cast<std::uintptr_t>(code)) + offset; }
+alignas(64) const std::uint8_t code[64] = {0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12,
+                                           13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24};
+Address CodeAddress(std::size_t offset = 0) {
+  return static_cast<Address>(reinterpret_cast<std::uintptr_t>(code)) + offset;
+}
 Module Mapped(Address start, Address limit) {
   Module module;
   module.start = start;
@@ -51,7 +54,8 @@ TEST(TextRanges, StaysWithinTheMapping) {
   EXPECT_EQ(ranges.Find(CodeAddress()).after.size(), TextRanges::kWindowBytes);
   EXPECT_EQ(ranges.Find(CodeAddress(3)).before.size(), 3u);
   EXPECT_EQ(ranges.Find(CodeAddress(sizeof(code) - 1)).after.size(), 1u);
-  for (const Address outside : {CodeAddress() - 1, CodeAddress(sizeof(code)), Address{0}, ~Address{0}}) {
+  for (const Address outside :
+       {CodeAddress() - 1, CodeAddress(sizeof(code)), Address{0}, ~Address{0}}) {
     EXPECT_TRUE(ranges.Find(outside).before.empty());
     EXPECT_TRUE(ranges.Find(outside).after.empty());
   }
@@ -82,7 +86,8 @@ TEST(TextRanges, FindsItsModuleAmongManyAndForgetsThoseThatWent) {
 
 TEST(TextRanges, MappingsBeyondTheLimitAreUnknown) {
   std::vector<Module> modules;
-  for (Address i = 1; i <= TextRanges::kMaxRanges; ++i) modules.push_back(Mapped(i * 16, i * 16 + 8));
+  for (Address i = 1; i <= TextRanges::kMaxRanges; ++i)
+    modules.push_back(Mapped(i * 16, i * 16 + 8));
   modules.push_back(CodeModule());
   TextRanges ranges;
   ranges.Publish(ModuleMap(modules));

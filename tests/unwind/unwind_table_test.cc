@@ -24,7 +24,8 @@ UnwindRule Naive(const std::vector<UnwindRow>& rows, std::uint32_t offset) {
 TEST(UnwindTable, WithoutRowsEverythingIsUnknown) {
   EXPECT_EQ(UnwindTable().Find(0), UnwindRule::Unknown());
   const UnwindTable table(100, {}, {SpecialRule()});
-  for (const std::uint32_t offset : {0u, 99u, 100u, 0xFFFFFFFFu}) EXPECT_EQ(table.Find(offset), UnwindRule::Unknown());
+  for (const std::uint32_t offset : {0u, 99u, 100u, 0xFFFFFFFFu})
+    EXPECT_EQ(table.Find(offset), UnwindRule::Unknown());
   EXPECT_EQ(table.Special(UnwindRule::Unknown()), SpecialRule());
 }
 
@@ -38,13 +39,16 @@ TEST(UnwindTable, WhatLiesBeforeTheFirstRowAndBehindTheTextIsUnknown) {
 }
 
 TEST(UnwindTable, TheLastOfSeveralRowsOfOneAddressHolds) {
-  const UnwindTable table(0x100, {{0, FromSp(1)}, {0, FromSp(2)}, {8, FromSp(3)}, {8, FromSp(2)}, {9, FromSp(4)}}, {SpecialRule()});
+  const UnwindTable table(
+      0x100, {{0, FromSp(1)}, {0, FromSp(2)}, {8, FromSp(3)}, {8, FromSp(2)}, {9, FromSp(4)}},
+      {SpecialRule()});
   EXPECT_EQ(table.Find(0), FromSp(2));
   EXPECT_EQ(table.Find(8), FromSp(2));
   EXPECT_EQ(table.Find(9), FromSp(4));
 }
 
-// At every address, for tables from empty ones to such that every instruction has its row, in every mixture.
+// At every address, for tables from empty ones to such that every instruction has its row, in every
+// mixture.
 TEST(UnwindTable, SaysWhatItsRowsSay) {
   std::mt19937 random(20260301);
   for (int round = 0; round < 200; ++round) {
@@ -54,7 +58,8 @@ TEST(UnwindTable, SaysWhatItsRowsSay) {
     while (offset < text_bytes) {
       const bool is_dense = random() % 3 == 0;
       for (std::uint32_t i = random() % 100; i > 0 && offset < text_bytes; --i) {
-        rows.push_back({offset, random() % 8 == 0 ? UnwindRule::Unknown() : FromSp(1 + random() % 40)});
+        rows.push_back(
+            {offset, random() % 8 == 0 ? UnwindRule::Unknown() : FromSp(1 + random() % 40)});
         offset += is_dense ? random() % 2 : 1 + random() % 300;
       }
       offset += random() % 3000;
@@ -72,7 +77,8 @@ TEST(UnwindTable, SaysWhatItsRowsSay) {
 
 TEST(UnwindTable, MoreRulesThanALineCanNameAreUnknownNotWrong) {
   std::vector<UnwindRow> rows;
-  for (std::uint32_t i = 0; i < 70000; ++i) rows.push_back({i * 4, FromSp(1 + i % 8000, 1, i / 8000)});
+  for (std::uint32_t i = 0; i < 70000; ++i)
+    rows.push_back({i * 4, FromSp(1 + i % 8000, 1, i / 8000)});
   const UnwindTable table(70000 * 4, rows, {SpecialRule()});
   std::size_t exact = 0;
   for (const UnwindRow& row : rows) {
@@ -91,7 +97,8 @@ TEST(UnwindTable, CostsLittleWhereThereIsLittle) {
 
 TEST(UnwindModules, FindsTheEntryThatHoldsAnAddress) {
   const auto table = std::make_shared<UnwindTable>();
-  const UnwindModules modules({{0x5000, 0x6000, table}, {0x1000, 0x2000, table}, {0x2000, 0x3000, table}});
+  const UnwindModules modules(
+      {{0x5000, 0x6000, table}, {0x1000, 0x2000, table}, {0x2000, 0x3000, table}});
   EXPECT_EQ(modules.Find(0xFFF), nullptr);
   EXPECT_EQ(modules.Find(0x1000)->start, 0x1000u);
   EXPECT_EQ(modules.Find(0x1FFF)->start, 0x1000u);

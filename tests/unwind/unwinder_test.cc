@@ -8,14 +8,18 @@ namespace {
 // The least that the concept accepts, and what it refuses.
 struct PcOnly {
   template <class M>
-  WalkResult Unwind(const NativeRegisters& registers, const M&, std::span<Address> output) const noexcept {
+  WalkResult Unwind(const NativeRegisters& registers, const M&,
+                    std::span<Address> output) const noexcept {
     if (output.empty()) return {0, StackEnd::kTruncated};
     output[0] = registers.pc;
     return {1, StackEnd::kNoUnwindInfo};
   }
 };
 struct LiveOnly {
-  WalkResult Unwind(const NativeRegisters&, const LiveStackMemory&, std::span<Address>) const noexcept { return {}; }
+  WalkResult Unwind(const NativeRegisters&, const LiveStackMemory&,
+                    std::span<Address>) const noexcept {
+    return {};
+  }
 };
 struct MayThrow {
   template <class M>

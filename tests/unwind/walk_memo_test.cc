@@ -16,7 +16,8 @@ constexpr Address kTop = kBase + kStackWords * 8;
 constexpr Address kText = 0x10000;
 constexpr Address kFunctionBytes = 0x100;
 
-// A function as the walk sees it: code that begins at kText + number * kFunctionBytes, left by one rule all over.
+// A function as the walk sees it: code that begins at kText + number * kFunctionBytes, left by one
+// rule all over.
 struct Function {
   UnwindRule rule;
   bool is_special = false;  // left as the rule says, but the step does not tell
@@ -25,7 +26,8 @@ struct Function {
 // Runs functions on a stack of its own, as their rules say.
 class Machine {
  public:
-  explicit Machine(std::vector<Function> functions) : functions_(std::move(functions)), words_(kStackWords) {
+  explicit Machine(std::vector<Function> functions)
+      : functions_(std::move(functions)), words_(kStackWords) {
     state_ = {.pc = PcOf(0, 1), .sp = kTop, .fp = 0};
   }
 
@@ -50,12 +52,16 @@ class Machine {
     returns_.pop_back();
   }
   // Goes on within the function.
-  void Run(std::uint64_t random) { state_.pc = (state_.pc & ~(kFunctionBytes - 1)) + 1 + random % 200; }
+  void Run(std::uint64_t random) {
+    state_.pc = (state_.pc & ~(kFunctionBytes - 1)) + 1 + random % 200;
+  }
 
   Address& Word(Address address) { return words_[static_cast<std::size_t>((address - kBase) / 8)]; }
   [[nodiscard]] std::size_t depth() const { return returns_.size(); }
   [[nodiscard]] const X86_64Registers& registers() const { return state_; }
-  [[nodiscard]] CopiedStackMemory memory() const { return {kBase, std::as_bytes(std::span(words_))}; }
+  [[nodiscard]] CopiedStackMemory memory() const {
+    return {kBase, std::as_bytes(std::span(words_))};
+  }
 
   StepResult Step(FrameState<X86_64Registers>& state) const {
     const Address number = (state.code_address() - kText) / kFunctionBytes;
@@ -64,17 +70,22 @@ class Machine {
     const UnwindRule rule = function.rule;
     if (!function.is_special) state.rule = rule;
     if (rule.kind() == UnwindRule::Kind::kStop) return StepResult::kEnd;
-    const Address base = rule.kind() == UnwindRule::Kind::kFromSp ? state.registers.sp : state.registers.fp;
+    const Address base =
+        rule.kind() == UnwindRule::Kind::kFromSp ? state.registers.sp : state.registers.fp;
     const Address cfa = base + Address{rule.cfa_words()} * 8;
     Address fp = state.registers.fp;
     Address pc = 0;
-    if (cfa <= state.registers.sp || !memory().ReadWord(cfa - Address{rule.ra_words()} * 8, pc)) return StepResult::kBroken;
-    if (rule.fp_words() != 0 && !memory().ReadWord(cfa - Address{rule.fp_words()} * 8, fp)) return StepResult::kBroken;
+    if (cfa <= state.registers.sp || !memory().ReadWord(cfa - Address{rule.ra_words()} * 8, pc))
+      return StepResult::kBroken;
+    if (rule.fp_words() != 0 && !memory().ReadWord(cfa - Address{rule.fp_words()} * 8, fp))
+      return StepResult::kBroken;
     return internal::Return(state, pc, cfa, fp, false);
   }
 
  private:
-  static Address PcOf(std::size_t function, Address offset) { return kText + function * kFunctionBytes + offset; }
+  static Address PcOf(std::size_t function, Address offset) {
+    return kText + function * kFunctionBytes + offset;
+  }
 
   std::vector<Function> functions_;
   std::vector<Address> words_;
@@ -88,11 +99,19 @@ std::vector<Function> RandomFunctions(std::mt19937_64& random, std::size_t count
     const auto words = static_cast<std::uint32_t>(2 + random() % 5);
     switch (random() % 8) {
       case 0:
-      case 1: functions.push_back({UnwindRule::Frame(UnwindRule::Kind::kFromFp, 2, 1, 2), false}); break;
+      case 1:
+        functions.push_back({UnwindRule::Frame(UnwindRule::Kind::kFromFp, 2, 1, 2), false});
+        break;
       case 2:
-      case 3: functions.push_back({UnwindRule::Frame(UnwindRule::Kind::kFromSp, words, 1, words), false}); break;
-      case 4: functions.push_back({UnwindRule::Frame(UnwindRule::Kind::kFromSp, words, 1, 2), true}); break;
-      default: functions.push_back({UnwindRule::Frame(UnwindRule::Kind::kFromSp, words, 1, 0), false}); break;
+      case 3:
+        functions.push_back({UnwindRule::Frame(UnwindRule::Kind::kFromSp, words, 1, words), false});
+        break;
+      case 4:
+        functions.push_back({UnwindRule::Frame(UnwindRule::Kind::kFromSp, words, 1, 2), true});
+        break;
+      default:
+        functions.push_back({UnwindRule::Frame(UnwindRule::Kind::kFromSp, words, 1, 0), false});
+        break;
     }
   }
   return functions;
@@ -105,16 +124,21 @@ class Walker {
 
   // The frames that the two walks came to; both are checked to be equal.
   WalkResult Walk(std::size_t max_frames = 2048, std::uint64_t source = 1) {
-    const auto step = [this](FrameState<X86_64Registers>& state) noexcept { return machine_.Step(state); };
+    const auto step = [this](FrameState<X86_64Registers>& state) noexcept {
+      return machine_.Step(state);
+    };
     std::vector<Address> plain(max_frames);
     const WalkResult expected = internal::WalkFrames(machine_.registers(), plain, step);
     plain.resize(expected.count);
     std::vector<Address> fresh(max_frames);
     const CopiedStackMemory memory = machine_.memory();
-    const WalkResult result = internal::WalkFrames(machine_.registers(), memory, *memo_, source, fresh, step);
+    const WalkResult result =
+        internal::WalkFrames(machine_.registers(), memory, *memo_, source, fresh, step);
     fresh.resize(result.count);
     EXPECT_LE(result.shared, last_.size());
-    if (result.shared <= last_.size()) fresh.insert(fresh.end(), last_.end() - static_cast<std::ptrdiff_t>(result.shared), last_.end());
+    if (result.shared <= last_.size())
+      fresh.insert(fresh.end(), last_.end() - static_cast<std::ptrdiff_t>(result.shared),
+                   last_.end());
     EXPECT_EQ(fresh, plain);
     EXPECT_EQ(result.end, expected.end);
     last_ = std::move(fresh);
@@ -137,17 +161,22 @@ TEST(WalkMemoTest, FindsTheSameStacksAsAWalkWithoutIt) {
     std::size_t shared = 0;
     for (int step = 0; step < 2000; ++step) {
       const std::uint64_t kind = random() % 100;
-      for (std::uint64_t i = kind < 90 ? random() % 4 : random() % 40; i > 0 && machine.depth() > 0; --i) machine.Return();
+      for (std::uint64_t i = kind < 90 ? random() % 4 : random() % 40; i > 0 && machine.depth() > 0;
+           --i)
+        machine.Return();
       if (random() % 3 == 0) machine.Run(random());
-      for (std::uint64_t i = kind < 90 ? random() % 5 : random() % 60; i > 0 && machine.depth() < 300; --i) {
+      for (std::uint64_t i = kind < 90 ? random() % 5 : random() % 60;
+           i > 0 && machine.depth() < 300; --i) {
         machine.Call(1 + random() % 39, random());
       }
       // Somebody writes anything anywhere: the two must still agree.
       Address* broken = nullptr;
       Address before = 0;
       if (random() % 20 == 0) {
-        broken = &machine.Word(machine.registers().sp + random() % ((kTop - machine.registers().sp) / 8 + 1) / 2 * 8);
-        before = std::exchange(*broken, random() % 2 == 0 ? random() : machine.registers().sp + random() % 64 * 8);
+        broken = &machine.Word(machine.registers().sp +
+                               random() % ((kTop - machine.registers().sp) / 8 + 1) / 2 * 8);
+        before = std::exchange(
+            *broken, random() % 2 == 0 ? random() : machine.registers().sp + random() % 64 * 8);
       }
       const WalkResult result = walker.Walk(random() % 50 == 0 ? 1 + random() % 100 : 2048);
       if (broken != nullptr) *broken = before;
@@ -162,10 +191,12 @@ TEST(WalkMemoTest, FindsTheSameStacksAsAWalkWithoutIt) {
 class WalkMemoStackTest : public ::testing::Test {
  protected:
   static std::vector<Function> Functions() {
-    return {{UnwindRule::Stop(), false},
-            {UnwindRule::Frame(UnwindRule::Kind::kFromSp, 3, 1, 0), false},   // 1: leaves fp alone
-            {UnwindRule::Frame(UnwindRule::Kind::kFromSp, 3, 1, 2), false},   // 2: uses fp for its own purposes
-            {UnwindRule::Frame(UnwindRule::Kind::kFromFp, 2, 1, 2), false}};  // 3: has a frame pointer
+    return {
+        {UnwindRule::Stop(), false},
+        {UnwindRule::Frame(UnwindRule::Kind::kFromSp, 3, 1, 0), false},  // 1: leaves fp alone
+        {UnwindRule::Frame(UnwindRule::Kind::kFromSp, 3, 1, 2),
+         false},  // 2: uses fp for its own purposes
+        {UnwindRule::Frame(UnwindRule::Kind::kFromFp, 2, 1, 2), false}};  // 3: has a frame pointer
   }
   void Call(std::initializer_list<std::size_t> functions) {
     for (const std::size_t function : functions) machine_.Call(function, 0x1234567);
@@ -276,15 +307,18 @@ TEST_F(WalkMemoStackTest, DeeperStacksThanItHoldsAreWalkedWithoutIt) {
 
 // What the collector finishes, the memo knows nothing of: the next walk may share nothing with it.
 TEST(WalkMemo, AWalkAfterOneThatWasPendingSharesNothing) {
-  Machine machine({{UnwindRule::Stop(), false}, {UnwindRule::Frame(UnwindRule::Kind::kFromSp, 2, 1, 0), false}});
+  Machine machine({{UnwindRule::Stop(), false},
+                   {UnwindRule::Frame(UnwindRule::Kind::kFromSp, 2, 1, 0), false}});
   for (int i = 0; i < 10; ++i) machine.Call(1, 100);
   const auto memo = std::make_unique<WalkMemo>();
   std::array<Address, 16> output{};
   std::size_t steps_left = 4;
   const auto walk = [&] {
-    return internal::WalkFrames(machine.registers(), machine.memory(), *memo, 1, output, [&](FrameState<X86_64Registers>& state) noexcept {
-      return steps_left-- == 0 ? StepResult::kPending : machine.Step(state);
-    });
+    return internal::WalkFrames(machine.registers(), machine.memory(), *memo, 1, output,
+                                [&](FrameState<X86_64Registers>& state) noexcept {
+                                  return steps_left-- == 0 ? StepResult::kPending
+                                                           : machine.Step(state);
+                                });
   };
   const WalkResult pending = walk();
   EXPECT_TRUE(pending.is_pending);

@@ -18,7 +18,8 @@ struct PeriodThread {
   bool alive = false;  // at the period's end
 };
 
-// Cheap to move, made by Aggregator::Take: the work of turning it into a Profile is left to the exporter's thread.
+// Cheap to move, made by Aggregator::Take: the work of turning it into a Profile is left to the
+// exporter's thread.
 struct AggregatedPeriod {
   StackTrie trie;
   RowTable rows{0};
@@ -26,17 +27,21 @@ struct AggregatedPeriod {
   std::vector<PeriodThread> threads;
 
   [[nodiscard]] std::size_t memory_bytes() const {
-    return trie.memory_bytes() + rows.memory_bytes() + modules.memory_bytes() + threads.capacity() * sizeof(PeriodThread);
+    return trie.memory_bytes() + rows.memory_bytes() + modules.memory_bytes() +
+           threads.capacity() * sizeof(PeriodThread);
   }
 };
 
-// Sets the modules, frames, stacks, threads, samples and values of `profile`; the rest is the caller's.
+// Sets the modules, frames, stacks, threads, samples and values of `profile`; the rest is the
+// caller's.
 // * modules: those of the newest map in its order, then older ones that some frame needs.
-// * stacks: one tree over all module generations. A stack that ended early has its reason as the pseudo-frame at its root.
+// * stacks: one tree over all module generations. A stack that ended early has its reason as the
+//   pseudo-frame at its root.
 // * threads: those with rows, and those alive, in the order of their keys.
-// * samples: distinct (stack, thread), in the order of their first sample; those whose values are all zero are left out, and so are the
-//   frames and stacks that nothing else needs.
-// * values: rows.value_count() a sample, none less than 0: what a thread's row has less than 0 is taken from its other rows. Where they
+// * samples: distinct (stack, thread), in the order of their first sample; those whose values are
+//   all zero are left out, and so are the frames and stacks that nothing else needs.
+// * values: rows.value_count() a sample, none less than 0: what a thread's row has less than 0 is
+//   taken from its other rows. Where they
 // have
 //   not enough, the thread's sum becomes 0, and profile.stats.sums_cut is one more.
 // Equal periods give equal profiles.

@@ -24,45 +24,55 @@ namespace strobe {
 struct StackDelta {
   std::uint32_t generation = 0;  // of modules, that the addresses belong to
   StackEnd end = StackEnd::kComplete;
-  std::size_t shared = 0;               // root frames of the thread's last stack that begin this one, too
+  std::size_t shared = 0;  // root frames of the thread's last stack that begin this one, too
   std::span<const Address> leaf_first;  // the frames beyond, as WalkResult describes
 };
 
-// Collector thread only. Nothing fails: what the memory limit has no room for is added to the thread's row of [folded] and counted, so
-// that the values taken out are those that went in.
+// Collector thread only. Nothing fails: what the memory limit has no room for is added to the
+// thread's row of [folded] and counted, so that the values taken out are those that went in.
 class Aggregator {
  public:
-  // Threads that may end with rows in one period. Those registered beyond it share one key, and all they do is [folded].
+  // Threads that may end with rows in one period. Those registered beyond it share one key, and all
+  // they do is [folded].
   static constexpr std::size_t kMaxEndedThreads = 65536;
 
-  // `value_count` values a row. The limit holds for one period's stacks, rows, modules and threads while they are collected; beyond it
-  // goes only what is always kept: some 64 KiB, the threads themselves, the modules, and each thread's row of [folded].
+  // `value_count` values a row. The limit holds for one period's stacks, rows, modules and threads
+  // while they are collected; beyond it goes only what is always kept: some 64 KiB, the threads
+  // themselves, the modules, and each thread's row of [folded].
   Aggregator(std::size_t value_count, std::size_t memory_limit_bytes);
 
   // A key for a thread. It stays valid over periods until RemoveThread.
   std::uint32_t AddThread(std::uint64_t id, std::string name);
-  // Ends the use of `key`. The thread's rows of this period stay, and while it has any the key is not given out again before Take.
+  // Ends the use of `key`. The thread's rows of this period stay, and while it has any the key is
+  // not given out again before Take.
   void RemoveThread(std::uint32_t key);
 
   // The modules that records with `generation` refer to; see ModuleHistory::Add.
   void SetModules(std::uint32_t generation, const ModuleMap& map);
   // See ModuleHistory::HasGone.
-  [[nodiscard]] bool HasGone(std::uint32_t generation, Address address) const { return modules_.HasGone(generation, address); }
+  [[nodiscard]] bool HasGone(std::uint32_t generation, Address address) const {
+    return modules_.HasGone(generation, address);
+  }
 
-  // Adds `values` to the stack; the cost grows with the frames that are not shared. False where the thread's last stack is not known as far
-  // as this one shares it, for want of memory or of an Add before: then the values are [folded], and the next stack should share nothing.
+  // Adds `values` to the stack; the cost grows with the frames that are not shared. False where the
+  // thread's last stack is not known as far as this one shares it, for want of memory or of an Add
+  // before: then the values are [folded], and the next stack should share nothing.
   bool Add(std::uint32_t thread, const StackDelta& stack, std::span<const std::int64_t> values);
-  // Adds `values` to the stack of the thread's last Add, also if that was in an earlier period. False, and nothing added, without one.
+  // Adds `values` to the stack of the thread's last Add, also if that was in an earlier period.
+  // False, and nothing added, without one.
   bool ExtendLast(std::uint32_t thread, std::span<const std::int64_t> values);
-  // The thread has had a stack since that nobody could read: nothing shares with, or is added to, the one before.
+  // The thread has had a stack since that nobody could read: nothing shares with, or is added to,
+  // the one before.
   void ForgetLast(std::uint32_t thread);
   // Adds `values` to a stack that consists of a pseudo-frame.
   void AddPseudo(std::uint32_t thread, PseudoFrame frame, std::span<const std::int64_t> values);
 
-  // Moves `values` from the thread's last stack to the same stack in the next period, if it has values in this one.
+  // Moves `values` from the thread's last stack to the same stack in the next period, if it has
+  // values in this one.
   void HoldBack(std::uint32_t thread, std::span<const std::int64_t> values);
 
-  // Ends the period and moves it out. Threads that live on keep their keys and last stacks, the newest modules stay.
+  // Ends the period and moves it out. Threads that live on keep their keys and last stacks, the
+  // newest modules stay.
   AggregatedPeriod Take();
 
   [[nodiscard]] std::size_t memory_bytes() const { return budget_.used_bytes(); }
@@ -90,7 +100,8 @@ class Aggregator {
   };
   static_assert(sizeof(std::string) > 32 || sizeof(Thread) < 64, "an idle thread is small");
 
-  [[nodiscard]] std::span<const Address> PathTo(const StackTrie& trie, std::uint32_t node, std::size_t depth);
+  [[nodiscard]] std::span<const Address> PathTo(const StackTrie& trie, std::uint32_t node,
+                                                std::size_t depth);
   void Place(Thread& thread, std::span<const Address> leaf_first);
   void PlaceAnew(Thread& thread, std::span<const Address> leaf_first);
   void AddToRow(std::uint32_t key, std::uint32_t node, std::span<const std::int64_t> values);

@@ -1,4 +1,5 @@
-// What the aggregator's tables are made of: a budget that every growth asks first, and a hash table of ids.
+// What the aggregator's tables are made of: a budget that every growth asks first, and a hash table
+// of ids.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +14,8 @@ class MemoryBudget {
  public:
   explicit MemoryBudget(std::size_t limit_bytes) : limit_bytes_(limit_bytes) {}
 
-  // Takes `bytes`, unless that would pass the limit less the reserve: then nothing is taken and the answer is false.
+  // Takes `bytes`, unless that would pass the limit less the reserve: then nothing is taken and the
+  // answer is false.
   [[nodiscard]] bool TryTake(std::size_t bytes) {
     if (used_bytes_ + reserve_bytes_ + bytes > limit_bytes_) return false;
     used_bytes_ += bytes;
@@ -37,15 +39,16 @@ class MemoryBudget {
 // Whether a table may pass the budget.
 enum class Admission { kWithinBudget, kAlways };
 
-// A 64-bit mix of two numbers: the product carries every bit upwards, and IdTable uses the upper half.
+// A 64-bit mix of two numbers: the product carries every bit upwards, and IdTable uses the upper
+// half.
 constexpr std::uint64_t HashPair(std::uint64_t a, std::uint64_t b) {
   std::uint64_t hash = (a ^ (b * 0x9E3779B97F4A7C15)) * 0xD6E8FEB86659FD93;
   hash ^= hash >> 32;
   return hash * 0xD6E8FEB86659FD93;
 }
 
-// Open addressing from a hash to ids whose keys stand elsewhere. Slots keep 32 bits of the hash, so that growing reads no key and a
-// probe compares few.
+// Open addressing from a hash to ids whose keys stand elsewhere. Slots keep 32 bits of the hash, so
+// that growing reads no key and a probe compares few.
 class IdTable {
  public:
   static constexpr std::uint32_t kNone = 0xFFFFFFFF;
@@ -63,7 +66,8 @@ class IdTable {
     }
   }
 
-  // Makes sure that one more Insert fits. While it grows, the old slots and the new are both paid for. False where the budget refuses.
+  // Makes sure that one more Insert fits. While it grows, the old slots and the new are both paid
+  // for. False where the budget refuses.
   [[nodiscard]] bool MakeRoom(MemoryBudget& budget, Admission admission) {
     if ((size_ + 1) * 4 <= slots_.size() * 3) return true;
     const std::size_t capacity = slots_.empty() ? kMinSlots : slots_.size() * 2;

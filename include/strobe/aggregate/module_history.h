@@ -1,4 +1,5 @@
-// The module maps of a period, so that an address is looked up in what was loaded when it was captured.
+// The module maps of a period, so that an address is looked up in what was loaded when it was
+// captured.
 #pragma once
 
 #include <cstddef>
@@ -12,9 +13,9 @@
 
 namespace strobe {
 
-// Each module is kept once, a generation is a list of indices. A generation that only adds modules to the one before replaces its
-// list, because whatever could be looked up before is still where it was: so a program that only loads has one list, and its stacks
-// one root.
+// Each module is kept once, a generation is a list of indices. A generation that only adds modules
+// to the one before replaces its list, because whatever could be looked up before is still where it
+// was: so a program that only loads has one list, and its stacks one root.
 class ModuleHistory {
  public:
   // Lists kept. Beyond it the two oldest become one, in which the newer wins where they overlap.
@@ -22,16 +23,18 @@ class ModuleHistory {
   // Modules that such a merged list may hold; beyond it only the newer's stay.
   static constexpr std::size_t kMaxMergedModules = 4096;
 
-  // Generations rise; one older than the newest known is ignored, the newest may be given again. Indices into modules() are valid until
-  // the next Add or KeepNewest.
+  // Generations rise; one older than the newest known is ignored, the newest may be given again.
+  // Indices into modules() are valid until the next Add or KeepNewest.
   void Add(std::uint32_t generation, const ModuleMap& map);
 
-  // The module that holds `address` in that generation's map or, if it lies in none, in the next newer one: a record captured just after
-  // a module was loaded still carries the generation before. An unknown generation is looked up in the nearest that is not newer, or
-  // else in the oldest.
+  // The module that holds `address` in that generation's map or, if it lies in none, in the next
+  // newer one: a record captured just after a module was loaded still carries the generation
+  // before. An unknown generation is looked up in the nearest that is not newer, or else in the
+  // oldest.
   [[nodiscard]] std::optional<std::uint32_t> Find(std::uint32_t generation, Address address) const;
 
-  // Whether the module that Find returns is not of the newest list: what was loaded there is not loaded any more.
+  // Whether the module that Find returns is not of the newest list: what was loaded there is not
+  // loaded any more.
   [[nodiscard]] bool HasGone(std::uint32_t generation, Address address) const;
 
   // The same number for generations that share a list.

@@ -13,17 +13,18 @@
 
 namespace strobe {
 
-// Rows are numbered in the order of their first sample. The first thread's row of a stack hangs at the stack's node; the rows of other
-// threads with the same stack are found by hash.
+// Rows are numbered in the order of their first sample. The first thread's row of a stack hangs at
+// the stack's node; the rows of other threads with the same stack are found by hash.
 class RowTable {
  public:
   static constexpr std::uint32_t kNone = IdTable::kNone;
 
   explicit RowTable(std::size_t value_count) : stride_(1 + value_count) {}
 
-  // The row of `thread` at `node`, made if it is missing; kNone if it is missing and the budget refuses.
-  std::uint32_t FindOrAdd(StackTrie& trie, std::uint32_t node, std::uint32_t thread, MemoryBudget& budget,
-                          Admission admission = Admission::kWithinBudget) {
+  // The row of `thread` at `node`, made if it is missing; kNone if it is missing and the budget
+  // refuses.
+  std::uint32_t FindOrAdd(StackTrie& trie, std::uint32_t node, std::uint32_t thread,
+                          MemoryBudget& budget, Admission admission = Admission::kWithinBudget) {
     const std::uint32_t first = trie[node].first_row;
     const std::uint64_t key = Key(node, thread);
     if (first != kNone && Words(first)[0] == key) return first;
@@ -37,23 +38,38 @@ class RowTable {
     for (std::size_t i = 0; i < count; ++i) sums[i] += static_cast<std::uint64_t>(values[i]);
   }
 
-  [[nodiscard]] std::uint32_t node(std::uint32_t row) const { return static_cast<std::uint32_t>(Words(row)[0] >> 32); }
-  [[nodiscard]] std::uint32_t thread(std::uint32_t row) const { return static_cast<std::uint32_t>(Words(row)[0]); }
-  [[nodiscard]] std::int64_t value(std::uint32_t row, std::size_t index) const { return static_cast<std::int64_t>(Words(row)[1 + index]); }
+  [[nodiscard]] std::uint32_t node(std::uint32_t row) const {
+    return static_cast<std::uint32_t>(Words(row)[0] >> 32);
+  }
+  [[nodiscard]] std::uint32_t thread(std::uint32_t row) const {
+    return static_cast<std::uint32_t>(Words(row)[0]);
+  }
+  [[nodiscard]] std::int64_t value(std::uint32_t row, std::size_t index) const {
+    return static_cast<std::int64_t>(Words(row)[1 + index]);
+  }
   [[nodiscard]] std::uint32_t size() const { return size_; }
   [[nodiscard]] std::size_t value_count() const { return stride_ - 1; }
-  [[nodiscard]] std::size_t memory_bytes() const { return chunks_.size() * ChunkBytes() + others_.memory_bytes(); }
+  [[nodiscard]] std::size_t memory_bytes() const {
+    return chunks_.size() * ChunkBytes() + others_.memory_bytes();
+  }
   // What one more row costs on average.
   [[nodiscard]] std::size_t row_bytes() const { return stride_ * sizeof(std::uint64_t) + 24; }
 
  private:
   static constexpr std::uint32_t kChunkRows = 512;
 
-  static constexpr std::uint64_t Key(std::uint32_t node, std::uint32_t thread) { return std::uint64_t{node} << 32 | thread; }
-  [[nodiscard]] std::size_t ChunkBytes() const { return kChunkRows * stride_ * sizeof(std::uint64_t) + sizeof(void*); }
-  [[nodiscard]] std::uint64_t* Words(std::uint32_t row) const { return &chunks_[row / kChunkRows][row % kChunkRows * stride_]; }
+  static constexpr std::uint64_t Key(std::uint32_t node, std::uint32_t thread) {
+    return std::uint64_t{node} << 32 | thread;
+  }
+  [[nodiscard]] std::size_t ChunkBytes() const {
+    return kChunkRows * stride_ * sizeof(std::uint64_t) + sizeof(void*);
+  }
+  [[nodiscard]] std::uint64_t* Words(std::uint32_t row) const {
+    return &chunks_[row / kChunkRows][row % kChunkRows * stride_];
+  }
 
-  std::uint32_t FindOther(StackTrie& trie, std::uint64_t key, MemoryBudget& budget, Admission admission);
+  std::uint32_t FindOther(StackTrie& trie, std::uint64_t key, MemoryBudget& budget,
+                          Admission admission);
 
   std::size_t stride_;  // in words: the key, then the values
   std::vector<std::unique_ptr<std::uint64_t[]>> chunks_;

@@ -12,11 +12,13 @@
 
 namespace strobe {
 
-// Node 0 is the trie's own root. Its children are the roots of stacks: one for each (module generation, StackEnd), because an address
-// means a function only within a generation, and one for each pseudo-frame that stands alone. Ids rise from parent to child.
+// Node 0 is the trie's own root. Its children are the roots of stacks: one for each (module
+// generation, StackEnd), because an address means a function only within a generation, and one for
+// each pseudo-frame that stands alone. Ids rise from parent to child.
 //
-// A node's first child usually comes right after it, since a new stack is written in one go. Such a child needs no entry in the hash
-// table, and following a path that branches rarely reads memory in order.
+// A node's first child usually comes right after it, since a new stack is written in one go. Such a
+// child needs no entry in the hash table, and following a path that branches rarely reads memory in
+// order.
 class StackTrie {
  public:
   static constexpr std::uint32_t kRoot = 0;
@@ -29,17 +31,27 @@ class StackTrie {
   };
 
   // The keys of the roots of stacks.
-  static constexpr Address StackKey(std::uint32_t generation, StackEnd end) { return Address{generation} << 8 | static_cast<Address>(end); }
-  static constexpr Address PseudoKey(PseudoFrame frame) { return kPseudoBit | static_cast<Address>(frame); }
+  static constexpr Address StackKey(std::uint32_t generation, StackEnd end) {
+    return Address{generation} << 8 | static_cast<Address>(end);
+  }
+  static constexpr Address PseudoKey(PseudoFrame frame) {
+    return kPseudoBit | static_cast<Address>(frame);
+  }
   static constexpr bool IsPseudoKey(Address key) { return (key & kPseudoBit) != 0; }
-  static constexpr PseudoFrame PseudoOfKey(Address key) { return static_cast<PseudoFrame>(key & 0xFF); }
-  static constexpr std::uint32_t GenerationOfKey(Address key) { return static_cast<std::uint32_t>(key >> 8); }
+  static constexpr PseudoFrame PseudoOfKey(Address key) {
+    return static_cast<PseudoFrame>(key & 0xFF);
+  }
+  static constexpr std::uint32_t GenerationOfKey(Address key) {
+    return static_cast<std::uint32_t>(key >> 8);
+  }
   static constexpr StackEnd EndOfKey(Address key) { return static_cast<StackEnd>(key & 0xFF); }
 
   StackTrie();
 
-  // The child of `parent` with `address`, made if it is missing; kNone if it is missing and the budget refuses.
-  std::uint32_t Child(std::uint32_t parent, Address address, MemoryBudget& budget, Admission admission = Admission::kWithinBudget) {
+  // The child of `parent` with `address`, made if it is missing; kNone if it is missing and the
+  // budget refuses.
+  std::uint32_t Child(std::uint32_t parent, Address address, MemoryBudget& budget,
+                      Admission admission = Admission::kWithinBudget) {
     const std::uint32_t next = parent + 1;
     if (next < size_) {
       const Node& node = (*this)[next];
@@ -53,18 +65,25 @@ class StackTrie {
     return found != kNone ? found : Insert(parent, address, hash, budget, admission);
   }
 
-  [[nodiscard]] Node& operator[](std::uint32_t id) { return chunks_[id / kChunkNodes][id % kChunkNodes]; }
-  [[nodiscard]] const Node& operator[](std::uint32_t id) const { return chunks_[id / kChunkNodes][id % kChunkNodes]; }
+  [[nodiscard]] Node& operator[](std::uint32_t id) {
+    return chunks_[id / kChunkNodes][id % kChunkNodes];
+  }
+  [[nodiscard]] const Node& operator[](std::uint32_t id) const {
+    return chunks_[id / kChunkNodes][id % kChunkNodes];
+  }
   // Nodes, the root included.
   [[nodiscard]] std::uint32_t size() const { return size_; }
-  [[nodiscard]] std::size_t memory_bytes() const { return chunks_.size() * kChunkBytes + branches_.memory_bytes(); }
+  [[nodiscard]] std::size_t memory_bytes() const {
+    return chunks_.size() * kChunkBytes + branches_.memory_bytes();
+  }
 
  private:
   static constexpr Address kPseudoBit = Address{1} << 63;
   static constexpr std::uint32_t kChunkNodes = 1024;  // growing by chunks needs no second copy
   static constexpr std::size_t kChunkBytes = kChunkNodes * sizeof(Node) + sizeof(void*);
 
-  std::uint32_t Insert(std::uint32_t parent, Address address, std::uint64_t hash, MemoryBudget& budget, Admission admission);
+  std::uint32_t Insert(std::uint32_t parent, Address address, std::uint64_t hash,
+                       MemoryBudget& budget, Admission admission);
 
   std::vector<std::unique_ptr<Node[]>> chunks_;
   IdTable branches_;  // every node that is not its parent's next

@@ -1,6 +1,7 @@
-// STROBE_CHECK stops the program with one line on stderr. It is for misuse of the control plane by the program itself (a
-// registration that ends on another thread, a Profiler destroyed under live registrations); never for anything that the data plane
-// reads, and never for a failure of the profiler.
+// STROBE_CHECK stops the program with one line on stderr. It is for misuse of the control plane by
+// the program itself (a registration that ends on another thread, a Profiler destroyed under live
+// registrations); never for anything that the data plane reads, and never for a failure of the
+// profiler.
 #pragma once
 
 #include "strobe/base/visibility.h"
@@ -14,5 +15,6 @@ namespace strobe::internal {
 }  // namespace strobe::internal
 STROBE_HIDDEN_END
 
-#define STROBE_CHECK(condition, message) \
-  (static_cast<bool>(condition) ? static_cast<void>(0) : ::strobe::internal::CheckFailed(__FILE__, __LINE__, message))
+#define STROBE_CHECK(condition, message)               \
+  (static_cast<bool>(condition) ? static_cast<void>(0) \
+                                : ::strobe::internal::CheckFailed(__FILE__, __LINE__, message))

@@ -11,10 +11,14 @@ namespace strobe {
 // On Linux both answer from the vdso, about 20 ns, and MonotonicNs() is signal-safe.
 struct SystemClock {
   [[nodiscard]] std::int64_t MonotonicNs() const {
-    return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(
+               std::chrono::steady_clock::now().time_since_epoch())
+        .count();
   }
   [[nodiscard]] std::int64_t UnixTimeNs() const {
-    return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(
+               std::chrono::system_clock::now().time_since_epoch())
+        .count();
   }
 };
 static_assert(Clock<SystemClock>);

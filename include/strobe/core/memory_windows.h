@@ -14,7 +14,8 @@
 
 namespace strobe {
 
-// Of every window that is read in, all is taken as it was then: for one piece of work, not for longer.
+// Of every window that is read in, all is taken as it was then: for one piece of work, not for
+// longer.
 class MemoryWindows {
  public:
   // Copies memory; returns how many bytes could be read, from the front.

@@ -1,7 +1,9 @@
-// Every option of the profiler, with its default. This is the one list of option defaults; the table in src/core/options.cc binds each
-// to its environment variable and to its accepted range, and README.md shows that table.
+// Every option of the profiler, with its default. This is the one list of option defaults; the
+// table in src/core/options.cc binds each to its environment variable and to its accepted range,
+// and README.md shows that table.
 //
-//   strobe::Profiler profiler({.sampling = {.wall_frequency_hz = 10}, .exporter = {.directory = "profiles"}});
+//   strobe::Profiler profiler(
+//       {.sampling = {.wall_frequency_hz = 10}, .exporter = {.directory = "profiles"}});
 #pragma once
 
 #include <concepts>
@@ -18,7 +20,8 @@
 
 namespace strobe {
 
-// A value that knows whether the program chose it: what code sets beats the environment, which beats the default.
+// A value that knows whether the program chose it: what code sets beats the environment, which
+// beats the default.
 template <class T>
 class Option {
  public:
@@ -28,16 +31,23 @@ class Option {
   };
   // What code may choose: no number where a switch is wanted, no fraction where an integer is.
   template <class U>
-  static constexpr bool kIsValue = std::convertible_to<U, T> && !std::same_as<U, Option> && !std::same_as<U, Default> &&
-                                   (!std::same_as<T, bool> || std::same_as<U, bool>)&&(!std::integral<T> || std::integral<U>);
-
-  Option(Default initial) : value_(std::move(initial.value)) {}  // NOLINT(google-explicit-constructor): reads as an assignment
-
-  // Chosen by code.
+  static constexpr bool kIsSwitchIfWanted = !std::same_as<T, bool> || std::same_as<U, bool>;
   template <class U>
-  requires(kIsValue<std::remove_cvref_t<U>>)
-      Option(U&& value)  // NOLINT(google-explicit-constructor,bugprone-forwarding-reference-overload): kIsValue leaves out Option itself
+  static constexpr bool kIsIntegerIfWanted = !std::integral<T> || std::integral<U>;
+  template <class U>
+  static constexpr bool kIsValue =
+      std::convertible_to<U, T> && !std::same_as<U, Option> && !std::same_as<U, Default> &&
+      kIsSwitchIfWanted<U> && kIsIntegerIfWanted<U>;
+
+  // NOLINTNEXTLINE(google-explicit-constructor): reads as an assignment
+  Option(Default initial) : value_(std::move(initial.value)) {}
+
+  // Chosen by code. kIsValue leaves out Option itself.
+  // NOLINTBEGIN(google-explicit-constructor,bugprone-forwarding-reference-overload)
+  template <class U>
+  requires(kIsValue<std::remove_cvref_t<U>>) Option(U&& value)
       : value_(std::forward<U>(value)), is_set_(true) {}
+  // NOLINTEND(google-explicit-constructor,bugprone-forwarding-reference-overload)
 
   [[nodiscard]] const T& get() const { return value_; }
   [[nodiscard]] bool is_set() const { return is_set_; }
@@ -52,18 +62,20 @@ class Option {
 struct SamplingOptions {
   // Samples per second of a thread's CPU time; 0 turns the CPU provider off.
   Option<double> cpu_frequency_hz = Option<double>::Default{100};
-  // Looks per second at every registered thread, running or waiting; fewer where they would take more than 1 % of a core. 0 (the default)
-  // turns the wall provider off. 10 is a good rate.
+  // Looks per second at every registered thread, running or waiting; fewer where they would take
+  // more than 1 % of a core. 0 (the default) turns the wall provider off. 10 is a good rate.
   Option<double> wall_frequency_hz = Option<double>::Default{0};
   // Frames per stack; deeper stacks end in [truncated].
   Option<std::int64_t> max_frames = Option<std::int64_t>::Default{512};
-  // The signal that interrupts threads. 0 takes the first that the program does not use when a session starts: on Linux SIGURG (23), whose
-  // default action is to be ignored, so that one left over at an exec never kills the new image; then SIGSTKFLT (16).
+  // The signal that interrupts threads. 0 takes the first that the program does not use when a
+  // session starts: on Linux SIGURG (23), whose default action is to be ignored, so that one left
+  // over at an exec never kills the new image; then SIGSTKFLT (16).
   Option<std::int64_t> signal_number = Option<std::int64_t>::Default{0};
-  // Whether a thread that blocks the signal lets it through while it is registered. Not for a thread that waits for all signals: sigwait
-  // would return ours.
+  // Whether a thread that blocks the signal lets it through while it is registered. Not for a
+  // thread that waits for all signals: sigwait would return ours.
   Option<bool> unblock_signal = Option<bool>::Default{false};
-  // Whether a thread's CPU timer is used at all; without it the collector looks at each thread's CPU clock instead.
+  // Whether a thread's CPU timer is used at all; without it the collector looks at each thread's
+  // CPU clock instead.
   Option<bool> use_timers = Option<bool>::Default{true};
 };
 
@@ -75,7 +87,8 @@ struct ThreadOptions {
 };
 
 struct CollectorOptions {
-  // Time between two drains; down to 5 ms while rings run full, and up to four times as long while they stay nearly empty.
+  // Time between two drains; down to 5 ms while rings run full, and up to four times as long while
+  // they stay nearly empty.
   Option<std::int64_t> drain_period_ms = Option<std::int64_t>::Default{60};
   // Memory of one period's stacks; what does not fit goes into [folded].
   Option<std::int64_t> memory_bytes = Option<std::int64_t>::Default{64 * 1024 * 1024};
@@ -92,14 +105,16 @@ struct ExporterOptions {
   Option<std::int64_t> max_bytes = Option<std::int64_t>::Default{256 * 1024 * 1024};
   // How long Stop waits for the last export before it leaves it behind.
   Option<double> stop_timeout_s = Option<double>::Default{10};
-  // Whether a session that nobody has stopped is stopped, and so exported, when the program calls exit or returns from main. Linux.
+  // Whether a session that nobody has stopped is stopped, and so exported, when the program calls
+  // exit or returns from main. Linux.
   Option<bool> stop_at_exit = Option<bool>::Default{true};
 };
 
 struct ProfilerOptions {
   // The kill switch. STROBE_ENABLED=0 beats even code.
   Option<bool> enabled = Option<bool>::Default{true};
-  // Each group has an initialiser, so that naming only some of them draws no warning (-Wmissing-field-initializers).
+  // Each group has an initialiser, so that naming only some of them draws no warning
+  // (-Wmissing-field-initializers).
   SamplingOptions sampling = {};
   ThreadOptions threads = {};
   CollectorOptions collector = {};
@@ -114,7 +129,8 @@ struct OptionRow {
   std::string_view description;  // one sentence
   // Writes the current value as text.
   std::string (*get)(const ProfilerOptions&);
-  // Sets the option from text, unless code has set it. False, and nothing changed, for a text that is not accepted.
+  // Sets the option from text, unless code has set it. False, and nothing changed, for a text that
+  // is not accepted.
   bool (*set)(ProfilerOptions&, std::string_view text);
   // Whether the value lies in the accepted range.
   bool (*valid)(const ProfilerOptions&);
@@ -123,12 +139,15 @@ struct OptionRow {
 // Every option, in the order of the structs above.
 std::span<const OptionRow> OptionTable();
 
-// Applies the environment to what code has not set. `environment` returns a variable's value, if it has one. For each value that is not
-// accepted, `warn` gets one line that names the variable, the value and what is accepted; the option stays as it was.
-void ApplyEnvironment(ProfilerOptions& options, const std::function<std::optional<std::string>(const char*)>& environment,
+// Applies the environment to what code has not set. `environment` returns a variable's value, if it
+// has one. For each value that is not accepted, `warn` gets one line that names the variable, the
+// value and what is accepted; the option stays as it was.
+void ApplyEnvironment(ProfilerOptions& options,
+                      const std::function<std::optional<std::string>(const char*)>& environment,
                       const std::function<void(const std::string&)>& warn);
 
-// InvalidArgument with the field's name for the first option out of its range, or for two that do not fit together.
+// InvalidArgument with the field's name for the first option out of its range, or for two that do
+// not fit together.
 absl::Status Validate(const ProfilerOptions& options);
 
 }  // namespace strobe

@@ -1,5 +1,5 @@
-// Profile: the immutable result of one period. It knows nothing of where its samples came from, and it is what encoders, symbolizers
-// and exporters of any kind see.
+// Profile: the immutable result of one period. It knows nothing of where its samples came from, and
+// it is what encoders, symbolizers and exporters of any kind see.
 #pragma once
 
 #include <cstddef>
@@ -54,7 +54,8 @@ struct Profile {
   std::vector<StackNode> stacks;  // [0] is the root; a parent stands before its children
   std::vector<ProfileThread> threads;
   std::vector<ProfileSample> samples;  // distinct (stack, thread)
-  std::vector<std::int64_t> values;    // row by row: samples.size() * value_types.size(); none is less than 0
+  std::vector<std::int64_t>
+      values;  // row by row: samples.size() * value_types.size(); none is less than 0
 
   std::int64_t time_ns = 0;      // when the period began, since 1970
   std::int64_t duration_ns = 0;  // how long it lasted

@@ -18,13 +18,17 @@ struct FunctionSymbol {
 // One level of a frame: several where functions were inlined there.
 struct FrameSymbols {
   static constexpr std::uint32_t kNone = 0xFFFFFFFF;
-  std::uint32_t function = kNone;  // index into Symbols::functions; kNone leaves the frame without a name
+  std::uint32_t function =
+      kNone;  // index into Symbols::functions; kNone leaves the frame without a name
 };
 
 struct Symbols {
   std::vector<FunctionSymbol> functions;  // distinct
-  std::vector<FrameSymbols> frames;       // one for each of Profile::frames, or empty where nothing was symbolized
-  std::string partly_named;               // a module that has more functions than could be kept; empty where there is none
+  std::vector<FrameSymbols>
+      frames;  // one for each of Profile::frames, or empty where nothing was symbolized
+  std::string
+      // A module that has more functions than could be kept; empty where there is none.
+      partly_named;
 };
 
 }  // namespace strobe

@@ -12,11 +12,13 @@ namespace strobe {
 // The longest thread name that is kept, in bytes.
 inline constexpr std::size_t kMaxThreadNameBytes = 63;
 
-// The bounds of a thread's stack: reads are valid in [low, high). Both zero where the system did not say.
+// The bounds of a thread's stack: reads are valid in [low, high). Both zero where the system did
+// not say.
 struct StackBounds {
   Address low = 0;
   Address high = 0;
-  // Whether the system extends it downwards as it is used: then what lies below `low` may be part of it by now.
+  // Whether the system extends it downwards as it is used: then what lies below `low` may be part
+  // of it by now.
   bool grows = false;
 
   [[nodiscard]] bool empty() const { return high <= low; }
@@ -29,11 +31,12 @@ struct ThreadInfo {
   StackBounds stack;
 };
 
-// At most kMaxThreadNameBytes bytes of `name`, cut at a character, every byte that is not valid UTF-8 replaced by '?' and every
-// control character by a space.
+// At most kMaxThreadNameBytes bytes of `name`, cut at a character, every byte that is not valid
+// UTF-8 replaced by '?' and every control character by a space.
 std::string SanitizedThreadName(std::string_view name);
 
-// `text` with every byte that is not part of valid UTF-8 replaced by '?'. proto3 refuses a whole message for one bad string.
+// `text` with every byte that is not part of valid UTF-8 replaced by '?'. proto3 refuses a whole
+// message for one bad string.
 std::string ValidUtf8(std::string_view text);
 
 }  // namespace strobe

@@ -11,12 +11,15 @@
 
 namespace strobe {
 
-// * Encode(profile, symbols) is pure and deterministic: equal input gives equal bytes, on any machine. It accepts every Profile whose
-//   indices are in range, an empty one too, and Symbols without frames.
-// * kFileSuffix is the format's customary end of a file name (".pb.gz"), kContentType its media type.
+// * Encode(profile, symbols) is pure and deterministic: equal input gives equal bytes, on any
+//   machine. It accepts every Profile whose indices are in range, an empty one too, and Symbols
+//   without frames.
+// * kFileSuffix is the format's customary end of a file name (".pb.gz"), kContentType its media
+//   type.
 // Called on the exporter's thread; errors are statuses.
 template <class E>
-concept Encoder = std::default_initializable<E> && requires(E& encoder, const Profile& profile, const Symbols& symbols) {
+concept Encoder = std::default_initializable<E> &&
+    requires(E& encoder, const Profile& profile, const Symbols& symbols) {
   { encoder.Encode(profile, symbols) } -> std::same_as<absl::StatusOr<std::string>>;
   { E::kFileSuffix } -> std::convertible_to<std::string_view>;
   { E::kContentType } -> std::convertible_to<std::string_view>;

@@ -1,4 +1,5 @@
-// PprofEncoder: a Profile as gzipped profile.proto, the format of Google's pprof and of most servers that store profiles.
+// PprofEncoder: a Profile as gzipped profile.proto, the format of Google's pprof and of most
+// servers that store profiles.
 #pragma once
 
 #include <cstddef>
@@ -12,10 +13,12 @@
 
 namespace strobe {
 
-// * Ids are small and sequential: location i + 1 is frame i, mapping i + 1 is module i, function i + 1 is Symbols::functions[i]; the
-//   functions of pseudo-frames come after those.
-// * A location carries its mapping only where its address lies inside it; pseudo-frames have neither a mapping nor an address.
-// * A mapping claims has_functions only where each of its locations has a real symbol, so that pprof looks up the others by itself.
+// * Ids are small and sequential: location i + 1 is frame i, mapping i + 1 is module i, function i
+//   + 1 is Symbols::functions[i]; the functions of pseudo-frames come after those.
+// * A location carries its mapping only where its address lies inside it; pseudo-frames have
+//   neither a mapping nor an address.
+// * A mapping claims has_functions only where each of its locations has a real symbol, so that
+//   pprof looks up the others by itself.
 // * Labels of a sample: "thread id" (number) and "thread name" (text, where there is one).
 // * The profiler's own account stands in the comments, as text for people.
 // * Strings that are not valid UTF-8 are mended: readers refuse the whole message otherwise.
@@ -26,7 +29,8 @@ class PprofEncoder {
   // The longest message before compression. protobuf itself allows 2 GiB.
   static constexpr std::size_t kMaxMessageBytes = std::size_t{1} << 30;
 
-  // InvalidArgument for a profile whose indices are out of range, ResourceExhausted for one that is too long.
+  // InvalidArgument for a profile whose indices are out of range, ResourceExhausted for one that is
+  // too long.
   absl::StatusOr<std::string> Encode(const Profile& profile, const Symbols& symbols);
 
   // The message itself, before gzip. pprof reads this as well.

@@ -12,11 +12,13 @@
 
 namespace strobe {
 
-// Whether an encoder's or an exporter's error says that this profile cannot be delivered, however often it is tried: the profile is invalid
-// (InvalidArgument; of a server, 400 or 415) or too large (OutOfRange; 413). All other errors are of the way, which may be mended: no
-// room, no permission, no answer.
+// Whether an encoder's or an exporter's error says that this profile cannot be delivered, however
+// often it is tried: the profile is invalid (InvalidArgument; of a server, 400 or 415) or too large
+// (OutOfRange; 413). All other errors are of the way, which may be mended: no room, no permission,
+// no answer.
 inline bool RefusesProfile(const absl::Status& status) {
-  return status.code() == absl::StatusCode::kInvalidArgument || status.code() == absl::StatusCode::kOutOfRange;
+  return status.code() == absl::StatusCode::kInvalidArgument ||
+         status.code() == absl::StatusCode::kOutOfRange;
 }
 
 // One encoded profile on its way out. Valid for the duration of the call.
@@ -28,12 +30,14 @@ struct ExportRequest {
 };
 
 // * Constructed from the options, without side effects: nothing is created before the first Export.
-// * Export(request) delivers the bytes whole or not at all, and says where they went (a path, a URL) or why not. It may take long; nothing
-//   but the next export waits for it. After an error that RefusesProfile the profile is dropped, and counted; after any other the profiler
-//   calls again with the same profile when the next period ends.
+// * Export(request) delivers the bytes whole or not at all, and says where they went (a path, a
+//   URL) or why not. It may take long; nothing but the next export waits for it. After an error
+//   that RefusesProfile the profile is dropped, and counted; after any other the profiler calls
+//   again with the same profile when the next period ends.
 // Called on the exporter's thread only.
 template <class E>
-concept Exporter = std::constructible_from<E, const ExporterOptions&> && requires(E& exporter, const ExportRequest& request) {
+concept Exporter = std::constructible_from<E, const ExporterOptions&> &&
+    requires(E& exporter, const ExportRequest& request) {
   { exporter.Export(request) } -> std::same_as<absl::StatusOr<std::string>>;
 };
 

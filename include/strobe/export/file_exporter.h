@@ -11,16 +11,20 @@
 
 namespace strobe {
 
-// Writes <directory>/<program>.<process id>.<sequence><suffix>, readable by the user alone whatever the umask says (on Windows: by whom the
-// directory's access list says).
-// * The bytes go to a temporary name in the same directory, which is then renamed: a reader never sees half a profile. After an error
-//   nothing is left behind. Nothing is synced to the disk: a power cut may cost the last profiles, never the program's time.
-// * No profile is ever overwritten. Where the name is taken (a process id used again, as in containers), the number after the highest one
-//   of this program and process takes the sequence's place.
-// * After a success, the oldest profiles of this program beyond max_files and max_bytes are removed, and temporaries that a killed process
-//   left more than an hour ago. Only files of this user whose names are of this program's own pattern; never the one just written.
-// * A relative directory is taken from where the process stood when the exporter was constructed, so that a later chdir scatters nothing.
-//   Missing directories are created, with mode 0700, at the first Export.
+// Writes <directory>/<program>.<process id>.<sequence><suffix>, readable by the user alone whatever
+// the umask says (on Windows: by whom the directory's access list says).
+// * The bytes go to a temporary name in the same directory, which is then renamed: a reader never
+//   sees half a profile. After an error nothing is left behind. Nothing is synced to the disk: a
+//   power cut may cost the last profiles, never the program's time.
+// * No profile is ever overwritten. Where the name is taken (a process id used again, as in
+//   containers), the number after the highest one of this program and process takes the sequence's
+//   place.
+// * After a success, the oldest profiles of this program beyond max_files and max_bytes are
+//   removed, and temporaries that a killed process left more than an hour ago. Only files of this
+//   user whose names are of this program's own pattern; never the one just written.
+// * A relative directory is taken from where the process stood when the exporter was constructed,
+//   so that a later chdir scatters nothing. Missing directories are created, with mode 0700, at the
+//   first Export.
 class FileExporter {
  public:
   // Looked at for removal; a directory with more entries keeps some files longer.

@@ -1,4 +1,5 @@
-// What passes from a platform's handler to a capture: the data plane's own small contract, which no OS header is part of.
+// What passes from a platform's handler to a capture: the data plane's own small contract, which no
+// OS header is part of.
 #pragma once
 
 #include <atomic>
@@ -12,16 +13,18 @@
 STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
 
-// Where this copy of the library lies: a program and its plug-ins may each have linked one, whose signals must not be taken for each
-// other's.
+// Where this copy of the library lies: a program and its plug-ins may each have linked one, whose
+// signals must not be taken for each other's.
 extern const char copy_anchor;
 
-// Names one registration in a signal's payload: which copy of the library, which arena, which of its slots, which use of that slot, and the
-// provider that asked. A signal may arrive long after what it names has ended, so nothing here is a pointer.
+// Names one registration in a signal's payload: which copy of the library, which arena, which of
+// its slots, which use of that slot, and the provider that asked. A signal may arrive long after
+// what it names has ended, so nothing here is a pointer.
 struct SlotToken {
   std::uint8_t arena = 0;
   std::uint8_t provider = 0;
-  std::uint16_t use = 0;    // counts the sessions and registrations that the slot has served, modulo 2^16
+  std::uint16_t use =
+      0;  // counts the sessions and registrations that the slot has served, modulo 2^16
   std::uint32_t index = 0;  // of the slot
 
   static constexpr unsigned kIndexBits = 18;
@@ -35,13 +38,17 @@ struct SlotToken {
 
   // The other bits. They tell our payloads from anybody else's, and from another copy's.
   [[nodiscard]] static std::uint64_t CopyMark() {
-    constexpr std::uint64_t kSpread = 0x9E3779B97F4A7C15;  // 2^64 / golden ratio: neighbours come to lie far apart
-    return static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(&copy_anchor)) * kSpread >> kCopyShift;
+    constexpr std::uint64_t kSpread =
+        0x9E3779B97F4A7C15;  // 2^64 / golden ratio: neighbours come to lie far apart
+    return static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(&copy_anchor)) * kSpread >>
+           kCopyShift;
   }
 
   [[nodiscard]] std::uint64_t Pack() const {
-    return CopyMark() << kCopyShift | std::uint64_t{use} << kUseShift | (std::uint64_t{provider} & Mask(kProviderBits)) << kProviderShift |
-           (std::uint64_t{arena} & Mask(kArenaBits)) << kArenaShift | (std::uint64_t{index} & Mask(kIndexBits));
+    return CopyMark() << kCopyShift | std::uint64_t{use} << kUseShift |
+           (std::uint64_t{provider} & Mask(kProviderBits)) << kProviderShift |
+           (std::uint64_t{arena} & Mask(kArenaBits)) << kArenaShift |
+           (std::uint64_t{index} & Mask(kIndexBits));
   }
   // False where `payload` is not one of ours.
   static bool Unpack(std::uint64_t payload, SlotToken& token) {
@@ -57,18 +64,20 @@ struct SlotToken {
   static constexpr std::uint64_t Mask(unsigned bits) { return (std::uint64_t{1} << bits) - 1; }
 };
 
-// One interruption of a thread: by the thread itself, or, on a platform that copies stacks, by another while it runs on.
+// One interruption of a thread: by the thread itself, or, on a platform that copies stacks, by
+// another while it runs on.
 struct CaptureTarget {
   SlotToken token;
-  std::int64_t timer_weight = 0;               // expiries that this interruption stands for; 0 for a request
+  std::int64_t timer_weight = 0;  // expiries that this interruption stands for; 0 for a request
   const NativeRegisters* registers = nullptr;  // nullptr where the system gave none
   const CopiedStackMemory* stack = nullptr;    // on a platform that copies stacks
-  // What was interrupted ran on an alternate stack for signals: perhaps inside of the thread's own, above what it has been switched from.
+  // What was interrupted ran on an alternate stack for signals: perhaps inside of the thread's own,
+  // above what it has been switched from.
   bool is_on_alternate_stack = false;
 };
 
-// How the handler reaches a profiler: type-erased, so that the handler is compiled once and no user's code sees an OS header. One entry an
-// arena, in a static table, never freed.
+// How the handler reaches a profiler: type-erased, so that the handler is compiled once and no
+// user's code sees an OS header. One entry an arena, in a static table, never freed.
 struct CaptureEntry {
   // False where the token names nothing that is alive. Signal-safe.
   using Function = bool (*)(void* context, const CaptureTarget& target);
@@ -78,8 +87,9 @@ struct CaptureEntry {
 inline constexpr std::size_t kMaxArenas = std::size_t{1} << SlotToken::kArenaBits;
 CaptureEntry& CaptureEntryOf(std::size_t arena);
 
-// A registered thread's slots, innermost registration first, in static (never lazily allocated) thread-local storage. The kernel drops the
-// payload of a signal that it queues at the limit on pending signals; such a signal finds its slots here.
+// A registered thread's slots, innermost registration first, in static (never lazily allocated)
+// thread-local storage. The kernel drops the payload of a signal that it queues at the limit on
+// pending signals; such a signal finds its slots here.
 struct ThreadLink {
   ThreadLink* next = nullptr;
   SlotToken token;
@@ -92,7 +102,8 @@ ThreadLink*& ThreadLinks();
 struct HandlerCounters {
   std::atomic<std::uint64_t> foreign{0};
   std::atomic<std::uint64_t> stale{0};
-  // On a platform that stops threads: those that stayed stopped too long, too often, and have not ended.
+  // On a platform that stops threads: those that stayed stopped too long, too often, and have not
+  // ended.
   std::atomic<std::uint64_t> threads_given_up{0};
 };
 HandlerCounters& GlobalHandlerCounters();

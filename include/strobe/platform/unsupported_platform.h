@@ -1,5 +1,5 @@
-// UnsupportedPlatform: an OS or CPU that cannot be profiled yet, or a build with -Denabled=false. Everything compiles, nothing samples, and
-// Start says why.
+// UnsupportedPlatform: an OS or CPU that cannot be profiled yet, or a build with -Denabled=false.
+// Everything compiles, nothing samples, and Start says why.
 #pragma once
 
 #include <cstddef>
@@ -36,17 +36,25 @@ struct UnsupportedPlatform {
   static int DefaultSignal() { return 0; }
   static absl::Status InstallHandler(int /*signal*/) { return Available(); }
   static HandlerState HandlerStateOf(int /*signal*/) { return HandlerState::kNotInstalled; }
-  static bool StartTimer(Timer& /*timer*/, std::uint64_t /*thread_id*/, std::uint64_t /*payload*/, std::int64_t /*first_ns*/,
-                         std::int64_t /*period_ns*/, int /*signal*/) {
+  static bool StartTimer(Timer& /*timer*/, std::uint64_t /*thread_id*/, std::uint64_t /*payload*/,
+                         std::int64_t /*first_ns*/, std::int64_t /*period_ns*/, int /*signal*/) {
     return false;
   }
   static void StopTimer(Timer& /*timer*/) {}
-  static bool Interrupt(std::uint64_t /*thread_id*/, std::uint64_t /*payload*/, int /*signal*/) { return false; }
+  static bool Interrupt(std::uint64_t /*thread_id*/, std::uint64_t /*payload*/, int /*signal*/) {
+    return false;
+  }
   static std::uint64_t ModuleVersion() { return 0; }
   static std::vector<Module> Modules() { return {}; }
-  static std::size_t ReadMemory(std::uint64_t /*address*/, std::span<std::uint8_t> /*bytes*/) { return 0; }
-  static std::size_t ReadStack(std::uint64_t /*address*/, std::span<std::byte> /*bytes*/) noexcept { return 0; }
-  static OwnThread RunOnOwnThread(const char* /*name*/, const std::function<void()>& /*body*/) { return {}; }
+  static std::size_t ReadMemory(std::uint64_t /*address*/, std::span<std::uint8_t> /*bytes*/) {
+    return 0;
+  }
+  static std::size_t ReadStack(std::uint64_t /*address*/, std::span<std::byte> /*bytes*/) noexcept {
+    return 0;
+  }
+  static OwnThread RunOnOwnThread(const char* /*name*/, const std::function<void()>& /*body*/) {
+    return {};
+  }
   static std::uint64_t ForkCount() { return 0; }
   static bool AtExit(void (* /*function*/)()) { return false; }
   static void WriteLine(const std::string& text);

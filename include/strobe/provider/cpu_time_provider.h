@@ -10,12 +10,15 @@
 
 namespace strobe {
 
-// Interrupts each thread by a timer on its own CPU clock, so that a thread which does not run costs nothing. The first expiry is uniform
-// in (0, period] and each thread's period is dithered, so that no two threads, and no thread and the kernel's tick, run in step. Where the
-// system refuses the timer, the collector looks at that thread's CPU clock once a period and asks for a stack when it has advanced.
+// Interrupts each thread by a timer on its own CPU clock, so that a thread which does not run costs
+// nothing. The first expiry is uniform in (0, period] and each thread's period is dithered, so that
+// no two threads, and no thread and the kernel's tick, run in step. Where the system refuses the
+// timer, the collector looks at that thread's CPU clock once a period and asks for a stack when it
+// has advanced.
 class CpuTimeProvider {
  public:
-  static constexpr std::array<ValueType, 2> kValueTypes{ValueType{"samples", "count"}, ValueType{"cpu", "nanoseconds"}};
+  static constexpr std::array<ValueType, 2> kValueTypes{ValueType{"samples", "count"},
+                                                        ValueType{"cpu", "nanoseconds"}};
   // A thread's period differs from the asked one by at most this share.
   static constexpr double kDither = 0.03;
 
@@ -28,17 +31,22 @@ class CpuTimeProvider {
   };
 
   explicit CpuTimeProvider(const SamplingOptions& options)
-      : period_ns_(*options.cpu_frequency_hz > 0 ? static_cast<std::int64_t>(1e9 / *options.cpu_frequency_hz) : 0),
+      : period_ns_(*options.cpu_frequency_hz > 0
+                       ? static_cast<std::int64_t>(1e9 / *options.cpu_frequency_hz)
+                       : 0),
         use_timers_(*options.use_timers) {}
 
   [[nodiscard]] bool enabled() const { return period_ns_ > 0; }
   [[nodiscard]] std::int64_t period_ns() const { return period_ns_; }
 
-  void Attach(SampledThread& thread, ThreadState& state, RandomSource& random, std::int64_t /*now_ns*/) {
-    const double period = static_cast<double>(period_ns_) * (1 + kDither * (2 * random.Uniform() - 1));
+  void Attach(SampledThread& thread, ThreadState& state, RandomSource& random,
+              std::int64_t /*now_ns*/) {
+    const double period =
+        static_cast<double>(period_ns_) * (1 + kDither * (2 * random.Uniform() - 1));
     state.period_ns = std::max<std::int64_t>(static_cast<std::int64_t>(period), 1);
     // The first period ends at a uniform instant; on the fallback, it has begun that much earlier.
-    const auto first_ns = std::max<std::int64_t>(static_cast<std::int64_t>(period * (1 - random.Uniform())), 1);
+    const auto first_ns =
+        std::max<std::int64_t>(static_cast<std::int64_t>(period * (1 - random.Uniform())), 1);
     state.is_on_fallback = !use_timers_ || !thread.StartCpuTimer(first_ns, state.period_ns);
     state.looked_ns = thread.attach_cpu_ns() - (state.period_ns - first_ns);
     if (state.is_on_fallback) fallback_threads_.fetch_add(1, std::memory_order_relaxed);
@@ -49,9 +57,11 @@ class CpuTimeProvider {
     return Residual(thread, state, thread.credited_weight());
   }
 
-  std::int64_t Residual(SampledThread& thread, const ThreadState& state, std::int64_t weight) const {
+  std::int64_t Residual(SampledThread& thread, const ThreadState& state,
+                        std::int64_t weight) const {
     const std::int64_t cpu_ns = thread.CpuTimeNs();
-    // The clock of a thread that has ended cannot be read, or is another's that has its id now: nothing is known but what was credited.
+    // The clock of a thread that has ended cannot be read, or is another's that has its id now:
+    // nothing is known but what was credited.
     if (thread.attach_cpu_ns() < 0 || cpu_ns < thread.attach_cpu_ns()) return 0;
     return static_cast<std::int64_t>(static_cast<std::uint64_t>(cpu_ns - thread.attach_cpu_ns()) -
                                      static_cast<std::uint64_t>(ValueNs(weight, state)));
@@ -74,12 +84,15 @@ class CpuTimeProvider {
     row[0] += weight;
     row[1] += ValueNs(weight, state);
   }
-  void AddResidual(std::int64_t residual_ns, std::span<std::int64_t> row) const { row[1] += residual_ns; }
+  void AddResidual(std::int64_t residual_ns, std::span<std::int64_t> row) const {
+    row[1] += residual_ns;
+  }
 
  private:
   // A weight comes out of a ring; whatever it is, this must be defined.
   static std::int64_t ValueNs(std::int64_t weight, const ThreadState& state) {
-    return static_cast<std::int64_t>(static_cast<std::uint64_t>(weight) * static_cast<std::uint64_t>(state.period_ns));
+    return static_cast<std::int64_t>(static_cast<std::uint64_t>(weight) *
+                                     static_cast<std::uint64_t>(state.period_ns));
   }
 
   std::int64_t period_ns_;

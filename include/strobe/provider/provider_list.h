@@ -21,13 +21,15 @@ class ProviderList {
   static constexpr std::size_t kCount = sizeof...(Providers);
   static constexpr std::size_t kValueCount = (Providers::kValueTypes.size() + ... + 0);
   static_assert(kCount >= 1 && kCount <= kMaxProviders, "a ProviderList has from 1 to 8 providers");
-  static_assert(((Providers::kValueTypes.size() > 0) && ...), "each provider of a ProviderList has a value type");
+  static_assert(((Providers::kValueTypes.size() > 0) && ...),
+                "each provider of a ProviderList has a value type");
 
   // The per-thread states of all providers.
   using ThreadStates = std::tuple<typename Providers::ThreadState...>;
 
   // Constructs each provider where it stays: none is moved.
-  explicit ProviderList(const SamplingOptions& options) : providers_(OptionsFor<Providers>(options)...) {}
+  explicit ProviderList(const SamplingOptions& options)
+      : providers_(OptionsFor<Providers>(options)...) {}
 
   // The columns of provider `index` begin here; FirstColumn(kCount) is one past the last.
   static constexpr std::size_t FirstColumn(std::size_t index) {
@@ -48,7 +50,8 @@ class ProviderList {
     return types;
   }
 
-  // Calls visit(provider, std::integral_constant<std::size_t, index>) for each provider that is enabled.
+  // Calls visit(provider, std::integral_constant<std::size_t, index>) for each provider that is
+  // enabled.
   template <class Visitor>
   void ForEachEnabled(Visitor&& visit) {
     ForEachIndexed(visit, std::make_index_sequence<kCount>());
@@ -62,7 +65,9 @@ class ProviderList {
 
   template <class Visitor, std::size_t... kIndex>
   void ForEachIndexed(Visitor& visit, std::index_sequence<kIndex...> /*indices*/) {
-    (VisitIfEnabled(visit, std::get<kIndex>(providers_), std::integral_constant<std::size_t, kIndex>()), ...);
+    (VisitIfEnabled(visit, std::get<kIndex>(providers_),
+                    std::integral_constant<std::size_t, kIndex>()),
+     ...);
   }
   template <class Visitor, class Provider, class Index>
   static void VisitIfEnabled(Visitor& visit, Provider& provider, Index index) {
@@ -78,7 +83,8 @@ class ProviderList {
     }
     return true;
   }
-  static_assert(ValueTypesAreDistinct(), "two providers of a ProviderList have the same value type");
+  static_assert(ValueTypesAreDistinct(),
+                "two providers of a ProviderList have the same value type");
 
   std::tuple<Providers...> providers_;
 };

@@ -13,7 +13,8 @@
 
 namespace strobe {
 
-// A registered thread as a provider sees it. Control plane; the runtime serialises all calls for one thread.
+// A registered thread as a provider sees it. Control plane; the runtime serialises all calls for
+// one thread.
 class SampledThread {
  public:
   virtual ~SampledThread() = default;
@@ -22,13 +23,16 @@ class SampledThread {
   virtual std::int64_t CpuTimeNs() = 0;
   // The same, as read when the thread was attached.
   [[nodiscard]] virtual std::int64_t attach_cpu_ns() const = 0;
-  // Asks for a stack from a timer on the thread's CPU clock: first after `first_ns` of its CPU time, then each `period_ns`. Each expiry
-  // brings this provider the weight 1, and each overrun one more. False where the system refuses; a thread has one timer.
+  // Asks for a stack from a timer on the thread's CPU clock: first after `first_ns` of its CPU
+  // time, then each `period_ns`. Each expiry brings this provider the weight 1, and each overrun
+  // one more. False where the system refuses; a thread has one timer.
   virtual bool StartCpuTimer(std::int64_t first_ns, std::int64_t period_ns) = 0;
-  // Interrupts the thread soon and gives its stack then the weight `weight`. Requests not yet served add up. Where `wants_cpu_clock`, the
-  // capture also notes the thread's CPU clock, which costs it one system call.
+  // Interrupts the thread soon and gives its stack then the weight `weight`. Requests not yet
+  // served add up. Where `wants_cpu_clock`, the capture also notes the thread's CPU clock, which
+  // costs it one system call.
   virtual void Request(std::int64_t weight, bool wants_cpu_clock) = 0;
-  // Adds `weight` to the stack that the thread's last capture saw, without disturbing the thread. False if there is none.
+  // Adds `weight` to the stack that the thread's last capture saw, without disturbing the thread.
+  // False if there is none.
   virtual bool ExtendLast(std::int64_t weight) = 0;
   // The weight that this provider has been credited with since the thread was attached.
   [[nodiscard]] virtual std::int64_t credited_weight() const = 0;
@@ -55,26 +59,36 @@ class RandomSource {
 };
 
 // A provider is constructed from the options at each Start and has, all on the control plane:
-// * kValueTypes: its columns of a profile, an array of ValueType. A column that two providers name is an error of the list.
+// * kValueTypes: its columns of a profile, an array of ValueType. A column that two providers name
+//   is an error of the list.
 // * ThreadState: what it keeps for one thread, default-constructible.
-// * enabled(): whether the options ask for it at all. Where false, nothing else is called, and its columns are not in the profile.
+// * enabled(): whether the options ask for it at all. Where false, nothing else is called, and its
+//   columns are not in the profile.
 // * period_ns(): the sampling period in nanoseconds of whatever it measures, 0 where it has none.
-// * Attach(thread, state, random, now_ns): the thread is sampled from now on. Called by the thread itself when it registers, or by Start.
-// * Detach(thread, state, now_ns): no more; the thread's timer has been stopped, and no capture is under way. Returns the residual: the
-//   signed amount that its clock says beyond what has been credited.
-// * look_period_ns(random): how long after this round of looks the next is wanted; 0 for none. The collector asks again at every drain.
-// * Look(thread, state, now_ns): called by the collector for every thread in such a round. Where there is a kSkipsSleepers, a thread whose
-//   CPU clock stood still at the last looks, and that can have used no more than a period since, may be passed over.
-// * AddWeight(weight, state, row): adds the values of `weight` to its own columns; `row` is just those.
+// * Attach(thread, state, random, now_ns): the thread is sampled from now on. Called by the thread
+//   itself when it registers, or by Start.
+// * Detach(thread, state, now_ns): no more; the thread's timer has been stopped, and no capture is
+//   under way. Returns the residual: the signed amount that its clock says beyond what has been
+//   credited.
+// * look_period_ns(random): how long after this round of looks the next is wanted; 0 for none. The
+//   collector asks again at every drain.
+// * Look(thread, state, now_ns): called by the collector for every thread in such a round. Where
+//   there is a kSkipsSleepers, a thread whose CPU clock stood still at the last looks, and that can
+//   have used no more than a period since, may be passed over.
+// * AddWeight(weight, state, row): adds the values of `weight` to its own columns; `row` is just
+//   those.
 // * AddResidual(residual, row): adds what Detach returned.
 // And where the weights of a thread can stand for more than its clock has come to:
-// * Residual(thread, state, weight): what Detach would return now, had `weight` been credited. At the end of a period, what is less than 0
-//   is held back for the next one, so that no profile says more of a thread than its clock.
+// * Residual(thread, state, weight): what Detach would return now, had `weight` been credited. At
+//   the end of a period, what is less than 0 is held back for the next one, so that no profile says
+//   more of a thread than its clock.
 // now_ns is the clock's monotonic time.
 template <class P>
-concept SampleProvider = std::constructible_from<P, const SamplingOptions&> && std::default_initializable<typename P::ThreadState> &&
+concept SampleProvider = std::constructible_from<P, const SamplingOptions&> &&
+    std::default_initializable<typename P::ThreadState> &&
     requires(P& provider, const P& constant, SampledThread& thread, typename P::ThreadState& state,
-             const typename P::ThreadState& constant_state, RandomSource& random, std::int64_t number, std::span<std::int64_t> row) {
+             const typename P::ThreadState& constant_state, RandomSource& random,
+             std::int64_t number, std::span<std::int64_t> row) {
   { P::kValueTypes.size() } -> std::convertible_to<std::size_t>;
   { P::kValueTypes[0] } -> std::convertible_to<ValueType>;
   { constant.enabled() } -> std::same_as<bool>;

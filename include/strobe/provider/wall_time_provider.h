@@ -8,15 +8,16 @@
 
 namespace strobe {
 
-// The collector looks at every thread at jittered instants. A thread whose CPU clock stands where it stood after its last capture is
-// still in the same place: that stack's weight grows, and the thread is left alone. So a waiting thread is interrupted at most once for
-// each time that it ran.
+// The collector looks at every thread at jittered instants. A thread whose CPU clock stands where
+// it stood after its last capture is still in the same place: that stack's weight grows, and the
+// thread is left alone. So a waiting thread is interrupted at most once for each time that it ran.
 class WallTimeProvider {
  public:
   static constexpr std::array<ValueType, 1> kValueTypes{ValueType{"wall", "nanoseconds"}};
-  // CPU time that a thread may use to get out of our own handler and back to sleep. The capture notes the CPU clock inside the handler;
-  // an advance up to this much is accepted once as the way back. A thread that really ran for less than this in that one interval, and
-  // now waits elsewhere, keeps the earlier stack until it runs again.
+  // CPU time that a thread may use to get out of our own handler and back to sleep. The capture
+  // notes the CPU clock inside the handler; an advance up to this much is accepted once as the way
+  // back. A thread that really ran for less than this in that one interval, and now waits
+  // elsewhere, keeps the earlier stack until it runs again.
   static constexpr std::int64_t kReturnCostNs = 50'000;
 
   struct ThreadState {
@@ -27,12 +28,15 @@ class WallTimeProvider {
   };
 
   explicit WallTimeProvider(const SamplingOptions& options)
-      : period_ns_(*options.wall_frequency_hz > 0 ? static_cast<std::int64_t>(1e9 / *options.wall_frequency_hz) : 0) {}
+      : period_ns_(*options.wall_frequency_hz > 0
+                       ? static_cast<std::int64_t>(1e9 / *options.wall_frequency_hz)
+                       : 0) {}
 
   [[nodiscard]] bool enabled() const { return period_ns_ > 0; }
   [[nodiscard]] std::int64_t period_ns() const { return period_ns_; }
 
-  void Attach(SampledThread& /*thread*/, ThreadState& state, RandomSource& /*random*/, std::int64_t now_ns) {
+  void Attach(SampledThread& /*thread*/, ThreadState& state, RandomSource& /*random*/,
+              std::int64_t now_ns) {
     state = ThreadState{.attach_ns = now_ns};
   }
 
@@ -53,8 +57,13 @@ class WallTimeProvider {
     thread.Request(elapsed_ns, /*wants_cpu_clock=*/true);
   }
 
-  void AddWeight(std::int64_t weight_ns, const ThreadState& /*state*/, std::span<std::int64_t> row) const { row[0] += weight_ns; }
-  void AddResidual(std::int64_t residual_ns, std::span<std::int64_t> row) const { row[0] += residual_ns; }
+  void AddWeight(std::int64_t weight_ns, const ThreadState& /*state*/,
+                 std::span<std::int64_t> row) const {
+    row[0] += weight_ns;
+  }
+  void AddResidual(std::int64_t residual_ns, std::span<std::int64_t> row) const {
+    row[0] += residual_ns;
+  }
 
  private:
   static bool HasNotRun(SampledThread& thread, ThreadState& state) {

@@ -1,4 +1,5 @@
-// The contract of the ring between one thread (the producer, in its signal handler) and the collector (the consumer).
+// The contract of the ring between one thread (the producer, in its signal handler) and the
+// collector (the consumer).
 #pragma once
 
 #include <concepts>
@@ -8,20 +9,24 @@
 
 namespace strobe {
 
-// * Reset(memory) gives the ring its storage and empties it; nobody else may touch the ring then. The storage is
-//   kStorageAlignment-aligned and outlives the use. Reset writes nothing into it, so that untouched pages stay uncommitted.
-// * Reserve(bytes) returns space for one record of at most `bytes`, or nullptr when there is none. It never waits. Before Commit, another
-//   Reserve returns the same space. Signal-safe.
-// * Commit(bytes) publishes the reserved record at its final size, in one release store; `bytes` is at most what was reserved, and may be
-//   smaller. Signal-safe.
-// * Peek() is the oldest record, with exactly the committed size, or empty when there is none. It stays valid until Pop().
+// * Reset(memory) gives the ring its storage and empties it; nobody else may touch the ring then.
+//   The storage is kStorageAlignment-aligned and outlives the use. Reset writes nothing into it, so
+//   that untouched pages stay uncommitted.
+// * Reserve(bytes) returns space for one record of at most `bytes`, or nullptr when there is none.
+//   It never waits. Before Commit, another Reserve returns the same space. Signal-safe.
+// * Commit(bytes) publishes the reserved record at its final size, in one release store; `bytes` is
+//   at most what was reserved, and may be smaller. Signal-safe.
+// * Peek() is the oldest record, with exactly the committed size, or empty when there is none. It
+//   stays valid until Pop().
 // * Pop() removes the record that Peek() returned.
-// * corruptions() counts how often Peek found what no Commit can have written, and dropped all that the ring had. 0 where nobody else can
-//   write into the ring. The consumer's, since Reset.
-// * used_bytes() is the fill, including what framing takes, as the consumer sees it; from either side.
+// * corruptions() counts how often Peek found what no Commit can have written, and dropped all that
+//   the ring had. 0 where nobody else can write into the ring. The consumer's, since Reset.
+// * used_bytes() is the fill, including what framing takes, as the consumer sees it; from either
+//   side.
 // * Records are aligned to 8 bytes and come out in order, byte for byte.
 template <class R>
-concept SampleRing = std::default_initializable<R> && requires(R& ring, const R& constant, std::span<std::byte> memory, std::size_t bytes) {
+concept SampleRing = std::default_initializable<R> &&
+    requires(R& ring, const R& constant, std::span<std::byte> memory, std::size_t bytes) {
   { ring.Reset(memory) }
   noexcept->std::same_as<void>;
   { ring.Reserve(bytes) }

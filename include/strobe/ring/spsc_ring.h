@@ -1,9 +1,11 @@
-// SpscRing: the usual model of SampleRing, a ring of bytes that holds records of any length, each in one piece.
+// SpscRing: the usual model of SampleRing, a ring of bytes that holds records of any length, each
+// in one piece.
 //
-// Positions only ever grow; a record's place in the storage is (position - origin) modulo the capacity. Whenever the producer finds the
-// ring empty and is about to write where it never wrote before, it moves the origin, so that the next record stands at the front of the
-// storage: a thread that is sampled rarely touches one page, however long it runs. A record that does not fit before the end of the
-// storage goes to the front, and a marker fills the rest.
+// Positions only ever grow; a record's place in the storage is (position - origin) modulo the
+// capacity. Whenever the producer finds the ring empty and is about to write where it never wrote
+// before, it moves the origin, so that the next record stands at the front of the storage: a thread
+// that is sampled rarely touches one page, however long it runs. A record that does not fit before
+// the end of the storage goes to the front, and a marker fills the rest.
 #pragma once
 
 #include <algorithm>
@@ -20,8 +22,9 @@
 
 namespace strobe {
 
-// Reserve and Commit belong to one thread, Peek and Pop to one other; used_bytes may be called by both. The state is two cache lines
-// long, the producer's first; whoever aligns the object to a cache line keeps the two threads off each other's.
+// Reserve and Commit belong to one thread, Peek and Pop to one other; used_bytes may be called by
+// both. The state is two cache lines long, the producer's first; whoever aligns the object to a
+// cache line keeps the two threads off each other's.
 class SpscRing {
  public:
   // Storage must be aligned to this.
@@ -69,10 +72,13 @@ class SpscRing {
     const std::uint64_t head = p.head.load(std::memory_order_relaxed);
     const std::size_t offset = Offset(head, p.origin, p.capacity);
     std::uint64_t end = head + FramedBytes(size);
-    if (p.reserved_offset != offset) end += p.capacity - offset;  // MakeRoom has left a marker there, and the record stands at the front
+    if (p.reserved_offset != offset)
+      end += p.capacity -
+             offset;  // MakeRoom has left a marker there, and the record stands at the front
     Store(p.reserved_offset, {static_cast<std::uint32_t>(size), kRecord});
     const std::size_t touched = p.reserved_offset + FramedBytes(size);
-    if (touched > p.touched) p.touched = static_cast<std::uint32_t>(std::min(RoundUp(touched, kPageBytes), p.capacity));
+    if (touched > p.touched)
+      p.touched = static_cast<std::uint32_t>(std::min(RoundUp(touched, kPageBytes), p.capacity));
     p.reserved_bytes = 0;
     p.head.store(end, std::memory_order_release);
   }
@@ -98,7 +104,9 @@ class SpscRing {
       frame = Load(offset);
     }
     const std::size_t framed = FramedBytes(frame.size);
-    if (frame.kind != kRecord || frame.size == 0 || framed > available || framed > c.capacity - offset) return Abandon();
+    if (frame.kind != kRecord || frame.size == 0 || framed > available ||
+        framed > c.capacity - offset)
+      return Abandon();
     c.next = tail + framed;
     return {c.storage + offset + sizeof(Frame), frame.size};
   }
@@ -110,17 +118,20 @@ class SpscRing {
   }
 
   [[nodiscard]] std::size_t used_bytes() const noexcept {
-    const std::uint64_t tail = consumer_.tail.load(std::memory_order_acquire);  // before the head, or it could overtake it
+    const std::uint64_t tail =
+        consumer_.tail.load(std::memory_order_acquire);  // before the head, or it could overtake it
     const std::uint64_t used = producer_.head.load(std::memory_order_acquire) - tail;
     return static_cast<std::size_t>(std::min<std::uint64_t>(used, consumer_.capacity));
   }
 
-  // Times that Peek found framing that no producer can have written, and emptied the ring. The consumer's.
+  // Times that Peek found framing that no producer can have written, and emptied the ring. The
+  // consumer's.
   [[nodiscard]] std::uint64_t corruptions() const noexcept { return consumer_.corruptions; }
 
  private:
   static constexpr std::size_t kRecordAlignment = 8;
-  static constexpr std::size_t kPageBytes = 4096;  // how finely `touched` counts; nothing breaks where pages are larger
+  static constexpr std::size_t kPageBytes =
+      4096;  // how finely `touched` counts; nothing breaks where pages are larger
   static constexpr std::uint32_t kRecord = 0x52425354;
   static constexpr std::uint32_t kMarker = 0x4D425354;
 
@@ -139,7 +150,8 @@ class SpscRing {
     std::byte* storage = nullptr;
     std::size_t capacity = 0;
     std::uint32_t reserved_bytes = 0;
-    std::uint32_t touched = 0;  // bytes from the front of the storage that were ever written, in whole pages
+    std::uint32_t touched =
+        0;  // bytes from the front of the storage that were ever written, in whole pages
     std::uint64_t unused = 0;
   };
   struct Consumer {
@@ -154,31 +166,41 @@ class SpscRing {
   };
   static_assert(sizeof(Producer) == kCacheLineBytes && sizeof(Consumer) == kCacheLineBytes);
 
-  static constexpr std::size_t RoundUp(std::size_t value, std::size_t unit) { return (value + unit - 1) & ~(unit - 1); }
-  static constexpr std::size_t FramedBytes(std::size_t bytes) { return sizeof(Frame) + RoundUp(bytes, kRecordAlignment); }
+  static constexpr std::size_t RoundUp(std::size_t value, std::size_t unit) {
+    return (value + unit - 1) & ~(unit - 1);
+  }
+  static constexpr std::size_t FramedBytes(std::size_t bytes) {
+    return sizeof(Frame) + RoundUp(bytes, kRecordAlignment);
+  }
   static constexpr std::size_t UsableBytes(std::size_t bytes) {
     const std::size_t usable = std::bit_floor(std::min(bytes, kMaxCapacityBytes));
     return usable < 2 * sizeof(Frame) ? 0 : usable;
   }
-  static std::size_t Offset(std::uint64_t position, std::uint64_t origin, std::size_t capacity) noexcept {
+  static std::size_t Offset(std::uint64_t position, std::uint64_t origin,
+                            std::size_t capacity) noexcept {
     return static_cast<std::size_t>(position - origin) & (capacity - kRecordAlignment);
   }
 
-  void Store(std::size_t offset, Frame frame) noexcept { std::memcpy(producer_.storage + offset, &frame, sizeof(frame)); }
+  void Store(std::size_t offset, Frame frame) noexcept {
+    std::memcpy(producer_.storage + offset, &frame, sizeof(frame));
+  }
   // One read, so that what is checked is what is used.
   [[nodiscard]] Frame Load(std::size_t offset) const noexcept {
-    const std::uint64_t word = *reinterpret_cast<const volatile std::uint64_t*>(consumer_.storage + offset);
+    const std::uint64_t word =
+        *reinterpret_cast<const volatile std::uint64_t*>(consumer_.storage + offset);
     return std::bit_cast<Frame>(word);
   }
 
   // Finds `need` bytes in one piece and says at which offset, with a fresh look at the tail.
-  STROBE_SIGNAL_SAFE bool MakeRoom(std::uint64_t head, std::size_t need, std::size_t& offset) noexcept {
+  STROBE_SIGNAL_SAFE bool MakeRoom(std::uint64_t head, std::size_t need,
+                                   std::size_t& offset) noexcept {
     Producer& p = producer_;
     p.known_tail = consumer_.tail.load(std::memory_order_acquire);
     const std::uint64_t used = head - p.known_tail;
     if (used > p.capacity) return false;
     if (used == 0) {
-      // The consumer reads the origin only after it has seen a head beyond its tail, which only a later Commit can show it.
+      // The consumer reads the origin only after it has seen a head beyond its tail, which only a
+      // later Commit can show it.
       p.origin = head;
       offset = 0;
       return true;
@@ -193,7 +215,8 @@ class SpscRing {
     return true;
   }
 
-  // Drops everything published so far: framing that makes no sense leaves no way to find the next record.
+  // Drops everything published so far: framing that makes no sense leaves no way to find the next
+  // record.
   std::span<const std::byte> Abandon() noexcept {
     Consumer& c = consumer_;
     ++c.corruptions;

@@ -1,4 +1,5 @@
-// CaptureSample: the whole of a sample's way inside the handler: registers -> stack -> ring record. Data plane.
+// CaptureSample: the whole of a sample's way inside the handler: registers -> stack -> ring record.
+// Data plane.
 #pragma once
 
 #include <algorithm>
@@ -30,14 +31,16 @@ namespace strobe::internal {
 // One call in this many of a thread is timed.
 inline constexpr std::uint32_t kTimedCaptureInterval = 16;
 
-// Takes what each provider is due: the timer's expiries and the requests not yet served. False where nobody is due anything.
+// Takes what each provider is due: the timer's expiries and the requests not yet served. False
+// where nobody is due anything.
 template <class Cells>
 STROBE_SIGNAL_SAFE bool TakeWeights(Cells& cells, const CaptureTarget& target,
                                     std::array<std::int64_t, std::tuple_size_v<Cells>>& weights) {
   bool is_due = false;
   for (std::size_t i = 0; i < cells.size(); ++i) {
     std::int64_t weight = i == target.token.provider ? target.timer_weight : 0;
-    if (cells[i].requested.load(std::memory_order_relaxed) != 0) weight += cells[i].requested.exchange(0, std::memory_order_acq_rel);
+    if (cells[i].requested.load(std::memory_order_relaxed) != 0)
+      weight += cells[i].requested.exchange(0, std::memory_order_acq_rel);
     if (weight != 0) cells[i].credited.fetch_add(weight, std::memory_order_relaxed);
     is_due |= weight != 0;
     weights[i] = weight + cells[i].carried.load(std::memory_order_relaxed);
@@ -68,27 +71,40 @@ inline constexpr std::size_t kRecordHeadBytes = RecordBytes(Traits::Providers::k
 
 // Where the draft's frames are written to.
 template <class Traits>
-STROBE_SIGNAL_SAFE std::span<Address> FramesOf(const SlotArena<Traits>& arena, const RecordDraft& draft) {
-  return {reinterpret_cast<Address*>(draft.bytes + kRecordHeadBytes<Traits>), arena.max_frames.load(std::memory_order_relaxed)};
+STROBE_SIGNAL_SAFE std::span<Address> FramesOf(const SlotArena<Traits>& arena,
+                                               const RecordDraft& draft) {
+  return {reinterpret_cast<Address*>(draft.bytes + kRecordHeadBytes<Traits>),
+          arena.max_frames.load(std::memory_order_relaxed)};
 }
 
-// Adds to the record what the collector needs to go on with a pending walk. For that the record may move.
+// Adds to the record what the collector needs to go on with a pending walk. For that the record may
+// move.
 template <class Traits, StackMemory M>
-STROBE_SIGNAL_SAFE STROBE_NOINLINE void AddSlice(const SlotArena<Traits>& arena, ThreadSlot<Traits>& slot, const NativeRegisters& registers,
-                                                 const FrameStop& stop, const M& memory, RecordDraft& draft) {
-  const std::size_t written_bytes = kRecordHeadBytes<Traits> + draft.header().frame_count * sizeof(Address);
+STROBE_SIGNAL_SAFE STROBE_NOINLINE void AddSlice(const SlotArena<Traits>& arena,
+                                                 ThreadSlot<Traits>& slot,
+                                                 const NativeRegisters& registers,
+                                                 const FrameStop& stop, const M& memory,
+                                                 RecordDraft& draft) {
+  const std::size_t written_bytes =
+      kRecordHeadBytes<Traits> + draft.header().frame_count * sizeof(Address);
   const std::size_t most_bytes = Traits::Ring::MaxRecordBytes(arena.ring_bytes());
-  const SliceWriter slice(registers, stop, memory, most_bytes - std::min(most_bytes, written_bytes));
-  const std::byte* const written = std::exchange(draft.bytes, slot.ring.Reserve(written_bytes + slice.bytes()));
+  const SliceWriter slice(registers, stop, memory,
+                          most_bytes - std::min(most_bytes, written_bytes));
+  const std::byte* const written =
+      std::exchange(draft.bytes, slot.ring.Reserve(written_bytes + slice.bytes()));
   if (draft.bytes == nullptr) return;
   std::memmove(draft.bytes, written, written_bytes);
-  draft.header().slice_bytes = static_cast<std::uint32_t>(slice.Write(draft.bytes + written_bytes, draft.is_whole));
+  draft.header().slice_bytes =
+      static_cast<std::uint32_t>(slice.Write(draft.bytes + written_bytes, draft.is_whole));
 }
 
 // Takes what a walk came to into the record.
 template <class Traits, StackMemory M>
-STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE void TakeWalk(const WalkResult& walk, const SlotArena<Traits>& arena, ThreadSlot<Traits>& slot,
-                                                      const NativeRegisters& registers, const M& memory, RecordDraft& draft) {
+STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE void TakeWalk(const WalkResult& walk,
+                                                      const SlotArena<Traits>& arena,
+                                                      ThreadSlot<Traits>& slot,
+                                                      const NativeRegisters& registers,
+                                                      const M& memory, RecordDraft& draft) {
   RecordHeader& header = draft.header();
   header.frame_count = static_cast<std::uint16_t>(walk.count);
   header.shared_count = static_cast<std::uint16_t>(walk.shared);
@@ -99,33 +115,42 @@ STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE void TakeWalk(const WalkResult& walk, co
   AddSlice(arena, slot, registers, stop, memory, draft);
 }
 
-// Whether the outermost frame of a walk that began off the thread's own stack has not come back to it. An unwinder need not say where that
-// frame is, nor a system where the stack is: then nobody knows.
+// Whether the outermost frame of a walk that began off the thread's own stack has not come back to
+// it. An unwinder need not say where that frame is, nor a system where the stack is: then nobody
+// knows.
 STROBE_SIGNAL_SAFE inline bool IsOffStack(const StackBounds& own, Address sp) {
   return sp != 0 && !own.empty() && (sp < own.low || sp > own.high);
 }
 
-// Walks a stack that is not the thread's own: a coroutine's, an alternate one. This is the one walk that calls the system. What it reads by
-// lies where its copies do, for the interrupted thread's stack may be small.
+// Walks a stack that is not the thread's own: a coroutine's, an alternate one. This is the one walk
+// that calls the system. What it reads by lies where its copies do, for the interrupted thread's
+// stack may be small.
 template <class Traits>
-STROBE_SIGNAL_SAFE STROBE_NOINLINE void WalkForeign(const SlotArena<Traits>& arena, ThreadSlot<Traits>& slot,
-                                                    const NativeRegisters& registers, RecordDraft& draft) {
+STROBE_SIGNAL_SAFE STROBE_NOINLINE void WalkForeign(const SlotArena<Traits>& arena,
+                                                    ThreadSlot<Traits>& slot,
+                                                    const NativeRegisters& registers,
+                                                    RecordDraft& draft) {
   using Memory = FetchedStackMemory<typename Traits::Platform>;
   const std::span<std::byte> room = slot.memo->Lend();
-  const Memory& memory = *new (room.data()) Memory(slot.stack, room.subspan(sizeof(Memory)), &arena.text);
-  const auto unwinder = MakeUnwinder<typename Traits::Unwinder>(arena.unwind_modules.load(std::memory_order_seq_cst));
+  const Memory& memory =
+      *new (room.data()) Memory(slot.stack, room.subspan(sizeof(Memory)), &arena.text);
+  const auto unwinder =
+      MakeUnwinder<typename Traits::Unwinder>(arena.unwind_modules.load(std::memory_order_seq_cst));
   WalkResult walk = unwinder.Unwind(registers, memory, FramesOf(arena, draft));
-  if (walk.end == StackEnd::kComplete && IsOffStack(slot.stack, walk.stop.sp)) walk.end = StackEnd::kCoroutine;
+  if (walk.end == StackEnd::kComplete && IsOffStack(slot.stack, walk.stop.sp))
+    walk.end = StackEnd::kCoroutine;
   TakeWalk(walk, arena, slot, registers, memory, draft);
 }
 
-// How much a stack's bounds are extended by at most for one sample; a stack that has grown farther is caught up with sample by sample.
+// How much a stack's bounds are extended by at most for one sample; a stack that has grown farther
+// is caught up with sample by sample.
 inline constexpr Address kMaxStackGrowthBytes = Address{8} << 20;
-// Farther below may be other stacks: Linux maps nothing by itself within that distance of the initial stack.
+// Farther below may be other stacks: Linux maps nothing by itself within that distance of the
+// initial stack.
 inline constexpr Address kMaxStackReachBytes = Address{128} << 20;
 
-// Extends the bounds of a stack that has grown down to `sp`. Everything between is read once, by calls that cannot fault: where something
-// is missing there, `sp` is on another stack.
+// Extends the bounds of a stack that has grown down to `sp`. Everything between is read once, by
+// calls that cannot fault: where something is missing there, `sp` is on another stack.
 template <class Traits>
 STROBE_SIGNAL_SAFE STROBE_NOINLINE bool HasGrownTo(ThreadSlot<Traits>& slot, Address sp) {
   constexpr Address kPageBytes = 4096;  // the smallest of any system
@@ -134,69 +159,88 @@ STROBE_SIGNAL_SAFE STROBE_NOINLINE bool HasGrownTo(ThreadSlot<Traits>& slot, Add
   const Address until = slot.stack.low - std::min(slot.stack.low - low, kMaxStackGrowthBytes);
   const std::span<std::byte> room = slot.memo->Lend();
   while (slot.stack.low > until) {
-    const std::span<std::byte> piece = room.first(std::min<std::size_t>(room.size(), slot.stack.low - until));
-    if (Traits::Platform::ReadStack(slot.stack.low - piece.size(), piece) != piece.size()) return false;
+    const std::span<std::byte> piece =
+        room.first(std::min<std::size_t>(room.size(), slot.stack.low - until));
+    if (Traits::Platform::ReadStack(slot.stack.low - piece.size(), piece) != piece.size())
+      return false;
     slot.stack.low -= piece.size();
   }
   return slot.stack.low == low;
 }
 
-// Walks the thread's own stack, or the copy of a stack, from what its last walk left to be shared if the unwinder can.
+// Walks the thread's own stack, or the copy of a stack, from what its last walk left to be shared
+// if the unwinder can.
 template <class Traits, StackMemory M>
-STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE void WalkInto(const SlotArena<Traits>& arena, ThreadSlot<Traits>& slot,
-                                                      const NativeRegisters& registers, const M& memory, RecordDraft& draft) {
-  const auto unwinder = MakeUnwinder<typename Traits::Unwinder>(arena.unwind_modules.load(std::memory_order_seq_cst));
+STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE void WalkInto(const SlotArena<Traits>& arena,
+                                                      ThreadSlot<Traits>& slot,
+                                                      const NativeRegisters& registers,
+                                                      const M& memory, RecordDraft& draft) {
+  const auto unwinder =
+      MakeUnwinder<typename Traits::Unwinder>(arena.unwind_modules.load(std::memory_order_seq_cst));
   if constexpr (IncrementalUnwinder<typename Traits::Unwinder>) {
     if (slot.memo_is_stale.load(std::memory_order_relaxed)) {
       slot.memo_is_stale.store(false, std::memory_order_relaxed);
       slot.memo->Clear();
     }
-    TakeWalk(unwinder.Unwind(registers, memory, *slot.memo, FramesOf(arena, draft)), arena, slot, registers, memory, draft);
+    TakeWalk(unwinder.Unwind(registers, memory, *slot.memo, FramesOf(arena, draft)), arena, slot,
+             registers, memory, draft);
   } else {
-    TakeWalk(unwinder.Unwind(registers, memory, FramesOf(arena, draft)), arena, slot, registers, memory, draft);
+    TakeWalk(unwinder.Unwind(registers, memory, FramesOf(arena, draft)), arena, slot, registers,
+             memory, draft);
   }
 }
 template <class Traits>
-STROBE_SIGNAL_SAFE STROBE_NOINLINE void WalkOwn(const SlotArena<Traits>& arena, ThreadSlot<Traits>& slot, const CaptureTarget& target,
-                                                RecordDraft& draft) {
+STROBE_SIGNAL_SAFE STROBE_NOINLINE void WalkOwn(const SlotArena<Traits>& arena,
+                                                ThreadSlot<Traits>& slot,
+                                                const CaptureTarget& target, RecordDraft& draft) {
   const NativeRegisters& registers = *target.registers;
   if constexpr (Traits::Platform::kCopiesStacks) {
     // The thread runs on, and what it ran may have been unloaded: so nobody looks at its code.
     WalkInto(arena, slot, registers, *target.stack, draft);
   } else {
-    const LiveStackMemory memory(std::max(registers.sp - kRedZoneBytes, slot.stack.low), slot.stack.high, &arena.text);
+    const LiveStackMemory memory(std::max(registers.sp - kRedZoneBytes, slot.stack.low),
+                                 slot.stack.high, &arena.text);
     WalkInto(arena, slot, registers, memory, draft);
   }
 }
 
 // Walks the stack into the record.
 template <class Traits>
-STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE void Walk(const SlotArena<Traits>& arena, ThreadSlot<Traits>& slot, const CaptureTarget& target,
-                                                  RecordDraft& draft) {
+STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE void Walk(const SlotArena<Traits>& arena,
+                                                  ThreadSlot<Traits>& slot,
+                                                  const CaptureTarget& target, RecordDraft& draft) {
   if constexpr (!Traits::Platform::kCopiesStacks) {
     const Address sp = target.registers->sp;
-    const bool is_foreign = target.is_on_alternate_stack || (!slot.stack.Holds(sp) && !(slot.stack.grows && HasGrownTo(slot, sp)));
+    const bool is_foreign = target.is_on_alternate_stack ||
+                            (!slot.stack.Holds(sp) && !(slot.stack.grows && HasGrownTo(slot, sp)));
     if (is_foreign) return WalkForeign(arena, slot, *target.registers, draft);
   }
   WalkOwn(arena, slot, target, draft);
 }
 
-// Walks the thread's stack into a record of its ring. False, with the reason in `drop`, where that has no weight, or there is none.
+// Walks the thread's stack into a record of its ring. False, with the reason in `drop`, where that
+// has no weight, or there is none.
 template <class Traits>
-STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE bool WriteRecord(SlotArena<Traits>& arena, ThreadSlot<Traits>& slot, const CaptureTarget& target,
-                                                         std::span<const std::int64_t> weights, DropReason& drop) {
+STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE bool WriteRecord(SlotArena<Traits>& arena,
+                                                         ThreadSlot<Traits>& slot,
+                                                         const CaptureTarget& target,
+                                                         std::span<const std::int64_t> weights,
+                                                         DropReason& drop) {
   if (target.registers == nullptr) {
     drop = DropReason::kNoRegisters;
     return false;
   }
-  RecordDraft draft{.bytes = slot.ring.Reserve(RecordBytes(weights.size(), arena.max_frames.load(std::memory_order_relaxed)))};
+  RecordDraft draft{.bytes = slot.ring.Reserve(RecordBytes(
+                        weights.size(), arena.max_frames.load(std::memory_order_relaxed)))};
   if (draft.bytes != nullptr) {
-    new (draft.bytes) RecordHeader{.module_generation = arena.module_generation.load(std::memory_order_relaxed),
-                                   .weight_count = static_cast<std::uint8_t>(weights.size())};
+    new (draft.bytes)
+        RecordHeader{.module_generation = arena.module_generation.load(std::memory_order_relaxed),
+                     .weight_count = static_cast<std::uint8_t>(weights.size())};
     Walk(arena, slot, target, draft);
   }
   if (draft.bytes == nullptr) {
-    drop = slot.has_slices.load(std::memory_order_relaxed) ? DropReason::kNoTable : DropReason::kRingFull;
+    drop = slot.has_slices.load(std::memory_order_relaxed) ? DropReason::kNoTable
+                                                           : DropReason::kRingFull;
     return false;
   }
   const RecordHeader& header = draft.header();
@@ -207,7 +251,8 @@ STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE bool WriteRecord(SlotArena<Traits>& aren
     drop = DropReason::kNoTable;
   }
   // Of a stack that the collector finishes, it counts the end.
-  if (header.slice_bytes == 0) AddByOwner<std::uint32_t>(slot.counters.ends[static_cast<std::size_t>(header.end)], 1);
+  if (header.slice_bytes == 0)
+    AddByOwner<std::uint32_t>(slot.counters.ends[static_cast<std::size_t>(header.end)], 1);
   slot.ring.Commit(RecordBytes(weights.size(), header.frame_count, header.slice_bytes));
   arena.Mark(slot);
   return draft.is_whole;
@@ -215,23 +260,27 @@ STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE bool WriteRecord(SlotArena<Traits>& aren
 
 // Serves whoever is due a sample of this slot.
 template <class Traits>
-STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE void ServeSlot(SlotArena<Traits>& arena, ThreadSlot<Traits>& slot, const CaptureTarget& target) {
+STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE void ServeSlot(SlotArena<Traits>& arena,
+                                                       ThreadSlot<Traits>& slot,
+                                                       const CaptureTarget& target) {
   std::array<std::int64_t, Traits::Providers::kCount> weights{};
   if (!TakeWeights(slot.cells, target, weights)) return;
   DropReason drop{};
   const bool is_recorded = WriteRecord<Traits>(arena, slot, target, weights, drop);
-  if (!is_recorded) AddByOwner<std::uint32_t>(slot.counters.drops[static_cast<std::size_t>(drop)], 1);
+  if (!is_recorded)
+    AddByOwner<std::uint32_t>(slot.counters.drops[static_cast<std::size_t>(drop)], 1);
   for (std::size_t i = 0; i < weights.size(); ++i) {
     ProviderCell& cell = slot.cells[i];
     cell.carried.store(is_recorded ? 0 : weights[i], std::memory_order_relaxed);
     if (is_recorded && weights[i] != 0 && slot.wants_cpu_clock[i].load(std::memory_order_relaxed)) {
-      cell.last_capture_cpu_ns.store(Traits::Platform::ThreadCpuTimeNs(slot.thread_id), std::memory_order_release);
+      cell.last_capture_cpu_ns.store(Traits::Platform::ThreadCpuTimeNs(slot.thread_id),
+                                     std::memory_order_release);
     }
   }
 }
 
-// Whether the calling thread is the slot's own: a payload may have been forged, or sent to the wrong thread. Where stacks are copied,
-// whoever asks for one says whose.
+// Whether the calling thread is the slot's own: a payload may have been forged, or sent to the
+// wrong thread. Where stacks are copied, whoever asks for one says whose.
 template <class Traits>
 STROBE_SIGNAL_SAFE bool IsOfThisThread(const ThreadSlot<Traits>& slot) {
   if constexpr (Traits::Platform::kCopiesStacks) return true;
@@ -248,15 +297,19 @@ STROBE_SIGNAL_SAFE STROBE_NOINLINE bool CaptureSample(void* context, const Captu
   ThreadSlot<Traits>* slot = arena.Find(target.token.index);
   if (slot == nullptr || !IsOfThisThread<Traits>(*slot)) return false;
   slot->is_capturing.store(true, std::memory_order_seq_cst);
-  const bool is_live = slot->is_active.load(std::memory_order_seq_cst) && slot->token.use == target.token.use;
+  const bool is_live =
+      slot->is_active.load(std::memory_order_seq_cst) && slot->token.use == target.token.use;
   if (is_live) {
     const std::uint32_t call = slot->counters.captures.load(std::memory_order_relaxed);
     slot->counters.captures.store(call + 1, std::memory_order_relaxed);
-    const bool is_timed = call % kTimedCaptureInterval == kTimedCaptureInterval / 2;  // not the first, which is cold
+    const bool is_timed =
+        call % kTimedCaptureInterval == kTimedCaptureInterval / 2;  // not the first, which is cold
     const typename Traits::Clock clock{};
     const std::int64_t begin_ns = is_timed ? clock.MonotonicNs() : 0;
     ServeSlot<Traits>(arena, *slot, target);
-    if (is_timed) AddByOwner<std::int64_t>(slot->counters.time_ns, (clock.MonotonicNs() - begin_ns) * kTimedCaptureInterval);
+    if (is_timed)
+      AddByOwner<std::int64_t>(slot->counters.time_ns,
+                               (clock.MonotonicNs() - begin_ns) * kTimedCaptureInterval);
   }
   slot->is_capturing.store(false, std::memory_order_release);
   return is_live;

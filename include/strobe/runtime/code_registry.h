@@ -1,4 +1,5 @@
-// CodeRegistry: code that no file holds, because the program has generated it. CodeRegistration: what RegisterCode returns.
+// CodeRegistry: code that no file holds, because the program has generated it. CodeRegistration:
+// what RegisterCode returns.
 #pragma once
 
 #include <atomic>
@@ -20,11 +21,15 @@ namespace strobe {
 
 // A range of generated code, as a just-in-time compiler leaves it in memory.
 struct GeneratedCode {
-  std::string_view name;  // what its frames are shown as, with the offset: "name+0x12"; at most CodeRegistry::kMaxNameBytes are kept
+  std::string_view
+      // What its frames are shown as, with the offset: "name+0x12"; at most
+      // CodeRegistry::kMaxNameBytes are kept.
+      name;
   const void* start = nullptr;
   std::size_t bytes = 0;
-  // Its call frame information, in the format of .eh_frame, where the compiler writes any: a CIE, and an FDE for each function. It stays
-  // where it is, and as it is, until the registration ends. Code without is left by its frame pointers.
+  // Its call frame information, in the format of .eh_frame, where the compiler writes any: a CIE,
+  // and an FDE for each function. It stays where it is, and as it is, until the registration ends.
+  // Code without is left by its frame pointers.
   std::span<const std::byte> eh_frame = {};
 };
 
@@ -39,11 +44,14 @@ class CodeRegistry {
   static constexpr std::size_t kMaxRangeBytes = 0xFFFFFFFF;
 
   // `fork_count` is a Platform's ForkCount.
-  explicit CodeRegistry(std::uint64_t (*fork_count)() = &NoForks) : fork_count_(fork_count), own_fork_count_(fork_count()) {}
+  explicit CodeRegistry(std::uint64_t (*fork_count)() = &NoForks)
+      : fork_count_(fork_count), own_fork_count_(fork_count()) {}
 
-  // InvalidArgument for a range that cannot be, AlreadyExists for one that overlaps another, ResourceExhausted beyond kMaxRanges.
+  // InvalidArgument for a range that cannot be, AlreadyExists for one that overlaps another,
+  // ResourceExhausted beyond kMaxRanges.
   absl::Status Add(const GeneratedCode& code);
-  // The range that starts there, which has been added. In a fork's child this does nothing, for whoever held the lock is not here.
+  // The range that starts there, which has been added. In a fork's child this does nothing, for
+  // whoever held the lock is not here.
   void Remove(Address start);
 
   // Changes with every Add and Remove.
@@ -69,15 +77,18 @@ class ProfilerCore;
 }  // namespace internal
 STROBE_HIDDEN_END
 
-// The registration of a range of generated code, for as long as the object lives. Move-only; it may end on any thread, and after its
-// Profiler. Where the range could not be registered, status() says why, and the object does nothing.
+// The registration of a range of generated code, for as long as the object lives. Move-only; it may
+// end on any thread, and after its Profiler. Where the range could not be registered, status() says
+// why, and the object does nothing.
 STROBE_HOLDS_HIDDEN_BEGIN
 class [[nodiscard]] CodeRegistration {
  public:
   // Registers nothing.
   CodeRegistration() = default;
   CodeRegistration(CodeRegistration&& other) noexcept
-      : status_(std::exchange(other.status_, MovedAway())), registry_(std::move(other.registry_)), start_(other.start_) {}
+      : status_(std::exchange(other.status_, MovedAway())),
+        registry_(std::move(other.registry_)),
+        start_(other.start_) {}
   CodeRegistration& operator=(CodeRegistration&& other) noexcept {
     if (this != &other) {
       End();
@@ -104,7 +115,9 @@ class [[nodiscard]] CodeRegistration {
     if (status_.ok()) registry_ = std::move(registry);
   }
 
-  static absl::Status MovedAway() { return absl::CancelledError("the registration was moved away"); }
+  static absl::Status MovedAway() {
+    return absl::CancelledError("the registration was moved away");
+  }
 
   void End() {
     if (registry_ != nullptr) std::exchange(registry_, nullptr)->Remove(start_);

@@ -1,4 +1,5 @@
-// Collector: the thread that drains the rings, looks at threads for those providers that ask for it, and ends periods.
+// Collector: the thread that drains the rings, looks at threads for those providers that ask for
+// it, and ends periods.
 #pragma once
 
 #include <algorithm>
@@ -17,16 +18,19 @@ namespace strobe::internal {
 
 // The shortest time between two drains, however full the rings run.
 inline constexpr std::int64_t kMinDrainPeriodNs = 5'000'000;
-// The longest, in times of what the options say, however empty they stay. What a drain costs is mostly that the collector wakes up.
+// The longest, in times of what the options say, however empty they stay. What a drain costs is
+// mostly that the collector wakes up.
 inline constexpr std::int64_t kMaxDrainStretch = 4;
-// How full a ring may be at a drain: the next one comes sooner or later accordingly, by a factor of two at most.
+// How full a ring may be at a drain: the next one comes sooner or later accordingly, by a factor of
+// two at most.
 inline constexpr double kWantedFill = 0.25;
 
 // The time from a drain that found `fill` to the next, after one of `drain_ns`.
 inline std::int64_t NextDrainNs(std::int64_t drain_ns, double fill, std::int64_t option_ns) {
   const double factor = std::clamp(kWantedFill / std::max(fill, 1e-3), 0.5, 2.0);
   const auto wanted_ns = static_cast<std::int64_t>(static_cast<double>(drain_ns) * factor);
-  return std::clamp(wanted_ns, std::min(kMinDrainPeriodNs, option_ns), kMaxDrainStretch * option_ns);
+  return std::clamp(wanted_ns, std::min(kMinDrainPeriodNs, option_ns),
+                    kMaxDrainStretch * option_ns);
 }
 // How often the collector asks whether our handler still stands.
 inline constexpr std::int64_t kHandlerCheckPeriodNs = 1'000'000'000;
@@ -39,13 +43,15 @@ class Collector {
  public:
   using Platform = typename Traits::Platform;
 
-  // What the collector asks of its owner, on its own thread: to end the period (false: not now, go on), and to look after the handler.
+  // What the collector asks of its owner, on its own thread: to end the period (false: not now, go
+  // on), and to look after the handler.
   struct Callbacks {
     std::function<bool()> end_period;
     std::function<void()> check_handler;
   };
 
-  Collector(const ProfilerOptions& options, Session<Traits>& session, CollectorCounters& counters, Callbacks callbacks)
+  Collector(const ProfilerOptions& options, Session<Traits>& session, CollectorCounters& counters,
+            Callbacks callbacks)
       : session_(session),
         counters_(counters),
         callbacks_(std::move(callbacks)),
@@ -58,7 +64,8 @@ class Collector {
     return thread_.IsRunning();
   }
 
-  // Drains and ends the period now; waits for that until the deadline. False where it did not happen.
+  // Drains and ends the period now; waits for that until the deadline. False where it did not
+  // happen.
   bool EndPeriod(Monitor::Deadline deadline) {
     std::unique_lock lock(monitor_);
     const std::uint64_t wanted = ++periods_asked_;
@@ -96,7 +103,9 @@ class Collector {
         // Never more than half of the time, however much there is to do.
         const std::int64_t done_ns = clock_.MonotonicNs();
         next_drain_ns = std::max(now_ns + drain_ns, done_ns + (done_ns - now_ns));
-        counters_.cpu_ns.store(earlier_cpu_ns + std::max<std::int64_t>(Platform::ThreadCpuTimeNs(own_id), 0), std::memory_order_relaxed);
+        counters_.cpu_ns.store(
+            earlier_cpu_ns + std::max<std::int64_t>(Platform::ThreadCpuTimeNs(own_id), 0),
+            std::memory_order_relaxed);
       }
       bool was_ended = false;
       if (is_export_due) {
@@ -121,7 +130,8 @@ class Collector {
     }
   }
 
-  // Or until somebody notifies; but for that a short time is not cut short where it can be kept more precisely.
+  // Or until somebody notifies; but for that a short time is not cut short where it can be kept
+  // more precisely.
   void Wait(std::unique_lock<Monitor>& lock, std::int64_t time_ns) {
     if constexpr (requires { Platform::SleepNs(time_ns); }) {
       if (time_ns <= kMaxSleepNs) {

@@ -33,7 +33,8 @@ struct CollectorCounters {
   std::atomic<std::uint64_t> aggregator_bytes{0};
   std::atomic<std::uint64_t> table_bytes{0};
   std::atomic<std::uint64_t> tables{0};
-  std::array<std::atomic<std::uint64_t>, kStackEndCount> deferred_ends{};  // of stacks that the collector finished
+  std::array<std::atomic<std::uint64_t>, kStackEndCount>
+      deferred_ends{};  // of stacks that the collector finished
 
   // A module whose frame information could not be read; empty where there is none.
   void SetUnreadModule(std::string path) {
@@ -66,7 +67,9 @@ struct CollectorCounters {
       const std::lock_guard lock(mutex_);
       stats.unread_module = unread_module_;
     }
-    if (stats.rated_ns > 0) stats.achieved_rate_hz = static_cast<double>(stats.rated_samples) * 1e9 / static_cast<double>(stats.rated_ns);
+    if (stats.rated_ns > 0)
+      stats.achieved_rate_hz =
+          static_cast<double>(stats.rated_samples) * 1e9 / static_cast<double>(stats.rated_ns);
   }
 
  private:

@@ -21,9 +21,10 @@ namespace strobe::internal {
 
 // The signal that a Profiler interrupts threads by.
 struct SignalInUse {
-  const int asked = 0;                  // by the options
-  std::atomic<int> number{0};           // of the last session
-  std::atomic<bool> is_failing{false};  // its handler was replaced, and samples that are due do not come
+  const int asked = 0;         // by the options
+  std::atomic<int> number{0};  // of the last session
+  std::atomic<bool> is_failing{
+      false};  // its handler was replaced, and samples that are due do not come
 
   // The collector's: what has been said on standard error.
   bool is_replacement_said = false;
@@ -41,7 +42,8 @@ concept KnowsBlockedSignals = requires(std::uint64_t thread_id, int signal) {
   Platform::SetSignalBlocked(signal, true);
 };
 
-// On the thread that registers itself: notes what it blocks, and lets our signal through where it may.
+// On the thread that registers itself: notes what it blocks, and lets our signal through where it
+// may.
 template <class Platform, class Slot>
 void LookAtMask(Slot& slot, const SignalInUse& in_use, bool may_unblock) {
   if constexpr (KnowsBlockedSignals<Platform>) {
@@ -59,12 +61,14 @@ void LookAtMask(Slot& slot, const SignalInUse& in_use, bool may_unblock) {
 template <class Platform, class Slot>
 void RestoreMask(Slot& slot) {
   if constexpr (KnowsBlockedSignals<Platform>) {
-    if (slot.unblocked_signal != 0) Platform::SetSignalBlocked(std::exchange(slot.unblocked_signal, std::uint8_t{0}), true);
+    if (slot.unblocked_signal != 0)
+      Platform::SetSignalBlocked(std::exchange(slot.unblocked_signal, std::uint8_t{0}), true);
   }
 }
 
-// The collector's, once a second. It looks into those threads that are due samples and have got none since the last check, and into those
-// that blocked the signal. One that blocks it, or does so no more, is sampled anew, and its account settled.
+// The collector's, once a second. It looks into those threads that are due samples and have got
+// none since the last check, and into those that blocked the signal. One that blocks it, or does so
+// no more, is sampled anew, and its account settled.
 template <class Traits, class Session>
 class DeliveryCheck {
  public:
@@ -72,31 +76,39 @@ class DeliveryCheck {
   using Platform = typename Traits::Platform;
   // Threads in one check; the next goes on with the others.
   static constexpr std::size_t kMaxThreads = 64;
-  // CPU time without a sample that says that one is due, at least and in periods: the kernel's ticks may be rarer than periods.
+  // CPU time without a sample that says that one is due, at least and in periods: the kernel's
+  // ticks may be rarer than periods.
   static constexpr std::int64_t kDueNs = 100'000'000;
   static constexpr std::int64_t kDuePeriods = 4;
   // Our own handler and a fork block signals for a moment: what is seen once may be that.
   static constexpr int kLooks = 2;
 
-  DeliveryCheck(Session& session, ThreadRegistry<Traits>& registry, CollectorCounters& counters, SignalInUse& signal)
+  DeliveryCheck(Session& session, ThreadRegistry<Traits>& registry, CollectorCounters& counters,
+                SignalInUse& signal)
       : session_(session), registry_(registry), counters_(counters), signal_(signal) {}
 
   void Run() {
     const bool is_failing = CheckThreads();
     if (has_blocking_ && !std::exchange(signal_.is_blocking_said, true)) SayBlocking();
     const bool is_replaced = Platform::HandlerStateOf(session_.signal()) == HandlerState::kReplaced;
-    signal_.is_failing.store(is_replaced && (is_failing || signal_.is_failing.load(std::memory_order_relaxed)), std::memory_order_relaxed);
+    signal_.is_failing.store(
+        is_replaced && (is_failing || signal_.is_failing.load(std::memory_order_relaxed)),
+        std::memory_order_relaxed);
     signal_.is_replacement_said &= is_replaced;
-    // Where samples come all the same, the handler that stands there calls ours, as another copy's does.
+    // Where samples come all the same, the handler that stands there calls ours, as another copy's
+    // does.
     if (!is_replaced || !is_failing || std::exchange(signal_.is_replacement_said, true)) return;
     counters_.handler_replaced.fetch_add(1, std::memory_order_relaxed);
-    const std::string line = "strobe: the program has replaced the handler of signal " + std::to_string(session_.signal());
+    const std::string line = "strobe: the program has replaced the handler of signal " +
+                             std::to_string(session_.signal());
     const int other = signal_.Wanted<Platform>();
     if (other != session_.signal() && Platform::InstallHandler(other).ok()) {
-      Platform::WriteLine(line + "; threads are interrupted by signal " + std::to_string(other) + " from now on");
+      Platform::WriteLine(line + "; threads are interrupted by signal " + std::to_string(other) +
+                          " from now on");
       MoveTo(other);
     } else {
-      Platform::WriteLine(line + "; no sample arrives unless the new handler calls the previous one");
+      Platform::WriteLine(line +
+                          "; no sample arrives unless the new handler calls the previous one");
     }
   }
 
@@ -164,7 +176,8 @@ class DeliveryCheck {
     return !is_blocked && !was_blocked;
   }
 
-  // Whether samples should have come since the last check. Reads the thread's clock only where none came.
+  // Whether samples should have come since the last check. Reads the thread's clock only where none
+  // came.
   bool IsDue(Slot& slot, Seen& seen) {
     const std::uint32_t captures = slot.counters.captures.load(std::memory_order_relaxed);
     const bool was_requested = seen.is_requested;
@@ -177,7 +190,8 @@ class DeliveryCheck {
     if (was_requested && seen.is_requested) return true;
     const std::int64_t cpu_ns = Platform::ThreadCpuTimeNs(slot.thread_id);
     if (seen.cpu_ns < 0) seen.cpu_ns = cpu_ns;
-    return session_.period_ns() > 0 && cpu_ns - seen.cpu_ns >= std::max(kDueNs, kDuePeriods * session_.period_ns());
+    return session_.period_ns() > 0 &&
+           cpu_ns - seen.cpu_ns >= std::max(kDueNs, kDuePeriods * session_.period_ns());
   }
 
   static std::uint64_t BlockedSignals(const Slot& slot) {

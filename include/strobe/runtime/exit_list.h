@@ -14,8 +14,8 @@ class StoppedAtExit {
   ~StoppedAtExit() = default;
 };
 
-// Thread-safe, and without a lock: in a fork's child its owner might not exist. The places are those of arenas, for a running session has
-// one.
+// Thread-safe, and without a lock: in a fork's child its owner might not exist. The places are
+// those of arenas, for a running session has one.
 class ExitList {
  public:
   // `at_exit` is a Platform's AtExit: asked once.

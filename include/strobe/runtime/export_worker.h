@@ -1,4 +1,5 @@
-// ExportWorker: the thread that makes a Profile of a period's samples, names its functions, encodes it and sends it out.
+// ExportWorker: the thread that makes a Profile of a period's samples, names its functions, encodes
+// it and sends it out.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +24,8 @@
 STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
 
-// One period on its way out. `profile` has everything but what comes from the samples; of these, `columns` are wanted.
+// One period on its way out. `profile` has everything but what comes from the samples; of these,
+// `columns` are wanted.
 struct ExportJob {
   AggregatedPeriod samples;
   Profile profile;
@@ -36,15 +38,17 @@ void FillProfile(ExportJob& job);
 // What all of its samples add up to, in the value type that is shown by default.
 std::int64_t AmountOf(const Profile& profile);
 
-// Thread-safe. It holds at most two periods: the one that is being sent or has failed, and the session's last. All that the thread touches
-// lives in a shared state, so that an exporter which hangs for minutes can be left behind.
+// Thread-safe. It holds at most two periods: the one that is being sent or has failed, and the
+// session's last. All that the thread touches lives in a shared state, so that an exporter which
+// hangs for minutes can be left behind.
 template <class Traits>
 class ExportWorker {
  public:
   using Platform = typename Traits::Platform;
   using Deadline = Monitor::Deadline;
 
-  explicit ExportWorker(const ExporterOptions& options) : state_(std::make_shared<State>(options)) {}
+  explicit ExportWorker(const ExporterOptions& options)
+      : state_(std::make_shared<State>(options)) {}
 
   // False where the system refuses the thread.
   bool Begin() {
@@ -73,15 +77,18 @@ class ExportWorker {
     state_->monitor.NotifyAll();
   }
 
-  // Waits until everything has been sent, or has been tried in vain; that status, or DeadlineExceeded.
+  // Waits until everything has been sent, or has been tried in vain; that status, or
+  // DeadlineExceeded.
   absl::Status Wait(Deadline deadline) {
     std::unique_lock lock(state_->monitor);
-    const bool is_done = state_->monitor.WaitFor([&] { return !state_->is_due && !state_->is_busy; }, deadline);
+    const bool is_done =
+        state_->monitor.WaitFor([&] { return !state_->is_due && !state_->is_busy; }, deadline);
     if (!is_done) return absl::DeadlineExceededError("the exporter has not answered in time");
     return state_->status;
   }
 
-  // Ends the thread, after it has tried what it has not tried yet; leaves it behind where it does not end by the deadline.
+  // Ends the thread, after it has tried what it has not tried yet; leaves it behind where it does
+  // not end by the deadline.
   absl::Status End(Deadline deadline) {
     absl::Status status = Wait(deadline);
     {
@@ -123,11 +130,13 @@ class ExportWorker {
       std::unique_lock lock(monitor);
       while (true) {
         monitor.WaitFor([&] { return is_due || is_ending; });
-        if (!is_due) break;  // what was submitted before the end is tried, though nobody may wait for it
+        if (!is_due)
+          break;  // what was submitted before the end is tried, though nobody may wait for it
         is_due = false;
         is_busy = true;
         absl::Status round = absl::OkStatus();
-        // One try for each. What fails stays, unless no try can succeed: that one would keep all that follow from being sent.
+        // One try for each. What fails stays, unless no try can succeed: that one would keep all
+        // that follow from being sent.
         for (std::size_t i = 0; i < jobs.size();) {
           ExportJob& job = *jobs[i];
           lock.unlock();
@@ -169,7 +178,8 @@ class ExportWorker {
         partly_named = symbols->partly_named;
       }
       // A profile without names is worth more than none.
-      absl::StatusOr<std::string> bytes = encoder.Encode(job.profile, symbols.ok() ? *symbols : Symbols());
+      absl::StatusOr<std::string> bytes =
+          encoder.Encode(job.profile, symbols.ok() ? *symbols : Symbols());
       if (!bytes.ok()) return bytes.status();
       return exporter.Export({.bytes = *bytes,
                               .file_suffix = Traits::Encoder::kFileSuffix,

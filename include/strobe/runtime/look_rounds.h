@@ -1,4 +1,5 @@
-// LookRounds: when the collector looks at the threads for one provider, at which of them, and in what order.
+// LookRounds: when the collector looks at the threads for one provider, at which of them, and in
+// what order.
 #pragma once
 
 #include <algorithm>
@@ -14,12 +15,14 @@
 STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
 
-// Rounds in which every thread is looked at take at most this share of a core: the next one is put off accordingly. What a provider
-// measures by the time since its last look, it still measures in whole, at fewer instants.
+// Rounds in which every thread is looked at take at most this share of a core: the next one is put
+// off accordingly. What a provider measures by the time since its last look, it still measures in
+// whole, at fewer instants.
 inline constexpr std::int64_t kLookCostShare = 100;  // one in so many
 // But not for longer than this.
 inline constexpr std::int64_t kMaxLookDelayNs = 1'000'000'000;
-// The cost is the median of so many rounds: in some, above all the first, unwind tables are built, which tells nothing of the others.
+// The cost is the median of so many rounds: in some, above all the first, unwind tables are built,
+// which tells nothing of the others.
 inline constexpr std::size_t kLookCostRounds = 8;
 
 // The collector's, for one provider.
@@ -32,7 +35,8 @@ class LookRounds {
   // INT64_MAX where none is wanted.
   [[nodiscard]] std::int64_t due_ns() const { return due_ns_ == 0 ? INT64_MAX : due_ns_; }
 
-  // The next round is wanted `period_ns` after `now_ns`; 0 for none. False where it comes later, for what the rounds cost.
+  // The next round is wanted `period_ns` after `now_ns`; 0 for none. False where it comes later,
+  // for what the rounds cost.
   bool Plan(std::int64_t now_ns, std::int64_t period_ns) {
     const std::int64_t delay_ns = std::min(CostNs() * kLookCostShare, kMaxLookDelayNs);
     due_ns_ = period_ns == 0 ? 0 : now_ns + std::max(period_ns, delay_ns);
@@ -49,7 +53,8 @@ class LookRounds {
     costs_ns_[rounds_ % kLookCostRounds] = std::max<std::int64_t>(OwnCpuNs() - begin_ns, 0);
   }
 
-  // The same, but for the slots whose threads sleep. Those that sleep must not have used more than `max_ns`; see Sleepers.
+  // The same, but for the slots whose threads sleep. Those that sleep must not have used more than
+  // `max_ns`; see Sleepers.
   template <class Slot, class Copy, class LookAt>
   void RunAwake(std::vector<Slot*>& slots, std::int64_t max_ns, Copy copy, LookAt look_at) {
     sleepers_.BeginRound();
@@ -58,7 +63,8 @@ class LookRounds {
     const auto is_awake = [&](const Slot* slot) { return !sleepers_.IsAsleep(slot->token.index); };
     const auto asleep = std::stable_partition(slots.begin(), slots.end(), is_awake);
     for (auto slot = slots.begin(); slot != asleep; ++slot) look_at(**slot);
-    if (asleep != slots.end()) sleepers_.EndRound(std::span<Slot* const>(asleep, slots.end()), max_ns, look_at);
+    if (asleep != slots.end())
+      sleepers_.EndRound(std::span<Slot* const>(asleep, slots.end()), max_ns, look_at);
   }
 
   // Nobody sleeps in rounds of RunAll.
@@ -71,7 +77,9 @@ class LookRounds {
   template <class Slot>
   void Rotate(std::vector<Slot*>& slots) {
     ++rounds_;
-    if (!slots.empty()) std::rotate(slots.begin(), slots.begin() + static_cast<std::ptrdiff_t>(rounds_ % slots.size()), slots.end());
+    if (!slots.empty())
+      std::rotate(slots.begin(),
+                  slots.begin() + static_cast<std::ptrdiff_t>(rounds_ % slots.size()), slots.end());
   }
 
   // CPU time of a round; 0 until most of the rounds have been.

@@ -1,5 +1,6 @@
-// Monitor: a mutex, and threads that wait for a change of what it guards. The standard library's condition variable takes a twentieth of
-// the time that including this library costs, so it stays out of the headers.
+// Monitor: a mutex, and threads that wait for a change of what it guards. The standard library's
+// condition variable takes a twentieth of the time that including this library costs, so it stays
+// out of the headers.
 #pragma once
 
 #include <chrono>
@@ -10,7 +11,8 @@
 STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
 
-// Thread-safe. Waits go by the steady clock, so that setting the time of day neither ends nor prolongs them.
+// Thread-safe. Waits go by the steady clock, so that setting the time of day neither ends nor
+// prolongs them.
 class Monitor {
  public:
   using Deadline = std::chrono::steady_clock::time_point;
@@ -26,7 +28,8 @@ class Monitor {
 
   void NotifyAll();
 
-  // The rest only with the lock held; it is free while they wait. These may return early, without a reason.
+  // The rest only with the lock held; it is free while they wait. These may return early, without a
+  // reason.
   void Wait();
   void WaitUntil(Deadline deadline);
 

@@ -40,7 +40,8 @@ bool LockBy(std::unique_lock<std::mutex>& lock, std::chrono::steady_clock::time_
 // Adds the counters of `more` that an ExportWorker keeps.
 void AddExports(Stats& stats, const Stats& more);
 
-// `options` as code set them, and with what the environment adds. What it cannot use, it says on standard error.
+// `options` as code set them, and with what the environment adds. What it cannot use, it says on
+// standard error.
 template <class Platform>
 ProfilerOptions WithEnvironment(ProfilerOptions options) {
   ApplyEnvironment(
@@ -49,7 +50,8 @@ ProfilerOptions WithEnvironment(ProfilerOptions options) {
   return options;
 }
 
-// All that a Profiler asks of its core. Behind it the parts of the default traits are compiled once, in the library.
+// All that a Profiler asks of its core. Behind it the parts of the default traits are compiled
+// once, in the library.
 class AbstractCore : public RegistrationOwner {
  public:
   explicit AbstractCore(std::uint64_t fork_count) : fork_count_(fork_count) {}
@@ -57,7 +59,8 @@ class AbstractCore : public RegistrationOwner {
   AbstractCore(const AbstractCore&) = delete;
   AbstractCore& operator=(const AbstractCore&) = delete;
 
-  // Platform::ForkCount of the process that it was made in. In a fork's child only registrations that end still touch it.
+  // Platform::ForkCount of the process that it was made in. In a fork's child only registrations
+  // that end still touch it.
   [[nodiscard]] std::uint64_t fork_count() const { return fork_count_; }
 
   virtual Registration RegisterThread(std::string_view name) = 0;
@@ -67,7 +70,8 @@ class AbstractCore : public RegistrationOwner {
   virtual absl::Status Flush() = 0;
   virtual Stats GetStats() = 0;
   virtual std::string Diagnose() = 0;
-  // The Profiler goes. Ends the session; the object goes too, at once or with the last of its registrations.
+  // The Profiler goes. Ends the session; the object goes too, at once or with the last of its
+  // registrations.
   virtual void Retire() = 0;
 
  private:
@@ -85,7 +89,8 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
       : AbstractCore(Platform::ForkCount()),
         options_(std::move(options)),
         options_status_(Validate(options_)),
-        registry_(static_cast<std::size_t>(*options_.threads.max_threads), static_cast<std::size_t>(*options_.threads.ring_bytes)) {}
+        registry_(static_cast<std::size_t>(*options_.threads.max_threads),
+                  static_cast<std::size_t>(*options_.threads.ring_bytes)) {}
 
   ~ProfilerCore() override { static_cast<void>(Stop()); }  // no thread may be registered
 
@@ -104,13 +109,17 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
   // A RegistrationOwner's.
   void EndRegistration(void* registered, std::uint64_t thread_id) override {
     if (Platform::ForkCount() != fork_count()) return;
-    STROBE_CHECK(thread_id == Platform::CurrentThreadId(), "a Registration ended on another thread than it began on");
+    STROBE_CHECK(thread_id == Platform::CurrentThreadId(),
+                 "a Registration ended on another thread than it began on");
     Slot* slot = static_cast<Slot*>(registered);
-    // First of all: a session that begins just now, and is not seen in the next line, must not attach the slot after it.
+    // First of all: a session that begins just now, and is not seen in the next line, must not
+    // attach the slot after it.
     slot->is_ending.store(true, std::memory_order_release);
     if (const auto session = CopyRunning().session) session->Detach(*slot);
-    // Captures run on this thread, so none is under way. One that the thread's cancellation ended has left its mark.
-    if constexpr (!Platform::kCopiesStacks) slot->is_capturing.store(false, std::memory_order_relaxed);
+    // Captures run on this thread, so none is under way. One that the thread's cancellation ended
+    // has left its mark.
+    if constexpr (!Platform::kCopiesStacks)
+      slot->is_capturing.store(false, std::memory_order_relaxed);
     RestoreMask<Platform>(*slot);
     ThreadLink** link = &ThreadLinks();
     while (*link != slot) link = &(*link)->next;
@@ -120,7 +129,8 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
 
   absl::Status Start() override {
     const std::lock_guard lock(control_mutex_);
-    if (CopyRunning().session != nullptr) return absl::FailedPreconditionError("the profiler is already running");
+    if (CopyRunning().session != nullptr)
+      return absl::FailedPreconditionError("the profiler is already running");
     const absl::Status status = StartLocked();
     if (status.ok() && *options_.exporter.stop_at_exit) {
       ExitList::Add(registry_.arena()->number(), this, &Platform::AtExit);
@@ -140,7 +150,8 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
   absl::Status Flush() override {
     const std::lock_guard lock(control_mutex_);
     const Running running = CopyRunning();
-    if (running.session == nullptr) return absl::FailedPreconditionError("the profiler is not running");
+    if (running.session == nullptr)
+      return absl::FailedPreconditionError("the profiler is not running");
     const auto deadline = ExportDeadline();
     while (true) {
       // What failed before goes first; and the collector may end a period by itself just now.
@@ -150,7 +161,8 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
         if (!status.ok()) return status;
       }
       if (collector_->EndPeriod(deadline)) return running.worker->Wait(deadline);
-      if (std::chrono::steady_clock::now() >= deadline) return absl::DeadlineExceededError("the collector has not answered in time");
+      if (std::chrono::steady_clock::now() >= deadline)
+        return absl::DeadlineExceededError("the collector has not answered in time");
     }
   }
 
@@ -164,11 +176,13 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
     const double cpu_hz = *options_.sampling.cpu_frequency_hz;
     stats.asked_rate_hz = cpu_hz > 0 ? cpu_hz : *options_.sampling.wall_frequency_hz;
     stats.signal_number = signal_.number.load(std::memory_order_relaxed);
-    if (running.session == nullptr) stats.threads_on_fallback = stats.threads_blocking = 0;  // nobody looks at them
+    if (running.session == nullptr)
+      stats.threads_on_fallback = stats.threads_blocking = 0;  // nobody looks at them
     const std::lock_guard lock(running_mutex_);
     AddExports(stats, ended_exports_);
     for (const auto& worker : ended_workers_) AddExportsOf(*worker, stats);
-    if (running.worker != nullptr && running_.worker == running.worker) AddExportsOf(*running.worker, stats);
+    if (running.worker != nullptr && running_.worker == running.worker)
+      AddExportsOf(*running.worker, stats);
     return stats;
   }
 
@@ -181,8 +195,10 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
     facts.handler = Platform::HandlerStateOf(facts.signal);
     // Where samples come, it calls ours: another copy of this library does.
     const bool is_failing = signal_.is_failing.load(std::memory_order_relaxed);
-    if (facts.handler == HandlerState::kReplaced && !is_failing) facts.handler = HandlerState::kOurs;
-    facts.threads_given_up = GlobalHandlerCounters().threads_given_up.load(std::memory_order_relaxed);
+    if (facts.handler == HandlerState::kReplaced && !is_failing)
+      facts.handler = HandlerState::kOurs;
+    facts.threads_given_up =
+        GlobalHandlerCounters().threads_given_up.load(std::memory_order_relaxed);
     const std::lock_guard lock(running_mutex_);
     facts.last_start = last_start_;
     facts.was_started = was_started_;
@@ -199,7 +215,8 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
       return;
     }
     // Mostly at the end of a program whose detached threads run on.
-    Platform::WriteLine("strobe: a Profiler was destroyed before " + std::to_string(left) + " thread(s) had ended their Registration");
+    Platform::WriteLine("strobe: a Profiler was destroyed before " + std::to_string(left) +
+                        " thread(s) had ended their Registration");
   }
 
  private:
@@ -219,13 +236,15 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
     if (absl::Status status = registry_.Open(); !status.ok()) return status;
     const std::uint8_t arena = registry_.arena()->number();
     for (const ThreadLink* link = ThreadLinks(); link != nullptr; link = link->next) {
-      // Not by its number alone: the link may be of a registration that a fork has left to the parent.
+      // Not by its number alone: the link may be of a registration that a fork has left to the
+      // parent.
       if (link->token.arena == arena && registry_.arena()->Find(link->token.index) == link)
         return absl::AlreadyExistsError("this thread is registered with this profiler already");
     }
-    absl::StatusOr<Slot*> slot = registry_.Register(Platform::CurrentThread(), SanitizedThreadName(name), [this](Slot& own) {
-      LookAtMask<Platform>(own, signal_, *options_.sampling.unblock_signal);
-    });
+    absl::StatusOr<Slot*> slot =
+        registry_.Register(Platform::CurrentThread(), SanitizedThreadName(name), [this](Slot& own) {
+          LookAtMask<Platform>(own, signal_, *options_.sampling.unblock_signal);
+        });
     if (!slot.ok()) return slot;
     // A signal may come between any two of these stores: the list is whole at each.
     (*slot)->next = ThreadLinks();
@@ -241,26 +260,32 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
     {
       const std::lock_guard lock(running_mutex_);
       SettleEndedWorkers();
-      if (ended_workers_.size() >= kMaxAbandonedExporters) return absl::ResourceExhaustedError("exporters of earlier sessions still hang");
+      if (ended_workers_.size() >= kMaxAbandonedExporters)
+        return absl::ResourceExhaustedError("exporters of earlier sessions still hang");
     }
     if (absl::Status status = registry_.Open(); !status.ok()) return status;
     const int signal = signal_.template Wanted<Platform>();
     if (absl::Status status = Platform::InstallHandler(signal); !status.ok()) return status;
     signal_.number.store(signal, std::memory_order_relaxed);
     Running running;
-    running.session = std::make_shared<Session<Traits>>(options_, registry_, *code_, counters_, signal);
+    running.session =
+        std::make_shared<Session<Traits>>(options_, registry_, *code_, counters_, signal);
     if (!running.session->has_provider()) {
-      return absl::InvalidArgumentError("sampling.cpu_frequency_hz and sampling.wall_frequency_hz: no provider is enabled");
+      return absl::InvalidArgumentError(
+          "sampling.cpu_frequency_hz and sampling.wall_frequency_hz: no provider is enabled");
     }
     running.worker = std::make_shared<ExportWorker<Traits>>(options_.exporter);
     Session<Traits>* session = running.session.get();
     ExportWorker<Traits>* worker = running.worker.get();
     auto collector = std::make_unique<Collector<Traits>>(
         options_, *session, counters_,
-        typename Collector<Traits>::Callbacks{.end_period = [this, session, worker] { return EndPeriod(*session, *worker); },
-                                              .check_handler = [check = DeliveryCheck<Traits, Session<Traits>>(
-                                                                    *session, registry_, counters_, signal_)]() mutable { check.Run(); }});
-    if (!worker->Begin()) return absl::ResourceExhaustedError("the system refuses another thread for the exporter");
+        typename Collector<Traits>::Callbacks{
+            .end_period = [this, session, worker] { return EndPeriod(*session, *worker); },
+            .check_handler =
+                [check = DeliveryCheck<Traits, Session<Traits>>(
+                     *session, registry_, counters_, signal_)]() mutable { check.Run(); }});
+    if (!worker->Begin())
+      return absl::ResourceExhaustedError("the system refuses another thread for the exporter");
     at_period_begin_ = GetStats();
     registry_.BeginCollecting();
     if (!collector->Begin()) {
@@ -280,8 +305,10 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
   // Under control_mutex_.
   absl::Status StopLocked() {
     const Running running = CopyRunning();
-    if (running.session == nullptr) return absl::FailedPreconditionError("the profiler is not running");
-    if (std::exchange(is_listed_, false) && !ExitList::Remove(registry_.arena()->number(), this)) is_exit_using_ = true;
+    if (running.session == nullptr)
+      return absl::FailedPreconditionError("the profiler is not running");
+    if (std::exchange(is_listed_, false) && !ExitList::Remove(registry_.arena()->number(), this))
+      is_exit_using_ = true;
     running.session->End();
     collector_->End();
     running.session->FinishAll();
@@ -302,7 +329,8 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
       std::unique_lock lock(control_mutex_, std::defer_lock);
       if (LockBy(lock, ExportDeadline())) static_cast<void>(StopLocked());
     }
-    is_exit_using_.store(false, std::memory_order_release);  // the last touch: now it may be deleted
+    is_exit_using_.store(false,
+                         std::memory_order_release);  // the last touch: now it may be deleted
   }
 
   static void AddExportsOf(const ExportWorker<Traits>& worker, Stats& stats) {
@@ -333,7 +361,8 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
 
   ExportJob MakeJob(Session<Traits>& session) {
     auto period = session.TakePeriod();
-    ExportJob job{.samples = std::move(period.samples), .profile = {}, .columns = session.EnabledColumns()};
+    ExportJob job{
+        .samples = std::move(period.samples), .profile = {}, .columns = session.EnabledColumns()};
     const Stats now = GetStats();
     Profile& profile = job.profile;
     constexpr auto kTypes = Traits::Providers::AllValueTypes();
@@ -349,13 +378,15 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
     profile.process_id = Platform::ProcessId();
     profile.sequence = sequence_++;
     profile.stats = StatsBetween(at_period_begin_, now);
-    profile.stats.asked_rate_hz = session.period_ns() > 0 ? 1e9 / static_cast<double>(session.period_ns()) : 0;
+    profile.stats.asked_rate_hz =
+        session.period_ns() > 0 ? 1e9 / static_cast<double>(session.period_ns()) : 0;
     at_period_begin_ = now;
     return job;
   }
 
   [[nodiscard]] std::chrono::steady_clock::time_point ExportDeadline() const {
-    return std::chrono::steady_clock::now() + std::chrono::milliseconds(static_cast<std::int64_t>(*options_.exporter.stop_timeout_s * 1e3));
+    return std::chrono::steady_clock::now() + std::chrono::milliseconds(static_cast<std::int64_t>(
+                                                  *options_.exporter.stop_timeout_s * 1e3));
   }
 
   Running CopyRunning() {
@@ -379,8 +410,9 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
   Running running_;
   absl::Status last_start_;
   bool was_started_ = false;
-  std::vector<std::shared_ptr<ExportWorker<Traits>>> ended_workers_;  // of sessions that have ended, while they hang
-  Stats ended_exports_;                                               // of those that are gone
+  std::vector<std::shared_ptr<ExportWorker<Traits>>>
+      ended_workers_;    // of sessions that have ended, while they hang
+  Stats ended_exports_;  // of those that are gone
 
   // The collector's, or Stop's after it.
   std::uint64_t sequence_ = 0;

@@ -26,22 +26,27 @@ class RegistrationOwner {
 }  // namespace internal
 STROBE_HIDDEN_END
 
-// A thread's registration, for as long as the object lives. Move-only. It ends on the thread that it began on; anything else is a bug of
-// the program that stops it with a line on stderr. It may outlive its Profiler, as that of a detached thread does at exit. Where the thread
-// could not be registered, status() says why, and the object does nothing.
+// A thread's registration, for as long as the object lives. Move-only. It ends on the thread that
+// it began on; anything else is a bug of the program that stops it with a line on stderr. It may
+// outlive its Profiler, as that of a detached thread does at exit. Where the thread could not be
+// registered, status() says why, and the object does nothing.
 STROBE_HOLDS_HIDDEN_BEGIN
 class [[nodiscard]] Registration {
  public:
   // Registers nothing.
   Registration() = default;
   Registration(Registration&& other) noexcept
-      : status_(std::move(other.status_)), owner_(std::exchange(other.owner_, nullptr)), slot_(other.slot_), thread_id_(other.thread_id_) {
+      : status_(std::move(other.status_)),
+        owner_(std::exchange(other.owner_, nullptr)),
+        slot_(other.slot_),
+        thread_id_(other.thread_id_) {
     other.status_ = absl::CancelledError("the registration was moved away");
   }
   Registration& operator=(Registration&& other) noexcept {
     if (this != &other) {
       End();
-      status_ = std::exchange(other.status_, absl::CancelledError("the registration was moved away"));
+      status_ =
+          std::exchange(other.status_, absl::CancelledError("the registration was moved away"));
       owner_ = std::exchange(other.owner_, nullptr);
       slot_ = other.slot_;
       thread_id_ = other.thread_id_;

@@ -25,9 +25,10 @@
 STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
 
-// Arenas have numbers, over all traits types: each has a place in the static table that the handler reads. At most kMaxArenas exist at a
-// time. With another Platform::ForkCount all begins anew: a fork's child leaves its parent's arenas behind. These take no lock, which the
-// parent's threads may hold.
+// Arenas have numbers, over all traits types: each has a place in the static table that the handler
+// reads. At most kMaxArenas exist at a time. With another Platform::ForkCount all begins anew: a
+// fork's child leaves its parent's arenas behind. These take no lock, which the parent's threads
+// may hold.
 int AcquireArenaNumber(std::uint64_t fork_count);  // -1 when all are taken
 // An arena of that type that its owner has left to be used again, or nullptr; and to leave one.
 void* TakeUnusedArena(const void* type, std::uint64_t fork_count);
@@ -44,8 +45,8 @@ class SlotArena {
   static constexpr std::size_t kMaxChunks = 4096;
   static_assert(kMaxChunks * kSlotsPerChunk <= std::size_t{1} << SlotToken::kIndexBits);
 
-  // An arena that is not in use, or a new one; nullptr where kMaxArenas are. Arenas are kept for ever and used again: a signal of an ended
-  // Profiler may still be on its way.
+  // An arena that is not in use, or a new one; nullptr where kMaxArenas are. Arenas are kept for
+  // ever and used again: a signal of an ended Profiler may still be on its way.
   static SlotArena* Acquire(std::size_t ring_bytes) {
     const std::uint64_t fork_count = Platform::ForkCount();
     auto* arena = static_cast<SlotArena*>(TakeUnusedArena(&type_, fork_count));
@@ -72,14 +73,18 @@ class SlotArena {
     return chunk == nullptr ? nullptr : &chunk->slots[index % kSlotsPerChunk];
   }
 
-  // Makes room for kSlotsPerChunk more and appends them to `free`. False where memory or the limit is reached. Under the registry's mutex.
+  // Makes room for kSlotsPerChunk more and appends them to `free`. False where memory or the limit
+  // is reached. Under the registry's mutex.
   bool Grow(std::vector<Slot*>& free) {
     if (chunk_count_ == kMaxChunks) return false;
     auto chunk = std::make_unique<Chunk>();
     const auto first = static_cast<std::uint32_t>(chunk_count_ * kSlotsPerChunk);
     for (std::size_t i = kSlotsPerChunk; i-- > 0;) {
       Slot& slot = chunk->slots[i];
-      slot.token = {.arena = number_, .provider = 0, .use = 0, .index = first + static_cast<std::uint32_t>(i)};
+      slot.token = {.arena = number_,
+                    .provider = 0,
+                    .use = 0,
+                    .index = first + static_cast<std::uint32_t>(i)};
       slot.is_awaited = &Slot::IsAwaited;
       free.push_back(&slot);
     }
@@ -87,34 +92,39 @@ class SlotArena {
     return true;
   }
 
-  // The ring's memory of a slot, committed when touched; empty where it cannot be had. Under the registry's mutex, but for a slot that has
-  // it already.
+  // The ring's memory of a slot, committed when touched; empty where it cannot be had. Under the
+  // registry's mutex, but for a slot that has it already.
   std::span<std::byte> RingMemory(const Slot& slot) {
     const std::uint32_t index = slot.token.index;
     Chunk& chunk = *chunks_[index / kSlotsPerChunk].load(std::memory_order_relaxed);
-    if (chunk.rings == nullptr) chunk.rings = static_cast<std::byte*>(Platform::MapMemory(ChunkBytes()));
+    if (chunk.rings == nullptr)
+      chunk.rings = static_cast<std::byte*>(Platform::MapMemory(ChunkBytes()));
     if (chunk.rings == nullptr) return {};
     return {chunk.rings + (index % kSlotsPerChunk) * ring_bytes_, ring_bytes_};
   }
 
-  // The memory of what a slot's walks remember, or copy of stacks that are not the thread's own; committed when touched. nullptr without
-  // rings.
+  // The memory of what a slot's walks remember, or copy of stacks that are not the thread's own;
+  // committed when touched. nullptr without rings.
   WalkMemo* MemoMemory(const Slot& slot) {
     const std::uint32_t index = slot.token.index;
     std::byte* const rings = chunks_[index / kSlotsPerChunk].load(std::memory_order_relaxed)->rings;
     if (rings == nullptr) return nullptr;
-    return reinterpret_cast<WalkMemo*>(rings + ring_bytes_ * kSlotsPerChunk + (index % kSlotsPerChunk) * kMemoBytes);
+    return reinterpret_cast<WalkMemo*>(rings + ring_bytes_ * kSlotsPerChunk +
+                                       (index % kSlotsPerChunk) * kMemoBytes);
   }
 
-  // Whether nobody has captured into the slot since the last call, but before, so that it has memory that may be given back.
+  // Whether nobody has captured into the slot since the last call, but before, so that it has
+  // memory that may be given back.
   static bool IsLongIdle(Slot& slot) {
     const std::uint32_t captures = slot.counters.captures.load(std::memory_order_relaxed);
-    if (slot.counters.seen_captures.exchange(captures, std::memory_order_relaxed) == captures) return slot.holds_memory();
+    if (slot.counters.seen_captures.exchange(captures, std::memory_order_relaxed) == captures)
+      return slot.holds_memory();
     slot.has_memory.store(true, std::memory_order_relaxed);
     return false;
   }
 
-  // Gives back what captures have touched of the slot's memory. No capture may be under way or begin, and the ring must be empty.
+  // Gives back what captures have touched of the slot's memory. No capture may be under way or
+  // begin, and the ring must be empty.
   void Discard(Slot& slot) {
     WalkMemo* const memo = MemoMemory(slot);
     if (!slot.holds_memory() || memo == nullptr) return;
@@ -123,14 +133,16 @@ class SlotArena {
     Platform::DiscardMemory(memo, kMemoBytes);
     slot.ring.Reset(ring);
     slot.memo_is_stale.store(true, std::memory_order_relaxed);
-    slot.counters.seen_captures.store(slot.counters.captures.load(std::memory_order_relaxed), std::memory_order_relaxed);
+    slot.counters.seen_captures.store(slot.counters.captures.load(std::memory_order_relaxed),
+                                      std::memory_order_relaxed);
     slot.has_memory.store(false, std::memory_order_relaxed);
   }
 
   // Says that the slot's ring has a record. Signal-safe.
   STROBE_SIGNAL_SAFE void Mark(const Slot& slot) noexcept {
     const std::uint32_t index = slot.token.index;
-    std::atomic<std::uint64_t>& marks = chunks_[index / kSlotsPerChunk].load(std::memory_order_relaxed)->marks;
+    std::atomic<std::uint64_t>& marks =
+        chunks_[index / kSlotsPerChunk].load(std::memory_order_relaxed)->marks;
     const std::uint64_t bit = std::uint64_t{1} << (index % kSlotsPerChunk);
     marks.fetch_or(bit, std::memory_order_release);
   }
@@ -139,7 +151,9 @@ class SlotArena {
   void Unmark(const Slot& slot) noexcept {
     const std::uint32_t index = slot.token.index;
     const std::uint64_t bit = std::uint64_t{1} << (index % kSlotsPerChunk);
-    chunks_[index / kSlotsPerChunk].load(std::memory_order_relaxed)->marks.fetch_and(~bit, std::memory_order_acquire);
+    chunks_[index / kSlotsPerChunk]
+        .load(std::memory_order_relaxed)
+        ->marks.fetch_and(~bit, std::memory_order_acquire);
   }
 
   // Calls visit(slot) for each slot marked since the last call.
@@ -150,35 +164,41 @@ class SlotArena {
       if (chunk == nullptr) return;
       if (chunk->marks.load(std::memory_order_relaxed) == 0) continue;
       std::uint64_t marks = chunk->marks.exchange(0, std::memory_order_acquire);
-      for (; marks != 0; marks &= marks - 1) visit(chunk->slots[static_cast<std::size_t>(std::countr_zero(marks))]);
+      for (; marks != 0; marks &= marks - 1)
+        visit(chunk->slots[static_cast<std::size_t>(std::countr_zero(marks))]);
     }
   }
 
   [[nodiscard]] std::uint8_t number() const { return number_; }
-  [[nodiscard]] std::size_t memory_bytes() const { return sizeof(*this) + chunk_count_ * sizeof(Chunk); }
+  [[nodiscard]] std::size_t memory_bytes() const {
+    return sizeof(*this) + chunk_count_ * sizeof(Chunk);
+  }
   [[nodiscard]] std::size_t ring_bytes() const { return ring_bytes_; }
 
-  // What captures need beside their slot. Written while no slot is active, but for the last three, which the collector keeps current.
+  // What captures need beside their slot. Written while no slot is active, but for the last three,
+  // which the collector keeps current.
   std::atomic<std::uint32_t> max_frames{0};
   std::atomic<std::uint32_t> module_generation{0};
   TextRanges text;
   std::atomic<const UnwindModules*> unwind_modules{nullptr};  // nullptr while no session runs
 
-  // What `unwind_modules` is made by: the running session's. It outlives the session, so that the next one need not compile again what is
-  // still loaded, but not the Profiler.
+  // What `unwind_modules` is made by: the running session's. It outlives the session, so that the
+  // next one need not compile again what is still loaded, but not the Profiler.
   std::optional<CfiModules> cfi;
 
   // Slots that a former owner made: all free.
   void AppendAll(std::vector<Slot*>& free) {
     for (std::size_t i = chunk_count_; i-- > 0;) {
-      for (std::size_t j = kSlotsPerChunk; j-- > 0;) free.push_back(&chunks_[i].load(std::memory_order_relaxed)->slots[j]);
+      for (std::size_t j = kSlotsPerChunk; j-- > 0;)
+        free.push_back(&chunks_[i].load(std::memory_order_relaxed)->slots[j]);
     }
   }
 
  private:
   // Whole pages of most systems, so that each can be given back by itself.
   static constexpr std::size_t kPageBytes = 4096;
-  static constexpr std::size_t kMemoBytes = (sizeof(WalkMemo) + kPageBytes - 1) / kPageBytes * kPageBytes;
+  static constexpr std::size_t kMemoBytes =
+      (sizeof(WalkMemo) + kPageBytes - 1) / kPageBytes * kPageBytes;
 
   struct Chunk {
     std::atomic<std::uint64_t> marks{0};
@@ -187,9 +207,12 @@ class SlotArena {
   };
   static inline constinit char type_ = 0;  // its address names the traits type
 
-  SlotArena(std::uint8_t number, std::uint64_t fork_count) : number_(number), fork_count_(fork_count) {}
+  SlotArena(std::uint8_t number, std::uint64_t fork_count)
+      : number_(number), fork_count_(fork_count) {}
 
-  [[nodiscard]] std::size_t ChunkBytes() const { return (ring_bytes_ + kMemoBytes) * kSlotsPerChunk; }
+  [[nodiscard]] std::size_t ChunkBytes() const {
+    return (ring_bytes_ + kMemoBytes) * kSlotsPerChunk;
+  }
 
   void SetRingBytes(std::size_t ring_bytes) {
     if (ring_bytes == ring_bytes_) return;

@@ -19,19 +19,25 @@ class SlotThread final : public SampledThread {
   using Slot = typename Session::Slot;
   using Platform = typename Session::Platform;
 
-  // `settled_weight` is what the provider has been credited with in all, at the detachment: a capture that ends late may add to it.
-  SlotThread(Session& session, Slot& slot, std::size_t provider, std::optional<std::int64_t> settled_weight = std::nullopt)
+  // `settled_weight` is what the provider has been credited with in all, at the detachment: a
+  // capture that ends late may add to it.
+  SlotThread(Session& session, Slot& slot, std::size_t provider,
+             std::optional<std::int64_t> settled_weight = std::nullopt)
       : session_(session), slot_(slot), provider_(provider), settled_weight_(settled_weight) {}
-  std::int64_t CpuTimeNs() override { return read_cpu_ns_ = Platform::ThreadCpuTimeNs(slot_.thread_id); }
+  std::int64_t CpuTimeNs() override {
+    return read_cpu_ns_ = Platform::ThreadCpuTimeNs(slot_.thread_id);
+  }
   // What the last CpuTimeNs() said; -1 where nobody has asked.
   [[nodiscard]] std::int64_t read_cpu_ns() const { return read_cpu_ns_; }
   [[nodiscard]] std::int64_t attach_cpu_ns() const override { return slot_.attach_cpu_ns; }
   // Of a thread that blocks the signal nothing comes: its time ends in the residual.
   bool StartCpuTimer(std::int64_t first_ns, std::int64_t period_ns) override {
     if (slot_.blocks_signal.load(std::memory_order_relaxed)) return true;
-    const bool is_started = Platform::StartTimer(slot_.timer, slot_.thread_id, Payload(), first_ns, period_ns, session_.signal());
+    const bool is_started = Platform::StartTimer(slot_.timer, slot_.thread_id, Payload(), first_ns,
+                                                 period_ns, session_.signal());
     // Where threads are stopped from outside, there are no timers that could be refused.
-    if (!is_started) slot_.was_timer_refused.store(!Platform::kCopiesStacks, std::memory_order_relaxed);
+    if (!is_started)
+      slot_.was_timer_refused.store(!Platform::kCopiesStacks, std::memory_order_relaxed);
     return is_started;
   }
   void Request(std::int64_t weight, bool wants_cpu_clock) override {
@@ -40,12 +46,18 @@ class SlotThread final : public SampledThread {
     cell().requested.fetch_add(weight, std::memory_order_acq_rel);
     Platform::Interrupt(slot_.thread_id, Payload(), session_.signal());
   }
-  bool ExtendLast(std::int64_t weight) override { return session_.ExtendLast(slot_, provider_, weight); }
+  bool ExtendLast(std::int64_t weight) override {
+    return session_.ExtendLast(slot_, provider_, weight);
+  }
   [[nodiscard]] std::int64_t credited_weight() const override {
     return settled_weight_.value_or(cell().credited.load(std::memory_order_relaxed));
   }
-  [[nodiscard]] std::int64_t last_capture_cpu_ns() const override { return cell().last_capture_cpu_ns.load(std::memory_order_acquire); }
-  [[nodiscard]] bool request_pending() const override { return cell().requested.load(std::memory_order_relaxed) != 0; }
+  [[nodiscard]] std::int64_t last_capture_cpu_ns() const override {
+    return cell().last_capture_cpu_ns.load(std::memory_order_acquire);
+  }
+  [[nodiscard]] bool request_pending() const override {
+    return cell().requested.load(std::memory_order_relaxed) != 0;
+  }
 
  private:
   [[nodiscard]] auto& cell() const { return slot_.cells[provider_]; }

@@ -1,4 +1,5 @@
-// StackSlice: the rest of a walk that a capture had no table for, on its way through the ring to the collector, which finishes it.
+// StackSlice: the rest of a walk that a capture had no table for, on its way through the ring to
+// the collector, which finishes it.
 #pragma once
 
 #include <algorithm>
@@ -22,27 +23,35 @@
 STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
 
-// Of one stack. Most stacks are shorter, and what such a record takes is taken from the ring's other records.
+// Of one stack. Most stacks are shorter, and what such a record takes is taken from the ring's
+// other records.
 inline constexpr std::size_t kMaxSliceStackBytes = 16 * 1024;
 
 inline void SetLinkRegister(X86_64Registers& /*registers*/, Address /*lr*/) {}
 inline void SetLinkRegister(Aarch64Registers& registers, Address lr) { registers.lr = lr; }
 inline void SaveGeneralRegisters(const X86_64Registers& registers, SliceHeader& header) {
   if (registers.general == nullptr) return;
-  for (std::size_t i = 0; i < header.general.size(); ++i) header.general[i] = (*registers.general)[i];
+  for (std::size_t i = 0; i < header.general.size(); ++i)
+    header.general[i] = (*registers.general)[i];
 }
 inline void SaveGeneralRegisters(const Aarch64Registers& /*registers*/, SliceHeader& /*header*/) {}
-inline void SetGeneralRegisters(X86_64Registers& registers, const X86_64GeneralRegisters* general) { registers.general = general; }
-inline void SetGeneralRegisters(Aarch64Registers& /*registers*/, const X86_64GeneralRegisters* /*general*/) {}
+inline void SetGeneralRegisters(X86_64Registers& registers, const X86_64GeneralRegisters* general) {
+  registers.general = general;
+}
+inline void SetGeneralRegisters(Aarch64Registers& /*registers*/,
+                                const X86_64GeneralRegisters* /*general*/) {}
 
 // A slice to be written, for a walk that is pending. Data plane.
 template <StackMemory M>
 class SliceWriter {
  public:
-  // From the innermost frame's stack, if that and all above fit into `room_bytes`, or else from where the walk stopped.
-  STROBE_SIGNAL_SAFE SliceWriter(const NativeRegisters& registers, const FrameStop& stop, const M& memory, std::size_t room_bytes)
+  // From the innermost frame's stack, if that and all above fit into `room_bytes`, or else from
+  // where the walk stopped.
+  STROBE_SIGNAL_SAFE SliceWriter(const NativeRegisters& registers, const FrameStop& stop,
+                                 const M& memory, std::size_t room_bytes)
       : registers_(registers), stop_(stop), memory_(memory) {
-    const std::size_t room = room_bytes < sizeof(SliceHeader) ? 0 : room_bytes - sizeof(SliceHeader);
+    const std::size_t room =
+        room_bytes < sizeof(SliceHeader) ? 0 : room_bytes - sizeof(SliceHeader);
     max_bytes_ = std::min(room, kMaxSliceStackBytes) / sizeof(Address) * sizeof(Address);
     base_ = BaseOf(registers.sp);
     if (base_ > BaseOf(stop.sp) || memory.end() - base_ > max_bytes_) base_ = BaseOf(stop.sp);
@@ -52,8 +61,8 @@ class SliceWriter {
   // At most.
   [[nodiscard]] std::size_t bytes() const { return sizeof(SliceHeader) + max_bytes_; }
 
-  // Writes it to `output`, which is aligned to 8 bytes and has room for bytes(); returns how many it took, and in `is_whole` whether it
-  // goes to the stack's end.
+  // Writes it to `output`, which is aligned to 8 bytes and has room for bytes(); returns how many
+  // it took, and in `is_whole` whether it goes to the stack's end.
   STROBE_SIGNAL_SAFE std::size_t Write(std::byte* output, bool& is_whole) const {
     std::size_t bytes = 0;
     Address word = 0;
@@ -88,10 +97,12 @@ class SliceWriter {
   std::size_t max_bytes_ = 0;
 };
 
-// Goes on with the walk of a record whose slice is `slice`, by `unwinder`, and adds what it comes to to `frames`, which are the record's,
-// up to `max_frames`. Where a table is still not there, it says so; a slice that does not go to the stack's end ends broken. Collector.
+// Goes on with the walk of a record whose slice is `slice`, by `unwinder`, and adds what it comes
+// to to `frames`, which are the record's, up to `max_frames`. Where a table is still not there, it
+// says so; a slice that does not go to the stack's end ends broken. Collector.
 template <ResumableUnwinder U>
-WalkResult FinishWalk(const U& unwinder, std::span<const std::byte> slice, std::vector<Address>& frames, std::size_t max_frames) {
+WalkResult FinishWalk(const U& unwinder, std::span<const std::byte> slice,
+                      std::vector<Address>& frames, std::size_t max_frames) {
   SliceHeader header;
   if (slice.size() < sizeof(header) || frames.empty()) return {frames.size(), StackEnd::kBroken};
   std::memcpy(&header, slice.data(), sizeof(header));
@@ -109,7 +120,8 @@ WalkResult FinishWalk(const U& unwinder, std::span<const std::byte> slice, std::
   from.registers.fp = header.fp;
   SetLinkRegister(from.registers, header.lr);
 
-  const std::size_t recorded = frames.size() - 1;  // the frame that the walk stopped at is found once more
+  const std::size_t recorded =
+      frames.size() - 1;  // the frame that the walk stopped at is found once more
   frames.resize(std::max(max_frames, frames.size()));
   const CopiedStackMemory memory(header.base, slice.subspan(sizeof(header)));
   WalkResult walk = unwinder.Unwind(from, memory, std::span(frames).subspan(recorded));

@@ -1,4 +1,5 @@
-// ThreadRegistry: which slots are free, which are live, and which have ended and wait for the collector.
+// ThreadRegistry: which slots are free, which are live, and which have ended and wait for the
+// collector.
 #pragma once
 
 #include <algorithm>
@@ -20,14 +21,16 @@
 STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
 
-// Thread-safe. A slot goes from free to live (a thread registered), and back at the registration's end: at once while nobody collects, else
-// by way of the retired ones, whose last records the collector still drains.
+// Thread-safe. A slot goes from free to live (a thread registered), and back at the registration's
+// end: at once while nobody collects, else by way of the retired ones, whose last records the
+// collector still drains.
 template <class Traits>
 class ThreadRegistry {
  public:
   using Slot = ThreadSlot<Traits>;
 
-  ThreadRegistry(std::size_t max_threads, std::size_t ring_bytes) : max_threads_(max_threads), ring_bytes_(ring_bytes) {}
+  ThreadRegistry(std::size_t max_threads, std::size_t ring_bytes)
+      : max_threads_(max_threads), ring_bytes_(ring_bytes) {}
   ~ThreadRegistry() {
     if (arena_ == nullptr) return;
     CaptureEntryOf(arena_->number()).function.store(nullptr, std::memory_order_release);
@@ -36,7 +39,8 @@ class ThreadRegistry {
   ThreadRegistry(const ThreadRegistry&) = delete;
   ThreadRegistry& operator=(const ThreadRegistry&) = delete;
 
-  // A live slot for the calling thread. ResourceExhausted at the limit of threads, arenas or memory.
+  // A live slot for the calling thread. ResourceExhausted at the limit of threads, arenas or
+  // memory.
   absl::StatusOr<Slot*> Register(const ThreadInfo& info, std::string name) {
     return Register(info, std::move(name), [](Slot& /*slot*/) {});
   }
@@ -82,7 +86,8 @@ class ThreadRegistry {
     return live_.size();
   }
 
-  // The slots that have ended and wait for the collector, oldest first. Once it has drained them it gives the first `count` back.
+  // The slots that have ended and wait for the collector, oldest first. Once it has drained them it
+  // gives the first `count` back.
   std::vector<Slot*> CopyRetired() {
     const std::lock_guard lock(mutex_);
     return retired_;
@@ -126,8 +131,11 @@ class ThreadRegistry {
     VisitInBatches(live_, discard);
   }
 
-  // Guards whether the slot is attached, over all sessions: who holds on to an earlier session meets the later one here.
-  std::mutex& ControlMutex(const Slot& slot) { return control_mutexes_[slot.token.index % kControlMutexes]; }
+  // Guards whether the slot is attached, over all sessions: who holds on to an earlier session
+  // meets the later one here.
+  std::mutex& ControlMutex(const Slot& slot) {
+    return control_mutexes_[slot.token.index % kControlMutexes];
+  }
 
   // A registration has ended in an error, of Register or of whoever called it.
   void CountRefused() {
@@ -135,7 +143,8 @@ class ThreadRegistry {
     ++refused_;
   }
 
-  // The live slots now. One of them may end meanwhile: whoever visits it takes its control mutex and looks whether it is attached.
+  // The live slots now. One of them may end meanwhile: whoever visits it takes its control mutex
+  // and looks whether it is attached.
   void CopyLive(std::vector<Slot*>& slots) {
     const std::lock_guard lock(mutex_);
     slots = live_;
@@ -183,7 +192,8 @@ class ThreadRegistry {
   absl::Status OpenLocked() {
     if (arena_ != nullptr) return absl::OkStatus();
     arena_ = SlotArena<Traits>::Acquire(ring_bytes_);
-    if (arena_ == nullptr) return absl::ResourceExhaustedError("too many profilers exist at a time");
+    if (arena_ == nullptr)
+      return absl::ResourceExhaustedError("too many profilers exist at a time");
     arena_->AppendAll(free_);
     CaptureEntry& entry = CaptureEntryOf(arena_->number());
     entry.context = arena_;
@@ -191,7 +201,8 @@ class ThreadRegistry {
     return absl::OkStatus();
   }
 
-  // Takes the mutex for each batch, since threads that register wait for it: some slots may be left out that come or go meanwhile.
+  // Takes the mutex for each batch, since threads that register wait for it: some slots may be left
+  // out that come or go meanwhile.
   template <class Visitor>
   void VisitInBatches(const std::vector<Slot*>& slots, Visitor visit) {
     for (std::size_t first = 0;; first += kBatch) {
@@ -203,13 +214,15 @@ class ThreadRegistry {
 
   absl::Status MakeRoom() {
     if (live_.size() >= max_threads_) {
-      return absl::ResourceExhaustedError("threads.max_threads: as many threads as allowed (" + std::to_string(max_threads_) +
-                                          ") are registered");
+      return absl::ResourceExhaustedError("threads.max_threads: as many threads as allowed (" +
+                                          std::to_string(max_threads_) + ") are registered");
     }
     absl::Status status = OpenLocked();
     if (!status.ok()) return status;
-    if (free_.empty() && !arena_->Grow(free_)) return absl::ResourceExhaustedError("no room for another thread's state");
-    if (arena_->RingMemory(*free_.back()).empty()) return absl::ResourceExhaustedError("no memory for another thread's ring");
+    if (free_.empty() && !arena_->Grow(free_))
+      return absl::ResourceExhaustedError("no room for another thread's state");
+    if (arena_->RingMemory(*free_.back()).empty())
+      return absl::ResourceExhaustedError("no memory for another thread's ring");
     return absl::OkStatus();
   }
 
@@ -227,7 +240,8 @@ class ThreadRegistry {
     void Add(const CaptureCounters& counters) { counters.AddTo(stats); }
     void AddTo(Stats& other) const {
       for (std::size_t i = 0; i < stats.drops.size(); ++i) other.drops[i] += stats.drops[i];
-      for (std::size_t i = 0; i < stats.stack_ends.size(); ++i) other.stack_ends[i] += stats.stack_ends[i];
+      for (std::size_t i = 0; i < stats.stack_ends.size(); ++i)
+        other.stack_ends[i] += stats.stack_ends[i];
       other.handler_time_ns += stats.handler_time_ns;
     }
   };

@@ -28,20 +28,24 @@
 STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
 
-// The collector's, or of whoever ends the session after it has ended. What is built stays in the arena, for the Profiler's next session.
+// The collector's, or of whoever ends the session after it has ended. What is built stays in the
+// arena, for the Profiler's next session.
 template <class Traits>
 class UnwindTables {
  public:
   // Whether the unwinder is made of tables, and whether it can do without some.
-  static constexpr bool kIsUsed = std::constructible_from<typename Traits::Unwinder, const UnwindModules*>;
+  static constexpr bool kIsUsed =
+      std::constructible_from<typename Traits::Unwinder, const UnwindModules*>;
   static constexpr bool kIsLazy = ResumableUnwinder<typename Traits::Unwinder>;
 
   // Tables that have been replaced, and that a capture may still read.
   static constexpr std::size_t kMaxOld = 16;
-  // How often a session reads again what could not be read, beside the times when the modules change.
+  // How often a session reads again what could not be read, beside the times when the modules
+  // change.
   static constexpr int kMaxRetries = 3;
 
-  UnwindTables(ThreadRegistry<Traits>& registry, CollectorCounters& counters) : registry_(registry), counters_(counters) {}
+  UnwindTables(ThreadRegistry<Traits>& registry, CollectorCounters& counters)
+      : registry_(registry), counters_(counters) {}
   // A session that could not start has nobody to withdraw its tables.
   ~UnwindTables() {
     if (published_ != nullptr) Withdraw();
@@ -60,7 +64,9 @@ class UnwindTables {
       Publish();
       // What captures have may be of code that is not there any more.
       if (published_ != current_ && published_ != none_) {
-        if (none_ == nullptr) none_ = std::make_shared<const UnwindModules>(std::vector<UnwindModules::Entry>(), /*is_complete=*/false);
+        if (none_ == nullptr)
+          none_ = std::make_shared<const UnwindModules>(std::vector<UnwindModules::Entry>(),
+                                                        /*is_complete=*/false);
         Show(none_);
       }
     }
@@ -69,18 +75,21 @@ class UnwindTables {
   // All that is built; nullptr before the first Update.
   [[nodiscard]] const UnwindModules* current() const { return current_.get(); }
 
-  // Goes on with a walk that its capture had no table for, by current(): from `stack`, as the record has it, to what it is, which stays as
-  // it is until the next call. False where a table is still missing. It ends at code that has_gone(address): what is known of that address
-  // now is not known of that code.
+  // Goes on with a walk that its capture had no table for, by current(): from `stack`, as the
+  // record has it, to what it is, which stays as it is until the next call. False where a table is
+  // still missing. It ends at code that has_gone(address): what is known of that address now is not
+  // known of that code.
   template <class HasGone>
   bool Finish(std::span<const std::byte> slice, StackDelta& stack, const HasGone& has_gone) {
     if constexpr (kIsLazy) {
       const std::size_t recorded = std::max<std::size_t>(stack.leaf_first.size(), 1) - 1;
       frames_.assign(stack.leaf_first.begin(), stack.leaf_first.end());
       const typename Traits::Unwinder unwinder(current());
-      const WalkResult walk = FinishWalk(unwinder, slice, frames_, registry_.arena()->max_frames.load(std::memory_order_relaxed));
+      const WalkResult walk = FinishWalk(
+          unwinder, slice, frames_, registry_.arena()->max_frames.load(std::memory_order_relaxed));
       stack.end = walk.end;
-      const auto last = std::find_if(frames_.begin() + static_cast<std::ptrdiff_t>(recorded), frames_.end(), has_gone);
+      const auto last = std::find_if(frames_.begin() + static_cast<std::ptrdiff_t>(recorded),
+                                     frames_.end(), has_gone);
       if (last != frames_.end()) {
         stack.end = StackEnd::kNoUnwindInfo;
         frames_.erase(last + 1, frames_.end());
@@ -102,7 +111,8 @@ class UnwindTables {
     if (registry_.arena()->cfi->Build(pc)) current_ = registry_.arena()->cfi->Snapshot();
   }
 
-  // Whether an Update could help a module of which nothing could be read. That it does, it says kMaxRetries times.
+  // Whether an Update could help a module of which nothing could be read. That it does, it says
+  // kMaxRetries times.
   bool ShouldRetry() {
     if constexpr (kIsUsed) {
       if (retries_ == kMaxRetries || registry_.arena()->cfi->unread().empty()) return false;
@@ -112,9 +122,10 @@ class UnwindTables {
     return false;
   }
 
-  // Shows current() to captures, and frees what no capture can read any more. A capture that stands still keeps what has been shown since
-  // it began; where that is kMaxOld, captures go on by what they have, or after an Update by nothing, and the collector finishes the walks
-  // that miss something, until it goes on.
+  // Shows current() to captures, and frees what no capture can read any more. A capture that stands
+  // still keeps what has been shown since it began; where that is kMaxOld, captures go on by what
+  // they have, or after an Update by nothing, and the collector finishes the walks that miss
+  // something, until it goes on.
   void Publish() {
     FreeOld();
     if (published_ != current_ && old_.size() < kMaxOld) Show(current_);
@@ -126,20 +137,24 @@ class UnwindTables {
     current_ = nullptr;
     if (published_ != nullptr) Show(nullptr);
     FreeOld();
-    // A thread that stands stopped in the middle of a capture may yet go on with it: such tables are given up.
-    for (auto& tables : old_) static_cast<void>(new std::shared_ptr<const UnwindModules>(std::move(tables)));
+    // A thread that stands stopped in the middle of a capture may yet go on with it: such tables
+    // are given up.
+    for (auto& tables : old_)
+      static_cast<void>(new std::shared_ptr<const UnwindModules>(std::move(tables)));
     old_.clear();
   }
 
  private:
   void Show(std::shared_ptr<const UnwindModules> tables) {
-    // A capture loads the pointer after it has said that it is under way: whoever is seen at rest after this store sees the new tables.
+    // A capture loads the pointer after it has said that it is under way: whoever is seen at rest
+    // after this store sees the new tables.
     registry_.arena()->unwind_modules.store(tables.get(), std::memory_order_seq_cst);
     if (published_ != nullptr) old_.push_back(std::move(published_));
     published_ = std::move(tables);
     if (published_ == nullptr) return;
     const CfiModules& cfi = *registry_.arena()->cfi;
-    counters_.table_bytes.store(published_->memory_bytes() + cfi.memory_bytes(), std::memory_order_relaxed);
+    counters_.table_bytes.store(published_->memory_bytes() + cfi.memory_bytes(),
+                                std::memory_order_relaxed);
     counters_.tables.store(cfi.built(), std::memory_order_relaxed);
     counters_.SetUnreadModule(cfi.unread());
   }

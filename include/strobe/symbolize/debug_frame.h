@@ -12,7 +12,8 @@ namespace strobe {
 // More is not read.
 inline constexpr std::size_t kMaxDebugFrameBytes = std::size_t{64} << 20;
 
-// The bytes of the section .debug_frame in the ELF file of `module`, or in that of its separate symbols; empty where there is none.
+// The bytes of the section .debug_frame in the ELF file of `module`, or in that of its separate
+// symbols; empty where there is none.
 std::vector<std::uint8_t> ReadDebugFrame(const Module& module);
 
 }  // namespace strobe

@@ -1,5 +1,5 @@
-// ElfSymbolizer: names of functions from the symbol tables of ELF files, of x86-64 or aarch64, and of Windows images that GNU's linker has
-// made, on any host.
+// ElfSymbolizer: names of functions from the symbol tables of ELF files, of x86-64 or aarch64, and
+// of Windows images that GNU's linker has made, on any host.
 #pragma once
 
 #include <cstddef>
@@ -14,23 +14,27 @@
 namespace strobe {
 
 struct ElfSymbolizerOptions {
-  // Symbol tables kept for the next profile; the least recently used go first, and the last one stays, however large. While one profile is
-  // being symbolized, one table more may be in memory.
+  // Symbol tables kept for the next profile; the least recently used go first, and the last one
+  // stays, however large. While one profile is being symbolized, one table more may be in memory.
   std::size_t cache_bytes = std::size_t{64} << 20;
   // Where separate symbols are looked for, by build id. Empty for nowhere.
   std::string debug_directory = "/usr/lib/debug/.build-id";
-  // Whether the system's own library is asked, where there is one: Windows' DbgHelp, which reads PDB files. It serves one thread at a time,
-  // so a program that calls it while it is being profiled says no. A profiler makes its symbolizer itself, without options: such a program
-  // has traits whose Symbolizer is a class derived from ElfSymbolizer, which passes these options from its constructor without arguments.
+  // Whether the system's own library is asked, where there is one: Windows' DbgHelp, which reads
+  // PDB files. It serves one thread at a time, so a program that calls it while it is being
+  // profiled says no. A profiler makes its symbolizer itself, without options: such a program has
+  // traits whose Symbolizer is a class derived from ElfSymbolizer, which passes these options from
+  // its constructor without arguments.
   bool use_system_library = true;
 };
 
-// Takes a module's names from the file at its path if that has the module's build id, and from the debug directory's file where the
-// former has only dynamic symbols or none; of the vDSO from this process' memory. A module without a build id is taken from a file
-// without one that maps the same bytes at the same addresses. A Windows image's names are COFF's symbols in its file, or where it has none,
-// its PDB file's, or else what it exports. Versions of symbols are left out; a stub of a procedure linkage table is named after its target,
-// as "malloc@plt". Code that no symbol covers becomes "libname.so+0x1234", counted from the module's load bias, and so does generated code;
-// an address in no module "0x7f12...".
+// Takes a module's names from the file at its path if that has the module's build id, and from the
+// debug directory's file where the former has only dynamic symbols or none; of the vDSO from this
+// process' memory. A module without a build id is taken from a file without one that maps the same
+// bytes at the same addresses. A Windows image's names are COFF's symbols in its file, or where it
+// has none, its PDB file's, or else what it exports. Versions of symbols are left out; a stub of a
+// procedure linkage table is named after its target, as "malloc@plt". Code that no symbol covers
+// becomes "libname.so+0x1234", counted from the module's load bias, and so does generated code; an
+// address in no module "0x7f12...".
 class ElfSymbolizer {
  public:
   // A longer mangled name stays mangled: the work of demangling grows faster than the name.

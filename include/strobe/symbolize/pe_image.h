@@ -1,4 +1,5 @@
-// PeImage: what the headers of a Windows image for x64 say, in memory or in its file. Compiled and tested on every host.
+// PeImage: what the headers of a Windows image for x64 say, in memory or in its file. Compiled and
+// tested on every host.
 #pragma once
 
 #include <cstddef>
@@ -15,14 +16,16 @@
 STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
 
-// All positions but those of files are relative virtual addresses: bytes from where the image begins in memory.
+// All positions but those of files are relative virtual addresses: bytes from where the image
+// begins in memory.
 struct PeImage {
   // Sections that are read; a real image has a few dozen.
   static constexpr std::size_t kMaxSections = 4096;
   // Bytes of a path that are read; longer ones are cut off, and so of no use.
   static constexpr std::size_t kMaxPathBytes = 4096;
 
-  // Copies bytes of the image, of what is in memory or in the file; returns how many could be read, from the front.
+  // Copies bytes of the image, of what is in memory or in the file; returns how many could be read,
+  // from the front.
   using Read = std::function<std::size_t(std::uint64_t position, std::span<std::uint8_t> bytes)>;
   enum class Layout : std::uint8_t { kLoaded, kFile };
 
@@ -52,10 +55,11 @@ struct PeImage {
   std::uint32_t exports_bytes = 0;
   std::uint32_t symbols_offset = 0;  // of COFF's symbols in the file
   std::uint32_t symbol_count = 0;
-  // As Windows' symbol servers name it, in lower case: the GUID and age of its debug information, or without any, the link's time and the
-  // image's size.
+  // As Windows' symbol servers name it, in lower case: the GUID and age of its debug information,
+  // or without any, the link's time and the image's size.
   std::string build_id;
-  // Where the linker put its debug information: a PDB file's path, in UTF-8. Empty where there is none.
+  // Where the linker put its debug information: a PDB file's path, in UTF-8. Empty where there is
+  // none.
   std::string debug_file;
 };
 

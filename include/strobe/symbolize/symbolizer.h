@@ -9,14 +9,17 @@
 
 namespace strobe {
 
-// * Symbolize(profile) answers for every frame that is not a pseudo-frame: its function's name, or "module+0xoffset" with `resolved` false.
-//   Either Symbols::frames has one entry for each frame, or it is empty. Pseudo-frames keep kNone.
-// * A module's names come from an image with the module's own build id, so that they are right after a dlclose and a reload of something
-//   else at the same address. A file that is gone, changed, broken or hostile costs names, never the program.
+// * Symbolize(profile) answers for every frame that is not a pseudo-frame: its function's name, or
+//   "module+0xoffset" with `resolved` false. Either Symbols::frames has one entry for each frame,
+//   or it is empty. Pseudo-frames keep kNone.
+// * A module's names come from an image with the module's own build id, so that they are right
+//   after a dlclose and a reload of something else at the same address. A file that is gone,
+//   changed, broken or hostile costs names, never the program.
 // * It may keep what it read for the next call; its memory is bounded.
 // Called on the exporter's thread only.
 template <class S>
-concept Symbolizer = std::default_initializable<S> && requires(S& symbolizer, const Profile& profile) {
+concept Symbolizer = std::default_initializable<S> &&
+    requires(S& symbolizer, const Profile& profile) {
   { symbolizer.Symbolize(profile) } -> std::same_as<absl::StatusOr<Symbols>>;
 };
 

@@ -1,5 +1,6 @@
-// Archetypes: the least that each concept asks for, and nothing else. Profiler<ArchetypeTraits> works, so the profiler uses nothing that
-// the concepts do not promise; derive from ArchetypeTraits to test one part without the others.
+// Archetypes: the least that each concept asks for, and nothing else. Profiler<ArchetypeTraits>
+// works, so the profiler uses nothing that the concepts do not promise; derive from ArchetypeTraits
+// to test one part without the others.
 #pragma once
 
 #include <array>
@@ -47,7 +48,9 @@ struct ArchetypeClock : Immovable {
 static_assert(Clock<ArchetypeClock>);
 
 struct ArchetypeRing : Immovable {
-  static std::size_t MaxRecordBytes(std::size_t capacity) { return SpscRing::MaxRecordBytes(capacity); }
+  static std::size_t MaxRecordBytes(std::size_t capacity) {
+    return SpscRing::MaxRecordBytes(capacity);
+  }
   void Reset(std::span<std::byte> memory) noexcept { ring_.Reset(memory); }
   std::byte* Reserve(std::size_t bytes) noexcept { return ring_.Reserve(bytes); }
   void Commit(std::size_t bytes) noexcept { ring_.Commit(bytes); }
@@ -63,7 +66,8 @@ static_assert(SampleRing<ArchetypeRing>);
 
 // Finds nothing but the pc.
 struct ArchetypeUnwinder : Immovable {
-  WalkResult Unwind(const NativeRegisters& registers, const auto& /*memory*/, std::span<Address> output) const noexcept {
+  WalkResult Unwind(const NativeRegisters& registers, const auto& /*memory*/,
+                    std::span<Address> output) const noexcept {
     if (output.empty()) return {.count = 0, .end = StackEnd::kTruncated};
     output[0] = registers.pc;
     return {.count = 1, .end = StackEnd::kNoUnwindInfo};
@@ -78,11 +82,15 @@ struct ArchetypeProvider : Immovable {
   explicit ArchetypeProvider(const SamplingOptions& /*options*/) {}
   [[nodiscard]] bool enabled() const { return true; }
   [[nodiscard]] std::int64_t period_ns() const { return 0; }
-  void Attach(SampledThread& /*thread*/, ThreadState& /*state*/, RandomSource& /*random*/, std::int64_t /*now_ns*/) {}
-  std::int64_t Detach(SampledThread& /*thread*/, ThreadState& /*state*/, std::int64_t /*now_ns*/) { return 0; }
+  void Attach(SampledThread& /*thread*/, ThreadState& /*state*/, RandomSource& /*random*/,
+              std::int64_t /*now_ns*/) {}
+  std::int64_t Detach(SampledThread& /*thread*/, ThreadState& /*state*/, std::int64_t /*now_ns*/) {
+    return 0;
+  }
   std::int64_t look_period_ns(RandomSource& /*random*/) const { return 0; }
   void Look(SampledThread& /*thread*/, ThreadState& /*state*/, std::int64_t /*now_ns*/) {}
-  void AddWeight(std::int64_t /*weight*/, const ThreadState& /*state*/, std::span<std::int64_t> /*row*/) const {}
+  void AddWeight(std::int64_t /*weight*/, const ThreadState& /*state*/,
+                 std::span<std::int64_t> /*row*/) const {}
   void AddResidual(std::int64_t /*residual*/, std::span<std::int64_t> /*row*/) const {}
 };
 static_assert(SampleProvider<ArchetypeProvider>);
@@ -97,18 +105,23 @@ static_assert(Symbolizer<ArchetypeSymbolizer>);
 struct ArchetypeEncoder : Immovable {
   static constexpr std::string_view kFileSuffix = ".none";
   static constexpr std::string_view kContentType = "application/octet-stream";
-  absl::StatusOr<std::string> Encode(const Profile& /*profile*/, const Symbols& /*symbols*/) { return std::string(); }
+  absl::StatusOr<std::string> Encode(const Profile& /*profile*/, const Symbols& /*symbols*/) {
+    return std::string();
+  }
 };
 static_assert(Encoder<ArchetypeEncoder>);
 
 // Delivers nowhere.
 struct ArchetypeExporter : Immovable {
   explicit ArchetypeExporter(const ExporterOptions& /*options*/) {}
-  absl::StatusOr<std::string> Export(const ExportRequest& /*request*/) { return std::string("nowhere"); }
+  absl::StatusOr<std::string> Export(const ExportRequest& /*request*/) {
+    return std::string("nowhere");
+  }
 };
 static_assert(Exporter<ArchetypeExporter>);
 
-// Threads and memory, as the standard library has them; no timer, no interruption, no image, no fork.
+// Threads and memory, as the standard library has them; no timer, no interruption, no image, no
+// fork.
 struct ArchetypePlatform {
   static constexpr bool kCopiesStacks = false;
 
@@ -131,26 +144,38 @@ struct ArchetypePlatform {
 
   static absl::Status Available() { return absl::OkStatus(); }
   static ThreadInfo CurrentThread() { return {.id = CurrentThreadId(), .stack = {}}; }
-  static std::uint64_t CurrentThreadId() { return std::hash<std::thread::id>()(std::this_thread::get_id()); }
+  static std::uint64_t CurrentThreadId() {
+    return std::hash<std::thread::id>()(std::this_thread::get_id());
+  }
   static std::uint64_t ProcessId() { return 1; }
   static std::string ProgramName() { return "program"; }
-  static std::optional<std::string> EnvironmentVariable(const char* name) { return UnsupportedPlatform::EnvironmentVariable(name); }
+  static std::optional<std::string> EnvironmentVariable(const char* name) {
+    return UnsupportedPlatform::EnvironmentVariable(name);
+  }
   static std::int64_t ThreadCpuTimeNs(std::uint64_t /*thread_id*/) { return -1; }
   static std::int64_t ProcessCpuTimeNs() { return -1; }
   static int DefaultSignal() { return 1; }
   static absl::Status InstallHandler(int /*signal*/) { return absl::OkStatus(); }
   static HandlerState HandlerStateOf(int /*signal*/) { return HandlerState::kOurs; }
-  static bool StartTimer(Timer& /*timer*/, std::uint64_t /*thread_id*/, std::uint64_t /*payload*/, std::int64_t /*first_ns*/,
-                         std::int64_t /*period_ns*/, int /*signal*/) {
+  static bool StartTimer(Timer& /*timer*/, std::uint64_t /*thread_id*/, std::uint64_t /*payload*/,
+                         std::int64_t /*first_ns*/, std::int64_t /*period_ns*/, int /*signal*/) {
     return false;
   }
   static void StopTimer(Timer& /*timer*/) {}
-  static bool Interrupt(std::uint64_t /*thread_id*/, std::uint64_t /*payload*/, int /*signal*/) { return false; }
+  static bool Interrupt(std::uint64_t /*thread_id*/, std::uint64_t /*payload*/, int /*signal*/) {
+    return false;
+  }
   static std::uint64_t ModuleVersion() { return 0; }
   static std::vector<Module> Modules() { return {}; }
-  static std::size_t ReadMemory(std::uint64_t /*address*/, std::span<std::uint8_t> /*bytes*/) { return 0; }
-  static std::size_t ReadStack(std::uint64_t /*address*/, std::span<std::byte> /*bytes*/) noexcept { return 0; }
-  static OwnThread RunOnOwnThread(const char* /*name*/, std::function<void()> body) { return OwnThread(std::move(body)); }
+  static std::size_t ReadMemory(std::uint64_t /*address*/, std::span<std::uint8_t> /*bytes*/) {
+    return 0;
+  }
+  static std::size_t ReadStack(std::uint64_t /*address*/, std::span<std::byte> /*bytes*/) noexcept {
+    return 0;
+  }
+  static OwnThread RunOnOwnThread(const char* /*name*/, std::function<void()> body) {
+    return OwnThread(std::move(body));
+  }
   static std::uint64_t ForkCount() { return 0; }
   static bool AtExit(void (* /*function*/)()) { return false; }
   // A template: only calls are promised, no function with an address.

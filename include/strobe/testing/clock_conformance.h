@@ -1,6 +1,7 @@
 // The contract of a Clock as tests, for clocks of one's own:
 //
-//   INSTANTIATE_TYPED_TEST_SUITE_P(MyClock, ClockConformance, MyClock);   // in namespace strobe::testing
+//   // In namespace strobe::testing:
+//   INSTANTIATE_TYPED_TEST_SUITE_P(MyClock, ClockConformance, MyClock);
 #pragma once
 
 #include <array>

@@ -1,6 +1,7 @@
 // The conformance suite of Encoder. An encoder of your own:
 //
-//   INSTANTIATE_TYPED_TEST_SUITE_P(MyEncoder, EncoderConformance, MyEncoder);   // in namespace strobe::testing
+//   // In namespace strobe::testing:
+//   INSTANTIATE_TYPED_TEST_SUITE_P(MyEncoder, EncoderConformance, MyEncoder);
 #pragma once
 
 #include <string>
@@ -26,14 +27,17 @@ class EncoderConformance : public ::testing::Test {
 };
 TYPED_TEST_SUITE_P(EncoderConformance);
 
-// It accepts every profile whose indices are in range, an empty one too, and symbols without frames.
+// It accepts every profile whose indices are in range, an empty one too, and symbols without
+// frames.
 TYPED_TEST_P(EncoderConformance, AcceptsEveryProfile) {
   TypeParam encoder;
-  for (const SampleProfile& sample : SampleProfiles()) EXPECT_FALSE(this->Encode(encoder, sample).empty()) << sample.name;
+  for (const SampleProfile& sample : SampleProfiles())
+    EXPECT_FALSE(this->Encode(encoder, sample).empty()) << sample.name;
   EXPECT_TRUE(encoder.Encode(Profile{}, Symbols{}).ok()) << "a default-constructed profile";
 }
 
-// Equal input gives equal bytes: of copies at other addresses, of another encoder, and after whatever this one has encoded before.
+// Equal input gives equal bytes: of copies at other addresses, of another encoder, and after
+// whatever this one has encoded before.
 TYPED_TEST_P(EncoderConformance, EqualProfilesGiveEqualBytes) {
   TypeParam used;
   for (const SampleProfile& sample : SampleProfiles()) {
@@ -74,7 +78,8 @@ TYPED_TEST_P(EncoderConformance, NamesItsFormat) {
   EXPECT_NE(content_type.find('/'), std::string_view::npos) << content_type;
 }
 
-REGISTER_TYPED_TEST_SUITE_P(EncoderConformance, AcceptsEveryProfile, EqualProfilesGiveEqualBytes, DifferentValuesGiveDifferentBytes,
-                            LeavesTheProfileAlone, NamesItsFormat);
+REGISTER_TYPED_TEST_SUITE_P(EncoderConformance, AcceptsEveryProfile, EqualProfilesGiveEqualBytes,
+                            DifferentValuesGiveDifferentBytes, LeavesTheProfileAlone,
+                            NamesItsFormat);
 
 }  // namespace strobe::testing

@@ -1,14 +1,16 @@
-// The conformance suite of Exporter. The suite must be able to look at what arrives, so it is given a harness:
+// The conformance suite of Exporter. The suite must be able to look at what arrives, so it is given
+// a harness:
 //
 //   struct MyHarness {                                    // constructed anew for each test
 //     using Exporter = MyExporter;
 //     ExporterOptions options();                          // where the exporter delivers
-//     std::vector<std::string> Delivered();               // everything that has arrived, whole or not
-//     std::string Read(const std::string& where);         // what arrived at the place that Export named
+//     std::vector<std::string> Delivered();               // everything that arrived, whole or not
+//     std::string Read(const std::string& where);         // what arrived where Export named
 //     void Break();                                       // from now on, no delivery can succeed
 //     void Mend();                                        // until now
 //   };
-//   INSTANTIATE_TYPED_TEST_SUITE_P(MyExporter, ExporterConformance, MyHarness);   // in namespace strobe::testing
+//   // In namespace strobe::testing:
+//   INSTANTIATE_TYPED_TEST_SUITE_P(MyExporter, ExporterConformance, MyHarness);
 #pragma once
 
 #include <set>
@@ -29,7 +31,8 @@ class ExporterConformance : public ::testing::Test {
   using ExporterUnderTest = typename H::Exporter;
   static_assert(Exporter<ExporterUnderTest>);
 
-  absl::StatusOr<std::string> Export(ExporterUnderTest& exporter, std::string_view bytes, std::uint64_t sequence = 0) {
+  absl::StatusOr<std::string> Export(ExporterUnderTest& exporter, std::string_view bytes,
+                                     std::uint64_t sequence = 0) {
     Profile profile = ProfileHead();
     profile.sequence = sequence;
     return exporter.Export(ExportRequest{bytes, ".pb.gz", "application/octet-stream", profile});
@@ -51,7 +54,8 @@ TYPED_TEST_P(ExporterConformance, DeliversTheBytesAndSaysWhere) {
   std::string every_byte;
   for (int i = 0; i < 256; ++i) every_byte += static_cast<char>(i);
   std::uint64_t sequence = 0;
-  for (const std::string& bytes : {std::string("profile"), std::string(), every_byte, std::string(3'000'000, 'x')}) {
+  for (const std::string& bytes :
+       {std::string("profile"), std::string(), every_byte, std::string(3'000'000, 'x')}) {
     const absl::StatusOr<std::string> where = this->Export(exporter, bytes, sequence++);
     ASSERT_TRUE(where.ok()) << where.status().ToString();
     EXPECT_FALSE(where->empty());
@@ -75,7 +79,8 @@ TYPED_TEST_P(ExporterConformance, KeepsPeriodsApart) {
   EXPECT_EQ(this->harness_.Read(*first), "0");
 }
 
-// A failure is a status that says something; nothing has arrived, not even a part; and the same profile can be exported afterwards.
+// A failure is a status that says something; nothing has arrived, not even a part; and the same
+// profile can be exported afterwards.
 TYPED_TEST_P(ExporterConformance, FailureLeavesNothingAndCanBeRetried) {
   typename TypeParam::Exporter exporter(this->harness_.options());
   this->harness_.Break();
@@ -83,7 +88,8 @@ TYPED_TEST_P(ExporterConformance, FailureLeavesNothingAndCanBeRetried) {
     const absl::StatusOr<std::string> failed = this->Export(exporter, "profile");
     ASSERT_FALSE(failed.ok()) << "delivered to " << *failed << ", though the harness is broken";
     EXPECT_FALSE(failed.status().message().empty());
-    EXPECT_FALSE(RefusesProfile(failed.status())) << "the profile would be dropped, not tried again: " << failed.status();
+    EXPECT_FALSE(RefusesProfile(failed.status()))
+        << "the profile would be dropped, not tried again: " << failed.status();
   }
   this->harness_.Mend();
   EXPECT_TRUE(this->harness_.Delivered().empty());
@@ -93,7 +99,8 @@ TYPED_TEST_P(ExporterConformance, FailureLeavesNothingAndCanBeRetried) {
   EXPECT_EQ(this->harness_.Delivered().size(), 1U);
 }
 
-REGISTER_TYPED_TEST_SUITE_P(ExporterConformance, ConstructionHasNoSideEffects, DeliversTheBytesAndSaysWhere, KeepsPeriodsApart,
+REGISTER_TYPED_TEST_SUITE_P(ExporterConformance, ConstructionHasNoSideEffects,
+                            DeliversTheBytesAndSaysWhere, KeepsPeriodsApart,
                             FailureLeavesNothingAndCanBeRetried);
 
 }  // namespace strobe::testing

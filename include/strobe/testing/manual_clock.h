@@ -8,7 +8,8 @@
 
 namespace strobe::testing {
 
-// One time for the whole process, since a profiler makes clocks of its own wherever it needs one. Thread-safe.
+// One time for the whole process, since a profiler makes clocks of its own wherever it needs one.
+// Thread-safe.
 class ManualClock {
  public:
   [[nodiscard]] std::int64_t MonotonicNs() const { return monotonic_ns_.load(); }

@@ -1,5 +1,6 @@
-// ManualPlatform: an operating system whose threads' clocks, timers and signals are a test's. Together with ManualClock it lets a test
-// play every part of a session, signal by signal, on one thread.
+// ManualPlatform: an operating system whose threads' clocks, timers and signals are a test's.
+// Together with ManualClock it lets a test play every part of a session, signal by signal, on one
+// thread.
 #pragma once
 
 #include <atomic>
@@ -72,24 +73,30 @@ struct ManualPlatform : ArchetypePlatform {
   // The calling thread is thread `id` from now on: for tests that play several on one.
   static void ActAs(std::uint64_t id) { acting_as_ = id; }
 
-  // A signal arrives on the calling thread, with that payload, while it executes at `pc`. False where nobody took it.
+  // A signal arrives on the calling thread, with that payload, while it executes at `pc`. False
+  // where nobody took it.
   static bool Deliver(std::uint64_t payload, std::int64_t timer_weight, Address pc) {
     NativeRegisters registers;
     registers.pc = pc;
     return DeliverWith(payload, timer_weight, &registers);
   }
-  static bool DeliverWith(std::uint64_t payload, std::int64_t timer_weight, const NativeRegisters* registers) {
+  static bool DeliverWith(std::uint64_t payload, std::int64_t timer_weight,
+                          const NativeRegisters* registers) {
     internal::SlotToken token;
     if (!internal::SlotToken::Unpack(payload, token)) return false;
     const internal::CaptureEntry& entry = internal::CaptureEntryOf(token.arena);
     const internal::CaptureEntry::Function function = entry.function.load();
-    return function != nullptr && function(entry.context, {.token = token, .timer_weight = timer_weight, .registers = registers});
+    return function != nullptr &&
+           function(entry.context,
+                    {.token = token, .timer_weight = timer_weight, .registers = registers});
   }
   // All interruptions asked for so far arrive; how many were taken.
   static int DeliverAll(Address pc) {
-    const auto interruptions = With([](State& state) { return std::exchange(state.interruptions, {}); });
+    const auto interruptions =
+        With([](State& state) { return std::exchange(state.interruptions, {}); });
     int taken = 0;
-    for (const Interruption& interruption : interruptions) taken += Deliver(interruption.payload, 0, pc) ? 1 : 0;
+    for (const Interruption& interruption : interruptions)
+      taken += Deliver(interruption.payload, 0, pc) ? 1 : 0;
     return taken;
   }
 
@@ -98,7 +105,9 @@ struct ManualPlatform : ArchetypePlatform {
     return With([](State& state) { return state.available; });
   }
   static ThreadInfo CurrentThread() { return {.id = CurrentThreadId(), .stack = {}}; }
-  static std::uint64_t CurrentThreadId() { return acting_as_ != 0 ? acting_as_ : ArchetypePlatform::CurrentThreadId(); }
+  static std::uint64_t CurrentThreadId() {
+    return acting_as_ != 0 ? acting_as_ : ArchetypePlatform::CurrentThreadId();
+  }
   static std::int64_t ThreadCpuTimeNs(std::uint64_t thread_id) {
     return With([&](State& state) {
       ++state.clock_reads;
@@ -115,11 +124,15 @@ struct ManualPlatform : ArchetypePlatform {
   static HandlerState HandlerStateOf(int /*signal*/) {
     return With([](State& state) { return state.handler; });
   }
-  static bool StartTimer(Timer& timer, std::uint64_t thread_id, std::uint64_t payload, std::int64_t first_ns, std::int64_t period_ns,
-                         int /*signal*/) {
+  static bool StartTimer(Timer& timer, std::uint64_t thread_id, std::uint64_t payload,
+                         std::int64_t first_ns, std::int64_t period_ns, int /*signal*/) {
     return With([&](State& state) {
       if (state.refuses_timers) return false;
-      timer = {.is_started = true, .thread_id = thread_id, .payload = payload, .first_ns = first_ns, .period_ns = period_ns};
+      timer = {.is_started = true,
+               .thread_id = thread_id,
+               .payload = payload,
+               .first_ns = first_ns,
+               .period_ns = period_ns};
       state.timers[thread_id] = timer;
       return true;
     });
@@ -129,7 +142,9 @@ struct ManualPlatform : ArchetypePlatform {
     With([&](State& state) { state.timers.erase(timer.thread_id); });
   }
   static bool Interrupt(std::uint64_t thread_id, std::uint64_t payload, int signal) {
-    With([&](State& state) { state.interruptions.push_back({.thread_id = thread_id, .payload = payload, .signal = signal}); });
+    With([&](State& state) {
+      state.interruptions.push_back({.thread_id = thread_id, .payload = payload, .signal = signal});
+    });
     return true;
   }
   static std::uint64_t ModuleVersion() {
@@ -141,7 +156,9 @@ struct ManualPlatform : ArchetypePlatform {
       return state.modules;
     });
   }
-  static std::size_t ReadMemory(std::uint64_t /*address*/, std::span<std::uint8_t> /*bytes*/) { return 0; }
+  static std::size_t ReadMemory(std::uint64_t /*address*/, std::span<std::uint8_t> /*bytes*/) {
+    return 0;
+  }
   static OwnThread RunOnOwnThread(const char* /*name*/, std::function<void()> body) {
     if (With([](State& state) { return state.threads_left-- <= 0; })) return {};
     return OwnThread(std::move(body));

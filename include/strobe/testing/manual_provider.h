@@ -10,13 +10,15 @@
 
 namespace strobe::testing {
 
-// What a ManualProvider does and has done. One for the process, since a profiler makes its providers itself. Thread-safe.
+// What a ManualProvider does and has done. One for the process, since a profiler makes its
+// providers itself. Thread-safe.
 struct ManualProviderScript {
   std::atomic<bool> is_enabled{true};
   std::atomic<std::int64_t> period_ns{0};
   std::atomic<std::int64_t> look_period_ns{0};
-  std::atomic<std::int64_t> request{0};   // weight that each look asks for
-  std::atomic<std::int64_t> extend{0};    // weight that each look adds to the last stack, or asks for where there is none
+  std::atomic<std::int64_t> request{0};  // weight that each look asks for
+  std::atomic<std::int64_t> extend{
+      0};  // weight that each look adds to the last stack, or asks for where there is none
   std::atomic<std::int64_t> residual{0};  // what each Detach returns
 
   std::atomic<int> attached{0};
@@ -43,7 +45,10 @@ class ManualProvider {
   explicit ManualProvider(const SamplingOptions& /*options*/) {}
   [[nodiscard]] bool enabled() const { return script().is_enabled; }
   [[nodiscard]] std::int64_t period_ns() const { return script().period_ns; }
-  void Attach(SampledThread& /*thread*/, ThreadState& /*state*/, RandomSource& /*random*/, std::int64_t /*now_ns*/) { ++script().attached; }
+  void Attach(SampledThread& /*thread*/, ThreadState& /*state*/, RandomSource& /*random*/,
+              std::int64_t /*now_ns*/) {
+    ++script().attached;
+  }
   std::int64_t Detach(SampledThread& /*thread*/, ThreadState& /*state*/, std::int64_t /*now_ns*/) {
     ++script().detached;
     return script().residual;
@@ -51,10 +56,15 @@ class ManualProvider {
   std::int64_t look_period_ns(RandomSource& /*random*/) const { return script().look_period_ns; }
   void Look(SampledThread& thread, ThreadState& /*state*/, std::int64_t /*now_ns*/) {
     ++script().looks;
-    if (const std::int64_t weight = script().request; weight != 0) thread.Request(weight, /*wants_cpu_clock=*/false);
-    if (const std::int64_t weight = script().extend; weight != 0 && !thread.ExtendLast(weight)) thread.Request(weight, false);
+    if (const std::int64_t weight = script().request; weight != 0)
+      thread.Request(weight, /*wants_cpu_clock=*/false);
+    if (const std::int64_t weight = script().extend; weight != 0 && !thread.ExtendLast(weight))
+      thread.Request(weight, false);
   }
-  void AddWeight(std::int64_t weight, const ThreadState& /*state*/, std::span<std::int64_t> row) const { row[0] += weight; }
+  void AddWeight(std::int64_t weight, const ThreadState& /*state*/,
+                 std::span<std::int64_t> row) const {
+    row[0] += weight;
+  }
   void AddResidual(std::int64_t residual, std::span<std::int64_t> row) const { row[0] += residual; }
 
  private:

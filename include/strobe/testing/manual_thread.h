@@ -1,4 +1,5 @@
-// ManualThread: a registered thread as a provider sees it, whose CPU clock and captures are a test's.
+// ManualThread: a registered thread as a provider sees it, whose CPU clock and captures are a
+// test's.
 //
 //   ManualThread thread;
 //   thread.Begin();
@@ -19,8 +20,9 @@ class ManualThread final : public SampledThread {
  public:
   // What a test may set.
   bool refuses_timers = false;
-  bool is_gone = false;             // its clock cannot be read any more
-  std::int64_t return_cost_ns = 0;  // CPU time that the thread uses after each capture, to get back to what it did
+  bool is_gone = false;  // its clock cannot be read any more
+  std::int64_t return_cost_ns =
+      0;  // CPU time that the thread uses after each capture, to get back to what it did
 
   // The runtime attaches the thread, which forgets all that was asked for and credited before.
   void Begin() {
@@ -33,7 +35,8 @@ class ManualThread final : public SampledThread {
   // The runtime is about to detach it: the timer stops.
   void End() { has_timer_ = false; }
 
-  // Uses CPU time. A timer that expires in it interrupts the thread once, at the end, with all expiries as its weight: the kernel's tick.
+  // Uses CPU time. A timer that expires in it interrupts the thread once, at the end, with all
+  // expiries as its weight: the kernel's tick.
   void RunFor(std::int64_t cpu_ns) {
     cpu_ns_ += cpu_ns;
     std::int64_t expiries = 0;
@@ -79,7 +82,9 @@ class ManualThread final : public SampledThread {
 
   // What the provider has done.
   [[nodiscard]] bool has_timer() const { return has_timer_; }
-  [[nodiscard]] std::int64_t first_expiry_ns() const { return first_expiry_ns_; }  // from the attachment
+  [[nodiscard]] std::int64_t first_expiry_ns() const {
+    return first_expiry_ns_;
+  }  // from the attachment
   [[nodiscard]] std::int64_t timer_period_ns() const { return timer_period_ns_; }
   [[nodiscard]] int requests() const { return requests_; }
   [[nodiscard]] std::int64_t last_request() const { return last_request_; }

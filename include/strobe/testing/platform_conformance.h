@@ -1,6 +1,7 @@
 // The contract of a Platform as tests, for a port to another operating system:
 //
-//   INSTANTIATE_TYPED_TEST_SUITE_P(MySystem, PlatformConformance, MyPlatform);   // in namespace strobe::testing
+//   // In namespace strobe::testing:
+//   INSTANTIATE_TYPED_TEST_SUITE_P(MySystem, PlatformConformance, MyPlatform);
 //
 // What only a whole session shows (timers, interruptions that arrive, forks) has tests of its own.
 #pragma once
@@ -32,7 +33,8 @@ class PlatformConformance : public ::testing::Test {
     return std::async(std::launch::async, std::forward<Body>(body)).get();
   }
 
-  // Until the calling thread's CPU clock says more than before. Clocks tick: of Windows every 15.6 ms.
+  // Until the calling thread's CPU clock says more than before. Clocks tick: of Windows every 15.6
+  // ms.
   static std::int64_t ComputeUntilAfter(std::int64_t before_ns) {
     std::int64_t now_ns = before_ns;
     while (now_ns <= before_ns && now_ns >= 0) now_ns = P::ThreadCpuTimeNs(P::CurrentThreadId());
@@ -92,7 +94,8 @@ TYPED_TEST_P(PlatformConformance, CpuClocksGoOnWhileAThreadComputes) {
 TYPED_TEST_P(PlatformConformance, OneThreadReadsTheCpuClockOfAnother) {
   const std::uint64_t id = TypeParam::CurrentThreadId();
   const std::int64_t before_ns = TypeParam::ThreadCpuTimeNs(id);
-  const std::int64_t seen_ns = this->OnAnotherThread([&] { return TypeParam::ThreadCpuTimeNs(id); });
+  const std::int64_t seen_ns =
+      this->OnAnotherThread([&] { return TypeParam::ThreadCpuTimeNs(id); });
   EXPECT_GE(seen_ns, before_ns);
   EXPECT_GE(this->ComputeUntilAfter(seen_ns), seen_ns);
 }
@@ -101,7 +104,8 @@ TYPED_TEST_P(PlatformConformance, AThreadThatIsGoneIsNotInterrupted) {
   const std::uint64_t id = this->OnAnotherThread([] { return TypeParam::CurrentThreadId(); });
   // A thread's end is seen a little after it is joined.
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-  while (TypeParam::ThreadCpuTimeNs(id) >= 0 && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
+  while (TypeParam::ThreadCpuTimeNs(id) >= 0 && std::chrono::steady_clock::now() < deadline)
+    std::this_thread::yield();
   EXPECT_FALSE(TypeParam::Interrupt(id, 0, 0));
 }
 
@@ -120,10 +124,11 @@ TYPED_TEST_P(PlatformConformance, TheProgramHasANameAndTheProcessANumber) {
 TYPED_TEST_P(PlatformConformance, AnOwnThreadRunsItsBodyOnceAndIsJoined) {
   std::atomic<int> runs{0};
   std::atomic<std::uint64_t> id{0};
-  typename TypeParam::OwnThread thread = TypeParam::RunOnOwnThread("strobe-a-name-that-is-too-long-for-any-system", [&] {
-    id = TypeParam::CurrentThreadId();
-    ++runs;
-  });
+  typename TypeParam::OwnThread thread =
+      TypeParam::RunOnOwnThread("strobe-a-name-that-is-too-long-for-any-system", [&] {
+        id = TypeParam::CurrentThreadId();
+        ++runs;
+      });
   ASSERT_TRUE(thread.IsRunning());
   typename TypeParam::OwnThread moved = std::move(thread);
   moved.Join();
@@ -170,7 +175,8 @@ TYPED_TEST_P(PlatformConformance, MemoryIsReadWhereThereIsSomeAndNeverFaults) {
   EXPECT_EQ(TypeParam::ReadMemory(reinterpret_cast<std::uint64_t>(source.data()), copy), kBytes);
   EXPECT_EQ(copy, source);
   std::array<std::byte, 64> stack_copy{};
-  EXPECT_EQ(TypeParam::ReadStack(reinterpret_cast<std::uint64_t>(source.data()), stack_copy), stack_copy.size());
+  EXPECT_EQ(TypeParam::ReadStack(reinterpret_cast<std::uint64_t>(source.data()), stack_copy),
+            stack_copy.size());
   EXPECT_EQ(static_cast<std::uint8_t>(stack_copy[9]), source[9]);
   // No system maps the first page, nor the last.
   for (const std::uint64_t nothing : {std::uint64_t{8}, ~std::uint64_t{0} - 4095}) {
@@ -205,10 +211,14 @@ TYPED_TEST_P(PlatformConformance, ALineIsOneLine) {
   EXPECT_EQ(said, "strobe: a line\n" + std::string(2000, 'x') + "\n");
 }
 
-REGISTER_TYPED_TEST_SUITE_P(PlatformConformance, ThreadsThatLiveAtOnceHaveIdsOfTheirOwn, AThreadsStackHoldsItsLocals,
-                            CpuClocksGoOnWhileAThreadComputes, OneThreadReadsTheCpuClockOfAnother, AThreadThatIsGoneIsNotInterrupted,
-                            ATimerThatNeverStartedMayBeStopped, TheProgramHasANameAndTheProcessANumber,
-                            AnOwnThreadRunsItsBodyOnceAndIsJoined, ADetachedThreadRunsOn, MappedMemoryIsZeroedAndWritable,
-                            MemoryIsReadWhereThereIsSomeAndNeverFaults, ModulesHoldTheCodeThatRuns, ALineIsOneLine);
+REGISTER_TYPED_TEST_SUITE_P(PlatformConformance, ThreadsThatLiveAtOnceHaveIdsOfTheirOwn,
+                            AThreadsStackHoldsItsLocals, CpuClocksGoOnWhileAThreadComputes,
+                            OneThreadReadsTheCpuClockOfAnother, AThreadThatIsGoneIsNotInterrupted,
+                            ATimerThatNeverStartedMayBeStopped,
+                            TheProgramHasANameAndTheProcessANumber,
+                            AnOwnThreadRunsItsBodyOnceAndIsJoined, ADetachedThreadRunsOn,
+                            MappedMemoryIsZeroedAndWritable,
+                            MemoryIsReadWhereThereIsSomeAndNeverFaults, ModulesHoldTheCodeThatRuns,
+                            ALineIsOneLine);
 
 }  // namespace strobe::testing

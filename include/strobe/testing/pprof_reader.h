@@ -1,5 +1,5 @@
-// ReadPprof: an independent reader of profile.proto, gzipped or not, that shares no code with the encoder. For tests of encoders and of
-// whole programs; it trusts nothing.
+// ReadPprof: an independent reader of profile.proto, gzipped or not, that shares no code with the
+// encoder. For tests of encoders and of whole programs; it trusts nothing.
 #pragma once
 
 #include <zlib.h>
@@ -64,7 +64,8 @@ struct PprofProfile {
       for (const Location& location : locations) {
         if (location.id != id) continue;
         if (location.functions.empty()) names.emplace_back();
-        for (const std::uint64_t function : location.functions) names.push_back(FunctionName(function));
+        for (const std::uint64_t function : location.functions)
+          names.push_back(FunctionName(function));
       }
     }
     return names;
@@ -100,7 +101,8 @@ inline std::optional<std::string> Gunzip(std::string_view bytes) {
 // Takes messages apart. Once something was wrong, ok() stays false.
 class PprofReader {
  public:
-  using Visit = std::function<void(std::uint64_t field, std::uint64_t integer, std::string_view bytes)>;
+  using Visit =
+      std::function<void(std::uint64_t field, std::uint64_t integer, std::string_view bytes)>;
 
   void Message(std::string_view text, const Visit& visit) {
     while (ok_ && !text.empty()) {
@@ -147,7 +149,8 @@ class PprofReader {
   bool ok_ = true;
 };
 
-// Reads one profile. The strings are known only when all of it has been seen, so a first pass collects them.
+// Reads one profile. The strings are known only when all of it has been seen, so a first pass
+// collects them.
 class PprofParser {
  public:
   std::optional<PprofProfile> Parse(std::string_view message) {
@@ -155,7 +158,8 @@ class PprofParser {
       if (field == 6) profile_.strings.emplace_back(bytes);
     });
     if (profile_.strings.empty() || !profile_.strings[0].empty()) return std::nullopt;
-    reader_.Message(message, [this](std::uint64_t field, std::uint64_t integer, std::string_view bytes) { Part(field, integer, bytes); });
+    reader_.Message(message, [this](std::uint64_t field, std::uint64_t integer,
+                                    std::string_view bytes) { Part(field, integer, bytes); });
     if (!reader_.ok() || !strings_ok_) return std::nullopt;
     return profile_;
   }
@@ -205,11 +209,12 @@ class PprofParser {
       if (field == 2) reader_.Packed(bytes, sample.values);
       if (field != 3) return;
       PprofProfile::Label& label = sample.labels.emplace_back();
-      reader_.Message(bytes, [&](std::uint64_t label_field, std::uint64_t integer, std::string_view) {
-        if (label_field == 1) label.key = Text(integer);
-        if (label_field == 2) label.text = Text(integer);
-        if (label_field == 3) label.number = static_cast<std::int64_t>(integer);
-      });
+      reader_.Message(bytes,
+                      [&](std::uint64_t label_field, std::uint64_t integer, std::string_view) {
+                        if (label_field == 1) label.key = Text(integer);
+                        if (label_field == 2) label.text = Text(integer);
+                        if (label_field == 3) label.number = static_cast<std::int64_t>(integer);
+                      });
     });
   }
 
@@ -228,16 +233,18 @@ class PprofParser {
 
   void ReadLocation(std::string_view message) {
     PprofProfile::Location& location = profile_.locations.emplace_back();
-    reader_.Message(message, [&](std::uint64_t field, std::uint64_t integer, std::string_view bytes) {
-      if (field == 1) location.id = integer;
-      if (field == 2) location.mapping = integer;
-      if (field == 3) location.address = integer;
-      if (field != 4) return;
-      std::uint64_t& function = location.functions.emplace_back();
-      reader_.Message(bytes, [&](std::uint64_t line_field, std::uint64_t line_integer, std::string_view) {
-        if (line_field == 1) function = line_integer;
-      });
-    });
+    reader_.Message(
+        message, [&](std::uint64_t field, std::uint64_t integer, std::string_view bytes) {
+          if (field == 1) location.id = integer;
+          if (field == 2) location.mapping = integer;
+          if (field == 3) location.address = integer;
+          if (field != 4) return;
+          std::uint64_t& function = location.functions.emplace_back();
+          reader_.Message(
+              bytes, [&](std::uint64_t line_field, std::uint64_t line_integer, std::string_view) {
+                if (line_field == 1) function = line_integer;
+              });
+        });
   }
 
   void ReadFunction(std::string_view message) {
@@ -262,33 +269,41 @@ inline std::optional<PprofProfile> ReadPprof(std::string_view bytes) {
   return PprofParser().Parse(*message);
 }
 
-// What pprof itself insists on, and addresses inside their mappings: the first thing wrong, or an empty string.
+// What pprof itself insists on, and addresses inside their mappings: the first thing wrong, or an
+// empty string.
 inline std::string CheckPprof(const PprofProfile& profile) {
   absl::flat_hash_map<std::uint64_t, const PprofProfile::Mapping*> mappings;
   absl::flat_hash_map<std::uint64_t, const PprofProfile::Function*> functions;
   absl::flat_hash_map<std::uint64_t, const PprofProfile::Location*> locations;
   for (const auto& mapping : profile.mappings) {
-    if (mapping.id == 0 || !mappings.emplace(mapping.id, &mapping).second) return absl::StrCat("mapping id ", mapping.id);
+    if (mapping.id == 0 || !mappings.emplace(mapping.id, &mapping).second)
+      return absl::StrCat("mapping id ", mapping.id);
   }
   for (const auto& function : profile.functions) {
-    if (function.id == 0 || !functions.emplace(function.id, &function).second) return absl::StrCat("function id ", function.id);
+    if (function.id == 0 || !functions.emplace(function.id, &function).second)
+      return absl::StrCat("function id ", function.id);
   }
   for (const auto& location : profile.locations) {
-    if (location.id == 0 || !locations.emplace(location.id, &location).second) return absl::StrCat("location id ", location.id);
+    if (location.id == 0 || !locations.emplace(location.id, &location).second)
+      return absl::StrCat("location id ", location.id);
     for (const std::uint64_t function : location.functions) {
-      if (!functions.contains(function)) return absl::StrCat("location ", location.id, " names function ", function);
+      if (!functions.contains(function))
+        return absl::StrCat("location ", location.id, " names function ", function);
     }
     if (location.mapping == 0) continue;
     const auto mapping = mappings.find(location.mapping);
-    if (mapping == mappings.end()) return absl::StrCat("location ", location.id, " names mapping ", location.mapping);
+    if (mapping == mappings.end())
+      return absl::StrCat("location ", location.id, " names mapping ", location.mapping);
     if (location.address < mapping->second->start || location.address >= mapping->second->limit) {
       return absl::StrCat("location ", location.id, " lies outside its mapping");
     }
   }
   for (std::size_t i = 0; i < profile.samples.size(); ++i) {
-    if (profile.samples[i].values.size() != profile.sample_types.size()) return absl::StrCat("number of values of sample ", i);
+    if (profile.samples[i].values.size() != profile.sample_types.size())
+      return absl::StrCat("number of values of sample ", i);
     for (const std::uint64_t location : profile.samples[i].locations) {
-      if (!locations.contains(location)) return absl::StrCat("sample ", i, " names location ", location);
+      if (!locations.contains(location))
+        return absl::StrCat("sample ", i, " names location ", location);
     }
   }
   return "";

@@ -17,32 +17,38 @@ namespace strobe::testing {
 // Modules and frames alone; a part of CheckProfile.
 inline std::string CheckProfileFrames(const Profile& profile) {
   for (std::size_t i = 0; i < profile.modules.size(); ++i) {
-    if (profile.modules[i].limit <= profile.modules[i].start) return absl::StrCat("module ", i, " is empty");
+    if (profile.modules[i].limit <= profile.modules[i].start)
+      return absl::StrCat("module ", i, " is empty");
   }
   absl::flat_hash_set<std::pair<Address, std::uint32_t>> frames;
   for (std::size_t i = 0; i < profile.frames.size(); ++i) {
     const Frame& frame = profile.frames[i];
-    if (!frames.emplace(frame.address, frame.module).second) return absl::StrCat("frame ", i, " stands there twice");
+    if (!frames.emplace(frame.address, frame.module).second)
+      return absl::StrCat("frame ", i, " stands there twice");
     if (frame.is_pseudo()) {
-      if (frame.address >= kPseudoFrameCount) return absl::StrCat("frame ", i, " is no known pseudo-frame");
+      if (frame.address >= kPseudoFrameCount)
+        return absl::StrCat("frame ", i, " is no known pseudo-frame");
       continue;
     }
     if (frame.module == Frame::kNoModule) continue;
-    if (frame.module >= profile.modules.size()) return absl::StrCat("frame ", i, " names module ", frame.module, ", which does not exist");
+    if (frame.module >= profile.modules.size())
+      return absl::StrCat("frame ", i, " names module ", frame.module, ", which does not exist");
     const Module& module = profile.modules[frame.module];
-    if (frame.address < module.start || frame.address >= module.limit) return absl::StrCat("frame ", i, " lies outside its module");
+    if (frame.address < module.start || frame.address >= module.limit)
+      return absl::StrCat("frame ", i, " lies outside its module");
   }
   return "";
 }
 
-// The first inconsistency of `profile` in words, or an empty string: sizes, values, indices in range, parents before children, and rows,
-// frames and branches of the tree of stacks distinct.
+// The first inconsistency of `profile` in words, or an empty string: sizes, values, indices in
+// range, parents before children, and rows, frames and branches of the tree of stacks distinct.
 inline std::string CheckProfile(const Profile& profile) {
   const std::size_t columns = profile.value_types.size();
   if (columns == 0) return "no value types";
   if (profile.default_value_type >= columns) return "the default value type does not exist";
   if (profile.values.size() != profile.samples.size() * columns) {
-    return absl::StrCat(profile.values.size(), " values for ", profile.samples.size(), " samples of ", columns);
+    return absl::StrCat(profile.values.size(), " values for ", profile.samples.size(),
+                        " samples of ", columns);
   }
   for (std::size_t i = 0; i < profile.values.size(); ++i) {
     if (profile.values[i] < 0) return absl::StrCat("value ", i, " is less than 0");
@@ -53,21 +59,27 @@ inline std::string CheckProfile(const Profile& profile) {
   absl::flat_hash_set<std::pair<std::uint32_t, std::uint32_t>> branches;
   for (std::size_t i = 1; i < profile.stacks.size(); ++i) {
     const StackNode& node = profile.stacks[i];
-    if (node.parent >= i) return absl::StrCat("stack ", i, " stands before its parent ", node.parent);
-    if (node.frame >= profile.frames.size()) return absl::StrCat("stack ", i, " names frame ", node.frame, ", which does not exist");
-    if (!branches.emplace(node.parent, node.frame).second) return absl::StrCat("stack ", i, " stands there twice");
+    if (node.parent >= i)
+      return absl::StrCat("stack ", i, " stands before its parent ", node.parent);
+    if (node.frame >= profile.frames.size())
+      return absl::StrCat("stack ", i, " names frame ", node.frame, ", which does not exist");
+    if (!branches.emplace(node.parent, node.frame).second)
+      return absl::StrCat("stack ", i, " stands there twice");
   }
   absl::flat_hash_set<std::pair<std::uint32_t, std::uint32_t>> rows;
   for (std::size_t i = 0; i < profile.samples.size(); ++i) {
     const ProfileSample& sample = profile.samples[i];
-    if (sample.stack >= profile.stacks.size()) return absl::StrCat("sample ", i, " names stack ", sample.stack, ", which does not exist");
+    if (sample.stack >= profile.stacks.size())
+      return absl::StrCat("sample ", i, " names stack ", sample.stack, ", which does not exist");
     if (sample.thread >= profile.threads.size())
       return absl::StrCat("sample ", i, " names thread ", sample.thread, ", which does not exist");
-    if (!rows.emplace(sample.stack, sample.thread).second) return absl::StrCat("sample ", i, " stands there twice");
+    if (!rows.emplace(sample.stack, sample.thread).second)
+      return absl::StrCat("sample ", i, " stands there twice");
   }
   for (std::size_t i = 0; i < profile.threads.size(); ++i) {
     const std::string& name = profile.threads[i].name;
-    if (name != SanitizedThreadName(name)) return absl::StrCat("the name of thread ", i, " is too long or not clean");
+    if (name != SanitizedThreadName(name))
+      return absl::StrCat("the name of thread ", i, " is too long or not clean");
   }
   return "";
 }

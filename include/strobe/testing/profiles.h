@@ -36,7 +36,9 @@ class ProfileBuilder {
     profile_.frames.push_back({address, module});
     return static_cast<std::uint32_t>(profile_.frames.size() - 1);
   }
-  std::uint32_t AddPseudoFrame(PseudoFrame frame) { return AddFrame(static_cast<Address>(frame), Frame::kPseudo); }
+  std::uint32_t AddPseudoFrame(PseudoFrame frame) {
+    return AddFrame(static_cast<Address>(frame), Frame::kPseudo);
+  }
 
   // The node of `frame` called by `parent`.
   std::uint32_t Child(std::uint32_t parent, std::uint32_t frame) {
@@ -47,7 +49,8 @@ class ProfileBuilder {
   }
 
   // A row; frames from the root to the leaf.
-  void AddSample(std::uint32_t thread, std::initializer_list<std::uint32_t> frames, std::initializer_list<std::int64_t> values) {
+  void AddSample(std::uint32_t thread, std::initializer_list<std::uint32_t> frames,
+                 std::initializer_list<std::int64_t> values) {
     std::uint32_t node = 0;
     for (const std::uint32_t frame : frames) node = Child(node, frame);
     profile_.samples.push_back({node, thread});
@@ -77,16 +80,18 @@ inline Profile ProfileHead() {
 // A period in which nothing ran.
 inline SampleProfile EmptyProfile() { return {"empty", ProfileHead(), {}}; }
 
-// A few rows that have every feature a profile can have: three columns, named and unknown code, code outside every module, each
-// pseudo-frame, a negative and a zero row, a row without frames, names beyond ASCII, statistics.
+// A few rows that have every feature a profile can have: three columns, named and unknown code,
+// code outside every module, each pseudo-frame, a negative and a zero row, a row without frames,
+// names beyond ASCII, statistics.
 inline SampleProfile SmallProfile() {
   SampleProfile sample{"small", ProfileHead(), {}};
   Profile& profile = sample.profile;
   profile.value_types.push_back({"wall", "nanoseconds"});
   profile.sequence = 7;
-  profile.modules = {
-      {0x400000, 0x500000, 0x1000, 0x3FF000, "/opt/sample/bin/sample_program", "00112233445566778899aabbccddeeff00112233"},
-      {0x7F0000000000, 0x7F0000100000, 0x26000, 0x7EFFFFFDA000, "/usr/lib/libsample.so.6", "ffeeddccbbaa99887766554433221100ffeeddcc"}};
+  profile.modules = {{0x400000, 0x500000, 0x1000, 0x3FF000, "/opt/sample/bin/sample_program",
+                      "00112233445566778899aabbccddeeff00112233"},
+                     {0x7F0000000000, 0x7F0000100000, 0x26000, 0x7EFFFFFDA000,
+                      "/usr/lib/libsample.so.6", "ffeeddccbbaa99887766554433221100ffeeddcc"}};
   profile.threads = {{4242, "main"}, {4243, "w\xC3\xB6rker 1"}, {4'294'967'295, ""}};
   ProfileBuilder builder(profile);
   const std::uint32_t main = builder.AddFrame(0x401233, 0);
@@ -94,10 +99,11 @@ inline SampleProfile SmallProfile() {
   const std::uint32_t library = builder.AddFrame(0x7F0000012344, 1);
   const std::uint32_t unknown = builder.AddFrame(0x7F0000054321, 1);
   const std::uint32_t generated = builder.AddFrame(0xFFFFFFFF81000000, Frame::kNoModule);
-  sample.symbols.functions = {{"main", "main", true},
-                              {"sample::Busy(int, std::vector<int> const&)", "_ZN6sample4BusyEiRKSt6vectorIiSaIiEE", true},
-                              {"sample_write", "sample_write", true},
-                              {"libsample.so.6+0x54321", "libsample.so.6+0x54321", false}};
+  sample.symbols.functions = {
+      {"main", "main", true},
+      {"sample::Busy(int, std::vector<int> const&)", "_ZN6sample4BusyEiRKSt6vectorIiSaIiEE", true},
+      {"sample_write", "sample_write", true},
+      {"libsample.so.6+0x54321", "libsample.so.6+0x54321", false}};
   sample.symbols.frames = {{0}, {1}, {2}, {3}, {FrameSymbols::kNone}};
   const std::int64_t period = profile.period;
   builder.AddSample(0, {main, busy}, {70, 70 * period, 0});
@@ -135,14 +141,19 @@ inline SampleProfile UnsymbolizedProfile() {
   return sample;
 }
 
-// `stack_count` distinct stacks of `depth` frames out of `frame_count`, each of which shares `shared_depth` frames from the root with the
-// one before. Equal arguments give equal profiles on every machine.
-inline SampleProfile RandomProfile(std::size_t stack_count, std::size_t depth, std::size_t shared_depth, std::size_t frame_count,
+// `stack_count` distinct stacks of `depth` frames out of `frame_count`, each of which shares
+// `shared_depth` frames from the root with the one before. Equal arguments give equal profiles on
+// every machine.
+inline SampleProfile RandomProfile(std::size_t stack_count, std::size_t depth,
+                                   std::size_t shared_depth, std::size_t frame_count,
                                    std::uint64_t seed = 1) {
-  SampleProfile sample{absl::StrCat("random_", stack_count, "x", depth, "_shared_", shared_depth), ProfileHead(), {}};
+  SampleProfile sample{absl::StrCat("random_", stack_count, "x", depth, "_shared_", shared_depth),
+                       ProfileHead(),
+                       {}};
   Profile& profile = sample.profile;
   constexpr Address kStart = 0x555500000000, kStep = 37;
-  profile.modules = {{kStart, kStart + (frame_count + 1) * kStep, 0, kStart, "/opt/sample/bin/sample_program", "0123456789abcdef"}};
+  profile.modules = {{kStart, kStart + (frame_count + 1) * kStep, 0, kStart,
+                      "/opt/sample/bin/sample_program", "0123456789abcdef"}};
   profile.threads = {{4242, "main"}, {4243, "worker 1"}, {4244, "worker 2"}, {4245, "worker 3"}};
   ProfileBuilder builder(profile);
   for (std::size_t i = 0; i < frame_count; ++i) {
@@ -166,7 +177,8 @@ inline SampleProfile RandomProfile(std::size_t stack_count, std::size_t depth, s
     }
     // The last node made is new exactly when the stack is.
     if (path[depth] + 1 != profile.stacks.size()) continue;
-    profile.samples.push_back({path[depth], static_cast<std::uint32_t>(i % profile.threads.size())});
+    profile.samples.push_back(
+        {path[depth], static_cast<std::uint32_t>(i % profile.threads.size())});
     const auto count = static_cast<std::int64_t>(1 + random(20));
     profile.values.insert(profile.values.end(), {count, count * profile.period});
     ++i;

@@ -1,12 +1,14 @@
-// The contract of a SampleProvider as tests. The suite must know how the provider is switched on, so it is given a harness:
+// The contract of a SampleProvider as tests. The suite must know how the provider is switched on,
+// so it is given a harness:
 //
 //   struct MyHarness {
 //     using Provider = MyProvider;
 //     static SamplingOptions Enabled();              // options that enable it
-//     static SamplingOptions Disabled();             // options that do not; left out where there are none
-//     static constexpr bool kHasResidual = true;     // whether Detach knows from a clock what was not sampled
+//     static SamplingOptions Disabled();             // options that do not, if there are any
+//     static constexpr bool kHasResidual = true;     // Detach knows the rest from a clock
 //   };
-//   INSTANTIATE_TYPED_TEST_SUITE_P(MyProvider, ProviderConformance, MyHarness);   // in namespace strobe::testing
+//   // In namespace strobe::testing:
+//   INSTANTIATE_TYPED_TEST_SUITE_P(MyProvider, ProviderConformance, MyHarness);
 #pragma once
 
 #include <array>
@@ -20,7 +22,8 @@
 
 namespace strobe::testing {
 
-// What happens to a thread between its attachment and its detachment in the suite: some CPU time, some waiting, looks, captures.
+// What happens to a thread between its attachment and its detachment in the suite: some CPU time,
+// some waiting, looks, captures.
 struct ProviderHistory {
   std::uint64_t seed = 0;       // of the durations
   bool has_looks = true;        // whether the collector looks at the thread at all
@@ -36,7 +39,8 @@ class ProviderConformance : public ::testing::Test {
   static constexpr std::size_t kColumns = Provider::kValueTypes.size();
   using Row = std::array<std::int64_t, kColumns>;
 
-  // Plays the history and returns all that the profile gets of it. `state` may have served another attachment before.
+  // Plays the history and returns all that the profile gets of it. `state` may have served another
+  // attachment before.
   Row Play(const ProviderHistory& history, typename Provider::ThreadState& state) {
     Provider provider(H::Enabled());
     ManualThread thread;
@@ -44,12 +48,14 @@ class ProviderConformance : public ::testing::Test {
     RandomSource durations(history.seed);
     RandomSource captures(history.seed + 1);
     RandomSource random(7);
-    thread.RunFor(static_cast<std::int64_t>(durations.Uniform() * 1e9));  // what was before the attachment is nobody's
+    thread.RunFor(static_cast<std::int64_t>(durations.Uniform() *
+                                            1e9));  // what was before the attachment is nobody's
     thread.Begin();
     std::int64_t now_ns = 1'000'000'000;
     provider.Attach(thread, state, random, now_ns);
     for (int step = 0; step < 300; ++step) {
-      const auto cpu_ns = static_cast<std::int64_t>(durations.Uniform() < 0.5 ? 0 : durations.Uniform() * 30e6);
+      const auto cpu_ns =
+          static_cast<std::int64_t>(durations.Uniform() < 0.5 ? 0 : durations.Uniform() * 30e6);
       now_ns += cpu_ns + static_cast<std::int64_t>(durations.Uniform() * 50e6);
       thread.RunFor(cpu_ns);
       const int requests_before = thread.requests();
@@ -110,7 +116,8 @@ TYPED_TEST_P(ProviderConformance, PeriodsAreNotNegative) {
   for (int i = 0; i < 1000; ++i) EXPECT_GE(provider.look_period_ns(random), 0);
 }
 
-// AddWeight and AddResidual: add, in proportion, to what the row holds already; nothing for nothing.
+// AddWeight and AddResidual: add, in proportion, to what the row holds already; nothing for
+// nothing.
 TYPED_TEST_P(ProviderConformance, ValuesAddUp) {
   typename TypeParam::Provider provider(TypeParam::Enabled());
   ManualThread thread;
@@ -138,7 +145,8 @@ TYPED_TEST_P(ProviderConformance, AttachBeginsAnew) {
   EXPECT_EQ(this->Play({.seed = 4}, used), this->Play({.seed = 4}));
 }
 
-// Detach: what was not sampled is in the residual. So the whole does not depend on how much was sampled, by which means, or not at all.
+// Detach: what was not sampled is in the residual. So the whole does not depend on how much was
+// sampled, by which means, or not at all.
 TYPED_TEST_P(ProviderConformance, TheResidualCompletesTheAccount) {
   if (!TypeParam::kHasResidual) return;
   for (std::uint64_t seed = 1; seed <= 50; ++seed) {
@@ -147,11 +155,14 @@ TYPED_TEST_P(ProviderConformance, TheResidualCompletesTheAccount) {
     EXPECT_EQ(TestFixture::Conserved(this->Play({.seed = seed, .capture_chance = 0})), whole);
     EXPECT_EQ(TestFixture::Conserved(this->Play({.seed = seed, .has_looks = false})), whole);
     EXPECT_EQ(TestFixture::Conserved(this->Play({.seed = seed, .refuses_timers = true})), whole);
-    EXPECT_EQ(TestFixture::Conserved(this->Play({.seed = seed, .capture_chance = 0.3, .refuses_timers = true})), whole);
+    EXPECT_EQ(TestFixture::Conserved(
+                  this->Play({.seed = seed, .capture_chance = 0.3, .refuses_timers = true})),
+              whole);
   }
 }
 
-REGISTER_TYPED_TEST_SUITE_P(ProviderConformance, ValueTypesAreNamedAndDistinct, OptionsEnableAndDisableIt, PeriodsAreNotNegative,
-                            ValuesAddUp, AttachBeginsAnew, TheResidualCompletesTheAccount);
+REGISTER_TYPED_TEST_SUITE_P(ProviderConformance, ValueTypesAreNamedAndDistinct,
+                            OptionsEnableAndDisableIt, PeriodsAreNotNegative, ValuesAddUp,
+                            AttachBeginsAnew, TheResidualCompletesTheAccount);
 
 }  // namespace strobe::testing

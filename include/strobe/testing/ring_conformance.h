@@ -1,6 +1,7 @@
 // The conformance suite of SampleRing. A ring of your own:
 //
-//   INSTANTIATE_TYPED_TEST_SUITE_P(MyRing, RingConformance, MyRing);   // in namespace strobe::testing
+//   // In namespace strobe::testing:
+//   INSTANTIATE_TYPED_TEST_SUITE_P(MyRing, RingConformance, MyRing);
 #pragma once
 
 #include <algorithm>
@@ -17,10 +18,12 @@
 
 namespace strobe::testing {
 
-// Storage of a ring under test, aligned to a cache line and filled with a pattern that a ring must not have to be rid of first.
+// Storage of a ring under test, aligned to a cache line and filled with a pattern that a ring must
+// not have to be rid of first.
 class RingStorage {
  public:
-  explicit RingStorage(std::size_t bytes) : lines_((bytes + sizeof(Line) - 1) / sizeof(Line)), bytes_(bytes) {
+  explicit RingStorage(std::size_t bytes)
+      : lines_((bytes + sizeof(Line) - 1) / sizeof(Line)), bytes_(bytes) {
     std::memset(lines_.data(), kUntouched, lines_.size() * sizeof(Line));
   }
   std::span<std::byte> bytes() { return {lines_[0].bytes, bytes_}; }
@@ -87,9 +90,11 @@ TYPED_TEST_P(RingConformance, ShrinksAtCommitAndKeepsOrderSizeAlignmentAndBytes)
   RingStorage storage(4096);
   TypeParam ring;
   ring.Reset(storage.bytes());
-  for (std::uint64_t sequence = 1; sequence <= 20; ++sequence) ASSERT_TRUE(PushRingRecord(ring, sequence, sequence * 3, 200));
+  for (std::uint64_t sequence = 1; sequence <= 20; ++sequence)
+    ASSERT_TRUE(PushRingRecord(ring, sequence, sequence * 3, 200));
   EXPECT_GE(ring.used_bytes(), 3u * 20 * 21 / 2);
-  EXPECT_LT(ring.used_bytes(), 20u * 200) << "what was reserved and not committed was not given back";
+  EXPECT_LT(ring.used_bytes(), 20u * 200)
+      << "what was reserved and not committed was not given back";
   for (std::uint64_t sequence = 1; sequence <= 20; ++sequence) {
     const auto record = ring.Peek();
     ASSERT_EQ(record.size(), sequence * 3);
@@ -124,11 +129,13 @@ TYPED_TEST_P(RingConformance, LargestRecordFitsWheneverTheRingIsEmpty) {
     ASSERT_GT(largest, 0u);
     EXPECT_EQ(ring.Reserve(capacity + 1), nullptr);
     for (std::uint64_t sequence = 1; sequence <= 50; ++sequence) {
-      const std::size_t small = std::min<std::size_t>(largest, sequence);  // so that the ring is found empty at many places
+      const std::size_t small = std::min<std::size_t>(
+          largest, sequence);  // so that the ring is found empty at many places
       ASSERT_TRUE(PushRingRecord(ring, sequence, small, small)) << capacity;
       ASSERT_TRUE(IsRingRecord(ring.Peek(), sequence));
       ring.Pop();
-      ASSERT_TRUE(PushRingRecord(ring, sequence, largest, largest)) << capacity << " at record " << sequence;
+      ASSERT_TRUE(PushRingRecord(ring, sequence, largest, largest))
+          << capacity << " at record " << sequence;
       ASSERT_EQ(ring.Peek().size(), largest);
       ASSERT_TRUE(IsRingRecord(ring.Peek(), sequence));
       ring.Pop();
@@ -165,10 +172,13 @@ TYPED_TEST_P(RingConformance, TwoThreadsSeeEveryRecordOnceInOrder) {
     TypeParam ring;
     ring.Reset(storage.bytes());
     const std::size_t largest = std::min<std::size_t>(TypeParam::MaxRecordBytes(capacity), 700);
-    const auto size_of = [=](std::uint64_t sequence) { return 1 + (sequence * 0x9E3779B97F4A7C15 >> 40) % largest; };
+    const auto size_of = [=](std::uint64_t sequence) {
+      return 1 + (sequence * 0x9E3779B97F4A7C15 >> 40) % largest;
+    };
     std::thread producer([&] {
       for (std::uint64_t sequence = 0; sequence < kRecords; ++sequence) {
-        while (!PushRingRecord(ring, sequence, size_of(sequence), sequence % 3 == 0 ? largest : size_of(sequence)))
+        while (!PushRingRecord(ring, sequence, size_of(sequence),
+                               sequence % 3 == 0 ? largest : size_of(sequence)))
           std::this_thread::yield();
       }
     });
@@ -179,7 +189,9 @@ TYPED_TEST_P(RingConformance, TwoThreadsSeeEveryRecordOnceInOrder) {
         std::this_thread::yield();
         continue;
       }
-      if (ring.used_bytes() > capacity || record.size() != size_of(sequence) || !IsRingRecord(record, sequence)) ++bad;
+      if (ring.used_bytes() > capacity || record.size() != size_of(sequence) ||
+          !IsRingRecord(record, sequence))
+        ++bad;
       ring.Pop();
       ++sequence;
     }
@@ -191,8 +203,11 @@ TYPED_TEST_P(RingConformance, TwoThreadsSeeEveryRecordOnceInOrder) {
   }
 }
 
-REGISTER_TYPED_TEST_SUITE_P(RingConformance, IsEmptyAfterResetAndHasTouchedNothing, ShrinksAtCommitAndKeepsOrderSizeAlignmentAndBytes,
-                            ReserveAloneShowsTheConsumerNothing, LargestRecordFitsWheneverTheRingIsEmpty,
-                            RefusesWhenFullAndLosesNothingOfWhatItTook, TwoThreadsSeeEveryRecordOnceInOrder);
+REGISTER_TYPED_TEST_SUITE_P(RingConformance, IsEmptyAfterResetAndHasTouchedNothing,
+                            ShrinksAtCommitAndKeepsOrderSizeAlignmentAndBytes,
+                            ReserveAloneShowsTheConsumerNothing,
+                            LargestRecordFitsWheneverTheRingIsEmpty,
+                            RefusesWhenFullAndLosesNothingOfWhatItTook,
+                            TwoThreadsSeeEveryRecordOnceInOrder);
 
 }  // namespace strobe::testing

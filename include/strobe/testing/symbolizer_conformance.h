@@ -1,6 +1,7 @@
 // The conformance suite of Symbolizer. A symbolizer of your own:
 //
-//   INSTANTIATE_TYPED_TEST_SUITE_P(MySymbolizer, SymbolizerConformance, MySymbolizer);   // in namespace strobe::testing
+//   // In namespace strobe::testing:
+//   INSTANTIATE_TYPED_TEST_SUITE_P(MySymbolizer, SymbolizerConformance, MySymbolizer);
 #pragma once
 
 #include <set>
@@ -30,14 +31,16 @@ class SymbolizerConformance : public ::testing::Test {
       EXPECT_FALSE(function.name.empty()) << name;
       EXPECT_EQ(function.name, ValidUtf8(function.name)) << name;
       EXPECT_EQ(function.system_name, ValidUtf8(function.system_name)) << name;
-      EXPECT_TRUE(distinct.insert({function.name, function.system_name}).second) << name << ": twice " << function.name;
+      EXPECT_TRUE(distinct.insert({function.name, function.system_name}).second)
+          << name << ": twice " << function.name;
     }
     if (result->frames.empty()) return *std::move(result);
     EXPECT_EQ(result->frames.size(), profile.frames.size()) << name;
     for (std::size_t i = 0; i < std::min(result->frames.size(), profile.frames.size()); ++i) {
       const std::uint32_t function = result->frames[i].function;
       if (profile.frames[i].is_pseudo()) {
-        EXPECT_EQ(function, FrameSymbols::kNone) << name << ": a pseudo-frame has a name of its own";
+        EXPECT_EQ(function, FrameSymbols::kNone)
+            << name << ": a pseudo-frame has a name of its own";
       } else {
         EXPECT_LT(function, result->functions.size()) << name << ": frame " << i << " has no name";
       }
@@ -51,7 +54,8 @@ GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(SymbolizerConformance);
 // Every frame that is not a pseudo-frame has a name, or none has.
 TYPED_TEST_P(SymbolizerConformance, AnswersForEveryFrame) {
   TypeParam symbolizer;
-  for (const SampleProfile& sample : SampleProfiles()) this->Symbolize(symbolizer, sample.profile, sample.name);
+  for (const SampleProfile& sample : SampleProfiles())
+    this->Symbolize(symbolizer, sample.profile, sample.name);
   this->Symbolize(symbolizer, Profile{}, "a default-constructed profile");
 }
 
@@ -65,18 +69,23 @@ TYPED_TEST_P(SymbolizerConformance, AnswersTheSameAgain) {
       const Symbols b = this->Symbolize(fresh, sample.profile, sample.name);
       ASSERT_EQ(a.frames.size(), b.frames.size());
       ASSERT_EQ(a.functions.size(), b.functions.size());
-      for (std::size_t i = 0; i < a.functions.size(); ++i) EXPECT_EQ(a.functions[i].name, b.functions[i].name);
-      for (std::size_t i = 0; i < a.frames.size(); ++i) EXPECT_EQ(a.frames[i].function, b.frames[i].function);
+      for (std::size_t i = 0; i < a.functions.size(); ++i)
+        EXPECT_EQ(a.functions[i].name, b.functions[i].name);
+      for (std::size_t i = 0; i < a.frames.size(); ++i)
+        EXPECT_EQ(a.frames[i].function, b.frames[i].function);
     }
   }
 }
 
-// Modules that no file can be found for, or only something that is none, cost names, never the program.
+// Modules that no file can be found for, or only something that is none, cost names, never the
+// program.
 TYPED_TEST_P(SymbolizerConformance, MissingFilesCostOnlyNames) {
   TypeParam symbolizer;
   Profile profile;
-  for (const char* path : {"", "/", "/nonexistent/libgone.so", "/dev/zero", "/dev/null", "relative.so", "[vdso]", "\xff\xfe.so"}) {
-    for (const char* build_id : {"", "0", "00", "../../../../etc/passwd", "0123456789abcdef0123456789abcdef01234567"}) {
+  for (const char* path : {"", "/", "/nonexistent/libgone.so", "/dev/zero", "/dev/null",
+                           "relative.so", "[vdso]", "\xff\xfe.so"}) {
+    for (const char* build_id :
+         {"", "0", "00", "../../../../etc/passwd", "0123456789abcdef0123456789abcdef01234567"}) {
       const auto module = static_cast<std::uint32_t>(profile.modules.size());
       const Address start = 0x10000 * (module + 1);
       profile.modules.push_back({start, start + 0x1000, 0, start, path, build_id});
@@ -86,9 +95,11 @@ TYPED_TEST_P(SymbolizerConformance, MissingFilesCostOnlyNames) {
   }
   profile.frames.push_back({0x7f0000001000, Frame::kNoModule});
   const Symbols symbols = this->Symbolize(symbolizer, profile, "missing files");
-  for (const FunctionSymbol& function : symbols.functions) EXPECT_FALSE(function.resolved) << function.name;
+  for (const FunctionSymbol& function : symbols.functions)
+    EXPECT_FALSE(function.resolved) << function.name;
 }
 
-REGISTER_TYPED_TEST_SUITE_P(SymbolizerConformance, AnswersForEveryFrame, AnswersTheSameAgain, MissingFilesCostOnlyNames);
+REGISTER_TYPED_TEST_SUITE_P(SymbolizerConformance, AnswersForEveryFrame, AnswersTheSameAgain,
+                            MissingFilesCostOnlyNames);
 
 }  // namespace strobe::testing

@@ -1,6 +1,7 @@
 // The contract of an Unwinder as tests, for unwinders of one's own:
 //
-//   INSTANTIATE_TYPED_TEST_SUITE_P(MyUnwinder, UnwinderConformance, MyUnwinder);   // in namespace strobe::testing
+//   // In namespace strobe::testing:
+//   INSTANTIATE_TYPED_TEST_SUITE_P(MyUnwinder, UnwinderConformance, MyUnwinder);
 //
 // What an unwinder finds on a given stack is its own business; these hold for all.
 #pragma once
@@ -23,7 +24,8 @@
 
 namespace strobe::testing {
 
-// Words that lead an unwinder on: small numbers, code-like numbers, and pointers into the stack, to its edges and off alignment.
+// Words that lead an unwinder on: small numbers, code-like numbers, and pointers into the stack, to
+// its edges and off alignment.
 inline Address TemptingWord(RandomSource& random, Address base, std::size_t words) {
   const auto below = [&](double limit) { return static_cast<Address>(random.Uniform() * limit); };
   switch (below(8)) {
@@ -48,7 +50,8 @@ class UnwinderConformance : public ::testing::Test {
     std::vector<Address> output(limit + 8, kGuard);
     result_ = U().Unwind(registers, memory, std::span(output).first(limit));
     EXPECT_LE(result_.count, limit);
-    for (std::size_t i = limit; i < output.size(); ++i) EXPECT_EQ(output[i], kGuard) << "wrote past the output";
+    for (std::size_t i = limit; i < output.size(); ++i)
+      EXPECT_EQ(output[i], kGuard) << "wrote past the output";
     if (limit > 0) {
       EXPECT_GE(result_.count, 1u);
       EXPECT_EQ(output[0], registers.pc);
@@ -85,12 +88,14 @@ TYPED_TEST_P(UnwinderConformance, UnreadableStackGivesThePc) {
   registers.pc = 0x400123;
   registers.sp = registers.fp = 0x7000;
   EXPECT_EQ(this->Walk(registers, FakeStack(0x7000, {}), 16), std::vector<Address>{0x400123});
-  EXPECT_EQ(this->Walk(registers, CopiedStackMemory(0x7000, {}), 16), std::vector<Address>{0x400123});
+  EXPECT_EQ(this->Walk(registers, CopiedStackMemory(0x7000, {}), 16),
+            std::vector<Address>{0x400123});
   EXPECT_EQ(this->Walk(registers, LiveStackMemory(0, 0), 16), std::vector<Address>{0x400123});
 }
 
-// Whatever the stack holds, the walk ends, stays within the output and the memory, and says the same each time; a smaller output gives
-// the beginning of what a larger one gives, and is called truncated exactly where something is missing.
+// Whatever the stack holds, the walk ends, stays within the output and the memory, and says the
+// same each time; a smaller output gives the beginning of what a larger one gives, and is called
+// truncated exactly where something is missing.
 TYPED_TEST_P(UnwinderConformance, ArbitraryStacks) {
   constexpr std::size_t kWords = 48;
   RandomSource random(20260101);
@@ -101,16 +106,19 @@ TYPED_TEST_P(UnwinderConformance, ArbitraryStacks) {
     const NativeRegisters registers = this->RandomRegisters(random, base, kWords);
     const std::vector<Address> all = this->Walk(registers, stack, kMaxFramesLimit);
     const WalkResult whole = this->result_;
-    ASSERT_LT(all.size(), kMaxFramesLimit) << "48 words cannot hold so many frames: the walk went round in circles";
+    ASSERT_LT(all.size(), kMaxFramesLimit)
+        << "48 words cannot hold so many frames: the walk went round in circles";
     const auto limit = static_cast<std::size_t>(random.Uniform() * 6);
     const std::vector<Address> some = this->Walk(registers, stack, limit);
-    ASSERT_EQ(some, std::vector<Address>(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(std::min(limit, all.size()))));
+    ASSERT_EQ(some, std::vector<Address>(
+                        all.begin(),
+                        all.begin() + static_cast<std::ptrdiff_t>(std::min(limit, all.size()))));
     ASSERT_EQ(this->result_.end, limit < all.size() ? StackEnd::kTruncated : whole.end);
   }
 }
 
-// Nothing is invented: every address after the first is a word of the stack, less one unless a signal frame gave it exactly, or came
-// from the registers.
+// Nothing is invented: every address after the first is a word of the stack, less one unless a
+// signal frame gave it exactly, or came from the registers.
 TYPED_TEST_P(UnwinderConformance, EveryCallerStandsOnTheStack) {
   constexpr std::size_t kWords = 32;
   RandomSource random(7);
@@ -120,11 +128,14 @@ TYPED_TEST_P(UnwinderConformance, EveryCallerStandsOnTheStack) {
     const NativeRegisters registers = this->RandomRegisters(random, 0x10000, kWords);
     const std::vector<Address> frames = this->Walk(registers, stack, 64);
     for (std::size_t i = 1; i < frames.size(); ++i) {
-      const bool found =
-          std::any_of(stack.words().begin(), stack.words().end(), [&](Address word) { return word == frames[i] || word == frames[i] + 1; });
-      // A link register's or a stripped return address's low bits; both are addresses of at most 48 bits.
+      const bool found = std::any_of(stack.words().begin(), stack.words().end(), [&](Address word) {
+        return word == frames[i] || word == frames[i] + 1;
+      });
+      // A link register's or a stripped return address's low bits; both are addresses of at most 48
+      // bits.
       const bool stripped =
-          std::any_of(stack.words().begin(), stack.words().end(), [&](Address word) { return ((word - 1) & 0xFFFFFFFFFFFF) == frames[i]; });
+          std::any_of(stack.words().begin(), stack.words().end(),
+                      [&](Address word) { return ((word - 1) & 0xFFFFFFFFFFFF) == frames[i]; });
       ASSERT_TRUE(found || stripped || i == 1) << "frame " << i;
     }
   }
@@ -139,14 +150,16 @@ TYPED_TEST_P(UnwinderConformance, CopyAndLiveAgree) {
   for (int round = 0; round < 5000; ++round) {
     for (Address& word : words) word = TemptingWord(random, base, kWords);
     const NativeRegisters registers = this->RandomRegisters(random, base, kWords);
-    const std::vector<Address> live = this->Walk(registers, LiveStackMemory(base, base + sizeof(words)), 64);
+    const std::vector<Address> live =
+        this->Walk(registers, LiveStackMemory(base, base + sizeof(words)), 64);
     const StackEnd live_end = this->result_.end;
-    ASSERT_EQ(this->Walk(registers, CopiedStackMemory(base, std::as_bytes(std::span(words))), 64), live);
+    ASSERT_EQ(this->Walk(registers, CopiedStackMemory(base, std::as_bytes(std::span(words))), 64),
+              live);
     ASSERT_EQ(this->result_.end, live_end);
   }
 }
 
-REGISTER_TYPED_TEST_SUITE_P(UnwinderConformance, EmptyOutputIsTruncated, UnreadableStackGivesThePc, ArbitraryStacks,
-                            EveryCallerStandsOnTheStack, CopyAndLiveAgree);
+REGISTER_TYPED_TEST_SUITE_P(UnwinderConformance, EmptyOutputIsTruncated, UnreadableStackGivesThePc,
+                            ArbitraryStacks, EveryCallerStandsOnTheStack, CopyAndLiveAgree);
 
 }  // namespace strobe::testing

@@ -16,10 +16,12 @@ namespace strobe {
 // Which registers DWARF's numbers mean.
 enum class CfiArchitecture : std::uint8_t { kX86_64, kAarch64 };
 // That of the process itself.
-inline constexpr CfiArchitecture kNativeCfi =
-    std::is_same_v<NativeRegisters, Aarch64Registers> ? CfiArchitecture::kAarch64 : CfiArchitecture::kX86_64;
+inline constexpr CfiArchitecture kNativeCfi = std::is_same_v<NativeRegisters, Aarch64Registers>
+                                                  ? CfiArchitecture::kAarch64
+                                                  : CfiArchitecture::kX86_64;
 
-// Where a module's frame information lies. All addresses are of one space: the process's, or the file's own.
+// Where a module's frame information lies. All addresses are of one space: the process's, or the
+// file's own.
 struct CfiSource {
   CfiArchitecture architecture = CfiArchitecture::kX86_64;
   std::span<const std::uint8_t> eh_frame;  // may be longer than the section: a terminator ends it
@@ -31,8 +33,10 @@ struct CfiSource {
 struct CfiStatistics {
   std::size_t fdes = 0;
   std::size_t rows = 0;
-  std::size_t unknown_rows = 0;    // rows that say something which no rule expresses: such a frame cannot be left
-  std::size_t broken_entries = 0;  // CIEs and FDEs that could not be read; the others are unaffected
+  std::size_t unknown_rows =
+      0;  // rows that say something which no rule expresses: such a frame cannot be left
+  std::size_t broken_entries =
+      0;  // CIEs and FDEs that could not be read; the others are unaffected
 
   CfiStatistics& operator+=(const CfiStatistics& other) {
     fdes += other.fdes;
@@ -44,13 +48,13 @@ struct CfiStatistics {
 };
 
 struct CompiledCfi {
-  std::vector<UnwindRow> rows;        // sorted; a gap between functions is a row of UnwindRule::Unknown()
+  std::vector<UnwindRow> rows;  // sorted; a gap between functions is a row of UnwindRule::Unknown()
   std::vector<SpecialRule> specials;  // [0] is unknown
   CfiStatistics statistics;
 };
 
-// The rows of every FDE whose code lies in the text. Reads nothing outside of `source.eh_frame`, whatever that holds, and ends after at
-// most kMaxCfiRows rows.
+// The rows of every FDE whose code lies in the text. Reads nothing outside of `source.eh_frame`,
+// whatever that holds, and ends after at most kMaxCfiRows rows.
 inline constexpr std::size_t kMaxCfiRows = std::size_t{1} << 24;
 CompiledCfi CompileCfi(const CfiSource& source);
 

@@ -1,4 +1,5 @@
-// CfiModules: compiles the call frame information of the loaded modules piece by piece, as it is asked for. Control plane.
+// CfiModules: compiles the call frame information of the loaded modules piece by piece, as it is
+// asked for. Control plane.
 #pragma once
 
 #include <cstddef>
@@ -20,34 +21,40 @@ class CfiRows;
 class EhFrameReader;
 }  // namespace internal
 
-// A program with 100 MB of text pays for what it executes: a module costs nothing until a piece of it is asked for. Then where each of its
-// functions has its frame information is read once, 8 bytes a function, from the linker's sorted index or, for want of that, from all of
-// .eh_frame. That is kept until every piece is built, for it is a tenth of what the tables will take, and reading it again for each piece
-// would cost more than the piece.
+// A program with 100 MB of text pays for what it executes: a module costs nothing until a piece of
+// it is asked for. Then where each of its functions has its frame information is read once, 8 bytes
+// a function, from the linker's sorted index or, for want of that, from all of .eh_frame. That is
+// kept until every piece is built, for it is a tenth of what the tables will take, and reading it
+// again for each piece would cost more than the piece.
 //
-// Functions without .eh_frame, compiled so that nobody can throw through them, may have a .debug_frame in the module's file.
+// Functions without .eh_frame, compiled so that nobody can throw through them, may have a
+// .debug_frame in the module's file.
 class CfiModules {
  public:
-  // Copies memory of the profiled process; returns how many bytes could be read, from the front. It never faults: a module may be unloaded
-  // at any moment.
+  // Copies memory of the profiled process; returns how many bytes could be read, from the front. It
+  // never faults: a module may be unloaded at any moment.
   using ReadMemory = std::function<std::size_t(Address address, std::span<std::uint8_t> bytes)>;
   // Frame information of one module beyond this is not read. libLLVM-14's 100 MB of text have 9 MB.
   static constexpr std::size_t kMaxEhFrameBytes = std::size_t{1} << 28;
-  // Ranges outside of all frame information that are remembered as such. Beyond it, all that is in no snapshot's entries is.
+  // Ranges outside of all frame information that are remembered as such. Beyond it, all that is in
+  // no snapshot's entries is.
   static constexpr std::size_t kMaxUnknownRanges = 1024;
 
-  // The bytes of the section .debug_frame in a module's file; empty where it has none. It may read files.
+  // The bytes of the section .debug_frame in a module's file; empty where it has none. It may read
+  // files.
   using ReadDebugFrame = std::function<std::vector<std::uint8_t>(const Module& module)>;
 
-  explicit CfiModules(CfiArchitecture architecture, ReadMemory read, ReadDebugFrame read_debug_frame = nullptr);
+  explicit CfiModules(CfiArchitecture architecture, ReadMemory read,
+                      ReadDebugFrame read_debug_frame = nullptr);
   ~CfiModules();
 
-  // Takes over `map`: what is built of modules that stay is kept, unless something could not be read of it; modules that went are let go.
-  // Reads nothing.
+  // Takes over `map`: what is built of modules that stay is kept, unless something could not be
+  // read of it; modules that went are let go. Reads nothing.
   void Update(const ModuleMap& map);
 
-  // Builds the piece of text that holds `pc`, after which no walk by a new snapshot is pending there, until the next Update: where there is
-  // no frame information, the snapshot will say so of the code around. False where nothing was pending there before.
+  // Builds the piece of text that holds `pc`, after which no walk by a new snapshot is pending
+  // there, until the next Update: where there is no frame information, the snapshot will say so of
+  // the code around. False where nothing was pending there before.
   bool Build(Address pc);
   // Builds everything, after which no walk is pending until the next Update.
   void BuildAll();
@@ -57,7 +64,8 @@ class CfiModules {
 
   // Of the modules of the last Update, as far as they are built.
   [[nodiscard]] CfiStatistics statistics() const;
-  // A module that has frame information, of which nothing could be read so far: its path. Empty where there is none.
+  // A module that has frame information, of which nothing could be read so far: its path. Empty
+  // where there is none.
   [[nodiscard]] std::string unread() const;
   // Pieces that are built.
   [[nodiscard]] std::size_t built() const;
@@ -81,10 +89,11 @@ class CfiModules {
   bool ReadSortedIndex(Known& known) const;
   void ScanForIndex(Known& known, Address eh_frame) const;
   void ReadDebugIndex(Known& known) const;
-  static void Scan(const Known& known, Source& source, std::uint64_t bytes, internal::EhFrameReader& reader,
-                   internal::EhFrameReader& cie_reader);
-  static void AddRows(const Known& known, Source& source, Address first, Address limit, internal::EhFrameReader& reader,
-                      internal::EhFrameReader& cie_reader, internal::CfiRows& rows);
+  static void Scan(const Known& known, Source& source, std::uint64_t bytes,
+                   internal::EhFrameReader& reader, internal::EhFrameReader& cie_reader);
+  static void AddRows(const Known& known, Source& source, Address first, Address limit,
+                      internal::EhFrameReader& reader, internal::EhFrameReader& cie_reader,
+                      internal::CfiRows& rows);
   // Only a file has one.
   [[nodiscard]] bool MayHaveDebugFrame(const Module& module) const {
     return read_debug_frame_ != nullptr && module.code_number == 0 && module.path.starts_with('/');
@@ -93,10 +102,11 @@ class CfiModules {
   const CfiArchitecture architecture_;
   const ReadMemory read_;
   const ReadDebugFrame read_debug_frame_;
-  std::vector<std::unique_ptr<Known>> known_;                         // sorted by start
-  std::vector<Range> unknown_;                                        // without frame information; sorted by start
-  bool is_complete_ = true;                                           // whether what is in neither is unknown, too
-  std::shared_ptr<RuleCache> cache_ = std::make_shared<RuleCache>();  // of all snapshots since a module was let go
+  std::vector<std::unique_ptr<Known>> known_;  // sorted by start
+  std::vector<Range> unknown_;                 // without frame information; sorted by start
+  bool is_complete_ = true;                    // whether what is in neither is unknown, too
+  std::shared_ptr<RuleCache> cache_ =
+      std::make_shared<RuleCache>();  // of all snapshots since a module was let go
 };
 
 }  // namespace strobe

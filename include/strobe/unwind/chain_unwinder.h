@@ -16,46 +16,56 @@
 
 namespace strobe {
 
-// ChainUnwinder<CfiUnwinder, FramePointerStep>: call frame information where there is some, frame pointers in between, as in the code of a
-// JIT compiler. A frame that an earlier part knows to be broken, or could leave if it only had a register, ends the walk: a later part
-// would invent.
+// ChainUnwinder<CfiUnwinder, FramePointerStep>: call frame information where there is some, frame
+// pointers in between, as in the code of a JIT compiler. A frame that an earlier part knows to be
+// broken, or could leave if it only had a register, ends the walk: a later part would invent.
 template <FrameStepper... Steppers>
 class ChainUnwinder {
  public:
   ChainUnwinder() = default;
-  explicit ChainUnwinder(const UnwindModules* modules) noexcept : modules_(modules), steppers_(Make<Steppers>(modules)...) {}
+  explicit ChainUnwinder(const UnwindModules* modules) noexcept
+      : modules_(modules), steppers_(Make<Steppers>(modules)...) {}
 
   template <class Registers, StackMemory M>
-  STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE WalkResult Unwind(const Registers& registers, const M& memory,
-                                                            std::span<Address> output) const noexcept {
+  STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE WalkResult
+  Unwind(const Registers& registers, const M& memory, std::span<Address> output) const noexcept {
     return internal::WalkFrames(registers, output,
-                                [&](FrameState<Registers>& state) STROBE_ALWAYS_INLINE_LAMBDA { return Step(state, memory); });
+                                [&](FrameState<Registers>& state)
+                                    STROBE_ALWAYS_INLINE_LAMBDA { return Step(state, memory); });
   }
 
   // From a frame on that an earlier walk stopped at.
   template <class Registers, StackMemory M>
-  STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE WalkResult Unwind(const FrameState<Registers>& from, const M& memory,
-                                                            std::span<Address> output) const noexcept {
-    return internal::WalkFrames(from, output, [&](FrameState<Registers>& state) noexcept { return Step(state, memory); });
+  STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE WalkResult
+  Unwind(const FrameState<Registers>& from, const M& memory,
+         std::span<Address> output) const noexcept {
+    return internal::WalkFrames(
+        from, output, [&](FrameState<Registers>& state) noexcept { return Step(state, memory); });
   }
 
-  // A part that goes by more than the state, the memory and the modules has no place here: what it goes by may change between two walks.
+  // A part that goes by more than the state, the memory and the modules has no place here: what it
+  // goes by may change between two walks.
   template <class Registers, StackMemory M>
-  STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE WalkResult Unwind(const Registers& registers, const M& memory, WalkMemo& memo,
-                                                            std::span<Address> output) const noexcept {
-    return internal::WalkFrames(registers, memory, memo, modules_ == nullptr ? 0 : modules_->serial(), output,
-                                [&](FrameState<Registers>& state) STROBE_ALWAYS_INLINE_LAMBDA { return Step(state, memory); });
+  STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE WalkResult
+  Unwind(const Registers& registers, const M& memory, WalkMemo& memo,
+         std::span<Address> output) const noexcept {
+    return internal::WalkFrames(registers, memory, memo,
+                                modules_ == nullptr ? 0 : modules_->serial(), output,
+                                [&](FrameState<Registers>& state)
+                                    STROBE_ALWAYS_INLINE_LAMBDA { return Step(state, memory); });
   }
 
   template <class Registers, StackMemory M>
-  STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE StepResult Step(FrameState<Registers>& state, const M& memory) const noexcept {
+  STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE StepResult Step(FrameState<Registers>& state,
+                                                          const M& memory) const noexcept {
     return StepByFrom<0>(state, memory);
   }
 
  private:
   // By the first part from that one on that knows the code.
   template <std::size_t kFirst, class Registers, StackMemory M>
-  STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE StepResult StepByFrom(FrameState<Registers>& state, const M& memory) const noexcept {
+  STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE StepResult StepByFrom(FrameState<Registers>& state,
+                                                                const M& memory) const noexcept {
     if constexpr (kFirst == sizeof...(Steppers)) {
       return StepResult::kUnknown;
     } else {

@@ -1,4 +1,5 @@
-// FetchedStackMemory: stacks whose bounds nobody knows, a coroutine's or an alternate one, read by calls that cannot fault.
+// FetchedStackMemory: stacks whose bounds nobody knows, a coroutine's or an alternate one, read by
+// calls that cannot fault.
 #pragma once
 
 #include <algorithm>
@@ -15,8 +16,8 @@
 
 namespace strobe {
 
-// ReadStack(address, bytes) copies the calling thread's memory; returns how many bytes could be read, from the front. It never faults,
-// whatever is there. Signal-safe.
+// ReadStack(address, bytes) copies the calling thread's memory; returns how many bytes could be
+// read, from the front. It never faults, whatever is there. Signal-safe.
 template <class S>
 concept StackSource = requires(std::uint64_t address, std::span<std::byte> bytes) {
   { S::ReadStack(address, bytes) }
@@ -24,16 +25,18 @@ concept StackSource = requires(std::uint64_t address, std::span<std::byte> bytes
 };
 
 STROBE_HOLDS_HIDDEN_BEGIN
-// A walk that begins off its thread's own stack: each piece of memory that it comes to is copied into `room` as it is needed, so that it
-// may also lead from one stack to another, as a signal's frame does. Of these the thread's own, `own`, is then read in place, for all
-// that lies above a page of it that could be read can be read, too: however deep it is, it costs no more copies.
+// A walk that begins off its thread's own stack: each piece of memory that it comes to is copied
+// into `room` as it is needed, so that it may also lead from one stack to another, as a signal's
+// frame does. Of these the thread's own, `own`, is then read in place, for all that lies above a
+// page of it that could be read can be read, too: however deep it is, it costs no more copies.
 template <StackSource Source>
 class FetchedStackMemory {
  public:
   // Copies of one walk; what lies beyond them cannot be read. With a WalkMemo's room, 24 KiB each.
   static constexpr int kMaxFetches = 8;
 
-  FetchedStackMemory(StackBounds own, std::span<std::byte> room, const internal::TextRanges* text = nullptr) noexcept
+  FetchedStackMemory(StackBounds own, std::span<std::byte> room,
+                     const internal::TextRanges* text = nullptr) noexcept
       : own_(own), room_(room), text_(text) {}
 
   STROBE_SIGNAL_SAFE bool ReadWord(Address address, Address& word) const noexcept {
@@ -42,7 +45,9 @@ class FetchedStackMemory {
   }
   // Nobody knows where these stacks end.
   [[nodiscard]] Address end() const noexcept { return ~Address{7}; }
-  [[nodiscard]] CodeWindow Code(Address pc) const noexcept { return text_ == nullptr ? CodeWindow{} : text_->Find(pc); }
+  [[nodiscard]] CodeWindow Code(Address pc) const noexcept {
+    return text_ == nullptr ? CodeWindow{} : text_->Find(pc);
+  }
 
  private:
   // The smallest page of any system.
@@ -53,10 +58,13 @@ class FetchedStackMemory {
     ++fetches_;
     copy_base_ = address & ~(kPageBytes - 1);
     copied_bytes_ = std::min(Source::ReadStack(copy_base_, room_), room_.size());
-    if (own_.Holds(address) && copied_bytes_ > address - copy_base_) live_base_ = std::max<Address>(copy_base_, own_.low);
+    if (own_.Holds(address) && copied_bytes_ > address - copy_base_)
+      live_base_ = std::max<Address>(copy_base_, own_.low);
     return true;
   }
-  [[nodiscard]] CopiedStackMemory Copy() const noexcept { return {copy_base_, room_.first(copied_bytes_)}; }
+  [[nodiscard]] CopiedStackMemory Copy() const noexcept {
+    return {copy_base_, room_.first(copied_bytes_)};
+  }
   [[nodiscard]] LiveStackMemory Live() const noexcept { return {live_base_, own_.high}; }
 
   const StackBounds own_;
@@ -73,7 +81,9 @@ STROBE_HOLDS_HIDDEN_END
 STROBE_HIDDEN_BEGIN
 namespace internal {
 struct NoStackSource {
-  static std::size_t ReadStack(std::uint64_t /*address*/, std::span<std::byte> /*bytes*/) noexcept { return 0; }
+  static std::size_t ReadStack(std::uint64_t /*address*/, std::span<std::byte> /*bytes*/) noexcept {
+    return 0;
+  }
 };
 }  // namespace internal
 STROBE_HIDDEN_END

@@ -16,15 +16,17 @@
 
 namespace strobe {
 
-// A frame on the way: what its registers hold, and whether pc is the very instruction (of the innermost frame, or one that a signal
-// interrupted) or a return address, which lies behind the call. There is no padding, so that compilers take copies apart and keep a walk's
-// state in the CPU's registers.
+// A frame on the way: what its registers hold, and whether pc is the very instruction (of the
+// innermost frame, or one that a signal interrupted) or a return address, which lies behind the
+// call. There is no padding, so that compilers take copies apart and keep a walk's state in the
+// CPU's registers.
 template <class Registers>
 struct FrameState {
   Registers registers;
   // What the walk began with, or nullptr; lives as long as the walk.
   const Registers* innermost = nullptr;
-  // How the last step left its frame, if a common rule says all of it; a Step that leaves this alone is right, too.
+  // How the last step left its frame, if a common rule says all of it; a Step that leaves this
+  // alone is right, too.
   UnwindRule rule = UnwindRule::Unknown();
   std::uint16_t stack_switches = 0;  // so far, to an address that is not above
   std::uint8_t recoveries = 0;       // so far, of a register that the walk does not keep
@@ -35,11 +37,18 @@ struct FrameState {
 };
 
 inline FrameStop StopAt(const FrameState<X86_64Registers>& state) noexcept {
-  return {.pc = state.registers.pc, .sp = state.registers.sp, .fp = state.registers.fp, .is_exact = state.is_exact};
+  return {.pc = state.registers.pc,
+          .sp = state.registers.sp,
+          .fp = state.registers.fp,
+          .is_exact = state.is_exact};
 }
 inline FrameStop StopAt(const FrameState<Aarch64Registers>& state) noexcept {
   const Aarch64Registers& registers = state.registers;
-  return {.pc = registers.pc, .sp = registers.sp, .fp = registers.fp, .lr = registers.lr, .is_exact = state.is_exact};
+  return {.pc = registers.pc,
+          .sp = registers.sp,
+          .fp = registers.fp,
+          .lr = registers.lr,
+          .is_exact = state.is_exact};
 }
 
 // What a step found.
@@ -49,7 +58,9 @@ enum class StepResult : std::uint8_t {
   kBroken,   // the caller's frame cannot be where it is said to be
   kUnknown,  // nothing is known of this code; `state` is untouched
   kPending,  // what is known of this code has not been built yet; `state` is untouched
-  kLost,     // it is known how to leave this code, but not what a register holds that this needs; nobody else may guess
+  // It is known how to leave this code, but not what a register holds that this needs; nobody else
+  // may guess.
+  kLost,
 };
 
 STROBE_HIDDEN_BEGIN
@@ -60,14 +71,23 @@ inline constexpr Address kX86_64CodeLimit = Address{1} << 47;
 // Pointer authentication signs return addresses in the bits above these.
 inline constexpr Address kAarch64AddressBits = (Address{1} << 48) - 1;
 
-constexpr Address PlainReturnAddress(const X86_64Registers& /*registers*/, Address ra) { return ra; }
-constexpr Address PlainReturnAddress(const Aarch64Registers& /*registers*/, Address ra) { return ra & kAarch64AddressBits; }
-constexpr bool IsCodeAddress(const X86_64Registers& /*registers*/, Address pc) { return pc >= kLowestCode && pc < kX86_64CodeLimit; }
-constexpr bool IsCodeAddress(const Aarch64Registers& /*registers*/, Address pc) { return pc >= kLowestCode && (pc & 3) == 0; }
+constexpr Address PlainReturnAddress(const X86_64Registers& /*registers*/, Address ra) {
+  return ra;
+}
+constexpr Address PlainReturnAddress(const Aarch64Registers& /*registers*/, Address ra) {
+  return ra & kAarch64AddressBits;
+}
+constexpr bool IsCodeAddress(const X86_64Registers& /*registers*/, Address pc) {
+  return pc >= kLowestCode && pc < kX86_64CodeLimit;
+}
+constexpr bool IsCodeAddress(const Aarch64Registers& /*registers*/, Address pc) {
+  return pc >= kLowestCode && (pc & 3) == 0;
+}
 
 // Makes `state` the caller's; says so, or why not.
 template <class Registers>
-STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE StepResult Return(FrameState<Registers>& state, Address pc, Address sp, Address fp,
+STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE StepResult Return(FrameState<Registers>& state, Address pc,
+                                                          Address sp, Address fp,
                                                           bool is_exact) noexcept {
   pc = PlainReturnAddress(state.registers, pc);
   if (!IsCodeAddress(state.registers, pc)) [[unlikely]]
@@ -79,20 +99,27 @@ STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE StepResult Return(FrameState<Registers>&
   return StepResult::kCaller;
 }
 
-// Walks from the frame `state` on; step(state) takes one frame. The output is that of every Unwinder.
+// Walks from the frame `state` on; step(state) takes one frame. The output is that of every
+// Unwinder.
 template <class Registers, class Step>
-STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE WalkResult WalkFrames(FrameState<Registers> state, std::span<Address> output,
+STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE WalkResult WalkFrames(FrameState<Registers> state,
+                                                              std::span<Address> output,
                                                               Step&& step) noexcept {
   if (output.empty()) return {0, StackEnd::kTruncated};
   output[0] = state.code_address();
   std::size_t count = 1;
   while (true) {
     switch (step(state)) {
-      case StepResult::kEnd: return {.count = count, .end = StackEnd::kComplete, .stop = StopAt(state)};
+      case StepResult::kEnd:
+        return {.count = count, .end = StackEnd::kComplete, .stop = StopAt(state)};
       case StepResult::kBroken: return {count, StackEnd::kBroken};
       case StepResult::kUnknown:
       case StepResult::kLost: return {count, StackEnd::kNoUnwindInfo};
-      case StepResult::kPending: return {.count = count, .end = StackEnd::kNoUnwindInfo, .is_pending = true, .stop = StopAt(state)};
+      case StepResult::kPending:
+        return {.count = count,
+                .end = StackEnd::kNoUnwindInfo,
+                .is_pending = true,
+                .stop = StopAt(state)};
       case StepResult::kCaller: break;
     }
     if (count == output.size()) return {count, StackEnd::kTruncated};
@@ -101,8 +128,11 @@ STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE WalkResult WalkFrames(FrameState<Registe
 }
 
 template <class Registers, class Step>
-STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE WalkResult WalkFrames(const Registers& registers, std::span<Address> output, Step&& step) noexcept {
-  return WalkFrames(FrameState<Registers>{.registers = registers, .innermost = &registers}, output, step);
+STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE WalkResult WalkFrames(const Registers& registers,
+                                                              std::span<Address> output,
+                                                              Step&& step) noexcept {
+  return WalkFrames(FrameState<Registers>{.registers = registers, .innermost = &registers}, output,
+                    step);
 }
 
 }  // namespace internal
@@ -111,8 +141,9 @@ STROBE_HIDDEN_END
 // Models that a ChainUnwinder is made of have, beside Unwind:
 // * Step(state, memory): takes one frame. Pure, signal-safe, ends; reads only through `memory`.
 template <class U>
-concept FrameStepper = requires(const U& unwinder, FrameState<X86_64Registers>& x86_64, FrameState<Aarch64Registers>& aarch64,
-                                const LiveStackMemory& live, const CopiedStackMemory& copied) {
+concept FrameStepper = requires(const U& unwinder, FrameState<X86_64Registers>& x86_64,
+                                FrameState<Aarch64Registers>& aarch64, const LiveStackMemory& live,
+                                const CopiedStackMemory& copied) {
   { unwinder.Step(x86_64, live) }
   noexcept->std::same_as<StepResult>;
   { unwinder.Step(x86_64, copied) }
@@ -123,8 +154,9 @@ concept FrameStepper = requires(const U& unwinder, FrameState<X86_64Registers>& 
   noexcept->std::same_as<StepResult>;
 };
 
-// One frame by its frame pointer: (sp, pc, fp) = (fp + 16, [fp + 8], [fp]). For code that nothing else is known of. Where fp is zero or
-// another small number, the code uses that register for something else: only unwind information says of a frame that it is the outermost.
+// One frame by its frame pointer: (sp, pc, fp) = (fp + 16, [fp + 8], [fp]). For code that nothing
+// else is known of. Where fp is zero or another small number, the code uses that register for
+// something else: only unwind information says of a frame that it is the outermost.
 class FramePointerStep {
  public:
   FramePointerStep() = default;
@@ -135,7 +167,8 @@ class FramePointerStep {
     Address pc = 0;
     Address caller_fp = 0;
     if (fp < internal::kLowestCode) return StepResult::kUnknown;
-    if (fp < state.registers.sp || (fp & 7) != 0 || !memory.ReadWord(fp + 8, pc) || !memory.ReadWord(fp, caller_fp)) {
+    if (fp < state.registers.sp || (fp & 7) != 0 || !memory.ReadWord(fp + 8, pc) ||
+        !memory.ReadWord(fp, caller_fp)) {
       return StepResult::kBroken;
     }
     state.rule = kRule;

@@ -1,5 +1,5 @@
-// CompilePdata: the frame information of Windows images for x64 (.pdata and .xdata) -> the rows of an UnwindTable. Control plane; compiled
-// and tested on every host.
+// CompilePdata: the frame information of Windows images for x64 (.pdata and .xdata) -> the rows of
+// an UnwindTable. Control plane; compiled and tested on every host.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,8 @@
 
 namespace strobe {
 
-// Where an image's frame information lies. All positions are relative virtual addresses: bytes from the image's base.
+// Where an image's frame information lies. All positions are relative virtual addresses: bytes from
+// the image's base.
 struct PdataSource {
   // Copies bytes of the image as it is loaded; returns how many could be read, from the front.
   using Read = std::function<std::size_t(std::uint32_t position, std::span<std::uint8_t> bytes)>;
@@ -21,11 +22,13 @@ struct PdataSource {
   std::uint32_t text_limit = 0;
 };
 
-// The rows of the text, their offsets counted from its start. A function's unwind codes say how far its prologue has come; how far an
-// epilogue has undone it they do not say, but the code does: an epilogue is a run of few kinds of instructions, which an unwinder may
-// recognize from any of them on (Microsoft, "x64 exception handling": "Epilog code"). So they are looked for here, once, and become rows
-// like all others. Code that no entry covers is a leaf function's, whose return address lies at the stack pointer. An image's entries are
-// read with every suspicion; what cannot be understood is counted, and has no rule.
+// The rows of the text, their offsets counted from its start. A function's unwind codes say how far
+// its prologue has come; how far an epilogue has undone it they do not say, but the code does: an
+// epilogue is a run of few kinds of instructions, which an unwinder may recognize from any of them
+// on (Microsoft, "x64 exception handling": "Epilog code"). So they are looked for here, once, and
+// become rows like all others. Code that no entry covers is a leaf function's, whose return address
+// lies at the stack pointer. An image's entries are read with every suspicion; what cannot be
+// understood is counted, and has no rule.
 CompiledCfi CompilePdata(const PdataSource& source);
 
 }  // namespace strobe

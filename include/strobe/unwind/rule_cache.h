@@ -1,5 +1,6 @@
-// RuleCache: the rules that walks have looked up, by the address of the code. The same callers are on the stack again and again, and to
-// find the module, its table's line and the row costs several loads that wait for one another; here it is one.
+// RuleCache: the rules that walks have looked up, by the address of the code. The same callers are
+// on the stack again and again, and to find the module, its table's line and the row costs several
+// loads that wait for one another; here it is one.
 #pragma once
 
 #include <array>
@@ -14,8 +15,9 @@
 
 namespace strobe {
 
-// Shared by all threads, without locks: each entry is one word, which holds all of the address that its place does not say. So what is
-// found is never another address's rule; those that fall on one place only take it from each other. Signal-safe.
+// Shared by all threads, without locks: each entry is one word, which holds all of the address that
+// its place does not say. So what is found is never another address's rule; those that fall on one
+// place only take it from each other. Signal-safe.
 class RuleCache {
  public:
   // Addresses from here on are not kept; user space ends below.
@@ -49,11 +51,16 @@ class RuleCache {
 
   using Pair = std::array<std::atomic<std::uint64_t>, 2>;
 
-  // Places follow one another as the code does. The few callers in 16 bytes of it share one, and what lies 256 KiB further.
+  // Places follow one another as the code does. The few callers in 16 bytes of it share one, and
+  // what lies 256 KiB further.
   static constexpr unsigned kSharedBits = 4;
-  static std::size_t PlaceOf(Address pc) noexcept { return static_cast<std::size_t>(pc >> kSharedBits & ((1u << kPlaceBits) - 1)); }
+  static std::size_t PlaceOf(Address pc) noexcept {
+    return static_cast<std::size_t>(pc >> kSharedBits & ((1u << kPlaceBits) - 1));
+  }
   // What of the address its place does not say; the lowest bits lie upon some that it does.
-  static Address RestOf(Address pc) noexcept { return pc >> kPlaceBits ^ (pc & ((Address{1} << kSharedBits) - 1)); }
+  static Address RestOf(Address pc) noexcept {
+    return pc >> kPlaceBits ^ (pc & ((Address{1} << kSharedBits) - 1));
+  }
 
   alignas(kCacheLineBytes) std::array<Pair, std::size_t{1} << kPlaceBits> pairs_{};
 };

@@ -1,5 +1,5 @@
-// StackMemory: the only way in which an unwinder reads memory. A live stack within its bounds, a copied slice, another process's stack,
-// or ten words in a test.
+// StackMemory: the only way in which an unwinder reads memory. A live stack within its bounds, a
+// copied slice, another process's stack, or ten words in a test.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,8 @@
 
 namespace strobe {
 
-// * ReadWord(address, word) reads the aligned 64-bit word there if it lies in valid stack; otherwise false, and `word` is untouched.
+// * ReadWord(address, word) reads the aligned 64-bit word there if it lies in valid stack;
+//   otherwise false, and `word` is untouched.
 // * end() is the first address above the valid stack.
 // * Code(pc) is what is known of the code at `pc`; empty where nothing is.
 // All are signal-safe and cannot fault.
@@ -32,28 +33,36 @@ concept StackMemory = requires(const M& memory, Address address, Address& word) 
 };
 
 STROBE_HOLDS_HIDDEN_BEGIN
-// The stack of the very thread that reads it: valid from `low` (the stack pointer, less the red zone) to the registered top. `text`, where
-// there is one, is only asked by an unwinder that looks at code.
+// The stack of the very thread that reads it: valid from `low` (the stack pointer, less the red
+// zone) to the registered top. `text`, where there is one, is only asked by an unwinder that looks
+// at code.
 class LiveStackMemory {
  public:
   LiveStackMemory(Address low, Address high, const internal::TextRanges* text = nullptr) noexcept
-      : end_(high & ~Address{7}), bytes_(low < end_ ? (end_ - low) & ~Address{7} : 0), text_(text) {}
+      : end_(high & ~Address{7}),
+        bytes_(low < end_ ? (end_ - low) & ~Address{7} : 0),
+        text_(text) {}
 
-  // The bytes are read as the compiler's word loads; the sanitizers' shadow knows nothing of a foreign frame's layout.
+  // The bytes are read as the compiler's word loads; the sanitizers' shadow knows nothing of a
+  // foreign frame's layout.
   [[nodiscard]]
 #if defined(__clang__) || defined(__GNUC__)
   __attribute__((no_sanitize("address", "thread", "undefined")))
 #endif
   bool
   ReadWord(Address address, Address& word) const noexcept {
-    // Counted from the end, as the callers that verify a walk's words do: what they know of these is then not asked again.
+    // Counted from the end, as the callers that verify a walk's words do: what they know of these
+    // is then not asked again.
     const Address bytes = end_ - address;
     if ((bytes & 7) != 0 || bytes - sizeof(word) >= bytes_) return false;
-    word = *reinterpret_cast<const volatile Address*>(address);  // NOLINT(performance-no-int-to-ptr): that is what a stack walk is
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): that is what a stack walk is
+    word = *reinterpret_cast<const volatile Address*>(address);
     return true;
   }
   [[nodiscard]] Address end() const noexcept { return end_; }
-  [[nodiscard]] CodeWindow Code(Address pc) const noexcept { return text_ == nullptr ? CodeWindow{} : text_->Find(pc); }
+  [[nodiscard]] CodeWindow Code(Address pc) const noexcept {
+    return text_ == nullptr ? CodeWindow{} : text_->Find(pc);
+  }
 
  private:
   Address end_;
@@ -65,29 +74,38 @@ static_assert(StackMemory<LiveStackMemory>);
 // A copy of a piece of a stack that began at `base` when it was taken.
 class CopiedStackMemory {
  public:
-  CopiedStackMemory(Address base, std::span<const std::byte> bytes, const internal::TextRanges* text = nullptr) noexcept
-      : CopiedStackMemory(base, bytes, std::min<std::size_t>(-base % sizeof(Address), bytes.size()), text) {}
+  CopiedStackMemory(Address base, std::span<const std::byte> bytes,
+                    const internal::TextRanges* text = nullptr) noexcept
+      : CopiedStackMemory(base, bytes, std::min<std::size_t>(-base % sizeof(Address), bytes.size()),
+                          text) {}
 
   [[nodiscard]] bool ReadWord(Address address, Address& word) const noexcept {
     const Address offset = address - base_;
     // An offset that is no multiple of a word's size is rotated to more than any number of words.
     if (std::rotr(offset, 3) >= word_count_) return false;
-    std::memcpy(&word, reinterpret_cast<const std::byte*>(address + distance_), sizeof(word));  // NOLINT(performance-no-int-to-ptr)
+    // NOLINTNEXTLINE(performance-no-int-to-ptr)
+    std::memcpy(&word, reinterpret_cast<const std::byte*>(address + distance_), sizeof(word));
     return true;
   }
   [[nodiscard]] Address end() const noexcept { return base_ + word_count_ * sizeof(Address); }
-  [[nodiscard]] CodeWindow Code(Address pc) const noexcept { return text_ == nullptr ? CodeWindow{} : text_->Find(pc); }
+  [[nodiscard]] CodeWindow Code(Address pc) const noexcept {
+    return text_ == nullptr ? CodeWindow{} : text_->Find(pc);
+  }
 
  private:
   // Without the bytes in front of the first aligned word.
-  CopiedStackMemory(Address base, std::span<const std::byte> bytes, std::size_t skipped, const internal::TextRanges* text) noexcept
+  CopiedStackMemory(Address base, std::span<const std::byte> bytes, std::size_t skipped,
+                    const internal::TextRanges* text) noexcept
       : base_(base + skipped),
         distance_(reinterpret_cast<Address>(bytes.data()) - base),
         word_count_((bytes.size() - skipped) / sizeof(Address)),
         text_(text) {}
 
   Address base_;
-  Address distance_;  // from where the words were to where they are: a walk's next load waits for one addition less
+  Address
+      // From where the words were to where they are: a walk's next load waits for one addition
+      // less.
+      distance_;
   std::size_t word_count_;
   const internal::TextRanges* text_;
 };

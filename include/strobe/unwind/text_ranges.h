@@ -1,4 +1,5 @@
-// TextRanges: where the code of the loaded images lies, written by the collector and read inside the handler.
+// TextRanges: where the code of the loaded images lies, written by the collector and read inside
+// the handler.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +16,8 @@
 
 namespace strobe {
 
-// Bytes of code around a pc: what an unwinder may look at to learn whether a function has set up its frame yet.
+// Bytes of code around a pc: what an unwinder may look at to learn whether a function has set up
+// its frame yet.
 struct CodeWindow {
   std::span<const std::uint8_t> before;  // ends at the pc
   std::span<const std::uint8_t> after;   // begins at the pc
@@ -24,15 +26,17 @@ struct CodeWindow {
 STROBE_HIDDEN_BEGIN
 namespace internal {
 
-// A sequence lock over a sorted table: a reader that meets a writer goes without. An unwinder may look at the bytes of code around a pc,
-// and this table is what validates that read: the bytes lie in the executable mapping of an image that is loaded.
+// A sequence lock over a sorted table: a reader that meets a writer goes without. An unwinder may
+// look at the bytes of code around a pc, and this table is what validates that read: the bytes lie
+// in the executable mapping of an image that is loaded.
 class TextRanges {
  public:
   // Mappings beyond this many are not looked into: their code counts as unknown.
   static constexpr std::size_t kMaxRanges = 512;
   // Bytes of code shown to either side of a pc.
   static constexpr std::size_t kWindowBytes = 16;
-  // The smallest page of any system: only the pc's own is known to be mapped still. The table may be older than the code at `pc`.
+  // The smallest page of any system: only the pc's own is known to be mapped still. The table may
+  // be older than the code at `pc`.
   static constexpr std::size_t kPageBytes = 4096;
 
   // Collector only.
@@ -55,7 +59,8 @@ class TextRanges {
   STROBE_SIGNAL_SAFE CodeWindow Find(Address pc) const noexcept {
     const std::uint32_t before = sequence_.load(std::memory_order_acquire);
     if ((before & 1) != 0) return {};
-    const std::size_t count = std::min<std::size_t>(count_.load(std::memory_order_relaxed), kMaxRanges);
+    const std::size_t count =
+        std::min<std::size_t>(count_.load(std::memory_order_relaxed), kMaxRanges);
     std::size_t low = 0;
     std::size_t high = count;
     while (low < high) {
@@ -71,11 +76,13 @@ class TextRanges {
     const Address limit = limits_[low - 1].load(std::memory_order_relaxed);
     std::atomic_thread_fence(std::memory_order_acquire);
     if (sequence_.load(std::memory_order_relaxed) != before || pc < start || pc >= limit) return {};
-    const auto* code = reinterpret_cast<const std::uint8_t*>(pc);  // NOLINT(performance-no-int-to-ptr): validated just above
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): validated just above
+    const auto* code = reinterpret_cast<const std::uint8_t*>(pc);
     const std::size_t in_page = pc % kPageBytes;
     const std::size_t bytes_before = std::min<std::size_t>({pc - start, in_page, kWindowBytes});
-    return {.before = {code - bytes_before, bytes_before},
-            .after = {code, std::min<std::size_t>({limit - pc, kPageBytes - in_page, kWindowBytes})}};
+    return {
+        .before = {code - bytes_before, bytes_before},
+        .after = {code, std::min<std::size_t>({limit - pc, kPageBytes - in_page, kWindowBytes})}};
   }
 
  private:

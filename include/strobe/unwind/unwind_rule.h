@@ -1,5 +1,5 @@
-// UnwindRule: how to leave a frame, in 32 bits. What a module's .eh_frame says of its code is compiled into a dictionary of these: a
-// hundred or so distinct ones serve a whole library.
+// UnwindRule: how to leave a frame, in 32 bits. What a module's .eh_frame says of its code is
+// compiled into a dictionary of these: a hundred or so distinct ones serve a whole library.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,8 @@
 
 namespace strobe {
 
-// The common rules, each with its equation. Words are 8 bytes; cfa, fp and ra are the three counts that the rule holds.
+// The common rules, each with its equation. Words are 8 bytes; cfa, fp and ra are the three counts
+// that the rule holds.
 //   kFromSp:  CFA = sp + 8 * cfa         kFromFp:  CFA = fp + 8 * cfa
 //   (sp, pc, fp) = (CFA, ra == 0 ? lr : [CFA - 8 * ra], fp == 0 ? fp : [CFA - 8 * fp])
 //   kStop:    the outermost frame: there is no caller
@@ -20,11 +21,16 @@ class UnwindRule {
   static constexpr std::uint32_t kMaxSlotWords = (1u << 8) - 1;
 
   constexpr UnwindRule() = default;  // unknown
-  // No two registers are saved in one word: `fp_words` is not `ra_words`, but where both are 0. For x86-64 `ra_words` is 1.
-  static constexpr UnwindRule Frame(Kind kind, std::uint32_t cfa_words, std::uint32_t ra_words, std::uint32_t fp_words) {
-    return UnwindRule(static_cast<std::uint32_t>(kind) | cfa_words << 2 | (fp_words != 0 ? fp_words : ra_words) << 15 | ra_words << 23);
+  // No two registers are saved in one word: `fp_words` is not `ra_words`, but where both are 0. For
+  // x86-64 `ra_words` is 1.
+  static constexpr UnwindRule Frame(Kind kind, std::uint32_t cfa_words, std::uint32_t ra_words,
+                                    std::uint32_t fp_words) {
+    return UnwindRule(static_cast<std::uint32_t>(kind) | cfa_words << 2 |
+                      (fp_words != 0 ? fp_words : ra_words) << 15 | ra_words << 23);
   }
-  static constexpr UnwindRule Special(std::uint32_t number) { return UnwindRule(static_cast<std::uint32_t>(Kind::kSpecial) | number << 2); }
+  static constexpr UnwindRule Special(std::uint32_t number) {
+    return UnwindRule(static_cast<std::uint32_t>(Kind::kSpecial) | number << 2);
+  }
   static constexpr UnwindRule Stop() { return UnwindRule(static_cast<std::uint32_t>(Kind::kStop)); }
   static constexpr UnwindRule Unknown() { return Special(0); }
 
@@ -32,12 +38,21 @@ class UnwindRule {
   // Whether it has one of the two equations, and of these the second.
   [[nodiscard]] constexpr bool is_frame() const { return (bits_ & 2) != 0; }
   [[nodiscard]] constexpr bool is_from_fp() const { return (bits_ & 1) != 0; }
-  [[nodiscard]] constexpr Address cfa_bytes() const { return Address{bits_ & kMaxCfaWords << 2} * 2; }
+  [[nodiscard]] constexpr Address cfa_bytes() const {
+    return Address{bits_ & kMaxCfaWords << 2} * 2;
+  }
   [[nodiscard]] constexpr std::uint32_t cfa_words() const { return bits_ >> 2 & kMaxCfaWords; }
-  [[nodiscard]] constexpr std::uint32_t fp_words() const { return fp_slot_words() != ra_words() ? fp_slot_words() : 0; }
-  // The same for a walk that branches on nothing: a word to read in any case, that of the return address where fp is not saved.
-  [[nodiscard]] constexpr std::uint32_t fp_slot_words() const { return bits_ >> 15 & kMaxSlotWords; }
-  [[nodiscard]] constexpr std::uint32_t ra_words() const { return bits_ >> 23; }  // the highest bit is 0
+  [[nodiscard]] constexpr std::uint32_t fp_words() const {
+    return fp_slot_words() != ra_words() ? fp_slot_words() : 0;
+  }
+  // The same for a walk that branches on nothing: a word to read in any case, that of the return
+  // address where fp is not saved.
+  [[nodiscard]] constexpr std::uint32_t fp_slot_words() const {
+    return bits_ >> 15 & kMaxSlotWords;
+  }
+  [[nodiscard]] constexpr std::uint32_t ra_words() const {
+    return bits_ >> 23;
+  }  // the highest bit is 0
   [[nodiscard]] constexpr std::uint32_t special_number() const { return bits_ >> 2; }
   [[nodiscard]] constexpr std::uint32_t bits() const { return bits_; }
   static constexpr UnwindRule FromBits(std::uint32_t bits) { return UnwindRule(bits); }
@@ -52,8 +67,8 @@ static_assert(sizeof(UnwindRule) == 4);
 
 // What does not fit: a few rows in a library.
 struct SpecialRule {
-  // The register that an offset counts from. The walk recovers these three for every frame, rbx where a rule asks for it (see
-  // SavedRegister), and any other only for the innermost.
+  // The register that an offset counts from. The walk recovers these three for every frame, rbx
+  // where a rule asks for it (see SavedRegister), and any other only for the innermost.
   enum class Base : std::uint8_t { kSp, kFp, kCfa, kOther };
   // Where a value comes from.
   enum class Where : std::uint8_t {
@@ -70,7 +85,8 @@ struct SpecialRule {
     friend bool operator==(const Location&, const Location&) = default;
   };
 
-  // CFA = base + offset, or [base + offset] for kMemory. kPlt: sp + 8, and 8 more where (pc & 15) >= plt_threshold.
+  // CFA = base + offset, or [base + offset] for kMemory. kPlt: sp + 8, and 8 more where (pc & 15)
+  // >= plt_threshold.
   enum class Cfa : std::uint8_t { kUnknown, kOffset, kMemory, kPlt };
   Cfa cfa = Cfa::kUnknown;
   Base cfa_base = Base::kSp;
@@ -79,9 +95,11 @@ struct SpecialRule {
   std::int32_t cfa_offset = 0;
   Location ra;
   Location fp;
-  // Of a signal's frame on aarch64: what was interrupted may be a leaf, whose way back is in the link register.
+  // Of a signal's frame on aarch64: what was interrupted may be a leaf, whose way back is in the
+  // link register.
   Location lr{};
-  // The kernel pushed this frame on a signal: the caller's pc is where it was interrupted, and its sp may lie anywhere.
+  // The kernel pushed this frame on a signal: the caller's pc is where it was interrupted, and its
+  // sp may lie anywhere.
   bool is_signal_frame = false;
 
   friend bool operator==(const SpecialRule&, const SpecialRule&) = default;

@@ -1,4 +1,5 @@
-// UnwindTable: the rules of one module's code, by address. UnwindModules: the tables of all modules, as the handler sees them.
+// UnwindTable: the rules of one module's code, by address. UnwindModules: the tables of all
+// modules, as the handler sees them.
 #pragma once
 
 #include <algorithm>
@@ -20,10 +21,16 @@
 
 namespace strobe {
 
-// How the caller's rbx is found. Few rules need it, so the walk finds it only when one does: lazy binding's trampolines realign the stack
-// and count their CFA from rbx, which is then saved anywhere among the frames below them.
+// How the caller's rbx is found. Few rules need it, so the walk finds it only when one does: lazy
+// binding's trampolines realign the stack and count their CFA from rbx, which is then saved
+// anywhere among the frames below them.
 struct SavedRegister {
-  enum Where : std::uint32_t { kUnchanged, kFromCfa, kFromSp, kUnknown };  // not touched; [CFA + distance]; [sp + distance]
+  enum Where : std::uint32_t {
+    kUnchanged,
+    kFromCfa,
+    kFromSp,
+    kUnknown
+  };  // not touched; [CFA + distance]; [sp + distance]
 
   std::uint32_t where : 2 = kUnknown;
   std::int32_t distance : 30 = 0;
@@ -39,30 +46,36 @@ struct UnwindRow {
   friend bool operator==(const UnwindRow&, const UnwindRow&) = default;
 };
 
-// Immutable and self-contained: nothing in it points into the module, so that a dlclose cannot fault a reader. Each KiB of text has one
-// cache line with up to 27 rows of two bytes: where a row begins, and the number of its rule. Where there are more, the line says where
-// they lie aside, which costs a look-up a second cache line: for a third of libc's text, and of libLLVM's. Lines for shorter
-// stretches of text would be fuller of nothing.
+// Immutable and self-contained: nothing in it points into the module, so that a dlclose cannot
+// fault a reader. Each KiB of text has one cache line with up to 27 rows of two bytes: where a row
+// begins, and the number of its rule. Where there are more, the line says where they lie aside,
+// which costs a look-up a second cache line: for a third of libc's text, and of libLLVM's. Lines
+// for shorter stretches of text would be fuller of nothing.
 class UnwindTable {
  public:
   UnwindTable() = default;
-  // `rows` are sorted by offset; of several with one offset the last holds, and what lies before the first is unknown. `text_bytes` is the
-  // length of the text.
-  UnwindTable(std::uint32_t text_bytes, const std::vector<UnwindRow>& rows, std::vector<SpecialRule> specials);
+  // `rows` are sorted by offset; of several with one offset the last holds, and what lies before
+  // the first is unknown. `text_bytes` is the length of the text.
+  UnwindTable(std::uint32_t text_bytes, const std::vector<UnwindRow>& rows,
+              std::vector<SpecialRule> specials);
 
   // The rule in force at `offset`. Signal-safe.
   STROBE_SIGNAL_SAFE UnwindRule Find(std::uint32_t offset) const noexcept {
     const std::size_t line = offset / kLineText;
-    return line < lines_.size() ? dictionary_[NumberAt(lines_[line], offset % kLineText)] : UnwindRule::Unknown();
+    return line < lines_.size() ? dictionary_[NumberAt(lines_[line], offset % kLineText)]
+                                : UnwindRule::Unknown();
   }
 
   // The rule that UnwindRule::special_number names.
-  [[nodiscard]] const SpecialRule& Special(UnwindRule rule) const noexcept { return specials_[rule.special_number()]; }
+  [[nodiscard]] const SpecialRule& Special(UnwindRule rule) const noexcept {
+    return specials_[rule.special_number()];
+  }
 
   // How the code at `offset` keeps its caller's rbx. Signal-safe.
   STROBE_SIGNAL_SAFE SavedRegister FindRbx(std::uint32_t offset) const noexcept {
     const std::size_t line = offset / kLineText;
-    return line < lines_.size() ? saved_[NumberAt(lines_[line], offset % kLineText)] : SavedRegister();
+    return line < lines_.size() ? saved_[NumberAt(lines_[line], offset % kLineText)]
+                                : SavedRegister();
   }
 
   // The cache line that Find(offset) will read, for prefetching; nullptr where there is none.
@@ -72,20 +85,22 @@ class UnwindTable {
   }
 
   [[nodiscard]] std::size_t memory_bytes() const {
-    return lines_.capacity() * sizeof(Line) + aside_.capacity() + wide_.capacity() * sizeof(WideRow) +
-           dictionary_.capacity() * sizeof(UnwindRule) + specials_.capacity() * sizeof(SpecialRule) +
-           saved_.capacity() * sizeof(SavedRegister);
+    return lines_.capacity() * sizeof(Line) + aside_.capacity() +
+           wide_.capacity() * sizeof(WideRow) + dictionary_.capacity() * sizeof(UnwindRule) +
+           specials_.capacity() * sizeof(SpecialRule) + saved_.capacity() * sizeof(SavedRegister);
   }
   [[nodiscard]] std::size_t rule_count() const { return dictionary_.size(); }
 
  private:
   // A line's bytes:
   // * [0]: where its rows are.
-  // * [1, 9): for each eighth of its text, how many rows begin up to its end. That of the last is the number of rows.
-  // * kInLine: from kOffsets on where each row begins, counted from its eighth's start and so below 128; from kRules on the number of the
-  //   rule in force at the beginning, then that of each row.
+  // * [1, 9): for each eighth of its text, how many rows begin up to its end. That of the last is
+  //   the number of rows.
+  // * kInLine: from kOffsets on where each row begins, counted from its eighth's start and so below
+  //   128; from kRules on the number of the rule in force at the beginning, then that of each row.
   // * kAside: at kIndex where the same two lists begin in aside_.
-  // * kWide: at kIndex where the rows begin in wide_, and at kWideCount how many they are. For what bytes cannot count; hardly ever.
+  // * kWide: at kIndex where the rows begin in wide_, and at kWideCount how many they are. For what
+  //   bytes cannot count; hardly ever.
   enum Form : std::uint8_t { kInLine = 0, kAside = 1, kWide = 2 };
   static constexpr std::uint32_t kLineText = 1024;
   static constexpr std::uint32_t kEighth = kLineText / 8;
@@ -113,7 +128,8 @@ class UnwindTable {
     return value;
   }
 
-  // How many of eight bytes, from the lowest on, are at most `limit`; all that matter are below 128.
+  // How many of eight bytes, from the lowest on, are at most `limit`; all that matter are below
+  // 128.
   static std::uint32_t CountUpTo(std::uint64_t bytes, std::uint32_t limit) noexcept {
     constexpr std::uint64_t kOnes = 0x0101010101010101;
     constexpr std::uint64_t kHighBits = 0x80 * kOnes;
@@ -161,14 +177,16 @@ class UnwindTable {
   void FillWide(Line& line, std::uint16_t in_force, std::span<const NumberedRow> rows);
 
   std::vector<Line> lines_;
-  std::vector<std::uint8_t> aside_;  // seven bytes longer than what is in it, for reading eight at a time
+  std::vector<std::uint8_t>
+      aside_;  // seven bytes longer than what is in it, for reading eight at a time
   std::vector<WideRow> wide_;
   std::vector<UnwindRule> dictionary_;  // [0] is unknown
   std::vector<SavedRegister> saved_;    // by the same number
   std::vector<SpecialRule> specials_{SpecialRule()};
 };
 
-// An immutable snapshot: which table serves which addresses. Published to handlers by a pointer; freed when none can still see it.
+// An immutable snapshot: which table serves which addresses. Published to handlers by a pointer;
+// freed when none can still see it.
 class UnwindModules {
  public:
   // Text is compiled in pieces of this size, each when it is first needed.
@@ -181,13 +199,15 @@ class UnwindModules {
   };
 
   UnwindModules() : UnwindModules(std::vector<Entry>()) {}
-  // Overlapping entries are the caller's mistake; the later one wins. Unless it `is_complete`, there may be more code, of which something
-  // is known, than the entries speak of. `cache` may be that of another snapshot if no rule of that is different in this one; it may have
-  // fewer of them.
+  // Overlapping entries are the caller's mistake; the later one wins. Unless it `is_complete`,
+  // there may be more code, of which something is known, than the entries speak of. `cache` may be
+  // that of another snapshot if no rule of that is different in this one; it may have fewer of
+  // them.
   explicit UnwindModules(std::vector<Entry> entries, bool is_complete = true,
                          std::shared_ptr<RuleCache> cache = std::make_shared<RuleCache>())
       : entries_(std::move(entries)), is_complete_(is_complete), cache_(std::move(cache)) {
-    std::sort(entries_.begin(), entries_.end(), [](const Entry& a, const Entry& b) { return a.start < b.start; });
+    std::sort(entries_.begin(), entries_.end(),
+              [](const Entry& a, const Entry& b) { return a.start < b.start; });
   }
 
   // The entry that holds `pc`, or nullptr. Signal-safe.
@@ -206,7 +226,8 @@ class UnwindModules {
     return &entries_[low - 1];
   }
 
-  // The rule for `pc`, into the cache with it; a special one, or Unknown, where more than a plain rule is to be known. Signal-safe.
+  // The rule for `pc`, into the cache with it; a special one, or Unknown, where more than a plain
+  // rule is to be known. Signal-safe.
   STROBE_SIGNAL_SAFE STROBE_NOINLINE UnwindRule FindRule(Address pc) const noexcept {
     const Entry* const entry = Find(pc);
     if (entry == nullptr || entry->table == nullptr) return UnwindRule::Unknown();
@@ -230,7 +251,8 @@ class UnwindModules {
   [[nodiscard]] const std::vector<Entry>& entries() const { return entries_; }
   [[nodiscard]] std::size_t memory_bytes() const {
     std::size_t bytes = sizeof(*cache_) + entries_.size() * sizeof(Entry);
-    for (const Entry& entry : entries_) bytes += entry.table == nullptr ? 0 : entry.table->memory_bytes();
+    for (const Entry& entry : entries_)
+      bytes += entry.table == nullptr ? 0 : entry.table->memory_bytes();
     return bytes;
   }
 

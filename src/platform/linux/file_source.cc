@@ -21,9 +21,11 @@ std::unique_ptr<FileSource> FileSource::Open(const std::string& path) {
     close(descriptor);
     return nullptr;
   }
-  std::string identity = absl::StrCat(status.st_dev, ":", status.st_ino, ":", status.st_size, ":", status.st_mtim.tv_sec, ".",
-                                      status.st_mtim.tv_nsec, ":", status.st_ctim.tv_sec, ".", status.st_ctim.tv_nsec);
-  return std::unique_ptr<FileSource>(new FileSource(descriptor, static_cast<std::uint64_t>(status.st_size), std::move(identity)));
+  std::string identity = absl::StrCat(status.st_dev, ":", status.st_ino, ":", status.st_size, ":",
+                                      status.st_mtim.tv_sec, ".", status.st_mtim.tv_nsec, ":",
+                                      status.st_ctim.tv_sec, ".", status.st_ctim.tv_nsec);
+  return std::unique_ptr<FileSource>(
+      new FileSource(descriptor, static_cast<std::uint64_t>(status.st_size), std::move(identity)));
 }
 
 FileSource::~FileSource() { close(static_cast<int>(handle_)); }
@@ -32,7 +34,8 @@ bool FileSource::ReadAt(std::uint64_t offset, std::span<std::byte> out) const {
   if (offset > size_ || out.size() > size_ - offset) return false;
   std::size_t done = 0;
   while (done < out.size()) {
-    const ssize_t count = pread(static_cast<int>(handle_), out.data() + done, out.size() - done, static_cast<off_t>(offset + done));
+    const ssize_t count = pread(static_cast<int>(handle_), out.data() + done, out.size() - done,
+                                static_cast<off_t>(offset + done));
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0) return false;
     done += static_cast<std::size_t>(count);
@@ -40,25 +43,33 @@ bool FileSource::ReadAt(std::uint64_t offset, std::span<std::byte> out) const {
   return true;
 }
 
-std::span<const std::byte> OwnVdso(std::uint64_t load_bias, std::uint64_t start, std::uint64_t limit) {
+std::span<const std::byte> OwnVdso(std::uint64_t load_bias, std::uint64_t start,
+                                   std::uint64_t limit) {
   constexpr std::uint64_t kMaxVdsoBytes = 64 * 1024;
   constexpr std::uint64_t kPageBytes = 4096;  // the smallest there is
   const std::uint64_t base = getauxval(AT_SYSINFO_EHDR);
   if (base == 0 || load_bias != base || start != base || limit <= start) return {};
-  // Never trust the bounds of a profile that may come from elsewhere: take what the image says of its own loaded segment.
-  const auto* header = reinterpret_cast<const Elf64_Ehdr*>(base);                      // NOLINT(performance-no-int-to-ptr)
-  const auto* segments = reinterpret_cast<const Elf64_Phdr*>(base + header->e_phoff);  // NOLINT(performance-no-int-to-ptr)
+  // Never trust the bounds of a profile that may come from elsewhere: take what the image says of
+  // its own loaded segment.
+  const auto* header =
+      reinterpret_cast<const Elf64_Ehdr*>(base);  // NOLINT(performance-no-int-to-ptr)
+  // NOLINTNEXTLINE(performance-no-int-to-ptr)
+  const auto* segments = reinterpret_cast<const Elf64_Phdr*>(base + header->e_phoff);
   for (int i = 0; i < header->e_phnum; ++i) {
-    if (segments[i].p_type == PT_LOAD && segments[i].p_offset == 0 && segments[i].p_filesz <= kMaxVdsoBytes) {
+    if (segments[i].p_type == PT_LOAD && segments[i].p_offset == 0 &&
+        segments[i].p_filesz <= kMaxVdsoBytes) {
       // The section headers follow the segment's last byte; the kernel maps whole pages.
       const std::uint64_t bytes = (segments[i].p_filesz + kPageBytes - 1) & ~(kPageBytes - 1);
-      return {reinterpret_cast<const std::byte*>(base), bytes};  // NOLINT(performance-no-int-to-ptr)
+      // NOLINTNEXTLINE(performance-no-int-to-ptr)
+      return {reinterpret_cast<const std::byte*>(base), bytes};
     }
   }
   return {};
 }
 
 // Here an image's names are in formats that are read as they stand.
-bool VisitSystemSymbols(const std::string& /*path*/, const SystemSymbolVisitor& /*visit*/) { return true; }
+bool VisitSystemSymbols(const std::string& /*path*/, const SystemSymbolVisitor& /*visit*/) {
+  return true;
+}
 
 }  // namespace strobe::internal

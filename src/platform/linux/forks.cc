@@ -1,5 +1,6 @@
-// Between a fork and an exec nothing here allocates, nor waits for a lock whose owner may have vanished; and nothing waits without a limit
-// for a lock whose owner may wait for the thread that forks. All state is static and needs no construction.
+// Between a fork and an exec nothing here allocates, nor waits for a lock whose owner may have
+// vanished; and nothing waits without a limit for a lock whose owner may wait for the thread that
+// forks. All state is static and needs no construction.
 #include "forks.h"
 
 #include <pthread.h>
@@ -19,13 +20,14 @@
 namespace strobe::internal {
 namespace {
 
-// How long a fork waits for a thread of ours to leave the loader, or to have installed a handler. Longer means that this thread waits for
-// the one that forks: for the loader's own lock, say, whose owner wants memory, while an allocator's handlers of fork hold all memory back.
+// How long a fork waits for a thread of ours to leave the loader, or to have installed a handler.
+// Longer means that this thread waits for the one that forks: for the loader's own lock, say, whose
+// owner wants memory, while an allocator's handlers of fork hold all memory back.
 constexpr std::int64_t kMaxForkWaitNs = 100'000'000;
 constexpr std::int64_t kPauseNs = 20'000;
 
-// What this process knows of itself. It lies on a page that the kernel wipes in every child, also in that of _Fork or of a bare clone, for
-// which no handler of fork runs.
+// What this process knows of itself. It lies on a page that the kernel wipes in every child, also
+// in that of _Fork or of a bare clone, for which no handler of fork runs.
 enum ProcessState : std::uint32_t {
   kWiped = 0,  // nobody has been here yet, or a child of which no handler of fork knows
   kForked,     // a child after the handler of fork
@@ -34,7 +36,8 @@ enum ProcessState : std::uint32_t {
 };
 using ProcessWord = std::atomic<std::uint32_t>;
 constinit std::atomic<ProcessWord*> process_word{nullptr};
-constinit ProcessWord unwiped_word{kWiped};  // where the kernel does not wipe: then only the handler of fork tells
+constinit ProcessWord unwiped_word{
+    kWiped};  // where the kernel does not wipe: then only the handler of fork tells
 constinit std::atomic<std::uint64_t> fork_count{0};
 
 constinit BriefLock loader_lock;
@@ -65,10 +68,12 @@ void EndFork() {
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
-// Kernels before 4.19 begin a fork anew when a signal comes meanwhile, so a fork that takes longer than a period would never end there:
-// our signals wait. Their expiries are not lost, they add up as overruns.
+// Kernels before 4.19 begin a fork anew when a signal comes meanwhile, so a fork that takes longer
+// than a period would never end there: our signals wait. Their expiries are not lost, they add up
+// as overruns.
 void BeforeFork() {
-  if (ProcessWord& word = *process_word.load(std::memory_order_acquire); word.load(std::memory_order_acquire) == kWiped) {
+  if (ProcessWord& word = *process_word.load(std::memory_order_acquire);
+      word.load(std::memory_order_acquire) == kWiped) {
     OpenLocks();
     word.store(kForked, std::memory_order_release);
   }
@@ -96,7 +101,8 @@ void AfterForkInParent() {
 }
 
 void AfterForkInChild() {
-  // The parent's registrations mean nothing here. The first use of a Profiler makes all else new: see Settle.
+  // The parent's registrations mean nothing here. The first use of a Profiler makes all else new:
+  // see Settle.
   ThreadLinks() = nullptr;
   process_word.load(std::memory_order_acquire)->store(kForked, std::memory_order_release);
   if (EndNestedFork()) return;
@@ -122,14 +128,16 @@ ProcessWord& OwnWord() {
 void ForgetParent() {
   DoubtLoader();
   ThreadLinks() = nullptr;
-  for (std::size_t arena = 0; arena < kMaxArenas; ++arena) CaptureEntryOf(arena).function.store(nullptr, std::memory_order_release);
+  for (std::size_t arena = 0; arena < kMaxArenas; ++arena)
+    CaptureEntryOf(arena).function.store(nullptr, std::memory_order_release);
 }
 
 // The first call in a process. Where a fork comes in the middle of it, the child begins anew.
 void Settle() {
   ProcessWord& word = OwnWord();
   std::uint32_t state = word.load(std::memory_order_acquire);
-  while (state == kSettling || state == kSettled || !word.compare_exchange_strong(state, kSettling, std::memory_order_acq_rel)) {
+  while (state == kSettling || state == kSettled ||
+         !word.compare_exchange_strong(state, kSettling, std::memory_order_acq_rel)) {
     if (state == kSettled) return;
     BriefLock::Pause();
     state = word.load(std::memory_order_acquire);

@@ -23,7 +23,8 @@ namespace {
 constexpr std::string_view kDeleted = " (deleted)";
 
 std::string WithoutDeleted(std::string path) {
-  if (path.size() > kDeleted.size() && std::string_view(path).ends_with(kDeleted)) path.resize(path.size() - kDeleted.size());
+  if (path.size() > kDeleted.size() && std::string_view(path).ends_with(kDeleted))
+    path.resize(path.size() - kDeleted.size());
   return path;
 }
 
@@ -34,16 +35,20 @@ std::string AbsoluteIfThere(const std::string& name) {
   return !error && std::filesystem::exists(path, error) ? path.string() : name;
 }
 
-// The path that /proc/self/maps has for the mapping that holds `address`; empty where there is none.
+// The path that /proc/self/maps has for the mapping that holds `address`; empty where there is
+// none.
 std::string MappedPath(Address address) {
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> maps(std::fopen("/proc/self/maps", "re"), &std::fclose);
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> maps(std::fopen("/proc/self/maps", "re"),
+                                                             &std::fclose);
   if (maps == nullptr) return {};
   char line[PATH_MAX + 128];
   while (std::fgets(line, sizeof(line), maps.get()) != nullptr) {
     unsigned long start = 0;
     unsigned long limit = 0;
     int path_at = 0;
-    if (std::sscanf(line, "%lx-%lx %*s %*s %*s %*s %n", &start, &limit, &path_at) < 2 || address < start || address >= limit) continue;
+    if (std::sscanf(line, "%lx-%lx %*s %*s %*s %*s %n", &start, &limit, &path_at) < 2 ||
+        address < start || address >= limit)
+      continue;
     std::string path = path_at > 0 ? line + path_at : "";
     if (path.ends_with('\n')) path.pop_back();
     return path.starts_with('/') ? WithoutDeleted(std::move(path)) : "";
@@ -57,7 +62,8 @@ std::string ProgramPath() {
   char path[PATH_MAX];
   const ssize_t length = readlink("/proc/self/exe", path, sizeof(path));
   if (length > 0) return WithoutDeleted(std::string(path, static_cast<std::size_t>(length)));
-  const auto* const started_as = reinterpret_cast<const char*>(getauxval(AT_EXECFN));  // NOLINT(performance-no-int-to-ptr)
+  const auto* const started_as =
+      reinterpret_cast<const char*>(getauxval(AT_EXECFN));  // NOLINT(performance-no-int-to-ptr)
   return AbsoluteIfThere(started_as != nullptr ? started_as : program_invocation_name);
 }
 
@@ -72,8 +78,10 @@ std::uint64_t FileVersionOf(const std::string& path) {
   if (stat(path.c_str(), &status) != 0) return 0;
   std::uint64_t version = 1;
   for (const auto part :
-       {static_cast<std::uint64_t>(status.st_dev), static_cast<std::uint64_t>(status.st_ino), static_cast<std::uint64_t>(status.st_size),
-        static_cast<std::uint64_t>(status.st_mtim.tv_sec), static_cast<std::uint64_t>(status.st_mtim.tv_nsec)}) {
+       {static_cast<std::uint64_t>(status.st_dev), static_cast<std::uint64_t>(status.st_ino),
+        static_cast<std::uint64_t>(status.st_size),
+        static_cast<std::uint64_t>(status.st_mtim.tv_sec),
+        static_cast<std::uint64_t>(status.st_mtim.tv_nsec)}) {
     version = (version ^ part) * 0x9E3779B97F4A7C15;
     version ^= version >> 32;
   }
@@ -91,13 +99,16 @@ Address ReadEhFrameSection() {
   ElfW(Ehdr) header;
   ElfW(Shdr) names;
   constexpr std::string_view kName(".eh_frame", sizeof(".eh_frame"));  // with its end
-  if (read_at(0, &header, sizeof(header)) && header.e_shentsize == sizeof(names) && header.e_shnum <= kMaxSections &&
+  if (read_at(0, &header, sizeof(header)) && header.e_shentsize == sizeof(names) &&
+      header.e_shnum <= kMaxSections &&
       read_at(header.e_shoff + header.e_shstrndx * sizeof(names), &names, sizeof(names))) {
     for (std::size_t i = 0; i < header.e_shnum && address == 0; ++i) {
       ElfW(Shdr) section;
       char name[kName.size()];
       if (!read_at(header.e_shoff + i * sizeof(section), &section, sizeof(section))) break;
-      if ((section.sh_flags & SHF_ALLOC) == 0 || !read_at(names.sh_offset + section.sh_name, name, sizeof(name))) continue;
+      if ((section.sh_flags & SHF_ALLOC) == 0 ||
+          !read_at(names.sh_offset + section.sh_name, name, sizeof(name)))
+        continue;
       if (std::string_view(name, sizeof(name)) == kName) address = section.sh_addr;
     }
   }

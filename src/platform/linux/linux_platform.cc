@@ -36,7 +36,8 @@
 namespace strobe {
 namespace {
 
-// The kernel's encoding of a thread's CPU clock (linux/posix-timers.h): ~tid << 3, with bits for "of one thread" and "scheduler's clock".
+// The kernel's encoding of a thread's CPU clock (linux/posix-timers.h): ~tid << 3, with bits for
+// "of one thread" and "scheduler's clock".
 clockid_t ThreadCpuClock(std::uint64_t thread_id) {
   constexpr unsigned kPerThread = 4;
   constexpr unsigned kScheduler = 2;
@@ -57,17 +58,20 @@ timespec ToTimespec(std::int64_t time_ns) {
 // What a thread has learnt of itself: the system is asked once a thread.
 struct CachedThread {
   ThreadInfo info;
-  std::uint64_t fork_count = 0;  // what ForkCount() said then: in a fork's child the thread has another id
+  std::uint64_t fork_count =
+      0;  // what ForkCount() said then: in a fork's child the thread has another id
 };
 constinit thread_local CachedThread cached_thread;
 
 // Of a collector's read in one call.
 constexpr std::size_t kPagesPerRead = 16;
 
-// Copies memory by vectors that lie each in one page, for what is copied where a page is missing is promised between two vectors only;
-// kPages of them in one call. Returns how many bytes could be read, from the front.
+// Copies memory by vectors that lie each in one page, for what is copied where a page is missing is
+// promised between two vectors only; kPages of them in one call. Returns how many bytes could be
+// read, from the front.
 template <std::size_t kPages>
-STROBE_SIGNAL_SAFE inline std::size_t ReadPages(std::uint64_t address, std::span<std::byte> bytes) noexcept {
+STROBE_SIGNAL_SAFE inline std::size_t ReadPages(std::uint64_t address,
+                                                std::span<std::byte> bytes) noexcept {
   constexpr std::size_t kPageBytes = 4096;
   const pid_t process = getpid();  // at this moment: in a fork's child it is the child's
   std::size_t done = 0;
@@ -77,8 +81,10 @@ STROBE_SIGNAL_SAFE inline std::size_t ReadPages(std::uint64_t address, std::span
     std::size_t wanted = 0;
     for (; count < kPages && done + wanted < bytes.size(); ++count) {
       const std::uint64_t at = address + done + wanted;
-      const std::size_t in_page = std::min<std::size_t>(kPageBytes - at % kPageBytes, bytes.size() - done - wanted);
-      pages[count] = {reinterpret_cast<void*>(at), in_page};  // NOLINT(performance-no-int-to-ptr): only the kernel's
+      const std::size_t in_page =
+          std::min<std::size_t>(kPageBytes - at % kPageBytes, bytes.size() - done - wanted);
+      // NOLINTNEXTLINE(performance-no-int-to-ptr): only the kernel's
+      pages[count] = {reinterpret_cast<void*>(at), in_page};
       wanted += in_page;
     }
     const iovec copy{.iov_base = bytes.data() + done, .iov_len = wanted};
@@ -100,15 +106,16 @@ std::string ReadStart(const std::string& path) {
   return text;
 }
 
-// The stack of an own thread, whatever the program's default is; committed page by page. The demangler needs most: up to 350 KiB for the
-// longest names that it accepts. The guard is larger than any frame.
+// The stack of an own thread, whatever the program's default is; committed page by page. The
+// demangler needs most: up to 350 KiB for the longest names that it accepts. The guard is larger
+// than any frame.
 constexpr std::size_t kOwnStackBytes = 1024 * 1024;
 constexpr std::size_t kOwnGuardBytes = 64 * 1024;
 // The most CPUs that the kernel supports.
 constexpr std::size_t kMaxCpus = 8192;
 
-// Makes an own thread an ordinary one where the calling thread is a real-time one. Where nothing differs, nothing is set: a sandbox may
-// forbid it.
+// Makes an own thread an ordinary one where the calling thread is a real-time one. Where nothing
+// differs, nothing is set: a sandbox may forbid it.
 void SetPolicy(pthread_attr_t& attributes) {
   const int policy = sched_getscheduler(0);
   if (policy != SCHED_FIFO && policy != SCHED_RR) return;
@@ -118,22 +125,27 @@ void SetPolicy(pthread_attr_t& attributes) {
   pthread_attr_setschedparam(&attributes, &none);
 }
 
-// Lets the calling thread, an own one, run on the CPUs of the process's first thread, wherever its starter is pinned.
+// Lets the calling thread, an own one, run on the CPUs of the process's first thread, wherever its
+// starter is pinned.
 void TakeCpusOfProcess() {
   using CpuMask = std::array<unsigned char, kMaxCpus / 8>;
   alignas(cpu_set_t) CpuMask own{};
   alignas(cpu_set_t) CpuMask process{};
   auto* const own_set = reinterpret_cast<cpu_set_t*>(own.data());
   auto* const process_set = reinterpret_cast<cpu_set_t*>(process.data());
-  if (sched_getaffinity(0, sizeof(own), own_set) != 0 || sched_getaffinity(getpid(), sizeof(process), process_set) != 0) return;
+  if (sched_getaffinity(0, sizeof(own), own_set) != 0 ||
+      sched_getaffinity(getpid(), sizeof(process), process_set) != 0)
+    return;
   if (own != process) sched_setaffinity(0, sizeof(process), process_set);
 }
 
-// 0 or an error. Where the system refuses a thread as it should be, takes one as the program has them.
+// 0 or an error. Where the system refuses a thread as it should be, takes one as the program has
+// them.
 int CreateThread(pthread_t& handle, void* (*run)(void*), void* argument) {
   pthread_attr_t attributes;
   if (pthread_attr_init(&attributes) == 0) {
-    // The program's static thread-local storage, of whatever size, lies in it, too: never less than the program's own threads have.
+    // The program's static thread-local storage, of whatever size, lies in it, too: never less than
+    // the program's own threads have.
     std::size_t program_bytes = 0;
     pthread_attr_getstacksize(&attributes, &program_bytes);
     pthread_attr_setstacksize(&attributes, std::max(program_bytes, kOwnStackBytes));
@@ -156,34 +168,44 @@ absl::Status LinuxPlatform::Available() { return absl::OkStatus(); }
 
 ThreadInfo LinuxPlatform::CurrentThread() {
   if (const std::uint64_t forks = ForkCount(); cached_thread.fork_count != forks) {
-    cached_thread.info = {.id = static_cast<std::uint64_t>(syscall(SYS_gettid)), .stack = internal::CurrentStackBounds()};
+    cached_thread.info = {.id = static_cast<std::uint64_t>(syscall(SYS_gettid)),
+                          .stack = internal::CurrentStackBounds()};
     cached_thread.fork_count = forks;
   }
   return cached_thread.info;
 }
 
 std::uint64_t LinuxPlatform::CurrentThreadId() {
-  return cached_thread.fork_count == ForkCount() ? cached_thread.info.id : static_cast<std::uint64_t>(syscall(SYS_gettid));
+  return cached_thread.fork_count == ForkCount() ? cached_thread.info.id
+                                                 : static_cast<std::uint64_t>(syscall(SYS_gettid));
 }
 std::uint64_t LinuxPlatform::ProcessId() { return static_cast<std::uint64_t>(getpid()); }
 std::string LinuxPlatform::ProgramName() {
   if (getauxval(AT_SECURE) == 0) return program_invocation_short_name;
-  // Whoever starts a program says what it is called; of one with more rights than that user, only the file counts.
+  // Whoever starts a program says what it is called; of one with more rights than that user, only
+  // the file counts.
   const std::string path = internal::ProgramPath();
   return path.substr(path.find_last_of('/') + 1);
 }
 std::optional<std::string> LinuxPlatform::EnvironmentVariable(const char* name) {
-  // Nothing for a program that has more rights than whoever started it: who writes its environment must not choose what it writes.
+  // Nothing for a program that has more rights than whoever started it: who writes its environment
+  // must not choose what it writes.
   const char* const value = secure_getenv(name);
   return value == nullptr ? std::nullopt : std::optional<std::string>(value);
 }
 
-std::int64_t LinuxPlatform::ThreadCpuTimeNs(std::uint64_t thread_id) { return ReadClockNs(ThreadCpuClock(thread_id)); }
+std::int64_t LinuxPlatform::ThreadCpuTimeNs(std::uint64_t thread_id) {
+  return ReadClockNs(ThreadCpuClock(thread_id));
+}
 std::int64_t LinuxPlatform::ProcessCpuTimeNs() { return ReadClockNs(CLOCK_PROCESS_CPUTIME_ID); }
 
 int LinuxPlatform::DefaultSignal() { return internal::ChooseSignal(); }
-absl::Status LinuxPlatform::InstallHandler(int signal) { return internal::InstallSignalHandler(signal); }
-HandlerState LinuxPlatform::HandlerStateOf(int signal) { return internal::SignalHandlerState(signal); }
+absl::Status LinuxPlatform::InstallHandler(int signal) {
+  return internal::InstallSignalHandler(signal);
+}
+HandlerState LinuxPlatform::HandlerStateOf(int signal) {
+  return internal::SignalHandlerState(signal);
+}
 
 std::uint64_t LinuxPlatform::BlockedSignals(std::uint64_t thread_id) {
   if (thread_id == CurrentThreadId()) {
@@ -198,7 +220,8 @@ std::uint64_t LinuxPlatform::BlockedSignals(std::uint64_t thread_id) {
   text = ReadStart(task + "/status");
   constexpr std::string_view kField = "\nSigBlk:\t";
   const std::size_t at = text.find(kField);
-  return at == std::string::npos ? 0 : std::strtoull(text.c_str() + at + kField.size(), nullptr, 16);
+  return at == std::string::npos ? 0
+                                 : std::strtoull(text.c_str() + at + kField.size(), nullptr, 16);
 }
 
 void LinuxPlatform::SetSignalBlocked(int signal, bool is_blocked) {
@@ -208,12 +231,13 @@ void LinuxPlatform::SetSignalBlocked(int signal, bool is_blocked) {
   pthread_sigmask(is_blocked ? SIG_BLOCK : SIG_UNBLOCK, &signals, nullptr);
 }
 
-bool LinuxPlatform::StartTimer(Timer& timer, std::uint64_t thread_id, std::uint64_t payload, std::int64_t first_ns, std::int64_t period_ns,
-                               int signal) {
+bool LinuxPlatform::StartTimer(Timer& timer, std::uint64_t thread_id, std::uint64_t payload,
+                               std::int64_t first_ns, std::int64_t period_ns, int signal) {
   sigevent event{};
   event.sigev_notify = SIGEV_THREAD_ID;
   event.sigev_signo = signal;
-  event.sigev_value.sival_ptr = reinterpret_cast<void*>(payload);  // NOLINT(performance-no-int-to-ptr): a number in a pointer's place
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): a number in a pointer's place
+  event.sigev_value.sival_ptr = reinterpret_cast<void*>(payload);
   event.sigev_notify_thread_id = static_cast<pid_t>(thread_id);
   // The system calls themselves: the C library wraps an id that nobody here needs wrapped.
   int id = -1;
@@ -235,12 +259,15 @@ void LinuxPlatform::StopTimer(Timer& timer) {
 bool LinuxPlatform::Interrupt(std::uint64_t thread_id, std::uint64_t payload, int signal) {
   siginfo_t info{};
   info.si_signo = signal;
-  // In a timer's shape, because an exec throws a thread's pending timer signals away and no others: the new image has no handler, and may
-  // be killed by what is left over. No timer has this overrun; it makes the signal stand for no expiry.
+  // In a timer's shape, because an exec throws a thread's pending timer signals away and no others:
+  // the new image has no handler, and may be killed by what is left over. No timer has this
+  // overrun; it makes the signal stand for no expiry.
   info.si_code = SI_TIMER;
   info.si_overrun = -1;
-  info.si_value.sival_ptr = reinterpret_cast<void*>(payload);  // NOLINT(performance-no-int-to-ptr): as above
-  return syscall(SYS_rt_tgsigqueueinfo, getpid(), static_cast<pid_t>(thread_id), signal, &info) == 0;
+  info.si_value.sival_ptr =
+      reinterpret_cast<void*>(payload);  // NOLINT(performance-no-int-to-ptr): as above
+  return syscall(SYS_rt_tgsigqueueinfo, getpid(), static_cast<pid_t>(thread_id), signal, &info) ==
+         0;
 }
 
 std::size_t LinuxPlatform::ReadMemory(std::uint64_t address, std::span<std::uint8_t> bytes) {
@@ -250,12 +277,14 @@ std::size_t LinuxPlatform::ReadMemory(std::uint64_t address, std::span<std::uint
     got = ReadPages<kPagesPerRead>(address + done, std::as_writable_bytes(bytes.subspan(done)));
   }
   if (done == bytes.size()) return done;
-  // Code that may be executed and not read, or all where a sandbox forbids the call. The file is no first choice: a process that has given
-  // up rights, or has no file descriptor left, cannot open it. Opened each time: a fork's child must not read its parent.
+  // Code that may be executed and not read, or all where a sandbox forbids the call. The file is no
+  // first choice: a process that has given up rights, or has no file descriptor left, cannot open
+  // it. Opened each time: a fork's child must not read its parent.
   const int file = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
   if (file < 0) return done;
   while (done < bytes.size()) {
-    const ssize_t got = pread(file, bytes.data() + done, bytes.size() - done, static_cast<off_t>(address + done));
+    const ssize_t got =
+        pread(file, bytes.data() + done, bytes.size() - done, static_cast<off_t>(address + done));
     if (got <= 0) break;
     done += static_cast<std::size_t>(got);
   }
@@ -264,7 +293,8 @@ std::size_t LinuxPlatform::ReadMemory(std::uint64_t address, std::span<std::uint
 }
 
 // A handler's: no more of the interrupted thread's stack than two vectors take.
-STROBE_SIGNAL_SAFE std::size_t LinuxPlatform::ReadStack(std::uint64_t address, std::span<std::byte> bytes) noexcept {
+STROBE_SIGNAL_SAFE std::size_t LinuxPlatform::ReadStack(std::uint64_t address,
+                                                        std::span<std::byte> bytes) noexcept {
   return ReadPages<2>(address, bytes);
 }
 
@@ -282,7 +312,8 @@ void LinuxPlatform::OwnThread::Detach() {
   if (std::exchange(is_running_, false)) pthread_detach(static_cast<pthread_t>(handle_));
 }
 
-LinuxPlatform::OwnThread LinuxPlatform::RunOnOwnThread(const char* name, std::function<void()> body) {
+LinuxPlatform::OwnThread LinuxPlatform::RunOnOwnThread(const char* name,
+                                                       std::function<void()> body) {
   struct Start {
     std::string name;
     std::function<void()> body;
@@ -322,14 +353,17 @@ bool LinuxPlatform::AtExit(void (*function)()) { return std::atexit(function) ==
 
 void LinuxPlatform::WriteLine(const std::string& text) {
   const std::string line = text + "\n";
-  // One write, so that lines of several threads do not mix. Where standard error is closed there is nobody to tell.
+  // One write, so that lines of several threads do not mix. Where standard error is closed there is
+  // nobody to tell.
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, line.data(), line.size());
 }
 
 void* LinuxPlatform::MapMemory(std::uint64_t bytes) {
-  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) return nullptr;
-  // Of this, little is ever touched: a huge page for each first touch would be memory of the program's.
+  // Of this, little is ever touched: a huge page for each first touch would be memory of the
+  // program's.
   madvise(memory, bytes, MADV_NOHUGEPAGE);
   return memory;
 }
@@ -339,7 +373,8 @@ void LinuxPlatform::DiscardMemory(void* memory, std::uint64_t bytes) {
   const auto start = reinterpret_cast<std::uintptr_t>(memory);
   const std::uintptr_t first = (start + page - 1) / page * page;
   const std::uintptr_t limit = (start + bytes) / page * page;
-  if (first < limit) madvise(static_cast<std::byte*>(memory) + (first - start), limit - first, MADV_DONTNEED);
+  if (first < limit)
+    madvise(static_cast<std::byte*>(memory) + (first - start), limit - first, MADV_DONTNEED);
 }
 
 void LinuxPlatform::UnmapMemory(void* memory, std::uint64_t bytes) { munmap(memory, bytes); }

@@ -5,8 +5,9 @@
 
 namespace strobe::internal {
 
-// A lock for what a fork waits for: held for a few system calls at most, never while its owner allocates. It needs no construction, and a
-// fork's child may open it although its owner does not exist there. Fits std::lock_guard.
+// A lock for what a fork waits for: held for a few system calls at most, never while its owner
+// allocates. It needs no construction, and a fork's child may open it although its owner does not
+// exist there. Fits std::lock_guard.
 class BriefLock {
  public:
   void lock() {
@@ -24,12 +25,13 @@ class BriefLock {
   std::atomic<bool> is_held_{false};
 };
 
-// Held around our calls of the loader, and by a fork: the loader's own lock must not be ours at the instant of a fork, for in the child
-// nobody would ever release it. A fork waits for it, so nothing may allocate under it.
+// Held around our calls of the loader, and by a fork: the loader's own lock must not be ours at the
+// instant of a fork, for in the child nobody would ever release it. A fork waits for it, so nothing
+// may allocate under it.
 BriefLock& LoaderMutex();
 
-// In a fork's child: another thread may have held the loader's own lock, which is then held for ever. The next question to the loader finds
-// out, in bounded time.
+// In a fork's child: another thread may have held the loader's own lock, which is then held for
+// ever. The next question to the loader finds out, in bounded time.
 void DoubtLoader();
 
 }  // namespace strobe::internal

@@ -1,6 +1,7 @@
-// The loader's list of images. dl_iterate_phdr takes the loader's lock, so it is called on the control plane only, and never between a
-// fork's two halves: the lock is not reset in the child. Under that lock nothing is allocated and no memory of an image is read: an
-// allocator may itself ask the loader under a lock of its own, and what an image says of itself may be wrong.
+// The loader's list of images. dl_iterate_phdr takes the loader's lock, so it is called on the
+// control plane only, and never between a fork's two halves: the lock is not reset in the child.
+// Under that lock nothing is allocated and no memory of an image is read: an allocator may itself
+// ask the loader under a lock of its own, and what an image says of itself may be wrong.
 #include <elf.h>
 #include <link.h>
 #include <sys/auxv.h>
@@ -53,8 +54,8 @@ std::string BuildIdIn(const std::vector<std::uint8_t>& notes, std::size_t align)
     const std::size_t description = name + padded(note.n_namesz);
     const std::size_t end = description + padded(note.n_descsz);
     if (end > notes.size() || end <= offset) break;
-    if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && std::memcmp(notes.data() + name, "GNU", 4) == 0 &&
-        note.n_descsz <= kMaxBuildIdBytes) {
+    if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 &&
+        std::memcmp(notes.data() + name, "GNU", 4) == 0 && note.n_descsz <= kMaxBuildIdBytes) {
       constexpr std::string_view kDigits = "0123456789abcdef";
       std::string hexadecimal;
       for (std::size_t byte = 0; byte < note.n_descsz; ++byte) {
@@ -71,14 +72,16 @@ std::string BuildIdIn(const std::vector<std::uint8_t>& notes, std::size_t align)
 std::string BuildIdOf(Address load_bias, const std::vector<ElfW(Phdr)>& headers) {
   for (const ElfW(Phdr) & header : headers) {
     if (header.p_type != PT_NOTE) continue;
-    const std::vector<std::uint8_t> notes = ReadUpTo(load_bias + header.p_vaddr, std::min<std::size_t>(header.p_memsz, kMaxNoteBytes));
+    const std::vector<std::uint8_t> notes =
+        ReadUpTo(load_bias + header.p_vaddr, std::min<std::size_t>(header.p_memsz, kMaxNoteBytes));
     std::string build_id = BuildIdIn(notes, header.p_align == 8 ? 8 : 4);
     if (!build_id.empty()) return build_id;
   }
   return {};
 }
 
-// Where makecontext lets a coroutine's first function return to: no symbol says it, so one is made that never runs.
+// Where makecontext lets a coroutine's first function return to: no symbol says it, so one is made
+// that never runs.
 Address CoroutineEnd() {
   std::array<Address, 64> stack{};
   ucontext_t context;
@@ -88,7 +91,8 @@ Address CoroutineEnd() {
   makecontext(
       &context, [] {}, 0);
 #if defined(__x86_64__)
-  const auto sp = static_cast<Address>(context.uc_mcontext.gregs[REG_RSP]) - reinterpret_cast<Address>(stack.data());
+  const auto sp = static_cast<Address>(context.uc_mcontext.gregs[REG_RSP]) -
+                  reinterpret_cast<Address>(stack.data());
   return sp < sizeof(stack) ? stack[sp / sizeof(Address)] : 0;
 #else
   return context.uc_mcontext.regs[30];
@@ -113,7 +117,9 @@ struct Listing {
   std::size_t name_bytes = 0;
   std::uint64_t version = 0;
 
-  [[nodiscard]] bool is_whole() const { return image_count <= images.size() && name_bytes <= names.size(); }
+  [[nodiscard]] bool is_whole() const {
+    return image_count <= images.size() && name_bytes <= names.size();
+  }
 };
 
 // Both only ever grow, so their sum changes with either.
@@ -123,11 +129,12 @@ std::uint64_t VersionOf(const dl_phdr_info& info) { return info.dlpi_adds + info
 int ListImage(dl_phdr_info* info, std::size_t /*size*/, void* data) {
   auto& listing = *static_cast<Listing*>(data);
   listing.version = VersionOf(*info);
-  ListedImage image{.load_bias = info->dlpi_addr,
-                    .headers = reinterpret_cast<Address>(info->dlpi_phdr),
-                    .header_count = info->dlpi_phnum,
-                    .name = listing.name_bytes,
-                    .name_bytes = info->dlpi_name == nullptr ? 0 : strnlen(info->dlpi_name, PATH_MAX)};
+  ListedImage image{
+      .load_bias = info->dlpi_addr,
+      .headers = reinterpret_cast<Address>(info->dlpi_phdr),
+      .header_count = info->dlpi_phnum,
+      .name = listing.name_bytes,
+      .name_bytes = info->dlpi_name == nullptr ? 0 : strnlen(info->dlpi_name, PATH_MAX)};
   ++listing.image_count;
   listing.name_bytes += image.name_bytes;
   if (!listing.is_whole()) return 0;
@@ -173,28 +180,35 @@ Listing ListImages() {
 
 // What the image's own headers say, which may have been unloaded since it was listed.
 std::vector<ElfW(Phdr)> HeadersOf(const ListedImage& image) {
-  const std::vector<std::uint8_t> bytes = ReadUpTo(image.headers, image.header_count * sizeof(ElfW(Phdr)));
+  const std::vector<std::uint8_t> bytes =
+      ReadUpTo(image.headers, image.header_count * sizeof(ElfW(Phdr)));
   std::vector<ElfW(Phdr)> headers(bytes.size() / sizeof(ElfW(Phdr)));
-  if (!headers.empty()) std::memcpy(headers.data(), bytes.data(), headers.size() * sizeof(headers[0]));
+  if (!headers.empty())
+    std::memcpy(headers.data(), bytes.data(), headers.size() * sizeof(headers[0]));
   return headers;
 }
 
-std::string NameOf(const Listing& listing, const ListedImage& image, bool is_program, Address address) {
+std::string NameOf(const Listing& listing, const ListedImage& image, bool is_program,
+                   Address address) {
   const std::string name(listing.names.data() + image.name, image.name_bytes);
   if (is_program) return internal::ProgramPath();
-  const bool is_vdso = image.load_bias == getauxval(AT_SYSINFO_EHDR) || name.starts_with("linux-vdso") || name.starts_with("linux-gate");
+  const bool is_vdso = image.load_bias == getauxval(AT_SYSINFO_EHDR) ||
+                       name.starts_with("linux-vdso") || name.starts_with("linux-gate");
   return is_vdso || name.empty() ? "[vdso]" : internal::AbsoluteImagePath(name, address);
 }
 
-void AddModules(const Listing& listing, const ListedImage& image, Address coroutine_end, std::vector<Module>& modules) {
+void AddModules(const Listing& listing, const ListedImage& image, Address coroutine_end,
+                std::vector<Module>& modules) {
   const bool is_program = &image == &listing.images.front();
   const std::vector<ElfW(Phdr)> headers = HeadersOf(image);
-  Module module{.load_bias = image.load_bias, .path = {}, .build_id = BuildIdOf(image.load_bias, headers)};
+  Module module{
+      .load_bias = image.load_bias, .path = {}, .build_id = BuildIdOf(image.load_bias, headers)};
   for (const ElfW(Phdr) & header : headers) {
     if (header.p_type == PT_GNU_EH_FRAME) module.unwind_address = image.load_bias + header.p_vaddr;
   }
   if (module.unwind_address == 0 && is_program) {
-    if (const Address section = internal::ReadEhFrameSection(); section != 0) module.eh_frame_address = image.load_bias + section;
+    if (const Address section = internal::ReadEhFrameSection(); section != 0)
+      module.eh_frame_address = image.load_bias + section;
   }
   const auto page = static_cast<Address>(sysconf(_SC_PAGESIZE));
   for (const ElfW(Phdr) & header : headers) {
@@ -204,22 +218,25 @@ void AddModules(const Listing& listing, const ListedImage& image, Address corout
     module.start = begin & ~(page - 1);
     module.limit = (begin + header.p_memsz + page - 1) & ~(page - 1);
     module.file_offset = header.p_offset - (begin - module.start);
-    module.stack_end = coroutine_end - module.start < module.limit - module.start ? coroutine_end : 0;
+    module.stack_end =
+        coroutine_end - module.start < module.limit - module.start ? coroutine_end : 0;
     if (module.path.empty()) module.path = NameOf(listing, image, is_program, module.start);
     if (module.build_id.empty()) module.file_version = internal::FileVersionOf(module.path);
     modules.push_back(module);
   }
 }
 
-// Whether the loader's own lock can be had. It is no lock that a fork takes care of: in the child of one that came while another thread
-// was loading or unloading an image, nobody will ever release it.
+// Whether the loader's own lock can be had. It is no lock that a fork takes care of: in the child
+// of one that came while another thread was loading or unloading an image, nobody will ever release
+// it.
 enum class LoaderState : std::uint8_t { kAnswers, kInDoubt, kStuck };
 constinit std::atomic<LoaderState> loader_state{LoaderState::kAnswers};
 // How long a child waits for the loader's first answer.
 constexpr std::chrono::milliseconds kLoaderWait(2000);
 
-// What Modules() said last. Where the loader is stuck no image can come or go, so this stays true. Read and written under the loader mutex,
-// which guards no more than the pointer; never destroyed, for the collector may outlive the program's statics.
+// What Modules() said last. Where the loader is stuck no image can come or go, so this stays true.
+// Read and written under the loader mutex, which guards no more than the pointer; never destroyed,
+// for the collector may outlive the program's statics.
 union LastModules {
   constexpr LastModules() : modules() {}
   ~LastModules() {}
@@ -277,7 +294,8 @@ std::vector<Module> LinuxPlatform::Modules() {
   for (int i = 0; i < kMaxListings; ++i) {
     const Listing listing = ListImages();
     modules.clear();
-    for (const ListedImage& image : listing.images) AddModules(listing, image, coroutine_end, modules);
+    for (const ListedImage& image : listing.images)
+      AddModules(listing, image, coroutine_end, modules);
     // What was read of images that stayed is what they say.
     if (LoaderVersion() == listing.version) break;
   }

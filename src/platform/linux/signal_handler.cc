@@ -27,7 +27,8 @@
 #pragma weak dlsym
 
 // The linker's: this image's own header.
-extern "C" __attribute__((weak, visibility("hidden"))) const ElfW(Ehdr) __ehdr_start;  // NOLINT(bugprone-reserved-identifier)
+extern "C" __attribute__((weak, visibility("hidden")))
+const ElfW(Ehdr) __ehdr_start;  // NOLINT(bugprone-reserved-identifier)
 
 namespace strobe::internal {
 namespace {
@@ -45,12 +46,14 @@ constinit BriefLock install_mutex;
 #if defined(__x86_64__)
 using GeneralRegisters = X86_64GeneralRegisters;
 STROBE_SIGNAL_SAFE GeneralRegisters GeneralRegistersOf(const ucontext_t* context) {
-  static constexpr std::array<std::uint8_t, kX86_64GeneralRegisters> kPlaces = {REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI,
-                                                                                REG_RBP, REG_RSP, REG_R8,  REG_R9,  REG_R10, REG_R11,
-                                                                                REG_R12, REG_R13, REG_R14, REG_R15};
-  return GeneralRegisters(context == nullptr ? nullptr : context->uc_mcontext.gregs, kPlaces.data());
+  static constexpr std::array<std::uint8_t, kX86_64GeneralRegisters> kPlaces = {
+      REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI, REG_RBP, REG_RSP,
+      REG_R8,  REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15};
+  return GeneralRegisters(context == nullptr ? nullptr : context->uc_mcontext.gregs,
+                          kPlaces.data());
 }
-STROBE_SIGNAL_SAFE NativeRegisters RegistersOf(const ucontext_t& context, const GeneralRegisters& general) {
+STROBE_SIGNAL_SAFE NativeRegisters RegistersOf(const ucontext_t& context,
+                                               const GeneralRegisters& general) {
   const auto& registers = context.uc_mcontext.gregs;
   return {.pc = static_cast<Address>(registers[REG_RIP]),
           .sp = static_cast<Address>(registers[REG_RSP]),
@@ -60,23 +63,28 @@ STROBE_SIGNAL_SAFE NativeRegisters RegistersOf(const ucontext_t& context, const 
 #else
 struct GeneralRegisters {};
 STROBE_SIGNAL_SAFE GeneralRegisters GeneralRegistersOf(const ucontext_t* /*context*/) { return {}; }
-STROBE_SIGNAL_SAFE NativeRegisters RegistersOf(const ucontext_t& context, const GeneralRegisters& /*general*/) {
+STROBE_SIGNAL_SAFE NativeRegisters RegistersOf(const ucontext_t& context,
+                                               const GeneralRegisters& /*general*/) {
   const auto& machine = context.uc_mcontext;
   return {.pc = machine.pc, .sp = machine.sp, .fp = machine.regs[29], .lr = machine.regs[30]};
 }
 #endif
 
 // The kernel puts the thread's alternate stack, if it has one, beside its registers.
-STROBE_SIGNAL_SAFE bool IsOnAlternateStack(const ucontext_t& context, const NativeRegisters& registers) {
-  return registers.sp - reinterpret_cast<Address>(context.uc_stack.ss_sp) < context.uc_stack.ss_size;
+STROBE_SIGNAL_SAFE bool IsOnAlternateStack(const ucontext_t& context,
+                                           const NativeRegisters& registers) {
+  return registers.sp - reinterpret_cast<Address>(context.uc_stack.ss_sp) <
+         context.uc_stack.ss_size;
 }
 
-// A signal that is not ours goes where it would have gone without us. Where that was the default action, it is dropped and counted: to
-// carry the default out would mean to uninstall the handler under queued signals of our own.
+// A signal that is not ours goes where it would have gone without us. Where that was the default
+// action, it is dropped and counted: to carry the default out would mean to uninstall the handler
+// under queued signals of our own.
 STROBE_SIGNAL_SAFE void ChainToPrevious(int signal, siginfo_t* info, void* context) {
   const PreviousHandler& previous = previous_handlers[static_cast<std::size_t>(signal)];
   if ((previous.action.sa_flags & SA_SIGINFO) != 0) {
-    if (previous.action.sa_sigaction != nullptr) previous.action.sa_sigaction(signal, info, context);
+    if (previous.action.sa_sigaction != nullptr)
+      previous.action.sa_sigaction(signal, info, context);
   } else if (previous.action.sa_handler != SIG_DFL && previous.action.sa_handler != SIG_IGN) {
     previous.action.sa_handler(signal);
   }
@@ -89,8 +97,9 @@ STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE bool Capture(const CaptureTarget& target
   return function != nullptr && function(entry.context, target);
 }
 
-// At the limit on pending signals the kernel still delivers a queued signal, but as if by a nameless sender: the payload is gone. Serves
-// every registration of this thread that awaits a request.
+// At the limit on pending signals the kernel still delivers a queued signal, but as if by a
+// nameless sender: the payload is gone. Serves every registration of this thread that awaits a
+// request.
 STROBE_SIGNAL_SAFE bool CaptureAwaited(CaptureTarget& target) {
   bool is_ours = false;
   for (const ThreadLink* link = ThreadLinks(); link != nullptr; link = link->next) {
@@ -101,8 +110,8 @@ STROBE_SIGNAL_SAFE bool CaptureAwaited(CaptureTarget& target) {
   return is_ours;
 }
 
-// Calls once all that the handler calls of other libraries: where the loader binds such calls at the first, it must not do so in the
-// handler.
+// Calls once all that the handler calls of other libraries: where the loader binds such calls at
+// the first, it must not do so in the handler.
 void BindCalls() {
   timespec time{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
@@ -113,19 +122,28 @@ void BindCalls() {
   std::memcpy(&bytes[0], &bytes[1], size);
   std::memmove(&bytes[0], &bytes[1], size);
   std::memset(bytes, errno, size);
-  __asm__ volatile("" : : "r"(bytes) : "memory");  // somebody may look at them: so the calls are really made
+  __asm__ volatile(""
+                   :
+                   : "r"(bytes)
+                   : "memory");  // somebody may look at them: so the calls are really made
 }
 
-// Keeps the library that holds the handler, a plug-in perhaps, in memory until the process ends: the system may call the handler as long.
+// Keeps the library that holds the handler, a plug-in perhaps, in memory until the process ends:
+// the system may call the handler as long.
 void KeepOwnImage() {
   static constinit std::atomic<bool> is_kept{false};
-  // The program itself stays anyway. The loader is not asked: a thread that waits for this one may hold its lock.
-  if (&__ehdr_start != nullptr && reinterpret_cast<Address>(&__ehdr_start) + __ehdr_start.e_phoff == getauxval(AT_PHDR)) return;
+  // The program itself stays anyway. The loader is not asked: a thread that waits for this one may
+  // hold its lock.
+  if (&__ehdr_start != nullptr &&
+      reinterpret_cast<Address>(&__ehdr_start) + __ehdr_start.e_phoff == getauxval(AT_PHDR))
+    return;
   if (&dladdr == nullptr || &dlsym == nullptr || is_kept.exchange(true)) return;
   // Looked up, for to name it makes the linker of a static program warn.
-  const auto open_library = reinterpret_cast<void* (*)(const char*, int)>(dlsym(RTLD_DEFAULT, "dlopen"));
+  const auto open_library =
+      reinterpret_cast<void* (*)(const char*, int)>(dlsym(RTLD_DEFAULT, "dlopen"));
   Dl_info own{};
-  if (open_library == nullptr || dladdr(reinterpret_cast<const void*>(&HandleSignal), &own) == 0) return;
+  if (open_library == nullptr || dladdr(reinterpret_cast<const void*>(&HandleSignal), &own) == 0)
+    return;
   // It is there already. This handle is never closed, and would change nothing if it were.
   static_cast<void>(open_library(own.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE));
 }
@@ -144,11 +162,13 @@ STROBE_SIGNAL_SAFE void HandleSignal(int signal, siginfo_t* info, void* context)
     target.registers = &registers;
     target.is_on_alternate_stack = IsOnAlternateStack(*interrupted, registers);
   }
-  if (is_timer && SlotToken::Unpack(reinterpret_cast<std::uintptr_t>(info->si_value.sival_ptr), target.token)) {
+  if (is_timer &&
+      SlotToken::Unpack(reinterpret_cast<std::uintptr_t>(info->si_value.sival_ptr), target.token)) {
     // 0 for a request: see LinuxPlatform::Interrupt.
     target.timer_weight = 1 + static_cast<std::int64_t>(info->si_overrun);
     if (!Capture(target)) GlobalHandlerCounters().stale.fetch_add(1, std::memory_order_relaxed);
-  } else if (context == nullptr || info == nullptr || info->si_code != SI_USER || info->si_pid != 0 || !CaptureAwaited(target)) {
+  } else if (context == nullptr || info == nullptr || info->si_code != SI_USER ||
+             info->si_pid != 0 || !CaptureAwaited(target)) {
     GlobalHandlerCounters().foreign.fetch_add(1, std::memory_order_relaxed);
     errno = saved_errno;
     ChainToPrevious(signal, info, context);
@@ -158,29 +178,35 @@ STROBE_SIGNAL_SAFE void HandleSignal(int signal, siginfo_t* info, void* context)
 }
 
 absl::Status InstallSignalHandler(int signal) {
-  if (signal < 1 || signal >= kSignalLimit) return absl::InvalidArgumentError(absl::StrCat("sampling.signal_number: no signal ", signal));
-  // Not under the mutex: who loads a library may fork in its constructors, and a fork waits for the mutex.
+  if (signal < 1 || signal >= kSignalLimit)
+    return absl::InvalidArgumentError(absl::StrCat("sampling.signal_number: no signal ", signal));
+  // Not under the mutex: who loads a library may fork in its constructors, and a fork waits for the
+  // mutex.
   KeepOwnImage();
   const std::lock_guard lock(install_mutex);
   PreviousHandler& previous = previous_handlers[static_cast<std::size_t>(signal)];
   if (previous.is_installed.load(std::memory_order_relaxed)) {
-    // A handler that replaced ours, and perhaps chains to it, is the program's wish: it stays, and Diagnose() reports it.
+    // A handler that replaced ours, and perhaps chains to it, is the program's wish: it stays, and
+    // Diagnose() reports it.
     return absl::OkStatus();
   }
   BindCalls();
   struct sigaction current {};
   if (sigaction(signal, nullptr, &current) != 0) {
-    return absl::InvalidArgumentError(absl::StrCat("sampling.signal_number: signal ", signal, " cannot be handled"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("sampling.signal_number: signal ", signal, " cannot be handled"));
   }
   // In a child of _Fork ours may stand already, and what was there before it is noted.
   if (current.sa_sigaction != &HandleSignal) previous.action = current;
   struct sigaction ours {};
   ours.sa_sigaction = &HandleSignal;
-  // SA_ONSTACK: a thread that brought an alternate stack has it for a reason. All signals wait meanwhile: nothing nests in a capture.
+  // SA_ONSTACK: a thread that brought an alternate stack has it for a reason. All signals wait
+  // meanwhile: nothing nests in a capture.
   ours.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
   sigfillset(&ours.sa_mask);
   if (sigaction(signal, &ours, nullptr) != 0) {
-    return absl::InvalidArgumentError(absl::StrCat("sampling.signal_number: signal ", signal, " cannot be handled"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("sampling.signal_number: signal ", signal, " cannot be handled"));
   }
   previous.is_installed.store(true, std::memory_order_release);
   return absl::OkStatus();
@@ -188,20 +214,25 @@ absl::Status InstallSignalHandler(int signal) {
 
 HandlerState SignalHandlerState(int signal) {
   if (signal < 1 || signal >= kSignalLimit) return HandlerState::kNotInstalled;
-  if (!previous_handlers[static_cast<std::size_t>(signal)].is_installed.load(std::memory_order_acquire)) return HandlerState::kNotInstalled;
+  if (!previous_handlers[static_cast<std::size_t>(signal)].is_installed.load(
+          std::memory_order_acquire))
+    return HandlerState::kNotInstalled;
   struct sigaction current {};
   if (sigaction(signal, nullptr, &current) != 0) return HandlerState::kReplaced;
-  const bool is_ours = (current.sa_flags & SA_SIGINFO) != 0 && current.sa_sigaction == &HandleSignal;
+  const bool is_ours =
+      (current.sa_flags & SA_SIGINFO) != 0 && current.sa_sigaction == &HandleSignal;
   return is_ours ? HandlerState::kOurs : HandlerState::kReplaced;
 }
 
 namespace {
 
-// Whether the program leaves it to us: nobody has a handler for it, or we do. One that was taken from us is somebody else's.
+// Whether the program leaves it to us: nobody has a handler for it, or we do. One that was taken
+// from us is somebody else's.
 bool IsFree(int signal) {
   struct sigaction current {};
   if (sigaction(signal, nullptr, &current) != 0) return false;
-  const bool is_ours = (current.sa_flags & SA_SIGINFO) != 0 && current.sa_sigaction == &HandleSignal;
+  const bool is_ours =
+      (current.sa_flags & SA_SIGINFO) != 0 && current.sa_sigaction == &HandleSignal;
   if (is_ours || SignalHandlerState(signal) == HandlerState::kReplaced) return is_ours;
   return current.sa_handler == SIG_DFL || current.sa_handler == SIG_IGN;
 }
@@ -209,16 +240,18 @@ bool IsFree(int signal) {
 }  // namespace
 
 int ChooseSignal() {
-  // One standard signal of a number can be pending in a thread: what the program sends by the same number meanwhile gets lost. So it must
-  // be one that nobody uses. SIGURG first, which does no harm to a new image after an exec; Linux sends SIGSTKFLT never, and SIGPWR hardly.
-  // Real-time signals last: they queue without bound in a thread that blocks them.
+  // One standard signal of a number can be pending in a thread: what the program sends by the same
+  // number meanwhile gets lost. So it must be one that nobody uses. SIGURG first, which does no
+  // harm to a new image after an exec; Linux sends SIGSTKFLT never, and SIGPWR hardly. Real-time
+  // signals last: they queue without bound in a thread that blocks them.
   for (const int signal : {SIGURG, SIGSTKFLT, SIGPWR}) {
     if (IsFree(signal)) return signal;
   }
   for (int signal = SIGRTMAX; signal >= SIGRTMIN; --signal) {
     if (IsFree(signal)) return signal;
   }
-  // All have owners, as in a Go program. The one that nobody sends; should it come, it goes on to its owner.
+  // All have owners, as in a Go program. The one that nobody sends; should it come, it goes on to
+  // its owner.
   return SIGSTKFLT;
 }
 
@@ -228,7 +261,9 @@ sigset_t InstalledSignals() {
   sigset_t signals;
   sigemptyset(&signals);
   for (int signal = 1; signal < kSignalLimit; ++signal) {
-    if (previous_handlers[static_cast<std::size_t>(signal)].is_installed.load(std::memory_order_acquire)) sigaddset(&signals, signal);
+    if (previous_handlers[static_cast<std::size_t>(signal)].is_installed.load(
+            std::memory_order_acquire))
+      sigaddset(&signals, signal);
   }
   return signals;
 }

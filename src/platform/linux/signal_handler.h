@@ -9,7 +9,8 @@
 
 namespace strobe::internal {
 
-// The handler itself; named here so that tests can call it as another handler would that chains to it.
+// The handler itself; named here so that tests can call it as another handler would that chains to
+// it.
 void HandleSignal(int signal, siginfo_t* info, void* context);
 
 absl::Status InstallSignalHandler(int signal);
@@ -18,7 +19,8 @@ HandlerState SignalHandlerState(int signal);
 int ChooseSignal();
 // The signals that InstallSignalHandler has taken so far.
 sigset_t InstalledSignals();
-// Held while a handler is installed. A fork takes it, so that in its child what is said to be installed is.
+// Held while a handler is installed. A fork takes it, so that in its child what is said to be
+// installed is.
 BriefLock& InstallMutex();
 
 }  // namespace strobe::internal

@@ -21,7 +21,8 @@ extern "C" __attribute__((weak)) void* __libc_stack_end;  // NOLINT(bugprone-res
 namespace strobe::internal {
 namespace {
 
-// Asks the C library, which also collects the thread's affinity, in several allocations of that thread.
+// Asks the C library, which also collects the thread's affinity, in several allocations of that
+// thread.
 StackBounds AskLibrary() {
   pthread_attr_t attributes;
   if (pthread_getattr_np(pthread_self(), &attributes) != 0) return {};
@@ -33,14 +34,17 @@ StackBounds AskLibrary() {
   return {.low = reinterpret_cast<Address>(low), .high = reinterpret_cast<Address>(low) + size};
 }
 
-// How glibc's own record of a thread, which begins at pthread_self() and lies in the stack's block, describes that block: three words in a
-// row. Where they stand differs from version to version; it is found by the library's answer for the first thread that asks.
+// How glibc's own record of a thread, which begins at pthread_self() and lies in the stack's block,
+// describes that block: three words in a row. Where they stand differs from version to version; it
+// is found by the library's answer for the first thread that asks.
 struct BlockRecord {
   Address begin;
   std::size_t bytes;
   std::size_t guard_bytes;
 
-  [[nodiscard]] StackBounds bounds() const { return {.low = begin + guard_bytes, .high = begin + bytes}; }
+  [[nodiscard]] StackBounds bounds() const {
+    return {.low = begin + guard_bytes, .high = begin + bytes};
+  }
 };
 constexpr std::size_t kMaxRecordOffset = 4096;
 constexpr Address kPageBytes = 4096;  // the smallest there is
@@ -53,14 +57,16 @@ constinit std::atomic<std::size_t> record_offset{kUnknown};
 
 BlockRecord ReadRecord(std::size_t offset) {
   BlockRecord record;
-  std::memcpy(&record, reinterpret_cast<const void*>(pthread_self() + offset), sizeof(record));  // NOLINT(performance-no-int-to-ptr)
+  // NOLINTNEXTLINE(performance-no-int-to-ptr)
+  std::memcpy(&record, reinterpret_cast<const void*>(pthread_self() + offset), sizeof(record));
   return record;
 }
 
 std::size_t FindRecord(const StackBounds& bounds) {
   const Address self = pthread_self();
   if (self < bounds.low || self >= bounds.high) return kNotFound;
-  for (std::size_t offset = sizeof(Address); offset < kMaxRecordOffset && self + offset + sizeof(BlockRecord) <= bounds.high;
+  for (std::size_t offset = sizeof(Address);
+       offset < kMaxRecordOffset && self + offset + sizeof(BlockRecord) <= bounds.high;
        offset += sizeof(Address)) {
     const StackBounds said = ReadRecord(offset).bounds();
     if (said.low == bounds.low && said.high == bounds.high) return offset;
@@ -72,13 +78,15 @@ std::size_t FindRecord(const StackBounds& bounds) {
 bool IsReadable(Address begin, Address end) {
   std::array<std::uint8_t, kPageBytes> page;
   for (; begin < end; begin += page.size()) {
-    const std::span<std::uint8_t> piece = std::span(page).first(std::min<std::size_t>(page.size(), end - begin));
+    const std::span<std::uint8_t> piece =
+        std::span(page).first(std::min<std::size_t>(page.size(), end - begin));
     if (LinuxPlatform::ReadMemory(begin, piece) != piece.size()) return false;
   }
   return true;
 }
 
-// The stack of a thread that the C library has made: with its record of the thread in the stack's block, if the library is glibc.
+// The stack of a thread that the C library has made: with its record of the thread in the stack's
+// block, if the library is glibc.
 StackBounds BoundsOfMadeThread(Address here) {
   const Address self = pthread_self();
   const std::size_t offset = record_offset.load(std::memory_order_relaxed);
@@ -88,21 +96,26 @@ StackBounds BoundsOfMadeThread(Address here) {
     if (bounds.low <= here && here < self && self < bounds.high) return bounds;
   }
   const StackBounds bounds = AskLibrary();
-  if (offset == kUnknown && bounds.Holds(self)) record_offset.store(FindRecord(bounds), std::memory_order_relaxed);
+  if (offset == kUnknown && bounds.Holds(self))
+    record_offset.store(FindRecord(bounds), std::memory_order_relaxed);
   return bounds;
 }
 
-// The initial thread's stack grows on demand. Its limit only says how far it may grow: other memory may be mapped within that distance.
-// What is known to be mapped is what the thread has used so far.
+// The initial thread's stack grows on demand. Its limit only says how far it may grow: other memory
+// may be mapped within that distance. What is known to be mapped is what the thread has used so
+// far.
 StackBounds BoundsOfInitialThread(Address here) {
   const bool has_end = &__libc_stack_end != nullptr && __libc_stack_end != nullptr;
   const Address high = has_end ? reinterpret_cast<Address>(__libc_stack_end) : AskLibrary().high;
-  // A handler that may not look how far the stack has grown must believe the limit. The kernel maps nothing by itself within 128 MiB.
+  // A handler that may not look how far the stack has grown must believe the limit. The kernel maps
+  // nothing by itself within 128 MiB.
   std::array<std::byte, sizeof(Address)> probe;
   if (LinuxPlatform::ReadStack(here, probe) != probe.size()) {
     rlimit limit{};
     const bool is_limited = getrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
-    return {.low = high - (is_limited ? std::min<Address>(limit.rlim_cur, kMaxUsedBytes) : kMaxUsedBytes), .high = high};
+    return {.low = high -
+                   (is_limited ? std::min<Address>(limit.rlim_cur, kMaxUsedBytes) : kMaxUsedBytes),
+            .high = high};
   }
   const Address low = PageOf(here);
   const bool is_on_it = low < high && high - low <= kMaxUsedBytes && IsReadable(low, high);
@@ -116,8 +129,8 @@ StackBounds CurrentStackBounds() {
   if (getpid() != static_cast<pid_t>(syscall(SYS_gettid))) return BoundsOfMadeThread(here);
   const StackBounds initial = BoundsOfInitialThread(here);
   if (initial.Holds(here)) return initial;
-  // A coroutine of the initial thread; or a fork's child, which has its parent's number for its only thread, whatever stack the thread that
-  // forked was on.
+  // A coroutine of the initial thread; or a fork's child, which has its parent's number for its
+  // only thread, whatever stack the thread that forked was on.
   const StackBounds made = BoundsOfMadeThread(here);
   return made.Holds(pthread_self()) ? made : initial;
 }

@@ -21,8 +21,10 @@ struct SystemFunctions {
   SystemFunctions() {
     const HMODULE library = GetModuleHandleW(L"ntdll.dll");
     const auto block = FindFunction<CurrentBlock>(library, "RtlGetCurrentPeb");
-    if (block != nullptr) lock = static_cast<CRITICAL_SECTION*>(block()->Reserved4[2]);  // FastPebLock
-    is_shutdown_in_progress = FindFunction<IsShutdownInProgress>(library, "RtlDllShutdownInProgress");
+    if (block != nullptr)
+      lock = static_cast<CRITICAL_SECTION*>(block()->Reserved4[2]);  // FastPebLock
+    is_shutdown_in_progress =
+        FindFunction<IsShutdownInProgress>(library, "RtlDllShutdownInProgress");
   }
 };
 const SystemFunctions& System() {

@@ -3,19 +3,23 @@
 
 namespace strobe::internal {
 
-// Whoever ends a process kills all its threads but the own. Were this thread stopped at that moment, and the one that would resume it among
-// the killed, then it would stay so for ever, and the process with it. It holds the process's own lock meanwhile (that of the process
-// environment block: so do all of NT's systems, and Wine): so this lock, while held here, keeps it from beginning. Others mostly hold it
-// for a few instructions, when they look into the environment or take a slot of thread-local storage; but who changes into a directory
-// holds it until that is open.
+// Whoever ends a process kills all its threads but the own. Were this thread stopped at that
+// moment, and the one that would resume it among the killed, then it would stay so for ever, and
+// the process with it. It holds the process's own lock meanwhile (that of the process environment
+// block: so do all of NT's systems, and Wine): so this lock, while held here, keeps it from
+// beginning. Others mostly hold it for a few instructions, when they look into the environment or
+// take a slot of thread-local storage; but who changes into a directory holds it until that is
+// open.
 class ExitLock {
  public:
-  // Finds the lock, once a process; false where there is none, and then it is never held. That itself waits for the loader's lock, so it is
-  // done before anybody can want an ExitLock while others wait for him.
+  // Finds the lock, once a process; false where there is none, and then it is never held. That
+  // itself waits for the loader's lock, so it is done before anybody can want an ExitLock while
+  // others wait for him.
   static bool Prepare();
 
-  // Does not wait for long. As long as it is held nothing may be done but to stop threads and to resume them: no allocation, for the heap's
-  // lock comes after this one, and nothing of the loader's, whose comes before.
+  // Does not wait for long. As long as it is held nothing may be done but to stop threads and to
+  // resume them: no allocation, for the heap's lock comes after this one, and nothing of the
+  // loader's, whose comes before.
   ExitLock();
   ~ExitLock();
   ExitLock(const ExitLock&) = delete;
@@ -28,7 +32,8 @@ class ExitLock {
   bool is_held_ = false;
 };
 
-// Whether the process is at its end, so that all other threads have been killed, and whatever they had locked stays so.
+// Whether the process is at its end, so that all other threads have been killed, and whatever they
+// had locked stays so.
 bool IsProcessEnding();
 
 }  // namespace strobe::internal

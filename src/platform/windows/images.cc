@@ -38,10 +38,12 @@ struct NotificationData {
   ULONG image_bytes;
 };
 using Notification = void(CALLBACK*)(ULONG reason, const NotificationData* data, void* context);
-using RegisterNotification = LONG(NTAPI*)(ULONG flags, Notification notification, void* context, void** cookie);
+using RegisterNotification = LONG(NTAPI*)(ULONG flags, Notification notification, void* context,
+                                          void** cookie);
 constexpr ULONG kLoaded = 1;
 
-// What the loader has announced since it was last taken. It announces one thing at a time, under its lock.
+// What the loader has announced since it was last taken. It announces one thing at a time, under
+// its lock.
 class Announcements {
  public:
   // Of one look at the images to the next. Where they do not suffice, all images are looked at.
@@ -49,7 +51,8 @@ class Announcements {
 
   Announcements() { ring_.Reset(memory_); }
 
-  // The loader's: an image that has come, with the path of its file, or gone, with none. Never waits, and allocates nothing.
+  // The loader's: an image that has come, with the path of its file, or gone, with none. Never
+  // waits, and allocates nothing.
   void Add(Address base, std::wstring_view path) {
     const std::size_t path_bytes = path.size() * sizeof(wchar_t);
     std::byte* const record = ring_.Reserve(sizeof(base) + path_bytes);
@@ -76,7 +79,8 @@ class Announcements {
     return last;
   }
 
-  // Whether there were some, since it was last asked, that there was no room for. Then what was kept is of no use either, and let go.
+  // Whether there were some, since it was last asked, that there was no room for. Then what was
+  // kept is of no use either, and let go.
   bool HasLost() {
     if (!has_lost_.exchange(false, std::memory_order_acquire)) return false;
     Take();
@@ -93,10 +97,12 @@ Announcements& GlobalAnnouncements() {
   return *announcements;
 }
 
-// An image that is announced as going stays in the loader's list for a moment, but nothing runs there any more.
+// An image that is announced as going stays in the loader's list for a moment, but nothing runs
+// there any more.
 void CALLBACK OnNotification(ULONG reason, const NotificationData* data, void* announcements) {
   const std::wstring_view path(data->path->Buffer, data->path->Length / sizeof(wchar_t));
-  static_cast<Announcements*>(announcements)->Add(reinterpret_cast<Address>(data->base), reason == kLoaded ? path : std::wstring_view());
+  static_cast<Announcements*>(announcements)
+      ->Add(reinterpret_cast<Address>(data->base), reason == kLoaded ? path : std::wstring_view());
   image_changes.fetch_add(1, std::memory_order_acq_rel);
 }
 
@@ -104,16 +110,20 @@ void CALLBACK OnNotification(ULONG reason, const NotificationData* data, void* a
 bool RegisterOnce() {
   static const bool is_registered = [] {
     void* cookie = nullptr;
-    const auto function = FindFunction<RegisterNotification>(GetModuleHandleW(L"ntdll.dll"), "LdrRegisterDllNotification");
-    return function != nullptr && function(0, &OnNotification, &GlobalAnnouncements(), &cookie) == 0;
+    const auto function = FindFunction<RegisterNotification>(GetModuleHandleW(L"ntdll.dll"),
+                                                             "LdrRegisterDllNotification");
+    return function != nullptr &&
+           function(0, &OnNotification, &GlobalAnnouncements(), &cookie) == 0;
   }();
   return is_registered;
 }
 
-// This process as if it was another one. By the handle that GetCurrentProcess gives, Wine follows the loader's list where it lies, without
-// its lock, and faults where another thread changes it; or waits for that lock.
+// This process as if it was another one. By the handle that GetCurrentProcess gives, Wine follows
+// the loader's list where it lies, without its lock, and faults where another thread changes it; or
+// waits for that lock.
 HANDLE OwnProcess() {
-  static const HANDLE process = OpenProcess(PROCESS_QUERY_INFORMATION | PROCESS_VM_READ, FALSE, GetCurrentProcessId());
+  static const HANDLE process =
+      OpenProcess(PROCESS_QUERY_INFORMATION | PROCESS_VM_READ, FALSE, GetCurrentProcessId());
   return process;
 }
 
@@ -123,7 +133,9 @@ struct Image {
 };
 
 Image OpenImage(Address base, const std::string& path) {
-  const auto read = [base](std::uint64_t position, std::span<std::uint8_t> bytes) { return ReadOwnMemory(base + position, bytes); };
+  const auto read = [base](std::uint64_t position, std::span<std::uint8_t> bytes) {
+    return ReadOwnMemory(base + position, bytes);
+  };
   const std::optional<PeImage> image = PeImage::Open(read, PeImage::Layout::kLoaded);
   return {base, image ? image->ModulesAt(base, path) : std::vector<Module>()};
 }
@@ -132,30 +144,36 @@ Image OpenImage(Address base, const std::string& path) {
 std::optional<std::vector<Image>> ListImages() {
   std::array<HMODULE, kMaxImages> list{};
   DWORD bytes = 0;
-  for (int attempt = 1; K32EnumProcessModules(OwnProcess(), list.data(), sizeof(list), &bytes) == 0; ++attempt) {
+  for (int attempt = 1; K32EnumProcessModules(OwnProcess(), list.data(), sizeof(list), &bytes) == 0;
+       ++attempt) {
     if (attempt < kMaxAttempts) continue;
     image_changes.fetch_add(1, std::memory_order_acq_rel);  // so that somebody looks again
     return std::nullopt;
   }
   std::vector<Image> images;
   const std::size_t count = std::min<std::size_t>(bytes / sizeof(list[0]), list.size());
-  for (std::size_t i = 0; i < count; ++i) images.push_back(OpenImage(reinterpret_cast<Address>(list[i]), PathOfImage(list[i])));
+  for (std::size_t i = 0; i < count; ++i)
+    images.push_back(OpenImage(reinterpret_cast<Address>(list[i]), PathOfImage(list[i])));
   return images;
 }
 
 std::vector<Module> ModulesOf(const std::vector<Image>& images) {
   std::vector<Module> modules;
-  for (const Image& image : images) modules.insert(modules.end(), image.modules.begin(), image.modules.end());
+  for (const Image& image : images)
+    modules.insert(modules.end(), image.modules.begin(), image.modules.end());
   return modules;
 }
 
-// The images as they were at the last look, and what the loader has announced since. To list them all takes hundreds of reads.
+// The images as they were at the last look, and what the loader has announced since. To list them
+// all takes hundreds of reads.
 class KnownImages {
  public:
   std::vector<Module> Look() {
-    // Of what was lost something may have been an image that is announced as going, and is in the list still: so it is listed twice.
+    // Of what was lost something may have been an image that is announced as going, and is in the
+    // list still: so it is listed twice.
     if (GlobalAnnouncements().HasLost()) listings_ = 2;
-    // What is announced from here on may be in the list already, or not yet: either way the last that is announced of a base holds.
+    // What is announced from here on may be in the list already, or not yet: either way the last
+    // that is announced of a base holds.
     if (listings_ > 0) ListAgain();
     for (const auto& [base, path] : GlobalAnnouncements().Take()) {
       Forget(base, base);
@@ -184,8 +202,10 @@ class KnownImages {
   // The image that begins at `start`, and all that have code in the range.
   void Forget(Address start, Address limit) {
     std::erase_if(images_, [&](const Image& image) {
-      return image.base == start || std::any_of(image.modules.begin(), image.modules.end(),
-                                                [&](const Module& module) { return module.start < limit && start < module.limit; });
+      return image.base == start ||
+             std::any_of(image.modules.begin(), image.modules.end(), [&](const Module& module) {
+               return module.start < limit && start < module.limit;
+             });
     });
   }
 
@@ -198,8 +218,10 @@ class KnownImages {
 std::string PathOfImage(void* base) {
   std::vector<wchar_t> path(MAX_PATH);
   while (true) {
-    const DWORD length = K32GetModuleFileNameExW(OwnProcess(), static_cast<HMODULE>(base), path.data(), static_cast<DWORD>(path.size()));
-    if (length < path.size() || path.size() >= kMaxPathLength) return Utf8FromWide(std::wstring_view(path.data(), length));
+    const DWORD length = K32GetModuleFileNameExW(OwnProcess(), static_cast<HMODULE>(base),
+                                                 path.data(), static_cast<DWORD>(path.size()));
+    if (length < path.size() || path.size() >= kMaxPathLength)
+      return Utf8FromWide(std::wstring_view(path.data(), length));
     path.resize(path.size() * 2);
   }
 }
@@ -224,14 +246,16 @@ std::size_t ReadOwnMemory(Address address, std::span<std::uint8_t> bytes) noexce
   const auto read = [](Address from, std::span<std::uint8_t> to) {
     SIZE_T got = 0;
     // NOLINTNEXTLINE(performance-no-int-to-ptr): only the kernel's
-    const BOOL is_read = ReadProcessMemory(GetCurrentProcess(), reinterpret_cast<const void*>(from), to.data(), to.size(), &got);
+    const BOOL is_read = ReadProcessMemory(GetCurrentProcess(), reinterpret_cast<const void*>(from),
+                                           to.data(), to.size(), &got);
     return is_read != 0 ? to.size() : std::size_t{0};
   };
   if (read(address, bytes) == bytes.size()) return bytes.size();
   std::size_t done = 0;
   while (done < bytes.size()) {
     const Address at = address + done;
-    const std::size_t in_page = std::min<std::size_t>(kPageBytes - at % kPageBytes, bytes.size() - done);
+    const std::size_t in_page =
+        std::min<std::size_t>(kPageBytes - at % kPageBytes, bytes.size() - done);
     if (read(at, bytes.subspan(done, in_page)) == 0) break;
     done += in_page;
   }

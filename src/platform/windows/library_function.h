@@ -5,10 +5,13 @@
 
 namespace strobe::internal {
 
-// Function is a pointer to it; nullptr where the library, or there the name, is missing. Waits for the loader's lock.
+// Function is a pointer to it; nullptr where the library, or there the name, is missing. Waits for
+// the loader's lock.
 template <class Function>
 Function FindFunction(HMODULE library, const char* name) {
-  return library == nullptr ? nullptr : reinterpret_cast<Function>(reinterpret_cast<void*>(GetProcAddress(library, name)));
+  return library == nullptr
+             ? nullptr
+             : reinterpret_cast<Function>(reinterpret_cast<void*>(GetProcAddress(library, name)));
 }
 
 }  // namespace strobe::internal

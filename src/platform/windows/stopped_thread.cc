@@ -38,21 +38,23 @@ ThreadTable& GlobalThreads() {
   return *table;
 }
 
-// Takes the thread that ends out of the table; not at the process's end, for whoever was killed may have locked it.
+// Takes the thread that ends out of the table; not at the process's end, for whoever was killed may
+// have locked it.
 void WINAPI ForgetThread(void* thread_id) {
   if (!IsProcessEnding()) GlobalThreads().Remove(reinterpret_cast<std::uintptr_t>(thread_id));
 }
 
-// Has the system call that at the calling thread's end. A thread_local object would not do: mingw-w64 frees their memory before it destroys
-// them (GCC's bug 58142).
+// Has the system call that at the calling thread's end. A thread_local object would not do:
+// mingw-w64 frees their memory before it destroys them (GCC's bug 58142).
 bool ForgetAtEnd(std::uint64_t thread_id) {
   static const DWORD slot = FlsAlloc(&ForgetThread);
   // NOLINTNEXTLINE(performance-no-int-to-ptr): a number in a pointer's place
-  return slot != FLS_OUT_OF_INDEXES && FlsSetValue(slot, reinterpret_cast<void*>(static_cast<std::uintptr_t>(thread_id))) != 0;
+  return slot != FLS_OUT_OF_INDEXES &&
+         FlsSetValue(slot, reinterpret_cast<void*>(static_cast<std::uintptr_t>(thread_id))) != 0;
 }
 
-// Which stop is under way, if any: odd from its beginning to its end. Of the one who stops and the watchdog, the one that ends it resumes
-// the thread.
+// Which stop is under way, if any: odd from its beginning to its end. Of the one who stops and the
+// watchdog, the one that ends it resumes the thread.
 class Watchdog {
  public:
   void Begin(HANDLE thread) {
@@ -89,9 +91,12 @@ class Watchdog {
     while (true) {
       Sleep(kLookMs);
       std::uint64_t stop = stop_.load(std::memory_order_acquire);
-      if (stop % 2 == 0 || GetTickCount64() - begin_ms_.load(std::memory_order_relaxed) < kMaxStopMs) continue;
+      if (stop % 2 == 0 ||
+          GetTickCount64() - begin_ms_.load(std::memory_order_relaxed) < kMaxStopMs)
+        continue;
       const HANDLE thread = thread_.load(std::memory_order_relaxed);
-      // Whoever fails to end the stop waits until this is over, so that the handle stays the thread's.
+      // Whoever fails to end the stop waits until this is over, so that the handle stays the
+      // thread's.
       is_resuming_.store(true, std::memory_order_release);
       if (stop_.compare_exchange_strong(stop, stop + 1, std::memory_order_acq_rel)) {
         ResumeThread(thread);
@@ -125,21 +130,25 @@ const void* CurrentBlock() {
 #endif
 }
 
-// What stands still is read as it is; a stack that the thread's block does not speak of is left alone.
+// What stands still is read as it is; a stack that the thread's block does not speak of is left
+// alone.
 bool CopyStopped(const CONTEXT& context, const NT_TIB& block, StackCopy& copy) {
   const auto low = reinterpret_cast<Address>(block.StackLimit);
   const auto high = reinterpret_cast<Address>(block.StackBase);
   if (context.Rsp < low || context.Rsp >= high || (context.Rsp & 7) != 0) return false;
   copy.byte_count = std::min<std::size_t>(high - context.Rsp, StackCopy::kMaxBytes);
-  std::memcpy(copy.bytes.data(), reinterpret_cast<const void*>(context.Rsp), copy.byte_count);  // NOLINT(performance-no-int-to-ptr)
+  // NOLINTNEXTLINE(performance-no-int-to-ptr)
+  std::memcpy(copy.bytes.data(), reinterpret_cast<const void*>(context.Rsp), copy.byte_count);
   return true;
 }
 
 void SetRegisters(const CONTEXT& context, StackCopy& copy) {
   copy.base = context.Rsp;
-  copy.words = {context.Rax, context.Rdx, context.Rcx, context.Rbx, context.Rsi, context.Rdi, context.Rbp, context.Rsp,
-                context.R8,  context.R9,  context.R10, context.R11, context.R12, context.R13, context.R14, context.R15};
-  copy.registers = {.pc = context.Rip, .sp = context.Rsp, .fp = context.Rbp, .general = &copy.general};
+  copy.words = {context.Rax, context.Rdx, context.Rcx, context.Rbx, context.Rsi, context.Rdi,
+                context.Rbp, context.Rsp, context.R8,  context.R9,  context.R10, context.R11,
+                context.R12, context.R13, context.R14, context.R15};
+  copy.registers = {
+      .pc = context.Rip, .sp = context.Rsp, .fp = context.Rbp, .general = &copy.general};
 }
 
 }  // namespace
@@ -155,17 +164,22 @@ std::shared_ptr<KnownThread> KnownThread::Current() {
   std::shared_ptr<KnownThread> thread = GlobalThreads().Find(id);
   // One that was terminated has left its entry behind, and its id may be this thread's now.
   DWORD code = 0;
-  if (thread != nullptr && GetExitCodeThread(thread->handle(), &code) != 0 && code == STILL_ACTIVE) return thread;
+  if (thread != nullptr && GetExitCodeThread(thread->handle(), &code) != 0 && code == STILL_ACTIVE)
+    return thread;
   HANDLE handle = nullptr;
   constexpr DWORD kRights = THREAD_SUSPEND_RESUME | THREAD_GET_CONTEXT | THREAD_QUERY_INFORMATION;
-  if (DuplicateHandle(GetCurrentProcess(), GetCurrentThread(), GetCurrentProcess(), &handle, kRights, FALSE, 0) == 0) return nullptr;
+  if (DuplicateHandle(GetCurrentProcess(), GetCurrentThread(), GetCurrentProcess(), &handle,
+                      kRights, FALSE, 0) == 0)
+    return nullptr;
   thread = std::make_shared<KnownThread>(handle, CurrentBlock());
   if (!ForgetAtEnd(id)) return nullptr;
   GlobalThreads().Add(id, thread);
   return thread;
 }
 
-std::shared_ptr<KnownThread> KnownThread::Find(std::uint64_t thread_id) { return GlobalThreads().Find(thread_id); }
+std::shared_ptr<KnownThread> KnownThread::Find(std::uint64_t thread_id) {
+  return GlobalThreads().Find(thread_id);
+}
 
 KnownThread::~KnownThread() {
   if (stalls.load(std::memory_order_relaxed) >= kMaxStalls) {
@@ -186,15 +200,16 @@ bool CopyStack(KnownThread& thread, StackCopy& copy, void (*while_stopped)()) {
   // Not before: whoever is held up here must not find the thread resumed before it was stopped.
   watchdog.Begin(thread.handle());
   // The thread stands still only when its registers can be had: SuspendThread itself does not wait.
-  bool is_copied =
-      GetThreadContext(thread.handle(), &context) != 0 && CopyStopped(context, *static_cast<const NT_TIB*>(thread.block()), copy);
+  bool is_copied = GetThreadContext(thread.handle(), &context) != 0 &&
+                   CopyStopped(context, *static_cast<const NT_TIB*>(thread.block()), copy);
   if (while_stopped != nullptr) while_stopped();
   if (watchdog.End()) {
     ResumeThread(thread.handle());
   } else {
     is_copied = false;
     const int stalls = thread.stalls.fetch_add(1, std::memory_order_relaxed) + 1;
-    if (stalls == kMaxStalls) GlobalHandlerCounters().threads_given_up.fetch_add(1, std::memory_order_relaxed);
+    if (stalls == kMaxStalls)
+      GlobalHandlerCounters().threads_given_up.fetch_add(1, std::memory_order_relaxed);
   }
   if (is_copied) SetRegisters(context, copy);
   return is_copied;

@@ -16,8 +16,8 @@ namespace strobe::internal {
 // A thread that has registered itself: all that is needed to stop it is resolved here, beforehand.
 class KnownThread {
  public:
-  // The calling thread; nullptr where the system refuses a handle. Found by its id until it ends. The first call waits for the loader's
-  // lock.
+  // The calling thread; nullptr where the system refuses a handle. Found by its id until it ends.
+  // The first call waits for the loader's lock.
   static std::shared_ptr<KnownThread> Current();
   // nullptr where no such thread has called Current(), or it has ended.
   static std::shared_ptr<KnownThread> Find(std::uint64_t thread_id);
@@ -28,7 +28,8 @@ class KnownThread {
   KnownThread& operator=(const KnownThread&) = delete;
 
   [[nodiscard]] void* handle() const { return handle_; }
-  // The thread's own block, which says where its stack is now, a fiber's too. Valid while the thread lives.
+  // The thread's own block, which says where its stack is now, a fiber's too. Valid while the
+  // thread lives.
   [[nodiscard]] const void* block() const { return block_; }
   // How many times it stayed stopped too long. Whoever stops it counts.
   std::atomic<int> stalls{0};
@@ -59,13 +60,15 @@ struct StackCopy {
   [[nodiscard]] std::span<const std::byte> stack() const { return {bytes.data(), byte_count}; }
 };
 
-// After this long the watchdog resumes a thread, and after this many times a thread is left in peace.
+// After this long the watchdog resumes a thread, and after this many times a thread is left in
+// peace.
 inline constexpr std::int64_t kMaxStopMs = 500;
 inline constexpr int kMaxStalls = 5;
 
-// Suspends the thread, copies its registers and its stack, and resumes it; between the two nothing allocates, locks, logs or loads.
-// False where it has ended, runs on no stack that is known, has stalled too often, or stayed stopped too long, so that it was resumed while
-// it was being copied; and where there is no ExitLock just now. `while_stopped` is a test's. One caller at a time.
+// Suspends the thread, copies its registers and its stack, and resumes it; between the two nothing
+// allocates, locks, logs or loads. False where it has ended, runs on no stack that is known, has
+// stalled too often, or stayed stopped too long, so that it was resumed while it was being copied;
+// and where there is no ExitLock just now. `while_stopped` is a test's. One caller at a time.
 bool CopyStack(KnownThread& thread, StackCopy& copy, void (*while_stopped)() = nullptr);
 
 // Starts the watchdog, once a process; false where the system refuses.

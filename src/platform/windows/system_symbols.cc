@@ -13,12 +13,15 @@
 namespace strobe::internal {
 namespace {
 
-constexpr DWORD64 kBase = 0x180000000;       // any place: the image is read from its file
-constexpr ULONG kTagFunction = 5;            // SymTagFunction, of which no header of the SDK's tells
-constexpr ULONG kTagPublic = 10;             // SymTagPublicSymbol: all that a PDB file has which was made for others
-constexpr DWORD kIgnoreSymbolPath = 0x1000;  // SYMOPT_IGNORE_NT_SYMPATH, which mingw-w64's header has not
+constexpr DWORD64 kBase = 0x180000000;  // any place: the image is read from its file
+constexpr ULONG kTagFunction = 5;       // SymTagFunction, of which no header of the SDK's tells
+constexpr ULONG kTagPublic =
+    10;  // SymTagPublicSymbol: all that a PDB file has which was made for others
+constexpr DWORD kIgnoreSymbolPath =
+    0x1000;  // SYMOPT_IGNORE_NT_SYMPATH, which mingw-w64's header has not
 
-// The functions that are used of the library, which is loaded when the first image needs it. Never unloaded: it is the system's.
+// The functions that are used of the library, which is loaded when the first image needs it. Never
+// unloaded: it is the system's.
 struct DebugHelp {
   decltype(&SymInitializeW) initialize = nullptr;
   decltype(&SymCleanup) cleanup = nullptr;
@@ -49,23 +52,28 @@ struct DebugHelp {
 bool HasDebugInformation(const DebugHelp& library, HANDLE session) {
   IMAGEHLP_MODULEW64 module = {};
   module.SizeOfStruct = sizeof(module);
-  return library.get_module_info(session, kBase, &module) != 0 && (module.SymType == SymPdb || module.SymType == SymDia);
+  return library.get_module_info(session, kBase, &module) != 0 &&
+         (module.SymType == SymPdb || module.SymType == SymDia);
 }
 
 BOOL CALLBACK Visit(PSYMBOL_INFOW symbol, ULONG /*bytes*/, PVOID context) {
-  const bool is_function = (symbol->Tag == kTagFunction || symbol->Tag == kTagPublic) && (symbol->Flags & SYMFLAG_EXPORT) == 0;
+  const bool is_function = (symbol->Tag == kTagFunction || symbol->Tag == kTagPublic) &&
+                           (symbol->Flags & SYMFLAG_EXPORT) == 0;
   if (!is_function || symbol->Address < kBase) return TRUE;
   // What is only public comes without a size, which by Wine is 1.
   const std::uint64_t bytes = symbol->Tag == kTagFunction ? symbol->Size : 0;
   const auto& visit = *static_cast<const SystemSymbolVisitor*>(context);
-  return visit(symbol->Address - kBase, bytes, Utf8FromWide(std::wstring_view(symbol->Name, wcsnlen(symbol->Name, symbol->MaxNameLen))))
+  return visit(symbol->Address - kBase, bytes,
+               Utf8FromWide(
+                   std::wstring_view(symbol->Name, wcsnlen(symbol->Name, symbol->MaxNameLen))))
              ? TRUE
              : FALSE;
 }
 
 }  // namespace
 
-// A session of its own for each image, under a handle that is nobody's: the program may use the library for itself, and images come and go.
+// A session of its own for each image, under a handle that is nobody's: the program may use the
+// library for itself, and images come and go.
 bool VisitSystemSymbols(const std::string& path, const SystemSymbolVisitor& visit) {
   static std::mutex mutex;  // the library is for one thread at a time
   const std::unique_lock lock(mutex, std::try_to_lock);
@@ -75,11 +83,14 @@ bool VisitSystemSymbols(const std::string& path, const SystemSymbolVisitor& visi
   const std::wstring image = WideFromUtf8(path);
   const HANDLE session = &mutex;
   const DWORD options = library.get_options();
-  // Nobody is asked anything, no file is taken that only looks like the right one, and none is looked for along the user's symbol path, in
-  // which there may be a server far away.
-  library.set_options(SYMOPT_UNDNAME | SYMOPT_EXACT_SYMBOLS | SYMOPT_FAIL_CRITICAL_ERRORS | SYMOPT_NO_PROMPTS | kIgnoreSymbolPath);
-  if (library.initialize(session, image.substr(0, image.find_last_of(L"\\/")).c_str(), FALSE) != 0) {
-    if (library.load_module(session, nullptr, image.c_str(), nullptr, kBase, 0, nullptr, 0) != 0 && HasDebugInformation(library, session)) {
+  // Nobody is asked anything, no file is taken that only looks like the right one, and none is
+  // looked for along the user's symbol path, in which there may be a server far away.
+  library.set_options(SYMOPT_UNDNAME | SYMOPT_EXACT_SYMBOLS | SYMOPT_FAIL_CRITICAL_ERRORS |
+                      SYMOPT_NO_PROMPTS | kIgnoreSymbolPath);
+  if (library.initialize(session, image.substr(0, image.find_last_of(L"\\/")).c_str(), FALSE) !=
+      0) {
+    if (library.load_module(session, nullptr, image.c_str(), nullptr, kBase, 0, nullptr, 0) != 0 &&
+        HasDebugInformation(library, session)) {
       library.enumerate(session, kBase, L"*", &Visit, const_cast<SystemSymbolVisitor*>(&visit));
     }
     library.cleanup(session);

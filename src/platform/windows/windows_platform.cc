@@ -21,12 +21,15 @@
 namespace strobe {
 namespace {
 
-// Nanoseconds a cycle of QueryThreadCycleTime, which counts as the time stamp counter does; 0 where the system does not answer it.
+// Nanoseconds a cycle of QueryThreadCycleTime, which counts as the time stamp counter does; 0 where
+// the system does not answer it.
 double MeasureNsPerCycle() {
   constexpr DWORD kMeasureMs = 20;
   ULONG64 cycles = 0;
   LARGE_INTEGER frequency{};
-  if (QueryThreadCycleTime(GetCurrentThread(), &cycles) == 0 || cycles == 0 || QueryPerformanceFrequency(&frequency) == 0) return 0;
+  if (QueryThreadCycleTime(GetCurrentThread(), &cycles) == 0 || cycles == 0 ||
+      QueryPerformanceFrequency(&frequency) == 0)
+    return 0;
   LARGE_INTEGER begin{};
   LARGE_INTEGER end{};
   QueryPerformanceCounter(&begin);
@@ -35,7 +38,8 @@ double MeasureNsPerCycle() {
   QueryPerformanceCounter(&end);
   const std::uint64_t last = __rdtsc();
   if (last <= first) return 0;
-  const double ns = 1e9 * static_cast<double>(end.QuadPart - begin.QuadPart) / static_cast<double>(frequency.QuadPart);
+  const double ns = 1e9 * static_cast<double>(end.QuadPart - begin.QuadPart) /
+                    static_cast<double>(frequency.QuadPart);
   return ns / static_cast<double>(last - first);
 }
 
@@ -44,8 +48,10 @@ double NsPerCycle() {
   return ns;
 }
 
-// Of a thread or of the process, whose functions have the same form. -1 where there is no such thing.
-std::int64_t CpuTimeOf(HANDLE handle, decltype(&QueryThreadCycleTime) query_cycles, decltype(&GetThreadTimes) get_times) {
+// Of a thread or of the process, whose functions have the same form. -1 where there is no such
+// thing.
+std::int64_t CpuTimeOf(HANDLE handle, decltype(&QueryThreadCycleTime) query_cycles,
+                       decltype(&GetThreadTimes) get_times) {
   ULONG64 cycles = 0;
   const double ns_per_cycle = NsPerCycle();
   if (ns_per_cycle > 0 && query_cycles(handle, &cycles) != 0) {
@@ -58,13 +64,18 @@ std::int64_t CpuTimeOf(HANDLE handle, decltype(&QueryThreadCycleTime) query_cycl
   if (get_times(handle, &created, &ended, &kernel, &user) == 0) return -1;
   constexpr std::int64_t kNsPerUnit = 100;
   const auto ns = [](const FILETIME& time) {
-    return static_cast<std::int64_t>(std::uint64_t{time.dwHighDateTime} << 32 | time.dwLowDateTime) * kNsPerUnit;
+    return static_cast<std::int64_t>(std::uint64_t{time.dwHighDateTime} << 32 |
+                                     time.dwLowDateTime) *
+           kNsPerUnit;
   };
   return ns(kernel) + ns(user);
 }
-std::int64_t CpuTimeOfThread(HANDLE thread) { return CpuTimeOf(thread, &QueryThreadCycleTime, &GetThreadTimes); }
+std::int64_t CpuTimeOfThread(HANDLE thread) {
+  return CpuTimeOf(thread, &QueryThreadCycleTime, &GetThreadTimes);
+}
 
-// Of the one capture that is under way. Whoever holds the mutex is a collector, and is never stopped itself.
+// Of the one capture that is under way. Whoever holds the mutex is a collector, and is never
+// stopped itself.
 struct CaptureRoom {
   std::mutex mutex;
   internal::StackCopy copy;
@@ -76,7 +87,8 @@ CaptureRoom& GlobalCaptureRoom() {
 
 // For one thread at a time; nullptr where the system refuses.
 HANDLE CreateTimer() {
-  constexpr DWORD kHighResolution = 2;  // CREATE_WAITABLE_TIMER_HIGH_RESOLUTION, since Windows 10, version 1803
+  constexpr DWORD kHighResolution =
+      2;  // CREATE_WAITABLE_TIMER_HIGH_RESOLUTION, since Windows 10, version 1803
   constexpr DWORD kRights = SYNCHRONIZE | TIMER_MODIFY_STATE;
   const HANDLE timer = CreateWaitableTimerExW(nullptr, nullptr, kHighResolution, kRights);
   return timer != nullptr ? timer : CreateWaitableTimerExW(nullptr, nullptr, 0, kRights);
@@ -85,7 +97,8 @@ HANDLE CreateTimer() {
 // Later Windows alone has it.
 void NameThread(HANDLE thread, const std::string& name) {
   using SetDescription = HRESULT(WINAPI*)(HANDLE, PCWSTR);
-  static const auto set = internal::FindFunction<SetDescription>(GetModuleHandleW(L"kernelbase.dll"), "SetThreadDescription");
+  static const auto set = internal::FindFunction<SetDescription>(
+      GetModuleHandleW(L"kernelbase.dll"), "SetThreadDescription");
   if (set != nullptr) set(thread, std::wstring(name.begin(), name.end()).c_str());
 }
 
@@ -108,7 +121,8 @@ std::string WindowsPlatform::ProgramName() {
   const std::string path = internal::PathOfImage(nullptr);
   std::string name = path.substr(path.find_last_of("\\/") + 1);
   constexpr std::size_t kSuffixLength = 4;  // .exe
-  if (name.size() > kSuffixLength && name[name.size() - kSuffixLength] == '.') name.resize(name.size() - kSuffixLength);
+  if (name.size() > kSuffixLength && name[name.size() - kSuffixLength] == '.')
+    name.resize(name.size() - kSuffixLength);
   return name;
 }
 
@@ -118,9 +132,11 @@ std::optional<std::string> WindowsPlatform::EnvironmentVariable(const char* name
   std::wstring value(MAX_PATH, L'\0');
   while (true) {
     SetLastError(ERROR_SUCCESS);
-    const DWORD length = GetEnvironmentVariableW(wide_name.c_str(), value.data(), static_cast<DWORD>(value.size()));
+    const DWORD length =
+        GetEnvironmentVariableW(wide_name.c_str(), value.data(), static_cast<DWORD>(value.size()));
     if (length == 0 && GetLastError() != ERROR_SUCCESS) return std::nullopt;
-    if (length < value.size()) return internal::Utf8FromWide(std::wstring_view(value).substr(0, length));
+    if (length < value.size())
+      return internal::Utf8FromWide(std::wstring_view(value).substr(0, length));
     value.resize(length);  // with the terminating zero
   }
 }
@@ -131,20 +147,28 @@ std::int64_t WindowsPlatform::ThreadCpuTimeNs(std::uint64_t thread_id) {
   return thread == nullptr ? -1 : CpuTimeOfThread(thread->handle());
 }
 
-std::int64_t WindowsPlatform::ProcessCpuTimeNs() { return CpuTimeOf(GetCurrentProcess(), &QueryProcessCycleTime, &GetProcessTimes); }
+std::int64_t WindowsPlatform::ProcessCpuTimeNs() {
+  return CpuTimeOf(GetCurrentProcess(), &QueryProcessCycleTime, &GetProcessTimes);
+}
 
-// Builds all that the collector would else build at its first use, when others may wait for what it has locked.
+// Builds all that the collector would else build at its first use, when others may wait for what it
+// has locked.
 absl::Status WindowsPlatform::InstallHandler(int /*signal*/) {
   NsPerCycle();
   GlobalCaptureRoom();
   internal::ImageVersion();
-  if (!internal::ExitLock::Prepare()) return absl::UnimplementedError("this Windows has no lock that keeps a process from ending");
-  return internal::StartWatchdog() ? absl::OkStatus() : absl::ResourceExhaustedError("no thread can be started to watch over stopped ones");
+  if (!internal::ExitLock::Prepare())
+    return absl::UnimplementedError("this Windows has no lock that keeps a process from ending");
+  return internal::StartWatchdog()
+             ? absl::OkStatus()
+             : absl::ResourceExhaustedError("no thread can be started to watch over stopped ones");
 }
 
 bool WindowsPlatform::Interrupt(std::uint64_t thread_id, std::uint64_t payload, int /*signal*/) {
   internal::SlotToken token;
-  if (thread_id == CurrentThreadId() || !internal::SlotToken::Unpack(payload, token) || token.arena >= internal::kMaxArenas) return false;
+  if (thread_id == CurrentThreadId() || !internal::SlotToken::Unpack(payload, token) ||
+      token.arena >= internal::kMaxArenas)
+    return false;
   const internal::CaptureEntry& entry = internal::CaptureEntryOf(token.arena);
   const internal::CaptureEntry::Function function = entry.function.load(std::memory_order_acquire);
   const std::shared_ptr<internal::KnownThread> thread = internal::KnownThread::Find(thread_id);
@@ -153,7 +177,9 @@ bool WindowsPlatform::Interrupt(std::uint64_t thread_id, std::uint64_t payload, 
   const std::lock_guard lock(room.mutex);
   if (!internal::CopyStack(*thread, room.copy)) return false;
   const CopiedStackMemory stack(room.copy.base, room.copy.stack());
-  return function(entry.context, {.token = token, .timer_weight = 0, .registers = &room.copy.registers, .stack = &stack});
+  return function(
+      entry.context,
+      {.token = token, .timer_weight = 0, .registers = &room.copy.registers, .stack = &stack});
 }
 
 std::uint64_t WindowsPlatform::ModuleVersion() { return internal::ImageVersion(); }
@@ -163,10 +189,12 @@ std::size_t WindowsPlatform::ReadMemory(std::uint64_t address, std::span<std::ui
   return internal::ReadOwnMemory(address, bytes);
 }
 std::size_t WindowsPlatform::ReadStack(std::uint64_t address, std::span<std::byte> bytes) noexcept {
-  return internal::ReadOwnMemory(address, {reinterpret_cast<std::uint8_t*>(bytes.data()), bytes.size()});
+  return internal::ReadOwnMemory(address,
+                                 {reinterpret_cast<std::uint8_t*>(bytes.data()), bytes.size()});
 }
 
-WindowsPlatform::OwnThread::OwnThread(OwnThread&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
+WindowsPlatform::OwnThread::OwnThread(OwnThread&& other) noexcept
+    : handle_(std::exchange(other.handle_, nullptr)) {}
 WindowsPlatform::OwnThread& WindowsPlatform::OwnThread::operator=(OwnThread&& other) noexcept {
   handle_ = std::exchange(other.handle_, nullptr);
   return *this;
@@ -180,7 +208,8 @@ void WindowsPlatform::OwnThread::Detach() {
   if (handle_ != nullptr) CloseHandle(std::exchange(handle_, nullptr));
 }
 
-WindowsPlatform::OwnThread WindowsPlatform::RunOnOwnThread(const char* name, std::function<void()> body) {
+WindowsPlatform::OwnThread WindowsPlatform::RunOnOwnThread(const char* name,
+                                                           std::function<void()> body) {
   struct Start {
     std::string name;
     std::function<void()> body;
@@ -194,7 +223,8 @@ WindowsPlatform::OwnThread WindowsPlatform::RunOnOwnThread(const char* name, std
   };
   OwnThread thread;
   // The C library's way to start one, so that it knows of it.
-  thread.handle_ = reinterpret_cast<void*>(_beginthreadex(nullptr, 0, run, start.get(), 0, nullptr));
+  thread.handle_ =
+      reinterpret_cast<void*>(_beginthreadex(nullptr, 0, run, start.get(), 0, nullptr));
   if (thread.handle_ != nullptr) static_cast<void>(start.release());
   return thread;
 }
@@ -222,11 +252,18 @@ void WindowsPlatform::SleepNs(std::int64_t time_ns) {
 void WindowsPlatform::WriteLine(const std::string& text) {
   const std::string line = text + "\n";
   DWORD written = 0;
-  WriteFile(GetStdHandle(STD_ERROR_HANDLE), line.data(), static_cast<DWORD>(line.size()), &written, nullptr);
+  WriteFile(GetStdHandle(STD_ERROR_HANDLE), line.data(), static_cast<DWORD>(line.size()), &written,
+            nullptr);
 }
 
-void* WindowsPlatform::MapMemory(std::uint64_t bytes) { return VirtualAlloc(nullptr, bytes, MEM_RESERVE | MEM_COMMIT, PAGE_READWRITE); }
-void WindowsPlatform::UnmapMemory(void* memory, std::uint64_t /*bytes*/) { VirtualFree(memory, 0, MEM_RELEASE); }
-void WindowsPlatform::DiscardMemory(void* memory, std::uint64_t bytes) { VirtualAlloc(memory, bytes, MEM_RESET, PAGE_READWRITE); }
+void* WindowsPlatform::MapMemory(std::uint64_t bytes) {
+  return VirtualAlloc(nullptr, bytes, MEM_RESERVE | MEM_COMMIT, PAGE_READWRITE);
+}
+void WindowsPlatform::UnmapMemory(void* memory, std::uint64_t /*bytes*/) {
+  VirtualFree(memory, 0, MEM_RELEASE);
+}
+void WindowsPlatform::DiscardMemory(void* memory, std::uint64_t bytes) {
+  VirtualAlloc(memory, bytes, MEM_RESET, PAGE_READWRITE);
+}
 
 }  // namespace strobe

@@ -1,4 +1,5 @@
-// The C++ part of the Go program. Ends the process where Go's runtime stands still, which only a thread outside of it can see.
+// The C++ part of the Go program. Ends the process where Go's runtime stands still, which only a
+// thread outside of it can see.
 #include <unistd.h>
 
 #include <cstdint>

@@ -19,7 +19,8 @@ int main(int argc, char** argv) {
     const std::string path = std::string(argv[1]) + "/" + sample.name + ".pb.gz";
     std::ofstream file(path, std::ios::binary);
     if (!bytes.ok() || !(file << *bytes).flush()) {
-      std::fprintf(stderr, "cannot write %s: %s\n", path.c_str(), bytes.status().ToString().c_str());
+      std::fprintf(stderr, "cannot write %s: %s\n", path.c_str(),
+                   bytes.status().ToString().c_str());
       return 1;
     }
   }

@@ -1,5 +1,6 @@
-// A program with a real session: session DIRECTORY leaves profiles there, and prints what its threads' own clocks say, a line each:
-// "<thread> <name of its busiest function> <least CPU ns> <most CPU ns> <least wall ns> <most wall ns>".
+// A program with a real session: session DIRECTORY leaves profiles there, and prints what its
+// threads' own clocks say, a line each: "<thread> <name of its busiest function> <least CPU ns>
+// <most CPU ns> <least wall ns> <most wall ns>".
 #include <time.h>
 #include <unistd.h>
 
@@ -11,8 +12,8 @@
 
 #include "../collecting_exporter.h"
 
-// As a user's program has them: a namespace of its own kind, a template, a member. Each keeps its state on the stack, since g++ leaves the
-// frame pointer out of a leaf function that uses none.
+// As a user's program has them: a namespace of its own kind, a template, a member. Each keeps its
+// state on the stack, since g++ leaves the frame pointer out of a leaf function that uses none.
 namespace strobe::testing {
 
 __attribute__((noinline)) std::uint64_t Mix(std::uint64_t value) {
@@ -28,7 +29,8 @@ __attribute__((noinline)) T Compress(T value) {
   return state;
 }
 
-// The C library of many systems keeps no frame pointers, so whoever calls it is passed over: Block is there to be that one.
+// The C library of many systems keeps no frame pointers, so whoever calls it is passed over: Block
+// is there to be that one.
 class Waiter {
  public:
   Waiter() { is_open_ = pipe(pipe_) == 0; }
@@ -73,8 +75,9 @@ void RunThread(Profiler<>& profiler, const char* name, const char* function, con
   }
   const std::int64_t most_cpu = ThreadCpuNs() - outer_cpu;
   const std::int64_t most_wall = MonotonicNs() - outer_wall;
-  std::printf("%s %s %lld %lld %lld %lld\n", name, function, static_cast<long long>(least_cpu), static_cast<long long>(most_cpu),
-              static_cast<long long>(least_wall), static_cast<long long>(most_wall));
+  std::printf("%s %s %lld %lld %lld %lld\n", name, function, static_cast<long long>(least_cpu),
+              static_cast<long long>(most_cpu), static_cast<long long>(least_wall),
+              static_cast<long long>(most_wall));
 }
 
 template <class Step>
@@ -86,16 +89,21 @@ void Work(std::int64_t cpu_ns, const Step& step) {
 }
 
 int RunSession(const std::string& directory) {
-  Profiler<> profiler({.sampling = {.wall_frequency_hz = 50}, .exporter = {.directory = directory}});
+  Profiler<> profiler(
+      {.sampling = {.wall_frequency_hz = 50}, .exporter = {.directory = directory}});
   const ScopedProfiler session(profiler);
   if (!session.status().ok()) {
     std::fprintf(stderr, "session: %s\n", session.status().ToString().c_str());
     return 1;
   }
   Waiter waiter;
-  std::thread waiting([&] { RunThread(profiler, "waiting", "Waiter::WaitForEnd", [&] { waiter.WaitForEnd(); }); });
+  std::thread waiting(
+      [&] { RunThread(profiler, "waiting", "Waiter::WaitForEnd", [&] { waiter.WaitForEnd(); }); });
   std::thread mixing([&] { RunThread(profiler, "mixing", "Mix", [] { Work(600'000'000, Mix); }); });
-  std::thread compressing([&] { RunThread(profiler, "compressing", "Compress", [] { Work(300'000'000, Compress<std::uint64_t>); }); });
+  std::thread compressing([&] {
+    RunThread(profiler, "compressing", "Compress",
+              [] { Work(300'000'000, Compress<std::uint64_t>); });
+  });
   compressing.join();
   const bool is_flushed = profiler.Flush().ok();  // a second file
   mixing.join();

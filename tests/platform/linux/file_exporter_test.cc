@@ -54,10 +54,12 @@ TEST_F(LinuxFileExporterTest, ErrorsCarryTheSystemsWords) {
   FileExporter exporter(ExporterOptions{.directory = (directory_ / "file" / "deeper").string()});
   EXPECT_THAT(std::string(Export(exporter, 0).status().message()), HasSubstr("Not a directory"));
   FileExporter nowhere(ExporterOptions{.directory = "/proc/strobe/profiles"});
-  EXPECT_THAT(std::string(Export(nowhere, 0).status().message()), AllOf(HasSubstr("cannot "), HasSubstr("directory /proc/strobe")));
+  EXPECT_THAT(std::string(Export(nowhere, 0).status().message()),
+              AllOf(HasSubstr("cannot "), HasSubstr("directory /proc/strobe")));
 }
 
-// Runs `body` in a child process, whose limits, user and mounts are its own. Its exit code: 0 for success, 77 where it could not be set up.
+// Runs `body` in a child process, whose limits, user and mounts are its own. Its exit code: 0 for
+// success, 77 where it could not be set up.
 template <class Body>
 int RunInChild(Body body) {
   const pid_t child = fork();
@@ -74,7 +76,8 @@ TEST_F(LinuxFileExporterTest, FileThatMayNotGrowLeavesNothingBehind) {
     if (setrlimit(RLIMIT_FSIZE, &limit) != 0) return 77;
     FileExporter exporter(Options());
     const auto result = Export(exporter, 0, std::string(100'000, 'x'));
-    if (result.ok() || result.status().message().find("cannot write") == absl::string_view::npos) return 1;
+    if (result.ok() || result.status().message().find("cannot write") == absl::string_view::npos)
+      return 1;
     if (!List(directory_).empty()) return 2;
     return Export(exporter, 0, "short").ok() ? 0 : 3;
   });
@@ -97,7 +100,8 @@ TEST_F(LinuxFileExporterTest, FullDiskLeavesNothingBehind) {
     if (mount("strobe", directory_.c_str(), "tmpfs", 0, "size=64k") != 0) return 77;
     FileExporter exporter(Options());
     const auto result = Export(exporter, 0, std::string(1'000'000, 'x'));
-    if (result.ok() || result.status().message().find("No space left") == absl::string_view::npos) return 1;
+    if (result.ok() || result.status().message().find("No space left") == absl::string_view::npos)
+      return 1;
     if (!List(directory_).empty()) return 2;
     return Export(exporter, 0, "short").ok() ? 0 : 3;
   });
@@ -106,7 +110,8 @@ TEST_F(LinuxFileExporterTest, FullDiskLeavesNothingBehind) {
 }
 
 TEST_F(LinuxFileExporterTest, DirectoryWithoutPermission) {
-  fs::permissions(directory_, fs::perms::owner_read | fs::perms::owner_exec | fs::perms::others_read | fs::perms::others_exec);
+  fs::permissions(directory_, fs::perms::owner_read | fs::perms::owner_exec |
+                                  fs::perms::others_read | fs::perms::others_exec);
   const int code = RunInChild([this] {
     constexpr uid_t kNobody = 65534;
     if (geteuid() == 0 && setresuid(kNobody, kNobody, kNobody) != 0) return 77;

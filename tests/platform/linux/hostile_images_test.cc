@@ -1,4 +1,5 @@
-// Modules() of programs that make it hard: an allocator that asks the loader, images that lie about themselves, no /proc, relative paths.
+// Modules() of programs that make it hard: an allocator that asks the loader, images that lie about
+// themselves, no /proc, relative paths.
 #include <dlfcn.h>
 #include <link.h>
 #include <sched.h>
@@ -33,7 +34,8 @@
 
 namespace {
 
-// An allocator's hook that looks at the loader, as one does that notes where each allocation comes from.
+// An allocator's hook that looks at the loader, as one does that notes where each allocation comes
+// from.
 struct Hook {
   std::mutex mutex;
   std::atomic<bool> is_on{false};
@@ -57,12 +59,15 @@ __attribute__((noinline)) void* operator new(std::size_t bytes) {
   if (void* memory = std::malloc(bytes != 0 ? bytes : 1)) return memory;
   throw std::bad_alloc();
 }
-__attribute__((noinline)) void* operator new(std::size_t bytes, const std::nothrow_t& /*tag*/) noexcept {
+__attribute__((noinline)) void* operator new(std::size_t bytes,
+                                             const std::nothrow_t& /*tag*/) noexcept {
   RunHook();
   return std::malloc(bytes != 0 ? bytes : 1);
 }
 __attribute__((noinline)) void operator delete(void* memory) noexcept { std::free(memory); }
-__attribute__((noinline)) void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+__attribute__((noinline)) void operator delete(void* memory, std::size_t) noexcept {
+  std::free(memory);
+}
 #endif
 
 namespace strobe {
@@ -131,7 +136,9 @@ void ChangeHeaders(std::string& image, Change&& change) {
 }
 
 const Module* FindByFile(const std::vector<Module>& modules, const std::string& name) {
-  const auto found = std::find_if(modules.begin(), modules.end(), [&](const Module& module) { return module.path.ends_with(name); });
+  const auto found = std::find_if(modules.begin(), modules.end(), [&](const Module& module) {
+    return module.path.ends_with(name);
+  });
   return found == modules.end() ? nullptr : &*found;
 }
 
@@ -198,14 +205,16 @@ TEST(HostileImages, WithoutProcTheProgramHasItsNameYet) {
     if (!leave() && (unshare(CLONE_NEWUSER) != 0 || !leave())) _exit(kCannotTry);
     const std::vector<Module> modules = LinuxPlatform::Modules();
     const bool is_named = !modules.empty() && modules[0].path.ends_with(name);
-    const auto vdsos = std::count_if(modules.begin(), modules.end(), [](const Module& module) { return module.path == "[vdso]"; });
+    const auto vdsos = std::count_if(modules.begin(), modules.end(),
+                                     [](const Module& module) { return module.path == "[vdso]"; });
     _exit(!is_named ? 1 : vdsos > 1 ? 2 : 0);
   }
   ASSERT_GT(child, 0);
   int status = -1;
   ASSERT_EQ(waitpid(child, &status, 0), child);
   ASSERT_TRUE(WIFEXITED(status)) << status;
-  if (WEXITSTATUS(status) == kCannotTry) GTEST_SKIP() << "to leave /proc behind needs a right that is not here";
+  if (WEXITSTATUS(status) == kCannotTry)
+    GTEST_SKIP() << "to leave /proc behind needs a right that is not here";
   EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 

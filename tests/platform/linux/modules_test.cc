@@ -1,4 +1,5 @@
-// The list of images that LinuxPlatform gives, against what the kernel and binutils say of them; and forks.
+// The list of images that LinuxPlatform gives, against what the kernel and binutils say of them;
+// and forks.
 #include <dlfcn.h>
 #include <link.h>
 #include <signal.h>
@@ -52,7 +53,9 @@ std::vector<Mapping> ExecutableMappings() {
     unsigned long start = 0;
     unsigned long limit = 0;
     unsigned long offset = 0;
-    if (std::sscanf(line.c_str(), "%lx-%lx %4s %lx %*s %*s %n", &start, &limit, flags, &offset, &path_at) < 4) continue;
+    if (std::sscanf(line.c_str(), "%lx-%lx %4s %lx %*s %*s %n", &start, &limit, flags, &offset,
+                    &path_at) < 4)
+      continue;
     if (flags[2] != 'x' || path_at == 0 || line[static_cast<std::size_t>(path_at)] != '/') continue;
     mappings.push_back({start, limit, offset, line.substr(static_cast<std::size_t>(path_at))});
   }
@@ -74,7 +77,9 @@ TEST(LinuxModules, AreTheExecutableMappingsThatTheKernelShows) {
   const std::vector<Mapping> mappings = ExecutableMappings();
   ASSERT_FALSE(mappings.empty());
   for (const Mapping& mapping : mappings) {
-    const auto found = std::find_if(modules.begin(), modules.end(), [&](const Module& module) { return module.start == mapping.start; });
+    const auto found = std::find_if(modules.begin(), modules.end(), [&](const Module& module) {
+      return module.start == mapping.start;
+    });
     ASSERT_NE(found, modules.end()) << mapping.path << " is missing";
     EXPECT_EQ(found->limit, mapping.limit) << mapping.path;
     EXPECT_EQ(found->file_offset, mapping.offset) << mapping.path;
@@ -89,16 +94,20 @@ TEST(LinuxModules, TheProgramIsTheFirstAndHoldsItsFunctions) {
   ASSERT_GT(readlink("/proc/self/exe", path, sizeof(path) - 1), 0);
   EXPECT_EQ(modules[0].path, path);
   const ModuleMap map(modules);
-  const auto own = map.Find(static_cast<Address>(reinterpret_cast<std::uintptr_t>(&ExecutableMappings)));
+  const auto own =
+      map.Find(static_cast<Address>(reinterpret_cast<std::uintptr_t>(&ExecutableMappings)));
   ASSERT_TRUE(own.has_value());
   EXPECT_EQ(map.modules()[*own].path, path);
-  EXPECT_TRUE(std::any_of(modules.begin(), modules.end(), [](const Module& module) { return module.path == "[vdso]"; }));
+  EXPECT_TRUE(std::any_of(modules.begin(), modules.end(),
+                          [](const Module& module) { return module.path == "[vdso]"; }));
 }
 
 Address coroutine_returns_to = 0;
 ucontext_t coroutine_caller;
 // No lambda: what a compiler puts around one may be what it returns to.
-void NoteReturnAddress() { coroutine_returns_to = reinterpret_cast<Address>(__builtin_return_address(0)); }
+void NoteReturnAddress() {
+  coroutine_returns_to = reinterpret_cast<Address>(__builtin_return_address(0));
+}
 
 TEST(LinuxModules, SayWhereCoroutinesEnd) {
   // One that runs, and looks where it will return to.
@@ -127,7 +136,8 @@ TEST(LinuxModules, BuildIdsAreThoseThatReadelfShows) {
     const std::string label = "Build ID: ";
     const std::size_t at = notes.find(label);
     std::string expected;
-    if (at != std::string::npos) expected = notes.substr(at + label.size(), notes.find('\n', at) - at - label.size());
+    if (at != std::string::npos)
+      expected = notes.substr(at + label.size(), notes.find('\n', at) - at - label.size());
     EXPECT_EQ(module.build_id, expected) << module.path;
     ++compared;
   }
@@ -143,18 +153,21 @@ TEST(LinuxModules, TheVersionChangesWheneverAnImageComesOrGoes) {
   if (image == nullptr) GTEST_SKIP() << "no image to load: " << dlerror();
   const auto has_image = [&] {
     const std::vector<Module> modules = LinuxPlatform::Modules();
-    return std::any_of(modules.begin(), modules.end(), [&](const Module& module) { return module.path.ends_with(kName); });
+    return std::any_of(modules.begin(), modules.end(),
+                       [&](const Module& module) { return module.path.ends_with(kName); });
   };
   const std::uint64_t loaded = LinuxPlatform::ModuleVersion();
   EXPECT_NE(loaded, before);
   EXPECT_TRUE(has_image());
   dlclose(image);
   EXPECT_NE(LinuxPlatform::ModuleVersion(), loaded);
-  EXPECT_NE(LinuxPlatform::ModuleVersion(), before) << "an unload and a load of something else must not look like nothing";
+  EXPECT_NE(LinuxPlatform::ModuleVersion(), before)
+      << "an unload and a load of something else must not look like nothing";
   EXPECT_FALSE(has_image());
 }
 
-// As a linker leaves it that is not asked for a build id, and to be told apart from any other by `tail`.
+// As a linker leaves it that is not asked for a build id, and to be told apart from any other by
+// `tail`.
 void WriteWithoutBuildId(std::string image, const std::string& path, const std::string& tail) {
   ElfW(Ehdr) header;
   std::memcpy(&header, image.data(), sizeof(header));
@@ -171,21 +184,26 @@ void WriteWithoutBuildId(std::string image, const std::string& path, const std::
 TEST(LinuxModules, AnImageWithoutABuildIdThatIsBuiltAnewIsAnother) {
   void* original = dlopen("libBrokenLocale.so.1", RTLD_NOW | RTLD_LOCAL);
   link_map* map = nullptr;
-  if (original == nullptr || dlinfo(original, RTLD_DI_LINKMAP, &map) != 0) GTEST_SKIP() << "no image to load: " << dlerror();
+  if (original == nullptr || dlinfo(original, RTLD_DI_LINKMAP, &map) != 0)
+    GTEST_SKIP() << "no image to load: " << dlerror();
   std::ifstream file(map->l_name, std::ios::binary);
   const std::string image((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
   dlclose(original);
-  const std::string path = ::testing::TempDir() + "strobe_rebuilt_" + std::to_string(getpid()) + ".so";
+  const std::string path =
+      ::testing::TempDir() + "strobe_rebuilt_" + std::to_string(getpid()) + ".so";
   const auto load = [&] {
     void* loaded = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     EXPECT_NE(loaded, nullptr) << dlerror();
     const std::vector<Module> modules = LinuxPlatform::Modules();
-    const auto found = std::find_if(modules.begin(), modules.end(), [&](const Module& module) { return module.path == path; });
+    const auto found = std::find_if(modules.begin(), modules.end(),
+                                    [&](const Module& module) { return module.path == path; });
     if (loaded != nullptr) dlclose(loaded);
     EXPECT_NE(found, modules.end());
     // Mostly it is loaded to the same place; that is not what tells it apart.
     return found == modules.end() ? Module()
-                                  : Module{.path = found->path, .build_id = found->build_id, .file_version = found->file_version};
+                                  : Module{.path = found->path,
+                                           .build_id = found->build_id,
+                                           .file_version = found->file_version};
   };
   WriteWithoutBuildId(image, path, "one");
   const Module first = load();
@@ -200,13 +218,17 @@ TEST(LinuxForks, AChildCountsOneMoreAndKnowsItself) {
   const std::uint64_t count = LinuxPlatform::ForkCount();
   const std::uint64_t id = LinuxPlatform::CurrentThread().id;
   const auto knows_itself = [&] {
-    return LinuxPlatform::ForkCount() > count && LinuxPlatform::CurrentThread().id == static_cast<std::uint64_t>(getpid()) &&
+    return LinuxPlatform::ForkCount() > count &&
+           LinuxPlatform::CurrentThread().id == static_cast<std::uint64_t>(getpid()) &&
            LinuxPlatform::CurrentThreadId() == static_cast<std::uint64_t>(getpid()) &&
            LinuxPlatform::ProcessId() == static_cast<std::uint64_t>(getpid());
   };
   for (const bool is_bare : {false, true}) {
     // No handler of fork runs for a bare one, nor for glibc's _Fork, which older ones have not got.
-    const auto child = is_bare ? static_cast<pid_t>(syscall(SYS_clone, SIGCHLD, nullptr, nullptr, nullptr, nullptr)) : fork();
+    const auto child =
+        is_bare
+            ? static_cast<pid_t>(syscall(SYS_clone, SIGCHLD, nullptr, nullptr, nullptr, nullptr))
+            : fork();
     if (child == 0) _exit(knows_itself() ? 0 : 1);
     ASSERT_GT(child, 0);
     int status = -1;
@@ -217,8 +239,8 @@ TEST(LinuxForks, AChildCountsOneMoreAndKnowsItself) {
   EXPECT_EQ(LinuxPlatform::CurrentThread().id, id);
 }
 
-// The loader's lock is held by another thread at the instant of the fork, so in the child it is held for ever. What the child would ask the
-// loader, it answers from what the parent knew.
+// The loader's lock is held by another thread at the instant of the fork, so in the child it is
+// held for ever. What the child would ask the loader, it answers from what the parent knew.
 TEST(LinuxForks, AChildWhoseLoaderIsStuckGoesOn) {
 #ifdef STROBE_TEST_HAS_THREAD_SANITIZER
   GTEST_SKIP() << "ThreadSanitizer ends the child of a process with threads";
@@ -244,7 +266,8 @@ TEST(LinuxForks, AChildWhoseLoaderIsStuckGoesOn) {
     alarm(60);  // it would wait for ever
     LinuxPlatform::ForkCount();
     const std::uint64_t version = LinuxPlatform::ModuleVersion();
-    const bool is_same = LinuxPlatform::Modules() == before && LinuxPlatform::ModuleVersion() == version;
+    const bool is_same =
+        LinuxPlatform::Modules() == before && LinuxPlatform::ModuleVersion() == version;
     _exit(is_same ? 0 : 1);
   }
   gate.may_go.count_down();

@@ -17,7 +17,8 @@
 #include <cstdlib>
 #include <cstring>
 
-extern char** environ;  // NOLINT(readability-redundant-declaration): POSIX leaves declaring it to the program
+// NOLINTNEXTLINE(readability-redundant-declaration): POSIX leaves declaring it to the program
+extern char** environ;
 
 namespace strobe::testing {
 
@@ -44,10 +45,12 @@ std::int64_t ThreadCpuNs() { return ReadNs(CLOCK_THREAD_CPUTIME_ID); }
 
 std::filesystem::path ProgramPath() { return std::filesystem::read_symlink("/proc/self/exe"); }
 
-int RunThisProgram(const std::vector<std::string>& arguments, const std::filesystem::path& directory) {
+int RunThisProgram(const std::vector<std::string>& arguments,
+                   const std::filesystem::path& directory) {
   const std::string program = ProgramPath();
   std::vector<char*> words{const_cast<char*>(program.c_str())};
-  for (const std::string& argument : arguments) words.push_back(const_cast<char*>(argument.c_str()));
+  for (const std::string& argument : arguments)
+    words.push_back(const_cast<char*>(argument.c_str()));
   words.push_back(nullptr);
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
@@ -56,7 +59,8 @@ int RunThisProgram(const std::vector<std::string>& arguments, const std::filesys
   posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "output", kFlags, 0600);
   posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "errors", kFlags, 0600);
   pid_t child = -1;
-  const bool is_running = posix_spawn(&child, program.c_str(), &actions, nullptr, words.data(), environ) == 0;
+  const bool is_running =
+      posix_spawn(&child, program.c_str(), &actions, nullptr, words.data(), environ) == 0;
   posix_spawn_file_actions_destroy(&actions);
   int status = -1;
   if (!is_running) return -1;
@@ -81,11 +85,14 @@ std::size_t DataCacheLineBytes() {
   return line_bytes > 0 ? static_cast<std::size_t>(line_bytes) : 0;
 }
 
-Library::Library(const std::filesystem::path& path) : handle_(dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) {}
+Library::Library(const std::filesystem::path& path)
+    : handle_(dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) {}
 Library::~Library() {
   if (handle_ != nullptr) dlclose(handle_);
 }
-std::uintptr_t Library::Symbol(const char* name) const { return reinterpret_cast<std::uintptr_t>(dlsym(handle_, name)); }
+std::uintptr_t Library::Symbol(const char* name) const {
+  return reinterpret_cast<std::uintptr_t>(dlsym(handle_, name));
+}
 std::string Library::Error() {
   const char* error = dlerror();
   return error != nullptr ? error : "";

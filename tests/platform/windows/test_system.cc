@@ -33,15 +33,20 @@ std::string ProcessorName() {
 }
 
 ThreadClock ClockOfThisThread() {
-  // Never closed: a test has few, and a thread's times can be read through it when the thread has ended.
-  return reinterpret_cast<ThreadClock>(OpenThread(THREAD_QUERY_INFORMATION, FALSE, GetCurrentThreadId()));
+  // Never closed: a test has few, and a thread's times can be read through it when the thread has
+  // ended.
+  return reinterpret_cast<ThreadClock>(
+      OpenThread(THREAD_QUERY_INFORMATION, FALSE, GetCurrentThreadId()));
 }
 
 std::int64_t ReadNs(ThreadClock clock) {
   constexpr std::int64_t kFileTimeNs = 100;
   FILETIME created, ended, kernel, user;
-  if (GetThreadTimes(reinterpret_cast<HANDLE>(clock), &created, &ended, &kernel, &user) == 0) return -1;
-  const auto count = [](const FILETIME& time) { return std::int64_t{time.dwHighDateTime} << 32 | time.dwLowDateTime; };
+  if (GetThreadTimes(reinterpret_cast<HANDLE>(clock), &created, &ended, &kernel, &user) == 0)
+    return -1;
+  const auto count = [](const FILETIME& time) {
+    return std::int64_t{time.dwHighDateTime} << 32 | time.dwLowDateTime;
+  };
   return (count(kernel) + count(user)) * kFileTimeNs;
 }
 
@@ -53,14 +58,17 @@ std::filesystem::path ProgramPath() {
   return path;
 }
 
-int RunThisProgram(const std::vector<std::string>& arguments, const std::filesystem::path& directory) {
+int RunThisProgram(const std::vector<std::string>& arguments,
+                   const std::filesystem::path& directory) {
   const std::filesystem::path program = ProgramPath();
   std::wstring command = L"\"" + program.wstring() + L"\"";
-  for (const std::string& argument : arguments) command += L" \"" + std::filesystem::path(argument).wstring() + L"\"";
-  SECURITY_ATTRIBUTES inherited{.nLength = sizeof(inherited), .lpSecurityDescriptor = nullptr, .bInheritHandle = TRUE};
+  for (const std::string& argument : arguments)
+    command += L" \"" + std::filesystem::path(argument).wstring() + L"\"";
+  SECURITY_ATTRIBUTES inherited{
+      .nLength = sizeof(inherited), .lpSecurityDescriptor = nullptr, .bInheritHandle = TRUE};
   const auto create = [&](const char* name) {
-    return CreateFileW((directory / name).c_str(), GENERIC_WRITE, FILE_SHARE_READ, &inherited, CREATE_ALWAYS, FILE_ATTRIBUTE_NORMAL,
-                       nullptr);
+    return CreateFileW((directory / name).c_str(), GENERIC_WRITE, FILE_SHARE_READ, &inherited,
+                       CREATE_ALWAYS, FILE_ATTRIBUTE_NORMAL, nullptr);
   };
   STARTUPINFOW startup{};
   startup.cb = sizeof(startup);
@@ -70,7 +78,8 @@ int RunThisProgram(const std::vector<std::string>& arguments, const std::filesys
   startup.hStdError = create("errors");
   PROCESS_INFORMATION child{};
   DWORD status = static_cast<DWORD>(-1);
-  if (CreateProcessW(program.c_str(), command.data(), nullptr, nullptr, TRUE, 0, nullptr, directory.c_str(), &startup, &child) != 0) {
+  if (CreateProcessW(program.c_str(), command.data(), nullptr, nullptr, TRUE, 0, nullptr,
+                     directory.c_str(), &startup, &child) != 0) {
     WaitForSingleObject(child.hProcess, INFINITE);
     GetExitCodeProcess(child.hProcess, &status);
     CloseHandle(child.hProcess);
@@ -81,7 +90,8 @@ int RunThisProgram(const std::vector<std::string>& arguments, const std::filesys
   return static_cast<int>(status);
 }
 
-CodePage::CodePage(std::span<const std::uint8_t> code) : page_(VirtualAlloc(nullptr, kBytes, MEM_RESERVE | MEM_COMMIT, PAGE_READWRITE)) {
+CodePage::CodePage(std::span<const std::uint8_t> code)
+    : page_(VirtualAlloc(nullptr, kBytes, MEM_RESERVE | MEM_COMMIT, PAGE_READWRITE)) {
   DWORD before = 0;
   if (page_ == nullptr) std::abort();
   std::memcpy(page_, code.data(), std::min(code.size(), kBytes));
@@ -92,10 +102,13 @@ CodePage::~CodePage() { VirtualFree(page_, 0, MEM_RELEASE); }
 std::size_t DataCacheLineBytes() {
   DWORD bytes = 0;
   GetLogicalProcessorInformation(nullptr, &bytes);
-  std::vector<SYSTEM_LOGICAL_PROCESSOR_INFORMATION> entries(bytes / sizeof(SYSTEM_LOGICAL_PROCESSOR_INFORMATION));
+  std::vector<SYSTEM_LOGICAL_PROCESSOR_INFORMATION> entries(
+      bytes / sizeof(SYSTEM_LOGICAL_PROCESSOR_INFORMATION));
   if (GetLogicalProcessorInformation(entries.data(), &bytes) == 0) return 0;
   for (const auto& entry : entries) {
-    if (entry.Relationship == RelationCache && entry.Cache.Level == 1 && entry.Cache.Type != CacheInstruction) return entry.Cache.LineSize;
+    if (entry.Relationship == RelationCache && entry.Cache.Level == 1 &&
+        entry.Cache.Type != CacheInstruction)
+      return entry.Cache.LineSize;
   }
   return 0;
 }
@@ -116,7 +129,8 @@ FileSizeLimit::~FileSizeLimit() = default;
 TemporaryDirectory::TemporaryDirectory() {
   // Fails where the name is taken, and a later count gives the next one.
   do {
-    path_ = std::filesystem::temp_directory_path() / absl::StrCat("strobe_test_", GetCurrentProcessId(), "_", GetTickCount64());
+    path_ = std::filesystem::temp_directory_path() /
+            absl::StrCat("strobe_test_", GetCurrentProcessId(), "_", GetTickCount64());
   } while (!std::filesystem::create_directory(path_));
 }
 

@@ -1,5 +1,6 @@
-// Every way in and out of a function that compilers know: saved registers, tail calls, alloca, realigned stacks (main's too), function
-// pointers, calls through the PLT for the first time and again, callbacks from libc, and recursion.
+// Every way in and out of a function that compilers know: saved registers, tail calls, alloca,
+// realigned stacks (main's too), function pointers, calls through the PLT for the first time and
+// again, callbacks from libc, and recursion.
 #include <alloca.h>
 
 #include <cstdint>
@@ -66,7 +67,8 @@ int Compare(const void* a, const void* b) {
 
 int main(int argc, char** argv) {
   alignas(64) char text[256];
-  std::uint64_t (*const functions[])(std::uint64_t) = {Leaf, Shrunk, TailCall, Realigned, LargeFrame};
+  std::uint64_t (*const functions[])(std::uint64_t) = {Leaf, Shrunk, TailCall, Realigned,
+                                                       LargeFrame};
   std::uint64_t sum = 0;
   for (unsigned round = 0; round < 20; ++round) {
     for (const auto function : functions) sum += function(round + static_cast<unsigned>(argc));
@@ -74,8 +76,10 @@ int main(int argc, char** argv) {
     int numbers[12];
     for (int i = 0; i < 12; ++i) numbers[i] = static_cast<int>((i * 7919u + round * 31u) % 101);
     std::qsort(numbers, 12, sizeof(numbers[0]), &Compare);
-    std::snprintf(text, sizeof(text), "%s %d %llx", argv[0], numbers[3], static_cast<unsigned long long>(sum));
-    sum += std::strlen(text) + static_cast<std::uint64_t>(std::strtol(text + std::strlen(argv[0]) + 1, nullptr, 10));
+    std::snprintf(text, sizeof(text), "%s %d %llx", argv[0], numbers[3],
+                  static_cast<unsigned long long>(sum));
+    sum += std::strlen(text) +
+           static_cast<std::uint64_t>(std::strtol(text + std::strlen(argv[0]) + 1, nullptr, 10));
   }
   for (unsigned depth = 0; depth < 120; depth += 20) sum += Recurse(depth, sum);
   sink = sum;

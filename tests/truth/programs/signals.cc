@@ -1,5 +1,5 @@
-// Signals on the thread's own stack and on an alternate one, nested, by raise and by faults between any two instructions, returned from and
-// left by siglongjmp.
+// Signals on the thread's own stack and on an alternate one, nested, by raise and by faults between
+// any two instructions, returned from and left by siglongjmp.
 #include <ucontext.h>
 
 #include <csetjmp>

@@ -1,4 +1,5 @@
-// LinuxPlatform: POSIX timers on thread CPU clocks, real-time queued signals, dl_iterate_phdr. No OS header is needed to include it.
+// LinuxPlatform: POSIX timers on thread CPU clocks, real-time queued signals, dl_iterate_phdr. No
+// OS header is needed to include it.
 #pragma once
 
 #include <cstddef>
@@ -57,8 +58,8 @@ struct LinuxPlatform {
   static std::uint64_t BlockedSignals(std::uint64_t thread_id);
   static void SetSignalBlocked(int signal, bool is_blocked);
 
-  static bool StartTimer(Timer& timer, std::uint64_t thread_id, std::uint64_t payload, std::int64_t first_ns, std::int64_t period_ns,
-                         int signal);
+  static bool StartTimer(Timer& timer, std::uint64_t thread_id, std::uint64_t payload,
+                         std::int64_t first_ns, std::int64_t period_ns, int signal);
   static void StopTimer(Timer& timer);
   static bool Interrupt(std::uint64_t thread_id, std::uint64_t payload, int signal);
 

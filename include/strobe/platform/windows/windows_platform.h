@@ -1,5 +1,5 @@
-// WindowsPlatform: Windows for x64. A thread is stopped from outside, its registers and its stack are copied, and all else is done when it
-// runs again. No OS header is needed to include it.
+// WindowsPlatform: Windows for x64. A thread is stopped from outside, its registers and its stack
+// are copied, and all else is done when it runs again. No OS header is needed to include it.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,8 @@
 
 namespace strobe {
 
-// There are no timers on threads' CPU clocks, so StartTimer refuses, and the collector looks at the clocks. Signals have no meaning here.
+// There are no timers on threads' CPU clocks, so StartTimer refuses, and the collector looks at the
+// clocks. Signals have no meaning here.
 struct WindowsPlatform {
   static constexpr bool kCopiesStacks = true;
 
@@ -53,8 +54,8 @@ struct WindowsPlatform {
   static absl::Status InstallHandler(int signal);
   static HandlerState HandlerStateOf(int /*signal*/) { return HandlerState::kOurs; }
 
-  static bool StartTimer(Timer& /*timer*/, std::uint64_t /*thread_id*/, std::uint64_t /*payload*/, std::int64_t /*first_ns*/,
-                         std::int64_t /*period_ns*/, int /*signal*/) {
+  static bool StartTimer(Timer& /*timer*/, std::uint64_t /*thread_id*/, std::uint64_t /*payload*/,
+                         std::int64_t /*first_ns*/, std::int64_t /*period_ns*/, int /*signal*/) {
     return false;
   }
   static void StopTimer(Timer& /*timer*/) {}
@@ -66,7 +67,8 @@ struct WindowsPlatform {
   static std::size_t ReadMemory(std::uint64_t address, std::span<std::uint8_t> bytes);
   static std::size_t ReadStack(std::uint64_t address, std::span<std::byte> bytes) noexcept;
 
-  // By a timer of high resolution, where this Windows has them. Others go by the tick of the system's clock, of 15.6 ms.
+  // By a timer of high resolution, where this Windows has them. Others go by the tick of the
+  // system's clock, of 15.6 ms.
   static void SleepNs(std::int64_t time_ns);
   static OwnThread RunOnOwnThread(const char* name, std::function<void()> body);
   static std::uint64_t ForkCount() { return 0; }
