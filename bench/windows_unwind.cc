@@ -4,7 +4,7 @@
 // system's frames of a thread that waits. The tables are asked as the profiler asks them, over a
 // copy of the stack, once without a memo of the thread's last walk and once with it;
 // RtlVirtualUnwind in place, with its function entry looked up, as a profiler does that has no
-// tables of its own. Whoever is measured writes the same addresses, which are compared before. The
+// tables of its own. Each walker writes the same addresses, which are compared before. The
 // cases:
 //   repeated    the same stack again and again
 //   new         20 threads' stacks, each walked once with warm caches; the inner half of each has

@@ -139,7 +139,7 @@ aarch64_sysroot() {
   touch "$sysroot/complete"
 }
 
-# Abseil and GoogleTest as the wraps want them, for a target that no package of this machine is for; where nobody has unpacked them yet, from
+# Abseil and GoogleTest as the wraps want them, for a target that no package of this machine is for; where they are not unpacked yet, from
 # Debian's mirror. Prints what is missing if it fails.
 unpack_wraps() {
   local pool=http://deb.debian.org/debian/pool/main download name directory archive hash status=0
@@ -163,15 +163,15 @@ END
   return $status
 }
 
-# Wine's services stay, and hold the output of whoever came first.
+# Wine's services stay, and hold the output of the first to use them.
 wine_directory=$(realpath -m "$build_root/windows.wine")
 end_wine() {
   if [ -d "$wine_directory" ] && have wineserver; then WINEPREFIX=$wine_directory timeout 60 wineserver -k >/dev/null 2>&1; fi
 }
 trap 'exit 130' INT
 
-# A prefix for Wine in $WINEPREFIX, without a display or a question. Its server stays until it is ended: of its own it goes when nobody is
-# there, and who comes at that moment fails. Prints what is missing if it fails.
+# A prefix for Wine in $WINEPREFIX, without a display or a question. Its server stays until it is ended: of its own it ends when no program of it
+# runs, and a program that starts at that moment fails. Prints what is missing if it fails.
 wine_prefix() {
   have wine && have wineserver || { echo "no wine or no wineserver on this machine"; return 1; }
   echo '#include <zlib.h>' | "$1" -x c++ -fsyntax-only - 2>/dev/null || { echo "no zlib for $1 (libz-mingw-w64-dev)"; return 1; }

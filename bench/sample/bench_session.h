@@ -1,4 +1,4 @@
-// A session on the calling thread that nobody drains but the benchmark.
+// A session on the calling thread that only the benchmark drains.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
 // Question: what does one delivered sample cost, of a stack of 36 frames, against an empty signal
 // handler? Both signals are sent by the thread to itself, with a payload, in turns. The stacks are
-// of generated functions without frame pointers, except for those who need them. gperftools runs
+// of generated functions without frame pointers, except for peers that need them. gperftools runs
 // its handler in a process of its own for each way it has to unwind, beside the same empty handler.
 // The cases:
 //   repeated stack      the same again and again, 64 signals a turn

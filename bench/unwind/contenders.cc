@@ -91,7 +91,7 @@ class Absl final : public Walker {
   }
 };
 
-class Nobody final : public Walker {
+class NoWalker final : public Walker {
  public:
   Found Walk(const NativeRegisters& /*leaf*/, Trace& /*trace*/) override { return {}; }
 };
@@ -285,6 +285,6 @@ std::vector<Contender> MakeContenders(const StackBounds& stack) {
   return contenders;
 }
 
-std::unique_ptr<Walker> MakeNobody() { return std::make_unique<Nobody>(); }
+std::unique_ptr<Walker> MakeNoWalker() { return std::make_unique<NoWalker>(); }
 
 }  // namespace strobe::testing

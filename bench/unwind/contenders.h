@@ -1,4 +1,4 @@
-// Who walks stacks, all behind one call.
+// All that walk stacks, behind one call.
 #pragma once
 
 #include <array>
@@ -39,9 +39,9 @@ struct Contender {
 };
 
 // For the calling thread, whose stack that is. Ours come first: the default, which remembers its
-// last walk, then the same without a memory. Says on stderr who is not there.
+// last walk, then the same without a memory. Names on stderr those that are missing.
 std::vector<Contender> MakeContenders(const StackBounds& stack);
 // Does nothing: what the clock and the call cost.
-std::unique_ptr<Walker> MakeNobody();
+std::unique_ptr<Walker> MakeNoWalker();
 
 }  // namespace strobe::testing

@@ -1,6 +1,6 @@
 // What does a walk cost, per frame? On stacks of generated functions without frame pointers, which
-// the thread really stands on; those who need frame pointers get the same functions compiled with
-// them. The walk begins at the leaf, with its registers. Before anything is measured every
+// the thread really stands on; walkers that need frame pointers get the same functions compiled
+// with them. The walk begins at the leaf, with its registers. Before anything is measured every
 // contender must have found every function of many stacks. The cases:
 //   repeated 36, 200   the same stack again and again
 //   20, 20k            a stack chosen among so many each time; 36 frames
@@ -82,8 +82,8 @@ class Measurement {
     return is_right;
   }
 
-  // The cases return nanoseconds a frame. Each `seed` is another sequence of stacks, so that nobody
-  // finds what the one before him left.
+  // The cases return nanoseconds a frame. Each `seed` is another sequence of stacks, so that no
+  // walker finds what the one before him left.
   double Repeated(std::size_t frames) {
     constexpr int kWalks = 64;
     double ns = 0;
@@ -193,8 +193,8 @@ constexpr Case kCases[] = {
 
 int Run() {
   std::vector<Contender> contenders = MakeContenders(NativePlatform::CurrentThread().stack);
-  const std::unique_ptr<Walker> nobody = MakeNobody();
-  Measurement empty(*nobody, FunctionKind::kPlain, 0, 0);
+  const std::unique_ptr<Walker> no_walker = MakeNoWalker();
+  Measurement empty(*no_walker, FunctionKind::kPlain, 0, 0);
   std::vector<double> overheads;
   for (std::size_t i = 0; i < kRounds; ++i) overheads.push_back(empty.Stacks(kFewStacks, i));
   // What stands below the functions, in a walk from the leaf of one function; by one who does not

@@ -108,7 +108,7 @@ CfiModules::CfiModules(CfiArchitecture architecture, ReadMemory read,
 CfiModules::~CfiModules() = default;
 
 void CfiModules::Update(const ModuleMap& map) {
-  // Who generates code loads and unloads all the time; what is none of that stays unknown.
+  // JIT compilers load and unload often. Ranges that no module covers stay unknown.
   std::erase_if(unknown_, [&](const Range& range) {
     return range.is_module || Overlaps(map.modules(), range.start, range.limit);
   });

@@ -101,7 +101,7 @@ std::optional<CfiEntry> CieCache::Parse(DwarfReader body) const {
     }
     if (!data.ok()) return std::nullopt;
   } else if (augmentation[0] != 0) {
-    return std::nullopt;  // "eh" of compilers before 3.0, whose fields nobody can skip
+    return std::nullopt;  // "eh" of compilers before 3.0, whose fields cannot be skipped
   }
   if (!body.ok()) return std::nullopt;
   CfiMachine machine(entry, registers_);

@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t kShortNumbers = 256;
 constexpr std::size_t kMaxNumbers = std::numeric_limits<std::uint16_t>::max();
 
-// What a row says, as one number. Where no caller is found, nobody asks for its rbx.
+// What a row says, as one number. Where no caller is found, its rbx is not needed.
 std::uint64_t KeyOf(const UnwindRow& row) {
   if (row.rule == UnwindRule::Unknown() || row.rule == UnwindRule::Stop()) return row.rule.bits();
   const std::uint32_t rbx = row.rbx.where | static_cast<std::uint32_t>(row.rbx.distance) << 2;

@@ -53,7 +53,7 @@ TEST(ModuleHistory, KnowsWhatHasGone) {
   EXPECT_TRUE(history.HasGone(1, 0x5000));
   EXPECT_TRUE(history.HasGone(1, 0x7000)) << "another has its place";
   EXPECT_FALSE(history.HasGone(1, 0x9000)) << "just loaded";
-  EXPECT_FALSE(history.HasGone(1, 0xF000)) << "nobody's then and now";
+  EXPECT_FALSE(history.HasGone(1, 0xF000)) << "no module's then or now";
   EXPECT_FALSE(history.HasGone(2, 0x5000));
   EXPECT_FALSE(history.HasGone(2, 0x7000));
 }

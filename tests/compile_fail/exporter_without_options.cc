@@ -4,7 +4,7 @@
 
 struct MyExporter {
 #ifdef REFUSED
-  MyExporter() = default;  // Nobody could tell it where to.
+  MyExporter() = default;  // It could not be told where to.
 #else
   explicit MyExporter(const strobe::ExporterOptions&) {}
 #endif

@@ -83,7 +83,7 @@ void CheckAndEncode(Profile& profile) {
   STROBE_CHECK(wrong.empty(), wrong.c_str());
   PprofEncoder encoder;
   const auto encoded = encoder.Encode(profile, Symbols());
-  STROBE_CHECK(encoded.ok() && ReadPprof(*encoded).has_value(), "a profile that nobody can read");
+  STROBE_CHECK(encoded.ok() && ReadPprof(*encoded).has_value(), "a profile that cannot be read");
 }
 
 void Run(FuzzInput input) {

@@ -137,7 +137,7 @@ TEST_F(Configuration, TheKillSwitchBeatsAll) {
   EXPECT_THAT(result.output, AllOf(HasSubstr("started: 0\n"), HasSubstr("registered: 0\n"),
                                    HasSubstr("STROBE_ENABLED=0"), HasSubstr("switched off"),
                                    HasSubstr("the program ran\n")));
-  // Whoever switched it off knows that.
+  // The user that switched it off knows.
   EXPECT_TRUE(result.errors.empty()) << ::testing::PrintToString(result.errors);
   EXPECT_FALSE(std::filesystem::exists(root_ / "out"));
   EXPECT_THAT(Run({{"STROBE_ENABLED", "0"}}, "EnabledByCode").output, HasSubstr("started: 0\n"));

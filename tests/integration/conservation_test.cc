@@ -357,7 +357,7 @@ TEST_F(Conservation, TinyRingCarriesTheWeight) {
   EXPECT_GT(lost_ns, 100 * kMs);
 }
 
-// Somebody sets the system's time while a session runs.
+// The system's time is set while a session runs.
 struct JumpingClock {
   static inline std::atomic<std::int64_t> offset_ns{0};
   [[nodiscard]] std::int64_t MonotonicNs() const { return SystemClock().MonotonicNs(); }

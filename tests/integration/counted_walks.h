@@ -34,7 +34,7 @@ class CountingPlatform : public NativePlatform {
 };
 static_assert(Platform<CountingPlatform>);
 
-// Walks of this thread's stack, whoever did them.
+// Walks of this thread's stack, by any unwinder.
 inline int WalksOfThisThread() {
   if (NativePlatform::kCopiesStacks)
     return CountingPlatform::Count(NativePlatform::CurrentThreadId(), 0);

@@ -9,7 +9,7 @@
 
 #include "kept_profiles.h"
 
-// In a fork's child, where GoogleTest's own checks would report to nobody: says what failed, and
+// In a fork's child, where GoogleTest's own checks would report in vain: says what failed, and
 // ends the child.
 #define STROBE_CHILD_CHECK(condition)                                                     \
   do {                                                                                    \

@@ -44,7 +44,7 @@ using testing::WalksOfThisThread;
 constinit thread_local bool is_watched = false;
 constinit std::atomic<int> trapped{0};
 
-[[maybe_unused]] void Trap() {  // a sanitizer has the allocator, and nobody calls it then
+[[maybe_unused]] void Trap() {  // a sanitizer has the allocator, and it is not called then
   if (!is_watched) return;
   sigset_t mask;
   sigemptyset(&mask);

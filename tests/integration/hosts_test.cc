@@ -1,5 +1,5 @@
 // Programs that have something to lose by being profiled: one that closes the plug-in which
-// profiled itself, and one with more rights than whoever started it.
+// profiled itself, and one with more rights than the user that started it.
 #include <signal.h>
 #include <sys/auxv.h>
 #include <sys/wait.h>
@@ -39,7 +39,7 @@ constexpr int kUnprivileged = 65534;
 constexpr int kIsFine = 78;
 constexpr int kIsNot = 79;
 
-// In a program with more rights than whoever started it.
+// In a program with more rights than the user that started it.
 void ExpectToDoNothingThatTheUserAsksFor() {
   Profiler profiler;
   EXPECT_EQ(*profiler.options().exporter.directory, "strobe-profiles");

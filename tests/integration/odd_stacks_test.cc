@@ -367,8 +367,8 @@ TEST_F(OddStacks, ACoroutineOfAssemblerIsWhole) {
     const GuardedStack stack;
     void* const coroutine = strobe_test_make_coroutine(stack.data() + stack.bytes(), [] {
       odd_sink = Dive(5, 300'000'000);
-      void* nobody = nullptr;
-      strobe_test_switch(&nobody, caller_of_assembler);
+      void* unused = nullptr;
+      strobe_test_switch(&unused, caller_of_assembler);
     });
     strobe_test_switch(&caller_of_assembler, coroutine);
   });
@@ -398,7 +398,7 @@ TEST_F(OddStacks, MemoryThatIsNotThereEndsAStackAndNothingElse) {
     const GuardedStack stack;
     guarded = &stack;
     RunCoroutine(stack, [] {
-      // Nobody returns through it before it is back.
+      // Nothing returns through it before it is back.
       auto* const upper_half = guarded->data() + kStackBytes - 16 * 1024;
       const auto burn_without = [](auto&& self, int depth, std::byte* missing) -> std::uint64_t {
         volatile std::uint64_t room[256] = {};

@@ -162,7 +162,7 @@ TEST(SmallStacks, AlternateSignalStack) {
   EXPECT_GT(SamplesThrough(kept, "WorkOnAlternateStack"), 0);
   EXPECT_TRUE(std::any_of(memory.begin(), memory.end(), [](unsigned char byte) {
     return byte != 0xA5;
-  })) << "nobody ran on it";
+  })) << "no thread ran on it";
 }
 
 // What runs on a coroutine's stack is sampled; of the stack only what is known to be readable is
@@ -173,7 +173,7 @@ TEST(SmallStacks, Coroutine) {
   ASSERT_TRUE(profiler.Start().ok());
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   const std::size_t size = 64 * 1024;
-  // The page above the coroutine's stack cannot be read: whoever walked on would fault.
+  // The page above the coroutine's stack cannot be read: a walk that went on would fault.
   void* memory =
       mmap(nullptr, size + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   ASSERT_NE(memory, MAP_FAILED);

@@ -21,7 +21,7 @@ using testing::RunRegistered;
 using testing::SumByName;
 using testing::ThreadCpuNs;
 
-// Calls a hook when somebody asks for a thread's CPU clock: a session does for each thread that it
+// Calls a hook when a thread's CPU clock is read: a session does for each thread that it
 // begins with.
 struct HookedPlatform : NativePlatform {
   static inline std::function<void()> hook;

@@ -102,7 +102,7 @@ int ExitFromWorker() {
   return 1;
 }
 
-// Nobody ends the session: ExitProcess ends all threads where they stand, and then this one, while
+// The session is not ended: ExitProcess ends all threads where they stand, and then this one, while
 // it is being sampled.
 int EndProcess() {
   const ScopedProfiler session(program->profiler);
@@ -112,8 +112,8 @@ int EndProcess() {
   ExitProcess(kExitCode);
 }
 
-// The same, under somebody who stops it without a pause, and others who are killed while they look
-// for it.
+// The same, under a thread that stops it without a pause, and others that are killed while they
+// look for it.
 int EndProcessWhileStopped() {
   const Registration registration = program->profiler.RegisterThread("main");
   std::atomic<int> stops{0};
@@ -137,7 +137,7 @@ int EndProcessWhileStopped() {
 int AwaitConsoleEvent(DWORD event, PHANDLER_ROUTINE handler) {
   FreeConsole();
   if (AllocConsole() == 0) return kNoSuchEvent;
-  // Whoever started this program may have asked that it leaves Ctrl-C alone.
+  // The starter of this program may have made it leave Ctrl-C alone.
   SetConsoleCtrlHandler(nullptr, FALSE);
   if (handler != nullptr && SetConsoleCtrlHandler(handler, TRUE) == 0) return 1;
   const ScopedProfiler session(program->profiler);
@@ -185,7 +185,7 @@ int LoseThreads() {
     std::thread killed([&] {
       run();
       id = GetCurrentThreadId();
-      // Without a lock: whoever is terminated never gives it back.
+      // Without a lock: a terminated thread never gives it back.
       WorkUntil(program->is_ending);
     });
     while (id == 0) std::this_thread::yield();

@@ -113,7 +113,7 @@ TEST(WindowsProfile, SaysWhichFunctionsUsedTheProcessorAndHowMuch) {
   EXPECT_EQ(complete, stacks);
 }
 
-// Whoever is idle is not stopped; whoever ends is not waited for.
+// An idle thread is not stopped; one that ends is not waited for.
 TEST(WindowsProfile, ThreadsComeAndGo) {
   Profiler<NamedKeepingTraits> profiler(
       {.sampling = {.cpu_frequency_hz = 1000, .wall_frequency_hz = 500}});
@@ -134,7 +134,7 @@ TEST(WindowsProfile, ThreadsComeAndGo) {
   EXPECT_EQ(profiler.stats().threads_registered, 0u);
 }
 
-// Nobody has to be stopped to know that he waits.
+// No thread is stopped to find out that it waits.
 TEST(WindowsProfile, AThousandWaitingThreadsAreNeverStopped) {
   constexpr int kThreads = 1000;
   Profiler<NamedKeepingTraits> profiler({.sampling = {.cpu_frequency_hz = 100}});
@@ -156,8 +156,8 @@ TEST(WindowsProfile, AThousandWaitingThreadsAreNeverStopped) {
     const std::uint64_t drains = profiler.stats().drains;
     while (profiler.stats().drains < drains + count) Sleep(10);
   };
-  // Who comes to his wait late is still stopped for what he used before it, and a clock of 10 ms a
-  // step may say that late, too. So not each window is without stops, but one comes.
+  // A thread that begins to wait late is still stopped for what he used before it, and a clock of
+  // 10 ms a step may say that late, too. So not each window is without stops, but one comes.
   constexpr int kMaxWindows = 20;
   std::uint64_t stops_of_waiting = 1;
   for (int window = 0; window < kMaxWindows && stops_of_waiting != 0; ++window) {

@@ -52,7 +52,7 @@ TEST(ThreadLinks, EachThreadHasItsOwn) {
 
 TEST(CaptureEntry, EachArenaHasItsOwn) {
   for (std::size_t arena = 0; arena < kMaxArenas; ++arena) {
-    EXPECT_EQ(CaptureEntryOf(arena).function.load(), nullptr) << "nobody has opened it";
+    EXPECT_EQ(CaptureEntryOf(arena).function.load(), nullptr) << "it was not opened";
     for (std::size_t other = 0; other < arena; ++other)
       EXPECT_NE(&CaptureEntryOf(arena), &CaptureEntryOf(other));
   }

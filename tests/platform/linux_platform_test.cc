@@ -183,7 +183,7 @@ TEST_F(LinuxPlatformTest, AnInterruptionReachesTheThreadItNames) {
   EXPECT_TRUE(Eventually([] { return arrivals[0].calls == 1; }));
   may_end = true;
   other.join();
-  // Whoever joins a thread may go on a moment before the kernel has forgotten it.
+  // A thread that joins another may go on a moment before the kernel has forgotten it.
   EXPECT_TRUE(Eventually([&] { return !LinuxPlatform::Interrupt(id, Payload(0), signal_); }));
   EXPECT_EQ(LinuxPlatform::ThreadCpuTimeNs(id), -1);
 }
@@ -364,7 +364,7 @@ TEST_F(LinuxPlatformTest, AThreadOfOursBlocksAllSignalsAndItsStarterDoesNot) {
   for (int number = 1; number < 65; ++number) {
     EXPECT_EQ(sigismember(&before, number), sigismember(&after, number)) << number;
     if (number == SIGKILL || number == SIGSTOP || number == 32 || number == 33)
-      continue;  // nobody can block these
+      continue;  // these cannot be blocked
     EXPECT_EQ(sigismember(&inside, number), 1) << number;
   }
 }

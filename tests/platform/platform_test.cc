@@ -24,7 +24,7 @@ struct PlatformWithAStuckThread : testing::ArchetypePlatform {
     return {};
   }
 };
-static_assert(!Platform<PlatformWithAStuckThread>, "whoever starts a thread keeps it in a member");
+static_assert(!Platform<PlatformWithAStuckThread>, "a thread's owner keeps it in a member");
 
 template <Platform P>
 std::string Describe() {

@@ -120,7 +120,7 @@ TEST_F(WindowsPlatformTest, NobodyIsInterruptedWhoIsNotThere) {
   EXPECT_FALSE(WindowsPlatform::Interrupt(0xFFFFFFF0, kPayload, 0)) << "never there";
   WindowsPlatform::CurrentThread();
   EXPECT_FALSE(WindowsPlatform::Interrupt(GetCurrentThreadId(), kPayload, 0))
-      << "nobody can stop himself";
+      << "no thread can stop itself";
   const Worker other;
   EXPECT_FALSE(WindowsPlatform::Interrupt(other.id(), 17, 0)) << "no payload of ours";
   EXPECT_EQ(arrival.calls, 0);
@@ -313,7 +313,7 @@ TEST_F(WindowsPlatformTest, SleepsLeaveNoHandlesBehind) {
   EXPECT_LE(handles(), before + 10);
 }
 
-// Whoever stops a thread does not come to resume it.
+// The thread that stopped another never resumes it.
 TEST_F(WindowsPlatformTest, TheWatchdogResumesAThreadThatStaysStopped) {
   static const Worker* stopped = nullptr;
   static bool runs_on = false;
@@ -328,7 +328,7 @@ TEST_F(WindowsPlatformTest, TheWatchdogResumesAThreadThatStaysStopped) {
   for (int stalls = thread->stalls; stalls < internal::kMaxStalls; ++stalls) {
     const std::uint64_t resumed = internal::GlobalStopCounters().resumed;
     runs_on = false;
-    // Nobody is stopped while another thread holds the process's lock.
+    // No thread is stopped while another holds the process's lock.
     ASSERT_TRUE(Eventually([&] {
       EXPECT_FALSE(internal::CopyStack(*thread, *copy, [] {
         const std::uint64_t turns = stopped->turns();

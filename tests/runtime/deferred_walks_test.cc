@@ -111,7 +111,7 @@ class DeferredWalks : public ::testing::Test {
   std::uint64_t Drops(DropReason reason) {
     return slot_->counters.drops[static_cast<std::size_t>(reason)];
   }
-  // Whole stacks, by who came to their end.
+  // Whole stacks, by what came to their end.
   std::uint64_t Captured() {
     return slot_->counters.ends[static_cast<std::size_t>(StackEnd::kComplete)];
   }
@@ -177,7 +177,7 @@ TEST_F(DeferredWalks, AWalkThroughCodeThatHasBeenUnloadedSinceEndsThere) {
   session_->Drain();
   const OneStack stack = OnlyStackOf(Finish());
   ASSERT_EQ(stack.frames.size(), 3u)
-      << "by which rules the plugin's function was left nobody can know any more";
+      << "by which rules the plugin's function was stepped from is not known any more";
   EXPECT_EQ(stack.frames[0].address, kText + 5);
   EXPECT_EQ(stack.frames[1].address, kPlugin + 0x100 - 1);
   EXPECT_TRUE(stack.frames[2].is_pseudo());

@@ -163,7 +163,7 @@ TEST_F(ExportWorkerTest, WhatIsRefusedForGoodIsDroppedAndCounted) {
   ExportWorker<RefusingTraits> worker(ExporterOptions{});
   ASSERT_TRUE(worker.Begin());
   worker.Submit(Job(1));
-  EXPECT_TRUE(absl::IsOutOfRange(worker.Wait(In(60)))) << "whoever waits for it hears of it";
+  EXPECT_TRUE(absl::IsOutOfRange(worker.Wait(In(60)))) << "a caller that waits for it is told";
   EXPECT_TRUE(worker.IsIdle()) << "nothing keeps the next from being sent";
   EXPECT_EQ(StatsOf(worker).last_export_error, "413");
   worker.Submit(Job(2, {1}));

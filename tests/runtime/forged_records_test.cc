@@ -1,4 +1,4 @@
-// A ring may lie in memory that somebody else can write: what becomes of records that no capture
+// A ring may lie in memory that another process can write: what becomes of records that no capture
 // wrote, and of those after them.
 #include <gtest/gtest.h>
 
@@ -108,7 +108,7 @@ TEST_F(ForgedRecords, NoStackHangsUnderTheRootsOfOneThatCouldNotBeRead) {
   Write(HeaderOf(3), {0x400003, 0x400002, 0x400001});
   Write(HeaderOf(4), {0x400030, 0x400020, 0x400010});  // not a record
   slot_->memo_is_stale = false;
-  Write(HeaderOf(1, 2), {0x400040});  // shares what nobody knows
+  Write(HeaderOf(1, 2), {0x400040});  // shares unknown frames
   session_->Drain();
   EXPECT_TRUE(slot_->memo_is_stale) << "the next stack would go on sharing with it";
   EXPECT_EQ(SamplesByStack(Finish()),

@@ -132,7 +132,7 @@ TEST_F(RegistrationTest, OutlivesItsProfiler) {
   std::vector<std::unique_ptr<TestProfiler>> profilers;
   for (std::size_t i = 0; i < internal::kMaxArenas; ++i) {
     profilers.push_back(std::make_unique<TestProfiler>());
-    EXPECT_TRUE(profilers.back()->Start().ok()) << "one is kept for nobody";
+    EXPECT_TRUE(profilers.back()->Start().ok()) << "a core is kept without need";
   }
 }
 

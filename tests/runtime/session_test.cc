@@ -347,7 +347,7 @@ TEST_F(SessionTest, ThreadsThatSleepCostNothingUntilOneRuns) {
       << "the runner's, twice the collector's, one sleeper's";
   EXPECT_EQ(ManualPlatform::With([](auto& state) { return state.interruptions.size(); }), 0u);
 
-  // Whoever wakes up is seen at the next look.
+  // A thread that wakes up is seen at the next poll.
   Run(sleepers[40], 35 * kMs);
   session_->Look(Now());
   const auto interruptions = ManualPlatform::With([](auto& state) { return state.interruptions; });

@@ -26,11 +26,11 @@ class SleepersTest : public ::testing::Test {
   }
   void TearDown() override { ManualPlatform::ActAs(0); }
 
-  // Who has slot `index`, whose thread has the same number.
+  // The slot `index`, whose thread has the same number.
   void LookAt(std::uint32_t index, std::int64_t attach_cpu_ns = 0) {
     sleepers_.Note(index, attach_cpu_ns, ManualPlatform::ThreadCpuTimeNs(index));
   }
-  // How many of three sleepers were looked at in a round, after the looks at those who are awake.
+  // How many of three sleepers were looked at in a round, after the looks at those that are awake.
   template <class LookAtAwake = void (*)()>
   int Round(LookAtAwake look_at_awake = [] {}) {
     sleepers_.BeginRound();
@@ -52,7 +52,7 @@ TEST_F(SleepersTest, AThreadSleepsOnceItsClockHasStoodStillForSomeLooks) {
     EXPECT_FALSE(sleepers_.IsAsleep(2));
     LookAt(2);
   }
-  EXPECT_FALSE(sleepers_.IsAsleep(1)) << "somebody else";
+  EXPECT_FALSE(sleepers_.IsAsleep(1)) << "another thread";
   EXPECT_FALSE(sleepers_.IsAsleep(3));
   for (int i = 0; i < 1000; ++i) {
     LookAt(2);
@@ -66,7 +66,7 @@ TEST_F(SleepersTest, AThreadSleepsOnceItsClockHasStoodStillForSomeLooks) {
   sleepers_.Forget(2);
   EXPECT_FALSE(sleepers_.IsAsleep(2)) << "a registration begins awake";
   for (int i = 0; i < 2 * kStillLooks; ++i) sleepers_.Note(3, 0, -1);
-  EXPECT_FALSE(sleepers_.IsAsleep(3)) << "nobody knows";
+  EXPECT_FALSE(sleepers_.IsAsleep(3)) << "not known";
 }
 
 TEST_F(SleepersTest, SleepersAreLookedAtOnceSomebodyElseHasRunForSoLong) {

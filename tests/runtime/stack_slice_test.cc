@@ -145,8 +145,7 @@ TEST_F(StackSliceTest, SaysWhyTheWalkEnded) {
       << "the caller's frame would lie above the stack";
   EXPECT_EQ(finish({0, In(1, 3), 0, 0, In(1, 0)}, 2), StackEnd::kTruncated)
       << "as many frames as allowed";
-  EXPECT_EQ(finish({0, In(1, 15), 0}), StackEnd::kNoUnwindInfo)
-      << "a register that nobody has any more";
+  EXPECT_EQ(finish({0, In(1, 15), 0}), StackEnd::kNoUnwindInfo) << "a register whose value is lost";
   EXPECT_EQ(finish({0, kForeign, 0}), StackEnd::kNoUnwindInfo)
       << "by frame pointers, of which there are none";
 }

@@ -49,7 +49,7 @@ TEST(ThreadRegistry, TheLimitIsAClearError) {
   Stats stats;
   registry.AddTo(stats);
   EXPECT_EQ(stats.threads_registered, 2u);
-  EXPECT_EQ(stats.threads_refused, 0u) << "whoever asked counts it";
+  EXPECT_EQ(stats.threads_refused, 0u) << "the caller counts it";
   registry.CountRefused();
   registry.AddTo(stats);
   EXPECT_EQ(stats.threads_refused, 1u);
@@ -97,7 +97,7 @@ TEST(ThreadRegistry, WhileSomebodyCollectsAnEndedSlotWaitsForIt) {
   EXPECT_THAT(finished, ElementsAre(other, alive));
   EXPECT_THAT(registry.CopyRetired(), IsEmpty());
   registry.Unregister(alive);
-  EXPECT_THAT(registry.CopyRetired(), IsEmpty()) << "nobody collects";
+  EXPECT_THAT(registry.CopyRetired(), IsEmpty()) << "no collector runs";
 }
 
 TEST(ThreadRegistry, AReusedSlotBeginsWithAnEmptyRingAndNoCounters) {

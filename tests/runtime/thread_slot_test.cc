@@ -40,7 +40,8 @@ TEST(CaptureCounters, AddUpAndClear) {
   counters.Clear();
   counters.AddTo(stats);
   EXPECT_EQ(stats.handler_time_ns, 200);
-  EXPECT_EQ(counters.captures, 4u) << "the slot's memory was touched by these, whoever has it next";
+  EXPECT_EQ(counters.captures, 4u)
+      << "the slot's memory was touched by these, whichever thread has it next";
 }
 
 TEST(WaitUntilClear, WaitsForTheFlagButNotForEver) {

@@ -421,7 +421,7 @@ TEST_F(ElfSymbolizerTest, StrangeFilesCostOnlyNames) {
   EXPECT_FALSE(NameOf(module, 0x1234).resolved);
   fs::remove(module.path);
   ASSERT_EQ(mkfifo(module.path.c_str(), 0600), 0);
-  EXPECT_FALSE(NameOf(module, 0x1234).resolved) << "nobody writes into that pipe";
+  EXPECT_FALSE(NameOf(module, 0x1234).resolved) << "that pipe has no writer";
   module.path = directory_;
   EXPECT_FALSE(NameOf(module, 0x1234).resolved);
 }

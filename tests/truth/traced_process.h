@@ -25,7 +25,7 @@ class TracedProcess {
     kSignal,   // a signal is about to be delivered; the next Step delivers it
     kNewProgram,
     kEnded,
-    kNotPermitted,  // this system lets nobody trace
+    kNotPermitted,  // this system forbids tracing
   };
 
   TracedProcess() = default;

@@ -33,7 +33,7 @@ STROBE_NOT_INLINED unsigned ManyRegisters(unsigned depth, unsigned a, unsigned b
   return a + b + c + d + e + f + g + second;
 }
 
-// The stack pointer moves by as much as nobody knows before.
+// The stack pointer moves by an amount that is not known before.
 STROBE_NOT_INLINED unsigned Dynamic(unsigned bytes) {
   auto* const memory = static_cast<unsigned char*>(__builtin_alloca(bytes));
   std::memset(memory, static_cast<int>(bytes), bytes);

@@ -7,7 +7,7 @@
 // nothing but frame pointers, which loses much: then exit status 1 where no mismatch is found.
 //
 // Counted apart are stacks in a function that moves the stack pointer and has no unwind codes, so
-// that nobody can know: of Wine 8, the first instructions of RtlCaptureContext. Steps into the
+// that cannot be known: of Wine 8, the first instructions of RtlCaptureContext. Steps into the
 // system are stepped over; what was called before that is still there.
 //
 // Nothing that the true stack is made of is the unwinder's, or the system's: it knows no unwind

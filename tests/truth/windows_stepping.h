@@ -26,13 +26,13 @@ class StepObserver {
 void RunSteps(StepObserver& observer, void (*code)(unsigned seed));
 
 namespace internal {
-// Somebody steps, but lately not.
+// The thread steps, but not lately.
 inline volatile bool is_stepping_interrupted = false;
 }  // namespace internal
 
 // For code that is stepped: to step through the dispatch of an exception would be to raise another
 // one in the middle of it, so that is left out, and what catches the exception calls this. Does
-// nothing if nobody steps.
+// nothing if no thread steps.
 __attribute__((always_inline)) inline void ContinueStepping() {
   if (internal::is_stepping_interrupted)
     __asm__ volatile("pushfq\n\torq $0x100, (%%rsp)\n\tpopfq\n\tnop" ::: "memory", "cc");

@@ -374,7 +374,7 @@ TEST_F(CfiModulesTest, WhereverItIsBuiltNothingIsPending) {
   bare.limit = bare.start + 0x1000;
   bare.unwind_address = 0;
   modules_.Update(ModuleMap({module, bare}));
-  EXPECT_FALSE(IsPending(*modules_.Snapshot(), bare.start)) << "nobody ever knows more of it";
+  EXPECT_FALSE(IsPending(*modules_.Snapshot(), bare.start)) << "no more will be known of it";
   for (const Address pc :
        {module.start, module.limit - 1, module.start - 1, module.limit, bare.start - 1, bare.limit,
         Address{4096}, ~Address{0} - 1, Address{1} << 40}) {

@@ -40,7 +40,7 @@ TEST(FramePointerStep, StripsSignaturesOnAarch64) {
 TEST(FramePointerStep, EndsWhereTheChainEnds) {
   const FakeStack stack(0x7000, {0x7100, 0});
   auto state = State<X86_64Registers>(0x7000);
-  EXPECT_EQ(FramePointerStep().Step(state, stack), StepResult::kEnd) << "nobody called it";
+  EXPECT_EQ(FramePointerStep().Step(state, stack), StepResult::kEnd) << "it has no caller";
 }
 
 // Code with another use for the register leaves any number in it, zero as well: it looks the same
@@ -116,7 +116,7 @@ TEST(WalkFrames, StopsWhereSomethingIsPendingAndGoesOnFromThere) {
                              return StepResult::kCaller;
                            });
   EXPECT_TRUE(stopped.is_pending);
-  EXPECT_EQ(stopped.end, StackEnd::kNoUnwindInfo) << "for whoever goes no further";
+  EXPECT_EQ(stopped.end, StackEnd::kNoUnwindInfo) << "for a walk that goes no further";
   EXPECT_EQ(stopped.count, 2u);
   EXPECT_EQ(stopped.stop.pc, kPc + 0x10);
   EXPECT_EQ(stopped.stop.sp, 0x7010u);

@@ -126,7 +126,7 @@ TEST(AddStackEnd, ChangesWhatHoldsForItsReturnAddressOnly) {
   CompiledCfi compiled = builder.Compile();
   AddStackEnd(0x200, compiled);  // where the function begins
   AddStackEnd(0x280, compiled);  // in its middle
-  AddStackEnd(0, compiled);      // nobody looks up what lies before a module
+  AddStackEnd(0, compiled);      // never looked up: it lies before any module
   const CompiledTable table(compiled);
   for (const std::uint32_t end : {0x1FFu, 0x27Fu})
     EXPECT_EQ(table.At(end), UnwindRule::Stop()) << end;

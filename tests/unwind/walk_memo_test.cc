@@ -169,7 +169,7 @@ TEST(WalkMemoTest, FindsTheSameStacksAsAWalkWithoutIt) {
            i > 0 && machine.depth() < 300; --i) {
         machine.Call(1 + random() % 39, random());
       }
-      // Somebody writes anything anywhere: the two must still agree.
+      // Anything is written anywhere: the two must still agree.
       Address* broken = nullptr;
       Address before = 0;
       if (random() % 20 == 0) {

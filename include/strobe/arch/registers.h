@@ -15,7 +15,7 @@ namespace strobe {
 inline constexpr std::size_t kX86_64GeneralRegisters = 16;
 inline constexpr std::size_t kX86_64Rbx = 3;
 
-// The general registers, where somebody else keeps them: in what the system gave the handler, say.
+// The general registers, where they are kept elsewhere: in what the system gave the handler, say.
 class X86_64GeneralRegisters {
  public:
   // Register `number` is the word places[number] of `words`; in DWARF's order without `places`.
@@ -44,7 +44,7 @@ struct X86_64Registers {
   Address pc = 0;  // rip
   Address sp = 0;  // rsp
   Address fp = 0;  // rbp
-  // Where somebody has them, or nullptr: a few functions that realign their stack count from one of
+  // Where they are, or nullptr: a few functions that realign their stack count from one of
   // these.
   const X86_64GeneralRegisters* general = nullptr;
 };

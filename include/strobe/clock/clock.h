@@ -6,7 +6,7 @@
 
 namespace strobe {
 
-// MonotonicNs() never goes back and is unaffected by anybody who sets the system's time;
+// MonotonicNs() never goes back and is unaffected by changes of the system's time;
 // UnixTimeNs() is the time of day, may jump, and only ever labels a profile. Both may be called
 // from any thread and never fail.
 template <class C>

@@ -9,9 +9,9 @@
 
 namespace strobe {
 
-// * Reset(memory) gives the ring its storage and empties it; nobody else may touch the ring then.
-//   The storage is kStorageAlignment-aligned and outlives the use. Reset writes nothing into it, so
-//   that untouched pages stay uncommitted.
+// * Reset(memory) gives the ring its storage and empties it; no other thread may touch the ring
+//   then. The storage is kStorageAlignment-aligned and outlives the use. Reset writes nothing into
+//   it, so that untouched pages stay uncommitted.
 // * Reserve(bytes) returns space for one record of at most `bytes`, or nullptr when there is none.
 //   It never waits. Before Commit, another Reserve returns the same space. Signal-safe.
 // * Commit(bytes) publishes the reserved record at its final size, in one release store; `bytes` is
@@ -20,7 +20,7 @@ namespace strobe {
 //   stays valid until Pop().
 // * Pop() removes the record that Peek() returned.
 // * corruptions() counts how often Peek found what no Commit can have written, and dropped all that
-//   the ring had. 0 where nobody else can write into the ring. The consumer's, since Reset.
+//   the ring had. 0 where no other process can write into the ring. The consumer's, since Reset.
 // * used_bytes() is the fill, including what framing takes, as the consumer sees it; from either
 //   side.
 // * Records are aligned to 8 bytes and come out in order, byte for byte.

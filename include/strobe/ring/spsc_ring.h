@@ -23,8 +23,8 @@
 namespace strobe {
 
 // Reserve and Commit belong to one thread, Peek and Pop to one other; used_bytes may be called by
-// both. The state is two cache lines long, the producer's first; whoever aligns the object to a
-// cache line keeps the two threads off each other's.
+// both. The state is two cache lines long, the producer's first; an owner that aligns the object to
+// a cache line keeps the two threads off each other's.
 class SpscRing {
  public:
   // Storage must be aligned to this.

@@ -29,7 +29,7 @@ constexpr std::int64_t kPauseNs = 20'000;
 // What this process knows of itself. It lies on a page that the kernel wipes in every child, also
 // in that of _Fork or of a bare clone, for which no handler of fork runs.
 enum ProcessState : std::uint32_t {
-  kWiped = 0,  // nobody has been here yet, or a child of which no handler of fork knows
+  kWiped = 0,  // not used yet, or a child of which no handler of fork knows
   kForked,     // a child after the handler of fork
   kSettling,
   kSettled,
@@ -50,7 +50,7 @@ constinit bool has_loader_lock = false;
 constinit bool has_install_lock = false;
 sigset_t mask_before;
 
-// In a child: whoever held them is not here.
+// In a child: their holders are not here.
 void OpenLocks() {
   LoaderMutex().unlock();
   InstallMutex().unlock();
@@ -106,7 +106,7 @@ void AfterForkInChild() {
   ThreadLinks() = nullptr;
   process_word.load(std::memory_order_acquire)->store(kForked, std::memory_order_release);
   if (EndNestedFork()) return;
-  // Locks that were not to be had are nobody's here.
+  // Locks that could not be taken have no holder here.
   has_loader_lock = true;
   has_install_lock = true;
   EndFork();
@@ -124,7 +124,7 @@ ProcessWord& OwnWord() {
   return is_own ? *own : *word;
 }
 
-// What the parent's threads have left, whom nobody will ever hear of here.
+// What the parent's threads have left, which will never be heard of here.
 void ForgetParent() {
   DoubtLoader();
   ThreadLinks() = nullptr;

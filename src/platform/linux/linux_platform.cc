@@ -182,7 +182,7 @@ std::uint64_t LinuxPlatform::CurrentThreadId() {
 std::uint64_t LinuxPlatform::ProcessId() { return static_cast<std::uint64_t>(getpid()); }
 std::string LinuxPlatform::ProgramName() {
   if (getauxval(AT_SECURE) == 0) return program_invocation_short_name;
-  // Whoever starts a program says what it is called; of one with more rights than that user, only
+  // The starter of a program names it; of one with more rights than that user, only
   // the file counts.
   const std::string path = internal::ProgramPath();
   return path.substr(path.find_last_of('/') + 1);
@@ -239,7 +239,7 @@ bool LinuxPlatform::StartTimer(Timer& timer, std::uint64_t thread_id, std::uint6
   // NOLINTNEXTLINE(performance-no-int-to-ptr): a number in a pointer's place
   event.sigev_value.sival_ptr = reinterpret_cast<void*>(payload);
   event.sigev_notify_thread_id = static_cast<pid_t>(thread_id);
-  // The system calls themselves: the C library wraps an id that nobody here needs wrapped.
+  // The system calls themselves: the C library wraps an id that needs no wrapping here.
   int id = -1;
   if (syscall(SYS_timer_create, ThreadCpuClock(thread_id), &event, &id) != 0) return false;
   const itimerspec times{.it_interval = ToTimespec(period_ns), .it_value = ToTimespec(first_ns)};

@@ -26,7 +26,7 @@ class BriefLock {
 };
 
 // Held around our calls of the loader, and by a fork: the loader's own lock must not be ours at the
-// instant of a fork, for in the child nobody would ever release it. A fork waits for it, so nothing
+// instant of a fork, for it would never be released in the child. A fork waits for it, so nothing
 // may allocate under it.
 BriefLock& LoaderMutex();
 

@@ -122,10 +122,7 @@ void BindCalls() {
   std::memcpy(&bytes[0], &bytes[1], size);
   std::memmove(&bytes[0], &bytes[1], size);
   std::memset(bytes, errno, size);
-  __asm__ volatile(""
-                   :
-                   : "r"(bytes)
-                   : "memory");  // somebody may look at them: so the calls are really made
+  __asm__ volatile("" : : "r"(bytes) : "memory");  // they may be read: so the calls are really made
 }
 
 // Keeps the library that holds the handler, a plug-in perhaps, in memory until the process ends:
@@ -180,7 +177,7 @@ STROBE_SIGNAL_SAFE void HandleSignal(int signal, siginfo_t* info, void* context)
 absl::Status InstallSignalHandler(int signal) {
   if (signal < 1 || signal >= kSignalLimit)
     return absl::InvalidArgumentError(absl::StrCat("sampling.signal_number: no signal ", signal));
-  // Not under the mutex: who loads a library may fork in its constructors, and a fork waits for the
+  // Not under the mutex: a library's constructors may fork, and a fork waits for the
   // mutex.
   KeepOwnImage();
   const std::lock_guard lock(install_mutex);
@@ -226,8 +223,8 @@ HandlerState SignalHandlerState(int signal) {
 
 namespace {
 
-// Whether the program leaves it to us: nobody has a handler for it, or we do. One that was taken
-// from us is somebody else's.
+// Whether the program leaves it to us: it has no handler, or ours. One that was taken
+// from us belongs to its new owner.
 bool IsFree(int signal) {
   struct sigaction current {};
   if (sigaction(signal, nullptr, &current) != 0) return false;
@@ -241,7 +238,7 @@ bool IsFree(int signal) {
 
 int ChooseSignal() {
   // One standard signal of a number can be pending in a thread: what the program sends by the same
-  // number meanwhile gets lost. So it must be one that nobody uses. SIGURG first, which does no
+  // number meanwhile gets lost. So it must be an unused one. SIGURG first, which does no
   // harm to a new image after an exec; Linux sends SIGSTKFLT never, and SIGPWR hardly. Real-time
   // signals last: they queue without bound in a thread that blocks them.
   for (const int signal : {SIGURG, SIGSTKFLT, SIGPWR}) {
@@ -250,7 +247,7 @@ int ChooseSignal() {
   for (int signal = SIGRTMAX; signal >= SIGRTMIN; --signal) {
     if (IsFree(signal)) return signal;
   }
-  // All have owners, as in a Go program. The one that nobody sends; should it come, it goes on to
+  // All have owners, as in a Go program. The one that is never sent; should it come, it goes on to
   // its owner.
   return SIGSTKFLT;
 }

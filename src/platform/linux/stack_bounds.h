@@ -6,7 +6,7 @@ namespace strobe::internal {
 
 // The calling thread's stack; empty where the system does not say. Allocates at most once a
 // process, so that a thread which registers and then waits is not left with freed memory that
-// nobody else can use.
+// no other code can use.
 StackBounds CurrentStackBounds();
 
 }  // namespace strobe::internal

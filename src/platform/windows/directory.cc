@@ -58,7 +58,7 @@ absl::StatusOr<Directory> Directory::Open(const std::string& path) {
   std::error_code error;
   std::filesystem::create_directories(std::filesystem::path(WideFromUtf8(path)), error);
   if (error) return SystemError(static_cast<DWORD>(error.value()), "cannot create directory", path);
-  // Nobody may move or remove it while it is open, because deletion is not shared.
+  // It cannot be moved or removed while it is open, because deletion is not shared.
   const HANDLE handle = CreateFileW(WideFromUtf8(path).c_str(), FILE_LIST_DIRECTORY,
                                     FILE_SHARE_READ | FILE_SHARE_WRITE, nullptr, OPEN_EXISTING,
                                     FILE_FLAG_BACKUP_SEMANTICS, nullptr);

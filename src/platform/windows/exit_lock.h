@@ -3,12 +3,12 @@
 
 namespace strobe::internal {
 
-// Whoever ends a process kills all its threads but the own. Were this thread stopped at that
+// A thread that ends the process kills all other threads. Were this thread stopped at that
 // moment, and the one that would resume it among the killed, then it would stay so for ever, and
 // the process with it. It holds the process's own lock meanwhile (that of the process environment
 // block: so do all of NT's systems, and Wine): so this lock, while held here, keeps it from
 // beginning. Others mostly hold it for a few instructions, when they look into the environment or
-// take a slot of thread-local storage; but who changes into a directory holds it until that is
+// take a slot of thread-local storage; but a change of directory holds it until that is
 // open.
 class ExitLock {
  public:

@@ -147,7 +147,7 @@ std::optional<std::vector<Image>> ListImages() {
   for (int attempt = 1; K32EnumProcessModules(OwnProcess(), list.data(), sizeof(list), &bytes) == 0;
        ++attempt) {
     if (attempt < kMaxAttempts) continue;
-    image_changes.fetch_add(1, std::memory_order_acq_rel);  // so that somebody looks again
+    image_changes.fetch_add(1, std::memory_order_acq_rel);  // so that the collector reads again
     return std::nullopt;
   }
   std::vector<Image> images;
@@ -195,7 +195,7 @@ class KnownImages {
       images_ = *std::move(listed);
       --listings_;
     }
-    // So that somebody looks again. Meanwhile what is known is better than nothing.
+    // So that the collector reads again. Meanwhile what is known is better than nothing.
     if (listings_ > 0) image_changes.fetch_add(1, std::memory_order_acq_rel);
   }
 
@@ -227,7 +227,7 @@ std::string PathOfImage(void* base) {
 }
 
 std::uint64_t ImageVersion() {
-  // Who is told nothing takes it that something has changed.
+  // A caller that is told nothing assumes a change.
   if (!RegisterOnce()) image_changes.fetch_add(1, std::memory_order_acq_rel);
   return image_changes.load(std::memory_order_acquire);
 }
@@ -235,7 +235,7 @@ std::uint64_t ImageVersion() {
 std::vector<Module> LoadedModules() {
   static auto* const known = new KnownImages;
   if (RegisterOnce()) {
-    // Who holds it looks for another session, or was killed at it by the end of the process.
+    // Its holder looks for another session, or was killed at it by the end of the process.
     const std::unique_lock lock(known->mutex, std::try_to_lock);
     if (lock.owns_lock()) return known->Look();
   }

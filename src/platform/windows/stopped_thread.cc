@@ -38,7 +38,7 @@ ThreadTable& GlobalThreads() {
   return *table;
 }
 
-// Takes the thread that ends out of the table; not at the process's end, for whoever was killed may
+// Takes the thread that ends out of the table; not at the process's end, for a killed thread may
 // have locked it.
 void WINAPI ForgetThread(void* thread_id) {
   if (!IsProcessEnding()) GlobalThreads().Remove(reinterpret_cast<std::uintptr_t>(thread_id));
@@ -53,7 +53,7 @@ bool ForgetAtEnd(std::uint64_t thread_id) {
          FlsSetValue(slot, reinterpret_cast<void*>(static_cast<std::uintptr_t>(thread_id))) != 0;
 }
 
-// Which stop is under way, if any: odd from its beginning to its end. Of the one who stops and the
+// Which stop is under way, if any: odd from its beginning to its end. Of the one that stops and the
 // watchdog, the one that ends it resumes the thread.
 class Watchdog {
  public:
@@ -95,7 +95,7 @@ class Watchdog {
           GetTickCount64() - begin_ms_.load(std::memory_order_relaxed) < kMaxStopMs)
         continue;
       const HANDLE thread = thread_.load(std::memory_order_relaxed);
-      // Whoever fails to end the stop waits until this is over, so that the handle stays the
+      // A thread that fails to end the stop waits until this is over, so that the handle stays the
       // thread's.
       is_resuming_.store(true, std::memory_order_release);
       if (stop_.compare_exchange_strong(stop, stop + 1, std::memory_order_acq_rel)) {
@@ -108,7 +108,7 @@ class Watchdog {
 
   std::mutex mutex_;
   bool is_started_ = false;
-  std::uint64_t last_stop_ = 0;  // of the one who stops
+  std::uint64_t last_stop_ = 0;  // of the one that stops
   std::atomic<std::uint64_t> stop_{0};
   std::atomic<std::uint64_t> begin_ms_{0};
   std::atomic<HANDLE> thread_{nullptr};
@@ -197,7 +197,8 @@ bool CopyStack(KnownThread& thread, StackCopy& copy, void (*while_stopped)()) {
   if (!exit_lock.is_held()) return false;
   if (SuspendThread(thread.handle()) == static_cast<DWORD>(-1)) return false;
   GlobalStopCounters().stopped.fetch_add(1, std::memory_order_relaxed);
-  // Not before: whoever is held up here must not find the thread resumed before it was stopped.
+  // Not before: a thread that is held up here must not find the thread resumed before it was
+  // stopped.
   watchdog.Begin(thread.handle());
   // The thread stands still only when its registers can be had: SuspendThread itself does not wait.
   bool is_copied = GetThreadContext(thread.handle(), &context) != 0 &&

@@ -31,7 +31,7 @@ class KnownThread {
   // The thread's own block, which says where its stack is now, a fiber's too. Valid while the
   // thread lives.
   [[nodiscard]] const void* block() const { return block_; }
-  // How many times it stayed stopped too long. Whoever stops it counts.
+  // How many times it stayed stopped too long. The stopping thread counts.
   std::atomic<int> stalls{0};
 
  private:

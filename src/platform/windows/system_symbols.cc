@@ -72,7 +72,7 @@ BOOL CALLBACK Visit(PSYMBOL_INFOW symbol, ULONG /*bytes*/, PVOID context) {
 
 }  // namespace
 
-// A session of its own for each image, under a handle that is nobody's: the program may use the
+// A session of its own for each image, under a handle that is no process's: the program may use the
 // library for itself, and images come and go.
 bool VisitSystemSymbols(const std::string& path, const SystemSymbolVisitor& visit) {
   static std::mutex mutex;  // the library is for one thread at a time
@@ -83,7 +83,7 @@ bool VisitSystemSymbols(const std::string& path, const SystemSymbolVisitor& visi
   const std::wstring image = WideFromUtf8(path);
   const HANDLE session = &mutex;
   const DWORD options = library.get_options();
-  // Nobody is asked anything, no file is taken that only looks like the right one, and none is
+  // No question is shown, no file is taken that only looks like the right one, and none is
   // looked for along the user's symbol path, in which there may be a server far away.
   library.set_options(SYMOPT_UNDNAME | SYMOPT_EXACT_SYMBOLS | SYMOPT_FAIL_CRITICAL_ERRORS |
                       SYMOPT_NO_PROMPTS | kIgnoreSymbolPath);

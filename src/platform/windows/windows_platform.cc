@@ -74,7 +74,7 @@ std::int64_t CpuTimeOfThread(HANDLE thread) {
   return CpuTimeOf(thread, &QueryThreadCycleTime, &GetThreadTimes);
 }
 
-// Of the one capture that is under way. Whoever holds the mutex is a collector, and is never
+// Of the one capture that is under way. The mutex's holder is a collector, and is never
 // stopped itself.
 struct CaptureRoom {
   std::mutex mutex;
@@ -232,7 +232,7 @@ WindowsPlatform::OwnThread WindowsPlatform::RunOnOwnThread(const char* name,
 void WindowsPlatform::SleepNs(std::int64_t time_ns) {
   constexpr std::int64_t kNsPerUnit = 100;
   constexpr std::int64_t kNsPerMs = 1'000'000;
-  // The timer of the last one who slept, if nobody has taken it since.
+  // The timer of the last sleep, if no later one has taken it.
   static constinit std::atomic<HANDLE> spare{nullptr};
   HANDLE timer = spare.exchange(nullptr, std::memory_order_acquire);
   if (timer == nullptr) timer = CreateTimer();

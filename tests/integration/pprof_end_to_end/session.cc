@@ -29,7 +29,7 @@ __attribute__((noinline)) T Compress(T value) {
   return state;
 }
 
-// The C library of many systems keeps no frame pointers, so whoever calls it is passed over: Block
+// The C library of many systems keeps no frame pointers, so its caller is skipped: Block
 // is there to be that one.
 class Waiter {
  public:

@@ -75,7 +75,7 @@ namespace {
 
 constexpr unsigned kPatienceSeconds = 60;
 
-// Of the C library's package, and of use to nobody.
+// Of the C library's package, and of no use.
 constexpr const char* kImageName = "libBrokenLocale.so.1";
 
 TEST(HostileImages, AnAllocatorMayAskTheLoaderUnderALockOfItsOwn) {

@@ -145,7 +145,7 @@ TEST(LinuxModules, BuildIdsAreThoseThatReadelfShows) {
 }
 
 TEST(LinuxModules, TheVersionChangesWheneverAnImageComesOrGoes) {
-  // Of the C library's package, and of use to nobody.
+  // Of the C library's package, and of no use.
   const char* const kName = "libBrokenLocale.so.1";
   const std::uint64_t before = LinuxPlatform::ModuleVersion();
   EXPECT_EQ(LinuxPlatform::ModuleVersion(), before);
