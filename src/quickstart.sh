@@ -1,6 +1,7 @@
 #!/bin/sh
-# Builds Strobe and runs its example on a machine that may have nothing yet:  src/quickstart.sh [--seconds N]
-# Installs what is missing by apt-get and says so first. The profile is build/quickstart/profile.pb.gz.
+# Builds Strobe and runs its example on a machine that may have nothing yet:  src/quickstart.sh
+# [--seconds N] Installs what is missing by apt-get and says so first. The profile is
+# build/quickstart/profile.pb.gz.
 set -eu
 cd "$(dirname "$0")/.."
 

@@ -25,7 +25,8 @@ _PREFIXES = {"bnd", "notrack", "rep", "repz", "repnz", "lock", "data16", "rex.W"
 _CALLS = {"call", "callq", "bl"}
 _INDIRECT_ARM = {"blr", "br", "blraa", "braa"}
 _SYSTEM_CALLS = {"syscall", "sysenter", "svc"}
-# What makes a frame larger on x86-64; where the number is not in the instruction, its size is unknown.
+# What makes a frame larger on x86-64; where the number is not in the instruction, its size is
+# unknown.
 _GROWTH = re.compile(r"(sub|add)\w* +\$0x([0-9a-f]+),%rsp")
 _UNKNOWN_GROWTH = re.compile(r"(sub\w* +%\w+,%rsp|mov\w* +%(?!rbp)\w+,%rsp)")
 _ALIGNMENT_BYTES = 64  # of `and $-64,%rsp` and less

@@ -11,8 +11,9 @@
 #   --quick      gcc only, unless others are named, and without the tests of suite `slow`
 #
 # Installs with apt what is missing, and says so first. Builds in build-tests/<configuration>, or in
-# $STROBE_BUILD_ROOT/<configuration>. The last line is "N passed, N failed, N skipped"; every skip and its reason stands above it.
-# Exit status 1 if anything failed, also if a configuration did not build.
+# $STROBE_BUILD_ROOT/<configuration>. The last line is "N passed, N failed, N skipped"; every skip
+# and its reason stands above it. Exit status 1 if anything failed, also if a configuration did not
+# build.
 set -uo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 build_root=${STROBE_BUILD_ROOT:-$root/build-tests}
@@ -89,8 +90,9 @@ job_count() {
 
 clang_cc() { if have clang++-14; then echo clang++-14; else echo clang++; fi; }
 
-# ThreadSanitizer gives up where the kernel scatters mappings more widely than it expects; without randomisation it works everywhere.
-# Prints the command to run the tests under, or fails if ThreadSanitizer does not work at all.
+# ThreadSanitizer gives up where the kernel scatters mappings more widely than it expects; without
+# randomisation it works everywhere. Prints the command to run the tests under, or fails if
+# ThreadSanitizer does not work at all.
 tsan_wrapper() {
   local directory status=1
   directory=$(mktemp -d)
@@ -116,8 +118,8 @@ has_fuzzer() {
   return $status
 }
 
-# Debian's arm64 packages of what Strobe and its tests need, unpacked in $1 without telling this machine's dpkg of another architecture.
-# Prints what is missing if it fails.
+# Debian's arm64 packages of what Strobe and its tests need, unpacked in $1 without telling this
+# machine's dpkg of another architecture. Prints what is missing if it fails.
 aarch64_sysroot() {
   local sysroot=$1 apt_state=$1.apt package
   local packages=(libabsl-dev libabsl20220623 libgtest-dev libgmock-dev zlib1g zlib1g-dev)
@@ -139,8 +141,8 @@ aarch64_sysroot() {
   touch "$sysroot/complete"
 }
 
-# Abseil and GoogleTest as the wraps want them, for a target that no package of this machine is for; where they are not unpacked yet, from
-# Debian's mirror. Prints what is missing if it fails.
+# Abseil and GoogleTest as the wraps want them, for a target that no package of this machine is for;
+# where they are not unpacked yet, from Debian's mirror. Prints what is missing if it fails.
 unpack_wraps() {
   local pool=http://deb.debian.org/debian/pool/main download name directory archive hash status=0
   download=$(mktemp -d -p subprojects .download.XXXXXX)
@@ -170,8 +172,9 @@ end_wine() {
 }
 trap 'exit 130' INT
 
-# A prefix for Wine in $WINEPREFIX, without a display or a question. Its server stays until it is ended: of its own it ends when no program of it
-# runs, and a program that starts at that moment fails. Prints what is missing if it fails.
+# A prefix for Wine in $WINEPREFIX, without a display or a question. Its server stays until it is
+# ended: of its own it ends when no program of it runs, and a program that starts at that moment
+# fails. Prints what is missing if it fails.
 wine_prefix() {
   have wine && have wineserver || { echo "no wine or no wineserver on this machine"; return 1; }
   echo '#include <zlib.h>' | "$1" -x c++ -fsyntax-only - 2>/dev/null || { echo "no zlib for $1 (libz-mingw-w64-dev)"; return 1; }

@@ -62,7 +62,8 @@ def main():
             if not cases:
                 count("passed", name, "")
         elif not any(case_result == "failed" for _, case_result, _ in cases):
-            # It crashed, ran out of time, or a sanitizer ended it: more than the report of its cases can say.
+            # It crashed, ran out of time, or a sanitizer ended it: more than the report of its
+            # cases can say.
             count("failed", name, f"{result.lower()}, exit status {test.get('returncode')}")
     print(counts["passed"], counts["failed"], counts["skipped"], file=sys.stderr)
 

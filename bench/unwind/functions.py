@@ -25,7 +25,8 @@ def function(number, source):
         lines.append("  dynamic[1] = depth;")
     for i, name in enumerate(kept):
         lines.append(f"  const std::uint64_t {name} = path.values[{(number + i) % 8}] * {2 * number + 3} + depth;")
-    # Code that is there, in front of the call or behind it, and not executed: functions are as far apart as in a real library.
+    # Code that is there, in front of the call or behind it, and not executed: functions are as far
+    # apart as in a real library.
     unlikely = [f"  if (path.values[{source.randrange(8)}] == {number + 1}) {{", "    std::uint64_t value = depth;"]
     for _ in range(source.choice((1, 2, 4, 6, 8, 12, 24, 40))):
         unlikely.append(f"    value = (value ^ path.values[{source.randrange(8)}]) * {source.randrange(3, 1 << 31, 2)};")

@@ -125,7 +125,8 @@ def test_quickstart(command, directory):
     threads = re.findall(r"^  (\w+) +([\d.]+) s +([\d.]+) s +[-+]", output, re.M)
     check({name for name, _, _ in threads} == {"main", "database", "compression", "words", "bookkeeping"}, "threads are missing", output)
     for name, sampled, clock in threads:
-        # What a thread does between its registration and its own look at the clock is in the one and not in the other: up to 5 ms.
+        # What a thread does between its registration and its own look at the clock is in the one
+        # and not in the other: up to 5 ms.
         difference = abs(float(sampled) - float(clock))
         check(difference <= 0.001 * float(clock) + 0.005, f"{name}: sampled {sampled} s, the clock says {clock} s", output)
     check_stacks(directory / path, output)

@@ -138,7 +138,8 @@ def elf_file(machine=62):
     for name, value, size in ((1, 0x1000, 0x10), (6, 0x1010, 0), (14, 0x1100, 0x20)):
         symbols += struct.pack("<IBBHQQ", name, 2, 0, 1, value, size)
     note = struct.pack("<III", 4, 20, 3) + b"GNU\0" + bytes(range(20))
-    # Two stubs from 0x401000 on, whose slots are at 0x402000 and 0x402008; the second's has no symbol.
+    # Two stubs from 0x401000 on, whose slots are at 0x402000 and 0x402008; the second's has no
+    # symbol.
     if machine == 62:
         stubs = b"\xff\x25" + struct.pack("<i", 0xFFA) + b"\x66\x90" + b"\xff\x25" + struct.pack("<i", 0xFFA) + b"\x66\x90"
     else:

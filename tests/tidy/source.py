@@ -32,7 +32,8 @@ def functions(text):
     for position, character in ((match.start(), match.group()) for match in re.finditer(r"[{};]", code)):
         heading = code[heading_start:position]
         if character == "{":
-            # In formatted code only an initializer's brace follows its name without a space; the heading goes on behind it.
+            # In formatted code only an initializer's brace follows its name without a space; the
+            # heading goes on behind it.
             if not in_function and heading and not heading[-1].isspace() and heading[-1] not in "{}(;":
                 scopes.append("=")
                 continue

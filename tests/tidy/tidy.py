@@ -29,7 +29,8 @@ MAX_FILE_LINES = 440
 MAX_FUNCTION_LINES = 75
 MAX_COLUMNS = 100
 MACRO_FOLDERS = {"platform", "arch"}
-# Macros that say which system or processor the build is for; compilers and sanitizers are asked about everywhere.
+# Macros that say which system or processor the build is for; compilers and sanitizers are asked
+# about everywhere.
 SYSTEM_MACRO = re.compile(r"\b(_WIN32|_WIN64|WIN32|__linux__|__linux|linux|__unix__|__APPLE__|__MACH__|__FreeBSD__|__ANDROID__|__GLIBC__"
                           r"|__x86_64__|_M_X64|__aarch64__|_M_ARM64|__i386__|_M_IX86|__arm__|__riscv|__SSE\w*|__AVX\w*|__ARM_NEON)\b")
 

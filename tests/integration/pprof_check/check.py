@@ -84,7 +84,8 @@ class CheckValid:
         if "HOME" not in os.environ:
             environment.setdefault("GOCACHE", os.path.join(directory, "go-cache"))
         root = subprocess.run(["go", "env", "GOROOT"], capture_output=True, env=environment).stdout.decode().strip()
-        # Go's sources carry a copy of pprof, from which a tree can be made that stands in for the package.
+        # Go's sources carry a copy of pprof, from which a tree can be made that stands in for the
+        # package.
         copies = [GOCODE + "/src/github.com/google/pprof"]
         copies += [path + "/src/cmd/vendor/github.com/google/pprof" for path in [root, *sorted(glob.glob("/usr/share/go-*"))]]
         copy = next((path for path in copies if os.path.isdir(path + "/profile")), None)

@@ -49,7 +49,8 @@ def check_thread(check, pprof, files, thread, function, cpu, wall):
         rows = top(pprof, files, kind, only)
         sampled = total(rows)
         check(least <= sampled <= most, "%s of %s: %d <= %d <= %d ns" % (kind, thread, least, sampled, most))
-    # The busy threads spend nearly all their CPU in one function, the waiting one nearly all its time below another; a half is far off.
+    # The busy threads spend nearly all their CPU in one function, the waiting one nearly all its
+    # time below another; a half is far off.
     rows = top(pprof, files, "wall" if thread == "waiting" else "cpu", only)
     named = [value for name, value in rows.items() if re.match(r"([a-z ]+ )?strobe::testing::%s\b" % function, name)]
     column, bound = (1, wall[0]) if thread == "waiting" else (0, cpu[0])
