@@ -25,7 +25,7 @@ for argument in "$@"; do
   case $argument in
     --quick) quick=true ;;
     gcc | clang | asan | tsan | fuzz | aarch64 | windows) configurations+=("$argument") ;;
-    *) sed -n '2,15s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2 ;;
+    *) sed -n '2,17s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2 ;;
   esac
 done
 if [ ${#configurations[@]} -eq 0 ]; then
