@@ -82,7 +82,7 @@ void AddStacks(const Stats& stats, std::vector<std::string>& lines) {
                  "is built with -fno-asynchronous-unwind-tables may have neither."));
 }
 
-void AddCapture(const DiagnosisFacts& facts, std::vector<std::string>& lines) {
+void AddInterruptions(const DiagnosisFacts& facts, std::vector<std::string>& lines) {
   const Stats& stats = facts.stats;
   if (facts.handler == HandlerState::kReplaced) {
     lines.push_back(absl::StrCat(
@@ -99,7 +99,10 @@ void AddCapture(const DiagnosisFacts& facts, std::vector<std::string>& lines) {
   if (stats.threads_blocking != 0)
     lines.push_back(
         absl::StrCat("Note that ", BlockingThreads(stats.threads_blocking, facts.signal)));
-  // That a table was missing ends by itself.
+}
+
+void AddDrops(const Stats& stats, std::vector<std::string>& lines) {
+  // A missing table needs no advice: the collector builds it.
   const auto drops = [&stats](DropReason reason) {
     return stats.drops[static_cast<std::size_t>(reason)];
   };
@@ -115,9 +118,13 @@ void AddCapture(const DiagnosisFacts& facts, std::vector<std::string>& lines) {
   }
   if (drops(DropReason::kUnreadable) != 0) {
     lines.push_back(absl::StrCat(drops(DropReason::kUnreadable),
-                                 " records could not be read: somebody writes into the memory of "
-                                 "the rings. Their weight is in [lost]."));
+                                 " records could not be read: the program or another process "
+                                 "writes into the memory of the rings. Their weight is in "
+                                 "[lost]."));
   }
+}
+
+void AddLimits(const Stats& stats, std::vector<std::string>& lines) {
   if (!stats.unread_module.empty()) {
     lines.push_back(absl::StrCat(
         "The frame information of ", stats.unread_module,
@@ -133,12 +140,19 @@ void AddCapture(const DiagnosisFacts& facts, std::vector<std::string>& lines) {
         stats.stacks_folded,
         " samples went into [folded]: collector.memory_bytes is too small for this program."));
   }
+}
+
+void AddSilence(const DiagnosisFacts& facts, std::vector<std::string>& lines) {
+  const Stats& stats = facts.stats;
   if (facts.is_running && stats.threads_registered > stats.threads_blocking && stats.samples == 0 &&
       facts.handler == HandlerState::kOurs) {
     lines.push_back(
         "Threads are registered, but no sample has come yet: a thread that does not run uses no "
         "CPU time, and is not sampled for it.");
   }
+}
+
+void AddExports(const Stats& stats, std::vector<std::string>& lines) {
   if (!stats.last_export_error.empty()) {
     lines.push_back(absl::StrCat(
         "The last export failed: ", stats.last_export_error,
@@ -166,7 +180,11 @@ std::string Diagnose(const DiagnosisFacts& facts) {
   AddState(facts, lines);
   AddThreads(facts, lines);
   AddStacks(facts.stats, lines);
-  AddCapture(facts, lines);
+  AddInterruptions(facts, lines);
+  AddDrops(facts.stats, lines);
+  AddLimits(facts.stats, lines);
+  AddSilence(facts, lines);
+  AddExports(facts.stats, lines);
   if (lines.empty()) {
     const std::string ended =
         facts.stats.threads_ended == 0

@@ -132,7 +132,7 @@ class CfiMachine {
     }
   }
 
-  // Rules of the CFA, remembered states, and what compilers added.
+  // Rules of the CFA and remembered states.
   bool ExecuteCfa(std::uint8_t instruction, DwarfReader& program) {
     switch (instruction) {
       case 0x0A:
@@ -163,6 +163,13 @@ class CfiMachine {
         return true;
       }
       case 0x13: SetCfa(state_.cfa_register, Scaled(program.ReadSleb())); return true;
+      default: return ExecuteOther(instruction, program);
+    }
+  }
+
+  // Values in place of places, and what compilers added.
+  bool ExecuteOther(std::uint8_t instruction, DwarfReader& program) {
+    switch (instruction) {
       case 0x14:
       case 0x15:
       case 0x16: {  // the value itself is given, not where it lies

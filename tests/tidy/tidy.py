@@ -26,7 +26,7 @@ RANKS = [["base"], ["arch"], ["core"], ["clock"], ["ring", "unwind", "provider",
 RANK_OF = {folder: rank for rank, folders in enumerate(RANKS) for folder in folders}
 NAMESPACES = {"strobe", "strobe::internal", "strobe::testing", "internal", "testing", ""}
 MAX_FILE_LINES = 440
-MAX_FUNCTION_LINES = 75
+MAX_FUNCTION_LINES = 50
 MAX_COLUMNS = 100
 MACRO_FOLDERS = {"platform", "arch"}
 # Macros that say which system or processor the build is for; compilers and sanitizers are asked

@@ -85,11 +85,11 @@ class TidyTest(unittest.TestCase):
     def test_long_file_with_a_reason(self):
         self.accepts({"src/ring/a.cc": "// 441 lines long because of a table.\n" + "\n" * 440})
 
-    def test_function_of_76_lines(self):
-        self.reports("src/ring/a.cc:2: function of 76 lines", {"src/ring/a.cc": long_function(76)})
+    def test_function_of_51_lines(self):
+        self.reports("src/ring/a.cc:2: function of 51 lines", {"src/ring/a.cc": long_function(51)})
 
-    def test_function_of_75_lines(self):
-        self.accepts({"src/ring/a.cc": long_function(75)})
+    def test_function_of_50_lines(self):
+        self.accepts({"src/ring/a.cc": long_function(50)})
 
     def test_long_class_is_no_function(self):
         members = "".join(f"  int F{i}() {{ return {i}; }}\n" for i in range(100))
@@ -98,9 +98,9 @@ class TidyTest(unittest.TestCase):
     def test_long_table_is_no_function(self):
         self.accepts({"src/ring/a.cc": "namespace {\nconst int kTable[] = {\n" + "  F(1),\n" * 100 + "};\n}\n"})
 
-    def test_member_function_of_76_lines(self):
-        self.reports("src/ring/a.cc:3: function of 77 lines", {
-            "src/ring/a.cc": "namespace strobe {\nclass C {\n  C(int a) : a_(a), b_{1} {\n" + "    ++a_;  // }\n" * 75 + "  }\n};\n}\n"})
+    def test_member_function_of_51_lines(self):
+        self.reports("src/ring/a.cc:3: function of 52 lines", {
+            "src/ring/a.cc": "namespace strobe {\nclass C {\n  C(int a) : a_(a), b_{1} {\n" + "    ++a_;  // }\n" * 50 + "  }\n};\n}\n"})
 
     def test_brace_in_a_string_and_a_digit_separator(self):
         self.accepts({"src/ring/a.cc": 'namespace strobe {\nconst char* F() { return "{"; }\nint n = 1\'000;\nchar c = \'{\';\n}\n' + "\n" * 80})
