@@ -26,7 +26,7 @@ struct RecordHeader {
   std::uint16_t shared_count = 0;
   std::uint8_t weight_count = 0;
   StackEnd end = StackEnd::kComplete;
-  std::uint16_t reserved = 0;
+  std::uint16_t skip_count = 0;   // innermost frames that the sample leaves out
   std::uint32_t slice_bytes = 0;  // 0 where the walk came to its own end
 };
 static_assert(sizeof(RecordHeader) == 16);

@@ -195,8 +195,10 @@ STROBE_SIGNAL_SAFE STROBE_NOINLINE void WalkOwn(const SlotArena<Traits>& arena,
                                                 const CaptureTarget& target, RecordDraft& draft) {
   const NativeRegisters& registers = *target.registers;
   if constexpr (Traits::Platform::kCopiesStacks) {
-    // The thread runs on, and what it ran may have been unloaded: so nobody looks at its code.
-    WalkInto(arena, slot, registers, *target.stack, draft);
+    // The thread runs on, and its code may have been unloaded: its code is not read.
+    if (target.stack != nullptr) return WalkInto(arena, slot, registers, *target.stack, draft);
+    WalkInto(arena, slot, registers,
+             LiveStackMemory(std::max(registers.sp, slot.stack.low), slot.stack.high), draft);
   } else {
     const LiveStackMemory memory(std::max(registers.sp - kRedZoneBytes, slot.stack.low),
                                  slot.stack.high, &arena.text);
@@ -235,7 +237,8 @@ STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE bool WriteRecord(SlotArena<Traits>& aren
   if (draft.bytes != nullptr) {
     new (draft.bytes)
         RecordHeader{.module_generation = arena.module_generation.load(std::memory_order_relaxed),
-                     .weight_count = static_cast<std::uint8_t>(weights.size())};
+                     .weight_count = static_cast<std::uint8_t>(weights.size()),
+                     .skip_count = target.skip_count};
     Walk(arena, slot, target, draft);
   }
   if (draft.bytes == nullptr) {
@@ -290,15 +293,29 @@ STROBE_SIGNAL_SAFE bool IsOfThisThread(const ThreadSlot<Traits>& slot) {
   return false;
 }
 
+// The nesting rule: an interruption or an event that finds a capture of its thread under way adds
+// to what is requested. The capture under way serves it at its end (CaptureHere), or the next one
+// does.
+template <class Traits>
+STROBE_SIGNAL_SAFE void AddRequest(ThreadSlot<Traits>& slot, std::size_t provider,
+                                   std::int64_t weight) {
+  if (weight != 0 && provider < slot.cells.size())
+    slot.cells[provider].requested.fetch_add(weight, std::memory_order_acq_rel);
+}
+
 // A CaptureEntry::Function; `context` is the SlotArena.
 template <class Traits>
 STROBE_SIGNAL_SAFE STROBE_NOINLINE bool CaptureSample(void* context, const CaptureTarget& target) {
   auto& arena = *static_cast<SlotArena<Traits>*>(context);
   ThreadSlot<Traits>* slot = arena.Find(target.token.index);
   if (slot == nullptr || !IsOfThisThread<Traits>(*slot)) return false;
-  slot->is_capturing.store(true, std::memory_order_seq_cst);
+  const bool is_nested = slot->is_capturing.exchange(true, std::memory_order_seq_cst);
   const bool is_live =
       slot->is_active.load(std::memory_order_seq_cst) && slot->token.use == target.token.use;
+  if (is_nested) [[unlikely]] {
+    if (is_live) AddRequest(*slot, target.token.provider, target.timer_weight);
+    return is_live;
+  }
   if (is_live) {
     const std::uint32_t call = slot->counters.captures.load(std::memory_order_relaxed);
     slot->counters.captures.store(call + 1, std::memory_order_relaxed);

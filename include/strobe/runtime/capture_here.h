@@ -1,0 +1,83 @@
+// CaptureHere: a sample that the sampled thread itself brings, as an allocation's hook does. Data
+// plane: it may be called wherever a signal may arrive, but not inside of a signal's handler that
+// has interrupted it.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "strobe/arch/current_registers.h"
+#include "strobe/base/signal_safe.h"
+#include "strobe/base/visibility.h"
+#include "strobe/platform/capture_target.h"
+#include "strobe/runtime/capture.h"
+#include "strobe/runtime/slot_arena.h"
+
+STROBE_HIDDEN_BEGIN
+namespace strobe::internal {
+
+// The calling thread's innermost registration in the arena, or nullptr.
+template <class Traits>
+STROBE_SIGNAL_SAFE ThreadSlot<Traits>* OwnSlot(SlotArena<Traits>& arena) {
+  for (ThreadLink* link = ThreadLinks(); link != nullptr; link = link->next) {
+    if (link->token.arena == arena.number()) return static_cast<ThreadSlot<Traits>*>(link);
+  }
+  return nullptr;
+}
+
+// A capture that is interrupted again and again leaves the last requests to the thread's next one.
+inline constexpr int kMaxServes = 4;
+
+// True if a request of the slot has not been served.
+template <class Traits>
+STROBE_SIGNAL_SAFE bool IsRequested(const ThreadSlot<Traits>& slot) {
+  for (const ProviderCell& cell : slot.cells) {
+    if (cell.requested.load(std::memory_order_acquire) != 0) return true;
+  }
+  return false;
+}
+
+// Serves what is requested of the slot by a walk of the calling thread's own stack. What is
+// requested meanwhile, by the nesting rule, gets the same stack. False where no session samples the
+// slot: then the request is withdrawn by the next attachment.
+template <class Traits>
+STROBE_SIGNAL_SAFE STROBE_NOINLINE bool ServeHere(SlotArena<Traits>& arena,
+                                                  ThreadSlot<Traits>& slot, std::size_t provider,
+                                                  std::int64_t weight,
+                                                  const CaptureTarget& target) {
+  bool is_live = false;
+  bool is_added = false;
+  for (int i = 0; i < kMaxServes; ++i) {
+    const bool is_nested = slot.is_capturing.exchange(true, std::memory_order_seq_cst);
+    is_live = slot.is_active.load(std::memory_order_seq_cst);
+    if (is_live && !is_added) AddRequest(slot, provider, weight);
+    is_added = true;
+    if (is_nested) return is_live;
+    if (is_live) {
+      AddByOwner<std::uint32_t>(slot.counters.captures, 1);
+      ServeSlot<Traits>(arena, slot, target);
+    }
+    slot.is_capturing.store(false, std::memory_order_seq_cst);
+    // A request that came after the last look and before the store is seen here.
+    if (!is_live || !IsRequested(slot)) break;
+  }
+  return is_live;
+}
+
+// Gives the stack of the calling function, without its `skip_count` innermost frames, the weight
+// `weight` of provider number `provider`. False, and nothing is counted, where the calling thread
+// has no registration in the arena or no session runs. Signal-safe.
+template <class Traits>
+STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE bool CaptureHere(SlotArena<Traits>& arena,
+                                                         std::size_t provider, std::int64_t weight,
+                                                         std::uint16_t skip_count = 0) {
+  ThreadSlot<Traits>* const slot = OwnSlot(arena);
+  if (slot == nullptr) return false;
+  const CurrentRegisters registers;
+  return ServeHere(arena, *slot, provider, weight,
+                   {.token = slot->token, .registers = registers.get(), .skip_count = skip_count});
+}
+
+}  // namespace strobe::internal
+STROBE_HIDDEN_END

@@ -1,0 +1,173 @@
+#include "strobe/runtime/capture_here.h"
+
+#include <array>
+#include <atomic>
+#include <cstring>
+#include <thread>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "manual_traits.h"
+#include "strobe/platform/native.h"
+#include "strobe/runtime/thread_registry.h"
+#include "strobe/unwind/chain_unwinder.h"
+
+namespace strobe::internal {
+namespace {
+
+using ::testing::ElementsAre;
+using testing::ManualPlatform;
+using testing::ManualTraits;
+
+// An unwinder that is interrupted once for each count of `signals`, in the middle of its walk.
+struct InterruptedUnwinder {
+  template <StackMemory M>
+  WalkResult Unwind(const NativeRegisters& registers, const M& /*memory*/,
+                    std::span<Address> output) const noexcept {
+    for (; signals > 0; --signals) EXPECT_TRUE(ManualPlatform::Deliver(payload, 3, 0x1));
+    output[0] = registers.pc;
+    return {.count = 1, .end = StackEnd::kComplete};
+  }
+  static inline int signals = 0;
+  static inline std::uint64_t payload = 0;
+};
+struct InterruptedTraits : ManualTraits {
+  using Unwinder = InterruptedUnwinder;
+};
+
+// Any traits with two providers, of which the second brings events.
+template <class Traits>
+class Registered {
+ public:
+  using Slot = ThreadSlot<Traits>;
+
+  explicit Registered(std::size_t ring_bytes) : registry_(4, ring_bytes) {
+    slot_ = *registry_.Register(Traits::Platform::CurrentThread(), "thread");
+    registry_.arena()->max_frames = 64;
+    for (ProviderCell& cell : slot_->cells) cell.Reset();
+    slot_->is_active = true;
+    slot_->next = ThreadLinks();
+    ThreadLinks() = slot_;
+  }
+  ~Registered() {
+    slot_->is_active = false;
+    ThreadLinks() = slot_->next;
+    registry_.Unregister(slot_);
+  }
+
+  Slot& slot() { return *slot_; }
+  SlotArena<Traits>& arena() { return *registry_.arena(); }
+  // Moves the records out of the ring; the sums of their weights are added to `sums`.
+  std::vector<RecordHeader> Drain(std::array<std::int64_t, 2>& sums) {
+    std::vector<RecordHeader> headers;
+    for (auto bytes = slot_->ring.Peek(); !bytes.empty(); bytes = slot_->ring.Peek()) {
+      RecordView view;
+      EXPECT_TRUE(ReadRecord(bytes, sums.size(), view));
+      for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += view.weights[i];
+      headers.push_back(view.header);
+      slot_->ring.Pop();
+    }
+    return headers;
+  }
+
+ private:
+  ThreadRegistry<Traits> registry_;
+  Slot* slot_;
+};
+
+TEST(CaptureHere, AnEventsAmountComesWithTheStackOfItsCaller) {
+  ManualPlatform::Reset();
+  Registered<InterruptedTraits> thread(4096);
+  ASSERT_TRUE(CaptureHere(thread.arena(), 1, 4096, 2));
+  std::array<std::int64_t, 2> sums{};
+  const auto headers = thread.Drain(sums);
+  ASSERT_EQ(headers.size(), 1u);
+  EXPECT_EQ(headers[0].skip_count, 2u);
+  EXPECT_THAT(sums, ElementsAre(0, 4096));
+  EXPECT_EQ(thread.slot().cells[1].credited, 4096);
+  EXPECT_FALSE(thread.slot().is_capturing);
+}
+
+TEST(CaptureHere, ASignalWithinItIsServedAtItsEnd) {
+  ManualPlatform::Reset();
+  Registered<InterruptedTraits> thread(4096);
+  SlotToken token = thread.slot().token;
+  token.provider = 0;
+  InterruptedUnwinder::payload = token.Pack();
+  InterruptedUnwinder::signals = 2;
+  ASSERT_TRUE(CaptureHere(thread.arena(), 1, 16));
+  std::array<std::int64_t, 2> sums{};
+  EXPECT_EQ(thread.Drain(sums).size(), 2u) << "the event's record, and one for both signals";
+  EXPECT_THAT(sums, ElementsAre(6, 16));
+  EXPECT_FALSE(thread.slot().is_capturing);
+}
+
+TEST(CaptureHere, AnEventWithinACaptureIsLeftToIt) {
+  ManualPlatform::Reset();
+  Registered<InterruptedTraits> thread(4096);
+  thread.slot().is_capturing = true;
+  EXPECT_TRUE(CaptureHere(thread.arena(), 1, 16));
+  EXPECT_TRUE(thread.slot().is_capturing) << "the other capture's";
+  thread.slot().is_capturing = false;
+  std::array<std::int64_t, 2> sums{};
+  EXPECT_TRUE(thread.Drain(sums).empty());
+  EXPECT_TRUE(CaptureHere(thread.arena(), 1, 1));
+  thread.Drain(sums);
+  EXPECT_THAT(sums, ElementsAre(0, 17));
+}
+
+TEST(CaptureHere, WithoutARegistrationOrASessionNothingIsCounted) {
+  ManualPlatform::Reset();
+  Registered<InterruptedTraits> thread(4096);
+  std::thread([&] { EXPECT_FALSE(CaptureHere(thread.arena(), 1, 16)); }).join();
+  thread.slot().is_active = false;
+  EXPECT_FALSE(CaptureHere(thread.arena(), 1, 16));
+  EXPECT_FALSE(thread.slot().is_capturing);
+  EXPECT_EQ(thread.slot().cells[1].requested, 0);
+  std::array<std::int64_t, 2> sums{};
+  EXPECT_TRUE(thread.Drain(sums).empty());
+}
+
+struct StormTraits : ManualTraits {
+  using Platform = NativePlatform;
+  using Unwinder = ChainUnwinder<FramePointerStep>;
+};
+
+// A thread that captures in a tight loop while another one interrupts it as fast as it can: to the
+// unit, all that was brought and requested is recorded, carried or still requested.
+TEST(CaptureHere, NothingIsLostUnderAStormOfInterruptions) {
+  constexpr std::int64_t kInterruptions = 20000;
+  ASSERT_TRUE(NativePlatform::Available().ok());
+  const int signal = NativePlatform::DefaultSignal();
+  ASSERT_TRUE(NativePlatform::InstallHandler(signal).ok());
+  Registered<StormTraits> thread(1 << 16);
+  const std::uint64_t id = NativePlatform::CurrentThreadId();
+  ThreadSlot<StormTraits>& slot = thread.slot();
+  std::atomic<bool> is_over{false};
+  std::array<std::int64_t, 2> sums{};
+  std::thread interrupter([&] {
+    for (std::int64_t i = 0; i < kInterruptions; ++i) {
+      slot.cells[0].requested.fetch_add(1);
+      NativePlatform::Interrupt(id, slot.token.Pack(), signal);
+      if (i % 16 == 0) thread.Drain(sums);
+    }
+    is_over = true;
+  });
+  std::int64_t events = 0;
+  while (!is_over) {
+    EXPECT_TRUE(CaptureHere(thread.arena(), 1, 8));
+    ++events;
+  }
+  interrupter.join();
+  thread.Drain(sums);
+  const auto waiting = [&](std::size_t provider) {
+    return slot.cells[provider].requested.load() + slot.cells[provider].carried.load();
+  };
+  EXPECT_EQ(sums[0] + waiting(0), kInterruptions);
+  EXPECT_EQ(sums[1] + waiting(1), 8 * events);
+  EXPECT_GT(sums[1], 0);
+}
+
+}  // namespace
+}  // namespace strobe::internal
