@@ -24,7 +24,7 @@ struct Cost {
 Cost Measure(int thread_count, int seconds) {
   constexpr DWORD kSettleMs = 2000;
   const HANDLE end = CreateEventW(nullptr, TRUE, FALSE, nullptr);
-  Profiler<NoExportTraits> profiler;
+  BasicProfiler<NoExportTraits> profiler;
   if (!profiler.Start().ok()) std::abort();
   std::atomic<int> waiting{0};
   std::vector<std::thread> threads;

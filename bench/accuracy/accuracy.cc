@@ -84,7 +84,7 @@ template <class Body>
 Outcome Observe(const Body& body) {
   Outcome outcome;
   TheKept().profiles.clear();
-  Profiler<Traits> profiler;
+  BasicProfiler<Traits> profiler;
   if (!profiler.Start().ok()) return outcome;
   std::thread([&] {
     std::int64_t begin_ns = 0;

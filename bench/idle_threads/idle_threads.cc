@@ -27,7 +27,7 @@ constexpr std::size_t kStackBytes = 64 * 1024;
 
 // Where the threads wait for the end.
 struct Room {
-  Profiler<NoExportTraits>* profiler = nullptr;  // where they register first
+  BasicProfiler<NoExportTraits>* profiler = nullptr;  // where they register first
   std::mutex mutex;
   std::condition_variable changed;
   int waiting = 0;
@@ -90,7 +90,7 @@ struct Cost {
 
 Cost Measure(bool is_registered, int seconds) {
   Cost cost;
-  Profiler<NoExportTraits> profiler;
+  BasicProfiler<NoExportTraits> profiler;
   const std::int64_t at_begin = ResidentBytes();
   if (is_registered && (!profiler.Start().ok() || !profiler.Flush().ok())) return cost;
   const std::int64_t without_threads = ResidentBytes();

@@ -53,7 +53,7 @@ std::int64_t ProcessCpuNs() {
 volatile std::uint64_t result_sink;
 
 // The process's CPU for `rounds` of work on each thread.
-std::int64_t Turn(Profiler<NoExportTraits>& profiler, bool is_profiled, std::int64_t rounds) {
+std::int64_t Turn(BasicProfiler<NoExportTraits>& profiler, bool is_profiled, std::int64_t rounds) {
   const std::int64_t begin_ns = ProcessCpuNs();
   std::vector<std::thread> threads;
   for (int i = 0; i < kThreads; ++i) {
@@ -72,7 +72,7 @@ std::int64_t Turn(Profiler<NoExportTraits>& profiler, bool is_profiled, std::int
 }
 
 int Run(int turns) {
-  Profiler<NoExportTraits> profiler;
+  BasicProfiler<NoExportTraits> profiler;
   std::int64_t rounds = 1000;
   while (Turn(profiler, false, rounds) < std::int64_t{kThreads} * kTurnMs * 500'000) rounds *= 2;
   std::vector<double> shares;

@@ -36,7 +36,7 @@ double TimeBatch(const Operation& operation, bool& is_good) {
 }
 
 int Run() {
-  Profiler<NoExportTraits> profiler({.collector = {.drain_period_ms = 1}});
+  BasicProfiler<NoExportTraits> profiler({.collector = {.drain_period_ms = 1}});
   if (!profiler.Start().ok()) return 1;
   bool is_good = true;
   std::vector<double> bare;

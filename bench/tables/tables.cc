@@ -52,7 +52,7 @@ void MeasureLibrary(const std::string& name) {
 void MeasureStart() {
   std::vector<double> start_us;
   for (int turn = 0; turn < kTurns; ++turn) {
-    Profiler<NoExportTraits> profiler;
+    BasicProfiler<NoExportTraits> profiler;
     const std::int64_t begin_ns = MonotonicNs();
     const absl::Status status = profiler.Start();
     start_us.push_back(static_cast<double>(MonotonicNs() - begin_ns) / 1000);

@@ -22,7 +22,7 @@ namespace strobe {
 //   struct MyTraits : strobe::DefaultTraits {
 //     using Exporter = MyExporter;
 //   };
-//   strobe::Profiler<MyTraits> profiler;
+//   strobe::BasicProfiler<MyTraits> profiler;
 struct DefaultTraits {
   using Clock = SystemClock;
   using Ring = SpscRing;

@@ -1,4 +1,7 @@
 // Profiler: the one object that owns all of it.
+//
+// BasicProfiler<Traits> is made of the parts that Traits names; Profiler is the one of the default
+// parts. Programs pass `strobe::Profiler&` to their functions and keep it in members.
 #pragma once
 
 #include <atomic>
@@ -16,6 +19,7 @@
 #include "strobe/encode/encoder.h"
 #include "strobe/export/exporter.h"
 #include "strobe/platform/platform.h"
+#include "strobe/profiler_fwd.h"
 #include "strobe/provider/sample_provider.h"
 #include "strobe/ring/sample_ring.h"
 #include "strobe/runtime/code_registry.h"
@@ -36,8 +40,8 @@ namespace strobe {
 // Thread-safe. After a fork the child's copy is a profiler of its own: not running, no thread
 // registered, free to begin a session.
 STROBE_HOLDS_HIDDEN_BEGIN
-template <class Traits = DefaultTraits>
-class Profiler final {
+template <class Traits>
+class BasicProfiler final {
   static_assert(Clock<typename Traits::Clock>, "Traits::Clock is not a Clock");
   static_assert(SampleRing<typename Traits::Ring>, "Traits::Ring is not a SampleRing");
   static_assert(Unwinder<typename Traits::Unwinder>, "Traits::Unwinder is not an Unwinder");
@@ -49,17 +53,17 @@ class Profiler final {
  public:
   // What code sets in `options` beats the environment's STROBE_* variables, which beat the
   // defaults; STROBE_ENABLED=0 beats all. Nothing is started, opened or installed yet.
-  explicit Profiler(ProfilerOptions options = {})
+  explicit BasicProfiler(ProfilerOptions options = {})
       : options_(internal::WithEnvironment<typename Traits::Platform>(std::move(options))),
         core_(internal::MakeCore<Traits>(options_).release()) {}
   // Stops, if it runs. Registrations that have not ended stay valid, and do nothing more.
-  ~Profiler() {
+  ~BasicProfiler() {
     internal::AbstractCore* const core = core_.load(std::memory_order_acquire);
     const bool is_own = core->fork_count() == Traits::Platform::ForkCount();
     is_own ? core->Retire() : internal::KeepForEver(core);
   }
-  Profiler(const Profiler&) = delete;
-  Profiler& operator=(const Profiler&) = delete;
+  BasicProfiler(const BasicProfiler&) = delete;
+  BasicProfiler& operator=(const BasicProfiler&) = delete;
 
   // Registers the calling thread under `name` (any bytes; at most 63 of them are kept) until the
   // returned object ends, on the same thread. The thread is sampled while the profiler runs. Before
@@ -110,9 +114,7 @@ class Profiler final {
 };
 STROBE_HOLDS_HIDDEN_END
 
-Profiler(ProfilerOptions)->Profiler<DefaultTraits>;
-
-// Compiled in the library, once for everybody who keeps to the default parts.
+// Compiled in the library, once for all programs that keep the default parts.
 extern template std::unique_ptr<internal::AbstractCore> internal::MakeCore<DefaultTraits>(
     ProfilerOptions options);
 

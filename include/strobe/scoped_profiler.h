@@ -1,4 +1,5 @@
-// ScopedProfiler: a session as a scope.
+// ScopedProfiler: a session as a scope. BasicScopedProfiler is that of a BasicProfiler with any
+// parts; its argument is deduced: `strobe::BasicScopedProfiler session(profiler);`.
 #pragma once
 
 #include <string>
@@ -11,21 +12,21 @@ namespace strobe {
 // Starts the profiler now; stops it, drains and exports at the end of the scope. A failure is a
 // status and one line on stderr; the program goes on, without profiles.
 template <class Traits>
-class [[nodiscard]] ScopedProfiler {
+class [[nodiscard]] BasicScopedProfiler {
  public:
-  explicit ScopedProfiler(Profiler<Traits>& profiler)
+  explicit BasicScopedProfiler(BasicProfiler<Traits>& profiler)
       : profiler_(profiler), status_(profiler.Start()) {
     if (!status_.ok() && *profiler.options().enabled) Warn("cannot start", status_);
   }
-  ~ScopedProfiler() {
+  ~BasicScopedProfiler() {
     if (!status_.ok()) return;
     const absl::Status stopped = profiler_.Stop();
     // Stopped by hand, or in a fork's child, which never started it.
     if (!stopped.ok() && !absl::IsFailedPrecondition(stopped))
       Warn("the last profile was not exported", stopped);
   }
-  ScopedProfiler(const ScopedProfiler&) = delete;
-  ScopedProfiler& operator=(const ScopedProfiler&) = delete;
+  BasicScopedProfiler(const BasicScopedProfiler&) = delete;
+  BasicScopedProfiler& operator=(const BasicScopedProfiler&) = delete;
 
   // Whether the session began, and if not, why.
   [[nodiscard]] const absl::Status& status() const { return status_; }
@@ -36,7 +37,7 @@ class [[nodiscard]] ScopedProfiler {
                                 std::string(status.message()));
   }
 
-  Profiler<Traits>& profiler_;
+  BasicProfiler<Traits>& profiler_;
   const absl::Status status_;
 };
 

@@ -130,7 +130,7 @@ std::uint64_t WorkThroughJobs() {
 }  // namespace
 
 int main() {
-  strobe::Profiler<OwnTraits> profiler;
+  strobe::BasicProfiler<OwnTraits> profiler;
   if (const absl::Status status = profiler.Start(); !status.ok()) {
     std::fprintf(stderr, "own_parts: %s\n", status.ToString().c_str());
     return 1;

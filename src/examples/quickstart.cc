@@ -23,7 +23,7 @@ namespace {
 struct QuickstartTraits : strobe::DefaultTraits {
   using Encoder = SummarizingEncoder;
 };
-using Profiler = strobe::Profiler<QuickstartTraits>;
+using Profiler = strobe::BasicProfiler<QuickstartTraits>;
 
 constexpr std::size_t kMaxTextBytes = 12 << 20;
 constexpr std::size_t kMaxMappedBytes = 8 << 20;

@@ -8,7 +8,7 @@ namespace strobe {
 // Any class of a user's may have a profiler and a registration: a warning of one that can be seen
 // further than these ends the build here.
 struct HolderOfAUser {
-  Profiler<> profiler;
+  Profiler profiler;
   Registration registration;
   CodeRegistration code;
 };

@@ -4,7 +4,7 @@
 #include "strobe/strobe.h"
 
 // A registration ends once, on the thread it began on: it moves and is never copied.
-void F(strobe::Profiler<>& profiler) {
+void F(strobe::Profiler& profiler) {
   auto registration = profiler.RegisterThread("worker");
 #ifdef REFUSED
   auto other = registration;

@@ -21,7 +21,7 @@ using ::testing::HasSubstr;
 
 // The child: a program that sets one option in code, and has a session.
 TEST(Child, DISABLED_Program) {
-  Profiler<> profiler({.exporter = {.max_files = 7}});
+  Profiler profiler({.exporter = {.max_files = 7}});
   for (const OptionRow& row : OptionTable()) {
     std::printf("%s=%s\n", std::string(row.variable).c_str(), row.get(profiler.options()).c_str());
   }
@@ -34,7 +34,7 @@ TEST(Child, DISABLED_Program) {
 
 // The same with the switch turned on by code.
 TEST(Child, DISABLED_EnabledByCode) {
-  Profiler<> profiler({.enabled = true});
+  Profiler profiler({.enabled = true});
   const ScopedProfiler session(profiler);
   std::printf("started: %d\n", session.status().ok());
 }

@@ -37,7 +37,7 @@ struct Brackets {
 
 // Runs `body` registered as `name`, and says what its profile must add up to.
 template <class Traits, class Body>
-Brackets RunRegistered(Profiler<Traits>& profiler, const std::string& name, Body&& body) {
+Brackets RunRegistered(BasicProfiler<Traits>& profiler, const std::string& name, Body&& body) {
   Brackets brackets;
   const std::int64_t outer_wall = MonotonicNs();
   const std::int64_t outer_cpu = ThreadCpuNs();
@@ -94,7 +94,7 @@ class Conservation : public ::testing::Test {
 };
 
 TEST_F(Conservation, ThreadsThatCameBeforeAndAfterStart) {
-  Profiler<CollectingTraits> profiler;
+  BasicProfiler<CollectingTraits> profiler;
   Latch registered(1);
   Latch started(1);
   Span early_cpu;  // sampled from Start, not from its registration
@@ -123,7 +123,7 @@ TEST_F(Conservation, ThreadsThatCameBeforeAndAfterStart) {
 }
 
 TEST_F(Conservation, CpuAndWallTogether) {
-  Profiler<CollectingTraits> profiler({.sampling = {.wall_frequency_hz = 100}});
+  BasicProfiler<CollectingTraits> profiler({.sampling = {.wall_frequency_hz = 100}});
   ASSERT_TRUE(profiler.Start().ok());
   Brackets busy;
   Brackets waiting;
@@ -158,7 +158,7 @@ TEST_F(Conservation, CpuAndWallTogether) {
 }
 
 TEST_F(Conservation, FrequencyAboveTheKernelTick) {
-  Profiler<CollectingTraits> profiler({.sampling = {.cpu_frequency_hz = 1000}});
+  BasicProfiler<CollectingTraits> profiler({.sampling = {.cpu_frequency_hz = 1000}});
   ASSERT_TRUE(profiler.Start().ok());
   Brackets fast;
   std::thread([&] { fast = RunRegistered(profiler, "fast", [] { BurnCpu(600 * kMs); }); }).join();
@@ -174,7 +174,7 @@ TEST_F(Conservation, FrequencyAboveTheKernelTick) {
 }
 
 TEST_F(Conservation, FallbackWithoutTimers) {
-  Profiler<CollectingTraits> profiler({.sampling = {.use_timers = false}});
+  BasicProfiler<CollectingTraits> profiler({.sampling = {.use_timers = false}});
   ASSERT_TRUE(profiler.Start().ok());
   Brackets looked_at;
   std::thread([&] {
@@ -188,7 +188,7 @@ TEST_F(Conservation, FallbackWithoutTimers) {
 
 TEST_F(Conservation, ThreadsShorterThanAPeriod) {
   constexpr int kThreads = 200;
-  Profiler<CollectingTraits> profiler({.sampling = {.wall_frequency_hz = 50}});
+  BasicProfiler<CollectingTraits> profiler({.sampling = {.wall_frequency_hz = 50}});
   ASSERT_TRUE(profiler.Start().ok());
   std::vector<Brackets> brackets(kThreads);
   for (int i = 0; i < kThreads; ++i) {
@@ -205,7 +205,7 @@ TEST_F(Conservation, ThreadsShorterThanAPeriod) {
 }
 
 TEST_F(Conservation, StopWhileThreadsRun) {
-  Profiler<CollectingTraits> profiler;
+  BasicProfiler<CollectingTraits> profiler;
   std::atomic<bool> is_done{false};
   Latch registered(3);
   std::vector<std::thread> threads;
@@ -246,7 +246,7 @@ TEST_F(Conservation, StopWhileThreadsRun) {
 }
 
 TEST_F(Conservation, FlushesAddUp) {
-  Profiler<CollectingTraits> profiler({.sampling = {.wall_frequency_hz = 50}});
+  BasicProfiler<CollectingTraits> profiler({.sampling = {.wall_frequency_hz = 50}});
   const std::int64_t outer_ns = MonotonicNs();
   ASSERT_TRUE(profiler.Start().ok());
   const std::int64_t inner_ns = MonotonicNs();
@@ -294,7 +294,7 @@ __attribute__((noinline, section("after_drain"))) void AfterDrain(
 
 TEST_F(Conservation, TinyRingCarriesTheWeight) {
   constexpr std::int64_t kFrames = 240;
-  Profiler<CollectingTraits> profiler(
+  BasicProfiler<CollectingTraits> profiler(
       {.sampling = {.cpu_frequency_hz = 1000, .max_frames = kFrames},
        .threads = {.ring_bytes = 4096},
        .collector = {.drain_period_ms = 10000}});
@@ -371,7 +371,7 @@ struct JumpingTraits : CollectingTraits {
 
 TEST_F(Conservation, ClockThatJumps) {
   constexpr std::int64_t kHour = 3'600'000'000'000;
-  Profiler<JumpingTraits> profiler({.sampling = {.wall_frequency_hz = 50}});
+  BasicProfiler<JumpingTraits> profiler({.sampling = {.wall_frequency_hz = 50}});
   const std::int64_t outer_ns = MonotonicNs();
   ASSERT_TRUE(profiler.Start().ok());
   const Brackets jumping = RunRegistered(profiler, "jumping", [&] {
@@ -411,7 +411,7 @@ __attribute__((noinline, section("seventy"))) void Seventy(std::int64_t cpu_ns) 
 TEST_F(Conservation, ThirtySeventySplit) {
   if (kSignalsAreLate) GTEST_SKIP() << "ThreadSanitizer delivers signals late: stacks mean nothing";
   constexpr std::int64_t kPeriod = 10 * kMs;
-  Profiler<CollectingTraits> profiler;
+  BasicProfiler<CollectingTraits> profiler;
   ASSERT_TRUE(profiler.Start().ok());
   std::int64_t thirty_ns = 0;
   std::int64_t seventy_ns = 0;

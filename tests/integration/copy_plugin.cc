@@ -50,7 +50,7 @@ class Copy final : public CopyOfStrobe {
       sums.cpu_ns.clear();
       sums.samples.clear();
     }
-    profiler_ = std::make_unique<Profiler<SummingTraits>>(ProfilerOptions{
+    profiler_ = std::make_unique<BasicProfiler<SummingTraits>>(ProfilerOptions{
         .sampling = {
             .cpu_frequency_hz = cpu_hz, .wall_frequency_hz = wall_hz, .signal_number = signal}});
     return profiler_->Start().ok();
@@ -71,7 +71,7 @@ class Copy final : public CopyOfStrobe {
   std::string Diagnose() override { return profiler_->Diagnose(); }
 
  private:
-  std::unique_ptr<Profiler<SummingTraits>> profiler_;
+  std::unique_ptr<BasicProfiler<SummingTraits>> profiler_;
 };
 
 }  // namespace strobe::testing

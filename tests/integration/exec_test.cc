@@ -78,7 +78,7 @@ TEST_P(Exec, ImageLives) {
 
 TEST_P(Exec, SpawnedImageLives) {
   KeepingProfiler profiler(Options());
-  const ScopedProfiler session(profiler);
+  const BasicScopedProfiler session(profiler);
   std::vector<std::thread> threads;
   for (int i = 0; i < 2; ++i) {
     threads.emplace_back([&] {

@@ -40,8 +40,8 @@ class Exit : public ::testing::Test {
 
   // As a program has it that never destroys what it has: with a session, and this thread
   // registered.
-  static Profiler<>& RunningProfiler(const ProfilerOptions& options) {
-    static auto* const profiler = new Profiler<>(options);
+  static Profiler& RunningProfiler(const ProfilerOptions& options) {
+    static auto* const profiler = new Profiler(options);
     static auto* const registration = new Registration(profiler->RegisterThread("main"));
     if (!registration->status().ok() || !profiler->Start().ok()) _exit(1);
     BurnCpu(20'000'000);
@@ -83,7 +83,7 @@ TEST_F(Exit, AForksChildWritesOnlyItsOwn) {
     GTEST_SKIP() << "the child of a process with threads cannot use a sanitizer's allocator";
   EXPECT_EXIT(
       {
-        Profiler<>& profiler = RunningProfiler(Options());
+        Profiler& profiler = RunningProfiler(Options());
         if (RunInChild([] { std::exit(0); }) != 0 || RunInChild([] {}) != 0) _exit(1);
         if (!WrittenProfiles(directory_).empty()) _exit(2);
         const auto own_session = [&] {
@@ -147,8 +147,8 @@ TEST_F(Exit, DoesNotWaitForAnExportLongerThanStopDoes) {
   EXPECT_EXIT(
       {
         alarm(60);
-        auto* const profiler =
-            new Profiler<HangingTraits>({.exporter = {.period_s = 3600, .stop_timeout_s = 0.1}});
+        auto* const profiler = new BasicProfiler<HangingTraits>(
+            {.exporter = {.period_s = 3600, .stop_timeout_s = 0.1}});
         if (!profiler->Start().ok()) _exit(1);
         std::exit(kStatus);
       },

@@ -78,7 +78,7 @@ struct GatedTraits : DefaultTraits {
 template <class Traits>
 class BusyThread {
  public:
-  explicit BusyThread(Profiler<Traits>& profiler)
+  explicit BusyThread(BasicProfiler<Traits>& profiler)
       : thread_([this, &profiler] {
           const std::int64_t outer_ns = ThreadCpuNs();
           {
@@ -113,7 +113,7 @@ void WaitUntil(Condition&& condition) {
 TEST(ExporterThatHangs, DrainingGoesOnAndNothingIsLost) {
   CollectingExporter::Take();
   TheGate().Close();
-  Profiler<GatedTraits> profiler(
+  BasicProfiler<GatedTraits> profiler(
       {.sampling = {.cpu_frequency_hz = 500}, .exporter = {.period_s = 0.02}});
   ASSERT_TRUE(profiler.Start().ok());
   BusyThread busy(profiler);
@@ -137,7 +137,7 @@ TEST(ExporterThatHangs, DrainingGoesOnAndNothingIsLost) {
 TEST(ExporterThatHangs, StopLeavesItBehindAfterItsTimeout) {
   CollectingExporter::Take();
   TheGate().Close();
-  Profiler<GatedTraits> profiler({.exporter = {.period_s = 0.02, .stop_timeout_s = 0.1}});
+  BasicProfiler<GatedTraits> profiler({.exporter = {.period_s = 0.02, .stop_timeout_s = 0.1}});
   std::vector<Span> cpu;
   for (std::size_t session = 0; session < internal::kMaxAbandonedExporters; ++session) {
     ASSERT_TRUE(profiler.Start().ok());
@@ -188,7 +188,7 @@ struct RefusingTraits : DefaultTraits {
 
 TEST(ExporterThatRefuses, WhatFollowsIsSentAndTheAccountAddsUp) {
   CollectingExporter::Take();
-  Profiler<RefusingTraits> profiler({.exporter = {.period_s = 0.05}});
+  BasicProfiler<RefusingTraits> profiler({.exporter = {.period_s = 0.05}});
   ASSERT_TRUE(profiler.Start().ok());
   BusyThread busy(profiler);
   WaitUntil([&] { return profiler.stats().exports_failed >= 1; });
@@ -234,7 +234,7 @@ class FileFailures : public ::testing::Test {
 
 TEST_F(FileFailures, MissingDirectoriesAreCreated) {
   const std::filesystem::path directory = root_ / "not" / "yet" / "there";
-  Profiler<> profiler({.exporter = {.directory = directory.string()}});
+  Profiler profiler({.exporter = {.directory = directory.string()}});
   ASSERT_TRUE(profiler.Start().ok());
   BusyThread busy(profiler);
   BurnCpu(50 * kMs);
@@ -250,7 +250,7 @@ TEST_F(FileFailures, MissingDirectoriesAreCreated) {
 TEST_F(FileFailures, FileInTheDirectorysPlaceIsReportedAndRetried) {
   const std::filesystem::path directory = root_ / "profiles";
   std::ofstream(directory) << "in the way";
-  Profiler<> profiler({.exporter = {.directory = directory.string(), .period_s = 0.05}});
+  Profiler profiler({.exporter = {.directory = directory.string(), .period_s = 0.05}});
   ASSERT_TRUE(profiler.Start().ok());
   BusyThread busy(profiler);
   const absl::Status failed = profiler.Flush();
@@ -274,7 +274,7 @@ TEST_F(FileFailures, FileInTheDirectorysPlaceIsReportedAndRetried) {
 
 TEST_F(FileFailures, LastExportThatFailsIsStopsStatus) {
   std::ofstream(root_ / "file") << "in the way";
-  Profiler<> profiler({.exporter = {.directory = (root_ / "file" / "below").string()}});
+  Profiler profiler({.exporter = {.directory = (root_ / "file" / "below").string()}});
   ASSERT_TRUE(profiler.Start().ok());
   const absl::Status status = profiler.Stop();
   EXPECT_FALSE(status.ok());
@@ -290,7 +290,7 @@ TEST_F(FileFailures, LastExportThatFailsIsStopsStatus) {
 // tests/platform/linux fills a real one.
 TEST_F(FileFailures, NoRoomForTheFile) {
   const std::filesystem::path directory = root_ / "profiles";
-  Profiler<> profiler({.exporter = {.directory = directory.string(), .period_s = 0.05}});
+  Profiler profiler({.exporter = {.directory = directory.string(), .period_s = 0.05}});
   ASSERT_TRUE(profiler.Start().ok());
   BusyThread busy(profiler);
   std::optional<FileSizeLimit> limit(16);

@@ -45,7 +45,7 @@ std::uint64_t PiecesOfAllText() {
 TEST(FirstSamples, AreWholeAlthoughNothingWasBuiltBefore) {
   if (kSignalsAreLate) GTEST_SKIP() << "ThreadSanitizer delivers signals late: stacks mean nothing";
   CollectingExporter::Take();
-  Profiler<CountedTraits<>> profiler({.sampling = {.cpu_frequency_hz = 500}});
+  BasicProfiler<CountedTraits<>> profiler({.sampling = {.cpu_frequency_hz = 500}});
   // No thread is registered yet, so that nothing can have been sampled.
   ASSERT_TRUE(profiler.Start().ok());
   EXPECT_EQ(profiler.stats().unwind_tables, 0U);
@@ -90,7 +90,7 @@ TEST(FirstSamples, AreWholeAlthoughNothingWasBuiltBefore) {
 TEST(FirstSamples, ASessionBeginsWithTheTablesOfTheOneBefore) {
   if (kSignalsAreLate) GTEST_SKIP() << "ThreadSanitizer delivers signals late: stacks mean nothing";
   CollectingExporter::Take();
-  Profiler<CountedTraits<>> profiler({.sampling = {.cpu_frequency_hz = 500}});
+  BasicProfiler<CountedTraits<>> profiler({.sampling = {.cpu_frequency_hz = 500}});
   const Registration registration = profiler.RegisterThread("main");
   ASSERT_TRUE(profiler.Start().ok());
   const EnoughWalks is_sampled(1);

@@ -63,7 +63,7 @@ void RunSessionInChild(KeepingProfiler& profiler) {
 
 TEST_F(Fork, ChildIsNotProfiled) {
   if (!kMayChildAllocate) GTEST_SKIP() << kLockedAllocator;
-  std::optional<ScopedProfiler<testing::KeepingTraits>> session(profiler_);
+  std::optional<BasicScopedProfiler<testing::KeepingTraits>> session(profiler_);
   std::optional<Registration> registration(profiler_.RegisterThread("parent"));
   const int status = RunInChild([&] {
     const Stats before = profiler_.stats();
@@ -83,7 +83,7 @@ TEST_F(Fork, ChildIsNotProfiled) {
 
 TEST_F(Fork, ChildMayBeginItsOwnSession) {
   if (!kMayChildAllocate) GTEST_SKIP() << kLockedAllocator;
-  const ScopedProfiler session(profiler_);
+  const BasicScopedProfiler session(profiler_);
   const auto registration = profiler_.RegisterThread("parent");
   std::atomic<bool> is_done{false};
   std::thread other([&] {
@@ -94,7 +94,7 @@ TEST_F(Fork, ChildMayBeginItsOwnSession) {
   EXPECT_EQ(RunInChild([&] { RunSessionInChild(profiler_); }), 0);
   // And its child's child as well.
   EXPECT_EQ(RunInChild([&] {
-              const ScopedProfiler own(profiler_);
+              const BasicScopedProfiler own(profiler_);
               const auto own_registration = profiler_.RegisterThread("child");
               STROBE_CHILD_CHECK(own_registration.status().ok());
               STROBE_CHILD_CHECK(RunInChild([&] { RunSessionInChild(profiler_); }) == 0);
@@ -120,7 +120,7 @@ TEST_F(Fork, ChildOfAThreadKnowsItsStack) {
 TEST_F(Fork, ParentGoesOn) {
   CpuBounds bounds;
   {
-    const ScopedProfiler session(profiler_);
+    const BasicScopedProfiler session(profiler_);
     bounds = RunRegistered(profiler_, "parent", [] {
       for (int i = 0; i < 20; ++i) {
         BurnCpu(2'000'000);
@@ -141,7 +141,7 @@ TEST_F(Fork, Storm) {
   if (!kMayChildAllocate) GTEST_SKIP() << kLockedAllocator;
   constexpr int kForks = 200;
   KeepingProfiler other({.sampling = {.cpu_frequency_hz = 500}});
-  const ScopedProfiler session(profiler_);
+  const BasicScopedProfiler session(profiler_);
   std::atomic<bool> is_done{false};
   std::thread restarts([&] {
     while (!is_done.load()) {
@@ -191,7 +191,7 @@ TEST_F(Fork, SlowForkEnds) {
   EXPECT_EQ(sum, 1);
   CpuBounds bounds;
   {
-    const ScopedProfiler session(profiler_);
+    const BasicScopedProfiler session(profiler_);
     bounds = RunRegistered(profiler_, "forker", [] {
       for (int i = 0; i < 3; ++i) EXPECT_EQ(RunInChild([] {}), 0);
     });
@@ -203,7 +203,7 @@ TEST_F(Fork, SlowForkEnds) {
 }
 
 TEST_F(Fork, LeavesTheSignalMaskAsItWas) {
-  const ScopedProfiler session(profiler_);
+  const BasicScopedProfiler session(profiler_);
   const auto registration = profiler_.RegisterThread("parent");
   sigset_t before;
   sigset_t after;
@@ -227,7 +227,7 @@ TEST_F(Fork, LeavesTheSignalMaskAsItWas) {
 TEST_F(Fork, Vfork) {
   CpuBounds bounds;
   {
-    const ScopedProfiler session(profiler_);
+    const BasicScopedProfiler session(profiler_);
     bounds = RunRegistered(profiler_, "parent", [] {
       for (int i = 0; i < 100; ++i) {
         BurnCpu(200'000);
@@ -257,14 +257,14 @@ TEST_F(Fork, ChildsProfilersOfTwoKindsDoNotMeet) {
   if (!kMayChildAllocate) GTEST_SKIP() << kLockedAllocator;
   ASSERT_TRUE(profiler_.RegisterThread("takes an arena").status().ok());
   {
-    Profiler<CpuOnlyTraits> ended;
+    BasicProfiler<CpuOnlyTraits> ended;
     ASSERT_TRUE(ended.RegisterThread("takes another").status().ok());
   }
   EXPECT_EQ(
       RunInChild([&] {
         const ProfilerOptions options{.sampling = {.cpu_frequency_hz = 1000}};
         KeepingProfiler second(options);
-        Profiler<CpuOnlyTraits> third(options);
+        BasicProfiler<CpuOnlyTraits> third(options);
         STROBE_CHILD_CHECK(profiler_.Start().ok() && second.Start().ok() && third.Start().ok());
         {
           const auto with_first = profiler_.RegisterThread("child");
@@ -283,7 +283,7 @@ TEST_F(Fork, ChildsProfilersOfTwoKindsDoNotMeet) {
 // The loader's lock is the forking thread's, and the collector waits for it.
 TEST_F(Fork, InsideACallbackOfTheLoader) {
   KeepingProfiler hasty({.collector = {.drain_period_ms = 1}});
-  const ScopedProfiler session(hasty);
+  const BasicScopedProfiler session(hasty);
   const auto fork_inside = [](dl_phdr_info* /*info*/, std::size_t /*size*/, void* data) {
     BurnCpu(20'000'000);
     *static_cast<int*>(data) = RunInChild([] {});
@@ -327,7 +327,7 @@ TEST_F(Fork, DoesNotRepeatWhatIsWrongInTheEnvironment) {
   setenv("STROBE_WALL_FREQUENCY_HZ", "7", 1);
   ::testing::internal::CaptureStderr();
   {
-    Profiler<DefaultTraits> profiler;
+    Profiler profiler;
     const pid_t child = fork();
     if (child == 0) _exit(*profiler.options().sampling.wall_frequency_hz == 7 ? 0 : 1);
     int status = -1;

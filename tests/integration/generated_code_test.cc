@@ -86,7 +86,7 @@ GeneratedCode Describe(const CodePage& page, const Bytes& code, std::string_view
 
 // Runs body() on a new thread under `profiler`, which collects, and returns what was exported.
 template <class Body>
-PprofProfile Sample(Profiler<CountedTraits<>>& profiler, Body&& body) {
+PprofProfile Sample(BasicProfiler<CountedTraits<>>& profiler, Body&& body) {
   CollectingExporter::Take();
   EXPECT_TRUE(profiler.Start().ok());
   std::int64_t cpu_ns = 0;
@@ -132,7 +132,7 @@ class GeneratedCodeTest : public ::testing::Test {
     if (kSignalsAreLate)
       GTEST_SKIP() << "ThreadSanitizer delivers signals late: stacks mean nothing";
   }
-  Profiler<CountedTraits<>> profiler_{ProfilerOptions{.sampling = {.cpu_frequency_hz = 500}}};
+  BasicProfiler<CountedTraits<>> profiler_{ProfilerOptions{.sampling = {.cpu_frequency_hz = 500}}};
 };
 
 TEST_F(GeneratedCodeTest, IsLeftByItsFramePointers) {
@@ -173,7 +173,7 @@ TEST_F(GeneratedCodeTest, IsAModuleOfItsOwn) {
 // Registered, ended and unmapped all the while, beneath a thread that is sampled in it.
 TEST(GeneratedCodeChurn, LosesNoWeightAndInventsNoName) {
   CollectingExporter::Take();
-  Profiler<CountedTraits<>> profiler(
+  BasicProfiler<CountedTraits<>> profiler(
       {.sampling = {.cpu_frequency_hz = 1000}, .collector = {.drain_period_ms = 1}});
   ASSERT_TRUE(profiler.Start().ok());
   std::atomic<bool> is_over{false};

@@ -130,7 +130,7 @@ class HostileAllocatorStorm : public ::testing::TestWithParam<Handlers> {
 TEST_P(HostileAllocatorStorm, OfForksThatExecute) {
   KeepingProfiler& profiler = FirstProfiler();
   KeepingProfiler other({.sampling = {.cpu_frequency_hz = 500}});
-  const ScopedProfiler session(profiler);
+  const BasicScopedProfiler session(profiler);
   std::atomic<bool> is_done{false};
   std::vector<std::thread> threads;
   for (int i = 0; i < 2; ++i) {
@@ -180,7 +180,7 @@ void ForkInTheMiddle(int allocation) {
     stops_at = allocation;
     KeepingProfiler profiler;
     {
-      const ScopedProfiler session(profiler);
+      const BasicScopedProfiler session(profiler);
       RunRegistered(profiler, "first", [] { testing::BurnCpu(1'000'000); });
     }
     stops_at = 0;

@@ -115,7 +115,7 @@ struct NamedKeepingTraits : DefaultTraits {
 struct KeepingTraits : NamedKeepingTraits {
   using Symbolizer = NullSymbolizer;
 };
-using KeepingProfiler = Profiler<KeepingTraits>;
+using KeepingProfiler = BasicProfiler<KeepingTraits>;
 
 // What the profile must say of a thread lies between two readings of its CPU clock: one pair inside
 // of what is measured, one around it.

@@ -151,7 +151,7 @@ struct Sampled {
 // One session at 500 Hz of one thread: a new one, or this, the initial one.
 enum class On { kNewThread, kThisThread };
 template <class Body>
-std::int64_t RunSession(Profiler<CollectingTraits>& profiler, Body&& body, On on) {
+std::int64_t RunSession(BasicProfiler<CollectingTraits>& profiler, Body&& body, On on) {
   EXPECT_TRUE(profiler.Start().ok());
   std::int64_t cpu_ns = 0;
   const auto run = [&] {
@@ -173,7 +173,7 @@ std::int64_t RunSession(Profiler<CollectingTraits>& profiler, Body&& body, On on
 // program may be cut for want of them.
 template <class Body>
 Sampled Sample(Body&& body, On on = On::kNewThread) {
-  Profiler<CollectingTraits> profiler({.sampling = {.cpu_frequency_hz = 500}});
+  BasicProfiler<CollectingTraits> profiler({.sampling = {.cpu_frequency_hz = 500}});
   RunSession(profiler, body, on);
   CollectingExporter::Take();
   const std::int64_t cpu_ns = RunSession(profiler, body, on);

@@ -33,7 +33,7 @@ using testing::KeptProfile;
 using testing::KeptProfiles;
 using testing::RunRegistered;
 using testing::SumByName;
-using NamedProfiler = Profiler<testing::NamedKeepingTraits>;
+using NamedProfiler = BasicProfiler<testing::NamedKeepingTraits>;
 
 ProfilerOptions AtHighRate() { return {.sampling = {.cpu_frequency_hz = 1000}}; }
 

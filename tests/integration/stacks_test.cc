@@ -76,7 +76,7 @@ void Work(std::int64_t cpu_ns, Step&& step) {
 template <class Traits, class Body>
 Exports Sample(const std::string& thread, Body&& body) {
   CollectingExporter::Take();
-  Profiler<Traits> profiler({.sampling = {.cpu_frequency_hz = 500}});
+  BasicProfiler<Traits> profiler({.sampling = {.cpu_frequency_hz = 500}});
   EXPECT_TRUE(profiler.Start().ok());
   std::thread([&] {
     const Registration registration = profiler.RegisterThread(thread);
@@ -121,7 +121,7 @@ TYPED_TEST_SUITE(Stacks, AllTraits);
 
 TYPED_TEST(Stacks, NamesCallersAndThreads) {
   CollectingExporter::Take();
-  Profiler<TypeParam> profiler({.sampling = {.cpu_frequency_hz = 500}});
+  BasicProfiler<TypeParam> profiler({.sampling = {.cpu_frequency_hz = 500}});
   ASSERT_TRUE(profiler.Start().ok());
   std::uint64_t ids[2] = {};
   std::thread one([&] {

@@ -80,7 +80,7 @@ TEST(StartStop, ThousandTimesUnderLoad) {
 // A registration that ends while a session is attaching the threads that it found: that slot is
 // left alone, and serves its next owner.
 TEST(StartStop, RegistrationEndsWhileASessionBegins) {
-  Profiler<HookedTraits> profiler({.sampling = {.cpu_frequency_hz = 1000}});
+  BasicProfiler<HookedTraits> profiler({.sampling = {.cpu_frequency_hz = 1000}});
   const auto registration = profiler.RegisterThread("main");
   testing::CpuBounds bounds;
   std::promise<void> is_registered;

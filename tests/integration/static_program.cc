@@ -60,7 +60,7 @@ int main() {
   strobe::ProfilerOptions options;
   options.sampling.cpu_frequency_hz = 1000;
   options.exporter.directory = "/nonexistent/strobe";  // what is exported is of no interest
-  strobe::Profiler<StaticTraits> profiler(options);
+  strobe::BasicProfiler<StaticTraits> profiler(options);
   const auto registration = profiler.RegisterThread("main");
   if (!registration.status().ok() || !profiler.Start().ok()) {
     std::puts("the profiler did not start");

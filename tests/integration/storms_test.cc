@@ -26,7 +26,7 @@ using testing::KeptProfiles;
 using testing::RunRegistered;
 using testing::SumByName;
 using testing::ThreadCpuNs;
-using NamedProfiler = Profiler<testing::NamedKeepingTraits>;
+using NamedProfiler = BasicProfiler<testing::NamedKeepingTraits>;
 
 constexpr std::int64_t kStormNs = 300'000'000;
 

@@ -53,7 +53,7 @@ TEST(ThreadChurn, EveryShortThreadIsAccountedFor) {
   Totals totals;
   CpuBounds long_bounds;
   {
-    ScopedProfiler session(profiler);
+    BasicScopedProfiler session(profiler);
     ASSERT_TRUE(session.status().ok()) << session.status();
     // One thread outlives them all.
     long_bounds = RunRegistered(profiler, "long", [&] {
@@ -92,7 +92,7 @@ TEST(ThreadChurn, OneThreadIdUnderTwoNames) {
   CpuBounds first;
   CpuBounds second;
   {
-    const ScopedProfiler session(profiler);
+    const BasicScopedProfiler session(profiler);
     std::thread([&] {
       first = RunRegistered(profiler, "first", [] { BurnCpu(20'000'000); });
       second = RunRegistered(profiler, "second", [] { BurnCpu(40'000'000); });

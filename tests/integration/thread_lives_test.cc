@@ -43,7 +43,7 @@ struct HoldingTraits : testing::KeepingTraits {
   using Platform = NativePlatform;
   using Unwinder = HoldingUnwinder;
 };
-using HoldingProfiler = Profiler<HoldingTraits>;
+using HoldingProfiler = BasicProfiler<HoldingTraits>;
 
 ProfilerOptions AtHighRate() { return {.sampling = {.cpu_frequency_hz = 1000}}; }
 

@@ -38,8 +38,9 @@ class TwoProfilers : public ::testing::TestWithParam<std::int64_t> {};
 
 TEST_P(TwoProfilers, EachHasTheWholeTruth) {
   KeptProfiles::Take();
-  Profiler<KeepingTraits> one({.sampling = {.cpu_frequency_hz = 1000, .wall_frequency_hz = 50}});
-  Profiler<CpuOnlyTraits> other(
+  BasicProfiler<KeepingTraits> one(
+      {.sampling = {.cpu_frequency_hz = 1000, .wall_frequency_hz = 50}});
+  BasicProfiler<CpuOnlyTraits> other(
       {.sampling = {.cpu_frequency_hz = 500, .signal_number = GetParam()}});
   ASSERT_TRUE(one.Start().ok());
   ASSERT_TRUE(other.Start().ok());
@@ -82,8 +83,8 @@ TEST(TwoProfilersInTurn, ManyLiveOneAfterAnother) {
   constexpr int kProfilers = testing::kIsSanitized ? 10 : 100;
   for (int i = 0; i < kProfilers; ++i) {
     KeptProfiles::Take();
-    Profiler<KeepingTraits> profiler({.sampling = {.cpu_frequency_hz = 1000},
-                                      .threads = {.ring_bytes = i % 2 == 0 ? 16384 : 32768}});
+    BasicProfiler<KeepingTraits> profiler({.sampling = {.cpu_frequency_hz = 1000},
+                                           .threads = {.ring_bytes = i % 2 == 0 ? 16384 : 32768}});
     ASSERT_TRUE(profiler.Start().ok());
     const CpuBounds bounds = testing::RunRegistered(profiler, "turn", [] { BurnCpu(2'000'000); });
     ASSERT_TRUE(profiler.Stop().ok());

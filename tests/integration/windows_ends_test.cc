@@ -72,7 +72,7 @@ struct Program {
     return worker;
   }
 
-  Profiler<CountedTraits> profiler;
+  BasicProfiler<CountedTraits> profiler;
   std::atomic<bool> is_ending{false};
 };
 Program* program = nullptr;
@@ -80,7 +80,7 @@ Program* program = nullptr;
 int Return() {
   std::thread worker;
   {
-    const ScopedProfiler session(program->profiler);
+    const BasicScopedProfiler session(program->profiler);
     worker = program->StartWorker();
     program->is_ending = true;
     worker.join();
@@ -90,7 +90,7 @@ int Return() {
 
 // The session ends with the program's static objects, on the thread that calls exit.
 int ExitFromWorker() {
-  static const ScopedProfiler session(program->profiler);
+  static const BasicScopedProfiler session(program->profiler);
   program->StartWorker().detach();
   std::thread([] {
     {
@@ -105,7 +105,7 @@ int ExitFromWorker() {
 // The session is not ended: ExitProcess ends all threads where they stand, and then this one, while
 // it is being sampled.
 int EndProcess() {
-  const ScopedProfiler session(program->profiler);
+  const BasicScopedProfiler session(program->profiler);
   program->StartWorker().detach();
   const Registration registration = program->profiler.RegisterThread("main");
   WorkUntil(EnoughWalks(kWalks));
@@ -140,7 +140,7 @@ int AwaitConsoleEvent(DWORD event, PHANDLER_ROUTINE handler) {
   // The starter of this program may have made it leave Ctrl-C alone.
   SetConsoleCtrlHandler(nullptr, FALSE);
   if (handler != nullptr && SetConsoleCtrlHandler(handler, TRUE) == 0) return 1;
-  const ScopedProfiler session(program->profiler);
+  const BasicScopedProfiler session(program->profiler);
   std::thread worker = program->StartWorker();
   const bool is_sent = GenerateConsoleCtrlEvent(event, 0) != 0;
   if (!is_sent) program->is_ending = true;
@@ -171,7 +171,7 @@ bool Terminate(DWORD thread_id) {
 
 // Threads that the C++ library does not see end, so that their registrations never do.
 int LoseThreads() {
-  ScopedProfiler session(program->profiler);
+  BasicScopedProfiler session(program->profiler);
   for (int i = 0; i < 10; ++i) {
     const auto run = [] {
       static_cast<void>(new Registration(program->profiler.RegisterThread("lost")));
@@ -208,7 +208,7 @@ int RegisterOldThreads(const char* directory) {
     WorkUntil(EnoughWalks(kWalks));
   });
   program = new Program(directory);
-  const ScopedProfiler session(program->profiler);
+  const BasicScopedProfiler session(program->profiler);
   is_there = true;
   worker.join();
   return kExitCode;

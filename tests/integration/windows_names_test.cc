@@ -170,7 +170,7 @@ struct PlainTraits : DefaultTraits {
 // that only the PDB file knows.
 template <class Traits>
 bool IsInAProfile(const fs::path& directory, Address work_address) {
-  Profiler<Traits> profiler(
+  BasicProfiler<Traits> profiler(
       ProfilerOptions{.sampling = {.cpu_frequency_hz = 1000},
                       .exporter = {.directory = (directory / "profiles").string()}});
   EXPECT_TRUE(profiler.Start().ok());

@@ -39,7 +39,7 @@ std::int64_t OwnCpuNs() {
 
 // Reads no clock meanwhile: by Wine that asks another process, and a thread is mostly met where it
 // waits for an answer.
-CpuBounds Work(Profiler<NamedKeepingTraits>& profiler, const std::string& name, int calls) {
+CpuBounds Work(BasicProfiler<NamedKeepingTraits>& profiler, const std::string& name, int calls) {
   const std::int64_t before_ns = OwnCpuNs();
   CpuBounds bounds;
   {
@@ -74,7 +74,7 @@ std::vector<std::string> NamesOf(const KeptProfile& one, const ProfileSample& sa
 TEST(WindowsProfile, SaysWhichFunctionsUsedTheProcessorAndHowMuch) {
   KeptProfiles::Take();
   std::map<std::string, CpuBounds> bounds;
-  Profiler<NamedKeepingTraits> profiler({.sampling = {.cpu_frequency_hz = 200}});
+  BasicProfiler<NamedKeepingTraits> profiler({.sampling = {.cpu_frequency_hz = 200}});
   ASSERT_TRUE(profiler.Start().ok());
   {
     std::thread whole([&] { bounds["whole"] = Work(profiler, "whole", 150); });
@@ -115,7 +115,7 @@ TEST(WindowsProfile, SaysWhichFunctionsUsedTheProcessorAndHowMuch) {
 
 // An idle thread is not stopped; one that ends is not waited for.
 TEST(WindowsProfile, ThreadsComeAndGo) {
-  Profiler<NamedKeepingTraits> profiler(
+  BasicProfiler<NamedKeepingTraits> profiler(
       {.sampling = {.cpu_frequency_hz = 1000, .wall_frequency_hz = 500}});
   ASSERT_TRUE(profiler.Start().ok());
   std::atomic<std::uint64_t> sum{0};
@@ -137,7 +137,7 @@ TEST(WindowsProfile, ThreadsComeAndGo) {
 // No thread is stopped to find out that it waits.
 TEST(WindowsProfile, AThousandWaitingThreadsAreNeverStopped) {
   constexpr int kThreads = 1000;
-  Profiler<NamedKeepingTraits> profiler({.sampling = {.cpu_frequency_hz = 100}});
+  BasicProfiler<NamedKeepingTraits> profiler({.sampling = {.cpu_frequency_hz = 100}});
   ASSERT_TRUE(profiler.Start().ok());
   const HANDLE end = CreateEventW(nullptr, TRUE, FALSE, nullptr);
   std::atomic<int> waiting{0};
@@ -178,7 +178,7 @@ TEST(WindowsProfile, EachThreadsCpuTimeIsWhatTheSystemSays) {
   const std::int64_t busy_ns =
       (asked == nullptr ? 1 : std::atoi(asked)) * std::int64_t{1'000'000'000};
   KeptProfiles::Take();
-  Profiler<NamedKeepingTraits> profiler({.sampling = {.cpu_frequency_hz = 100}});
+  BasicProfiler<NamedKeepingTraits> profiler({.sampling = {.cpu_frequency_hz = 100}});
   ASSERT_TRUE(profiler.Start().ok());
   std::map<std::string, CpuBounds> bounds{{"busy", {}}, {"half busy", {}}, {"waits", {}}};
   std::atomic<bool> is_ending{false};

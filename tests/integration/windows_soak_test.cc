@@ -82,7 +82,7 @@ class WindowsSoak : public ::testing::Test {
     }
   }
 
-  Profiler<SoakTraits> profiler_{
+  BasicProfiler<SoakTraits> profiler_{
       ProfilerOptions{.sampling = {.cpu_frequency_hz = 1000, .wall_frequency_hz = 1000}}};
   std::array<std::atomic<std::uint64_t>, 4> ids_{};
   std::array<std::atomic<std::uint64_t>, 4> turns_{};

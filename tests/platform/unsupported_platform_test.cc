@@ -16,7 +16,7 @@ struct UnsupportedTraits : testing::ArchetypeTraits {
 };
 
 TEST(UnsupportedPlatform, ProfilerCompilesDoesNothingAndSaysWhy) {
-  Profiler<UnsupportedTraits> profiler;
+  BasicProfiler<UnsupportedTraits> profiler;
   const auto registration = profiler.RegisterThread("main");
   EXPECT_EQ(registration.status().code(), absl::StatusCode::kUnimplemented);
   const absl::Status status = profiler.Start();
@@ -29,9 +29,9 @@ TEST(UnsupportedPlatform, ProfilerCompilesDoesNothingAndSaysWhy) {
 }
 
 TEST(UnsupportedPlatform, AScopeSaysOnceWhyItHasNoSession) {
-  Profiler<UnsupportedTraits> profiler;
+  BasicProfiler<UnsupportedTraits> profiler;
   ::testing::internal::CaptureStderr();
-  { const ScopedProfiler session(profiler); }
+  { const BasicScopedProfiler session(profiler); }
   const std::string said = ::testing::internal::GetCapturedStderr();
   EXPECT_THAT(said, ::testing::StartsWith("strobe: cannot start: "));
   EXPECT_EQ(said.find('\n'), said.size() - 1) << said;

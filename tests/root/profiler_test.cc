@@ -24,7 +24,7 @@ using testing::ManualClock;
 using testing::ManualPlatform;
 using ::testing::Not;
 using testing::SumByThread;
-using TestProfiler = Profiler<testing::ManualTraits>;
+using TestProfiler = BasicProfiler<testing::ManualTraits>;
 
 constexpr std::int64_t kMs = 1'000'000;
 

@@ -15,9 +15,9 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using testing::KeepingExporter;
 using testing::ManualPlatform;
-using TestProfiler = Profiler<testing::ManualTraits>;
+using TestProfiler = BasicProfiler<testing::ManualTraits>;
 
-static_assert(!std::is_copy_constructible_v<ScopedProfiler<testing::ManualTraits>>);
+static_assert(!std::is_copy_constructible_v<BasicScopedProfiler<testing::ManualTraits>>);
 
 class ScopedProfilerTest : public ::testing::Test {
  protected:
@@ -34,7 +34,7 @@ class ScopedProfilerTest : public ::testing::Test {
 TEST_F(ScopedProfilerTest, TheScopeIsTheSession) {
   TestProfiler profiler;
   {
-    const ScopedProfiler session(profiler);
+    const BasicScopedProfiler session(profiler);
     EXPECT_TRUE(session.status().ok()) << session.status();
     EXPECT_FALSE(profiler.Start().ok());
     EXPECT_THAT(KeepingExporter::Take(), IsEmpty());
@@ -47,7 +47,7 @@ TEST_F(ScopedProfilerTest, TheScopeIsTheSession) {
 TEST_F(ScopedProfilerTest, WhatCannotStartIsSaidInOneLineAndTheProgramGoesOn) {
   TestProfiler profiler({.sampling = {.cpu_frequency_hz = -1}});
   {
-    const ScopedProfiler session(profiler);
+    const BasicScopedProfiler session(profiler);
     EXPECT_FALSE(session.status().ok());
   }
   EXPECT_THAT(
@@ -57,15 +57,15 @@ TEST_F(ScopedProfilerTest, WhatCannotStartIsSaidInOneLineAndTheProgramGoesOn) {
 
 TEST_F(ScopedProfilerTest, SwitchedOffIsNothingToTalkAbout) {
   TestProfiler profiler({.enabled = false});
-  { const ScopedProfiler session(profiler); }
+  { const BasicScopedProfiler session(profiler); }
   EXPECT_THAT(Lines(), IsEmpty());
 }
 
 TEST_F(ScopedProfilerTest, AnInnerSessionEndsNothing) {
   TestProfiler profiler;
-  const ScopedProfiler outer(profiler);
+  const BasicScopedProfiler outer(profiler);
   {
-    const ScopedProfiler inner(profiler);
+    const BasicScopedProfiler inner(profiler);
     EXPECT_EQ(inner.status().code(), absl::StatusCode::kFailedPrecondition);
   }
   EXPECT_FALSE(profiler.Start().ok()) << "the outer one runs on";
@@ -74,7 +74,7 @@ TEST_F(ScopedProfilerTest, AnInnerSessionEndsNothing) {
 TEST_F(ScopedProfilerTest, AProfileThatIsNotExportedIsSaidSo) {
   TestProfiler profiler;
   {
-    const ScopedProfiler session(profiler);
+    const BasicScopedProfiler session(profiler);
     KeepingExporter::FailNext(1);
   }
   EXPECT_THAT(
@@ -85,7 +85,7 @@ TEST_F(ScopedProfilerTest, AProfileThatIsNotExportedIsSaidSo) {
 TEST_F(ScopedProfilerTest, ASessionStoppedByHandIsNoFailure) {
   TestProfiler profiler;
   {
-    const ScopedProfiler session(profiler);
+    const BasicScopedProfiler session(profiler);
     EXPECT_TRUE(profiler.Stop().ok());
   }
   EXPECT_THAT(Lines(), IsEmpty());

@@ -181,6 +181,6 @@ struct StormTraits : DefaultTraits {
   using Encoder = AddingEncoder;
   using Exporter = NullExporter;
 };
-using StormProfiler = Profiler<StormTraits>;
+using StormProfiler = BasicProfiler<StormTraits>;
 
 }  // namespace strobe::testing

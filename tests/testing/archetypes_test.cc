@@ -13,8 +13,8 @@
 namespace strobe {
 
 // Every member of a Profiler compiles with what the concepts promise and no more.
-template class Profiler<testing::ArchetypeTraits>;
-template class ScopedProfiler<testing::ArchetypeTraits>;
+template class BasicProfiler<testing::ArchetypeTraits>;
+template class BasicScopedProfiler<testing::ArchetypeTraits>;
 
 namespace testing {
 namespace {
@@ -34,11 +34,11 @@ struct CountingTraits : ArchetypeTraits {
 
 TEST(Archetypes, AProfilerOfThemRunsAndExports) {
   CountingExporter::exports = 0;
-  Profiler<CountingTraits> profiler;
+  BasicProfiler<CountingTraits> profiler;
   const auto registration = profiler.RegisterThread("main");
   EXPECT_TRUE(registration.status().ok()) << registration.status();
   {
-    const ScopedProfiler session(profiler);
+    const BasicScopedProfiler session(profiler);
     ASSERT_TRUE(session.status().ok()) << session.status();
     EXPECT_TRUE(profiler.Flush().ok());
   }

@@ -1,6 +1,6 @@
-// Archetypes: the least that each concept asks for, and nothing else. Profiler<ArchetypeTraits>
-// works, so the profiler uses nothing that the concepts do not promise; derive from ArchetypeTraits
-// to test one part without the others.
+// Archetypes: the least that each concept asks for, and nothing else.
+// BasicProfiler<ArchetypeTraits> works, so the profiler uses nothing that the concepts do not
+// promise; derive from ArchetypeTraits to test one part without the others.
 #pragma once
 
 #include <array>

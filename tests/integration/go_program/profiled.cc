@@ -10,7 +10,7 @@
 
 namespace {
 
-constinit strobe::Profiler<>* profiler = nullptr;
+constinit strobe::Profiler* profiler = nullptr;
 thread_local std::optional<strobe::Registration> registration;
 
 }  // namespace
@@ -18,7 +18,7 @@ thread_local std::optional<strobe::Registration> registration;
 extern "C" {
 
 void StrobeTestBegin(double wall_hz) {
-  profiler = new strobe::Profiler<>({.sampling = {.wall_frequency_hz = wall_hz}});
+  profiler = new strobe::Profiler({.sampling = {.wall_frequency_hz = wall_hz}});
   const absl::Status status = profiler->Start();
   if (status.ok()) return;
   std::fprintf(stderr, "%s\n", status.ToString().c_str());

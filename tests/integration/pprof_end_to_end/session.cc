@@ -60,7 +60,7 @@ class Waiter {
 volatile std::uint64_t result_sink;
 
 template <class Body>
-void RunThread(Profiler<>& profiler, const char* name, const char* function, const Body& body) {
+void RunThread(Profiler& profiler, const char* name, const char* function, const Body& body) {
   const std::int64_t outer_wall = MonotonicNs();
   const std::int64_t outer_cpu = ThreadCpuNs();
   std::int64_t least_cpu = 0;
@@ -89,8 +89,7 @@ void Work(std::int64_t cpu_ns, const Step& step) {
 }
 
 int RunSession(const std::string& directory) {
-  Profiler<> profiler(
-      {.sampling = {.wall_frequency_hz = 50}, .exporter = {.directory = directory}});
+  Profiler profiler({.sampling = {.wall_frequency_hz = 50}, .exporter = {.directory = directory}});
   const ScopedProfiler session(profiler);
   if (!session.status().ok()) {
     std::fprintf(stderr, "session: %s\n", session.status().ToString().c_str());
