@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs an example as a newcomer does, and holds what it prints to what it promises.
 
-usage: examples_test.py minimal|own_parts|quickstart COMMAND...
+usage: examples_test.py minimal|global|reference|own_parts|quickstart COMMAND...
 
 The command is the example, after what runs it where the system does not.
 """
@@ -97,14 +97,27 @@ def check_stacks(path, output):
         check(through[thread] >= 0.5 * used[thread], f"{thread}: only {through[thread]} of {used[thread]} ns are in its library", output)
 
 
-def test_minimal(command, directory):
+def check_one_profile(program, command, directory, names):
+    """Runs an example that leaves one profile, and looks for `names` there."""
     run(command, directory)
     profiles = list((directory / "strobe-profiles").iterdir())
     check(len(profiles) == 1, f"expected one profile, found {profiles}")
-    check(re.fullmatch(r"minimal\.\d+\.0\.pb\.gz", profiles[0].name), f"unexpected name {profiles[0].name}")
+    check(re.fullmatch(program + r"\.\d+\.0\.pb\.gz", profiles[0].name), f"unexpected name {profiles[0].name}")
     bytes_of_profile = strings_of(profiles[0])
-    for name in (b"main", b"cpu", b"nanoseconds"):
-        check(name in bytes_of_profile, f"{name} is not in the profile")
+    for name in (*names, "cpu", "nanoseconds"):
+        check(name.encode() in bytes_of_profile, f"{name} is not in the profile")
+
+
+def test_minimal(command, directory):
+    check_one_profile("minimal", command, directory, ["main"])
+
+
+def test_global(command, directory):
+    check_one_profile("global", command, directory, ["worker", "RunWorker"])
+
+
+def test_reference(command, directory):
+    check_one_profile("reference", command, directory, ["renderer 0", "renderer 1", "RunThread"])
 
 
 def test_own_parts(command, directory):
@@ -145,7 +158,7 @@ def main():
     if len(sys.argv) < 3:
         sys.exit(__doc__)
     name, command = sys.argv[1], [*sys.argv[2:-1], os.path.abspath(sys.argv[-1])]
-    tests = {"minimal": [test_minimal], "own_parts": [test_own_parts], "quickstart": [test_quickstart, test_arguments]}[name]
+    tests = {"minimal": [test_minimal], "global": [test_global], "reference": [test_reference], "own_parts": [test_own_parts], "quickstart": [test_quickstart, test_arguments]}[name]
     for test in tests:
         with tempfile.TemporaryDirectory() as directory:
             test(command, pathlib.Path(directory))
