@@ -4,6 +4,9 @@
 #include <atomic>
 #include <charconv>
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -13,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "directory.h"
 #include "strobe/core/thread_info.h"
+#include "strobe/encode/encoder.h"
 
 namespace strobe {
 namespace {
@@ -41,16 +45,29 @@ bool Consume(std::string_view& text, std::string_view prefix) {
   return true;
 }
 
+// Removes ".<number>.tmp" from the end of `text`; false where there is none.
+bool ConsumeTemporaryEnd(std::string_view& text) {
+  if (!text.ends_with(".tmp")) return false;
+  text.remove_suffix(4);
+  const std::size_t dot = text.rfind('.');
+  if (dot == std::string_view::npos) return false;
+  std::string_view digits = text.substr(dot + 1);
+  std::uint64_t token = 0;
+  if (!ConsumeNumber(digits, token) || !digits.empty()) return false;
+  text = text.substr(0, dot);
+  return true;
+}
+
 // Reads "<program>.<process id>.<sequence><suffix>" and ".<program>.<process
-// id>.<sequence><suffix>.<number>.tmp".
-bool ParseName(std::string_view text, std::string_view program, std::string_view suffix,
+// id>.<sequence><suffix>.<number>.tmp", where the suffix is `own_suffix` or that of any encoder.
+bool ParseName(std::string_view text, std::string_view program, std::string_view own_suffix,
                ProfileName& name) {
   name.is_temporary = Consume(text, ".");
-  std::uint64_t token = 0;
+  if (name.is_temporary && !ConsumeTemporaryEnd(text)) return false;
   return Consume(text, program) && Consume(text, ".") && ConsumeNumber(text, name.process_id) &&
-         Consume(text, ".") && ConsumeNumber(text, name.sequence) && Consume(text, suffix) &&
-         (name.is_temporary ? Consume(text, ".") && ConsumeNumber(text, token) && text == ".tmp"
-                            : text.empty());
+         Consume(text, ".") && ConsumeNumber(text, name.sequence) &&
+         (text == own_suffix ||
+          std::ranges::find(kProfileFileSuffixes, text) != kProfileFileSuffixes.end());
 }
 
 // A program's name as part of a file name: no path, no hidden file, nothing that a terminal or a

@@ -48,12 +48,13 @@ class FileExporterTest : public ::testing::Test {
   static absl::StatusOr<std::string> Export(FileExporter& exporter, std::uint64_t sequence,
                                             std::string_view bytes = "bytes",
                                             std::string program = "server",
-                                            std::uint64_t process_id = 77) {
+                                            std::uint64_t process_id = 77,
+                                            std::string_view suffix = ".pb.gz") {
     Profile profile;
     profile.program = std::move(program);
     profile.process_id = process_id;
     profile.sequence = sequence;
-    return exporter.Export(ExportRequest{bytes, ".pb.gz", "application/octet-stream", profile});
+    return exporter.Export(ExportRequest{bytes, suffix, "application/octet-stream", profile});
   }
 
   // Sets when a file was last modified, in hours before now.

@@ -146,6 +146,22 @@ TEST_F(FileExporterTest, OldestBeyondTheBytesAreRemovedButNeverTheNewest) {
   EXPECT_THAT(List(directory_), ElementsAre("server.77.5.pb.gz"));
 }
 
+TEST_F(FileExporterTest, ProfilesOfAllFormatsShareOneQuota) {
+  WriteFile(directory_ / "server.60.0.pb.gz");
+  WriteFile(directory_ / "server.60.1.mine");
+  WriteFile(directory_ / "server.60.2.theirs");
+  WriteFile(directory_ / ".server.60.3.pb.gz.9.tmp");
+  MakeOlder("server.60.0.pb.gz", 3);
+  MakeOlder("server.60.1.mine", 2);
+  MakeOlder("server.60.2.theirs", 4);
+  MakeOlder(".server.60.3.pb.gz.9.tmp", 4);
+  FileExporter exporter(Options(2));
+  ASSERT_TRUE(Export(exporter, 5, "bytes", "server", 77, ".mine").ok());
+  EXPECT_THAT(List(directory_),
+              ElementsAre("server.60.1.mine", "server.60.2.theirs", "server.77.5.mine"))
+      << "the oldest goes whatever its format; a suffix of no encoder is not a profile";
+}
+
 TEST_F(FileExporterTest, FilesOfOthersStay) {
   const std::vector<std::string> others = {
       "server2.77.0.pb.gz",   "server.77.pb.gz",          "server.77.0.pb.gz.bak",

@@ -1,6 +1,7 @@
 // The contract of an encoder: Profile -> bytes of a format.
 #pragma once
 
+#include <array>
 #include <concepts>
 #include <string>
 #include <string_view>
@@ -10,6 +11,11 @@
 #include "strobe/core/symbols.h"
 
 namespace strobe {
+
+// The file suffixes of all encoders of this library; an encoder that is added adds its own. A file
+// with any of them counts as a profile where old files are removed, whichever encoder the program
+// uses now.
+inline constexpr std::array<std::string_view, 1> kProfileFileSuffixes{".pb.gz"};
 
 // * Encode(profile, symbols) is pure and deterministic: equal input gives equal bytes, on any
 //   machine. It accepts every Profile whose indices are in range, an empty one too, and Symbols

@@ -37,5 +37,6 @@ class PprofEncoder {
   absl::StatusOr<std::string> EncodeUncompressed(const Profile& profile, const Symbols& symbols);
 };
 static_assert(Encoder<PprofEncoder>);
+static_assert(PprofEncoder::kFileSuffix == kProfileFileSuffixes[0]);
 
 }  // namespace strobe

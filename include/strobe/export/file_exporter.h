@@ -20,8 +20,9 @@ namespace strobe {
 //   containers), the number after the highest one of this program and process takes the sequence's
 //   place.
 // * After a success, the oldest profiles of this program beyond max_files and max_bytes are
-//   removed, and temporaries that a killed process left more than an hour ago. Only files of this
-//   user whose names are of this program's own pattern; never the one just written.
+//   removed, and temporaries that a killed process left more than an hour ago. Files with the
+//   encoder's suffix and with any of kProfileFileSuffixes share one quota. Only files of this user
+//   whose names are of this program's own pattern; never the one just written.
 // * A relative directory is taken from where the process stood when the exporter was constructed,
 //   so that a later chdir scatters nothing. Missing directories are created, with mode 0700, at the
 //   first Export.
