@@ -13,8 +13,8 @@
 #include "gzip.h"
 #include "profile_comments.h"
 #include "proto_writer.h"
-#include "strobe/core/stack.h"
 #include "strobe/core/thread_info.h"
+#include "strobe/encode/profile_view.h"
 
 namespace strobe {
 namespace {
@@ -84,10 +84,9 @@ class StringTable {
 // reused for all of its nested messages.
 class Encoding {
  public:
-  Encoding(const Profile& profile, const Symbols& symbols) : profile_(profile), symbols_(symbols) {}
+  explicit Encoding(const ProfileView& view) : view_(view), profile_(view.profile()) {}
 
   absl::Status Run() {
-    if (absl::Status status = CheckTables(); !status.ok()) return status;
     WriteValueTypes();
     WriteMappings();
     WriteFunctions();
@@ -100,75 +99,30 @@ class Encoding {
     return absl::OkStatus();
   }
 
-  [[nodiscard]] std::string_view bytes() const { return message_.bytes(); }
   [[nodiscard]] std::string Take() { return message_.Take(); }
 
  private:
   static absl::Status TooLong() {
     return absl::OutOfRangeError("the profile is too long for the pprof format");
   }
-  static absl::Status OutOfRange(absl::string_view what, std::size_t index) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("profile: ", what, " ", index, " refers to something that does not exist"));
-  }
-
-  absl::Status CheckTables() const;
   void WriteValueType(ProfileField field, const ValueType& value_type);
   void WriteValueTypes();
   void WriteMappings();
   void WriteFunctions();
-  void WriteFunction(std::uint64_t id, std::uint64_t name, std::uint64_t system_name);
-  std::uint64_t PseudoFunction(Address address);
   void WriteLocations();
   void WriteHead();
   void EncodeLabels();
   absl::Status WriteSamples();
 
-  // The function of frame `index`, an index into Symbols::functions, or kNone.
-  [[nodiscard]] std::uint32_t FunctionOf(std::size_t index) const {
-    return symbols_.frames.empty() || profile_.frames[index].is_pseudo()
-               ? FrameSymbols::kNone
-               : symbols_.frames[index].function;
-  }
-
+  const ProfileView& view_;
   const Profile& profile_;
-  const Symbols& symbols_;
   StringTable strings_;
   internal::ProtoWriter message_;
   internal::ProtoWriter scratch_;
   internal::ProtoWriter inner_;
-  std::vector<std::pair<std::uint64_t, std::uint64_t>>
-      pseudo_functions_;                    // index of the name, function id; a handful
-  internal::ProtoWriter labels_;            // of all threads, one after the other
-  std::vector<std::size_t> label_offsets_;  // of each thread in labels_, and the end
+  internal::ProtoWriter labels_;            // of all label sets, one after the other
+  std::vector<std::size_t> label_offsets_;  // of each set in labels_, and the end
 };
-
-// Samples and stacks are checked as they are walked.
-absl::Status Encoding::CheckTables() const {
-  if (!symbols_.frames.empty() && symbols_.frames.size() != profile_.frames.size()) {
-    return absl::InvalidArgumentError(absl::StrCat("symbols for ", symbols_.frames.size(),
-                                                   " frames of a profile with ",
-                                                   profile_.frames.size()));
-  }
-  if (profile_.values.size() != profile_.samples.size() * profile_.value_types.size()) {
-    return absl::InvalidArgumentError(absl::StrCat("profile: ", profile_.values.size(),
-                                                   " values for ", profile_.samples.size(),
-                                                   " samples of ", profile_.value_types.size()));
-  }
-  if (!profile_.value_types.empty() && profile_.default_value_type >= profile_.value_types.size()) {
-    return OutOfRange("default value type", profile_.default_value_type);
-  }
-  for (std::size_t i = 0; i < profile_.frames.size(); ++i) {
-    const Frame& frame = profile_.frames[i];
-    if (frame.module >= profile_.modules.size() && frame.module != Frame::kNoModule &&
-        !frame.is_pseudo())
-      return OutOfRange("frame", i);
-    const std::uint32_t function = FunctionOf(i);
-    if (function >= symbols_.functions.size() && function != FrameSymbols::kNone)
-      return OutOfRange("symbol of frame", i);
-  }
-  return absl::OkStatus();
-}
 
 void Encoding::WriteValueType(ProfileField field, const ValueType& value_type) {
   scratch_.Clear();
@@ -182,17 +136,7 @@ void Encoding::WriteValueTypes() {
 }
 
 void Encoding::WriteMappings() {
-  const std::size_t count = profile_.modules.size();
-  std::vector<bool> used(count), unresolved(count);
-  for (std::size_t i = 0; i < profile_.frames.size(); ++i) {
-    const std::uint32_t module = profile_.frames[i].module;
-    if (module >= count) continue;
-    used[module] = true;
-    const std::uint32_t function = FunctionOf(i);
-    if (function == FrameSymbols::kNone || !symbols_.functions[function].resolved)
-      unresolved[module] = true;
-  }
-  for (std::size_t i = 0; i < count; ++i) {
+  for (std::size_t i = 0; i < profile_.modules.size(); ++i) {
     const Module& module = profile_.modules[i];
     scratch_.Clear();
     scratch_.Field(kMappingId, i + 1);
@@ -201,58 +145,34 @@ void Encoding::WriteMappings() {
     scratch_.Field(kFileOffset, module.file_offset);
     scratch_.Field(kFilename, strings_.Index(module.path));
     scratch_.Field(kBuildId, strings_.Index(module.build_id));
-    scratch_.Field(kHasFunctions, used[i] && !unresolved[i] ? 1 : 0);
+    scratch_.Field(kHasFunctions, view_.IsNamed(i) ? 1 : 0);
     message_.Message(kMapping, scratch_.bytes());
   }
 }
 
-void Encoding::WriteFunction(std::uint64_t id, std::uint64_t name, std::uint64_t system_name) {
-  scratch_.Clear();
-  scratch_.Field(kFunctionId, id);
-  scratch_.Field(kName, name);
-  scratch_.Field(kSystemName, system_name);
-  message_.Message(kFunction, scratch_.bytes());
-}
-
 void Encoding::WriteFunctions() {
-  for (std::size_t i = 0; i < symbols_.functions.size(); ++i) {
-    const FunctionSymbol& function = symbols_.functions[i];
-    WriteFunction(i + 1, strings_.Index(function.name), strings_.Index(function.system_name));
+  for (std::size_t i = 0; i < view_.function_count(); ++i) {
+    const FunctionName function = view_.function(i);
+    scratch_.Clear();
+    scratch_.Field(kFunctionId, i + 1);
+    scratch_.Field(kName, strings_.Index(function.name));
+    scratch_.Field(kSystemName, strings_.Index(function.system_name));
+    message_.Message(kFunction, scratch_.bytes());
   }
-}
-
-std::uint64_t Encoding::PseudoFunction(Address address) {
-  const std::string_view name =
-      PseudoFrameName(static_cast<PseudoFrame>(std::min<Address>(address, kPseudoFrameCount)));
-  const std::uint64_t index = strings_.Index(name);
-  for (const auto& [known, id] : pseudo_functions_) {
-    if (known == index) return id;
-  }
-  const std::uint64_t id = symbols_.functions.size() + pseudo_functions_.size() + 1;
-  WriteFunction(id, index, index);
-  pseudo_functions_.emplace_back(index, id);
-  return id;
 }
 
 void Encoding::WriteLocations() {
-  for (std::size_t i = 0; i < profile_.frames.size(); ++i) {
+  for (std::uint32_t i = 0; i < profile_.frames.size(); ++i) {
     const Frame& frame = profile_.frames[i];
-    const std::uint32_t function = FunctionOf(i);
-    std::uint64_t function_id = function == FrameSymbols::kNone ? 0 : std::uint64_t{function} + 1;
-    if (frame.is_pseudo()) function_id = PseudoFunction(frame.address);
+    const std::uint32_t module = view_.ModuleOf(i);
+    const std::uint32_t function = view_.FunctionOf(i);
     scratch_.Clear();
-    scratch_.Field(kId, i + 1);
-    if (!frame.is_pseudo()) {
-      if (frame.module != Frame::kNoModule) {
-        const Module& module = profile_.modules[frame.module];
-        const bool is_inside = frame.address >= module.start && frame.address < module.limit;
-        scratch_.Field(kLocationMappingId, is_inside ? std::uint64_t{frame.module} + 1 : 0);
-      }
-      scratch_.Field(kAddress, frame.address);
-    }
-    if (function_id != 0) {
+    scratch_.Field(kId, std::uint64_t{i} + 1);
+    if (module != ProfileView::kNone) scratch_.Field(kLocationMappingId, std::uint64_t{module} + 1);
+    if (!frame.is_pseudo()) scratch_.Field(kAddress, frame.address);
+    if (function != ProfileView::kNone) {
       inner_.Clear();
-      inner_.Field(kLineFunctionId, function_id);
+      inner_.Field(kLineFunctionId, std::uint64_t{function} + 1);
       scratch_.Message(kLine, inner_.bytes());
     }
     message_.Message(kLocation, scratch_.bytes());
@@ -275,19 +195,17 @@ void Encoding::WriteHead() {
 }
 
 void Encoding::EncodeLabels() {
-  const std::uint64_t id_key = strings_.Index("thread id");
-  const std::uint64_t name_key = strings_.Index("thread name");
-  label_offsets_.reserve(profile_.threads.size() + 1);
+  label_offsets_.reserve(view_.label_set_count() + 1);
   label_offsets_.push_back(0);
-  for (const ProfileThread& thread : profile_.threads) {
-    scratch_.Clear();
-    scratch_.Field(kKey, id_key);
-    scratch_.Field(kNumber, thread.id);
-    labels_.Message(kLabel, scratch_.bytes());
-    if (!thread.name.empty()) {
+  for (std::size_t i = 0; i < view_.label_set_count(); ++i) {
+    for (const SampleLabel& label : view_.Labels(i)) {
       scratch_.Clear();
-      scratch_.Field(kKey, name_key);
-      scratch_.Field(kText, strings_.Index(thread.name));
+      scratch_.Field(kKey, strings_.Index(label.key));
+      if (label.is_number) {
+        scratch_.Field(kNumber, label.number);
+      } else {
+        scratch_.Field(kText, strings_.Index(label.text));
+      }
       labels_.Message(kLabel, scratch_.bytes());
     }
     label_offsets_.push_back(labels_.size());
@@ -296,26 +214,17 @@ void Encoding::EncodeLabels() {
 
 absl::Status Encoding::WriteSamples() {
   for (std::size_t i = 0; i < profile_.samples.size(); ++i) {
-    const ProfileSample& sample = profile_.samples[i];
-    if (sample.stack >= profile_.stacks.size() || sample.thread >= profile_.threads.size())
-      return OutOfRange("sample", i);
     inner_.Clear();
-    for (std::uint32_t node = sample.stack; node != 0;) {
-      const StackNode& step = profile_.stacks[node];
-      // A parent stands before its children, so the walk ends whatever the tree says.
-      if (step.parent >= node || step.frame >= profile_.frames.size())
-        return OutOfRange("stack", node);
-      inner_.Varint(std::uint64_t{step.frame} + 1);
-      node = step.parent;
-    }
+    view_.VisitStack(i, [this](std::uint32_t frame) { inner_.Varint(std::uint64_t{frame} + 1); });
     scratch_.Clear();
     scratch_.Bytes(kLocationId, inner_.bytes());
     inner_.Clear();
     for (const std::int64_t value : profile_.Values(i))
       inner_.Varint(static_cast<std::uint64_t>(value));
     scratch_.Bytes(kValue, inner_.bytes());
-    const std::size_t labels = label_offsets_[sample.thread];
-    scratch_.Raw(labels_.bytes().substr(labels, label_offsets_[sample.thread + 1] - labels));
+    const std::size_t set = view_.LabelSetOf(i);
+    scratch_.Raw(
+        labels_.bytes().substr(label_offsets_[set], label_offsets_[set + 1] - label_offsets_[set]));
     message_.Message(kSample, scratch_.bytes());
     if (message_.size() > PprofEncoder::kMaxMessageBytes) return TooLong();
   }
@@ -325,14 +234,16 @@ absl::Status Encoding::WriteSamples() {
 }  // namespace
 
 absl::StatusOr<std::string> PprofEncoder::Encode(const Profile& profile, const Symbols& symbols) {
-  Encoding encoding(profile, symbols);
-  if (absl::Status status = encoding.Run(); !status.ok()) return status;
-  return internal::Gzip(encoding.bytes());
+  absl::StatusOr<std::string> message = EncodeUncompressed(profile, symbols);
+  if (!message.ok()) return message;
+  return internal::Gzip(*message);
 }
 
 absl::StatusOr<std::string> PprofEncoder::EncodeUncompressed(const Profile& profile,
                                                              const Symbols& symbols) {
-  Encoding encoding(profile, symbols);
+  const absl::StatusOr<ProfileView> view = ProfileView::Make(profile, symbols);
+  if (!view.ok()) return view.status();
+  Encoding encoding(*view);
   if (absl::Status status = encoding.Run(); !status.ok()) return status;
   return encoding.Take();
 }

@@ -1,0 +1,98 @@
+// ProfileView: a Profile and the names of its frames, checked once and resolved, as an encoder of
+// any format writes them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "strobe/core/profile.h"
+#include "strobe/core/symbols.h"
+
+namespace strobe {
+
+// A function as formats name it. Pseudo-frames have functions, too: "[truncated]".
+struct FunctionName {
+  std::string_view name;         // for people
+  std::string_view system_name;  // as in the symbol table
+};
+
+// What is known of a sample beside its stack: a key with a text or with a number.
+struct SampleLabel {
+  std::string_view key;
+  std::string_view text{};
+  std::uint64_t number = 0;  // meaningful where is_number
+  bool is_number = false;
+
+  friend bool operator==(const SampleLabel&, const SampleLabel&) = default;
+};
+
+// Every index that it takes or returns is in range, so an encoder checks nothing itself. Frames,
+// modules and samples keep their numbers of the Profile; functions are numbered from 0, those of
+// Symbols::functions first, then those of the pseudo-frames that occur. Texts are as the profile
+// has them: paths and names may not be valid UTF-8 (see ValidUtf8).
+class ProfileView {
+ public:
+  static constexpr std::uint32_t kNone = FrameSymbols::kNone;
+
+  // InvalidArgument names the first part of the profile or of the symbols that refers to something
+  // that does not exist. Both must outlive the view.
+  static absl::StatusOr<ProfileView> Make(const Profile& profile, const Symbols& symbols);
+
+  [[nodiscard]] const Profile& profile() const { return *profile_; }
+
+  [[nodiscard]] std::size_t function_count() const {
+    return symbols_->functions.size() + pseudo_functions_.size();
+  }
+  [[nodiscard]] FunctionName function(std::size_t index) const;
+
+  // The function of a frame, or kNone where the symbolizer has found no name.
+  [[nodiscard]] std::uint32_t FunctionOf(std::uint32_t frame) const { return functions_[frame]; }
+  // The module that holds a frame's address, or kNone: of a pseudo-frame, of code in no module, and
+  // of an address outside of the module that it was attributed to.
+  [[nodiscard]] std::uint32_t ModuleOf(std::uint32_t frame) const;
+  // Whether a module has frames, and each of them is named by a symbol. Where that is false, a
+  // viewer with access to the module's file may find more names.
+  [[nodiscard]] bool IsNamed(std::size_t module) const { return is_named_[module]; }
+  // What a format that shows frames as text writes: the function's name, else
+  // "libname.so+0x1234", else "0x7f12...". Valid UTF-8.
+  [[nodiscard]] std::string FrameText(std::uint32_t frame) const;
+
+  // Calls visit(frame) for each frame of a sample's stack, from the leaf to the root.
+  template <class Visitor>
+  void VisitStack(std::size_t sample, Visitor&& visit) const {
+    for (std::uint32_t node = profile_->samples[sample].stack; node != 0;) {
+      const StackNode& step = profile_->stacks[node];
+      visit(step.frame);
+      node = step.parent;
+    }
+  }
+
+  // Samples share sets of labels: an encoder can write each set once. The keys are "thread id" (a
+  // number) and "thread name" (a text, where the thread has a name).
+  [[nodiscard]] std::size_t label_set_count() const { return label_begins_.size() - 1; }
+  [[nodiscard]] std::uint32_t LabelSetOf(std::size_t sample) const {
+    return profile_->samples[sample].thread;
+  }
+  [[nodiscard]] std::span<const SampleLabel> Labels(std::size_t label_set) const {
+    return std::span(labels_).subspan(label_begins_[label_set],
+                                      label_begins_[label_set + 1] - label_begins_[label_set]);
+  }
+
+ private:
+  ProfileView(const Profile& profile, const Symbols& symbols);
+
+  const Profile* profile_;
+  const Symbols* symbols_;
+  std::vector<std::uint32_t> functions_;            // of each frame
+  std::vector<std::string_view> pseudo_functions_;  // in the order of their frames
+  std::vector<bool> is_named_;                      // of each module
+  std::vector<SampleLabel> labels_;                 // of all sets, one after the other
+  std::vector<std::size_t> label_begins_;           // of each set in labels_, and the end
+};
+
+}  // namespace strobe

@@ -1,0 +1,168 @@
+#include "strobe/encode/profile_view.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "strobe/testing/profiles.h"
+
+namespace strobe::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+std::vector<std::uint32_t> StackOf(const ProfileView& view, std::size_t sample) {
+  std::vector<std::uint32_t> frames;
+  view.VisitStack(sample, [&](std::uint32_t frame) { frames.push_back(frame); });
+  return frames;
+}
+
+TEST(ProfileViewTest, AcceptsEveryProfileThatAnEncoderMust) {
+  for (const SampleProfile& sample : SampleProfiles()) {
+    const auto view = ProfileView::Make(sample.profile, sample.symbols);
+    ASSERT_TRUE(view.ok()) << sample.name << ": " << view.status();
+    EXPECT_EQ(&view->profile(), &sample.profile);
+  }
+  const Profile profile;
+  const Symbols symbols;
+  const auto view = ProfileView::Make(profile, symbols);
+  ASSERT_TRUE(view.ok()) << view.status();
+  EXPECT_EQ(view->function_count(), 0U);
+  EXPECT_EQ(view->label_set_count(), 0U);
+}
+
+TEST(ProfileViewTest, FunctionsOfPseudoFramesFollowThoseOfTheSymbols) {
+  const SampleProfile sample = SmallProfile();
+  const auto view = ProfileView::Make(sample.profile, sample.symbols);
+  ASSERT_TRUE(view.ok()) << view.status();
+  ASSERT_EQ(view->function_count(), 4 + kPseudoFrameCount);
+  EXPECT_EQ(view->function(1).name, "sample::Busy(int, std::vector<int> const&)");
+  EXPECT_EQ(view->function(1).system_name, "_ZN6sample4BusyEiRKSt6vectorIiSaIiEE");
+  EXPECT_EQ(view->function(4).name, "[truncated]");
+  EXPECT_EQ(view->function(4).system_name, "[truncated]");
+  EXPECT_EQ(view->FunctionOf(1), 1U);
+  EXPECT_EQ(view->FunctionOf(4), ProfileView::kNone) << "the symbolizer has found no name";
+  EXPECT_EQ(view->FunctionOf(5), 4U);
+}
+
+TEST(ProfileViewTest, EqualPseudoFramesShareAFunctionAndUnknownOnesAreNamedSo) {
+  SampleProfile sample = EmptyProfile();
+  for (const Address address : {3, 99, 3, 100}) {
+    sample.profile.frames.push_back({address, Frame::kPseudo});
+    sample.symbols.frames.push_back({});
+  }
+  const auto view = ProfileView::Make(sample.profile, sample.symbols);
+  ASSERT_TRUE(view.ok()) << view.status();
+  ASSERT_EQ(view->function_count(), 2U);
+  EXPECT_EQ(view->function(0).name, "[lost]");
+  EXPECT_EQ(view->function(1).name, "[unknown]");
+  EXPECT_EQ(view->FunctionOf(2), 0U);
+  EXPECT_EQ(view->FunctionOf(3), 1U);
+}
+
+TEST(ProfileViewTest, ATextForEveryFrame) {
+  SampleProfile sample = SmallProfile();
+  sample.symbols.functions[0].name = "f\x80g";
+  const auto named = ProfileView::Make(sample.profile, sample.symbols);
+  ASSERT_TRUE(named.ok()) << named.status();
+  EXPECT_EQ(named->FrameText(0), "f?g");
+  EXPECT_EQ(named->FrameText(3), "libsample.so.6+0x54321");
+  EXPECT_EQ(named->FrameText(4), "0xffffffff81000000");
+  EXPECT_EQ(named->FrameText(5), "[truncated]");
+}
+
+TEST(ProfileViewTest, WithoutSymbolsAFrameIsItsPlaceInItsModule) {
+  SampleProfile sample = UnsymbolizedProfile();
+  Profile& profile = sample.profile;
+  profile.frames[2].address = profile.modules[1].limit;
+  Module& generated = profile.modules.emplace_back(
+      Module{.start = 0x9000, .limit = 0xA000, .load_bias = 0x9000, .path = "a/b", .build_id = {}});
+  generated.code_number = 1;
+  Module& windows = profile.modules.emplace_back(Module{.start = 0xB000,
+                                                        .limit = 0xC000,
+                                                        .load_bias = 0xA000,
+                                                        .path = "C:\\x\\y.dll",
+                                                        .build_id = {}});
+  windows.pdata_address = 0xB800;
+  const auto first_new = static_cast<std::uint32_t>(profile.frames.size());
+  profile.frames.push_back({0x9012, 2});
+  profile.frames.push_back({0xB012, 3});
+  const auto view = ProfileView::Make(profile, sample.symbols);
+  ASSERT_TRUE(view.ok()) << view.status();
+  EXPECT_EQ(view->FrameText(0), "sample_program+0x2233");
+  EXPECT_EQ(view->FrameText(2), "0x7f0000100000") << "outside of its module";
+  EXPECT_EQ(view->FrameText(5), "[truncated]");
+  EXPECT_EQ(view->FrameText(first_new), "a/b+0x12") << "the name of generated code is no path";
+  EXPECT_EQ(view->FrameText(first_new + 1), "y.dll+0x1012");
+}
+
+TEST(ProfileViewTest, AModuleIsNamedWhereEachOfItsFramesHasASymbol) {
+  SampleProfile sample = SmallProfile();
+  sample.profile.modules.push_back({.start = 1, .limit = 2, .path = "idle", .build_id = {}});
+  const auto view = ProfileView::Make(sample.profile, sample.symbols);
+  ASSERT_TRUE(view.ok()) << view.status();
+  EXPECT_TRUE(view->IsNamed(0));
+  EXPECT_FALSE(view->IsNamed(1)) << "one of its functions has no symbol";
+  EXPECT_FALSE(view->IsNamed(2)) << "it has no frames";
+  EXPECT_EQ(view->ModuleOf(0), 0U);
+  EXPECT_EQ(view->ModuleOf(4), ProfileView::kNone);
+  EXPECT_EQ(view->ModuleOf(5), ProfileView::kNone) << "a pseudo-frame";
+}
+
+TEST(ProfileViewTest, LabelsAreTheThread) {
+  const SampleProfile sample = SmallProfile();
+  const auto view = ProfileView::Make(sample.profile, sample.symbols);
+  ASSERT_TRUE(view.ok()) << view.status();
+  const SampleLabel main_id{.key = "thread id", .number = 4242, .is_number = true};
+  const SampleLabel main_name{.key = "thread name", .text = "main"};
+  const SampleLabel last_id{.key = "thread id", .number = 4'294'967'295, .is_number = true};
+  EXPECT_THAT(view->Labels(view->LabelSetOf(0)), ElementsAre(main_id, main_name));
+  EXPECT_THAT(view->Labels(view->LabelSetOf(4)), ElementsAre(last_id)) << "it has no name";
+  EXPECT_EQ(view->LabelSetOf(0), view->LabelSetOf(1));
+  EXPECT_EQ(view->label_set_count(), 3U);
+}
+
+TEST(ProfileViewTest, StacksGoFromTheLeafToTheRoot) {
+  const SampleProfile sample = SmallProfile();
+  const auto view = ProfileView::Make(sample.profile, sample.symbols);
+  ASSERT_TRUE(view.ok()) << view.status();
+  EXPECT_THAT(StackOf(*view, 1), ElementsAre(2, 1, 0));
+  EXPECT_THAT(StackOf(*view, 6), IsEmpty());
+}
+
+TEST(ProfileViewTest, AnIndexOutOfRangeIsAnErrorThatSaysWhich) {
+  const auto error = [](auto change) {
+    SampleProfile sample = SmallProfile();
+    change(sample);
+    const auto view = ProfileView::Make(sample.profile, sample.symbols);
+    EXPECT_EQ(view.status().code(), absl::StatusCode::kInvalidArgument);
+    return std::string(view.status().message());
+  };
+  EXPECT_THAT(error([](SampleProfile& s) { s.profile.samples[1].stack = 1000; }),
+              HasSubstr("sample 1 "));
+  EXPECT_THAT(error([](SampleProfile& s) { s.profile.samples[2].thread = 3; }),
+              HasSubstr("sample 2 "));
+  EXPECT_THAT(error([](SampleProfile& s) { s.profile.stacks.clear(); }), HasSubstr("sample 0 "));
+  EXPECT_THAT(error([](SampleProfile& s) { s.profile.stacks[2].frame = 99; }),
+              HasSubstr("stack 2 "));
+  EXPECT_THAT(error([](SampleProfile& s) { s.profile.stacks.back().parent = 99; }),
+              HasSubstr("stack "));
+  EXPECT_THAT(error([](SampleProfile& s) { s.profile.frames[0].module = 2; }),
+              HasSubstr("frame 0 "));
+  EXPECT_THAT(error([](SampleProfile& s) { s.symbols.frames[0].function = 4; }),
+              HasSubstr("symbol of frame 0 "));
+  EXPECT_THAT(error([](SampleProfile& s) { s.symbols.frames.pop_back(); }),
+              HasSubstr("symbols for "));
+  EXPECT_THAT(error([](SampleProfile& s) { s.profile.values.pop_back(); }),
+              HasSubstr("values for"));
+  EXPECT_THAT(error([](SampleProfile& s) { s.profile.default_value_type = 3; }),
+              HasSubstr("default value type 3 "));
+}
+
+}  // namespace
+}  // namespace strobe::testing
