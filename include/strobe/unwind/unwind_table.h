@@ -78,12 +78,6 @@ class UnwindTable {
                                 : SavedRegister();
   }
 
-  // The cache line that Find(offset) will read, for prefetching; nullptr where there is none.
-  [[nodiscard]] const void* LineOf(std::uint32_t offset) const noexcept {
-    const std::size_t line = offset / kLineText;
-    return line < lines_.size() ? &lines_[line] : nullptr;
-  }
-
   [[nodiscard]] std::size_t memory_bytes() const {
     return lines_.capacity() * sizeof(Line) + aside_.capacity() +
            wide_.capacity() * sizeof(WideRow) + dictionary_.capacity() * sizeof(UnwindRule) +
