@@ -14,7 +14,7 @@
 #include "strobe/core/module_map.h"
 #include "strobe/platform/native.h"
 #include "strobe/unwind/cfi_modules.h"
-#include "strobe/unwind/cfi_unwinder.h"
+#include "strobe/unwind/cfi_step.h"
 #include "strobe/unwind/chain_unwinder.h"
 #include "strobe/unwind/frame_pointer_unwinder.h"
 #include "strobe/unwind/walk_memo.h"
@@ -270,7 +270,7 @@ std::vector<Contender> MakeContenders(const StackBounds& stack) {
   modules.Update(ModuleMap(NativePlatform::Modules()));
   modules.BuildAll();
   static const auto tables = modules.Snapshot();
-  using Chain = ChainUnwinder<CfiUnwinder, FramePointerStep>;
+  using Chain = ChainUnwinder<CfiStep, FramePointerStep>;
   contenders.push_back({"strobe", FunctionKind::kPlain,
                         std::make_unique<StrobeIncremental<Chain>>(Chain(tables.get()), stack)});
   contenders.push_back({"strobe_anew", FunctionKind::kPlain,

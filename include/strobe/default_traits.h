@@ -11,9 +11,9 @@
 #include "strobe/provider/wall_time_provider.h"
 #include "strobe/ring/spsc_ring.h"
 #include "strobe/symbolize/elf_symbolizer.h"
-#include "strobe/unwind/cfi_unwinder.h"
+#include "strobe/unwind/cfi_step.h"
 #include "strobe/unwind/chain_unwinder.h"
-#include "strobe/unwind/frame_step.h"
+#include "strobe/unwind/frame_pointer_step.h"
 
 namespace strobe {
 
@@ -26,7 +26,7 @@ namespace strobe {
 struct DefaultTraits {
   using Clock = SystemClock;
   using Ring = SpscRing;
-  using Unwinder = ChainUnwinder<CfiUnwinder, FramePointerStep>;
+  using Unwinder = ChainUnwinder<CfiStep, FramePointerStep>;
   using Providers = ProviderList<CpuTimeProvider, WallTimeProvider>;
   using Symbolizer = ElfSymbolizer;
   using Encoder = PprofEncoder;

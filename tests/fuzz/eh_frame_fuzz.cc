@@ -10,7 +10,7 @@
 
 #include "fuzz_input.h"
 #include "strobe/unwind/cfi_compiler.h"
-#include "strobe/unwind/cfi_unwinder.h"
+#include "strobe/unwind/cfi_step.h"
 #include "strobe/unwind/chain_unwinder.h"
 #include "strobe/unwind/unwind_table.h"
 #include "walk_check.h"
@@ -51,9 +51,9 @@ void CheckTable(const UnwindTable& table, const std::vector<UnwindRow>& rows,
 
 template <class Registers>
 void Walk(const UnwindModules& modules, Registers registers, std::span<const std::uint8_t> stack) {
-  CheckedWalk(CfiUnwinder(&modules), registers, registers.sp, stack, 64);
-  CheckedWalk(ChainUnwinder<CfiUnwinder, FramePointerStep>(&modules), registers, registers.sp,
-              stack, 64);
+  CheckedWalk(ChainUnwinder<CfiStep>(&modules), registers, registers.sp, stack, 64);
+  CheckedWalk(ChainUnwinder<CfiStep, FramePointerStep>(&modules), registers, registers.sp, stack,
+              64);
 }
 
 void Run(FuzzInput input) {

@@ -22,7 +22,7 @@
 #include "strobe/testing/manual_platform.h"
 #include "strobe/testing/pprof_reader.h"
 #include "strobe/testing/profile_check.h"
-#include "strobe/unwind/cfi_unwinder.h"
+#include "strobe/unwind/cfi_step.h"
 #include "strobe/unwind/chain_unwinder.h"
 
 namespace strobe::testing {
@@ -34,7 +34,7 @@ constexpr std::size_t kMaxSteps = 256;
 
 struct FuzzTraits : ArchetypeTraits {
   using Ring = SpscRing;
-  using Unwinder = ChainUnwinder<CfiUnwinder, FramePointerStep>;
+  using Unwinder = ChainUnwinder<CfiStep, FramePointerStep>;
   using Providers = ProviderList<CpuTimeProvider, WallTimeProvider>;
   using Platform = ManualPlatform;
 };

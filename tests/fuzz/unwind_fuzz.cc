@@ -10,7 +10,7 @@
 #include "strobe/core/module_map.h"
 #include "strobe/platform/native.h"
 #include "strobe/unwind/cfi_modules.h"
-#include "strobe/unwind/cfi_unwinder.h"
+#include "strobe/unwind/cfi_step.h"
 #include "strobe/unwind/chain_unwinder.h"
 #include "strobe/unwind/frame_pointer_unwinder.h"
 #include "walk_check.h"
@@ -51,8 +51,8 @@ Address WordOf(std::uint32_t code) {
 
 template <class Registers>
 void Walk(const Registers& registers, Address base, std::span<const std::uint8_t> stack) {
-  CheckedWalk(CfiUnwinder(&RealModules()), registers, base, stack, kMaxFrames);
-  CheckedWalk(ChainUnwinder<CfiUnwinder, FramePointerStep>(&RealModules()), registers, base, stack,
+  CheckedWalk(ChainUnwinder<CfiStep>(&RealModules()), registers, base, stack, kMaxFrames);
+  CheckedWalk(ChainUnwinder<CfiStep, FramePointerStep>(&RealModules()), registers, base, stack,
               kMaxFrames);
   CheckedWalk(FramePointerUnwinder(), registers, base, stack, kMaxFrames);
 }

@@ -10,7 +10,7 @@
 
 #include "manual_traits.h"
 #include "strobe/runtime/session.h"
-#include "strobe/unwind/cfi_unwinder.h"
+#include "strobe/unwind/cfi_step.h"
 #include "strobe/unwind/chain_unwinder.h"
 
 namespace strobe::internal {
@@ -21,7 +21,7 @@ using testing::ManualPlatform;
 using testing::ManualTraits;
 
 struct TableTraits : ManualTraits {
-  using Unwinder = ChainUnwinder<CfiUnwinder, FramePointerStep>;
+  using Unwinder = ChainUnwinder<CfiStep, FramePointerStep>;
 };
 using Slot = ThreadSlot<TableTraits>;
 

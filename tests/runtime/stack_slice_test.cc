@@ -8,14 +8,14 @@
 #include <vector>
 
 #include "strobe/testing/fake_stack.h"
-#include "strobe/unwind/cfi_unwinder.h"
+#include "strobe/unwind/cfi_step.h"
 #include "strobe/unwind/chain_unwinder.h"
 
 namespace strobe::internal {
 namespace {
 
 using testing::FakeStack;
-using Chain = ChainUnwinder<CfiUnwinder, FramePointerStep>;
+using Chain = ChainUnwinder<CfiStep, FramePointerStep>;
 
 // Two pieces of code; in each, function n takes n words of stack. The first kStop ends a stack,
 // kForeign is in neither.

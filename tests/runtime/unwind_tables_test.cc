@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "manual_traits.h"
-#include "strobe/unwind/cfi_unwinder.h"
+#include "strobe/unwind/cfi_step.h"
 #include "strobe/unwind/chain_unwinder.h"
 
 namespace strobe::internal {
@@ -15,7 +15,7 @@ using testing::ManualPlatform;
 using testing::ManualTraits;
 
 struct TableTraits : ManualTraits {
-  using Unwinder = ChainUnwinder<CfiUnwinder, FramePointerStep>;
+  using Unwinder = ChainUnwinder<CfiStep, FramePointerStep>;
 };
 static_assert(UnwindTables<TableTraits>::kIsLazy);
 static_assert(!UnwindTables<ManualTraits>::kIsUsed);

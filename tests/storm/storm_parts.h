@@ -173,7 +173,7 @@ class AddingEncoder {
 static_assert(Encoder<AddingEncoder>);
 
 struct StormTraits : DefaultTraits {
-  using Unwinder = ChainUnwinder<CfiUnwinder, FramePointerStep>;
+  using Unwinder = ChainUnwinder<CfiStep, FramePointerStep>;
   using Providers =
       ProviderList<CpuTimeProvider, WallTimeProvider, RequestProvider, ExpiryProvider>;
   static constexpr std::uint8_t kExpiryProvider = 3;  // its place in the list

@@ -28,7 +28,7 @@
 #include "rule_text.h"
 #include "strobe/core/stack.h"
 #include "strobe/unwind/cfi_modules.h"
-#include "strobe/unwind/cfi_unwinder.h"
+#include "strobe/unwind/cfi_step.h"
 #include "strobe/unwind/chain_unwinder.h"
 #include "strobe/unwind/frame_pointer_unwinder.h"
 #include "traced_process.h"
@@ -189,9 +189,9 @@ class SingleStepTruth {
     if (options_.is_by_frame_pointers)
       return FramePointerUnwinder().Unwind(registers, stack_, found_);
     if (options_.is_chained)
-      return ChainUnwinder<CfiUnwinder, FramePointerStep>(snapshot_.get())
+      return ChainUnwinder<CfiStep, FramePointerStep>(snapshot_.get())
           .Unwind(registers, stack_, found_);
-    return CfiUnwinder(snapshot_.get()).Unwind(registers, stack_, found_);
+    return ChainUnwinder<CfiStep>(snapshot_.get()).Unwind(registers, stack_, found_);
   }
 
   // The first frame at which the walk and the truth differ; the number of frames if they are equal.

@@ -26,7 +26,9 @@
 #include "strobe/core/module_map.h"
 #include "strobe/platform/windows/windows_platform.h"
 #include "strobe/unwind/cfi_modules.h"
-#include "strobe/unwind/cfi_unwinder.h"
+#include "strobe/unwind/cfi_step.h"
+#include "strobe/unwind/chain_unwinder.h"
+#include "strobe/unwind/frame_pointer_step.h"
 #include "strobe/unwind/walk_memo.h"
 #include "true_stack.h"
 #include "windows_code.h"
@@ -175,7 +177,7 @@ class StepTruth : public StepObserver {
         .pc = context.Rip, .sp = context.Rsp, .fp = context.Rbp, .general = &general};
     const CopiedStackMemory memory(
         context.Rsp, {reinterpret_cast<const std::byte*>(context.Rsp), bounds.high - context.Rsp});
-    const CfiUnwinder unwinder(snapshot_.get());
+    const ChainUnwinder<CfiStep> unwinder(snapshot_.get());
     if (options_.is_by_frame_pointers) {
       end_ = WalkBy(FramePointerStep(), registers, memory, found_);
     } else {

@@ -24,7 +24,7 @@
 #include "strobe/core/module_map.h"
 #include "strobe/platform/windows/windows_platform.h"
 #include "strobe/unwind/cfi_modules.h"
-#include "strobe/unwind/cfi_unwinder.h"
+#include "strobe/unwind/cfi_step.h"
 #include "windows_code.h"
 #include "windows_stepping.h"
 #include "windows_walk.h"
@@ -99,7 +99,7 @@ void WalkByTables(const UnwindModules& modules, const CONTEXT& context,
                   const CopiedStackMemory& memory, Places& output) {
   const auto words = GeneralRegisters(context);
   const X86_64GeneralRegisters general(words.data());
-  WalkBy(CfiUnwinder(&modules),
+  WalkBy(CfiStep(&modules),
          {.pc = context.Rip, .sp = context.Rsp, .fp = context.Rbp, .general = &general}, memory,
          output);
 }

@@ -9,7 +9,7 @@
 #include <cstddef>
 
 #include "strobe/core/module_map.h"
-#include "strobe/unwind/cfi_unwinder.h"
+#include "strobe/unwind/cfi_step.h"
 
 namespace strobe::testing {
 
@@ -107,16 +107,16 @@ inline std::array<Address, kX86_64GeneralRegisters> GeneralRegisters(const CONTE
           context.R12, context.R13, context.R14, context.R15};
 }
 
-// Frame by frame, as `unwinder` steps; says how the walk ended. Allocates nothing.
-template <class Unwinder>
-StepResult WalkBy(const Unwinder& unwinder, const X86_64Registers& registers,
-                  const CopiedStackMemory& memory, Places& output) {
+// Frame by frame, by `step`; says how the walk ended. Allocates nothing.
+template <FrameStep S>
+StepResult WalkBy(const S& step, const X86_64Registers& registers, const CopiedStackMemory& memory,
+                  Places& output) {
   FrameState<X86_64Registers> state{.registers = registers, .innermost = &registers};
   output.count = 0;
   StepResult result = StepResult::kCaller;
   while (result == StepResult::kCaller && output.count < kMaxPlaces) {
     output.places[output.count++] = {state.registers.pc, state.registers.sp, state.registers.fp};
-    result = unwinder.Step(state, memory);
+    result = step.Step(state, memory);
   }
   return result;
 }

@@ -7,7 +7,7 @@
 #include <random>
 
 #include "eh_frame_builder.h"
-#include "strobe/unwind/cfi_unwinder.h"
+#include "strobe/unwind/cfi_step.h"
 #include "strobe/unwind/stack_memory.h"
 
 namespace strobe::testing {
@@ -121,7 +121,7 @@ TEST_F(CfiModulesTest, WalksForgetTheRulesOfModulesThatWent) {
   const CopiedStackMemory memory(0x7000, std::as_bytes(std::span(words)));
   const auto cfa_at = [&](const UnwindModules& snapshot) {
     FrameState<X86_64Registers> state{.registers = {.pc = word, .sp = 0x7000}};
-    CfiUnwinder(&snapshot).Step(state, memory);
+    CfiStep(&snapshot).Step(state, memory);
     return state.registers.sp;
   };
   Module a = MapModule(process_, 0, 2);

@@ -26,7 +26,7 @@ const UnwindModules& Modules() {
   return modules;
 }
 
-using Chain = ChainUnwinder<CfiUnwinder, FramePointerStep>;
+using Chain = ChainUnwinder<CfiStep, FramePointerStep>;
 
 std::pair<std::vector<Address>, StackEnd> Walk(const Chain& chain, const X86_64Registers& registers,
                                                const FakeStack& stack) {
@@ -124,9 +124,9 @@ TEST(ChainUnwinder, OrderIsThatOfItsParts) {
   const FakeStack stack(kBase, {0x7020, kUnknownCode, kText + 0x180, 0, 0, 0});
   const X86_64Registers registers{kText + 0x10, kBase, kBase};
   std::vector<Address> output(2);
-  ChainUnwinder<FramePointerStep, CfiUnwinder>(&Modules()).Unwind(registers, stack, output);
+  ChainUnwinder<FramePointerStep, CfiStep>(&Modules()).Unwind(registers, stack, output);
   EXPECT_EQ(output[1], kUnknownCode - 1);
-  ChainUnwinder<CfiUnwinder, FramePointerStep>(&Modules()).Unwind(registers, stack, output);
+  ChainUnwinder<CfiStep, FramePointerStep>(&Modules()).Unwind(registers, stack, output);
   EXPECT_EQ(output[1], kText + 0x17F);
 }
 

@@ -11,59 +11,6 @@ namespace {
 
 constexpr Address kPc = 0x400000;
 
-template <class Registers>
-FrameState<Registers> State(Address fp) {
-  FrameState<Registers> state;
-  state.registers.pc = kPc;
-  state.registers.sp = 0x7000;
-  state.registers.fp = fp;
-  return state;
-}
-
-TEST(FramePointerStep, TakesOneFrame) {
-  const FakeStack stack(0x7000, {0xAAAA, 0x7100, 0x401111});
-  auto state = State<X86_64Registers>(0x7008);
-  EXPECT_EQ(FramePointerStep().Step(state, stack), StepResult::kCaller);
-  EXPECT_EQ(state.registers.pc, 0x401111u);
-  EXPECT_EQ(state.registers.sp, 0x7018u);
-  EXPECT_EQ(state.registers.fp, 0x7100u);
-  EXPECT_EQ(state.code_address(), 0x401110u) << "inside the call";
-}
-
-TEST(FramePointerStep, StripsSignaturesOnAarch64) {
-  const FakeStack stack(0x7000, {0x7100, 0x0055000000401110});
-  auto state = State<Aarch64Registers>(0x7000);
-  EXPECT_EQ(FramePointerStep().Step(state, stack), StepResult::kCaller);
-  EXPECT_EQ(state.registers.pc, 0x401110u);
-}
-
-TEST(FramePointerStep, EndsWhereTheChainEnds) {
-  const FakeStack stack(0x7000, {0x7100, 0});
-  auto state = State<X86_64Registers>(0x7000);
-  EXPECT_EQ(FramePointerStep().Step(state, stack), StepResult::kEnd) << "it has no caller";
-}
-
-// Code with another use for the register leaves any number in it, zero as well: it looks the same
-// as a chain's end.
-TEST(FramePointerStep, ARegisterThatHoldsNoFrameIsNoEnd) {
-  const FakeStack stack(0x7000, {0x7100, 0x401111});
-  for (const Address fp : {Address{0}, Address{1}, internal::kLowestCode - 1}) {
-    auto x86_64 = State<X86_64Registers>(fp);
-    EXPECT_EQ(FramePointerStep().Step(x86_64, stack), StepResult::kUnknown) << fp;
-    auto aarch64 = State<Aarch64Registers>(fp);
-    EXPECT_EQ(FramePointerStep().Step(aarch64, stack), StepResult::kUnknown) << fp;
-  }
-}
-
-TEST(FramePointerStep, RefusesWhatCannotBeAFrame) {
-  const FakeStack stack(0x7000, {0x7100, 0x401111, 0x7100, 1, 0x7100, Address{1} << 47});
-  for (const Address fp : {Address{0x6FF8}, Address{0x7004}, Address{0x7010}, Address{0x7020},
-                           Address{0x7028}, ~Address{0}}) {
-    auto state = State<X86_64Registers>(fp);
-    EXPECT_EQ(FramePointerStep().Step(state, stack), StepResult::kBroken) << std::hex << fp;
-  }
-}
-
 // Gives the next of some results, and counts the pc on.
 struct Script {
   std::vector<StepResult> results;
@@ -116,7 +63,7 @@ TEST(WalkFrames, StopsWhereSomethingIsPendingAndGoesOnFromThere) {
                              return StepResult::kCaller;
                            });
   EXPECT_TRUE(stopped.is_pending);
-  EXPECT_EQ(stopped.end, StackEnd::kNoUnwindInfo) << "for a walk that goes no further";
+  EXPECT_EQ(stopped.end, StackEnd::kNoUnwindInfo) << "for whoever goes no further";
   EXPECT_EQ(stopped.count, 2u);
   EXPECT_EQ(stopped.stop.pc, kPc + 0x10);
   EXPECT_EQ(stopped.stop.sp, 0x7010u);

@@ -1,4 +1,4 @@
-// ChainUnwinder: for each frame the first of several unwinders that knows its code.
+// ChainUnwinder: an unwinder made of steps. For each frame the first step that knows its code.
 #pragma once
 
 #include <concepts>
@@ -8,7 +8,8 @@
 #include <utility>
 
 #include "strobe/base/signal_safe.h"
-#include "strobe/unwind/cfi_unwinder.h"
+#include "strobe/unwind/cfi_step.h"
+#include "strobe/unwind/frame_pointer_step.h"
 #include "strobe/unwind/frame_step.h"
 #include "strobe/unwind/unwind_table.h"
 #include "strobe/unwind/unwinder.h"
@@ -16,15 +17,15 @@
 
 namespace strobe {
 
-// ChainUnwinder<CfiUnwinder, FramePointerStep>: call frame information where there is some, frame
-// pointers in between, as in the code of a JIT compiler. A frame that an earlier part knows to be
-// broken, or could leave if it only had a register, ends the walk: a later part would invent.
-template <FrameStepper... Steppers>
+// ChainUnwinder<CfiStep, FramePointerStep>: call frame information where there is some, frame
+// pointers in between, as in the code of a JIT compiler. A frame that an earlier step knows to be
+// broken, or could unwind if it only had a register, ends the walk: a later step would invent.
+template <FrameStep... Steps>
 class ChainUnwinder {
  public:
   ChainUnwinder() = default;
   explicit ChainUnwinder(const UnwindModules* modules) noexcept
-      : modules_(modules), steppers_(Make<Steppers>(modules)...) {}
+      : modules_(modules), steps_(Make<Steps>(modules)...) {}
 
   template <class Registers, StackMemory M>
   STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE WalkResult
@@ -43,8 +44,8 @@ class ChainUnwinder {
         from, output, [&](FrameState<Registers>& state) noexcept { return Step(state, memory); });
   }
 
-  // A part that goes by more than the state, the memory and the modules has no place here: what it
-  // goes by may change between two walks.
+  // A step that reads more than the state, the memory and the modules has no place here: what it
+  // reads may change between two walks.
   template <class Registers, StackMemory M>
   STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE WalkResult
   Unwind(const Registers& registers, const M& memory, WalkMemo& memo,
@@ -62,31 +63,31 @@ class ChainUnwinder {
   }
 
  private:
-  // By the first part from that one on that knows the code.
+  // By the first step from number kFirst on that knows the code.
   template <std::size_t kFirst, class Registers, StackMemory M>
   STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE StepResult StepByFrom(FrameState<Registers>& state,
                                                                 const M& memory) const noexcept {
-    if constexpr (kFirst == sizeof...(Steppers)) {
+    if constexpr (kFirst == sizeof...(Steps)) {
       return StepResult::kUnknown;
     } else {
-      const StepResult result = std::get<kFirst>(steppers_).Step(state, memory);
+      const StepResult result = std::get<kFirst>(steps_).Step(state, memory);
       return result != StepResult::kUnknown ? result : StepByFrom<kFirst + 1>(state, memory);
     }
   }
 
-  template <class Stepper>
-  static Stepper Make(const UnwindModules* modules) noexcept {
-    if constexpr (std::constructible_from<Stepper, const UnwindModules*>) {
-      return Stepper(modules);
+  template <class S>
+  static S Make(const UnwindModules* modules) noexcept {
+    if constexpr (std::constructible_from<S, const UnwindModules*>) {
+      return S(modules);
     } else {
-      return Stepper();
+      return S();
     }
   }
 
   const UnwindModules* modules_ = nullptr;
-  std::tuple<Steppers...> steppers_;
+  std::tuple<Steps...> steps_;
 };
-static_assert(Unwinder<ChainUnwinder<CfiUnwinder, FramePointerStep>>);
-static_assert(ResumableUnwinder<ChainUnwinder<CfiUnwinder, FramePointerStep>>);
+static_assert(Unwinder<ChainUnwinder<CfiStep, FramePointerStep>>);
+static_assert(ResumableUnwinder<ChainUnwinder<CfiStep, FramePointerStep>>);
 
 }  // namespace strobe

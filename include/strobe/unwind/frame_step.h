@@ -1,4 +1,4 @@
-// FrameStep: the walk of one frame, which unwinders are chained from.
+// The contract of a step: from one frame to its caller. ChainUnwinder makes an unwinder of steps.
 #pragma once
 
 #include <concepts>
@@ -138,46 +138,20 @@ STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE WalkResult WalkFrames(const Registers& r
 }  // namespace internal
 STROBE_HIDDEN_END
 
-// Models that a ChainUnwinder is made of have, beside Unwind:
-// * Step(state, memory): takes one frame. Pure, signal-safe, ends; reads only through `memory`.
-template <class U>
-concept FrameStepper = requires(const U& unwinder, FrameState<X86_64Registers>& x86_64,
-                                FrameState<Aarch64Registers>& aarch64, const LiveStackMemory& live,
-                                const CopiedStackMemory& copied) {
-  { unwinder.Step(x86_64, live) }
+// Step(state, memory) makes `state` the caller's, or says why not. It is pure and signal-safe,
+// always ends, and reads only through `memory`.
+template <class S>
+concept FrameStep = requires(const S& step, FrameState<X86_64Registers>& x86_64,
+                             FrameState<Aarch64Registers>& aarch64, const LiveStackMemory& live,
+                             const CopiedStackMemory& copied) {
+  { step.Step(x86_64, live) }
   noexcept->std::same_as<StepResult>;
-  { unwinder.Step(x86_64, copied) }
+  { step.Step(x86_64, copied) }
   noexcept->std::same_as<StepResult>;
-  { unwinder.Step(aarch64, live) }
+  { step.Step(aarch64, live) }
   noexcept->std::same_as<StepResult>;
-  { unwinder.Step(aarch64, copied) }
+  { step.Step(aarch64, copied) }
   noexcept->std::same_as<StepResult>;
 };
-
-// One frame by its frame pointer: (sp, pc, fp) = (fp + 16, [fp + 8], [fp]). For code that nothing
-// else is known of. Where fp is zero or another small number, the code uses that register for
-// something else: only unwind information says of a frame that it is the outermost.
-class FramePointerStep {
- public:
-  FramePointerStep() = default;
-
-  template <class Registers, StackMemory M>
-  STROBE_SIGNAL_SAFE StepResult Step(FrameState<Registers>& state, const M& memory) const noexcept {
-    const Address fp = state.registers.fp;
-    Address pc = 0;
-    Address caller_fp = 0;
-    if (fp < internal::kLowestCode) return StepResult::kUnknown;
-    if (fp < state.registers.sp || (fp & 7) != 0 || !memory.ReadWord(fp + 8, pc) ||
-        !memory.ReadWord(fp, caller_fp)) {
-      return StepResult::kBroken;
-    }
-    state.rule = kRule;
-    return internal::Return(state, pc, fp + 16, caller_fp, false);
-  }
-
- private:
-  static constexpr UnwindRule kRule = UnwindRule::Frame(UnwindRule::Kind::kFromFp, 2, 1, 2);
-};
-static_assert(FrameStepper<FramePointerStep>);
 
 }  // namespace strobe

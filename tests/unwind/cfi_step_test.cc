@@ -1,4 +1,4 @@
-#include "strobe/unwind/cfi_unwinder.h"
+#include "strobe/unwind/cfi_step.h"
 
 #include <gtest/gtest.h>
 
@@ -8,6 +8,7 @@
 #include "eh_frame_builder.h"
 #include "strobe/testing/fake_stack.h"
 #include "strobe/testing/unwinder_conformance.h"
+#include "strobe/unwind/chain_unwinder.h"
 #include "strobe/unwind/known_code.h"
 
 namespace strobe::testing {
@@ -16,6 +17,8 @@ namespace {
 using Base = SpecialRule::Base;
 using Where = SpecialRule::Where;
 using Location = SpecialRule::Location;
+
+using Cfi = ChainUnwinder<CfiStep>;
 
 constexpr Address kText = EhFrameBuilder::kText;
 constexpr Address kBase = 0x7000;
@@ -107,12 +110,12 @@ void PrintTo(const Trace& trace, std::ostream* os) {
 template <class Registers>
 Trace Walk(const Registers& registers, const FakeStack& stack, std::size_t limit = 16) {
   std::vector<Address> output(limit);
-  const WalkResult result = CfiUnwinder(&SharedModules()).Unwind(registers, stack, output);
+  const WalkResult result = Cfi(&SharedModules()).Unwind(registers, stack, output);
   output.resize(result.count);
   return {output, result.end};
 }
 
-TEST(CfiUnwinder, WalksBySpAndByFp) {
+TEST(CfiStep, WalksBySpAndByFp) {
   const FakeStack stack(kBase, {0xAAAA, In(kSavesFp), 0xBBBB, 0x7040, In(kByFp), 0xCCCC, 0xDDDD,
                                 0xEEEE, 0x1234, In(kTwoWords), 0xFFFF, In(kStop)});
   EXPECT_EQ(
@@ -121,14 +124,14 @@ TEST(CfiUnwinder, WalksBySpAndByFp) {
              StackEnd::kComplete}));
 }
 
-TEST(CfiUnwinder, ACallAtTheEndOfAFunctionIsLookedUpInIt) {
+TEST(CfiStep, ACallAtTheEndOfAFunctionIsLookedUpInIt) {
   // The return address is the first byte of the next function, whose rule is another one.
   const FakeStack stack(kBase, {In(kTwoWords, 0), In(kStop)});
   EXPECT_EQ(Walk(X86_64Registers{In(kLeaf), kBase, 0}, stack).frames,
             (std::vector<Address>{In(kLeaf), In(kTwoWords, 0) - 1, In(kStop) - 1}));
 }
 
-TEST(CfiUnwinder, PltEntriesBeforeAndAfterTheirPush) {
+TEST(CfiStep, PltEntriesBeforeAndAfterTheirPush) {
   const FakeStack stack(kBase, {In(kStop), In(kTwoWords), 0xAAAA, In(kStop)});
   EXPECT_EQ(Walk(X86_64Registers{In(kPlt, 0x80), kBase, 0}, stack).frames,
             (std::vector<Address>{In(kPlt, 0x80), In(kStop) - 1}));
@@ -137,7 +140,7 @@ TEST(CfiUnwinder, PltEntriesBeforeAndAfterTheirPush) {
             (std::vector<Address>{In(kPlt, 0x8B), In(kTwoWords) - 1, In(kStop) - 1}));
 }
 
-TEST(CfiUnwinder, SignalFramesGiveTheExactPcAndAnyStack) {
+TEST(CfiStep, SignalFramesGiveTheExactPcAndAnyStack) {
   // The handler's stack lies above what it interrupted; 0x7000 holds what was interrupted, on entry
   // to a function.
   FakeStack stack(kBase, {In(kStop), 0xAAAA, In(kSignal), 0x1111, 0x2222, kBase, In(kLeaf, 0)});
@@ -151,14 +154,14 @@ TEST(CfiUnwinder, SignalFramesGiveTheExactPcAndAnyStack) {
       (Trace{{In(kLeaf), In(kSignal) - 1, In(kLeaf, 0), In(kStop) - 1}, StackEnd::kComplete}));
 }
 
-TEST(CfiUnwinder, SignalFramesThatLeadToThemselvesEnd) {
+TEST(CfiStep, SignalFramesThatLeadToThemselvesEnd) {
   const FakeStack stack(kBase, {In(kSignal), 0x1111, 0x2222, kBase + 8, In(kSignal)});
   const Trace trace = Walk(X86_64Registers{In(kLeaf), kBase, 0}, stack, kMaxFramesLimit);
   EXPECT_EQ(trace.end, StackEnd::kBroken);
   EXPECT_LT(trace.frames.size(), 32u);
 }
 
-TEST(CfiUnwinder, CfaInMemory) {
+TEST(CfiStep, CfaInMemory) {
   const FakeStack stack(kBase, {0xAAAA, 0x7028, 0x9999, 0xBBBB, In(kStop)});
   EXPECT_EQ(Walk(X86_64Registers{In(kAligned), kBase, 0x7010}, stack).frames,
             (std::vector<Address>{In(kAligned), In(kStop) - 1}));
@@ -212,19 +215,19 @@ Trace WalkLazy(LazyRule leaf, const FakeStack& stack, Address rbx, bool has_gene
   const X86_64Registers registers{
       .pc = InLazy(leaf), .sp = kBase, .fp = 0, .general = has_general ? &general : nullptr};
   std::vector<Address> output(16);
-  const WalkResult result = CfiUnwinder(&modules).Unwind(registers, stack, output);
+  const WalkResult result = Cfi(&modules).Unwind(registers, stack, output);
   output.resize(result.count);
   return {output, result.end};
 }
 
-TEST(CfiUnwinder, CountsFromAnyRegisterOfTheInnermostFrame) {
+TEST(CfiStep, CountsFromAnyRegisterOfTheInnermostFrame) {
   const FakeStack stack(kBase, {0, 0, 0, InLazy(kOutermost)});
   EXPECT_EQ(WalkLazy(kTrampoline, stack, 0x7010),
             (Trace{{InLazy(kTrampoline), InLazy(kOutermost) - 1}, StackEnd::kComplete}));
   EXPECT_EQ(WalkLazy(kTrampoline, stack, 0x7010, false).end, StackEnd::kNoUnwindInfo);
 }
 
-TEST(CfiUnwinder, FindsRbxWhereInnerFramesSavedIt) {
+TEST(CfiStep, FindsRbxWhereInnerFramesSavedIt) {
   const std::vector<Address> expected = {InLazy(kKeepsRbx), InLazy(kSavesRbx) - 1,
                                          InLazy(kTrampoline) - 1, InLazy(kOutermost) - 1};
   // The leaf, a frame that saves rbx at +0x20, then the trampoline's realigned frame.
@@ -239,7 +242,7 @@ TEST(CfiUnwinder, FindsRbxWhereInnerFramesSavedIt) {
 
 // Another thread's walk, by a later snapshot, has put the rules of code into the cache whose table
 // is not in this one.
-TEST(CfiUnwinder, RbxIsLostWhereItsTableIsNotThereYet) {
+TEST(CfiStep, RbxIsLostWhereItsTableIsNotThereYet) {
   const FakeStack stack(kBase, {0, InLazy(kSavesRbx), 0, 0, 0x7050, InLazy(kTrampoline), 0, 0, 0, 0,
                                 0, InLazy(kOutermost)});
   const auto cache = std::make_shared<RuleCache>();
@@ -249,13 +252,13 @@ TEST(CfiUnwinder, RbxIsLostWhereItsTableIsNotThereYet) {
                           StackEnd::kNoUnwindInfo}));
 }
 
-TEST(CfiUnwinder, RbxThatSomebodyLostIsNotInvented) {
+TEST(CfiStep, RbxThatSomebodyLostIsNotInvented) {
   const FakeStack stack(kBase, {0, InLazy(kTrampoline), 0, 0, 0, InLazy(kOutermost)});
   EXPECT_EQ(WalkLazy(kLosesRbx, stack, 0x7020),
             (Trace{{InLazy(kLosesRbx), InLazy(kTrampoline) - 1}, StackEnd::kNoUnwindInfo}));
 }
 
-TEST(CfiUnwinder, NestedTrampolinesEachGetTheirRbx) {
+TEST(CfiStep, NestedTrampolinesEachGetTheirRbx) {
   // The outer trampoline's rbx was saved by the inner one, two words below its CFA.
   const FakeStack stack(kBase, {0, InLazy(kTrampoline), 0x7040, InLazy(kTrampoline), 0, 0, 0, 0, 0,
                                 InLazy(kOutermost)});
@@ -264,7 +267,7 @@ TEST(CfiUnwinder, NestedTrampolinesEachGetTheirRbx) {
                                   InLazy(kTrampoline) - 1, InLazy(kOutermost) - 1}));
 }
 
-TEST(CfiUnwinder, LinkRegisterHoldsTheCallerOfALeafOnly) {
+TEST(CfiStep, LinkRegisterHoldsTheCallerOfALeafOnly) {
   const FakeStack stack(kBase, {0xAAAA, In(kStop)});
   EXPECT_EQ(Walk(Aarch64Registers{In(kLink), kBase, 0, In(kTwoWords) | 0x0055000000000000}, stack),
             (Trace{{In(kLink), In(kTwoWords) - 1, In(kStop) - 1}, StackEnd::kComplete}));
@@ -274,7 +277,7 @@ TEST(CfiUnwinder, LinkRegisterHoldsTheCallerOfALeafOnly) {
       << "a caller's link register was overwritten by its call";
 }
 
-TEST(CfiUnwinder, ALeafThatASignalInterruptedHasItsOwnLinkRegister) {
+TEST(CfiStep, ALeafThatASignalInterruptedHasItsOwnLinkRegister) {
   // siginfo and the kernel's part of ucontext stand before the registers; the trampoline's frame
   // begins at sp.
   constexpr Address kInterrupted = kBase + 0x1200;
@@ -291,7 +294,7 @@ TEST(CfiUnwinder, ALeafThatASignalInterruptedHasItsOwnLinkRegister) {
   std::vector<Address> output(8);
   // The handler is a leaf, too: its way back is in lr as the walk begins, and must not be taken for
   // the other's.
-  const WalkResult walk = CfiUnwinder(&modules).Unwind(
+  const WalkResult walk = Cfi(&modules).Unwind(
       Aarch64Registers{.pc = kText + 0x180, .sp = kBase, .fp = 0, .lr = kText + 0x40},
       FakeStack(kBase, words), output);
   output.resize(walk.count);
@@ -300,7 +303,7 @@ TEST(CfiUnwinder, ALeafThatASignalInterruptedHasItsOwnLinkRegister) {
   EXPECT_EQ(walk.end, StackEnd::kComplete);
 }
 
-TEST(CfiUnwinder, SaysWhyAWalkEnds) {
+TEST(CfiStep, SaysWhyAWalkEnds) {
   EXPECT_EQ(Walk(X86_64Registers{In(kStop), kBase, 0}, FakeStack(kBase, {})).end,
             StackEnd::kComplete);
   EXPECT_EQ(Walk(X86_64Registers{In(kLeaf), kBase, 0}, FakeStack(kBase, {0})).end,
@@ -322,7 +325,7 @@ TEST(CfiUnwinder, SaysWhyAWalkEnds) {
       << "callers lie above";
   EXPECT_EQ(Walk(X86_64Registers{In(kLeaf), kBase, 0}, FakeStack(kBase, {In(kStop)}), 1).end,
             StackEnd::kTruncated);
-  const CfiUnwinder without_modules;
+  const Cfi without_modules;
   std::vector<Address> output(4);
   EXPECT_EQ(
       without_modules.Unwind(X86_64Registers{In(kLeaf), kBase, 0}, FakeStack(kBase, {}), output)
@@ -332,7 +335,7 @@ TEST(CfiUnwinder, SaysWhyAWalkEnds) {
 
 // Registers and stacks of any content over tables of any content: the walk ends, within its output
 // (the sanitizers watch its reads).
-TEST(CfiUnwinder, HostileTables) {
+TEST(CfiStep, HostileTables) {
   std::mt19937_64 random(5);
   const auto location = [&] {
     return Location{
@@ -378,7 +381,7 @@ TEST(CfiUnwinder, HostileTables) {
       FakeStack stack(kBase, std::vector<Address>(64));
       for (Address& at : stack.words()) at = word();
       std::vector<Address> output(256);
-      const CfiUnwinder unwinder(&modules);
+      const Cfi unwinder(&modules);
       EXPECT_LE(
           unwinder.Unwind(X86_64Registers{word(), kBase + random() % 64 * 8, word()}, stack, output)
               .count,
@@ -394,9 +397,9 @@ TEST(CfiUnwinder, HostileTables) {
 
 // The suite makes its unwinders by default, with pcs from 0x400000 on and return addresses up to a
 // MiB above.
-class TabledUnwinder : public CfiUnwinder {
+class TabledUnwinder : public Cfi {
  public:
-  TabledUnwinder() : CfiUnwinder(&Tables()) {}
+  TabledUnwinder() : Cfi(&Tables()) {}
 
  private:
   static const UnwindModules& Tables() {
@@ -427,7 +430,7 @@ class TabledUnwinder : public CfiUnwinder {
 
 }  // namespace
 
-INSTANTIATE_TYPED_TEST_SUITE_P(WithoutTables, UnwinderConformance, CfiUnwinder);
+INSTANTIATE_TYPED_TEST_SUITE_P(WithoutTables, UnwinderConformance, Cfi);
 INSTANTIATE_TYPED_TEST_SUITE_P(WithTables, UnwinderConformance, TabledUnwinder);
 
 }  // namespace strobe::testing

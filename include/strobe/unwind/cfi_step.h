@@ -1,9 +1,9 @@
-// CfiUnwinder: exact stacks of code without frame pointers, by the tables that UnwindModules holds.
+// CfiStep: from one frame to its caller by call frame information, in the tables that UnwindModules
+// holds. Exact in code without frame pointers, too.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <span>
 
 #include "strobe/arch/registers.h"
 #include "strobe/base/signal_safe.h"
@@ -11,44 +11,15 @@
 #include "strobe/unwind/frame_step.h"
 #include "strobe/unwind/stack_memory.h"
 #include "strobe/unwind/unwind_table.h"
-#include "strobe/unwind/unwinder.h"
-#include "strobe/unwind/walk_memo.h"
 
 namespace strobe {
 
-// Models Unwinder and FrameStepper, for both architectures on every host. Without modules all code
-// is unknown to it. `modules` outlives the unwinder, and may be another process's.
-class CfiUnwinder {
+// Models FrameStep, for both architectures on every host. Without modules all code is unknown to
+// it. `modules` outlives the step, and may be another process's.
+class CfiStep {
  public:
-  CfiUnwinder() = default;
-  explicit CfiUnwinder(const UnwindModules* modules) noexcept : modules_(modules) {}
-
-  template <class Registers, StackMemory M>
-  STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE WalkResult
-  Unwind(const Registers& registers, const M& memory, std::span<Address> output) const noexcept {
-    return internal::WalkFrames(registers, output,
-                                [&](FrameState<Registers>& state)
-                                    STROBE_ALWAYS_INLINE_LAMBDA { return Step(state, memory); });
-  }
-
-  // From a frame on that an earlier walk stopped at.
-  template <class Registers, StackMemory M>
-  STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE WalkResult
-  Unwind(const FrameState<Registers>& from, const M& memory,
-         std::span<Address> output) const noexcept {
-    return internal::WalkFrames(
-        from, output, [&](FrameState<Registers>& state) noexcept { return Step(state, memory); });
-  }
-
-  template <class Registers, StackMemory M>
-  STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE WalkResult
-  Unwind(const Registers& registers, const M& memory, WalkMemo& memo,
-         std::span<Address> output) const noexcept {
-    return internal::WalkFrames(registers, memory, memo,
-                                modules_ == nullptr ? 0 : modules_->serial(), output,
-                                [&](FrameState<Registers>& state)
-                                    STROBE_ALWAYS_INLINE_LAMBDA { return Step(state, memory); });
-  }
+  CfiStep() = default;
+  explicit CfiStep(const UnwindModules* modules) noexcept : modules_(modules) {}
 
   template <class Registers, StackMemory M>
   STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE StepResult Step(FrameState<Registers>& state,
@@ -282,7 +253,6 @@ class CfiUnwinder {
 
   const UnwindModules* modules_ = nullptr;
 };
-static_assert(Unwinder<CfiUnwinder>);
-static_assert(FrameStepper<CfiUnwinder>);
+static_assert(FrameStep<CfiStep>);
 
 }  // namespace strobe
