@@ -25,7 +25,8 @@ ModuleMap::ModuleMap(std::vector<Module> modules) {
 }
 
 void ModuleMap::ReplaceGenerated(std::span<const Module> code) {
-  std::erase_if(modules_, [](const Module& module) { return module.code_number != 0; });
+  std::erase_if(modules_,
+                [](const Module& module) { return module.kind == ModuleKind::kGeneratedCode; });
   const std::size_t images = modules_.size();
   for (const Module& range : code) {
     if (!Overlaps(std::span(modules_).first(images), range.start, range.limit))

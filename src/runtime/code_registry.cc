@@ -28,6 +28,7 @@ absl::Status CodeRegistry::Add(const GeneratedCode& code) {
                 .load_bias = start,
                 .path = ValidUtf8(code.name.substr(0, kMaxNameBytes)),
                 .build_id = {},
+                .kind = ModuleKind::kGeneratedCode,
                 .eh_frame_address = reinterpret_cast<Address>(code.eh_frame.data()),
                 .eh_frame_bytes = code.eh_frame.size()};
   if (code.eh_frame.empty()) module.eh_frame_address = 0;

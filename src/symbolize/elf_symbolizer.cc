@@ -26,9 +26,8 @@ using internal::OpenFor;
 
 // Of all names in a profile; further functions go without. Only hostile images have so much to say.
 constexpr std::size_t kMaxNameBytes = std::size_t{256} << 20;
-constexpr char kVdsoPath[] = "[vdso]";
 
-bool IsWindowsImage(const Module& module) { return module.pdata_address != 0; }
+bool IsWindowsImage(const Module& module) { return module.format == ImageFormat::kPe; }
 
 // What an image calls its code. Symbols come first: they are what somebody wrote.
 struct ImageNames {
@@ -97,7 +96,7 @@ ImageNames ReadWindowsNames(const Module& module, const ElfSymbolizerOptions& op
 
 ImageNames ReadNames(const Module& module, const ElfSymbolizerOptions& options) {
   if (IsWindowsImage(module)) return ReadWindowsNames(module, options);
-  if (module.path == kVdsoPath) {
+  if (module.kind == ModuleKind::kVdso) {
     const internal::SpanSource source(
         internal::OwnVdso(module.load_bias, module.start, module.limit));
     const std::optional<ElfFile> file = OpenFor(module, source);
@@ -121,9 +120,9 @@ std::string CacheKey(const Module& module) {
 std::string Hex(Address address) { return absl::StrCat("0x", absl::Hex(address)); }
 
 std::string UnresolvedName(const Module& module, Address address) {
-  const std::size_t slash = module.code_number != 0
-                                ? std::string::npos
-                                : module.path.find_last_of(IsWindowsImage(module) ? "/\\" : "/");
+  const std::size_t slash = module.has_file()
+                                ? module.path.find_last_of(IsWindowsImage(module) ? "/\\" : "/")
+                                : std::string::npos;
   return absl::StrCat(
       ValidUtf8(slash == std::string::npos ? module.path : module.path.substr(slash + 1)), "+",
       Hex(address - module.load_bias));
@@ -165,7 +164,7 @@ class ElfSymbolizer::Cache {
  public:
   // Valid until Trim, and until the next call.
   const ImageNames& Get(const Module& module, const ElfSymbolizerOptions& options) {
-    if (module.code_number != 0) return unkept_ = {};  // no file holds it
+    if (module.kind == ModuleKind::kGeneratedCode) return unkept_ = {};  // no file holds it
     std::string key = CacheKey(module);
     if (const auto found = places_.find(key); found != places_.end()) {
       entries_.splice(entries_.begin(), entries_, found->second);

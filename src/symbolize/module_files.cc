@@ -33,7 +33,7 @@ std::vector<std::string> PathsOf(const Module& module, const std::string& debug_
       paths.push_back(absl::StrCat(debug_directory, "/", module.build_id.substr(0, 2), "/",
                                    module.build_id.substr(2), ".debug"));
     }
-    paths.push_back(kOwnProgramPath);
+    if (module.kind == ModuleKind::kProgram) paths.push_back(kOwnProgramPath);
   }
   return paths;
 }

@@ -17,6 +17,7 @@ constexpr std::uint16_t kDosMagic = 0x5A4D;
 constexpr std::uint32_t kPeMagic = 0x4550;
 constexpr std::uint16_t kX64 = 0x8664;
 constexpr std::uint16_t kPlusMagic = 0x20B;
+constexpr std::uint16_t kIsLibrary = 0x2000;  // IMAGE_FILE_DLL
 constexpr std::uint32_t kSectionHasCode = 0x20;
 constexpr std::size_t kFileHeaderBytes = 24;  // with the magic number before
 constexpr std::size_t kDirectories = 112;     // in the optional header
@@ -96,6 +97,7 @@ std::optional<PeImage> PeImage::Open(const Read& read, Layout layout) {
   PeImage image;
   image.symbols_offset = reader.At<std::uint32_t>(header + 12);
   image.symbol_count = reader.At<std::uint32_t>(header + 16);
+  image.is_library = (reader.At<std::uint16_t>(header + 22) & kIsLibrary) != 0;
   image.preferred_base = reader.At<std::uint64_t>(optional_header + 24);
   image.image_bytes = reader.At<std::uint32_t>(optional_header + 56);
   const auto directories = reader.At<std::uint32_t>(optional_header + 108);
@@ -148,7 +150,9 @@ std::vector<Module> PeImage::ModulesAt(Address base, const std::string& path) co
         .file_offset = section.file_offset,
         .load_bias = base,
         .path = path,
-        .build_id = build_id};
+        .build_id = build_id,
+        .kind = is_library ? ModuleKind::kSharedLibrary : ModuleKind::kProgram,
+        .format = ImageFormat::kPe};
     // An image without frame information has functions that need none.
     module.pdata_address = base + pdata;
     module.pdata_bytes = pdata == 0 ? 0 : pdata_bytes;

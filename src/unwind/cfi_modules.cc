@@ -41,8 +41,6 @@ struct FdePlace {
 // information.
 constexpr std::uint32_t kLeastStretchBytes = 32;
 
-constexpr std::string_view kVdsoPath = "[vdso]";
-
 constexpr std::size_t PiecesOf(const Module& module) {
   return static_cast<std::size_t>((module.limit - module.start + UnwindModules::kPieceBytes - 1) /
                                   UnwindModules::kPieceBytes);
@@ -117,7 +115,7 @@ void CfiModules::Update(const ModuleMap& map) {
   for (const Module& module : map.modules()) {
     const bool has_nothing = module.unwind_address == 0 && module.eh_frame_address == 0 &&
                              module.pdata_address == 0 && module.stack_end == 0 &&
-                             module.path != kVdsoPath && !MayHaveDebugFrame(module);
+                             module.kind != ModuleKind::kVdso && !MayHaveDebugFrame(module);
     if (has_nothing || module.limit - module.start > std::numeric_limits<std::uint32_t>::max()) {
       unknown_.push_back({module.start, module.limit, /*is_module=*/true});
       continue;
@@ -246,7 +244,7 @@ CompiledCfi CfiModules::CompileEhFramePiece(Known& known, Address first, Address
   }
   known.is_suspect |= reader.has_failed() || cie_reader.has_failed();
   CompiledCfi compiled = rows.Take();
-  if (architecture_ == CfiArchitecture::kAarch64 && known.module.path == kVdsoPath) {
+  if (architecture_ == CfiArchitecture::kAarch64 && known.module.kind == ModuleKind::kVdso) {
     std::vector<std::uint8_t> text(static_cast<std::size_t>(limit - first));
     text.resize(read_(first, text));
     AddAarch64SignalTrampolines(text, compiled);

@@ -47,7 +47,7 @@ TEST(ModuleMap, LeavesOutEmptyAndOverlappingModules) {
 TEST(ModuleMap, GeneratedCodeIsReplacedAsAWhole) {
   const auto code = [](Address start, Address limit, std::string path) {
     Module module = At(start, limit, std::move(path));
-    module.code_number = 1;
+    module.kind = ModuleKind::kGeneratedCode;
     return module;
   };
   const auto paths = [](const ModuleMap& map) {

@@ -153,7 +153,7 @@ TEST_F(ElfSymbolizerTest, GeneratedCodeHasItsOwnNameWhateverFileHasIt) {
   const Library library(FixturePath("full"));
   const Address function = library.Symbol("fixture_c_function");
   Module module = ModuleAt(function);
-  module.code_number = 1;
+  module.kind = ModuleKind::kGeneratedCode;
   EXPECT_EQ(NameOf(module, function).name,
             absl::StrCat(module.path, "+0x", absl::Hex(function - module.load_bias)));
 }
@@ -238,6 +238,7 @@ TEST_F(ElfSymbolizerTest, OwnProgramAndTheKernelsCode) {
   if (clock == 0) GTEST_SKIP() << "this kernel's vDSO has no clock_gettime";
   Module module = ModuleAt(clock);
   module.path = "[vdso]";
+  module.kind = ModuleKind::kVdso;
   EXPECT_TRUE(absl::StrContains(NameOf(module, clock).name, "clock_gettime"));
   module.load_bias -= 0x1000;
   EXPECT_EQ(NameOf(module, clock).name,

@@ -53,7 +53,10 @@ inline Module ModuleAt(Address address) {
         return 0;
       },
       &search);
-  if (search.module.path.empty()) search.module.path = ProgramPath().string();
+  if (search.module.path.empty()) {
+    search.module.path = ProgramPath().string();
+    search.module.kind = ModuleKind::kProgram;
+  }
   return search.module;
 }
 

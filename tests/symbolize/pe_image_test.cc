@@ -59,6 +59,17 @@ TEST(PeImage, ItsCodeBecomesModules) {
   EXPECT_EQ(modules[0].pdata_bytes, 24u);
 }
 
+TEST(PeImage, ItsHeaderTellsAProgramFromALibrary) {
+  ImageBytes bytes;
+  const auto module = [&] {
+    return bytes.Open(PeImage::Layout::kLoaded)->ModulesAt(0x10000, "C:\\x").front();
+  };
+  EXPECT_EQ(module().kind, ModuleKind::kProgram);
+  EXPECT_EQ(module().format, ImageFormat::kPe);
+  bytes.Put<std::uint16_t>(ImageBytes::kHeader + 22, 0x2022);
+  EXPECT_EQ(module().kind, ModuleKind::kSharedLibrary);
+}
+
 TEST(PeImage, FindsBytesInTheFile) {
   const std::optional<PeImage> image = ImageBytes().Open(PeImage::Layout::kFile);
   EXPECT_EQ(image->FileOffset(0x1234), 0x634u);

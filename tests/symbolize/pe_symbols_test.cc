@@ -114,7 +114,7 @@ TEST_F(PeSymbolsTest, ThatThereAreNoNamesIsKept) {
                       .load_bias = 0x10000,
                       .path = (directory.path() / "image.dll").string(),
                       .build_id = std::string(kBuildId),
-                      .pdata_address = 0x12000}};
+                      .format = ImageFormat::kPe}};
   profile.frames = {{0x11010, 0}};
   ElfSymbolizer symbolizer;
   const auto name = [&] { return symbolizer.Symbolize(profile)->functions.at(0).name; };

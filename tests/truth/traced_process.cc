@@ -170,6 +170,7 @@ std::vector<Module> TracedProcess::Modules() const {
                   .file_offset = mapping.offset,
                   .path = mapping.path,
                   .build_id = ""};
+    if (mapping.path == "[vdso]") module.kind = ModuleKind::kVdso;
     bool has_bias = false;
     Address eh_frame_header = 0;
     for (unsigned i = 0; i < header.e_phnum; ++i) {

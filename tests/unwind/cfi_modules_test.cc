@@ -178,7 +178,7 @@ TEST_F(CfiModulesTest, StacksEndWhereAssemblerLetsCoroutinesReturnTo) {
 
 TEST_F(CfiModulesTest, SignalsOfAarch64AreLeftThroughTheVdso) {
   Module vdso = MapModule(process_, 0, 2);
-  vdso.path = "[vdso]";
+  vdso.kind = ModuleKind::kVdso;
   process_.Map(vdso.start, Join({Bytes(0x200), Fixed(std::uint32_t{0xD2801168}),
                                  Fixed(std::uint32_t{0xD4000001}), Bytes(0x100)}));
   CfiModules aarch64(
@@ -539,6 +539,7 @@ TEST_F(CfiModulesTest, WindowsImagesAreReadByTheirOwnFrameInformation) {
                 .load_bias = kBase,
                 .path = "C:\\large.dll",
                 .build_id = "",
+                .format = ImageFormat::kPe,
                 .pdata_address = kBase + kPdataRva,
                 .pdata_bytes = static_cast<std::uint32_t>(pdata.size())};
   modules_.Update(ModuleMap({module}));

@@ -41,7 +41,7 @@ TEST(TextRanges, ShowsTheBytesAroundAPc) {
 
 TEST(TextRanges, LooksIntoNoGeneratedCode) {
   Module generated = CodeModule();
-  generated.code_number = 1;
+  generated.kind = ModuleKind::kGeneratedCode;
   TextRanges ranges;
   ranges.Publish(ModuleMap({Mapped(0x1000, 0x2000), generated}));
   EXPECT_TRUE(ranges.Find(CodeAddress(20)).after.empty());

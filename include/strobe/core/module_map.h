@@ -11,38 +11,50 @@
 
 namespace strobe {
 
+// A program and a shared library are images with a file. The vdso is an image that the kernel maps,
+// without a file. Generated code is neither: the program registers its ranges.
+enum class ModuleKind : std::uint8_t { kProgram, kSharedLibrary, kVdso, kGeneratedCode };
+
+// Of an image.
+enum class ImageFormat : std::uint8_t { kElf, kPe };
+
 // One executable mapping of an ELF or PE image, or a range of generated code: what pprof calls a
 // mapping.
 struct Module {
   Address start = 0;              // of the executable segment in memory
   Address limit = 0;              // one past its end
   std::uint64_t file_offset = 0;  // of `start` in the file
-  Address load_bias =
-      // What is added to the file's own virtual addresses; of a Windows image, where it begins in
-      // memory.
-      0;
-  std::string path;  // absolute where known; "[vdso]" for the kernel's; of generated code, its name
+  // What is added to the file's own virtual addresses; of a Windows image, where it begins in
+  // memory.
+  Address load_bias = 0;
+  // UTF-8 or the system's bytes; absolute where known. For display only, where the kind has no
+  // file: "[vdso]", or the name of generated code.
+  std::string path;
   std::string build_id;  // lower-case hexadecimal; empty where the image has none
-  Address unwind_address =
-      0;  // in memory, of its index of frame information (.eh_frame_hdr); 0 where it has none
-  Address eh_frame_address =
-      // In memory, of that information itself (.eh_frame), where there is no index; 0 where that is
-      // not known.
-      0;
+  ModuleKind kind = ModuleKind::kSharedLibrary;
+  ImageFormat format = ImageFormat::kElf;
+  // In memory, of its index of frame information (.eh_frame_hdr); 0 where it has none.
+  Address unwind_address = 0;
+  // In memory, of that information itself (.eh_frame), where there is no index; 0 where that is not
+  // known.
+  Address eh_frame_address = 0;
   std::uint64_t eh_frame_bytes = 0;  // its length; 0 where it has its end marked
-  Address pdata_address =
-      // In memory, of a Windows image's frame information (.pdata), which counts all from
-      // load_bias; 0 elsewhere.
-      0;
+  // In memory, of a Windows image's frame information (.pdata), which counts all from load_bias; 0
+  // elsewhere.
+  Address pdata_address = 0;
   std::uint32_t pdata_bytes = 0;  // its length
-  Address stack_end =
-      0;  // where the first function of a coroutine returns to; 0 where that is not in this module
-  std::uint64_t file_version =
-      // Of an image without a build id: another when its file has been written anew. 0 where that
-      // is not known.
-      0;
-  std::uint64_t code_number =
-      0;  // of generated code, which no file holds: another for each registration. 0 for an image
+  // Where the first function of a coroutine returns to; 0 where that is not in this module.
+  Address stack_end = 0;
+  // Of an image without a build id: another when its file has been written anew. 0 where that is
+  // not known.
+  std::uint64_t file_version = 0;
+  // Of generated code: another for each registration, so that a new one at the same place is
+  // another module. 0 for an image.
+  std::uint64_t code_number = 0;
+
+  [[nodiscard]] bool has_file() const {
+    return kind == ModuleKind::kProgram || kind == ModuleKind::kSharedLibrary;
+  }
 
   friend bool operator==(const Module&, const Module&) = default;
 };

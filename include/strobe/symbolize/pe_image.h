@@ -47,6 +47,7 @@ struct PeImage {
   [[nodiscard]] std::vector<Module> ModulesAt(Address base, const std::string& path) const;
 
   std::vector<Section> sections;
+  bool is_library = false;           // else a program
   std::uint64_t preferred_base = 0;  // that the file asks to be loaded at
   std::uint32_t image_bytes = 0;
   std::uint32_t pdata = 0;  // its frame information

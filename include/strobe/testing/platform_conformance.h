@@ -190,9 +190,12 @@ TYPED_TEST_P(PlatformConformance, ModulesHoldTheCodeThatRuns) {
   const std::uint64_t version = TypeParam::ModuleVersion();
   const std::vector<Module> modules = TypeParam::Modules();
   ASSERT_FALSE(modules.empty());
+  EXPECT_EQ(modules.front().kind, ModuleKind::kProgram);
   for (const Module& module : modules) {
     EXPECT_LT(module.start, module.limit) << module.path;
     EXPECT_FALSE(module.path.empty());
+    EXPECT_NE(module.kind, ModuleKind::kGeneratedCode) << module.path;
+    EXPECT_EQ(module.format, modules.front().format) << module.path;
   }
   const ModuleMap map(modules);
   EXPECT_EQ(map.modules().size(), modules.size()) << "two of them overlap";

@@ -88,7 +88,10 @@ TYPED_TEST_P(SymbolizerConformance, MissingFilesCostOnlyNames) {
          {"", "0", "00", "../../../../etc/passwd", "0123456789abcdef0123456789abcdef01234567"}) {
       const auto module = static_cast<std::uint32_t>(profile.modules.size());
       const Address start = 0x10000 * (module + 1);
-      profile.modules.push_back({start, start + 0x1000, 0, start, path, build_id});
+      Module& added =
+          profile.modules.emplace_back(Module{start, start + 0x1000, 0, start, path, build_id});
+      added.kind = static_cast<ModuleKind>(module % 4);
+      added.format = static_cast<ImageFormat>(module / 4 % 2);
       profile.frames.push_back({start + 0x123, module});
       profile.frames.push_back({start - 1, module});
     }

@@ -94,9 +94,9 @@ class CfiModules {
   static void AddRows(const Known& known, Source& source, Address first, Address limit,
                       internal::EhFrameReader& reader, internal::EhFrameReader& cie_reader,
                       internal::CfiRows& rows);
-  // Only a file has one.
+  // Only an ELF file has one.
   [[nodiscard]] bool MayHaveDebugFrame(const Module& module) const {
-    return read_debug_frame_ != nullptr && module.code_number == 0 && module.path.starts_with('/');
+    return read_debug_frame_ != nullptr && module.has_file() && module.format == ImageFormat::kElf;
   }
 
   const CfiArchitecture architecture_;

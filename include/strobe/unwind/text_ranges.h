@@ -46,7 +46,8 @@ class TextRanges {
     std::atomic_thread_fence(std::memory_order_release);
     std::size_t count = 0;
     for (const Module& module : map.modules()) {
-      if (module.code_number != 0) continue;  // nobody has promised that generated code can be read
+      // Nothing promises that generated code can be read.
+      if (module.kind == ModuleKind::kGeneratedCode) continue;
       if (count == kMaxRanges) break;
       starts_[count].store(module.start, std::memory_order_relaxed);
       limits_[count++].store(module.limit, std::memory_order_relaxed);

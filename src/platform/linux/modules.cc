@@ -33,6 +33,7 @@ namespace {
 constexpr std::size_t kMaxBuildIdBytes = 64;
 // Of one segment of notes, more are not looked at.
 constexpr std::size_t kMaxNoteBytes = 64 * 1024;
+constexpr Address kLeastPageBytes = 4096;
 // How often the loader is asked again where images came or went meanwhile.
 constexpr int kMaxListings = 4;
 
@@ -188,25 +189,35 @@ std::vector<ElfW(Phdr)> HeadersOf(const ListedImage& image) {
   return headers;
 }
 
-std::string NameOf(const Listing& listing, const ListedImage& image, bool is_program,
+// The program comes first. The vdso's headers lie in the page that the kernel announced, or it is
+// the image without a name.
+ModuleKind KindOf(const Listing& listing, const ListedImage& image) {
+  if (&image == &listing.images.front()) return ModuleKind::kProgram;
+  const Address vdso = getauxval(AT_SYSINFO_EHDR);
+  const bool is_vdso =
+      image.name_bytes == 0 || (vdso != 0 && image.headers - vdso < kLeastPageBytes);
+  return is_vdso ? ModuleKind::kVdso : ModuleKind::kSharedLibrary;
+}
+
+std::string PathOf(const Listing& listing, const ListedImage& image, ModuleKind kind,
                    Address address) {
-  const std::string name(listing.names.data() + image.name, image.name_bytes);
-  if (is_program) return internal::ProgramPath();
-  const bool is_vdso = image.load_bias == getauxval(AT_SYSINFO_EHDR) ||
-                       name.starts_with("linux-vdso") || name.starts_with("linux-gate");
-  return is_vdso || name.empty() ? "[vdso]" : internal::AbsoluteImagePath(name, address);
+  if (kind == ModuleKind::kProgram) return internal::ProgramPath();
+  if (kind == ModuleKind::kVdso) return "[vdso]";
+  return internal::AbsoluteImagePath(
+      std::string(listing.names.data() + image.name, image.name_bytes), address);
 }
 
 void AddModules(const Listing& listing, const ListedImage& image, Address coroutine_end,
                 std::vector<Module>& modules) {
-  const bool is_program = &image == &listing.images.front();
   const std::vector<ElfW(Phdr)> headers = HeadersOf(image);
-  Module module{
-      .load_bias = image.load_bias, .path = {}, .build_id = BuildIdOf(image.load_bias, headers)};
+  Module module{.load_bias = image.load_bias,
+                .path = {},
+                .build_id = BuildIdOf(image.load_bias, headers),
+                .kind = KindOf(listing, image)};
   for (const ElfW(Phdr) & header : headers) {
     if (header.p_type == PT_GNU_EH_FRAME) module.unwind_address = image.load_bias + header.p_vaddr;
   }
-  if (module.unwind_address == 0 && is_program) {
+  if (module.unwind_address == 0 && module.kind == ModuleKind::kProgram) {
     if (const Address section = internal::ReadEhFrameSection(); section != 0)
       module.eh_frame_address = image.load_bias + section;
   }
@@ -220,7 +231,7 @@ void AddModules(const Listing& listing, const ListedImage& image, Address corout
     module.file_offset = header.p_offset - (begin - module.start);
     module.stack_end =
         coroutine_end - module.start < module.limit - module.start ? coroutine_end : 0;
-    if (module.path.empty()) module.path = NameOf(listing, image, is_program, module.start);
+    if (module.path.empty()) module.path = PathOf(listing, image, module.kind, module.start);
     if (module.build_id.empty()) module.file_version = internal::FileVersionOf(module.path);
     modules.push_back(module);
   }

@@ -205,8 +205,9 @@ TEST(HostileImages, WithoutProcTheProgramHasItsNameYet) {
     if (!leave() && (unshare(CLONE_NEWUSER) != 0 || !leave())) _exit(kCannotTry);
     const std::vector<Module> modules = LinuxPlatform::Modules();
     const bool is_named = !modules.empty() && modules[0].path.ends_with(name);
-    const auto vdsos = std::count_if(modules.begin(), modules.end(),
-                                     [](const Module& module) { return module.path == "[vdso]"; });
+    const auto vdsos = std::count_if(modules.begin(), modules.end(), [](const Module& module) {
+      return module.kind == ModuleKind::kVdso;
+    });
     _exit(!is_named ? 1 : vdsos > 1 ? 2 : 0);
   }
   ASSERT_GT(child, 0);

@@ -93,13 +93,14 @@ TEST(LinuxModules, TheProgramIsTheFirstAndHoldsItsFunctions) {
   char path[4096] = {};
   ASSERT_GT(readlink("/proc/self/exe", path, sizeof(path) - 1), 0);
   EXPECT_EQ(modules[0].path, path);
+  EXPECT_EQ(modules[0].kind, ModuleKind::kProgram);
   const ModuleMap map(modules);
   const auto own =
       map.Find(static_cast<Address>(reinterpret_cast<std::uintptr_t>(&ExecutableMappings)));
   ASSERT_TRUE(own.has_value());
   EXPECT_EQ(map.modules()[*own].path, path);
   EXPECT_TRUE(std::any_of(modules.begin(), modules.end(),
-                          [](const Module& module) { return module.path == "[vdso]"; }));
+                          [](const Module& module) { return module.kind == ModuleKind::kVdso; }));
 }
 
 Address coroutine_returns_to = 0;
