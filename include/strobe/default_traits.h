@@ -10,7 +10,7 @@
 #include "strobe/provider/provider_list.h"
 #include "strobe/provider/wall_time_provider.h"
 #include "strobe/ring/spsc_ring.h"
-#include "strobe/symbolize/elf_symbolizer.h"
+#include "strobe/symbolize/image_symbolizer.h"
 #include "strobe/unwind/cfi_step.h"
 #include "strobe/unwind/chain_unwinder.h"
 #include "strobe/unwind/frame_pointer_step.h"
@@ -28,7 +28,7 @@ struct DefaultTraits {
   using Ring = SpscRing;
   using Unwinder = ChainUnwinder<CfiStep, FramePointerStep>;
   using Providers = ProviderList<CpuTimeProvider, WallTimeProvider>;
-  using Symbolizer = ElfSymbolizer;
+  using Symbolizer = ImageSymbolizer;
   using Encoder = PprofEncoder;
   using Exporter = FileExporter;
   using Platform = NativePlatform;

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "strobe/core/thread_info.h"
-#include "strobe/symbolize/elf_symbolizer.h"
+#include "strobe/symbolize/image_symbolizer.h"
 
 #if __has_include(<cxxabi.h>)
 #include <cxxabi.h>
@@ -79,7 +79,7 @@ std::string Demangler::Demangle(std::string_view system_name) {
   // What a linkage table adds to a name is no part of what the compiler made of it.
   const std::size_t mangled_bytes = std::min(system_name.find('@'), system_name.size());
   const std::string_view mangled = system_name.substr(0, mangled_bytes);
-  if (!mangled.starts_with("_Z") || mangled.size() > ElfSymbolizer::kMaxMangledBytes ||
+  if (!mangled.starts_with("_Z") || mangled.size() > ImageSymbolizer::kMaxMangledBytes ||
       total_bytes_ > kMaxTotalBytes || EstimatedDemangledBytes(mangled) > kMaxEstimatedBytes) {
     return ValidUtf8(system_name);
   }

@@ -17,7 +17,7 @@
 #include "absl/strings/str_format.h"
 #include "platform/test_system.h"
 #include "strobe/strobe.h"
-#include "strobe/symbolize/elf_symbolizer.h"
+#include "strobe/symbolize/image_symbolizer.h"
 #include "written_profiles.h"
 
 namespace strobe::testing {
@@ -54,11 +54,11 @@ class WindowsNames : public ::testing::Test {
     }
     ASSERT_NE(module_.path.find("pdb_plugin"), std::string::npos);
   }
-  std::string NameOf(Address address, const ElfSymbolizerOptions& options = {}) const {
-    ElfSymbolizer symbolizer(options);
+  std::string NameOf(Address address, const ImageSymbolizerOptions& options = {}) const {
+    ImageSymbolizer symbolizer(options);
     return NameOf(symbolizer, address);
   }
-  std::string NameOf(ElfSymbolizer& symbolizer, Address address) const {
+  std::string NameOf(ImageSymbolizer& symbolizer, Address address) const {
     Profile profile;
     profile.modules = {module_};
     profile.frames = {{address, 0}};
@@ -130,7 +130,7 @@ TEST_F(WindowsNames, TheUsersSymbolPathIsNotSearched) {
 TEST_F(WindowsNames, NobodyWaitsForWhoeverAsksTheSystem) {
   fs::copy_file(plugins_ / kDebugFile, directory_.path() / kDebugFile);
   Load();
-  ElfSymbolizer symbolizer;
+  ImageSymbolizer symbolizer;
   std::string name_meanwhile;
   internal::VisitSystemSymbols(module_.path, [&](auto&&...) {
     std::thread([&] { name_meanwhile = NameOf(symbolizer, spins_); }).join();
@@ -158,9 +158,9 @@ TEST_F(WindowsNames, TheBuildIdIsTheFilesGuidAndAge) {
   EXPECT_EQ(module_.build_id, id + absl::StrFormat("%x", module.PdbAge));
 }
 
-class PlainSymbolizer : public ElfSymbolizer {
+class PlainSymbolizer : public ImageSymbolizer {
  public:
-  PlainSymbolizer() : ElfSymbolizer({.use_system_library = false}) {}
+  PlainSymbolizer() : ImageSymbolizer({.use_system_library = false}) {}
 };
 struct PlainTraits : DefaultTraits {
   using Symbolizer = PlainSymbolizer;

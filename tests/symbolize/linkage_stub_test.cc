@@ -59,7 +59,7 @@ TEST(LinkageStubTest, EveryStubHasItsTargetsName) {
     profile.modules = {module};
     for (Address address = module.start; address < module.limit; address += 4)
       profile.frames.push_back({address, 0});
-    ElfSymbolizer symbolizer;
+    ImageSymbolizer symbolizer;
     std::set<std::string> stubs;
     const Symbols symbols = *symbolizer.Symbolize(profile);
     for (const FunctionSymbol& symbol : symbols.functions) {

@@ -9,7 +9,7 @@
 #include "absl/strings/escaping.h"
 #include "gtest/gtest.h"
 #include "platform/test_system.h"
-#include "strobe/symbolize/elf_symbolizer.h"
+#include "strobe/symbolize/image_symbolizer.h"
 
 namespace strobe::testing {
 
@@ -60,7 +60,7 @@ inline Module ModuleAt(Address address) {
   return search.module;
 }
 
-inline FunctionSymbol NameOf(ElfSymbolizer& symbolizer, const Module& module, Address address) {
+inline FunctionSymbol NameOf(ImageSymbolizer& symbolizer, const Module& module, Address address) {
   Profile profile;
   profile.modules = {module};
   profile.frames = {{address, 0}};
@@ -72,7 +72,7 @@ inline FunctionSymbol NameOf(ElfSymbolizer& symbolizer, const Module& module, Ad
   return symbols->functions.at(symbols->frames[0].function);
 }
 inline FunctionSymbol NameOf(const Module& module, Address address) {
-  ElfSymbolizer symbolizer;
+  ImageSymbolizer symbolizer;
   return NameOf(symbolizer, module, address);
 }
 

@@ -12,7 +12,7 @@
 
 #include "pe_image_bytes.h"
 #include "platform/test_system.h"
-#include "strobe/symbolize/elf_symbolizer.h"
+#include "strobe/symbolize/image_symbolizer.h"
 
 namespace strobe::testing {
 namespace {
@@ -116,7 +116,7 @@ TEST_F(PeSymbolsTest, ThatThereAreNoNamesIsKept) {
                       .build_id = std::string(kBuildId),
                       .format = ImageFormat::kPe}};
   profile.frames = {{0x11010, 0}};
-  ElfSymbolizer symbolizer;
+  ImageSymbolizer symbolizer;
   const auto name = [&] { return symbolizer.Symbolize(profile)->functions.at(0).name; };
   EXPECT_EQ(name(), "image.dll+0x1010");
   const std::size_t kept_bytes = symbolizer.cached_bytes();

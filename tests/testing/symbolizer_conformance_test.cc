@@ -1,6 +1,6 @@
 #include "strobe/testing/symbolizer_conformance.h"
 
-#include "strobe/symbolize/elf_symbolizer.h"
+#include "strobe/symbolize/image_symbolizer.h"
 
 namespace strobe::testing {
 namespace {
@@ -10,7 +10,7 @@ struct NoSymbolizer {
   absl::StatusOr<Symbols> Symbolize(const Profile& /*profile*/) { return Symbols{}; }
 };
 
-INSTANTIATE_TYPED_TEST_SUITE_P(ElfSymbolizer, SymbolizerConformance, ElfSymbolizer);
+INSTANTIATE_TYPED_TEST_SUITE_P(ImageSymbolizer, SymbolizerConformance, ImageSymbolizer);
 INSTANTIATE_TYPED_TEST_SUITE_P(NoSymbolizer, SymbolizerConformance, NoSymbolizer);
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "strobe/symbolize/elf_symbolizer.h"
+#include "strobe/symbolize/image_symbolizer.h"
 
 #include <elf.h>
 #include <sys/stat.h>
@@ -46,13 +46,13 @@ std::string Unresolved(const Module& module, Address address) {
                       absl::Hex(address - module.load_bias));
 }
 
-class ElfSymbolizerTest : public ::testing::Test {
+class ImageSymbolizerTest : public ::testing::Test {
  protected:
-  ElfSymbolizerTest() {
+  ImageSymbolizerTest() {
     std::string pattern = (fs::temp_directory_path() / "strobe-elf-XXXXXX").string();
     directory_ = mkdtemp(pattern.data());
   }
-  ~ElfSymbolizerTest() override { fs::remove_all(directory_); }
+  ~ImageSymbolizerTest() override { fs::remove_all(directory_); }
 
   // A copy of a fixture that a test may do anything to.
   std::string Copy(const std::string& name) {
@@ -64,7 +64,7 @@ class ElfSymbolizerTest : public ::testing::Test {
   std::string directory_;
 };
 
-TEST_F(ElfSymbolizerTest, NamesFunctionsOfEveryKind) {
+TEST_F(ImageSymbolizerTest, NamesFunctionsOfEveryKind) {
   for (const char* fixture : {"full", "no_build_id"}) {
     const Library library(FixturePath(fixture));
     const Address function = library.Symbol("fixture_c_function");
@@ -90,7 +90,7 @@ TEST_F(ElfSymbolizerTest, NamesFunctionsOfEveryKind) {
   }
 }
 
-TEST_F(ElfSymbolizerTest, StrippedFileStillHasItsDynamicNames) {
+TEST_F(ImageSymbolizerTest, StrippedFileStillHasItsDynamicNames) {
   const Library library(FixturePath("stripped"));
   const Address function = library.Symbol("fixture_c_function");
   const Module module = ModuleAt(function);
@@ -104,7 +104,7 @@ TEST_F(ElfSymbolizerTest, StrippedFileStillHasItsDynamicNames) {
   EXPECT_FALSE(symbol.resolved);
 }
 
-TEST_F(ElfSymbolizerTest, DebugDirectoryGivesWhatStrippingTook) {
+TEST_F(ImageSymbolizerTest, DebugDirectoryGivesWhatStrippingTook) {
   // What `strip --only-keep-debug` leaves has the build id of the file that it came from; the full
   // fixture lies in for it.
   const Library library(FixturePath("full"));
@@ -115,7 +115,7 @@ TEST_F(ElfSymbolizerTest, DebugDirectoryGivesWhatStrippingTook) {
   const std::string file = absl::StrCat(place, "/", module.build_id.substr(2), ".debug");
   fs::create_directory(place);
   module.path = "/nonexistent/libgone.so";
-  ElfSymbolizer symbolizer({.debug_directory = directory_});
+  ImageSymbolizer symbolizer({.debug_directory = directory_});
   EXPECT_FALSE(NameOf(symbolizer, module, hidden).resolved);
   fs::copy_file(FixturePath("other"), file);
   EXPECT_FALSE(NameOf(symbolizer, module, hidden).resolved)
@@ -125,7 +125,7 @@ TEST_F(ElfSymbolizerTest, DebugDirectoryGivesWhatStrippingTook) {
       << "what was missing once is looked for again";
 }
 
-TEST_F(ElfSymbolizerTest, LinkageTableAndUnknownAddressesGetOffsets) {
+TEST_F(ImageSymbolizerTest, LinkageTableAndUnknownAddressesGetOffsets) {
   const Library library(FixturePath("full"));
   const Address function = library.Symbol("fixture_c_function");
   const Module module = ModuleAt(function);
@@ -141,7 +141,7 @@ TEST_F(ElfSymbolizerTest, LinkageTableAndUnknownAddressesGetOffsets) {
   EXPECT_FALSE(NameOf(module, module.limit + 0x100000).resolved);
   Profile profile;
   profile.frames = {{0x7f0012345678, Frame::kNoModule}, {2, Frame::kPseudo}, {0x1234, 17}};
-  ElfSymbolizer symbolizer;
+  ImageSymbolizer symbolizer;
   const Symbols symbols = *symbolizer.Symbolize(profile);
   EXPECT_EQ(symbols.functions.at(symbols.frames.at(0).function).name, "0x7f0012345678");
   EXPECT_FALSE(symbols.functions.at(symbols.frames.at(0).function).resolved);
@@ -149,7 +149,7 @@ TEST_F(ElfSymbolizerTest, LinkageTableAndUnknownAddressesGetOffsets) {
   EXPECT_EQ(symbols.functions.at(symbols.frames.at(2).function).name, "0x1234");
 }
 
-TEST_F(ElfSymbolizerTest, GeneratedCodeHasItsOwnNameWhateverFileHasIt) {
+TEST_F(ImageSymbolizerTest, GeneratedCodeHasItsOwnNameWhateverFileHasIt) {
   const Library library(FixturePath("full"));
   const Address function = library.Symbol("fixture_c_function");
   Module module = ModuleAt(function);
@@ -158,23 +158,23 @@ TEST_F(ElfSymbolizerTest, GeneratedCodeHasItsOwnNameWhateverFileHasIt) {
             absl::StrCat(module.path, "+0x", absl::Hex(function - module.load_bias)));
 }
 
-TEST_F(ElfSymbolizerTest, OneFunctionForAllItsAddresses) {
+TEST_F(ImageSymbolizerTest, OneFunctionForAllItsAddresses) {
   const Library library(FixturePath("full"));
   const Address function = library.Symbol("fixture_c_function");
   Profile profile;
   profile.modules = {ModuleAt(function)};
   profile.frames = {{function, 0}, {function + 1, 0}, {function + 2, 0}};
-  ElfSymbolizer symbolizer;
+  ImageSymbolizer symbolizer;
   const Symbols symbols = *symbolizer.Symbolize(profile);
   EXPECT_EQ(symbols.functions.size(), 1u);
 }
 
-TEST_F(ElfSymbolizerTest, FileReplacedOrDeletedCostsNamesAndNeverGivesWrongOnes) {
+TEST_F(ImageSymbolizerTest, FileReplacedOrDeletedCostsNamesAndNeverGivesWrongOnes) {
   const std::string path = Copy("full");
   const Library library(path);
   const Address function = library.Symbol("fixture_c_function");
   const Module module = ModuleAt(function);
-  ElfSymbolizer warm;
+  ImageSymbolizer warm;
   EXPECT_EQ(NameOf(warm, module, function).name, "fixture_c_function");
   // Another file takes its place; the loaded one lives on.
   fs::copy_file(FixturePath("other"), directory_ + "/new");
@@ -187,8 +187,8 @@ TEST_F(ElfSymbolizerTest, FileReplacedOrDeletedCostsNamesAndNeverGivesWrongOnes)
   EXPECT_EQ(NameOf(warm, module, function).name, "fixture_c_function");
 }
 
-TEST_F(ElfSymbolizerTest, ReloadOfAnotherLibraryUnderTheSamePathAndAddress) {
-  ElfSymbolizer symbolizer;
+TEST_F(ImageSymbolizerTest, ReloadOfAnotherLibraryUnderTheSamePathAndAddress) {
+  ImageSymbolizer symbolizer;
   for (const std::string suffix : {"", "_no_build_id"}) {
     const std::string path = directory_ + "/libplugin" + suffix + ".so";
     std::vector<Module> modules;
@@ -211,7 +211,7 @@ TEST_F(ElfSymbolizerTest, ReloadOfAnotherLibraryUnderTheSamePathAndAddress) {
   }
 }
 
-TEST_F(ElfSymbolizerTest, ModuleWithoutBuildIdIsNotTakenForAnotherFile) {
+TEST_F(ImageSymbolizerTest, ModuleWithoutBuildIdIsNotTakenForAnotherFile) {
   const Library library(FixturePath("no_build_id"));
   const Address function = library.Symbol("fixture_c_function");
   Module module = ModuleAt(function);
@@ -223,7 +223,7 @@ TEST_F(ElfSymbolizerTest, ModuleWithoutBuildIdIsNotTakenForAnotherFile) {
   EXPECT_FALSE(NameOf(module, function).resolved) << "the file does not map these bytes there";
 }
 
-TEST_F(ElfSymbolizerTest, OwnProgramAndTheKernelsCode) {
+TEST_F(ImageSymbolizerTest, OwnProgramAndTheKernelsCode) {
   const auto own = reinterpret_cast<Address>(&Unresolved);
   Module program = ModuleAt(own);
   EXPECT_TRUE(absl::StrContains(NameOf(program, own).name, "Unresolved"));
@@ -245,17 +245,17 @@ TEST_F(ElfSymbolizerTest, OwnProgramAndTheKernelsCode) {
             absl::StrCat("[vdso]+0x", absl::Hex(clock - module.load_bias)));
 }
 
-TEST_F(ElfSymbolizerTest, CacheStaysWithinItsBytes) {
+TEST_F(ImageSymbolizerTest, CacheStaysWithinItsBytes) {
   const Library library(FixturePath("full"));
   const Address function = library.Symbol("fixture_c_function");
   const Module module = ModuleAt(function);
-  ElfSymbolizer keeping;
+  ImageSymbolizer keeping;
   EXPECT_EQ(NameOf(keeping, module, function).name, "fixture_c_function");
   EXPECT_GT(keeping.cached_bytes(), 100u);
   const std::size_t one = keeping.cached_bytes();
   EXPECT_EQ(NameOf(keeping, module, function).name, "fixture_c_function");
   EXPECT_EQ(keeping.cached_bytes(), one);
-  ElfSymbolizer tight({.cache_bytes = one});
+  ImageSymbolizer tight({.cache_bytes = one});
   const Library other(FixturePath("other"));
   const Address minus = other.Symbol("fixture_other_function");
   for (int i = 0; i < 3; ++i) {
@@ -264,7 +264,7 @@ TEST_F(ElfSymbolizerTest, CacheStaysWithinItsBytes) {
     EXPECT_EQ(NameOf(tight, ModuleAt(minus), minus).name, "fixture_other_function");
     EXPECT_LE(tight.cached_bytes(), one);
   }
-  ElfSymbolizer forgetful({.cache_bytes = 0});
+  ImageSymbolizer forgetful({.cache_bytes = 0});
   EXPECT_EQ(NameOf(forgetful, module, function).name, "fixture_c_function");
   EXPECT_EQ(forgetful.cached_bytes(), one)
       << "what is larger than the cache, and the last, is not read again";
@@ -273,7 +273,7 @@ TEST_F(ElfSymbolizerTest, CacheStaysWithinItsBytes) {
 }
 
 // Every function that nm knows of has, at its first byte, one of the names that nm gives it.
-TEST_F(ElfSymbolizerTest, AgreesWithNm) {
+TEST_F(ImageSymbolizerTest, AgreesWithNm) {
   if (std::system("nm --version >/dev/null 2>&1") != 0) GTEST_SKIP() << "nm is not installed";
   for (const std::string fixture : {"full", "stripped"}) {
     const Library library(FixturePath(fixture));
@@ -298,7 +298,7 @@ TEST_F(ElfSymbolizerTest, AgreesWithNm) {
       GTEST_SKIP()
           << "the sanitizer's hand-written functions have labels inside, which nm shows as well";
     ASSERT_GT(expected.size(), 5u);
-    ElfSymbolizer symbolizer;
+    ImageSymbolizer symbolizer;
     std::size_t agreed = 0;
     for (const auto& [at, names] : expected) {
       const FunctionSymbol symbol = NameOf(symbolizer, module, at + module.load_bias);
@@ -313,7 +313,7 @@ TEST_F(ElfSymbolizerTest, AgreesWithNm) {
 
 // Broken files: random bytes changed, most of them where the structures are. Under the sanitizers
 // this also checks every read.
-TEST_F(ElfSymbolizerTest, MutatedFilesCostOnlyNames) {
+TEST_F(ImageSymbolizerTest, MutatedFilesCostOnlyNames) {
   for (const std::string fixture : {"stripped", "no_build_id"}) {
     const std::string bytes = ReadFile(FixturePath(fixture));
     ASSERT_GT(bytes.size(), 4096u);
@@ -341,7 +341,7 @@ TEST_F(ElfSymbolizerTest, MutatedFilesCostOnlyNames) {
       }
       if (random() % 8 == 0) mutated.resize(random() % mutated.size());
       WriteFile(module.path, mutated);
-      ElfSymbolizer symbolizer;
+      ImageSymbolizer symbolizer;
       const absl::StatusOr<Symbols> symbols = symbolizer.Symbolize(profile);
       ASSERT_TRUE(symbols.ok());
       ASSERT_EQ(symbols->frames.size(), profile.frames.size());
@@ -383,7 +383,7 @@ void WriteWithLongTables(const std::string& image, std::uint64_t symbol_count,
   fs::resize_file(path, strings.sh_offset + strings.sh_size);
 }
 
-TEST_F(ElfSymbolizerTest, TablesAreReadHoweverLongTheyAreAndWhatIsLeftOutIsSaid) {
+TEST_F(ImageSymbolizerTest, TablesAreReadHoweverLongTheyAreAndWhatIsLeftOutIsSaid) {
   const Library library(FixturePath("full"));
   const Address hidden =
       reinterpret_cast<Address (*)()>(library.Symbol("fixture_hidden_address"))();
@@ -396,7 +396,7 @@ TEST_F(ElfSymbolizerTest, TablesAreReadHoweverLongTheyAreAndWhatIsLeftOutIsSaid)
   for (const bool is_too_long : {false, true}) {
     const std::uint64_t symbol_count = is_too_long ? (1 << 24) + 1 : (1 << 22) + 1;
     WriteWithLongTables(image, symbol_count, std::uint64_t{1} << 29, module.path);
-    ElfSymbolizer symbolizer;
+    ImageSymbolizer symbolizer;
     const absl::StatusOr<Symbols> symbols = symbolizer.Symbolize(profile);
     ASSERT_TRUE(symbols.ok());
     ASSERT_EQ(symbols->functions.size(), 1U);
@@ -406,7 +406,7 @@ TEST_F(ElfSymbolizerTest, TablesAreReadHoweverLongTheyAreAndWhatIsLeftOutIsSaid)
   }
 }
 
-TEST_F(ElfSymbolizerTest, StrangeFilesCostOnlyNames) {
+TEST_F(ImageSymbolizerTest, StrangeFilesCostOnlyNames) {
   Module module{0x1000, 0x2000, 0x1000, 0, directory_ + "/strange", ""};
   for (const std::string& bytes : {std::string(),
                                    std::string("\x7f"

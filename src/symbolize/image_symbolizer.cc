@@ -1,8 +1,6 @@
-#include "strobe/symbolize/elf_symbolizer.h"
+#include "strobe/symbolize/image_symbolizer.h"
 
-#include <algorithm>
 #include <list>
-#include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -11,107 +9,30 @@
 #include "absl/strings/str_cat.h"
 #include "byte_source.h"
 #include "demangle.h"
-#include "elf_file.h"
-#include "module_files.h"
-#include "pe_symbols.h"
+#include "image_names.h"
 #include "strobe/core/thread_info.h"
 
 namespace strobe {
 namespace {
 
-using internal::ElfFile;
 using internal::FileSource;
-using internal::FunctionTable;
-using internal::OpenFor;
+using internal::ImageNames;
 
 // Of all names in a profile; further functions go without. Only hostile images have so much to say.
 constexpr std::size_t kMaxNameBytes = std::size_t{256} << 20;
 
-bool IsWindowsImage(const Module& module) { return module.format == ImageFormat::kPe; }
-
-// What an image calls its code. Symbols come first: they are what somebody wrote.
-struct ImageNames {
-  FunctionTable functions;
-  FunctionTable stubs;
-  // Whether the next profile need not look again.
-  bool is_final = true;
-
-  [[nodiscard]] std::string_view Find(std::uint64_t address) const {
-    const std::string_view name = functions.Find(address);
-    return name.empty() ? stubs.Find(address) : name;
+ImageNames ReadNames(const Module& module, const ImageSymbolizerOptions& options) {
+  switch (module.format) {
+    case ImageFormat::kElf: return internal::ReadElfNames(module, options.debug_directory);
+    case ImageFormat::kPe: return internal::ReadPeNames(module, options.use_system_library);
   }
-  [[nodiscard]] bool empty() const { return functions.empty() && stubs.empty(); }
-  [[nodiscard]] std::size_t memory_bytes() const {
-    return functions.memory_bytes() + stubs.memory_bytes();
-  }
-};
-
-// The names that the candidates hold, in the order of preference: functions of the first with full
-// symbols, else of the first with any; stubs of the first that has the code of its linkage table,
-// which a file of separate symbols has not.
-ImageNames ReadNames(const Module& module, const std::vector<std::string>& paths) {
-  struct Image {
-    std::unique_ptr<FileSource> source;
-    ElfFile file;
-  };
-  std::vector<Image> images;
-  for (const std::string& path : paths) {
-    std::unique_ptr<FileSource> source = FileSource::Open(path);
-    if (source == nullptr) continue;
-    std::optional<ElfFile> file = OpenFor(module, *source);
-    if (!file.has_value()) continue;
-    images.push_back({std::move(source), *std::move(file)});
-    if (images.back().file.symbols() == ElfFile::Symbols::kFull) break;
-  }
-  ImageNames names;
-  const auto best = std::max_element(
-      images.begin(), images.end(),
-      [](const Image& a, const Image& b) { return a.file.symbols() < b.file.symbols(); });
-  if (best != images.end()) names.functions = best->file.ReadFunctions();
-  for (const Image& image : images) {
-    if (names.stubs.empty()) names.stubs = image.file.ReadLinkageStubs(names.functions);
-  }
-  names.is_final = !names.empty();  // else the file may be there the next time
-  return names;
+  return {};
 }
 
-// Of a file that can be read, final even where there are none: a file that was changed is another
-// one.
-ImageNames ReadWindowsNames(const Module& module, const ElfSymbolizerOptions& options) {
-  ImageNames names;
-  const std::unique_ptr<FileSource> source = FileSource::Open(module.path);
-  names.is_final = source != nullptr;
-  if (source == nullptr) return names;
-  const std::optional<internal::PeFile> file = internal::PeFile::Open(*source, module.build_id);
-  if (!file.has_value()) return names;
-  names.functions = file->ReadFunctions();
-  if (names.functions.empty() && options.use_system_library) {
-    std::optional<FunctionTable> functions = file->ReadDebugFunctions(module.path);
-    names.is_final = functions.has_value();
-    if (functions.has_value()) names.functions = *std::move(functions);
-  }
-  if (names.functions.empty()) names.functions = file->ReadExports();
-  return names;
-}
-
-ImageNames ReadNames(const Module& module, const ElfSymbolizerOptions& options) {
-  if (IsWindowsImage(module)) return ReadWindowsNames(module, options);
-  if (module.kind == ModuleKind::kVdso) {
-    const internal::SpanSource source(
-        internal::OwnVdso(module.load_bias, module.start, module.limit));
-    const std::optional<ElfFile> file = OpenFor(module, source);
-    return {.functions = file.has_value() ? file->ReadFunctions() : FunctionTable(),
-            .stubs = {},
-            .is_final = file.has_value()};
-  }
-  return ReadNames(module, internal::PathsOf(module, options.debug_directory));
-}
-
-// What names a module's symbols: its build id, or the file with its place where there is none. What
-// stands for the build id of a Windows image may be another one's, too, if that was linked in the
-// same second.
+// What names a module's symbols: its build id, or the file with its place where there is none. Two
+// PE images that were linked in the same second may have the same build id.
 std::string CacheKey(const Module& module) {
-  if (!module.build_id.empty() && !IsWindowsImage(module)) return module.build_id;
+  if (!module.build_id.empty() && module.format == ImageFormat::kElf) return module.build_id;
   const std::unique_ptr<FileSource> source = FileSource::Open(module.path);
   return absl::StrCat(module.path, "\n", source == nullptr ? "" : source->identity(), "\n",
                       module.start - module.load_bias, "\n", module.file_offset);
@@ -120,9 +41,9 @@ std::string CacheKey(const Module& module) {
 std::string Hex(Address address) { return absl::StrCat("0x", absl::Hex(address)); }
 
 std::string UnresolvedName(const Module& module, Address address) {
-  const std::size_t slash = module.has_file()
-                                ? module.path.find_last_of(IsWindowsImage(module) ? "/\\" : "/")
-                                : std::string::npos;
+  const std::size_t slash =
+      module.has_file() ? module.path.find_last_of(module.format == ImageFormat::kPe ? "/\\" : "/")
+                        : std::string::npos;
   return absl::StrCat(
       ValidUtf8(slash == std::string::npos ? module.path : module.path.substr(slash + 1)), "+",
       Hex(address - module.load_bias));
@@ -160,10 +81,10 @@ class FunctionList {
 }  // namespace
 
 // Tables by module, the most recently used in front.
-class ElfSymbolizer::Cache {
+class ImageSymbolizer::Cache {
  public:
   // Valid until Trim, and until the next call.
-  const ImageNames& Get(const Module& module, const ElfSymbolizerOptions& options) {
+  const ImageNames& Get(const Module& module, const ImageSymbolizerOptions& options) {
     if (module.kind == ModuleKind::kGeneratedCode) return unkept_ = {};  // no file holds it
     std::string key = CacheKey(module);
     if (const auto found = places_.find(key); found != places_.end()) {
@@ -205,15 +126,15 @@ class ElfSymbolizer::Cache {
   ImageNames unkept_;
 };
 
-ElfSymbolizer::ElfSymbolizer(ElfSymbolizerOptions options)
+ImageSymbolizer::ImageSymbolizer(ImageSymbolizerOptions options)
     : options_(std::move(options)), cache_(std::make_unique<Cache>()) {}
-ElfSymbolizer::~ElfSymbolizer() = default;
-ElfSymbolizer::ElfSymbolizer(ElfSymbolizer&&) noexcept = default;
-ElfSymbolizer& ElfSymbolizer::operator=(ElfSymbolizer&&) noexcept = default;
+ImageSymbolizer::~ImageSymbolizer() = default;
+ImageSymbolizer::ImageSymbolizer(ImageSymbolizer&&) noexcept = default;
+ImageSymbolizer& ImageSymbolizer::operator=(ImageSymbolizer&&) noexcept = default;
 
-std::size_t ElfSymbolizer::cached_bytes() const { return cache_->bytes(); }
+std::size_t ImageSymbolizer::cached_bytes() const { return cache_->bytes(); }
 
-absl::StatusOr<Symbols> ElfSymbolizer::Symbolize(const Profile& profile) {
+absl::StatusOr<Symbols> ImageSymbolizer::Symbolize(const Profile& profile) {
   Symbols symbols;
   symbols.frames.resize(profile.frames.size());
   FunctionList functions;
