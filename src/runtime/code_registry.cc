@@ -26,7 +26,7 @@ absl::Status CodeRegistry::Add(const GeneratedCode& code) {
   Module module{.start = start,
                 .limit = start + code.bytes,
                 .load_bias = start,
-                .path = ValidUtf8(code.name.substr(0, kMaxNameBytes)),
+                .path = ValidUtf8(code.name.substr(0, GeneratedCode::kMaxNameBytes)),
                 .build_id = {},
                 .kind = ModuleKind::kGeneratedCode,
                 .eh_frame_address = reinterpret_cast<Address>(code.eh_frame.data()),

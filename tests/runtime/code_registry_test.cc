@@ -1,26 +1,17 @@
 #include "strobe/runtime/code_registry.h"
 
-#include <optional>
 #include <string>
-#include <thread>
-#include <type_traits>
+#include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "manual_traits.h"
-#include "strobe/profiler.h"
+#include "strobe/testing/manual_platform.h"
 
 namespace strobe {
 namespace {
 
 using internal::CodeRegistry;
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using TestProfiler = BasicProfiler<testing::ManualTraits>;
-
-static_assert(!std::is_copy_constructible_v<CodeRegistration> &&
-              !std::is_copy_assignable_v<CodeRegistration>);
-static_assert(std::is_nothrow_move_constructible_v<CodeRegistration>);
 
 GeneratedCode Code(Address start, std::size_t bytes, std::string_view name = "code") {
   return {.name = name, .start = reinterpret_cast<const void*>(start), .bytes = bytes};
@@ -107,7 +98,7 @@ TEST(CodeRegistry, NamesAndRangesAreBounded) {
   EXPECT_TRUE(absl::IsResourceExhausted(refused)) << refused;
   registry.Remove(0x5000);
   EXPECT_TRUE(registry.Add(Code(0x4000, 16, std::string(1000, 'x') + "\xFF")).ok());
-  EXPECT_EQ(Joined(registry)[0].path, std::string(CodeRegistry::kMaxNameBytes, 'x'));
+  EXPECT_EQ(Joined(registry)[0].path, std::string(GeneratedCode::kMaxNameBytes, 'x'));
 }
 
 TEST(CodeRegistry, InAForksChildItLeavesTheLockAlone) {
@@ -116,53 +107,6 @@ TEST(CodeRegistry, InAForksChildItLeavesTheLockAlone) {
   testing::ManualPlatform::Fork();
   registry.Remove(0x5000);
   EXPECT_EQ(Joined(registry).size(), 1u);
-}
-
-class CodeRegistrationTest : public ::testing::Test {
- protected:
-  void SetUp() override { testing::ManualPlatform::Reset(); }
-  static bool IsFree(TestProfiler& profiler) {
-    return profiler.RegisterCode(Code(0x5000, 64)).status().ok();
-  }
-};
-
-TEST_F(CodeRegistrationTest, LastsAsLongAsTheObjectAndMovesWithIt) {
-  TestProfiler profiler;
-  std::optional<CodeRegistration> outer;
-  {
-    CodeRegistration inner = profiler.RegisterCode(Code(0x5000, 64));
-    EXPECT_TRUE(inner.status().ok()) << inner.status();
-    outer = std::move(inner);
-    EXPECT_FALSE(inner.status().ok());  // NOLINT(bugprone-use-after-move): that is the question
-  }
-  EXPECT_FALSE(IsFree(profiler));
-  CodeRegistration other = std::move(*outer);
-  outer.reset();
-  EXPECT_FALSE(IsFree(profiler));
-  other = CodeRegistration();
-  EXPECT_TRUE(IsFree(profiler));
-}
-
-TEST_F(CodeRegistrationTest, EndsOnAnyThreadAndAfterItsProfiler) {
-  CodeRegistration late;
-  {
-    TestProfiler profiler;
-    CodeRegistration registration = profiler.RegisterCode(Code(0x5000, 64));
-    std::thread([moved = std::move(registration)] {}).join();
-    EXPECT_TRUE(IsFree(profiler));
-    late = profiler.RegisterCode(Code(0x5000, 64));
-    EXPECT_TRUE(late.status().ok());
-  }
-  late = CodeRegistration();
-}
-
-TEST_F(CodeRegistrationTest, SaysWhyThereIsNone) {
-  EXPECT_FALSE(CodeRegistration().status().ok());
-  TestProfiler profiler;
-  EXPECT_THAT(std::string(profiler.RegisterCode({}).status().message()),
-              HasSubstr("generated code"));
-  TestProfiler disabled({.enabled = false});
-  EXPECT_TRUE(absl::IsFailedPrecondition(disabled.RegisterCode(Code(0x5000, 64)).status()));
 }
 
 }  // namespace

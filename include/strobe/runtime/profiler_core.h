@@ -15,7 +15,9 @@
 #include "absl/status/statusor.h"
 #include "strobe/base/assert.h"
 #include "strobe/base/visibility.h"
+#include "strobe/core/generated_code.h"
 #include "strobe/core/options.h"
+#include "strobe/core/registration.h"
 #include "strobe/core/stats.h"
 #include "strobe/runtime/code_registry.h"
 #include "strobe/runtime/collector.h"
@@ -23,7 +25,6 @@
 #include "strobe/runtime/diagnosis.h"
 #include "strobe/runtime/exit_list.h"
 #include "strobe/runtime/export_worker.h"
-#include "strobe/runtime/registration.h"
 #include "strobe/runtime/session.h"
 #include "strobe/runtime/thread_registry.h"
 

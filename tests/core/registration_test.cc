@@ -1,4 +1,4 @@
-#include "strobe/runtime/registration.h"
+#include "strobe/core/registration.h"
 
 #include <latch>
 #include <memory>
@@ -10,7 +10,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "manual_traits.h"
+#include "runtime/manual_traits.h"
 #include "strobe/profiler.h"
 
 namespace strobe {
