@@ -116,7 +116,7 @@ class Subject {
   [[nodiscard]] std::span<const std::byte> stack() const {
     return std::span(*stack_).first(bytes_);
   }
-  [[nodiscard]] WalkMemo& memo() { return *memo_; }
+  [[nodiscard]] internal::WalkMemo& memo() { return *memo_; }
 
  private:
   void Run() {
@@ -150,7 +150,7 @@ class Subject {
   std::size_t bytes_ = 0;
   std::unique_ptr<std::array<std::byte, kMaxStackBytes>> stack_ =
       std::make_unique<std::array<std::byte, kMaxStackBytes>>();
-  std::unique_ptr<WalkMemo> memo_ = std::make_unique<WalkMemo>();
+  std::unique_ptr<internal::WalkMemo> memo_ = std::make_unique<internal::WalkMemo>();
   std::thread thread_;
 };
 
@@ -272,7 +272,7 @@ class Measurement {
     }
   }
 
-  CfiModules modules_;
+  internal::CfiModules modules_;
   std::shared_ptr<const UnwindModules> snapshot_;
   std::vector<std::unique_ptr<Subject>> subjects_;
   Trace trace_{};

@@ -61,7 +61,7 @@ class StrobeIncremental final : public Walker {
  private:
   const Unwinder unwinder_;
   const StackBounds stack_;
-  const std::unique_ptr<WalkMemo> memo_ = std::make_unique<WalkMemo>();
+  const std::unique_ptr<internal::WalkMemo> memo_ = std::make_unique<internal::WalkMemo>();
 };
 
 // Frame pointers without any care: what the hardware allows.
@@ -266,7 +266,7 @@ std::vector<Contender> MakeContenders(const StackBounds& stack) {
   std::vector<Contender> peers;
   AddPeers(stack, peers);
   // After the peers, which load libraries.
-  static CfiModules modules(kNativeCfi, &NativePlatform::ReadMemory);
+  static internal::CfiModules modules(kNativeCfi, &NativePlatform::ReadMemory);
   modules.Update(ModuleMap(NativePlatform::Modules()));
   modules.BuildAll();
   static const auto tables = modules.Snapshot();

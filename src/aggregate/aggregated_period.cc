@@ -12,6 +12,8 @@
 namespace strobe {
 namespace {
 
+using internal::StackTrie;
+
 constexpr std::uint32_t kNone = 0xFFFFFFFF;
 
 // The pseudo-frame that marks a stack's end; none for a complete one.

@@ -6,6 +6,8 @@
 
 namespace strobe {
 
+using internal::StackTrie;
+
 Aggregator::Aggregator(std::size_t value_count, std::size_t memory_limit_bytes)
     : value_count_(value_count), budget_(memory_limit_bytes), rows_(value_count) {
   budget_.Take(trie_.memory_bytes());

@@ -2,6 +2,8 @@
 
 namespace strobe {
 
+using internal::StackTrie;
+
 std::uint32_t RowTable::FindOther(StackTrie& trie, std::uint64_t key, MemoryBudget& budget,
                                   Admission admission) {
   const auto node = static_cast<std::uint32_t>(key >> 32);

@@ -1,6 +1,6 @@
 #include "strobe/aggregate/stack_trie.h"
 
-namespace strobe {
+namespace strobe::internal {
 
 StackTrie::StackTrie() {
   chunks_.push_back(std::make_unique<Node[]>(kChunkNodes));
@@ -27,4 +27,4 @@ std::uint32_t StackTrie::Insert(std::uint32_t parent, Address address, std::uint
   return id;
 }
 
-}  // namespace strobe
+}  // namespace strobe::internal

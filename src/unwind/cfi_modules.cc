@@ -19,12 +19,8 @@
 #include "strobe/unwind/known_code.h"
 #include "strobe/unwind/pdata_compiler.h"
 
-namespace strobe {
+namespace strobe::internal {
 namespace {
-
-using internal::DwarfReader;
-using internal::EhFrameEntry;
-using internal::EhFrameReader;
 
 // FDEs of neighbouring functions mostly lie side by side.
 constexpr std::size_t kFdeWindowBytes = std::size_t{1} << 14;
@@ -75,7 +71,7 @@ struct CfiModules::Source {
 
   Address base = 0;
   std::vector<FdePlace> index;  // sorted by offset
-  internal::CieCache cies;
+  CieCache cies;
 };
 
 struct CfiModules::Known {
@@ -201,8 +197,7 @@ void CfiModules::BuildPiece(Known& known, std::size_t piece) {
 }
 
 void CfiModules::AddRows(const Known& known, Source& source, Address first, Address limit,
-                         EhFrameReader& reader, EhFrameReader& cie_reader,
-                         internal::CfiRows& rows) {
+                         EhFrameReader& reader, EhFrameReader& cie_reader, CfiRows& rows) {
   const auto is_before = [](const FdePlace& place, Address offset) {
     return place.offset < offset;
   };
@@ -224,7 +219,7 @@ void CfiModules::AddRows(const Known& known, Source& source, Address first, Addr
     const std::optional<EhFrameEntry> entry = reader.At(fde);
     if (!entry || entry->cie == 0) {
       rows.AddBroken(1);
-    } else if (const internal::CfiEntry* cie = source.cies.At(cie_reader, entry->cie)) {
+    } else if (const CfiEntry* cie = source.cies.At(cie_reader, entry->cie)) {
       rows.Add(*cie, entry->body);
     }
   }
@@ -233,7 +228,7 @@ void CfiModules::AddRows(const Known& known, Source& source, Address first, Addr
 
 CompiledCfi CfiModules::CompileEhFramePiece(Known& known, Address first, Address limit) const {
   if (!std::exchange(known.has_index, true)) ReadIndex(known);
-  internal::CfiRows rows(architecture_, known.module.start, known.module.limit, first, limit);
+  CfiRows rows(architecture_, known.module.start, known.module.limit, first, limit);
   EhFrameReader reader(read_, kFdeWindowBytes);
   EhFrameReader cie_reader(read_, kCieWindowBytes);
   AddRows(known, known.in_memory, first, limit, reader, cie_reader, rows);
@@ -305,7 +300,7 @@ void CfiModules::ReadIndex(Known& known) const {
 // The functions of which only the file's .debug_frame speaks.
 void CfiModules::ReadDebugIndex(Known& known) const {
   known.debug_frame = read_debug_frame_(known.module);
-  internal::MakeEhFrame(known.debug_frame, known.module.load_bias);
+  MakeEhFrame(known.debug_frame, known.module.load_bias);
   if (known.debug_frame.empty()) return;
   known.in_file.base = kDebugFrameBase;
   EhFrameReader reader(known.debug_frame, kDebugFrameBase);
@@ -378,10 +373,9 @@ void CfiModules::Scan(const Known& known, Source& source, std::uint64_t bytes,
     std::optional<EhFrameEntry> entry = reader.At(next);
     if (!entry || entry->is_terminator) break;
     const Address at = std::exchange(next, entry->next);
-    const internal::CfiEntry* cie =
-        entry->cie == 0 ? nullptr : source.cies.At(cie_reader, entry->cie);
-    internal::FdeRange range;
-    if (cie == nullptr || !internal::ReadFdeRange(*cie, entry->body, range)) continue;
+    const CfiEntry* cie = entry->cie == 0 ? nullptr : source.cies.At(cie_reader, entry->cie);
+    FdeRange range;
+    if (cie == nullptr || !ReadFdeRange(*cie, entry->body, range)) continue;
     if (range.begin < known.module.start || range.begin >= known.module.limit) continue;
     source.index.push_back({static_cast<std::uint32_t>(range.begin - known.module.start),
                             static_cast<std::int32_t>(at - source.base)});
@@ -432,4 +426,4 @@ std::size_t CfiModules::memory_bytes() const {
   return bytes;
 }
 
-}  // namespace strobe
+}  // namespace strobe::internal

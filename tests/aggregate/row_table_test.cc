@@ -7,6 +7,8 @@
 namespace strobe {
 namespace {
 
+using internal::StackTrie;
+
 TEST(RowTable, OneRowForEachStackAndThread) {
   MemoryBudget budget(1 << 24);
   StackTrie trie;

@@ -10,6 +10,8 @@
 namespace strobe {
 namespace {
 
+using internal::StackTrie;
+
 TEST(StackTrie, EqualPathsAreOneNode) {
   MemoryBudget budget(1 << 20);
   StackTrie trie;

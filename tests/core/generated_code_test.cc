@@ -15,7 +15,7 @@ namespace strobe {
 namespace {
 
 using ::testing::HasSubstr;
-using TestProfiler = Profiler<testing::ManualTraits>;
+using TestProfiler = BasicProfiler<testing::ManualTraits>;
 
 static_assert(!std::is_copy_constructible_v<CodeRegistration> &&
               !std::is_copy_assignable_v<CodeRegistration>);

@@ -38,7 +38,7 @@ void CheckModule(const std::vector<std::uint8_t>& image, std::size_t hole,
                       .path = "hostile",
                       .build_id = {},
                       .unwind_address = kImageAddress};
-  CfiModules modules(architecture, read);
+  internal::CfiModules modules(architecture, read);
   const auto update = [&](const ModuleMap& map) {
     modules.Update(map);
     modules.BuildAll();

@@ -330,7 +330,7 @@ class SingleStepTruth {
   TracedProcess process_;
   TracedStack stack_;
   TrueStack truth_;
-  CfiModules modules_;
+  internal::CfiModules modules_;
   ModuleMap map_;
   std::shared_ptr<const UnwindModules> snapshot_;
   std::vector<Address> found_ = std::vector<Address>(kMaxFramesLimit);

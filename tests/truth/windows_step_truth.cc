@@ -291,13 +291,13 @@ class StepTruth : public StepObserver {
   const Options options_;
   const ModuleMap map_;
   const FunctionTables tables_;
-  CfiModules modules_;
+  strobe::internal::CfiModules modules_;
   std::shared_ptr<const UnwindModules> snapshot_;
   TrueStack truth_;
   Places root_;
   Places found_;
   StepResult end_ = StepResult::kCaller;
-  WalkMemo memo_{};
+  strobe::internal::WalkMemo memo_{};
   std::array<Address, kMaxPlaces> addresses_{};
   std::array<Address, kMaxPlaces> by_memo_{};
   std::size_t memo_count_ = 0;

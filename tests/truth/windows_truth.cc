@@ -193,7 +193,7 @@ class Comparison {
 
   const ModuleMap map_;
   const FunctionTables tables_;
-  CfiModules modules_;
+  strobe::internal::CfiModules modules_;
   std::shared_ptr<const UnwindModules> snapshot_;
   Places ours_;
   std::size_t samples_ = 0;

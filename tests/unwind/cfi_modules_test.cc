@@ -72,7 +72,7 @@ class CfiModulesTest : public ::testing::Test {
   }
 
   FakeProcess process_;
-  CfiModules modules_{
+  internal::CfiModules modules_{
       CfiArchitecture::kX86_64,
       [this](Address address, std::span<std::uint8_t> out) { return process_.Read(address, out); }};
 };
@@ -181,7 +181,7 @@ TEST_F(CfiModulesTest, SignalsOfAarch64AreLeftThroughTheVdso) {
   vdso.kind = ModuleKind::kVdso;
   process_.Map(vdso.start, Join({Bytes(0x200), Fixed(std::uint32_t{0xD2801168}),
                                  Fixed(std::uint32_t{0xD4000001}), Bytes(0x100)}));
-  CfiModules aarch64(
+  internal::CfiModules aarch64(
       CfiArchitecture::kAarch64,
       [this](Address address, std::span<std::uint8_t> out) { return process_.Read(address, out); });
   aarch64.Update(ModuleMap({vdso}));
@@ -404,7 +404,7 @@ TEST_F(CfiModulesTest, WhereverItIsBuiltNothingIsPending) {
 TEST_F(CfiModulesTest, CodeOutsideOfAllModulesIsRememberedUpToALimit) {
   const Module a = MapModule(process_, 0, 2);
   modules_.Update(ModuleMap({a}));
-  for (Address i = 0; i < CfiModules::kMaxUnknownRanges; ++i) {
+  for (Address i = 0; i < internal::CfiModules::kMaxUnknownRanges; ++i) {
     EXPECT_FALSE(modules_.Snapshot()->is_complete());
     EXPECT_TRUE(modules_.Build((Address{1} << 40) + i * UnwindModules::kPieceBytes));
   }
@@ -417,7 +417,7 @@ TEST_F(CfiModulesTest, CodeOutsideOfAllModulesIsRememberedUpToALimit) {
 TEST_F(CfiModulesTest, AModuleWithoutFrameInformationIsForgottenWhenItHasGone) {
   Module bare;
   std::size_t memory_bytes = 0;
-  for (Address i = 0; i < 2 * CfiModules::kMaxUnknownRanges; ++i) {
+  for (Address i = 0; i < 2 * internal::CfiModules::kMaxUnknownRanges; ++i) {
     bare.start = (Address{1} << 40) + i * 0x10000;
     bare.limit = bare.start + 0x1000;
     modules_.Update(ModuleMap({bare}));
@@ -455,8 +455,8 @@ TEST_F(CfiModulesTest, OfFunctionsWithoutEhFrameTheFilesDebugFrameSpeaks) {
     return process_.Read(address, out);
   };
   const auto snapshot_of = [&] {
-    CfiModules modules(CfiArchitecture::kX86_64, read,
-                       [&](const Module& /*of*/) { return debug_frame; });
+    internal::CfiModules modules(CfiArchitecture::kX86_64, read,
+                                 [&](const Module& /*of*/) { return debug_frame; });
     modules.Update(ModuleMap({module}));
     EXPECT_TRUE(modules.Build(module.start));
     return modules.Snapshot();

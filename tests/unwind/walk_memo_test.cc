@@ -144,11 +144,11 @@ class Walker {
     last_ = std::move(fresh);
     return result;
   }
-  WalkMemo& memo() { return *memo_; }
+  internal::WalkMemo& memo() { return *memo_; }
 
  private:
   const Machine& machine_;
-  std::unique_ptr<WalkMemo> memo_ = std::make_unique<WalkMemo>();
+  std::unique_ptr<internal::WalkMemo> memo_ = std::make_unique<internal::WalkMemo>();
   std::vector<Address> last_;
 };
 
@@ -291,18 +291,19 @@ TEST_F(WalkMemoStackTest, AStackThatIsCutSharesNothing) {
 }
 
 TEST_F(WalkMemoStackTest, DeeperStacksThanItHoldsAreWalkedWithoutIt) {
-  for (std::size_t i = 0; i + 2 < WalkMemo::kMaxFrames; ++i) Call({1});
+  for (std::size_t i = 0; i + 2 < internal::WalkMemo::kMaxFrames; ++i) Call({1});
   walker_.Walk();
-  EXPECT_EQ(walker_.Walk().shared, WalkMemo::kMaxFrames - 1);
+  EXPECT_EQ(walker_.Walk().shared, internal::WalkMemo::kMaxFrames - 1);
   Call({1});
-  EXPECT_EQ(walker_.Walk().shared, WalkMemo::kMaxFrames - 2);  // the former leaf is a caller now
+  EXPECT_EQ(walker_.Walk().shared,
+            internal::WalkMemo::kMaxFrames - 2);  // the former leaf is a caller now
   Call({1});
-  EXPECT_EQ(walker_.Walk().count, WalkMemo::kMaxFrames + 1);
-  EXPECT_EQ(walker_.Walk().count, WalkMemo::kMaxFrames + 1);
+  EXPECT_EQ(walker_.Walk().count, internal::WalkMemo::kMaxFrames + 1);
+  EXPECT_EQ(walker_.Walk().count, internal::WalkMemo::kMaxFrames + 1);
   machine_.Return();
   machine_.Return();
   walker_.Walk();
-  EXPECT_EQ(walker_.Walk().shared, WalkMemo::kMaxFrames - 1);
+  EXPECT_EQ(walker_.Walk().shared, internal::WalkMemo::kMaxFrames - 1);
 }
 
 // What the collector finishes, the memo knows nothing of: the next walk may share nothing with it.
@@ -310,7 +311,7 @@ TEST(WalkMemo, AWalkAfterOneThatWasPendingSharesNothing) {
   Machine machine({{UnwindRule::Stop(), false},
                    {UnwindRule::Frame(UnwindRule::Kind::kFromSp, 2, 1, 0), false}});
   for (int i = 0; i < 10; ++i) machine.Call(1, 100);
-  const auto memo = std::make_unique<WalkMemo>();
+  const auto memo = std::make_unique<internal::WalkMemo>();
   std::array<Address, 16> output{};
   std::size_t steps_left = 4;
   const auto walk = [&] {

@@ -8,6 +8,7 @@
 #include "strobe/aggregate/module_history.h"
 #include "strobe/aggregate/row_table.h"
 #include "strobe/aggregate/stack_trie.h"
+#include "strobe/base/visibility.h"
 #include "strobe/core/profile.h"
 
 namespace strobe {
@@ -18,10 +19,11 @@ struct PeriodThread {
   bool alive = false;  // at the period's end
 };
 
+STROBE_HOLDS_HIDDEN_BEGIN
 // Cheap to move, made by Aggregator::Take: the work of turning it into a Profile is left to the
 // exporter's thread.
 struct AggregatedPeriod {
-  StackTrie trie;
+  internal::StackTrie trie;
   RowTable rows{0};
   ModuleHistory modules;
   std::vector<PeriodThread> threads;
@@ -31,6 +33,7 @@ struct AggregatedPeriod {
            threads.capacity() * sizeof(PeriodThread);
   }
 };
+STROBE_HOLDS_HIDDEN_END
 
 // Sets the modules, frames, stacks, threads, samples and values of `profile`; the rest is the
 // caller's.

@@ -15,6 +15,7 @@
 #include "strobe/aggregate/row_table.h"
 #include "strobe/aggregate/stack_trie.h"
 #include "strobe/base/address.h"
+#include "strobe/base/visibility.h"
 #include "strobe/core/module_map.h"
 #include "strobe/core/stack.h"
 
@@ -28,6 +29,7 @@ struct StackDelta {
   std::span<const Address> leaf_first;  // the frames beyond, as WalkResult describes
 };
 
+STROBE_HOLDS_HIDDEN_BEGIN
 // Collector thread only. Nothing fails: what the memory limit has no room for is added to the
 // thread's row of [folded] and counted, so that the values taken out are those that went in.
 class Aggregator {
@@ -80,7 +82,7 @@ class Aggregator {
   [[nodiscard]] std::uint64_t folded() const { return folded_; }
 
  private:
-  static constexpr std::uint32_t kNone = StackTrie::kNone;
+  static constexpr std::uint32_t kNone = internal::StackTrie::kNone;
 
   enum class ThreadState : std::uint8_t { kFree, kAlive, kEnded };
   struct Thread {
@@ -100,7 +102,7 @@ class Aggregator {
   };
   static_assert(sizeof(std::string) > 32 || sizeof(Thread) < 64, "an idle thread is small");
 
-  [[nodiscard]] std::span<const Address> PathTo(const StackTrie& trie, std::uint32_t node,
+  [[nodiscard]] std::span<const Address> PathTo(const internal::StackTrie& trie, std::uint32_t node,
                                                 std::size_t depth);
   void Place(Thread& thread, std::span<const Address> leaf_first);
   void PlaceAnew(Thread& thread, std::span<const Address> leaf_first);
@@ -110,7 +112,7 @@ class Aggregator {
 
   const std::size_t value_count_;
   MemoryBudget budget_;
-  StackTrie trie_;
+  internal::StackTrie trie_;
   RowTable rows_;
   ModuleHistory modules_;
   std::deque<Thread> threads_;  // by key; a deque grows without a second copy
@@ -121,5 +123,6 @@ class Aggregator {
   std::vector<Address> path_;                                                   // scratch
   std::uint64_t folded_ = 0;
 };
+STROBE_HOLDS_HIDDEN_END
 
 }  // namespace strobe

@@ -23,7 +23,7 @@ class RowTable {
 
   // The row of `thread` at `node`, made if it is missing; kNone if it is missing and the budget
   // refuses.
-  std::uint32_t FindOrAdd(StackTrie& trie, std::uint32_t node, std::uint32_t thread,
+  std::uint32_t FindOrAdd(internal::StackTrie& trie, std::uint32_t node, std::uint32_t thread,
                           MemoryBudget& budget, Admission admission = Admission::kWithinBudget) {
     const std::uint32_t first = trie[node].first_row;
     const std::uint64_t key = Key(node, thread);
@@ -68,7 +68,7 @@ class RowTable {
     return &chunks_[row / kChunkRows][row % kChunkRows * stride_];
   }
 
-  std::uint32_t FindOther(StackTrie& trie, std::uint64_t key, MemoryBudget& budget,
+  std::uint32_t FindOther(internal::StackTrie& trie, std::uint64_t key, MemoryBudget& budget,
                           Admission admission);
 
   std::size_t stride_;  // in words: the key, then the values

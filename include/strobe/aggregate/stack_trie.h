@@ -8,9 +8,11 @@
 
 #include "strobe/aggregate/bounded_table.h"
 #include "strobe/base/address.h"
+#include "strobe/base/visibility.h"
 #include "strobe/core/stack.h"
 
-namespace strobe {
+STROBE_HIDDEN_BEGIN
+namespace strobe::internal {
 
 // Node 0 is the trie's own root. Its children are the roots of stacks: one for each (module
 // generation, StackEnd), because an address means a function only within a generation, and one for
@@ -91,4 +93,5 @@ class StackTrie {
 };
 static_assert(sizeof(StackTrie::Node) == 16);
 
-}  // namespace strobe
+}  // namespace strobe::internal
+STROBE_HIDDEN_END

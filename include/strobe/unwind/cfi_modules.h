@@ -11,15 +11,16 @@
 #include <vector>
 
 #include "strobe/base/address.h"
+#include "strobe/base/visibility.h"
 #include "strobe/core/module_map.h"
 #include "strobe/unwind/cfi_compiler.h"
 #include "strobe/unwind/unwind_table.h"
 
-namespace strobe {
-namespace internal {
+STROBE_HIDDEN_BEGIN
+namespace strobe::internal {
+
 class CfiRows;
 class EhFrameReader;
-}  // namespace internal
 
 // A program with 100 MB of text pays for what it executes: a module costs nothing until a piece of
 // it is asked for. Then where each of its functions has its frame information is read once, 8 bytes
@@ -89,11 +90,10 @@ class CfiModules {
   bool ReadSortedIndex(Known& known) const;
   void ScanForIndex(Known& known, Address eh_frame) const;
   void ReadDebugIndex(Known& known) const;
-  static void Scan(const Known& known, Source& source, std::uint64_t bytes,
-                   internal::EhFrameReader& reader, internal::EhFrameReader& cie_reader);
+  static void Scan(const Known& known, Source& source, std::uint64_t bytes, EhFrameReader& reader,
+                   EhFrameReader& cie_reader);
   static void AddRows(const Known& known, Source& source, Address first, Address limit,
-                      internal::EhFrameReader& reader, internal::EhFrameReader& cie_reader,
-                      internal::CfiRows& rows);
+                      EhFrameReader& reader, EhFrameReader& cie_reader, CfiRows& rows);
   // Only an ELF file has one.
   [[nodiscard]] bool MayHaveDebugFrame(const Module& module) const {
     return read_debug_frame_ != nullptr && module.has_file() && module.format == ImageFormat::kElf;
@@ -109,4 +109,5 @@ class CfiModules {
       std::make_shared<RuleCache>();  // of all snapshots since a module was let go
 };
 
-}  // namespace strobe
+}  // namespace strobe::internal
+STROBE_HIDDEN_END

@@ -48,7 +48,7 @@ class ChainUnwinder {
   // reads may change between two walks.
   template <class Registers, StackMemory M>
   STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE WalkResult
-  Unwind(const Registers& registers, const M& memory, WalkMemo& memo,
+  Unwind(const Registers& registers, const M& memory, internal::WalkMemo& memo,
          std::span<Address> output) const noexcept {
     return internal::WalkFrames(registers, memory, memo,
                                 modules_ == nullptr ? 0 : modules_->serial(), output,

@@ -39,7 +39,7 @@ concept Unwinder = std::default_initializable<U> &&
 template <class U>
 concept IncrementalUnwinder = Unwinder<U> &&
     requires(const U& unwinder, const NativeRegisters& registers, const LiveStackMemory& live,
-             WalkMemo& memo, std::span<Address> output) {
+             internal::WalkMemo& memo, std::span<Address> output) {
   { unwinder.Unwind(registers, live, memo, output) }
   noexcept->std::same_as<WalkResult>;
 };

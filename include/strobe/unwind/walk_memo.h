@@ -23,16 +23,13 @@
 #include "strobe/unwind/stack_memory.h"
 #include "strobe/unwind/unwind_rule.h"
 
-namespace strobe {
-
 STROBE_HIDDEN_BEGIN
-namespace internal {
+namespace strobe::internal {
+
 template <class Registers, StackMemory M, class Step>
 class MemoCheck;
 template <class Registers, StackMemory M, class Step>
 class IncrementalWalk;
-}  // namespace internal
-STROBE_HIDDEN_END
 
 // Belongs to one thread's captures; the collector may only ask for a Clear. All zero bytes are an
 // empty memo, so that it can lie in memory that is committed by the first sample. Stacks beyond
@@ -63,9 +60,9 @@ class WalkMemo {
 
  private:
   template <class Registers, StackMemory M, class Step>
-  friend class internal::MemoCheck;
+  friend class MemoCheck;
   template <class Registers, StackMemory M, class Step>
-  friend class internal::IncrementalWalk;
+  friend class IncrementalWalk;
 
   static constexpr std::size_t kEnd = kMaxFrames;
   // What a frame's word says beside its slot. Each moves the slot by 4 GiB or more, to where no
@@ -126,9 +123,6 @@ class WalkMemo {
   std::array<Frame, kMaxFrames> frames_;
 };
 static_assert(sizeof(WalkMemo) <= 32 * 1024);
-
-STROBE_HIDDEN_BEGIN
-namespace internal {
 
 // What of the last walk still holds.
 template <class Registers, StackMemory M, class Step>
@@ -374,6 +368,5 @@ STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE WalkResult WalkFrames(const Registers& r
   return IncrementalWalk<Registers, M, Step>(memo, holds_from, output).Run(registers, step);
 }
 
-}  // namespace internal
+}  // namespace strobe::internal
 STROBE_HIDDEN_END
-}  // namespace strobe
