@@ -14,7 +14,7 @@ struct NoExporter {
   }
 };
 struct NoExportTraits : DefaultTraits {
-  using Exporter = NoExporter;
+  using Outputs = OutputList<Output<PprofEncoder, NoExporter>>;
 };
 
 }  // namespace strobe::testing

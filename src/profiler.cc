@@ -3,6 +3,6 @@
 namespace strobe {
 
 template std::unique_ptr<internal::AbstractCore> internal::MakeCore<DefaultTraits>(
-    ProfilerOptions options);
+    ProfilerOptions options, Parts<DefaultTraits> parts);
 
 }  // namespace strobe

@@ -45,7 +45,7 @@ struct KeepingExporter {
   }
 };
 struct Traits : DefaultTraits {
-  using Exporter = KeepingExporter;
+  using Outputs = OutputList<Output<PprofEncoder, KeepingExporter>>;
 };
 
 // What one session says of one thread, beside the thread's own clock.

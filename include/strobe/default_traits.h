@@ -5,6 +5,7 @@
 #include "strobe/clock/system_clock.h"
 #include "strobe/encode/pprof_encoder.h"
 #include "strobe/export/file_exporter.h"
+#include "strobe/export/output_list.h"
 #include "strobe/platform/native.h"
 #include "strobe/provider/cpu_time_provider.h"
 #include "strobe/provider/provider_list.h"
@@ -20,7 +21,7 @@ namespace strobe {
 // Derive from it and redeclare what changes; a part that is added later is inherited.
 //
 //   struct MyTraits : strobe::DefaultTraits {
-//     using Exporter = MyExporter;
+//     using Outputs = strobe::OutputList<strobe::Output<strobe::PprofEncoder, MyExporter>>;
 //   };
 //   strobe::BasicProfiler<MyTraits> profiler;
 struct DefaultTraits {
@@ -29,8 +30,7 @@ struct DefaultTraits {
   using Unwinder = ChainUnwinder<CfiStep, FramePointerStep>;
   using Providers = ProviderList<CpuTimeProvider, WallTimeProvider>;
   using Symbolizer = ImageSymbolizer;
-  using Encoder = PprofEncoder;
-  using Exporter = FileExporter;
+  using Outputs = OutputList<Output<PprofEncoder, FileExporter>>;
   using Platform = NativePlatform;
 };
 

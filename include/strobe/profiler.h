@@ -18,8 +18,7 @@
 #include "strobe/core/registration.h"
 #include "strobe/core/stats.h"
 #include "strobe/default_traits.h"
-#include "strobe/encode/encoder.h"
-#include "strobe/export/exporter.h"
+#include "strobe/export/parts.h"
 #include "strobe/platform/platform.h"
 #include "strobe/profiler_fwd.h"
 #include "strobe/provider/sample_provider.h"
@@ -46,16 +45,18 @@ class BasicProfiler final {
   static_assert(SampleRing<typename Traits::Ring>, "Traits::Ring is not a SampleRing");
   static_assert(Unwinder<typename Traits::Unwinder>, "Traits::Unwinder is not an Unwinder");
   static_assert(Symbolizer<typename Traits::Symbolizer>, "Traits::Symbolizer is not a Symbolizer");
-  static_assert(Encoder<typename Traits::Encoder>, "Traits::Encoder is not an Encoder");
-  static_assert(Exporter<typename Traits::Exporter>, "Traits::Exporter is not an Exporter");
   static_assert(Platform<typename Traits::Platform>, "Traits::Platform is not a Platform");
 
  public:
   // What code sets in `options` beats the environment's STROBE_* variables, which beat the
   // defaults; STROBE_ENABLED=0 beats all. Nothing is started, opened or installed yet.
-  explicit BasicProfiler(ProfilerOptions options = {})
+  explicit BasicProfiler(ProfilerOptions options = {}) requires Parts<Traits>::kCanBeMade
+      : BasicProfiler(std::move(options), Parts<Traits>{}) {}
+  // With parts that have been made already: {.exporter = MyExporter(connection)}.
+  BasicProfiler(ProfilerOptions options, Parts<Traits> parts)
       : options_(internal::WithEnvironment<typename Traits::Platform>(std::move(options))),
-        core_(internal::MakeCore<Traits>(options_).release()) {}
+        parts_(std::move(parts)),
+        core_(internal::MakeCore<Traits>(options_, parts_).release()) {}
   // Stops, if it runs. Registrations that have not ended stay valid, and do nothing more.
   ~BasicProfiler() {
     internal::AbstractCore* const core = core_.load(std::memory_order_acquire);
@@ -102,7 +103,7 @@ class BasicProfiler final {
   internal::AbstractCore& Core() {
     internal::AbstractCore* core = core_.load(std::memory_order_acquire);
     if (core->fork_count() == Traits::Platform::ForkCount()) return *core;
-    auto own = internal::MakeCore<Traits>(options_);
+    auto own = internal::MakeCore<Traits>(options_, parts_);
     // Where another thread was faster, its core it is.
     if (!core_.compare_exchange_strong(core, own.get(), std::memory_order_acq_rel)) return *core;
     internal::KeepForEver(core);
@@ -110,12 +111,13 @@ class BasicProfiler final {
   }
 
   const ProfilerOptions options_;
+  const Parts<Traits> parts_;
   std::atomic<internal::AbstractCore*> core_;
 };
 STROBE_HOLDS_HIDDEN_END
 
 // Compiled in the library, once for all programs that keep the default parts.
 extern template std::unique_ptr<internal::AbstractCore> internal::MakeCore<DefaultTraits>(
-    ProfilerOptions options);
+    ProfilerOptions options, Parts<DefaultTraits> parts);
 
 }  // namespace strobe

@@ -74,6 +74,13 @@ std::vector<std::string> ProfileComments(const Profile& profile) {
   add_unless_zero(subject, "threads without a timer", stats.threads_on_fallback);
   add_unless_zero(subject, "exports failed", stats.exports_failed);
   add_unless_zero(subject, "profiles never delivered", stats.exports_dropped);
+  for (const OutputStats& output : stats.outputs) {
+    if (output.name.empty()) continue;
+    add_unless_zero(subject, absl::StrCat("exports failed at ", output.name),
+                    output.exports_failed);
+    add_unless_zero(subject, absl::StrCat("profiles never delivered by ", output.name),
+                    output.exports_dropped);
+  }
   add_unless_zero(subject, "periods extended", stats.periods_extended);
   add_unless_zero(quality, "samples folded for want of memory", stats.stacks_folded);
   add_unless_zero(quality, "stacks finished by the collector", stats.stacks_deferred);

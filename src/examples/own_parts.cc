@@ -108,7 +108,7 @@ static_assert(strobe::Exporter<PrintingExporter>);
 struct OwnTraits : strobe::DefaultTraits {
   using Unwinder = ShortUnwinder;
   using Providers = strobe::ProviderList<strobe::CpuTimeProvider, QueueDepthProvider>;
-  using Exporter = PrintingExporter;
+  using Outputs = strobe::OutputList<strobe::Output<strobe::PprofEncoder, PrintingExporter>>;
 };
 
 // Takes jobs in bursts, so that the queue is often deep.

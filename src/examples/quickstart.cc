@@ -21,7 +21,7 @@ namespace {
 
 // The default parts, but for the encoder.
 struct QuickstartTraits : strobe::DefaultTraits {
-  using Encoder = SummarizingEncoder;
+  using Outputs = strobe::OutputList<strobe::Output<SummarizingEncoder, strobe::FileExporter>>;
 };
 using Profiler = strobe::BasicProfiler<QuickstartTraits>;
 
@@ -143,8 +143,10 @@ int main(int argument_count, char** argument_values) {
     return 2;
   }
   // One period longer than the run, so that one file holds all of it.
+  Summary summary;
   Profiler profiler({.sampling = {.wall_frequency_hz = 10},
-                     .exporter = {.directory = arguments.directory, .period_s = 2 * kMaxSeconds}});
+                     .exporter = {.directory = arguments.directory, .period_s = 2 * kMaxSeconds}},
+                    {.encoder = SummarizingEncoder(summary)});
   const auto registration = profiler.RegisterThread("main");
   if (const absl::Status status = profiler.Start(); !status.ok()) {
     std::fprintf(stderr, "quickstart: %s\n%s\n", status.ToString().c_str(),
@@ -160,9 +162,9 @@ int main(int argument_count, char** argument_values) {
   if (!stopped.ok()) std::fprintf(stderr, "quickstart: %s\n", stopped.ToString().c_str());
 
   const strobe::Stats stats = profiler.stats();
-  PrintTop(SummarizingEncoder::cpu, "CPU time");
-  PrintTop(SummarizingEncoder::wall, "Wall time, all threads");
-  PrintThreads(clocks, SummarizingEncoder::cpu);
+  PrintTop(summary.cpu, "CPU time");
+  PrintTop(summary.wall, "Wall time, all threads");
+  PrintThreads(clocks, summary.cpu);
   PrintAccount(stats, process_cpu_ns);
   if (stats.last_export_path.empty()) {
     std::fprintf(stderr, "quickstart: no profile was written: %s\n",

@@ -28,6 +28,12 @@ struct ValueSummary {
 ValueSummary Summarize(const strobe::Profile& profile, const strobe::Symbols& symbols,
                        std::string_view type);
 
+// Of the last profile. Written on the exporter's thread; read it after Stop.
+struct Summary {
+  ValueSummary cpu;
+  ValueSummary wall;
+};
+
 // An encoder sees each profile with its names, so it is the place for a summary; the bytes are made
 // by the encoder under it.
 class SummarizingEncoder {
@@ -35,18 +41,18 @@ class SummarizingEncoder {
   static constexpr std::string_view kFileSuffix = strobe::PprofEncoder::kFileSuffix;
   static constexpr std::string_view kContentType = strobe::PprofEncoder::kContentType;
 
+  // `summary` must outlive the profiler.
+  explicit SummarizingEncoder(Summary& summary) : summary_(&summary) {}
+
   absl::StatusOr<std::string> Encode(const strobe::Profile& profile,
                                      const strobe::Symbols& symbols) {
-    cpu = Summarize(profile, symbols, "cpu");
-    wall = Summarize(profile, symbols, "wall");
+    summary_->cpu = Summarize(profile, symbols, "cpu");
+    summary_->wall = Summarize(profile, symbols, "wall");
     return encoder_.Encode(profile, symbols);
   }
 
-  // Of the last profile. Written on the exporter's thread; read them after Stop.
-  inline static ValueSummary cpu;
-  inline static ValueSummary wall;
-
  private:
+  Summary* summary_;
   strobe::PprofEncoder encoder_;
 };
 static_assert(strobe::Encoder<SummarizingEncoder>);

@@ -153,17 +153,20 @@ void AddSilence(const DiagnosisFacts& facts, std::vector<std::string>& lines) {
 }
 
 void AddExports(const Stats& stats, std::vector<std::string>& lines) {
-  if (!stats.last_export_error.empty()) {
-    lines.push_back(absl::StrCat(
-        "The last export failed: ", stats.last_export_error,
-        ". A profile that was not refused for good is tried again when the period ends."));
-  }
-  if (stats.exports_dropped != 0) {
-    lines.push_back(absl::StrCat(stats.exports_dropped,
-                                 " profiles were never delivered, with an amount of ",
-                                 stats.amount_dropped,
-                                 ": the exporter refused them for good, or the session ended. If "
-                                 "they were too large, a shorter exporter.period_s helps."));
+  for (const OutputStats& output : stats.outputs) {
+    const std::string to = output.name.empty() ? "" : absl::StrCat(" to ", output.name);
+    if (!output.last_export_error.empty()) {
+      lines.push_back(absl::StrCat(
+          "The last export", to, " failed: ", output.last_export_error,
+          ". A profile that was not refused for good is tried again when the period ends."));
+    }
+    if (output.exports_dropped != 0) {
+      lines.push_back(absl::StrCat(
+          output.exports_dropped, " profiles were never delivered", to, ", with an amount of ",
+          output.amount_dropped,
+          ": the exporter refused them for good, or the session ended. If they were too large, a "
+          "shorter exporter.period_s helps."));
+    }
   }
 }
 

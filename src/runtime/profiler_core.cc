@@ -1,5 +1,7 @@
 #include "strobe/runtime/profiler_core.h"
 
+#include <algorithm>
+#include <cstddef>
 #include <thread>
 
 namespace strobe::internal {
@@ -27,6 +29,12 @@ Stats StatsBetween(const Stats& earlier, const Stats& later) {
   result.exports_failed -= earlier.exports_failed;
   result.exports_dropped -= earlier.exports_dropped;
   result.amount_dropped -= earlier.amount_dropped;
+  for (std::size_t i = 0; i < std::min(earlier.outputs.size(), result.outputs.size()); ++i) {
+    result.outputs[i].exports -= earlier.outputs[i].exports;
+    result.outputs[i].exports_failed -= earlier.outputs[i].exports_failed;
+    result.outputs[i].exports_dropped -= earlier.outputs[i].exports_dropped;
+    result.outputs[i].amount_dropped -= earlier.outputs[i].amount_dropped;
+  }
   result.periods_extended -= earlier.periods_extended;
   result.rated_samples -= earlier.rated_samples;
   result.rated_ns -= earlier.rated_ns;
@@ -46,12 +54,7 @@ bool LockBy(std::unique_lock<std::mutex>& lock, std::chrono::steady_clock::time_
 }
 
 void AddExports(Stats& stats, const Stats& more) {
-  stats.exports += more.exports;
-  stats.exports_failed += more.exports_failed;
-  stats.exports_dropped += more.exports_dropped;
-  stats.amount_dropped += more.amount_dropped;
-  stats.last_export_error = more.last_export_error;
-  if (!more.last_export_path.empty()) stats.last_export_path = more.last_export_path;
+  AddOutputs(stats, more.outputs);
   if (!more.partly_named_module.empty()) stats.partly_named_module = more.partly_named_module;
 }
 

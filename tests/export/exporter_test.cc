@@ -9,20 +9,14 @@ namespace strobe {
 namespace {
 
 struct SmallestExporter {
-  explicit SmallestExporter(const ExporterOptions&) {}
   absl::StatusOr<std::string> Export(const ExportRequest&) { return std::string("nowhere"); }
 };
-struct WithoutOptions {
-  absl::StatusOr<std::string> Export(const ExportRequest&) { return std::string(); }
-};
 struct WithoutPlace {
-  explicit WithoutPlace(const ExporterOptions&) {}
   absl::Status Export(const ExportRequest&) { return absl::OkStatus(); }
 };
 
 TEST(ExporterTest, ConceptTakesWhatKeepsTheContractAndRefusesTheRest) {
   EXPECT_TRUE(Exporter<SmallestExporter>);
-  EXPECT_FALSE(Exporter<WithoutOptions>);
   EXPECT_FALSE(Exporter<WithoutPlace>);
   EXPECT_FALSE(Exporter<int>);
 }

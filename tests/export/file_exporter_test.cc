@@ -21,7 +21,7 @@ namespace strobe::testing {
 struct FileHarness {
   using Exporter = FileExporter;
   FileHarness() : directory(temporary.path() / "profiles") {}
-  ExporterOptions options() const { return {.directory = directory.string()}; }
+  FileExporter Make() const { return FileExporter({.directory = directory.string()}); }
   std::vector<std::string> Delivered() const {
     return fs::is_directory(directory) ? List(directory) : std::vector<std::string>();
   }

@@ -68,7 +68,7 @@ class CollectingExporter {
 };
 
 struct CollectingTraits : DefaultTraits {
-  using Exporter = CollectingExporter;
+  using Outputs = OutputList<Output<PprofEncoder, CollectingExporter>>;
 };
 // For threads that work until they have been sampled.
 template <class AnyUnwinder = DefaultTraits::Unwinder>

@@ -38,7 +38,7 @@ class SummingExporter {
   }
 };
 struct SummingTraits : DefaultTraits {
-  using Exporter = SummingExporter;
+  using Outputs = OutputList<Output<PprofEncoder, SummingExporter>>;
 };
 
 class Copy final : public CopyOfStrobe {

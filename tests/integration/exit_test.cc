@@ -140,7 +140,7 @@ struct HangingExporter {
   }
 };
 struct HangingTraits : testing::KeepingTraits {
-  using Exporter = HangingExporter;
+  using Outputs = OutputList<Output<testing::KeepingEncoder, HangingExporter>>;
 };
 
 TEST_F(Exit, DoesNotWaitForAnExportLongerThanStopDoes) {

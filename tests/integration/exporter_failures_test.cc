@@ -71,7 +71,7 @@ class GatedExporter : public CollectingExporter {
   }
 };
 struct GatedTraits : DefaultTraits {
-  using Exporter = GatedExporter;
+  using Outputs = OutputList<Output<PprofEncoder, GatedExporter>>;
 };
 
 // A registered thread that is busy until it is told to end.
@@ -183,7 +183,7 @@ class RefusingExporter : public CollectingExporter {
   }
 };
 struct RefusingTraits : DefaultTraits {
-  using Exporter = RefusingExporter;
+  using Outputs = OutputList<Output<PprofEncoder, RefusingExporter>>;
 };
 
 TEST(ExporterThatRefuses, WhatFollowsIsSentAndTheAccountAddsUp) {

@@ -109,8 +109,7 @@ static_assert(Symbolizer<NullSymbolizer>);
 struct NamedKeepingTraits : DefaultTraits {
   using Platform = CountingPlatform;
   using Unwinder = CountingUnwinder<DefaultTraits::Unwinder>;
-  using Encoder = KeepingEncoder;
-  using Exporter = NullExporter;
+  using Outputs = OutputList<Output<KeepingEncoder, NullExporter>>;
 };
 struct KeepingTraits : NamedKeepingTraits {
   using Symbolizer = NullSymbolizer;

@@ -51,7 +51,7 @@ class StackCheck {
   }
 };
 struct StaticTraits : strobe::DefaultTraits {
-  using Encoder = StackCheck;
+  using Outputs = strobe::OutputList<strobe::Output<StackCheck, strobe::FileExporter>>;
 };
 
 }  // namespace

@@ -26,7 +26,7 @@ namespace {
 using std::chrono::steady_clock;
 
 struct SoakTraits : DefaultTraits {
-  using Exporter = NullExporter;
+  using Outputs = OutputList<Output<PprofEncoder, NullExporter>>;
 };
 
 class WindowsSoak : public ::testing::Test {

@@ -14,11 +14,11 @@ template class BasicProfiler<DefaultTraits>;
 namespace {
 
 struct OwnExporterTraits : DefaultTraits {
-  using Exporter = testing::ArchetypeExporter;
+  using Outputs = OutputList<Output<PprofEncoder, testing::ArchetypeExporter>>;
 };
 
 TEST(DefaultTraits, ADerivedListChangesOnePartAndInheritsTheRest) {
-  static_assert(std::is_same_v<OwnExporterTraits::Encoder, DefaultTraits::Encoder>);
+  static_assert(std::is_same_v<OwnExporterTraits::Symbolizer, DefaultTraits::Symbolizer>);
   BasicProfiler<OwnExporterTraits> profiler;
   if (NativePlatform::Available().ok()) {
     ASSERT_TRUE(profiler.Start().ok());

@@ -19,6 +19,7 @@ DiagnosisFacts Healthy() {
   facts.stats.threads_registered = 2;
   facts.stats.samples = 100;
   facts.stats.exports = 3;
+  facts.stats.outputs.resize(1);
   return facts;
 }
 
@@ -94,9 +95,9 @@ TEST(Diagnosis, EachFactHasItsSentence) {
            Case{[](DiagnosisFacts& f) { f.stats.stacks_folded = 6; },
                 "6 samples went into [folded]"},
            Case{[](DiagnosisFacts& f) { f.stats.samples = 0; }, "no sample has come yet"},
-           Case{[](DiagnosisFacts& f) { f.stats.last_export_error = "disk full"; },
+           Case{[](DiagnosisFacts& f) { f.stats.outputs[0].last_export_error = "disk full"; },
                 "The last export failed: disk full."},
-           Case{[](DiagnosisFacts& f) { f.stats.exports_dropped = 2; },
+           Case{[](DiagnosisFacts& f) { f.stats.outputs[0].exports_dropped = 2; },
                 "2 profiles were never delivered"},
        }) {
     DiagnosisFacts facts = Healthy();
@@ -106,6 +107,19 @@ TEST(Diagnosis, EachFactHasItsSentence) {
     EXPECT_THAT(text, Not(HasSubstr("All is well")));
     EXPECT_THAT(text, Not(HasSubstr("\n"))) << "one fact, one line";
   }
+}
+
+TEST(Diagnosis, NamesTheOutputOfSeveral) {
+  DiagnosisFacts facts = Healthy();
+  facts.stats.outputs.resize(2);
+  facts.stats.outputs[0].name = "output 1 (.pb.gz)";
+  facts.stats.outputs[1].name = "output 2 (.txt)";
+  facts.stats.outputs[1].last_export_error = "no answer";
+  facts.stats.outputs[1].exports_dropped = 4;
+  const std::string text = Diagnose(facts);
+  EXPECT_THAT(text, HasSubstr("The last export to output 2 (.txt) failed: no answer."));
+  EXPECT_THAT(text, HasSubstr("4 profiles were never delivered to output 2 (.txt)"));
+  EXPECT_THAT(text, Not(HasSubstr("output 1")));
 }
 
 TEST(Diagnosis, SpeaksOfWhatWas) {

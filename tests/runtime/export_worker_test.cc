@@ -3,12 +3,15 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "manual_traits.h"
@@ -19,6 +22,7 @@ namespace strobe::internal {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::ElementsAreArray;
 using ::testing::HasSubstr;
 using testing::KeepingExporter;
 using testing::ManualPlatform;
@@ -48,49 +52,48 @@ std::vector<std::uint64_t> SequencesKept() {
   return sequences;
 }
 
-// Stands in its Export until it is let go.
-class GatedExporter {
+// Holds exporters in their Export until it is opened.
+class Gate {
  public:
-  explicit GatedExporter(const ExporterOptions& /*options*/) {}
-  absl::StatusOr<std::string> Export(const ExportRequest& request) {
+  void Pass(std::uint64_t sequence) {
     const std::lock_guard lock(monitor_);
     ++entered_;
     monitor_.NotifyAll();
-    monitor_.WaitFor([] { return is_open_; });
-    sequences_left_.push_back(request.profile.sequence);
+    monitor_.WaitFor([&] { return is_open_; });
+    sequences_left_.push_back(sequence);
     monitor_.NotifyAll();
-    return std::string("beyond the gate");
   }
-  static void Reset() {
-    const std::lock_guard lock(monitor_);
-    is_open_ = false;
-    entered_ = 0;
-    sequences_left_.clear();
-  }
-  static void Open() {
+  void Open() {
     const std::lock_guard lock(monitor_);
     is_open_ = true;
     monitor_.NotifyAll();
   }
-  static void WaitUntilEntered() {
+  void WaitUntilEntered() {
     const std::lock_guard lock(monitor_);
-    monitor_.WaitFor([] { return entered_ != 0; });
+    monitor_.WaitFor([&] { return entered_ != 0; });
   }
   // The profiles that have passed, once there are so many.
-  static std::vector<std::uint64_t> WaitForSequences(std::size_t count) {
+  std::vector<std::uint64_t> WaitForSequences(std::size_t count) {
     const std::lock_guard lock(monitor_);
     monitor_.WaitFor([&] { return sequences_left_.size() >= count; });
     return sequences_left_;
   }
 
  private:
-  static inline Monitor monitor_;
-  static inline bool is_open_ = false;
-  static inline int entered_ = 0;
-  static inline std::vector<std::uint64_t> sequences_left_;
+  Monitor monitor_;
+  bool is_open_ = false;
+  int entered_ = 0;
+  std::vector<std::uint64_t> sequences_left_;
+};
+struct GatedExporter {
+  absl::StatusOr<std::string> Export(const ExportRequest& request) {
+    gate->Pass(request.profile.sequence);
+    return std::string("beyond the gate");
+  }
+  std::shared_ptr<Gate> gate;  // outlives the test where an exporter is left behind
 };
 struct GatedTraits : ManualTraits {
-  using Exporter = GatedExporter;
+  using Outputs = OutputList<Output<testing::ArchetypeEncoder, GatedExporter>>;
 };
 
 // Has no room for the first profile, and never will.
@@ -103,7 +106,7 @@ class RefusingExporter : public KeepingExporter {
   }
 };
 struct RefusingTraits : ManualTraits {
-  using Exporter = RefusingExporter;
+  using Outputs = OutputList<Output<testing::ArchetypeEncoder, RefusingExporter>>;
 };
 
 class ExportWorkerTest : public ::testing::Test {
@@ -112,8 +115,8 @@ class ExportWorkerTest : public ::testing::Test {
     ManualPlatform::Reset();
     KeepingExporter::Take();
     KeepingExporter::FailNext(0);
-    GatedExporter::Reset();
   }
+  const std::shared_ptr<Gate> gate_ = std::make_shared<Gate>();
   Stats StatsOf(const auto& worker) {
     Stats stats;
     worker.AddTo(stats);
@@ -200,17 +203,17 @@ TEST_F(ExportWorkerTest, OfTwoJobsOneMayFail) {
 }
 
 TEST_F(ExportWorkerTest, ABlockedExporterIsLeftBehindAndNobodyElseWaits) {
-  ExportWorker<GatedTraits> worker(ExporterOptions{});
+  ExportWorker<GatedTraits> worker(ExporterOptions{}, {.exporter = GatedExporter{gate_}});
   ASSERT_TRUE(worker.Begin());
   worker.Submit(Job(1));
-  GatedExporter::WaitUntilEntered();
+  gate_->WaitUntilEntered();
   EXPECT_EQ(StatsOf(worker).exports, 0u) << "answered while the exporter stands in its export";
   EXPECT_FALSE(worker.IsIdle());
   worker.Submit(Job(2));
   EXPECT_EQ(worker.End(In(0)).code(), absl::StatusCode::kDeadlineExceeded);
   EXPECT_FALSE(worker.HasEnded());
-  GatedExporter::Open();
-  EXPECT_THAT(GatedExporter::WaitForSequences(2), ElementsAre(1, 2))
+  gate_->Open();
+  EXPECT_THAT(gate_->WaitForSequences(2), ElementsAre(1, 2))
       << "what was submitted was still tried";
   while (!worker.HasEnded()) std::this_thread::yield();
   EXPECT_EQ(StatsOf(worker).exports, 2u);
@@ -218,13 +221,13 @@ TEST_F(ExportWorkerTest, ABlockedExporterIsLeftBehindAndNobodyElseWaits) {
 
 TEST_F(ExportWorkerTest, WhereNobodyWaitsTheLastProfileIsStillTried) {
   {
-    ExportWorker<GatedTraits> worker(ExporterOptions{});
+    ExportWorker<GatedTraits> worker(ExporterOptions{}, {.exporter = GatedExporter{gate_}});
     ASSERT_TRUE(worker.Begin());
     worker.Submit(Job(1));
     static_cast<void>(worker.End(std::chrono::steady_clock::now() - std::chrono::seconds(1)));
   }
-  GatedExporter::Open();
-  EXPECT_THAT(GatedExporter::WaitForSequences(1), ElementsAre(1));
+  gate_->Open();
+  EXPECT_THAT(gate_->WaitForSequences(1), ElementsAre(1));
 }
 
 TEST_F(ExportWorkerTest, AThreadThatIsRefusedIsReported) {
@@ -244,7 +247,7 @@ struct BrokenSymbolizer : testing::ArchetypeSymbolizer {
   }
 };
 struct BrokenEncoderTraits : ManualTraits {
-  using Encoder = BrokenEncoder;
+  using Outputs = OutputList<Output<BrokenEncoder, KeepingExporter>>;
 };
 struct BrokenSymbolizerTraits : ManualTraits {
   using Symbolizer = BrokenSymbolizer;
@@ -264,6 +267,155 @@ TEST_F(ExportWorkerTest, AProfileWithoutNamesIsWorthMoreThanNone) {
   worker.Submit(Job(1));
   EXPECT_TRUE(worker.End(In(60)).ok());
   EXPECT_THAT(SequencesKept(), ElementsAre(1));
+}
+
+// A destination whose behaviour the test sets.
+struct Destination {
+  std::mutex mutex;
+  absl::Status status;                   // of each export
+  std::vector<std::uint64_t> sequences;  // delivered
+  int tries = 0;
+
+  void Set(absl::Status next) {
+    const std::lock_guard lock(mutex);
+    status = std::move(next);
+  }
+  std::vector<std::uint64_t> Delivered() {
+    const std::lock_guard lock(mutex);
+    return sequences;
+  }
+  int TakeTries() {
+    const std::lock_guard lock(mutex);
+    return std::exchange(tries, 0);
+  }
+};
+struct DestinationExporter {
+  absl::StatusOr<std::string> Export(const ExportRequest& request) {
+    const std::lock_guard lock(destination->mutex);
+    ++destination->tries;
+    if (!destination->status.ok()) return destination->status;
+    destination->sequences.push_back(request.profile.sequence);
+    return absl::StrCat("there, ", std::string(request.bytes));
+  }
+  Destination* destination;
+};
+// Writes the text that it was given.
+struct TextEncoder {
+  static constexpr std::string_view kFileSuffix = ".txt";
+  static constexpr std::string_view kContentType = "text/plain";
+  absl::StatusOr<std::string> Encode(const Profile& /*profile*/, const Symbols& /*symbols*/) {
+    return text;
+  }
+  std::string text;
+};
+struct TwoOutputsTraits : ManualTraits {
+  using Outputs = OutputList<Output<testing::ArchetypeEncoder, DestinationExporter>,
+                             Output<TextEncoder, DestinationExporter>>;
+};
+
+class TwoOutputsTest : public ExportWorkerTest {
+ protected:
+  void SetUp() override {
+    ExportWorkerTest::SetUp();
+    ASSERT_TRUE(worker_.Begin());
+  }
+  absl::Status SubmitAndWait(std::uint64_t sequence) {
+    worker_.Submit(Job(sequence));
+    return worker_.Wait(In(60));
+  }
+
+  Destination first_;
+  Destination second_;
+  ExportWorker<TwoOutputsTraits> worker_{
+      ExporterOptions{},
+      {.outputs = {{.exporter = DestinationExporter{&first_}},
+                   {.encoder = TextEncoder{"text"}, .exporter = DestinationExporter{&second_}}}}};
+};
+
+TEST_F(TwoOutputsTest, EachGetsEveryProfileInItsFormat) {
+  EXPECT_TRUE(SubmitAndWait(1).ok());
+  EXPECT_TRUE(worker_.End(In(60)).ok());
+  EXPECT_THAT(first_.Delivered(), ElementsAre(1));
+  EXPECT_THAT(second_.Delivered(), ElementsAre(1));
+  const Stats stats = StatsOf(worker_);
+  EXPECT_EQ(stats.exports, 2u) << "the sum";
+  ASSERT_EQ(stats.outputs.size(), 2u);
+  EXPECT_EQ(stats.outputs[0].name, "output 1 (.none)");
+  EXPECT_EQ(stats.outputs[1].name, "output 2 (.txt)");
+  EXPECT_EQ(stats.outputs[1].exports, 1u);
+  EXPECT_EQ(stats.outputs[1].last_export_path, "there, text");
+  EXPECT_EQ(stats.last_export_path, "there, ") << "of the first output";
+}
+
+TEST_F(TwoOutputsTest, AnOutputThatFailsIsRetriedForItselfWhileTheOtherGoesOn) {
+  second_.Set(absl::UnavailableError("503"));
+  const absl::Status failed = SubmitAndWait(1);
+  EXPECT_TRUE(absl::IsUnavailable(failed));
+  EXPECT_EQ(failed.message(), "output 2 (.txt): 503");
+  EXPECT_FALSE(worker_.IsIdle());
+  EXPECT_TRUE(worker_.HasRoom()) << "the first output waits for the next period";
+  EXPECT_FALSE(SubmitAndWait(2).ok());
+  EXPECT_THAT(first_.Delivered(), ElementsAre(1, 2)) << "nothing is sent to it again";
+  Stats stats = StatsOf(worker_);
+  EXPECT_EQ(stats.outputs[0].exports_failed, 0u);
+  EXPECT_EQ(stats.outputs[0].last_export_error, "");
+  EXPECT_EQ(stats.outputs[1].exports_failed, 3u) << "the first profile twice";
+  EXPECT_EQ(stats.outputs[1].last_export_error, "503");
+  EXPECT_EQ(stats.last_export_error, "output 2 (.txt): 503");
+  second_.Set(absl::OkStatus());
+  worker_.Retry();
+  EXPECT_TRUE(worker_.End(In(60)).ok());
+  EXPECT_THAT(second_.Delivered(), ElementsAre(1, 2));
+  stats = StatsOf(worker_);
+  EXPECT_EQ(stats.exports_dropped, 0u);
+  EXPECT_EQ(stats.last_export_error, "");
+}
+
+TEST_F(TwoOutputsTest, ARefusalAtOneDoesNotTouchTheOther) {
+  first_.Set(absl::OutOfRangeError("413"));
+  EXPECT_TRUE(absl::IsOutOfRange(SubmitAndWait(1)));
+  EXPECT_TRUE(worker_.IsIdle()) << "one has it, the other will never take it";
+  EXPECT_TRUE(absl::IsOutOfRange(worker_.End(In(60))));
+  EXPECT_THAT(second_.Delivered(), ElementsAre(1));
+  const Stats stats = StatsOf(worker_);
+  EXPECT_EQ(stats.outputs[0].exports_dropped, 1u);
+  EXPECT_EQ(stats.outputs[0].amount_dropped, 20);
+  EXPECT_EQ(stats.outputs[1].exports_dropped, 0u);
+  EXPECT_EQ(stats.outputs[1].amount_dropped, 0);
+}
+
+TEST_F(TwoOutputsTest, WhereBothFailThePeriodGoesOn) {
+  first_.Set(absl::UnavailableError("503"));
+  second_.Set(absl::PermissionDeniedError("403"));
+  EXPECT_EQ(SubmitAndWait(1).message(), "output 1 (.none): 503") << "the first error";
+  EXPECT_FALSE(worker_.HasRoom());
+  first_.Set(absl::OkStatus());
+  worker_.Retry();
+  EXPECT_EQ(worker_.Wait(In(60)).message(), "output 2 (.txt): 403");
+  EXPECT_TRUE(worker_.HasRoom());
+  EXPECT_FALSE(worker_.End(In(60)).ok());
+  EXPECT_EQ(StatsOf(worker_).outputs[1].exports_dropped, 1u) << "the session has ended";
+}
+
+TEST_F(TwoOutputsTest, WhatWaitsForAnOutputIsBoundedAndSoAreItsTries) {
+  first_.Set(absl::UnavailableError("503"));
+  std::vector<std::uint64_t> sequences;
+  for (std::uint64_t i = 0; i < kMaxWaitingProfiles + 2; ++i) {
+    first_.TakeTries();
+    EXPECT_FALSE(SubmitAndWait(i).ok());
+    EXPECT_LE(first_.TakeTries(), 2) << "a server that is slow to fail delays the other output";
+    sequences.push_back(i);
+  }
+  EXPECT_THAT(second_.Delivered(), ElementsAreArray(sequences));
+  const Stats stats = StatsOf(worker_);
+  EXPECT_EQ(stats.outputs[0].exports_dropped, 2u);
+  EXPECT_EQ(stats.outputs[0].amount_dropped, 40);
+  EXPECT_EQ(stats.outputs[1].exports_dropped, 0u);
+  first_.Set(absl::OkStatus());
+  worker_.Retry();
+  EXPECT_TRUE(worker_.End(In(60)).ok());
+  sequences.erase(sequences.begin(), sequences.begin() + 2);
+  EXPECT_THAT(first_.Delivered(), ElementsAreArray(sequences)) << "the oldest were dropped";
 }
 
 }  // namespace

@@ -54,7 +54,7 @@ struct ManualTraits : ArchetypeTraits {
   using Ring = SpscRing;
   using Platform = ManualPlatform;
   using Providers = ProviderList<CpuTimeProvider, WallTimeProvider>;
-  using Exporter = KeepingExporter;
+  using Outputs = OutputList<Output<ArchetypeEncoder, KeepingExporter>>;
 };
 
 // Ends the session; what it has sampled since its last period, checked.

@@ -33,6 +33,9 @@ Stats Counters(std::uint64_t factor) {
   stats.exports_dropped = 22 * factor;
   stats.amount_dropped = static_cast<std::int64_t>(23 * factor);
   stats.periods_extended = 21 * factor;
+  stats.outputs.resize(1);
+  stats.outputs[0].exports = 25 * factor;
+  stats.outputs[0].amount_dropped = static_cast<std::int64_t>(26 * factor);
   return stats;
 }
 
@@ -60,6 +63,8 @@ TEST(StatsBetween, SubtractsEveryCounter) {
   EXPECT_EQ(between.exports_failed, expected.exports_failed);
   EXPECT_EQ(between.exports_dropped, expected.exports_dropped);
   EXPECT_EQ(between.amount_dropped, expected.amount_dropped);
+  EXPECT_EQ(between.outputs.at(0).exports, expected.outputs[0].exports);
+  EXPECT_EQ(between.outputs[0].amount_dropped, expected.outputs[0].amount_dropped);
   EXPECT_EQ(between.periods_extended, expected.periods_extended);
 }
 
@@ -97,10 +102,11 @@ TEST(AddExports, AddsCountsAndKeepsTheLastWord) {
   stats.last_export_path = "/old";
   stats.partly_named_module = "/lib/x";
   Stats more;
-  more.exports = 1;
-  more.exports_failed = 4;
-  more.exports_dropped = 2;
-  more.amount_dropped = 70;
+  OutputStats& output = more.outputs.emplace_back();
+  output.exports = 1;
+  output.exports_failed = 4;
+  output.exports_dropped = 2;
+  output.amount_dropped = 70;
   AddExports(stats, more);
   EXPECT_EQ(stats.exports, 3u);
   EXPECT_EQ(stats.exports_failed, 4u);
@@ -109,6 +115,8 @@ TEST(AddExports, AddsCountsAndKeepsTheLastWord) {
   EXPECT_EQ(stats.last_export_error, "");
   EXPECT_EQ(stats.last_export_path, "/old") << "where the last success went";
   EXPECT_EQ(stats.partly_named_module, "/lib/x");
+  ASSERT_EQ(stats.outputs.size(), 1u);
+  EXPECT_EQ(stats.outputs[0].amount_dropped, 70);
 }
 
 TEST(ProfilerCore, CountsItsOwnRefusals) {

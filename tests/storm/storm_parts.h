@@ -178,8 +178,7 @@ struct StormTraits : DefaultTraits {
       ProviderList<CpuTimeProvider, WallTimeProvider, RequestProvider, ExpiryProvider>;
   static constexpr std::uint8_t kExpiryProvider = 3;  // its place in the list
   using Symbolizer = NullSymbolizer;
-  using Encoder = AddingEncoder;
-  using Exporter = NullExporter;
+  using Outputs = OutputList<Output<AddingEncoder, NullExporter>>;
 };
 using StormProfiler = BasicProfiler<StormTraits>;
 

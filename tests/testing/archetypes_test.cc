@@ -19,22 +19,21 @@ template class BasicScopedProfiler<testing::ArchetypeTraits>;
 namespace testing {
 namespace {
 
-struct CountingExporter : ArchetypeExporter {
-  using ArchetypeExporter::ArchetypeExporter;
+struct CountingExporter {
   absl::StatusOr<std::string> Export(const ExportRequest& request) {
-    ++exports;
+    ++*exports;
     EXPECT_EQ(request.profile.value_types.size(), 1u);
-    return ArchetypeExporter::Export(request);
+    return std::string("nowhere");
   }
-  static inline std::atomic<int> exports{0};
+  std::atomic<int>* exports;
 };
 struct CountingTraits : ArchetypeTraits {
-  using Exporter = CountingExporter;
+  using Outputs = OutputList<Output<ArchetypeEncoder, CountingExporter>>;
 };
 
 TEST(Archetypes, AProfilerOfThemRunsAndExports) {
-  CountingExporter::exports = 0;
-  BasicProfiler<CountingTraits> profiler;
+  std::atomic<int> exports{0};
+  BasicProfiler<CountingTraits> profiler({}, {.exporter = CountingExporter{&exports}});
   const auto registration = profiler.RegisterThread("main");
   EXPECT_TRUE(registration.status().ok()) << registration.status();
   {
@@ -42,7 +41,7 @@ TEST(Archetypes, AProfilerOfThemRunsAndExports) {
     ASSERT_TRUE(session.status().ok()) << session.status();
     EXPECT_TRUE(profiler.Flush().ok());
   }
-  EXPECT_EQ(CountingExporter::exports, 2);
+  EXPECT_EQ(exports, 2);
   EXPECT_EQ(profiler.stats().last_export_path, "nowhere");
 }
 

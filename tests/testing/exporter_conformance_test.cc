@@ -8,32 +8,33 @@
 
 namespace strobe::testing {
 
-// The smallest exporter that keeps the contract: a map in memory, found by the name of the
-// directory.
+// The smallest exporter that keeps the contract: a map in memory, which is the harness's.
 struct MemoryHarness {
+  struct Memory {
+    std::map<std::string, std::string> places;
+    bool is_broken = false;
+  };
   struct Exporter {
-    explicit Exporter(const ExporterOptions& options) : directory(*options.directory) {}
     absl::StatusOr<std::string> Export(const ExportRequest& request) {
-      if (is_broken) return absl::UnavailableError("the map is broken");
-      const std::string where = absl::StrCat(directory, "/", request.profile.sequence);
-      places[where] = std::string(request.bytes);
+      if (memory->is_broken) return absl::UnavailableError("the map is broken");
+      const std::string where = absl::StrCat("memory/", request.profile.sequence);
+      memory->places[where] = std::string(request.bytes);
       return where;
     }
-    std::string directory;
-    static inline std::map<std::string, std::string> places;
-    static inline bool is_broken = false;
+    Memory* memory;
   };
 
-  MemoryHarness() { Exporter::places.clear(); }
-  ExporterOptions options() { return {.directory = "memory"}; }
-  std::vector<std::string> Delivered() {
+  Exporter Make() { return {&memory}; }
+  std::vector<std::string> Delivered() const {
     std::vector<std::string> names;
-    for (const auto& [name, bytes] : Exporter::places) names.push_back(name);
+    for (const auto& [name, bytes] : memory.places) names.push_back(name);
     return names;
   }
-  std::string Read(const std::string& where) { return Exporter::places[where]; }
-  void Break() { Exporter::is_broken = true; }
-  void Mend() { Exporter::is_broken = false; }
+  std::string Read(const std::string& where) { return memory.places[where]; }
+  void Break() { memory.is_broken = true; }
+  void Mend() { memory.is_broken = false; }
+
+  Memory memory;
 };
 INSTANTIATE_TYPED_TEST_SUITE_P(Memory, ExporterConformance, MemoryHarness);
 

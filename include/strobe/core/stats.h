@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "strobe/core/stack.h"
 
@@ -34,6 +35,17 @@ constexpr std::string_view DropReasonName(DropReason reason) {
   }
   return "unknown";
 }
+
+// What one output of a profiler has delivered: see OutputList.
+struct OutputStats {
+  std::string name;  // "output 2 (.pb.gz)"; empty where the profiler has one output
+  std::uint64_t exports = 0;
+  std::uint64_t exports_failed = 0;
+  std::uint64_t exports_dropped = 0;  // never delivered: see Stats::exports_dropped
+  std::int64_t amount_dropped = 0;    // in these
+  std::string last_export_error;      // empty after a success
+  std::string last_export_path;       // what the exporter said of its last success
+};
 
 // Counters since the profiler was constructed; in a Profile, those of its period.
 struct Stats {
@@ -83,17 +95,21 @@ struct Stats {
   // provider of ours brings that about.
   std::uint64_t sums_cut = 0;
 
-  // Export.
+  // Export: the sums over all outputs. An error and a path are those of the first output that has
+  // one; an error begins with the output's name.
   std::uint64_t exports = 0;
   std::uint64_t exports_failed = 0;
   std::uint64_t exports_dropped =
-      0;  // profiles never delivered: refused for good (see RefusesProfile), or their session ended
+      // Profiles never delivered: refused for good (see RefusesProfile), waiting when their session
+      // ended, or one too many waiting for an output that fails while another delivers.
+      0;
   std::int64_t amount_dropped =
       0;  // in these, in the unit that the first provider shows by default
   std::uint64_t periods_extended =
       0;  // periods that went on because the one before had not been exported yet
-  std::string last_export_error;  // empty after a success
-  std::string last_export_path;   // what the exporter said of its last success
+  std::string last_export_error;     // empty after a success
+  std::string last_export_path;      // what the exporter said of its last success
+  std::vector<OutputStats> outputs;  // of each output, in the order of the list
   std::string
       // A module with more functions than the symbolizer keeps; empty where there was none.
       partly_named_module;

@@ -22,10 +22,10 @@ inline constexpr std::array<std::string_view, 1> kProfileFileSuffixes{".pb.gz"};
 //   without frames.
 // * kFileSuffix is the format's customary end of a file name (".pb.gz"), kContentType its media
 //   type.
-// Called on the exporter's thread; errors are statuses.
+// Called on the exporter's thread; errors are statuses. Made by its default constructor where none
+// is given in Parts.
 template <class E>
-concept Encoder = std::default_initializable<E> &&
-    requires(E& encoder, const Profile& profile, const Symbols& symbols) {
+concept Encoder = requires(E& encoder, const Profile& profile, const Symbols& symbols) {
   { encoder.Encode(profile, symbols) } -> std::same_as<absl::StatusOr<std::string>>;
   { E::kFileSuffix } -> std::convertible_to<std::string_view>;
   { E::kContentType } -> std::convertible_to<std::string_view>;

@@ -29,15 +29,15 @@ struct ExportRequest {
   const Profile& profile;         // whose bytes they are: program, process id, sequence, times
 };
 
-// * Constructed from the options, without side effects: nothing is created before the first Export.
+// * Made from `const ExporterOptions&`, or given in Parts and copied for each session. Neither has
+//   side effects: nothing is created before the first Export.
 // * Export(request) delivers the bytes whole or not at all, and says where they went (a path, a
 //   URL) or why not. It may take long; nothing but the next export waits for it. After an error
 //   that RefusesProfile the profile is dropped, and counted; after any other the profiler calls
 //   again with the same profile when the next period ends.
 // Called on the exporter's thread only.
 template <class E>
-concept Exporter = std::constructible_from<E, const ExporterOptions&> &&
-    requires(E& exporter, const ExportRequest& request) {
+concept Exporter = requires(E& exporter, const ExportRequest& request) {
   { exporter.Export(request) } -> std::same_as<absl::StatusOr<std::string>>;
 };
 

@@ -1,12 +1,19 @@
-// ExportWorker: the thread that makes a Profile of a period's samples, names its functions, encodes
-// it and sends it out.
+// ExportWorker: the thread that makes a Profile of a period's samples, names its functions and
+// sends it to each output.
 #pragma once
 
+#include <algorithm>
+#include <array>
+#include <bitset>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <span>
 #include <string>
+#include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -19,7 +26,10 @@
 #include "strobe/core/stats.h"
 #include "strobe/core/symbols.h"
 #include "strobe/export/exporter.h"
+#include "strobe/export/output_list.h"
+#include "strobe/export/parts.h"
 #include "strobe/runtime/monitor.h"
+#include "strobe/runtime/output_parts.h"
 
 STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
@@ -30,7 +40,8 @@ struct ExportJob {
   AggregatedPeriod samples;
   Profile profile;
   std::vector<std::size_t> columns;
-  bool is_filled = false;  // whether `samples` have gone into `profile`
+  bool is_filled = false;              // whether `samples` have gone into `profile`
+  std::bitset<kMaxOutputs> waiting{};  // the outputs that have not delivered it yet
 };
 
 // Fills job.profile from job.samples, once, and keeps only the columns that are wanted.
@@ -38,17 +49,25 @@ void FillProfile(ExportJob& job);
 // What all of its samples add up to, in the value type that is shown by default.
 std::int64_t AmountOf(const Profile& profile);
 
-// Thread-safe. It holds at most two periods: the one that is being sent or has failed, and the
-// session's last. All that the thread touches lives in a shared state, so that an exporter which
-// hangs for minutes can be left behind.
+// The account of outputs with these suffixes, which have delivered nothing yet.
+std::vector<OutputStats> NewAccount(std::span<const std::string_view> file_suffixes);
+// Adds them to `stats` one by one, and their sums.
+void AddOutputs(Stats& stats, const std::vector<OutputStats>& outputs);
+// `status` as that of an output of that name.
+absl::Status OfOutput(const absl::Status& status, const std::string& name);
+
+// Thread-safe. Unless an output fails while another delivers, it holds at most two periods: the one
+// that is being sent or has failed, and the session's last. All that the thread touches lives in a
+// shared state, so that an exporter which hangs for minutes can be left behind.
 template <class Traits>
 class ExportWorker {
  public:
   using Platform = typename Traits::Platform;
+  using Outputs = typename Traits::Outputs;
   using Deadline = Monitor::Deadline;
 
-  explicit ExportWorker(const ExporterOptions& options)
-      : state_(std::make_shared<State>(options)) {}
+  explicit ExportWorker(const ExporterOptions& options, const Parts<Traits>& parts = {})
+      : state_(std::make_shared<State>(options, parts)) {}
 
   // False where the system refuses the thread.
   bool Begin() {
@@ -62,9 +81,18 @@ class ExportWorker {
     return state_->jobs.empty();
   }
 
+  // Whether an output waits for another period.
+  [[nodiscard]] bool HasRoom() const {
+    const std::lock_guard lock(state_->monitor);
+    std::bitset<kMaxOutputs> busy;
+    for (const auto& job : state_->jobs) busy |= job->waiting;
+    return busy.count() < Outputs::kCount;
+  }
+
   // Hands a period over.
   void Submit(ExportJob job) {
     const std::lock_guard lock(state_->monitor);
+    for (std::size_t i = 0; i < Outputs::kCount; ++i) job.waiting.set(i);
     state_->jobs.push_back(std::make_unique<ExportJob>(std::move(job)));
     state_->is_due = true;
     state_->monitor.NotifyAll();
@@ -106,12 +134,7 @@ class ExportWorker {
 
   void AddTo(Stats& stats) const {
     const std::lock_guard lock(state_->monitor);
-    stats.exports += state_->exports;
-    stats.exports_failed += state_->failures;
-    stats.exports_dropped += state_->dropped;
-    stats.amount_dropped += state_->amount_dropped;
-    stats.last_export_error = state_->status.ok() ? "" : std::string(state_->status.message());
-    if (!state_->path.empty()) stats.last_export_path = state_->path;
+    AddOutputs(stats, state_->account);
     if (!state_->partly_named.empty()) stats.partly_named_module = state_->partly_named;
   }
 
@@ -122,55 +145,60 @@ class ExportWorker {
   }
 
  private:
+  // What became of the tries of each output in a round; nothing of an output that tried nothing.
+  struct Tries {
+    int failures = 0;
+    std::optional<absl::Status> status;
+  };
+  using Round = std::array<Tries, Outputs::kCount>;
+  // An output that fails more often in a round tries no more in it: it may take long to fail.
+  static constexpr int kMaxFailuresOfARound = 2;
+
   struct State {
-    explicit State(const ExporterOptions& options) : exporter(options) {}
+    State(const ExporterOptions& options, const Parts<Traits>& parts)
+        : account(NewAccount(Outputs::kFileSuffixes)),
+          symbolizer(parts.symbolizer.Make()),
+          outputs(MakeOutputs(parts.AllOutputs(), options)) {}
 
     void Run() {
       if constexpr (requires { Platform::WorkInBackground(); }) Platform::WorkInBackground();
       std::unique_lock lock(monitor);
       while (true) {
         monitor.WaitFor([&] { return is_due || is_ending; });
-        if (!is_due)
-          break;  // what was submitted before the end is tried, though nobody may wait for it
+        // What was submitted before the end is tried, even where no caller waits for it.
+        if (!is_due) break;
         is_due = false;
         is_busy = true;
-        absl::Status round = absl::OkStatus();
-        // One try for each. What fails stays, unless no try can succeed: that one would keep all
-        // that follow from being sent.
+        Round round;
+        // What fails stays, unless no try can succeed: that one would keep all that follow from
+        // being sent.
         for (std::size_t i = 0; i < jobs.size();) {
           ExportJob& job = *jobs[i];
           lock.unlock();
-          absl::StatusOr<std::string> sent = Send(job);
+          Send(job, round);
           lock.lock();
-          if (sent.ok()) {
-            path = *std::move(sent);
-            ++exports;
+          if (job.waiting.any()) {
+            ++i;
           } else {
-            round.Update(sent.status());
-            ++failures;
-            if (!RefusesProfile(sent.status())) {
-              ++i;
-              continue;
-            }
-            CountDropped(job);
+            jobs.erase(jobs.begin() + static_cast<std::ptrdiff_t>(i));
           }
-          jobs.erase(jobs.begin() + static_cast<std::ptrdiff_t>(i));
         }
-        status = round;
+        DropBeyondLimit();
+        EndRound(round);
         is_busy = false;
         monitor.NotifyAll();
       }
-      for (const auto& job : jobs) CountDropped(*job);
+      for (const auto& job : jobs) {
+        for (std::size_t i = 0; i < Outputs::kCount; ++i) {
+          if (job->waiting[i]) Drop(*job, i);
+        }
+      }
       jobs.clear();
       has_ended = true;
     }
 
-    void CountDropped(const ExportJob& job) {
-      ++dropped;
-      amount_dropped += AmountOf(job.profile);
-    }
-
-    absl::StatusOr<std::string> Send(ExportJob& job) {
+    // One try of each output that still waits for it.
+    void Send(ExportJob& job, Round& round) {
       FillProfile(job);
       absl::StatusOr<Symbols> symbols = symbolizer.Symbolize(job.profile);
       if (symbols.ok() && !symbols->partly_named.empty()) {
@@ -178,13 +206,62 @@ class ExportWorker {
         partly_named = symbols->partly_named;
       }
       // A profile without names is worth more than none.
-      absl::StatusOr<std::string> bytes =
-          encoder.Encode(job.profile, symbols.ok() ? *symbols : Symbols());
-      if (!bytes.ok()) return bytes.status();
-      return exporter.Export({.bytes = *bytes,
-                              .file_suffix = Traits::Encoder::kFileSuffix,
-                              .content_type = Traits::Encoder::kContentType,
-                              .profile = job.profile});
+      if (!symbols.ok()) symbols.emplace();
+      std::size_t next = 0;
+      const auto send = [&](auto& output) {
+        const std::size_t index = next++;
+        if (job.waiting[index] && round[index].failures < kMaxFailuresOfARound)
+          Settle(job, index, output.Send(job.profile, *symbols), round[index]);
+      };
+      std::apply([&](auto&... output) { (send(output), ...); }, outputs);
+    }
+
+    void Settle(ExportJob& job, std::size_t index, absl::StatusOr<std::string> sent, Tries& tries) {
+      const std::lock_guard lock(monitor);
+      OutputStats& output = account[index];
+      if (!tries.status) tries.status.emplace();
+      tries.status->Update(sent.status());
+      if (sent.ok()) {
+        output.last_export_path = *std::move(sent);
+        ++output.exports;
+        job.waiting.reset(index);
+        return;
+      }
+      ++output.exports_failed;
+      if (RefusesProfile(sent.status())) {
+        Drop(job, index);
+      } else {
+        ++tries.failures;
+      }
+    }
+
+    void Drop(ExportJob& job, std::size_t index) {
+      ++account[index].exports_dropped;
+      account[index].amount_dropped += AmountOf(job.profile);
+      job.waiting.reset(index);
+    }
+
+    void DropBeyondLimit() {
+      for (std::size_t i = 0; i < Outputs::kCount; ++i) {
+        auto waiting = static_cast<std::size_t>(
+            std::ranges::count_if(jobs, [i](const auto& job) { return job->waiting[i]; }));
+        for (const auto& job : jobs) {
+          if (waiting <= kMaxWaitingProfiles) break;
+          if (!job->waiting[i]) continue;
+          Drop(*job, i);
+          --waiting;
+        }
+      }
+      std::erase_if(jobs, [](const auto& job) { return job->waiting.none(); });
+    }
+
+    void EndRound(const Round& round) {
+      status = absl::OkStatus();
+      for (std::size_t i = 0; i < Outputs::kCount; ++i) {
+        if (!round[i].status) continue;
+        account[i].last_export_error = std::string(round[i].status->message());
+        status.Update(OfOutput(*round[i].status, account[i].name));
+      }
     }
 
     Monitor monitor;
@@ -193,18 +270,14 @@ class ExportWorker {
     bool is_busy = false;
     bool is_ending = false;
     bool has_ended = false;
-    std::uint64_t exports = 0;
-    std::uint64_t failures = 0;
-    std::uint64_t dropped = 0;
-    std::int64_t amount_dropped = 0;
     absl::Status status;  // of the last round
-    std::string path;
+    std::vector<OutputStats> account;
     std::string partly_named;
 
     // The thread's own.
     typename Traits::Symbolizer symbolizer;
-    typename Traits::Encoder encoder;
-    typename Traits::Exporter exporter;
+    decltype(MakeOutputs(std::declval<const Parts<Traits>&>().AllOutputs(),
+                         std::declval<const ExporterOptions&>())) outputs;
   };
 
   std::shared_ptr<State> state_;

@@ -19,6 +19,7 @@
 #include "strobe/core/options.h"
 #include "strobe/core/registration.h"
 #include "strobe/core/stats.h"
+#include "strobe/export/parts.h"
 #include "strobe/runtime/code_registry.h"
 #include "strobe/runtime/collector.h"
 #include "strobe/runtime/delivery_check.h"
@@ -86,9 +87,10 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
   using Slot = ThreadSlot<Traits>;
 
   // `options` as they are to be.
-  explicit ProfilerCore(ProfilerOptions options)
+  explicit ProfilerCore(ProfilerOptions options, Parts<Traits> parts = {})
       : AbstractCore(Platform::ForkCount()),
         options_(std::move(options)),
+        parts_(std::move(parts)),
         options_status_(Validate(options_)),
         registry_(static_cast<std::size_t>(*options_.threads.max_threads),
                   static_cast<std::size_t>(*options_.threads.ring_bytes)) {}
@@ -159,7 +161,7 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
       if (!running.worker->IsIdle()) {
         running.worker->Retry();
         const absl::Status status = running.worker->Wait(deadline);
-        if (!status.ok()) return status;
+        if (!status.ok() && !running.worker->HasRoom()) return status;
       }
       if (collector_->EndPeriod(deadline)) return running.worker->Wait(deadline);
       if (std::chrono::steady_clock::now() >= deadline)
@@ -170,6 +172,7 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
   Stats GetStats() override {
     const Running running = CopyRunning();
     Stats stats;
+    stats.outputs = NewAccount(Traits::Outputs::kFileSuffixes);
     registry_.AddTo(stats);
     counters_.AddTo(stats);
     stats.signals_foreign = GlobalHandlerCounters().foreign.load(std::memory_order_relaxed);
@@ -275,7 +278,7 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
       return absl::InvalidArgumentError(
           "sampling.cpu_frequency_hz and sampling.wall_frequency_hz: no provider is enabled");
     }
-    running.worker = std::make_shared<ExportWorker<Traits>>(options_.exporter);
+    running.worker = std::make_shared<ExportWorker<Traits>>(options_.exporter, parts_);
     Session<Traits>* session = running.session.get();
     ExportWorker<Traits>* worker = running.worker.get();
     auto collector = std::make_unique<Collector<Traits>>(
@@ -351,7 +354,7 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
 
   // On the collector's thread.
   bool EndPeriod(Session<Traits>& session, ExportWorker<Traits>& worker) {
-    if (!worker.IsIdle()) {
+    if (!worker.HasRoom()) {
       worker.Retry();
       counters_.periods_extended.fetch_add(1, std::memory_order_relaxed);
       return false;
@@ -396,6 +399,7 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
   }
 
   const ProfilerOptions options_;
+  const Parts<Traits> parts_;
   const absl::Status options_status_;
   SignalInUse signal_{.asked = static_cast<int>(*options_.sampling.signal_number)};
   ThreadRegistry<Traits> registry_;
@@ -421,8 +425,8 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
 };
 
 template <class Traits>
-std::unique_ptr<AbstractCore> MakeCore(ProfilerOptions options) {
-  return std::make_unique<ProfilerCore<Traits>>(std::move(options));
+std::unique_ptr<AbstractCore> MakeCore(ProfilerOptions options, Parts<Traits> parts) {
+  return std::make_unique<ProfilerCore<Traits>>(std::move(options), std::move(parts));
 }
 
 }  // namespace strobe::internal

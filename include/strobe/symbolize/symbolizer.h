@@ -16,10 +16,10 @@ namespace strobe {
 //   after a dlclose and a reload of something else at the same address. A file that is gone,
 //   changed, broken or hostile costs names, never the program.
 // * It may keep what it read for the next call; its memory is bounded.
-// Called on the exporter's thread only.
+// Called on the exporter's thread only. Made by its default constructor where none is given in
+// Parts.
 template <class S>
-concept Symbolizer = std::default_initializable<S> &&
-    requires(S& symbolizer, const Profile& profile) {
+concept Symbolizer = requires(S& symbolizer, const Profile& profile) {
   { symbolizer.Symbolize(profile) } -> std::same_as<absl::StatusOr<Symbols>>;
 };
 

@@ -22,6 +22,7 @@
 #include "strobe/clock/clock.h"
 #include "strobe/encode/encoder.h"
 #include "strobe/export/exporter.h"
+#include "strobe/export/output_list.h"
 #include "strobe/platform/platform.h"
 #include "strobe/platform/unsupported_platform.h"
 #include "strobe/provider/provider_list.h"
@@ -198,8 +199,7 @@ struct ArchetypeTraits {
   using Unwinder = ArchetypeUnwinder;
   using Providers = ProviderList<ArchetypeProvider>;
   using Symbolizer = ArchetypeSymbolizer;
-  using Encoder = ArchetypeEncoder;
-  using Exporter = ArchetypeExporter;
+  using Outputs = OutputList<Output<ArchetypeEncoder, ArchetypeExporter>>;
   using Platform = ArchetypePlatform;
 };
 

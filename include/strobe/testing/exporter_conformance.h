@@ -1,13 +1,13 @@
 // The conformance suite of Exporter. The suite must be able to look at what arrives, so it is given
 // a harness:
 //
-//   struct MyHarness {                                    // constructed anew for each test
+//   struct MyHarness {                              // constructed anew for each test
 //     using Exporter = MyExporter;
-//     ExporterOptions options();                          // where the exporter delivers
-//     std::vector<std::string> Delivered();               // everything that arrived, whole or not
-//     std::string Read(const std::string& where);         // what arrived where Export named
-//     void Break();                                       // from now on, no delivery can succeed
-//     void Mend();                                        // until now
+//     MyExporter Make();                            // one that delivers to where the harness looks
+//     std::vector<std::string> Delivered();         // everything that arrived, whole or not
+//     std::string Read(const std::string& where);   // what arrived where Export named
+//     void Break();                                 // from now on, no delivery can succeed
+//     void Mend();                                  // until now
 //   };
 //   // In namespace strobe::testing:
 //   INSTANTIATE_TYPED_TEST_SUITE_P(MyExporter, ExporterConformance, MyHarness);
@@ -44,13 +44,13 @@ TYPED_TEST_SUITE_P(ExporterConformance);
 
 // Nothing is created before the first Export.
 TYPED_TEST_P(ExporterConformance, ConstructionHasNoSideEffects) {
-  { typename TypeParam::Exporter exporter(this->harness_.options()); }
+  { typename TypeParam::Exporter exporter = this->harness_.Make(); }
   EXPECT_TRUE(this->harness_.Delivered().empty());
 }
 
 // The bytes arrive whole, and Export says where: any bytes, none, and many.
 TYPED_TEST_P(ExporterConformance, DeliversTheBytesAndSaysWhere) {
-  typename TypeParam::Exporter exporter(this->harness_.options());
+  typename TypeParam::Exporter exporter = this->harness_.Make();
   std::string every_byte;
   for (int i = 0; i < 256; ++i) every_byte += static_cast<char>(i);
   std::uint64_t sequence = 0;
@@ -65,7 +65,7 @@ TYPED_TEST_P(ExporterConformance, DeliversTheBytesAndSaysWhere) {
 
 // Each period arrives in a place of its own, and stays as it was.
 TYPED_TEST_P(ExporterConformance, KeepsPeriodsApart) {
-  typename TypeParam::Exporter exporter(this->harness_.options());
+  typename TypeParam::Exporter exporter = this->harness_.Make();
   std::set<std::string> places;
   const absl::StatusOr<std::string> first = this->Export(exporter, "0", 0);
   ASSERT_TRUE(first.ok()) << first.status().ToString();
@@ -82,7 +82,7 @@ TYPED_TEST_P(ExporterConformance, KeepsPeriodsApart) {
 // A failure is a status that says something; nothing has arrived, not even a part; and the same
 // profile can be exported afterwards.
 TYPED_TEST_P(ExporterConformance, FailureLeavesNothingAndCanBeRetried) {
-  typename TypeParam::Exporter exporter(this->harness_.options());
+  typename TypeParam::Exporter exporter = this->harness_.Make();
   this->harness_.Break();
   for (int attempt = 0; attempt < 2; ++attempt) {
     const absl::StatusOr<std::string> failed = this->Export(exporter, "profile");

@@ -1,13 +1,13 @@
-// refused: MyExporter | is_constructible
-// refused: ExporterOptions
+// refused: exporter.Export(request)
 #include "strobe/export/exporter.h"
 
 struct MyExporter {
 #ifdef REFUSED
-  MyExporter() = default;  // It could not be told where to.
+  absl::Status Export(const strobe::ExportRequest&) {
+    return absl::OkStatus();
+  }  // It must say where the profile went.
 #else
-  explicit MyExporter(const strobe::ExporterOptions&) {}
-#endif
   absl::StatusOr<std::string> Export(const strobe::ExportRequest&) { return "nowhere"; }
+#endif
 };
 static_assert(strobe::Exporter<MyExporter>);

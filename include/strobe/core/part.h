@@ -1,0 +1,46 @@
+// Part: a part of a profiler, as its user gives it or as the profiler makes it.
+#pragma once
+
+#include <concepts>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+namespace strobe {
+
+// Holds a T that the user has made, or nothing: then the profiler makes a T from `Arguments`, its
+// options. Converts from a T, so that a part is given by its value: {.exporter = MyExporter(url)}.
+// * A profiler uses no part that it was given, but a copy of it for each session: what the copies
+//   share lies behind a pointer or a reference, and must outlive the profiler.
+// * A T that cannot be copied cannot be given, and a T that cannot be made from `Arguments` must
+//   be.
+template <class T, class... Arguments>
+class Part {
+ public:
+  static constexpr bool kCanBeGiven = std::copy_constructible<T>;
+  static constexpr bool kCanBeMade = std::constructible_from<T, const Arguments&...>;
+  static_assert(kCanBeGiven || kCanBeMade,
+                "a part is copyable, or the profiler can make it from its options");
+
+  Part() requires kCanBeMade = default;
+  // NOLINTNEXTLINE(google-explicit-constructor): a part is given by its value
+  Part(T given) requires kCanBeGiven : given_(std::move(given)) {}
+
+  // A copy of what was given, or else a new T.
+  [[nodiscard]] T Make(const Arguments&... arguments) const {
+    if constexpr (!kCanBeMade) {
+      return *given_;
+    } else if constexpr (kCanBeGiven) {
+      if (given_.has_value()) return *given_;
+      return T(arguments...);
+    } else {
+      return T(arguments...);
+    }
+  }
+
+ private:
+  struct Nothing {};
+  std::conditional_t<kCanBeGiven, std::optional<T>, Nothing> given_{};
+};
+
+}  // namespace strobe

@@ -1,0 +1,47 @@
+// OutputList: in which formats profiles are written, and where each goes.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <string_view>
+
+#include "strobe/core/options.h"
+#include "strobe/core/part.h"
+#include "strobe/encode/encoder.h"
+#include "strobe/export/exporter.h"
+
+namespace strobe {
+
+// One output: a format and a destination. In Parts, the two parts as they are given.
+template <class E, class X>
+struct Output {
+  static_assert(Encoder<E>, "the first argument of an Output is not an Encoder");
+  static_assert(Exporter<X>, "the second argument of an Output is not an Exporter");
+
+  static constexpr std::string_view kFileSuffix = E::kFileSuffix;
+  static constexpr std::string_view kContentType = E::kContentType;
+
+  Part<E> encoder{};
+  Part<X, ExporterOptions> exporter{};
+};
+
+inline constexpr std::size_t kMaxOutputs = 8;
+// Profiles that may wait for an output that fails while another output delivers.
+inline constexpr std::size_t kMaxWaitingProfiles = 8;
+
+// The outputs of a profiler. Each output gets every profile, and is retried for itself:
+// * A profile that an output has delivered is not sent to it again when another output fails.
+// * A profile that an output refuses for good (RefusesProfile) is dropped for that output alone.
+// * While an output fails, the other outputs get their profiles as before. The profiles of the
+//   failing one wait, and are tried again each period. Beyond kMaxWaitingProfiles, the oldest is
+//   dropped for that output, and counted.
+// * While all outputs fail, no profile is dropped: the period is extended until one has delivered.
+// The outputs share one thread: an export that hangs delays the other outputs.
+template <class... Outputs>
+struct OutputList {
+  static constexpr std::size_t kCount = sizeof...(Outputs);
+  static constexpr std::array<std::string_view, kCount> kFileSuffixes{Outputs::kFileSuffix...};
+  static_assert(kCount >= 1 && kCount <= kMaxOutputs, "an OutputList has from 1 to 8 outputs");
+};
+
+}  // namespace strobe

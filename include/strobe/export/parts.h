@@ -1,0 +1,51 @@
+// Parts: the parts of a profiler that its user gives it by value.
+#pragma once
+
+#include <tuple>
+
+#include "strobe/core/options.h"
+#include "strobe/core/part.h"
+#include "strobe/export/output_list.h"
+
+namespace strobe {
+namespace internal {
+
+// With several outputs, each has its own parts: {.outputs = {{}, {.exporter = MyExporter(url)}}}.
+template <class S, class Outputs>
+struct PartsFor;
+template <class S, class... O>
+struct PartsFor<S, OutputList<O...>> {
+  static constexpr bool kCanBeMade =
+      Part<S>::kCanBeMade &&
+      (... && (decltype(O::encoder)::kCanBeMade && decltype(O::exporter)::kCanBeMade));
+
+  Part<S> symbolizer{};
+  std::tuple<O...> outputs{};
+
+  [[nodiscard]] const std::tuple<O...>& AllOutputs() const { return outputs; }
+};
+// With one, they stand in Parts: {.exporter = MyExporter(url)}.
+template <class S, class E, class X>
+struct PartsFor<S, OutputList<Output<E, X>>> {
+  static constexpr bool kCanBeMade =
+      Part<S>::kCanBeMade && Part<E>::kCanBeMade && Part<X, ExporterOptions>::kCanBeMade;
+
+  Part<S> symbolizer{};
+  Part<E> encoder{};
+  Part<X, ExporterOptions> exporter{};
+
+  [[nodiscard]] std::tuple<Output<E, X>> AllOutputs() const {
+    return {Output<E, X>{.encoder = encoder, .exporter = exporter}};
+  }
+};
+
+}  // namespace internal
+
+// The parts that a BasicProfiler<Traits> can be given, by name; Part says what becomes of them. A
+// part that is left out is made from the options.
+//
+//   strobe::BasicProfiler<MyTraits> profiler({}, {.exporter = MyExporter(connection)});
+template <class Traits>
+using Parts = internal::PartsFor<typename Traits::Symbolizer, typename Traits::Outputs>;
+
+}  // namespace strobe

@@ -1,0 +1,55 @@
+// OutputParts: the encoder and the exporter of each output of one session.
+#pragma once
+
+#include <string>
+#include <tuple>
+
+#include "absl/status/statusor.h"
+#include "strobe/base/visibility.h"
+#include "strobe/core/options.h"
+#include "strobe/core/profile.h"
+#include "strobe/core/symbols.h"
+#include "strobe/export/exporter.h"
+#include "strobe/export/output_list.h"
+
+STROBE_HIDDEN_BEGIN
+namespace strobe::internal {
+
+// The parts of one output that do the work.
+template <class E, class X>
+struct OutputParts {
+  struct Source {
+    const Output<E, X>& given;
+    const ExporterOptions& options;
+  };
+  explicit OutputParts(const Source& source)
+      : encoder(source.given.encoder.Make()),
+        exporter(source.given.exporter.Make(source.options)) {}
+
+  absl::StatusOr<std::string> Send(const Profile& profile, const Symbols& symbols) {
+    const absl::StatusOr<std::string> bytes = encoder.Encode(profile, symbols);
+    if (!bytes.ok()) return bytes.status();
+    return exporter.Export({.bytes = *bytes,
+                            .file_suffix = E::kFileSuffix,
+                            .content_type = E::kContentType,
+                            .profile = profile});
+  }
+
+  E encoder;
+  X exporter;
+};
+
+// Makes each part where it stays: a part may be immovable.
+template <class... E, class... X>
+std::tuple<OutputParts<E, X>...> MakeOutputs(const std::tuple<Output<E, X>...>& given,
+                                             const ExporterOptions& options) {
+  return std::apply(
+      [&](const auto&... output) {
+        return std::tuple<OutputParts<E, X>...>(
+            typename OutputParts<E, X>::Source{output, options}...);
+      },
+      given);
+}
+
+}  // namespace strobe::internal
+STROBE_HIDDEN_END

@@ -1,0 +1,16 @@
+// refused: kCanBeMade
+#include "strobe/strobe.h"
+
+struct MyExporter {
+  explicit MyExporter(int socket) : socket_(socket) {}
+  absl::StatusOr<std::string> Export(const strobe::ExportRequest&) { return "nowhere"; }
+  int socket_;
+};
+struct MyTraits : strobe::DefaultTraits {
+  using Outputs = strobe::OutputList<strobe::Output<strobe::PprofEncoder, MyExporter>>;
+};
+#ifdef REFUSED
+strobe::BasicProfiler<MyTraits> profiler;  // It cannot know the socket.
+#else
+strobe::BasicProfiler<MyTraits> profiler({}, {.exporter = MyExporter(1)});
+#endif
