@@ -18,14 +18,6 @@ TEST(FakeStack, ReadsItsWordsAndNothingElse) {
   EXPECT_EQ(stack.end(), 0x7010u);
 }
 
-TEST(FakeStack, CodeStandsAtOnePc) {
-  FakeStack stack(0x7000, {});
-  stack.SetCode(0x400000, {1}, {2, 3});
-  EXPECT_EQ(stack.Code(0x400000).before.size(), 1u);
-  EXPECT_EQ(stack.Code(0x400000).after[1], 3);
-  EXPECT_TRUE(stack.Code(0x400001).after.empty());
-}
-
 TEST(FakeStack, BytesAreTheWordsInMemoryOrder) {
   const FakeStack stack(0x7000, {10, 11});
   Address word = 0;

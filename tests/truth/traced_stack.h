@@ -47,7 +47,6 @@ class TracedStack {
     return false;
   }
   [[nodiscard]] Address end() const noexcept { return stacks_.front().high; }
-  [[nodiscard]] CodeWindow Code(Address /*pc*/) const noexcept { return {}; }
 
  private:
   static constexpr Address kRedZoneBytes = 128;

@@ -3,9 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <memory>
 #include <thread>
 #include <vector>
 
+#include "eh_frame_builder.h"
 #include "strobe/testing/fake_stack.h"
 #include "strobe/testing/unwinder_conformance.h"
 
@@ -15,11 +17,9 @@ INSTANTIATE_TYPED_TEST_SUITE_P(FramePointers, UnwinderConformance, FramePointerU
 
 namespace {
 
-using ::strobe::internal::CallerInLinkRegister;
-using ::strobe::internal::FirstFrameOf;
-
 constexpr Address kBase = 0x7000;
-constexpr Address kPc = 0x400000;
+constexpr Address kPc = 0x300000;
+constexpr Address kText = EhFrameBuilder::kText;
 
 struct Trace {
   std::vector<Address> frames;
@@ -33,9 +33,10 @@ void PrintTo(const Trace& trace, std::ostream* os) {
 }
 
 template <class Registers>
-Trace Walk(const Registers& registers, const FakeStack& stack, std::size_t limit = 16) {
+Trace Walk(const Registers& registers, const FakeStack& stack, std::size_t limit = 16,
+           const UnwindModules* modules = nullptr) {
   std::vector<Address> output(limit);
-  const WalkResult result = FramePointerUnwinder().Unwind(registers, stack, output);
+  const WalkResult result = FramePointerUnwinder(modules).Unwind(registers, stack, output);
   output.resize(result.count);
   return {output, result.end};
 }
@@ -123,113 +124,106 @@ TEST(FramePointers, LimitIsExact) {
   EXPECT_EQ(Walk(registers, stack, kFrames - 1).frames.back(), 0x500000 + kFrames - 3);
 }
 
-// At each of these instructions the frame pointer is still the caller's, so the chain alone would
-// pass over 0x401111.
-struct FirstInstruction {
-  const char* name;
-  std::vector<std::uint8_t> before;
-  std::vector<std::uint8_t> after;
-  std::vector<Address> words;
-};
+// A function's code: its entry, behind `push rbp`, behind `mov rbp, rsp`, at its `ret`; a signal's
+// trampoline; a leaf of aarch64, which has its caller in lr.
+constexpr Address kEntry = kText;
+constexpr Address kPushed = kText + 0x10;
+constexpr Address kSet = kText + 0x20;
+constexpr Address kReturn = kText + 0x30;
+constexpr Address kTrampoline = kText + 0x40;
+constexpr Address kLeaf = kText + 0x50;
 
-class X86_64FirstInstruction : public ::testing::TestWithParam<FirstInstruction> {};
-
-TEST_P(X86_64FirstInstruction, FindsTheFirstCaller) {
-  // The words end at the caller's frame, which stands at 0x7100 - 16.
-  std::vector<Address> words = GetParam().words;
-  words.resize(30, 0xDDDD);
-  words.insert(words.end(), {0, 0x402222});
-  FakeStack stack(kBase, words);
-  stack.SetCode(kPc, GetParam().before, GetParam().after);
-  const Trace expected{{kPc, 0x401110, 0x402221}, StackEnd::kComplete};
-  EXPECT_EQ(Walk(X86_64Registers{kPc, kBase, 0x70F0}, stack), expected);
-  EXPECT_EQ(Walk(X86_64Registers{kPc, kBase, 0x70F0}, stack, 1),
-            (Trace{{kPc}, StackEnd::kTruncated}));
-  EXPECT_EQ(Walk(X86_64Registers{kPc, kBase, 0x70F0}, stack, 2),
-            (Trace{{kPc, 0x401110}, StackEnd::kTruncated}));
-  stack.SetCode(kPc, {}, {0x90});
-  EXPECT_EQ(Walk(X86_64Registers{kPc, kBase, 0x70F0}, stack).frames,
-            (std::vector<Address>{kPc, 0x402221}))
-      << "without the code the caller cannot be known";
+const UnwindModules& Modules() {
+  using Base = SpecialRule::Base;
+  using Where = SpecialRule::Where;
+  static const UnwindModules modules(
+      {{kText, kText + 0x1000,
+        std::make_shared<UnwindTable>(
+            0x1000,
+            std::vector<UnwindRow>{{kEntry - kText, FromSp(1)},
+                                   {kPushed - kText, FromSp(2, 1, 2)},
+                                   {kSet - kText, FromFp(2, 1, 2)},
+                                   {kReturn - kText, FromSp(1)},
+                                   {kTrampoline - kText, UnwindRule::Special(1)},
+                                   {kLeaf - kText, FromSp(0, 0)},
+                                   {kLeaf + 0x10 - kText, UnwindRule::Unknown()}},
+            std::vector<SpecialRule>{
+                SpecialRule(),
+                {.cfa = SpecialRule::Cfa::kMemory,
+                 .cfa_base = Base::kSp,
+                 .cfa_offset = 16,
+                 .ra = {.where = Where::kMemory, .base = Base::kSp, .offset = 24},
+                 .fp = {.where = Where::kMemory, .base = Base::kSp, .offset = 8},
+                 .is_signal_frame = true}})}});
+  return modules;
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    , X86_64FirstInstruction,
-    ::testing::Values(
-        FirstInstruction{"push", {}, {0x55, 0x48, 0x89, 0xE5}, {0x401111}},
-        FirstInstruction{"push_load_form", {}, {0x55, 0x48, 0x8B, 0xEC}, {0x401111}},
-        FirstInstruction{"endbr", {}, {0xF3, 0x0F, 0x1E, 0xFA, 0x55, 0x48, 0x89, 0xE5}, {0x401111}},
-        FirstInstruction{"mov", {0x55}, {0x48, 0x89, 0xE5}, {0x70F0, 0x401111}},
-        FirstInstruction{"ret", {0x5D}, {0xC3}, {0x401111}},
-        FirstInstruction{"ret_imm", {}, {0xC2, 0x08, 0x00}, {0x401111}},
-        FirstInstruction{"rep_ret", {}, {0xF3, 0xC3}, {0x401111}},
-        FirstInstruction{"pop_ret", {}, {0x5D, 0xC3}, {0x70F0, 0x401111}},
-        FirstInstruction{"pops", {}, {0x5B, 0x41, 0x5C, 0x5D, 0xC3}, {1, 2, 0x70F0, 0x401111}},
-        FirstInstruction{
-            "add_imm8", {}, {0x48, 0x83, 0xC4, 0x18, 0x5B, 0xC3}, {1, 2, 3, 4, 0x401111}},
-        FirstInstruction{"add_imm32",
-                         {},
-                         {0x48, 0x81, 0xC4, 0x88, 0, 0, 0, 0xC3},
-                         [] {
-                           std::vector<Address> words(17, 7);
-                           words.push_back(0x401111);
-                           return words;
-                         }()},
-        FirstInstruction{
-            "plt", {}, {0xF3, 0x0F, 0x1E, 0xFA, 0xF2, 0xFF, 0x25, 1, 2, 3, 4}, {0x401111}},
-        FirstInstruction{"plt_plain", {}, {0xFF, 0x25, 1, 2, 3, 4}, {0x401111}}),
-    [](const auto& info) { return info.param.name; });
+// The caller's frame stands at 0x70F0; below it are `words`, from kBase on.
+FakeStack AboveWords(std::vector<Address> words) {
+  words.resize(30, 0xDDDD);
+  words.insert(words.end(), {0, 0x402222});
+  return FakeStack(kBase, words);
+}
 
-TEST(FramePointers, CodeThatLeavesADoubtIsNotBelieved) {
-  // Ends of the window, a push without its mov, pop rsp, an odd adjustment, a push whose saved word
-  // is not the frame pointer.
-  const std::vector<std::vector<std::uint8_t>> doubtful = {{},
-                                                           {0x55},
-                                                           {0x55, 0x90},
-                                                           {0x5C, 0xC3},
-                                                           {0x5B, 0x41},
-                                                           {0x48, 0x83, 0xC4, 0x0C, 0xC3},
-                                                           {0x48, 0x83, 0xC4, 0xF8, 0xC3},
-                                                           {0x48, 0x83},
-                                                           {0x5B, 0x5B, 0x5B}};
-  for (const auto& code : doubtful) EXPECT_FALSE(FirstFrameOf({{}, code}).known);
-  FakeStack stack(kBase, {0x1234, 0x401111, 0, 0x402222});
-  stack.SetCode(kPc, {0x55}, {0x48, 0x89, 0xE5});
-  EXPECT_EQ(Walk(X86_64Registers{kPc, kBase, 0x7010}, stack).frames,
-            (std::vector<Address>{kPc, 0x402221}));
+// Where the frame pointer is the caller's still, or again, the chain alone would pass over
+// 0x401111.
+TEST(FramePointers, TheInnermostFrameIsUnwoundByItsTable) {
+  const auto expect_caller = [](const X86_64Registers& registers, const FakeStack& stack) {
+    EXPECT_EQ(Walk(registers, stack, 16, &Modules()),
+              (Trace{{registers.pc, 0x401110, 0x402221}, StackEnd::kComplete}));
+    EXPECT_EQ(Walk(registers, stack, 2, &Modules()),
+              (Trace{{registers.pc, 0x401110}, StackEnd::kTruncated}));
+    EXPECT_EQ(Walk(registers, stack, 1, &Modules()), (Trace{{registers.pc}, StackEnd::kTruncated}));
+  };
+  expect_caller({kEntry, kBase, 0x70F0}, AboveWords({0x401111}));
+  expect_caller({kPushed, kBase, 0x70F0}, AboveWords({0x70F0, 0x401111}));
+  expect_caller({kSet, kBase, kBase}, AboveWords({0x70F0, 0x401111}));
+  expect_caller({kReturn, kBase, 0x70F0}, AboveWords({0x401111}));
+  EXPECT_EQ(Walk(X86_64Registers{kEntry, kBase, 0x70F0}, AboveWords({0x401111})).frames,
+            (std::vector<Address>{kEntry, 0x402221}))
+      << "without a table the caller cannot be known";
+}
+
+TEST(FramePointers, AnInnermostFrameWithoutATableIsUnwoundByItsFramePointer) {
+  for (const Address pc : {kLeaf + 0x20, kPc}) {
+    EXPECT_EQ(Walk(X86_64Registers{pc, kBase, 0x7010}, TwoFrames(), 16, &Modules()),
+              (Trace{{pc, 0x401110, 0x402221}, StackEnd::kComplete}));
+  }
+}
+
+TEST(FramePointers, WhatASignalInterruptedIsUnwoundByItsTable) {
+  // A handler's frame, which returns to the trampoline; fp, sp and pc of the interrupted function.
+  const FakeStack stack = AboveWords({0xAAAA, 0x70F0, 0x7030, kEntry, 0, 0, 0x401111});
+  EXPECT_EQ(Walk(X86_64Registers{kTrampoline, kBase, 0x70F0}, stack, 16, &Modules()),
+            (Trace{{kTrampoline, kEntry, 0x401110, 0x402221}, StackEnd::kComplete}));
+}
+
+TEST(FramePointers, LinkRegisterHoldsTheCallerOfALeafOnAarch64) {
+  const FakeStack stack(kBase, {1, 2, 0, 0x402220});
+  EXPECT_EQ(Walk(Aarch64Registers{kLeaf, kBase, 0x7010, 0x0055000000401110}, stack, 16, &Modules()),
+            (Trace{{kLeaf, 0x40110F, 0x40221F}, StackEnd::kComplete}));
 }
 
 TEST(FramePointers, FirstCallerOfAnUnreadableStackIsBroken) {
-  FakeStack stack(kBase, {});
-  stack.SetCode(kPc, {}, {0xC3});
-  EXPECT_EQ(Walk(X86_64Registers{kPc, kBase, 0}, stack), (Trace{{kPc}, StackEnd::kBroken}));
+  EXPECT_EQ(Walk(X86_64Registers{kEntry, kBase, 0}, FakeStack(kBase, {}), 16, &Modules()),
+            (Trace{{kEntry}, StackEnd::kBroken}));
 }
 
-TEST(FramePointers, LinkRegisterIsUsedWhereItHoldsTheCaller) {
-  const std::vector<std::vector<std::uint8_t>> entries = {
-      {0xFD, 0x7B, 0xBF, 0xA9},                          // stp x29, x30, [sp, #-16]!
-      {0xFD, 0x7B, 0x02, 0xA9},                          // stp x29, x30, [sp, #32]
-      {0x3F, 0x23, 0x03, 0xD5},                          // paciasp
-      {0x5F, 0x24, 0x03, 0xD5},                          // bti c
-      {0xFF, 0xC3, 0x00, 0xD1, 0xFD, 0x7B, 0x02, 0xA9},  // sub sp, sp, #48; stp x29, x30, [sp, #32]
-      {0xC0, 0x03, 0x5F, 0xD6},                          // ret
-      {0xFF, 0x0B, 0x5F, 0xD6},                          // retaa
-      {0xBF, 0x23, 0x03, 0xD5, 0xC0, 0x03, 0x5F, 0xD6},  // autiasp; ret
-  };
-  for (const auto& code : entries) {
-    FakeStack stack(kBase, {1, 2, 0, 0x402220});
-    stack.SetCode(kPc, {}, code);
-    EXPECT_EQ(Walk(Aarch64Registers{kPc, kBase, 0x7010, 0x0055000000401110}, stack),
-              (Trace{{kPc, 0x40110F, 0x40221F}, StackEnd::kComplete}))
-        << std::hex << static_cast<int>(code[0]);
-  }
-  const std::vector<std::uint8_t> store = {0xFD, 0x7B, 0xBE, 0xA9};
-  const std::vector<std::uint8_t> set = {0xFD, 0x03, 0x00, 0x91};
-  EXPECT_TRUE(CallerInLinkRegister({store, set})) << "stored, x29 not yet set";
-  EXPECT_FALSE(CallerInLinkRegister({{}, set}));
-  EXPECT_FALSE(CallerInLinkRegister({store, {}}));
-  const std::vector<std::uint8_t> nop = {0x1F, 0x20, 0x03, 0xD5};
-  EXPECT_FALSE(CallerInLinkRegister({store, nop}));
+TEST(FramePointers, AWalkThatMissesATableGoesOnWhereItStopped) {
+  const UnwindModules not_built({{kText, kText + 0x1000, nullptr}});
+  const FakeStack stack = AboveWords({0x401111});
+  const X86_64Registers registers{kEntry, kBase, 0x70F0};
+  std::array<Address, 16> output{};
+  const WalkResult pending = FramePointerUnwinder(&not_built).Unwind(registers, stack, output);
+  EXPECT_TRUE(pending.is_pending);
+  EXPECT_EQ(pending.count, 1u);
+  EXPECT_EQ(pending.stop.pc, kEntry);
+  EXPECT_TRUE(pending.stop.is_exact);
+  const FrameState<X86_64Registers> from{.registers = registers, .innermost = &registers};
+  const WalkResult whole = FramePointerUnwinder(&Modules()).Unwind(from, stack, output);
+  EXPECT_FALSE(whole.is_pending);
+  EXPECT_EQ(whole.count, 3u);
+  EXPECT_EQ(whole.end, StackEnd::kComplete);
 }
 
 // A real stack: functions that each know their own return address. The last call must not be a tail

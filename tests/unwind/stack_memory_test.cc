@@ -67,17 +67,5 @@ TEST(CopiedStackMemory, ACopyMayBeginAndEndWithinAWord) {
   EXPECT_FALSE(CopiedStackMemory(0x7004, bytes.first(3)).ReadWord(0x7008, word));
 }
 
-TEST(CodeWindow, IsWhatTheRangesOfTextShow) {
-  static constexpr std::array<std::uint8_t, 3> kCode = {1, 2, 3};
-  Module module;
-  module.start = reinterpret_cast<Address>(kCode.data());
-  module.limit = module.start + kCode.size();
-  internal::TextRanges text;
-  text.Publish(ModuleMap({module}));
-  EXPECT_EQ(LiveStackMemory(0, 0, &text).Code(module.start + 1).before.back(), 1);
-  EXPECT_EQ(CopiedStackMemory(0, {}, &text).Code(module.start + 1).after.front(), 2);
-  EXPECT_TRUE(LiveStackMemory(0, 0).Code(module.start + 1).after.empty());
-}
-
 }  // namespace
 }  // namespace strobe

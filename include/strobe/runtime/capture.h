@@ -132,8 +132,7 @@ STROBE_SIGNAL_SAFE STROBE_NOINLINE void WalkForeign(const SlotArena<Traits>& are
                                                     RecordDraft& draft) {
   using Memory = FetchedStackMemory<typename Traits::Platform>;
   const std::span<std::byte> room = slot.memo->Lend();
-  const Memory& memory =
-      *new (room.data()) Memory(slot.stack, room.subspan(sizeof(Memory)), &arena.text);
+  const Memory& memory = *new (room.data()) Memory(slot.stack, room.subspan(sizeof(Memory)));
   const auto unwinder =
       MakeUnwinder<typename Traits::Unwinder>(arena.unwind_modules.load(std::memory_order_seq_cst));
   WalkResult walk = unwinder.Unwind(registers, memory, FramesOf(arena, draft));
@@ -194,16 +193,13 @@ STROBE_SIGNAL_SAFE STROBE_NOINLINE void WalkOwn(const SlotArena<Traits>& arena,
                                                 ThreadSlot<Traits>& slot,
                                                 const CaptureTarget& target, RecordDraft& draft) {
   const NativeRegisters& registers = *target.registers;
+  // Another thread walks a copy; only the thread's own captures (CaptureHere) have none.
   if constexpr (Traits::Platform::kCopiesStacks) {
-    // The thread runs on, and its code may have been unloaded: its code is not read.
     if (target.stack != nullptr) return WalkInto(arena, slot, registers, *target.stack, draft);
-    WalkInto(arena, slot, registers,
-             LiveStackMemory(std::max(registers.sp, slot.stack.low), slot.stack.high), draft);
-  } else {
-    const LiveStackMemory memory(std::max(registers.sp - kRedZoneBytes, slot.stack.low),
-                                 slot.stack.high, &arena.text);
-    WalkInto(arena, slot, registers, memory, draft);
   }
+  const LiveStackMemory memory(std::max(registers.sp - kRedZoneBytes, slot.stack.low),
+                               slot.stack.high);
+  WalkInto(arena, slot, registers, memory, draft);
 }
 
 // Walks the stack into the record.

@@ -294,7 +294,6 @@ class Session {
     image_version_ = image_version;
     code_.Join(modules_);
     aggregator_.SetModules(++module_generation_, modules_);
-    registry_.arena()->text.Publish(modules_);
     registry_.arena()->module_generation.store(module_generation_, std::memory_order_relaxed);
     tables_.Update(modules_);
     counters_.module_refreshes.fetch_add(1, std::memory_order_relaxed);

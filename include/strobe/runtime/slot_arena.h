@@ -18,7 +18,6 @@
 #include "strobe/platform/capture_target.h"
 #include "strobe/runtime/thread_slot.h"
 #include "strobe/unwind/cfi_modules.h"
-#include "strobe/unwind/text_ranges.h"
 #include "strobe/unwind/unwind_table.h"
 #include "strobe/unwind/walk_memo.h"
 
@@ -175,11 +174,10 @@ class SlotArena {
   }
   [[nodiscard]] std::size_t ring_bytes() const { return ring_bytes_; }
 
-  // What captures need beside their slot. Written while no slot is active, but for the last three,
+  // What captures need beside their slot. Written while no slot is active, but for the last two,
   // which the collector keeps current.
   std::atomic<std::uint32_t> max_frames{0};
   std::atomic<std::uint32_t> module_generation{0};
-  TextRanges text;
   std::atomic<const UnwindModules*> unwind_modules{nullptr};  // nullptr while no session runs
 
   // What `unwind_modules` is made by: the running session's. It outlives the session, so that the

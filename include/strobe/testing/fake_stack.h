@@ -1,14 +1,10 @@
-// FakeStack: a stack of a few literal words, and the code bytes around one pc, for tests of
-// unwinders.
+// FakeStack: a stack of a few literal words, for tests of unwinders.
 //
 //   // [0x7000] = 0x7010, [0x7008] = 0x401234, ...
 //   FakeStack stack(0x7000, {0x7010, 0x401234, 0, 0});
-//   // At pc 0x400000: push rbp; mov rbp, rsp
-//   stack.SetCode(0x400000, {}, {0x55, 0x48, 0x89, 0xE5});
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <span>
 #include <utility>
 #include <vector>
@@ -24,14 +20,6 @@ class FakeStack {
   // `base` is the address of words[0], a multiple of 8.
   FakeStack(Address base, std::vector<Address> words) : base_(base), words_(std::move(words)) {}
 
-  // What Code(pc) returns: the bytes before the pc, and those from it on. Every other pc has no
-  // code.
-  void SetCode(Address pc, std::vector<std::uint8_t> before, std::vector<std::uint8_t> after) {
-    pc_ = pc;
-    before_ = std::move(before);
-    after_ = std::move(after);
-  }
-
   [[nodiscard]] bool ReadWord(Address address, Address& word) const noexcept {
     const Address offset = address - base_;
     if (address < base_ || offset % sizeof(Address) != 0 ||
@@ -41,9 +29,6 @@ class FakeStack {
     return true;
   }
   [[nodiscard]] Address end() const noexcept { return base_ + words_.size() * sizeof(Address); }
-  [[nodiscard]] CodeWindow Code(Address pc) const noexcept {
-    return pc == pc_ ? CodeWindow{before_, after_} : CodeWindow{};
-  }
 
   [[nodiscard]] Address base() const noexcept { return base_; }
   [[nodiscard]] std::vector<Address>& words() noexcept { return words_; }
@@ -54,9 +39,6 @@ class FakeStack {
  private:
   Address base_;
   std::vector<Address> words_;
-  Address pc_ = 0;
-  std::vector<std::uint8_t> before_;
-  std::vector<std::uint8_t> after_;
 };
 static_assert(StackMemory<FakeStack>);
 

@@ -24,7 +24,6 @@ concept StackSource = requires(std::uint64_t address, std::span<std::byte> bytes
   noexcept->std::same_as<std::size_t>;
 };
 
-STROBE_HOLDS_HIDDEN_BEGIN
 // A walk that begins off its thread's own stack: each piece of memory that it comes to is copied
 // into `room` as it is needed, so that it may also lead from one stack to another, as a signal's
 // frame does. Of these the thread's own, `own`, is then read in place, for all that lies above a
@@ -35,9 +34,8 @@ class FetchedStackMemory {
   // Copies of one walk; what lies beyond them cannot be read. With a WalkMemo's room, 24 KiB each.
   static constexpr int kMaxFetches = 8;
 
-  FetchedStackMemory(StackBounds own, std::span<std::byte> room,
-                     const internal::TextRanges* text = nullptr) noexcept
-      : own_(own), room_(room), text_(text) {}
+  FetchedStackMemory(StackBounds own, std::span<std::byte> room) noexcept
+      : own_(own), room_(room) {}
 
   STROBE_SIGNAL_SAFE bool ReadWord(Address address, Address& word) const noexcept {
     if (Copy().ReadWord(address, word) || Live().ReadWord(address, word)) return true;
@@ -45,9 +43,6 @@ class FetchedStackMemory {
   }
   // Nobody knows where these stacks end.
   [[nodiscard]] Address end() const noexcept { return ~Address{7}; }
-  [[nodiscard]] CodeWindow Code(Address pc) const noexcept {
-    return text_ == nullptr ? CodeWindow{} : text_->Find(pc);
-  }
 
  private:
   // The smallest page of any system.
@@ -69,14 +64,12 @@ class FetchedStackMemory {
 
   const StackBounds own_;
   const std::span<std::byte> room_;
-  const internal::TextRanges* const text_;
   // What has been read so far: to read is to look, so it changes nothing for the walk.
   mutable Address copy_base_ = 0;
   mutable std::size_t copied_bytes_ = 0;
   mutable Address live_base_ = ~Address{0};
   mutable int fetches_ = 0;
 };
-STROBE_HOLDS_HIDDEN_END
 
 STROBE_HIDDEN_BEGIN
 namespace internal {

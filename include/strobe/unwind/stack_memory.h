@@ -11,37 +11,28 @@
 #include <span>
 
 #include "strobe/base/address.h"
-#include "strobe/base/visibility.h"
 #include "strobe/core/thread_info.h"
-#include "strobe/unwind/text_ranges.h"
 
 namespace strobe {
 
 // * ReadWord(address, word) reads the aligned 64-bit word there if it lies in valid stack;
 //   otherwise false, and `word` is untouched.
 // * end() is the first address above the valid stack.
-// * Code(pc) is what is known of the code at `pc`; empty where nothing is.
-// All are signal-safe and cannot fault.
+// Both are signal-safe and cannot fault.
 template <class M>
 concept StackMemory = requires(const M& memory, Address address, Address& word) {
   { memory.ReadWord(address, word) }
   noexcept->std::same_as<bool>;
   { memory.end() }
   noexcept->std::same_as<Address>;
-  { memory.Code(address) }
-  noexcept->std::same_as<CodeWindow>;
 };
 
-STROBE_HOLDS_HIDDEN_BEGIN
 // The stack of the very thread that reads it: valid from `low` (the stack pointer, less the red
-// zone) to the registered top. `text`, where there is one, is only asked by an unwinder that looks
-// at code.
+// zone) to the registered top.
 class LiveStackMemory {
  public:
-  LiveStackMemory(Address low, Address high, const internal::TextRanges* text = nullptr) noexcept
-      : end_(high & ~Address{7}),
-        bytes_(low < end_ ? (end_ - low) & ~Address{7} : 0),
-        text_(text) {}
+  LiveStackMemory(Address low, Address high) noexcept
+      : end_(high & ~Address{7}), bytes_(low < end_ ? (end_ - low) & ~Address{7} : 0) {}
 
   // The bytes are read as the compiler's word loads; the sanitizers' shadow knows nothing of a
   // foreign frame's layout.
@@ -60,24 +51,19 @@ class LiveStackMemory {
     return true;
   }
   [[nodiscard]] Address end() const noexcept { return end_; }
-  [[nodiscard]] CodeWindow Code(Address pc) const noexcept {
-    return text_ == nullptr ? CodeWindow{} : text_->Find(pc);
-  }
 
  private:
   Address end_;
   Address bytes_;  // that can be read, up to the end
-  const internal::TextRanges* text_;
 };
 static_assert(StackMemory<LiveStackMemory>);
 
 // A copy of a piece of a stack that began at `base` when it was taken.
 class CopiedStackMemory {
  public:
-  CopiedStackMemory(Address base, std::span<const std::byte> bytes,
-                    const internal::TextRanges* text = nullptr) noexcept
-      : CopiedStackMemory(base, bytes, std::min<std::size_t>(-base % sizeof(Address), bytes.size()),
-                          text) {}
+  CopiedStackMemory(Address base, std::span<const std::byte> bytes) noexcept
+      : CopiedStackMemory(base, bytes,
+                          std::min<std::size_t>(-base % sizeof(Address), bytes.size())) {}
 
   [[nodiscard]] bool ReadWord(Address address, Address& word) const noexcept {
     const Address offset = address - base_;
@@ -88,18 +74,13 @@ class CopiedStackMemory {
     return true;
   }
   [[nodiscard]] Address end() const noexcept { return base_ + word_count_ * sizeof(Address); }
-  [[nodiscard]] CodeWindow Code(Address pc) const noexcept {
-    return text_ == nullptr ? CodeWindow{} : text_->Find(pc);
-  }
 
  private:
   // Without the bytes in front of the first aligned word.
-  CopiedStackMemory(Address base, std::span<const std::byte> bytes, std::size_t skipped,
-                    const internal::TextRanges* text) noexcept
+  CopiedStackMemory(Address base, std::span<const std::byte> bytes, std::size_t skipped) noexcept
       : base_(base + skipped),
         distance_(reinterpret_cast<Address>(bytes.data()) - base),
-        word_count_((bytes.size() - skipped) / sizeof(Address)),
-        text_(text) {}
+        word_count_((bytes.size() - skipped) / sizeof(Address)) {}
 
   Address base_;
   Address
@@ -107,9 +88,7 @@ class CopiedStackMemory {
       // less.
       distance_;
   std::size_t word_count_;
-  const internal::TextRanges* text_;
 };
 static_assert(StackMemory<CopiedStackMemory>);
-STROBE_HOLDS_HIDDEN_END
 
 }  // namespace strobe
