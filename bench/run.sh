@@ -10,6 +10,7 @@
 #                                  <case>/<contender>[/argument...], ours beginning with `strobe`; counters become metrics of their own
 #   bench/<question>/<question>.py that prints lines of JSON {"question", "contender", "metric", "value", "unit"} (and "case", where there
 #                                  are several) and is called with the root of the source tree and that of the build.
+# A question windows_* is built for Windows x64 with mingw-w64 in build-bench/windows, run by Wine, and skipped where either is missing.
 # Either may print `skipped: NAME (REASON)` on stderr for a peer that is not there. An executable may print such lines of JSON too.
 set -uo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -17,6 +18,9 @@ build=${STROBE_BENCH_BUILD:-$root/build-bench}
 cd "$root" || exit 1
 
 have() { command -v "$1" >/dev/null 2>&1; }
+
+wine_directory=$(realpath -m "$build/windows.wine")
+. tests/windows.sh
 
 install_needs() {
   local packages=(g++ meson ninja-build pkg-config python3 libabsl-dev libbenchmark-dev zlib1g-dev libgoogle-perftools-dev libunwind-dev
@@ -62,31 +66,66 @@ options=(--buildtype=release -Doptimization=2 -Db_ndebug=true -Dtests=false -Dbe
 launcher=""
 have ccache && launcher="ccache "
 mkdir -p "$build"
-reconfigure=()
-[ -f "$build/build.ninja" ] && reconfigure=(--reconfigure)
-targets=()
-for question in "${questions[@]}"; do [ -f "bench/$question/meson.build" ] && targets+=("bench_$question"); done
-echo "bench/run.sh: building in $build"
-if ! CXX="$launcher${CXX:-g++}" meson setup "$build" "$root" "${options[@]}" "${reconfigure[@]}" >"$build/setup.log" 2>&1; then
-  tail -20 "$build/setup.log"
-  exit 1
-fi
 status=0
-for target in "${targets[@]}"; do
-  if ! ninja -C "$build" "bench/${target#bench_}/$target" >"$build/$target.log" 2>&1; then
-    grep -E 'error|FAILED' "$build/$target.log" | head -20
-    echo "bench/run.sh: $target did not build; see $build/$target.log"
-    status=1
+
+# build_in DIRECTORY SUFFIX OPTIONS QUESTION...: OPTIONS is the name of an array of Meson's options, SUFFIX that of programs. False where Meson
+# fails.
+build_in() {
+  local directory=$1 suffix=$2 question
+  local -n setup_options=$3
+  local reconfigure=()
+  shift 3
+  [ -f "$directory/build.ninja" ] && reconfigure=(--reconfigure)
+  echo "bench/run.sh: building in $directory"
+  if ! CXX="$launcher${CXX:-g++}" meson setup "$directory" "$root" "${setup_options[@]}" "${reconfigure[@]}" >"$build/setup.log" 2>&1; then
+    tail -20 "$build/setup.log"
+    return 1
   fi
+  for question; do
+    [ -f "bench/$question/meson.build" ] || continue
+    if ! ninja -C "$directory" "bench/$question/bench_$question$suffix" >"$build/bench_$question.log" 2>&1; then
+      grep -E 'error|FAILED' "$build/bench_$question.log" | head -20
+      echo "bench/run.sh: bench_$question did not build; see $build/bench_$question.log"
+      status=1
+    fi
+  done
+}
+
+native=() windows=() skipped_windows=""
+for question in "${questions[@]}"; do
+  case $question in windows_*) windows+=("$question") ;; *) native+=("$question") ;; esac
 done
+if [ ${#native[@]} -gt 0 ]; then build_in "$build" "" options "${native[@]}" || exit 1; fi
+if [ ${#windows[@]} -gt 0 ]; then
+  compiler=x86_64-w64-mingw32-g++-posix
+  export WINEPREFIX=$wine_directory WINEDEBUG=-all WINEDLLOVERRIDES="mscoree,mshtml=" DISPLAY=""
+  trap end_wine EXIT
+  trap 'exit 130' INT
+  if ! have "$compiler"; then
+    skipped_windows="no $compiler on this machine"
+  elif skipped_windows=$(wine_prefix "$compiler") && skipped_windows=$(unpack_wraps); then
+    printf "[constants]\nlauncher = [%s]\n" "$(have ccache && echo "'ccache'")" >"$build/windows.ini"
+    windows_options=("${options[@]/nofallback/default}" --cross-file "$build/windows.ini" --cross-file "$root/tests/windows.ini")
+    CXX=$compiler build_in "$build/windows" .exe windows_options "${windows[@]}" || exit 1
+  fi
+fi
 
 printf 'machine: %s, %s processors, %s\n' "$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -1)" "$(nproc)" "$(uname -sr)"
 for question in "${questions[@]}"; do
   program="$build/bench/$question/bench_$question"
+  runner=()
+  if [[ $question = windows_* ]]; then
+    program="$build/windows/bench/$question/bench_$question.exe"
+    runner=(wine)
+    if [ -n "$skipped_windows" ]; then
+      printf '\n== %s\nskipped: %s (%s)\n' "$question" "$question" "$skipped_windows"
+      continue
+    fi
+  fi
   if [ -f "bench/$question/$question.py" ]; then
     python3 "bench/$question/$question.py" "$root" "$build" >"$build/$question.out" 2>"$build/$question.err" </dev/null
   elif [ -x "$program" ]; then
-    "$program" --benchmark_format=json >"$build/$question.out" 2>"$build/$question.err" </dev/null
+    "${runner[@]}" "$program" --benchmark_format=json >"$build/$question.out" 2>"$build/$question.err" </dev/null
   else
     continue
   fi

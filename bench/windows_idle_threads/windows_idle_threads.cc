@@ -1,17 +1,18 @@
-// windows_idle_threads [SECONDS]: what the sampler costs where 10, 100 and 1,000 registered threads
-// wait, each for SECONDS (10): how many threads it stopped, and the share of a CPU that it used. By
-// Wine, what the system's own server did for it is not in this.
+// What the sampler costs where 10, 100 and 1,000 registered threads wait, each for 10 s: how many
+// threads it stopped, and the share of a CPU that it used. By Wine, what the system's own server
+// did for it is not in this.
 #include <windows.h>
 // After it.
 #include <atomic>
 #include <cstdint>
-#include <cstdio>
 #include <cstdlib>
+#include <string>
 #include <thread>
 #include <vector>
 
-#include "../src/platform/windows/stopped_thread.h"
-#include "no_export.h"
+#include "../../src/platform/windows/stopped_thread.h"
+#include "../no_export.h"
+#include "../report.h"
 
 namespace strobe::testing {
 namespace {
@@ -51,21 +52,13 @@ Cost Measure(int thread_count, int seconds) {
   return cost;
 }
 
-int Main(int argc, char** argv) {
-  const int seconds = argc > 1 ? std::atoi(argv[1]) : 10;
-  if (seconds < 1) {
-    std::fprintf(stderr, "usage: windows_idle_threads [SECONDS], one at least\n");
-    return 2;
-  }
-  double first_share = 0;
+int Main() {
+  constexpr int kSeconds = 10;
   for (const int thread_count : {10, 100, 1000}) {
-    const Cost cost = Measure(thread_count, seconds);
-    if (first_share == 0) first_share = cost.cpu_share;
-    std::printf("%4d idle threads: %llu stops, sampler %.2f %% of a CPU", thread_count,
-                static_cast<unsigned long long>(cost.stops), cost.cpu_share * 100);
-    // A short run of few threads may cost less than a step of the clock.
-    if (first_share > 0) std::printf(": %.2f x", cost.cpu_share / first_share);
-    std::printf("\n");
+    const Cost cost = Measure(thread_count, kSeconds);
+    const std::string contender = "strobe, " + std::to_string(thread_count) + " threads";
+    Report("idle threads", contender, "stops", static_cast<double>(cost.stops), "");
+    Report("idle threads", contender, "share of a CPU", cost.cpu_share * 100, "%");
   }
   return 0;
 }
@@ -73,4 +66,4 @@ int Main(int argc, char** argv) {
 }  // namespace
 }  // namespace strobe::testing
 
-int main(int argc, char** argv) { return strobe::testing::Main(argc, argv); }
+int main() { return strobe::testing::Main(); }

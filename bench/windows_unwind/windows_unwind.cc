@@ -1,11 +1,10 @@
-// windows_unwind [ROUNDS]: what a frame costs by tables and by RtlVirtualUnwind, on the same
-// contexts of threads that stand still. The stacks are those of bench/unwind: about 36 frames of
-// generated functions, each with a frame and saved registers of its own, and on top of them the
-// system's frames of a thread that waits. The tables are asked as the profiler asks them, over a
-// copy of the stack, once without a memo of the thread's last walk and once with it;
-// RtlVirtualUnwind in place, with its function entry looked up, as a profiler does that has no
-// tables of its own. Each walker writes the same addresses, which are compared before. The
-// cases:
+// What a frame costs by tables and by RtlVirtualUnwind, on the same contexts of threads that stand
+// still. The stacks are those of bench/unwind: about 36 frames of generated functions, each with a
+// frame and saved registers of its own, and on top of them the system's frames of a thread that
+// waits. The tables are asked as the profiler asks them, over a copy of the stack, once without a
+// memo of the thread's last walk and once with it; RtlVirtualUnwind in place, with its function
+// entry looked up, as a profiler does that has no tables of its own. All contenders write the same
+// addresses, which are compared before. The cases:
 //   repeated    the same stack again and again
 //   new         20 threads' stacks, each walked once with warm caches; the inner half of each has
 //               changed since the memo's last walk
@@ -26,13 +25,14 @@
 #include <thread>
 #include <vector>
 
+#include "../report.h"
+#include "../unwind/path.h"
+#include "../windows_walk.h"
 #include "strobe/core/module_map.h"
 #include "strobe/default_traits.h"
 #include "strobe/unwind/cfi_modules.h"
 #include "strobe/unwind/stack_memory.h"
 #include "strobe/unwind/walk_memo.h"
-#include "unwind/path.h"
-#include "windows_walk.h"
 
 namespace strobe::testing {
 
@@ -64,13 +64,6 @@ constexpr int kWarmWalks = 100;  // of one measurement
 constexpr std::size_t kColdWalks = 3;
 
 using Trace = std::array<Address, kMaxFrames>;
-
-double Median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2),
-                   values.end());
-  return values[values.size() / 2];
-}
 
 double Now() {
   LARGE_INTEGER time{};
@@ -181,22 +174,15 @@ class Measurement {
 
   // False where walks differed in more than a few rounds: RtlVirtualUnwind itself errs at some
   // instructions, see tests/truth.
-  bool Report(double ns_per_tick) const {
-    std::printf("%.1f frames of %zu threads, %zu rounds, %zu of them left out; ns a frame:\n",
-                static_cast<double>(compared_frames_) / static_cast<double>(compared_), kThreads,
-                rounds_, unequal_);
-    std::printf("%-10s %8s %10s %18s\n", "", "tables", "with memo", "RtlVirtualUnwind");
-    std::array<double, kCases> ratios{};
+  bool ReportAll(double ns_per_tick) const {
     for (std::size_t i = 0; i < kCases; ++i) {
-      std::array<double, kContenders> ns{};
-      for (std::size_t j = 0; j < kContenders; ++j) ns[j] = Median(ticks_[i][j]) * ns_per_tick;
-      std::printf("%-10s %8.2f %10.2f %18.1f\n", kCaseNames[i], ns[kTables], ns[kMemo],
-                  ns[kWindows]);
-      ratios[i] = ns[kWindows] / ns[kTables];
+      for (std::size_t j = 0; j < kContenders; ++j)
+        Report(kCaseNames[i], kContenderNames[j], "time a frame",
+               Median(ticks_[i][j]) * ns_per_tick, "ns");
     }
-    std::printf("RtlVirtualUnwind / tables without a memo:");
-    for (std::size_t i = 0; i < kCases; ++i) std::printf(" %s %.1f", kCaseNames[i], ratios[i]);
-    std::printf("\n");
+    Report("all", "strobe", "frames a stack",
+           static_cast<double>(compared_frames_) / static_cast<double>(compared_), "");
+    Report("all", "strobe", "rounds left out", static_cast<double>(unequal_), "");
     return unequal_ * 20 <= rounds_;
   }
 
@@ -205,6 +191,8 @@ class Measurement {
   enum Case : std::size_t { kRepeated, kNew, kStacks, kCold, kCases };
   static constexpr std::array<const char*, kCases> kCaseNames = {"repeated", "new", "20 stacks",
                                                                  "cold"};
+  static constexpr std::array<const char*, kContenders> kContenderNames = {
+      "strobe_tables", "strobe_tables_with_memo", "RtlVirtualUnwind"};
 
   std::size_t Walk(Contender contender, Subject& subject) {
     if (contender == kWindows) return WalkByWindows(subject.context(), trace_);
@@ -283,22 +271,22 @@ class Measurement {
   std::array<std::array<std::vector<double>, kContenders>, kCases> ticks_;
 };
 
-int Main(int argc, char** argv) {
-  const std::size_t rounds = argc > 1 ? static_cast<std::size_t>(std::atoi(argv[1])) : 200;
+int Main() {
+  constexpr std::size_t kRounds = 200;
   Measurement measurement;
   const double begin = Now();
   const std::uint64_t begin_ticks = __rdtsc();
-  for (std::size_t i = 0; i < rounds; ++i) measurement.Round(i);
+  for (std::size_t i = 0; i < kRounds; ++i) measurement.Round(i);
   const auto ticks = static_cast<double>(__rdtsc() - begin_ticks);
   LARGE_INTEGER frequency{};
   QueryPerformanceFrequency(&frequency);
   const double ns = (Now() - begin) * 1e9 / static_cast<double>(frequency.QuadPart);
-  if (measurement.Report(ns / ticks)) return 0;
-  std::printf("windows_unwind: the walks differ\n");
+  if (measurement.ReportAll(ns / ticks)) return 0;
+  std::fprintf(stderr, "windows_unwind: the walks differ\n");
   return 1;
 }
 
 }  // namespace
 }  // namespace strobe::testing
 
-int main(int argc, char** argv) { return strobe::testing::Main(argc, argv); }
+int main() { return strobe::testing::Main(); }

@@ -1,22 +1,23 @@
-// windows_stop [ROUNDS]: how long a thread of 36 frames stands still while its stack is copied, and
-// while it is unwound in place by RtlVirtualUnwind, as profilers do that have no tables of their
-// own. Counted is from where GetThreadContext has returned, which is when the thread is sure to
-// stand still, to its ResumeThread. What a frame costs by tables, windows_unwind says.
+// How long a thread of 36 frames stands still while its stack is copied, and while it is unwound in
+// place by RtlVirtualUnwind, as profilers do that have no tables of their own. Counted is from
+// where GetThreadContext has returned, which is when the thread is sure to stand still, to its
+// ResumeThread. What a frame costs by tables, windows_unwind says.
 #include <windows.h>
 // After it.
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdint>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <span>
+#include <string>
 #include <thread>
 #include <vector>
 
+#include "../report.h"
+#include "../windows_walk.h"
 #include "strobe/platform/windows/windows_platform.h"
-#include "windows_walk.h"
 
 namespace strobe::testing {
 namespace {
@@ -52,12 +53,6 @@ double NsPerTick() {
   return 1e9 / static_cast<double>(frequency.QuadPart);
 }
 
-double Median(std::vector<double> values) {
-  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2),
-                   values.end());
-  return values[values.size() / 2];
-}
-
 struct Times {
   std::vector<double> copy;
   std::vector<double> unwind_in_place;
@@ -84,8 +79,8 @@ void Sample(HANDLE thread, Address stack_high, std::span<std::byte> stack, Times
   times.stack_bytes = bytes;
 }
 
-int Main(int argc, char** argv) {
-  const int rounds = argc > 1 ? std::atoi(argv[1]) : 2000;
+int Main() {
+  constexpr int kRounds = 2000;
   std::atomic<Address> high{0};
   HANDLE thread = nullptr;
   std::thread worker([&] {
@@ -97,20 +92,18 @@ int Main(int argc, char** argv) {
   while (high == 0) std::this_thread::yield();
   std::vector<std::byte> stack(kMaxStackBytes);
   Times times;
-  for (int i = 0; i < rounds; ++i) Sample(thread, high, stack, times);
+  for (int i = 0; i < kRounds; ++i) Sample(thread, high, stack, times);
   is_ending = true;
   worker.join();
   const double ns = NsPerTick();
-  const double copy_ns = Median(times.copy) * ns;
-  const double in_place_ns = Median(times.unwind_in_place) * ns;
-  std::printf("%zu frames, %zu bytes of stack, medians of %d\n", times.frames, times.stack_bytes,
-              rounds);
-  std::printf("stands still: copy %.0f ns, unwinding in place %.0f ns: %.3f x\n", copy_ns,
-              in_place_ns, copy_ns / in_place_ns);
+  const std::string name =
+      std::to_string(times.frames) + " frames, " + std::to_string(times.stack_bytes) + " bytes";
+  Report(name, "strobe_copy", "time", Median(times.copy) * ns, "ns");
+  Report(name, "RtlVirtualUnwind_in_place", "time", Median(times.unwind_in_place) * ns, "ns");
   return 0;
 }
 
 }  // namespace
 }  // namespace strobe::testing
 
-int main(int argc, char** argv) { return strobe::testing::Main(argc, argv); }
+int main() { return strobe::testing::Main(); }
