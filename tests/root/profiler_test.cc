@@ -1,5 +1,6 @@
 #include "strobe/profiler.h"
 
+#include <atomic>
 #include <cstdlib>
 #include <functional>
 #include <map>
@@ -203,6 +204,54 @@ TEST_F(ProfilerTest, AFailedExportIsReportedAndRetriedWithTheSameProfile) {
   EXPECT_EQ(stats.last_export_error, "");
   ASSERT_TRUE(profiler.Stop().ok());
   EXPECT_EQ(profiler.stats().exports, 3u) << "an ended session's exports still count";
+}
+
+// Fails until it is told not to.
+struct FailingExporter {
+  absl::StatusOr<std::string> Export(const ExportRequest& /*request*/) {
+    if (is_failing->load()) return absl::UnavailableError("503");
+    return std::string("there");
+  }
+  std::atomic<bool>* is_failing;
+};
+struct TwoOutputsTraits : testing::ManualTraits {
+  using Outputs = OutputList<Output<testing::ArchetypeEncoder, KeepingExporter>,
+                             Output<testing::ArchetypeEncoder, FailingExporter>>;
+};
+
+TEST_F(ProfilerTest, AnOutputThatFailsKeepsNoPeriodFromTheOther) {
+  std::atomic<bool> is_failing{true};
+  BasicProfiler<TwoOutputsTraits> profiler(
+      {}, {.outputs = {{}, {.exporter = FailingExporter{&is_failing}}}});
+  EXPECT_EQ(profiler.stats().outputs.size(), 2u);
+  ASSERT_TRUE(profiler.Start().ok());
+  const Registration registration = profiler.RegisterThread("main");
+  for (int period = 1; period <= 3; ++period) {
+    Sample(period);
+    EXPECT_EQ(profiler.Flush().message(), "output 2 (.none): 503");
+    const auto profiles = KeepingExporter::Take();
+    ASSERT_EQ(profiles.size(), 1u) << "the period has ended for it";
+    EXPECT_EQ(SumByThread(profiles[0], 0)["main"], period);
+  }
+  EXPECT_THAT(profiler.Diagnose(), HasSubstr("The last export to output 2 (.none) failed: 503"));
+  is_failing = false;
+  EXPECT_TRUE(profiler.Flush().ok());
+  const Stats stats = profiler.stats();
+  EXPECT_EQ(stats.outputs[0].exports, 4u);
+  EXPECT_EQ(stats.outputs[1].exports, 4u) << "all that waited";
+  EXPECT_EQ(stats.exports_dropped, 0u);
+  EXPECT_EQ(stats.periods_extended, 0u);
+  EXPECT_TRUE(profiler.Stop().ok());
+}
+
+TEST_F(ProfilerTest, AForksChildHasThePartsThatWereGiven) {
+  std::atomic<bool> is_failing{false};
+  BasicProfiler<TwoOutputsTraits> profiler(
+      {}, {.outputs = {{}, {.exporter = FailingExporter{&is_failing}}}});
+  ManualPlatform::Fork();
+  ASSERT_TRUE(profiler.Start().ok());
+  EXPECT_TRUE(profiler.Stop().ok());
+  EXPECT_EQ(profiler.stats().outputs[1].last_export_path, "there");
 }
 
 TEST_F(ProfilerTest, StopReportsAFailedExport) {

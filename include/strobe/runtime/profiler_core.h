@@ -156,14 +156,18 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
     if (running.session == nullptr)
       return absl::FailedPreconditionError("the profiler is not running");
     const auto deadline = ExportDeadline();
+    absl::Status status;
     while (true) {
       // What failed before goes first; and the collector may end a period by itself just now.
       if (!running.worker->IsIdle()) {
         running.worker->Retry();
-        const absl::Status status = running.worker->Wait(deadline);
+        status = running.worker->Wait(deadline);
         if (!status.ok() && !running.worker->HasRoom()) return status;
       }
-      if (collector_->EndPeriod(deadline)) return running.worker->Wait(deadline);
+      if (collector_->EndPeriod(deadline)) {
+        status.Update(running.worker->Wait(deadline));
+        return status;
+      }
       if (std::chrono::steady_clock::now() >= deadline)
         return absl::DeadlineExceededError("the collector has not answered in time");
     }
