@@ -129,6 +129,7 @@ class ImageSymbolizer::Cache {
 ImageSymbolizer::ImageSymbolizer(ImageSymbolizerOptions options)
     : options_(std::move(options)), cache_(std::make_unique<Cache>()) {}
 ImageSymbolizer::~ImageSymbolizer() = default;
+ImageSymbolizer::ImageSymbolizer(const ImageSymbolizer& other) : ImageSymbolizer(other.options_) {}
 ImageSymbolizer::ImageSymbolizer(ImageSymbolizer&&) noexcept = default;
 ImageSymbolizer& ImageSymbolizer::operator=(ImageSymbolizer&&) noexcept = default;
 

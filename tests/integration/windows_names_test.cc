@@ -158,21 +158,12 @@ TEST_F(WindowsNames, TheBuildIdIsTheFilesGuidAndAge) {
   EXPECT_EQ(module_.build_id, id + absl::StrFormat("%x", module.PdbAge));
 }
 
-class PlainSymbolizer : public ImageSymbolizer {
- public:
-  PlainSymbolizer() : ImageSymbolizer({.use_system_library = false}) {}
-};
-struct PlainTraits : DefaultTraits {
-  using Symbolizer = PlainSymbolizer;
-};
-
 // Works in the image while it is being profiled; whether the profile has the name of the function
 // that only the PDB file knows.
-template <class Traits>
-bool IsInAProfile(const fs::path& directory, Address work_address) {
-  BasicProfiler<Traits> profiler(
-      ProfilerOptions{.sampling = {.cpu_frequency_hz = 1000},
-                      .exporter = {.directory = (directory / "profiles").string()}});
+bool IsInAProfile(const fs::path& directory, Address work_address, bool use_system_library) {
+  Profiler profiler({.sampling = {.cpu_frequency_hz = 1000},
+                     .exporter = {.directory = (directory / "profiles").string()}},
+                    {.symbolizer = ImageSymbolizer({.use_system_library = use_system_library})});
   EXPECT_TRUE(profiler.Start().ok());
   {
     const Registration registration = profiler.RegisterThread("worker");
@@ -192,13 +183,13 @@ bool IsInAProfile(const fs::path& directory, Address work_address) {
 TEST_F(WindowsNames, AreInAProfile) {
   fs::copy_file(plugins_ / kDebugFile, directory_.path() / kDebugFile);
   Load();
-  EXPECT_TRUE(IsInAProfile<DefaultTraits>(directory_.path(), work_));
+  EXPECT_TRUE(IsInAProfile(directory_.path(), work_, true));
 }
 
 TEST_F(WindowsNames, AreNotAskedForByASymbolizerWithoutTheSystemsLibrary) {
   fs::copy_file(plugins_ / kDebugFile, directory_.path() / kDebugFile);
   Load();
-  EXPECT_FALSE(IsInAProfile<PlainTraits>(directory_.path(), work_));
+  EXPECT_FALSE(IsInAProfile(directory_.path(), work_, false));
 }
 
 }  // namespace

@@ -123,6 +123,10 @@ TEST_F(ImageSymbolizerTest, DebugDirectoryGivesWhatStrippingTook) {
   fs::copy_file(FixturePath("full"), file, fs::copy_options::overwrite_existing);
   EXPECT_EQ(NameOf(symbolizer, module, hidden).name, "fixture::Hidden(int)")
       << "what was missing once is looked for again";
+  ImageSymbolizer copy = symbolizer;
+  EXPECT_EQ(copy.cached_bytes(), 0u);
+  EXPECT_EQ(NameOf(copy, module, hidden).name, "fixture::Hidden(int)")
+      << "a copy looks in the same directory";
 }
 
 TEST_F(ImageSymbolizerTest, LinkageTableAndUnknownAddressesGetOffsets) {

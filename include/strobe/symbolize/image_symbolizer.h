@@ -21,9 +21,8 @@ struct ImageSymbolizerOptions {
   std::string debug_directory = "/usr/lib/debug/.build-id";
   // Of PE images: whether the system's own library is asked, where there is one: Windows' DbgHelp,
   // which reads PDB files. It serves one thread at a time, so a program that calls it while it is
-  // being profiled says no. A profiler makes its symbolizer itself, without options: such a program
-  // has traits whose Symbolizer is a class derived from ImageSymbolizer, which passes these options
-  // from its constructor without arguments.
+  // being profiled says no, and gives its profiler
+  // {.symbolizer = ImageSymbolizer({.use_system_library = false})}.
   bool use_system_library = true;
 };
 
@@ -44,6 +43,8 @@ class ImageSymbolizer {
 
   explicit ImageSymbolizer(ImageSymbolizerOptions options = {});
   ~ImageSymbolizer();
+  // A copy has the options, and keeps its own tables.
+  ImageSymbolizer(const ImageSymbolizer& other);
   ImageSymbolizer(ImageSymbolizer&&) noexcept;
   ImageSymbolizer& operator=(ImageSymbolizer&&) noexcept;
 
