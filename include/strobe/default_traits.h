@@ -7,11 +7,11 @@
 #include "strobe/export/file_exporter.h"
 #include "strobe/export/output_list.h"
 #include "strobe/platform/native.h"
+#include "strobe/platform/platform_symbolizer.h"
 #include "strobe/provider/cpu_time_provider.h"
 #include "strobe/provider/provider_list.h"
 #include "strobe/provider/wall_time_provider.h"
 #include "strobe/ring/spsc_ring.h"
-#include "strobe/symbolize/image_symbolizer.h"
 #include "strobe/unwind/cfi_step.h"
 #include "strobe/unwind/chain_unwinder.h"
 #include "strobe/unwind/frame_pointer_step.h"
@@ -29,7 +29,7 @@ struct DefaultTraits {
   using Ring = SpscRing;
   using Unwinder = ChainUnwinder<CfiStep, FramePointerStep>;
   using Providers = ProviderList<CpuTimeProvider, WallTimeProvider>;
-  using Symbolizer = ImageSymbolizer;
+  using Symbolizer = PlatformSymbolizer<NativePlatform>;
   using Outputs = OutputList<Output<PprofEncoder, FileExporter>>;
   using Platform = NativePlatform;
 };

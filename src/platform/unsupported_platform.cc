@@ -3,6 +3,13 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "strobe/symbolize/symbol_files.h"
+#if defined(__linux__)
+#include "strobe/platform/linux/linux_platform.h"
+#elif defined(_WIN32)
+#include "strobe/platform/windows/windows_platform.h"
+#endif
+
 namespace strobe {
 
 absl::Status UnsupportedPlatform::Available() {
@@ -18,6 +25,17 @@ absl::Status UnsupportedPlatform::Available() {
 std::optional<std::string> UnsupportedPlatform::EnvironmentVariable(const char* name) {
   const char* const value = std::getenv(name);
   return value == nullptr ? std::nullopt : std::optional<std::string>(value);
+}
+
+const SymbolFiles& UnsupportedPlatform::Files() {
+#if defined(__linux__)
+  return LinuxPlatform::Files();
+#elif defined(_WIN32)
+  return WindowsPlatform::Files();
+#else
+  static constexpr NoSymbolFiles kNone;
+  return kNone;
+#endif
 }
 
 void UnsupportedPlatform::WriteLine(const std::string& text) {

@@ -4,15 +4,14 @@
 #include <optional>
 #include <string>
 
-#include "byte_source.h"
 #include "elf_file.h"
 #include "module_files.h"
 
 namespace strobe {
 
-std::vector<std::uint8_t> ReadDebugFrame(const Module& module) {
+std::vector<std::uint8_t> ReadDebugFrame(const Module& module, const SymbolFiles& files) {
   for (const std::string& path : internal::PathsOf(module, internal::kDebugDirectory)) {
-    const std::unique_ptr<internal::FileSource> source = internal::FileSource::Open(path);
+    const std::unique_ptr<FileSource> source = files.Open(path);
     if (source == nullptr) continue;
     const std::optional<internal::ElfFile> file = internal::OpenFor(module, *source);
     if (!file.has_value()) continue;

@@ -13,8 +13,8 @@
 namespace strobe::internal {
 namespace {
 
-ImageNames ReadVdsoNames(const Module& module) {
-  const SpanSource source(OwnVdso(module.load_bias, module.start, module.limit));
+ImageNames ReadVdsoNames(const Module& module, const SymbolFiles& files) {
+  const SpanSource source(files.OwnVdso(module.load_bias, module.start, module.limit));
   const std::optional<ElfFile> file = OpenFor(module, source);
   return {.functions = file.has_value() ? file->ReadFunctions() : FunctionTable(),
           .stubs = {},
@@ -23,15 +23,16 @@ ImageNames ReadVdsoNames(const Module& module) {
 
 }  // namespace
 
-ImageNames ReadElfNames(const Module& module, const std::string& debug_directory) {
-  if (module.kind == ModuleKind::kVdso) return ReadVdsoNames(module);
+ImageNames ReadElfNames(const Module& module, const SymbolFiles& files,
+                        const std::string& debug_directory) {
+  if (module.kind == ModuleKind::kVdso) return ReadVdsoNames(module, files);
   struct Image {
     std::unique_ptr<FileSource> source;
     ElfFile file;
   };
   std::vector<Image> images;
   for (const std::string& path : PathsOf(module, debug_directory)) {
-    std::unique_ptr<FileSource> source = FileSource::Open(path);
+    std::unique_ptr<FileSource> source = files.Open(path);
     if (source == nullptr) continue;
     std::optional<ElfFile> file = OpenFor(module, *source);
     if (!file.has_value()) continue;

@@ -8,6 +8,7 @@
 
 #include "elf_file.h"
 #include "strobe/core/module_map.h"
+#include "strobe/symbolize/symbol_files.h"
 
 namespace strobe::internal {
 
@@ -33,11 +34,12 @@ struct ImageNames {
 // that is empty), or for the vdso, the memory of this process. Functions are those of the first
 // file with full symbols, else of the first with any; stubs those of the first file that has the
 // code of its linkage table, which a file of separate symbols has not.
-ImageNames ReadElfNames(const Module& module, const std::string& debug_directory);
+ImageNames ReadElfNames(const Module& module, const SymbolFiles& files,
+                        const std::string& debug_directory);
 
 // COFF's symbols in the module's file; without them, the names of its debug information, if the
 // system's library may be used; without those, its exports. Final for every file that can be read,
 // even if it has no names: a file that is changed has another identity.
-ImageNames ReadPeNames(const Module& module, bool use_system_library);
+ImageNames ReadPeNames(const Module& module, const SymbolFiles& files, bool use_system_library);
 
 }  // namespace strobe::internal

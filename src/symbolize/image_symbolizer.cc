@@ -7,7 +7,6 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
-#include "byte_source.h"
 #include "demangle.h"
 #include "image_names.h"
 #include "strobe/core/thread_info.h"
@@ -15,25 +14,25 @@
 namespace strobe {
 namespace {
 
-using internal::FileSource;
 using internal::ImageNames;
 
 // Of all names in a profile; further functions go without. Only hostile images have so much to say.
 constexpr std::size_t kMaxNameBytes = std::size_t{256} << 20;
 
-ImageNames ReadNames(const Module& module, const ImageSymbolizerOptions& options) {
+ImageNames ReadNames(const Module& module, const SymbolFiles& files,
+                     const ImageSymbolizerOptions& options) {
   switch (module.format) {
-    case ImageFormat::kElf: return internal::ReadElfNames(module, options.debug_directory);
-    case ImageFormat::kPe: return internal::ReadPeNames(module, options.use_system_library);
+    case ImageFormat::kElf: return internal::ReadElfNames(module, files, options.debug_directory);
+    case ImageFormat::kPe: return internal::ReadPeNames(module, files, options.use_system_library);
   }
   return {};
 }
 
 // What names a module's symbols: its build id, or the file with its place where there is none. Two
 // PE images that were linked in the same second may have the same build id.
-std::string CacheKey(const Module& module) {
+std::string CacheKey(const Module& module, const SymbolFiles& files) {
   if (!module.build_id.empty() && module.format == ImageFormat::kElf) return module.build_id;
-  const std::unique_ptr<FileSource> source = FileSource::Open(module.path);
+  const std::unique_ptr<FileSource> source = files.Open(module.path);
   return absl::StrCat(module.path, "\n", source == nullptr ? "" : source->identity(), "\n",
                       module.start - module.load_bias, "\n", module.file_offset);
 }
@@ -84,14 +83,15 @@ class FunctionList {
 class ImageSymbolizer::Cache {
  public:
   // Valid until Trim, and until the next call.
-  const ImageNames& Get(const Module& module, const ImageSymbolizerOptions& options) {
+  const ImageNames& Get(const Module& module, const SymbolFiles& files,
+                        const ImageSymbolizerOptions& options) {
     if (module.kind == ModuleKind::kGeneratedCode) return unkept_ = {};  // no file holds it
-    std::string key = CacheKey(module);
+    std::string key = CacheKey(module, files);
     if (const auto found = places_.find(key); found != places_.end()) {
       entries_.splice(entries_.begin(), entries_, found->second);
       return entries_.front().names;
     }
-    ImageNames names = ReadNames(module, options);
+    ImageNames names = ReadNames(module, files, options);
     if (!names.is_final) return unkept_ = std::move(names);
     entries_.push_front({key, std::move(names)});
     bytes_ += entries_.front().memory_bytes();
@@ -126,10 +126,11 @@ class ImageSymbolizer::Cache {
   ImageNames unkept_;
 };
 
-ImageSymbolizer::ImageSymbolizer(ImageSymbolizerOptions options)
-    : options_(std::move(options)), cache_(std::make_unique<Cache>()) {}
+ImageSymbolizer::ImageSymbolizer(const SymbolFiles& files, ImageSymbolizerOptions options)
+    : files_(&files), options_(std::move(options)), cache_(std::make_unique<Cache>()) {}
 ImageSymbolizer::~ImageSymbolizer() = default;
-ImageSymbolizer::ImageSymbolizer(const ImageSymbolizer& other) : ImageSymbolizer(other.options_) {}
+ImageSymbolizer::ImageSymbolizer(const ImageSymbolizer& other)
+    : ImageSymbolizer(*other.files_, other.options_) {}
 ImageSymbolizer::ImageSymbolizer(ImageSymbolizer&&) noexcept = default;
 ImageSymbolizer& ImageSymbolizer::operator=(ImageSymbolizer&&) noexcept = default;
 
@@ -153,7 +154,7 @@ absl::StatusOr<Symbols> ImageSymbolizer::Symbolize(const Profile& profile) {
   for (std::size_t m = 0; m < frames_of.size(); ++m) {
     if (frames_of[m].empty()) continue;
     const Module& module = profile.modules[m];
-    const ImageNames& names = cache_->Get(module, options_);
+    const ImageNames& names = cache_->Get(module, *files_, options_);
     if (names.functions.is_partial()) symbols.partly_named = module.path;
     for (const std::uint32_t i : frames_of[m]) {
       const Address address = profile.frames[i].address;

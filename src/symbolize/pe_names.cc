@@ -2,22 +2,21 @@
 #include <optional>
 #include <utility>
 
-#include "byte_source.h"
 #include "image_names.h"
 #include "pe_symbols.h"
 
 namespace strobe::internal {
 
-ImageNames ReadPeNames(const Module& module, bool use_system_library) {
+ImageNames ReadPeNames(const Module& module, const SymbolFiles& files, bool use_system_library) {
   ImageNames names;
-  const std::unique_ptr<FileSource> source = FileSource::Open(module.path);
+  const std::unique_ptr<FileSource> source = files.Open(module.path);
   names.is_final = source != nullptr;
   if (source == nullptr) return names;
   const std::optional<PeFile> file = PeFile::Open(*source, module.build_id);
   if (!file.has_value()) return names;
   names.functions = file->ReadFunctions();
   if (names.functions.empty() && use_system_library) {
-    std::optional<FunctionTable> functions = file->ReadDebugFunctions(module.path);
+    std::optional<FunctionTable> functions = file->ReadDebugFunctions(module.path, files);
     names.is_final = functions.has_value();
     if (functions.has_value()) names.functions = *std::move(functions);
   }

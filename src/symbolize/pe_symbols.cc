@@ -13,7 +13,6 @@
 
 #include "pdb_file.h"
 #include "strobe/symbolize/pe_image.h"
-#include "system_symbols.h"
 
 namespace strobe::internal {
 namespace {
@@ -110,7 +109,7 @@ const PeImage::Section* CodeAt(const PeImage& image, std::uint64_t address) {
 
 // Whether there are files that the system may take for the debug information of the image at
 // `path`, and all are fit for it. Not where the path that the linker left names another machine.
-bool HasWholeDebugFile(const PeImage& image, const std::string& path) {
+bool HasWholeDebugFile(const PeImage& image, const std::string& path, const SymbolFiles& files) {
   constexpr std::string_view kSeparators = "/\\";
   if (image.debug_file.find_first_not_of("/\\?") > 1) return false;
   const std::string beside =
@@ -118,7 +117,7 @@ bool HasWholeDebugFile(const PeImage& image, const std::string& path) {
       image.debug_file.substr(image.debug_file.find_last_of(kSeparators) + 1);
   bool is_there = false;
   for (const std::string& place : {beside, image.debug_file}) {
-    const std::unique_ptr<FileSource> file = FileSource::Open(place);
+    const std::unique_ptr<FileSource> file = files.Open(place);
     if (file != nullptr && !IsWholePdb(*file)) return false;
     is_there |= file != nullptr;
   }
@@ -202,11 +201,12 @@ FunctionTable PeFile::ReadFunctions() const {
   return {std::move(functions), std::move(names)};
 }
 
-std::optional<FunctionTable> PeFile::ReadDebugFunctions(const std::string& path) const {
-  if (!HasWholeDebugFile(image_, path)) return FunctionTable();
+std::optional<FunctionTable> PeFile::ReadDebugFunctions(const std::string& path,
+                                                        const SymbolFiles& files) const {
+  if (!HasWholeDebugFile(image_, path, files)) return FunctionTable();
   std::vector<FunctionTable::Function> functions;
   std::vector<char> names;
-  const bool is_asked = VisitSystemSymbols(
+  const bool is_asked = files.VisitSymbols(
       path, [&](std::uint64_t address, std::uint64_t bytes, std::string_view name) {
         const PeImage::Section* const section = CodeAt(image_, address);
         if (section == nullptr || name.empty()) return true;

@@ -27,7 +27,8 @@ class PeFile {
 
   // What the debug information says that the image was linked with, where the system can read it.
   // `path` is the file that the source reads. Nothing where the system cannot be asked now.
-  [[nodiscard]] std::optional<FunctionTable> ReadDebugFunctions(const std::string& path) const;
+  [[nodiscard]] std::optional<FunctionTable> ReadDebugFunctions(const std::string& path,
+                                                                const SymbolFiles& files) const;
 
   // What the image exports, of which any linker leaves the names. The image's frame information
   // says where such a function ends, so that the functions behind it, which have no names, do not

@@ -13,7 +13,6 @@
 #include <thread>
 #include <vector>
 
-#include "../../src/symbolize/system_symbols.h"
 #include "absl/strings/str_format.h"
 #include "platform/test_system.h"
 #include "strobe/strobe.h"
@@ -24,6 +23,7 @@ namespace strobe::testing {
 namespace {
 
 namespace fs = std::filesystem;
+using SystemSymbolizer = DefaultTraits::Symbolizer;
 
 constexpr char kImage[] = "pdb_plugin.dll";
 constexpr char kDebugFile[] = "pdb_plugin.pdb";
@@ -55,7 +55,7 @@ class WindowsNames : public ::testing::Test {
     ASSERT_NE(module_.path.find("pdb_plugin"), std::string::npos);
   }
   std::string NameOf(Address address, const ImageSymbolizerOptions& options = {}) const {
-    ImageSymbolizer symbolizer(options);
+    SystemSymbolizer symbolizer(options);
     return NameOf(symbolizer, address);
   }
   std::string NameOf(ImageSymbolizer& symbolizer, Address address) const {
@@ -130,9 +130,9 @@ TEST_F(WindowsNames, TheUsersSymbolPathIsNotSearched) {
 TEST_F(WindowsNames, NobodyWaitsForWhoeverAsksTheSystem) {
   fs::copy_file(plugins_ / kDebugFile, directory_.path() / kDebugFile);
   Load();
-  ImageSymbolizer symbolizer;
+  SystemSymbolizer symbolizer;
   std::string name_meanwhile;
-  internal::VisitSystemSymbols(module_.path, [&](auto&&...) {
+  NativePlatform::Files().VisitSymbols(module_.path, [&](auto&&...) {
     std::thread([&] { name_meanwhile = NameOf(symbolizer, spins_); }).join();
     return false;
   });
@@ -163,7 +163,7 @@ TEST_F(WindowsNames, TheBuildIdIsTheFilesGuidAndAge) {
 bool IsInAProfile(const fs::path& directory, Address work_address, bool use_system_library) {
   Profiler profiler({.sampling = {.cpu_frequency_hz = 1000},
                      .exporter = {.directory = (directory / "profiles").string()}},
-                    {.symbolizer = ImageSymbolizer({.use_system_library = use_system_library})});
+                    {.symbolizer = SystemSymbolizer({.use_system_library = use_system_library})});
   EXPECT_TRUE(profiler.Start().ok());
   {
     const Registration registration = profiler.RegisterThread("worker");

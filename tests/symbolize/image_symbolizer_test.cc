@@ -26,6 +26,7 @@ namespace {
 using testing::Library;
 using testing::ModuleAt;
 using testing::NameOf;
+using testing::SystemSymbolizer;
 
 namespace fs = std::filesystem;
 
@@ -115,7 +116,7 @@ TEST_F(ImageSymbolizerTest, DebugDirectoryGivesWhatStrippingTook) {
   const std::string file = absl::StrCat(place, "/", module.build_id.substr(2), ".debug");
   fs::create_directory(place);
   module.path = "/nonexistent/libgone.so";
-  ImageSymbolizer symbolizer({.debug_directory = directory_});
+  SystemSymbolizer symbolizer({.debug_directory = directory_});
   EXPECT_FALSE(NameOf(symbolizer, module, hidden).resolved);
   fs::copy_file(FixturePath("other"), file);
   EXPECT_FALSE(NameOf(symbolizer, module, hidden).resolved)
@@ -145,7 +146,7 @@ TEST_F(ImageSymbolizerTest, LinkageTableAndUnknownAddressesGetOffsets) {
   EXPECT_FALSE(NameOf(module, module.limit + 0x100000).resolved);
   Profile profile;
   profile.frames = {{0x7f0012345678, Frame::kNoModule}, {2, Frame::kPseudo}, {0x1234, 17}};
-  ImageSymbolizer symbolizer;
+  SystemSymbolizer symbolizer;
   const Symbols symbols = *symbolizer.Symbolize(profile);
   EXPECT_EQ(symbols.functions.at(symbols.frames.at(0).function).name, "0x7f0012345678");
   EXPECT_FALSE(symbols.functions.at(symbols.frames.at(0).function).resolved);
@@ -168,7 +169,7 @@ TEST_F(ImageSymbolizerTest, OneFunctionForAllItsAddresses) {
   Profile profile;
   profile.modules = {ModuleAt(function)};
   profile.frames = {{function, 0}, {function + 1, 0}, {function + 2, 0}};
-  ImageSymbolizer symbolizer;
+  SystemSymbolizer symbolizer;
   const Symbols symbols = *symbolizer.Symbolize(profile);
   EXPECT_EQ(symbols.functions.size(), 1u);
 }
@@ -178,7 +179,7 @@ TEST_F(ImageSymbolizerTest, FileReplacedOrDeletedCostsNamesAndNeverGivesWrongOne
   const Library library(path);
   const Address function = library.Symbol("fixture_c_function");
   const Module module = ModuleAt(function);
-  ImageSymbolizer warm;
+  SystemSymbolizer warm;
   EXPECT_EQ(NameOf(warm, module, function).name, "fixture_c_function");
   // Another file takes its place; the loaded one lives on.
   fs::copy_file(FixturePath("other"), directory_ + "/new");
@@ -192,7 +193,7 @@ TEST_F(ImageSymbolizerTest, FileReplacedOrDeletedCostsNamesAndNeverGivesWrongOne
 }
 
 TEST_F(ImageSymbolizerTest, ReloadOfAnotherLibraryUnderTheSamePathAndAddress) {
-  ImageSymbolizer symbolizer;
+  SystemSymbolizer symbolizer;
   for (const std::string suffix : {"", "_no_build_id"}) {
     const std::string path = directory_ + "/libplugin" + suffix + ".so";
     std::vector<Module> modules;
@@ -253,13 +254,13 @@ TEST_F(ImageSymbolizerTest, CacheStaysWithinItsBytes) {
   const Library library(FixturePath("full"));
   const Address function = library.Symbol("fixture_c_function");
   const Module module = ModuleAt(function);
-  ImageSymbolizer keeping;
+  SystemSymbolizer keeping;
   EXPECT_EQ(NameOf(keeping, module, function).name, "fixture_c_function");
   EXPECT_GT(keeping.cached_bytes(), 100u);
   const std::size_t one = keeping.cached_bytes();
   EXPECT_EQ(NameOf(keeping, module, function).name, "fixture_c_function");
   EXPECT_EQ(keeping.cached_bytes(), one);
-  ImageSymbolizer tight({.cache_bytes = one});
+  SystemSymbolizer tight({.cache_bytes = one});
   const Library other(FixturePath("other"));
   const Address minus = other.Symbol("fixture_other_function");
   for (int i = 0; i < 3; ++i) {
@@ -268,7 +269,7 @@ TEST_F(ImageSymbolizerTest, CacheStaysWithinItsBytes) {
     EXPECT_EQ(NameOf(tight, ModuleAt(minus), minus).name, "fixture_other_function");
     EXPECT_LE(tight.cached_bytes(), one);
   }
-  ImageSymbolizer forgetful({.cache_bytes = 0});
+  SystemSymbolizer forgetful({.cache_bytes = 0});
   EXPECT_EQ(NameOf(forgetful, module, function).name, "fixture_c_function");
   EXPECT_EQ(forgetful.cached_bytes(), one)
       << "what is larger than the cache, and the last, is not read again";
@@ -302,7 +303,7 @@ TEST_F(ImageSymbolizerTest, AgreesWithNm) {
       GTEST_SKIP()
           << "the sanitizer's hand-written functions have labels inside, which nm shows as well";
     ASSERT_GT(expected.size(), 5u);
-    ImageSymbolizer symbolizer;
+    SystemSymbolizer symbolizer;
     std::size_t agreed = 0;
     for (const auto& [at, names] : expected) {
       const FunctionSymbol symbol = NameOf(symbolizer, module, at + module.load_bias);
@@ -345,7 +346,7 @@ TEST_F(ImageSymbolizerTest, MutatedFilesCostOnlyNames) {
       }
       if (random() % 8 == 0) mutated.resize(random() % mutated.size());
       WriteFile(module.path, mutated);
-      ImageSymbolizer symbolizer;
+      SystemSymbolizer symbolizer;
       const absl::StatusOr<Symbols> symbols = symbolizer.Symbolize(profile);
       ASSERT_TRUE(symbols.ok());
       ASSERT_EQ(symbols->frames.size(), profile.frames.size());
@@ -400,7 +401,7 @@ TEST_F(ImageSymbolizerTest, TablesAreReadHoweverLongTheyAreAndWhatIsLeftOutIsSai
   for (const bool is_too_long : {false, true}) {
     const std::uint64_t symbol_count = is_too_long ? (1 << 24) + 1 : (1 << 22) + 1;
     WriteWithLongTables(image, symbol_count, std::uint64_t{1} << 29, module.path);
-    ImageSymbolizer symbolizer;
+    SystemSymbolizer symbolizer;
     const absl::StatusOr<Symbols> symbols = symbolizer.Symbolize(profile);
     ASSERT_TRUE(symbols.ok());
     ASSERT_EQ(symbols->functions.size(), 1U);

@@ -22,6 +22,7 @@ namespace {
 using testing::Library;
 using testing::ModuleAt;
 using testing::NameOf;
+using testing::SystemSymbolizer;
 
 std::string FixturePath(const std::string& name) {
   return absl::StrCat(STROBE_FIXTURE_DIRECTORY, "/libfixture_linkage_", name, ".so");
@@ -59,7 +60,7 @@ TEST(LinkageStubTest, EveryStubHasItsTargetsName) {
     profile.modules = {module};
     for (Address address = module.start; address < module.limit; address += 4)
       profile.frames.push_back({address, 0});
-    ImageSymbolizer symbolizer;
+    SystemSymbolizer symbolizer;
     std::set<std::string> stubs;
     const Symbols symbols = *symbolizer.Symbolize(profile);
     for (const FunctionSymbol& symbol : symbols.functions) {

@@ -9,9 +9,12 @@
 #include "absl/strings/escaping.h"
 #include "gtest/gtest.h"
 #include "platform/test_system.h"
-#include "strobe/symbolize/image_symbolizer.h"
+#include "strobe/platform/native.h"
+#include "strobe/platform/platform_symbolizer.h"
 
 namespace strobe::testing {
+
+using SystemSymbolizer = PlatformSymbolizer<NativePlatform>;
 
 struct ModuleSearch {
   Address address;
@@ -72,7 +75,7 @@ inline FunctionSymbol NameOf(ImageSymbolizer& symbolizer, const Module& module, 
   return symbols->functions.at(symbols->frames[0].function);
 }
 inline FunctionSymbol NameOf(const Module& module, Address address) {
-  ImageSymbolizer symbolizer;
+  SystemSymbolizer symbolizer;
   return NameOf(symbolizer, module, address);
 }
 

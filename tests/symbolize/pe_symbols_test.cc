@@ -12,7 +12,8 @@
 
 #include "pe_image_bytes.h"
 #include "platform/test_system.h"
-#include "strobe/symbolize/image_symbolizer.h"
+#include "strobe/platform/native.h"
+#include "strobe/platform/platform_symbolizer.h"
 
 namespace strobe::testing {
 namespace {
@@ -116,7 +117,7 @@ TEST_F(PeSymbolsTest, ThatThereAreNoNamesIsKept) {
                       .build_id = std::string(kBuildId),
                       .format = ImageFormat::kPe}};
   profile.frames = {{0x11010, 0}};
-  ImageSymbolizer symbolizer;
+  PlatformSymbolizer<NativePlatform> symbolizer;
   const auto name = [&] { return symbolizer.Symbolize(profile)->functions.at(0).name; };
   EXPECT_EQ(name(), "image.dll+0x1010");
   const std::size_t kept_bytes = symbolizer.cached_bytes();

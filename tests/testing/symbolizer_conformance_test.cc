@@ -1,6 +1,7 @@
 #include "strobe/testing/symbolizer_conformance.h"
 
-#include "strobe/symbolize/image_symbolizer.h"
+#include "strobe/platform/native.h"
+#include "strobe/platform/platform_symbolizer.h"
 
 namespace strobe::testing {
 namespace {
@@ -10,7 +11,8 @@ struct NoSymbolizer {
   absl::StatusOr<Symbols> Symbolize(const Profile& /*profile*/) { return Symbols{}; }
 };
 
-INSTANTIATE_TYPED_TEST_SUITE_P(ImageSymbolizer, SymbolizerConformance, ImageSymbolizer);
+INSTANTIATE_TYPED_TEST_SUITE_P(PlatformSymbolizer, SymbolizerConformance,
+                               PlatformSymbolizer<NativePlatform>);
 INSTANTIATE_TYPED_TEST_SUITE_P(NoSymbolizer, SymbolizerConformance, NoSymbolizer);
 
 }  // namespace

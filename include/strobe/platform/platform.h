@@ -18,6 +18,8 @@
 
 namespace strobe {
 
+class SymbolFiles;
+
 // Whether interruptions reach us.
 enum class HandlerState : std::uint8_t { kNotInstalled, kOurs, kReplaced };
 
@@ -49,6 +51,7 @@ enum class HandlerState : std::uint8_t { kNotInstalled, kOurs, kReplaced };
 //   now, the program first.
 // * ReadMemory(address, bytes): copies this process's memory; returns how many bytes could be read,
 //   from the front. Never faults.
+// * Files(): what a symbolizer asks of the system (symbolize/symbol_files.h). Lives for ever.
 // * ReadStack(address, bytes): the same for the data plane, by one call to the system.
 // * RunOnOwnThread(name, body): starts a thread that blocks all signals; the caller joins it. Not
 //   running where the system refused. Its stack, priority and CPUs do not depend on the caller's.
@@ -91,6 +94,7 @@ concept Platform = std::default_initializable<typename P::Timer> &&
   { P::Interrupt(number, number, signal) } -> std::same_as<bool>;
   { P::ModuleVersion() } -> std::same_as<std::uint64_t>;
   { P::Modules() } -> std::same_as<std::vector<Module>>;
+  { P::Files() } -> std::same_as<const SymbolFiles&>;
   { P::ReadMemory(number, bytes) } -> std::same_as<std::size_t>;
   { P::ReadStack(number, stack_bytes) }
   noexcept->std::same_as<std::size_t>;

@@ -57,7 +57,11 @@ class UnwindTables {
   void Update(const ModuleMap& map) {
     if constexpr (kIsUsed) {
       std::optional<CfiModules>& cfi = registry_.arena()->cfi;
-      if (!cfi.has_value()) cfi.emplace(kNativeCfi, &Traits::Platform::ReadMemory, &ReadDebugFrame);
+      if (!cfi.has_value()) {
+        cfi.emplace(kNativeCfi, &Traits::Platform::ReadMemory, [](const Module& module) {
+          return ReadDebugFrame(module, Traits::Platform::Files());
+        });
+      }
       cfi->Update(map);
       if (!kIsLazy) cfi->BuildAll();
       current_ = cfi->Snapshot();

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "strobe/core/module_map.h"
+#include "strobe/symbolize/symbol_files.h"
 
 namespace strobe {
 
@@ -14,6 +15,6 @@ inline constexpr std::size_t kMaxDebugFrameBytes = std::size_t{64} << 20;
 
 // The bytes of the section .debug_frame in the ELF file of `module`, or in that of its separate
 // symbols; empty where there is none.
-std::vector<std::uint8_t> ReadDebugFrame(const Module& module);
+std::vector<std::uint8_t> ReadDebugFrame(const Module& module, const SymbolFiles& files);
 
 }  // namespace strobe

@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "strobe/core/profile.h"
 #include "strobe/core/symbols.h"
-#include "strobe/symbolize/symbolizer.h"
+#include "strobe/symbolize/symbol_files.h"
 
 namespace strobe {
 
@@ -22,11 +22,12 @@ struct ImageSymbolizerOptions {
   // Of PE images: whether the system's own library is asked, where there is one: Windows' DbgHelp,
   // which reads PDB files. It serves one thread at a time, so a program that calls it while it is
   // being profiled says no, and gives its profiler
-  // {.symbolizer = ImageSymbolizer({.use_system_library = false})}.
+  // {.symbolizer = DefaultTraits::Symbolizer({.use_system_library = false})}.
   bool use_system_library = true;
 };
 
-// A module's kind and format say where its names are:
+// The reader of names behind every PlatformSymbolizer, which is a Symbolizer. A module's kind and
+// format say where its names are:
 // * ELF: the file at its path if that has the module's build id, and the debug directory's file
 //   where the former has only dynamic symbols or none. A module without a build id is taken from a
 //   file without one that maps the same bytes at the same addresses. Versions of symbols are left
@@ -41,7 +42,8 @@ class ImageSymbolizer {
   // A longer mangled name stays mangled: the work of demangling grows faster than the name.
   static constexpr std::size_t kMaxMangledBytes = 4096;
 
-  explicit ImageSymbolizer(ImageSymbolizerOptions options = {});
+  // `files` outlives it.
+  explicit ImageSymbolizer(const SymbolFiles& files, ImageSymbolizerOptions options = {});
   ~ImageSymbolizer();
   // A copy has the options, and keeps its own tables.
   ImageSymbolizer(const ImageSymbolizer& other);
@@ -56,9 +58,9 @@ class ImageSymbolizer {
 
  private:
   class Cache;
+  const SymbolFiles* files_;
   ImageSymbolizerOptions options_;
   std::unique_ptr<Cache> cache_;
 };
-static_assert(Symbolizer<ImageSymbolizer>);
 
 }  // namespace strobe

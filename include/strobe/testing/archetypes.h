@@ -29,6 +29,7 @@
 #include "strobe/provider/sample_provider.h"
 #include "strobe/ring/sample_ring.h"
 #include "strobe/ring/spsc_ring.h"
+#include "strobe/symbolize/symbol_files.h"
 #include "strobe/symbolize/symbolizer.h"
 #include "strobe/unwind/unwinder.h"
 
@@ -168,6 +169,10 @@ struct ArchetypePlatform {
   }
   static std::uint64_t ModuleVersion() { return 0; }
   static std::vector<Module> Modules() { return {}; }
+  static const SymbolFiles& Files() {
+    static constexpr NoSymbolFiles kNone;
+    return kNone;
+  }
   static std::size_t ReadMemory(std::uint64_t /*address*/, std::span<std::uint8_t> /*bytes*/) {
     return 0;
   }

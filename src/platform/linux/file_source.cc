@@ -5,14 +5,44 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "symbolize/byte_source.h"
-#include "symbolize/system_symbols.h"
+#include "strobe/platform/linux/linux_platform.h"
+#include "strobe/symbolize/symbol_files.h"
 
-namespace strobe::internal {
+namespace strobe {
+namespace {
 
-std::unique_ptr<FileSource> FileSource::Open(const std::string& path) {
+class LinuxFile final : public FileSource {
+ public:
+  LinuxFile(int descriptor, std::uint64_t size, std::string identity)
+      : descriptor_(descriptor), size_(size), identity_(std::move(identity)) {}
+  ~LinuxFile() override { close(descriptor_); }
+  LinuxFile(const LinuxFile&) = delete;
+  LinuxFile& operator=(const LinuxFile&) = delete;
+
+  [[nodiscard]] bool ReadAt(std::uint64_t offset, std::span<std::byte> out) const override;
+  [[nodiscard]] std::uint64_t size() const override { return size_; }
+  [[nodiscard]] const std::string& identity() const override { return identity_; }
+
+ private:
+  int descriptor_;
+  std::uint64_t size_;
+  std::string identity_;
+};
+
+class LinuxFiles final : public SymbolFiles {
+ public:
+  [[nodiscard]] std::unique_ptr<FileSource> Open(const std::string& path) const override;
+  [[nodiscard]] std::span<const std::byte> OwnVdso(std::uint64_t load_bias, std::uint64_t start,
+                                                   std::uint64_t limit) const override;
+};
+
+std::unique_ptr<FileSource> LinuxFiles::Open(const std::string& path) const {
   // Not blocking, for the sake of a pipe that stands where a file was.
   const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   if (descriptor < 0) return nullptr;
@@ -24,18 +54,16 @@ std::unique_ptr<FileSource> FileSource::Open(const std::string& path) {
   std::string identity = absl::StrCat(status.st_dev, ":", status.st_ino, ":", status.st_size, ":",
                                       status.st_mtim.tv_sec, ".", status.st_mtim.tv_nsec, ":",
                                       status.st_ctim.tv_sec, ".", status.st_ctim.tv_nsec);
-  return std::unique_ptr<FileSource>(
-      new FileSource(descriptor, static_cast<std::uint64_t>(status.st_size), std::move(identity)));
+  return std::make_unique<LinuxFile>(descriptor, static_cast<std::uint64_t>(status.st_size),
+                                     std::move(identity));
 }
 
-FileSource::~FileSource() { close(static_cast<int>(handle_)); }
-
-bool FileSource::ReadAt(std::uint64_t offset, std::span<std::byte> out) const {
+bool LinuxFile::ReadAt(std::uint64_t offset, std::span<std::byte> out) const {
   if (offset > size_ || out.size() > size_ - offset) return false;
   std::size_t done = 0;
   while (done < out.size()) {
-    const ssize_t count = pread(static_cast<int>(handle_), out.data() + done, out.size() - done,
-                                static_cast<off_t>(offset + done));
+    const ssize_t count =
+        pread(descriptor_, out.data() + done, out.size() - done, static_cast<off_t>(offset + done));
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0) return false;
     done += static_cast<std::size_t>(count);
@@ -43,8 +71,8 @@ bool FileSource::ReadAt(std::uint64_t offset, std::span<std::byte> out) const {
   return true;
 }
 
-std::span<const std::byte> OwnVdso(std::uint64_t load_bias, std::uint64_t start,
-                                   std::uint64_t limit) {
+std::span<const std::byte> LinuxFiles::OwnVdso(std::uint64_t load_bias, std::uint64_t start,
+                                               std::uint64_t limit) const {
   constexpr std::uint64_t kMaxVdsoBytes = 64 * 1024;
   constexpr std::uint64_t kPageBytes = 4096;  // the smallest there is
   const std::uint64_t base = getauxval(AT_SYSINFO_EHDR);
@@ -67,9 +95,10 @@ std::span<const std::byte> OwnVdso(std::uint64_t load_bias, std::uint64_t start,
   return {};
 }
 
-// Here an image's names are in formats that are read as they stand.
-bool VisitSystemSymbols(const std::string& /*path*/, const SystemSymbolVisitor& /*visit*/) {
-  return true;
-}
+constexpr LinuxFiles kFiles;
 
-}  // namespace strobe::internal
+}  // namespace
+
+const SymbolFiles& LinuxPlatform::Files() { return kFiles; }
+
+}  // namespace strobe

@@ -1,23 +1,50 @@
 #include <windows.h>
 
 #include <algorithm>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "symbolize/byte_source.h"
+#include "strobe/platform/windows/windows_platform.h"
+#include "strobe/symbolize/symbol_files.h"
+#include "system_symbols.h"
 #include "utf8.h"
 
-namespace strobe::internal {
+namespace strobe {
 namespace {
 
-HANDLE AsHandle(std::intptr_t handle) {
-  // NOLINTNEXTLINE(performance-no-int-to-ptr)
-  return reinterpret_cast<HANDLE>(handle);
-}
+class WindowsFile final : public FileSource {
+ public:
+  WindowsFile(HANDLE handle, std::uint64_t size, std::string identity)
+      : handle_(handle), size_(size), identity_(std::move(identity)) {}
+  ~WindowsFile() override { CloseHandle(handle_); }
+  WindowsFile(const WindowsFile&) = delete;
+  WindowsFile& operator=(const WindowsFile&) = delete;
 
-}  // namespace
+  [[nodiscard]] bool ReadAt(std::uint64_t offset, std::span<std::byte> out) const override;
+  [[nodiscard]] std::uint64_t size() const override { return size_; }
+  [[nodiscard]] const std::string& identity() const override { return identity_; }
 
-std::unique_ptr<FileSource> FileSource::Open(const std::string& path) {
-  const HANDLE handle = CreateFileW(WideFromUtf8(path).c_str(), GENERIC_READ,
+ private:
+  HANDLE handle_;
+  std::uint64_t size_;
+  std::string identity_;
+};
+
+// There is no vdso: what the kernel offers is in ntdll.dll, which is a file.
+class WindowsFiles final : public SymbolFiles {
+ public:
+  [[nodiscard]] std::unique_ptr<FileSource> Open(const std::string& path) const override;
+  [[nodiscard]] bool VisitSymbols(const std::string& path,
+                                  const SymbolVisitor& visit) const override {
+    return internal::VisitSystemSymbols(path, visit);
+  }
+};
+
+std::unique_ptr<FileSource> WindowsFiles::Open(const std::string& path) const {
+  const HANDLE handle = CreateFileW(internal::WideFromUtf8(path).c_str(), GENERIC_READ,
                                     FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE, nullptr,
                                     OPEN_EXISTING, FILE_ATTRIBUTE_NORMAL, nullptr);
   if (handle == INVALID_HANDLE_VALUE) return nullptr;
@@ -33,13 +60,10 @@ std::unique_ptr<FileSource> FileSource::Open(const std::string& path) {
                                       information.nFileIndexHigh, ".", information.nFileIndexLow,
                                       ":", size, ":", information.ftLastWriteTime.dwHighDateTime,
                                       ".", information.ftLastWriteTime.dwLowDateTime);
-  return std::unique_ptr<FileSource>(
-      new FileSource(reinterpret_cast<std::intptr_t>(handle), size, std::move(identity)));
+  return std::make_unique<WindowsFile>(handle, size, std::move(identity));
 }
 
-FileSource::~FileSource() { CloseHandle(AsHandle(handle_)); }
-
-bool FileSource::ReadAt(std::uint64_t offset, std::span<std::byte> out) const {
+bool WindowsFile::ReadAt(std::uint64_t offset, std::span<std::byte> out) const {
   constexpr std::size_t kMaxPieceBytes = std::size_t{1} << 30;
   if (offset > size_ || out.size() > size_ - offset) return false;
   while (!out.empty()) {
@@ -48,7 +72,7 @@ bool FileSource::ReadAt(std::uint64_t offset, std::span<std::byte> out) const {
     position.OffsetHigh = static_cast<DWORD>(offset >> 32);
     DWORD count = 0;
     const auto piece_bytes = static_cast<DWORD>(std::min(out.size(), kMaxPieceBytes));
-    if (ReadFile(AsHandle(handle_), out.data(), piece_bytes, &count, &position) == 0 || count == 0)
+    if (ReadFile(handle_, out.data(), piece_bytes, &count, &position) == 0 || count == 0)
       return false;
     offset += count;
     out = out.subspan(count);
@@ -56,10 +80,10 @@ bool FileSource::ReadAt(std::uint64_t offset, std::span<std::byte> out) const {
   return true;
 }
 
-// Windows has no such image: what its kernel offers is in ntdll.dll, which is a file.
-std::span<const std::byte> OwnVdso(std::uint64_t /*load_bias*/, std::uint64_t /*start*/,
-                                   std::uint64_t /*limit*/) {
-  return {};
-}
+constexpr WindowsFiles kFiles;
 
-}  // namespace strobe::internal
+}  // namespace
+
+const SymbolFiles& WindowsPlatform::Files() { return kFiles; }
+
+}  // namespace strobe

@@ -1,4 +1,4 @@
-#include "symbolize/system_symbols.h"
+#include "system_symbols.h"
 
 #include <windows.h>
 // After it.
@@ -62,7 +62,7 @@ BOOL CALLBACK Visit(PSYMBOL_INFOW symbol, ULONG /*bytes*/, PVOID context) {
   if (!is_function || symbol->Address < kBase) return TRUE;
   // What is only public comes without a size, which by Wine is 1.
   const std::uint64_t bytes = symbol->Tag == kTagFunction ? symbol->Size : 0;
-  const auto& visit = *static_cast<const SystemSymbolVisitor*>(context);
+  const auto& visit = *static_cast<const SymbolFiles::SymbolVisitor*>(context);
   return visit(symbol->Address - kBase, bytes,
                Utf8FromWide(
                    std::wstring_view(symbol->Name, wcsnlen(symbol->Name, symbol->MaxNameLen))))
@@ -74,7 +74,7 @@ BOOL CALLBACK Visit(PSYMBOL_INFOW symbol, ULONG /*bytes*/, PVOID context) {
 
 // A session of its own for each image, under a handle that is no process's: the program may use the
 // library for itself, and images come and go.
-bool VisitSystemSymbols(const std::string& path, const SystemSymbolVisitor& visit) {
+bool VisitSystemSymbols(const std::string& path, const SymbolFiles::SymbolVisitor& visit) {
   static std::mutex mutex;  // the library is for one thread at a time
   const std::unique_lock lock(mutex, std::try_to_lock);
   if (!lock.owns_lock()) return false;
@@ -91,7 +91,8 @@ bool VisitSystemSymbols(const std::string& path, const SystemSymbolVisitor& visi
       0) {
     if (library.load_module(session, nullptr, image.c_str(), nullptr, kBase, 0, nullptr, 0) != 0 &&
         HasDebugInformation(library, session)) {
-      library.enumerate(session, kBase, L"*", &Visit, const_cast<SystemSymbolVisitor*>(&visit));
+      library.enumerate(session, kBase, L"*", &Visit,
+                        const_cast<SymbolFiles::SymbolVisitor*>(&visit));
     }
     library.cleanup(session);
   }

@@ -1,0 +1,19 @@
+// PlatformSymbolizer: an ImageSymbolizer that reads the files of a platform.
+#pragma once
+
+#include <utility>
+
+#include "strobe/platform/platform.h"
+#include "strobe/symbolize/image_symbolizer.h"
+#include "strobe/symbolize/symbolizer.h"
+
+namespace strobe {
+
+template <Platform P>
+class PlatformSymbolizer : public ImageSymbolizer {
+ public:
+  explicit PlatformSymbolizer(ImageSymbolizerOptions options = {})
+      : ImageSymbolizer(P::Files(), std::move(options)) {}
+};
+
+}  // namespace strobe

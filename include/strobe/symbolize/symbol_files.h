@@ -1,0 +1,72 @@
+// SymbolFiles: what a symbolizer asks of an operating system. Every Platform has one.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace strobe {
+
+// Bytes of an image: of its file, or of memory. ReadAt fills all of `out` from `offset`, or returns
+// false. Every read is checked anew: a file may be cut short at any time.
+class ByteSource {
+ public:
+  virtual ~ByteSource() = default;
+  [[nodiscard]] virtual bool ReadAt(std::uint64_t offset, std::span<std::byte> out) const = 0;
+  [[nodiscard]] virtual std::uint64_t size() const = 0;
+};
+
+// A regular file that is open. It is read call by call and never mapped: a mapping raises SIGBUS
+// where another program cuts the file short.
+class FileSource : public ByteSource {
+ public:
+  // Differs for two files, and for one file before and after a change of its content.
+  [[nodiscard]] virtual const std::string& identity() const = 0;
+};
+
+// The system's files and what else it knows of images. Paths and names are UTF-8, or the system's
+// bytes where its paths are bytes. All functions are for the control plane, from any thread.
+class SymbolFiles {
+ public:
+  // A function at `address`, counted from the image's beginning; `bytes` is 0 where its size is not
+  // known. The name is valid during the call only. Returns false to end the visit.
+  using SymbolVisitor =
+      std::function<bool(std::uint64_t address, std::uint64_t bytes, std::string_view name)>;
+
+  // Null for everything but a regular file that can be read. Never waits for a pipe's other end.
+  [[nodiscard]] virtual std::unique_ptr<FileSource> Open(const std::string& path) const = 0;
+
+  // The image that the kernel has mapped into this process, if the module with that load bias and
+  // range is that image; otherwise empty. Nothing where the system has no such image.
+  [[nodiscard]] virtual std::span<const std::byte> OwnVdso(std::uint64_t /*load_bias*/,
+                                                           std::uint64_t /*start*/,
+                                                           std::uint64_t /*limit*/) const {
+    return {};
+  }
+
+  // Calls visit for each function that the system's own library can name in the image at `path`, in
+  // no order; for debug information in a format that is the system's own business (Windows: DbgHelp
+  // and PDB files). Visits nothing where there is no such library, or it knows nothing. False where
+  // another thread is asking the library now: it may never answer.
+  [[nodiscard]] virtual bool VisitSymbols(const std::string& /*path*/,
+                                          const SymbolVisitor& /*visit*/) const {
+    return true;
+  }
+
+ protected:
+  ~SymbolFiles() = default;
+};
+
+// A system without files.
+class NoSymbolFiles final : public SymbolFiles {
+ public:
+  [[nodiscard]] std::unique_ptr<FileSource> Open(const std::string& /*path*/) const override {
+    return nullptr;
+  }
+};
+
+}  // namespace strobe
