@@ -432,5 +432,7 @@ class TabledUnwinder : public Cfi {
 
 INSTANTIATE_TYPED_TEST_SUITE_P(WithoutTables, UnwinderConformance, Cfi);
 INSTANTIATE_TYPED_TEST_SUITE_P(WithTables, UnwinderConformance, TabledUnwinder);
+INSTANTIATE_TYPED_TEST_SUITE_P(WithTables, IncrementalUnwinderConformance, TabledUnwinder);
+INSTANTIATE_TYPED_TEST_SUITE_P(Cfi, ResumableUnwinderConformance, Cfi);
 
 }  // namespace strobe::testing

@@ -133,5 +133,7 @@ TEST(ChainUnwinder, OrderIsThatOfItsParts) {
 }  // namespace
 
 INSTANTIATE_TYPED_TEST_SUITE_P(Chain, UnwinderConformance, Chain);
+INSTANTIATE_TYPED_TEST_SUITE_P(Chain, IncrementalUnwinderConformance, Chain);
+INSTANTIATE_TYPED_TEST_SUITE_P(Chain, ResumableUnwinderConformance, Chain);
 
 }  // namespace strobe::testing

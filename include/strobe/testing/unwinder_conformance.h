@@ -3,7 +3,9 @@
 //   // In namespace strobe::testing:
 //   INSTANTIATE_TYPED_TEST_SUITE_P(MyUnwinder, UnwinderConformance, MyUnwinder);
 //
-// What an unwinder finds on a given stack is its own business; these hold for all.
+// What an unwinder finds on a given stack is its own business; these hold for all. An unwinder with
+// a memo, or by tables that may be missing, has a suite more, by IncrementalUnwinderConformance and
+// ResumableUnwinderConformance.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -12,15 +14,22 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "strobe/arch/registers.h"
+#include "strobe/base/visibility.h"
 #include "strobe/core/stack.h"
 #include "strobe/provider/sample_provider.h"
+#include "strobe/runtime/stack_slice.h"
 #include "strobe/testing/fake_stack.h"
 #include "strobe/unwind/stack_memory.h"
+#include "strobe/unwind/unwind_rule.h"
+#include "strobe/unwind/unwind_table.h"
 #include "strobe/unwind/unwinder.h"
+#include "strobe/unwind/walk_memo.h"
 
 namespace strobe::testing {
 
@@ -161,5 +170,202 @@ TYPED_TEST_P(UnwinderConformance, CopyAndLiveAgree) {
 
 REGISTER_TYPED_TEST_SUITE_P(UnwinderConformance, EmptyOutputIsTruncated, UnreadableStackGivesThePc,
                             ArbitraryStacks, EveryCallerStandsOnTheStack, CopyAndLiveAgree);
+
+// Writes a chain of frames over `words`, the first of which lies at `base`: each has its caller's
+// frame pointer and a return address, the last has two zeroes. Returns the innermost frame pointer.
+inline Address WriteFrameChain(RandomSource& random, Address base, std::span<Address> words) {
+  Address first = 0;
+  Address* link = &first;
+  for (std::size_t at = 0; at + 2 <= words.size();
+       at += 2 + static_cast<std::size_t>(random.Uniform() * 4)) {
+    *link = base + at * sizeof(Address);
+    link = &words[at];
+    words[at + 1] = 0x400000 + static_cast<Address>(random.Uniform() * (1 << 18)) * 4;
+    words[at] = 0;
+  }
+  link[link == &first ? 0 : 1] = 0;
+  return first;
+}
+
+STROBE_HOLDS_HIDDEN_BEGIN
+// Of an unwinder that is an IncrementalUnwinder.
+template <class U>
+class IncrementalUnwinderConformance : public UnwinderConformance<U> {
+ protected:
+  // Walks with the memo and without, and checks that both come to the same stack.
+  void WalkTwice(const NativeRegisters& registers, const LiveStackMemory& memory,
+                 std::size_t limit) {
+    const std::vector<Address> fresh = this->Walk(registers, memory, limit);
+    const StackEnd fresh_end = this->result_.end;
+    std::vector<Address> output(limit);
+    const WalkResult result = U().Unwind(registers, memory, *memo_, output);
+    ASSERT_LE(result.count + result.shared, limit);
+    ASSERT_LE(result.shared, last_.size()) << "shares frames that the last walk had not";
+    output.resize(result.count);
+    output.insert(output.end(), last_.end() - static_cast<std::ptrdiff_t>(result.shared),
+                  last_.end());
+    EXPECT_EQ(output, fresh);
+    EXPECT_EQ(result.end, fresh_end);
+    last_ = std::move(output);
+  }
+
+ private:
+  std::unique_ptr<internal::WalkMemo> memo_ = std::make_unique<internal::WalkMemo>();
+  std::vector<Address> last_;  // frames of the walk before
+};
+STROBE_HOLDS_HIDDEN_END
+TYPED_TEST_SUITE_P(IncrementalUnwinderConformance);
+
+// Between two walks of a thread any words may change, as may the registers, and the room for
+// frames.
+TYPED_TEST_P(IncrementalUnwinderConformance, AMemoChangesNoFrame) {
+  constexpr std::size_t kWords = 64;
+  RandomSource random(20260102);
+  alignas(16) std::array<Address, kWords> words{};
+  const auto base = static_cast<Address>(reinterpret_cast<std::uintptr_t>(words.data()));
+  const LiveStackMemory memory(base, base + sizeof(words));
+  const auto below = [&](double limit) {
+    return static_cast<std::size_t>(random.Uniform() * limit);
+  };
+  NativeRegisters registers;
+  for (int round = 0; round < 20000; ++round) {
+    const std::size_t change = below(16);
+    if (change == 0) {
+      for (Address& word : words) word = TemptingWord(random, base, kWords);
+    } else if (change <= 2) {
+      registers.fp = WriteFrameChain(random, base, words);
+    } else if (change <= 12) {
+      for (std::size_t i = below(3); i > 0; --i)
+        words[below(kWords)] = TemptingWord(random, base, kWords);
+    }
+    if (below(3) == 0) {
+      const Address fp = registers.fp;
+      registers = this->RandomRegisters(random, base, kWords);
+      if (below(2) == 0) registers.fp = fp;
+    }
+    this->WalkTwice(registers, memory, below(8) == 0 ? 1 + below(8) : kMaxFramesLimit);
+    if (this->HasFailure()) FAIL() << "in round " << round;
+  }
+}
+
+REGISTER_TYPED_TEST_SUITE_P(IncrementalUnwinderConformance, AMemoChangesNoFrame);
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(IncrementalUnwinderConformance);
+
+// Of an unwinder that is a ResumableUnwinder.
+template <class U>
+class ResumableUnwinderConformance : public ::testing::Test {
+ protected:
+  static constexpr Address kText = 0x400000;
+  static constexpr Address kTextBytes = Address{1} << 20;
+  static constexpr std::size_t kPieces = 16;
+  static constexpr Address kPieceBytes = kTextBytes / kPieces;
+
+  // Code of which the tables know everything, and tell frames by both registers, ends and nothing.
+  ResumableUnwinderConformance() {
+    for (std::size_t piece = 0; piece < kPieces; ++piece) {
+      std::vector<UnwindRow> rows;
+      for (std::uint32_t offset = 0; offset < kPieceBytes; offset += 1 + Below(4096))
+        rows.push_back({offset, RandomRule()});
+      const Address start = kText + piece * kPieceBytes;
+      entries_.push_back(
+          {start, start + kPieceBytes,
+           std::make_shared<const UnwindTable>(static_cast<std::uint32_t>(kPieceBytes), rows,
+                                               std::vector<SpecialRule>{SpecialRule()})});
+    }
+  }
+
+  std::uint32_t Below(double limit) {
+    return static_cast<std::uint32_t>(random_.Uniform() * limit);
+  }
+  UnwindRule RandomRule() {
+    switch (Below(12)) {
+      case 0: return UnwindRule::Stop();
+      case 1: return UnwindRule::Unknown();
+      case 2:
+      case 3:
+      case 4: return UnwindRule::Frame(UnwindRule::Kind::kFromFp, 2, 1, 2);
+      default: return UnwindRule::Frame(UnwindRule::Kind::kFromSp, 2 + Below(3), 1, Below(2) * 2);
+    }
+  }
+
+  // What is built when each piece is, with one chance in `one_in`, still missing.
+  UnwindModules SomeTables(double one_in) {
+    std::vector<UnwindModules::Entry> some = entries_;
+    for (UnwindModules::Entry& entry : some) {
+      if (random_.Uniform() * one_in < 1) entry.table = nullptr;
+    }
+    return UnwindModules(std::move(some));
+  }
+
+  RandomSource random_{20260103};
+  std::vector<UnwindModules::Entry> entries_;
+};
+TYPED_TEST_SUITE_P(ResumableUnwinderConformance);
+
+// A walk that stops for want of a table goes on from a slice of its stack, which the collector has
+// when the table is there; perhaps only to the next one that is missing.
+TYPED_TEST_P(ResumableUnwinderConformance, AWalkThatIsResumedIsTheWholeWalk) {
+  constexpr std::size_t kWords = 64;
+  const UnwindModules whole(this->entries_);
+  alignas(16) std::array<Address, kWords> words{};
+  const auto base = static_cast<Address>(reinterpret_cast<std::uintptr_t>(words.data()));
+  const LiveStackMemory memory(base, base + sizeof(words));
+  int resumed = 0;
+  for (int round = 0; round < 2000; ++round) {
+    NativeRegisters registers;
+    registers.fp = WriteFrameChain(this->random_, base, words);
+    registers.sp = base;
+    registers.pc = this->kText + this->Below(static_cast<double>(this->kTextBytes));
+    std::vector<Address> expected(kMaxFramesLimit);
+    const WalkResult at_once = TypeParam(&whole).Unwind(registers, memory, expected);
+    ASSERT_FALSE(at_once.is_pending);
+    expected.resize(at_once.count);
+
+    const UnwindModules some = this->SomeTables(3);
+    std::vector<Address> frames(kMaxFramesLimit);
+    WalkResult walk = TypeParam(&some).Unwind(registers, memory, frames);
+    frames.resize(walk.count);
+    if (walk.is_pending) {
+      ++resumed;
+      const internal::SliceWriter<LiveStackMemory> writer(registers, walk.stop, memory, 4096);
+      alignas(8) std::array<std::byte, 4096> slice;
+      bool is_whole = false;
+      const std::size_t bytes = writer.Write(slice.data(), is_whole);
+      ASSERT_TRUE(is_whole);
+      const std::span<const std::byte> written = std::span(slice).first(bytes);
+      const UnwindModules more = this->SomeTables(6);
+      std::vector<Address> some_frames = frames;
+      const WalkResult some_walk =
+          internal::FinishWalk(TypeParam(&more), written, some_frames, kMaxFramesLimit);
+      ASSERT_LE(some_frames.size(), expected.size());
+      ASSERT_TRUE(std::equal(some_frames.begin(), some_frames.end(), expected.begin()));
+      if (!some_walk.is_pending) {
+        ASSERT_EQ(some_walk.end, at_once.end);
+      }
+      walk = internal::FinishWalk(TypeParam(&whole), written, frames, kMaxFramesLimit);
+    }
+    ASSERT_FALSE(walk.is_pending);
+    ASSERT_EQ(frames, expected) << "in round " << round;
+    ASSERT_EQ(walk.end, at_once.end);
+  }
+  EXPECT_GT(resumed, 200);
+}
+
+// Without tables nothing is known, and nothing awaited.
+TYPED_TEST_P(ResumableUnwinderConformance, WithoutModulesNothingIsPending) {
+  const std::array<Address, 8> words{};
+  const auto base = static_cast<Address>(reinterpret_cast<std::uintptr_t>(words.data()));
+  NativeRegisters registers;
+  registers.pc = this->kText;
+  registers.sp = base;
+  std::array<Address, 8> output{};
+  EXPECT_FALSE(TypeParam(nullptr)
+                   .Unwind(registers, LiveStackMemory(base, base + sizeof(words)), output)
+                   .is_pending);
+}
+
+REGISTER_TYPED_TEST_SUITE_P(ResumableUnwinderConformance, AWalkThatIsResumedIsTheWholeWalk,
+                            WithoutModulesNothingIsPending);
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(ResumableUnwinderConformance);
 
 }  // namespace strobe::testing
