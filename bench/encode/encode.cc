@@ -119,7 +119,7 @@ std::string EncodeWithProtobuf(const testing::SampleProfile& input) {
   }
   const int id_key = text("thread id"), name_key = text("thread name");
   std::vector<int> names;
-  for (const ProfileThread& thread : profile.threads) names.push_back(text(thread.name));
+  for (const LabelSet& set : profile.label_sets) names.push_back(text(set.Text(kThreadNameLabel)));
   for (std::size_t i = 0; i < profile.samples.size(); ++i) {
     auto* sample = message.add_sample();
     for (std::uint32_t node = profile.samples[i].stack; node != 0;
@@ -129,10 +129,10 @@ std::string EncodeWithProtobuf(const testing::SampleProfile& input) {
     for (const std::int64_t value : profile.Values(i)) sample->add_value(value);
     auto* id = sample->add_label();
     id->set_key(id_key);
-    id->set_num(static_cast<std::int64_t>(profile.threads[profile.samples[i].thread].id));
+    id->set_num(profile.Labels(i).Number(kThreadIdLabel));
     auto* name = sample->add_label();
     name->set_key(name_key);
-    name->set_str(names[profile.samples[i].thread]);
+    name->set_str(names[profile.samples[i].labels]);
   }
   return message.SerializeAsString();
 }

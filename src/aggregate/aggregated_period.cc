@@ -38,13 +38,20 @@ class Conversion {
     SettleThreads(profile);
     WriteStacks(profile);
     WriteFramesAndModules(profile);
+    WriteThreads(profile);
     WriteSamples(profile);
   }
 
  private:
   struct MergedRow {
     std::uint32_t node = 0;
-    std::uint32_t thread = 0;
+    std::uint32_t labels = 0;  // index into label_sets_
+  };
+  // A distinct set of labels, and the set of its thread's labels alone, by which amounts are
+  // settled.
+  struct MergedLabels {
+    LabelSet set;
+    std::uint32_t account = 0;
   };
   // One column of one thread. Forged weights may make it wrap.
   struct ThreadBalance {
@@ -137,7 +144,37 @@ class Conversion {
     return at->second;
   }
 
+  std::uint32_t InternLabels(LabelSet set, std::uint32_t account) {
+    const auto id = static_cast<std::uint32_t>(label_sets_.size());
+    const auto [at, is_new] = label_set_ids_.try_emplace(set, id);
+    if (is_new) label_sets_.push_back({std::move(set), account == kNone ? id : account});
+    return at->second;
+  }
+
+  std::uint32_t LabelsOfThread(std::uint32_t key) {
+    if (thread_labels_[key] == kNone) {
+      const ProfileThread& thread = period_.threads[key].thread;
+      thread_labels_[key] = InternLabels(ThreadLabels(thread.id, thread.name), kNone);
+    }
+    return thread_labels_[key];
+  }
+
+  std::uint32_t LabelsOfRow(std::uint32_t row) {
+    const std::uint32_t labels = period_.rows.labels(row);
+    if ((labels & AggregatedPeriod::kContextBit) == 0) return LabelsOfThread(labels);
+    const std::size_t index = labels & ~AggregatedPeriod::kContextBit;
+    if (context_labels_[index] == kNone) {
+      const PeriodContext& context = period_.contexts[index];
+      const std::uint32_t account = LabelsOfThread(context.thread);
+      context_labels_[index] =
+          InternLabels(label_sets_[account].set.Joined(context.labels), account);
+    }
+    return context_labels_[index];
+  }
+
   void MergeRows() {
+    thread_labels_.assign(period_.threads.size(), kNone);
+    context_labels_.assign(period_.contexts.size(), kNone);
     const RowTable& rows = period_.rows;
     const std::size_t width = rows.value_count();
     absl::flat_hash_map<std::uint64_t, std::uint32_t> ids;
@@ -145,8 +182,8 @@ class Conversion {
     rows_.reserve(rows.size());
     values_.reserve(rows.size() * width);
     for (std::uint32_t row = 0; row < rows.size(); ++row) {
-      const MergedRow merged{merged_[rows.node(row)], rows.thread(row)};
-      const auto [at, is_new] = ids.try_emplace(std::uint64_t{merged.node} << 32 | merged.thread,
+      const MergedRow merged{merged_[rows.node(row)], LabelsOfRow(row)};
+      const auto [at, is_new] = ids.try_emplace(std::uint64_t{merged.node} << 32 | merged.labels,
                                                 static_cast<std::uint32_t>(rows_.size()));
       if (is_new) {
         rows_.push_back(merged);
@@ -160,6 +197,10 @@ class Conversion {
     }
   }
 
+  [[nodiscard]] std::uint32_t AccountOf(std::size_t row) const {
+    return label_sets_[rows_[row].labels].account;
+  }
+
   // Takes what is less than 0 from the other rows of its thread, in proportion, so that the
   // thread's sum stays.
   void SettleThreads(Profile& profile) {
@@ -170,20 +211,19 @@ class Conversion {
       };
       absl::flat_hash_map<std::uint32_t, ThreadBalance> balances;  // of threads that have such rows
       for (std::size_t row = 0; row < rows_.size(); ++row) {
-        if (value(row) < 0)
-          balances[rows_[row].thread].owed -= static_cast<std::uint64_t>(value(row));
+        if (value(row) < 0) balances[AccountOf(row)].owed -= static_cast<std::uint64_t>(value(row));
       }
       if (balances.empty()) continue;
       for (std::size_t row = 0; row < rows_.size(); ++row) {
-        const auto balance = balances.find(rows_[row].thread);
+        const auto balance = balances.find(AccountOf(row));
         if (balance != balances.end() && value(row) > 0)
           balance->second.owned += static_cast<std::uint64_t>(value(row));
       }
       for (std::size_t row = 0; row < rows_.size(); ++row) {
-        const auto balance = balances.find(rows_[row].thread);
+        const auto balance = balances.find(AccountOf(row));
         if (balance != balances.end()) value(row) = balance->second.Settle(value(row));
       }
-      for (const auto& [thread, balance] : balances)
+      for (const auto& [account, balance] : balances)
         profile.stats.sums_cut += balance.owed > balance.owned ? 1 : 0;
     }
   }
@@ -246,24 +286,33 @@ class Conversion {
     }
   }
 
-  void WriteSamples(Profile& profile) {
-    const std::size_t width = period_.rows.value_count();
-    std::vector<bool> has_rows(period_.threads.size());
+  void WriteThreads(Profile& profile) {
+    std::vector<bool> has_rows(label_sets_.size());  // by account
     for (std::size_t row = 0; row < rows_.size(); ++row) {
-      if (!IsZero(row)) has_rows[rows_[row].thread] = true;
+      if (!IsZero(row)) has_rows[AccountOf(row)] = true;
     }
-    std::vector<std::uint32_t> new_thread(period_.threads.size(), kNone);
     profile.threads.clear();
     for (std::size_t key = 0; key < period_.threads.size(); ++key) {
-      if (!has_rows[key] && !period_.threads[key].alive) continue;
-      new_thread[key] = static_cast<std::uint32_t>(profile.threads.size());
-      profile.threads.push_back(period_.threads[key].thread);
+      const std::uint32_t account = thread_labels_[key];
+      if ((account != kNone && has_rows[account]) || period_.threads[key].alive)
+        profile.threads.push_back(period_.threads[key].thread);
     }
+  }
+
+  void WriteSamples(Profile& profile) {
+    const std::size_t width = period_.rows.value_count();
+    std::vector<std::uint32_t> new_labels(label_sets_.size(), kNone);
+    profile.label_sets.clear();
     profile.samples.clear();
     profile.values.clear();
     for (std::size_t row = 0; row < rows_.size(); ++row) {
       if (IsZero(row)) continue;
-      profile.samples.push_back({new_node_[rows_[row].node], new_thread[rows_[row].thread]});
+      std::uint32_t& labels = new_labels[rows_[row].labels];
+      if (labels == kNone) {
+        labels = static_cast<std::uint32_t>(profile.label_sets.size());
+        profile.label_sets.push_back(std::move(label_sets_[rows_[row].labels].set));
+      }
+      profile.samples.push_back({new_node_[rows_[row].node], labels});
       const auto first = values_.begin() + static_cast<std::ptrdiff_t>(row * width);
       profile.values.insert(profile.values.end(), first,
                             first + static_cast<std::ptrdiff_t>(width));
@@ -280,6 +329,10 @@ class Conversion {
   absl::flat_hash_map<Address, std::uint32_t> pseudo_nodes_;
   bool may_collide_ = false;
   std::vector<std::uint32_t> merged_;  // of each trie node
+  std::vector<MergedLabels> label_sets_;
+  absl::flat_hash_map<LabelSet, std::uint32_t> label_set_ids_;
+  std::vector<std::uint32_t> thread_labels_;   // of each thread's key: index into label_sets_
+  std::vector<std::uint32_t> context_labels_;  // of each of the period's contexts
   std::vector<MergedRow> rows_;
   std::vector<std::int64_t> values_;
   std::vector<std::uint32_t> new_node_;

@@ -57,10 +57,12 @@ void Aggregator::SetModules(std::uint32_t generation, const ModuleMap& map) {
 }
 
 bool Aggregator::Add(std::uint32_t thread, const StackDelta& stack,
-                     std::span<const std::int64_t> values) {
+                     std::span<const std::int64_t> values, std::uint64_t context) {
   Thread& owner = threads_[thread];
   owner.was_sampled = true;
+  const bool same_context = std::exchange(owner.context, context) == context;
   if (thread == shared_key_) {
+    owner.context = kNoContext;
     AddToRow(thread, kNone, values);
     return true;
   }
@@ -81,7 +83,7 @@ bool Aggregator::Add(std::uint32_t thread, const StackDelta& stack,
   owner.generation = stack.generation;
   owner.end = end;
   if (same_root) {
-    if (stack.leaf_first.empty() && stack.shared == owner.depth && owner.is_whole &&
+    if (same_context && stack.leaf_first.empty() && stack.shared == owner.depth && owner.is_whole &&
         owner.last_row != kNone) {
       folded_ += owner.last_is_folded ? 1 : 0;
       rows_.Add(owner.last_row, values);
@@ -100,9 +102,10 @@ bool Aggregator::Add(std::uint32_t thread, const StackDelta& stack,
   return true;
 }
 
-bool Aggregator::ExtendLast(std::uint32_t thread, std::span<const std::int64_t> values) {
+bool Aggregator::ExtendLast(std::uint32_t thread, std::span<const std::int64_t> values,
+                            std::uint64_t context) {
   Thread& owner = threads_[thread];
-  if (!owner.was_sampled) return false;
+  if (!owner.was_sampled || (owner.context != context && thread != shared_key_)) return false;
   if (owner.last_row != kNone) {
     folded_ += owner.last_is_folded ? 1 : 0;
     rows_.Add(owner.last_row, values);
@@ -135,9 +138,13 @@ void Aggregator::HoldBack(std::uint32_t thread, std::span<const std::int64_t> va
   rows_.Add(threads_[thread].last_row, negated);
 }
 
-AggregatedPeriod Aggregator::Take() {
-  budget_.GiveBack(trie_.memory_bytes() + rows_.memory_bytes() + modules_.memory_bytes());
+AggregatedPeriod Aggregator::Take(const LabelTable& labels) {
+  budget_.GiveBack(trie_.memory_bytes() + rows_.memory_bytes() + modules_.memory_bytes() +
+                   contexts_.size() * kContextBytes + context_ids_.memory_bytes());
   AggregatedPeriod period;
+  for (const Context& context : std::exchange(contexts_, {}))
+    period.contexts.push_back({context.thread, labels[context.number]});
+  context_ids_ = IdTable();
   period.trie = std::exchange(trie_, StackTrie());
   period.rows = std::exchange(rows_, RowTable(value_count_));
   period.modules = modules_;
@@ -207,10 +214,37 @@ void Aggregator::PlaceAnew(Thread& thread, std::span<const Address> leaf_first) 
   if (thread.node != kNone) Place(thread, leaf_first);
 }
 
+// The labels of the thread's rows with that context.
+std::uint32_t Aggregator::LabelsOf(std::uint32_t key, std::uint64_t context) {
+  if (context == kNoContext) return key;
+  const std::uint32_t labels = FindOrAddContext({key, context}, Admission::kWithinBudget);
+  if (labels != kNone) return labels;
+  return FindOrAddContext({key, kOverflowContext}, Admission::kAlways);
+}
+
+std::uint32_t Aggregator::FindOrAddContext(Context context, Admission admission) {
+  const std::uint64_t hash = HashPair(context.number, context.thread);
+  const std::uint32_t found = context_ids_.Find(hash, [&](std::uint32_t id) {
+    return contexts_[id].thread == context.thread && contexts_[id].number == context.number;
+  });
+  if (found != kNone) return found | AggregatedPeriod::kContextBit;
+  if (!context_ids_.MakeRoom(budget_, admission)) return kNone;
+  if (admission == Admission::kAlways) {
+    budget_.Take(kContextBytes);
+  } else if (!budget_.TryTake(kContextBytes)) {
+    return kNone;
+  }
+  const auto id = static_cast<std::uint32_t>(contexts_.size());
+  contexts_.push_back(context);
+  context_ids_.Insert(hash, id);
+  return id | AggregatedPeriod::kContextBit;
+}
+
 void Aggregator::AddToRow(std::uint32_t key, std::uint32_t node,
                           std::span<const std::int64_t> values) {
   Thread& owner = threads_[key];
-  std::uint32_t row = node == kNone ? kNone : rows_.FindOrAdd(trie_, node, key, budget_);
+  std::uint32_t row = kNone;
+  if (node != kNone) row = rows_.FindOrAdd(trie_, node, LabelsOf(key, owner.context), budget_);
   owner.last_is_folded = row == kNone;
   if (row == kNone) {
     row = PseudoRow(key, PseudoFrame::kFolded);

@@ -202,14 +202,14 @@ constexpr std::array kTable = {
         "last period (Linux)."),
 };
 
-// The ring's longest record may take half of it, framing included; beyond this many providers a
-// traits type must ask for more itself.
-constexpr std::size_t kWeightsAllowedFor = 8;
+// The ring's longest record may take half of it, framing included; with more words of amounts,
+// context and time, a traits type must ask for more itself.
+constexpr std::size_t kWordsAllowedFor = 8;
 constexpr std::size_t kFramingBytes = 16;
 
 std::int64_t LeastRingBytes(std::int64_t max_frames) {
   return static_cast<std::int64_t>(std::bit_ceil(
-      2 * (RecordBytes(kWeightsAllowedFor, static_cast<std::size_t>(max_frames)) + kFramingBytes)));
+      2 * (RecordBytes(kWordsAllowedFor, static_cast<std::size_t>(max_frames)) + kFramingBytes)));
 }
 
 // A value of the environment in a line for people: printable, and no longer than a line.

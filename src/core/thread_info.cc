@@ -43,20 +43,24 @@ std::string ValidUtf8(std::string_view text) {
   return result;
 }
 
-std::string SanitizedThreadName(std::string_view name) {
+std::string SanitizedText(std::string_view text, std::size_t max_bytes) {
   // Four bytes beyond the limit are enough to see whether the last character is whole.
-  const std::string valid = ValidUtf8(name.substr(0, kMaxThreadNameBytes + 4));
+  const std::string valid = ValidUtf8(text.substr(0, max_bytes + 4));
   std::string result;
   std::string_view rest = valid;
   while (!rest.empty()) {
     const std::size_t length = Utf8Length(rest);
-    if (result.size() + length > kMaxThreadNameBytes) break;
+    if (result.size() + length > max_bytes) break;
     const bool is_control =
         length == 1 && (static_cast<unsigned char>(rest[0]) < 0x20 || rest[0] == 0x7F);
     result += is_control ? std::string_view(" ") : rest.substr(0, length);
     rest.remove_prefix(length);
   }
   return result;
+}
+
+std::string SanitizedThreadName(std::string_view name) {
+  return SanitizedText(name, kMaxThreadNameBytes);
 }
 
 }  // namespace strobe

@@ -195,16 +195,16 @@ void Encoding::WriteHead() {
 }
 
 void Encoding::EncodeLabels() {
-  label_offsets_.reserve(view_.label_set_count() + 1);
+  label_offsets_.reserve(profile_.label_sets.size() + 1);
   label_offsets_.push_back(0);
-  for (std::size_t i = 0; i < view_.label_set_count(); ++i) {
-    for (const SampleLabel& label : view_.Labels(i)) {
+  for (const LabelSet& set : profile_.label_sets) {
+    for (const Label& label : set.labels()) {
       scratch_.Clear();
       scratch_.Field(kKey, strings_.Index(label.key));
-      if (label.is_number) {
-        scratch_.Field(kNumber, label.number);
+      if (const auto* const number = std::get_if<std::int64_t>(&label.value)) {
+        scratch_.Field(kNumber, static_cast<std::uint64_t>(*number));
       } else {
-        scratch_.Field(kText, strings_.Index(label.text));
+        scratch_.Field(kText, strings_.Index(std::get<std::string>(label.value)));
       }
       labels_.Message(kLabel, scratch_.bytes());
     }
@@ -222,7 +222,7 @@ absl::Status Encoding::WriteSamples() {
     for (const std::int64_t value : profile_.Values(i))
       inner_.Varint(static_cast<std::uint64_t>(value));
     scratch_.Bytes(kValue, inner_.bytes());
-    const std::size_t set = view_.LabelSetOf(i);
+    const std::size_t set = profile_.samples[i].labels;
     scratch_.Raw(
         labels_.bytes().substr(label_offsets_[set], label_offsets_[set + 1] - label_offsets_[set]));
     message_.Message(kSample, scratch_.bytes());

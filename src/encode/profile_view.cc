@@ -53,7 +53,7 @@ absl::Status CheckSamples(const Profile& profile) {
   }
   for (std::size_t i = 0; i < profile.samples.size(); ++i) {
     const ProfileSample& sample = profile.samples[i];
-    if (sample.stack >= profile.stacks.size() || sample.thread >= profile.threads.size())
+    if (sample.stack >= profile.stacks.size() || sample.labels >= profile.label_sets.size())
       return OutOfRange("sample", i);
   }
   return absl::OkStatus();
@@ -106,13 +106,6 @@ ProfileView::ProfileView(const Profile& profile, const Symbols& symbols)
     if (function == kNone || !symbols.functions[function].resolved) is_named_[frame.module] = false;
   }
   for (std::size_t i = 0; i < has_frames.size(); ++i) is_named_[i] = is_named_[i] && has_frames[i];
-  label_begins_.reserve(profile.threads.size() + 1);
-  label_begins_.push_back(0);
-  for (const ProfileThread& thread : profile.threads) {
-    labels_.push_back({.key = "thread id", .number = thread.id, .is_number = true});
-    if (!thread.name.empty()) labels_.push_back({.key = "thread name", .text = thread.name});
-    label_begins_.push_back(labels_.size());
-  }
 }
 
 FunctionName ProfileView::function(std::size_t index) const {

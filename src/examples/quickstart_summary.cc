@@ -119,12 +119,12 @@ ValueSummary Summarize(const strobe::Profile& profile, const strobe::Symbols& sy
       numbers.size(), profile.samples.size());  // a recursive function counts once a stack
   for (std::size_t i = 0; i < profile.samples.size(); ++i) {
     const strobe::ProfileSample& sample = profile.samples[i];
+    const std::string& thread = profile.Labels(i).Text(strobe::kThreadNameLabel);
     const std::int64_t value =
         profile.Values(i)[static_cast<std::size_t>(column - profile.value_types.begin())];
     summary.total += value;
-    summary.by_thread_name[profile.threads[sample.thread].name] += value;
-    summary.cut_by_thread_name[profile.threads[sample.thread].name] +=
-        IsCut(profile, sample) ? value : 0;
+    summary.by_thread_name[thread] += value;
+    summary.cut_by_thread_name[thread] += IsCut(profile, sample) ? value : 0;
     for (std::uint32_t node = sample.stack; node != 0; node = profile.stacks[node].parent) {
       const std::uint32_t function = function_of_frame[profile.stacks[node].frame];
       if (node == sample.stack) flat[function] += value;

@@ -48,8 +48,7 @@ inline FlatProfile Flatten(const Profile& profile) {
                            stack.empty() ? "" : " ", stack);
     }
     const auto values = profile.Values(i);
-    flat[{profile.threads[profile.samples[i].thread].name, stack}].assign(values.begin(),
-                                                                          values.end());
+    flat[{profile.Labels(i).Text(kThreadNameLabel), stack}].assign(values.begin(), values.end());
   }
   return flat;
 }

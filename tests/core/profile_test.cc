@@ -8,8 +8,10 @@ namespace {
 TEST(Profile, ValuesAreRowByRow) {
   Profile profile;
   profile.value_types = {{"samples", "count"}, {"cpu", "nanoseconds"}, {"wall", "nanoseconds"}};
-  profile.samples = {{.stack = 1, .thread = 0}, {.stack = 2, .thread = 0}};
+  profile.samples = {{.stack = 1, .labels = 0}, {.stack = 2, .labels = 1}};
+  profile.label_sets = {ThreadLabels(1, "one"), ThreadLabels(2, "two")};
   profile.values = {1, 10, 100, 2, 20, 200};
+  EXPECT_EQ(profile.Labels(1).Text(kThreadNameLabel), "two");
   ASSERT_EQ(profile.Values(1).size(), 3u);
   EXPECT_EQ(profile.Values(0)[2], 100);
   EXPECT_EQ(profile.Values(1)[0], 2);

@@ -63,10 +63,9 @@ TEST(PprofEncoderTest, EveryRowComesBackWithItsStackValuesAndThread) {
       EXPECT_EQ(read.samples[i].locations, frames) << sample.name << " " << i;
       EXPECT_THAT(read.samples[i].values, ::testing::ElementsAreArray(profile.Values(i)))
           << sample.name << " " << i;
-      const ProfileThread& thread = profile.threads[profile.samples[i].thread];
       auto labels = Labels(read.samples[i]);
-      EXPECT_EQ(labels["thread id"].first, static_cast<std::int64_t>(thread.id));
-      EXPECT_EQ(labels["thread name"].second, thread.name);
+      EXPECT_EQ(labels["thread id"].first, profile.Labels(i).Number("thread id"));
+      EXPECT_EQ(labels["thread name"].second, profile.Labels(i).Text("thread name"));
     }
     for (std::size_t i = 0; i < profile.frames.size(); ++i) {
       const Frame& frame = profile.frames[i];
@@ -200,7 +199,7 @@ TEST(PprofEncoderTest, IndicesOutOfRangeAreAnErrorThatSaysWhich) {
   };
   EXPECT_THAT(error([](SampleProfile& s) { s.profile.samples[1].stack = 1000; }),
               HasSubstr("sample 1"));
-  EXPECT_THAT(error([](SampleProfile& s) { s.profile.samples[2].thread = 3; }),
+  EXPECT_THAT(error([](SampleProfile& s) { s.profile.samples[2].labels = 3; }),
               HasSubstr("sample 2"));
   EXPECT_THAT(error([](SampleProfile& s) { s.profile.stacks[2].frame = 99; }),
               HasSubstr("stack 2"));

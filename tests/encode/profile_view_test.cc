@@ -33,7 +33,6 @@ TEST(ProfileViewTest, AcceptsEveryProfileThatAnEncoderMust) {
   const auto view = ProfileView::Make(profile, symbols);
   ASSERT_TRUE(view.ok()) << view.status();
   EXPECT_EQ(view->function_count(), 0U);
-  EXPECT_EQ(view->label_set_count(), 0U);
 }
 
 TEST(ProfileViewTest, FunctionsOfPseudoFramesFollowThoseOfTheSymbols) {
@@ -114,19 +113,6 @@ TEST(ProfileViewTest, AModuleIsNamedWhereEachOfItsFramesHasASymbol) {
   EXPECT_EQ(view->ModuleOf(5), ProfileView::kNone) << "a pseudo-frame";
 }
 
-TEST(ProfileViewTest, LabelsAreTheThread) {
-  const SampleProfile sample = SmallProfile();
-  const auto view = ProfileView::Make(sample.profile, sample.symbols);
-  ASSERT_TRUE(view.ok()) << view.status();
-  const SampleLabel main_id{.key = "thread id", .number = 4242, .is_number = true};
-  const SampleLabel main_name{.key = "thread name", .text = "main"};
-  const SampleLabel last_id{.key = "thread id", .number = 4'294'967'295, .is_number = true};
-  EXPECT_THAT(view->Labels(view->LabelSetOf(0)), ElementsAre(main_id, main_name));
-  EXPECT_THAT(view->Labels(view->LabelSetOf(4)), ElementsAre(last_id)) << "it has no name";
-  EXPECT_EQ(view->LabelSetOf(0), view->LabelSetOf(1));
-  EXPECT_EQ(view->label_set_count(), 3U);
-}
-
 TEST(ProfileViewTest, StacksGoFromTheLeafToTheRoot) {
   const SampleProfile sample = SmallProfile();
   const auto view = ProfileView::Make(sample.profile, sample.symbols);
@@ -145,7 +131,7 @@ TEST(ProfileViewTest, AnIndexOutOfRangeIsAnErrorThatSaysWhich) {
   };
   EXPECT_THAT(error([](SampleProfile& s) { s.profile.samples[1].stack = 1000; }),
               HasSubstr("sample 1 "));
-  EXPECT_THAT(error([](SampleProfile& s) { s.profile.samples[2].thread = 3; }),
+  EXPECT_THAT(error([](SampleProfile& s) { s.profile.samples[2].labels = 3; }),
               HasSubstr("sample 2 "));
   EXPECT_THAT(error([](SampleProfile& s) { s.profile.stacks.clear(); }), HasSubstr("sample 0 "));
   EXPECT_THAT(error([](SampleProfile& s) { s.profile.stacks[2].frame = 99; }),

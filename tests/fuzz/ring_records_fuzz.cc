@@ -56,17 +56,19 @@ void Commit(Slot& slot, FuzzInput& input, std::uint8_t size_code, bool is_framed
   if (record == nullptr || bytes.empty()) return;
   std::memcpy(record, bytes.data(), bytes.size());
   std::size_t size = bytes.size();
-  if (is_framed && size >= RecordBytes(2, 0)) {
+  if (is_framed && size >= RecordBytes(4, 0)) {
     RecordHeader header;
     std::memcpy(&header, record, sizeof(header));
-    header.weight_count = 2;
-    // What is behind the weights is frames or, if the bytes say so, one frame and a slice.
-    const std::size_t rest = (size - RecordBytes(2, 0)) / sizeof(Address);
-    const bool has_slice =
-        (header.reserved & 1) != 0 && rest > sizeof(SliceHeader) / sizeof(Address);
+    const bool wants_slice = (header.flags & 8) != 0;
+    header.amounts &= FuzzTraits::Providers::RecordedValueTypes();
+    header.flags &= kAllRecordFlags;
+    // What is behind the words is frames or, if the bytes say so, one frame and a slice.
+    const std::size_t words = RecordWords(header);
+    const std::size_t rest = (size - RecordBytes(words, 0)) / sizeof(Address);
+    const bool has_slice = wants_slice && rest > sizeof(SliceHeader) / sizeof(Address);
     header.frame_count = static_cast<std::uint16_t>(has_slice ? 1 : rest);
     header.slice_bytes = static_cast<std::uint32_t>(has_slice ? (rest - 1) * sizeof(Address) : 0);
-    size = RecordBytes(2, header.frame_count, header.slice_bytes);
+    size = RecordBytes(words, header.frame_count, header.slice_bytes);
     std::memcpy(record, &header, sizeof(header));
   }
   slot.ring.Commit(size);

@@ -107,7 +107,9 @@ def unwind_inputs():
 
 
 def record(weights, frames, end=0, generation=1):
-    return struct.pack("<IHBB", generation, len(frames), len(weights), end) + struct.pack(f"<{len(weights)}q{len(frames)}Q", *weights, *frames)
+    """A RecordHeader with the weights of the CPU and the wall provider, as they come, and frames."""
+    amounts = (0, 0b1, 0b101)[len(weights)]
+    return struct.pack("<IHHHBBI", generation, len(frames), 0, amounts, end, 0, 0) + struct.pack(f"<{len(weights)}q{len(frames)}Q", *weights, *frames)
 
 
 def commit(bytes_, framed=True):

@@ -137,7 +137,7 @@ std::int64_t SumIf(const std::vector<CollectingExporter::Exported>& exports, std
 inline std::int64_t SumOfThread(const std::vector<CollectingExporter::Exported>& exports,
                                 std::string_view type, std::string_view thread) {
   return SumIf(exports, type, [&](const Profile& profile, const ProfileSample& sample) {
-    return profile.threads[sample.thread].name == thread;
+    return profile.label_sets[sample.labels].Text(kThreadNameLabel) == thread;
   });
 }
 

@@ -78,7 +78,7 @@ void ExpectWholePeriods(const Exports& exports, const std::string& thread, doubl
   double cpu_ns = 0;
   for (const auto& [profile, bytes] : exports) {
     for (std::size_t i = 0; i < profile.samples.size(); ++i) {
-      if (profile.threads[profile.samples[i].thread].name != thread) continue;
+      if (profile.Labels(i).Text(kThreadNameLabel) != thread) continue;
       if (HasPseudoFrame(profile, profile.samples[i], PseudoFrame::kResidual)) continue;
       samples += static_cast<double>(profile.Values(i)[0]);
       cpu_ns += static_cast<double>(profile.Values(i)[1]);
@@ -351,7 +351,7 @@ TEST_F(Conservation, TinyRingCarriesTheWeight) {
   // A thread that ends with a full ring has no such record.
   const std::int64_t lost_ns =
       SumIf(exports, "cpu", [](const Profile& profile, const ProfileSample& sample) {
-        return profile.threads[sample.thread].name == "lost" &&
+        return profile.label_sets[sample.labels].Text(kThreadNameLabel) == "lost" &&
                HasPseudoFrame(profile, sample, PseudoFrame::kLost);
       });
   EXPECT_GT(lost_ns, 100 * kMs);

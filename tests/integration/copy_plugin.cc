@@ -30,7 +30,7 @@ class SummingExporter {
     const Profile& profile = request.profile;
     const std::lock_guard lock(sums.mutex);
     for (std::size_t i = 0; i < profile.samples.size(); ++i) {
-      const std::string& name = profile.threads[profile.samples[i].thread].name;
+      const std::string& name = profile.Labels(i).Text(kThreadNameLabel);
       sums.samples[name] += profile.Values(i)[0];
       sums.cpu_ns[name] += profile.Values(i)[1];
     }

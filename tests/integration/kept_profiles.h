@@ -179,7 +179,7 @@ inline std::map<std::string, std::int64_t> SumByName(const std::vector<KeptProfi
     const int column = ColumnOf(one.profile, type);
     if (column < 0) continue;
     for (std::size_t i = 0; i < one.profile.samples.size(); ++i) {
-      sums[one.profile.threads[one.profile.samples[i].thread].name] +=
+      sums[one.profile.Labels(i).Text(kThreadNameLabel)] +=
           one.profile.Values(i)[static_cast<std::size_t>(column)];
     }
   }

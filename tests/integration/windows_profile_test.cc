@@ -92,7 +92,7 @@ TEST(WindowsProfile, SaysWhichFunctionsUsedTheProcessorAndHowMuch) {
     constexpr std::size_t kCpuColumn = 1;
     for (std::size_t i = 0; i < one.profile.samples.size(); ++i) {
       const ProfileSample& sample = one.profile.samples[i];
-      cpu_ns[one.profile.threads[sample.thread].name] += one.profile.Values(i)[kCpuColumn];
+      cpu_ns[one.profile.Labels(i).Text(kThreadNameLabel)] += one.profile.Values(i)[kCpuColumn];
       const std::int64_t count = one.profile.Values(i)[0];
       const std::vector<std::string> names = NamesOf(one, sample);
       if (names.size() < 2) continue;
@@ -219,7 +219,7 @@ TEST(WindowsProfile, EachThreadsCpuTimeIsWhatTheSystemSays) {
   for (const KeptProfile& one : KeptProfiles::Take()) {
     for (std::size_t i = 0; i < one.profile.samples.size(); ++i) {
       const ProfileSample& sample = one.profile.samples[i];
-      const std::string& name = one.profile.threads[sample.thread].name;
+      const std::string& name = one.profile.Labels(i).Text(kThreadNameLabel);
       const bool is_sampled =
           !one.profile.frames[one.profile.stacks[sample.stack].frame].is_pseudo();
       cpu_ns[name] += one.profile.Values(i)[1];

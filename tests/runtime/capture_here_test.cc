@@ -63,17 +63,23 @@ class Registered {
     std::vector<RecordHeader> headers;
     for (auto bytes = slot_->ring.Peek(); !bytes.empty(); bytes = slot_->ring.Peek()) {
       RecordView view;
-      EXPECT_TRUE(ReadRecord(bytes, sums.size(), view));
-      for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += view.weights[i];
+      EXPECT_TRUE(ReadRecord(bytes, Traits::Providers::RecordedValueTypes(), view));
+      for (std::size_t i = 0; i < sums.size(); ++i)
+        sums[i] += view.Amount(Traits::Providers::FirstColumn(i));
+      skip_count_ = view.skip_count;
       headers.push_back(view.header);
       slot_->ring.Pop();
     }
     return headers;
   }
 
+  // Of the last record.
+  [[nodiscard]] std::uint64_t skip_count() const { return skip_count_; }
+
  private:
   ThreadRegistry<Traits> registry_;
   Slot* slot_;
+  std::uint64_t skip_count_ = 0;
 };
 
 TEST(CaptureHere, AnEventsAmountComesWithTheStackOfItsCaller) {
@@ -83,7 +89,8 @@ TEST(CaptureHere, AnEventsAmountComesWithTheStackOfItsCaller) {
   std::array<std::int64_t, 2> sums{};
   const auto headers = thread.Drain(sums);
   ASSERT_EQ(headers.size(), 1u);
-  EXPECT_EQ(headers[0].skip_count, 2u);
+  EXPECT_EQ(headers[0].flags, kRecordHasSkip);
+  EXPECT_EQ(thread.skip_count(), 2u);
   EXPECT_THAT(sums, ElementsAre(0, 4096));
   EXPECT_EQ(thread.slot().cells[1].credited, 4096);
   EXPECT_FALSE(thread.slot().is_capturing);

@@ -35,7 +35,8 @@ constexpr Address kPc = 0x401234;
 // One record of a ring.
 struct Record {
   RecordHeader header;
-  std::vector<std::int64_t> weights;
+  std::uint64_t context = 0;
+  std::vector<std::int64_t> weights;  // by provider
   std::vector<Address> frames;
 };
 
@@ -68,15 +69,12 @@ class CaptureTest : public ::testing::Test {
   std::vector<Record> Records() {
     std::vector<Record> records;
     for (auto bytes = slot_->ring.Peek(); !bytes.empty(); bytes = slot_->ring.Peek()) {
-      Record& record = records.emplace_back();
-      std::memcpy(&record.header, bytes.data(), sizeof(record.header));
-      record.weights.resize(record.header.weight_count);
-      record.frames.resize(record.header.frame_count);
-      EXPECT_EQ(bytes.size(), RecordBytes(record.weights.size(), record.frames.size()));
-      std::memcpy(record.weights.data(), bytes.data() + sizeof(RecordHeader),
-                  record.weights.size() * sizeof(std::int64_t));
-      std::memcpy(record.frames.data(), bytes.data() + RecordBytes(record.weights.size(), 0),
-                  record.frames.size() * sizeof(Address));
+      using Providers = TickingTraits::Providers;
+      RecordView view;
+      EXPECT_TRUE(ReadRecord(bytes, Providers::RecordedValueTypes(), view));
+      records.push_back({view.header, view.context, {}, {view.frames.begin(), view.frames.end()}});
+      for (std::size_t i = 0; i < Providers::kCount; ++i)
+        records.back().weights.push_back(view.Amount(Providers::FirstColumn(i)));
       slot_->ring.Pop();
     }
     return records;
@@ -143,7 +141,8 @@ TEST(ForeignCapture, AStackThatIsNotTheThreadsOwnIsWalkedInACopy) {
     registers.pc = pc;
     registers.sp = sp;
     registers.fp = fp;
-    RecordDraft draft{.bytes = reinterpret_cast<std::byte*>(bytes.data())};
+    RecordDraft draft{.bytes = reinterpret_cast<std::byte*>(bytes.data()),
+                      .head_bytes = sizeof(RecordHeader)};
     Walk(*registry.arena(), slot, {.token = {}, .registers = &registers}, draft);
     EXPECT_EQ(draft.header().end,
               slot.stack.Holds(sp) ? StackEnd::kComplete : StackEnd::kCoroutine);
@@ -191,12 +190,27 @@ TEST(CopyingCapture, AnotherThreadWalksTheCopyOfAStack) {
       entry.context, {.token = slot.token, .registers = &registers, .stack = &stack}));
   const auto record = slot.ring.Peek();
   RecordView view;
-  ASSERT_TRUE(ReadRecord(record, slot.cells.size(), view));
-  EXPECT_THAT(view.weights, ElementsAre(2, 0));
+  using Providers = TickingTraits::Providers;
+  ASSERT_TRUE(ReadRecord(record, Providers::RecordedValueTypes(), view));
+  EXPECT_THAT(view.amounts, ElementsAre(2));
+  EXPECT_EQ(view.Amount(0), 2);
   EXPECT_THAT(view.frames, ElementsAre(kPc, 0x401003, 0x401007));
   EXPECT_EQ(view.header.end, StackEnd::kComplete);
   slot.is_active = false;
   registry.Unregister(&slot);
+}
+
+TEST_F(CaptureTest, TheContextOfTheThreadIsInItsRecords) {
+  EXPECT_TRUE(ManualPlatform::Deliver(Payload(), 1, kPc));
+  slot_->context = 77;
+  EXPECT_TRUE(ManualPlatform::Deliver(Payload(), 1, kPc));
+  const auto records = Records();
+  ASSERT_EQ(records.size(), 2u);
+  EXPECT_EQ(records[0].header.flags, 0) << "a record without context has no room for one";
+  EXPECT_EQ(records[0].context, 0u);
+  EXPECT_EQ(records[1].context, 77u);
+  EXPECT_EQ(records[1].weights, records[0].weights);
+  EXPECT_EQ(records[1].frames, records[0].frames);
 }
 
 TEST_F(CaptureTest, OneInterruptionServesEverybodyWhoWaits) {

@@ -7,7 +7,6 @@
 #include <map>
 #include <memory>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -26,8 +25,6 @@ using Sums = std::map<std::string, std::int64_t>;
 
 class ForgedRecords : public ::testing::Test {
  protected:
-  static constexpr std::size_t kCount = std::tuple_size_v<Slot::Cells>;
-
   void SetUp() override {
     ManualPlatform::Reset();
     ManualClock::Reset();
@@ -43,12 +40,12 @@ class ForgedRecords : public ::testing::Test {
   // A record of one sample, whatever its header says, with these frames, leaf first; it is credited
   // as a capture does. Where it begins.
   std::byte* Write(RecordHeader header, const std::vector<Address>& frames) {
-    const std::size_t bytes = RecordBytes(kCount, frames.size());
+    const std::size_t bytes = RecordBytes(1, frames.size());
     std::byte* const record = slot_->ring.Reserve(bytes);
-    const std::array<std::int64_t, kCount> weights{1};
+    const std::int64_t weight = 1;
     std::memcpy(record, &header, sizeof(header));
-    std::memcpy(record + sizeof(header), weights.data(), sizeof(weights));
-    std::memcpy(record + RecordBytes(kCount, 0), frames.data(), frames.size() * sizeof(Address));
+    std::memcpy(record + sizeof(header), &weight, sizeof(weight));
+    std::memcpy(record + RecordBytes(1, 0), frames.data(), frames.size() * sizeof(Address));
     slot_->ring.Commit(bytes);
     slot_->cells[0].credited.fetch_add(1);
     registry_.arena()->Mark(*slot_);
@@ -58,7 +55,7 @@ class ForgedRecords : public ::testing::Test {
     return {.module_generation = 1,
             .frame_count = static_cast<std::uint16_t>(frame_count),
             .shared_count = static_cast<std::uint16_t>(shared_count),
-            .weight_count = kCount};
+            .amounts = 1};
   }
   // Root first, "400001 400002", and how many samples.
   static Sums SamplesByStack(const Profile& profile) {
@@ -91,8 +88,16 @@ TEST_F(ForgedRecords, WhatNoCaptureWroteIsPassedOver) {
   Write(HeaderOf(1), {0x400000});
   Write(HeaderOf(2), {0x400000});  // more frames than bytes
   RecordHeader header = HeaderOf(1);
-  header.weight_count = 0;  // another build's providers
-  Write(header, {0x400000});
+  // Value types that no capture writes, more amounts than there are words, words without a name.
+  for (const std::size_t amounts : {0, 0b10, 0b101, 0xFFFF}) {
+    header.amounts = static_cast<std::uint16_t>(amounts);
+    Write(header, {0x400000});
+  }
+  header = HeaderOf(1);
+  for (const std::size_t flags : {1, 2, 3, 4, 0xFF}) {
+    header.flags = static_cast<std::uint8_t>(flags);
+    Write(header, {0x400000});
+  }
   for (const std::size_t end : {kStackEndCount, kStackEndCount + 1}) {  // that have no name
     header = HeaderOf(1);
     header.end = static_cast<StackEnd>(end);
@@ -100,8 +105,29 @@ TEST_F(ForgedRecords, WhatNoCaptureWroteIsPassedOver) {
   }
   session_->Drain();
   EXPECT_EQ(counters_.samples.load(), 1u);
-  EXPECT_EQ(counters_.unreadable.load(), 4u);
-  EXPECT_EQ(SamplesByStack(Finish()), (Sums{{"400000", 1}, {"[lost]", 4}}));
+  EXPECT_EQ(counters_.unreadable.load(), 12u);
+  EXPECT_EQ(SamplesByStack(Finish()), (Sums{{"400000", 1}, {"[lost]", 12}}));
+}
+
+// A context that no set of labels has is a row of its own all the same.
+TEST_F(ForgedRecords, AnUnknownContextIsTheOverflowSet) {
+  RecordHeader header = HeaderOf(1);
+  Write(header, {0x400000});
+  header = HeaderOf(0, /*shared_count=*/1);
+  header.flags = kRecordHasContext;
+  std::byte* const record = slot_->ring.Reserve(RecordBytes(2, 0));
+  const std::array<std::int64_t, 2> words{-1, 5};
+  std::memcpy(record, &header, sizeof(header));
+  std::memcpy(record + sizeof(header), words.data(), sizeof(words));
+  slot_->ring.Commit(RecordBytes(2, 0));
+  slot_->cells[0].credited.fetch_add(5);
+  session_->Drain();
+  const Profile profile = Finish();
+  ASSERT_EQ(profile.label_sets.size(), 2u);
+  EXPECT_EQ(profile.label_sets[1].Text("labels"), "[overflow]");
+  EXPECT_EQ(profile.samples[0].stack, profile.samples[1].stack);
+  EXPECT_EQ(profile.Values(0)[0], 1);
+  EXPECT_EQ(profile.Values(1)[0], 5);
 }
 
 TEST_F(ForgedRecords, NoStackHangsUnderTheRootsOfOneThatCouldNotBeRead) {

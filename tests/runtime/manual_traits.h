@@ -74,7 +74,7 @@ Profile FinishSession(Session& session) {
 inline std::map<std::string, std::int64_t> SumByThread(const Profile& profile, std::size_t column) {
   std::map<std::string, std::int64_t> sums;
   for (std::size_t i = 0; i < profile.samples.size(); ++i) {
-    sums[profile.threads[profile.samples[i].thread].name] += profile.Values(i)[column];
+    sums[profile.Labels(i).Text(kThreadNameLabel)] += profile.Values(i)[column];
   }
   return sums;
 }

@@ -135,6 +135,45 @@ class SessionTest : public ::testing::Test {
   std::map<Slot*, std::int64_t> expiries_;
 };
 
+TEST_F(SessionTest, AContextSplitsTheRowsOfOneStackAndChangesNoSum) {
+  Begin();
+  Slot* slot = Register(5, "worker");
+  const std::uint64_t request = session_->labels().Intern(LabelSet({{"request", std::int64_t{7}}}));
+  Run(slot, 200 * kMs);
+  slot->context = request;
+  Run(slot, 300 * kMs);
+  slot->context = 0;
+  Run(slot, 100 * kMs);
+  const Profile profile = Finish();
+  std::map<std::int64_t, std::int64_t> samples;  // by request
+  for (std::size_t i = 0; i < profile.samples.size(); ++i) {
+    EXPECT_EQ(profile.Labels(i).Text(kThreadNameLabel), "worker");
+    samples[profile.Labels(i).Number("request")] += profile.Values(i)[kSamples];
+  }
+  EXPECT_EQ(samples.size(), 2u);
+  EXPECT_NEAR(static_cast<double>(samples[7]), 30, 1);
+  EXPECT_NEAR(static_cast<double>(samples[0]), 30, 1);
+  EXPECT_EQ(SumByThread(profile, kCpu), (Sums{{"worker", 600 * kMs}}));
+}
+
+// A thread whose CPU clock says that it has not run may still have set other labels just before.
+TEST_F(SessionTest, AWaitingThreadsStackIsNotExtendedUnderAnotherContext) {
+  Begin({.cpu_frequency_hz = 0, .wall_frequency_hz = 10});
+  Slot* slot = Register(5, "waiter");
+  const auto look = [&] {
+    ManualClock::Advance(200 * kMs);
+    session_->Look(Now());
+    return slot->cells[1].requested.load();
+  };
+  ASSERT_GT(look(), 0);
+  SlotToken token = slot->token;
+  token.provider = 1;
+  EXPECT_TRUE(ManualPlatform::Deliver(token.Pack(), 0, 0x400000));
+  EXPECT_EQ(look(), 0) << "its last stack is extended";
+  slot->context = 7;
+  EXPECT_GT(look(), 0) << "it is asked for a stack";
+}
+
 TEST_F(SessionTest, EachThreadsValuesAreItsClocks) {
   Slot* const early = Register(1, "early");
   Begin();

@@ -114,7 +114,7 @@ class Totals {
     const std::array columns{ColumnOf(profile, "cpu"), ColumnOf(profile, "wall"),
                              ColumnOf(profile, "requests"), ColumnOf(profile, "expiries")};
     for (std::size_t i = 0; i < profile.samples.size(); ++i) {
-      Sums& sums = ByName()[profile.threads[profile.samples[i].thread].name];
+      Sums& sums = ByName()[profile.Labels(i).Text(kThreadNameLabel)];
       const auto values = profile.Values(i);
       const std::array places{&sums.cpu_ns, &sums.wall_ns, &sums.requests, &sums.expiries};
       for (std::size_t j = 0; j < columns.size(); ++j) {

@@ -41,7 +41,7 @@ TEST(ProfileCheckTest, FindsEachInconsistency) {
   EXPECT_THAT(CheckAfter([](Profile& p) { p.stacks[3] = p.stacks[2]; }),
               HasSubstr("stack 3 stands there twice"));
   EXPECT_THAT(CheckAfter([](Profile& p) { p.samples[0].stack = 99; }), HasSubstr("stack 99"));
-  EXPECT_THAT(CheckAfter([](Profile& p) { p.samples[0].thread = 99; }), HasSubstr("thread 99"));
+  EXPECT_THAT(CheckAfter([](Profile& p) { p.samples[0].labels = 99; }), HasSubstr("labels 99"));
   EXPECT_THAT(CheckAfter([](Profile& p) { p.samples[1] = p.samples[0]; }),
               HasSubstr("sample 1 stands there twice"));
   EXPECT_THAT(CheckAfter([](Profile& p) { p.threads[0].name = "\xFF"; }),

@@ -11,6 +11,7 @@
 
 #include "strobe/aggregate/aggregated_period.h"
 #include "strobe/aggregate/bounded_table.h"
+#include "strobe/aggregate/label_table.h"
 #include "strobe/aggregate/module_history.h"
 #include "strobe/aggregate/row_table.h"
 #include "strobe/aggregate/stack_trie.h"
@@ -59,10 +60,16 @@ class Aggregator {
   // Adds `values` to the stack; the cost grows with the frames that are not shared. False where the
   // thread's last stack is not known as far as this one shares it, for want of memory or of an Add
   // before: then the values are [folded], and the next stack should share nothing.
-  bool Add(std::uint32_t thread, const StackDelta& stack, std::span<const std::int64_t> values);
+  //
+  // `context` is the number of the labels that the thread had set then, in a LabelTable. It has no
+  // part in what stacks share. Where memory has no room for one more pair of a thread and a
+  // context, the row is that of the thread and kOverflowContext.
+  bool Add(std::uint32_t thread, const StackDelta& stack, std::span<const std::int64_t> values,
+           std::uint64_t context = kNoContext);
   // Adds `values` to the stack of the thread's last Add, also if that was in an earlier period.
-  // False, and nothing added, without one.
-  bool ExtendLast(std::uint32_t thread, std::span<const std::int64_t> values);
+  // False, and nothing added, without one, and where that had another context.
+  bool ExtendLast(std::uint32_t thread, std::span<const std::int64_t> values,
+                  std::uint64_t context = kNoContext);
   // The thread has had a stack since that nobody could read: nothing shares with, or is added to,
   // the one before.
   void ForgetLast(std::uint32_t thread);
@@ -74,8 +81,8 @@ class Aggregator {
   void HoldBack(std::uint32_t thread, std::span<const std::int64_t> values);
 
   // Ends the period and moves it out. Threads that live on keep their keys and last stacks, the
-  // newest modules stay.
-  AggregatedPeriod Take();
+  // newest modules stay. `labels` has the sets whose numbers the contexts are.
+  AggregatedPeriod Take(const LabelTable& labels = LabelTable());
 
   [[nodiscard]] std::size_t memory_bytes() const { return budget_.used_bytes(); }
   // Calls of Add and ExtendLast whose values went to [folded], since construction.
@@ -98,14 +105,24 @@ class Aggregator {
     bool has_rows : 1 = false;
     bool was_sampled : 1 = false;
     bool last_is_folded : 1 = false;
-    std::uint32_t last_row = kNone;  // of the last Add or ExtendLast in this period
+    std::uint32_t last_row = kNone;      // of the last Add or ExtendLast in this period
+    std::uint64_t context = kNoContext;  // of the last Add
   };
-  static_assert(sizeof(std::string) > 32 || sizeof(Thread) < 64, "an idle thread is small");
+  static_assert(sizeof(std::string) > 32 || sizeof(Thread) <= 64, "an idle thread is small");
+
+  // The labels of rows that are not a thread's alone.
+  struct Context {
+    std::uint32_t thread = 0;
+    std::uint64_t number = kNoContext;
+  };
+  static constexpr std::size_t kContextBytes = 2 * sizeof(Context);  // a vector grows by doubling
 
   [[nodiscard]] std::span<const Address> PathTo(const internal::StackTrie& trie, std::uint32_t node,
                                                 std::size_t depth);
   void Place(Thread& thread, std::span<const Address> leaf_first);
   void PlaceAnew(Thread& thread, std::span<const Address> leaf_first);
+  [[nodiscard]] std::uint32_t LabelsOf(std::uint32_t key, std::uint64_t context);
+  [[nodiscard]] std::uint32_t FindOrAddContext(Context context, Admission admission);
   void AddToRow(std::uint32_t key, std::uint32_t node, std::span<const std::int64_t> values);
   std::uint32_t PseudoRow(std::uint32_t key, PseudoFrame frame);
   void UpdateReserve();
@@ -115,7 +132,9 @@ class Aggregator {
   internal::StackTrie trie_;
   RowTable rows_;
   ModuleHistory modules_;
-  std::deque<Thread> threads_;  // by key; a deque grows without a second copy
+  std::deque<Thread> threads_;     // by key; a deque grows without a second copy
+  std::vector<Context> contexts_;  // of this period; row labels are the index and kContextBit
+  IdTable context_ids_;
   std::vector<std::uint32_t> free_keys_;
   std::uint32_t shared_key_ = kNone;  // of the threads beyond kMaxEndedThreads
   std::size_t ended_threads_ = 0;

@@ -1,4 +1,4 @@
-// The values of a period: one row for each distinct (stack, thread).
+// The values of a period: one row for each distinct (stack, labels).
 #pragma once
 
 #include <algorithm>
@@ -13,20 +13,21 @@
 
 namespace strobe {
 
-// Rows are numbered in the order of their first sample. The first thread's row of a stack hangs at
-// the stack's node; the rows of other threads with the same stack are found by hash.
+// Rows are numbered in the order of their first sample. A stack's first row hangs at the stack's
+// node; its rows with other labels are found by hash. `labels` is any number that stands for a set
+// of labels.
 class RowTable {
  public:
   static constexpr std::uint32_t kNone = IdTable::kNone;
 
   explicit RowTable(std::size_t value_count) : stride_(1 + value_count) {}
 
-  // The row of `thread` at `node`, made if it is missing; kNone if it is missing and the budget
+  // The row of `labels` at `node`, made if it is missing; kNone if it is missing and the budget
   // refuses.
-  std::uint32_t FindOrAdd(internal::StackTrie& trie, std::uint32_t node, std::uint32_t thread,
+  std::uint32_t FindOrAdd(internal::StackTrie& trie, std::uint32_t node, std::uint32_t labels,
                           MemoryBudget& budget, Admission admission = Admission::kWithinBudget) {
     const std::uint32_t first = trie[node].first_row;
-    const std::uint64_t key = Key(node, thread);
+    const std::uint64_t key = Key(node, labels);
     if (first != kNone && Words(first)[0] == key) return first;
     return FindOther(trie, key, budget, admission);
   }
@@ -41,7 +42,7 @@ class RowTable {
   [[nodiscard]] std::uint32_t node(std::uint32_t row) const {
     return static_cast<std::uint32_t>(Words(row)[0] >> 32);
   }
-  [[nodiscard]] std::uint32_t thread(std::uint32_t row) const {
+  [[nodiscard]] std::uint32_t labels(std::uint32_t row) const {
     return static_cast<std::uint32_t>(Words(row)[0]);
   }
   [[nodiscard]] std::int64_t value(std::uint32_t row, std::size_t index) const {
@@ -58,8 +59,8 @@ class RowTable {
  private:
   static constexpr std::uint32_t kChunkRows = 512;
 
-  static constexpr std::uint64_t Key(std::uint32_t node, std::uint32_t thread) {
-    return std::uint64_t{node} << 32 | thread;
+  static constexpr std::uint64_t Key(std::uint32_t node, std::uint32_t labels) {
+    return std::uint64_t{node} << 32 | labels;
   }
   [[nodiscard]] std::size_t ChunkBytes() const {
     return kChunkRows * stride_ * sizeof(std::uint64_t) + sizeof(void*);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "strobe/base/address.h"
+#include "strobe/core/label_set.h"
 #include "strobe/core/module_map.h"
 #include "strobe/core/stack.h"
 #include "strobe/core/stats.h"
@@ -34,15 +35,16 @@ struct StackNode {
   std::uint32_t frame = 0;   // index into Profile::frames; without meaning in the root
 };
 
+// A thread that lived in the period. Samples do not refer to it: theirs are the labels.
 struct ProfileThread {
   std::uint64_t id = 0;  // the system's thread id
   std::string name;      // valid UTF-8, at most 63 bytes
 };
 
-// One row: a stack of one thread. Its values stand in Profile::values.
+// One row: a stack under a set of labels. Its values stand in Profile::values.
 struct ProfileSample {
   std::uint32_t stack = 0;   // index into Profile::stacks: the leaf's node
-  std::uint32_t thread = 0;  // index into Profile::threads
+  std::uint32_t labels = 0;  // index into Profile::label_sets
 };
 
 struct Profile {
@@ -52,8 +54,10 @@ struct Profile {
   std::vector<Module> modules;    // [0] is the program itself where it is known
   std::vector<Frame> frames;      // distinct
   std::vector<StackNode> stacks;  // [0] is the root; a parent stands before its children
+  // Distinct. Each has the thread's labels, see kThreadIdLabel, and those that the thread had set.
+  std::vector<LabelSet> label_sets;
   std::vector<ProfileThread> threads;
-  std::vector<ProfileSample> samples;  // distinct (stack, thread)
+  std::vector<ProfileSample> samples;  // distinct (stack, labels)
   std::vector<std::int64_t>
       values;  // row by row: samples.size() * value_types.size(); none is less than 0
 
@@ -66,6 +70,10 @@ struct Profile {
   std::uint64_t sequence = 0;  // number of this period within its profiler, from 0
   Stats stats;                 // of this period
 
+  // The labels of sample `index`.
+  [[nodiscard]] const LabelSet& Labels(std::size_t index) const {
+    return label_sets[samples[index].labels];
+  }
   // The values of sample `index`, one a value type.
   [[nodiscard]] std::span<const std::int64_t> Values(std::size_t index) const {
     return std::span(values).subspan(index * value_types.size(), value_types.size());

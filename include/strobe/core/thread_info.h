@@ -31,8 +31,11 @@ struct ThreadInfo {
   StackBounds stack;
 };
 
-// At most kMaxThreadNameBytes bytes of `name`, cut at a character, every byte that is not valid
-// UTF-8 replaced by '?' and every control character by a space.
+// At most `max_bytes` bytes of `text`, cut at a character, every byte that is not valid UTF-8
+// replaced by '?' and every control character by a space.
+std::string SanitizedText(std::string_view text, std::size_t max_bytes);
+
+// The same of a thread's name, of which kMaxThreadNameBytes are kept.
 std::string SanitizedThreadName(std::string_view name);
 
 // `text` with every byte that is not part of valid UTF-8 replaced by '?'. proto3 refuses a whole

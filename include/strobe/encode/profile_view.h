@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,18 +20,8 @@ struct FunctionName {
   std::string_view system_name;  // as in the symbol table
 };
 
-// What is known of a sample beside its stack: a key with a text or with a number.
-struct SampleLabel {
-  std::string_view key;
-  std::string_view text{};
-  std::uint64_t number = 0;  // meaningful where is_number
-  bool is_number = false;
-
-  friend bool operator==(const SampleLabel&, const SampleLabel&) = default;
-};
-
 // Every index that it takes or returns is in range, so an encoder checks nothing itself. Frames,
-// modules and samples keep their numbers of the Profile; functions are numbered from 0, those of
+// modules, label sets and samples keep their numbers of the Profile; functions are numbered from 0, those of
 // Symbols::functions first, then those of the pseudo-frames that occur. Texts are as the profile
 // has them: paths and names may not be valid UTF-8 (see ValidUtf8).
 class ProfileView {
@@ -72,17 +61,6 @@ class ProfileView {
     }
   }
 
-  // Samples share sets of labels: an encoder can write each set once. The keys are "thread id" (a
-  // number) and "thread name" (a text, where the thread has a name).
-  [[nodiscard]] std::size_t label_set_count() const { return label_begins_.size() - 1; }
-  [[nodiscard]] std::uint32_t LabelSetOf(std::size_t sample) const {
-    return profile_->samples[sample].thread;
-  }
-  [[nodiscard]] std::span<const SampleLabel> Labels(std::size_t label_set) const {
-    return std::span(labels_).subspan(label_begins_[label_set],
-                                      label_begins_[label_set + 1] - label_begins_[label_set]);
-  }
-
  private:
   ProfileView(const Profile& profile, const Symbols& symbols);
 
@@ -91,8 +69,6 @@ class ProfileView {
   std::vector<std::uint32_t> functions_;            // of each frame
   std::vector<std::string_view> pseudo_functions_;  // in the order of their frames
   std::vector<bool> is_named_;                      // of each module
-  std::vector<SampleLabel> labels_;                 // of all sets, one after the other
-  std::vector<std::size_t> label_begins_;           // of each set in labels_, and the end
 };
 
 }  // namespace strobe

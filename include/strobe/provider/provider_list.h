@@ -3,10 +3,12 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <tuple>
 #include <utility>
 
+#include "strobe/core/record.h"
 #include "strobe/core/value_type.h"
 #include "strobe/provider/sample_provider.h"
 
@@ -23,6 +25,7 @@ class ProviderList {
   static_assert(kCount >= 1 && kCount <= kMaxProviders, "a ProviderList has from 1 to 8 providers");
   static_assert(((Providers::kValueTypes.size() > 0) && ...),
                 "each provider of a ProviderList has a value type");
+  static_assert(kValueCount <= kMaxValueTypes, "a ProviderList has at most 16 value types");
 
   // The per-thread states of all providers.
   using ThreadStates = std::tuple<typename Providers::ThreadState...>;
@@ -48,6 +51,13 @@ class ProviderList {
     };
     (add(Providers::kValueTypes), ...);
     return types;
+  }
+
+  // The value types that captures write amounts of, as a record has them: each provider's first.
+  static constexpr std::uint16_t RecordedValueTypes() {
+    std::uint32_t bits = 0;
+    for (std::size_t i = 0; i < kCount; ++i) bits |= std::uint32_t{1} << FirstColumn(i);
+    return static_cast<std::uint16_t>(bits);
   }
 
   // Calls visit(provider, std::integral_constant<std::size_t, index>) for each provider that is

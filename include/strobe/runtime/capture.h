@@ -61,19 +61,17 @@ STROBE_SIGNAL_SAFE Unwinder MakeUnwinder(const UnwindModules* modules) {
 // A record that is being written into a slot's ring.
 struct RecordDraft {
   std::byte* bytes = nullptr;  // nullptr where the ring has no room
+  std::size_t head_bytes = 0;  // what lies before the frames
   bool is_whole = true;        // whether the collector can make a whole stack of it
 
   [[nodiscard]] RecordHeader& header() const { return *reinterpret_cast<RecordHeader*>(bytes); }
 };
 
-template <class Traits>
-inline constexpr std::size_t kRecordHeadBytes = RecordBytes(Traits::Providers::kCount, 0);
-
 // Where the draft's frames are written to.
 template <class Traits>
 STROBE_SIGNAL_SAFE std::span<Address> FramesOf(const SlotArena<Traits>& arena,
                                                const RecordDraft& draft) {
-  return {reinterpret_cast<Address*>(draft.bytes + kRecordHeadBytes<Traits>),
+  return {reinterpret_cast<Address*>(draft.bytes + draft.head_bytes),
           arena.max_frames.load(std::memory_order_relaxed)};
 }
 
@@ -85,8 +83,7 @@ STROBE_SIGNAL_SAFE STROBE_NOINLINE void AddSlice(const SlotArena<Traits>& arena,
                                                  const NativeRegisters& registers,
                                                  const FrameStop& stop, const M& memory,
                                                  RecordDraft& draft) {
-  const std::size_t written_bytes =
-      kRecordHeadBytes<Traits> + draft.header().frame_count * sizeof(Address);
+  const std::size_t written_bytes = draft.head_bytes + draft.header().frame_count * sizeof(Address);
   const std::size_t most_bytes = Traits::Ring::MaxRecordBytes(arena.ring_bytes());
   const SliceWriter slice(registers, stop, memory,
                           most_bytes - std::min(most_bytes, written_bytes));
@@ -216,6 +213,48 @@ STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE void Walk(const SlotArena<Traits>& arena
   WalkOwn(arena, slot, target, draft);
 }
 
+// The header of a record with that context, without that many innermost frames, and these weights, of which each is an amount of its
+// provider's first value type; and in `words` how many words follow it. They are counted here,
+// because counting the bits may be a call.
+template <class Traits>
+STROBE_SIGNAL_SAFE RecordHeader MakeHeader(const SlotArena<Traits>& arena, std::uint64_t context,
+                                           std::uint64_t skip_count,
+                                           std::span<const std::int64_t> weights,
+                                           std::size_t& words) {
+  std::uint32_t amounts = 0;
+  words = (context != 0 ? 1 : 0) + (skip_count != 0 ? 1 : 0);
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    if (weights[i] == 0) continue;
+    amounts |= std::uint32_t{1} << Traits::Providers::FirstColumn(i);
+    ++words;
+  }
+  return {.module_generation = arena.module_generation.load(std::memory_order_relaxed),
+          .amounts = static_cast<std::uint16_t>(amounts),
+          .flags = static_cast<std::uint8_t>((context != 0 ? kRecordHasContext : 0) |
+                                             (skip_count != 0 ? kRecordHasSkip : 0))};
+}
+
+// Writes the words of a record, of which the header says that they are there, behind the header.
+// The amounts are zero where the weights are not to be counted.
+STROBE_SIGNAL_SAFE inline void WriteWords(std::byte* next, std::uint64_t context,
+                                          std::uint64_t skip_count,
+                                          std::span<const std::int64_t> weights, bool is_counted) {
+  if (context != 0) {
+    std::memcpy(next, &context, sizeof(context));
+    next += sizeof(context);
+  }
+  if (skip_count != 0) {
+    std::memcpy(next, &skip_count, sizeof(skip_count));
+    next += sizeof(skip_count);
+  }
+  for (const std::int64_t weight : weights) {
+    if (weight == 0) continue;
+    const std::int64_t amount = is_counted ? weight : 0;
+    std::memcpy(next, &amount, sizeof(amount));
+    next += sizeof(amount);
+  }
+}
+
 // Walks the thread's stack into a record of its ring. False, with the reason in `drop`, where that
 // has no weight, or there is none.
 template <class Traits>
@@ -228,13 +267,14 @@ STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE bool WriteRecord(SlotArena<Traits>& aren
     drop = DropReason::kNoRegisters;
     return false;
   }
-  RecordDraft draft{.bytes = slot.ring.Reserve(RecordBytes(
-                        weights.size(), arena.max_frames.load(std::memory_order_relaxed)))};
+  const std::uint64_t context = slot.context.load(std::memory_order_relaxed);
+  std::size_t words = 0;
+  const RecordHeader begun = MakeHeader(arena, context, target.skip_count, weights, words);
+  RecordDraft draft{.bytes = slot.ring.Reserve(
+                        RecordBytes(words, arena.max_frames.load(std::memory_order_relaxed))),
+                    .head_bytes = RecordBytes(words, 0)};
   if (draft.bytes != nullptr) {
-    new (draft.bytes)
-        RecordHeader{.module_generation = arena.module_generation.load(std::memory_order_relaxed),
-                     .weight_count = static_cast<std::uint8_t>(weights.size()),
-                     .skip_count = target.skip_count};
+    new (draft.bytes) RecordHeader(begun);
     Walk(arena, slot, target, draft);
   }
   if (draft.bytes == nullptr) {
@@ -243,16 +283,12 @@ STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE bool WriteRecord(SlotArena<Traits>& aren
     return false;
   }
   const RecordHeader& header = draft.header();
-  if (draft.is_whole) {
-    std::memcpy(draft.bytes + sizeof(header), weights.data(), weights.size_bytes());
-  } else {
-    std::memset(draft.bytes + sizeof(header), 0, weights.size_bytes());
-    drop = DropReason::kNoTable;
-  }
+  WriteWords(draft.bytes + sizeof(header), context, target.skip_count, weights, draft.is_whole);
+  if (!draft.is_whole) drop = DropReason::kNoTable;
   // Of a stack that the collector finishes, it counts the end.
   if (header.slice_bytes == 0)
     AddByOwner<std::uint32_t>(slot.counters.ends[static_cast<std::size_t>(header.end)], 1);
-  slot.ring.Commit(RecordBytes(weights.size(), header.frame_count, header.slice_bytes));
+  slot.ring.Commit(RecordBytes(words, header.frame_count, header.slice_bytes));
   arena.Mark(slot);
   return draft.is_whole;
 }

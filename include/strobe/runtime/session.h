@@ -17,6 +17,7 @@
 
 #include "strobe/aggregate/aggregated_period.h"
 #include "strobe/aggregate/aggregator.h"
+#include "strobe/aggregate/label_table.h"
 #include "strobe/base/visibility.h"
 #include "strobe/core/options.h"
 #include "strobe/core/record.h"
@@ -101,6 +102,8 @@ class Session {
     Finish(slot);
     AttachSince(slot, *ended);
   }
+  // The sets of labels whose numbers are the context words of slots.
+  [[nodiscard]] LabelTable& labels() { return labels_; }
   [[nodiscard]] int signal() const { return signal_.load(std::memory_order_relaxed); }
   void set_signal(int signal) { signal_.store(signal, std::memory_order_relaxed); }
 
@@ -177,7 +180,7 @@ class Session {
   Period TakePeriod() {
     const std::int64_t now_ns = clock_.MonotonicNs();
     VisitAtPeriodEnd(now_ns);
-    Period period{.samples = aggregator_.Take(),
+    Period period{.samples = aggregator_.Take(labels_),
                   .time_ns = period_begin_unix_ns_,
                   .duration_ns = now_ns - period_begin_ns_};
     period_begin_ns_ = now_ns;
@@ -368,7 +371,7 @@ class Session {
   // False as DrainSlot; nothing has been added then.
   bool AddRecord(Slot& slot, std::uint32_t key, std::span<const std::byte> record) {
     RecordView view;
-    if (!ReadRecord(record, kCount, view)) {
+    if (!ReadRecord(record, Providers::RecordedValueTypes(), view)) {
       PassOver(slot);
       return true;
     }
@@ -379,17 +382,21 @@ class Session {
       if (!tables_.Finish(view.slice, stack,
                           [&](Address pc) { return aggregator_.HasGone(stack.generation, pc); }))
         return false;
-      if (std::ranges::all_of(view.weights, [](std::int64_t weight) { return weight == 0; }))
+      if (std::ranges::all_of(view.amounts, [](std::int64_t amount) { return amount == 0; }))
         return true;  // see DropReason::kNoTable
       counters_.deferred_ends[static_cast<std::size_t>(stack.end)].fetch_add(
           1, std::memory_order_relaxed);
     }
-    for (std::size_t i = 0; i < kCount; ++i) slot.cells[i].Receive(view.weights[i]);
-    const Row row = ValuesOf(slot, view.weights);
-    if (!aggregator_.Add(key, stack, row))
+    std::array<std::int64_t, kCount> weights{};
+    for (std::size_t i = 0; i < kCount; ++i) {
+      weights[i] = view.Amount(Providers::FirstColumn(i));
+      slot.cells[i].Receive(weights[i]);
+    }
+    const Row row = ValuesOf(slot, weights);
+    if (!aggregator_.Add(key, stack, row, view.context))
       slot.memo_is_stale.store(true, std::memory_order_relaxed);
     counters_.samples.fetch_add(1, std::memory_order_relaxed);
-    counters_.rated_samples.fetch_add(view.weights[first_enabled_] != 0 ? 1 : 0,
+    counters_.rated_samples.fetch_add(weights[first_enabled_] != 0 ? 1 : 0,
                                       std::memory_order_relaxed);
     CountRated(row);
     return true;
@@ -400,7 +407,8 @@ class Session {
     std::array<std::int64_t, kCount> weights{};
     weights[provider] = weight;
     const Row row = ValuesOf(slot, weights);
-    if (!aggregator_.ExtendLast(KeyOf(slot), row)) return false;
+    if (!aggregator_.ExtendLast(KeyOf(slot), row, slot.context.load(std::memory_order_relaxed)))
+      return false;
     slot.cells[provider].credited.fetch_add(weight, std::memory_order_relaxed);
     slot.cells[provider].Receive(weight);
     counters_.rated_samples.fetch_add(provider == first_enabled_ ? 1 : 0,
@@ -524,6 +532,7 @@ class Session {
   Providers providers_;
   UnwindTables<Traits> tables_;
   Aggregator aggregator_;
+  LabelTable labels_;  // the sets that threads' context words name
   RandomSource random_;
   std::atomic<bool> has_ended_{false};
   std::atomic<bool> has_postponed_{

@@ -56,6 +56,7 @@ class ThreadRegistry {
     free_.pop_back();
     slot->stack = info.stack;
     slot->thread_id = info.id;
+    slot->context.store(kNoContext, std::memory_order_relaxed);
     slot->name = std::move(name);
     slot->live_index = static_cast<std::uint32_t>(live_.size());
     live_.push_back(slot);

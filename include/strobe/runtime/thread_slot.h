@@ -8,6 +8,7 @@
 #include <string>
 
 #include "strobe/base/visibility.h"
+#include "strobe/core/label_set.h"
 #include "strobe/core/stats.h"
 #include "strobe/core/thread_info.h"
 #include "strobe/platform/capture_target.h"
@@ -68,7 +69,8 @@ void AddByOwner(std::atomic<T>& counter, T amount) {
 // Written by the thread's own captures, read by stats().
 struct CaptureCounters {
   std::atomic<std::uint32_t> captures{0};  // handler calls
-  std::array<std::atomic<std::uint32_t>, kDropReasonCount> drops{};
+  // The reasons before kUnreadable, which is the collector's alone.
+  std::array<std::atomic<std::uint32_t>, static_cast<std::size_t>(DropReason::kUnreadable)> drops{};
   std::array<std::atomic<std::uint32_t>, kStackEndCount> ends{};
   // Of `captures`, when the collector last saw to the slot's memory. Here for the room.
   std::atomic<std::uint32_t> seen_captures{0};
@@ -117,6 +119,9 @@ struct ThreadSlot : ThreadLink {
   Cells cells;
   CaptureCounters counters;
   WalkMemo* memo = nullptr;  // in memory that the first walk commits
+  // What the thread is doing: the number of a set of labels, copied into each record; kNoContext
+  // for none. The thread itself writes it.
+  std::atomic<std::uint64_t> context{kNoContext};
 
   // Control plane, under the slot's control mutex while the slot is live.
   typename Traits::Providers::ThreadStates states;

@@ -71,10 +71,15 @@ inline std::string CheckProfile(const Profile& profile) {
     const ProfileSample& sample = profile.samples[i];
     if (sample.stack >= profile.stacks.size())
       return absl::StrCat("sample ", i, " names stack ", sample.stack, ", which does not exist");
-    if (sample.thread >= profile.threads.size())
-      return absl::StrCat("sample ", i, " names thread ", sample.thread, ", which does not exist");
-    if (!rows.emplace(sample.stack, sample.thread).second)
+    if (sample.labels >= profile.label_sets.size())
+      return absl::StrCat("sample ", i, " names labels ", sample.labels, ", which do not exist");
+    if (!rows.emplace(sample.stack, sample.labels).second)
       return absl::StrCat("sample ", i, " stands there twice");
+  }
+  absl::flat_hash_set<LabelSet> label_sets;
+  for (std::size_t i = 0; i < profile.label_sets.size(); ++i) {
+    if (!label_sets.insert(profile.label_sets[i]).second)
+      return absl::StrCat("the set of labels ", i, " stands there twice");
   }
   for (std::size_t i = 0; i < profile.threads.size(); ++i) {
     const std::string& name = profile.threads[i].name;

@@ -10,6 +10,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
+#include "strobe/core/label_set.h"
 #include "strobe/core/profile.h"
 #include "strobe/core/stack.h"
 #include "strobe/core/stats.h"
@@ -24,7 +25,8 @@ struct SampleProfile {
   Symbols symbols;
 };
 
-// Builds the tree of stacks. Rows must be added once each.
+// Builds the tree of stacks, and the rows of threads that have no labels but their own. Rows must
+// be added once each.
 class ProfileBuilder {
  public:
   explicit ProfileBuilder(Profile& profile) : profile_(profile) {
@@ -46,6 +48,12 @@ class ProfileBuilder {
     const auto [entry, is_new] = children_.try_emplace({parent, frame}, next);
     if (is_new) profile_.stacks.push_back({parent, frame});
     return entry->second;
+  }
+
+  // Adds a thread; its index in `threads` is that of its labels in `label_sets`.
+  void AddThread(std::uint64_t id, const std::string& name) {
+    profile_.threads.push_back({id, name});
+    profile_.label_sets.push_back(ThreadLabels(id, name));
   }
 
   // A row; frames from the root to the leaf.
@@ -92,8 +100,10 @@ inline SampleProfile SmallProfile() {
                       "00112233445566778899aabbccddeeff00112233"},
                      {0x7F0000000000, 0x7F0000100000, 0x26000, 0x7EFFFFFDA000,
                       "/usr/lib/libsample.so.6", "ffeeddccbbaa99887766554433221100ffeeddcc"}};
-  profile.threads = {{4242, "main"}, {4243, "w\xC3\xB6rker 1"}, {4'294'967'295, ""}};
   ProfileBuilder builder(profile);
+  builder.AddThread(4242, "main");
+  builder.AddThread(4243, "w\xC3\xB6rker 1");
+  builder.AddThread(4'294'967'295, "");
   const std::uint32_t main = builder.AddFrame(0x401233, 0);
   const std::uint32_t busy = builder.AddFrame(0x402345, 0);
   const std::uint32_t library = builder.AddFrame(0x7F0000012344, 1);
@@ -154,8 +164,9 @@ inline SampleProfile RandomProfile(std::size_t stack_count, std::size_t depth,
   constexpr Address kStart = 0x555500000000, kStep = 37;
   profile.modules = {{kStart, kStart + (frame_count + 1) * kStep, 0, kStart,
                       "/opt/sample/bin/sample_program", "0123456789abcdef"}};
-  profile.threads = {{4242, "main"}, {4243, "worker 1"}, {4244, "worker 2"}, {4245, "worker 3"}};
   ProfileBuilder builder(profile);
+  builder.AddThread(4242, "main");
+  for (std::uint64_t i = 1; i <= 3; ++i) builder.AddThread(4242 + i, absl::StrCat("worker ", i));
   for (std::size_t i = 0; i < frame_count; ++i) {
     builder.AddFrame(kStart + i * kStep, 0);
     // About ten call sites a function.

@@ -1,0 +1,79 @@
+// LabelSet: what a row of a profile says of the code that ran, beside its stack: which thread it
+// was, and what the thread was doing.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace strobe {
+
+// The keys of the labels that each row has: a number, and a text that is missing where the thread
+// has no name.
+inline constexpr std::string_view kThreadIdLabel = "thread id";
+inline constexpr std::string_view kThreadNameLabel = "thread name";
+
+// One label of a set.
+struct Label {
+  std::string key;
+  std::variant<std::int64_t, std::string> value;
+
+  friend bool operator==(const Label&, const Label&) = default;
+  template <class H>
+  friend H AbslHashValue(H state, const Label& label) {
+    return H::combine(std::move(state), label.key, label.value);
+  }
+};
+
+// An immutable set of labels, at most one a key, sorted by key. Sets of equal labels are equal,
+// whatever the order in which the labels were given.
+class LabelSet {
+ public:
+  // Labels that a set takes; what is given beyond them is left out.
+  static constexpr std::size_t kMaxLabels = 16;
+  // Bytes of a key or a text; longer ones are cut at a character.
+  static constexpr std::size_t kMaxTextBytes = 127;
+
+  LabelSet() = default;
+  // Of labels with the same key, the first is taken. Keys and texts become valid UTF-8 without
+  // control characters.
+  explicit LabelSet(std::vector<Label> labels);
+
+  // The labels of both sets. Where both have a key, this set's label is taken. The result may have
+  // the labels of two full sets.
+  [[nodiscard]] LabelSet Joined(const LabelSet& other) const;
+
+  // The text, or the number, of the label with that key; empty, or 0, where there is none.
+  [[nodiscard]] const std::string& Text(std::string_view key) const;
+  [[nodiscard]] std::int64_t Number(std::string_view key) const;
+
+  [[nodiscard]] std::span<const Label> labels() const { return labels_; }
+  [[nodiscard]] bool empty() const { return labels_.empty(); }
+  [[nodiscard]] std::size_t memory_bytes() const;
+
+  friend bool operator==(const LabelSet&, const LabelSet&) = default;
+  template <class H>
+  friend H AbslHashValue(H state, const LabelSet& set) {
+    return H::combine(std::move(state), set.labels_);
+  }
+
+ private:
+  [[nodiscard]] const Label* Find(std::string_view key) const;
+
+  std::vector<Label> labels_;
+};
+
+// The context word of a thread that has set no labels: the number of the empty set.
+inline constexpr std::uint64_t kNoContext = 0;
+// The number of the set that stands for all sets beyond a limit, and for numbers that no set has.
+inline constexpr std::uint64_t kOverflowContext = 1;
+
+// The labels of a thread.
+LabelSet ThreadLabels(std::uint64_t id, std::string_view name);
+
+}  // namespace strobe

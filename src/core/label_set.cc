@@ -1,0 +1,69 @@
+#include "strobe/core/label_set.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "strobe/core/thread_info.h"
+
+namespace strobe {
+namespace {
+
+constexpr auto kByKey = [](const Label& a, const Label& b) { return a.key < b.key; };
+constexpr auto kHaveSameKey = [](const Label& a, const Label& b) { return a.key == b.key; };
+
+}  // namespace
+
+LabelSet::LabelSet(std::vector<Label> labels) : labels_(std::move(labels)) {
+  for (Label& label : labels_) {
+    label.key = SanitizedText(label.key, kMaxTextBytes);
+    if (auto* const text = std::get_if<std::string>(&label.value))
+      *text = SanitizedText(*text, kMaxTextBytes);
+  }
+  std::stable_sort(labels_.begin(), labels_.end(), kByKey);
+  labels_.erase(std::unique(labels_.begin(), labels_.end(), kHaveSameKey), labels_.end());
+  if (labels_.size() > kMaxLabels) labels_.resize(kMaxLabels);
+}
+
+LabelSet LabelSet::Joined(const LabelSet& other) const {
+  LabelSet joined;
+  joined.labels_.reserve(labels_.size() + other.labels_.size());
+  std::set_union(labels_.begin(), labels_.end(), other.labels_.begin(), other.labels_.end(),
+                 std::back_inserter(joined.labels_), kByKey);
+  return joined;
+}
+
+const std::string& LabelSet::Text(std::string_view key) const {
+  static const std::string* const kNoText = new std::string;
+  const Label* const label = Find(key);
+  const auto* const text = label == nullptr ? nullptr : std::get_if<std::string>(&label->value);
+  return text == nullptr ? *kNoText : *text;
+}
+
+std::int64_t LabelSet::Number(std::string_view key) const {
+  const Label* const label = Find(key);
+  const auto* const number = label == nullptr ? nullptr : std::get_if<std::int64_t>(&label->value);
+  return number == nullptr ? 0 : *number;
+}
+
+std::size_t LabelSet::memory_bytes() const {
+  std::size_t bytes = sizeof(*this) + labels_.capacity() * sizeof(Label);
+  for (const Label& label : labels_) {
+    bytes += label.key.capacity();
+    if (const auto* const text = std::get_if<std::string>(&label.value)) bytes += text->capacity();
+  }
+  return bytes;
+}
+
+const Label* LabelSet::Find(std::string_view key) const {
+  const auto label = std::find_if(labels_.begin(), labels_.end(),
+                                  [&](const Label& one) { return one.key == key; });
+  return label == labels_.end() ? nullptr : &*label;
+}
+
+LabelSet ThreadLabels(std::uint64_t id, std::string_view name) {
+  std::vector<Label> labels{{std::string(kThreadIdLabel), static_cast<std::int64_t>(id)}};
+  if (!name.empty()) labels.push_back({std::string(kThreadNameLabel), std::string(name)});
+  return LabelSet(std::move(labels));
+}
+
+}  // namespace strobe

@@ -1,0 +1,48 @@
+#include "strobe/core/label_set.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace strobe {
+namespace {
+
+TEST(LabelSet, EqualLabelsAreEqualSetsInAnyOrder) {
+  const LabelSet set({{"user", std::string("ann")}, {"request", std::int64_t{7}}});
+  EXPECT_EQ(set, LabelSet({{"request", std::int64_t{7}}, {"user", std::string("ann")}}));
+  EXPECT_NE(set, LabelSet({{"request", std::int64_t{8}}, {"user", std::string("ann")}}));
+  EXPECT_NE(set, LabelSet({{"request", std::string("7")}, {"user", std::string("ann")}}));
+  EXPECT_EQ(set.Text("user"), "ann");
+  EXPECT_EQ(set.Number("request"), 7);
+  EXPECT_EQ(set.Text("request"), "") << "a number is no text";
+  EXPECT_EQ(set.Number("missing"), 0);
+}
+
+TEST(LabelSet, IsBounded) {
+  std::vector<Label> labels;
+  for (std::int64_t i = 0; i < 100; ++i) labels.push_back({"key " + std::to_string(i), i});
+  EXPECT_EQ(LabelSet(labels).labels().size(), LabelSet::kMaxLabels);
+  const LabelSet set({{std::string(1000, 'k'), std::string(1000, 't')}, {"bad", "a\xFF\n"}});
+  EXPECT_EQ(set.Text(std::string(LabelSet::kMaxTextBytes, 'k')),
+            std::string(LabelSet::kMaxTextBytes, 't'));
+  EXPECT_EQ(set.Text("bad"), "a? ");
+}
+
+TEST(LabelSet, HasOneLabelAKeyAndTheFirstCounts) {
+  const LabelSet set({{"a", std::int64_t{1}}, {"b", std::int64_t{2}}, {"a", std::int64_t{3}}});
+  EXPECT_EQ(set.labels().size(), 2u);
+  EXPECT_EQ(set.Number("a"), 1);
+  const LabelSet joined = set.Joined(LabelSet({{"a", std::int64_t{4}}, {"c", std::int64_t{5}}}));
+  EXPECT_EQ(joined,
+            LabelSet({{"a", std::int64_t{1}}, {"b", std::int64_t{2}}, {"c", std::int64_t{5}}}));
+}
+
+TEST(LabelSet, OfAThreadHasItsIdAndItsNameIfItHasOne) {
+  EXPECT_EQ(ThreadLabels(42, "worker").Number(kThreadIdLabel), 42);
+  EXPECT_EQ(ThreadLabels(42, "worker").Text(kThreadNameLabel), "worker");
+  EXPECT_EQ(ThreadLabels(42, "").labels().size(), 1u);
+}
+
+}  // namespace
+}  // namespace strobe
