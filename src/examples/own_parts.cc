@@ -39,11 +39,13 @@ class QueueDepthProvider {
   }
   // The signal goes out only when there is something to say; the stack that it finds gets the
   // weight.
-  void Look(strobe::SampledThread& thread, ThreadState& state, std::int64_t now_ns) {
+  strobe::PollVerdict Look(strobe::SampledThread& /*thread*/, ThreadState& state,
+                           std::int64_t now_ns) {
     const std::int64_t weight =
         queued_jobs.load(std::memory_order_relaxed) * (now_ns - state.looked_ns);
     state.looked_ns = now_ns;
-    if (weight > 0) thread.Request(weight, /*wants_cpu_clock=*/false);
+    if (weight <= 0) return {};
+    return {.action = strobe::PollVerdict::Action::kRequest, .weight = weight};
   }
   void AddWeight(std::int64_t weight, const ThreadState& /*state*/,
                  std::span<std::int64_t> row) const {

@@ -121,7 +121,7 @@ TEST_F(CpuTimeProviderTest, WithATimerNobodyLooks) {
   Attach(thread);
   EXPECT_EQ(provider_.look_period_ns(random_), 0);
   thread.RunFor(100 * kPeriodNs);
-  provider_.Look(thread, state_, 0);
+  thread.Apply(provider_.Look(thread, state_, 0));
   EXPECT_EQ(thread.requests(), 0);
 }
 
@@ -130,15 +130,15 @@ TEST_F(CpuTimeProviderTest, WhereTimersAreRefusedLooksAskForWholePeriods) {
   thread.refuses_timers = true;
   Attach(thread);
   EXPECT_GT(provider_.look_period_ns(random_), 0);
-  provider_.Look(thread, state_, 0);
+  thread.Apply(provider_.Look(thread, state_, 0));
   EXPECT_EQ(thread.requests(), 0) << "it has not run";
   // As with a timer, the first period ends at a uniform instant: within one period there is exactly
   // one end.
   thread.RunFor(state_.period_ns);
-  provider_.Look(thread, state_, 0);
+  thread.Apply(provider_.Look(thread, state_, 0));
   EXPECT_EQ(thread.pending(), 1);
   thread.RunFor(5 * state_.period_ns);
-  provider_.Look(thread, state_, 0);
+  thread.Apply(provider_.Look(thread, state_, 0));
   EXPECT_EQ(thread.last_request(), 5);
   EXPECT_EQ(thread.pending(), 6) << "what was asked for before was not served yet";
   thread.RunFor(state_.period_ns / 1000);
@@ -153,7 +153,7 @@ TEST_F(CpuTimeProviderTest, OnTheFallbackTheFirstPeriodEndsUniformlyToo) {
     thread.refuses_timers = true;
     Attach(thread);
     thread.RunFor(state_.period_ns / 2);
-    provider_.Look(thread, state_, 0);
+    thread.Apply(provider_.Look(thread, state_, 0));
     early += thread.pending() != 0 ? 1 : 0;
     Detach(thread);
   }
@@ -185,7 +185,7 @@ TEST_F(CpuTimeProviderTest, TheOptionTurnsTimersOff) {
   provider.Attach(thread, state_, random_, 0);
   EXPECT_FALSE(thread.has_timer());
   thread.RunFor(2 * kPeriodNs);
-  provider.Look(thread, state_, 0);
+  thread.Apply(provider.Look(thread, state_, 0));
   EXPECT_TRUE(thread.request_pending());
 }
 

@@ -22,7 +22,7 @@ class WallTimeProviderTest : public ::testing::Test {
   // Time passes and the collector looks.
   void Look(std::int64_t elapsed_ns = kPeriodNs) {
     now_ns_ += elapsed_ns;
-    provider_.Look(thread_, state_, now_ns_);
+    thread_.Apply(provider_.Look(thread_, state_, now_ns_));
   }
 
   WallTimeProvider provider_{SamplingOptions{.wall_frequency_hz = 10}};

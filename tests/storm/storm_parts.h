@@ -47,11 +47,11 @@ class RequestProvider {
     return state.asked - thread.credited_weight();
   }
   std::int64_t look_period_ns(RandomSource& /*random*/) const { return 1; }
-  void Look(SampledThread& thread, ThreadState& state, std::int64_t /*now_ns*/) {
+  PollVerdict Look(SampledThread& thread, ThreadState& state, std::int64_t /*now_ns*/) {
     const std::int64_t cpu_ns = thread.CpuTimeNs();
-    if (cpu_ns == std::exchange(state.cpu_ns, cpu_ns)) return;
+    if (cpu_ns == std::exchange(state.cpu_ns, cpu_ns)) return {};
     ++state.asked;
-    thread.Request(1, /*wants_cpu_clock=*/false);
+    return {.action = PollVerdict::Action::kRequest, .weight = 1};
   }
   void AddWeight(std::int64_t weight, const ThreadState& /*state*/,
                  std::span<std::int64_t> row) const {
@@ -81,7 +81,9 @@ class ExpiryProvider {
     return 0;
   }
   std::int64_t look_period_ns(RandomSource& /*random*/) const { return 0; }
-  void Look(SampledThread& /*thread*/, ThreadState& /*state*/, std::int64_t /*now_ns*/) {}
+  PollVerdict Look(SampledThread& /*thread*/, ThreadState& /*state*/, std::int64_t /*now_ns*/) {
+    return {};
+  }
   void AddWeight(std::int64_t weight, const ThreadState& /*state*/,
                  std::span<std::int64_t> row) const {
     row[0] += weight;

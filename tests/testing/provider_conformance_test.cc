@@ -19,10 +19,11 @@ struct LookingProvider {
     return thread.CpuTimeNs() - thread.attach_cpu_ns() - thread.credited_weight();
   }
   std::int64_t look_period_ns(RandomSource&) const { return 1'000'000; }
-  void Look(SampledThread& thread, ThreadState& state, std::int64_t) {
+  PollVerdict Look(SampledThread& thread, ThreadState& state, std::int64_t) {
     const std::int64_t used_ns = thread.CpuTimeNs() - state.asked_ns;
     state.asked_ns += used_ns;
-    if (used_ns > 0) thread.Request(used_ns, false);
+    if (used_ns <= 0) return {};
+    return {.action = PollVerdict::Action::kRequest, .weight = used_ns};
   }
   void AddWeight(std::int64_t weight, const ThreadState&, std::span<std::int64_t> row) const {
     row[0] += weight;

@@ -72,12 +72,12 @@ class CpuTimeProvider {
     return static_cast<std::int64_t>(static_cast<double>(period_ns_) * (0.5 + random.Uniform()));
   }
 
-  void Look(SampledThread& thread, ThreadState& state, std::int64_t /*now_ns*/) {
-    if (!state.is_on_fallback) return;
+  PollVerdict Look(SampledThread& thread, ThreadState& state, std::int64_t /*now_ns*/) {
+    if (!state.is_on_fallback) return {};
     const std::int64_t periods = (thread.CpuTimeNs() - state.looked_ns) / state.period_ns;
-    if (periods <= 0) return;
+    if (periods <= 0) return {};
     state.looked_ns += periods * state.period_ns;
-    thread.Request(periods, /*wants_cpu_clock=*/false);
+    return {.action = PollVerdict::Action::kRequest, .weight = periods};
   }
 
   void AddWeight(std::int64_t weight, const ThreadState& state, std::span<std::int64_t> row) const {

@@ -27,19 +27,30 @@ class SampledThread {
   // time, then each `period_ns`. Each expiry brings this provider the weight 1, and each overrun
   // one more. False where the system refuses; a thread has one timer.
   virtual bool StartCpuTimer(std::int64_t first_ns, std::int64_t period_ns) = 0;
-  // Interrupts the thread soon and gives its stack then the weight `weight`. Requests not yet
-  // served add up. Where `wants_cpu_clock`, the capture also notes the thread's CPU clock, which
-  // costs it one system call.
-  virtual void Request(std::int64_t weight, bool wants_cpu_clock) = 0;
-  // Adds `weight` to the stack that the thread's last capture saw, without disturbing the thread.
-  // False if there is none.
-  virtual bool ExtendLast(std::int64_t weight) = 0;
   // The weight that this provider has been credited with since the thread was attached.
   [[nodiscard]] virtual std::int64_t credited_weight() const = 0;
   // The thread's CPU clock at the last capture that was asked to note it; -1 before.
   [[nodiscard]] virtual std::int64_t last_capture_cpu_ns() const = 0;
   // Whether a request has not been served yet.
   [[nodiscard]] virtual bool request_pending() const = 0;
+};
+
+// What a provider wants of a thread that it was asked about.
+struct PollVerdict {
+  enum class Action : std::uint8_t {
+    kNothing,
+    // Interrupt the thread soon, and give its stack then the weight. Requests not yet served add
+    // up.
+    kRequest,
+    // Add the weight to the stack that the thread's last capture saw, without disturbing the
+    // thread. As kRequest where there is no such stack, or it had other labels.
+    kExtendLast,
+  };
+  Action action = Action::kNothing;
+  std::int64_t weight = 0;
+  // Whether a capture that is requested also notes the thread's CPU clock, which costs it one
+  // system call.
+  bool wants_cpu_clock = false;
 };
 
 // A source of random numbers for first expiries, dither and instants; uniform in [0, 1).
@@ -72,9 +83,10 @@ class RandomSource {
 //   credited.
 // * look_period_ns(random): how long after this round of looks the next is wanted; 0 for none. The
 //   collector asks again at every drain.
-// * Look(thread, state, now_ns): called by the collector for every thread in such a round. Where
-//   there is a kSkipsSleepers, a thread whose CPU clock stood still at the last looks, and that can
-//   have used no more than a period since, may be passed over.
+// * Look(thread, state, now_ns): called by the collector for every thread in such a round. Returns
+//   what the provider wants of the thread: a PollVerdict. Where there is a kSkipsSleepers, a thread
+//   whose CPU clock stood still at the last looks, and that can have used no more than a period
+//   since, may be passed over.
 // * AddWeight(weight, state, row): adds the values of `weight` to its own columns; `row` is just
 //   those.
 // * AddResidual(residual, row): adds what Detach returned.
@@ -96,7 +108,7 @@ concept SampleProvider = std::constructible_from<P, const SamplingOptions&> &&
   { provider.Attach(thread, state, random, number) } -> std::same_as<void>;
   { provider.Detach(thread, state, number) } -> std::same_as<std::int64_t>;
   { constant.look_period_ns(random) } -> std::same_as<std::int64_t>;
-  { provider.Look(thread, state, number) } -> std::same_as<void>;
+  { provider.Look(thread, state, number) } -> std::same_as<PollVerdict>;
   { constant.AddWeight(number, constant_state, row) } -> std::same_as<void>;
   { constant.AddResidual(number, row) } -> std::same_as<void>;
 };

@@ -49,12 +49,14 @@ class WallTimeProvider {
     return static_cast<std::int64_t>(static_cast<double>(period_ns_) * (0.5 + random.Uniform()));
   }
 
-  void Look(SampledThread& thread, ThreadState& state, std::int64_t now_ns) {
+  PollVerdict Look(SampledThread& thread, ThreadState& state, std::int64_t now_ns) {
     const std::int64_t elapsed_ns = now_ns - state.attach_ns - state.given_ns;
-    if (elapsed_ns <= 0) return;
+    if (elapsed_ns <= 0) return {};
     state.given_ns += elapsed_ns;
-    if (HasNotRun(thread, state) && thread.ExtendLast(elapsed_ns)) return;
-    thread.Request(elapsed_ns, /*wants_cpu_clock=*/true);
+    using Action = PollVerdict::Action;
+    return {.action = HasNotRun(thread, state) ? Action::kExtendLast : Action::kRequest,
+            .weight = elapsed_ns,
+            .wants_cpu_clock = true};
   }
 
   void AddWeight(std::int64_t weight_ns, const ThreadState& /*state*/,

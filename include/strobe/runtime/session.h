@@ -207,8 +207,6 @@ class Session {
   }
 
  private:
-  friend class SlotThread<Session>;
-
   template <class Provider>
   static constexpr bool kSkipsSleepers = requires {
     Provider::kSkipsSleepers;
@@ -246,7 +244,7 @@ class Session {
     const std::int64_t now_ns = since.monotonic_ns >= 0 ? since.monotonic_ns : clock_.MonotonicNs();
     RandomSource random(static_cast<std::uint64_t>(now_ns) ^ slot.thread_id << 32 ^ slot.token.use);
     providers_.ForEachEnabled([&](auto& provider, auto index) {
-      SlotThread<Session> thread(*this, slot, index);
+      SlotThread<Traits> thread(slot, index, signal());
       provider.Attach(thread, std::get<index>(slot.states), random, now_ns);
     });
   }
@@ -260,7 +258,7 @@ class Session {
     WaitForCapture(slot);
     Clocks now{.monotonic_ns = clock_.MonotonicNs()};
     providers_.ForEachEnabled([&](auto& provider, auto index) {
-      SlotThread<Session> thread(*this, slot, index, slot.cells[index].Settle());
+      SlotThread<Traits> thread(slot, index, signal(), slot.cells[index].Settle());
       slot.cells[index].residual =
           provider.Detach(thread, std::get<index>(slot.states), now.monotonic_ns);
       now.cpu_ns = std::max(now.cpu_ns, thread.read_cpu_ns());
@@ -434,8 +432,13 @@ class Session {
     // A thread whose stack waits for a table would be interrupted again, though it has not run.
     const std::unique_lock<std::mutex> lock = DrainWhole(slot);
     if (!slot.is_attached) return;
-    SlotThread<Session> thread(*this, slot, index);
-    provider.Look(thread, std::get<index>(slot.states), clock_.MonotonicNs());
+    SlotThread<Traits> thread(slot, index, signal());
+    const PollVerdict verdict =
+        provider.Look(thread, std::get<index>(slot.states), clock_.MonotonicNs());
+    const bool is_extended = verdict.action == PollVerdict::Action::kExtendLast &&
+                             ExtendLast(slot, index, verdict.weight);
+    if (verdict.action != PollVerdict::Action::kNothing && !is_extended)
+      thread.Request(verdict.weight, verdict.wants_cpu_clock);
     if constexpr (kSkipsSleepers<Provider>) {
       look_rounds_[index].sleepers().Note(slot.token.index, slot.attach_cpu_ns,
                                           thread.read_cpu_ns());
@@ -457,7 +460,7 @@ class Session {
       } else if constexpr (requires(SampledThread & thread) {
                              provider.Residual(thread, state, std::int64_t{});
                            }) {
-        SlotThread<Session> thread(*this, slot, index);
+        SlotThread<Traits> thread(slot, index, signal());
         if (cell.received != 0)
           provider.AddResidual(
               provider.Residual(thread, state, static_cast<std::int64_t>(cell.received)), residual);

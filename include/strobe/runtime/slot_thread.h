@@ -9,21 +9,22 @@
 #include "strobe/base/visibility.h"
 #include "strobe/platform/capture_target.h"
 #include "strobe/provider/sample_provider.h"
+#include "strobe/runtime/thread_slot.h"
 
 STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
 
-template <class Session>
+template <class Traits>
 class SlotThread final : public SampledThread {
  public:
-  using Slot = typename Session::Slot;
-  using Platform = typename Session::Platform;
+  using Slot = ThreadSlot<Traits>;
+  using Platform = typename Traits::Platform;
 
-  // `settled_weight` is what the provider has been credited with in all, at the detachment: a
-  // capture that ends late may add to it.
-  SlotThread(Session& session, Slot& slot, std::size_t provider,
+  // `signal` interrupts the thread. `settled_weight` is what the provider has been credited with in
+  // all, at the detachment: a capture that ends late may add to it.
+  SlotThread(Slot& slot, std::size_t provider, int signal,
              std::optional<std::int64_t> settled_weight = std::nullopt)
-      : session_(session), slot_(slot), provider_(provider), settled_weight_(settled_weight) {}
+      : slot_(slot), provider_(provider), signal_(signal), settled_weight_(settled_weight) {}
   std::int64_t CpuTimeNs() override {
     return read_cpu_ns_ = Platform::ThreadCpuTimeNs(slot_.thread_id);
   }
@@ -33,21 +34,19 @@ class SlotThread final : public SampledThread {
   // Of a thread that blocks the signal nothing comes: its time ends in the residual.
   bool StartCpuTimer(std::int64_t first_ns, std::int64_t period_ns) override {
     if (slot_.blocks_signal.load(std::memory_order_relaxed)) return true;
-    const bool is_started = Platform::StartTimer(slot_.timer, slot_.thread_id, Payload(), first_ns,
-                                                 period_ns, session_.signal());
+    const bool is_started =
+        Platform::StartTimer(slot_.timer, slot_.thread_id, Payload(), first_ns, period_ns, signal_);
     // Where threads are stopped from outside, there are no timers that could be refused.
     if (!is_started)
       slot_.was_timer_refused.store(!Platform::kCopiesStacks, std::memory_order_relaxed);
     return is_started;
   }
-  void Request(std::int64_t weight, bool wants_cpu_clock) override {
+  // Interrupts the thread soon; see PollVerdict.
+  void Request(std::int64_t weight, bool wants_cpu_clock) {
     if (slot_.blocks_signal.load(std::memory_order_relaxed)) return;
     slot_.wants_cpu_clock[provider_].store(wants_cpu_clock, std::memory_order_relaxed);
     cell().requested.fetch_add(weight, std::memory_order_acq_rel);
-    Platform::Interrupt(slot_.thread_id, Payload(), session_.signal());
-  }
-  bool ExtendLast(std::int64_t weight) override {
-    return session_.ExtendLast(slot_, provider_, weight);
+    Platform::Interrupt(slot_.thread_id, Payload(), signal_);
   }
   [[nodiscard]] std::int64_t credited_weight() const override {
     return settled_weight_.value_or(cell().credited.load(std::memory_order_relaxed));
@@ -67,9 +66,9 @@ class SlotThread final : public SampledThread {
     return token.Pack();
   }
 
-  Session& session_;
   Slot& slot_;
   std::size_t provider_;
+  int signal_;
   std::optional<std::int64_t> settled_weight_;
   std::int64_t read_cpu_ns_ = -1;
 };

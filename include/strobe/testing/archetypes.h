@@ -90,7 +90,9 @@ struct ArchetypeProvider : Immovable {
     return 0;
   }
   std::int64_t look_period_ns(RandomSource& /*random*/) const { return 0; }
-  void Look(SampledThread& /*thread*/, ThreadState& /*state*/, std::int64_t /*now_ns*/) {}
+  PollVerdict Look(SampledThread& /*thread*/, ThreadState& /*state*/, std::int64_t /*now_ns*/) {
+    return {};
+  }
   void AddWeight(std::int64_t /*weight*/, const ThreadState& /*state*/,
                  std::span<std::int64_t> /*row*/) const {}
   void AddResidual(std::int64_t /*residual*/, std::span<std::int64_t> /*row*/) const {}

@@ -17,8 +17,9 @@ struct ManualProviderScript {
   std::atomic<std::int64_t> period_ns{0};
   std::atomic<std::int64_t> look_period_ns{0};
   std::atomic<std::int64_t> request{0};  // weight that each look asks for
-  std::atomic<std::int64_t> extend{
-      0};  // weight that each look adds to the last stack, or asks for where there is none
+  // Weight that each look adds to the last stack, or asks for where there is none; without effect
+  // beside a `request`.
+  std::atomic<std::int64_t> extend{0};
   std::atomic<std::int64_t> residual{0};  // what each Detach returns
 
   std::atomic<int> attached{0};
@@ -54,12 +55,13 @@ class ManualProvider {
     return script().residual;
   }
   std::int64_t look_period_ns(RandomSource& /*random*/) const { return script().look_period_ns; }
-  void Look(SampledThread& thread, ThreadState& /*state*/, std::int64_t /*now_ns*/) {
+  PollVerdict Look(SampledThread& /*thread*/, ThreadState& /*state*/, std::int64_t /*now_ns*/) {
     ++script().looks;
     if (const std::int64_t weight = script().request; weight != 0)
-      thread.Request(weight, /*wants_cpu_clock=*/false);
-    if (const std::int64_t weight = script().extend; weight != 0 && !thread.ExtendLast(weight))
-      thread.Request(weight, false);
+      return {.action = PollVerdict::Action::kRequest, .weight = weight};
+    if (const std::int64_t weight = script().extend; weight != 0)
+      return {.action = PollVerdict::Action::kExtendLast, .weight = weight};
+    return {};
   }
   void AddWeight(std::int64_t weight, const ThreadState& /*state*/,
                  std::span<std::int64_t> row) const {

@@ -5,7 +5,7 @@
 //   thread.Begin();
 //   provider.Attach(thread, state, random, now_ns);
 //   thread.RunFor(25'000'000);             // its timer may expire meanwhile
-//   provider.Look(thread, state, now_ns);
+//   thread.Apply(provider.Look(thread, state, now_ns));
 //   thread.Capture();                      // serves what was asked for
 #pragma once
 
@@ -64,13 +64,19 @@ class ManualThread final : public SampledThread {
     next_expiry_ns_ = cpu_ns_ + first_ns;
     return true;
   }
-  void Request(std::int64_t weight, bool wants_cpu_clock) override {
+  // What the runtime does with a provider's verdict.
+  void Apply(const PollVerdict& verdict) {
+    if (verdict.action == PollVerdict::Action::kNothing) return;
+    if (verdict.action == PollVerdict::Action::kExtendLast && ExtendLast(verdict.weight)) return;
+    Request(verdict.weight, verdict.wants_cpu_clock);
+  }
+  void Request(std::int64_t weight, bool wants_cpu_clock) {
     pending_ += weight;
     wants_cpu_clock_ = wants_cpu_clock;
     last_request_ = weight;
     ++requests_;
   }
-  bool ExtendLast(std::int64_t weight) override {
+  bool ExtendLast(std::int64_t weight) {
     if (!has_stack_) return false;
     credited_ += weight;
     extended_ += weight;

@@ -59,7 +59,7 @@ class ProviderConformance : public ::testing::Test {
       now_ns += cpu_ns + static_cast<std::int64_t>(durations.Uniform() * 50e6);
       thread.RunFor(cpu_ns);
       const int requests_before = thread.requests();
-      if (history.has_looks) provider.Look(thread, state, now_ns);
+      if (history.has_looks) thread.Apply(provider.Look(thread, state, now_ns));
       if (thread.requests() != requests_before) {
         EXPECT_GT(thread.last_request(), 0) << "a weight that is asked for is positive";
       }
