@@ -75,6 +75,14 @@ constexpr std::size_t RecordBytes(std::size_t word_count, std::size_t frame_coun
          slice_bytes;
 }
 
+// How the values of a profile's row follow from the amounts of a record: column i is the amount of
+// value type sources[i], times what the thread's unit of that amount stands for in column i.
+struct ValueLayout {
+  std::size_t value_count = 0;
+  std::uint16_t recorded = 0;  // the value types that records have amounts of, as RecordHeader has
+  std::array<std::uint8_t, kMaxValueTypes> sources{};
+};
+
 // A record's parts, where they lie.
 struct RecordView {
   RecordHeader header;

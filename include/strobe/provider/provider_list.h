@@ -60,6 +60,16 @@ class ProviderList {
     return static_cast<std::uint16_t>(bits);
   }
 
+  // How the columns follow from the amounts of a record.
+  static constexpr ValueLayout Layout() {
+    ValueLayout layout{.value_count = kValueCount, .recorded = RecordedValueTypes()};
+    for (std::size_t i = 0; i < kCount; ++i) {
+      for (std::size_t column = FirstColumn(i); column < FirstColumn(i + 1); ++column)
+        layout.sources[column] = static_cast<std::uint8_t>(FirstColumn(i));
+    }
+    return layout;
+  }
+
   // Calls visit(provider, std::integral_constant<std::size_t, index>) for each provider that is
   // enabled.
   template <class Visitor>

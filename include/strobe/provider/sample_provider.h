@@ -88,7 +88,8 @@ class RandomSource {
 //   whose CPU clock stood still at the last looks, and that can have used no more than a period
 //   since, may be passed over.
 // * AddWeight(weight, state, row): adds the values of `weight` to its own columns; `row` is just
-//   those.
+//   those. They are in proportion to the weight, and what a weight of 1 stands for does not change
+//   between Attach and Detach.
 // * AddResidual(residual, row): adds what Detach returned.
 // And where the weights of a thread can stand for more than its clock has come to:
 // * Residual(thread, state, weight): what Detach would return now, had `weight` been credited. At

@@ -1,0 +1,124 @@
+// SampleIntake: the records of threads become the rows of a recording.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "strobe/aggregate/aggregator.h"
+#include "strobe/base/visibility.h"
+#include "strobe/core/module_map.h"
+#include "strobe/core/record.h"
+
+STROBE_HIDDEN_BEGIN
+namespace strobe::internal {
+
+// It knows no platform, no provider and no slot: threads' names, what their amounts stand for, and
+// the modules that their addresses belong to are given to it as data. Collector thread only.
+class SampleIntake {
+ public:
+  using Values = std::array<std::int64_t, kMaxValueTypes>;
+
+  enum class Outcome : std::uint8_t {
+    kAdded,
+    kFolded,        // added to the thread's [folded]: the next record must share nothing with it
+    kUnreadable,    // no capture can have written it, and nothing was added; likewise
+    kEmpty,         // a stack without amounts, of which only the walk was wanted
+    kMissingTable,  // its walk cannot be finished yet, and nothing was added
+  };
+  struct Result {
+    Outcome outcome = Outcome::kUnreadable;
+    RecordView record{};  // valid as long as the record's bytes; unless kUnreadable
+    StackEnd end{};       // of the whole stack
+    Values values{};      // of kAdded and kFolded: the row
+  };
+
+  // See Aggregator for the limit.
+  SampleIntake(const ValueLayout& layout, std::size_t memory_limit_bytes)
+      : layout_(layout), recording_(layout.value_count, memory_limit_bytes) {}
+
+  // A number for a thread. An amount of 1 stands for scales[i] in each column i.
+  std::uint32_t AddThread(std::uint64_t id, std::string name, std::span<const std::int64_t> scales);
+  // Ends the use of the number.
+  void RemoveThread(std::uint32_t thread);
+
+  // The modules that records with `generation` refer to; see ModuleHistory::Add.
+  void SetModules(std::uint32_t generation, const ModuleMap& map) {
+    recording_.SetModules(generation, map);
+  }
+
+  // Adds a record of the thread, aligned to 8 bytes. Where the capture had no table for the rest of
+  // its walk, finish(slice, stack) finishes that, or returns false.
+  template <class Finish>
+  Result Add(std::uint32_t thread, std::span<const std::byte> bytes, Finish&& finish) {
+    Result result;
+    const RecordView& record = result.record;
+    if (!ReadRecord(bytes, layout_.recorded, result.record)) {
+      ForgetLast(thread);
+      return result;
+    }
+    StackDelta stack{record.header.module_generation, record.header.end, record.header.shared_count,
+                     record.frames};
+    if (!record.slice.empty()) {
+      result.outcome = Outcome::kMissingTable;
+      if (!finish(record.slice, stack)) return result;
+      result.outcome = Outcome::kEmpty;
+      if (std::ranges::all_of(record.amounts, [](std::int64_t amount) { return amount == 0; }))
+        return result;
+    }
+    result.end = stack.end;
+    result.values = ValuesOf(thread, [&](std::size_t type) { return record.Amount(type); });
+    const bool is_known =
+        recording_.Add(threads_[thread], stack, Row(result.values), record.context);
+    result.outcome = is_known ? Outcome::kAdded : Outcome::kFolded;
+    return result;
+  }
+
+  // Adds an amount of one value type to the stack of the thread's last record, and says in `values`
+  // what that was. False, and nothing added, without one, or where that had another context.
+  bool ExtendLast(std::uint32_t thread, std::size_t value_type, std::int64_t amount,
+                  std::uint64_t context, Values& values);
+  // The thread has had a stack since that could not be read: nothing shares with the one before.
+  void ForgetLast(std::uint32_t thread) { recording_.ForgetLast(threads_[thread]); }
+  // See Aggregator.
+  void AddPseudo(std::uint32_t thread, PseudoFrame frame, std::span<const std::int64_t> values) {
+    recording_.AddPseudo(threads_[thread], frame, values);
+  }
+  void HoldBack(std::uint32_t thread, std::span<const std::int64_t> values) {
+    recording_.HoldBack(threads_[thread], values);
+  }
+
+  // What the records have become.
+  [[nodiscard]] Aggregator& recording() { return recording_; }
+
+ private:
+  [[nodiscard]] std::span<const std::int64_t> Row(const Values& values) const {
+    return std::span(values).first(layout_.value_count);
+  }
+
+  // An amount comes out of a ring: whatever it is, this must be defined.
+  template <class AmountOf>
+  [[nodiscard]] Values ValuesOf(std::uint32_t thread, const AmountOf& amount_of) const {
+    Values values{};
+    const std::int64_t* const scales = &scales_[thread * layout_.value_count];
+    for (std::size_t i = 0; i < layout_.value_count; ++i) {
+      values[i] =
+          static_cast<std::int64_t>(static_cast<std::uint64_t>(amount_of(layout_.sources[i])) *
+                                    static_cast<std::uint64_t>(scales[i]));
+    }
+    return values;
+  }
+
+  const ValueLayout layout_;
+  Aggregator recording_;
+  std::vector<std::uint32_t> threads_;  // the recording's keys, by thread
+  std::vector<std::int64_t> scales_;    // value_count a thread
+  std::vector<std::uint32_t> free_;     // threads not in use
+};
+
+}  // namespace strobe::internal
+STROBE_HIDDEN_END

@@ -1,0 +1,206 @@
+// SlotAccounts: from when to when a slot is sampled, and what its providers are owed in between.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <tuple>
+#include <utility>
+
+#include "strobe/base/visibility.h"
+#include "strobe/core/options.h"
+#include "strobe/platform/platform.h"
+#include "strobe/provider/provider_list.h"
+#include "strobe/runtime/collector_counters.h"
+#include "strobe/runtime/slot_thread.h"
+#include "strobe/runtime/thread_registry.h"
+
+STROBE_HIDDEN_BEGIN
+namespace strobe::internal {
+
+// How long whoever detaches a thread waits for a capture under way there. Longer means that the
+// thread is stopped, say by a debugger.
+inline constexpr std::int64_t kCaptureWaitNs = 100'000'000;
+
+// The account of a slot is open from its attachment until its records and its residual have been
+// counted. Attach and Detach may be called from any thread; everything else by the collector, or by
+// whoever ends the session after it has ended.
+template <class Traits>
+class SlotAccounts {
+ public:
+  using Slot = ThreadSlot<Traits>;
+  using Providers = typename Traits::Providers;
+  using Platform = typename Traits::Platform;
+  static constexpr std::size_t kCount = Providers::kCount;
+  using Row = std::array<std::int64_t, Providers::kValueCount>;
+
+  // What a thread's clocks say; -1 where they were not read.
+  struct Clocks {
+    std::int64_t monotonic_ns = -1;
+    std::int64_t cpu_ns = -1;
+  };
+
+  SlotAccounts(const SamplingOptions& options, ThreadRegistry<Traits>& registry,
+               CollectorCounters& counters, int signal)
+      : registry_(registry), counters_(counters), signal_(signal), providers_(options) {
+    providers_.ForEachEnabled([&](const auto& provider, auto index) {
+      if (first_enabled_ == kCount) {
+        first_enabled_ = index;
+        period_ns_ = provider.period_ns();
+      }
+    });
+  }
+
+  [[nodiscard]] Providers& providers() { return providers_; }
+  // The first provider that the options enable; kCount where they enable none. And its period.
+  [[nodiscard]] std::size_t first_enabled() const { return first_enabled_; }
+  [[nodiscard]] std::int64_t period_ns() const { return period_ns_; }
+  [[nodiscard]] int signal() const { return signal_.load(std::memory_order_relaxed); }
+  void set_signal(int signal) { signal_.store(signal, std::memory_order_relaxed); }
+
+  // Begins to sample a live slot; the account begins at `since`, or now. Nothing happens where it
+  // is attached already, or after End. Where a capture of an earlier session has not ended yet,
+  // which may write into the slot until it does, the thread is noted as postponed.
+  void Attach(Slot& slot, const Clocks& since = {}) {
+    const std::lock_guard lock(registry_.ControlMutex(slot));
+    if (slot.is_attached || slot.is_ending.load(std::memory_order_acquire) ||
+        has_ended_.load(std::memory_order_seq_cst))
+      return;
+    if (slot.needs_finish) return;  // the account before is still being settled
+    if (slot.is_capturing.load(std::memory_order_seq_cst)) {
+      has_postponed_.store(true, std::memory_order_relaxed);
+      return;
+    }
+    Reset(slot, since);
+    slot.is_active.store(true, std::memory_order_seq_cst);
+    const std::int64_t now_ns = since.monotonic_ns >= 0 ? since.monotonic_ns : clock_.MonotonicNs();
+    RandomSource random(static_cast<std::uint64_t>(now_ns) ^ slot.thread_id << 32 ^ slot.token.use);
+    providers_.ForEachEnabled([&](auto& provider, auto index) {
+      SlotThread<Traits> thread(slot, index, signal());
+      provider.Attach(thread, std::get<index>(slot.states), random, now_ns);
+    });
+  }
+
+  // Ends that; credits each provider's residual. What the clocks said then; nothing where the slot
+  // was not attached.
+  std::optional<Clocks> Detach(Slot& slot) {
+    const std::lock_guard lock(registry_.ControlMutex(slot));
+    if (!slot.is_attached) return std::nullopt;
+    slot.is_active.store(false, std::memory_order_seq_cst);
+    Platform::StopTimer(slot.timer);
+    WaitForCapture(slot);
+    Clocks now{.monotonic_ns = clock_.MonotonicNs()};
+    providers_.ForEachEnabled([&](auto& provider, auto index) {
+      SlotThread<Traits> thread(slot, index, signal(), slot.cells[index].Settle());
+      slot.cells[index].residual =
+          provider.Detach(thread, std::get<index>(slot.states), now.monotonic_ns);
+      now.cpu_ns = std::max(now.cpu_ns, thread.read_cpu_ns());
+    });
+    slot.is_attached = false;
+    return now;
+  }
+
+  // From now on Attach does nothing.
+  void End() { has_ended_.store(true, std::memory_order_seq_cst); }
+
+  // Whether a thread was postponed since the last call.
+  bool TakePostponed() { return has_postponed_.exchange(false, std::memory_order_relaxed); }
+
+  // What a weight of 1 of its provider stands for in each column.
+  Row ScalesOf(const Slot& slot) {
+    Row scales{};
+    providers_.ForEachEnabled([&](const auto& provider, auto index) {
+      provider.AddWeight(1, std::get<index>(slot.states), ColumnsOf(scales, index));
+    });
+    return scales;
+  }
+
+  // What a slot's account has not got of its rows: of what was credited; and of the clock's time.
+  // Before the detachment, the second alone.
+  std::pair<Row, Row> OutstandingOf(Slot& slot) {
+    std::pair<Row, Row> rows{};
+    providers_.ForEachEnabled([&](auto& provider, auto index) {
+      const ProviderCell& cell = slot.cells[index];
+      auto& state = std::get<index>(slot.states);
+      const std::span<std::int64_t> residual = ColumnsOf(rows.second, index);
+      if (!slot.is_attached) {
+        if (cell.missing() != 0)
+          provider.AddWeight(cell.missing(), state, ColumnsOf(rows.first, index));
+        provider.AddResidual(cell.residual, residual);
+      } else if constexpr (requires(SampledThread & thread) {
+                             provider.Residual(thread, state, std::int64_t{});
+                           }) {
+        SlotThread<Traits> thread(slot, index, signal());
+        if (cell.received != 0)
+          provider.AddResidual(
+              provider.Residual(thread, state, static_cast<std::int64_t>(cell.received)), residual);
+      }
+    });
+    return rows;
+  }
+
+  // What the thread's rows say beyond its clock. A timer's first expiry stands for a whole period,
+  // however soon it comes.
+  Row SurplusOf(Slot& slot) {
+    auto [surplus, residual] = OutstandingOf(slot);
+    for (std::size_t i = 0; i < surplus.size(); ++i) {
+      const std::uint64_t outstanding =
+          static_cast<std::uint64_t>(surplus[i]) + static_cast<std::uint64_t>(residual[i]);
+      surplus[i] = std::max<std::int64_t>(static_cast<std::int64_t>(-outstanding), 0);
+    }
+    return surplus;
+  }
+
+ private:
+  void Reset(Slot& slot, const Clocks& since) {
+    DropLateRecords(slot);
+    ++slot.token.use;
+    for (ProviderCell& cell : slot.cells) cell.Reset();
+    for (auto& wants : slot.wants_cpu_clock) wants.store(false, std::memory_order_relaxed);
+    slot.memo_is_stale.store(true, std::memory_order_relaxed);
+    slot.attach_cpu_ns =
+        since.cpu_ns >= 0 ? since.cpu_ns : Platform::ThreadCpuTimeNs(slot.thread_id);
+    slot.was_timer_refused.store(false, std::memory_order_relaxed);
+    slot.blocks_signal.store(HasSignal(slot.blocked_signals, signal()), std::memory_order_relaxed);
+    slot.thread_key = Slot::kNoKey;
+    slot.needs_finish = true;
+    slot.is_attached = true;
+  }
+
+  // What a capture has written after its session had settled the slot's account: the residual there
+  // stands for it.
+  void DropLateRecords(Slot& slot) {
+    registry_.arena()->Unmark(slot);
+    while (!slot.ring.Peek().empty()) slot.ring.Pop();
+    slot.has_slices.store(false, std::memory_order_relaxed);
+  }
+
+  void WaitForCapture(const Slot& slot) {
+    if (slot.thread_id == Platform::CurrentThreadId()) return;
+    if (!WaitUntilClear(slot.is_capturing, kCaptureWaitNs))
+      counters_.waits_abandoned.fetch_add(1, std::memory_order_relaxed);
+  }
+
+  static std::span<std::int64_t> ColumnsOf(Row& row, std::size_t index) {
+    return std::span(row).subspan(Providers::FirstColumn(index), Providers::FirstColumn(index + 1) -
+                                                                     Providers::FirstColumn(index));
+  }
+
+  ThreadRegistry<Traits>& registry_;
+  CollectorCounters& counters_;
+  typename Traits::Clock clock_;
+  std::atomic<int> signal_;
+  Providers providers_;
+  std::size_t first_enabled_ = kCount;
+  std::int64_t period_ns_ = 0;
+  std::atomic<bool> has_ended_{false};
+  std::atomic<bool> has_postponed_{false};
+};
+
+}  // namespace strobe::internal
+STROBE_HIDDEN_END

@@ -1,0 +1,211 @@
+// SlotDrain: empties the rings of slots into the intake, and counts what came out of them.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <span>
+#include <utility>
+
+#include "strobe/base/visibility.h"
+#include "strobe/core/module_map.h"
+#include "strobe/core/options.h"
+#include "strobe/runtime/code_registry.h"
+#include "strobe/runtime/collector_counters.h"
+#include "strobe/runtime/sample_intake.h"
+#include "strobe/runtime/slot_accounts.h"
+#include "strobe/runtime/thread_registry.h"
+#include "strobe/runtime/unwind_tables.h"
+
+STROBE_HIDDEN_BEGIN
+namespace strobe::internal {
+
+// It keeps current what the intake and captures know of the code that is loaded. The collector's,
+// or of whoever ends the session after it has ended.
+template <class Traits>
+class SlotDrain {
+ public:
+  using Slot = ThreadSlot<Traits>;
+  using Providers = typename Traits::Providers;
+  using Platform = typename Traits::Platform;
+  using Row = typename SlotAccounts<Traits>::Row;
+  static constexpr std::size_t kCount = Providers::kCount;
+
+  SlotDrain(const CollectorOptions& options, ThreadRegistry<Traits>& registry,
+            const CodeRegistry& code, CollectorCounters& counters, SlotAccounts<Traits>& accounts)
+      : registry_(registry),
+        code_(code),
+        counters_(counters),
+        accounts_(accounts),
+        tables_(registry, counters),
+        intake_(Providers::Layout(), static_cast<std::size_t>(*options.memory_bytes)) {
+    RefreshModules();
+  }
+
+  [[nodiscard]] UnwindTables<Traits>& tables() { return tables_; }
+  [[nodiscard]] SampleIntake& intake() { return intake_; }
+
+  void RefreshModulesIfChanged() {
+    if (ModuleVersion() != module_version_) RefreshModules();
+  }
+  // Takes the modules for changed.
+  void ForgetModuleVersion() { module_version_ = ~std::uint64_t{0}; }
+
+  // Whether walks were finished since the last call of TakeDeferred.
+  [[nodiscard]] bool has_deferred() const { return has_deferred_; }
+  bool TakeDeferred() { return std::exchange(has_deferred_, false); }
+
+  // Moves all of the slot's records into the intake, and builds the tables that their walks need.
+  // Returns with the slot's control mutex held. Building takes its time and needs the loader, which
+  // the slot's own thread may hold while its end waits for the mutex: so the mutex is free
+  // meanwhile.
+  std::unique_lock<std::mutex> Drain(Slot& slot) {
+    for (bool is_first = true;; is_first = false) {
+      // A provider is promised that all calls for one thread follow each other: AddWeight must not
+      // meet the thread's own Detach.
+      std::unique_lock lock(registry_.ControlMutex(slot));
+      // A mark may be an earlier session's.
+      if (!slot.needs_finish || DrainSlot(slot)) return lock;
+      lock.unlock();
+      // Code that nobody knows of may have been loaded just now. Asked once, this ends however
+      // often the modules change.
+      if (is_first) RefreshModulesIfChanged();
+      tables_.BuildMissing();
+    }
+  }
+
+  // Adds a weight to the stack of the thread's last capture. False, and nothing added, where there
+  // is none that is known, or the thread has set other labels since.
+  bool ExtendLast(Slot& slot, std::size_t provider, std::int64_t weight) {
+    if (!DrainSlot(slot)) return false;
+    SampleIntake::Values values{};
+    if (!intake_.ExtendLast(KeyOf(slot), Providers::FirstColumn(provider), weight,
+                            slot.context.load(std::memory_order_relaxed), values))
+      return false;
+    slot.cells[provider].credited.fetch_add(weight, std::memory_order_relaxed);
+    slot.cells[provider].Receive(weight);
+    CountRatedSample(provider == accounts_.first_enabled());
+    CountRated(values);
+    return true;
+  }
+
+  // The last word on a detached slot's account: its records, what it was credited with and came in
+  // none of them, and the residual.
+  void Finish(Slot& slot) {
+    if (!slot.needs_finish) return;
+    // A mark that is left would send the collector to the slot while its next owner sets it up.
+    registry_.arena()->Unmark(slot);
+    while (!DrainSlot(slot)) tables_.BuildMissing();
+    const std::uint32_t key = KeyOf(slot);
+    const auto [lost, residual] = accounts_.OutstandingOf(slot);
+    if (lost != Row{}) intake_.AddPseudo(key, PseudoFrame::kLost, lost);
+    if (residual != Row{}) intake_.AddPseudo(key, PseudoFrame::kResidual, residual);
+    CountRated(lost);
+    CountRated(residual);
+    intake_.RemoveThread(key);
+    slot.thread_key = Slot::kNoKey;
+    const std::lock_guard lock(registry_.ControlMutex(slot));
+    slot.needs_finish = false;
+  }
+
+ private:
+  // Both only grow.
+  std::uint64_t ModuleVersion() const { return Platform::ModuleVersion() + code_.version(); }
+
+  void RefreshModules() {
+    // The versions are read first: a change between the two is seen at the next drain.
+    const std::uint64_t image_version = Platform::ModuleVersion();
+    module_version_ = image_version + code_.version();
+    if (module_generation_ == 0 || image_version != image_version_)
+      modules_ = ModuleMap(Platform::Modules());
+    image_version_ = image_version;
+    code_.Join(modules_);
+    intake_.SetModules(++module_generation_, modules_);
+    registry_.arena()->module_generation.store(module_generation_, std::memory_order_relaxed);
+    tables_.Update(modules_);
+    counters_.module_refreshes.fetch_add(1, std::memory_order_relaxed);
+  }
+
+  std::uint32_t KeyOf(Slot& slot) {
+    if (slot.thread_key == Slot::kNoKey)
+      slot.thread_key = intake_.AddThread(slot.thread_id, slot.name, accounts_.ScalesOf(slot));
+    return slot.thread_key;
+  }
+
+  void CountRated(std::span<const std::int64_t> row) {
+    counters_.rated_ns.fetch_add(row[Providers::FirstColumn(accounts_.first_enabled() + 1) - 1],
+                                 std::memory_order_relaxed);
+  }
+  void CountRatedSample(bool is_rated) {
+    if (is_rated) counters_.rated_samples.fetch_add(1, std::memory_order_relaxed);
+  }
+
+  // Moves the slot's records into the intake, up to one whose walk misses a table: false then.
+  bool DrainSlot(Slot& slot) {
+    const std::uint64_t corruptions = slot.ring.corruptions();
+    for (std::span<const std::byte> record = slot.ring.Peek(); !record.empty();
+         record = slot.ring.Peek()) {
+      if (!AddRecord(slot, record)) return false;
+      slot.ring.Pop();
+    }
+    if (slot.ring.corruptions() != corruptions) PassOver(slot);
+    if (slot.has_slices.load(std::memory_order_relaxed))
+      slot.has_slices.store(false, std::memory_order_relaxed);
+    return true;
+  }
+
+  // Something came out of the ring that no capture can have written. What later records share, they
+  // may share with that.
+  void PassOver(Slot& slot) {
+    counters_.unreadable.fetch_add(1, std::memory_order_relaxed);
+    intake_.ForgetLast(KeyOf(slot));
+    slot.memo_is_stale.store(true, std::memory_order_relaxed);
+  }
+
+  // False as DrainSlot; nothing has been added then.
+  bool AddRecord(Slot& slot, std::span<const std::byte> bytes) {
+    const auto finish = [this](std::span<const std::byte> slice, StackDelta& stack) {
+      has_deferred_ = true;
+      return tables_.Finish(slice, stack, [&](Address pc) {
+        return intake_.recording().HasGone(stack.generation, pc);
+      });
+    };
+    const SampleIntake::Result taken = intake_.Add(KeyOf(slot), bytes, finish);
+    switch (taken.outcome) {
+      case SampleIntake::Outcome::kMissingTable: return false;
+      case SampleIntake::Outcome::kEmpty: return true;  // see DropReason::kNoTable
+      case SampleIntake::Outcome::kUnreadable: PassOver(slot); return true;
+      case SampleIntake::Outcome::kFolded:
+        slot.memo_is_stale.store(true, std::memory_order_relaxed);
+        break;
+      case SampleIntake::Outcome::kAdded: break;
+    }
+    if (!taken.record.slice.empty()) {
+      counters_.deferred_ends[static_cast<std::size_t>(taken.end)].fetch_add(
+          1, std::memory_order_relaxed);
+    }
+    for (std::size_t i = 0; i < kCount; ++i)
+      slot.cells[i].Receive(taken.record.Amount(Providers::FirstColumn(i)));
+    counters_.samples.fetch_add(1, std::memory_order_relaxed);
+    CountRatedSample(taken.record.Amount(Providers::FirstColumn(accounts_.first_enabled())) != 0);
+    CountRated(taken.values);
+    return true;
+  }
+
+  ThreadRegistry<Traits>& registry_;
+  const CodeRegistry& code_;
+  CollectorCounters& counters_;
+  SlotAccounts<Traits>& accounts_;
+  UnwindTables<Traits> tables_;
+  SampleIntake intake_;
+  bool has_deferred_ = false;
+  std::uint64_t module_version_ = 0;
+  std::uint64_t image_version_ = 0;
+  ModuleMap modules_;  // the loader's, as of image_version_, and generated code
+  std::uint32_t module_generation_ = 0;
+};
+
+}  // namespace strobe::internal
+STROBE_HIDDEN_END

@@ -1,0 +1,133 @@
+#include "strobe/runtime/sample_intake.h"
+
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "strobe/testing/profile_check.h"
+
+namespace strobe::internal {
+namespace {
+
+using Outcome = SampleIntake::Outcome;
+using Values = SampleIntake::Values;
+
+// As of a provider with two columns, of which records have the first, and one with one.
+constexpr ValueLayout kLayout{.value_count = 3, .recorded = 0b101, .sources = {0, 0, 2}};
+constexpr std::array<std::int64_t, 3> kScales{1, 10, 1};
+
+// A record's bytes, aligned.
+std::vector<std::uint64_t> Record(std::uint16_t amounts, const std::vector<std::uint64_t>& words,
+                                  const std::vector<Address>& frames, std::size_t shared = 0,
+                                  std::uint8_t flags = 0, bool has_slice = false) {
+  const RecordHeader header{.module_generation = 1,
+                            .frame_count = static_cast<std::uint16_t>(frames.size()),
+                            .shared_count = static_cast<std::uint16_t>(shared),
+                            .amounts = amounts,
+                            .flags = flags,
+                            .slice_bytes = has_slice ? 8U : 0U};
+  std::vector<std::uint64_t> bytes(sizeof(header) / 8);
+  std::memcpy(bytes.data(), &header, sizeof(header));
+  bytes.insert(bytes.end(), words.begin(), words.end());
+  bytes.insert(bytes.end(), frames.begin(), frames.end());
+  if (has_slice) bytes.push_back(0);
+  return bytes;
+}
+
+// Samples by the leaf's address and the request's number.
+std::map<std::pair<Address, std::int64_t>, std::int64_t> Samples(const Profile& profile) {
+  std::map<std::pair<Address, std::int64_t>, std::int64_t> samples;
+  for (std::size_t i = 0; i < profile.samples.size(); ++i) {
+    const Frame& leaf = profile.frames[profile.stacks[profile.samples[i].stack].frame];
+    samples[{leaf.address, profile.Labels(i).Number("request")}] += profile.Values(i)[0];
+  }
+  return samples;
+}
+
+class SampleIntakeTest : public ::testing::Test {
+ protected:
+  SampleIntake::Result Add(const std::vector<std::uint64_t>& record, bool can_finish = true) {
+    return intake_.Add(thread_, std::as_bytes(std::span(record)),
+                       [&](std::span<const std::byte> /*slice*/, StackDelta& stack) {
+                         stack.end = StackEnd::kCoroutine;
+                         return can_finish;
+                       });
+  }
+  Profile Take() {
+    Profile profile;
+    profile.value_types = {{"samples", "count"}, {"cpu", "tens"}, {"wall", "ones"}};
+    FillProfile(intake_.recording().Take(labels_), profile);
+    EXPECT_EQ(testing::CheckProfile(profile), "");
+    return profile;
+  }
+
+  LabelTable labels_;
+  SampleIntake intake_{kLayout, std::size_t{1} << 20};
+  std::uint32_t thread_ = intake_.AddThread(7, "worker", kScales);
+};
+
+TEST_F(SampleIntakeTest, AnAmountBecomesTheColumnsThatItStandsFor) {
+  const SampleIntake::Result result = Add(Record(0b101, {3, 500}, {0x22, 0x11}));
+  EXPECT_EQ(result.outcome, Outcome::kAdded);
+  EXPECT_EQ(result.values, (Values{3, 30, 500}));
+  Values extended{};
+  EXPECT_TRUE(intake_.ExtendLast(thread_, 2, 40, kNoContext, extended));
+  EXPECT_EQ(extended, (Values{0, 0, 40}));
+  const Profile profile = Take();
+  ASSERT_EQ(profile.samples.size(), 1u);
+  EXPECT_EQ(profile.values, (std::vector<std::int64_t>{3, 30, 540}));
+  EXPECT_EQ(profile.Labels(0), ThreadLabels(7, "worker"));
+}
+
+TEST_F(SampleIntakeTest, OneStackUnderTwoContextsIsTwoRows) {
+  const std::uint64_t request = labels_.Intern(LabelSet({{"request", std::int64_t{5}}}));
+  EXPECT_EQ(Add(Record(1, {1}, {0x22, 0x11})).outcome, Outcome::kAdded);
+  EXPECT_EQ(Add(Record(1, {request, 2}, {}, 2, kRecordHasContext)).outcome, Outcome::kAdded);
+  EXPECT_EQ(Add(Record(1, {4}, {}, 2)).outcome, Outcome::kAdded);
+  Values extended{};
+  EXPECT_FALSE(intake_.ExtendLast(thread_, 0, 8, request, extended));
+  EXPECT_EQ(Samples(Take()), (std::map<std::pair<Address, std::int64_t>, std::int64_t>{
+                                 {{0x22, 0}, 5}, {{0x22, 5}, 2}}));
+}
+
+TEST_F(SampleIntakeTest, ARecordThatWaitsForATableAddsNothing) {
+  const auto record = Record(1, {1}, {0x22}, 0, 0, /*has_slice=*/true);
+  EXPECT_EQ(Add(record, /*can_finish=*/false).outcome, Outcome::kMissingTable);
+  EXPECT_TRUE(Take().samples.empty());
+  const SampleIntake::Result result = Add(record);
+  EXPECT_EQ(result.outcome, Outcome::kAdded);
+  EXPECT_EQ(result.end, StackEnd::kCoroutine);
+  EXPECT_EQ(Add(Record(1, {0}, {0x33}, 0, 0, true)).outcome, Outcome::kEmpty);
+  EXPECT_EQ(Take().samples.size(), 1u);
+}
+
+TEST_F(SampleIntakeTest, NothingSharesWithWhatCouldNotBeRead) {
+  EXPECT_EQ(Add(Record(1, {1}, {0x22, 0x11})).outcome, Outcome::kAdded);
+  EXPECT_EQ(Add(Record(0b10, {1}, {0x22, 0x11})).outcome, Outcome::kUnreadable);
+  EXPECT_EQ(Add(Record(1, {1}, {0x33}, 1)).outcome, Outcome::kFolded);
+}
+
+TEST_F(SampleIntakeTest, AThreadsScalesAreItsOwn) {
+  const std::uint32_t other = intake_.AddThread(8, "other", std::array<std::int64_t, 3>{1, 7, 1});
+  const auto no_walk = [](std::span<const std::byte> /*slice*/, StackDelta& /*stack*/) {
+    return false;
+  };
+  const auto record = Record(1, {2}, {0x22});
+  EXPECT_EQ(intake_.Add(other, std::as_bytes(std::span(record)), no_walk).values,
+            (Values{2, 14, 0}));
+  EXPECT_EQ(Add(record).values, (Values{2, 20, 0}));
+  intake_.RemoveThread(other);
+  const std::uint32_t third = intake_.AddThread(9, "third", std::array<std::int64_t, 3>{1, 5, 1});
+  EXPECT_EQ(third, other) << "numbers are used again";
+  EXPECT_EQ(intake_.Add(third, std::as_bytes(std::span(record)), no_walk).values,
+            (Values{2, 10, 0}));
+  EXPECT_EQ(Take().threads.size(), 3u);
+}
+
+}  // namespace
+}  // namespace strobe::internal

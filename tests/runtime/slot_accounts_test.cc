@@ -1,0 +1,82 @@
+#include "strobe/runtime/slot_accounts.h"
+
+#include "gtest/gtest.h"
+#include "manual_traits.h"
+
+namespace strobe::internal {
+namespace {
+
+using testing::ManualClock;
+using testing::ManualPlatform;
+using testing::ManualTraits;
+using Slot = ThreadSlot<ManualTraits>;
+using Row = SlotAccounts<ManualTraits>::Row;
+
+class SlotAccountsTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    ManualPlatform::Reset();
+    ManualClock::Reset();
+    ASSERT_TRUE(registry_.Open().ok());
+    slot_ = *registry_.Register({.id = 1, .stack = {}}, "thread");
+  }
+  void TearDown() override {
+    accounts_.Detach(*slot_);
+    slot_->needs_finish = false;  // the account is settled: the slot is used again
+    registry_.Unregister(slot_);
+  }
+
+  ThreadRegistry<ManualTraits> registry_{4, 4096};
+  CollectorCounters counters_;
+  SlotAccounts<ManualTraits> accounts_{
+      {.cpu_frequency_hz = 100, .wall_frequency_hz = 10}, registry_, counters_, 23};
+  Slot* slot_ = nullptr;
+};
+
+TEST_F(SlotAccountsTest, AWeightStandsForTheThreadsOwnPeriod) {
+  accounts_.Attach(*slot_);
+  const Row scales = accounts_.ScalesOf(*slot_);
+  EXPECT_EQ(scales[0], 1);
+  EXPECT_EQ(scales[1], std::get<0>(slot_->states).period_ns);
+  EXPECT_EQ(scales[2], 1);
+  EXPECT_EQ(accounts_.first_enabled(), 0u);
+  EXPECT_EQ(accounts_.period_ns(), 10'000'000);
+}
+
+TEST_F(SlotAccountsTest, WhatWasCreditedAndNotReceivedIsOutstanding) {
+  accounts_.Attach(*slot_);
+  const std::int64_t period_ns = std::get<0>(slot_->states).period_ns;
+  ManualPlatform::RunFor(1, 5 * period_ns);
+  slot_->cells[0].credited = 4;
+  slot_->cells[0].Receive(3);
+  ASSERT_TRUE(accounts_.Detach(*slot_).has_value());
+  const auto [lost, residual] = accounts_.OutstandingOf(*slot_);
+  EXPECT_EQ(lost, (Row{1, period_ns, 0}));
+  EXPECT_EQ(residual, (Row{0, period_ns, 0}));
+  EXPECT_FALSE(accounts_.Detach(*slot_).has_value()) << "it is detached";
+}
+
+TEST_F(SlotAccountsTest, ASurplusIsWhatRowsSayBeyondTheClock) {
+  accounts_.Attach(*slot_);
+  const std::int64_t period_ns = std::get<0>(slot_->states).period_ns;
+  ManualPlatform::RunFor(1, period_ns / 4);
+  slot_->cells[0].Receive(1);
+  EXPECT_EQ(accounts_.SurplusOf(*slot_), (Row{0, period_ns - period_ns / 4, 0}));
+  ManualPlatform::RunFor(1, period_ns);
+  EXPECT_EQ(accounts_.SurplusOf(*slot_), Row{});
+}
+
+TEST_F(SlotAccountsTest, AThreadInTheMiddleOfACaptureIsPostponed) {
+  slot_->is_capturing = true;
+  accounts_.Attach(*slot_);
+  EXPECT_FALSE(slot_->is_attached);
+  EXPECT_TRUE(accounts_.TakePostponed());
+  EXPECT_FALSE(accounts_.TakePostponed());
+  slot_->is_capturing = false;
+  accounts_.End();
+  accounts_.Attach(*slot_);
+  EXPECT_FALSE(slot_->is_attached) << "the session has ended";
+}
+
+}  // namespace
+}  // namespace strobe::internal

@@ -1,0 +1,69 @@
+#include "strobe/runtime/slot_drain.h"
+
+#include <optional>
+
+#include "gtest/gtest.h"
+#include "manual_traits.h"
+
+namespace strobe::internal {
+namespace {
+
+using testing::ManualClock;
+using testing::ManualPlatform;
+using testing::ManualTraits;
+using Slot = ThreadSlot<ManualTraits>;
+
+class SlotDrainTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    ManualPlatform::Reset();
+    ManualClock::Reset();
+    ASSERT_TRUE(registry_.Open().ok());
+    drain_.emplace(options_.collector, registry_, code_, counters_, accounts_);
+    registry_.arena()->max_frames = 16;
+    slot_ = *registry_.Register({.id = 1, .stack = {}}, "thread");
+    slot_->next = ThreadLinks();
+    ThreadLinks() = slot_;
+    accounts_.Attach(*slot_);
+  }
+  void TearDown() override {
+    accounts_.Detach(*slot_);
+    drain_->Finish(*slot_);
+    drain_->tables().Withdraw();
+    ThreadLinks() = slot_->next;
+    registry_.Unregister(slot_);
+  }
+
+  ProfilerOptions options_;
+  ThreadRegistry<ManualTraits> registry_{4, 4096};
+  CodeRegistry code_;
+  CollectorCounters counters_;
+  SlotAccounts<ManualTraits> accounts_{
+      {.cpu_frequency_hz = 100, .wall_frequency_hz = 10}, registry_, counters_, 23};
+  std::optional<SlotDrain<ManualTraits>> drain_;
+  Slot* slot_ = nullptr;
+};
+
+TEST_F(SlotDrainTest, RecordsAreCountedAndReceived) {
+  for (int i = 0; i < 3; ++i)
+    EXPECT_TRUE(ManualPlatform::Deliver(slot_->token.Pack(), 2, 0x400000));
+  drain_->Drain(*slot_);
+  EXPECT_TRUE(slot_->ring.Peek().empty());
+  EXPECT_EQ(counters_.samples.load(), 3u);
+  EXPECT_EQ(counters_.rated_samples.load(), 3u);
+  EXPECT_EQ(slot_->cells[0].received, 6u);
+}
+
+TEST_F(SlotDrainTest, AStackIsExtendedOnlyUnderTheLabelsThatItWasCapturedWith) {
+  EXPECT_FALSE(drain_->ExtendLast(*slot_, 1, 100)) << "there is no stack yet";
+  EXPECT_TRUE(ManualPlatform::Deliver(slot_->token.Pack(), 1, 0x400000));
+  EXPECT_TRUE(drain_->ExtendLast(*slot_, 1, 100)) << "the record is taken first";
+  EXPECT_EQ(slot_->cells[1].credited, 100);
+  EXPECT_EQ(slot_->cells[1].received, 100u);
+  slot_->context = 5;
+  EXPECT_FALSE(drain_->ExtendLast(*slot_, 1, 100));
+  EXPECT_EQ(slot_->cells[1].credited, 100);
+}
+
+}  // namespace
+}  // namespace strobe::internal
