@@ -21,9 +21,9 @@ struct FunctionName {
 };
 
 // Every index that it takes or returns is in range, so an encoder checks nothing itself. Frames,
-// modules, label sets and samples keep their numbers of the Profile; functions are numbered from 0, those of
-// Symbols::functions first, then those of the pseudo-frames that occur. Texts are as the profile
-// has them: paths and names may not be valid UTF-8 (see ValidUtf8).
+// modules, label sets and samples keep their numbers of the Profile; functions are numbered from 0,
+// those of Symbols::functions first, then those of the pseudo-frames that occur. Texts are as the
+// profile has them: paths and names may not be valid UTF-8 (see ValidUtf8).
 class ProfileView {
  public:
   static constexpr std::uint32_t kNone = FrameSymbols::kNone;

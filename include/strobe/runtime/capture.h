@@ -213,9 +213,9 @@ STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE void Walk(const SlotArena<Traits>& arena
   WalkOwn(arena, slot, target, draft);
 }
 
-// The header of a record with that context, without that many innermost frames, and these weights, of which each is an amount of its
-// provider's first value type; and in `words` how many words follow it. They are counted here,
-// because counting the bits may be a call.
+// The header of a record with that context, without that many innermost frames, and these weights,
+// of which each is an amount of its provider's first value type; and in `words` how many words
+// follow the header. They are counted here, because counting the bits may be a call.
 template <class Traits>
 STROBE_SIGNAL_SAFE RecordHeader MakeHeader(const SlotArena<Traits>& arena, std::uint64_t context,
                                            std::uint64_t skip_count,
