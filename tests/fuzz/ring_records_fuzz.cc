@@ -59,7 +59,7 @@ void Commit(Slot& slot, FuzzInput& input, std::uint8_t size_code, bool is_framed
   if (is_framed && size >= RecordBytes(4, 0)) {
     RecordHeader header;
     std::memcpy(&header, record, sizeof(header));
-    const bool wants_slice = (header.flags & 8) != 0;
+    const bool wants_slice = (header.flags & 4) != 0;
     header.amounts &= FuzzTraits::Providers::RecordedValueTypes();
     header.flags &= kAllRecordFlags;
     // What is behind the words is frames or, if the bytes say so, one frame and a slice.

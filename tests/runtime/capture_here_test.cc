@@ -66,31 +66,24 @@ class Registered {
       EXPECT_TRUE(ReadRecord(bytes, Traits::Providers::RecordedValueTypes(), view));
       for (std::size_t i = 0; i < sums.size(); ++i)
         sums[i] += view.Amount(Traits::Providers::FirstColumn(i));
-      skip_count_ = view.skip_count;
       headers.push_back(view.header);
       slot_->ring.Pop();
     }
     return headers;
   }
 
-  // Of the last record.
-  [[nodiscard]] std::uint64_t skip_count() const { return skip_count_; }
-
  private:
   ThreadRegistry<Traits> registry_;
   Slot* slot_;
-  std::uint64_t skip_count_ = 0;
 };
 
 TEST(CaptureHere, AnEventsAmountComesWithTheStackOfItsCaller) {
   ManualPlatform::Reset();
   Registered<InterruptedTraits> thread(4096);
-  ASSERT_TRUE(CaptureHere(thread.arena(), 1, 4096, 2));
+  ASSERT_TRUE(CaptureHere(thread.arena(), 1, 4096));
   std::array<std::int64_t, 2> sums{};
   const auto headers = thread.Drain(sums);
   ASSERT_EQ(headers.size(), 1u);
-  EXPECT_EQ(headers[0].flags, kRecordHasSkip);
-  EXPECT_EQ(thread.skip_count(), 2u);
   EXPECT_THAT(sums, ElementsAre(0, 4096));
   EXPECT_EQ(thread.slot().cells[1].credited, 4096);
   EXPECT_FALSE(thread.slot().is_capturing);

@@ -14,13 +14,9 @@ struct SymbolizerWithoutStatus {
 struct SymbolizerThatChangesTheProfile {
   absl::StatusOr<Symbols> Symbolize(Profile& /*profile*/) { return Symbols{}; }
 };
-struct SymbolizerThatNeedsAnArgument : NoSymbolizer {
-  explicit SymbolizerThatNeedsAnArgument(int /*argument*/) {}
-};
 static_assert(Symbolizer<NoSymbolizer>);
 static_assert(!Symbolizer<SymbolizerWithoutStatus>);
 static_assert(!Symbolizer<SymbolizerThatChangesTheProfile>);
-static_assert(!Symbolizer<SymbolizerThatNeedsAnArgument>);
 
 TEST(SymbolizerTest, SmallestModelLeavesEveryFrameWithoutAName) {
   NoSymbolizer symbolizer;

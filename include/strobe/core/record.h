@@ -18,8 +18,7 @@ namespace strobe {
 // Which optional words follow a record's header, in this order.
 inline constexpr std::uint8_t kRecordHasContext = 1;  // the thread's: the number of a set of labels
 inline constexpr std::uint8_t kRecordHasTime = 2;     // the clock's monotonic time, in nanoseconds
-inline constexpr std::uint8_t kRecordHasSkip = 4;     // innermost frames that the sample leaves out
-inline constexpr std::uint8_t kAllRecordFlags = kRecordHasContext | kRecordHasTime | kRecordHasSkip;
+inline constexpr std::uint8_t kAllRecordFlags = kRecordHasContext | kRecordHasTime;
 
 // Value types that a record can have amounts of.
 inline constexpr std::size_t kMaxValueTypes = 16;
@@ -86,9 +85,8 @@ struct ValueLayout {
 // A record's parts, where they lie.
 struct RecordView {
   RecordHeader header;
-  std::uint64_t context = 0;     // 0 without one
-  std::int64_t time_ns = 0;      // 0 without one
-  std::uint64_t skip_count = 0;  // may be more frames than there are
+  std::uint64_t context = 0;  // 0 without one
+  std::int64_t time_ns = 0;   // 0 without one
   std::span<const std::int64_t> amounts;
   std::span<const Address> frames;
   std::span<const std::byte> slice;
@@ -123,7 +121,6 @@ inline bool ReadRecord(std::span<const std::byte> record, std::uint16_t value_ty
   };
   take(kRecordHasContext, view.context);
   take(kRecordHasTime, view.time_ns);
-  take(kRecordHasSkip, view.skip_count);
   view.amounts = {reinterpret_cast<const std::int64_t*>(next),
                   static_cast<std::size_t>(std::popcount(header.amounts))};
   view.frames = {reinterpret_cast<const Address*>(record.data() + RecordBytes(words, 0)),

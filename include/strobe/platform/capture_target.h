@@ -74,8 +74,6 @@ struct CaptureTarget {
   // What was interrupted ran on an alternate stack for signals: perhaps inside of the thread's own,
   // above what it has been switched from.
   bool is_on_alternate_stack = false;
-  // Innermost frames that the sample leaves out, as those of an event's own hook.
-  std::uint16_t skip_count = 0;
 };
 
 // How the handler reaches a profiler: type-erased, so that the handler is compiled once and no

@@ -213,16 +213,15 @@ STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE void Walk(const SlotArena<Traits>& arena
   WalkOwn(arena, slot, target, draft);
 }
 
-// The header of a record with that context, without that many innermost frames, and these weights,
-// of which each is an amount of its provider's first value type; and in `words` how many words
-// follow the header. They are counted here, because counting the bits may be a call.
+// The header of a record with that context and these weights, of which each is an amount of its
+// provider's first value type; and in `words` how many words follow the header. They are counted
+// here, because counting the bits may be a call.
 template <class Traits>
 STROBE_SIGNAL_SAFE RecordHeader MakeHeader(const SlotArena<Traits>& arena, std::uint64_t context,
-                                           std::uint64_t skip_count,
                                            std::span<const std::int64_t> weights,
                                            std::size_t& words) {
   std::uint32_t amounts = 0;
-  words = (context != 0 ? 1 : 0) + (skip_count != 0 ? 1 : 0);
+  words = context != 0 ? 1 : 0;
   for (std::size_t i = 0; i < weights.size(); ++i) {
     if (weights[i] == 0) continue;
     amounts |= std::uint32_t{1} << Traits::Providers::FirstColumn(i);
@@ -230,22 +229,16 @@ STROBE_SIGNAL_SAFE RecordHeader MakeHeader(const SlotArena<Traits>& arena, std::
   }
   return {.module_generation = arena.module_generation.load(std::memory_order_relaxed),
           .amounts = static_cast<std::uint16_t>(amounts),
-          .flags = static_cast<std::uint8_t>((context != 0 ? kRecordHasContext : 0) |
-                                             (skip_count != 0 ? kRecordHasSkip : 0))};
+          .flags = context != 0 ? kRecordHasContext : std::uint8_t{0}};
 }
 
 // Writes the words of a record, of which the header says that they are there, behind the header.
 // The amounts are zero where the weights are not to be counted.
 STROBE_SIGNAL_SAFE inline void WriteWords(std::byte* next, std::uint64_t context,
-                                          std::uint64_t skip_count,
                                           std::span<const std::int64_t> weights, bool is_counted) {
   if (context != 0) {
     std::memcpy(next, &context, sizeof(context));
     next += sizeof(context);
-  }
-  if (skip_count != 0) {
-    std::memcpy(next, &skip_count, sizeof(skip_count));
-    next += sizeof(skip_count);
   }
   for (const std::int64_t weight : weights) {
     if (weight == 0) continue;
@@ -269,7 +262,7 @@ STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE bool WriteRecord(SlotArena<Traits>& aren
   }
   const std::uint64_t context = slot.context.load(std::memory_order_relaxed);
   std::size_t words = 0;
-  const RecordHeader begun = MakeHeader(arena, context, target.skip_count, weights, words);
+  const RecordHeader begun = MakeHeader(arena, context, weights, words);
   RecordDraft draft{.bytes = slot.ring.Reserve(
                         RecordBytes(words, arena.max_frames.load(std::memory_order_relaxed))),
                     .head_bytes = RecordBytes(words, 0)};
@@ -283,7 +276,7 @@ STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE bool WriteRecord(SlotArena<Traits>& aren
     return false;
   }
   const RecordHeader& header = draft.header();
-  WriteWords(draft.bytes + sizeof(header), context, target.skip_count, weights, draft.is_whole);
+  WriteWords(draft.bytes + sizeof(header), context, weights, draft.is_whole);
   if (!draft.is_whole) drop = DropReason::kNoTable;
   // Of a stack that the collector finishes, it counts the end.
   if (header.slice_bytes == 0)

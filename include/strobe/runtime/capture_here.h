@@ -65,18 +65,18 @@ STROBE_SIGNAL_SAFE STROBE_NOINLINE bool ServeHere(SlotArena<Traits>& arena,
   return is_live;
 }
 
-// Gives the stack of the calling function, without its `skip_count` innermost frames, the weight
-// `weight` of provider number `provider`. False, and nothing is counted, where the calling thread
-// has no registration in the arena or no session runs. Signal-safe.
+// Gives the stack of the calling function the weight `weight` of provider number `provider`. False,
+// and nothing is counted, where the calling thread has no registration in the arena or no session
+// runs. Signal-safe.
 template <class Traits>
 STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE bool CaptureHere(SlotArena<Traits>& arena,
-                                                         std::size_t provider, std::int64_t weight,
-                                                         std::uint16_t skip_count = 0) {
+                                                         std::size_t provider,
+                                                         std::int64_t weight) {
   ThreadSlot<Traits>* const slot = OwnSlot(arena);
   if (slot == nullptr) return false;
   const CurrentRegisters registers;
   return ServeHere(arena, *slot, provider, weight,
-                   {.token = slot->token, .registers = registers.get(), .skip_count = skip_count});
+                   {.token = slot->token, .registers = registers.get()});
 }
 
 }  // namespace strobe::internal

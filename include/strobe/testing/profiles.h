@@ -88,6 +88,19 @@ inline Profile ProfileHead() {
 // A period in which nothing ran.
 inline SampleProfile EmptyProfile() { return {"empty", ProfileHead(), {}}; }
 
+inline Stats SmallProfileStats() {
+  Stats stats;
+  stats.samples = 105;
+  stats.drops[static_cast<std::size_t>(DropReason::kRingFull)] = 3;
+  stats.stack_ends = {101, 1, 1, 1, 1};
+  stats.asked_rate_hz = 100;
+  stats.achieved_rate_hz = 99.5;
+  stats.handler_time_ns = 1'234'567;
+  stats.collector_cpu_ns = 2'500'000;
+  stats.memory_bytes = 3 * 1024 * 1024 / 2;
+  return stats;
+}
+
 // A few rows that have every feature a profile can have: three columns, named and unknown code,
 // code outside every module, each pseudo-frame, a negative and a zero row, a row without frames,
 // names beyond ASCII, statistics.
@@ -132,14 +145,7 @@ inline SampleProfile SmallProfile() {
       builder.AddSample(0, {pseudo, busy}, {1, period, 0});
     }
   }
-  profile.stats.samples = 105;
-  profile.stats.drops[static_cast<std::size_t>(DropReason::kRingFull)] = 3;
-  profile.stats.stack_ends = {101, 1, 1, 1, 1};
-  profile.stats.asked_rate_hz = 100;
-  profile.stats.achieved_rate_hz = 99.5;
-  profile.stats.handler_time_ns = 1'234'567;
-  profile.stats.collector_cpu_ns = 2'500'000;
-  profile.stats.memory_bytes = 3 * 1024 * 1024 / 2;
+  profile.stats = SmallProfileStats();
   return sample;
 }
 
