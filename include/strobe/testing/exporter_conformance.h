@@ -44,7 +44,7 @@ TYPED_TEST_SUITE_P(ExporterConformance);
 
 // Nothing is created before the first Export.
 TYPED_TEST_P(ExporterConformance, ConstructionHasNoSideEffects) {
-  { typename TypeParam::Exporter exporter = this->harness_.Make(); }
+  { [[maybe_unused]] const auto exporter = this->harness_.Make(); }
   EXPECT_TRUE(this->harness_.Delivered().empty());
 }
 
