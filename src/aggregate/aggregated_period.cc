@@ -3,10 +3,11 @@
 #include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
+#include "absl/hash/hash.h"
 #include "strobe/core/stack.h"
 
 namespace strobe {
@@ -26,8 +27,15 @@ constexpr Address PseudoOfEnd(StackEnd end) {
   }
 }
 
+struct PairHash {
+  std::size_t operator()(const std::pair<Address, std::uint32_t>& pair) const {
+    return HashPair(pair.first, pair.second);
+  }
+};
+
 // Merges the tries of the generations into one tree whose nodes name a module instead of a
-// generation.
+// generation. The maps are the standard library's: Abseil's are destroyed in a broken state where
+// an insertion throws for want of memory.
 class Conversion {
  public:
   explicit Conversion(const AggregatedPeriod& period) : period_(period) {}
@@ -35,11 +43,12 @@ class Conversion {
   void Run(Profile& profile) {
     MergeNodes();
     MergeRows();
-    SettleThreads(profile);
+    SettleThreads();
     WriteStacks(profile);
     WriteFramesAndModules(profile);
     WriteThreads(profile);
     WriteSamples(profile);
+    profile.stats.sums_cut += sums_cut_;
   }
 
  private:
@@ -177,7 +186,7 @@ class Conversion {
     context_labels_.assign(period_.contexts.size(), kNone);
     const RowTable& rows = period_.rows;
     const std::size_t width = rows.value_count();
-    absl::flat_hash_map<std::uint64_t, std::uint32_t> ids;
+    std::unordered_map<std::uint64_t, std::uint32_t> ids;
     ids.reserve(rows.size());
     rows_.reserve(rows.size());
     values_.reserve(rows.size() * width);
@@ -203,13 +212,13 @@ class Conversion {
 
   // Takes what is less than 0 from the other rows of its thread, in proportion, so that the
   // thread's sum stays.
-  void SettleThreads(Profile& profile) {
+  void SettleThreads() {
     const std::size_t width = period_.rows.value_count();
     for (std::size_t column = 0; column < width; ++column) {
       const auto value = [&](std::size_t row) -> std::int64_t& {
         return values_[row * width + column];
       };
-      absl::flat_hash_map<std::uint32_t, ThreadBalance> balances;  // of threads that have such rows
+      std::unordered_map<std::uint32_t, ThreadBalance> balances;  // of threads that have such rows
       for (std::size_t row = 0; row < rows_.size(); ++row) {
         if (value(row) < 0) balances[AccountOf(row)].owed -= static_cast<std::uint64_t>(value(row));
       }
@@ -224,7 +233,7 @@ class Conversion {
         if (balance != balances.end()) value(row) = balance->second.Settle(value(row));
       }
       for (const auto& [account, balance] : balances)
-        profile.stats.sums_cut += balance.owed > balance.owned ? 1 : 0;
+        sums_cut_ += balance.owed > balance.owned ? 1 : 0;
     }
   }
 
@@ -321,20 +330,21 @@ class Conversion {
 
   const AggregatedPeriod& period_;
   std::vector<Frame> frames_;  // `module` is an index into the history's modules
-  absl::flat_hash_map<std::pair<Address, std::uint32_t>, std::uint32_t> frame_ids_;
-  absl::flat_hash_map<std::pair<Address, std::uint32_t>, std::uint32_t>
+  std::unordered_map<std::pair<Address, std::uint32_t>, std::uint32_t, PairHash> frame_ids_;
+  std::unordered_map<std::pair<Address, std::uint32_t>, std::uint32_t, PairHash>
       frames_by_address_;  // by (address, generation)
   std::vector<StackNode> nodes_;
-  absl::flat_hash_map<std::uint64_t, std::uint32_t> node_ids_;
-  absl::flat_hash_map<Address, std::uint32_t> pseudo_nodes_;
+  std::unordered_map<std::uint64_t, std::uint32_t> node_ids_;
+  std::unordered_map<Address, std::uint32_t> pseudo_nodes_;
   bool may_collide_ = false;
   std::vector<std::uint32_t> merged_;  // of each trie node
   std::vector<MergedLabels> label_sets_;
-  absl::flat_hash_map<LabelSet, std::uint32_t> label_set_ids_;
+  std::unordered_map<LabelSet, std::uint32_t, absl::Hash<LabelSet>> label_set_ids_;
   std::vector<std::uint32_t> thread_labels_;   // of each thread's key: index into label_sets_
   std::vector<std::uint32_t> context_labels_;  // of each of the period's contexts
   std::vector<MergedRow> rows_;
   std::vector<std::int64_t> values_;
+  std::uint64_t sums_cut_ = 0;
   std::vector<std::uint32_t> new_node_;
   std::vector<std::uint32_t> new_frame_;
   std::vector<std::uint32_t> used_frames_;
@@ -343,8 +353,8 @@ class Conversion {
 }  // namespace
 
 void FillProfile(AggregatedPeriod&& period, Profile& profile) {
-  AggregatedPeriod mine = std::move(period);
-  Conversion(mine).Run(profile);
+  Conversion(period).Run(profile);
+  const AggregatedPeriod done = std::move(period);
 }
 
 }  // namespace strobe

@@ -4,6 +4,8 @@
 #include <functional>
 #include <utility>
 
+#include "strobe/base/memory_guard.h"
+
 namespace strobe {
 
 using internal::StackTrie;
@@ -21,6 +23,8 @@ std::uint32_t Aggregator::AddThread(std::uint64_t id, std::string name) {
     free_keys_.pop_back();
   } else {
     key = static_cast<std::uint32_t>(threads_.size());
+    // Room for all keys, so that no end of a thread needs any.
+    if (free_keys_.capacity() == key) free_keys_.reserve(std::max<std::size_t>(2 * key, 16));
     threads_.emplace_back();
     budget_.Take(sizeof(Thread));
     UpdateReserve();
@@ -51,14 +55,16 @@ void Aggregator::RemoveThread(std::uint32_t key) {
 }
 
 void Aggregator::SetModules(std::uint32_t generation, const ModuleMap& map) {
-  budget_.GiveBack(modules_.memory_bytes());
+  const std::size_t before_bytes = modules_.memory_bytes();
   modules_.Add(generation, map);
+  budget_.GiveBack(before_bytes);
   budget_.Take(modules_.memory_bytes());
 }
 
 bool Aggregator::Add(std::uint32_t thread, const StackDelta& stack,
                      std::span<const std::int64_t> values, std::uint64_t context) {
   Thread& owner = threads_[thread];
+  path_.reserve(owner.depth);  // for PathTo, which must not throw once the thread's stack changes
   owner.was_sampled = true;
   const bool same_context = std::exchange(owner.context, context) == context;
   if (thread == shared_key_) {
@@ -131,46 +137,84 @@ void Aggregator::AddPseudo(std::uint32_t thread, PseudoFrame frame,
 
 void Aggregator::HoldBack(std::uint32_t thread, std::span<const std::int64_t> values) {
   if (threads_[thread].last_row == kNone) return;
-  held_back_.emplace_back(thread, std::vector<std::int64_t>(values.begin(), values.end()));
   std::vector<std::int64_t> negated;
   for (const std::int64_t value : values)
     negated.push_back(static_cast<std::int64_t>(-static_cast<std::uint64_t>(value)));
-  rows_.Add(threads_[thread].last_row, negated);
+  const std::uint32_t row = threads_[thread].last_row;
+  held_back_.push_back({thread, row, {values.begin(), values.end()}});
+  rows_.Add(row, negated);
+}
+
+void Aggregator::ReturnHeldBack() {
+  for (const HeldBack& held : held_back_) rows_.Add(held.row, held.values);
+  held_back_.clear();
+}
+
+// What can be copied of the period, and so takes memory: all but the trie, the rows, and the names
+// of threads that have ended.
+AggregatedPeriod Aggregator::CopyForTake(const LabelTable& labels) const {
+  AggregatedPeriod period;
+  period.contexts.reserve(contexts_.size());
+  for (const Context& context : contexts_)
+    period.contexts.push_back({context.thread, labels[context.number]});
+  period.modules = modules_;
+  period.threads.resize(threads_.size());
+  for (std::uint32_t key = 0; key < threads_.size(); ++key) {
+    const Thread& thread = threads_[key];
+    PeriodThread& copy = period.threads[key];
+    copy.alive = thread.state == ThreadState::kAlive && key != shared_key_;
+    copy.thread.id = thread.id;
+    if (thread.state == ThreadState::kAlive) copy.thread.name = thread.name;
+  }
+  return period;
+}
+
+// Puts the thread's last stack, which `trie` has, into the new period. Without memory for it the
+// stack is forgotten: the thread's next sample is [folded] if it shares frames with this one.
+void Aggregator::CarryOver(Thread& thread, const StackTrie& trie) {
+  if (thread.node == kNone) return;
+  const bool is_placed =
+      internal::HasMemoryFor([&] { PlaceAnew(thread, PathTo(trie, thread.node, thread.depth)); });
+  if (is_placed) return;
+  thread.node = kNone;
+  thread.depth = 0;
+  thread.is_whole = false;
 }
 
 AggregatedPeriod Aggregator::Take(const LabelTable& labels) {
-  budget_.GiveBack(trie_.memory_bytes() + rows_.memory_bytes() + modules_.memory_bytes() +
-                   contexts_.size() * kContextBytes + context_ids_.memory_bytes());
-  AggregatedPeriod period;
-  for (const Context& context : std::exchange(contexts_, {}))
-    period.contexts.push_back({context.thread, labels[context.number]});
+  // All that may throw comes first: then the period goes on.
+  AggregatedPeriod period = CopyForTake(labels);
+  budget_.GiveBack(contexts_.size() * kContextBytes + context_ids_.memory_bytes());
+  contexts_ = std::vector<Context>();
   context_ids_ = IdTable();
-  period.trie = std::exchange(trie_, StackTrie());
+  std::swap(period.trie, trie_);  // a new one
   period.rows = std::exchange(rows_, RowTable(value_count_));
-  period.modules = modules_;
-  modules_.KeepNewest();
+  budget_.GiveBack(period.trie.memory_bytes() + period.rows.memory_bytes() +
+                   modules_.memory_bytes());
+  // Without memory for that it keeps more.
+  static_cast<void>(internal::HasMemoryFor([this] { modules_.KeepNewest(); }));
   budget_.Take(trie_.memory_bytes() + modules_.memory_bytes());
 
-  period.threads.resize(threads_.size());
   for (std::uint32_t key = 0; key < threads_.size(); ++key) {
     Thread& thread = threads_[key];
     if (thread.state == ThreadState::kFree) continue;
-    period.threads[key].alive = thread.state == ThreadState::kAlive && key != shared_key_;
-    period.threads[key].thread.id = thread.id;
     if (thread.state == ThreadState::kEnded) {
       period.threads[key].thread.name = std::move(thread.name);
       thread = Thread();
       free_keys_.push_back(key);
       continue;
     }
-    period.threads[key].thread.name = thread.name;
     thread.has_rows = false;
     thread.last_row = kNone;
     thread.last_is_folded = false;
-    if (thread.node != kNone) PlaceAnew(thread, PathTo(period.trie, thread.node, thread.depth));
+    CarryOver(thread, period.trie);
   }
-  for (const auto& [key, values] : std::exchange(held_back_, {}))
-    AddToRow(key, threads_[key].is_whole ? threads_[key].node : kNone, values);
+  for (const auto& [key, row, values] : std::exchange(held_back_, {})) {
+    const auto add = [&, key = key, &values = values] {
+      AddToRow(key, threads_[key].is_whole ? threads_[key].node : kNone, values);
+    };
+    if (!internal::HasMemoryFor(add)) period.rows.Add(row, values);  // back to where it was
+  }
   ended_threads_ = 0;
   // Low keys first, so that the table of threads can stay short.
   std::sort(free_keys_.begin(), free_keys_.end(), std::greater<>());
@@ -229,13 +273,9 @@ std::uint32_t Aggregator::FindOrAddContext(Context context, Admission admission)
   });
   if (found != kNone) return found | AggregatedPeriod::kContextBit;
   if (!context_ids_.MakeRoom(budget_, admission)) return kNone;
-  if (admission == Admission::kAlways) {
-    budget_.Take(kContextBytes);
-  } else if (!budget_.TryTake(kContextBytes)) {
-    return kNone;
-  }
   const auto id = static_cast<std::uint32_t>(contexts_.size());
-  contexts_.push_back(context);
+  if (!AllocateFrom(budget_, kContextBytes, admission, [&] { contexts_.push_back(context); }))
+    return kNone;
   context_ids_.Insert(hash, id);
   return id | AggregatedPeriod::kContextBit;
 }
@@ -243,6 +283,7 @@ std::uint32_t Aggregator::FindOrAddContext(Context context, Admission admission)
 void Aggregator::AddToRow(std::uint32_t key, std::uint32_t node,
                           std::span<const std::int64_t> values) {
   Thread& owner = threads_[key];
+  owner.last_row = kNone;
   std::uint32_t row = kNone;
   if (node != kNone) row = rows_.FindOrAdd(trie_, node, LabelsOf(key, owner.context), budget_);
   owner.last_is_folded = row == kNone;

@@ -18,10 +18,12 @@ std::uint64_t LabelTable::Intern(LabelSet set) {
   const std::lock_guard lock(mutex_);
   const std::uint32_t found = ids_.Find(hash, [&](std::uint32_t id) { return sets_[id] == set; });
   if (found != IdTable::kNone) return found;
-  if (!ids_.MakeRoom(budget_, Admission::kWithinBudget) || !budget_.TryTake(set.memory_bytes()))
-    return kOverflowContext;
   const auto number = static_cast<std::uint32_t>(sets_.size());
-  sets_.push_back(std::move(set));
+  const std::size_t bytes = set.memory_bytes();
+  if (!ids_.MakeRoom(budget_, Admission::kWithinBudget) ||
+      !AllocateFrom(budget_, bytes, Admission::kWithinBudget,
+                    [&] { sets_.push_back(std::move(set)); }))
+    return kOverflowContext;
   ids_.Insert(hash, number);
   return number;
 }

@@ -90,8 +90,8 @@ std::uint32_t ModuleHistory::Intern(const Module& module) {
     if (modules_[*place] == module) return *place;
   }
   const auto index = static_cast<std::uint32_t>(modules_.size());
+  modules_.push_back(module);  // first: no index may be without its module where memory runs out
   by_start_.insert(place, index);
-  modules_.push_back(module);
   return index;
 }
 

@@ -17,14 +17,10 @@ std::uint32_t RowTable::FindOther(StackTrie& trie, std::uint64_t key, MemoryBudg
   }
   const std::uint32_t row = size_;
   if (row == kNone) return kNone;
-  if (row % kChunkRows == 0) {
-    if (admission == Admission::kAlways) {
-      budget.Take(ChunkBytes());
-    } else if (!budget.TryTake(ChunkBytes())) {
-      return kNone;
-    }
-    chunks_.push_back(std::make_unique<std::uint64_t[]>(kChunkRows * stride_));
-  }
+  if (row % kChunkRows == 0 && !AllocateFrom(budget, ChunkBytes(), admission, [&] {
+        chunks_.push_back(std::make_unique<std::uint64_t[]>(kChunkRows * stride_));
+      }))
+    return kNone;
   ++size_;
   Words(row)[0] = key;
   if (is_first) {

@@ -13,14 +13,10 @@ std::uint32_t StackTrie::Insert(std::uint32_t parent, Address address, std::uint
   if (id == kNone) return kNone;
   const bool in_table = id != parent + 1;
   if (in_table && !branches_.MakeRoom(budget, admission)) return kNone;
-  if (id % kChunkNodes == 0) {
-    if (admission == Admission::kAlways) {
-      budget.Take(kChunkBytes);
-    } else if (!budget.TryTake(kChunkBytes)) {
-      return kNone;
-    }
-    chunks_.push_back(std::make_unique<Node[]>(kChunkNodes));
-  }
+  if (id % kChunkNodes == 0 && !AllocateFrom(budget, kChunkBytes, admission, [&] {
+        chunks_.push_back(std::make_unique<Node[]>(kChunkNodes));
+      }))
+    return kNone;
   ++size_;
   (*this)[id] = {address, parent, kNone};
   if (in_table) branches_.Insert(hash, id);

@@ -3,10 +3,11 @@
 #include <algorithm>
 #include <cstdint>
 #include <deque>
+#include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
@@ -69,13 +70,12 @@ class StringTable {
 
  private:
   std::uint64_t Insert(std::string_view text) {
-    const auto [entry, inserted] =
-        indices_.try_emplace(absl::string_view(text.data(), text.size()), strings_.size());
+    const auto [entry, inserted] = indices_.try_emplace(text, strings_.size());
     if (inserted) strings_.push_back(text);
     return entry->second;
   }
 
-  absl::flat_hash_map<absl::string_view, std::uint64_t> indices_;
+  std::unordered_map<std::string_view, std::uint64_t> indices_;  // an insertion may throw
   std::vector<std::string_view> strings_{""};
   std::deque<std::string> owned_;  // a deque does not move its elements
 };

@@ -15,6 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "directory.h"
+#include "strobe/base/memory_guard.h"
 #include "strobe/core/thread_info.h"
 #include "strobe/encode/encoder.h"
 
@@ -234,8 +235,13 @@ absl::StatusOr<std::string> FileExporter::Export(const ExportRequest& request) {
   if (!directory.ok()) return OfTheWay(directory.status());
   FileExport file(*std::move(directory), request);
   if (absl::Status status = file.Write(request.bytes); !status.ok()) return OfTheWay(status);
-  file.RemoveOld(max_files_, max_bytes_);
-  return file.path();
+  // The profile is delivered, whatever there is no memory for now.
+  std::string path;
+  static_cast<void>(internal::HasMemoryFor([&] {
+    file.RemoveOld(max_files_, max_bytes_);
+    path = file.path();
+  }));
+  return path;
 }
 
 }  // namespace strobe

@@ -2,10 +2,10 @@
 
 #include <list>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "demangle.h"
 #include "image_names.h"
@@ -73,8 +73,8 @@ class FunctionList {
   internal::Demangler demangler_;
   std::size_t name_bytes_ = 0;
   std::vector<FunctionSymbol> functions_;
-  absl::flat_hash_map<std::string, std::uint32_t> resolved_;
-  absl::flat_hash_map<std::string, std::uint32_t> unresolved_;
+  std::unordered_map<std::string, std::uint32_t> resolved_;
+  std::unordered_map<std::string, std::uint32_t> unresolved_;
 };
 
 }  // namespace
@@ -93,9 +93,12 @@ class ImageSymbolizer::Cache {
     }
     ImageNames names = ReadNames(module, files, options);
     if (!names.is_final) return unkept_ = std::move(names);
-    entries_.push_front({key, std::move(names)});
+    // All that may throw comes first: no entry is without a place.
+    std::list<Entry> entry;
+    entry.push_front({key, std::move(names)});
+    places_.emplace(std::move(key), entry.begin());
+    entries_.splice(entries_.begin(), entry);
     bytes_ += entries_.front().memory_bytes();
-    places_[std::move(key)] = entries_.begin();
     return entries_.front().names;
   }
 
@@ -121,7 +124,7 @@ class ImageSymbolizer::Cache {
     }
   };
   std::list<Entry> entries_;
-  absl::flat_hash_map<std::string, std::list<Entry>::iterator> places_;
+  std::unordered_map<std::string, std::list<Entry>::iterator> places_;
   std::size_t bytes_ = 0;
   ImageNames unkept_;
 };

@@ -1,3 +1,4 @@
+// CfiModules. Some 450 lines long because all that fills what is known of a module stands here.
 #include "strobe/unwind/cfi_modules.h"
 
 #include <algorithm>
@@ -102,32 +103,39 @@ CfiModules::CfiModules(CfiArchitecture architecture, ReadMemory read,
 CfiModules::~CfiModules() = default;
 
 void CfiModules::Update(const ModuleMap& map) {
+  // Where memory runs out nothing is known until the next Update.
+  const bool was_cut_short = std::exchange(is_cut_short_, true);
+  auto former = std::exchange(known_, {});
+  auto unknown = std::exchange(unknown_, {});
+  std::vector<std::unique_ptr<Known>> now;
   // JIT compilers load and unload often. Ranges that no module covers stay unknown.
-  std::erase_if(unknown_, [&](const Range& range) {
+  std::erase_if(unknown, [&](const Range& range) {
     return range.is_module || Overlaps(map.modules(), range.start, range.limit);
   });
-  std::vector<std::unique_ptr<Known>> now;
-  auto before = known_.begin();  // both are sorted by start
+  auto before = former.begin();  // both are sorted by start
   for (const Module& module : map.modules()) {
     const bool has_nothing = module.unwind_address == 0 && module.eh_frame_address == 0 &&
                              module.pdata_address == 0 && module.stack_end == 0 &&
                              module.kind != ModuleKind::kVdso && !MayHaveDebugFrame(module);
     if (has_nothing || module.limit - module.start > std::numeric_limits<std::uint32_t>::max()) {
-      unknown_.push_back({module.start, module.limit, /*is_module=*/true});
+      unknown.push_back({module.start, module.limit, /*is_module=*/true});
       continue;
     }
-    while (before != known_.end() && (*before)->module.start < module.start) ++before;
+    while (before != former.end() && (*before)->module.start < module.start) ++before;
     const bool is_same =
-        before != known_.end() && (*before)->module == module && !(*before)->is_suspect;
+        before != former.end() && (*before)->module == module && !(*before)->is_suspect;
     now.push_back(is_same ? std::move(*before++) : std::make_unique<Known>(architecture_, module));
   }
-  std::sort(unknown_.begin(), unknown_.end(),
+  std::sort(unknown.begin(), unknown.end(),
             [](const Range& a, const Range& b) { return a.start < b.start; });
-  is_complete_ = unknown_.size() >= kMaxUnknownRanges;
   // What is left over of the former ones is cached nowhere any more.
-  if (std::any_of(known_.begin(), known_.end(), [](const auto& known) { return known != nullptr; }))
+  if (was_cut_short ||
+      std::any_of(former.begin(), former.end(), [](const auto& known) { return known != nullptr; }))
     cache_ = std::make_shared<RuleCache>();
   known_ = std::move(now);
+  unknown_ = std::move(unknown);
+  is_complete_ = unknown_.size() >= kMaxUnknownRanges;
+  is_cut_short_ = false;
 }
 
 bool CfiModules::Build(Address pc) {
@@ -227,7 +235,8 @@ void CfiModules::AddRows(const Known& known, Source& source, Address first, Addr
 }
 
 CompiledCfi CfiModules::CompileEhFramePiece(Known& known, Address first, Address limit) const {
-  if (!std::exchange(known.has_index, true)) ReadIndex(known);
+  if (!known.has_index) ReadIndex(known);
+  known.has_index = true;
   CfiRows rows(architecture_, known.module.start, known.module.limit, first, limit);
   EhFrameReader reader(read_, kFdeWindowBytes);
   EhFrameReader cie_reader(read_, kCieWindowBytes);
@@ -282,6 +291,9 @@ CompiledCfi CfiModules::CompilePdataPiece(Known& known, Address first, Address l
 }
 
 void CfiModules::ReadIndex(Known& known) const {
+  // Memory may have run out in the last call.
+  known.in_memory = Source(architecture_);
+  known.in_file = Source(architecture_);
   if (known.module.unwind_address == 0) {
     if (known.module.eh_frame_address != 0) ScanForIndex(known, known.module.eh_frame_address);
   } else if (!ReadSortedIndex(known)) {

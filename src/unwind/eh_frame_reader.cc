@@ -56,9 +56,9 @@ std::optional<EhFrameEntry> EhFrameReader::At(Address address) {
 }
 
 const CfiEntry* CieCache::At(EhFrameReader& reader, Address address) {
-  const auto [found, is_new] = cies_.try_emplace(address);
-  Cie& cie = found->second;
-  if (is_new) {
+  auto found = cies_.find(address);
+  if (found == cies_.end()) {
+    Cie cie;
     std::optional<EhFrameEntry> raw = reader.At(address);
     if (raw && !raw->is_terminator && raw->cie == 0) {
       const std::span<const std::uint8_t> bytes = raw->body.ReadBytes(raw->body.remaining());
@@ -66,8 +66,9 @@ const CfiEntry* CieCache::At(EhFrameReader& reader, Address address) {
       cie.entry = Parse(DwarfReader(cie.bytes, raw->next - bytes.size()));
     }
     if (!cie.entry) ++broken_;
+    found = cies_.emplace(address, std::move(cie)).first;
   }
-  return cie.entry ? &*cie.entry : nullptr;
+  return found->second.entry ? &*found->second.entry : nullptr;
 }
 
 std::optional<CfiEntry> CieCache::Parse(DwarfReader body) const {

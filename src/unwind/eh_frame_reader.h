@@ -75,7 +75,7 @@ class CieCache {
   };
   std::optional<CfiEntry> Parse(DwarfReader body) const;
 
-  const CfiRegisters registers_;
+  CfiRegisters registers_;
   std::map<Address, Cie> cies_;
   std::size_t broken_ = 0;
 };

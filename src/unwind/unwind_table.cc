@@ -2,9 +2,8 @@
 
 #include <limits>
 #include <numeric>
+#include <unordered_map>
 #include <utility>
-
-#include "absl/container/node_hash_map.h"
 
 namespace strobe {
 namespace {
@@ -37,7 +36,7 @@ class KeyNumbers {
     std::uint64_t key = 0;
     std::uint32_t* number = nullptr;
   };
-  absl::node_hash_map<std::uint64_t, std::uint32_t> numbers_;
+  std::unordered_map<std::uint64_t, std::uint32_t> numbers_;  // an insertion may throw
   std::array<Recent, 1 << kRecentBits> recent_{};
 };
 

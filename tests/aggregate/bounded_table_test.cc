@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <new>
 #include <vector>
 
 namespace strobe {
@@ -9,15 +10,26 @@ namespace {
 
 TEST(MemoryBudget, RefusesWhatWouldPassTheLimitLessTheReserve) {
   MemoryBudget budget(100);
-  EXPECT_TRUE(budget.TryTake(60));
+  budget.Take(60);
   budget.set_reserve_bytes(20);
-  EXPECT_FALSE(budget.TryTake(21));
-  EXPECT_EQ(budget.used_bytes(), 60u) << "a refusal takes nothing";
-  EXPECT_TRUE(budget.TryTake(20));
-  budget.Take(50);
+  EXPECT_FALSE(budget.Allows(21));
+  EXPECT_TRUE(budget.Allows(20));
+  budget.Take(70);
   EXPECT_EQ(budget.used_bytes(), 130u);
   budget.GiveBack(130);
-  EXPECT_TRUE(budget.TryTake(80));
+  EXPECT_TRUE(budget.Allows(80));
+}
+
+TEST(AllocateFrom, TakesOnlyWhatWasAllocated) {
+  MemoryBudget budget(100);
+  EXPECT_THROW(static_cast<void>(AllocateFrom(budget, 60, Admission::kWithinBudget,
+                                              [] { throw std::bad_alloc(); })),
+               std::bad_alloc);
+  EXPECT_EQ(budget.used_bytes(), 0u);
+  EXPECT_TRUE(AllocateFrom(budget, 60, Admission::kWithinBudget, [] {}));
+  EXPECT_FALSE(AllocateFrom(budget, 60, Admission::kWithinBudget, [] { FAIL(); }));
+  EXPECT_TRUE(AllocateFrom(budget, 60, Admission::kAlways, [] {}));
+  EXPECT_EQ(budget.used_bytes(), 120u);
 }
 
 TEST(IdTable, FindsEveryIdThroughGrowthAndCollisions) {

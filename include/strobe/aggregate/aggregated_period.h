@@ -61,7 +61,8 @@ STROBE_HOLDS_HIDDEN_END
 // * values: rows.value_count() a sample, none less than 0: what a thread's row has less than 0 is
 //   taken from its other rows, whatever their labels. Where they have not enough, the thread's sum
 //   becomes 0, and profile.stats.sums_cut is one more.
-// Equal periods give equal profiles.
+// Equal periods give equal profiles. Frees what `period` holds; where memory runs out, that stays
+// as it is, for another try.
 void FillProfile(AggregatedPeriod&& period, Profile& profile);
 
 }  // namespace strobe

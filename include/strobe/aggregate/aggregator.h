@@ -6,7 +6,6 @@
 #include <deque>
 #include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "strobe/aggregate/aggregated_period.h"
@@ -31,8 +30,9 @@ struct StackDelta {
 };
 
 STROBE_HOLDS_HIDDEN_BEGIN
-// Collector thread only. Nothing fails: what the memory limit has no room for is added to the
-// thread's row of [folded] and counted, so that the values taken out are those that went in.
+// Collector thread only. What the memory limit has no room for is added to the thread's row of
+// [folded] and counted, so that the values taken out are those that went in. The one failure is
+// std::bad_alloc: a call that throws it has added, moved and taken nothing, and can be repeated.
 class Aggregator {
  public:
   // Threads that may end with rows in one period. Those registered beyond it share one key, and all
@@ -47,7 +47,7 @@ class Aggregator {
   // A key for a thread. It stays valid over periods until RemoveThread.
   std::uint32_t AddThread(std::uint64_t id, std::string name);
   // Ends the use of `key`. The thread's rows of this period stay, and while it has any the key is
-  // not given out again before Take.
+  // not given out again before Take. Takes no memory.
   void RemoveThread(std::uint32_t key);
 
   // The modules that records with `generation` refer to; see ModuleHistory::Add.
@@ -79,10 +79,14 @@ class Aggregator {
   // Moves `values` from the thread's last stack to the same stack in the next period, if it has
   // values in this one.
   void HoldBack(std::uint32_t thread, std::span<const std::int64_t> values);
+  // Undoes what has been held back since the last Take.
+  void ReturnHeldBack();
 
   // Ends the period and moves it out. Threads that live on keep their keys and last stacks, the
   // newest modules stay. `labels` has the sets whose numbers the contexts are.
   AggregatedPeriod Take(const LabelTable& labels = LabelTable());
+  // What all rows of this period have in that column.
+  [[nodiscard]] std::int64_t Sum(std::size_t column) const { return rows_.Sum(column); }
 
   [[nodiscard]] std::size_t memory_bytes() const { return budget_.used_bytes(); }
   // Calls of Add and ExtendLast whose values went to [folded], since construction.
@@ -119,6 +123,8 @@ class Aggregator {
 
   [[nodiscard]] std::span<const Address> PathTo(const internal::StackTrie& trie, std::uint32_t node,
                                                 std::size_t depth);
+  [[nodiscard]] AggregatedPeriod CopyForTake(const LabelTable& labels) const;
+  void CarryOver(Thread& thread, const internal::StackTrie& trie);
   void Place(Thread& thread, std::span<const Address> leaf_first);
   void PlaceAnew(Thread& thread, std::span<const Address> leaf_first);
   [[nodiscard]] std::uint32_t LabelsOf(std::uint32_t key, std::uint64_t context);
@@ -138,8 +144,13 @@ class Aggregator {
   std::vector<std::uint32_t> free_keys_;
   std::uint32_t shared_key_ = kNone;  // of the threads beyond kMaxEndedThreads
   std::size_t ended_threads_ = 0;
-  std::vector<std::pair<std::uint32_t, std::vector<std::int64_t>>> held_back_;  // by thread
-  std::vector<Address> path_;                                                   // scratch
+  struct HeldBack {
+    std::uint32_t thread;
+    std::uint32_t row;  // that it was taken from
+    std::vector<std::int64_t> values;
+  };
+  std::vector<HeldBack> held_back_;
+  std::vector<Address> path_;  // scratch
   std::uint64_t folded_ = 0;
 };
 STROBE_HOLDS_HIDDEN_END

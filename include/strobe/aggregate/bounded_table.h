@@ -14,17 +14,14 @@ class MemoryBudget {
  public:
   explicit MemoryBudget(std::size_t limit_bytes) : limit_bytes_(limit_bytes) {}
 
-  // Takes `bytes`, unless that would pass the limit less the reserve: then nothing is taken and the
-  // answer is false.
-  [[nodiscard]] bool TryTake(std::size_t bytes) {
-    if (used_bytes_ + reserve_bytes_ + bytes > limit_bytes_) return false;
-    used_bytes_ += bytes;
-    return true;
+  // Whether `bytes` more pass neither the limit nor its reserve.
+  [[nodiscard]] bool Allows(std::size_t bytes) const {
+    return used_bytes_ + reserve_bytes_ + bytes <= limit_bytes_;
   }
-  // Takes `bytes` whatever the limit: for what must be kept in any case, and is small.
+  // Takes `bytes` whatever the limit.
   void Take(std::size_t bytes) { used_bytes_ += bytes; }
   void GiveBack(std::size_t bytes) { used_bytes_ -= bytes; }
-  // Bytes that TryTake leaves to later calls of Take.
+  // Bytes that Allows leaves to later calls of Take.
   void set_reserve_bytes(std::size_t bytes) { reserve_bytes_ = bytes; }
 
   [[nodiscard]] std::size_t used_bytes() const { return used_bytes_; }
@@ -38,6 +35,17 @@ class MemoryBudget {
 
 // Whether a table may pass the budget.
 enum class Admission { kWithinBudget, kAlways };
+
+// Calls allocate() and takes `bytes` for what it makes. False, and nothing made, where the budget
+// refuses. Nothing is taken where allocate() throws.
+template <class Allocate>
+[[nodiscard]] bool AllocateFrom(MemoryBudget& budget, std::size_t bytes, Admission admission,
+                                Allocate allocate) {
+  if (admission == Admission::kWithinBudget && !budget.Allows(bytes)) return false;
+  allocate();
+  budget.Take(bytes);
+  return true;
+}
 
 // A 64-bit mix of two numbers: the product carries every bit upwards, and IdTable uses the upper
 // half.
@@ -71,13 +79,9 @@ class IdTable {
   [[nodiscard]] bool MakeRoom(MemoryBudget& budget, Admission admission) {
     if ((size_ + 1) * 4 <= slots_.size() * 3) return true;
     const std::size_t capacity = slots_.empty() ? kMinSlots : slots_.size() * 2;
-    const std::size_t bytes = capacity * sizeof(Slot);
-    if (admission == Admission::kAlways) {
-      budget.Take(bytes);
-    } else if (!budget.TryTake(bytes)) {
+    std::vector<Slot> old;
+    if (!AllocateFrom(budget, capacity * sizeof(Slot), admission, [&] { old.resize(capacity); }))
       return false;
-    }
-    std::vector<Slot> old(capacity);
     std::swap(old, slots_);
     for (const Slot slot : old) {
       if (slot.id != kNone) Place(slot);

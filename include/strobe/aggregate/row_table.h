@@ -48,6 +48,12 @@ class RowTable {
   [[nodiscard]] std::int64_t value(std::uint32_t row, std::size_t index) const {
     return static_cast<std::int64_t>(Words(row)[1 + index]);
   }
+  // Of all rows; wraps rather than overflows.
+  [[nodiscard]] std::int64_t Sum(std::size_t index) const {
+    std::uint64_t sum = 0;
+    for (std::uint32_t row = 0; row < size_; ++row) sum += Words(row)[1 + index];
+    return static_cast<std::int64_t>(sum);
+  }
   [[nodiscard]] std::uint32_t size() const { return size_; }
   [[nodiscard]] std::size_t value_count() const { return stride_ - 1; }
   [[nodiscard]] std::size_t memory_bytes() const {

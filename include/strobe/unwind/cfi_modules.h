@@ -105,6 +105,7 @@ class CfiModules {
   std::vector<std::unique_ptr<Known>> known_;  // sorted by start
   std::vector<Range> unknown_;                 // without frame information; sorted by start
   bool is_complete_ = true;                    // whether what is in neither is unknown, too
+  bool is_cut_short_ = false;                  // memory ran out in the last Update
   std::shared_ptr<RuleCache> cache_ =
       std::make_shared<RuleCache>();  // of all snapshots since a module was let go
 };

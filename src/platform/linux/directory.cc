@@ -10,6 +10,8 @@
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
+#include <memory>
+#include <string>
 #include <system_error>
 #include <utility>
 
@@ -35,6 +37,7 @@ class FileDescriptor {
   ~FileDescriptor() { Close(); }
 
   [[nodiscard]] int get() const { return number_; }
+  int Release() { return std::exchange(number_, -1); }
   // 0 or errno: some file systems say only here that the disk is full.
   int Close() {
     return number_ >= 0 && close(std::exchange(number_, -1)) != 0 && errno != EINTR ? errno : 0;
@@ -87,7 +90,9 @@ absl::StatusOr<Directory> Directory::Open(const std::string& path) {
   const int descriptor =
       open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | (IsPrivileged() ? O_NOFOLLOW : 0));
   if (descriptor < 0) return SystemError(errno, "cannot open directory", path);
-  return Directory(path, descriptor);
+  FileDescriptor file(descriptor);
+  std::string own_path = path;  // may throw
+  return Directory(std::move(own_path), file.Release());
 }
 
 Directory::~Directory() {
@@ -149,13 +154,14 @@ std::vector<DirectoryFile> Directory::List(
   // A descriptor of its own, because closedir closes it and a position is shared between
   // duplicates.
   const int descriptor = openat(static_cast<int>(handle_), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  DIR* directory = descriptor >= 0 ? fdopendir(descriptor) : nullptr;
+  const std::unique_ptr<DIR, int (*)(DIR*)> directory(
+      descriptor >= 0 ? fdopendir(descriptor) : nullptr, &closedir);
   if (directory == nullptr) {
     if (descriptor >= 0) close(descriptor);
     return files;
   }
   for (std::size_t i = 0; i < max_entries; ++i) {
-    const dirent* entry = readdir(directory);
+    const dirent* entry = readdir(directory.get());
     if (entry == nullptr) break;
     struct stat status;
     if (!is_wanted(entry->d_name) ||
@@ -166,7 +172,6 @@ std::vector<DirectoryFile> Directory::List(
     files.push_back({entry->d_name, static_cast<std::uint64_t>(status.st_size),
                      std::int64_t{status.st_mtim.tv_sec} * kNsPerSecond + status.st_mtim.tv_nsec});
   }
-  closedir(directory);
   return files;
 }
 

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cstring>
 #include <mutex>
+#include <unordered_map>
 
-#include "absl/container/flat_hash_map.h"
 #include "exit_lock.h"
 #include "strobe/platform/capture_target.h"
 
@@ -31,7 +31,8 @@ class ThreadTable {
 
  private:
   std::mutex mutex_;
-  absl::flat_hash_map<std::uint64_t, std::shared_ptr<KnownThread>> threads_;
+  std::unordered_map<std::uint64_t, std::shared_ptr<KnownThread>>
+      threads_;  // an insertion may throw
 };
 ThreadTable& GlobalThreads() {
   static auto* const table = new ThreadTable;  // never destroyed: threads end after main, too
