@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "strobe/base/memory_guard.h"
 #include "strobe/base/visibility.h"
 #include "strobe/clock/clock.h"
 #include "strobe/core/generated_code.h"
@@ -50,16 +51,21 @@ class BasicProfiler final {
  public:
   // What code sets in `options` beats the environment's STROBE_* variables, which beat the
   // defaults; STROBE_ENABLED=0 beats all. Nothing is started, opened or installed yet.
+  // Where memory runs out, all calls of this Profiler say so, and nothing is ever sampled.
   explicit BasicProfiler(ProfilerOptions options = {}) requires Parts<Traits>::kCanBeMade
       : BasicProfiler(std::move(options), Parts<Traits>{}) {}
   // With parts that have been made already: {.exporter = MyExporter(connection)}.
-  BasicProfiler(ProfilerOptions options, Parts<Traits> parts)
-      : options_(internal::WithEnvironment<typename Traits::Platform>(std::move(options))),
-        parts_(std::move(parts)),
-        core_(internal::MakeCore<Traits>(options_, parts_).release()) {}
+  BasicProfiler(ProfilerOptions options, Parts<Traits> parts) : parts_(std::move(parts)) {
+    static_cast<void>(internal::HasMemoryFor([&] {
+      options_ = internal::WithEnvironment<typename Traits::Platform>(std::move(options));
+      core_.store(internal::MakeCore<Traits>(options_, parts_).release(),
+                  std::memory_order_release);
+    }));
+  }
   // Stops, if it runs. Registrations that have not ended stay valid, and do nothing more.
   ~BasicProfiler() {
     internal::AbstractCore* const core = core_.load(std::memory_order_acquire);
+    if (core == nullptr) return;
     const bool is_own = core->fork_count() == Traits::Platform::ForkCount();
     is_own ? core->Retire() : internal::KeepForEver(core);
   }
@@ -69,29 +75,45 @@ class BasicProfiler final {
   // Registers the calling thread under `name` (any bytes; at most 63 of them are kept) until the
   // returned object ends, on the same thread. The thread is sampled while the profiler runs. Before
   // or after Start.
-  Registration RegisterThread(std::string_view name) { return Core().RegisterThread(name); }
+  Registration RegisterThread(std::string_view name) {
+    internal::AbstractCore* const core = Core();
+    return core != nullptr ? core->RegisterThread(name) : Registration(internal::OutOfMemory());
+  }
 
   // Registers code that the program has generated, until the returned object ends; from any thread.
   // Its frames have `code.name` from the next drain on, while a session runs, and in profiles that
   // a drain after the end goes into.
-  CodeRegistration RegisterCode(const GeneratedCode& code) { return Core().RegisterCode(code); }
+  CodeRegistration RegisterCode(const GeneratedCode& code) {
+    internal::AbstractCore* const core = Core();
+    return core != nullptr ? core->RegisterCode(code) : CodeRegistration(internal::OutOfMemory());
+  }
 
   // Begins a session. InvalidArgument names the option that is wrong; FailedPrecondition where it
-  // runs already or is switched off; Unimplemented where it cannot work.
-  absl::Status Start() { return Core().Start(); }
+  // runs already or is switched off; Unimplemented where it cannot work; ResourceExhausted, as from
+  // all calls with a status, where memory runs out.
+  absl::Status Start() { return Call(&internal::AbstractCore::Start); }
 
   // Ends the session: drains, exports, waits for the export (at most exporter.stop_timeout_s). The
   // status is the export's.
-  absl::Status Stop() { return Core().Stop(); }
+  absl::Status Stop() { return Call(&internal::AbstractCore::Stop); }
 
   // Exports what has been sampled so far, and waits for it like Stop. The session goes on.
-  absl::Status Flush() { return Core().Flush(); }
+  absl::Status Flush() { return Call(&internal::AbstractCore::Flush); }
 
-  // The account since construction. Never waits for an export.
-  [[nodiscard]] Stats stats() { return Core().GetStats(); }
+  // The account since construction. Never waits for an export. Where memory runs out, all is 0 but
+  // Stats::out_of_memory.
+  [[nodiscard]] Stats stats() {
+    if (internal::AbstractCore* const core = Core()) return core->GetStats();
+    Stats none;
+    none.out_of_memory = 1;
+    return none;
+  }
 
   // "Why do I see no samples?" in plain words.
-  [[nodiscard]] std::string Diagnose() { return Core().Diagnose(); }
+  [[nodiscard]] std::string Diagnose() {
+    internal::AbstractCore* const core = Core();
+    return core != nullptr ? core->Diagnose() : "Out of memory.";
+  }
 
   // The options in force.
   [[nodiscard]] const ProfilerOptions& options() const { return options_; }
@@ -99,20 +121,27 @@ class BasicProfiler final {
  private:
   // The core of this process. In a fork's child the first use makes it, and not the fork, between
   // which and an exec nothing may allocate. The parent's core is left as it was at the fork: its
-  // threads are not here, and its locks may be held by them.
-  internal::AbstractCore& Core() {
+  // threads are not here, and its locks may be held by them. nullptr where memory runs out.
+  internal::AbstractCore* Core() {
     internal::AbstractCore* core = core_.load(std::memory_order_acquire);
-    if (core->fork_count() == Traits::Platform::ForkCount()) return *core;
-    auto own = internal::MakeCore<Traits>(options_, parts_);
+    if (core == nullptr || core->fork_count() == Traits::Platform::ForkCount()) return core;
+    std::unique_ptr<internal::AbstractCore> own;
+    if (!internal::HasMemoryFor([&] { own = internal::MakeCore<Traits>(options_, parts_); }))
+      return nullptr;
     // Where another thread was faster, its core it is.
-    if (!core_.compare_exchange_strong(core, own.get(), std::memory_order_acq_rel)) return *core;
+    if (!core_.compare_exchange_strong(core, own.get(), std::memory_order_acq_rel)) return core;
     internal::KeepForEver(core);
-    return *own.release();
+    return own.release();
   }
 
-  const ProfilerOptions options_;
+  absl::Status Call(absl::Status (internal::AbstractCore::*function)()) {
+    internal::AbstractCore* const core = Core();
+    return core != nullptr ? (core->*function)() : internal::OutOfMemory();
+  }
+
+  ProfilerOptions options_;  // never changes once it is constructed
   const Parts<Traits> parts_;
-  std::atomic<internal::AbstractCore*> core_;
+  std::atomic<internal::AbstractCore*> core_{nullptr};
 };
 STROBE_HOLDS_HIDDEN_END
 

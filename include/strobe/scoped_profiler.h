@@ -5,6 +5,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "strobe/base/memory_guard.h"
 #include "strobe/profiler.h"
 
 namespace strobe {
@@ -33,8 +34,10 @@ class [[nodiscard]] BasicScopedProfiler {
 
  private:
   static void Warn(const char* what, const absl::Status& status) {
-    Traits::Platform::WriteLine("strobe: " + std::string(what) + ": " +
-                                std::string(status.message()));
+    static_cast<void>(internal::HasMemoryFor([&] {
+      Traits::Platform::WriteLine("strobe: " + std::string(what) + ": " +
+                                  std::string(status.message()));
+    }));
   }
 
   BasicProfiler<Traits>& profiler_;

@@ -170,6 +170,14 @@ void AddExports(const Stats& stats, std::vector<std::string>& lines) {
   }
 }
 
+void AddMemory(const Stats& stats, std::vector<std::string>& lines) {
+  if (stats.out_of_memory == 0) return;
+  lines.push_back(absl::StrCat("Memory ran out ", stats.out_of_memory,
+                               " times in calls and tasks of the profiler. Most are tried again; "
+                               "what had to be dropped has an amount of ",
+                               stats.amount_dropped, "."));
+}
+
 }  // namespace
 
 std::string BlockingThreads(std::uint64_t count, int signal) {
@@ -188,6 +196,7 @@ std::string Diagnose(const DiagnosisFacts& facts) {
   AddLimits(facts.stats, lines);
   AddSilence(facts, lines);
   AddExports(facts.stats, lines);
+  AddMemory(facts.stats, lines);
   if (lines.empty()) {
     const std::string ended =
         facts.stats.threads_ended == 0

@@ -8,12 +8,12 @@ namespace strobe::internal {
 
 void FillProfile(ExportJob& job) {
   if (job.is_filled) return;
-  job.is_filled = true;
-  strobe::FillProfile(std::move(job.samples), job.profile);
   Profile& profile = job.profile;
   const std::size_t all = profile.value_types.size();
   std::vector<ValueType> types;
   for (const std::size_t column : job.columns) types.push_back(profile.value_types[column]);
+  strobe::FillProfile(std::move(job.samples), profile);
+  job.is_filled = true;  // from here on nothing takes memory
   // In place: a row of the wanted columns never begins after the row that it comes from.
   std::size_t next = 0;
   for (std::size_t sample = 0; sample < profile.samples.size(); ++sample) {
@@ -24,7 +24,9 @@ void FillProfile(ExportJob& job) {
   profile.value_types = std::move(types);
 }
 
-std::int64_t AmountOf(const Profile& profile) {
+std::int64_t AmountOf(const ExportJob& job) {
+  const Profile& profile = job.profile;
+  if (!job.is_filled) return job.samples.rows.Sum(job.columns[profile.default_value_type]);
   const std::size_t columns = profile.value_types.size();
   std::uint64_t amount = 0;  // forged weights may make it wrap
   for (std::size_t i = profile.default_value_type; i < profile.values.size(); i += columns) {

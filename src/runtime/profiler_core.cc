@@ -36,6 +36,7 @@ Stats StatsBetween(const Stats& earlier, const Stats& later) {
     result.outputs[i].amount_dropped -= earlier.outputs[i].amount_dropped;
   }
   result.periods_extended -= earlier.periods_extended;
+  result.out_of_memory -= earlier.out_of_memory;
   result.rated_samples -= earlier.rated_samples;
   result.rated_ns -= earlier.rated_ns;
   result.achieved_rate_hz = result.rated_ns > 0 ? static_cast<double>(result.rated_samples) * 1e9 /
@@ -56,6 +57,7 @@ bool LockBy(std::unique_lock<std::mutex>& lock, std::chrono::steady_clock::time_
 void AddExports(Stats& stats, const Stats& more) {
   AddOutputs(stats, more.outputs);
   if (!more.partly_named_module.empty()) stats.partly_named_module = more.partly_named_module;
+  stats.out_of_memory += more.out_of_memory;
 }
 
 }  // namespace strobe::internal

@@ -7,13 +7,16 @@ namespace strobe::internal {
 std::uint32_t SampleIntake::AddThread(std::uint64_t id, std::string name,
                                       std::span<const std::int64_t> scales) {
   if (free_.empty()) {
-    free_.push_back(static_cast<std::uint32_t>(threads_.size()));
+    const std::size_t count = threads_.size();
+    // Room for all threads, so that no end of a thread needs any.
+    if (free_.capacity() <= count) free_.reserve(std::max<std::size_t>(2 * count, 16));
+    scales_.resize((count + 1) * layout_.value_count);
     threads_.push_back(0);
-    scales_.resize(scales_.size() + layout_.value_count);
+    free_.push_back(static_cast<std::uint32_t>(count));
   }
   const std::uint32_t thread = free_.back();
-  free_.pop_back();
   threads_[thread] = recording_.AddThread(id, std::move(name));
+  free_.pop_back();
   std::copy_n(scales.begin(), layout_.value_count,
               scales_.begin() + static_cast<std::ptrdiff_t>(thread * layout_.value_count));
   return thread;

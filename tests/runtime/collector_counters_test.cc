@@ -1,5 +1,7 @@
 #include "strobe/runtime/collector_counters.h"
 
+#include <new>
+
 #include "gtest/gtest.h"
 
 namespace strobe::internal {
@@ -23,6 +25,10 @@ TEST(CollectorCounters, StandInTheStatsUnderTheirNames) {
   counters.tables = 13;
   counters.deferred_ends[static_cast<std::size_t>(StackEnd::kTruncated)] = 14;
   counters.unreadable = 15;
+  counters.no_memory = 18;
+  counters.periods_dropped = 19;
+  counters.amount_dropped = 20;
+  counters.out_of_memory = 21;
   counters.SetUnreadModule("/lib/x");
   Stats stats;
   stats.memory_bytes = 100;
@@ -42,8 +48,20 @@ TEST(CollectorCounters, StandInTheStatsUnderTheirNames) {
   EXPECT_EQ(stats.stacks_deferred, 14u);
   EXPECT_EQ(stats.stack_ends[static_cast<std::size_t>(StackEnd::kTruncated)], 14u);
   EXPECT_EQ(stats.drops[static_cast<std::size_t>(DropReason::kUnreadable)], 15u);
+  EXPECT_EQ(stats.drops[static_cast<std::size_t>(DropReason::kNoMemory)], 18u);
+  EXPECT_EQ(stats.exports_dropped, 19u);
+  EXPECT_EQ(stats.amount_dropped, 20);
+  EXPECT_EQ(stats.out_of_memory, 21u);
   EXPECT_EQ(stats.unread_module, "/lib/x");
   EXPECT_DOUBLE_EQ(stats.achieved_rate_hz, 500);
+}
+
+TEST(CollectorCounters, CountWhatMemoryRanOutIn) {
+  CollectorCounters counters;
+  EXPECT_TRUE(counters.HasMemoryFor([] {}));
+  EXPECT_EQ(counters.out_of_memory, 0u);
+  EXPECT_FALSE(counters.HasMemoryFor([] { throw std::bad_alloc(); }));
+  EXPECT_EQ(counters.out_of_memory, 1u);
 }
 
 TEST(CollectorCounters, NoRateWithoutATimeToDivideBy) {

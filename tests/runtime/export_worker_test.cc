@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -33,16 +34,19 @@ std::chrono::steady_clock::time_point In(int seconds) {
 }
 
 // A period with one stack of one thread.
-ExportJob Job(std::uint64_t sequence, std::vector<std::size_t> columns = {0, 1, 2}) {
+std::unique_ptr<ExportJob> Job(std::uint64_t sequence,
+                               std::vector<std::size_t> columns = {0, 1, 2}) {
   Aggregator aggregator(3, 1 << 20);
   const std::uint32_t key = aggregator.AddThread(1, "thread");
   const std::vector<Address> stack{0x401000};
   aggregator.Add(key, {.generation = 1, .leaf_first = stack},
                  std::vector<std::int64_t>{1, 20, 300});
-  ExportJob job{.samples = aggregator.Take(), .profile = {}, .columns = std::move(columns)};
-  job.profile.value_types = {{"a", "count"}, {"b", "count"}, {"c", "count"}};
-  job.profile.default_value_type = job.columns.size() == 1 ? 0 : 1;
-  job.profile.sequence = sequence;
+  auto job = std::make_unique<ExportJob>();
+  job->samples = aggregator.Take();
+  job->columns = std::move(columns);
+  job->profile.value_types = {{"a", "count"}, {"b", "count"}, {"c", "count"}};
+  job->profile.default_value_type = job->columns.size() == 1 ? 0 : 1;
+  job->profile.sequence = sequence;
   return job;
 }
 
@@ -275,6 +279,7 @@ struct Destination {
   absl::Status status;                   // of each export
   std::vector<std::uint64_t> sequences;  // delivered
   int tries = 0;
+  bool has_no_memory = false;  // for the next one
 
   void Set(absl::Status next) {
     const std::lock_guard lock(mutex);
@@ -293,6 +298,7 @@ struct DestinationExporter {
   absl::StatusOr<std::string> Export(const ExportRequest& request) {
     const std::lock_guard lock(destination->mutex);
     ++destination->tries;
+    if (std::exchange(destination->has_no_memory, false)) throw std::bad_alloc();
     if (!destination->status.ok()) return destination->status;
     destination->sequences.push_back(request.profile.sequence);
     return absl::StrCat("there, ", std::string(request.bytes));
@@ -331,6 +337,21 @@ class TwoOutputsTest : public ExportWorkerTest {
       {.outputs = {{.exporter = DestinationExporter{&first_}},
                    {.encoder = TextEncoder{"text"}, .exporter = DestinationExporter{&second_}}}}};
 };
+
+TEST_F(TwoOutputsTest, AnOutputThatMemoryRunsOutInIsTriedAgainAndAlone) {
+  first_.has_no_memory = true;
+  EXPECT_TRUE(absl::IsResourceExhausted(SubmitAndWait(1)));
+  EXPECT_THAT(second_.Delivered(), ElementsAre(1));
+  EXPECT_TRUE(worker_.HasRoom());
+  worker_.Retry();
+  EXPECT_TRUE(worker_.End(In(60)).ok());
+  EXPECT_THAT(first_.Delivered(), ElementsAre(1));
+  EXPECT_THAT(second_.Delivered(), ElementsAre(1)) << "not twice";
+  const Stats stats = StatsOf(worker_);
+  EXPECT_EQ(stats.out_of_memory, 1u);
+  EXPECT_EQ(stats.exports_failed, 1u);
+  EXPECT_EQ(stats.exports_dropped, 0u);
+}
 
 TEST_F(TwoOutputsTest, EachGetsEveryProfileInItsFormat) {
   EXPECT_TRUE(SubmitAndWait(1).ok());

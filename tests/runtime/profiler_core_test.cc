@@ -36,6 +36,7 @@ Stats Counters(std::uint64_t factor) {
   stats.outputs.resize(1);
   stats.outputs[0].exports = 25 * factor;
   stats.outputs[0].amount_dropped = static_cast<std::int64_t>(26 * factor);
+  stats.out_of_memory = 27 * factor;
   return stats;
 }
 
@@ -66,6 +67,7 @@ TEST(StatsBetween, SubtractsEveryCounter) {
   EXPECT_EQ(between.outputs.at(0).exports, expected.outputs[0].exports);
   EXPECT_EQ(between.outputs[0].amount_dropped, expected.outputs[0].amount_dropped);
   EXPECT_EQ(between.periods_extended, expected.periods_extended);
+  EXPECT_EQ(between.out_of_memory, expected.out_of_memory);
 }
 
 TEST(StatsBetween, RatesAreThoseOfTheTimeBetween) {
@@ -107,11 +109,13 @@ TEST(AddExports, AddsCountsAndKeepsTheLastWord) {
   output.exports_failed = 4;
   output.exports_dropped = 2;
   output.amount_dropped = 70;
+  more.out_of_memory = 6;
   AddExports(stats, more);
   EXPECT_EQ(stats.exports, 3u);
   EXPECT_EQ(stats.exports_failed, 4u);
   EXPECT_EQ(stats.exports_dropped, 2u);
   EXPECT_EQ(stats.amount_dropped, 70);
+  EXPECT_EQ(stats.out_of_memory, 6u);
   EXPECT_EQ(stats.last_export_error, "");
   EXPECT_EQ(stats.last_export_path, "/old") << "where the last success went";
   EXPECT_EQ(stats.partly_named_module, "/lib/x");

@@ -10,9 +10,13 @@
 
 #include "absl/status/status.h"
 #include "strobe/base/address.h"
+#include "strobe/base/memory_guard.h"
 #include "strobe/base/visibility.h"
 
 namespace strobe {
+
+template <class Traits>
+class BasicProfiler;
 
 // A range of generated code, as a just-in-time compiler leaves it in memory.
 struct GeneratedCode {
@@ -79,6 +83,8 @@ class [[nodiscard]] CodeRegistration {
  private:
   template <class Traits>
   friend class internal::ProfilerCore;
+  template <class Traits>
+  friend class BasicProfiler;
 
   explicit CodeRegistration(absl::Status status) : status_(std::move(status)) {}
   CodeRegistration(std::shared_ptr<internal::GeneratedCodeOwner> owner, const GeneratedCode& code)
@@ -87,14 +93,14 @@ class [[nodiscard]] CodeRegistration {
   }
 
   static absl::Status MovedAway() {
-    return absl::CancelledError("the registration was moved away");
+    return internal::MakeStatus(absl::StatusCode::kCancelled, "the registration was moved away");
   }
 
   void End() {
     if (owner_ != nullptr) std::exchange(owner_, nullptr)->Remove(start_);
   }
 
-  absl::Status status_ = absl::CancelledError("registers nothing");
+  absl::Status status_ = internal::MakeStatus(absl::StatusCode::kCancelled, "registers nothing");
   std::shared_ptr<internal::GeneratedCodeOwner> owner_;
   Address start_ = 0;
 };

@@ -5,9 +5,13 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "strobe/base/memory_guard.h"
 #include "strobe/base/visibility.h"
 
 namespace strobe {
+template <class Traits>
+class BasicProfiler;
+
 STROBE_HIDDEN_BEGIN
 namespace internal {
 
@@ -40,13 +44,12 @@ class [[nodiscard]] Registration {
         owner_(std::exchange(other.owner_, nullptr)),
         slot_(other.slot_),
         thread_id_(other.thread_id_) {
-    other.status_ = absl::CancelledError("the registration was moved away");
+    other.status_ = MovedAway();
   }
   Registration& operator=(Registration&& other) noexcept {
     if (this != &other) {
       End();
-      status_ =
-          std::exchange(other.status_, absl::CancelledError("the registration was moved away"));
+      status_ = std::exchange(other.status_, MovedAway());
       owner_ = std::exchange(other.owner_, nullptr);
       slot_ = other.slot_;
       thread_id_ = other.thread_id_;
@@ -63,6 +66,12 @@ class [[nodiscard]] Registration {
  private:
   template <class Traits>
   friend class internal::ProfilerCore;
+  template <class Traits>
+  friend class BasicProfiler;
+
+  static absl::Status MovedAway() {
+    return internal::MakeStatus(absl::StatusCode::kCancelled, "the registration was moved away");
+  }
 
   explicit Registration(absl::Status status) : status_(std::move(status)) {}
   Registration(internal::RegistrationOwner* owner, void* slot, std::uint64_t thread_id)
@@ -72,7 +81,7 @@ class [[nodiscard]] Registration {
     if (owner_ != nullptr) std::exchange(owner_, nullptr)->EndRegistration(slot_, thread_id_);
   }
 
-  absl::Status status_ = absl::CancelledError("registers nothing");
+  absl::Status status_ = internal::MakeStatus(absl::StatusCode::kCancelled, "registers nothing");
   internal::RegistrationOwner* owner_ = nullptr;
   void* slot_ = nullptr;
   std::uint64_t thread_id_ = 0;

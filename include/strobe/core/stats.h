@@ -13,7 +13,8 @@
 namespace strobe {
 
 // Why a sample that was due did not become a record of its own. Its weight is never lost: it rides
-// on the thread's next record, or ends in the pseudo-frame [lost].
+// on the thread's next record, or ends in the pseudo-frame [lost]; for want of memory, it is
+// counted in Stats::amount_dropped.
 enum class DropReason : std::uint8_t {
   kRingFull = 0,  // the collector had not yet made room
   kNoRegisters,   // the signal came without the thread's registers
@@ -23,8 +24,9 @@ enum class DropReason : std::uint8_t {
   kNoTable,
   // What came out of the ring was no record: somebody else has written into its memory.
   kUnreadable,
+  kNoMemory,  // memory ran out when its thread's account was closed
 };
-inline constexpr std::size_t kDropReasonCount = 4;
+inline constexpr std::size_t kDropReasonCount = 5;
 
 constexpr std::string_view DropReasonName(DropReason reason) {
   switch (reason) {
@@ -32,6 +34,7 @@ constexpr std::string_view DropReasonName(DropReason reason) {
     case DropReason::kNoRegisters: return "no registers";
     case DropReason::kNoTable: return "no table yet";
     case DropReason::kUnreadable: return "unreadable";
+    case DropReason::kNoMemory: return "no memory";
   }
   return "unknown";
 }
@@ -101,10 +104,13 @@ struct Stats {
   std::uint64_t exports_failed = 0;
   std::uint64_t exports_dropped =
       // Profiles never delivered: refused for good (see RefusesProfile), waiting when their session
-      // ended, or one too many waiting for an output that fails while another delivers.
+      // ended, or one too many waiting for an output that fails while another delivers. One that
+      // there was no memory to make at the end of its session counts once, and for no output.
       0;
   std::int64_t amount_dropped =
-      0;  // in these, in the unit that the first provider shows by default
+      // In these and in drops for want of memory, in the unit that the first provider shows by
+      // default.
+      0;
   std::uint64_t periods_extended =
       0;  // periods that went on because the one before had not been exported yet
   std::string last_export_error;     // empty after a success
@@ -116,6 +122,7 @@ struct Stats {
 
   // Memory of the profiler, in bytes, now.
   std::uint64_t memory_bytes = 0;
+  std::uint64_t out_of_memory = 0;  // calls and tasks that were given up because memory ran out
 };
 
 }  // namespace strobe

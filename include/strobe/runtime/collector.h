@@ -58,10 +58,11 @@ class Collector {
         option_drain_ns_(*options.collector.drain_period_ms * 1'000'000),
         export_period_ns_(static_cast<std::int64_t>(*options.exporter.period_s * 1e9)) {}
 
-  // False where the system refuses the thread.
+  // False where the system refuses the thread, or memory runs out.
   bool Begin() {
-    thread_ = Platform::RunOnOwnThread("strobe-collect", [this] { Run(); });
-    return thread_.IsRunning();
+    return counters_.HasMemoryFor([this] {
+      thread_ = Platform::RunOnOwnThread("strobe-collect", [this] { Run(); });
+    }) && thread_.IsRunning();
   }
 
   // Drains and ends the period now; waits for that until the deadline. False where it did not
@@ -91,7 +92,7 @@ class Collector {
     std::int64_t next_drain_ns = now_ns + drain_ns;
     std::int64_t next_check_ns = now_ns + kHandlerCheckPeriodNs;
     std::int64_t next_export_ns = now_ns + export_period_ns_;
-    std::int64_t next_look_ns = session_.Look(now_ns);
+    std::int64_t next_look_ns = Look(now_ns);
     std::unique_lock lock(monitor_);
     while (!is_ending_) {
       const std::uint64_t asked = periods_asked_;
@@ -99,7 +100,9 @@ class Collector {
       now_ns = clock_.MonotonicNs();
       const bool is_export_due = asked != periods_done_ || now_ns >= next_export_ns;
       if (now_ns >= next_drain_ns || is_export_due) {
-        drain_ns = NextDrainNs(drain_ns, session_.Drain(), option_drain_ns_);
+        double fill = 0;  // where memory runs out, the next drain goes on
+        static_cast<void>(counters_.HasMemoryFor([&] { fill = session_.Drain(); }));
+        drain_ns = NextDrainNs(drain_ns, fill, option_drain_ns_);
         // Never more than half of the time, however much there is to do.
         const std::int64_t done_ns = clock_.MonotonicNs();
         next_drain_ns = std::max(now_ns + drain_ns, done_ns + (done_ns - now_ns));
@@ -113,9 +116,9 @@ class Collector {
         next_export_ns = now_ns + export_period_ns_;
       }
       // Asked for after every drain too: a thread may have come that has to be looked at.
-      if (now_ns >= next_look_ns || next_look_ns == INT64_MAX) next_look_ns = session_.Look(now_ns);
+      if (now_ns >= next_look_ns || next_look_ns == INT64_MAX) next_look_ns = Look(now_ns);
       if (now_ns >= next_check_ns) {
-        callbacks_.check_handler();
+        static_cast<void>(counters_.HasMemoryFor(callbacks_.check_handler));
         next_check_ns = now_ns + kHandlerCheckPeriodNs;
       }
       lock.lock();
@@ -128,6 +131,13 @@ class Collector {
       const std::int64_t wake_ns = std::min({next_drain_ns, next_look_ns, next_export_ns});
       Wait(lock, std::max<std::int64_t>(wake_ns - clock_.MonotonicNs(), 0));
     }
+  }
+
+  // Where memory runs out in it, the next try comes no sooner than a drain would.
+  std::int64_t Look(std::int64_t now_ns) {
+    std::int64_t next_ns = now_ns + option_drain_ns_;
+    static_cast<void>(counters_.HasMemoryFor([&] { next_ns = session_.Look(now_ns); }));
+    return next_ns;
   }
 
   // Or until somebody notifies; but for that a short time is not cut short where it can be kept

@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "strobe/base/memory_guard.h"
 #include "strobe/base/visibility.h"
 #include "strobe/core/stack.h"
 #include "strobe/core/stats.h"
@@ -16,7 +17,7 @@
 STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
 
-// Written by the collector only, over all sessions; read from anywhere.
+// Written by the collector only, over all sessions, but for out_of_memory; read from anywhere.
 struct CollectorCounters {
   std::atomic<std::uint64_t> samples{0};
   std::atomic<std::uint64_t> rated_samples{0};  // of the first enabled provider
@@ -25,6 +26,10 @@ struct CollectorCounters {
   std::atomic<std::int64_t> cpu_ns{0};
   std::atomic<std::uint64_t> folded{0};
   std::atomic<std::uint64_t> unreadable{0};
+  std::atomic<std::uint64_t> no_memory{0};        // see DropReason
+  std::atomic<std::uint64_t> periods_dropped{0};  // for want of memory
+  std::atomic<std::int64_t> amount_dropped{0};    // in both
+  std::atomic<std::uint64_t> out_of_memory{0};    // see Stats
   std::atomic<std::uint64_t> module_refreshes{0};
   std::atomic<std::uint64_t> waits_abandoned{0};
   std::atomic<std::uint64_t> looks_put_off{0};
@@ -42,6 +47,14 @@ struct CollectorCounters {
     unread_module_ = std::move(path);
   }
 
+  // Runs `body`; false, and counted, where memory runs out in it. From any thread.
+  template <class Body>
+  [[nodiscard]] bool HasMemoryFor(Body&& body) {
+    if (internal::HasMemoryFor(body)) return true;
+    out_of_memory.fetch_add(1, std::memory_order_relaxed);
+    return false;
+  }
+
   // The achieved rate comes with them.
   void AddTo(Stats& stats) const {
     const auto read = [](const auto& counter) { return counter.load(std::memory_order_relaxed); };
@@ -52,6 +65,10 @@ struct CollectorCounters {
     stats.collector_cpu_ns += read(cpu_ns);
     stats.stacks_folded += read(folded);
     stats.drops[static_cast<std::size_t>(DropReason::kUnreadable)] += read(unreadable);
+    stats.drops[static_cast<std::size_t>(DropReason::kNoMemory)] += read(no_memory);
+    stats.exports_dropped += read(periods_dropped);
+    stats.amount_dropped += read(amount_dropped);
+    stats.out_of_memory += read(out_of_memory);
     for (std::size_t i = 0; i < deferred_ends.size(); ++i) {
       stats.stack_ends[i] += read(deferred_ends[i]);
       stats.stacks_deferred += read(deferred_ends[i]);

@@ -20,6 +20,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "strobe/aggregate/aggregated_period.h"
+#include "strobe/base/memory_guard.h"
 #include "strobe/base/visibility.h"
 #include "strobe/core/options.h"
 #include "strobe/core/profile.h"
@@ -47,7 +48,7 @@ struct ExportJob {
 // Fills job.profile from job.samples, once, and keeps only the columns that are wanted.
 void FillProfile(ExportJob& job);
 // What all of its samples add up to, in the value type that is shown by default.
-std::int64_t AmountOf(const Profile& profile);
+std::int64_t AmountOf(const ExportJob& job);
 
 // The account of outputs with these suffixes, which have delivered nothing yet.
 std::vector<OutputStats> NewAccount(std::span<const std::string_view> file_suffixes);
@@ -57,8 +58,9 @@ void AddOutputs(Stats& stats, const std::vector<OutputStats>& outputs);
 absl::Status OfOutput(const absl::Status& status, const std::string& name);
 
 // Thread-safe. Unless an output fails while another delivers, it holds at most two periods: the one
-// that is being sent or has failed, and the session's last. All that the thread touches lives in a
-// shared state, so that an exporter which hangs for minutes can be left behind.
+// that is being sent or has failed, and the session's last. A try that memory runs out in has
+// failed, and is repeated as any other. All that the thread touches lives in a shared state, so
+// that an exporter which hangs for minutes can be left behind.
 template <class Traits>
 class ExportWorker {
  public:
@@ -69,10 +71,13 @@ class ExportWorker {
   explicit ExportWorker(const ExporterOptions& options, const Parts<Traits>& parts = {})
       : state_(std::make_shared<State>(options, parts)) {}
 
-  // False where the system refuses the thread.
+  // False where the system refuses the thread, or memory runs out.
   bool Begin() {
-    thread_ = Platform::RunOnOwnThread("strobe-export", [state = state_] { state->Run(); });
-    return thread_.IsRunning();
+    return HasMemoryFor([this] {
+             thread_ =
+                 Platform::RunOnOwnThread("strobe-export", [state = state_] { state->Run(); });
+           }) &&
+           thread_.IsRunning();
   }
 
   // Whether nothing is on its way.
@@ -86,14 +91,15 @@ class ExportWorker {
     const std::lock_guard lock(state_->monitor);
     std::bitset<kMaxOutputs> busy;
     for (const auto& job : state_->jobs) busy |= job->waiting;
-    return busy.count() < Outputs::kCount;
+    return busy.count() < Outputs::kCount && state_->jobs.size() + 1 < kMaxJobs;
   }
 
-  // Hands a period over.
-  void Submit(ExportJob job) {
+  // Hands a period over; unless it is the session's last, only where there is room. Takes no
+  // memory.
+  void Submit(std::unique_ptr<ExportJob> job) {
     const std::lock_guard lock(state_->monitor);
-    for (std::size_t i = 0; i < Outputs::kCount; ++i) job.waiting.set(i);
-    state_->jobs.push_back(std::make_unique<ExportJob>(std::move(job)));
+    for (std::size_t i = 0; i < Outputs::kCount; ++i) job->waiting.set(i);
+    state_->jobs.push_back(std::move(job));
     state_->is_due = true;
     state_->monitor.NotifyAll();
   }
@@ -111,7 +117,10 @@ class ExportWorker {
     std::unique_lock lock(state_->monitor);
     const bool is_done =
         state_->monitor.WaitFor([&] { return !state_->is_due && !state_->is_busy; }, deadline);
-    if (!is_done) return absl::DeadlineExceededError("the exporter has not answered in time");
+    if (!is_done) {
+      return MakeStatus(absl::StatusCode::kDeadlineExceeded,
+                        "the exporter has not answered in time");
+    }
     return state_->status;
   }
 
@@ -135,6 +144,7 @@ class ExportWorker {
   void AddTo(Stats& stats) const {
     const std::lock_guard lock(state_->monitor);
     AddOutputs(stats, state_->account);
+    stats.out_of_memory += state_->out_of_memory;
     if (!state_->partly_named.empty()) stats.partly_named_module = state_->partly_named;
   }
 
@@ -153,12 +163,16 @@ class ExportWorker {
   using Round = std::array<Tries, Outputs::kCount>;
   // An output that fails more often in a round tries no more in it: it may take long to fail.
   static constexpr int kMaxFailuresOfARound = 2;
+  // Those that outputs wait for, one that is submitted meanwhile, and the session's last.
+  static constexpr std::size_t kMaxJobs = Outputs::kCount * kMaxWaitingProfiles + 2;
 
   struct State {
     State(const ExporterOptions& options, const Parts<Traits>& parts)
         : account(NewAccount(Outputs::kFileSuffixes)),
           symbolizer(parts.symbolizer.Make()),
-          outputs(MakeOutputs(parts.AllOutputs(), options)) {}
+          outputs(MakeOutputs(parts.AllOutputs(), options)) {
+      jobs.reserve(kMaxJobs);
+    }
 
     void Run() {
       if constexpr (requires { Platform::WorkInBackground(); }) Platform::WorkInBackground();
@@ -199,25 +213,37 @@ class ExportWorker {
 
     // One try of each output that still waits for it.
     void Send(ExportJob& job, Round& round) {
-      FillProfile(job);
-      absl::StatusOr<Symbols> symbols = symbolizer.Symbolize(job.profile);
-      if (symbols.ok() && !symbols->partly_named.empty()) {
-        const std::lock_guard lock(monitor);
-        partly_named = symbols->partly_named;
-      }
-      // A profile without names is worth more than none.
-      if (!symbols.ok()) symbols.emplace();
+      std::optional<Symbols> symbols;
+      bool has_memory = HasMemoryFor([&] { symbols = Prepare(job); });
       std::size_t next = 0;
       const auto send = [&](auto& output) {
         const std::size_t index = next++;
-        if (job.waiting[index] && round[index].failures < kMaxFailuresOfARound)
-          Settle(job, index, output.Send(job.profile, *symbols), round[index]);
+        if (!job.waiting[index] || round[index].failures >= kMaxFailuresOfARound) return;
+        absl::StatusOr<std::string> sent = OutOfMemory();
+        if (symbols) has_memory = HasMemoryFor([&] { sent = output.Send(job.profile, *symbols); });
+        Settle(job, index, std::move(sent), has_memory, round[index]);
       };
       std::apply([&](auto&... output) { (send(output), ...); }, outputs);
     }
 
-    void Settle(ExportJob& job, std::size_t index, absl::StatusOr<std::string> sent, Tries& tries) {
+    // Fills the profile and names its functions.
+    Symbols Prepare(ExportJob& job) {
+      FillProfile(job);
+      absl::StatusOr<Symbols> symbols = symbolizer.Symbolize(job.profile);
+      // A profile without names is worth more than none.
+      if (!symbols.ok()) return {};
+      if (!symbols->partly_named.empty()) {
+        const std::lock_guard lock(monitor);
+        partly_named = symbols->partly_named;
+      }
+      return *std::move(symbols);
+    }
+
+    // Takes no memory: what has been delivered is not delivered again.
+    void Settle(ExportJob& job, std::size_t index, absl::StatusOr<std::string> sent,
+                bool has_memory, Tries& tries) {
       const std::lock_guard lock(monitor);
+      out_of_memory += has_memory ? 0 : 1;
       OutputStats& output = account[index];
       if (!tries.status) tries.status.emplace();
       tries.status->Update(sent.status());
@@ -237,7 +263,7 @@ class ExportWorker {
 
     void Drop(ExportJob& job, std::size_t index) {
       ++account[index].exports_dropped;
-      account[index].amount_dropped += AmountOf(job.profile);
+      account[index].amount_dropped += AmountOf(job);
       job.waiting.reset(index);
     }
 
@@ -259,8 +285,14 @@ class ExportWorker {
       status = absl::OkStatus();
       for (std::size_t i = 0; i < Outputs::kCount; ++i) {
         if (!round[i].status) continue;
-        account[i].last_export_error = std::string(round[i].status->message());
-        status.Update(OfOutput(*round[i].status, account[i].name));
+        const bool has_memory = HasMemoryFor([&] {
+          account[i].last_export_error = std::string(round[i].status->message());
+          status.Update(OfOutput(*round[i].status, account[i].name));
+        });
+        if (has_memory) continue;
+        ++out_of_memory;
+        account[i].last_export_error = "out of memory";  // short enough to need none
+        status.Update(*round[i].status);
       }
     }
 
@@ -273,6 +305,7 @@ class ExportWorker {
     absl::Status status;  // of the last round
     std::vector<OutputStats> account;
     std::string partly_named;
+    std::uint64_t out_of_memory = 0;
 
     // The thread's own.
     typename Traits::Symbolizer symbolizer;

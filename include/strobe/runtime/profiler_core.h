@@ -1,4 +1,5 @@
-// ProfilerCore: the parts of a Profiler put together.
+// ProfilerCore: the parts of a Profiler put together. It is some 470 lines long because every call
+// of a Profiler stands here, and what is left of it where memory runs out.
 #pragma once
 
 #include <atomic>
@@ -14,6 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "strobe/base/assert.h"
+#include "strobe/base/memory_guard.h"
 #include "strobe/base/visibility.h"
 #include "strobe/core/generated_code.h"
 #include "strobe/core/options.h"
@@ -98,15 +100,21 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
   ~ProfilerCore() override { static_cast<void>(Stop()); }  // no thread may be registered
 
   Registration RegisterThread(std::string_view name) override {
-    const absl::StatusOr<Slot*> slot = TryRegister(name);
+    absl::StatusOr<Slot*> slot;
+    if (!counters_.HasMemoryFor([&] { slot = TryRegister(name); })) slot = OutOfMemory();
     if (slot.ok()) return Registration(this, *slot, (*slot)->thread_id);
     registry_.CountRefused();
     return Registration(slot.status());
   }
 
   CodeRegistration RegisterCode(const GeneratedCode& code) override {
-    if (absl::Status status = Usable(); !status.ok()) return CodeRegistration(std::move(status));
-    return {code_, code};
+    CodeRegistration registration;
+    const bool has_memory = counters_.HasMemoryFor([&] {
+      absl::Status status = Usable();
+      registration =
+          status.ok() ? CodeRegistration(code_, code) : CodeRegistration(std::move(status));
+    });
+    return has_memory ? std::move(registration) : CodeRegistration(OutOfMemory());
   }
 
   // A RegistrationOwner's.
@@ -133,8 +141,9 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
   absl::Status Start() override {
     const std::lock_guard lock(control_mutex_);
     if (CopyRunning().session != nullptr)
-      return absl::FailedPreconditionError("the profiler is already running");
-    const absl::Status status = StartLocked();
+      return MakeStatus(absl::StatusCode::kFailedPrecondition, "the profiler is already running");
+    absl::Status status;
+    if (!counters_.HasMemoryFor([&] { status = StartLocked(); })) status = OutOfMemory();
     if (status.ok() && *options_.exporter.stop_at_exit) {
       ExitList::Add(registry_.arena()->number(), this, &Platform::AtExit);
       is_listed_ = true;
@@ -153,9 +162,9 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
   absl::Status Flush() override {
     const std::lock_guard lock(control_mutex_);
     const Running running = CopyRunning();
-    if (running.session == nullptr)
-      return absl::FailedPreconditionError("the profiler is not running");
+    if (running.session == nullptr) return NotRunning();
     const auto deadline = ExportDeadline();
+    const std::uint64_t failures = counters_.out_of_memory.load(std::memory_order_relaxed);
     absl::Status status;
     while (true) {
       // What failed before goes first; and the collector may end a period by itself just now.
@@ -168,12 +177,54 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
         status.Update(running.worker->Wait(deadline));
         return status;
       }
-      if (std::chrono::steady_clock::now() >= deadline)
-        return absl::DeadlineExceededError("the collector has not answered in time");
+      if (counters_.out_of_memory.load(std::memory_order_relaxed) != failures) return OutOfMemory();
+      if (std::chrono::steady_clock::now() >= deadline) {
+        return MakeStatus(absl::StatusCode::kDeadlineExceeded,
+                          "the collector has not answered in time");
+      }
     }
   }
 
   Stats GetStats() override {
+    Stats stats;
+    if (counters_.HasMemoryFor([&] { stats = CollectStats(); })) return stats;
+    Stats none;
+    none.out_of_memory = counters_.out_of_memory.load(std::memory_order_relaxed);
+    return none;
+  }
+
+  std::string Diagnose() override {
+    std::string text = "Out of memory.";  // short enough to need none
+    static_cast<void>(counters_.HasMemoryFor([&] { text = TryToDiagnose(); }));
+    return text;
+  }
+
+  void Retire() override {
+    static_cast<void>(Stop());
+    if (is_exit_using_.load(std::memory_order_acquire)) return;
+    const std::size_t left = registry_.Orphan();
+    if (left == 0) {
+      delete this;
+      return;
+    }
+    // Mostly at the end of a program whose detached threads run on.
+    static_cast<void>(HasMemoryFor([left] {
+      Platform::WriteLine("strobe: a Profiler was destroyed before " + std::to_string(left) +
+                          " thread(s) had ended their Registration");
+    }));
+  }
+
+ private:
+  struct Running {
+    std::shared_ptr<Session<Traits>> session;
+    std::shared_ptr<ExportWorker<Traits>> worker;
+  };
+
+  static absl::Status NotRunning() {
+    return MakeStatus(absl::StatusCode::kFailedPrecondition, "the profiler is not running");
+  }
+
+  Stats CollectStats() {
     const Running running = CopyRunning();
     Stats stats;
     stats.outputs = NewAccount(Traits::Outputs::kFileSuffixes);
@@ -194,10 +245,10 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
     return stats;
   }
 
-  std::string Diagnose() override {
+  std::string TryToDiagnose() {
     DiagnosisFacts facts;
     facts.options = options_;
-    facts.stats = GetStats();
+    facts.stats = CollectStats();
     facts.available = Platform::Available();
     facts.signal = facts.stats.signal_number;
     facts.handler = Platform::HandlerStateOf(facts.signal);
@@ -213,25 +264,6 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
     facts.is_running = running_.session != nullptr;
     return internal::Diagnose(facts);
   }
-
-  void Retire() override {
-    static_cast<void>(Stop());
-    if (is_exit_using_.load(std::memory_order_acquire)) return;
-    const std::size_t left = registry_.Orphan();
-    if (left == 0) {
-      delete this;
-      return;
-    }
-    // Mostly at the end of a program whose detached threads run on.
-    Platform::WriteLine("strobe: a Profiler was destroyed before " + std::to_string(left) +
-                        " thread(s) had ended their Registration");
-  }
-
- private:
-  struct Running {
-    std::shared_ptr<Session<Traits>> session;
-    std::shared_ptr<ExportWorker<Traits>> worker;
-  };
 
   [[nodiscard]] absl::Status Usable() const {
     if (!*options_.enabled) return absl::FailedPreconditionError("the profiler is switched off");
@@ -270,6 +302,7 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
       SettleEndedWorkers();
       if (ended_workers_.size() >= kMaxAbandonedExporters)
         return absl::ResourceExhaustedError("exporters of earlier sessions still hang");
+      ended_workers_.reserve(kMaxAbandonedExporters);  // Stop takes no memory for that
     }
     if (absl::Status status = registry_.Open(); !status.ok()) return status;
     const int signal = signal_.template Wanted<Platform>();
@@ -292,9 +325,10 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
             .check_handler =
                 [check = DeliveryCheck<Traits, Session<Traits>>(
                      *session, registry_, counters_, signal_)]() mutable { check.Run(); }});
+    at_period_begin_ = CollectStats();
     if (!worker->Begin())
       return absl::ResourceExhaustedError("the system refuses another thread for the exporter");
-    at_period_begin_ = GetStats();
+    // From here on nothing may throw: there is a thread.
     registry_.BeginCollecting();
     if (!collector->Begin()) {
       session->FinishAll();
@@ -310,19 +344,19 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
     return absl::OkStatus();
   }
 
-  // Under control_mutex_.
+  // Under control_mutex_. Throws nothing: what there is no memory for is dropped, and counted.
   absl::Status StopLocked() {
     const Running running = CopyRunning();
-    if (running.session == nullptr)
-      return absl::FailedPreconditionError("the profiler is not running");
+    if (running.session == nullptr) return NotRunning();
     if (std::exchange(is_listed_, false) && !ExitList::Remove(registry_.arena()->number(), this))
       is_exit_using_ = true;
     running.session->End();
     collector_->End();
     running.session->FinishAll();
-    running.worker->Submit(MakeJob(*running.session));
+    absl::Status status = SubmitPeriod(*running.session, *running.worker);
+    if (!status.ok()) running.session->CountPeriodDropped();
     collector_.reset();
-    const absl::Status status = running.worker->End(ExportDeadline());
+    status.Update(running.worker->End(ExportDeadline()));
     const std::lock_guard running_lock(running_mutex_);
     ended_workers_.push_back(running.worker);
     SettleEndedWorkers();
@@ -350,9 +384,11 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
   // Under running_mutex_.
   void SettleEndedWorkers() {
     std::erase_if(ended_workers_, [this](const auto& worker) {
-      if (!worker->HasEnded()) return false;
-      AddExportsOf(*worker, ended_exports_);
-      return true;
+      return worker->HasEnded() && counters_.HasMemoryFor([&] {
+        Stats sum = ended_exports_;
+        AddExportsOf(*worker, sum);
+        ended_exports_ = std::move(sum);
+      });
     });
   }
 
@@ -363,32 +399,43 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
       counters_.periods_extended.fetch_add(1, std::memory_order_relaxed);
       return false;
     }
-    worker.Submit(MakeJob(session));
-    return true;
+    if (SubmitPeriod(session, worker).ok()) return true;
+    counters_.periods_extended.fetch_add(1, std::memory_order_relaxed);
+    return false;
   }
 
-  ExportJob MakeJob(Session<Traits>& session) {
-    auto period = session.TakePeriod();
-    ExportJob job{
-        .samples = std::move(period.samples), .profile = {}, .columns = session.EnabledColumns()};
-    const Stats now = GetStats();
-    Profile& profile = job.profile;
+  // Where memory runs out, the period goes on.
+  absl::Status SubmitPeriod(Session<Traits>& session, ExportWorker<Traits>& worker) {
+    std::unique_ptr<ExportJob> job;
+    if (!counters_.HasMemoryFor([&] { job = MakeJob(session); })) return OutOfMemory();
+    worker.Submit(std::move(job));
+    return absl::OkStatus();
+  }
+
+  // The period is taken last, when nothing else can fail.
+  std::unique_ptr<ExportJob> MakeJob(Session<Traits>& session) {
+    auto job = std::make_unique<ExportJob>();
+    job->columns = session.EnabledColumns();
+    Stats now = CollectStats();
+    Profile& profile = job->profile;
     constexpr auto kTypes = Traits::Providers::AllValueTypes();
     profile.value_types.assign(kTypes.begin(), kTypes.end());
     // A viewer shows first what the first provider measures: its last column, after any count.
     const std::size_t first_columns = session.first_enabled_columns();
     profile.default_value_type = first_columns - 1;
-    profile.period_type = kTypes[job.columns[first_columns - 1]];
+    profile.period_type = kTypes[job->columns[first_columns - 1]];
     profile.period = session.period_ns();
-    profile.time_ns = period.time_ns;
-    profile.duration_ns = period.duration_ns;
     profile.program = Platform::ProgramName();
     profile.process_id = Platform::ProcessId();
-    profile.sequence = sequence_++;
     profile.stats = StatsBetween(at_period_begin_, now);
     profile.stats.asked_rate_hz =
         session.period_ns() > 0 ? 1e9 / static_cast<double>(session.period_ns()) : 0;
-    at_period_begin_ = now;
+    auto period = session.TakePeriod();
+    profile.time_ns = period.time_ns;
+    profile.duration_ns = period.duration_ns;
+    profile.sequence = sequence_++;
+    job->samples = std::move(period.samples);
+    at_period_begin_ = std::move(now);
     return job;
   }
 

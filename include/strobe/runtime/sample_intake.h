@@ -18,7 +18,8 @@ STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
 
 // It knows no platform, no provider and no slot: threads' names, what their amounts stand for, and
-// the modules that their addresses belong to are given to it as data. Collector thread only.
+// the modules that their addresses belong to are given to it as data. Collector thread only. A call
+// that throws std::bad_alloc has added nothing, and can be repeated.
 class SampleIntake {
  public:
   using Values = std::array<std::int64_t, kMaxValueTypes>;
@@ -43,7 +44,7 @@ class SampleIntake {
 
   // A number for a thread. An amount of 1 stands for scales[i] in each column i.
   std::uint32_t AddThread(std::uint64_t id, std::string name, std::span<const std::int64_t> scales);
-  // Ends the use of the number.
+  // Ends the use of the number. Takes no memory.
   void RemoveThread(std::uint32_t thread);
 
   // The modules that records with `generation` refer to; see ModuleHistory::Add.

@@ -78,7 +78,7 @@ class Session {
   void Reattach(Slot& slot) {
     const auto ended = accounts_.Detach(slot);
     if (!ended) return;
-    Finish(slot);
+    FinishOrDrop(slot);
     accounts_.Attach(slot, *ended);
   }
   // The sets of labels whose numbers are the context words of slots.
@@ -88,7 +88,8 @@ class Session {
 
   // Moves every record into the aggregator and settles the accounts of threads that have ended.
   // Returns the fullest ring's fill, 0 to 1, or how near to kManyEndedThreads those threads were,
-  // if that is more; 1 where it had to finish walks, whose records take up the rings.
+  // if that is more; 1 where it had to finish walks, whose records take up the rings. Where memory
+  // runs out, records stay in their rings, and accounts unsettled, for the next call.
   double Drain() {
     drain_.RefreshModulesIfChanged();
     if (accounts_.TakePostponed()) Begin();
@@ -96,7 +97,7 @@ class Session {
     registry_.arena()->VisitMarked([&](Slot& slot) {
       fill = std::max(fill, static_cast<double>(slot.ring.used_bytes()) /
                                 static_cast<double>(registry_.arena()->ring_bytes()));
-      drain_.Drain(slot);
+      if (!counters_.HasMemoryFor([&] { drain_.Drain(slot); })) registry_.arena()->Mark(slot);
     });
     if (drain_.TakeDeferred()) fill = 1;
     const std::vector<Slot*> retired = registry_.CopyRetired();
@@ -129,29 +130,26 @@ class Session {
   // Begins, after the registry's BeginCollecting: attaches all threads that are registered. Those
   // that register later attach themselves.
   void Begin() {
-    std::vector<Slot*> slots;
-    registry_.CopyLive(slots);
-    for (Slot* slot : slots) Attach(*slot);
+    registry_.arena()->VisitAll([this](Slot& slot) { Attach(slot); });
   }
 
   // Ends: detaches every thread. From now on Attach does nothing. The collector may still be at
   // work.
   void End() {
     accounts_.End();
-    std::vector<Slot*> slots;
-    registry_.CopyLive(slots);
-    for (Slot* slot : slots) Detach(*slot);
+    registry_.arena()->VisitAll([this](Slot& slot) { Detach(slot); });
   }
 
   // After End, and after the collector has ended: settles all accounts.
   void FinishAll() {
-    Drain();
-    registry_.EndCollecting([this](Slot& slot) { Finish(slot); });
+    static_cast<void>(counters_.HasMemoryFor([this] { Drain(); }));
+    registry_.EndCollecting([this](Slot& slot) { FinishOrDrop(slot); });
     drain_.tables().Withdraw();
     registry_.DiscardAll();
   }
 
-  // The period that ends now, without its stats. The aggregator goes on with the next.
+  // The period that ends now, without its stats. The aggregator goes on with the next; where memory
+  // runs out, with this one.
   struct Period {
     AggregatedPeriod samples;
     std::int64_t time_ns = 0;
@@ -167,6 +165,14 @@ class Session {
     period_begin_unix_ns_ = clock_.UnixTimeNs();
     if (drain_.tables().ShouldRetry()) drain_.ForgetModuleVersion();
     return period;
+  }
+  // Counts the period as dropped: there is no memory to take it.
+  void CountPeriodDropped() {
+    Aggregator& recording = drain_.intake().recording();
+    recording.ReturnHeldBack();
+    counters_.periods_dropped.fetch_add(1, std::memory_order_relaxed);
+    counters_.amount_dropped.fetch_add(recording.Sum(accounts_.shown_column()),
+                                       std::memory_order_relaxed);
   }
 
   // How many columns the first enabled provider has.
@@ -212,8 +218,12 @@ class Session {
     SlotThread<Traits> thread(slot, index, signal());
     const PollVerdict verdict =
         provider.Look(thread, std::get<index>(slot.states), clock_.MonotonicNs());
-    const bool is_extended = verdict.action == PollVerdict::Action::kExtendLast &&
-                             drain_.ExtendLast(slot, index, verdict.weight);
+    bool is_extended = false;
+    if (verdict.action == PollVerdict::Action::kExtendLast) {
+      // Without memory for that a new stack takes the weight.
+      static_cast<void>(counters_.HasMemoryFor(
+          [&] { is_extended = drain_.ExtendLast(slot, index, verdict.weight); }));
+    }
     if (verdict.action != PollVerdict::Action::kNothing && !is_extended)
       thread.Request(verdict.weight, verdict.wants_cpu_clock);
     if constexpr (kSkipsSleepers<Provider>) {
@@ -225,6 +235,8 @@ class Session {
   void VisitAtPeriodEnd(std::int64_t now_ns) {
     const bool sees_to_memory = now_ns - memory_seen_to_ns_ >= kLongIdleNs;
     registry_.CopyAll(slots_);
+    // Where the last try to take this period failed.
+    drain_.intake().recording().ReturnHeldBack();
     for (Slot* slot : slots_) {
       const std::lock_guard lock(registry_.ControlMutex(*slot));
       // What the thread's rows say beyond its clock moves to the next period.
@@ -255,6 +267,11 @@ class Session {
     if (!slot.needs_finish) return;
     for (LookRounds<Platform>& rounds : look_rounds_) rounds.sleepers().Forget(slot.token.index);
     drain_.Finish(slot);
+  }
+
+  // The same, where there is no later call: what there is no memory for is dropped, and counted.
+  void FinishOrDrop(Slot& slot) {
+    if (!counters_.HasMemoryFor([&] { Finish(slot); })) drain_.Drop(slot);
   }
 
   ThreadRegistry<Traits>& registry_;

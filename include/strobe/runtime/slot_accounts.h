@@ -60,6 +60,10 @@ class SlotAccounts {
   // The first provider that the options enable; kCount where they enable none. And its period.
   [[nodiscard]] std::size_t first_enabled() const { return first_enabled_; }
   [[nodiscard]] std::int64_t period_ns() const { return period_ns_; }
+  // What that provider shows by default.
+  [[nodiscard]] std::size_t shown_column() const {
+    return std::max<std::size_t>(Providers::FirstColumn(first_enabled_ + 1), 1) - 1;
+  }
   [[nodiscard]] int signal() const { return signal_.load(std::memory_order_relaxed); }
   void set_signal(int signal) { signal_.store(signal, std::memory_order_relaxed); }
 

@@ -50,9 +50,12 @@ class SlotArena {
     const std::uint64_t fork_count = Platform::ForkCount();
     auto* arena = static_cast<SlotArena*>(TakeUnusedArena(&type_, fork_count));
     if (arena == nullptr) {
+      // Before the number, which would be lost where there is no memory.
+      std::unique_ptr<SlotArena> own(new SlotArena(fork_count));
       const int number = AcquireArenaNumber(fork_count);
       if (number < 0) return nullptr;
-      arena = new SlotArena(static_cast<std::uint8_t>(number), fork_count);
+      own->number_ = static_cast<std::uint8_t>(number);
+      arena = own.release();
       KeepForEver(arena);
     }
     arena->SetRingBytes(ring_bytes);
@@ -72,8 +75,11 @@ class SlotArena {
     return chunk == nullptr ? nullptr : &chunk->slots[index % kSlotsPerChunk];
   }
 
-  // Makes room for kSlotsPerChunk more and appends them to `free`. False where memory or the limit
-  // is reached. Under the registry's mutex.
+  // Slots that there are.
+  [[nodiscard]] std::size_t slot_count() const { return chunk_count_ * kSlotsPerChunk; }
+
+  // Makes kSlotsPerChunk more and appends them to `free`, which has room for them. False where the
+  // limit is reached. Under the registry's mutex.
   bool Grow(std::vector<Slot*>& free) {
     if (chunk_count_ == kMaxChunks) return false;
     auto chunk = std::make_unique<Chunk>();
@@ -168,6 +174,16 @@ class SlotArena {
     }
   }
 
+  // Calls visit(slot) for each slot there is, live or not. Needs neither memory nor a lock.
+  template <class Visitor>
+  void VisitAll(Visitor&& visit) {
+    for (std::size_t i = 0; i < kMaxChunks; ++i) {
+      Chunk* chunk = chunks_[i].load(std::memory_order_acquire);
+      if (chunk == nullptr) return;
+      for (Slot& slot : chunk->slots) visit(slot);
+    }
+  }
+
   [[nodiscard]] std::uint8_t number() const { return number_; }
   [[nodiscard]] std::size_t memory_bytes() const {
     return sizeof(*this) + chunk_count_ * sizeof(Chunk);
@@ -184,7 +200,7 @@ class SlotArena {
   // next one need not compile again what is still loaded, but not the Profiler.
   std::optional<CfiModules> cfi;
 
-  // Slots that a former owner made: all free.
+  // Slots that a former owner made: all free. `free` has room for them.
   void AppendAll(std::vector<Slot*>& free) {
     for (std::size_t i = chunk_count_; i-- > 0;) {
       for (std::size_t j = kSlotsPerChunk; j-- > 0;)
@@ -205,8 +221,7 @@ class SlotArena {
   };
   static inline constinit char type_ = 0;  // its address names the traits type
 
-  SlotArena(std::uint8_t number, std::uint64_t fork_count)
-      : number_(number), fork_count_(fork_count) {}
+  explicit SlotArena(std::uint64_t fork_count) : fork_count_(fork_count) {}
 
   [[nodiscard]] std::size_t ChunkBytes() const {
     return (ring_bytes_ + kMemoBytes) * kSlotsPerChunk;
@@ -222,7 +237,7 @@ class SlotArena {
     ring_bytes_ = ring_bytes;
   }
 
-  const std::uint8_t number_;
+  std::uint8_t number_ = 0;
   const std::uint64_t fork_count_;
   std::size_t ring_bytes_ = 0;
   std::size_t chunk_count_ = 0;

@@ -12,6 +12,7 @@
 #include "strobe/base/visibility.h"
 #include "strobe/core/module_map.h"
 #include "strobe/core/options.h"
+#include "strobe/core/record.h"
 #include "strobe/runtime/code_registry.h"
 #include "strobe/runtime/collector_counters.h"
 #include "strobe/runtime/sample_intake.h"
@@ -99,32 +100,67 @@ class SlotDrain {
     registry_.arena()->Unmark(slot);
     while (!DrainSlot(slot)) tables_.BuildMissing();
     const std::uint32_t key = KeyOf(slot);
+    // Memory may run out in each call: what has been added is noted at once.
     const auto [lost, residual] = accounts_.OutstandingOf(slot);
     if (lost != Row{}) intake_.AddPseudo(key, PseudoFrame::kLost, lost);
-    if (residual != Row{}) intake_.AddPseudo(key, PseudoFrame::kResidual, residual);
+    for (ProviderCell& cell : slot.cells) cell.Receive(cell.missing());
     CountRated(lost);
+    if (residual != Row{}) intake_.AddPseudo(key, PseudoFrame::kResidual, residual);
     CountRated(residual);
-    intake_.RemoveThread(key);
-    slot.thread_key = Slot::kNoKey;
-    const std::lock_guard lock(registry_.ControlMutex(slot));
-    slot.needs_finish = false;
+    CloseAccount(slot);
+  }
+
+  // What Finish leaves undone where memory runs out in it, and there is no later call: the rest of
+  // the account is dropped, and counted.
+  void Drop(Slot& slot) {
+    constexpr ValueLayout kLayout = Providers::Layout();
+    const std::size_t shown = accounts_.shown_column();
+    const Row scales = accounts_.ScalesOf(slot);
+    std::uint64_t records = 0;
+    std::uint64_t amount = 0;
+    for (std::span<const std::byte> record = slot.ring.Peek(); !record.empty();
+         record = slot.ring.Peek()) {
+      RecordView view;
+      if (ReadRecord(record, kLayout.recorded, view)) {
+        Receive(slot, view);
+        amount += static_cast<std::uint64_t>(view.Amount(kLayout.sources[shown])) *
+                  static_cast<std::uint64_t>(scales[shown]);
+      }
+      ++records;
+      slot.ring.Pop();
+    }
+    const auto [lost, residual] = accounts_.OutstandingOf(slot);
+    amount += static_cast<std::uint64_t>(lost[shown]) + static_cast<std::uint64_t>(residual[shown]);
+    counters_.no_memory.fetch_add(records, std::memory_order_relaxed);
+    counters_.amount_dropped.fetch_add(static_cast<std::int64_t>(amount),
+                                       std::memory_order_relaxed);
+    CloseAccount(slot);
   }
 
  private:
   // Both only grow.
   std::uint64_t ModuleVersion() const { return Platform::ModuleVersion() + code_.version(); }
 
+  void CloseAccount(Slot& slot) {
+    if (slot.thread_key != Slot::kNoKey) intake_.RemoveThread(slot.thread_key);
+    slot.thread_key = Slot::kNoKey;
+    const std::lock_guard lock(registry_.ControlMutex(slot));
+    slot.needs_finish = false;
+  }
+
   void RefreshModules() {
-    // The versions are read first: a change between the two is seen at the next drain.
+    // The versions are read first: a change between the two is seen at the next drain. They are
+    // noted last: what memory runs out in is done again.
     const std::uint64_t image_version = Platform::ModuleVersion();
-    module_version_ = image_version + code_.version();
+    const std::uint64_t module_version = image_version + code_.version();
     if (module_generation_ == 0 || image_version != image_version_)
       modules_ = ModuleMap(Platform::Modules());
-    image_version_ = image_version;
     code_.Join(modules_);
     intake_.SetModules(++module_generation_, modules_);
     registry_.arena()->module_generation.store(module_generation_, std::memory_order_relaxed);
     tables_.Update(modules_);
+    image_version_ = image_version;
+    module_version_ = module_version;
     counters_.module_refreshes.fetch_add(1, std::memory_order_relaxed);
   }
 
@@ -135,8 +171,7 @@ class SlotDrain {
   }
 
   void CountRated(std::span<const std::int64_t> row) {
-    counters_.rated_ns.fetch_add(row[Providers::FirstColumn(accounts_.first_enabled() + 1) - 1],
-                                 std::memory_order_relaxed);
+    counters_.rated_ns.fetch_add(row[accounts_.shown_column()], std::memory_order_relaxed);
   }
   void CountRatedSample(bool is_rated) {
     if (is_rated) counters_.rated_samples.fetch_add(1, std::memory_order_relaxed);
@@ -156,6 +191,11 @@ class SlotDrain {
     return true;
   }
 
+  void Receive(Slot& slot, const RecordView& record) {
+    for (std::size_t i = 0; i < kCount; ++i)
+      slot.cells[i].Receive(record.Amount(Providers::FirstColumn(i)));
+  }
+
   // Something came out of the ring that no capture can have written. What later records share, they
   // may share with that.
   void PassOver(Slot& slot) {
@@ -164,7 +204,7 @@ class SlotDrain {
     slot.memo_is_stale.store(true, std::memory_order_relaxed);
   }
 
-  // False as DrainSlot; nothing has been added then.
+  // False as DrainSlot; nothing has been added then, nor where memory runs out.
   bool AddRecord(Slot& slot, std::span<const std::byte> bytes) {
     const auto finish = [this](std::span<const std::byte> slice, StackDelta& stack) {
       has_deferred_ = true;
@@ -186,8 +226,7 @@ class SlotDrain {
       counters_.deferred_ends[static_cast<std::size_t>(taken.end)].fetch_add(
           1, std::memory_order_relaxed);
     }
-    for (std::size_t i = 0; i < kCount; ++i)
-      slot.cells[i].Receive(taken.record.Amount(Providers::FirstColumn(i)));
+    Receive(slot, taken.record);
     counters_.samples.fetch_add(1, std::memory_order_relaxed);
     CountRatedSample(taken.record.Amount(Providers::FirstColumn(accounts_.first_enabled())) != 0);
     CountRated(taken.values);

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "strobe/base/memory_guard.h"
 #include "strobe/base/visibility.h"
 #include "strobe/core/stats.h"
 #include "strobe/core/thread_info.h"
@@ -40,7 +41,7 @@ class ThreadRegistry {
   ThreadRegistry& operator=(const ThreadRegistry&) = delete;
 
   // A live slot for the calling thread. ResourceExhausted at the limit of threads, arenas or
-  // memory.
+  // memory; std::bad_alloc leaves all as it was.
   absl::StatusOr<Slot*> Register(const ThreadInfo& info, std::string name) {
     return Register(info, std::move(name), [](Slot& /*slot*/) {});
   }
@@ -68,6 +69,7 @@ class ThreadRegistry {
   // The slot has been detached. True where it was the last one, and the owner is gone.
   bool Unregister(Slot* slot) {
     const std::lock_guard lock(mutex_);
+    slot->is_ending.store(true, std::memory_order_release);  // no session attaches a free slot
     live_[slot->live_index] = live_.back();
     live_[slot->live_index]->live_index = slot->live_index;
     live_.pop_back();
@@ -192,9 +194,13 @@ class ThreadRegistry {
  private:
   absl::Status OpenLocked() {
     if (arena_ != nullptr) return absl::OkStatus();
-    arena_ = SlotArena<Traits>::Acquire(ring_bytes_);
-    if (arena_ == nullptr)
-      return absl::ResourceExhaustedError("too many profilers exist at a time");
+    SlotArena<Traits>* const arena = SlotArena<Traits>::Acquire(ring_bytes_);
+    if (arena == nullptr) return absl::ResourceExhaustedError("too many profilers exist at a time");
+    if (!HasMemoryFor([&] { MakeRoomFor(arena->slot_count()); })) {
+      SlotArena<Traits>::Release(arena);
+      return OutOfMemory();
+    }
+    arena_ = arena;
     arena_->AppendAll(free_);
     CaptureEntry& entry = CaptureEntryOf(arena_->number());
     entry.context = arena_;
@@ -220,11 +226,21 @@ class ThreadRegistry {
     }
     absl::Status status = OpenLocked();
     if (!status.ok()) return status;
-    if (free_.empty() && !arena_->Grow(free_))
-      return absl::ResourceExhaustedError("no room for another thread's state");
+    if (free_.empty()) {
+      MakeRoomFor(arena_->slot_count() + SlotArena<Traits>::kSlotsPerChunk);
+      if (!arena_->Grow(free_))
+        return absl::ResourceExhaustedError("no room for another thread's state");
+    }
     if (arena_->RingMemory(*free_.back()).empty())
       return absl::ResourceExhaustedError("no memory for another thread's ring");
     return absl::OkStatus();
+  }
+
+  // Has each list hold that many slots: the end of a registration needs no memory.
+  void MakeRoomFor(std::size_t slots) {
+    for (std::vector<Slot*>* list : {&free_, &live_, &retired_}) {
+      if (list->capacity() < slots) list->reserve(std::max(slots, 2 * list->capacity()));
+    }
   }
 
   void Free(Slot* slot) {

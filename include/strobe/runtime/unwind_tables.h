@@ -45,7 +45,9 @@ class UnwindTables {
   static constexpr int kMaxRetries = 3;
 
   UnwindTables(ThreadRegistry<Traits>& registry, CollectorCounters& counters)
-      : registry_(registry), counters_(counters) {}
+      : registry_(registry), counters_(counters) {
+    old_->reserve(kMaxOld + 2);  // one more is left by an Update, and one by Withdraw
+  }
   // A session that could not start has nobody to withdraw its tables.
   ~UnwindTables() {
     if (published_ != nullptr) Withdraw();
@@ -110,9 +112,11 @@ class UnwindTables {
   // Builds what the last Finish missed.
   void BuildMissing() { Build(missing_pc_); }
 
-  // Builds what is to be known of the code at `pc`, into current().
+  // Builds what is to be known of the code at `pc`, into current(). Always a new snapshot: for want
+  // of memory the last call may have built the table and taken none.
   void Build(Address pc) {
-    if (registry_.arena()->cfi->Build(pc)) current_ = registry_.arena()->cfi->Snapshot();
+    static_cast<void>(registry_.arena()->cfi->Build(pc));
+    current_ = registry_.arena()->cfi->Snapshot();
   }
 
   // Whether an Update could help a module of which nothing could be read. That it does, it says
@@ -132,20 +136,19 @@ class UnwindTables {
   // something, until it goes on.
   void Publish() {
     FreeOld();
-    if (published_ != current_ && old_.size() < kMaxOld) Show(current_);
+    if (published_ != current_ && old_->size() < kMaxOld) Show(current_);
     FreeOld();
   }
 
-  // Takes all away from captures, of which none can begin any more.
+  // Takes all away from captures, of which none can begin any more: the end of these tables. Needs
+  // no memory.
   void Withdraw() {
     current_ = nullptr;
     if (published_ != nullptr) Show(nullptr);
     FreeOld();
     // A thread that stands stopped in the middle of a capture may yet go on with it: such tables
     // are given up.
-    for (auto& tables : old_)
-      static_cast<void>(new std::shared_ptr<const UnwindModules>(std::move(tables)));
-    old_.clear();
+    if (!old_->empty()) static_cast<void>(old_.release());
   }
 
  private:
@@ -153,7 +156,7 @@ class UnwindTables {
     // A capture loads the pointer after it has said that it is under way: whoever is seen at rest
     // after this store sees the new tables.
     registry_.arena()->unwind_modules.store(tables.get(), std::memory_order_seq_cst);
-    if (published_ != nullptr) old_.push_back(std::move(published_));
+    if (published_ != nullptr) old_->push_back(std::move(published_));
     published_ = std::move(tables);
     if (published_ == nullptr) return;
     const CfiModules& cfi = *registry_.arena()->cfi;
@@ -164,12 +167,12 @@ class UnwindTables {
   }
 
   void FreeOld() {
-    if (old_.empty()) return;
-    registry_.CopyLive(slots_);
-    for (const auto* slot : slots_) {
-      if (slot->is_capturing.load(std::memory_order_seq_cst)) return;
-    }
-    old_.clear();
+    if (old_->empty()) return;
+    bool is_capturing = false;
+    registry_.arena()->VisitAll([&](const ThreadSlot<Traits>& slot) {
+      is_capturing |= slot.is_capturing.load(std::memory_order_seq_cst);
+    });
+    if (!is_capturing) old_->clear();
   }
 
   ThreadRegistry<Traits>& registry_;
@@ -177,9 +180,9 @@ class UnwindTables {
   std::shared_ptr<const UnwindModules> current_;
   std::shared_ptr<const UnwindModules> none_;  // nothing is known of any code; once it was needed
   std::shared_ptr<const UnwindModules> published_;
-  std::vector<std::shared_ptr<const UnwindModules>> old_;
-  std::vector<ThreadSlot<Traits>*> slots_;  // scratch
-  std::vector<Address> frames_;             // scratch
+  using Old = std::vector<std::shared_ptr<const UnwindModules>>;
+  std::unique_ptr<Old> old_ = std::make_unique<Old>();
+  std::vector<Address> frames_;  // scratch
   Address missing_pc_ = 0;
   int retries_ = 0;
 };
