@@ -64,7 +64,8 @@ static_assert(sizeof(SliceHeader) == 26 * 8);
 
 // The words between a record's header and its frames.
 constexpr std::size_t RecordWords(const RecordHeader& header) {
-  return static_cast<std::size_t>(std::popcount(header.flags) + std::popcount(header.amounts));
+  return static_cast<std::size_t>(std::popcount(header.flags)) +
+         static_cast<std::size_t>(std::popcount(header.amounts));
 }
 
 // Bytes of a whole record.
