@@ -247,7 +247,6 @@ class ThreadRegistry {
     arena_->Unmark(*slot);  // a late capture may have left it
     ended_.Add(slot->counters);
     slot->counters.Clear();
-    slot->needs_finish = false;  // a session that was never finished may have left it
     slot->name.clear();
     free_.push_back(slot);
   }
