@@ -36,7 +36,7 @@ struct PowerOfTwoBetween {
 };
 
 // Linux's numbers on x86-64 and aarch64. Left out are the signals that a fault or abort raises (4
-// to 8, 11), those that nobody can catch (9, 19), and those that the C library keeps for itself
+// to 8, 11), those that cannot be caught (9, 19), and those that the C library keeps for itself
 // (32, 33).
 struct UsableSignal {
   std::string_view text;
@@ -198,7 +198,7 @@ constexpr std::array kTable = {
         "How long Stop waits for the last export before it leaves it behind."),
     Row<&ProfilerOptions::exporter, &ExporterOptions::stop_at_exit, kSwitch>(
         "STROBE_STOP_AT_EXIT", "exporter.stop_at_exit",
-        "Whether the program's exit stops a session that nobody has stopped, and so exports its "
+        "Whether the program's exit stops a session that still runs, and so exports its "
         "last period (Linux)."),
 };
 

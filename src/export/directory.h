@@ -22,7 +22,7 @@ struct DirectoryFile {
   std::int64_t modified_ns = 0;  // Unix time
 };
 
-// Held open, so that all that is done happens in the same place even if somebody moves it
+// Held open, so that all that is done happens in the same place even if it is moved
 // meanwhile. Paths and names are UTF-8, names without a slash. Errors say what was tried, the path
 // and the system's reason.
 class Directory {

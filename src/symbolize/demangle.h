@@ -12,7 +12,7 @@ class Demangler {
  public:
   // Work that one name may cause: the estimated bytes of its text.
   static constexpr double kMaxEstimatedBytes = 1 << 27;
-  // A longer text is of no use to anybody.
+  // A longer text is of no use.
   static constexpr std::size_t kMaxDemangledBytes = 64 * 1024;
   // Text of all names together; those after it stay mangled.
   static constexpr std::size_t kMaxTotalBytes = std::size_t{64} << 20;

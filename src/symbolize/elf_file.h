@@ -39,7 +39,7 @@ class FunctionTable {
     std::uint32_t name = 0;     // offset into names
   };
 
-  // Of a longer name only so much: it is of no use to anybody, and a hostile file has it a thousand
+  // Of a longer name only so much: it is of no use, and a hostile file has it a thousand
   // times.
   static constexpr std::size_t kMaxNameBytes = 64 * 1024;
 
@@ -125,7 +125,7 @@ class ElfFile {
   // it has more than are kept.
   struct Functions {
     std::vector<FunctionTable::Function> all;
-    std::vector<std::size_t> unsized;  // of these, the ones whose end nobody says
+    std::vector<std::size_t> unsized;  // of these, the ones whose end is not given
   };
   bool VisitFunctions(const Section& section, Functions& functions) const;
   // Reads their names; from then on, those without one have the number 0. False where there are

@@ -70,7 +70,7 @@ class Aggregator {
   // False, and nothing added, without one, and where that had another context.
   bool ExtendLast(std::uint32_t thread, std::span<const std::int64_t> values,
                   std::uint64_t context = kNoContext);
-  // The thread has had a stack since that nobody could read: nothing shares with, or is added to,
+  // A record of the thread could not be read: no later stack shares with, or is added to,
   // the one before.
   void ForgetLast(std::uint32_t thread);
   // Adds `values` to a stack that consists of a pseudo-frame.

@@ -37,7 +37,7 @@ class MemoryWindows {
       const std::vector<std::uint8_t>& window = WindowAt(at - offset);
       const std::span<std::uint8_t> rest = bytes.subspan(done);
       if (offset > window.size()) {
-        // Behind a gap, or its beginning: nobody knows where the memory there begins.
+        // Behind a gap, or its beginning: where the memory there begins is not known.
         done += read_(at, rest);
         break;
       }

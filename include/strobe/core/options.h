@@ -25,7 +25,7 @@ namespace strobe {
 template <class T>
 class Option {
  public:
-  // The default, not chosen by anybody.
+  // The default, which was not chosen.
   struct Default {
     T value;
   };
@@ -105,7 +105,7 @@ struct ExporterOptions {
   Option<std::int64_t> max_bytes = Option<std::int64_t>::Default{256 * 1024 * 1024};
   // How long Stop waits for the last export before it leaves it behind.
   Option<double> stop_timeout_s = Option<double>::Default{10};
-  // Whether a session that nobody has stopped is stopped, and so exported, when the program calls
+  // Whether a session that still runs is stopped, and so exported, when the program calls
   // exit or returns from main. Linux.
   Option<bool> stop_at_exit = Option<bool>::Default{true};
 };

@@ -42,8 +42,8 @@ struct RecordHeader {
 static_assert(sizeof(RecordHeader) == 16);
 static_assert(kMaxValueTypes <= 8 * sizeof(RecordHeader::amounts));
 
-// What a slice begins with; the stack follows. A flag is a word: nobody vouches for what comes out
-// of a ring.
+// What a slice begins with; the stack follows. A flag is a word, because what comes out of a
+// ring is not trusted.
 struct SliceHeader {
   // The frame that the walk stopped at, which is the record's last.
   Address pc = 0;

@@ -22,7 +22,7 @@ enum class DropReason : std::uint8_t {
   // not known, or the ring is full of stacks that wait for tables. A record without weight has as
   // much of it as fits, so that the collector can build what the next sample needs.
   kNoTable,
-  // What came out of the ring was no record: somebody else has written into its memory.
+  // The ring held no record: the program or another process wrote into its memory.
   kUnreadable,
   kNoMemory,  // memory ran out when its thread's account was closed
 };

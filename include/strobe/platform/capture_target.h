@@ -36,7 +36,7 @@ struct SlotToken {
   static constexpr unsigned kUseShift = kProviderShift + kProviderBits;
   static constexpr unsigned kCopyShift = kUseShift + kUseBits;
 
-  // The other bits. They tell our payloads from anybody else's, and from another copy's.
+  // The other bits. They tell our payloads from the program's, and from another copy's.
   [[nodiscard]] static std::uint64_t CopyMark() {
     constexpr std::uint64_t kSpread =
         0x9E3779B97F4A7C15;  // 2^64 / golden ratio: neighbours come to lie far apart

@@ -32,7 +32,7 @@ namespace strobe::internal {
 inline constexpr std::uint32_t kTimedCaptureInterval = 16;
 
 // Takes what each provider is due: the timer's expiries and the requests not yet served. False
-// where nobody is due anything.
+// where no provider is due anything.
 template <class Cells>
 STROBE_SIGNAL_SAFE bool TakeWeights(Cells& cells, const CaptureTarget& target,
                                     std::array<std::int64_t, std::tuple_size_v<Cells>>& weights) {
@@ -113,8 +113,8 @@ STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE void TakeWalk(const WalkResult& walk,
 }
 
 // Whether the outermost frame of a walk that began off the thread's own stack has not come back to
-// it. An unwinder need not say where that frame is, nor a system where the stack is: then nobody
-// knows.
+// it. An unwinder need not say where that frame is, nor a system where the stack is: then it is not
+// known.
 STROBE_SIGNAL_SAFE inline bool IsOffStack(const StackBounds& own, Address sp) {
   return sp != 0 && !own.empty() && (sp < own.low || sp > own.high);
 }
@@ -286,7 +286,7 @@ STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE bool WriteRecord(SlotArena<Traits>& aren
   return draft.is_whole;
 }
 
-// Serves whoever is due a sample of this slot.
+// Serves each provider that is due a sample of this slot.
 template <class Traits>
 STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE void ServeSlot(SlotArena<Traits>& arena,
                                                        ThreadSlot<Traits>& slot,
@@ -308,7 +308,7 @@ STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE void ServeSlot(SlotArena<Traits>& arena,
 }
 
 // Whether the calling thread is the slot's own: a payload may have been forged, or sent to the
-// wrong thread. Where stacks are copied, whoever asks for one says whose.
+// wrong thread. Where stacks are copied, the caller names the slot.
 template <class Traits>
 STROBE_SIGNAL_SAFE bool IsOfThisThread(const ThreadSlot<Traits>& slot) {
   if constexpr (Traits::Platform::kCopiesStacks) return true;

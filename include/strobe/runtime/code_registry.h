@@ -30,7 +30,7 @@ class CodeRegistry final : public GeneratedCodeOwner {
   // ResourceExhausted beyond kMaxRanges.
   absl::Status Add(const GeneratedCode& code) override;
   // The range that starts there, which has been added. In a fork's child this does nothing, for
-  // whoever held the lock is not here.
+  // the lock's holder is not here.
   void Remove(Address start) override;
 
   // Changes with every Add and Remove.

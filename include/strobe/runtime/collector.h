@@ -35,7 +35,7 @@ inline std::int64_t NextDrainNs(std::int64_t drain_ns, double fill, std::int64_t
 // How often the collector asks whether our handler still stands.
 inline constexpr std::int64_t kHandlerCheckPeriodNs = 1'000'000'000;
 
-// The longest that it sleeps deaf to whoever asks for something.
+// The longest that it sleeps without hearing a request.
 inline constexpr std::int64_t kMaxSleepNs = 20'000'000;
 
 template <class Traits>
@@ -140,7 +140,7 @@ class Collector {
     return next_ns;
   }
 
-  // Or until somebody notifies; but for that a short time is not cut short where it can be kept
+  // Or until a notification; but for that a short time is not cut short where it can be kept
   // more precisely.
   void Wait(std::unique_lock<Monitor>& lock, std::int64_t time_ns) {
     if constexpr (requires { Platform::SleepNs(time_ns); }) {

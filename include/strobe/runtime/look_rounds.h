@@ -67,13 +67,13 @@ class LookRounds {
       sleepers_.EndRound(std::span<Slot* const>(asleep, slots.end()), max_ns, look_at);
   }
 
-  // Nobody sleeps in rounds of RunAll.
+  // RunAll takes no thread for a sleeper.
   [[nodiscard]] Sleepers<Platform>& sleepers() { return sleepers_; }
 
  private:
   static std::int64_t OwnCpuNs() { return Platform::ThreadCpuTimeNs(Platform::CurrentThreadId()); }
 
-  // Nobody is always the first.
+  // No thread is always the first.
   template <class Slot>
   void Rotate(std::vector<Slot*>& slots) {
     ++rounds_;

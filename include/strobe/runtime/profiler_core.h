@@ -236,7 +236,7 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
     stats.asked_rate_hz = cpu_hz > 0 ? cpu_hz : *options_.sampling.wall_frequency_hz;
     stats.signal_number = signal_.number.load(std::memory_order_relaxed);
     if (running.session == nullptr)
-      stats.threads_on_fallback = stats.threads_blocking = 0;  // nobody looks at them
+      stats.threads_on_fallback = stats.threads_blocking = 0;  // no collector looks at them
     const std::lock_guard lock(running_mutex_);
     AddExports(stats, ended_exports_);
     for (const auto& worker : ended_workers_) AddExportsOf(*worker, stats);
@@ -462,7 +462,7 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
   std::atomic<bool> is_exit_using_{false};
   std::unique_ptr<Collector<Traits>> collector_;
 
-  std::mutex running_mutex_;  // never held while anybody waits
+  std::mutex running_mutex_;  // never held over a wait
   Running running_;
   absl::Status last_start_;
   bool was_started_ = false;

@@ -36,8 +36,8 @@ inline constexpr std::int64_t kLongIdleNs = 10'000'000'000;
 // Threads that wait for the collector to settle their accounts: as many count as a full ring.
 inline constexpr double kManyEndedThreads = 256;
 
-// Attach and Detach may be called from any thread; everything else by the collector, or by whoever
-// ends the session after it has ended.
+// Attach and Detach may be called from any thread; everything else by the collector, or,
+// after it has ended, by the thread that ends the session.
 template <class Traits>
 class Session {
  public:

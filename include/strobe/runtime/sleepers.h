@@ -1,4 +1,4 @@
-// Sleepers: which threads need no look, because nobody can have run but those that are looked at.
+// Sleepers: which threads need no look, because only those that are looked at can have run.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace strobe::internal {
 // The collector's, for one provider. A clock is a system call, so a round of looks goes to the
 // threads that are awake, and to those that sleep only where the process has used more CPU time
 // than the ones that are awake and the collector: so it costs what those cost that run, and one.
-// Where somebody runs whose clock is not looked at, the sleepers are looked at in vain.
+// Where a thread runs whose clock is not looked at, the sleepers are looked at in vain.
 template <class Platform>
 class Sleepers {
  public:
@@ -32,7 +32,7 @@ class Sleepers {
   void BeginRound() { round_ = ReadClocks(); }
 
   // A look at a thread is over. Its clock said `attach_cpu_ns` when it was attached, and `cpu_ns`
-  // now; less than 0 where nobody has asked: then it is awake.
+  // now; less than 0 where it was not read: then it is awake.
   void Note(std::size_t index, std::int64_t attach_cpu_ns, std::int64_t cpu_ns) {
     if (cpu_ns < 0) return;
     if (index >= seen_.size()) seen_.resize(index + 1);

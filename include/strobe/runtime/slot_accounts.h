@@ -23,13 +23,13 @@
 STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
 
-// How long whoever detaches a thread waits for a capture under way there. Longer means that the
+// How long the end of an attachment waits for a capture under way there. Longer means that the
 // thread is stopped, say by a debugger.
 inline constexpr std::int64_t kCaptureWaitNs = 100'000'000;
 
 // The account of a slot is open from its attachment until its records and its residual have been
-// counted. Attach and Detach may be called from any thread; everything else by the collector, or by
-// whoever ends the session after it has ended.
+// counted. Attach and Detach may be called from any thread; everything else by the collector, or,
+// after it has ended, by the thread that ends the session.
 template <class Traits>
 class SlotAccounts {
  public:

@@ -118,7 +118,7 @@ class SlotArena {
                                        (index % kSlotsPerChunk) * kMemoBytes);
   }
 
-  // Whether nobody has captured into the slot since the last call, but before, so that it has
+  // Whether no capture has used the slot since the last call, but one did before, so that it has
   // memory that may be given back.
   static bool IsLongIdle(Slot& slot) {
     const std::uint32_t captures = slot.counters.captures.load(std::memory_order_relaxed);
@@ -152,7 +152,7 @@ class SlotArena {
     marks.fetch_or(bit, std::memory_order_release);
   }
 
-  // Takes that back, for a slot that nobody captures into any more.
+  // Takes that back, for a slot that no capture uses any more.
   void Unmark(const Slot& slot) noexcept {
     const std::uint32_t index = slot.token.index;
     const std::uint64_t bit = std::uint64_t{1} << (index % kSlotsPerChunk);

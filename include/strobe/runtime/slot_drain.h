@@ -24,7 +24,7 @@ STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
 
 // It keeps current what the intake and captures know of the code that is loaded. The collector's,
-// or of whoever ends the session after it has ended.
+// or, after the collector has ended, of the thread that ends the session.
 template <class Traits>
 class SlotDrain {
  public:
@@ -70,7 +70,7 @@ class SlotDrain {
       // A mark may be an earlier session's.
       if (!slot.needs_finish || DrainSlot(slot)) return lock;
       lock.unlock();
-      // Code that nobody knows of may have been loaded just now. Asked once, this ends however
+      // Code that is not known yet may have been loaded just now. Asked once, this ends however
       // often the modules change.
       if (is_first) RefreshModulesIfChanged();
       tables_.BuildMissing();

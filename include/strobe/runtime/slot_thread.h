@@ -28,7 +28,7 @@ class SlotThread final : public SampledThread {
   std::int64_t CpuTimeNs() override {
     return read_cpu_ns_ = Platform::ThreadCpuTimeNs(slot_.thread_id);
   }
-  // What the last CpuTimeNs() said; -1 where nobody has asked.
+  // What the last CpuTimeNs() said; -1 before the first call.
   [[nodiscard]] std::int64_t read_cpu_ns() const { return read_cpu_ns_; }
   [[nodiscard]] std::int64_t attach_cpu_ns() const override { return slot_.attach_cpu_ns; }
   // Of a thread that blocks the signal nothing comes: its time ends in the residual.

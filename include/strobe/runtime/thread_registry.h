@@ -23,7 +23,7 @@ STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
 
 // Thread-safe. A slot goes from free to live (a thread registered), and back at the registration's
-// end: at once while nobody collects, else by way of the retired ones, whose last records the
+// end: at once while no collector runs, else by way of the retired ones, whose last records the
 // collector still drains.
 template <class Traits>
 class ThreadRegistry {
@@ -140,13 +140,13 @@ class ThreadRegistry {
     return control_mutexes_[slot.token.index % kControlMutexes];
   }
 
-  // A registration has ended in an error, of Register or of whoever called it.
+  // A registration has ended in an error, of Register or of its caller.
   void CountRefused() {
     const std::lock_guard lock(mutex_);
     ++refused_;
   }
 
-  // The live slots now. One of them may end meanwhile: whoever visits it takes its control mutex
+  // The live slots now. One of them may end meanwhile: a visitor takes its control mutex
   // and looks whether it is attached.
   void CopyLive(std::vector<Slot*>& slots) {
     const std::lock_guard lock(mutex_);

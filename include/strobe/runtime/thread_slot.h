@@ -97,7 +97,7 @@ struct ThreadSlot : ThreadLink {
   using Cells = std::array<ProviderCell, Traits::Providers::kCount>;
 
   // Data plane. Whether a capture may begin, and whether one is under way: the thread stores the
-  // second before it reads the first, and whoever detaches stores the first before reading the
+  // second before it reads the first, and the one that detaches stores the first before reading the
   // second (all sequentially consistent), so one of the two always sees the other.
   std::atomic<bool> is_active{false};
   std::atomic<bool> is_capturing{false};

@@ -28,8 +28,8 @@
 STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
 
-// The collector's, or of whoever ends the session after it has ended. What is built stays in the
-// arena, for the Profiler's next session.
+// The collector's, or, after it has ended, of the thread that ends the session. What is built stays
+// in the arena, for the Profiler's next session.
 template <class Traits>
 class UnwindTables {
  public:
@@ -48,7 +48,7 @@ class UnwindTables {
       : registry_(registry), counters_(counters) {
     old_->reserve(kMaxOld + 2);  // one more is left by an Update, and one by Withdraw
   }
-  // A session that could not start has nobody to withdraw its tables.
+  // The tables of a session that could not start are withdrawn here.
   ~UnwindTables() {
     if (published_ != nullptr) Withdraw();
   }
@@ -153,8 +153,8 @@ class UnwindTables {
 
  private:
   void Show(std::shared_ptr<const UnwindModules> tables) {
-    // A capture loads the pointer after it has said that it is under way: whoever is seen at rest
-    // after this store sees the new tables.
+    // A capture loads the pointer after it has said that it is under way: a slot that is seen at
+    // rest after this store sees the new tables.
     registry_.arena()->unwind_modules.store(tables.get(), std::memory_order_seq_cst);
     if (published_ != nullptr) old_->push_back(std::move(published_));
     published_ = std::move(tables);

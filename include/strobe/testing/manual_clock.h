@@ -20,7 +20,7 @@ class ManualClock {
     monotonic_ns_ += duration_ns;
     unix_time_ns_ += duration_ns;
   }
-  // Somebody sets the system's time, forward or back; the monotonic one is not affected.
+  // The system's time is set, forward or back; the monotonic one is not affected.
   static void SetUnixTimeNs(std::int64_t time_ns) { unix_time_ns_ = time_ns; }
   // As it was when the program began: one second after boot, on the first day of 2020.
   static void Reset() {

@@ -54,7 +54,7 @@ struct ManualPlatform : ArchetypePlatform {
     std::vector<std::string> lines;
     std::vector<void*> discarded;  // what DiscardMemory was called with
   };
-  // Calls body(state) while nobody else uses it.
+  // Calls body(state) while no other thread uses it.
   template <class Body>
   static auto With(Body&& body) {
     const std::lock_guard lock(Globals().mutex);
@@ -74,7 +74,7 @@ struct ManualPlatform : ArchetypePlatform {
   static void ActAs(std::uint64_t id) { acting_as_ = id; }
 
   // A signal arrives on the calling thread, with that payload, while it executes at `pc`. False
-  // where nobody took it.
+  // where no capture took it.
   static bool Deliver(std::uint64_t payload, std::int64_t timer_weight, Address pc) {
     NativeRegisters registers;
     registers.pc = pc;

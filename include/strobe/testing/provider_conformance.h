@@ -49,7 +49,7 @@ class ProviderConformance : public ::testing::Test {
     RandomSource captures(history.seed + 1);
     RandomSource random(7);
     thread.RunFor(static_cast<std::int64_t>(durations.Uniform() *
-                                            1e9));  // what was before the attachment is nobody's
+                                            1e9));  // what was before the attachment does not count
     thread.Begin();
     std::int64_t now_ns = 1'000'000'000;
     provider.Attach(thread, state, random, now_ns);

@@ -28,7 +28,7 @@ class EhFrameReader;
 // kept until every piece is built, for it is a tenth of what the tables will take, and reading it
 // again for each piece would cost more than the piece.
 //
-// Functions without .eh_frame, compiled so that nobody can throw through them, may have a
+// Functions without .eh_frame, compiled so that no exception can pass through them, may have a
 // .debug_frame in the module's file.
 class CfiModules {
  public:

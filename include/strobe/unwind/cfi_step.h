@@ -86,8 +86,8 @@ class CfiStep {
     const Address cfa = (rule.is_from_fp() ? registers.fp : registers.sp) + rule.cfa_bytes();
     const Address ra_words = RaWords(registers, rule);
     if (ra_words == 0) {
-      // Only a leaf that has called nobody yet: its lr holds the way back, and it may have pushed
-      // nothing.
+      // Only a leaf that has called no function yet: its lr holds the way back, and it may have
+      // pushed nothing.
       Address fp = registers.fp;
       if (!state.is_exact || cfa < registers.sp) return StepResult::kBroken;
       if (rule.fp_words() != 0 && !memory.ReadWord(cfa - Address{rule.fp_words()} * 8, fp))
@@ -172,7 +172,7 @@ class CfiStep {
     return false;
   }
 
-  // The value that an offset counts from; false where nobody has it.
+  // The value that an offset counts from; false where it is lost.
   template <class Registers>
   static bool BaseValue(const FrameState<Registers>& state, SpecialRule::Base base, unsigned other,
                         const Address* rbx, Address cfa, Address& value) noexcept {

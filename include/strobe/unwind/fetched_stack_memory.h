@@ -1,4 +1,4 @@
-// FetchedStackMemory: stacks whose bounds nobody knows, a coroutine's or an alternate one, read by
+// FetchedStackMemory: stacks whose bounds are not known, a coroutine's or an alternate one, read by
 // calls that cannot fault.
 #pragma once
 
@@ -41,7 +41,7 @@ class FetchedStackMemory {
     if (Copy().ReadWord(address, word) || Live().ReadWord(address, word)) return true;
     return (address & 7) == 0 && Fetch(address) && Copy().ReadWord(address, word);
   }
-  // Nobody knows where these stacks end.
+  // Where these stacks end is not known.
   [[nodiscard]] Address end() const noexcept { return ~Address{7}; }
 
  private:

@@ -58,8 +58,8 @@ enum class StepResult : std::uint8_t {
   kBroken,   // the caller's frame cannot be where it is said to be
   kUnknown,  // nothing is known of this code; `state` is untouched
   kPending,  // what is known of this code has not been built yet; `state` is untouched
-  // It is known how to leave this code, but not what a register holds that this needs; nobody else
-  // may guess.
+  // It is known how to leave this code, but not what a register holds that this needs; no other
+  // step may guess.
   kLost,
 };
 

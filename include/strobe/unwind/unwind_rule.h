@@ -75,7 +75,7 @@ struct SpecialRule {
     kUnchanged,  // the register keeps it (lr on aarch64 for the return address)
     kMemory,     // [base + offset]
     kRegister,   // base itself
-    kUndefined,  // nobody has it: of the return address, the end of the stack
+    kUndefined,  // its value is lost: of the return address, the end of the stack
   };
   struct Location {
     Where where = Where::kUnchanged;

@@ -60,8 +60,8 @@ int WriteAll(int descriptor, std::string_view bytes) {
   return 0;
 }
 
-// Whether this program has more rights than whoever started it, and who therefore must not choose
-// what it writes to.
+// Whether this program has more rights than its user, who therefore must not choose what it
+// writes to.
 bool IsPrivileged() { return getauxval(AT_SECURE) != 0; }
 
 }  // namespace

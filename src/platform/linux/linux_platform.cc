@@ -188,8 +188,8 @@ std::string LinuxPlatform::ProgramName() {
   return path.substr(path.find_last_of('/') + 1);
 }
 std::optional<std::string> LinuxPlatform::EnvironmentVariable(const char* name) {
-  // Nothing for a program that has more rights than whoever started it: who writes its environment
-  // must not choose what it writes.
+  // Nothing for a program that has more rights than its user: who writes the environment
+  // must not choose what the program writes.
   const char* const value = secure_getenv(name);
   return value == nullptr ? std::nullopt : std::optional<std::string>(value);
 }
@@ -353,8 +353,8 @@ bool LinuxPlatform::AtExit(void (*function)()) { return std::atexit(function) ==
 
 void LinuxPlatform::WriteLine(const std::string& text) {
   const std::string line = text + "\n";
-  // One write, so that lines of several threads do not mix. Where standard error is closed there is
-  // nobody to tell.
+  // One write, so that lines of several threads do not mix. Where standard error is closed the
+  // line is lost.
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, line.data(), line.size());
 }
 

@@ -238,8 +238,8 @@ void AddModules(const Listing& listing, const ListedImage& image, Address corout
 }
 
 // Whether the loader's own lock can be had. It is no lock that a fork takes care of: in the child
-// of one that came while another thread was loading or unloading an image, nobody will ever release
-// it.
+// of one that came while another thread was loading or unloading an image, no thread will ever
+// release it.
 enum class LoaderState : std::uint8_t { kAnswers, kInDoubt, kStuck };
 constinit std::atomic<LoaderState> loader_state{LoaderState::kAnswers};
 // How long a child waits for the loader's first answer.

@@ -13,7 +13,7 @@ namespace strobe::internal {
 class ExitLock {
  public:
   // Finds the lock, once a process; false where there is none, and then it is never held. That
-  // itself waits for the loader's lock, so it is done before anybody can want an ExitLock while
+  // itself waits for the loader's lock, so it is done before any thread can want an ExitLock while
   // others wait for him.
   static bool Prepare();
 
