@@ -26,11 +26,14 @@ struct InterruptedUnwinder {
   WalkResult Unwind(const NativeRegisters& registers, const M& /*memory*/,
                     std::span<Address> output) const noexcept {
     for (; signals > 0; --signals) EXPECT_TRUE(ManualPlatform::Deliver(payload, 3, 0x1));
+    if (ends != nullptr) ends->store(false);
     output[0] = registers.pc;
     return {.count = 1, .end = StackEnd::kComplete};
   }
   static inline int signals = 0;
   static inline std::uint64_t payload = 0;
+  // What the walk ends a session by, or nullptr.
+  static inline std::atomic<bool>* ends = nullptr;
 };
 struct InterruptedTraits : ManualTraits {
   using Unwinder = InterruptedUnwinder;
@@ -100,6 +103,22 @@ TEST(CaptureHere, ASignalWithinItIsServedAtItsEnd) {
   std::array<std::int64_t, 2> sums{};
   EXPECT_EQ(thread.Drain(sums).size(), 2u) << "the event's record, and one for both signals";
   EXPECT_THAT(sums, ElementsAre(6, 16));
+  EXPECT_FALSE(thread.slot().is_capturing);
+}
+
+TEST(CaptureHere, WhatWasCountedBeforeTheSessionsEndIsSaidToBe) {
+  ManualPlatform::Reset();
+  Registered<InterruptedTraits> thread(4096);
+  SlotToken token = thread.slot().token;
+  token.provider = 0;
+  InterruptedUnwinder::payload = token.Pack();
+  InterruptedUnwinder::signals = 1;
+  InterruptedUnwinder::ends = &thread.slot().is_active;
+  EXPECT_TRUE(CaptureHere(thread.arena(), 1, 16));
+  InterruptedUnwinder::ends = nullptr;
+  std::array<std::int64_t, 2> sums{};
+  EXPECT_EQ(thread.Drain(sums).size(), 1u);
+  EXPECT_THAT(sums, ElementsAre(0, 16));
   EXPECT_FALSE(thread.slot().is_capturing);
 }
 

@@ -29,40 +29,31 @@ STROBE_SIGNAL_SAFE ThreadSlot<Traits>* OwnSlot(SlotArena<Traits>& arena) {
 // A capture that is interrupted again and again leaves the last requests to the thread's next one.
 inline constexpr int kMaxServes = 4;
 
-// True if a request of the slot has not been served.
-template <class Traits>
-STROBE_SIGNAL_SAFE bool IsRequested(const ThreadSlot<Traits>& slot) {
-  for (const ProviderCell& cell : slot.cells) {
-    if (cell.requested.load(std::memory_order_acquire) != 0) return true;
-  }
-  return false;
-}
-
-// Serves what is requested of the slot by a walk of the calling thread's own stack. What is
-// requested meanwhile, by the nesting rule, gets the same stack. False where no session samples the
-// slot: then the request is withdrawn by the next attachment.
+// Adds the weight to what is requested of the slot, and serves it by a walk of the calling thread's
+// own stack. What is requested meanwhile, by the nesting rule, gets the same stack. False, and
+// nothing is added, where no session samples the slot.
 template <class Traits>
 STROBE_SIGNAL_SAFE STROBE_NOINLINE bool ServeHere(SlotArena<Traits>& arena,
                                                   ThreadSlot<Traits>& slot, std::size_t provider,
                                                   std::int64_t weight,
                                                   const CaptureTarget& target) {
-  bool is_live = false;
   bool is_added = false;
   for (int i = 0; i < kMaxServes; ++i) {
     const bool is_nested = slot.is_capturing.exchange(true, std::memory_order_seq_cst);
-    is_live = slot.is_active.load(std::memory_order_seq_cst);
-    if (is_live && !is_added) AddRequest(slot, provider, weight);
-    is_added = true;
-    if (is_nested) return is_live;
+    const bool is_live = slot.is_active.load(std::memory_order_seq_cst);
+    if (is_live && !is_added) {
+      AddRequest(slot, provider, weight);
+      is_added = true;
+    }
+    if (is_nested) break;
     if (is_live) {
       AddByOwner<std::uint32_t>(slot.counters.captures, 1);
       ServeSlot<Traits>(arena, slot, target);
     }
     slot.is_capturing.store(false, std::memory_order_seq_cst);
-    // A request that came after the last look and before the store is seen here.
-    if (!is_live || !IsRequested(slot)) break;
+    if (!is_live || !slot.is_requested()) break;
   }
-  return is_live;
+  return is_added;
 }
 
 // Gives the stack of the calling function the weight `weight` of provider number `provider`. False,

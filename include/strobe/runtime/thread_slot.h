@@ -158,13 +158,17 @@ struct ThreadSlot : ThreadLink {
                counters.seen_captures.load(std::memory_order_relaxed);
   }
 
-  [[nodiscard]] static bool IsAwaited(const ThreadLink& link) {
-    const auto& slot = static_cast<const ThreadSlot&>(link);
-    for (const ProviderCell& cell : slot.cells) {
-      if (cell.requested.load(std::memory_order_relaxed) != 0)
-        return slot.is_active.load(std::memory_order_relaxed);
+  // Whether a request has not been served. Signal-safe.
+  [[nodiscard]] bool is_requested() const {
+    for (const ProviderCell& cell : cells) {
+      if (cell.requested.load(std::memory_order_relaxed) != 0) return true;
     }
     return false;
+  }
+
+  [[nodiscard]] static bool IsAwaited(const ThreadLink& link) {
+    const auto& slot = static_cast<const ThreadSlot&>(link);
+    return slot.is_requested() && slot.is_active.load(std::memory_order_relaxed);
   }
 };
 
