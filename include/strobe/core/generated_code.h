@@ -10,13 +10,10 @@
 
 #include "absl/status/status.h"
 #include "strobe/base/address.h"
-#include "strobe/base/memory_guard.h"
 #include "strobe/base/visibility.h"
+#include "strobe/core/registration.h"
 
 namespace strobe {
-
-template <class Traits>
-class BasicProfiler;
 
 // A range of generated code, as a just-in-time compiler leaves it in memory.
 struct GeneratedCode {
@@ -34,9 +31,6 @@ struct GeneratedCode {
 
 STROBE_HIDDEN_BEGIN
 namespace internal {
-
-template <class Traits>
-class ProfilerCore;
 
 // What keeps the registered ranges. Thread-safe.
 class GeneratedCodeOwner {
@@ -61,13 +55,13 @@ class [[nodiscard]] CodeRegistration {
   // Registers nothing.
   CodeRegistration() = default;
   CodeRegistration(CodeRegistration&& other) noexcept
-      : status_(std::exchange(other.status_, MovedAway())),
+      : status_(std::exchange(other.status_, internal::MovedAway())),
         owner_(std::move(other.owner_)),
         start_(other.start_) {}
   CodeRegistration& operator=(CodeRegistration&& other) noexcept {
     if (this != &other) {
       End();
-      status_ = std::exchange(other.status_, MovedAway());
+      status_ = std::exchange(other.status_, internal::MovedAway());
       owner_ = std::move(other.owner_);
       start_ = other.start_;
     }
@@ -92,15 +86,11 @@ class [[nodiscard]] CodeRegistration {
     if (status_.ok()) owner_ = std::move(owner);
   }
 
-  static absl::Status MovedAway() {
-    return internal::MakeStatus(absl::StatusCode::kCancelled, "the registration was moved away");
-  }
-
   void End() {
     if (owner_ != nullptr) std::exchange(owner_, nullptr)->Remove(start_);
   }
 
-  absl::Status status_ = internal::MakeStatus(absl::StatusCode::kCancelled, "registers nothing");
+  absl::Status status_ = internal::RegistersNothing();
   std::shared_ptr<internal::GeneratedCodeOwner> owner_;
   Address start_ = 0;
 };

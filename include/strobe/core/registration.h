@@ -18,7 +18,7 @@ namespace internal {
 template <class Traits>
 class ProfilerCore;
 
-// Who ends registrations: a Profiler's core.
+// What ends registrations: a Profiler's core.
 class RegistrationOwner {
  public:
   virtual void EndRegistration(void* slot, std::uint64_t thread_id) = 0;
@@ -26,6 +26,14 @@ class RegistrationOwner {
  protected:
   ~RegistrationOwner() = default;
 };
+
+// The status of a registration that registers nothing, and of one that was moved away.
+[[nodiscard]] inline absl::Status RegistersNothing() noexcept {
+  return MakeStatus(absl::StatusCode::kCancelled, "registers nothing");
+}
+[[nodiscard]] inline absl::Status MovedAway() noexcept {
+  return MakeStatus(absl::StatusCode::kCancelled, "the registration was moved away");
+}
 
 }  // namespace internal
 STROBE_HIDDEN_END
@@ -40,16 +48,14 @@ class [[nodiscard]] Registration {
   // Registers nothing.
   Registration() = default;
   Registration(Registration&& other) noexcept
-      : status_(std::move(other.status_)),
+      : status_(std::exchange(other.status_, internal::MovedAway())),
         owner_(std::exchange(other.owner_, nullptr)),
         slot_(other.slot_),
-        thread_id_(other.thread_id_) {
-    other.status_ = MovedAway();
-  }
+        thread_id_(other.thread_id_) {}
   Registration& operator=(Registration&& other) noexcept {
     if (this != &other) {
       End();
-      status_ = std::exchange(other.status_, MovedAway());
+      status_ = std::exchange(other.status_, internal::MovedAway());
       owner_ = std::exchange(other.owner_, nullptr);
       slot_ = other.slot_;
       thread_id_ = other.thread_id_;
@@ -69,10 +75,6 @@ class [[nodiscard]] Registration {
   template <class Traits>
   friend class BasicProfiler;
 
-  static absl::Status MovedAway() {
-    return internal::MakeStatus(absl::StatusCode::kCancelled, "the registration was moved away");
-  }
-
   explicit Registration(absl::Status status) : status_(std::move(status)) {}
   Registration(internal::RegistrationOwner* owner, void* slot, std::uint64_t thread_id)
       : status_(absl::OkStatus()), owner_(owner), slot_(slot), thread_id_(thread_id) {}
@@ -81,7 +83,7 @@ class [[nodiscard]] Registration {
     if (owner_ != nullptr) std::exchange(owner_, nullptr)->EndRegistration(slot_, thread_id_);
   }
 
-  absl::Status status_ = internal::MakeStatus(absl::StatusCode::kCancelled, "registers nothing");
+  absl::Status status_ = internal::RegistersNothing();
   internal::RegistrationOwner* owner_ = nullptr;
   void* slot_ = nullptr;
   std::uint64_t thread_id_ = 0;
