@@ -396,10 +396,9 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
   bool EndPeriod(Session<Traits>& session, ExportWorker<Traits>& worker) {
     if (!worker.HasRoom()) {
       worker.Retry();
-      counters_.periods_extended.fetch_add(1, std::memory_order_relaxed);
-      return false;
+    } else if (SubmitPeriod(session, worker).ok()) {
+      return true;
     }
-    if (SubmitPeriod(session, worker).ok()) return true;
     counters_.periods_extended.fetch_add(1, std::memory_order_relaxed);
     return false;
   }
