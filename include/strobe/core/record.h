@@ -55,12 +55,11 @@ struct SliceHeader {
   Address innermost_pc = 0;
   Address innermost_sp = 0;
   Address innermost_fp = 0;
-  Address innermost_lr = 0;
   std::array<Address, kX86_64GeneralRegisters> general{};
   Address base = 0;            // where the first byte of the stack lay
   std::uint64_t is_exact = 0;  // as FrameStop has it
 };
-static_assert(sizeof(SliceHeader) == 26 * 8);
+static_assert(sizeof(SliceHeader) == 25 * 8);
 
 // The words between a record's header and its frames.
 constexpr std::size_t RecordWords(const RecordHeader& header) {

@@ -110,7 +110,6 @@ WalkResult FinishWalk(const U& unwinder, std::span<const std::byte> slice,
   innermost.pc = header.innermost_pc;
   innermost.sp = header.innermost_sp;
   innermost.fp = header.innermost_fp;
-  SetLinkRegister(innermost, header.innermost_lr);
   const X86_64GeneralRegisters general(header.general.data());
   SetGeneralRegisters(innermost, &general);
   FrameState<NativeRegisters> from{.registers = innermost, .innermost = &innermost};
