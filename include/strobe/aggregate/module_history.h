@@ -13,6 +13,9 @@
 
 namespace strobe {
 
+// It belongs to one recording, and holds what the rows of that still refer to; what is loaded now,
+// LoadedCode (runtime/loaded_code.h) owns.
+//
 // Each module is kept once, a generation is a list of indices. A generation that only adds modules
 // to the one before replaces its list, because whatever could be looked up before is still where it
 // was: so a program that only loads has one list, and its stacks one root.
