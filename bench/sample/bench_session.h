@@ -23,11 +23,10 @@ class BenchSession {
   BenchSession() : registry_(64, static_cast<std::size_t>(*options_.threads.ring_bytes)) {
     options_.sampling.cpu_frequency_hz = 0.001;  // so that no timer of its own takes part
     if (!registry_.Open().ok() || !NativePlatform::InstallHandler(signal_).ok()) return;
-    // As late in a program's life, when all of it has been executed.
-    registry_.arena()->cfi.emplace(kNativeCfi, &NativePlatform::ReadMemory);
-    registry_.arena()->cfi->Update(ModuleMap(NativePlatform::Modules()));
-    registry_.arena()->cfi->BuildAll();
     session_.emplace(options_, registry_, code_, counters_, signal_);
+    // As late in a program's life, when all of it has been executed.
+    code_.BuildAll();
+    code_.Publish();
     auto registered = registry_.Register(NativePlatform::CurrentThread(), "bench");
     if (!registered.ok()) return;
     slot_ = *registered;
@@ -102,8 +101,9 @@ class BenchSession {
   ProfilerOptions options_;
   const int signal_ = NativePlatform::DefaultSignal();
   internal::ThreadRegistry<Traits> registry_;
-  internal::CodeRegistry code_;
+  internal::CodeRegistry generated_;
   internal::CollectorCounters counters_;
+  internal::LoadedCode<Traits> code_{generated_, counters_};
   std::optional<internal::Session<Traits>> session_;
   internal::ThreadSlot<Traits>* slot_ = nullptr;
   std::size_t discarded_ = 0;

@@ -96,8 +96,8 @@ void Run(FuzzInput input) {
   const std::span<std::byte> storage = fixture->registry.arena()->RingMemory(slot);
   slot.ring.Reset(storage);
   std::fill(storage.begin(), storage.end(), std::byte{0});
-  internal::Session<FuzzTraits> session(options, fixture->registry, fixture->code,
-                                        fixture->counters, 1);
+  internal::LoadedCode<FuzzTraits> code(fixture->code, fixture->counters);
+  internal::Session<FuzzTraits> session(options, fixture->registry, code, fixture->counters, 1);
   fixture->registry.BeginCollecting();
   session.Begin();
   for (std::size_t step = 0; step < kMaxSteps && !input.empty(); ++step) {

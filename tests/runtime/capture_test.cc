@@ -49,7 +49,7 @@ class CaptureTest : public ::testing::Test {
     ManualPlatform::Reset();
     slot_ = *registry_.Register({.id = 5, .stack = {}}, "thread");
     registry_.arena()->max_frames = 16;
-    registry_.arena()->module_generation = 3;
+    registry_.arena()->code.generation = 3;
     slot_->is_active = true;
     slot_->next = ThreadLinks();
     ThreadLinks() = slot_;

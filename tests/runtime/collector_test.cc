@@ -73,9 +73,10 @@ class CollectorTest : public ::testing::Test {
 
   ProfilerOptions options_{.collector = {.drain_period_ms = 10}, .exporter = {.period_s = 60}};
   ThreadRegistry<ManualTraits> registry_{10, 32 * 1024};
-  CodeRegistry code_;
+  CodeRegistry generated_;
   ThreadSlot<ManualTraits>* slot_ = nullptr;
   CollectorCounters counters_;
+  LoadedCode<ManualTraits> code_{generated_, counters_};
   std::unique_ptr<Session<ManualTraits>> session_;
   std::unique_ptr<Collector<ManualTraits>> collector_;
   std::atomic<int> periods_{0};

@@ -121,8 +121,9 @@ class DeferredWalks : public ::testing::Test {
 
   ProfilerOptions options_{.sampling = {.max_frames = 32}};
   ThreadRegistry<TableTraits> registry_{4, kRingBytes};
-  CodeRegistry code_;
+  CodeRegistry generated_;
   CollectorCounters counters_;
+  LoadedCode<TableTraits> code_{generated_, counters_};
   std::unique_ptr<Session<TableTraits>> session_;
   Slot* slot_ = nullptr;
   alignas(16) std::array<Address, 1024> stack_{};
@@ -219,8 +220,8 @@ TEST_F(DeferredWalks, WhatCouldNotBeReadIsReadAgainWhenAPeriodEndsAndAfterSomeTi
     Deliver(kText + 5);
     session_->Drain();
   }
-  EXPECT_EQ(counters_.module_refreshes, 1u + UnwindTables<TableTraits>::kMaxRetries);
-  EXPECT_EQ(Deferred(), 1u + UnwindTables<TableTraits>::kMaxRetries);
+  EXPECT_EQ(counters_.module_refreshes, 1u + LoadedCode<TableTraits>::kMaxRetries);
+  EXPECT_EQ(Deferred(), 1u + LoadedCode<TableTraits>::kMaxRetries);
 }
 
 TEST_F(DeferredWalks, WhereTheRingIsTooFullForTheStackTheWeightIsCarried) {

@@ -78,8 +78,9 @@ class ForgedRecords : public ::testing::Test {
 
   ProfilerOptions options_;
   ThreadRegistry<ManualTraits> registry_{4, 4096};
-  CodeRegistry code_;
+  CodeRegistry generated_;
   CollectorCounters counters_;
+  LoadedCode<ManualTraits> code_{generated_, counters_};
   std::unique_ptr<Session<ManualTraits>> session_;
   Slot* slot_ = nullptr;
 };

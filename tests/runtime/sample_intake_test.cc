@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstring>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -55,7 +56,7 @@ class SampleIntakeTest : public ::testing::Test {
     return intake_.Add(thread_, std::as_bytes(std::span(record)),
                        [&](std::span<const std::byte> /*slice*/, StackDelta& stack) {
                          stack.end = StackEnd::kCoroutine;
-                         return can_finish;
+                         return can_finish ? std::nullopt : std::optional<Address>(0x77);
                        });
   }
   Profile Take() {
@@ -97,7 +98,9 @@ TEST_F(SampleIntakeTest, OneStackUnderTwoContextsIsTwoRows) {
 
 TEST_F(SampleIntakeTest, ARecordThatWaitsForATableAddsNothing) {
   const auto record = Record(1, {1}, {0x22}, 0, 0, /*has_slice=*/true);
-  EXPECT_EQ(Add(record, /*can_finish=*/false).outcome, Outcome::kMissingTable);
+  const SampleIntake::Result waiting = Add(record, /*can_finish=*/false);
+  EXPECT_EQ(waiting.outcome, Outcome::kMissingTable);
+  EXPECT_EQ(waiting.missing_pc, Address{0x77});
   EXPECT_TRUE(Take().samples.empty());
   const SampleIntake::Result result = Add(record);
   EXPECT_EQ(result.outcome, Outcome::kAdded);
@@ -115,7 +118,7 @@ TEST_F(SampleIntakeTest, NothingSharesWithWhatCouldNotBeRead) {
 TEST_F(SampleIntakeTest, AThreadsScalesAreItsOwn) {
   const std::uint32_t other = intake_.AddThread(8, "other", std::array<std::int64_t, 3>{1, 7, 1});
   const auto no_walk = [](std::span<const std::byte> /*slice*/, StackDelta& /*stack*/) {
-    return false;
+    return std::optional<Address>();
   };
   const auto record = Record(1, {2}, {0x22});
   EXPECT_EQ(intake_.Add(other, std::as_bytes(std::span(record)), no_walk).values,

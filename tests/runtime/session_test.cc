@@ -129,8 +129,9 @@ class SessionTest : public ::testing::Test {
 
   ProfilerOptions options_;
   Registry registry_{100, 32 * 1024};
-  CodeRegistry code_;
+  CodeRegistry generated_;
   CollectorCounters counters_;
+  LoadedCode<SessionTraits> code_{generated_, counters_};
   std::unique_ptr<Session<SessionTraits>> session_;
   std::map<Slot*, std::int64_t> expiries_;
 };

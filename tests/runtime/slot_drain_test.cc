@@ -29,15 +29,15 @@ class SlotDrainTest : public ::testing::Test {
   void TearDown() override {
     accounts_.Detach(*slot_);
     drain_->Finish(*slot_);
-    drain_->tables().Withdraw();
     ThreadLinks() = slot_->next;
     registry_.Unregister(slot_);
   }
 
   ProfilerOptions options_;
   ThreadRegistry<ManualTraits> registry_{4, 4096};
-  CodeRegistry code_;
+  CodeRegistry generated_;
   CollectorCounters counters_;
+  LoadedCode<ManualTraits> code_{generated_, counters_};
   SlotAccounts<ManualTraits> accounts_{
       {.cpu_frequency_hz = 100, .wall_frequency_hz = 10}, registry_, counters_, 23};
   std::optional<SlotDrain<ManualTraits>> drain_;

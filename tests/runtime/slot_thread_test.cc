@@ -26,8 +26,9 @@ std::uint64_t ThreadsOnFallback() {
   ManualPlatform::With([](auto& state) { state.refuses_timers = true; });
   ThreadRegistry<Traits> registry(10, 32 * 1024);
   EXPECT_TRUE(registry.Open().ok());
-  const CodeRegistry code;
+  const CodeRegistry generated;
   CollectorCounters counters;
+  LoadedCode<Traits> code(generated, counters);
   Session<Traits> session(ProfilerOptions(), registry, code, counters, 23);
   auto* const slot = *registry.Register({.id = 2, .stack = {}}, "thread");
   session.Attach(*slot);

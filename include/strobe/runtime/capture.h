@@ -131,7 +131,7 @@ STROBE_SIGNAL_SAFE STROBE_NOINLINE void WalkForeign(const SlotArena<Traits>& are
   const std::span<std::byte> room = slot.memo->Lend();
   const Memory& memory = *new (room.data()) Memory(slot.stack, room.subspan(sizeof(Memory)));
   const auto unwinder =
-      MakeUnwinder<typename Traits::Unwinder>(arena.unwind_modules.load(std::memory_order_seq_cst));
+      MakeUnwinder<typename Traits::Unwinder>(arena.code.tables.load(std::memory_order_seq_cst));
   WalkResult walk = unwinder.Unwind(registers, memory, FramesOf(arena, draft));
   if (walk.end == StackEnd::kComplete && IsOffStack(slot.stack, walk.stop.sp))
     walk.end = StackEnd::kCoroutine;
@@ -172,7 +172,7 @@ STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE void WalkInto(const SlotArena<Traits>& a
                                                       const NativeRegisters& registers,
                                                       const M& memory, RecordDraft& draft) {
   const auto unwinder =
-      MakeUnwinder<typename Traits::Unwinder>(arena.unwind_modules.load(std::memory_order_seq_cst));
+      MakeUnwinder<typename Traits::Unwinder>(arena.code.tables.load(std::memory_order_seq_cst));
   if constexpr (IncrementalUnwinder<typename Traits::Unwinder>) {
     if (slot.memo_is_stale.load(std::memory_order_relaxed)) {
       slot.memo_is_stale.store(false, std::memory_order_relaxed);
@@ -227,7 +227,7 @@ STROBE_SIGNAL_SAFE RecordHeader MakeHeader(const SlotArena<Traits>& arena, std::
     amounts |= std::uint32_t{1} << Traits::Providers::FirstColumn(i);
     ++words;
   }
-  return {.module_generation = arena.module_generation.load(std::memory_order_relaxed),
+  return {.module_generation = arena.code.generation.load(std::memory_order_relaxed),
           .amounts = static_cast<std::uint16_t>(amounts),
           .flags = context != 0 ? kRecordHasContext : std::uint8_t{0}};
 }

@@ -28,6 +28,7 @@
 #include "strobe/runtime/diagnosis.h"
 #include "strobe/runtime/exit_list.h"
 #include "strobe/runtime/export_worker.h"
+#include "strobe/runtime/loaded_code.h"
 #include "strobe/runtime/session.h"
 #include "strobe/runtime/thread_registry.h"
 
@@ -310,7 +311,7 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
     signal_.number.store(signal, std::memory_order_relaxed);
     Running running;
     running.session =
-        std::make_shared<Session<Traits>>(options_, registry_, *code_, counters_, signal);
+        std::make_shared<Session<Traits>>(options_, registry_, loaded_code_, counters_, signal);
     if (!running.session->has_provider()) {
       return absl::InvalidArgumentError(
           "sampling.cpu_frequency_hz and sampling.wall_frequency_hz: no provider is enabled");
@@ -455,6 +456,7 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
   ThreadRegistry<Traits> registry_;
   const std::shared_ptr<CodeRegistry> code_ = std::make_shared<CodeRegistry>(&Platform::ForkCount);
   CollectorCounters counters_;
+  LoadedCode<Traits> loaded_code_{*code_, counters_};  // of all sessions; goes before the arena
 
   std::mutex control_mutex_;  // one Start, Stop or Flush at a time; held while they wait
   bool is_listed_ = false;    // in the ExitList, as far as we know

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -29,13 +30,14 @@ class SampleIntake {
     kFolded,        // added to the thread's [folded]: the next record must share nothing with it
     kUnreadable,    // no capture can have written it, and nothing was added; likewise
     kEmpty,         // a stack without amounts, of which only the walk was wanted
-    kMissingTable,  // its walk cannot be finished yet, and nothing was added
+    kMissingTable,  // its walk misses that of `missing_pc`, and nothing was added
   };
   struct Result {
     Outcome outcome = Outcome::kUnreadable;
     RecordView record{};  // valid as long as the record's bytes; unless kUnreadable
     StackEnd end{};       // of the whole stack
     Values values{};      // of kAdded and kFolded: the row
+    std::optional<Address> missing_pc{};
   };
 
   // See Aggregator for the limit.
@@ -53,7 +55,8 @@ class SampleIntake {
   }
 
   // Adds a record of the thread, aligned to 8 bytes. Where the capture had no table for the rest of
-  // its walk, finish(slice, stack) finishes that, or returns false.
+  // its walk, finish(slice, stack) finishes that, or returns the address of code whose table is
+  // missing.
   template <class Finish>
   Result Add(std::uint32_t thread, std::span<const std::byte> bytes, Finish&& finish) {
     Result result;
@@ -66,7 +69,7 @@ class SampleIntake {
                      record.frames};
     if (!record.slice.empty()) {
       result.outcome = Outcome::kMissingTable;
-      if (!finish(record.slice, stack)) return result;
+      if (result.missing_pc = finish(record.slice, stack); result.missing_pc) return result;
       result.outcome = Outcome::kEmpty;
       if (std::ranges::all_of(record.amounts, [](std::int64_t amount) { return amount == 0; }))
         return result;

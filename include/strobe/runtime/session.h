@@ -18,8 +18,8 @@
 #include "strobe/core/stats.h"
 #include "strobe/platform/platform.h"
 #include "strobe/provider/provider_list.h"
-#include "strobe/runtime/code_registry.h"
 #include "strobe/runtime/collector_counters.h"
+#include "strobe/runtime/loaded_code.h"
 #include "strobe/runtime/look_rounds.h"
 #include "strobe/runtime/slot_accounts.h"
 #include "strobe/runtime/slot_drain.h"
@@ -48,8 +48,9 @@ class Session {
   using Row = typename SlotAccounts<Traits>::Row;
 
   Session(const ProfilerOptions& options, ThreadRegistry<Traits>& registry,
-          const CodeRegistry& code, CollectorCounters& counters, int signal)
+          LoadedCode<Traits>& code, CollectorCounters& counters, int signal)
       : registry_(registry),
+        code_(code),
         counters_(counters),
         earlier_folded_(counters.folded.load(std::memory_order_relaxed)),
         accounts_(options.sampling, registry, counters, signal),
@@ -91,7 +92,7 @@ class Session {
   // if that is more; 1 where it had to finish walks, whose records take up the rings. Where memory
   // runs out, records stay in their rings, and accounts unsettled, for the next call.
   double Drain() {
-    drain_.RefreshModulesIfChanged();
+    code_.RefreshIfChanged(drain_.intake());
     if (accounts_.TakePostponed()) Begin();
     double fill = 0;
     registry_.arena()->VisitMarked([&](Slot& slot) {
@@ -104,7 +105,7 @@ class Session {
     fill = std::max(fill, static_cast<double>(retired.size()) / kManyEndedThreads);
     for (Slot* slot : retired) Finish(*slot);
     if (!retired.empty()) registry_.ReclaimRetired(retired.size());
-    drain_.tables().Publish();
+    code_.Publish();
     counters_.drains.fetch_add(1, std::memory_order_relaxed);
     const Aggregator& recording = drain_.intake().recording();
     counters_.folded.store(earlier_folded_ + recording.folded(), std::memory_order_relaxed);
@@ -144,7 +145,6 @@ class Session {
   void FinishAll() {
     static_cast<void>(counters_.HasMemoryFor([this] { Drain(); }));
     registry_.EndCollecting([this](Slot& slot) { FinishOrDrop(slot); });
-    drain_.tables().Withdraw();
     registry_.DiscardAll();
   }
 
@@ -163,7 +163,7 @@ class Session {
                   .duration_ns = now_ns - period_begin_ns_};
     period_begin_ns_ = now_ns;
     period_begin_unix_ns_ = clock_.UnixTimeNs();
-    if (drain_.tables().ShouldRetry()) drain_.ForgetModuleVersion();
+    code_.RetryUnread();
     return period;
   }
   // Counts the period as dropped: there is no memory to take it.
@@ -207,7 +207,7 @@ class Session {
     } else {
       look_rounds_[index].RunAll(slots_, copy, look_at);
     }
-    if (drain_.has_deferred()) drain_.tables().Publish();
+    if (drain_.has_deferred()) code_.Publish();
   }
 
   template <class Provider, class Index>
@@ -275,6 +275,7 @@ class Session {
   }
 
   ThreadRegistry<Traits>& registry_;
+  LoadedCode<Traits>& code_;
   CollectorCounters& counters_;
   const std::uint64_t earlier_folded_;
   typename Traits::Clock clock_;

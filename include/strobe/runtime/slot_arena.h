@@ -7,7 +7,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -16,9 +15,8 @@
 #include "strobe/base/signal_safe.h"
 #include "strobe/base/visibility.h"
 #include "strobe/platform/capture_target.h"
+#include "strobe/runtime/published_code.h"
 #include "strobe/runtime/thread_slot.h"
-#include "strobe/unwind/cfi_modules.h"
-#include "strobe/unwind/unwind_table.h"
 #include "strobe/unwind/walk_memo.h"
 
 STROBE_HIDDEN_BEGIN
@@ -64,7 +62,6 @@ class SlotArena {
 
   // No slot may be in use.
   static void Release(SlotArena* arena) {
-    arena->cfi.reset();
     KeepUnusedArena(arena->number_, arena, &type_, arena->fork_count_);
   }
 
@@ -190,15 +187,10 @@ class SlotArena {
   }
   [[nodiscard]] std::size_t ring_bytes() const { return ring_bytes_; }
 
-  // What captures need beside their slot. Written while no slot is active, but for the last two,
-  // which the collector keeps current.
+  // What captures need beside their slot. The first is written while no slot is active;
+  // LoadedCode keeps the other current.
   std::atomic<std::uint32_t> max_frames{0};
-  std::atomic<std::uint32_t> module_generation{0};
-  std::atomic<const UnwindModules*> unwind_modules{nullptr};  // nullptr while no session runs
-
-  // What `unwind_modules` is made by: the running session's. It outlives the session, so that the
-  // next one need not compile again what is still loaded, but not the Profiler.
-  std::optional<CfiModules> cfi;
+  PublishedCode code;
 
   // Slots that a former owner made: all free. `free` has room for them.
   void AppendAll(std::vector<Slot*>& free) {

@@ -6,25 +6,24 @@
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <utility>
 
 #include "strobe/base/visibility.h"
-#include "strobe/core/module_map.h"
 #include "strobe/core/options.h"
 #include "strobe/core/record.h"
-#include "strobe/runtime/code_registry.h"
 #include "strobe/runtime/collector_counters.h"
+#include "strobe/runtime/loaded_code.h"
 #include "strobe/runtime/sample_intake.h"
 #include "strobe/runtime/slot_accounts.h"
 #include "strobe/runtime/thread_registry.h"
-#include "strobe/runtime/unwind_tables.h"
+#include "strobe/runtime/walk_finisher.h"
 
 STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
 
-// It keeps current what the intake and captures know of the code that is loaded. The collector's,
-// or, after the collector has ended, of the thread that ends the session.
+// The collector's, or, after the collector has ended, of the thread that ends the session.
 template <class Traits>
 class SlotDrain {
  public:
@@ -35,24 +34,17 @@ class SlotDrain {
   static constexpr std::size_t kCount = Providers::kCount;
 
   SlotDrain(const CollectorOptions& options, ThreadRegistry<Traits>& registry,
-            const CodeRegistry& code, CollectorCounters& counters, SlotAccounts<Traits>& accounts)
+            LoadedCode<Traits>& code, CollectorCounters& counters, SlotAccounts<Traits>& accounts)
       : registry_(registry),
         code_(code),
         counters_(counters),
         accounts_(accounts),
-        tables_(registry, counters),
         intake_(Providers::Layout(), static_cast<std::size_t>(*options.memory_bytes)) {
-    RefreshModules();
+    code_.Begin(
+        registry.arena()->code, [&registry] { return registry.IsCapturing(); }, intake_);
   }
 
-  [[nodiscard]] UnwindTables<Traits>& tables() { return tables_; }
   [[nodiscard]] SampleIntake& intake() { return intake_; }
-
-  void RefreshModulesIfChanged() {
-    if (ModuleVersion() != module_version_) RefreshModules();
-  }
-  // Takes the modules for changed.
-  void ForgetModuleVersion() { module_version_ = ~std::uint64_t{0}; }
 
   // Whether walks were finished since the last call of TakeDeferred.
   [[nodiscard]] bool has_deferred() const { return has_deferred_; }
@@ -68,19 +60,21 @@ class SlotDrain {
       // meet the thread's own Detach.
       std::unique_lock lock(registry_.ControlMutex(slot));
       // A mark may be an earlier session's.
-      if (!slot.needs_finish || DrainSlot(slot)) return lock;
+      if (!slot.needs_finish) return lock;
+      const std::optional<Address> missing_pc = DrainSlot(slot);
+      if (!missing_pc) return lock;
       lock.unlock();
       // Code that is not known yet may have been loaded just now. Asked once, this ends however
       // often the modules change.
-      if (is_first) RefreshModulesIfChanged();
-      tables_.BuildMissing();
+      if (is_first) code_.RefreshIfChanged(intake_);
+      code_.Build(*missing_pc);
     }
   }
 
   // Adds a weight to the stack of the thread's last capture. False, and nothing added, where there
   // is none that is known, or the thread has set other labels since.
   bool ExtendLast(Slot& slot, std::size_t provider, std::int64_t weight) {
-    if (!DrainSlot(slot)) return false;
+    if (DrainSlot(slot).has_value()) return false;
     SampleIntake::Values values{};
     if (!intake_.ExtendLast(KeyOf(slot), Providers::FirstColumn(provider), weight,
                             slot.context.load(std::memory_order_relaxed), values))
@@ -98,7 +92,7 @@ class SlotDrain {
     if (!slot.needs_finish) return;
     // A mark that is left would send the collector to the slot while its next owner sets it up.
     registry_.arena()->Unmark(slot);
-    while (!DrainSlot(slot)) tables_.BuildMissing();
+    while (const std::optional<Address> missing_pc = DrainSlot(slot)) code_.Build(*missing_pc);
     const std::uint32_t key = KeyOf(slot);
     // Memory may run out in each call: what has been added is noted at once.
     const auto [lost, residual] = accounts_.OutstandingOf(slot);
@@ -138,30 +132,11 @@ class SlotDrain {
   }
 
  private:
-  // Both only grow.
-  std::uint64_t ModuleVersion() const { return Platform::ModuleVersion() + code_.version(); }
-
   void CloseAccount(Slot& slot) {
     if (slot.thread_key != Slot::kNoKey) intake_.RemoveThread(slot.thread_key);
     slot.thread_key = Slot::kNoKey;
     const std::lock_guard lock(registry_.ControlMutex(slot));
     slot.needs_finish = false;
-  }
-
-  void RefreshModules() {
-    // The versions are read first: a change between the two is seen at the next drain. They are
-    // noted last: what memory runs out in is done again.
-    const std::uint64_t image_version = Platform::ModuleVersion();
-    const std::uint64_t module_version = image_version + code_.version();
-    if (module_generation_ == 0 || image_version != image_version_)
-      modules_ = ModuleMap(Platform::Modules());
-    code_.Join(modules_);
-    intake_.SetModules(++module_generation_, modules_);
-    registry_.arena()->module_generation.store(module_generation_, std::memory_order_relaxed);
-    tables_.Update(modules_);
-    image_version_ = image_version;
-    module_version_ = module_version;
-    counters_.module_refreshes.fetch_add(1, std::memory_order_relaxed);
   }
 
   std::uint32_t KeyOf(Slot& slot) {
@@ -177,18 +152,19 @@ class SlotDrain {
     if (is_rated) counters_.rated_samples.fetch_add(1, std::memory_order_relaxed);
   }
 
-  // Moves the slot's records into the intake, up to one whose walk misses a table: false then.
-  bool DrainSlot(Slot& slot) {
+  // Moves the slot's records into the intake, up to one whose walk misses a table; returns the
+  // address of the code that it is missing of.
+  std::optional<Address> DrainSlot(Slot& slot) {
     const std::uint64_t corruptions = slot.ring.corruptions();
     for (std::span<const std::byte> record = slot.ring.Peek(); !record.empty();
          record = slot.ring.Peek()) {
-      if (!AddRecord(slot, record)) return false;
+      if (const std::optional<Address> missing_pc = AddRecord(slot, record)) return missing_pc;
       slot.ring.Pop();
     }
     if (slot.ring.corruptions() != corruptions) PassOver(slot);
     if (slot.has_slices.load(std::memory_order_relaxed))
       slot.has_slices.store(false, std::memory_order_relaxed);
-    return true;
+    return std::nullopt;
   }
 
   void Receive(Slot& slot, const RecordView& record) {
@@ -204,19 +180,22 @@ class SlotDrain {
     slot.memo_is_stale.store(true, std::memory_order_relaxed);
   }
 
-  // False as DrainSlot; nothing has been added then, nor where memory runs out.
-  bool AddRecord(Slot& slot, std::span<const std::byte> bytes) {
+  // An address as DrainSlot; nothing has been added then, nor where memory runs out.
+  std::optional<Address> AddRecord(Slot& slot, std::span<const std::byte> bytes) {
     const auto finish = [this](std::span<const std::byte> slice, StackDelta& stack) {
       has_deferred_ = true;
-      return tables_.Finish(slice, stack, [&](Address pc) {
+      const auto has_gone = [&](Address pc) {
         return intake_.recording().HasGone(stack.generation, pc);
-      });
+      };
+      return finisher_.Finish(code_.tables(), slice,
+                              registry_.arena()->max_frames.load(std::memory_order_relaxed),
+                              has_gone, stack);
     };
     const SampleIntake::Result taken = intake_.Add(KeyOf(slot), bytes, finish);
     switch (taken.outcome) {
-      case SampleIntake::Outcome::kMissingTable: return false;
-      case SampleIntake::Outcome::kEmpty: return true;  // see DropReason::kNoTable
-      case SampleIntake::Outcome::kUnreadable: PassOver(slot); return true;
+      case SampleIntake::Outcome::kMissingTable: return taken.missing_pc;
+      case SampleIntake::Outcome::kEmpty: return std::nullopt;  // see DropReason::kNoTable
+      case SampleIntake::Outcome::kUnreadable: PassOver(slot); return std::nullopt;
       case SampleIntake::Outcome::kFolded:
         slot.memo_is_stale.store(true, std::memory_order_relaxed);
         break;
@@ -230,20 +209,16 @@ class SlotDrain {
     counters_.samples.fetch_add(1, std::memory_order_relaxed);
     CountRatedSample(taken.record.Amount(Providers::FirstColumn(accounts_.first_enabled())) != 0);
     CountRated(taken.values);
-    return true;
+    return std::nullopt;
   }
 
   ThreadRegistry<Traits>& registry_;
-  const CodeRegistry& code_;
+  LoadedCode<Traits>& code_;
   CollectorCounters& counters_;
   SlotAccounts<Traits>& accounts_;
-  UnwindTables<Traits> tables_;
+  WalkFinisher<typename Traits::Unwinder> finisher_;
   SampleIntake intake_;
   bool has_deferred_ = false;
-  std::uint64_t module_version_ = 0;
-  std::uint64_t image_version_ = 0;
-  ModuleMap modules_;  // the loader's, as of image_version_, and generated code
-  std::uint32_t module_generation_ = 0;
 };
 
 }  // namespace strobe::internal

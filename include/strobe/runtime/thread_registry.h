@@ -182,6 +182,15 @@ class ThreadRegistry {
     if (arena_ != nullptr) stats.memory_bytes += arena_->memory_bytes();
   }
 
+  // Whether a capture is under way in any slot there is. Needs neither memory nor a lock.
+  [[nodiscard]] bool IsCapturing() {
+    bool is_capturing = false;
+    arena_->VisitAll([&](const Slot& slot) {
+      is_capturing |= slot.is_capturing.load(std::memory_order_seq_cst);
+    });
+    return is_capturing;
+  }
+
   // The arena; nullptr before the first registration or Open().
   SlotArena<Traits>* arena() { return arena_; }
 

@@ -1,0 +1,55 @@
+#include "strobe/runtime/table_publisher.h"
+
+#include <utility>
+
+namespace strobe::internal {
+
+TablePublisher::~TablePublisher() {
+  if (place_ == nullptr) return;
+  if (shown_ != nullptr) Show(nullptr);
+  FreeOld();
+  if (!old_->empty()) static_cast<void>(old_.release());
+}
+
+void TablePublisher::Begin(Place& place, IsCapturing is_capturing) {
+  if (old_ == nullptr) {
+    auto old = std::make_unique<Old>();
+    old->reserve(kMaxOld + 1);  // Show takes no memory
+    old_ = std::move(old);
+  }
+  is_capturing_ = std::move(is_capturing);
+  place_ = &place;
+}
+
+bool TablePublisher::Publish(const Tables& tables) {
+  FreeOld();
+  if (shown_ == tables || old_->size() >= kMaxOld) return false;
+  Show(tables);
+  FreeOld();
+  return true;
+}
+
+bool TablePublisher::Replace(const Tables& tables) {
+  if (Publish(tables)) return true;
+  if (shown_ == tables || (none_ != nullptr && shown_ == none_)) return false;
+  if (none_ == nullptr) {
+    none_ = std::make_shared<const UnwindModules>(std::vector<UnwindModules::Entry>(),
+                                                  /*is_complete=*/false);
+  }
+  Show(none_);
+  return true;
+}
+
+void TablePublisher::Show(Tables tables) {
+  // A capture loads the pointer after it has said that it is under way: if none is seen to be under
+  // way after this store, each later one sees the new tables.
+  place_->store(tables.get(), std::memory_order_seq_cst);
+  std::swap(shown_, tables);
+  if (tables != nullptr && tables != none_) old_->push_back(std::move(tables));
+}
+
+void TablePublisher::FreeOld() {
+  if (!old_->empty() && !is_capturing_()) old_->clear();
+}
+
+}  // namespace strobe::internal
