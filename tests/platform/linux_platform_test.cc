@@ -453,12 +453,14 @@ TEST_F(LinuxPlatformTest, AThreadThatTheSystemRefusesIsReported) {
 
 TEST_F(LinuxPlatformTest, MemoryIsZeroedAndWritable) {
   constexpr std::size_t kBytes = 1 << 20;
-  auto* memory = static_cast<unsigned char*>(LinuxPlatform::MapMemory(kBytes));
+  const LinuxPlatform::Mapping mapping = LinuxPlatform::MapMemory(kBytes);
+  auto* const memory = reinterpret_cast<unsigned char*>(mapping.bytes.data());
   ASSERT_NE(memory, nullptr);
   for (std::size_t i = 0; i < kBytes; i += 1000) EXPECT_EQ(memory[i], 0);
   memory[kBytes - 1] = 1;
-  LinuxPlatform::UnmapMemory(memory, kBytes);
-  EXPECT_EQ(LinuxPlatform::MapMemory(std::uint64_t{1} << 60), nullptr) << "more than there is";
+  LinuxPlatform::UnmapMemory(mapping);
+  EXPECT_TRUE(LinuxPlatform::MapMemory(std::uint64_t{1} << 60).bytes.empty())
+      << "more than there is";
 }
 
 // A line of /proc/self/smaps for the mapping that holds `address`.
@@ -479,7 +481,8 @@ std::string MappingLine(const void* address, const std::string& key) {
 
 TEST_F(LinuxPlatformTest, MemoryIsCommittedPageByPageAndGivenBack) {
   constexpr std::size_t kBytes = 16 << 20;
-  auto* const memory = static_cast<unsigned char*>(LinuxPlatform::MapMemory(kBytes));
+  const LinuxPlatform::Mapping mapping = LinuxPlatform::MapMemory(kBytes);
+  auto* const memory = reinterpret_cast<unsigned char*>(mapping.bytes.data());
   ASSERT_NE(memory, nullptr);
   if (std::ifstream("/sys/kernel/mm/transparent_hugepage/enabled")) {
     EXPECT_NE(MappingLine(memory, "VmFlags:").find(" nh"), std::string::npos) << "no huge pages";
@@ -493,7 +496,7 @@ TEST_F(LinuxPlatformTest, MemoryIsCommittedPageByPageAndGivenBack) {
   LinuxPlatform::DiscardMemory(memory + 1, 10);
   LinuxPlatform::DiscardMemory(memory, kBytes);
   EXPECT_EQ(std::stoul(MappingLine(memory, "Rss:")), 0U);
-  LinuxPlatform::UnmapMemory(memory, kBytes);
+  LinuxPlatform::UnmapMemory(mapping);
 }
 
 TEST_F(LinuxPlatformTest, ALineIsOneLine) {

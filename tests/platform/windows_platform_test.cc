@@ -242,7 +242,8 @@ TEST_F(WindowsPlatformTest, TheProgramIsTheFirstImage) {
 
 TEST_F(WindowsPlatformTest, MemoryIsReadWhereThereIsSome) {
   constexpr std::size_t kBytes = 0x10000;
-  auto* const memory = static_cast<std::uint8_t*>(WindowsPlatform::MapMemory(kBytes));
+  const WindowsPlatform::Mapping mapping = WindowsPlatform::MapMemory(kBytes);
+  auto* const memory = reinterpret_cast<std::uint8_t*>(mapping.bytes.data());
   ASSERT_NE(memory, nullptr);
   EXPECT_EQ(memory[17], 0);
   memory[kBytes - 1] = 7;
@@ -254,7 +255,7 @@ TEST_F(WindowsPlatformTest, MemoryIsReadWhereThereIsSome) {
   // No system maps the lowest pages.
   EXPECT_EQ(WindowsPlatform::ReadMemory(8, bytes), 0u);
   EXPECT_EQ(WindowsPlatform::ReadStack(8, std::as_writable_bytes(std::span(bytes))), 0u);
-  WindowsPlatform::UnmapMemory(memory, kBytes);
+  WindowsPlatform::UnmapMemory(mapping);
 }
 
 TEST_F(WindowsPlatformTest, OwnThreadsRunAndAreJoined) {

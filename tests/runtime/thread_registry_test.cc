@@ -127,7 +127,7 @@ TEST(ThreadRegistry, AsManyRegistriesAsThereAreArenas) {
 }
 
 struct WithoutMemory : testing::ManualPlatform {
-  static void* MapMemory(std::uint64_t /*bytes*/) { return nullptr; }
+  static Mapping MapMemory(std::uint64_t /*bytes*/) { return {}; }
 };
 struct WithoutMemoryTraits : testing::ManualTraits {
   using Platform = WithoutMemory;

@@ -23,6 +23,14 @@ class SymbolFiles;
 // Whether interruptions reach us.
 enum class HandlerState : std::uint8_t { kNotInstalled, kOurs, kReplaced };
 
+// How the memory that MapMemory returns is aligned, at least: to the smallest page of any system.
+inline constexpr std::size_t kMappingAlignment = 4096;
+
+// The Mapping of a platform whose memory no other process can map.
+struct PrivateMapping {
+  std::span<std::byte> bytes;
+};
+
 // All functions are static. Control plane, from any thread, unless marked.
 // * kCopiesStacks: whether Interrupt stops the thread from outside, and captures from a copy of its
 //   stack before it returns; and not a handler that runs on the thread.
@@ -66,17 +74,19 @@ enum class HandlerState : std::uint8_t { kNotInstalled, kOurs, kReplaced };
 //   constructed earlier is destroyed, and while all threads still run. False where it cannot be
 //   had.
 // * WriteLine(text): one line on the program's standard error.
-// * MapMemory(bytes): zeroed memory that is committed when touched; nullptr where refused.
-//   UnmapMemory gives it back.
+// * MapMemory(bytes): a Mapping of zeroed memory that is committed when touched, aligned to
+//   kMappingAlignment; its `bytes` are empty where refused. The handle is what a platform needs to
+//   share the memory with another process; it may be copied. UnmapMemory(mapping) gives it back.
 // * DiscardMemory(memory, bytes): the same state again for a part of it, but for the zeroes: what
 //   it holds is not needed any more.
 template <class P>
 concept Platform = std::default_initializable<typename P::Timer> &&
     std::default_initializable<typename P::OwnThread> && std::movable<typename P::OwnThread> &&
+    std::default_initializable<typename P::Mapping> && std::copyable<typename P::Mapping> &&
     requires(typename P::Timer& timer, typename P::OwnThread& own_thread, std::uint64_t number,
-             std::int64_t time_ns, int signal, std::span<std::uint8_t> bytes,
-             std::span<std::byte> stack_bytes, std::function<void()> body, const char* text,
-             void* memory, void (*function)()) {
+             typename P::Mapping mapping, std::int64_t time_ns, int signal,
+             std::span<std::uint8_t> bytes, std::span<std::byte> stack_bytes,
+             std::function<void()> body, const char* text, void* memory, void (*function)()) {
   { P::kCopiesStacks } -> std::convertible_to<bool>;
   { P::Available() } -> std::same_as<absl::Status>;
   { P::CurrentThread() } -> std::same_as<ThreadInfo>;
@@ -105,8 +115,9 @@ concept Platform = std::default_initializable<typename P::Timer> &&
   { P::ForkCount() } -> std::same_as<std::uint64_t>;
   { P::AtExit(function) } -> std::same_as<bool>;
   { P::WriteLine(std::string()) } -> std::same_as<void>;
-  { P::MapMemory(number) } -> std::same_as<void*>;
-  { P::UnmapMemory(memory, number) } -> std::same_as<void>;
+  { P::MapMemory(number) } -> std::same_as<typename P::Mapping>;
+  { mapping.bytes } -> std::convertible_to<std::span<std::byte>>;
+  { P::UnmapMemory(mapping) } -> std::same_as<void>;
   { P::DiscardMemory(memory, number) } -> std::same_as<void>;
 };
 

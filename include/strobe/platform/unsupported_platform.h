@@ -19,6 +19,7 @@ struct UnsupportedPlatform {
   static constexpr bool kCopiesStacks = false;
 
   struct Timer {};
+  using Mapping = PrivateMapping;
   struct OwnThread {
     [[nodiscard]] bool IsRunning() const { return false; }
     void Join() {}
@@ -60,8 +61,8 @@ struct UnsupportedPlatform {
   static std::uint64_t ForkCount() { return 0; }
   static bool AtExit(void (* /*function*/)()) { return false; }
   static void WriteLine(const std::string& text);
-  static void* MapMemory(std::uint64_t /*bytes*/) { return nullptr; }
-  static void UnmapMemory(void* /*memory*/, std::uint64_t /*bytes*/) {}
+  static Mapping MapMemory(std::uint64_t /*bytes*/) { return {}; }
+  static void UnmapMemory(Mapping /*mapping*/) {}
   static void DiscardMemory(void* /*memory*/, std::uint64_t /*bytes*/) {}
 };
 static_assert(Platform<UnsupportedPlatform>);

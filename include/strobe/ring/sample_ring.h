@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <type_traits>
 
 namespace strobe {
 
@@ -24,8 +25,11 @@ namespace strobe {
 // * used_bytes() is the fill, including what framing takes, as the consumer sees it; from either
 //   side.
 // * Records are aligned to 8 bytes and come out in order, byte for byte.
+// * A ring holds no address. Its bytes and its storage's, copied to where they lie as far from each
+//   other, are the same ring: at another address, or in another process. So it needs no destructor.
 template <class R>
-concept SampleRing = std::default_initializable<R> &&
+concept SampleRing = std::default_initializable<R> && std::is_standard_layout_v<R> &&
+    std::is_trivially_destructible_v<R> &&
     requires(R& ring, const R& constant, std::span<std::byte> memory, std::size_t bytes) {
   { ring.Reset(memory) }
   noexcept->std::same_as<void>;

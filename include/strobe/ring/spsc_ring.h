@@ -39,7 +39,8 @@ class SpscRing {
 
   void Reset(std::span<std::byte> memory) noexcept {
     const std::size_t capacity = UsableBytes(memory.size());
-    producer_.storage = consumer_.storage = memory.data();
+    producer_.storage = consumer_.storage =
+        reinterpret_cast<std::uintptr_t>(memory.data()) - Self();
     producer_.capacity = consumer_.capacity = capacity;
     producer_.origin = consumer_.origin = 0;
     producer_.reserved_offset = producer_.known_tail = consumer_.known_head = consumer_.next = 0;
@@ -61,7 +62,7 @@ class SpscRing {
     }
     p.reserved_bytes = static_cast<std::uint32_t>(bytes);
     p.reserved_offset = offset;
-    return p.storage + offset + sizeof(Frame);
+    return At(p.storage, offset) + sizeof(Frame);
   }
 
   // Needs a Reserve before it. A size of 0 publishes nothing and gives the space back.
@@ -108,7 +109,7 @@ class SpscRing {
         framed > c.capacity - offset)
       return Abandon();
     c.next = tail + framed;
-    return {c.storage + offset + sizeof(Frame), frame.size};
+    return {At(c.storage, offset) + sizeof(Frame), frame.size};
   }
 
   void Pop() noexcept {
@@ -147,7 +148,7 @@ class SpscRing {
     std::uint64_t origin = 0;            // position that stands at the front of the storage
     std::uint64_t known_tail = 0;        // the consumer's tail when last looked at
     std::uint64_t reserved_offset = 0;   // where the reserved record's framing goes
-    std::byte* storage = nullptr;
+    std::uintptr_t storage = 0;          // its address, counted from the ring's own
     std::size_t capacity = 0;
     std::uint32_t reserved_bytes = 0;
     std::uint32_t touched =
@@ -159,7 +160,7 @@ class SpscRing {
     std::uint64_t origin = 0;            // the producer's, as of known_head
     std::uint64_t known_head = 0;        // the producer's head when last looked at
     std::uint64_t next = 0;              // tail after Pop; 0 when nothing was peeked at
-    std::byte* storage = nullptr;
+    std::uintptr_t storage = 0;          // as the producer has it
     std::size_t capacity = 0;
     std::uint64_t corruptions = 0;
     std::uint64_t unused = 0;
@@ -181,13 +182,21 @@ class SpscRing {
     return static_cast<std::size_t>(position - origin) & (capacity - kRecordAlignment);
   }
 
+  [[nodiscard]] std::uintptr_t Self() const noexcept {
+    return reinterpret_cast<std::uintptr_t>(this);
+  }
+  // A place in the storage. Reckoned in integers, because the storage is not part of this object.
+  [[nodiscard]] std::byte* At(std::uintptr_t storage, std::size_t offset) const noexcept {
+    return reinterpret_cast<std::byte*>(Self() + storage + offset);
+  }
+
   void Store(std::size_t offset, Frame frame) noexcept {
-    std::memcpy(producer_.storage + offset, &frame, sizeof(frame));
+    std::memcpy(At(producer_.storage, offset), &frame, sizeof(frame));
   }
   // One read, so that what is checked is what is used.
   [[nodiscard]] Frame Load(std::size_t offset) const noexcept {
     const std::uint64_t word =
-        *reinterpret_cast<const volatile std::uint64_t*>(consumer_.storage + offset);
+        *reinterpret_cast<const volatile std::uint64_t*>(At(consumer_.storage, offset));
     return std::bit_cast<Frame>(word);
   }
 

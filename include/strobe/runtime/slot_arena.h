@@ -100,7 +100,7 @@ class SlotArena {
     const std::uint32_t index = slot.token.index;
     Chunk& chunk = *chunks_[index / kSlotsPerChunk].load(std::memory_order_relaxed);
     if (chunk.rings == nullptr)
-      chunk.rings = static_cast<std::byte*>(Platform::MapMemory(ChunkBytes()));
+      chunk.rings = (chunk.mapping = Platform::MapMemory(ChunkBytes())).bytes.data();
     if (chunk.rings == nullptr) return {};
     return {chunk.rings + (index % kSlotsPerChunk) * ring_bytes_, ring_bytes_};
   }
@@ -208,6 +208,7 @@ class SlotArena {
 
   struct Chunk {
     std::atomic<std::uint64_t> marks{0};
+    typename Platform::Mapping mapping;
     std::byte* rings = nullptr;  // then the memos
     std::array<Slot, kSlotsPerChunk> slots;
   };
@@ -223,7 +224,7 @@ class SlotArena {
     if (ring_bytes == ring_bytes_) return;
     for (std::size_t i = 0; i < chunk_count_; ++i) {
       Chunk& chunk = *chunks_[i].load(std::memory_order_relaxed);
-      if (chunk.rings != nullptr) Platform::UnmapMemory(chunk.rings, ChunkBytes());
+      if (chunk.rings != nullptr) Platform::UnmapMemory(chunk.mapping);
       chunk.rings = nullptr;
     }
     ring_bytes_ = ring_bytes;

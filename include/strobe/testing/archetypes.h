@@ -130,6 +130,7 @@ struct ArchetypePlatform {
   static constexpr bool kCopiesStacks = false;
 
   struct Timer : Immovable {};
+  using Mapping = PrivateMapping;
   class OwnThread {
    public:
     OwnThread() = default;
@@ -189,12 +190,15 @@ struct ArchetypePlatform {
   // A template: only calls are promised, no function with an address.
   template <class Text>
   static void WriteLine(const Text& /*text*/) {}
-  static void* MapMemory(std::uint64_t bytes) {
-    void* memory = ::operator new(bytes, std::nothrow);
-    if (memory != nullptr) std::memset(memory, 0, bytes);
-    return memory;
+  static Mapping MapMemory(std::uint64_t bytes) {
+    void* memory = ::operator new (bytes, std::align_val_t{kMappingAlignment}, std::nothrow);
+    if (memory == nullptr) return {};
+    std::memset(memory, 0, bytes);
+    return {.bytes = {static_cast<std::byte*>(memory), bytes}};
   }
-  static void UnmapMemory(void* memory, std::uint64_t /*bytes*/) { ::operator delete(memory); }
+  static void UnmapMemory(Mapping mapping) {
+    ::operator delete (mapping.bytes.data(), std::align_val_t{kMappingAlignment});
+  }
   // What is not needed any more may hold anything afterwards.
   static void DiscardMemory(void* memory, std::uint64_t bytes) { std::memset(memory, 0x5A, bytes); }
 };

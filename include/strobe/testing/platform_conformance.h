@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <future>
 #include <set>
+#include <span>
 #include <string>
 #include <thread>
 #include <utility>
@@ -156,15 +157,18 @@ TYPED_TEST_P(PlatformConformance, ADetachedThreadRunsOn) {
 
 TYPED_TEST_P(PlatformConformance, MappedMemoryIsZeroedAndWritable) {
   constexpr std::uint64_t kBytes = std::uint64_t{8} << 20;
-  auto* const memory = static_cast<unsigned char*>(TypeParam::MapMemory(kBytes));
-  ASSERT_NE(memory, nullptr);
+  const typename TypeParam::Mapping mapping = TypeParam::MapMemory(kBytes);
+  const std::span<std::byte> bytes = mapping.bytes;
+  ASSERT_GE(bytes.size(), kBytes);
+  auto* const memory = reinterpret_cast<unsigned char*>(bytes.data());
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(memory) % kMappingAlignment, 0u);
   for (std::uint64_t i = 0; i < kBytes; i += 4096) {
     ASSERT_EQ(memory[i], 0);
     memory[i] = 1;
   }
   TypeParam::DiscardMemory(memory, kBytes);
   memory[kBytes - 1] = 1;
-  TypeParam::UnmapMemory(memory, kBytes);
+  TypeParam::UnmapMemory(mapping);
 }
 
 TYPED_TEST_P(PlatformConformance, MemoryIsReadWhereThereIsSomeAndNeverFaults) {

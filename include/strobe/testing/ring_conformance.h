@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <new>
 #include <span>
 #include <thread>
 #include <vector>
@@ -203,11 +204,41 @@ TYPED_TEST_P(RingConformance, TwoThreadsSeeEveryRecordOnceInOrder) {
   }
 }
 
+TYPED_TEST_P(RingConformance, ACopyElsewhereIsTheSameRing) {
+  struct Block {
+    TypeParam ring;
+    alignas(64) std::byte storage[1024];
+  };
+  RingStorage first(sizeof(Block));
+  RingStorage second(sizeof(Block));
+  auto& original = *new (first.bytes().data()) Block;
+  original.ring.Reset(original.storage);
+  for (std::uint64_t sequence = 1; sequence <= 4; ++sequence)
+    ASSERT_TRUE(PushRingRecord(original.ring, sequence, 100, 200));
+  ASSERT_TRUE(IsRingRecord(original.ring.Peek(), 1));
+  original.ring.Pop();
+
+  std::memcpy(second.bytes().data(), first.bytes().data(), sizeof(Block));
+  std::memset(first.bytes().data(), 0xA5, sizeof(Block));
+  auto& copy = *std::launder(reinterpret_cast<Block*>(second.bytes().data()));
+  ASSERT_TRUE(PushRingRecord(copy.ring, 5, 100, 200));
+  for (std::uint64_t sequence = 2; sequence <= 5; ++sequence) {
+    const auto record = copy.ring.Peek();
+    ASSERT_EQ(record.size(), 100u);
+    EXPECT_GE(record.data(), copy.storage);
+    EXPECT_LE(record.data() + record.size(), copy.storage + sizeof(copy.storage));
+    EXPECT_TRUE(IsRingRecord(record, sequence));
+    copy.ring.Pop();
+  }
+  EXPECT_TRUE(copy.ring.Peek().empty());
+  EXPECT_EQ(copy.ring.corruptions(), 0u);
+}
+
 REGISTER_TYPED_TEST_SUITE_P(RingConformance, IsEmptyAfterResetAndHasTouchedNothing,
                             ShrinksAtCommitAndKeepsOrderSizeAlignmentAndBytes,
                             ReserveAloneShowsTheConsumerNothing,
                             LargestRecordFitsWheneverTheRingIsEmpty,
                             RefusesWhenFullAndLosesNothingOfWhatItTook,
-                            TwoThreadsSeeEveryRecordOnceInOrder);
+                            TwoThreadsSeeEveryRecordOnceInOrder, ACopyElsewhereIsTheSameRing);
 
 }  // namespace strobe::testing

@@ -358,14 +358,14 @@ void LinuxPlatform::WriteLine(const std::string& text) {
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, line.data(), line.size());
 }
 
-void* LinuxPlatform::MapMemory(std::uint64_t bytes) {
+LinuxPlatform::Mapping LinuxPlatform::MapMemory(std::uint64_t bytes) {
   void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (memory == MAP_FAILED) return nullptr;
+  if (memory == MAP_FAILED) return {};
   // Of this, little is ever touched: a huge page for each first touch would be memory of the
   // program's.
   madvise(memory, bytes, MADV_NOHUGEPAGE);
-  return memory;
+  return {.bytes = {static_cast<std::byte*>(memory), bytes}};
 }
 
 void LinuxPlatform::DiscardMemory(void* memory, std::uint64_t bytes) {
@@ -377,6 +377,8 @@ void LinuxPlatform::DiscardMemory(void* memory, std::uint64_t bytes) {
     madvise(static_cast<std::byte*>(memory) + (first - start), limit - first, MADV_DONTNEED);
 }
 
-void LinuxPlatform::UnmapMemory(void* memory, std::uint64_t bytes) { munmap(memory, bytes); }
+void LinuxPlatform::UnmapMemory(Mapping mapping) {
+  munmap(mapping.bytes.data(), mapping.bytes.size());
+}
 
 }  // namespace strobe

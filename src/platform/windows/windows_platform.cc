@@ -256,11 +256,13 @@ void WindowsPlatform::WriteLine(const std::string& text) {
             nullptr);
 }
 
-void* WindowsPlatform::MapMemory(std::uint64_t bytes) {
-  return VirtualAlloc(nullptr, bytes, MEM_RESERVE | MEM_COMMIT, PAGE_READWRITE);
+WindowsPlatform::Mapping WindowsPlatform::MapMemory(std::uint64_t bytes) {
+  void* memory = VirtualAlloc(nullptr, bytes, MEM_RESERVE | MEM_COMMIT, PAGE_READWRITE);
+  if (memory == nullptr) return {};
+  return {.bytes = {static_cast<std::byte*>(memory), bytes}};
 }
-void WindowsPlatform::UnmapMemory(void* memory, std::uint64_t /*bytes*/) {
-  VirtualFree(memory, 0, MEM_RELEASE);
+void WindowsPlatform::UnmapMemory(Mapping mapping) {
+  VirtualFree(mapping.bytes.data(), 0, MEM_RELEASE);
 }
 void WindowsPlatform::DiscardMemory(void* memory, std::uint64_t bytes) {
   VirtualAlloc(memory, bytes, MEM_RESET, PAGE_READWRITE);

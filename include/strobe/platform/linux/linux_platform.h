@@ -24,6 +24,7 @@ struct LinuxPlatform {
   };
 
   // A thread of ours: a handle of pthreads.
+  using Mapping = PrivateMapping;
   class OwnThread {
    public:
     OwnThread() = default;
@@ -75,8 +76,8 @@ struct LinuxPlatform {
   static std::uint64_t ForkCount();
   static bool AtExit(void (*function)());
   static void WriteLine(const std::string& text);
-  static void* MapMemory(std::uint64_t bytes);
-  static void UnmapMemory(void* memory, std::uint64_t bytes);
+  static Mapping MapMemory(std::uint64_t bytes);
+  static void UnmapMemory(Mapping mapping);
   static void DiscardMemory(void* memory, std::uint64_t bytes);
 };
 static_assert(Platform<LinuxPlatform>);

@@ -23,6 +23,7 @@ struct WindowsPlatform {
   struct Timer {};
 
   // A thread of ours: a handle.
+  using Mapping = PrivateMapping;
   class OwnThread {
    public:
     OwnThread() = default;
@@ -76,8 +77,8 @@ struct WindowsPlatform {
   // At the exit of a program whose profiler is in a DLL all other threads have been killed already.
   static bool AtExit(void (* /*function*/)()) { return false; }
   static void WriteLine(const std::string& text);
-  static void* MapMemory(std::uint64_t bytes);
-  static void UnmapMemory(void* memory, std::uint64_t bytes);
+  static Mapping MapMemory(std::uint64_t bytes);
+  static void UnmapMemory(Mapping mapping);
   static void DiscardMemory(void* memory, std::uint64_t bytes);
 };
 static_assert(Platform<WindowsPlatform>);
