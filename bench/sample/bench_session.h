@@ -47,10 +47,10 @@ class BenchSession {
   BenchSession& operator=(const BenchSession&) = delete;
 
   [[nodiscard]] bool ok() const { return slot_ != nullptr; }
-  [[nodiscard]] internal::ThreadSlot<Traits>& slot() { return *slot_; }
+  [[nodiscard]] internal::RegisteredThread<Traits>& slot() { return *slot_; }
   // A signal of that number that our handler takes for its own.
   [[nodiscard]] siginfo_t Signal(int number) const {
-    return MakeSignal(number, SI_TIMER, slot_->token.Pack());
+    return MakeSignal(number, SI_TIMER, slot_->channel->token.Pack());
   }
   [[nodiscard]] siginfo_t Signal() const { return Signal(signal_); }
 
@@ -60,9 +60,10 @@ class BenchSession {
   // a whole stack of kFrames.
   bool Discard() {
     bool is_right = true;
-    for (auto record = slot_->ring.Peek(); !record.empty(); record = slot_->ring.Peek()) {
+    for (auto record = slot_->channel->ring.Peek(); !record.empty();
+         record = slot_->channel->ring.Peek()) {
       is_right &= FramesOf(record) == kFrames;
-      slot_->ring.Pop();
+      slot_->channel->ring.Pop();
       ++discarded_;
     }
     return is_right;
@@ -77,7 +78,7 @@ class BenchSession {
     Delivery first(MakeSignal(kEmptySignal, SI_QUEUE, 0), Signal());
     std::size_t frames = 0;
     const std::function<void()> look = [&] {
-      frames = FramesOf(slot_->ring.Peek());
+      frames = FramesOf(slot_->channel->ring.Peek());
       session_->Drain();
     };
     // Both calls are one, so that the same frames lie below them.
@@ -105,7 +106,7 @@ class BenchSession {
   internal::CollectorCounters counters_;
   internal::LoadedCode<Traits> code_{generated_, counters_};
   std::optional<internal::Session<Traits>> session_;
-  internal::ThreadSlot<Traits>* slot_ = nullptr;
+  internal::RegisteredThread<Traits>* slot_ = nullptr;
   std::size_t discarded_ = 0;
 };
 

@@ -38,7 +38,7 @@ struct FuzzTraits : ArchetypeTraits {
   using Providers = ProviderList<CpuTimeProvider, WallTimeProvider>;
   using Platform = ManualPlatform;
 };
-using Slot = internal::ThreadSlot<FuzzTraits>;
+using Slot = internal::RegisteredThread<FuzzTraits>;
 
 // A registry with one live slot, for all inputs.
 struct Fixture {
@@ -52,7 +52,7 @@ struct Fixture {
 // A record as a capture writes it, if the bytes say so, or any bytes.
 void Commit(Slot& slot, FuzzInput& input, std::uint8_t size_code, bool is_framed) {
   const auto bytes = input.TakeBytes(std::size_t{size_code} * 4);
-  std::byte* record = slot.ring.Reserve(kMaxRecordBytes + sizeof(RecordHeader));
+  std::byte* record = slot.channel->ring.Reserve(kMaxRecordBytes + sizeof(RecordHeader));
   if (record == nullptr || bytes.empty()) return;
   std::memcpy(record, bytes.data(), bytes.size());
   std::size_t size = bytes.size();
@@ -71,7 +71,7 @@ void Commit(Slot& slot, FuzzInput& input, std::uint8_t size_code, bool is_framed
     size = RecordBytes(words, header.frame_count, header.slice_bytes);
     std::memcpy(record, &header, sizeof(header));
   }
-  slot.ring.Commit(size);
+  slot.channel->ring.Commit(size);
 }
 
 void Overwrite(std::span<std::byte> storage, FuzzInput& input, std::uint8_t size_code) {
@@ -93,8 +93,8 @@ void Run(FuzzInput input) {
   static const ProfilerOptions options(
       {.sampling = {.wall_frequency_hz = 10}, .collector = {.memory_bytes = 1048576}});
   Slot& slot = *fixture->slot;
-  const std::span<std::byte> storage = fixture->registry.arena()->RingMemory(slot);
-  slot.ring.Reset(storage);
+  const std::span<std::byte> storage = fixture->registry.arena()->RingMemory(*slot.channel);
+  slot.channel->ring.Reset(storage);
   std::fill(storage.begin(), storage.end(), std::byte{0});
   internal::LoadedCode<FuzzTraits> code(fixture->code, fixture->counters);
   internal::Session<FuzzTraits> session(options, fixture->registry, code, fixture->counters, 1);
@@ -108,9 +108,10 @@ void Run(FuzzInput input) {
       case 1: Commit(slot, input, size_code, false); break;
       case 2: Overwrite(storage, input, size_code); break;
       default:
-        fixture->registry.arena()->Mark(slot);
+        fixture->registry.arena()->Mark(*slot.channel);
         STROBE_CHECK(session.Drain() <= 1, "a ring that is more than full");
-        STROBE_CHECK(slot.ring.Peek().empty(), "a ring that has been drained and is not empty");
+        STROBE_CHECK(slot.channel->ring.Peek().empty(),
+                     "a ring that has been drained and is not empty");
     }
   }
   session.End();

@@ -43,18 +43,18 @@ struct InterruptedTraits : ManualTraits {
 template <class Traits>
 class Registered {
  public:
-  using Slot = ThreadSlot<Traits>;
+  using Slot = RegisteredThread<Traits>;
 
   explicit Registered(std::size_t ring_bytes) : registry_(4, ring_bytes) {
     slot_ = *registry_.Register(Traits::Platform::CurrentThread(), "thread");
     registry_.arena()->max_frames = 64;
-    for (ProviderCell& cell : slot_->cells) cell.Reset();
-    slot_->is_active = true;
+    for (ProviderCell& cell : slot_->channel->cells) cell.Reset();
+    slot_->channel->is_active = true;
     slot_->next = ThreadLinks();
     ThreadLinks() = slot_;
   }
   ~Registered() {
-    slot_->is_active = false;
+    slot_->channel->is_active = false;
     ThreadLinks() = slot_->next;
     registry_.Unregister(slot_);
   }
@@ -64,13 +64,14 @@ class Registered {
   // Moves the records out of the ring; the sums of their weights are added to `sums`.
   std::vector<RecordHeader> Drain(std::array<std::int64_t, 2>& sums) {
     std::vector<RecordHeader> headers;
-    for (auto bytes = slot_->ring.Peek(); !bytes.empty(); bytes = slot_->ring.Peek()) {
+    for (auto bytes = slot_->channel->ring.Peek(); !bytes.empty();
+         bytes = slot_->channel->ring.Peek()) {
       RecordView view;
       EXPECT_TRUE(ReadRecord(bytes, Traits::Providers::RecordedValueTypes(), view));
       for (std::size_t i = 0; i < sums.size(); ++i)
         sums[i] += view.Amount(Traits::Providers::FirstColumn(i));
       headers.push_back(view.header);
-      slot_->ring.Pop();
+      slot_->channel->ring.Pop();
     }
     return headers;
   }
@@ -88,14 +89,14 @@ TEST(CaptureHere, AnEventsAmountComesWithTheStackOfItsCaller) {
   const auto headers = thread.Drain(sums);
   ASSERT_EQ(headers.size(), 1u);
   EXPECT_THAT(sums, ElementsAre(0, 4096));
-  EXPECT_EQ(thread.slot().cells[1].credited, 4096);
-  EXPECT_FALSE(thread.slot().is_capturing);
+  EXPECT_EQ(thread.slot().channel->cells[1].credited, 4096);
+  EXPECT_FALSE(thread.slot().channel->is_capturing);
 }
 
 TEST(CaptureHere, ASignalWithinItIsServedAtItsEnd) {
   ManualPlatform::Reset();
   Registered<InterruptedTraits> thread(4096);
-  SlotToken token = thread.slot().token;
+  SlotToken token = thread.slot().channel->token;
   token.provider = 0;
   InterruptedUnwinder::payload = token.Pack();
   InterruptedUnwinder::signals = 2;
@@ -103,32 +104,32 @@ TEST(CaptureHere, ASignalWithinItIsServedAtItsEnd) {
   std::array<std::int64_t, 2> sums{};
   EXPECT_EQ(thread.Drain(sums).size(), 2u) << "the event's record, and one for both signals";
   EXPECT_THAT(sums, ElementsAre(6, 16));
-  EXPECT_FALSE(thread.slot().is_capturing);
+  EXPECT_FALSE(thread.slot().channel->is_capturing);
 }
 
 TEST(CaptureHere, WhatWasCountedBeforeTheSessionsEndIsSaidToBe) {
   ManualPlatform::Reset();
   Registered<InterruptedTraits> thread(4096);
-  SlotToken token = thread.slot().token;
+  SlotToken token = thread.slot().channel->token;
   token.provider = 0;
   InterruptedUnwinder::payload = token.Pack();
   InterruptedUnwinder::signals = 1;
-  InterruptedUnwinder::ends = &thread.slot().is_active;
+  InterruptedUnwinder::ends = &thread.slot().channel->is_active;
   EXPECT_TRUE(CaptureHere(thread.arena(), 1, 16));
   InterruptedUnwinder::ends = nullptr;
   std::array<std::int64_t, 2> sums{};
   EXPECT_EQ(thread.Drain(sums).size(), 1u);
   EXPECT_THAT(sums, ElementsAre(0, 16));
-  EXPECT_FALSE(thread.slot().is_capturing);
+  EXPECT_FALSE(thread.slot().channel->is_capturing);
 }
 
 TEST(CaptureHere, AnEventWithinACaptureIsLeftToIt) {
   ManualPlatform::Reset();
   Registered<InterruptedTraits> thread(4096);
-  thread.slot().is_capturing = true;
+  thread.slot().channel->is_capturing = true;
   EXPECT_TRUE(CaptureHere(thread.arena(), 1, 16));
-  EXPECT_TRUE(thread.slot().is_capturing) << "the other capture's";
-  thread.slot().is_capturing = false;
+  EXPECT_TRUE(thread.slot().channel->is_capturing) << "the other capture's";
+  thread.slot().channel->is_capturing = false;
   std::array<std::int64_t, 2> sums{};
   EXPECT_TRUE(thread.Drain(sums).empty());
   EXPECT_TRUE(CaptureHere(thread.arena(), 1, 1));
@@ -140,10 +141,10 @@ TEST(CaptureHere, WithoutARegistrationOrASessionNothingIsCounted) {
   ManualPlatform::Reset();
   Registered<InterruptedTraits> thread(4096);
   std::thread([&] { EXPECT_FALSE(CaptureHere(thread.arena(), 1, 16)); }).join();
-  thread.slot().is_active = false;
+  thread.slot().channel->is_active = false;
   EXPECT_FALSE(CaptureHere(thread.arena(), 1, 16));
-  EXPECT_FALSE(thread.slot().is_capturing);
-  EXPECT_EQ(thread.slot().cells[1].requested, 0);
+  EXPECT_FALSE(thread.slot().channel->is_capturing);
+  EXPECT_EQ(thread.slot().channel->cells[1].requested, 0);
   std::array<std::int64_t, 2> sums{};
   EXPECT_TRUE(thread.Drain(sums).empty());
 }
@@ -162,13 +163,13 @@ TEST(CaptureHere, NothingIsLostUnderAStormOfInterruptions) {
   ASSERT_TRUE(NativePlatform::InstallHandler(signal).ok());
   Registered<StormTraits> thread(1 << 16);
   const std::uint64_t id = NativePlatform::CurrentThreadId();
-  ThreadSlot<StormTraits>& slot = thread.slot();
+  RegisteredThread<StormTraits>& slot = thread.slot();
   std::atomic<bool> is_over{false};
   std::array<std::int64_t, 2> sums{};
   std::thread interrupter([&] {
     for (std::int64_t i = 0; i < kInterruptions; ++i) {
-      slot.cells[0].requested.fetch_add(1);
-      NativePlatform::Interrupt(id, slot.token.Pack(), signal);
+      slot.channel->cells[0].requested.fetch_add(1);
+      NativePlatform::Interrupt(id, slot.channel->token.Pack(), signal);
       if (i % 16 == 0) thread.Drain(sums);
     }
     is_over = true;
@@ -181,7 +182,8 @@ TEST(CaptureHere, NothingIsLostUnderAStormOfInterruptions) {
   interrupter.join();
   thread.Drain(sums);
   const auto waiting = [&](std::size_t provider) {
-    return slot.cells[provider].requested.load() + slot.cells[provider].carried.load();
+    return slot.channel->cells[provider].requested.load() +
+           slot.channel->cells[provider].carried.load();
   };
   EXPECT_EQ(sums[0] + waiting(0), kInterruptions);
   EXPECT_EQ(sums[1] + waiting(1), 8 * events);

@@ -50,41 +50,42 @@ class CaptureTest : public ::testing::Test {
     slot_ = *registry_.Register({.id = 5, .stack = {}}, "thread");
     registry_.arena()->max_frames = 16;
     registry_.arena()->code.generation = 3;
-    slot_->is_active = true;
+    slot_->channel->is_active = true;
     slot_->next = ThreadLinks();
     ThreadLinks() = slot_;
-    for (ProviderCell& cell : slot_->cells) cell.Reset();
+    for (ProviderCell& cell : slot_->channel->cells) cell.Reset();
   }
   void TearDown() override {
-    slot_->is_active = false;
+    slot_->channel->is_active = false;
     ThreadLinks() = slot_->next;
     registry_.Unregister(slot_);
   }
 
   std::uint64_t Payload(std::uint8_t provider = 0) {
-    SlotToken token = slot_->token;
+    SlotToken token = slot_->channel->token;
     token.provider = provider;
     return token.Pack();
   }
   std::vector<Record> Records() {
     std::vector<Record> records;
-    for (auto bytes = slot_->ring.Peek(); !bytes.empty(); bytes = slot_->ring.Peek()) {
+    for (auto bytes = slot_->channel->ring.Peek(); !bytes.empty();
+         bytes = slot_->channel->ring.Peek()) {
       using Providers = TickingTraits::Providers;
       RecordView view;
       EXPECT_TRUE(ReadRecord(bytes, Providers::RecordedValueTypes(), view));
       records.push_back({view.header, view.context, {}, {view.frames.begin(), view.frames.end()}});
       for (std::size_t i = 0; i < Providers::kCount; ++i)
         records.back().weights.push_back(view.Amount(Providers::FirstColumn(i)));
-      slot_->ring.Pop();
+      slot_->channel->ring.Pop();
     }
     return records;
   }
   std::uint64_t Drops(DropReason reason) {
-    return slot_->counters.drops[static_cast<std::size_t>(reason)];
+    return slot_->channel->counters.drops[static_cast<std::size_t>(reason)];
   }
   bool IsMarked() {
     bool is_marked = false;
-    registry_.arena()->VisitMarked([&](Slot& slot) { is_marked |= &slot == slot_; });
+    registry_.VisitMarked([&](Slot& slot) { is_marked |= &slot == slot_; });
     return is_marked;
   }
 
@@ -100,10 +101,10 @@ TEST_F(CaptureTest, ATimersExpiriesBecomeARecordWithTheStack) {
   EXPECT_THAT(records[0].frames, ElementsAre(kPc));
   EXPECT_EQ(records[0].header.module_generation, 3u);
   EXPECT_EQ(records[0].header.end, StackEnd::kNoUnwindInfo);
-  EXPECT_EQ(slot_->cells[0].credited, 3);
-  EXPECT_EQ(slot_->counters.ends[static_cast<std::size_t>(StackEnd::kNoUnwindInfo)], 1u);
+  EXPECT_EQ(slot_->channel->cells[0].credited, 3);
+  EXPECT_EQ(slot_->channel->counters.ends[static_cast<std::size_t>(StackEnd::kNoUnwindInfo)], 1u);
   EXPECT_TRUE(IsMarked());
-  EXPECT_FALSE(slot_->is_capturing);
+  EXPECT_FALSE(slot_->channel->is_capturing);
 }
 
 // A thread off its stack, and back.
@@ -129,12 +130,12 @@ struct ForeignTraits : TickingTraits {
 
 TEST(ForeignCapture, AStackThatIsNotTheThreadsOwnIsWalkedInACopy) {
   ThreadRegistry<ForeignTraits> registry(4, 4096);
-  ThreadSlot<ForeignTraits>& slot = **registry.Register({.id = 5, .stack = {}}, "thread");
+  RegisteredThread<ForeignTraits>& slot = **registry.Register({.id = 5, .stack = {}}, "thread");
   registry.arena()->max_frames = 16;
   std::vector<Address> own = {0, 0, 0, 0, 0, 0x402004, 0, 0};
   const auto own_low = reinterpret_cast<Address>(own.data());
   own[4] = own_low + 48;
-  slot.stack = {.low = own_low, .high = own_low + own.size() * 8};
+  slot.channel->stack = {.low = own_low, .high = own_low + own.size() * 8};
   const auto walk = [&](Address pc, Address sp, Address fp) {
     std::array<Address, 32> bytes{};
     NativeRegisters registers;
@@ -143,9 +144,9 @@ TEST(ForeignCapture, AStackThatIsNotTheThreadsOwnIsWalkedInACopy) {
     registers.fp = fp;
     RecordDraft draft{.bytes = reinterpret_cast<std::byte*>(bytes.data()),
                       .head_bytes = sizeof(RecordHeader)};
-    Walk(*registry.arena(), slot, {.token = {}, .registers = &registers}, draft);
+    Walk(*registry.arena(), *slot.channel, {.token = {}, .registers = &registers}, draft);
     EXPECT_EQ(draft.header().end,
-              slot.stack.Holds(sp) ? StackEnd::kComplete : StackEnd::kCoroutine);
+              slot.channel->stack.Holds(sp) ? StackEnd::kComplete : StackEnd::kCoroutine);
     const std::span<Address> frames =
         FramesOf(*registry.arena(), draft).first(draft.header().frame_count);
     return std::pair(std::vector<Address>(frames.begin(), frames.end()),
@@ -173,10 +174,10 @@ struct CopyingTraits : TickingTraits {
 
 TEST(CopyingCapture, AnotherThreadWalksTheCopyOfAStack) {
   ThreadRegistry<CopyingTraits> registry(4, 4096);
-  ThreadSlot<CopyingTraits>& slot = **registry.Register({.id = 5, .stack = {}}, "thread");
+  RegisteredThread<CopyingTraits>& slot = **registry.Register({.id = 5, .stack = {}}, "thread");
   registry.arena()->max_frames = 16;
-  slot.is_active = true;
-  slot.cells[0].requested = 2;
+  slot.channel->is_active = true;
+  slot.channel->cells[0].requested = 2;
   constexpr Address kBase = 0x70000;
   const std::vector<Address> words = {0, kBase + 0x18, 0x401004, kBase + 0x28, 0x401008, 0, 0};
   const CopiedStackMemory stack(kBase, std::as_bytes(std::span(words)));
@@ -184,11 +185,11 @@ TEST(CopyingCapture, AnotherThreadWalksTheCopyOfAStack) {
   registers.pc = kPc;
   registers.sp = kBase;
   registers.fp = kBase + 8;
-  const CaptureEntry& entry = CaptureEntryOf(slot.token.arena);
+  const CaptureEntry& entry = CaptureEntryOf(slot.channel->token.arena);
   // This thread has no registration of its own.
   EXPECT_TRUE(entry.function.load()(
-      entry.context, {.token = slot.token, .registers = &registers, .stack = &stack}));
-  const auto record = slot.ring.Peek();
+      entry.context, {.token = slot.channel->token, .registers = &registers, .stack = &stack}));
+  const auto record = slot.channel->ring.Peek();
   RecordView view;
   using Providers = TickingTraits::Providers;
   ASSERT_TRUE(ReadRecord(record, Providers::RecordedValueTypes(), view));
@@ -196,13 +197,13 @@ TEST(CopyingCapture, AnotherThreadWalksTheCopyOfAStack) {
   EXPECT_EQ(view.Amount(0), 2);
   EXPECT_THAT(view.frames, ElementsAre(kPc, 0x401003, 0x401007));
   EXPECT_EQ(view.header.end, StackEnd::kComplete);
-  slot.is_active = false;
+  slot.channel->is_active = false;
   registry.Unregister(&slot);
 }
 
 TEST_F(CaptureTest, TheContextOfTheThreadIsInItsRecords) {
   EXPECT_TRUE(ManualPlatform::Deliver(Payload(), 1, kPc));
-  slot_->context = 77;
+  slot_->channel->context = 77;
   EXPECT_TRUE(ManualPlatform::Deliver(Payload(), 1, kPc));
   const auto records = Records();
   ASSERT_EQ(records.size(), 2u);
@@ -214,18 +215,18 @@ TEST_F(CaptureTest, TheContextOfTheThreadIsInItsRecords) {
 }
 
 TEST_F(CaptureTest, OneInterruptionServesEverybodyWhoWaits) {
-  slot_->cells[0].requested = 2;
-  slot_->cells[1].requested = 500;
+  slot_->channel->cells[0].requested = 2;
+  slot_->channel->cells[1].requested = 500;
   EXPECT_TRUE(ManualPlatform::Deliver(Payload(0), 1, kPc));
   const auto records = Records();
   ASSERT_EQ(records.size(), 1u);
   EXPECT_THAT(records[0].weights, ElementsAre(3, 500));
-  EXPECT_EQ(slot_->cells[1].credited, 500);
-  EXPECT_EQ(slot_->cells[1].requested, 0);
+  EXPECT_EQ(slot_->channel->cells[1].credited, 500);
+  EXPECT_EQ(slot_->channel->cells[1].requested, 0);
 }
 
 TEST_F(CaptureTest, ARequestThatWasServedAlreadyLeavesNoRecord) {
-  slot_->cells[1].requested = 500;
+  slot_->channel->cells[1].requested = 500;
   EXPECT_TRUE(ManualPlatform::Deliver(Payload(0), 1, kPc));
   EXPECT_TRUE(ManualPlatform::Deliver(Payload(1), 0, kPc)) << "it is ours all the same";
   EXPECT_EQ(Records().size(), 1u);
@@ -233,11 +234,11 @@ TEST_F(CaptureTest, ARequestThatWasServedAlreadyLeavesNoRecord) {
 
 TEST_F(CaptureTest, TheCpuClockIsNotedOnlyForThoseWhoAskedForIt) {
   ManualPlatform::RunFor(5, 777);
-  slot_->cells[1].requested = 500;
-  slot_->wants_cpu_clock[1] = true;
+  slot_->channel->cells[1].requested = 500;
+  slot_->channel->wants_cpu_clock[1] = true;
   EXPECT_TRUE(ManualPlatform::Deliver(Payload(0), 1, kPc));
-  EXPECT_EQ(slot_->cells[0].last_capture_cpu_ns, -1);
-  EXPECT_EQ(slot_->cells[1].last_capture_cpu_ns, 777);
+  EXPECT_EQ(slot_->channel->cells[0].last_capture_cpu_ns, -1);
+  EXPECT_EQ(slot_->channel->cells[1].last_capture_cpu_ns, 777);
 }
 
 TEST_F(CaptureTest, WhatDoesNotFitRidesOnTheNextRecord) {
@@ -247,17 +248,18 @@ TEST_F(CaptureTest, WhatDoesNotFitRidesOnTheNextRecord) {
     ASSERT_TRUE(ManualPlatform::Deliver(Payload(), 2, kPc));
     delivered += 2;
   }
-  EXPECT_EQ(slot_->cells[0].credited, delivered) << "a drop is credited: it will be in the profile";
-  EXPECT_EQ(slot_->cells[0].carried, 6);
+  EXPECT_EQ(slot_->channel->cells[0].credited, delivered)
+      << "a drop is credited: it will be in the profile";
+  EXPECT_EQ(slot_->channel->cells[0].carried, 6);
   std::int64_t recorded = 0;
   for (const Record& record : Records()) recorded += record.weights[0];
   EXPECT_EQ(recorded, delivered - 6);
-  slot_->cells[1].requested = 50;
+  slot_->channel->cells[1].requested = 50;
   ASSERT_TRUE(ManualPlatform::Deliver(Payload(1), 0, kPc));
   const auto records = Records();
   ASSERT_EQ(records.size(), 1u);
   EXPECT_THAT(records[0].weights, ElementsAre(6, 50));
-  EXPECT_EQ(slot_->cells[0].carried, 0);
+  EXPECT_EQ(slot_->channel->cells[0].carried, 0);
 }
 
 TEST_F(CaptureTest, WithoutRegistersTheWeightIsCarried) {
@@ -270,18 +272,18 @@ TEST_F(CaptureTest, WithoutRegistersTheWeightIsCarried) {
 
 TEST_F(CaptureTest, ASignalOfAnEarlierUseIsStale) {
   const std::uint64_t before = Payload();
-  ++slot_->token.use;
+  ++slot_->channel->token.use;
   EXPECT_FALSE(ManualPlatform::Deliver(before, 1, kPc));
   EXPECT_TRUE(Records().empty());
-  EXPECT_EQ(slot_->cells[0].credited, 0);
+  EXPECT_EQ(slot_->channel->cells[0].credited, 0);
   EXPECT_TRUE(ManualPlatform::Deliver(Payload(), 1, kPc));
 }
 
 TEST_F(CaptureTest, ASlotThatIsNotActiveIsStale) {
-  slot_->is_active = false;
+  slot_->channel->is_active = false;
   EXPECT_FALSE(ManualPlatform::Deliver(Payload(), 1, kPc));
   EXPECT_TRUE(Records().empty());
-  EXPECT_FALSE(slot_->is_capturing);
+  EXPECT_FALSE(slot_->channel->is_capturing);
 }
 
 TEST_F(CaptureTest, ASignalForAnotherThreadsSlotIsNotServed) {
@@ -290,17 +292,17 @@ TEST_F(CaptureTest, ASignalForAnotherThreadsSlotIsNotServed) {
 }
 
 TEST_F(CaptureTest, AForgedIndexFindsNothing) {
-  SlotToken token = slot_->token;
+  SlotToken token = slot_->channel->token;
   token.index = 0xFFFFFF;
   EXPECT_FALSE(ManualPlatform::Deliver(token.Pack(), 1, kPc));
 }
 
 TEST_F(CaptureTest, EverySixteenthCallIsTimedForAll) {
-  const std::uint32_t before = slot_->counters.captures;
+  const std::uint32_t before = slot_->channel->counters.captures;
   for (std::uint32_t i = 0; i < 4 * kTimedCaptureInterval; ++i)
     EXPECT_TRUE(ManualPlatform::Deliver(Payload(), 1, kPc));
-  EXPECT_EQ(slot_->counters.captures - before, 4 * kTimedCaptureInterval);
-  EXPECT_EQ(slot_->counters.time_ns, 4 * 100 * kTimedCaptureInterval);
+  EXPECT_EQ(slot_->channel->counters.captures - before, 4 * kTimedCaptureInterval);
+  EXPECT_EQ(slot_->channel->counters.time_ns, 4 * 100 * kTimedCaptureInterval);
 }
 
 }  // namespace

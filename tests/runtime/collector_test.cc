@@ -74,7 +74,7 @@ class CollectorTest : public ::testing::Test {
   ProfilerOptions options_{.collector = {.drain_period_ms = 10}, .exporter = {.period_s = 60}};
   ThreadRegistry<ManualTraits> registry_{10, 32 * 1024};
   CodeRegistry generated_;
-  ThreadSlot<ManualTraits>* slot_ = nullptr;
+  RegisteredThread<ManualTraits>* slot_ = nullptr;
   CollectorCounters counters_;
   LoadedCode<ManualTraits> code_{generated_, counters_};
   std::unique_ptr<Session<ManualTraits>> session_;
@@ -98,7 +98,7 @@ TEST_F(CollectorTest, DrainsTwiceAsOftenWhileRingsRunHalfFull) {
   options_.collector = {.drain_period_ms = 40};
   options_.sampling = {.max_frames = 16};
   Begin();
-  while (slot_->ring.used_bytes() < 20 * 1024)
+  while (slot_->channel->ring.used_bytes() < 20 * 1024)
     ASSERT_TRUE(ManualPlatform::Deliver(payload(), 1, 0x400000));
   const std::uint64_t drains = counters_.drains;
   ManualClock::Advance(80 * kMs);  // the drain before found nothing
@@ -150,7 +150,8 @@ TEST_F(CollectorTest, LooksAfterTheHandlerOnceASecond) {
 TEST_F(CollectorTest, LooksAtAThreadThatComesLaterAndNeedsIt) {
   Begin();
   ManualPlatform::With([](auto& state) { state.refuses_timers = true; });
-  ThreadSlot<ManualTraits>* const later = *registry_.Register({.id = 2, .stack = {}}, "later");
+  RegisteredThread<ManualTraits>* const later =
+      *registry_.Register({.id = 2, .stack = {}}, "later");
   session_->Attach(*later);
   ASSERT_TRUE(collector_->EndPeriod(In(60)));  // sees that a thread has to be looked at
   ManualPlatform::RunFor(2, 100 * kMs);

@@ -23,7 +23,7 @@ using testing::ManualTraits;
 struct TableTraits : ManualTraits {
   using Unwinder = ChainUnwinder<CfiStep, FramePointerStep>;
 };
-using Slot = ThreadSlot<TableTraits>;
+using Slot = RegisteredThread<TableTraits>;
 
 constexpr Address kText = 0x400000;
 constexpr Address kPieces = 4;
@@ -82,7 +82,7 @@ class DeferredWalks : public ::testing::Test {
     NativeRegisters registers;
     registers.pc = leaf;
     registers.sp = registers.fp = base + kFirst * 8;
-    SlotToken token = slot_->token;
+    SlotToken token = slot_->channel->token;
     EXPECT_TRUE(ManualPlatform::DeliverWith(token.Pack(), 1, &registers));
   }
 
@@ -109,11 +109,11 @@ class DeferredWalks : public ::testing::Test {
     return only;
   }
   std::uint64_t Drops(DropReason reason) {
-    return slot_->counters.drops[static_cast<std::size_t>(reason)];
+    return slot_->channel->counters.drops[static_cast<std::size_t>(reason)];
   }
   // Whole stacks, by what came to their end.
   std::uint64_t Captured() {
-    return slot_->counters.ends[static_cast<std::size_t>(StackEnd::kComplete)];
+    return slot_->channel->counters.ends[static_cast<std::size_t>(StackEnd::kComplete)];
   }
   std::uint64_t Deferred() {
     return counters_.deferred_ends[static_cast<std::size_t>(StackEnd::kComplete)];
@@ -228,20 +228,20 @@ TEST_F(DeferredWalks, WhereTheRingIsTooFullForTheStackTheWeightIsCarried) {
   std::int64_t delivered = 0;
   for (; Drops(DropReason::kNoTable) < 3; ++delivered) Deliver(kText + 5);
   EXPECT_EQ(Drops(DropReason::kRingFull), 0u) << "a larger ring would be full of such stacks, too";
-  EXPECT_EQ(slot_->cells[0].carried, 3);
+  EXPECT_EQ(slot_->channel->cells[0].carried, 3);
   session_->Drain();
   Deliver(kText + 5);
-  EXPECT_EQ(slot_->cells[0].carried, 0);
+  EXPECT_EQ(slot_->channel->cells[0].carried, 0);
   EXPECT_EQ(OnlyStackOf(Finish()).samples, delivered + 1);
   EXPECT_EQ(Deferred(), static_cast<std::uint64_t>(delivered - 3));
 }
 
 // What of it fits is for the tables, and the sample waits for the next one.
 TEST_F(DeferredWalks, AStackThatIsTooLongForARecordIsNotCut) {
-  slot_->stack.high = slot_->stack.low + sizeof(stack_);
+  slot_->channel->stack.high = slot_->channel->stack.low + sizeof(stack_);
   Deliver(kText + 5);
   EXPECT_EQ(Drops(DropReason::kNoTable), 1u);
-  EXPECT_EQ(slot_->cells[0].carried, 1);
+  EXPECT_EQ(slot_->channel->cells[0].carried, 1);
   session_->Drain();
   EXPECT_EQ(counters_.samples, 0u);
   EXPECT_EQ(Deferred(), 0u);

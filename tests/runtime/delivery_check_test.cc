@@ -19,8 +19,12 @@ struct FakePlatform {
     blocked = is_blocked ? blocked | bit : blocked & ~bit;
   }
 };
-struct FakeSlot {
+struct FakeChannel {
   std::uint64_t thread_id = 1;
+};
+struct FakeSlot {
+  FakeChannel own;
+  FakeChannel* channel = &own;
   std::uint64_t blocked_signals = 0;
   std::uint8_t unblocked_signal = 0;
 };

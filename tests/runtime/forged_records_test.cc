@@ -20,7 +20,7 @@ namespace {
 using testing::ManualClock;
 using testing::ManualPlatform;
 using testing::ManualTraits;
-using Slot = ThreadSlot<ManualTraits>;
+using Slot = RegisteredThread<ManualTraits>;
 using Sums = std::map<std::string, std::int64_t>;
 
 class ForgedRecords : public ::testing::Test {
@@ -41,14 +41,14 @@ class ForgedRecords : public ::testing::Test {
   // as a capture does. Where it begins.
   std::byte* Write(RecordHeader header, const std::vector<Address>& frames) {
     const std::size_t bytes = RecordBytes(1, frames.size());
-    std::byte* const record = slot_->ring.Reserve(bytes);
+    std::byte* const record = slot_->channel->ring.Reserve(bytes);
     const std::int64_t weight = 1;
     std::memcpy(record, &header, sizeof(header));
     std::memcpy(record + sizeof(header), &weight, sizeof(weight));
     std::memcpy(record + RecordBytes(1, 0), frames.data(), frames.size() * sizeof(Address));
-    slot_->ring.Commit(bytes);
-    slot_->cells[0].credited.fetch_add(1);
-    registry_.arena()->Mark(*slot_);
+    slot_->channel->ring.Commit(bytes);
+    slot_->channel->cells[0].credited.fetch_add(1);
+    registry_.arena()->Mark(*slot_->channel);
     return record;
   }
   static RecordHeader HeaderOf(std::size_t frame_count, std::size_t shared_count = 0) {
@@ -116,12 +116,12 @@ TEST_F(ForgedRecords, AnUnknownContextIsTheOverflowSet) {
   Write(header, {0x400000});
   header = HeaderOf(0, /*shared_count=*/1);
   header.flags = kRecordHasContext;
-  std::byte* const record = slot_->ring.Reserve(RecordBytes(2, 0));
+  std::byte* const record = slot_->channel->ring.Reserve(RecordBytes(2, 0));
   const std::array<std::int64_t, 2> words{-1, 5};
   std::memcpy(record, &header, sizeof(header));
   std::memcpy(record + sizeof(header), words.data(), sizeof(words));
-  slot_->ring.Commit(RecordBytes(2, 0));
-  slot_->cells[0].credited.fetch_add(5);
+  slot_->channel->ring.Commit(RecordBytes(2, 0));
+  slot_->channel->cells[0].credited.fetch_add(5);
   session_->Drain();
   const Profile profile = Finish();
   ASSERT_EQ(profile.label_sets.size(), 2u);
@@ -134,10 +134,10 @@ TEST_F(ForgedRecords, AnUnknownContextIsTheOverflowSet) {
 TEST_F(ForgedRecords, NoStackHangsUnderTheRootsOfOneThatCouldNotBeRead) {
   Write(HeaderOf(3), {0x400003, 0x400002, 0x400001});
   Write(HeaderOf(4), {0x400030, 0x400020, 0x400010});  // not a record
-  slot_->memo_is_stale = false;
+  slot_->channel->memo_is_stale = false;
   Write(HeaderOf(1, 2), {0x400040});  // shares unknown frames
   session_->Drain();
-  EXPECT_TRUE(slot_->memo_is_stale) << "the next stack would go on sharing with it";
+  EXPECT_TRUE(slot_->channel->memo_is_stale) << "the next stack would go on sharing with it";
   EXPECT_EQ(SamplesByStack(Finish()),
             (Sums{{"400001 400002 400003", 1}, {"[folded]", 1}, {"[lost]", 1}}));
 }
@@ -147,9 +147,9 @@ TEST_F(ForgedRecords, NoStackHangsUnderTheRootsOfOneThatTheRingLost) {
   session_->Drain();
   std::byte* const record = Write(HeaderOf(3), {0x400030, 0x400020, 0x400010});
   std::memset(record - 8, 0xFF, 8);  // its framing
-  slot_->memo_is_stale = false;
+  slot_->channel->memo_is_stale = false;
   session_->Drain();
-  EXPECT_TRUE(slot_->memo_is_stale);
+  EXPECT_TRUE(slot_->channel->memo_is_stale);
   Write(HeaderOf(1, 2), {0x400040});  // a capture that was under way meanwhile
   session_->Drain();
   EXPECT_EQ(SamplesByStack(Finish()),

@@ -18,7 +18,8 @@ constexpr std::int64_t kMs = 1'000'000;
 constexpr std::uint64_t kCollector = 1;
 
 struct NumberedSlot {
-  SlotToken token;
+  SlotToken own;
+  const SlotToken* token = &own;
 };
 
 class LookRoundsTest : public ::testing::Test {
@@ -39,14 +40,13 @@ class LookRoundsTest : public ::testing::Test {
         },
         [&](NumberedSlot& slot) {
           ManualPlatform::RunFor(kCollector, look_cpu_ns);
-          seen.push_back(slot.token.index);
+          seen.push_back(slot.token->index);
         });
     return seen;
   }
 
   LookRounds<ManualPlatform> rounds_;
-  NumberedSlot slots_[3] = {
-      {.token = {.index = 0}}, {.token = {.index = 1}}, {.token = {.index = 2}}};
+  NumberedSlot slots_[3] = {{.own = {.index = 0}}, {.own = {.index = 1}}, {.own = {.index = 2}}};
   std::vector<NumberedSlot*> scratch_;
 };
 

@@ -94,15 +94,15 @@ class SessionTest : public ::testing::Test {
   // The thread runs; its timer expires as the kernel's would, all expiries of this run in one
   // signal.
   void Run(Slot* slot, std::int64_t cpu_ns, Address pc = 0x400000) {
-    ManualPlatform::RunFor(slot->thread_id, cpu_ns);
+    ManualPlatform::RunFor(slot->channel->thread_id, cpu_ns);
     ManualClock::Advance(cpu_ns);
     const auto timer = ManualPlatform::With([&](auto& state) {
-      const auto at = state.timers.find(slot->thread_id);
+      const auto at = state.timers.find(slot->channel->thread_id);
       return at == state.timers.end() ? ManualPlatform::Timer() : at->second;
     });
     if (!timer.is_started) return;
     const std::int64_t used_ns =
-        ManualPlatform::ThreadCpuTimeNs(slot->thread_id) - slot->attach_cpu_ns;
+        ManualPlatform::ThreadCpuTimeNs(slot->channel->thread_id) - slot->attach_cpu_ns;
     const std::int64_t expiries =
         used_ns < timer.first_ns ? 0 : 1 + (used_ns - timer.first_ns) / timer.period_ns;
     std::int64_t& done = expiries_[slot];
@@ -141,9 +141,9 @@ TEST_F(SessionTest, AContextSplitsTheRowsOfOneStackAndChangesNoSum) {
   Slot* slot = Register(5, "worker");
   const std::uint64_t request = session_->labels().Intern(LabelSet({{"request", std::int64_t{7}}}));
   Run(slot, 200 * kMs);
-  slot->context = request;
+  slot->channel->context = request;
   Run(slot, 300 * kMs);
-  slot->context = 0;
+  slot->channel->context = 0;
   Run(slot, 100 * kMs);
   const Profile profile = Finish();
   std::map<std::int64_t, std::int64_t> samples;  // by request
@@ -164,14 +164,14 @@ TEST_F(SessionTest, AWaitingThreadsStackIsNotExtendedUnderAnotherContext) {
   const auto look = [&] {
     ManualClock::Advance(200 * kMs);
     session_->Look(Now());
-    return slot->cells[1].requested.load();
+    return slot->channel->cells[1].requested.load();
   };
   ASSERT_GT(look(), 0);
-  SlotToken token = slot->token;
+  SlotToken token = slot->channel->token;
   token.provider = 1;
   EXPECT_TRUE(ManualPlatform::Deliver(token.Pack(), 0, 0x400000));
   EXPECT_EQ(look(), 0) << "its last stack is extended";
-  slot->context = 7;
+  slot->channel->context = 7;
   EXPECT_GT(look(), 0) << "it is asked for a stack";
 }
 
@@ -392,7 +392,7 @@ TEST_F(SessionTest, ThreadsThatSleepCostNothingUntilOneRuns) {
   session_->Look(Now());
   const auto interruptions = ManualPlatform::With([](auto& state) { return state.interruptions; });
   ASSERT_EQ(interruptions.size(), 1u);
-  EXPECT_EQ(interruptions[0].thread_id, sleepers[40]->thread_id);
+  EXPECT_EQ(interruptions[0].thread_id, sleepers[40]->channel->thread_id);
   ManualPlatform::DeliverAll(0x400000);
 
   const Profile profile = Finish();
@@ -411,7 +411,7 @@ TEST_F(SessionTest, WhatNoRecordCouldBeWrittenForIsLostButCounted) {
   Begin({});
   int drops = 0;
   while ((drops = static_cast<int>(
-              slot->counters.drops[static_cast<std::size_t>(DropReason::kRingFull)])) < 5)
+              slot->channel->counters.drops[static_cast<std::size_t>(DropReason::kRingFull)])) < 5)
     Run(slot, 10 * kMs);
   const std::int64_t used_ns = ManualPlatform::ThreadCpuTimeNs(1);
   const Profile profile = Finish();
@@ -502,7 +502,9 @@ TEST_F(SessionTest, MemoryOfThreadsThatAreLongIdleOrGoneIsGivenBack) {
   Slot* const idle = Register(1, "idle");
   Slot* const busy = Register(2, "busy");
   Slot* const gone = Register(3, "gone");
-  const std::map<void*, Slot*> slots{{idle->memo, idle}, {busy->memo, busy}, {gone->memo, gone}};
+  const std::map<void*, Slot*> slots{{&idle->channel->memo(), idle},
+                                     {&busy->channel->memo(), busy},
+                                     {&gone->channel->memo(), gone}};
   Begin({});
   for (Slot* slot : {idle, busy, gone}) Run(slot, 100 * kMs);
   Unregister(gone);
@@ -523,15 +525,15 @@ TEST_F(SessionTest, MemoryOfThreadsThatAreLongIdleOrGoneIsGivenBack) {
   EXPECT_EQ(SumByThread(Take(), kSamples)["idle"], expiries_[idle] - 10)
       << "it is sampled as before";
   Finish();
-  EXPECT_FALSE(busy->holds_memory()) << "nobody collects";
+  EXPECT_FALSE(busy->channel->holds_memory()) << "nobody collects";
 }
 
 TEST_F(SessionTest, AttachingTwiceIsOnce) {
   Slot* const slot = Register(1, "thread");
   Begin({});
-  const std::uint16_t use = slot->token.use;
+  const std::uint16_t use = slot->channel->token.use;
   session_->Attach(*slot);
-  EXPECT_EQ(slot->token.use, use);
+  EXPECT_EQ(slot->channel->token.use, use);
   session_->Detach(*slot);
   session_->Detach(*slot);
 }

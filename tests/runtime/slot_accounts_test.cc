@@ -9,7 +9,7 @@ namespace {
 using testing::ManualClock;
 using testing::ManualPlatform;
 using testing::ManualTraits;
-using Slot = ThreadSlot<ManualTraits>;
+using Slot = RegisteredThread<ManualTraits>;
 using Row = SlotAccounts<ManualTraits>::Row;
 
 class SlotAccountsTest : public ::testing::Test {
@@ -47,8 +47,8 @@ TEST_F(SlotAccountsTest, WhatWasCreditedAndNotReceivedIsOutstanding) {
   accounts_.Attach(*slot_);
   const std::int64_t period_ns = std::get<0>(slot_->states).period_ns;
   ManualPlatform::RunFor(1, 5 * period_ns);
-  slot_->cells[0].credited = 4;
-  slot_->cells[0].Receive(3);
+  slot_->channel->cells[0].credited = 4;
+  slot_->accounts[0].Receive(3);
   ASSERT_TRUE(accounts_.Detach(*slot_).has_value());
   const auto [lost, residual] = accounts_.OutstandingOf(*slot_);
   EXPECT_EQ(lost, (Row{1, period_ns, 0}));
@@ -60,19 +60,19 @@ TEST_F(SlotAccountsTest, ASurplusIsWhatRowsSayBeyondTheClock) {
   accounts_.Attach(*slot_);
   const std::int64_t period_ns = std::get<0>(slot_->states).period_ns;
   ManualPlatform::RunFor(1, period_ns / 4);
-  slot_->cells[0].Receive(1);
+  slot_->accounts[0].Receive(1);
   EXPECT_EQ(accounts_.SurplusOf(*slot_), (Row{0, period_ns - period_ns / 4, 0}));
   ManualPlatform::RunFor(1, period_ns);
   EXPECT_EQ(accounts_.SurplusOf(*slot_), Row{});
 }
 
 TEST_F(SlotAccountsTest, AThreadInTheMiddleOfACaptureIsPostponed) {
-  slot_->is_capturing = true;
+  slot_->channel->is_capturing = true;
   accounts_.Attach(*slot_);
   EXPECT_FALSE(slot_->is_attached);
   EXPECT_TRUE(accounts_.TakePostponed());
   EXPECT_FALSE(accounts_.TakePostponed());
-  slot_->is_capturing = false;
+  slot_->channel->is_capturing = false;
   accounts_.End();
   accounts_.Attach(*slot_);
   EXPECT_FALSE(slot_->is_attached) << "the session has ended";

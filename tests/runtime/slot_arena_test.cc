@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <set>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -11,7 +13,7 @@ namespace strobe::internal {
 namespace {
 
 using Arena = SlotArena<testing::ManualTraits>;
-using Slot = Arena::Slot;
+using Channel = Arena::Channel;
 constexpr std::size_t kRingBytes = 4096;
 
 class SlotArenaTest : public ::testing::Test {
@@ -19,30 +21,31 @@ class SlotArenaTest : public ::testing::Test {
   void SetUp() override {
     arena_ = Arena::Acquire(kRingBytes);
     ASSERT_NE(arena_, nullptr);
-    arena_->AppendAll(free_);
-    ASSERT_TRUE(!free_.empty() || arena_->Grow(free_));
+    ASSERT_EQ(arena_->Channels(0).size(), Arena::kSlotsPerChunk);
   }
   void TearDown() override { Arena::Release(arena_); }
 
-  std::vector<Slot*> Marked() {
-    std::vector<Slot*> marked;
-    arena_->VisitMarked([&](Slot& slot) { marked.push_back(&slot); });
-    return marked;
+  std::vector<std::pair<std::size_t, std::uint64_t>> Marks() {
+    std::vector<std::pair<std::size_t, std::uint64_t>> marks;
+    arena_->VisitMarks(
+        [&](std::size_t chunk, std::uint64_t of_chunk) { marks.emplace_back(chunk, of_chunk); });
+    return marks;
   }
 
   Arena* arena_ = nullptr;
-  std::vector<Slot*> free_;
 };
 
-TEST_F(SlotArenaTest, ASlotIsFoundByItsTokenForEver) {
-  for (int i = 0; i < 3; ++i) ASSERT_TRUE(arena_->Grow(free_));
+TEST_F(SlotArenaTest, AChannelIsFoundByItsTokenForEver) {
   std::set<std::uint32_t> indices;
-  for (Slot* slot : free_) {
-    EXPECT_EQ(arena_->Find(slot->token.index), slot);
-    EXPECT_EQ(slot->token.arena, arena_->number());
-    indices.insert(slot->token.index);
+  for (std::size_t chunk = 0; chunk < 4; ++chunk) {
+    for (Channel& channel : arena_->Channels(chunk)) {
+      EXPECT_EQ(arena_->Find(channel.token.index), &channel);
+      EXPECT_EQ(channel.token.arena, arena_->number());
+      indices.insert(channel.token.index);
+    }
   }
-  EXPECT_EQ(indices.size(), free_.size());
+  EXPECT_EQ(indices.size(), 4 * Arena::kSlotsPerChunk);
+  EXPECT_TRUE(arena_->Channels(Arena::kMaxChunks).empty());
 }
 
 TEST_F(SlotArenaTest, IndicesOfNobodyFindNothing) {
@@ -52,47 +55,71 @@ TEST_F(SlotArenaTest, IndicesOfNobodyFindNothing) {
   EXPECT_EQ(arena_->Find(0xFFFFFFFF), nullptr);
 }
 
-TEST_F(SlotArenaTest, AReleasedArenaIsUsedAgainWithTheSameSlots) {
+TEST_F(SlotArenaTest, AReleasedArenaIsUsedAgainWithTheSameChannels) {
   Arena* const before = arena_;
-  Slot* const slot = arena_->Find(0);
-  slot->token.use = 77;
+  Channel* const channel = arena_->Find(0);
+  channel->token.use = 77;
   Arena::Release(arena_);
-  arena_ = Arena::Acquire(2 * kRingBytes);
+  arena_ = Arena::Acquire(kRingBytes / 2);
   EXPECT_EQ(arena_, before);
-  EXPECT_EQ(arena_->Find(0), slot);
-  EXPECT_EQ(slot->token.use, 77)
+  EXPECT_EQ(arena_->Channels(0).data(), channel);
+  EXPECT_EQ(channel->token.use, 77)
       << "or a late signal of the former owner would be taken for the new one's";
-  std::vector<Slot*> again;
-  arena_->AppendAll(again);
-  EXPECT_EQ(std::set<Slot*>(again.begin(), again.end()),
-            std::set<Slot*>(free_.begin(), free_.end()));
-  EXPECT_EQ(arena_->RingMemory(*slot).size(), 2 * kRingBytes);
+  EXPECT_EQ(arena_->RingMemory(*channel).size(), kRingBytes / 2);
 }
 
-TEST_F(SlotArenaTest, EachSlotHasARingOfItsOwn) {
-  std::vector<std::span<std::byte>> rings;
-  for (Slot* slot : free_) rings.push_back(arena_->RingMemory(*slot));
-  std::sort(rings.begin(), rings.end(),
+TEST_F(SlotArenaTest, LargerRingsLeaveTheFormerChannelsToLateSignals) {
+  Channel* const channel = arena_->Find(1);
+  channel->token.use = 77;
+  channel->ring.Reset(arena_->RingMemory(*channel));
+  Arena::Release(arena_);
+  arena_ = Arena::Acquire(4 * kRingBytes);
+  EXPECT_EQ(arena_->Find(1), channel) << "before it is needed, nothing changes";
+  Channel* const larger = &arena_->Channels(0)[1];
+  EXPECT_NE(larger, channel);
+  EXPECT_EQ(arena_->Find(1), larger);
+  EXPECT_EQ(larger->token.use, 77);
+  EXPECT_EQ(arena_->RingMemory(*larger).size(), 4 * kRingBytes);
+  // A capture that is under way there writes that no collector reads.
+  ASSERT_NE(channel->ring.Reserve(100), nullptr);
+  channel->ring.Commit(100);
+  Arena::Mark(*channel);
+  EXPECT_TRUE(Marks().empty());
+}
+
+TEST_F(SlotArenaTest, EachSlotHasARingAndAMemoOfItsOwn) {
+  std::vector<std::span<std::byte>> places;
+  const std::span<std::byte> all = arena_->MappingOf(*arena_->Find(0)).bytes;
+  const std::span<Channel> channels = arena_->Channels(0);
+  places.push_back(std::as_writable_bytes(channels));
+  for (Channel& channel : channels) {
+    places.push_back(arena_->RingMemory(channel));
+    ASSERT_EQ(places.back().size(), kRingBytes);
+    places.push_back(std::as_writable_bytes(std::span(&channel.memo(), 1)));
+  }
+  std::sort(places.begin(), places.end(),
             [](const auto& one, const auto& other) { return one.data() < other.data(); });
-  for (const auto& ring : rings) ASSERT_EQ(ring.size(), kRingBytes);
-  for (std::size_t i = 1; i < rings.size(); ++i)
-    EXPECT_GE(rings[i].data(), rings[i - 1].data() + kRingBytes);
+  EXPECT_EQ(places.front().data(), all.data());
+  for (std::size_t i = 1; i < places.size(); ++i)
+    EXPECT_GE(places[i].data(), places[i - 1].data() + places[i - 1].size());
+  EXPECT_LE(places.back().data() + places.back().size(), all.data() + all.size());
 }
 
-TEST_F(SlotArenaTest, VisitsEachMarkedSlotOnce) {
-  ASSERT_TRUE(arena_->Grow(free_));
-  EXPECT_TRUE(Marked().empty());
-  Slot* const first = arena_->Find(0);
-  Slot* const last = arena_->Find(Arena::kSlotsPerChunk * 2 - 1);
-  arena_->Mark(*last);
-  arena_->Mark(*first);
-  arena_->Mark(*first);
-  EXPECT_EQ(Marked(), (std::vector<Slot*>{first, last}));
-  EXPECT_TRUE(Marked().empty());
-  arena_->Mark(*first);
-  arena_->Mark(*last);
-  arena_->Unmark(*first);
-  EXPECT_EQ(Marked(), std::vector<Slot*>{last});
+TEST_F(SlotArenaTest, TellsOfEachMarkOnce) {
+  ASSERT_FALSE(arena_->Channels(1).empty());
+  EXPECT_TRUE(Marks().empty());
+  Channel* const first = arena_->Find(0);
+  Channel* const last = arena_->Find(Arena::kSlotsPerChunk * 2 - 1);
+  using Pair = std::pair<std::size_t, std::uint64_t>;
+  Arena::Mark(*last);
+  Arena::Mark(*first);
+  Arena::Mark(*first);
+  EXPECT_EQ(Marks(), (std::vector<Pair>{{0, 1}, {1, std::uint64_t{1} << 63}}));
+  EXPECT_TRUE(Marks().empty());
+  Arena::Mark(*first);
+  Arena::Mark(*last);
+  Arena::Unmark(*first);
+  EXPECT_EQ(Marks(), (std::vector<Pair>{{1, std::uint64_t{1} << 63}}));
 }
 
 TEST_F(SlotArenaTest, AsManyArenasAsTheHandlersTableHolds) {

@@ -11,7 +11,7 @@ namespace {
 using testing::ManualClock;
 using testing::ManualPlatform;
 using testing::ManualTraits;
-using Slot = ThreadSlot<ManualTraits>;
+using Slot = RegisteredThread<ManualTraits>;
 
 class SlotDrainTest : public ::testing::Test {
  protected:
@@ -46,23 +46,23 @@ class SlotDrainTest : public ::testing::Test {
 
 TEST_F(SlotDrainTest, RecordsAreCountedAndReceived) {
   for (int i = 0; i < 3; ++i)
-    EXPECT_TRUE(ManualPlatform::Deliver(slot_->token.Pack(), 2, 0x400000));
+    EXPECT_TRUE(ManualPlatform::Deliver(slot_->channel->token.Pack(), 2, 0x400000));
   drain_->Drain(*slot_);
-  EXPECT_TRUE(slot_->ring.Peek().empty());
+  EXPECT_TRUE(slot_->channel->ring.Peek().empty());
   EXPECT_EQ(counters_.samples.load(), 3u);
   EXPECT_EQ(counters_.rated_samples.load(), 3u);
-  EXPECT_EQ(slot_->cells[0].received, 6u);
+  EXPECT_EQ(slot_->accounts[0].received, 6u);
 }
 
 TEST_F(SlotDrainTest, AStackIsExtendedOnlyUnderTheLabelsThatItWasCapturedWith) {
   EXPECT_FALSE(drain_->ExtendLast(*slot_, 1, 100)) << "there is no stack yet";
-  EXPECT_TRUE(ManualPlatform::Deliver(slot_->token.Pack(), 1, 0x400000));
+  EXPECT_TRUE(ManualPlatform::Deliver(slot_->channel->token.Pack(), 1, 0x400000));
   EXPECT_TRUE(drain_->ExtendLast(*slot_, 1, 100)) << "the record is taken first";
-  EXPECT_EQ(slot_->cells[1].credited, 100);
-  EXPECT_EQ(slot_->cells[1].received, 100u);
-  slot_->context = 5;
+  EXPECT_EQ(slot_->channel->cells[1].credited, 100);
+  EXPECT_EQ(slot_->accounts[1].received, 100u);
+  slot_->channel->context = 5;
   EXPECT_FALSE(drain_->ExtendLast(*slot_, 1, 100));
-  EXPECT_EQ(slot_->cells[1].credited, 100);
+  EXPECT_EQ(slot_->channel->cells[1].credited, 100);
 }
 
 }  // namespace

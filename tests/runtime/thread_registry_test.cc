@@ -28,10 +28,10 @@ TEST(ThreadRegistry, ASlotKnowsItsThread) {
   const auto slot =
       registry.Register({.id = 7, .stack = {.low = 0x1000, .high = 0x2000}}, "worker");
   ASSERT_TRUE(slot.ok()) << slot.status();
-  EXPECT_EQ((*slot)->thread_id, 7u);
+  EXPECT_EQ((*slot)->channel->thread_id, 7u);
   EXPECT_EQ((*slot)->name, "worker");
-  EXPECT_EQ((*slot)->stack.high, 0x2000u);
-  EXPECT_NE((*slot)->ring.Reserve(100), nullptr);
+  EXPECT_EQ((*slot)->channel->stack.high, 0x2000u);
+  EXPECT_NE((*slot)->channel->ring.Reserve(100), nullptr);
   EXPECT_THAT(Live(registry), ElementsAre(*slot));
   EXPECT_EQ(registry.live_count(), 1u);
   registry.Unregister(*slot);
@@ -78,7 +78,7 @@ TEST(ThreadRegistry, WhileSomebodyCollectsAnEndedSlotWaitsForIt) {
   Registry registry(4, kRingBytes);
   registry.BeginCollecting();
   Slot* const slot = *registry.Register({.id = 1, .stack = {}}, "one");
-  slot->counters.drops[0] = 5;
+  slot->channel->counters.drops[0] = 5;
   registry.Unregister(slot);
   EXPECT_THAT(registry.CopyRetired(), ElementsAre(slot));
   EXPECT_EQ(slot->name, "one") << "its records still need it";
@@ -103,14 +103,14 @@ TEST(ThreadRegistry, WhileSomebodyCollectsAnEndedSlotWaitsForIt) {
 TEST(ThreadRegistry, AReusedSlotBeginsWithAnEmptyRingAndNoCounters) {
   Registry registry(1, kRingBytes);
   Slot* const slot = *registry.Register({.id = 1, .stack = {}}, "one");
-  ASSERT_NE(slot->ring.Reserve(8), nullptr);
-  slot->ring.Commit(8);
-  slot->counters.time_ns = 3;
+  ASSERT_NE(slot->channel->ring.Reserve(8), nullptr);
+  slot->channel->ring.Commit(8);
+  slot->channel->counters.time_ns = 3;
   registry.Unregister(slot);
   ASSERT_EQ(*registry.Register({.id = 2, .stack = {}}, "two"), slot);
-  EXPECT_EQ(slot->ring.used_bytes(), 0u);
-  EXPECT_EQ(slot->counters.time_ns, 0);
-  EXPECT_EQ(slot->thread_id, 2u);
+  EXPECT_EQ(slot->channel->ring.used_bytes(), 0u);
+  EXPECT_EQ(slot->channel->counters.time_ns, 0);
+  EXPECT_EQ(slot->channel->thread_id, 2u);
   registry.Unregister(slot);
 }
 

@@ -92,7 +92,7 @@ CaptureEntry& CaptureEntryOf(std::size_t arena);
 // pending signals; such a signal finds its slots here.
 struct ThreadLink {
   ThreadLink* next = nullptr;
-  SlotToken token;
+  const SlotToken* token = nullptr;  // in the slot
   // Whether a request awaits this thread. Signal-safe.
   bool (*is_awaited)(const ThreadLink& link) = nullptr;
 };

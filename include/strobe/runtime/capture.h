@@ -18,6 +18,7 @@
 #include "strobe/base/visibility.h"
 #include "strobe/core/record.h"
 #include "strobe/platform/capture_target.h"
+#include "strobe/runtime/sample_channel.h"
 #include "strobe/runtime/slot_arena.h"
 #include "strobe/runtime/stack_slice.h"
 #include "strobe/unwind/fetched_stack_memory.h"
@@ -79,7 +80,7 @@ STROBE_SIGNAL_SAFE std::span<Address> FramesOf(const SlotArena<Traits>& arena,
 // move.
 template <class Traits, StackMemory M>
 STROBE_SIGNAL_SAFE STROBE_NOINLINE void AddSlice(const SlotArena<Traits>& arena,
-                                                 ThreadSlot<Traits>& slot,
+                                                 SampleChannel<Traits>& channel,
                                                  const NativeRegisters& registers,
                                                  const FrameStop& stop, const M& memory,
                                                  RecordDraft& draft) {
@@ -88,7 +89,7 @@ STROBE_SIGNAL_SAFE STROBE_NOINLINE void AddSlice(const SlotArena<Traits>& arena,
   const SliceWriter slice(registers, stop, memory,
                           most_bytes - std::min(most_bytes, written_bytes));
   const std::byte* const written =
-      std::exchange(draft.bytes, slot.ring.Reserve(written_bytes + slice.bytes()));
+      std::exchange(draft.bytes, channel.ring.Reserve(written_bytes + slice.bytes()));
   if (draft.bytes == nullptr) return;
   std::memmove(draft.bytes, written, written_bytes);
   draft.header().slice_bytes =
@@ -99,7 +100,7 @@ STROBE_SIGNAL_SAFE STROBE_NOINLINE void AddSlice(const SlotArena<Traits>& arena,
 template <class Traits, StackMemory M>
 STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE void TakeWalk(const WalkResult& walk,
                                                       const SlotArena<Traits>& arena,
-                                                      ThreadSlot<Traits>& slot,
+                                                      SampleChannel<Traits>& channel,
                                                       const NativeRegisters& registers,
                                                       const M& memory, RecordDraft& draft) {
   RecordHeader& header = draft.header();
@@ -107,9 +108,9 @@ STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE void TakeWalk(const WalkResult& walk,
   header.shared_count = static_cast<std::uint16_t>(walk.shared);
   header.end = walk.end;
   if (!walk.is_pending) return;
-  slot.has_slices.store(true, std::memory_order_relaxed);
+  channel.has_slices.store(true, std::memory_order_relaxed);
   const FrameStop stop = walk.stop;
-  AddSlice(arena, slot, registers, stop, memory, draft);
+  AddSlice(arena, channel, registers, stop, memory, draft);
 }
 
 // Whether the outermost frame of a walk that began off the thread's own stack has not come back to
@@ -124,18 +125,18 @@ STROBE_SIGNAL_SAFE inline bool IsOffStack(const StackBounds& own, Address sp) {
 // stack may be small.
 template <class Traits>
 STROBE_SIGNAL_SAFE STROBE_NOINLINE void WalkForeign(const SlotArena<Traits>& arena,
-                                                    ThreadSlot<Traits>& slot,
+                                                    SampleChannel<Traits>& channel,
                                                     const NativeRegisters& registers,
                                                     RecordDraft& draft) {
   using Memory = FetchedStackMemory<typename Traits::Platform>;
-  const std::span<std::byte> room = slot.memo->Lend();
-  const Memory& memory = *new (room.data()) Memory(slot.stack, room.subspan(sizeof(Memory)));
+  const std::span<std::byte> room = channel.memo().Lend();
+  const Memory& memory = *new (room.data()) Memory(channel.stack, room.subspan(sizeof(Memory)));
   const auto unwinder =
       MakeUnwinder<typename Traits::Unwinder>(arena.code.tables.load(std::memory_order_seq_cst));
   WalkResult walk = unwinder.Unwind(registers, memory, FramesOf(arena, draft));
-  if (walk.end == StackEnd::kComplete && IsOffStack(slot.stack, walk.stop.sp))
+  if (walk.end == StackEnd::kComplete && IsOffStack(channel.stack, walk.stop.sp))
     walk.end = StackEnd::kCoroutine;
-  TakeWalk(walk, arena, slot, registers, memory, draft);
+  TakeWalk(walk, arena, channel, registers, memory, draft);
 }
 
 // How much a stack's bounds are extended by at most for one sample; a stack that has grown farther
@@ -148,69 +149,70 @@ inline constexpr Address kMaxStackReachBytes = Address{128} << 20;
 // Extends the bounds of a stack that has grown down to `sp`. Everything between is read once, by
 // calls that cannot fault: where something is missing there, `sp` is on another stack.
 template <class Traits>
-STROBE_SIGNAL_SAFE STROBE_NOINLINE bool HasGrownTo(ThreadSlot<Traits>& slot, Address sp) {
+STROBE_SIGNAL_SAFE STROBE_NOINLINE bool HasGrownTo(SampleChannel<Traits>& channel, Address sp) {
   constexpr Address kPageBytes = 4096;  // the smallest of any system
   const Address low = sp & ~(kPageBytes - 1);
-  if (low >= slot.stack.low || slot.stack.low - low > kMaxStackReachBytes) return false;
-  const Address until = slot.stack.low - std::min(slot.stack.low - low, kMaxStackGrowthBytes);
-  const std::span<std::byte> room = slot.memo->Lend();
-  while (slot.stack.low > until) {
+  if (low >= channel.stack.low || channel.stack.low - low > kMaxStackReachBytes) return false;
+  const Address until = channel.stack.low - std::min(channel.stack.low - low, kMaxStackGrowthBytes);
+  const std::span<std::byte> room = channel.memo().Lend();
+  while (channel.stack.low > until) {
     const std::span<std::byte> piece =
-        room.first(std::min<std::size_t>(room.size(), slot.stack.low - until));
-    if (Traits::Platform::ReadStack(slot.stack.low - piece.size(), piece) != piece.size())
+        room.first(std::min<std::size_t>(room.size(), channel.stack.low - until));
+    if (Traits::Platform::ReadStack(channel.stack.low - piece.size(), piece) != piece.size())
       return false;
-    slot.stack.low -= piece.size();
+    channel.stack.low -= piece.size();
   }
-  return slot.stack.low == low;
+  return channel.stack.low == low;
 }
 
 // Walks the thread's own stack, or the copy of a stack, from what its last walk left to be shared
 // if the unwinder can.
 template <class Traits, StackMemory M>
 STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE void WalkInto(const SlotArena<Traits>& arena,
-                                                      ThreadSlot<Traits>& slot,
+                                                      SampleChannel<Traits>& channel,
                                                       const NativeRegisters& registers,
                                                       const M& memory, RecordDraft& draft) {
   const auto unwinder =
       MakeUnwinder<typename Traits::Unwinder>(arena.code.tables.load(std::memory_order_seq_cst));
   if constexpr (IncrementalUnwinder<typename Traits::Unwinder>) {
-    if (slot.memo_is_stale.load(std::memory_order_relaxed)) {
-      slot.memo_is_stale.store(false, std::memory_order_relaxed);
-      slot.memo->Clear();
+    if (channel.memo_is_stale.load(std::memory_order_relaxed)) {
+      channel.memo_is_stale.store(false, std::memory_order_relaxed);
+      channel.memo().Clear();
     }
-    TakeWalk(unwinder.Unwind(registers, memory, *slot.memo, FramesOf(arena, draft)), arena, slot,
-             registers, memory, draft);
+    TakeWalk(unwinder.Unwind(registers, memory, channel.memo(), FramesOf(arena, draft)), arena,
+             channel, registers, memory, draft);
   } else {
-    TakeWalk(unwinder.Unwind(registers, memory, FramesOf(arena, draft)), arena, slot, registers,
+    TakeWalk(unwinder.Unwind(registers, memory, FramesOf(arena, draft)), arena, channel, registers,
              memory, draft);
   }
 }
 template <class Traits>
 STROBE_SIGNAL_SAFE STROBE_NOINLINE void WalkOwn(const SlotArena<Traits>& arena,
-                                                ThreadSlot<Traits>& slot,
+                                                SampleChannel<Traits>& channel,
                                                 const CaptureTarget& target, RecordDraft& draft) {
   const NativeRegisters& registers = *target.registers;
   // Another thread walks a copy; only the thread's own captures (CaptureHere) have none.
   if constexpr (Traits::Platform::kCopiesStacks) {
-    if (target.stack != nullptr) return WalkInto(arena, slot, registers, *target.stack, draft);
+    if (target.stack != nullptr) return WalkInto(arena, channel, registers, *target.stack, draft);
   }
-  const LiveStackMemory memory(std::max(registers.sp - kRedZoneBytes, slot.stack.low),
-                               slot.stack.high);
-  WalkInto(arena, slot, registers, memory, draft);
+  const LiveStackMemory memory(std::max(registers.sp - kRedZoneBytes, channel.stack.low),
+                               channel.stack.high);
+  WalkInto(arena, channel, registers, memory, draft);
 }
 
 // Walks the stack into the record.
 template <class Traits>
 STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE void Walk(const SlotArena<Traits>& arena,
-                                                  ThreadSlot<Traits>& slot,
+                                                  SampleChannel<Traits>& channel,
                                                   const CaptureTarget& target, RecordDraft& draft) {
   if constexpr (!Traits::Platform::kCopiesStacks) {
     const Address sp = target.registers->sp;
-    const bool is_foreign = target.is_on_alternate_stack ||
-                            (!slot.stack.Holds(sp) && !(slot.stack.grows && HasGrownTo(slot, sp)));
-    if (is_foreign) return WalkForeign(arena, slot, *target.registers, draft);
+    const bool is_foreign =
+        target.is_on_alternate_stack ||
+        (!channel.stack.Holds(sp) && !(channel.stack.grows && HasGrownTo(channel, sp)));
+    if (is_foreign) return WalkForeign(arena, channel, *target.registers, draft);
   }
-  WalkOwn(arena, slot, target, draft);
+  WalkOwn(arena, channel, target, draft);
 }
 
 // The header of a record with that context and these weights, of which each is an amount of its
@@ -252,7 +254,7 @@ STROBE_SIGNAL_SAFE inline void WriteWords(std::byte* next, std::uint64_t context
 // has no weight, or there is none.
 template <class Traits>
 STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE bool WriteRecord(SlotArena<Traits>& arena,
-                                                         ThreadSlot<Traits>& slot,
+                                                         SampleChannel<Traits>& channel,
                                                          const CaptureTarget& target,
                                                          std::span<const std::int64_t> weights,
                                                          DropReason& drop) {
@@ -260,19 +262,19 @@ STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE bool WriteRecord(SlotArena<Traits>& aren
     drop = DropReason::kNoRegisters;
     return false;
   }
-  const std::uint64_t context = slot.context.load(std::memory_order_relaxed);
+  const std::uint64_t context = channel.context.load(std::memory_order_relaxed);
   std::size_t words = 0;
   const RecordHeader begun = MakeHeader(arena, context, weights, words);
-  RecordDraft draft{.bytes = slot.ring.Reserve(
+  RecordDraft draft{.bytes = channel.ring.Reserve(
                         RecordBytes(words, arena.max_frames.load(std::memory_order_relaxed))),
                     .head_bytes = RecordBytes(words, 0)};
   if (draft.bytes != nullptr) {
     new (draft.bytes) RecordHeader(begun);
-    Walk(arena, slot, target, draft);
+    Walk(arena, channel, target, draft);
   }
   if (draft.bytes == nullptr) {
-    drop = slot.has_slices.load(std::memory_order_relaxed) ? DropReason::kNoTable
-                                                           : DropReason::kRingFull;
+    drop = channel.has_slices.load(std::memory_order_relaxed) ? DropReason::kNoTable
+                                                              : DropReason::kRingFull;
     return false;
   }
   const RecordHeader& header = draft.header();
@@ -280,40 +282,41 @@ STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE bool WriteRecord(SlotArena<Traits>& aren
   if (!draft.is_whole) drop = DropReason::kNoTable;
   // Of a stack that the collector finishes, it counts the end.
   if (header.slice_bytes == 0)
-    AddByOwner<std::uint32_t>(slot.counters.ends[static_cast<std::size_t>(header.end)], 1);
-  slot.ring.Commit(RecordBytes(words, header.frame_count, header.slice_bytes));
-  arena.Mark(slot);
+    AddByOwner<std::uint32_t>(channel.counters.ends[static_cast<std::size_t>(header.end)], 1);
+  channel.ring.Commit(RecordBytes(words, header.frame_count, header.slice_bytes));
+  arena.Mark(channel);
   return draft.is_whole;
 }
 
-// Serves each provider that is due a sample of this slot.
+// Serves each provider that is due a sample of this channel.
 template <class Traits>
 STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE void ServeSlot(SlotArena<Traits>& arena,
-                                                       ThreadSlot<Traits>& slot,
+                                                       SampleChannel<Traits>& channel,
                                                        const CaptureTarget& target) {
   std::array<std::int64_t, Traits::Providers::kCount> weights{};
-  if (!TakeWeights(slot.cells, target, weights)) return;
+  if (!TakeWeights(channel.cells, target, weights)) return;
   DropReason drop{};
-  const bool is_recorded = WriteRecord<Traits>(arena, slot, target, weights, drop);
+  const bool is_recorded = WriteRecord<Traits>(arena, channel, target, weights, drop);
   if (!is_recorded)
-    AddByOwner<std::uint32_t>(slot.counters.drops[static_cast<std::size_t>(drop)], 1);
+    AddByOwner<std::uint32_t>(channel.counters.drops[static_cast<std::size_t>(drop)], 1);
   for (std::size_t i = 0; i < weights.size(); ++i) {
-    ProviderCell& cell = slot.cells[i];
+    ProviderCell& cell = channel.cells[i];
     cell.carried.store(is_recorded ? 0 : weights[i], std::memory_order_relaxed);
-    if (is_recorded && weights[i] != 0 && slot.wants_cpu_clock[i].load(std::memory_order_relaxed)) {
-      cell.last_capture_cpu_ns.store(Traits::Platform::ThreadCpuTimeNs(slot.thread_id),
+    if (is_recorded && weights[i] != 0 &&
+        channel.wants_cpu_clock[i].load(std::memory_order_relaxed)) {
+      cell.last_capture_cpu_ns.store(Traits::Platform::ThreadCpuTimeNs(channel.thread_id),
                                      std::memory_order_release);
     }
   }
 }
 
 // Whether the calling thread is the slot's own: a payload may have been forged, or sent to the
-// wrong thread. Where stacks are copied, the caller names the slot.
+// wrong thread. Where stacks are copied, the caller names the channel.
 template <class Traits>
-STROBE_SIGNAL_SAFE bool IsOfThisThread(const ThreadSlot<Traits>& slot) {
+STROBE_SIGNAL_SAFE bool IsOfThisThread(const SampleChannel<Traits>& channel) {
   if constexpr (Traits::Platform::kCopiesStacks) return true;
   for (const ThreadLink* link = ThreadLinks(); link != nullptr; link = link->next) {
-    if (link == &slot) return true;
+    if (link->token == &channel.token) return true;
   }
   return false;
 }
@@ -322,38 +325,38 @@ STROBE_SIGNAL_SAFE bool IsOfThisThread(const ThreadSlot<Traits>& slot) {
 // to what is requested. The capture under way serves it at its end (CaptureHere), or the next one
 // does.
 template <class Traits>
-STROBE_SIGNAL_SAFE void AddRequest(ThreadSlot<Traits>& slot, std::size_t provider,
+STROBE_SIGNAL_SAFE void AddRequest(SampleChannel<Traits>& channel, std::size_t provider,
                                    std::int64_t weight) {
-  if (weight != 0 && provider < slot.cells.size())
-    slot.cells[provider].requested.fetch_add(weight, std::memory_order_acq_rel);
+  if (weight != 0 && provider < channel.cells.size())
+    channel.cells[provider].requested.fetch_add(weight, std::memory_order_acq_rel);
 }
 
 // A CaptureEntry::Function; `context` is the SlotArena.
 template <class Traits>
 STROBE_SIGNAL_SAFE STROBE_NOINLINE bool CaptureSample(void* context, const CaptureTarget& target) {
   auto& arena = *static_cast<SlotArena<Traits>*>(context);
-  ThreadSlot<Traits>* slot = arena.Find(target.token.index);
-  if (slot == nullptr || !IsOfThisThread<Traits>(*slot)) return false;
-  const bool is_nested = slot->is_capturing.exchange(true, std::memory_order_seq_cst);
+  SampleChannel<Traits>* channel = arena.Find(target.token.index);
+  if (channel == nullptr || !IsOfThisThread<Traits>(*channel)) return false;
+  const bool is_nested = channel->is_capturing.exchange(true, std::memory_order_seq_cst);
   const bool is_live =
-      slot->is_active.load(std::memory_order_seq_cst) && slot->token.use == target.token.use;
+      channel->is_active.load(std::memory_order_seq_cst) && channel->token.use == target.token.use;
   if (is_nested) [[unlikely]] {
-    if (is_live) AddRequest(*slot, target.token.provider, target.timer_weight);
+    if (is_live) AddRequest(*channel, target.token.provider, target.timer_weight);
     return is_live;
   }
   if (is_live) {
-    const std::uint32_t call = slot->counters.captures.load(std::memory_order_relaxed);
-    slot->counters.captures.store(call + 1, std::memory_order_relaxed);
+    const std::uint32_t call = channel->counters.captures.load(std::memory_order_relaxed);
+    channel->counters.captures.store(call + 1, std::memory_order_relaxed);
     const bool is_timed =
         call % kTimedCaptureInterval == kTimedCaptureInterval / 2;  // not the first, which is cold
     const typename Traits::Clock clock{};
     const std::int64_t begin_ns = is_timed ? clock.MonotonicNs() : 0;
-    ServeSlot<Traits>(arena, *slot, target);
+    ServeSlot<Traits>(arena, *channel, target);
     if (is_timed)
-      AddByOwner<std::int64_t>(slot->counters.time_ns,
+      AddByOwner<std::int64_t>(channel->counters.time_ns,
                                (clock.MonotonicNs() - begin_ns) * kTimedCaptureInterval);
   }
-  slot->is_capturing.store(false, std::memory_order_release);
+  channel->is_capturing.store(false, std::memory_order_release);
   return is_live;
 }
 

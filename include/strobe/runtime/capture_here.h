@@ -12,6 +12,8 @@
 #include "strobe/base/visibility.h"
 #include "strobe/platform/capture_target.h"
 #include "strobe/runtime/capture.h"
+#include "strobe/runtime/registered_thread.h"
+#include "strobe/runtime/sample_channel.h"
 #include "strobe/runtime/slot_arena.h"
 
 STROBE_HIDDEN_BEGIN
@@ -19,9 +21,10 @@ namespace strobe::internal {
 
 // The calling thread's innermost registration in the arena, or nullptr.
 template <class Traits>
-STROBE_SIGNAL_SAFE ThreadSlot<Traits>* OwnSlot(SlotArena<Traits>& arena) {
+STROBE_SIGNAL_SAFE SampleChannel<Traits>* OwnSlot(SlotArena<Traits>& arena) {
   for (ThreadLink* link = ThreadLinks(); link != nullptr; link = link->next) {
-    if (link->token.arena == arena.number()) return static_cast<ThreadSlot<Traits>*>(link);
+    if (link->token->arena == arena.number())
+      return static_cast<RegisteredThread<Traits>*>(link)->channel;
   }
   return nullptr;
 }
@@ -34,7 +37,7 @@ inline constexpr int kMaxServes = 4;
 // nothing is added, where no session samples the slot.
 template <class Traits>
 STROBE_SIGNAL_SAFE STROBE_NOINLINE bool ServeHere(SlotArena<Traits>& arena,
-                                                  ThreadSlot<Traits>& slot, std::size_t provider,
+                                                  SampleChannel<Traits>& slot, std::size_t provider,
                                                   std::int64_t weight,
                                                   const CaptureTarget& target) {
   bool is_added = false;
@@ -63,7 +66,7 @@ template <class Traits>
 STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE bool CaptureHere(SlotArena<Traits>& arena,
                                                          std::size_t provider,
                                                          std::int64_t weight) {
-  ThreadSlot<Traits>* const slot = OwnSlot(arena);
+  SampleChannel<Traits>* const slot = OwnSlot(arena);
   if (slot == nullptr) return false;
   const CurrentRegisters registers;
   return ServeHere(arena, *slot, provider, weight,

@@ -47,7 +47,7 @@ concept KnowsBlockedSignals = requires(std::uint64_t thread_id, int signal) {
 template <class Platform, class Slot>
 void LookAtMask(Slot& slot, const SignalInUse& in_use, bool may_unblock) {
   if constexpr (KnowsBlockedSignals<Platform>) {
-    slot.blocked_signals = Platform::BlockedSignals(slot.thread_id);
+    slot.blocked_signals = Platform::BlockedSignals(slot.channel->thread_id);
     if (slot.blocked_signals == 0 || !may_unblock) return;
     const int number = in_use.number.load(std::memory_order_relaxed);
     const int signal = number != 0 ? number : in_use.Wanted<Platform>();
@@ -157,9 +157,9 @@ class DeliveryCheck {
   bool IsFailing(Slot& slot, bool& has_changed) {
     const std::lock_guard lock(registry_.ControlMutex(slot));
     if (!slot.is_attached) return false;
-    if (slot.token.index >= seen_.size()) seen_.resize(slot.token.index + 1);
-    Seen& seen = seen_[slot.token.index];
-    if (seen.use != slot.token.use) seen = {.use = slot.token.use};
+    if (slot.channel->token.index >= seen_.size()) seen_.resize(slot.channel->token.index + 1);
+    Seen& seen = seen_[slot.channel->token.index];
+    if (seen.use != slot.channel->token.use) seen = {.use = slot.channel->token.use};
     const bool was_blocked = slot.blocks_signal.load(std::memory_order_relaxed);
     has_blocking_ |= was_blocked;
     if (!was_blocked && !IsDue(slot, seen)) {
@@ -179,7 +179,7 @@ class DeliveryCheck {
   // Whether samples should have come since the last check. Reads the thread's clock only where none
   // came.
   bool IsDue(Slot& slot, Seen& seen) {
-    const std::uint32_t captures = slot.counters.captures.load(std::memory_order_relaxed);
+    const std::uint32_t captures = slot.channel->counters.captures.load(std::memory_order_relaxed);
     const bool was_requested = seen.is_requested;
     seen.is_requested = Slot::IsAwaited(slot);
     if (captures != seen.captures) {
@@ -188,14 +188,15 @@ class DeliveryCheck {
       return false;
     }
     if (was_requested && seen.is_requested) return true;
-    const std::int64_t cpu_ns = Platform::ThreadCpuTimeNs(slot.thread_id);
+    const std::int64_t cpu_ns = Platform::ThreadCpuTimeNs(slot.channel->thread_id);
     if (seen.cpu_ns < 0) seen.cpu_ns = cpu_ns;
     return session_.period_ns() > 0 &&
            cpu_ns - seen.cpu_ns >= std::max(kDueNs, kDuePeriods * session_.period_ns());
   }
 
   static std::uint64_t BlockedSignals(const Slot& slot) {
-    if constexpr (KnowsBlockedSignals<Platform>) return Platform::BlockedSignals(slot.thread_id);
+    if constexpr (KnowsBlockedSignals<Platform>)
+      return Platform::BlockedSignals(slot.channel->thread_id);
     return 0;
   }
 

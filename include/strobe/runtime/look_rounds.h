@@ -60,7 +60,7 @@ class LookRounds {
     sleepers_.BeginRound();
     copy(slots);
     Rotate(slots);
-    const auto is_awake = [&](const Slot* slot) { return !sleepers_.IsAsleep(slot->token.index); };
+    const auto is_awake = [&](const Slot* slot) { return !sleepers_.IsAsleep(slot->token->index); };
     const auto asleep = std::stable_partition(slots.begin(), slots.end(), is_awake);
     for (auto slot = slots.begin(); slot != asleep; ++slot) look_at(**slot);
     if (asleep != slots.end())

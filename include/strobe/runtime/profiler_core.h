@@ -87,7 +87,7 @@ template <class Traits>
 class ProfilerCore final : public AbstractCore, private StoppedAtExit {
  public:
   using Platform = typename Traits::Platform;
-  using Slot = ThreadSlot<Traits>;
+  using Slot = RegisteredThread<Traits>;
 
   // `options` as they are to be.
   explicit ProfilerCore(ProfilerOptions options, Parts<Traits> parts = {})
@@ -103,7 +103,7 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
   Registration RegisterThread(std::string_view name) override {
     absl::StatusOr<Slot*> slot;
     if (!counters_.HasMemoryFor([&] { slot = TryRegister(name); })) slot = OutOfMemory();
-    if (slot.ok()) return Registration(this, *slot, (*slot)->thread_id);
+    if (slot.ok()) return Registration(this, *slot, (*slot)->channel->thread_id);
     registry_.CountRefused();
     return Registration(slot.status());
   }
@@ -131,7 +131,7 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
     // Captures run on this thread, so none is under way. One that the thread's cancellation ended
     // has left its mark.
     if constexpr (!Platform::kCopiesStacks)
-      slot->is_capturing.store(false, std::memory_order_relaxed);
+      slot->channel->is_capturing.store(false, std::memory_order_relaxed);
     RestoreMask<Platform>(*slot);
     ThreadLink** link = &ThreadLinks();
     while (*link != slot) link = &(*link)->next;
@@ -279,7 +279,9 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
     for (const ThreadLink* link = ThreadLinks(); link != nullptr; link = link->next) {
       // Not by its number alone: the link may be of a registration that a fork has left to the
       // parent.
-      if (link->token.arena == arena && registry_.arena()->Find(link->token.index) == link)
+      if (link->token->arena != arena) continue;
+      const auto* const channel = registry_.arena()->Find(link->token->index);
+      if (channel != nullptr && &channel->token == link->token)
         return absl::AlreadyExistsError("this thread is registered with this profiler already");
     }
     absl::StatusOr<Slot*> slot =

@@ -41,7 +41,7 @@ inline constexpr double kManyEndedThreads = 256;
 template <class Traits>
 class Session {
  public:
-  using Slot = ThreadSlot<Traits>;
+  using Slot = RegisteredThread<Traits>;
   using Providers = typename Traits::Providers;
   using Platform = typename Traits::Platform;
   static constexpr std::size_t kCount = Providers::kCount;
@@ -95,10 +95,11 @@ class Session {
     code_.RefreshIfChanged(drain_.intake());
     if (accounts_.TakePostponed()) Begin();
     double fill = 0;
-    registry_.arena()->VisitMarked([&](Slot& slot) {
-      fill = std::max(fill, static_cast<double>(slot.ring.used_bytes()) /
+    registry_.VisitMarked([&](Slot& slot) {
+      fill = std::max(fill, static_cast<double>(slot.channel->ring.used_bytes()) /
                                 static_cast<double>(registry_.arena()->ring_bytes()));
-      if (!counters_.HasMemoryFor([&] { drain_.Drain(slot); })) registry_.arena()->Mark(slot);
+      if (!counters_.HasMemoryFor([&] { drain_.Drain(slot); }))
+        registry_.arena()->Mark(*slot.channel);
     });
     if (drain_.TakeDeferred()) fill = 1;
     const std::vector<Slot*> retired = registry_.CopyRetired();
@@ -131,14 +132,14 @@ class Session {
   // Begins, after the registry's BeginCollecting: attaches all threads that are registered. Those
   // that register later attach themselves.
   void Begin() {
-    registry_.arena()->VisitAll([this](Slot& slot) { Attach(slot); });
+    registry_.VisitAll([this](Slot& slot) { Attach(slot); });
   }
 
   // Ends: detaches every thread. From now on Attach does nothing. The collector may still be at
   // work.
   void End() {
     accounts_.End();
-    registry_.arena()->VisitAll([this](Slot& slot) { Detach(slot); });
+    registry_.VisitAll([this](Slot& slot) { Detach(slot); });
   }
 
   // After End, and after the collector has ended: settles all accounts.
@@ -227,7 +228,7 @@ class Session {
     if (verdict.action != PollVerdict::Action::kNothing && !is_extended)
       thread.Request(verdict.weight, verdict.wants_cpu_clock);
     if constexpr (kSkipsSleepers<Provider>) {
-      look_rounds_[index].sleepers().Note(slot.token.index, slot.attach_cpu_ns,
+      look_rounds_[index].sleepers().Note(slot.channel->token.index, slot.attach_cpu_ns,
                                           thread.read_cpu_ns());
     }
   }
@@ -253,19 +254,20 @@ class Session {
 
   // A signal that comes just now is a late one: what it stands for goes into the residual.
   void DiscardIfIdle(Slot& slot) {
-    if (!slot.is_attached || !SlotArena<Traits>::IsLongIdle(slot)) return;
-    slot.is_active.store(false, std::memory_order_seq_cst);
-    const bool is_idle =
-        !slot.is_capturing.load(std::memory_order_seq_cst) &&
-        slot.counters.captures.load(std::memory_order_relaxed) == slot.counters.seen_captures &&
-        slot.ring.used_bytes() == 0;
-    if (is_idle) registry_.arena()->Discard(slot);
-    slot.is_active.store(true, std::memory_order_seq_cst);
+    if (!slot.is_attached || !SlotArena<Traits>::IsLongIdle(*slot.channel)) return;
+    slot.channel->is_active.store(false, std::memory_order_seq_cst);
+    const bool is_idle = !slot.channel->is_capturing.load(std::memory_order_seq_cst) &&
+                         slot.channel->counters.captures.load(std::memory_order_relaxed) ==
+                             slot.channel->counters.seen_captures &&
+                         slot.channel->ring.used_bytes() == 0;
+    if (is_idle) registry_.arena()->Discard(*slot.channel);
+    slot.channel->is_active.store(true, std::memory_order_seq_cst);
   }
 
   void Finish(Slot& slot) {
     if (!slot.needs_finish) return;
-    for (LookRounds<Platform>& rounds : look_rounds_) rounds.sleepers().Forget(slot.token.index);
+    for (LookRounds<Platform>& rounds : look_rounds_)
+      rounds.sleepers().Forget(slot.channel->token.index);
     drain_.Finish(slot);
   }
 

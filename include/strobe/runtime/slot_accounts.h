@@ -33,7 +33,7 @@ inline constexpr std::int64_t kCaptureWaitNs = 100'000'000;
 template <class Traits>
 class SlotAccounts {
  public:
-  using Slot = ThreadSlot<Traits>;
+  using Slot = RegisteredThread<Traits>;
   using Providers = typename Traits::Providers;
   using Platform = typename Traits::Platform;
   static constexpr std::size_t kCount = Providers::kCount;
@@ -76,14 +76,15 @@ class SlotAccounts {
         has_ended_.load(std::memory_order_seq_cst))
       return;
     if (slot.needs_finish) return;  // the account before is still being settled
-    if (slot.is_capturing.load(std::memory_order_seq_cst)) {
+    if (slot.channel->is_capturing.load(std::memory_order_seq_cst)) {
       has_postponed_.store(true, std::memory_order_relaxed);
       return;
     }
     Reset(slot, since);
-    slot.is_active.store(true, std::memory_order_seq_cst);
+    slot.channel->is_active.store(true, std::memory_order_seq_cst);
     const std::int64_t now_ns = since.monotonic_ns >= 0 ? since.monotonic_ns : clock_.MonotonicNs();
-    RandomSource random(static_cast<std::uint64_t>(now_ns) ^ slot.thread_id << 32 ^ slot.token.use);
+    RandomSource random(static_cast<std::uint64_t>(now_ns) ^ slot.channel->thread_id << 32 ^
+                        slot.channel->token.use);
     providers_.ForEachEnabled([&](auto& provider, auto index) {
       SlotThread<Traits> thread(slot, index, signal());
       provider.Attach(thread, std::get<index>(slot.states), random, now_ns);
@@ -95,13 +96,14 @@ class SlotAccounts {
   std::optional<Clocks> Detach(Slot& slot) {
     const std::lock_guard lock(registry_.ControlMutex(slot));
     if (!slot.is_attached) return std::nullopt;
-    slot.is_active.store(false, std::memory_order_seq_cst);
+    slot.channel->is_active.store(false, std::memory_order_seq_cst);
     Platform::StopTimer(slot.timer);
     WaitForCapture(slot);
     Clocks now{.monotonic_ns = clock_.MonotonicNs()};
     providers_.ForEachEnabled([&](auto& provider, auto index) {
-      SlotThread<Traits> thread(slot, index, signal(), slot.cells[index].Settle());
-      slot.cells[index].residual =
+      SlotThread<Traits> thread(slot, index, signal(),
+                                slot.accounts[index].Settle(slot.channel->cells[index]));
+      slot.accounts[index].residual =
           provider.Detach(thread, std::get<index>(slot.states), now.monotonic_ns);
       now.cpu_ns = std::max(now.cpu_ns, thread.read_cpu_ns());
     });
@@ -129,20 +131,21 @@ class SlotAccounts {
   std::pair<Row, Row> OutstandingOf(Slot& slot) {
     std::pair<Row, Row> rows{};
     providers_.ForEachEnabled([&](auto& provider, auto index) {
-      const ProviderCell& cell = slot.cells[index];
+      const ProviderAccount& account = slot.accounts[index];
       auto& state = std::get<index>(slot.states);
       const std::span<std::int64_t> residual = ColumnsOf(rows.second, index);
       if (!slot.is_attached) {
-        if (cell.missing() != 0)
-          provider.AddWeight(cell.missing(), state, ColumnsOf(rows.first, index));
-        provider.AddResidual(cell.residual, residual);
+        if (account.missing() != 0)
+          provider.AddWeight(account.missing(), state, ColumnsOf(rows.first, index));
+        provider.AddResidual(account.residual, residual);
       } else if constexpr (requires(SampledThread & thread) {
                              provider.Residual(thread, state, std::int64_t{});
                            }) {
         SlotThread<Traits> thread(slot, index, signal());
-        if (cell.received != 0)
+        if (account.received != 0)
           provider.AddResidual(
-              provider.Residual(thread, state, static_cast<std::int64_t>(cell.received)), residual);
+              provider.Residual(thread, state, static_cast<std::int64_t>(account.received)),
+              residual);
       }
     });
     return rows;
@@ -163,12 +166,13 @@ class SlotAccounts {
  private:
   void Reset(Slot& slot, const Clocks& since) {
     DropLateRecords(slot);
-    ++slot.token.use;
-    for (ProviderCell& cell : slot.cells) cell.Reset();
-    for (auto& wants : slot.wants_cpu_clock) wants.store(false, std::memory_order_relaxed);
-    slot.memo_is_stale.store(true, std::memory_order_relaxed);
+    ++slot.channel->token.use;
+    for (ProviderCell& cell : slot.channel->cells) cell.Reset();
+    slot.accounts = {};
+    for (auto& wants : slot.channel->wants_cpu_clock) wants.store(false, std::memory_order_relaxed);
+    slot.channel->memo_is_stale.store(true, std::memory_order_relaxed);
     slot.attach_cpu_ns =
-        since.cpu_ns >= 0 ? since.cpu_ns : Platform::ThreadCpuTimeNs(slot.thread_id);
+        since.cpu_ns >= 0 ? since.cpu_ns : Platform::ThreadCpuTimeNs(slot.channel->thread_id);
     slot.was_timer_refused.store(false, std::memory_order_relaxed);
     slot.blocks_signal.store(HasSignal(slot.blocked_signals, signal()), std::memory_order_relaxed);
     slot.thread_key = Slot::kNoKey;
@@ -179,14 +183,14 @@ class SlotAccounts {
   // What a capture has written after its session had settled the slot's account: the residual there
   // stands for it.
   void DropLateRecords(Slot& slot) {
-    registry_.arena()->Unmark(slot);
-    while (!slot.ring.Peek().empty()) slot.ring.Pop();
-    slot.has_slices.store(false, std::memory_order_relaxed);
+    registry_.arena()->Unmark(*slot.channel);
+    while (!slot.channel->ring.Peek().empty()) slot.channel->ring.Pop();
+    slot.channel->has_slices.store(false, std::memory_order_relaxed);
   }
 
   void WaitForCapture(const Slot& slot) {
-    if (slot.thread_id == Platform::CurrentThreadId()) return;
-    if (!WaitUntilClear(slot.is_capturing, kCaptureWaitNs))
+    if (slot.channel->thread_id == Platform::CurrentThreadId()) return;
+    if (!WaitUntilClear(slot.channel->is_capturing, kCaptureWaitNs))
       counters_.waits_abandoned.fetch_add(1, std::memory_order_relaxed);
   }
 

@@ -1,4 +1,4 @@
-// SlotArena: type-stable storage of slots, and all else that a late signal may still touch.
+// SlotArena: type-stable storage of channels, and all else that a late signal may still touch.
 #pragma once
 
 #include <array>
@@ -7,16 +7,16 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <new>
 #include <span>
-#include <utility>
+#include <type_traits>
 #include <vector>
 
-#include "strobe/base/cache_line.h"
 #include "strobe/base/signal_safe.h"
 #include "strobe/base/visibility.h"
 #include "strobe/platform/capture_target.h"
 #include "strobe/runtime/published_code.h"
-#include "strobe/runtime/thread_slot.h"
+#include "strobe/runtime/sample_channel.h"
 #include "strobe/unwind/walk_memo.h"
 
 STROBE_HIDDEN_BEGIN
@@ -33,14 +33,19 @@ void KeepUnusedArena(std::uint8_t number, void* arena, const void* type, std::ui
 // Tells a leak checker, if there is one, that the object and what it leads to are never deleted.
 void KeepForEver(const void* object);
 
+// A slot is a place in the arena: a channel, its ring and its memo. kSlotsPerChunk of them lie in
+// one mapping: first the channels, then the memos, then the rings.
 template <class Traits>
 class SlotArena {
  public:
-  using Slot = ThreadSlot<Traits>;
+  using Channel = SampleChannel<Traits>;
   using Platform = typename Traits::Platform;
+  using Mapping = typename Platform::Mapping;
   static constexpr std::size_t kSlotsPerChunk = 64;  // one word of marks
   static constexpr std::size_t kMaxChunks = 4096;
   static_assert(kMaxChunks * kSlotsPerChunk <= std::size_t{1} << SlotToken::kIndexBits);
+  // As much of "a block of bytes" as a type can say. That there is no address in it, a test says.
+  static_assert(std::is_standard_layout_v<Channel> && std::is_trivially_destructible_v<Channel>);
 
   // An arena that is not in use, or a new one; nullptr where kMaxArenas are. Arenas are kept for
   // ever and used again: a signal of an ended Profiler may still be on its way.
@@ -56,7 +61,7 @@ class SlotArena {
       arena = own.release();
       KeepForEver(arena);
     }
-    arena->SetRingBytes(ring_bytes);
+    arena->ring_bytes_ = ring_bytes;
     return arena;
   }
 
@@ -65,176 +70,155 @@ class SlotArena {
     KeepUnusedArena(arena->number_, arena, &type_, arena->fork_count_);
   }
 
-  // The slot of that index, or nullptr. Signal-safe.
-  STROBE_SIGNAL_SAFE Slot* Find(std::uint32_t index) noexcept {
+  // The channel of that index, or nullptr. Signal-safe.
+  STROBE_SIGNAL_SAFE Channel* Find(std::uint32_t index) noexcept {
     if (index >= kMaxChunks * kSlotsPerChunk) return nullptr;
-    Chunk* chunk = chunks_[index / kSlotsPerChunk].load(std::memory_order_acquire);
-    return chunk == nullptr ? nullptr : &chunk->slots[index % kSlotsPerChunk];
+    Channel* const channels = chunks_[index / kSlotsPerChunk].load(std::memory_order_acquire);
+    return channels == nullptr ? nullptr : &channels[index % kSlotsPerChunk];
   }
 
-  // Slots that there are.
-  [[nodiscard]] std::size_t slot_count() const { return chunk_count_ * kSlotsPerChunk; }
-
-  // Makes kSlotsPerChunk more and appends them to `free`, which has room for them. False where the
-  // limit is reached. Under the registry's mutex.
-  bool Grow(std::vector<Slot*>& free) {
-    if (chunk_count_ == kMaxChunks) return false;
-    auto chunk = std::make_unique<Chunk>();
-    const auto first = static_cast<std::uint32_t>(chunk_count_ * kSlotsPerChunk);
-    for (std::size_t i = kSlotsPerChunk; i-- > 0;) {
-      Slot& slot = chunk->slots[i];
-      slot.token = {.arena = number_,
-                    .provider = 0,
-                    .use = 0,
-                    .index = first + static_cast<std::uint32_t>(i)};
-      slot.is_awaited = &Slot::IsAwaited;
-      free.push_back(&slot);
+  // The channels of a chunk, which is made where it is not there yet; or empty where it cannot be
+  // had. Under the registry's mutex, while none of them is in use.
+  //
+  // A mapping that captures may know is never unmapped. Where its rings are too small by now, the
+  // chunk gets a new one. Ring sizes are powers of two, so that there are few of the old ones, and
+  // all they keep in memory is their channels.
+  std::span<Channel> Channels(std::size_t chunk) {
+    if (chunk >= kMaxChunks) return {};
+    Channel* const old = chunks_[chunk].load(std::memory_order_relaxed);
+    if (old != nullptr && old->ring_room_bytes >= ring_bytes_) return {old, kSlotsPerChunk};
+    if (chunk >= mappings_.size()) mappings_.resize(chunk + 1);
+    const Mapping mapping = Platform::MapMemory(RingsDistance(kSlotsPerChunk, ring_bytes_));
+    const std::span<std::byte> memory = mapping.bytes;
+    if (memory.empty()) return {};
+    for (std::size_t i = 0; i < kSlotsPerChunk; ++i) {
+      auto& channel = *new (memory.data() + i * sizeof(Channel)) Channel;
+      const auto index = static_cast<std::uint32_t>(chunk * kSlotsPerChunk + i);
+      channel.token = {.arena = number_, .provider = 0, .use = 0, .index = index};
+      // A late signal of an earlier use stays one.
+      if (old != nullptr) channel.token.use = old[i].token.use;
+      channel.memo_distance =
+          static_cast<std::uint32_t>(kChannelsBytes + i * kMemoBytes - i * sizeof(Channel));
+      channel.ring_room_bytes = ring_bytes_;
     }
-    chunks_[chunk_count_++].store(chunk.release(), std::memory_order_release);
-    return true;
+    if (old != nullptr) {
+      KeepForEver(old);
+      const std::span<std::byte> left = mappings_[chunk].bytes;
+      Platform::DiscardMemory(left.data() + kChannelsBytes, left.size() - kChannelsBytes);
+    }
+    auto* const channels = std::launder(reinterpret_cast<Channel*>(memory.data()));
+    chunks_[chunk].store(channels, std::memory_order_release);
+    mappings_[chunk] = mapping;
+    memory_bytes_ += kChannelsBytes;
+    return {channels, kSlotsPerChunk};
   }
 
-  // The ring's memory of a slot, committed when touched; empty where it cannot be had. Under the
-  // registry's mutex, but for a slot that has it already.
-  std::span<std::byte> RingMemory(const Slot& slot) {
-    const std::uint32_t index = slot.token.index;
-    Chunk& chunk = *chunks_[index / kSlotsPerChunk].load(std::memory_order_relaxed);
-    if (chunk.rings == nullptr)
-      chunk.rings = (chunk.mapping = Platform::MapMemory(ChunkBytes())).bytes.data();
-    if (chunk.rings == nullptr) return {};
-    return {chunk.rings + (index % kSlotsPerChunk) * ring_bytes_, ring_bytes_};
+  // The mapping that the channel lies in; under the registry's mutex.
+  [[nodiscard]] const Mapping& MappingOf(const Channel& channel) const {
+    return mappings_[channel.token.index / kSlotsPerChunk];
   }
 
-  // The memory of what a slot's walks remember, or copy of stacks that are not the thread's own;
-  // committed when touched. nullptr without rings.
-  WalkMemo* MemoMemory(const Slot& slot) {
-    const std::uint32_t index = slot.token.index;
-    std::byte* const rings = chunks_[index / kSlotsPerChunk].load(std::memory_order_relaxed)->rings;
-    if (rings == nullptr) return nullptr;
-    return reinterpret_cast<WalkMemo*>(rings + ring_bytes_ * kSlotsPerChunk +
-                                       (index % kSlotsPerChunk) * kMemoBytes);
+  // The ring's memory of a channel, committed when touched.
+  std::span<std::byte> RingMemory(const Channel& channel) const {
+    const std::size_t i = channel.token.index % kSlotsPerChunk;
+    return {FirstOf(channel) + RingsDistance(i, channel.ring_room_bytes), ring_bytes_};
   }
 
-  // Whether no capture has used the slot since the last call, but one did before, so that it has
+  // Whether no capture has used the channel since the last call, but one did before, so that it has
   // memory that may be given back.
-  static bool IsLongIdle(Slot& slot) {
-    const std::uint32_t captures = slot.counters.captures.load(std::memory_order_relaxed);
-    if (slot.counters.seen_captures.exchange(captures, std::memory_order_relaxed) == captures)
-      return slot.holds_memory();
-    slot.has_memory.store(true, std::memory_order_relaxed);
+  static bool IsLongIdle(Channel& channel) {
+    const std::uint32_t captures = channel.counters.captures.load(std::memory_order_relaxed);
+    if (channel.counters.seen_captures.exchange(captures, std::memory_order_relaxed) == captures)
+      return channel.holds_memory();
+    channel.has_memory.store(true, std::memory_order_relaxed);
     return false;
   }
 
-  // Gives back what captures have touched of the slot's memory. No capture may be under way or
-  // begin, and the ring must be empty.
-  void Discard(Slot& slot) {
-    WalkMemo* const memo = MemoMemory(slot);
-    if (!slot.holds_memory() || memo == nullptr) return;
-    const std::span<std::byte> ring = RingMemory(slot);
+  // Gives back what captures have touched of the channel's ring and memo. No capture may be under
+  // way or begin, and the ring must be empty.
+  void Discard(Channel& channel) {
+    if (!channel.holds_memory()) return;
+    const std::span<std::byte> ring = RingMemory(channel);
     Platform::DiscardMemory(ring.data(), ring.size());
-    Platform::DiscardMemory(memo, kMemoBytes);
-    slot.ring.Reset(ring);
-    slot.memo_is_stale.store(true, std::memory_order_relaxed);
-    slot.counters.seen_captures.store(slot.counters.captures.load(std::memory_order_relaxed),
-                                      std::memory_order_relaxed);
-    slot.has_memory.store(false, std::memory_order_relaxed);
+    Platform::DiscardMemory(&channel.memo(), kMemoBytes);
+    channel.ring.Reset(ring);
+    channel.memo_is_stale.store(true, std::memory_order_relaxed);
+    channel.counters.seen_captures.store(channel.counters.captures.load(std::memory_order_relaxed),
+                                         std::memory_order_relaxed);
+    channel.has_memory.store(false, std::memory_order_relaxed);
   }
 
-  // Says that the slot's ring has a record. Signal-safe.
-  STROBE_SIGNAL_SAFE void Mark(const Slot& slot) noexcept {
-    const std::uint32_t index = slot.token.index;
-    std::atomic<std::uint64_t>& marks =
-        chunks_[index / kSlotsPerChunk].load(std::memory_order_relaxed)->marks;
-    const std::uint64_t bit = std::uint64_t{1} << (index % kSlotsPerChunk);
-    marks.fetch_or(bit, std::memory_order_release);
+  // Says that the channel's ring has a record. Signal-safe.
+  STROBE_SIGNAL_SAFE static void Mark(Channel& channel) noexcept {
+    const std::uint32_t i = channel.token.index % kSlotsPerChunk;
+    (&channel - i)->marks.fetch_or(std::uint64_t{1} << i, std::memory_order_release);
   }
 
-  // Takes that back, for a slot that no capture uses any more.
-  void Unmark(const Slot& slot) noexcept {
-    const std::uint32_t index = slot.token.index;
-    const std::uint64_t bit = std::uint64_t{1} << (index % kSlotsPerChunk);
-    chunks_[index / kSlotsPerChunk]
-        .load(std::memory_order_relaxed)
-        ->marks.fetch_and(~bit, std::memory_order_acquire);
+  // Takes that back, for a channel that no capture uses any more.
+  static void Unmark(Channel& channel) noexcept {
+    const std::uint32_t i = channel.token.index % kSlotsPerChunk;
+    (&channel - i)->marks.fetch_and(~(std::uint64_t{1} << i), std::memory_order_acquire);
   }
 
-  // Calls visit(slot) for each slot marked since the last call.
+  // Calls visit(chunk, marks) for each chunk of which channels were marked since the last call.
   template <class Visitor>
-  void VisitMarked(Visitor&& visit) {
+  void VisitMarks(Visitor&& visit) {
     for (std::size_t i = 0; i < kMaxChunks; ++i) {
-      Chunk* chunk = chunks_[i].load(std::memory_order_acquire);
-      if (chunk == nullptr) return;
-      if (chunk->marks.load(std::memory_order_relaxed) == 0) continue;
-      std::uint64_t marks = chunk->marks.exchange(0, std::memory_order_acquire);
-      for (; marks != 0; marks &= marks - 1)
-        visit(chunk->slots[static_cast<std::size_t>(std::countr_zero(marks))]);
+      Channel* const first = chunks_[i].load(std::memory_order_acquire);
+      if (first == nullptr) return;
+      if (first->marks.load(std::memory_order_relaxed) == 0) continue;
+      visit(i, first->marks.exchange(0, std::memory_order_acquire));
     }
   }
 
-  // Calls visit(slot) for each slot there is, live or not. Needs neither memory nor a lock.
+  // Calls visit(channel) for each channel there is, live or not. Needs neither memory nor a lock.
   template <class Visitor>
   void VisitAll(Visitor&& visit) {
     for (std::size_t i = 0; i < kMaxChunks; ++i) {
-      Chunk* chunk = chunks_[i].load(std::memory_order_acquire);
-      if (chunk == nullptr) return;
-      for (Slot& slot : chunk->slots) visit(slot);
+      Channel* const first = chunks_[i].load(std::memory_order_acquire);
+      if (first == nullptr) return;
+      for (Channel& channel : std::span(first, kSlotsPerChunk)) visit(channel);
     }
   }
 
   [[nodiscard]] std::uint8_t number() const { return number_; }
-  [[nodiscard]] std::size_t memory_bytes() const {
-    return sizeof(*this) + chunk_count_ * sizeof(Chunk);
-  }
+  // What is in use whether or not there are samples.
+  [[nodiscard]] std::size_t memory_bytes() const { return sizeof(*this) + memory_bytes_; }
   [[nodiscard]] std::size_t ring_bytes() const { return ring_bytes_; }
 
-  // What captures need beside their slot. The first is written while no slot is active;
+  // What captures need beside their channel. The first is written while no channel is active;
   // LoadedCode keeps the other current.
   std::atomic<std::uint32_t> max_frames{0};
   PublishedCode code;
 
-  // Slots that a former owner made: all free. `free` has room for them.
-  void AppendAll(std::vector<Slot*>& free) {
-    for (std::size_t i = chunk_count_; i-- > 0;) {
-      for (std::size_t j = kSlotsPerChunk; j-- > 0;)
-        free.push_back(&chunks_[i].load(std::memory_order_relaxed)->slots[j]);
-    }
-  }
-
  private:
   // Whole pages of most systems, so that each can be given back by itself.
-  static constexpr std::size_t kPageBytes = 4096;
-  static constexpr std::size_t kMemoBytes =
-      (sizeof(WalkMemo) + kPageBytes - 1) / kPageBytes * kPageBytes;
-
-  struct Chunk {
-    std::atomic<std::uint64_t> marks{0};
-    typename Platform::Mapping mapping;
-    std::byte* rings = nullptr;  // then the memos
-    std::array<Slot, kSlotsPerChunk> slots;
-  };
+  static constexpr std::size_t InPages(std::size_t bytes) {
+    constexpr std::size_t kPageBytes = 4096;
+    return (bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
+  }
+  static constexpr std::size_t kMemoBytes = InPages(sizeof(WalkMemo));
+  static constexpr std::size_t kChannelsBytes = InPages(kSlotsPerChunk * sizeof(Channel));
   static inline constinit char type_ = 0;  // its address names the traits type
 
   explicit SlotArena(std::uint64_t fork_count) : fork_count_(fork_count) {}
 
-  [[nodiscard]] std::size_t ChunkBytes() const {
-    return (ring_bytes_ + kMemoBytes) * kSlotsPerChunk;
+  // From a chunk's begin to the ring of its slot `i`.
+  static constexpr std::size_t RingsDistance(std::size_t i, std::size_t ring_room_bytes) {
+    return kChannelsBytes + kSlotsPerChunk * kMemoBytes + i * ring_room_bytes;
   }
-
-  void SetRingBytes(std::size_t ring_bytes) {
-    if (ring_bytes == ring_bytes_) return;
-    for (std::size_t i = 0; i < chunk_count_; ++i) {
-      Chunk& chunk = *chunks_[i].load(std::memory_order_relaxed);
-      if (chunk.rings != nullptr) Platform::UnmapMemory(chunk.mapping);
-      chunk.rings = nullptr;
-    }
-    ring_bytes_ = ring_bytes;
+  // Where the chunk of the channel begins.
+  static std::byte* FirstOf(const Channel& channel) {
+    return reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(&channel) -
+                                        channel.token.index % kSlotsPerChunk * sizeof(Channel));
   }
 
   std::uint8_t number_ = 0;
   const std::uint64_t fork_count_;
   std::size_t ring_bytes_ = 0;
-  std::size_t chunk_count_ = 0;
-  std::array<std::atomic<Chunk*>, kMaxChunks> chunks_{};
+  std::size_t memory_bytes_ = 0;                            // of all channels
+  std::vector<Mapping> mappings_;                           // of the chunks
+  std::array<std::atomic<Channel*>, kMaxChunks> chunks_{};  // by its first channel
 };
 
 }  // namespace strobe::internal

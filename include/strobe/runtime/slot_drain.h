@@ -27,7 +27,7 @@ namespace strobe::internal {
 template <class Traits>
 class SlotDrain {
  public:
-  using Slot = ThreadSlot<Traits>;
+  using Slot = RegisteredThread<Traits>;
   using Providers = typename Traits::Providers;
   using Platform = typename Traits::Platform;
   using Row = typename SlotAccounts<Traits>::Row;
@@ -77,10 +77,10 @@ class SlotDrain {
     if (DrainSlot(slot).has_value()) return false;
     SampleIntake::Values values{};
     if (!intake_.ExtendLast(KeyOf(slot), Providers::FirstColumn(provider), weight,
-                            slot.context.load(std::memory_order_relaxed), values))
+                            slot.channel->context.load(std::memory_order_relaxed), values))
       return false;
-    slot.cells[provider].credited.fetch_add(weight, std::memory_order_relaxed);
-    slot.cells[provider].Receive(weight);
+    slot.channel->cells[provider].credited.fetch_add(weight, std::memory_order_relaxed);
+    slot.accounts[provider].Receive(weight);
     CountRatedSample(provider == accounts_.first_enabled());
     CountRated(values);
     return true;
@@ -91,13 +91,13 @@ class SlotDrain {
   void Finish(Slot& slot) {
     if (!slot.needs_finish) return;
     // A mark that is left would send the collector to the slot while its next owner sets it up.
-    registry_.arena()->Unmark(slot);
+    registry_.arena()->Unmark(*slot.channel);
     while (const std::optional<Address> missing_pc = DrainSlot(slot)) code_.Build(*missing_pc);
     const std::uint32_t key = KeyOf(slot);
     // Memory may run out in each call: what has been added is noted at once.
     const auto [lost, residual] = accounts_.OutstandingOf(slot);
     if (lost != Row{}) intake_.AddPseudo(key, PseudoFrame::kLost, lost);
-    for (ProviderCell& cell : slot.cells) cell.Receive(cell.missing());
+    for (ProviderAccount& account : slot.accounts) account.Receive(account.missing());
     CountRated(lost);
     if (residual != Row{}) intake_.AddPseudo(key, PseudoFrame::kResidual, residual);
     CountRated(residual);
@@ -112,8 +112,8 @@ class SlotDrain {
     const Row scales = accounts_.ScalesOf(slot);
     std::uint64_t records = 0;
     std::uint64_t amount = 0;
-    for (std::span<const std::byte> record = slot.ring.Peek(); !record.empty();
-         record = slot.ring.Peek()) {
+    for (std::span<const std::byte> record = slot.channel->ring.Peek(); !record.empty();
+         record = slot.channel->ring.Peek()) {
       RecordView view;
       if (ReadRecord(record, kLayout.recorded, view)) {
         Receive(slot, view);
@@ -121,7 +121,7 @@ class SlotDrain {
                   static_cast<std::uint64_t>(scales[shown]);
       }
       ++records;
-      slot.ring.Pop();
+      slot.channel->ring.Pop();
     }
     const auto [lost, residual] = accounts_.OutstandingOf(slot);
     amount += static_cast<std::uint64_t>(lost[shown]) + static_cast<std::uint64_t>(residual[shown]);
@@ -141,7 +141,8 @@ class SlotDrain {
 
   std::uint32_t KeyOf(Slot& slot) {
     if (slot.thread_key == Slot::kNoKey)
-      slot.thread_key = intake_.AddThread(slot.thread_id, slot.name, accounts_.ScalesOf(slot));
+      slot.thread_key =
+          intake_.AddThread(slot.channel->thread_id, slot.name, accounts_.ScalesOf(slot));
     return slot.thread_key;
   }
 
@@ -155,21 +156,21 @@ class SlotDrain {
   // Moves the slot's records into the intake, up to one whose walk misses a table; returns the
   // address of the code that it is missing of.
   std::optional<Address> DrainSlot(Slot& slot) {
-    const std::uint64_t corruptions = slot.ring.corruptions();
-    for (std::span<const std::byte> record = slot.ring.Peek(); !record.empty();
-         record = slot.ring.Peek()) {
+    const std::uint64_t corruptions = slot.channel->ring.corruptions();
+    for (std::span<const std::byte> record = slot.channel->ring.Peek(); !record.empty();
+         record = slot.channel->ring.Peek()) {
       if (const std::optional<Address> missing_pc = AddRecord(slot, record)) return missing_pc;
-      slot.ring.Pop();
+      slot.channel->ring.Pop();
     }
-    if (slot.ring.corruptions() != corruptions) PassOver(slot);
-    if (slot.has_slices.load(std::memory_order_relaxed))
-      slot.has_slices.store(false, std::memory_order_relaxed);
+    if (slot.channel->ring.corruptions() != corruptions) PassOver(slot);
+    if (slot.channel->has_slices.load(std::memory_order_relaxed))
+      slot.channel->has_slices.store(false, std::memory_order_relaxed);
     return std::nullopt;
   }
 
   void Receive(Slot& slot, const RecordView& record) {
     for (std::size_t i = 0; i < kCount; ++i)
-      slot.cells[i].Receive(record.Amount(Providers::FirstColumn(i)));
+      slot.accounts[i].Receive(record.Amount(Providers::FirstColumn(i)));
   }
 
   // Something came out of the ring that no capture can have written. What later records share, they
@@ -177,7 +178,7 @@ class SlotDrain {
   void PassOver(Slot& slot) {
     counters_.unreadable.fetch_add(1, std::memory_order_relaxed);
     intake_.ForgetLast(KeyOf(slot));
-    slot.memo_is_stale.store(true, std::memory_order_relaxed);
+    slot.channel->memo_is_stale.store(true, std::memory_order_relaxed);
   }
 
   // An address as DrainSlot; nothing has been added then, nor where memory runs out.
@@ -197,7 +198,7 @@ class SlotDrain {
       case SampleIntake::Outcome::kEmpty: return std::nullopt;  // see DropReason::kNoTable
       case SampleIntake::Outcome::kUnreadable: PassOver(slot); return std::nullopt;
       case SampleIntake::Outcome::kFolded:
-        slot.memo_is_stale.store(true, std::memory_order_relaxed);
+        slot.channel->memo_is_stale.store(true, std::memory_order_relaxed);
         break;
       case SampleIntake::Outcome::kAdded: break;
     }

@@ -9,7 +9,7 @@
 #include "strobe/base/visibility.h"
 #include "strobe/platform/capture_target.h"
 #include "strobe/provider/sample_provider.h"
-#include "strobe/runtime/thread_slot.h"
+#include "strobe/runtime/registered_thread.h"
 
 STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
@@ -17,7 +17,7 @@ namespace strobe::internal {
 template <class Traits>
 class SlotThread final : public SampledThread {
  public:
-  using Slot = ThreadSlot<Traits>;
+  using Slot = RegisteredThread<Traits>;
   using Platform = typename Traits::Platform;
 
   // `signal` interrupts the thread. `settled_weight` is what the provider has been credited with in
@@ -26,7 +26,7 @@ class SlotThread final : public SampledThread {
              std::optional<std::int64_t> settled_weight = std::nullopt)
       : slot_(slot), provider_(provider), signal_(signal), settled_weight_(settled_weight) {}
   std::int64_t CpuTimeNs() override {
-    return read_cpu_ns_ = Platform::ThreadCpuTimeNs(slot_.thread_id);
+    return read_cpu_ns_ = Platform::ThreadCpuTimeNs(slot_.channel->thread_id);
   }
   // What the last CpuTimeNs() said; -1 before the first call.
   [[nodiscard]] std::int64_t read_cpu_ns() const { return read_cpu_ns_; }
@@ -34,8 +34,8 @@ class SlotThread final : public SampledThread {
   // Of a thread that blocks the signal nothing comes: its time ends in the residual.
   bool StartCpuTimer(std::int64_t first_ns, std::int64_t period_ns) override {
     if (slot_.blocks_signal.load(std::memory_order_relaxed)) return true;
-    const bool is_started =
-        Platform::StartTimer(slot_.timer, slot_.thread_id, Payload(), first_ns, period_ns, signal_);
+    const bool is_started = Platform::StartTimer(slot_.timer, slot_.channel->thread_id, Payload(),
+                                                 first_ns, period_ns, signal_);
     // Where threads are stopped from outside, there are no timers that could be refused.
     if (!is_started)
       slot_.was_timer_refused.store(!Platform::kCopiesStacks, std::memory_order_relaxed);
@@ -44,9 +44,9 @@ class SlotThread final : public SampledThread {
   // Interrupts the thread soon; see PollVerdict.
   void Request(std::int64_t weight, bool wants_cpu_clock) {
     if (slot_.blocks_signal.load(std::memory_order_relaxed)) return;
-    slot_.wants_cpu_clock[provider_].store(wants_cpu_clock, std::memory_order_relaxed);
+    slot_.channel->wants_cpu_clock[provider_].store(wants_cpu_clock, std::memory_order_relaxed);
     cell().requested.fetch_add(weight, std::memory_order_acq_rel);
-    Platform::Interrupt(slot_.thread_id, Payload(), signal_);
+    Platform::Interrupt(slot_.channel->thread_id, Payload(), signal_);
   }
   [[nodiscard]] std::int64_t credited_weight() const override {
     return settled_weight_.value_or(cell().credited.load(std::memory_order_relaxed));
@@ -59,9 +59,9 @@ class SlotThread final : public SampledThread {
   }
 
  private:
-  [[nodiscard]] auto& cell() const { return slot_.cells[provider_]; }
+  [[nodiscard]] auto& cell() const { return slot_.channel->cells[provider_]; }
   [[nodiscard]] std::uint64_t Payload() const {
-    SlotToken token = slot_.token;
+    SlotToken token = slot_.channel->token;
     token.provider = static_cast<std::uint8_t>(provider_);
     return token.Pack();
   }

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <utility>
@@ -17,18 +19,19 @@
 #include "strobe/core/stats.h"
 #include "strobe/core/thread_info.h"
 #include "strobe/runtime/capture.h"
+#include "strobe/runtime/registered_thread.h"
 #include "strobe/runtime/slot_arena.h"
 
 STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
 
-// Thread-safe. A slot goes from free to live (a thread registered), and back at the registration's
-// end: at once while no collector runs, else by way of the retired ones, whose last records the
-// collector still drains.
+// Thread-safe. Owns the RegisteredThreads; here a slot is one of them. It goes from free to live (a
+// thread registered), and back at the registration's end: at once while no collector runs, else by
+// way of the retired ones, whose last records the collector still drains.
 template <class Traits>
 class ThreadRegistry {
  public:
-  using Slot = ThreadSlot<Traits>;
+  using Slot = RegisteredThread<Traits>;
 
   ThreadRegistry(std::size_t max_threads, std::size_t ring_bytes)
       : max_threads_(max_threads), ring_bytes_(ring_bytes) {}
@@ -52,12 +55,12 @@ class ThreadRegistry {
     const std::lock_guard lock(mutex_);
     if (absl::Status status = MakeRoom(); !status.ok()) return status;
     Slot* slot = free_.back();
-    slot->ring.Reset(arena_->RingMemory(*slot));
-    slot->memo = arena_->MemoMemory(*slot);
     free_.pop_back();
-    slot->stack = info.stack;
-    slot->thread_id = info.id;
-    slot->context.store(kNoContext, std::memory_order_relaxed);
+    SampleChannel<Traits>& channel = *slot->channel;
+    channel.ring.Reset(arena_->RingMemory(channel));
+    channel.stack = info.stack;
+    channel.thread_id = info.id;
+    channel.context.store(kNoContext, std::memory_order_relaxed);
     slot->name = std::move(name);
     slot->live_index = static_cast<std::uint32_t>(live_.size());
     live_.push_back(slot);
@@ -122,13 +125,14 @@ class ThreadRegistry {
   // Gives back the memory of slots that no thread has had since the last call.
   void DiscardIdle() {
     VisitInBatches(free_, [this](Slot& slot) {
-      if (SlotArena<Traits>::IsLongIdle(slot)) arena_->Discard(slot);
+      if (SlotArena<Traits>::IsLongIdle(*slot.channel)) arena_->Discard(*slot.channel);
     });
   }
   // After EndCollecting: gives back that of all slots, but where a capture has not ended yet.
   void DiscardAll() {
     const auto discard = [this](Slot& slot) {
-      if (!slot.is_capturing.load(std::memory_order_seq_cst)) arena_->Discard(slot);
+      if (!slot.channel->is_capturing.load(std::memory_order_seq_cst))
+        arena_->Discard(*slot.channel);
     };
     VisitInBatches(free_, discard);
     VisitInBatches(live_, discard);
@@ -137,7 +141,7 @@ class ThreadRegistry {
   // Guards whether the slot is attached, over all sessions: who holds on to an earlier session
   // meets the later one here.
   std::mutex& ControlMutex(const Slot& slot) {
-    return control_mutexes_[slot.token.index % kControlMutexes];
+    return control_mutexes_[slot.token->index % kControlMutexes];
   }
 
   // A registration has ended in an error, of Register or of its caller.
@@ -169,24 +173,25 @@ class ThreadRegistry {
     const std::lock_guard lock(mutex_);
     ended_.AddTo(stats);
     for (const Slot* slot : live_) {
-      slot->counters.AddTo(stats);
+      slot->channel->counters.AddTo(stats);
       stats.threads_on_fallback += slot->was_timer_refused.load(std::memory_order_relaxed) ? 1 : 0;
       stats.threads_blocking += slot->blocks_signal.load(std::memory_order_relaxed) ? 1 : 0;
       // Pages are committed when touched; a ring that is used at all is counted whole.
-      if (slot->holds_memory()) stats.memory_bytes += ring_bytes_;
+      if (slot->channel->holds_memory()) stats.memory_bytes += ring_bytes_;
     }
-    for (const Slot* slot : retired_) slot->counters.AddTo(stats);
+    for (const Slot* slot : retired_) slot->channel->counters.AddTo(stats);
     stats.threads_registered = live_.size();
     stats.threads_ended = ended_count_;
     stats.threads_refused = refused_;
     if (arena_ != nullptr) stats.memory_bytes += arena_->memory_bytes();
+    stats.memory_bytes += blocks_.size() * sizeof(Block);
   }
 
   // Whether a capture is under way in any slot there is. Needs neither memory nor a lock.
   [[nodiscard]] bool IsCapturing() {
     bool is_capturing = false;
-    arena_->VisitAll([&](const Slot& slot) {
-      is_capturing |= slot.is_capturing.load(std::memory_order_seq_cst);
+    arena_->VisitAll([&](const SampleChannel<Traits>& channel) {
+      is_capturing |= channel.is_capturing.load(std::memory_order_seq_cst);
     });
     return is_capturing;
   }
@@ -200,17 +205,33 @@ class ThreadRegistry {
     return OpenLocked();
   }
 
+  // Calls visit(slot) for each slot there is, live or not. Needs no memory.
+  template <class Visitor>
+  void VisitAll(Visitor&& visit) {
+    for (std::size_t i = 0; Block* const block = BlockOf(i); ++i) {
+      for (Slot& slot : *block) visit(slot);
+    }
+  }
+
+  // Calls visit(slot) for each slot marked since the last call. Needs no memory.
+  template <class Visitor>
+  void VisitMarked(Visitor&& visit) {
+    arena_->VisitMarks([&](std::size_t chunk, std::uint64_t marks) {
+      Block* const block = BlockOf(chunk);
+      if (block == nullptr) return;  // an earlier owner's
+      for (; marks != 0; marks &= marks - 1)
+        visit((*block)[static_cast<std::size_t>(std::countr_zero(marks))]);
+    });
+  }
+
  private:
+  using Block = std::array<Slot, SlotArena<Traits>::kSlotsPerChunk>;
+
   absl::Status OpenLocked() {
     if (arena_ != nullptr) return absl::OkStatus();
     SlotArena<Traits>* const arena = SlotArena<Traits>::Acquire(ring_bytes_);
     if (arena == nullptr) return absl::ResourceExhaustedError("too many profilers exist at a time");
-    if (!HasMemoryFor([&] { MakeRoomFor(arena->slot_count()); })) {
-      SlotArena<Traits>::Release(arena);
-      return OutOfMemory();
-    }
     arena_ = arena;
-    arena_->AppendAll(free_);
     CaptureEntry& entry = CaptureEntryOf(arena_->number());
     entry.context = arena_;
     entry.function.store(&CaptureSample<Traits>, std::memory_order_release);
@@ -235,14 +256,32 @@ class ThreadRegistry {
     }
     absl::Status status = OpenLocked();
     if (!status.ok()) return status;
-    if (free_.empty()) {
-      MakeRoomFor(arena_->slot_count() + SlotArena<Traits>::kSlotsPerChunk);
-      if (!arena_->Grow(free_))
-        return absl::ResourceExhaustedError("no room for another thread's state");
-    }
-    if (arena_->RingMemory(*free_.back()).empty())
+    return free_.empty() ? Grow() : absl::OkStatus();
+  }
+
+  // Makes as many free slots as the next chunk of the arena has channels.
+  absl::Status Grow() {
+    const std::size_t chunk = blocks_.size();
+    if (chunk == SlotArena<Traits>::kMaxChunks)
+      return absl::ResourceExhaustedError("no room for another thread's state");
+    MakeRoomFor((chunk + 1) * SlotArena<Traits>::kSlotsPerChunk);
+    auto block = std::make_unique<Block>();
+    const auto channels = arena_->Channels(chunk);
+    if (channels.empty())
       return absl::ResourceExhaustedError("no memory for another thread's ring");
+    blocks_.push_back(std::move(block));
+    for (std::size_t i = channels.size(); i-- > 0;) {
+      Slot& slot = (*blocks_.back())[i];
+      slot.Use(channels[i]);
+      free_.push_back(&slot);
+    }
     return absl::OkStatus();
+  }
+
+  // The slots whose channels are a chunk of the arena; nullptr where there are none.
+  Block* BlockOf(std::size_t chunk) {
+    const std::lock_guard lock(mutex_);
+    return chunk < blocks_.size() ? blocks_[chunk].get() : nullptr;
   }
 
   // Has each list hold that many slots: the end of a registration needs no memory.
@@ -253,9 +292,9 @@ class ThreadRegistry {
   }
 
   void Free(Slot* slot) {
-    arena_->Unmark(*slot);  // a late capture may have left it
-    ended_.Add(slot->counters);
-    slot->counters.Clear();
+    arena_->Unmark(*slot->channel);  // a late capture may have left it
+    ended_.Add(slot->channel->counters);
+    slot->channel->counters.Clear();
     slot->name.clear();
     free_.push_back(slot);
   }
@@ -280,6 +319,7 @@ class ThreadRegistry {
   std::mutex mutex_;
   std::array<std::mutex, kControlMutexes> control_mutexes_;
   SlotArena<Traits>* arena_ = nullptr;
+  std::vector<std::unique_ptr<Block>> blocks_;  // by chunk of the arena; none is freed before all
   std::vector<Slot*> free_;
   std::vector<Slot*> live_;
   std::vector<Slot*> retired_;

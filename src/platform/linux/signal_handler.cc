@@ -104,7 +104,7 @@ STROBE_SIGNAL_SAFE bool CaptureAwaited(CaptureTarget& target) {
   bool is_ours = false;
   for (const ThreadLink* link = ThreadLinks(); link != nullptr; link = link->next) {
     if (!link->is_awaited(*link)) continue;
-    target.token = link->token;
+    target.token = *link->token;
     is_ours |= Capture(target);
   }
   return is_ours;

@@ -1,4 +1,4 @@
-#include "strobe/runtime/thread_slot.h"
+#include "strobe/runtime/sample_channel.h"
 
 #include <chrono>
 #include <thread>
