@@ -90,7 +90,7 @@ std::vector<std::string> ProfileComments(const Profile& profile) {
   add_unless_zero(quality, "handler replaced", stats.handler_replaced);
   add_unless_zero(cost, "waits abandoned", stats.waits_abandoned);
   add_unless_zero(cost, "calls and tasks that memory ran out in", stats.out_of_memory);
-  add_unless_zero(cost, "rounds of looks put off", stats.looks_put_off);
+  add_unless_zero(cost, "poll rounds put off", stats.polls_put_off);
   return {std::move(subject), std::move(quality), std::move(cost)};
 }
 

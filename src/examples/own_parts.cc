@@ -20,7 +20,7 @@ class QueueDepthProvider {
   static constexpr std::array<strobe::ValueType, 1> kValueTypes{
       strobe::ValueType{"queued", "job-nanoseconds"}};
   struct ThreadState {
-    std::int64_t looked_ns = 0;
+    std::int64_t polled_ns = 0;
   };
 
   explicit QueueDepthProvider(const strobe::SamplingOptions& /*options*/) {}
@@ -28,22 +28,22 @@ class QueueDepthProvider {
   [[nodiscard]] std::int64_t period_ns() const { return 0; }
   void Attach(strobe::SampledThread& /*thread*/, ThreadState& state,
               strobe::RandomSource& /*random*/, std::int64_t now_ns) {
-    state.looked_ns = now_ns;
+    state.polled_ns = now_ns;
   }
   std::int64_t Detach(strobe::SampledThread& /*thread*/, ThreadState& /*state*/,
                       std::int64_t /*now_ns*/) {
     return 0;
   }
-  std::int64_t look_period_ns(strobe::RandomSource& random) const {
+  std::int64_t poll_period_ns(strobe::RandomSource& random) const {
     return static_cast<std::int64_t>(20e6 * (0.5 + random.Uniform()));
   }
   // The signal goes out only when there is something to say; the stack that it finds gets the
   // weight.
-  strobe::PollVerdict Look(strobe::SampledThread& /*thread*/, ThreadState& state,
+  strobe::PollVerdict Poll(strobe::SampledThread& /*thread*/, ThreadState& state,
                            std::int64_t now_ns) {
     const std::int64_t weight =
-        queued_jobs.load(std::memory_order_relaxed) * (now_ns - state.looked_ns);
-    state.looked_ns = now_ns;
+        queued_jobs.load(std::memory_order_relaxed) * (now_ns - state.polled_ns);
+    state.polled_ns = now_ns;
     if (weight <= 0) return {};
     return {.action = strobe::PollVerdict::Action::kRequest, .weight = weight};
   }

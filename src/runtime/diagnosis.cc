@@ -57,10 +57,10 @@ void AddThreads(const DiagnosisFacts& facts, std::vector<std::string>& lines) {
   if (stats.threads_on_fallback != 0) {
     lines.push_back(absl::StrCat("The system refused the CPU timer of ", stats.threads_on_fallback,
                                  " threads (RLIMIT_SIGPENDING is a usual reason): the collector "
-                                 "looks at their CPU clocks instead."));
+                                 "polls their CPU clocks instead."));
   } else if (!*facts.options.sampling.use_timers) {
     lines.push_back(
-        "CPU timers are off by option: the collector looks at the threads' CPU clocks instead.");
+        "CPU timers are off by option: the collector polls the threads' CPU clocks instead.");
   }
 }
 

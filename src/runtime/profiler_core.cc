@@ -24,7 +24,7 @@ Stats StatsBetween(const Stats& earlier, const Stats& later) {
   result.stacks_deferred -= earlier.stacks_deferred;
   result.module_refreshes -= earlier.module_refreshes;
   result.waits_abandoned -= earlier.waits_abandoned;
-  result.looks_put_off -= earlier.looks_put_off;
+  result.polls_put_off -= earlier.polls_put_off;
   result.exports -= earlier.exports;
   result.exports_failed -= earlier.exports_failed;
   result.exports_dropped -= earlier.exports_dropped;

@@ -14,8 +14,8 @@ struct MyProvider {
 #else
   std::int64_t Detach(strobe::SampledThread&, ThreadState&, std::int64_t) { return 0; }
 #endif
-  std::int64_t look_period_ns(strobe::RandomSource&) const { return 0; }
-  strobe::PollVerdict Look(strobe::SampledThread&, ThreadState&, std::int64_t) { return {}; }
+  std::int64_t poll_period_ns(strobe::RandomSource&) const { return 0; }
+  strobe::PollVerdict Poll(strobe::SampledThread&, ThreadState&, std::int64_t) { return {}; }
   void AddWeight(std::int64_t weight, const ThreadState&, std::span<std::int64_t> row) const {
     row[0] += weight;
   }

@@ -119,9 +119,9 @@ TEST_F(CpuTimeProviderTest, AThreadThatIsGoneHasNoResidual) {
 TEST_F(CpuTimeProviderTest, WithATimerNobodyLooks) {
   ManualThread thread;
   Attach(thread);
-  EXPECT_EQ(provider_.look_period_ns(random_), 0);
+  EXPECT_EQ(provider_.poll_period_ns(random_), 0);
   thread.RunFor(100 * kPeriodNs);
-  thread.Apply(provider_.Look(thread, state_, 0));
+  thread.Apply(provider_.Poll(thread, state_, 0));
   EXPECT_EQ(thread.requests(), 0);
 }
 
@@ -129,16 +129,16 @@ TEST_F(CpuTimeProviderTest, WhereTimersAreRefusedLooksAskForWholePeriods) {
   ManualThread thread;
   thread.refuses_timers = true;
   Attach(thread);
-  EXPECT_GT(provider_.look_period_ns(random_), 0);
-  thread.Apply(provider_.Look(thread, state_, 0));
+  EXPECT_GT(provider_.poll_period_ns(random_), 0);
+  thread.Apply(provider_.Poll(thread, state_, 0));
   EXPECT_EQ(thread.requests(), 0) << "it has not run";
   // As with a timer, the first period ends at a uniform instant: within one period there is exactly
   // one end.
   thread.RunFor(state_.period_ns);
-  thread.Apply(provider_.Look(thread, state_, 0));
+  thread.Apply(provider_.Poll(thread, state_, 0));
   EXPECT_EQ(thread.pending(), 1);
   thread.RunFor(5 * state_.period_ns);
-  thread.Apply(provider_.Look(thread, state_, 0));
+  thread.Apply(provider_.Poll(thread, state_, 0));
   EXPECT_EQ(thread.last_request(), 5);
   EXPECT_EQ(thread.pending(), 6) << "what was asked for before was not served yet";
   thread.RunFor(state_.period_ns / 1000);
@@ -153,14 +153,14 @@ TEST_F(CpuTimeProviderTest, OnTheFallbackTheFirstPeriodEndsUniformlyToo) {
     thread.refuses_timers = true;
     Attach(thread);
     thread.RunFor(state_.period_ns / 2);
-    thread.Apply(provider_.Look(thread, state_, 0));
+    thread.Apply(provider_.Poll(thread, state_, 0));
     early += thread.pending() != 0 ? 1 : 0;
     Detach(thread);
   }
   EXPECT_NEAR(early, 500, 80);
 }
 
-TEST_F(CpuTimeProviderTest, LooksGoOnAsLongAsOneThreadNeedsThem) {
+TEST_F(CpuTimeProviderTest, PollsGoOnAsLongAsOneThreadNeedsThem) {
   std::array<ManualThread, 2> threads;
   std::array<CpuTimeProvider::ThreadState, 2> states;
   for (std::size_t i = 0; i < 2; ++i) {
@@ -170,12 +170,12 @@ TEST_F(CpuTimeProviderTest, LooksGoOnAsLongAsOneThreadNeedsThem) {
   }
   provider_.Detach(threads[0], states[0], 0);
   for (int i = 0; i < 1000; ++i) {
-    const std::int64_t look_ns = provider_.look_period_ns(random_);
-    EXPECT_GE(look_ns, kPeriodNs / 2);
-    EXPECT_LE(look_ns, kPeriodNs * 3 / 2);
+    const std::int64_t poll_ns = provider_.poll_period_ns(random_);
+    EXPECT_GE(poll_ns, kPeriodNs / 2);
+    EXPECT_LE(poll_ns, kPeriodNs * 3 / 2);
   }
   provider_.Detach(threads[1], states[1], 0);
-  EXPECT_EQ(provider_.look_period_ns(random_), 0);
+  EXPECT_EQ(provider_.poll_period_ns(random_), 0);
 }
 
 TEST_F(CpuTimeProviderTest, TheOptionTurnsTimersOff) {
@@ -185,7 +185,7 @@ TEST_F(CpuTimeProviderTest, TheOptionTurnsTimersOff) {
   provider.Attach(thread, state_, random_, 0);
   EXPECT_FALSE(thread.has_timer());
   thread.RunFor(2 * kPeriodNs);
-  thread.Apply(provider.Look(thread, state_, 0));
+  thread.Apply(provider.Poll(thread, state_, 0));
   EXPECT_TRUE(thread.request_pending());
 }
 

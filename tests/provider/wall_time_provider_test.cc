@@ -19,10 +19,10 @@ class WallTimeProviderTest : public ::testing::Test {
     thread_.Begin();
     provider_.Attach(thread_, state_, random_, now_ns_);
   }
-  // Time passes and the collector looks.
-  void Look(std::int64_t elapsed_ns = kPeriodNs) {
+  // Time passes and the collector polls.
+  void Poll(std::int64_t elapsed_ns = kPeriodNs) {
     now_ns_ += elapsed_ns;
-    thread_.Apply(provider_.Look(thread_, state_, now_ns_));
+    thread_.Apply(provider_.Poll(thread_, state_, now_ns_));
   }
 
   WallTimeProvider provider_{SamplingOptions{.wall_frequency_hz = 10}};
@@ -37,27 +37,27 @@ TEST_F(WallTimeProviderTest, IsOffByDefaultAndTheFrequencyIsThePeriod) {
   EXPECT_EQ(provider_.period_ns(), kPeriodNs);
 }
 
-TEST_F(WallTimeProviderTest, LooksAreJitteredAroundThePeriod) {
+TEST_F(WallTimeProviderTest, PollsAreJitteredAroundThePeriod) {
   double sum = 0;
   for (int i = 0; i < 10000; ++i) {
-    const std::int64_t look_ns = provider_.look_period_ns(random_);
-    ASSERT_GE(look_ns, kPeriodNs / 2);
-    ASSERT_LE(look_ns, kPeriodNs * 3 / 2);
-    sum += static_cast<double>(look_ns);
+    const std::int64_t poll_ns = provider_.poll_period_ns(random_);
+    ASSERT_GE(poll_ns, kPeriodNs / 2);
+    ASSERT_LE(poll_ns, kPeriodNs * 3 / 2);
+    sum += static_cast<double>(poll_ns);
   }
   EXPECT_NEAR(sum / 10000, kPeriodNs, 0.02 * kPeriodNs);
 }
 
 TEST_F(WallTimeProviderTest, TheFirstLookInterruptsForTheTimeSinceTheAttachment) {
-  Look(30);
+  Poll(30);
   EXPECT_EQ(thread_.requests(), 1);
   EXPECT_EQ(thread_.pending(), 30);
 }
 
 TEST_F(WallTimeProviderTest, AThreadThatHasNotRunIsLeftAloneAndItsStackGrows) {
-  Look(30);
+  Poll(30);
   thread_.Capture();
-  for (int i = 0; i < 100; ++i) Look(1000);
+  for (int i = 0; i < 100; ++i) Poll(1000);
   EXPECT_EQ(thread_.requests(), 1);
   EXPECT_EQ(thread_.extended(), 100 * 1000);
   EXPECT_EQ(thread_.credited_weight(), 30 + 100 * 1000);
@@ -65,75 +65,75 @@ TEST_F(WallTimeProviderTest, AThreadThatHasNotRunIsLeftAloneAndItsStackGrows) {
 
 TEST_F(WallTimeProviderTest, TheWayBackFromTheHandlerIsNoRunning) {
   thread_.return_cost_ns = WallTimeProvider::kReturnCostNs;
-  Look();
+  Poll();
   thread_.Capture();
-  for (int i = 0; i < 10; ++i) Look();
+  for (int i = 0; i < 10; ++i) Poll();
   EXPECT_EQ(thread_.requests(), 1);
   EXPECT_EQ(thread_.extended(), 10 * kPeriodNs);
 }
 
 TEST_F(WallTimeProviderTest, TheReturnCostIsAcceptedOnceACapture) {
   thread_.return_cost_ns = 1000;
-  Look();
+  Poll();
   thread_.Capture();
-  Look();
+  Poll();
   EXPECT_EQ(thread_.requests(), 1);
   thread_.RunFor(1000);  // as little, but after it had gone back to sleep
-  Look();
+  Poll();
   EXPECT_EQ(thread_.requests(), 2) << "the thread ran: its stack may be another";
 }
 
 TEST_F(WallTimeProviderTest, AThreadThatRanLongerThanTheWayBackIsAskedAgain) {
   thread_.return_cost_ns = WallTimeProvider::kReturnCostNs + 1;
-  Look();
+  Poll();
   thread_.Capture();
-  Look();
+  Poll();
   EXPECT_EQ(thread_.requests(), 2);
   thread_.Capture();
   thread_.return_cost_ns = 0;
-  Look();
+  Poll();
   EXPECT_EQ(thread_.requests(), 3);
 }
 
 TEST_F(WallTimeProviderTest, AThreadThatRanIsInterruptedOnceForIt) {
-  Look();
+  Poll();
   thread_.Capture();
-  Look();
+  Poll();
   for (int i = 0; i < 5; ++i) {
     const int before = thread_.requests();
     thread_.RunFor(1);
-    Look();
+    Poll();
     EXPECT_EQ(thread_.requests(), before + 1);
     thread_.Capture();
-    for (int k = 0; k < 5; ++k) Look();
+    for (int k = 0; k < 5; ++k) Poll();
     EXPECT_EQ(thread_.requests(), before + 1);
   }
 }
 
 TEST_F(WallTimeProviderTest, RequestsThatAreNotServedAddUp) {
-  Look(10);
-  Look(20);
-  Look(30);
+  Poll(10);
+  Poll(20);
+  Poll(30);
   EXPECT_EQ(thread_.pending(), 60);
   thread_.Capture();
   EXPECT_EQ(thread_.credited_weight(), 60);
 }
 
 TEST_F(WallTimeProviderTest, TheResidualIsTheTimeSinceTheLastLook) {
-  Look(1000);
+  Poll(1000);
   thread_.Capture();
-  Look(500);
+  Poll(500);
   EXPECT_EQ(provider_.Detach(thread_, state_, now_ns_ + 7), 7);
 }
 
 TEST_F(WallTimeProviderTest, WhatWasAskedForInVainIsResidual) {
-  Look(1000);
+  Poll(1000);
   EXPECT_EQ(provider_.Detach(thread_, state_, now_ns_ + 7), 1007);
 }
 
-TEST_F(WallTimeProviderTest, TwoLooksAtOneInstantAskOnce) {
-  Look(1000);
-  Look(0);
+TEST_F(WallTimeProviderTest, TwoPollsAtOneInstantAskOnce) {
+  Poll(1000);
+  Poll(0);
   EXPECT_EQ(thread_.requests(), 1);
 }
 

@@ -17,7 +17,7 @@ TEST(CollectorCounters, StandInTheStatsUnderTheirNames) {
   counters.folded = 6;
   counters.module_refreshes = 7;
   counters.waits_abandoned = 8;
-  counters.looks_put_off = 17;
+  counters.polls_put_off = 17;
   counters.handler_replaced = 9;
   counters.periods_extended = 10;
   counters.aggregator_bytes = 11;
@@ -40,7 +40,7 @@ TEST(CollectorCounters, StandInTheStatsUnderTheirNames) {
   EXPECT_EQ(stats.stacks_folded, 6u);
   EXPECT_EQ(stats.module_refreshes, 7u);
   EXPECT_EQ(stats.waits_abandoned, 8u);
-  EXPECT_EQ(stats.looks_put_off, 17u);
+  EXPECT_EQ(stats.polls_put_off, 17u);
   EXPECT_EQ(stats.handler_replaced, 9u);
   EXPECT_EQ(stats.periods_extended, 10u);
   EXPECT_EQ(stats.memory_bytes, 123u);

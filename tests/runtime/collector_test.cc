@@ -147,13 +147,13 @@ TEST_F(CollectorTest, LooksAfterTheHandlerOnceASecond) {
   EXPECT_TRUE(Eventually([&] { return checks_ == 1; }));
 }
 
-TEST_F(CollectorTest, LooksAtAThreadThatComesLaterAndNeedsIt) {
+TEST_F(CollectorTest, PollsAThreadThatComesLaterAndNeedsIt) {
   Begin();
   ManualPlatform::With([](auto& state) { state.refuses_timers = true; });
   RegisteredThread<ManualTraits>* const later =
       *registry_.Register({.id = 2, .stack = {}}, "later");
   session_->Attach(*later);
-  ASSERT_TRUE(collector_->EndPeriod(In(60)));  // sees that a thread has to be looked at
+  ASSERT_TRUE(collector_->EndPeriod(In(60)));  // sees that a thread has to be polled
   ManualPlatform::RunFor(2, 100 * kMs);
   ManualClock::Advance(100 * kMs);
   EXPECT_TRUE(Eventually([] {

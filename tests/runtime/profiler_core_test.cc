@@ -27,7 +27,7 @@ Stats Counters(std::uint64_t factor) {
   stats.stacks_folded = 16 * factor;
   stats.module_refreshes = 17 * factor;
   stats.waits_abandoned = 18 * factor;
-  stats.looks_put_off = 22 * factor;
+  stats.polls_put_off = 22 * factor;
   stats.exports = 19 * factor;
   stats.exports_failed = 20 * factor;
   stats.exports_dropped = 22 * factor;
@@ -59,7 +59,7 @@ TEST(StatsBetween, SubtractsEveryCounter) {
   EXPECT_EQ(between.stacks_folded, expected.stacks_folded);
   EXPECT_EQ(between.module_refreshes, expected.module_refreshes);
   EXPECT_EQ(between.waits_abandoned, expected.waits_abandoned);
-  EXPECT_EQ(between.looks_put_off, expected.looks_put_off);
+  EXPECT_EQ(between.polls_put_off, expected.polls_put_off);
   EXPECT_EQ(between.exports, expected.exports);
   EXPECT_EQ(between.exports_failed, expected.exports_failed);
   EXPECT_EQ(between.exports_dropped, expected.exports_dropped);

@@ -70,7 +70,7 @@ class SessionTest : public ::testing::Test {
     session_ = std::make_unique<Session<SessionTraits>>(options_, registry_, code_, counters_, 23);
     registry_.BeginCollecting();
     session_->Begin();
-    session_->Look(Now());
+    session_->Poll(Now());
   }
   Slot* Register(std::uint64_t id, const std::string& name) {
     Slot* slot = *registry_.Register({.id = id, .stack = {}}, name);
@@ -161,18 +161,18 @@ TEST_F(SessionTest, AContextSplitsTheRowsOfOneStackAndChangesNoSum) {
 TEST_F(SessionTest, AWaitingThreadsStackIsNotExtendedUnderAnotherContext) {
   Begin({.cpu_frequency_hz = 0, .wall_frequency_hz = 10});
   Slot* slot = Register(5, "waiter");
-  const auto look = [&] {
+  const auto poll = [&] {
     ManualClock::Advance(200 * kMs);
-    session_->Look(Now());
+    session_->Poll(Now());
     return slot->channel->cells[1].requested.load();
   };
-  ASSERT_GT(look(), 0);
+  ASSERT_GT(poll(), 0);
   SlotToken token = slot->channel->token;
   token.provider = 1;
   EXPECT_TRUE(ManualPlatform::Deliver(token.Pack(), 0, 0x400000));
-  EXPECT_EQ(look(), 0) << "its last stack is extended";
+  EXPECT_EQ(poll(), 0) << "its last stack is extended";
   slot->channel->context = 7;
-  EXPECT_GT(look(), 0) << "it is asked for a stack";
+  EXPECT_GT(poll(), 0) << "it is asked for a stack";
 }
 
 TEST_F(SessionTest, EachThreadsValuesAreItsClocks) {
@@ -183,7 +183,7 @@ TEST_F(SessionTest, EachThreadsValuesAreItsClocks) {
   for (int i = 0; i < 100; ++i) {
     Run(early, 7 * kMs + i, 0x400000 + static_cast<Address>(i % 5) * 16);
     Run(late, i * kMs / 10);
-    if (i % 3 == 0) session_->Look(Now());
+    if (i % 3 == 0) session_->Poll(Now());
     if (i % 4 == 0) ManualPlatform::DeliverAll(0x500000);
     if (i % 7 == 0) session_->Drain();
   }
@@ -241,7 +241,7 @@ TEST_F(SessionTest, NoProfileSaysMoreOfAThreadThanItsClock) {
       const std::int64_t cpu_ns = below(below(2) == 0 ? 4e6 : 40e6);
       Run(thread->first, cpu_ns, 0x400000 + static_cast<Address>(below(4)) * 16);
       clocks[thread->second] += cpu_ns;
-      session_->Look(Now());
+      session_->Poll(Now());
       if (below(3) == 0) ManualPlatform::DeliverAll(0x500000);
       if (below(6) == 0) session_->Drain();
       if (below(10) == 0) take(Take());
@@ -336,7 +336,7 @@ TEST_F(SessionTest, AThreadThatWaitsIsInterruptedOnceAndItsStackGrows) {
   int interruptions = 0;
   for (int i = 0; i < 50; ++i) {
     ManualClock::Advance(200 * kMs);
-    session_->Look(Now());
+    session_->Poll(Now());
     interruptions += ManualPlatform::DeliverAll(0x400000);
   }
   EXPECT_EQ(interruptions, 1);
@@ -351,11 +351,11 @@ TEST_F(SessionTest, WhereTimersAreRefusedLooksTakeTheirPlace) {
   ManualPlatform::With([](auto& state) { state.refuses_timers = true; });
   Slot* const slot = Register(1, "thread");
   Begin({});
-  std::int64_t next_ns = session_->Look(Now());
+  std::int64_t next_ns = session_->Poll(Now());
   ASSERT_LT(next_ns, INT64_MAX);
   for (int i = 0; i < 1000; ++i) {
     Run(slot, kMs);
-    if (Now() >= next_ns) next_ns = session_->Look(Now());
+    if (Now() >= next_ns) next_ns = session_->Poll(Now());
     ManualPlatform::DeliverAll(0x400000);
   }
   Stats stats;
@@ -369,14 +369,14 @@ TEST_F(SessionTest, WhereTimersAreRefusedLooksTakeTheirPlace) {
 
 TEST_F(SessionTest, ThreadsThatSleepCostNothingUntilOneRuns) {
   ManualPlatform::With([](auto& state) { state.refuses_timers = true; });
-  std::vector<Slot*> sleepers;
-  for (std::uint64_t id = 2; id < 100; ++id) sleepers.push_back(Register(id, "sleeper"));
+  std::vector<Slot*> idle;
+  for (std::uint64_t id = 2; id < 100; ++id) idle.push_back(Register(id, "idle"));
   Slot* const runner = Register(1, "runner");
   Begin({});
   const auto pass = [&](int rounds) {
     for (int i = 0; i < rounds; ++i) {
       Run(runner, 20 * kMs);
-      session_->Look(Now());
+      session_->Poll(Now());
       ManualPlatform::DeliverAll(0x400000);
     }
   };
@@ -384,26 +384,26 @@ TEST_F(SessionTest, ThreadsThatSleepCostNothingUntilOneRuns) {
   ManualPlatform::With([](auto& state) { state.clock_reads = 0; });
   pass(50);
   EXPECT_LE(ManualPlatform::With([](auto& state) { return state.clock_reads; }), 4 * 50)
-      << "the runner's, twice the collector's, one sleeper's";
+      << "the runner's, twice the collector's, one idle thread's";
   EXPECT_EQ(ManualPlatform::With([](auto& state) { return state.interruptions.size(); }), 0u);
 
   // A thread that wakes up is seen at the next poll.
-  Run(sleepers[40], 35 * kMs);
-  session_->Look(Now());
+  Run(idle[40], 35 * kMs);
+  session_->Poll(Now());
   const auto interruptions = ManualPlatform::With([](auto& state) { return state.interruptions; });
   ASSERT_EQ(interruptions.size(), 1u);
-  EXPECT_EQ(interruptions[0].thread_id, sleepers[40]->channel->thread_id);
+  EXPECT_EQ(interruptions[0].thread_id, idle[40]->channel->thread_id);
   ManualPlatform::DeliverAll(0x400000);
 
   const Profile profile = Finish();
-  EXPECT_EQ(SumByThread(profile, kCpu), (Sums{{"runner", 100 * 20 * kMs}, {"sleeper", 35 * kMs}}));
-  EXPECT_GE(SumByThread(profile, kSamples)["sleeper"], 3);
+  EXPECT_EQ(SumByThread(profile, kCpu), (Sums{{"runner", 100 * 20 * kMs}, {"idle", 35 * kMs}}));
+  EXPECT_GE(SumByThread(profile, kSamples)["idle"], 3);
 }
 
 TEST_F(SessionTest, WithTimersNobodyHasToLook) {
   Register(1, "thread");
   Begin({});
-  EXPECT_EQ(session_->Look(Now()), INT64_MAX);
+  EXPECT_EQ(session_->Poll(Now()), INT64_MAX);
 }
 
 TEST_F(SessionTest, WhatNoRecordCouldBeWrittenForIsLostButCounted) {

@@ -46,8 +46,8 @@ class RequestProvider {
     total_asked.fetch_add(state.asked);
     return state.asked - thread.credited_weight();
   }
-  std::int64_t look_period_ns(RandomSource& /*random*/) const { return 1; }
-  PollVerdict Look(SampledThread& thread, ThreadState& state, std::int64_t /*now_ns*/) {
+  std::int64_t poll_period_ns(RandomSource& /*random*/) const { return 1; }
+  PollVerdict Poll(SampledThread& thread, ThreadState& state, std::int64_t /*now_ns*/) {
     const std::int64_t cpu_ns = thread.CpuTimeNs();
     if (cpu_ns == std::exchange(state.cpu_ns, cpu_ns)) return {};
     ++state.asked;
@@ -80,8 +80,8 @@ class ExpiryProvider {
     total_credited.fetch_add(thread.credited_weight());
     return 0;
   }
-  std::int64_t look_period_ns(RandomSource& /*random*/) const { return 0; }
-  PollVerdict Look(SampledThread& /*thread*/, ThreadState& /*state*/, std::int64_t /*now_ns*/) {
+  std::int64_t poll_period_ns(RandomSource& /*random*/) const { return 0; }
+  PollVerdict Poll(SampledThread& /*thread*/, ThreadState& /*state*/, std::int64_t /*now_ns*/) {
     return {};
   }
   void AddWeight(std::int64_t weight, const ThreadState& /*state*/,

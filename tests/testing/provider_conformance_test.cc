@@ -2,13 +2,13 @@
 
 namespace strobe::testing {
 
-// The smallest provider with an account: it samples CPU time whenever the collector looks.
-struct LookingProvider {
-  static constexpr std::array<ValueType, 1> kValueTypes{ValueType{"looked", "nanoseconds"}};
+// The smallest provider with an account: it samples CPU time whenever the collector polls.
+struct PollingProvider {
+  static constexpr std::array<ValueType, 1> kValueTypes{ValueType{"polled", "nanoseconds"}};
   struct ThreadState {
     std::int64_t asked_ns = 0;
   };
-  explicit LookingProvider(const SamplingOptions& options)
+  explicit PollingProvider(const SamplingOptions& options)
       : is_enabled(*options.cpu_frequency_hz > 0) {}
   bool enabled() const { return is_enabled; }
   std::int64_t period_ns() const { return 0; }
@@ -18,8 +18,8 @@ struct LookingProvider {
   std::int64_t Detach(SampledThread& thread, ThreadState&, std::int64_t) {
     return thread.CpuTimeNs() - thread.attach_cpu_ns() - thread.credited_weight();
   }
-  std::int64_t look_period_ns(RandomSource&) const { return 1'000'000; }
-  PollVerdict Look(SampledThread& thread, ThreadState& state, std::int64_t) {
+  std::int64_t poll_period_ns(RandomSource&) const { return 1'000'000; }
+  PollVerdict Poll(SampledThread& thread, ThreadState& state, std::int64_t) {
     const std::int64_t used_ns = thread.CpuTimeNs() - state.asked_ns;
     state.asked_ns += used_ns;
     if (used_ns <= 0) return {};
@@ -32,12 +32,12 @@ struct LookingProvider {
   bool is_enabled;
 };
 
-struct LookingHarness {
-  using Provider = LookingProvider;
+struct PollingHarness {
+  using Provider = PollingProvider;
   static SamplingOptions Enabled() { return {}; }
   static SamplingOptions Disabled() { return {.cpu_frequency_hz = 0}; }
   static constexpr bool kHasResidual = true;
 };
-INSTANTIATE_TYPED_TEST_SUITE_P(Looking, ProviderConformance, LookingHarness);
+INSTANTIATE_TYPED_TEST_SUITE_P(Polling, ProviderConformance, PollingHarness);
 
 }  // namespace strobe::testing

@@ -62,7 +62,7 @@ class Option {
 struct SamplingOptions {
   // Samples per second of a thread's CPU time; 0 turns the CPU provider off.
   Option<double> cpu_frequency_hz = Option<double>::Default{100};
-  // Looks per second at every registered thread, running or waiting; fewer where they would take
+  // Polls per second of every registered thread, running or waiting; fewer where they would take
   // more than 1 % of a core. 0 (the default) turns the wall provider off. 10 is a good rate.
   Option<double> wall_frequency_hz = Option<double>::Default{0};
   // Frames per stack; deeper stacks end in [truncated].
@@ -74,7 +74,7 @@ struct SamplingOptions {
   // Whether a thread that blocks the signal lets it through while it is registered. Not for a
   // thread that waits for all signals: sigwait would return ours.
   Option<bool> unblock_signal = Option<bool>::Default{false};
-  // Whether a thread's CPU timer is used at all; without it the collector looks at each thread's
+  // Whether a thread's CPU timer is used at all; without it the collector polls each thread's
   // CPU clock instead.
   Option<bool> use_timers = Option<bool>::Default{true};
 };

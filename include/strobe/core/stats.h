@@ -91,8 +91,8 @@ struct Stats {
       // now: a module whose frame information could not be read; empty where there is none.
       unread_module;
   std::uint64_t waits_abandoned = 0;  // bounded waits of ours that ran out
-  std::uint64_t looks_put_off =
-      0;  // rounds of looks at all threads that came later, lest they take more than 1 % of a core
+  std::uint64_t polls_put_off =
+      0;  // poll rounds over all threads that came later, lest they take more than 1 % of a core
 
   // In a Profile alone: sums of one thread's values that were less than 0, and are 0 there. No
   // provider of ours brings that about.

@@ -13,7 +13,7 @@ namespace strobe {
 // Interrupts each thread by a timer on its own CPU clock, so that a thread which does not run costs
 // nothing. The first expiry is uniform in (0, period] and each thread's period is dithered, so that
 // no two threads, and no thread and the kernel's tick, run in step. Where the system refuses the
-// timer, the collector looks at that thread's CPU clock once a period and asks for a stack when it
+// timer, the collector polls that thread's CPU clock once a period and asks for a stack when it
 // has advanced.
 class CpuTimeProvider {
  public:
@@ -22,11 +22,11 @@ class CpuTimeProvider {
   // A thread's period differs from the asked one by at most this share.
   static constexpr double kDither = 0.03;
 
-  static constexpr bool kSkipsSleepers = true;
+  static constexpr bool kSkipsIdleThreads = true;
 
   struct ThreadState {
     std::int64_t period_ns = 0;
-    std::int64_t looked_ns = 0;  // fallback: CPU time up to which weight has been asked for
+    std::int64_t polled_ns = 0;  // fallback: CPU time up to which weight has been asked for
     bool is_on_fallback = false;
   };
 
@@ -48,7 +48,7 @@ class CpuTimeProvider {
     const auto first_ns =
         std::max<std::int64_t>(static_cast<std::int64_t>(period * (1 - random.Uniform())), 1);
     state.is_on_fallback = !use_timers_ || !thread.StartCpuTimer(first_ns, state.period_ns);
-    state.looked_ns = thread.attach_cpu_ns() - (state.period_ns - first_ns);
+    state.polled_ns = thread.attach_cpu_ns() - (state.period_ns - first_ns);
     if (state.is_on_fallback) fallback_threads_.fetch_add(1, std::memory_order_relaxed);
   }
 
@@ -67,16 +67,16 @@ class CpuTimeProvider {
                                      static_cast<std::uint64_t>(ValueNs(weight, state)));
   }
 
-  std::int64_t look_period_ns(RandomSource& random) const {
+  std::int64_t poll_period_ns(RandomSource& random) const {
     if (fallback_threads_.load(std::memory_order_relaxed) == 0) return 0;
     return static_cast<std::int64_t>(static_cast<double>(period_ns_) * (0.5 + random.Uniform()));
   }
 
-  PollVerdict Look(SampledThread& thread, ThreadState& state, std::int64_t /*now_ns*/) {
+  PollVerdict Poll(SampledThread& thread, ThreadState& state, std::int64_t /*now_ns*/) {
     if (!state.is_on_fallback) return {};
-    const std::int64_t periods = (thread.CpuTimeNs() - state.looked_ns) / state.period_ns;
+    const std::int64_t periods = (thread.CpuTimeNs() - state.polled_ns) / state.period_ns;
     if (periods <= 0) return {};
-    state.looked_ns += periods * state.period_ns;
+    state.polled_ns += periods * state.period_ns;
     return {.action = PollVerdict::Action::kRequest, .weight = periods};
   }
 

@@ -81,12 +81,12 @@ class RandomSource {
 // * Detach(thread, state, now_ns): no more; the thread's timer has been stopped, and no capture is
 //   under way. Returns the residual: the signed amount that its clock says beyond what has been
 //   credited.
-// * look_period_ns(random): how long after this round of looks the next is wanted; 0 for none. The
-//   collector asks again at every drain.
-// * Look(thread, state, now_ns): called by the collector for every thread in such a round. Returns
-//   what the provider wants of the thread: a PollVerdict. Where there is a kSkipsSleepers, a thread
-//   whose CPU clock stood still at the last looks, and that can have used no more than a period
-//   since, may be passed over.
+// * poll_period_ns(random): how long after this poll round the next is wanted; 0 for none. The collector
+//   asks again at every drain.
+// * Poll(thread, state, now_ns): called by the collector for every thread in such a round. Returns
+//   what the provider wants of the thread: a PollVerdict. Where there is a kSkipsIdleThreads, a
+//   thread whose CPU clock stood still at the last polls, and that can have used no more than a
+//   period since, may be skipped.
 // * AddWeight(weight, state, row): adds the values of `weight` to its own columns; `row` is just
 //   those. They are in proportion to the weight, and what a weight of 1 stands for does not change
 //   between Attach and Detach.
@@ -108,8 +108,8 @@ concept SampleProvider = std::constructible_from<P, const SamplingOptions&> &&
   { constant.period_ns() } -> std::same_as<std::int64_t>;
   { provider.Attach(thread, state, random, number) } -> std::same_as<void>;
   { provider.Detach(thread, state, number) } -> std::same_as<std::int64_t>;
-  { constant.look_period_ns(random) } -> std::same_as<std::int64_t>;
-  { provider.Look(thread, state, number) } -> std::same_as<PollVerdict>;
+  { constant.poll_period_ns(random) } -> std::same_as<std::int64_t>;
+  { provider.Poll(thread, state, number) } -> std::same_as<PollVerdict>;
   { constant.AddWeight(number, constant_state, row) } -> std::same_as<void>;
   { constant.AddResidual(number, row) } -> std::same_as<void>;
 };

@@ -8,7 +8,7 @@
 
 namespace strobe {
 
-// The collector looks at every thread at jittered instants. A thread whose CPU clock stands where
+// The collector polls every thread at jittered instants. A thread whose CPU clock stands where
 // it stood after its last capture is still in the same place: that stack's weight grows, and the
 // thread is left alone. So a waiting thread is interrupted at most once for each time that it ran.
 class WallTimeProvider {
@@ -45,11 +45,11 @@ class WallTimeProvider {
   }
 
   // Uniform in (0.5, 1.5) periods: nothing that is periodic stays in step with it.
-  std::int64_t look_period_ns(RandomSource& random) const {
+  std::int64_t poll_period_ns(RandomSource& random) const {
     return static_cast<std::int64_t>(static_cast<double>(period_ns_) * (0.5 + random.Uniform()));
   }
 
-  PollVerdict Look(SampledThread& thread, ThreadState& state, std::int64_t now_ns) {
+  PollVerdict Poll(SampledThread& thread, ThreadState& state, std::int64_t now_ns) {
     const std::int64_t elapsed_ns = now_ns - state.attach_ns - state.given_ns;
     if (elapsed_ns <= 0) return {};
     state.given_ns += elapsed_ns;

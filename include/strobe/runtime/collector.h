@@ -1,4 +1,4 @@
-// Collector: the thread that drains the rings, looks at threads for those providers that ask for
+// Collector: the thread that drains the rings, polls threads for those providers that ask for
 // it, and ends periods.
 #pragma once
 
@@ -92,7 +92,7 @@ class Collector {
     std::int64_t next_drain_ns = now_ns + drain_ns;
     std::int64_t next_check_ns = now_ns + kHandlerCheckPeriodNs;
     std::int64_t next_export_ns = now_ns + export_period_ns_;
-    std::int64_t next_look_ns = Look(now_ns);
+    std::int64_t next_poll_ns = Poll(now_ns);
     std::unique_lock lock(monitor_);
     while (!is_ending_) {
       const std::uint64_t asked = periods_asked_;
@@ -115,8 +115,8 @@ class Collector {
         was_ended = callbacks_.end_period();
         next_export_ns = now_ns + export_period_ns_;
       }
-      // Asked for after every drain too: a thread may have come that has to be looked at.
-      if (now_ns >= next_look_ns || next_look_ns == INT64_MAX) next_look_ns = Look(now_ns);
+      // Asked for after every drain too: a thread may have come that has to be polled.
+      if (now_ns >= next_poll_ns || next_poll_ns == INT64_MAX) next_poll_ns = Poll(now_ns);
       if (now_ns >= next_check_ns) {
         static_cast<void>(counters_.HasMemoryFor(callbacks_.check_handler));
         next_check_ns = now_ns + kHandlerCheckPeriodNs;
@@ -128,15 +128,15 @@ class Collector {
         monitor_.NotifyAll();
       }
       if (is_ending_ || periods_asked_ != periods_done_) continue;
-      const std::int64_t wake_ns = std::min({next_drain_ns, next_look_ns, next_export_ns});
+      const std::int64_t wake_ns = std::min({next_drain_ns, next_poll_ns, next_export_ns});
       Wait(lock, std::max<std::int64_t>(wake_ns - clock_.MonotonicNs(), 0));
     }
   }
 
   // Where memory runs out in it, the next try comes no sooner than a drain would.
-  std::int64_t Look(std::int64_t now_ns) {
+  std::int64_t Poll(std::int64_t now_ns) {
     std::int64_t next_ns = now_ns + option_drain_ns_;
-    static_cast<void>(counters_.HasMemoryFor([&] { next_ns = session_.Look(now_ns); }));
+    static_cast<void>(counters_.HasMemoryFor([&] { next_ns = session_.Poll(now_ns); }));
     return next_ns;
   }
 

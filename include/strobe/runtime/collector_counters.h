@@ -32,7 +32,7 @@ struct CollectorCounters {
   std::atomic<std::uint64_t> out_of_memory{0};    // see Stats
   std::atomic<std::uint64_t> module_refreshes{0};
   std::atomic<std::uint64_t> waits_abandoned{0};
-  std::atomic<std::uint64_t> looks_put_off{0};
+  std::atomic<std::uint64_t> polls_put_off{0};
   std::atomic<std::uint64_t> handler_replaced{0};
   std::atomic<std::uint64_t> periods_extended{0};
   std::atomic<std::uint64_t> aggregator_bytes{0};
@@ -76,7 +76,7 @@ struct CollectorCounters {
     stats.unwind_tables += read(tables);
     stats.module_refreshes += read(module_refreshes);
     stats.waits_abandoned += read(waits_abandoned);
-    stats.looks_put_off += read(looks_put_off);
+    stats.polls_put_off += read(polls_put_off);
     stats.handler_replaced += read(handler_replaced);
     stats.periods_extended += read(periods_extended);
     stats.memory_bytes += read(aggregator_bytes) + read(table_bytes);

@@ -237,7 +237,7 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
     stats.asked_rate_hz = cpu_hz > 0 ? cpu_hz : *options_.sampling.wall_frequency_hz;
     stats.signal_number = signal_.number.load(std::memory_order_relaxed);
     if (running.session == nullptr)
-      stats.threads_on_fallback = stats.threads_blocking = 0;  // no collector looks at them
+      stats.threads_on_fallback = stats.threads_blocking = 0;  // no collector polls them
     const std::lock_guard lock(running_mutex_);
     AddExports(stats, ended_exports_);
     for (const auto& worker : ended_workers_) AddExportsOf(*worker, stats);

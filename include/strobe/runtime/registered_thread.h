@@ -56,7 +56,7 @@ struct RegisteredThread : ThreadLink {
   std::atomic<bool> was_timer_refused{false};
   std::uint8_t unblocked_signal = 0;  // by us, to be blocked again
   // Signals that the thread blocks, signal n by bit n - 1, as of its registration or of the
-  // collector's last look; and whether the session's is one of them: then nothing is sent, for it
+  // collector's last check; and whether the session's is one of them: then nothing is sent, for it
   // would stay pending, or a sigwait would return it.
   std::atomic<bool> blocks_signal{false};
   std::uint64_t blocked_signals = 0;

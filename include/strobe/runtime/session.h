@@ -20,7 +20,7 @@
 #include "strobe/provider/provider_list.h"
 #include "strobe/runtime/collector_counters.h"
 #include "strobe/runtime/loaded_code.h"
-#include "strobe/runtime/look_rounds.h"
+#include "strobe/runtime/poll_rounds.h"
 #include "strobe/runtime/slot_accounts.h"
 #include "strobe/runtime/slot_drain.h"
 #include "strobe/runtime/slot_thread.h"
@@ -114,15 +114,15 @@ class Session {
     return fill;
   }
 
-  // Gives every provider whose round of looks is due its round; returns when the next is, or
+  // Gives every provider whose poll round is due its round; returns when the next is, or
   // INT64_MAX.
-  std::int64_t Look(std::int64_t now_ns) {
+  std::int64_t Poll(std::int64_t now_ns) {
     std::int64_t next_ns = INT64_MAX;
     accounts_.providers().ForEachEnabled([&](auto& provider, auto index) {
-      LookRounds<Platform>& rounds = look_rounds_[index];
-      if (rounds.IsDue(now_ns)) LookAtAll(provider, index);
-      if (rounds.IsOpen(now_ns) && !rounds.Plan(now_ns, provider.look_period_ns(random_))) {
-        counters_.looks_put_off.fetch_add(1, std::memory_order_relaxed);
+      PollRounds<Platform>& rounds = poll_rounds_[index];
+      if (rounds.IsDue(now_ns)) PollAll(provider, index);
+      if (rounds.IsOpen(now_ns) && !rounds.Plan(now_ns, provider.poll_period_ns(random_))) {
+        counters_.polls_put_off.fetch_add(1, std::memory_order_relaxed);
       }
       next_ns = std::min(next_ns, rounds.due_ns());
     });
@@ -195,30 +195,30 @@ class Session {
 
  private:
   template <class Provider>
-  static constexpr bool kSkipsSleepers = requires {
-    Provider::kSkipsSleepers;
+  static constexpr bool kSkipsIdleThreads = requires {
+    Provider::kSkipsIdleThreads;
   };
 
   template <class Provider, class Index>
-  void LookAtAll(Provider& provider, Index index) {
+  void PollAll(Provider& provider, Index index) {
     const auto copy = [&](std::vector<Slot*>& slots) { registry_.CopyLive(slots); };
-    const auto look_at = [&](Slot& slot) { LookAt(slot, provider, index); };
-    if constexpr (kSkipsSleepers<Provider>) {
-      look_rounds_[index].RunAwake(slots_, provider.period_ns(), copy, look_at);
+    const auto poll = [&](Slot& slot) { PollThread(slot, provider, index); };
+    if constexpr (kSkipsIdleThreads<Provider>) {
+      poll_rounds_[index].RunBusy(slots_, provider.period_ns(), copy, poll);
     } else {
-      look_rounds_[index].RunAll(slots_, copy, look_at);
+      poll_rounds_[index].RunAll(slots_, copy, poll);
     }
     if (drain_.has_deferred()) code_.Publish();
   }
 
   template <class Provider, class Index>
-  void LookAt(Slot& slot, Provider& provider, Index index) {
+  void PollThread(Slot& slot, Provider& provider, Index index) {
     // A thread whose stack waits for a table would be interrupted again, though it has not run.
     const std::unique_lock<std::mutex> lock = drain_.Drain(slot);
     if (!slot.is_attached) return;
     SlotThread<Traits> thread(slot, index, signal());
     const PollVerdict verdict =
-        provider.Look(thread, std::get<index>(slot.states), clock_.MonotonicNs());
+        provider.Poll(thread, std::get<index>(slot.states), clock_.MonotonicNs());
     bool is_extended = false;
     if (verdict.action == PollVerdict::Action::kExtendLast) {
       // Without memory for that a new stack takes the weight.
@@ -227,9 +227,9 @@ class Session {
     }
     if (verdict.action != PollVerdict::Action::kNothing && !is_extended)
       thread.Request(verdict.weight, verdict.wants_cpu_clock);
-    if constexpr (kSkipsSleepers<Provider>) {
-      look_rounds_[index].sleepers().Note(slot.channel->token.index, slot.attach_cpu_ns,
-                                          thread.read_cpu_ns());
+    if constexpr (kSkipsIdleThreads<Provider>) {
+      poll_rounds_[index].idle_threads().Note(slot.channel->token.index, slot.attach_cpu_ns,
+                                              thread.read_cpu_ns());
     }
   }
 
@@ -266,8 +266,8 @@ class Session {
 
   void Finish(Slot& slot) {
     if (!slot.needs_finish) return;
-    for (LookRounds<Platform>& rounds : look_rounds_)
-      rounds.sleepers().Forget(slot.channel->token.index);
+    for (PollRounds<Platform>& rounds : poll_rounds_)
+      rounds.idle_threads().Forget(slot.channel->token.index);
     drain_.Finish(slot);
   }
 
@@ -286,7 +286,7 @@ class Session {
   LabelTable labels_;  // the sets that threads' context words name
   RandomSource random_;
   std::vector<Slot*> slots_;  // scratch
-  std::array<LookRounds<Platform>, kCount> look_rounds_;
+  std::array<PollRounds<Platform>, kCount> poll_rounds_;
   std::int64_t period_begin_ns_ = 0;
   std::int64_t memory_seen_to_ns_ = 0;
   std::int64_t period_begin_unix_ns_ = 0;

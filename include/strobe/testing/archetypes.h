@@ -89,8 +89,8 @@ struct ArchetypeProvider : Immovable {
   std::int64_t Detach(SampledThread& /*thread*/, ThreadState& /*state*/, std::int64_t /*now_ns*/) {
     return 0;
   }
-  std::int64_t look_period_ns(RandomSource& /*random*/) const { return 0; }
-  PollVerdict Look(SampledThread& /*thread*/, ThreadState& /*state*/, std::int64_t /*now_ns*/) {
+  std::int64_t poll_period_ns(RandomSource& /*random*/) const { return 0; }
+  PollVerdict Poll(SampledThread& /*thread*/, ThreadState& /*state*/, std::int64_t /*now_ns*/) {
     return {};
   }
   void AddWeight(std::int64_t /*weight*/, const ThreadState& /*state*/,

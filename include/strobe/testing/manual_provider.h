@@ -15,16 +15,16 @@ namespace strobe::testing {
 struct ManualProviderScript {
   std::atomic<bool> is_enabled{true};
   std::atomic<std::int64_t> period_ns{0};
-  std::atomic<std::int64_t> look_period_ns{0};
-  std::atomic<std::int64_t> request{0};  // weight that each look asks for
-  // Weight that each look adds to the last stack, or asks for where there is none; without effect
+  std::atomic<std::int64_t> poll_period_ns{0};
+  std::atomic<std::int64_t> request{0};  // weight that each poll asks for
+  // Weight that each poll adds to the last stack, or asks for where there is none; without effect
   // beside a `request`.
   std::atomic<std::int64_t> extend{0};
   std::atomic<std::int64_t> residual{0};  // what each Detach returns
 
   std::atomic<int> attached{0};
   std::atomic<int> detached{0};
-  std::atomic<int> looks{0};
+  std::atomic<int> polls{0};
 
   static ManualProviderScript& Global() {
     static ManualProviderScript script;
@@ -32,8 +32,8 @@ struct ManualProviderScript {
   }
   void Reset() {
     is_enabled = true;
-    period_ns = look_period_ns = request = extend = residual = 0;
-    attached = detached = looks = 0;
+    period_ns = poll_period_ns = request = extend = residual = 0;
+    attached = detached = polls = 0;
   }
 };
 
@@ -54,9 +54,9 @@ class ManualProvider {
     ++script().detached;
     return script().residual;
   }
-  std::int64_t look_period_ns(RandomSource& /*random*/) const { return script().look_period_ns; }
-  PollVerdict Look(SampledThread& /*thread*/, ThreadState& /*state*/, std::int64_t /*now_ns*/) {
-    ++script().looks;
+  std::int64_t poll_period_ns(RandomSource& /*random*/) const { return script().poll_period_ns; }
+  PollVerdict Poll(SampledThread& /*thread*/, ThreadState& /*state*/, std::int64_t /*now_ns*/) {
+    ++script().polls;
     if (const std::int64_t weight = script().request; weight != 0)
       return {.action = PollVerdict::Action::kRequest, .weight = weight};
     if (const std::int64_t weight = script().extend; weight != 0)

@@ -5,7 +5,7 @@
 //   thread.Begin();
 //   provider.Attach(thread, state, random, now_ns);
 //   thread.RunFor(25'000'000);             // its timer may expire meanwhile
-//   thread.Apply(provider.Look(thread, state, now_ns));
+//   thread.Apply(provider.Poll(thread, state, now_ns));
 //   thread.Capture();                      // serves what was asked for
 #pragma once
 

@@ -23,10 +23,10 @@
 namespace strobe::testing {
 
 // What happens to a thread between its attachment and its detachment in the suite: some CPU time,
-// some waiting, looks, captures.
+// some waiting, polls, captures.
 struct ProviderHistory {
   std::uint64_t seed = 0;       // of the durations
-  bool has_looks = true;        // whether the collector looks at the thread at all
+  bool has_polls = true;        // whether the collector polls the thread at all
   double capture_chance = 1;    // that a request is served before the next step
   bool refuses_timers = false;  // of the system
 };
@@ -59,7 +59,7 @@ class ProviderConformance : public ::testing::Test {
       now_ns += cpu_ns + static_cast<std::int64_t>(durations.Uniform() * 50e6);
       thread.RunFor(cpu_ns);
       const int requests_before = thread.requests();
-      if (history.has_looks) thread.Apply(provider.Look(thread, state, now_ns));
+      if (history.has_polls) thread.Apply(provider.Poll(thread, state, now_ns));
       if (thread.requests() != requests_before) {
         EXPECT_GT(thread.last_request(), 0) << "a weight that is asked for is positive";
       }
@@ -108,12 +108,12 @@ TYPED_TEST_P(ProviderConformance, OptionsEnableAndDisableIt) {
   }
 }
 
-// period_ns() and look_period_ns(): 0 or a duration.
+// period_ns() and poll_period_ns(): 0 or a duration.
 TYPED_TEST_P(ProviderConformance, PeriodsAreNotNegative) {
   const typename TypeParam::Provider provider(TypeParam::Enabled());
   EXPECT_GE(provider.period_ns(), 0);
   RandomSource random(1);
-  for (int i = 0; i < 1000; ++i) EXPECT_GE(provider.look_period_ns(random), 0);
+  for (int i = 0; i < 1000; ++i) EXPECT_GE(provider.poll_period_ns(random), 0);
 }
 
 // AddWeight and AddResidual: add, in proportion, to what the row holds already; nothing for
@@ -153,7 +153,7 @@ TYPED_TEST_P(ProviderConformance, TheResidualCompletesTheAccount) {
     const auto whole = TestFixture::Conserved(this->Play({.seed = seed}));
     EXPECT_EQ(TestFixture::Conserved(this->Play({.seed = seed, .capture_chance = 0.3})), whole);
     EXPECT_EQ(TestFixture::Conserved(this->Play({.seed = seed, .capture_chance = 0})), whole);
-    EXPECT_EQ(TestFixture::Conserved(this->Play({.seed = seed, .has_looks = false})), whole);
+    EXPECT_EQ(TestFixture::Conserved(this->Play({.seed = seed, .has_polls = false})), whole);
     EXPECT_EQ(TestFixture::Conserved(this->Play({.seed = seed, .refuses_timers = true})), whole);
     EXPECT_EQ(TestFixture::Conserved(
                   this->Play({.seed = seed, .capture_chance = 0.3, .refuses_timers = true})),

@@ -1,4 +1,4 @@
-#include "strobe/runtime/look_rounds.h"
+#include "strobe/runtime/poll_rounds.h"
 
 #include <cstdint>
 #include <vector>
@@ -22,7 +22,7 @@ struct NumberedSlot {
   const SlotToken* token = &own;
 };
 
-class LookRoundsTest : public ::testing::Test {
+class PollRoundsTest : public ::testing::Test {
  protected:
   void SetUp() override {
     ManualPlatform::Reset();
@@ -30,8 +30,8 @@ class LookRoundsTest : public ::testing::Test {
   }
   void TearDown() override { ManualPlatform::ActAs(0); }
 
-  // A round of looks at all, each of which costs the collector so much; whom it looked at.
-  std::vector<std::uint32_t> Round(std::int64_t look_cpu_ns) {
+  // A round over all threads, of which each poll costs the collector so much; which it polled.
+  std::vector<std::uint32_t> Round(std::int64_t poll_cpu_ns) {
     std::vector<std::uint32_t> seen;
     rounds_.RunAll(
         scratch_,
@@ -39,18 +39,18 @@ class LookRoundsTest : public ::testing::Test {
           slots = {&slots_[0], &slots_[1], &slots_[2]};
         },
         [&](NumberedSlot& slot) {
-          ManualPlatform::RunFor(kCollector, look_cpu_ns);
+          ManualPlatform::RunFor(kCollector, poll_cpu_ns);
           seen.push_back(slot.token->index);
         });
     return seen;
   }
 
-  LookRounds<ManualPlatform> rounds_;
+  PollRounds<ManualPlatform> rounds_;
   NumberedSlot slots_[3] = {{.own = {.index = 0}}, {.own = {.index = 1}}, {.own = {.index = 2}}};
   std::vector<NumberedSlot*> scratch_;
 };
 
-TEST_F(LookRoundsTest, ComeWhenTheyAreWanted) {
+TEST_F(PollRoundsTest, ComeWhenTheyAreWanted) {
   EXPECT_FALSE(rounds_.IsDue(0));
   EXPECT_TRUE(rounds_.IsOpen(0));
   EXPECT_TRUE(rounds_.Plan(0, 0));
@@ -61,18 +61,18 @@ TEST_F(LookRoundsTest, ComeWhenTheyAreWanted) {
   EXPECT_TRUE(rounds_.IsDue(10 * kMs));
 }
 
-TEST_F(LookRoundsTest, NobodyIsAlwaysTheFirst) {
+TEST_F(PollRoundsTest, NobodyIsAlwaysTheFirst) {
   EXPECT_THAT(Round(0), ElementsAre(1, 2, 0));
   EXPECT_THAT(Round(0), ElementsAre(2, 0, 1));
   EXPECT_THAT(Round(0), ElementsAre(0, 1, 2));
 }
 
-TEST_F(LookRoundsTest, TakeAHundredthOfACore) {
+TEST_F(PollRoundsTest, TakeAHundredthOfACore) {
   Round(kMs / 30);  // 0.1 ms for the three
   EXPECT_TRUE(rounds_.Plan(0, 10 * kMs));
   EXPECT_EQ(rounds_.due_ns(), 10 * kMs);
   std::int64_t now_ns = 0;
-  for (std::size_t i = 0; i < kLookCostRounds; ++i) Round(kMs);
+  for (std::size_t i = 0; i < kPollCostRounds; ++i) Round(kMs);
   const std::int64_t before_ns = ManualPlatform::ThreadCpuTimeNs(kCollector);
   for (int i = 0; i < 50; ++i) {
     Round(kMs);
@@ -85,17 +85,17 @@ TEST_F(LookRoundsTest, TakeAHundredthOfACore) {
 }
 
 // The first asks for stacks, and builds the tables for them.
-TEST_F(LookRoundsTest, AFewDearOnesPutNoneOff) {
+TEST_F(PollRoundsTest, AFewDearOnesPutNoneOff) {
   for (const std::int64_t cost_ns : {100 * kMs, 50 * kMs, kMs / 100, kMs / 100, kMs / 100}) {
     Round(cost_ns);
     EXPECT_TRUE(rounds_.Plan(0, 10 * kMs));
   }
 }
 
-TEST_F(LookRoundsTest, AreNotPutOffForEver) {
-  for (std::size_t i = 0; i < kLookCostRounds; ++i) Round(1000 * kMs);
+TEST_F(PollRoundsTest, AreNotPutOffForEver) {
+  for (std::size_t i = 0; i < kPollCostRounds; ++i) Round(1000 * kMs);
   EXPECT_FALSE(rounds_.Plan(0, 10 * kMs));
-  EXPECT_EQ(rounds_.due_ns(), kMaxLookDelayNs);
+  EXPECT_EQ(rounds_.due_ns(), kMaxPollDelayNs);
 }
 
 }  // namespace

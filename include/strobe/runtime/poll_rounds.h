@@ -1,5 +1,5 @@
-// LookRounds: when the collector looks at the threads for one provider, at which of them, and in
-// what order.
+// PollRounds: when the collector polls the threads for one provider, which of them, and in what
+// order.
 #pragma once
 
 #include <algorithm>
@@ -10,24 +10,24 @@
 #include <vector>
 
 #include "strobe/base/visibility.h"
-#include "strobe/runtime/sleepers.h"
+#include "strobe/runtime/idle_threads.h"
 
 STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
 
-// Rounds in which every thread is looked at take at most this share of a core: the next one is put
-// off accordingly. What a provider measures by the time since its last look, it still measures in
+// Rounds in which every thread is polled take at most this share of a core: the next one is put
+// off accordingly. What a provider measures by the time since its last poll, it still measures in
 // whole, at fewer instants.
-inline constexpr std::int64_t kLookCostShare = 100;  // one in so many
+inline constexpr std::int64_t kPollCostShare = 100;  // one in so many
 // But not for longer than this.
-inline constexpr std::int64_t kMaxLookDelayNs = 1'000'000'000;
+inline constexpr std::int64_t kMaxPollDelayNs = 1'000'000'000;
 // The cost is the median of so many rounds: in some, above all the first, unwind tables are built,
 // which tells nothing of the others.
-inline constexpr std::size_t kLookCostRounds = 8;
+inline constexpr std::size_t kPollCostRounds = 8;
 
 // The collector's, for one provider.
 template <class Platform>
-class LookRounds {
+class PollRounds {
  public:
   [[nodiscard]] bool IsDue(std::int64_t now_ns) const { return due_ns_ != 0 && now_ns >= due_ns_; }
   // Whether Plan is to be called.
@@ -38,37 +38,39 @@ class LookRounds {
   // The next round is wanted `period_ns` after `now_ns`; 0 for none. False where it comes later,
   // for what the rounds cost.
   bool Plan(std::int64_t now_ns, std::int64_t period_ns) {
-    const std::int64_t delay_ns = std::min(CostNs() * kLookCostShare, kMaxLookDelayNs);
+    const std::int64_t delay_ns = std::min(CostNs() * kPollCostShare, kMaxPollDelayNs);
     due_ns_ = period_ns == 0 ? 0 : now_ns + std::max(period_ns, delay_ns);
     return period_ns == 0 || delay_ns <= period_ns;
   }
 
-  // A round: calls copy(slots), and look_at(slot) for each of these.
-  template <class Slot, class Copy, class LookAt>
-  void RunAll(std::vector<Slot*>& slots, Copy copy, LookAt look_at) {
+  // A round: calls copy(slots), and poll(slot) for each of these.
+  template <class Slot, class Copy, class PollThread>
+  void RunAll(std::vector<Slot*>& slots, Copy copy, PollThread poll) {
     const std::int64_t begin_ns = OwnCpuNs();
     copy(slots);
     Rotate(slots);
-    for (Slot* slot : slots) look_at(*slot);
-    costs_ns_[rounds_ % kLookCostRounds] = std::max<std::int64_t>(OwnCpuNs() - begin_ns, 0);
+    for (Slot* slot : slots) poll(*slot);
+    costs_ns_[rounds_ % kPollCostRounds] = std::max<std::int64_t>(OwnCpuNs() - begin_ns, 0);
   }
 
-  // The same, but for the slots whose threads sleep. Those that sleep must not have used more than
-  // `max_ns`; see Sleepers.
-  template <class Slot, class Copy, class LookAt>
-  void RunAwake(std::vector<Slot*>& slots, std::int64_t max_ns, Copy copy, LookAt look_at) {
-    sleepers_.BeginRound();
+  // The same without the slots of idle threads. These must not have used more than `max_ns`; see
+  // IdleThreads.
+  template <class Slot, class Copy, class PollThread>
+  void RunBusy(std::vector<Slot*>& slots, std::int64_t max_ns, Copy copy, PollThread poll) {
+    idle_threads_.BeginRound();
     copy(slots);
     Rotate(slots);
-    const auto is_awake = [&](const Slot* slot) { return !sleepers_.IsAsleep(slot->token->index); };
-    const auto asleep = std::stable_partition(slots.begin(), slots.end(), is_awake);
-    for (auto slot = slots.begin(); slot != asleep; ++slot) look_at(**slot);
-    if (asleep != slots.end())
-      sleepers_.EndRound(std::span<Slot* const>(asleep, slots.end()), max_ns, look_at);
+    const auto is_busy = [&](const Slot* slot) {
+      return !idle_threads_.IsIdle(slot->token->index);
+    };
+    const auto idle = std::stable_partition(slots.begin(), slots.end(), is_busy);
+    for (auto slot = slots.begin(); slot != idle; ++slot) poll(**slot);
+    if (idle != slots.end())
+      idle_threads_.EndRound(std::span<Slot* const>(idle, slots.end()), max_ns, poll);
   }
 
-  // RunAll takes no thread for a sleeper.
-  [[nodiscard]] Sleepers<Platform>& sleepers() { return sleepers_; }
+  // RunAll takes no thread for idle.
+  [[nodiscard]] IdleThreads<Platform>& idle_threads() { return idle_threads_; }
 
  private:
   static std::int64_t OwnCpuNs() { return Platform::ThreadCpuTimeNs(Platform::CurrentThreadId()); }
@@ -84,16 +86,16 @@ class LookRounds {
 
   // CPU time of a round; 0 until most of the rounds have been.
   [[nodiscard]] std::int64_t CostNs() const {
-    std::array<std::int64_t, kLookCostRounds> costs_ns = costs_ns_;
-    const auto median = costs_ns.begin() + kLookCostRounds / 2 - 1;
+    std::array<std::int64_t, kPollCostRounds> costs_ns = costs_ns_;
+    const auto median = costs_ns.begin() + kPollCostRounds / 2 - 1;
     std::nth_element(costs_ns.begin(), median, costs_ns.end());
     return *median;
   }
 
   std::int64_t due_ns_ = 0;  // 0 for none
-  std::array<std::int64_t, kLookCostRounds> costs_ns_{};
+  std::array<std::int64_t, kPollCostRounds> costs_ns_{};
   std::size_t rounds_ = 0;
-  Sleepers<Platform> sleepers_;
+  IdleThreads<Platform> idle_threads_;
 };
 
 }  // namespace strobe::internal

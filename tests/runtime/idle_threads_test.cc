@@ -1,0 +1,133 @@
+#include "strobe/runtime/idle_threads.h"
+
+#include <array>
+#include <cstdint>
+#include <numeric>
+#include <span>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "strobe/testing/manual_platform.h"
+
+namespace strobe::internal {
+namespace {
+
+using testing::ManualPlatform;
+
+constexpr std::int64_t kMaxNs = 5'000'000;
+constexpr std::uint64_t kCollector = 1;
+constexpr int kStillPolls = IdleThreads<ManualPlatform>::kStillPolls;
+
+class IdleThreadsTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    ManualPlatform::Reset();
+    ManualPlatform::ActAs(kCollector);
+  }
+  void TearDown() override { ManualPlatform::ActAs(0); }
+
+  // The slot `index`, whose thread has the same number.
+  void PollThread(std::uint32_t index, std::int64_t attach_cpu_ns = 0) {
+    idle_threads_.Note(index, attach_cpu_ns, ManualPlatform::ThreadCpuTimeNs(index));
+  }
+  // How many of three idle threads were polled in a round, after the polls of the busy ones.
+  template <class PollBusy = void (*)()>
+  int Round(PollBusy poll_busy = [] {}) {
+    idle_threads_.BeginRound();
+    poll_busy();
+    std::array<int, 3> idle{};
+    const std::array<int*, 3> pointers{&idle[0], &idle[1], &idle[2]};
+    idle_threads_.EndRound(std::span<int* const>(pointers), kMaxNs, [](int& thread) { ++thread; });
+    for (const int polls : idle) EXPECT_LE(polls, 1);
+    EXPECT_EQ(idle[0], 1)
+        << "a clock that is not what it should be must not hide a thread for ever";
+    return std::accumulate(idle.begin(), idle.end(), 0);
+  }
+
+  IdleThreads<ManualPlatform> idle_threads_;
+};
+
+TEST_F(IdleThreadsTest, AThreadIsIdleOnceItsClockHasStoodStillForSomePolls) {
+  for (int i = 0; i < kStillPolls; ++i) {
+    EXPECT_FALSE(idle_threads_.IsIdle(2));
+    PollThread(2);
+  }
+  EXPECT_FALSE(idle_threads_.IsIdle(1)) << "another thread";
+  EXPECT_FALSE(idle_threads_.IsIdle(3));
+  for (int i = 0; i < 1000; ++i) {
+    PollThread(2);
+    EXPECT_TRUE(idle_threads_.IsIdle(2));
+  }
+  ManualPlatform::RunFor(2, 1);
+  PollThread(2);
+  EXPECT_FALSE(idle_threads_.IsIdle(2));
+  for (int i = 0; i < kStillPolls; ++i) PollThread(2);
+  EXPECT_TRUE(idle_threads_.IsIdle(2));
+  idle_threads_.Forget(2);
+  EXPECT_FALSE(idle_threads_.IsIdle(2)) << "a registration begins awake";
+  for (int i = 0; i < 2 * kStillPolls; ++i) idle_threads_.Note(3, 0, -1);
+  EXPECT_FALSE(idle_threads_.IsIdle(3)) << "not known";
+}
+
+TEST_F(IdleThreadsTest, IdleThreadsArePolledOnceOtherThreadsHaveRunForSoLong) {
+  EXPECT_EQ(Round(), 1);
+  ManualPlatform::RunFor(3, kMaxNs);
+  EXPECT_EQ(Round(), 1);
+  ManualPlatform::RunFor(4, 1);
+  EXPECT_EQ(Round(), 3) << "the two together";
+  EXPECT_EQ(Round(), 1) << "that was then";
+}
+
+TEST_F(IdleThreadsTest, WhatTheCollectorAndBusyThreadsUseIsNoOtherThreads) {
+  for (int i = 0; i < 100; ++i) {
+    ManualPlatform::RunFor(kCollector, 10 * kMaxNs);
+    ManualPlatform::RunFor(2, 20 * kMaxNs);
+    EXPECT_EQ(Round([&] { PollThread(2); }), 1);
+  }
+}
+
+TEST_F(IdleThreadsTest, WhatBusyThreadsUseAfterTheirPollsHidesNoThread) {
+  ManualPlatform::RunFor(3, kMaxNs + 1);
+  EXPECT_EQ(Round([&] {
+              PollThread(2);
+              ManualPlatform::RunFor(2, 100 * kMaxNs);
+            }),
+            3);
+  ManualPlatform::RunFor(3, kMaxNs + 1);
+  EXPECT_EQ(Round([&] { PollThread(2); }), 3);
+}
+
+TEST_F(IdleThreadsTest, WhatIdleThreadsUsedIsSeenOnce) {
+  ManualPlatform::RunFor(2, kMaxNs + 1);
+  int thread = 0;
+  int* const pointer = &thread;
+  int polls = 0;
+  idle_threads_.BeginRound();
+  idle_threads_.EndRound(std::span<int* const>(&pointer, 1), kMaxNs, [&](int& /*thread*/) {
+    PollThread(2);
+    ++polls;
+  });
+  EXPECT_EQ(polls, 1);
+  ManualPlatform::RunFor(2, kMaxNs + 1);
+  EXPECT_EQ(Round(), 3) << "nor does it hide what comes later";
+}
+
+TEST_F(IdleThreadsTest, WhatAThreadUsedBeforeItWasAttachedIsNotItsOwn) {
+  ManualPlatform::RunFor(2, kMaxNs + 1);
+  EXPECT_EQ(Round([&] { PollThread(2, kMaxNs + 1); }), 3);
+}
+
+struct NoProcessClock : ManualPlatform {
+  static std::int64_t ProcessCpuTimeNs() { return -1; }
+};
+TEST(IdleThreads, WithoutAClockOfTheProcessAllAreLookedAt) {
+  IdleThreads<NoProcessClock> idle;
+  std::array<int, 2> polls{};
+  const std::array<int*, 2> pointers{&polls[0], &polls[1]};
+  for (int i = 0; i < 10; ++i)
+    idle.EndRound(std::span<int* const>(pointers), kMaxNs, [](int& thread) { ++thread; });
+  EXPECT_THAT(polls, ::testing::Each(10));
+}
+
+}  // namespace
+}  // namespace strobe::internal
