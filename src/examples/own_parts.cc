@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 
 #include "strobe/strobe.h"
 
@@ -20,20 +21,11 @@ class QueueDepthProvider {
   static constexpr std::array<strobe::ValueType, 1> kValueTypes{
       strobe::ValueType{"queued", "job-nanoseconds"}};
   struct ThreadState {
-    std::int64_t polled_ns = 0;
+    std::int64_t polled_ns = 0;  // 0 before the first poll
   };
 
   explicit QueueDepthProvider(const strobe::SamplingOptions& /*options*/) {}
   [[nodiscard]] bool enabled() const { return true; }
-  [[nodiscard]] std::int64_t period_ns() const { return 0; }
-  void Attach(strobe::SampledThread& /*thread*/, ThreadState& state,
-              strobe::RandomSource& /*random*/, std::int64_t now_ns) {
-    state.polled_ns = now_ns;
-  }
-  std::int64_t Detach(strobe::SampledThread& /*thread*/, ThreadState& /*state*/,
-                      std::int64_t /*now_ns*/) {
-    return 0;
-  }
   std::int64_t poll_period_ns(strobe::RandomSource& random) const {
     return static_cast<std::int64_t>(20e6 * (0.5 + random.Uniform()));
   }
@@ -41,19 +33,13 @@ class QueueDepthProvider {
   // weight.
   strobe::PollVerdict Poll(strobe::SampledThread& /*thread*/, ThreadState& state,
                            std::int64_t now_ns) {
-    const std::int64_t weight =
-        queued_jobs.load(std::memory_order_relaxed) * (now_ns - state.polled_ns);
-    state.polled_ns = now_ns;
-    if (weight <= 0) return {};
+    const std::int64_t since_ns = std::exchange(state.polled_ns, now_ns);
+    const std::int64_t weight = queued_jobs.load(std::memory_order_relaxed) * (now_ns - since_ns);
+    if (since_ns == 0 || weight <= 0) return {};
     return {.action = strobe::PollVerdict::Action::kRequest, .weight = weight};
   }
-  void AddWeight(std::int64_t weight, const ThreadState& /*state*/,
-                 std::span<std::int64_t> row) const {
-    row[0] += weight;
-  }
-  void AddResidual(std::int64_t residual, std::span<std::int64_t> row) const { row[0] += residual; }
 };
-static_assert(strobe::SampleProvider<QueueDepthProvider>);
+static_assert(strobe::PolledProvider<QueueDepthProvider>);
 
 // At most eight frames, along the chain of frame pointers: each points to its caller's, and the
 // return address lies above it.

@@ -14,11 +14,17 @@ struct UnitlessProvider : testing::ArchetypeProvider {
 };
 static_assert(!SampleProvider<UnitlessProvider>, "a column has a type and a unit");
 
-struct LossyProvider : testing::ArchetypeProvider {
-  using ArchetypeProvider::ArchetypeProvider;
+struct LossyProvider : testing::ArchetypeClockedProvider {
+  using ArchetypeClockedProvider::ArchetypeClockedProvider;
   void Detach(SampledThread& /*thread*/, ThreadState& /*state*/, std::int64_t /*now_ns*/) {}
 };
 static_assert(!SampleProvider<LossyProvider>, "Detach says what is missing");
+
+struct HalfPolledProvider : testing::ArchetypeProvider {
+  using ArchetypeProvider::ArchetypeProvider;
+  std::int64_t poll_period_ns(RandomSource& /*random*/) const { return 1; }
+};
+static_assert(!SampleProvider<HalfPolledProvider>, "a period is of no use without Poll");
 
 TEST(RandomSource, IsUniformInItsInterval) {
   RandomSource random(42);

@@ -78,5 +78,32 @@ TEST_F(SlotAccountsTest, AThreadInTheMiddleOfACaptureIsPostponed) {
   EXPECT_FALSE(slot_->is_attached) << "the session has ended";
 }
 
+struct PolledTraits : ManualTraits {
+  using Providers = ProviderList<testing::ArchetypePolledProvider>;
+};
+
+// No clock knows of such a request: it must not vanish with the thread.
+TEST(SlotAccountsOfAPolledProvider, WhatWasRequestedAndNotServedIsOutstanding) {
+  ManualPlatform::Reset();
+  ManualClock::Reset();
+  ThreadRegistry<PolledTraits> registry{4, 4096};
+  ASSERT_TRUE(registry.Open().ok());
+  CollectorCounters counters;
+  SlotAccounts<PolledTraits> accounts{{}, registry, counters, 23};
+  ThreadSlot<PolledTraits>* slot = *registry.Register({.id = 1, .stack = {}}, "thread");
+  accounts.Attach(*slot);
+  EXPECT_EQ(accounts.period_ns(), 0);
+  EXPECT_EQ(accounts.ScalesOf(*slot)[0], 1);
+  slot->cells[0].requested = 5;
+  slot->cells[0].credited = 4;
+  slot->cells[0].Receive(3);
+  ASSERT_TRUE(accounts.Detach(*slot).has_value());
+  const auto [lost, residual] = accounts.OutstandingOf(*slot);
+  EXPECT_EQ(lost[0], 6);
+  EXPECT_EQ(residual[0], 0);
+  slot->needs_finish = false;  // the account is settled: the slot is used again
+  registry.Unregister(slot);
+}
+
 }  // namespace
 }  // namespace strobe::internal

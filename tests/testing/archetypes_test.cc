@@ -22,7 +22,7 @@ namespace {
 struct CountingExporter {
   absl::StatusOr<std::string> Export(const ExportRequest& request) {
     ++*exports;
-    EXPECT_EQ(request.profile.value_types.size(), 1u);
+    EXPECT_EQ(request.profile.value_types.size(), 3u);
     return std::string("nowhere");
   }
   std::atomic<int>* exports;
@@ -47,12 +47,16 @@ TEST(Archetypes, AProfilerOfThemRunsAndExports) {
 
 }  // namespace
 
+template <class P>
 struct ArchetypeHarness {
-  using Provider = ArchetypeProvider;
+  using Provider = P;
   static SamplingOptions Enabled() { return {}; }
   static constexpr bool kHasResidual = false;
 };
-INSTANTIATE_TYPED_TEST_SUITE_P(Archetype, ProviderConformance, ArchetypeHarness);
+using ArchetypeHarnesses = ::testing::Types<ArchetypeHarness<ArchetypeProvider>,
+                                            ArchetypeHarness<ArchetypeClockedProvider>,
+                                            ArchetypeHarness<ArchetypePolledProvider>>;
+INSTANTIATE_TYPED_TEST_SUITE_P(Archetype, ProviderConformance, ArchetypeHarnesses);
 INSTANTIATE_TYPED_TEST_SUITE_P(Archetype, UnwinderConformance, ArchetypeUnwinder);
 INSTANTIATE_TYPED_TEST_SUITE_P(Archetype, RingConformance, ArchetypeRing);
 

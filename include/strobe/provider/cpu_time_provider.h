@@ -99,6 +99,6 @@ class CpuTimeProvider {
   bool use_timers_;
   std::atomic<std::int64_t> fallback_threads_{0};
 };
-static_assert(SampleProvider<CpuTimeProvider>);
+static_assert(ClockedProvider<CpuTimeProvider> && PolledProvider<CpuTimeProvider>);
 
 }  // namespace strobe

@@ -25,10 +25,12 @@ class ProviderList {
   static_assert(kCount >= 1 && kCount <= kMaxProviders, "a ProviderList has from 1 to 8 providers");
   static_assert(((Providers::kValueTypes.size() > 0) && ...),
                 "each provider of a ProviderList has a value type");
+  static_assert(((ClockedProvider<Providers> || Providers::kValueTypes.size() == 1) && ...),
+                "a provider without an account (AddWeight) has one value type");
   static_assert(kValueCount <= kMaxValueTypes, "a ProviderList has at most 16 value types");
 
   // The per-thread states of all providers.
-  using ThreadStates = std::tuple<typename Providers::ThreadState...>;
+  using ThreadStates = std::tuple<typename internal::ThreadStateOf<Providers>::Type...>;
 
   // Constructs each provider where it stays: none is moved.
   explicit ProviderList(const SamplingOptions& options)

@@ -69,24 +69,79 @@ class RandomSource {
   std::uint64_t state_;
 };
 
-// A provider is constructed from the options at each Start and has, all on the control plane:
+namespace internal {
+
+// The groups of functions that capabilities are made of.
+template <class P>
+concept HasColumns = requires(const P& constant) {
+  { P::kValueTypes.size() } -> std::convertible_to<std::size_t>;
+  { P::kValueTypes[0] } -> std::convertible_to<ValueType>;
+  { constant.enabled() } -> std::same_as<bool>;
+};
+
+template <class P>
+concept HasAccount = std::default_initializable<typename P::ThreadState> &&
+    requires(P& provider, const P& constant, SampledThread& thread, typename P::ThreadState& state,
+             const typename P::ThreadState& constant_state, RandomSource& random,
+             std::int64_t number, std::span<std::int64_t> row) {
+  { constant.period_ns() } -> std::same_as<std::int64_t>;
+  { provider.Attach(thread, state, random, number) } -> std::same_as<void>;
+  { provider.Detach(thread, state, number) } -> std::same_as<std::int64_t>;
+  { constant.AddWeight(number, constant_state, row) } -> std::same_as<void>;
+  { constant.AddResidual(number, row) } -> std::same_as<void>;
+};
+
+template <class P>
+concept HasPolls = std::default_initializable<typename P::ThreadState> &&
+    requires(P& provider, const P& constant, SampledThread& thread, typename P::ThreadState& state,
+             RandomSource& random, std::int64_t number) {
+  { constant.poll_period_ns(random) } -> std::same_as<std::int64_t>;
+  { provider.Poll(thread, state, number) } -> std::same_as<PollVerdict>;
+};
+
+// Whether a provider names a function of such a group, whatever its type.
+template <class P>
+concept NamesAccount = requires {
+  &P::Attach;
+}
+|| requires { &P::Detach; }
+|| requires { &P::AddWeight; }
+|| requires { &P::AddResidual; };
+template <class P>
+concept NamesPolls = requires {
+  &P::Poll;
+}
+|| requires { &P::poll_period_ns; };
+
+// A provider that names a function of a group has all of them.
+template <class P>
+concept HasWholeAccountOrNone = !NamesAccount<P> || HasAccount<P>;
+template <class P>
+concept HasWholePollsOrNone = !NamesPolls<P> || HasPolls<P>;
+
+}  // namespace internal
+
+// A provider is constructed from the options at each Start. All its functions are called on the
+// control plane. It has:
 // * kValueTypes: its columns of a profile, an array of ValueType. A column that two providers name
 //   is an error of the list.
-// * ThreadState: what it keeps for one thread, default-constructible.
 // * enabled(): whether the options ask for it at all. Where false, nothing else is called, and its
 //   columns are not in the profile.
+// What else it has says what it can do: see ClockedProvider and PolledProvider. A provider without
+// a capability pays nothing for it. A provider that has one function of a capability has them all.
+template <class P>
+concept SampleProvider =
+    std::constructible_from<P, const SamplingOptions&> && internal::HasColumns<P> &&
+    internal::HasWholeAccountOrNone<P> && internal::HasWholePollsOrNone<P>;
+
+// A provider that may use the thread's CPU timer, and settles each thread's account by a clock:
+// * ThreadState: what it keeps for one thread, default-constructible.
 // * period_ns(): the sampling period in nanoseconds of whatever it measures, 0 where it has none.
 // * Attach(thread, state, random, now_ns): the thread is sampled from now on. Called by the thread
 //   itself when it registers, or by Start.
 // * Detach(thread, state, now_ns): no more; the thread's timer has been stopped, and no capture is
 //   under way. Returns the residual: the signed amount that its clock says beyond what has been
 //   credited.
-// * poll_period_ns(random): how long after this poll round the next is wanted; 0 for none. The collector
-//   asks again at every drain.
-// * Poll(thread, state, now_ns): called by the collector for every thread in such a round. Returns
-//   what the provider wants of the thread: a PollVerdict. Where there is a kSkipsIdleThreads, a
-//   thread whose CPU clock stood still at the last polls, and that can have used no more than a
-//   period since, may be skipped.
 // * AddWeight(weight, state, row): adds the values of `weight` to its own columns; `row` is just
 //   those. They are in proportion to the weight, and what a weight of 1 stands for does not change
 //   between Attach and Detach.
@@ -97,21 +152,33 @@ class RandomSource {
 //   more of a thread than its clock.
 // now_ns is the clock's monotonic time.
 template <class P>
-concept SampleProvider = std::constructible_from<P, const SamplingOptions&> &&
-    std::default_initializable<typename P::ThreadState> &&
-    requires(P& provider, const P& constant, SampledThread& thread, typename P::ThreadState& state,
-             const typename P::ThreadState& constant_state, RandomSource& random,
-             std::int64_t number, std::span<std::int64_t> row) {
-  { P::kValueTypes.size() } -> std::convertible_to<std::size_t>;
-  { P::kValueTypes[0] } -> std::convertible_to<ValueType>;
-  { constant.enabled() } -> std::same_as<bool>;
-  { constant.period_ns() } -> std::same_as<std::int64_t>;
-  { provider.Attach(thread, state, random, number) } -> std::same_as<void>;
-  { provider.Detach(thread, state, number) } -> std::same_as<std::int64_t>;
-  { constant.poll_period_ns(random) } -> std::same_as<std::int64_t>;
-  { provider.Poll(thread, state, number) } -> std::same_as<PollVerdict>;
-  { constant.AddWeight(number, constant_state, row) } -> std::same_as<void>;
-  { constant.AddResidual(number, row) } -> std::same_as<void>;
+concept ClockedProvider = SampleProvider<P> && internal::HasAccount<P>;
+
+// A provider whose threads the collector polls. It never calls back:
+// * ThreadState: what it keeps for one thread. Attach begins it anew; without Attach, a new one
+//   replaces it at each attachment.
+// * poll_period_ns(random): how long after this poll round the next is wanted; 0 for none. The
+//   collector asks again at every drain.
+// * Poll(thread, state, now_ns): called by the collector for every thread in such a round. Returns
+//   what the provider wants of the thread: a PollVerdict. Where a ClockedProvider has a
+//   kSkipsIdleThreads, a thread whose CPU clock stood still at the last polls, and that can have
+//   used no more than a period since, may be skipped.
+// Without an account of its own, it has one value type, and a weight is an amount of that. What is
+// requested, and not served when the thread is detached, is exported as [lost].
+template <class P>
+concept PolledProvider = SampleProvider<P> && internal::HasPolls<P>;
+
+// The state that a provider keeps for one thread; without a ThreadState, none.
+namespace internal {
+template <class P>
+struct ThreadStateOf {
+  struct Type {};
 };
+template <class P>
+requires requires { typename P::ThreadState; }
+struct ThreadStateOf<P> {
+  using Type = typename P::ThreadState;
+};
+}  // namespace internal
 
 }  // namespace strobe

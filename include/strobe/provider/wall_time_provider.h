@@ -82,6 +82,6 @@ class WallTimeProvider {
 
   std::int64_t period_ns_;
 };
-static_assert(SampleProvider<WallTimeProvider>);
+static_assert(ClockedProvider<WallTimeProvider> && PolledProvider<WallTimeProvider>);
 
 }  // namespace strobe

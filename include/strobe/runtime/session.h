@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <mutex>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -119,12 +120,14 @@ class Session {
   std::int64_t Poll(std::int64_t now_ns) {
     std::int64_t next_ns = INT64_MAX;
     accounts_.providers().ForEachEnabled([&](auto& provider, auto index) {
-      PollRounds<Platform>& rounds = poll_rounds_[index];
-      if (rounds.IsDue(now_ns)) PollAll(provider, index);
-      if (rounds.IsOpen(now_ns) && !rounds.Plan(now_ns, provider.poll_period_ns(random_))) {
-        counters_.polls_put_off.fetch_add(1, std::memory_order_relaxed);
+      if constexpr (PolledProvider<std::remove_reference_t<decltype(provider)>>) {
+        PollRounds<Platform>& rounds = poll_rounds_[index];
+        if (rounds.IsDue(now_ns)) PollAll(provider, index);
+        if (rounds.IsOpen(now_ns) && !rounds.Plan(now_ns, provider.poll_period_ns(random_))) {
+          counters_.polls_put_off.fetch_add(1, std::memory_order_relaxed);
+        }
+        next_ns = std::min(next_ns, rounds.due_ns());
       }
-      next_ns = std::min(next_ns, rounds.due_ns());
     });
     return next_ns;
   }
@@ -195,7 +198,7 @@ class Session {
 
  private:
   template <class Provider>
-  static constexpr bool kSkipsIdleThreads = requires {
+  static constexpr bool kSkipsIdleThreads = ClockedProvider<Provider>&& requires {
     Provider::kSkipsIdleThreads;
   };
 

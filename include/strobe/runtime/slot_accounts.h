@@ -6,10 +6,12 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <span>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 
 #include "strobe/base/visibility.h"
@@ -51,7 +53,7 @@ class SlotAccounts {
     providers_.ForEachEnabled([&](const auto& provider, auto index) {
       if (first_enabled_ == kCount) {
         first_enabled_ = index;
-        period_ns_ = provider.period_ns();
+        if constexpr (kIsClocked<decltype(provider)>) period_ns_ = provider.period_ns();
       }
     });
   }
@@ -86,8 +88,14 @@ class SlotAccounts {
     RandomSource random(static_cast<std::uint64_t>(now_ns) ^ slot.channel->thread_id << 32 ^
                         slot.channel->token.use);
     providers_.ForEachEnabled([&](auto& provider, auto index) {
-      SlotThread<Traits> thread(slot, index, signal());
-      provider.Attach(thread, std::get<index>(slot.states), random, now_ns);
+      auto& state = std::get<index>(slot.states);
+      if constexpr (kIsClocked<decltype(provider)>) {
+        SlotThread<Traits> thread(slot, index, signal());
+        provider.Attach(thread, state, random, now_ns);
+      } else {
+        std::destroy_at(&state);
+        std::construct_at(&state);
+      }
     });
   }
 
@@ -101,11 +109,18 @@ class SlotAccounts {
     WaitForCapture(slot);
     Clocks now{.monotonic_ns = clock_.MonotonicNs()};
     providers_.ForEachEnabled([&](auto& provider, auto index) {
-      SlotThread<Traits> thread(slot, index, signal(),
-                                slot.accounts[index].Settle(slot.channel->cells[index]));
-      slot.accounts[index].residual =
-          provider.Detach(thread, std::get<index>(slot.states), now.monotonic_ns);
-      now.cpu_ns = std::max(now.cpu_ns, thread.read_cpu_ns());
+      ProviderCell& cell = slot.channel->cells[index];
+      ProviderAccount& account = slot.accounts[index];
+      if constexpr (kIsClocked<decltype(provider)>) {
+        SlotThread<Traits> thread(slot, index, signal(), account.Settle(cell));
+        account.residual = provider.Detach(thread, std::get<index>(slot.states), now.monotonic_ns);
+        now.cpu_ns = std::max(now.cpu_ns, thread.read_cpu_ns());
+      } else {
+        // No clock knows of what has not been served: it counts as credited, and is lost.
+        cell.credited.fetch_add(cell.requested.exchange(0, std::memory_order_acq_rel),
+                                std::memory_order_relaxed);
+        account.Settle(cell);
+      }
     });
     slot.is_attached = false;
     return now;
@@ -121,7 +136,7 @@ class SlotAccounts {
   Row ScalesOf(const Slot& slot) {
     Row scales{};
     providers_.ForEachEnabled([&](const auto& provider, auto index) {
-      provider.AddWeight(1, std::get<index>(slot.states), ColumnsOf(scales, index));
+      AddWeight(provider, 1, std::get<index>(slot.states), ColumnsOf(scales, index));
     });
     return scales;
   }
@@ -136,8 +151,9 @@ class SlotAccounts {
       const std::span<std::int64_t> residual = ColumnsOf(rows.second, index);
       if (!slot.is_attached) {
         if (account.missing() != 0)
-          provider.AddWeight(account.missing(), state, ColumnsOf(rows.first, index));
-        provider.AddResidual(account.residual, residual);
+          AddWeight(provider, account.missing(), state, ColumnsOf(rows.first, index));
+        if constexpr (kIsClocked<decltype(provider)>)
+          provider.AddResidual(account.residual, residual);
       } else if constexpr (requires(SampledThread & thread) {
                              provider.Residual(thread, state, std::int64_t{});
                            }) {
@@ -164,6 +180,20 @@ class SlotAccounts {
   }
 
  private:
+  template <class Provider>
+  static constexpr bool kIsClocked = ClockedProvider<std::remove_cvref_t<Provider>>;
+
+  // Without an account of the provider's own, a weight is an amount of its one value type.
+  template <class Provider, class State>
+  static void AddWeight(const Provider& provider, std::int64_t weight, const State& state,
+                        std::span<std::int64_t> row) {
+    if constexpr (kIsClocked<Provider>) {
+      provider.AddWeight(weight, state, row);
+    } else {
+      row[0] += weight;
+    }
+  }
+
   void Reset(Slot& slot, const Clocks& since) {
     DropLateRecords(slot);
     ++slot.channel->token.use;

@@ -77,11 +77,20 @@ struct ArchetypeUnwinder : Immovable {
 };
 static_assert(Unwinder<ArchetypeUnwinder>);
 
-// Asks for nothing.
+// Has no capability: it asks for nothing, and no thread has a state for it.
 struct ArchetypeProvider : Immovable {
   static constexpr std::array<ValueType, 1> kValueTypes{ValueType{"nothing", "count"}};
-  struct ThreadState : Immovable {};
   explicit ArchetypeProvider(const SamplingOptions& /*options*/) {}
+  [[nodiscard]] bool enabled() const { return true; }
+};
+static_assert(SampleProvider<ArchetypeProvider> && !ClockedProvider<ArchetypeProvider> &&
+              !PolledProvider<ArchetypeProvider>);
+
+// Has an account that stays empty.
+struct ArchetypeClockedProvider : Immovable {
+  static constexpr std::array<ValueType, 1> kValueTypes{ValueType{"accounts", "count"}};
+  struct ThreadState : Immovable {};
+  explicit ArchetypeClockedProvider(const SamplingOptions& /*options*/) {}
   [[nodiscard]] bool enabled() const { return true; }
   [[nodiscard]] std::int64_t period_ns() const { return 0; }
   void Attach(SampledThread& /*thread*/, ThreadState& /*state*/, RandomSource& /*random*/,
@@ -89,15 +98,25 @@ struct ArchetypeProvider : Immovable {
   std::int64_t Detach(SampledThread& /*thread*/, ThreadState& /*state*/, std::int64_t /*now_ns*/) {
     return 0;
   }
-  std::int64_t poll_period_ns(RandomSource& /*random*/) const { return 0; }
-  PollVerdict Poll(SampledThread& /*thread*/, ThreadState& /*state*/, std::int64_t /*now_ns*/) {
-    return {};
-  }
   void AddWeight(std::int64_t /*weight*/, const ThreadState& /*state*/,
                  std::span<std::int64_t> /*row*/) const {}
   void AddResidual(std::int64_t /*residual*/, std::span<std::int64_t> /*row*/) const {}
 };
-static_assert(SampleProvider<ArchetypeProvider>);
+static_assert(ClockedProvider<ArchetypeClockedProvider> &&
+              !PolledProvider<ArchetypeClockedProvider>);
+
+// Polls at each drain, and wants nothing.
+struct ArchetypePolledProvider : Immovable {
+  static constexpr std::array<ValueType, 1> kValueTypes{ValueType{"polls", "count"}};
+  struct ThreadState : Immovable {};
+  explicit ArchetypePolledProvider(const SamplingOptions& /*options*/) {}
+  [[nodiscard]] bool enabled() const { return true; }
+  std::int64_t poll_period_ns(RandomSource& /*random*/) const { return 1; }
+  PollVerdict Poll(SampledThread& /*thread*/, ThreadState& /*state*/, std::int64_t /*now_ns*/) {
+    return {};
+  }
+};
+static_assert(PolledProvider<ArchetypePolledProvider> && !ClockedProvider<ArchetypePolledProvider>);
 
 // Knows no name.
 struct ArchetypeSymbolizer : Immovable {
@@ -208,7 +227,8 @@ struct ArchetypeTraits {
   using Clock = ArchetypeClock;
   using Ring = ArchetypeRing;
   using Unwinder = ArchetypeUnwinder;
-  using Providers = ProviderList<ArchetypeProvider>;
+  using Providers =
+      ProviderList<ArchetypeProvider, ArchetypeClockedProvider, ArchetypePolledProvider>;
   using Symbolizer = ArchetypeSymbolizer;
   using Outputs = OutputList<Output<ArchetypeEncoder, ArchetypeExporter>>;
   using Platform = ArchetypePlatform;

@@ -5,7 +5,8 @@
 //     using Provider = MyProvider;
 //     static SamplingOptions Enabled();              // options that enable it
 //     static SamplingOptions Disabled();             // options that do not, if there are any
-//     static constexpr bool kHasResidual = true;     // Detach knows the rest from a clock
+//     static constexpr bool kHasResidual = true;     // Detach knows the rest from a clock;
+//                                                     // false without Detach
 //   };
 //   // In namespace strobe::testing:
 //   INSTANTIATE_TYPED_TEST_SUITE_P(MyProvider, ProviderConformance, MyHarness);
@@ -14,6 +15,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 
 #include "gtest/gtest.h"
@@ -38,10 +40,35 @@ class ProviderConformance : public ::testing::Test {
   static_assert(SampleProvider<Provider>);
   static constexpr std::size_t kColumns = Provider::kValueTypes.size();
   using Row = std::array<std::int64_t, kColumns>;
+  using State = typename internal::ThreadStateOf<Provider>::Type;
+
+  // What the runtime does with each capability of the provider, and instead of it without.
+  static void Attach(Provider& provider, ManualThread& thread, std::unique_ptr<State>& state,
+                     RandomSource& random, std::int64_t now_ns) {
+    if constexpr (ClockedProvider<Provider>) {
+      provider.Attach(thread, *state, random, now_ns);
+    } else {
+      state = std::make_unique<State>();
+    }
+  }
+  static void Poll(Provider& provider, ManualThread& thread, State& state, std::int64_t now_ns) {
+    if constexpr (PolledProvider<Provider>) thread.Apply(provider.Poll(thread, state, now_ns));
+  }
+  static void AddWeight(const Provider& provider, std::int64_t weight, const State& state,
+                        Row& row) {
+    if constexpr (ClockedProvider<Provider>) {
+      provider.AddWeight(weight, state, row);
+    } else {
+      row[0] += weight;
+    }
+  }
+  static void AddResidual(const Provider& provider, std::int64_t residual, Row& row) {
+    if constexpr (ClockedProvider<Provider>) provider.AddResidual(residual, row);
+  }
 
   // Plays the history and returns all that the profile gets of it. `state` may have served another
   // attachment before.
-  Row Play(const ProviderHistory& history, typename Provider::ThreadState& state) {
+  Row Play(const ProviderHistory& history, std::unique_ptr<State>& state) {
     Provider provider(H::Enabled());
     ManualThread thread;
     thread.refuses_timers = history.refuses_timers;
@@ -52,28 +79,28 @@ class ProviderConformance : public ::testing::Test {
                                             1e9));  // what was before the attachment does not count
     thread.Begin();
     std::int64_t now_ns = 1'000'000'000;
-    provider.Attach(thread, state, random, now_ns);
+    Attach(provider, thread, state, random, now_ns);
     for (int step = 0; step < 300; ++step) {
       const auto cpu_ns =
           static_cast<std::int64_t>(durations.Uniform() < 0.5 ? 0 : durations.Uniform() * 30e6);
       now_ns += cpu_ns + static_cast<std::int64_t>(durations.Uniform() * 50e6);
       thread.RunFor(cpu_ns);
       const int requests_before = thread.requests();
-      if (history.has_polls) thread.Apply(provider.Poll(thread, state, now_ns));
+      if (history.has_polls) Poll(provider, thread, *state, now_ns);
       if (thread.requests() != requests_before) {
         EXPECT_GT(thread.last_request(), 0) << "a weight that is asked for is positive";
       }
       if (captures.Uniform() < history.capture_chance) thread.Capture();
     }
     thread.End();
-    const std::int64_t residual = provider.Detach(thread, state, now_ns);
     Row row{};
-    provider.AddWeight(thread.credited_weight(), state, row);
-    provider.AddResidual(residual, row);
+    if constexpr (ClockedProvider<Provider>)
+      provider.AddResidual(provider.Detach(thread, *state, now_ns), row);
+    AddWeight(provider, thread.credited_weight(), *state, row);
     return row;
   }
   Row Play(const ProviderHistory& history) {
-    typename Provider::ThreadState state{};
+    auto state = std::make_unique<State>();
     return Play(history, state);
   }
 
@@ -81,7 +108,7 @@ class ProviderConformance : public ::testing::Test {
   static Row Conserved(Row row) {
     Row residual{};
     const Provider provider(H::Enabled());
-    provider.AddResidual(1, residual);
+    AddResidual(provider, 1, residual);
     for (std::size_t i = 0; i < kColumns; ++i) row[i] = residual[i] == 0 ? 0 : row[i];
     return row;
   }
@@ -110,10 +137,14 @@ TYPED_TEST_P(ProviderConformance, OptionsEnableAndDisableIt) {
 
 // period_ns() and poll_period_ns(): 0 or a duration.
 TYPED_TEST_P(ProviderConformance, PeriodsAreNotNegative) {
-  const typename TypeParam::Provider provider(TypeParam::Enabled());
-  EXPECT_GE(provider.period_ns(), 0);
-  RandomSource random(1);
-  for (int i = 0; i < 1000; ++i) EXPECT_GE(provider.poll_period_ns(random), 0);
+  [[maybe_unused]] const typename TypeParam::Provider provider(TypeParam::Enabled());
+  if constexpr (ClockedProvider<typename TypeParam::Provider>) {
+    EXPECT_GE(provider.period_ns(), 0);
+  }
+  if constexpr (PolledProvider<typename TypeParam::Provider>) {
+    RandomSource random(1);
+    for (int i = 0; i < 1000; ++i) EXPECT_GE(provider.poll_period_ns(random), 0);
+  }
 }
 
 // AddWeight and AddResidual: add, in proportion, to what the row holds already; nothing for
@@ -121,26 +152,26 @@ TYPED_TEST_P(ProviderConformance, PeriodsAreNotNegative) {
 TYPED_TEST_P(ProviderConformance, ValuesAddUp) {
   typename TypeParam::Provider provider(TypeParam::Enabled());
   ManualThread thread;
-  typename TypeParam::Provider::ThreadState state{};
+  auto state = std::make_unique<typename TestFixture::State>();
   RandomSource random(1);
   thread.Begin();
-  provider.Attach(thread, state, random, 0);
+  TestFixture::Attach(provider, thread, state, random, 0);
   typename TestFixture::Row none{};
-  provider.AddWeight(0, state, none);
-  provider.AddResidual(0, none);
+  TestFixture::AddWeight(provider, 0, *state, none);
+  TestFixture::AddResidual(provider, 0, none);
   EXPECT_EQ(none, typename TestFixture::Row{});
   typename TestFixture::Row once{};
-  provider.AddWeight(12, state, once);
-  provider.AddResidual(-5, once);
+  TestFixture::AddWeight(provider, 12, *state, once);
+  TestFixture::AddResidual(provider, -5, once);
   typename TestFixture::Row in_parts{};
-  for (const int part : {1, 4, 7}) provider.AddWeight(part, state, in_parts);
-  for (const int part : {-9, 4}) provider.AddResidual(part, in_parts);
+  for (const int part : {1, 4, 7}) TestFixture::AddWeight(provider, part, *state, in_parts);
+  for (const int part : {-9, 4}) TestFixture::AddResidual(provider, part, in_parts);
   EXPECT_EQ(once, in_parts);
 }
 
 // Attach: begins anew, whatever the state held of an earlier attachment.
 TYPED_TEST_P(ProviderConformance, AttachBeginsAnew) {
-  typename TypeParam::Provider::ThreadState used{};
+  auto used = std::make_unique<typename TestFixture::State>();
   this->Play({.seed = 3}, used);
   EXPECT_EQ(this->Play({.seed = 4}, used), this->Play({.seed = 4}));
 }
