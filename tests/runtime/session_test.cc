@@ -421,16 +421,16 @@ TEST_F(SessionTest, WhatNoRecordCouldBeWrittenForIsLostButCounted) {
 
 TEST_F(SessionTest, GeneratedCodeIsAModuleWhileItIsRegisteredAndThereafterInWhatWasSampled) {
   const auto* const start = reinterpret_cast<const void*>(0x700000);
-  ASSERT_TRUE(code_.Add({.name = "one", .start = start, .bytes = 0x100}).ok());
+  ASSERT_TRUE(generated_.Add({.name = "one", .start = start, .bytes = 0x100}).ok());
   Slot* const slot = Register(1, "thread");
   Begin({});
   Run(slot, 100 * kMs, 0x700010);
   session_->Drain();
-  code_.Remove(0x700000);
-  ASSERT_TRUE(code_.Add({.name = "two", .start = start, .bytes = 0x100}).ok());
+  generated_.Remove(0x700000);
+  ASSERT_TRUE(generated_.Add({.name = "two", .start = start, .bytes = 0x100}).ok());
   session_->Drain();
   Run(slot, 100 * kMs, 0x700010);
-  code_.Remove(0x700000);
+  generated_.Remove(0x700000);
   session_->Drain();
   Run(slot, 100 * kMs, 0x700010);
   const Profile profile = Finish();
@@ -451,7 +451,7 @@ TEST_F(SessionTest, TheLoaderIsAskedForItsImagesOnlyWhenTheyHaveChanged) {
   const int before = listings();
   for (Address i = 0; i < 100; ++i) {
     ASSERT_TRUE(
-        code_
+        generated_
             .Add({.name = "code", .start = reinterpret_cast<const void*>(0x700000 + i), .bytes = 1})
             .ok());
     session_->Drain();

@@ -90,13 +90,13 @@ TEST(SlotAccountsOfAPolledProvider, WhatWasRequestedAndNotServedIsOutstanding) {
   ASSERT_TRUE(registry.Open().ok());
   CollectorCounters counters;
   SlotAccounts<PolledTraits> accounts{{}, registry, counters, 23};
-  ThreadSlot<PolledTraits>* slot = *registry.Register({.id = 1, .stack = {}}, "thread");
+  RegisteredThread<PolledTraits>* slot = *registry.Register({.id = 1, .stack = {}}, "thread");
   accounts.Attach(*slot);
   EXPECT_EQ(accounts.period_ns(), 0);
   EXPECT_EQ(accounts.ScalesOf(*slot)[0], 1);
-  slot->cells[0].requested = 5;
-  slot->cells[0].credited = 4;
-  slot->cells[0].Receive(3);
+  slot->channel->cells[0].requested = 5;
+  slot->channel->cells[0].credited = 4;
+  slot->accounts[0].Receive(3);
   ASSERT_TRUE(accounts.Detach(*slot).has_value());
   const auto [lost, residual] = accounts.OutstandingOf(*slot);
   EXPECT_EQ(lost[0], 6);
