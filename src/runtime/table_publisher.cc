@@ -2,19 +2,22 @@
 
 #include <utility>
 
+#include "strobe/runtime/slot_arena.h"
+
 namespace strobe::internal {
 
 TablePublisher::~TablePublisher() {
   if (place_ == nullptr) return;
   if (shown_ != nullptr) Show(nullptr);
+  if (none_ != nullptr) old_->push_back(std::move(none_));
   FreeOld();
-  if (!old_->empty()) static_cast<void>(old_.release());
+  if (!old_->empty()) KeepForEver(old_.release());
 }
 
 void TablePublisher::Begin(Place& place, IsCapturing is_capturing) {
   if (old_ == nullptr) {
     auto old = std::make_unique<Old>();
-    old->reserve(kMaxOld + 1);  // Show takes no memory
+    old->reserve(kMaxOld + 2);  // Show and the destructor take no memory
     old_ = std::move(old);
   }
   is_capturing_ = std::move(is_capturing);

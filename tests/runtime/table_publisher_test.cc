@@ -86,5 +86,18 @@ TEST_F(TablePublisherTest, ItsEndLeavesNothingToCaptures) {
   EXPECT_EQ(never_begun.shown(), nullptr);
 }
 
+TEST_F(TablePublisherTest, WhatAStoppedCaptureMayReadOutlivesThePublisher) {
+  is_capturing_ = true;
+  const Tables first = NewTables();
+  publisher_->Publish(first);
+  for (std::size_t i = 0; i < TablePublisher::kMaxOld; ++i) publisher_->Publish(NewTables());
+  publisher_->Replace(NewTables());
+  const UnwindModules* const nothing_known = place_.load();
+  publisher_.reset();
+  EXPECT_EQ(place_.load(), nullptr);
+  EXPECT_GT(first.use_count(), 1);
+  EXPECT_FALSE(nothing_known->is_complete()) << "a sanitizer would tell";
+}
+
 }  // namespace
 }  // namespace strobe::internal
