@@ -525,7 +525,7 @@ TEST_F(SessionTest, MemoryOfThreadsThatAreLongIdleOrGoneIsGivenBack) {
   EXPECT_EQ(SumByThread(Take(), kSamples)["idle"], expiries_[idle] - 10)
       << "it is sampled as before";
   Finish();
-  EXPECT_FALSE(busy->channel->holds_memory()) << "nobody collects";
+  EXPECT_FALSE(busy->channel->holds_memory()) << "no collector runs";
 }
 
 TEST_F(SessionTest, AttachingTwiceIsOnce) {

@@ -310,7 +310,7 @@ STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE void ServeSlot(SlotArena<Traits>& arena,
   }
 }
 
-// Whether the calling thread is the slot's own: a payload may have been forged, or sent to the
+// Whether the channel is the calling thread's own: a payload may have been forged, or sent to the
 // wrong thread. Where stacks are copied, the caller names the channel.
 template <class Traits>
 STROBE_SIGNAL_SAFE bool IsOfThisThread(const SampleChannel<Traits>& channel) {

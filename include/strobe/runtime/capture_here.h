@@ -32,29 +32,29 @@ STROBE_SIGNAL_SAFE SampleChannel<Traits>* OwnSlot(SlotArena<Traits>& arena) {
 // A capture that is interrupted again and again leaves the last requests to the thread's next one.
 inline constexpr int kMaxServes = 4;
 
-// Adds the weight to what is requested of the slot, and serves it by a walk of the calling thread's
-// own stack. What is requested meanwhile, by the nesting rule, gets the same stack. False, and
-// nothing is added, where no session samples the slot.
+// Adds the weight to what is requested of the channel, and serves it by a walk of the calling
+// thread's own stack. What is requested meanwhile, by the nesting rule, gets the same stack. False,
+// and nothing is added, where no session samples the channel.
 template <class Traits>
 STROBE_SIGNAL_SAFE STROBE_NOINLINE bool ServeHere(SlotArena<Traits>& arena,
-                                                  SampleChannel<Traits>& slot, std::size_t provider,
-                                                  std::int64_t weight,
+                                                  SampleChannel<Traits>& channel,
+                                                  std::size_t provider, std::int64_t weight,
                                                   const CaptureTarget& target) {
   bool is_added = false;
   for (int i = 0; i < kMaxServes; ++i) {
-    const bool is_nested = slot.is_capturing.exchange(true, std::memory_order_seq_cst);
-    const bool is_live = slot.is_active.load(std::memory_order_seq_cst);
+    const bool is_nested = channel.is_capturing.exchange(true, std::memory_order_seq_cst);
+    const bool is_live = channel.is_active.load(std::memory_order_seq_cst);
     if (is_live && !is_added) {
-      AddRequest(slot, provider, weight);
+      AddRequest(channel, provider, weight);
       is_added = true;
     }
     if (is_nested) break;
     if (is_live) {
-      AddByOwner<std::uint32_t>(slot.counters.captures, 1);
-      ServeSlot<Traits>(arena, slot, target);
+      AddByOwner<std::uint32_t>(channel.counters.captures, 1);
+      ServeSlot<Traits>(arena, channel, target);
     }
-    slot.is_capturing.store(false, std::memory_order_seq_cst);
-    if (!is_live || !slot.is_requested()) break;
+    channel.is_capturing.store(false, std::memory_order_seq_cst);
+    if (!is_live || !channel.is_requested()) break;
   }
   return is_added;
 }
@@ -66,11 +66,11 @@ template <class Traits>
 STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE bool CaptureHere(SlotArena<Traits>& arena,
                                                          std::size_t provider,
                                                          std::int64_t weight) {
-  SampleChannel<Traits>* const slot = OwnSlot(arena);
-  if (slot == nullptr) return false;
+  SampleChannel<Traits>* const channel = OwnSlot(arena);
+  if (channel == nullptr) return false;
   const CurrentRegisters registers;
-  return ServeHere(arena, *slot, provider, weight,
-                   {.token = slot->token, .registers = registers.get()});
+  return ServeHere(arena, *channel, provider, weight,
+                   {.token = channel->token, .registers = registers.get()});
 }
 
 }  // namespace strobe::internal

@@ -1,4 +1,4 @@
-// RegisteredThread: who one registered thread is, and the collector's account of it.
+// RegisteredThread: the identity of one registered thread, and the collector's account of it.
 #pragma once
 
 #include <array>
@@ -21,15 +21,15 @@ struct ProviderAccount {
 
   // The collector's. A weight comes out of a ring: whatever it is, this must be defined.
   void Receive(std::int64_t weight) { received += static_cast<std::uint64_t>(weight); }
-  // At the detachment: from now on `received` counts from what was credited until now, which is
-  // returned. What a capture adds to that which ends later, no account has.
+  // At the detachment. Returns what the cell was credited with until now; from now on `received`
+  // counts from there. A capture that ends later may add to the cell: no account has that.
   std::int64_t Settle(const ProviderCell& cell) {
     const std::int64_t settled = cell.credited.load(std::memory_order_relaxed);
     received -= static_cast<std::uint64_t>(settled);
     return settled;
   }
-  // Thereafter: of what was credited, that has not come. Less than 0 where a record came that a
-  // later capture wrote.
+  // After Settle: the part of the credit that no record has brought. Less than 0 where a later
+  // capture's record came, too.
   [[nodiscard]] std::int64_t missing() const { return static_cast<std::int64_t>(-received); }
 };
 

@@ -30,7 +30,7 @@ class SampleIntake {
     kFolded,        // added to the thread's [folded]: the next record must share nothing with it
     kUnreadable,    // no capture can have written it, and nothing was added; likewise
     kEmpty,         // a stack without amounts, of which only the walk was wanted
-    kMissingTable,  // its walk misses that of `missing_pc`, and nothing was added
+    kMissingTable,  // its walk misses the table of `missing_pc`, and nothing was added
   };
   struct Result {
     Outcome outcome = Outcome::kUnreadable;
