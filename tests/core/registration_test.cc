@@ -1,6 +1,5 @@
 #include "strobe/core/registration.h"
 
-#include <latch>
 #include <memory>
 #include <optional>
 #include <thread>
@@ -12,6 +11,7 @@
 #include "gtest/gtest.h"
 #include "runtime/manual_traits.h"
 #include "strobe/profiler.h"
+#include "strobe/testing/latch.h"
 
 namespace strobe {
 namespace {
@@ -112,8 +112,8 @@ TEST_F(RegistrationTest, OutlivesItsProfiler) {
   auto profiler = std::make_unique<TestProfiler>();
   ASSERT_TRUE(profiler->Start().ok());
   std::optional<Registration> registration = profiler->RegisterThread("thread");
-  std::latch is_registered(1);
-  std::latch may_end(1);
+  testing::Latch is_registered(1);
+  testing::Latch may_end(1);
   std::thread other([&] {
     const Registration late = profiler->RegisterThread("other");
     is_registered.count_down();

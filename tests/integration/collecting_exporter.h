@@ -3,7 +3,6 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
@@ -75,27 +74,6 @@ template <class AnyUnwinder = DefaultTraits::Unwinder>
 struct CountedTraits : CollectingTraits {
   using Platform = CountingPlatform;
   using Unwinder = CountingUnwinder<AnyUnwinder>;
-};
-
-// std::latch, but for the standard library of g++ 12 on Windows, whose waits for atomics miss what
-// comes as they begin.
-class Latch {
- public:
-  explicit Latch(int count) : count_(count) {}
-  void count_down() {
-    const std::lock_guard lock(mutex_);
-    --count_;
-    changed_.notify_all();
-  }
-  void wait() {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return count_ <= 0; });
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  int count_;
 };
 
 inline std::int64_t MonotonicNs() {
