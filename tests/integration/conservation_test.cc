@@ -17,6 +17,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "collecting_exporter.h"
+#include "strobe/testing/latch.h"
 
 // The bounds of code put into a section by that name.
 // NOLINTBEGIN(bugprone-reserved-identifier): the linker's names
