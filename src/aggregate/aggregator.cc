@@ -42,6 +42,21 @@ std::uint32_t Aggregator::AddThread(std::uint64_t id, std::string name) {
   return key;
 }
 
+std::uint32_t Aggregator::AddThreadOf(const Aggregator& other, std::uint32_t key) {
+  const Thread& source = other.threads_[key];
+  const std::uint32_t own = AddThread(source.id, source.name);
+  Thread& thread = threads_[own];
+  thread.node = source.node;
+  thread.generation = source.generation;
+  thread.depth = source.depth;
+  thread.end = source.end;
+  thread.was_sampled = source.was_sampled;
+  thread.context = source.context;
+  CarryOver(thread, other.trie_);
+  thread.is_whole = thread.is_whole && source.is_whole;
+  return own;
+}
+
 void Aggregator::RemoveThread(std::uint32_t key) {
   Thread& thread = threads_[key];
   if (key == shared_key_ || thread.state != ThreadState::kAlive) return;
@@ -57,6 +72,14 @@ void Aggregator::RemoveThread(std::uint32_t key) {
 void Aggregator::SetModules(std::uint32_t generation, const ModuleMap& map) {
   const std::size_t before_bytes = modules_.memory_bytes();
   modules_.Add(generation, map);
+  budget_.GiveBack(before_bytes);
+  budget_.Take(modules_.memory_bytes());
+}
+
+void Aggregator::CopyModules(const Aggregator& other) {
+  const std::size_t before_bytes = modules_.memory_bytes();
+  modules_ = other.modules_;
+  modules_.KeepNewest();
   budget_.GiveBack(before_bytes);
   budget_.Take(modules_.memory_bytes());
 }
@@ -135,6 +158,11 @@ void Aggregator::AddPseudo(std::uint32_t thread, PseudoFrame frame,
   rows_.Add(PseudoRow(thread, frame), values);
 }
 
+void Aggregator::AddToLast(std::uint32_t thread, std::span<const std::int64_t> values) {
+  const Thread& owner = threads_[thread];
+  AddToRow(thread, owner.is_whole ? owner.node : kNone, values);
+}
+
 void Aggregator::HoldBack(std::uint32_t thread, std::span<const std::int64_t> values) {
   if (threads_[thread].last_row == kNone) return;
   std::vector<std::int64_t> negated;
@@ -210,9 +238,7 @@ AggregatedPeriod Aggregator::Take(const LabelTable& labels) {
     CarryOver(thread, period.trie);
   }
   for (const auto& [key, row, values] : std::exchange(held_back_, {})) {
-    const auto add = [&, key = key, &values = values] {
-      AddToRow(key, threads_[key].is_whole ? threads_[key].node : kNone, values);
-    };
+    const auto add = [&, key = key, &values = values] { AddToLast(key, values); };
     if (!internal::HasMemoryFor(add)) period.rows.Add(row, values);  // back to where it was
   }
   ended_threads_ = 0;

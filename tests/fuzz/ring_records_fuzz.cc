@@ -117,9 +117,9 @@ void Run(FuzzInput input) {
   session.End();
   session.FinishAll();
   Profile profile;
-  constexpr auto kTypes = FuzzTraits::Providers::AllValueTypes();
-  profile.value_types.assign(kTypes.begin(), kTypes.end());
-  profile.period_type = kTypes[1];
+  profile.value_types =
+      internal::ValueTypesOf(session.columns(), FuzzTraits::Providers::AllValueTypes());
+  profile.period_type = profile.value_types[1];
   FillProfile(session.TakePeriod().samples, profile);
   CheckAndEncode(profile);
 }

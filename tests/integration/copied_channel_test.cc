@@ -26,7 +26,7 @@ constexpr std::int64_t kRequests = 5;
 // Drains the ring of the channel `offset` bytes into the mapping; the amount of its records.
 std::int64_t Drain(std::span<std::byte> mapping, std::size_t offset) {
   auto& channel = *std::launder(reinterpret_cast<Channel*>(mapping.data() + offset));
-  internal::SampleIntake intake(Providers::Layout(), std::size_t{1} << 20);
+  internal::SampleIntake intake(Providers::Layout(), {0, 1, 2}, std::size_t{1} << 20, {});
   intake.SetModules(1, ModuleMap(NativePlatform::Modules()));
   std::array<std::int64_t, Providers::kValueCount> scales{};
   scales.fill(1);

@@ -34,8 +34,7 @@ std::chrono::steady_clock::time_point In(int seconds) {
 }
 
 // A period with one stack of one thread.
-std::unique_ptr<ExportJob> Job(std::uint64_t sequence,
-                               std::vector<std::size_t> columns = {0, 1, 2}) {
+std::unique_ptr<ExportJob> Job(std::uint64_t sequence) {
   Aggregator aggregator(3, 1 << 20);
   const std::uint32_t key = aggregator.AddThread(1, "thread");
   const std::vector<Address> stack{0x401000};
@@ -43,9 +42,8 @@ std::unique_ptr<ExportJob> Job(std::uint64_t sequence,
                  std::vector<std::int64_t>{1, 20, 300});
   auto job = std::make_unique<ExportJob>();
   job->samples = aggregator.Take();
-  job->columns = std::move(columns);
   job->profile.value_types = {{"a", "count"}, {"b", "count"}, {"c", "count"}};
-  job->profile.default_value_type = job->columns.size() == 1 ? 0 : 1;
+  job->profile.default_value_type = 1;
   job->profile.sequence = sequence;
   return job;
 }
@@ -128,17 +126,16 @@ class ExportWorkerTest : public ::testing::Test {
   }
 };
 
-TEST_F(ExportWorkerTest, SendsWhatIsSubmittedWithTheColumnsThatAreWanted) {
+TEST_F(ExportWorkerTest, SendsWhatIsSubmitted) {
   ExportWorker<ManualTraits> worker(ExporterOptions{});
   ASSERT_TRUE(worker.Begin());
   EXPECT_TRUE(worker.IsIdle());
-  worker.Submit(Job(7, {0, 2}));
+  worker.Submit(Job(7));
   EXPECT_TRUE(worker.Wait(In(60)).ok());
   EXPECT_TRUE(worker.IsIdle());
   const std::vector<Profile> kept = KeepingExporter::Take();
   ASSERT_EQ(kept.size(), 1u);
-  EXPECT_THAT(kept[0].value_types, ElementsAre(ValueType{"a", "count"}, ValueType{"c", "count"}));
-  EXPECT_THAT(kept[0].values, ElementsAre(1, 300));
+  EXPECT_THAT(kept[0].values, ElementsAre(1, 20, 300));
   EXPECT_EQ(StatsOf(worker).exports, 1u);
   EXPECT_EQ(StatsOf(worker).last_export_path, "kept");
   EXPECT_TRUE(worker.End(In(60)).ok());
@@ -173,7 +170,7 @@ TEST_F(ExportWorkerTest, WhatIsRefusedForGoodIsDroppedAndCounted) {
   EXPECT_TRUE(absl::IsOutOfRange(worker.Wait(In(60)))) << "a caller that waits for it is told";
   EXPECT_TRUE(worker.IsIdle()) << "nothing keeps the next from being sent";
   EXPECT_EQ(StatsOf(worker).last_export_error, "413");
-  worker.Submit(Job(2, {1}));
+  worker.Submit(Job(2));
   EXPECT_TRUE(worker.Wait(In(60)).ok());
   EXPECT_THAT(SequencesKept(), ElementsAre(2));
   const Stats stats = StatsOf(worker);

@@ -14,6 +14,7 @@
 #include "strobe/provider/cpu_time_provider.h"
 #include "strobe/provider/wall_time_provider.h"
 #include "strobe/ring/spsc_ring.h"
+#include "strobe/runtime/recording_columns.h"
 #include "strobe/testing/archetypes.h"
 #include "strobe/testing/manual_clock.h"
 #include "strobe/testing/manual_platform.h"
@@ -63,8 +64,8 @@ Profile FinishSession(Session& session) {
   session.End();
   session.FinishAll();
   Profile profile;
-  constexpr auto kTypes = ManualTraits::Providers::AllValueTypes();
-  profile.value_types.assign(kTypes.begin(), kTypes.end());
+  profile.value_types =
+      internal::ValueTypesOf(session.columns(), ManualTraits::Providers::AllValueTypes());
   FillProfile(session.TakePeriod().samples, profile);
   EXPECT_EQ(CheckProfile(profile), "");
   return profile;

@@ -66,7 +66,7 @@ TEST_F(CopiedChannel, IsDrainedAtAnotherAddress) {
   const auto* const memo = reinterpret_cast<const std::byte*>(&copy.memo());
   EXPECT_GE(memo, other.bytes.data());
   EXPECT_LE(memo + sizeof(WalkMemo), other.bytes.data() + other.bytes.size());
-  SampleIntake intake(ManualTraits::Providers::Layout(), std::size_t{1} << 20);
+  SampleIntake intake(ManualTraits::Providers::Layout(), {0, 1, 2}, std::size_t{1} << 20, {});
   intake.SetModules(0, ModuleMap());
   constexpr std::array<std::int64_t, ManualTraits::Providers::kValueCount> kScales{1, 10, 1};
   const std::uint32_t thread = intake.AddThread(copy.thread_id, "copied", kScales);

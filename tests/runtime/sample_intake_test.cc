@@ -62,13 +62,13 @@ class SampleIntakeTest : public ::testing::Test {
   Profile Take() {
     Profile profile;
     profile.value_types = {{"samples", "count"}, {"cpu", "tens"}, {"wall", "ones"}};
-    FillProfile(intake_.recording().Take(labels_), profile);
+    FillProfile(intake_.recorder().continuous().Take(labels_, {}).samples, profile);
     EXPECT_EQ(testing::CheckProfile(profile), "");
     return profile;
   }
 
   LabelTable labels_;
-  SampleIntake intake_{kLayout, std::size_t{1} << 20};
+  SampleIntake intake_{kLayout, {0, 1, 2}, std::size_t{1} << 20, {}};
   std::uint32_t thread_ = intake_.AddThread(7, "worker", kScales);
 };
 

@@ -12,7 +12,6 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "manual_traits.h"
-#include "strobe/runtime/export_worker.h"
 
 namespace strobe::internal {
 namespace {
@@ -110,14 +109,12 @@ class SessionTest : public ::testing::Test {
     EXPECT_TRUE(
         ManualPlatform::Deliver(timer.payload, expiries - std::exchange(done, expiries), pc));
   }
-  Profile Take() {
-    ExportJob job{.samples = session_->TakePeriod().samples,
-                  .profile = {},
-                  .columns = session_->EnabledColumns()};
-    constexpr auto kTypes = ManualTraits::Providers::AllValueTypes();
-    job.profile.value_types.assign(kTypes.begin(), kTypes.end());
-    FillProfile(job);
-    return job.profile;
+  Profile Take() { return ProfileOf(session_->TakePeriod(), session_->columns()); }
+  static Profile ProfileOf(RecordedPeriod period, const RecordingColumns& columns) {
+    Profile profile;
+    profile.value_types = ValueTypesOf(columns, ManualTraits::Providers::AllValueTypes());
+    strobe::FillProfile(std::move(period.samples), profile);
+    return profile;
   }
   Profile Finish() {
     session_->End();

@@ -40,7 +40,7 @@ TEST_F(SlotAccountsTest, AWeightStandsForTheThreadsOwnPeriod) {
   EXPECT_EQ(scales[1], std::get<0>(slot_->states).period_ns);
   EXPECT_EQ(scales[2], 1);
   EXPECT_EQ(accounts_.first_enabled(), 0u);
-  EXPECT_EQ(accounts_.period_ns(), 10'000'000);
+  EXPECT_EQ(accounts_.period_ns(0), 10'000'000);
 }
 
 TEST_F(SlotAccountsTest, WhatWasCreditedAndNotReceivedIsOutstanding) {
@@ -92,7 +92,7 @@ TEST(SlotAccountsOfAPolledProvider, WhatWasRequestedAndNotServedIsOutstanding) {
   SlotAccounts<PolledTraits> accounts{{}, registry, counters, 23};
   RegisteredThread<PolledTraits>* slot = *registry.Register({.id = 1, .stack = {}}, "thread");
   accounts.Attach(*slot);
-  EXPECT_EQ(accounts.period_ns(), 0);
+  EXPECT_EQ(accounts.period_ns(0), 0);
   EXPECT_EQ(accounts.ScalesOf(*slot)[0], 1);
   slot->channel->cells[0].requested = 5;
   slot->channel->cells[0].credited = 4;

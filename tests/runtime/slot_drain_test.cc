@@ -19,7 +19,7 @@ class SlotDrainTest : public ::testing::Test {
     ManualPlatform::Reset();
     ManualClock::Reset();
     ASSERT_TRUE(registry_.Open().ok());
-    drain_.emplace(options_.collector, registry_, code_, counters_, accounts_);
+    drain_.emplace(options_.collector, registry_, code_, counters_, accounts_, Recording::Time());
     registry_.arena()->max_frames = 16;
     slot_ = *registry_.Register({.id = 1, .stack = {}}, "thread");
     slot_->next = ThreadLinks();

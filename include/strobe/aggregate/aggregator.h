@@ -46,12 +46,16 @@ class Aggregator {
 
   // A key for a thread. It stays valid over periods until RemoveThread.
   std::uint32_t AddThread(std::uint64_t id, std::string name);
+  // A key for the thread that has `key` in `other`, and here the stack that it had last there.
+  std::uint32_t AddThreadOf(const Aggregator& other, std::uint32_t key);
   // Ends the use of `key`. The thread's rows of this period stay, and while it has any the key is
   // not given out again before Take. Takes no memory.
   void RemoveThread(std::uint32_t key);
 
   // The modules that records with `generation` refer to; see ModuleHistory::Add.
   void SetModules(std::uint32_t generation, const ModuleMap& map);
+  // Takes over the newest modules of `other`.
+  void CopyModules(const Aggregator& other);
   // See ModuleHistory::HasGone.
   [[nodiscard]] bool HasGone(std::uint32_t generation, Address address) const {
     return modules_.HasGone(generation, address);
@@ -76,6 +80,8 @@ class Aggregator {
   // Adds `values` to a stack that consists of a pseudo-frame.
   void AddPseudo(std::uint32_t thread, PseudoFrame frame, std::span<const std::int64_t> values);
 
+  // Adds `values` to the thread's last stack, or to [folded] where that is not known.
+  void AddToLast(std::uint32_t thread, std::span<const std::int64_t> values);
   // Moves `values` from the thread's last stack to the same stack in the next period, if it has
   // values in this one.
   void HoldBack(std::uint32_t thread, std::span<const std::int64_t> values);

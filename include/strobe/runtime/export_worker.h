@@ -35,17 +35,15 @@
 STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
 
-// One period on its way out. `profile` has everything but what comes from the samples; of these,
-// `columns` are wanted.
+// One period on its way out. `profile` has everything but what comes from the samples.
 struct ExportJob {
   AggregatedPeriod samples;
   Profile profile;
-  std::vector<std::size_t> columns;
   bool is_filled = false;              // whether `samples` have gone into `profile`
   std::bitset<kMaxOutputs> waiting{};  // the outputs that have not delivered it yet
 };
 
-// Fills job.profile from job.samples, once, and keeps only the columns that are wanted.
+// Fills job.profile from job.samples, once.
 void FillProfile(ExportJob& job);
 // What all of its samples add up to, in the value type that is shown by default.
 std::int64_t AmountOf(const ExportJob& job);

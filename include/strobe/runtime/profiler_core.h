@@ -29,6 +29,7 @@
 #include "strobe/runtime/exit_list.h"
 #include "strobe/runtime/export_worker.h"
 #include "strobe/runtime/loaded_code.h"
+#include "strobe/runtime/profile_head.h"
 #include "strobe/runtime/session.h"
 #include "strobe/runtime/thread_registry.h"
 
@@ -38,8 +39,6 @@ namespace strobe::internal {
 // Exporters left behind by Stop that may hang at a time; Start refuses to add to them.
 inline constexpr std::size_t kMaxAbandonedExporters = 4;
 
-// later - earlier, for the counters; what is a state and no counter stays as it is in `later`.
-Stats StatsBetween(const Stats& earlier, const Stats& later);
 // Takes the mutex, by the deadline at the latest; false where it could not be had.
 bool LockBy(std::unique_lock<std::mutex>& lock, std::chrono::steady_clock::time_point deadline);
 // Adds the counters of `more` that an ExportWorker keeps.
@@ -417,25 +416,10 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
   // The period is taken last, when nothing else can fail.
   std::unique_ptr<ExportJob> MakeJob(Session<Traits>& session) {
     auto job = std::make_unique<ExportJob>();
-    job->columns = session.EnabledColumns();
     Stats now = CollectStats();
-    Profile& profile = job->profile;
-    constexpr auto kTypes = Traits::Providers::AllValueTypes();
-    profile.value_types.assign(kTypes.begin(), kTypes.end());
-    // A viewer shows first what the first provider measures: its last column, after any count.
-    const std::size_t first_columns = session.first_enabled_columns();
-    profile.default_value_type = first_columns - 1;
-    profile.period_type = kTypes[job->columns[first_columns - 1]];
-    profile.period = session.period_ns();
-    profile.program = Platform::ProgramName();
-    profile.process_id = Platform::ProcessId();
-    profile.stats = StatsBetween(at_period_begin_, now);
-    profile.stats.asked_rate_hz =
-        session.period_ns() > 0 ? 1e9 / static_cast<double>(session.period_ns()) : 0;
-    auto period = session.TakePeriod();
-    profile.time_ns = period.time_ns;
-    profile.duration_ns = period.duration_ns;
-    profile.sequence = sequence_++;
+    job->profile = MakeProfileHead(session, session.columns(), StatsBetween(at_period_begin_, now));
+    RecordedPeriod period = session.TakePeriod();
+    SetPeriod(job->profile, period, sequence_++);
     job->samples = std::move(period.samples);
     at_period_begin_ = std::move(now);
     return job;

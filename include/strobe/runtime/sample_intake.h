@@ -1,4 +1,4 @@
-// SampleIntake: the records of threads become the rows of a recording.
+// SampleIntake: the records of threads become the rows of recordings.
 #pragma once
 
 #include <algorithm>
@@ -10,10 +10,10 @@
 #include <string>
 #include <vector>
 
-#include "strobe/aggregate/aggregator.h"
 #include "strobe/base/visibility.h"
 #include "strobe/core/module_map.h"
 #include "strobe/core/record.h"
+#include "strobe/runtime/recorder.h"
 
 STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
@@ -40,18 +40,20 @@ class SampleIntake {
     std::optional<Address> missing_pc{};
   };
 
-  // See Aggregator for the limit.
-  SampleIntake(const ValueLayout& layout, std::size_t memory_limit_bytes)
-      : layout_(layout), recording_(layout.value_count, memory_limit_bytes) {}
+  // `columns` are those of the continuous recording; see Recorder.
+  SampleIntake(const ValueLayout& layout, std::vector<std::size_t> columns,
+               std::size_t memory_limit_bytes, const Recording::Time& begin)
+      : layout_(layout), recorder_(std::move(columns), memory_limit_bytes, begin) {}
 
   // A number for a thread. An amount of 1 stands for scales[i] in each column i.
-  std::uint32_t AddThread(std::uint64_t id, std::string name, std::span<const std::int64_t> scales);
+  std::uint32_t AddThread(std::uint64_t id, const std::string& name,
+                          std::span<const std::int64_t> scales);
   // Ends the use of the number. Takes no memory.
   void RemoveThread(std::uint32_t thread);
 
   // The modules that records with `generation` refer to; see ModuleHistory::Add.
   void SetModules(std::uint32_t generation, const ModuleMap& map) {
-    recording_.SetModules(generation, map);
+    recorder_.SetModules(generation, map);
   }
 
   // Adds a record of the thread, aligned to 8 bytes. Where the capture had no table for the rest of
@@ -76,8 +78,7 @@ class SampleIntake {
     }
     result.end = stack.end;
     result.values = ValuesOf(thread, [&](std::size_t type) { return record.Amount(type); });
-    const bool is_known =
-        recording_.Add(threads_[thread], stack, Row(result.values), record.context);
+    const bool is_known = recorder_.Add(thread, stack, Row(result.values), record.context);
     result.outcome = is_known ? Outcome::kAdded : Outcome::kFolded;
     return result;
   }
@@ -87,17 +88,14 @@ class SampleIntake {
   bool ExtendLast(std::uint32_t thread, std::size_t value_type, std::int64_t amount,
                   std::uint64_t context, Values& values);
   // The thread has had a stack since that could not be read: nothing shares with the one before.
-  void ForgetLast(std::uint32_t thread) { recording_.ForgetLast(threads_[thread]); }
+  void ForgetLast(std::uint32_t thread) { recorder_.ForgetLast(thread); }
   // See Aggregator.
   void AddPseudo(std::uint32_t thread, PseudoFrame frame, std::span<const std::int64_t> values) {
-    recording_.AddPseudo(threads_[thread], frame, values);
-  }
-  void HoldBack(std::uint32_t thread, std::span<const std::int64_t> values) {
-    recording_.HoldBack(threads_[thread], values);
+    recorder_.AddPseudo(thread, frame, values);
   }
 
-  // What the records have become.
-  [[nodiscard]] Aggregator& recording() { return recording_; }
+  // What the records go to.
+  [[nodiscard]] Recorder& recorder() { return recorder_; }
 
  private:
   [[nodiscard]] std::span<const std::int64_t> Row(const Values& values) const {
@@ -118,10 +116,10 @@ class SampleIntake {
   }
 
   const ValueLayout layout_;
-  Aggregator recording_;
-  std::vector<std::uint32_t> threads_;  // the recording's keys, by thread
-  std::vector<std::int64_t> scales_;    // value_count a thread
-  std::vector<std::uint32_t> free_;     // threads not in use
+  Recorder recorder_;
+  std::uint32_t thread_count_ = 0;    // numbers that there are
+  std::vector<std::int64_t> scales_;  // value_count a thread
+  std::vector<std::uint32_t> free_;   // threads not in use
 };
 
 }  // namespace strobe::internal

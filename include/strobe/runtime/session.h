@@ -6,14 +6,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
+#include <optional>
 #include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
-#include "strobe/aggregate/aggregated_period.h"
-#include "strobe/aggregate/aggregator.h"
 #include "strobe/aggregate/label_table.h"
+#include "strobe/aggregate/recording.h"
 #include "strobe/base/visibility.h"
 #include "strobe/core/options.h"
 #include "strobe/core/stats.h"
@@ -22,6 +22,7 @@
 #include "strobe/runtime/collector_counters.h"
 #include "strobe/runtime/loaded_code.h"
 #include "strobe/runtime/poll_rounds.h"
+#include "strobe/runtime/recording_columns.h"
 #include "strobe/runtime/slot_accounts.h"
 #include "strobe/runtime/slot_drain.h"
 #include "strobe/runtime/slot_thread.h"
@@ -55,17 +56,22 @@ class Session {
         counters_(counters),
         earlier_folded_(counters.folded.load(std::memory_order_relaxed)),
         accounts_(options.sampling, registry, counters, signal),
-        drain_(options.collector, registry, code, counters, accounts_),
+        drain_(options.collector, registry, code, counters, accounts_, Now()),
+        columns_(EnabledColumns(accounts_.providers())),
         random_(static_cast<std::uint64_t>(clock_.MonotonicNs())) {
     registry_.arena()->max_frames.store(static_cast<std::uint32_t>(*options.sampling.max_frames),
                                         std::memory_order_relaxed);
-    period_begin_ns_ = clock_.MonotonicNs();
-    period_begin_unix_ns_ = clock_.UnixTimeNs();
   }
 
   // Whether the options enable any.
   [[nodiscard]] bool has_provider() const { return accounts_.first_enabled() < kCount; }
-  [[nodiscard]] std::int64_t period_ns() const { return accounts_.period_ns(); }
+  // The sampling period of that provider, or of the first; 0 where it has none.
+  [[nodiscard]] std::int64_t period_ns(std::size_t provider) const {
+    return accounts_.period_ns(provider);
+  }
+  [[nodiscard]] std::int64_t period_ns() const { return period_ns(accounts_.first_enabled()); }
+  // The columns of the providers that are enabled.
+  [[nodiscard]] const RecordingColumns& columns() const { return columns_; }
 
   // Begins to sample a live slot. Nothing happens where it is attached already. Where a capture of
   // an earlier session has not ended yet, which may write into the slot until it does, the thread
@@ -88,7 +94,7 @@ class Session {
   [[nodiscard]] int signal() const { return accounts_.signal(); }
   void set_signal(int signal) { accounts_.set_signal(signal); }
 
-  // Moves every record into the aggregator and settles the accounts of threads that have ended.
+  // Moves every record into the recordings and settles the accounts of threads that have ended.
   // Returns the fullest ring's fill, 0 to 1, or how near to kManyEndedThreads those threads were,
   // if that is more; 1 where it had to finish walks, whose records take up the rings. Where memory
   // runs out, records stay in their rings, and accounts unsettled, for the next call.
@@ -109,9 +115,9 @@ class Session {
     if (!retired.empty()) registry_.ReclaimRetired(retired.size());
     code_.Publish();
     counters_.drains.fetch_add(1, std::memory_order_relaxed);
-    const Aggregator& recording = drain_.intake().recording();
-    counters_.folded.store(earlier_folded_ + recording.folded(), std::memory_order_relaxed);
-    counters_.aggregator_bytes.store(recording.memory_bytes(), std::memory_order_relaxed);
+    counters_.folded.store(earlier_folded_ + recorder().continuous().folded(),
+                           std::memory_order_relaxed);
+    counters_.aggregator_bytes.store(recorder().memory_bytes(), std::memory_order_relaxed);
     return fill;
   }
 
@@ -152,49 +158,50 @@ class Session {
     registry_.DiscardAll();
   }
 
-  // The period that ends now, without its stats. The aggregator goes on with the next; where memory
-  // runs out, with this one.
-  struct Period {
-    AggregatedPeriod samples;
-    std::int64_t time_ns = 0;
-    std::int64_t duration_ns = 0;
-  };
-  Period TakePeriod() {
-    const std::int64_t now_ns = clock_.MonotonicNs();
-    VisitAtPeriodEnd(now_ns);
-    Period period{.samples = drain_.intake().recording().Take(labels_),
-                  .time_ns = period_begin_unix_ns_,
-                  .duration_ns = now_ns - period_begin_ns_};
-    period_begin_ns_ = now_ns;
-    period_begin_unix_ns_ = clock_.UnixTimeNs();
+  // The period that ends now. The continuous recording goes on with the next; where memory runs
+  // out, with this one.
+  RecordedPeriod TakePeriod() {
+    Recording& recording = recorder().continuous();
+    recording.ReturnHeldBack();  // where the last try to take this period failed
+    const Recording::Time now = Now();
+    HoldSurplusesBack(recording);
+    SeeToMemory(now.monotonic_ns);
+    RecordedPeriod period = recording.Take(labels_, now);
     code_.RetryUnread();
     return period;
   }
   // Counts the period as dropped: there is no memory to take it.
   void CountPeriodDropped() {
-    Aggregator& recording = drain_.intake().recording();
+    Recording& recording = recorder().continuous();
     recording.ReturnHeldBack();
     counters_.periods_dropped.fetch_add(1, std::memory_order_relaxed);
-    counters_.amount_dropped.fetch_add(recording.Sum(accounts_.shown_column()),
+    counters_.amount_dropped.fetch_add(recording.Sum(DefaultColumn(columns_)),
                                        std::memory_order_relaxed);
   }
 
-  // How many columns the first enabled provider has.
-  [[nodiscard]] std::size_t first_enabled_columns() const {
-    const std::size_t first = accounts_.first_enabled();
-    return Providers::FirstColumn(first + 1) - Providers::FirstColumn(first);
-  }
-
-  // The columns of the providers that are enabled, as indices into Providers::AllValueTypes().
-  std::vector<std::size_t> EnabledColumns() {
-    std::vector<std::size_t> columns;
-    accounts_.providers().ForEachEnabled([&](const auto& /*provider*/, auto index) {
-      for (std::size_t i = Providers::FirstColumn(index); i < Providers::FirstColumn(index + 1);
-           ++i)
-        columns.push_back(i);
+  // Begins a recording beside the continuous one, of what is drained from now on: after a Drain.
+  // Returns its place, until EndRecording(place); nothing for want of memory. As at the border of
+  // two periods, what a thread's samples say beyond its clock goes to what begins.
+  std::optional<std::size_t> BeginRecording(const RecordingColumns& columns) {
+    const std::optional<std::size_t> place = recorder().Begin(IndicesOf(columns), Now());
+    if (!place) return std::nullopt;
+    Recording& recording = *recorder().At(*place);
+    const bool has_memory = HasMemoryFor([&] {
+      VisitSurpluses(
+          [&](std::uint32_t thread, const Row& row) { recording.AddToLast(thread, row); });
     });
-    return columns;
+    if (has_memory) return place;
+    recorder().End(*place);
+    return std::nullopt;
   }
+  // What was recorded there; after a Drain. Nothing where memory has run out in it.
+  std::optional<RecordedPeriod> TakeRecording(std::size_t place) {
+    Recording* const recording = recorder().At(place);
+    if (recording == nullptr) return std::nullopt;
+    HoldSurplusesBack(*recording);
+    return recording->Take(labels_, Now());
+  }
+  void EndRecording(std::size_t place) { recorder().End(place); }
 
  private:
   template <class Provider>
@@ -236,21 +243,34 @@ class Session {
     }
   }
 
-  void VisitAtPeriodEnd(std::int64_t now_ns) {
-    const bool sees_to_memory = now_ns - memory_seen_to_ns_ >= kLongIdleNs;
+  [[nodiscard]] Recorder& recorder() { return drain_.intake().recorder(); }
+  [[nodiscard]] Recording::Time Now() const {
+    return {.monotonic_ns = clock_.MonotonicNs(), .unix_ns = clock_.UnixTimeNs()};
+  }
+
+  // Calls visit(thread, surplus) for each thread whose rows say more than its clock.
+  template <class Visit>
+  void VisitSurpluses(const Visit& visit) {
     registry_.CopyAll(slots_);
-    // Where the last try to take this period failed.
-    drain_.intake().recording().ReturnHeldBack();
     for (Slot* slot : slots_) {
       const std::lock_guard lock(registry_.ControlMutex(*slot));
-      // What the thread's rows say beyond its clock moves to the next period.
-      if (slot->needs_finish && slot->thread_key != Slot::kNoKey) {
-        const Row surplus = accounts_.SurplusOf(*slot);
-        if (surplus != Row{}) drain_.intake().HoldBack(slot->thread_key, surplus);
-      }
-      if (sees_to_memory) DiscardIfIdle(*slot);
+      if (!slot->needs_finish || slot->thread_key == Slot::kNoKey) continue;
+      const Row surplus = accounts_.SurplusOf(*slot);
+      if (surplus != Row{}) visit(slot->thread_key, surplus);
     }
-    if (!sees_to_memory) return;
+  }
+  // They move to the next period.
+  void HoldSurplusesBack(Recording& recording) {
+    VisitSurpluses([&](std::uint32_t thread, const Row& row) { recording.HoldBack(thread, row); });
+  }
+
+  // Gives back what threads hold that are long idle, or gone.
+  void SeeToMemory(std::int64_t now_ns) {
+    if (now_ns - memory_seen_to_ns_ < kLongIdleNs) return;
+    for (Slot* slot : slots_) {
+      const std::lock_guard lock(registry_.ControlMutex(*slot));
+      DiscardIfIdle(*slot);
+    }
     registry_.DiscardIdle();
     memory_seen_to_ns_ = now_ns;
   }
@@ -286,13 +306,12 @@ class Session {
   typename Traits::Clock clock_;
   SlotAccounts<Traits> accounts_;
   SlotDrain<Traits> drain_;
+  const RecordingColumns columns_;
   LabelTable labels_;  // the sets that threads' context words name
   RandomSource random_;
   std::vector<Slot*> slots_;  // scratch
   std::array<PollRounds<Platform>, kCount> poll_rounds_;
-  std::int64_t period_begin_ns_ = 0;
   std::int64_t memory_seen_to_ns_ = 0;
-  std::int64_t period_begin_unix_ns_ = 0;
 };
 
 }  // namespace strobe::internal

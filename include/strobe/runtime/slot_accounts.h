@@ -51,17 +51,18 @@ class SlotAccounts {
                CollectorCounters& counters, int signal)
       : registry_(registry), counters_(counters), signal_(signal), providers_(options) {
     providers_.ForEachEnabled([&](const auto& provider, auto index) {
-      if (first_enabled_ == kCount) {
-        first_enabled_ = index;
-        if constexpr (kIsClocked<decltype(provider)>) period_ns_ = provider.period_ns();
-      }
+      first_enabled_ = std::min<std::size_t>(first_enabled_, index);
+      if constexpr (kIsClocked<decltype(provider)>) periods_ns_[index] = provider.period_ns();
     });
   }
 
   [[nodiscard]] Providers& providers() { return providers_; }
-  // The first provider that the options enable; kCount where they enable none. And its period.
+  // The first provider that the options enable; kCount where they enable none.
   [[nodiscard]] std::size_t first_enabled() const { return first_enabled_; }
-  [[nodiscard]] std::int64_t period_ns() const { return period_ns_; }
+  // The sampling period of a provider; 0 where it has none, or is not enabled.
+  [[nodiscard]] std::int64_t period_ns(std::size_t provider) const {
+    return provider < kCount ? periods_ns_[provider] : 0;
+  }
   // What that provider shows by default.
   [[nodiscard]] std::size_t shown_column() const {
     return std::max<std::size_t>(Providers::FirstColumn(first_enabled_ + 1), 1) - 1;
@@ -235,7 +236,7 @@ class SlotAccounts {
   std::atomic<int> signal_;
   Providers providers_;
   std::size_t first_enabled_ = kCount;
-  std::int64_t period_ns_ = 0;
+  std::array<std::int64_t, kCount> periods_ns_{};
   std::atomic<bool> has_ended_{false};
   std::atomic<bool> has_postponed_{false};
 };

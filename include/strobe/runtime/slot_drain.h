@@ -15,6 +15,7 @@
 #include "strobe/core/record.h"
 #include "strobe/runtime/collector_counters.h"
 #include "strobe/runtime/loaded_code.h"
+#include "strobe/runtime/recording_columns.h"
 #include "strobe/runtime/sample_intake.h"
 #include "strobe/runtime/slot_accounts.h"
 #include "strobe/runtime/thread_registry.h"
@@ -34,12 +35,14 @@ class SlotDrain {
   static constexpr std::size_t kCount = Providers::kCount;
 
   SlotDrain(const CollectorOptions& options, ThreadRegistry<Traits>& registry,
-            LoadedCode<Traits>& code, CollectorCounters& counters, SlotAccounts<Traits>& accounts)
+            LoadedCode<Traits>& code, CollectorCounters& counters, SlotAccounts<Traits>& accounts,
+            const Recording::Time& begin)
       : registry_(registry),
         code_(code),
         counters_(counters),
         accounts_(accounts),
-        intake_(Providers::Layout(), static_cast<std::size_t>(*options.memory_bytes)) {
+        intake_(Providers::Layout(), IndicesOf(EnabledColumns(accounts.providers())),
+                static_cast<std::size_t>(*options.memory_bytes), begin) {
     code_.Begin(
         registry.arena()->code, [&registry] { return registry.IsCapturing(); }, intake_);
   }
@@ -186,7 +189,7 @@ class SlotDrain {
     const auto finish = [this](std::span<const std::byte> slice, StackDelta& stack) {
       has_deferred_ = true;
       const auto has_gone = [&](Address pc) {
-        return intake_.recording().HasGone(stack.generation, pc);
+        return intake_.recorder().HasGone(stack.generation, pc);
       };
       return finisher_.Finish(code_.tables(), slice,
                               registry_.arena()->max_frames.load(std::memory_order_relaxed),

@@ -1,0 +1,109 @@
+// Recording: one aggregation of samples, from a begin to an end, with columns of its own.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "strobe/aggregate/aggregated_period.h"
+#include "strobe/aggregate/aggregator.h"
+#include "strobe/aggregate/label_table.h"
+#include "strobe/base/address.h"
+#include "strobe/base/visibility.h"
+#include "strobe/core/module_map.h"
+#include "strobe/core/record.h"
+#include "strobe/core/stack.h"
+
+namespace strobe {
+
+STROBE_HOLDS_HIDDEN_BEGIN
+// What a recording has seen from a begin to an end.
+struct RecordedPeriod {
+  AggregatedPeriod samples;
+  std::int64_t time_ns = 0;  // of the begin, since 1970
+  std::int64_t duration_ns = 0;
+  std::uint64_t stacks_folded = 0;  // see Aggregator::folded
+};
+
+// The continuous export is one recording, whose periods follow each other; a call of Record is
+// another. A recording is given whole rows and keeps the values of its columns. Threads have the
+// numbers that its owner gives them. Collector thread only. A call that throws std::bad_alloc has
+// added nothing, and can be repeated.
+class Recording {
+ public:
+  // What a clock says, and what the time of day is then.
+  struct Time {
+    std::int64_t monotonic_ns = 0;
+    std::int64_t unix_ns = 0;
+  };
+
+  // `columns` are indices into the rows, at most kMaxValueTypes. See Aggregator for the limit.
+  Recording(std::vector<std::size_t> columns, std::size_t memory_limit_bytes, const Time& begin);
+
+  // Takes over the threads of another recording, with the stack that each had last, and the modules
+  // that are loaded: from then on it can be given the same records. For one that has nothing yet.
+  void Join(const Recording& other);
+
+  void AddThread(std::uint32_t thread, std::uint64_t id, std::string name);
+  // Takes no memory.
+  void RemoveThread(std::uint32_t thread);
+  // See Aggregator, whose functions these are.
+  void SetModules(std::uint32_t generation, const ModuleMap& map) {
+    aggregator_.SetModules(generation, map);
+  }
+  [[nodiscard]] bool HasGone(std::uint32_t generation, Address address) const {
+    return aggregator_.HasGone(generation, address);
+  }
+  bool Add(std::uint32_t thread, const StackDelta& stack, std::span<const std::int64_t> row,
+           std::uint64_t context) {
+    Values values;
+    return aggregator_.Add(keys_[thread], stack, Select(row, values), context);
+  }
+  bool ExtendLast(std::uint32_t thread, std::span<const std::int64_t> row, std::uint64_t context) {
+    Values values;
+    return aggregator_.ExtendLast(keys_[thread], Select(row, values), context);
+  }
+  void ForgetLast(std::uint32_t thread) { aggregator_.ForgetLast(keys_[thread]); }
+  void AddPseudo(std::uint32_t thread, PseudoFrame frame, std::span<const std::int64_t> row) {
+    Values values;
+    aggregator_.AddPseudo(keys_[thread], frame, Select(row, values));
+  }
+  void AddToLast(std::uint32_t thread, std::span<const std::int64_t> row) {
+    Values values;
+    aggregator_.AddToLast(keys_[thread], Select(row, values));
+  }
+  void HoldBack(std::uint32_t thread, std::span<const std::int64_t> row) {
+    Values values;
+    aggregator_.HoldBack(keys_[thread], Select(row, values));
+  }
+  void ReturnHeldBack() { aggregator_.ReturnHeldBack(); }
+
+  // Ends the period, and begins the next.
+  RecordedPeriod Take(const LabelTable& labels, const Time& now);
+
+  // Of the period so far, in the column with that index into the recording's own.
+  [[nodiscard]] std::int64_t Sum(std::size_t column) const { return aggregator_.Sum(column); }
+  [[nodiscard]] std::size_t memory_bytes() const { return aggregator_.memory_bytes(); }
+  [[nodiscard]] std::uint64_t folded() const { return aggregator_.folded(); }
+
+ private:
+  using Values = std::array<std::int64_t, kMaxValueTypes>;
+  static constexpr std::uint32_t kNoKey = 0xFFFFFFFF;
+
+  std::span<const std::int64_t> Select(std::span<const std::int64_t> row, Values& values) const {
+    for (std::size_t i = 0; i < columns_.size(); ++i) values[i] = row[columns_[i]];
+    return std::span(values).first(columns_.size());
+  }
+
+  const std::vector<std::size_t> columns_;
+  Aggregator aggregator_;
+  std::vector<std::uint32_t> keys_;  // the aggregator's, by thread
+  Time begin_;
+  std::uint64_t folded_before_ = 0;
+};
+STROBE_HOLDS_HIDDEN_END
+
+}  // namespace strobe

@@ -1,0 +1,112 @@
+// Recorder: the recordings of a session. Each gets every record.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "strobe/aggregate/recording.h"
+#include "strobe/base/memory_guard.h"
+#include "strobe/base/visibility.h"
+#include "strobe/core/recording_options.h"
+
+STROBE_HIDDEN_BEGIN
+namespace strobe::internal {
+
+// The continuous recording is always there; others come and go. What there is no memory for in one
+// of the others ends that one alone. A call that throws std::bad_alloc, for want of memory in the
+// continuous recording, has added nothing to any, and can be repeated. Collector thread only.
+class Recorder {
+ public:
+  // See Recording. Each recording has a memory limit of its own.
+  Recorder(std::vector<std::size_t> columns, std::size_t memory_limit_bytes,
+           const Recording::Time& begin)
+      : memory_limit_bytes_(memory_limit_bytes),
+        continuous_(std::move(columns), memory_limit_bytes, begin) {}
+
+  [[nodiscard]] Recording& continuous() { return continuous_; }
+  [[nodiscard]] const Recording& continuous() const { return continuous_; }
+
+  // Begins a recording of these columns. Returns its place, until End(place); nothing where there
+  // are kMaxRecordings already, or memory runs out.
+  std::optional<std::size_t> Begin(std::vector<std::size_t> columns, const Recording::Time& begin);
+  // The recording in that place; nullptr where memory has run out in it.
+  [[nodiscard]] Recording* At(std::size_t place) {
+    return others_[place].recording ? &*others_[place].recording : nullptr;
+  }
+  void End(std::size_t place);
+
+  // The rest goes to each recording.
+
+  void AddThread(std::uint32_t thread, std::uint64_t id, const std::string& name) {
+    continuous_.AddThread(thread, id, name);
+    ForEachOther([&](Recording& recording) { recording.AddThread(thread, id, name); });
+  }
+  void RemoveThread(std::uint32_t thread) {
+    continuous_.RemoveThread(thread);
+    ForEachOther([&](Recording& recording) { recording.RemoveThread(thread); });
+  }
+  void SetModules(std::uint32_t generation, const ModuleMap& map) {
+    continuous_.SetModules(generation, map);
+    ForEachOther([&](Recording& recording) { recording.SetModules(generation, map); });
+  }
+  // Whether one of them knows that this code has gone: the one that has lasted longest knows most.
+  [[nodiscard]] bool HasGone(std::uint32_t generation, Address address) const;
+  // False where one of them does not know what the stack shares with the last.
+  bool Add(std::uint32_t thread, const StackDelta& stack, std::span<const std::int64_t> row,
+           std::uint64_t context) {
+    bool is_known = continuous_.Add(thread, stack, row, context);
+    ForEachOther([&](Recording& recording) {
+      if (!recording.Add(thread, stack, row, context)) is_known = false;
+    });
+    return is_known;
+  }
+  // Where the continuous recording knows the thread's last stack, and another does not, that has a
+  // [folded] stack.
+  bool ExtendLast(std::uint32_t thread, std::span<const std::int64_t> row, std::uint64_t context) {
+    if (!continuous_.ExtendLast(thread, row, context)) return false;
+    ForEachOther([&](Recording& recording) {
+      if (!recording.ExtendLast(thread, row, context))
+        recording.AddPseudo(thread, PseudoFrame::kFolded, row);
+    });
+    return true;
+  }
+  void ForgetLast(std::uint32_t thread) {
+    continuous_.ForgetLast(thread);
+    ForEachOther([&](Recording& recording) { recording.ForgetLast(thread); });
+  }
+  void AddPseudo(std::uint32_t thread, PseudoFrame frame, std::span<const std::int64_t> row) {
+    continuous_.AddPseudo(thread, frame, row);
+    ForEachOther([&](Recording& recording) { recording.AddPseudo(thread, frame, row); });
+  }
+
+  [[nodiscard]] std::size_t memory_bytes() const;
+
+ private:
+  struct Place {
+    bool is_taken = false;
+    std::optional<Recording> recording;
+  };
+
+  template <class Body>
+  void ForEachOther(const Body& body) {
+    if (taken_ == 0) return;
+    for (Place& place : others_) {
+      if (place.recording && !HasMemoryFor([&] { body(*place.recording); }))
+        place.recording.reset();
+    }
+  }
+
+  const std::size_t memory_limit_bytes_;
+  Recording continuous_;
+  std::array<Place, kMaxRecordings> others_;
+  std::size_t taken_ = 0;
+};
+
+}  // namespace strobe::internal
+STROBE_HIDDEN_END

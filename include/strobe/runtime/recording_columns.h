@@ -1,0 +1,51 @@
+// RecordingColumns: which value types a recording has, and which of them a viewer shows first.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "strobe/base/visibility.h"
+#include "strobe/core/value_type.h"
+
+STROBE_HIDDEN_BEGIN
+namespace strobe::internal {
+
+struct RecordingColumn {
+  std::size_t index = 0;     // into the rows of the intake, and into all value types
+  std::size_t provider = 0;  // whose value type it is, as an index into the ProviderList
+};
+using RecordingColumns = std::vector<RecordingColumn>;
+
+// The columns of the providers that are enabled.
+template <class Providers>
+RecordingColumns EnabledColumns(Providers& providers) {
+  RecordingColumns columns;
+  providers.ForEachEnabled([&](const auto& /*provider*/, auto index) {
+    for (std::size_t i = Providers::FirstColumn(index); i < Providers::FirstColumn(index + 1); ++i)
+      columns.push_back({i, index});
+  });
+  return columns;
+}
+
+// Those of `enabled` whose value type has one of these names; all without a name. InvalidArgument
+// for a name that none has.
+absl::StatusOr<RecordingColumns> SelectColumns(const RecordingColumns& enabled,
+                                               std::span<const ValueType> value_types,
+                                               const std::vector<std::string>& names);
+
+// What a viewer shows first, as an index into `columns`: the last column of the first provider,
+// which stands after any count.
+std::size_t DefaultColumn(const RecordingColumns& columns);
+
+// Their indices alone.
+std::vector<std::size_t> IndicesOf(const RecordingColumns& columns);
+
+// Their value types, of all value types.
+std::vector<ValueType> ValueTypesOf(const RecordingColumns& columns,
+                                    std::span<const ValueType> value_types);
+
+}  // namespace strobe::internal
+STROBE_HIDDEN_END

@@ -1,0 +1,41 @@
+#include "strobe/aggregate/recording.h"
+
+#include <utility>
+
+namespace strobe {
+
+Recording::Recording(std::vector<std::size_t> columns, std::size_t memory_limit_bytes,
+                     const Time& begin)
+    : columns_(std::move(columns)),
+      aggregator_(columns_.size(), memory_limit_bytes),
+      begin_(begin) {}
+
+void Recording::Join(const Recording& other) {
+  aggregator_.CopyModules(other.aggregator_);
+  keys_.assign(other.keys_.size(), kNoKey);
+  for (std::size_t thread = 0; thread < keys_.size(); ++thread) {
+    if (other.keys_[thread] != kNoKey)
+      keys_[thread] = aggregator_.AddThreadOf(other.aggregator_, other.keys_[thread]);
+  }
+}
+
+void Recording::AddThread(std::uint32_t thread, std::uint64_t id, std::string name) {
+  if (thread >= keys_.size()) keys_.resize(thread + 1, kNoKey);
+  keys_[thread] = aggregator_.AddThread(id, std::move(name));
+}
+
+void Recording::RemoveThread(std::uint32_t thread) {
+  aggregator_.RemoveThread(std::exchange(keys_[thread], kNoKey));
+}
+
+RecordedPeriod Recording::Take(const LabelTable& labels, const Time& now) {
+  RecordedPeriod period{.samples = aggregator_.Take(labels),
+                        .time_ns = begin_.unix_ns,
+                        .duration_ns = now.monotonic_ns - begin_.monotonic_ns,
+                        .stacks_folded = aggregator_.folded() - folded_before_};
+  begin_ = now;
+  folded_before_ = aggregator_.folded();
+  return period;
+}
+
+}  // namespace strobe

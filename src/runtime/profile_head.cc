@@ -1,0 +1,46 @@
+#include "strobe/runtime/profile_head.h"
+
+#include <algorithm>
+
+namespace strobe::internal {
+
+Stats StatsBetween(const Stats& earlier, const Stats& later) {
+  Stats result = later;
+  result.threads_ended -= earlier.threads_ended;
+  result.threads_refused -= earlier.threads_refused;
+  result.samples -= earlier.samples;
+  for (std::size_t i = 0; i < result.drops.size(); ++i) result.drops[i] -= earlier.drops[i];
+  for (std::size_t i = 0; i < result.stack_ends.size(); ++i)
+    result.stack_ends[i] -= earlier.stack_ends[i];
+  result.signals_foreign -= earlier.signals_foreign;
+  result.signals_stale -= earlier.signals_stale;
+  result.handler_replaced -= earlier.handler_replaced;
+  result.handler_time_ns -= earlier.handler_time_ns;
+  result.drains -= earlier.drains;
+  result.collector_cpu_ns -= earlier.collector_cpu_ns;
+  result.stacks_folded -= earlier.stacks_folded;
+  result.stacks_deferred -= earlier.stacks_deferred;
+  result.module_refreshes -= earlier.module_refreshes;
+  result.waits_abandoned -= earlier.waits_abandoned;
+  result.polls_put_off -= earlier.polls_put_off;
+  result.exports -= earlier.exports;
+  result.exports_failed -= earlier.exports_failed;
+  result.exports_dropped -= earlier.exports_dropped;
+  result.amount_dropped -= earlier.amount_dropped;
+  for (std::size_t i = 0; i < std::min(earlier.outputs.size(), result.outputs.size()); ++i) {
+    result.outputs[i].exports -= earlier.outputs[i].exports;
+    result.outputs[i].exports_failed -= earlier.outputs[i].exports_failed;
+    result.outputs[i].exports_dropped -= earlier.outputs[i].exports_dropped;
+    result.outputs[i].amount_dropped -= earlier.outputs[i].amount_dropped;
+  }
+  result.periods_extended -= earlier.periods_extended;
+  result.out_of_memory -= earlier.out_of_memory;
+  result.rated_samples -= earlier.rated_samples;
+  result.rated_ns -= earlier.rated_ns;
+  result.achieved_rate_hz = result.rated_ns > 0 ? static_cast<double>(result.rated_samples) * 1e9 /
+                                                      static_cast<double>(result.rated_ns)
+                                                : 0;
+  return result;
+}
+
+}  // namespace strobe::internal

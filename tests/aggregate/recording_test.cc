@@ -1,0 +1,136 @@
+#include "strobe/aggregate/recording.h"
+
+#include <cstdint>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "strobe/testing/profile_check.h"
+
+namespace strobe {
+namespace {
+
+using ::testing::ElementsAre;
+using Row = std::vector<std::int64_t>;
+
+constexpr std::size_t kLimit = std::size_t{1} << 20;
+
+// The values of each stack, by its frames from the leaf; a pseudo-frame's address is its number.
+std::map<std::vector<Address>, Row> ValuesOf(RecordedPeriod period, std::size_t columns) {
+  Profile profile;
+  profile.value_types.resize(columns);
+  FillProfile(std::move(period.samples), profile);
+  std::map<std::vector<Address>, Row> values;
+  for (std::size_t i = 0; i < profile.samples.size(); ++i) {
+    std::vector<Address> stack;
+    for (std::uint32_t node = profile.samples[i].stack; node != 0;
+         node = profile.stacks[node].parent)
+      stack.push_back(profile.frames[profile.stacks[node].frame].address);
+    values[stack] = Row(profile.Values(i).begin(), profile.Values(i).end());
+  }
+  return values;
+}
+
+bool Add(Recording& recording, std::uint32_t thread, std::size_t shared,
+         const std::vector<Address>& leaf_first, const Row& row) {
+  return recording.Add(thread, {.generation = 1, .shared = shared, .leaf_first = leaf_first}, row,
+                       kNoContext);
+}
+
+TEST(Recording, KeepsItsColumns) {
+  Recording recording({2, 0}, kLimit, {});
+  recording.AddThread(3, 7, "thread");
+  EXPECT_TRUE(Add(recording, 3, 0, {0x22, 0x11}, {1, 10, 100}));
+  EXPECT_TRUE(recording.ExtendLast(3, Row{2, 20, 200}, kNoContext));
+  EXPECT_EQ(recording.Sum(0), 300);
+  EXPECT_THAT(ValuesOf(recording.Take(LabelTable(), {}), 2),
+              ElementsAre(std::pair(std::vector<Address>{0x22, 0x11}, Row{300, 3})));
+}
+
+TEST(Recording, APeriodLastsFromItsBeginToItsEnd) {
+  Recording recording({0}, kLimit, {.monotonic_ns = 100, .unix_ns = 5000});
+  const RecordedPeriod first = recording.Take(LabelTable(), {.monotonic_ns = 130, .unix_ns = 6000});
+  EXPECT_EQ(first.time_ns, 5000);
+  EXPECT_EQ(first.duration_ns, 30);
+  const RecordedPeriod second = recording.Take(LabelTable(), {.monotonic_ns = 131, .unix_ns = 0});
+  EXPECT_EQ(second.time_ns, 6000);
+  EXPECT_EQ(second.duration_ns, 1);
+}
+
+// The next record says only what has changed since a stack that was before the begin.
+TEST(Recording, OneThatJoinsKnowsTheLastStacksAndNothingOfTheirValues) {
+  Recording first({0}, kLimit, {});
+  for (std::uint32_t thread = 0; thread < 3; ++thread) first.AddThread(thread, thread, "thread");
+  EXPECT_TRUE(Add(first, 0, 0, {0x33, 0x22, 0x11}, {5}));
+  EXPECT_TRUE(Add(first, 1, 0, {0x55}, {7}));
+  first.RemoveThread(2);
+  Recording second({0}, kLimit, {});
+  second.Join(first);
+  for (Recording* recording : {&first, &second}) {
+    EXPECT_TRUE(Add(*recording, 0, 2, {0x44}, {1}));
+    EXPECT_TRUE(Add(*recording, 0, 1, {}, {8}));
+    EXPECT_TRUE(recording->ExtendLast(1, Row{2}, kNoContext));
+    recording->AddThread(2, 9, "later");
+    EXPECT_FALSE(recording->ExtendLast(2, Row{3}, kNoContext)) << "it has no stack yet";
+    EXPECT_TRUE(Add(*recording, 2, 0, {0x66}, {4}));
+    recording->RemoveThread(2);
+  }
+  EXPECT_THAT(ValuesOf(second.Take(LabelTable(), {}), 1),
+              ElementsAre(std::pair(std::vector<Address>{0x11}, Row{8}),
+                          std::pair(std::vector<Address>{0x44, 0x22, 0x11}, Row{1}),
+                          std::pair(std::vector<Address>{0x55}, Row{2}),
+                          std::pair(std::vector<Address>{0x66}, Row{4})));
+  EXPECT_EQ(ValuesOf(first.Take(LabelTable(), {}), 1)[{0x55}], Row{9});
+}
+
+TEST(Recording, OneThatJoinsKnowsTheModulesThatAreLoaded) {
+  const auto map = [](const char* path) {
+    Module module;
+    module.start = 0x1000;
+    module.limit = 0x2000;
+    module.path = path;
+    return ModuleMap({module});
+  };
+  Recording first({0}, kLimit, {});
+  first.SetModules(1, map("/one"));
+  Recording second({0}, kLimit, {});
+  second.Join(first);
+  EXPECT_FALSE(second.HasGone(1, 0x1100));
+  for (Recording* recording : {&first, &second}) recording->SetModules(2, map("/two"));
+  EXPECT_TRUE(second.HasGone(1, 0x1100));
+  static_cast<void>(first.Take(LabelTable(), {}));
+  EXPECT_FALSE(first.HasGone(1, 0x1100)) << "a new period knows what is loaded now";
+  EXPECT_TRUE(second.HasGone(1, 0x1100));
+}
+
+// At the border of two periods an amount moves from one to the other.
+TEST(Recording, WhatIsHeldBackInOneCanBeAddedToAnother) {
+  Recording first({0}, kLimit, {});
+  first.AddThread(0, 1, "thread");
+  EXPECT_TRUE(Add(first, 0, 0, {0x22}, {10}));
+  Recording second({0}, kLimit, {});
+  second.Join(first);
+  second.AddToLast(0, Row{4});
+  first.HoldBack(0, Row{4});
+  EXPECT_EQ(ValuesOf(first.Take(LabelTable(), {}), 1)[{0x22}], Row{6});
+  EXPECT_EQ(ValuesOf(second.Take(LabelTable(), {}), 1)[{0x22}], Row{4});
+  second.ForgetLast(0);
+  second.AddToLast(0, Row{3});
+  EXPECT_EQ(
+      ValuesOf(second.Take(LabelTable(), {}), 1)[{static_cast<Address>(PseudoFrame::kFolded)}],
+      Row{3});
+}
+
+TEST(Recording, CountsWhatItFoldsInEachPeriod) {
+  Recording recording({0}, kLimit, {});
+  recording.AddThread(0, 1, "thread");
+  EXPECT_FALSE(Add(recording, 0, 3, {0x22}, {1})) << "shares with nothing";
+  EXPECT_EQ(recording.Take(LabelTable(), {}).stacks_folded, 1u);
+  EXPECT_TRUE(Add(recording, 0, 0, {0x22}, {1}));
+  EXPECT_EQ(recording.Take(LabelTable(), {}).stacks_folded, 0u);
+}
+
+}  // namespace
+}  // namespace strobe

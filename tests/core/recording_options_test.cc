@@ -1,0 +1,24 @@
+#include "strobe/core/recording_options.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace strobe {
+namespace {
+
+using std::chrono::milliseconds;
+
+TEST(RecordingOptions, ADurationHasALimit) {
+  EXPECT_TRUE(Validate({.duration = milliseconds(1)}).ok());
+  EXPECT_TRUE(Validate({.duration = kMaxRecordingDuration}).ok());
+  for (const milliseconds duration :
+       {milliseconds(0), milliseconds(-1), kMaxRecordingDuration + milliseconds(1)}) {
+    const absl::Status status = Validate({.duration = duration});
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+    EXPECT_THAT(std::string(status.message()),
+                ::testing::HasSubstr("duration: expected 1 to 86400000 ms"));
+  }
+}
+
+}  // namespace
+}  // namespace strobe
