@@ -13,10 +13,4 @@ bool LockBy(std::unique_lock<std::mutex>& lock, std::chrono::steady_clock::time_
   return true;
 }
 
-void AddExports(Stats& stats, const Stats& more) {
-  AddOutputs(stats, more.outputs);
-  if (!more.partly_named_module.empty()) stats.partly_named_module = more.partly_named_module;
-  stats.out_of_memory += more.out_of_memory;
-}
-
 }  // namespace strobe::internal

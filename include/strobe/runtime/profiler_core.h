@@ -26,6 +26,7 @@
 #include "strobe/runtime/collector.h"
 #include "strobe/runtime/delivery_check.h"
 #include "strobe/runtime/diagnosis.h"
+#include "strobe/runtime/ended_exports.h"
 #include "strobe/runtime/exit_list.h"
 #include "strobe/runtime/export_worker.h"
 #include "strobe/runtime/loaded_code.h"
@@ -36,13 +37,8 @@
 STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
 
-// Exporters left behind by Stop that may hang at a time; Start refuses to add to them.
-inline constexpr std::size_t kMaxAbandonedExporters = 4;
-
 // Takes the mutex, by the deadline at the latest; false where it could not be had.
 bool LockBy(std::unique_lock<std::mutex>& lock, std::chrono::steady_clock::time_point deadline);
-// Adds the counters of `more` that an ExportWorker keeps.
-void AddExports(Stats& stats, const Stats& more);
 
 // `options` as code set them, and with what the environment adds. What it cannot use, it says on
 // standard error.
@@ -238,8 +234,7 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
     if (running.session == nullptr)
       stats.threads_on_fallback = stats.threads_blocking = 0;  // no collector polls them
     const std::lock_guard lock(running_mutex_);
-    AddExports(stats, ended_exports_);
-    for (const auto& worker : ended_workers_) AddExportsOf(*worker, stats);
+    ended_exports_.AddTo(stats);
     if (running.worker != nullptr && running_.worker == running.worker)
       AddExportsOf(*running.worker, stats);
     return stats;
@@ -301,10 +296,7 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
     if (absl::Status status = Usable(); !status.ok()) return status;
     {
       const std::lock_guard lock(running_mutex_);
-      SettleEndedWorkers();
-      if (ended_workers_.size() >= kMaxAbandonedExporters)
-        return absl::ResourceExhaustedError("exporters of earlier sessions still hang");
-      ended_workers_.reserve(kMaxAbandonedExporters);  // Stop takes no memory for that
+      if (absl::Status status = ended_exports_.MakeRoom(); !status.ok()) return status;
     }
     if (absl::Status status = registry_.Open(); !status.ok()) return status;
     const int signal = signal_.template Wanted<Platform>();
@@ -360,8 +352,7 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
     collector_.reset();
     status.Update(running.worker->End(ExportDeadline()));
     const std::lock_guard running_lock(running_mutex_);
-    ended_workers_.push_back(running.worker);
-    SettleEndedWorkers();
+    ended_exports_.Add(running.worker);
     running_ = {};
     return status;
   }
@@ -375,23 +366,6 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
     }
     is_exit_using_.store(false,
                          std::memory_order_release);  // the last touch: now it may be deleted
-  }
-
-  static void AddExportsOf(const ExportWorker<Traits>& worker, Stats& stats) {
-    Stats exports;
-    worker.AddTo(exports);
-    AddExports(stats, exports);
-  }
-
-  // Under running_mutex_.
-  void SettleEndedWorkers() {
-    std::erase_if(ended_workers_, [this](const auto& worker) {
-      return worker->HasEnded() && counters_.HasMemoryFor([&] {
-        Stats sum = ended_exports_;
-        AddExportsOf(*worker, sum);
-        ended_exports_ = std::move(sum);
-      });
-    });
   }
 
   // On the collector's thread.
@@ -453,9 +427,7 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
   Running running_;
   absl::Status last_start_;
   bool was_started_ = false;
-  std::vector<std::shared_ptr<ExportWorker<Traits>>>
-      ended_workers_;    // of sessions that have ended, while they hang
-  Stats ended_exports_;  // of those that are gone
+  EndedExports<ExportWorker<Traits>> ended_exports_{counters_};
 
   // The collector's, or Stop's after it.
   std::uint64_t sequence_ = 0;
