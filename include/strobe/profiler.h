@@ -5,17 +5,21 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "strobe/base/memory_guard.h"
 #include "strobe/base/visibility.h"
 #include "strobe/clock/clock.h"
 #include "strobe/core/generated_code.h"
 #include "strobe/core/options.h"
+#include "strobe/core/profile.h"
+#include "strobe/core/recording_options.h"
 #include "strobe/core/registration.h"
 #include "strobe/core/stats.h"
 #include "strobe/default_traits.h"
@@ -99,6 +103,23 @@ class BasicProfiler final {
 
   // Exports what has been sampled so far, and waits for it like Stop. The session goes on.
   absl::Status Flush() { return Call(&internal::AbstractCore::Flush); }
+
+  // Records for that time, beside the continuous export, and returns the profile: when the time is
+  // over, or the session ends before. The export is the same with it and without. From any thread,
+  // kMaxRecordings of them at a time. Encoders take the profile; a symbolizer names its functions.
+  //
+  // FailedPrecondition where no session runs; InvalidArgument names the option that is wrong, or a
+  // value type that is not enabled; ResourceExhausted where as many record already, or memory runs
+  // out.
+  absl::StatusOr<Profile> Record(std::chrono::milliseconds duration) {
+    return Record(RecordingOptions{.duration = duration});
+  }
+  // With columns of its own: profiler.Record({.duration = 30s, .value_types = {"wall"}}).
+  absl::StatusOr<Profile> Record(const RecordingOptions& options) {
+    internal::AbstractCore* const core = Core();
+    if (core == nullptr) return internal::OutOfMemory();
+    return core->Record(options);
+  }
 
   // The account since construction. Never waits for an export. Where memory runs out, all is 0 but
   // Stats::out_of_memory.

@@ -1,16 +1,18 @@
 // Collector: the thread that drains the rings, polls threads for those providers that ask for
-// it, and ends periods.
+// it, ends periods, and begins and ends recordings.
 #pragma once
 
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <utility>
 
 #include "strobe/base/visibility.h"
 #include "strobe/runtime/monitor.h"
+#include "strobe/runtime/recording_calls.h"
 #include "strobe/runtime/session.h"
 
 STROBE_HIDDEN_BEGIN
@@ -44,10 +46,14 @@ class Collector {
   using Platform = typename Traits::Platform;
 
   // What the collector asks of its owner, on its own thread: to end the period (false: not now, go
-  // on), and to look after the handler.
+  // on), to look after the handler, and, after a drain, to begin a recording or to end it. A
+  // recording that lacks something for want of memory becomes an error: `is_whole` says so of the
+  // drain. It has begun if the call has a place then.
   struct Callbacks {
     std::function<bool()> end_period;
     std::function<void()> check_handler;
+    std::function<void(RecordingCall& call, bool is_whole)> begin_recording = {};
+    std::function<void(RecordingCall& call, bool is_whole)> end_recording = {};
   };
 
   Collector(const ProfilerOptions& options, Session<Traits>& session, CollectorCounters& counters,
@@ -74,6 +80,16 @@ class Collector {
     return monitor_.WaitFor([&] { return periods_done_ >= wanted; }, deadline) && was_period_ended_;
   }
 
+  // Carries out a call of Record, and waits until it is done: after its duration, or when the
+  // session ends. From any thread. Takes no memory of the calling thread.
+  void Record(const std::shared_ptr<RecordingCall>& call) { recording_calls_.Wait(call); }
+
+  // After End, and after the session has drained the last records: ends what is recorded. From now
+  // on there is no other.
+  void EndRecordings(bool is_whole) {
+    recording_calls_.Close([&](RecordingCall& call) { callbacks_.end_recording(call, is_whole); });
+  }
+
   void End() {
     {
       const std::lock_guard lock(monitor_);
@@ -96,12 +112,12 @@ class Collector {
     std::unique_lock lock(monitor_);
     while (!is_ending_) {
       const std::uint64_t asked = periods_asked_;
-      lock.unlock();
       now_ns = clock_.MonotonicNs();
+      const RecordingCalls::Calls due = recording_calls_.Due(now_ns);
+      lock.unlock();
       const bool is_export_due = asked != periods_done_ || now_ns >= next_export_ns;
-      if (now_ns >= next_drain_ns || is_export_due) {
-        double fill = 0;  // where memory runs out, the next drain goes on
-        static_cast<void>(counters_.HasMemoryFor([&] { fill = session_.Drain(); }));
+      if (now_ns >= next_drain_ns || is_export_due || due[0] != nullptr) {
+        const double fill = DrainFor(due);
         drain_ns = NextDrainNs(drain_ns, fill, option_drain_ns_);
         // Never more than half of the time, however much there is to do.
         const std::int64_t done_ns = clock_.MonotonicNs();
@@ -128,9 +144,25 @@ class Collector {
         monitor_.NotifyAll();
       }
       if (is_ending_ || periods_asked_ != periods_done_) continue;
-      const std::int64_t wake_ns = std::min({next_drain_ns, next_poll_ns, next_export_ns});
-      Wait(lock, std::max<std::int64_t>(wake_ns - clock_.MonotonicNs(), 0));
+      WaitUntil(lock,
+                std::min({next_drain_ns, next_poll_ns, next_export_ns, recording_calls_.due_ns()}));
     }
+  }
+
+  // Drains; then begins and ends those recordings. Where memory runs out, the next drain goes on.
+  double DrainFor(const RecordingCalls::Calls& due) {
+    const std::uint64_t failures = counters_.out_of_memory.load(std::memory_order_relaxed);
+    double fill = 0;
+    static_cast<void>(counters_.HasMemoryFor([&] { fill = session_.Drain(); }));
+    const bool is_whole = counters_.out_of_memory.load(std::memory_order_relaxed) == failures;
+    recording_calls_.Serve(
+        due,
+        [&](RecordingCall& call) {
+          callbacks_.begin_recording(call, is_whole);
+          call.end_ns = clock_.MonotonicNs() + call.duration_ns;
+        },
+        [&](RecordingCall& call) { callbacks_.end_recording(call, is_whole); });
+    return fill;
   }
 
   // Where memory runs out in it, the next try comes no sooner than a drain would.
@@ -142,7 +174,9 @@ class Collector {
 
   // Or until a notification; but for that a short time is not cut short where it can be kept
   // more precisely.
-  void Wait(std::unique_lock<Monitor>& lock, std::int64_t time_ns) {
+  void WaitUntil(std::unique_lock<Monitor>& lock, std::int64_t wake_ns) {
+    const std::int64_t now_ns = clock_.MonotonicNs();
+    const std::int64_t time_ns = wake_ns > now_ns ? wake_ns - now_ns : 0;
     if constexpr (requires { Platform::SleepNs(time_ns); }) {
       if (time_ns <= kMaxSleepNs) {
         lock.unlock();
@@ -161,6 +195,7 @@ class Collector {
   const std::int64_t option_drain_ns_;
   const std::int64_t export_period_ns_;
   Monitor monitor_;
+  RecordingCalls recording_calls_{monitor_};
   bool is_ending_ = false;
   std::uint64_t periods_asked_ = 0;
   std::uint64_t periods_done_ = 0;

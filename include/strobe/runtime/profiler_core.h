@@ -1,5 +1,4 @@
-// ProfilerCore: the parts of a Profiler put together. It is some 470 lines long because every call
-// of a Profiler stands here, and what is left of it where memory runs out.
+// ProfilerCore: the calls of a Profiler, and what is left of each where memory runs out.
 #pragma once
 
 #include <atomic>
@@ -19,19 +18,19 @@
 #include "strobe/base/visibility.h"
 #include "strobe/core/generated_code.h"
 #include "strobe/core/options.h"
+#include "strobe/core/profile.h"
+#include "strobe/core/recording_options.h"
 #include "strobe/core/registration.h"
 #include "strobe/core/stats.h"
 #include "strobe/export/parts.h"
 #include "strobe/runtime/code_registry.h"
-#include "strobe/runtime/collector.h"
-#include "strobe/runtime/delivery_check.h"
 #include "strobe/runtime/diagnosis.h"
 #include "strobe/runtime/ended_exports.h"
 #include "strobe/runtime/exit_list.h"
-#include "strobe/runtime/export_worker.h"
 #include "strobe/runtime/loaded_code.h"
-#include "strobe/runtime/profile_head.h"
-#include "strobe/runtime/session.h"
+#include "strobe/runtime/profile_maker.h"
+#include "strobe/runtime/recording_calls.h"
+#include "strobe/runtime/running_session.h"
 #include "strobe/runtime/thread_registry.h"
 
 STROBE_HIDDEN_BEGIN
@@ -68,6 +67,7 @@ class AbstractCore : public RegistrationOwner {
   virtual absl::Status Start() = 0;
   virtual absl::Status Stop() = 0;
   virtual absl::Status Flush() = 0;
+  virtual absl::StatusOr<Profile> Record(const RecordingOptions& options) = 0;
   virtual Stats GetStats() = 0;
   virtual std::string Diagnose() = 0;
   // The Profiler goes. Ends the session; the object goes too, at once or with the last of its
@@ -122,7 +122,7 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
     // First of all: a session that begins just now, and is not seen in the next line, must not
     // attach the slot after it.
     slot->is_ending.store(true, std::memory_order_release);
-    if (const auto session = CopyRunning().session) session->Detach(*slot);
+    if (const Running running = CopyRunning()) running->session().Detach(*slot);
     // Captures run on this thread, so none is under way. One that the thread's cancellation ended
     // has left its mark.
     if constexpr (!Platform::kCopiesStacks)
@@ -136,7 +136,7 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
 
   absl::Status Start() override {
     const std::lock_guard lock(control_mutex_);
-    if (CopyRunning().session != nullptr)
+    if (CopyRunning() != nullptr)
       return MakeStatus(absl::StatusCode::kFailedPrecondition, "the profiler is already running");
     absl::Status status;
     if (!counters_.HasMemoryFor([&] { status = StartLocked(); })) status = OutOfMemory();
@@ -158,27 +158,14 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
   absl::Status Flush() override {
     const std::lock_guard lock(control_mutex_);
     const Running running = CopyRunning();
-    if (running.session == nullptr) return NotRunning();
-    const auto deadline = ExportDeadline();
-    const std::uint64_t failures = counters_.out_of_memory.load(std::memory_order_relaxed);
-    absl::Status status;
-    while (true) {
-      // What failed before goes first; and the collector may end a period by itself just now.
-      if (!running.worker->IsIdle()) {
-        running.worker->Retry();
-        status = running.worker->Wait(deadline);
-        if (!status.ok() && !running.worker->HasRoom()) return status;
-      }
-      if (collector_->EndPeriod(deadline)) {
-        status.Update(running.worker->Wait(deadline));
-        return status;
-      }
-      if (counters_.out_of_memory.load(std::memory_order_relaxed) != failures) return OutOfMemory();
-      if (std::chrono::steady_clock::now() >= deadline) {
-        return MakeStatus(absl::StatusCode::kDeadlineExceeded,
-                          "the collector has not answered in time");
-      }
-    }
+    return running != nullptr ? running->Flush() : NotRunning();
+  }
+
+  // Holds no lock while it waits.
+  absl::StatusOr<Profile> Record(const RecordingOptions& options) override {
+    absl::StatusOr<Profile> profile = OutOfMemory();
+    if (!counters_.HasMemoryFor([&] { profile = TryToRecord(options); })) return OutOfMemory();
+    return profile;
   }
 
   Stats GetStats() override {
@@ -211,13 +198,13 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
   }
 
  private:
-  struct Running {
-    std::shared_ptr<Session<Traits>> session;
-    std::shared_ptr<ExportWorker<Traits>> worker;
-  };
+  using Running = std::shared_ptr<RunningSession<Traits>>;
 
-  static absl::Status NotRunning() {
-    return MakeStatus(absl::StatusCode::kFailedPrecondition, "the profiler is not running");
+  absl::StatusOr<Profile> TryToRecord(const RecordingOptions& options) {
+    if (absl::Status status = Validate(options); !status.ok()) return status;
+    const Running running = CopyRunning();
+    if (running == nullptr) return NotRunning();
+    return running->Record(options);
   }
 
   Stats CollectStats() {
@@ -231,12 +218,11 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
     const double cpu_hz = *options_.sampling.cpu_frequency_hz;
     stats.asked_rate_hz = cpu_hz > 0 ? cpu_hz : *options_.sampling.wall_frequency_hz;
     stats.signal_number = signal_.number.load(std::memory_order_relaxed);
-    if (running.session == nullptr)
+    if (running == nullptr)
       stats.threads_on_fallback = stats.threads_blocking = 0;  // no collector polls them
     const std::lock_guard lock(running_mutex_);
     ended_exports_.AddTo(stats);
-    if (running.worker != nullptr && running_.worker == running.worker)
-      AddExportsOf(*running.worker, stats);
+    if (running != nullptr && running_ == running) AddExportsOf(*running->worker(), stats);
     return stats;
   }
 
@@ -256,7 +242,7 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
     const std::lock_guard lock(running_mutex_);
     facts.last_start = last_start_;
     facts.was_started = was_started_;
-    facts.is_running = running_.session != nullptr;
+    facts.is_running = running_ != nullptr;
     return internal::Diagnose(facts);
   }
 
@@ -288,7 +274,7 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
     std::atomic_signal_fence(std::memory_order_seq_cst);
     ThreadLinks() = *slot;
     std::atomic_signal_fence(std::memory_order_seq_cst);
-    if (const auto session = CopyRunning().session) session->Attach(**slot);
+    if (const Running running = CopyRunning()) running->session().Attach(**slot);
     return slot;
   }
 
@@ -302,58 +288,27 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
     const int signal = signal_.template Wanted<Platform>();
     if (absl::Status status = Platform::InstallHandler(signal); !status.ok()) return status;
     signal_.number.store(signal, std::memory_order_relaxed);
-    Running running;
-    running.session =
-        std::make_shared<Session<Traits>>(options_, registry_, loaded_code_, counters_, signal);
-    if (!running.session->has_provider()) {
-      return absl::InvalidArgumentError(
-          "sampling.cpu_frequency_hz and sampling.wall_frequency_hz: no provider is enabled");
-    }
-    running.worker = std::make_shared<ExportWorker<Traits>>(options_.exporter, parts_);
-    Session<Traits>* session = running.session.get();
-    ExportWorker<Traits>* worker = running.worker.get();
-    auto collector = std::make_unique<Collector<Traits>>(
-        options_, *session, counters_,
-        typename Collector<Traits>::Callbacks{
-            .end_period = [this, session, worker] { return EndPeriod(*session, *worker); },
-            .check_handler =
-                [check = DeliveryCheck<Traits, Session<Traits>>(
-                     *session, registry_, counters_, signal_)]() mutable { check.Run(); }});
-    at_period_begin_ = CollectStats();
-    if (!worker->Begin())
-      return absl::ResourceExhaustedError("the system refuses another thread for the exporter");
-    // From here on nothing may throw: there is a thread.
-    registry_.BeginCollecting();
-    if (!collector->Begin()) {
-      session->FinishAll();
-      static_cast<void>(worker->End(ExportDeadline()));
-      return absl::ResourceExhaustedError("the system refuses another thread for the collector");
-    }
-    collector_ = std::move(collector);
+    const auto running = std::make_shared<RunningSession<Traits>>(
+        options_, parts_, registry_, loaded_code_, counters_, signal_, maker_);
+    if (absl::Status status = running->Begin(); !status.ok()) return status;
     {
       const std::lock_guard lock(running_mutex_);
       running_ = running;
     }
-    session->Begin();
+    running->session().Begin();
     return absl::OkStatus();
   }
 
-  // Under control_mutex_. Throws nothing: what there is no memory for is dropped, and counted.
+  // Under control_mutex_. Throws nothing.
   absl::Status StopLocked() {
     const Running running = CopyRunning();
-    if (running.session == nullptr) return NotRunning();
+    if (running == nullptr) return NotRunning();
     if (std::exchange(is_listed_, false) && !ExitList::Remove(registry_.arena()->number(), this))
       is_exit_using_ = true;
-    running.session->End();
-    collector_->End();
-    running.session->FinishAll();
-    absl::Status status = SubmitPeriod(*running.session, *running.worker);
-    if (!status.ok()) running.session->CountPeriodDropped();
-    collector_.reset();
-    status.Update(running.worker->End(ExportDeadline()));
+    absl::Status status = running->End();
     const std::lock_guard running_lock(running_mutex_);
-    ended_exports_.Add(running.worker);
-    running_ = {};
+    ended_exports_.Add(running->worker());
+    running_ = nullptr;
     return status;
   }
 
@@ -366,37 +321,6 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
     }
     is_exit_using_.store(false,
                          std::memory_order_release);  // the last touch: now it may be deleted
-  }
-
-  // On the collector's thread.
-  bool EndPeriod(Session<Traits>& session, ExportWorker<Traits>& worker) {
-    if (!worker.HasRoom()) {
-      worker.Retry();
-    } else if (SubmitPeriod(session, worker).ok()) {
-      return true;
-    }
-    counters_.periods_extended.fetch_add(1, std::memory_order_relaxed);
-    return false;
-  }
-
-  // Where memory runs out, the period goes on.
-  absl::Status SubmitPeriod(Session<Traits>& session, ExportWorker<Traits>& worker) {
-    std::unique_ptr<ExportJob> job;
-    if (!counters_.HasMemoryFor([&] { job = MakeJob(session); })) return OutOfMemory();
-    worker.Submit(std::move(job));
-    return absl::OkStatus();
-  }
-
-  // The period is taken last, when nothing else can fail.
-  std::unique_ptr<ExportJob> MakeJob(Session<Traits>& session) {
-    auto job = std::make_unique<ExportJob>();
-    Stats now = CollectStats();
-    job->profile = MakeProfileHead(session, session.columns(), StatsBetween(at_period_begin_, now));
-    RecordedPeriod period = session.TakePeriod();
-    SetPeriod(job->profile, period, sequence_++);
-    job->samples = std::move(period.samples);
-    at_period_begin_ = std::move(now);
-    return job;
   }
 
   [[nodiscard]] std::chrono::steady_clock::time_point ExportDeadline() const {
@@ -421,17 +345,13 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
   std::mutex control_mutex_;  // one Start, Stop or Flush at a time; held while they wait
   bool is_listed_ = false;    // in the ExitList, as far as we know
   std::atomic<bool> is_exit_using_{false};
-  std::unique_ptr<Collector<Traits>> collector_;
 
   std::mutex running_mutex_;  // never held over a wait
   Running running_;
   absl::Status last_start_;
   bool was_started_ = false;
   EndedExports<ExportWorker<Traits>> ended_exports_{counters_};
-
-  // The collector's, or Stop's after it.
-  std::uint64_t sequence_ = 0;
-  Stats at_period_begin_;
+  ProfileMaker<Traits> maker_{counters_, [this] { return CollectStats(); }};
 };
 
 template <class Traits>

@@ -184,9 +184,12 @@ class Session {
   // two periods, what a thread's samples say beyond its clock goes to what begins.
   std::optional<std::size_t> BeginRecording(const RecordingColumns& columns) {
     const std::optional<std::size_t> place = recorder().Begin(IndicesOf(columns), Now());
-    if (!place) return std::nullopt;
+    if (!place) {
+      CountOutOfMemory();
+      return std::nullopt;
+    }
     Recording& recording = *recorder().At(*place);
-    const bool has_memory = HasMemoryFor([&] {
+    const bool has_memory = counters_.HasMemoryFor([&] {
       VisitSurpluses(
           [&](std::uint32_t thread, const Row& row) { recording.AddToLast(thread, row); });
     });
@@ -197,7 +200,10 @@ class Session {
   // What was recorded there; after a Drain. Nothing where memory has run out in it.
   std::optional<RecordedPeriod> TakeRecording(std::size_t place) {
     Recording* const recording = recorder().At(place);
-    if (recording == nullptr) return std::nullopt;
+    if (recording == nullptr) {
+      CountOutOfMemory();
+      return std::nullopt;
+    }
     HoldSurplusesBack(*recording);
     return recording->Take(labels_, Now());
   }
@@ -242,6 +248,8 @@ class Session {
                                               thread.read_cpu_ns());
     }
   }
+
+  void CountOutOfMemory() { counters_.out_of_memory.fetch_add(1, std::memory_order_relaxed); }
 
   [[nodiscard]] Recorder& recorder() { return drain_.intake().recorder(); }
   [[nodiscard]] Recording::Time Now() const {

@@ -1,4 +1,4 @@
-#include "strobe/runtime/profile_head.h"
+#include "strobe/runtime/profile_maker.h"
 
 #include <algorithm>
 

@@ -1,0 +1,117 @@
+// ProfileMaker: takes periods and recordings out of a session, and says of each what its profile
+// says of itself.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "strobe/aggregate/recording.h"
+#include "strobe/base/memory_guard.h"
+#include "strobe/base/visibility.h"
+#include "strobe/core/profile.h"
+#include "strobe/core/stats.h"
+#include "strobe/runtime/collector_counters.h"
+#include "strobe/runtime/export_worker.h"
+#include "strobe/runtime/recording_calls.h"
+#include "strobe/runtime/recording_columns.h"
+#include "strobe/runtime/session.h"
+
+STROBE_HIDDEN_BEGIN
+namespace strobe::internal {
+
+// later - earlier, for the counters; what is a state and no counter stays as it is in `later`.
+Stats StatsBetween(const Stats& earlier, const Stats& later);
+
+// Of all sessions of a profiler. Used by the collector, or, before and after it, by the thread that
+// begins or ends the session.
+template <class Traits>
+class ProfileMaker {
+ public:
+  // collect_stats() is the account since construction.
+  ProfileMaker(CollectorCounters& counters, std::function<Stats()> collect_stats)
+      : counters_(counters), collect_stats_(std::move(collect_stats)) {}
+
+  // A session begins, and so does its first period.
+  void Begin() { at_period_begin_ = collect_stats_(); }
+
+  // Ends the period. nullptr where memory runs out: the period goes on.
+  std::unique_ptr<ExportJob> TakePeriod(Session<Traits>& session) {
+    std::unique_ptr<ExportJob> job;
+    const bool has_memory = counters_.HasMemoryFor([&] { job = MakeJob(session); });
+    return has_memory ? std::move(job) : nullptr;
+  }
+
+  // See Collector::Callbacks.
+  void BeginRecording(Session<Traits>& session, RecordingCall& call, bool is_whole) {
+    const bool has_memory = is_whole && counters_.HasMemoryFor([&] {
+      call.at_begin = collect_stats_();
+      call.place = session.BeginRecording(call.columns);
+    });
+    if (!has_memory || !call.place) call.status = OutOfMemory();
+  }
+  void EndRecording(Session<Traits>& session, RecordingCall& call, bool is_whole) {
+    bool is_taken = false;
+    const bool has_memory = is_whole && counters_.HasMemoryFor([&] {
+      call.profile = MakeHead(session, call.columns, StatsBetween(call.at_begin, collect_stats_()));
+      std::optional<RecordedPeriod> period = session.TakeRecording(*call.place);
+      if (!period) return;
+      SetPeriod(call.profile, *period, recordings_++);
+      call.samples = std::move(period->samples);
+      is_taken = true;
+    });
+    if (!has_memory || !is_taken) call.status = OutOfMemory();
+    session.EndRecording(*call.place);
+  }
+
+ private:
+  using Platform = typename Traits::Platform;
+
+  // The period is taken last, when nothing else can fail.
+  std::unique_ptr<ExportJob> MakeJob(Session<Traits>& session) {
+    auto job = std::make_unique<ExportJob>();
+    Stats now = collect_stats_();
+    job->profile = MakeHead(session, session.columns(), StatsBetween(at_period_begin_, now));
+    RecordedPeriod period = session.TakePeriod();
+    SetPeriod(job->profile, period, periods_++);
+    job->samples = std::move(period.samples);
+    at_period_begin_ = std::move(now);
+    return job;
+  }
+
+  // What can be said before the period is taken. There is a column.
+  static Profile MakeHead(const Session<Traits>& session, const RecordingColumns& columns,
+                          Stats stats) {
+    Profile profile;
+    profile.value_types = ValueTypesOf(columns, Traits::Providers::AllValueTypes());
+    profile.default_value_type = DefaultColumn(columns);
+    profile.period_type = profile.value_types[profile.default_value_type];
+    profile.period = session.period_ns(columns[0].provider);
+    profile.program = Platform::ProgramName();
+    profile.process_id = Platform::ProcessId();
+    stats.asked_rate_hz =
+        session.period_ns() > 0 ? 1e9 / static_cast<double>(session.period_ns()) : 0;
+    profile.stats = std::move(stats);
+    return profile;
+  }
+
+  // Takes no memory.
+  static void SetPeriod(Profile& profile, const RecordedPeriod& period, std::uint64_t sequence) {
+    profile.time_ns = period.time_ns;
+    profile.duration_ns = period.duration_ns;
+    profile.stats.stacks_folded = period.stacks_folded;
+    profile.sequence = sequence;
+  }
+
+  CollectorCounters& counters_;
+  const std::function<Stats()> collect_stats_;
+  std::uint64_t periods_ = 0;     // taken so far
+  std::uint64_t recordings_ = 0;  // likewise
+  Stats at_period_begin_;
+};
+
+}  // namespace strobe::internal
+STROBE_HIDDEN_END

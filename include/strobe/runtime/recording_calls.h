@@ -1,0 +1,114 @@
+// RecordingCalls: the calls of Record that the collector carries out.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "strobe/aggregate/aggregated_period.h"
+#include "strobe/base/memory_guard.h"
+#include "strobe/base/visibility.h"
+#include "strobe/core/profile.h"
+#include "strobe/core/recording_options.h"
+#include "strobe/core/stats.h"
+#include "strobe/runtime/monitor.h"
+#include "strobe/runtime/recording_columns.h"
+
+STROBE_HIDDEN_BEGIN
+namespace strobe::internal {
+
+// What a call returns that needs a session.
+[[nodiscard]] inline absl::Status NotRunning() noexcept {
+  return MakeStatus(absl::StatusCode::kFailedPrecondition, "the profiler is not running");
+}
+
+// One call. The collector and the caller share it: a thread can be cancelled while it waits.
+struct RecordingCall {
+  // What the caller wants.
+  RecordingColumns columns;
+  std::int64_t duration_ns = 0;
+
+  // The collector's.
+  std::optional<std::size_t> place;  // of the recording, while it is open: see Recorder
+  std::int64_t end_ns = 0;           // by its clock
+  Stats at_begin;
+
+  // The outcome: an error, or a profile that lacks its samples, and these.
+  absl::Status status;
+  Profile profile;
+  AggregatedPeriod samples;
+  bool is_done = false;  // under the monitor
+};
+
+// `monitor` guards the list. Only Wait is called by other threads than the collector, or, after the
+// collector has ended, the thread that ends the session.
+class RecordingCalls {
+ public:
+  // `monitor` outlives it.
+  explicit RecordingCalls(Monitor& monitor) : monitor_(monitor) { calls_.reserve(kMaxRecordings); }
+
+  // Hands the call over, and waits until it is done. Takes no memory.
+  void Wait(const std::shared_ptr<RecordingCall>& call);
+
+  // When the next call is to begin or to end: INT64_MIN for one that has not begun, INT64_MAX where
+  // there is none. With the monitor locked.
+  [[nodiscard]] std::int64_t due_ns() const;
+
+  // The calls that are due, at the front. With the monitor locked.
+  using Calls = std::array<std::shared_ptr<RecordingCall>, kMaxRecordings>;
+  [[nodiscard]] Calls Due(std::int64_t now_ns) const;
+
+  // Calls begin(call) for each of these that has not begun, and end(call) for the others. One that
+  // begin leaves without a place is done.
+  template <class Begin, class End>
+  void Serve(const Calls& due, const Begin& begin, const End& end) {
+    for (const std::shared_ptr<RecordingCall>& call : due) {
+      if (call == nullptr) continue;
+      if (call->place) {
+        end(*call);
+        Finish(call);
+        continue;
+      }
+      begin(*call);
+      if (!call->place) Finish(call);
+    }
+  }
+  // The session has ended: calls end(call) for each that has begun, and refuses all others, also
+  // those that come later.
+  template <class End>
+  void Close(const End& end) {
+    Calls left;
+    {
+      const std::lock_guard lock(monitor_);
+      is_closed_ = true;
+      left = Due(INT64_MAX);
+    }
+    for (const std::shared_ptr<RecordingCall>& call : left) {
+      if (call == nullptr) continue;
+      if (call->place) {
+        end(*call);
+      } else {
+        call->status = NotRunning();
+      }
+      Finish(call);
+    }
+  }
+
+ private:
+  [[nodiscard]] static std::int64_t DueNs(const RecordingCall& call) {
+    return call.place ? call.end_ns : INT64_MIN;
+  }
+  void Finish(const std::shared_ptr<RecordingCall>& call);
+
+  Monitor& monitor_;
+  std::vector<std::shared_ptr<RecordingCall>> calls_;
+  bool is_closed_ = false;
+};
+
+}  // namespace strobe::internal
+STROBE_HIDDEN_END
