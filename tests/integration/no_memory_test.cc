@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <climits>
 #include <cstddef>
 #include <cstdint>
@@ -180,6 +181,7 @@ enum class Call {
   kRegisterCode,
   kStart,
   kFlush,
+  kRecord,
   kStats,
   kDiagnose,
   kStop,
@@ -215,6 +217,8 @@ bool UseWithFailures(Call failing, Failures failures) {
   BurnCpu(1'000'000);
   run(Call::kFlush, [&] { status = profiler->Flush(); });
   EXPECT_TRUE(IsExpected(status)) << status;
+  run(Call::kRecord, [&] { status = profiler->Record(std::chrono::milliseconds(1)).status(); });
+  EXPECT_TRUE(IsExpected(status)) << status;
   run(Call::kStats, [&] { static_cast<void>(profiler->stats()); });
   run(Call::kDiagnose, [&] { static_cast<void>(profiler->Diagnose()); });
   const std::int64_t used_ns = testing::ThreadCpuNs() - started_ns;
@@ -247,11 +251,16 @@ bool ProfileWithFailures(Failures failures, bool until_the_end) {
   MarkingProfiler profiler(Options());
   EXPECT_TRUE(profiler.Start().ok());
   FailOnOwnThreads(failures);
+  std::thread recorder([&] {
+    EXPECT_TRUE(IsExpected(profiler.Record(std::chrono::milliseconds(3)).status()));
+    EXPECT_TRUE(IsExpected(profiler.Record(kMaxRecordingDuration).status()));
+  });
   CpuBounds bounds;
   for (int i = 0; i < 3; ++i)
     std::thread([&] { bounds += RunRegistered(profiler, "t", [] { BurnCpu(2'000'000); }); }).join();
   if (!until_the_end) FailOnOwnThreads({});
   EXPECT_TRUE(IsExpected(profiler.Stop()));
+  recorder.join();
   const bool were_enough = own_number >= failures.first;
   FailOnOwnThreads({});
   ExpectAllIsCounted(profiler, bounds);

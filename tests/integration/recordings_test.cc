@@ -1,0 +1,246 @@
+// Recordings on demand beside the continuous export, with real threads: each has what is sampled
+// meanwhile, and takes nothing of it away.
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <future>
+#include <map>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "kept_profiles.h"
+#include "strobe/testing/profile_check.h"
+
+namespace strobe {
+namespace {
+
+using std::chrono::milliseconds;
+using testing::BurnCpu;
+using testing::CheckProfile;
+using testing::CpuBounds;
+using testing::KeepingProfiler;
+using testing::KeptProfile;
+using testing::KeptProfiles;
+using testing::RunRegistered;
+using testing::SumByName;
+using Recorded = std::future<absl::StatusOr<Profile>>;
+using Sums = std::map<std::string, std::int64_t>;
+
+// Records in the background, until the session ends; as soon as there is room.
+Recorded RecordToTheEnd(KeepingProfiler& profiler, std::vector<std::string> value_types) {
+  return std::async(std::launch::async, [&profiler, types = std::move(value_types)] {
+    absl::StatusOr<Profile> profile = absl::ResourceExhaustedError("");
+    while (absl::IsResourceExhausted(profile.status()))
+      profile = profiler.Record({.duration = kMaxRecordingDuration, .value_types = types});
+    return profile;
+  });
+}
+
+// Returns when kMaxRecordings others record.
+void WaitUntilAllRecord(KeepingProfiler& profiler) {
+  absl::Status status;
+  while (status.ok()) {
+    std::this_thread::yield();
+    status = profiler.Record(milliseconds(1)).status();
+  }
+  EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
+  EXPECT_TRUE(profiler.Flush().ok());  // the collector has begun those that had been called
+}
+
+// What each thread has in that value type, without those that have nothing.
+Sums SumsOf(const Profile& profile, std::string_view type) {
+  Sums sums = SumByName(std::vector<KeptProfile>{{profile, {}}}, type);
+  std::erase_if(sums, [](const auto& sum) { return sum.second == 0; });
+  return sums;
+}
+Sums SumsOf(const std::vector<KeptProfile>& kept, std::string_view type) {
+  Sums sums = SumByName(kept, type);
+  std::erase_if(sums, [](const auto& sum) { return sum.second == 0; });
+  return sums;
+}
+
+std::vector<std::string> TypesOf(const Profile& profile) {
+  std::vector<std::string> types;
+  for (const ValueType& type : profile.value_types) types.emplace_back(type.type);
+  return types;
+}
+
+class Recordings : public ::testing::Test {
+ protected:
+  void SetUp() override { KeptProfiles::Take(); }
+};
+
+// Threads that begin and end while all record: each recording agrees with the exported profiles to
+// the nanosecond, in the columns that it has.
+TEST_F(Recordings, SeveralAtOnceHaveWhatTheExportHas) {
+  KeepingProfiler profiler({.sampling = {.cpu_frequency_hz = 1000, .wall_frequency_hz = 50},
+                            .exporter = {.period_s = 0.02}});
+  ASSERT_TRUE(profiler.Start().ok());
+  const std::vector<std::vector<std::string>> wanted{{}, {"cpu"}, {"wall"}, {"wall", "samples"}};
+  ASSERT_EQ(wanted.size(), kMaxRecordings);
+  std::vector<Recorded> recorded;
+  for (const auto& types : wanted) recorded.push_back(RecordToTheEnd(profiler, types));
+  WaitUntilAllRecord(profiler);
+  std::map<std::string, CpuBounds> bounds;
+  for (int round = 0; round < 3; ++round) {
+    std::vector<CpuBounds> of_round(3);
+    std::vector<std::thread> threads;
+    for (std::size_t i = 0; i < of_round.size(); ++i) {
+      threads.emplace_back([&, i] {
+        of_round[i] = RunRegistered(profiler, "t" + std::to_string(i), [] { BurnCpu(30'000'000); });
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    for (std::size_t i = 0; i < of_round.size(); ++i)
+      bounds["t" + std::to_string(i)] += of_round[i];
+  }
+  ASSERT_TRUE(profiler.Stop().ok());
+  const std::vector<KeptProfile> kept = KeptProfiles::Take();
+  EXPECT_GT(kept.size(), 1u);
+  for (const auto& [name, bound] : bounds) {
+    EXPECT_GE(SumsOf(kept, "cpu")[name], bound.low_ns);
+    EXPECT_LE(SumsOf(kept, "cpu")[name], bound.high_ns);
+  }
+  const std::vector<std::vector<std::string>> expected{
+      {"samples", "cpu", "wall"}, {"cpu"}, {"wall"}, {"samples", "wall"}};
+  const std::vector<std::size_t> shown{1, 0, 0, 0};
+  for (std::size_t i = 0; i < recorded.size(); ++i) {
+    const absl::StatusOr<Profile> profile = recorded[i].get();
+    ASSERT_TRUE(profile.ok()) << profile.status();
+    EXPECT_EQ(CheckProfile(*profile), "");
+    ASSERT_EQ(TypesOf(*profile), expected[i]);
+    EXPECT_EQ(profile->default_value_type, shown[i]);
+    for (const std::string& type : expected[i])
+      EXPECT_EQ(SumsOf(*profile, type), SumsOf(kept, type)) << type << " of recording " << i;
+  }
+}
+
+// Recordings that begin and end all the time, under threads that run all the time and threads that
+// come and go: the export says what the clocks say.
+TEST_F(Recordings, TheExportLosesNothingToThem) {
+  KeepingProfiler profiler({.sampling = {.cpu_frequency_hz = 1000},
+                            .collector = {.drain_period_ms = 5},
+                            .exporter = {.period_s = 0.01}});
+  ASSERT_TRUE(profiler.Start().ok());
+  std::atomic<bool> is_done{false};
+  std::vector<std::thread> recorders;
+  std::atomic<bool> has_failed{false};
+  std::atomic<int> recordings{0};
+  std::atomic<int> with_samples{0};
+  for (int i = 0; i < static_cast<int>(kMaxRecordings) - 1; ++i) {
+    recorders.emplace_back([&, i] {
+      while (!is_done.load()) {
+        const absl::StatusOr<Profile> profile = profiler.Record(milliseconds(1 + 7 * i));
+        if (!profile.ok()) {
+          ADD_FAILURE() << profile.status();
+          has_failed = true;
+          return;
+        }
+        EXPECT_EQ(CheckProfile(*profile), "");
+        EXPECT_EQ(profile->stats.sums_cut, 0u);
+        ++recordings;
+        if (!profile->samples.empty()) ++with_samples;
+      }
+    });
+  }
+  CpuBounds stays;
+  CpuBounds goes;
+  std::thread staying([&] {
+    stays = RunRegistered(profiler, "stays", [&] {
+      while (!has_failed.load() && (recordings.load() < 60 || with_samples.load() < 20))
+        BurnCpu(1'000'000);
+    });
+    is_done = true;
+  });
+  std::thread going([&] {
+    while (!is_done.load()) goes += RunRegistered(profiler, "goes", [] { BurnCpu(500'000); });
+  });
+  staying.join();
+  going.join();
+  for (std::thread& recorder : recorders) recorder.join();
+  ASSERT_TRUE(profiler.Stop().ok());
+  const Sums cpu_ns = SumsOf(KeptProfiles::Take(), "cpu");
+  EXPECT_GE(cpu_ns.at("stays"), stays.low_ns);
+  EXPECT_LE(cpu_ns.at("stays"), stays.high_ns);
+  EXPECT_GE(cpu_ns.at("goes"), goes.low_ns);
+  EXPECT_LE(cpu_ns.at("goes"), goes.high_ns);
+}
+
+// The frames that a thread's stacks share with those before the recording began are in it, too.
+TEST_F(Recordings, OneHasWholeStacksFromItsFirstSampleOn) {
+  KeepingProfiler profiler({.sampling = {.cpu_frequency_hz = 1000}});
+  ASSERT_TRUE(profiler.Start().ok());
+  std::atomic<bool> is_done{false};
+  std::thread thread([&] {
+    RunRegistered(profiler, "thread", [&] {
+      while (!is_done.load()) BurnCpu(1'000'000);
+    });
+  });
+  std::size_t samples = 0;
+  while (samples < 20) {
+    const absl::StatusOr<Profile> profile = profiler.Record(milliseconds(10));
+    ASSERT_TRUE(profile.ok()) << profile.status();
+    EXPECT_EQ(profile->stats.stacks_folded, 0u);
+    for (const Frame& frame : profile->frames)
+      EXPECT_FALSE(frame.is_pseudo() &&
+                   frame.address == static_cast<Address>(PseudoFrame::kFolded));
+    samples += profile->samples.size();
+  }
+  is_done = true;
+  thread.join();
+  ASSERT_TRUE(profiler.Stop().ok());
+}
+
+TEST_F(Recordings, SaysWhatIsWrong) {
+  KeepingProfiler profiler;
+  EXPECT_TRUE(absl::IsFailedPrecondition(profiler.Record(milliseconds(1)).status()));
+  ASSERT_TRUE(profiler.Start().ok());
+  EXPECT_TRUE(profiler.Record(milliseconds(1)).ok());
+  EXPECT_TRUE(absl::IsInvalidArgument(profiler.Record(milliseconds(0)).status()));
+  EXPECT_TRUE(
+      absl::IsInvalidArgument(profiler.Record(kMaxRecordingDuration + milliseconds(1)).status()));
+  const absl::Status status =
+      profiler.Record({.duration = milliseconds(1), .value_types = {"wall"}}).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+  EXPECT_EQ(status.message(), "value_types: \"wall\" is not enabled; there are samples, cpu");
+  ASSERT_TRUE(profiler.Stop().ok());
+  EXPECT_TRUE(absl::IsFailedPrecondition(profiler.Record(milliseconds(1)).status()));
+}
+
+// Sessions that end while recordings begin: each call returns, with a profile or the reason.
+TEST_F(Recordings, ASessionsEndEndsThem) {
+  KeepingProfiler profiler({.sampling = {.cpu_frequency_hz = 1000}});
+  std::atomic<bool> is_done{false};
+  std::atomic<int> ended{0};
+  std::vector<std::thread> recorders;
+  for (std::size_t i = 0; i < kMaxRecordings; ++i) {
+    recorders.emplace_back([&] {
+      while (!is_done.load()) {
+        const absl::StatusOr<Profile> profile = profiler.Record(kMaxRecordingDuration);
+        if (profile.ok()) ++ended;
+        EXPECT_TRUE(profile.ok() || absl::IsFailedPrecondition(profile.status()))
+            << profile.status();
+      }
+    });
+  }
+  RunRegistered(profiler, "main", [&] {
+    for (int i = 0; ended.load() < (testing::kIsSlow ? 20 : 200); ++i) {
+      EXPECT_TRUE(profiler.Start().ok());
+      if (i % 2 == 0) {
+        EXPECT_TRUE(profiler.Flush().ok());
+      }
+      EXPECT_TRUE(profiler.Stop().ok());
+    }
+  });
+  is_done = true;
+  for (std::thread& recorder : recorders) recorder.join();
+}
+
+}  // namespace
+}  // namespace strobe
