@@ -137,7 +137,8 @@ TEST_F(RunningSessionTest, ARecordingHasWhatIsSampledFromItsBeginToItsEnd) {
   EXPECT_THAT(profile->value_types,
               ElementsAre(ValueType{"samples", "count"}, ValueType{"wall", "nanoseconds"}));
   EXPECT_EQ(profile->default_value_type, 0u);
-  EXPECT_EQ(profile->period_type, (ValueType{"samples", "count"}));
+  EXPECT_EQ(profile->period_type, (ValueType{"cpu", "nanoseconds"}));
+  EXPECT_EQ(profile->period, 10 * kMs);
   EXPECT_EQ(SumByThread(*profile, kSamples)["thread"], 12);
   EXPECT_EQ(profile->duration_ns, 500 * kMs);
   EXPECT_EQ(profile->stats.samples, 12u);

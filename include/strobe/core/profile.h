@@ -67,8 +67,9 @@ struct Profile {
   std::int64_t period = 0;       // in period_type's unit; 0 where unknown
   std::string program;           // base name of the program's file
   std::uint64_t process_id = 0;
-  std::uint64_t sequence = 0;  // number of this period within its profiler, from 0
-  Stats stats;                 // of this period
+  // Number of this period within its profiler, from 0; recordings on demand are numbered apart.
+  std::uint64_t sequence = 0;
+  Stats stats;  // of this period
 
   // The labels of sample `index`.
   [[nodiscard]] const LabelSet& Labels(std::size_t index) const {

@@ -2,6 +2,7 @@
 // says of itself.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -85,11 +86,16 @@ class ProfileMaker {
   // What can be said before the period is taken. There is a column.
   static Profile MakeHead(const Session<Traits>& session, const RecordingColumns& columns,
                           Stats stats) {
+    using Providers = typename Traits::Providers;
+    constexpr auto kTypes = Providers::AllValueTypes();
+    const std::size_t provider = columns[0].provider;
     Profile profile;
-    profile.value_types = ValueTypesOf(columns, Traits::Providers::AllValueTypes());
+    profile.value_types = ValueTypesOf(columns, kTypes);
     profile.default_value_type = DefaultColumn(columns);
-    profile.period_type = profile.value_types[profile.default_value_type];
-    profile.period = session.period_ns(columns[0].provider);
+    // Not that of a count, which stands first.
+    profile.period_type =
+        kTypes[std::max<std::size_t>(Providers::FirstColumn(provider + 1), 1) - 1];
+    profile.period = session.period_ns(provider);
     profile.program = Platform::ProgramName();
     profile.process_id = Platform::ProcessId();
     stats.asked_rate_hz =
