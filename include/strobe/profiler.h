@@ -106,7 +106,8 @@ class BasicProfiler final {
 
   // Records for that time, beside the continuous export, and returns the profile: when the time is
   // over, or the session ends before. The export is the same with it and without. From any thread,
-  // kMaxRecordings of them at a time. Encoders take the profile; a symbolizer names its functions.
+  // kMaxRecordings of them at a time; a call returns before the Profiler is destroyed. A symbolizer
+  // names the profile's functions, and encoders take it.
   //
   // FailedPrecondition where no session runs; InvalidArgument names the option that is wrong, or a
   // value type that is not enabled; ResourceExhausted where as many record already, or memory runs

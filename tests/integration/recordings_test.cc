@@ -197,6 +197,29 @@ TEST_F(Recordings, OneHasWholeStacksFromItsFirstSampleOn) {
   ASSERT_TRUE(profiler.Stop().ok());
 }
 
+// A program names and encodes what it has recorded by the parts that the export uses.
+TEST_F(Recordings, OneCanBeNamedAndEncoded) {
+  KeepingProfiler profiler({.sampling = {.cpu_frequency_hz = 1000}});
+  ASSERT_TRUE(profiler.Start().ok());
+  std::atomic<bool> is_done{false};
+  std::thread thread([&] {
+    RunRegistered(profiler, "thread", [&] {
+      while (!is_done.load()) BurnCpu(1'000'000);
+    });
+  });
+  absl::StatusOr<Profile> profile = profiler.Record(milliseconds(20));
+  while (profile.ok() && profile->samples.empty()) profile = profiler.Record(milliseconds(20));
+  is_done = true;
+  thread.join();
+  ASSERT_TRUE(profile.ok()) << profile.status();
+  const absl::StatusOr<Symbols> symbols = DefaultTraits::Symbolizer().Symbolize(*profile);
+  ASSERT_TRUE(symbols.ok()) << symbols.status();
+  const absl::StatusOr<std::string> bytes = PprofEncoder().Encode(*profile, *symbols);
+  ASSERT_TRUE(bytes.ok()) << bytes.status();
+  EXPECT_FALSE(bytes->empty());
+  ASSERT_TRUE(profiler.Stop().ok());
+}
+
 TEST_F(Recordings, SaysWhatIsWrong) {
   KeepingProfiler profiler;
   EXPECT_TRUE(absl::IsFailedPrecondition(profiler.Record(milliseconds(1)).status()));
