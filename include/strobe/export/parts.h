@@ -1,4 +1,4 @@
-// Parts: the parts of a profiler that its user gives it by value.
+// The members of Parts (core/part.h): the parts of a profiler that its user gives it by value.
 #pragma once
 
 #include <tuple>
@@ -40,12 +40,4 @@ struct PartsFor<S, OutputList<Output<E, X>>> {
 };
 
 }  // namespace internal
-
-// The parts that a BasicProfiler<Traits> can be given, by name; Part says what becomes of them. A
-// part that is left out is made from the options.
-//
-//   strobe::BasicProfiler<MyTraits> profiler({}, {.exporter = MyExporter(connection)});
-template <class Traits>
-using Parts = internal::PartsFor<typename Traits::Symbolizer, typename Traits::Outputs>;
-
 }  // namespace strobe

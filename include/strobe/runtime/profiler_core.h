@@ -22,6 +22,7 @@
 #include "strobe/core/registration.h"
 #include "strobe/core/stats.h"
 #include "strobe/export/parts.h"
+#include "strobe/runtime/abstract_core.h"
 #include "strobe/runtime/code_registry.h"
 #include "strobe/runtime/collector.h"
 #include "strobe/runtime/delivery_check.h"
@@ -45,44 +46,6 @@ bool LockBy(std::unique_lock<std::mutex>& lock, std::chrono::steady_clock::time_
 // Adds the counters of `more` that an ExportWorker keeps.
 void AddExports(Stats& stats, const Stats& more);
 
-// `options` as code set them, and with what the environment adds. What it cannot use, it says on
-// standard error.
-template <class Platform>
-ProfilerOptions WithEnvironment(ProfilerOptions options) {
-  ApplyEnvironment(
-      options, [](const char* name) { return Platform::EnvironmentVariable(name); },
-      [](const std::string& line) { Platform::WriteLine(line); });
-  return options;
-}
-
-// All that a Profiler asks of its core. Behind it the parts of the default traits are compiled
-// once, in the library.
-class AbstractCore : public RegistrationOwner {
- public:
-  explicit AbstractCore(std::uint64_t fork_count) : fork_count_(fork_count) {}
-  virtual ~AbstractCore() = default;
-  AbstractCore(const AbstractCore&) = delete;
-  AbstractCore& operator=(const AbstractCore&) = delete;
-
-  // Platform::ForkCount of the process that it was made in. In a fork's child only registrations
-  // that end still touch it.
-  [[nodiscard]] std::uint64_t fork_count() const { return fork_count_; }
-
-  virtual Registration RegisterThread(std::string_view name) = 0;
-  virtual CodeRegistration RegisterCode(const GeneratedCode& code) = 0;
-  virtual absl::Status Start() = 0;
-  virtual absl::Status Stop() = 0;
-  virtual absl::Status Flush() = 0;
-  virtual Stats GetStats() = 0;
-  virtual std::string Diagnose() = 0;
-  // The Profiler goes. Ends the session; the object goes too, at once or with the last of its
-  // registrations.
-  virtual void Retire() = 0;
-
- private:
-  const std::uint64_t fork_count_;
-};
-
 template <class Traits>
 class ProfilerCore final : public AbstractCore, private StoppedAtExit {
  public:
@@ -91,14 +54,17 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
 
   // `options` as they are to be.
   explicit ProfilerCore(ProfilerOptions options, Parts<Traits> parts = {})
-      : AbstractCore(Platform::ForkCount()),
-        options_(std::move(options)),
+      : options_(std::move(options)),
         parts_(std::move(parts)),
         options_status_(Validate(options_)),
         registry_(static_cast<std::size_t>(*options_.threads.max_threads),
                   static_cast<std::size_t>(*options_.threads.ring_bytes)) {}
 
   ~ProfilerCore() override { static_cast<void>(Stop()); }  // no thread may be registered
+
+  [[nodiscard]] bool IsOfThisProcess() const override {
+    return Platform::ForkCount() == fork_count_;
+  }
 
   Registration RegisterThread(std::string_view name) override {
     absl::StatusOr<Slot*> slot;
@@ -120,7 +86,7 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
 
   // A RegistrationOwner's.
   void EndRegistration(void* registered, std::uint64_t thread_id) override {
-    if (Platform::ForkCount() != fork_count()) return;
+    if (!IsOfThisProcess()) return;
     STROBE_CHECK(thread_id == Platform::CurrentThreadId(),
                  "a Registration ended on another thread than it began on");
     Slot* slot = static_cast<Slot*>(registered);
@@ -369,7 +335,7 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
 
   // The program may exit in the middle of a call of ours, even in one of this very thread.
   void StopAtExit() override {
-    if (Platform::ForkCount() != fork_count()) return;
+    if (!IsOfThisProcess()) return;
     {
       std::unique_lock lock(control_mutex_, std::defer_lock);
       if (LockBy(lock, ExportDeadline())) static_cast<void>(StopLocked());
@@ -451,6 +417,7 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
     return running_;
   }
 
+  const std::uint64_t fork_count_ = Platform::ForkCount();
   const ProfilerOptions options_;
   const Parts<Traits> parts_;
   const absl::Status options_status_;
@@ -477,11 +444,6 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
   std::uint64_t sequence_ = 0;
   Stats at_period_begin_;
 };
-
-template <class Traits>
-std::unique_ptr<AbstractCore> MakeCore(ProfilerOptions options, Parts<Traits> parts) {
-  return std::make_unique<ProfilerCore<Traits>>(std::move(options), std::move(parts));
-}
 
 }  // namespace strobe::internal
 STROBE_HIDDEN_END
