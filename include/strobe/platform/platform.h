@@ -18,6 +18,7 @@
 
 namespace strobe {
 
+class ProfileDirectories;
 class SymbolFiles;
 
 // Whether interruptions reach us.
@@ -44,32 +45,31 @@ struct PrivateMapping {
 // * ProcessCpuTimeNs(): that of all threads of this process, ended ones too, by the same clock, or
 //   -1.
 // * DefaultSignal(): a signal that the program does not use, as things are now.
-//   InstallHandler(signal): installs the interruption handler,
-// once for each signal; it is never uninstalled, since a late
-//   signal would meet its default action. HandlerStateOf(signal): asks the system.
+// * InstallHandler(signal): installs the interruption handler, once for each signal. The handler is
+//   never uninstalled, because a late signal would then meet its default action.
+//   HandlerStateOf(signal): asks the system.
 // * BlockedSignals(thread), where it is there: those that the thread blocks, signal n by bit n - 1;
 //   0 where the system does not say. Cheap for the calling thread. SetSignalBlocked(signal,
 //   is_blocked) then: for the calling thread.
 // * StartTimer(timer, thread, payload, first_ns, period_ns, signal), StopTimer(timer): a timer on
-//   the thread's CPU clock; false where
-// refused.
+//   the thread's CPU clock; false where refused.
 // * Interrupt(thread, payload, signal): interrupts a thread now, with that payload; false where it
 //   is gone.
 // * ModuleVersion(): changes whenever an image is loaded or unloaded. Modules(): what is loaded
 //   now, the program first.
 // * ReadMemory(address, bytes): copies this process's memory; returns how many bytes could be read,
 //   from the front. Never faults.
-// * Files(): what a symbolizer asks of the system (symbolize/symbol_files.h). Lives for ever.
 // * ReadStack(address, bytes): the same for the data plane, by one call to the system.
+// * Files(): what a symbolizer asks of the system (symbolize/symbol_files.h). Lives for ever.
+// * Directories(): what an exporter of files asks of the system (export/profile_directories.h).
+//   Lives for ever.
 // * RunOnOwnThread(name, body): starts a thread that blocks all signals; the caller joins it. Not
 //   running where the system refused. Its stack, priority and CPUs do not depend on the caller's.
 // * WorkInBackground(), where it is there: from now on the calling thread, an own one, has less
 //   claim to the CPUs than the program.
 // * SleepNs(time_ns), where it is there: waits more precisely than a condition variable does there.
 // * ForkCount(): a number that is another, and higher, in a fork's child than in its parent. Cheap:
-//   asked at each use of a Profiler. Does
-// not
-//   allocate after a process's first call.
+//   asked at each use of a Profiler. Does not allocate after a process's first call.
 // * AtExit(function): calls it, on whatever thread, when the program exits, before what was
 //   constructed earlier is destroyed, and while all threads still run. False where it cannot be
 //   had.
@@ -105,6 +105,7 @@ concept Platform = std::default_initializable<typename P::Timer> &&
   { P::ModuleVersion() } -> std::same_as<std::uint64_t>;
   { P::Modules() } -> std::same_as<std::vector<Module>>;
   { P::Files() } -> std::same_as<const SymbolFiles&>;
+  { P::Directories() } -> std::same_as<const ProfileDirectories&>;
   { P::ReadMemory(number, bytes) } -> std::same_as<std::size_t>;
   { P::ReadStack(number, stack_bytes) }
   noexcept->std::same_as<std::size_t>;

@@ -65,6 +65,7 @@ struct WindowsPlatform {
   static std::uint64_t ModuleVersion();
   static std::vector<Module> Modules();
   static const SymbolFiles& Files();
+  static const ProfileDirectories& Directories();
 
   static std::size_t ReadMemory(std::uint64_t address, std::span<std::uint8_t> bytes);
   static std::size_t ReadStack(std::uint64_t address, std::span<std::byte> bytes) noexcept;
