@@ -188,7 +188,9 @@ TYPED_TEST_P(ProfileDirectoriesConformance, ADirectoryThatVanishesIsAnErrorUntil
   const auto file = directory->Write("temporary", "bytes");
   ASSERT_TRUE(file.ok()) << file.status();
   if (!this->harness_.Vanish(this->harness_.Root())) {
-    GTEST_SKIP() << "an open directory cannot be removed here";
+    // The system keeps a directory that is open.
+    EXPECT_EQ(this->WriteAs(*directory, "file", "bytes"), absl::OkStatus());
+    return;
   }
   this->ExpectSays((*file)->RenameTo("file"), directory->PathOf("file"));
   this->ExpectSays(directory->Write("another", "bytes").status(), directory->PathOf("another"));
