@@ -1,8 +1,8 @@
+#include "function_table.h"
+
 #include <algorithm>
 #include <cstring>
 #include <utility>
-
-#include "elf_file.h"
 
 namespace strobe::internal {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "elf_file.h"
+#include "function_table.h"
 #include "strobe/core/module_map.h"
 #include "strobe/symbolize/symbol_files.h"
 

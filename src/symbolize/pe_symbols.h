@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "byte_source.h"
-#include "elf_file.h"
+#include "function_table.h"
 #include "strobe/base/visibility.h"
 #include "strobe/symbolize/pe_image.h"
 
