@@ -39,7 +39,7 @@ constexpr std::uint32_t kSegmentNote = 4;
 constexpr std::uint32_t kNoteBuildId = 3;
 constexpr std::size_t kMaxBuildIdBytes = 64;
 
-// The content of a compressed section; empty where it cannot be had.
+// The content of a compressed section; empty if it cannot be inflated.
 std::vector<std::uint8_t> Inflate(std::span<const std::uint8_t> section, std::size_t max_bytes) {
   constexpr std::uint32_t kZlib = 1;
   CompressionHeader header;
@@ -82,7 +82,7 @@ bool ElfFile::ReadHeaders() {
   }
   std::uint64_t section_count = header.section_count;
   if (header.section_size == sizeof(Section) && header.sections_offset != 0) {
-    Section first;  // holds the number of sections where the header has no room for it
+    Section first;  // its size is the number of sections if the header has no room for that
     if (section_count == 0 && ReadOne(*source_, header.sections_offset, first))
       section_count = first.size;
     if (section_count <= kMaxSections)

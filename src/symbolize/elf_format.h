@@ -11,7 +11,7 @@
 
 namespace strobe::internal {
 
-// The file's structures are read as they lie there.
+// The file's structures are read without conversion.
 static_assert(std::endian::native == std::endian::little);
 
 inline constexpr std::uint16_t kMachineX86_64 = 62;

@@ -215,8 +215,8 @@ FunctionTable ElfFile::ReadLinkageStubs(const FunctionTable& functions) const {
           std::lower_bound(stubs.begin(), stubs.end(), relocation.offset,
                            [](const LinkageStub& a, std::uint64_t slot) { return a.slot < slot; });
       if (stub == stubs.end() || stub->slot != relocation.offset) continue;
-      // Without a symbol, the slot gets the address of a function of the image itself, or what that
-      // function returns.
+      // Without a symbol, the target is a function of the image itself, or the function that an
+      // indirect function returns.
       const std::string_view target = relocation.symbol != 0 ? symbols.NameOf(relocation.symbol)
                                                              : functions.Find(relocation.addend);
       if (target.empty() || names.size() + target.size() > kMaxStringTableBytes) continue;

@@ -51,7 +51,7 @@ class PeReader {
   bool is_ok_ = true;
 };
 
-// The GUID and age that a debugger finds the image's debug information by, and where that was put.
+// Reads the GUID and age by which a debugger finds the image's debug information, and its path.
 void ReadDebugDirectory(MemoryWindows& memory, PeImage::Layout layout, std::uint32_t directory,
                         std::uint32_t bytes, PeImage& image) {
   const auto place = [&](std::uint32_t position) {

@@ -1,4 +1,4 @@
-// The members of Parts (core/part.h): the parts of a profiler that its user gives it by value.
+// The members of Parts (core/part.h): the parts that a user gives a profiler by value.
 #pragma once
 
 #include <tuple>
@@ -24,7 +24,7 @@ struct PartsFor<S, OutputList<O...>> {
 
   [[nodiscard]] const std::tuple<O...>& AllOutputs() const { return outputs; }
 };
-// With one, they stand in Parts: {.exporter = MyExporter(url)}.
+// With one output, its parts are members of Parts: {.exporter = MyExporter(url)}.
 template <class S, class E, class X>
 struct PartsFor<S, OutputList<Output<E, X>>> {
   static constexpr bool kCanBeMade =
