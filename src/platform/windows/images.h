@@ -15,8 +15,8 @@ namespace strobe::internal {
 // Grows whenever an image is loaded or unloaded. Thread-safe, and never waits for the loader.
 std::uint64_t ImageVersion();
 
-// The code of all images, the program's first. Thread-safe, and never waits for the loader: an
-// image that comes or goes meanwhile may be missing, and ImageVersion will have grown.
+// The code of all images, the program's first. Thread-safe, and never waits for the loader. An
+// image that is loaded or unloaded meanwhile may be missing; then ImageVersion has grown.
 std::vector<Module> LoadedModules();
 
 // Copies this process's memory; returns how many bytes could be read, from the front. Never faults.
