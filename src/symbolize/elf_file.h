@@ -12,7 +12,6 @@
 
 #include "byte_source.h"
 #include "function_table.h"
-#include "linkage_stub.h"
 
 namespace strobe::internal {
 
@@ -27,6 +26,8 @@ inline constexpr std::size_t kMaxFunctionNameBytes = std::size_t{256} << 20;
 // Of all sections of a file.
 inline constexpr std::size_t kMaxLinkageTableBytes = std::size_t{4} << 20;
 inline constexpr std::size_t kMaxRelocations = std::size_t{1} << 22;
+
+struct LinkageStub;
 
 // A 64-bit little-endian ELF image for x86-64 or aarch64.
 class ElfFile {

@@ -8,10 +8,10 @@
 #include <utility>
 #include <vector>
 
+#include "arch/linkage_stub.h"
 #include "elf_file.h"
 #include "elf_format.h"
 #include "function_table.h"
-#include "linkage_stub.h"
 
 namespace strobe::internal {
 namespace {

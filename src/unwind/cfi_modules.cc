@@ -68,7 +68,7 @@ constexpr Address kDebugFrameBase = 4096;
 }  // namespace
 
 struct CfiModules::Source {
-  explicit Source(CfiArchitecture architecture) : cies(architecture) {}
+  explicit Source(Architecture architecture) : cies(architecture) {}
 
   Address base = 0;
   std::vector<FdePlace> index;  // sorted by offset
@@ -76,7 +76,7 @@ struct CfiModules::Source {
 };
 
 struct CfiModules::Known {
-  Known(CfiArchitecture architecture, const Module& of)
+  Known(Architecture architecture, const Module& of)
       : module(of),
         in_memory(architecture),
         in_file(architecture),
@@ -95,8 +95,7 @@ struct CfiModules::Known {
   CfiStatistics statistics;
 };
 
-CfiModules::CfiModules(CfiArchitecture architecture, ReadMemory read,
-                       ReadDebugFrame read_debug_frame)
+CfiModules::CfiModules(Architecture architecture, ReadMemory read, ReadDebugFrame read_debug_frame)
     : architecture_(architecture),
       read_(std::move(read)),
       read_debug_frame_(std::move(read_debug_frame)) {}
@@ -248,12 +247,12 @@ CompiledCfi CfiModules::CompileEhFramePiece(Known& known, Address first, Address
   }
   known.is_suspect |= reader.has_failed() || cie_reader.has_failed();
   CompiledCfi compiled = rows.Take();
-  if (architecture_ == CfiArchitecture::kAarch64 && known.module.kind == ModuleKind::kVdso) {
+  if (architecture_ == Architecture::kAarch64 && known.module.kind == ModuleKind::kVdso) {
     std::vector<std::uint8_t> text(static_cast<std::size_t>(limit - first));
     text.resize(read_(first, text));
     AddAarch64SignalTrampolines(text, compiled);
   }
-  if (architecture_ == CfiArchitecture::kX86_64) {
+  if (architecture_ == Architecture::kX86_64) {
     std::vector<std::uint8_t> text;
     for (const UnknownStretch& stretch : UnknownStretches(
              compiled, static_cast<std::uint32_t>(limit - first), kLeastStretchBytes)) {

@@ -60,7 +60,7 @@ class EhFrameReader {
 // CIEs by address, each read once.
 class CieCache {
  public:
-  explicit CieCache(CfiArchitecture architecture) : registers_(RegistersOf(architecture)) {}
+  explicit CieCache(Architecture architecture) : registers_(DwarfRegistersOf(architecture)) {}
 
   // The CIE at `address`, or nullptr where it cannot be understood. `reader` is one that no FDE is
   // being read by.
@@ -75,7 +75,7 @@ class CieCache {
   };
   std::optional<CfiEntry> Parse(DwarfReader body) const;
 
-  CfiRegisters registers_;
+  DwarfRegisters registers_;
   std::map<Address, Cie> cies_;
   std::size_t broken_ = 0;
 };

@@ -155,12 +155,12 @@ void Undo(const UnwindCodes::Part& part, unsigned prologue_offset, PdataFrame& f
   // is.
   const PdataFrame frame_base = has_frame ? PdataFrame{.base = part.frame_register,
                                                        .offset = -std::int64_t{part.frame_offset},
-                                                       .rbp = {},
-                                                       .rbx = {}}
+                                                       .fp = {},
+                                                       .special = {}}
                                           : frame;
   const auto save = [&](unsigned number, std::int64_t offset) {
-    if (number == kRbp) frame.rbp = offset;
-    if (number == kRbx) frame.rbx = offset;
+    if (number == X86_64Encoding::kRbp) frame.fp = offset;
+    if (number == X86_64Encoding::kRbx) frame.special = offset;
   };
   for (const UnwindCode& code : part.codes) {
     if (!is_done(code) || frame.interrupted) continue;
@@ -214,8 +214,6 @@ PdataFrame FrameAt(const UnwindCodes& codes, unsigned prologue_offset) {
 }
 
 CfiState StateOf(const PdataFrame& frame) {
-  // DWARF's numbers of the machine's registers 0 to 7; the others have the same.
-  static constexpr std::array<std::uint8_t, 8> kDwarf = {0, 2, 1, 3, 7, 6, 4, 5};
   const std::int64_t cfa = frame.offset + 8;
   const auto saved = [&](const std::optional<std::int64_t>& offset) {
     return offset ? CfiValue{.kind = CfiValue::Kind::kOffset,
@@ -224,11 +222,11 @@ CfiState StateOf(const PdataFrame& frame) {
                   : CfiValue();
   };
   CfiState state;
-  state.cfa_register = frame.base < kDwarf.size() ? kDwarf[frame.base] : frame.base;
+  state.cfa_register = X86_64Encoding::ToDwarf(frame.base);
   state.cfa_offset = cfa;
   state.ra = {.kind = CfiValue::Kind::kOffset, .number = -8, .expression = {}};
-  state.fp = saved(frame.rbp);
-  state.rbx = saved(frame.rbx);
+  state.fp = saved(frame.fp);
+  state.special = saved(frame.special);
   return state;
 }
 

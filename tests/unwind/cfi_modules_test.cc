@@ -73,7 +73,7 @@ class CfiModulesTest : public ::testing::Test {
 
   FakeProcess process_;
   internal::CfiModules modules_{
-      CfiArchitecture::kX86_64,
+      Architecture::kX86_64,
       [this](Address address, std::span<std::uint8_t> out) { return process_.Read(address, out); }};
 };
 
@@ -182,7 +182,7 @@ TEST_F(CfiModulesTest, SignalsOfAarch64AreLeftThroughTheVdso) {
   process_.Map(vdso.start, Join({Bytes(0x200), Fixed(std::uint32_t{0xD2801168}),
                                  Fixed(std::uint32_t{0xD4000001}), Bytes(0x100)}));
   internal::CfiModules aarch64(
-      CfiArchitecture::kAarch64,
+      Architecture::kAarch64,
       [this](Address address, std::span<std::uint8_t> out) { return process_.Read(address, out); });
   aarch64.Update(ModuleMap({vdso}));
   aarch64.BuildAll();
@@ -293,7 +293,7 @@ class LargeModule {
 
   // All of it at once.
   [[nodiscard]] CompiledCfi Compile() const {
-    return CompileCfi({.architecture = CfiArchitecture::kX86_64,
+    return CompileCfi({.architecture = Architecture::kX86_64,
                        .eh_frame = builder_.bytes,
                        .eh_frame_address = EhFrameBuilder::kEhFrame,
                        .text_start = kTextStart,
@@ -324,7 +324,8 @@ TEST_F(CfiModulesTest, PiecesSayWhatTheWholeSays) {
       const UnwindRule rule = whole.Find(offset);
       ASSERT_EQ(entry->table->Find(within), rule) << std::hex << pc;
       if (rule == UnwindRule::Unknown()) continue;
-      ASSERT_TRUE(entry->table->FindRbx(within) == whole.FindRbx(offset)) << std::hex << pc;
+      ASSERT_TRUE(entry->table->FindSpecialRegister(within) == whole.FindSpecialRegister(offset))
+          << std::hex << pc;
     }
     EXPECT_EQ(modules_.statistics().fdes, large.functions());
     EXPECT_EQ(modules_.statistics().rows, compiled.statistics.rows);
@@ -455,7 +456,7 @@ TEST_F(CfiModulesTest, OfFunctionsWithoutEhFrameTheFilesDebugFrameSpeaks) {
     return process_.Read(address, out);
   };
   const auto snapshot_of = [&] {
-    internal::CfiModules modules(CfiArchitecture::kX86_64, read,
+    internal::CfiModules modules(Architecture::kX86_64, read,
                                  [&](const Module& /*of*/) { return debug_frame; });
     modules.Update(ModuleMap({module}));
     EXPECT_TRUE(modules.Build(module.start));

@@ -115,7 +115,7 @@ class ImageBuilder {
 const UnwindRule kLeaf = FromSp(1);
 
 SavedRegister RbxAt(const CompiledTable& table, std::uint32_t offset) {
-  return table.table.FindRbx(offset);
+  return table.table.FindSpecialRegister(offset);
 }
 
 TEST(CompilePdata, CodeWithoutAnEntryIsALeaf) {

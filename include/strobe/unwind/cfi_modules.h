@@ -45,7 +45,7 @@ class CfiModules {
   // files.
   using ReadDebugFrame = std::function<std::vector<std::uint8_t>(const Module& module)>;
 
-  explicit CfiModules(CfiArchitecture architecture, ReadMemory read,
+  explicit CfiModules(Architecture architecture, ReadMemory read,
                       ReadDebugFrame read_debug_frame = nullptr);
   ~CfiModules();
 
@@ -99,7 +99,7 @@ class CfiModules {
     return read_debug_frame_ != nullptr && module.has_file() && module.format == ImageFormat::kElf;
   }
 
-  const CfiArchitecture architecture_;
+  const Architecture architecture_;
   const ReadMemory read_;
   const ReadDebugFrame read_debug_frame_;
   std::vector<std::unique_ptr<Known>> known_;  // sorted by start

@@ -36,18 +36,13 @@ struct FrameState {
   [[nodiscard]] Address code_address() const { return is_exact ? registers.pc : registers.pc - 1; }
 };
 
-inline FrameStop StopAt(const FrameState<X86_64Registers>& state) noexcept {
+// Where a walk stopped, for a walk that goes on from there.
+template <class Registers>
+FrameStop StopAt(const FrameState<Registers>& state) noexcept {
   return {.pc = state.registers.pc,
           .sp = state.registers.sp,
           .fp = state.registers.fp,
-          .is_exact = state.is_exact};
-}
-inline FrameStop StopAt(const FrameState<Aarch64Registers>& state) noexcept {
-  const Aarch64Registers& registers = state.registers;
-  return {.pc = registers.pc,
-          .sp = registers.sp,
-          .fp = registers.fp,
-          .lr = registers.lr,
+          .lr = state.registers.link_register(),
           .is_exact = state.is_exact};
 }
 
@@ -66,31 +61,13 @@ enum class StepResult : std::uint8_t {
 STROBE_HIDDEN_BEGIN
 namespace internal {
 
-inline constexpr Address kLowestCode = 4096;  // no system maps anything below
-inline constexpr Address kX86_64CodeLimit = Address{1} << 47;
-// Pointer authentication signs return addresses in the bits above these.
-inline constexpr Address kAarch64AddressBits = (Address{1} << 48) - 1;
-
-constexpr Address PlainReturnAddress(const X86_64Registers& /*registers*/, Address ra) {
-  return ra;
-}
-constexpr Address PlainReturnAddress(const Aarch64Registers& /*registers*/, Address ra) {
-  return ra & kAarch64AddressBits;
-}
-constexpr bool IsCodeAddress(const X86_64Registers& /*registers*/, Address pc) {
-  return pc >= kLowestCode && pc < kX86_64CodeLimit;
-}
-constexpr bool IsCodeAddress(const Aarch64Registers& /*registers*/, Address pc) {
-  return pc >= kLowestCode && (pc & 3) == 0;
-}
-
 // Makes `state` the caller's; says so, or why not.
 template <class Registers>
 STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE StepResult Return(FrameState<Registers>& state, Address pc,
                                                           Address sp, Address fp,
                                                           bool is_exact) noexcept {
-  pc = PlainReturnAddress(state.registers, pc);
-  if (!IsCodeAddress(state.registers, pc)) [[unlikely]]
+  pc = Registers::PlainReturnAddress(pc);
+  if (!Registers::IsCodeAddress(pc)) [[unlikely]]
     return pc == 0 ? StepResult::kEnd : StepResult::kBroken;
   state.registers.pc = pc;
   state.registers.sp = sp;

@@ -21,8 +21,8 @@ class UnwindRule {
   static constexpr std::uint32_t kMaxSlotWords = (1u << 8) - 1;
 
   constexpr UnwindRule() = default;  // unknown
-  // No two registers are saved in one word: `fp_words` is not `ra_words`, but where both are 0. For
-  // x86-64 `ra_words` is 1.
+  // No two registers are saved in one word: `fp_words` is not `ra_words`, but where both are 0. If
+  // calls push the return address, `ra_words` is 1.
   static constexpr UnwindRule Frame(Kind kind, std::uint32_t cfa_words, std::uint32_t ra_words,
                                     std::uint32_t fp_words) {
     return UnwindRule(static_cast<std::uint32_t>(kind) | cfa_words << 2 |
@@ -67,12 +67,13 @@ static_assert(sizeof(UnwindRule) == 4);
 
 // What does not fit: a few rows in a library.
 struct SpecialRule {
-  // The register that an offset counts from. The walk recovers these three for every frame, rbx
-  // where a rule asks for it (see SavedRegister), and any other only for the innermost.
+  // The register that an offset counts from. The walk recovers these three for every frame,
+  // the special register where a rule asks for it (see SavedRegister), and any other only for the
+  // innermost.
   enum class Base : std::uint8_t { kSp, kFp, kCfa, kOther };
   // Where a value comes from.
   enum class Where : std::uint8_t {
-    kUnchanged,  // the register keeps it (lr on aarch64 for the return address)
+    kUnchanged,  // the register keeps it (the link register, for the return address)
     kMemory,     // [base + offset]
     kRegister,   // base itself
     kUndefined,  // its value is lost: of the return address, the end of the stack
@@ -95,8 +96,8 @@ struct SpecialRule {
   std::int32_t cfa_offset = 0;
   Location ra;
   Location fp;
-  // Of a signal's frame on aarch64: what was interrupted may be a leaf, whose way back is in the
-  // link register.
+  // Of a signal's frame on a CPU with a link register: what was interrupted may be a leaf, whose
+  // return address is still there.
   Location lr{};
   // The kernel pushed this frame on a signal: the caller's pc is where it was interrupted, and its
   // sp may lie anywhere.

@@ -21,9 +21,8 @@
 
 namespace strobe {
 
-// How the caller's rbx is found. Few rules need it, so the walk finds it only when one does: lazy
-// binding's trampolines realign the stack and count their CFA from rbx, which is then saved
-// anywhere among the frames below them.
+// How the caller's special register is found (CpuRegisters::kSpecialRegister). Few rules need it,
+// so the walk finds it only when one does: it is then saved anywhere among the frames below.
 struct SavedRegister {
   enum Where : std::uint32_t {
     kUnchanged,
@@ -42,7 +41,7 @@ static_assert(sizeof(SavedRegister) == 4);
 struct UnwindRow {
   std::uint32_t offset = 0;  // from the start of the text
   UnwindRule rule;
-  SavedRegister rbx{};
+  SavedRegister special_register{};
   friend bool operator==(const UnwindRow&, const UnwindRow&) = default;
 };
 
@@ -71,8 +70,8 @@ class UnwindTable {
     return specials_[rule.special_number()];
   }
 
-  // How the code at `offset` keeps its caller's rbx. Signal-safe.
-  STROBE_SIGNAL_SAFE SavedRegister FindRbx(std::uint32_t offset) const noexcept {
+  // How the code at `offset` keeps its caller's special register. Signal-safe.
+  STROBE_SIGNAL_SAFE SavedRegister FindSpecialRegister(std::uint32_t offset) const noexcept {
     const std::size_t line = offset / kLineText;
     return line < lines_.size() ? saved_[NumberAt(lines_[line], offset % kLineText)]
                                 : SavedRegister();
@@ -230,11 +229,11 @@ class UnwindModules {
     return rule;
   }
 
-  // How the code at `pc` keeps its caller's rbx. Signal-safe.
-  STROBE_SIGNAL_SAFE STROBE_NOINLINE SavedRegister FindRbx(Address pc) const noexcept {
+  // How the code at `pc` keeps its caller's special register. Signal-safe.
+  STROBE_SIGNAL_SAFE STROBE_NOINLINE SavedRegister FindSpecialRegister(Address pc) const noexcept {
     const Entry* const entry = Find(pc);
     if (entry == nullptr || entry->table == nullptr) return {};
-    return entry->table->FindRbx(static_cast<std::uint32_t>(pc - entry->start));
+    return entry->table->FindSpecialRegister(static_cast<std::uint32_t>(pc - entry->start));
   }
 
   // For walks by this snapshot.

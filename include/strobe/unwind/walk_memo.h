@@ -214,7 +214,7 @@ class MemoCheck {
   STROBE_ALWAYS_INLINE bool IsPlainlyComeTo(const Frame* frame, const M& memory) const noexcept {
     Address word = 0;
     return memory.ReadWord(memory.end() - Address{frame->slot} * 8, word) &&
-           PlainReturnAddress(registers_, word) == frame->pc;
+           Registers::PlainReturnAddress(word) == frame->pc;
   }
 
   // The same for a frame with flags.
@@ -223,7 +223,7 @@ class MemoCheck {
     const Address sp = WalkMemo::SpOf(*at, memo_.top_);
     Address word = 0;
     if (!memory_.ReadWord(sp - Address{at->rule.ra_words()} * 8, word) ||
-        PlainReturnAddress(registers_, word) != at->pc)
+        Registers::PlainReturnAddress(word) != at->pc)
       return false;
     if ((at->slot & WalkMemo::kIsFpLive) == 0 || at->rule.fp_words() == 0) return true;
     return memory_.ReadWord(sp - Address{at->rule.fp_words()} * 8, word) && word == at->fp;

@@ -44,8 +44,8 @@ struct PreviousHandler {
 constinit std::array<PreviousHandler, kSignalLimit> previous_handlers{};
 constinit BriefLock install_mutex;
 
+using GeneralRegisters = NativeRegisters::GeneralRegisters;
 #if defined(__x86_64__)
-using GeneralRegisters = X86_64GeneralRegisters;
 STROBE_SIGNAL_SAFE GeneralRegisters GeneralRegistersOf(const ucontext_t* context) {
   static constexpr std::array<std::uint8_t, kX86_64GeneralRegisters> kPlaces = {
       REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI, REG_RBP, REG_RSP,
@@ -62,7 +62,6 @@ STROBE_SIGNAL_SAFE NativeRegisters RegistersOf(const ucontext_t& context,
           .general = &general};
 }
 #else
-struct GeneralRegisters {};
 STROBE_SIGNAL_SAFE GeneralRegisters GeneralRegistersOf(const ucontext_t* /*context*/) { return {}; }
 STROBE_SIGNAL_SAFE NativeRegisters RegistersOf(const ucontext_t& context,
                                                const GeneralRegisters& /*general*/) {
