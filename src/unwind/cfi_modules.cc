@@ -95,7 +95,8 @@ struct CfiModules::Known {
   CfiStatistics statistics;
 };
 
-CfiModules::CfiModules(Architecture architecture, ReadMemory read, ReadDebugFrame read_debug_frame)
+CfiModules::CfiModules(Architecture architecture, AnyMemoryReader read,
+                       ReadDebugFrame read_debug_frame)
     : architecture_(architecture),
       read_(std::move(read)),
       read_debug_frame_(std::move(read_debug_frame)) {}
@@ -269,11 +270,11 @@ CompiledCfi CfiModules::CompilePdataPiece(Known& known, Address first, Address l
   std::vector<std::uint8_t> text(static_cast<std::size_t>(limit - first));
   text.resize(read_(first, text));
   MemoryWindows memory(read_);
-  const auto read = [&](std::uint32_t position, std::span<std::uint8_t> bytes) {
+  const auto read = [&](Address position, std::span<std::uint8_t> bytes) {
     const Address address = module.load_bias + position;
     if (address < first || address - first > text.size() ||
         bytes.size() > text.size() - (address - first))
-      return memory.Read(address, bytes);
+      return memory(address, bytes);
     std::copy_n(text.begin() + static_cast<std::ptrdiff_t>(address - first), bytes.size(),
                 bytes.begin());
     return bytes.size();

@@ -102,7 +102,7 @@ bool ReadCode(SlotReader& slots, unsigned version, std::vector<UnwindCode>& code
   return slots.ok();
 }
 
-std::optional<UnwindInfo> ReadInfo(const PdataSource::Read& read, std::uint32_t position) {
+std::optional<UnwindInfo> ReadInfo(const AnyMemoryReader& read, std::uint32_t position) {
   std::array<std::uint8_t, kMaxInfoBytes> bytes{};
   const std::size_t got = read(position, bytes);
   RawUnwindInfo raw{};
@@ -131,7 +131,7 @@ std::optional<UnwindInfo> ReadInfo(const PdataSource::Read& read, std::uint32_t 
 
 // Goes from an entry that only names another one to where codes are; nothing where that is no
 // place.
-std::optional<std::uint32_t> CodesPosition(const PdataSource::Read& read, std::uint32_t position) {
+std::optional<std::uint32_t> CodesPosition(const AnyMemoryReader& read, std::uint32_t position) {
   for (std::size_t i = 0; i < kMaxChainedFunctions && (position & 1) != 0; ++i) {
     RuntimeFunction function;
     std::array<std::uint8_t, sizeof(function)> bytes{};
@@ -189,7 +189,7 @@ void Undo(const UnwindCodes::Part& part, unsigned prologue_offset, PdataFrame& f
 
 }  // namespace
 
-std::optional<UnwindCodes> ReadUnwindCodes(const PdataSource::Read& read, std::uint32_t position) {
+std::optional<UnwindCodes> ReadUnwindCodes(const AnyMemoryReader& read, std::uint32_t position) {
   UnwindCodes codes;
   while (codes.parts.size() <= kMaxChainedFunctions) {
     const std::optional<std::uint32_t> at = CodesPosition(read, position);

@@ -53,7 +53,7 @@ struct UnwindCodes {
 inline constexpr std::size_t kMaxChainedFunctions = 32;
 
 // The codes at `position`; nothing where they cannot be understood.
-std::optional<UnwindCodes> ReadUnwindCodes(const PdataSource::Read& read, std::uint32_t position);
+std::optional<UnwindCodes> ReadUnwindCodes(const AnyMemoryReader& read, std::uint32_t position);
 
 // How the caller's registers are found: all offsets are counted from one register's value.
 struct PdataFrame {

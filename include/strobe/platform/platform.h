@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "strobe/core/memory_reader.h"
 #include "strobe/core/module_map.h"
 #include "strobe/core/thread_info.h"
 
@@ -57,9 +58,8 @@ struct PrivateMapping {
 //   thread has ended.
 // * ModuleVersion(): changes whenever an image is loaded or unloaded. Modules(): what is loaded
 //   now, the program first.
-// * ReadMemory(address, bytes): copies this process's memory; returns how many bytes could be read,
-//   from the front. Never faults.
-// * ReadStack(address, bytes): the same for the data plane, by one call to the system.
+// * ReadMemory(address, bytes): a MemoryReader of this process's memory.
+// * ReadStack(address, bytes): a SignalSafeMemoryReader of the calling thread's memory.
 // * Files(): what a symbolizer asks of the system (symbolize/symbol_files.h). Lives for ever.
 // * Directories(): what an exporter of files asks of the system (export/profile_directories.h).
 //   Lives for ever.
@@ -87,7 +87,6 @@ concept Platform = std::default_initializable<typename P::Timer> &&
     std::default_initializable<typename P::Mapping> && std::copyable<typename P::Mapping> &&
     requires(typename P::Timer& timer, typename P::OwnThread& own_thread, std::uint64_t number,
              typename P::Mapping mapping, std::int64_t time_ns, int signal,
-             std::span<std::uint8_t> bytes, std::span<std::byte> stack_bytes,
              std::function<void()> body, const char* text, void* memory, void (*function)()) {
   { P::kCopiesStacks } -> std::convertible_to<bool>;
   { P::Available() } -> std::same_as<absl::Status>;
@@ -108,9 +107,8 @@ concept Platform = std::default_initializable<typename P::Timer> &&
   { P::Modules() } -> std::same_as<std::vector<Module>>;
   { P::Files() } -> std::same_as<const SymbolFiles&>;
   { P::Directories() } -> std::same_as<const ProfileDirectories&>;
-  { P::ReadMemory(number, bytes) } -> std::same_as<std::size_t>;
-  { P::ReadStack(number, stack_bytes) }
-  noexcept->std::same_as<std::size_t>;
+  requires MemoryReader<decltype(&P::ReadMemory)>;
+  requires SignalSafeMemoryReader<decltype(&P::ReadStack)>;
   { P::RunOnOwnThread(text, body) } -> std::same_as<typename P::OwnThread>;
   { own_thread.IsRunning() } -> std::same_as<bool>;
   { own_thread.Join() } -> std::same_as<void>;

@@ -53,7 +53,8 @@ struct UnsupportedPlatform {
   static std::size_t ReadMemory(std::uint64_t /*address*/, std::span<std::uint8_t> /*bytes*/) {
     return 0;
   }
-  static std::size_t ReadStack(std::uint64_t /*address*/, std::span<std::byte> /*bytes*/) noexcept {
+  static std::size_t ReadStack(std::uint64_t /*address*/,
+                               std::span<std::uint8_t> /*bytes*/) noexcept {
     return 0;
   }
   static OwnThread RunOnOwnThread(const char* /*name*/, const std::function<void()>& /*body*/) {

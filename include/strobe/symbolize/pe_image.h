@@ -4,13 +4,13 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "strobe/base/visibility.h"
+#include "strobe/core/memory_reader.h"
 #include "strobe/core/module_map.h"
 
 STROBE_HIDDEN_BEGIN
@@ -24,9 +24,7 @@ struct PeImage {
   // Bytes of a path that are read. A longer path is cut, and names no file.
   static constexpr std::size_t kMaxPathBytes = 4096;
 
-  // Copies bytes of the image, from memory or from the file. Returns how many bytes could be read,
-  // from the front.
-  using Read = std::function<std::size_t(std::uint64_t position, std::span<std::uint8_t> bytes)>;
+  // What is read: the image in memory, or its file.
   enum class Layout : std::uint8_t { kLoaded, kFile };
 
   struct Section {
@@ -38,7 +36,7 @@ struct PeImage {
   };
 
   // Empty if this is not an image for x64. Every field may be hostile.
-  static std::optional<PeImage> Open(const Read& read, Layout layout);
+  static std::optional<PeImage> Open(const AnyMemoryReader& read, Layout layout);
 
   // The place in the file of the byte at `position`; empty if the byte is not from the file.
   [[nodiscard]] std::optional<std::uint64_t> FileOffset(std::uint32_t position) const;

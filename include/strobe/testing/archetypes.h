@@ -203,7 +203,8 @@ struct ArchetypePlatform {
   static std::size_t ReadMemory(std::uint64_t /*address*/, std::span<std::uint8_t> /*bytes*/) {
     return 0;
   }
-  static std::size_t ReadStack(std::uint64_t /*address*/, std::span<std::byte> /*bytes*/) noexcept {
+  static std::size_t ReadStack(std::uint64_t /*address*/,
+                               std::span<std::uint8_t> /*bytes*/) noexcept {
     return 0;
   }
   static OwnThread RunOnOwnThread(const char* /*name*/, std::function<void()> body) {

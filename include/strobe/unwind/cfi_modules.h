@@ -12,6 +12,7 @@
 
 #include "strobe/base/address.h"
 #include "strobe/base/visibility.h"
+#include "strobe/core/memory_reader.h"
 #include "strobe/core/module_map.h"
 #include "strobe/unwind/cfi_compiler.h"
 #include "strobe/unwind/unwind_table.h"
@@ -32,9 +33,6 @@ class EhFrameReader;
 // .debug_frame in the module's file.
 class CfiModules {
  public:
-  // Copies memory of the profiled process; returns how many bytes could be read, from the front. It
-  // never faults: a module may be unloaded at any moment.
-  using ReadMemory = std::function<std::size_t(Address address, std::span<std::uint8_t> bytes)>;
   // Frame information of one module beyond this is not read. libLLVM-14's 100 MB of text have 9 MB.
   static constexpr std::size_t kMaxEhFrameBytes = std::size_t{1} << 28;
   // Ranges outside of all frame information that are remembered as such. Beyond it, all that is in
@@ -45,7 +43,8 @@ class CfiModules {
   // files.
   using ReadDebugFrame = std::function<std::vector<std::uint8_t>(const Module& module)>;
 
-  explicit CfiModules(Architecture architecture, ReadMemory read,
+  // `read` reads the profiled process, in which a module may be unloaded at any moment.
+  explicit CfiModules(Architecture architecture, AnyMemoryReader read,
                       ReadDebugFrame read_debug_frame = nullptr);
   ~CfiModules();
 
@@ -100,7 +99,7 @@ class CfiModules {
   }
 
   const Architecture architecture_;
-  const ReadMemory read_;
+  const AnyMemoryReader read_;
   const ReadDebugFrame read_debug_frame_;
   std::vector<std::unique_ptr<Known>> known_;  // sorted by start
   std::vector<Range> unknown_;                 // without frame information; sorted by start

@@ -3,19 +3,16 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
-#include <span>
 
+#include "strobe/core/memory_reader.h"
 #include "strobe/unwind/cfi_compiler.h"
 
 namespace strobe {
 
-// Where an image's frame information lies. All positions are relative virtual addresses: bytes from
-// the image's base.
+// Where an image's frame information lies. All positions, and the addresses that are read, are
+// relative virtual addresses: bytes from the image's base.
 struct PdataSource {
-  // Copies bytes of the image as it is loaded; returns how many could be read, from the front.
-  using Read = std::function<std::size_t(std::uint32_t position, std::span<std::uint8_t> bytes)>;
-  Read read;
+  AnyMemoryReader read;     // of the image as it is loaded
   std::uint32_t pdata = 0;  // the exception directory: sorted entries of 12 bytes
   std::uint32_t pdata_bytes = 0;
   std::uint32_t text = 0;  // the code that rows are wanted of

@@ -42,9 +42,9 @@ class WalkMemo {
   STROBE_SIGNAL_SAFE void Clear() noexcept { count_ = 0; }
 
   // The memo's own memory, for a walk that shares nothing: it forgets the last one.
-  STROBE_SIGNAL_SAFE std::span<std::byte> Lend() noexcept {
+  STROBE_SIGNAL_SAFE std::span<std::uint8_t> Lend() noexcept {
     Clear();
-    return std::as_writable_bytes(std::span(frames_));
+    return {reinterpret_cast<std::uint8_t*>(frames_.data()), sizeof(frames_)};
   }
 
   // A walk begins on the stack that ends at `top`. `source` is a number for the rules that it goes

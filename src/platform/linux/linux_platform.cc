@@ -70,7 +70,7 @@ constexpr std::size_t kPagesPerRead = 16;
 // from the front.
 template <std::size_t kPages>
 STROBE_SIGNAL_SAFE inline std::size_t ReadPages(std::uint64_t address,
-                                                std::span<std::byte> bytes) noexcept {
+                                                std::span<std::uint8_t> bytes) noexcept {
   constexpr std::size_t kPageBytes = 4096;
   const pid_t process = getpid();  // not cached: a fork's child has another
   std::size_t done = 0;
@@ -272,7 +272,7 @@ std::size_t LinuxPlatform::ReadMemory(std::uint64_t address, std::span<std::uint
   // The kernel copies, and returns an error if nothing is mapped.
   std::size_t done = 0;
   for (std::size_t got = 1; got != 0 && done < bytes.size(); done += got) {
-    got = ReadPages<kPagesPerRead>(address + done, std::as_writable_bytes(bytes.subspan(done)));
+    got = ReadPages<kPagesPerRead>(address + done, bytes.subspan(done));
   }
   if (done == bytes.size()) return done;
   // The call fails for code that may be executed but not read, and always in a sandbox that forbids
@@ -293,7 +293,7 @@ std::size_t LinuxPlatform::ReadMemory(std::uint64_t address, std::span<std::uint
 
 // For the handler: two vectors take little of the interrupted thread's stack.
 STROBE_SIGNAL_SAFE std::size_t LinuxPlatform::ReadStack(std::uint64_t address,
-                                                        std::span<std::byte> bytes) noexcept {
+                                                        std::span<std::uint8_t> bytes) noexcept {
   return ReadPages<2>(address, bytes);
 }
 

@@ -107,7 +107,7 @@ StackBounds BoundsOfInitialThread(Address here) {
   const Address high = has_end ? reinterpret_cast<Address>(__libc_stack_end) : AskLibrary().high;
   // If the handler cannot read memory by system calls, it cannot see how far the stack has grown,
   // and the limit counts. The kernel maps nothing by itself within 128 MiB.
-  std::array<std::byte, sizeof(Address)> probe;
+  std::array<std::uint8_t, sizeof(Address)> probe;
   if (LinuxPlatform::ReadStack(here, probe) != probe.size()) {
     rlimit limit{};
     const bool is_limited = getrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;

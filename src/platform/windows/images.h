@@ -19,8 +19,7 @@ std::uint64_t ImageVersion();
 // image that is loaded or unloaded meanwhile may be missing; then ImageVersion has grown.
 std::vector<Module> LoadedModules();
 
-// Copies this process's memory; returns how many bytes could be read, from the front. Never faults.
-// Allocates nothing.
+// A SignalSafeMemoryReader of this process's memory.
 std::size_t ReadOwnMemory(Address address, std::span<std::uint8_t> bytes) noexcept;
 
 // The file of the image that begins there, in UTF-8; of the program's own for nullptr.

@@ -187,9 +187,9 @@ std::vector<Module> WindowsPlatform::Modules() { return internal::LoadedModules(
 std::size_t WindowsPlatform::ReadMemory(std::uint64_t address, std::span<std::uint8_t> bytes) {
   return internal::ReadOwnMemory(address, bytes);
 }
-std::size_t WindowsPlatform::ReadStack(std::uint64_t address, std::span<std::byte> bytes) noexcept {
-  return internal::ReadOwnMemory(address,
-                                 {reinterpret_cast<std::uint8_t*>(bytes.data()), bytes.size()});
+std::size_t WindowsPlatform::ReadStack(std::uint64_t address,
+                                       std::span<std::uint8_t> bytes) noexcept {
+  return internal::ReadOwnMemory(address, bytes);
 }
 
 WindowsPlatform::OwnThread::OwnThread(OwnThread&& other) noexcept

@@ -70,7 +70,7 @@ struct LinuxPlatform {
   static const ProfileDirectories& Directories();
 
   static std::size_t ReadMemory(std::uint64_t address, std::span<std::uint8_t> bytes);
-  static std::size_t ReadStack(std::uint64_t address, std::span<std::byte> bytes) noexcept;
+  static std::size_t ReadStack(std::uint64_t address, std::span<std::uint8_t> bytes) noexcept;
 
   static OwnThread RunOnOwnThread(const char* name, std::function<void()> body);
   static void WorkInBackground();

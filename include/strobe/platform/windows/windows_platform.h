@@ -68,7 +68,7 @@ struct WindowsPlatform {
   static const ProfileDirectories& Directories();
 
   static std::size_t ReadMemory(std::uint64_t address, std::span<std::uint8_t> bytes);
-  static std::size_t ReadStack(std::uint64_t address, std::span<std::byte> bytes) noexcept;
+  static std::size_t ReadStack(std::uint64_t address, std::span<std::uint8_t> bytes) noexcept;
 
   // Uses a timer of high resolution if this Windows has them. Without one, a sleep is rounded to
   // the system's tick of 15.6 ms.
