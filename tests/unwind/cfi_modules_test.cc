@@ -165,7 +165,7 @@ TEST_F(CfiModulesTest, SignalsOfAarch64AreLeftThroughTheVdso) {
   EXPECT_TRUE(snapshot->Find(vdso.start)->table->Special(rule).is_signal_frame);
 }
 
-// A section longer than one piece of reading.
+// A section longer than one chunk of reading.
 TEST_F(CfiModulesTest, LongSections) {
   EhFrameBuilder builder;
   const std::size_t cie = builder.Cie();
@@ -194,13 +194,13 @@ TEST_F(CfiModulesTest, LongSections) {
               FromSp(static_cast<std::uint32_t>(1 + i % 50)));
 }
 
-// A module of several pieces, whose functions are of all lengths, lie in any order and reach over
-// the pieces' borders.
+// A module of several chunks, whose functions are of all lengths, lie in any order and reach over
+// the chunks' borders.
 class LargeModule {
  public:
   static constexpr Address kTextStart = 0x10000000;
-  static constexpr Address kPieces = 4;
-  static constexpr Address kTextLimit = kTextStart + kPieces * UnwindModules::kPieceBytes - 0x5000;
+  static constexpr Address kChunks = 4;
+  static constexpr Address kTextLimit = kTextStart + kChunks * UnwindModules::kChunkBytes - 0x5000;
   static constexpr Address kHeader = 0x20000000;
 
   explicit LargeModule(unsigned seed) {
@@ -279,7 +279,7 @@ class LargeModule {
   std::map<Address, std::size_t> places_;  // of FDEs in the section, by the function's start
 };
 
-TEST_F(CfiModulesTest, PiecesSayWhatTheWholeSays) {
+TEST_F(CfiModulesTest, ChunksSayWhatTheWholeSays) {
   LargeModule large(7);
   CompiledCfi compiled = large.Compile();
   const UnwindTable whole(LargeModule::kTextLimit - LargeModule::kTextStart, compiled.rows,
@@ -324,9 +324,9 @@ TEST_F(CfiModulesTest, OnlyWhatIsAskedForIsBuilt) {
   modules_.Update(ModuleMap({module}));
   EXPECT_EQ(process_.reads().size(), 0u);
   EXPECT_EQ(modules_.built(), 0u);
-  const Address pc = module.start + 2 * UnwindModules::kPieceBytes + 17;
+  const Address pc = module.start + 2 * UnwindModules::kChunkBytes + 17;
   EXPECT_TRUE(modules_.Build(pc));
-  EXPECT_FALSE(modules_.Build(pc + 1)) << "the same piece";
+  EXPECT_FALSE(modules_.Build(pc + 1)) << "the same chunk";
   EXPECT_EQ(modules_.built(), 1u);
   EXPECT_LT(modules_.statistics().fdes, large.functions() / 2);
   const std::size_t one = modules_.Snapshot()->memory_bytes();
@@ -344,7 +344,7 @@ TEST_F(CfiModulesTest, WhereverItIsBuiltNothingIsPending) {
   LargeModule large(8);
   const Module module = large.Map(process_, true);
   Module bare = module;
-  bare.start = module.limit + UnwindModules::kPieceBytes / 2;
+  bare.start = module.limit + UnwindModules::kChunkBytes / 2;
   bare.limit = bare.start + 0x1000;
   bare.unwind_address = 0;
   modules_.Update(ModuleMap({module, bare}));
@@ -357,7 +357,7 @@ TEST_F(CfiModulesTest, WhereverItIsBuiltNothingIsPending) {
     EXPECT_FALSE(IsPending(*modules_.Snapshot(), pc)) << std::hex << pc;
     EXPECT_FALSE(modules_.Build(pc)) << std::hex << pc;
   }
-  const Address middle = module.start + UnwindModules::kPieceBytes;
+  const Address middle = module.start + UnwindModules::kChunkBytes;
   EXPECT_TRUE(IsPending(*modules_.Snapshot(), middle))
       << "what is said of other code says nothing of this";
   EXPECT_TRUE(modules_.Build(~Address{0}));
@@ -380,7 +380,7 @@ TEST_F(CfiModulesTest, CodeOutsideOfAllModulesIsRememberedUpToALimit) {
   modules_.Update(ModuleMap({a}));
   for (Address i = 0; i < internal::CfiModules::kMaxUnknownRanges; ++i) {
     EXPECT_FALSE(modules_.Snapshot()->is_complete());
-    EXPECT_TRUE(modules_.Build((Address{1} << 40) + i * UnwindModules::kPieceBytes));
+    EXPECT_TRUE(modules_.Build((Address{1} << 40) + i * UnwindModules::kChunkBytes));
   }
   EXPECT_FALSE(IsPending(*modules_.Snapshot(), Address{1} << 41)) << "unknown like the rest";
   EXPECT_FALSE(modules_.Build(Address{1} << 41));
@@ -493,7 +493,7 @@ TEST_F(CfiModulesTest, WindowsImagesAreReadByTheirOwnFrameInformation) {
   constexpr Address kBase = 0x180000000;
   constexpr std::uint32_t kTextRva = 0x1000;
   constexpr std::uint32_t kFunctionBytes = 1024;
-  constexpr std::uint32_t kFunctions = 2 * UnwindModules::kPieceBytes / kFunctionBytes + 3;
+  constexpr std::uint32_t kFunctions = 2 * UnwindModules::kChunkBytes / kFunctionBytes + 3;
   constexpr std::uint32_t kPdataRva = kTextRva + kFunctions * kFunctionBytes;
   Bytes pdata;
   Bytes xdata;
@@ -514,8 +514,8 @@ TEST_F(CfiModulesTest, WindowsImagesAreReadByTheirOwnFrameInformation) {
                 .pdata_address = kBase + kPdataRva,
                 .pdata_bytes = static_cast<std::uint32_t>(pdata.size())};
   modules_.Update(ModuleMap({module}));
-  EXPECT_TRUE(modules_.Build(module.start + UnwindModules::kPieceBytes));
-  EXPECT_LE(modules_.statistics().fdes, UnwindModules::kPieceBytes / kFunctionBytes) << "one piece";
+  EXPECT_TRUE(modules_.Build(module.start + UnwindModules::kChunkBytes));
+  EXPECT_LE(modules_.statistics().fdes, UnwindModules::kChunkBytes / kFunctionBytes) << "one chunk";
   EXPECT_LE(process_.reads().size(), 4u) << "the code, and a window or two of frame information";
   const auto snapshot = UpdateAll(ModuleMap({module}));
   for (std::uint32_t i = 0; i < kFunctions; ++i) {

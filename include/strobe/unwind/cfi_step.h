@@ -14,8 +14,8 @@
 
 namespace strobe {
 
-// Models FrameStep, for both architectures on every host. Without modules all code is unknown to
-// it. `modules` outlives the step, and may be another process's.
+// Models FrameStep, for both architectures on every host. Without modules, all code is unknown.
+// `modules` outlives the step, and may be another process's.
 class CfiStep {
  public:
   CfiStep() = default;
@@ -28,7 +28,7 @@ class CfiStep {
     const UnwindRule rule = modules_->cache().Find(state.code_address());
     if (rule.is_frame()) [[likely]]
       return StepPlain(state, memory, rule);
-    // A copy, so that the registers of the walk stay in the machine's.
+    // A copy, so that the compiler keeps the walk's registers in the CPU's.
     FrameState<Registers> copy = state;
     const StepResult result = StepRarely(*modules_, copy, memory);
     state = copy;
@@ -39,11 +39,11 @@ class CfiStep {
   // Frames of one walk at which the special register may be recovered: each costs a walk up to
   // there. Lazy binding nests by signals at most.
   static constexpr std::uint8_t kMaxRecoveries = 4;
-  // Signals' frames of one walk that may lead to another stack, so that none leads to itself for
-  // ever.
+  // Signals' frames of one walk that may lead to another stack. The limit ends a walk whose signal
+  // frame leads back to itself.
   static constexpr std::uint8_t kMaxStackSwitches = 8;
 
-  // The same where the cache has no plain rule.
+  // The same if the cache has no plain rule.
   template <class Registers, StackMemory M>
   STROBE_SIGNAL_SAFE STROBE_NOINLINE static StepResult StepRarely(const UnwindModules& modules,
                                                                   FrameState<Registers>& state,
@@ -75,7 +75,7 @@ class CfiStep {
     return StepSpecial(state, memory, entry->table->Special(rule), pc, special);
   }
 
-  // By one that is_frame().
+  // The same by a rule that is_frame().
   template <class Registers, StackMemory M>
   STROBE_SIGNAL_SAFE static STROBE_ALWAYS_INLINE StepResult StepPlain(FrameState<Registers>& state,
                                                                       const M& memory,
@@ -85,7 +85,7 @@ class CfiStep {
     const Address cfa = (rule.is_from_fp() ? registers.fp : registers.sp) + rule.cfa_bytes();
     const Address ra_words = Registers::ReturnAddressWords(rule.ra_words());
     if (ra_words == 0) {
-      // Only a leaf that has called no function yet: its lr holds the way back, and it may have
+      // Only a leaf that has called no function yet: its return address is in lr, and it may have
       // pushed nothing.
       Address fp = registers.fp;
       if (!state.is_exact || cfa < registers.sp) return StepResult::kBroken;
@@ -94,7 +94,7 @@ class CfiStep {
       return internal::Return(state, registers.link_register(), cfa, fp, false);
     }
     if (cfa <= registers.sp) return StepResult::kBroken;  // callers lie above
-    // Which functions save fp no CPU can foresee, so nothing branches on it: where it was not
+    // No CPU can predict which functions save fp, so this does not branch on it: if fp was not
     // saved, the return address is read twice.
     const Address fp_words = rule.fp_slot_words();
     const Address saves_fp = fp_words != ra_words ? ~Address{0} : 0;
@@ -134,7 +134,7 @@ class CfiStep {
     return false;
   }
 
-  // The value of a register that a walk does not keep; false where it is not known.
+  // The value of a register that a walk does not keep; false if it is not known.
   template <class Registers>
   static bool OtherValue(const FrameState<Registers>& state, unsigned number,
                          const Address* special, Address& value) noexcept {
@@ -154,7 +154,7 @@ class CfiStep {
     return false;
   }
 
-  // The value that an offset counts from; false where it is lost.
+  // The value that an offset counts from; false if it is lost.
   template <class Registers>
   static bool BaseValue(const FrameState<Registers>& state, SpecialRule::Base base, unsigned other,
                         const Address* special, Address cfa, Address& value) noexcept {
@@ -224,7 +224,7 @@ class CfiStep {
       result = FindValue(state, memory, rule.lr, special, cfa, lr);
     if (result != StepResult::kCaller) return result;
     if (rule.is_signal_frame) {
-      // What was interrupted may lie on another stack, in either direction.
+      // The interrupted frame may be on another stack, which may lie above or below.
       if (cfa <= state.registers.sp && ++state.stack_switches > kMaxStackSwitches)
         return StepResult::kBroken;
     } else if (cfa < state.registers.sp || (cfa == state.registers.sp && !state.is_exact)) {

@@ -1,5 +1,5 @@
-// FetchedStackMemory: stacks whose bounds are not known, a coroutine's or an alternate one, read by
-// calls that cannot fault.
+// FetchedStackMemory: reads stacks whose bounds are not known, a coroutine's or an alternate one,
+// by calls that cannot fault.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +25,8 @@ template <auto kRead>
 requires SignalSafeMemoryReader<decltype(kRead)>
 class FetchedStackMemory {
  public:
-  // Copies of one walk; what lies beyond them cannot be read. With a WalkMemo's room, 24 KiB each.
+  // Copies of one walk. Memory that would need one more cannot be read. With a WalkMemo's room, a
+  // copy has 24 KiB.
   static constexpr int kMaxFetches = 8;
 
   FetchedStackMemory(StackBounds own, std::span<std::uint8_t> room) noexcept
@@ -35,7 +36,7 @@ class FetchedStackMemory {
     if (Copy().ReadWord(address, word) || Live().ReadWord(address, word)) return true;
     return (address & 7) == 0 && Fetch(address) && Copy().ReadWord(address, word);
   }
-  // Where these stacks end is not known.
+  // The end of these stacks is not known.
   [[nodiscard]] Address end() const noexcept { return ~Address{7}; }
 
  private:
@@ -58,7 +59,7 @@ class FetchedStackMemory {
 
   const StackBounds own_;
   const std::span<std::uint8_t> room_;
-  // What has been read so far: to read is to look, so it changes nothing for the walk.
+  // What has been copied so far. Mutable, because a read changes nothing that a walk can see.
   mutable Address copy_base_ = 0;
   mutable std::size_t copied_bytes_ = 0;
   mutable Address live_base_ = ~Address{0};

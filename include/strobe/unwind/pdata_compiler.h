@@ -15,17 +15,17 @@ struct PdataSource {
   AnyMemoryReader read;     // of the image as it is loaded
   std::uint32_t pdata = 0;  // the exception directory: sorted entries of 12 bytes
   std::uint32_t pdata_bytes = 0;
-  std::uint32_t text = 0;  // the code that rows are wanted of
+  std::uint32_t text = 0;  // the code to make rows of
   std::uint32_t text_limit = 0;
 };
 
 // The rows of the text, their offsets counted from its start. A function's unwind codes say how far
-// its prologue has come; how far an epilogue has undone it they do not say, but the code does: an
+// its prologue has come. They do not say how far an epilogue has undone it, but the code does: an
 // epilogue is a run of few kinds of instructions, which an unwinder may recognize from any of them
-// on (Microsoft, "x64 exception handling": "Epilog code"). So they are looked for here, once, and
-// become rows like all others. Code that no entry covers is a leaf function's, whose return address
-// lies at the stack pointer. An image's entries are read with every suspicion; what cannot be
-// understood is counted, and has no rule.
+// on (Microsoft, "x64 exception handling": "Epilog code"). CompilePdata finds the epilogues once,
+// and makes rows of them. Code that no entry covers is a leaf function's, whose return address lies
+// at the stack pointer. Entries may be hostile; those that cannot be understood are counted, and
+// their code has no rule.
 CompiledCfi CompilePdata(const PdataSource& source);
 
 }  // namespace strobe
