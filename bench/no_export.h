@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "strobe/strobe.h"
+#include "strobe/own_parts.h"
 
 namespace strobe::testing {
 

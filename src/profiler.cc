@@ -1,8 +1,9 @@
 #include "strobe/profiler.h"
 
+#include "strobe/own_parts.h"
+
 namespace strobe {
 
-template std::unique_ptr<internal::AbstractCore> internal::MakeCore<DefaultTraits>(
-    ProfilerOptions options, Parts<DefaultTraits> parts);
+template std::unique_ptr<const internal::CoreFactory> internal::MakeCoreFactory<DefaultTraits>();
 
 }  // namespace strobe

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "../report.h"
-#include "strobe/strobe.h"
+#include "strobe/own_parts.h"
 
 // The bounds of code put into a section by that name.
 // NOLINTBEGIN(bugprone-reserved-identifier): the linker's names

@@ -9,9 +9,9 @@
 #include <span>
 
 #include "deliver.h"
+#include "strobe/own_parts.h"
 #include "strobe/runtime/session.h"
 #include "strobe/runtime/thread_registry.h"
-#include "strobe/strobe.h"
 
 namespace strobe::testing {
 

@@ -14,7 +14,7 @@
 
 #include "bench_session.h"
 #include "deliver.h"
-#include "strobe/strobe.h"
+#include "strobe/own_parts.h"
 #include "strobe/unwind/frame_pointer_unwinder.h"
 #if __has_include(<gperftools/profiler.h>) && defined(STROBE_BENCH_GPERFTOOLS)
 #include <gperftools/profiler.h>

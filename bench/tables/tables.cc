@@ -28,7 +28,7 @@ void MeasureLibrary(const std::string& name) {
   for (const Module& module : NativePlatform::Modules()) {
     if (module.path.find("/" + name.substr(0, name.find(".so") + 3)) == std::string::npos) continue;
     for (int turn = 0; turn < kTurns; ++turn) {
-      internal::CfiModules modules(kNativeCfi, &NativePlatform::ReadMemory);
+      internal::CfiModules modules(kNativeArchitecture, &NativePlatform::ReadMemory);
       const std::int64_t begin_ns = ThreadCpuNs();
       modules.Update(ModuleMap({module}));
       modules.BuildAll();

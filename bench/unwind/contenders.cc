@@ -266,7 +266,7 @@ std::vector<Contender> MakeContenders(const StackBounds& stack) {
   std::vector<Contender> peers;
   AddPeers(stack, peers);
   // After the peers, which load libraries.
-  static internal::CfiModules modules(kNativeCfi, &NativePlatform::ReadMemory);
+  static internal::CfiModules modules(kNativeArchitecture, &NativePlatform::ReadMemory);
   modules.Update(ModuleMap(NativePlatform::Modules()));
   modules.BuildAll();
   static const auto tables = modules.Snapshot();

@@ -149,7 +149,7 @@ class Subject {
 
 class Measurement {
  public:
-  Measurement() : modules_(kNativeCfi, &NativePlatform::ReadMemory) {
+  Measurement() : modules_(kNativeArchitecture, &NativePlatform::ReadMemory) {
     modules_.Update(ModuleMap(NativePlatform::Modules()));
     modules_.BuildAll();
     snapshot_ = modules_.Snapshot();

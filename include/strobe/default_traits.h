@@ -4,8 +4,8 @@
 
 #include "strobe/clock/system_clock.h"
 #include "strobe/encode/pprof_encoder.h"
-#include "strobe/export/file_exporter.h"
 #include "strobe/export/output_list.h"
+#include "strobe/platform/file_exporter.h"
 #include "strobe/platform/native.h"
 #include "strobe/platform/platform_symbolizer.h"
 #include "strobe/provider/cpu_time_provider.h"

@@ -10,7 +10,7 @@
 
 namespace strobe {
 
-struct DefaultTraits;
+struct DefaultTraits;  // strobe/own_parts.h
 
 template <class Traits>
 class BasicProfiler;

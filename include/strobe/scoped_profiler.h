@@ -2,10 +2,7 @@
 // parts; its argument is deduced: `strobe::BasicScopedProfiler session(profiler);`.
 #pragma once
 
-#include <string>
-
 #include "absl/status/status.h"
-#include "strobe/base/memory_guard.h"
 #include "strobe/profiler.h"
 
 namespace strobe {
@@ -17,14 +14,15 @@ class [[nodiscard]] BasicScopedProfiler {
  public:
   explicit BasicScopedProfiler(BasicProfiler<Traits>& profiler)
       : profiler_(profiler), status_(profiler.Start()) {
-    if (!status_.ok() && *profiler.options().enabled) Warn("cannot start", status_);
+    if (!status_.ok() && *profiler.options().enabled)
+      profiler_.handle_.Warn("cannot start", status_);
   }
   ~BasicScopedProfiler() {
     if (!status_.ok()) return;
     const absl::Status stopped = profiler_.Stop();
     // Stopped by hand, or in a fork's child, which never started it.
     if (!stopped.ok() && !absl::IsFailedPrecondition(stopped))
-      Warn("the last profile was not exported", stopped);
+      profiler_.handle_.Warn("the last profile was not exported", stopped);
   }
   BasicScopedProfiler(const BasicScopedProfiler&) = delete;
   BasicScopedProfiler& operator=(const BasicScopedProfiler&) = delete;
@@ -33,13 +31,6 @@ class [[nodiscard]] BasicScopedProfiler {
   [[nodiscard]] const absl::Status& status() const { return status_; }
 
  private:
-  static void Warn(const char* what, const absl::Status& status) {
-    static_cast<void>(internal::HasMemoryFor([&] {
-      Traits::Platform::WriteLine("strobe: " + std::string(what) + ": " +
-                                  std::string(status.message()));
-    }));
-  }
-
   BasicProfiler<Traits>& profiler_;
   const absl::Status status_;
 };

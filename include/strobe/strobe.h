@@ -1,4 +1,5 @@
-// The one header that a program includes.
+// The one header that a program includes, unless it composes parts of its own: that one includes
+// strobe/own_parts.h.
 //
 //   strobe::Profiler profiler;
 //   auto registration = profiler.RegisterThread("main");
@@ -10,7 +11,6 @@
 #error "Strobe needs C++20: compile with -std=c++20 (MSVC: /std:c++20), or later"
 #else
 
-#include "strobe/default_traits.h"   // IWYU pragma: export
 #include "strobe/profiler.h"         // IWYU pragma: export
 #include "strobe/scoped_profiler.h"  // IWYU pragma: export
 

@@ -80,8 +80,8 @@ class StringTable {
   std::deque<std::string> owned_;  // a deque does not move its elements
 };
 
-// One encoding. The parts of the message are written one after the other; scratch writers are
-// reused for all of its nested messages.
+// One encoding. The parts of the message are written one after the other. All nested messages use
+// the same scratch writers.
 class Encoding {
  public:
   explicit Encoding(const ProfileView& view) : view_(view), profile_(view.profile()) {}

@@ -43,8 +43,7 @@ std::string Milliseconds(std::int64_t duration_ns) {
 
 }  // namespace
 
-// A reader of pprof's sees them ahead of every report: what was profiled, how well, and at what
-// cost, a line each.
+// pprof shows these lines before every report: what was profiled, how completely, and at what cost.
 std::vector<std::string> ProfileComments(const Profile& profile) {
   const Stats& stats = profile.stats;
   std::string subject =
@@ -66,7 +65,7 @@ std::vector<std::string> ProfileComments(const Profile& profile) {
       "cost: handler ", Milliseconds(stats.handler_time_ns), " (estimated), collector ",
       Milliseconds(stats.collector_cpu_ns), " of CPU time in ", stats.drains, " drains, memory ",
       absl::StrFormat("%.1f KiB", static_cast<double>(stats.memory_bytes) / 1024));
-  // What is not the rule is said only where it happened.
+  // Exceptions have a line only if they happened.
   const auto add_unless_zero = [](std::string& line, std::string_view what, std::uint64_t count) {
     if (count != 0) absl::StrAppend(&line, "; ", std::string(what), ": ", count);
   };

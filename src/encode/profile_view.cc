@@ -46,7 +46,7 @@ absl::Status CheckSamples(const Profile& profile) {
   }
   if (!profile.value_types.empty() && profile.default_value_type >= profile.value_types.size())
     return OutOfRange("default value type", profile.default_value_type);
-  // A parent stands before its children, so every walk to the root ends.
+  // A parent has a lower number than its children, so every walk to the root ends.
   for (std::size_t i = 1; i < profile.stacks.size(); ++i) {
     const StackNode& node = profile.stacks[i];
     if (node.parent >= i || node.frame >= profile.frames.size()) return OutOfRange("stack", i);
@@ -59,14 +59,14 @@ absl::Status CheckSamples(const Profile& profile) {
   return absl::OkStatus();
 }
 
-// A number of a PseudoFrame that this version does not know counts as the one after the last.
+// All PseudoFrame numbers that this version does not know count as one: the number after the last.
 std::size_t PseudoFrameIndex(const Frame& frame) {
   return static_cast<std::size_t>(std::min<Address>(frame.address, kPseudoFrameCount));
 }
 
 std::string Hex(Address address) { return absl::StrCat("0x", absl::Hex(address)); }
 
-// Without its directories; the name of generated code is no path.
+// A path without its directories. The name of generated code is not a path, and stays whole.
 std::string_view BaseName(const Module& module) {
   const std::string_view path = module.path;
   if (module.code_number != 0) return path;

@@ -1,5 +1,5 @@
-// ProtoWriter: the little of protobuf's wire format that the encoders need, written into one
-// growing buffer.
+// ProtoWriter: writes the part of protobuf's wire format that the encoders need, into one growing
+// buffer.
 #pragma once
 
 #include <algorithm>
@@ -12,14 +12,14 @@
 
 namespace strobe::internal {
 
-// A nested message is built in a writer of its own, which the caller keeps and clears, and is then
-// copied behind its length: for messages of a hundred bytes that costs less than to compute the
-// length first. Fields with proto3's default value are left out.
+// A nested message is built in a second writer, which the caller keeps and clears, and then copied
+// behind its length. For messages of a hundred bytes this costs less than computing the length
+// first. Fields with proto3's default value are left out.
 class ProtoWriter {
  public:
   [[nodiscard]] std::size_t size() const { return size_; }
   [[nodiscard]] std::string_view bytes() const { return {buffer_.data(), size_}; }
-  // Forgets the content and keeps the memory.
+  // Removes the content and keeps the memory.
   void Clear() { size_ = 0; }
 
   // The content; the writer is empty afterwards.

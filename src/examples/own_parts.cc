@@ -9,7 +9,7 @@
 #include <thread>
 #include <utility>
 
-#include "strobe/strobe.h"
+#include "strobe/own_parts.h"
 
 namespace {
 

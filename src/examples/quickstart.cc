@@ -15,7 +15,7 @@
 
 #include "quickstart_summary.h"
 #include "quickstart_workload.h"
-#include "strobe/strobe.h"
+#include "strobe/own_parts.h"
 
 namespace {
 

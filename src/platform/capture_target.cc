@@ -5,13 +5,12 @@
 namespace strobe::internal {
 namespace {
 
-// Zero-initialised and without a destructor: a signal may read them before main and while the
-// program ends.
+// Zero-initialised and without a destructor: a signal may read the entries before main and while
+// the program ends.
 constinit std::array<CaptureEntry, kMaxArenas> capture_entries{};
 constinit HandlerCounters handler_counters;
 
-// Static storage in the thread's own block: the handler must never be the first to touch a
-// thread-local.
+// In the thread's static block: the handler must not cause the allocation of thread-local storage.
 #if defined(__GNUC__) || defined(__clang__)
 __attribute__((tls_model("initial-exec")))
 #endif

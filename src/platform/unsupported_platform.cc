@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "strobe/export/profile_directories.h"
 #include "strobe/symbolize/symbol_files.h"
 #if defined(__linux__)
 #include "strobe/platform/linux/linux_platform.h"
@@ -34,6 +35,17 @@ const SymbolFiles& UnsupportedPlatform::Files() {
   return WindowsPlatform::Files();
 #else
   static constexpr NoSymbolFiles kNone;
+  return kNone;
+#endif
+}
+
+const ProfileDirectories& UnsupportedPlatform::Directories() {
+#if defined(__linux__)
+  return LinuxPlatform::Directories();
+#elif defined(_WIN32)
+  return WindowsPlatform::Directories();
+#else
+  static constexpr NoProfileDirectories kNone;
   return kNone;
 #endif
 }

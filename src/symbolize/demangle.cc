@@ -76,7 +76,7 @@ double EstimatedDemangledBytes(std::string_view mangled) {
 }
 
 std::string Demangler::Demangle(std::string_view system_name) {
-  // What a linkage table adds to a name is no part of what the compiler made of it.
+  // The suffix of a linkage stub is not part of the mangled name.
   const std::size_t mangled_bytes = std::min(system_name.find('@'), system_name.size());
   const std::string_view mangled = system_name.substr(0, mangled_bytes);
   if (!mangled.starts_with("_Z") || mangled.size() > ImageSymbolizer::kMaxMangledBytes ||

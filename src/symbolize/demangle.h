@@ -6,19 +6,19 @@
 
 namespace strobe::internal {
 
-// Demangles the names of one profile within bounds. A mangled name refers back to its own parts, so
-// that two hundred hostile bytes can stand for megabytes of text; such names stay as they are.
+// Demangles the names of one profile within limits. A mangled name refers back to its own parts, so
+// two hundred hostile bytes can stand for megabytes of text. Such names stay mangled.
 class Demangler {
  public:
-  // Work that one name may cause: the estimated bytes of its text.
+  // The most work for one name: the estimated bytes of its text.
   static constexpr double kMaxEstimatedBytes = 1 << 27;
   // A longer text is of no use.
   static constexpr std::size_t kMaxDemangledBytes = 64 * 1024;
-  // Text of all names together; those after it stay mangled.
+  // The text of all names together; names beyond it stay mangled.
   static constexpr std::size_t kMaxTotalBytes = std::size_t{64} << 20;
 
-  // The name as a programmer writes it, as valid UTF-8; the same name where it is not mangled or
-  // beyond a limit.
+  // The name as in the source code, as valid UTF-8. Returns `name` if it is not mangled or exceeds
+  // a limit.
   std::string Demangle(std::string_view system_name);
 
  private:

@@ -1,18 +1,18 @@
+#include "function_table.h"
+
 #include <algorithm>
 #include <cstring>
 #include <utility>
 
-#include "elf_file.h"
-
 namespace strobe::internal {
 namespace {
 
-// How many symbols before the nearest are asked whether they reach over an address: functions
-// within functions are rare.
+// How many symbols before the nearest one are checked for a range that covers the address.
+// Functions within functions are rare.
 constexpr std::size_t kMaxNesting = 8;
 
-// Of two names for the same code, whether the first is the one that people know: fewer underscores
-// before it, then shorter.
+// True if `a` is the better known of two names for the same code: fewer leading underscores, then
+// fewer letters.
 bool IsBetterName(std::string_view a, std::string_view b) {
   const auto underscores = [](std::string_view name) {
     return std::min(name.find_first_not_of('_'), name.size());

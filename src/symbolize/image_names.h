@@ -1,4 +1,4 @@
-// What an image's files call its code: one reader for each format.
+// The names that an image's files have for its code: one reader for each format.
 #pragma once
 
 #include <cstddef>
@@ -6,18 +6,18 @@
 #include <string>
 #include <string_view>
 
-#include "elf_file.h"
+#include "function_table.h"
 #include "strobe/core/module_map.h"
 #include "strobe/symbolize/symbol_files.h"
 
 namespace strobe::internal {
 
-// The names of one image, by the addresses of its file. Symbols come before the names of stubs: a
-// programmer wrote them.
+// The names of one image, by the addresses of its file. A symbol is preferred to the name of a
+// stub, because the symbol is in the source code.
 struct ImageNames {
   FunctionTable functions;
   FunctionTable stubs;
-  // False if the next profile has to read again: a file was not there, or could not be asked.
+  // False if the next profile must read again: a file was missing, or its library was in use.
   bool is_final = true;
 
   [[nodiscard]] std::string_view Find(std::uint64_t address) const {
@@ -30,16 +30,16 @@ struct ImageNames {
   }
 };
 
-// From the module's own file, the file of its separate symbols below `debug_directory` (none if
-// that is empty), or for the vdso, the memory of this process. Functions are those of the first
-// file with full symbols, else of the first with any; stubs those of the first file that has the
-// code of its linkage table, which a file of separate symbols has not.
+// Reads the module's own file and the file of its separate symbols below `debug_directory` (none if
+// that is empty); for the vdso, the memory of this process. Functions come from the first file with
+// full symbols, else from the first with any. Stubs come from the first file that has the code of
+// its linkage table; a file of separate symbols does not have it.
 ImageNames ReadElfNames(const Module& module, const SymbolFiles& files,
                         const std::string& debug_directory);
 
-// COFF's symbols in the module's file; without them, the names of its debug information, if the
-// system's library may be used; without those, its exports. Final for every file that can be read,
-// even if it has no names: a file that is changed has another identity.
+// Reads the COFF symbols of the module's file. Without them, the names of its debug information, if
+// the system's library may be used; without those, its exports. Final for every file that can be
+// read, even if it has no names: a file that changes has another identity.
 ImageNames ReadPeNames(const Module& module, const SymbolFiles& files, bool use_system_library);
 
 }  // namespace strobe::internal

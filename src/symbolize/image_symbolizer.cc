@@ -16,7 +16,7 @@ namespace {
 
 using internal::ImageNames;
 
-// Of all names in a profile; further functions go without. Only hostile images have so much to say.
+// Of all names in a profile; further functions have no name. Only hostile images have so much text.
 constexpr std::size_t kMaxNameBytes = std::size_t{256} << 20;
 
 ImageNames ReadNames(const Module& module, const SymbolFiles& files,
@@ -28,8 +28,8 @@ ImageNames ReadNames(const Module& module, const SymbolFiles& files,
   return {};
 }
 
-// What names a module's symbols: its build id, or the file with its place where there is none. Two
-// PE images that were linked in the same second may have the same build id.
+// Identifies a module's symbols: by its build id, or without one by the file and its place. Two PE
+// images that were linked in the same second may have the same build id.
 std::string CacheKey(const Module& module, const SymbolFiles& files) {
   if (!module.build_id.empty() && module.format == ImageFormat::kElf) return module.build_id;
   const std::unique_ptr<FileSource> source = files.Open(module.path);
@@ -63,7 +63,7 @@ class FunctionList {
     if (is_new) functions_.push_back({name, name, false});
     return place->second;
   }
-  // Of the resolved ones, as they stand in the images.
+  // The resolved names, as the images have them.
   [[nodiscard]] std::size_t name_bytes() const { return name_bytes_; }
   std::vector<FunctionSymbol> Take() { return std::move(functions_); }
 
@@ -93,7 +93,7 @@ class ImageSymbolizer::Cache {
     }
     ImageNames names = ReadNames(module, files, options);
     if (!names.is_final) return unkept_ = std::move(names);
-    // All that may throw comes first: no entry is without a place.
+    // All that may throw comes first, so that no entry lacks its place in the list.
     std::list<Entry> entry;
     entry.push_front({key, std::move(names)});
     places_.emplace(std::move(key), entry.begin());
@@ -102,7 +102,7 @@ class ImageSymbolizer::Cache {
     return entries_.front().names;
   }
 
-  // The last one that was used stays, however large.
+  // The table that was used last stays, however large.
   void Trim(std::size_t limit_bytes) {
     unkept_ = {};
     while (bytes_ > limit_bytes && entries_.size() > 1) {
@@ -143,7 +143,7 @@ absl::StatusOr<Symbols> ImageSymbolizer::Symbolize(const Profile& profile) {
   Symbols symbols;
   symbols.frames.resize(profile.frames.size());
   FunctionList functions;
-  // Module by module, so that one table at a time is needed.
+  // Module by module, so that only one table is needed at a time.
   std::vector<std::vector<std::uint32_t>> frames_of(profile.modules.size());
   for (std::uint32_t i = 0; i < profile.frames.size(); ++i) {
     const Frame& frame = profile.frames[i];

@@ -11,15 +11,15 @@
 
 namespace strobe::internal {
 
-// Where separate symbols are looked for, by build id.
+// The directory of separate symbol files, by build id.
 inline constexpr char kDebugDirectory[] = "/usr/lib/debug/.build-id";
 
-// The image of `module` in an open source, or nothing where it is another's.
+// The ELF image in an open source; empty if the source is not the image of `module`.
 std::optional<ElfFile> OpenFor(const Module& module, const ByteSource& source);
 
 // The module's own file. For a module with a build id, also the file of its separate symbols in
-// `debug_directory`, unless that is empty; and for a program, the running program's own file by the
-// kernel's path to it, which holds even if the file has been deleted or replaced since.
+// `debug_directory`, unless that is empty. For a program, also the kernel's path to the running
+// program's file, which stays valid after the file is deleted or replaced.
 std::vector<std::string> PathsOf(const Module& module, const std::string& debug_directory);
 
 }  // namespace strobe::internal

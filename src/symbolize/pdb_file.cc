@@ -11,8 +11,8 @@
 namespace strobe::internal {
 namespace {
 
-// Of Microsoft's published "microsoft-pdb" sources, MSF_HDR: the file is a number of blocks of one
-// size, some of which list the others.
+// MSF_HDR of Microsoft's published "microsoft-pdb" sources. The file consists of blocks of one
+// size; some blocks list the others.
 struct Header {
   std::array<char, 32> magic;
   std::uint32_t block_bytes;

@@ -5,9 +5,8 @@
 
 namespace strobe::internal {
 
-// Whether the file is there as far as its beginning says. One that was cut short must not be given
-// to the system's library: Wine's frees memory that it never set. It is not asked again for the
-// same image.
+// True if the file is as long as its header says. A truncated file must not be given to the
+// system's library: Wine's library frees memory that it never set.
 bool IsWholePdb(const ByteSource& source);
 
 }  // namespace strobe::internal

@@ -39,7 +39,7 @@ class PeReader {
   T At(std::uint64_t position) {
     std::array<std::uint8_t, sizeof(T)> bytes{};
     T value{};
-    is_ok_ = is_ok_ && memory_.Read(position, bytes) == bytes.size();
+    is_ok_ = is_ok_ && memory_(position, bytes) == bytes.size();
     if (is_ok_) std::memcpy(&value, bytes.data(), sizeof(value));
     return value;
   }
@@ -51,7 +51,7 @@ class PeReader {
   bool is_ok_ = true;
 };
 
-// The GUID and age that a debugger finds the image's debug information by, and where that was put.
+// Reads the GUID and age by which a debugger finds the image's debug information, and its path.
 void ReadDebugDirectory(MemoryWindows& memory, PeImage::Layout layout, std::uint32_t directory,
                         std::uint32_t bytes, PeImage& image) {
   const auto place = [&](std::uint32_t position) {
@@ -75,7 +75,7 @@ void ReadDebugDirectory(MemoryWindows& memory, PeImage::Layout layout, std::uint
     if (!reader.ok()) continue;
     image.build_id = std::move(id);
     std::array<std::uint8_t, PeImage::kMaxPathBytes> path;
-    const std::size_t path_bytes = memory.Read(*data + kCodeViewPath, path);
+    const std::size_t path_bytes = memory(*data + kCodeViewPath, path);
     image.debug_file.assign(
         path.begin(),
         std::find(path.begin(), path.begin() + static_cast<std::ptrdiff_t>(path_bytes), 0));
@@ -85,7 +85,7 @@ void ReadDebugDirectory(MemoryWindows& memory, PeImage::Layout layout, std::uint
 
 }  // namespace
 
-std::optional<PeImage> PeImage::Open(const Read& read, Layout layout) {
+std::optional<PeImage> PeImage::Open(const AnyMemoryReader& read, Layout layout) {
   MemoryWindows memory(read);
   PeReader reader(memory);
   if (reader.At<std::uint16_t>(0) != kDosMagic) return std::nullopt;

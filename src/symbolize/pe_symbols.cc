@@ -32,8 +32,8 @@ T Load(const void* from) {
   return value;
 }
 
-// What the file has of `bytes` bytes of the image from `position` on; empty where that is nothing,
-// or more than `max_bytes`.
+// The part of the image's `bytes` bytes from `position` that the file has. Empty if the file has
+// none of them, or if there are more than `max_bytes`.
 std::vector<char> ReadPart(const ByteSource& source, const PeImage& image, std::uint32_t position,
                            std::uint32_t bytes, std::size_t max_bytes) {
   const std::optional<std::uint64_t> offset = image.FileOffset(position);
@@ -48,7 +48,7 @@ struct RawSymbol {
   std::uint32_t value;
   std::int16_t section;  // counted from 1
   std::uint16_t type;
-  std::uint8_t auxiliaries;  // symbols that follow and are none
+  std::uint8_t auxiliaries;  // records that follow and are not symbols
 };
 
 RawSymbol SymbolAt(const std::vector<std::byte>& bytes, std::size_t number) {
@@ -60,7 +60,7 @@ RawSymbol SymbolAt(const std::vector<std::byte>& bytes, std::size_t number) {
           .auxiliaries = Load<std::uint8_t>(at + 17)};
 }
 
-// The table of strings begins behind the symbols, with its own length.
+// The table of strings follows the symbols, and begins with its own length.
 std::vector<char> ReadStrings(const ByteSource& source, std::uint64_t offset) {
   std::array<std::byte, 4> length{};
   if (!source.ReadAt(offset, length)) return {};
@@ -71,8 +71,8 @@ std::vector<char> ReadStrings(const ByteSource& source, std::uint64_t offset) {
   return strings;
 }
 
-// Where the name of a symbol is in `names`, which begins with the table of strings. A short name is
-// added; a long one stays where it is, for many symbols may say to have the same long name.
+// The place of a symbol's name in `names`, which begins with the table of strings. A short name is
+// added to `names`. A long name stays in the table, because many symbols may share it.
 std::uint32_t PlaceName(const RawSymbol& symbol, std::size_t strings_bytes,
                         std::vector<char>& names) {
   const auto words = Load<std::array<std::uint32_t, 2>>(symbol.name.data());
@@ -83,7 +83,7 @@ std::uint32_t PlaceName(const RawSymbol& symbol, std::size_t strings_bytes,
   return end;
 }
 
-// Each function ends where the next one begins, if it does not end before.
+// Ends each function at the start of the next one, if it does not end before.
 void EndWhereTheNextBegins(std::vector<FunctionTable::Function>& functions) {
   std::sort(functions.begin(), functions.end(),
             [](const auto& a, const auto& b) { return a.address < b.address; });
@@ -91,13 +91,13 @@ void EndWhereTheNextBegins(std::vector<FunctionTable::Function>& functions) {
     if (functions[i + 1].address > functions[i].address)
       functions[i].end = std::min(functions[i].end, functions[i + 1].address);
   }
-  // Of several names of one function each must end where the last does.
+  // All names of one function end where the last one ends.
   for (std::size_t i = functions.size(); i-- > 1;) {
     if (functions[i - 1].address == functions[i].address) functions[i - 1].end = functions[i].end;
   }
 }
 
-// The section of code that holds the address, or none.
+// The code section that holds the address, or none.
 const PeImage::Section* CodeAt(const PeImage& image, std::uint64_t address) {
   const auto section = std::find_if(image.sections.begin(), image.sections.end(),
                                     [&](const PeImage::Section& candidate) {
@@ -107,8 +107,8 @@ const PeImage::Section* CodeAt(const PeImage& image, std::uint64_t address) {
   return section == image.sections.end() ? nullptr : &*section;
 }
 
-// Whether there are files that the system may take for the debug information of the image at
-// `path`, and all are fit for it. Not where the path that the linker left names another machine.
+// True if there are files that the system may take for the debug information of the image at
+// `path`, and all are complete. False if the path that the linker left names another machine.
 bool HasWholeDebugFile(const PeImage& image, const std::string& path, const SymbolFiles& files) {
   constexpr std::string_view kSeparators = "/\\";
   if (image.debug_file.find_first_not_of("/\\?") > 1) return false;
@@ -138,8 +138,8 @@ class FrameRanges {
     std::sort(ranges_.begin(), ranges_.end(),
               [](const Range& a, const Range& b) { return a.begin < b.begin; });
   }
-  // Where the function at `address` ends: with its range, or where it has none, because it needs no
-  // frame, before the next one.
+  // The end of the function at `address`: the end of its range. A function without a frame has no
+  // range, and ends where the next range begins.
   [[nodiscard]] std::uint32_t EndOf(std::uint32_t address, std::uint32_t limit) const {
     const auto after = std::upper_bound(
         ranges_.begin(), ranges_.end(), address,
@@ -226,7 +226,7 @@ std::optional<FunctionTable> PeFile::ReadDebugFunctions(const std::string& path,
 }
 
 FunctionTable PeFile::ReadExports() const {
-  // The directory holds all that it speaks of, up to the names.
+  // The directory contains all of its tables, and the names.
   std::vector<char> directory =
       ReadPart(*source_, image_, image_.exports, image_.exports_bytes, kMaxStringTableBytes);
   if (directory.size() < kExportHeaderBytes) return {};

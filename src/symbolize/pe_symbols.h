@@ -6,33 +6,31 @@
 #include <utility>
 
 #include "byte_source.h"
-#include "elf_file.h"
+#include "function_table.h"
 #include "strobe/base/visibility.h"
 #include "strobe/symbolize/pe_image.h"
 
 STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
 
-// All names go by relative virtual addresses. Of those that the file does not hold, a table is
-// empty.
+// All tables have relative virtual addresses. A table is empty if the file does not have its names.
 class PeFile {
  public:
-  // Nothing where the file is no Windows image for x64, or another one than `build_id` names.
-  // `source` must outlive the result.
+  // Empty if the file is not a Windows image for x64 with that build id. `source` must outlive the
+  // result.
   static std::optional<PeFile> Open(const ByteSource& source, const std::string& build_id);
 
-  // COFF's symbols, as a linker of GNU leaves them there. Where a function ends no symbol says: it
-  // is where the next one begins, or its section ends.
+  // The COFF symbols, as the GNU linker writes them. They have no sizes: a function ends where the
+  // next one begins, or with its section.
   [[nodiscard]] FunctionTable ReadFunctions() const;
 
-  // What the debug information says that the image was linked with, where the system can read it.
-  // `path` is the file that the source reads. Nothing where the system cannot be asked now.
+  // The functions of the image's debug information, if the system can read it. `path` is the file
+  // that the source reads. Empty if the system's library is in use now.
   [[nodiscard]] std::optional<FunctionTable> ReadDebugFunctions(const std::string& path,
                                                                 const SymbolFiles& files) const;
 
-  // What the image exports, of which any linker leaves the names. The image's frame information
-  // says where such a function ends, so that the functions behind it, which have no names, do not
-  // get its.
+  // The image's exports, which every linker writes. The image's frame information tells where an
+  // exported function ends. Otherwise the unnamed functions behind it would get its name.
   [[nodiscard]] FunctionTable ReadExports() const;
 
  private:

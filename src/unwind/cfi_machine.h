@@ -14,7 +14,7 @@ namespace strobe::internal {
 
 class CfiMachine {
  public:
-  CfiMachine(const CfiEntry& entry, const CfiRegisters& registers)
+  CfiMachine(const CfiEntry& entry, const DwarfRegisters& registers)
       : entry_(entry), registers_(registers), state_(entry.initial) {}
 
   [[nodiscard]] const CfiState& state() const { return state_; }
@@ -58,7 +58,7 @@ class CfiMachine {
   void Set(std::uint64_t number, CfiValue value) {
     if (number == registers_.fp) state_.fp = value;
     if (number == entry_.return_register) state_.ra = value;
-    if (number == registers_.rbx) state_.rbx = value;
+    if (number == registers_.special) state_.special = value;
     if (number == registers_.lr) state_.lr = value;
   }
   // Beyond 32 bits no rule holds an offset: the largest stands for all of them, so that no product
@@ -79,7 +79,7 @@ class CfiMachine {
   void Restore(std::uint64_t number) {
     if (number == registers_.fp) state_.fp = entry_.initial.fp;
     if (number == entry_.return_register) state_.ra = entry_.initial.ra;
-    if (number == registers_.rbx) state_.rbx = entry_.initial.rbx;
+    if (number == registers_.special) state_.special = entry_.initial.special;
     if (number == registers_.lr) state_.lr = entry_.initial.lr;
   }
   void SetCfa(std::uint64_t number, std::int64_t offset) {
@@ -197,7 +197,7 @@ class CfiMachine {
   }
 
   const CfiEntry& entry_;
-  const CfiRegisters registers_;
+  const DwarfRegisters registers_;
   CfiState state_;
   std::vector<CfiState> remembered_;
 };

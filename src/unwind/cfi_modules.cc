@@ -38,9 +38,9 @@ struct FdePlace {
 // information.
 constexpr std::uint32_t kLeastStretchBytes = 32;
 
-constexpr std::size_t PiecesOf(const Module& module) {
-  return static_cast<std::size_t>((module.limit - module.start + UnwindModules::kPieceBytes - 1) /
-                                  UnwindModules::kPieceBytes);
+constexpr std::size_t ChunksOf(const Module& module) {
+  return static_cast<std::size_t>((module.limit - module.start + UnwindModules::kChunkBytes - 1) /
+                                  UnwindModules::kChunkBytes);
 }
 
 // No static of this function: a fork in the middle of its first call would leave it to the child
@@ -68,7 +68,7 @@ constexpr Address kDebugFrameBase = 4096;
 }  // namespace
 
 struct CfiModules::Source {
-  explicit Source(CfiArchitecture architecture) : cies(architecture) {}
+  explicit Source(Architecture architecture) : cies(architecture) {}
 
   Address base = 0;
   std::vector<FdePlace> index;  // sorted by offset
@@ -76,26 +76,26 @@ struct CfiModules::Source {
 };
 
 struct CfiModules::Known {
-  Known(CfiArchitecture architecture, const Module& of)
+  Known(Architecture architecture, const Module& of)
       : module(of),
         in_memory(architecture),
         in_file(architecture),
-        tables(PiecesOf(of)),
+        tables(ChunksOf(of)),
         pending(tables.size()) {}
 
   const Module module;
   Source in_memory;  // .eh_frame
   Source in_file;    // .debug_frame, of functions that the former says nothing of
   std::vector<std::uint8_t> debug_frame;                   // as in_file goes by it
-  std::vector<std::shared_ptr<const UnwindTable>> tables;  // one a piece; null while not built
-  std::size_t pending;                                     // pieces that are not built
+  std::vector<std::shared_ptr<const UnwindTable>> tables;  // one a chunk; null while not built
+  std::size_t pending;                                     // chunks that are not built
   bool has_index = false;
   bool is_suspect =
       false;  // something could not be read: perhaps because the module was just being unloaded
   CfiStatistics statistics;
 };
 
-CfiModules::CfiModules(CfiArchitecture architecture, ReadMemory read,
+CfiModules::CfiModules(Architecture architecture, AnyMemoryReader read,
                        ReadDebugFrame read_debug_frame)
     : architecture_(architecture),
       read_(std::move(read)),
@@ -144,18 +144,18 @@ bool CfiModules::Build(Address pc) {
                                         return address < known->module.start;
                                       });
   if (after == known_.begin() || pc >= (*std::prev(after))->module.limit) {
-    Address start = pc & ~Address{UnwindModules::kPieceBytes - 1};
-    Address limit = std::max(start + UnwindModules::kPieceBytes,
-                             start | (UnwindModules::kPieceBytes - 1));  // the topmost wraps
+    Address start = pc & ~Address{UnwindModules::kChunkBytes - 1};
+    Address limit = std::max(start + UnwindModules::kChunkBytes,
+                             start | (UnwindModules::kChunkBytes - 1));  // the topmost wraps
     if (after != known_.begin()) start = std::max(start, (*std::prev(after))->module.limit);
     if (after != known_.end()) limit = std::min(limit, (*after)->module.start);
     return AddUnknown(pc, start, limit);
   }
   Known& known = **std::prev(after);
-  const auto piece =
-      static_cast<std::size_t>((pc - known.module.start) / UnwindModules::kPieceBytes);
-  if (known.tables[piece] != nullptr) return false;
-  BuildPiece(known, piece);
+  const auto chunk =
+      static_cast<std::size_t>((pc - known.module.start) / UnwindModules::kChunkBytes);
+  if (known.tables[chunk] != nullptr) return false;
+  BuildChunk(known, chunk);
   return true;
 }
 
@@ -179,22 +179,22 @@ bool CfiModules::AddUnknown(Address pc, Address start, Address limit) {
 void CfiModules::BuildAll() {
   is_complete_ = true;
   for (const auto& known : known_) {
-    for (std::size_t piece = 0; piece < known->tables.size(); ++piece) {
-      if (known->tables[piece] == nullptr) BuildPiece(*known, piece);
+    for (std::size_t chunk = 0; chunk < known->tables.size(); ++chunk) {
+      if (known->tables[chunk] == nullptr) BuildChunk(*known, chunk);
     }
   }
 }
 
-void CfiModules::BuildPiece(Known& known, std::size_t piece) {
-  const Address first = known.module.start + piece * UnwindModules::kPieceBytes;
-  const Address limit = std::min<Address>(first + UnwindModules::kPieceBytes, known.module.limit);
-  CompiledCfi compiled = known.module.pdata_address != 0 ? CompilePdataPiece(known, first, limit)
-                                                         : CompileEhFramePiece(known, first, limit);
+void CfiModules::BuildChunk(Known& known, std::size_t chunk) {
+  const Address first = known.module.start + chunk * UnwindModules::kChunkBytes;
+  const Address limit = std::min<Address>(first + UnwindModules::kChunkBytes, known.module.limit);
+  CompiledCfi compiled = known.module.pdata_address != 0 ? CompilePdataChunk(known, first, limit)
+                                                         : CompileEhFrameChunk(known, first, limit);
   const Address stack_end = known.module.stack_end;
   if (stack_end > first && stack_end <= limit)
     AddStackEnd(static_cast<std::uint32_t>(stack_end - first), compiled);
   known.statistics += compiled.statistics;
-  known.tables[piece] = compiled.rows.empty() ? EmptyTable()
+  known.tables[chunk] = compiled.rows.empty() ? EmptyTable()
                                               : std::make_shared<const UnwindTable>(
                                                     static_cast<std::uint32_t>(limit - first),
                                                     compiled.rows, std::move(compiled.specials));
@@ -213,7 +213,7 @@ void CfiModules::AddRows(const Known& known, Source& source, Address first, Addr
                                 first - known.module.start, is_before);
   const auto end =
       std::lower_bound(begin, source.index.end(), limit - known.module.start, is_before);
-  // The function before the piece may reach into it.
+  // The function before the chunk may reach into it.
   if (begin != source.index.begin())
     begin = std::lower_bound(source.index.begin(), begin, std::prev(begin)->offset, is_before);
   std::vector<Address> fdes;
@@ -234,7 +234,7 @@ void CfiModules::AddRows(const Known& known, Source& source, Address first, Addr
   rows.AddBroken(source.cies.broken() - broken_cies);
 }
 
-CompiledCfi CfiModules::CompileEhFramePiece(Known& known, Address first, Address limit) const {
+CompiledCfi CfiModules::CompileEhFrameChunk(Known& known, Address first, Address limit) const {
   if (!known.has_index) ReadIndex(known);
   known.has_index = true;
   CfiRows rows(architecture_, known.module.start, known.module.limit, first, limit);
@@ -248,12 +248,12 @@ CompiledCfi CfiModules::CompileEhFramePiece(Known& known, Address first, Address
   }
   known.is_suspect |= reader.has_failed() || cie_reader.has_failed();
   CompiledCfi compiled = rows.Take();
-  if (architecture_ == CfiArchitecture::kAarch64 && known.module.kind == ModuleKind::kVdso) {
+  if (architecture_ == Architecture::kAarch64 && known.module.kind == ModuleKind::kVdso) {
     std::vector<std::uint8_t> text(static_cast<std::size_t>(limit - first));
     text.resize(read_(first, text));
     AddAarch64SignalTrampolines(text, compiled);
   }
-  if (architecture_ == CfiArchitecture::kX86_64) {
+  if (architecture_ == Architecture::kX86_64) {
     std::vector<std::uint8_t> text;
     for (const UnknownStretch& stretch : UnknownStretches(
              compiled, static_cast<std::uint32_t>(limit - first), kLeastStretchBytes)) {
@@ -265,16 +265,16 @@ CompiledCfi CfiModules::CompileEhFramePiece(Known& known, Address first, Address
   return compiled;
 }
 
-CompiledCfi CfiModules::CompilePdataPiece(Known& known, Address first, Address limit) const {
+CompiledCfi CfiModules::CompilePdataChunk(Known& known, Address first, Address limit) const {
   const Module& module = known.module;
   std::vector<std::uint8_t> text(static_cast<std::size_t>(limit - first));
   text.resize(read_(first, text));
   MemoryWindows memory(read_);
-  const auto read = [&](std::uint32_t position, std::span<std::uint8_t> bytes) {
+  const auto read = [&](Address position, std::span<std::uint8_t> bytes) {
     const Address address = module.load_bias + position;
     if (address < first || address - first > text.size() ||
         bytes.size() > text.size() - (address - first))
-      return memory.Read(address, bytes);
+      return memory(address, bytes);
     std::copy_n(text.begin() + static_cast<std::ptrdiff_t>(address - first), bytes.size(),
                 bytes.begin());
     return bytes.size();
@@ -397,11 +397,11 @@ void CfiModules::Scan(const Known& known, Source& source, std::uint64_t bytes,
 std::shared_ptr<const UnwindModules> CfiModules::Snapshot() const {
   std::vector<UnwindModules::Entry> entries;
   for (const auto& known : known_) {
-    for (std::size_t piece = 0; piece < known->tables.size(); ++piece) {
-      const Address first = known->module.start + piece * UnwindModules::kPieceBytes;
+    for (std::size_t chunk = 0; chunk < known->tables.size(); ++chunk) {
+      const Address first = known->module.start + chunk * UnwindModules::kChunkBytes;
       const Address limit =
-          std::min<Address>(first + UnwindModules::kPieceBytes, known->module.limit);
-      entries.push_back({first, limit, known->tables[piece]});
+          std::min<Address>(first + UnwindModules::kChunkBytes, known->module.limit);
+      entries.push_back({first, limit, known->tables[chunk]});
     }
   }
   for (const Range& range : unknown_) entries.push_back({range.start, range.limit, EmptyTable()});

@@ -43,7 +43,8 @@ void CfiRows::Add(const CfiEntry& entry, DwarfReader body) {
       statistics_.unknown_rows += rule == UnwindRule::Unknown() ? 1 : 0;
     }
     rows_.push_back(
-        {Offset(location), rule, has_rbx_ ? SavedRbxOf(state, registers_) : SavedRegister()});
+        {Offset(location), rule,
+         follows_special_ ? SavedSpecialRegisterOf(state, registers_) : SavedRegister()});
   });
   if (!is_whole) {
     // From the last row on nothing can be trusted.

@@ -26,10 +26,10 @@ class CfiRows {
  public:
   // Offsets count from `first`. `text_start` and `text_limit` are those of the whole module: no
   // function leaves them.
-  CfiRows(CfiArchitecture architecture, Address text_start, Address text_limit, Address first,
+  CfiRows(Architecture architecture, Address text_start, Address text_limit, Address first,
           Address limit)
-      : has_rbx_(architecture == CfiArchitecture::kX86_64),
-        registers_(RegistersOf(architecture)),
+      : follows_special_(DwarfRegistersOf(architecture).special != kNoRegister),
+        registers_(DwarfRegistersOf(architecture)),
         text_start_(text_start),
         text_limit_(text_limit),
         first_(first),
@@ -57,8 +57,8 @@ class CfiRows {
     return address <= first_ ? 0 : static_cast<std::uint32_t>(address - first_);
   }
 
-  const bool has_rbx_;
-  const CfiRegisters registers_;
+  const bool follows_special_;
+  const DwarfRegisters registers_;
   const Address text_start_;
   const Address text_limit_;
   const Address first_;

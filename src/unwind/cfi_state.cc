@@ -16,8 +16,6 @@ constexpr std::uint8_t kOpGe = 0x2A;
 constexpr std::uint8_t kOpLit0 = 0x30;
 constexpr std::uint8_t kOpBreg0 = 0x70;
 
-constexpr std::uint64_t kNoRegister = ~std::uint64_t{0};
-
 // register + offset, or what lies there.
 struct BaseOffset {
   std::uint64_t base = 0;
@@ -39,12 +37,20 @@ std::optional<BaseOffset> ParseBaseOffset(std::span<const std::uint8_t> expressi
   return result;
 }
 
-// The expression that linkers write for the procedure linkage table: sp + 8 + ((pc & 15) >= n) <<
-// 3. Returns n.
+// The expression that linkers write for the procedure linkage table of x86-64:
+// sp + 8 + ((pc & 15) >= n) << 3. Returns n.
 std::optional<std::uint8_t> ParsePlt(std::span<const std::uint8_t> expression) {
-  const std::uint8_t pattern[] = {kOpBreg0 + 7, 8, kOpBreg0 + 16, 0,           kOpLit0 + 15,
-                                  kOpAnd,       0, kOpGe,         kOpLit0 + 3, kOpShl,
-                                  kOpPlus};
+  constexpr std::uint8_t pattern[] = {kOpBreg0 + kX86_64Rsp,
+                                      8,
+                                      kOpBreg0 + kX86_64Rip,
+                                      0,
+                                      kOpLit0 + 15,
+                                      kOpAnd,
+                                      0,
+                                      kOpGe,
+                                      kOpLit0 + 3,
+                                      kOpShl,
+                                      kOpPlus};
   constexpr std::size_t kThreshold = 6;
   if (expression.size() != sizeof(pattern)) return std::nullopt;
   for (std::size_t i = 0; i < sizeof(pattern); ++i) {
@@ -72,7 +78,7 @@ std::optional<std::uint32_t> SlotWords(const CfiValue& value, bool same_is_zero)
 
 // Sets the base of an offset; false where the register is none that a walk recovers for the
 // innermost frame.
-bool SetBase(std::uint64_t base, const CfiRegisters& registers, SpecialRule::Base& kind,
+bool SetBase(std::uint64_t base, const DwarfRegisters& registers, SpecialRule::Base& kind,
              std::uint8_t& other) {
   kind = base == registers.sp   ? SpecialRule::Base::kSp
          : base == registers.fp ? SpecialRule::Base::kFp
@@ -82,7 +88,7 @@ bool SetBase(std::uint64_t base, const CfiRegisters& registers, SpecialRule::Bas
   return base < 32;
 }
 
-bool SetLocation(const CfiValue& value, const CfiRegisters& registers,
+bool SetLocation(const CfiValue& value, const DwarfRegisters& registers,
                  SpecialRule::Location& location) {
   switch (value.kind) {
     case CfiValue::Kind::kSame: location.where = SpecialRule::Where::kUnchanged; return true;
@@ -108,7 +114,7 @@ bool SetLocation(const CfiValue& value, const CfiRegisters& registers,
   return false;
 }
 
-bool SetCfa(const CfiState& state, const CfiRegisters& registers, SpecialRule& rule) {
+bool SetCfa(const CfiState& state, const DwarfRegisters& registers, SpecialRule& rule) {
   if (!state.cfa_is_expression) {
     rule.cfa = SpecialRule::Cfa::kOffset;
     rule.cfa_offset = static_cast<std::int32_t>(state.cfa_offset);
@@ -129,23 +135,17 @@ bool SetCfa(const CfiState& state, const CfiRegisters& registers, SpecialRule& r
 
 }  // namespace
 
-CfiRegisters RegistersOf(CfiArchitecture architecture) {
-  if (architecture == CfiArchitecture::kAarch64)
-    return {.sp = 31, .fp = 29, .rbx = kNoRegister, .lr = 30, .ra_is_register = true};
-  return {.sp = 7, .fp = 6, .rbx = kX86_64Rbx, .lr = kNoRegister, .ra_is_register = false};
-}
-
-SavedRegister SavedRbxOf(const CfiState& state, const CfiRegisters& registers) {
+SavedRegister SavedSpecialRegisterOf(const CfiState& state, const DwarfRegisters& registers) {
   constexpr std::int64_t kMaxDistance = (std::int64_t{1} << 29) - 1;
   const auto saved = [](SavedRegister::Where where, std::int64_t distance) {
     if (distance > kMaxDistance || distance < -kMaxDistance) return SavedRegister();
     return SavedRegister{.where = where, .distance = static_cast<std::int32_t>(distance)};
   };
-  if (state.rbx.kind == CfiValue::Kind::kSame) return saved(SavedRegister::kUnchanged, 0);
-  if (state.rbx.kind == CfiValue::Kind::kOffset)
-    return saved(SavedRegister::kFromCfa, state.rbx.number);
-  if (state.rbx.kind == CfiValue::Kind::kExpression) {
-    const std::optional<BaseOffset> at = ParseBaseOffset(state.rbx.expression);
+  if (state.special.kind == CfiValue::Kind::kSame) return saved(SavedRegister::kUnchanged, 0);
+  if (state.special.kind == CfiValue::Kind::kOffset)
+    return saved(SavedRegister::kFromCfa, state.special.number);
+  if (state.special.kind == CfiValue::Kind::kExpression) {
+    const std::optional<BaseOffset> at = ParseBaseOffset(state.special.expression);
     if (at && !at->is_dereferenced && at->base == registers.sp)
       return saved(SavedRegister::kFromSp, at->offset);
   }
@@ -153,17 +153,17 @@ SavedRegister SavedRbxOf(const CfiState& state, const CfiRegisters& registers) {
 }
 
 UnwindRule SpecialRules::RuleOf(const CfiState& state, const CfiEntry& entry,
-                                const CfiRegisters& registers) {
+                                const DwarfRegisters& registers) {
   if (state.ra.kind == CfiValue::Kind::kUndefined) return UnwindRule::Stop();
   const bool has_plain_cfa =
       !state.cfa_is_expression &&
       (state.cfa_register == registers.sp || state.cfa_register == registers.fp) &&
       state.cfa_offset >= 0 && state.cfa_offset % 8 == 0 &&
       state.cfa_offset / 8 <= UnwindRule::kMaxCfaWords;
-  const std::optional<std::uint32_t> ra = SlotWords(state.ra, registers.ra_is_register);
+  const std::optional<std::uint32_t> ra = SlotWords(state.ra, registers.ra_is_register());
   const std::optional<std::uint32_t> fp = SlotWords(state.fp, true);
   const bool has_plain_ra =
-      registers.ra_is_register ? ra && (ra == 0u || ra != fp) : ra == 1u && fp != 1u;
+      registers.ra_is_register() ? ra && (ra == 0u || ra != fp) : ra == 1u && fp != 1u;
   if (has_plain_cfa && has_plain_ra && fp && !entry.is_signal_frame) {
     const auto kind =
         state.cfa_register == registers.sp ? UnwindRule::Kind::kFromSp : UnwindRule::Kind::kFromFp;
@@ -171,7 +171,7 @@ UnwindRule SpecialRules::RuleOf(const CfiState& state, const CfiEntry& entry,
   }
   SpecialRule rule;
   rule.is_signal_frame = entry.is_signal_frame;
-  const bool is_lost = state.ra.kind == CfiValue::Kind::kSame && !registers.ra_is_register;
+  const bool is_lost = state.ra.kind == CfiValue::Kind::kSame && !registers.ra_is_register();
   if (is_lost || !SetCfa(state, registers, rule) || !SetLocation(state.ra, registers, rule.ra) ||
       !SetLocation(state.fp, registers, rule.fp) ||
       (rule.is_signal_frame && !SetLocation(state.lr, registers, rule.lr))) {

@@ -9,21 +9,12 @@
 #include <vector>
 
 #include "dwarf_reader.h"
+#include "strobe/arch/dwarf_registers.h"
 #include "strobe/unwind/cfi_compiler.h"
 #include "strobe/unwind/unwind_rule.h"
 #include "strobe/unwind/unwind_table.h"
 
 namespace strobe::internal {
-
-// DWARF's numbers of the registers that a walk recovers.
-struct CfiRegisters {
-  std::uint64_t sp;
-  std::uint64_t fp;
-  std::uint64_t rbx;    // no register's number on aarch64
-  std::uint64_t lr;     // no register's number on x86-64
-  bool ra_is_register;  // whether the return address stays in a register until it is saved
-};
-CfiRegisters RegistersOf(CfiArchitecture architecture);
 
 // How one register of the caller is found.
 struct CfiValue {
@@ -47,7 +38,7 @@ struct CfiState {
   std::span<const std::uint8_t> cfa_expression;
   CfiValue fp;
   CfiValue ra;
-  CfiValue rbx;
+  CfiValue special;
   CfiValue lr;
 };
 
@@ -62,14 +53,14 @@ struct CfiEntry {
   CfiState initial;
 };
 
-// Where `state` keeps the caller's rbx.
-SavedRegister SavedRbxOf(const CfiState& state, const CfiRegisters& registers);
+// Where `state` keeps the caller's special register.
+SavedRegister SavedSpecialRegisterOf(const CfiState& state, const DwarfRegisters& registers);
 
 // Collects the distinct SpecialRules of a table.
 class SpecialRules {
  public:
   // The rule that says what `state` says; unknown where no rule can.
-  UnwindRule RuleOf(const CfiState& state, const CfiEntry& entry, const CfiRegisters& registers);
+  UnwindRule RuleOf(const CfiState& state, const CfiEntry& entry, const DwarfRegisters& registers);
   // A rule that names `rule`; unknown where there are too many.
   UnwindRule Add(const SpecialRule& rule);
   std::vector<SpecialRule> Take() { return std::move(rules_); }

@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <optional>
 #include <span>
@@ -13,11 +12,9 @@
 #include "cfi_state.h"
 #include "dwarf_reader.h"
 #include "strobe/base/address.h"
+#include "strobe/core/memory_reader.h"
 
 namespace strobe::internal {
-
-// Copies memory, from the front; returns how many bytes could be read.
-using ReadBytesAt = std::function<std::size_t(Address address, std::span<std::uint8_t> bytes)>;
 
 // One entry: a CIE, an FDE, or the terminator.
 struct EhFrameEntry {
@@ -36,7 +33,7 @@ class EhFrameReader {
   EhFrameReader(std::span<const std::uint8_t> bytes, Address address)
       : bytes_(bytes), address_(address) {}
   // Entries of another memory, of which `window_bytes` are read at a time.
-  EhFrameReader(const ReadBytesAt& read, std::size_t window_bytes)
+  EhFrameReader(const AnyMemoryReader& read, std::size_t window_bytes)
       : read_(&read), window_bytes_(window_bytes) {}
 
   // The entry at `address`; nothing where there is none that can be read.
@@ -51,7 +48,7 @@ class EhFrameReader {
 
   std::span<const std::uint8_t> bytes_;
   Address address_ = 0;
-  const ReadBytesAt* read_ = nullptr;
+  const AnyMemoryReader* read_ = nullptr;
   std::size_t window_bytes_ = 0;
   std::vector<std::uint8_t> window_;
   bool has_failed_ = false;
@@ -60,7 +57,7 @@ class EhFrameReader {
 // CIEs by address, each read once.
 class CieCache {
  public:
-  explicit CieCache(CfiArchitecture architecture) : registers_(RegistersOf(architecture)) {}
+  explicit CieCache(Architecture architecture) : registers_(DwarfRegistersOf(architecture)) {}
 
   // The CIE at `address`, or nullptr where it cannot be understood. `reader` is one that no FDE is
   // being read by.
@@ -75,7 +72,7 @@ class CieCache {
   };
   std::optional<CfiEntry> Parse(DwarfReader body) const;
 
-  CfiRegisters registers_;
+  DwarfRegisters registers_;
   std::map<Address, Cie> cies_;
   std::size_t broken_ = 0;
 };

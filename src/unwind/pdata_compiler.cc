@@ -6,8 +6,8 @@
 #include <optional>
 #include <vector>
 
+#include "arch/instruction_bytes.h"
 #include "cfi_state.h"
-#include "instruction_bytes.h"
 #include "pdata_epilogue.h"
 #include "unwind_codes.h"
 
@@ -52,7 +52,7 @@ class PdataRows {
  private:
   static UnwindRow LeafRow() {
     return {.rule = UnwindRule::Frame(UnwindRule::Kind::kFromSp, 1, 1, 0),
-            .rbx = {.where = SavedRegister::kUnchanged}};
+            .special_register = {.where = SavedRegister::kUnchanged}};
   }
 
   // Where the first entry lies that reaches into the text, counted from the first of all: they are
@@ -79,26 +79,26 @@ class PdataRows {
 
   // The row of a frame; an unknown one where no rule says it.
   UnwindRow RowOf(const PdataFrame& frame) {
-    if (frame.interrupted) return {.rule = InterruptedRule(frame), .rbx = {}};
+    if (frame.interrupted) return {.rule = InterruptedRule(frame), .special_register = {}};
     const internal::CfiState state = internal::StateOf(frame);
     return {.rule = specials_.RuleOf(state, internal::CfiEntry(), registers_),
-            .rbx = internal::SavedRbxOf(state, registers_)};
+            .special_register = internal::SavedSpecialRegisterOf(state, registers_)};
   }
 
   // The machine pushed where it was interrupted, and its stack pointer, which may have been
   // anywhere.
   UnwindRule InterruptedRule(const PdataFrame& frame) {
-    if (frame.base != internal::kRsp) return UnwindRule::Unknown();
+    if (frame.base != X86_64Encoding::kRsp) return UnwindRule::Unknown();
     SpecialRule rule;
     rule.cfa = SpecialRule::Cfa::kMemory;
     rule.cfa_offset = static_cast<std::int32_t>(frame.offset + internal::kMachineFrameSp);
     rule.ra = {.where = SpecialRule::Where::kMemory,
                .base = SpecialRule::Base::kSp,
                .offset = static_cast<std::int32_t>(frame.offset)};
-    if (frame.rbp) {
+    if (frame.fp) {
       rule.fp = {.where = SpecialRule::Where::kMemory,
                  .base = SpecialRule::Base::kSp,
-                 .offset = static_cast<std::int32_t>(*frame.rbp)};
+                 .offset = static_cast<std::int32_t>(*frame.fp)};
     }
     rule.is_signal_frame = true;
     return specials_.Add(rule);
@@ -109,7 +109,9 @@ class PdataRows {
     row.offset = position <= source_.text ? 0 : position - source_.text;
     std::vector<UnwindRow>& rows = compiled_.rows;
     if (!rows.empty() && rows.back().offset == row.offset) rows.pop_back();
-    if (!rows.empty() && rows.back().rule == row.rule && rows.back().rbx == row.rbx) return;
+    if (!rows.empty() && rows.back().rule == row.rule &&
+        rows.back().special_register == row.special_register)
+      return;
     if (rows.size() < kMaxCfiRows) rows.push_back(row);
   }
 
@@ -186,7 +188,7 @@ class PdataRows {
   }
 
   const PdataSource& source_;
-  const internal::CfiRegisters registers_ = internal::RegistersOf(CfiArchitecture::kX86_64);
+  const DwarfRegisters registers_ = DwarfRegistersOf(Architecture::kX86_64);
   internal::SpecialRules specials_;
   std::uint32_t covered_ = 0;
   std::vector<std::uint8_t> code_;

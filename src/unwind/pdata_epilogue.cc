@@ -1,142 +1,61 @@
 #include "pdata_epilogue.h"
 
-#include <cstring>
+#include "arch/epilogue_instruction.h"
+#include "strobe/arch/x86_64.h"
 
 namespace strobe::internal {
 namespace {
-
-struct Instruction {
-  enum class Kind : std::uint8_t { kOther, kRelease, kPop, kLeave, kNothing, kJumpWithin, kExit };
-  Kind kind = Kind::kOther;
-  std::size_t bytes = 0;
-  unsigned register_number = kRsp;  // popped, or that the stack pointer is taken from
-  std::int32_t offset = 0;          // added to it, or of a jump's target from the function's start
-};
-
-// The instructions that epilogues are made of (Intel's manual, volume 2).
-class Decoder {
- public:
-  explicit Decoder(std::span<const std::uint8_t> code) : code_(code) {}
-
-  [[nodiscard]] Instruction At(std::size_t at) const {
-    using Kind = Instruction::Kind;
-    const std::uint8_t first = Byte(at);
-    const bool has_rex = (first & 0xF0) == 0x40;
-    const unsigned rex = has_rex ? first : 0;
-    const std::size_t opcode = at + (has_rex ? 1 : 0);
-    const std::size_t prefix = opcode - at;
-    const std::uint8_t code = Byte(opcode);
-    const std::uint8_t modrm = Byte(opcode + 1);
-    const unsigned high = (rex & 1) << 3;
-    if (code >= 0x58 && code <= 0x5F)
-      return Checked(at, {Kind::kPop, prefix + 1, (code & 7u) | high, 0});
-    if (code == 0xC3) return Checked(at, {Kind::kExit, prefix + 1});
-    if (code == 0xC2) return Checked(at, {Kind::kExit, prefix + 3});
-    if (code == 0xF3 && modrm == 0xC3) return Checked(at, {Kind::kExit, 2});
-    if (code == 0xC9) return Checked(at, {Kind::kLeave, prefix + 1});
-    if (!has_rex && code == 0xC5 && modrm == 0xF8 && Byte(at + 2) == 0x77)
-      return Checked(at, {Kind::kNothing, 3});  // vzeroupper
-    if (code == 0xEB) return Jump(at, prefix + 2, static_cast<std::int8_t>(modrm));
-    if (code == 0xE9) return Jump(at, prefix + 5, Word(opcode + 1));
-    if (code == 0xFF && modrm == 0x25)
-      return Checked(at, {Kind::kExit, prefix + 6});  // jmp [rip + n]
-    if (code == 0xFF && (modrm & 0xF8) == 0xE0)
-      return Checked(at, {Kind::kExit, prefix + 2});  // jmp register
-    if ((rex & 8) == 0 || (rex & 6) != 0) return {};
-    if (code == 0x83 && modrm == 0xC4 && high == 0)
-      return Checked(
-          at, {Kind::kRelease, prefix + 3, kRsp, static_cast<std::int8_t>(Byte(opcode + 2))});
-    if (code == 0x81 && modrm == 0xC4 && high == 0)
-      return Checked(at, {Kind::kRelease, prefix + 6, kRsp, Word(opcode + 2)});
-    const unsigned base = (modrm & 7u) | high;
-    if (code == 0x8B && (modrm & 0xF8) == 0xE0)
-      return Checked(at, {Kind::kRelease, prefix + 2, base, 0});  // mov rsp, register
-    if (code == 0x89 && (modrm & 0xC7) == 0xC4 && high == 0) {    // the same, in the other encoding
-      return Checked(at, {Kind::kRelease, prefix + 2, modrm >> 3 & 7u, 0});
-    }
-    if (code != 0x8D || (modrm >> 3 & 7) != 4 || (modrm & 7) == 4)
-      return {};  // lea rsp, [register + n]
-    if (modrm >> 6 == 1)
-      return Checked(
-          at, {Kind::kRelease, prefix + 3, base, static_cast<std::int8_t>(Byte(opcode + 2))});
-    if (modrm >> 6 == 2) return Checked(at, {Kind::kRelease, prefix + 6, base, Word(opcode + 2)});
-    return {};
-  }
-
- private:
-  [[nodiscard]] std::uint8_t Byte(std::size_t at) const {
-    return at < code_.size() ? code_[at] : 0;
-  }
-  [[nodiscard]] std::int32_t Word(std::size_t at) const {
-    std::int32_t word = 0;
-    if (at + sizeof(word) <= code_.size()) std::memcpy(&word, code_.data() + at, sizeof(word));
-    return word;
-  }
-  [[nodiscard]] Instruction Checked(std::size_t at, Instruction instruction) const {
-    return at + instruction.bytes <= code_.size() ? instruction : Instruction();
-  }
-  [[nodiscard]] Instruction Jump(std::size_t at, std::size_t bytes, std::int32_t distance) const {
-    if (at + bytes > code_.size()) return {};
-    const std::int64_t target = static_cast<std::int64_t>(at + bytes) + distance;
-    if (target < 0 || target >= static_cast<std::int64_t>(code_.size()))
-      return {Instruction::Kind::kExit, bytes};
-    return {Instruction::Kind::kJumpWithin, bytes, kRsp, static_cast<std::int32_t>(target)};
-  }
-
-  std::span<const std::uint8_t> code_;
-};
 
 void Shift(std::optional<std::int64_t>& offset, std::int64_t by) {
   if (offset) *offset += by;
 }
 
 // The frame before an instruction, from the one behind it.
-void Undo(const Instruction& instruction, PdataFrame& frame) {
+void Undo(const EpilogueInstruction& instruction, PdataFrame& frame) {
   const auto pop = [&](unsigned number) {
     frame.offset += 8;
-    Shift(frame.rbp, 8);
-    Shift(frame.rbx, 8);
+    Shift(frame.fp, 8);
+    Shift(frame.special, 8);
     // The last pop is what the caller sees.
-    if (number == kRbp && !frame.rbp) frame.rbp = 0;
-    if (number == kRbx && !frame.rbx) frame.rbx = 0;
+    if (number == X86_64Encoding::kRbp && !frame.fp) frame.fp = 0;
+    if (number == X86_64Encoding::kRbx && !frame.special) frame.special = 0;
   };
   const auto release = [&](unsigned base, std::int64_t by) {
     frame.base = base;
     frame.offset += by;
-    Shift(frame.rbp, by);
-    Shift(frame.rbx, by);
+    Shift(frame.fp, by);
+    Shift(frame.special, by);
   };
-  if (instruction.kind == Instruction::Kind::kPop) pop(instruction.register_number);
-  if (instruction.kind == Instruction::Kind::kRelease)
+  if (instruction.kind == EpilogueInstruction::Kind::kPop) pop(instruction.register_number);
+  if (instruction.kind == EpilogueInstruction::Kind::kRelease)
     release(instruction.register_number, instruction.offset);
-  if (instruction.kind == Instruction::Kind::kLeave) {
-    pop(kRbp);
-    release(kRbp, 0);
+  if (instruction.kind == EpilogueInstruction::Kind::kLeave) {
+    pop(X86_64Encoding::kRbp);
+    release(X86_64Encoding::kRbp, 0);
   }
 }
 
-bool Releases(const Instruction& instruction) {
-  return instruction.kind == Instruction::Kind::kRelease ||
-         instruction.kind == Instruction::Kind::kLeave;
+bool Releases(const EpilogueInstruction& instruction) {
+  return instruction.kind == EpilogueInstruction::Kind::kRelease ||
+         instruction.kind == EpilogueInstruction::Kind::kLeave;
 }
-bool CanBegin(const Instruction& instruction) {
-  return Releases(instruction) || instruction.kind == Instruction::Kind::kPop;
+bool CanBegin(const EpilogueInstruction& instruction) {
+  return Releases(instruction) || instruction.kind == EpilogueInstruction::Kind::kPop;
 }
 
 }  // namespace
 
 std::optional<Epilogue> MatchEpilogue(std::span<const std::uint8_t> function, std::size_t begin) {
-  using Kind = Instruction::Kind;
-  const Decoder decoder(function);
+  using Kind = EpilogueInstruction::Kind;
   // Each instruction of a program is asked for, and hardly any is one: so nothing is set up for the
   // others.
-  if (!CanBegin(decoder.At(begin))) return std::nullopt;
-  std::array<Instruction, kMaxEpilogueInstructions> instructions;
+  if (!CanBegin(DecodeEpilogueInstruction(function, begin))) return std::nullopt;
+  std::array<EpilogueInstruction, kMaxEpilogueInstructions> instructions;
   Epilogue epilogue;
   bool has_left = false;  // by a jump: what follows has its own beginning
   std::size_t total = 0;
   for (std::size_t at = begin; total < instructions.size(); ++total) {
-    const Instruction instruction = decoder.At(at);
+    const EpilogueInstruction instruction = DecodeEpilogueInstruction(function, at);
     if (instruction.kind == Kind::kOther || (total != 0 && Releases(instruction)))
       return std::nullopt;
     instructions[total] = instruction;

@@ -102,7 +102,7 @@ bool ReadCode(SlotReader& slots, unsigned version, std::vector<UnwindCode>& code
   return slots.ok();
 }
 
-std::optional<UnwindInfo> ReadInfo(const PdataSource::Read& read, std::uint32_t position) {
+std::optional<UnwindInfo> ReadInfo(const AnyMemoryReader& read, std::uint32_t position) {
   std::array<std::uint8_t, kMaxInfoBytes> bytes{};
   const std::size_t got = read(position, bytes);
   RawUnwindInfo raw{};
@@ -131,7 +131,7 @@ std::optional<UnwindInfo> ReadInfo(const PdataSource::Read& read, std::uint32_t 
 
 // Goes from an entry that only names another one to where codes are; nothing where that is no
 // place.
-std::optional<std::uint32_t> CodesPosition(const PdataSource::Read& read, std::uint32_t position) {
+std::optional<std::uint32_t> CodesPosition(const AnyMemoryReader& read, std::uint32_t position) {
   for (std::size_t i = 0; i < kMaxChainedFunctions && (position & 1) != 0; ++i) {
     RuntimeFunction function;
     std::array<std::uint8_t, sizeof(function)> bytes{};
@@ -155,12 +155,12 @@ void Undo(const UnwindCodes::Part& part, unsigned prologue_offset, PdataFrame& f
   // is.
   const PdataFrame frame_base = has_frame ? PdataFrame{.base = part.frame_register,
                                                        .offset = -std::int64_t{part.frame_offset},
-                                                       .rbp = {},
-                                                       .rbx = {}}
+                                                       .fp = {},
+                                                       .special = {}}
                                           : frame;
   const auto save = [&](unsigned number, std::int64_t offset) {
-    if (number == kRbp) frame.rbp = offset;
-    if (number == kRbx) frame.rbx = offset;
+    if (number == X86_64Encoding::kRbp) frame.fp = offset;
+    if (number == X86_64Encoding::kRbx) frame.special = offset;
   };
   for (const UnwindCode& code : part.codes) {
     if (!is_done(code) || frame.interrupted) continue;
@@ -189,7 +189,7 @@ void Undo(const UnwindCodes::Part& part, unsigned prologue_offset, PdataFrame& f
 
 }  // namespace
 
-std::optional<UnwindCodes> ReadUnwindCodes(const PdataSource::Read& read, std::uint32_t position) {
+std::optional<UnwindCodes> ReadUnwindCodes(const AnyMemoryReader& read, std::uint32_t position) {
   UnwindCodes codes;
   while (codes.parts.size() <= kMaxChainedFunctions) {
     const std::optional<std::uint32_t> at = CodesPosition(read, position);
@@ -214,8 +214,6 @@ PdataFrame FrameAt(const UnwindCodes& codes, unsigned prologue_offset) {
 }
 
 CfiState StateOf(const PdataFrame& frame) {
-  // DWARF's numbers of the machine's registers 0 to 7; the others have the same.
-  static constexpr std::array<std::uint8_t, 8> kDwarf = {0, 2, 1, 3, 7, 6, 4, 5};
   const std::int64_t cfa = frame.offset + 8;
   const auto saved = [&](const std::optional<std::int64_t>& offset) {
     return offset ? CfiValue{.kind = CfiValue::Kind::kOffset,
@@ -224,11 +222,11 @@ CfiState StateOf(const PdataFrame& frame) {
                   : CfiValue();
   };
   CfiState state;
-  state.cfa_register = frame.base < kDwarf.size() ? kDwarf[frame.base] : frame.base;
+  state.cfa_register = X86_64Encoding::ToDwarf(frame.base);
   state.cfa_offset = cfa;
   state.ra = {.kind = CfiValue::Kind::kOffset, .number = -8, .expression = {}};
-  state.fp = saved(frame.rbp);
-  state.rbx = saved(frame.rbx);
+  state.fp = saved(frame.fp);
+  state.special = saved(frame.special);
   return state;
 }
 

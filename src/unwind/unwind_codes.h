@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cfi_state.h"
+#include "strobe/arch/x86_64.h"
 #include "strobe/unwind/pdata_compiler.h"
 
 namespace strobe::internal {
@@ -22,15 +23,10 @@ struct RuntimeFunction {
 };
 static_assert(sizeof(RuntimeFunction) == 12);
 
-// The instruction set's numbers, which the unwind codes use.
-inline constexpr unsigned kRbx = 3;
-inline constexpr unsigned kRsp = 4;
-inline constexpr unsigned kRbp = 5;
-
 struct UnwindCode {
   enum class Kind : std::uint8_t { kPush, kAllocate, kSetFrame, kSave, kMachineFrame };
   Kind kind = Kind::kPush;
-  std::uint8_t register_number = 0;  // that is pushed or saved
+  std::uint8_t register_number = 0;  // that is pushed or saved, as X86_64Encoding numbers it
   std::uint8_t prologue_offset = 0;  // of the end of the instruction
   std::uint32_t bytes =
       // allocated; or where it is saved, from the frame's base; or of an error code, for a machine
@@ -57,17 +53,17 @@ struct UnwindCodes {
 inline constexpr std::size_t kMaxChainedFunctions = 32;
 
 // The codes at `position`; nothing where they cannot be understood.
-std::optional<UnwindCodes> ReadUnwindCodes(const PdataSource::Read& read, std::uint32_t position);
+std::optional<UnwindCodes> ReadUnwindCodes(const AnyMemoryReader& read, std::uint32_t position);
 
 // How the caller's registers are found: all offsets are counted from one register's value.
 struct PdataFrame {
-  unsigned base = kRsp;
+  unsigned base = X86_64Encoding::kRsp;
   std::int64_t offset =
       // To where the return address lies; of an interrupted one, to where the machine has pushed
       // its rip.
       0;
-  std::optional<std::int64_t> rbp;  // offsets to where they are saved
-  std::optional<std::int64_t> rbx;
+  std::optional<std::int64_t> fp;  // offsets to where they are saved
+  std::optional<std::int64_t> special;
   bool interrupted = false;  // by an exception or an interrupt: the stack pointer was pushed, too
 };
 // From the pushed rip to the pushed rsp: rip, cs, rflags, rsp.

@@ -11,11 +11,12 @@ namespace {
 constexpr std::size_t kShortNumbers = 256;
 constexpr std::size_t kMaxNumbers = std::numeric_limits<std::uint16_t>::max();
 
-// What a row says, as one number. Where no caller is found, its rbx is not needed.
+// What a row says, as one number. Where no caller is found, its special register is not needed.
 std::uint64_t KeyOf(const UnwindRow& row) {
   if (row.rule == UnwindRule::Unknown() || row.rule == UnwindRule::Stop()) return row.rule.bits();
-  const std::uint32_t rbx = row.rbx.where | static_cast<std::uint32_t>(row.rbx.distance) << 2;
-  return std::uint64_t{rbx} << 32 | row.rule.bits();
+  const std::uint32_t saved =
+      row.special_register.where | static_cast<std::uint32_t>(row.special_register.distance) << 2;
+  return std::uint64_t{saved} << 32 | row.rule.bits();
 }
 
 // Numbers keys in the order in which they come. Most rows say what one of the last few said.
@@ -86,7 +87,7 @@ std::vector<UnwindTable::NumberedRow> UnwindTable::NumberRows(const std::vector<
   for (std::size_t i = 0; i < order.size(); ++i) {
     rank[order[i]] = static_cast<std::uint16_t>(i);
     dictionary_.push_back(meanings[order[i]].row.rule);
-    saved_.push_back(meanings[order[i]].row.rbx);
+    saved_.push_back(meanings[order[i]].row.special_register);
   }
   for (NumberedRow& row : numbered) row.number = rank[row.number];
   return numbered;

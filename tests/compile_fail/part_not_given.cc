@@ -1,5 +1,5 @@
-// refused: kCanBeMade
-#include "strobe/strobe.h"
+// refused: a part of these Traits has to be given
+#include "strobe/own_parts.h"
 
 struct MyExporter {
   explicit MyExporter(int socket) : socket_(socket) {}

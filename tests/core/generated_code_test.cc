@@ -9,7 +9,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "runtime/manual_traits.h"
-#include "strobe/profiler.h"
+#include "strobe/own_parts.h"
 
 namespace strobe {
 namespace {

@@ -29,7 +29,7 @@ class MemoryWindowsTest : public ::testing::Test {
   // How many bytes could be read; each must be the right one.
   std::size_t Read(Address address, std::size_t count) {
     std::vector<std::uint8_t> bytes(count);
-    const std::size_t got = windows_.Read(address, bytes);
+    const std::size_t got = windows_(address, bytes);
     for (std::size_t i = 0; i < got; ++i)
       EXPECT_EQ(bytes[i], ByteAt(address + i)) << std::hex << address + i;
     return got;

@@ -10,7 +10,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "runtime/manual_traits.h"
-#include "strobe/profiler.h"
+#include "strobe/own_parts.h"
 #include "strobe/testing/latch.h"
 
 namespace strobe {

@@ -2,7 +2,7 @@
 
 #include "gtest/gtest.h"
 #include "strobe/encode/pprof_encoder.h"
-#include "strobe/export/file_exporter.h"
+#include "strobe/platform/file_exporter.h"
 #include "strobe/testing/archetypes.h"
 
 namespace strobe {

@@ -66,7 +66,7 @@ void Run(FuzzInput input) {
   const std::vector<std::uint8_t> eh_frame(bytes.begin(), bytes.end());
   const bool is_aarch64 = (flags & 1) != 0;
   CompiledCfi compiled =
-      CompileCfi({.architecture = is_aarch64 ? CfiArchitecture::kAarch64 : CfiArchitecture::kX86_64,
+      CompileCfi({.architecture = is_aarch64 ? Architecture::kAarch64 : Architecture::kX86_64,
                   .eh_frame = eh_frame,
                   .eh_frame_address = kEhFrameAddress,
                   .text_start = kTextStart,

@@ -22,7 +22,7 @@ constexpr Address kTextStart = kImageAddress - 0x8000;
 
 // The image is readable from its start to its end, but for what lies behind `hole`.
 void CheckModule(const std::vector<std::uint8_t>& image, std::size_t hole,
-                 CfiArchitecture architecture) {
+                 Architecture architecture) {
   const std::size_t readable = std::min(hole, image.size());
   const auto read = [&](Address address, std::span<std::uint8_t> out) -> std::size_t {
     if (address < kImageAddress || address - kImageAddress >= readable) return 0;
@@ -62,7 +62,7 @@ void Run(FuzzInput input) {
   const std::vector<std::uint8_t> image(bytes.begin(), bytes.end());
   static_cast<void>(EhFrameAddress(image, kImageAddress));
   CheckModule(image, (flags & 2) != 0 ? hole : image.size(),
-              (flags & 1) != 0 ? CfiArchitecture::kAarch64 : CfiArchitecture::kX86_64);
+              (flags & 1) != 0 ? Architecture::kAarch64 : Architecture::kX86_64);
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ void Run(FuzzInput input) {
   // bytes.
   const CompiledCfi compiled =
       CompilePdata({.read =
-                        [image](std::uint32_t position, std::span<std::uint8_t> bytes) {
+                        [image](Address position, std::span<std::uint8_t> bytes) {
                           if (position >= image.size()) return std::size_t{0};
                           const std::size_t count = std::min(bytes.size(), image.size() - position);
                           std::copy_n(image.begin() + position, count, bytes.begin());

@@ -23,7 +23,7 @@ constexpr Address kStackBase = 0x7FF000000000;
 
 const UnwindModules& RealModules() {
   static const auto* const modules = [] {
-    internal::CfiModules compiled(kNativeCfi, &NativePlatform::ReadMemory);
+    internal::CfiModules compiled(kNativeArchitecture, &NativePlatform::ReadMemory);
     compiled.Update(ModuleMap(NativePlatform::Modules()));
     compiled.BuildAll();
     const auto snapshot = compiled.Snapshot();

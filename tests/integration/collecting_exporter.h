@@ -14,7 +14,7 @@
 #include "absl/status/statusor.h"
 #include "counted_walks.h"
 #include "platform/test_system.h"
-#include "strobe/strobe.h"
+#include "strobe/own_parts.h"
 
 // Late: a sanitizer holds a signal back until the thread's next call of the C library, so that the
 // registers that the handler gets are of another place than its stack, and a second signal

@@ -9,9 +9,9 @@
 
 #include "forked_child.h"
 #include "gtest/gtest.h"
+#include "strobe/own_parts.h"
 #include "strobe/runtime/sample_intake.h"
 #include "strobe/runtime/session.h"
-#include "strobe/strobe.h"
 
 namespace strobe {
 namespace {

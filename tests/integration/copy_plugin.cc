@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "strobe/strobe.h"
+#include "strobe/own_parts.h"
 
 namespace strobe::testing {
 namespace {

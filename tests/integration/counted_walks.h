@@ -9,7 +9,7 @@
 #include <mutex>
 
 #include "platform/test_system.h"
-#include "strobe/strobe.h"
+#include "strobe/own_parts.h"
 
 namespace strobe::testing {
 

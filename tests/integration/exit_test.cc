@@ -12,7 +12,7 @@
 
 #include "forked_child.h"
 #include "gtest/gtest.h"
-#include "strobe/strobe.h"
+#include "strobe/own_parts.h"
 #include "written_profiles.h"
 
 // A thread that ends while another is about to join it is no leak, and exit() may come just then.

@@ -37,7 +37,7 @@ std::uint64_t PiecesOfAllText() {
   std::uint64_t pieces = 0;
   for (const Module& module : NativePlatform::Modules()) {
     pieces +=
-        (module.limit - module.start + UnwindModules::kPieceBytes - 1) / UnwindModules::kPieceBytes;
+        (module.limit - module.start + UnwindModules::kChunkBytes - 1) / UnwindModules::kChunkBytes;
   }
   return pieces;
 }

@@ -17,7 +17,7 @@
 
 #include "forked_child.h"
 #include "gtest/gtest.h"
-#include "strobe/strobe.h"
+#include "strobe/own_parts.h"
 
 namespace strobe {
 namespace {

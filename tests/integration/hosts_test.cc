@@ -12,8 +12,8 @@
 #include "absl/status/status.h"
 #include "gtest/gtest.h"
 #include "platform/test_system.h"
+#include "strobe/own_parts.h"
 #include "strobe/platform/native.h"
-#include "strobe/strobe.h"
 
 namespace strobe::testing {
 namespace {

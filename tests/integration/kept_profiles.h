@@ -14,7 +14,7 @@
 #include "absl/status/statusor.h"
 #include "counted_walks.h"
 #include "platform/test_system.h"
-#include "strobe/strobe.h"
+#include "strobe/own_parts.h"
 
 // g++ says which sanitizer it builds for by macros, clang by features.
 #if defined(__SANITIZE_THREAD__)

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "strobe/strobe.h"
+#include "strobe/own_parts.h"
 
 namespace {
 

@@ -18,7 +18,7 @@
 #include "../../src/platform/windows/stopped_thread.h"
 #include "counted_walks.h"
 #include "platform/test_system.h"
-#include "strobe/strobe.h"
+#include "strobe/own_parts.h"
 #include "written_profiles.h"
 
 namespace strobe::testing {

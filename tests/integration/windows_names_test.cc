@@ -15,7 +15,7 @@
 
 #include "absl/strings/str_format.h"
 #include "platform/test_system.h"
-#include "strobe/strobe.h"
+#include "strobe/own_parts.h"
 #include "strobe/symbolize/image_symbolizer.h"
 #include "written_profiles.h"
 

@@ -15,7 +15,7 @@
 
 #include "../../src/platform/windows/stopped_thread.h"
 #include "kept_profiles.h"
-#include "strobe/strobe.h"
+#include "strobe/own_parts.h"
 
 namespace strobe::testing {
 

@@ -17,8 +17,8 @@
 
 #include "../../src/platform/windows/stopped_thread.h"
 #include "kept_profiles.h"
+#include "strobe/own_parts.h"
 #include "strobe/platform/capture_target.h"
-#include "strobe/strobe.h"
 
 namespace strobe::testing {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "strobe/profiler.h"
+#include "strobe/own_parts.h"
 #include "strobe/scoped_profiler.h"
 #include "strobe/testing/archetypes.h"
 

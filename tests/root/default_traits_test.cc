@@ -3,7 +3,7 @@
 #include <type_traits>
 
 #include "gtest/gtest.h"
-#include "strobe/profiler.h"
+#include "strobe/own_parts.h"
 #include "strobe/testing/archetypes.h"
 
 namespace strobe {

@@ -19,6 +19,7 @@ class Server {
 }  // namespace
 
 // As the class's source has it.
+#include "strobe/platform/native.h"
 #include "strobe/strobe.h"
 
 namespace {

@@ -5,6 +5,7 @@
 
 #include "gtest/gtest.h"
 #include "platform/test_system.h"
+#include "strobe/platform/native.h"
 
 namespace {
 

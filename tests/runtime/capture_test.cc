@@ -111,7 +111,7 @@ TEST_F(CaptureTest, ATimersExpiriesBecomeARecordWithTheStack) {
 struct ForeignStack {
   static constexpr Address kBase = 0x70000;
   static inline std::vector<Address> words;
-  static std::size_t ReadStack(std::uint64_t address, std::span<std::byte> bytes) noexcept {
+  static std::size_t ReadStack(std::uint64_t address, std::span<std::uint8_t> bytes) noexcept {
     const auto all = std::as_bytes(std::span(words));
     if (address != kBase || bytes.size() < all.size()) return 0;
     std::memcpy(bytes.data(), all.data(), all.size());
@@ -119,7 +119,7 @@ struct ForeignStack {
   }
 };
 struct ForeignPlatform : ManualPlatform {
-  static std::size_t ReadStack(std::uint64_t address, std::span<std::byte> bytes) noexcept {
+  static std::size_t ReadStack(std::uint64_t address, std::span<std::uint8_t> bytes) noexcept {
     return ForeignStack::ReadStack(address, bytes);
   }
 };

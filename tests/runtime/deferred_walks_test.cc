@@ -60,7 +60,7 @@ class DeferredWalks : public ::testing::Test {
     ManualPlatform::With([&](auto& state) {
       Module module;
       module.start = start;
-      module.limit = start + kPieces * UnwindModules::kPieceBytes;
+      module.limit = start + kPieces * UnwindModules::kChunkBytes;
       module.path = "/program" + std::to_string(start);
       module.unwind_address = 0x900000;
       state.modules.push_back(module);
@@ -77,7 +77,7 @@ class DeferredWalks : public ::testing::Test {
       const bool is_last = i + 1 == kDepth;
       stack_[kFirst + 2 * i] = is_last ? 0 : base + (kFirst + 2 * (i + 1)) * 8;
       stack_[kFirst + 2 * i + 1] =
-          is_last ? 0 : callers + i % kPieces * UnwindModules::kPieceBytes + 0x100;
+          is_last ? 0 : callers + i % kPieces * UnwindModules::kChunkBytes + 0x100;
     }
     NativeRegisters registers;
     registers.pc = leaf;

@@ -28,7 +28,7 @@ constexpr Address kText = 0x400000;
 Module Program() {
   Module module;
   module.start = kText;
-  module.limit = kText + 4 * UnwindModules::kPieceBytes;
+  module.limit = kText + 4 * UnwindModules::kChunkBytes;
   module.path = "/program";
   module.stack_end = kText + 16;
   return module;
@@ -140,12 +140,12 @@ TEST_F(LoadedCodeTest, WhatIsBuiltIsSeenByCapturesOncePublished) {
   EXPECT_FALSE(IsThere(Published(), kText));
   code_->Publish();
   EXPECT_TRUE(IsThere(Published(), kText));
-  EXPECT_FALSE(IsThere(Published(), kText + UnwindModules::kPieceBytes));
+  EXPECT_FALSE(IsThere(Published(), kText + UnwindModules::kChunkBytes));
   EXPECT_EQ(counters_.tables, 1u);
   EXPECT_GT(counters_.table_bytes, Published()->memory_bytes());
   code_->BuildAll();
   code_->Publish();
-  EXPECT_TRUE(IsThere(Published(), kText + UnwindModules::kPieceBytes));
+  EXPECT_TRUE(IsThere(Published(), kText + UnwindModules::kChunkBytes));
   EXPECT_EQ(counters_.tables, 4u);
 }
 

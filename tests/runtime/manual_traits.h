@@ -14,6 +14,7 @@
 #include "strobe/provider/cpu_time_provider.h"
 #include "strobe/provider/wall_time_provider.h"
 #include "strobe/ring/spsc_ring.h"
+#include "strobe/runtime/core_factory.h"
 #include "strobe/runtime/recording_columns.h"
 #include "strobe/testing/archetypes.h"
 #include "strobe/testing/manual_clock.h"

@@ -153,11 +153,11 @@ TEST_F(StackSliceTest, SaysWhyTheWalkEnded) {
 TEST_F(StackSliceTest, TheInnermostFramesRegistersComeAlong) {
   if (!std::is_same_v<NativeRegisters, X86_64Registers>)
     GTEST_SKIP() << "no function of this CPU is left by other registers";
-  std::array<Address, kX86_64GeneralRegisters> words{};
+  std::array<Address, kMaxGeneralRegisters> words{};
   words[12] = kBase + 16;
-  const X86_64GeneralRegisters general(words.data());
+  const NativeRegisters::GeneralRegisters general(words.data());
   NativeRegisters registers = registers_;
-  SetGeneralRegisters(registers, &general);
+  registers.set_general_registers(&general);
   registers.pc = In(0, 15);
   const FakeStack stack = Stack({0, In(1, 0)});
   const Trace pending = WalkWith(Tables(false, true), registers, stack);

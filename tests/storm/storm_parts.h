@@ -20,7 +20,7 @@
 
 #include "absl/status/statusor.h"
 #include "forked_child.h"
-#include "strobe/strobe.h"
+#include "strobe/own_parts.h"
 #include "strobe/testing/profile_check.h"
 
 namespace strobe::testing {

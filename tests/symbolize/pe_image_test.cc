@@ -2,11 +2,12 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
+#include <functional>
 #include <span>
 #include <vector>
 
 #include "pe_image_bytes.h"
+#include "strobe/testing/fake_memory.h"
 
 namespace strobe::testing {
 namespace {
@@ -32,17 +33,10 @@ TEST(PeImage, SaysTheSameInMemoryAndInItsFile) {
 // To read another process's memory, or what counts as such, takes long.
 TEST(PeImage, ItsHeadersAreReadAtOnce) {
   const ImageBytes bytes;
-  int reads = 0;
-  const auto read = [&](std::uint64_t position, std::span<std::uint8_t> out) {
-    ++reads;
-    if (position >= bytes.file().size()) return std::size_t{0};
-    const std::size_t count =
-        std::min(out.size(), bytes.file().size() - static_cast<std::size_t>(position));
-    std::copy_n(bytes.file().begin() + static_cast<std::ptrdiff_t>(position), count, out.begin());
-    return count;
-  };
-  ASSERT_TRUE(PeImage::Open(read, PeImage::Layout::kFile));
-  EXPECT_EQ(reads, 1);
+  FakeMemory file;
+  file.Map(0, bytes.file());
+  ASSERT_TRUE(PeImage::Open(std::ref(file), PeImage::Layout::kFile));
+  EXPECT_EQ(file.reads().size(), 1u);
 }
 
 TEST(PeImage, ItsCodeBecomesModules) {

@@ -3,7 +3,7 @@
 #include <atomic>
 
 #include "gtest/gtest.h"
-#include "strobe/profiler.h"
+#include "strobe/own_parts.h"
 #include "strobe/runtime/profiler_core.h"
 #include "strobe/scoped_profiler.h"
 #include "strobe/testing/provider_conformance.h"

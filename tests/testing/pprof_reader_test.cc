@@ -41,28 +41,5 @@ TEST(PprofReaderTest, RefusesWhatIsDamaged) {
   EXPECT_FALSE(ReadPprof("\x1F\x8B\x08 and nothing of gzip").has_value());
 }
 
-TEST(PprofReaderTest, CheckFindsWhatPprofWouldRefuse) {
-  const PprofProfile good = *ReadPprof(HandWritten());
-  const auto check_after = [&](auto change) {
-    PprofProfile profile = good;
-    change(profile);
-    return CheckPprof(profile);
-  };
-  EXPECT_EQ(check_after([](PprofProfile& p) { p.samples[0].values.clear(); }),
-            "number of values of sample 0");
-  EXPECT_EQ(check_after([](PprofProfile& p) { p.samples[0].locations[0] = 2; }),
-            "sample 0 names location 2");
-  EXPECT_EQ(check_after([](PprofProfile& p) { p.locations[0].id = 0; }), "location id 0");
-  EXPECT_EQ(check_after([](PprofProfile& p) { p.locations[0].mapping = 5; }),
-            "location 1 names mapping 5");
-  EXPECT_EQ(check_after([](PprofProfile& p) { p.functions.push_back(p.functions[0]); }),
-            "function id 1");
-  EXPECT_EQ(check_after([](PprofProfile& p) {
-              p.mappings.push_back({1, 32, 64, 0, "", "", false});
-              p.locations[0].mapping = 1;
-            }),
-            "location 1 lies outside its mapping");
-}
-
 }  // namespace
 }  // namespace strobe::testing

@@ -33,6 +33,8 @@ MACRO_FOLDERS = {"platform", "arch"}
 # about everywhere.
 SYSTEM_MACRO = re.compile(r"\b(_WIN32|_WIN64|WIN32|__linux__|__linux|linux|__unix__|__APPLE__|__MACH__|__FreeBSD__|__ANDROID__|__GLIBC__"
                           r"|__x86_64__|_M_X64|__aarch64__|_M_ARM64|__i386__|_M_IX86|__arm__|__riscv|__SSE\w*|__AVX\w*|__ARM_NEON)\b")
+# A register's own name, or a constant for it that arch/ does not define.
+CPU_REGISTER = re.compile(r"(?<!X86_64Encoding::)\bk?[rR](?:[abcd]x|[sd]i|[sb]p|ip)\b|\bk?[xX](?:29|30)\b")
 
 
 def folder_of(relative):
@@ -66,6 +68,14 @@ def check_macros(where, folder, text):
     for number, line in enumerate(source.blanked(text).splitlines(), 1):
         if re.match(r"\s*#\s*(if|ifdef|ifndef|elif)", line) and (match := SYSTEM_MACRO.search(line)):
             yield f"{where}:{number}: {match.group(1)} is asked about only under platform/ and arch/"
+
+
+def check_registers(where, folder, text):
+    if folder in MACRO_FOLDERS:
+        return
+    for number, line in enumerate(source.blanked(text).splitlines(), 1):
+        if match := CPU_REGISTER.search(line):
+            yield f"{where}:{number}: {match.group(0)} is a register of one CPU: those are known only under platform/ and arch/"
 
 
 def check_columns(where, text):
@@ -113,6 +123,7 @@ def check_tree(root):
             if folder is not None:
                 yield from check_includes(where, folder, text)
                 yield from check_macros(where, folder, text)
+                yield from check_registers(where, folder, text)
                 yield from check_namespaces(where, text)
             yield from check_sizes(where, text)
             if base == "include/strobe":

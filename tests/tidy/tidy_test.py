@@ -70,6 +70,13 @@ class TidyTest(unittest.TestCase):
     def test_system_macro_where_it_belongs(self):
         self.accepts({"src/platform/a.cc": "#ifdef __linux__\n#endif\n", "src/arch/a.cc": "#ifdef __aarch64__\n#endif\n"})
 
+    def test_register(self):
+        self.reports("src/ring/a.cc:1: rbx is a register", {"src/ring/a.cc": "int rbx = 0;  // rax\n"})
+        self.reports("src/ring/a.cc:1: kRbp is a register", {"src/ring/a.cc": "constexpr int kRbp = 5;\n"})
+
+    def test_register_where_it_belongs(self):
+        self.accepts({"src/arch/a.cc": "int rbx = 0;\n", "src/ring/a.cc": "int a = kX86_64Rbx + X86_64Encoding::kRbx;\n"})
+
     def test_system_macro_in_a_comment(self):
         self.accepts({"src/ring/a.cc": "// #if __linux__\n/*\n#if __linux__\n*/\n"})
 

@@ -36,7 +36,7 @@ struct ReadelfFde {
 // Reads what binutils prints of one section.
 class ReadelfText {
  public:
-  explicit ReadelfText(CfiArchitecture architecture) : texts_(architecture) {}
+  explicit ReadelfText(Architecture architecture) : texts_(architecture) {}
 
   // False if the tool cannot be run.
   bool Read(const std::string& path, const std::string& tool, const std::string& section) {
@@ -116,9 +116,8 @@ class ReadelfText {
     if (value.size() < 2 || value[0] != 'r' ||
         value.find_first_not_of("0123456789", 1) != std::string::npos)
       return value;
-    return DwarfRegisterName(
-        texts_.Fp() == "rbp" ? CfiArchitecture::kX86_64 : CfiArchitecture::kAarch64,
-        static_cast<unsigned>(std::stoul(value.substr(1))));
+    return DwarfRegisterName(texts_.Fp() == "rbp" ? Architecture::kX86_64 : Architecture::kAarch64,
+                             static_cast<unsigned>(std::stoul(value.substr(1))));
   }
 
   void FinishFde() {
@@ -157,7 +156,7 @@ class FileCheck {
  public:
   // `is_loose`: g++ writes .debug_frame for Windows as if an epilogue never changed what was
   // counted from rbp before, so a function's rows can be compared up to the first of these.
-  FileCheck(std::string path, CfiArchitecture architecture, bool is_loose, Totals& totals)
+  FileCheck(std::string path, Architecture architecture, bool is_loose, Totals& totals)
       : path_(std::move(path)),
         architecture_(architecture),
         is_loose_(is_loose),
@@ -230,7 +229,7 @@ class FileCheck {
   }
 
   bool Agrees(const RowText& found, const RowText& expected) {
-    const bool is_x86_64 = architecture_ == CfiArchitecture::kX86_64;
+    const bool is_x86_64 = architecture_ == Architecture::kX86_64;
     if (found.ra == "end")
       return expected.ra ==
              "u";  // readelf writes the same for a link register that nothing was said of
@@ -260,7 +259,7 @@ class FileCheck {
   }
 
   const std::string path_;
-  const CfiArchitecture architecture_;
+  const Architecture architecture_;
   const bool is_loose_;
   const RuleTexts texts_;
   Totals& totals_;
@@ -303,14 +302,14 @@ bool CheckElf(const std::string& path, const ElfFile& file, bool is_broken_first
 }
 
 bool CheckPe(const std::string& path, const PeFile& file, bool is_broken_first, Totals& totals) {
-  ReadelfText objdump(CfiArchitecture::kX86_64);
+  ReadelfText objdump(Architecture::kX86_64);
   if (!objdump.Read(path, "x86_64-w64-mingw32-objdump --dwarf=frames-interp", ".debug_frame"))
     return false;
   ++totals.files;
   for (const PeFile::Section& section : file.code()) {
     CompiledCfi compiled = CompilePdata(file.FramesOf(section));
     if (is_broken_first) BreakARow(compiled);
-    FileCheck(path, CfiArchitecture::kX86_64, true, totals)
+    FileCheck(path, Architecture::kX86_64, true, totals)
         .Check(file.base() + section.start, file.base() + section.limit, compiled,
                Sorted(objdump.fdes()), RowText());
   }

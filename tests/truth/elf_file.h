@@ -37,7 +37,7 @@ class ElfFile {
     return file;
   }
 
-  [[nodiscard]] CfiArchitecture architecture() const { return architecture_; }
+  [[nodiscard]] Architecture architecture() const { return architecture_; }
   [[nodiscard]] const std::vector<ElfSegment>& segments() const { return segments_; }
   [[nodiscard]] Address eh_frame_header() const { return eh_frame_header_; }
 
@@ -77,8 +77,7 @@ class ElfFile {
       return false;
     if (header.e_machine != EM_X86_64 && header.e_machine != EM_AARCH64) return false;
     if (header.e_type != ET_EXEC && header.e_type != ET_DYN) return false;
-    architecture_ =
-        header.e_machine == EM_AARCH64 ? CfiArchitecture::kAarch64 : CfiArchitecture::kX86_64;
+    architecture_ = header.e_machine == EM_AARCH64 ? Architecture::kAarch64 : Architecture::kX86_64;
     for (std::size_t i = 0; i < header.e_phnum; ++i) {
       Elf64_Phdr segment;
       if (!At(header.e_phoff + i * sizeof(segment), segment)) return false;
@@ -95,7 +94,7 @@ class ElfFile {
   }
 
   std::vector<std::uint8_t> bytes_;  // a move keeps its storage, and with it the spans
-  CfiArchitecture architecture_ = CfiArchitecture::kX86_64;
+  Architecture architecture_ = Architecture::kX86_64;
   std::vector<ElfSegment> segments_;
   Address eh_frame_header_ = 0;
 };

@@ -48,7 +48,7 @@ class PeFile {
   // The frame information of the code in `section`. Refers to this file.
   [[nodiscard]] PdataSource FramesOf(const Section& section) const {
     return {
-        .read = [this](std::uint32_t position,
+        .read = [this](Address position,
                        std::span<std::uint8_t> bytes) { return Copy(loaded_, position, bytes); },
         .pdata = image_.pdata,
         .pdata_bytes = image_.pdata_bytes,

@@ -18,11 +18,11 @@ struct RowText {
   friend bool operator==(const RowText&, const RowText&) = default;
 };
 
-inline std::string DwarfRegisterName(CfiArchitecture architecture, unsigned number) {
+inline std::string DwarfRegisterName(Architecture architecture, unsigned number) {
   static constexpr const char* kX86_64[] = {"rax", "rdx", "rcx", "rbx", "rsi", "rdi",
                                             "rbp", "rsp", "r8",  "r9",  "r10", "r11",
                                             "r12", "r13", "r14", "r15", "rip"};
-  if (architecture == CfiArchitecture::kX86_64)
+  if (architecture == Architecture::kX86_64)
     return number < std::size(kX86_64) ? kX86_64[number] : "r" + std::to_string(number);
   return number == 31 ? "sp" : "x" + std::to_string(number);
 }
@@ -33,22 +33,22 @@ inline std::string SignedText(std::int64_t value) {
 
 class RuleTexts {
  public:
-  explicit RuleTexts(CfiArchitecture architecture) : architecture_(architecture) {}
+  explicit RuleTexts(Architecture architecture) : architecture_(architecture) {}
 
   // What the table says of the code at `offset`.
   [[nodiscard]] RowText Of(const UnwindTable& table, std::uint32_t offset) const {
     RowText text = OfRule(table, table.Find(offset));
-    text.rbx = architecture_ == CfiArchitecture::kX86_64 && text.cfa != "unknown"
-                   ? OfSaved(table.FindRbx(offset))
+    text.rbx = architecture_ == Architecture::kX86_64 && text.cfa != "unknown"
+                   ? OfSaved(table.FindSpecialRegister(offset))
                    : "";
     return text;
   }
 
   [[nodiscard]] std::string Fp() const {
-    return architecture_ == CfiArchitecture::kX86_64 ? "rbp" : "x29";
+    return architecture_ == Architecture::kX86_64 ? "rbp" : "x29";
   }
   [[nodiscard]] std::string Sp() const {
-    return architecture_ == CfiArchitecture::kX86_64 ? "rsp" : "sp";
+    return architecture_ == Architecture::kX86_64 ? "rsp" : "sp";
   }
 
  private:
@@ -108,7 +108,7 @@ class RuleTexts {
     return {cfa, OfLocation(rule.fp), OfLocation(rule.ra), ""};
   }
 
-  CfiArchitecture architecture_;
+  Architecture architecture_;
 };
 
 }  // namespace strobe::testing

@@ -59,7 +59,7 @@ class SingleStepTruth {
   explicit SingleStepTruth(const Options& options)
       : options_(options),
         stack_(process_),
-        modules_(CfiArchitecture::kX86_64, [this](Address address, std::span<std::uint8_t> bytes) {
+        modules_(Architecture::kX86_64, [this](Address address, std::span<std::uint8_t> bytes) {
           return process_.Read(address, bytes);
         }) {}
 
@@ -248,7 +248,7 @@ class SingleStepTruth {
   [[nodiscard]] std::string RuleAt(Address address) const {
     const UnwindModules::Entry* entry = snapshot_->Find(address);
     if (entry == nullptr) return "no table";
-    const RowText row = RuleTexts(CfiArchitecture::kX86_64)
+    const RowText row = RuleTexts(Architecture::kX86_64)
                             .Of(*entry->table, static_cast<std::uint32_t>(address - entry->start));
     if (row.cfa == "unknown") return "no frame information";
     return "CFA " + row.cfa + ", fp " + row.fp + ", ra " + row.ra;
@@ -258,7 +258,7 @@ class SingleStepTruth {
   [[nodiscard]] std::string UndescribedReason(Address address) const {
     const UnwindModules::Entry* entry = snapshot_->Find(address);
     if (entry == nullptr) return "no frame information";
-    const RowText row = RuleTexts(CfiArchitecture::kX86_64)
+    const RowText row = RuleTexts(Architecture::kX86_64)
                             .Of(*entry->table, static_cast<std::uint32_t>(address - entry->start));
     if (row.cfa == "unknown") return "no frame information";
     // __longjmp counts from rdi and __builtin_eh_return from rcx; then the stack pointer has left

@@ -41,7 +41,7 @@ class TracedProcess {
 
   [[nodiscard]] const user_regs_struct& registers() const { return registers_; }
 
-  // Copies as much as can be read from the front; whole pages may be missing.
+  // A MemoryReader of the traced process.
   std::size_t Read(Address address, std::span<std::uint8_t> bytes) const;
   [[nodiscard]] Address ReadWord(Address address) const;
 

@@ -109,7 +109,7 @@ class Comparison {
   Comparison()
       : map_(WindowsPlatform::Modules()),
         tables_(map_),
-        modules_(kNativeCfi, &WindowsPlatform::ReadMemory) {
+        modules_(kNativeArchitecture, &WindowsPlatform::ReadMemory) {
     modules_.Update(map_);
     modules_.BuildAll();
     snapshot_ = modules_.Snapshot();

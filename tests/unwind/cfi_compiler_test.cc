@@ -18,7 +18,7 @@ constexpr Address kText = EhFrameBuilder::kText;
 
 // The table of one function of 0x100 bytes at offset 0x1000 with `program`.
 CompiledTable OneFunction(const Bytes& program, const CieOptions& cie = {},
-                          CfiArchitecture architecture = CfiArchitecture::kX86_64) {
+                          Architecture architecture = Architecture::kX86_64) {
   EhFrameBuilder builder;
   builder.Fde(builder.Cie(cie), kText + 0x1000, 0x100, program);
   builder.Terminate();
@@ -66,7 +66,7 @@ TEST(CompileCfi, CodeAlignmentScalesAdvances) {
   const CompiledTable compiled = OneFunction(
       Join({Advance(1), DefCfaOffset(16), Offset(kX29, 2), Offset(kX30, 1), Advance1(2),
             DefCfaRegister(kX29), Advance(3), DefCfa(kArmSp, 0), Restore(kX29), Restore(kX30)}),
-      Aarch64Cie(), CfiArchitecture::kAarch64);
+      Aarch64Cie(), Architecture::kAarch64);
   EXPECT_EQ(compiled.At(0x1000), FromSp(0, 0)) << "the return address is in lr";
   EXPECT_EQ(compiled.At(0x1004), FromSp(2, 1, 2));
   EXPECT_EQ(compiled.At(0x100C), FromFp(2, 1, 2));
@@ -145,7 +145,7 @@ TEST(CompileCfi, WhereRbxIsSaved) {
                         ValueExpression(kRbx, RegisterPlus(kRsp, 0)), Advance(1), Undefined(kRbx),
                         Advance(1), Restore(kRbx)}));
   const auto saved = [&](std::uint32_t offset) {
-    const SavedRegister row = compiled.table.FindRbx(offset);
+    const SavedRegister row = compiled.table.FindSpecialRegister(offset);
     return std::pair(static_cast<SavedRegister::Where>(row.where),
                      static_cast<std::int32_t>(row.distance));
   };
@@ -179,7 +179,7 @@ TEST(CompileCfi, SignalFramesOfAarch64SayWhereTheLinkRegisterIs) {
                        .return_register = kPc,
                        .program = DefCfa(kArmSp, 64)};
   const SpecialRule rule =
-      OneFunction(Join({Offset(kX30, 2), OffsetExtended(kPc, 1)}), cie, CfiArchitecture::kAarch64)
+      OneFunction(Join({Offset(kX30, 2), OffsetExtended(kPc, 1)}), cie, Architecture::kAarch64)
           .SpecialAt(0x1000);
   EXPECT_TRUE(rule.is_signal_frame);
   EXPECT_EQ(rule.lr, CfaMinus(16));
@@ -191,7 +191,7 @@ TEST(CompileCfi, SignaturesOfReturnAddressesChangeNoRule) {
     const CompiledTable compiled =
         OneFunction(Join({instruction, Advance(1), DefCfaOffset(16), Offset(kX29, 2),
                           Offset(kX30, 1), Advance(1), instruction}),
-                    Aarch64Cie(), CfiArchitecture::kAarch64);
+                    Aarch64Cie(), Architecture::kAarch64);
     EXPECT_EQ(compiled.At(0x1000), FromSp(0, 0));
     EXPECT_EQ(compiled.At(0x1008), FromSp(2, 1, 2));
     EXPECT_EQ(compiled.statistics.broken_entries, 0u);
@@ -359,7 +359,7 @@ TEST(CompileCfi, HostileBytes) {
       bad.bytes[random() % bad.bytes.size()] = static_cast<std::uint8_t>(random());
     if (round % 4 == 0) bad.bytes.resize(random() % bad.bytes.size());
     const CompiledCfi compiled =
-        bad.Compile(round % 2 == 0 ? CfiArchitecture::kX86_64 : CfiArchitecture::kAarch64);
+        bad.Compile(round % 2 == 0 ? Architecture::kX86_64 : Architecture::kAarch64);
     std::uint32_t last = 0;
     for (const UnwindRow& row : compiled.rows) {
       ASSERT_GE(row.offset, last);

@@ -7,39 +7,16 @@
 #include <random>
 
 #include "eh_frame_builder.h"
+#include "strobe/testing/fake_memory.h"
 #include "strobe/unwind/cfi_step.h"
 #include "strobe/unwind/stack_memory.h"
 
 namespace strobe::testing {
 namespace {
 
-// A process of a few pieces of memory.
-class FakeProcess {
- public:
-  void Map(Address address, Bytes bytes) { pieces_[address] = std::move(bytes); }
-  void Unmap(Address address) { pieces_.erase(address); }
-
-  std::size_t Read(Address address, std::span<std::uint8_t> out) {
-    reads_ += 1;
-    for (const auto& [start, bytes] : pieces_) {
-      if (address < start || address >= start + bytes.size()) continue;
-      const std::size_t count =
-          std::min(out.size(), static_cast<std::size_t>(start + bytes.size() - address));
-      std::copy_n(bytes.begin() + static_cast<std::ptrdiff_t>(address - start), count, out.begin());
-      return count;
-    }
-    return 0;
-  }
-  [[nodiscard]] int reads() const { return reads_; }
-
- private:
-  std::map<Address, Bytes> pieces_;
-  int reads_ = 0;
-};
-
 // Frame information of one function at the start of EhFrameBuilder's text, with a CFA of `words`
 // words, moved up by `bias`.
-Module MapModule(FakeProcess& process, Address bias, std::uint32_t words,
+Module MapModule(FakeMemory& process, Address bias, std::uint32_t words,
                  bool is_terminated = true) {
   const Address header = EhFrameBuilder::kEhFrame + bias - 16;
   EhFrameBuilder builder;
@@ -71,10 +48,8 @@ class CfiModulesTest : public ::testing::Test {
     return modules_.Snapshot();
   }
 
-  FakeProcess process_;
-  internal::CfiModules modules_{
-      CfiArchitecture::kX86_64,
-      [this](Address address, std::span<std::uint8_t> out) { return process_.Read(address, out); }};
+  FakeMemory process_;
+  internal::CfiModules modules_{Architecture::kX86_64, std::ref(process_)};
 };
 
 TEST_F(CfiModulesTest, CompilesWhatIsLoaded) {
@@ -90,9 +65,9 @@ TEST_F(CfiModulesTest, CompilesWhatIsLoaded) {
 TEST_F(CfiModulesTest, KeepsTheTablesOfModulesThatStay) {
   const Module a = MapModule(process_, 0, 2);
   const auto before = UpdateAll(ModuleMap({a}));
-  const int reads = process_.reads();
+  const std::size_t reads = process_.reads().size();
   const auto again = UpdateAll(ModuleMap({a}));
-  EXPECT_EQ(process_.reads(), reads) << "nothing is read again";
+  EXPECT_EQ(process_.reads().size(), reads) << "nothing is read again";
   EXPECT_EQ(before->Find(a.start)->table, again->Find(a.start)->table);
   EXPECT_EQ(modules_.statistics().fdes, 1u);
 }
@@ -181,9 +156,7 @@ TEST_F(CfiModulesTest, SignalsOfAarch64AreLeftThroughTheVdso) {
   vdso.kind = ModuleKind::kVdso;
   process_.Map(vdso.start, Join({Bytes(0x200), Fixed(std::uint32_t{0xD2801168}),
                                  Fixed(std::uint32_t{0xD4000001}), Bytes(0x100)}));
-  internal::CfiModules aarch64(
-      CfiArchitecture::kAarch64,
-      [this](Address address, std::span<std::uint8_t> out) { return process_.Read(address, out); });
+  internal::CfiModules aarch64(Architecture::kAarch64, std::ref(process_));
   aarch64.Update(ModuleMap({vdso}));
   aarch64.BuildAll();
   const auto snapshot = aarch64.Snapshot();
@@ -192,7 +165,7 @@ TEST_F(CfiModulesTest, SignalsOfAarch64AreLeftThroughTheVdso) {
   EXPECT_TRUE(snapshot->Find(vdso.start)->table->Special(rule).is_signal_frame);
 }
 
-// A section longer than one piece of reading.
+// A section longer than one chunk of reading.
 TEST_F(CfiModulesTest, LongSections) {
   EhFrameBuilder builder;
   const std::size_t cie = builder.Cie();
@@ -221,13 +194,13 @@ TEST_F(CfiModulesTest, LongSections) {
               FromSp(static_cast<std::uint32_t>(1 + i % 50)));
 }
 
-// A module of several pieces, whose functions are of all lengths, lie in any order and reach over
-// the pieces' borders.
+// A module of several chunks, whose functions are of all lengths, lie in any order and reach over
+// the chunks' borders.
 class LargeModule {
  public:
   static constexpr Address kTextStart = 0x10000000;
-  static constexpr Address kPieces = 4;
-  static constexpr Address kTextLimit = kTextStart + kPieces * UnwindModules::kPieceBytes - 0x5000;
+  static constexpr Address kChunks = 4;
+  static constexpr Address kTextLimit = kTextStart + kChunks * UnwindModules::kChunkBytes - 0x5000;
   static constexpr Address kHeader = 0x20000000;
 
   explicit LargeModule(unsigned seed) {
@@ -262,7 +235,7 @@ class LargeModule {
   }
 
   // In memory as linkers lay it out: the index, then .eh_frame.
-  Module Map(FakeProcess& process, bool has_table) {
+  Module Map(FakeMemory& process, bool has_table) {
     const auto header_bytes = static_cast<std::int32_t>(12 + 8 * places_.size());
     Bytes table;
     for (const auto& [begin, place] : places_) {
@@ -284,7 +257,7 @@ class LargeModule {
             .unwind_address = kHeader};
   }
   // Without an index, as plain -static links it.
-  Module MapWithoutIndex(FakeProcess& process) {
+  Module MapWithoutIndex(FakeMemory& process) {
     Module module = Map(process, false);
     module.unwind_address = 0;
     module.eh_frame_address = kHeader + static_cast<Address>(12 + 8 * places_.size());
@@ -293,7 +266,7 @@ class LargeModule {
 
   // All of it at once.
   [[nodiscard]] CompiledCfi Compile() const {
-    return CompileCfi({.architecture = CfiArchitecture::kX86_64,
+    return CompileCfi({.architecture = Architecture::kX86_64,
                        .eh_frame = builder_.bytes,
                        .eh_frame_address = EhFrameBuilder::kEhFrame,
                        .text_start = kTextStart,
@@ -306,7 +279,7 @@ class LargeModule {
   std::map<Address, std::size_t> places_;  // of FDEs in the section, by the function's start
 };
 
-TEST_F(CfiModulesTest, PiecesSayWhatTheWholeSays) {
+TEST_F(CfiModulesTest, ChunksSayWhatTheWholeSays) {
   LargeModule large(7);
   CompiledCfi compiled = large.Compile();
   const UnwindTable whole(LargeModule::kTextLimit - LargeModule::kTextStart, compiled.rows,
@@ -324,12 +297,13 @@ TEST_F(CfiModulesTest, PiecesSayWhatTheWholeSays) {
       const UnwindRule rule = whole.Find(offset);
       ASSERT_EQ(entry->table->Find(within), rule) << std::hex << pc;
       if (rule == UnwindRule::Unknown()) continue;
-      ASSERT_TRUE(entry->table->FindRbx(within) == whole.FindRbx(offset)) << std::hex << pc;
+      ASSERT_TRUE(entry->table->FindSpecialRegister(within) == whole.FindSpecialRegister(offset))
+          << std::hex << pc;
     }
     EXPECT_EQ(modules_.statistics().fdes, large.functions());
     EXPECT_EQ(modules_.statistics().rows, compiled.statistics.rows);
     EXPECT_EQ(modules_.statistics().broken_entries, 0u);
-    reads = process_.reads();
+    reads = process_.reads().size();
   }
   EXPECT_LT(reads, 3 * 200) << "many functions are read at a time";
 }
@@ -348,11 +322,11 @@ TEST_F(CfiModulesTest, OnlyWhatIsAskedForIsBuilt) {
   LargeModule large(8);
   const Module module = large.Map(process_, true);
   modules_.Update(ModuleMap({module}));
-  EXPECT_EQ(process_.reads(), 0);
+  EXPECT_EQ(process_.reads().size(), 0u);
   EXPECT_EQ(modules_.built(), 0u);
-  const Address pc = module.start + 2 * UnwindModules::kPieceBytes + 17;
+  const Address pc = module.start + 2 * UnwindModules::kChunkBytes + 17;
   EXPECT_TRUE(modules_.Build(pc));
-  EXPECT_FALSE(modules_.Build(pc + 1)) << "the same piece";
+  EXPECT_FALSE(modules_.Build(pc + 1)) << "the same chunk";
   EXPECT_EQ(modules_.built(), 1u);
   EXPECT_LT(modules_.statistics().fdes, large.functions() / 2);
   const std::size_t one = modules_.Snapshot()->memory_bytes();
@@ -370,7 +344,7 @@ TEST_F(CfiModulesTest, WhereverItIsBuiltNothingIsPending) {
   LargeModule large(8);
   const Module module = large.Map(process_, true);
   Module bare = module;
-  bare.start = module.limit + UnwindModules::kPieceBytes / 2;
+  bare.start = module.limit + UnwindModules::kChunkBytes / 2;
   bare.limit = bare.start + 0x1000;
   bare.unwind_address = 0;
   modules_.Update(ModuleMap({module, bare}));
@@ -383,7 +357,7 @@ TEST_F(CfiModulesTest, WhereverItIsBuiltNothingIsPending) {
     EXPECT_FALSE(IsPending(*modules_.Snapshot(), pc)) << std::hex << pc;
     EXPECT_FALSE(modules_.Build(pc)) << std::hex << pc;
   }
-  const Address middle = module.start + UnwindModules::kPieceBytes;
+  const Address middle = module.start + UnwindModules::kChunkBytes;
   EXPECT_TRUE(IsPending(*modules_.Snapshot(), middle))
       << "what is said of other code says nothing of this";
   EXPECT_TRUE(modules_.Build(~Address{0}));
@@ -406,7 +380,7 @@ TEST_F(CfiModulesTest, CodeOutsideOfAllModulesIsRememberedUpToALimit) {
   modules_.Update(ModuleMap({a}));
   for (Address i = 0; i < internal::CfiModules::kMaxUnknownRanges; ++i) {
     EXPECT_FALSE(modules_.Snapshot()->is_complete());
-    EXPECT_TRUE(modules_.Build((Address{1} << 40) + i * UnwindModules::kPieceBytes));
+    EXPECT_TRUE(modules_.Build((Address{1} << 40) + i * UnwindModules::kChunkBytes));
   }
   EXPECT_FALSE(IsPending(*modules_.Snapshot(), Address{1} << 41)) << "unknown like the rest";
   EXPECT_FALSE(modules_.Build(Address{1} << 41));
@@ -451,11 +425,8 @@ TEST_F(CfiModulesTest, OfFunctionsWithoutEhFrameTheFilesDebugFrameSpeaks) {
   const Module module = MapModule(process_, kBias, 2);
   constexpr Address kOther = EhFrameBuilder::kText + 0x200;
   Bytes debug_frame = DebugFrame({{EhFrameBuilder::kText, 5}, {kOther, 7}});
-  const auto read = [this](Address address, std::span<std::uint8_t> out) {
-    return process_.Read(address, out);
-  };
   const auto snapshot_of = [&] {
-    internal::CfiModules modules(CfiArchitecture::kX86_64, read,
+    internal::CfiModules modules(Architecture::kX86_64, std::ref(process_),
                                  [&](const Module& /*of*/) { return debug_frame; });
     modules.Update(ModuleMap({module}));
     EXPECT_TRUE(modules.Build(module.start));
@@ -489,7 +460,7 @@ TEST_F(CfiModulesTest, TheIndexIsLetGoWhenAllIsBuilt) {
 
 TEST_F(CfiModulesTest, WhatCouldNotBeReadIsReadAgainWhenTheModulesHaveChanged) {
   Module a = MapModule(process_, 0, 2);
-  FakeProcess empty;
+  FakeMemory empty;
   std::swap(empty, process_);  // as if it were just being unloaded
   EXPECT_EQ(RuleAt(*UpdateAll(ModuleMap({a})), a.start), UnwindRule::Unknown());
   EXPECT_EQ(modules_.unread(), a.path);
@@ -503,7 +474,7 @@ TEST_F(CfiModulesTest, AnIndexThatLiesIsNoHarm) {
   const Module module = large.Map(process_, true);
   std::mt19937 random(11);
   for (int round = 0; round < 20; ++round) {
-    FakeProcess hostile;
+    FakeMemory hostile;
     Bytes index = {1, 0x1B, 0x03, 0x3B};
     index = Join({index, Fixed(std::int32_t{100}),
                   Fixed(static_cast<std::uint32_t>(round % 2 == 0 ? 60 : 0xFFFFFFFF))});
@@ -522,7 +493,7 @@ TEST_F(CfiModulesTest, WindowsImagesAreReadByTheirOwnFrameInformation) {
   constexpr Address kBase = 0x180000000;
   constexpr std::uint32_t kTextRva = 0x1000;
   constexpr std::uint32_t kFunctionBytes = 1024;
-  constexpr std::uint32_t kFunctions = 2 * UnwindModules::kPieceBytes / kFunctionBytes + 3;
+  constexpr std::uint32_t kFunctions = 2 * UnwindModules::kChunkBytes / kFunctionBytes + 3;
   constexpr std::uint32_t kPdataRva = kTextRva + kFunctions * kFunctionBytes;
   Bytes pdata;
   Bytes xdata;
@@ -543,9 +514,9 @@ TEST_F(CfiModulesTest, WindowsImagesAreReadByTheirOwnFrameInformation) {
                 .pdata_address = kBase + kPdataRva,
                 .pdata_bytes = static_cast<std::uint32_t>(pdata.size())};
   modules_.Update(ModuleMap({module}));
-  EXPECT_TRUE(modules_.Build(module.start + UnwindModules::kPieceBytes));
-  EXPECT_LE(modules_.statistics().fdes, UnwindModules::kPieceBytes / kFunctionBytes) << "one piece";
-  EXPECT_LE(process_.reads(), 4) << "the code, and a window or two of frame information";
+  EXPECT_TRUE(modules_.Build(module.start + UnwindModules::kChunkBytes));
+  EXPECT_LE(modules_.statistics().fdes, UnwindModules::kChunkBytes / kFunctionBytes) << "one chunk";
+  EXPECT_LE(process_.reads().size(), 4u) << "the code, and a window or two of frame information";
   const auto snapshot = UpdateAll(ModuleMap({module}));
   for (std::uint32_t i = 0; i < kFunctions; ++i) {
     const Address begin = module.start + Address{i} * kFunctionBytes;

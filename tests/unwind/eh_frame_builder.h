@@ -169,7 +169,7 @@ class EhFrameBuilder {
   }
   void Terminate() { bytes = Join({bytes, Fixed(std::uint32_t{0})}); }
 
-  [[nodiscard]] CompiledCfi Compile(CfiArchitecture architecture = CfiArchitecture::kX86_64) const {
+  [[nodiscard]] CompiledCfi Compile(Architecture architecture = Architecture::kX86_64) const {
     return CompileCfi({.architecture = architecture,
                        .eh_frame = bytes,
                        .eh_frame_address = kEhFrame,

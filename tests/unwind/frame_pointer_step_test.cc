@@ -45,7 +45,7 @@ TEST(FramePointerStep, EndsWhereTheChainEnds) {
 // as a chain's end.
 TEST(FramePointerStep, ARegisterThatHoldsNoFrameIsNoEnd) {
   const FakeStack stack(0x7000, {0x7100, 0x401111});
-  for (const Address fp : {Address{0}, Address{1}, internal::kLowestCode - 1}) {
+  for (const Address fp : {Address{0}, Address{1}, kLowestCode - 1}) {
     auto x86_64 = State<X86_64Registers>(fp);
     EXPECT_EQ(FramePointerStep().Step(x86_64, stack), StepResult::kUnknown) << fp;
     auto aarch64 = State<Aarch64Registers>(fp);

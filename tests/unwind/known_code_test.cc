@@ -31,7 +31,7 @@ TEST(AddAarch64SignalTrampolines, TakesThePlaceOfWhatOlderKernelsSayOfIt) {
   EhFrameBuilder builder;
   const std::size_t cie = builder.Cie(Aarch64Cie());
   builder.Fde(cie, EhFrameBuilder::kText + 0x200, 0x100, DefCfa(kX29, 0));
-  CompiledCfi compiled = builder.Compile(CfiArchitecture::kAarch64);
+  CompiledCfi compiled = builder.Compile(Architecture::kAarch64);
   AddAarch64SignalTrampolines(CodeWith({kTrampoline}), compiled);
   const CompiledTable table(compiled);
   for (const std::uint32_t at : {kTrampoline - 1, kTrampoline, kTrampoline + 4}) {
@@ -57,7 +57,7 @@ TEST(AddAarch64SignalTrampolines, IsFoundWithoutAnyFrameInformation) {
 TEST(AddAarch64SignalTrampolines, CodeWithoutOneStaysAsItIs) {
   EhFrameBuilder builder;
   builder.Fde(builder.Cie(Aarch64Cie()), EhFrameBuilder::kText, 0x100, {});
-  CompiledCfi compiled = builder.Compile(CfiArchitecture::kAarch64);
+  CompiledCfi compiled = builder.Compile(Architecture::kAarch64);
   const std::vector<UnwindRow> rows = compiled.rows;
   const std::size_t specials = compiled.specials.size();
   AddAarch64SignalTrampolines(CodeWith({}), compiled);
@@ -146,7 +146,8 @@ const Bytes kStackProbe = {0x51, 0x50, 0x48, 0x3D, 0x00, 0x10, 0x00, 0x00, 0x48,
 CompiledCfi LeafFunctions() {
   CompiledCfi compiled;
   compiled.specials.emplace_back();
-  compiled.rows = {{.offset = 0, .rule = FromSp(1), .rbx = {.where = SavedRegister::kUnchanged}}};
+  compiled.rows = {
+      {.offset = 0, .rule = FromSp(1), .special_register = {.where = SavedRegister::kUnchanged}}};
   return compiled;
 }
 
@@ -162,7 +163,7 @@ TEST(AddStackProbes, FollowsWhatTheProbePushes) {
   EXPECT_EQ(table.At(end - 2), FromSp(2));
   EXPECT_EQ(table.At(end - 1), FromSp(1));
   EXPECT_EQ(table.At(end), FromSp(1));
-  EXPECT_EQ(table.table.FindRbx(end).where, SavedRegister::kUnchanged);
+  EXPECT_EQ(table.table.FindSpecialRegister(end).where, SavedRegister::kUnchanged);
 }
 
 TEST(AddStackProbes, WhatOnlyBeginsLikeOneStaysAsItIs) {

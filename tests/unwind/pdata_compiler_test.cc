@@ -92,11 +92,12 @@ class ImageBuilder {
     std::copy(xdata_.begin(), xdata_.end(), image_.begin() + kXdata);
     std::copy(pdata_.begin(), pdata_.end(), image_.begin() + kPdata);
     return CompilePdata({.read =
-                             [this](std::uint32_t position, std::span<std::uint8_t> bytes) {
+                             [this](Address position, std::span<std::uint8_t> bytes) {
                                if (position >= image_.size()) return std::size_t{0};
                                const std::size_t count =
-                                   std::min(bytes.size(), image_.size() - position);
-                               std::copy_n(image_.begin() + position, count, bytes.begin());
+                                   std::min<std::size_t>(bytes.size(), image_.size() - position);
+                               std::copy_n(image_.begin() + static_cast<std::ptrdiff_t>(position),
+                                           count, bytes.begin());
                                return count;
                              },
                          .pdata = kPdata,
@@ -115,7 +116,7 @@ class ImageBuilder {
 const UnwindRule kLeaf = FromSp(1);
 
 SavedRegister RbxAt(const CompiledTable& table, std::uint32_t offset) {
-  return table.table.FindRbx(offset);
+  return table.table.FindSpecialRegister(offset);
 }
 
 TEST(CompilePdata, CodeWithoutAnEntryIsALeaf) {
@@ -447,7 +448,7 @@ TEST(CompilePdata, RowsAreInOrderWhateverThePrologueSays) {
 TEST(CompilePdata, AnEntryThatCannotBeReadIsCounted) {
   ImageBuilder image;
   CompiledCfi compiled =
-      CompilePdata({.read = [](std::uint32_t, std::span<std::uint8_t>) { return std::size_t{0}; },
+      CompilePdata({.read = [](Address, std::span<std::uint8_t>) { return std::size_t{0}; },
                     .pdata = kPdata,
                     .pdata_bytes = 24,
                     .text = kText,

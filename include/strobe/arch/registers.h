@@ -1,71 +1,73 @@
-// The registers that a walk starts from. Every architecture's type compiles on every host, so an
-// aarch64 stack can be unwound in a test on x86-64. Here is also the one place that asks which CPU
-// the build is for.
+// CpuRegisters: what unwinding asks of a CPU. Every architecture's model compiles on every host, so
+// an aarch64 stack can be unwound in a test on x86-64. Here is also the one place that asks which
+// CPU the build is for.
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
+#include <type_traits>
 
+#include "strobe/arch/aarch64.h"
+#include "strobe/arch/x86_64.h"
 #include "strobe/base/address.h"
 
 namespace strobe {
 
-// rax, rdx, rcx, rbx, rsi, rdi, rbp, rsp, r8 to r15: DWARF's order.
-inline constexpr std::size_t kX86_64GeneralRegisters = 16;
-inline constexpr std::size_t kX86_64Rbx = 3;
-
-// The general registers, where they are kept elsewhere: in what the system gave the handler, say.
-class X86_64GeneralRegisters {
- public:
-  // Register `number` is the word places[number] of `words`; in DWARF's order without `places`.
-  // Both outlive this.
-  explicit X86_64GeneralRegisters(const void* words, const std::uint8_t* places = nullptr)
-      : words_(words), places_(places) {}
-
-  // By DWARF's number, below kX86_64GeneralRegisters. Signal-safe.
-  [[nodiscard]] Address operator[](std::size_t number) const {
-    Address value;
-    std::memcpy(
-        &value,
-        static_cast<const Address*>(words_) + (places_ == nullptr ? number : places_[number]),
-        sizeof(value));
-    return value;
-  }
-
- private:
-  const void* words_;
-  const std::uint8_t* places_;
+// The registers of a frame: `pc`, `sp` and `fp` are members. All functions are signal-safe.
+// * ReturnAddressWords(words): how many words below the CFA a frame keeps its return address, where
+//   its unwind rule says `words`; 0 if the link register still holds the address.
+// * PlainReturnAddress(address): without what the CPU adds to a return address.
+// * IsCodeAddress(pc): false if no code can lie there.
+// * link_register(), set_link_register(value): the register that a call puts the return address
+//   into; 0, and no effect, on a CPU that has none.
+// * kSpecialRegister: DWARF's number of the register, beside sp and fp, that walks follow through
+//   the frames, because a function may count its CFA from it; kNoRegister if there is none.
+// * has_general_registers(), general_register(number), set_general_registers(registers): the values
+//   of other registers in the innermost frame, if they are kept. `number` is DWARF's, below
+//   kGeneralRegisters. Only call general_register if has_general_registers().
+template <class R>
+concept CpuRegisters = std::is_trivially_copyable_v<R> &&
+    requires(R& registers, const R& constant, Address address, std::size_t number,
+             const typename R::GeneralRegisters* general, const void* words) {
+  { constant.pc } -> std::convertible_to<Address>;
+  { constant.sp } -> std::convertible_to<Address>;
+  { constant.fp } -> std::convertible_to<Address>;
+  { R::ReturnAddressWords(address) } -> std::same_as<Address>;
+  { R::PlainReturnAddress(address) } -> std::same_as<Address>;
+  { R::IsCodeAddress(address) } -> std::same_as<bool>;
+  { constant.link_register() } -> std::same_as<Address>;
+  { registers.set_link_register(address) } -> std::same_as<void>;
+  { R::kSpecialRegister } -> std::convertible_to<unsigned>;
+  { R::kGeneralRegisters } -> std::convertible_to<std::size_t>;
+  { constant.has_general_registers() } -> std::same_as<bool>;
+  { constant.general_register(number) } -> std::same_as<Address>;
+  { registers.set_general_registers(general) } -> std::same_as<void>;
+  {typename R::GeneralRegisters(words)};
 };
+static_assert(CpuRegisters<X86_64Registers>);
+static_assert(CpuRegisters<Aarch64Registers>);
 
-// x86-64: the stack grows down, a call pushes the return address, `push rbp; mov rbp, rsp` makes a
-// frame.
-struct X86_64Registers {
-  Address pc = 0;  // rip
-  Address sp = 0;  // rsp
-  Address fp = 0;  // rbp
-  // Where they are, or nullptr: a few functions that realign their stack count from one of
-  // these.
-  const X86_64GeneralRegisters* general = nullptr;
-};
+// DWARF's number of no register.
+inline constexpr unsigned kNoRegister = ~0u;
+static_assert(Aarch64Registers::kSpecialRegister == kNoRegister);
 
-// aarch64: a call puts the return address into lr; `stp x29, x30, [sp, ...]; mov x29, sp` makes a
-// frame.
-struct Aarch64Registers {
-  Address pc = 0;
-  Address sp = 0;
-  Address fp = 0;  // x29
-  Address lr = 0;  // x30
-};
+// General registers of the CPU that has the most: records have room for so many on every CPU.
+inline constexpr std::size_t kMaxGeneralRegisters = kX86_64GeneralRegisters;
 
-// Bytes below the stack pointer that the ABI keeps signal frames out of. Where a function has
-// popped its caller's frame pointer, compilers' frame information goes on naming the popped slot,
-// which lies here.
+// The CPU that some code is for.
+enum class Architecture : std::uint8_t { kX86_64, kAarch64 };
+
+// Those of the process itself. kRedZoneBytes: bytes below the stack pointer that the ABI keeps
+// signal frames out of. Where a function has popped its caller's frame pointer, compilers' frame
+// information goes on naming the popped slot, which lies here.
 #if defined(__aarch64__) || defined(_M_ARM64)
 using NativeRegisters = Aarch64Registers;
+inline constexpr Architecture kNativeArchitecture = Architecture::kAarch64;
 inline constexpr Address kRedZoneBytes = 0;
 #else
 using NativeRegisters = X86_64Registers;
+inline constexpr Architecture kNativeArchitecture = Architecture::kX86_64;
 inline constexpr Address kRedZoneBytes = 128;
 #endif
 

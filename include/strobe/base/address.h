@@ -8,4 +8,7 @@ namespace strobe {
 // such.
 using Address = std::uint64_t;
 
+// No system maps anything below, so no code and no frame lies there.
+inline constexpr Address kLowestCode = 4096;
+
 }  // namespace strobe

@@ -77,8 +77,7 @@ class [[nodiscard]] CodeRegistration {
  private:
   template <class Traits>
   friend class internal::ProfilerCore;
-  template <class Traits>
-  friend class BasicProfiler;
+  friend class internal::ProfilerHandle;
 
   explicit CodeRegistration(absl::Status status) : status_(std::move(status)) {}
   CodeRegistration(std::shared_ptr<internal::GeneratedCodeOwner> owner, const GeneratedCode& code)

@@ -5,31 +5,27 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include "strobe/base/address.h"
+#include "strobe/core/memory_reader.h"
 
 namespace strobe {
 
-// Of every window that is read in, all is taken as it was then: for one piece of work, not for
-// longer.
+// Models MemoryReader. A window is a snapshot: later writes to the memory are not seen. So make one
+// for a piece of work, and do not keep it.
 class MemoryWindows {
  public:
-  // Copies memory; returns how many bytes could be read, from the front.
-  using ReadMemory = std::function<std::size_t(Address address, std::span<std::uint8_t> bytes)>;
-
   // A window begins at a multiple of this, as Windows' images do.
   static constexpr std::size_t kWindowBytes = std::size_t{1} << 16;
   // That are kept. The one that was read in first goes first.
   static constexpr std::size_t kMaxWindows = 16;
 
-  explicit MemoryWindows(ReadMemory read) : read_(std::move(read)) {}
+  explicit MemoryWindows(AnyMemoryReader read) : read_(std::move(read)) {}
 
-  // As ReadMemory.
-  std::size_t Read(Address address, std::span<std::uint8_t> bytes) {
+  std::size_t operator()(Address address, std::span<std::uint8_t> bytes) {
     std::size_t done = 0;
     while (done < bytes.size()) {
       const Address at = address + done;
@@ -50,7 +46,7 @@ class MemoryWindows {
     return done;
   }
 
-  // Whether there was nothing where something was looked for.
+  // True if a read of some bytes found none.
   [[nodiscard]] bool has_failed() const { return has_failed_; }
 
  private:
@@ -70,10 +66,11 @@ class MemoryWindows {
     return window.bytes;
   }
 
-  const ReadMemory read_;
+  const AnyMemoryReader read_;
   std::array<Window, kMaxWindows> windows_;
   std::size_t next_ = 0;
   bool has_failed_ = false;
 };
+static_assert(MemoryReader<MemoryWindows>);
 
 }  // namespace strobe

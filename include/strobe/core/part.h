@@ -1,4 +1,4 @@
-// Part: a part of a profiler, as its user gives it or as the profiler makes it.
+// Part: a part of a profiler, as its user gives it or as the profiler makes it. Parts: all of one.
 #pragma once
 
 #include <concepts>
@@ -42,5 +42,17 @@ class Part {
   struct Nothing {};
   std::conditional_t<kCanBeGiven, std::optional<T>, Nothing> given_{};
 };
+
+namespace internal {
+template <class Symbolizer, class Outputs>
+struct PartsFor;  // export/parts.h
+}  // namespace internal
+
+// The parts that a BasicProfiler<Traits> can be given, by name. A part that is left out is made
+// from the options.
+//
+//   strobe::BasicProfiler<MyTraits> profiler({}, {.exporter = MyExporter(connection)});
+template <class Traits>
+using Parts = internal::PartsFor<typename Traits::Symbolizer, typename Traits::Outputs>;
 
 }  // namespace strobe

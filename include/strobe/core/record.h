@@ -55,7 +55,7 @@ struct SliceHeader {
   Address innermost_pc = 0;
   Address innermost_sp = 0;
   Address innermost_fp = 0;
-  std::array<Address, kX86_64GeneralRegisters> general{};
+  std::array<Address, kMaxGeneralRegisters> general{};
   Address base = 0;            // where the first byte of the stack lay
   std::uint64_t is_exact = 0;  // as FrameStop has it
 };

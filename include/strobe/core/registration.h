@@ -9,14 +9,13 @@
 #include "strobe/base/visibility.h"
 
 namespace strobe {
-template <class Traits>
-class BasicProfiler;
 
 STROBE_HIDDEN_BEGIN
 namespace internal {
 
 template <class Traits>
 class ProfilerCore;
+class ProfilerHandle;
 
 // What ends registrations: a Profiler's core.
 class RegistrationOwner {
@@ -72,8 +71,7 @@ class [[nodiscard]] Registration {
  private:
   template <class Traits>
   friend class internal::ProfilerCore;
-  template <class Traits>
-  friend class BasicProfiler;
+  friend class internal::ProfilerHandle;
 
   explicit Registration(absl::Status status) : status_(std::move(status)) {}
   Registration(internal::RegistrationOwner* owner, void* slot, std::uint64_t thread_id)

@@ -62,7 +62,7 @@ struct FrameStop {
   Address pc = 0;
   Address sp = 0;
   Address fp = 0;
-  Address lr = 0;  // aarch64
+  Address lr = 0;  // the link register, if the CPU has one
   bool is_exact =
       true;  // whether pc is the very instruction and no return address, which lies behind the call
 };

@@ -12,18 +12,17 @@
 
 namespace strobe {
 
-// The file suffixes of all encoders of this library; an encoder that is added adds its own. A file
-// with any of them counts as a profile where old files are removed, whichever encoder the program
+// The file suffixes of all encoders of this library; a new encoder adds its own. When old files are
+// removed, a file with any of these suffixes counts as a profile, whichever encoder the program
 // uses now.
 inline constexpr std::array<std::string_view, 1> kProfileFileSuffixes{".pb.gz"};
 
 // * Encode(profile, symbols) is pure and deterministic: equal input gives equal bytes, on any
-//   machine. It accepts every Profile whose indices are in range, an empty one too, and Symbols
+//   machine. It accepts every Profile whose indices are in range, also an empty one, and Symbols
 //   without frames.
-// * kFileSuffix is the format's customary end of a file name (".pb.gz"), kContentType its media
-//   type.
-// Called on the exporter's thread; errors are statuses. Made by its default constructor where none
-// is given in Parts.
+// * kFileSuffix is the format's usual end of a file name (".pb.gz"), kContentType its media type.
+// Called on the exporter's thread; errors are statuses. Made by its default constructor, unless
+// Parts has one.
 template <class E>
 concept Encoder = requires(E& encoder, const Profile& profile, const Symbols& symbols) {
   { encoder.Encode(profile, symbols) } -> std::same_as<absl::StatusOr<std::string>>;

@@ -15,13 +15,13 @@ namespace strobe {
 
 // * Ids are small and sequential: location i + 1 is frame i, mapping i + 1 is module i, function i
 //   + 1 is Symbols::functions[i]; the functions of pseudo-frames come after those.
-// * A location carries its mapping only where its address lies inside it; pseudo-frames have
-//   neither a mapping nor an address.
-// * A mapping claims has_functions only where each of its locations has a real symbol, so that
-//   pprof looks up the others by itself.
-// * Labels of a sample: "thread id" (number) and "thread name" (text, where there is one).
-// * The profiler's own account stands in the comments, as text for people.
-// * Strings that are not valid UTF-8 are mended: readers refuse the whole message otherwise.
+// * A location has a mapping only if its address lies in that mapping; a pseudo-frame has neither a
+//   mapping nor an address.
+// * A mapping has has_functions only if each of its locations has a real symbol. Without it, pprof
+//   looks up symbols by itself.
+// * Labels of a sample: "thread id" (number) and "thread name" (text, if the thread has a name).
+// * The comments hold the profiler's account, as text for people.
+// * Strings are made valid UTF-8: readers refuse a message with any string that is not.
 class PprofEncoder {
  public:
   static constexpr std::string_view kFileSuffix = ".pb.gz";
@@ -29,7 +29,7 @@ class PprofEncoder {
   // The longest message before compression. protobuf itself allows 2 GiB.
   static constexpr std::size_t kMaxMessageBytes = std::size_t{1} << 30;
 
-  // InvalidArgument for a profile whose indices are out of range, ResourceExhausted for one that is
+  // InvalidArgument if an index of the profile is out of range, ResourceExhausted if the message is
   // too long.
   absl::StatusOr<std::string> Encode(const Profile& profile, const Symbols& symbols);
 

@@ -20,10 +20,10 @@ struct FunctionName {
   std::string_view system_name;  // as in the symbol table
 };
 
-// Every index that it takes or returns is in range, so an encoder checks nothing itself. Frames,
-// modules, label sets and samples keep their numbers of the Profile; functions are numbered from 0,
-// those of Symbols::functions first, then those of the pseudo-frames that occur. Texts are as the
-// profile has them: paths and names may not be valid UTF-8 (see ValidUtf8).
+// All indices are in range, so an encoder checks none. Frames, modules, label sets and samples have
+// the same numbers as in the Profile. Functions are numbered from 0: first those of
+// Symbols::functions, then those of the pseudo-frames that occur. Texts are those of the profile:
+// paths and names may not be valid UTF-8 (see ValidUtf8).
 class ProfileView {
  public:
   static constexpr std::uint32_t kNone = FrameSymbols::kNone;
@@ -39,13 +39,13 @@ class ProfileView {
   }
   [[nodiscard]] FunctionName function(std::size_t index) const;
 
-  // The function of a frame, or kNone where the symbolizer has found no name.
+  // The function of a frame, or kNone if the symbolizer has found no name.
   [[nodiscard]] std::uint32_t FunctionOf(std::uint32_t frame) const { return functions_[frame]; }
-  // The module that holds a frame's address, or kNone: of a pseudo-frame, of code in no module, and
-  // of an address outside of the module that it was attributed to.
+  // The module that holds a frame's address. kNone for a pseudo-frame, for code in no module, and
+  // for an address outside of the frame's module.
   [[nodiscard]] std::uint32_t ModuleOf(std::uint32_t frame) const;
-  // Whether a module has frames, and each of them is named by a symbol. Where that is false, a
-  // viewer with access to the module's file may find more names.
+  // True if a module has frames, and a symbol names each of them. If false, a viewer with access to
+  // the module's file may find more names.
   [[nodiscard]] bool IsNamed(std::size_t module) const { return is_named_[module]; }
   // What a format that shows frames as text writes: the function's name, else
   // "libname.so+0x1234", else "0x7f12...". Valid UTF-8.

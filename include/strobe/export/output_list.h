@@ -1,4 +1,4 @@
-// OutputList: in which formats profiles are written, and where each goes.
+// OutputList: the formats that profiles are written in, and the destination of each.
 #pragma once
 
 #include <array>
@@ -12,7 +12,7 @@
 
 namespace strobe {
 
-// One output: a format and a destination. In Parts, the two parts as they are given.
+// One output: a format and a destination. Parts holds the two parts that the user has given.
 template <class E, class X>
 struct Output {
   static_assert(Encoder<E>, "the first argument of an Output is not an Encoder");
@@ -29,11 +29,11 @@ inline constexpr std::size_t kMaxOutputs = 8;
 // Profiles that may wait for an output that fails while another output delivers.
 inline constexpr std::size_t kMaxWaitingProfiles = 8;
 
-// The outputs of a profiler. Each output gets every profile, and is retried for itself:
+// The outputs of a profiler. Each output gets every profile, and is retried separately:
 // * A profile that an output has delivered is not sent to it again when another output fails.
 // * A profile that an output refuses for good (RefusesProfile) is dropped for that output alone.
-// * While an output fails, the other outputs get their profiles as before. The profiles of the
-//   failing one wait, and are tried again each period. Beyond kMaxWaitingProfiles, the oldest is
+// * While an output fails, the other outputs get their profiles as before. The failing output's
+//   profiles wait, and are tried again each period. Beyond kMaxWaitingProfiles, the oldest is
 //   dropped for that output, and counted.
 // * While all outputs fail, no profile is dropped: the period is extended until one has delivered.
 // The outputs share one thread: an export that hangs delays the other outputs.

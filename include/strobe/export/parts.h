@@ -1,4 +1,4 @@
-// Parts: the parts of a profiler that its user gives it by value.
+// The members of Parts (core/part.h): the parts that a user gives a profiler by value.
 #pragma once
 
 #include <tuple>
@@ -24,7 +24,7 @@ struct PartsFor<S, OutputList<O...>> {
 
   [[nodiscard]] const std::tuple<O...>& AllOutputs() const { return outputs; }
 };
-// With one, they stand in Parts: {.exporter = MyExporter(url)}.
+// With one output, its parts are members of Parts: {.exporter = MyExporter(url)}.
 template <class S, class E, class X>
 struct PartsFor<S, OutputList<Output<E, X>>> {
   static constexpr bool kCanBeMade =
@@ -40,12 +40,4 @@ struct PartsFor<S, OutputList<Output<E, X>>> {
 };
 
 }  // namespace internal
-
-// The parts that a BasicProfiler<Traits> can be given, by name; Part says what becomes of them. A
-// part that is left out is made from the options.
-//
-//   strobe::BasicProfiler<MyTraits> profiler({}, {.exporter = MyExporter(connection)});
-template <class Traits>
-using Parts = internal::PartsFor<typename Traits::Symbolizer, typename Traits::Outputs>;
-
 }  // namespace strobe

@@ -1,5 +1,5 @@
-// What passes from a platform's handler to a capture: the data plane's own small contract, which no
-// OS header is part of.
+// What a platform's handler passes to a capture. Data plane; needs no header of an operating
+// system.
 #pragma once
 
 #include <atomic>
@@ -13,13 +13,13 @@
 STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
 
-// Where this copy of the library lies: a program and its plug-ins may each have linked one, whose
-// signals must not be taken for each other's.
+// Its address identifies this copy of the library: a program and its plug-ins may each have linked
+// one, and a copy must not take the signals of another.
 extern const char copy_anchor;
 
-// Names one registration in a signal's payload: which copy of the library, which arena, which of
-// its slots, which use of that slot, and the provider that asked. A signal may arrive long after
-// what it names has ended, so nothing here is a pointer.
+// Identifies one registration in a signal's payload: the copy of the library, the arena, the slot,
+// the use of that slot, and the provider that made the request. It has no pointers, because a
+// signal may arrive long after the registration has ended.
 struct SlotToken {
   std::uint8_t arena = 0;
   std::uint8_t provider = 0;
@@ -36,7 +36,7 @@ struct SlotToken {
   static constexpr unsigned kUseShift = kProviderShift + kProviderBits;
   static constexpr unsigned kCopyShift = kUseShift + kUseBits;
 
-  // The other bits. They tell our payloads from the program's, and from another copy's.
+  // The other bits. They differ from those of the program's payloads and of other copies.
   [[nodiscard]] static std::uint64_t CopyMark() {
     constexpr std::uint64_t kSpread =
         0x9E3779B97F4A7C15;  // 2^64 / golden ratio: neighbours come to lie far apart
@@ -50,7 +50,7 @@ struct SlotToken {
            (std::uint64_t{arena} & Mask(kArenaBits)) << kArenaShift |
            (std::uint64_t{index} & Mask(kIndexBits));
   }
-  // False where `payload` is not one of ours.
+  // False if `payload` is not from this copy of the library.
   static bool Unpack(std::uint64_t payload, SlotToken& token) {
     if (payload >> kCopyShift != CopyMark()) return false;
     token = {.arena = static_cast<std::uint8_t>(payload >> kArenaShift & Mask(kArenaBits)),
@@ -64,22 +64,22 @@ struct SlotToken {
   static constexpr std::uint64_t Mask(unsigned bits) { return (std::uint64_t{1} << bits) - 1; }
 };
 
-// One interruption of a thread: by the thread itself, or, on a platform that copies stacks, by
-// another while it runs on.
+// One interruption of a thread. The thread itself captures; on a platform that copies stacks,
+// another thread captures while the interrupted one runs on.
 struct CaptureTarget {
   SlotToken token;
   std::int64_t timer_weight = 0;  // expiries that this interruption stands for; 0 for a request
-  const NativeRegisters* registers = nullptr;  // nullptr where the system gave none
+  const NativeRegisters* registers = nullptr;  // nullptr if the system gave none
   const CopiedStackMemory* stack = nullptr;    // on a platform that copies stacks
-  // What was interrupted ran on an alternate stack for signals: perhaps inside of the thread's own,
-  // above what it has been switched from.
+  // The interrupted code ran on an alternate stack for signals. That stack may lie inside the
+  // thread's own, above the frames that were active before.
   bool is_on_alternate_stack = false;
 };
 
 // How the handler reaches a profiler: type-erased, so that the handler is compiled once and no
 // user's code sees an OS header. One entry an arena, in a static table, never freed.
 struct CaptureEntry {
-  // False where the token names nothing that is alive. Signal-safe.
+  // False if the token's registration has ended. Signal-safe.
   using Function = bool (*)(void* context, const CaptureTarget& target);
   std::atomic<Function> function{nullptr};
   void* context = nullptr;  // written before `function`
@@ -98,12 +98,12 @@ struct ThreadLink {
 };
 ThreadLink*& ThreadLinks();
 
-// Handler's own counters, over all profilers.
+// The handler's counters, over all profilers.
 struct HandlerCounters {
   std::atomic<std::uint64_t> foreign{0};
   std::atomic<std::uint64_t> stale{0};
-  // On a platform that stops threads: those that stayed stopped too long, too often, and have not
-  // ended.
+  // On a platform that stops threads: living threads that are not stopped any more, because they
+  // stayed stopped too long too often.
   std::atomic<std::uint64_t> threads_given_up{0};
 };
 HandlerCounters& GlobalHandlerCounters();

@@ -13,17 +13,19 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "strobe/core/memory_reader.h"
 #include "strobe/core/module_map.h"
 #include "strobe/core/thread_info.h"
 
 namespace strobe {
 
+class ProfileDirectories;
 class SymbolFiles;
 
-// Whether interruptions reach us.
+// Whether the handler that InstallHandler installed still gets the signal.
 enum class HandlerState : std::uint8_t { kNotInstalled, kOurs, kReplaced };
 
-// How the memory that MapMemory returns is aligned, at least: to the smallest page of any system.
+// The least alignment of memory from MapMemory: the smallest page of any system.
 inline constexpr std::size_t kMappingAlignment = 4096;
 
 // The Mapping of a platform whose memory no other process can map.
@@ -32,60 +34,59 @@ struct PrivateMapping {
 };
 
 // All functions are static. Control plane, from any thread, unless marked.
-// * kCopiesStacks: whether Interrupt stops the thread from outside, and captures from a copy of its
-//   stack before it returns; and not a handler that runs on the thread.
-// * Available(): why profiling cannot work here at all; OK where it can.
+// * kCopiesStacks: true if Interrupt stops the thread, and captures from a copy of its stack before
+//   it returns. False if a handler on the thread captures.
+// * Available(): OK, or the reason why profiling cannot work here.
 // * CurrentThread(): the calling thread's id and stack. Cheap after a thread's first call.
 // * CurrentThreadId(), ProcessId(), ProgramName().
-// * EnvironmentVariable(name): its value, if it is set; in UTF-8 where the system keeps characters
-//   and not bytes.
+// * EnvironmentVariable(name): its value, if it is set. In UTF-8 where the system's values are
+//   characters and not bytes.
 // * ThreadCpuTimeNs(id): the CPU clock of a thread of this process, or -1. Data plane too, for the
 //   calling thread.
-// * ProcessCpuTimeNs(): that of all threads of this process, ended ones too, by the same clock, or
-//   -1.
-// * DefaultSignal(): a signal that the program does not use, as things are now.
-//   InstallHandler(signal): installs the interruption handler,
-// once for each signal; it is never uninstalled, since a late
-//   signal would meet its default action. HandlerStateOf(signal): asks the system.
-// * BlockedSignals(thread), where it is there: those that the thread blocks, signal n by bit n - 1;
-//   0 where the system does not say. Cheap for the calling thread. SetSignalBlocked(signal,
-//   is_blocked) then: for the calling thread.
+// * ProcessCpuTimeNs(): the CPU time of all threads of this process, also of ended ones, by the
+//   same clock; or -1.
+// * DefaultSignal(): a signal that the program does not use now.
+// * InstallHandler(signal): installs the interruption handler, once for each signal. The handler is
+//   never uninstalled, because a late signal would then meet its default action.
+//   HandlerStateOf(signal): asks the system.
+// * BlockedSignals(thread), optional: the signals that the thread blocks, signal n in bit n - 1; 0
+//   if the system does not tell. Cheap for the calling thread. A platform that has it also has
+//   SetSignalBlocked(signal, is_blocked), for the calling thread.
 // * StartTimer(timer, thread, payload, first_ns, period_ns, signal), StopTimer(timer): a timer on
-//   the thread's CPU clock; false where
-// refused.
-// * Interrupt(thread, payload, signal): interrupts a thread now, with that payload; false where it
-//   is gone.
+//   the thread's CPU clock. False if the system refuses.
+// * Interrupt(thread, payload, signal): interrupts a thread now, with that payload. False if the
+//   thread has ended.
 // * ModuleVersion(): changes whenever an image is loaded or unloaded. Modules(): what is loaded
 //   now, the program first.
-// * ReadMemory(address, bytes): copies this process's memory; returns how many bytes could be read,
-//   from the front. Never faults.
+// * ReadMemory(address, bytes): a MemoryReader of this process's memory.
+// * ReadStack(address, bytes): a SignalSafeMemoryReader of the calling thread's memory.
 // * Files(): what a symbolizer asks of the system (symbolize/symbol_files.h). Lives for ever.
-// * ReadStack(address, bytes): the same for the data plane, by one call to the system.
-// * RunOnOwnThread(name, body): starts a thread that blocks all signals; the caller joins it. Not
-//   running where the system refused. Its stack, priority and CPUs do not depend on the caller's.
-// * WorkInBackground(), where it is there: from now on the calling thread, an own one, has less
-//   claim to the CPUs than the program.
-// * SleepNs(time_ns), where it is there: waits more precisely than a condition variable does there.
-// * ForkCount(): a number that is another, and higher, in a fork's child than in its parent. Cheap:
-//   asked at each use of a Profiler. Does
-// not
-//   allocate after a process's first call.
-// * AtExit(function): calls it, on whatever thread, when the program exits, before what was
-//   constructed earlier is destroyed, and while all threads still run. False where it cannot be
-//   had.
+// * Directories(): what an exporter of files asks of the system (export/profile_directories.h).
+//   Lives for ever.
+// * RunOnOwnThread(name, body): starts a thread that blocks all signals; the caller joins it. The
+//   result does not run if the system refused. The thread's stack, priority and CPUs do not depend
+//   on those of the caller.
+// * WorkInBackground(), optional: lowers the calling thread's claim to the CPUs below the
+//   program's. For threads of RunOnOwnThread.
+// * SleepNs(time_ns), optional: waits more precisely than a condition variable.
+// * ForkCount(): a number that is higher in a fork's child than in its parent. Cheap, because each
+//   use of a Profiler calls it. Allocates only in a process's first call.
+// * AtExit(function): calls `function` when the program exits, on any thread, before objects that
+//   were constructed earlier are destroyed, and while all threads still run. False if the system
+//   cannot do that.
 // * WriteLine(text): one line on the program's standard error.
 // * MapMemory(bytes): a Mapping of zeroed memory that is committed when touched, aligned to
-//   kMappingAlignment; its `bytes` are empty where refused. The handle is what a platform needs to
-//   share the memory with another process; it may be copied. UnmapMemory(mapping) gives it back.
-// * DiscardMemory(memory, bytes): the same state again for a part of it, but for the zeroes: what
-//   it holds is not needed any more.
+//   kMappingAlignment. Its `bytes` are empty if the system refuses. A Mapping may be copied, and
+//   has what a platform needs to share the memory with another process. UnmapMemory(mapping) frees
+//   it.
+// * DiscardMemory(memory, bytes): the content of this part is not needed any more. The platform may
+//   free its pages until they are touched again; the part then holds anything.
 template <class P>
 concept Platform = std::default_initializable<typename P::Timer> &&
     std::default_initializable<typename P::OwnThread> && std::movable<typename P::OwnThread> &&
     std::default_initializable<typename P::Mapping> && std::copyable<typename P::Mapping> &&
     requires(typename P::Timer& timer, typename P::OwnThread& own_thread, std::uint64_t number,
              typename P::Mapping mapping, std::int64_t time_ns, int signal,
-             std::span<std::uint8_t> bytes, std::span<std::byte> stack_bytes,
              std::function<void()> body, const char* text, void* memory, void (*function)()) {
   { P::kCopiesStacks } -> std::convertible_to<bool>;
   { P::Available() } -> std::same_as<absl::Status>;
@@ -105,9 +106,9 @@ concept Platform = std::default_initializable<typename P::Timer> &&
   { P::ModuleVersion() } -> std::same_as<std::uint64_t>;
   { P::Modules() } -> std::same_as<std::vector<Module>>;
   { P::Files() } -> std::same_as<const SymbolFiles&>;
-  { P::ReadMemory(number, bytes) } -> std::same_as<std::size_t>;
-  { P::ReadStack(number, stack_bytes) }
-  noexcept->std::same_as<std::size_t>;
+  { P::Directories() } -> std::same_as<const ProfileDirectories&>;
+  requires MemoryReader<decltype(&P::ReadMemory)>;
+  requires SignalSafeMemoryReader<decltype(&P::ReadStack)>;
   { P::RunOnOwnThread(text, body) } -> std::same_as<typename P::OwnThread>;
   { own_thread.IsRunning() } -> std::same_as<bool>;
   { own_thread.Join() } -> std::same_as<void>;

@@ -47,12 +47,14 @@ struct UnsupportedPlatform {
   }
   static std::uint64_t ModuleVersion() { return 0; }
   static std::vector<Module> Modules() { return {}; }
-  // Of a known system with another CPU, its files; else none.
+  // Those of a known system with another CPU; else none.
   static const SymbolFiles& Files();
+  static const ProfileDirectories& Directories();
   static std::size_t ReadMemory(std::uint64_t /*address*/, std::span<std::uint8_t> /*bytes*/) {
     return 0;
   }
-  static std::size_t ReadStack(std::uint64_t /*address*/, std::span<std::byte> /*bytes*/) noexcept {
+  static std::size_t ReadStack(std::uint64_t /*address*/,
+                               std::span<std::uint8_t> /*bytes*/) noexcept {
     return 0;
   }
   static OwnThread RunOnOwnThread(const char* /*name*/, const std::function<void()>& /*body*/) {

@@ -128,8 +128,8 @@ STROBE_SIGNAL_SAFE STROBE_NOINLINE void WalkForeign(const SlotArena<Traits>& are
                                                     SampleChannel<Traits>& channel,
                                                     const NativeRegisters& registers,
                                                     RecordDraft& draft) {
-  using Memory = FetchedStackMemory<typename Traits::Platform>;
-  const std::span<std::byte> room = channel.memo().Lend();
+  using Memory = FetchedStackMemory<&Traits::Platform::ReadStack>;
+  const std::span<std::uint8_t> room = channel.memo().Lend();
   const Memory& memory = *new (room.data()) Memory(channel.stack, room.subspan(sizeof(Memory)));
   const auto unwinder =
       MakeUnwinder<typename Traits::Unwinder>(arena.code.tables.load(std::memory_order_seq_cst));
@@ -154,9 +154,9 @@ STROBE_SIGNAL_SAFE STROBE_NOINLINE bool HasGrownTo(SampleChannel<Traits>& channe
   const Address low = sp & ~(kPageBytes - 1);
   if (low >= channel.stack.low || channel.stack.low - low > kMaxStackReachBytes) return false;
   const Address until = channel.stack.low - std::min(channel.stack.low - low, kMaxStackGrowthBytes);
-  const std::span<std::byte> room = channel.memo().Lend();
+  const std::span<std::uint8_t> room = channel.memo().Lend();
   while (channel.stack.low > until) {
-    const std::span<std::byte> piece =
+    const std::span<std::uint8_t> piece =
         room.first(std::min<std::size_t>(room.size(), channel.stack.low - until));
     if (Traits::Platform::ReadStack(channel.stack.low - piece.size(), piece) != piece.size())
       return false;

@@ -125,7 +125,7 @@ class LoadedCode {
 
   void UpdateTables() {
     if (!cfi_.has_value()) {
-      cfi_.emplace(kNativeCfi, &Platform::ReadMemory,
+      cfi_.emplace(kNativeArchitecture, &Platform::ReadMemory,
                    [](const Module& module) { return ReadDebugFrame(module, Platform::Files()); });
     }
     cfi_->Update(modules_);

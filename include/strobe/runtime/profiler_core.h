@@ -23,6 +23,7 @@
 #include "strobe/core/registration.h"
 #include "strobe/core/stats.h"
 #include "strobe/export/parts.h"
+#include "strobe/runtime/abstract_core.h"
 #include "strobe/runtime/code_registry.h"
 #include "strobe/runtime/diagnosis.h"
 #include "strobe/runtime/ended_exports.h"
@@ -39,45 +40,6 @@ namespace strobe::internal {
 // Takes the mutex, by the deadline at the latest; false where it could not be had.
 bool LockBy(std::unique_lock<std::mutex>& lock, std::chrono::steady_clock::time_point deadline);
 
-// `options` as code set them, and with what the environment adds. What it cannot use, it says on
-// standard error.
-template <class Platform>
-ProfilerOptions WithEnvironment(ProfilerOptions options) {
-  ApplyEnvironment(
-      options, [](const char* name) { return Platform::EnvironmentVariable(name); },
-      [](const std::string& line) { Platform::WriteLine(line); });
-  return options;
-}
-
-// All that a Profiler asks of its core. Behind it the parts of the default traits are compiled
-// once, in the library.
-class AbstractCore : public RegistrationOwner {
- public:
-  explicit AbstractCore(std::uint64_t fork_count) : fork_count_(fork_count) {}
-  virtual ~AbstractCore() = default;
-  AbstractCore(const AbstractCore&) = delete;
-  AbstractCore& operator=(const AbstractCore&) = delete;
-
-  // Platform::ForkCount of the process that it was made in. In a fork's child only registrations
-  // that end still touch it.
-  [[nodiscard]] std::uint64_t fork_count() const { return fork_count_; }
-
-  virtual Registration RegisterThread(std::string_view name) = 0;
-  virtual CodeRegistration RegisterCode(const GeneratedCode& code) = 0;
-  virtual absl::Status Start() = 0;
-  virtual absl::Status Stop() = 0;
-  virtual absl::Status Flush() = 0;
-  virtual absl::StatusOr<Profile> Record(const RecordingOptions& options) = 0;
-  virtual Stats GetStats() = 0;
-  virtual std::string Diagnose() = 0;
-  // The Profiler goes. Ends the session; the object goes too, at once or with the last of its
-  // registrations.
-  virtual void Retire() = 0;
-
- private:
-  const std::uint64_t fork_count_;
-};
-
 template <class Traits>
 class ProfilerCore final : public AbstractCore, private StoppedAtExit {
  public:
@@ -86,14 +48,17 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
 
   // `options` as they are to be.
   explicit ProfilerCore(ProfilerOptions options, Parts<Traits> parts = {})
-      : AbstractCore(Platform::ForkCount()),
-        options_(std::move(options)),
+      : options_(std::move(options)),
         parts_(std::move(parts)),
         options_status_(Validate(options_)),
         registry_(static_cast<std::size_t>(*options_.threads.max_threads),
                   static_cast<std::size_t>(*options_.threads.ring_bytes)) {}
 
   ~ProfilerCore() override { static_cast<void>(Stop()); }  // no thread may be registered
+
+  [[nodiscard]] bool IsOfThisProcess() const override {
+    return Platform::ForkCount() == fork_count_;
+  }
 
   Registration RegisterThread(std::string_view name) override {
     absl::StatusOr<Slot*> slot;
@@ -115,7 +80,7 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
 
   // A RegistrationOwner's.
   void EndRegistration(void* registered, std::uint64_t thread_id) override {
-    if (Platform::ForkCount() != fork_count()) return;
+    if (!IsOfThisProcess()) return;
     STROBE_CHECK(thread_id == Platform::CurrentThreadId(),
                  "a Registration ended on another thread than it began on");
     Slot* slot = static_cast<Slot*>(registered);
@@ -314,7 +279,7 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
 
   // The program may exit in the middle of a call of ours, even in one of this very thread.
   void StopAtExit() override {
-    if (Platform::ForkCount() != fork_count()) return;
+    if (!IsOfThisProcess()) return;
     {
       std::unique_lock lock(control_mutex_, std::defer_lock);
       if (LockBy(lock, ExportDeadline())) static_cast<void>(StopLocked());
@@ -333,6 +298,7 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
     return running_;
   }
 
+  const std::uint64_t fork_count_ = Platform::ForkCount();
   const ProfilerOptions options_;
   const Parts<Traits> parts_;
   const absl::Status options_status_;
@@ -353,11 +319,6 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
   EndedExports<ExportWorker<Traits>> ended_exports_{counters_};
   ProfileMaker<Traits> maker_{counters_, [this] { return CollectStats(); }};
 };
-
-template <class Traits>
-std::unique_ptr<AbstractCore> MakeCore(ProfilerOptions options, Parts<Traits> parts) {
-  return std::make_unique<ProfilerCore<Traits>>(std::move(options), std::move(parts));
-}
 
 }  // namespace strobe::internal
 STROBE_HIDDEN_END

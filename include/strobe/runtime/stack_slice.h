@@ -27,20 +27,6 @@ namespace strobe::internal {
 // other records.
 inline constexpr std::size_t kMaxSliceStackBytes = 16 * 1024;
 
-inline void SetLinkRegister(X86_64Registers& /*registers*/, Address /*lr*/) {}
-inline void SetLinkRegister(Aarch64Registers& registers, Address lr) { registers.lr = lr; }
-inline void SaveGeneralRegisters(const X86_64Registers& registers, SliceHeader& header) {
-  if (registers.general == nullptr) return;
-  for (std::size_t i = 0; i < header.general.size(); ++i)
-    header.general[i] = (*registers.general)[i];
-}
-inline void SaveGeneralRegisters(const Aarch64Registers& /*registers*/, SliceHeader& /*header*/) {}
-inline void SetGeneralRegisters(X86_64Registers& registers, const X86_64GeneralRegisters* general) {
-  registers.general = general;
-}
-inline void SetGeneralRegisters(Aarch64Registers& /*registers*/,
-                                const X86_64GeneralRegisters* /*general*/) {}
-
 // A slice to be written, for a walk that is pending. Data plane.
 template <StackMemory M>
 class SliceWriter {
@@ -82,7 +68,10 @@ class SliceWriter {
                                                   .innermost_fp = registers_.fp,
                                                   .base = base,
                                                   .is_exact = stop_.is_exact ? 1U : 0U};
-    SaveGeneralRegisters(registers_, *header);
+    if (registers_.has_general_registers()) {
+      for (std::size_t i = 0; i < NativeRegisters::kGeneralRegisters; ++i)
+        header->general[i] = registers_.general_register(i);
+    }
     is_whole = base + bytes == memory_.end();
     return sizeof(*header) + bytes;
   }
@@ -110,14 +99,14 @@ WalkResult FinishWalk(const U& unwinder, std::span<const std::byte> slice,
   innermost.pc = header.innermost_pc;
   innermost.sp = header.innermost_sp;
   innermost.fp = header.innermost_fp;
-  const X86_64GeneralRegisters general(header.general.data());
-  SetGeneralRegisters(innermost, &general);
+  const NativeRegisters::GeneralRegisters general(header.general.data());
+  innermost.set_general_registers(&general);
   FrameState<NativeRegisters> from{.registers = innermost, .innermost = &innermost};
   from.is_exact = header.is_exact != 0;
   from.registers.pc = header.pc;
   from.registers.sp = header.sp;
   from.registers.fp = header.fp;
-  SetLinkRegister(from.registers, header.lr);
+  from.registers.set_link_register(header.lr);
 
   const std::size_t recorded =
       frames.size() - 1;  // the frame that the walk stopped at is found once more

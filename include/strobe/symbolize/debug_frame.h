@@ -1,4 +1,4 @@
-// What a module's file says of its call frames besides what is loaded with it.
+// Call frame information that is in a module's file, but not loaded into memory.
 #pragma once
 
 #include <cstddef>
@@ -10,11 +10,11 @@
 
 namespace strobe {
 
-// More is not read.
+// A larger section is not read.
 inline constexpr std::size_t kMaxDebugFrameBytes = std::size_t{64} << 20;
 
-// The bytes of the section .debug_frame in the ELF file of `module`, or in that of its separate
-// symbols; empty where there is none.
+// The bytes of the section .debug_frame in the ELF file of `module`, or in the file of its separate
+// symbols. Empty if there is none.
 std::vector<std::uint8_t> ReadDebugFrame(const Module& module, const SymbolFiles& files);
 
 }  // namespace strobe

@@ -14,43 +14,44 @@
 namespace strobe {
 
 struct ImageSymbolizerOptions {
-  // Symbol tables kept for the next profile; the least recently used go first, and the last one
-  // stays, however large. While one profile is being symbolized, one table more may be in memory.
+  // Memory of the symbol tables kept for the next profile. The least recently used tables are
+  // dropped first; the last table stays, however large. While a profile is symbolized, one more
+  // table may be in memory.
   std::size_t cache_bytes = std::size_t{64} << 20;
-  // Of ELF images: where separate symbols are looked for, by build id. Empty for nowhere.
+  // For ELF images: the directory of separate symbol files, by build id. Empty for none.
   std::string debug_directory = "/usr/lib/debug/.build-id";
-  // Of PE images: whether the system's own library is asked, where there is one: Windows' DbgHelp,
-  // which reads PDB files. It serves one thread at a time, so a program that calls it while it is
-  // being profiled says no, and gives its profiler
+  // For PE images: use the system's own library if there is one (Windows' DbgHelp, which reads PDB
+  // files). DbgHelp works for one thread at a time. So a program that calls it while it is profiled
+  // sets this to false, and gives its profiler
   // {.symbolizer = DefaultTraits::Symbolizer({.use_system_library = false})}.
   bool use_system_library = true;
 };
 
-// The reader of names behind every PlatformSymbolizer, which is a Symbolizer. A module's kind and
-// format say where its names are:
-// * ELF: the file at its path if that has the module's build id, and the debug directory's file
-//   where the former has only dynamic symbols or none. A module without a build id is taken from a
-//   file without one that maps the same bytes at the same addresses. Versions of symbols are left
-//   out; a stub of a procedure linkage table is named after its target, as "malloc@plt".
-// * The vdso: this process' memory.
-// * PE: COFF's symbols in its file, or where it has none, its PDB file's, or else what it exports.
+// The base of every PlatformSymbolizer. A module's kind and format tell where its names are:
+// * ELF: in the file at its path, if that file has the module's build id; and in the debug
+//   directory's file, if the first file has only dynamic symbols or none. For a module without a
+//   build id, the file must have none either, and map the same bytes at the same addresses.
+//   Versions of symbols are left out. A stub of a procedure linkage table is named after its
+//   target: "malloc@plt".
+// * The vdso: in this process's memory.
+// * PE: COFF symbols in its file; else the symbols of its PDB file; else its exports.
 // * Generated code has no names.
-// Code that no symbol covers becomes "libname.so+0x1234", counted from the module's load bias, and
-// so does generated code; an address in no module "0x7f12...".
+// Generated code, and code that no symbol covers, becomes "libname.so+0x1234", counted from the
+// module's load bias. An address in no module becomes "0x7f12...".
 class ImageSymbolizer {
  public:
-  // A longer mangled name stays mangled: the work of demangling grows faster than the name.
+  // A longer mangled name stays mangled: the cost of demangling grows faster than the name.
   static constexpr std::size_t kMaxMangledBytes = 4096;
 
-  // `files` outlives it.
+  // `files` must outlive the symbolizer and its copies.
   explicit ImageSymbolizer(const SymbolFiles& files, ImageSymbolizerOptions options = {});
   ~ImageSymbolizer();
-  // A copy has the options, and keeps its own tables.
+  // A copy has the same options and its own tables.
   ImageSymbolizer(const ImageSymbolizer& other);
   ImageSymbolizer(ImageSymbolizer&&) noexcept;
   ImageSymbolizer& operator=(ImageSymbolizer&&) noexcept;
 
-  // Never fails: what cannot be read costs names.
+  // Never fails: a file that cannot be read leaves its frames without names.
   absl::StatusOr<Symbols> Symbolize(const Profile& profile);
 
   // Memory of the tables kept now.

@@ -11,8 +11,8 @@
 
 namespace strobe {
 
-// Bytes of an image: of its file, or of memory. ReadAt fills all of `out` from `offset`, or returns
-// false. Every read is checked anew: a file may be cut short at any time.
+// The bytes of an image, in its file or in memory. ReadAt fills all of `out` from `offset`, or
+// returns false. Every read checks its bounds again, because a file may be truncated at any time.
 class ByteSource {
  public:
   virtual ~ByteSource() = default;
@@ -20,38 +20,39 @@ class ByteSource {
   [[nodiscard]] virtual std::uint64_t size() const = 0;
 };
 
-// A regular file that is open. It is read call by call and never mapped: a mapping raises SIGBUS
-// where another program cuts the file short.
+// An open regular file. It is read call by call and never mapped: a mapping raises SIGBUS if
+// another program truncates the file.
 class FileSource : public ByteSource {
  public:
   // Differs for two files, and for one file before and after a change of its content.
   [[nodiscard]] virtual const std::string& identity() const = 0;
 };
 
-// The system's files and what else it knows of images. Paths and names are UTF-8, or the system's
-// bytes where its paths are bytes. All functions are for the control plane, from any thread.
+// The system's files, and its own knowledge of images. Paths and names are UTF-8, or the system's
+// bytes where its paths are bytes. Control plane, from any thread.
 class SymbolFiles {
  public:
-  // A function at `address`, counted from the image's beginning; `bytes` is 0 where its size is not
-  // known. The name is valid during the call only. Returns false to end the visit.
+  // A function at `address`, counted from the image's start; `bytes` is 0 if its size is not known.
+  // The name is valid during the call only. Returns false to end the visit.
   using SymbolVisitor =
       std::function<bool(std::uint64_t address, std::uint64_t bytes, std::string_view name)>;
 
-  // Null for everything but a regular file that can be read. Never waits for a pipe's other end.
+  // nullptr unless `path` is a regular file that can be read. Never waits for the other end of a
+  // pipe.
   [[nodiscard]] virtual std::unique_ptr<FileSource> Open(const std::string& path) const = 0;
 
   // The image that the kernel has mapped into this process, if the module with that load bias and
-  // range is that image; otherwise empty. Nothing where the system has no such image.
+  // range is that image; otherwise empty.
   [[nodiscard]] virtual std::span<const std::byte> OwnVdso(std::uint64_t /*load_bias*/,
                                                            std::uint64_t /*start*/,
                                                            std::uint64_t /*limit*/) const {
     return {};
   }
 
-  // Calls visit for each function that the system's own library can name in the image at `path`, in
-  // no order; for debug information in a format that is the system's own business (Windows: DbgHelp
-  // and PDB files). Visits nothing where there is no such library, or it knows nothing. False where
-  // another thread is asking the library now: it may never answer.
+  // Calls `visit` for each function that the system's own library can name in the image at `path`,
+  // in no order. For debug information in a format that only the system reads (Windows: DbgHelp and
+  // PDB files). Visits nothing if there is no such library, or if it knows no name. False if
+  // another thread is using the library: waiting for that thread might never end.
   [[nodiscard]] virtual bool VisitSymbols(const std::string& /*path*/,
                                           const SymbolVisitor& /*visit*/) const {
     return true;

@@ -9,15 +9,14 @@
 
 namespace strobe {
 
-// * Symbolize(profile) answers for every frame that is not a pseudo-frame: its function's name, or
-//   "module+0xoffset" with `resolved` false. Either Symbols::frames has one entry for each frame,
-//   or it is empty. Pseudo-frames keep kNone.
-// * A module's names come from an image with the module's own build id, so that they are right
-//   after a dlclose and a reload of something else at the same address. A file that is gone,
-//   changed, broken or hostile costs names, never the program.
-// * It may keep what it read for the next call; its memory is bounded.
-// Called on the exporter's thread only. Made by its default constructor where none is given in
-// Parts.
+// * Symbolize(profile) names every frame that is not a pseudo-frame: by its function, or as
+//   "module+0xoffset" with `resolved` false. Symbols::frames has one entry for each frame, or is
+//   empty. Pseudo-frames keep kNone.
+// * A module's names come from an image with the module's build id. So they are right even if the
+//   library was closed and another one loaded at the same address. A file that is gone, changed,
+//   broken or hostile costs names, but never harms the program.
+// * A symbolizer may keep what it read for the next call, within a limit of memory.
+// Called on the exporter's thread only. Made by its default constructor unless Parts has one.
 template <class S>
 concept Symbolizer = requires(S& symbolizer, const Profile& profile) {
   { symbolizer.Symbolize(profile) } -> std::same_as<absl::StatusOr<Symbols>>;

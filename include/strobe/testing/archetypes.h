@@ -23,6 +23,7 @@
 #include "strobe/encode/encoder.h"
 #include "strobe/export/exporter.h"
 #include "strobe/export/output_list.h"
+#include "strobe/export/profile_directories.h"
 #include "strobe/platform/platform.h"
 #include "strobe/platform/unsupported_platform.h"
 #include "strobe/provider/provider_list.h"
@@ -195,10 +196,15 @@ struct ArchetypePlatform {
     static constexpr NoSymbolFiles kNone;
     return kNone;
   }
+  static const ProfileDirectories& Directories() {
+    static constexpr NoProfileDirectories kNone;
+    return kNone;
+  }
   static std::size_t ReadMemory(std::uint64_t /*address*/, std::span<std::uint8_t> /*bytes*/) {
     return 0;
   }
-  static std::size_t ReadStack(std::uint64_t /*address*/, std::span<std::byte> /*bytes*/) noexcept {
+  static std::size_t ReadStack(std::uint64_t /*address*/,
+                               std::span<std::uint8_t> /*bytes*/) noexcept {
     return 0;
   }
   static OwnThread RunOnOwnThread(const char* /*name*/, std::function<void()> body) {

@@ -18,6 +18,7 @@
 #include "strobe/platform/capture_target.h"
 #include "strobe/platform/platform.h"
 #include "strobe/testing/archetypes.h"
+#include "strobe/testing/manual_directories.h"
 
 namespace strobe::testing {
 
@@ -62,6 +63,12 @@ struct ManualPlatform : ArchetypePlatform {
   }
   static void Reset() {
     With([](State& state) { state = State(); });
+    TheDirectories().Reset();
+  }
+  // What Directories() gives the profiler.
+  static ManualDirectories& TheDirectories() {
+    static auto* const directories = new ManualDirectories;
+    return *directories;
   }
   static void RunFor(std::uint64_t thread_id, std::int64_t cpu_ns) {
     With([&](State& state) { state.cpu_ns[thread_id] += cpu_ns; });
@@ -156,6 +163,7 @@ struct ManualPlatform : ArchetypePlatform {
       return state.modules;
     });
   }
+  static const ProfileDirectories& Directories() { return TheDirectories(); }
   static std::size_t ReadMemory(std::uint64_t /*address*/, std::span<std::uint8_t> /*bytes*/) {
     return 0;
   }

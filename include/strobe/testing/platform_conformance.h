@@ -178,10 +178,10 @@ TYPED_TEST_P(PlatformConformance, MemoryIsReadWhereThereIsSomeAndNeverFaults) {
   std::vector<std::uint8_t> copy(kBytes);
   EXPECT_EQ(TypeParam::ReadMemory(reinterpret_cast<std::uint64_t>(source.data()), copy), kBytes);
   EXPECT_EQ(copy, source);
-  std::array<std::byte, 64> stack_copy{};
+  std::array<std::uint8_t, 64> stack_copy{};
   EXPECT_EQ(TypeParam::ReadStack(reinterpret_cast<std::uint64_t>(source.data()), stack_copy),
             stack_copy.size());
-  EXPECT_EQ(static_cast<std::uint8_t>(stack_copy[9]), source[9]);
+  EXPECT_EQ(stack_copy[9], source[9]);
   // No system maps the first page, nor the last.
   for (const std::uint64_t nothing : {std::uint64_t{8}, ~std::uint64_t{0} - 4095}) {
     EXPECT_EQ(TypeParam::ReadMemory(nothing, copy), 0u);

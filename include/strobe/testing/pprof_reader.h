@@ -1,5 +1,5 @@
-// ReadPprof: an independent reader of profile.proto, gzipped or not, that shares no code with the
-// encoder. For tests of encoders and of whole programs; it trusts nothing.
+// ReadPprof: reads profile.proto, gzipped or not. It shares no code with the encoder, and checks
+// all that it reads. For tests of encoders and of whole programs.
 #pragma once
 
 #include <zlib.h>
@@ -12,73 +12,11 @@
 #include <string_view>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
-#include "absl/strings/str_cat.h"
+#include "strobe/testing/pprof_profile.h"
 
 namespace strobe::testing {
 
-// The profile with its strings in place of their indices. Ids are kept.
-struct PprofProfile {
-  struct ValueType {
-    std::string type, unit;
-    friend bool operator==(const ValueType&, const ValueType&) = default;
-  };
-  struct Label {
-    std::string key, text;
-    std::int64_t number = 0;
-  };
-  struct Sample {
-    std::vector<std::uint64_t> locations;
-    std::vector<std::int64_t> values;
-    std::vector<Label> labels;
-  };
-  struct Mapping {
-    std::uint64_t id = 0, start = 0, limit = 0, file_offset = 0;
-    std::string filename, build_id;
-    bool has_functions = false;
-  };
-  struct Location {
-    std::uint64_t id = 0, mapping = 0, address = 0;
-    std::vector<std::uint64_t> functions;  // of its lines
-  };
-  struct Function {
-    std::uint64_t id = 0;
-    std::string name, system_name;
-  };
-
-  std::vector<ValueType> sample_types;
-  std::vector<Sample> samples;
-  std::vector<Mapping> mappings;
-  std::vector<Location> locations;
-  std::vector<Function> functions;
-  std::vector<std::string> strings;
-  std::vector<std::string> comments;
-  std::int64_t time_ns = 0, duration_ns = 0, period = 0;
-  ValueType period_type;
-  std::string default_sample_type;
-
-  // The names of a sample's functions, leaf first; "" for a location without a line.
-  [[nodiscard]] std::vector<std::string> Stack(const Sample& sample) const {
-    std::vector<std::string> names;
-    for (const std::uint64_t id : sample.locations) {
-      for (const Location& location : locations) {
-        if (location.id != id) continue;
-        if (location.functions.empty()) names.emplace_back();
-        for (const std::uint64_t function : location.functions)
-          names.push_back(FunctionName(function));
-      }
-    }
-    return names;
-  }
-  [[nodiscard]] std::string FunctionName(std::uint64_t id) const {
-    for (const Function& function : functions) {
-      if (function.id == id) return function.name;
-    }
-    return "";
-  }
-};
-
-// The content of a gzip file; nothing where it is damaged.
+// The content of a gzip file; nothing if it is damaged.
 inline std::optional<std::string> Gunzip(std::string_view bytes) {
   z_stream stream = {};
   if (inflateInit2(&stream, 15 + 16) != Z_OK) return std::nullopt;
@@ -98,7 +36,7 @@ inline std::optional<std::string> Gunzip(std::string_view bytes) {
   return result;
 }
 
-// Takes messages apart. Once something was wrong, ok() stays false.
+// Reads the fields of messages. After an error, ok() stays false.
 class PprofReader {
  public:
   using Visit =
@@ -149,8 +87,7 @@ class PprofReader {
   bool ok_ = true;
 };
 
-// Reads one profile. The strings are known only when all of it has been seen, so a first pass
-// collects them.
+// Reads one profile. A first pass collects the strings, which may stand after their uses.
 class PprofParser {
  public:
   std::optional<PprofProfile> Parse(std::string_view message) {
@@ -261,52 +198,12 @@ class PprofParser {
   bool strings_ok_ = true;
 };
 
-// Nothing where the bytes are no profile.
+// Nothing if the bytes are not a profile.
 inline std::optional<PprofProfile> ReadPprof(std::string_view bytes) {
   if (!bytes.starts_with("\x1F\x8B")) return PprofParser().Parse(bytes);
   const std::optional<std::string> message = Gunzip(bytes);
   if (!message.has_value()) return std::nullopt;
   return PprofParser().Parse(*message);
-}
-
-// What pprof itself insists on, and addresses inside their mappings: the first thing wrong, or an
-// empty string.
-inline std::string CheckPprof(const PprofProfile& profile) {
-  absl::flat_hash_map<std::uint64_t, const PprofProfile::Mapping*> mappings;
-  absl::flat_hash_map<std::uint64_t, const PprofProfile::Function*> functions;
-  absl::flat_hash_map<std::uint64_t, const PprofProfile::Location*> locations;
-  for (const auto& mapping : profile.mappings) {
-    if (mapping.id == 0 || !mappings.emplace(mapping.id, &mapping).second)
-      return absl::StrCat("mapping id ", mapping.id);
-  }
-  for (const auto& function : profile.functions) {
-    if (function.id == 0 || !functions.emplace(function.id, &function).second)
-      return absl::StrCat("function id ", function.id);
-  }
-  for (const auto& location : profile.locations) {
-    if (location.id == 0 || !locations.emplace(location.id, &location).second)
-      return absl::StrCat("location id ", location.id);
-    for (const std::uint64_t function : location.functions) {
-      if (!functions.contains(function))
-        return absl::StrCat("location ", location.id, " names function ", function);
-    }
-    if (location.mapping == 0) continue;
-    const auto mapping = mappings.find(location.mapping);
-    if (mapping == mappings.end())
-      return absl::StrCat("location ", location.id, " names mapping ", location.mapping);
-    if (location.address < mapping->second->start || location.address >= mapping->second->limit) {
-      return absl::StrCat("location ", location.id, " lies outside its mapping");
-    }
-  }
-  for (std::size_t i = 0; i < profile.samples.size(); ++i) {
-    if (profile.samples[i].values.size() != profile.sample_types.size())
-      return absl::StrCat("number of values of sample ", i);
-    for (const std::uint64_t location : profile.samples[i].locations) {
-      if (!locations.contains(location))
-        return absl::StrCat("sample ", i, " names location ", location);
-    }
-  }
-  return "";
 }
 
 }  // namespace strobe::testing

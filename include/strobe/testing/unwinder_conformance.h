@@ -257,19 +257,19 @@ class ResumableUnwinderConformance : public ::testing::Test {
  protected:
   static constexpr Address kText = 0x400000;
   static constexpr Address kTextBytes = Address{1} << 20;
-  static constexpr std::size_t kPieces = 16;
-  static constexpr Address kPieceBytes = kTextBytes / kPieces;
+  static constexpr std::size_t kChunks = 16;
+  static constexpr Address kChunkBytes = kTextBytes / kChunks;
 
   // Code of which the tables know everything, and tell frames by both registers, ends and nothing.
   ResumableUnwinderConformance() {
-    for (std::size_t piece = 0; piece < kPieces; ++piece) {
+    for (std::size_t chunk = 0; chunk < kChunks; ++chunk) {
       std::vector<UnwindRow> rows;
-      for (std::uint32_t offset = 0; offset < kPieceBytes; offset += 1 + Below(4096))
+      for (std::uint32_t offset = 0; offset < kChunkBytes; offset += 1 + Below(4096))
         rows.push_back({offset, RandomRule()});
-      const Address start = kText + piece * kPieceBytes;
+      const Address start = kText + chunk * kChunkBytes;
       entries_.push_back(
-          {start, start + kPieceBytes,
-           std::make_shared<const UnwindTable>(static_cast<std::uint32_t>(kPieceBytes), rows,
+          {start, start + kChunkBytes,
+           std::make_shared<const UnwindTable>(static_cast<std::uint32_t>(kChunkBytes), rows,
                                                std::vector<SpecialRule>{SpecialRule()})});
     }
   }
@@ -288,7 +288,7 @@ class ResumableUnwinderConformance : public ::testing::Test {
     }
   }
 
-  // What is built when each piece is, with one chance in `one_in`, still missing.
+  // What is built when each chunk is, with one chance in `one_in`, still missing.
   UnwindModules SomeTables(double one_in) {
     std::vector<UnwindModules::Entry> some = entries_;
     for (UnwindModules::Entry& entry : some) {

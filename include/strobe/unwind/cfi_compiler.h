@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <type_traits>
 #include <vector>
 
 #include "strobe/arch/registers.h"
@@ -13,17 +12,10 @@
 
 namespace strobe {
 
-// Which registers DWARF's numbers mean.
-enum class CfiArchitecture : std::uint8_t { kX86_64, kAarch64 };
-// That of the process itself.
-inline constexpr CfiArchitecture kNativeCfi = std::is_same_v<NativeRegisters, Aarch64Registers>
-                                                  ? CfiArchitecture::kAarch64
-                                                  : CfiArchitecture::kX86_64;
-
 // Where a module's frame information lies. All addresses are of one space: the process's, or the
 // file's own.
 struct CfiSource {
-  CfiArchitecture architecture = CfiArchitecture::kX86_64;
+  Architecture architecture = Architecture::kX86_64;
   std::span<const std::uint8_t> eh_frame;  // may be longer than the section: a terminator ends it
   Address eh_frame_address = 0;
   Address text_start = 0;

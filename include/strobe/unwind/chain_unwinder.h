@@ -11,6 +11,7 @@
 #include "strobe/unwind/cfi_step.h"
 #include "strobe/unwind/frame_pointer_step.h"
 #include "strobe/unwind/frame_step.h"
+#include "strobe/unwind/incremental_walk.h"
 #include "strobe/unwind/unwind_table.h"
 #include "strobe/unwind/unwinder.h"
 #include "strobe/unwind/walk_memo.h"

@@ -21,7 +21,7 @@ class FramePointerStep {
     const Address fp = state.registers.fp;
     Address pc = 0;
     Address caller_fp = 0;
-    if (fp < internal::kLowestCode) return StepResult::kUnknown;
+    if (fp < kLowestCode) return StepResult::kUnknown;
     if (fp < state.registers.sp || (fp & 7) != 0 || !memory.ReadWord(fp + 8, pc) ||
         !memory.ReadWord(fp, caller_fp)) {
       return StepResult::kBroken;

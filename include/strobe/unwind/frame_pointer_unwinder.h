@@ -51,7 +51,7 @@ class FramePointerUnwinder {
                                                           const M& memory) const noexcept {
     if (!state.is_exact) [[likely]] {
       // The end of the chain. Main's caller often has argc in its fp.
-      if (state.registers.fp < internal::kLowestCode) return StepResult::kEnd;
+      if (state.registers.fp < kLowestCode) return StepResult::kEnd;
       return FramePointerStep().Step(state, memory);
     }
     const StepResult result = by_table_.Step(state, memory);

@@ -16,17 +16,17 @@
 
 namespace strobe {
 
-// A frame on the way: what its registers hold, and whether pc is the very instruction (of the
-// innermost frame, or one that a signal interrupted) or a return address, which lies behind the
-// call. There is no padding, so that compilers take copies apart and keep a walk's state in the
-// CPU's registers.
+// A frame of a walk: its registers, and whether pc is the exact instruction (of the innermost
+// frame, or of one that a signal interrupted) or a return address, which lies behind the call.
+// There is no padding, so that compilers split copies up and keep a walk's state in the CPU's
+// registers.
 template <class Registers>
 struct FrameState {
   Registers registers;
-  // What the walk began with, or nullptr; lives as long as the walk.
+  // The registers that the walk began with, or nullptr; outlives the walk.
   const Registers* innermost = nullptr;
-  // How the last step left its frame, if a common rule says all of it; a Step that leaves this
-  // alone is right, too.
+  // The rule of the last step, if a common rule describes the step completely. A Step need not set
+  // it.
   UnwindRule rule = UnwindRule::Unknown();
   std::uint16_t stack_switches = 0;  // so far, to an address that is not above
   std::uint8_t recoveries = 0;       // so far, of a register that the walk does not keep
@@ -36,18 +36,13 @@ struct FrameState {
   [[nodiscard]] Address code_address() const { return is_exact ? registers.pc : registers.pc - 1; }
 };
 
-inline FrameStop StopAt(const FrameState<X86_64Registers>& state) noexcept {
+// Where a walk stopped, for a walk that goes on from there.
+template <class Registers>
+FrameStop StopAt(const FrameState<Registers>& state) noexcept {
   return {.pc = state.registers.pc,
           .sp = state.registers.sp,
           .fp = state.registers.fp,
-          .is_exact = state.is_exact};
-}
-inline FrameStop StopAt(const FrameState<Aarch64Registers>& state) noexcept {
-  const Aarch64Registers& registers = state.registers;
-  return {.pc = registers.pc,
-          .sp = registers.sp,
-          .fp = registers.fp,
-          .lr = registers.lr,
+          .lr = state.registers.link_register(),
           .is_exact = state.is_exact};
 }
 
@@ -55,42 +50,23 @@ inline FrameStop StopAt(const FrameState<Aarch64Registers>& state) noexcept {
 enum class StepResult : std::uint8_t {
   kCaller,   // `state` is the caller's now
   kEnd,      // this is the outermost frame
-  kBroken,   // the caller's frame cannot be where it is said to be
-  kUnknown,  // nothing is known of this code; `state` is untouched
-  kPending,  // what is known of this code has not been built yet; `state` is untouched
-  // It is known how to leave this code, but not what a register holds that this needs; no other
-  // step may guess.
+  kBroken,   // the caller's frame cannot be where the stack says
+  kUnknown,  // this code is unknown; `state` is unchanged
+  kPending,  // this code's table has not been built yet; `state` is unchanged
+  // The rule is known, but it needs a register whose value is not known. No other step may guess.
   kLost,
 };
 
 STROBE_HIDDEN_BEGIN
 namespace internal {
 
-inline constexpr Address kLowestCode = 4096;  // no system maps anything below
-inline constexpr Address kX86_64CodeLimit = Address{1} << 47;
-// Pointer authentication signs return addresses in the bits above these.
-inline constexpr Address kAarch64AddressBits = (Address{1} << 48) - 1;
-
-constexpr Address PlainReturnAddress(const X86_64Registers& /*registers*/, Address ra) {
-  return ra;
-}
-constexpr Address PlainReturnAddress(const Aarch64Registers& /*registers*/, Address ra) {
-  return ra & kAarch64AddressBits;
-}
-constexpr bool IsCodeAddress(const X86_64Registers& /*registers*/, Address pc) {
-  return pc >= kLowestCode && pc < kX86_64CodeLimit;
-}
-constexpr bool IsCodeAddress(const Aarch64Registers& /*registers*/, Address pc) {
-  return pc >= kLowestCode && (pc & 3) == 0;
-}
-
-// Makes `state` the caller's; says so, or why not.
+// Makes `state` the caller's, or returns why it cannot.
 template <class Registers>
 STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE StepResult Return(FrameState<Registers>& state, Address pc,
                                                           Address sp, Address fp,
                                                           bool is_exact) noexcept {
-  pc = PlainReturnAddress(state.registers, pc);
-  if (!IsCodeAddress(state.registers, pc)) [[unlikely]]
+  pc = Registers::PlainReturnAddress(pc);
+  if (!Registers::IsCodeAddress(pc)) [[unlikely]]
     return pc == 0 ? StepResult::kEnd : StepResult::kBroken;
   state.registers.pc = pc;
   state.registers.sp = sp;
@@ -138,8 +114,8 @@ STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE WalkResult WalkFrames(const Registers& r
 }  // namespace internal
 STROBE_HIDDEN_END
 
-// Step(state, memory) makes `state` the caller's, or says why not. It is pure and signal-safe,
-// always ends, and reads only through `memory`.
+// Step(state, memory) makes `state` the caller's, or returns why it cannot. It is pure and
+// signal-safe, always ends, and reads only through `memory`.
 template <class S>
 concept FrameStep = requires(const S& step, FrameState<X86_64Registers>& x86_64,
                              FrameState<Aarch64Registers>& aarch64, const LiveStackMemory& live,

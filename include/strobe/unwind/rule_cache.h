@@ -1,6 +1,6 @@
 // RuleCache: the rules that walks have looked up, by the address of the code. The same callers are
-// on the stack again and again, and to find the module, its table's line and the row costs several
-// loads that wait for one another; here it is one.
+// on the stack again and again. To find the module, the line of its table and the row takes several
+// loads, each of which waits for the one before; the cache takes one.
 #pragma once
 
 #include <array>
@@ -15,12 +15,12 @@
 
 namespace strobe {
 
-// Shared by all threads, without locks: each entry is one word, which holds all of the address that
-// its place does not say. So what is found is never another address's rule; those that fall on one
-// place only take it from each other. Signal-safe.
+// Shared by all threads, without locks. Each entry is one word: the rule, and all bits of the
+// address that the entry's place does not give. So Find never returns another address's rule.
+// Addresses that share a place evict one another. Signal-safe.
 class RuleCache {
  public:
-  // Addresses from here on are not kept; user space ends below.
+  // Add ignores addresses that need more bits. User space ends below.
   static constexpr unsigned kAddressBits = 48;
 
   // The rule that was added for `pc`, or Unknown.
@@ -34,7 +34,7 @@ class RuleCache {
     return UnwindRule::FromBits(static_cast<std::uint32_t>(entry & kRuleMask));
   }
 
-  // Does nothing for a rule that has no room in an entry.
+  // Does nothing if the rule does not fit into an entry.
   STROBE_SIGNAL_SAFE void Add(Address pc, UnwindRule rule) noexcept {
     const std::uint64_t bits = rule.bits();
     if (pc >> kAddressBits != 0 || bits > kRuleMask) return;
@@ -47,17 +47,18 @@ class RuleCache {
   static constexpr unsigned kPlaceBits = 14;
   static constexpr unsigned kRuleBits = 64 - (kAddressBits - kPlaceBits);
   static constexpr std::uint64_t kRuleMask = (std::uint64_t{1} << kRuleBits) - 1;
-  static_assert(UnwindRule::Unknown().bits() == 0, "what is never written says Unknown");
+  static_assert(UnwindRule::Unknown().bits() == 0, "an entry that was never written is Unknown");
 
   using Pair = std::array<std::atomic<std::uint64_t>, 2>;
 
-  // Places follow one another as the code does. The few callers in 16 bytes of it share one, and
-  // what lies 256 KiB further.
+  // Places are in the order of the code. The few callers in 16 bytes of code share a place; so do
+  // addresses that are 256 KiB apart.
   static constexpr unsigned kSharedBits = 4;
   static std::size_t PlaceOf(Address pc) noexcept {
     return static_cast<std::size_t>(pc >> kSharedBits & ((1u << kPlaceBits) - 1));
   }
-  // What of the address its place does not say; the lowest bits lie upon some that it does.
+  // The bits of the address that its place does not give. The lowest bits are mixed into bits that
+  // the place gives.
   static Address RestOf(Address pc) noexcept {
     return pc >> kPlaceBits ^ (pc & ((Address{1} << kSharedBits) - 1));
   }

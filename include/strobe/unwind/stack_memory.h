@@ -1,5 +1,5 @@
 // StackMemory: the only way in which an unwinder reads memory. A live stack within its bounds, a
-// copied slice, another process's stack, or ten words in a test.
+// copied slice, what a MemoryReader fetches, or ten words in a test.
 #pragma once
 
 #include <algorithm>

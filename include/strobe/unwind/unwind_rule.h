@@ -1,5 +1,5 @@
-// UnwindRule: how to leave a frame, in 32 bits. What a module's .eh_frame says of its code is
-// compiled into a dictionary of these: a hundred or so distinct ones serve a whole library.
+// UnwindRule: how to step from a frame to its caller, in 32 bits. A module's .eh_frame is compiled
+// into a dictionary of rules: about a hundred distinct rules serve a whole library.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace strobe {
 //   kFromSp:  CFA = sp + 8 * cfa         kFromFp:  CFA = fp + 8 * cfa
 //   (sp, pc, fp) = (CFA, ra == 0 ? lr : [CFA - 8 * ra], fp == 0 ? fp : [CFA - 8 * fp])
 //   kStop:    the outermost frame: there is no caller
-//   kSpecial: see SpecialRule; number 0 means that nothing is known of this code
+//   kSpecial: see SpecialRule; number 0 means that the code is unknown
 class UnwindRule {
  public:
   enum class Kind : std::uint8_t { kSpecial = 0, kStop = 1, kFromSp = 2, kFromFp = 3 };
@@ -21,8 +21,8 @@ class UnwindRule {
   static constexpr std::uint32_t kMaxSlotWords = (1u << 8) - 1;
 
   constexpr UnwindRule() = default;  // unknown
-  // No two registers are saved in one word: `fp_words` is not `ra_words`, but where both are 0. For
-  // x86-64 `ra_words` is 1.
+  // No two registers are saved in one word: `fp_words` differs from `ra_words`, unless both are 0.
+  // If calls push the return address, `ra_words` is 1.
   static constexpr UnwindRule Frame(Kind kind, std::uint32_t cfa_words, std::uint32_t ra_words,
                                     std::uint32_t fp_words) {
     return UnwindRule(static_cast<std::uint32_t>(kind) | cfa_words << 2 |
@@ -35,7 +35,7 @@ class UnwindRule {
   static constexpr UnwindRule Unknown() { return Special(0); }
 
   [[nodiscard]] constexpr Kind kind() const { return static_cast<Kind>(bits_ & 3); }
-  // Whether it has one of the two equations, and of these the second.
+  // True for kFromSp and kFromFp. If so, is_from_fp() tells kFromFp from kFromSp.
   [[nodiscard]] constexpr bool is_frame() const { return (bits_ & 2) != 0; }
   [[nodiscard]] constexpr bool is_from_fp() const { return (bits_ & 1) != 0; }
   [[nodiscard]] constexpr Address cfa_bytes() const {
@@ -45,8 +45,8 @@ class UnwindRule {
   [[nodiscard]] constexpr std::uint32_t fp_words() const {
     return fp_slot_words() != ra_words() ? fp_slot_words() : 0;
   }
-  // The same for a walk that branches on nothing: a word to read in any case, that of the return
-  // address where fp is not saved.
+  // The same for a walk that does not branch: the word to read in any case. If fp is not saved, it
+  // is the word of the return address.
   [[nodiscard]] constexpr std::uint32_t fp_slot_words() const {
     return bits_ >> 15 & kMaxSlotWords;
   }
@@ -65,17 +65,18 @@ class UnwindRule {
 };
 static_assert(sizeof(UnwindRule) == 4);
 
-// What does not fit: a few rows in a library.
+// A rule that does not fit into an UnwindRule: a few rows in a library.
 struct SpecialRule {
-  // The register that an offset counts from. The walk recovers these three for every frame, rbx
-  // where a rule asks for it (see SavedRegister), and any other only for the innermost.
+  // The register that an offset counts from. The walk recovers these three for every frame,
+  // the special register where a rule asks for it (see SavedRegister), and any other only for the
+  // innermost.
   enum class Base : std::uint8_t { kSp, kFp, kCfa, kOther };
   // Where a value comes from.
   enum class Where : std::uint8_t {
-    kUnchanged,  // the register keeps it (lr on aarch64 for the return address)
+    kUnchanged,  // the register keeps it (the link register, for the return address)
     kMemory,     // [base + offset]
     kRegister,   // base itself
-    kUndefined,  // its value is lost: of the return address, the end of the stack
+    kUndefined,  // the value is lost; for the return address: the stack ends here
   };
   struct Location {
     Where where = Where::kUnchanged;
@@ -95,11 +96,11 @@ struct SpecialRule {
   std::int32_t cfa_offset = 0;
   Location ra;
   Location fp;
-  // Of a signal's frame on aarch64: what was interrupted may be a leaf, whose way back is in the
-  // link register.
+  // For a signal's frame on a CPU with a link register: the interrupted function may be a leaf,
+  // whose return address is still in that register.
   Location lr{};
-  // The kernel pushed this frame on a signal: the caller's pc is where it was interrupted, and its
-  // sp may lie anywhere.
+  // The kernel pushed this frame for a signal: the caller's pc is the interrupted instruction, and
+  // its sp may be any address.
   bool is_signal_frame = false;
 
   friend bool operator==(const SpecialRule&, const SpecialRule&) = default;

@@ -21,9 +21,8 @@
 
 namespace strobe {
 
-// How the caller's rbx is found. Few rules need it, so the walk finds it only when one does: lazy
-// binding's trampolines realign the stack and count their CFA from rbx, which is then saved
-// anywhere among the frames below them.
+// How the caller's special register is found (CpuRegisters::kSpecialRegister). Few rules need it,
+// so the walk finds it only when one does: it is then saved anywhere among the frames below.
 struct SavedRegister {
   enum Where : std::uint32_t {
     kUnchanged,
@@ -38,24 +37,24 @@ struct SavedRegister {
 };
 static_assert(sizeof(SavedRegister) == 4);
 
-// From here on, until the next row, this holds.
+// Holds from `offset` on until the next row.
 struct UnwindRow {
   std::uint32_t offset = 0;  // from the start of the text
   UnwindRule rule;
-  SavedRegister rbx{};
+  SavedRegister special_register{};
   friend bool operator==(const UnwindRow&, const UnwindRow&) = default;
 };
 
-// Immutable and self-contained: nothing in it points into the module, so that a dlclose cannot
-// fault a reader. Each KiB of text has one cache line with up to 27 rows of two bytes: where a row
-// begins, and the number of its rule. Where there are more, the line says where they lie aside,
-// which costs a look-up a second cache line: for a third of libc's text, and of libLLVM's. Lines
-// for shorter stretches of text would be fuller of nothing.
+// Immutable and self-contained: no pointer leads into the module, so a reader cannot fault after a
+// dlclose. Each KiB of text has one cache line with up to 27 rows of two bytes: where the row
+// begins, and the number of its rule. If a KiB has more rows, the line says where they lie aside,
+// which costs a look-up a second cache line. A third of the text of libc and of libLLVM needs that.
+// Lines for shorter stretches of text would be emptier.
 class UnwindTable {
  public:
   UnwindTable() = default;
-  // `rows` are sorted by offset; of several with one offset the last holds, and what lies before
-  // the first is unknown. `text_bytes` is the length of the text.
+  // `rows` are sorted by offset. If several have one offset, the last one counts; the text before
+  // the first row is unknown. `text_bytes` is the length of the text.
   UnwindTable(std::uint32_t text_bytes, const std::vector<UnwindRow>& rows,
               std::vector<SpecialRule> specials);
 
@@ -71,8 +70,8 @@ class UnwindTable {
     return specials_[rule.special_number()];
   }
 
-  // How the code at `offset` keeps its caller's rbx. Signal-safe.
-  STROBE_SIGNAL_SAFE SavedRegister FindRbx(std::uint32_t offset) const noexcept {
+  // How the code at `offset` keeps its caller's special register. Signal-safe.
+  STROBE_SIGNAL_SAFE SavedRegister FindSpecialRegister(std::uint32_t offset) const noexcept {
     const std::size_t line = offset / kLineText;
     return line < lines_.size() ? saved_[NumberAt(lines_[line], offset % kLineText)]
                                 : SavedRegister();
@@ -93,8 +92,8 @@ class UnwindTable {
   // * kInLine: from kOffsets on where each row begins, counted from its eighth's start and so below
   //   128; from kRules on the number of the rule in force at the beginning, then that of each row.
   // * kAside: at kIndex where the same two lists begin in aside_.
-  // * kWide: at kIndex where the rows begin in wide_, and at kWideCount how many they are. For what
-  //   bytes cannot count; hardly ever.
+  // * kWide: at kIndex where the rows begin in wide_, and at kWideCount their number. For rows and
+  //   rules that a byte cannot count, which is rare.
   enum Form : std::uint8_t { kInLine = 0, kAside = 1, kWide = 2 };
   static constexpr std::uint32_t kLineText = 1024;
   static constexpr std::uint32_t kEighth = kLineText / 8;
@@ -146,7 +145,7 @@ class UnwindTable {
     std::uint32_t row = eighth == 0 ? 0 : bytes[eighth];
     std::uint32_t count = 0;
     do {
-      std::uint64_t next;  // those behind the eighth's own do no harm
+      std::uint64_t next;  // rows behind this eighth do no harm
       std::memcpy(&next, offsets + row, sizeof(next));
       count = CountUpTo(next, offset % kEighth);
       row += count;
@@ -179,12 +178,12 @@ class UnwindTable {
   std::vector<SpecialRule> specials_{SpecialRule()};
 };
 
-// An immutable snapshot: which table serves which addresses. Published to handlers by a pointer;
-// freed when none can still see it.
+// An immutable snapshot: which table serves which addresses. A pointer publishes it to handlers. It
+// is freed when no handler can still see it.
 class UnwindModules {
  public:
-  // Text is compiled in pieces of this size, each when it is first needed.
-  static constexpr std::size_t kPieceBytes = std::size_t{1} << 18;
+  // Text is compiled in chunks of this size, each when a walk first needs it.
+  static constexpr std::size_t kChunkBytes = std::size_t{1} << 18;
 
   struct Entry {
     Address start = 0;
@@ -193,10 +192,9 @@ class UnwindModules {
   };
 
   UnwindModules() : UnwindModules(std::vector<Entry>()) {}
-  // Overlapping entries are the caller's mistake; the later one wins. Unless it `is_complete`,
-  // there may be more code, of which something is known, than the entries speak of. `cache` may be
-  // that of another snapshot if no rule of that is different in this one; it may have fewer of
-  // them.
+  // Overlapping entries are the caller's mistake; the later one wins. Without `is_complete`, there
+  // may be frame information for code that no entry covers. `cache` may be another snapshot's, if
+  // every rule in it is also a rule of this snapshot.
   explicit UnwindModules(std::vector<Entry> entries, bool is_complete = true,
                          std::shared_ptr<RuleCache> cache = std::make_shared<RuleCache>())
       : entries_(std::move(entries)), is_complete_(is_complete), cache_(std::move(cache)) {
@@ -220,8 +218,8 @@ class UnwindModules {
     return &entries_[low - 1];
   }
 
-  // The rule for `pc`, into the cache with it; a special one, or Unknown, where more than a plain
-  // rule is to be known. Signal-safe.
+  // The rule for `pc`, which it also adds to the cache; a special rule is not added. Unknown if
+  // there is no table. Signal-safe.
   STROBE_SIGNAL_SAFE STROBE_NOINLINE UnwindRule FindRule(Address pc) const noexcept {
     const Entry* const entry = Find(pc);
     if (entry == nullptr || entry->table == nullptr) return UnwindRule::Unknown();
@@ -230,17 +228,17 @@ class UnwindModules {
     return rule;
   }
 
-  // How the code at `pc` keeps its caller's rbx. Signal-safe.
-  STROBE_SIGNAL_SAFE STROBE_NOINLINE SavedRegister FindRbx(Address pc) const noexcept {
+  // How the code at `pc` keeps its caller's special register. Signal-safe.
+  STROBE_SIGNAL_SAFE STROBE_NOINLINE SavedRegister FindSpecialRegister(Address pc) const noexcept {
     const Entry* const entry = Find(pc);
     if (entry == nullptr || entry->table == nullptr) return {};
-    return entry->table->FindRbx(static_cast<std::uint32_t>(pc - entry->start));
+    return entry->table->FindSpecialRegister(static_cast<std::uint32_t>(pc - entry->start));
   }
 
   // For walks by this snapshot.
   [[nodiscard]] RuleCache& cache() const noexcept { return *cache_; }
   [[nodiscard]] bool is_complete() const noexcept { return is_complete_; }
-  // A number that no other snapshot of this process has, and none has 0. Signal-safe.
+  // A number that no other snapshot of this process has; never 0. Signal-safe.
   [[nodiscard]] std::uint64_t serial() const noexcept { return serial_; }
   [[nodiscard]] const std::vector<Entry>& entries() const { return entries_; }
   [[nodiscard]] std::size_t memory_bytes() const {

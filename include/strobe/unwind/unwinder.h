@@ -22,8 +22,7 @@ namespace strobe {
 template <class U>
 concept Unwinder = std::default_initializable<U> &&
     requires(const U& unwinder, const NativeRegisters& registers, const LiveStackMemory& live,
-             const CopiedStackMemory& copied,
-             const FetchedStackMemory<internal::NoStackSource>& fetched,
+             const CopiedStackMemory& copied, const FetchedStackMemory<&ReadNothing>& fetched,
              std::span<Address> output) {
   { unwinder.Unwind(registers, live, output) }
   noexcept->std::same_as<WalkResult>;

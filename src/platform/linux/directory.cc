@@ -1,5 +1,3 @@
-#include "export/directory.h"
-
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/auxv.h>
@@ -16,8 +14,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "strobe/export/profile_directories.h"
+#include "strobe/platform/linux/linux_platform.h"
 
-namespace strobe::internal {
+namespace strobe {
 namespace {
 
 constexpr mode_t kFileMode = 0600;
@@ -60,100 +60,101 @@ int WriteAll(int descriptor, std::string_view bytes) {
   return 0;
 }
 
-// Whether this program has more rights than its user, who therefore must not choose what it
-// writes to.
+// True if this program has more rights than its user. Then the user must not choose where the
+// program writes.
 bool IsPrivileged() { return getauxval(AT_SECURE) != 0; }
 
-}  // namespace
-
-std::string Directory::AbsolutePath(const std::string& path) {
-  if (IsPrivileged()) return path;  // relative to nothing but where its user stands
-  std::error_code error;
-  const std::filesystem::path absolute = std::filesystem::absolute(path, error);
-  return error ? path : absolute.lexically_normal().string();
-}
-
-absl::StatusOr<Directory> Directory::Open(const std::string& path) {
-  if (IsPrivileged() && !path.starts_with('/')) {
-    return absl::PermissionDeniedError(absl::StrCat(
-        "a program with more rights than its user needs an absolute path instead of ", path));
+class LinuxTemporaryFile final : public TemporaryFile {
+ public:
+  LinuxTemporaryFile(const ProfileDirectory& directory, int descriptor, std::string name)
+      : directory_(directory), descriptor_(descriptor), name_(std::move(name)) {}
+  ~LinuxTemporaryFile() override {
+    if (exists_) unlinkat(descriptor_, name_.c_str(), 0);
   }
-  // As mkdir -p, one level after the other; "already there" is found out by opening it.
-  for (std::size_t slash = path.find('/', 1);; slash = path.find('/', slash + 1)) {
-    const std::string level = path.substr(0, slash);
-    if (mkdir(level.c_str(), kDirectoryMode) != 0 && errno != EEXIST &&
-        (slash == std::string::npos || errno == ENOTDIR)) {
-      return SystemError(errno, "cannot create directory", level);
-    }
-    if (slash == std::string::npos) break;
-  }
-  const int descriptor =
-      open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | (IsPrivileged() ? O_NOFOLLOW : 0));
-  if (descriptor < 0) return SystemError(errno, "cannot open directory", path);
-  FileDescriptor file(descriptor);
-  std::string own_path = path;  // may throw
-  return Directory(std::move(own_path), file.Release());
-}
+  LinuxTemporaryFile(const LinuxTemporaryFile&) = delete;
+  LinuxTemporaryFile& operator=(const LinuxTemporaryFile&) = delete;
 
-Directory::~Directory() {
-  if (handle_ != kNone) close(static_cast<int>(handle_));
-}
+  [[nodiscard]] absl::Status Write(std::string_view bytes);
+  [[nodiscard]] absl::Status RenameTo(const std::string& name) override;
 
-absl::Status Directory::Write(const std::string& name, std::string_view bytes) const {
-  const int directory = static_cast<int>(handle_);
+ private:
+  const ProfileDirectory& directory_;
+  const int descriptor_;  // of the directory
+  const std::string name_;
+  bool exists_ = false;
+};
+
+absl::Status LinuxTemporaryFile::Write(std::string_view bytes) {
   int descriptor;
   do {
-    descriptor = openat(directory, name.c_str(),
+    descriptor = openat(descriptor_, name_.c_str(),
                         O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, kFileMode);
   } while (descriptor < 0 && errno == EINTR);
-  if (descriptor < 0) return SystemError(errno, "cannot create", PathOf(name));
+  if (descriptor < 0) return SystemError(errno, "cannot create", directory_.PathOf(name_));
+  exists_ = true;
   FileDescriptor file(descriptor);
-  absl::Status status;
-  // Whatever the umask says.
+  // The umask does not count.
   if (fchmod(file.get(), kFileMode) != 0)
-    status = SystemError(errno, "cannot set the mode of", PathOf(name));
-  if (status.ok()) {
-    if (const int error = WriteAll(file.get(), bytes); error != 0)
-      status = SystemError(error, "cannot write", PathOf(name));
-  }
-  if (const int error = file.Close(); error != 0 && status.ok())
-    status = SystemError(error, "cannot close", PathOf(name));
-  if (!status.ok()) unlinkat(directory, name.c_str(), 0);
-  return status;
+    return SystemError(errno, "cannot set the mode of", directory_.PathOf(name_));
+  if (const int error = WriteAll(file.get(), bytes); error != 0)
+    return SystemError(error, "cannot write", directory_.PathOf(name_));
+  if (const int error = file.Close(); error != 0)
+    return SystemError(error, "cannot close", directory_.PathOf(name_));
+  return absl::OkStatus();
 }
 
-absl::Status Directory::Rename(const std::string& from, const std::string& to) const {
-  const int directory = static_cast<int>(handle_);
-  // The system call itself: C libraries have no function for it, as musl, or have it late, as glibc
-  // since 2.28.
-  if (syscall(SYS_renameat2, directory, from.c_str(), directory, to.c_str(), kNoReplace) == 0)
-    return absl::OkStatus();
-  int error = errno;
+absl::Status LinuxTemporaryFile::RenameTo(const std::string& name) {
+  // The system call itself: musl has no function for it, and glibc has one since 2.28 only.
+  int error = 0;
+  if (syscall(SYS_renameat2, descriptor_, name_.c_str(), descriptor_, name.c_str(), kNoReplace) !=
+      0)
+    error = errno;
   if (error == EINVAL || error == ENOSYS) {
-    // A file system without this kind of rename: the look before is not atomic, but only a second
+    // A file system without this kind of rename. The check before is not atomic, but only a second
     // profiler of this process could come between.
     struct stat existing;
-    if (fstatat(directory, to.c_str(), &existing, AT_SYMLINK_NOFOLLOW) == 0) {
+    if (fstatat(descriptor_, name.c_str(), &existing, AT_SYMLINK_NOFOLLOW) == 0) {
       error = EEXIST;
-    } else if (renameat(directory, from.c_str(), directory, to.c_str()) == 0) {
-      return absl::OkStatus();
     } else {
-      error = errno;
+      error = renameat(descriptor_, name_.c_str(), descriptor_, name.c_str()) == 0 ? 0 : errno;
     }
   }
-  return SystemError(error, "cannot rename a temporary to", PathOf(to));
+  if (error != 0)
+    return SystemError(error, "cannot rename a temporary file to", directory_.PathOf(name));
+  exists_ = false;
+  return absl::OkStatus();
 }
 
-bool Directory::Remove(const std::string& name) const {
-  return unlinkat(static_cast<int>(handle_), name.c_str(), 0) == 0;
+class LinuxDirectory final : public ProfileDirectory {
+ public:
+  LinuxDirectory(const std::string& path, FileDescriptor& file)
+      : ProfileDirectory(path), file_(file.Release()) {}
+
+  [[nodiscard]] absl::StatusOr<std::unique_ptr<TemporaryFile>> Write(
+      const std::string& name, std::string_view bytes) const override;
+  [[nodiscard]] bool Remove(const std::string& name) const override {
+    return unlinkat(file_.get(), name.c_str(), 0) == 0;
+  }
+  [[nodiscard]] std::vector<DirectoryFile> List(
+      std::size_t max_entries,
+      const std::function<bool(std::string_view)>& is_wanted) const override;
+
+ private:
+  const FileDescriptor file_;
+};
+
+absl::StatusOr<std::unique_ptr<TemporaryFile>> LinuxDirectory::Write(const std::string& name,
+                                                                     std::string_view bytes) const {
+  auto file = std::make_unique<LinuxTemporaryFile>(*this, file_.get(), name);
+  if (absl::Status status = file->Write(bytes); !status.ok()) return status;
+  return file;
 }
 
-std::vector<DirectoryFile> Directory::List(
+std::vector<DirectoryFile> LinuxDirectory::List(
     std::size_t max_entries, const std::function<bool(std::string_view)>& is_wanted) const {
   std::vector<DirectoryFile> files;
-  // A descriptor of its own, because closedir closes it and a position is shared between
-  // duplicates.
-  const int descriptor = openat(static_cast<int>(handle_), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  // A descriptor of its own: closedir closes it, and duplicates share a position.
+  const int descriptor = openat(file_.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   const std::unique_ptr<DIR, int (*)(DIR*)> directory(
       descriptor >= 0 ? fdopendir(descriptor) : nullptr, &closedir);
   if (directory == nullptr) {
@@ -175,4 +176,46 @@ std::vector<DirectoryFile> Directory::List(
   return files;
 }
 
-}  // namespace strobe::internal
+class LinuxDirectories final : public ProfileDirectories {
+ public:
+  [[nodiscard]] std::string AbsolutePath(const std::string& path) const override;
+  [[nodiscard]] absl::StatusOr<std::unique_ptr<ProfileDirectory>> Open(
+      const std::string& path) const override;
+};
+
+std::string LinuxDirectories::AbsolutePath(const std::string& path) const {
+  if (IsPrivileged()) return path;  // the user chose the working directory
+  std::error_code error;
+  const std::filesystem::path absolute = std::filesystem::absolute(path, error);
+  return error ? path : absolute.lexically_normal().string();
+}
+
+absl::StatusOr<std::unique_ptr<ProfileDirectory>> LinuxDirectories::Open(
+    const std::string& path) const {
+  if (IsPrivileged() && !path.starts_with('/')) {
+    return absl::PermissionDeniedError(absl::StrCat(
+        "a program with more rights than its user needs an absolute path instead of ", path));
+  }
+  // As mkdir -p, one level after the other. The last open tells if all levels are directories.
+  for (std::size_t slash = path.find('/', 1);; slash = path.find('/', slash + 1)) {
+    const std::string level = path.substr(0, slash);
+    if (mkdir(level.c_str(), kDirectoryMode) != 0 && errno != EEXIST &&
+        (slash == std::string::npos || errno == ENOTDIR)) {
+      return SystemError(errno, "cannot create directory", level);
+    }
+    if (slash == std::string::npos) break;
+  }
+  const int descriptor =
+      open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | (IsPrivileged() ? O_NOFOLLOW : 0));
+  if (descriptor < 0) return SystemError(errno, "cannot open directory", path);
+  FileDescriptor file(descriptor);
+  return std::make_unique<LinuxDirectory>(path, file);
+}
+
+constexpr LinuxDirectories kDirectories;
+
+}  // namespace
+
+const ProfileDirectories& LinuxPlatform::Directories() { return kDirectories; }
+
+}  // namespace strobe

@@ -43,7 +43,7 @@ class LinuxFiles final : public SymbolFiles {
 };
 
 std::unique_ptr<FileSource> LinuxFiles::Open(const std::string& path) const {
-  // Not blocking, for the sake of a pipe that stands where a file was.
+  // Non-blocking, because the path may be a pipe.
   const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   if (descriptor < 0) return nullptr;
   struct stat status;
@@ -77,8 +77,8 @@ std::span<const std::byte> LinuxFiles::OwnVdso(std::uint64_t load_bias, std::uin
   constexpr std::uint64_t kPageBytes = 4096;  // the smallest there is
   const std::uint64_t base = getauxval(AT_SYSINFO_EHDR);
   if (base == 0 || load_bias != base || start != base || limit <= start) return {};
-  // Never trust the bounds of a profile that may come from elsewhere: take what the image says of
-  // its own loaded segment.
+  // The bounds may come from a profile of another process, so they are not trusted. The size is
+  // that of the image's own loaded segment.
   const auto* header =
       reinterpret_cast<const Elf64_Ehdr*>(base);  // NOLINT(performance-no-int-to-ptr)
   // NOLINTNEXTLINE(performance-no-int-to-ptr)

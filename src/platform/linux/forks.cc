@@ -1,6 +1,6 @@
-// Between a fork and an exec nothing here allocates, nor waits for a lock whose owner may have
-// vanished; and nothing waits without a limit for a lock whose owner may wait for the thread that
-// forks. All state is static and needs no construction.
+// Between a fork and an exec, nothing here allocates or waits for a lock whose owner may not exist
+// in the child. No wait is unlimited if the lock's owner may wait for the forking thread. All state
+// is static and needs no construction.
 #include "forks.h"
 
 #include <pthread.h>
@@ -20,37 +20,37 @@
 namespace strobe::internal {
 namespace {
 
-// How long a fork waits for a thread of ours to leave the loader, or to have installed a handler.
-// Longer means that this thread waits for the one that forks: for the loader's own lock, say, whose
-// owner wants memory, while an allocator's handlers of fork hold all memory back.
+// How long a fork waits for a thread of the profiler to leave the loader, or to install a handler.
+// If it takes longer, that thread waits for the forking one. Example: it waits for the loader's own
+// lock, whose owner needs memory, and the fork handlers of the allocator have locked the heap.
 constexpr std::int64_t kMaxForkWaitNs = 100'000'000;
 constexpr std::int64_t kPauseNs = 20'000;
 
-// What this process knows of itself. It lies on a page that the kernel wipes in every child, also
-// in that of _Fork or of a bare clone, for which no handler of fork runs.
+// The state of this process. It lies on a page that the kernel wipes in every child, also in a
+// child of _Fork or of a plain clone, for which no fork handler runs.
 enum ProcessState : std::uint32_t {
-  kWiped = 0,  // not used yet, or a child of which no handler of fork knows
-  kForked,     // a child after the handler of fork
+  kWiped = 0,  // not used yet, or a child for which no fork handler ran
+  kForked,     // a child after the fork handler
   kSettling,
   kSettled,
 };
 using ProcessWord = std::atomic<std::uint32_t>;
 constinit std::atomic<ProcessWord*> process_word{nullptr};
-constinit ProcessWord unwiped_word{
-    kWiped};  // where the kernel does not wipe: then only the handler of fork tells
+// For a kernel that does not wipe: then only the fork handler detects a child.
+constinit ProcessWord unwiped_word{kWiped};
 constinit std::atomic<std::uint64_t> fork_count{0};
 
 constinit BriefLock loader_lock;
 
-// One thread forks at a time. What follows is that thread's.
+// One thread forks at a time. The forking thread owns the variables that follow.
 constinit BriefLock fork_lock;
 constinit std::atomic<pthread_t> forking_thread{};
-constinit int nested_forks = 0;  // of the same thread: by a handler of fork, or by a signal's
+constinit int nested_forks = 0;  // of the same thread, by a fork handler or a signal handler
 constinit bool has_loader_lock = false;
 constinit bool has_install_lock = false;
 sigset_t mask_before;
 
-// In a child: their holders are not here.
+// In a child: the threads that held these locks do not exist there.
 void OpenLocks() {
   LoaderMutex().unlock();
   InstallMutex().unlock();
@@ -68,9 +68,9 @@ void EndFork() {
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
-// Kernels before 4.19 begin a fork anew when a signal comes meanwhile, so a fork that takes longer
-// than a period would never end there: our signals wait. Their expiries are not lost, they add up
-// as overruns.
+// Kernels before 4.19 restart a fork when a signal arrives, so a fork that takes longer than a
+// period would never end. So the profiler's signals are blocked during a fork. No expiry is lost:
+// expiries add up as overruns.
 void BeforeFork() {
   if (ProcessWord& word = *process_word.load(std::memory_order_acquire);
       word.load(std::memory_order_acquire) == kWiped) {
@@ -89,7 +89,7 @@ void BeforeFork() {
   pthread_sigmask(SIG_BLOCK, &ours, &mask_before);
 }
 
-// Whether the call belongs to a fork inside of another one.
+// True if the call belongs to a fork inside another one.
 bool EndNestedFork() {
   if (nested_forks == 0) return false;
   --nested_forks;
@@ -101,12 +101,12 @@ void AfterForkInParent() {
 }
 
 void AfterForkInChild() {
-  // The parent's registrations mean nothing here. The first use of a Profiler makes all else new:
-  // see Settle.
+  // The parent's registrations mean nothing here. The first use of a Profiler resets the rest: see
+  // Settle.
   ThreadLinks() = nullptr;
   process_word.load(std::memory_order_acquire)->store(kForked, std::memory_order_release);
   if (EndNestedFork()) return;
-  // Locks that could not be taken have no holder here.
+  // A lock that BeforeFork could not take has no holder in the child, so it is released as well.
   has_loader_lock = true;
   has_install_lock = true;
   EndFork();
@@ -124,7 +124,7 @@ ProcessWord& OwnWord() {
   return is_own ? *own : *word;
 }
 
-// What the parent's threads have left, which will never be heard of here.
+// Removes the state of the parent's threads, which do not exist in the child.
 void ForgetParent() {
   DoubtLoader();
   ThreadLinks() = nullptr;
@@ -132,7 +132,7 @@ void ForgetParent() {
     CaptureEntryOf(arena).function.store(nullptr, std::memory_order_release);
 }
 
-// The first call in a process. Where a fork comes in the middle of it, the child begins anew.
+// The first call in a process. If a fork interrupts it, the child starts it again.
 void Settle() {
   ProcessWord& word = OwnWord();
   std::uint32_t state = word.load(std::memory_order_acquire);

@@ -28,15 +28,14 @@ std::string WithoutDeleted(std::string path) {
   return path;
 }
 
-// By today's directory; the name itself where there is no such file.
+// Resolves a name in the current directory; returns the name if there is no such file.
 std::string AbsoluteIfThere(const std::string& name) {
   std::error_code error;
   const std::filesystem::path path = std::filesystem::absolute(name, error).lexically_normal();
   return !error && std::filesystem::exists(path, error) ? path.string() : name;
 }
 
-// The path that /proc/self/maps has for the mapping that holds `address`; empty where there is
-// none.
+// The path in /proc/self/maps of the mapping that holds `address`; empty if there is none.
 std::string MappedPath(Address address) {
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> maps(std::fopen("/proc/self/maps", "re"),
                                                              &std::fclose);

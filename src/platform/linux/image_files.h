@@ -11,16 +11,16 @@ namespace strobe::internal {
 // The running program's file. Without /proc, by the name that it was started by.
 std::string ProgramPath();
 
-// The file that is mapped at `address`, which the loader calls `name`. A name that is relative to
-// some directory, perhaps not to today's, is looked up in the kernel's list of mappings; without
-// /proc it is taken to be relative to today's, if there is such a file.
+// The file that is mapped at `address`, by the loader's `name` for it. A relative name may belong
+// to an earlier working directory, so it is looked up in the kernel's list of mappings. Without
+// /proc it is resolved in the current directory, if the file is there.
 std::string AbsoluteImagePath(const std::string& name, Address address);
 
-// Tells a file from what it is when it has been written anew; 0 where there is none.
+// A number that changes when the file is written again; 0 if there is no such file.
 std::uint64_t FileVersionOf(const std::string& path);
 
-// Where the program's own file says that .eh_frame lies, in its virtual addresses: plain -static
-// leaves the index out that a segment would name. 0 where there is none.
+// The virtual address of .eh_frame by the section headers of the program's file. For programs
+// linked with plain -static, which have no index that a segment names. 0 if there is none.
 Address ReadEhFrameSection();
 
 }  // namespace strobe::internal

@@ -28,7 +28,7 @@
 #include "stack_bounds.h"
 #include "strobe/base/signal_safe.h"
 
-// The name that the manual has, which glibc's headers have had since 2.37 only.
+// The name in the manual. glibc's headers have it since 2.37 only.
 #ifndef sigev_notify_thread_id
 #define sigev_notify_thread_id _sigev_un._tid
 #endif
@@ -55,25 +55,24 @@ timespec ToTimespec(std::int64_t time_ns) {
   return {.tv_sec = time_ns / kNsPerSecond, .tv_nsec = time_ns % kNsPerSecond};
 }
 
-// What a thread has learnt of itself: the system is asked once a thread.
+// The calling thread's id and stack, cached: one system call for each thread.
 struct CachedThread {
   ThreadInfo info;
-  std::uint64_t fork_count =
-      0;  // what ForkCount() said then: in a fork's child the thread has another id
+  std::uint64_t fork_count = 0;  // ForkCount() then: in a fork's child the thread has another id
 };
 constinit thread_local CachedThread cached_thread;
 
-// Of a collector's read in one call.
+// Pages that the collector reads in one call.
 constexpr std::size_t kPagesPerRead = 16;
 
-// Copies memory by vectors that lie each in one page, for what is copied where a page is missing is
-// promised between two vectors only; kPages of them in one call. Returns how many bytes could be
-// read, from the front.
+// Copies memory, kPages vectors in one call. Each vector lies in one page: if a page is missing,
+// the kernel only promises to copy the vectors before it. Returns how many bytes could be read,
+// from the front.
 template <std::size_t kPages>
 STROBE_SIGNAL_SAFE inline std::size_t ReadPages(std::uint64_t address,
-                                                std::span<std::byte> bytes) noexcept {
+                                                std::span<std::uint8_t> bytes) noexcept {
   constexpr std::size_t kPageBytes = 4096;
-  const pid_t process = getpid();  // at this moment: in a fork's child it is the child's
+  const pid_t process = getpid();  // not cached: a fork's child has another
   std::size_t done = 0;
   while (done < bytes.size()) {
     iovec pages[kPages];
@@ -95,7 +94,7 @@ STROBE_SIGNAL_SAFE inline std::size_t ReadPages(std::uint64_t address,
   return done;
 }
 
-// The beginning of a small file of the kernel's; empty where it cannot be read.
+// The start of a small file of the kernel; empty if it cannot be read.
 std::string ReadStart(const std::string& path) {
   constexpr std::size_t kMaxBytes = 4096;
   std::string text(kMaxBytes, '\0');
@@ -106,16 +105,16 @@ std::string ReadStart(const std::string& path) {
   return text;
 }
 
-// The stack of an own thread, whatever the program's default is; committed page by page. The
-// demangler needs most: up to 350 KiB for the longest names that it accepts. The guard is larger
-// than any frame.
+// The stack of an own thread. It does not depend on the program's default, and is committed page by
+// page. The demangler needs most: up to 350 KiB for the longest names that it accepts. The guard is
+// larger than any frame.
 constexpr std::size_t kOwnStackBytes = 1024 * 1024;
 constexpr std::size_t kOwnGuardBytes = 64 * 1024;
 // The most CPUs that the kernel supports.
 constexpr std::size_t kMaxCpus = 8192;
 
-// Makes an own thread an ordinary one where the calling thread is a real-time one. Where nothing
-// differs, nothing is set: a sandbox may forbid it.
+// Gives an own thread the normal policy if the calling thread has a real-time policy. Otherwise
+// sets nothing, because a sandbox may forbid it.
 void SetPolicy(pthread_attr_t& attributes) {
   const int policy = sched_getscheduler(0);
   if (policy != SCHED_FIFO && policy != SCHED_RR) return;
@@ -125,8 +124,8 @@ void SetPolicy(pthread_attr_t& attributes) {
   pthread_attr_setschedparam(&attributes, &none);
 }
 
-// Lets the calling thread, an own one, run on the CPUs of the process's first thread, wherever its
-// starter is pinned.
+// Lets the calling own thread run on the CPUs of the process's first thread, even if the thread
+// that started it is pinned elsewhere.
 void TakeCpusOfProcess() {
   using CpuMask = std::array<unsigned char, kMaxCpus / 8>;
   alignas(cpu_set_t) CpuMask own{};
@@ -139,20 +138,19 @@ void TakeCpusOfProcess() {
   if (own != process) sched_setaffinity(0, sizeof(process), process_set);
 }
 
-// 0 or an error. Where the system refuses a thread as it should be, takes one as the program has
-// them.
+// Returns 0 or an error. If the system refuses these attributes, tries the program's defaults.
 int CreateThread(pthread_t& handle, void* (*run)(void*), void* argument) {
   pthread_attr_t attributes;
   if (pthread_attr_init(&attributes) == 0) {
-    // The program's static thread-local storage, of whatever size, lies in it, too: never less than
-    // the program's own threads have.
+    // The stack also holds the program's static thread-local storage, which may be large. So it is
+    // never smaller than the stacks of the program's threads.
     std::size_t program_bytes = 0;
     pthread_attr_getstacksize(&attributes, &program_bytes);
     pthread_attr_setstacksize(&attributes, std::max(program_bytes, kOwnStackBytes));
     pthread_attr_setguardsize(&attributes, kOwnGuardBytes);
     SetPolicy(attributes);
     int error = pthread_create(&handle, &attributes, run, argument);
-    if (error != 0) {  // the policy may be what is refused
+    if (error != 0) {  // the system may have refused the policy
       pthread_attr_setinheritsched(&attributes, PTHREAD_INHERIT_SCHED);
       error = pthread_create(&handle, &attributes, run, argument);
     }
@@ -182,14 +180,14 @@ std::uint64_t LinuxPlatform::CurrentThreadId() {
 std::uint64_t LinuxPlatform::ProcessId() { return static_cast<std::uint64_t>(getpid()); }
 std::string LinuxPlatform::ProgramName() {
   if (getauxval(AT_SECURE) == 0) return program_invocation_short_name;
-  // The starter of a program names it; of one with more rights than that user, only
-  // the file counts.
+  // The user who starts a program chooses its name. If the program has more rights than that user,
+  // only its file counts.
   const std::string path = internal::ProgramPath();
   return path.substr(path.find_last_of('/') + 1);
 }
 std::optional<std::string> LinuxPlatform::EnvironmentVariable(const char* name) {
-  // Nothing for a program that has more rights than its user: who writes the environment
-  // must not choose what the program writes.
+  // Nothing for a program that has more rights than its user: the user's environment must not
+  // choose where the program writes.
   const char* const value = secure_getenv(name);
   return value == nullptr ? std::nullopt : std::optional<std::string>(value);
 }
@@ -213,7 +211,7 @@ std::uint64_t LinuxPlatform::BlockedSignals(std::uint64_t thread_id) {
     syscall(SYS_rt_sigprocmask, SIG_BLOCK, nullptr, &mask, sizeof(mask));
     return mask;
   }
-  // A thread in sigwait and the like shows the signals that it waits for as not blocked.
+  // For a thread in sigwait or a similar call, the kernel shows the awaited signals as not blocked.
   const std::string task = absl::StrCat("/proc/self/task/", thread_id);
   std::string text = ReadStart(task + "/syscall");
   if (text.starts_with(absl::StrCat(SYS_rt_sigtimedwait, " "))) return ~std::uint64_t{0};
@@ -239,7 +237,7 @@ bool LinuxPlatform::StartTimer(Timer& timer, std::uint64_t thread_id, std::uint6
   // NOLINTNEXTLINE(performance-no-int-to-ptr): a number in a pointer's place
   event.sigev_value.sival_ptr = reinterpret_cast<void*>(payload);
   event.sigev_notify_thread_id = static_cast<pid_t>(thread_id);
-  // The system calls themselves: the C library wraps an id that needs no wrapping here.
+  // The system calls themselves: the C library would wrap the id.
   int id = -1;
   if (syscall(SYS_timer_create, ThreadCpuClock(thread_id), &event, &id) != 0) return false;
   const itimerspec times{.it_interval = ToTimespec(period_ns), .it_value = ToTimespec(first_ns)};
@@ -259,9 +257,9 @@ void LinuxPlatform::StopTimer(Timer& timer) {
 bool LinuxPlatform::Interrupt(std::uint64_t thread_id, std::uint64_t payload, int signal) {
   siginfo_t info{};
   info.si_signo = signal;
-  // In a timer's shape, because an exec throws a thread's pending timer signals away and no others:
-  // the new image has no handler, and may be killed by what is left over. No timer has this
-  // overrun; it makes the signal stand for no expiry.
+  // The signal looks like a timer's, because an exec discards a thread's pending timer signals and
+  // no others. Any other signal could kill the new image, which has no handler. No timer has this
+  // overrun; it says that the signal stands for no expiry.
   info.si_code = SI_TIMER;
   info.si_overrun = -1;
   info.si_value.sival_ptr =
@@ -271,15 +269,16 @@ bool LinuxPlatform::Interrupt(std::uint64_t thread_id, std::uint64_t payload, in
 }
 
 std::size_t LinuxPlatform::ReadMemory(std::uint64_t address, std::span<std::uint8_t> bytes) {
-  // Through the kernel, which answers with an error where nothing is mapped.
+  // The kernel copies, and returns an error if nothing is mapped.
   std::size_t done = 0;
   for (std::size_t got = 1; got != 0 && done < bytes.size(); done += got) {
-    got = ReadPages<kPagesPerRead>(address + done, std::as_writable_bytes(bytes.subspan(done)));
+    got = ReadPages<kPagesPerRead>(address + done, bytes.subspan(done));
   }
   if (done == bytes.size()) return done;
-  // Code that may be executed and not read, or all where a sandbox forbids the call. The file is no
-  // first choice: a process that has given up rights, or has no file descriptor left, cannot open
-  // it. Opened each time: a fork's child must not read its parent.
+  // The call fails for code that may be executed but not read, and always in a sandbox that forbids
+  // it. The file comes second, because a process that has given up rights, or has no file
+  // descriptor left, cannot open it. It is opened each time: a fork's child must not read its
+  // parent.
   const int file = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
   if (file < 0) return done;
   while (done < bytes.size()) {
@@ -292,9 +291,9 @@ std::size_t LinuxPlatform::ReadMemory(std::uint64_t address, std::span<std::uint
   return done;
 }
 
-// A handler's: no more of the interrupted thread's stack than two vectors take.
+// For the handler: two vectors take little of the interrupted thread's stack.
 STROBE_SIGNAL_SAFE std::size_t LinuxPlatform::ReadStack(std::uint64_t address,
-                                                        std::span<std::byte> bytes) noexcept {
+                                                        std::span<std::uint8_t> bytes) noexcept {
   return ReadPages<2>(address, bytes);
 }
 
@@ -319,7 +318,7 @@ LinuxPlatform::OwnThread LinuxPlatform::RunOnOwnThread(const char* name,
     std::function<void()> body;
   };
   auto start = std::make_unique<Start>(Start{name, std::move(body)});
-  // The new thread inherits the mask, so it has blocked every signal before its first instruction.
+  // The new thread inherits this mask, so it blocks every signal from its first instruction.
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
@@ -343,7 +342,8 @@ LinuxPlatform::OwnThread LinuxPlatform::RunOnOwnThread(const char* name,
 }
 
 void LinuxPlatform::WorkInBackground() {
-  // Not idle: such a thread may never run beside busy ones, and hold what the collector waits for.
+  // Not SCHED_IDLE: next to busy threads such a thread may never run, while it holds a lock that
+  // the collector waits for.
   const sched_param none{};
   if (sched_getscheduler(0) == SCHED_OTHER) sched_setscheduler(0, SCHED_BATCH, &none);
 }
@@ -353,8 +353,8 @@ bool LinuxPlatform::AtExit(void (*function)()) { return std::atexit(function) ==
 
 void LinuxPlatform::WriteLine(const std::string& text) {
   const std::string line = text + "\n";
-  // One write, so that lines of several threads do not mix. Where standard error is closed the
-  // line is lost.
+  // One write, so that lines of several threads do not mix. If standard error is closed, the line
+  // is lost.
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, line.data(), line.size());
 }
 
@@ -362,8 +362,8 @@ LinuxPlatform::Mapping LinuxPlatform::MapMemory(std::uint64_t bytes) {
   void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) return {};
-  // Of this, little is ever touched: a huge page for each first touch would be memory of the
-  // program's.
+  // Little of this memory is ever touched. A huge page for each first touch would take memory from
+  // the program.
   madvise(memory, bytes, MADV_NOHUGEPAGE);
   return {.bytes = {static_cast<std::byte*>(memory), bytes}};
 }

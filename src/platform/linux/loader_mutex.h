@@ -5,33 +5,33 @@
 
 namespace strobe::internal {
 
-// A lock for what a fork waits for: held for a few system calls at most, never while its owner
-// allocates. It needs no construction, and a fork's child may open it although its owner does not
-// exist there. Fits std::lock_guard.
+// A lock that a fork waits for. It is held for a few system calls at most, and never while its
+// owner allocates. It needs no construction. A fork's child may unlock it, though its owner does
+// not exist there. Works with std::lock_guard.
 class BriefLock {
  public:
   void lock() {
     while (!try_lock()) Pause();
   }
   bool try_lock() { return !is_held_.exchange(true, std::memory_order_acquire); }
-  // False where it could not be had in that time.
+  // False if the lock was not free within that time.
   bool LockFor(std::int64_t time_ns);
   void unlock() { is_held_.store(false, std::memory_order_release); }
 
-  // Sleeps for a moment: what every wait for a short time is made of here.
+  // Sleeps for a moment; for loops that wait.
   static void Pause();
 
  private:
   std::atomic<bool> is_held_{false};
 };
 
-// Held around our calls of the loader, and by a fork: the loader's own lock must not be ours at the
-// instant of a fork, for it would never be released in the child. A fork waits for it, so nothing
-// may allocate under it.
+// Held around the profiler's calls of the loader, and by a fork. So no thread of the profiler holds
+// the loader's own lock when the process forks; the child could never release that lock. A fork
+// waits for this mutex, so nothing may allocate under it.
 BriefLock& LoaderMutex();
 
-// In a fork's child: another thread may have held the loader's own lock, which is then held for
-// ever. The next question to the loader finds out, in bounded time.
+// For a fork's child: a thread of the program may have held the loader's own lock during the fork,
+// which is then locked for ever. The next call of the loader checks that, in bounded time.
 void DoubtLoader();
 
 }  // namespace strobe::internal

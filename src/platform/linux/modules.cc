@@ -1,7 +1,7 @@
 // The loader's list of images. dl_iterate_phdr takes the loader's lock, so it is called on the
 // control plane only, and never between a fork's two halves: the lock is not reset in the child.
 // Under that lock nothing is allocated and no memory of an image is read: an allocator may itself
-// ask the loader under a lock of its own, and what an image says of itself may be wrong.
+// call the loader under a lock of its own, and the headers of an image may be wrong.
 #include <elf.h>
 #include <link.h>
 #include <sys/auxv.h>
@@ -31,20 +31,21 @@ namespace strobe {
 namespace {
 
 constexpr std::size_t kMaxBuildIdBytes = 64;
-// Of one segment of notes, more are not looked at.
+// Bytes that are read of one segment of notes.
 constexpr std::size_t kMaxNoteBytes = 64 * 1024;
 constexpr Address kLeastPageBytes = 4096;
-// How often the loader is asked again where images came or went meanwhile.
+// How often the list is read if images are loaded or unloaded meanwhile.
 constexpr int kMaxListings = 4;
 
-// Memory of this process that may not be there: the first bytes of it that could be read.
+// Reads memory of this process that may not be mapped. Returns the bytes before the first that
+// could not be read.
 std::vector<std::uint8_t> ReadUpTo(Address address, std::size_t bytes) {
   std::vector<std::uint8_t> data(bytes);
   data.resize(LinuxPlatform::ReadMemory(address, data));
   return data;
 }
 
-// The build id that stands in notes: lower-case hexadecimal, empty where there is none.
+// The build id in these notes: lower-case hexadecimal, empty if there is none.
 std::string BuildIdIn(const std::vector<std::uint8_t>& notes, std::size_t align) {
   const auto padded = [align](std::size_t bytes) { return (bytes + align - 1) / align * align; };
   std::size_t offset = 0;
@@ -81,8 +82,8 @@ std::string BuildIdOf(Address load_bias, const std::vector<ElfW(Phdr)>& headers)
   return {};
 }
 
-// Where makecontext lets a coroutine's first function return to: no symbol says it, so one is made
-// that never runs.
+// The address that makecontext makes a coroutine's first function return to. It has no symbol, so
+// this function makes a coroutine that never runs, and reads the address.
 Address CoroutineEnd() {
   std::array<Address, 64> stack{};
   ucontext_t context;
@@ -100,20 +101,20 @@ Address CoroutineEnd() {
 #endif
 }
 
-// What the loader says of an image, as plain data.
+// The loader's description of an image, as plain data.
 struct ListedImage {
   Address load_bias = 0;
-  Address headers = 0;  // where its program headers are
+  Address headers = 0;  // of its program headers
   std::size_t header_count = 0;
-  std::size_t name = 0;  // where in Listing::names
+  std::size_t name = 0;  // offset in Listing::names
   std::size_t name_bytes = 0;
 };
 
-// Has its room before the loader is asked.
+// A list of images. Its memory is allocated before the call of the loader.
 struct Listing {
   std::vector<ListedImage> images;
   std::vector<char> names;
-  // What there is, with what found no room.
+  // All images and names, also those that found no room.
   std::size_t image_count = 0;
   std::size_t name_bytes = 0;
   std::uint64_t version = 0;
@@ -123,10 +124,10 @@ struct Listing {
   }
 };
 
-// Both only ever grow, so their sum changes with either.
+// Both counts only grow, so their sum changes with either.
 std::uint64_t VersionOf(const dl_phdr_info& info) { return info.dlpi_adds + info.dlpi_subs; }
 
-// Under the loader's lock.
+// Runs under the loader's lock.
 int ListImage(dl_phdr_info* info, std::size_t /*size*/, void* data) {
   auto& listing = *static_cast<Listing*>(data);
   listing.version = VersionOf(*info);
@@ -149,7 +150,7 @@ int ReadVersion(dl_phdr_info* info, std::size_t /*size*/, void* data) {
   return 1;
 }
 
-// A fork waits meanwhile.
+// A fork waits for this call.
 void AskLoader(int (*answer)(dl_phdr_info*, std::size_t, void*), void* data) {
   const std::lock_guard lock(internal::LoaderMutex());
   dl_iterate_phdr(answer, data);
@@ -171,7 +172,7 @@ Listing ListImages() {
     listing.names.resize(name_bytes);
     AskLoader(&ListImage, &listing);
     if (listing.is_whole()) break;
-    // More may come until it is asked again.
+    // More images may be loaded before the next attempt.
     images = 2 * listing.image_count;
     name_bytes = 2 * listing.name_bytes;
   }
@@ -179,7 +180,7 @@ Listing ListImages() {
   return listing;
 }
 
-// What the image's own headers say, which may have been unloaded since it was listed.
+// The program headers of an image, which may have been unloaded since it was listed.
 std::vector<ElfW(Phdr)> HeadersOf(const ListedImage& image) {
   const std::vector<std::uint8_t> bytes =
       ReadUpTo(image.headers, image.header_count * sizeof(ElfW(Phdr)));
@@ -237,17 +238,16 @@ void AddModules(const Listing& listing, const ListedImage& image, Address corout
   }
 }
 
-// Whether the loader's own lock can be had. It is no lock that a fork takes care of: in the child
-// of one that came while another thread was loading or unloading an image, no thread will ever
-// release it.
+// Whether the loader's own lock is usable. A fork does not handle that lock: if another thread was
+// loading or unloading an image during the fork, no thread of the child will ever release it.
 enum class LoaderState : std::uint8_t { kAnswers, kInDoubt, kStuck };
 constinit std::atomic<LoaderState> loader_state{LoaderState::kAnswers};
 // How long a child waits for the loader's first answer.
 constexpr std::chrono::milliseconds kLoaderWait(2000);
 
-// What Modules() said last. Where the loader is stuck no image can come or go, so this stays true.
-// Read and written under the loader mutex, which guards no more than the pointer; never destroyed,
-// for the collector may outlive the program's statics.
+// The last result of Modules(). While the loader is stuck, no image can be loaded or unloaded, so
+// it stays true. Read and written under the loader mutex, which guards the pointer only. Never
+// destroyed, because the collector may outlive the program's statics.
 union LastModules {
   constexpr LastModules() : modules() {}
   ~LastModules() {}
@@ -255,7 +255,7 @@ union LastModules {
 };
 constinit LastModules last_modules;
 
-// Asks on a thread that can be left behind.
+// Calls the loader on a thread that can be left behind.
 void FindOutAboutLoader() {
   struct Question {
     std::mutex mutex;
@@ -307,7 +307,7 @@ std::vector<Module> LinuxPlatform::Modules() {
     modules.clear();
     for (const ListedImage& image : listing.images)
       AddModules(listing, image, coroutine_end, modules);
-    // What was read of images that stayed is what they say.
+    // If no image was loaded or unloaded meanwhile, the headers were those of the listed images.
     if (LoaderVersion() == listing.version) break;
   }
   auto last = std::make_shared<const std::vector<Module>>(modules);

@@ -22,7 +22,7 @@
 #include "strobe/base/signal_safe.h"
 #include "strobe/platform/capture_target.h"
 
-// Not there in a program that is linked statically.
+// Missing in a program that is linked statically.
 #pragma weak dladdr
 #pragma weak dlsym
 
@@ -35,7 +35,8 @@ namespace {
 
 constexpr int kSignalLimit = 65;  // Linux' signals are 1..64
 
-// What was there before us. Written once, under the mutex, before our handler can run.
+// The program's handler before HandleSignal was installed. Written once, under the mutex, before
+// HandleSignal can run.
 struct PreviousHandler {
   struct sigaction action {};
   std::atomic<bool> is_installed{false};
@@ -43,8 +44,8 @@ struct PreviousHandler {
 constinit std::array<PreviousHandler, kSignalLimit> previous_handlers{};
 constinit BriefLock install_mutex;
 
+using GeneralRegisters = NativeRegisters::GeneralRegisters;
 #if defined(__x86_64__)
-using GeneralRegisters = X86_64GeneralRegisters;
 STROBE_SIGNAL_SAFE GeneralRegisters GeneralRegistersOf(const ucontext_t* context) {
   static constexpr std::array<std::uint8_t, kX86_64GeneralRegisters> kPlaces = {
       REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI, REG_RBP, REG_RSP,
@@ -61,7 +62,6 @@ STROBE_SIGNAL_SAFE NativeRegisters RegistersOf(const ucontext_t& context,
           .general = &general};
 }
 #else
-struct GeneralRegisters {};
 STROBE_SIGNAL_SAFE GeneralRegisters GeneralRegistersOf(const ucontext_t* /*context*/) { return {}; }
 STROBE_SIGNAL_SAFE NativeRegisters RegistersOf(const ucontext_t& context,
                                                const GeneralRegisters& /*general*/) {
@@ -70,16 +70,16 @@ STROBE_SIGNAL_SAFE NativeRegisters RegistersOf(const ucontext_t& context,
 }
 #endif
 
-// The kernel puts the thread's alternate stack, if it has one, beside its registers.
+// The kernel saves the place of the thread's alternate stack, if any, with the registers.
 STROBE_SIGNAL_SAFE bool IsOnAlternateStack(const ucontext_t& context,
                                            const NativeRegisters& registers) {
   return registers.sp - reinterpret_cast<Address>(context.uc_stack.ss_sp) <
          context.uc_stack.ss_size;
 }
 
-// A signal that is not ours goes where it would have gone without us. Where that was the default
-// action, it is dropped and counted: to carry the default out would mean to uninstall the handler
-// under queued signals of our own.
+// Passes a signal that is not the profiler's to the previous handler. If that was the default
+// action, the signal is dropped and counted: the default action would need the handler uninstalled
+// while signals of the profiler are queued.
 STROBE_SIGNAL_SAFE void ChainToPrevious(int signal, siginfo_t* info, void* context) {
   const PreviousHandler& previous = previous_handlers[static_cast<std::size_t>(signal)];
   if ((previous.action.sa_flags & SA_SIGINFO) != 0) {
@@ -97,9 +97,8 @@ STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE bool Capture(const CaptureTarget& target
   return function != nullptr && function(entry.context, target);
 }
 
-// At the limit on pending signals the kernel still delivers a queued signal, but as if by a
-// nameless sender: the payload is gone. Serves every registration of this thread that awaits a
-// request.
+// At the limit on pending signals, the kernel delivers a queued signal without its sender and its
+// payload. So this serves every registration of the thread that awaits a request.
 STROBE_SIGNAL_SAFE bool CaptureAwaited(CaptureTarget& target) {
   bool is_ours = false;
   for (const ThreadLink* link = ThreadLinks(); link != nullptr; link = link->next) {
@@ -110,8 +109,8 @@ STROBE_SIGNAL_SAFE bool CaptureAwaited(CaptureTarget& target) {
   return is_ours;
 }
 
-// Calls once all that the handler calls of other libraries: where the loader binds such calls at
-// the first, it must not do so in the handler.
+// Calls once each function of other libraries that the handler calls. A loader that binds a
+// function at its first call must not do so in the handler.
 void BindCalls() {
   timespec time{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
@@ -122,26 +121,26 @@ void BindCalls() {
   std::memcpy(&bytes[0], &bytes[1], size);
   std::memmove(&bytes[0], &bytes[1], size);
   std::memset(bytes, errno, size);
-  __asm__ volatile("" : : "r"(bytes) : "memory");  // they may be read: so the calls are really made
+  __asm__ volatile("" : : "r"(bytes) : "memory");  // keeps the compiler from removing the calls
 }
 
-// Keeps the library that holds the handler, a plug-in perhaps, in memory until the process ends:
-// the system may call the handler as long.
+// Keeps the image that holds the handler, perhaps a plug-in, in memory until the process ends: the
+// system may call the handler until then.
 void KeepOwnImage() {
   static constinit std::atomic<bool> is_kept{false};
-  // The program itself stays anyway. The loader is not asked: a thread that waits for this one may
-  // hold its lock.
+  // The program itself stays anyway. This check does not call the loader, whose lock a thread may
+  // hold that waits for this one.
   if (&__ehdr_start != nullptr &&
       reinterpret_cast<Address>(&__ehdr_start) + __ehdr_start.e_phoff == getauxval(AT_PHDR))
     return;
   if (&dladdr == nullptr || &dlsym == nullptr || is_kept.exchange(true)) return;
-  // Looked up, for to name it makes the linker of a static program warn.
+  // Looked up by name, because a direct call makes the linker of a static program warn.
   const auto open_library =
       reinterpret_cast<void* (*)(const char*, int)>(dlsym(RTLD_DEFAULT, "dlopen"));
   Dl_info own{};
   if (open_library == nullptr || dladdr(reinterpret_cast<const void*>(&HandleSignal), &own) == 0)
     return;
-  // It is there already. This handle is never closed, and would change nothing if it were.
+  // The library is loaded already. The handle is never closed; NODELETE keeps the library anyway.
   static_cast<void>(open_library(own.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE));
 }
 
@@ -177,14 +176,13 @@ STROBE_SIGNAL_SAFE void HandleSignal(int signal, siginfo_t* info, void* context)
 absl::Status InstallSignalHandler(int signal) {
   if (signal < 1 || signal >= kSignalLimit)
     return absl::InvalidArgumentError(absl::StrCat("sampling.signal_number: no signal ", signal));
-  // Not under the mutex: a library's constructors may fork, and a fork waits for the
-  // mutex.
+  // Not under the mutex: a library's constructors may fork, and a fork waits for the mutex.
   KeepOwnImage();
   const std::lock_guard lock(install_mutex);
   PreviousHandler& previous = previous_handlers[static_cast<std::size_t>(signal)];
   if (previous.is_installed.load(std::memory_order_relaxed)) {
-    // A handler that replaced ours, and perhaps chains to it, is the program's wish: it stays, and
-    // Diagnose() reports it.
+    // If the program has replaced this handler, perhaps with one that chains to it, the replacement
+    // stays, and Diagnose() reports it.
     return absl::OkStatus();
   }
   BindCalls();
@@ -193,12 +191,12 @@ absl::Status InstallSignalHandler(int signal) {
     return absl::InvalidArgumentError(
         absl::StrCat("sampling.signal_number: signal ", signal, " cannot be handled"));
   }
-  // In a child of _Fork ours may stand already, and what was there before it is noted.
+  // In a child of _Fork the handler may be installed already, and the previous one recorded.
   if (current.sa_sigaction != &HandleSignal) previous.action = current;
   struct sigaction ours {};
   ours.sa_sigaction = &HandleSignal;
-  // SA_ONSTACK: a thread that brought an alternate stack has it for a reason. All signals wait
-  // meanwhile: nothing nests in a capture.
+  // SA_ONSTACK: a thread with an alternate stack needs it. The mask blocks all signals during the
+  // handler, so that nothing nests in a capture.
   ours.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
   sigfillset(&ours.sa_mask);
   if (sigaction(signal, &ours, nullptr) != 0) {
@@ -223,8 +221,8 @@ HandlerState SignalHandlerState(int signal) {
 
 namespace {
 
-// Whether the program leaves it to us: it has no handler, or ours. One that was taken
-// from us belongs to its new owner.
+// True if the signal has no handler of the program. If the program has replaced HandleSignal, the
+// signal belongs to the program, whatever its handler is now.
 bool IsFree(int signal) {
   struct sigaction current {};
   if (sigaction(signal, nullptr, &current) != 0) return false;
@@ -237,18 +235,18 @@ bool IsFree(int signal) {
 }  // namespace
 
 int ChooseSignal() {
-  // One standard signal of a number can be pending in a thread: what the program sends by the same
-  // number meanwhile gets lost. So it must be an unused one. SIGURG first, which does no
-  // harm to a new image after an exec; Linux sends SIGSTKFLT never, and SIGPWR hardly. Real-time
-  // signals last: they queue without bound in a thread that blocks them.
+  // A thread can have one pending standard signal of each number, so a signal that the program
+  // sends by the same number may be lost. So the number must be unused. SIGURG comes first, because
+  // it does no harm to a new image after an exec; Linux never sends SIGSTKFLT, and hardly ever
+  // SIGPWR. Real-time signals come last: they queue without bound in a thread that blocks them.
   for (const int signal : {SIGURG, SIGSTKFLT, SIGPWR}) {
     if (IsFree(signal)) return signal;
   }
   for (int signal = SIGRTMAX; signal >= SIGRTMIN; --signal) {
     if (IsFree(signal)) return signal;
   }
-  // All have owners, as in a Go program. The one that is never sent; should it come, it goes on to
-  // its owner.
+  // The program handles all of them, as a Go program does. SIGSTKFLT is never sent by the system;
+  // if the program sends it, ChainToPrevious passes it on.
   return SIGSTKFLT;
 }
 

@@ -1,4 +1,4 @@
-// The handler of the interrupting signal. Data plane, but for Install.
+// The handler of the interrupting signal. HandleSignal is data plane, all else control plane.
 #pragma once
 
 #include <signal.h>
@@ -9,18 +9,17 @@
 
 namespace strobe::internal {
 
-// The handler itself; named here so that tests can call it as another handler would that chains to
-// it.
+// The handler. Tests call it as a handler that chains to it would.
 void HandleSignal(int signal, siginfo_t* info, void* context);
 
 absl::Status InstallSignalHandler(int signal);
 HandlerState SignalHandlerState(int signal);
-// The signal to interrupt threads by, as things are now: one that the program does not use.
+// A signal that the program does not use now.
 int ChooseSignal();
 // The signals that InstallSignalHandler has taken so far.
 sigset_t InstalledSignals();
-// Held while a handler is installed. A fork takes it, so that in its child what is said to be
-// installed is.
+// Held while a handler is installed. A fork takes it, so that the child's record of installed
+// handlers is true.
 BriefLock& InstallMutex();
 
 }  // namespace strobe::internal

@@ -21,8 +21,7 @@ extern "C" __attribute__((weak)) void* __libc_stack_end;  // NOLINT(bugprone-res
 namespace strobe::internal {
 namespace {
 
-// Asks the C library, which also collects the thread's affinity, in several allocations of that
-// thread.
+// Calls the C library, which also reads the thread's affinity, with several allocations.
 StackBounds AskLibrary() {
   pthread_attr_t attributes;
   if (pthread_getattr_np(pthread_self(), &attributes) != 0) return {};
@@ -34,9 +33,9 @@ StackBounds AskLibrary() {
   return {.low = reinterpret_cast<Address>(low), .high = reinterpret_cast<Address>(low) + size};
 }
 
-// How glibc's own record of a thread, which begins at pthread_self() and lies in the stack's block,
-// describes that block: three words in a row. Where they stand differs from version to version; it
-// is found by the library's answer for the first thread that asks.
+// Three consecutive words of glibc's record of a thread, which describe the block of its stack. The
+// record begins at pthread_self(), and lies in that block. The offset of the words depends on the
+// version. It is found by comparison with AskLibrary() on the first thread.
 struct BlockRecord {
   Address begin;
   std::size_t bytes;
@@ -49,7 +48,7 @@ struct BlockRecord {
 constexpr std::size_t kMaxRecordOffset = 4096;
 constexpr Address kPageBytes = 4096;  // the smallest there is
 constexpr Address PageOf(Address address) { return address & ~(kPageBytes - 1); }
-// Of the initial thread's stack, as it is when that registers, more is not looked at.
+// The most that is checked of the initial thread's stack when that thread registers.
 constexpr Address kMaxUsedBytes = Address{64} << 20;
 constexpr std::size_t kUnknown = 0;
 constexpr std::size_t kNotFound = 1;
@@ -74,7 +73,7 @@ std::size_t FindRecord(const StackBounds& bounds) {
   return kNotFound;
 }
 
-// Whether all of [begin, end) can be read.
+// True if all of [begin, end) can be read.
 bool IsReadable(Address begin, Address end) {
   std::array<std::uint8_t, kPageBytes> page;
   for (; begin < end; begin += page.size()) {
@@ -85,14 +84,14 @@ bool IsReadable(Address begin, Address end) {
   return true;
 }
 
-// The stack of a thread that the C library has made: with its record of the thread in the stack's
-// block, if the library is glibc.
+// The stack of a thread that the C library has made. With glibc, by the library's record of the
+// thread.
 StackBounds BoundsOfMadeThread(Address here) {
   const Address self = pthread_self();
   const std::size_t offset = record_offset.load(std::memory_order_relaxed);
   if (offset != kUnknown && offset != kNotFound) {
     const StackBounds bounds = ReadRecord(offset).bounds();
-    // Believed where it holds what it must: this very frame, and the record itself.
+    // Used only if the stack holds this frame and the record itself.
     if (bounds.low <= here && here < self && self < bounds.high) return bounds;
   }
   const StackBounds bounds = AskLibrary();
@@ -102,14 +101,13 @@ StackBounds BoundsOfMadeThread(Address here) {
 }
 
 // The initial thread's stack grows on demand. Its limit only says how far it may grow: other memory
-// may be mapped within that distance. What is known to be mapped is what the thread has used so
-// far.
+// may be mapped within that distance. Only the part that the thread has used is known to be stack.
 StackBounds BoundsOfInitialThread(Address here) {
   const bool has_end = &__libc_stack_end != nullptr && __libc_stack_end != nullptr;
   const Address high = has_end ? reinterpret_cast<Address>(__libc_stack_end) : AskLibrary().high;
-  // A handler that may not look how far the stack has grown must believe the limit. The kernel maps
-  // nothing by itself within 128 MiB.
-  std::array<std::byte, sizeof(Address)> probe;
+  // If the handler cannot read memory by system calls, it cannot see how far the stack has grown,
+  // and the limit counts. The kernel maps nothing by itself within 128 MiB.
+  std::array<std::uint8_t, sizeof(Address)> probe;
   if (LinuxPlatform::ReadStack(here, probe) != probe.size()) {
     rlimit limit{};
     const bool is_limited = getrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
@@ -129,8 +127,8 @@ StackBounds CurrentStackBounds() {
   if (getpid() != static_cast<pid_t>(syscall(SYS_gettid))) return BoundsOfMadeThread(here);
   const StackBounds initial = BoundsOfInitialThread(here);
   if (initial.Holds(here)) return initial;
-  // A coroutine of the initial thread; or a fork's child, which has its parent's number for its
-  // only thread, whatever stack the thread that forked was on.
+  // This is a coroutine of the initial thread; or the only thread of a fork's child. That thread's
+  // id is the process id, even if the thread that forked was not the initial one.
   const StackBounds made = BoundsOfMadeThread(here);
   return made.Holds(pthread_self()) ? made : initial;
 }

@@ -4,9 +4,8 @@
 
 namespace strobe::internal {
 
-// The calling thread's stack; empty where the system does not say. Allocates at most once a
-// process, so that a thread which registers and then waits is not left with freed memory that
-// no other code can use.
+// The calling thread's stack; empty if the system does not tell. Allocates at most once a process:
+// an allocator would keep the freed memory for a thread that registers and then only waits.
 StackBounds CurrentStackBounds();
 
 }  // namespace strobe::internal

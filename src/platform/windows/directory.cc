@@ -1,16 +1,22 @@
-#include "export/directory.h"
-
 #include <windows.h>
 
 #include <algorithm>
 #include <filesystem>
+#include <memory>
+#include <string>
 #include <system_error>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "strobe/export/profile_directories.h"
+#include "strobe/platform/windows/windows_platform.h"
 #include "utf8.h"
 
-namespace strobe::internal {
+namespace strobe {
 namespace {
+
+using internal::Utf8FromWide;
+using internal::WideFromUtf8;
 
 // FILETIME counts 100 ns from the year 1601.
 constexpr std::int64_t kFileTimeNs = 100;
@@ -25,10 +31,22 @@ absl::Status SystemError(DWORD error, const char* doing, const std::string& path
                        "]")};
 }
 
-HANDLE AsHandle(std::intptr_t handle) {
-  // NOLINTNEXTLINE(performance-no-int-to-ptr)
-  return reinterpret_cast<HANDLE>(handle);
-}
+class FileHandle {
+ public:
+  explicit FileHandle(HANDLE handle) : handle_(handle) {}
+  FileHandle(const FileHandle&) = delete;
+  FileHandle& operator=(const FileHandle&) = delete;
+  ~FileHandle() { (void)Close(); }
+
+  [[nodiscard]] HANDLE get() const { return handle_; }
+  [[nodiscard]] bool is_open() const { return handle_ != INVALID_HANDLE_VALUE; }
+  HANDLE Release() { return std::exchange(handle_, INVALID_HANDLE_VALUE); }
+  // 0 or the system's error.
+  DWORD Close() { return is_open() && CloseHandle(Release()) == 0 ? GetLastError() : 0; }
+
+ private:
+  HANDLE handle_;
+};
 
 // 0 or the system's error.
 DWORD WriteAll(HANDLE file, std::string_view bytes) {
@@ -44,71 +62,83 @@ DWORD WriteAll(HANDLE file, std::string_view bytes) {
   return 0;
 }
 
-}  // namespace
+struct SearchCloser {
+  void operator()(HANDLE search) const { FindClose(search); }
+};
 
-std::string Directory::AbsolutePath(const std::string& path) {
-  std::error_code error;
-  const std::filesystem::path absolute = std::filesystem::absolute(WideFromUtf8(path), error);
-  return Utf8FromWide((error ? std::filesystem::path(WideFromUtf8(path)) : absolute)
-                          .lexically_normal()
-                          .generic_wstring());
+class WindowsTemporaryFile final : public TemporaryFile {
+ public:
+  WindowsTemporaryFile(const ProfileDirectory& directory, const std::string& name)
+      : directory_(directory), path_(directory.PathOf(name)), wide_path_(WideFromUtf8(path_)) {}
+  ~WindowsTemporaryFile() override {
+    if (exists_) DeleteFileW(wide_path_.c_str());
+  }
+  WindowsTemporaryFile(const WindowsTemporaryFile&) = delete;
+  WindowsTemporaryFile& operator=(const WindowsTemporaryFile&) = delete;
+
+  [[nodiscard]] absl::Status Write(std::string_view bytes);
+  [[nodiscard]] absl::Status RenameTo(const std::string& name) override;
+
+ private:
+  const ProfileDirectory& directory_;
+  const std::string path_;
+  const std::wstring wide_path_;  // made early: the destructor needs no memory
+  bool exists_ = false;
+};
+
+absl::Status WindowsTemporaryFile::Write(std::string_view bytes) {
+  FileHandle file(CreateFileW(wide_path_.c_str(), GENERIC_WRITE, 0, nullptr, CREATE_NEW,
+                              FILE_ATTRIBUTE_NORMAL, nullptr));
+  if (!file.is_open()) return SystemError(GetLastError(), "cannot create", path_);
+  exists_ = true;
+  if (const DWORD error = WriteAll(file.get(), bytes); error != 0)
+    return SystemError(error, "cannot write", path_);
+  if (const DWORD error = file.Close(); error != 0)
+    return SystemError(error, "cannot close", path_);
+  return absl::OkStatus();
 }
 
-absl::StatusOr<Directory> Directory::Open(const std::string& path) {
-  std::error_code error;
-  std::filesystem::create_directories(std::filesystem::path(WideFromUtf8(path)), error);
-  if (error) return SystemError(static_cast<DWORD>(error.value()), "cannot create directory", path);
-  // It cannot be moved or removed while it is open, because deletion is not shared.
-  const HANDLE handle = CreateFileW(WideFromUtf8(path).c_str(), FILE_LIST_DIRECTORY,
-                                    FILE_SHARE_READ | FILE_SHARE_WRITE, nullptr, OPEN_EXISTING,
-                                    FILE_FLAG_BACKUP_SEMANTICS, nullptr);
-  if (handle == INVALID_HANDLE_VALUE)
-    return SystemError(GetLastError(), "cannot open directory", path);
-  Directory directory(path, reinterpret_cast<std::intptr_t>(handle));
-  BY_HANDLE_FILE_INFORMATION information;
-  if (GetFileInformationByHandle(handle, &information) == 0)
-    return SystemError(GetLastError(), "cannot open directory", path);
-  if ((information.dwFileAttributes & FILE_ATTRIBUTE_DIRECTORY) == 0)
-    return SystemError(ERROR_DIRECTORY, "cannot open directory", path);
-  return directory;
-}
-
-Directory::~Directory() {
-  if (handle_ != kNone) CloseHandle(AsHandle(handle_));
-}
-
-absl::Status Directory::Write(const std::string& name, std::string_view bytes) const {
-  const std::wstring path = WideFromUtf8(PathOf(name));
-  const HANDLE file = CreateFileW(path.c_str(), GENERIC_WRITE, 0, nullptr, CREATE_NEW,
-                                  FILE_ATTRIBUTE_NORMAL, nullptr);
-  if (file == INVALID_HANDLE_VALUE)
-    return SystemError(GetLastError(), "cannot create", PathOf(name));
-  absl::Status status;
-  if (const DWORD error = WriteAll(file, bytes); error != 0)
-    status = SystemError(error, "cannot write", PathOf(name));
-  if (CloseHandle(file) == 0 && status.ok())
-    status = SystemError(GetLastError(), "cannot close", PathOf(name));
-  if (!status.ok()) DeleteFileW(path.c_str());
-  return status;
-}
-
-absl::Status Directory::Rename(const std::string& from, const std::string& to) const {
+absl::Status WindowsTemporaryFile::RenameTo(const std::string& name) {
+  const std::string path = directory_.PathOf(name);
   // Without MOVEFILE_REPLACE_EXISTING.
-  if (MoveFileExW(WideFromUtf8(PathOf(from)).c_str(), WideFromUtf8(PathOf(to)).c_str(), 0) != 0)
-    return absl::OkStatus();
-  return SystemError(GetLastError(), "cannot rename a temporary to", PathOf(to));
+  if (MoveFileExW(wide_path_.c_str(), WideFromUtf8(path).c_str(), 0) == 0)
+    return SystemError(GetLastError(), "cannot rename a temporary file to", path);
+  exists_ = false;
+  return absl::OkStatus();
 }
 
-bool Directory::Remove(const std::string& name) const {
-  return DeleteFileW(WideFromUtf8(PathOf(name)).c_str()) != 0;
+class WindowsDirectory final : public ProfileDirectory {
+ public:
+  WindowsDirectory(const std::string& path, FileHandle& handle)
+      : ProfileDirectory(path), handle_(handle.Release()) {}
+
+  [[nodiscard]] absl::StatusOr<std::unique_ptr<TemporaryFile>> Write(
+      const std::string& name, std::string_view bytes) const override;
+  [[nodiscard]] bool Remove(const std::string& name) const override {
+    return DeleteFileW(WideFromUtf8(PathOf(name)).c_str()) != 0;
+  }
+  [[nodiscard]] std::vector<DirectoryFile> List(
+      std::size_t max_entries,
+      const std::function<bool(std::string_view)>& is_wanted) const override;
+
+ private:
+  const FileHandle handle_;
+};
+
+absl::StatusOr<std::unique_ptr<TemporaryFile>> WindowsDirectory::Write(
+    const std::string& name, std::string_view bytes) const {
+  auto file = std::make_unique<WindowsTemporaryFile>(*this, name);
+  if (absl::Status status = file->Write(bytes); !status.ok()) return status;
+  return file;
 }
 
-std::vector<DirectoryFile> Directory::List(
+std::vector<DirectoryFile> WindowsDirectory::List(
     std::size_t max_entries, const std::function<bool(std::string_view)>& is_wanted) const {
   std::vector<DirectoryFile> files;
   WIN32_FIND_DATAW entry;
   const HANDLE search = FindFirstFileW(WideFromUtf8(PathOf("*")).c_str(), &entry);
   if (search == INVALID_HANDLE_VALUE) return files;
+  const std::unique_ptr<void, SearchCloser> closer(search);
   std::size_t count = 0;
   do {
     constexpr DWORD kIrregular =
@@ -121,8 +151,45 @@ std::vector<DirectoryFile> Directory::List(
     files.push_back({std::move(name), std::uint64_t{entry.nFileSizeHigh} << 32 | entry.nFileSizeLow,
                      (modified - kUnixEpochFileTime) * kFileTimeNs});
   } while (++count < max_entries && FindNextFileW(search, &entry) != 0);
-  FindClose(search);
   return files;
 }
 
-}  // namespace strobe::internal
+class WindowsDirectories final : public ProfileDirectories {
+ public:
+  [[nodiscard]] std::string AbsolutePath(const std::string& path) const override;
+  [[nodiscard]] absl::StatusOr<std::unique_ptr<ProfileDirectory>> Open(
+      const std::string& path) const override;
+};
+
+std::string WindowsDirectories::AbsolutePath(const std::string& path) const {
+  std::error_code error;
+  const std::filesystem::path absolute = std::filesystem::absolute(WideFromUtf8(path), error);
+  return Utf8FromWide((error ? std::filesystem::path(WideFromUtf8(path)) : absolute)
+                          .lexically_normal()
+                          .generic_wstring());
+}
+
+absl::StatusOr<std::unique_ptr<ProfileDirectory>> WindowsDirectories::Open(
+    const std::string& path) const {
+  std::error_code error;
+  std::filesystem::create_directories(std::filesystem::path(WideFromUtf8(path)), error);
+  if (error) return SystemError(static_cast<DWORD>(error.value()), "cannot create directory", path);
+  // Deletion is not shared, so the directory can be neither moved nor removed while it is open.
+  FileHandle handle(CreateFileW(WideFromUtf8(path).c_str(), FILE_LIST_DIRECTORY,
+                                FILE_SHARE_READ | FILE_SHARE_WRITE, nullptr, OPEN_EXISTING,
+                                FILE_FLAG_BACKUP_SEMANTICS, nullptr));
+  BY_HANDLE_FILE_INFORMATION information;
+  if (!handle.is_open() || GetFileInformationByHandle(handle.get(), &information) == 0)
+    return SystemError(GetLastError(), "cannot open directory", path);
+  if ((information.dwFileAttributes & FILE_ATTRIBUTE_DIRECTORY) == 0)
+    return SystemError(ERROR_DIRECTORY, "cannot open directory", path);
+  return std::make_unique<WindowsDirectory>(path, handle);
+}
+
+constexpr WindowsDirectories kDirectories;
+
+}  // namespace
+
+const ProfileDirectories& WindowsPlatform::Directories() { return kDirectories; }
+
+}  // namespace strobe

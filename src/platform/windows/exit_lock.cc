@@ -1,7 +1,7 @@
 #include "exit_lock.h"
 
 #include <windows.h>
-// After it.
+// These need windows.h before them.
 #include <winternl.h>
 
 #include "library_function.h"
@@ -9,7 +9,7 @@
 namespace strobe::internal {
 namespace {
 
-// In no header, and the same since Windows NT.
+// No header declares this. It is the same since Windows NT.
 using CurrentBlock = PEB*(NTAPI*)();
 using IsShutdownInProgress = BOOLEAN(NTAPI*)();
 constexpr int kMaxTries = 20;  // to get the lock

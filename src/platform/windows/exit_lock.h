@@ -1,39 +1,36 @@
-// ExitLock: that the process does not end while one of its threads is stopped.
+// ExitLock: keeps the process from ending while one of its threads is stopped.
 #pragma once
 
 namespace strobe::internal {
 
-// A thread that ends the process kills all other threads. Were this thread stopped at that
-// moment, and the one that would resume it among the killed, then it would stay so for ever, and
-// the process with it. It holds the process's own lock meanwhile (that of the process environment
-// block: so do all of NT's systems, and Wine): so this lock, while held here, keeps it from
-// beginning. Others mostly hold it for a few instructions, when they look into the environment or
-// take a slot of thread-local storage; but a change of directory holds it until that is
-// open.
+// A thread that ends the process kills all other threads. If that thread itself is stopped then,
+// and it has killed the thread that would resume it, the process never ends. A thread that ends the
+// process holds the lock of the process environment block, on all NT systems and on Wine. So while
+// ExitLock holds that lock, no thread can begin to end the process. Other code mostly holds the
+// lock for a few instructions, to read the environment or to allocate thread-local storage. A
+// change of directory holds it until the directory is open.
 class ExitLock {
  public:
-  // Finds the lock, once a process; false where there is none, and then it is never held. That
-  // itself waits for the loader's lock, so it is done before any thread can want an ExitLock while
-  // others wait for him.
+  // Finds the lock, once a process. False if there is none; then is_held() is always false. The
+  // search waits for the loader's lock, so it comes before any use of an ExitLock.
   static bool Prepare();
 
-  // Does not wait for long. As long as it is held nothing may be done but to stop threads and to
-  // resume them: no allocation, for the heap's lock comes after this one, and nothing of the
-  // loader's, whose comes before.
+  // Does not wait for long. While it is held, a thread may only be stopped and resumed: no
+  // allocation and no call of the loader. In the system's order of locks, the heap's lock comes
+  // after this one and the loader's before it, and a stopped thread may hold either.
   ExitLock();
   ~ExitLock();
   ExitLock(const ExitLock&) = delete;
   ExitLock& operator=(const ExitLock&) = delete;
 
-  // Whether threads may be stopped as long as this object lives.
+  // True if threads may be stopped while this object lives.
   [[nodiscard]] bool is_held() const { return is_held_; }
 
  private:
   bool is_held_ = false;
 };
 
-// Whether the process is at its end, so that all other threads have been killed, and whatever they
-// had locked stays so.
+// True if the process is ending: all other threads have been killed, and their locks stay locked.
 bool IsProcessEnding();
 
 }  // namespace strobe::internal

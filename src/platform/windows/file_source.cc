@@ -33,7 +33,7 @@ class WindowsFile final : public FileSource {
   std::string identity_;
 };
 
-// There is no vdso: what the kernel offers is in ntdll.dll, which is a file.
+// Windows has no vdso: the entries to its kernel are in ntdll.dll, which is a file.
 class WindowsFiles final : public SymbolFiles {
  public:
   [[nodiscard]] std::unique_ptr<FileSource> Open(const std::string& path) const override;

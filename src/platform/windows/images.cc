@@ -1,7 +1,7 @@
 #include "images.h"
 
 #include <windows.h>
-// After it.
+// These need windows.h before them.
 #include <psapi.h>
 #include <winternl.h>
 
@@ -42,17 +42,16 @@ using RegisterNotification = LONG(NTAPI*)(ULONG flags, Notification notification
                                           void** cookie);
 constexpr ULONG kLoaded = 1;
 
-// What the loader has announced since it was last taken. It announces one thing at a time, under
-// its lock.
+// The loader's notifications since the last Take. The loader sends one at a time, under its lock.
 class Announcements {
  public:
-  // Of one look at the images to the next. Where they do not suffice, all images are looked at.
+  // For the notifications between two reads. If they do not fit, all images are listed again.
   static constexpr std::size_t kRingBytes = std::size_t{1} << 15;
 
   Announcements() { ring_.Reset(memory_); }
 
-  // The loader's: an image that has come, with the path of its file, or gone, with none. Never
-  // waits, and allocates nothing.
+  // Called by the loader, for an image that was loaded, with the path of its file; or unloaded,
+  // with an empty path. Never waits, and allocates nothing.
   void Add(Address base, std::wstring_view path) {
     const std::size_t path_bytes = path.size() * sizeof(wchar_t);
     std::byte* const record = ring_.Reserve(sizeof(base) + path_bytes);
@@ -65,7 +64,8 @@ class Announcements {
     ring_.Commit(sizeof(base) + path_bytes);
   }
 
-  // The last one of each base. One caller at a time, as for HasLost.
+  // Removes all notifications, and returns the last one of each base. One caller at a time, as for
+  // HasLost.
   std::map<Address, std::wstring> Take() {
     std::map<Address, std::wstring> last;
     for (std::span<const std::byte> record = ring_.Peek(); !record.empty(); record = ring_.Peek()) {
@@ -79,8 +79,8 @@ class Announcements {
     return last;
   }
 
-  // Whether there were some, since it was last asked, that there was no room for. Then what was
-  // kept is of no use either, and let go.
+  // True if a notification found no room since the last call. Then the others are removed, because
+  // they are useless without it.
   bool HasLost() {
     if (!has_lost_.exchange(false, std::memory_order_acquire)) return false;
     Take();
@@ -97,8 +97,8 @@ Announcements& GlobalAnnouncements() {
   return *announcements;
 }
 
-// An image that is announced as going stays in the loader's list for a moment, but nothing runs
-// there any more.
+// An image that is being unloaded stays in the loader's list for a moment, but its code does not
+// run any more.
 void CALLBACK OnNotification(ULONG reason, const NotificationData* data, void* announcements) {
   const std::wstring_view path(data->path->Buffer, data->path->Length / sizeof(wchar_t));
   static_cast<Announcements*>(announcements)
@@ -118,9 +118,9 @@ bool RegisterOnce() {
   return is_registered;
 }
 
-// This process as if it was another one. By the handle that GetCurrentProcess gives, Wine follows
-// the loader's list where it lies, without its lock, and faults where another thread changes it; or
-// waits for that lock.
+// A handle of this process as of another one. With the handle of GetCurrentProcess, Wine reads the
+// loader's list in place: without the loader's lock, so that it faults when another thread changes
+// the list; or with that lock, so that it waits.
 HANDLE OwnProcess() {
   static const HANDLE process =
       OpenProcess(PROCESS_QUERY_INFORMATION | PROCESS_VM_READ, FALSE, GetCurrentProcessId());
@@ -129,7 +129,7 @@ HANDLE OwnProcess() {
 
 struct Image {
   Address base = 0;
-  std::vector<Module> modules;  // its code; none where it could not be read
+  std::vector<Module> modules;  // its code; empty if it could not be read
 };
 
 Image OpenImage(Address base, const std::string& path) {
@@ -140,7 +140,7 @@ Image OpenImage(Address base, const std::string& path) {
   return {base, image ? image->ModulesAt(base, path) : std::vector<Module>()};
 }
 
-// All, the program's first; nothing where the list has changed each time that it was read.
+// All images, the program's first. Empty if the list changed during each attempt to read it.
 std::optional<std::vector<Image>> ListImages() {
   std::array<HMODULE, kMaxImages> list{};
   DWORD bytes = 0;
@@ -164,16 +164,16 @@ std::vector<Module> ModulesOf(const std::vector<Image>& images) {
   return modules;
 }
 
-// The images as they were at the last look, and what the loader has announced since. To list them
-// all takes hundreds of reads.
+// The images that were listed, changed by the loader's notifications since. This saves the hundreds
+// of reads that a list of all images takes.
 class KnownImages {
  public:
   std::vector<Module> Look() {
-    // Of what was lost something may have been an image that is announced as going, and is in the
-    // list still: so it is listed twice.
+    // A lost notification may be of an image that is being unloaded and still in the list. So the
+    // images are listed a second time.
     if (GlobalAnnouncements().HasLost()) listings_ = 2;
-    // What is announced from here on may be in the list already, or not yet: either way the last
-    // that is announced of a base holds.
+    // The list may or may not have the changes of later notifications. In both cases the last
+    // notification of a base is right.
     if (listings_ > 0) ListAgain();
     for (const auto& [base, path] : GlobalAnnouncements().Take()) {
       Forget(base, base);
@@ -186,7 +186,7 @@ class KnownImages {
     return ModulesOf(images_);
   }
 
-  // Of one look at a time.
+  // Held by the caller of Look.
   std::mutex mutex;
 
  private:
@@ -195,11 +195,11 @@ class KnownImages {
       images_ = *std::move(listed);
       --listings_;
     }
-    // So that the collector reads again. Meanwhile what is known is better than nothing.
+    // So that the collector reads again. Until then the known images are used.
     if (listings_ > 0) image_changes.fetch_add(1, std::memory_order_acq_rel);
   }
 
-  // The image that begins at `start`, and all that have code in the range.
+  // Removes the image that begins at `start`, and all images with code in the range.
   void Forget(Address start, Address limit) {
     std::erase_if(images_, [&](const Image& image) {
       return image.base == start ||
@@ -210,7 +210,7 @@ class KnownImages {
   }
 
   std::vector<Image> images_;
-  int listings_ = 1;  // that are still to be made
+  int listings_ = 1;  // how many times the images are still to be listed
 };
 
 }  // namespace
@@ -227,7 +227,7 @@ std::string PathOfImage(void* base) {
 }
 
 std::uint64_t ImageVersion() {
-  // A caller that is told nothing assumes a change.
+  // Without notifications, each call reports a change.
   if (!RegisterOnce()) image_changes.fetch_add(1, std::memory_order_acq_rel);
   return image_changes.load(std::memory_order_acquire);
 }
@@ -235,7 +235,7 @@ std::uint64_t ImageVersion() {
 std::vector<Module> LoadedModules() {
   static auto* const known = new KnownImages;
   if (RegisterOnce()) {
-    // Its holder looks for another session, or was killed at it by the end of the process.
+    // Another session's thread may hold the mutex, or a thread that the process's end has killed.
     const std::unique_lock lock(known->mutex, std::try_to_lock);
     if (lock.owns_lock()) return known->Look();
   }

@@ -15,12 +15,11 @@ namespace strobe::internal {
 // Grows whenever an image is loaded or unloaded. Thread-safe, and never waits for the loader.
 std::uint64_t ImageVersion();
 
-// The code of all images, the program's first. Thread-safe, and never waits for the loader: an
-// image that comes or goes meanwhile may be missing, and ImageVersion will have grown.
+// The code of all images, the program's first. Thread-safe, and never waits for the loader. An
+// image that is loaded or unloaded meanwhile may be missing; then ImageVersion has grown.
 std::vector<Module> LoadedModules();
 
-// Copies this process's memory; returns how many bytes could be read, from the front. Never faults.
-// Allocates nothing.
+// A SignalSafeMemoryReader of this process's memory.
 std::size_t ReadOwnMemory(Address address, std::span<std::uint8_t> bytes) noexcept;
 
 // The file of the image that begins there, in UTF-8; of the program's own for nullptr.

@@ -1,12 +1,12 @@
-// Functions of the system's libraries that are in no header, or not in every Windows.
+// Functions of the system's libraries that no header declares, or that some Windows do not have.
 #pragma once
 
 #include <windows.h>
 
 namespace strobe::internal {
 
-// Function is a pointer to it; nullptr where the library, or there the name, is missing. Waits for
-// the loader's lock.
+// Returns a pointer to the function; nullptr if there is no such library or no such name in it.
+// Waits for the loader's lock.
 template <class Function>
 Function FindFunction(HMODULE library, const char* name) {
   return library == nullptr

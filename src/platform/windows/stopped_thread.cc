@@ -1,7 +1,7 @@
 #include "stopped_thread.h"
 
 #include <windows.h>
-// After it.
+// These need windows.h before them.
 #include <algorithm>
 #include <cstring>
 #include <mutex>
@@ -39,14 +39,14 @@ ThreadTable& GlobalThreads() {
   return *table;
 }
 
-// Takes the thread that ends out of the table; not at the process's end, for a killed thread may
-// have locked it.
+// Removes the ending thread from the table. Not at the process's end, because a killed thread may
+// have locked the table.
 void WINAPI ForgetThread(void* thread_id) {
   if (!IsProcessEnding()) GlobalThreads().Remove(reinterpret_cast<std::uintptr_t>(thread_id));
 }
 
-// Has the system call that at the calling thread's end. A thread_local object would not do:
-// mingw-w64 frees their memory before it destroys them (GCC's bug 58142).
+// Makes the system call ForgetThread at the calling thread's end. A thread_local object would not
+// work: mingw-w64 frees its memory before it destroys it (GCC's bug 58142).
 bool ForgetAtEnd(std::uint64_t thread_id) {
   static const DWORD slot = FlsAlloc(&ForgetThread);
   // NOLINTNEXTLINE(performance-no-int-to-ptr): a number in a pointer's place
@@ -54,8 +54,8 @@ bool ForgetAtEnd(std::uint64_t thread_id) {
          FlsSetValue(slot, reinterpret_cast<void*>(static_cast<std::uintptr_t>(thread_id))) != 0;
 }
 
-// Which stop is under way, if any: odd from its beginning to its end. Of the one that stops and the
-// watchdog, the one that ends it resumes the thread.
+// The number of the current stop: odd from its begin to its end. The stopping thread and the
+// watchdog both try to end a stop; the one that succeeds resumes the thread.
 class Watchdog {
  public:
   void Begin(HANDLE thread) {
@@ -63,7 +63,7 @@ class Watchdog {
     begin_ms_.store(GetTickCount64(), std::memory_order_relaxed);
     stop_.store(++last_stop_, std::memory_order_release);
   }
-  // False where the watchdog was faster: then it has resumed the thread.
+  // False if the watchdog was faster, and has resumed the thread.
   bool End() {
     std::uint64_t stop = last_stop_++;
     if (stop_.compare_exchange_strong(stop, last_stop_, std::memory_order_acq_rel)) return true;
@@ -96,8 +96,8 @@ class Watchdog {
           GetTickCount64() - begin_ms_.load(std::memory_order_relaxed) < kMaxStopMs)
         continue;
       const HANDLE thread = thread_.load(std::memory_order_relaxed);
-      // A thread that fails to end the stop waits until this is over, so that the handle stays the
-      // thread's.
+      // A stopping thread that was too late waits until is_resuming_ is false, so that the handle
+      // stays valid.
       is_resuming_.store(true, std::memory_order_release);
       if (stop_.compare_exchange_strong(stop, stop + 1, std::memory_order_acq_rel)) {
         ResumeThread(thread);
@@ -109,7 +109,7 @@ class Watchdog {
 
   std::mutex mutex_;
   bool is_started_ = false;
-  std::uint64_t last_stop_ = 0;  // of the one that stops
+  std::uint64_t last_stop_ = 0;  // used by the stopping thread only
   std::atomic<std::uint64_t> stop_{0};
   std::atomic<std::uint64_t> begin_ms_{0};
   std::atomic<HANDLE> thread_{nullptr};
@@ -122,7 +122,7 @@ Watchdog& GlobalWatchdog() {
 
 const void* CurrentBlock() {
 #if defined(__GNUC__)
-  // NtCurrentTeb() is this, but g++ 12 takes its address for one out of bounds.
+  // NtCurrentTeb() is the same, but g++ 12 warns that its address is out of bounds.
   const void* block = nullptr;
   __asm__("movq %%gs:0x30, %0" : "=r"(block));
   return block;
@@ -131,8 +131,8 @@ const void* CurrentBlock() {
 #endif
 }
 
-// What stands still is read as it is; a stack that the thread's block does not speak of is left
-// alone.
+// Copies the stack of a stopped thread. False if the stack pointer is not in the stack that the
+// thread's block names.
 bool CopyStopped(const CONTEXT& context, const NT_TIB& block, StackCopy& copy) {
   const auto low = reinterpret_cast<Address>(block.StackLimit);
   const auto high = reinterpret_cast<Address>(block.StackBase);
@@ -163,7 +163,7 @@ std::shared_ptr<KnownThread> KnownThread::Current() {
   ExitLock::Prepare();
   const std::uint64_t id = GetCurrentThreadId();
   std::shared_ptr<KnownThread> thread = GlobalThreads().Find(id);
-  // One that was terminated has left its entry behind, and its id may be this thread's now.
+  // A terminated thread leaves its entry behind, and its id may be this thread's now.
   DWORD code = 0;
   if (thread != nullptr && GetExitCodeThread(thread->handle(), &code) != 0 && code == STILL_ACTIVE)
     return thread;
@@ -198,10 +198,9 @@ bool CopyStack(KnownThread& thread, StackCopy& copy, void (*while_stopped)()) {
   if (!exit_lock.is_held()) return false;
   if (SuspendThread(thread.handle()) == static_cast<DWORD>(-1)) return false;
   GlobalStopCounters().stopped.fetch_add(1, std::memory_order_relaxed);
-  // Not before: a thread that is held up here must not find the thread resumed before it was
-  // stopped.
+  // Not before SuspendThread: the watchdog must not resume a thread that is not stopped yet.
   watchdog.Begin(thread.handle());
-  // The thread stands still only when its registers can be had: SuspendThread itself does not wait.
+  // SuspendThread does not wait. The thread is stopped once GetThreadContext has returned.
   bool is_copied = GetThreadContext(thread.handle(), &context) != 0 &&
                    CopyStopped(context, *static_cast<const NT_TIB*>(thread.block()), copy);
   if (while_stopped != nullptr) while_stopped();

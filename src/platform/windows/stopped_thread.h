@@ -1,4 +1,4 @@
-// Stopping a thread for as long as it takes to copy its registers and its stack.
+// Stops a thread while its registers and its stack are copied.
 #pragma once
 
 #include <array>
@@ -13,13 +13,14 @@
 
 namespace strobe::internal {
 
-// A thread that has registered itself: all that is needed to stop it is resolved here, beforehand.
+// A thread that has registered itself. Holds all that is needed to stop the thread, so that nothing
+// must be looked up then.
 class KnownThread {
  public:
-  // The calling thread; nullptr where the system refuses a handle. Found by its id until it ends.
-  // The first call waits for the loader's lock.
+  // The calling thread; nullptr if the system refuses a handle. Find() finds it until it ends. The
+  // first call waits for the loader's lock.
   static std::shared_ptr<KnownThread> Current();
-  // nullptr where no such thread has called Current(), or it has ended.
+  // nullptr if no such thread has called Current(), or if it has ended.
   static std::shared_ptr<KnownThread> Find(std::uint64_t thread_id);
 
   KnownThread(void* handle, const void* block) : handle_(handle), block_(block) {}
@@ -28,10 +29,10 @@ class KnownThread {
   KnownThread& operator=(const KnownThread&) = delete;
 
   [[nodiscard]] void* handle() const { return handle_; }
-  // The thread's own block, which says where its stack is now, a fiber's too. Valid while the
-  // thread lives.
+  // The thread's environment block, which has the bounds of its current stack, also of a fiber's.
+  // Valid while the thread lives.
   [[nodiscard]] const void* block() const { return block_; }
-  // How many times it stayed stopped too long. The stopping thread counts.
+  // How many times the thread stayed stopped too long. The stopping thread counts.
   std::atomic<int> stalls{0};
 
  private:
@@ -60,18 +61,18 @@ struct StackCopy {
   [[nodiscard]] std::span<const std::byte> stack() const { return {bytes.data(), byte_count}; }
 };
 
-// After this long the watchdog resumes a thread, and after this many times a thread is left in
-// peace.
+// The watchdog resumes a thread after this time. After this many times, the thread is not stopped
+// any more.
 inline constexpr std::int64_t kMaxStopMs = 500;
 inline constexpr int kMaxStalls = 5;
 
-// Suspends the thread, copies its registers and its stack, and resumes it; between the two nothing
-// allocates, locks, logs or loads. False where it has ended, runs on no stack that is known, has
-// stalled too often, or stayed stopped too long, so that it was resumed while it was being copied;
-// and where there is no ExitLock just now. `while_stopped` is a test's. One caller at a time.
+// Suspends the thread, copies its registers and its stack, and resumes it. While it is suspended,
+// nothing allocates, locks, logs or loads. False if the thread has ended, runs on an unknown stack,
+// or has stalled too often; if the watchdog resumed it during the copy; or if the ExitLock is not
+// free. `while_stopped` is for tests. One caller at a time.
 bool CopyStack(KnownThread& thread, StackCopy& copy, void (*while_stopped)() = nullptr);
 
-// Starts the watchdog, once a process; false where the system refuses.
+// Starts the watchdog, once a process. False if the system refuses.
 bool StartWatchdog();
 
 }  // namespace strobe::internal

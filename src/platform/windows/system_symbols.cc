@@ -1,7 +1,7 @@
 #include "system_symbols.h"
 
 #include <windows.h>
-// After it.
+// These need windows.h before them.
 #include <dbghelp.h>
 
 #include <mutex>
@@ -14,14 +14,11 @@ namespace strobe::internal {
 namespace {
 
 constexpr DWORD64 kBase = 0x180000000;  // any place: the image is read from its file
-constexpr ULONG kTagFunction = 5;       // SymTagFunction, of which no header of the SDK's tells
-constexpr ULONG kTagPublic =
-    10;  // SymTagPublicSymbol: all that a PDB file has which was made for others
-constexpr DWORD kIgnoreSymbolPath =
-    0x1000;  // SYMOPT_IGNORE_NT_SYMPATH, which mingw-w64's header has not
+constexpr ULONG kTagFunction = 5;       // SymTagFunction, in no header of the SDK
+constexpr ULONG kTagPublic = 10;        // SymTagPublicSymbol: the only kind in a public PDB file
+constexpr DWORD kIgnoreSymbolPath = 0x1000;  // SYMOPT_IGNORE_NT_SYMPATH, not in mingw-w64's header
 
-// The functions that are used of the library, which is loaded when the first image needs it. Never
-// unloaded: it is the system's.
+// The functions of the library. It is loaded when the first image needs it, and never unloaded.
 struct DebugHelp {
   decltype(&SymInitializeW) initialize = nullptr;
   decltype(&SymCleanup) cleanup = nullptr;
@@ -48,7 +45,7 @@ struct DebugHelp {
   }
 };
 
-// The library's own name for what the image exports is none of interest.
+// False if the library only has names for the image's exports, which ReadExports finds as well.
 bool HasDebugInformation(const DebugHelp& library, HANDLE session) {
   IMAGEHLP_MODULEW64 module = {};
   module.SizeOfStruct = sizeof(module);
@@ -60,7 +57,7 @@ BOOL CALLBACK Visit(PSYMBOL_INFOW symbol, ULONG /*bytes*/, PVOID context) {
   const bool is_function = (symbol->Tag == kTagFunction || symbol->Tag == kTagPublic) &&
                            (symbol->Flags & SYMFLAG_EXPORT) == 0;
   if (!is_function || symbol->Address < kBase) return TRUE;
-  // What is only public comes without a size, which by Wine is 1.
+  // A public symbol has no size; Wine says 1.
   const std::uint64_t bytes = symbol->Tag == kTagFunction ? symbol->Size : 0;
   const auto& visit = *static_cast<const SymbolFiles::SymbolVisitor*>(context);
   return visit(symbol->Address - kBase, bytes,
@@ -72,10 +69,10 @@ BOOL CALLBACK Visit(PSYMBOL_INFOW symbol, ULONG /*bytes*/, PVOID context) {
 
 }  // namespace
 
-// A session of its own for each image, under a handle that is no process's: the program may use the
-// library for itself, and images come and go.
+// Each image has its own session of the library, under a handle that is not a process. The program
+// may have sessions of its own.
 bool VisitSystemSymbols(const std::string& path, const SymbolFiles::SymbolVisitor& visit) {
-  static std::mutex mutex;  // the library is for one thread at a time
+  static std::mutex mutex;  // the library works for one thread at a time
   const std::unique_lock lock(mutex, std::try_to_lock);
   if (!lock.owns_lock()) return false;
   static const DebugHelp library;
@@ -83,8 +80,8 @@ bool VisitSystemSymbols(const std::string& path, const SymbolFiles::SymbolVisito
   const std::wstring image = WideFromUtf8(path);
   const HANDLE session = &mutex;
   const DWORD options = library.get_options();
-  // No question is shown, no file is taken that only looks like the right one, and none is
-  // looked for along the user's symbol path, in which there may be a server far away.
+  // No dialog is shown, a file that does not match exactly is not taken, and the user's symbol
+  // path, which may name a remote server, is not searched.
   library.set_options(SYMOPT_UNDNAME | SYMOPT_EXACT_SYMBOLS | SYMOPT_FAIL_CRITICAL_ERRORS |
                       SYMOPT_NO_PROMPTS | kIgnoreSymbolPath);
   if (library.initialize(session, image.substr(0, image.find_last_of(L"\\/")).c_str(), FALSE) !=

@@ -1,4 +1,4 @@
-// What DbgHelp, the system's own library, knows of an image's names.
+// The names that DbgHelp, the system's own library, has for an image.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace strobe::internal {
 
-// As SymbolFiles::VisitSymbols: from the PDB file that the image was linked with, where that lies
-// beside it or where the linker put it.
+// See SymbolFiles::VisitSymbols. The names are from the PDB file that the image was linked with, if
+// that file is beside the image or at the path that the linker wrote.
 bool VisitSystemSymbols(const std::string& path, const SymbolFiles::SymbolVisitor& visit);
 
 }  // namespace strobe::internal

@@ -1,7 +1,7 @@
 #include "strobe/platform/windows/windows_platform.h"
 
 #include <windows.h>
-// After it.
+// These need windows.h before them.
 #include <intrin.h>
 #include <process.h>
 
@@ -21,8 +21,8 @@
 namespace strobe {
 namespace {
 
-// Nanoseconds a cycle of QueryThreadCycleTime, which counts as the time stamp counter does; 0 where
-// the system does not answer it.
+// Nanoseconds in a cycle of QueryThreadCycleTime, which counts like the time stamp counter; 0 if
+// the system does not have that call.
 double MeasureNsPerCycle() {
   constexpr DWORD kMeasureMs = 20;
   ULONG64 cycles = 0;
@@ -48,8 +48,8 @@ double NsPerCycle() {
   return ns;
 }
 
-// Of a thread or of the process, whose functions have the same form. -1 where there is no such
-// thing.
+// The CPU time of a thread or of the process, which have functions of the same form. -1 if the
+// system does not tell.
 std::int64_t CpuTimeOf(HANDLE handle, decltype(&QueryThreadCycleTime) query_cycles,
                        decltype(&GetThreadTimes) get_times) {
   ULONG64 cycles = 0;
@@ -74,8 +74,7 @@ std::int64_t CpuTimeOfThread(HANDLE thread) {
   return CpuTimeOf(thread, &QueryThreadCycleTime, &GetThreadTimes);
 }
 
-// Of the one capture that is under way. The mutex's holder is a collector, and is never
-// stopped itself.
+// The memory of the current capture. Only collectors take the mutex, and they are never stopped.
 struct CaptureRoom {
   std::mutex mutex;
   internal::StackCopy copy;
@@ -85,7 +84,7 @@ CaptureRoom& GlobalCaptureRoom() {
   return *room;
 }
 
-// For one thread at a time; nullptr where the system refuses.
+// A timer for one thread at a time; nullptr if the system refuses.
 HANDLE CreateTimer() {
   constexpr DWORD kHighResolution =
       2;  // CREATE_WAITABLE_TIMER_HIGH_RESOLUTION, since Windows 10, version 1803
@@ -94,7 +93,7 @@ HANDLE CreateTimer() {
   return timer != nullptr ? timer : CreateWaitableTimerExW(nullptr, nullptr, 0, kRights);
 }
 
-// Later Windows alone has it.
+// Does nothing on an old Windows, which has no names for threads.
 void NameThread(HANDLE thread, const std::string& name) {
   using SetDescription = HRESULT(WINAPI*)(HANDLE, PCWSTR);
   static const auto set = internal::FindFunction<SetDescription>(
@@ -126,7 +125,7 @@ std::string WindowsPlatform::ProgramName() {
   return name;
 }
 
-// Not by the C library, which knows the code page's characters only.
+// Not by the C library, which has only the characters of the code page.
 std::optional<std::string> WindowsPlatform::EnvironmentVariable(const char* name) {
   const std::wstring wide_name = internal::WideFromUtf8(name);
   std::wstring value(MAX_PATH, L'\0');
@@ -151,8 +150,8 @@ std::int64_t WindowsPlatform::ProcessCpuTimeNs() {
   return CpuTimeOf(GetCurrentProcess(), &QueryProcessCycleTime, &GetProcessTimes);
 }
 
-// Builds all that the collector would else build at its first use, when others may wait for what it
-// has locked.
+// Makes all that the collector would otherwise make at its first use, when other threads may wait
+// for its locks.
 absl::Status WindowsPlatform::InstallHandler(int /*signal*/) {
   NsPerCycle();
   GlobalCaptureRoom();
@@ -188,9 +187,9 @@ std::vector<Module> WindowsPlatform::Modules() { return internal::LoadedModules(
 std::size_t WindowsPlatform::ReadMemory(std::uint64_t address, std::span<std::uint8_t> bytes) {
   return internal::ReadOwnMemory(address, bytes);
 }
-std::size_t WindowsPlatform::ReadStack(std::uint64_t address, std::span<std::byte> bytes) noexcept {
-  return internal::ReadOwnMemory(address,
-                                 {reinterpret_cast<std::uint8_t*>(bytes.data()), bytes.size()});
+std::size_t WindowsPlatform::ReadStack(std::uint64_t address,
+                                       std::span<std::uint8_t> bytes) noexcept {
+  return internal::ReadOwnMemory(address, bytes);
 }
 
 WindowsPlatform::OwnThread::OwnThread(OwnThread&& other) noexcept
@@ -222,7 +221,7 @@ WindowsPlatform::OwnThread WindowsPlatform::RunOnOwnThread(const char* name,
     return 0;
   };
   OwnThread thread;
-  // The C library's way to start one, so that it knows of it.
+  // By the C library, which must know all threads that use it.
   thread.handle_ =
       reinterpret_cast<void*>(_beginthreadex(nullptr, 0, run, start.get(), 0, nullptr));
   if (thread.handle_ != nullptr) static_cast<void>(start.release());

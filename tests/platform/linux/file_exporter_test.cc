@@ -11,7 +11,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "export/file_exporter_fixture.h"
+#include "platform/file_exporter_fixture.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

@@ -23,7 +23,7 @@ struct LinuxPlatform {
     int id = -1;
   };
 
-  // A thread of ours: a handle of pthreads.
+  // A thread of the profiler: a pthread.
   using Mapping = PrivateMapping;
   class OwnThread {
    public:
@@ -31,11 +31,11 @@ struct LinuxPlatform {
     OwnThread(OwnThread&& other) noexcept;
     OwnThread& operator=(OwnThread&& other) noexcept;
     ~OwnThread() = default;
-    // False where the system refused to start it.
+    // False if the system refused to start the thread.
     [[nodiscard]] bool IsRunning() const { return is_running_; }
-    // Waits for its end. Does nothing where there is no thread.
+    // Waits for the thread's end. Does nothing if there is no thread.
     void Join();
-    // Lets it run on by itself.
+    // Lets the thread run on by itself.
     void Detach();
 
    private:
@@ -67,9 +67,10 @@ struct LinuxPlatform {
   static std::uint64_t ModuleVersion();
   static std::vector<Module> Modules();
   static const SymbolFiles& Files();
+  static const ProfileDirectories& Directories();
 
   static std::size_t ReadMemory(std::uint64_t address, std::span<std::uint8_t> bytes);
-  static std::size_t ReadStack(std::uint64_t address, std::span<std::byte> bytes) noexcept;
+  static std::size_t ReadStack(std::uint64_t address, std::span<std::uint8_t> bytes) noexcept;
 
   static OwnThread RunOnOwnThread(const char* name, std::function<void()> body);
   static void WorkInBackground();

@@ -1,5 +1,5 @@
-// WindowsPlatform: Windows for x64. A thread is stopped from outside, its registers and its stack
-// are copied, and all else is done when it runs again. No OS header is needed to include it.
+// WindowsPlatform: Windows for x64. The collector stops a thread, copies its registers and its
+// stack, and resumes it before it unwinds. No OS header is needed to include it.
 #pragma once
 
 #include <cstddef>
@@ -15,14 +15,14 @@
 
 namespace strobe {
 
-// There are no timers on threads' CPU clocks, so StartTimer refuses, and the collector looks at the
+// Windows has no timers on threads' CPU clocks, so StartTimer refuses, and the collector polls the
 // clocks. Signals have no meaning here.
 struct WindowsPlatform {
   static constexpr bool kCopiesStacks = true;
 
   struct Timer {};
 
-  // A thread of ours: a handle.
+  // A thread of the profiler: a handle.
   using Mapping = PrivateMapping;
   class OwnThread {
    public:
@@ -30,11 +30,11 @@ struct WindowsPlatform {
     OwnThread(OwnThread&& other) noexcept;
     OwnThread& operator=(OwnThread&& other) noexcept;
     ~OwnThread() = default;
-    // False where the system refused to start it.
+    // False if the system refused to start the thread.
     [[nodiscard]] bool IsRunning() const { return handle_ != nullptr; }
-    // Waits for its end. Does nothing where there is no thread.
+    // Waits for the thread's end. Does nothing if there is no thread.
     void Join();
-    // Lets it run on by itself.
+    // Lets the thread run on by itself.
     void Detach();
 
    private:
@@ -65,16 +65,17 @@ struct WindowsPlatform {
   static std::uint64_t ModuleVersion();
   static std::vector<Module> Modules();
   static const SymbolFiles& Files();
+  static const ProfileDirectories& Directories();
 
   static std::size_t ReadMemory(std::uint64_t address, std::span<std::uint8_t> bytes);
-  static std::size_t ReadStack(std::uint64_t address, std::span<std::byte> bytes) noexcept;
+  static std::size_t ReadStack(std::uint64_t address, std::span<std::uint8_t> bytes) noexcept;
 
-  // By a timer of high resolution, where this Windows has them. Others go by the tick of the
-  // system's clock, of 15.6 ms.
+  // Uses a timer of high resolution if this Windows has them. Without one, a sleep is rounded to
+  // the system's tick of 15.6 ms.
   static void SleepNs(std::int64_t time_ns);
   static OwnThread RunOnOwnThread(const char* name, std::function<void()> body);
   static std::uint64_t ForkCount() { return 0; }
-  // At the exit of a program whose profiler is in a DLL all other threads have been killed already.
+  // Always false: when a DLL's functions run at exit, all other threads have been killed already.
   static bool AtExit(void (* /*function*/)()) { return false; }
   static void WriteLine(const std::string& text);
   static Mapping MapMemory(std::uint64_t bytes);

@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::uint64_t kMaxStubBytes = 24;  // aarch64 with signed pointers
 
-// Ends the stub before where this one starts.
+// Ends the previous stub at the start of this one.
 void Append(std::vector<LinkageStub>& stubs, LinkageStub stub) {
   if (!stubs.empty()) stubs.back().end = std::min(stubs.back().end, stub.address);
   stubs.push_back(stub);
@@ -25,7 +25,7 @@ std::uint32_t Word(std::span<const std::byte> code, std::size_t at) {
 std::vector<LinkageStub> FindX86LinkageStubs(std::uint64_t address,
                                              std::span<const std::byte> code) {
   constexpr std::size_t kJumpBytes = 6;  // jmp *displacement(%rip)
-  // A stub starts with its jump, or with endbr64 and perhaps a prefix before it.
+  // A stub starts with its jump; or with endbr64, then the jump, which may have a prefix.
   constexpr std::uint64_t kAlignment = 8;
   std::vector<LinkageStub> stubs;
   for (std::size_t i = 0; i + kJumpBytes <= code.size(); ++i) {

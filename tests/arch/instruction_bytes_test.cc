@@ -1,4 +1,4 @@
-#include "../../src/unwind/instruction_bytes.h"
+#include "../../src/arch/instruction_bytes.h"
 
 #include <gtest/gtest.h>
 

@@ -14,7 +14,7 @@
 
 #include "gtest/gtest.h"
 #include "platform/test_system.h"
-#include "strobe/export/file_exporter.h"
+#include "strobe/platform/file_exporter.h"
 
 namespace strobe::testing {
 

@@ -1,4 +1,4 @@
-#include "strobe/export/file_exporter.h"
+#include "strobe/export/directory_exporter.h"
 
 #include <algorithm>
 #include <atomic>
@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -14,25 +15,22 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "directory.h"
 #include "strobe/base/memory_guard.h"
 #include "strobe/core/thread_info.h"
 #include "strobe/encode/encoder.h"
+#include "strobe/export/profile_directories.h"
 
 namespace strobe {
 namespace {
 
-using internal::Directory;
-using internal::DirectoryFile;
-
-// What an entry of the directory is to this program.
+// The parts of a file's name.
 struct ProfileName {
   std::uint64_t process_id = 0;
   std::uint64_t sequence = 0;
   bool is_temporary = false;
 };
 
-// Takes a decimal number off the front of `text`; false where there is none.
+// Takes a decimal number off the front of `text`; false if there is none.
 bool ConsumeNumber(std::string_view& text, std::uint64_t& number) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc()) return false;
@@ -46,7 +44,7 @@ bool Consume(std::string_view& text, std::string_view prefix) {
   return true;
 }
 
-// Removes ".<number>.tmp" from the end of `text`; false where there is none.
+// Removes ".<number>.tmp" from the end of `text`; false if there is none.
 bool ConsumeTemporaryEnd(std::string_view& text) {
   if (!text.ends_with(".tmp")) return false;
   text.remove_suffix(4);
@@ -71,10 +69,10 @@ bool ParseName(std::string_view text, std::string_view program, std::string_view
           std::ranges::find(kProfileFileSuffixes, text) != kProfileFileSuffixes.end());
 }
 
-// A program's name as part of a file name: no path, no hidden file, nothing that a terminal or a
-// shell would stumble over.
+// A program's name as part of a file name: no path, no hidden file, and no character that a
+// terminal or a shell interprets.
 std::string FileNamePart(std::string_view program) {
-  std::string result = ValidUtf8(program.substr(0, FileExporter::kMaxProgramBytes));
+  std::string result = ValidUtf8(program.substr(0, DirectoryExporter::kMaxProgramBytes));
   for (char& c : result) {
     const auto byte = static_cast<unsigned char>(c);
     const bool is_plain =
@@ -100,14 +98,14 @@ bool IsOlder(const OwnFile& a, const OwnFile& b) {
 // One export.
 class FileExport {
  public:
-  FileExport(Directory directory, const ExportRequest& request)
-      : directory_(std::move(directory)),
+  FileExport(const ProfileDirectory& directory, const ExportRequest& request)
+      : directory_(directory),
         program_(FileNamePart(request.profile.program)),
         suffix_(request.file_suffix),
         process_id_(request.profile.process_id),
         sequence_(request.profile.sequence) {}
 
-  // Sets name(). Whole or not at all.
+  // Writes all of the bytes, and sets path(); or leaves no file.
   absl::Status Write(std::string_view bytes);
   void RemoveOld(std::uint64_t max_files, std::uint64_t max_bytes) const;
 
@@ -117,11 +115,12 @@ class FileExport {
   [[nodiscard]] std::string Name(std::uint64_t sequence) const {
     return absl::StrCat(program_, ".", process_id_, ".", sequence, suffix_);
   }
-  absl::Status WriteTemporary(std::string_view bytes, std::string& name) const;
-  absl::Status Rename(const std::string& temporary);
+  [[nodiscard]] absl::StatusOr<std::unique_ptr<TemporaryFile>> WriteTemporary(
+      std::string_view bytes) const;
+  absl::Status Rename(TemporaryFile& temporary);
   [[nodiscard]] std::vector<OwnFile> ListOwnFiles() const;
 
-  const Directory directory_;
+  const ProfileDirectory& directory_;
   const std::string program_;
   const std::string suffix_;
   const std::uint64_t process_id_;
@@ -129,36 +128,33 @@ class FileExport {
   std::string name_;
 };
 
-absl::Status FileExport::WriteTemporary(std::string_view bytes, std::string& name) const {
+absl::StatusOr<std::unique_ptr<TemporaryFile>> FileExport::WriteTemporary(
+    std::string_view bytes) const {
   static std::atomic<std::uint64_t> counter{0};
-  absl::Status status;
-  for (int attempt = 0; attempt < FileExporter::kMaxNameAttempts; ++attempt) {
-    // Not to be foreseen with certainty, and different for every profiler of the process; that
-    // nothing is replaced does the rest.
+  absl::StatusOr<std::unique_ptr<TemporaryFile>> temporary;
+  for (int attempt = 0; attempt < DirectoryExporter::kMaxNameAttempts; ++attempt) {
+    // Hard to foresee, and different for every profiler of the process. A name that is taken in
+    // spite of this is not replaced.
     const auto now = std::chrono::steady_clock::now().time_since_epoch().count();
     const std::uint64_t token =
         static_cast<std::uint64_t>(now) + counter.fetch_add(1, std::memory_order_relaxed);
-    name = absl::StrCat(".", Name(sequence_), ".", token, ".tmp");
-    status = directory_.Write(name, bytes);
-    if (!absl::IsAlreadyExists(status)) break;
+    temporary = directory_.Write(absl::StrCat(".", Name(sequence_), ".", token, ".tmp"), bytes);
+    if (!absl::IsAlreadyExists(temporary.status())) break;
   }
-  return status;
+  return temporary;
 }
 
 absl::Status FileExport::Write(std::string_view bytes) {
-  std::string temporary;
-  if (absl::Status status = WriteTemporary(bytes, temporary); !status.ok()) return status;
-  absl::Status status = Rename(temporary);
-  if (!status.ok()) (void)directory_.Remove(temporary);
-  return status;
+  absl::StatusOr<std::unique_ptr<TemporaryFile>> temporary = WriteTemporary(bytes);
+  return temporary.ok() ? Rename(**temporary) : temporary.status();
 }
 
-absl::Status FileExport::Rename(const std::string& temporary) {
+absl::Status FileExport::Rename(TemporaryFile& temporary) {
   std::uint64_t sequence = sequence_;
   absl::Status status;
-  for (int attempt = 0; attempt < FileExporter::kMaxNameAttempts; ++attempt) {
+  for (int attempt = 0; attempt < DirectoryExporter::kMaxNameAttempts; ++attempt) {
     name_ = Name(sequence);
-    status = directory_.Rename(temporary, name_);
+    status = temporary.RenameTo(name_);
     if (!absl::IsAlreadyExists(status)) break;
     for (const OwnFile& own : ListOwnFiles()) {
       if (!own.parsed.is_temporary && own.parsed.process_id == process_id_)
@@ -176,7 +172,7 @@ std::vector<OwnFile> FileExport::ListOwnFiles() const {
   std::vector<OwnFile> files;
   ProfileName parsed;
   for (DirectoryFile& file :
-       directory_.List(FileExporter::kMaxDirectoryEntries,
+       directory_.List(DirectoryExporter::kMaxDirectoryEntries,
                        [&](std::string_view name) { return parse(name, parsed); })) {
     parse(file.name, parsed);
     files.push_back({std::move(file), parsed});
@@ -195,13 +191,13 @@ void FileExport::RemoveOld(std::uint64_t max_files, std::uint64_t max_bytes) con
   }
   const std::chrono::nanoseconds now = std::chrono::system_clock::now().time_since_epoch();
   const std::int64_t stale_ns =
-      (now - std::chrono::seconds(FileExporter::kStaleTemporarySeconds)).count();
+      (now - std::chrono::seconds(DirectoryExporter::kStaleTemporarySeconds)).count();
   for (const OwnFile& own : files) {
     const bool is_excess = !own.parsed.is_temporary && own.file.name != name_ &&
                            (count > max_files || bytes > max_bytes);
     const bool is_stale = own.parsed.is_temporary && own.file.modified_ns < stale_ns;
     if (!is_excess && !is_stale) continue;
-    // A file that cannot be removed is not counted on: the next one goes in its place.
+    // Where a file cannot be removed, the next one goes in its place.
     if (directory_.Remove(own.file.name) && is_excess) {
       --count;
       bytes -= own.file.bytes;
@@ -209,33 +205,36 @@ void FileExport::RemoveOld(std::uint64_t max_files, std::uint64_t max_bytes) con
   }
 }
 
-// What the system says of a directory or a disk, a name that is too long or a file that is too
-// large for it, is not the profile's fault: a program may mend it, and the profile waits.
-absl::Status OfTheWay(const absl::Status& status) {
+// An error of the system (a name that is too long, a file that is too large for the disk) does not
+// refuse the profile: the program may mend the cause, so the profile waits.
+absl::Status WithoutRefusal(const absl::Status& status) {
   return RefusesProfile(status) ? absl::FailedPreconditionError(status.message()) : status;
 }
 
 }  // namespace
 
-FileExporter::FileExporter(const ExporterOptions& options)
-    : directory_(options.directory->empty() ? std::string()
-                                            : Directory::AbsolutePath(*options.directory)),
+DirectoryExporter::DirectoryExporter(const ProfileDirectories& directories,
+                                     const ExporterOptions& options)
+    : directories_(&directories),
+      directory_(options.directory->empty() ? std::string()
+                                            : directories.AbsolutePath(*options.directory)),
       max_files_(static_cast<std::uint64_t>(std::max<std::int64_t>(*options.max_files, 0))),
       max_bytes_(static_cast<std::uint64_t>(std::max<std::int64_t>(*options.max_bytes, 0))) {
   while (directory_.size() > 1 && directory_.back() == '/') directory_.pop_back();
 }
 
-absl::StatusOr<std::string> FileExporter::Export(const ExportRequest& request) {
+absl::StatusOr<std::string> DirectoryExporter::Export(const ExportRequest& request) {
   if (directory_.empty()) return absl::InvalidArgumentError("exporter.directory is empty");
   if (request.file_suffix.empty() || request.file_suffix.find('/') != std::string_view::npos) {
     return absl::InvalidArgumentError(
         absl::StrCat("not a file suffix: \"", std::string(request.file_suffix), "\""));
   }
-  absl::StatusOr<Directory> directory = Directory::Open(directory_);
-  if (!directory.ok()) return OfTheWay(directory.status());
-  FileExport file(*std::move(directory), request);
-  if (absl::Status status = file.Write(request.bytes); !status.ok()) return OfTheWay(status);
-  // The profile is delivered, whatever there is no memory for now.
+  const absl::StatusOr<std::unique_ptr<ProfileDirectory>> directory =
+      directories_->Open(directory_);
+  if (!directory.ok()) return WithoutRefusal(directory.status());
+  FileExport file(**directory, request);
+  if (absl::Status status = file.Write(request.bytes); !status.ok()) return WithoutRefusal(status);
+  // The profile is delivered, even if there is no memory for what follows.
   std::string path;
   static_cast<void>(internal::HasMemoryFor([&] {
     file.RemoveOld(max_files_, max_bytes_);

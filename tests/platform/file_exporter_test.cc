@@ -1,4 +1,4 @@
-#include "strobe/export/file_exporter.h"
+#include "strobe/platform/file_exporter.h"
 
 #include <algorithm>
 #include <chrono>
@@ -11,10 +11,11 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "export/file_exporter_fixture.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "platform/file_exporter_fixture.h"
 #include "strobe/testing/exporter_conformance.h"
+#include "strobe/testing/manual_platform.h"
 
 namespace strobe::testing {
 
@@ -202,6 +203,14 @@ TEST_F(FileExporterTest, ErrorsCarryThePathAndTheReason) {
                 AllOf(HasSubstr("cannot "),
                       HasSubstr("directory " + (directory_ / "file").generic_string())));
   }
+}
+
+TEST_F(FileExporterTest, WritesToTheDirectoriesOfItsPlatform) {
+  ManualPlatform::Reset();
+  PlatformFileExporter<ManualPlatform> exporter({.directory = "profiles"});
+  EXPECT_THAT(exporter.Export({"bytes", ".pb.gz", "", Profile()}).value_or("nowhere"),
+              StartsWith("/profiles/program."));
+  EXPECT_EQ(ManualPlatform::TheDirectories().Names("/profiles").size(), 1u);
 }
 
 TEST_F(FileExporterTest, SuffixMustBeOne) {

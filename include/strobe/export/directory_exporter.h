@@ -1,0 +1,53 @@
+// DirectoryExporter: each profile as a file of its own in one directory.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "strobe/core/options.h"
+#include "strobe/export/exporter.h"
+#include "strobe/export/profile_directories.h"
+
+namespace strobe {
+
+// Writes <directory>/<program>.<process id>.<sequence><suffix>, readable by the user alone whatever
+// the umask says (on Windows: as the directory's access list says).
+// * The bytes go to a temporary name in the same directory, which is then renamed: a reader never
+//   sees half a profile. A failed export leaves no file behind, even if memory runs out. Nothing is
+//   synced to the disk: a power cut may cost the last profiles, but an export does not wait for the
+//   disk.
+// * No profile is ever overwritten. If the name is taken (a process id used again, as in
+//   containers), the sequence is replaced by one more than the highest of this program and process.
+// * After a success, the oldest profiles of this program beyond max_files and max_bytes are
+//   removed, and temporary files that a killed process left more than an hour ago. Files with the
+//   encoder's suffix and with any of kProfileFileSuffixes share one quota. Only files of this user
+//   with names of this program's own pattern are removed; never the file just written.
+// * A relative directory is resolved when the exporter is constructed, so that a later change of
+//   the working directory has no effect. Missing directories are created, with mode 0700, at the
+//   first Export.
+class DirectoryExporter {
+ public:
+  // Entries read when old files are removed; a directory with more entries keeps some files longer.
+  static constexpr std::size_t kMaxDirectoryEntries = 100'000;
+  static constexpr std::size_t kMaxProgramBytes = 128;
+  // Names tried for the temporary file, and for the profile, before an export fails.
+  static constexpr int kMaxNameAttempts = 16;
+  static constexpr std::int64_t kStaleTemporarySeconds = 3600;
+
+  // `directories` must outlive the exporter and its copies.
+  DirectoryExporter(const ProfileDirectories& directories, const ExporterOptions& options);
+
+  // The path of the file. Errors carry the path and the system's reason.
+  absl::StatusOr<std::string> Export(const ExportRequest& request);
+
+ private:
+  const ProfileDirectories* directories_;
+  std::string directory_;
+  std::uint64_t max_files_;
+  std::uint64_t max_bytes_;
+};
+static_assert(Exporter<DirectoryExporter>);
+
+}  // namespace strobe

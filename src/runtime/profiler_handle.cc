@@ -1,0 +1,76 @@
+#include "strobe/runtime/profiler_handle.h"
+
+#include <utility>
+
+#include "strobe/base/memory_guard.h"
+#include "strobe/runtime/slot_arena.h"
+
+namespace strobe::internal {
+
+ProfilerHandle::ProfilerHandle(ProfilerOptions options, std::unique_ptr<const CoreFactory> factory)
+    : factory_(std::move(factory)) {
+  if (factory_ == nullptr) return;
+  static_cast<void>(HasMemoryFor([&] {
+    options_ = factory_->WithEnvironment(std::move(options));
+    core_.store(factory_->Make(options_).release(), std::memory_order_release);
+  }));
+}
+
+ProfilerHandle::~ProfilerHandle() {
+  AbstractCore* const core = core_.load(std::memory_order_acquire);
+  if (core == nullptr) return;
+  core->IsOfThisProcess() ? core->Retire() : KeepForEver(core);
+}
+
+Registration ProfilerHandle::RegisterThread(std::string_view name) {
+  AbstractCore* const core = Core();
+  return core != nullptr ? core->RegisterThread(name) : Registration(OutOfMemory());
+}
+
+CodeRegistration ProfilerHandle::RegisterCode(const GeneratedCode& code) {
+  AbstractCore* const core = Core();
+  return core != nullptr ? core->RegisterCode(code) : CodeRegistration(OutOfMemory());
+}
+
+absl::StatusOr<Profile> ProfilerHandle::Record(const RecordingOptions& options) {
+  AbstractCore* const core = Core();
+  if (core == nullptr) return OutOfMemory();
+  return core->Record(options);
+}
+
+Stats ProfilerHandle::GetStats() {
+  if (AbstractCore* const core = Core()) return core->GetStats();
+  Stats none;
+  none.out_of_memory = 1;
+  return none;
+}
+
+std::string ProfilerHandle::Diagnose() {
+  AbstractCore* const core = Core();
+  return core != nullptr ? core->Diagnose() : "Out of memory.";
+}
+
+void ProfilerHandle::Warn(const char* what, const absl::Status& status) const {
+  if (factory_ == nullptr) return;
+  static_cast<void>(HasMemoryFor([&] {
+    factory_->WriteLine("strobe: " + std::string(what) + ": " + std::string(status.message()));
+  }));
+}
+
+AbstractCore* ProfilerHandle::Core() {
+  AbstractCore* core = core_.load(std::memory_order_acquire);
+  if (core == nullptr || core->IsOfThisProcess()) return core;
+  std::unique_ptr<AbstractCore> own;
+  if (!HasMemoryFor([&] { own = factory_->Make(options_); })) return nullptr;
+  // Where another thread was faster, its core it is.
+  if (!core_.compare_exchange_strong(core, own.get(), std::memory_order_acq_rel)) return core;
+  KeepForEver(core);
+  return own.release();
+}
+
+absl::Status ProfilerHandle::Call(absl::Status (AbstractCore::*function)()) {
+  AbstractCore* const core = Core();
+  return core != nullptr ? (core->*function)() : OutOfMemory();
+}
+
+}  // namespace strobe::internal
