@@ -22,8 +22,8 @@ enum Follows : std::uint8_t {
 using Map = std::array<std::uint8_t, 256>;
 
 constexpr std::size_t kMaxBytes = 15;
-constexpr std::size_t kReadBytes =
-    2 * kMaxBytes;  // that may be looked at, with all that would make an instruction too long
+// The decoder reads at most this much, also of an instruction that turns out to be too long.
+constexpr std::size_t kReadBytes = 2 * kMaxBytes;
 
 constexpr void Fill(Map& map, unsigned first, unsigned last, unsigned follows) {
   for (unsigned i = first; i <= last; ++i) map[i] = static_cast<std::uint8_t>(follows);
@@ -137,7 +137,7 @@ class Length {
     if (first == 0xC5) return Vector(1, 1);
     if (first == 0xC4) return Vector(code_[at_] & 0x1F, 2);
     if (first == 0x62) return Vector(code_[at_] & 7, 3);
-    is_short_ = is_short_ && (first & 0xFE) != 0xE8;  // nor are calls and jumps
+    is_short_ = is_short_ && (first & 0xFE) != 0xE8;  // calls and jumps ignore the prefix
     if (first != 0x0F) return kOneByteMap[first];
     const std::uint8_t second = code_[at_++];
     if (second == 0x38 || second == 0x3A) {

@@ -7,7 +7,7 @@
 
 namespace strobe::internal {
 
-// How long the instruction is that `code` begins with; 0 for what is none in 64-bit mode, or does
+// The length of the instruction that `code` begins with; 0 if it is invalid in 64-bit mode, or does
 // not end within `code`.
 std::size_t InstructionBytes(std::span<const std::uint8_t> code);
 

@@ -20,7 +20,7 @@ class CfiMachine {
   [[nodiscard]] const CfiState& state() const { return state_; }
 
   // Runs `program`; calls row(location, state) for each stretch of code, before the location moves
-  // on and at the end. False where the instructions are broken: what was reported before stands.
+  // on and at the end. False if the instructions are broken; the rows so far are valid.
   template <class Row>
   bool Run(DwarfReader program, Address location, Row&& row) {
     while (program.ok() && program.remaining() > 0) {
@@ -41,7 +41,7 @@ class CfiMachine {
   // Nesting of remembered states; real code has one or two.
   static constexpr std::size_t kMaxRemembered = 64;
 
-  // Where an instruction that moves the location moves it; `location` for any other.
+  // The new location if the instruction moves it, otherwise `location`.
   [[nodiscard]] Address AdvanceOf(std::uint8_t instruction, DwarfReader& program,
                                   Address location) const {
     if ((instruction & 0xC0) == 0x40)
@@ -61,8 +61,8 @@ class CfiMachine {
     if (number == registers_.special) state_.special = value;
     if (number == registers_.lr) state_.lr = value;
   }
-  // Beyond 32 bits no rule holds an offset: the largest stands for all of them, so that no product
-  // overflows.
+  // No rule holds an offset of more than 32 bits. The largest number stands for all of those, so
+  // that no product overflows.
   [[nodiscard]] std::int64_t Scaled(std::int64_t factored) const {
     const auto is_small = [](std::int64_t value) {
       return value == static_cast<std::int32_t>(value);
@@ -167,7 +167,7 @@ class CfiMachine {
     }
   }
 
-  // Values in place of places, and what compilers added.
+  // Instructions that give values instead of addresses, and compilers' extensions.
   bool ExecuteOther(std::uint8_t instruction, DwarfReader& program) {
     switch (instruction) {
       case 0x14:

@@ -1,4 +1,4 @@
-// CfiModules. Some 450 lines long because all that fills what is known of a module stands here.
+// CfiModules. Some 450 lines long because every way to fill `Known` is here.
 #include "strobe/unwind/cfi_modules.h"
 
 #include <algorithm>
@@ -23,7 +23,7 @@
 namespace strobe::internal {
 namespace {
 
-// FDEs of neighbouring functions mostly lie side by side.
+// FDEs of neighbouring functions mostly lie next to one another.
 constexpr std::size_t kFdeWindowBytes = std::size_t{1} << 14;
 constexpr std::size_t kCieWindowBytes = 256;
 constexpr std::size_t kScanWindowBytes = std::size_t{1} << 17;
@@ -34,7 +34,7 @@ struct FdePlace {
   std::int32_t fde = 0;      // from Source::base
 };
 
-// Between two functions lies less than that, but where one of them is assembler without frame
+// The gap between two functions is shorter, unless one of them is assembler without frame
 // information.
 constexpr std::uint32_t kLeastStretchBytes = 32;
 
@@ -43,8 +43,8 @@ constexpr std::size_t ChunksOf(const Module& module) {
                                   UnwindModules::kChunkBytes);
 }
 
-// No static of this function: a fork in the middle of its first call would leave it to the child
-// locked.
+// Not a static of a function: a fork during the function's first call would leave the static locked
+// in the child.
 const std::shared_ptr<const UnwindTable>& EmptyTable() {
   using Table = const std::shared_ptr<const UnwindTable>;
   static constinit std::atomic<Table*> table{nullptr};
@@ -62,7 +62,7 @@ void Sort(std::vector<FdePlace>& index) {
   index.shrink_to_fit();
 }
 
-// Where a reader of .debug_frame believes that it lies: nowhere, but not at 0.
+// The address at which readers of .debug_frame place it. It is not mapped; any but 0 would do.
 constexpr Address kDebugFrameBase = 4096;
 
 }  // namespace
@@ -84,9 +84,9 @@ struct CfiModules::Known {
         pending(tables.size()) {}
 
   const Module module;
-  Source in_memory;  // .eh_frame
-  Source in_file;    // .debug_frame, of functions that the former says nothing of
-  std::vector<std::uint8_t> debug_frame;                   // as in_file goes by it
+  Source in_memory;                       // .eh_frame
+  Source in_file;                         // .debug_frame, of functions that .eh_frame does not have
+  std::vector<std::uint8_t> debug_frame;  // what in_file refers to
   std::vector<std::shared_ptr<const UnwindTable>> tables;  // one a chunk; null while not built
   std::size_t pending;                                     // chunks that are not built
   bool has_index = false;
@@ -103,7 +103,7 @@ CfiModules::CfiModules(Architecture architecture, AnyMemoryReader read,
 CfiModules::~CfiModules() = default;
 
 void CfiModules::Update(const ModuleMap& map) {
-  // Where memory runs out nothing is known until the next Update.
+  // If memory runs out here, nothing is known until the next Update.
   const bool was_cut_short = std::exchange(is_cut_short_, true);
   auto former = std::exchange(known_, {});
   auto unknown = std::exchange(unknown_, {});
@@ -128,7 +128,7 @@ void CfiModules::Update(const ModuleMap& map) {
   }
   std::sort(unknown.begin(), unknown.end(),
             [](const Range& a, const Range& b) { return a.start < b.start; });
-  // What is left over of the former ones is cached nowhere any more.
+  // The cache may have rules of modules that were dropped: a new cache replaces it.
   if (was_cut_short ||
       std::any_of(former.begin(), former.end(), [](const auto& known) { return known != nullptr; }))
     cache_ = std::make_shared<RuleCache>();
@@ -159,7 +159,7 @@ bool CfiModules::Build(Address pc) {
   return true;
 }
 
-// Remembers the code around `pc`, at most from `start` to `limit`.
+// Remembers that the code around `pc`, at most from `start` to `limit`, is unknown.
 bool CfiModules::AddUnknown(Address pc, Address start, Address limit) {
   if (is_complete_) return false;
   const auto after =
@@ -213,7 +213,7 @@ void CfiModules::AddRows(const Known& known, Source& source, Address first, Addr
                                 first - known.module.start, is_before);
   const auto end =
       std::lower_bound(begin, source.index.end(), limit - known.module.start, is_before);
-  // The function before the chunk may reach into it.
+  // The last function that begins before the chunk may reach into it.
   if (begin != source.index.begin())
     begin = std::lower_bound(source.index.begin(), begin, std::prev(begin)->offset, is_before);
   std::vector<Address> fdes;
@@ -291,7 +291,7 @@ CompiledCfi CfiModules::CompilePdataChunk(Known& known, Address first, Address l
 }
 
 void CfiModules::ReadIndex(Known& known) const {
-  // Memory may have run out in the last call.
+  // An earlier call may have run out of memory and left a part of the index.
   known.in_memory = Source(architecture_);
   known.in_file = Source(architecture_);
   if (known.module.unwind_address == 0) {
@@ -309,7 +309,7 @@ void CfiModules::ReadIndex(Known& known) const {
   if (MayHaveDebugFrame(known.module)) ReadDebugIndex(known);
 }
 
-// The functions of which only the file's .debug_frame speaks.
+// Adds the functions that only the file's .debug_frame has.
 void CfiModules::ReadDebugIndex(Known& known) const {
   known.debug_frame = read_debug_frame_(known.module);
   MakeEhFrame(known.debug_frame, known.module.load_bias);
@@ -324,10 +324,10 @@ void CfiModules::ReadDebugIndex(Known& known) const {
   });
   Sort(known.in_file.index);
   if (known.in_file.index.empty())
-    known.debug_frame = std::vector<std::uint8_t>();  // all of it is said in memory, too
+    known.debug_frame = std::vector<std::uint8_t>();  // .eh_frame has all of them
 }
 
-// By .eh_frame_hdr's binary search table; false where there is none that can be used.
+// Reads .eh_frame_hdr's binary search table; false if there is none that can be used.
 bool CfiModules::ReadSortedIndex(Known& known) const {
   constexpr std::size_t kEntryBytes = 8;
   constexpr std::uint8_t kTableEncoding =

@@ -47,7 +47,7 @@ void CfiRows::Add(const CfiEntry& entry, DwarfReader body) {
          follows_special_ ? SavedSpecialRegisterOf(state, registers_) : SavedRegister()});
   });
   if (!is_whole) {
-    // From the last row on nothing can be trusted.
+    // The last row cannot be trusted, nor can anything after it.
     AddBroken(1);
     if (rows_.size() == fde.first_row) {
       rows_.push_back({fde.begin, UnwindRule::Unknown()});
@@ -60,8 +60,7 @@ void CfiRows::Add(const CfiEntry& entry, DwarfReader body) {
   fdes_.push_back(fde);
 }
 
-// The rows of all FDEs one after the other, where these are in any other order than their code, or
-// overlap.
+// The rows of all FDEs in the order of the code, for FDEs that are in another order or overlap.
 std::vector<UnwindRow> CfiRows::Merge() {
   std::stable_sort(fdes_.begin(), fdes_.end(),
                    [](const Fde& a, const Fde& b) { return a.begin < b.begin; });
@@ -69,7 +68,7 @@ std::vector<UnwindRow> CfiRows::Merge() {
   merged.reserve(rows_.size());
   for (std::size_t i = 0; i < fdes_.size(); ++i) {
     const Fde& fde = fdes_[i];
-    // Where two overlap, the later one begins its own.
+    // If two overlap, the later one counts from its start on.
     const std::uint32_t limit =
         i + 1 < fdes_.size() ? fdes_[i + 1].begin : std::numeric_limits<std::uint32_t>::max();
     for (std::size_t row = fde.first_row; row < fde.first_row + fde.row_count; ++row) {
@@ -78,7 +77,7 @@ std::vector<UnwindRow> CfiRows::Merge() {
         merged.push_back(rows_[row]);
     }
   }
-  // Only rows that their own function has out of order are not in order now.
+  // Rows are still out of order only if their own FDE has them so.
   if (!std::is_sorted(merged.begin(), merged.end(), IsBefore))
     std::stable_sort(merged.begin(), merged.end(), IsBefore);
   return merged;

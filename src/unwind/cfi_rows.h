@@ -18,14 +18,14 @@ struct FdeRange {
   Address length = 0;
 };
 
-// Reads where an FDE's code lies, and moves `body` on to its instructions; false where it is
-// broken.
+// Reads the range of an FDE's code, and moves `body` on to the FDE's instructions; false if the FDE
+// is broken.
 bool ReadFdeRange(const CfiEntry& entry, DwarfReader& body, FdeRange& range);
 
 class CfiRows {
  public:
-  // Offsets count from `first`. `text_start` and `text_limit` are those of the whole module: no
-  // function leaves them.
+  // Offsets count from `first`. `text_start` and `text_limit` are those of the whole module: a
+  // function that reaches beyond them is ignored.
   CfiRows(Architecture architecture, Address text_start, Address text_limit, Address first,
           Address limit)
       : follows_special_(DwarfRegistersOf(architecture).special != kNoRegister),
@@ -35,7 +35,7 @@ class CfiRows {
         first_(first),
         limit_(limit) {}
 
-  // Adds what the FDE with this body says of the range.
+  // Adds the rows that the FDE with this body has in the range.
   void Add(const CfiEntry& entry, DwarfReader body);
   void AddBroken(std::size_t count) { statistics_.broken_entries += count; }
 
@@ -52,7 +52,7 @@ class CfiRows {
   };
 
   std::vector<UnwindRow> Merge();
-  // What lies before the range is in force where it begins.
+  // A row that begins before the range is in force at its start.
   [[nodiscard]] std::uint32_t Offset(Address address) const {
     return address <= first_ ? 0 : static_cast<std::uint32_t>(address - first_);
   }

@@ -29,21 +29,21 @@ class EhFrameReader {
   // No entry of a real file is nearly as long.
   static constexpr std::size_t kMaxEntryBytes = std::size_t{1} << 20;
 
-  // Entries of bytes that are all there.
+  // Entries in `bytes`, which lie at `address`.
   EhFrameReader(std::span<const std::uint8_t> bytes, Address address)
       : bytes_(bytes), address_(address) {}
-  // Entries of another memory, of which `window_bytes` are read at a time.
+  // Entries in memory that `read` reads, `window_bytes` at a time.
   EhFrameReader(const AnyMemoryReader& read, std::size_t window_bytes)
       : read_(&read), window_bytes_(window_bytes) {}
 
-  // The entry at `address`; nothing where there is none that can be read.
+  // The entry at `address`; nothing if it cannot be read.
   std::optional<EhFrameEntry> At(Address address);
 
-  // Whether bytes were asked for that could not be read.
+  // True if some bytes could not be read.
   [[nodiscard]] bool has_failed() const { return has_failed_; }
 
  private:
-  // `count` bytes from `address` on; empty where there are fewer.
+  // `count` bytes from `address` on; empty if there are fewer.
   std::span<const std::uint8_t> Bytes(Address address, std::size_t count);
 
   std::span<const std::uint8_t> bytes_;
@@ -59,8 +59,8 @@ class CieCache {
  public:
   explicit CieCache(Architecture architecture) : registers_(DwarfRegistersOf(architecture)) {}
 
-  // The CIE at `address`, or nullptr where it cannot be understood. `reader` is one that no FDE is
-  // being read by.
+  // The CIE at `address`, or nullptr if it cannot be understood. `reader` is not the one that an
+  // FDE in use came from.
   const CfiEntry* At(EhFrameReader& reader, Address address);
 
   [[nodiscard]] std::size_t broken() const { return broken_; }

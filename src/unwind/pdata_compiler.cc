@@ -55,8 +55,8 @@ class PdataRows {
             .special_register = {.where = SavedRegister::kUnchanged}};
   }
 
-  // Where the first entry lies that reaches into the text, counted from the first of all: they are
-  // sorted.
+  // The position of the first entry that reaches into the text, from the first entry on. Entries
+  // are sorted.
   [[nodiscard]] std::uint32_t FirstEntry() const {
     std::uint32_t low = 0;
     for (std::uint32_t high = source_.pdata_bytes / sizeof(RuntimeFunction); low < high;) {
@@ -77,7 +77,7 @@ class PdataRows {
     return count * static_cast<std::uint32_t>(sizeof(RuntimeFunction));
   }
 
-  // The row of a frame; an unknown one where no rule says it.
+  // The row of a frame; unknown if no rule can express the frame.
   UnwindRow RowOf(const PdataFrame& frame) {
     if (frame.interrupted) return {.rule = InterruptedRule(frame), .special_register = {}};
     const internal::CfiState state = internal::StateOf(frame);
@@ -85,8 +85,7 @@ class PdataRows {
             .special_register = internal::SavedSpecialRegisterOf(state, registers_)};
   }
 
-  // The machine pushed where it was interrupted, and its stack pointer, which may have been
-  // anywhere.
+  // The CPU pushed the interrupted instruction's address and the stack pointer, which may be any.
   UnwindRule InterruptedRule(const PdataFrame& frame) {
     if (frame.base != X86_64Encoding::kRsp) return UnwindRule::Unknown();
     SpecialRule rule;
@@ -123,7 +122,7 @@ class PdataRows {
   }
 
   void Add(const RuntimeFunction& function) {
-    // Where two overlap, the earlier one stays; the linker sorts them, and no two do.
+    // If two overlap, the earlier one stays. Linkers sort entries, and none overlap.
     if (function.begin < covered_ || function.end <= function.begin ||
         function.end - function.begin > kMaxFunctionBytes) {
       ++compiled_.statistics.broken_entries;
@@ -164,8 +163,8 @@ class PdataRows {
     std::size_t prologue_bytes = codes.prologue_bytes;
     for (const internal::UnwindCode& code : own)
       prologue_bytes = std::max<std::size_t>(prologue_bytes, code.prologue_offset);
-    // From instruction to instruction: an epilogue that begins inside of one never runs, but might
-    // seem to reach into the next.
+    // From instruction to instruction: bytes inside an instruction may look like an epilogue, which
+    // never runs.
     for (std::size_t at = 0; at < code_.size();) {
       if (at >= prologue_bytes) {
         if (const std::optional<internal::Epilogue> epilogue = internal::MatchEpilogue(code_, at)) {

@@ -10,13 +10,13 @@ void Shift(std::optional<std::int64_t>& offset, std::int64_t by) {
   if (offset) *offset += by;
 }
 
-// The frame before an instruction, from the one behind it.
+// Makes `frame`, the frame after an instruction, the frame before it.
 void Undo(const EpilogueInstruction& instruction, PdataFrame& frame) {
   const auto pop = [&](unsigned number) {
     frame.offset += 8;
     Shift(frame.fp, 8);
     Shift(frame.special, 8);
-    // The last pop is what the caller sees.
+    // The caller sees the value of the last pop.
     if (number == X86_64Encoding::kRbp && !frame.fp) frame.fp = 0;
     if (number == X86_64Encoding::kRbx && !frame.special) frame.special = 0;
   };
@@ -47,12 +47,12 @@ bool CanBegin(const EpilogueInstruction& instruction) {
 
 std::optional<Epilogue> MatchEpilogue(std::span<const std::uint8_t> function, std::size_t begin) {
   using Kind = EpilogueInstruction::Kind;
-  // Each instruction of a program is asked for, and hardly any is one: so nothing is set up for the
-  // others.
+  // This is called for each instruction of a program, and few begin an epilogue. So the others get
+  // no more work than this.
   if (!CanBegin(DecodeEpilogueInstruction(function, begin))) return std::nullopt;
   std::array<EpilogueInstruction, kMaxEpilogueInstructions> instructions;
   Epilogue epilogue;
-  bool has_left = false;  // by a jump: what follows has its own beginning
+  bool has_left = false;  // by a jump: the rest is an epilogue that begins elsewhere
   std::size_t total = 0;
   for (std::size_t at = begin; total < instructions.size(); ++total) {
     const EpilogueInstruction instruction = DecodeEpilogueInstruction(function, at);

@@ -11,8 +11,7 @@
 
 namespace strobe::internal {
 
-// Nine registers may be popped; with the stack's release before and the return behind, and room for
-// more.
+// A release of stack, nine pops and a return are eleven; with room for more.
 inline constexpr std::size_t kMaxEpilogueInstructions = 24;
 
 struct Epilogue {
@@ -25,9 +24,9 @@ struct Epilogue {
   std::size_t end = 0;  // behind the last one
 };
 
-// The epilogue whose first instruction is at `begin`; nothing where there is none. It releases
-// stack or pops a register, may pop more, and returns or jumps out of the function. All of that is
-// sure to run once it has begun, so the frame before each step can be told exactly.
+// The epilogue whose first instruction is at `begin`; nothing if there is none. An epilogue
+// releases stack or pops a register, may pop more, and returns or jumps out of the function. Once
+// it has begun, all of it runs, so the frame before each step is known exactly.
 std::optional<Epilogue> MatchEpilogue(std::span<const std::uint8_t> function, std::size_t begin);
 
 }  // namespace strobe::internal

@@ -67,8 +67,8 @@ class SlotReader {
   bool is_ok_ = true;
 };
 
-// Adds the next code to `codes`, unless it says nothing about the registers that are kept. False
-// where it is unknown.
+// Adds the next code to `codes`, unless it concerns no register that walks follow. False if the
+// code is unknown.
 bool ReadCode(SlotReader& slots, unsigned version, std::vector<UnwindCode>& codes) {
   using Kind = UnwindCode::Kind;
   const std::uint16_t slot = slots.Next();
@@ -129,8 +129,7 @@ std::optional<UnwindInfo> ReadInfo(const AnyMemoryReader& read, std::uint32_t po
   return info;
 }
 
-// Goes from an entry that only names another one to where codes are; nothing where that is no
-// place.
+// Follows entries that only name another entry, to the position of codes; nothing if there is none.
 std::optional<std::uint32_t> CodesPosition(const AnyMemoryReader& read, std::uint32_t position) {
   for (std::size_t i = 0; i < kMaxChainedFunctions && (position & 1) != 0; ++i) {
     RuntimeFunction function;
@@ -151,8 +150,8 @@ void Undo(const UnwindCodes::Part& part, unsigned prologue_offset, PdataFrame& f
   for (const UnwindCode& code : part.codes)
     has_frame |= code.kind == UnwindCode::Kind::kSetFrame && is_done(code);
   has_frame = has_frame && part.frame_register != 0;
-  // What saves are counted from: where the stack pointer was when the frame register was set, or
-  // is.
+  // What saves are counted from: the stack pointer when the frame register was set, or the current
+  // one.
   const PdataFrame frame_base = has_frame ? PdataFrame{.base = part.frame_register,
                                                        .offset = -std::int64_t{part.frame_offset},
                                                        .fp = {},

@@ -1,4 +1,4 @@
-// The unwind codes of Windows' .xdata for x64, and what they say of a frame (Microsoft, "x64
+// The unwind codes of Windows' .xdata for x64, and the frames that they describe (Microsoft, "x64
 // exception handling": "Unwind data").
 #pragma once
 
@@ -34,7 +34,7 @@ struct UnwindCode {
       0;
 };
 
-// What a function's codes say.
+// The codes of one function.
 struct UnwindCodes {
   struct Part {
     std::uint8_t frame_register = 0;  // 0 for none
@@ -52,7 +52,7 @@ struct UnwindCodes {
 // Functions may continue one another this many times.
 inline constexpr std::size_t kMaxChainedFunctions = 32;
 
-// The codes at `position`; nothing where they cannot be understood.
+// The codes at `position`; nothing if they cannot be understood.
 std::optional<UnwindCodes> ReadUnwindCodes(const AnyMemoryReader& read, std::uint32_t position);
 
 // How the caller's registers are found: all offsets are counted from one register's value.
@@ -73,7 +73,7 @@ inline constexpr std::int64_t kMachineFrameSp = 24;
 inline constexpr unsigned kWholePrologue = std::numeric_limits<std::uint8_t>::max();
 PdataFrame FrameAt(const UnwindCodes& codes, unsigned prologue_offset);
 
-// In DWARF's words.
+// The same as a state of DWARF's machine.
 CfiState StateOf(const PdataFrame& frame);
 
 }  // namespace strobe::internal

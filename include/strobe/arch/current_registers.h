@@ -30,7 +30,7 @@ class CurrentRegisters {
         "mov %3, x30"
         : "=&r"(registers_.pc), "=&r"(registers_.sp), "=&r"(registers_.fp), "=&r"(registers_.lr));
 #elif defined(__x86_64__) && defined(__GNUC__)
-    // Those that a function keeps for its caller, in DWARF's order; on Windows rsi and rdi too.
+    // What a function saves for its caller, in DWARF's order; on Windows rsi and rdi too.
     asm volatile(
         "leaq 0(%%rip), %0\n\t"
         "movq %%rsp, %1\n\t"
