@@ -11,9 +11,9 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "platform/file_exporter_fixture.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "platform/file_exporter_fixture.h"
 
 namespace strobe::testing {
 namespace {
