@@ -4,7 +4,9 @@
 // parts. Programs pass `strobe::Profiler&` to their functions and keep it in members.
 #pragma once
 
+#include <array>
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -12,6 +14,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "strobe/arch/current_registers.h"
+#include "strobe/base/signal_safe.h"
 #include "strobe/base/visibility.h"
 #include "strobe/core/generated_code.h"
 #include "strobe/core/options.h"
@@ -21,6 +25,7 @@
 #include "strobe/core/registration.h"
 #include "strobe/core/stats.h"
 #include "strobe/profiler_fwd.h"
+#include "strobe/provider/sample_provider.h"
 #include "strobe/runtime/abstract_core.h"
 #include "strobe/runtime/profiler_handle.h"
 
@@ -89,6 +94,28 @@ class BasicProfiler final {
   // With columns of its own: profiler.Record({.duration = 30s, .value_types = {"wall"}}).
   absl::StatusOr<Profile> Record(const RecordingOptions& options) {
     return handle_.Record(options);
+  }
+
+  // Gives the stack of the calling function one event of an EventProvider: an amount for each of
+  // its value types. The stack is shown without the `skip` frames next to the caller's end, such as
+  // those of a hook. False, and nothing is counted, where the calling thread is not registered, or
+  // no session runs whose options enable the provider.
+  //
+  //   profiler.CaptureHere<AllocationProvider>({1, bytes});
+  //
+  // Signal-safe: it takes no memory and no lock. It may be called in an allocator, and in a
+  // signal's handler that has interrupted such a call. That handler must return: after a jump out
+  // of it, the thread's amounts are only counted, as [lost], until its registration ends.
+  template <class Provider>
+  STROBE_ALWAYS_INLINE bool CaptureHere(
+      const std::array<std::int64_t, Provider::kValueTypes.size()>& amounts,
+      std::uint32_t skip = 0) noexcept {
+    static_assert(EventProvider<Provider>, "a provider whose events the program brings");
+    const internal::EventSample event{.provider = Traits::Providers::template IndexOf<Provider>(),
+                                      .amounts = amounts,
+                                      .skip = skip};
+    const CurrentRegisters registers;
+    return handle_.CaptureHere(event, registers.get());
   }
 
   // The account since construction. Never waits for an export. Where memory runs out, all is 0 but

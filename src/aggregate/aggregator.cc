@@ -113,7 +113,7 @@ bool Aggregator::Add(std::uint32_t thread, const StackDelta& stack,
   owner.end = end;
   if (same_root) {
     if (same_context && stack.leaf_first.empty() && stack.shared == owner.depth && owner.is_whole &&
-        owner.last_row != kNone) {
+        owner.last_row != kNone && stack.skip == 0 && !owner.last_is_cut) {
       folded_ += owner.last_is_folded ? 1 : 0;
       rows_.Add(owner.last_row, values);
       return true;
@@ -127,7 +127,8 @@ bool Aggregator::Add(std::uint32_t thread, const StackDelta& stack,
     PlaceAnew(owner, PathTo(trie_, owner.node, owner.depth));
     if (owner.is_whole) Place(owner, stack.leaf_first);
   }
-  AddToRow(thread, owner.is_whole ? owner.node : kNone, values);
+  AddToRow(thread, owner.is_whole ? RowNodeOf(owner, stack.skip) : kNone, values);
+  owner.last_is_cut = stack.skip != 0;
   return true;
 }
 
@@ -135,11 +136,12 @@ bool Aggregator::ExtendLast(std::uint32_t thread, std::span<const std::int64_t> 
                             std::uint64_t context) {
   Thread& owner = threads_[thread];
   if (!owner.was_sampled || (owner.context != context && thread != shared_key_)) return false;
-  if (owner.last_row != kNone) {
+  if (owner.last_row != kNone && !owner.last_is_cut) {
     folded_ += owner.last_is_folded ? 1 : 0;
     rows_.Add(owner.last_row, values);
   } else {
     AddToRow(thread, owner.is_whole ? owner.node : kNone, values);
+    owner.last_is_cut = false;
   }
   return true;
 }
@@ -304,6 +306,14 @@ std::uint32_t Aggregator::FindOrAddContext(Context context, Admission admission)
     return kNone;
   context_ids_.Insert(hash, id);
   return id | AggregatedPeriod::kContextBit;
+}
+
+// The thread's node, or that of a caller.
+std::uint32_t Aggregator::RowNodeOf(const Thread& thread, std::uint64_t skip) const {
+  std::uint32_t node = thread.node;
+  const std::uint64_t most = thread.depth > 0 ? thread.depth - 1U : 0;
+  for (std::uint64_t left = std::min(skip, most); left > 0; --left) node = trie_[node].parent;
+  return node;
 }
 
 void Aggregator::AddToRow(std::uint32_t key, std::uint32_t node,

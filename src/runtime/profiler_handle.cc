@@ -38,6 +38,13 @@ absl::StatusOr<Profile> ProfilerHandle::Record(const RecordingOptions& options) 
   return core->Record(options);
 }
 
+bool ProfilerHandle::CaptureHere(const EventSample& event,
+                                 const NativeRegisters* registers) const noexcept {
+  // Not Core(), which may allocate. In a fork's child no thread is registered with the parent's.
+  AbstractCore* const core = core_.load(std::memory_order_acquire);
+  return core != nullptr && core->CaptureHere(event, registers);
+}
+
 Stats ProfilerHandle::GetStats() {
   if (AbstractCore* const core = Core()) return core->GetStats();
   Stats none;

@@ -43,6 +43,30 @@ TEST(Aggregator, AddsUpWhatIsEqualAndNothingElse) {
   EXPECT_EQ(aggregator.folded(), 0u);
 }
 
+// What the values are shown without has no part in what the next stack shares, or is added to.
+TEST(Aggregator, AStackCanBeShownWithoutItsLeaf) {
+  Aggregator aggregator(1, kLimit);
+  const std::uint32_t a = aggregator.AddThread(1, "a");
+  const std::array<Address, 3> stack = {0x33, 0x22, 0x11};
+  const auto add = [&](std::int64_t value, std::uint64_t skip, bool is_delta) {
+    const StackDelta delta{.shared = is_delta ? std::size_t{3} : 0,
+                           .leaf_first = std::span(stack).first(is_delta ? 0 : 3),
+                           .skip = skip};
+    EXPECT_TRUE(aggregator.Add(a, delta, std::array{value}));
+  };
+  add(1, 1, false);
+  add(2, 0, true);
+  add(4, 2, true);
+  EXPECT_TRUE(aggregator.ExtendLast(a, std::array<std::int64_t, 1>{8}));
+  add(16, 0, true);
+  add(32, 9, true);
+  add(64, 1, true);
+  EXPECT_EQ(Flatten(ToProfile(aggregator.Take())),
+            (FlatProfile{{{"a", "11 22 33"}, {26}}, {{"a", "11 22"}, {65}}, {{"a", "11"}, {36}}}));
+  add(128, 1, true);
+  EXPECT_EQ(Flatten(ToProfile(aggregator.Take())), (FlatProfile{{{"a", "11 22"}, {128}}}));
+}
+
 // The labels of each row with their numbers: "a request 7" -> samples.
 std::map<std::string, std::int64_t> SamplesByLabels(const Profile& profile) {
   std::map<std::string, std::int64_t> sums;

@@ -36,6 +36,32 @@ TEST(ProviderList, EachProviderHasItsColumnsInOrder) {
                                   ValueType{"samples", "count"}, ValueType{"cpu", "nanoseconds"}));
 }
 
+struct Events {
+  static constexpr bool kBringsEvents = true;
+  static constexpr std::array kValueTypes{ValueType{"events", "count"}, ValueType{"sent", "bytes"}};
+  explicit Events(const SamplingOptions& /*options*/) {}
+  [[nodiscard]] bool enabled() const { return true; }
+};
+static_assert(EventProvider<Events> && !PolledProvider<Events> && !ClockedProvider<Events>);
+static_assert(!EventProvider<CpuTimeProvider>);
+
+// A provider's first value type has a cell; of an event, each.
+TEST(ProviderList, CapturesWriteEachAmountOfAnEvent) {
+  using List = ProviderList<CpuTimeProvider, Events, WallTimeProvider>;
+  EXPECT_EQ(List::kCellCount, 4u);
+  EXPECT_EQ(List::FirstCell(1), 1u);
+  EXPECT_EQ(List::FirstCell(2), 3u);
+  EXPECT_THAT(List::CellColumns(), ElementsAre(0, 2, 3, 4));
+  EXPECT_EQ(List::RecordedValueTypes(), 0b11101);
+  constexpr ValueLayout kLayout = List::Layout();
+  EXPECT_THAT(std::vector(kLayout.sources.begin(), kLayout.sources.begin() + 5),
+              ElementsAre(0, 0, 2, 3, 4));
+  EXPECT_EQ((List::IndexOf<Events>()), 1u);
+  EXPECT_TRUE(List::kBringsEvents);
+  EXPECT_FALSE(Both::kBringsEvents);
+  EXPECT_EQ(Both::kCellCount, Both::kCount);
+}
+
 TEST(ProviderList, VisitsOnlyThoseThatTheOptionsEnable) {
   const auto both = [](SamplingOptions options) {
     return EnabledIndices(std::make_unique<Both>(options));

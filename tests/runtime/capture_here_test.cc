@@ -9,7 +9,10 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "manual_traits.h"
+#include "strobe/arch/current_registers.h"
 #include "strobe/platform/native.h"
+#include "strobe/provider/cpu_time_provider.h"
+#include "strobe/provider/provider_list.h"
 #include "strobe/runtime/thread_registry.h"
 #include "strobe/unwind/chain_unwinder.h"
 
@@ -35,9 +38,29 @@ struct InterruptedUnwinder {
   // What the walk ends a session by, or nullptr.
   static inline std::atomic<bool>* ends = nullptr;
 };
+// Events with a count and bytes.
+struct Allocations {
+  static constexpr bool kBringsEvents = true;
+  static constexpr std::array kValueTypes{ValueType{"allocations", "count"},
+                                          ValueType{"allocated", "bytes"}};
+  explicit Allocations(const SamplingOptions& /*options*/) {}
+  [[nodiscard]] bool enabled() const { return true; }
+};
 struct InterruptedTraits : ManualTraits {
+  using Providers = ProviderList<CpuTimeProvider, Allocations>;
   using Unwinder = InterruptedUnwinder;
 };
+
+constexpr std::size_t kEvents = 1;
+
+// As BasicProfiler::CaptureHere, with one object of so many bytes.
+template <class Traits>
+bool Allocate(SlotArena<Traits>& arena, std::int64_t bytes, std::uint32_t skip = 0) {
+  const std::array<std::int64_t, 2> amounts{1, bytes};
+  const CurrentRegisters registers;
+  return CaptureHere(arena, {.provider = kEvents, .amounts = amounts, .skip = skip},
+                     registers.get());
+}
 
 // Any traits with two providers, of which the second brings events.
 template <class Traits>
@@ -49,12 +72,14 @@ class Registered {
     slot_ = *registry_.Register(Traits::Platform::CurrentThread(), "thread");
     registry_.arena()->max_frames = 64;
     for (ProviderCell& cell : slot_->channel->cells) cell.Reset();
+    slot_->channel->open_events = 1U << kEvents;
     slot_->channel->is_active = true;
     slot_->next = ThreadLinks();
     ThreadLinks() = slot_;
   }
   ~Registered() {
     slot_->channel->is_active = false;
+    slot_->channel->open_events = 0;
     ThreadLinks() = slot_->next;
     registry_.Unregister(slot_);
   }
@@ -62,14 +87,14 @@ class Registered {
   Slot& slot() { return *slot_; }
   SlotArena<Traits>& arena() { return *registry_.arena(); }
   // Moves the records out of the ring; the sums of their weights are added to `sums`.
-  std::vector<RecordHeader> Drain(std::array<std::int64_t, 2>& sums) {
+  std::vector<RecordHeader> Drain(std::array<std::int64_t, 3>& sums) {
     std::vector<RecordHeader> headers;
     for (auto bytes = slot_->channel->ring.Peek(); !bytes.empty();
          bytes = slot_->channel->ring.Peek()) {
       RecordView view;
       EXPECT_TRUE(ReadRecord(bytes, Traits::Providers::RecordedValueTypes(), view));
       for (std::size_t i = 0; i < sums.size(); ++i)
-        sums[i] += view.Amount(Traits::Providers::FirstColumn(i));
+        sums[i] += view.Amount(Traits::Providers::CellColumns()[i]);
       headers.push_back(view.header);
       slot_->channel->ring.Pop();
     }
@@ -84,12 +109,12 @@ class Registered {
 TEST(CaptureHere, AnEventsAmountComesWithTheStackOfItsCaller) {
   ManualPlatform::Reset();
   Registered<InterruptedTraits> thread(4096);
-  ASSERT_TRUE(CaptureHere(thread.arena(), 1, 4096));
-  std::array<std::int64_t, 2> sums{};
+  ASSERT_TRUE(Allocate(thread.arena(), 4096));
+  std::array<std::int64_t, 3> sums{};
   const auto headers = thread.Drain(sums);
   ASSERT_EQ(headers.size(), 1u);
-  EXPECT_THAT(sums, ElementsAre(0, 4096));
-  EXPECT_EQ(thread.slot().channel->cells[1].credited, 4096);
+  EXPECT_THAT(sums, ElementsAre(0, 1, 4096));
+  EXPECT_EQ(thread.slot().channel->cells[2].credited, 4096);
   EXPECT_FALSE(thread.slot().channel->is_capturing);
 }
 
@@ -100,10 +125,10 @@ TEST(CaptureHere, ASignalWithinItIsServedAtItsEnd) {
   token.provider = 0;
   InterruptedUnwinder::payload = token.Pack();
   InterruptedUnwinder::signals = 2;
-  ASSERT_TRUE(CaptureHere(thread.arena(), 1, 16));
-  std::array<std::int64_t, 2> sums{};
+  ASSERT_TRUE(Allocate(thread.arena(), 16));
+  std::array<std::int64_t, 3> sums{};
   EXPECT_EQ(thread.Drain(sums).size(), 2u) << "the event's record, and one for both signals";
-  EXPECT_THAT(sums, ElementsAre(6, 16));
+  EXPECT_THAT(sums, ElementsAre(6, 1, 16));
   EXPECT_FALSE(thread.slot().channel->is_capturing);
 }
 
@@ -115,11 +140,11 @@ TEST(CaptureHere, WhatWasCountedBeforeTheSessionsEndIsSaidToBe) {
   InterruptedUnwinder::payload = token.Pack();
   InterruptedUnwinder::signals = 1;
   InterruptedUnwinder::ends = &thread.slot().channel->is_active;
-  EXPECT_TRUE(CaptureHere(thread.arena(), 1, 16));
+  EXPECT_TRUE(Allocate(thread.arena(), 16));
   InterruptedUnwinder::ends = nullptr;
-  std::array<std::int64_t, 2> sums{};
+  std::array<std::int64_t, 3> sums{};
   EXPECT_EQ(thread.Drain(sums).size(), 1u);
-  EXPECT_THAT(sums, ElementsAre(0, 16));
+  EXPECT_THAT(sums, ElementsAre(0, 1, 16));
   EXPECT_FALSE(thread.slot().channel->is_capturing);
 }
 
@@ -127,29 +152,54 @@ TEST(CaptureHere, AnEventWithinACaptureIsLeftToIt) {
   ManualPlatform::Reset();
   Registered<InterruptedTraits> thread(4096);
   thread.slot().channel->is_capturing = true;
-  EXPECT_TRUE(CaptureHere(thread.arena(), 1, 16));
+  EXPECT_TRUE(Allocate(thread.arena(), 16));
   EXPECT_TRUE(thread.slot().channel->is_capturing) << "the other capture's";
   thread.slot().channel->is_capturing = false;
-  std::array<std::int64_t, 2> sums{};
+  std::array<std::int64_t, 3> sums{};
   EXPECT_TRUE(thread.Drain(sums).empty());
-  EXPECT_TRUE(CaptureHere(thread.arena(), 1, 1));
+  EXPECT_TRUE(Allocate(thread.arena(), 1));
   thread.Drain(sums);
-  EXPECT_THAT(sums, ElementsAre(0, 17));
+  EXPECT_THAT(sums, ElementsAre(0, 2, 17));
 }
 
 TEST(CaptureHere, WithoutARegistrationOrASessionNothingIsCounted) {
   ManualPlatform::Reset();
   Registered<InterruptedTraits> thread(4096);
-  std::thread([&] { EXPECT_FALSE(CaptureHere(thread.arena(), 1, 16)); }).join();
-  thread.slot().channel->is_active = false;
-  EXPECT_FALSE(CaptureHere(thread.arena(), 1, 16));
+  std::thread([&] { EXPECT_FALSE(Allocate(thread.arena(), 16)); }).join();
+  thread.slot().channel->open_events = 0;
+  EXPECT_FALSE(Allocate(thread.arena(), 16));
   EXPECT_FALSE(thread.slot().channel->is_capturing);
   EXPECT_EQ(thread.slot().channel->cells[1].requested, 0);
-  std::array<std::int64_t, 2> sums{};
+  std::array<std::int64_t, 3> sums{};
   EXPECT_TRUE(thread.Drain(sums).empty());
 }
 
+TEST(CaptureHere, WhileTheCollectorFreesMemoryAnEventIsKeptForTheNext) {
+  ManualPlatform::Reset();
+  Registered<InterruptedTraits> thread(4096);
+  thread.slot().channel->is_active = false;
+  EXPECT_TRUE(Allocate(thread.arena(), 16));
+  std::array<std::int64_t, 3> sums{};
+  EXPECT_TRUE(thread.Drain(sums).empty());
+  thread.slot().channel->is_active = true;
+  EXPECT_TRUE(Allocate(thread.arena(), 1));
+  thread.Drain(sums);
+  EXPECT_THAT(sums, ElementsAre(0, 2, 17));
+}
+
+TEST(CaptureHere, TheRecordSaysHowManyFramesToLeaveOut) {
+  ManualPlatform::Reset();
+  Registered<InterruptedTraits> thread(4096);
+  ASSERT_TRUE(Allocate(thread.arena(), 16, 3));
+  RecordView view;
+  ASSERT_TRUE(ReadRecord(thread.slot().channel->ring.Peek(),
+                         InterruptedTraits::Providers::RecordedValueTypes(), view));
+  EXPECT_EQ(view.skip, 3u);
+  EXPECT_EQ(view.Amount(InterruptedTraits::Providers::CellColumns()[2]), 16);
+}
+
 struct StormTraits : ManualTraits {
+  using Providers = ProviderList<CpuTimeProvider, Allocations>;
   using Platform = NativePlatform;
   using Unwinder = ChainUnwinder<FramePointerStep>;
 };
@@ -165,7 +215,7 @@ TEST(CaptureHere, NothingIsLostUnderAStormOfInterruptions) {
   const std::uint64_t id = NativePlatform::CurrentThreadId();
   RegisteredThread<StormTraits>& slot = thread.slot();
   std::atomic<bool> is_over{false};
-  std::array<std::int64_t, 2> sums{};
+  std::array<std::int64_t, 3> sums{};
   std::thread interrupter([&] {
     for (std::int64_t i = 0; i < kInterruptions; ++i) {
       slot.channel->cells[0].requested.fetch_add(1);
@@ -176,17 +226,17 @@ TEST(CaptureHere, NothingIsLostUnderAStormOfInterruptions) {
   });
   std::int64_t events = 0;
   while (!is_over) {
-    EXPECT_TRUE(CaptureHere(thread.arena(), 1, 8));
+    EXPECT_TRUE(Allocate(thread.arena(), 8));
     ++events;
   }
   interrupter.join();
   thread.Drain(sums);
-  const auto waiting = [&](std::size_t provider) {
-    return slot.channel->cells[provider].requested.load() +
-           slot.channel->cells[provider].carried.load();
+  const auto waiting = [&](std::size_t cell) {
+    return slot.channel->cells[cell].requested.load() + slot.channel->cells[cell].carried.load();
   };
   EXPECT_EQ(sums[0] + waiting(0), kInterruptions);
-  EXPECT_EQ(sums[1] + waiting(1), 8 * events);
+  EXPECT_EQ(sums[1] + waiting(1), events);
+  EXPECT_EQ(sums[2] + waiting(2), 8 * events);
   EXPECT_GT(sums[1], 0);
 }
 

@@ -1,5 +1,6 @@
 #include "strobe/runtime/profiler_handle.h"
 
+#include <array>
 #include <memory>
 #include <new>
 #include <string>
@@ -18,6 +19,7 @@ using ::testing::ElementsAre;
 struct Calls {
   int made = 0;
   int retired = 0;
+  int events = 0;
   bool is_of_this_process = true;
   bool has_memory = true;
   std::vector<std::string> lines;
@@ -34,6 +36,11 @@ class FakeCore final : public AbstractCore {
   absl::Status Stop() override { return absl::AbortedError("stopped"); }
   absl::Status Flush() override { return absl::OkStatus(); }
   absl::StatusOr<Profile> Record(const RecordingOptions&) override { return Profile(); }
+  bool CaptureHere(const EventSample& event,
+                   const NativeRegisters* /*registers*/) noexcept override {
+    calls_.events += static_cast<int>(event.amounts[0]);
+    return true;
+  }
   Stats GetStats() override { return {}; }
   std::string Diagnose() override { return "well"; }
   void Retire() override {
@@ -71,6 +78,7 @@ TEST(ProfilerHandle, ItsCoreGoesWithIt) {
     EXPECT_EQ(handle.Stop(), absl::AbortedError("stopped"));
     EXPECT_TRUE(handle.Record({}).ok());
     EXPECT_EQ(handle.Diagnose(), "well");
+    EXPECT_TRUE(handle.CaptureHere({.amounts = std::array<std::int64_t, 1>{3}}, nullptr));
     handle.Warn("it", absl::AbortedError("is so"));
   }
   EXPECT_EQ(calls.made, 1);
@@ -83,7 +91,8 @@ TEST(ProfilerHandle, AForksChildMakesACoreOfItsOwnAtItsFirstUse) {
   {
     ProfilerHandle handle({}, std::make_unique<FakeFactory>(calls));
     calls.is_of_this_process = false;
-    EXPECT_EQ(calls.made, 1);
+    EXPECT_TRUE(handle.CaptureHere({.amounts = std::array<std::int64_t, 1>{3}}, nullptr));
+    EXPECT_EQ(calls.made, 1) << "an event must not allocate";
     EXPECT_TRUE(handle.Start().ok());
     EXPECT_EQ(calls.made, 2);
   }
@@ -101,6 +110,7 @@ TEST(ProfilerHandle, WithoutMemoryAllCallsSaySo) {
     EXPECT_EQ(handle.Record({}).status().code(), absl::StatusCode::kResourceExhausted);
     EXPECT_EQ(handle.GetStats().out_of_memory, 1u);
     EXPECT_EQ(handle.Diagnose(), "Out of memory.");
+    EXPECT_FALSE(handle.CaptureHere({}, nullptr));
   }
   EXPECT_EQ(calls.made, 0);
 }

@@ -27,6 +27,9 @@ struct StackDelta {
   StackEnd end = StackEnd::kComplete;
   std::size_t shared = 0;  // root frames of the thread's last stack that begin this one, too
   std::span<const Address> leaf_first;  // the frames beyond, as WalkResult describes
+  // Frames of the leaf that the values are shown without. The root frame always stays. The next
+  // stack shares with the whole one.
+  std::uint64_t skip = 0;
 };
 
 STROBE_HOLDS_HIDDEN_BEGIN
@@ -115,6 +118,7 @@ class Aggregator {
     bool has_rows : 1 = false;
     bool was_sampled : 1 = false;
     bool last_is_folded : 1 = false;
+    bool last_is_cut : 1 = false;        // `last_row` is that of a caller of the leaf
     std::uint32_t last_row = kNone;      // of the last Add or ExtendLast in this period
     std::uint64_t context = kNoContext;  // of the last Add
   };
@@ -135,6 +139,7 @@ class Aggregator {
   void PlaceAnew(Thread& thread, std::span<const Address> leaf_first);
   [[nodiscard]] std::uint32_t LabelsOf(std::uint32_t key, std::uint64_t context);
   [[nodiscard]] std::uint32_t FindOrAddContext(Context context, Admission admission);
+  [[nodiscard]] std::uint32_t RowNodeOf(const Thread& thread, std::uint64_t skip) const;
   void AddToRow(std::uint32_t key, std::uint32_t node, std::span<const std::int64_t> values);
   std::uint32_t PseudoRow(std::uint32_t key, PseudoFrame frame);
   void UpdateReserve();

@@ -18,7 +18,8 @@ namespace strobe {
 // Which optional words follow a record's header, in this order.
 inline constexpr std::uint8_t kRecordHasContext = 1;  // the thread's: the number of a set of labels
 inline constexpr std::uint8_t kRecordHasTime = 2;     // the clock's monotonic time, in nanoseconds
-inline constexpr std::uint8_t kAllRecordFlags = kRecordHasContext | kRecordHasTime;
+inline constexpr std::uint8_t kRecordHasSkip = 4;     // how many of the leaf's frames are left out
+inline constexpr std::uint8_t kAllRecordFlags = kRecordHasContext | kRecordHasTime | kRecordHasSkip;
 
 // Value types that a record can have amounts of.
 inline constexpr std::size_t kMaxValueTypes = 16;
@@ -29,7 +30,8 @@ inline constexpr std::size_t kMaxValueTypes = 16;
 // amount says how much this stack stands for, in the unit of its provider: of a provider that
 // counts periods, the count, under its first value type. The addresses are followed, towards the
 // root, by the last `shared_count` frames of the stack of the thread's record before this one,
-// whatever the context of either.
+// whatever the context of either. With kRecordHasSkip, the amounts belong to the stack without so
+// many frames of the leaf; the next record shares with the whole one.
 struct RecordHeader {
   std::uint32_t module_generation = 0;  // which map of modules the addresses belong to
   std::uint16_t frame_count = 0;
@@ -87,6 +89,7 @@ struct RecordView {
   RecordHeader header;
   std::uint64_t context = 0;  // 0 without one
   std::int64_t time_ns = 0;   // 0 without one
+  std::uint64_t skip = 0;     // 0 without one
   std::span<const std::int64_t> amounts;
   std::span<const Address> frames;
   std::span<const std::byte> slice;
@@ -121,6 +124,7 @@ inline bool ReadRecord(std::span<const std::byte> record, std::uint16_t value_ty
   };
   take(kRecordHasContext, view.context);
   take(kRecordHasTime, view.time_ns);
+  take(kRecordHasSkip, view.skip);
   view.amounts = {reinterpret_cast<const std::int64_t*>(next),
                   static_cast<std::size_t>(std::popcount(header.amounts))};
   view.frames = {reinterpret_cast<const Address*>(record.data() + RecordBytes(words, 0)),

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -22,11 +23,17 @@ class ProviderList {
  public:
   static constexpr std::size_t kCount = sizeof...(Providers);
   static constexpr std::size_t kValueCount = (Providers::kValueTypes.size() + ... + 0);
+  template <class Provider>
+  static constexpr std::size_t kCellsOf = EventProvider<Provider> ? Provider::kValueTypes.size()
+                                                                  : 1;
   static_assert(kCount >= 1 && kCount <= kMaxProviders, "a ProviderList has from 1 to 8 providers");
   static_assert(((Providers::kValueTypes.size() > 0) && ...),
                 "each provider of a ProviderList has a value type");
-  static_assert(((ClockedProvider<Providers> || Providers::kValueTypes.size() == 1) && ...),
-                "a provider without an account (AddWeight) has one value type");
+  static_assert(((ClockedProvider<Providers> || EventProvider<Providers> ||
+                  Providers::kValueTypes.size() == 1) &&
+                 ...),
+                "a provider without an account (AddWeight) that brings no events has one value "
+                "type");
   static_assert(kValueCount <= kMaxValueTypes, "a ProviderList has at most 16 value types");
 
   // The per-thread states of all providers.
@@ -44,6 +51,38 @@ class ProviderList {
     return column;
   }
 
+  // What captures write amounts of: a provider's first value type, or all of those of an
+  // EventProvider. Each has a cell, in the order of the columns. The cells of provider `index`
+  // begin here; FirstCell(kCount) is one past the last.
+  static constexpr std::size_t FirstCell(std::size_t index) {
+    constexpr std::array<std::size_t, kCount> kCells{kCellsOf<Providers>...};
+    std::size_t cell = 0;
+    for (std::size_t i = 0; i < index; ++i) cell += kCells[i];
+    return cell;
+  }
+  static constexpr std::size_t kCellCount = (kCellsOf<Providers> + ... + 0);
+  // The column of each cell's amount.
+  static constexpr std::array<std::size_t, kCellCount> CellColumns() {
+    std::array<std::size_t, kCellCount> columns{};
+    for (std::size_t i = 0; i < kCount; ++i) {
+      for (std::size_t cell = FirstCell(i); cell < FirstCell(i + 1); ++cell)
+        columns[cell] = FirstColumn(i) + cell - FirstCell(i);
+    }
+    return columns;
+  }
+
+  // Whether a provider's samples come from the program's own threads.
+  static constexpr bool kBringsEvents = (EventProvider<Providers> || ...);
+  // The number of that provider, which is one of the list.
+  template <class Provider>
+  static constexpr std::size_t IndexOf() {
+    static_assert((std::same_as<Provider, Providers> || ...), "no provider of this ProviderList");
+    constexpr std::array<bool, kCount> kIsIt{std::same_as<Provider, Providers>...};
+    std::size_t index = 0;
+    while (!kIsIt[index]) ++index;
+    return index;
+  }
+
   // The value types of all providers, in order.
   static constexpr std::array<ValueType, kValueCount> AllValueTypes() {
     std::array<ValueType, kValueCount> types{};
@@ -55,10 +94,10 @@ class ProviderList {
     return types;
   }
 
-  // The value types that captures write amounts of, as a record has them: each provider's first.
+  // The value types that captures write amounts of, as a record has them.
   static constexpr std::uint16_t RecordedValueTypes() {
     std::uint32_t bits = 0;
-    for (std::size_t i = 0; i < kCount; ++i) bits |= std::uint32_t{1} << FirstColumn(i);
+    for (const std::size_t column : CellColumns()) bits |= std::uint32_t{1} << column;
     return static_cast<std::uint16_t>(bits);
   }
 
@@ -66,8 +105,9 @@ class ProviderList {
   static constexpr ValueLayout Layout() {
     ValueLayout layout{.value_count = kValueCount, .recorded = RecordedValueTypes()};
     for (std::size_t i = 0; i < kCount; ++i) {
+      const bool has_cell_each = FirstCell(i + 1) - FirstCell(i) > 1;
       for (std::size_t column = FirstColumn(i); column < FirstColumn(i + 1); ++column)
-        layout.sources[column] = static_cast<std::uint8_t>(FirstColumn(i));
+        layout.sources[column] = static_cast<std::uint8_t>(has_cell_each ? column : FirstColumn(i));
     }
     return layout;
   }

@@ -127,8 +127,9 @@ concept HasWholePollsOrNone = !NamesPolls<P> || HasPolls<P>;
 //   is an error of the list.
 // * enabled(): whether the options ask for it at all. Where false, nothing else is called, and its
 //   columns are not in the profile.
-// What else it has says what it can do: see ClockedProvider and PolledProvider. A provider without
-// a capability pays nothing for it. A provider that has one function of a capability has them all.
+// What else it has says what it can do: see ClockedProvider, PolledProvider and EventProvider. A
+// provider without a capability pays nothing for it. A provider that has one function of a
+// capability has them all.
 template <class P>
 concept SampleProvider =
     std::constructible_from<P, const SamplingOptions&> && internal::HasColumns<P> &&
@@ -168,8 +169,25 @@ concept ClockedProvider = SampleProvider<P> && internal::HasAccount<P>;
 template <class P>
 concept PolledProvider = SampleProvider<P> && internal::HasPolls<P>;
 
-// The state that a provider keeps for one thread; without a ThreadState, none.
+// A provider whose samples the program's own threads bring, by BasicProfiler::CaptureHere:
+// * kBringsEvents: true.
+// Each of its value types is an amount that an event has. It has no account of its own, and is not
+// polled. What an event brought, and could not be recorded when its thread was detached, is
+// exported as [lost].
+template <class P>
+concept EventProvider =
+    SampleProvider<P> && P::kBringsEvents && !internal::NamesAccount<P> && !internal::NamesPolls<P>;
+
 namespace internal {
+
+// What one event of an EventProvider brings.
+struct EventSample {
+  std::size_t provider = 0;               // its number in the list of providers
+  std::span<const std::int64_t> amounts;  // one for each of its value types
+  std::uint32_t skip = 0;                 // frames of the leaf that the stack is shown without
+};
+
+// The state that a provider keeps for one thread; without a ThreadState, none.
 template <class P>
 struct ThreadStateOf {
   struct Type {};

@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "strobe/arch/registers.h"
 #include "strobe/base/visibility.h"
 #include "strobe/core/generated_code.h"
 #include "strobe/core/options.h"
@@ -16,6 +17,7 @@
 #include "strobe/core/recording_options.h"
 #include "strobe/core/registration.h"
 #include "strobe/core/stats.h"
+#include "strobe/provider/sample_provider.h"
 
 STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
@@ -36,6 +38,8 @@ class AbstractCore : public RegistrationOwner {
   virtual absl::Status Stop() = 0;
   virtual absl::Status Flush() = 0;
   virtual absl::StatusOr<Profile> Record(const RecordingOptions& options) = 0;
+  // Signal-safe. `registers` are those of a function of the calling thread that has not returned.
+  virtual bool CaptureHere(const EventSample& event, const NativeRegisters* registers) noexcept = 0;
   virtual Stats GetStats() = 0;
   virtual std::string Diagnose() = 0;
   // The Profiler goes. Ends the session; the object goes too, at once or with the last of its

@@ -32,8 +32,8 @@ namespace strobe::internal {
 // One call in this many of a thread is timed.
 inline constexpr std::uint32_t kTimedCaptureInterval = 16;
 
-// Takes what each provider is due: the timer's expiries and the requests not yet served. False
-// where no provider is due anything.
+// Takes what each cell is due: the timer's expiries and the requests not yet served. False
+// where none is due anything.
 template <class Cells>
 STROBE_SIGNAL_SAFE bool TakeWeights(Cells& cells, const CaptureTarget& target,
                                     std::array<std::int64_t, std::tuple_size_v<Cells>>& weights) {
@@ -215,32 +215,42 @@ STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE void Walk(const SlotArena<Traits>& arena
   WalkOwn(arena, channel, target, draft);
 }
 
-// The header of a record with that context and these weights, of which each is an amount of its
-// provider's first value type; and in `words` how many words follow the header. They are counted
-// here, because counting the bits may be a call.
+// The optional words of a record; 0 for none.
+struct RecordWordValues {
+  std::uint64_t context = 0;
+  std::uint64_t skip = 0;
+};
+
+// The header of a record with those words and these weights, of which each is the amount of a cell;
+// and in `words` how many words follow the header. They are counted here, because counting the bits
+// may be a call.
 template <class Traits>
-STROBE_SIGNAL_SAFE RecordHeader MakeHeader(const SlotArena<Traits>& arena, std::uint64_t context,
+STROBE_SIGNAL_SAFE RecordHeader MakeHeader(const SlotArena<Traits>& arena,
+                                           const RecordWordValues& values,
                                            std::span<const std::int64_t> weights,
                                            std::size_t& words) {
+  constexpr auto kColumns = Traits::Providers::CellColumns();
   std::uint32_t amounts = 0;
-  words = context != 0 ? 1 : 0;
+  words = (values.context != 0 ? 1 : 0) + (values.skip != 0 ? 1 : 0);
   for (std::size_t i = 0; i < weights.size(); ++i) {
     if (weights[i] == 0) continue;
-    amounts |= std::uint32_t{1} << Traits::Providers::FirstColumn(i);
+    amounts |= std::uint32_t{1} << kColumns[i];
     ++words;
   }
   return {.module_generation = arena.code.generation.load(std::memory_order_relaxed),
           .amounts = static_cast<std::uint16_t>(amounts),
-          .flags = context != 0 ? kRecordHasContext : std::uint8_t{0}};
+          .flags = static_cast<std::uint8_t>((values.context != 0 ? kRecordHasContext : 0) |
+                                             (values.skip != 0 ? kRecordHasSkip : 0))};
 }
 
 // Writes the words of a record, of which the header says that they are there, behind the header.
 // The amounts are zero where the weights are not to be counted.
-STROBE_SIGNAL_SAFE inline void WriteWords(std::byte* next, std::uint64_t context,
+STROBE_SIGNAL_SAFE inline void WriteWords(std::byte* next, const RecordWordValues& values,
                                           std::span<const std::int64_t> weights, bool is_counted) {
-  if (context != 0) {
-    std::memcpy(next, &context, sizeof(context));
-    next += sizeof(context);
+  for (const std::uint64_t value : {values.context, values.skip}) {
+    if (value == 0) continue;
+    std::memcpy(next, &value, sizeof(value));
+    next += sizeof(value);
   }
   for (const std::int64_t weight : weights) {
     if (weight == 0) continue;
@@ -257,14 +267,15 @@ STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE bool WriteRecord(SlotArena<Traits>& aren
                                                          SampleChannel<Traits>& channel,
                                                          const CaptureTarget& target,
                                                          std::span<const std::int64_t> weights,
-                                                         DropReason& drop) {
+                                                         std::uint64_t skip, DropReason& drop) {
   if (target.registers == nullptr) {
     drop = DropReason::kNoRegisters;
     return false;
   }
-  const std::uint64_t context = channel.context.load(std::memory_order_relaxed);
+  const RecordWordValues values{.context = channel.context.load(std::memory_order_relaxed),
+                                .skip = skip};
   std::size_t words = 0;
-  const RecordHeader begun = MakeHeader(arena, context, weights, words);
+  const RecordHeader begun = MakeHeader(arena, values, weights, words);
   RecordDraft draft{.bytes = channel.ring.Reserve(
                         RecordBytes(words, arena.max_frames.load(std::memory_order_relaxed))),
                     .head_bytes = RecordBytes(words, 0)};
@@ -278,7 +289,7 @@ STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE bool WriteRecord(SlotArena<Traits>& aren
     return false;
   }
   const RecordHeader& header = draft.header();
-  WriteWords(draft.bytes + sizeof(header), context, weights, draft.is_whole);
+  WriteWords(draft.bytes + sizeof(header), values, weights, draft.is_whole);
   if (!draft.is_whole) drop = DropReason::kNoTable;
   // Of a stack that the collector finishes, it counts the end.
   if (header.slice_bytes == 0)
@@ -288,15 +299,17 @@ STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE bool WriteRecord(SlotArena<Traits>& aren
   return draft.is_whole;
 }
 
-// Serves each provider that is due a sample of this channel.
+// Serves each provider that is due a sample of this channel, with the stack that begins `skip`
+// frames above the leaf.
 template <class Traits>
 STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE void ServeSlot(SlotArena<Traits>& arena,
                                                        SampleChannel<Traits>& channel,
-                                                       const CaptureTarget& target) {
-  std::array<std::int64_t, Traits::Providers::kCount> weights{};
+                                                       const CaptureTarget& target,
+                                                       std::uint64_t skip = 0) {
+  std::array<std::int64_t, Traits::Providers::kCellCount> weights{};
   if (!TakeWeights(channel.cells, target, weights)) return;
   DropReason drop{};
-  const bool is_recorded = WriteRecord<Traits>(arena, channel, target, weights, drop);
+  const bool is_recorded = WriteRecord<Traits>(arena, channel, target, weights, skip, drop);
   if (!is_recorded)
     AddByOwner<std::uint32_t>(channel.counters.drops[static_cast<std::size_t>(drop)], 1);
   for (std::size_t i = 0; i < weights.size(); ++i) {
@@ -325,10 +338,10 @@ STROBE_SIGNAL_SAFE bool IsOfThisThread(const SampleChannel<Traits>& channel) {
 // to what is requested. The capture under way serves it at its end (CaptureHere), or the next one
 // does.
 template <class Traits>
-STROBE_SIGNAL_SAFE void AddRequest(SampleChannel<Traits>& channel, std::size_t provider,
+STROBE_SIGNAL_SAFE void AddRequest(SampleChannel<Traits>& channel, std::size_t cell,
                                    std::int64_t weight) {
-  if (weight != 0 && provider < channel.cells.size())
-    channel.cells[provider].requested.fetch_add(weight, std::memory_order_acq_rel);
+  if (weight != 0 && cell < channel.cells.size())
+    channel.cells[cell].requested.fetch_add(weight, std::memory_order_acq_rel);
 }
 
 // A CaptureEntry::Function; `context` is the SlotArena.

@@ -7,10 +7,11 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "strobe/arch/current_registers.h"
+#include "strobe/arch/registers.h"
 #include "strobe/base/signal_safe.h"
 #include "strobe/base/visibility.h"
 #include "strobe/platform/capture_target.h"
+#include "strobe/provider/sample_provider.h"
 #include "strobe/runtime/capture.h"
 #include "strobe/runtime/registered_thread.h"
 #include "strobe/runtime/sample_channel.h"
@@ -32,26 +33,31 @@ STROBE_SIGNAL_SAFE SampleChannel<Traits>* OwnSlot(SlotArena<Traits>& arena) {
 // A capture that is interrupted again and again leaves the last requests to the thread's next one.
 inline constexpr int kMaxServes = 4;
 
-// Adds the weight to what is requested of the channel, and serves it by a walk of the calling
-// thread's own stack. What is requested meanwhile, by the nesting rule, gets the same stack. False,
-// and nothing is added, where no session samples the channel.
+// Adds the event's amounts to what is requested of the channel, and serves that by a walk of the
+// calling thread's own stack. What is requested meanwhile, by the nesting rule, gets the same
+// stack. False, and nothing is added, where no session takes this provider's events of the channel.
 template <class Traits>
 STROBE_SIGNAL_SAFE STROBE_NOINLINE bool ServeHere(SlotArena<Traits>& arena,
                                                   SampleChannel<Traits>& channel,
-                                                  std::size_t provider, std::int64_t weight,
+                                                  const EventSample& event,
                                                   const CaptureTarget& target) {
+  const auto is_open = [&] {
+    return (channel.open_events.load(std::memory_order_seq_cst) >> event.provider & 1) != 0;
+  };
+  if (!is_open()) return false;
   bool is_added = false;
   for (int i = 0; i < kMaxServes; ++i) {
     const bool is_nested = channel.is_capturing.exchange(true, std::memory_order_seq_cst);
     const bool is_live = channel.is_active.load(std::memory_order_seq_cst);
-    if (is_live && !is_added) {
-      AddRequest(channel, provider, weight);
+    if (!is_added && is_open()) {
+      for (std::size_t k = 0; k < event.amounts.size(); ++k)
+        AddRequest(channel, Traits::Providers::FirstCell(event.provider) + k, event.amounts[k]);
       is_added = true;
     }
     if (is_nested) break;
     if (is_live) {
       AddByOwner<std::uint32_t>(channel.counters.captures, 1);
-      ServeSlot<Traits>(arena, channel, target);
+      ServeSlot<Traits>(arena, channel, target, event.skip);
     }
     channel.is_capturing.store(false, std::memory_order_seq_cst);
     if (!is_live || !channel.is_requested()) break;
@@ -59,18 +65,15 @@ STROBE_SIGNAL_SAFE STROBE_NOINLINE bool ServeHere(SlotArena<Traits>& arena,
   return is_added;
 }
 
-// Gives the stack of the calling function the weight `weight` of provider number `provider`. False,
-// and nothing is counted, where the calling thread has no registration in the arena or no session
-// runs. Signal-safe.
+// Gives the calling thread's stack at `registers`, which are those of a function that has not
+// returned, the event's amounts. False, and nothing is counted, where the calling thread has no
+// registration in the arena or no session takes the events. Signal-safe.
 template <class Traits>
-STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE bool CaptureHere(SlotArena<Traits>& arena,
-                                                         std::size_t provider,
-                                                         std::int64_t weight) {
+STROBE_SIGNAL_SAFE bool CaptureHere(SlotArena<Traits>& arena, const EventSample& event,
+                                    const NativeRegisters* registers) {
   SampleChannel<Traits>* const channel = OwnSlot(arena);
   if (channel == nullptr) return false;
-  const CurrentRegisters registers;
-  return ServeHere(arena, *channel, provider, weight,
-                   {.token = channel->token, .registers = registers.get()});
+  return ServeHere(arena, *channel, event, {.token = channel->token, .registers = registers});
 }
 
 }  // namespace strobe::internal

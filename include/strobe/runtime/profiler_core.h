@@ -24,6 +24,7 @@
 #include "strobe/core/stats.h"
 #include "strobe/export/parts.h"
 #include "strobe/runtime/abstract_core.h"
+#include "strobe/runtime/capture_here.h"
 #include "strobe/runtime/code_registry.h"
 #include "strobe/runtime/diagnosis.h"
 #include "strobe/runtime/ended_exports.h"
@@ -76,6 +77,16 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
           status.ok() ? CodeRegistration(code_, code) : CodeRegistration(std::move(status));
     });
     return has_memory ? std::move(registration) : CodeRegistration(OutOfMemory());
+  }
+
+  bool CaptureHere([[maybe_unused]] const EventSample& event,
+                   [[maybe_unused]] const NativeRegisters* registers) noexcept override {
+    if constexpr (Traits::Providers::kBringsEvents) {
+      SlotArena<Traits>* const arena = registry_.arena();
+      return arena != nullptr && internal::CaptureHere(*arena, event, registers);
+    } else {
+      return false;
+    }
   }
 
   // A RegistrationOwner's.

@@ -35,6 +35,7 @@ class ProfilerHandle {
   absl::Status Stop() { return Call(&AbstractCore::Stop); }
   absl::Status Flush() { return Call(&AbstractCore::Flush); }
   absl::StatusOr<Profile> Record(const RecordingOptions& options);
+  bool CaptureHere(const EventSample& event, const NativeRegisters* registers) const noexcept;
   [[nodiscard]] Stats GetStats();
   [[nodiscard]] std::string Diagnose();
   [[nodiscard]] const ProfilerOptions& options() const { return options_; }

@@ -43,7 +43,7 @@ constexpr bool HasSignal(std::uint64_t mask, int signal) {
 template <class Traits>
 struct RegisteredThread : ThreadLink {
   SampleChannel<Traits>* channel = nullptr;
-  std::array<ProviderAccount, Traits::Providers::kCount> accounts;
+  std::array<ProviderAccount, Traits::Providers::kCellCount> accounts;  // as the channel's cells
   typename Traits::Providers::ThreadStates states;
   typename Traits::Platform::Timer timer;
   bool is_attached = false;

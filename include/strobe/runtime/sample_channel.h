@@ -17,7 +17,7 @@
 STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
 
-// What passes between one provider and one thread's captures.
+// What passes of one amount between its provider and one thread's captures.
 struct ProviderCell {
   std::atomic<std::int64_t> requested{
       0};  // asked for and not yet served; the collector adds, the handler takes
@@ -75,7 +75,7 @@ struct CaptureCounters {
 // still find it. `Traits` is the Profiler's.
 template <class Traits>
 struct alignas(kCacheLineBytes) SampleChannel {
-  using Cells = std::array<ProviderCell, Traits::Providers::kCount>;
+  using Cells = std::array<ProviderCell, Traits::Providers::kCellCount>;
 
   SlotToken token;  // its use changes with each attachment
   // Whether a capture may begin, and whether one is under way: the thread stores the second before
@@ -89,9 +89,13 @@ struct alignas(kCacheLineBytes) SampleChannel {
   // Set where a walk had no table: the ring may be full of the stacks of such. The collector clears
   // it when it has emptied the ring.
   std::atomic<bool> has_slices{false};
-  // By provider: whether a capture notes the thread's CPU clock. Here, and not in the cells, for
+  // By cell: whether a capture notes the thread's CPU clock. Here, and not in the cells, for
   // the room that they would take.
-  std::array<std::atomic<bool>, Traits::Providers::kCount> wants_cpu_clock{};
+  std::array<std::atomic<bool>, Traits::Providers::kCellCount> wants_cpu_clock{};
+  // Whose events count, provider n by bit n: those of the session that the channel is attached to.
+  // A capture looks at it as at is_active, which is also false for a moment while the collector
+  // frees memory.
+  std::atomic<std::uint8_t> open_events{0};
   // The collector's, or under the registry's mutex while the channel is free: whether the captures
   // that it has seen left memory in use.
   std::atomic<bool> has_memory{false};

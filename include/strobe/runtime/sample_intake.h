@@ -68,7 +68,7 @@ class SampleIntake {
       return result;
     }
     StackDelta stack{record.header.module_generation, record.header.end, record.header.shared_count,
-                     record.frames};
+                     record.frames, record.skip};
     if (!record.slice.empty()) {
       result.outcome = Outcome::kMissingTable;
       if (result.missing_pc = finish(record.slice, stack); result.missing_pc) return result;

@@ -84,6 +84,7 @@ class SlotAccounts {
       return;
     }
     Reset(slot, since);
+    slot.channel->open_events.store(EnabledEvents(), std::memory_order_seq_cst);
     slot.channel->is_active.store(true, std::memory_order_seq_cst);
     const std::int64_t now_ns = since.monotonic_ns >= 0 ? since.monotonic_ns : clock_.MonotonicNs();
     RandomSource random(static_cast<std::uint64_t>(now_ns) ^ slot.channel->thread_id << 32 ^
@@ -106,21 +107,26 @@ class SlotAccounts {
     const std::lock_guard lock(registry_.ControlMutex(slot));
     if (!slot.is_attached) return std::nullopt;
     slot.channel->is_active.store(false, std::memory_order_seq_cst);
+    slot.channel->open_events.store(0, std::memory_order_seq_cst);
     Platform::StopTimer(slot.timer);
     WaitForCapture(slot);
     Clocks now{.monotonic_ns = clock_.MonotonicNs()};
     providers_.ForEachEnabled([&](auto& provider, auto index) {
-      ProviderCell& cell = slot.channel->cells[index];
-      ProviderAccount& account = slot.accounts[index];
+      constexpr std::size_t kFirst = Providers::FirstCell(index);
       if constexpr (kIsClocked<decltype(provider)>) {
+        ProviderCell& cell = slot.channel->cells[kFirst];
+        ProviderAccount& account = slot.accounts[kFirst];
         SlotThread<Traits> thread(slot, index, signal(), account.Settle(cell));
         account.residual = provider.Detach(thread, std::get<index>(slot.states), now.monotonic_ns);
         now.cpu_ns = std::max(now.cpu_ns, thread.read_cpu_ns());
       } else {
         // No clock knows of what has not been served: it counts as credited, and is lost.
-        cell.credited.fetch_add(cell.requested.exchange(0, std::memory_order_acq_rel),
-                                std::memory_order_relaxed);
-        account.Settle(cell);
+        for (std::size_t i = kFirst; i < Providers::FirstCell(index + 1); ++i) {
+          ProviderCell& cell = slot.channel->cells[i];
+          cell.credited.fetch_add(cell.requested.exchange(0, std::memory_order_acq_rel),
+                                  std::memory_order_relaxed);
+          slot.accounts[i].Settle(cell);
+        }
       }
     });
     slot.is_attached = false;
@@ -137,7 +143,11 @@ class SlotAccounts {
   Row ScalesOf(const Slot& slot) {
     Row scales{};
     providers_.ForEachEnabled([&](const auto& provider, auto index) {
-      AddWeight(provider, 1, std::get<index>(slot.states), ColumnsOf(scales, index));
+      if constexpr (kIsClocked<decltype(provider)>) {
+        provider.AddWeight(1, std::get<index>(slot.states), ColumnsOf(scales, index));
+      } else {
+        std::ranges::fill(ColumnsOf(scales, index), 1);
+      }
     });
     return scales;
   }
@@ -147,12 +157,11 @@ class SlotAccounts {
   std::pair<Row, Row> OutstandingOf(Slot& slot) {
     std::pair<Row, Row> rows{};
     providers_.ForEachEnabled([&](auto& provider, auto index) {
-      const ProviderAccount& account = slot.accounts[index];
+      const ProviderAccount& account = slot.accounts[Providers::FirstCell(index)];
       auto& state = std::get<index>(slot.states);
       const std::span<std::int64_t> residual = ColumnsOf(rows.second, index);
       if (!slot.is_attached) {
-        if (account.missing() != 0)
-          AddWeight(provider, account.missing(), state, ColumnsOf(rows.first, index));
+        AddMissing(provider, slot, index, ColumnsOf(rows.first, index));
         if constexpr (kIsClocked<decltype(provider)>)
           provider.AddResidual(account.residual, residual);
       } else if constexpr (requires(SampledThread & thread) {
@@ -184,15 +193,28 @@ class SlotAccounts {
   template <class Provider>
   static constexpr bool kIsClocked = ClockedProvider<std::remove_cvref_t<Provider>>;
 
-  // Without an account of the provider's own, a weight is an amount of its one value type.
-  template <class Provider, class State>
-  static void AddWeight(const Provider& provider, std::int64_t weight, const State& state,
-                        std::span<std::int64_t> row) {
+  // What no record has brought. Without an account of the provider's own, each cell has an amount
+  // of a value type.
+  template <class Provider, class Index>
+  static void AddMissing(const Provider& provider, Slot& slot, Index index,
+                         std::span<std::int64_t> row) {
+    const auto* const accounts = &slot.accounts[Providers::FirstCell(index)];
     if constexpr (kIsClocked<Provider>) {
-      provider.AddWeight(weight, state, row);
+      if (const std::int64_t missing = accounts->missing(); missing != 0)
+        provider.AddWeight(missing, std::get<index>(slot.states), row);
     } else {
-      row[0] += weight;
+      for (std::size_t i = 0; i < row.size(); ++i) row[i] += accounts[i].missing();
     }
+  }
+
+  // The enabled providers whose events count, provider n by bit n.
+  std::uint8_t EnabledEvents() {
+    std::uint32_t events = 0;
+    providers_.ForEachEnabled([&](const auto& provider, auto index) {
+      if constexpr (EventProvider<std::remove_cvref_t<decltype(provider)>>)
+        events |= std::uint32_t{1} << index;
+    });
+    return static_cast<std::uint8_t>(events);
   }
 
   void Reset(Slot& slot, const Clocks& since) {

@@ -82,8 +82,9 @@ class SlotDrain {
     if (!intake_.ExtendLast(KeyOf(slot), Providers::FirstColumn(provider), weight,
                             slot.channel->context.load(std::memory_order_relaxed), values))
       return false;
-    slot.channel->cells[provider].credited.fetch_add(weight, std::memory_order_relaxed);
-    slot.accounts[provider].Receive(weight);
+    slot.channel->cells[Providers::FirstCell(provider)].credited.fetch_add(
+        weight, std::memory_order_relaxed);
+    slot.accounts[Providers::FirstCell(provider)].Receive(weight);
     CountRatedSample(provider == accounts_.first_enabled());
     CountRated(values);
     return true;
@@ -172,8 +173,9 @@ class SlotDrain {
   }
 
   void Receive(Slot& slot, const RecordView& record) {
-    for (std::size_t i = 0; i < kCount; ++i)
-      slot.accounts[i].Receive(record.Amount(Providers::FirstColumn(i)));
+    constexpr auto kColumns = Providers::CellColumns();
+    for (std::size_t i = 0; i < kColumns.size(); ++i)
+      slot.accounts[i].Receive(record.Amount(kColumns[i]));
   }
 
   // Something came out of the ring that no capture can have written. What later records share, they

@@ -24,7 +24,10 @@ class SlotThread final : public SampledThread {
   // all, at the detachment: a capture that ends late may add to it.
   SlotThread(Slot& slot, std::size_t provider, int signal,
              std::optional<std::int64_t> settled_weight = std::nullopt)
-      : slot_(slot), provider_(provider), signal_(signal), settled_weight_(settled_weight) {}
+      : slot_(slot),
+        cell_(Traits::Providers::FirstCell(provider)),
+        signal_(signal),
+        settled_weight_(settled_weight) {}
   std::int64_t CpuTimeNs() override {
     return read_cpu_ns_ = Platform::ThreadCpuTimeNs(slot_.channel->thread_id);
   }
@@ -44,7 +47,7 @@ class SlotThread final : public SampledThread {
   // Interrupts the thread soon; see PollVerdict.
   void Request(std::int64_t weight, bool wants_cpu_clock) {
     if (slot_.blocks_signal.load(std::memory_order_relaxed)) return;
-    slot_.channel->wants_cpu_clock[provider_].store(wants_cpu_clock, std::memory_order_relaxed);
+    slot_.channel->wants_cpu_clock[cell_].store(wants_cpu_clock, std::memory_order_relaxed);
     cell().requested.fetch_add(weight, std::memory_order_acq_rel);
     Platform::Interrupt(slot_.channel->thread_id, Payload(), signal_);
   }
@@ -59,15 +62,15 @@ class SlotThread final : public SampledThread {
   }
 
  private:
-  [[nodiscard]] auto& cell() const { return slot_.channel->cells[provider_]; }
+  [[nodiscard]] auto& cell() const { return slot_.channel->cells[cell_]; }
   [[nodiscard]] std::uint64_t Payload() const {
     SlotToken token = slot_.channel->token;
-    token.provider = static_cast<std::uint8_t>(provider_);
+    token.provider = static_cast<std::uint8_t>(cell_);
     return token.Pack();
   }
 
   Slot& slot_;
-  std::size_t provider_;
+  std::size_t cell_;
   int signal_;
   std::optional<std::int64_t> settled_weight_;
   std::int64_t read_cpu_ns_ = -1;

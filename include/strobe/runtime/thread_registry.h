@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -36,9 +37,9 @@ class ThreadRegistry {
   ThreadRegistry(std::size_t max_threads, std::size_t ring_bytes)
       : max_threads_(max_threads), ring_bytes_(ring_bytes) {}
   ~ThreadRegistry() {
-    if (arena_ == nullptr) return;
-    CaptureEntryOf(arena_->number()).function.store(nullptr, std::memory_order_release);
-    SlotArena<Traits>::Release(arena_);
+    if (arena() == nullptr) return;
+    CaptureEntryOf(arena()->number()).function.store(nullptr, std::memory_order_release);
+    SlotArena<Traits>::Release(arena());
   }
   ThreadRegistry(const ThreadRegistry&) = delete;
   ThreadRegistry& operator=(const ThreadRegistry&) = delete;
@@ -57,7 +58,7 @@ class ThreadRegistry {
     Slot* slot = free_.back();
     free_.pop_back();
     SampleChannel<Traits>& channel = *slot->channel;
-    channel.ring.Reset(arena_->RingMemory(channel));
+    channel.ring.Reset(arena()->RingMemory(channel));
     channel.stack = info.stack;
     channel.thread_id = info.id;
     channel.context.store(kNoContext, std::memory_order_relaxed);
@@ -125,14 +126,14 @@ class ThreadRegistry {
   // Gives back the memory of slots that no thread has had since the last call.
   void DiscardIdle() {
     VisitInBatches(free_, [this](Slot& slot) {
-      if (SlotArena<Traits>::IsLongIdle(*slot.channel)) arena_->Discard(*slot.channel);
+      if (SlotArena<Traits>::IsLongIdle(*slot.channel)) arena()->Discard(*slot.channel);
     });
   }
   // After EndCollecting: gives back that of all slots, but where a capture has not ended yet.
   void DiscardAll() {
     const auto discard = [this](Slot& slot) {
       if (!slot.channel->is_capturing.load(std::memory_order_seq_cst))
-        arena_->Discard(*slot.channel);
+        arena()->Discard(*slot.channel);
     };
     VisitInBatches(free_, discard);
     VisitInBatches(live_, discard);
@@ -183,21 +184,21 @@ class ThreadRegistry {
     stats.threads_registered = live_.size();
     stats.threads_ended = ended_count_;
     stats.threads_refused = refused_;
-    if (arena_ != nullptr) stats.memory_bytes += arena_->memory_bytes();
+    if (arena() != nullptr) stats.memory_bytes += arena()->memory_bytes();
     stats.memory_bytes += blocks_.size() * sizeof(Block);
   }
 
   // Whether a capture is under way in any slot there is. Needs neither memory nor a lock.
   [[nodiscard]] bool IsCapturing() {
     bool is_capturing = false;
-    arena_->VisitAll([&](const SampleChannel<Traits>& channel) {
+    arena()->VisitAll([&](const SampleChannel<Traits>& channel) {
       is_capturing |= channel.is_capturing.load(std::memory_order_seq_cst);
     });
     return is_capturing;
   }
 
-  // The arena; nullptr before the first registration or Open().
-  SlotArena<Traits>* arena() { return arena_; }
+  // The arena; nullptr before the first registration or Open(). Signal-safe.
+  SlotArena<Traits>* arena() const { return arena_.load(std::memory_order_acquire); }
 
   // Makes sure that there is an arena.
   absl::Status Open() {
@@ -216,7 +217,7 @@ class ThreadRegistry {
   // Calls visit(slot) for each slot marked since the last call. Needs no memory.
   template <class Visitor>
   void VisitMarked(Visitor&& visit) {
-    arena_->VisitMarks([&](std::size_t chunk, std::uint64_t marks) {
+    arena()->VisitMarks([&](std::size_t chunk, std::uint64_t marks) {
       Block* const block = BlockOf(chunk);
       if (block == nullptr) return;  // an earlier owner's
       for (; marks != 0; marks &= marks - 1)
@@ -228,12 +229,12 @@ class ThreadRegistry {
   using Block = std::array<Slot, SlotArena<Traits>::kSlotsPerChunk>;
 
   absl::Status OpenLocked() {
-    if (arena_ != nullptr) return absl::OkStatus();
+    if (arena() != nullptr) return absl::OkStatus();
     SlotArena<Traits>* const arena = SlotArena<Traits>::Acquire(ring_bytes_);
     if (arena == nullptr) return absl::ResourceExhaustedError("too many profilers exist at a time");
-    arena_ = arena;
-    CaptureEntry& entry = CaptureEntryOf(arena_->number());
-    entry.context = arena_;
+    arena_.store(arena, std::memory_order_release);
+    CaptureEntry& entry = CaptureEntryOf(arena->number());
+    entry.context = arena;
     entry.function.store(&CaptureSample<Traits>, std::memory_order_release);
     return absl::OkStatus();
   }
@@ -266,7 +267,7 @@ class ThreadRegistry {
       return absl::ResourceExhaustedError("no room for another thread's state");
     MakeRoomFor((chunk + 1) * SlotArena<Traits>::kSlotsPerChunk);
     auto block = std::make_unique<Block>();
-    const auto channels = arena_->Channels(chunk);
+    const auto channels = arena()->Channels(chunk);
     if (channels.empty())
       return absl::ResourceExhaustedError("no memory for another thread's ring");
     blocks_.push_back(std::move(block));
@@ -292,7 +293,7 @@ class ThreadRegistry {
   }
 
   void Free(Slot* slot) {
-    arena_->Unmark(*slot->channel);  // a late capture may have left it
+    arena()->Unmark(*slot->channel);  // a late capture may have left it
     ended_.Add(slot->channel->counters);
     slot->channel->counters.Clear();
     slot->name.clear();
@@ -318,7 +319,7 @@ class ThreadRegistry {
   const std::size_t ring_bytes_;
   std::mutex mutex_;
   std::array<std::mutex, kControlMutexes> control_mutexes_;
-  SlotArena<Traits>* arena_ = nullptr;
+  std::atomic<SlotArena<Traits>*> arena_{nullptr};
   std::vector<std::unique_ptr<Block>> blocks_;  // by chunk of the arena; none is freed before all
   std::vector<Slot*> free_;
   std::vector<Slot*> live_;

@@ -1,0 +1,184 @@
+// Samples that the program's own threads bring, while timers and other threads interrupt them.
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "kept_profiles.h"
+#include "strobe/base/signal_safe.h"
+#include "strobe/testing/profile_check.h"
+
+namespace strobe {
+namespace {
+
+using testing::KeptProfile;
+using testing::KeptProfiles;
+using testing::RunRegistered;
+using testing::SumByName;
+
+struct Messages {
+  static constexpr bool kBringsEvents = true;
+  static constexpr std::array kValueTypes{ValueType{"messages", "count"},
+                                          ValueType{"sent", "bytes"}};
+  explicit Messages(const SamplingOptions& /*options*/) {}
+  [[nodiscard]] bool enabled() const { return true; }
+};
+struct NoMessages : Messages {
+  using Messages::Messages;
+  [[nodiscard]] bool enabled() const { return false; }
+};
+
+struct MessageTraits : testing::KeepingTraits {
+  using Providers = ProviderList<CpuTimeProvider, Messages, WallTimeProvider>;
+};
+struct NoMessageTraits : testing::KeepingTraits {
+  using Providers = ProviderList<CpuTimeProvider, NoMessages>;
+};
+using MessageProfiler = BasicProfiler<MessageTraits>;
+
+struct Sent {
+  std::int64_t messages = 0;
+  std::int64_t bytes = 0;
+};
+
+// Sends messages of 1 to 7 bytes for that long; what was counted of them.
+Sent SendFor(MessageProfiler& profiler, std::int64_t cpu_ns) {
+  Sent sent;
+  const std::int64_t end_ns = testing::ThreadCpuNs() + cpu_ns;
+  for (std::int64_t i = 0; testing::ThreadCpuNs() < end_ns; ++i) {
+    if (!profiler.CaptureHere<Messages>({1, 1 + i % 7})) continue;
+    ++sent.messages;
+    sent.bytes += 1 + i % 7;
+  }
+  return sent;
+}
+
+TEST(Events, AreConservedUnderAStormOfSignals) {
+  KeptProfiles::Take();
+  MessageProfiler profiler({.sampling = {.cpu_frequency_hz = 10000, .wall_frequency_hz = 1000},
+                            .exporter = {.period_s = 0.05}});
+  ASSERT_EQ(profiler.Start(), absl::OkStatus());
+  constexpr int kThreads = 3;
+  std::array<Sent, kThreads> sent{};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kThreads; ++i) {
+    threads.emplace_back([&, i] {
+      RunRegistered(profiler, "t" + std::to_string(i),
+                    [&] { sent[i] = SendFor(profiler, 200'000'000); });
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  ASSERT_EQ(profiler.Stop(), absl::OkStatus());
+  const std::vector<KeptProfile> kept = KeptProfiles::Take();
+  for (const KeptProfile& one : kept) EXPECT_EQ(testing::CheckProfile(one.profile), "");
+  auto messages = SumByName(kept, "messages");
+  auto bytes = SumByName(kept, "sent");
+  auto cpu_ns = SumByName(kept, "cpu");
+  for (int i = 0; i < kThreads; ++i) {
+    const std::string name = "t" + std::to_string(i);
+    EXPECT_GT(sent[i].messages, 100);
+    EXPECT_EQ(messages[name], sent[i].messages);
+    EXPECT_EQ(bytes[name], sent[i].bytes);
+    EXPECT_GE(cpu_ns[name], 200'000'000);
+  }
+}
+
+// Sessions begin and end in the middle of events: what a call says was counted is in a profile.
+TEST(Events, OfASessionThatEndsMeanwhileAreCountedOrRefused) {
+  KeptProfiles::Take();
+  MessageProfiler profiler;
+  std::atomic<bool> is_over{false};
+  Sent sent;
+  std::thread sender([&] {
+    RunRegistered(profiler, "sender", [&] {
+      while (!is_over) {
+        const Sent more = SendFor(profiler, 100'000);
+        sent.messages += more.messages;
+        sent.bytes += more.bytes;
+      }
+    });
+  });
+  for (int i = 0; i < 20; ++i) {
+    ASSERT_EQ(profiler.Start(), absl::OkStatus());
+    testing::BurnCpu(5'000'000);
+    ASSERT_EQ(profiler.Stop(), absl::OkStatus());
+  }
+  is_over = true;
+  sender.join();
+  const std::vector<KeptProfile> kept = KeptProfiles::Take();
+  EXPECT_GT(sent.messages, 0);
+  EXPECT_EQ(SumByName(kept, "messages")["sender"], sent.messages);
+  EXPECT_EQ(SumByName(kept, "sent")["sender"], sent.bytes);
+}
+
+STROBE_NOINLINE bool SendByHook(MessageProfiler& profiler, std::uint32_t skip) {
+  const bool is_counted = profiler.CaptureHere<Messages>({1, 8}, skip);
+  asm volatile("" ::: "memory");  // no tail call
+  return is_counted;
+}
+STROBE_NOINLINE bool Send(MessageProfiler& profiler, std::uint32_t skip) {
+  const bool is_counted = SendByHook(profiler, skip);
+  asm volatile("" ::: "memory");
+  return is_counted;
+}
+
+// The sums of messages by the stack's leaf.
+std::map<Address, std::int64_t> MessagesByLeaf(const std::vector<KeptProfile>& kept) {
+  std::map<Address, std::int64_t> sums;
+  for (const KeptProfile& one : kept) {
+    const auto column = static_cast<std::size_t>(testing::ColumnOf(one.profile, "messages"));
+    for (std::size_t i = 0; i < one.profile.samples.size(); ++i) {
+      const std::vector<Frame> frames = testing::FramesOf(one.profile, one.profile.samples[i]);
+      if (const std::int64_t messages = one.profile.Values(i)[column]; messages != 0)
+        sums[frames.front().address] += messages;
+    }
+  }
+  return sums;
+}
+
+TEST(Events, AreShownWithoutTheFramesOfTheirHook) {
+  KeptProfiles::Take();
+  MessageProfiler profiler({.sampling = {.cpu_frequency_hz = 0}});
+  ASSERT_EQ(profiler.Start(), absl::OkStatus());
+  RunRegistered(profiler, "main", [&] {
+    for (const std::uint32_t skip : {0, 1, 0, 1, 1, 1000000}) EXPECT_TRUE(Send(profiler, skip));
+  });
+  ASSERT_EQ(profiler.Stop(), absl::OkStatus());
+  std::map<std::string, std::int64_t> sums;
+  for (const auto& [address, messages] : MessagesByLeaf(KeptProfiles::Take())) {
+    // The function that begins nearest below.
+    const Address from_hook = address - reinterpret_cast<Address>(&SendByHook);
+    const Address from_caller = address - reinterpret_cast<Address>(&Send);
+    const char* const name = from_hook < from_caller ? "hook" : "caller";
+    sums[std::min(from_hook, from_caller) < 1024 ? name : "root"] += messages;
+  }
+  EXPECT_THAT(sums, ::testing::ElementsAre(::testing::Pair("caller", 3), ::testing::Pair("hook", 2),
+                                           ::testing::Pair("root", 1)));
+}
+
+TEST(Events, AreRefusedWhereNothingCountsThem) {
+  MessageProfiler profiler;
+  BasicProfiler<NoMessageTraits> other;
+  const auto registration = profiler.RegisterThread("main");
+  const auto other_registration = other.RegisterThread("main");
+  EXPECT_FALSE(profiler.CaptureHere<Messages>({1, 1})) << "no session";
+  ASSERT_EQ(profiler.Start(), absl::OkStatus());
+  ASSERT_EQ(other.Start(), absl::OkStatus());
+  EXPECT_TRUE(profiler.CaptureHere<Messages>({1, 1}));
+  EXPECT_FALSE(other.CaptureHere<NoMessages>({1, 1})) << "the options do not enable the provider";
+  std::thread([&] {
+    EXPECT_FALSE(profiler.CaptureHere<Messages>({1, 1})) << "the thread is not registered";
+  }).join();
+  ASSERT_EQ(profiler.Stop(), absl::OkStatus());
+  ASSERT_EQ(other.Stop(), absl::OkStatus());
+  EXPECT_FALSE(profiler.CaptureHere<Messages>({1, 1})) << "the session is over";
+}
+
+}  // namespace
+}  // namespace strobe
