@@ -1,9 +1,11 @@
 #include "strobe/export/parts.h"
 
+#include <array>
 #include <string>
 #include <tuple>
 
 #include "gtest/gtest.h"
+#include "strobe/provider/provider_list.h"
 #include "strobe/testing/archetypes.h"
 
 namespace strobe {
@@ -19,11 +21,23 @@ struct ConnectedExporter {
   const std::string* connection;
   explicit ConnectedExporter(const std::string& to) : connection(&to) {}
 };
+// There is none without a queue.
+struct QueueProvider {
+  static constexpr std::array kValueTypes{ValueType{"queued", "count"}};
+  explicit QueueProvider(const int& of) : queue(&of) {}
+  [[nodiscard]] bool enabled() const { return true; }
+  const int* queue;
+};
+struct GivenProvider : testing::ArchetypeTraits {
+  using Providers = ProviderList<testing::ArchetypeProvider, QueueProvider>;
+};
 struct OneOutput {
+  using Providers = ProviderList<testing::ArchetypeProvider>;
   using Symbolizer = ArchetypeSymbolizer;
   using Outputs = OutputList<Output<ArchetypeEncoder, ConnectedExporter>>;
 };
 struct TwoOutputs {
+  using Providers = ProviderList<testing::ArchetypeProvider>;
   using Symbolizer = ArchetypeSymbolizer;
   using Outputs = OutputList<Output<ArchetypeEncoder, ArchetypeExporter>,
                              Output<ArchetypeEncoder, ConnectedExporter>>;
@@ -41,9 +55,21 @@ TEST(PartsTest, PartsOfSeveralOutputsAreGivenOutputByOutput) {
   EXPECT_EQ(std::get<1>(parts.AllOutputs()).exporter.Make({}).connection, &connection);
 }
 
+TEST(PartsTest, ProvidersAreGivenByTheirTypes) {
+  const int queue = 7;
+  const Parts<GivenProvider> parts{.providers = {QueueProvider(queue)}};
+  GivenProvider::Providers providers({}, parts.providers);
+  const int* given = nullptr;
+  providers.ForEachEnabled([&](auto& provider, auto index) {
+    if constexpr (index == 1) given = provider.queue;
+  });
+  EXPECT_EQ(given, &queue);
+}
+
 TEST(PartsTest, ItIsKnownWhetherAPartMustBeGiven) {
   EXPECT_TRUE(Parts<testing::ArchetypeTraits>::kCanBeMade);
   EXPECT_FALSE(Parts<OneOutput>::kCanBeMade);
+  EXPECT_FALSE(Parts<GivenProvider>::kCanBeMade);
   EXPECT_FALSE(Parts<TwoOutputs>::kCanBeMade);
 }
 

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <thread>
@@ -13,6 +14,7 @@
 #include "gtest/gtest.h"
 #include "platform/test_system.h"
 #include "runtime/manual_traits.h"
+#include "strobe/testing/manual_provider.h"
 
 namespace strobe {
 namespace {
@@ -63,6 +65,22 @@ class ProfilerTest : public ::testing::Test {
     EXPECT_TRUE(ManualPlatform::Deliver(timer.payload, count, 0x400000));
   }
 };
+
+// A provider that a program gives needs no static to hand it its state.
+TEST_F(ProfilerTest, AProviderIsGivenByItsValue) {
+  struct GivenTraits : testing::ManualTraits {
+    using Providers = ProviderList<CpuTimeProvider, testing::ManualProvider>;
+  };
+  const auto script = std::make_shared<testing::ManualProviderScript>();
+  BasicProfiler<GivenTraits> profiler({}, {.providers = {testing::ManualProvider(script)}});
+  const auto registration = profiler.RegisterThread("main");
+  for (int session = 1; session <= 2; ++session) {
+    ASSERT_TRUE(profiler.Start().ok());
+    EXPECT_EQ(script->attached, session);
+    ASSERT_TRUE(profiler.Stop().ok());
+    EXPECT_EQ(script->detached, session);
+  }
+}
 
 TEST_F(ProfilerTest, StartAndStopKnowTheirTurn) {
   TestProfiler profiler;

@@ -1,5 +1,7 @@
 #include "strobe/testing/manual_provider.h"
 
+#include <memory>
+
 #include "gtest/gtest.h"
 #include "strobe/testing/manual_thread.h"
 #include "strobe/testing/provider_conformance.h"
@@ -8,9 +10,9 @@ namespace strobe::testing {
 namespace {
 
 TEST(ManualProvider, DoesWhatItsScriptSaysAndNotesIt) {
-  ManualProviderScript& script = ManualProviderScript::Global();
-  script.Reset();
-  ManualProvider provider{SamplingOptions{}};
+  const auto shared = std::make_shared<ManualProviderScript>();
+  ManualProviderScript& script = *shared;
+  ManualProvider provider(shared);
   ManualProvider::ThreadState state;
   ManualThread thread;
   thread.Begin();
@@ -31,7 +33,6 @@ TEST(ManualProvider, DoesWhatItsScriptSaysAndNotesIt) {
   EXPECT_EQ(provider.Detach(thread, state, 0), -9);
   script.is_enabled = false;
   EXPECT_FALSE(provider.enabled());
-  script.Reset();
 }
 
 }  // namespace

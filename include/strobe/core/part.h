@@ -44,7 +44,7 @@ class Part {
 };
 
 namespace internal {
-template <class Symbolizer, class Outputs>
+template <class Symbolizer, class Outputs, class Providers>
 struct PartsFor;  // export/parts.h
 }  // namespace internal
 
@@ -53,6 +53,7 @@ struct PartsFor;  // export/parts.h
 //
 //   strobe::BasicProfiler<MyTraits> profiler({}, {.exporter = MyExporter(connection)});
 template <class Traits>
-using Parts = internal::PartsFor<typename Traits::Symbolizer, typename Traits::Outputs>;
+using Parts = internal::PartsFor<typename Traits::Symbolizer, typename Traits::Outputs,
+                                 typename Traits::Providers>;
 
 }  // namespace strobe

@@ -11,25 +11,25 @@ namespace strobe {
 namespace internal {
 
 // With several outputs, each has its own parts: {.outputs = {{}, {.exporter = MyExporter(url)}}}.
-template <class S, class Outputs>
-struct PartsFor;
-template <class S, class... O>
-struct PartsFor<S, OutputList<O...>> {
+template <class S, class... O, class P>
+struct PartsFor<S, OutputList<O...>, P> {
   static constexpr bool kCanBeMade =
-      Part<S>::kCanBeMade &&
+      Part<S>::kCanBeMade && P::kCanBeMade &&
       (... && (decltype(O::encoder)::kCanBeMade && decltype(O::exporter)::kCanBeMade));
 
+  typename P::Parts providers{};
   Part<S> symbolizer{};
   std::tuple<O...> outputs{};
 
   [[nodiscard]] const std::tuple<O...>& AllOutputs() const { return outputs; }
 };
 // With one output, its parts are members of Parts: {.exporter = MyExporter(url)}.
-template <class S, class E, class X>
-struct PartsFor<S, OutputList<Output<E, X>>> {
-  static constexpr bool kCanBeMade =
-      Part<S>::kCanBeMade && Part<E>::kCanBeMade && Part<X, ExporterOptions>::kCanBeMade;
+template <class S, class E, class X, class P>
+struct PartsFor<S, OutputList<Output<E, X>>, P> {
+  static constexpr bool kCanBeMade = Part<S>::kCanBeMade && P::kCanBeMade && Part<E>::kCanBeMade &&
+                                     Part<X, ExporterOptions>::kCanBeMade;
 
+  typename P::Parts providers{};
   Part<S> symbolizer{};
   Part<E> encoder{};
   Part<X, ExporterOptions> exporter{};

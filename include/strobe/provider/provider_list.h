@@ -9,6 +9,8 @@
 #include <tuple>
 #include <utility>
 
+#include "strobe/core/options.h"
+#include "strobe/core/part.h"
 #include "strobe/core/record.h"
 #include "strobe/core/value_type.h"
 #include "strobe/provider/sample_provider.h"
@@ -23,6 +25,8 @@ class ProviderList {
  public:
   static constexpr std::size_t kCount = sizeof...(Providers);
   static constexpr std::size_t kValueCount = (Providers::kValueTypes.size() + ... + 0);
+  template <class Provider>
+  static constexpr bool kHas = (std::same_as<Provider, Providers> || ...);
   template <class Provider>
   static constexpr std::size_t kCellsOf = EventProvider<Provider> ? Provider::kValueTypes.size()
                                                                   : 1;
@@ -39,9 +43,42 @@ class ProviderList {
   // The per-thread states of all providers.
   using ThreadStates = std::tuple<typename internal::ThreadStateOf<Providers>::Type...>;
 
+  static constexpr bool kCanBeMade = (Part<Providers, SamplingOptions>::kCanBeMade && ...);
+  // The providers that a program gives, in any order: {.providers = {MyProvider(queue)}}. Those
+  // that are left out are made from the options.
+  class Parts {
+   public:
+    Parts() requires kCanBeMade = default;
+    template <class... Given>
+    requires(sizeof...(Given) > 0 && (kHas<Given> && ...))
+        // NOLINTNEXTLINE(google-explicit-constructor): providers are given by their values
+        Parts(Given... given)
+        : parts_(Pick<Providers>(given...)...) {}
+
+    template <class Provider>
+    [[nodiscard]] const Part<Provider, SamplingOptions>& Of() const {
+      return std::get<Part<Provider, SamplingOptions>>(parts_);
+    }
+
+   private:
+    template <class Provider, class... Given>
+    static Part<Provider, SamplingOptions> Pick(Given&... given) {
+      constexpr bool kIsGiven = (std::same_as<Provider, Given> || ...);
+      static_assert(kIsGiven || Part<Provider, SamplingOptions>::kCanBeMade,
+                    "a provider that cannot be made from the options has to be given");
+      if constexpr (kIsGiven) {
+        return std::get<Provider&>(std::tie(given...));
+      } else {
+        return {};
+      }
+    }
+
+    std::tuple<Part<Providers, SamplingOptions>...> parts_;
+  };
+
   // Constructs each provider where it stays: none is moved.
-  explicit ProviderList(const SamplingOptions& options)
-      : providers_(OptionsFor<Providers>(options)...) {}
+  explicit ProviderList(const SamplingOptions& options, const Parts& parts = {})
+      : providers_(Source<Providers>{parts.template Of<Providers>(), options}...) {}
 
   // The columns of provider `index` begin here; FirstColumn(kCount) is one past the last.
   static constexpr std::size_t FirstColumn(std::size_t index) {
@@ -76,7 +113,7 @@ class ProviderList {
   // The number of that provider, which is one of the list.
   template <class Provider>
   static constexpr std::size_t IndexOf() {
-    static_assert((std::same_as<Provider, Providers> || ...), "no provider of this ProviderList");
+    static_assert(kHas<Provider>, "no provider of this ProviderList");
     constexpr std::array<bool, kCount> kIsIt{std::same_as<Provider, Providers>...};
     std::size_t index = 0;
     while (!kIsIt[index]) ++index;
@@ -120,14 +157,22 @@ class ProviderList {
   }
 
  private:
+  // A provider need not be movable, so its own constructor makes it.
   template <class Provider>
-  static const SamplingOptions& OptionsFor(const SamplingOptions& options) {
-    return options;
-  }
+  struct Source {
+    const Part<Provider, SamplingOptions>& part;
+    const SamplingOptions& options;
+  };
+  template <class Provider>
+  struct Holder {
+    // NOLINTNEXTLINE(google-explicit-constructor): a tuple makes it
+    Holder(const Source<Provider>& source) : provider(source.part.Make(source.options)) {}
+    Provider provider;
+  };
 
   template <class Visitor, std::size_t... kIndex>
   void ForEachIndexed(Visitor& visit, std::index_sequence<kIndex...> /*indices*/) {
-    (VisitIfEnabled(visit, std::get<kIndex>(providers_),
+    (VisitIfEnabled(visit, std::get<kIndex>(providers_).provider,
                     std::integral_constant<std::size_t, kIndex>()),
      ...);
   }
@@ -148,7 +193,7 @@ class ProviderList {
   static_assert(ValueTypesAreDistinct(),
                 "two providers of a ProviderList have the same value type");
 
-  std::tuple<Providers...> providers_;
+  std::tuple<Holder<Providers>...> providers_;
 };
 
 }  // namespace strobe

@@ -121,8 +121,8 @@ concept HasWholePollsOrNone = !NamesPolls<P> || HasPolls<P>;
 
 }  // namespace internal
 
-// A provider is constructed from the options at each Start. All its functions are called on the
-// control plane. It has:
+// At each Start, a provider is constructed from the options, or is a copy of one that the program
+// has given (core/part.h). All its functions are called on the control plane. It has:
 // * kValueTypes: its columns of a profile, an array of ValueType. A column that two providers name
 //   is an error of the list.
 // * enabled(): whether the options ask for it at all. Where false, nothing else is called, and its
@@ -131,9 +131,9 @@ concept HasWholePollsOrNone = !NamesPolls<P> || HasPolls<P>;
 // provider without a capability pays nothing for it. A provider that has one function of a
 // capability has them all.
 template <class P>
-concept SampleProvider =
-    std::constructible_from<P, const SamplingOptions&> && internal::HasColumns<P> &&
-    internal::HasWholeAccountOrNone<P> && internal::HasWholePollsOrNone<P>;
+concept SampleProvider = (std::constructible_from<P, const SamplingOptions&> ||
+                          std::copy_constructible<P>)&&internal::HasColumns<P>&& internal::
+    HasWholeAccountOrNone<P>&& internal::HasWholePollsOrNone<P>;
 
 // A provider that may use the thread's CPU timer, and settles each thread's account by a clock:
 // * ThreadState: what it keeps for one thread, default-constructible.

@@ -43,7 +43,8 @@ class RunningSession {
         counters_(counters),
         maker_(maker),
         stop_timeout_(static_cast<std::int64_t>(*options.exporter.stop_timeout_s * 1e3)),
-        session_(options, registry, code, counters, signal.number.load(std::memory_order_relaxed)),
+        session_(options, registry, code, counters, signal.number.load(std::memory_order_relaxed),
+                 parts.providers),
         worker_(std::make_shared<ExportWorker<Traits>>(options.exporter, parts)),
         collector_(options, session_, counters, MakeCallbacks(signal)) {}
 

@@ -50,12 +50,13 @@ class Session {
   using Row = typename SlotAccounts<Traits>::Row;
 
   Session(const ProfilerOptions& options, ThreadRegistry<Traits>& registry,
-          LoadedCode<Traits>& code, CollectorCounters& counters, int signal)
+          LoadedCode<Traits>& code, CollectorCounters& counters, int signal,
+          const typename Providers::Parts& providers = {})
       : registry_(registry),
         code_(code),
         counters_(counters),
         earlier_folded_(counters.folded.load(std::memory_order_relaxed)),
-        accounts_(options.sampling, registry, counters, signal),
+        accounts_(options.sampling, registry, counters, signal, providers),
         drain_(options.collector, registry, code, counters, accounts_, Now()),
         columns_(EnabledColumns(accounts_.providers())),
         random_(static_cast<std::uint64_t>(clock_.MonotonicNs())) {

@@ -48,8 +48,9 @@ class SlotAccounts {
   };
 
   SlotAccounts(const SamplingOptions& options, ThreadRegistry<Traits>& registry,
-               CollectorCounters& counters, int signal)
-      : registry_(registry), counters_(counters), signal_(signal), providers_(options) {
+               CollectorCounters& counters, int signal,
+               const typename Providers::Parts& providers = {})
+      : registry_(registry), counters_(counters), signal_(signal), providers_(options, providers) {
     providers_.ForEachEnabled([&](const auto& provider, auto index) {
       first_enabled_ = std::min<std::size_t>(first_enabled_, index);
       if constexpr (kIsClocked<decltype(provider)>) periods_ns_[index] = provider.period_ns();

@@ -1,17 +1,21 @@
 // ManualProvider: a provider that asks for what a test tells it to ask for.
+//
+//   const auto script = std::make_shared<ManualProviderScript>();
+//   BasicProfiler<MyTraits> profiler({}, {.providers = {ManualProvider(script)}});
 #pragma once
 
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <span>
+#include <utility>
 
 #include "strobe/provider/sample_provider.h"
 
 namespace strobe::testing {
 
-// What a ManualProvider does and has done. One for the process, since a profiler makes its
-// providers itself. Thread-safe.
+// What a ManualProvider and its copies do and have done. Thread-safe.
 struct ManualProviderScript {
   std::atomic<bool> is_enabled{true};
   std::atomic<std::int64_t> period_ns{0};
@@ -25,16 +29,6 @@ struct ManualProviderScript {
   std::atomic<int> attached{0};
   std::atomic<int> detached{0};
   std::atomic<int> polls{0};
-
-  static ManualProviderScript& Global() {
-    static ManualProviderScript script;
-    return script;
-  }
-  void Reset() {
-    is_enabled = true;
-    period_ns = poll_period_ns = request = extend = residual = 0;
-    attached = detached = polls = 0;
-  }
 };
 
 // One column, "manual" in "units": the weights themselves.
@@ -43,7 +37,10 @@ class ManualProvider {
   static constexpr std::array<ValueType, 1> kValueTypes{ValueType{"manual", "units"}};
   struct ThreadState {};
 
-  explicit ManualProvider(const SamplingOptions& /*options*/) {}
+  explicit ManualProvider(const SamplingOptions& /*options*/)
+      : script_(std::make_shared<ManualProviderScript>()) {}
+  explicit ManualProvider(std::shared_ptr<ManualProviderScript> script)
+      : script_(std::move(script)) {}
   [[nodiscard]] bool enabled() const { return script().is_enabled; }
   [[nodiscard]] std::int64_t period_ns() const { return script().period_ns; }
   void Attach(SampledThread& /*thread*/, ThreadState& /*state*/, RandomSource& /*random*/,
@@ -70,7 +67,9 @@ class ManualProvider {
   void AddResidual(std::int64_t residual, std::span<std::int64_t> row) const { row[0] += residual; }
 
  private:
-  static ManualProviderScript& script() { return ManualProviderScript::Global(); }
+  [[nodiscard]] ManualProviderScript& script() const { return *script_; }
+
+  std::shared_ptr<ManualProviderScript> script_;
 };
 static_assert(SampleProvider<ManualProvider>);
 
