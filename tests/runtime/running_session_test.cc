@@ -75,6 +75,10 @@ class RunningSessionTest : public ::testing::Test {
   }
   // Returns when the recording has begun.
   Recorded Record(RecordingOptions options) {
+    // The first ends the period with all that was sampled; the second says what is left then. More
+    // than that is the recording.
+    EXPECT_TRUE(running_->Flush().ok());
+    EXPECT_TRUE(running_->Flush().ok());
     const std::size_t before = Bytes();
     Recorded recorded = std::async(std::launch::async, [this, options = std::move(options)] {
       return running_->Record(options);
