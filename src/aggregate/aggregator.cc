@@ -32,7 +32,7 @@ std::uint32_t Aggregator::AddThread(std::uint64_t id, std::string name) {
   if (ended_threads_ >= kMaxEndedThreads) {
     shared_key_ = key;
     id = 0;
-    name = std::string(PseudoFrameName(PseudoFrame::kFolded));
+    name = std::string(PseudoFrameName(PseudoFrame::kOverflow));
   }
   Thread& thread = threads_[key];
   thread = Thread();
@@ -114,7 +114,7 @@ bool Aggregator::Add(std::uint32_t thread, const StackDelta& stack,
   if (same_root) {
     if (same_context && stack.leaf_first.empty() && stack.shared == owner.depth && owner.is_whole &&
         owner.last_row != kNone && stack.skip == 0 && !owner.last_is_cut) {
-      folded_ += owner.last_is_folded ? 1 : 0;
+      overflowed_ += owner.last_is_overflow ? 1 : 0;
       rows_.Add(owner.last_row, values);
       return true;
     }
@@ -137,7 +137,7 @@ bool Aggregator::ExtendLast(std::uint32_t thread, std::span<const std::int64_t> 
   Thread& owner = threads_[thread];
   if (!owner.was_sampled || (owner.context != context && thread != shared_key_)) return false;
   if (owner.last_row != kNone && !owner.last_is_cut) {
-    folded_ += owner.last_is_folded ? 1 : 0;
+    overflowed_ += owner.last_is_overflow ? 1 : 0;
     rows_.Add(owner.last_row, values);
   } else {
     AddToRow(thread, owner.is_whole ? owner.node : kNone, values);
@@ -200,7 +200,7 @@ AggregatedPeriod Aggregator::CopyForTake(const LabelTable& labels) const {
 }
 
 // Puts the thread's last stack, which `trie` has, into the new period. Without memory for it the
-// stack is forgotten: the thread's next sample is [folded] if it shares frames with this one.
+// stack is forgotten: the thread's next sample is [overflow] if it shares frames with this one.
 void Aggregator::CarryOver(Thread& thread, const StackTrie& trie) {
   if (thread.node == kNone) return;
   const bool is_placed =
@@ -236,7 +236,7 @@ AggregatedPeriod Aggregator::Take(const LabelTable& labels) {
     }
     thread.has_rows = false;
     thread.last_row = kNone;
-    thread.last_is_folded = false;
+    thread.last_is_overflow = false;
     CarryOver(thread, period.trie);
   }
   for (const auto& [key, row, values] : std::exchange(held_back_, {})) {
@@ -322,10 +322,10 @@ void Aggregator::AddToRow(std::uint32_t key, std::uint32_t node,
   owner.last_row = kNone;
   std::uint32_t row = kNone;
   if (node != kNone) row = rows_.FindOrAdd(trie_, node, LabelsOf(key, owner.context), budget_);
-  owner.last_is_folded = row == kNone;
+  owner.last_is_overflow = row == kNone;
   if (row == kNone) {
-    row = PseudoRow(key, PseudoFrame::kFolded);
-    ++folded_;
+    row = PseudoRow(key, PseudoFrame::kOverflow);
+    ++overflowed_;
   }
   owner.has_rows = true;
   owner.last_row = row;

@@ -32,9 +32,9 @@ RecordedPeriod Recording::Take(const LabelTable& labels, const Time& now) {
   RecordedPeriod period{.samples = aggregator_.Take(labels),
                         .time_ns = begin_.unix_ns,
                         .duration_ns = now.monotonic_ns - begin_.monotonic_ns,
-                        .stacks_folded = aggregator_.folded() - folded_before_};
+                        .stacks_overflowed = aggregator_.overflowed() - overflowed_before_};
   begin_ = now;
-  folded_before_ = aggregator_.folded();
+  overflowed_before_ = aggregator_.overflowed();
   return period;
 }
 

@@ -156,7 +156,7 @@ constexpr std::array kTable = {
         "Samples per second of a thread's CPU time; 0 turns CPU sampling off."),
     Row<&ProfilerOptions::sampling, &SamplingOptions::wall_frequency_hz, kWallFrequency>(
         "STROBE_WALL_FREQUENCY_HZ", "sampling.wall_frequency_hz",
-        "Looks per second at every registered thread, running or waiting, fewer where they would "
+        "Polls per second of every registered thread, running or waiting, fewer where they would "
         "take more than 1 % of a core; 0 turns wall sampling off."),
     Row<&ProfilerOptions::sampling, &SamplingOptions::max_frames, kFrames>(
         "STROBE_MAX_FRAMES", "sampling.max_frames",
@@ -182,7 +182,7 @@ constexpr std::array kTable = {
         "while they stay nearly empty."),
     Row<&ProfilerOptions::collector, &CollectorOptions::memory_bytes, kMemory>(
         "STROBE_MEMORY_BYTES", "collector.memory_bytes",
-        "Memory of one period's stacks; what does not fit goes into [folded]."),
+        "Memory of one period's stacks; what does not fit goes into [overflow]."),
     Row<&ProfilerOptions::exporter, &ExporterOptions::directory, kDirectory>(
         "STROBE_OUTPUT_DIRECTORY", "exporter.directory", "Where profiles go; created if missing."),
     Row<&ProfilerOptions::exporter, &ExporterOptions::period_s, kExportPeriod>(

@@ -51,9 +51,9 @@ std::vector<std::string> ProfileComments(const Profile& profile) {
                    ", period ", profile.sequence, ", threads: ", profile.threads.size(),
                    " sampled, ", stats.threads_registered, " registered");
   std::string quality;
-  if (stats.asked_rate_hz > 0)
-    quality = absl::StrFormat("rate: %.2f Hz asked, %.2f Hz achieved; ", stats.asked_rate_hz,
-                              stats.achieved_rate_hz);
+  if (stats.requested_rate_hz > 0)
+    quality = absl::StrFormat("rate: %.2f Hz requested, %.2f Hz measured; ",
+                              stats.requested_rate_hz, stats.measured_rate_hz);
   absl::StrAppend(
       &quality, "samples: ", stats.samples, "; drops: ",
       Breakdown(stats.drops,
@@ -81,7 +81,7 @@ std::vector<std::string> ProfileComments(const Profile& profile) {
                     output.exports_dropped);
   }
   add_unless_zero(subject, "periods extended", stats.periods_extended);
-  add_unless_zero(quality, "samples folded for want of memory", stats.stacks_folded);
+  add_unless_zero(quality, "samples beyond the memory limit", stats.stacks_overflowed);
   add_unless_zero(quality, "stacks finished by the collector", stats.stacks_deferred);
   add_unless_zero(quality, "signals of others", stats.signals_foreign);
   add_unless_zero(quality, "late signals", stats.signals_stale);

@@ -171,8 +171,8 @@ void PrintThreads(const std::vector<ThreadClock>& threads, const ValueSummary& c
 
 void PrintAccount(const strobe::Stats& stats, std::int64_t process_cpu_ns) {
   std::printf("\nThe profiler's own account\n");
-  std::printf("  rate                 asked %.1f Hz, achieved %.1f Hz of a thread's CPU time\n",
-              stats.asked_rate_hz, stats.achieved_rate_hz);
+  std::printf("  rate                 requested %.1f Hz, measured %.1f Hz of a thread's CPU time\n",
+              stats.requested_rate_hz, stats.measured_rate_hz);
   std::printf("  samples              %" PRIu64 "\n", stats.samples);
   for (std::size_t i = 0; i < stats.drops.size(); ++i) {
     const std::string_view reason = strobe::DropReasonName(static_cast<strobe::DropReason>(i));

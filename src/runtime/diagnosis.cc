@@ -135,10 +135,10 @@ void AddLimits(const Stats& stats, std::vector<std::string>& lines) {
         stats.partly_named_module,
         " has more functions, or longer names, than are kept: some are shown by their addresses."));
   }
-  if (stats.stacks_folded != 0) {
+  if (stats.stacks_overflowed != 0) {
     lines.push_back(absl::StrCat(
-        stats.stacks_folded,
-        " samples went into [folded]: collector.memory_bytes is too small for this program."));
+        stats.stacks_overflowed,
+        " samples went into [overflow]: collector.memory_bytes is too small for this program."));
   }
 }
 

@@ -18,7 +18,7 @@ Stats StatsBetween(const Stats& earlier, const Stats& later) {
   result.handler_time_ns -= earlier.handler_time_ns;
   result.drains -= earlier.drains;
   result.collector_cpu_ns -= earlier.collector_cpu_ns;
-  result.stacks_folded -= earlier.stacks_folded;
+  result.stacks_overflowed -= earlier.stacks_overflowed;
   result.stacks_deferred -= earlier.stacks_deferred;
   result.module_refreshes -= earlier.module_refreshes;
   result.waits_abandoned -= earlier.waits_abandoned;
@@ -35,11 +35,12 @@ Stats StatsBetween(const Stats& earlier, const Stats& later) {
   }
   result.periods_extended -= earlier.periods_extended;
   result.out_of_memory -= earlier.out_of_memory;
-  result.rated_samples -= earlier.rated_samples;
-  result.rated_ns -= earlier.rated_ns;
-  result.achieved_rate_hz = result.rated_ns > 0 ? static_cast<double>(result.rated_samples) * 1e9 /
-                                                      static_cast<double>(result.rated_ns)
-                                                : 0;
+  result.measured_samples -= earlier.measured_samples;
+  result.measured_ns -= earlier.measured_ns;
+  result.measured_rate_hz = result.measured_ns > 0
+                                ? static_cast<double>(result.measured_samples) * 1e9 /
+                                      static_cast<double>(result.measured_ns)
+                                : 0;
   return result;
 }
 

@@ -40,7 +40,7 @@ TEST(Aggregator, AddsUpWhatIsEqualAndNothingElse) {
                                                                 {{"b", "11 22 33"}, {1, 100}},
                                                                 {{"a", "11 22"}, {1, 1}},
                                                                 {{"a", "22 33"}, {1, 2}}}));
-  EXPECT_EQ(aggregator.folded(), 0u);
+  EXPECT_EQ(aggregator.overflowed(), 0u);
 }
 
 // What the values are shown without has no part in what the next stack shares, or is added to.
@@ -220,7 +220,7 @@ TEST(Aggregator, AgreesWithAMap) {
       }
     }
   }
-  EXPECT_EQ(aggregator.folded(), 0u);
+  EXPECT_EQ(aggregator.overflowed(), 0u);
 }
 
 TEST(Aggregator, ExtendsTheLastStackOfAnEarlierPeriod) {
@@ -291,7 +291,7 @@ TEST(Aggregator, MemoryLimitHoldsAndValuesStay) {
     for (int i = 0; i < 8; ++i) threads.push_back(aggregator.AddThread(i, absl::StrCat("t", i)));
     RandomSource random(limit);
     for (int period = 0; period < 2; ++period) {
-      const std::uint64_t folded_before = aggregator.folded();
+      const std::uint64_t overflowed_before = aggregator.overflowed();
       std::size_t highest = 0;
       for (int sample = 0; sample < 40000; ++sample) {
         std::array<Address, 20> stack;
@@ -308,7 +308,7 @@ TEST(Aggregator, MemoryLimitHoldsAndValuesStay) {
       if (limit >= 1 << 20) {
         EXPECT_GE(highest, limit * 8 / 10) << "the limit is there to be used";
       }
-      EXPECT_GT(aggregator.folded(), folded_before);
+      EXPECT_GT(aggregator.overflowed(), overflowed_before);
       AggregatedPeriod taken = aggregator.Take();
       EXPECT_LE(aggregator.memory_bytes(), kAlwaysKept) << "a new period starts afresh";
       const Profile profile = ToProfile(std::move(taken));
@@ -320,7 +320,7 @@ TEST(Aggregator, MemoryLimitHoldsAndValuesStay) {
       }
       const FlatProfile flat = Flatten(profile);
       EXPECT_EQ(std::count_if(flat.begin(), flat.end(),
-                              [](const auto& row) { return row.first.second == "[folded]"; }),
+                              [](const auto& row) { return row.first.second == "[overflow]"; }),
                 8)
           << "one row a thread";
     }
@@ -334,17 +334,17 @@ TEST(Aggregator, KnownStacksAreCountedEvenWhenMemoryIsFull) {
   aggregator.Add(thread, {.leaf_first = known}, Values{1, 1});
   for (Address i = 0; i < 50000; ++i)
     aggregator.Add(thread, {.leaf_first = std::array<Address, 2>{i << 20, 0x11}}, Values{1, 0});
-  const std::uint64_t folded = aggregator.folded();
-  EXPECT_GT(folded, 0u);
+  const std::uint64_t overflowed = aggregator.overflowed();
+  EXPECT_GT(overflowed, 0u);
   aggregator.Add(thread, {.leaf_first = known}, Values{1, 1});
-  EXPECT_EQ(aggregator.folded(), folded);
+  EXPECT_EQ(aggregator.overflowed(), overflowed);
   const FlatProfile flat = Flatten(ToProfile(aggregator.Take()));
   EXPECT_EQ(flat.at({"t", "11 22"}), (std::vector<std::int64_t>{2, 2}));
-  EXPECT_EQ(flat.at({"t", "[folded]"}),
-            (std::vector<std::int64_t>{static_cast<std::int64_t>(folded), 0}));
+  EXPECT_EQ(flat.at({"t", "[overflow]"}),
+            (std::vector<std::int64_t>{static_cast<std::int64_t>(overflowed), 0}));
 }
 
-TEST(Aggregator, AStackThatSharesWhatIsNotKnownIsFolded) {
+TEST(Aggregator, AStackThatSharesWhatIsNotKnownOverflows) {
   Aggregator aggregator(2, kLimit);
   const std::uint32_t thread = aggregator.AddThread(1, "t");
   const std::array<Address, 1> leaf = {0x44};
@@ -356,7 +356,7 @@ TEST(Aggregator, AStackThatSharesWhatIsNotKnownIsFolded) {
       << "there are only three";
   EXPECT_TRUE(aggregator.Add(thread, {.shared = 2, .leaf_first = leaf}, Values{1, 4}));
   EXPECT_TRUE(aggregator.Add(thread, {.shared = 3, .leaf_first = {}}, Values{1, 5}));
-  EXPECT_EQ(Flatten(ToProfile(aggregator.Take())), (FlatProfile{{{"t", "[folded]"}, {2, 4}},
+  EXPECT_EQ(Flatten(ToProfile(aggregator.Take())), (FlatProfile{{{"t", "[overflow]"}, {2, 4}},
                                                                 {{"t", "11 22 33"}, {1, 2}},
                                                                 {{"t", "11 22 44"}, {2, 9}}}));
 }
@@ -373,9 +373,9 @@ TEST(Aggregator, AThreadWhoseLastStackIsForgottenBeginsAnew) {
   EXPECT_FALSE(aggregator.Add(thread, {.shared = 1, .leaf_first = leaf}, Values{1, 3}));
   EXPECT_TRUE(aggregator.Add(thread, {.leaf_first = stack}, Values{1, 4}));
   EXPECT_TRUE(aggregator.Add(thread, {.shared = 1, .leaf_first = leaf}, Values{1, 5}));
-  EXPECT_EQ(Flatten(ToProfile(aggregator.Take())),
-            (FlatProfile{
-                {{"t", "[folded]"}, {1, 3}}, {{"t", "11 22"}, {1, 4}}, {{"t", "11 33"}, {1, 5}}}));
+  EXPECT_EQ(Flatten(ToProfile(aggregator.Take())), (FlatProfile{{{"t", "[overflow]"}, {1, 3}},
+                                                                {{"t", "11 22"}, {1, 4}},
+                                                                {{"t", "11 33"}, {1, 5}}}));
 }
 
 TEST(Aggregator, SharesAcrossPeriodsAndModules) {
@@ -443,9 +443,9 @@ TEST(Aggregator, EndedThreadsOfAPeriodAreBounded) {
   }
   EXPECT_EQ(keys.size(), Aggregator::kMaxEndedThreads + 1);
   const Profile profile = ToProfile(aggregator.Take());
-  EXPECT_EQ(Sum(profile, "t")[1] + Sum(profile, "[folded]")[1],
+  EXPECT_EQ(Sum(profile, "t")[1] + Sum(profile, "[overflow]")[1],
             static_cast<std::int64_t>(3 * kThreads));
-  EXPECT_EQ(Sum(profile, "[folded]")[0], 1000);
+  EXPECT_EQ(Sum(profile, "[overflow]")[0], 1000);
   EXPECT_NE(aggregator.AddThread(1, "after"), *keys.rbegin()) << "the shared key stays shared";
 }
 

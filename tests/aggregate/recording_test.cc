@@ -119,7 +119,7 @@ TEST(Recording, WhatIsHeldBackInOneCanBeAddedToAnother) {
   second.ForgetLast(0);
   second.AddToLast(0, Row{3});
   EXPECT_EQ(
-      ValuesOf(second.Take(LabelTable(), {}), 1)[{static_cast<Address>(PseudoFrame::kFolded)}],
+      ValuesOf(second.Take(LabelTable(), {}), 1)[{static_cast<Address>(PseudoFrame::kOverflow)}],
       Row{3});
 }
 
@@ -127,9 +127,9 @@ TEST(Recording, CountsWhatItFoldsInEachPeriod) {
   Recording recording({0}, kLimit, {});
   recording.AddThread(0, 1, "thread");
   EXPECT_FALSE(Add(recording, 0, 3, {0x22}, {1})) << "shares with nothing";
-  EXPECT_EQ(recording.Take(LabelTable(), {}).stacks_folded, 1u);
+  EXPECT_EQ(recording.Take(LabelTable(), {}).stacks_overflowed, 1u);
   EXPECT_TRUE(Add(recording, 0, 0, {0x22}, {1}));
-  EXPECT_EQ(recording.Take(LabelTable(), {}).stacks_folded, 0u);
+  EXPECT_EQ(recording.Take(LabelTable(), {}).stacks_overflowed, 0u);
 }
 
 }  // namespace

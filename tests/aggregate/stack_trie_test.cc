@@ -69,8 +69,8 @@ TEST(StackTrie, KeysTellTheirParts) {
   EXPECT_EQ(StackTrie::GenerationOfKey(key), 0xFFFFFFFF);
   EXPECT_EQ(StackTrie::EndOfKey(key), StackEnd::kNoUnwindInfo);
   EXPECT_TRUE(StackTrie::IsPseudoKey(StackTrie::PseudoKey(PseudoFrame::kTruncated)));
-  EXPECT_EQ(StackTrie::PseudoOfKey(StackTrie::PseudoKey(PseudoFrame::kFolded)),
-            PseudoFrame::kFolded);
+  EXPECT_EQ(StackTrie::PseudoOfKey(StackTrie::PseudoKey(PseudoFrame::kOverflow)),
+            PseudoFrame::kOverflow);
 }
 
 }  // namespace

@@ -99,8 +99,8 @@ TEST(PprofEncoderTest, NamesOfCodeAndOfPseudoFrames) {
   EXPECT_THAT(read.Stack(read.samples[6]), IsEmpty());
   EXPECT_THAT(read.Stack(read.samples[7]),
               ElementsAre("sample::Busy(int, std::vector<int> const&)", "[truncated]"));
-  for (const char* name :
-       {"[broken stack]", "[no unwind info]", "[lost]", "[residual]", "[folded]", "[coroutine]"}) {
+  for (const char* name : {"[broken stack]", "[no unwind info]", "[lost]", "[residual]",
+                           "[overflow]", "[coroutine]"}) {
     EXPECT_THAT(read.strings, Contains(name));
   }
   EXPECT_EQ(read.functions[1].system_name, "_ZN6sample4BusyEiRKSt6vectorIiSaIiEE");
@@ -147,7 +147,7 @@ TEST(PprofEncoderTest, CommentsCarryTheProfilersAccount) {
       ElementsAre(
           StartsWith(
               "strobe: program sample_program, process 4242, period 7, threads: 3 sampled, "),
-          "rate: 100.00 Hz asked, 99.50 Hz achieved; samples: 105; drops: 3 (ring full 3); "
+          "rate: 100.00 Hz requested, 99.50 Hz measured; samples: 105; drops: 3 (ring full 3); "
           "stack ends: 105 (complete 101, truncated 1, broken 1, no unwind info 1, coroutine 1)",
           "cost: handler 1.235 ms (estimated), collector 2.500 ms of CPU time in 0 drains, memory "
           "1536.0 KiB"));

@@ -186,10 +186,10 @@ TEST_F(Recordings, OneHasWholeStacksFromItsFirstSampleOn) {
   while (samples < 20) {
     const absl::StatusOr<Profile> profile = profiler.Record(milliseconds(10));
     ASSERT_TRUE(profile.ok()) << profile.status();
-    EXPECT_EQ(profile->stats.stacks_folded, 0u);
+    EXPECT_EQ(profile->stats.stacks_overflowed, 0u);
     for (const Frame& frame : profile->frames)
       EXPECT_FALSE(frame.is_pseudo() &&
-                   frame.address == static_cast<Address>(PseudoFrame::kFolded));
+                   frame.address == static_cast<Address>(PseudoFrame::kOverflow));
     samples += profile->samples.size();
   }
   is_done = true;

@@ -116,7 +116,7 @@ TEST_F(CpuTimeProviderTest, AThreadThatIsGoneHasNoResidual) {
   EXPECT_EQ(Detach(thread), (std::array<std::int64_t, 2>{samples, samples * state_.period_ns}));
 }
 
-TEST_F(CpuTimeProviderTest, WithATimerNobodyLooks) {
+TEST_F(CpuTimeProviderTest, WithATimerNoPollRequestsAnything) {
   ManualThread thread;
   Attach(thread);
   EXPECT_EQ(provider_.poll_period_ns(random_), 0);
@@ -125,7 +125,7 @@ TEST_F(CpuTimeProviderTest, WithATimerNobodyLooks) {
   EXPECT_EQ(thread.requests(), 0);
 }
 
-TEST_F(CpuTimeProviderTest, WhereTimersAreRefusedLooksAskForWholePeriods) {
+TEST_F(CpuTimeProviderTest, WhereTimersAreRefusedPollsRequestWholePeriods) {
   ManualThread thread;
   thread.refuses_timers = true;
   Attach(thread);

@@ -48,7 +48,7 @@ TEST_F(WallTimeProviderTest, PollsAreJitteredAroundThePeriod) {
   EXPECT_NEAR(sum / 10000, kPeriodNs, 0.02 * kPeriodNs);
 }
 
-TEST_F(WallTimeProviderTest, TheFirstLookInterruptsForTheTimeSinceTheAttachment) {
+TEST_F(WallTimeProviderTest, TheFirstPollInterruptsForTheTimeSinceTheAttachment) {
   Poll(30);
   EXPECT_EQ(thread_.requests(), 1);
   EXPECT_EQ(thread_.pending(), 30);
@@ -119,7 +119,7 @@ TEST_F(WallTimeProviderTest, RequestsThatAreNotServedAddUp) {
   EXPECT_EQ(thread_.credited_weight(), 60);
 }
 
-TEST_F(WallTimeProviderTest, TheResidualIsTheTimeSinceTheLastLook) {
+TEST_F(WallTimeProviderTest, TheResidualIsTheTimeSinceTheLastPoll) {
   Poll(1000);
   thread_.Capture();
   Poll(500);

@@ -155,7 +155,7 @@ TEST_F(ProfilerTest, AProfileSaysWhatItIs) {
   EXPECT_EQ(profile.time_ns + profile.duration_ns, ManualClock().UnixTimeNs());
   EXPECT_EQ(profile.program, ManualPlatform::ProgramName());
   EXPECT_EQ(profile.process_id, ManualPlatform::ProcessId());
-  EXPECT_EQ(profile.stats.asked_rate_hz, 200);
+  EXPECT_EQ(profile.stats.requested_rate_hz, 200);
 }
 
 TEST_F(ProfilerTest, WithoutCpuTheFirstColumnIsWall) {
@@ -400,8 +400,8 @@ TEST_F(ProfilerTest, StatsAreTheAccountSinceConstruction) {
     const Stats stats = profiler.stats();
     EXPECT_EQ(stats.samples, static_cast<std::uint64_t>(session));
     EXPECT_EQ(stats.exports, static_cast<std::uint64_t>(session));
-    EXPECT_EQ(stats.asked_rate_hz, 100);
-    EXPECT_NEAR(stats.achieved_rate_hz, 100, 4) << "one sample a period, give or take the dither";
+    EXPECT_EQ(stats.requested_rate_hz, 100);
+    EXPECT_NEAR(stats.measured_rate_hz, 100, 4) << "one sample a period, give or take the dither";
     EXPECT_GT(stats.memory_bytes, 0u);
   }
 }

@@ -10,11 +10,11 @@ namespace {
 TEST(CollectorCounters, StandInTheStatsUnderTheirNames) {
   CollectorCounters counters;
   counters.samples = 1;
-  counters.rated_samples = 2;
-  counters.rated_ns = 4'000'000;
+  counters.measured_samples = 2;
+  counters.measured_ns = 4'000'000;
   counters.drains = 3;
   counters.cpu_ns = 5;
-  counters.folded = 6;
+  counters.overflowed = 6;
   counters.module_refreshes = 7;
   counters.waits_abandoned = 8;
   counters.polls_put_off = 17;
@@ -34,10 +34,10 @@ TEST(CollectorCounters, StandInTheStatsUnderTheirNames) {
   stats.memory_bytes = 100;
   counters.AddTo(stats);
   EXPECT_EQ(stats.samples, 1u);
-  EXPECT_EQ(stats.rated_samples, 2u);
+  EXPECT_EQ(stats.measured_samples, 2u);
   EXPECT_EQ(stats.drains, 3u);
   EXPECT_EQ(stats.collector_cpu_ns, 5);
-  EXPECT_EQ(stats.stacks_folded, 6u);
+  EXPECT_EQ(stats.stacks_overflowed, 6u);
   EXPECT_EQ(stats.module_refreshes, 7u);
   EXPECT_EQ(stats.waits_abandoned, 8u);
   EXPECT_EQ(stats.polls_put_off, 17u);
@@ -53,7 +53,7 @@ TEST(CollectorCounters, StandInTheStatsUnderTheirNames) {
   EXPECT_EQ(stats.amount_dropped, 20);
   EXPECT_EQ(stats.out_of_memory, 21u);
   EXPECT_EQ(stats.unread_module, "/lib/x");
-  EXPECT_DOUBLE_EQ(stats.achieved_rate_hz, 500);
+  EXPECT_DOUBLE_EQ(stats.measured_rate_hz, 500);
 }
 
 TEST(CollectorCounters, CountWhatMemoryRanOutIn) {
@@ -67,7 +67,7 @@ TEST(CollectorCounters, CountWhatMemoryRanOutIn) {
 TEST(CollectorCounters, NoRateWithoutATimeToDivideBy) {
   Stats stats;
   CollectorCounters().AddTo(stats);
-  EXPECT_EQ(stats.achieved_rate_hz, 0);
+  EXPECT_EQ(stats.measured_rate_hz, 0);
 }
 
 }  // namespace

@@ -34,17 +34,17 @@ TEST(SignalInUse, IsTheOneAskedForOrThePlatformsChoice) {
   EXPECT_EQ(SignalInUse{}.Wanted<FakePlatform>(), kChosen);
 }
 
-TEST(LookAtMask, LetsOnlyOurSignalThroughAndOnlyWhereItMay) {
+TEST(CheckMask, LetsOnlyOurSignalThroughAndOnlyWhereItMay) {
   for (const int in_use : {0, 12}) {
     SignalInUse signal;
     signal.number = in_use;
     const int ours = in_use == 0 ? kChosen : in_use;
     FakePlatform::blocked = ~std::uint64_t{0};
     FakeSlot slot;
-    LookAtMask<FakePlatform>(slot, signal, /*may_unblock=*/false);
+    CheckMask<FakePlatform>(slot, signal, /*may_unblock=*/false);
     EXPECT_TRUE(HasSignal(slot.blocked_signals, ours));
     EXPECT_EQ(FakePlatform::blocked, ~std::uint64_t{0});
-    LookAtMask<FakePlatform>(slot, signal, /*may_unblock=*/true);
+    CheckMask<FakePlatform>(slot, signal, /*may_unblock=*/true);
     EXPECT_EQ(slot.blocked_signals, ~(std::uint64_t{1} << (ours - 1)));
     EXPECT_EQ(FakePlatform::blocked, slot.blocked_signals);
     RestoreMask<FakePlatform>(slot);
@@ -53,10 +53,10 @@ TEST(LookAtMask, LetsOnlyOurSignalThroughAndOnlyWhereItMay) {
   }
 }
 
-TEST(LookAtMask, LeavesAThreadAloneThatDoesNotBlockOurs) {
+TEST(CheckMask, LeavesAThreadAloneThatDoesNotBlockOurs) {
   FakePlatform::blocked = 1;
   FakeSlot slot;
-  LookAtMask<FakePlatform>(slot, SignalInUse{}, /*may_unblock=*/true);
+  CheckMask<FakePlatform>(slot, SignalInUse{}, /*may_unblock=*/true);
   EXPECT_EQ(FakePlatform::blocked, 1u);
   RestoreMask<FakePlatform>(slot);
   EXPECT_EQ(FakePlatform::blocked, 1u);

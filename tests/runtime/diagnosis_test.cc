@@ -92,8 +92,8 @@ TEST(Diagnosis, EachFactHasItsSentence) {
                 "/lib/x has more functions, or longer names, than"},
            Case{[](DiagnosisFacts& f) { f.stats.unread_module = "/lib/x"; },
                 "The frame information of /lib/x could not be read"},
-           Case{[](DiagnosisFacts& f) { f.stats.stacks_folded = 6; },
-                "6 samples went into [folded]"},
+           Case{[](DiagnosisFacts& f) { f.stats.stacks_overflowed = 6; },
+                "6 samples went into [overflow]"},
            Case{[](DiagnosisFacts& f) { f.stats.samples = 0; }, "no sample has come yet"},
            Case{[](DiagnosisFacts& f) { f.stats.outputs[0].last_export_error = "disk full"; },
                 "The last export failed: disk full."},
@@ -145,14 +145,14 @@ TEST(Diagnosis, WhatWaitsForATableNeedsNoAdvice) {
 
 TEST(Diagnosis, TheMostDecisiveComesFirst) {
   DiagnosisFacts facts = Healthy();
-  facts.stats.stacks_folded = 6;
+  facts.stats.stacks_overflowed = 6;
   facts.stats.threads_registered = 0;
   facts.options.enabled = false;
   facts.available = absl::UnimplementedError("no such CPU");
   const std::string text = Diagnose(facts);
   EXPECT_THAT(text, StartsWith("Profiling cannot work here"));
   EXPECT_LT(text.find("switched off"), text.find("No thread is registered"));
-  EXPECT_LT(text.find("No thread is registered"), text.find("[folded]"));
+  EXPECT_LT(text.find("No thread is registered"), text.find("[overflow]"));
 }
 
 TEST(Diagnosis, WhatIsSwitchedOffIsNotAlsoCalledNeverStarted) {

@@ -139,7 +139,7 @@ TEST_F(ForgedRecords, NoStackHangsUnderTheRootsOfOneThatCouldNotBeRead) {
   session_->Drain();
   EXPECT_TRUE(slot_->channel->memo_is_stale) << "the next stack would go on sharing with it";
   EXPECT_EQ(SamplesByStack(Finish()),
-            (Sums{{"400001 400002 400003", 1}, {"[folded]", 1}, {"[lost]", 1}}));
+            (Sums{{"400001 400002 400003", 1}, {"[overflow]", 1}, {"[lost]", 1}}));
 }
 
 TEST_F(ForgedRecords, NoStackHangsUnderTheRootsOfOneThatTheRingLost) {
@@ -153,7 +153,7 @@ TEST_F(ForgedRecords, NoStackHangsUnderTheRootsOfOneThatTheRingLost) {
   Write(HeaderOf(1, 2), {0x400040});  // a capture that was under way meanwhile
   session_->Drain();
   EXPECT_EQ(SamplesByStack(Finish()),
-            (Sums{{"400001 400002 400003", 1}, {"[folded]", 1}, {"[lost]", 1}}));
+            (Sums{{"400001 400002 400003", 1}, {"[overflow]", 1}, {"[lost]", 1}}));
 }
 
 }  // namespace

@@ -120,7 +120,7 @@ TEST_F(IdleThreadsTest, WhatAThreadUsedBeforeItWasAttachedIsNotItsOwn) {
 struct NoProcessClock : ManualPlatform {
   static std::int64_t ProcessCpuTimeNs() { return -1; }
 };
-TEST(IdleThreads, WithoutAClockOfTheProcessAllAreLookedAt) {
+TEST(IdleThreads, WithoutAClockOfTheProcessAllArePolled) {
   IdleThreads<NoProcessClock> idle;
   std::array<int, 2> polls{};
   const std::array<int*, 2> pointers{&polls[0], &polls[1]};

@@ -18,11 +18,11 @@ Stats Counters(std::uint64_t factor) {
   stats.signals_stale = 10 * factor;
   stats.handler_replaced = 11 * factor;
   stats.handler_time_ns = static_cast<std::int64_t>(12 * factor);
-  stats.rated_samples = 13 * factor;
-  stats.rated_ns = static_cast<std::int64_t>(130'000'000 * factor);
+  stats.measured_samples = 13 * factor;
+  stats.measured_ns = static_cast<std::int64_t>(130'000'000 * factor);
   stats.drains = 14 * factor;
   stats.collector_cpu_ns = static_cast<std::int64_t>(15 * factor);
-  stats.stacks_folded = 16 * factor;
+  stats.stacks_overflowed = 16 * factor;
   stats.module_refreshes = 17 * factor;
   stats.waits_abandoned = 18 * factor;
   stats.polls_put_off = 22 * factor;
@@ -50,11 +50,11 @@ TEST(StatsBetween, SubtractsEveryCounter) {
   EXPECT_EQ(between.signals_stale, expected.signals_stale);
   EXPECT_EQ(between.handler_replaced, expected.handler_replaced);
   EXPECT_EQ(between.handler_time_ns, expected.handler_time_ns);
-  EXPECT_EQ(between.rated_samples, expected.rated_samples);
-  EXPECT_EQ(between.rated_ns, expected.rated_ns);
+  EXPECT_EQ(between.measured_samples, expected.measured_samples);
+  EXPECT_EQ(between.measured_ns, expected.measured_ns);
   EXPECT_EQ(between.drains, expected.drains);
   EXPECT_EQ(between.collector_cpu_ns, expected.collector_cpu_ns);
-  EXPECT_EQ(between.stacks_folded, expected.stacks_folded);
+  EXPECT_EQ(between.stacks_overflowed, expected.stacks_overflowed);
   EXPECT_EQ(between.module_refreshes, expected.module_refreshes);
   EXPECT_EQ(between.waits_abandoned, expected.waits_abandoned);
   EXPECT_EQ(between.polls_put_off, expected.polls_put_off);
@@ -70,13 +70,13 @@ TEST(StatsBetween, SubtractsEveryCounter) {
 
 TEST(StatsBetween, RatesAreThoseOfTheTimeBetween) {
   Stats earlier;
-  earlier.rated_samples = 1000;
-  earlier.rated_ns = 1'000'000'000;
+  earlier.measured_samples = 1000;
+  earlier.measured_ns = 1'000'000'000;
   Stats later;
-  later.rated_samples = 1050;
-  later.rated_ns = 2'000'000'000;
-  EXPECT_DOUBLE_EQ(StatsBetween(earlier, later).achieved_rate_hz, 50);
-  EXPECT_EQ(StatsBetween(later, later).achieved_rate_hz, 0) << "nothing was measured";
+  later.measured_samples = 1050;
+  later.measured_ns = 2'000'000'000;
+  EXPECT_DOUBLE_EQ(StatsBetween(earlier, later).measured_rate_hz, 50);
+  EXPECT_EQ(StatsBetween(later, later).measured_rate_hz, 0) << "nothing was measured";
 }
 
 TEST(StatsBetween, StatesStayAsTheyAreNow) {

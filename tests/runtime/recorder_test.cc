@@ -56,7 +56,7 @@ TEST_F(RecorderTest, NothingSharesWithAStackThatOneOfThemDoesNotKnow) {
   const std::size_t place = *recorder_.Begin({0}, {});
   recorder_.At(place)->ForgetLast(0);
   EXPECT_TRUE(recorder_.ExtendLast(0, Row{2, 20}, kNoContext));
-  EXPECT_EQ(SumAt(place), 2) << "[folded]";
+  EXPECT_EQ(SumAt(place), 2) << "[overflow]";
   EXPECT_FALSE(Add(1, {0x33}, {4, 40}));
   EXPECT_EQ(SumAt(place), 6);
   recorder_.ForgetLast(0);

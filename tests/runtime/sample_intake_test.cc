@@ -112,7 +112,7 @@ TEST_F(SampleIntakeTest, ARecordThatWaitsForATableAddsNothing) {
 TEST_F(SampleIntakeTest, NothingSharesWithWhatCouldNotBeRead) {
   EXPECT_EQ(Add(Record(1, {1}, {0x22, 0x11})).outcome, Outcome::kAdded);
   EXPECT_EQ(Add(Record(0b10, {1}, {0x22, 0x11})).outcome, Outcome::kUnreadable);
-  EXPECT_EQ(Add(Record(1, {1}, {0x33}, 1)).outcome, Outcome::kFolded);
+  EXPECT_EQ(Add(Record(1, {1}, {0x33}, 1)).outcome, Outcome::kOverflow);
 }
 
 TEST_F(SampleIntakeTest, AThreadsScalesAreItsOwn) {

@@ -344,7 +344,7 @@ TEST_F(SessionTest, AThreadThatWaitsIsInterruptedOnceAndItsStackGrows) {
   EXPECT_LE(SumOfPseudo(profile, PseudoFrame::kResidual, 0), 200 * kMs);
 }
 
-TEST_F(SessionTest, WhereTimersAreRefusedLooksTakeTheirPlace) {
+TEST_F(SessionTest, WhereTimersAreRefusedPollsTakeTheirPlace) {
   ManualPlatform::With([](auto& state) { state.refuses_timers = true; });
   Slot* const slot = Register(1, "thread");
   Begin({});
@@ -397,7 +397,7 @@ TEST_F(SessionTest, ThreadsThatSleepCostNothingUntilOneRuns) {
   EXPECT_GE(SumByThread(profile, kSamples)["idle"], 3);
 }
 
-TEST_F(SessionTest, WithTimersNobodyHasToLook) {
+TEST_F(SessionTest, WithTimersNoThreadIsPolled) {
   Register(1, "thread");
   Begin({});
   EXPECT_EQ(session_->Poll(Now()), INT64_MAX);

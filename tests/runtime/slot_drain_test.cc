@@ -50,7 +50,7 @@ TEST_F(SlotDrainTest, RecordsAreCountedAndReceived) {
   drain_->Drain(*slot_);
   EXPECT_TRUE(slot_->channel->ring.Peek().empty());
   EXPECT_EQ(counters_.samples.load(), 3u);
-  EXPECT_EQ(counters_.rated_samples.load(), 3u);
+  EXPECT_EQ(counters_.measured_samples.load(), 3u);
   EXPECT_EQ(slot_->accounts[0].received, 6u);
 }
 

@@ -217,9 +217,9 @@ class Storm {
                 stats.stack_ends[0], stats.stack_ends[4], stats.stack_ends[1], stats.stack_ends[2],
                 stats.stack_ends[3]);
     std::printf("dropped and carried on: %" PRIu64 " for a full ring, %" PRIu64
-                " without registers; folded %" PRIu64 "; stale signals %" PRIu64
+                " without registers; overflowed %" PRIu64 "; stale signals %" PRIu64
                 "; waits abandoned %" PRIu64 "; memory %.1f MiB\n",
-                stats.drops[0], stats.drops[1], stats.stacks_folded, stats.signals_stale,
+                stats.drops[0], stats.drops[1], stats.stacks_overflowed, stats.signals_stale,
                 stats.waits_abandoned, static_cast<double>(stats.memory_bytes) / 1048576);
     std::printf("%s\n", is_good_ ? "no weight was lost" : "FAILED");
   }

@@ -34,17 +34,17 @@ struct StackDelta {
 
 STROBE_HOLDS_HIDDEN_BEGIN
 // Collector thread only. What the memory limit has no room for is added to the thread's row of
-// [folded] and counted, so that the values taken out are those that went in. The one failure is
+// [overflow] and counted, so that the values taken out are those that went in. The one failure is
 // std::bad_alloc: a call that throws it has added, moved and taken nothing, and can be repeated.
 class Aggregator {
  public:
   // Threads that may end with rows in one period. Those registered beyond it share one key, and all
-  // they do is [folded].
+  // they do is [overflow].
   static constexpr std::size_t kMaxEndedThreads = 65536;
 
   // `value_count` values a row. The limit holds for one period's stacks, rows, modules and threads
   // while they are collected; beyond it goes only what is always kept: some 64 KiB, the threads
-  // themselves, the modules, and each thread's row of [folded].
+  // themselves, the modules, and each thread's row of [overflow].
   Aggregator(std::size_t value_count, std::size_t memory_limit_bytes);
 
   // A key for a thread. It stays valid over periods until RemoveThread.
@@ -66,7 +66,7 @@ class Aggregator {
 
   // Adds `values` to the stack; the cost grows with the frames that are not shared. False where the
   // thread's last stack is not known as far as this one shares it, for want of memory or of an Add
-  // before: then the values are [folded], and the next stack should share nothing.
+  // before: then the values are [overflow], and the next stack should share nothing.
   //
   // `context` is the number of the labels that the thread had set then, in a LabelTable. It has no
   // part in what stacks share. Where memory has no room for one more pair of a thread and a
@@ -83,7 +83,7 @@ class Aggregator {
   // Adds `values` to a stack that consists of a pseudo-frame.
   void AddPseudo(std::uint32_t thread, PseudoFrame frame, std::span<const std::int64_t> values);
 
-  // Adds `values` to the thread's last stack, or to [folded] where that is not known.
+  // Adds `values` to the thread's last stack, or to [overflow] where that is not known.
   void AddToLast(std::uint32_t thread, std::span<const std::int64_t> values);
   // Moves `values` from the thread's last stack to the same stack in the next period, if it has
   // values in this one.
@@ -98,8 +98,8 @@ class Aggregator {
   [[nodiscard]] std::int64_t Sum(std::size_t column) const { return rows_.Sum(column); }
 
   [[nodiscard]] std::size_t memory_bytes() const { return budget_.used_bytes(); }
-  // Calls of Add and ExtendLast whose values went to [folded], since construction.
-  [[nodiscard]] std::uint64_t folded() const { return folded_; }
+  // Calls of Add and ExtendLast whose values went to [overflow], since construction.
+  [[nodiscard]] std::uint64_t overflowed() const { return overflowed_; }
 
  private:
   static constexpr std::uint32_t kNone = internal::StackTrie::kNone;
@@ -117,7 +117,7 @@ class Aggregator {
     bool is_whole : 1 = false;  // `node` is that of the stack's leaf
     bool has_rows : 1 = false;
     bool was_sampled : 1 = false;
-    bool last_is_folded : 1 = false;
+    bool last_is_overflow : 1 = false;
     bool last_is_cut : 1 = false;        // `last_row` is that of a caller of the leaf
     std::uint32_t last_row = kNone;      // of the last Add or ExtendLast in this period
     std::uint64_t context = kNoContext;  // of the last Add
@@ -162,7 +162,7 @@ class Aggregator {
   };
   std::vector<HeldBack> held_back_;
   std::vector<Address> path_;  // scratch
-  std::uint64_t folded_ = 0;
+  std::uint64_t overflowed_ = 0;
 };
 STROBE_HOLDS_HIDDEN_END
 

@@ -25,7 +25,7 @@ struct RecordedPeriod {
   AggregatedPeriod samples;
   std::int64_t time_ns = 0;  // of the begin, since 1970
   std::int64_t duration_ns = 0;
-  std::uint64_t stacks_folded = 0;  // see Aggregator::folded
+  std::uint64_t stacks_overflowed = 0;  // see Aggregator::overflowed
 };
 
 // The continuous export is one recording, whose periods follow each other; a call of Record is
@@ -87,7 +87,7 @@ class Recording {
   // Of the period so far, in the column with that index into the recording's own.
   [[nodiscard]] std::int64_t Sum(std::size_t column) const { return aggregator_.Sum(column); }
   [[nodiscard]] std::size_t memory_bytes() const { return aggregator_.memory_bytes(); }
-  [[nodiscard]] std::uint64_t folded() const { return aggregator_.folded(); }
+  [[nodiscard]] std::uint64_t overflowed() const { return aggregator_.overflowed(); }
 
  private:
   using Values = std::array<std::int64_t, kMaxValueTypes>;
@@ -102,7 +102,7 @@ class Recording {
   Aggregator aggregator_;
   std::vector<std::uint32_t> keys_;  // the aggregator's, by thread
   Time begin_;
-  std::uint64_t folded_before_ = 0;
+  std::uint64_t overflowed_before_ = 0;
 };
 STROBE_HOLDS_HIDDEN_END
 

@@ -35,7 +35,7 @@ enum class PseudoFrame : std::uint8_t {
   kNoUnwindInfo,   // [no unwind info]: root of a stack that could not be left for want of a table
   kLost,           // [lost]: weight of samples that no record could be written for
   kResidual,       // [residual]: the part of a period at a thread's end; signed
-  kFolded,         // [folded]: stacks beyond the aggregator's memory limit
+  kOverflow,       // [overflow]: stacks beyond the aggregator's memory limit
   kCoroutine,      // [coroutine]: root of a coroutine's stack, which is whole
 };
 inline constexpr std::size_t kPseudoFrameCount = 7;
@@ -48,7 +48,7 @@ constexpr std::string_view PseudoFrameName(PseudoFrame frame) {
     case PseudoFrame::kNoUnwindInfo: return "[no unwind info]";
     case PseudoFrame::kLost: return "[lost]";
     case PseudoFrame::kResidual: return "[residual]";
-    case PseudoFrame::kFolded: return "[folded]";
+    case PseudoFrame::kOverflow: return "[overflow]";
     case PseudoFrame::kCoroutine: return "[coroutine]";
   }
   return "[unknown]";

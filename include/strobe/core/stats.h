@@ -73,16 +73,17 @@ struct Stats {
 
   // Rates of the first provider that has one, in samples per second of its own clock; 0 where
   // nothing was measured.
-  double asked_rate_hz = 0;
-  double achieved_rate_hz = 0;
+  double requested_rate_hz = 0;
+  double measured_rate_hz = 0;
 
-  std::uint64_t rated_samples = 0;  // samples of that provider
-  std::int64_t rated_ns = 0;        // its clock's time over all threads that were sampled
+  std::uint64_t measured_samples = 0;  // samples of that provider
+  std::int64_t measured_ns = 0;        // its clock's time over all threads that were sampled
 
   // Collector and aggregator.
   std::uint64_t drains = 0;
   std::int64_t collector_cpu_ns = 0;  // CPU time of the collector thread
-  std::uint64_t stacks_folded = 0;  // samples that the aggregator's memory limit put into [folded]
+  std::uint64_t stacks_overflowed =
+      0;  // samples that the aggregator's memory limit put into [overflow]
   std::uint64_t stacks_deferred =
       0;  // samples whose stack the collector finished, because the handler had no table for it yet
   std::uint64_t unwind_tables = 0;  // now: pieces of text, of 256 KiB, whose tables are built

@@ -20,11 +20,11 @@ namespace strobe::internal {
 // Written by the collector only, over all sessions, but for out_of_memory; read from anywhere.
 struct CollectorCounters {
   std::atomic<std::uint64_t> samples{0};
-  std::atomic<std::uint64_t> rated_samples{0};  // of the first enabled provider
-  std::atomic<std::int64_t> rated_ns{0};        // its own clock's time, over all threads
+  std::atomic<std::uint64_t> measured_samples{0};  // of the first enabled provider
+  std::atomic<std::int64_t> measured_ns{0};        // its own clock's time, over all threads
   std::atomic<std::uint64_t> drains{0};
   std::atomic<std::int64_t> cpu_ns{0};
-  std::atomic<std::uint64_t> folded{0};
+  std::atomic<std::uint64_t> overflowed{0};
   std::atomic<std::uint64_t> unreadable{0};
   std::atomic<std::uint64_t> no_memory{0};        // see DropReason
   std::atomic<std::uint64_t> periods_dropped{0};  // for want of memory
@@ -59,11 +59,11 @@ struct CollectorCounters {
   void AddTo(Stats& stats) const {
     const auto read = [](const auto& counter) { return counter.load(std::memory_order_relaxed); };
     stats.samples += read(samples);
-    stats.rated_samples += read(rated_samples);
-    stats.rated_ns += read(rated_ns);
+    stats.measured_samples += read(measured_samples);
+    stats.measured_ns += read(measured_ns);
     stats.drains += read(drains);
     stats.collector_cpu_ns += read(cpu_ns);
-    stats.stacks_folded += read(folded);
+    stats.stacks_overflowed += read(overflowed);
     stats.drops[static_cast<std::size_t>(DropReason::kUnreadable)] += read(unreadable);
     stats.drops[static_cast<std::size_t>(DropReason::kNoMemory)] += read(no_memory);
     stats.exports_dropped += read(periods_dropped);
@@ -84,9 +84,9 @@ struct CollectorCounters {
       const std::lock_guard lock(mutex_);
       stats.unread_module = unread_module_;
     }
-    if (stats.rated_ns > 0)
-      stats.achieved_rate_hz =
-          static_cast<double>(stats.rated_samples) * 1e9 / static_cast<double>(stats.rated_ns);
+    if (stats.measured_ns > 0)
+      stats.measured_rate_hz = static_cast<double>(stats.measured_samples) * 1e9 /
+                               static_cast<double>(stats.measured_ns);
   }
 
  private:

@@ -45,7 +45,7 @@ concept KnowsBlockedSignals = requires(std::uint64_t thread_id, int signal) {
 // On the thread that registers itself: notes what it blocks, and lets our signal through where it
 // may.
 template <class Platform, class Slot>
-void LookAtMask(Slot& slot, const SignalInUse& in_use, bool may_unblock) {
+void CheckMask(Slot& slot, const SignalInUse& in_use, bool may_unblock) {
   if constexpr (KnowsBlockedSignals<Platform>) {
     slot.blocked_signals = Platform::BlockedSignals(slot.channel->thread_id);
     if (slot.blocked_signals == 0 || !may_unblock) return;
@@ -81,7 +81,7 @@ class DeliveryCheck {
   static constexpr std::int64_t kDueNs = 100'000'000;
   static constexpr std::int64_t kDuePeriods = 4;
   // Our own handler and a fork block signals for a moment: what is seen once may be that.
-  static constexpr int kLooks = 2;
+  static constexpr int kChecks = 2;
 
   DeliveryCheck(Session& session, ThreadRegistry<Traits>& registry, CollectorCounters& counters,
                 SignalInUse& signal)
@@ -151,7 +151,7 @@ class DeliveryCheck {
     std::uint32_t captures = 0;
     std::int64_t cpu_ns = -1;  // less than 0 where a sample came since the check before
     bool is_requested = false;
-    int changed_looks = 0;
+    int changed_checks = 0;
   };
 
   bool IsFailing(Slot& slot, bool& has_changed) {
@@ -163,13 +163,13 @@ class DeliveryCheck {
     const bool was_blocked = slot.blocks_signal.load(std::memory_order_relaxed);
     has_blocking_ |= was_blocked;
     if (!was_blocked && !IsDue(slot, seen)) {
-      seen.changed_looks = 0;
+      seen.changed_checks = 0;
       return false;
     }
     const std::uint64_t blocked_signals = BlockedSignals(slot);
     const bool is_blocked = HasSignal(blocked_signals, session_.signal());
-    seen.changed_looks = is_blocked != was_blocked ? seen.changed_looks + 1 : 0;
-    if (seen.changed_looks == kLooks) {
+    seen.changed_checks = is_blocked != was_blocked ? seen.changed_checks + 1 : 0;
+    if (seen.changed_checks == kChecks) {
       slot.blocked_signals = blocked_signals;
       has_changed = true;
     }

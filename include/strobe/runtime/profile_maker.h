@@ -98,7 +98,7 @@ class ProfileMaker {
     profile.period = session.period_ns(provider);
     profile.program = Platform::ProgramName();
     profile.process_id = Platform::ProcessId();
-    stats.asked_rate_hz =
+    stats.requested_rate_hz =
         session.period_ns() > 0 ? 1e9 / static_cast<double>(session.period_ns()) : 0;
     profile.stats = std::move(stats);
     return profile;
@@ -108,7 +108,7 @@ class ProfileMaker {
   static void SetPeriod(Profile& profile, const RecordedPeriod& period, std::uint64_t sequence) {
     profile.time_ns = period.time_ns;
     profile.duration_ns = period.duration_ns;
-    profile.stats.stacks_folded = period.stacks_folded;
+    profile.stats.stacks_overflowed = period.stacks_overflowed;
     profile.sequence = sequence;
   }
 

@@ -192,7 +192,7 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
     stats.signals_foreign = GlobalHandlerCounters().foreign.load(std::memory_order_relaxed);
     stats.signals_stale = GlobalHandlerCounters().stale.load(std::memory_order_relaxed);
     const double cpu_hz = *options_.sampling.cpu_frequency_hz;
-    stats.asked_rate_hz = cpu_hz > 0 ? cpu_hz : *options_.sampling.wall_frequency_hz;
+    stats.requested_rate_hz = cpu_hz > 0 ? cpu_hz : *options_.sampling.wall_frequency_hz;
     stats.signal_number = signal_.number.load(std::memory_order_relaxed);
     if (running == nullptr)
       stats.threads_on_fallback = stats.threads_blocking = 0;  // no collector polls them
@@ -242,7 +242,7 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
     }
     absl::StatusOr<Slot*> slot =
         registry_.Register(Platform::CurrentThread(), SanitizedThreadName(name), [this](Slot& own) {
-          LookAtMask<Platform>(own, signal_, *options_.sampling.unblock_signal);
+          CheckMask<Platform>(own, signal_, *options_.sampling.unblock_signal);
         });
     if (!slot.ok()) return slot;
     // A signal may come between any two of these stores: the list is whole at each.

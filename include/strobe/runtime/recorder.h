@@ -67,12 +67,12 @@ class Recorder {
     return is_known;
   }
   // Where the continuous recording knows the thread's last stack, and another does not, that has a
-  // [folded] stack.
+  // [overflow] stack.
   bool ExtendLast(std::uint32_t thread, std::span<const std::int64_t> row, std::uint64_t context) {
     if (!continuous_.ExtendLast(thread, row, context)) return false;
     ForEachOther([&](Recording& recording) {
       if (!recording.ExtendLast(thread, row, context))
-        recording.AddPseudo(thread, PseudoFrame::kFolded, row);
+        recording.AddPseudo(thread, PseudoFrame::kOverflow, row);
     });
     return true;
   }

@@ -27,7 +27,7 @@ class SampleIntake {
 
   enum class Outcome : std::uint8_t {
     kAdded,
-    kFolded,        // added to the thread's [folded]: the next record must share nothing with it
+    kOverflow,      // added to the thread's [overflow]: the next record must share nothing with it
     kUnreadable,    // no capture can have written it, and nothing was added; likewise
     kEmpty,         // a stack without amounts, of which only the walk was wanted
     kMissingTable,  // its walk misses the table of `missing_pc`, and nothing was added
@@ -36,7 +36,7 @@ class SampleIntake {
     Outcome outcome = Outcome::kUnreadable;
     RecordView record{};  // valid as long as the record's bytes; unless kUnreadable
     StackEnd end{};       // of the whole stack
-    Values values{};      // of kAdded and kFolded: the row
+    Values values{};      // of kAdded and kOverflow: the row
     std::optional<Address> missing_pc{};
   };
 
@@ -79,7 +79,7 @@ class SampleIntake {
     result.end = stack.end;
     result.values = ValuesOf(thread, [&](std::size_t type) { return record.Amount(type); });
     const bool is_known = recorder_.Add(thread, stack, Row(result.values), record.context);
-    result.outcome = is_known ? Outcome::kAdded : Outcome::kFolded;
+    result.outcome = is_known ? Outcome::kAdded : Outcome::kOverflow;
     return result;
   }
 

@@ -55,7 +55,7 @@ class Session {
       : registry_(registry),
         code_(code),
         counters_(counters),
-        earlier_folded_(counters.folded.load(std::memory_order_relaxed)),
+        earlier_overflowed_(counters_.overflowed.load(std::memory_order_relaxed)),
         accounts_(options.sampling, registry, counters, signal, providers),
         drain_(options.collector, registry, code, counters, accounts_, Now()),
         columns_(EnabledColumns(accounts_.providers())),
@@ -116,8 +116,8 @@ class Session {
     if (!retired.empty()) registry_.ReclaimRetired(retired.size());
     code_.Publish();
     counters_.drains.fetch_add(1, std::memory_order_relaxed);
-    counters_.folded.store(earlier_folded_ + recorder().continuous().folded(),
-                           std::memory_order_relaxed);
+    counters_.overflowed.store(earlier_overflowed_ + recorder().continuous().overflowed(),
+                               std::memory_order_relaxed);
     counters_.aggregator_bytes.store(recorder().memory_bytes(), std::memory_order_relaxed);
     return fill;
   }
@@ -311,7 +311,7 @@ class Session {
   ThreadRegistry<Traits>& registry_;
   LoadedCode<Traits>& code_;
   CollectorCounters& counters_;
-  const std::uint64_t earlier_folded_;
+  const std::uint64_t earlier_overflowed_;
   typename Traits::Clock clock_;
   SlotAccounts<Traits> accounts_;
   SlotDrain<Traits> drain_;

@@ -85,8 +85,8 @@ class SlotDrain {
     slot.channel->cells[Providers::FirstCell(provider)].credited.fetch_add(
         weight, std::memory_order_relaxed);
     slot.accounts[Providers::FirstCell(provider)].Receive(weight);
-    CountRatedSample(provider == accounts_.first_enabled());
-    CountRated(values);
+    CountMeasuredSample(provider == accounts_.first_enabled());
+    CountMeasured(values);
     return true;
   }
 
@@ -102,9 +102,9 @@ class SlotDrain {
     const auto [lost, residual] = accounts_.OutstandingOf(slot);
     if (lost != Row{}) intake_.AddPseudo(key, PseudoFrame::kLost, lost);
     for (ProviderAccount& account : slot.accounts) account.Receive(account.missing());
-    CountRated(lost);
+    CountMeasured(lost);
     if (residual != Row{}) intake_.AddPseudo(key, PseudoFrame::kResidual, residual);
-    CountRated(residual);
+    CountMeasured(residual);
     CloseAccount(slot);
   }
 
@@ -150,11 +150,11 @@ class SlotDrain {
     return slot.thread_key;
   }
 
-  void CountRated(std::span<const std::int64_t> row) {
-    counters_.rated_ns.fetch_add(row[accounts_.shown_column()], std::memory_order_relaxed);
+  void CountMeasured(std::span<const std::int64_t> row) {
+    counters_.measured_ns.fetch_add(row[accounts_.shown_column()], std::memory_order_relaxed);
   }
-  void CountRatedSample(bool is_rated) {
-    if (is_rated) counters_.rated_samples.fetch_add(1, std::memory_order_relaxed);
+  void CountMeasuredSample(bool is_measured) {
+    if (is_measured) counters_.measured_samples.fetch_add(1, std::memory_order_relaxed);
   }
 
   // Moves the slot's records into the intake, up to one whose walk misses a table; returns the
@@ -202,7 +202,7 @@ class SlotDrain {
       case SampleIntake::Outcome::kMissingTable: return taken.missing_pc;
       case SampleIntake::Outcome::kEmpty: return std::nullopt;  // see DropReason::kNoTable
       case SampleIntake::Outcome::kUnreadable: PassOver(slot); return std::nullopt;
-      case SampleIntake::Outcome::kFolded:
+      case SampleIntake::Outcome::kOverflow:
         slot.channel->memo_is_stale.store(true, std::memory_order_relaxed);
         break;
       case SampleIntake::Outcome::kAdded: break;
@@ -213,8 +213,9 @@ class SlotDrain {
     }
     Receive(slot, taken.record);
     counters_.samples.fetch_add(1, std::memory_order_relaxed);
-    CountRatedSample(taken.record.Amount(Providers::FirstColumn(accounts_.first_enabled())) != 0);
-    CountRated(taken.values);
+    CountMeasuredSample(taken.record.Amount(Providers::FirstColumn(accounts_.first_enabled())) !=
+                        0);
+    CountMeasured(taken.values);
     return std::nullopt;
   }
 

@@ -93,8 +93,8 @@ inline Stats SmallProfileStats() {
   stats.samples = 105;
   stats.drops[static_cast<std::size_t>(DropReason::kRingFull)] = 3;
   stats.stack_ends = {101, 1, 1, 1, 1};
-  stats.asked_rate_hz = 100;
-  stats.achieved_rate_hz = 99.5;
+  stats.requested_rate_hz = 100;
+  stats.measured_rate_hz = 99.5;
   stats.handler_time_ns = 1'234'567;
   stats.collector_cpu_ns = 2'500'000;
   stats.memory_bytes = 3 * 1024 * 1024 / 2;

@@ -88,9 +88,9 @@ class Watchdog {
 
  private:
   [[noreturn]] void Run() {
-    constexpr DWORD kLookMs = 100;
+    constexpr DWORD kCheckMs = 100;
     while (true) {
-      Sleep(kLookMs);
+      Sleep(kCheckMs);
       std::uint64_t stop = stop_.load(std::memory_order_acquire);
       if (stop % 2 == 0 ||
           GetTickCount64() - begin_ms_.load(std::memory_order_relaxed) < kMaxStopMs)

@@ -191,7 +191,7 @@ def check_small_with_pprof(pprof, file):
     check(has_line(top, "810ms", BUSY), "small: flat time of Busy")
     check(has_line(top, "200ms", "sample_write"), "small: flat time of sample_write")
     check(has_line(top, "10ms", "libsample.so.6+0x54321"), "small: unknown code has a name")
-    for pseudo in ("[truncated]", "[broken stack]", "[no unwind info]", "[lost]", "[residual]", "[folded]", "[coroutine]"):
+    for pseudo in ("[truncated]", "[broken stack]", "[no unwind info]", "[lost]", "[residual]", "[overflow]", "[coroutine]"):
         check(has_line(top, pseudo), "small: " + pseudo)
     wall = pprof.report(file, "-top", "-sample_index=wall")
     check(has_line(wall, "300ms", BUSY), "small: wall time of Busy")
@@ -210,7 +210,7 @@ def check_small_with_pprof(pprof, file):
     check(has_line(tags, "thread id:", "Total") and has_line(tags, ": 4243"), "small: thread id in -tags")
     check(has_line(tags, "thread name:", "Total") and has_line(tags, ": main"), "small: thread name in -tags")
     comments = pprof.report(file, "-comments")
-    check(has_line(comments, "rate: 100.00 Hz asked, 99.50 Hz achieved"), "small: comments")
+    check(has_line(comments, "rate: 100.00 Hz requested, 99.50 Hz measured"), "small: comments")
     focus = pprof.report(file, "-top", "-unit=ms", "-tagfocus=thread name=w\u00f6rker 1")
     check(has_line(focus, "50ms", BUSY), "small: one thread's time alone")
 
