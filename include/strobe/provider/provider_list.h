@@ -193,6 +193,17 @@ class ProviderList {
   static_assert(ValueTypesAreDistinct(),
                 "two providers of a ProviderList have the same value type");
 
+  // A signal's payload has room for so many cells.
+  static constexpr bool CellsFitPayloads() {
+    constexpr std::array<bool, kCount> kAreEvents{EventProvider<Providers>...};
+    for (std::size_t i = 0; i < kCount; ++i) {
+      if (!kAreEvents[i] && FirstCell(i) >= kMaxProviders) return false;
+    }
+    return true;
+  }
+  static_assert(CellsFitPayloads(),
+                "a ProviderList names the providers of events behind the others");
+
   std::tuple<Holder<Providers>...> providers_;
 };
 
