@@ -1,5 +1,5 @@
-// AbstractCore: all that a Profiler asks of its core, and CoreFactory, which makes one. Behind them
-// a program that keeps the default parts compiles none of these: they are compiled in the library.
+// AbstractCore: the interface of a Profiler's core. CoreFactory: makes a core. The library holds
+// the compiled default parts, so a program that keeps them compiles no part itself.
 #pragma once
 
 #include <memory>
@@ -29,7 +29,7 @@ class AbstractCore : public RegistrationOwner {
   AbstractCore(const AbstractCore&) = delete;
   AbstractCore& operator=(const AbstractCore&) = delete;
 
-  // Whether it was made in this process. In a fork's child only registrations that end still touch
+  // True if this process made the core. In a fork's child, only registrations that end still use
   // the parent's core.
   [[nodiscard]] virtual bool IsOfThisProcess() const = 0;
   virtual Registration RegisterThread(std::string_view name) = 0;
@@ -38,16 +38,16 @@ class AbstractCore : public RegistrationOwner {
   virtual absl::Status Stop() = 0;
   virtual absl::Status Flush() = 0;
   virtual absl::StatusOr<Profile> Record(const RecordingOptions& options) = 0;
-  // Signal-safe. `registers` are those of a function of the calling thread that has not returned.
+  // Signal-safe. `registers` belong to a function of the calling thread that has not returned.
   virtual bool CaptureHere(const EventSample& event, const NativeRegisters* registers) noexcept = 0;
   virtual Stats GetStats() = 0;
   virtual std::string Diagnose() = 0;
-  // The Profiler goes. Ends the session; the object goes too, at once or with the last of its
-  // registrations.
+  // The Profiler's destructor calls this. Ends the session. Deletes the object, at once or when its
+  // last registration ends.
   virtual void Retire() = 0;
 };
 
-// What a Profiler's parts are, for as long as the Profiler lives.
+// Holds a Profiler's parts for as long as the Profiler lives.
 class CoreFactory {
  public:
   CoreFactory() = default;
@@ -55,18 +55,19 @@ class CoreFactory {
   CoreFactory(const CoreFactory&) = delete;
   CoreFactory& operator=(const CoreFactory&) = delete;
 
-  // `options` as they are to be.
+  // Makes a core. `options` are final: the environment has been applied.
   [[nodiscard]] virtual std::unique_ptr<AbstractCore> Make(
       const ProfilerOptions& options) const = 0;
-  // `options` as code set them, and with what the environment adds. What it cannot use, it says on
-  // standard error.
+  // Applies the environment to `options` that code has not set. Reports values that are not
+  // accepted on standard error.
   [[nodiscard]] virtual ProfilerOptions WithEnvironment(ProfilerOptions options) const = 0;
-  // One line on standard error.
+  // Writes one line to standard error.
   virtual void WriteLine(const std::string& line) const = 0;
 };
 
-// For the parts of `Traits`, each as it is given or else made from the options; nullptr where
-// memory runs out. Defined in runtime/core_factory.h, and for the default parts in the library.
+// Makes the factory for the parts of `Traits`: each part is the given one, or is made from the
+// options. Returns nullptr if memory runs out. Defined in runtime/core_factory.h; the library
+// defines it for the default parts.
 template <class Traits>
 [[nodiscard]] std::unique_ptr<const CoreFactory> MakeCoreFactory();
 template <class Traits>

@@ -1,5 +1,5 @@
-// CaptureSample: the whole of a sample's way inside the handler: registers -> stack -> ring record.
-// Data plane.
+// CaptureSample: all that the handler does for a sample: registers -> stack -> ring record. Data
+// plane.
 #pragma once
 
 #include <algorithm>
@@ -29,11 +29,11 @@
 STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
 
-// One call in this many of a thread is timed.
+// Of each thread's handler calls, one in this many is timed.
 inline constexpr std::uint32_t kTimedCaptureInterval = 16;
 
-// Takes what each cell is due: the timer's expiries and the requests not yet served. False
-// where none is due anything.
+// Sets `weights` to what each cell is due: expiries of the timer, requests and carried weight.
+// Takes the requests. False if there was neither an expiry nor a request.
 template <class Cells>
 STROBE_SIGNAL_SAFE bool TakeWeights(Cells& cells, const CaptureTarget& target,
                                     std::array<std::int64_t, std::tuple_size_v<Cells>>& weights) {
@@ -49,7 +49,7 @@ STROBE_SIGNAL_SAFE bool TakeWeights(Cells& cells, const CaptureTarget& target,
   return is_due;
 }
 
-// An unwinder that works by tables is made of those that are published.
+// Makes an unwinder. An unwinder that needs tables gets `modules`, the published tables.
 template <class Unwinder>
 STROBE_SIGNAL_SAFE Unwinder MakeUnwinder(const UnwindModules* modules) {
   if constexpr (std::constructible_from<Unwinder, const UnwindModules*>) {
@@ -62,13 +62,13 @@ STROBE_SIGNAL_SAFE Unwinder MakeUnwinder(const UnwindModules* modules) {
 // A record that is being written into a slot's ring.
 struct RecordDraft {
   std::byte* bytes = nullptr;  // nullptr where the ring has no room
-  std::size_t head_bytes = 0;  // what lies before the frames
-  bool is_whole = true;        // whether the collector can make a whole stack of it
+  std::size_t head_bytes = 0;  // bytes before the frames
+  bool is_whole = true;        // whether the collector can complete its stack
 
   [[nodiscard]] RecordHeader& header() const { return *reinterpret_cast<RecordHeader*>(bytes); }
 };
 
-// Where the draft's frames are written to.
+// The room for the draft's frames.
 template <class Traits>
 STROBE_SIGNAL_SAFE std::span<Address> FramesOf(const SlotArena<Traits>& arena,
                                                const RecordDraft& draft) {
@@ -76,8 +76,7 @@ STROBE_SIGNAL_SAFE std::span<Address> FramesOf(const SlotArena<Traits>& arena,
           arena.max_frames.load(std::memory_order_relaxed)};
 }
 
-// Adds to the record what the collector needs to go on with a pending walk. For that the record may
-// move.
+// Adds the slice that the collector needs to continue a pending walk. May move the record.
 template <class Traits, StackMemory M>
 STROBE_SIGNAL_SAFE STROBE_NOINLINE void AddSlice(const SlotArena<Traits>& arena,
                                                  SampleChannel<Traits>& channel,
@@ -96,7 +95,7 @@ STROBE_SIGNAL_SAFE STROBE_NOINLINE void AddSlice(const SlotArena<Traits>& arena,
       static_cast<std::uint32_t>(slice.Write(draft.bytes + written_bytes, draft.is_whole));
 }
 
-// Takes what a walk came to into the record.
+// Writes the result of a walk into the record.
 template <class Traits, StackMemory M>
 STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE void TakeWalk(const WalkResult& walk,
                                                       const SlotArena<Traits>& arena,
@@ -113,16 +112,16 @@ STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE void TakeWalk(const WalkResult& walk,
   AddSlice(arena, channel, registers, stop, memory, draft);
 }
 
-// Whether the outermost frame of a walk that began off the thread's own stack has not come back to
-// it. An unwinder need not say where that frame is, nor a system where the stack is: then it is not
-// known.
+// For a walk that began outside the thread's own stack: true if its outermost frame is outside that
+// stack, too. False if the unwinder does not report that frame's stack pointer, or the system does
+// not report the stack's bounds.
 STROBE_SIGNAL_SAFE inline bool IsOffStack(const StackBounds& own, Address sp) {
   return sp != 0 && !own.empty() && (sp < own.low || sp > own.high);
 }
 
-// Walks a stack that is not the thread's own: a coroutine's, an alternate one. This is the one walk
-// that calls the system. What it reads by lies where its copies do, for the interrupted thread's
-// stack may be small.
+// Walks a stack that is not the thread's own: a coroutine's or an alternate one. No other walk
+// makes system calls. The memory reader lies in the memo, beside its copies of the stack, because
+// the interrupted thread's stack may be small.
 template <class Traits>
 STROBE_SIGNAL_SAFE STROBE_NOINLINE void WalkForeign(const SlotArena<Traits>& arena,
                                                     SampleChannel<Traits>& channel,
@@ -139,15 +138,16 @@ STROBE_SIGNAL_SAFE STROBE_NOINLINE void WalkForeign(const SlotArena<Traits>& are
   TakeWalk(walk, arena, channel, registers, memory, draft);
 }
 
-// How much a stack's bounds are extended by at most for one sample; a stack that has grown farther
-// is caught up with sample by sample.
+// The most by which one sample extends a stack's bounds. If a stack has grown farther, the next
+// samples extend the bounds further.
 inline constexpr Address kMaxStackGrowthBytes = Address{8} << 20;
-// Farther below may be other stacks: Linux maps nothing by itself within that distance of the
-// initial stack.
+// The farthest below its bounds that a stack is taken to reach. Linux by itself maps nothing within
+// that distance of the initial stack; farther below may be other stacks.
 inline constexpr Address kMaxStackReachBytes = Address{128} << 20;
 
-// Extends the bounds of a stack that has grown down to `sp`. Everything between is read once, by
-// calls that cannot fault: where something is missing there, `sp` is on another stack.
+// Extends the bounds of a stack that has grown down to `sp`; true if they then hold `sp`. Reads all
+// memory in between once, by calls that cannot fault. If some of it is unmapped, `sp` is on another
+// stack.
 template <class Traits>
 STROBE_SIGNAL_SAFE STROBE_NOINLINE bool HasGrownTo(SampleChannel<Traits>& channel, Address sp) {
   constexpr Address kPageBytes = 4096;  // the smallest of any system
@@ -165,8 +165,8 @@ STROBE_SIGNAL_SAFE STROBE_NOINLINE bool HasGrownTo(SampleChannel<Traits>& channe
   return channel.stack.low == low;
 }
 
-// Walks the thread's own stack, or the copy of a stack, from what its last walk left to be shared
-// if the unwinder can.
+// Walks the thread's own stack, or a copy of it. An incremental unwinder reuses the frames that the
+// last walk shares with this one.
 template <class Traits, StackMemory M>
 STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE void WalkInto(const SlotArena<Traits>& arena,
                                                       SampleChannel<Traits>& channel,
@@ -191,7 +191,7 @@ STROBE_SIGNAL_SAFE STROBE_NOINLINE void WalkOwn(const SlotArena<Traits>& arena,
                                                 SampleChannel<Traits>& channel,
                                                 const CaptureTarget& target, RecordDraft& draft) {
   const NativeRegisters& registers = *target.registers;
-  // Another thread walks a copy; only the thread's own captures (CaptureHere) have none.
+  // A capture by another thread walks a copy. The thread's own capture (CaptureHere) has none.
   if constexpr (Traits::Platform::kCopiesStacks) {
     if (target.stack != nullptr) return WalkInto(arena, channel, registers, *target.stack, draft);
   }
@@ -221,9 +221,9 @@ struct RecordWordValues {
   std::uint64_t skip = 0;
 };
 
-// The header of a record with those words and these weights, of which each is the amount of a cell;
-// and in `words` how many words follow the header. They are counted here, because counting the bits
-// may be a call.
+// Returns the header of a record with these words and weights; each weight is the amount of one
+// cell. Sets `words` to the number of words after the header. The loop counts them, because
+// counting the bits later may be a function call.
 template <class Traits>
 STROBE_SIGNAL_SAFE RecordHeader MakeHeader(const SlotArena<Traits>& arena,
                                            const RecordWordValues& values,
@@ -243,8 +243,7 @@ STROBE_SIGNAL_SAFE RecordHeader MakeHeader(const SlotArena<Traits>& arena,
                                              (values.skip != 0 ? kRecordHasSkip : 0))};
 }
 
-// Writes the words of a record, of which the header says that they are there, behind the header.
-// The amounts are zero where the weights are not to be counted.
+// Writes the words that the header announces to `next`. Amounts are zero unless `is_counted`.
 STROBE_SIGNAL_SAFE inline void WriteWords(std::byte* next, const RecordWordValues& values,
                                           std::span<const std::int64_t> weights, bool is_counted) {
   for (const std::uint64_t value : {values.context, values.skip}) {
@@ -260,8 +259,8 @@ STROBE_SIGNAL_SAFE inline void WriteWords(std::byte* next, const RecordWordValue
   }
 }
 
-// Walks the thread's stack into a record of its ring. False, with the reason in `drop`, where that
-// has no weight, or there is none.
+// Walks the thread's stack into a record of its ring. Returns false, and sets `drop` to the reason,
+// if there is no record, or the record has no weight.
 template <class Traits>
 STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE bool WriteRecord(SlotArena<Traits>& arena,
                                                          SampleChannel<Traits>& channel,
@@ -291,7 +290,7 @@ STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE bool WriteRecord(SlotArena<Traits>& aren
   const RecordHeader& header = draft.header();
   WriteWords(draft.bytes + sizeof(header), values, weights, draft.is_whole);
   if (!draft.is_whole) drop = DropReason::kNoTable;
-  // Of a stack that the collector finishes, it counts the end.
+  // The collector counts the ends of the stacks that it finishes.
   if (header.slice_bytes == 0)
     AddByOwner<std::uint32_t>(channel.counters.ends[static_cast<std::size_t>(header.end)], 1);
   channel.ring.Commit(RecordBytes(words, header.frame_count, header.slice_bytes));
@@ -299,8 +298,8 @@ STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE bool WriteRecord(SlotArena<Traits>& aren
   return draft.is_whole;
 }
 
-// Serves each provider that is due a sample of this channel, with the stack that begins `skip`
-// frames above the leaf.
+// Records one sample for all providers that are due a sample of this channel. The stack begins
+// `skip` frames above the leaf.
 template <class Traits>
 STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE void ServeSlot(SlotArena<Traits>& arena,
                                                        SampleChannel<Traits>& channel,
@@ -323,8 +322,8 @@ STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE void ServeSlot(SlotArena<Traits>& arena,
   }
 }
 
-// Whether the channel is the calling thread's own: a payload may have been forged, or sent to the
-// wrong thread. Where stacks are copied, the caller names the channel.
+// True if the channel belongs to the calling thread. A signal's payload may be forged, or sent to
+// the wrong thread. Where the platform copies stacks, the caller chooses the channel.
 template <class Traits>
 STROBE_SIGNAL_SAFE bool IsOfThisThread(const SampleChannel<Traits>& channel) {
   if constexpr (Traits::Platform::kCopiesStacks) return true;
@@ -334,9 +333,8 @@ STROBE_SIGNAL_SAFE bool IsOfThisThread(const SampleChannel<Traits>& channel) {
   return false;
 }
 
-// The nesting rule: an interruption or an event that finds a capture of its thread under way adds
-// to what is requested. The capture under way serves it at its end (CaptureHere), or the next one
-// does.
+// The nesting rule: an interruption or an event during a capture of its thread adds a request. That
+// capture serves the request at its end (CaptureHere), or the next capture does.
 template <class Traits>
 STROBE_SIGNAL_SAFE void AddRequest(SampleChannel<Traits>& channel, std::size_t cell,
                                    std::int64_t weight) {

@@ -1,6 +1,6 @@
-// CaptureHere: a sample that the sampled thread itself brings, as an allocation's hook does. Data
-// plane: it may be called wherever a signal may arrive, but not inside of a signal's handler that
-// has interrupted it.
+// CaptureHere: the sampled thread records a sample of itself, as an allocation hook does. Data
+// plane: callable wherever a signal may arrive, but not from a signal handler that has interrupted
+// CaptureHere itself.
 #pragma once
 
 #include <atomic>
@@ -30,12 +30,13 @@ STROBE_SIGNAL_SAFE SampleChannel<Traits>* OwnSlot(SlotArena<Traits>& arena) {
   return nullptr;
 }
 
-// A capture that is interrupted again and again leaves the last requests to the thread's next one.
+// The most walks of one call. If more requests arrive during each walk, the thread's next capture
+// serves the last ones.
 inline constexpr int kMaxServes = 4;
 
-// Adds the event's amounts to what is requested of the channel, and serves that by a walk of the
-// calling thread's own stack. What is requested meanwhile, by the nesting rule, gets the same
-// stack. False, and nothing is added, where no session takes this provider's events of the channel.
+// Adds the event's amounts to the channel's requests, and serves them by a walk of the calling
+// thread's own stack. Requests that arrive meanwhile, by the nesting rule, get the same stack.
+// Returns false, and adds nothing, if no session takes this provider's events from the channel.
 template <class Traits>
 STROBE_SIGNAL_SAFE STROBE_NOINLINE bool ServeHere(SlotArena<Traits>& arena,
                                                   SampleChannel<Traits>& channel,
@@ -65,9 +66,9 @@ STROBE_SIGNAL_SAFE STROBE_NOINLINE bool ServeHere(SlotArena<Traits>& arena,
   return is_added;
 }
 
-// Gives the calling thread's stack at `registers`, which are those of a function that has not
-// returned, the event's amounts. False, and nothing is counted, where the calling thread has no
-// registration in the arena or no session takes the events. Signal-safe.
+// Records the event's amounts with the calling thread's stack at `registers`, which belong to a
+// function that has not returned. Returns false, and counts nothing, if the calling thread has no
+// registration in the arena, or no session takes the events. Signal-safe.
 template <class Traits>
 STROBE_SIGNAL_SAFE bool CaptureHere(SlotArena<Traits>& arena, const EventSample& event,
                                     const NativeRegisters* registers) {

@@ -1,4 +1,4 @@
-// The CoreFactory of any parts, which compiles all of them.
+// CoreFactoryFor: the CoreFactory for any parts. A file that instantiates it compiles all of them.
 #pragma once
 
 #include <memory>
