@@ -1,5 +1,5 @@
-// Collector: the thread that drains the rings, polls threads for those providers that ask for
-// it, ends periods, and begins and ends recordings.
+// Collector: the thread that drains the rings, polls threads for the polled providers, ends
+// periods, and begins and ends recordings.
 #pragma once
 
 #include <algorithm>
@@ -20,24 +20,25 @@ namespace strobe::internal {
 
 // The shortest time between two drains, however full the rings run.
 inline constexpr std::int64_t kMinDrainPeriodNs = 5'000'000;
-// The longest, in times of what the options say, however empty they stay. What a drain costs is
-// mostly that the collector wakes up.
+// The longest time between two drains, as a multiple of the option, however empty the rings stay.
+// Most of a drain's cost is the collector's wake-up.
 inline constexpr std::int64_t kMaxDrainStretch = 4;
-// How full a ring may be at a drain: the next one comes sooner or later accordingly, by a factor of
-// two at most.
+// The ring fill that the drains aim at. The time between drains changes by a factor of two at most
+// from one drain to the next.
 inline constexpr double kWantedFill = 0.25;
 
-// The time from a drain that found `fill` to the next, after one of `drain_ns`.
+// Returns the time to the next drain. The last one came `drain_ns` after its predecessor, and found
+// the fullest ring filled to `fill`, 0 to 1.
 inline std::int64_t NextDrainNs(std::int64_t drain_ns, double fill, std::int64_t option_ns) {
   const double factor = std::clamp(kWantedFill / std::max(fill, 1e-3), 0.5, 2.0);
   const auto wanted_ns = static_cast<std::int64_t>(static_cast<double>(drain_ns) * factor);
   return std::clamp(wanted_ns, std::min(kMinDrainPeriodNs, option_ns),
                     kMaxDrainStretch * option_ns);
 }
-// How often the collector asks whether our handler still stands.
+// How often the collector checks that our signal handler is still installed.
 inline constexpr std::int64_t kHandlerCheckPeriodNs = 1'000'000'000;
 
-// The longest that it sleeps without hearing a request.
+// The longest sleep that a request cannot interrupt.
 inline constexpr std::int64_t kMaxSleepNs = 20'000'000;
 
 template <class Traits>
@@ -45,10 +46,11 @@ class Collector {
  public:
   using Platform = typename Traits::Platform;
 
-  // What the collector asks of its owner, on its own thread: to end the period (false: not now, go
-  // on), to look after the handler, and, after a drain, to begin a recording or to end it. A
-  // recording that lacks something for want of memory becomes an error: `is_whole` says so of the
-  // drain. It has begun if the call has a place then.
+  // The owner's functions, called on the collector's thread. end_period ends the period; false
+  // means that the period continues. check_handler checks the signal handler. begin_recording and
+  // end_recording follow a drain. `is_whole` is false if that drain ran out of memory: the
+  // recording becomes an error, because samples may be missing. A recording has begun if the call
+  // has a place after begin_recording.
   struct Callbacks {
     std::function<bool()> end_period;
     std::function<void()> check_handler;
@@ -71,8 +73,8 @@ class Collector {
     }) && thread_.IsRunning();
   }
 
-  // Drains and ends the period now; waits for that until the deadline. False where it did not
-  // happen.
+  // Drains and ends the period now; waits for both until the deadline. Returns whether the period
+  // was ended.
   bool EndPeriod(Monitor::Deadline deadline) {
     std::unique_lock lock(monitor_);
     const std::uint64_t wanted = ++periods_asked_;
@@ -81,11 +83,11 @@ class Collector {
   }
 
   // Carries out a call of Record, and waits until it is done: after its duration, or when the
-  // session ends. From any thread. Takes no memory of the calling thread.
+  // session ends. Callable from any thread. Allocates no memory on the calling thread.
   void Record(const std::shared_ptr<RecordingCall>& call) { recording_calls_.Wait(call); }
 
-  // After End, and after the session has drained the last records: ends what is recorded. From now
-  // on there is no other.
+  // Ends all recordings, and refuses later ones. Call it after End, and after the session has
+  // drained the last records.
   void EndRecordings(bool is_whole) {
     recording_calls_.Close([&](RecordingCall& call) { callbacks_.end_recording(call, is_whole); });
   }
@@ -119,7 +121,7 @@ class Collector {
       if (now_ns >= next_drain_ns || is_export_due || due[0] != nullptr) {
         const double fill = DrainFor(due);
         drain_ns = NextDrainNs(drain_ns, fill, option_drain_ns_);
-        // Never more than half of the time, however much there is to do.
+        // Drains take at most half of the time, however many records there are.
         const std::int64_t done_ns = clock_.MonotonicNs();
         next_drain_ns = std::max(now_ns + drain_ns, done_ns + (done_ns - now_ns));
         counters_.cpu_ns.store(
@@ -131,7 +133,7 @@ class Collector {
         was_ended = callbacks_.end_period();
         next_export_ns = now_ns + export_period_ns_;
       }
-      // Asked for after every drain too: a thread may have come that has to be polled.
+      // If no poll is planned, each wake-up calls Poll: a thread that needs polls may have come.
       if (now_ns >= next_poll_ns || next_poll_ns == INT64_MAX) next_poll_ns = Poll(now_ns);
       if (now_ns >= next_check_ns) {
         static_cast<void>(counters_.HasMemoryFor(callbacks_.check_handler));
@@ -149,7 +151,8 @@ class Collector {
     }
   }
 
-  // Drains; then begins and ends those recordings. Where memory runs out, the next drain goes on.
+  // Drains, then begins or ends the recordings of `due`. If memory runs out, the next drain
+  // continues.
   double DrainFor(const RecordingCalls::Calls& due) {
     const std::uint64_t failures = counters_.out_of_memory.load(std::memory_order_relaxed);
     double fill = 0;
@@ -165,15 +168,16 @@ class Collector {
     return fill;
   }
 
-  // Where memory runs out in it, the next try comes no sooner than a drain would.
+  // Polls, and returns when to poll next. If memory runs out, the next poll comes a drain period
+  // later.
   std::int64_t Poll(std::int64_t now_ns) {
     std::int64_t next_ns = now_ns + option_drain_ns_;
     static_cast<void>(counters_.HasMemoryFor([&] { next_ns = session_.Poll(now_ns); }));
     return next_ns;
   }
 
-  // Or until a notification; but for that a short time is not cut short where it can be kept
-  // more precisely.
+  // Waits until `wake_ns`, or until a notification. Where the platform can wait more precisely, a
+  // short wait ignores notifications.
   void WaitUntil(std::unique_lock<Monitor>& lock, std::int64_t wake_ns) {
     const std::int64_t now_ns = clock_.MonotonicNs();
     const std::int64_t time_ns = wake_ns > now_ns ? wake_ns - now_ns : 0;

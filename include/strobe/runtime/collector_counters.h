@@ -17,18 +17,19 @@
 STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
 
-// Written by the collector only, over all sessions, but for out_of_memory; read from anywhere.
+// Counts over all sessions. Only the collector writes, except out_of_memory, which any thread
+// writes. Any thread reads.
 struct CollectorCounters {
   std::atomic<std::uint64_t> samples{0};
   std::atomic<std::uint64_t> measured_samples{0};  // of the first enabled provider
-  std::atomic<std::int64_t> measured_ns{0};        // its own clock's time, over all threads
+  std::atomic<std::int64_t> measured_ns{0};  // time of that provider's clock, over all threads
   std::atomic<std::uint64_t> drains{0};
   std::atomic<std::int64_t> cpu_ns{0};
   std::atomic<std::uint64_t> overflowed{0};
   std::atomic<std::uint64_t> unreadable{0};
   std::atomic<std::uint64_t> no_memory{0};        // see DropReason
   std::atomic<std::uint64_t> periods_dropped{0};  // for want of memory
-  std::atomic<std::int64_t> amount_dropped{0};    // in both
+  std::atomic<std::int64_t> amount_dropped{0};    // of no_memory and periods_dropped
   std::atomic<std::uint64_t> out_of_memory{0};    // see Stats
   std::atomic<std::uint64_t> module_refreshes{0};
   std::atomic<std::uint64_t> waits_abandoned{0};
@@ -47,7 +48,7 @@ struct CollectorCounters {
     unread_module_ = std::move(path);
   }
 
-  // Runs `body`; false, and counted, where memory runs out in it. From any thread.
+  // Runs `body`. If memory runs out in it, counts that and returns false. Callable from any thread.
   template <class Body>
   [[nodiscard]] bool HasMemoryFor(Body&& body) {
     if (internal::HasMemoryFor(body)) return true;
@@ -55,7 +56,7 @@ struct CollectorCounters {
     return false;
   }
 
-  // The achieved rate comes with them.
+  // Adds the counters to `stats`, and sets the measured rate.
   void AddTo(Stats& stats) const {
     const auto read = [](const auto& counter) { return counter.load(std::memory_order_relaxed); };
     stats.samples += read(samples);

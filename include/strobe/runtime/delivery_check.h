@@ -1,4 +1,4 @@
-// DeliveryCheck: whether signals reach the threads that are due samples.
+// DeliveryCheck: checks that signals reach the threads that are due samples.
 #pragma once
 
 #include <algorithm>
@@ -21,12 +21,12 @@ namespace strobe::internal {
 
 // The signal that a Profiler interrupts threads by.
 struct SignalInUse {
-  const int asked = 0;         // by the options
+  const int asked = 0;         // requested by the options; 0 for the default
   std::atomic<int> number{0};  // of the last session
   std::atomic<bool> is_failing{
       false};  // its handler was replaced, and samples that are due do not come
 
-  // The collector's: what has been said on standard error.
+  // Used by the collector only: whether the message has been written to standard error.
   bool is_replacement_said = false;
   bool is_blocking_said = false;
 
@@ -42,8 +42,8 @@ concept KnowsBlockedSignals = requires(std::uint64_t thread_id, int signal) {
   Platform::SetSignalBlocked(signal, true);
 };
 
-// On the thread that registers itself: notes what it blocks, and lets our signal through where it
-// may.
+// Called on the thread that registers itself. Notes which signals the thread blocks, and unblocks
+// our signal if `may_unblock`.
 template <class Platform, class Slot>
 void CheckMask(Slot& slot, const SignalInUse& in_use, bool may_unblock) {
   if constexpr (KnowsBlockedSignals<Platform>) {
@@ -57,7 +57,7 @@ void CheckMask(Slot& slot, const SignalInUse& in_use, bool may_unblock) {
     slot.blocked_signals &= ~(std::uint64_t{1} << (signal - 1));
   }
 }
-// Takes that back.
+// Blocks the signal again if CheckMask has unblocked it.
 template <class Platform, class Slot>
 void RestoreMask(Slot& slot) {
   if constexpr (KnowsBlockedSignals<Platform>) {
@@ -66,21 +66,22 @@ void RestoreMask(Slot& slot) {
   }
 }
 
-// The collector's, once a second. It looks into those threads that are due samples and have got
-// none since the last check, and into those that blocked the signal. One that blocks it, or does so
-// no more, is sampled anew, and its account settled.
+// The collector runs it once a second. Checks the signal mask of the threads that are due samples
+// but have got none since the last check, and of the threads that blocked the signal. If a thread
+// has begun or ceased to block the signal, its account is settled and the thread is attached anew.
 template <class Traits, class Session>
 class DeliveryCheck {
  public:
   using Slot = typename Session::Slot;
   using Platform = typename Traits::Platform;
-  // Threads in one check; the next goes on with the others.
+  // The most threads in one check. The next check continues with the others.
   static constexpr std::size_t kMaxThreads = 64;
-  // CPU time without a sample that says that one is due, at least and in periods: the kernel's
-  // ticks may be rarer than periods.
+  // A sample is due after this much CPU time without one: both kDueNs and kDuePeriods periods. The
+  // kernel's ticks may be rarer than periods.
   static constexpr std::int64_t kDueNs = 100'000'000;
   static constexpr std::int64_t kDuePeriods = 4;
-  // Our own handler and a fork block signals for a moment: what is seen once may be that.
+  // A change of the mask counts if this many checks in a row see it: our own handler and a fork
+  // block signals for a moment.
   static constexpr int kChecks = 2;
 
   DeliveryCheck(Session& session, ThreadRegistry<Traits>& registry, CollectorCounters& counters,
@@ -95,8 +96,8 @@ class DeliveryCheck {
         is_replaced && (is_failing || signal_.is_failing.load(std::memory_order_relaxed)),
         std::memory_order_relaxed);
     signal_.is_replacement_said &= is_replaced;
-    // Where samples come all the same, the handler that stands there calls ours, as another copy's
-    // does.
+    // If samples come all the same, the new handler calls ours, as the handler of another copy of
+    // this library does.
     if (!is_replaced || !is_failing || std::exchange(signal_.is_replacement_said, true)) return;
     counters_.handler_replaced.fetch_add(1, std::memory_order_relaxed);
     const std::string line = "strobe: the program has replaced the handler of signal " +
@@ -113,7 +114,7 @@ class DeliveryCheck {
   }
 
  private:
-  // True where a thread that lets the signal through is due samples and has got none.
+  // True if a thread that does not block the signal is due samples and has got none.
   bool CheckThreads() {
     bool is_failing = false;
     registry_.CopyLive(slots_);
@@ -128,7 +129,7 @@ class DeliveryCheck {
     return is_failing;
   }
 
-  // Goes on with another signal.
+  // Switches to another signal.
   void MoveTo(int signal) {
     session_.set_signal(signal);
     registry_.CopyLive(slots_);
@@ -149,7 +150,7 @@ class DeliveryCheck {
   struct Seen {
     std::uint16_t use = 0;
     std::uint32_t captures = 0;
-    std::int64_t cpu_ns = -1;  // less than 0 where a sample came since the check before
+    std::int64_t cpu_ns = -1;  // less than 0 if a sample came since the previous check
     bool is_requested = false;
     int changed_checks = 0;
   };
@@ -176,7 +177,7 @@ class DeliveryCheck {
     return !is_blocked && !was_blocked;
   }
 
-  // Whether samples should have come since the last check. Reads the thread's clock only where none
+  // True if samples should have come since the last check. Reads the thread's clock only if none
   // came.
   bool IsDue(Slot& slot, Seen& seen) {
     const std::uint32_t captures = slot.channel->counters.captures.load(std::memory_order_relaxed);
