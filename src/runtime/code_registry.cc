@@ -9,7 +9,7 @@
 namespace strobe::internal {
 namespace {
 
-// The first of modules sorted by start that starts at `start` or above.
+// The first module that starts at `start` or above. `modules` are sorted by start.
 std::vector<Module>::const_iterator FirstFrom(const std::vector<Module>& modules, Address start) {
   return std::lower_bound(modules.begin(), modules.end(), start,
                           [](const Module& module, Address value) { return module.start < value; });

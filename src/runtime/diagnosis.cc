@@ -13,8 +13,8 @@
 namespace strobe::internal {
 namespace {
 
-// Stacks cut of a hundred that need no advice: a signal may come where any compiler's frame
-// information is at fault. Fewer stacks than these tell nothing.
+// Up to this percentage of cut stacks needs no advice: a signal may come where a compiler's frame
+// information is wrong. Fewer than kLeastStacks stacks prove nothing.
 constexpr std::uint64_t kUsualCutPercent = 5;
 constexpr std::uint64_t kLeastStacks = 20;
 

@@ -26,17 +26,17 @@ class CodeRegistry final : public GeneratedCodeOwner {
   explicit CodeRegistry(std::uint64_t (*fork_count)() = &NoForks)
       : fork_count_(fork_count), own_fork_count_(fork_count()) {}
 
-  // InvalidArgument for a range that cannot be, AlreadyExists for one that overlaps another,
+  // InvalidArgument for an impossible range, AlreadyExists for a range that overlaps another,
   // ResourceExhausted beyond kMaxRanges.
   absl::Status Add(const GeneratedCode& code) override;
-  // The range that starts there, which has been added. In a fork's child this does nothing, for
-  // the lock's holder is not here.
+  // Removes the range that starts at `start`, which has been added. Does nothing in a fork's child,
+  // because the thread that holds the lock may not exist there.
   void Remove(Address start) override;
 
   // Changes with every Add and Remove.
   [[nodiscard]] std::uint64_t version() const { return version_.load(std::memory_order_acquire); }
 
-  // Makes what is registered now the generated code of `map`.
+  // Replaces the generated code of `map` by the ranges that are registered now.
   void Join(ModuleMap& map) const;
 
  private:

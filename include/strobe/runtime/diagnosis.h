@@ -13,7 +13,7 @@
 STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
 
-// What a profiler knows of itself.
+// The facts that a diagnosis is made from.
 struct DiagnosisFacts {
   ProfilerOptions options;
   Stats stats;
@@ -26,7 +26,7 @@ struct DiagnosisFacts {
   std::uint64_t threads_given_up = 0;  // of the process, see HandlerCounters
 };
 
-// What is to be said of threads that block the signal.
+// The message about `count` threads that block `signal`.
 std::string BlockingThreads(std::uint64_t count, int signal);
 
 // One finding a line, the most decisive first; the last line says what to do.

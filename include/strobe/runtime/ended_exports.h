@@ -14,7 +14,8 @@
 STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
 
-// Exporters left behind by Stop that may hang at a time; Start refuses to add to them.
+// The most exporters that Stop has left behind and that still hang. Start fails if there are as
+// many.
 inline constexpr std::size_t kMaxAbandonedExporters = 4;
 
 // Adds the counters of `more` that an ExportWorker keeps.
@@ -32,7 +33,7 @@ class EndedExports {
  public:
   explicit EndedExports(CollectorCounters& counters) : counters_(counters) {}
 
-  // Makes room for another worker; ResourceExhausted where too many hang.
+  // Makes room for another worker; ResourceExhausted if too many hang.
   absl::Status MakeRoom() {
     Settle();
     if (workers_.size() >= kMaxAbandonedExporters)
@@ -40,7 +41,7 @@ class EndedExports {
     workers_.reserve(kMaxAbandonedExporters);
     return absl::OkStatus();
   }
-  // Adds a worker whose End has been called, for which there is room. Takes no memory.
+  // Adds a worker whose End has been called. There must be room. Allocates no memory.
   void Add(std::shared_ptr<Worker> worker) {
     workers_.push_back(std::move(worker));
     Settle();
@@ -52,7 +53,8 @@ class EndedExports {
   }
 
  private:
-  // Without memory for the account of a worker that has ended, it is kept like one that hangs.
+  // Moves the accounts of ended workers to settled_. If memory runs out, the worker is kept like
+  // one that hangs.
   void Settle() {
     std::erase_if(workers_, [this](const auto& worker) {
       return worker->HasEnded() && counters_.HasMemoryFor([&] {
@@ -65,7 +67,7 @@ class EndedExports {
 
   CollectorCounters& counters_;
   std::vector<std::shared_ptr<Worker>> workers_;
-  Stats settled_;  // of those that are gone
+  Stats settled_;  // of the workers that are gone
 };
 
 }  // namespace strobe::internal

@@ -1,11 +1,11 @@
-// ExitList: the sessions that run when the program exits.
+// ExitList: stops the running sessions when the program exits.
 #pragma once
 
 #include <cstddef>
 
 namespace strobe::internal {
 
-// What is stopped at exit, on whatever thread, while all others may still use it.
+// An object that is stopped at exit, on any thread, while other threads may still use it.
 class StoppedAtExit {
  public:
   virtual void StopAtExit() = 0;
@@ -14,15 +14,16 @@ class StoppedAtExit {
   ~StoppedAtExit() = default;
 };
 
-// Thread-safe, and without a lock: in a fork's child its owner might not exist. The places are
-// those of arenas, for a running session has one.
+// Thread-safe without a lock: in a fork's child the thread that holds the lock might not exist. A
+// place is the number of an arena, because each running session has an arena.
 class ExitList {
  public:
-  // `at_exit` is a Platform's AtExit: asked once.
+  // `at_exit` is a Platform's AtExit. Add calls it until it has succeeded once.
   static void Add(std::size_t place, StoppedAtExit* running, bool (*at_exit)(void (*function)()));
-  // False where it is being stopped at this moment: then it must exist until the program's end.
+  // False if the exit is stopping `running` at this moment: then `running` must exist until the
+  // program ends.
   static bool Remove(std::size_t place, StoppedAtExit* running);
-  // Stops all that is there. A fork's child may come to those of its parent.
+  // Stops all sessions in the list. In a fork's child these may be sessions of the parent.
   static void StopAll();
 };
 
