@@ -35,7 +35,7 @@
 STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
 
-// One period on its way out. `profile` has everything but what comes from the samples.
+// One period to export. `profile` has everything except what FillProfile takes from `samples`.
 struct ExportJob {
   AggregatedPeriod samples;
   Profile profile;
@@ -45,20 +45,20 @@ struct ExportJob {
 
 // Fills job.profile from job.samples, once.
 void FillProfile(ExportJob& job);
-// What all of its samples add up to, in the value type that is shown by default.
+// The sum of the job's samples, in the default value type.
 std::int64_t AmountOf(const ExportJob& job);
 
-// The account of outputs with these suffixes, which have delivered nothing yet.
+// The account of outputs with these file suffixes, before any delivery.
 std::vector<OutputStats> NewAccount(std::span<const std::string_view> file_suffixes);
-// Adds them to `stats` one by one, and their sums.
+// Adds each output to `stats.outputs`, and their sums to `stats`.
 void AddOutputs(Stats& stats, const std::vector<OutputStats>& outputs);
-// `status` as that of an output of that name.
+// Returns `status` with `name`, the output's name, in front of its message.
 absl::Status OfOutput(const absl::Status& status, const std::string& name);
 
-// Thread-safe. Unless an output fails while another delivers, it holds at most two periods: the one
-// that is being sent or has failed, and the session's last. A try that memory runs out in has
-// failed, and is repeated as any other. All that the thread touches lives in a shared state, so
-// that an exporter which hangs for minutes can be left behind.
+// Thread-safe. Holds at most two periods, unless an output fails while another delivers: the period
+// that is being sent or has failed, and the session's last. A try that runs out of memory has
+// failed, and is repeated like any other. The thread uses only the shared State, so that an
+// exporter that hangs for minutes can be left behind.
 template <class Traits>
 class ExportWorker {
  public:
@@ -78,13 +78,13 @@ class ExportWorker {
            thread_.IsRunning();
   }
 
-  // Whether nothing is on its way.
+  // True if no period waits for an output.
   [[nodiscard]] bool IsIdle() const {
     const std::lock_guard lock(state_->monitor);
     return state_->jobs.empty();
   }
 
-  // Whether an output waits for another period.
+  // True if an output is free, and there is room for another period.
   [[nodiscard]] bool HasRoom() const {
     const std::lock_guard lock(state_->monitor);
     std::bitset<kMaxOutputs> busy;
@@ -92,8 +92,7 @@ class ExportWorker {
     return busy.count() < Outputs::kCount && state_->jobs.size() + 1 < kMaxJobs;
   }
 
-  // Hands a period over; unless it is the session's last, only where there is room. Takes no
-  // memory.
+  // Adds a period. Requires HasRoom, unless the period is the session's last. Allocates no memory.
   void Submit(std::unique_ptr<ExportJob> job) {
     const std::lock_guard lock(state_->monitor);
     for (std::size_t i = 0; i < Outputs::kCount; ++i) job->waiting.set(i);
@@ -102,15 +101,15 @@ class ExportWorker {
     state_->monitor.NotifyAll();
   }
 
-  // Tries what has failed once more.
+  // Tries again to send the periods that have failed.
   void Retry() {
     const std::lock_guard lock(state_->monitor);
     state_->is_due = true;
     state_->monitor.NotifyAll();
   }
 
-  // Waits until everything has been sent, or has been tried in vain; that status, or
-  // DeadlineExceeded.
+  // Waits until each period has been sent, or a try has failed. Returns the status of these tries,
+  // or DeadlineExceeded.
   absl::Status Wait(Deadline deadline) {
     std::unique_lock lock(state_->monitor);
     const bool is_done =
@@ -122,7 +121,7 @@ class ExportWorker {
     return state_->status;
   }
 
-  // Ends the thread, after it has tried what it has not tried yet; leaves it behind where it does
+  // Ends the thread after it has tried each submitted period. Leaves the thread behind if it does
   // not end by the deadline.
   absl::Status End(Deadline deadline) {
     absl::Status status = Wait(deadline);
@@ -146,22 +145,23 @@ class ExportWorker {
     if (!state_->partly_named.empty()) stats.partly_named_module = state_->partly_named;
   }
 
-  // Whether the thread has done all that it had to do, after End.
+  // True if the thread has finished its work, after End.
   [[nodiscard]] bool HasEnded() const {
     const std::lock_guard lock(state_->monitor);
     return state_->has_ended;
   }
 
  private:
-  // What became of the tries of each output in a round; nothing of an output that tried nothing.
+  // The result of an output's tries in one round; `status` is empty if there was no try.
   struct Tries {
     int failures = 0;
     std::optional<absl::Status> status;
   };
   using Round = std::array<Tries, Outputs::kCount>;
-  // An output that fails more often in a round tries no more in it: it may take long to fail.
+  // After this many failures in a round, an output makes no more tries in it: a failure may take
+  // long.
   static constexpr int kMaxFailuresOfARound = 2;
-  // Those that outputs wait for, one that is submitted meanwhile, and the session's last.
+  // The periods that wait for outputs, one that is submitted meanwhile, and the session's last.
   static constexpr std::size_t kMaxJobs = Outputs::kCount * kMaxWaitingProfiles + 2;
 
   struct State {
@@ -177,13 +177,13 @@ class ExportWorker {
       std::unique_lock lock(monitor);
       while (true) {
         monitor.WaitFor([&] { return is_due || is_ending; });
-        // What was submitted before the end is tried, even where no caller waits for it.
+        // A period submitted before the end is tried, even if no caller waits for it.
         if (!is_due) break;
         is_due = false;
         is_busy = true;
         Round round;
-        // What fails stays, unless no try can succeed: that one would keep all that follow from
-        // being sent.
+        // A failed period stays, unless no try can succeed: such a period would block all later
+        // ones.
         for (std::size_t i = 0; i < jobs.size();) {
           ExportJob& job = *jobs[i];
           lock.unlock();
@@ -209,7 +209,7 @@ class ExportWorker {
       has_ended = true;
     }
 
-    // One try of each output that still waits for it.
+    // Makes one try for each output that has not delivered the job yet.
     void Send(ExportJob& job, Round& round) {
       std::optional<Symbols> symbols;
       bool has_memory = HasMemoryFor([&] { symbols = Prepare(job); });
@@ -237,7 +237,7 @@ class ExportWorker {
       return *std::move(symbols);
     }
 
-    // Takes no memory: what has been delivered is not delivered again.
+    // Notes the result of a try. Allocates no memory, so that no period is delivered twice.
     void Settle(ExportJob& job, std::size_t index, absl::StatusOr<std::string> sent,
                 bool has_memory, Tries& tries) {
       const std::lock_guard lock(monitor);
@@ -289,7 +289,7 @@ class ExportWorker {
         });
         if (has_memory) continue;
         ++out_of_memory;
-        account[i].last_export_error = "out of memory";  // short enough to need none
+        account[i].last_export_error = "out of memory";  // short enough to need no memory
         status.Update(*round[i].status);
       }
     }
@@ -305,7 +305,7 @@ class ExportWorker {
     std::string partly_named;
     std::uint64_t out_of_memory = 0;
 
-    // The thread's own.
+    // Used by the thread only.
     typename Traits::Symbolizer symbolizer;
     decltype(MakeOutputs(std::declval<const Parts<Traits>&>().AllOutputs(),
                          std::declval<const ExporterOptions&>())) outputs;

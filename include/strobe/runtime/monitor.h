@@ -1,6 +1,5 @@
-// Monitor: a mutex, and threads that wait for a change of what it guards. The standard library's
-// condition variable takes a twentieth of the time that including this library costs, so it stays
-// out of the headers.
+// Monitor: a mutex with a condition variable. The standard library's condition variable takes a
+// twentieth of this library's compile time when included, so it stays out of the headers.
 #pragma once
 
 #include <chrono>
@@ -11,7 +10,7 @@
 STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
 
-// Thread-safe. Waits go by the steady clock, so that setting the time of day neither ends nor
+// Thread-safe. Waits use the steady clock, so that setting the time of day neither ends nor
 // prolongs them.
 class Monitor {
  public:
@@ -22,14 +21,14 @@ class Monitor {
   Monitor(const Monitor&) = delete;
   Monitor& operator=(const Monitor&) = delete;
 
-  // The names that std::lock_guard and std::unique_lock ask for.
+  // The names that std::lock_guard and std::unique_lock require.
   void lock();
   void unlock();
 
   void NotifyAll();
 
-  // The rest only with the lock held; it is free while they wait. These may return early, without a
-  // reason.
+  // The functions below require the lock, and release it while they wait. Wait and WaitUntil may
+  // wake spuriously.
   void Wait();
   void WaitUntil(Deadline deadline);
 
@@ -37,7 +36,8 @@ class Monitor {
   void WaitFor(Condition condition) {
     while (!condition()) Wait();
   }
-  // Whether the condition holds, by the deadline at the latest.
+  // Waits until the condition holds, or the deadline has passed. Returns whether the condition
+  // holds.
   template <class Condition>
   bool WaitFor(Condition condition, Deadline deadline) {
     while (!condition()) {

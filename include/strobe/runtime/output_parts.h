@@ -15,7 +15,7 @@
 STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
 
-// The parts of one output that do the work.
+// The encoder and the exporter of one output.
 template <class E, class X>
 struct OutputParts {
   struct Source {
@@ -39,7 +39,7 @@ struct OutputParts {
   X exporter;
 };
 
-// Makes each part where it stays: a part may be immovable.
+// Constructs each part in place, because a part may be immovable.
 template <class... E, class... X>
 std::tuple<OutputParts<E, X>...> MakeOutputs(const std::tuple<Output<E, X>...>& given,
                                              const ExporterOptions& options) {

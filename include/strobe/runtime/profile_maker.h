@@ -1,5 +1,5 @@
-// ProfileMaker: takes periods and recordings out of a session, and says of each what its profile
-// says of itself.
+// ProfileMaker: takes periods and recordings out of a session, and fills in the data that each
+// profile has besides its samples.
 #pragma once
 
 #include <algorithm>
@@ -24,22 +24,22 @@
 STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
 
-// later - earlier, for the counters; what is a state and no counter stays as it is in `later`.
+// later - earlier, for counters. A value that is a state, not a counter, is that of `later`.
 Stats StatsBetween(const Stats& earlier, const Stats& later);
 
-// Of all sessions of a profiler. Used by the collector, or, before and after it, by the thread that
-// begins or ends the session.
+// For all sessions of a profiler. Used by the collector, or, before and after it, by the thread
+// that begins or ends the session.
 template <class Traits>
 class ProfileMaker {
  public:
-  // collect_stats() is the account since construction.
+  // collect_stats() returns the statistics since construction.
   ProfileMaker(CollectorCounters& counters, std::function<Stats()> collect_stats)
       : counters_(counters), collect_stats_(std::move(collect_stats)) {}
 
-  // A session begins, and so does its first period.
+  // Begins the first period of a session.
   void Begin() { at_period_begin_ = collect_stats_(); }
 
-  // Ends the period. nullptr where memory runs out: the period goes on.
+  // Ends the period. If memory runs out, returns nullptr, and the period continues.
   std::unique_ptr<ExportJob> TakePeriod(Session<Traits>& session) {
     std::unique_ptr<ExportJob> job;
     const bool has_memory = counters_.HasMemoryFor([&] { job = MakeJob(session); });
@@ -71,7 +71,7 @@ class ProfileMaker {
  private:
   using Platform = typename Traits::Platform;
 
-  // The period is taken last, when nothing else can fail.
+  // Takes the period last, when nothing else can fail.
   std::unique_ptr<ExportJob> MakeJob(Session<Traits>& session) {
     auto job = std::make_unique<ExportJob>();
     Stats now = collect_stats_();
@@ -83,7 +83,7 @@ class ProfileMaker {
     return job;
   }
 
-  // What can be said before the period is taken. There is a column.
+  // Returns a profile with all that is known before the period is taken. There must be a column.
   static Profile MakeHead(const Session<Traits>& session, const RecordingColumns& columns,
                           Stats stats) {
     using Providers = typename Traits::Providers;
@@ -92,7 +92,7 @@ class ProfileMaker {
     Profile profile;
     profile.value_types = ValueTypesOf(columns, kTypes);
     profile.default_value_type = DefaultColumn(columns);
-    // Not that of a count, which stands first.
+    // The provider's last value type: a count comes first.
     profile.period_type =
         kTypes[std::max<std::size_t>(Providers::FirstColumn(provider + 1), 1) - 1];
     profile.period = session.period_ns(provider);
