@@ -1,4 +1,5 @@
-// IdleThreads: which threads need no poll, because only those that are polled can have run.
+// IdleThreads: which threads need no poll, because the threads that are polled explain all CPU time
+// of the process.
 #pragma once
 
 #include <algorithm>
@@ -12,27 +13,28 @@
 STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
 
-// The collector's, for one provider. A clock is a system call, so a round polls the
-// busy threads. It polls the idle ones only where the process has used more CPU time than the busy
-// threads and the collector. The cost is that of the busy threads plus one. Where a thread runs
-// whose clock is not polled, the idle threads are polled in vain.
+// Used by the collector, for one provider. Reading a clock is a system call, so a round polls the
+// busy threads. It polls the idle threads only if the process has used more CPU time than the busy
+// threads and the collector. The cost is that of the busy threads plus one. If a thread runs whose
+// clock is not polled, the idle threads are polled in vain.
 template <class Platform>
 class IdleThreads {
  public:
-  // The clocks of some systems advance by 10 ms and more: one that stood still at fewer polls says
-  // nothing.
+  // A thread is idle if its clock stood still at this many polls in a row. The clocks of some
+  // systems advance by 10 ms and more, so fewer polls prove nothing.
   static constexpr int kStillPolls = 16;
 
-  // Of the slot of that index.
+  // True if the thread of the slot with that index is idle.
   [[nodiscard]] bool IsIdle(std::size_t index) const {
     return index < seen_.size() && seen_[index].still_polls >= kStillPolls;
   }
 
-  // Before it is known which threads a round polls.
+  // Begins a round. Call it before choosing the threads that the round polls.
   void BeginRound() { round_ = ReadClocks(); }
 
-  // A poll of a thread is over. Its clock said `attach_cpu_ns` when it was attached, and `cpu_ns`
-  // now; less than 0 where it was not read: then it is busy.
+  // Notes a poll of a thread, whose clock read `attach_cpu_ns` at the attachment and reads `cpu_ns`
+  // now. A negative `cpu_ns` means that the poll did not read the clock: such a poll changes
+  // nothing.
   void Note(std::size_t index, std::int64_t attach_cpu_ns, std::int64_t cpu_ns) {
     if (cpu_ns < 0) return;
     if (index >= seen_.size()) seen_.resize(index + 1);
@@ -46,14 +48,14 @@ class IdleThreads {
     seen = {.cpu_ns = cpu_ns};
   }
 
-  // The slot will have another thread, which is busy.
+  // Forgets the slot's thread. The slot's next thread counts as busy.
   void Forget(std::size_t index) {
     if (index < seen_.size()) seen_[index] = {};
   }
 
-  // After the polls of the busy threads: polls the idle ones where they may have used more than
-  // `max_ns` since they were polled, and else the first alone: a clock that is not what it should
-  // be must not hide a thread for ever.
+  // Ends a round, after the polls of the busy threads. Polls all idle threads if they may have used
+  // more than `max_ns` since their last poll. Else polls only the first one, so that a wrong clock
+  // cannot hide a thread for ever.
   template <class Slot, class PollThread>
   void EndRound(std::span<Slot* const> idle, std::int64_t max_ns, PollThread poll) {
     const Clocks now = ReadClocks();
@@ -64,9 +66,10 @@ class IdleThreads {
          idle.first(is_explained ? std::min<std::size_t>(idle.size(), 1) : idle.size()))
       poll(*slot);
     if (is_explained) return;
-    // Not as of now: what busy threads used since their polls would be explained by their next
-    // ones, and hide an idle thread for as long. What they used before their polls of this round
-    // stays unexplained, which leads to a poll too many at worst.
+    // `since_` is the round's beginning, not now. Time that busy threads use between their polls
+    // and now is explained by their next polls. If `since_` were now, the process's time would lack
+    // it, and it would hide as much time of an idle thread. Time before their polls in this round
+    // stays unexplained, which causes one poll too many at worst.
     since_ = round_;
     explained_ns_ = 0;
   }
@@ -90,7 +93,7 @@ class IdleThreads {
   std::vector<Seen> seen_;  // by the slot's index
   Clocks round_;            // as of the round's beginning
   Clocks since_;  // as of the beginning of the round in which the idle threads were polled last
-  std::int64_t explained_ns_ = 0;  // used after that round by the threads that were polled
+  std::int64_t explained_ns_ = 0;  // used after since_ by the polled threads
 };
 
 }  // namespace strobe::internal

@@ -15,35 +15,35 @@
 STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
 
-// Rounds in which every thread is polled take at most this share of a core: the next one is put
-// off accordingly. What a provider measures by the time since its last poll, it still measures in
-// whole, at fewer instants.
-inline constexpr std::int64_t kPollCostShare = 100;  // one in so many
-// But not for longer than this.
+// Rounds that poll every thread take at most this share of a core: if they cost more, the next
+// round is delayed. A provider that measures the time since its last poll still measures all of it,
+// at fewer instants.
+inline constexpr std::int64_t kPollCostShare = 100;  // one part in this many
+// The longest such delay.
 inline constexpr std::int64_t kMaxPollDelayNs = 1'000'000'000;
-// The cost is the median of so many rounds: in some, above all the first, unwind tables are built,
-// which tells nothing of the others.
+// The cost is the median of this many rounds. Some rounds, above all the first, also build unwind
+// tables, so their cost does not predict that of the others.
 inline constexpr std::size_t kPollCostRounds = 8;
 
-// The collector's, for one provider.
+// Used by the collector, for one provider.
 template <class Platform>
 class PollRounds {
  public:
   [[nodiscard]] bool IsDue(std::int64_t now_ns) const { return due_ns_ != 0 && now_ns >= due_ns_; }
-  // Whether Plan is to be called.
+  // True if Plan must be called.
   [[nodiscard]] bool IsOpen(std::int64_t now_ns) const { return due_ns_ == 0 || now_ns >= due_ns_; }
-  // INT64_MAX where none is wanted.
+  // The time of the next round; INT64_MAX if none is planned.
   [[nodiscard]] std::int64_t due_ns() const { return due_ns_ == 0 ? INT64_MAX : due_ns_; }
 
-  // The next round is wanted `period_ns` after `now_ns`; 0 for none. False where it comes later,
-  // for what the rounds cost.
+  // Plans the next round `period_ns` after `now_ns`; none if `period_ns` is 0. Returns false if the
+  // cost of the rounds delays it.
   bool Plan(std::int64_t now_ns, std::int64_t period_ns) {
     const std::int64_t delay_ns = std::min(CostNs() * kPollCostShare, kMaxPollDelayNs);
     due_ns_ = period_ns == 0 ? 0 : now_ns + std::max(period_ns, delay_ns);
     return period_ns == 0 || delay_ns <= period_ns;
   }
 
-  // A round: calls copy(slots), and poll(slot) for each of these.
+  // Runs a round: calls copy(slots), then poll(slot) for each of the slots.
   template <class Slot, class Copy, class PollThread>
   void RunAll(std::vector<Slot*>& slots, Copy copy, PollThread poll) {
     const std::int64_t begin_ns = OwnCpuNs();
@@ -53,8 +53,8 @@ class PollRounds {
     costs_ns_[rounds_ % kPollCostRounds] = std::max<std::int64_t>(OwnCpuNs() - begin_ns, 0);
   }
 
-  // The same without the slots of idle threads. These must not have used more than `max_ns`; see
-  // IdleThreads.
+  // Runs a round without the slots of idle threads, unless these may have used more than `max_ns`;
+  // see IdleThreads.
   template <class Slot, class Copy, class PollThread>
   void RunBusy(std::vector<Slot*>& slots, std::int64_t max_ns, Copy copy, PollThread poll) {
     idle_threads_.BeginRound();
@@ -69,13 +69,13 @@ class PollRounds {
       idle_threads_.EndRound(std::span<Slot* const>(idle, slots.end()), max_ns, poll);
   }
 
-  // RunAll takes no thread for idle.
+  // RunAll does not use it.
   [[nodiscard]] IdleThreads<Platform>& idle_threads() { return idle_threads_; }
 
  private:
   static std::int64_t OwnCpuNs() { return Platform::ThreadCpuTimeNs(Platform::CurrentThreadId()); }
 
-  // No thread is always the first.
+  // Rotates the slots, so that no thread is always polled first.
   template <class Slot>
   void Rotate(std::vector<Slot*>& slots) {
     ++rounds_;
@@ -84,7 +84,7 @@ class PollRounds {
                   slots.begin() + static_cast<std::ptrdiff_t>(rounds_ % slots.size()), slots.end());
   }
 
-  // CPU time of a round; 0 until most of the rounds have been.
+  // CPU time of a round; 0 until more than half of kPollCostRounds have run.
   [[nodiscard]] std::int64_t CostNs() const {
     std::array<std::int64_t, kPollCostRounds> costs_ns = costs_ns_;
     const auto median = costs_ns.begin() + kPollCostRounds / 2 - 1;
