@@ -1,5 +1,5 @@
-// LoadedCode: the one owner of what code is loaded: the modules, their generation, their unwind
-// tables, and what captures are shown of them.
+// LoadedCode: the one owner of the loaded code: its modules, their generation, their unwind tables,
+// and what captures see of them.
 #pragma once
 
 #include <concepts>
@@ -23,27 +23,28 @@
 STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
 
-// It outlives sessions, so that the next one need not compile again what is still loaded. It knows
-// neither threads nor slots. Used by one thread at a time: the one that starts a session, then the
-// collector, then the one that ends the session. A call that throws std::bad_alloc can be repeated.
+// Outlives sessions, so that the next session need not compile again the tables of code that is
+// still loaded. Depends on neither threads nor slots. Used by one thread at a time: the one that
+// starts a session, then the collector, then the one that ends the session. A call that throws
+// std::bad_alloc can be repeated.
 template <class Traits>
 class LoadedCode {
  public:
   using Platform = typename Traits::Platform;
-  // Whether the unwinder is made of tables, and whether it can do without some.
+  // Whether the unwinder uses tables, and whether it works while some are missing.
   static constexpr bool kHasTables =
       std::constructible_from<typename Traits::Unwinder, const UnwindModules*>;
   static constexpr bool kIsLazy = ResumableUnwinder<typename Traits::Unwinder>;
-  // How often a session reads again what could not be read, beside the times when the modules
-  // change.
+  // How often a session retries to read unreadable modules, in addition to each change of the
+  // modules.
   static constexpr int kMaxRetries = 3;
 
-  // Both outlive it.
+  // Both arguments must outlive this object.
   LoadedCode(const CodeRegistry& generated, CollectorCounters& counters)
       : generated_(generated), counters_(counters) {}
 
-  // A session begins, whose intake knows of no module yet. Before all other calls. `place` outlives
-  // this object, and is the same each time.
+  // Begins a session; its intake has no modules yet. Call it before all other functions. `place`
+  // must outlive this object, and be the same each time.
   template <class Intake>
   void Begin(PublishedCode& place, TablePublisher::IsCapturing is_capturing, Intake& intake) {
     place_ = &place;
@@ -52,16 +53,16 @@ class LoadedCode {
     Refresh(intake);
   }
 
-  // Takes over what is loaded now, if that is not what was loaded at the last call, and publishes
-  // what is built of it. No capture carries a generation before
-  // intake.SetModules(generation, modules) has been called with it.
+  // Reads the loaded modules if they have changed since the last call, and publishes the tables
+  // that are built. Calls intake.SetModules(generation, modules) before any capture carries that
+  // generation.
   template <class Intake>
   void RefreshIfChanged(Intake& intake) {
     if (Version() != version_) Refresh(intake);
   }
 
-  // Has the next RefreshIfChanged read again a module of which nothing could be read. After
-  // kMaxRetries times in a session it does nothing.
+  // Makes the next RefreshIfChanged read an unreadable module again. Does nothing after kMaxRetries
+  // retries in a session.
   void RetryUnread() {
     if constexpr (kHasTables) {
       if (retries_ == kMaxRetries || cfi_->unread().empty()) return;
@@ -76,21 +77,21 @@ class LoadedCode {
   // All tables that are built; nullptr before the first Begin, and for an unwinder without tables.
   [[nodiscard]] const UnwindModules* tables() const { return tables_.get(); }
 
-  // Builds what is to be known of the code at `pc`, into tables(). Always a new snapshot: for want
-  // of memory the last call may have built the table and taken none.
+  // Builds the table of the code at `pc`, into tables(). Always takes a new snapshot: the last call
+  // may have built the table and then have had no memory for the snapshot.
   void Build(Address pc) {
     static_cast<void>(cfi_->Build(pc));
     tables_ = cfi_->Snapshot();
   }
-  // Builds all that is loaded.
+  // Builds the tables of all loaded code.
   void BuildAll() {
     cfi_->BuildAll();
     tables_ = cfi_->Snapshot();
   }
 
-  // Shows tables() to captures, and frees what no capture can read any more. Where captures that
-  // stand still keep too many tables (see TablePublisher), the collector finishes the walks that
-  // miss something.
+  // Publishes tables() to captures, and frees tables that no capture can read any more. If
+  // suspended captures keep too many tables (see TablePublisher), the collector finishes the walks
+  // that lack a table.
   void Publish() {
     if constexpr (kHasTables) {
       if (publisher_.Publish(tables_)) CountTables();
@@ -100,15 +101,15 @@ class LoadedCode {
  private:
   static constexpr std::uint64_t kNoVersion = ~std::uint64_t{0};
 
-  // Both only grow.
+  // Both versions only grow.
   [[nodiscard]] std::uint64_t Version() const {
     return Platform::ModuleVersion() + generated_.version();
   }
 
   template <class Intake>
   void Refresh(Intake& intake) {
-    // The versions are read first: a change between the two is seen at the next call. They are
-    // noted last: what memory runs out in is done again.
+    // Reads the versions before the modules, so that the next call sees a change in between. Stores
+    // them last, so that the next call repeats what ran out of memory.
     const std::uint64_t image_version = Platform::ModuleVersion();
     const std::uint64_t version = image_version + generated_.version();
     if (generation_ == 0 || image_version != image_version_)
