@@ -40,7 +40,8 @@ absl::StatusOr<Profile> ProfilerHandle::Record(const RecordingOptions& options) 
 
 bool ProfilerHandle::CaptureHere(const EventSample& event,
                                  const NativeRegisters* registers) const noexcept {
-  // Not Core(), which may allocate. In a fork's child no thread is registered with the parent's.
+  // Core() may allocate, so it is not used. In a fork's child no thread is registered with the
+  // parent's core.
   AbstractCore* const core = core_.load(std::memory_order_acquire);
   return core != nullptr && core->CaptureHere(event, registers);
 }
@@ -69,7 +70,7 @@ AbstractCore* ProfilerHandle::Core() {
   if (core == nullptr || core->IsOfThisProcess()) return core;
   std::unique_ptr<AbstractCore> own;
   if (!HasMemoryFor([&] { own = factory_->Make(options_); })) return nullptr;
-  // Where another thread was faster, its core it is.
+  // If another thread was faster, its core is used.
   if (!core_.compare_exchange_strong(core, own.get(), std::memory_order_acq_rel)) return core;
   KeepForEver(core);
   return own.release();

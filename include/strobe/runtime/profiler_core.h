@@ -1,4 +1,4 @@
-// ProfilerCore: the calls of a Profiler, and what is left of each where memory runs out.
+// ProfilerCore: implements the calls of a Profiler, and what each returns if memory runs out.
 #pragma once
 
 #include <atomic>
@@ -38,7 +38,7 @@
 STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
 
-// Takes the mutex, by the deadline at the latest; false where it could not be had.
+// Locks the mutex. Returns false if the mutex is still locked at the deadline.
 bool LockBy(std::unique_lock<std::mutex>& lock, std::chrono::steady_clock::time_point deadline);
 
 template <class Traits>
@@ -47,7 +47,7 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
   using Platform = typename Traits::Platform;
   using Slot = RegisteredThread<Traits>;
 
-  // `options` as they are to be.
+  // `options` are final: the environment has been applied.
   explicit ProfilerCore(ProfilerOptions options, Parts<Traits> parts = {})
       : options_(std::move(options)),
         parts_(std::move(parts)),
@@ -89,18 +89,18 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
     }
   }
 
-  // A RegistrationOwner's.
+  // See RegistrationOwner.
   void EndRegistration(void* registered, std::uint64_t thread_id) override {
     if (!IsOfThisProcess()) return;
     STROBE_CHECK(thread_id == Platform::CurrentThreadId(),
                  "a Registration ended on another thread than it began on");
     Slot* slot = static_cast<Slot*>(registered);
-    // First of all: a session that begins just now, and is not seen in the next line, must not
-    // attach the slot after it.
+    // This store comes first: a session that begins just now, unseen by the next line, must not
+    // attach the slot.
     slot->is_ending.store(true, std::memory_order_release);
     if (const Running running = CopyRunning()) running->session().Detach(*slot);
-    // Captures run on this thread, so none is under way. One that the thread's cancellation ended
-    // has left its mark.
+    // Captures run on this thread, so none is under way. If the thread's cancellation ended a
+    // capture, the flag is still set.
     if constexpr (!Platform::kCopiesStacks)
       slot->channel->is_capturing.store(false, std::memory_order_relaxed);
     RestoreMask<Platform>(*slot);
@@ -137,7 +137,7 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
     return running != nullptr ? running->Flush() : NotRunning();
   }
 
-  // Holds no lock while it waits.
+  // Record holds no lock while it waits.
   absl::StatusOr<Profile> Record(const RecordingOptions& options) override {
     absl::StatusOr<Profile> profile = OutOfMemory();
     if (!counters_.HasMemoryFor([&] { profile = TryToRecord(options); })) return OutOfMemory();
@@ -153,7 +153,7 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
   }
 
   std::string Diagnose() override {
-    std::string text = "Out of memory.";  // short enough to need none
+    std::string text = "Out of memory.";  // short enough to need no memory
     static_cast<void>(counters_.HasMemoryFor([&] { text = TryToDiagnose(); }));
     return text;
   }
@@ -166,7 +166,7 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
       delete this;
       return;
     }
-    // Mostly at the end of a program whose detached threads run on.
+    // The usual reason: the program ends while its detached threads still run.
     static_cast<void>(HasMemoryFor([left] {
       Platform::WriteLine("strobe: a Profiler was destroyed before " + std::to_string(left) +
                           " thread(s) had ended their Registration");
@@ -209,7 +209,8 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
     facts.available = Platform::Available();
     facts.signal = facts.stats.signal_number;
     facts.handler = Platform::HandlerStateOf(facts.signal);
-    // Where samples come, it calls ours: another copy of this library does.
+    // If samples come, the new handler calls ours, as the handler of another copy of this library
+    // does.
     const bool is_failing = signal_.is_failing.load(std::memory_order_relaxed);
     if (facts.handler == HandlerState::kReplaced && !is_failing)
       facts.handler = HandlerState::kOurs;
@@ -233,8 +234,8 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
     if (absl::Status status = registry_.Open(); !status.ok()) return status;
     const std::uint8_t arena = registry_.arena()->number();
     for (const ThreadLink* link = ThreadLinks(); link != nullptr; link = link->next) {
-      // Not by its number alone: the link may be of a registration that a fork has left to the
-      // parent.
+      // The arena's number is not enough: the link may belong to a registration that a fork has
+      // left to the parent.
       if (link->token->arena != arena) continue;
       const auto* const channel = registry_.arena()->Find(link->token->index);
       if (channel != nullptr && &channel->token == link->token)
@@ -245,7 +246,7 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
           CheckMask<Platform>(own, signal_, *options_.sampling.unblock_signal);
         });
     if (!slot.ok()) return slot;
-    // A signal may come between any two of these stores: the list is whole at each.
+    // A signal may come between any two of these stores: the list is valid after each of them.
     (*slot)->next = ThreadLinks();
     std::atomic_signal_fence(std::memory_order_seq_cst);
     ThreadLinks() = *slot;
@@ -275,7 +276,7 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
     return absl::OkStatus();
   }
 
-  // Under control_mutex_. Throws nothing.
+  // Requires control_mutex_. Throws nothing.
   absl::Status StopLocked() {
     const Running running = CopyRunning();
     if (running == nullptr) return NotRunning();
@@ -288,7 +289,8 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
     return status;
   }
 
-  // The program may exit in the middle of a call of ours, even in one of this very thread.
+  // The program may exit during a call of this object, even during a call on this very thread. So
+  // the wait for the lock has a deadline.
   void StopAtExit() override {
     if (!IsOfThisProcess()) return;
     {
@@ -296,7 +298,7 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
       if (LockBy(lock, ExportDeadline())) static_cast<void>(StopLocked());
     }
     is_exit_using_.store(false,
-                         std::memory_order_release);  // the last touch: now it may be deleted
+                         std::memory_order_release);  // the last access: deletion is allowed now
   }
 
   [[nodiscard]] std::chrono::steady_clock::time_point ExportDeadline() const {
@@ -317,13 +319,13 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
   ThreadRegistry<Traits> registry_;
   const std::shared_ptr<CodeRegistry> code_ = std::make_shared<CodeRegistry>(&Platform::ForkCount);
   CollectorCounters counters_;
-  LoadedCode<Traits> loaded_code_{*code_, counters_};  // of all sessions; goes before the arena
+  LoadedCode<Traits> loaded_code_{*code_, counters_};  // of all sessions; the arena outlives it
 
-  std::mutex control_mutex_;  // one Start, Stop or Flush at a time; held while they wait
-  bool is_listed_ = false;    // in the ExitList, as far as we know
+  std::mutex control_mutex_;  // one Start, Stop or Flush at a time; locked while these wait
+  bool is_listed_ = false;    // in the ExitList, unless the exit has removed it
   std::atomic<bool> is_exit_using_{false};
 
-  std::mutex running_mutex_;  // never held over a wait
+  std::mutex running_mutex_;  // never locked during a wait
   Running running_;
   absl::Status last_start_;
   bool was_started_ = false;

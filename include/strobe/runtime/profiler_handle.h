@@ -1,4 +1,5 @@
-// ProfilerHandle: what a Profiler is, whatever its parts: its options and the core of this process.
+// ProfilerHandle: the state of a Profiler, whatever its parts: the options and the core of this
+// process.
 #pragma once
 
 #include <atomic>
@@ -20,10 +21,10 @@
 STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
 
-// The functions are BasicProfiler's, which documents them. Thread-safe.
+// BasicProfiler documents the functions. Thread-safe.
 class ProfilerHandle {
  public:
-  // Where memory runs out, or ran out for `factory`, all calls say so.
+  // If memory runs out, or has run out for `factory`, all calls report that.
   ProfilerHandle(ProfilerOptions options, std::unique_ptr<const CoreFactory> factory);
   ~ProfilerHandle();
   ProfilerHandle(const ProfilerHandle&) = delete;
@@ -40,17 +41,18 @@ class ProfilerHandle {
   [[nodiscard]] std::string Diagnose();
   [[nodiscard]] const ProfilerOptions& options() const { return options_; }
 
-  // "strobe: `what`: the status' message" on standard error.
+  // Writes "strobe: `what`: the status' message" to standard error.
   void Warn(const char* what, const absl::Status& status) const;
 
  private:
-  // The core of this process. In a fork's child the first use makes it, and not the fork, between
-  // which and an exec nothing may allocate. The parent's core is left as it was at the fork: its
-  // threads are not here, and its locks may be held by them. nullptr where memory runs out.
+  // The core of this process; nullptr if memory runs out. In a fork's child the first use makes a
+  // new core. The fork itself does not, because nothing may allocate between a fork and an exec.
+  // The parent's core stays as it was at the fork: its threads do not exist in the child, and may
+  // hold its locks.
   AbstractCore* Core();
   absl::Status Call(absl::Status (AbstractCore::*function)());
 
-  ProfilerOptions options_;  // never changes once it is constructed
+  ProfilerOptions options_;  // never changes after construction
   const std::unique_ptr<const CoreFactory> factory_;
   std::atomic<AbstractCore*> core_{nullptr};
 };

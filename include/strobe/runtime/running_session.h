@@ -1,5 +1,5 @@
-// RunningSession: a session with its threads, from Start to Stop: the collector's and the
-// exporter's.
+// RunningSession: a session from Start to Stop, with its two threads: the collector and the
+// exporter.
 #pragma once
 
 #include <chrono>
@@ -35,7 +35,7 @@ class RunningSession {
  public:
   using Deadline = Monitor::Deadline;
 
-  // All outlive it but `options` and `parts`.
+  // All arguments except `options` and `parts` must outlive this object.
   RunningSession(const ProfilerOptions& options, const Parts<Traits>& parts,
                  ThreadRegistry<Traits>& registry, LoadedCode<Traits>& code,
                  CollectorCounters& counters, SignalInUse& signal, ProfileMaker<Traits>& maker)
@@ -49,10 +49,10 @@ class RunningSession {
         collector_(options, session_, counters, MakeCallbacks(signal)) {}
 
   [[nodiscard]] Session<Traits>& session() { return session_; }
-  // Outlives the session where an exporter hangs.
+  // Outlives the session if an exporter hangs.
   [[nodiscard]] const std::shared_ptr<ExportWorker<Traits>>& worker() const { return worker_; }
 
-  // Begins both threads, or none. The threads of the program are attached by session().Begin().
+  // Begins both threads, or none. session().Begin() attaches the program's threads.
   absl::Status Begin() {
     if (!session_.has_provider()) {
       return absl::InvalidArgumentError(
@@ -61,7 +61,7 @@ class RunningSession {
     maker_.Begin();
     if (!worker_->Begin())
       return absl::ResourceExhaustedError("the system refuses another thread for the exporter");
-    // From here on nothing may throw: there is a thread.
+    // From here on nothing may throw, because the exporter's thread runs.
     registry_.BeginCollecting();
     if (collector_.Begin()) return absl::OkStatus();
     session_.FinishAll();
@@ -69,8 +69,8 @@ class RunningSession {
     return absl::ResourceExhaustedError("the system refuses another thread for the collector");
   }
 
-  // Exports what has been sampled, and ends all recordings. Throws nothing: what there is no memory
-  // for is dropped, and counted.
+  // Exports what has been sampled, and ends all recordings. Throws nothing: what finds no memory is
+  // dropped, and counted.
   absl::Status End() {
     session_.End();
     collector_.End();
@@ -89,7 +89,8 @@ class RunningSession {
     const std::uint64_t failures = counters_.out_of_memory.load(std::memory_order_relaxed);
     absl::Status status;
     while (true) {
-      // What failed before goes first; and the collector may end a period by itself just now.
+      // Periods that failed before go first. The collector may also end a period by itself just
+      // now.
       if (!worker_->IsIdle()) {
         worker_->Retry();
         status = worker_->Wait(deadline);
@@ -107,7 +108,7 @@ class RunningSession {
     }
   }
 
-  // Waits for as long as the recording lasts. `options` are valid.
+  // Waits for as long as the recording lasts. `options` must be valid.
   absl::StatusOr<Profile> Record(const RecordingOptions& options) {
     absl::StatusOr<RecordingColumns> columns =
         SelectColumns(session_.columns(), Traits::Providers::AllValueTypes(), options.value_types);
@@ -146,7 +147,7 @@ class RunningSession {
     return false;
   }
 
-  // Where memory runs out, the period goes on.
+  // If memory runs out, the period continues.
   absl::Status SubmitPeriod() {
     std::unique_ptr<ExportJob> job = maker_.TakePeriod(session_);
     if (job == nullptr) return OutOfMemory();
