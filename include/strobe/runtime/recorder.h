@@ -18,9 +18,9 @@
 STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
 
-// The continuous recording is always there; others come and go. What there is no memory for in one
-// of the others ends that one alone. A call that throws std::bad_alloc, for want of memory in the
-// continuous recording, has added nothing to any, and can be repeated. Collector thread only.
+// The continuous recording always exists; others begin and end. If memory runs out in one of the
+// others, that recording alone ends. If memory runs out in the continuous recording, a call throws
+// std::bad_alloc, has added nothing to any recording, and can be repeated. Collector thread only.
 class Recorder {
  public:
   // See Recording. Each recording has a memory limit of its own.
@@ -32,16 +32,16 @@ class Recorder {
   [[nodiscard]] Recording& continuous() { return continuous_; }
   [[nodiscard]] const Recording& continuous() const { return continuous_; }
 
-  // Begins a recording of these columns. Returns its place, until End(place); nothing where there
-  // are kMaxRecordings already, or memory runs out.
+  // Begins a recording of these columns. Returns its place, valid until End(place). Returns nothing
+  // if there are kMaxRecordings already, or memory runs out.
   std::optional<std::size_t> Begin(std::vector<std::size_t> columns, const Recording::Time& begin);
-  // The recording in that place; nullptr where memory has run out in it.
+  // The recording in that place; nullptr if memory has run out in it.
   [[nodiscard]] Recording* At(std::size_t place) {
     return others_[place].recording ? &*others_[place].recording : nullptr;
   }
   void End(std::size_t place);
 
-  // The rest goes to each recording.
+  // The functions below apply to each recording.
 
   void AddThread(std::uint32_t thread, std::uint64_t id, const std::string& name) {
     continuous_.AddThread(thread, id, name);
@@ -55,9 +55,10 @@ class Recorder {
     continuous_.SetModules(generation, map);
     ForEachOther([&](Recording& recording) { recording.SetModules(generation, map); });
   }
-  // Whether one of them knows that this code has gone: the one that has lasted longest knows most.
+  // True if a recording has noted that this code is not loaded any more. The recording that has
+  // lasted longest has noted most.
   [[nodiscard]] bool HasGone(std::uint32_t generation, Address address) const;
-  // False where one of them does not know what the stack shares with the last.
+  // False if a recording lacks the last stack, with which this one shares frames.
   bool Add(std::uint32_t thread, const StackDelta& stack, std::span<const std::int64_t> row,
            std::uint64_t context) {
     bool is_known = continuous_.Add(thread, stack, row, context);
@@ -66,8 +67,8 @@ class Recorder {
     });
     return is_known;
   }
-  // Where the continuous recording knows the thread's last stack, and another does not, that has a
-  // [overflow] stack.
+  // Returns false if the continuous recording lacks the thread's last stack. If another recording
+  // lacks it, that recording adds the row to [overflow].
   bool ExtendLast(std::uint32_t thread, std::span<const std::int64_t> row, std::uint64_t context) {
     if (!continuous_.ExtendLast(thread, row, context)) return false;
     ForEachOther([&](Recording& recording) {

@@ -22,49 +22,50 @@
 STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
 
-// What a call returns that needs a session.
+// The status of a call that needs a running session, if there is none.
 [[nodiscard]] inline absl::Status NotRunning() noexcept {
   return MakeStatus(absl::StatusCode::kFailedPrecondition, "the profiler is not running");
 }
 
-// One call. The collector and the caller share it: a thread can be cancelled while it waits.
+// One call. The collector and the caller share it, because the caller's thread can be cancelled
+// while it waits.
 struct RecordingCall {
-  // What the caller wants.
+  // Set by the caller.
   RecordingColumns columns;
   std::int64_t duration_ns = 0;
 
-  // The collector's.
+  // Used by the collector only.
   std::optional<std::size_t> place;  // of the recording, while it is open: see Recorder
-  std::int64_t end_ns = 0;           // by its clock
+  std::int64_t end_ns = 0;           // by the collector's clock
   Stats at_begin;
 
-  // The outcome: an error, or a profile that lacks its samples, and these.
+  // The result: an error, or a profile without its samples, and the samples.
   absl::Status status;
   Profile profile;
   AggregatedPeriod samples;
   bool is_done = false;  // under the monitor
 };
 
-// `monitor` guards the list. Only Wait is called by other threads than the collector, or, after the
-// collector has ended, the thread that ends the session.
+// `monitor` guards the list. Any thread may call Wait. Only the collector calls the other
+// functions, or, after the collector has ended, the thread that ends the session.
 class RecordingCalls {
  public:
-  // `monitor` outlives it.
+  // `monitor` must outlive this object.
   explicit RecordingCalls(Monitor& monitor) : monitor_(monitor) { calls_.reserve(kMaxRecordings); }
 
-  // Hands the call over, and waits until it is done. Takes no memory.
+  // Hands the call to the collector, and waits until it is done. Allocates no memory.
   void Wait(const std::shared_ptr<RecordingCall>& call);
 
-  // When the next call is to begin or to end: INT64_MIN for one that has not begun, INT64_MAX where
-  // there is none. With the monitor locked.
+  // When the next call begins or ends: INT64_MIN for a call that has not begun, INT64_MAX if there
+  // is no call. Requires the monitor's lock.
   [[nodiscard]] std::int64_t due_ns() const;
 
-  // The calls that are due, at the front. With the monitor locked.
+  // The calls that are due, at the front. Requires the monitor's lock.
   using Calls = std::array<std::shared_ptr<RecordingCall>, kMaxRecordings>;
   [[nodiscard]] Calls Due(std::int64_t now_ns) const;
 
-  // Calls begin(call) for each of these that has not begun, and end(call) for the others. One that
-  // begin leaves without a place is done.
+  // Calls begin(call) for each call that has not begun, and end(call) for the others. A call
+  // without a place after begin is done.
   template <class Begin, class End>
   void Serve(const Calls& due, const Begin& begin, const End& end) {
     for (const std::shared_ptr<RecordingCall>& call : due) {
@@ -78,8 +79,8 @@ class RecordingCalls {
       if (!call->place) Finish(call);
     }
   }
-  // The session has ended: calls end(call) for each that has begun, and refuses all others, also
-  // those that come later.
+  // Call it after the session has ended. Calls end(call) for each call that has begun. Refuses all
+  // others, including later ones.
   template <class End>
   void Close(const End& end) {
     Calls left;

@@ -15,7 +15,7 @@ namespace strobe::internal {
 
 struct RecordingColumn {
   std::size_t index = 0;     // into the rows of the intake, and into all value types
-  std::size_t provider = 0;  // whose value type it is, as an index into the ProviderList
+  std::size_t provider = 0;  // the column's provider, as an index into the ProviderList
 };
 using RecordingColumns = std::vector<RecordingColumn>;
 
@@ -30,8 +30,8 @@ RecordingColumns EnabledColumns(Providers& providers) {
   return columns;
 }
 
-// Those of `enabled` whose value type has one of these names; all without a name. InvalidArgument
-// for a name that none has.
+// The columns of `enabled` whose value type has one of these names; all columns if there are no
+// names. InvalidArgument for a name that no enabled column has.
 absl::StatusOr<RecordingColumns> SelectColumns(const RecordingColumns& enabled,
                                                std::span<const ValueType> value_types,
                                                const std::vector<std::string>& names);
@@ -40,10 +40,10 @@ absl::StatusOr<RecordingColumns> SelectColumns(const RecordingColumns& enabled,
 // which stands after any count.
 std::size_t DefaultColumn(const RecordingColumns& columns);
 
-// Their indices alone.
+// The index of each column.
 std::vector<std::size_t> IndicesOf(const RecordingColumns& columns);
 
-// Their value types, of all value types.
+// The value type of each column. `value_types` are all value types.
 std::vector<ValueType> ValueTypesOf(const RecordingColumns& columns,
                                     std::span<const ValueType> value_types);
 
