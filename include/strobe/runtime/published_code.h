@@ -1,4 +1,4 @@
-// PublishedCode: what captures know of the code that is loaded.
+// PublishedCode: the data on the loaded code that captures read.
 #pragma once
 
 #include <atomic>
@@ -10,13 +10,13 @@
 STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
 
-// Written by LoadedCode while captures read it. It stays where it is for as long as a late signal
+// LoadedCode writes it while captures read it. Its address stays valid for as long as a late signal
 // may arrive.
 struct PublishedCode {
-  // Which map of modules the addresses of a record belong to.
+  // The module map that the addresses of a new record belong to.
   std::atomic<std::uint32_t> generation{0};
-  // What stacks are walked by, or nullptr. A capture may read them until it ends if it has loaded
-  // the pointer after it has said that it is under way, both sequentially consistent.
+  // The tables that captures unwind by, or nullptr. A capture may read the tables until it ends if
+  // it set is_capturing before it loaded the pointer, both sequentially consistent.
   std::atomic<const UnwindModules*> tables{nullptr};
 };
 static_assert(decltype(PublishedCode::generation)::is_always_lock_free);
