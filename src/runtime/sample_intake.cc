@@ -8,7 +8,7 @@ std::uint32_t SampleIntake::AddThread(std::uint64_t id, const std::string& name,
                                       std::span<const std::int64_t> scales) {
   if (free_.empty()) {
     const std::size_t count = thread_count_;
-    // Room for all threads, so that no end of a thread needs any.
+    // Reserves room for all numbers, so that RemoveThread needs no memory.
     if (free_.capacity() <= count) free_.reserve(std::max<std::size_t>(2 * count, 16));
     scales_.resize((count + 1) * layout_.value_count);
     free_.push_back(thread_count_++);

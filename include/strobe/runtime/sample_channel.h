@@ -1,4 +1,4 @@
-// SampleChannel: all that passes between one thread's captures and the one that drains them.
+// SampleChannel: all data that pass between one thread's captures and the thread that drains them.
 #pragma once
 
 #include <array>
@@ -17,16 +17,14 @@
 STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
 
-// What passes of one amount between its provider and one thread's captures.
+// The state of one amount, shared by its provider and one thread's captures.
 struct ProviderCell {
-  std::atomic<std::int64_t> requested{
-      0};  // asked for and not yet served; the collector adds, the handler takes
-  std::atomic<std::int64_t> credited{0};  // all that was served or extended since the attachment
-  std::atomic<std::int64_t> carried{
-      0};  // credited, but no record could be written: rides on the next one
+  std::atomic<std::int64_t> requested{0};  // not yet served; the collector adds, the handler takes
+  std::atomic<std::int64_t> credited{0};   // all that was served or extended since the attachment
+  std::atomic<std::int64_t> carried{0};    // credited, but in no record; the next one carries it
   std::atomic<std::int64_t> last_capture_cpu_ns{-1};
 
-  // For a new attachment, while no capture can begin.
+  // Resets the cell for a new attachment, while no capture can begin.
   void Reset() {
     requested.store(0, std::memory_order_relaxed);
     credited.store(0, std::memory_order_relaxed);
@@ -35,10 +33,10 @@ struct ProviderCell {
   }
 };
 
-// Waits until `flag` is false; false where that takes longer than `timeout_ns`.
+// Waits until `flag` is false. Returns false if that takes longer than `timeout_ns`.
 bool WaitUntilClear(const std::atomic<bool>& flag, std::int64_t timeout_ns);
 
-// Relaxed adding by the one thread that writes: no locked instruction.
+// Adds without a locked instruction. Only the one thread that writes the counter may call it.
 template <class T>
 void AddByOwner(std::atomic<T>& counter, T amount) {
   counter.store(counter.load(std::memory_order_relaxed) + amount, std::memory_order_relaxed);
@@ -47,10 +45,11 @@ void AddByOwner(std::atomic<T>& counter, T amount) {
 // Written by the thread's own captures, read by stats().
 struct CaptureCounters {
   std::atomic<std::uint32_t> captures{0};  // handler calls
-  // The reasons before kUnreadable, which is the collector's alone.
+  // One for each reason before kUnreadable. Only the collector counts the other reasons.
   std::array<std::atomic<std::uint32_t>, static_cast<std::size_t>(DropReason::kUnreadable)> drops{};
   std::array<std::atomic<std::uint32_t>, kStackEndCount> ends{};
-  // Of `captures`, when the collector last saw to the channel's memory. Here for the room.
+  // The value of `captures` when the collector last checked the channel's memory. It is here
+  // because there is room for it.
   std::atomic<std::uint32_t> seen_captures{0};
   std::atomic<std::int64_t> time_ns{0};
 
@@ -61,7 +60,7 @@ struct CaptureCounters {
       stats.stack_ends[i] += ends[i].load(std::memory_order_relaxed);
     stats.handler_time_ns += time_ns.load(std::memory_order_relaxed);
   }
-  // But for `captures`, by which the channel's memory is known to be in use.
+  // Clears all but `captures`, which shows whether the channel's memory is in use.
   void Clear() {
     for (auto& drop : drops) drop.store(0, std::memory_order_relaxed);
     for (auto& end : ends) end.store(0, std::memory_order_relaxed);
@@ -69,66 +68,68 @@ struct CaptureCounters {
   }
 };
 
-// One block of bytes without addresses: its ring and its memo it knows by their distance. So the
-// bytes of all three, copied together, can be drained elsewhere, also in another process.
-// A channel lives in a SlotArena and is never freed, only used again, because a late signal may
-// still find it. `Traits` is the Profiler's.
+// A block of bytes without addresses: it finds its ring and its memo by their distance. So a copy
+// of the bytes of all three can be drained elsewhere, even in another process.
+//
+// A channel lives in a SlotArena and is never freed, only reused, because a late signal may still
+// find it. `Traits` is the Profiler's.
 template <class Traits>
 struct alignas(kCacheLineBytes) SampleChannel {
   using Cells = std::array<ProviderCell, Traits::Providers::kCellCount>;
 
   SlotToken token;  // its use changes with each attachment
-  // Whether a capture may begin, and whether one is under way: the thread stores the second before
-  // it reads the first, and the one that detaches stores the first before reading the second (all
-  // sequentially consistent), so one of the two always sees the other.
+  // is_active: a capture may begin. is_capturing: a capture is under way. A capture stores
+  // is_capturing before it reads is_active. A detachment stores is_active before it reads
+  // is_capturing. All these accesses are sequentially consistent, so at least one side sees the
+  // other's store.
   std::atomic<bool> is_active{false};
   std::atomic<bool> is_capturing{false};
-  // Set where the collector does not know the stack of the last record, so that the next one must
-  // share nothing with it.
+  // Set if the collector does not have the stack of the last record: the next record must share
+  // nothing with that stack.
   std::atomic<bool> memo_is_stale{true};
-  // Set where a walk had no table: the ring may be full of the stacks of such. The collector clears
-  // it when it has emptied the ring.
+  // Set if a walk lacked a table: slices of such walks may fill the ring. The collector clears it
+  // when it has emptied the ring.
   std::atomic<bool> has_slices{false};
-  // By cell: whether a capture notes the thread's CPU clock. Here, and not in the cells, for
-  // the room that they would take.
+  // By cell: whether a capture notes the thread's CPU clock. It is not in the cells, because it
+  // would take more room there.
   std::array<std::atomic<bool>, Traits::Providers::kCellCount> wants_cpu_clock{};
-  // Whose events count, provider n by bit n: those of the session that the channel is attached to.
-  // A capture looks at it as at is_active, which is also false for a moment while the collector
-  // frees memory.
+  // The providers whose events count, provider n by bit n: those of the session that the channel is
+  // attached to. A capture reads it, like is_active, after it stores is_capturing. is_active does
+  // not suffice: it is also false for a moment while the collector frees memory.
   std::atomic<std::uint8_t> open_events{0};
-  // The collector's, or under the registry's mutex while the channel is free: whether the captures
-  // that it has seen left memory in use.
+  // Whether the captures that the collector has seen left memory in use. Used by the collector, or
+  // under the registry's mutex while the channel is free.
   std::atomic<bool> has_memory{false};
   StackBounds stack;
   std::uint64_t thread_id = 0;
-  // What the thread is doing: the number of a set of labels, copied into each record; kNoContext
-  // for none. The thread itself writes it.
+  // The number of the label set that says what the thread is doing; kNoContext for none. Each
+  // record gets a copy. The thread itself writes it.
   std::atomic<std::uint64_t> context{kNoContext};
-  std::uint32_t memo_distance = 0;  // the memo's address, counted from the channel's own
+  std::uint32_t memo_distance = 0;  // from the channel's address to the memo's
 
   alignas(kCacheLineBytes) typename Traits::Ring ring;
   alignas(kCacheLineBytes) Cells cells;
   CaptureCounters counters;
 
-  // Which channels of the chunk have records, channel n by bit n; in the chunk's first channel
-  // alone. Here for the room: a page of its own would be a sixth of what the chunk's channels take.
+  // The channels of the chunk that have records, channel n by bit n. Used in the chunk's first
+  // channel only. A page of its own would be a sixth of what the chunk's channels take.
   std::atomic<std::uint64_t> marks{0};
-  std::uint64_t ring_room_bytes = 0;  // of the memory that is there for the ring
+  std::uint64_t ring_room_bytes = 0;  // of the memory reserved for the ring
 
-  // What the thread's walks remember, or copy of stacks that are not its own; in memory that the
-  // first walk commits. Signal-safe.
+  // What the thread's walks remember, or their copies of stacks that are not its own. The first
+  // walk commits the memory. Signal-safe.
   [[nodiscard]] WalkMemo& memo() noexcept {
     return *reinterpret_cast<WalkMemo*>(reinterpret_cast<std::uintptr_t>(this) + memo_distance);
   }
 
-  // Whether captures have touched memory that was not given back.
+  // True if captures have touched memory that has not been given back.
   [[nodiscard]] bool holds_memory() const {
     return has_memory.load(std::memory_order_relaxed) ||
            counters.captures.load(std::memory_order_relaxed) !=
                counters.seen_captures.load(std::memory_order_relaxed);
   }
 
-  // Whether a request has not been served. Signal-safe.
+  // True if a request has not been served. Signal-safe.
   [[nodiscard]] bool is_requested() const {
     for (const ProviderCell& cell : cells) {
       if (cell.requested.load(std::memory_order_relaxed) != 0) return true;

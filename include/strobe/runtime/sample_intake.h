@@ -1,4 +1,4 @@
-// SampleIntake: the records of threads become the rows of recordings.
+// SampleIntake: turns the records of threads into the rows of recordings.
 #pragma once
 
 #include <algorithm>
@@ -18,9 +18,9 @@
 STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
 
-// It knows no platform, no provider and no slot: threads' names, what their amounts stand for, and
-// the modules that their addresses belong to are given to it as data. Collector thread only. A call
-// that throws std::bad_alloc has added nothing, and can be repeated.
+// Depends on no platform, provider or slot. It gets as data: the threads' names, what their amounts
+// stand for, and the modules that their addresses belong to. Collector thread only. A call that
+// throws std::bad_alloc has added nothing, and can be repeated.
 class SampleIntake {
  public:
   using Values = std::array<std::int64_t, kMaxValueTypes>;
@@ -28,9 +28,9 @@ class SampleIntake {
   enum class Outcome : std::uint8_t {
     kAdded,
     kOverflow,      // added to the thread's [overflow]: the next record must share nothing with it
-    kUnreadable,    // no capture can have written it, and nothing was added; likewise
-    kEmpty,         // a stack without amounts, of which only the walk was wanted
-    kMissingTable,  // its walk misses the table of `missing_pc`, and nothing was added
+    kUnreadable,    // no capture can have written it; nothing was added; the next shares nothing
+    kEmpty,         // a stack without amounts, recorded only for its walk
+    kMissingTable,  // its walk lacks the table of `missing_pc`, and nothing was added
   };
   struct Result {
     Outcome outcome = Outcome::kUnreadable;
@@ -45,10 +45,10 @@ class SampleIntake {
                std::size_t memory_limit_bytes, const Recording::Time& begin)
       : layout_(layout), recorder_(std::move(columns), memory_limit_bytes, begin) {}
 
-  // A number for a thread. An amount of 1 stands for scales[i] in each column i.
+  // Returns a number for a thread. An amount of 1 stands for scales[i] in each column i.
   std::uint32_t AddThread(std::uint64_t id, const std::string& name,
                           std::span<const std::int64_t> scales);
-  // Ends the use of the number. Takes no memory.
+  // Frees the number. Allocates no memory.
   void RemoveThread(std::uint32_t thread);
 
   // The modules that records with `generation` refer to; see ModuleHistory::Add.
@@ -56,8 +56,8 @@ class SampleIntake {
     recorder_.SetModules(generation, map);
   }
 
-  // Adds a record of the thread, aligned to 8 bytes. Where the capture had no table for the rest of
-  // its walk, finish(slice, stack) finishes that, or returns the address of code whose table is
+  // Adds a record of the thread, aligned to 8 bytes. If the capture lacked a table for the rest of
+  // its walk, finish(slice, stack) finishes the walk, or returns the address of code whose table is
   // missing.
   template <class Finish>
   Result Add(std::uint32_t thread, std::span<const std::byte> bytes, Finish&& finish) {
@@ -83,18 +83,20 @@ class SampleIntake {
     return result;
   }
 
-  // Adds an amount of one value type to the stack of the thread's last record, and says in `values`
-  // what that was. False, and nothing added, without one, or where that had another context.
+  // Adds an amount of one value type to the stack of the thread's last record, and sets `values` to
+  // the added row. Returns false, and adds nothing, if there is no such stack, or if that record
+  // had another context.
   bool ExtendLast(std::uint32_t thread, std::size_t value_type, std::int64_t amount,
                   std::uint64_t context, Values& values);
-  // The thread has had a stack since that could not be read: nothing shares with the one before.
+  // Forgets the thread's last stack, because a later stack could not be read: the next record
+  // shares nothing with the forgotten one.
   void ForgetLast(std::uint32_t thread) { recorder_.ForgetLast(thread); }
   // See Aggregator.
   void AddPseudo(std::uint32_t thread, PseudoFrame frame, std::span<const std::int64_t> values) {
     recorder_.AddPseudo(thread, frame, values);
   }
 
-  // What the records go to.
+  // The recordings that the records are added to.
   [[nodiscard]] Recorder& recorder() { return recorder_; }
 
  private:
@@ -102,7 +104,7 @@ class SampleIntake {
     return std::span(values).first(layout_.value_count);
   }
 
-  // An amount comes out of a ring: whatever it is, this must be defined.
+  // An amount comes out of a ring and may have any value, so the product is unsigned.
   template <class AmountOf>
   [[nodiscard]] Values ValuesOf(std::uint32_t thread, const AmountOf& amount_of) const {
     Values values{};
@@ -117,9 +119,9 @@ class SampleIntake {
 
   const ValueLayout layout_;
   Recorder recorder_;
-  std::uint32_t thread_count_ = 0;    // numbers that there are
+  std::uint32_t thread_count_ = 0;    // numbers in use or free
   std::vector<std::int64_t> scales_;  // value_count a thread
-  std::vector<std::uint32_t> free_;   // threads not in use
+  std::vector<std::uint32_t> free_;   // numbers not in use
 };
 
 }  // namespace strobe::internal
