@@ -1,4 +1,4 @@
-// Session: what happens to samples between one Start and its Stop. It has no thread of its own.
+// Session: the sampling between one Start and its Stop. It has no thread of its own.
 #pragma once
 
 #include <algorithm>
@@ -31,11 +31,11 @@
 STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
 
-// How long a thread must have been idle, or a slot free, for its memory to be given back; up to
-// twice this and a period.
+// How long a thread must have been idle, or a slot free, before its memory is given back. That may
+// take up to twice this time and a period.
 inline constexpr std::int64_t kLongIdleNs = 10'000'000'000;
 
-// Threads that wait for the collector to settle their accounts: as many count as a full ring.
+// This many ended threads with unsettled accounts count as a full ring.
 inline constexpr double kManyEndedThreads = 256;
 
 // Attach and Detach may be called from any thread; everything else by the collector, or,
@@ -64,9 +64,9 @@ class Session {
                                         std::memory_order_relaxed);
   }
 
-  // Whether the options enable any.
+  // True if the options enable a provider.
   [[nodiscard]] bool has_provider() const { return accounts_.first_enabled() < kCount; }
-  // The sampling period of that provider, or of the first; 0 where it has none.
+  // The sampling period of that provider, or of the first that is enabled; 0 if it has none.
   [[nodiscard]] std::int64_t period_ns(std::size_t provider) const {
     return accounts_.period_ns(provider);
   }
@@ -74,31 +74,32 @@ class Session {
   // The columns of the providers that are enabled.
   [[nodiscard]] const RecordingColumns& columns() const { return columns_; }
 
-  // Begins to sample a live slot. Nothing happens where it is attached already. Where a capture of
-  // an earlier session has not ended yet, which may write into the slot until it does, the thread
-  // is attached at the first drain after its end.
+  // Begins to sample a live slot. Does nothing if the slot is attached already. A capture of an
+  // earlier session may still write into the slot: then the first drain after its end attaches the
+  // thread.
   void Attach(Slot& slot) { accounts_.Attach(slot); }
 
-  // Ends that; credits each provider's residual.
+  // Ends the sampling of a slot; credits each provider's residual.
   void Detach(Slot& slot) { static_cast<void>(accounts_.Detach(slot)); }
 
-  // Settles the thread's account and samples it anew, on the collector's thread: something about
-  // it, or the signal, has changed. The new account begins where the old one ended.
+  // Settles the thread's account and attaches the thread anew, after a change of the thread or of
+  // the signal. The new account begins where the old one ended. Collector's thread only.
   void Reattach(Slot& slot) {
     const auto ended = accounts_.Detach(slot);
     if (!ended) return;
     FinishOrDrop(slot);
     accounts_.Attach(slot, *ended);
   }
-  // The sets of labels whose numbers are the context words of slots.
+  // The label sets. Slots' context words are their numbers.
   [[nodiscard]] LabelTable& labels() { return labels_; }
   [[nodiscard]] int signal() const { return accounts_.signal(); }
   void set_signal(int signal) { accounts_.set_signal(signal); }
 
-  // Moves every record into the recordings and settles the accounts of threads that have ended.
-  // Returns the fullest ring's fill, 0 to 1, or how near to kManyEndedThreads those threads were,
-  // if that is more; 1 where it had to finish walks, whose records take up the rings. Where memory
-  // runs out, records stay in their rings, and accounts unsettled, for the next call.
+  // Moves every record into the recordings, and settles the accounts of threads that have ended.
+  // Returns the fullest ring's fill, 0 to 1, or the number of those threads as a share of
+  // kManyEndedThreads, if that is more. Returns 1 if it finished walks, because their records take
+  // up the rings. If memory runs out, records stay in their rings, and accounts unsettled, for the
+  // next call.
   double Drain() {
     code_.RefreshIfChanged(drain_.intake());
     if (accounts_.TakePostponed()) Begin();
@@ -122,8 +123,8 @@ class Session {
     return fill;
   }
 
-  // Gives every provider whose poll round is due its round; returns when the next is, or
-  // INT64_MAX.
+  // Runs the poll rounds that are due. Returns when the next one is due, or INT64_MAX if none is
+  // planned.
   std::int64_t Poll(std::int64_t now_ns) {
     std::int64_t next_ns = INT64_MAX;
     accounts_.providers().ForEachEnabled([&](auto& provider, auto index) {
@@ -139,28 +140,27 @@ class Session {
     return next_ns;
   }
 
-  // Begins, after the registry's BeginCollecting: attaches all threads that are registered. Those
-  // that register later attach themselves.
+  // Attaches all registered threads. Call it after the registry's BeginCollecting. Threads that
+  // register later attach themselves.
   void Begin() {
     registry_.VisitAll([this](Slot& slot) { Attach(slot); });
   }
 
-  // Ends: detaches every thread. From now on Attach does nothing. The collector may still be at
-  // work.
+  // Detaches every thread. From now on Attach does nothing. The collector may still be at work.
   void End() {
     accounts_.End();
     registry_.VisitAll([this](Slot& slot) { Detach(slot); });
   }
 
-  // After End, and after the collector has ended: settles all accounts.
+  // Settles all accounts. Call it after End, and after the collector has ended.
   void FinishAll() {
     static_cast<void>(counters_.HasMemoryFor([this] { Drain(); }));
     registry_.EndCollecting([this](Slot& slot) { FinishOrDrop(slot); });
     registry_.DiscardAll();
   }
 
-  // The period that ends now. The continuous recording goes on with the next; where memory runs
-  // out, with this one.
+  // Takes the period that ends now. The continuous recording continues with the next period; if
+  // memory runs out, with this one.
   RecordedPeriod TakePeriod() {
     Recording& recording = recorder().continuous();
     recording.ReturnHeldBack();  // where the last try to take this period failed
@@ -180,9 +180,10 @@ class Session {
                                        std::memory_order_relaxed);
   }
 
-  // Begins a recording beside the continuous one, of what is drained from now on: after a Drain.
-  // Returns its place, until EndRecording(place); nothing for want of memory. As at the border of
-  // two periods, what a thread's samples say beyond its clock goes to what begins.
+  // Begins a recording, beside the continuous one, of all that is drained from now on. Call it
+  // after a Drain. Returns its place, valid until EndRecording(place); nothing if memory runs out.
+  // If a thread's samples add up to more than its clock, the surplus goes to the new recording, as
+  // it goes to the new period at the border of two periods.
   std::optional<std::size_t> BeginRecording(const RecordingColumns& columns) {
     const std::optional<std::size_t> place = recorder().Begin(IndicesOf(columns), Now());
     if (!place) {
@@ -198,7 +199,8 @@ class Session {
     recorder().End(*place);
     return std::nullopt;
   }
-  // What was recorded there; after a Drain. Nothing where memory has run out in it.
+  // Takes the samples of the recording in that place. Call it after a Drain. Returns nothing if
+  // memory has run out in the recording.
   std::optional<RecordedPeriod> TakeRecording(std::size_t place) {
     Recording* const recording = recorder().At(place);
     if (recording == nullptr) {
@@ -230,7 +232,8 @@ class Session {
 
   template <class Provider, class Index>
   void PollThread(Slot& slot, Provider& provider, Index index) {
-    // A thread whose stack waits for a table would be interrupted again, though it has not run.
+    // Drains first: else a thread whose stack waits for a table would be interrupted again, though
+    // it has not run.
     const std::unique_lock<std::mutex> lock = drain_.Drain(slot);
     if (!slot.is_attached) return;
     SlotThread<Traits> thread(slot, index, signal());
@@ -238,7 +241,7 @@ class Session {
         provider.Poll(thread, std::get<index>(slot.states), clock_.MonotonicNs());
     bool is_extended = false;
     if (verdict.action == PollVerdict::Action::kExtendLast) {
-      // Without memory for that a new stack takes the weight.
+      // If memory runs out, a new stack takes the weight.
       static_cast<void>(counters_.HasMemoryFor(
           [&] { is_extended = drain_.ExtendLast(slot, index, verdict.weight); }));
     }
@@ -257,7 +260,7 @@ class Session {
     return {.monotonic_ns = clock_.MonotonicNs(), .unix_ns = clock_.UnixTimeNs()};
   }
 
-  // Calls visit(thread, surplus) for each thread whose rows say more than its clock.
+  // Calls visit(thread, surplus) for each thread whose rows add up to more than its clock.
   template <class Visit>
   void VisitSurpluses(const Visit& visit) {
     registry_.CopyAll(slots_);
@@ -268,12 +271,12 @@ class Session {
       if (surplus != Row{}) visit(slot->thread_key, surplus);
     }
   }
-  // They move to the next period.
+  // Moves the surpluses to the next period.
   void HoldSurplusesBack(Recording& recording) {
     VisitSurpluses([&](std::uint32_t thread, const Row& row) { recording.HoldBack(thread, row); });
   }
 
-  // Gives back what threads hold that are long idle, or gone.
+  // Gives back the memory of threads that are long idle, or gone.
   void SeeToMemory(std::int64_t now_ns) {
     if (now_ns - memory_seen_to_ns_ < kLongIdleNs) return;
     for (Slot* slot : slots_) {
@@ -284,7 +287,8 @@ class Session {
     memory_seen_to_ns_ = now_ns;
   }
 
-  // A signal that comes just now is a late one: what it stands for goes into the residual.
+  // Gives back an idle thread's memory. A signal that comes meanwhile is a late one: its weight
+  // goes into the residual.
   void DiscardIfIdle(Slot& slot) {
     if (!slot.is_attached || !SlotArena<Traits>::IsLongIdle(*slot.channel)) return;
     slot.channel->is_active.store(false, std::memory_order_seq_cst);
@@ -303,7 +307,7 @@ class Session {
     drain_.Finish(slot);
   }
 
-  // The same, where there is no later call: what there is no memory for is dropped, and counted.
+  // Like Finish, if there is no later call: what finds no memory is dropped, and counted.
   void FinishOrDrop(Slot& slot) {
     if (!counters_.HasMemoryFor([&] { Finish(slot); })) drain_.Drop(slot);
   }
@@ -316,7 +320,7 @@ class Session {
   SlotAccounts<Traits> accounts_;
   SlotDrain<Traits> drain_;
   const RecordingColumns columns_;
-  LabelTable labels_;  // the sets that threads' context words name
+  LabelTable labels_;  // the label sets of threads' context words
   RandomSource random_;
   std::vector<Slot*> slots_;  // scratch
   std::array<PollRounds<Platform>, kCount> poll_rounds_;

@@ -1,4 +1,5 @@
-// SlotAccounts: from when to when a slot is sampled, and what its providers are owed in between.
+// SlotAccounts: begins and ends the sampling of slots, and computes what the records of a slot
+// lack.
 #pragma once
 
 #include <algorithm>
@@ -25,8 +26,8 @@
 STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
 
-// How long the end of an attachment waits for a capture under way there. Longer means that the
-// thread is stopped, say by a debugger.
+// How long a detachment waits for a capture that is under way. A longer capture means that the
+// thread is stopped, for example by a debugger.
 inline constexpr std::int64_t kCaptureWaitNs = 100'000'000;
 
 // The account of a slot is open from its attachment until its records and its residual have been
@@ -41,7 +42,7 @@ class SlotAccounts {
   static constexpr std::size_t kCount = Providers::kCount;
   using Row = std::array<std::int64_t, Providers::kValueCount>;
 
-  // What a thread's clocks say; -1 where they were not read.
+  // What a thread's clocks read; -1 if they were not read.
   struct Clocks {
     std::int64_t monotonic_ns = -1;
     std::int64_t cpu_ns = -1;
@@ -60,26 +61,26 @@ class SlotAccounts {
   [[nodiscard]] Providers& providers() { return providers_; }
   // The first provider that the options enable; kCount where they enable none.
   [[nodiscard]] std::size_t first_enabled() const { return first_enabled_; }
-  // The sampling period of a provider; 0 where it has none, or is not enabled.
+  // The sampling period of a provider; 0 if it has none, or is not enabled.
   [[nodiscard]] std::int64_t period_ns(std::size_t provider) const {
     return provider < kCount ? periods_ns_[provider] : 0;
   }
-  // What that provider shows by default.
+  // The column that the first enabled provider shows by default.
   [[nodiscard]] std::size_t shown_column() const {
     return std::max<std::size_t>(Providers::FirstColumn(first_enabled_ + 1), 1) - 1;
   }
   [[nodiscard]] int signal() const { return signal_.load(std::memory_order_relaxed); }
   void set_signal(int signal) { signal_.store(signal, std::memory_order_relaxed); }
 
-  // Begins to sample a live slot; the account begins at `since`, or now. Nothing happens where it
-  // is attached already, or after End. Where a capture of an earlier session has not ended yet,
-  // which may write into the slot until it does, the thread is noted as postponed.
+  // Begins to sample a live slot; the account begins at `since`, or now. Does nothing if the slot
+  // is attached already, or after End. A capture of an earlier session may still write into the
+  // slot: then the thread is noted as postponed.
   void Attach(Slot& slot, const Clocks& since = {}) {
     const std::lock_guard lock(registry_.ControlMutex(slot));
     if (slot.is_attached || slot.is_ending.load(std::memory_order_acquire) ||
         has_ended_.load(std::memory_order_seq_cst))
       return;
-    if (slot.needs_finish) return;  // the account before is still being settled
+    if (slot.needs_finish) return;  // the previous account is not settled yet
     if (slot.channel->is_capturing.load(std::memory_order_seq_cst)) {
       has_postponed_.store(true, std::memory_order_relaxed);
       return;
@@ -102,8 +103,8 @@ class SlotAccounts {
     });
   }
 
-  // Ends that; credits each provider's residual. What the clocks said then; nothing where the slot
-  // was not attached.
+  // Ends the sampling of a slot; credits each provider's residual. Returns what the clocks read
+  // then; nothing if the slot was not attached.
   std::optional<Clocks> Detach(Slot& slot) {
     const std::lock_guard lock(registry_.ControlMutex(slot));
     if (!slot.is_attached) return std::nullopt;
@@ -121,7 +122,7 @@ class SlotAccounts {
         account.residual = provider.Detach(thread, std::get<index>(slot.states), now.monotonic_ns);
         now.cpu_ns = std::max(now.cpu_ns, thread.read_cpu_ns());
       } else {
-        // No clock knows of what has not been served: it counts as credited, and is lost.
+        // No clock measures requests that were not served: they count as credited, and are lost.
         for (std::size_t i = kFirst; i < Providers::FirstCell(index + 1); ++i) {
           ProviderCell& cell = slot.channel->cells[i];
           cell.credited.fetch_add(cell.requested.exchange(0, std::memory_order_acq_rel),
@@ -137,10 +138,10 @@ class SlotAccounts {
   // From now on Attach does nothing.
   void End() { has_ended_.store(true, std::memory_order_seq_cst); }
 
-  // Whether a thread was postponed since the last call.
+  // True if a thread was postponed since the last call.
   bool TakePostponed() { return has_postponed_.exchange(false, std::memory_order_relaxed); }
 
-  // What a weight of 1 of its provider stands for in each column.
+  // For each column: what a weight of 1 of the column's provider stands for.
   Row ScalesOf(const Slot& slot) {
     Row scales{};
     providers_.ForEachEnabled([&](const auto& provider, auto index) {
@@ -153,8 +154,8 @@ class SlotAccounts {
     return scales;
   }
 
-  // What a slot's account has not got of its rows: of what was credited; and of the clock's time.
-  // Before the detachment, the second alone.
+  // What the slot's account lacks, as two rows: of the credited weights, and of the clock's time.
+  // Before the detachment the first row is 0.
   std::pair<Row, Row> OutstandingOf(Slot& slot) {
     std::pair<Row, Row> rows{};
     providers_.ForEachEnabled([&](auto& provider, auto index) {
@@ -178,8 +179,8 @@ class SlotAccounts {
     return rows;
   }
 
-  // What the thread's rows say beyond its clock. A timer's first expiry stands for a whole period,
-  // however soon it comes.
+  // The amount by which the thread's rows exceed its clock. A timer's first expiry stands for a
+  // whole period, however soon it comes.
   Row SurplusOf(Slot& slot) {
     auto [surplus, residual] = OutstandingOf(slot);
     for (std::size_t i = 0; i < surplus.size(); ++i) {
@@ -194,8 +195,8 @@ class SlotAccounts {
   template <class Provider>
   static constexpr bool kIsClocked = ClockedProvider<std::remove_cvref_t<Provider>>;
 
-  // What no record has brought. Without an account of the provider's own, each cell has an amount
-  // of a value type.
+  // Adds the credit that no record has brought. For a provider without an account of its own, each
+  // cell is an amount of one value type.
   template <class Provider, class Index>
   static void AddMissing(const Provider& provider, Slot& slot, Index index,
                          std::span<std::int64_t> row) {
@@ -234,8 +235,8 @@ class SlotAccounts {
     slot.is_attached = true;
   }
 
-  // What a capture has written after its session had settled the slot's account: the residual there
-  // stands for it.
+  // Drops what a capture wrote after its session had settled the slot's account: the residual of
+  // that account stands for it.
   void DropLateRecords(Slot& slot) {
     registry_.arena()->Unmark(*slot.channel);
     while (!slot.channel->ring.Peek().empty()) slot.channel->ring.Pop();
