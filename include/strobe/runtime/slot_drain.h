@@ -1,4 +1,4 @@
-// SlotDrain: empties the rings of slots into the intake, and counts what came out of them.
+// SlotDrain: moves the records in slots' rings into the intake, and counts them.
 #pragma once
 
 #include <array>
@@ -24,7 +24,7 @@
 STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
 
-// The collector's, or, after the collector has ended, of the thread that ends the session.
+// Used by the collector, or, after the collector has ended, by the thread that ends the session.
 template <class Traits>
 class SlotDrain {
  public:
@@ -49,33 +49,33 @@ class SlotDrain {
 
   [[nodiscard]] SampleIntake& intake() { return intake_; }
 
-  // Whether walks were finished since the last call of TakeDeferred.
+  // True if walks were finished since the last call of TakeDeferred.
   [[nodiscard]] bool has_deferred() const { return has_deferred_; }
   bool TakeDeferred() { return std::exchange(has_deferred_, false); }
 
   // Moves all of the slot's records into the intake, and builds the tables that their walks need.
-  // Returns with the slot's control mutex held. Building takes its time and needs the loader, which
-  // the slot's own thread may hold while its end waits for the mutex: so the mutex is free
-  // meanwhile.
+  // Returns with the slot's control mutex held, but releases it while building. Building takes long
+  // and needs the loader's lock. The slot's own thread may hold that lock while the end of its
+  // registration waits for the mutex.
   std::unique_lock<std::mutex> Drain(Slot& slot) {
     for (bool is_first = true;; is_first = false) {
-      // A provider is promised that all calls for one thread follow each other: AddWeight must not
-      // meet the thread's own Detach.
+      // All calls of a provider for one thread are serialized: AddWeight must not run during the
+      // thread's own Detach.
       std::unique_lock lock(registry_.ControlMutex(slot));
-      // A mark may be an earlier session's.
+      // The mark may be left from an earlier session.
       if (!slot.needs_finish) return lock;
       const std::optional<Address> missing_pc = DrainSlot(slot);
       if (!missing_pc) return lock;
       lock.unlock();
-      // Code that is not known yet may have been loaded just now. Asked once, this ends however
+      // Unknown code may have been loaded just now. One refresh only, so that the loop ends however
       // often the modules change.
       if (is_first) code_.RefreshIfChanged(intake_);
       code_.Build(*missing_pc);
     }
   }
 
-  // Adds a weight to the stack of the thread's last capture. False, and nothing added, where there
-  // is none that is known, or the thread has set other labels since.
+  // Adds a weight to the stack of the thread's last capture. Returns false, and adds nothing, if no
+  // such stack is known, or the thread has set other labels since.
   bool ExtendLast(Slot& slot, std::size_t provider, std::int64_t weight) {
     if (DrainSlot(slot).has_value()) return false;
     SampleIntake::Values values{};
@@ -90,15 +90,15 @@ class SlotDrain {
     return true;
   }
 
-  // The last word on a detached slot's account: its records, what it was credited with and came in
-  // none of them, and the residual.
+  // Settles a detached slot's account: adds its records, the credit that none of them brought, and
+  // the residual.
   void Finish(Slot& slot) {
     if (!slot.needs_finish) return;
-    // A mark that is left would send the collector to the slot while its next owner sets it up.
+    // A mark that is left would lead the collector to the slot while its next owner sets it up.
     registry_.arena()->Unmark(*slot.channel);
     while (const std::optional<Address> missing_pc = DrainSlot(slot)) code_.Build(*missing_pc);
     const std::uint32_t key = KeyOf(slot);
-    // Memory may run out in each call: what has been added is noted at once.
+    // Memory may run out in each call, so each addition is noted at once.
     const auto [lost, residual] = accounts_.OutstandingOf(slot);
     if (lost != Row{}) intake_.AddPseudo(key, PseudoFrame::kLost, lost);
     for (ProviderAccount& account : slot.accounts) account.Receive(account.missing());
@@ -108,8 +108,8 @@ class SlotDrain {
     CloseAccount(slot);
   }
 
-  // What Finish leaves undone where memory runs out in it, and there is no later call: the rest of
-  // the account is dropped, and counted.
+  // Drops the rest of the account, and counts it. Call it if memory runs out in Finish, and there
+  // is no later call.
   void Drop(Slot& slot) {
     constexpr ValueLayout kLayout = Providers::Layout();
     const std::size_t shown = accounts_.shown_column();
@@ -157,8 +157,8 @@ class SlotDrain {
     if (is_measured) counters_.measured_samples.fetch_add(1, std::memory_order_relaxed);
   }
 
-  // Moves the slot's records into the intake, up to one whose walk misses a table; returns the
-  // address of the code that it is missing of.
+  // Moves the slot's records into the intake, up to one whose walk lacks a table. Returns the
+  // address of the code whose table is missing.
   std::optional<Address> DrainSlot(Slot& slot) {
     const std::uint64_t corruptions = slot.channel->ring.corruptions();
     for (std::span<const std::byte> record = slot.channel->ring.Peek(); !record.empty();
@@ -178,15 +178,16 @@ class SlotDrain {
       slot.accounts[i].Receive(record.Amount(kColumns[i]));
   }
 
-  // Something came out of the ring that no capture can have written. What later records share, they
-  // may share with that.
+  // Skips a part of the ring that no capture can have written. Later records may share frames with
+  // it, so the thread's last stack is forgotten.
   void PassOver(Slot& slot) {
     counters_.unreadable.fetch_add(1, std::memory_order_relaxed);
     intake_.ForgetLast(KeyOf(slot));
     slot.channel->memo_is_stale.store(true, std::memory_order_relaxed);
   }
 
-  // An address as DrainSlot; nothing has been added then, nor where memory runs out.
+  // Adds a record, or returns an address as DrainSlot does. Adds nothing then, and nothing if
+  // memory runs out.
   std::optional<Address> AddRecord(Slot& slot, std::span<const std::byte> bytes) {
     const auto finish = [this](std::span<const std::byte> slice, StackDelta& stack) {
       has_deferred_ = true;

@@ -20,8 +20,9 @@ class SlotThread final : public SampledThread {
   using Slot = RegisteredThread<Traits>;
   using Platform = typename Traits::Platform;
 
-  // `signal` interrupts the thread. `settled_weight` is what the provider has been credited with in
-  // all, at the detachment: a capture that ends late may add to it.
+  // `signal` interrupts the thread. `settled_weight`, given at the detachment, is all that the
+  // provider has been credited with. The cell may have more by then, because a capture that ends
+  // late adds to it.
   SlotThread(Slot& slot, std::size_t provider, int signal,
              std::optional<std::int64_t> settled_weight = std::nullopt)
       : slot_(slot),
@@ -31,15 +32,15 @@ class SlotThread final : public SampledThread {
   std::int64_t CpuTimeNs() override {
     return read_cpu_ns_ = Platform::ThreadCpuTimeNs(slot_.channel->thread_id);
   }
-  // What the last CpuTimeNs() said; -1 before the first call.
+  // What the last CpuTimeNs() returned; -1 before the first call.
   [[nodiscard]] std::int64_t read_cpu_ns() const { return read_cpu_ns_; }
   [[nodiscard]] std::int64_t attach_cpu_ns() const override { return slot_.attach_cpu_ns; }
-  // Of a thread that blocks the signal nothing comes: its time ends in the residual.
+  // A thread that blocks the signal gets no timer: its time goes into the residual.
   bool StartCpuTimer(std::int64_t first_ns, std::int64_t period_ns) override {
     if (slot_.blocks_signal.load(std::memory_order_relaxed)) return true;
     const bool is_started = Platform::StartTimer(slot_.timer, slot_.channel->thread_id, Payload(),
                                                  first_ns, period_ns, signal_);
-    // Where threads are stopped from outside, there are no timers that could be refused.
+    // Where threads are stopped from outside, the system has no timer that it could refuse.
     if (!is_started)
       slot_.was_timer_refused.store(!Platform::kCopiesStacks, std::memory_order_relaxed);
     return is_started;

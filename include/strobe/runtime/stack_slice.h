@@ -1,5 +1,5 @@
-// StackSlice: the rest of a walk that a capture had no table for, on its way through the ring to
-// the collector, which finishes it.
+// StackSlice: what the collector needs to finish a walk for which a capture had no table. The ring
+// carries it.
 #pragma once
 
 #include <algorithm>
@@ -23,16 +23,16 @@
 STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
 
-// Of one stack. Most stacks are shorter, and what such a record takes is taken from the ring's
-// other records.
+// The most bytes of one stack. Most stacks are shorter, and a longer slice leaves less of the ring
+// for other records.
 inline constexpr std::size_t kMaxSliceStackBytes = 16 * 1024;
 
-// A slice to be written, for a walk that is pending. Data plane.
+// Writes the slice of a pending walk. Data plane.
 template <StackMemory M>
 class SliceWriter {
  public:
-  // From the innermost frame's stack, if that and all above fit into `room_bytes`, or else from
-  // where the walk stopped.
+  // The slice begins at the innermost frame's stack, if all of it from there on fits into
+  // `room_bytes`. Else it begins where the walk stopped.
   STROBE_SIGNAL_SAFE SliceWriter(const NativeRegisters& registers, const FrameStop& stop,
                                  const M& memory, std::size_t room_bytes)
       : registers_(registers), stop_(stop), memory_(memory) {
@@ -44,11 +44,11 @@ class SliceWriter {
     if (base_ < memory.end()) max_bytes_ = std::min<std::size_t>(max_bytes_, memory.end() - base_);
   }
 
-  // At most.
+  // The most bytes that Write writes.
   [[nodiscard]] std::size_t bytes() const { return sizeof(SliceHeader) + max_bytes_; }
 
-  // Writes it to `output`, which is aligned to 8 bytes and has room for bytes(); returns how many
-  // it took, and in `is_whole` whether it goes to the stack's end.
+  // Writes the slice to `output`, which is aligned to 8 bytes and has room for bytes(). Returns the
+  // number of bytes written. Sets `is_whole` to whether the slice reaches the stack's end.
   STROBE_SIGNAL_SAFE std::size_t Write(std::byte* output, bool& is_whole) const {
     std::size_t bytes = 0;
     Address word = 0;
@@ -86,9 +86,9 @@ class SliceWriter {
   std::size_t max_bytes_ = 0;
 };
 
-// Goes on with the walk of a record whose slice is `slice`, by `unwinder`, and adds what it comes
-// to to `frames`, which are the record's, up to `max_frames`. Where a table is still not there, it
-// says so; a slice that does not go to the stack's end ends broken. Collector.
+// Continues the walk of a record with `slice`, by `unwinder`. Adds the frames that it finds to
+// `frames`, which are the record's, up to `max_frames` in all. The result is pending if a table is
+// still missing. The walk ends broken if the slice does not reach the stack's end. Collector only.
 template <ResumableUnwinder U>
 WalkResult FinishWalk(const U& unwinder, std::span<const std::byte> slice,
                       std::vector<Address>& frames, std::size_t max_frames) {

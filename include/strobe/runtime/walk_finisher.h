@@ -1,4 +1,4 @@
-// WalkFinisher: goes on with the walks of records whose captures had no table for the rest.
+// WalkFinisher: finishes the walks of records whose captures lacked a table.
 #pragma once
 
 #include <algorithm>
@@ -22,15 +22,15 @@ namespace strobe::internal {
 template <class Unwinder>
 class WalkFinisher {
  public:
-  // Goes on with the walk in `slice` by `tables`: from `stack`, as the record has it, to what it
-  // is, which stays valid until the next call. Where a table is still missing, returns the address
-  // of the code that it is missing of, and leaves `stack` alone. The walk ends at code that
-  // has_gone(address): what is known of that address now is not known of that code.
+  // Finishes the walk in `slice` by `tables`. Changes `stack` from the recorded part to the whole
+  // stack, which stays valid until the next call. If a table is still missing, returns the address
+  // of its code, and leaves `stack` alone. The walk ends at code for which has_gone(address) is
+  // true: the tables describe what is at that address now, not that code.
   template <class HasGone>
   std::optional<Address> Finish(const UnwindModules* tables, std::span<const std::byte> slice,
                                 std::size_t max_frames, const HasGone& has_gone,
                                 StackDelta& stack) {
-    // Of another unwinder no capture writes a slice.
+    // Only captures of a resumable unwinder write slices.
     if constexpr (ResumableUnwinder<Unwinder>) {
       const std::size_t recorded = std::max<std::size_t>(stack.leaf_first.size(), 1) - 1;
       frames_.assign(stack.leaf_first.begin(), stack.leaf_first.end());
