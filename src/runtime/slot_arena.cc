@@ -5,7 +5,7 @@
 
 #include "strobe/platform/capture_target.h"
 
-// LeakSanitizer's, where the program is built with it.
+// LeakSanitizer's function, if the program is built with it.
 #if defined(__ELF__)
 // NOLINTNEXTLINE(bugprone-reserved-identifier)
 extern "C" __attribute__((weak)) void __lsan_ignore_object(const void* object);
@@ -14,12 +14,12 @@ extern "C" __attribute__((weak)) void __lsan_ignore_object(const void* object);
 namespace strobe::internal {
 namespace {
 
-// The next number, and in the upper bits the fork count of the process that the numbers are of.
+// The next number. The upper bits are the fork count of the process that the numbers belong to.
 constexpr int kCountShift = 8;
 static_assert(kMaxArenas < (1U << kCountShift));
 constinit std::atomic<std::uint64_t> next_arena_number{0};
 
-// By number: the arena, while it is not in use. An arena of a fork's parent stays where it is until
+// By number: the arena, while it is unused. An arena of a fork's parent stays in its place until
 // its number is given out again.
 struct UnusedArena {
   std::atomic<void*> arena{nullptr};

@@ -44,8 +44,8 @@ bool TablePublisher::Replace(const Tables& tables) {
 }
 
 void TablePublisher::Show(Tables tables) {
-  // A capture loads the pointer after it has said that it is under way: if none is seen to be under
-  // way after this store, each later one sees the new tables.
+  // A capture sets is_capturing before it loads the pointer. If no capture is seen under way after
+  // this store, each later one sees the new tables.
   place_->store(tables.get(), std::memory_order_seq_cst);
   std::swap(shown_, tables);
   if (tables != nullptr && tables != none_) old_->push_back(std::move(tables));

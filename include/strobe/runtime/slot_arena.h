@@ -1,4 +1,5 @@
-// SlotArena: type-stable storage of channels, and all else that a late signal may still touch.
+// SlotArena: type-stable storage of channels, and of all other data that a late signal may still
+// touch.
 #pragma once
 
 #include <array>
@@ -22,15 +23,16 @@
 STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
 
-// Arenas have numbers, over all traits types: each has a place in the static table that the handler
-// reads. At most kMaxArenas exist at a time. With another Platform::ForkCount all begins anew: a
-// fork's child leaves its parent's arenas behind. These take no lock, which the parent's threads
-// may hold.
+// Each arena has a number, over all traits types: its place in the static table that the handler
+// reads. At most kMaxArenas exist at a time. With another Platform::ForkCount the numbers begin
+// anew: a fork's child leaves its parent's arenas behind. These functions take no lock, because a
+// thread of the parent may hold it.
 int AcquireArenaNumber(std::uint64_t fork_count);  // -1 when all are taken
-// An arena of that type that its owner has left to be used again, or nullptr; and to leave one.
+// TakeUnusedArena returns an arena of that type that KeepUnusedArena has set aside, or nullptr.
 void* TakeUnusedArena(const void* type, std::uint64_t fork_count);
 void KeepUnusedArena(std::uint8_t number, void* arena, const void* type, std::uint64_t fork_count);
-// Tells a leak checker, if there is one, that the object and what it leads to are never deleted.
+// Tells a leak checker, if there is one, that the object and all that it points to are never
+// deleted.
 void KeepForEver(const void* object);
 
 // A slot is a place in the arena: a channel, its ring and its memo. kSlotsPerChunk of them lie in
@@ -44,16 +46,17 @@ class SlotArena {
   static constexpr std::size_t kSlotsPerChunk = 64;  // one word of marks
   static constexpr std::size_t kMaxChunks = 4096;
   static_assert(kMaxChunks * kSlotsPerChunk <= std::size_t{1} << SlotToken::kIndexBits);
-  // As much of "a block of bytes" as a type can say. That there is no address in it, a test says.
+  // A type can assert only this much of "a block of bytes without addresses". A test checks that
+  // there is no address in it.
   static_assert(std::is_standard_layout_v<Channel> && std::is_trivially_destructible_v<Channel>);
 
-  // An arena that is not in use, or a new one; nullptr where kMaxArenas are. Arenas are kept for
-  // ever and used again: a signal of an ended Profiler may still be on its way.
+  // Returns an unused arena, or a new one; nullptr if kMaxArenas are in use. Arenas are kept for
+  // ever and reused, because a signal of an ended Profiler may still be on its way.
   static SlotArena* Acquire(std::size_t ring_bytes) {
     const std::uint64_t fork_count = Platform::ForkCount();
     auto* arena = static_cast<SlotArena*>(TakeUnusedArena(&type_, fork_count));
     if (arena == nullptr) {
-      // Before the number, which would be lost where there is no memory.
+      // Allocates before it takes a number: a number would be lost if memory ran out.
       std::unique_ptr<SlotArena> own(new SlotArena(fork_count));
       const int number = AcquireArenaNumber(fork_count);
       if (number < 0) return nullptr;
@@ -77,12 +80,12 @@ class SlotArena {
     return channels == nullptr ? nullptr : &channels[index % kSlotsPerChunk];
   }
 
-  // The channels of a chunk, which is made where it is not there yet; or empty where it cannot be
-  // had. Under the registry's mutex, while none of them is in use.
+  // Returns the channels of a chunk; makes the chunk if it does not exist. Empty if that fails.
+  // Requires the registry's mutex. None of the channels may be in use.
   //
-  // A mapping that captures may know is never unmapped. Where its rings are too small by now, the
-  // chunk gets a new one. Ring sizes are powers of two, so that there are few of the old ones, and
-  // all they keep in memory is their channels.
+  // A mapping that captures may use is never unmapped. If its rings are too small now, the chunk
+  // gets a new mapping. Ring sizes are powers of two, so that there are few old mappings, and these
+  // keep only their channels in memory.
   std::span<Channel> Channels(std::size_t chunk) {
     if (chunk >= kMaxChunks) return {};
     Channel* const old = chunks_[chunk].load(std::memory_order_relaxed);
@@ -95,7 +98,7 @@ class SlotArena {
       auto& channel = *new (memory.data() + i * sizeof(Channel)) Channel;
       const auto index = static_cast<std::uint32_t>(chunk * kSlotsPerChunk + i);
       channel.token = {.arena = number_, .provider = 0, .use = 0, .index = index};
-      // A late signal of an earlier use stays one.
+      // Continues the use count, so that a signal of an earlier use is still late.
       if (old != nullptr) channel.token.use = old[i].token.use;
       channel.memo_distance =
           static_cast<std::uint32_t>(kChannelsBytes + i * kMemoBytes - i * sizeof(Channel));
@@ -113,19 +116,19 @@ class SlotArena {
     return {channels, kSlotsPerChunk};
   }
 
-  // The mapping that the channel lies in; under the registry's mutex.
+  // The mapping that the channel lies in. Requires the registry's mutex.
   [[nodiscard]] const Mapping& MappingOf(const Channel& channel) const {
     return mappings_[channel.token.index / kSlotsPerChunk];
   }
 
-  // The ring's memory of a channel, committed when touched.
+  // The memory of the channel's ring, committed when touched.
   std::span<std::byte> RingMemory(const Channel& channel) const {
     const std::size_t i = channel.token.index % kSlotsPerChunk;
     return {FirstOf(channel) + RingsDistance(i, channel.ring_room_bytes), ring_bytes_};
   }
 
-  // Whether no capture has used the channel since the last call, but one did before, so that it has
-  // memory that may be given back.
+  // True if the channel has memory that may be given back: captures have used the channel, but none
+  // since the last call.
   static bool IsLongIdle(Channel& channel) {
     const std::uint32_t captures = channel.counters.captures.load(std::memory_order_relaxed);
     if (channel.counters.seen_captures.exchange(captures, std::memory_order_relaxed) == captures)
@@ -134,8 +137,8 @@ class SlotArena {
     return false;
   }
 
-  // Gives back what captures have touched of the channel's ring and memo. No capture may be under
-  // way or begin, and the ring must be empty.
+  // Gives back the memory of the channel's ring and memo that captures have touched. No capture may
+  // be under way or begin, and the ring must be empty.
   void Discard(Channel& channel) {
     if (!channel.holds_memory()) return;
     const std::span<std::byte> ring = RingMemory(channel);
@@ -148,19 +151,19 @@ class SlotArena {
     channel.has_memory.store(false, std::memory_order_relaxed);
   }
 
-  // Says that the channel's ring has a record. Signal-safe.
+  // Marks the channel: its ring has a record. Signal-safe.
   STROBE_SIGNAL_SAFE static void Mark(Channel& channel) noexcept {
     const std::uint32_t i = channel.token.index % kSlotsPerChunk;
     (&channel - i)->marks.fetch_or(std::uint64_t{1} << i, std::memory_order_release);
   }
 
-  // Takes that back, for a channel that no capture uses any more.
+  // Clears the mark of a channel that no capture uses any more.
   static void Unmark(Channel& channel) noexcept {
     const std::uint32_t i = channel.token.index % kSlotsPerChunk;
     (&channel - i)->marks.fetch_and(~(std::uint64_t{1} << i), std::memory_order_acquire);
   }
 
-  // Calls visit(chunk, marks) for each chunk of which channels were marked since the last call.
+  // Calls visit(chunk, marks) for each chunk with channels that were marked since the last call.
   template <class Visitor>
   void VisitMarks(Visitor&& visit) {
     for (std::size_t i = 0; i < kMaxChunks; ++i) {
@@ -171,7 +174,7 @@ class SlotArena {
     }
   }
 
-  // Calls visit(channel) for each channel there is, live or not. Needs neither memory nor a lock.
+  // Calls visit(channel) for each channel, live or not. Needs neither memory nor a lock.
   template <class Visitor>
   void VisitAll(Visitor&& visit) {
     for (std::size_t i = 0; i < kMaxChunks; ++i) {
@@ -182,17 +185,17 @@ class SlotArena {
   }
 
   [[nodiscard]] std::uint8_t number() const { return number_; }
-  // What is in use whether or not there are samples.
+  // The memory that is in use even without samples.
   [[nodiscard]] std::size_t memory_bytes() const { return sizeof(*this) + memory_bytes_; }
   [[nodiscard]] std::size_t ring_bytes() const { return ring_bytes_; }
 
-  // What captures need beside their channel. The first is written while no channel is active;
-  // LoadedCode keeps the other current.
+  // What captures need besides their channel. max_frames is written while no channel is active.
+  // LoadedCode keeps `code` current.
   std::atomic<std::uint32_t> max_frames{0};
   PublishedCode code;
 
  private:
-  // Whole pages of most systems, so that each can be given back by itself.
+  // Rounds up to whole pages of most systems, so that each part can be given back by itself.
   static constexpr std::size_t InPages(std::size_t bytes) {
     constexpr std::size_t kPageBytes = 4096;
     return (bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
@@ -203,7 +206,7 @@ class SlotArena {
 
   explicit SlotArena(std::uint64_t fork_count) : fork_count_(fork_count) {}
 
-  // From a chunk's begin to the ring of its slot `i`.
+  // The distance from a chunk's begin to the ring of its slot `i`.
   static constexpr std::size_t RingsDistance(std::size_t i, std::size_t ring_room_bytes) {
     return kChannelsBytes + kSlotsPerChunk * kMemoBytes + i * ring_room_bytes;
   }

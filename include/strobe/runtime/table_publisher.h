@@ -1,5 +1,5 @@
-// TablePublisher: shows unwind tables to captures, and frees those that no capture can read any
-// more.
+// TablePublisher: publishes unwind tables to captures, and frees tables that no capture can read
+// any more.
 #pragma once
 
 #include <atomic>
@@ -14,42 +14,42 @@
 STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
 
-// Not thread-safe, but for the captures. It knows nothing of captures but the one pointer that they
-// read, and whether one is under way.
+// Not thread-safe, except that captures run at the same time. Its only links to captures are the
+// pointer that they read and IsCapturing.
 class TablePublisher {
  public:
   using Tables = std::shared_ptr<const UnwindModules>;
   using Place = std::atomic<const UnwindModules*>;
-  // Whether any capture is under way. A capture that is not seen by it, but begins meanwhile, reads
-  // the place after that.
+  // Whether any capture is under way. A capture that begins during the call, and that the call does
+  // not see, reads the place after that.
   using IsCapturing = std::function<bool()>;
 
-  // Tables that have been replaced, and that a capture may still read. A capture that stands still
-  // keeps what has been shown since it began.
+  // The most replaced tables that are kept because a capture may still read them. A suspended
+  // capture keeps all tables that were published since it began.
   static constexpr std::size_t kMaxOld = 16;
 
   TablePublisher() = default;
-  // Takes all away from captures, of which none can begin any more. A thread that stands stopped in
-  // the middle of a capture may yet go on with it: what it may read is given up.
+  // Withdraws all tables. No capture can begin any more. A thread that is suspended in a capture
+  // may still continue it: the tables that it may read are never freed.
   ~TablePublisher();
   TablePublisher(const TablePublisher&) = delete;
   TablePublisher& operator=(const TablePublisher&) = delete;
 
-  // To be called before all others: captures read `place`, which outlives this. Again with the
-  // same place, it changes nothing but `is_capturing`.
+  // Call it before all other functions. Captures read `place`, which must outlive this object. A
+  // second call, with the same place, changes only `is_capturing`.
   void Begin(Place& place, IsCapturing is_capturing);
 
-  // Shows `tables`, and frees old ones. Where kMaxOld cannot be freed, captures go on by what they
-  // have. Returns whether captures see others than before.
+  // Publishes `tables`, and frees old ones. If kMaxOld tables cannot be freed, captures continue
+  // with the tables that they have. Returns whether the published tables have changed.
   bool Publish(const Tables& tables);
-  // The same, where what captures have may be of code that is not there any more: where `tables`
-  // cannot be shown, captures know nothing of any code until the next call that can.
+  // Like Publish, if the published tables may describe code that is not loaded any more. If
+  // `tables` cannot be published, captures get tables of no code until a later call succeeds.
   bool Replace(const Tables& tables);
 
   [[nodiscard]] const UnwindModules* shown() const { return shown_.get(); }
 
  private:
-  // One more is left by Replace.
+  // Replace may add one beyond kMaxOld.
   using Old = std::vector<Tables>;
 
   void Show(Tables tables);
@@ -58,7 +58,7 @@ class TablePublisher {
   Place* place_ = nullptr;
   IsCapturing is_capturing_;
   Tables shown_;
-  Tables none_;  // knows of no code; once it was needed
+  Tables none_;  // tables of no code; made when first needed
   std::unique_ptr<Old> old_;
 };
 

@@ -26,9 +26,9 @@
 STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
 
-// Thread-safe. Owns the RegisteredThreads; here a slot is one of them. It goes from free to live (a
-// thread registered), and back at the registration's end: at once while no collector runs, else by
-// way of the retired ones, whose last records the collector still drains.
+// Thread-safe. Owns the RegisteredThreads; here a slot is one of them. A slot goes from free to
+// live when a thread registers, and back when the registration ends. It is free at once while no
+// collector runs. Else it is retired until the collector has drained its last records.
 template <class Traits>
 class ThreadRegistry {
  public:
@@ -44,12 +44,12 @@ class ThreadRegistry {
   ThreadRegistry(const ThreadRegistry&) = delete;
   ThreadRegistry& operator=(const ThreadRegistry&) = delete;
 
-  // A live slot for the calling thread. ResourceExhausted at the limit of threads, arenas or
-  // memory; std::bad_alloc leaves all as it was.
+  // Returns a live slot for the calling thread. ResourceExhausted at the limit of threads, arenas
+  // or memory. std::bad_alloc leaves all as it was.
   absl::StatusOr<Slot*> Register(const ThreadInfo& info, std::string name) {
     return Register(info, std::move(name), [](Slot& /*slot*/) {});
   }
-  // The same; calls prepare(slot) before any session can attach the slot.
+  // Also calls prepare(slot), before any session can attach the slot.
   template <class Prepare>
   // NOLINTNEXTLINE(performance-unnecessary-value-param): moved
   absl::StatusOr<Slot*> Register(const ThreadInfo& info, std::string name, Prepare prepare) {
@@ -70,7 +70,8 @@ class ThreadRegistry {
     return slot;
   }
 
-  // The slot has been detached. True where it was the last one, and the owner is gone.
+  // Ends the registration of a slot that has been detached. Returns true if the slot was the last
+  // live one and the owner is gone.
   bool Unregister(Slot* slot) {
     const std::lock_guard lock(mutex_);
     slot->is_ending.store(true, std::memory_order_release);  // no session attaches a free slot
@@ -86,15 +87,16 @@ class ThreadRegistry {
     return is_orphan_ && live_.empty();
   }
 
-  // The owner goes. How many slots are live: if there are any, the last Unregister says so.
+  // The owner calls this at its end. Returns the number of live slots. If there are any, the last
+  // Unregister returns true.
   std::size_t Orphan() {
     const std::lock_guard lock(mutex_);
     is_orphan_ = true;
     return live_.size();
   }
 
-  // The slots that have ended and wait for the collector, oldest first. Once it has drained them it
-  // gives the first `count` back.
+  // The slots that have ended and wait for the collector, oldest first. The collector drains them,
+  // and then gives the first `count` back.
   std::vector<Slot*> CopyRetired() {
     const std::lock_guard lock(mutex_);
     return retired_;
@@ -110,7 +112,8 @@ class ThreadRegistry {
     const std::lock_guard lock(mutex_);
     is_collecting_ = true;
   }
-  // No more; calls finish(slot) for each slot there is, while none can come or go.
+  // From now on a slot that ends is free at once. Calls finish(slot) for each live or retired slot,
+  // while no slot can come or go.
   template <class Finish>
   void EndCollecting(Finish&& finish) {
     const std::lock_guard lock(mutex_);
@@ -123,13 +126,14 @@ class ThreadRegistry {
     for (Slot* slot : live_) finish(*slot);
   }
 
-  // Gives back the memory of slots that no thread has had since the last call.
+  // Gives back the memory of free slots that no thread has had since the last call.
   void DiscardIdle() {
     VisitInBatches(free_, [this](Slot& slot) {
       if (SlotArena<Traits>::IsLongIdle(*slot.channel)) arena()->Discard(*slot.channel);
     });
   }
-  // After EndCollecting: gives back that of all slots, but where a capture has not ended yet.
+  // After EndCollecting: gives back the memory of all slots, except where a capture has not ended
+  // yet.
   void DiscardAll() {
     const auto discard = [this](Slot& slot) {
       if (!slot.channel->is_capturing.load(std::memory_order_seq_cst))
@@ -139,26 +143,26 @@ class ThreadRegistry {
     VisitInBatches(live_, discard);
   }
 
-  // Guards whether the slot is attached, over all sessions: who holds on to an earlier session
-  // meets the later one here.
+  // Guards whether the slot is attached. All sessions share it, because a thread may still use an
+  // earlier session when a later one runs.
   std::mutex& ControlMutex(const Slot& slot) {
     return control_mutexes_[slot.token->index % kControlMutexes];
   }
 
-  // A registration has ended in an error, of Register or of its caller.
+  // Counts a registration that has failed, in Register or in its caller.
   void CountRefused() {
     const std::lock_guard lock(mutex_);
     ++refused_;
   }
 
-  // The live slots now. One of them may end meanwhile: a visitor takes its control mutex
-  // and looks whether it is attached.
+  // Copies the live slots. A slot may end meanwhile: a visitor takes its control mutex and checks
+  // that it is attached.
   void CopyLive(std::vector<Slot*>& slots) {
     const std::lock_guard lock(mutex_);
     slots = live_;
   }
 
-  // These, and the ones that have ended and wait for the collector.
+  // Copies the live slots, and those that have ended and wait for the collector.
   void CopyAll(std::vector<Slot*>& slots) {
     const std::lock_guard lock(mutex_);
     slots = live_;
@@ -188,7 +192,7 @@ class ThreadRegistry {
     stats.memory_bytes += blocks_.size() * sizeof(Block);
   }
 
-  // Whether a capture is under way in any slot there is. Needs neither memory nor a lock.
+  // True if a capture is under way in any slot. Needs neither memory nor a lock.
   [[nodiscard]] bool IsCapturing() {
     bool is_capturing = false;
     arena()->VisitAll([&](const SampleChannel<Traits>& channel) {
@@ -206,7 +210,7 @@ class ThreadRegistry {
     return OpenLocked();
   }
 
-  // Calls visit(slot) for each slot there is, live or not. Needs no memory.
+  // Calls visit(slot) for each slot, live or not. Needs no memory.
   template <class Visitor>
   void VisitAll(Visitor&& visit) {
     for (std::size_t i = 0; Block* const block = BlockOf(i); ++i) {
@@ -219,7 +223,7 @@ class ThreadRegistry {
   void VisitMarked(Visitor&& visit) {
     arena()->VisitMarks([&](std::size_t chunk, std::uint64_t marks) {
       Block* const block = BlockOf(chunk);
-      if (block == nullptr) return;  // an earlier owner's
+      if (block == nullptr) return;  // the mark of an earlier owner
       for (; marks != 0; marks &= marks - 1)
         visit((*block)[static_cast<std::size_t>(std::countr_zero(marks))]);
     });
@@ -239,8 +243,8 @@ class ThreadRegistry {
     return absl::OkStatus();
   }
 
-  // Takes the mutex for each batch, since threads that register wait for it: some slots may be left
-  // out that come or go meanwhile.
+  // Takes the mutex for each batch, because threads that register wait for it. May leave out slots
+  // that come or go meanwhile.
   template <class Visitor>
   void VisitInBatches(const std::vector<Slot*>& slots, Visitor visit) {
     for (std::size_t first = 0;; first += kBatch) {
@@ -279,13 +283,14 @@ class ThreadRegistry {
     return absl::OkStatus();
   }
 
-  // The slots whose channels are a chunk of the arena; nullptr where there are none.
+  // The slots of a chunk of the arena; nullptr if there are none.
   Block* BlockOf(std::size_t chunk) {
     const std::lock_guard lock(mutex_);
     return chunk < blocks_.size() ? blocks_[chunk].get() : nullptr;
   }
 
-  // Has each list hold that many slots: the end of a registration needs no memory.
+  // Reserves room for that many slots in each list, so that the end of a registration needs no
+  // memory.
   void MakeRoomFor(std::size_t slots) {
     for (std::vector<Slot*>* list : {&free_, &live_, &retired_}) {
       if (list->capacity() < slots) list->reserve(std::max(slots, 2 * list->capacity()));
@@ -293,7 +298,7 @@ class ThreadRegistry {
   }
 
   void Free(Slot* slot) {
-    arena()->Unmark(*slot->channel);  // a late capture may have left it
+    arena()->Unmark(*slot->channel);  // a late capture may have left a mark
     ended_.Add(slot->channel->counters);
     slot->channel->counters.Clear();
     slot->name.clear();
@@ -320,7 +325,7 @@ class ThreadRegistry {
   std::mutex mutex_;
   std::array<std::mutex, kControlMutexes> control_mutexes_;
   std::atomic<SlotArena<Traits>*> arena_{nullptr};
-  std::vector<std::unique_ptr<Block>> blocks_;  // by chunk of the arena; none is freed before all
+  std::vector<std::unique_ptr<Block>> blocks_;  // by chunk of the arena; all are freed together
   std::vector<Slot*> free_;
   std::vector<Slot*> live_;
   std::vector<Slot*> retired_;
