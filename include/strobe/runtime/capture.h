@@ -61,7 +61,7 @@ STROBE_SIGNAL_SAFE Unwinder MakeUnwinder(const UnwindModules* modules) {
 
 // A record that is being written into a slot's ring.
 struct RecordDraft {
-  std::byte* bytes = nullptr;  // nullptr where the ring has no room
+  std::byte* bytes = nullptr;  // nullptr if the ring has no room
   std::size_t head_bytes = 0;  // bytes before the frames
   bool is_whole = true;        // whether the collector can complete its stack
 

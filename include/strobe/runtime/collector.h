@@ -66,7 +66,7 @@ class Collector {
         option_drain_ns_(*options.collector.drain_period_ms * 1'000'000),
         export_period_ns_(static_cast<std::int64_t>(*options.exporter.period_s * 1e9)) {}
 
-  // False where the system refuses the thread, or memory runs out.
+  // False if the system refuses the thread, or memory runs out.
   bool Begin() {
     return counters_.HasMemoryFor([this] {
       thread_ = Platform::RunOnOwnThread("strobe-collect", [this] { Run(); });

@@ -42,7 +42,7 @@ struct CollectorCounters {
   std::array<std::atomic<std::uint64_t>, kStackEndCount>
       deferred_ends{};  // of stacks that the collector finished
 
-  // A module whose frame information could not be read; empty where there is none.
+  // A module whose frame information could not be read; empty if there is none.
   void SetUnreadModule(std::string path) {
     const std::lock_guard lock(mutex_);
     unread_module_ = std::move(path);

@@ -69,7 +69,7 @@ class ExportWorker {
   explicit ExportWorker(const ExporterOptions& options, const Parts<Traits>& parts = {})
       : state_(std::make_shared<State>(options, parts)) {}
 
-  // False where the system refuses the thread, or memory runs out.
+  // False if the system refuses the thread, or memory runs out.
   bool Begin() {
     return HasMemoryFor([this] {
              thread_ =

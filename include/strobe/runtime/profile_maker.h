@@ -115,7 +115,7 @@ class ProfileMaker {
   CollectorCounters& counters_;
   const std::function<Stats()> collect_stats_;
   std::uint64_t periods_ = 0;     // taken so far
-  std::uint64_t recordings_ = 0;  // likewise
+  std::uint64_t recordings_ = 0;  // taken so far
   Stats at_period_begin_;
 };
 

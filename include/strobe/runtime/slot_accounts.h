@@ -59,7 +59,7 @@ class SlotAccounts {
   }
 
   [[nodiscard]] Providers& providers() { return providers_; }
-  // The first provider that the options enable; kCount where they enable none.
+  // The first provider that the options enable; kCount if they enable none.
   [[nodiscard]] std::size_t first_enabled() const { return first_enabled_; }
   // The sampling period of a provider; 0 if it has none, or is not enabled.
   [[nodiscard]] std::int64_t period_ns(std::size_t provider) const {
