@@ -1,5 +1,5 @@
-// GeneratedCode: code that no file holds, because the program has generated it. CodeRegistration:
-// what RegisterCode returns.
+// GeneratedCode: code that the program generates and that no file holds. CodeRegistration: the
+// result of RegisterCode.
 #pragma once
 
 #include <cstddef>
@@ -19,24 +19,25 @@ namespace strobe {
 struct GeneratedCode {
   static constexpr std::size_t kMaxNameBytes = 255;
 
-  // What its frames are shown as, with the offset: "name+0x12"; at most kMaxNameBytes are kept.
+  // Profiles show the frames in this range as the name and an offset: "name+0x12". Bytes beyond
+  // kMaxNameBytes are cut.
   std::string_view name;
   const void* start = nullptr;
   std::size_t bytes = 0;
-  // Its call frame information, in the format of .eh_frame, where the compiler writes any: a CIE,
-  // and an FDE for each function. It stays where it is, and as it is, until the registration ends.
-  // Code without is left by its frame pointers.
+  // Call frame information in the format of .eh_frame: a CIE, and an FDE for each function. The
+  // bytes must neither move nor change until the registration ends. Empty if the compiler writes
+  // none; the code is then unwound by frame pointers.
   std::span<const std::byte> eh_frame = {};
 };
 
 STROBE_HIDDEN_BEGIN
 namespace internal {
 
-// What keeps the registered ranges. Thread-safe.
+// Owns the registered ranges. Thread-safe.
 class GeneratedCodeOwner {
  public:
   virtual absl::Status Add(const GeneratedCode& code) = 0;
-  // The range that starts there, which has been added.
+  // Removes the range that starts at `start`, which must have been added.
   virtual void Remove(Address start) = 0;
 
  protected:
@@ -46,9 +47,9 @@ class GeneratedCodeOwner {
 }  // namespace internal
 STROBE_HIDDEN_END
 
-// The registration of a range of generated code, for as long as the object lives. Move-only; it may
-// end on any thread, and after its Profiler. Where the range could not be registered, status() says
-// why, and the object does nothing.
+// Keeps a range of generated code registered while the object lives. Move-only. It may end on any
+// thread, and after its Profiler. If the registration failed, status() says why, and the object
+// does nothing.
 STROBE_HOLDS_HIDDEN_BEGIN
 class [[nodiscard]] CodeRegistration {
  public:
@@ -71,7 +72,7 @@ class [[nodiscard]] CodeRegistration {
   CodeRegistration& operator=(const CodeRegistration&) = delete;
   ~CodeRegistration() { End(); }
 
-  // Whether the range is registered, and if not, why.
+  // OK if the range is registered, otherwise the reason why not.
   [[nodiscard]] const absl::Status& status() const { return status_; }
 
  private:

@@ -1,5 +1,5 @@
-// LabelSet: what a row of a profile says of the code that ran, beside its stack: which thread it
-// was, and what the thread was doing.
+// LabelSet: what a row of a profile records besides its stack: which thread ran, and what the
+// thread was doing.
 #pragma once
 
 #include <cstddef>
@@ -13,8 +13,8 @@
 
 namespace strobe {
 
-// The keys of the labels that each row has: a number, and a text that is missing where the thread
-// has no name.
+// The keys of the labels that every row has. The id is a number. The name is a text, and is missing
+// if the thread has no name.
 inline constexpr std::string_view kThreadIdLabel = "thread id";
 inline constexpr std::string_view kThreadNameLabel = "thread name";
 
@@ -30,25 +30,25 @@ struct Label {
   }
 };
 
-// An immutable set of labels, at most one a key, sorted by key. Sets of equal labels are equal,
-// whatever the order in which the labels were given.
+// An immutable set of labels, at most one per key, sorted by key. Sets with equal labels are equal;
+// the order in which the labels were given does not matter.
 class LabelSet {
  public:
-  // Labels that a set takes; what is given beyond them is left out.
+  // The most labels of a set. Further labels are left out.
   static constexpr std::size_t kMaxLabels = 16;
-  // Bytes of a key or a text; longer ones are cut at a character.
+  // The most bytes of a key or a text. Longer ones are cut at a character boundary.
   static constexpr std::size_t kMaxTextBytes = 127;
 
   LabelSet() = default;
-  // Of labels with the same key, the first is taken. Keys and texts become valid UTF-8 without
-  // control characters.
+  // If several labels have the same key, the first is taken. Keys and texts become valid UTF-8
+  // without control characters.
   explicit LabelSet(std::vector<Label> labels);
 
-  // The labels of both sets. Where both have a key, this set's label is taken. The result may have
-  // the labels of two full sets.
+  // The labels of both sets. If both have a key, this set's label is taken. The result may have up
+  // to twice kMaxLabels.
   [[nodiscard]] LabelSet Joined(const LabelSet& other) const;
 
-  // The text, or the number, of the label with that key; empty, or 0, where there is none.
+  // The text, or the number, of the label with `key`; empty, or 0, if there is none.
   [[nodiscard]] const std::string& Text(std::string_view key) const;
   [[nodiscard]] std::int64_t Number(std::string_view key) const;
 
@@ -70,7 +70,7 @@ class LabelSet {
 
 // The context word of a thread that has set no labels: the number of the empty set.
 inline constexpr std::uint64_t kNoContext = 0;
-// The number of the set that stands for all sets beyond a limit, and for numbers that no set has.
+// The number of the overflow set, which stands for all sets beyond a limit and all unknown numbers.
 inline constexpr std::uint64_t kOverflowContext = 1;
 
 // The labels of a thread.

@@ -1,5 +1,5 @@
-// The contract of everything that reads memory that may not be there: this process's, another
-// process's, an image's, a fake in a test.
+// The contract for reading memory that may not be mapped: of this process, of another process, of
+// an image, or of a fake in a test.
 #pragma once
 
 #include <concepts>
@@ -13,18 +13,18 @@
 namespace strobe {
 
 // read(address, bytes) copies the memory from `address` on into `bytes`.
-// * It returns how many bytes it could read, from the front: fewer than bytes.size() if the memory
-//   ends before. What `bytes` holds behind them is unspecified.
+// * It returns how many bytes it read, counted from the front: fewer than bytes.size() if the
+//   memory ends earlier. The rest of `bytes` is unspecified.
 // * It never faults, whatever the address is, and never reads beyond the end of the address space.
-// * A reader may find less than there is, down to nothing, where a part of the range cannot be
-//   read. A caller that needs the readable beginning asks again for less.
-// The addresses of an image are counted from its start.
+// * If part of the range cannot be read, a reader may read less than the readable beginning, even
+//   nothing. A caller that needs the readable beginning retries with a shorter range.
+// Addresses in an image count from its start.
 template <class R>
 concept MemoryReader = requires(R& read, Address address, std::span<std::uint8_t> bytes) {
   { read(address, bytes) } -> std::same_as<std::size_t>;
 };
 
-// A reader for the data plane: it is signal-safe, too.
+// A reader for the data plane: a MemoryReader that is signal-safe.
 template <class R>
 concept SignalSafeMemoryReader = MemoryReader<R> &&
     requires(R& read, Address address, std::span<std::uint8_t> bytes) {
@@ -32,7 +32,7 @@ concept SignalSafeMemoryReader = MemoryReader<R> &&
   noexcept;
 };
 
-// Any reader, for code that is compiled once. Control plane.
+// Holds any reader, for code that is compiled only once. Control plane.
 using AnyMemoryReader = std::function<std::size_t(Address address, std::span<std::uint8_t> bytes)>;
 static_assert(MemoryReader<const AnyMemoryReader>);
 

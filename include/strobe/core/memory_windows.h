@@ -1,4 +1,4 @@
-// MemoryWindows: many small reads of memory that is slow to ask, as few large ones. Control plane.
+// MemoryWindows: serves many small reads of slow memory by few large ones. Control plane.
 #pragma once
 
 #include <algorithm>
@@ -14,13 +14,13 @@
 
 namespace strobe {
 
-// Models MemoryReader. A window is a snapshot: later writes to the memory are not seen. So make one
-// for a piece of work, and do not keep it.
+// Models MemoryReader. A window is a snapshot: later writes to the memory are not seen. So create a
+// MemoryWindows for one task, and do not keep it.
 class MemoryWindows {
  public:
-  // A window begins at a multiple of this, as Windows' images do.
+  // A window begins at a multiple of its size, as images of Windows do.
   static constexpr std::size_t kWindowBytes = std::size_t{1} << 16;
-  // That are kept. The one that was read in first goes first.
+  // The most windows that are kept. A new window then replaces the oldest.
   static constexpr std::size_t kMaxWindows = 16;
 
   explicit MemoryWindows(AnyMemoryReader read) : read_(std::move(read)) {}
@@ -33,25 +33,26 @@ class MemoryWindows {
       const std::vector<std::uint8_t>& window = WindowAt(at - offset);
       const std::span<std::uint8_t> rest = bytes.subspan(done);
       if (offset > window.size()) {
-        // Behind a gap, or its beginning: where the memory there begins is not known.
+        // The window ends before `at`, and the memory may begin again at any address behind the
+        // gap.
         done += read_(at, rest);
         break;
       }
       const std::size_t count = std::min(rest.size(), window.size() - offset);
       std::copy_n(window.begin() + static_cast<std::ptrdiff_t>(offset), count, rest.begin());
       done += count;
-      if (offset + count < kWindowBytes) break;  // all of it, or all there is
+      if (offset + count < kWindowBytes) break;  // `bytes` is full, or the memory ends
     }
     has_failed_ |= done == 0 && !bytes.empty();
     return done;
   }
 
-  // True if a read of some bytes found none.
+  // True if a read of one byte or more has returned none.
   [[nodiscard]] bool has_failed() const { return has_failed_; }
 
  private:
   struct Window {
-    Address start = 1;  // of none
+    Address start = 1;  // no window starts at 1
     std::vector<std::uint8_t> bytes;
   };
 

@@ -20,16 +20,16 @@
 
 namespace strobe {
 
-// A value that knows whether the program chose it: what code sets beats the environment, which
-// beats the default.
+// A value, and whether code has set it. Code beats the environment, and the environment beats the
+// default.
 template <class T>
 class Option {
  public:
-  // The default, which was not chosen.
+  // A value that code has not set: the default, or the environment's.
   struct Default {
     T value;
   };
-  // What code may choose: no number where a switch is wanted, no fraction where an integer is.
+  // The types that code may assign: a switch takes no number, and an integer takes no fraction.
   template <class U>
   static constexpr bool kIsSwitchIfWanted = !std::same_as<T, bool> || std::same_as<U, bool>;
   template <class U>
@@ -42,7 +42,7 @@ class Option {
   // NOLINTNEXTLINE(google-explicit-constructor): reads as an assignment
   Option(Default initial) : value_(std::move(initial.value)) {}
 
-  // Chosen by code. kIsValue leaves out Option itself.
+  // A value that code sets. kIsValue excludes Option itself.
   // NOLINTBEGIN(google-explicit-constructor,bugprone-forwarding-reference-overload)
   template <class U>
   requires(kIsValue<std::remove_cvref_t<U>>) Option(U&& value)
@@ -62,27 +62,27 @@ class Option {
 struct SamplingOptions {
   // Samples per second of a thread's CPU time; 0 turns the CPU provider off.
   Option<double> cpu_frequency_hz = Option<double>::Default{100};
-  // Polls per second of every registered thread, running or waiting; fewer where they would take
-  // more than 1 % of a core. 0 (the default) turns the wall provider off. 10 is a good rate.
+  // Polls per second of every registered thread, running or waiting; fewer if they would take more
+  // than 1 % of a core. 0 (the default) turns the wall provider off. 10 is a good rate.
   Option<double> wall_frequency_hz = Option<double>::Default{0};
   // Frames per stack; deeper stacks end in [truncated].
   Option<std::int64_t> max_frames = Option<std::int64_t>::Default{512};
-  // The signal that interrupts threads. 0 takes the first that the program does not use when a
-  // session starts: on Linux SIGURG (23), whose default action is to be ignored, so that one left
-  // over at an exec never kills the new image; then SIGSTKFLT (16).
+  // The signal that interrupts threads. 0 takes the first candidate that the program does not use
+  // when a session starts. On Linux, the candidates are SIGURG (23), then SIGSTKFLT (16). The
+  // default action of SIGURG is to ignore it, so one that is pending at an exec never kills the new
+  // image.
   Option<std::int64_t> signal_number = Option<std::int64_t>::Default{0};
-  // Whether a thread that blocks the signal lets it through while it is registered. Not for a
-  // thread that waits for all signals: sigwait would return ours.
+  // True unblocks the signal in each thread while it is registered. Do not use it with a thread
+  // that waits for all signals: sigwait would return this signal.
   Option<bool> unblock_signal = Option<bool>::Default{false};
-  // Whether a thread's CPU timer is used at all; without it the collector polls each thread's
-  // CPU clock instead.
+  // False uses no CPU timers: the collector then polls each thread's CPU clock.
   Option<bool> use_timers = Option<bool>::Default{true};
 };
 
 struct ThreadOptions {
-  // Registered threads at a time.
+  // The most threads that can be registered at a time.
   Option<std::int64_t> max_threads = Option<std::int64_t>::Default{16384};
-  // Ring of each thread; a power of two. Its pages are committed when a sample first touches them.
+  // Size of each thread's ring; a power of two. A sample that first touches a page commits it.
   Option<std::int64_t> ring_bytes = Option<std::int64_t>::Default{32 * 1024};
 };
 
@@ -103,10 +103,10 @@ struct ExporterOptions {
   Option<std::int64_t> max_files = Option<std::int64_t>::Default{100};
   // Bytes of this program's profiles kept in the directory.
   Option<std::int64_t> max_bytes = Option<std::int64_t>::Default{256 * 1024 * 1024};
-  // How long Stop waits for the last export before it leaves it behind.
+  // How long Stop waits for the last export before it abandons the export.
   Option<double> stop_timeout_s = Option<double>::Default{10};
-  // Whether a session that still runs is stopped, and so exported, when the program calls
-  // exit or returns from main. Linux.
+  // True stops a running session, and so exports it, when the program calls exit or returns from
+  // main. Linux only.
   Option<bool> stop_at_exit = Option<bool>::Default{true};
 };
 
@@ -129,25 +129,25 @@ struct OptionRow {
   std::string_view description;  // one sentence
   // Writes the current value as text.
   std::string (*get)(const ProfilerOptions&);
-  // Sets the option from text, unless code has set it. False, and nothing changed, for a text that
-  // is not accepted.
+  // Sets the option from `text`, unless code has set it. Returns false and changes nothing if the
+  // text is not accepted.
   bool (*set)(ProfilerOptions&, std::string_view text);
-  // Whether the value lies in the accepted range.
+  // True if the value lies in the accepted range.
   bool (*valid)(const ProfilerOptions&);
 };
 
 // Every option, in the order of the structs above.
 std::span<const OptionRow> OptionTable();
 
-// Applies the environment to what code has not set. `environment` returns a variable's value, if it
-// has one. For each value that is not accepted, `warn` gets one line that names the variable, the
-// value and what is accepted; the option stays as it was.
+// Applies the environment to the options that code has not set. `environment` returns a variable's
+// value, if it has one. For each value that is not accepted, `warn` gets one line that names the
+// variable, the value and the accepted range; the option stays as it was.
 void ApplyEnvironment(ProfilerOptions& options,
                       const std::function<std::optional<std::string>(const char*)>& environment,
                       const std::function<void(const std::string&)>& warn);
 
-// InvalidArgument with the field's name for the first option out of its range, or for two that do
-// not fit together.
+// InvalidArgument with the field's name for the first option out of its range, or for two options
+// that contradict each other.
 absl::Status Validate(const ProfilerOptions& options);
 
 }  // namespace strobe

@@ -1,4 +1,5 @@
-// Part: a part of a profiler, as its user gives it or as the profiler makes it. Parts: all of one.
+// Part: a part of a profiler, given by the program or made by the profiler. Parts: all parts of a
+// profiler.
 #pragma once
 
 #include <concepts>
@@ -8,12 +9,13 @@
 
 namespace strobe {
 
-// Holds a T that the user has made, or nothing: then the profiler makes a T from `Arguments`, its
-// options. Converts from a T, so that a part is given by its value: {.exporter = MyExporter(url)}.
-// * A profiler uses no part that it was given, but a copy of it for each session: what the copies
+// Holds a T that the program has made, or nothing. In the second case, the profiler makes a T from
+// `Arguments`, its options. Converts from a T, so that a part is given by its value:
+// {.exporter = MyExporter(url)}.
+// * A profiler never uses the given part itself, but a copy for each session. State that the copies
 //   share lies behind a pointer or a reference, and must outlive the profiler.
-// * A T that cannot be copied cannot be given, and a T that cannot be made from `Arguments` must
-//   be.
+// * A T that cannot be copied cannot be given. A T that cannot be made from `Arguments` must be
+//   given.
 template <class T, class... Arguments>
 class Part {
  public:
@@ -26,7 +28,7 @@ class Part {
   // NOLINTNEXTLINE(google-explicit-constructor): a part is given by its value
   Part(T given) requires kCanBeGiven : given_(std::move(given)) {}
 
-  // A copy of what was given, or else a new T.
+  // A copy of the given T, or a new T if none was given.
   [[nodiscard]] T Make(const Arguments&... arguments) const {
     if constexpr (!kCanBeMade) {
       return *given_;

@@ -1,5 +1,5 @@
-// Profile: the immutable result of one period. It knows nothing of where its samples came from, and
-// it is what encoders, symbolizers and exporters of any kind see.
+// Profile: the immutable result of one period, and the input of all encoders, symbolizers and
+// exporters. It does not depend on where its samples came from.
 #pragma once
 
 #include <cstddef>
@@ -19,10 +19,10 @@ namespace strobe {
 
 // One distinct code address, or pseudo-frame, of a profile.
 struct Frame {
-  static constexpr std::uint32_t kNoModule = 0xFFFFFFFF;  // an address in no module that we know
+  static constexpr std::uint32_t kNoModule = 0xFFFFFFFF;  // an address in no known module
   static constexpr std::uint32_t kPseudo = 0xFFFFFFFE;    // `address` is a PseudoFrame
 
-  Address address = 0;               // to be looked up as it is: see WalkResult
+  Address address = 0;               // look it up unchanged: see WalkResult
   std::uint32_t module = kNoModule;  // index into Profile::modules
 
   [[nodiscard]] bool is_pseudo() const { return module == kPseudo; }
@@ -35,13 +35,13 @@ struct StackNode {
   std::uint32_t frame = 0;   // index into Profile::frames; without meaning in the root
 };
 
-// A thread that lived in the period. Samples do not refer to it: theirs are the labels.
+// A thread that lived in the period. Samples refer to label sets, not to threads.
 struct ProfileThread {
   std::uint64_t id = 0;  // the system's thread id
   std::string name;      // valid UTF-8, at most 63 bytes
 };
 
-// One row: a stack under a set of labels. Its values stand in Profile::values.
+// One row: a stack and a set of labels. Its values are in Profile::values.
 struct ProfileSample {
   std::uint32_t stack = 0;   // index into Profile::stacks: the leaf's node
   std::uint32_t labels = 0;  // index into Profile::label_sets
@@ -51,15 +51,16 @@ struct Profile {
   std::vector<ValueType> value_types;
   std::size_t default_value_type = 0;  // index into value_types: what a viewer shows first
 
-  std::vector<Module> modules;    // [0] is the program itself where it is known
+  std::vector<Module> modules;    // [0] is the program itself if it is known
   std::vector<Frame> frames;      // distinct
   std::vector<StackNode> stacks;  // [0] is the root; a parent stands before its children
-  // Distinct. Each has the thread's labels, see kThreadIdLabel, and those that the thread had set.
+  // Distinct. Each has the labels of its thread (see kThreadIdLabel), and those that the thread
+  // set.
   std::vector<LabelSet> label_sets;
   std::vector<ProfileThread> threads;
   std::vector<ProfileSample> samples;  // distinct (stack, labels)
-  std::vector<std::int64_t>
-      values;  // row by row: samples.size() * value_types.size(); none is less than 0
+  // Row by row: samples.size() * value_types.size() values. None is less than 0.
+  std::vector<std::int64_t> values;
 
   std::int64_t time_ns = 0;      // when the period began, since 1970
   std::int64_t duration_ns = 0;  // how long it lasted
@@ -67,7 +68,8 @@ struct Profile {
   std::int64_t period = 0;       // in period_type's unit; 0 where unknown
   std::string program;           // base name of the program's file
   std::uint64_t process_id = 0;
-  // Number of this period within its profiler, from 0; recordings on demand are numbered apart.
+  // Number of this period within its profiler, from 0. Recordings on demand are numbered
+  // separately.
   std::uint64_t sequence = 0;
   Stats stats;  // of this period
 
@@ -75,7 +77,7 @@ struct Profile {
   [[nodiscard]] const LabelSet& Labels(std::size_t index) const {
     return label_sets[samples[index].labels];
   }
-  // The values of sample `index`, one a value type.
+  // The values of sample `index`, one per value type.
   [[nodiscard]] std::span<const std::int64_t> Values(std::size_t index) const {
     return std::span(values).subspan(index * value_types.size(), value_types.size());
   }
