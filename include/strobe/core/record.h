@@ -1,5 +1,5 @@
-// What a capture writes into a ring and the collector reads: numbers only, nothing that points into
-// the process, so that a ring can one day lie in memory shared with another process.
+// The record that a capture writes into a ring and that the collector reads. It holds numbers only,
+// no pointers, so that a ring can lie in memory shared with another process.
 #pragma once
 
 #include <array>
@@ -16,22 +16,26 @@
 namespace strobe {
 
 // Which optional words follow a record's header, in this order.
-inline constexpr std::uint8_t kRecordHasContext = 1;  // the thread's: the number of a set of labels
+inline constexpr std::uint8_t kRecordHasContext = 1;  // the number of the thread's set of labels
 inline constexpr std::uint8_t kRecordHasTime = 2;     // the clock's monotonic time, in nanoseconds
 inline constexpr std::uint8_t kRecordHasSkip = 4;     // how many of the leaf's frames are left out
 inline constexpr std::uint8_t kAllRecordFlags = kRecordHasContext | kRecordHasTime | kRecordHasSkip;
 
-// Value types that a record can have amounts of.
+// The most value types that a record can have amounts of.
 inline constexpr std::size_t kMaxValueTypes = 16;
 
-// A record is this header; 64-bit words: those that the flags name, and an amount for each bit of
-// `amounts`; then `frame_count` 64-bit addresses, leaf first; then `slice_bytes` of a SliceHeader
-// and a stack. Bit n of `amounts` stands for value type n; amounts that are zero are left out. An
-// amount says how much this stack stands for, in the unit of its provider: of a provider that
-// counts periods, the count, under its first value type. The addresses are followed, towards the
-// root, by the last `shared_count` frames of the stack of the thread's record before this one,
-// whatever the context of either. With kRecordHasSkip, the amounts belong to the stack without so
-// many frames of the leaf; the next record shares with the whole one.
+// A record consists of:
+// * this header;
+// * 64-bit words: those that the flags name, then one amount for each bit of `amounts`;
+// * `frame_count` 64-bit addresses, leaf first;
+// * `slice_bytes` of a SliceHeader and a copy of the stack.
+// Bit n of `amounts` stands for value type n. Amounts that are zero are left out. An amount says
+// how much this stack stands for, in the unit of its provider. A provider that counts periods has
+// the count under its first value type.
+//
+// The stack continues towards the root with the last `shared_count` frames of the thread's previous
+// record, whatever the context of either record. With kRecordHasSkip, the amounts belong to the
+// stack without that many leaf frames; the next record shares with the whole stack.
 struct RecordHeader {
   std::uint32_t module_generation = 0;  // which map of modules the addresses belong to
   std::uint16_t frame_count = 0;
@@ -39,27 +43,27 @@ struct RecordHeader {
   std::uint16_t amounts = 0;
   StackEnd end = StackEnd::kComplete;
   std::uint8_t flags = 0;
-  std::uint32_t slice_bytes = 0;  // 0 where the walk came to its own end
+  std::uint32_t slice_bytes = 0;  // 0 if the walk has ended
 };
 static_assert(sizeof(RecordHeader) == 16);
 static_assert(kMaxValueTypes <= 8 * sizeof(RecordHeader::amounts));
 
-// What a slice begins with; the stack follows. A flag is a word, because what comes out of a
-// ring is not trusted.
+// The front of a slice; the copy of the stack follows. A flag is a word, because a ring's bytes are
+// not trusted and not every byte is a valid bool.
 struct SliceHeader {
-  // The frame that the walk stopped at, which is the record's last.
+  // The frame that the walk stopped at: the last of the record.
   Address pc = 0;
   Address sp = 0;
   Address fp = 0;
   Address lr = 0;
-  // The registers of the innermost frame, the record's first, whose other values some functions are
-  // left by.
+  // The registers of the innermost frame, the first of the record. The unwind rules of some
+  // functions need them.
   Address innermost_pc = 0;
   Address innermost_sp = 0;
   Address innermost_fp = 0;
   std::array<Address, kMaxGeneralRegisters> general{};
-  Address base = 0;            // where the first byte of the stack lay
-  std::uint64_t is_exact = 0;  // as FrameStop has it
+  Address base = 0;            // address of the stack's first byte, before the copy
+  std::uint64_t is_exact = 0;  // see FrameStop
 };
 static_assert(sizeof(SliceHeader) == 25 * 8);
 
@@ -76,25 +80,25 @@ constexpr std::size_t RecordBytes(std::size_t word_count, std::size_t frame_coun
          slice_bytes;
 }
 
-// How the values of a profile's row follow from the amounts of a record: column i is the amount of
-// value type sources[i], times what the thread's unit of that amount stands for in column i.
+// How the amounts of a record become the values of a profile's row: column i is the amount of value
+// type sources[i], times the value in column i that one unit of it stands for on that thread.
 struct ValueLayout {
   std::size_t value_count = 0;
-  std::uint16_t recorded = 0;  // the value types that records have amounts of, as RecordHeader has
+  std::uint16_t recorded = 0;  // the value types that records have amounts of, one bit each
   std::array<std::uint8_t, kMaxValueTypes> sources{};
 };
 
-// A record's parts, where they lie.
+// The parts of a record. The spans point into the record.
 struct RecordView {
   RecordHeader header;
-  std::uint64_t context = 0;  // 0 without one
-  std::int64_t time_ns = 0;   // 0 without one
-  std::uint64_t skip = 0;     // 0 without one
+  std::uint64_t context = 0;  // 0 if the record has none
+  std::int64_t time_ns = 0;   // 0 if the record has none
+  std::uint64_t skip = 0;     // 0 if the record has none
   std::span<const std::int64_t> amounts;
   std::span<const Address> frames;
   std::span<const std::byte> slice;
 
-  // The amount of that value type; 0 where the record has none.
+  // The amount of `value_type`; 0 if the record has none.
   [[nodiscard]] std::int64_t Amount(std::size_t value_type) const {
     const auto bit = std::uint32_t{1} << value_type;
     if ((header.amounts & bit) == 0) return 0;
@@ -102,9 +106,9 @@ struct RecordView {
   }
 };
 
-// Reads a record with amounts of `value_types` alone, aligned to 8 bytes. False where it is none:
-// anything may have been written into a ring, so all counts are checked against the record's size
-// before anything behind the header is read.
+// Reads a record that is aligned to 8 bytes and has amounts of `value_types` only. False if the
+// bytes are not such a record. A ring may hold any bytes, so all counts are checked against the
+// record's size before anything behind the header is read.
 inline bool ReadRecord(std::span<const std::byte> record, std::uint16_t value_types,
                        RecordView& view) {
   RecordHeader& header = view.header;

@@ -1,4 +1,4 @@
-// RecordingOptions: what a call of BasicProfiler::Record is to record.
+// RecordingOptions: what a call of BasicProfiler::Record records.
 #pragma once
 
 #include <chrono>
@@ -10,17 +10,17 @@
 
 namespace strobe {
 
-// Calls of Record that can be under way in a profiler at a time.
+// The most calls of Record that can run in a profiler at a time.
 inline constexpr std::size_t kMaxRecordings = 4;
-// The longest that one may last.
+// The longest duration of a recording.
 inline constexpr std::chrono::milliseconds kMaxRecordingDuration = std::chrono::hours(24);
 
 //   profiler.Record({.duration = std::chrono::seconds(30), .value_types = {"wall"}});
 struct RecordingOptions {
   // More than 0, and at most kMaxRecordingDuration.
   std::chrono::milliseconds duration{0};
-  // The value types that are wanted, by their names: "samples", "cpu", "wall", or those of other
-  // providers. All that are enabled, where there is no name.
+  // The names of the value types to record: "samples", "cpu", "wall", or those of other providers.
+  // Empty means all that are enabled.
   std::vector<std::string> value_types = {};
 };
 

@@ -17,7 +17,7 @@ template <class Traits>
 class ProfilerCore;
 class ProfilerHandle;
 
-// What ends registrations: a Profiler's core.
+// Ends registrations. A Profiler's core implements it.
 class RegistrationOwner {
  public:
   virtual void EndRegistration(void* slot, std::uint64_t thread_id) = 0;
@@ -26,7 +26,7 @@ class RegistrationOwner {
   ~RegistrationOwner() = default;
 };
 
-// The status of a registration that registers nothing, and of one that was moved away.
+// The status of a registration that registers nothing, and that of a moved-from one.
 [[nodiscard]] inline absl::Status RegistersNothing() noexcept {
   return MakeStatus(absl::StatusCode::kCancelled, "registers nothing");
 }
@@ -37,10 +37,10 @@ class RegistrationOwner {
 }  // namespace internal
 STROBE_HIDDEN_END
 
-// A thread's registration, for as long as the object lives. Move-only. It ends on the thread that
-// it began on; anything else is a bug of the program that stops it with a line on stderr. It may
-// outlive its Profiler, as that of a detached thread does at exit. Where the thread could not be
-// registered, status() says why, and the object does nothing.
+// Keeps a thread registered while the object lives. Move-only. It must end on the thread that it
+// began on; otherwise it stops the program with a line on stderr. It may outlive its Profiler, as
+// the registration of a detached thread does at exit. If the registration failed, status() says
+// why, and the object does nothing.
 STROBE_HOLDS_HIDDEN_BEGIN
 class [[nodiscard]] Registration {
  public:
@@ -65,7 +65,7 @@ class [[nodiscard]] Registration {
   Registration& operator=(const Registration&) = delete;
   ~Registration() { End(); }
 
-  // Whether the thread is registered, and if not, why.
+  // OK if the thread is registered, otherwise the reason why not.
   [[nodiscard]] const absl::Status& status() const { return status_; }
 
  private:

@@ -1,5 +1,4 @@
-// The vocabulary of a captured stack: where it ends, why, and the pseudo-frames that stand for code
-// that is not there.
+// The terms of a captured stack: where a walk stops, why it ends, and pseudo-frames.
 #pragma once
 
 #include <cstddef>
@@ -10,29 +9,29 @@
 
 namespace strobe {
 
-// Why a walk ended. kComplete is the thread's first function, and kCoroutine that of another stack
-// than the thread's; everything else is a stack that ends early. All but kComplete are marked in
-// the profile, and each is counted.
+// Why a walk ended. A stack with kComplete or kCoroutine is whole; every other stack ends early.
+// The profile marks all ends but kComplete. Each end is counted.
 enum class StackEnd : std::uint8_t {
-  kComplete = 0,  // the outermost frame was reached
+  kComplete = 0,  // the outermost frame of the thread's stack was reached
   kTruncated,     // the limit on frames was reached
   // The next frame would lie outside the thread's stack, not above this one, or not aligned.
   kBroken,
-  kNoUnwindInfo,  // nothing says how to leave the innermost frame reached
-  kCoroutine,     // the outermost frame of a stack that is not the thread's own was reached
+  kNoUnwindInfo,  // the last frame reached has no unwind information
+  kCoroutine,     // the outermost frame of another stack than the thread's was reached
 };
 inline constexpr std::size_t kStackEndCount = 5;
 
-// Whether a stack with that end is whole.
+// True if a stack with that end is whole.
 constexpr bool IsWhole(StackEnd end) {
   return end == StackEnd::kComplete || end == StackEnd::kCoroutine;
 }
 
-// Frames that are no code: they keep a weight in the profile that no stack can be given for.
+// Frames that are not code. They mark stacks that are not complete, and hold weight that has no
+// stack.
 enum class PseudoFrame : std::uint8_t {
   kTruncated = 0,  // [truncated]: root of a stack longer than the limit on frames
   kBroken,         // [broken stack]: root of a stack whose chain of frames broke
-  kNoUnwindInfo,   // [no unwind info]: root of a stack that could not be left for want of a table
+  kNoUnwindInfo,   // [no unwind info]: root of a stack that ends at a frame without a table
   kLost,           // [lost]: weight of samples that no record could be written for
   kResidual,       // [residual]: the part of a period at a thread's end; signed
   kOverflow,       // [overflow]: stacks beyond the aggregator's memory limit
@@ -40,7 +39,7 @@ enum class PseudoFrame : std::uint8_t {
 };
 inline constexpr std::size_t kPseudoFrameCount = 7;
 
-// The name by which a profile shows it, brackets included.
+// The frame's name in a profile, brackets included.
 constexpr std::string_view PseudoFrameName(PseudoFrame frame) {
   switch (frame) {
     case PseudoFrame::kTruncated: return "[truncated]";
@@ -54,33 +53,35 @@ constexpr std::string_view PseudoFrameName(PseudoFrame frame) {
   return "[unknown]";
 }
 
-// The longest stack that any option may ask for.
+// The largest value of the option sampling.max_frames.
 inline constexpr std::size_t kMaxFramesLimit = 2048;
 
-// A frame on the way of a walk: what it takes to go on from there.
+// The registers of a frame, from which a walk can continue.
 struct FrameStop {
   Address pc = 0;
   Address sp = 0;
   Address fp = 0;
   Address lr = 0;  // the link register, if the CPU has one
-  bool is_exact =
-      true;  // whether pc is the very instruction and no return address, which lies behind the call
+  // True if pc is the interrupted instruction. False if pc is a return address, which lies behind
+  // the call.
+  bool is_exact = true;
 };
 
-// What a walk wrote. `frames[0, count)` of the output are leaf first. The first is the exact pc;
-// every other is the return address minus one, which lies inside the call instruction, except under
-// a signal's frame, where it is the exact interrupted pc. So each address can be looked up as it
-// is.
+// The result of a walk. `frames[0, count)` of the output are leaf first. The first is the exact pc.
+// Every other frame is the return address minus one, which lies inside the call instruction; but
+// the caller of a signal's frame is the exact interrupted pc. So each address can be looked up
+// unchanged.
 struct WalkResult {
   std::size_t count = 0;
   StackEnd end = StackEnd::kComplete;
-  // Frames that follow, towards the root, which are not in the output because they are the last
-  // ones of this thread's walk before. Always 0 of a walk that knows of no other.
+  // Frames towards the root that are not in the output, because they equal the last frames of the
+  // thread's previous walk. Always 0 for a walk without a memo.
   std::size_t shared = 0;
-  // kNoUnwindInfo only because what is to be known of the last frame's code has not been built yet:
-  // with that, the walk goes on from `stop`, which is that frame.
+  // True if `end` is kNoUnwindInfo only because the table of the last frame's code has not been
+  // built yet. With the table, the walk can continue from `stop`, which is that frame.
   bool is_pending = false;
-  // Of a kComplete walk that shares nothing: its outermost frame, or all zero.
+  // If is_pending, the last frame. After a kComplete walk that shares nothing, its outermost frame
+  // or all zero.
   FrameStop stop{};
 };
 

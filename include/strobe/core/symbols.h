@@ -12,23 +12,22 @@ namespace strobe {
 struct FunctionSymbol {
   std::string name;         // demangled, valid UTF-8; for unknown code "libname.so+0x1234"
   std::string system_name;  // as in the symbol table; equal to `name` where it was not mangled
-  bool resolved = true;     // false for a name that stands for want of a symbol
+  bool resolved = true;     // false if `name` replaces a missing symbol
 };
 
-// One level of a frame: several where functions were inlined there.
+// The function of one frame.
 struct FrameSymbols {
   static constexpr std::uint32_t kNone = 0xFFFFFFFF;
-  std::uint32_t function =
-      kNone;  // index into Symbols::functions; kNone leaves the frame without a name
+  // Index into Symbols::functions. kNone leaves the frame without a name.
+  std::uint32_t function = kNone;
 };
 
 struct Symbols {
   std::vector<FunctionSymbol> functions;  // distinct
-  std::vector<FrameSymbols>
-      frames;  // one for each of Profile::frames, or empty where nothing was symbolized
-  std::string
-      // A module that has more functions than could be kept; empty where there is none.
-      partly_named;
+  // One for each of Profile::frames, or empty if nothing was symbolized.
+  std::vector<FrameSymbols> frames;
+  // A module that has more functions than could be kept; empty if there is none.
+  std::string partly_named;
 };
 
 }  // namespace strobe

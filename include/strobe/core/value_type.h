@@ -4,8 +4,8 @@
 
 namespace strobe {
 
-// What one column of a profile's values measures, in pprof's words: {"cpu", "nanoseconds"}. Both
-// strings have static storage: they are constants of a provider.
+// What one column of a profile measures, in pprof's terms: {"cpu", "nanoseconds"}. Both strings are
+// constants of a provider, with static storage.
 struct ValueType {
   std::string_view type;
   std::string_view unit;
