@@ -1,4 +1,4 @@
-// What an Aggregator hands over at a period's end, and how it becomes a Profile.
+// AggregatedPeriod: what Aggregator::Take returns, and how it becomes a Profile.
 #pragma once
 
 #include <cstddef>
@@ -21,19 +21,19 @@ struct PeriodThread {
   bool alive = false;  // at the period's end
 };
 
-// What the labels of a row stand for where they are not a thread's alone: a thread, and the labels
-// that it had set.
+// A thread, and the labels that it had set. A row whose labels are not the thread's alone refers to
+// one.
 struct PeriodContext {
   std::uint32_t thread = 0;  // its key
   LabelSet labels;
 };
 
 STROBE_HOLDS_HIDDEN_BEGIN
-// Cheap to move, made by Aggregator::Take: the work of turning it into a Profile is left to the
-// exporter's thread.
+// Made by Aggregator::Take. It is cheap to move, so that the exporter's thread can do the work of
+// turning it into a Profile.
 struct AggregatedPeriod {
-  // The labels of a row with this bit are, without it, an index into `contexts`; without the bit,
-  // they are a thread's key.
+  // If a row's labels have this bit, the other bits are an index into `contexts`. Otherwise the
+  // labels are a thread's key.
   static constexpr std::uint32_t kContextBit = std::uint32_t{1} << 31;
 
   internal::StackTrie trie;
@@ -49,20 +49,20 @@ struct AggregatedPeriod {
 };
 STROBE_HOLDS_HIDDEN_END
 
-// Sets the modules, frames, stacks, label sets, threads, samples and values of `profile`; the rest
-// is the caller's.
+// Sets the modules, frames, stacks, label sets, threads, samples and values of `profile`. The
+// caller sets the rest.
 // * modules: those of the newest map in its order, then older ones that some frame needs.
 // * stacks: one tree over all module generations. A stack that ended early has its reason as the
 //   pseudo-frame at its root.
 // * threads: those with rows, and those alive, in the order of their keys.
-// * samples: distinct (stack, labels), in the order of their first sample; those whose values are
-//   all zero are left out, and so are the frames, stacks and label sets that nothing else needs.
+// * samples: distinct (stack, labels), in the order of their first sample. Samples whose values are
+//   all zero are left out, and so are the frames, stacks and label sets that only they need.
 //   Threads with the same id and name have the same labels, and so the same rows.
-// * values: rows.value_count() a sample, none less than 0: what a thread's row has less than 0 is
-//   taken from its other rows, whatever their labels. Where they have not enough, the thread's sum
-//   becomes 0, and profile.stats.sums_cut is one more.
-// Equal periods give equal profiles. Frees what `period` holds; where memory runs out, that stays
-// as it is, for another try.
+// * values: rows.value_count() per sample, none less than 0. A value less than 0 is subtracted from
+//   the other rows of its thread, whatever their labels. If their sum is too small, the thread's
+//   sum becomes 0, and profile.stats.sums_cut grows by one.
+// Equal periods give equal profiles. Frees the contents of `period`. If memory runs out, `period`
+// is unchanged, and the call can be repeated.
 void FillProfile(AggregatedPeriod&& period, Profile& profile);
 
 }  // namespace strobe

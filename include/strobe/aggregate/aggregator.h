@@ -1,4 +1,4 @@
-// The aggregator: adds up what the collector drains, in bounded memory, until the period ends.
+// Aggregator: adds up the samples of a period in bounded memory.
 #pragma once
 
 #include <cstddef>
@@ -21,38 +21,38 @@
 
 namespace strobe {
 
-// A stack as a difference from the one that its thread had before.
+// A stack as a difference from its thread's previous stack.
 struct StackDelta {
-  std::uint32_t generation = 0;  // of modules, that the addresses belong to
+  std::uint32_t generation = 0;  // of the modules that the addresses belong to
   StackEnd end = StackEnd::kComplete;
-  std::size_t shared = 0;  // root frames of the thread's last stack that begin this one, too
-  std::span<const Address> leaf_first;  // the frames beyond, as WalkResult describes
-  // Frames of the leaf that the values are shown without. The root frame always stays. The next
-  // stack shares with the whole one.
+  std::size_t shared = 0;               // how many root frames are those of the thread's last stack
+  std::span<const Address> leaf_first;  // the other frames, as WalkResult describes
+  // How many leaf frames are left out of the row's stack. The root frame always stays. The next
+  // stack shares with the whole stack.
   std::uint64_t skip = 0;
 };
 
 STROBE_HOLDS_HIDDEN_BEGIN
-// Collector thread only. What the memory limit has no room for is added to the thread's row of
-// [overflow] and counted, so that the values taken out are those that went in. The one failure is
-// std::bad_alloc: a call that throws it has added, moved and taken nothing, and can be repeated.
+// Collector thread only. Values that the memory limit has no room for are added to the thread's row
+// of [overflow] and counted, so that the sums out equal the sums in. The only failure is
+// std::bad_alloc: a call that throws it has changed nothing, and can be repeated.
 class Aggregator {
  public:
-  // Threads that may end with rows in one period. Those registered beyond it share one key, and all
-  // they do is [overflow].
+  // The most threads that may end with rows in one period. Threads registered beyond this limit
+  // share one key, and all their values go to [overflow].
   static constexpr std::size_t kMaxEndedThreads = 65536;
 
-  // `value_count` values a row. The limit holds for one period's stacks, rows, modules and threads
-  // while they are collected; beyond it goes only what is always kept: some 64 KiB, the threads
-  // themselves, the modules, and each thread's row of [overflow].
+  // `value_count` values per row. The limit holds for one period's stacks, rows, modules and
+  // threads while they are collected. Only data that is always kept may exceed the limit: some
+  // 64 KiB, the threads themselves, the modules, and each thread's row of [overflow].
   Aggregator(std::size_t value_count, std::size_t memory_limit_bytes);
 
   // A key for a thread. It stays valid over periods until RemoveThread.
   std::uint32_t AddThread(std::uint64_t id, std::string name);
-  // A key for the thread that has `key` in `other`, and here the stack that it had last there.
+  // A key for the thread that has `key` in `other`. The thread's last stack is copied, too.
   std::uint32_t AddThreadOf(const Aggregator& other, std::uint32_t key);
-  // Ends the use of `key`. The thread's rows of this period stay, and while it has any the key is
-  // not given out again before Take. Takes no memory.
+  // Ends the use of `key`. The thread's rows of this period stay; if there are any, the key is not
+  // reused before Take. Takes no memory.
   void RemoveThread(std::uint32_t key);
 
   // The modules that records with `generation` refer to; see ModuleHistory::Add.
@@ -64,37 +64,37 @@ class Aggregator {
     return modules_.HasGone(generation, address);
   }
 
-  // Adds `values` to the stack; the cost grows with the frames that are not shared. False where the
-  // thread's last stack is not known as far as this one shares it, for want of memory or of an Add
-  // before: then the values are [overflow], and the next stack should share nothing.
+  // Adds `values` to the stack. The cost grows with the frames that are not shared. False if the
+  // shared frames are unknown, because memory ran out or there was no Add before. The values then
+  // go to [overflow], and the next stack should share nothing.
   //
-  // `context` is the number of the labels that the thread had set then, in a LabelTable. It has no
-  // part in what stacks share. Where memory has no room for one more pair of a thread and a
-  // context, the row is that of the thread and kOverflowContext.
+  // `context` is the number, in a LabelTable, of the labels that the thread had set. Stacks share
+  // frames whatever their contexts. If the limit has no room for one more pair of a thread and a
+  // context, the row has the context kOverflowContext.
   bool Add(std::uint32_t thread, const StackDelta& stack, std::span<const std::int64_t> values,
            std::uint64_t context = kNoContext);
-  // Adds `values` to the stack of the thread's last Add, also if that was in an earlier period.
-  // False, and nothing added, without one, and where that had another context.
+  // Adds `values` to the stack of the thread's last Add, even from an earlier period. Returns false
+  // and adds nothing if there is no such stack, or if it had another context.
   bool ExtendLast(std::uint32_t thread, std::span<const std::int64_t> values,
                   std::uint64_t context = kNoContext);
-  // A record of the thread could not be read: no later stack shares with, or is added to,
-  // the one before.
+  // Forgets the thread's last stack, because a record of the thread could not be read: no later
+  // call shares with it or adds to it.
   void ForgetLast(std::uint32_t thread);
   // Adds `values` to a stack that consists of a pseudo-frame.
   void AddPseudo(std::uint32_t thread, PseudoFrame frame, std::span<const std::int64_t> values);
 
-  // Adds `values` to the thread's last stack, or to [overflow] where that is not known.
+  // Adds `values` to the thread's last stack, or to [overflow] if that stack is unknown.
   void AddToLast(std::uint32_t thread, std::span<const std::int64_t> values);
   // Moves `values` from the thread's last stack to the same stack in the next period, if it has
   // values in this one.
   void HoldBack(std::uint32_t thread, std::span<const std::int64_t> values);
-  // Undoes what has been held back since the last Take.
+  // Undoes all calls of HoldBack since the last Take.
   void ReturnHeldBack();
 
-  // Ends the period and moves it out. Threads that live on keep their keys and last stacks, the
-  // newest modules stay. `labels` has the sets whose numbers the contexts are.
+  // Ends the period and returns it. Threads that live on keep their keys and last stacks. The
+  // newest modules stay. `labels` must have the sets that the contexts refer to.
   AggregatedPeriod Take(const LabelTable& labels = LabelTable());
-  // What all rows of this period have in that column.
+  // The sum of all rows of this period in `column`.
   [[nodiscard]] std::int64_t Sum(std::size_t column) const { return rows_.Sum(column); }
 
   [[nodiscard]] std::size_t memory_bytes() const { return budget_.used_bytes(); }
@@ -108,17 +108,17 @@ class Aggregator {
   struct Thread {
     std::uint64_t id = 0;
     std::string name;
-    // The last stack: where it ends in this period's trie, or where the memory for it did.
+    // The last stack's leaf in this period's trie. If memory ran out, the last node that was made.
     std::uint32_t node = kNone;
     std::uint32_t generation = 0;
     std::uint16_t depth = 0;  // frames down to `node`
     StackEnd end = StackEnd::kComplete;
     ThreadState state : 2 = ThreadState::kFree;
-    bool is_whole : 1 = false;  // `node` is that of the stack's leaf
+    bool is_whole : 1 = false;  // `node` is the stack's leaf
     bool has_rows : 1 = false;
     bool was_sampled : 1 = false;
     bool last_is_overflow : 1 = false;
-    bool last_is_cut : 1 = false;        // `last_row` is that of a caller of the leaf
+    bool last_is_cut : 1 = false;        // the stack of `last_row` lacks leaf frames
     std::uint32_t last_row = kNone;      // of the last Add or ExtendLast in this period
     std::uint64_t context = kNoContext;  // of the last Add
   };
@@ -153,11 +153,11 @@ class Aggregator {
   std::vector<Context> contexts_;  // of this period; row labels are the index and kContextBit
   IdTable context_ids_;
   std::vector<std::uint32_t> free_keys_;
-  std::uint32_t shared_key_ = kNone;  // of the threads beyond kMaxEndedThreads
+  std::uint32_t shared_key_ = kNone;  // key of all threads beyond kMaxEndedThreads
   std::size_t ended_threads_ = 0;
   struct HeldBack {
     std::uint32_t thread;
-    std::uint32_t row;  // that it was taken from
+    std::uint32_t row;  // that the values were taken from
     std::vector<std::int64_t> values;
   };
   std::vector<HeldBack> held_back_;

@@ -1,4 +1,4 @@
-// What the aggregator's tables are made of: a budget that every growth asks first, and a hash table
+// The parts of the aggregator's tables: a memory budget that limits their growth, and a hash table
 // of ids.
 #pragma once
 
@@ -14,14 +14,14 @@ class MemoryBudget {
  public:
   explicit MemoryBudget(std::size_t limit_bytes) : limit_bytes_(limit_bytes) {}
 
-  // Whether `bytes` more pass neither the limit nor its reserve.
+  // True if `bytes` more leave the reserve within the limit.
   [[nodiscard]] bool Allows(std::size_t bytes) const {
     return used_bytes_ + reserve_bytes_ + bytes <= limit_bytes_;
   }
-  // Takes `bytes` whatever the limit.
+  // Takes `bytes`, even beyond the limit.
   void Take(std::size_t bytes) { used_bytes_ += bytes; }
   void GiveBack(std::size_t bytes) { used_bytes_ -= bytes; }
-  // Bytes that Allows leaves to later calls of Take.
+  // The bytes that Allows reserves for later calls of Take.
   void set_reserve_bytes(std::size_t bytes) { reserve_bytes_ = bytes; }
 
   [[nodiscard]] std::size_t used_bytes() const { return used_bytes_; }
@@ -33,11 +33,11 @@ class MemoryBudget {
   std::size_t reserve_bytes_ = 0;
 };
 
-// Whether a table may pass the budget.
+// Whether a table may exceed the budget.
 enum class Admission { kWithinBudget, kAlways };
 
-// Calls allocate() and takes `bytes` for what it makes. False, and nothing made, where the budget
-// refuses. Nothing is taken where allocate() throws.
+// Calls allocate(), then takes `bytes` from the budget. If the budget refuses, returns false
+// without a call. If allocate() throws, takes nothing.
 template <class Allocate>
 [[nodiscard]] bool AllocateFrom(MemoryBudget& budget, std::size_t bytes, Admission admission,
                                 Allocate allocate) {
@@ -55,8 +55,8 @@ constexpr std::uint64_t HashPair(std::uint64_t a, std::uint64_t b) {
   return hash * 0xD6E8FEB86659FD93;
 }
 
-// Open addressing from a hash to ids whose keys stand elsewhere. Slots keep 32 bits of the hash, so
-// that growing reads no key and a probe compares few.
+// A hash table of ids with open addressing. The caller stores the keys. A slot has 32 bits of the
+// hash, so that growing reads no key and a probe compares few keys.
 class IdTable {
  public:
   static constexpr std::uint32_t kNone = 0xFFFFFFFF;
@@ -74,8 +74,8 @@ class IdTable {
     }
   }
 
-  // Makes sure that one more Insert fits. While it grows, the old slots and the new are both paid
-  // for. False where the budget refuses.
+  // Makes sure that one more Insert fits. While the table grows, the budget pays for both the old
+  // and the new slots. False if the budget refuses.
   [[nodiscard]] bool MakeRoom(MemoryBudget& budget, Admission admission) {
     if ((size_ + 1) * 4 <= slots_.size() * 3) return true;
     const std::size_t capacity = slots_.empty() ? kMinSlots : slots_.size() * 2;
@@ -90,7 +90,7 @@ class IdTable {
     return true;
   }
 
-  // Adds `id`; MakeRoom must have been called since the last one.
+  // Adds `id`. MakeRoom must have been called since the last Insert.
   void Insert(std::uint64_t hash, std::uint32_t id) {
     Place({static_cast<std::uint32_t>(hash >> 32), id});
     ++size_;

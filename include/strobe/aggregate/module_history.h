@@ -1,5 +1,5 @@
-// The module maps of a period, so that an address is looked up in what was loaded when it was
-// captured.
+// ModuleHistory: the module maps of a period, so that an address is looked up in the modules that
+// were loaded when it was captured.
 #pragma once
 
 #include <cstddef>
@@ -13,37 +13,36 @@
 
 namespace strobe {
 
-// It belongs to one recording, and holds what the rows of that still refer to; what is loaded now,
-// LoadedCode (runtime/loaded_code.h) owns.
+// A history belongs to one recording, and holds the modules that the recording's rows refer to.
+// LoadedCode (runtime/loaded_code.h) owns the modules that are loaded now.
 //
-// Each module is kept once, a generation is a list of indices. A generation that only adds modules
-// to the one before replaces its list, because whatever could be looked up before is still where it
-// was: so a program that only loads has one list, and its stacks one root.
+// Each module is stored once. A generation is a list of indices. A generation that only adds
+// modules replaces the previous generation's list, because every earlier lookup still gives the
+// same module. So a program that only loads modules has one list, and its stacks have one root.
 class ModuleHistory {
  public:
-  // Lists kept. Beyond it the two oldest become one, in which the newer wins where they overlap.
+  // The most lists. Beyond it, the two oldest are merged. If modules overlap, the newer list's
+  // stays.
   static constexpr std::size_t kMaxGenerations = 256;
-  // Modules that such a merged list may hold; beyond it only the newer's stay.
+  // The most modules of a merged list. If it would have more, only the newer list's modules stay.
   static constexpr std::size_t kMaxMergedModules = 4096;
 
-  // Generations rise; one older than the newest known is ignored, the newest may be given again.
-  // Indices into modules() are valid until the next Add or KeepNewest.
+  // Generations must rise: one older than the newest known is ignored. The newest may be given
+  // again. Indices into modules() are valid until the next Add or KeepNewest.
   void Add(std::uint32_t generation, const ModuleMap& map);
 
-  // The module that holds `address` in that generation's map or, if it lies in none, in the next
-  // newer one: a record captured just after a module was loaded still carries the generation
-  // before. An unknown generation is looked up in the nearest that is not newer, or else in the
-  // oldest.
+  // The module that holds `address` in the map of `generation` or, if there is none, in the next
+  // newer map: a record captured just after a module was loaded still has the previous generation.
+  // For an unknown generation, the nearest older one is used or, if there is none, the oldest.
   [[nodiscard]] std::optional<std::uint32_t> Find(std::uint32_t generation, Address address) const;
 
-  // Whether the module that Find returns is not of the newest list: what was loaded there is not
-  // loaded any more.
+  // True if the module that Find returns is not in the newest list: it is no longer loaded.
   [[nodiscard]] bool HasGone(std::uint32_t generation, Address address) const;
 
   // The same number for generations that share a list.
   [[nodiscard]] std::uint32_t Canonical(std::uint32_t generation) const;
 
-  // Forgets all but the newest list: for a new period.
+  // Forgets all lists but the newest, for a new period.
   void KeepNewest();
 
   [[nodiscard]] const std::vector<Module>& modules() const { return modules_; }
@@ -53,7 +52,7 @@ class ModuleHistory {
 
  private:
   struct Entry {
-    std::uint32_t first_generation = 0;  // stands for the generations from here to the next entry's
+    std::uint32_t first_generation = 0;  // of those up to the next entry's
     std::vector<std::uint32_t> modules;  // sorted by start
   };
 

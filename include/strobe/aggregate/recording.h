@@ -1,4 +1,4 @@
-// Recording: one aggregation of samples, from a begin to an end, with columns of its own.
+// Recording: one aggregation of samples over a time, with columns of its own.
 #pragma once
 
 #include <array>
@@ -20,37 +20,37 @@
 namespace strobe {
 
 STROBE_HOLDS_HIDDEN_BEGIN
-// What a recording has seen from a begin to an end.
+// The samples of one period of a recording.
 struct RecordedPeriod {
   AggregatedPeriod samples;
-  std::int64_t time_ns = 0;  // of the begin, since 1970
+  std::int64_t time_ns = 0;  // when the period began, since 1970
   std::int64_t duration_ns = 0;
   std::uint64_t stacks_overflowed = 0;  // see Aggregator::overflowed
 };
 
-// The continuous export is one recording, whose periods follow each other; a call of Record is
-// another. A recording is given whole rows and keeps the values of its columns. Threads have the
-// numbers that its owner gives them. Collector thread only. A call that throws std::bad_alloc has
-// added nothing, and can be repeated.
+// The continuous export is one recording, whose periods follow each other. Each call of Record is
+// another recording. A recording takes whole rows and keeps the values of its columns. The owner
+// numbers the threads. Collector thread only. A call that throws std::bad_alloc has added nothing,
+// and can be repeated.
 class Recording {
  public:
-  // What a clock says, and what the time of day is then.
+  // One instant on both clocks.
   struct Time {
     std::int64_t monotonic_ns = 0;
     std::int64_t unix_ns = 0;
   };
 
-  // `columns` are indices into the rows, at most kMaxValueTypes. See Aggregator for the limit.
+  // `columns` are indices into the rows, at most kMaxValueTypes. For the limit, see Aggregator.
   Recording(std::vector<std::size_t> columns, std::size_t memory_limit_bytes, const Time& begin);
 
-  // Takes over the threads of another recording, with the stack that each had last, and the modules
-  // that are loaded: from then on it can be given the same records. For one that has nothing yet.
+  // Copies the threads of `other`, each with its last stack, and the loaded modules. From then on
+  // both recordings can take the same records. This recording must be empty.
   void Join(const Recording& other);
 
   void AddThread(std::uint32_t thread, std::uint64_t id, std::string name);
   // Takes no memory.
   void RemoveThread(std::uint32_t thread);
-  // See Aggregator, whose functions these are.
+  // These functions are those of Aggregator.
   void SetModules(std::uint32_t generation, const ModuleMap& map) {
     aggregator_.SetModules(generation, map);
   }
@@ -84,7 +84,7 @@ class Recording {
   // Ends the period, and begins the next.
   RecordedPeriod Take(const LabelTable& labels, const Time& now);
 
-  // Of the period so far, in the column with that index into the recording's own.
+  // The sum of the period so far. `column` is an index into the recording's own columns.
   [[nodiscard]] std::int64_t Sum(std::size_t column) const { return aggregator_.Sum(column); }
   [[nodiscard]] std::size_t memory_bytes() const { return aggregator_.memory_bytes(); }
   [[nodiscard]] std::uint64_t overflowed() const { return aggregator_.overflowed(); }

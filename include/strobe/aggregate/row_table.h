@@ -1,4 +1,4 @@
-// The values of a period: one row for each distinct (stack, labels).
+// RowTable: the values of a period, one row for each distinct (stack, labels).
 #pragma once
 
 #include <algorithm>
@@ -13,9 +13,9 @@
 
 namespace strobe {
 
-// Rows are numbered in the order of their first sample. A stack's first row hangs at the stack's
-// node; its rows with other labels are found by hash. `labels` is any number that stands for a set
-// of labels.
+// Rows are numbered in the order of their first sample. The node of a stack refers to the stack's
+// first row; a hash table has the rows with other labels. `labels` is any number that stands for a
+// set of labels.
 class RowTable {
  public:
   static constexpr std::uint32_t kNone = IdTable::kNone;
@@ -32,7 +32,7 @@ class RowTable {
     return FindOther(trie, key, budget, admission);
   }
 
-  // Adds to each value of `row`; wraps rather than overflows.
+  // Adds `values` to those of `row`. A sum that overflows wraps.
   void Add(std::uint32_t row, std::span<const std::int64_t> values) {
     std::uint64_t* const sums = Words(row) + 1;
     const std::size_t count = std::min(values.size(), stride_ - 1);
@@ -48,7 +48,7 @@ class RowTable {
   [[nodiscard]] std::int64_t value(std::uint32_t row, std::size_t index) const {
     return static_cast<std::int64_t>(Words(row)[1 + index]);
   }
-  // Of all rows; wraps rather than overflows.
+  // The sum of all rows. A sum that overflows wraps.
   [[nodiscard]] std::int64_t Sum(std::size_t index) const {
     std::uint64_t sum = 0;
     for (std::uint32_t row = 0; row < size_; ++row) sum += Words(row)[1 + index];
@@ -59,7 +59,7 @@ class RowTable {
   [[nodiscard]] std::size_t memory_bytes() const {
     return chunks_.size() * ChunkBytes() + others_.memory_bytes();
   }
-  // What one more row costs on average.
+  // The average cost of one more row.
   [[nodiscard]] std::size_t row_bytes() const { return stride_ * sizeof(std::uint64_t) + 24; }
 
  private:

@@ -1,4 +1,4 @@
-// The calling-context trie: every distinct path of addresses from a root, once.
+// StackTrie: the calling-context trie, which has every distinct path of addresses from a root once.
 #pragma once
 
 #include <cstddef>
@@ -27,9 +27,9 @@ class StackTrie {
   static constexpr std::uint32_t kNone = IdTable::kNone;
 
   struct Node {
-    Address address = 0;  // of a child of kRoot: its key, below
+    Address address = 0;  // for a child of kRoot: its key, see below
     std::uint32_t parent = 0;
-    std::uint32_t first_row = kNone;  // the table of rows keeps its first row of this stack here
+    std::uint32_t first_row = kNone;  // set by RowTable: the first row of this stack
   };
 
   // The keys of the roots of stacks.

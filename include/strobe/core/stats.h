@@ -1,4 +1,4 @@
-// The profiler's own account.
+// Statistics of the profiler itself.
 #pragma once
 
 #include <array>
@@ -12,19 +12,20 @@
 
 namespace strobe {
 
-// Why a sample that was due did not become a record of its own. Its weight is never lost: it rides
-// on the thread's next record, or ends in the pseudo-frame [lost]; for want of memory, it is
-// counted in Stats::amount_dropped.
+// Why a due sample did not become a record of its own. Its weight is never lost: it is carried to
+// the thread's next record, or goes into the pseudo-frame [lost]. If memory runs out,
+// Stats::amount_dropped counts it.
 enum class DropReason : std::uint8_t {
   kRingFull = 0,  // the collector had not yet made room
   kNoRegisters,   // the signal came without the thread's registers
-  // A table was not built yet, and the stack does not fit into a record whole, or its bounds are
-  // not known, or the ring is full of stacks that wait for tables. A record without weight has as
-  // much of it as fits, so that the collector can build what the next sample needs.
+  // An unwind table was not built yet, and the stack could not be copied: the stack is too large
+  // for a record, its bounds are unknown, or the ring is full of stacks that wait for tables. A
+  // record without weight has as much of the stack as fits, so that the collector can build the
+  // tables for the next sample.
   kNoTable,
-  // The ring held no record: the program or another process wrote into its memory.
+  // The bytes in the ring were not a record: the program or another process wrote into its memory.
   kUnreadable,
-  kNoMemory,  // memory ran out when its thread's account was closed
+  kNoMemory,  // memory ran out when the thread's account was closed
 };
 inline constexpr std::size_t kDropReasonCount = 5;
 
@@ -39,15 +40,15 @@ constexpr std::string_view DropReasonName(DropReason reason) {
   return "unknown";
 }
 
-// What one output of a profiler has delivered: see OutputList.
+// The exports of one output of a profiler: see OutputList.
 struct OutputStats {
-  std::string name;  // "output 2 (.pb.gz)"; empty where the profiler has one output
+  std::string name;  // "output 2 (.pb.gz)"; empty if the profiler has one output
   std::uint64_t exports = 0;
   std::uint64_t exports_failed = 0;
   std::uint64_t exports_dropped = 0;  // never delivered: see Stats::exports_dropped
-  std::int64_t amount_dropped = 0;    // in these
+  std::int64_t amount_dropped = 0;    // in the dropped exports
   std::string last_export_error;      // empty after a success
-  std::string last_export_path;       // what the exporter said of its last success
+  std::string last_export_path;       // the destination of the last success
 };
 
 // Counters since the profiler was constructed; in a Profile, those of its period.
@@ -57,22 +58,22 @@ struct Stats {
   std::uint64_t threads_ended = 0;        // registrations that have ended
   std::uint64_t threads_refused = 0;      // registrations that ended in an error
   std::uint64_t threads_on_fallback = 0;  // now: threads whose timer the kernel refused
-  std::uint64_t threads_blocking = 0;  // now: threads that block the signal, and so are not sampled
+  std::uint64_t threads_blocking = 0;     // now: threads not sampled because they block the signal
 
   // Capture.
-  int signal_number =
-      0;  // now: the signal that interrupts threads; 0 before a session, and without signals
+  // Now: the signal that interrupts threads. 0 before a session, and without signals.
+  int signal_number = 0;
   std::uint64_t samples = 0;                               // records drained
   std::array<std::uint64_t, kDropReasonCount> drops{};     // by DropReason
   std::array<std::uint64_t, kStackEndCount> stack_ends{};  // by StackEnd
-  std::uint64_t signals_foreign = 0;   // not ours: handed to the previous handler
-  std::uint64_t signals_stale = 0;     // ours, but of a registration or session that has ended
-  std::uint64_t handler_replaced = 0;  // times our handler was found replaced
-  std::int64_t handler_time_ns =
-      0;  // estimated: every 16th handler call of a thread is timed, and counted 16 times
+  std::uint64_t signals_foreign = 0;   // not the profiler's: passed to the previous handler
+  std::uint64_t signals_stale = 0;     // for a registration or session that has ended
+  std::uint64_t handler_replaced = 0;  // times the profiler's handler was found replaced
+  // Estimated: every 16th handler call of a thread is timed, and counted 16 times.
+  std::int64_t handler_time_ns = 0;
 
-  // Rates of the first provider that has one, in samples per second of its own clock; 0 where
-  // nothing was measured.
+  // The requested and the measured rate of the first provider that has a rate, in samples per
+  // second of its own clock; 0 if nothing was measured.
   double requested_rate_hz = 0;
   double measured_rate_hz = 0;
 
@@ -84,46 +85,45 @@ struct Stats {
   std::int64_t collector_cpu_ns = 0;  // CPU time of the collector thread
   std::uint64_t stacks_overflowed =
       0;  // samples that the aggregator's memory limit put into [overflow]
-  std::uint64_t stacks_deferred =
-      0;  // samples whose stack the collector finished, because the handler had no table for it yet
-  std::uint64_t unwind_tables = 0;  // now: pieces of text, of 256 KiB, whose tables are built
+  // Samples whose stack the collector finished, because the handler had no table for it yet.
+  std::uint64_t stacks_deferred = 0;
+  std::uint64_t unwind_tables = 0;  // now: chunks of text, 256 KiB each, whose tables are built
   std::uint64_t module_refreshes = 0;
-  std::string
-      // now: a module whose frame information could not be read; empty where there is none.
-      unread_module;
-  std::uint64_t waits_abandoned = 0;  // bounded waits of ours that ran out
-  std::uint64_t polls_put_off =
-      0;  // poll rounds over all threads that came later, lest they take more than 1 % of a core
+  // Now: a module whose frame information could not be read; empty if there is none.
+  std::string unread_module;
+  std::uint64_t waits_abandoned = 0;  // the profiler's bounded waits that timed out
+  // Poll rounds over all threads that were delayed, so that they take at most 1 % of a core.
+  std::uint64_t polls_put_off = 0;
 
-  // In a Profile alone: sums of one thread's values that were less than 0, and are 0 there. No
-  // provider of ours brings that about.
+  // Only in a Profile: sums of one thread's values that were less than 0 and are shown as 0. The
+  // built-in providers never cause that.
   std::uint64_t sums_cut = 0;
 
-  // Export: the sums over all outputs. An error and a path are those of the first output that has
-  // one; an error begins with the output's name.
+  // Export: the sums over all outputs. The error and the path are those of the first output that
+  // has one. An error begins with the output's name.
   std::uint64_t exports = 0;
   std::uint64_t exports_failed = 0;
-  std::uint64_t exports_dropped =
-      // Profiles never delivered: refused for good (see RefusesProfile), waiting when their session
-      // ended, or one too many waiting for an output that fails while another delivers. One that
-      // there was no memory to make at the end of its session counts once, and for no output.
-      0;
-  std::int64_t amount_dropped =
-      // In these and in drops for want of memory, in the unit that the first provider shows by
-      // default.
-      0;
-  std::uint64_t periods_extended =
-      0;  // periods that went on because the one before had not been exported yet
+  // Profiles that were never delivered, because:
+  // * the output refused them for good (see RefusesProfile),
+  // * they still waited when their session ended, or
+  // * too many of them waited for an output that failed while another delivered.
+  // A profile that could not be made at the end of its session, because memory ran out, counts
+  // once, and for no output.
+  std::uint64_t exports_dropped = 0;
+  // The amount in these profiles and in drops because memory ran out, in the unit that the first
+  // provider shows by default.
+  std::int64_t amount_dropped = 0;
+  // Periods that were extended because the previous one had not been exported yet.
+  std::uint64_t periods_extended = 0;
   std::string last_export_error;     // empty after a success
-  std::string last_export_path;      // what the exporter said of its last success
+  std::string last_export_path;      // the destination of the last success
   std::vector<OutputStats> outputs;  // of each output, in the order of the list
-  std::string
-      // A module with more functions than the symbolizer keeps; empty where there was none.
-      partly_named_module;
+  // A module with more functions than the symbolizer keeps; empty if there was none.
+  std::string partly_named_module;
 
   // Memory of the profiler, in bytes, now.
   std::uint64_t memory_bytes = 0;
-  std::uint64_t out_of_memory = 0;  // calls and tasks that were given up because memory ran out
+  std::uint64_t out_of_memory = 0;  // calls and tasks that were abandoned because memory ran out
 };
 
 }  // namespace strobe
