@@ -65,8 +65,8 @@ class Aggregator {
   }
 
   // Adds `values` to the stack. The cost grows with the frames that are not shared. False if the
-  // shared frames are unknown, because memory ran out or there was no Add before. The values then
-  // go to [overflow], and the next stack should share nothing.
+  // shared frames are unknown, because of the memory limit or without an Add before. The values
+  // then go to [overflow], and the next stack should share nothing.
   //
   // `context` is the number, in a LabelTable, of the labels that the thread had set. Stacks share
   // frames whatever their contexts. If the limit has no room for one more pair of a thread and a
@@ -108,7 +108,7 @@ class Aggregator {
   struct Thread {
     std::uint64_t id = 0;
     std::string name;
-    // The last stack's leaf in this period's trie. If memory ran out, the last node that was made.
+    // The last stack's leaf in this period's trie, or the last node within the memory limit.
     std::uint32_t node = kNone;
     std::uint32_t generation = 0;
     std::uint16_t depth = 0;  // frames down to `node`

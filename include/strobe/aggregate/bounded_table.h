@@ -14,7 +14,7 @@ class MemoryBudget {
  public:
   explicit MemoryBudget(std::size_t limit_bytes) : limit_bytes_(limit_bytes) {}
 
-  // True if `bytes` more leave the reserve within the limit.
+  // True if the limit has room for `bytes` more and for the reserve.
   [[nodiscard]] bool Allows(std::size_t bytes) const {
     return used_bytes_ + reserve_bytes_ + bytes <= limit_bytes_;
   }

@@ -10,23 +10,23 @@
 
 namespace strobe {
 
-// Interrupts each thread by a timer on its own CPU clock, so that a thread which does not run costs
-// nothing. The first expiry is uniform in (0, period] and each thread's period is dithered, so that
-// no two threads, and no thread and the kernel's tick, run in step. Where the system refuses the
-// timer, the collector polls that thread's CPU clock once a period and asks for a stack when it
-// has advanced.
+// Interrupts each thread by a timer on its own CPU clock, so that an idle thread costs nothing. The
+// first expiry is uniform in (0, period], and each thread's period is dithered, so that threads are
+// in step neither with each other nor with the kernel's tick. If the system refuses the timer, the
+// collector polls that thread's CPU clock once per period and requests a stack if the clock has
+// advanced.
 class CpuTimeProvider {
  public:
   static constexpr std::array<ValueType, 2> kValueTypes{ValueType{"samples", "count"},
                                                         ValueType{"cpu", "nanoseconds"}};
-  // A thread's period differs from the asked one by at most this share.
+  // A thread's period differs from the requested one by at most this share.
   static constexpr double kDither = 0.03;
 
   static constexpr bool kSkipsIdleThreads = true;
 
   struct ThreadState {
     std::int64_t period_ns = 0;
-    std::int64_t polled_ns = 0;  // fallback: CPU time up to which weight has been asked for
+    std::int64_t polled_ns = 0;  // fallback: CPU time up to which weight has been requested
     bool is_on_fallback = false;
   };
 
@@ -44,7 +44,7 @@ class CpuTimeProvider {
     const double period =
         static_cast<double>(period_ns_) * (1 + kDither * (2 * random.Uniform() - 1));
     state.period_ns = std::max<std::int64_t>(static_cast<std::int64_t>(period), 1);
-    // The first period ends at a uniform instant; on the fallback, it has begun that much earlier.
+    // The first period ends at a uniform instant. Without a timer, it began that much earlier.
     const auto first_ns =
         std::max<std::int64_t>(static_cast<std::int64_t>(period * (1 - random.Uniform())), 1);
     state.is_on_fallback = !use_timers_ || !thread.StartCpuTimer(first_ns, state.period_ns);
@@ -60,8 +60,8 @@ class CpuTimeProvider {
   std::int64_t Residual(SampledThread& thread, const ThreadState& state,
                         std::int64_t weight) const {
     const std::int64_t cpu_ns = thread.CpuTimeNs();
-    // The clock of a thread that has ended cannot be read, or is another's that has its id now:
-    // nothing is known but what was credited.
+    // The clock of a thread that has ended cannot be read, or belongs to a new thread with the same
+    // id. Only the credited amount is known then.
     if (thread.attach_cpu_ns() < 0 || cpu_ns < thread.attach_cpu_ns()) return 0;
     return static_cast<std::int64_t>(static_cast<std::uint64_t>(cpu_ns - thread.attach_cpu_ns()) -
                                      static_cast<std::uint64_t>(ValueNs(weight, state)));
@@ -89,7 +89,7 @@ class CpuTimeProvider {
   }
 
  private:
-  // A weight comes out of a ring; whatever it is, this must be defined.
+  // The weight comes from a ring and is not trusted, so this must be defined for every value.
   static std::int64_t ValueNs(std::int64_t weight, const ThreadState& state) {
     return static_cast<std::int64_t>(static_cast<std::uint64_t>(weight) *
                                      static_cast<std::uint64_t>(state.period_ns));

@@ -1,4 +1,4 @@
-// ProviderList: the providers of one Profiler, and where each one's columns lie in a row of values.
+// ProviderList: the providers of one Profiler, and the place of their columns in a row of values.
 #pragma once
 
 #include <array>
@@ -17,7 +17,7 @@
 
 namespace strobe {
 
-// A capture carries one weight for each provider.
+// The most providers: a capture carries one weight for each.
 inline constexpr std::size_t kMaxProviders = 8;
 
 template <SampleProvider... Providers>
@@ -44,8 +44,8 @@ class ProviderList {
   using ThreadStates = std::tuple<typename internal::ThreadStateOf<Providers>::Type...>;
 
   static constexpr bool kCanBeMade = (Part<Providers, SamplingOptions>::kCanBeMade && ...);
-  // The providers that a program gives, in any order: {.providers = {MyProvider(queue)}}. Those
-  // that are left out are made from the options.
+  // The providers that a program gives, in any order: {.providers = {MyProvider(queue)}}. The
+  // others are made from the options.
   class Parts {
    public:
     Parts() requires kCanBeMade = default;
@@ -76,7 +76,7 @@ class ProviderList {
     std::tuple<Part<Providers, SamplingOptions>...> parts_;
   };
 
-  // Constructs each provider where it stays: none is moved.
+  // Constructs each provider in place; none is moved.
   explicit ProviderList(const SamplingOptions& options, const Parts& parts = {})
       : providers_(Source<Providers>{parts.template Of<Providers>(), options}...) {}
 
@@ -88,9 +88,9 @@ class ProviderList {
     return column;
   }
 
-  // What captures write amounts of: a provider's first value type, or all of those of an
-  // EventProvider. Each has a cell, in the order of the columns. The cells of provider `index`
-  // begin here; FirstCell(kCount) is one past the last.
+  // Captures write amounts into cells: one for a provider's first value type, or one for each value
+  // type of an EventProvider, in the order of the columns. The cells of provider `index` begin
+  // here; FirstCell(kCount) is one past the last.
   static constexpr std::size_t FirstCell(std::size_t index) {
     constexpr std::array<std::size_t, kCount> kCells{kCellsOf<Providers>...};
     std::size_t cell = 0;
@@ -108,9 +108,9 @@ class ProviderList {
     return columns;
   }
 
-  // Whether a provider's samples come from the program's own threads.
+  // True if there is an EventProvider: the program's own threads bring its samples.
   static constexpr bool kBringsEvents = (EventProvider<Providers> || ...);
-  // The number of that provider, which is one of the list.
+  // The number of `Provider`, which must be in the list.
   template <class Provider>
   static constexpr std::size_t IndexOf() {
     static_assert(kHas<Provider>, "no provider of this ProviderList");
@@ -138,7 +138,7 @@ class ProviderList {
     return static_cast<std::uint16_t>(bits);
   }
 
-  // How the columns follow from the amounts of a record.
+  // How the amounts of a record become columns.
   static constexpr ValueLayout Layout() {
     ValueLayout layout{.value_count = kValueCount, .recorded = RecordedValueTypes()};
     for (std::size_t i = 0; i < kCount; ++i) {

@@ -8,23 +8,23 @@
 
 namespace strobe {
 
-// The collector polls every thread at jittered instants. A thread whose CPU clock stands where
-// it stood after its last capture is still in the same place: that stack's weight grows, and the
-// thread is left alone. So a waiting thread is interrupted at most once for each time that it ran.
+// The collector polls every thread at jittered instants. A thread whose CPU clock has not advanced
+// since its last capture is still in the same place: the weight of that stack grows, and the thread
+// is not interrupted. So a waiting thread is interrupted at most once for each time that it ran.
 class WallTimeProvider {
  public:
   static constexpr std::array<ValueType, 1> kValueTypes{ValueType{"wall", "nanoseconds"}};
-  // CPU time that a thread may use to get out of our own handler and back to sleep. The capture
-  // notes the CPU clock inside the handler; an advance up to this much is accepted once as the way
-  // back. A thread that really ran for less than this in that one interval, and now waits
-  // elsewhere, keeps the earlier stack until it runs again.
+  // The most CPU time that a thread needs to return from the profiler's signal handler and to sleep
+  // again. The capture notes the CPU clock inside the handler, so one advance up to this much does
+  // not mean that the thread ran. A thread that did run for less than this in that interval, and
+  // now waits elsewhere, keeps the earlier stack until it runs again.
   static constexpr std::int64_t kReturnCostNs = 50'000;
 
   struct ThreadState {
     std::int64_t attach_ns = 0;
-    std::int64_t given_ns = 0;         // wall time asked for or added so far
+    std::int64_t given_ns = 0;         // wall time requested or added so far
     std::int64_t capture_cpu_ns = -1;  // the capture that `settled_cpu_ns` belongs to
-    std::int64_t settled_cpu_ns = -1;  // where the CPU clock stood once the thread was back from it
+    std::int64_t settled_cpu_ns = -1;  // the CPU clock after the thread returned from that capture
   };
 
   explicit WallTimeProvider(const SamplingOptions& options)
@@ -44,7 +44,7 @@ class WallTimeProvider {
     return now_ns - state.attach_ns - thread.credited_weight();
   }
 
-  // Uniform in (0.5, 1.5) periods: nothing that is periodic stays in step with it.
+  // Uniform in (0.5, 1.5) periods, so that polls are not in step with a periodic program.
   std::int64_t poll_period_ns(RandomSource& random) const {
     return static_cast<std::int64_t>(static_cast<double>(period_ns_) * (0.5 + random.Uniform()));
   }
