@@ -1,5 +1,4 @@
-// DefaultTraits: the parts that a Profiler is made of unless its user says otherwise. This is the
-// only list of them.
+// DefaultTraits: the default parts of a profiler. This is the only list of them.
 #pragma once
 
 #include "strobe/clock/system_clock.h"
@@ -18,7 +17,8 @@
 
 namespace strobe {
 
-// Derive from it and redeclare what changes; a part that is added later is inherited.
+// Derive from DefaultTraits and redeclare the parts to change. A part that is added later is
+// inherited.
 //
 //   struct MyTraits : strobe::DefaultTraits {
 //     using Outputs = strobe::OutputList<strobe::Output<strobe::PprofEncoder, MyExporter>>;

@@ -1,5 +1,5 @@
-// All that a program needs beside strobe/strobe.h to compose a profiler of parts of its own: the
-// default parts, and what compiles a BasicProfiler<Traits>.
+// Include this to compose a profiler of parts of your own: it has the default parts, and the
+// templates behind BasicProfiler<Traits>.
 //
 //   struct MyTraits : strobe::DefaultTraits {
 //     using Outputs = strobe::OutputList<strobe::Output<strobe::PprofEncoder, MyExporter>>;

@@ -1,7 +1,7 @@
-// Profiler: the one object that owns all of it.
+// Profiler: the object that owns the whole profiler.
 //
-// BasicProfiler<Traits> is made of the parts that Traits names; Profiler is the one of the default
-// parts. Programs pass `strobe::Profiler&` to their functions and keep it in members.
+// BasicProfiler<Traits> consists of the parts that Traits names. Profiler consists of the default
+// parts. Programs can pass `strobe::Profiler&` to functions and keep it in members.
 #pragma once
 
 #include <array>
@@ -31,46 +31,46 @@
 
 namespace strobe {
 
-// Construct one in main, before the threads that it is to see and outside of their lifetimes;
-// register threads; Start.
+// Construct one in main, so that it outlives the threads to be profiled. Register the threads, and
+// call Start.
 //
 //   strobe::Profiler profiler;
 //   auto registration = profiler.RegisterThread("main");
 //   strobe::ScopedProfiler session(profiler);
 //
-// Thread-safe. After a fork the child's copy is a profiler of its own: not running, no thread
-// registered, free to begin a session.
+// Thread-safe. After a fork, the child's copy is a separate profiler: it is not running, no thread
+// is registered, and it can begin a session.
 STROBE_HOLDS_HIDDEN_BEGIN
 template <class Traits>
 class BasicProfiler final {
  public:
   // What code sets in `options` beats the environment's STROBE_* variables, which beat the
-  // defaults; STROBE_ENABLED=0 beats all. Nothing is started, opened or installed yet.
-  // Where memory runs out, all calls of this Profiler say so, and nothing is ever sampled.
+  // defaults; STROBE_ENABLED=0 beats all. The constructor starts, opens and installs nothing. If
+  // memory runs out, all later calls return that error, and nothing is ever sampled.
   explicit BasicProfiler(ProfilerOptions options = {})
       : handle_(std::move(options), internal::MakeCoreFactory<Traits>()) {}
-  // With parts that have been made already: {.exporter = MyExporter(connection)}.
+  // With parts that the program has made: {.exporter = MyExporter(connection)}.
   template <class T = Traits>
   BasicProfiler(ProfilerOptions options, Parts<T> parts)
       : handle_(std::move(options), internal::MakeCoreFactory<Traits>(std::move(parts))) {}
-  // Stops, if it runs. Registrations that have not ended stay valid, and do nothing more.
+  // Stops a running session. Registrations that have not ended stay valid and do nothing.
   ~BasicProfiler() = default;
   BasicProfiler(const BasicProfiler&) = delete;
   BasicProfiler& operator=(const BasicProfiler&) = delete;
 
-  // Registers the calling thread under `name` (any bytes; at most 63 of them are kept) until the
-  // returned object ends, on the same thread. The thread is sampled while the profiler runs. Before
-  // or after Start.
+  // Registers the calling thread under `name` (any bytes; at most 63 are kept) until the returned
+  // object ends, which must be on the same thread. The thread is sampled while the profiler runs.
+  // May be called before or after Start.
   Registration RegisterThread(std::string_view name) { return handle_.RegisterThread(name); }
 
-  // Registers code that the program has generated, until the returned object ends; from any thread.
-  // Its frames have `code.name` from the next drain on, while a session runs, and in profiles that
-  // a drain after the end goes into.
+  // Registers code that the program has generated, until the returned object ends. May be called
+  // from any thread. In a session, the code's frames have `code.name` from the next drain on.
+  // Profiles still have the name if the first drain after the registration's end goes into them.
   CodeRegistration RegisterCode(const GeneratedCode& code) { return handle_.RegisterCode(code); }
 
-  // Begins a session. InvalidArgument names the option that is wrong; FailedPrecondition where it
-  // runs already or is switched off; Unimplemented where it cannot work; ResourceExhausted, as from
-  // all calls with a status, where memory runs out.
+  // Begins a session. Errors: InvalidArgument names the option that is wrong; FailedPrecondition if
+  // a session runs already or the profiler is switched off; Unimplemented if the system does not
+  // support it; ResourceExhausted, as from all calls with a status, if memory runs out.
   absl::Status Start() { return handle_.Start(); }
 
   // Ends the session: drains, exports, waits for the export (at most exporter.stop_timeout_s). The
@@ -80,14 +80,14 @@ class BasicProfiler final {
   // Exports what has been sampled so far, and waits for it like Stop. The session goes on.
   absl::Status Flush() { return handle_.Flush(); }
 
-  // Records for that time, beside the continuous export, and returns the profile: when the time is
-  // over, or the session ends before. The export is the same with it and without. From any thread,
-  // kMaxRecordings of them at a time; a call returns before the Profiler is destroyed. A symbolizer
-  // names the profile's functions, and encoders take it.
+  // Records for `duration`, independently of the continuous export. Returns the profile when the
+  // time is over or the session ends. The export is not changed by it. May be called from any
+  // thread, by at most kMaxRecordings at a time. The call must return before the Profiler is
+  // destroyed. A symbolizer can name the profile's functions, and an encoder can encode it.
   //
-  // FailedPrecondition where no session runs; InvalidArgument names the option that is wrong, or a
-  // value type that is not enabled; ResourceExhausted where as many record already, or memory runs
-  // out.
+  // Errors: FailedPrecondition if no session runs; InvalidArgument names the option that is wrong,
+  // or a value type that is not enabled; ResourceExhausted if kMaxRecordings run already, or memory
+  // runs out.
   absl::StatusOr<Profile> Record(std::chrono::milliseconds duration) {
     return Record(RecordingOptions{.duration = duration});
   }
@@ -96,16 +96,16 @@ class BasicProfiler final {
     return handle_.Record(options);
   }
 
-  // Gives the stack of the calling function one event of an EventProvider: an amount for each of
-  // its value types. The stack is shown without the `skip` frames next to the caller's end, such as
-  // those of a hook. False, and nothing is counted, where the calling thread is not registered, or
-  // no session runs whose options enable the provider.
+  // Records one event of an EventProvider with the stack of the calling function: `amounts` has an
+  // amount for each of its value types. The profile shows the stack without its `skip` leaf frames,
+  // such as those of a hook. Returns false and counts nothing if the calling thread is not
+  // registered, or if no session runs whose options enable the provider.
   //
   //   profiler.CaptureHere<AllocationProvider>({1, bytes});
   //
-  // Signal-safe: it takes no memory and no lock. It may be called in an allocator, and in a
-  // signal's handler that has interrupted such a call. That handler must return: after a jump out
-  // of it, the thread's amounts are only counted, as [lost], until its registration ends.
+  // Signal-safe: it takes no memory and no lock. It may be called in an allocator, and in a signal
+  // handler that has interrupted such a call. That handler must return: after a jump out of it, the
+  // thread's amounts go to [lost] until its registration ends.
   template <class Provider>
   STROBE_ALWAYS_INLINE bool CaptureHere(
       const std::array<std::int64_t, Provider::kValueTypes.size()>& amounts,
@@ -118,11 +118,11 @@ class BasicProfiler final {
     return handle_.CaptureHere(event, registers.get());
   }
 
-  // The account since construction. Never waits for an export. Where memory runs out, all is 0 but
-  // Stats::out_of_memory.
+  // The statistics since construction. Never waits for an export. If memory runs out, all but
+  // Stats::out_of_memory is 0.
   [[nodiscard]] Stats stats() { return handle_.GetStats(); }
 
-  // "Why do I see no samples?" in plain words.
+  // Text for people that answers "Why do I see no samples?".
   [[nodiscard]] std::string Diagnose() { return handle_.Diagnose(); }
 
   // The options in force.

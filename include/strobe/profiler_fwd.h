@@ -1,5 +1,5 @@
-// The names of the profiler and of its session, for a header of a program that only mentions them:
-// as a reference, a pointer or a parameter. It costs such a header nothing.
+// Forward declarations of the profiler and of its session, for headers of a program that use them
+// only as a reference, a pointer or a parameter. Including it costs almost no compile time.
 //
 //   #include "strobe/profiler_fwd.h"
 //

@@ -1,5 +1,5 @@
-// ScopedProfiler: a session as a scope. BasicScopedProfiler is that of a BasicProfiler with any
-// parts; its argument is deduced: `strobe::BasicScopedProfiler session(profiler);`.
+// ScopedProfiler: a session as a scope. BasicScopedProfiler is the template for any BasicProfiler;
+// its argument is deduced: `strobe::BasicScopedProfiler session(profiler);`.
 #pragma once
 
 #include "absl/status/status.h"
@@ -7,8 +7,8 @@
 
 namespace strobe {
 
-// Starts the profiler now; stops it, drains and exports at the end of the scope. A failure is a
-// status and one line on stderr; the program goes on, without profiles.
+// Starts the profiler at construction. Stops it, drains and exports at the end of the scope. A
+// failure sets status() and writes one line to stderr; the program continues without profiles.
 template <class Traits>
 class [[nodiscard]] BasicScopedProfiler {
  public:
@@ -20,14 +20,14 @@ class [[nodiscard]] BasicScopedProfiler {
   ~BasicScopedProfiler() {
     if (!status_.ok()) return;
     const absl::Status stopped = profiler_.Stop();
-    // Stopped by hand, or in a fork's child, which never started it.
+    // FailedPrecondition: the program has called Stop, or this is a fork's child.
     if (!stopped.ok() && !absl::IsFailedPrecondition(stopped))
       profiler_.handle_.Warn("the last profile was not exported", stopped);
   }
   BasicScopedProfiler(const BasicScopedProfiler&) = delete;
   BasicScopedProfiler& operator=(const BasicScopedProfiler&) = delete;
 
-  // Whether the session began, and if not, why.
+  // OK if the session began, otherwise the reason why not.
   [[nodiscard]] const absl::Status& status() const { return status_; }
 
  private:

@@ -1,12 +1,12 @@
-// The one header that a program includes, unless it composes parts of its own: that one includes
-// strobe/own_parts.h.
+// The only header that most programs include. A program that composes a profiler of parts of its
+// own also includes strobe/own_parts.h.
 //
 //   strobe::Profiler profiler;
 //   auto registration = profiler.RegisterThread("main");
 //   strobe::ScopedProfiler session(profiler);
 #pragma once
 
-// Before anything else: in an older language every header below has errors of its own.
+// This check comes first, because in an older language the headers below have errors of their own.
 #if (defined(_MSVC_LANG) ? _MSVC_LANG : __cplusplus) < 202002L
 #error "Strobe needs C++20: compile with -std=c++20 (MSVC: /std:c++20), or later"
 #else

@@ -1,7 +1,7 @@
-// STROBE_CHECK stops the program with one line on stderr. It is for misuse of the control plane by
-// the program itself (a registration that ends on another thread, a Profiler destroyed under live
-// registrations); never for anything that the data plane reads, and never for a failure of the
-// profiler.
+// STROBE_CHECK stops the program with one line on stderr. Use it for misuse of the control plane by
+// the program itself, such as a registration that ends on another thread, or a Profiler destroyed
+// under live registrations. Never use it for data that the data plane reads, or for a failure of
+// the profiler.
 #pragma once
 
 #include "strobe/base/visibility.h"

@@ -1,5 +1,5 @@
-// What stands between an allocation that fails and the program: std::bad_alloc never leaves a
-// thread or a public call of this library. Control plane only.
+// Protects the program from failed allocations: std::bad_alloc never leaves a thread or a public
+// call of this library. Control plane only.
 #pragma once
 
 #include <memory>
@@ -12,8 +12,8 @@
 STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
 
-// Calls function(context). False if it threw std::bad_alloc; other exceptions pass. The handler
-// stands in the library, so that headers compile without exceptions, too.
+// Calls function(context). False if it threw std::bad_alloc; other exceptions propagate. The catch
+// clause is in the library, so that the headers also compile without exceptions.
 [[nodiscard]] bool CallGuarded(void (*function)(void* context), void* context);
 
 // Runs `body`; false if memory ran out in it.
@@ -24,10 +24,10 @@ template <class Body>
                      const_cast<void*>(static_cast<const void*>(std::addressof(body))));
 }
 
-// A status of that code with that message, or without it where there is no memory for a message.
+// A status with `code` and `message`, or without the message if memory runs out.
 [[nodiscard]] absl::Status MakeStatus(absl::StatusCode code, std::string_view message) noexcept;
 
-// What a public call returns where memory ran out: ResourceExhausted.
+// The status of a public call that ran out of memory: ResourceExhausted.
 [[nodiscard]] inline absl::Status OutOfMemory() noexcept {
   return MakeStatus(absl::StatusCode::kResourceExhausted, "out of memory");
 }

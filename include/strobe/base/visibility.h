@@ -1,9 +1,9 @@
-// STROBE_HIDDEN_BEGIN and STROBE_HIDDEN_END stand around what is internal, in each header. Two
-// plug-ins of one process may each have linked a copy of this library: what lies between keeps its
-// symbols to itself, whatever flags the user compiles with, so that no copy uses another's code or
-// state. Public types keep the visibility that the user's flags give them: g++ warns of every class
-// of the user's that has a member of a hidden type. STROBE_HOLDS_HIDDEN_BEGIN and _END stand around
-// those public classes that have one themselves.
+// STROBE_HIDDEN_BEGIN and STROBE_HIDDEN_END enclose the internal declarations of each header. Their
+// symbols are hidden, whatever flags the program is compiled with: if two plug-ins of one process
+// have each linked a copy of this library, neither copy uses the other's code or state. Public
+// types keep the visibility that the program's flags give them, because g++ warns about every class
+// of the program with a member of a hidden type. STROBE_HOLDS_HIDDEN_BEGIN and _END enclose the
+// public classes that have such a member.
 #pragma once
 
 #if defined(__ELF__)

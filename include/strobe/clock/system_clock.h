@@ -8,7 +8,7 @@
 
 namespace strobe {
 
-// On Linux both answer from the vdso, about 20 ns, and MonotonicNs() is signal-safe.
+// On Linux both functions read the vdso's clock in about 20 ns, and MonotonicNs() is signal-safe.
 struct SystemClock {
   [[nodiscard]] std::int64_t MonotonicNs() const {
     return std::chrono::duration_cast<std::chrono::nanoseconds>(

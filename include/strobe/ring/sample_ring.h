@@ -10,23 +10,24 @@
 
 namespace strobe {
 
-// * Reset(memory) gives the ring its storage and empties it; no other thread may touch the ring
-//   then. The storage is kStorageAlignment-aligned and outlives the use. Reset writes nothing into
-//   it, so that untouched pages stay uncommitted.
-// * Reserve(bytes) returns space for one record of at most `bytes`, or nullptr when there is none.
-//   It never waits. Before Commit, another Reserve returns the same space. Signal-safe.
-// * Commit(bytes) publishes the reserved record at its final size, in one release store; `bytes` is
-//   at most what was reserved, and may be smaller. Signal-safe.
-// * Peek() is the oldest record, with exactly the committed size, or empty when there is none. It
-//   stays valid until Pop().
+// * Reset(memory) gives the ring its storage and empties it. No other thread may touch the ring
+//   meanwhile. The storage is kStorageAlignment-aligned and must outlive the use. Reset writes
+//   nothing into it, so that untouched pages stay uncommitted.
+// * Reserve(bytes) returns space for one record of at most `bytes`, or nullptr if there is none. It
+//   never waits. Before Commit, another Reserve returns the same space. Signal-safe.
+// * Commit(bytes) publishes the reserved record at its final size, in one release store. `bytes` is
+//   at most the reserved size. Signal-safe.
+// * Peek() returns the oldest record, with exactly the committed size; empty if there is none. The
+//   record stays valid until Pop().
 // * Pop() removes the record that Peek() returned.
-// * corruptions() counts how often Peek found what no Commit can have written, and dropped all that
-//   the ring had. 0 where no other process can write into the ring. The consumer's, since Reset.
-// * used_bytes() is the fill, including what framing takes, as the consumer sees it; from either
-//   side.
+// * corruptions() counts how often Peek found bytes that no Commit can have written, and dropped
+//   everything in the ring. 0 if no other process can write into the ring. It counts since Reset,
+//   and only the consumer may call it.
+// * used_bytes() returns the used space, framing included, as the consumer sees it. Both sides may
+//   call it.
 // * Records are aligned to 8 bytes and come out in order, byte for byte.
-// * A ring holds no address. Its bytes and its storage's, copied to where they lie as far from each
-//   other, are the same ring: at another address, or in another process. So it needs no destructor.
+// * A ring holds no address. A copy of the ring and of its storage, at the same distance from each
+//   other, is the same ring: at another address, or in another process. So it needs no destructor.
 template <class R>
 concept SampleRing = std::default_initializable<R> && std::is_standard_layout_v<R> &&
     std::is_trivially_destructible_v<R> &&

@@ -1,11 +1,11 @@
-// SpscRing: the usual model of SampleRing, a ring of bytes that holds records of any length, each
-// in one piece.
+// SpscRing: the default model of SampleRing, a ring of bytes that holds contiguous records of any
+// length.
 //
-// Positions only ever grow; a record's place in the storage is (position - origin) modulo the
-// capacity. Whenever the producer finds the ring empty and is about to write where it never wrote
-// before, it moves the origin, so that the next record stands at the front of the storage: a thread
-// that is sampled rarely touches one page, however long it runs. A record that does not fit before
-// the end of the storage goes to the front, and a marker fills the rest.
+// Positions only grow. A record's offset in the storage is (position - origin) modulo the capacity.
+// If the producer finds the ring empty and would write to memory that it never wrote before, it
+// moves the origin, so that the next record goes to the front of the storage. So a thread that is
+// sampled rarely touches only one page, however long it runs. A record that does not fit before the
+// end of the storage goes to the front, and a marker fills the rest.
 #pragma once
 
 #include <algorithm>
@@ -22,9 +22,9 @@
 
 namespace strobe {
 
-// Reserve and Commit belong to one thread, Peek and Pop to one other; used_bytes may be called by
-// both. The state is two cache lines long, the producer's first; an owner that aligns the object to
-// a cache line keeps the two threads off each other's.
+// One thread calls Reserve and Commit, another calls Peek and Pop, and both may call used_bytes.
+// The state is two cache lines long, the producer's first. An owner that aligns the object to a
+// cache line avoids false sharing between the two threads.
 class SpscRing {
  public:
   // Storage must be aligned to this.
@@ -56,7 +56,8 @@ class SpscRing {
     const std::size_t need = FramedBytes(bytes);
     const std::uint64_t head = p.head.load(std::memory_order_relaxed);
     std::size_t offset = Offset(head, p.origin, p.capacity);
-    // Only what could fail, wrap or touch new memory looks at the consumer's cache line.
+    // Reads the consumer's cache line only if the record could fail to fit, wrap or touch new
+    // memory.
     if (offset + need > p.touched || head - p.known_tail + need > p.capacity) {
       if (!MakeRoom(head, need, offset)) return nullptr;
     }
@@ -73,9 +74,8 @@ class SpscRing {
     const std::uint64_t head = p.head.load(std::memory_order_relaxed);
     const std::size_t offset = Offset(head, p.origin, p.capacity);
     std::uint64_t end = head + FramedBytes(size);
-    if (p.reserved_offset != offset)
-      end += p.capacity -
-             offset;  // MakeRoom has left a marker there, and the record stands at the front
+    // After MakeRoom has put a marker at `offset`, the record is at the front.
+    if (p.reserved_offset != offset) end += p.capacity - offset;
     Store(p.reserved_offset, {static_cast<std::uint32_t>(size), kRecord});
     const std::size_t touched = p.reserved_offset + FramedBytes(size);
     if (touched > p.touched)
@@ -90,7 +90,7 @@ class SpscRing {
     if (tail == c.known_head) {
       c.known_head = producer_.head.load(std::memory_order_acquire);
       if (tail == c.known_head) return {};
-      c.origin = producer_.origin;  // stands still while the ring is not empty
+      c.origin = producer_.origin;  // does not change while the ring is not empty
     }
     std::uint64_t available = c.known_head - tail;
     if (available > c.capacity || available % kRecordAlignment != 0) return Abandon();
@@ -113,54 +113,53 @@ class SpscRing {
   }
 
   void Pop() noexcept {
-    if (consumer_.next == 0) return;  // nothing was peeked at
+    if (consumer_.next == 0) return;  // Peek has returned no record
     consumer_.tail.store(consumer_.next, std::memory_order_release);
     consumer_.next = 0;
   }
 
   [[nodiscard]] std::size_t used_bytes() const noexcept {
-    const std::uint64_t tail =
-        consumer_.tail.load(std::memory_order_acquire);  // before the head, or it could overtake it
+    // The tail is read before the head; otherwise it could be beyond the head.
+    const std::uint64_t tail = consumer_.tail.load(std::memory_order_acquire);
     const std::uint64_t used = producer_.head.load(std::memory_order_acquire) - tail;
     return static_cast<std::size_t>(std::min<std::uint64_t>(used, consumer_.capacity));
   }
 
-  // Times that Peek found framing that no producer can have written, and emptied the ring. The
-  // consumer's.
+  // How often Peek found framing that no producer can have written, and emptied the ring. For the
+  // consumer.
   [[nodiscard]] std::uint64_t corruptions() const noexcept { return consumer_.corruptions; }
 
  private:
   static constexpr std::size_t kRecordAlignment = 8;
-  static constexpr std::size_t kPageBytes =
-      4096;  // how finely `touched` counts; nothing breaks where pages are larger
+  // The unit of `touched`. Larger pages of the system are harmless.
+  static constexpr std::size_t kPageBytes = 4096;
   static constexpr std::uint32_t kRecord = 0x52425354;
   static constexpr std::uint32_t kMarker = 0x4D425354;
 
-  // What stands before each record, and fills the storage behind the last one that fits.
+  // The header before each record, and the marker behind the last record that fits.
   struct Frame {
-    std::uint32_t size;  // bytes of the record; of a marker, all bytes to the end of the storage
+    std::uint32_t size;  // bytes of the record; for a marker, all bytes to the end of the storage
     std::uint32_t kind;
   };
   static_assert(sizeof(Frame) == kRecordAlignment);
 
   struct Producer {
-    std::atomic<std::uint64_t> head{0};  // end of what is published
-    std::uint64_t origin = 0;            // position that stands at the front of the storage
-    std::uint64_t known_tail = 0;        // the consumer's tail when last looked at
+    std::atomic<std::uint64_t> head{0};  // end of the published records
+    std::uint64_t origin = 0;            // position of the front of the storage
+    std::uint64_t known_tail = 0;        // the consumer's tail when last read
     std::uint64_t reserved_offset = 0;   // where the reserved record's framing goes
-    std::uintptr_t storage = 0;          // its address, counted from the ring's own
+    std::uintptr_t storage = 0;          // address of the storage minus that of the ring
     std::size_t capacity = 0;
     std::uint32_t reserved_bytes = 0;
-    std::uint32_t touched =
-        0;  // bytes from the front of the storage that were ever written, in whole pages
+    std::uint32_t touched = 0;  // bytes ever written, from the front, in whole pages
     std::uint64_t unused = 0;
   };
   struct Consumer {
-    std::atomic<std::uint64_t> tail{0};  // end of what was popped
+    std::atomic<std::uint64_t> tail{0};  // end of the popped records
     std::uint64_t origin = 0;            // the producer's, as of known_head
-    std::uint64_t known_head = 0;        // the producer's head when last looked at
-    std::uint64_t next = 0;              // tail after Pop; 0 when nothing was peeked at
-    std::uintptr_t storage = 0;          // as the producer has it
+    std::uint64_t known_head = 0;        // the producer's head when last read
+    std::uint64_t next = 0;              // tail after Pop; 0 if Peek has returned no record
+    std::uintptr_t storage = 0;          // equal to the producer's
     std::size_t capacity = 0;
     std::uint64_t corruptions = 0;
     std::uint64_t unused = 0;
@@ -185,7 +184,8 @@ class SpscRing {
   [[nodiscard]] std::uintptr_t Self() const noexcept {
     return reinterpret_cast<std::uintptr_t>(this);
   }
-  // A place in the storage. Reckoned in integers, because the storage is not part of this object.
+  // The address of `offset` in the storage. It is computed from integers, because the storage is
+  // not part of this object.
   [[nodiscard]] std::byte* At(std::uintptr_t storage, std::size_t offset) const noexcept {
     return reinterpret_cast<std::byte*>(Self() + storage + offset);
   }
@@ -193,14 +193,15 @@ class SpscRing {
   void Store(std::size_t offset, Frame frame) noexcept {
     std::memcpy(At(producer_.storage, offset), &frame, sizeof(frame));
   }
-  // One read, so that what is checked is what is used.
+  // Reads the frame once, so that the checked value is the used value.
   [[nodiscard]] Frame Load(std::size_t offset) const noexcept {
     const std::uint64_t word =
         *reinterpret_cast<const volatile std::uint64_t*>(At(consumer_.storage, offset));
     return std::bit_cast<Frame>(word);
   }
 
-  // Finds `need` bytes in one piece and says at which offset, with a fresh look at the tail.
+  // Reads the tail again, and sets `offset` to that of `need` contiguous bytes. False if there are
+  // none.
   STROBE_SIGNAL_SAFE bool MakeRoom(std::uint64_t head, std::size_t need,
                                    std::size_t& offset) noexcept {
     Producer& p = producer_;
@@ -208,8 +209,8 @@ class SpscRing {
     const std::uint64_t used = head - p.known_tail;
     if (used > p.capacity) return false;
     if (used == 0) {
-      // The consumer reads the origin only after it has seen a head beyond its tail, which only a
-      // later Commit can show it.
+      // The consumer reads the origin only after it has seen a head beyond its tail, and only a
+      // later Commit publishes such a head.
       p.origin = head;
       offset = 0;
       return true;
@@ -224,8 +225,8 @@ class SpscRing {
     return true;
   }
 
-  // Drops everything published so far: framing that makes no sense leaves no way to find the next
-  // record.
+  // Drops everything published so far, because the next record cannot be found behind invalid
+  // framing.
   std::span<const std::byte> Abandon() noexcept {
     Consumer& c = consumer_;
     ++c.corruptions;
