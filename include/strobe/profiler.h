@@ -64,8 +64,8 @@ class BasicProfiler final {
   Registration RegisterThread(std::string_view name) { return handle_.RegisterThread(name); }
 
   // Registers code that the program has generated, until the returned object ends. May be called
-  // from any thread. In a session, the code's frames have `code.name` from the next drain on.
-  // Profiles still have the name if the first drain after the registration's end goes into them.
+  // from any thread. While a session runs, the code's frames have `code.name` from the next
+  // drain on. A profile that includes a drain after the registration's end has the name, too.
   CodeRegistration RegisterCode(const GeneratedCode& code) { return handle_.RegisterCode(code); }
 
   // Begins a session. Errors: InvalidArgument names the option that is wrong; FailedPrecondition if

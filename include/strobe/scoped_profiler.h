@@ -8,7 +8,8 @@
 namespace strobe {
 
 // Starts the profiler at construction. Stops it, drains and exports at the end of the scope. A
-// failure sets status() and writes one line to stderr; the program continues without profiles.
+// failure writes one line to stderr, and a failed start is also status(); the program continues
+// without profiles.
 template <class Traits>
 class [[nodiscard]] BasicScopedProfiler {
  public:

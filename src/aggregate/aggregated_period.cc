@@ -17,7 +17,7 @@ using internal::StackTrie;
 
 constexpr std::uint32_t kNone = 0xFFFFFFFF;
 
-// The pseudo-frame that marks a stack's end; none for a complete one.
+// The pseudo-frame that marks a stack's end. A complete stack has none.
 constexpr Address PseudoOfEnd(StackEnd end) {
   switch (end) {
     case StackEnd::kTruncated: return static_cast<Address>(PseudoFrame::kTruncated);
@@ -33,9 +33,9 @@ struct PairHash {
   }
 };
 
-// Merges the tries of the generations into one tree whose nodes name a module instead of a
-// generation. The maps are the standard library's: Abseil's are destroyed in a broken state where
-// an insertion throws for want of memory.
+// Merges the tries of the generations into one tree, whose nodes name a module instead of a
+// generation. The maps are the standard library's, because an Abseil map is left in a broken state
+// if an insertion runs out of memory, and cannot be destroyed safely.
 class Conversion {
  public:
   explicit Conversion(const AggregatedPeriod& period) : period_(period) {}
@@ -56,20 +56,20 @@ class Conversion {
     std::uint32_t node = 0;
     std::uint32_t labels = 0;  // index into label_sets_
   };
-  // A distinct set of labels, and the set of its thread's labels alone, by which amounts are
-  // settled.
+  // A distinct set of labels, and the index of the set with only its thread's labels. Amounts are
+  // settled per such thread set.
   struct MergedLabels {
     LabelSet set;
     std::uint32_t account = 0;
   };
-  // One column of one thread. Forged weights may make it wrap.
+  // One column of one thread. The sums may wrap if weights are forged.
   struct ThreadBalance {
-    std::uint64_t owed = 0;   // sum of the values less than 0
+    std::uint64_t owed = 0;   // minus the sum of the values less than 0
     std::uint64_t owned = 0;  // sum of the others
-    std::uint64_t seen = 0;   // of `owned`, by the calls of Settle
-    std::uint64_t given = 0;  // what these returned
+    std::uint64_t seen = 0;   // part of `owned` that calls of Settle have had
+    std::uint64_t given = 0;  // sum of their results
 
-    // The next value, once what is owed has been taken from all in proportion.
+    // Settles the next value: `owed` is subtracted from all values in proportion.
     std::int64_t Settle(std::int64_t value) {
       if (value <= 0) return 0;
       seen += static_cast<std::uint64_t>(value);
@@ -113,7 +113,7 @@ class Conversion {
 
   void MergeNodes() {
     const StackTrie& trie = period_.trie;
-    // Within one generation the trie's nodes are distinct as they are.
+    // Within one generation, the nodes of the trie are already distinct.
     std::optional<std::uint32_t> only_generation;
     bool several = false;
     for (std::uint32_t id = 1; id < trie.size(); ++id) {
@@ -140,8 +140,8 @@ class Conversion {
     }
   }
 
-  // The node of a stack's root. A lone [broken stack], say, and the root of broken stacks are the
-  // same node.
+  // The node of a stack's root. For example, [broken stack] alone and the root of broken stacks are
+  // the same node.
   std::uint32_t MergedRoot(Address key) {
     if (!StackTrie::IsPseudoKey(key) && StackTrie::EndOfKey(key) == StackEnd::kComplete) return 0;
     const Address pseudo = StackTrie::IsPseudoKey(key)
@@ -210,15 +210,15 @@ class Conversion {
     return label_sets_[rows_[row].labels].account;
   }
 
-  // Takes what is less than 0 from the other rows of its thread, in proportion, so that the
-  // thread's sum stays.
+  // Subtracts values less than 0 from the other rows of their thread, in proportion, so that the
+  // thread's sum stays the same.
   void SettleThreads() {
     const std::size_t width = period_.rows.value_count();
     for (std::size_t column = 0; column < width; ++column) {
       const auto value = [&](std::size_t row) -> std::int64_t& {
         return values_[row * width + column];
       };
-      std::unordered_map<std::uint32_t, ThreadBalance> balances;  // of threads that have such rows
+      std::unordered_map<std::uint32_t, ThreadBalance> balances;  // of threads with such values
       for (std::size_t row = 0; row < rows_.size(); ++row) {
         if (value(row) < 0) balances[AccountOf(row)].owed -= static_cast<std::uint64_t>(value(row));
       }

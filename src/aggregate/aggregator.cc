@@ -23,7 +23,7 @@ std::uint32_t Aggregator::AddThread(std::uint64_t id, std::string name) {
     free_keys_.pop_back();
   } else {
     key = static_cast<std::uint32_t>(threads_.size());
-    // Room for all keys, so that no end of a thread needs any.
+    // Reserves room for all keys, so that RemoveThread takes no memory.
     if (free_keys_.capacity() == key) free_keys_.reserve(std::max<std::size_t>(2 * key, 16));
     threads_.emplace_back();
     budget_.Take(sizeof(Thread));
@@ -87,7 +87,7 @@ void Aggregator::CopyModules(const Aggregator& other) {
 bool Aggregator::Add(std::uint32_t thread, const StackDelta& stack,
                      std::span<const std::int64_t> values, std::uint64_t context) {
   Thread& owner = threads_[thread];
-  path_.reserve(owner.depth);  // for PathTo, which must not throw once the thread's stack changes
+  path_.reserve(owner.depth);  // PathTo must not throw once the thread's stack changes
   owner.was_sampled = true;
   const bool same_context = std::exchange(owner.context, context) == context;
   if (thread == shared_key_) {
@@ -100,7 +100,7 @@ bool Aggregator::Add(std::uint32_t thread, const StackDelta& stack,
     AddToRow(thread, kNone, values);
     return false;
   }
-  // A stack without any frame has nothing to show but that it broke.
+  // A stack without any frame is shown as a broken one.
   const StackEnd end =
       stack.shared == 0 && stack.leaf_first.empty() && stack.end == StackEnd::kComplete
           ? StackEnd::kBroken
@@ -180,8 +180,8 @@ void Aggregator::ReturnHeldBack() {
   held_back_.clear();
 }
 
-// What can be copied of the period, and so takes memory: all but the trie, the rows, and the names
-// of threads that have ended.
+// Copies the part of the period that must be copied, which takes memory. The trie, the rows, and
+// the names of threads that have ended can be moved later.
 AggregatedPeriod Aggregator::CopyForTake(const LabelTable& labels) const {
   AggregatedPeriod period;
   period.contexts.reserve(contexts_.size());
@@ -199,8 +199,8 @@ AggregatedPeriod Aggregator::CopyForTake(const LabelTable& labels) const {
   return period;
 }
 
-// Puts the thread's last stack, which `trie` has, into the new period. Without memory for it the
-// stack is forgotten: the thread's next sample is [overflow] if it shares frames with this one.
+// Puts the thread's last stack from `trie` into the new period. If memory runs out, the stack is
+// forgotten: the thread's next sample is [overflow] if it shares frames with this one.
 void Aggregator::CarryOver(Thread& thread, const StackTrie& trie) {
   if (thread.node == kNone) return;
   const bool is_placed =
@@ -212,7 +212,7 @@ void Aggregator::CarryOver(Thread& thread, const StackTrie& trie) {
 }
 
 AggregatedPeriod Aggregator::Take(const LabelTable& labels) {
-  // All that may throw comes first: then the period goes on.
+  // This may throw, so it comes first: the period is then unchanged.
   AggregatedPeriod period = CopyForTake(labels);
   budget_.GiveBack(contexts_.size() * kContextBytes + context_ids_.memory_bytes());
   contexts_ = std::vector<Context>();
@@ -221,7 +221,7 @@ AggregatedPeriod Aggregator::Take(const LabelTable& labels) {
   period.rows = std::exchange(rows_, RowTable(value_count_));
   budget_.GiveBack(period.trie.memory_bytes() + period.rows.memory_bytes() +
                    modules_.memory_bytes());
-  // Without memory for that it keeps more.
+  // If memory runs out, the history keeps more modules than it needs.
   static_cast<void>(internal::HasMemoryFor([this] { modules_.KeepNewest(); }));
   budget_.Take(trie_.memory_bytes() + modules_.memory_bytes());
 
@@ -241,10 +241,10 @@ AggregatedPeriod Aggregator::Take(const LabelTable& labels) {
   }
   for (const auto& [key, row, values] : std::exchange(held_back_, {})) {
     const auto add = [&, key = key, &values = values] { AddToLast(key, values); };
-    if (!internal::HasMemoryFor(add)) period.rows.Add(row, values);  // back to where it was
+    if (!internal::HasMemoryFor(add)) period.rows.Add(row, values);  // return the values
   }
   ended_threads_ = 0;
-  // Low keys first, so that the table of threads can stay short.
+  // The lowest keys are reused first, so that the table of threads stays short.
   std::sort(free_keys_.begin(), free_keys_.end(), std::greater<>());
   std::size_t trailing = 0;
   for (; trailing < free_keys_.size() && free_keys_[trailing] + 1 == threads_.size(); ++trailing)
@@ -255,7 +255,7 @@ AggregatedPeriod Aggregator::Take(const LabelTable& labels) {
   return period;
 }
 
-// The last `depth` addresses on the way from the root to `node`, leaf first. Valid until the next
+// The last `depth` addresses of the path from the root to `node`, leaf first. Valid until the next
 // call.
 std::span<const Address> Aggregator::PathTo(const StackTrie& trie, std::uint32_t node,
                                             std::size_t depth) {
@@ -264,8 +264,8 @@ std::span<const Address> Aggregator::PathTo(const StackTrie& trie, std::uint32_t
   return path_;
 }
 
-// Finds or makes the nodes beyond the thread's. Where the budget refuses one, what was made until
-// then is used by the next stack that shares it.
+// Finds or makes the nodes below the thread's node. If the budget refuses a node, the nodes made so
+// far stay, for later stacks that share them.
 void Aggregator::Place(Thread& thread, std::span<const Address> leaf_first) {
   thread.is_whole = false;
   for (std::size_t left = leaf_first.size(); left > 0; --left) {
@@ -286,7 +286,7 @@ void Aggregator::PlaceAnew(Thread& thread, std::span<const Address> leaf_first) 
   if (thread.node != kNone) Place(thread, leaf_first);
 }
 
-// The labels of the thread's rows with that context.
+// The labels of the thread's rows with `context`.
 std::uint32_t Aggregator::LabelsOf(std::uint32_t key, std::uint64_t context) {
   if (context == kNoContext) return key;
   const std::uint32_t labels = FindOrAddContext({key, context}, Admission::kWithinBudget);
@@ -308,7 +308,7 @@ std::uint32_t Aggregator::FindOrAddContext(Context context, Admission admission)
   return id | AggregatedPeriod::kContextBit;
 }
 
-// The thread's node, or that of a caller.
+// The node `skip` frames above the thread's node, at most up to the root frame.
 std::uint32_t Aggregator::RowNodeOf(const Thread& thread, std::uint64_t skip) const {
   std::uint32_t node = thread.node;
   const std::uint64_t most = thread.depth > 0 ? thread.depth - 1U : 0;

@@ -10,7 +10,7 @@ void ModuleHistory::Add(std::uint32_t generation, const ModuleMap& map) {
   if (!entries_.empty() && generation < last_generation_) return;
   Entry entry{generation, {}};
   entry.modules.reserve(map.modules().size());
-  // Most modules are those of the newest list, which is sorted as the map is.
+  // Most modules are in the newest list, too. List and map are sorted by start.
   const std::span<const std::uint32_t> before = newest();
   std::size_t place = 0;
   for (const Module& module : map.modules()) {
@@ -26,8 +26,8 @@ void ModuleHistory::Add(std::uint32_t generation, const ModuleMap& map) {
   };
   if (!entries_.empty()) {
     Entry& newest = entries_.back();
-    // Equal modules have equal indices, so that inclusion by start is inclusion if the common ones
-    // are the same.
+    // Equal modules have equal indices, so the new list includes the newest list if it has the same
+    // index at each start.
     std::size_t kept = 0;
     for (const std::uint32_t module : newest.modules) {
       const auto at =
@@ -67,7 +67,7 @@ bool ModuleHistory::HasGone(std::uint32_t generation, Address address) const {
 }
 
 std::uint32_t ModuleHistory::Canonical(std::uint32_t generation) const {
-  // One that is not known yet must not be taken for an older one: its map may follow.
+  // A generation that is not known yet must not be mapped to an older one: its map may follow.
   if (entries_.empty() || generation > last_generation_) return generation;
   return entries_[EntryOf(generation)].first_generation;
 }
@@ -90,7 +90,7 @@ std::uint32_t ModuleHistory::Intern(const Module& module) {
     if (modules_[*place] == module) return *place;
   }
   const auto index = static_cast<std::uint32_t>(modules_.size());
-  modules_.push_back(module);  // first: no index may be without its module where memory runs out
+  modules_.push_back(module);  // first, so that every index has its module if memory runs out
   by_start_.insert(place, index);
   return index;
 }

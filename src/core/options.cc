@@ -14,8 +14,8 @@
 namespace strobe {
 namespace {
 
-// What an option accepts, as a predicate and in words. tests/core/options_test.cc holds each `text`
-// to its predicate.
+// The values that an option accepts, as a predicate and as a text. tests/core/options_test.cc
+// checks that each `text` agrees with its predicate.
 template <class T>
 struct Between {
   T least;
@@ -35,9 +35,9 @@ struct PowerOfTwoBetween {
   }
 };
 
-// Linux's numbers on x86-64 and aarch64. Left out are the signals that a fault or abort raises (4
-// to 8, 11), those that cannot be caught (9, 19), and those that the C library keeps for itself
-// (32, 33).
+// The numbers are those of Linux on x86-64 and aarch64. Not accepted are the signals that a fault
+// or abort raises (4 to 8, 11), those that cannot be caught (9, 19), and those that the C library
+// reserves (32, 33).
 struct UsableSignal {
   std::string_view text;
   [[nodiscard]] bool Accepts(std::int64_t value) const {
@@ -76,8 +76,8 @@ constexpr Between<std::int64_t> kFileBytes{1, 1125899906842624,
                                            "an integer from 1 to 1125899906842624"};
 constexpr Between<double> kStopTimeout{0, 3600, "a number from 0 to 3600"};
 
-// The whole of `text` or nothing: no spaces, no signs but '-', nothing behind the number. An "inf"
-// or "nan" is for the range to refuse.
+// Parses all of `text`, or fails: it accepts no spaces, no sign but '-', and nothing behind the
+// number. It accepts "inf" and "nan", which the range check refuses.
 template <class T>
 bool Parse(std::string_view text, T& value) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -131,7 +131,7 @@ constexpr OptionRow Row(std::string_view variable, std::string_view field,
               }};
 }
 
-// The kill switch differs from every other option: 0 beats code as well.
+// The kill switch differs from every other option: 0 also beats code.
 bool SetEnabled(ProfilerOptions& options, std::string_view text) {
   bool value = false;
   if (!Parse(text, value)) return false;
@@ -202,8 +202,8 @@ constexpr std::array kTable = {
         "last period (Linux)."),
 };
 
-// The ring's longest record may take half of it, framing included; with more words of amounts,
-// context and time, a traits type must ask for more itself.
+// The longest record may take half of the ring, framing included. A traits type whose records have
+// more words of amounts, context and time must set a larger ring itself.
 constexpr std::size_t kWordsAllowedFor = 8;
 constexpr std::size_t kFramingBytes = 16;
 
@@ -212,7 +212,7 @@ std::int64_t LeastRingBytes(std::int64_t max_frames) {
       2 * (RecordBytes(kWordsAllowedFor, static_cast<std::size_t>(max_frames)) + kFramingBytes)));
 }
 
-// A value of the environment in a line for people: printable, and no longer than a line.
+// A value of the environment, made printable and cut to one line for a message.
 std::string Shown(std::string_view value) {
   constexpr std::size_t kMaxShownBytes = 100;
   const bool is_cut = value.size() > kMaxShownBytes;
@@ -230,7 +230,7 @@ void ApplyEnvironment(ProfilerOptions& options,
                       const std::function<void(const std::string&)>& warn) {
   for (const OptionRow& row : kTable) {
     const std::optional<std::string> value =
-        environment(row.variable.data());  // a literal, and so ends in NUL
+        environment(row.variable.data());  // NUL-terminated, because it is a literal
     if (!value || row.set(options, *value)) continue;
     warn(absl::StrCat("strobe: ", row.variable.data(), "=\"", Shown(*value),
                       "\" is ignored: accepted is ", row.accepted.data()));
