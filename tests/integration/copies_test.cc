@@ -166,7 +166,7 @@ INSTANTIATE_TEST_SUITE_P(Signals, Copies,
                                            Signals{SIGUSR1, SIGUSR2, SIGUSR1, SIGVTALRM}),
                          [](const auto& info) { return kSignalNames[info.index]; });
 
-// A request whose payload was lost on its way is anybody's.
+// A request without its payload may be for any copy.
 TEST(CopiesAtTheLimit, AreServedWithoutPayloads) {
   if (testing::kIsThreadSanitizer)
     GTEST_SKIP() << "ThreadSanitizer keeps one pending signal of a number, with what it said";

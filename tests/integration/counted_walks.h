@@ -16,7 +16,8 @@ namespace strobe::testing {
 // Walks that this thread has done, interrupted or else.
 inline constinit thread_local std::atomic<int> walks_by_this_thread{0};
 
-// The system's. Where threads are stopped for others to walk their stacks, it counts whom.
+// The system's platform. If threads are stopped and other threads walk their stacks, it counts the
+// stops of each thread.
 class CountingPlatform : public NativePlatform {
  public:
   static bool Interrupt(std::uint64_t thread_id, std::uint64_t payload, int signal) {

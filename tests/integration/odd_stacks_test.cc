@@ -360,8 +360,8 @@ Share ShareWithEnd(const Sampled& sampled, std::string_view function, std::strin
   return share;
 }
 
-// The way of Boost.Context: no frame information, and a first function that returns to what nobody
-// has called from.
+// As in Boost.Context: there is no frame information, and the first function returns to an address
+// that does not follow a call.
 TEST_F(OddStacks, ACoroutineOfAssemblerIsWhole) {
   const Sampled sampled = Sample([] {
     const GuardedStack stack;

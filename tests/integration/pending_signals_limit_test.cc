@@ -80,8 +80,8 @@ TEST_F(PendingSignalsLimit, ThreadsBeyondItAreSampledWithoutTimers) {
   }
 }
 
-// With the queue full, a request's payload is lost on its way, and the handler has to find out whom
-// it serves.
+// If the queue is full, a request loses its payload, and the handler must find the request
+// that it serves.
 TEST_F(PendingSignalsLimit, RequestsArriveThoughTheQueueIsFull) {
   // Blocked here and in all threads to come: what is queued stays queued.
   const int blocked = SIGRTMIN + 1;

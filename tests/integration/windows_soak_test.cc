@@ -1,6 +1,6 @@
-// A thousand attempts a second, for as long as STROBE_TEST_SECONDS says, to stop threads that hold
-// the heap's lock or the loader's, while others load and unload libraries, begin and end: whoever
-// waited for a lock that a stopped thread holds would hang.
+// For STROBE_TEST_SECONDS, makes a thousand attempts a second to stop threads that hold the heap's
+// lock or the loader's. Meanwhile other threads load and unload libraries, begin and end. A wait
+// for a lock that a stopped thread holds would hang.
 #include <gtest/gtest.h>
 #include <windows.h>
 // After it.

@@ -25,8 +25,7 @@ constexpr std::uint8_t kArena = internal::kMaxArenas - 1;
 const std::uint64_t kPayload = SlotToken{.arena = kArena, .index = 3}.Pack();
 constexpr Address kMagic = 0x5B0BE5B0BE5B0BE5;
 
-// A thread that waits at work until it is told to end, with a word on its stack that nobody else
-// has.
+// A thread that runs until the test ends it, with a word on its stack that no other stack has.
 class Worker {
  public:
   Worker() : thread_([this] { Run(); }) {

@@ -36,7 +36,7 @@ TEST(Readme, ItsTableOfOptionsIsTheCodes) {
   EXPECT_EQ(written, expected) << "The table should be:\n" << whole;
 }
 
-// The order in which a reader who does not know the project asks.
+// The sections come in the order of a new reader's questions.
 TEST(Readme, ItsSectionsStandInOrder) {
   std::vector<std::string> sections;
   for (const std::string& line : LinesOfReadme()) {

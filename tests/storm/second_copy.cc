@@ -1,5 +1,5 @@
-// A library that has Strobe in itself, as a plug-in of another team's has: the second copy in the
-// storm's process. It profiles its caller, whom the storm's own copy profiles at the same time.
+// A library with a copy of Strobe, like a plug-in of another team: the second copy in the storm's
+// process. It profiles its calling thread, which the storm's own copy profiles at the same time.
 #include <string>
 
 #include "kept_profiles.h"

@@ -131,7 +131,7 @@ unsigned OtherCLibrary(unsigned seed) {
   return bytes[16] + static_cast<unsigned>(static_cast<std::int64_t>(value * 1000));
 }
 
-// All of mathematics: machine code that hardly anybody else writes.
+// All mathematical functions, because their machine code is unusual.
 unsigned Mathematics(unsigned seed) {
   static const auto functions = [] {
     std::vector<double (*)(double)> found;

@@ -234,7 +234,7 @@ TEST(CfiStep, FindsRbxWhereInnerFramesSavedIt) {
   const FakeStack stack(kBase, {0, InLazy(kSavesRbx), 0, 0, 0x7050, InLazy(kTrampoline), 0, 0, 0, 0,
                                 0, InLazy(kOutermost)});
   EXPECT_EQ(WalkLazy(kKeepsRbx, stack, 0xBAD), (Trace{expected, StackEnd::kComplete}));
-  // Nobody has saved it: it is still in the register.
+  // No frame has saved rbx: its value is still in the register.
   const FakeStack kept(kBase, {0, InLazy(kTrampoline), 0, 0, 0, InLazy(kOutermost)});
   EXPECT_EQ(WalkLazy(kKeepsRbx, kept, 0x7020).frames.back(), InLazy(kOutermost) - 1);
   EXPECT_EQ(WalkLazy(kKeepsRbx, kept, 0x7020, false).end, StackEnd::kNoUnwindInfo);

@@ -196,8 +196,8 @@ TEST(CompilePdata, AnyRegisterMayBeTheFrameRegister) {
 
 TEST(CompilePdata, RegistersAreSavedByMovesAsWell) {
   ImageBuilder image;
-  // sub rsp, 0x48; mov [rsp + 0x40], rbp; mov [rsp + 0x30], rbx; and two of registers that nobody
-  // asks for
+  // sub rsp, 0x48; mov [rsp + 0x40], rbp; mov [rsp + 0x30], rbx; and two moves of registers that
+  // the table does not keep
   const Bytes codes =
       Join({SaveXmmFar(30), SaveXmm(25), SaveFar(20, kNumberR12, 0x28),
             SaveFar(15, kNumberRbx, 0x30), Save(9, kNumberRbp, 8), AllocateSmall(4, 0x48)});
