@@ -1,6 +1,6 @@
-// Archetypes: the least that each concept asks for, and nothing else.
-// BasicProfiler<ArchetypeTraits> works, so the profiler uses nothing that the concepts do not
-// promise; derive from ArchetypeTraits to test one part without the others.
+// Archetypes: minimal models of each concept. BasicProfiler<ArchetypeTraits> works, so the profiler
+// uses only what the concepts promise. Derive from ArchetypeTraits to test one part without the
+// others.
 #pragma once
 
 #include <array>
@@ -36,7 +36,7 @@
 
 namespace strobe::testing {
 
-// Neither copied nor moved nor compared: no concept promises it.
+// Cannot be copied, moved or compared, because no concept promises it.
 struct Immovable {
   Immovable() = default;
   Immovable(const Immovable&) = delete;
@@ -67,7 +67,7 @@ struct ArchetypeRing : Immovable {
 };
 static_assert(SampleRing<ArchetypeRing>);
 
-// Finds nothing but the pc.
+// Finds only the pc.
 struct ArchetypeUnwinder : Immovable {
   WalkResult Unwind(const NativeRegisters& registers, const auto& /*memory*/,
                     std::span<Address> output) const noexcept {
@@ -78,7 +78,7 @@ struct ArchetypeUnwinder : Immovable {
 };
 static_assert(Unwinder<ArchetypeUnwinder>);
 
-// Has no capability: it asks for nothing, and no thread has a state for it.
+// Has no capability: it requests nothing, and has no state for a thread.
 struct ArchetypeProvider : Immovable {
   static constexpr std::array<ValueType, 1> kValueTypes{ValueType{"nothing", "count"}};
   explicit ArchetypeProvider(const SamplingOptions& /*options*/) {}
@@ -106,7 +106,7 @@ struct ArchetypeClockedProvider : Immovable {
 static_assert(ClockedProvider<ArchetypeClockedProvider> &&
               !PolledProvider<ArchetypeClockedProvider>);
 
-// Polls at each drain, and wants nothing.
+// Polls at each drain, and requests nothing.
 struct ArchetypePolledProvider : Immovable {
   static constexpr std::array<ValueType, 1> kValueTypes{ValueType{"polls", "count"}};
   struct ThreadState : Immovable {};
@@ -119,7 +119,7 @@ struct ArchetypePolledProvider : Immovable {
 };
 static_assert(PolledProvider<ArchetypePolledProvider> && !ClockedProvider<ArchetypePolledProvider>);
 
-// Knows no name.
+// Finds no names.
 struct ArchetypeSymbolizer : Immovable {
   absl::StatusOr<Symbols> Symbolize(const Profile& /*profile*/) { return Symbols(); }
 };
@@ -144,7 +144,7 @@ struct ArchetypeExporter : Immovable {
 };
 static_assert(Exporter<ArchetypeExporter>);
 
-// Threads and memory, as the standard library has them; no timer, no interruption, no image, no
+// Has the threads and the memory of the standard library; no timer, no interruption, no image, no
 // fork.
 struct ArchetypePlatform {
   static constexpr bool kCopiesStacks = false;
@@ -212,7 +212,7 @@ struct ArchetypePlatform {
   }
   static std::uint64_t ForkCount() { return 0; }
   static bool AtExit(void (* /*function*/)()) { return false; }
-  // A template: only calls are promised, no function with an address.
+  // A template, because the concept promises only calls, not a function with an address.
   template <class Text>
   static void WriteLine(const Text& /*text*/) {}
   static Mapping MapMemory(std::uint64_t bytes) {
@@ -224,7 +224,7 @@ struct ArchetypePlatform {
   static void UnmapMemory(Mapping mapping) {
     ::operator delete (mapping.bytes.data(), std::align_val_t{kMappingAlignment});
   }
-  // What is not needed any more may hold anything afterwards.
+  // Discarded memory may hold any bytes afterwards.
   static void DiscardMemory(void* memory, std::uint64_t bytes) { std::memset(memory, 0x5A, bytes); }
 };
 static_assert(Platform<ArchetypePlatform>);

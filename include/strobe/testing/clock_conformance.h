@@ -1,4 +1,4 @@
-// The contract of a Clock as tests, for clocks of one's own:
+// The contract of a Clock as tests. A clock of your own:
 //
 //   // In namespace strobe::testing:
 //   INSTANTIATE_TYPED_TEST_SUITE_P(MyClock, ClockConformance, MyClock);
@@ -19,7 +19,7 @@ class ClockConformance : public ::testing::Test {};
 TYPED_TEST_SUITE_P(ClockConformance);
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(ClockConformance);
 
-// Monotonic time never goes back, whichever of several clocks, on whichever thread, is read.
+// Monotonic time never goes back, even across several clock objects and threads.
 TYPED_TEST_P(ClockConformance, MonotonicTimeNeverGoesBack) {
   constexpr int kReads = 2000;
   std::atomic<std::int64_t> latest_ns{TypeParam().MonotonicNs()};
@@ -27,7 +27,7 @@ TYPED_TEST_P(ClockConformance, MonotonicTimeNeverGoesBack) {
   const auto read = [&] {
     const TypeParam clock{};
     for (int i = 0; i < kReads; ++i) {
-      // What another thread has published was read before this reading begins.
+      // Another thread read the published time before this read begins.
       const std::int64_t before_ns = latest_ns.load();
       const std::int64_t now_ns = clock.MonotonicNs();
       if (now_ns < before_ns) ++backward;
@@ -42,7 +42,7 @@ TYPED_TEST_P(ClockConformance, MonotonicTimeNeverGoesBack) {
   EXPECT_EQ(backward, 0);
 }
 
-// Neither is before its epoch, so that differences never overflow.
+// Neither time is before its epoch, so that differences never overflow.
 TYPED_TEST_P(ClockConformance, TimesAreNotNegative) {
   const TypeParam clock{};
   EXPECT_GE(clock.MonotonicNs(), 0);

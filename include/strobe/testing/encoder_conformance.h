@@ -27,8 +27,8 @@ class EncoderConformance : public ::testing::Test {
 };
 TYPED_TEST_SUITE_P(EncoderConformance);
 
-// It accepts every profile whose indices are in range, an empty one too, and symbols without
-// frames.
+// An encoder accepts every profile whose indices are in range, even an empty one, and symbols
+// without frames.
 TYPED_TEST_P(EncoderConformance, AcceptsEveryProfile) {
   TypeParam encoder;
   for (const SampleProfile& sample : SampleProfiles())
@@ -36,8 +36,8 @@ TYPED_TEST_P(EncoderConformance, AcceptsEveryProfile) {
   EXPECT_TRUE(encoder.Encode(Profile{}, Symbols{}).ok()) << "a default-constructed profile";
 }
 
-// Equal input gives equal bytes: of copies at other addresses, of another encoder, and after
-// whatever this one has encoded before.
+// Equal input gives equal bytes: for copies at other addresses, with another encoder, and whatever
+// the encoder has encoded before.
 TYPED_TEST_P(EncoderConformance, EqualProfilesGiveEqualBytes) {
   TypeParam used;
   for (const SampleProfile& sample : SampleProfiles()) {
@@ -49,7 +49,7 @@ TYPED_TEST_P(EncoderConformance, EqualProfilesGiveEqualBytes) {
   }
 }
 
-// The values are in the bytes.
+// The bytes depend on the values.
 TYPED_TEST_P(EncoderConformance, DifferentValuesGiveDifferentBytes) {
   TypeParam encoder;
   SampleProfile sample = SmallProfile();
@@ -58,7 +58,7 @@ TYPED_TEST_P(EncoderConformance, DifferentValuesGiveDifferentBytes) {
   EXPECT_NE(before, this->Encode(encoder, sample));
 }
 
-// Encoding changes nothing that it was given.
+// Encoding does not change its input.
 TYPED_TEST_P(EncoderConformance, LeavesTheProfileAlone) {
   TypeParam encoder;
   const SampleProfile sample = SmallProfile();

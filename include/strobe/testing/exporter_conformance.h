@@ -1,13 +1,12 @@
-// The conformance suite of Exporter. The suite must be able to look at what arrives, so it is given
-// a harness:
+// The conformance suite of Exporter. The suite reads what was delivered, so it needs a harness:
 //
 //   struct MyHarness {                              // constructed anew for each test
 //     using Exporter = MyExporter;
-//     MyExporter Make();                            // one that delivers to where the harness looks
+//     MyExporter Make();                            // one that delivers to the harness
 //     std::vector<std::string> Delivered();         // everything that arrived, whole or not
-//     std::string Read(const std::string& where);   // what arrived where Export named
-//     void Break();                                 // from now on, no delivery can succeed
-//     void Mend();                                  // until now
+//     std::string Read(const std::string& where);   // what arrived at the place that Export named
+//     void Break();                                 // makes every delivery fail
+//     void Mend();                                  // ends Break
 //   };
 //   // In namespace strobe::testing:
 //   INSTANTIATE_TYPED_TEST_SUITE_P(MyExporter, ExporterConformance, MyHarness);
@@ -48,7 +47,7 @@ TYPED_TEST_P(ExporterConformance, ConstructionHasNoSideEffects) {
   EXPECT_TRUE(this->harness_.Delivered().empty());
 }
 
-// The bytes arrive whole, and Export says where: any bytes, none, and many.
+// The bytes arrive whole, and Export returns their place: for any bytes, none, and many.
 TYPED_TEST_P(ExporterConformance, DeliversTheBytesAndSaysWhere) {
   typename TypeParam::Exporter exporter = this->harness_.Make();
   std::string every_byte;
@@ -63,7 +62,7 @@ TYPED_TEST_P(ExporterConformance, DeliversTheBytesAndSaysWhere) {
   }
 }
 
-// Each period arrives in a place of its own, and stays as it was.
+// Each period arrives in a place of its own. Later periods do not change it.
 TYPED_TEST_P(ExporterConformance, KeepsPeriodsApart) {
   typename TypeParam::Exporter exporter = this->harness_.Make();
   std::set<std::string> places;
@@ -79,8 +78,8 @@ TYPED_TEST_P(ExporterConformance, KeepsPeriodsApart) {
   EXPECT_EQ(this->harness_.Read(*first), "0");
 }
 
-// A failure is a status that says something; nothing has arrived, not even a part; and the same
-// profile can be exported afterwards.
+// A failure is a status with a message. Nothing has arrived, not even a part. The same profile can
+// be exported afterwards.
 TYPED_TEST_P(ExporterConformance, FailureLeavesNothingAndCanBeRetried) {
   typename TypeParam::Exporter exporter = this->harness_.Make();
   this->harness_.Break();

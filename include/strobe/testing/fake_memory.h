@@ -1,4 +1,4 @@
-// FakeMemory: a few literal pieces of memory, for tests of what reads through a MemoryReader.
+// FakeMemory: a few literal regions of memory, for tests of code that uses a MemoryReader.
 //
 //   FakeMemory memory;
 //   memory.Map(0x7000, {1, 2, 3});
@@ -18,14 +18,14 @@
 
 namespace strobe::testing {
 
-// Models MemoryReader. A read ends where its piece does, even if another piece begins there.
+// Models MemoryReader. A read ends at the end of its region, even if another region begins there.
 class FakeMemory {
  public:
-  // Pieces do not overlap.
+  // Regions must not overlap.
   void Map(Address address, std::vector<std::uint8_t> bytes) {
     pieces_[address] = std::move(bytes);
   }
-  // The piece that begins there.
+  // Removes the region that begins at `address`.
   void Unmap(Address address) { pieces_.erase(address); }
 
   std::size_t operator()(Address address, std::span<std::uint8_t> bytes) {

@@ -14,7 +14,7 @@
 
 namespace strobe::testing {
 
-// Models StackMemory. Aligned words only; everything outside cannot be read.
+// Models StackMemory. Only aligned words within the stack can be read.
 class FakeStack {
  public:
   // `base` is the address of words[0], a multiple of 8.

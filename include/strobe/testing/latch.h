@@ -5,8 +5,8 @@
 
 namespace strobe::testing {
 
-// A std::latch that also works on Windows: there, the standard library of g++ 12 looks at the value
-// and then begins to wait, so that a wait misses a notification between the two, and never ends.
+// A std::latch that also works on Windows. The standard library of g++ 12 there reads the value and
+// then begins to wait, so a wait misses a notification between the two, and never ends.
 class Latch {
  public:
   explicit Latch(int count) : count_(count) {}

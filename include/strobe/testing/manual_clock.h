@@ -8,21 +8,21 @@
 
 namespace strobe::testing {
 
-// One time for the whole process, since a profiler makes clocks of its own wherever it needs one.
+// All ManualClocks of the process have the same time, because a profiler makes clocks of its own.
 // Thread-safe.
 class ManualClock {
  public:
   [[nodiscard]] std::int64_t MonotonicNs() const { return monotonic_ns_.load(); }
   [[nodiscard]] std::int64_t UnixTimeNs() const { return unix_time_ns_.load(); }
 
-  // Lets time pass on both.
+  // Advances both times.
   static void Advance(std::int64_t duration_ns) {
     monotonic_ns_ += duration_ns;
     unix_time_ns_ += duration_ns;
   }
-  // The system's time is set, forward or back; the monotonic one is not affected.
+  // Sets the system's time, forward or back. The monotonic time is not affected.
   static void SetUnixTimeNs(std::int64_t time_ns) { unix_time_ns_ = time_ns; }
-  // As it was when the program began: one second after boot, on the first day of 2020.
+  // Sets both times to their initial values: one second after boot, on the first day of 2020.
   static void Reset() {
     monotonic_ns_ = kFirstMonotonicNs;
     unix_time_ns_ = kFirstUnixTimeNs;

@@ -1,5 +1,4 @@
-// ManualDirectories: directories in memory, on a disk that a test fills and a system that a test
-// makes fail.
+// ManualDirectories: directories in memory. A test can fill their disk and make operations fail.
 #pragma once
 
 #include <chrono>
@@ -22,7 +21,7 @@
 
 namespace strobe::testing {
 
-// Thread-safe. Must outlive the directories that are open.
+// Thread-safe. Must outlive the open directories.
 class ManualDirectories final : public ProfileDirectories {
  public:
   struct File {
@@ -32,12 +31,12 @@ class ManualDirectories final : public ProfileDirectories {
   using Files = std::map<std::string, File>;  // by name
 
   struct State {
-    // What a test sets.
+    // Set by a test.
     std::uint64_t room_bytes = std::numeric_limits<std::uint64_t>::max();  // left on the disk
     absl::Status rename_status;           // of every RenameTo; OK: renames work
     std::function<void()> before_rename;  // runs in every RenameTo: may throw, or call Vanish
 
-    // And sees: the directories by path. One that is open has failed if it is not here any more.
+    // Read by a test: the directories by path. An open directory that is no longer here has failed.
     std::map<std::string, std::shared_ptr<Files>> directories;
   };
   // Calls body(state) while no other thread uses it.
@@ -50,7 +49,7 @@ class ManualDirectories final : public ProfileDirectories {
     With([](State& state) { state = State(); });
   }
 
-  // Removes a directory and its files, whether it is open or not.
+  // Removes a directory and its files, even if it is open.
   void Vanish(const std::string& path) {
     With([&](State& state) { state.directories.erase(path); });
   }
@@ -82,7 +81,7 @@ class ManualDirectories final : public ProfileDirectories {
   [[nodiscard]] std::string AbsolutePath(const std::string& path) const override {
     return path.starts_with('/') ? path : "/" + path;
   }
-  // Fails where a file is in the way.
+  // Fails if there is a file of that name.
   [[nodiscard]] absl::StatusOr<std::unique_ptr<ProfileDirectory>> Open(
       const std::string& path) const override {
     for (std::size_t slash = path.find('/', 1);; slash = path.find('/', slash + 1)) {
@@ -203,7 +202,7 @@ inline std::vector<DirectoryFile> ManualDirectories::Directory::List(
 
 inline absl::Status ManualDirectories::Directory::Rename(const std::string& from,
                                                          const std::string& to) const {
-  // Without the lock, which the function may take.
+  // Called without the lock, because the function may take the lock.
   if (const auto before = all_.With([](State& state) { return state.before_rename; })) before();
   const char* const doing = "cannot rename a temporary file to ";
   return WithFiles(Gone(doing, to), [&](State& state, Files& files) -> absl::Status {

@@ -1,6 +1,6 @@
-// ManualPlatform: an operating system whose threads' clocks, timers and signals are a test's.
-// Together with ManualClock it lets a test play every part of a session, signal by signal, on one
-// thread.
+// ManualPlatform: an operating system whose threads' clocks, timers and signals a test controls.
+// With ManualPlatform and ManualClock, a test can run every part of a session, signal by signal, on
+// one thread.
 #pragma once
 
 #include <atomic>
@@ -22,7 +22,7 @@
 
 namespace strobe::testing {
 
-// All state is the process's; Reset() between tests. Thread-safe.
+// All state belongs to the process; call Reset() between tests. Thread-safe.
 struct ManualPlatform : ArchetypePlatform {
   struct Timer {
     bool is_started = false;
@@ -37,7 +37,7 @@ struct ManualPlatform : ArchetypePlatform {
     int signal = 0;
   };
 
-  // What a test sets.
+  // Set by a test.
   struct State {
     absl::Status available;
     bool refuses_timers = false;
@@ -48,7 +48,7 @@ struct ManualPlatform : ArchetypePlatform {
     int module_listings = 0;                       // calls of Modules
     std::map<std::uint64_t, std::int64_t> cpu_ns;  // by thread id
 
-    // And sees.
+    // Read by a test.
     int clock_reads = 0;                      // of threads' CPU clocks
     std::vector<Interruption> interruptions;  // not yet delivered
     std::map<std::uint64_t, Timer> timers;    // by thread id
@@ -74,14 +74,14 @@ struct ManualPlatform : ArchetypePlatform {
     With([&](State& state) { state.cpu_ns[thread_id] += cpu_ns; });
   }
 
-  // As in a fork's child from now on. Reset() does not lead back.
+  // Behaves as in a fork's child from now on. Reset() does not undo this.
   static void Fork() { fork_count_.fetch_add(1); }
 
-  // The calling thread is thread `id` from now on: for tests that play several on one.
+  // Makes the calling thread act as thread `id`, for tests that play several threads on one.
   static void ActAs(std::uint64_t id) { acting_as_ = id; }
 
-  // A signal arrives on the calling thread, with that payload, while it executes at `pc`. False
-  // where no capture took it.
+  // Delivers a signal with `payload` to the calling thread while it executes at `pc`. False if no
+  // capture took it.
   static bool Deliver(std::uint64_t payload, std::int64_t timer_weight, Address pc) {
     NativeRegisters registers;
     registers.pc = pc;
@@ -97,7 +97,7 @@ struct ManualPlatform : ArchetypePlatform {
            function(entry.context,
                     {.token = token, .timer_weight = timer_weight, .registers = registers});
   }
-  // All interruptions asked for so far arrive; how many were taken.
+  // Delivers all interruptions requested so far. Returns how many were taken.
   static int DeliverAll(Address pc) {
     const auto interruptions =
         With([](State& state) { return std::exchange(state.interruptions, {}); });
@@ -107,7 +107,7 @@ struct ManualPlatform : ArchetypePlatform {
     return taken;
   }
 
-  // The platform.
+  // The functions of Platform.
   static absl::Status Available() {
     return With([](State& state) { return state.available; });
   }

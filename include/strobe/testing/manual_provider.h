@@ -1,4 +1,4 @@
-// ManualProvider: a provider that asks for what a test tells it to ask for.
+// ManualProvider: a provider that makes the requests of a test.
 //
 //   const auto script = std::make_shared<ManualProviderScript>();
 //   BasicProfiler<MyTraits> profiler({}, {.providers = {ManualProvider(script)}});
@@ -15,14 +15,14 @@
 
 namespace strobe::testing {
 
-// What a ManualProvider and its copies do and have done. Thread-safe.
+// What a ManualProvider and its copies do and have done. They share it. Thread-safe.
 struct ManualProviderScript {
   std::atomic<bool> is_enabled{true};
   std::atomic<std::int64_t> period_ns{0};
   std::atomic<std::int64_t> poll_period_ns{0};
-  std::atomic<std::int64_t> request{0};  // weight that each poll asks for
-  // Weight that each poll adds to the last stack, or asks for where there is none; without effect
-  // beside a `request`.
+  std::atomic<std::int64_t> request{0};  // weight that each poll requests
+  // Weight that each poll adds to the last stack, or requests if there is none. Without effect if
+  // there is a `request`.
   std::atomic<std::int64_t> extend{0};
   std::atomic<std::int64_t> residual{0};  // what each Detach returns
 

@@ -1,12 +1,12 @@
-// ManualThread: a registered thread as a provider sees it, whose CPU clock and captures are a
-// test's.
+// ManualThread: a registered thread as a provider sees it. A test controls its CPU clock and its
+// captures.
 //
 //   ManualThread thread;
 //   thread.Begin();
 //   provider.Attach(thread, state, random, now_ns);
 //   thread.RunFor(25'000'000);             // its timer may expire meanwhile
 //   thread.Apply(provider.Poll(thread, state, now_ns));
-//   thread.Capture();                      // serves what was asked for
+//   thread.Capture();                      // serves the request
 #pragma once
 
 #include <cstdint>
@@ -18,13 +18,13 @@ namespace strobe::testing {
 // Keeps the promises of SampledThread. Single-threaded.
 class ManualThread final : public SampledThread {
  public:
-  // What a test may set.
+  // Set by a test.
   bool refuses_timers = false;
-  bool is_gone = false;  // its clock cannot be read any more
+  bool is_gone = false;  // the clock of the thread can no longer be read
   std::int64_t return_cost_ns =
       0;  // CPU time that the thread uses after each capture, to get back to what it did
 
-  // The runtime attaches the thread, which forgets all that was asked for and credited before.
+  // The runtime attaches the thread. Earlier requests and credited weights are forgotten.
   void Begin() {
     attach_cpu_ns_ = cpu_ns_;
     pending_ = credited_ = extended_ = 0;
@@ -32,11 +32,11 @@ class ManualThread final : public SampledThread {
     has_timer_ = has_stack_ = wants_cpu_clock_ = false;
     requests_ = captures_ = 0;
   }
-  // The runtime is about to detach it: the timer stops.
+  // The runtime is about to detach the thread: the timer stops.
   void End() { has_timer_ = false; }
 
-  // Uses CPU time. A timer that expires in it interrupts the thread once, at the end, with all
-  // expiries as its weight: the kernel's tick.
+  // Uses CPU time. A timer that expires meanwhile interrupts the thread once, at the end, with the
+  // number of expiries as its weight, as at the kernel's tick.
   void RunFor(std::int64_t cpu_ns) {
     cpu_ns_ += cpu_ns;
     std::int64_t expiries = 0;
@@ -47,7 +47,7 @@ class ManualThread final : public SampledThread {
     if (expiries != 0) CaptureWith(expiries);
   }
 
-  // The interruption that Request asked for arrives. False where nothing was asked for.
+  // Delivers the requested interruption. False if there is no request.
   bool Capture() {
     if (pending_ == 0) return false;
     CaptureWith(0);
@@ -64,7 +64,7 @@ class ManualThread final : public SampledThread {
     next_expiry_ns_ = cpu_ns_ + first_ns;
     return true;
   }
-  // What the runtime does with a provider's verdict.
+  // Does what the runtime does with a provider's verdict.
   void Apply(const PollVerdict& verdict) {
     if (verdict.action == PollVerdict::Action::kNothing) return;
     if (verdict.action == PollVerdict::Action::kExtendLast && ExtendLast(verdict.weight)) return;
@@ -86,11 +86,11 @@ class ManualThread final : public SampledThread {
   [[nodiscard]] std::int64_t last_capture_cpu_ns() const override { return last_capture_cpu_ns_; }
   [[nodiscard]] bool request_pending() const override { return pending_ != 0; }
 
-  // What the provider has done.
+  // The requests of the provider.
   [[nodiscard]] bool has_timer() const { return has_timer_; }
   [[nodiscard]] std::int64_t first_expiry_ns() const {
     return first_expiry_ns_;
-  }  // from the attachment
+  }  // since the attachment
   [[nodiscard]] std::int64_t timer_period_ns() const { return timer_period_ns_; }
   [[nodiscard]] int requests() const { return requests_; }
   [[nodiscard]] std::int64_t last_request() const { return last_request_; }
