@@ -21,8 +21,8 @@ class ManualThread final : public SampledThread {
   // Set by a test.
   bool refuses_timers = false;
   bool is_gone = false;  // the clock of the thread can no longer be read
-  std::int64_t return_cost_ns =
-      0;  // CPU time that the thread uses after each capture, to get back to what it did
+  // CPU time that the thread uses after each capture, to return to its own code.
+  std::int64_t return_cost_ns = 0;
 
   // The runtime attaches the thread. Earlier requests and credited weights are forgotten.
   void Begin() {
@@ -86,11 +86,10 @@ class ManualThread final : public SampledThread {
   [[nodiscard]] std::int64_t last_capture_cpu_ns() const override { return last_capture_cpu_ns_; }
   [[nodiscard]] bool request_pending() const override { return pending_ != 0; }
 
-  // The requests of the provider.
+  // What the provider has requested.
   [[nodiscard]] bool has_timer() const { return has_timer_; }
-  [[nodiscard]] std::int64_t first_expiry_ns() const {
-    return first_expiry_ns_;
-  }  // since the attachment
+  // Since the attachment.
+  [[nodiscard]] std::int64_t first_expiry_ns() const { return first_expiry_ns_; }
   [[nodiscard]] std::int64_t timer_period_ns() const { return timer_period_ns_; }
   [[nodiscard]] int requests() const { return requests_; }
   [[nodiscard]] std::int64_t last_request() const { return last_request_; }

@@ -1,9 +1,9 @@
-// The contract of a Platform as tests, for a port to another operating system:
+// The contract of a Platform as tests. A port to another operating system:
 //
 //   // In namespace strobe::testing:
 //   INSTANTIATE_TYPED_TEST_SUITE_P(MySystem, PlatformConformance, MyPlatform);
 //
-// What only a whole session shows (timers, interruptions that arrive, forks) has tests of its own.
+// Timers, delivered interruptions and forks need a whole session, and have tests of their own.
 #pragma once
 
 #include <array>
@@ -34,8 +34,8 @@ class PlatformConformance : public ::testing::Test {
     return std::async(std::launch::async, std::forward<Body>(body)).get();
   }
 
-  // Until the calling thread's CPU clock says more than before. Clocks tick: of Windows every 15.6
-  // ms.
+  // Computes until the calling thread's CPU clock has passed `before_ns`. The clock advances in
+  // ticks, on Windows of 15.6 ms.
   static std::int64_t ComputeUntilAfter(std::int64_t before_ns) {
     std::int64_t now_ns = before_ns;
     while (now_ns <= before_ns && now_ns >= 0) now_ns = P::ThreadCpuTimeNs(P::CurrentThreadId());
@@ -64,7 +64,7 @@ TYPED_TEST_P(PlatformConformance, ThreadsThatLiveAtOnceHaveIdsOfTheirOwn) {
   EXPECT_FALSE(different.contains(TypeParam::CurrentThreadId()));
 }
 
-// A platform may not know a stack's bounds. Those that it says are true.
+// A platform need not know a stack's bounds. If it returns bounds, they must be right.
 TYPED_TEST_P(PlatformConformance, AThreadsStackHoldsItsLocals) {
   const auto check = [] {
     const int local = 0;
@@ -87,7 +87,7 @@ TYPED_TEST_P(PlatformConformance, CpuClocksGoOnWhileAThreadComputes) {
   ASSERT_GE(before_ns, 0);
   const std::int64_t after_ns = this->ComputeUntilAfter(before_ns);
   EXPECT_GT(after_ns, before_ns);
-  // The process's clock has every thread's time in it.
+  // The process's clock includes every thread's time.
   EXPECT_GE(TypeParam::ProcessCpuTimeNs(), after_ns);
   EXPECT_GE(TypeParam::ProcessCpuTimeNs(), process_before_ns);
 }
@@ -103,7 +103,7 @@ TYPED_TEST_P(PlatformConformance, OneThreadReadsTheCpuClockOfAnother) {
 
 TYPED_TEST_P(PlatformConformance, AThreadThatIsGoneIsNotInterrupted) {
   const std::uint64_t id = this->OnAnotherThread([] { return TypeParam::CurrentThreadId(); });
-  // A thread's end is seen a little after it is joined.
+  // The system may report a thread's end a little after the join.
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
   while (TypeParam::ThreadCpuTimeNs(id) >= 0 && std::chrono::steady_clock::now() < deadline)
     std::this_thread::yield();
@@ -135,7 +135,7 @@ TYPED_TEST_P(PlatformConformance, AnOwnThreadRunsItsBodyOnceAndIsJoined) {
   moved.Join();
   EXPECT_EQ(runs, 1);
   EXPECT_NE(id, TypeParam::CurrentThreadId());
-  moved.Join();  // there is no thread now
+  moved.Join();  // has no thread now
   typename TypeParam::OwnThread none;
   EXPECT_FALSE(none.IsRunning());
   none.Join();
@@ -189,7 +189,7 @@ TYPED_TEST_P(PlatformConformance, MemoryIsReadWhereThereIsSomeAndNeverFaults) {
   }
 }
 
-// The program comes first, and the code that runs here lies in one module.
+// The program is the first module, and the code that runs here lies in exactly one module.
 TYPED_TEST_P(PlatformConformance, ModulesHoldTheCodeThatRuns) {
   const std::uint64_t version = TypeParam::ModuleVersion();
   const std::vector<Module> modules = TypeParam::Modules();

@@ -1,4 +1,4 @@
-// What a Platform says of files, as tests, for a port to another operating system:
+// The contract of a Platform's file functions as tests. A port to another operating system:
 //
 //   // In namespace strobe::testing:
 //   INSTANTIATE_TYPED_TEST_SUITE_P(MySystem, PlatformFilesConformance, MyPlatform);
@@ -61,7 +61,7 @@ TYPED_TEST_P(PlatformFilesConformance, AFileIsReadWholeOrNotAtAll) {
   EXPECT_EQ(this->Read(*file, ~std::uint64_t{0}, 2), "nothing");
 }
 
-// A name once read may be kept while the identity is the same.
+// The profiler may keep a name that it has read from a file while the file's identity is the same.
 TYPED_TEST_P(PlatformFilesConformance, AFileThatChangesIsAnother) {
   this->Append("one");
   const auto identity = [&] { return TypeParam::Files().Open(this->Path())->identity(); };
@@ -77,8 +77,8 @@ TYPED_TEST_P(PlatformFilesConformance, OnlyRegularFilesAreOpened) {
   EXPECT_EQ(TypeParam::Files().Open(""), nullptr);
 }
 
-// Of the loaded modules only the vdso is in no file; its bytes are those that are mapped. Bounds
-// that are not its own give nothing.
+// The vdso is the only loaded module without a file; its bytes are the mapped bytes. Bounds other
+// than its own give nothing.
 TYPED_TEST_P(PlatformFilesConformance, TheVdsoIsReadFromMemory) {
   const SymbolFiles& files = TypeParam::Files();
   for (const Module& module : TypeParam::Modules()) {

@@ -1,4 +1,4 @@
-// PprofProfile: what profile.proto says, as a test looks at it.
+// PprofProfile: the content of profile.proto, in a form for tests.
 #pragma once
 
 #include <cstddef>
@@ -33,7 +33,7 @@ struct PprofProfile {
   };
   struct Location {
     std::uint64_t id = 0, mapping = 0, address = 0;
-    std::vector<std::uint64_t> functions;  // of its lines
+    std::vector<std::uint64_t> functions;  // one per line
   };
   struct Function {
     std::uint64_t id = 0;

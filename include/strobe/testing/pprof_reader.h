@@ -1,5 +1,5 @@
-// ReadPprof: reads profile.proto, gzipped or not. It shares no code with the encoder, and checks
-// all that it reads. For tests of encoders and of whole programs.
+// ReadPprof: reads profile.proto, gzipped or not, for tests of encoders and of whole programs. It
+// shares no code with the encoder, and checks everything that it reads.
 #pragma once
 
 #include <zlib.h>
@@ -16,7 +16,7 @@
 
 namespace strobe::testing {
 
-// The content of a gzip file; nothing if it is damaged.
+// The content of a gzip file; nullopt if it is damaged.
 inline std::optional<std::string> Gunzip(std::string_view bytes) {
   z_stream stream = {};
   if (inflateInit2(&stream, 15 + 16) != Z_OK) return std::nullopt;
@@ -87,7 +87,7 @@ class PprofReader {
   bool ok_ = true;
 };
 
-// Reads one profile. A first pass collects the strings, which may stand after their uses.
+// Reads one profile. A first pass collects the strings, which may come after their uses.
 class PprofParser {
  public:
   std::optional<PprofProfile> Parse(std::string_view message) {
@@ -198,7 +198,7 @@ class PprofParser {
   bool strings_ok_ = true;
 };
 
-// Nothing if the bytes are not a profile.
+// Nullopt if the bytes are not a profile.
 inline std::optional<PprofProfile> ReadPprof(std::string_view bytes) {
   if (!bytes.starts_with("\x1F\x8B")) return PprofParser().Parse(bytes);
   const std::optional<std::string> message = Gunzip(bytes);

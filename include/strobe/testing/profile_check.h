@@ -1,4 +1,4 @@
-// CheckProfile: whether a Profile keeps what core/profile.h says.
+// CheckProfile: checks that a Profile keeps the contract of core/profile.h.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@
 
 namespace strobe::testing {
 
-// Modules and frames alone; a part of CheckProfile.
+// The part of CheckProfile for modules and frames.
 inline std::string CheckProfileFrames(const Profile& profile) {
   for (std::size_t i = 0; i < profile.modules.size(); ++i) {
     if (profile.modules[i].limit <= profile.modules[i].start)
@@ -40,8 +40,9 @@ inline std::string CheckProfileFrames(const Profile& profile) {
   return "";
 }
 
-// The first inconsistency of `profile` in words, or an empty string: sizes, values, indices in
-// range, parents before children, and rows, frames and branches of the tree of stacks distinct.
+// A description of the first inconsistency of `profile`, or an empty string. Checks sizes and
+// values; that indices are in range and parents come before children; and that rows, frames and the
+// branches of the tree of stacks are distinct.
 inline std::string CheckProfile(const Profile& profile) {
   const std::size_t columns = profile.value_types.size();
   if (columns == 0) return "no value types";

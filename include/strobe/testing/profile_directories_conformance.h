@@ -1,10 +1,10 @@
-// What ProfileDirectories promises, as tests. A port to another system names its platform:
+// The contract of ProfileDirectories as tests. A port to another operating system:
 //
 //   // In namespace strobe::testing:
 //   INSTANTIATE_TYPED_TEST_SUITE_P(MySystem, ProfileDirectoriesConformance,
 //                                  PlatformDirectories<MyPlatform>);
 //
-// Directories of another kind need a harness with the members of PlatformDirectories.
+// Other models of ProfileDirectories need a harness with the members of PlatformDirectories.
 #pragma once
 
 #include <chrono>
@@ -27,7 +27,7 @@
 
 namespace strobe::testing {
 
-// The directories of a platform whose files are those of std::filesystem. Constructed anew for each
+// The directories of a platform whose files std::filesystem can read. Constructed anew for each
 // test.
 template <Platform P>
 class PlatformDirectories {
@@ -42,7 +42,7 @@ class PlatformDirectories {
   PlatformDirectories& operator=(const PlatformDirectories&) = delete;
 
   [[nodiscard]] const ProfileDirectories& Directories() const { return P::Directories(); }
-  // An absolute path of the test's own, at which there is nothing yet.
+  // An absolute path for this test only. Nothing exists there yet.
   [[nodiscard]] std::string Root() const { return root_.generic_string(); }
   // The bytes of the file at `path`, read by other means; "no file" if there is none.
   [[nodiscard]] std::string Read(const std::string& path) const {
@@ -64,7 +64,7 @@ class PlatformDirectories {
 template <class Harness>
 class ProfileDirectoriesConformance : public ::testing::Test {
  protected:
-  // The directory at Root() + `below`; ends the test if it cannot be had.
+  // The directory at Root() + `below`. Ends the test if it cannot be opened.
   std::unique_ptr<ProfileDirectory> Open(const std::string& below = "") {
     absl::StatusOr<std::unique_ptr<ProfileDirectory>> directory =
         harness_.Directories().Open(harness_.Root() + below);
@@ -79,7 +79,7 @@ class ProfileDirectoriesConformance : public ::testing::Test {
   static std::vector<DirectoryFile> ListAll(const ProfileDirectory& directory) {
     return directory.List(1000, [](std::string_view /*name*/) { return true; });
   }
-  // The entry of that name and the reason are in the message.
+  // Checks that the message has the path and the reason.
   static void ExpectSays(const absl::Status& status, const std::string& path) {
     EXPECT_FALSE(status.ok());
     const std::string message(status.message());
@@ -103,7 +103,7 @@ TYPED_TEST_P(ProfileDirectoriesConformance, AnAbsolutePathStaysAsItIs) {
 TYPED_TEST_P(ProfileDirectoriesConformance, MissingDirectoriesAreCreated) {
   ASSERT_EQ(this->WriteAs(*this->Open("/a/b"), "file", "bytes"), absl::OkStatus());
   EXPECT_EQ(this->harness_.Read(this->harness_.Root() + "/a/b/file"), "bytes");
-  // Those that are there are opened.
+  // Existing directories are opened.
   EXPECT_EQ(this->ListAll(*this->Open("/a/b")).size(), 1u);
 }
 
@@ -151,7 +151,7 @@ TYPED_TEST_P(ProfileDirectoriesConformance, NothingIsReplaced) {
   EXPECT_TRUE(absl::IsAlreadyExists(renamed)) << renamed;
   this->ExpectSays(renamed, directory->PathOf("first"));
   EXPECT_EQ(this->harness_.Read(directory->PathOf("first")), "1");
-  // Another name is free.
+  // A rename to another name works.
   EXPECT_EQ((*file)->RenameTo("second"), absl::OkStatus());
   EXPECT_EQ(this->harness_.Read(directory->PathOf("second")), "2");
 }
@@ -188,7 +188,7 @@ TYPED_TEST_P(ProfileDirectoriesConformance, ADirectoryThatVanishesIsAnErrorUntil
   const auto file = directory->Write("temporary", "bytes");
   ASSERT_TRUE(file.ok()) << file.status();
   if (!this->harness_.Vanish(this->harness_.Root())) {
-    // The system keeps a directory that is open.
+    // This system does not remove an open directory.
     EXPECT_EQ(this->WriteAs(*directory, "file", "bytes"), absl::OkStatus());
     return;
   }

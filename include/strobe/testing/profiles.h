@@ -25,8 +25,8 @@ struct SampleProfile {
   Symbols symbols;
 };
 
-// Builds the tree of stacks, and the rows of threads that have no labels but their own. Rows must
-// be added once each.
+// Builds the tree of stacks, and rows that have only their thread's labels. Each row must be added
+// only once.
 class ProfileBuilder {
  public:
   explicit ProfileBuilder(Profile& profile) : profile_(profile) {
@@ -50,13 +50,13 @@ class ProfileBuilder {
     return entry->second;
   }
 
-  // Adds a thread; its index in `threads` is that of its labels in `label_sets`.
+  // Adds a thread, and its labels at the same index in `label_sets`.
   void AddThread(std::uint64_t id, const std::string& name) {
     profile_.threads.push_back({id, name});
     profile_.label_sets.push_back(ThreadLabels(id, name));
   }
 
-  // A row; frames from the root to the leaf.
+  // Adds a row. `frames` go from the root to the leaf.
   void AddSample(std::uint32_t thread, std::initializer_list<std::uint32_t> frames,
                  std::initializer_list<std::int64_t> values) {
     std::uint32_t node = 0;
@@ -70,7 +70,7 @@ class ProfileBuilder {
   absl::flat_hash_map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> children_;
 };
 
-// What every sample profile has: two columns and the head of the profile.
+// The part that every sample profile has: two columns and the profile's header.
 inline Profile ProfileHead() {
   Profile profile;
   profile.value_types = {{"samples", "count"}, {"cpu", "nanoseconds"}};
@@ -149,7 +149,7 @@ inline SampleProfile SmallProfile() {
   return sample;
 }
 
-// The same without names, as when nothing was symbolized.
+// SmallProfile without names, as if nothing was symbolized.
 inline SampleProfile UnsymbolizedProfile() {
   SampleProfile sample = SmallProfile();
   sample.name = "unsymbolized";
@@ -157,9 +157,9 @@ inline SampleProfile UnsymbolizedProfile() {
   return sample;
 }
 
-// `stack_count` distinct stacks of `depth` frames out of `frame_count`, each of which shares
-// `shared_depth` frames from the root with the one before. Equal arguments give equal profiles on
-// every machine.
+// `stack_count` distinct stacks of `depth` frames out of `frame_count`. Each shares `shared_depth`
+// frames from the root with the previous stack. Equal arguments give equal profiles on every
+// machine.
 inline SampleProfile RandomProfile(std::size_t stack_count, std::size_t depth,
                                    std::size_t shared_depth, std::size_t frame_count,
                                    std::uint64_t seed = 1) {
@@ -175,7 +175,7 @@ inline SampleProfile RandomProfile(std::size_t stack_count, std::size_t depth,
   for (std::uint64_t i = 1; i <= 3; ++i) builder.AddThread(4242 + i, absl::StrCat("worker ", i));
   for (std::size_t i = 0; i < frame_count; ++i) {
     builder.AddFrame(kStart + i * kStep, 0);
-    // About ten call sites a function.
+    // About ten call sites per function.
     if (i % 10 == 0) {
       const std::string name = absl::StrCat("sample::Function", i / 10, "(int)");
       sample.symbols.functions.push_back({name, "_Z" + name, true});
@@ -192,7 +192,7 @@ inline SampleProfile RandomProfile(std::size_t stack_count, std::size_t depth,
     for (std::size_t level = i == 0 ? 0 : shared_depth; level < depth; ++level) {
       path[level + 1] = builder.Child(path[level], static_cast<std::uint32_t>(random(frame_count)));
     }
-    // The last node made is new exactly when the stack is.
+    // The stack is new exactly if its last node is new.
     if (path[depth] + 1 != profile.stacks.size()) continue;
     profile.samples.push_back(
         {path[depth], static_cast<std::uint32_t>(i % profile.threads.size())});
@@ -204,7 +204,7 @@ inline SampleProfile RandomProfile(std::size_t stack_count, std::size_t depth,
   return sample;
 }
 
-// One of each, small enough for a test.
+// One profile of each kind, small enough for a test.
 inline std::vector<SampleProfile> SampleProfiles() {
   std::vector<SampleProfile> samples;
   samples.push_back(EmptyProfile());

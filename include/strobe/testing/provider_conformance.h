@@ -1,11 +1,11 @@
-// The contract of a SampleProvider as tests. The suite must know how the provider is switched on,
-// so it is given a harness:
+// The contract of a SampleProvider as tests. The suite enables and disables the provider, so it
+// needs a harness:
 //
 //   struct MyHarness {
 //     using Provider = MyProvider;
 //     static SamplingOptions Enabled();              // options that enable it
-//     static SamplingOptions Disabled();             // options that do not, if there are any
-//     static constexpr bool kHasResidual = true;     // Detach knows the rest from a clock;
+//     static SamplingOptions Disabled();             // options that disable it, if possible
+//     static constexpr bool kHasResidual = true;     // Detach reads the residual from a clock;
 //                                                     // false without Detach
 //   };
 //   // In namespace strobe::testing:
@@ -24,13 +24,13 @@
 
 namespace strobe::testing {
 
-// What happens to a thread between its attachment and its detachment in the suite: some CPU time,
-// some waiting, polls, captures.
+// The suite's script for a thread between its attachment and its detachment: some CPU time, some
+// waiting, polls, captures.
 struct ProviderHistory {
-  std::uint64_t seed = 0;       // of the durations
-  bool has_polls = true;        // whether the collector polls the thread at all
-  double capture_chance = 1;    // that a request is served before the next step
-  bool refuses_timers = false;  // of the system
+  std::uint64_t seed = 0;       // for the durations
+  bool has_polls = true;        // true if the collector polls the thread
+  double capture_chance = 1;    // probability that a request is served before the next step
+  bool refuses_timers = false;  // true if the system refuses timers
 };
 
 template <class H>
@@ -42,7 +42,7 @@ class ProviderConformance : public ::testing::Test {
   using Row = std::array<std::int64_t, kColumns>;
   using State = typename internal::ThreadStateOf<Provider>::Type;
 
-  // What the runtime does with each capability of the provider, and instead of it without.
+  // These functions do what the runtime does, with and without each capability of the provider.
   static void Attach(Provider& provider, ManualThread& thread, std::unique_ptr<State>& state,
                      RandomSource& random, std::int64_t now_ns) {
     if constexpr (ClockedProvider<Provider>) {
@@ -66,8 +66,8 @@ class ProviderConformance : public ::testing::Test {
     if constexpr (ClockedProvider<Provider>) provider.AddResidual(residual, row);
   }
 
-  // Plays the history and returns all that the profile gets of it. `state` may have served another
-  // attachment before.
+  // Plays the history and returns all that it adds to the profile. `state` may come from an earlier
+  // attachment.
   Row Play(const ProviderHistory& history, std::unique_ptr<State>& state) {
     Provider provider(H::Enabled());
     ManualThread thread;
@@ -75,8 +75,8 @@ class ProviderConformance : public ::testing::Test {
     RandomSource durations(history.seed);
     RandomSource captures(history.seed + 1);
     RandomSource random(7);
-    thread.RunFor(static_cast<std::int64_t>(durations.Uniform() *
-                                            1e9));  // what was before the attachment does not count
+    // Time before the attachment must not count.
+    thread.RunFor(static_cast<std::int64_t>(durations.Uniform() * 1e9));
     thread.Begin();
     std::int64_t now_ns = 1'000'000'000;
     Attach(provider, thread, state, random, now_ns);
@@ -104,7 +104,7 @@ class ProviderConformance : public ::testing::Test {
     return Play(history, state);
   }
 
-  // Of a row, the columns that residuals go to: those in which nothing may be lost.
+  // The columns of `row` that residuals go to, in which nothing may be lost.
   static Row Conserved(Row row) {
     Row residual{};
     const Provider provider(H::Enabled());
@@ -116,7 +116,7 @@ class ProviderConformance : public ::testing::Test {
 TYPED_TEST_SUITE_P(ProviderConformance);
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(ProviderConformance);
 
-// kValueTypes: at least one, each with a type and a unit, no two alike.
+// kValueTypes: at least one, each with a type and a unit, all distinct.
 TYPED_TEST_P(ProviderConformance, ValueTypesAreNamedAndDistinct) {
   const auto& types = TypeParam::Provider::kValueTypes;
   ASSERT_GE(types.size(), 1u);
@@ -127,7 +127,7 @@ TYPED_TEST_P(ProviderConformance, ValueTypesAreNamedAndDistinct) {
   }
 }
 
-// enabled(): whether the options ask for it.
+// enabled(): true if the options enable the provider.
 TYPED_TEST_P(ProviderConformance, OptionsEnableAndDisableIt) {
   EXPECT_TRUE(typename TypeParam::Provider(TypeParam::Enabled()).enabled());
   if constexpr (requires { TypeParam::Disabled(); }) {
@@ -147,8 +147,7 @@ TYPED_TEST_P(ProviderConformance, PeriodsAreNotNegative) {
   }
 }
 
-// AddWeight and AddResidual: add, in proportion, to what the row holds already; nothing for
-// nothing.
+// AddWeight and AddResidual: add to the values in the row, in proportion. 0 adds nothing.
 TYPED_TEST_P(ProviderConformance, ValuesAddUp) {
   typename TypeParam::Provider provider(TypeParam::Enabled());
   ManualThread thread;
@@ -169,15 +168,15 @@ TYPED_TEST_P(ProviderConformance, ValuesAddUp) {
   EXPECT_EQ(once, in_parts);
 }
 
-// Attach: begins anew, whatever the state held of an earlier attachment.
+// Attach: resets the state, whatever an earlier attachment left in it.
 TYPED_TEST_P(ProviderConformance, AttachBeginsAnew) {
   auto used = std::make_unique<typename TestFixture::State>();
   this->Play({.seed = 3}, used);
   EXPECT_EQ(this->Play({.seed = 4}, used), this->Play({.seed = 4}));
 }
 
-// Detach: what was not sampled is in the residual. So the whole does not depend on how much was
-// sampled, by which means, or not at all.
+// Detach: the residual has what was not sampled. So the sum does not depend on how the thread was
+// sampled, how often, or whether at all.
 TYPED_TEST_P(ProviderConformance, TheResidualCompletesTheAccount) {
   if (!TypeParam::kHasResidual) return;
   for (std::uint64_t seed = 1; seed <= 50; ++seed) {

@@ -19,8 +19,8 @@
 
 namespace strobe::testing {
 
-// Storage of a ring under test, aligned to a cache line and filled with a pattern that a ring must
-// not have to be rid of first.
+// Storage of a ring under test, aligned to a cache line and filled with a pattern: a ring must work
+// without clearing its storage.
 class RingStorage {
  public:
   explicit RingStorage(std::size_t bytes)
@@ -28,7 +28,7 @@ class RingStorage {
     std::memset(lines_.data(), kUntouched, lines_.size() * sizeof(Line));
   }
   std::span<std::byte> bytes() { return {lines_[0].bytes, bytes_}; }
-  // Bytes from the front up to the last that was written.
+  // The number of bytes from the front up to the last one written.
   std::size_t touched_bytes() {
     const auto all = bytes();
     std::size_t end = all.size();
@@ -59,7 +59,7 @@ inline bool IsRingRecord(std::span<const std::byte> record, std::uint64_t sequen
   return true;
 }
 
-// Reserves `reserve` bytes, writes and commits `size` of them; false when the ring had no space.
+// Reserves `reserve` bytes, then writes and commits `size` of them. False if the ring has no space.
 template <class R>
 bool PushRingRecord(R& ring, std::uint64_t sequence, std::size_t size, std::size_t reserve) {
   std::byte* record = ring.Reserve(reserve);

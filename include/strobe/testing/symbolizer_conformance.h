@@ -21,7 +21,7 @@ class SymbolizerConformance : public ::testing::Test {
  protected:
   static_assert(Symbolizer<S>);
 
-  // Symbolizes and checks what holds for every answer.
+  // Symbolizes, and checks what must hold for every result.
   static Symbols Symbolize(S& symbolizer, const Profile& profile, const std::string& name) {
     absl::StatusOr<Symbols> result = symbolizer.Symbolize(profile);
     EXPECT_TRUE(result.ok()) << name << ": " << result.status().ToString();
@@ -59,7 +59,7 @@ TYPED_TEST_P(SymbolizerConformance, AnswersForEveryFrame) {
   this->Symbolize(symbolizer, Profile{}, "a default-constructed profile");
 }
 
-// What it kept from earlier profiles changes no answer.
+// Data cached from earlier profiles change no result.
 TYPED_TEST_P(SymbolizerConformance, AnswersTheSameAgain) {
   TypeParam used;
   for (int round = 0; round < 2; ++round) {
@@ -77,8 +77,7 @@ TYPED_TEST_P(SymbolizerConformance, AnswersTheSameAgain) {
   }
 }
 
-// Modules that no file can be found for, or only something that is none, cost names, never the
-// program.
+// A module whose file is missing, or is not an image, costs only names. It never stops the program.
 TYPED_TEST_P(SymbolizerConformance, MissingFilesCostOnlyNames) {
   TypeParam symbolizer;
   Profile profile;

@@ -1,11 +1,11 @@
-// The contract of an Unwinder as tests, for unwinders of one's own:
+// The contract of an Unwinder as tests. An unwinder of your own:
 //
 //   // In namespace strobe::testing:
 //   INSTANTIATE_TYPED_TEST_SUITE_P(MyUnwinder, UnwinderConformance, MyUnwinder);
 //
-// What an unwinder finds on a given stack is its own business; these hold for all. An unwinder with
-// a memo, or by tables that may be missing, has a suite more, by IncrementalUnwinderConformance and
-// ResumableUnwinderConformance.
+// The tests hold for all unwinders, whatever frames each finds on a given stack. There is one more
+// suite for unwinders with a memo, IncrementalUnwinderConformance, and one for unwinders whose
+// tables may be missing, ResumableUnwinderConformance.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -33,8 +33,8 @@
 
 namespace strobe::testing {
 
-// Words that lead an unwinder on: small numbers, code-like numbers, and pointers into the stack, to
-// its edges and off alignment.
+// A word that an unwinder may follow: a small number, a number like a code address, or a pointer
+// into the stack, to its edges, or not aligned.
 inline Address TemptingWord(RandomSource& random, Address base, std::size_t words) {
   const auto below = [&](double limit) { return static_cast<Address>(random.Uniform() * limit); };
   switch (below(8)) {
@@ -53,7 +53,8 @@ class UnwinderConformance : public ::testing::Test {
  protected:
   static constexpr Address kGuard = 0xDEADDEADDEADDEAD;
 
-  // Unwinds into exactly `limit` places, checks what holds for every walk, and returns the frames.
+  // Unwinds into an output of `limit` frames, checks what must hold for every walk, and returns the
+  // frames.
   template <StackMemory M>
   std::vector<Address> Walk(const NativeRegisters& registers, const M& memory, std::size_t limit) {
     std::vector<Address> output(limit + 8, kGuard);
@@ -81,7 +82,7 @@ class UnwinderConformance : public ::testing::Test {
 };
 TYPED_TEST_SUITE_P(UnwinderConformance);
 
-// An empty output is filled already: nothing is written, and the walk is cut short.
+// An empty output is already full: nothing is written, and the walk is truncated.
 TYPED_TEST_P(UnwinderConformance, EmptyOutputIsTruncated) {
   const FakeStack stack(0x7000, {0, 0});
   NativeRegisters registers;
@@ -91,7 +92,7 @@ TYPED_TEST_P(UnwinderConformance, EmptyOutputIsTruncated) {
   EXPECT_EQ(this->result_.end, StackEnd::kTruncated);
 }
 
-// Without any readable stack there is still the pc.
+// If no stack can be read, the walk still returns the pc.
 TYPED_TEST_P(UnwinderConformance, UnreadableStackGivesThePc) {
   NativeRegisters registers;
   registers.pc = 0x400123;
@@ -102,9 +103,9 @@ TYPED_TEST_P(UnwinderConformance, UnreadableStackGivesThePc) {
   EXPECT_EQ(this->Walk(registers, LiveStackMemory(0, 0), 16), std::vector<Address>{0x400123});
 }
 
-// Whatever the stack holds, the walk ends, stays within the output and the memory, and says the
-// same each time; a smaller output gives the beginning of what a larger one gives, and is called
-// truncated exactly where something is missing.
+// Whatever the stack holds, the walk ends, stays within the output and the memory, and has the same
+// result each time. A smaller output has the first frames of a larger one, and the walk is
+// truncated exactly if frames are missing.
 TYPED_TEST_P(UnwinderConformance, ArbitraryStacks) {
   constexpr std::size_t kWords = 48;
   RandomSource random(20260101);
@@ -126,8 +127,8 @@ TYPED_TEST_P(UnwinderConformance, ArbitraryStacks) {
   }
 }
 
-// Nothing is invented: every address after the first is a word of the stack, less one unless a
-// signal frame gave it exactly, or came from the registers.
+// An unwinder invents no address: every address after the first is a word of the stack, or came
+// from the registers. It is one less than the word, unless a signal frame gave the exact address.
 TYPED_TEST_P(UnwinderConformance, EveryCallerStandsOnTheStack) {
   constexpr std::size_t kWords = 32;
   RandomSource random(7);
@@ -140,7 +141,7 @@ TYPED_TEST_P(UnwinderConformance, EveryCallerStandsOnTheStack) {
       const bool found = std::any_of(stack.words().begin(), stack.words().end(), [&](Address word) {
         return word == frames[i] || word == frames[i] + 1;
       });
-      // A link register's or a stripped return address's low bits; both are addresses of at most 48
+      // A link register, or a return address stripped to its low bits: addresses have at most 48
       // bits.
       const bool stripped =
           std::any_of(stack.words().begin(), stack.words().end(),
@@ -150,7 +151,7 @@ TYPED_TEST_P(UnwinderConformance, EveryCallerStandsOnTheStack) {
   }
 }
 
-// The live stack and a copy of it are the same stack.
+// A walk of the live stack and a walk of its copy give the same frames.
 TYPED_TEST_P(UnwinderConformance, CopyAndLiveAgree) {
   constexpr std::size_t kWords = 40;
   RandomSource random(99);
@@ -171,8 +172,9 @@ TYPED_TEST_P(UnwinderConformance, CopyAndLiveAgree) {
 REGISTER_TYPED_TEST_SUITE_P(UnwinderConformance, EmptyOutputIsTruncated, UnreadableStackGivesThePc,
                             ArbitraryStacks, EveryCallerStandsOnTheStack, CopyAndLiveAgree);
 
-// Writes a chain of frames over `words`, the first of which lies at `base`: each has its caller's
-// frame pointer and a return address, the last has two zeroes. Returns the innermost frame pointer.
+// Writes a chain of frames over `words`; the address of the first word is `base`. Each frame has
+// its caller's frame pointer and a return address; the last has two zeroes. Returns the innermost
+// frame pointer.
 inline Address WriteFrameChain(RandomSource& random, Address base, std::span<Address> words) {
   Address first = 0;
   Address* link = &first;
@@ -188,11 +190,11 @@ inline Address WriteFrameChain(RandomSource& random, Address base, std::span<Add
 }
 
 STROBE_HOLDS_HIDDEN_BEGIN
-// Of an unwinder that is an IncrementalUnwinder.
+// The further contract of an IncrementalUnwinder.
 template <class U>
 class IncrementalUnwinderConformance : public UnwinderConformance<U> {
  protected:
-  // Walks with the memo and without, and checks that both come to the same stack.
+  // Walks with the memo and without it, and checks that both give the same stack.
   void WalkTwice(const NativeRegisters& registers, const LiveStackMemory& memory,
                  std::size_t limit) {
     const std::vector<Address> fresh = this->Walk(registers, memory, limit);
@@ -211,13 +213,12 @@ class IncrementalUnwinderConformance : public UnwinderConformance<U> {
 
  private:
   std::unique_ptr<internal::WalkMemo> memo_ = std::make_unique<internal::WalkMemo>();
-  std::vector<Address> last_;  // frames of the walk before
+  std::vector<Address> last_;  // frames of the previous walk
 };
 STROBE_HOLDS_HIDDEN_END
 TYPED_TEST_SUITE_P(IncrementalUnwinderConformance);
 
-// Between two walks of a thread any words may change, as may the registers, and the room for
-// frames.
+// Between two walks of a thread, any words, the registers, and the size of the output may change.
 TYPED_TEST_P(IncrementalUnwinderConformance, AMemoChangesNoFrame) {
   constexpr std::size_t kWords = 64;
   RandomSource random(20260102);
@@ -251,7 +252,7 @@ TYPED_TEST_P(IncrementalUnwinderConformance, AMemoChangesNoFrame) {
 REGISTER_TYPED_TEST_SUITE_P(IncrementalUnwinderConformance, AMemoChangesNoFrame);
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(IncrementalUnwinderConformance);
 
-// Of an unwinder that is a ResumableUnwinder.
+// The further contract of a ResumableUnwinder.
 template <class U>
 class ResumableUnwinderConformance : public ::testing::Test {
  protected:
@@ -260,7 +261,8 @@ class ResumableUnwinderConformance : public ::testing::Test {
   static constexpr std::size_t kChunks = 16;
   static constexpr Address kChunkBytes = kTextBytes / kChunks;
 
-  // Code of which the tables know everything, and tell frames by both registers, ends and nothing.
+  // Makes tables for all of the code. Their rules use both registers, end the stack, or are
+  // unknown.
   ResumableUnwinderConformance() {
     for (std::size_t chunk = 0; chunk < kChunks; ++chunk) {
       std::vector<UnwindRow> rows;
@@ -288,7 +290,7 @@ class ResumableUnwinderConformance : public ::testing::Test {
     }
   }
 
-  // What is built when each chunk is, with one chance in `one_in`, still missing.
+  // The tables if each chunk is still missing with a chance of one in `one_in`.
   UnwindModules SomeTables(double one_in) {
     std::vector<UnwindModules::Entry> some = entries_;
     for (UnwindModules::Entry& entry : some) {
@@ -302,8 +304,8 @@ class ResumableUnwinderConformance : public ::testing::Test {
 };
 TYPED_TEST_SUITE_P(ResumableUnwinderConformance);
 
-// A walk that stops for want of a table goes on from a slice of its stack, which the collector has
-// when the table is there; perhaps only to the next one that is missing.
+// A walk that stops at a missing table resumes from a slice of its stack, as the collector does
+// once the table is built. It may stop again at the next missing table.
 TYPED_TEST_P(ResumableUnwinderConformance, AWalkThatIsResumedIsTheWholeWalk) {
   constexpr std::size_t kWords = 64;
   const UnwindModules whole(this->entries_);
@@ -351,7 +353,7 @@ TYPED_TEST_P(ResumableUnwinderConformance, AWalkThatIsResumedIsTheWholeWalk) {
   EXPECT_GT(resumed, 200);
 }
 
-// Without tables nothing is known, and nothing awaited.
+// Without tables, no walk is pending.
 TYPED_TEST_P(ResumableUnwinderConformance, WithoutModulesNothingIsPending) {
   const std::array<Address, 8> words{};
   const auto base = static_cast<Address>(reinterpret_cast<std::uintptr_t>(words.data()));
