@@ -130,8 +130,8 @@ TYPED_TEST_P(RingConformance, LargestRecordFitsWheneverTheRingIsEmpty) {
     ASSERT_GT(largest, 0u);
     EXPECT_EQ(ring.Reserve(capacity + 1), nullptr);
     for (std::uint64_t sequence = 1; sequence <= 50; ++sequence) {
-      const std::size_t small = std::min<std::size_t>(
-          largest, sequence);  // so that the ring is found empty at many places
+      // A small record first, so that the ring becomes empty at many positions.
+      const std::size_t small = std::min<std::size_t>(largest, sequence);
       ASSERT_TRUE(PushRingRecord(ring, sequence, small, small)) << capacity;
       ASSERT_TRUE(IsRingRecord(ring.Peek(), sequence));
       ring.Pop();

@@ -141,8 +141,7 @@ TYPED_TEST_P(UnwinderConformance, EveryCallerStandsOnTheStack) {
       const bool found = std::any_of(stack.words().begin(), stack.words().end(), [&](Address word) {
         return word == frames[i] || word == frames[i] + 1;
       });
-      // A link register, or a return address stripped to its low bits: addresses have at most 48
-      // bits.
+      // A return address stripped to its low 48 bits. Frame 1 may also come from the link register.
       const bool stripped =
           std::any_of(stack.words().begin(), stack.words().end(),
                       [&](Address word) { return ((word - 1) & 0xFFFFFFFFFFFF) == frames[i]; });
