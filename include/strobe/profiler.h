@@ -46,7 +46,7 @@ class BasicProfiler final {
  public:
   // What code sets in `options` beats the environment's STROBE_* variables, which beat the
   // defaults; STROBE_ENABLED=0 beats all. The constructor starts, opens and installs nothing. If
-  // memory runs out, all later calls return that error, and nothing is ever sampled.
+  // memory runs out, all later calls report it, and nothing is ever sampled.
   explicit BasicProfiler(ProfilerOptions options = {})
       : handle_(std::move(options), internal::MakeCoreFactory<Traits>()) {}
   // With parts that the program has made: {.exporter = MyExporter(connection)}.
@@ -70,7 +70,7 @@ class BasicProfiler final {
 
   // Begins a session. Errors: InvalidArgument names the option that is wrong; FailedPrecondition if
   // a session runs already or the profiler is switched off; Unimplemented if the system does not
-  // support it; ResourceExhausted, as from all calls with a status, if memory runs out.
+  // allow it; ResourceExhausted, as from all calls with a status, if memory runs out.
   absl::Status Start() { return handle_.Start(); }
 
   // Ends the session: drains, exports, waits for the export (at most exporter.stop_timeout_s). The

@@ -65,7 +65,7 @@ struct Profile {
   std::int64_t time_ns = 0;      // when the period began, since 1970
   std::int64_t duration_ns = 0;  // how long it lasted
   ValueType period_type;         // of the sampling period
-  std::int64_t period = 0;       // in period_type's unit; 0 where unknown
+  std::int64_t period = 0;       // in period_type's unit; 0 if unknown
   std::string program;           // base name of the program's file
   std::uint64_t process_id = 0;
   // Number of this period within its profiler, from 0. Recordings on demand are numbered

@@ -43,7 +43,7 @@ struct RecordHeader {
   std::uint16_t amounts = 0;
   StackEnd end = StackEnd::kComplete;
   std::uint8_t flags = 0;
-  std::uint32_t slice_bytes = 0;  // 0 if the walk has ended
+  std::uint32_t slice_bytes = 0;  // 0 if the collector need not continue the walk
 };
 static_assert(sizeof(RecordHeader) == 16);
 static_assert(kMaxValueTypes <= 8 * sizeof(RecordHeader::amounts));

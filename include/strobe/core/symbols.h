@@ -11,7 +11,7 @@ namespace strobe {
 
 struct FunctionSymbol {
   std::string name;         // demangled, valid UTF-8; for unknown code "libname.so+0x1234"
-  std::string system_name;  // as in the symbol table; equal to `name` where it was not mangled
+  std::string system_name;  // as in the symbol table; equal to `name` if it was not mangled
   bool resolved = true;     // false if `name` replaces a missing symbol
 };
 
