@@ -81,9 +81,10 @@ class BasicProfiler final {
   absl::Status Flush() { return handle_.Flush(); }
 
   // Records for `duration`, independently of the continuous export. Returns the profile when the
-  // time is over or the session ends. The export is not changed by it. May be called from any
-  // thread, by at most kMaxRecordings at a time. The call must return before the Profiler is
-  // destroyed. A symbolizer can name the profile's functions, and an encoder can encode it.
+  // time is over or the session ends. The call does not change the export. May be called from
+  // any thread; at most kMaxRecordings calls can run at a time. The call must return before the
+  // Profiler is destroyed. A symbolizer can name the profile's functions, and an encoder can encode
+  // it.
   //
   // Errors: FailedPrecondition if no session runs; InvalidArgument names the option that is wrong,
   // or a value type that is not enabled; ResourceExhausted if kMaxRecordings run already, or memory

@@ -157,7 +157,7 @@ class Aggregator {
   std::size_t ended_threads_ = 0;
   struct HeldBack {
     std::uint32_t thread;
-    std::uint32_t row;  // that the values were taken from
+    std::uint32_t row;  // the row that the values were taken from
     std::vector<std::int64_t> values;
   };
   std::vector<HeldBack> held_back_;

@@ -26,8 +26,8 @@ constexpr bool IsWhole(StackEnd end) {
   return end == StackEnd::kComplete || end == StackEnd::kCoroutine;
 }
 
-// Frames that are not code. They mark stacks that are not complete, and hold weight that has no
-// stack.
+// Frames that are not code. They mark stacks that end early or in a coroutine, and hold weight that
+// has no stack.
 enum class PseudoFrame : std::uint8_t {
   kTruncated = 0,  // [truncated]: root of a stack longer than the limit on frames
   kBroken,         // [broken stack]: root of a stack whose chain of frames broke

@@ -83,8 +83,8 @@ struct Stats {
   // Collector and aggregator.
   std::uint64_t drains = 0;
   std::int64_t collector_cpu_ns = 0;  // CPU time of the collector thread
-  std::uint64_t stacks_overflowed =
-      0;  // samples that the aggregator's memory limit put into [overflow]
+  // Samples that the aggregator's memory limit put into [overflow].
+  std::uint64_t stacks_overflowed = 0;
   // Samples whose stack the collector finished, because the handler had no table for it yet.
   std::uint64_t stacks_deferred = 0;
   std::uint64_t unwind_tables = 0;  // now: chunks of text, 256 KiB each, whose tables are built
@@ -92,7 +92,7 @@ struct Stats {
   // Now: a module whose frame information could not be read; empty if there is none.
   std::string unread_module;
   std::uint64_t waits_abandoned = 0;  // the profiler's bounded waits that timed out
-  // Poll rounds over all threads that were delayed, so that they take at most 1 % of a core.
+  // Delayed poll rounds over all threads. The delay keeps polls within 1 % of a core.
   std::uint64_t polls_put_off = 0;
 
   // Only in a Profile: sums of one thread's values that were less than 0 and are shown as 0. The

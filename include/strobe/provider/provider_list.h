@@ -193,7 +193,7 @@ class ProviderList {
   static_assert(ValueTypesAreDistinct(),
                 "two providers of a ProviderList have the same value type");
 
-  // A signal's payload has room for so many cells.
+  // True if the cells of all providers but EventProviders fit a signal's payload.
   static constexpr bool CellsFitPayloads() {
     constexpr std::array<bool, kCount> kAreEvents{EventProvider<Providers>...};
     for (std::size_t i = 0; i < kCount; ++i) {
