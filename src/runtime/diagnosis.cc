@@ -43,8 +43,8 @@ void AddState(const DiagnosisFacts& facts, std::vector<std::string>& lines) {
 void AddThreads(const DiagnosisFacts& facts, std::vector<std::string>& lines) {
   const Stats& stats = facts.stats;
   if (stats.threads_registered == 0 && stats.threads_ended != 0) {
-    lines.push_back(absl::StrCat("No thread is registered now: the ", stats.threads_ended,
-                                 " that were have ended."));
+    lines.push_back(absl::StrCat("No thread is registered now: ", stats.threads_ended,
+                                 " threads were registered and have ended."));
   } else if (stats.threads_registered == 0) {
     lines.push_back(
         "No thread is registered: only threads that call RegisterThread, and keep what it returns, "
@@ -87,14 +87,14 @@ void AddInterruptions(const DiagnosisFacts& facts, std::vector<std::string>& lin
   if (facts.handler == HandlerState::kReplaced) {
     lines.push_back(absl::StrCat(
         "The program has replaced the handler of signal ", facts.signal,
-        ", and it does not call ours: no sample arrives. Choose another sampling.signal_number."));
+        ", and the new handler does not call Strobe's: no sample arrives. Choose another "
+        "sampling.signal_number."));
   }
   if (facts.threads_given_up != 0) {
     lines.push_back(absl::StrCat(facts.threads_given_up,
-                                 " threads are not sampled any more: each time they were stopped "
-                                 "for it, they stayed so for too long. A debugger, or far too "
-                                 "little processor time, is a usual reason. Their CPU time is in "
-                                 "[residual]."));
+                                 " threads are not sampled any more: each sample stopped them for "
+                                 "too long. Usual reasons are a debugger and a lack of processor "
+                                 "time. Their CPU time is in [residual]."));
   }
   if (stats.threads_blocking != 0)
     lines.push_back(
@@ -108,13 +108,13 @@ void AddDrops(const Stats& stats, std::vector<std::string>& lines) {
   };
   if (drops(DropReason::kRingFull) != 0) {
     lines.push_back(absl::StrCat(drops(DropReason::kRingFull),
-                                 " samples found their ring full; their weight rides on later "
-                                 "ones. A larger threads.ring_bytes helps."));
+                                 " samples found their ring full; later samples carry their "
+                                 "weight. A larger threads.ring_bytes helps."));
   }
   if (drops(DropReason::kNoRegisters) != 0) {
     lines.push_back(absl::StrCat(
         drops(DropReason::kNoRegisters),
-        " signals came without the thread's registers; their weight rides on later samples."));
+        " signals came without the thread's registers; later samples carry their weight."));
   }
   if (drops(DropReason::kUnreadable) != 0) {
     lines.push_back(absl::StrCat(drops(DropReason::kUnreadable),
@@ -126,9 +126,8 @@ void AddDrops(const Stats& stats, std::vector<std::string>& lines) {
 
 void AddLimits(const Stats& stats, std::vector<std::string>& lines) {
   if (!stats.unread_module.empty()) {
-    lines.push_back(absl::StrCat(
-        "The frame information of ", stats.unread_module,
-        " could not be read: stacks through it go by frame pointers, if by anything."));
+    lines.push_back(absl::StrCat("The frame information of ", stats.unread_module,
+                                 " could not be read: stacks through it need frame pointers."));
   }
   if (!stats.partly_named_module.empty()) {
     lines.push_back(absl::StrCat(
@@ -147,8 +146,8 @@ void AddSilence(const DiagnosisFacts& facts, std::vector<std::string>& lines) {
   if (facts.is_running && stats.threads_registered > stats.threads_blocking && stats.samples == 0 &&
       facts.handler == HandlerState::kOurs) {
     lines.push_back(
-        "Threads are registered, but no sample has come yet: a thread that does not run uses no "
-        "CPU time, and is not sampled for it.");
+        "Threads are registered, but there is no sample yet: a thread that does not run uses no "
+        "CPU time, so CPU sampling takes none of it.");
   }
 }
 

@@ -12,7 +12,7 @@ void RecordingCalls::Wait(const std::shared_ptr<RecordingCall>& call) {
   }
   if (calls_.size() >= kMaxRecordings) {
     call->status = MakeStatus(absl::StatusCode::kResourceExhausted,
-                              "as many recordings as can be are under way already");
+                              "the most recordings at a time are under way already");
     return;
   }
   calls_.push_back(call);

@@ -298,7 +298,7 @@ TEST(HostileSignals, ThreadThatBlocksAllSignalsGetsNoneOfOurs) {
   EXPECT_EQ(got, SIGUSR1);
   EXPECT_EQ(stats.threads_blocking, 1U);
   EXPECT_THAT(diagnosis, HasSubstr("block signal " + std::to_string(stats.signal_number)));
-  EXPECT_THAT(diagnosis, Not(HasSubstr("no sample has come yet")));
+  EXPECT_THAT(diagnosis, Not(HasSubstr("there is no sample yet")));
   ASSERT_TRUE(profiler.Stop().ok());
   EXPECT_EQ(profiler.stats().samples, 0U);
   const auto kept = KeptProfiles::Take();

@@ -363,7 +363,7 @@ TEST_F(ProfilerTest, DiagnoseFollowsTheProfilersLife) {
   EXPECT_THAT(profiler.Diagnose(), HasSubstr("No thread is registered"));
   ASSERT_TRUE(profiler.Start().ok());
   const Registration registration = profiler.RegisterThread("main");
-  EXPECT_THAT(profiler.Diagnose(), HasSubstr("no sample has come yet"));
+  EXPECT_THAT(profiler.Diagnose(), HasSubstr("there is no sample yet"));
   Sample();
   ASSERT_TRUE(profiler.Flush().ok());
   EXPECT_EQ(profiler.Diagnose(), "All is well: 1 threads, 1 samples, 1 exports, by signal 1.");

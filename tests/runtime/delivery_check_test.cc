@@ -30,7 +30,7 @@ struct FakeSlot {
 };
 
 TEST(SignalInUse, IsTheOneAskedForOrThePlatformsChoice) {
-  EXPECT_EQ(SignalInUse{.asked = 10}.Wanted<FakePlatform>(), 10);
+  EXPECT_EQ(SignalInUse{.requested = 10}.Wanted<FakePlatform>(), 10);
   EXPECT_EQ(SignalInUse{}.Wanted<FakePlatform>(), kChosen);
 }
 

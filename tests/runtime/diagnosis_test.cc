@@ -52,7 +52,7 @@ TEST(Diagnosis, EachFactHasItsSentence) {
                   f.stats.threads_registered = 0;
                   f.stats.threads_ended = 4;
                 },
-                "No thread is registered now: the 4 that were have ended."},
+                "No thread is registered now: 4 threads were registered and have ended."},
            Case{[](DiagnosisFacts& f) {
                   f.stats.stack_ends = {150, 10, 800, 30, 10};
                 },
@@ -94,7 +94,7 @@ TEST(Diagnosis, EachFactHasItsSentence) {
                 "The frame information of /lib/x could not be read"},
            Case{[](DiagnosisFacts& f) { f.stats.stacks_overflowed = 6; },
                 "6 samples went into [overflow]"},
-           Case{[](DiagnosisFacts& f) { f.stats.samples = 0; }, "no sample has come yet"},
+           Case{[](DiagnosisFacts& f) { f.stats.samples = 0; }, "there is no sample yet"},
            Case{[](DiagnosisFacts& f) { f.stats.outputs[0].last_export_error = "disk full"; },
                 "The last export failed: disk full."},
            Case{[](DiagnosisFacts& f) { f.stats.outputs[0].exports_dropped = 2; },

@@ -21,7 +21,7 @@ namespace strobe::internal {
 
 // The signal that a Profiler interrupts threads by.
 struct SignalInUse {
-  const int asked = 0;         // requested by the options; 0 for the default
+  const int requested = 0;     // by the options; 0 for the default
   std::atomic<int> number{0};  // of the last session
   std::atomic<bool> is_failing{
       false};  // its handler was replaced, and samples that are due do not come
@@ -32,7 +32,7 @@ struct SignalInUse {
 
   template <class Platform>
   [[nodiscard]] int Wanted() const {
-    return asked != 0 ? asked : Platform::DefaultSignal();
+    return requested != 0 ? requested : Platform::DefaultSignal();
   }
 };
 

@@ -315,7 +315,7 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
   const ProfilerOptions options_;
   const Parts<Traits> parts_;
   const absl::Status options_status_;
-  SignalInUse signal_{.asked = static_cast<int>(*options_.sampling.signal_number)};
+  SignalInUse signal_{.requested = static_cast<int>(*options_.sampling.signal_number)};
   ThreadRegistry<Traits> registry_;
   const std::shared_ptr<CodeRegistry> code_ = std::make_shared<CodeRegistry>(&Platform::ForkCount);
   CollectorCounters counters_;
