@@ -140,8 +140,7 @@ bool Aggregator::ExtendLast(std::uint32_t thread, std::span<const std::int64_t> 
     overflowed_ += owner.last_is_overflow ? 1 : 0;
     rows_.Add(owner.last_row, values);
   } else {
-    AddToRow(thread, owner.is_whole ? owner.node : kNone, values);
-    owner.last_is_cut = false;
+    AddToLast(thread, values);
   }
   return true;
 }
@@ -320,6 +319,7 @@ void Aggregator::AddToRow(std::uint32_t key, std::uint32_t node,
                           std::span<const std::int64_t> values) {
   Thread& owner = threads_[key];
   owner.last_row = kNone;
+  owner.last_is_cut = false;
   std::uint32_t row = kNone;
   if (node != kNone) row = rows_.FindOrAdd(trie_, node, LabelsOf(key, owner.context), budget_);
   owner.last_is_overflow = row == kNone;

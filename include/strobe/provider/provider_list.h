@@ -1,6 +1,7 @@
 // ProviderList: the providers of one Profiler, and the place of their columns in a row of values.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <concepts>
 #include <cstddef>
@@ -86,6 +87,11 @@ class ProviderList {
     std::size_t column = 0;
     for (std::size_t i = 0; i < index; ++i) column += kSizes[i];
     return column;
+  }
+
+  // The column that provider `index` shows by default: its last, after any count.
+  static constexpr std::size_t ShownColumn(std::size_t index) {
+    return std::max<std::size_t>(FirstColumn(index + 1), 1) - 1;
   }
 
   // Captures write amounts into cells: one for a provider's first value type, or one for each value

@@ -93,8 +93,7 @@ class ProfileMaker {
     profile.value_types = ValueTypesOf(columns, kTypes);
     profile.default_value_type = DefaultColumn(columns);
     // The provider's last value type: a count comes first.
-    profile.period_type =
-        kTypes[std::max<std::size_t>(Providers::FirstColumn(provider + 1), 1) - 1];
+    profile.period_type = kTypes[Providers::ShownColumn(provider)];
     profile.period = session.period_ns(provider);
     profile.program = Platform::ProgramName();
     profile.process_id = Platform::ProcessId();

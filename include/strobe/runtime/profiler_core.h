@@ -139,8 +139,8 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
 
   // Record holds no lock while it waits.
   absl::StatusOr<Profile> Record(const RecordingOptions& options) override {
-    absl::StatusOr<Profile> profile = OutOfMemory();
-    if (!counters_.HasMemoryFor([&] { profile = TryToRecord(options); })) return OutOfMemory();
+    absl::StatusOr<Profile> profile;
+    if (!counters_.HasMemoryFor([&] { profile = TryToRecord(options); })) profile = OutOfMemory();
     return profile;
   }
 
@@ -295,15 +295,11 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
     if (!IsOfThisProcess()) return;
     {
       std::unique_lock lock(control_mutex_, std::defer_lock);
-      if (LockBy(lock, ExportDeadline())) static_cast<void>(StopLocked());
+      const auto deadline = std::chrono::steady_clock::now() + StopTimeout(options_.exporter);
+      if (LockBy(lock, deadline)) static_cast<void>(StopLocked());
     }
     is_exit_using_.store(false,
                          std::memory_order_release);  // the last access: deletion is allowed now
-  }
-
-  [[nodiscard]] std::chrono::steady_clock::time_point ExportDeadline() const {
-    return std::chrono::steady_clock::now() + std::chrono::milliseconds(static_cast<std::int64_t>(
-                                                  *options_.exporter.stop_timeout_s * 1e3));
   }
 
   Running CopyRunning() {

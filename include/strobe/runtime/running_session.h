@@ -29,6 +29,11 @@
 STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
 
+// How long a session's end waits for the last export.
+inline std::chrono::milliseconds StopTimeout(const ExporterOptions& options) {
+  return std::chrono::milliseconds(static_cast<std::int64_t>(*options.stop_timeout_s * 1e3));
+}
+
 // Begin, Flush and End are called one at a time; Record from any thread, at any time.
 template <class Traits>
 class RunningSession {
@@ -42,7 +47,7 @@ class RunningSession {
       : registry_(registry),
         counters_(counters),
         maker_(maker),
-        stop_timeout_(static_cast<std::int64_t>(*options.exporter.stop_timeout_s * 1e3)),
+        stop_timeout_(StopTimeout(options.exporter)),
         session_(options, registry, code, counters, signal.number.load(std::memory_order_relaxed),
                  parts.providers),
         worker_(std::make_shared<ExportWorker<Traits>>(options.exporter, parts)),

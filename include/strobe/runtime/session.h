@@ -279,6 +279,7 @@ class Session {
   // Gives back the memory of threads that are long idle, or gone.
   void SeeToMemory(std::int64_t now_ns) {
     if (now_ns - memory_seen_to_ns_ < kLongIdleNs) return;
+    registry_.CopyAll(slots_);
     for (Slot* slot : slots_) {
       const std::lock_guard lock(registry_.ControlMutex(*slot));
       DiscardIfIdle(*slot);

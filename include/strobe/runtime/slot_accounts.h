@@ -55,6 +55,8 @@ class SlotAccounts {
     providers_.ForEachEnabled([&](const auto& provider, auto index) {
       first_enabled_ = std::min<std::size_t>(first_enabled_, index);
       if constexpr (kIsClocked<decltype(provider)>) periods_ns_[index] = provider.period_ns();
+      if constexpr (EventProvider<std::remove_cvref_t<decltype(provider)>>)
+        enabled_events_ |= 1U << index;
     });
   }
 
@@ -66,9 +68,7 @@ class SlotAccounts {
     return provider < kCount ? periods_ns_[provider] : 0;
   }
   // The column that the first enabled provider shows by default.
-  [[nodiscard]] std::size_t shown_column() const {
-    return std::max<std::size_t>(Providers::FirstColumn(first_enabled_ + 1), 1) - 1;
-  }
+  [[nodiscard]] std::size_t shown_column() const { return Providers::ShownColumn(first_enabled_); }
   [[nodiscard]] int signal() const { return signal_.load(std::memory_order_relaxed); }
   void set_signal(int signal) { signal_.store(signal, std::memory_order_relaxed); }
 
@@ -86,7 +86,8 @@ class SlotAccounts {
       return;
     }
     Reset(slot, since);
-    slot.channel->open_events.store(EnabledEvents(), std::memory_order_seq_cst);
+    slot.channel->open_events.store(static_cast<std::uint8_t>(enabled_events_),
+                                    std::memory_order_seq_cst);
     slot.channel->is_active.store(true, std::memory_order_seq_cst);
     const std::int64_t now_ns = since.monotonic_ns >= 0 ? since.monotonic_ns : clock_.MonotonicNs();
     RandomSource random(static_cast<std::uint64_t>(now_ns) ^ slot.channel->thread_id << 32 ^
@@ -209,16 +210,6 @@ class SlotAccounts {
     }
   }
 
-  // The enabled providers whose events count, provider n by bit n.
-  std::uint8_t EnabledEvents() {
-    std::uint32_t events = 0;
-    providers_.ForEachEnabled([&](const auto& provider, auto index) {
-      if constexpr (EventProvider<std::remove_cvref_t<decltype(provider)>>)
-        events |= std::uint32_t{1} << index;
-    });
-    return static_cast<std::uint8_t>(events);
-  }
-
   void Reset(Slot& slot, const Clocks& since) {
     DropLateRecords(slot);
     ++slot.channel->token.use;
@@ -260,6 +251,7 @@ class SlotAccounts {
   std::atomic<int> signal_;
   Providers providers_;
   std::size_t first_enabled_ = kCount;
+  std::uint32_t enabled_events_ = 0;  // the enabled providers of events, provider n by bit n
   std::array<std::int64_t, kCount> periods_ns_{};
   std::atomic<bool> has_ended_{false};
   std::atomic<bool> has_postponed_{false};

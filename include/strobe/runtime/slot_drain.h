@@ -32,7 +32,6 @@ class SlotDrain {
   using Providers = typename Traits::Providers;
   using Platform = typename Traits::Platform;
   using Row = typename SlotAccounts<Traits>::Row;
-  static constexpr std::size_t kCount = Providers::kCount;
 
   SlotDrain(const CollectorOptions& options, ThreadRegistry<Traits>& registry,
             LoadedCode<Traits>& code, CollectorCounters& counters, SlotAccounts<Traits>& accounts,
