@@ -12,23 +12,18 @@
 #include "gtest/gtest.h"
 #include "kept_profiles.h"
 #include "strobe/base/signal_safe.h"
+#include "strobe/testing/archetypes.h"
 #include "strobe/testing/profile_check.h"
 
 namespace strobe {
 namespace {
 
+using Messages = testing::ArchetypeEventProvider;
 using testing::KeptProfile;
 using testing::KeptProfiles;
 using testing::RunRegistered;
 using testing::SumByName;
 
-struct Messages {
-  static constexpr bool kBringsEvents = true;
-  static constexpr std::array kValueTypes{ValueType{"messages", "count"},
-                                          ValueType{"sent", "bytes"}};
-  explicit Messages(const SamplingOptions& /*options*/) {}
-  [[nodiscard]] bool enabled() const { return true; }
-};
 struct NoMessages : Messages {
   using Messages::Messages;
   [[nodiscard]] bool enabled() const { return false; }
@@ -77,7 +72,7 @@ TEST(Events, AreConservedUnderAStormOfSignals) {
   ASSERT_EQ(profiler.Stop(), absl::OkStatus());
   const std::vector<KeptProfile> kept = KeptProfiles::Take();
   for (const KeptProfile& one : kept) EXPECT_EQ(testing::CheckProfile(one.profile), "");
-  auto messages = SumByName(kept, "messages");
+  auto messages = SumByName(kept, "events");
   auto bytes = SumByName(kept, "sent");
   auto cpu_ns = SumByName(kept, "cpu");
   for (int i = 0; i < kThreads; ++i) {
@@ -113,7 +108,7 @@ TEST(Events, OfASessionThatEndsMeanwhileAreCountedOrRefused) {
   sender.join();
   const std::vector<KeptProfile> kept = KeptProfiles::Take();
   EXPECT_GT(sent.messages, 0);
-  EXPECT_EQ(SumByName(kept, "messages")["sender"], sent.messages);
+  EXPECT_EQ(SumByName(kept, "events")["sender"], sent.messages);
   EXPECT_EQ(SumByName(kept, "sent")["sender"], sent.bytes);
 }
 
@@ -132,7 +127,7 @@ STROBE_NOINLINE bool Send(MessageProfiler& profiler, std::uint32_t skip) {
 std::map<Address, std::int64_t> MessagesByLeaf(const std::vector<KeptProfile>& kept) {
   std::map<Address, std::int64_t> sums;
   for (const KeptProfile& one : kept) {
-    const auto column = static_cast<std::size_t>(testing::ColumnOf(one.profile, "messages"));
+    const auto column = static_cast<std::size_t>(testing::ColumnOf(one.profile, "events"));
     for (std::size_t i = 0; i < one.profile.samples.size(); ++i) {
       const std::vector<Frame> frames = testing::FramesOf(one.profile, one.profile.samples[i]);
       if (const std::int64_t messages = one.profile.Values(i)[column]; messages != 0)

@@ -71,6 +71,29 @@ std::vector<std::string> TypesOf(const Profile& profile) {
   return types;
 }
 
+// A registered thread that works until Join.
+class BusyThread {
+ public:
+  explicit BusyThread(KeepingProfiler& profiler)
+      : thread_([this, &profiler] {
+          RunRegistered(profiler, "thread", [this] {
+            while (!is_done_.load()) BurnCpu(1'000'000);
+          });
+        }) {}
+  ~BusyThread() { Join(); }
+  BusyThread(const BusyThread&) = delete;
+  BusyThread& operator=(const BusyThread&) = delete;
+
+  void Join() {
+    is_done_ = true;
+    if (thread_.joinable()) thread_.join();
+  }
+
+ private:
+  std::atomic<bool> is_done_{false};
+  std::thread thread_;
+};
+
 class Recordings : public ::testing::Test {
  protected:
   void SetUp() override { KeptProfiles::Take(); }
@@ -176,12 +199,7 @@ TEST_F(Recordings, TheExportLosesNothingToThem) {
 TEST_F(Recordings, OneHasWholeStacksFromItsFirstSampleOn) {
   KeepingProfiler profiler({.sampling = {.cpu_frequency_hz = 1000}});
   ASSERT_TRUE(profiler.Start().ok());
-  std::atomic<bool> is_done{false};
-  std::thread thread([&] {
-    RunRegistered(profiler, "thread", [&] {
-      while (!is_done.load()) BurnCpu(1'000'000);
-    });
-  });
+  BusyThread thread(profiler);
   std::size_t samples = 0;
   while (samples < 20) {
     const absl::StatusOr<Profile> profile = profiler.Record(milliseconds(10));
@@ -192,8 +210,7 @@ TEST_F(Recordings, OneHasWholeStacksFromItsFirstSampleOn) {
                    frame.address == static_cast<Address>(PseudoFrame::kOverflow));
     samples += profile->samples.size();
   }
-  is_done = true;
-  thread.join();
+  thread.Join();
   ASSERT_TRUE(profiler.Stop().ok());
 }
 
@@ -201,16 +218,10 @@ TEST_F(Recordings, OneHasWholeStacksFromItsFirstSampleOn) {
 TEST_F(Recordings, OneCanBeNamedAndEncoded) {
   KeepingProfiler profiler({.sampling = {.cpu_frequency_hz = 1000}});
   ASSERT_TRUE(profiler.Start().ok());
-  std::atomic<bool> is_done{false};
-  std::thread thread([&] {
-    RunRegistered(profiler, "thread", [&] {
-      while (!is_done.load()) BurnCpu(1'000'000);
-    });
-  });
+  BusyThread thread(profiler);
   absl::StatusOr<Profile> profile = profiler.Record(milliseconds(20));
   while (profile.ok() && profile->samples.empty()) profile = profiler.Record(milliseconds(20));
-  is_done = true;
-  thread.join();
+  thread.Join();
   ASSERT_TRUE(profile.ok()) << profile.status();
   const absl::StatusOr<Symbols> symbols = DefaultTraits::Symbolizer().Symbolize(*profile);
   ASSERT_TRUE(symbols.ok()) << symbols.status();

@@ -14,6 +14,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using Both = ProviderList<CpuTimeProvider, WallTimeProvider>;
+using Events = testing::ArchetypeEventProvider;
 using Three = ProviderList<WallTimeProvider, testing::ArchetypeProvider, CpuTimeProvider>;
 
 std::vector<std::size_t> EnabledIndices(auto list) {
@@ -36,13 +37,6 @@ TEST(ProviderList, EachProviderHasItsColumnsInOrder) {
                                   ValueType{"samples", "count"}, ValueType{"cpu", "nanoseconds"}));
 }
 
-struct Events {
-  static constexpr bool kBringsEvents = true;
-  static constexpr std::array kValueTypes{ValueType{"events", "count"}, ValueType{"sent", "bytes"}};
-  explicit Events(const SamplingOptions& /*options*/) {}
-  [[nodiscard]] bool enabled() const { return true; }
-};
-static_assert(EventProvider<Events> && !PolledProvider<Events> && !ClockedProvider<Events>);
 static_assert(!EventProvider<CpuTimeProvider>);
 
 // A provider's first value type has a cell; of an event, each.

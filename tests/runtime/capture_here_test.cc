@@ -38,16 +38,8 @@ struct InterruptedUnwinder {
   // What the walk ends a session by, or nullptr.
   static inline std::atomic<bool>* ends = nullptr;
 };
-// Events with a count and bytes.
-struct Allocations {
-  static constexpr bool kBringsEvents = true;
-  static constexpr std::array kValueTypes{ValueType{"allocations", "count"},
-                                          ValueType{"allocated", "bytes"}};
-  explicit Allocations(const SamplingOptions& /*options*/) {}
-  [[nodiscard]] bool enabled() const { return true; }
-};
 struct InterruptedTraits : ManualTraits {
-  using Providers = ProviderList<CpuTimeProvider, Allocations>;
+  using Providers = ProviderList<CpuTimeProvider, testing::ArchetypeEventProvider>;
   using Unwinder = InterruptedUnwinder;
 };
 
@@ -199,7 +191,7 @@ TEST(CaptureHere, TheRecordSaysHowManyFramesToLeaveOut) {
 }
 
 struct StormTraits : ManualTraits {
-  using Providers = ProviderList<CpuTimeProvider, Allocations>;
+  using Providers = ProviderList<CpuTimeProvider, testing::ArchetypeEventProvider>;
   using Platform = NativePlatform;
   using Unwinder = ChainUnwinder<FramePointerStep>;
 };

@@ -119,6 +119,17 @@ struct ArchetypePolledProvider : Immovable {
 };
 static_assert(PolledProvider<ArchetypePolledProvider> && !ClockedProvider<ArchetypePolledProvider>);
 
+// Its events have a count and bytes.
+struct ArchetypeEventProvider : Immovable {
+  static constexpr bool kBringsEvents = true;
+  static constexpr std::array<ValueType, 2> kValueTypes{ValueType{"events", "count"},
+                                                        ValueType{"sent", "bytes"}};
+  explicit ArchetypeEventProvider(const SamplingOptions& /*options*/) {}
+  [[nodiscard]] bool enabled() const { return true; }
+};
+static_assert(EventProvider<ArchetypeEventProvider> && !ClockedProvider<ArchetypeEventProvider> &&
+              !PolledProvider<ArchetypeEventProvider>);
+
 // Finds no names.
 struct ArchetypeSymbolizer : Immovable {
   absl::StatusOr<Symbols> Symbolize(const Profile& /*profile*/) { return Symbols(); }
