@@ -37,28 +37,6 @@ struct ForgetsThePc : PcOnly {
   }
 };
 
-// Says that a frame follows which no walk has come to.
-struct SharesFromNowhere : PcOnly {
-  using PcOnly::Unwind;
-  template <class M>
-  WalkResult Unwind(const NativeRegisters& registers, const M& memory, internal::WalkMemo& /*memo*/,
-                    std::span<Address> output) const noexcept {
-    WalkResult result = PcOnly::Unwind(registers, memory, output);
-    result.shared = 1;
-    return result;
-  }
-};
-
-class IncrementalWalker : public IncrementalUnwinderConformance<SharesFromNowhere> {
- public:
-  void TestBody() override {}
-  void WalkOnce() {
-    NativeRegisters registers;
-    registers.pc = 0x400000;
-    WalkTwice(registers, LiveStackMemory(0, 0), 4);
-  }
-};
-
 template <class U>
 class Walker : public UnwinderConformance<U> {
  public:
@@ -74,7 +52,6 @@ TEST(UnwinderConformanceSuite, RefusesWhatItShould) {
   EXPECT_NONFATAL_FAILURE(Walker<Overruns>().WalkOnce(), "wrote past the output");
   EXPECT_NONFATAL_FAILURE(Walker<ForgetsThePc>().WalkOnce(), "registers.pc");
   Walker<PcOnly>().WalkOnce();
-  EXPECT_FATAL_FAILURE(IncrementalWalker().WalkOnce(), "the last walk had not");
 }
 
 }  // namespace

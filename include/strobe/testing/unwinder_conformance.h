@@ -3,9 +3,9 @@
 //   // In namespace strobe::testing:
 //   INSTANTIATE_TYPED_TEST_SUITE_P(MyUnwinder, UnwinderConformance, MyUnwinder);
 //
-// The tests hold for all unwinders, whatever frames each finds on a given stack. There is one more
-// suite for unwinders with a memo, IncrementalUnwinderConformance, and one for unwinders whose
-// tables may be missing, ResumableUnwinderConformance.
+// The tests hold for all unwinders, whatever frames each finds on a given stack. Unwinders with a
+// memo have one more suite (incremental_unwinder_conformance.h), and so have unwinders whose tables
+// may be missing (resumable_unwinder_conformance.h).
 #pragma once
 
 #include <gtest/gtest.h>
@@ -14,39 +14,18 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "strobe/arch/registers.h"
-#include "strobe/base/visibility.h"
 #include "strobe/core/stack.h"
 #include "strobe/provider/sample_provider.h"
-#include "strobe/runtime/stack_slice.h"
 #include "strobe/testing/fake_stack.h"
+#include "strobe/testing/random_stack.h"
 #include "strobe/unwind/stack_memory.h"
-#include "strobe/unwind/unwind_rule.h"
-#include "strobe/unwind/unwind_table.h"
 #include "strobe/unwind/unwinder.h"
-#include "strobe/unwind/walk_memo.h"
 
 namespace strobe::testing {
-
-// A word that an unwinder may follow: a small number, a number like a code address, or a pointer
-// into the stack, to its edges, or not aligned.
-inline Address TemptingWord(RandomSource& random, Address base, std::size_t words) {
-  const auto below = [&](double limit) { return static_cast<Address>(random.Uniform() * limit); };
-  switch (below(8)) {
-    case 0: return below(3);
-    case 1: return 0x400000 + below(1 << 20);
-    case 2: return base + below(static_cast<double>(words * 8));
-    case 3: return base + words * 8 - below(24);
-    case 4: return ~below(64);
-    case 5: return below(0x1p63) * 2;
-    default: return base + below(static_cast<double>(words)) * 8;
-  }
-}
 
 template <class U>
 class UnwinderConformance : public ::testing::Test {
@@ -170,203 +149,5 @@ TYPED_TEST_P(UnwinderConformance, CopyAndLiveAgree) {
 
 REGISTER_TYPED_TEST_SUITE_P(UnwinderConformance, EmptyOutputIsTruncated, UnreadableStackGivesThePc,
                             ArbitraryStacks, EveryCallerStandsOnTheStack, CopyAndLiveAgree);
-
-// Writes a chain of frames over `words`; the address of the first word is `base`. Each frame has
-// its caller's frame pointer and a return address; the last has two zeroes. Returns the innermost
-// frame pointer.
-inline Address WriteFrameChain(RandomSource& random, Address base, std::span<Address> words) {
-  Address first = 0;
-  Address* link = &first;
-  for (std::size_t at = 0; at + 2 <= words.size();
-       at += 2 + static_cast<std::size_t>(random.Uniform() * 4)) {
-    *link = base + at * sizeof(Address);
-    link = &words[at];
-    words[at + 1] = 0x400000 + static_cast<Address>(random.Uniform() * (1 << 18)) * 4;
-    words[at] = 0;
-  }
-  link[link == &first ? 0 : 1] = 0;
-  return first;
-}
-
-STROBE_HOLDS_HIDDEN_BEGIN
-// The further contract of an IncrementalUnwinder.
-template <class U>
-class IncrementalUnwinderConformance : public UnwinderConformance<U> {
- protected:
-  // Walks with the memo and without it, and checks that both give the same stack.
-  void WalkTwice(const NativeRegisters& registers, const LiveStackMemory& memory,
-                 std::size_t limit) {
-    const std::vector<Address> fresh = this->Walk(registers, memory, limit);
-    const StackEnd fresh_end = this->result_.end;
-    std::vector<Address> output(limit);
-    const WalkResult result = U().Unwind(registers, memory, *memo_, output);
-    ASSERT_LE(result.count + result.shared, limit);
-    ASSERT_LE(result.shared, last_.size()) << "shares frames that the last walk had not";
-    output.resize(result.count);
-    output.insert(output.end(), last_.end() - static_cast<std::ptrdiff_t>(result.shared),
-                  last_.end());
-    EXPECT_EQ(output, fresh);
-    EXPECT_EQ(result.end, fresh_end);
-    last_ = std::move(output);
-  }
-
- private:
-  std::unique_ptr<internal::WalkMemo> memo_ = std::make_unique<internal::WalkMemo>();
-  std::vector<Address> last_;  // frames of the previous walk
-};
-STROBE_HOLDS_HIDDEN_END
-TYPED_TEST_SUITE_P(IncrementalUnwinderConformance);
-
-// Between two walks of a thread, any words, the registers, and the size of the output may change.
-TYPED_TEST_P(IncrementalUnwinderConformance, AMemoChangesNoFrame) {
-  constexpr std::size_t kWords = 64;
-  RandomSource random(20260102);
-  alignas(16) std::array<Address, kWords> words{};
-  const auto base = static_cast<Address>(reinterpret_cast<std::uintptr_t>(words.data()));
-  const LiveStackMemory memory(base, base + sizeof(words));
-  const auto below = [&](double limit) {
-    return static_cast<std::size_t>(random.Uniform() * limit);
-  };
-  NativeRegisters registers;
-  for (int round = 0; round < 20000; ++round) {
-    const std::size_t change = below(16);
-    if (change == 0) {
-      for (Address& word : words) word = TemptingWord(random, base, kWords);
-    } else if (change <= 2) {
-      registers.fp = WriteFrameChain(random, base, words);
-    } else if (change <= 12) {
-      for (std::size_t i = below(3); i > 0; --i)
-        words[below(kWords)] = TemptingWord(random, base, kWords);
-    }
-    if (below(3) == 0) {
-      const Address fp = registers.fp;
-      registers = this->RandomRegisters(random, base, kWords);
-      if (below(2) == 0) registers.fp = fp;
-    }
-    this->WalkTwice(registers, memory, below(8) == 0 ? 1 + below(8) : kMaxFramesLimit);
-    if (this->HasFailure()) FAIL() << "in round " << round;
-  }
-}
-
-REGISTER_TYPED_TEST_SUITE_P(IncrementalUnwinderConformance, AMemoChangesNoFrame);
-GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(IncrementalUnwinderConformance);
-
-// The further contract of a ResumableUnwinder.
-template <class U>
-class ResumableUnwinderConformance : public ::testing::Test {
- protected:
-  static constexpr Address kText = 0x400000;
-  static constexpr Address kTextBytes = Address{1} << 20;
-  static constexpr std::size_t kChunks = 16;
-  static constexpr Address kChunkBytes = kTextBytes / kChunks;
-
-  // Makes tables for all of the code. Their rules use both registers, end the stack, or are
-  // unknown.
-  ResumableUnwinderConformance() {
-    for (std::size_t chunk = 0; chunk < kChunks; ++chunk) {
-      std::vector<UnwindRow> rows;
-      for (std::uint32_t offset = 0; offset < kChunkBytes; offset += 1 + Below(4096))
-        rows.push_back({offset, RandomRule()});
-      const Address start = kText + chunk * kChunkBytes;
-      entries_.push_back(
-          {start, start + kChunkBytes,
-           std::make_shared<const UnwindTable>(static_cast<std::uint32_t>(kChunkBytes), rows,
-                                               std::vector<SpecialRule>{SpecialRule()})});
-    }
-  }
-
-  std::uint32_t Below(double limit) {
-    return static_cast<std::uint32_t>(random_.Uniform() * limit);
-  }
-  UnwindRule RandomRule() {
-    switch (Below(12)) {
-      case 0: return UnwindRule::Stop();
-      case 1: return UnwindRule::Unknown();
-      case 2:
-      case 3:
-      case 4: return UnwindRule::Frame(UnwindRule::Kind::kFromFp, 2, 1, 2);
-      default: return UnwindRule::Frame(UnwindRule::Kind::kFromSp, 2 + Below(3), 1, Below(2) * 2);
-    }
-  }
-
-  // The tables if each chunk is still missing with a chance of one in `one_in`.
-  UnwindModules SomeTables(double one_in) {
-    std::vector<UnwindModules::Entry> some = entries_;
-    for (UnwindModules::Entry& entry : some) {
-      if (random_.Uniform() * one_in < 1) entry.table = nullptr;
-    }
-    return UnwindModules(std::move(some));
-  }
-
-  RandomSource random_{20260103};
-  std::vector<UnwindModules::Entry> entries_;
-};
-TYPED_TEST_SUITE_P(ResumableUnwinderConformance);
-
-// A walk that stops at a missing table resumes from a slice of its stack, as the collector does
-// once the table is built. It may stop again at the next missing table.
-TYPED_TEST_P(ResumableUnwinderConformance, AWalkThatIsResumedIsTheWholeWalk) {
-  constexpr std::size_t kWords = 64;
-  const UnwindModules whole(this->entries_);
-  alignas(16) std::array<Address, kWords> words{};
-  const auto base = static_cast<Address>(reinterpret_cast<std::uintptr_t>(words.data()));
-  const LiveStackMemory memory(base, base + sizeof(words));
-  int resumed = 0;
-  for (int round = 0; round < 2000; ++round) {
-    NativeRegisters registers;
-    registers.fp = WriteFrameChain(this->random_, base, words);
-    registers.sp = base;
-    registers.pc = this->kText + this->Below(static_cast<double>(this->kTextBytes));
-    std::vector<Address> expected(kMaxFramesLimit);
-    const WalkResult at_once = TypeParam(&whole).Unwind(registers, memory, expected);
-    ASSERT_FALSE(at_once.is_pending);
-    expected.resize(at_once.count);
-
-    const UnwindModules some = this->SomeTables(3);
-    std::vector<Address> frames(kMaxFramesLimit);
-    WalkResult walk = TypeParam(&some).Unwind(registers, memory, frames);
-    frames.resize(walk.count);
-    if (walk.is_pending) {
-      ++resumed;
-      const internal::SliceWriter<LiveStackMemory> writer(registers, walk.stop, memory, 4096);
-      alignas(8) std::array<std::byte, 4096> slice;
-      bool is_whole = false;
-      const std::size_t bytes = writer.Write(slice.data(), is_whole);
-      ASSERT_TRUE(is_whole);
-      const std::span<const std::byte> written = std::span(slice).first(bytes);
-      const UnwindModules more = this->SomeTables(6);
-      std::vector<Address> some_frames = frames;
-      const WalkResult some_walk =
-          internal::FinishWalk(TypeParam(&more), written, some_frames, kMaxFramesLimit);
-      ASSERT_LE(some_frames.size(), expected.size());
-      ASSERT_TRUE(std::equal(some_frames.begin(), some_frames.end(), expected.begin()));
-      if (!some_walk.is_pending) {
-        ASSERT_EQ(some_walk.end, at_once.end);
-      }
-      walk = internal::FinishWalk(TypeParam(&whole), written, frames, kMaxFramesLimit);
-    }
-    ASSERT_FALSE(walk.is_pending);
-    ASSERT_EQ(frames, expected) << "in round " << round;
-    ASSERT_EQ(walk.end, at_once.end);
-  }
-  EXPECT_GT(resumed, 200);
-}
-
-// Without tables, no walk is pending.
-TYPED_TEST_P(ResumableUnwinderConformance, WithoutModulesNothingIsPending) {
-  const std::array<Address, 8> words{};
-  const auto base = static_cast<Address>(reinterpret_cast<std::uintptr_t>(words.data()));
-  NativeRegisters registers;
-  registers.pc = this->kText;
-  registers.sp = base;
-  std::array<Address, 8> output{};
-  EXPECT_FALSE(TypeParam(nullptr)
-                   .Unwind(registers, LiveStackMemory(base, base + sizeof(words)), output)
-                   .is_pending);
-}
-
-REGISTER_TYPED_TEST_SUITE_P(ResumableUnwinderConformance, AWalkThatIsResumedIsTheWholeWalk,
-                            WithoutModulesNothingIsPending);
-GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(ResumableUnwinderConformance);
 
 }  // namespace strobe::testing
