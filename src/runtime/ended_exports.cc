@@ -1,6 +1,6 @@
 #include "strobe/runtime/ended_exports.h"
 
-#include "strobe/runtime/export_worker.h"
+#include "strobe/runtime/output_accounts.h"
 
 namespace strobe::internal {
 

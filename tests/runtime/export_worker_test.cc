@@ -13,10 +13,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "export_jobs.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "manual_traits.h"
-#include "strobe/aggregate/aggregator.h"
 #include "strobe/runtime/monitor.h"
 
 namespace strobe::internal {
@@ -31,21 +31,6 @@ using testing::ManualTraits;
 
 std::chrono::steady_clock::time_point In(int seconds) {
   return std::chrono::steady_clock::now() + std::chrono::seconds(seconds);
-}
-
-// A period with one stack of one thread.
-std::unique_ptr<ExportJob> Job(std::uint64_t sequence) {
-  Aggregator aggregator(3, 1 << 20);
-  const std::uint32_t key = aggregator.AddThread(1, "thread");
-  const std::vector<Address> stack{0x401000};
-  aggregator.Add(key, {.generation = 1, .leaf_first = stack},
-                 std::vector<std::int64_t>{1, 20, 300});
-  auto job = std::make_unique<ExportJob>();
-  job->samples = aggregator.Take();
-  job->profile.value_types = {{"a", "count"}, {"b", "count"}, {"c", "count"}};
-  job->profile.default_value_type = 1;
-  job->profile.sequence = sequence;
-  return job;
 }
 
 std::vector<std::uint64_t> SequencesKept() {

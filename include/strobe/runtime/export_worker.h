@@ -2,58 +2,31 @@
 // sends it to each output.
 #pragma once
 
-#include <algorithm>
 #include <array>
-#include <bitset>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <span>
 #include <string>
-#include <string_view>
 #include <tuple>
 #include <utility>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "strobe/aggregate/aggregated_period.h"
 #include "strobe/base/memory_guard.h"
 #include "strobe/base/visibility.h"
 #include "strobe/core/options.h"
-#include "strobe/core/profile.h"
 #include "strobe/core/stats.h"
 #include "strobe/core/symbols.h"
-#include "strobe/export/exporter.h"
-#include "strobe/export/output_list.h"
 #include "strobe/export/parts.h"
+#include "strobe/runtime/export_queue.h"
 #include "strobe/runtime/monitor.h"
+#include "strobe/runtime/output_accounts.h"
 #include "strobe/runtime/output_parts.h"
 
 STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
-
-// One period to export. `profile` has everything except what FillProfile takes from `samples`.
-struct ExportJob {
-  AggregatedPeriod samples;
-  Profile profile;
-  bool is_filled = false;              // whether `samples` have gone into `profile`
-  std::bitset<kMaxOutputs> waiting{};  // the outputs that have not delivered it yet
-};
-
-// Fills job.profile from job.samples, once.
-void FillProfile(ExportJob& job);
-// The sum of the job's samples, in the default value type.
-std::int64_t AmountOf(const ExportJob& job);
-
-// The account of outputs with these file suffixes, before any delivery.
-std::vector<OutputStats> NewAccount(std::span<const std::string_view> file_suffixes);
-// Adds each output to `stats.outputs`, and their sums to `stats`.
-void AddOutputs(Stats& stats, const std::vector<OutputStats>& outputs);
-// Returns `status` with `name`, the output's name, in front of its message.
-absl::Status OfOutput(const absl::Status& status, const std::string& name);
 
 // Thread-safe. Holds at most two periods, unless an output fails while another delivers: the period
 // that is being sent or has failed, and the session's last. A try that runs out of memory has
@@ -81,22 +54,19 @@ class ExportWorker {
   // True if no period waits for an output.
   [[nodiscard]] bool IsIdle() const {
     const std::lock_guard lock(state_->monitor);
-    return state_->jobs.empty();
+    return state_->queue.size() == 0;
   }
 
   // True if an output is free, and there is room for another period.
   [[nodiscard]] bool HasRoom() const {
     const std::lock_guard lock(state_->monitor);
-    std::bitset<kMaxOutputs> busy;
-    for (const auto& job : state_->jobs) busy |= job->waiting;
-    return busy.count() < Outputs::kCount && state_->jobs.size() + 1 < kMaxJobs;
+    return state_->queue.HasRoom();
   }
 
   // Adds a period. Requires HasRoom, unless the period is the session's last. Allocates no memory.
   void Submit(std::unique_ptr<ExportJob> job) {
     const std::lock_guard lock(state_->monitor);
-    for (std::size_t i = 0; i < Outputs::kCount; ++i) job->waiting.set(i);
-    state_->jobs.push_back(std::move(job));
+    state_->queue.Push(std::move(job));
     state_->is_due = true;
     state_->monitor.NotifyAll();
   }
@@ -140,7 +110,7 @@ class ExportWorker {
 
   void AddTo(Stats& stats) const {
     const std::lock_guard lock(state_->monitor);
-    AddOutputs(stats, state_->account);
+    AddOutputs(stats, state_->queue.accounts());
     stats.out_of_memory += state_->out_of_memory;
     if (!state_->partly_named.empty()) stats.partly_named_module = state_->partly_named;
   }
@@ -161,16 +131,11 @@ class ExportWorker {
   // After this many failures in a round, an output makes no more tries in it: a failure may take
   // long.
   static constexpr int kMaxFailuresOfARound = 2;
-  // The periods that wait for outputs, one that is submitted meanwhile, and the session's last.
-  static constexpr std::size_t kMaxJobs = Outputs::kCount * kMaxWaitingProfiles + 2;
-
   struct State {
     State(const ExporterOptions& options, const Parts<Traits>& parts)
-        : account(NewAccount(Outputs::kFileSuffixes)),
+        : queue(Outputs::kFileSuffixes),
           symbolizer(parts.symbolizer.Make()),
-          outputs(MakeOutputs(parts.AllOutputs(), options)) {
-      jobs.reserve(kMaxJobs);
-    }
+          outputs(MakeOutputs(parts.AllOutputs(), options)) {}
 
     void Run() {
       if constexpr (requires { Platform::WorkInBackground(); }) Platform::WorkInBackground();
@@ -184,28 +149,19 @@ class ExportWorker {
         Round round;
         // A failed period stays, unless no try can succeed: such a period would block all later
         // ones.
-        for (std::size_t i = 0; i < jobs.size();) {
-          ExportJob& job = *jobs[i];
+        for (std::size_t i = 0; i < queue.size();) {
+          ExportJob& job = queue.At(i);
           lock.unlock();
           Send(job, round);
           lock.lock();
-          if (job.waiting.any()) {
-            ++i;
-          } else {
-            jobs.erase(jobs.begin() + static_cast<std::ptrdiff_t>(i));
-          }
+          if (!queue.RemoveIfSettled(i)) ++i;
         }
-        DropBeyondLimit();
+        queue.DropBeyondLimit();
         EndRound(round);
         is_busy = false;
         monitor.NotifyAll();
       }
-      for (const auto& job : jobs) {
-        for (std::size_t i = 0; i < Outputs::kCount; ++i) {
-          if (job->waiting[i]) Drop(*job, i);
-        }
-      }
-      jobs.clear();
+      queue.DropAll();
       has_ended = true;
     }
 
@@ -237,71 +193,40 @@ class ExportWorker {
       return *std::move(symbols);
     }
 
-    // Notes the result of a try. Allocates no memory, so that no period is delivered twice.
+    // Notes the result of a try. Allocates no memory.
     void Settle(ExportJob& job, std::size_t index, absl::StatusOr<std::string> sent,
                 bool has_memory, Tries& tries) {
       const std::lock_guard lock(monitor);
       out_of_memory += has_memory ? 0 : 1;
-      OutputStats& output = account[index];
       if (!tries.status) tries.status.emplace();
       tries.status->Update(sent.status());
-      if (sent.ok()) {
-        output.last_export_path = *std::move(sent);
-        ++output.exports;
-        job.waiting.reset(index);
-        return;
-      }
-      ++output.exports_failed;
-      if (RefusesProfile(sent.status())) {
-        Drop(job, index);
-      } else {
-        ++tries.failures;
-      }
-    }
-
-    void Drop(ExportJob& job, std::size_t index) {
-      ++account[index].exports_dropped;
-      account[index].amount_dropped += AmountOf(job);
-      job.waiting.reset(index);
-    }
-
-    void DropBeyondLimit() {
-      for (std::size_t i = 0; i < Outputs::kCount; ++i) {
-        auto waiting = static_cast<std::size_t>(
-            std::ranges::count_if(jobs, [i](const auto& job) { return job->waiting[i]; }));
-        for (const auto& job : jobs) {
-          if (waiting <= kMaxWaitingProfiles) break;
-          if (!job->waiting[i]) continue;
-          Drop(*job, i);
-          --waiting;
-        }
-      }
-      std::erase_if(jobs, [](const auto& job) { return job->waiting.none(); });
+      queue.Settle(job, index, std::move(sent));
+      if (job.waiting[index]) ++tries.failures;
     }
 
     void EndRound(const Round& round) {
       status = absl::OkStatus();
       for (std::size_t i = 0; i < Outputs::kCount; ++i) {
         if (!round[i].status) continue;
+        OutputStats& account = queue.accounts()[i];
         const bool has_memory = HasMemoryFor([&] {
-          account[i].last_export_error = std::string(round[i].status->message());
-          status.Update(OfOutput(*round[i].status, account[i].name));
+          account.last_export_error = std::string(round[i].status->message());
+          status.Update(OfOutput(*round[i].status, account.name));
         });
         if (has_memory) continue;
         ++out_of_memory;
-        account[i].last_export_error = "out of memory";  // short enough to need no memory
+        account.last_export_error = "out of memory";  // short enough to need no memory
         status.Update(*round[i].status);
       }
     }
 
     Monitor monitor;
-    std::vector<std::unique_ptr<ExportJob>> jobs;
+    ExportQueue queue;
     bool is_due = false;
     bool is_busy = false;
     bool is_ending = false;
     bool has_ended = false;
     absl::Status status;  // of the last round
-    std::vector<OutputStats> account;
     std::string partly_named;
     std::uint64_t out_of_memory = 0;
 

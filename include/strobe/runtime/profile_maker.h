@@ -16,7 +16,7 @@
 #include "strobe/core/profile.h"
 #include "strobe/core/stats.h"
 #include "strobe/runtime/collector_counters.h"
-#include "strobe/runtime/export_worker.h"
+#include "strobe/runtime/export_queue.h"
 #include "strobe/runtime/recording_calls.h"
 #include "strobe/runtime/recording_columns.h"
 #include "strobe/runtime/session.h"

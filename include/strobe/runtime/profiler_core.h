@@ -30,6 +30,7 @@
 #include "strobe/runtime/ended_exports.h"
 #include "strobe/runtime/exit_list.h"
 #include "strobe/runtime/loaded_code.h"
+#include "strobe/runtime/output_accounts.h"
 #include "strobe/runtime/profile_maker.h"
 #include "strobe/runtime/recording_calls.h"
 #include "strobe/runtime/running_session.h"
@@ -186,7 +187,7 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
   Stats CollectStats() {
     const Running running = CopyRunning();
     Stats stats;
-    stats.outputs = NewAccount(Traits::Outputs::kFileSuffixes);
+    stats.outputs = NewAccounts(Traits::Outputs::kFileSuffixes);
     registry_.AddTo(stats);
     counters_.AddTo(stats);
     stats.signals_foreign = GlobalHandlerCounters().foreign.load(std::memory_order_relaxed);

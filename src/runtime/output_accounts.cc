@@ -1,37 +1,20 @@
-#include "strobe/runtime/export_worker.h"
+#include "strobe/runtime/output_accounts.h"
 
-#include <algorithm>
+#include <cstddef>
 
 #include "absl/strings/str_cat.h"
 
 namespace strobe::internal {
 
-void FillProfile(ExportJob& job) {
-  if (job.is_filled) return;
-  strobe::FillProfile(std::move(job.samples), job.profile);
-  job.is_filled = true;
+OutputAccounts NewAccounts(std::span<const std::string_view> file_suffixes) {
+  OutputAccounts accounts(file_suffixes.size());
+  if (accounts.size() == 1) return accounts;
+  for (std::size_t i = 0; i < accounts.size(); ++i)
+    accounts[i].name = absl::StrCat("output ", i + 1, " (", std::string(file_suffixes[i]), ")");
+  return accounts;
 }
 
-std::int64_t AmountOf(const ExportJob& job) {
-  const Profile& profile = job.profile;
-  if (!job.is_filled) return job.samples.rows.Sum(profile.default_value_type);
-  const std::size_t columns = profile.value_types.size();
-  std::uint64_t amount = 0;  // forged weights may make it wrap
-  for (std::size_t i = profile.default_value_type; i < profile.values.size(); i += columns) {
-    amount += static_cast<std::uint64_t>(profile.values[i]);
-  }
-  return static_cast<std::int64_t>(amount);
-}
-
-std::vector<OutputStats> NewAccount(std::span<const std::string_view> file_suffixes) {
-  std::vector<OutputStats> account(file_suffixes.size());
-  if (account.size() == 1) return account;
-  for (std::size_t i = 0; i < account.size(); ++i)
-    account[i].name = absl::StrCat("output ", i + 1, " (", std::string(file_suffixes[i]), ")");
-  return account;
-}
-
-void AddOutputs(Stats& stats, const std::vector<OutputStats>& outputs) {
+void AddOutputs(Stats& stats, const OutputAccounts& outputs) {
   if (stats.outputs.size() < outputs.size()) stats.outputs.resize(outputs.size());
   stats.last_export_error.clear();
   std::string path;

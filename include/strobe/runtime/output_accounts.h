@@ -1,0 +1,29 @@
+// OutputAccounts: what became of the profiles that each output was given.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "strobe/base/visibility.h"
+#include "strobe/core/stats.h"
+
+STROBE_HIDDEN_BEGIN
+namespace strobe::internal {
+
+// One account for each output, in the order of the OutputList.
+using OutputAccounts = std::vector<OutputStats>;
+
+// Returns the accounts of outputs with these file suffixes, before any delivery.
+OutputAccounts NewAccounts(std::span<const std::string_view> file_suffixes);
+
+// Adds each output to `stats.outputs`, and their sums to `stats`.
+void AddOutputs(Stats& stats, const OutputAccounts& outputs);
+
+// Returns `status` with `name`, the output's name, in front of its message.
+absl::Status OfOutput(const absl::Status& status, const std::string& name);
+
+}  // namespace strobe::internal
+STROBE_HIDDEN_END
