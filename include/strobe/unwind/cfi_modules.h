@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -20,8 +19,7 @@
 STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
 
-class CfiRows;
-class EhFrameReader;
+class ModuleTables;
 
 // A program with 100 MB of text pays for what it executes: a module costs nothing until its first
 // chunk is built. CfiModules then reads once where the frame information of each function is, 8
@@ -33,8 +31,6 @@ class EhFrameReader;
 // .debug_frame in the module's file.
 class CfiModules {
  public:
-  // Frame information of one module beyond this is not read. libLLVM-14's 100 MB of text have 9 MB.
-  static constexpr std::size_t kMaxEhFrameBytes = std::size_t{1} << 28;
   // Ranges that are remembered to have no frame information. Beyond this limit, every address that
   // no entry of a snapshot covers counts as such.
   static constexpr std::size_t kMaxUnknownRanges = 1024;
@@ -73,8 +69,6 @@ class CfiModules {
   [[nodiscard]] std::size_t memory_bytes() const;
 
  private:
-  struct Known;
-  struct Source;
   struct Range {
     Address start;
     Address limit;
@@ -82,29 +76,14 @@ class CfiModules {
   };
 
   bool AddUnknown(Address pc, Address start, Address limit);
-  void BuildChunk(Known& known, std::size_t chunk);
-  CompiledCfi CompileEhFrameChunk(Known& known, Address first, Address limit) const;
-  CompiledCfi CompilePdataChunk(Known& known, Address first, Address limit) const;
-  void ReadIndex(Known& known) const;
-  bool ReadSortedIndex(Known& known) const;
-  void ScanForIndex(Known& known, Address eh_frame) const;
-  void ReadDebugIndex(Known& known) const;
-  static void Scan(const Known& known, Source& source, std::uint64_t bytes, EhFrameReader& reader,
-                   EhFrameReader& cie_reader);
-  static void AddRows(const Known& known, Source& source, Address first, Address limit,
-                      EhFrameReader& reader, EhFrameReader& cie_reader, CfiRows& rows);
-  // Only an ELF file has one.
-  [[nodiscard]] bool MayHaveDebugFrame(const Module& module) const {
-    return read_debug_frame_ != nullptr && module.has_file() && module.format == ImageFormat::kElf;
-  }
 
   const Architecture architecture_;
   const AnyMemoryReader read_;
   const ReadDebugFrame read_debug_frame_;
-  std::vector<std::unique_ptr<Known>> known_;  // sorted by start
-  std::vector<Range> unknown_;                 // without frame information; sorted by start
-  bool is_complete_ = true;                    // code that is in neither is unknown, too
-  bool is_cut_short_ = false;                  // memory ran out in the last Update
+  std::vector<std::unique_ptr<ModuleTables>> known_;  // sorted by start
+  std::vector<Range> unknown_;                        // without frame information; sorted by start
+  bool is_complete_ = true;                           // code that is in neither is unknown, too
+  bool is_cut_short_ = false;                         // memory ran out in the last Update
   std::shared_ptr<RuleCache> cache_ =
       std::make_shared<RuleCache>();  // of all snapshots since a module was let go
 };

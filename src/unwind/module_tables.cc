@@ -1,0 +1,145 @@
+#include "module_tables.h"
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <utility>
+
+#include "cfi_rows.h"
+#include "debug_frame.h"
+#include "strobe/core/memory_windows.h"
+#include "strobe/unwind/known_code.h"
+#include "strobe/unwind/pdata_compiler.h"
+
+namespace strobe::internal {
+namespace {
+
+// The gap between two functions is shorter, unless one of them is assembler without frame
+// information.
+constexpr std::uint32_t kLeastStretchBytes = 32;
+
+// Only an ELF file has one.
+bool MayHaveDebugFrame(const Module& module, const CfiSources& sources) {
+  return sources.read_debug_frame != nullptr && module.has_file() &&
+         module.format == ImageFormat::kElf;
+}
+
+}  // namespace
+
+// Not a static of a function: a fork during the function's first call would leave the static locked
+// in the child.
+const std::shared_ptr<const UnwindTable>& EmptyTable() {
+  using Table = const std::shared_ptr<const UnwindTable>;
+  static constinit std::atomic<Table*> table{nullptr};
+  if (Table* known = table.load(std::memory_order_acquire)) return *known;
+  auto own = std::make_unique<Table>(std::make_shared<const UnwindTable>());
+  Table* known = nullptr;
+  return table.compare_exchange_strong(known, own.get(), std::memory_order_acq_rel) ? *own.release()
+                                                                                    : *known;
+}
+
+bool ModuleTables::CanBuild(const Module& module, const CfiSources& sources) {
+  const bool has_nothing = module.unwind_address == 0 && module.eh_frame_address == 0 &&
+                           module.pdata_address == 0 && module.stack_end == 0 &&
+                           module.kind != ModuleKind::kVdso && !MayHaveDebugFrame(module, sources);
+  return !has_nothing && module.limit - module.start <= std::numeric_limits<std::uint32_t>::max();
+}
+
+bool ModuleTables::Build(std::size_t chunk) {
+  if (tables_[chunk] != nullptr) return false;
+  const auto [first, limit, unbuilt] = Entry(chunk);
+  CompiledCfi compiled =
+      module_.pdata_address != 0 ? CompilePdata(first, limit) : CompileEhFrame(first, limit);
+  const Address stack_end = module_.stack_end;
+  if (stack_end > first && stack_end <= limit)
+    AddStackEnd(static_cast<std::uint32_t>(stack_end - first), compiled);
+  statistics_ += compiled.statistics;
+  tables_[chunk] = compiled.rows.empty() ? EmptyTable()
+                                         : std::make_shared<const UnwindTable>(
+                                               static_cast<std::uint32_t>(limit - first),
+                                               compiled.rows, std::move(compiled.specials));
+  if (--pending_ == 0) {
+    in_memory_ = NewIndex();
+    in_file_ = NewIndex();
+  }
+  return true;
+}
+
+CompiledCfi ModuleTables::CompileEhFrame(Address first, Address limit) {
+  if (!has_index_) ReadIndex();
+  has_index_ = true;
+  CfiRows rows(sources_.architecture, module_.start, module_.limit, first, limit);
+  in_memory_.AddRows(first, limit, rows);
+  if (!in_file_.empty()) in_file_.AddRows(first, limit, rows);
+  is_suspect_ |= in_memory_.has_failed();
+  CompiledCfi compiled = rows.Take();
+  if (sources_.architecture == Architecture::kAarch64 && module_.kind == ModuleKind::kVdso) {
+    std::vector<std::uint8_t> text(static_cast<std::size_t>(limit - first));
+    text.resize(sources_.read(first, text));
+    AddAarch64SignalTrampolines(text, compiled);
+  }
+  if (sources_.architecture == Architecture::kX86_64) {
+    std::vector<std::uint8_t> text;
+    for (const UnknownStretch& stretch : UnknownStretches(
+             compiled, static_cast<std::uint32_t>(limit - first), kLeastStretchBytes)) {
+      text.resize(stretch.end - stretch.begin);
+      text.resize(sources_.read(first + stretch.begin, text));
+      AddCoroutineEnds(stretch.begin, text, compiled);
+    }
+  }
+  return compiled;
+}
+
+CompiledCfi ModuleTables::CompilePdata(Address first, Address limit) {
+  std::vector<std::uint8_t> text(static_cast<std::size_t>(limit - first));
+  text.resize(sources_.read(first, text));
+  MemoryWindows memory(sources_.read);
+  const auto read = [&](Address position, std::span<std::uint8_t> bytes) {
+    const Address address = module_.load_bias + position;
+    if (address < first || address - first > text.size() ||
+        bytes.size() > text.size() - (address - first))
+      return memory(address, bytes);
+    std::copy_n(text.begin() + static_cast<std::ptrdiff_t>(address - first), bytes.size(),
+                bytes.begin());
+    return bytes.size();
+  };
+  CompiledCfi compiled = strobe::CompilePdata(
+      {.read = read,
+       .pdata = static_cast<std::uint32_t>(module_.pdata_address - module_.load_bias),
+       .pdata_bytes = module_.pdata_bytes,
+       .text = static_cast<std::uint32_t>(first - module_.load_bias),
+       .text_limit = static_cast<std::uint32_t>(limit - module_.load_bias)});
+  is_suspect_ |= memory.has_failed();
+  AddStackProbes(text, compiled);
+  return compiled;
+}
+
+void ModuleTables::ReadIndex() {
+  // An earlier call may have run out of memory and left a part of the index.
+  in_memory_ = NewIndex();
+  in_file_ = NewIndex();
+  Address eh_frame = module_.eh_frame_address;
+  if (module_.unwind_address != 0) {
+    eh_frame = 0;
+    if (!in_memory_.ReadSorted(module_.unwind_address)) {
+      std::array<std::uint8_t, 16> header{};
+      const std::size_t got = sources_.read(module_.unwind_address, header);
+      is_suspect_ |= got == 0;
+      eh_frame = EhFrameAddress(std::span(header).first(got), module_.unwind_address);
+    }
+  }
+  if (eh_frame != 0) {
+    in_memory_.Scan(eh_frame, module_.eh_frame_bytes == 0 ? FdeIndex::kMaxEhFrameBytes
+                                                          : module_.eh_frame_bytes);
+  }
+  if (!MayHaveDebugFrame(module_, sources_)) return;
+  // The functions that only the file's .debug_frame has.
+  std::vector<std::uint8_t> debug_frame = sources_.read_debug_frame(module_);
+  MakeEhFrame(debug_frame, module_.load_bias);
+  in_file_.Scan(std::move(debug_frame));
+  in_file_.Remove(in_memory_);
+}
+
+}  // namespace strobe::internal
