@@ -114,18 +114,6 @@ TEST(ThreadRegistry, AReusedSlotBeginsWithAnEmptyRingAndNoCounters) {
   registry.Unregister(slot);
 }
 
-TEST(ThreadRegistry, AsManyRegistriesAsThereAreArenas) {
-  std::vector<std::unique_ptr<Registry>> registries;
-  for (std::size_t i = 0; i < kMaxArenas; ++i) {
-    registries.push_back(std::make_unique<Registry>(1, kRingBytes));
-    ASSERT_TRUE(registries.back()->Open().ok());
-  }
-  Registry one_too_many(1, kRingBytes);
-  EXPECT_EQ(one_too_many.Open().code(), absl::StatusCode::kResourceExhausted);
-  registries.pop_back();
-  EXPECT_TRUE(one_too_many.Open().ok());
-}
-
 struct WithoutMemory : testing::ManualPlatform {
   static Mapping MapMemory(std::uint64_t /*bytes*/) { return {}; }
 };

@@ -5,42 +5,35 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "strobe/base/memory_guard.h"
 #include "strobe/base/visibility.h"
 #include "strobe/core/stats.h"
 #include "strobe/core/thread_info.h"
-#include "strobe/runtime/capture.h"
 #include "strobe/runtime/registered_thread.h"
 #include "strobe/runtime/slot_arena.h"
+#include "strobe/runtime/slot_blocks.h"
 
 STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
 
-// Thread-safe. Owns the RegisteredThreads; here a slot is one of them. A slot goes from free to
-// live when a thread registers, and back when the registration ends. It is free at once while no
-// collector runs. Else it is retired until the collector has drained its last records.
+// Thread-safe. Owns the slots, which are RegisteredThreads. A slot goes from free to live when a
+// thread registers, and back when the registration ends. It is free at once while no collector
+// runs. Else it is retired until the collector has drained its last records.
 template <class Traits>
 class ThreadRegistry {
  public:
   using Slot = RegisteredThread<Traits>;
 
   ThreadRegistry(std::size_t max_threads, std::size_t ring_bytes)
-      : max_threads_(max_threads), ring_bytes_(ring_bytes) {}
-  ~ThreadRegistry() {
-    if (arena() == nullptr) return;
-    CaptureEntryOf(arena()->number()).function.store(nullptr, std::memory_order_release);
-    SlotArena<Traits>::Release(arena());
-  }
+      : max_threads_(max_threads), ring_bytes_(ring_bytes), blocks_(ring_bytes) {}
   ThreadRegistry(const ThreadRegistry&) = delete;
   ThreadRegistry& operator=(const ThreadRegistry&) = delete;
 
@@ -188,61 +181,23 @@ class ThreadRegistry {
     stats.threads_registered = live_.size();
     stats.threads_ended = ended_count_;
     stats.threads_refused = refused_;
-    if (arena() != nullptr) stats.memory_bytes += arena()->memory_bytes();
-    stats.memory_bytes += blocks_.size() * sizeof(Block);
+    stats.memory_bytes += blocks_.memory_bytes();
   }
 
-  // True if a capture is under way in any slot. Needs neither memory nor a lock.
-  [[nodiscard]] bool IsCapturing() {
-    bool is_capturing = false;
-    arena()->VisitAll([&](const SampleChannel<Traits>& channel) {
-      is_capturing |= channel.is_capturing.load(std::memory_order_seq_cst);
-    });
-    return is_capturing;
-  }
-
-  // The arena; nullptr before the first registration or Open(). Signal-safe.
-  SlotArena<Traits>* arena() const { return arena_.load(std::memory_order_acquire); }
-
-  // Makes sure that there is an arena.
-  absl::Status Open() {
-    const std::lock_guard lock(mutex_);
-    return OpenLocked();
-  }
-
-  // Calls visit(slot) for each slot, live or not. Needs no memory.
+  // See SlotBlocks. Register opens the arena, too.
+  SlotArena<Traits>* arena() const { return blocks_.arena(); }
+  absl::Status Open() { return blocks_.Open(); }
   template <class Visitor>
   void VisitAll(Visitor&& visit) {
-    for (std::size_t i = 0; Block* const block = BlockOf(i); ++i) {
-      for (Slot& slot : *block) visit(slot);
-    }
+    blocks_.VisitAll(std::forward<Visitor>(visit));
   }
-
-  // Calls visit(slot) for each slot marked since the last call. Needs no memory.
   template <class Visitor>
   void VisitMarked(Visitor&& visit) {
-    arena()->VisitMarks([&](std::size_t chunk, std::uint64_t marks) {
-      Block* const block = BlockOf(chunk);
-      if (block == nullptr) return;  // the mark of an earlier owner
-      for (; marks != 0; marks &= marks - 1)
-        visit((*block)[static_cast<std::size_t>(std::countr_zero(marks))]);
-    });
+    blocks_.VisitMarked(std::forward<Visitor>(visit));
   }
+  [[nodiscard]] bool IsCapturing() { return blocks_.IsCapturing(); }
 
  private:
-  using Block = std::array<Slot, SlotArena<Traits>::kSlotsPerChunk>;
-
-  absl::Status OpenLocked() {
-    if (arena() != nullptr) return absl::OkStatus();
-    SlotArena<Traits>* const arena = SlotArena<Traits>::Acquire(ring_bytes_);
-    if (arena == nullptr) return absl::ResourceExhaustedError("too many profilers exist at a time");
-    arena_.store(arena, std::memory_order_release);
-    CaptureEntry& entry = CaptureEntryOf(arena->number());
-    entry.context = arena;
-    entry.function.store(&CaptureSample<Traits>, std::memory_order_release);
-    return absl::OkStatus();
-  }
-
   // Takes the mutex for each batch, because threads that register wait for it. May leave out slots
   // that come or go meanwhile.
   template <class Visitor>
@@ -259,34 +214,18 @@ class ThreadRegistry {
       return absl::ResourceExhaustedError("threads.max_threads: as many threads as allowed (" +
                                           std::to_string(max_threads_) + ") are registered");
     }
-    absl::Status status = OpenLocked();
+    absl::Status status = Open();
     if (!status.ok()) return status;
     return free_.empty() ? Grow() : absl::OkStatus();
   }
 
-  // Makes as many free slots as the next chunk of the arena has channels.
+  // Makes further slots, which are free.
   absl::Status Grow() {
-    const std::size_t chunk = blocks_.size();
-    if (chunk == SlotArena<Traits>::kMaxChunks)
-      return absl::ResourceExhaustedError("no room for another thread's state");
-    MakeRoomFor((chunk + 1) * SlotArena<Traits>::kSlotsPerChunk);
-    auto block = std::make_unique<Block>();
-    const auto channels = arena()->Channels(chunk);
-    if (channels.empty())
-      return absl::ResourceExhaustedError("no memory for another thread's ring");
-    blocks_.push_back(std::move(block));
-    for (std::size_t i = channels.size(); i-- > 0;) {
-      Slot& slot = (*blocks_.back())[i];
-      slot.Use(channels[i]);
-      free_.push_back(&slot);
-    }
+    MakeRoomFor(blocks_.size() + SlotBlocks<Traits>::kBlockSlots);
+    const absl::StatusOr<std::span<Slot>> slots = blocks_.Grow();
+    if (!slots.ok()) return slots.status();
+    for (std::size_t i = slots->size(); i-- > 0;) free_.push_back(&(*slots)[i]);
     return absl::OkStatus();
-  }
-
-  // The slots of a chunk of the arena; nullptr if there are none.
-  Block* BlockOf(std::size_t chunk) {
-    const std::lock_guard lock(mutex_);
-    return chunk < blocks_.size() ? blocks_[chunk].get() : nullptr;
   }
 
   // Reserves room for that many slots in each list, so that the end of a registration needs no
@@ -324,8 +263,7 @@ class ThreadRegistry {
   const std::size_t ring_bytes_;
   std::mutex mutex_;
   std::array<std::mutex, kControlMutexes> control_mutexes_;
-  std::atomic<SlotArena<Traits>*> arena_{nullptr};
-  std::vector<std::unique_ptr<Block>> blocks_;  // by chunk of the arena; all are freed together
+  SlotBlocks<Traits> blocks_;
   std::vector<Slot*> free_;
   std::vector<Slot*> live_;
   std::vector<Slot*> retired_;
