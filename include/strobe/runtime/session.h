@@ -2,14 +2,10 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
 #include <optional>
-#include <tuple>
-#include <type_traits>
-#include <utility>
 #include <vector>
 
 #include "strobe/aggregate/label_table.h"
@@ -21,11 +17,10 @@
 #include "strobe/provider/provider_list.h"
 #include "strobe/runtime/collector_counters.h"
 #include "strobe/runtime/loaded_code.h"
-#include "strobe/runtime/poll_rounds.h"
 #include "strobe/runtime/recording_columns.h"
 #include "strobe/runtime/slot_accounts.h"
 #include "strobe/runtime/slot_drain.h"
-#include "strobe/runtime/slot_thread.h"
+#include "strobe/runtime/thread_poller.h"
 #include "strobe/runtime/thread_registry.h"
 
 STROBE_HIDDEN_BEGIN
@@ -45,7 +40,6 @@ class Session {
  public:
   using Slot = RegisteredThread<Traits>;
   using Providers = typename Traits::Providers;
-  using Platform = typename Traits::Platform;
   static constexpr std::size_t kCount = Providers::kCount;
   using Row = typename SlotAccounts<Traits>::Row;
 
@@ -58,8 +52,8 @@ class Session {
         earlier_overflowed_(counters_.overflowed.load(std::memory_order_relaxed)),
         accounts_(options.sampling, registry, counters, signal, providers),
         drain_(options.collector, registry, code, counters, accounts_, Now()),
-        columns_(EnabledColumns(accounts_.providers())),
-        random_(static_cast<std::uint64_t>(clock_.MonotonicNs())) {
+        poller_(registry, code, counters, accounts_, drain_),
+        columns_(EnabledColumns(accounts_.providers())) {
     registry_.arena()->max_frames.store(static_cast<std::uint32_t>(*options.sampling.max_frames),
                                         std::memory_order_relaxed);
   }
@@ -125,20 +119,7 @@ class Session {
 
   // Runs the poll rounds that are due. Returns when the next one is due, or INT64_MAX if none is
   // planned.
-  std::int64_t Poll(std::int64_t now_ns) {
-    std::int64_t next_ns = INT64_MAX;
-    accounts_.providers().ForEachEnabled([&](auto& provider, auto index) {
-      if constexpr (PolledProvider<std::remove_reference_t<decltype(provider)>>) {
-        PollRounds<Platform>& rounds = poll_rounds_[index];
-        if (rounds.IsDue(now_ns)) PollAll(provider, index);
-        if (rounds.IsOpen(now_ns) && !rounds.Plan(now_ns, provider.poll_period_ns(random_))) {
-          counters_.polls_put_off.fetch_add(1, std::memory_order_relaxed);
-        }
-        next_ns = std::min(next_ns, rounds.due_ns());
-      }
-    });
-    return next_ns;
-  }
+  std::int64_t Poll(std::int64_t now_ns) { return poller_.Poll(now_ns); }
 
   // Attaches all registered threads. Call it after the registry's BeginCollecting. Threads that
   // register later attach themselves.
@@ -213,46 +194,6 @@ class Session {
   void EndRecording(std::size_t place) { recorder().End(place); }
 
  private:
-  template <class Provider>
-  static constexpr bool kSkipsIdleThreads = ClockedProvider<Provider>&& requires {
-    Provider::kSkipsIdleThreads;
-  };
-
-  template <class Provider, class Index>
-  void PollAll(Provider& provider, Index index) {
-    const auto copy = [&](std::vector<Slot*>& slots) { registry_.CopyLive(slots); };
-    const auto poll = [&](Slot& slot) { PollThread(slot, provider, index); };
-    if constexpr (kSkipsIdleThreads<Provider>) {
-      poll_rounds_[index].RunBusy(slots_, provider.period_ns(), copy, poll);
-    } else {
-      poll_rounds_[index].RunAll(slots_, copy, poll);
-    }
-    if (drain_.has_deferred()) code_.Publish();
-  }
-
-  template <class Provider, class Index>
-  void PollThread(Slot& slot, Provider& provider, Index index) {
-    // Drains first: else a thread whose stack waits for a table would be interrupted again, though
-    // it has not run.
-    const std::unique_lock<std::mutex> lock = drain_.Drain(slot);
-    if (!slot.is_attached) return;
-    SlotThread<Traits> thread(slot, index, signal());
-    const PollVerdict verdict =
-        provider.Poll(thread, std::get<index>(slot.states), clock_.MonotonicNs());
-    bool is_extended = false;
-    if (verdict.action == PollVerdict::Action::kExtendLast) {
-      // If memory runs out, a new stack takes the weight.
-      static_cast<void>(counters_.HasMemoryFor(
-          [&] { is_extended = drain_.ExtendLast(slot, index, verdict.weight); }));
-    }
-    if (verdict.action != PollVerdict::Action::kNothing && !is_extended)
-      thread.Request(verdict.weight, verdict.wants_cpu_clock);
-    if constexpr (kSkipsIdleThreads<Provider>) {
-      poll_rounds_[index].idle_threads().Note(slot.channel->token.index, slot.attach_cpu_ns,
-                                              thread.read_cpu_ns());
-    }
-  }
-
   void CountOutOfMemory() { counters_.out_of_memory.fetch_add(1, std::memory_order_relaxed); }
 
   [[nodiscard]] Recorder& recorder() { return drain_.intake().recorder(); }
@@ -303,8 +244,7 @@ class Session {
 
   void Finish(Slot& slot) {
     if (!slot.needs_finish) return;
-    for (PollRounds<Platform>& rounds : poll_rounds_)
-      rounds.idle_threads().Forget(slot.channel->token.index);
+    poller_.Forget(slot);
     drain_.Finish(slot);
   }
 
@@ -320,11 +260,10 @@ class Session {
   typename Traits::Clock clock_;
   SlotAccounts<Traits> accounts_;
   SlotDrain<Traits> drain_;
+  ThreadPoller<Traits> poller_;
   const RecordingColumns columns_;
-  LabelTable labels_;  // the label sets of threads' context words
-  RandomSource random_;
+  LabelTable labels_;         // the label sets of threads' context words
   std::vector<Slot*> slots_;  // scratch
-  std::array<PollRounds<Platform>, kCount> poll_rounds_;
   std::int64_t memory_seen_to_ns_ = 0;
 };
 

@@ -1,0 +1,137 @@
+// A session that a test plays on one thread.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "manual_traits.h"
+#include "strobe/base/visibility.h"
+#include "strobe/runtime/session.h"
+
+STROBE_HIDDEN_BEGIN
+namespace strobe::internal {
+
+using testing::ManualClock;
+using testing::ManualPlatform;
+using testing::ManualTraits;
+
+// Holds a walk in the middle for as long as a test says.
+struct HoldingUnwinder : testing::ArchetypeUnwinder {
+  static inline constinit std::atomic<bool> is_to_hold{false};
+  static inline constinit std::atomic<bool> is_holding{false};
+  template <StackMemory M>
+  WalkResult Unwind(const NativeRegisters& registers, const M& memory,
+                    std::span<Address> output) const noexcept {
+    for (; is_to_hold.load(); is_holding.store(true)) {
+    }
+    return testing::ArchetypeUnwinder::Unwind(registers, memory, output);
+  }
+};
+struct SessionTraits : ManualTraits {
+  using Unwinder = HoldingUnwinder;
+};
+using Registry = ThreadRegistry<SessionTraits>;
+using Slot = Registry::Slot;
+using Sums = std::map<std::string, std::int64_t>;
+
+inline constexpr std::int64_t kMs = 1'000'000;
+inline constexpr std::size_t kSamples = 0;  // columns
+inline constexpr std::size_t kCpu = 1;
+inline constexpr std::size_t kWall = 2;
+
+// A session played on one thread: the test is the kernel, every registered thread, and the
+// collector.
+class SessionTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    ManualPlatform::Reset();
+    ManualClock::Reset();
+    ASSERT_TRUE(registry_.Open().ok());
+  }
+  void TearDown() override {
+    if (session_ != nullptr) Finish();
+    std::vector<Slot*> live;
+    registry_.CopyLive(live);
+    for (Slot* slot : live) Unlink(slot);
+    for (Slot* slot : live) registry_.Unregister(slot);
+  }
+
+  void Begin(SamplingOptions sampling = {.wall_frequency_hz = 10}) {
+    options_.sampling = std::move(sampling);
+    session_ = std::make_unique<Session<SessionTraits>>(options_, registry_, code_, counters_, 23);
+    registry_.BeginCollecting();
+    session_->Begin();
+    session_->Poll(Now());
+  }
+  Slot* Register(std::uint64_t id, const std::string& name) {
+    Slot* slot = *registry_.Register({.id = id, .stack = {}}, name);
+    slot->next = ThreadLinks();
+    ThreadLinks() = slot;
+    if (session_ != nullptr) session_->Attach(*slot);
+    return slot;
+  }
+  void Unregister(Slot* slot) {
+    if (session_ != nullptr) session_->Detach(*slot);
+    Unlink(slot);
+    registry_.Unregister(slot);
+  }
+  static void Unlink(Slot* slot) {
+    ThreadLink** link = &ThreadLinks();
+    while (*link != slot) link = &(*link)->next;
+    *link = slot->next;
+  }
+
+  static std::int64_t Now() { return ManualClock().MonotonicNs(); }
+  // The thread runs; its timer expires as the kernel's would, all expiries of this run in one
+  // signal.
+  void Run(Slot* slot, std::int64_t cpu_ns, Address pc = 0x400000) {
+    ManualPlatform::RunFor(slot->channel->thread_id, cpu_ns);
+    ManualClock::Advance(cpu_ns);
+    const auto timer = ManualPlatform::With([&](auto& state) {
+      const auto at = state.timers.find(slot->channel->thread_id);
+      return at == state.timers.end() ? ManualPlatform::Timer() : at->second;
+    });
+    if (!timer.is_started) return;
+    const std::int64_t used_ns =
+        ManualPlatform::ThreadCpuTimeNs(slot->channel->thread_id) - slot->attach_cpu_ns;
+    const std::int64_t expiries =
+        used_ns < timer.first_ns ? 0 : 1 + (used_ns - timer.first_ns) / timer.period_ns;
+    std::int64_t& done = expiries_[slot];
+    if (expiries == done) return;
+    EXPECT_TRUE(
+        ManualPlatform::Deliver(timer.payload, expiries - std::exchange(done, expiries), pc));
+  }
+  Profile Take() { return ProfileOf(session_->TakePeriod(), session_->columns()); }
+  static Profile ProfileOf(RecordedPeriod period, const RecordingColumns& columns) {
+    Profile profile;
+    profile.value_types = ValueTypesOf(columns, ManualTraits::Providers::AllValueTypes());
+    strobe::FillProfile(std::move(period.samples), profile);
+    return profile;
+  }
+  Profile Finish() {
+    session_->End();
+    session_->FinishAll();
+    Profile profile = Take();
+    session_.reset();
+    return profile;
+  }
+
+  ProfilerOptions options_;
+  Registry registry_{100, 32 * 1024};
+  CodeRegistry generated_;
+  CollectorCounters counters_;
+  LoadedCode<SessionTraits> code_{generated_, counters_};
+  std::unique_ptr<Session<SessionTraits>> session_;
+  std::map<Slot*, std::int64_t> expiries_;
+};
+
+}  // namespace strobe::internal
+STROBE_HIDDEN_END
