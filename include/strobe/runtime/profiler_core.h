@@ -24,10 +24,11 @@
 #include "strobe/core/stats.h"
 #include "strobe/export/parts.h"
 #include "strobe/runtime/abstract_core.h"
+#include "strobe/runtime/calling_thread.h"
 #include "strobe/runtime/capture_here.h"
 #include "strobe/runtime/code_registry.h"
+#include "strobe/runtime/current_session.h"
 #include "strobe/runtime/diagnosis.h"
-#include "strobe/runtime/ended_exports.h"
 #include "strobe/runtime/exit_list.h"
 #include "strobe/runtime/loaded_code.h"
 #include "strobe/runtime/output_accounts.h"
@@ -99,21 +100,13 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
     // This store comes first: a session that begins just now, unseen by the next line, must not
     // attach the slot.
     slot->is_ending.store(true, std::memory_order_release);
-    if (const Running running = CopyRunning()) running->session().Detach(*slot);
-    // Captures run on this thread, so none is under way. If the thread's cancellation ended a
-    // capture, the flag is still set.
-    if constexpr (!Platform::kCopiesStacks)
-      slot->channel->is_capturing.store(false, std::memory_order_relaxed);
-    RestoreMask<Platform>(*slot);
-    ThreadLink** link = &ThreadLinks();
-    while (*link != slot) link = &(*link)->next;
-    *link = slot->next;
-    if (registry_.Unregister(slot)) delete this;
+    if (const Running running = current_.Get()) running->session().Detach(*slot);
+    if (UnregisterCallingThread(registry_, slot)) delete this;
   }
 
   absl::Status Start() override {
     const std::lock_guard lock(control_mutex_);
-    if (CopyRunning() != nullptr)
+    if (current_.Get() != nullptr)
       return MakeStatus(absl::StatusCode::kFailedPrecondition, "the profiler is already running");
     absl::Status status;
     if (!counters_.HasMemoryFor([&] { status = StartLocked(); })) status = OutOfMemory();
@@ -121,9 +114,7 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
       ExitList::Add(registry_.arena()->number(), this, &Platform::AtExit);
       is_listed_ = true;
     }
-    const std::lock_guard running_lock(running_mutex_);
-    was_started_ = true;
-    last_start_ = status;
+    current_.NoteStart(status);
     return status;
   }
 
@@ -134,7 +125,7 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
 
   absl::Status Flush() override {
     const std::lock_guard lock(control_mutex_);
-    const Running running = CopyRunning();
+    const Running running = current_.Get();
     return running != nullptr ? running->Flush() : NotRunning();
   }
 
@@ -175,17 +166,17 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
   }
 
  private:
-  using Running = std::shared_ptr<RunningSession<Traits>>;
+  using Running = typename CurrentSession<RunningSession<Traits>>::Pointer;
 
   absl::StatusOr<Profile> TryToRecord(const RecordingOptions& options) {
     if (absl::Status status = Validate(options); !status.ok()) return status;
-    const Running running = CopyRunning();
+    const Running running = current_.Get();
     if (running == nullptr) return NotRunning();
     return running->Record(options);
   }
 
   Stats CollectStats() {
-    const Running running = CopyRunning();
+    const bool is_running = current_.Get() != nullptr;
     Stats stats;
     stats.outputs = NewAccounts(Traits::Outputs::kFileSuffixes);
     registry_.AddTo(stats);
@@ -195,11 +186,9 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
     const double cpu_hz = *options_.sampling.cpu_frequency_hz;
     stats.requested_rate_hz = cpu_hz > 0 ? cpu_hz : *options_.sampling.wall_frequency_hz;
     stats.signal_number = signal_.number.load(std::memory_order_relaxed);
-    if (running == nullptr)
+    if (!is_running)
       stats.threads_on_fallback = stats.threads_blocking = 0;  // no collector polls them
-    const std::lock_guard lock(running_mutex_);
-    ended_exports_.AddTo(stats);
-    if (running != nullptr && running_ == running) AddExportsOf(*running->worker(), stats);
+    current_.AddExportsTo(stats);
     return stats;
   }
 
@@ -217,10 +206,7 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
       facts.handler = HandlerState::kOurs;
     facts.threads_given_up =
         GlobalHandlerCounters().threads_given_up.load(std::memory_order_relaxed);
-    const std::lock_guard lock(running_mutex_);
-    facts.last_start = last_start_;
-    facts.was_started = was_started_;
-    facts.is_running = running_ != nullptr;
+    current_.AddTo(facts);
     return internal::Diagnose(facts);
   }
 
@@ -232,36 +218,16 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
 
   absl::StatusOr<Slot*> TryRegister(std::string_view name) {
     if (absl::Status status = Usable(); !status.ok()) return status;
-    if (absl::Status status = registry_.Open(); !status.ok()) return status;
-    const std::uint8_t arena = registry_.arena()->number();
-    for (const ThreadLink* link = ThreadLinks(); link != nullptr; link = link->next) {
-      // The arena's number is not enough: the link may belong to a registration that a fork has
-      // left to the parent.
-      if (link->token->arena != arena) continue;
-      const auto* const channel = registry_.arena()->Find(link->token->index);
-      if (channel != nullptr && &channel->token == link->token)
-        return absl::AlreadyExistsError("this thread is registered with this profiler already");
-    }
     absl::StatusOr<Slot*> slot =
-        registry_.Register(Platform::CurrentThread(), SanitizedThreadName(name), [this](Slot& own) {
-          CheckMask<Platform>(own, signal_, *options_.sampling.unblock_signal);
-        });
+        RegisterCallingThread(registry_, name, signal_, *options_.sampling.unblock_signal);
     if (!slot.ok()) return slot;
-    // A signal may come between any two of these stores: the list is valid after each of them.
-    (*slot)->next = ThreadLinks();
-    std::atomic_signal_fence(std::memory_order_seq_cst);
-    ThreadLinks() = *slot;
-    std::atomic_signal_fence(std::memory_order_seq_cst);
-    if (const Running running = CopyRunning()) running->session().Attach(**slot);
+    if (const Running running = current_.Get()) running->session().Attach(**slot);
     return slot;
   }
 
   absl::Status StartLocked() {
     if (absl::Status status = Usable(); !status.ok()) return status;
-    {
-      const std::lock_guard lock(running_mutex_);
-      if (absl::Status status = ended_exports_.MakeRoom(); !status.ok()) return status;
-    }
+    if (absl::Status status = current_.MakeRoom(); !status.ok()) return status;
     if (absl::Status status = registry_.Open(); !status.ok()) return status;
     const int signal = signal_.template Wanted<Platform>();
     if (absl::Status status = Platform::InstallHandler(signal); !status.ok()) return status;
@@ -269,24 +235,19 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
     const auto running = std::make_shared<RunningSession<Traits>>(
         options_, parts_, registry_, loaded_code_, counters_, signal_, maker_);
     if (absl::Status status = running->Begin(); !status.ok()) return status;
-    {
-      const std::lock_guard lock(running_mutex_);
-      running_ = running;
-    }
+    current_.Set(running);
     running->session().Begin();
     return absl::OkStatus();
   }
 
   // Requires control_mutex_. Throws nothing.
   absl::Status StopLocked() {
-    const Running running = CopyRunning();
+    const Running running = current_.Get();
     if (running == nullptr) return NotRunning();
     if (std::exchange(is_listed_, false) && !ExitList::Remove(registry_.arena()->number(), this))
       is_exit_using_ = true;
     absl::Status status = running->End();
-    const std::lock_guard running_lock(running_mutex_);
-    ended_exports_.Add(running->worker());
-    running_ = nullptr;
+    current_.Clear();
     return status;
   }
 
@@ -303,11 +264,6 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
                          std::memory_order_release);  // the last access: deletion is allowed now
   }
 
-  Running CopyRunning() {
-    const std::lock_guard lock(running_mutex_);
-    return running_;
-  }
-
   const std::uint64_t fork_count_ = Platform::ForkCount();
   const ProfilerOptions options_;
   const Parts<Traits> parts_;
@@ -322,11 +278,7 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
   bool is_listed_ = false;    // in the ExitList, unless the exit has removed it
   std::atomic<bool> is_exit_using_{false};
 
-  std::mutex running_mutex_;  // never locked during a wait
-  Running running_;
-  absl::Status last_start_;
-  bool was_started_ = false;
-  EndedExports<ExportWorker<Traits>> ended_exports_{counters_};
+  CurrentSession<RunningSession<Traits>> current_{counters_};
   ProfileMaker<Traits> maker_{counters_, [this] { return CollectStats(); }};
 };
 

@@ -39,6 +39,7 @@ template <class Traits>
 class RunningSession {
  public:
   using Deadline = Monitor::Deadline;
+  using Worker = ExportWorker<Traits>;
 
   // All arguments except `options` and `parts` must outlive this object.
   RunningSession(const ProfilerOptions& options, const Parts<Traits>& parts,
@@ -50,12 +51,12 @@ class RunningSession {
         stop_timeout_(StopTimeout(options.exporter)),
         session_(options, registry, code, counters, signal.number.load(std::memory_order_relaxed),
                  parts.providers),
-        worker_(std::make_shared<ExportWorker<Traits>>(options.exporter, parts)),
+        worker_(std::make_shared<Worker>(options.exporter, parts)),
         collector_(options, session_, counters, MakeCallbacks(signal)) {}
 
   [[nodiscard]] Session<Traits>& session() { return session_; }
   // Outlives the session if an exporter hangs.
-  [[nodiscard]] const std::shared_ptr<ExportWorker<Traits>>& worker() const { return worker_; }
+  [[nodiscard]] const std::shared_ptr<Worker>& worker() const { return worker_; }
 
   // Begins both threads, or none. session().Begin() attaches the program's threads.
   absl::Status Begin() {
@@ -169,7 +170,7 @@ class RunningSession {
   ProfileMaker<Traits>& maker_;
   const std::chrono::milliseconds stop_timeout_;
   Session<Traits> session_;
-  const std::shared_ptr<ExportWorker<Traits>> worker_;
+  const std::shared_ptr<Worker> worker_;
   Collector<Traits> collector_;
 };
 

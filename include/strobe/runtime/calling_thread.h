@@ -1,0 +1,76 @@
+// The calling thread's registration with a profiler: how it begins, and how it ends.
+#pragma once
+
+#include <atomic>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "strobe/base/visibility.h"
+#include "strobe/core/registration.h"
+#include "strobe/core/thread_info.h"
+#include "strobe/platform/capture_target.h"
+#include "strobe/runtime/delivery_check.h"
+#include "strobe/runtime/registered_thread.h"
+#include "strobe/runtime/thread_registry.h"
+
+STROBE_HIDDEN_BEGIN
+namespace strobe::internal {
+
+// True if the calling thread has a registration with this registry, which must be open.
+template <class Traits>
+bool IsCallingThreadRegistered(const ThreadRegistry<Traits>& registry) {
+  SlotArena<Traits>& arena = *registry.arena();
+  for (const ThreadLink* link = ThreadLinks(); link != nullptr; link = link->next) {
+    // The arena's number is not enough: the link may belong to a registration that a fork has left
+    // to the parent.
+    if (link->token->arena != arena.number()) continue;
+    const auto* const channel = arena.Find(link->token->index);
+    if (channel != nullptr && &channel->token == link->token) return true;
+  }
+  return false;
+}
+
+// Returns a live slot, to which signals for the calling thread find their way from now on. Unblocks
+// the signal if `may_unblock`. AlreadyExists if the thread is registered; ResourceExhausted at a
+// limit. std::bad_alloc leaves all as it was.
+template <class Traits>
+absl::StatusOr<RegisteredThread<Traits>*> RegisterCallingThread(ThreadRegistry<Traits>& registry,
+                                                                std::string_view name,
+                                                                const SignalInUse& signal,
+                                                                bool may_unblock) {
+  using Platform = typename Traits::Platform;
+  using Slot = RegisteredThread<Traits>;
+  if (absl::Status status = registry.Open(); !status.ok()) return status;
+  if (IsCallingThreadRegistered(registry))
+    return absl::AlreadyExistsError("this thread is registered with this profiler already");
+  absl::StatusOr<Slot*> slot =
+      registry.Register(Platform::CurrentThread(), SanitizedThreadName(name),
+                        [&](Slot& own) { CheckMask<Platform>(own, signal, may_unblock); });
+  if (!slot.ok()) return slot;
+  // A signal may come between any two of these stores: the list is valid after each of them.
+  (*slot)->next = ThreadLinks();
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  ThreadLinks() = *slot;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  return slot;
+}
+
+// Ends a registration of the calling thread, whose slot has been detached. Returns true if the slot
+// was the last live one and the registry's owner is gone.
+template <class Traits>
+bool UnregisterCallingThread(ThreadRegistry<Traits>& registry, RegisteredThread<Traits>* slot) {
+  using Platform = typename Traits::Platform;
+  // Captures run on this thread, so none is under way. If the thread's cancellation ended a
+  // capture, the flag is still set.
+  if constexpr (!Platform::kCopiesStacks)
+    slot->channel->is_capturing.store(false, std::memory_order_relaxed);
+  RestoreMask<Platform>(*slot);
+  ThreadLink** link = &ThreadLinks();
+  while (*link != slot) link = &(*link)->next;
+  *link = slot->next;
+  return registry.Unregister(slot);
+}
+
+}  // namespace strobe::internal
+STROBE_HIDDEN_END
