@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <array>
-#include <cstddef>
+#include <atomic>
 #include <cstdint>
 #include <mutex>
 #include <tuple>
