@@ -9,6 +9,7 @@
 
 #include "absl/hash/hash.h"
 #include "strobe/core/stack.h"
+#include "thread_amounts.h"
 
 namespace strobe {
 namespace {
@@ -43,7 +44,7 @@ class Conversion {
   void Run(Profile& profile) {
     MergeNodes();
     MergeRows();
-    SettleThreads();
+    DivideAmounts();
     WriteStacks(profile);
     WriteFramesAndModules(profile);
     WriteThreads(profile);
@@ -62,28 +63,6 @@ class Conversion {
     LabelSet set;
     std::uint32_t account = 0;
   };
-  // One column of one thread. The sums may wrap if weights are forged.
-  struct ThreadBalance {
-    std::uint64_t owed = 0;   // minus the sum of the values less than 0
-    std::uint64_t owned = 0;  // sum of the others
-    std::uint64_t seen = 0;   // part of `owned` that calls of Settle have had
-    std::uint64_t given = 0;  // sum of their results
-
-    // Settles the next value: `owed` is subtracted from all values in proportion.
-    std::int64_t Settle(std::int64_t value) {
-      if (value <= 0) return 0;
-      seen += static_cast<std::uint64_t>(value);
-      const std::uint64_t left = owned > owed ? owned - owed : 0;
-      const double part =
-          static_cast<double>(left) * (static_cast<double>(seen) / static_cast<double>(owned));
-      const std::uint64_t due = seen != owned && part < static_cast<double>(left)
-                                    ? std::min(left, static_cast<std::uint64_t>(part))
-                                    : left;
-      const std::uint64_t before = std::exchange(given, std::max(given, due));
-      return static_cast<std::int64_t>(given - before);
-    }
-  };
-
   // The merged frame's number.
   std::uint32_t InternFrame(Address address, std::uint32_t module) {
     const auto [at, is_new] = frame_ids_.try_emplace(std::pair(address, module),
@@ -210,31 +189,15 @@ class Conversion {
     return label_sets_[rows_[row].labels].account;
   }
 
-  // Subtracts values less than 0 from the other rows of their thread, in proportion, so that the
-  // thread's sum stays the same.
-  void SettleThreads() {
-    const std::size_t width = period_.rows.value_count();
-    for (std::size_t column = 0; column < width; ++column) {
-      const auto value = [&](std::size_t row) -> std::int64_t& {
-        return values_[row * width + column];
-      };
-      std::unordered_map<std::uint32_t, ThreadBalance> balances;  // of threads with such values
-      for (std::size_t row = 0; row < rows_.size(); ++row) {
-        if (value(row) < 0) balances[AccountOf(row)].owed -= static_cast<std::uint64_t>(value(row));
-      }
-      if (balances.empty()) continue;
-      for (std::size_t row = 0; row < rows_.size(); ++row) {
-        const auto balance = balances.find(AccountOf(row));
-        if (balance != balances.end() && value(row) > 0)
-          balance->second.owned += static_cast<std::uint64_t>(value(row));
-      }
-      for (std::size_t row = 0; row < rows_.size(); ++row) {
-        const auto balance = balances.find(AccountOf(row));
-        if (balance != balances.end()) value(row) = balance->second.Settle(value(row));
-      }
-      for (const auto& [account, balance] : balances)
-        sums_cut_ += balance.owed > balance.owned ? 1 : 0;
+  // Divides each thread's residual among its rows: see DivideResiduals.
+  void DivideAmounts() {
+    const auto residual = pseudo_nodes_.find(static_cast<Address>(PseudoFrame::kResidual));
+    std::vector<internal::AmountRow> rows(rows_.size());
+    for (std::size_t row = 0; row < rows_.size(); ++row) {
+      rows[row] = {AccountOf(row),
+                   residual != pseudo_nodes_.end() && rows_[row].node == residual->second};
     }
+    sums_cut_ = internal::DivideResiduals(rows, values_);
   }
 
   [[nodiscard]] bool IsZero(std::size_t row) const {

@@ -140,7 +140,7 @@ bool Aggregator::ExtendLast(std::uint32_t thread, std::span<const std::int64_t> 
     overflowed_ += owner.last_is_overflow ? 1 : 0;
     rows_.Add(owner.last_row, values);
   } else {
-    AddToLast(thread, values);
+    AddToRow(thread, owner.is_whole ? owner.node : kNone, values);
   }
   return true;
 }
@@ -157,26 +157,6 @@ void Aggregator::ForgetLast(std::uint32_t thread) {
 void Aggregator::AddPseudo(std::uint32_t thread, PseudoFrame frame,
                            std::span<const std::int64_t> values) {
   rows_.Add(PseudoRow(thread, frame), values);
-}
-
-void Aggregator::AddToLast(std::uint32_t thread, std::span<const std::int64_t> values) {
-  const Thread& owner = threads_[thread];
-  AddToRow(thread, owner.is_whole ? owner.node : kNone, values);
-}
-
-void Aggregator::HoldBack(std::uint32_t thread, std::span<const std::int64_t> values) {
-  if (threads_[thread].last_row == kNone) return;
-  std::vector<std::int64_t> negated;
-  for (const std::int64_t value : values)
-    negated.push_back(static_cast<std::int64_t>(-static_cast<std::uint64_t>(value)));
-  const std::uint32_t row = threads_[thread].last_row;
-  held_back_.push_back({thread, row, {values.begin(), values.end()}});
-  rows_.Add(row, negated);
-}
-
-void Aggregator::ReturnHeldBack() {
-  for (const HeldBack& held : held_back_) rows_.Add(held.row, held.values);
-  held_back_.clear();
 }
 
 // Copies the part of the period that must be copied, which takes memory. The trie, the rows, and
@@ -237,10 +217,6 @@ AggregatedPeriod Aggregator::Take(const LabelTable& labels) {
     thread.last_row = kNone;
     thread.last_is_overflow = false;
     CarryOver(thread, period.trie);
-  }
-  for (const auto& [key, row, values] : std::exchange(held_back_, {})) {
-    const auto add = [&, key = key, &values = values] { AddToLast(key, values); };
-    if (!internal::HasMemoryFor(add)) period.rows.Add(row, values);  // return the values
   }
   ended_threads_ = 0;
   // The lowest keys are reused first, so that the table of threads stays short.

@@ -104,13 +104,10 @@ TEST(Aggregator, OneStackUnderTwoContextsIsTwoRows) {
   EXPECT_EQ(profile.samples.size(), 3u);
   EXPECT_EQ(profile.threads.size(), 1u);
 
-  // The last stack keeps its context in the next period, and so does what is held back.
+  // The last stack keeps its context in the next period.
   EXPECT_TRUE(aggregator.ExtendLast(a, std::array<std::int64_t, 1>{3}, seven));
-  aggregator.HoldBack(a, std::array<std::int64_t, 1>{2});
   EXPECT_EQ(SamplesByLabels(ToProfile(aggregator.Take(labels))),
-            (std::map<std::string, std::int64_t>{{"a 7", 1}}));
-  EXPECT_EQ(SamplesByLabels(ToProfile(aggregator.Take(labels))),
-            (std::map<std::string, std::int64_t>{{"a 7", 2}}));
+            (std::map<std::string, std::int64_t>{{"a 7", 3}}));
 }
 
 TEST(Aggregator, ContextsBeyondTheMemoryLimitShareOneRowOfTheThread) {
@@ -247,21 +244,6 @@ TEST(Aggregator, ExtendsTheLastStackOfAnEarlierPeriod) {
   aggregator.RemoveThread(thread);
   const std::uint32_t next = aggregator.AddThread(2, "next");
   EXPECT_FALSE(aggregator.ExtendLast(next, Values{1, 1})) << "a key that is used again has no past";
-}
-
-TEST(Aggregator, WhatIsHeldBackComesInTheNextPeriod) {
-  Aggregator aggregator(2, kLimit);
-  const std::uint32_t thread = aggregator.AddThread(1, "t");
-  aggregator.HoldBack(thread, Values{0, 7});
-  EXPECT_TRUE(Flatten(ToProfile(aggregator.Take())).empty()) << "nothing to hold back of";
-  aggregator.Add(thread, {.leaf_first = std::array<Address, 2>{0x22, 0x11}}, Values{1, 10});
-  for (int period = 0; period < 3; ++period) {
-    aggregator.HoldBack(thread, Values{0, 7 - period});
-    const FlatProfile expected{{{"t", "11 22"}, {period == 0 ? 1 : 0, period == 0 ? 3 : 1}}};
-    EXPECT_EQ(Flatten(ToProfile(aggregator.Take())), expected);
-  }
-  aggregator.RemoveThread(thread);
-  EXPECT_EQ(Flatten(ToProfile(aggregator.Take())), (FlatProfile{{{"t", "11 22"}, {0, 5}}}));
 }
 
 TEST(Aggregator, KeysAreNotReusedWhileTheirRowsArePending) {

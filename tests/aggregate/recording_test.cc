@@ -105,24 +105,6 @@ TEST(Recording, OneThatJoinsKnowsTheModulesThatAreLoaded) {
   EXPECT_TRUE(second.HasGone(1, 0x1100));
 }
 
-// At the border of two periods an amount moves from one to the other.
-TEST(Recording, WhatIsHeldBackInOneCanBeAddedToAnother) {
-  Recording first({0}, kLimit, {});
-  first.AddThread(0, 1, "thread");
-  EXPECT_TRUE(Add(first, 0, 0, {0x22}, {10}));
-  Recording second({0}, kLimit, {});
-  second.Join(first);
-  second.AddToLast(0, Row{4});
-  first.HoldBack(0, Row{4});
-  EXPECT_EQ(ValuesOf(first.Take(LabelTable(), {}), 1)[{0x22}], Row{6});
-  EXPECT_EQ(ValuesOf(second.Take(LabelTable(), {}), 1)[{0x22}], Row{4});
-  second.ForgetLast(0);
-  second.AddToLast(0, Row{3});
-  EXPECT_EQ(
-      ValuesOf(second.Take(LabelTable(), {}), 1)[{static_cast<Address>(PseudoFrame::kOverflow)}],
-      Row{3});
-}
-
 TEST(Recording, CountsWhatItFoldsInEachPeriod) {
   Recording recording({0}, kLimit, {});
   recording.AddThread(0, 1, "thread");

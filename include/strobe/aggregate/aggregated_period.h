@@ -58,9 +58,10 @@ STROBE_HOLDS_HIDDEN_END
 // * samples: distinct (stack, labels), in the order of their first sample. Samples whose values are
 //   all zero are left out, and so are the frames, stacks and label sets that only they need.
 //   Threads with the same id and name have the same labels, and so the same rows.
-// * values: rows.value_count() per sample, none less than 0. A value less than 0 is subtracted from
-//   the other rows of its thread, whatever their labels. If their sum is too small, the thread's
-//   sum becomes 0, and profile.stats.sums_cut grows by one.
+// * values: rows.value_count() per sample, none less than 0. A thread's [residual] is divided among
+//   its other rows, whatever their labels, in proportion to their values. It stays where there are
+//   none. A value less than 0 is part of the residual. If a thread's sum is less than 0, it becomes
+//   0, and profile.stats.sums_cut grows by one.
 // Equal periods give equal profiles. Frees the contents of `period`. If memory runs out, `period`
 // is unchanged, and the call can be repeated.
 void FillProfile(AggregatedPeriod&& period, Profile& profile);

@@ -83,14 +83,6 @@ class Aggregator {
   // Adds `values` to a stack that consists of a pseudo-frame.
   void AddPseudo(std::uint32_t thread, PseudoFrame frame, std::span<const std::int64_t> values);
 
-  // Adds `values` to the thread's last stack, or to [overflow] if that stack is unknown.
-  void AddToLast(std::uint32_t thread, std::span<const std::int64_t> values);
-  // Moves `values` from the thread's last stack to the same stack in the next period, if it has
-  // values in this one.
-  void HoldBack(std::uint32_t thread, std::span<const std::int64_t> values);
-  // Undoes all calls of HoldBack since the last Take.
-  void ReturnHeldBack();
-
   // Ends the period and returns it. Threads that live on keep their keys and last stacks. The
   // newest modules stay. `labels` must have the sets that the contexts refer to.
   AggregatedPeriod Take(const LabelTable& labels = LabelTable());
@@ -155,12 +147,6 @@ class Aggregator {
   std::vector<std::uint32_t> free_keys_;
   std::uint32_t shared_key_ = kNone;  // key of all threads beyond kMaxEndedThreads
   std::size_t ended_threads_ = 0;
-  struct HeldBack {
-    std::uint32_t thread;
-    std::uint32_t row;  // the row that the values were taken from
-    std::vector<std::int64_t> values;
-  };
-  std::vector<HeldBack> held_back_;
   std::vector<Address> path_;  // scratch
   std::uint64_t overflowed_ = 0;
 };

@@ -71,15 +71,6 @@ class Recording {
     Values values;
     aggregator_.AddPseudo(keys_[thread], frame, Select(row, values));
   }
-  void AddToLast(std::uint32_t thread, std::span<const std::int64_t> row) {
-    Values values;
-    aggregator_.AddToLast(keys_[thread], Select(row, values));
-  }
-  void HoldBack(std::uint32_t thread, std::span<const std::int64_t> row) {
-    Values values;
-    aggregator_.HoldBack(keys_[thread], Select(row, values));
-  }
-  void ReturnHeldBack() { aggregator_.ReturnHeldBack(); }
 
   // Ends the period, and begins the next.
   RecordedPeriod Take(const LabelTable& labels, const Time& now);

@@ -26,7 +26,8 @@ class CpuTimeProvider {
 
   struct ThreadState {
     std::int64_t period_ns = 0;
-    std::int64_t polled_ns = 0;  // fallback: CPU time up to which weight has been requested
+    std::int64_t polled_ns = 0;    // fallback: CPU time up to which weight has been requested
+    std::int64_t residual_ns = 0;  // that the last call of Residual returned
     bool is_on_fallback = false;
   };
 
@@ -47,24 +48,28 @@ class CpuTimeProvider {
     // The first period ends at a uniform instant. Without a timer, it began that much earlier.
     const auto first_ns =
         std::max<std::int64_t>(static_cast<std::int64_t>(period * (1 - random.Uniform())), 1);
+    state.residual_ns = 0;
     state.is_on_fallback = !use_timers_ || !thread.StartCpuTimer(first_ns, state.period_ns);
     state.polled_ns = thread.attach_cpu_ns() - (state.period_ns - first_ns);
     if (state.is_on_fallback) fallback_threads_.fetch_add(1, std::memory_order_relaxed);
   }
 
-  std::int64_t Detach(SampledThread& thread, ThreadState& state, std::int64_t /*now_ns*/) {
+  std::int64_t Detach(SampledThread& thread, ThreadState& state, std::int64_t now_ns) {
     if (state.is_on_fallback) fallback_threads_.fetch_sub(1, std::memory_order_relaxed);
-    return Residual(thread, state, thread.credited_weight());
+    return Residual(thread, state, thread.credited_weight(), now_ns);
   }
 
-  std::int64_t Residual(SampledThread& thread, const ThreadState& state,
-                        std::int64_t weight) const {
+  std::int64_t Residual(SampledThread& thread, ThreadState& state, std::int64_t weight,
+                        std::int64_t /*now_ns*/) const {
     const std::int64_t cpu_ns = thread.CpuTimeNs();
     // The clock of a thread that has ended cannot be read, or belongs to a new thread with the same
-    // id. Only the credited amount is known then.
-    if (thread.attach_cpu_ns() < 0 || cpu_ns < thread.attach_cpu_ns()) return 0;
-    return static_cast<std::int64_t>(static_cast<std::uint64_t>(cpu_ns - thread.attach_cpu_ns()) -
-                                     static_cast<std::uint64_t>(ValueNs(weight, state)));
+    // id. Then only the credited amount is known.
+    if (thread.attach_cpu_ns() >= 0 && cpu_ns >= thread.attach_cpu_ns()) {
+      state.residual_ns =
+          static_cast<std::int64_t>(static_cast<std::uint64_t>(cpu_ns - thread.attach_cpu_ns()) -
+                                    static_cast<std::uint64_t>(ValueNs(weight, state)));
+    }
+    return state.residual_ns;
   }
 
   std::int64_t poll_period_ns(RandomSource& random) const {

@@ -146,10 +146,13 @@ concept SampleProvider = (std::constructible_from<P, const SamplingOptions&> ||
 //   provider's own columns. The values are in proportion to the weight. The values of weight 1 do
 //   not change between Attach and Detach.
 // * AddResidual(residual, row): adds what Detach returned.
-// If the weights of a thread can exceed its clock, the provider also has:
-// * Residual(thread, state, weight): what Detach would return now if `weight` had been credited. At
-//   the end of a period, an amount less than 0 is held back for the next period, so that a profile
-//   never has more of a thread than its clock.
+// If the provider can read its clock at any time, it also has:
+// * Residual(thread, state, weight, now_ns): what Detach would return now if `weight` had been
+//   credited. If the clock cannot be read, what the last call returned. The end of each period then
+//   settles the account, and not only Detach.
+// A profile divides a residual among the thread's samples of the period, in proportion to their
+// values: the clock says how much there is, and the samples say only what has which share of it. A
+// residual of a thread without samples is shown as [residual].
 // now_ns is the clock's monotonic time.
 template <class P>
 concept ClockedProvider = SampleProvider<P> && internal::HasAccount<P>;

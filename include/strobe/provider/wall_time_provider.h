@@ -41,7 +41,13 @@ class WallTimeProvider {
   }
 
   std::int64_t Detach(SampledThread& thread, ThreadState& state, std::int64_t now_ns) {
-    return now_ns - state.attach_ns - thread.credited_weight();
+    return Residual(thread, state, thread.credited_weight(), now_ns);
+  }
+
+  std::int64_t Residual(SampledThread& /*thread*/, ThreadState& state, std::int64_t weight_ns,
+                        std::int64_t now_ns) const {
+    return static_cast<std::int64_t>(static_cast<std::uint64_t>(now_ns - state.attach_ns) -
+                                     static_cast<std::uint64_t>(weight_ns));
   }
 
   // Uniform in (0.5, 1.5) periods, so that polls are not in step with a periodic program.

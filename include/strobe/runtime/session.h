@@ -144,52 +144,37 @@ class Session {
   // Takes the period that ends now. The continuous recording continues with the next period; if
   // memory runs out, with this one.
   RecordedPeriod TakePeriod() {
-    Recording& recording = recorder().continuous();
-    recording.ReturnHeldBack();  // where the last try to take this period failed
     const Recording::Time now = Now();
-    HoldSurplusesBack(recording);
+    SettleThreads();
     SeeToMemory(now.monotonic_ns);
-    RecordedPeriod period = recording.Take(labels_, now);
+    RecordedPeriod period = recorder().continuous().Take(labels_, now);
     code_.RetryUnread();
     return period;
   }
   // Counts the period as dropped: there is no memory to take it.
   void CountPeriodDropped() {
-    Recording& recording = recorder().continuous();
-    recording.ReturnHeldBack();
     counters_.periods_dropped.fetch_add(1, std::memory_order_relaxed);
-    counters_.amount_dropped.fetch_add(recording.Sum(DefaultColumn(columns_)),
+    counters_.amount_dropped.fetch_add(recorder().continuous().Sum(DefaultColumn(columns_)),
                                        std::memory_order_relaxed);
   }
 
   // Begins a recording, beside the continuous one, of all that is drained from now on. Call it
   // after a Drain. Returns its place, valid until EndRecording(place); nothing if memory runs out.
-  // If a thread's samples add up to more than its clock, the surplus goes to the new recording, as
-  // it goes to the new period at the border of two periods.
   std::optional<std::size_t> BeginRecording(const RecordingColumns& columns) {
+    SettleThreads();
     const std::optional<std::size_t> place = recorder().Begin(IndicesOf(columns), Now());
-    if (!place) {
-      CountOutOfMemory();
-      return std::nullopt;
-    }
-    Recording& recording = *recorder().At(*place);
-    const bool has_memory = counters_.HasMemoryFor([&] {
-      VisitSurpluses(
-          [&](std::uint32_t thread, const Row& row) { recording.AddToLast(thread, row); });
-    });
-    if (has_memory) return place;
-    recorder().End(*place);
-    return std::nullopt;
+    if (!place) CountOutOfMemory();
+    return place;
   }
   // Takes the samples of the recording in that place. Call it after a Drain. Returns nothing if
   // memory has run out in the recording.
   std::optional<RecordedPeriod> TakeRecording(std::size_t place) {
+    SettleThreads();
     Recording* const recording = recorder().At(place);
     if (recording == nullptr) {
       CountOutOfMemory();
       return std::nullopt;
     }
-    HoldSurplusesBack(*recording);
     return recording->Take(labels_, Now());
   }
   void EndRecording(std::size_t place) { recorder().End(place); }
@@ -202,20 +187,13 @@ class Session {
     return {.monotonic_ns = clock_.MonotonicNs(), .unix_ns = clock_.UnixTimeNs()};
   }
 
-  // Calls visit(thread, surplus) for each thread whose rows add up to more than its clock.
-  template <class Visit>
-  void VisitSurpluses(const Visit& visit) {
+  // Settles the accounts of all threads, so that what has been drained adds up to their clocks.
+  void SettleThreads() {
     registry_.CopyAll(slots_);
     for (Slot* slot : slots_) {
       const std::lock_guard lock(registry_.ControlMutex(*slot));
-      if (!slot->needs_finish || slot->thread_key == Slot::kNoKey) continue;
-      const Row surplus = accounts_.SurplusOf(*slot);
-      if (surplus != Row{}) visit(slot->thread_key, surplus);
+      drain_.Settle(*slot);
     }
-  }
-  // Moves the surpluses to the next period.
-  void HoldSurplusesBack(Recording& recording) {
-    VisitSurpluses([&](std::uint32_t thread, const Row& row) { recording.HoldBack(thread, row); });
   }
 
   // Gives back the memory of threads that are long idle, or gone.

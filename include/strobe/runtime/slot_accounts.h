@@ -104,7 +104,7 @@ class SlotAccounts {
     });
   }
 
-  // Ends the sampling of a slot; credits each provider's residual. Returns what the clocks read
+  // Ends the sampling of a slot; reads each provider's residual. Returns what the clocks read
   // then; nothing if the slot was not attached.
   std::optional<Clocks> Detach(Slot& slot) {
     const std::lock_guard lock(registry_.ControlMutex(slot));
@@ -155,51 +155,50 @@ class SlotAccounts {
     return scales;
   }
 
-  // What the slot's account lacks, as two rows: of the credited weights, and of the clock's time.
-  // Before the detachment the first row is 0.
-  std::pair<Row, Row> OutstandingOf(Slot& slot) {
-    std::pair<Row, Row> rows{};
-    providers_.ForEachEnabled([&](auto& provider, auto index) {
-      const ProviderAccount& account = slot.accounts[Providers::FirstCell(index)];
-      auto& state = std::get<index>(slot.states);
-      const std::span<std::int64_t> residual = ColumnsOf(rows.second, index);
-      if (!slot.is_attached) {
-        AddMissing(provider, slot, index, ColumnsOf(rows.first, index));
-        if constexpr (kIsClocked<decltype(provider)>)
-          provider.AddResidual(account.residual, residual);
-      } else if constexpr (requires(SampledThread & thread) {
-                             provider.Residual(thread, state, std::int64_t{});
-                           }) {
-        SlotThread<Traits> thread(slot, index, signal());
-        if (account.received != 0)
-          provider.AddResidual(
-              provider.Residual(thread, state, static_cast<std::int64_t>(account.received)),
-              residual);
-      }
+  // What the credited weights of a detached slot have and its records lack.
+  Row MissingOf(const Slot& slot) {
+    Row row{};
+    providers_.ForEachEnabled([&](const auto& provider, auto index) {
+      AddMissing(provider, slot, index, ColumnsOf(row, index));
     });
-    return rows;
+    return row;
   }
 
-  // The amount by which the thread's rows exceed its clock. A timer's first expiry stands for a
-  // whole period, however soon it comes.
-  Row SurplusOf(Slot& slot) {
-    auto [surplus, residual] = OutstandingOf(slot);
-    for (std::size_t i = 0; i < surplus.size(); ++i) {
-      const std::uint64_t outstanding =
-          static_cast<std::uint64_t>(surplus[i]) + static_cast<std::uint64_t>(residual[i]);
-      surplus[i] = std::max<std::int64_t>(static_cast<std::int64_t>(-outstanding), 0);
-    }
-    return surplus;
+  // The difference between the thread's clocks and its rows. Reads the clocks of an attached
+  // thread, as far as providers can tell them at any time.
+  Row ResidualOf(Slot& slot) {
+    Row row{};
+    providers_.ForEachEnabled([&](auto& provider, auto index) {
+      if constexpr (kIsClocked<decltype(provider)>) {
+        ProviderAccount& account = slot.accounts[Providers::FirstCell(index)];
+        if (slot.is_attached) ReadResidual(provider, slot, index, account);
+        provider.AddResidual(account.unsettled_residual(), ColumnsOf(row, index));
+      }
+    });
+    return row;
+  }
+  // Notes that the row has been added to the thread's rows.
+  void NoteSettled(Slot& slot) {
+    for (ProviderAccount& account : slot.accounts) account.settled_residual = account.residual;
   }
 
  private:
   template <class Provider>
   static constexpr bool kIsClocked = ClockedProvider<std::remove_cvref_t<Provider>>;
 
+  template <class Provider, class Index>
+  void ReadResidual(Provider& provider, Slot& slot, Index index, ProviderAccount& account) {
+    SlotThread<Traits> thread(slot, index, signal());
+    auto& state = std::get<index>(slot.states);
+    const auto received = static_cast<std::int64_t>(account.received);
+    if constexpr (requires { provider.Residual(thread, state, received, received); })
+      account.residual = provider.Residual(thread, state, received, clock_.MonotonicNs());
+  }
+
   // Adds the credit that no record has brought. For a provider without an account of its own, each
   // cell is an amount of one value type.
   template <class Provider, class Index>
-  static void AddMissing(const Provider& provider, Slot& slot, Index index,
+  static void AddMissing(const Provider& provider, const Slot& slot, Index index,
                          std::span<std::int64_t> row) {
     const auto* const accounts = &slot.accounts[Providers::FirstCell(index)];
     if constexpr (kIsClocked<Provider>) {

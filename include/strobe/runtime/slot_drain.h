@@ -98,13 +98,18 @@ class SlotDrain {
     while (const std::optional<Address> missing_pc = DrainSlot(slot)) code_.Build(*missing_pc);
     const std::uint32_t key = KeyOf(slot);
     // Memory may run out in each call, so each addition is noted at once.
-    const auto [lost, residual] = accounts_.OutstandingOf(slot);
+    const Row lost = accounts_.MissingOf(slot);
     if (lost != Row{}) intake_.AddPseudo(key, PseudoFrame::kLost, lost);
     for (ProviderAccount& account : slot.accounts) account.Receive(account.missing());
     CountMeasured(lost);
-    if (residual != Row{}) intake_.AddPseudo(key, PseudoFrame::kResidual, residual);
-    CountMeasured(residual);
+    AddResidual(slot);
     CloseAccount(slot);
+  }
+
+  // Settles the account of an attached slot, as far as its records have been drained: adds the
+  // residual.
+  void Settle(Slot& slot) {
+    if (slot.is_attached) AddResidual(slot);
   }
 
   // Drops the rest of the account, and counts it. Call it if memory runs out in Finish, and there
@@ -126,7 +131,8 @@ class SlotDrain {
       ++records;
       slot.channel->ring.Pop();
     }
-    const auto [lost, residual] = accounts_.OutstandingOf(slot);
+    const Row lost = accounts_.MissingOf(slot);
+    const Row residual = accounts_.ResidualOf(slot);
     amount += static_cast<std::uint64_t>(lost[shown]) + static_cast<std::uint64_t>(residual[shown]);
     counters_.no_memory.fetch_add(records, std::memory_order_relaxed);
     counters_.amount_dropped.fetch_add(static_cast<std::int64_t>(amount),
@@ -135,6 +141,14 @@ class SlotDrain {
   }
 
  private:
+  void AddResidual(Slot& slot) {
+    const Row residual = accounts_.ResidualOf(slot);
+    if (residual == Row{}) return;
+    intake_.AddPseudo(KeyOf(slot), PseudoFrame::kResidual, residual);
+    accounts_.NoteSettled(slot);
+    CountMeasured(residual);
+  }
+
   void CloseAccount(Slot& slot) {
     if (slot.thread_key != Slot::kNoKey) intake_.RemoveThread(slot.thread_key);
     slot.thread_key = Slot::kNoKey;

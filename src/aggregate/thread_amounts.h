@@ -1,0 +1,32 @@
+// ThreadAmounts: divides what a thread's clock says among the thread's rows.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace strobe::internal {
+
+// One row of a period. Rows of one account add up to that account's clock.
+struct AmountRow {
+  std::uint32_t account = 0;
+  bool is_residual = false;  // the difference between the clock and the other rows
+};
+
+// For each account and column: divides the residual among the other rows whose values are more than
+// 0, in proportion to them, so that the sum stays the same to the unit, and the residual becomes 0.
+// If there is no such row, the residual stays. A value less than 0 of any row is part of the
+// residual, and becomes 0. Returns how many sums were less than 0: these become 0.
+//
+// Why in proportion: let a thread run for the time T by its clock, with the share p of it in A, and
+// let n samples fall at random into T. Each is in A with the probability p, so T * (those in A) / n
+// is T * p in the mean for every n > 0, and its variance is T^2 p (1 - p) / n. Weighting each
+// sample with the time since the one before is unbiased, too. But these weights are exponentially
+// distributed, their mean square is twice their squared mean, and so the variance is twice as
+// large.
+//
+// `values` has `values.size() / rows.size()` columns, row by row.
+std::uint64_t DivideResiduals(std::span<const AmountRow> rows, std::span<std::int64_t> values);
+
+}  // namespace strobe::internal

@@ -1,0 +1,94 @@
+#include "../../src/aggregate/thread_amounts.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdint>
+#include <numeric>
+#include <vector>
+
+#include "strobe/provider/sample_provider.h"
+
+namespace strobe::internal {
+namespace {
+
+using Values = std::vector<std::int64_t>;
+using Rows = std::vector<AmountRow>;
+
+const AmountRow kSampled{.account = 0};
+const AmountRow kResidual{.account = 0, .is_residual = true};
+
+Values Divide(const Rows& rows, Values values, std::uint64_t sums_cut = 0) {
+  EXPECT_EQ(DivideResiduals(rows, values), sums_cut);
+  return values;
+}
+
+TEST(DivideResiduals, SamplesGetTheClocksTimeInProportion) {
+  EXPECT_EQ(Divide({kSampled, kResidual, kSampled}, {10, 8, 30}), (Values{12, 0, 36}));
+  EXPECT_EQ(Divide({kSampled, kResidual, kSampled}, {10, -20, 30}), (Values{5, 0, 15}));
+}
+
+TEST(DivideResiduals, NoUnitIsLostToRounding) {
+  for (const std::int64_t residual : {-5, -1, 1, 2, 1000, 1'000'003}) {
+    const Values values = Divide({kSampled, kSampled, kSampled, kResidual}, {2, 2, 2, residual});
+    EXPECT_EQ(std::accumulate(values.begin(), values.end(), std::int64_t{0}), 6 + residual);
+    EXPECT_EQ(values[3], 0);
+    for (int i = 0; i < 3; ++i)
+      EXPECT_LE(std::abs(values[i] - (6.0 + static_cast<double>(residual)) / 3), 1);
+  }
+}
+
+TEST(DivideResiduals, WithoutSamplesAResidualStays) {
+  EXPECT_EQ(Divide({kResidual}, {7}), (Values{7}));
+  EXPECT_EQ(Divide({kSampled, kResidual}, {0, 7}), (Values{0, 7}));
+  EXPECT_EQ(Divide({kResidual}, {-7}, 1), (Values{0}));
+}
+
+TEST(DivideResiduals, EachColumnOfEachAccountStandsForItself) {
+  const Rows rows = {{.account = 0}, {.account = 1}, {.account = 1, .is_residual = true}};
+  EXPECT_EQ(Divide(rows, {4, 5, 6, 7, 2, -1}), (Values{4, 5, 8, 6, 0, 0}));
+}
+
+TEST(DivideResiduals, ASumLessThanZeroBecomesZero) {
+  EXPECT_EQ(Divide({kSampled, kResidual}, {3, -4}, 1), (Values{0, 0}));
+  EXPECT_EQ(Divide({kSampled, {.account = 0}}, {3, -1}), (Values{2, 0})) << "of any row";
+}
+
+// A loop that spends 30 % of each period of 2 ms in A, sampled at random instants in windows of
+// 100 ms, whose sums the clock gives: the share of A has no bias, and its variance is that of equal
+// weights.
+TEST(DivideResiduals, SharesOfRandomInstantsHaveNoBias) {
+  constexpr int kWindows = 20'000;
+  constexpr double kShare = 0.3;
+  constexpr std::int64_t kWindowNs = 100'000'000;
+  constexpr double kMeanNs = 10'000'000;
+  RandomSource random(12);
+  double sum = 0;
+  double square = 0;
+  double inverse_samples = 0;
+  int sampled = 0;
+  for (int window = 0; window < kWindows; ++window) {
+    std::int64_t in_a = 0;
+    std::int64_t in_b = 0;
+    for (double at_ns = -std::log(1 - random.Uniform()) * kMeanNs; at_ns < kWindowNs;
+         at_ns -= std::log(1 - random.Uniform()) * kMeanNs)
+      ++(std::fmod(at_ns, 2e6) < kShare * 2e6 ? in_a : in_b);
+    const std::int64_t samples = in_a + in_b;
+    const auto mean_ns = static_cast<std::int64_t>(kMeanNs);
+    const Values values = Divide({kSampled, kSampled, kResidual},
+                                 {in_a * mean_ns, in_b * mean_ns, kWindowNs - samples * mean_ns});
+    ASSERT_EQ(values[0] + values[1] + values[2], kWindowNs);
+    if (samples == 0) continue;
+    ++sampled;
+    const double share = static_cast<double>(values[0]) / kWindowNs;
+    sum += share;
+    square += (share - kShare) * (share - kShare);
+    inverse_samples += 1 / static_cast<double>(samples);
+  }
+  const double variance = square / sampled;
+  EXPECT_NEAR(sum / sampled, kShare, 4 * std::sqrt(variance / sampled));
+  EXPECT_NEAR(variance / (kShare * (1 - kShare) * inverse_samples / sampled), 1, 0.06);
+}
+
+}  // namespace
+}  // namespace strobe::internal
