@@ -2,7 +2,8 @@
 """The rules of this source tree that a compiler does not know.
 
   tidy.py ROOT            reports every violation below ROOT/include, ROOT/src, ROOT/tests and ROOT/bench
-  tidy.py ROOT headers COMPILER...   compiles each header alone, and tests that none needs another before it
+  tidy.py ROOT headers BUILD COMPILER...
+                                     compiles alone each header whose test BUILD does not compile, so that none needs another before it
   tidy.py ROOT format TOOL           asks clang-format
   tidy.py ROOT lint TOOL BUILD       asks clang-tidy about each source of the library
 
@@ -104,11 +105,21 @@ def check_namespaces(where, text):
 def check_header(root, where, relative, text):
     if "#pragma once" not in text:
         yield f"{where}:1: no #pragma once"
+    tests = tests_of(relative)
+    test = next((test for test in tests if (root / test).exists()), None)
+    if test is None:
+        yield f"{where}:1: no test: {tests[0]} is missing"
+        return
+    # So that it compiles the header as if alone.
+    first = re.search(r'^\s*#\s*include\s*[<"](.*?)[>"]', (root / test).read_text(), re.MULTILINE)
+    if not first or first[1] != f"strobe/{relative.as_posix()}":
+        yield f"{test}:1: does not include strobe/{relative.as_posix()} first"
+
+
+# Where the test of a header may stand; also in the folder of the same depth: tests/platform/linux/.
+def tests_of(relative):
     folder = relative.parts[0] if len(relative.parts) > 1 else "root"
-    # A test may also stand in the folder of the same depth: tests/platform/linux/.
-    places = [pathlib.Path("tests") / place / f"{relative.stem}_test.cc" for place in (folder, relative.parent)]
-    if not any((root / place).exists() for place in places):
-        yield f"{where}:1: no test: {places[0]} is missing"
+    return [pathlib.Path("tests") / place / f"{relative.stem}_test.cc" for place in (folder, relative.parent)]
 
 
 def cxx_files(directory, suffixes=(".h", ".cc")):
@@ -140,7 +151,9 @@ def pool(work, items):
             yield from result
 
 
-def check_headers(root, compilers):
+def check_headers(root, build, compilers):
+    compiled = compiled_files(root / build)
+
     def compile_alone(job):
         compiler, path = job
         command = [*shlex.split(compiler), "-std=c++20", "-fsyntax-only", "-Wall", "-Wextra", "-Werror", f"-I{root / 'include'}", "-x", "c++", "-"]
@@ -152,7 +165,9 @@ def check_headers(root, compilers):
         error = next((line for line in result.stderr.splitlines() if "error" in line), result.stderr[:200])
         return [f"{path.relative_to(root)}:1: does not compile alone with {compiler}: {error}"]
 
-    jobs = [(compiler, path) for compiler in compilers for path in cxx_files(root / "include/strobe", (".h",))]
+    headers = [path for path in cxx_files(root / "include/strobe", (".h",))
+               if not any(root / test in compiled for test in tests_of(path.relative_to(root / "include/strobe")))]
+    jobs = [(compiler, path) for compiler in compilers for path in headers]
     return pool(compile_alone, jobs)
 
 
@@ -166,10 +181,13 @@ def check_format(root, tool):
     return [f"{pathlib.Path(place).as_posix().removeprefix(str(root) + '/')}: not formatted (clang-format-14 -i)" for place in found]
 
 
+def compiled_files(build):
+    database = json.loads((build / "compile_commands.json").read_text())
+    return {(pathlib.Path(entry["directory"]) / entry["file"]).resolve() for entry in database}
+
+
 def check_lint(root, tool, build):
-    database = json.loads((pathlib.Path(build) / "compile_commands.json").read_text())
-    wanted = sorted({(pathlib.Path(entry["directory"]) / entry["file"]).resolve() for entry in database})
-    wanted = [path for path in wanted if path.is_relative_to(root / "src") and not path.is_relative_to(root / "src/examples")]
+    wanted = [path for path in sorted(compiled_files(pathlib.Path(build))) if path.is_relative_to(root / "src") and not path.is_relative_to(root / "src/examples")]
 
     def lint(path):
         result = subprocess.run([tool, "-p", str(build), "--quiet", str(path)], text=True, capture_output=True)
@@ -190,8 +208,8 @@ def main():
     if mode in ("format", "lint") and not shutil.which(arguments[0]):
         skip(f"{arguments[0]} is not installed")
     if mode == "headers":
-        compilers = [compiler for compiler in arguments if shutil.which(shlex.split(compiler)[-1])]
-        violations = check_headers(root, compilers)
+        build, *compilers = arguments
+        violations = check_headers(root, build, [compiler for compiler in compilers if shutil.which(shlex.split(compiler)[-1])])
     elif mode == "format":
         violations = check_format(root, arguments[0])
     elif mode == "lint":

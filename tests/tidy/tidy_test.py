@@ -12,8 +12,8 @@ TIDY = pathlib.Path(__file__).with_name("tidy.py")
 GOOD = {
     "include/strobe/ring/good.h": '#pragma once\n#include "strobe/base/low.h"\nnamespace strobe {\ninline int F() { return 1; }\n}\n',
     "include/strobe/base/low.h": "#pragma once\nnamespace strobe::internal {}\n",
-    "tests/ring/good_test.cc": "",
-    "tests/base/low_test.cc": "",
+    "tests/ring/good_test.cc": '// A test.\n#include "strobe/ring/good.h"\n',
+    "tests/base/low_test.cc": '#include "strobe/base/low.h"\n',
 }
 
 
@@ -26,7 +26,7 @@ def run(extra, *arguments):
         for name, text in (GOOD | extra).items():
             path = pathlib.Path(directory, name)
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text)
+            path.write_text(text.replace("%s", directory))
         result = subprocess.run([sys.executable, TIDY, directory, *arguments], text=True, capture_output=True)
         return result.returncode, result.stdout + result.stderr
 
@@ -116,7 +116,7 @@ class TidyTest(unittest.TestCase):
         self.reports("src/ring/a.cc:1: namespace strobe::detail", {"src/ring/a.cc": "namespace strobe::detail {}\n"})
 
     def test_header_without_guard(self):
-        self.reports("no #pragma once", {"include/strobe/ring/bad.h": "", "tests/ring/bad_test.cc": ""})
+        self.reports("no #pragma once", {"include/strobe/ring/bad.h": "", "tests/ring/bad_test.cc": '#include "strobe/ring/bad.h"\n'})
 
     def test_header_without_test(self):
         self.reports("tests/ring/bad_test.cc is missing", {"include/strobe/ring/bad.h": "#pragma once\n"})
@@ -124,10 +124,20 @@ class TidyTest(unittest.TestCase):
     def test_public_header_without_test(self):
         self.reports("tests/root/strobe_test.cc is missing", {"include/strobe/strobe.h": "#pragma once\n"})
 
+    def test_test_that_includes_another_header_first(self):
+        test = '#include <vector>\n#include "strobe/ring/good.h"\n'
+        self.reports("tests/ring/good_test.cc:1: does not include strobe/ring/good.h first", {"tests/ring/good_test.cc": test})
+
     def test_header_that_needs_another(self):
-        bad = {"include/strobe/ring/bad.h": "#pragma once\ninline std::size_t F() { return 1; }\n"}
-        self.reports("does not compile alone", bad, "headers", os.environ.get("CXX", "c++"))
-        self.accepts({}, "headers", os.environ.get("CXX", "c++"))
+        compiler = os.environ.get("CXX", "c++")
+        bad = {"include/strobe/ring/bad.h": "#pragma once\ninline std::size_t F() { return 1; }\n", "build/compile_commands.json": "[]"}
+        self.reports("does not compile alone", bad, "headers", "build", compiler)
+        self.accepts({"build/compile_commands.json": "[]"}, "headers", "build", compiler)
+
+    def test_header_whose_test_the_build_compiles(self):
+        built = '[{"directory": "/", "file": "%s/tests/ring/bad_test.cc"}]'
+        bad = {"include/strobe/ring/bad.h": "#pragma once\ninline std::size_t F() { return 1; }\n", "build/compile_commands.json": built}
+        self.accepts(bad, "headers", "build", os.environ.get("CXX", "c++"))
 
     def test_format(self):
         if not shutil.which("clang-format-14"):
