@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <string_view>
@@ -143,3 +144,11 @@ struct Span {
 };
 
 }  // namespace strobe::testing
+
+// Compiled once, in collecting_profilers.cc.
+namespace strobe {
+extern template std::unique_ptr<const internal::CoreFactory>
+internal::MakeCoreFactory<testing::CollectingTraits>();
+extern template std::unique_ptr<const internal::CoreFactory>
+internal::MakeCoreFactory<testing::CountedTraits<>>();
+}  // namespace strobe

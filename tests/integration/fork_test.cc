@@ -247,24 +247,20 @@ TEST_F(Fork, Vfork) {
   EXPECT_LE(cpu_ns.at("parent"), bounds.high_ns);
 }
 
-struct CpuOnlyTraits : testing::KeepingTraits {
-  using Providers = ProviderList<CpuTimeProvider>;
-};
-
 // What the parent's ended profiler of another kind has left must not come back under a number that
 // the child has given out again.
 TEST_F(Fork, ChildsProfilersOfTwoKindsDoNotMeet) {
   if (!kMayChildAllocate) GTEST_SKIP() << kLockedAllocator;
   ASSERT_TRUE(profiler_.RegisterThread("takes an arena").status().ok());
   {
-    BasicProfiler<CpuOnlyTraits> ended;
+    BasicProfiler<testing::CpuOnlyTraits> ended;
     ASSERT_TRUE(ended.RegisterThread("takes another").status().ok());
   }
   EXPECT_EQ(
       RunInChild([&] {
         const ProfilerOptions options{.sampling = {.cpu_frequency_hz = 1000}};
         KeepingProfiler second(options);
-        BasicProfiler<CpuOnlyTraits> third(options);
+        BasicProfiler<testing::CpuOnlyTraits> third(options);
         STROBE_CHILD_CHECK(profiler_.Start().ok() && second.Start().ok() && third.Start().ok());
         {
           const auto with_first = profiler_.RegisterThread("child");

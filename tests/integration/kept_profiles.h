@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <span>
 #include <string>
@@ -114,6 +115,9 @@ struct NamedKeepingTraits : DefaultTraits {
 struct KeepingTraits : NamedKeepingTraits {
   using Symbolizer = NullSymbolizer;
 };
+struct CpuOnlyTraits : KeepingTraits {
+  using Providers = ProviderList<CpuTimeProvider>;
+};
 using KeepingProfiler = BasicProfiler<KeepingTraits>;
 
 // What the profile must say of a thread lies between two readings of its CPU clock: one pair inside
@@ -196,3 +200,13 @@ inline std::vector<Frame> FramesOf(const Profile& profile, const ProfileSample& 
 }
 
 }  // namespace strobe::testing
+
+// Compiled once, in keeping_profilers.cc.
+namespace strobe {
+extern template std::unique_ptr<const internal::CoreFactory>
+internal::MakeCoreFactory<testing::NamedKeepingTraits>();
+extern template std::unique_ptr<const internal::CoreFactory>
+internal::MakeCoreFactory<testing::KeepingTraits>();
+extern template std::unique_ptr<const internal::CoreFactory>
+internal::MakeCoreFactory<testing::CpuOnlyTraits>();
+}  // namespace strobe

@@ -13,15 +13,12 @@ namespace {
 using testing::BurnCpu;
 using testing::BurnUntilSampled;
 using testing::CpuBounds;
+using testing::CpuOnlyTraits;
 using testing::KeepingTraits;
 using testing::KeptProfile;
 using testing::KeptProfiles;
 using testing::SumByName;
 using testing::ThreadCpuNs;
-
-struct CpuOnlyTraits : KeepingTraits {
-  using Providers = ProviderList<CpuTimeProvider>;
-};
 
 // The profiles of the profiler that samples at `period_ns`.
 std::vector<KeptProfile> OfPeriod(const std::vector<KeptProfile>& kept, std::int64_t period_ns) {

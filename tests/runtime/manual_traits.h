@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <utility>
@@ -92,3 +93,9 @@ inline std::int64_t SumOfPseudo(const Profile& profile, PseudoFrame frame, std::
 }
 
 }  // namespace strobe::testing
+
+// Compiled once, in manual_profiler.cc.
+namespace strobe {
+extern template std::unique_ptr<const internal::CoreFactory>
+internal::MakeCoreFactory<testing::ManualTraits>();
+}  // namespace strobe

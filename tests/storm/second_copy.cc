@@ -1,8 +1,17 @@
 // A library with a copy of Strobe, like a plug-in of another team: the second copy in the storm's
 // process. It profiles its calling thread, which the storm's own copy profiles at the same time.
+#include <memory>
 #include <string>
 
 #include "kept_profiles.h"
+
+namespace strobe {
+
+// This copy has hidden visibility, so it compiles its profiler for itself.
+template std::unique_ptr<const internal::CoreFactory>
+internal::MakeCoreFactory<testing::KeepingTraits>();
+
+}  // namespace strobe
 
 namespace strobe::testing {
 namespace {
