@@ -178,8 +178,8 @@ constexpr std::array kTable = {
         "Ring of each thread, committed page by page as it is used."),
     Row<&ProfilerOptions::collector, &CollectorOptions::drain_period_ms, kDrainPeriod>(
         "STROBE_DRAIN_PERIOD_MS", "collector.drain_period_ms",
-        "Time between two drains of the rings; less while they run full, up to four times as long "
-        "while they stay nearly empty."),
+        "Time between two drains of the rings; less while they run full, up to a second while they "
+        "stay nearly empty."),
     Row<&ProfilerOptions::collector, &CollectorOptions::memory_bytes, kMemory>(
         "STROBE_MEMORY_BYTES", "collector.memory_bytes",
         "Memory of one period's stacks; what does not fit goes into [overflow]."),

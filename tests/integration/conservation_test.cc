@@ -71,7 +71,8 @@ bool IsIn(const Frame& frame, const char* start, const char* stop) {
 }
 
 // The thread's samples stand for no more periods than its CPU time has. Each has a length within
-// the dither, and the first is a part of one. The samples have all of the time: no [residual] is left.
+// the dither, and the first is a part of one. The samples have all of the time, and no [residual]
+// is left.
 void ExpectWholePeriods(const Exports& exports, const std::string& thread, double frequency_hz) {
   const double shortest_ns = 1e9 / frequency_hz * (1 - CpuTimeProvider::kDither - 1e-6);
   const auto samples = static_cast<double>(SumOfThread(exports, "samples", thread));

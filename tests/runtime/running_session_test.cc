@@ -180,8 +180,8 @@ TEST_F(RunningSessionTest, AColumnThatIsNotEnabledIsNamed) {
   EXPECT_THAT(std::string(status.message()), ::testing::HasSubstr("\"heap\""));
 }
 
-// One after the other, recordings have what the clock says, as the periods of the export do.
-TEST_F(RunningSessionTest, ATimerThatExpiredEarlyCountsInTheRecordingsThatFollow) {
+// A recording adds up to the clock, as the periods of the export do.
+TEST_F(RunningSessionTest, ARecordingHasWhatTheClockSaysOfItsTime) {
   options_.sampling = {};
   Begin();
   const auto timer = ManualPlatform::With([](auto& state) { return state.timers.at(1); });
@@ -192,7 +192,8 @@ TEST_F(RunningSessionTest, ATimerThatExpiredEarlyCountsInTheRecordingsThatFollow
   ManualClock::Advance(10 * kMs);
   const absl::StatusOr<Profile> profile = recorded.get();
   ASSERT_TRUE(profile.ok()) << profile.status();
-  EXPECT_EQ(SumByThread(*profile, kCpu)["thread"], timer.period_ns - timer.first_ns);
+  EXPECT_EQ(SumByThread(*profile, kCpu)["thread"], timer.period_ns)
+      << "the first expiry stood for more than the clock had, but in the period before";
 }
 
 }  // namespace

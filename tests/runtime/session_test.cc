@@ -83,7 +83,6 @@ TEST_F(SessionTest, EachThreadsValuesAreItsClocks) {
 TEST_F(SessionTest, PeriodsAddUpToTheWhole) {
   Slot* const slot = Register(1, "thread");
   Begin();
-  std::int64_t cpu_ns = 0;
   for (int period = 0; period < 5; ++period) {
     for (int i = 0; i < 20; ++i) Run(slot, 3 * kMs);
     session_->Drain();

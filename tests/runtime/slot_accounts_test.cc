@@ -51,7 +51,7 @@ TEST_F(SlotAccountsTest, WhatWasCreditedAndNotReceivedIsOutstanding) {
   slot_->accounts[0].Receive(3);
   ASSERT_TRUE(accounts_.Detach(*slot_).has_value());
   const Row lost = accounts_.MissingOf(*slot_);
-  const Row residual = accounts_.ResidualOf(*slot_);
+  const Row residual = accounts_.ResidualOf(*slot_).row;
   EXPECT_EQ(lost, (Row{1, period_ns, 0}));
   EXPECT_EQ(residual, (Row{0, period_ns, 0}));
   EXPECT_FALSE(accounts_.Detach(*slot_).has_value()) << "it is detached";
@@ -62,9 +62,9 @@ TEST_F(SlotAccountsTest, AResidualIsTheDifferenceBetweenTheClockAndTheRows) {
   const std::int64_t period_ns = std::get<0>(slot_->states).period_ns;
   ManualPlatform::RunFor(1, period_ns / 4);
   slot_->accounts[0].Receive(1);
-  EXPECT_EQ(accounts_.ResidualOf(*slot_), (Row{0, period_ns / 4 - period_ns, 0}));
+  EXPECT_EQ(accounts_.ResidualOf(*slot_).row, (Row{0, period_ns / 4 - period_ns, 0}));
   ManualPlatform::RunFor(1, period_ns);
-  EXPECT_EQ(accounts_.ResidualOf(*slot_), (Row{0, period_ns / 4, 0}));
+  EXPECT_EQ(accounts_.ResidualOf(*slot_).row, (Row{0, period_ns / 4, 0}));
 }
 
 TEST_F(SlotAccountsTest, WhatIsSettledIsNoResidualAnyMore) {
@@ -72,16 +72,16 @@ TEST_F(SlotAccountsTest, WhatIsSettledIsNoResidualAnyMore) {
   const std::int64_t period_ns = std::get<0>(slot_->states).period_ns;
   ManualPlatform::RunFor(1, 7);
   ManualClock::Advance(50);
-  EXPECT_EQ(accounts_.ResidualOf(*slot_), (Row{0, 7, 50}));
-  accounts_.NoteSettled(*slot_);
-  EXPECT_EQ(accounts_.ResidualOf(*slot_), Row{});
+  EXPECT_EQ(accounts_.ResidualOf(*slot_).row, (Row{0, 7, 50}));
+  accounts_.NoteSettled(*slot_, accounts_.ResidualOf(*slot_));
+  EXPECT_EQ(accounts_.ResidualOf(*slot_).row, Row{});
   ManualPlatform::RunFor(1, period_ns);
   slot_->channel->cells[0].credited = 1;
   slot_->accounts[0].Receive(1);
-  EXPECT_EQ(accounts_.ResidualOf(*slot_), Row{}) << "the sample stands for that time";
+  EXPECT_EQ(accounts_.ResidualOf(*slot_).row, Row{}) << "the sample stands for that time";
   ManualPlatform::RunFor(1, 5);
   ASSERT_TRUE(accounts_.Detach(*slot_).has_value());
-  EXPECT_EQ(accounts_.ResidualOf(*slot_), (Row{0, 5, 0}));
+  EXPECT_EQ(accounts_.ResidualOf(*slot_).row, (Row{0, 5, 0}));
 }
 
 TEST_F(SlotAccountsTest, AThreadInTheMiddleOfACaptureIsPostponed) {
@@ -117,7 +117,7 @@ TEST(SlotAccountsOfAPolledProvider, WhatWasRequestedAndNotServedIsOutstanding) {
   slot->accounts[0].Receive(3);
   ASSERT_TRUE(accounts.Detach(*slot).has_value());
   const auto lost = accounts.MissingOf(*slot);
-  const auto residual = accounts.ResidualOf(*slot);
+  const auto residual = accounts.ResidualOf(*slot).row;
   EXPECT_EQ(lost[0], 6);
   EXPECT_EQ(residual[0], 0);
   slot->needs_finish = false;  // the account is settled: the slot is used again

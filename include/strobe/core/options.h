@@ -87,8 +87,8 @@ struct ThreadOptions {
 };
 
 struct CollectorOptions {
-  // Time between two drains; down to 5 ms while rings run full, and up to four times as long while
-  // they stay nearly empty.
+  // Time between two drains; down to 5 ms while rings run full, and up to a second while they stay
+  // nearly empty.
   Option<std::int64_t> drain_period_ms = Option<std::int64_t>::Default{60};
   // Memory of one period's stacks; what does not fit goes into [overflow].
   Option<std::int64_t> memory_bytes = Option<std::int64_t>::Default{64 * 1024 * 1024};

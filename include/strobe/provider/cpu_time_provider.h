@@ -26,9 +26,12 @@ class CpuTimeProvider {
 
   struct ThreadState {
     std::int64_t period_ns = 0;
-    std::int64_t polled_ns = 0;    // fallback: CPU time up to which weight has been requested
+    // Fallback: CPU time up to which weight has been requested. kHasTimer if there is a timer.
+    std::int64_t polled_ns = kHasTimer;
     std::int64_t residual_ns = 0;  // that the last call of Residual returned
-    bool is_on_fallback = false;
+
+    static constexpr std::int64_t kHasTimer = INT64_MIN;
+    [[nodiscard]] bool is_on_fallback() const { return polled_ns != kHasTimer; }
   };
 
   explicit CpuTimeProvider(const SamplingOptions& options)
@@ -49,13 +52,14 @@ class CpuTimeProvider {
     const auto first_ns =
         std::max<std::int64_t>(static_cast<std::int64_t>(period * (1 - random.Uniform())), 1);
     state.residual_ns = 0;
-    state.is_on_fallback = !use_timers_ || !thread.StartCpuTimer(first_ns, state.period_ns);
-    state.polled_ns = thread.attach_cpu_ns() - (state.period_ns - first_ns);
-    if (state.is_on_fallback) fallback_threads_.fetch_add(1, std::memory_order_relaxed);
+    const bool has_timer = use_timers_ && thread.StartCpuTimer(first_ns, state.period_ns);
+    state.polled_ns =
+        has_timer ? ThreadState::kHasTimer : thread.attach_cpu_ns() - (state.period_ns - first_ns);
+    if (!has_timer) fallback_threads_.fetch_add(1, std::memory_order_relaxed);
   }
 
   std::int64_t Detach(SampledThread& thread, ThreadState& state, std::int64_t now_ns) {
-    if (state.is_on_fallback) fallback_threads_.fetch_sub(1, std::memory_order_relaxed);
+    if (state.is_on_fallback()) fallback_threads_.fetch_sub(1, std::memory_order_relaxed);
     return Residual(thread, state, thread.credited_weight(), now_ns);
   }
 
@@ -78,7 +82,7 @@ class CpuTimeProvider {
   }
 
   PollVerdict Poll(SampledThread& thread, ThreadState& state, std::int64_t /*now_ns*/) {
-    if (!state.is_on_fallback) return {};
+    if (!state.is_on_fallback()) return {};
     const std::int64_t periods = (thread.CpuTimeNs() - state.polled_ns) / state.period_ns;
     if (periods <= 0) return {};
     state.polled_ns += periods * state.period_ns;

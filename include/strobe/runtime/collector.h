@@ -20,20 +20,20 @@ namespace strobe::internal {
 
 // The shortest time between two drains, however full the rings run.
 inline constexpr std::int64_t kMinDrainPeriodNs = 5'000'000;
-// The longest time between two drains, as a multiple of the option, however empty the rings stay.
-// Most of a drain's cost is the collector's wake-up.
-inline constexpr std::int64_t kMaxDrainStretch = 4;
-// The ring fill that the drains aim at. The time between drains changes by a factor of two at most
-// from one drain to the next.
+// The longest time between two drains, however empty the rings stay; or the option, if that is
+// longer. Most of a drain's cost is the collector's wake-up.
+inline constexpr std::int64_t kMaxDrainPeriodNs = 1'000'000'000;
+// The ring fill that the drains aim at. From one drain to the next, the time between drains grows
+// by a factor of two at most.
 inline constexpr double kWantedFill = 0.25;
 
 // Returns the time to the next drain. The last one came `drain_ns` after its predecessor, and found
 // the fullest ring filled to `fill`, 0 to 1.
 inline std::int64_t NextDrainNs(std::int64_t drain_ns, double fill, std::int64_t option_ns) {
-  const double factor = std::clamp(kWantedFill / std::max(fill, 1e-3), 0.5, 2.0);
+  const double factor = std::min(kWantedFill / std::max(fill, 1e-3), 2.0);
   const auto wanted_ns = static_cast<std::int64_t>(static_cast<double>(drain_ns) * factor);
   return std::clamp(wanted_ns, std::min(kMinDrainPeriodNs, option_ns),
-                    kMaxDrainStretch * option_ns);
+                    std::max(kMaxDrainPeriodNs, option_ns));
 }
 // How often the collector checks that our signal handler is still installed.
 inline constexpr std::int64_t kHandlerCheckPeriodNs = 1'000'000'000;
@@ -92,6 +92,14 @@ class Collector {
     recording_calls_.Close([&](RecordingCall& call) { callbacks_.end_recording(call, is_whole); });
   }
 
+  // Tells the collector that a thread has come: what has been nearly empty may fill now. Callable
+  // from any thread.
+  void ExpectMore() {
+    const std::lock_guard lock(monitor_);
+    expects_more_ = true;
+    if (waits_long_) monitor_.NotifyAll();
+  }
+
   void End() {
     {
       const std::lock_guard lock(monitor_);
@@ -103,7 +111,6 @@ class Collector {
 
  private:
   void Run() {
-    const std::uint64_t own_id = Platform::CurrentThreadId();
     const std::int64_t earlier_cpu_ns = counters_.cpu_ns.load(std::memory_order_relaxed);
     std::int64_t drain_ns = option_drain_ns_;
     std::int64_t now_ns = clock_.MonotonicNs();
@@ -124,9 +131,7 @@ class Collector {
         // Drains take at most half of the time, however many records there are.
         const std::int64_t done_ns = clock_.MonotonicNs();
         next_drain_ns = std::max(now_ns + drain_ns, done_ns + (done_ns - now_ns));
-        counters_.cpu_ns.store(
-            earlier_cpu_ns + std::max<std::int64_t>(Platform::ThreadCpuTimeNs(own_id), 0),
-            std::memory_order_relaxed);
+        CountCpu(earlier_cpu_ns);
       }
       bool was_ended = false;
       if (is_export_due) {
@@ -146,9 +151,19 @@ class Collector {
         monitor_.NotifyAll();
       }
       if (is_ending_ || periods_asked_ != periods_done_) continue;
+      if (std::exchange(expects_more_, false)) {
+        drain_ns = std::min(drain_ns, option_drain_ns_);
+        next_drain_ns = std::min(next_drain_ns, now_ns + drain_ns);
+      }
       WaitUntil(lock,
                 std::min({next_drain_ns, next_poll_ns, next_export_ns, recording_calls_.due_ns()}));
     }
+  }
+
+  void CountCpu(std::int64_t earlier_ns) {
+    const std::int64_t own_ns = Platform::ThreadCpuTimeNs(Platform::CurrentThreadId());
+    counters_.cpu_ns.store(earlier_ns + std::max<std::int64_t>(own_ns, 0),
+                           std::memory_order_relaxed);
   }
 
   // Drains, then begins or ends the recordings of `due`. If memory runs out, the next drain
@@ -189,7 +204,9 @@ class Collector {
         return;
       }
     }
+    waits_long_ = time_ns > option_drain_ns_;
     monitor_.WaitUntil(std::chrono::steady_clock::now() + std::chrono::nanoseconds(time_ns));
+    waits_long_ = false;
   }
 
   Session<Traits>& session_;
@@ -201,6 +218,8 @@ class Collector {
   Monitor monitor_;
   RecordingCalls recording_calls_{monitor_};
   bool is_ending_ = false;
+  bool expects_more_ = false;
+  bool waits_long_ = false;  // longer than the option
   std::uint64_t periods_asked_ = 0;
   std::uint64_t periods_done_ = 0;
   bool was_period_ended_ = false;

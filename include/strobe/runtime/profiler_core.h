@@ -221,7 +221,7 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
     absl::StatusOr<Slot*> slot =
         RegisterCallingThread(registry_, name, signal_, *options_.sampling.unblock_signal);
     if (!slot.ok()) return slot;
-    if (const Running running = current_.Get()) running->session().Attach(**slot);
+    if (const Running running = current_.Get()) running->Attach(**slot);
     return slot;
   }
 

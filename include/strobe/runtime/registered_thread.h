@@ -16,9 +16,15 @@ namespace strobe::internal {
 
 // The collector's account of one provider's cell.
 struct ProviderAccount {
-  std::int64_t residual = 0;          // by the clock, from the attachment to the last reading
-  std::int64_t settled_residual = 0;  // the part of it that has been added to the thread's rows
-  std::uint64_t received = 0;         // by the collector; wraps
+  // Of a detached thread: the residual that has not been added to the thread's rows. Before: minus
+  // what has been added already.
+  std::int64_t residual = 0;
+  std::uint64_t received = 0;  // by the collector; wraps
+
+  void AddResidual(std::int64_t number) {
+    residual = static_cast<std::int64_t>(static_cast<std::uint64_t>(residual) +
+                                         static_cast<std::uint64_t>(number));
+  }
 
   // Called by the collector. A weight comes out of a ring and may have any value, so the sum is
   // unsigned.
@@ -33,10 +39,6 @@ struct ProviderAccount {
   // After Settle: the part of the credit that no record has brought. Less than 0 if a later
   // capture's record came, too.
   [[nodiscard]] std::int64_t missing() const { return static_cast<std::int64_t>(-received); }
-  [[nodiscard]] std::int64_t unsettled_residual() const {
-    return static_cast<std::int64_t>(static_cast<std::uint64_t>(residual) -
-                                     static_cast<std::uint64_t>(settled_residual));
-  }
 };
 
 // True if the mask has the signal; bit n - 1 stands for signal n. False for 0, which is no signal.

@@ -58,6 +58,12 @@ class RunningSession {
   // Outlives the session if an exporter hangs.
   [[nodiscard]] const std::shared_ptr<Worker>& worker() const { return worker_; }
 
+  // Begins to sample a thread that has registered.
+  void Attach(RegisteredThread<Traits>& thread) {
+    session_.Attach(thread);
+    collector_.ExpectMore();
+  }
+
   // Begins both threads, or none. session().Begin() attaches the program's threads.
   absl::Status Begin() {
     if (!session_.has_provider()) {

@@ -120,7 +120,8 @@ class SlotAccounts {
         ProviderCell& cell = slot.channel->cells[kFirst];
         ProviderAccount& account = slot.accounts[kFirst];
         SlotThread<Traits> thread(slot, index, signal(), account.Settle(cell));
-        account.residual = provider.Detach(thread, std::get<index>(slot.states), now.monotonic_ns);
+        account.AddResidual(
+            provider.Detach(thread, std::get<index>(slot.states), now.monotonic_ns));
         now.cpu_ns = std::max(now.cpu_ns, thread.read_cpu_ns());
       } else {
         // No clock measures requests that were not served: they count as credited, and are lost.
@@ -164,35 +165,45 @@ class SlotAccounts {
     return row;
   }
 
-  // The difference between the thread's clocks and its rows. Reads the clocks of an attached
-  // thread, as far as providers can tell them at any time.
-  Row ResidualOf(Slot& slot) {
+  // The difference between a thread's clocks and its rows: as a row, and as each provider counts.
+  struct Residual {
     Row row{};
+    std::array<std::int64_t, kCount> numbers{};
+  };
+  // Reads the clocks of an attached thread, as far as providers can tell them at any time.
+  Residual ResidualOf(Slot& slot) {
+    Residual residual;
     providers_.ForEachEnabled([&](auto& provider, auto index) {
       if constexpr (kIsClocked<decltype(provider)>) {
-        ProviderAccount& account = slot.accounts[Providers::FirstCell(index)];
-        if (slot.is_attached) ReadResidual(provider, slot, index, account);
-        provider.AddResidual(account.unsettled_residual(), ColumnsOf(row, index));
+        ProviderAccount account = slot.accounts[Providers::FirstCell(index)];
+        if (slot.is_attached && !ReadResidual(provider, slot, index, account)) return;
+        residual.numbers[index] = account.residual;
+        provider.AddResidual(account.residual, ColumnsOf(residual.row, index));
       }
     });
-    return row;
+    return residual;
   }
-  // Notes that the row has been added to the thread's rows.
-  void NoteSettled(Slot& slot) {
-    for (ProviderAccount& account : slot.accounts) account.settled_residual = account.residual;
+  // Notes that the residual has been added to the thread's rows.
+  void NoteSettled(Slot& slot, const Residual& residual) {
+    for (std::size_t i = 0; i < kCount; ++i)
+      slot.accounts[Providers::FirstCell(i)].AddResidual(-residual.numbers[i]);
   }
 
  private:
   template <class Provider>
   static constexpr bool kIsClocked = ClockedProvider<std::remove_cvref_t<Provider>>;
 
+  // Adds the residual until now. Returns false if the provider tells it at the detachment only.
   template <class Provider, class Index>
-  void ReadResidual(Provider& provider, Slot& slot, Index index, ProviderAccount& account) {
+  bool ReadResidual(Provider& provider, Slot& slot, Index index, ProviderAccount& account) {
     SlotThread<Traits> thread(slot, index, signal());
     auto& state = std::get<index>(slot.states);
     const auto received = static_cast<std::int64_t>(account.received);
-    if constexpr (requires { provider.Residual(thread, state, received, received); })
-      account.residual = provider.Residual(thread, state, received, clock_.MonotonicNs());
+    if constexpr (requires { provider.Residual(thread, state, received, received); }) {
+      account.AddResidual(provider.Residual(thread, state, received, clock_.MonotonicNs()));
+      return true;
+    }
+    return false;
   }
 
   // Adds the credit that no record has brought. For a provider without an account of its own, each

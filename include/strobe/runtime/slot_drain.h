@@ -132,7 +132,7 @@ class SlotDrain {
       slot.channel->ring.Pop();
     }
     const Row lost = accounts_.MissingOf(slot);
-    const Row residual = accounts_.ResidualOf(slot);
+    const Row residual = accounts_.ResidualOf(slot).row;
     amount += static_cast<std::uint64_t>(lost[shown]) + static_cast<std::uint64_t>(residual[shown]);
     counters_.no_memory.fetch_add(records, std::memory_order_relaxed);
     counters_.amount_dropped.fetch_add(static_cast<std::int64_t>(amount),
@@ -142,11 +142,11 @@ class SlotDrain {
 
  private:
   void AddResidual(Slot& slot) {
-    const Row residual = accounts_.ResidualOf(slot);
-    if (residual == Row{}) return;
-    intake_.AddPseudo(KeyOf(slot), PseudoFrame::kResidual, residual);
-    accounts_.NoteSettled(slot);
-    CountMeasured(residual);
+    const auto residual = accounts_.ResidualOf(slot);
+    if (residual.row == Row{}) return;
+    intake_.AddPseudo(KeyOf(slot), PseudoFrame::kResidual, residual.row);
+    accounts_.NoteSettled(slot, residual);
+    CountMeasured(residual.row);
   }
 
   void CloseAccount(Slot& slot) {
