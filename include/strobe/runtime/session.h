@@ -187,13 +187,19 @@ class Session {
     return {.monotonic_ns = clock_.MonotonicNs(), .unix_ns = clock_.UnixTimeNs()};
   }
 
-  // Settles the accounts of all threads, so that what has been drained adds up to their clocks.
+  // Settles the accounts of all threads, so that what has been drained adds up to their clocks. A
+  // thread whose registration has ended since the last drain is finished: its clock is known then.
   void SettleThreads() {
     registry_.CopyAll(slots_);
     for (Slot* slot : slots_) {
-      const std::lock_guard lock(registry_.ControlMutex(*slot));
-      drain_.Settle(*slot);
+      if (!SettleAttached(*slot)) Finish(*slot);
     }
+  }
+  // Returns false if the slot is not attached.
+  bool SettleAttached(Slot& slot) {
+    const std::lock_guard lock(registry_.ControlMutex(slot));
+    if (slot.is_attached) drain_.Settle(slot);
+    return slot.is_attached;
   }
 
   // Gives back the memory of threads that are long idle, or gone.

@@ -108,9 +108,7 @@ class SlotDrain {
 
   // Settles the account of an attached slot, as far as its records have been drained: adds the
   // residual.
-  void Settle(Slot& slot) {
-    if (slot.is_attached) AddResidual(slot);
-  }
+  void Settle(Slot& slot) { AddResidual(slot); }
 
   // Drops the rest of the account, and counts it. Call it if memory runs out in Finish, and there
   // is no later call.
