@@ -31,9 +31,27 @@ absl::Status CheckFrames(const Profile& profile, const Symbols& symbols) {
     if (frame.module >= profile.modules.size() && frame.module != Frame::kNoModule)
       return OutOfRange("frame", i);
     if (symbols.frames.empty()) continue;
-    const std::uint32_t function = symbols.frames[i].function;
-    if (function >= symbols.functions.size() && function != FrameSymbols::kNone)
+    const FrameSymbols& names = symbols.frames[i];
+    if (names.function >= symbols.functions.size() && names.function != FrameSymbols::kNone)
       return OutOfRange("symbol of frame", i);
+    if (std::uint64_t{names.inlined_begin} + names.inlined_count > symbols.inlined.size())
+      return OutOfRange("inlined function of frame", i);
+  }
+  for (std::size_t i = 0; i < symbols.inlined.size(); ++i) {
+    if (symbols.inlined[i].function >= symbols.functions.size())
+      return OutOfRange("inlined function", i);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckMoments(const Profile& profile) {
+  if (profile.moment_values.size() != profile.moments.size() * profile.value_types.size()) {
+    return absl::InvalidArgumentError(absl::StrCat("profile: ", profile.moment_values.size(),
+                                                   " values for ", profile.moments.size(),
+                                                   " moments of ", profile.value_types.size()));
+  }
+  for (std::size_t i = 0; i < profile.moments.size(); ++i) {
+    if (profile.moments[i].sample >= profile.samples.size()) return OutOfRange("moment", i);
   }
   return absl::OkStatus();
 }
@@ -78,6 +96,7 @@ std::string_view BaseName(const Module& module) {
 absl::StatusOr<ProfileView> ProfileView::Make(const Profile& profile, const Symbols& symbols) {
   if (absl::Status status = CheckFrames(profile, symbols); !status.ok()) return status;
   if (absl::Status status = CheckSamples(profile); !status.ok()) return status;
+  if (absl::Status status = CheckMoments(profile); !status.ok()) return status;
   return ProfileView(profile, symbols);
 }
 
@@ -114,7 +133,24 @@ FunctionName ProfileView::function(std::size_t index) const {
     return {.name = name, .system_name = name};
   }
   const FunctionSymbol& function = symbols_->functions[index];
-  return {.name = function.name, .system_name = function.system_name};
+  return {.name = function.name,
+          .system_name = function.system_name,
+          .file = function.file,
+          .line = function.line};
+}
+
+SourceLine ProfileView::LineOf(std::uint32_t frame) const {
+  SourceLine line{.function = functions_[frame]};
+  if (symbols_->frames.empty() || profile_->frames[frame].is_pseudo()) return line;
+  line.line = symbols_->frames[frame].line;
+  line.column = symbols_->frames[frame].column;
+  return line;
+}
+
+std::span<const SourceLine> ProfileView::InlinedAt(std::uint32_t frame) const {
+  if (symbols_->frames.empty() || profile_->frames[frame].is_pseudo()) return {};
+  const FrameSymbols& names = symbols_->frames[frame];
+  return std::span(symbols_->inlined).subspan(names.inlined_begin, names.inlined_count);
 }
 
 std::uint32_t ProfileView::ModuleOf(std::uint32_t frame) const {

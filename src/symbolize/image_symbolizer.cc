@@ -55,12 +55,13 @@ class FunctionList {
     const auto [place, is_new] = resolved_.try_emplace(std::string(system_name), Next());
     if (!is_new) return place->second;
     name_bytes_ += system_name.size();
-    functions_.push_back({demangler_.Demangle(system_name), ValidUtf8(system_name), true});
+    functions_.push_back(
+        {.name = demangler_.Demangle(system_name), .system_name = ValidUtf8(system_name)});
     return place->second;
   }
   std::uint32_t Unresolved(const std::string& name) {
     const auto [place, is_new] = unresolved_.try_emplace(name, Next());
-    if (is_new) functions_.push_back({name, name, false});
+    if (is_new) functions_.push_back({.name = name, .system_name = name, .resolved = false});
     return place->second;
   }
   // The resolved names, as the images have them.

@@ -1,6 +1,7 @@
 #include "strobe/encode/profile_view.h"
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -62,6 +63,44 @@ TEST(ProfileViewTest, EqualPseudoFramesShareAFunctionAndUnknownOnesAreNamedSo) {
   EXPECT_EQ(view->function(1).name, "[unknown]");
   EXPECT_EQ(view->FunctionOf(2), 0U);
   EXPECT_EQ(view->FunctionOf(3), 1U);
+}
+
+TEST(ProfileViewTest, AFrameHasALineAndTheFunctionsInlinedThere) {
+  const SampleProfile sample = DetailedProfile();
+  const auto view = ProfileView::Make(sample.profile, sample.symbols);
+  ASSERT_TRUE(view.ok()) << view.status();
+  const SourceLine line = view->LineOf(1);
+  EXPECT_EQ(view->function(line.function).file, "/src/sample/busy.cc");
+  EXPECT_EQ(view->function(line.function).line, 20u);
+  EXPECT_EQ(line.line, 25u);
+  EXPECT_EQ(line.column, 3u);
+  const std::span<const SourceLine> inlined = view->InlinedAt(1);
+  ASSERT_EQ(inlined.size(), 2u);
+  EXPECT_EQ(view->function(inlined[0].function).name, "sample::Step(int)");
+  EXPECT_EQ(inlined[0].line, 6u);
+  EXPECT_EQ(view->function(inlined[1].function).name, "sample::Loop<int>(int)");
+  EXPECT_THAT(view->InlinedAt(0), IsEmpty());
+  EXPECT_EQ(view->LineOf(4).function, ProfileView::kNone);
+  EXPECT_EQ(view->LineOf(5).function, view->FunctionOf(5)) << "a pseudo-frame";
+  EXPECT_THAT(view->InlinedAt(5), IsEmpty());
+}
+
+TEST(ProfileViewTest, InlinedFunctionsAndMomentsMustExist) {
+  const auto status = [](const auto& change) {
+    SampleProfile sample = DetailedProfile();
+    change(sample);
+    return std::string(ProfileView::Make(sample.profile, sample.symbols).status().message());
+  };
+  EXPECT_THAT(status([](SampleProfile& s) { s.symbols.frames[1].inlined_count = 3; }),
+              HasSubstr("inlined function of frame 1"));
+  EXPECT_THAT(status([](SampleProfile& s) { s.symbols.frames[1].inlined_begin = 0xFFFFFFFF; }),
+              HasSubstr("inlined function of frame 1"));
+  EXPECT_THAT(status([](SampleProfile& s) { s.symbols.inlined[1].function = 99; }),
+              HasSubstr("inlined function 1"));
+  EXPECT_THAT(status([](SampleProfile& s) { s.profile.moments[2].sample = 1000; }),
+              HasSubstr("moment 2"));
+  EXPECT_THAT(status([](SampleProfile& s) { s.profile.moment_values.pop_back(); }),
+              HasSubstr("17 values for 6 moments of 3"));
 }
 
 TEST(ProfileViewTest, ATextForEveryFrame) {

@@ -39,12 +39,24 @@ struct StackNode {
 struct ProfileThread {
   std::uint64_t id = 0;  // the system's thread id
   std::string name;      // valid UTF-8, at most 63 bytes
+  // When its registration began and ended, in nanoseconds since 1970; 0 if unknown or, of the end,
+  // after the period.
+  std::int64_t begin_ns = 0;
+  std::int64_t end_ns = 0;
+  std::int64_t cpu_ns = -1;   // CPU time used in the period; -1 if unknown
+  std::uint64_t samples = 0;  // captures in the period: they say how its time is divided
 };
 
 // One row: a stack and a set of labels. Its values are in Profile::values.
 struct ProfileSample {
   std::uint32_t stack = 0;   // index into Profile::stacks: the leaf's node
   std::uint32_t labels = 0;  // index into Profile::label_sets
+};
+
+// One capture with its time. Its values are in Profile::moment_values.
+struct ProfileMoment {
+  std::uint32_t sample = 0;  // index into Profile::samples: the row that it is a part of
+  std::int64_t time_ns = 0;  // since 1970
 };
 
 struct Profile {
@@ -61,6 +73,10 @@ struct Profile {
   std::vector<ProfileSample> samples;  // distinct (stack, labels)
   // Row by row: samples.size() * value_types.size() values. None is less than 0.
   std::vector<std::int64_t> values;
+  // The captures whose times were kept, in order of time; empty without sampling.timestamps.
+  std::vector<ProfileMoment> moments;
+  // moments.size() * value_types.size() values. The moments of a row add up to at most its values.
+  std::vector<std::int64_t> moment_values;
 
   std::int64_t time_ns = 0;      // when the period began, since 1970
   std::int64_t duration_ns = 0;  // how long it lasted
@@ -80,6 +96,10 @@ struct Profile {
   // The values of sample `index`, one per value type.
   [[nodiscard]] std::span<const std::int64_t> Values(std::size_t index) const {
     return std::span(values).subspan(index * value_types.size(), value_types.size());
+  }
+  // The values of moment `index`, one per value type.
+  [[nodiscard]] std::span<const std::int64_t> MomentValues(std::size_t index) const {
+    return std::span(moment_values).subspan(index * value_types.size(), value_types.size());
   }
 };
 

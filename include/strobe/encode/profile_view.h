@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,6 +19,8 @@ namespace strobe {
 struct FunctionName {
   std::string_view name;         // for people
   std::string_view system_name;  // as in the symbol table
+  std::string_view file{};       // empty if unknown
+  std::uint32_t line = 0;        // where it begins; 0 if unknown
 };
 
 // All indices are in range, so an encoder checks none. Frames, modules, label sets and samples have
@@ -41,6 +44,10 @@ class ProfileView {
 
   // The function of a frame, or kNone if the symbolizer has found no name.
   [[nodiscard]] std::uint32_t FunctionOf(std::uint32_t frame) const { return functions_[frame]; }
+  // That function with the line of the frame's address in it.
+  [[nodiscard]] SourceLine LineOf(std::uint32_t frame) const;
+  // The functions inlined there, innermost first; the last was called at LineOf(frame).
+  [[nodiscard]] std::span<const SourceLine> InlinedAt(std::uint32_t frame) const;
   // The module that holds a frame's address. kNone for a pseudo-frame, for code in no module, and
   // for an address outside of the frame's module.
   [[nodiscard]] std::uint32_t ModuleOf(std::uint32_t frame) const;

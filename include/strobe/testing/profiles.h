@@ -122,12 +122,15 @@ inline SampleProfile SmallProfile() {
   const std::uint32_t library = builder.AddFrame(0x7F0000012344, 1);
   const std::uint32_t unknown = builder.AddFrame(0x7F0000054321, 1);
   const std::uint32_t generated = builder.AddFrame(0xFFFFFFFF81000000, Frame::kNoModule);
-  sample.symbols.functions = {
-      {"main", "main", true},
-      {"sample::Busy(int, std::vector<int> const&)", "_ZN6sample4BusyEiRKSt6vectorIiSaIiEE", true},
-      {"sample_write", "sample_write", true},
-      {"libsample.so.6+0x54321", "libsample.so.6+0x54321", false}};
-  sample.symbols.frames = {{0}, {1}, {2}, {3}, {FrameSymbols::kNone}};
+  sample.symbols.functions = {{.name = "main", .system_name = "main"},
+                              {.name = "sample::Busy(int, std::vector<int> const&)",
+                               .system_name = "_ZN6sample4BusyEiRKSt6vectorIiSaIiEE"},
+                              {.name = "sample_write", .system_name = "sample_write"},
+                              {.name = "libsample.so.6+0x54321",
+                               .system_name = "libsample.so.6+0x54321",
+                               .resolved = false}};
+  sample.symbols.frames.resize(5);
+  for (std::uint32_t i = 0; i < 4; ++i) sample.symbols.frames[i].function = i;
   const std::int64_t period = profile.period;
   builder.AddSample(0, {main, busy}, {70, 70 * period, 0});
   builder.AddSample(0, {main, busy, library}, {20, 20 * period, 0});
@@ -157,6 +160,45 @@ inline SampleProfile UnsymbolizedProfile() {
   return sample;
 }
 
+// SmallProfile with source lines, inlined functions, lives of threads and moments.
+inline SampleProfile DetailedProfile() {
+  SampleProfile sample = SmallProfile();
+  sample.name = "detailed";
+  Symbols& symbols = sample.symbols;
+  symbols.functions[0].file = "/src/sample/main.cc";
+  symbols.functions[0].line = 10;
+  symbols.functions[1].file = "/src/sample/busy.cc";
+  symbols.functions[1].line = 20;
+  const auto inlined = static_cast<std::uint32_t>(symbols.functions.size());
+  symbols.functions.push_back({.name = "sample::Step(int)",
+                               .system_name = "_ZN6sample4StepEi",
+                               .file = "/src/sample/step.h",
+                               .line = 5});
+  symbols.functions.push_back({.name = "sample::Loop<int>(int)",
+                               .system_name = "_ZN6sample4LoopIiEEvi",
+                               .file = "/src/sample/w\xC3\xB6rk.h",
+                               .line = 7});
+  symbols.frames[0].line = 12;
+  symbols.frames[1] = {
+      .function = 1, .line = 25, .column = 3, .inlined_begin = 0, .inlined_count = 2};
+  symbols.inlined = {{.function = inlined, .line = 6, .column = 9},
+                     {.function = inlined + 1, .line = 8}};
+  Profile& profile = sample.profile;
+  for (ProfileThread& thread : profile.threads) {
+    thread.begin_ns = profile.time_ns - 1'000'000'000;
+    thread.cpu_ns = 900'000'000;
+    thread.samples = 90;
+  }
+  profile.threads[2].begin_ns = profile.time_ns + 2'000'000;
+  profile.threads[2].end_ns = profile.time_ns + 5'000'000;
+  for (std::int64_t i = 0; i < 6; ++i) {
+    profile.moments.push_back({.sample = static_cast<std::uint32_t>(i % 3),
+                               .time_ns = profile.time_ns + 1'000'000 + i * profile.period});
+    profile.moment_values.insert(profile.moment_values.end(), {1, profile.period, 0});
+  }
+  return sample;
+}
+
 // `stack_count` distinct stacks of `depth` frames out of `frame_count`. Each shares `shared_depth`
 // frames from the root with the previous stack. Equal arguments give equal profiles on every
 // machine.
@@ -178,9 +220,9 @@ inline SampleProfile RandomProfile(std::size_t stack_count, std::size_t depth,
     // About ten call sites per function.
     if (i % 10 == 0) {
       const std::string name = absl::StrCat("sample::Function", i / 10, "(int)");
-      sample.symbols.functions.push_back({name, "_Z" + name, true});
+      sample.symbols.functions.push_back({.name = name, .system_name = "_Z" + name});
     }
-    sample.symbols.frames.push_back({static_cast<std::uint32_t>(i / 10)});
+    sample.symbols.frames.push_back({.function = static_cast<std::uint32_t>(i / 10)});
   }
   std::uint64_t state = seed;
   const auto random = [&state](std::uint64_t bound) {
@@ -210,6 +252,7 @@ inline std::vector<SampleProfile> SampleProfiles() {
   samples.push_back(EmptyProfile());
   samples.push_back(SmallProfile());
   samples.push_back(UnsymbolizedProfile());
+  samples.push_back(DetailedProfile());
   samples.push_back(RandomProfile(200, 30, 0, 500));
   samples.push_back(RandomProfile(200, 30, 26, 500));
   return samples;
