@@ -189,6 +189,9 @@ void MeasurePhaseLock(int divisor) {
     });
     const std::string name = "4 ms loop, phase " + std::to_string(phase) + "/8";
     Report(name, "strobe", "share of A, truth 30 %", 100 * outcome.share(), "%");
+    Report(name, "strobe", "samples", outcome.records, "");
+    Report(name, "strobe", "z",
+           (outcome.share() - 0.3) / std::sqrt(0.21 / std::max(outcome.records, 1.0)), "sigma");
     Report(name, "strobe", "CPU seen by samples",
            100 * (outcome.cpu_ns - outcome.residual_ns) / std::max(outcome.clock_ns, 1.0), "%");
   }

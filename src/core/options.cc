@@ -1,5 +1,6 @@
 #include "strobe/core/options.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <charconv>
@@ -54,6 +55,11 @@ struct Path {
   }
 };
 
+struct OneTrigger {
+  std::string_view text;
+  [[nodiscard]] bool Accepts(SampleTrigger value) const { return value <= SampleTrigger::kRandom; }
+};
+
 struct Switch {
   std::string_view text;
   [[nodiscard]] bool Accepts(bool /*value*/) const { return true; }
@@ -62,6 +68,8 @@ struct Switch {
 constexpr Switch kSwitch{"0 or 1 (or false or true)"};
 constexpr Between<double> kCpuFrequency{0, 10000, "a number from 0 to 10000"};
 constexpr Between<double> kWallFrequency{0, 1000, "a number from 0 to 1000"};
+constexpr OneTrigger kTrigger{"auto, timers or random"};
+constexpr Between<double> kOverhead{0.0001, 1, "a number from 0.0001 to 1"};
 constexpr Between<std::int64_t> kFrames{1, kMaxFramesLimit, "an integer from 1 to 2048"};
 constexpr UsableSignal kSignal{"an integer from 0 to 64 other than 4 to 9, 11, 19, 32 and 33"};
 constexpr Between<std::int64_t> kThreads{1, 262144, "an integer from 1 to 262144"};
@@ -90,6 +98,16 @@ bool Parse(std::string_view text, bool& value) {
   return value || text == "0" || text == "false";
 }
 
+constexpr std::array<std::string_view, 3> kTriggerNames{"auto", "timers", "random"};
+
+template <>
+bool Parse(std::string_view text, SampleTrigger& value) {
+  const auto* const name = std::ranges::find(kTriggerNames, text);
+  if (name == kTriggerNames.end()) return false;
+  value = static_cast<SampleTrigger>(name - kTriggerNames.begin());
+  return true;
+}
+
 template <>
 bool Parse(std::string_view text, std::string& value) {
   value = text;
@@ -98,6 +116,10 @@ bool Parse(std::string_view text, std::string& value) {
 
 std::string Format(bool value) { return value ? "1" : "0"; }
 std::string Format(const std::string& value) { return value; }
+std::string Format(SampleTrigger value) {
+  const auto index = static_cast<std::size_t>(value);
+  return std::string(index < kTriggerNames.size() ? kTriggerNames[index] : "unknown");
+}
 std::string Format(std::int64_t value) { return absl::StrCat(value); }
 std::string Format(double value) {
   std::array<char, 32> buffer{};
@@ -168,9 +190,14 @@ constexpr std::array kTable = {
         "STROBE_UNBLOCK_SIGNAL", "sampling.unblock_signal",
         "Whether threads that block the signal let it through while they are registered; else they "
         "are not sampled."),
-    Row<&ProfilerOptions::sampling, &SamplingOptions::use_timers, kSwitch>(
-        "STROBE_USE_TIMERS", "sampling.use_timers",
-        "Whether threads get CPU timers; without them the collector watches their CPU clocks."),
+    Row<&ProfilerOptions::sampling, &SamplingOptions::trigger, kTrigger>(
+        "STROBE_TRIGGER", "sampling.trigger",
+        "What triggers samples of CPU time: timers on threads' CPU clocks, random instants, or for "
+        "each thread the cheaper that its work cannot be in step with."),
+    Row<&ProfilerOptions::sampling, &SamplingOptions::max_overhead, kOverhead>(
+        "STROBE_MAX_OVERHEAD", "sampling.max_overhead",
+        "The share of the process's CPU time that samples at random instants may cost: their rate "
+        "falls to keep to it, down to 1 Hz."),
     Row<&ProfilerOptions::threads, &ThreadOptions::max_threads, kThreads>(
         "STROBE_MAX_THREADS", "threads.max_threads", "Threads that can be registered at a time."),
     Row<&ProfilerOptions::threads, &ThreadOptions::ring_bytes, kRing>(

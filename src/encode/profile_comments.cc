@@ -70,7 +70,6 @@ std::vector<std::string> ProfileComments(const Profile& profile) {
     if (count != 0) absl::StrAppend(&line, "; ", std::string(what), ": ", count);
   };
   add_unless_zero(subject, "registrations refused", stats.threads_refused);
-  add_unless_zero(subject, "threads without a timer", stats.threads_on_fallback);
   add_unless_zero(subject, "exports failed", stats.exports_failed);
   add_unless_zero(subject, "profiles never delivered", stats.exports_dropped);
   for (const OutputStats& output : stats.outputs) {

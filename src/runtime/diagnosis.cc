@@ -54,13 +54,10 @@ void AddThreads(const DiagnosisFacts& facts, std::vector<std::string>& lines) {
     lines.push_back(absl::StrCat(stats.threads_refused,
                                  " registrations were refused: see Registration::status()."));
   }
-  if (stats.threads_on_fallback != 0) {
-    lines.push_back(absl::StrCat("The system refused the CPU timer of ", stats.threads_on_fallback,
-                                 " threads (RLIMIT_SIGPENDING is a usual reason): the collector "
-                                 "polls their CPU clocks instead."));
-  } else if (!*facts.options.sampling.use_timers) {
-    lines.push_back(
-        "CPU timers are off by option: the collector polls the threads' CPU clocks instead.");
+  if (*facts.options.sampling.trigger == SampleTrigger::kTimers && stats.threads_at_instants != 0) {
+    lines.push_back(absl::StrCat("The system refused the CPU timers of ", stats.threads_at_instants,
+                                 " threads (RLIMIT_SIGPENDING is a usual reason): they are sampled "
+                                 "at random instants instead."));
   }
 }
 

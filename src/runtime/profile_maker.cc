@@ -23,6 +23,7 @@ Stats StatsBetween(const Stats& earlier, const Stats& later) {
   result.module_refreshes -= earlier.module_refreshes;
   result.waits_abandoned -= earlier.waits_abandoned;
   result.polls_put_off -= earlier.polls_put_off;
+  result.instants -= earlier.instants;
   result.exports -= earlier.exports;
   result.exports_failed -= earlier.exports_failed;
   result.exports_dropped -= earlier.exports_dropped;

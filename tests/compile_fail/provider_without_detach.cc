@@ -16,9 +16,5 @@ struct MyProvider {
 #endif
   std::int64_t poll_period_ns(strobe::RandomSource&) const { return 0; }
   strobe::PollVerdict Poll(strobe::SampledThread&, ThreadState&, std::int64_t) { return {}; }
-  void AddWeight(std::int64_t weight, const ThreadState&, std::span<std::int64_t> row) const {
-    row[0] += weight;
-  }
-  void AddResidual(std::int64_t residual, std::span<std::int64_t> row) const { row[0] += residual; }
 };
 static_assert(strobe::SampleProvider<MyProvider>);

@@ -28,16 +28,14 @@ std::int64_t Drain(std::span<std::byte> mapping, std::size_t offset) {
   auto& channel = *std::launder(reinterpret_cast<Channel*>(mapping.data() + offset));
   internal::SampleIntake intake(Providers::Layout(), {0, 1, 2}, std::size_t{1} << 20, {});
   intake.SetModules(1, ModuleMap(NativePlatform::Modules()));
-  std::array<std::int64_t, Providers::kValueCount> scales{};
-  scales.fill(1);
-  const std::uint32_t thread = intake.AddThread(channel.thread_id, "copied", scales);
+  const std::uint32_t thread = intake.AddThread(channel.thread_id, "copied");
   std::int64_t amount = 0;
   for (auto record = channel.ring.Peek(); !record.empty(); record = channel.ring.Peek()) {
     const auto finish = [](std::span<const std::byte>, StackDelta& stack) {
       stack.end = StackEnd::kNoUnwindInfo;
       return true;
     };
-    amount += intake.Add(thread, record, finish).values[0];
+    amount += intake.Add(thread, record, finish).values[1];
     channel.ring.Pop();
   }
   return amount;

@@ -29,7 +29,7 @@ constexpr int kImages = testing::kIsSanitized ? 20 : 150;
 struct Case {
   const char* name;
   std::int64_t signal;
-  bool use_timers;
+  SampleTrigger trigger;
   double wall_frequency_hz;
 };
 
@@ -40,7 +40,8 @@ class Exec : public ::testing::TestWithParam<Case> {
     return {.sampling = {.cpu_frequency_hz = 2000,
                          .wall_frequency_hz = one.wall_frequency_hz,
                          .signal_number = one.signal,
-                         .use_timers = one.use_timers}};
+                         .trigger = one.trigger,
+                         .max_overhead = 1}};
   }
 };
 
@@ -102,10 +103,11 @@ TEST_P(Exec, SpawnedImageLives) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Signals, Exec,
-                         ::testing::Values(Case{"UrgTimers", 0, true, 0},
-                                           Case{"UrgRequests", 0, false, 1000},
-                                           Case{"ProfTimers", SIGPROF, true, 0},
-                                           Case{"ProfRequests", SIGPROF, false, 1000}),
+                         ::testing::Values(Case{"UrgTimers", 0, SampleTrigger::kTimers, 0},
+                                           Case{"UrgRequests", 0, SampleTrigger::kRandom, 1000},
+                                           Case{"ProfTimers", SIGPROF, SampleTrigger::kTimers, 0},
+                                           Case{"ProfRequests", SIGPROF, SampleTrigger::kRandom,
+                                                1000}),
                          [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace

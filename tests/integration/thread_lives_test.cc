@@ -134,7 +134,8 @@ void ExpectNoNegativeValue(const std::vector<KeptProfile>& kept) {
 // Its clock cannot be read when the session ends.
 TEST(AThreadThatIsGone, WithoutUnregisteringKeepsWhatWasSampled) {
   // Neither is ever destroyed: the registration should have been, by its thread.
-  static auto* const profiler = new KeepingProfiler(AtHighRate());
+  static auto* const profiler = new KeepingProfiler(
+      {.sampling = {.cpu_frequency_hz = 1000, .trigger = SampleTrigger::kTimers}});
   ASSERT_EQ(profiler->Start(), absl::OkStatus());
   std::int64_t used_ns = 0;
   std::thread([&] {

@@ -61,7 +61,7 @@ std::array<Arrivals, 4> arrivals;
 bool CountArrival(void* /*context*/, const CaptureTarget& target) {
   if (target.token.index >= arrivals.size()) return false;
   Arrivals& arrival = arrivals[target.token.index];
-  arrival.weight += target.timer_weight;
+  arrival.weight += target.timer_expiries;
   arrival.pc = target.registers == nullptr ? 0 : target.registers->pc;
   ++arrival.calls;
   return true;

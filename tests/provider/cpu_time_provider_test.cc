@@ -21,17 +21,14 @@ class CpuTimeProviderTest : public ::testing::Test {
     thread.Begin();
     provider_.Attach(thread, state_, random_, 0);
   }
-  // Values of all that the thread was credited with, and of its residual.
-  std::array<std::int64_t, 2> Detach(ManualThread& thread) {
+  // All that the thread was credited with, and its residual.
+  std::int64_t Detach(ManualThread& thread) {
     thread.End();
-    const std::int64_t residual = provider_.Detach(thread, state_, 0);
-    std::array<std::int64_t, 2> row{};
-    provider_.AddWeight(thread.credited_weight(), state_, row);
-    provider_.AddResidual(residual, row);
-    return row;
+    return thread.credited_weight() + provider_.Detach(thread, state_, 0).value_or(0);
   }
 
-  CpuTimeProvider provider_{SamplingOptions{.cpu_frequency_hz = 100}};
+  CpuTimeProvider provider_{
+      SamplingOptions{.cpu_frequency_hz = 100, .trigger = SampleTrigger::kTimers}};
   CpuTimeProvider::ThreadState state_;
   RandomSource random_{1};
 };
@@ -77,7 +74,7 @@ TEST_F(CpuTimeProviderTest, PeriodsAreDitheredWithinTheirBoundsAroundTheAskedOne
 }
 
 TEST_F(CpuTimeProviderTest, TheShortestPeriodStillHasATimer) {
-  CpuTimeProvider provider({.cpu_frequency_hz = 1e9});
+  CpuTimeProvider provider({.cpu_frequency_hz = 1e9, .trigger = SampleTrigger::kTimers});
   for (int i = 0; i < 100; ++i) {
     ManualThread thread;
     thread.Begin();
@@ -92,17 +89,17 @@ TEST_F(CpuTimeProviderTest, TimerSamplesAndResidualAreTheCpuClock) {
   Attach(thread);
   for (int i = 0; i < 1000; ++i) thread.RunFor(i * 7919);
   const std::int64_t used_ns = thread.CpuTimeNs() - thread.attach_cpu_ns();
-  const std::int64_t samples = thread.credited_weight();
-  EXPECT_NEAR(static_cast<double>(samples), static_cast<double>(used_ns) / kPeriodNs,
-              0.04 * static_cast<double>(samples));
-  EXPECT_EQ(Detach(thread), (std::array<std::int64_t, 2>{samples, used_ns}));
+  EXPECT_NEAR(static_cast<double>(thread.credited_weight()), static_cast<double>(used_ns),
+              kPeriodNs);
+  EXPECT_EQ(Detach(thread), used_ns);
 }
 
 TEST_F(CpuTimeProviderTest, AThreadThatEndsBeforeItsFirstExpiryIsAllResidual) {
   ManualThread thread;
   Attach(thread);
   thread.RunFor(thread.first_expiry_ns() - 1);
-  EXPECT_EQ(Detach(thread), (std::array<std::int64_t, 2>{0, thread.CpuTimeNs()}));
+  EXPECT_EQ(thread.credited_weight(), 0);
+  EXPECT_EQ(Detach(thread), thread.CpuTimeNs());
 }
 
 // The clock of a thread that has ended without unregistering cannot be read.
@@ -111,82 +108,136 @@ TEST_F(CpuTimeProviderTest, AThreadThatIsGoneHasNoResidual) {
   thread.RunFor(2'000'000'000);
   Attach(thread);
   thread.RunFor(5 * kPeriodNs);
-  const std::int64_t samples = thread.credited_weight();
+  const std::int64_t credited_ns = thread.credited_weight();
+  EXPECT_GT(credited_ns, 0);
   thread.is_gone = true;
-  EXPECT_EQ(Detach(thread), (std::array<std::int64_t, 2>{samples, samples * state_.period_ns}));
+  EXPECT_EQ(Detach(thread), credited_ns);
 }
 
-TEST_F(CpuTimeProviderTest, WithATimerNoPollRequestsAnything) {
+TEST_F(CpuTimeProviderTest, WhereTimersAreRefusedAThreadIsSampledAtInstants) {
   ManualThread thread;
   Attach(thread);
-  EXPECT_EQ(provider_.poll_period_ns(random_), 0);
-  thread.RunFor(100 * kPeriodNs);
-  thread.Apply(provider_.Poll(thread, state_, 0));
-  EXPECT_EQ(thread.requests(), 0);
-}
-
-TEST_F(CpuTimeProviderTest, WhereTimersAreRefusedPollsRequestWholePeriods) {
-  ManualThread thread;
+  EXPECT_FALSE(provider_.IsAtInstants(state_));
+  Detach(thread);
   thread.refuses_timers = true;
   Attach(thread);
-  EXPECT_GT(provider_.poll_period_ns(random_), 0);
-  thread.Apply(provider_.Poll(thread, state_, 0));
-  EXPECT_EQ(thread.requests(), 0) << "it has not run";
-  // As with a timer, the first period ends at a uniform instant: within one period there is exactly
-  // one end.
-  thread.RunFor(state_.period_ns);
-  thread.Apply(provider_.Poll(thread, state_, 0));
-  EXPECT_EQ(thread.pending(), 1);
-  thread.RunFor(5 * state_.period_ns);
-  thread.Apply(provider_.Poll(thread, state_, 0));
-  EXPECT_EQ(thread.last_request(), 5);
-  EXPECT_EQ(thread.pending(), 6) << "what was asked for before was not served yet";
-  thread.RunFor(state_.period_ns / 1000);
-  thread.Capture();
-  EXPECT_EQ(Detach(thread), (std::array<std::int64_t, 2>{6, thread.CpuTimeNs()}));
+  EXPECT_TRUE(provider_.IsAtInstants(state_));
 }
 
-TEST_F(CpuTimeProviderTest, OnTheFallbackTheFirstPeriodEndsUniformlyToo) {
-  int early = 0;
-  for (int i = 0; i < 1000; ++i) {
+TEST_F(CpuTimeProviderTest, AnOptionGivesEveryThreadTheSameTrigger) {
+  for (const auto trigger : {SampleTrigger::kTimers, SampleTrigger::kRandom}) {
+    CpuTimeProvider provider({.trigger = trigger});
     ManualThread thread;
-    thread.refuses_timers = true;
-    Attach(thread);
-    thread.RunFor(state_.period_ns / 2);
-    thread.Apply(provider_.Poll(thread, state_, 0));
-    early += thread.pending() != 0 ? 1 : 0;
-    Detach(thread);
+    thread.Begin();
+    provider.Attach(thread, state_, random_, 0);
+    for (std::int64_t second = 1; second < 10; ++second) {
+      thread.RunFor(second < 5 ? 1'000'000'000 : 0);
+      provider.Review(thread, state_, random_, {.now_ns = second * 1'000'000'000});
+      EXPECT_EQ(thread.has_timer(), trigger == SampleTrigger::kTimers);
+      EXPECT_EQ(provider.IsAtInstants(state_), trigger == SampleTrigger::kRandom);
+    }
   }
-  EXPECT_NEAR(early, 500, 80);
 }
 
-TEST_F(CpuTimeProviderTest, PollsGoOnAsLongAsOneThreadNeedsThem) {
-  std::array<ManualThread, 2> threads;
-  std::array<CpuTimeProvider::ThreadState, 2> states;
-  for (std::size_t i = 0; i < 2; ++i) {
-    threads[i].refuses_timers = true;
-    threads[i].Begin();
-    provider_.Attach(threads[i], states[i], random_, 0);
+// A thread with reviews a second apart.
+class AutomaticTrigger : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    thread_.Begin();
+    provider_.Attach(thread_, state_, random_, 0);
   }
-  provider_.Detach(threads[0], states[0], 0);
-  for (int i = 0; i < 1000; ++i) {
-    const std::int64_t poll_ns = provider_.poll_period_ns(random_);
-    EXPECT_GE(poll_ns, kPeriodNs / 2);
-    EXPECT_LE(poll_ns, kPeriodNs * 3 / 2);
+  // A second in which the thread works for `cpu_ns`, with that many waits.
+  void Second(std::int64_t cpu_ns, std::int64_t waits) {
+    thread_.RunFor(cpu_ns);
+    thread_.wait_count += waits;
+    now_ns_ += 1'000'000'000;
+    provider_.Review(thread_, state_, random_,
+                     {.now_ns = now_ns_, .affordable_rate_hz = affordable_rate_hz_});
+    EXPECT_NE(thread_.has_timer(), provider_.IsAtInstants(state_)) << "one of both";
   }
-  provider_.Detach(threads[1], states[1], 0);
-  EXPECT_EQ(provider_.poll_period_ns(random_), 0);
+
+  ManualThread thread_;
+  CpuTimeProvider provider_{SamplingOptions()};
+  CpuTimeProvider::ThreadState state_;
+  RandomSource random_{1};
+  std::int64_t now_ns_ = 0;
+  double affordable_rate_hz_ = 20;
+};
+
+TEST_F(AutomaticTrigger, AThreadBeginsAtInstants) {
+  EXPECT_TRUE(provider_.IsAtInstants(state_));
+  EXPECT_FALSE(thread_.has_timer());
 }
 
-TEST_F(CpuTimeProviderTest, TheOptionTurnsTimersOff) {
-  CpuTimeProvider provider({.use_timers = false});
+TEST_F(AutomaticTrigger, AThreadThatComputesForLongGetsATimer) {
+  Second(1'000'000'000, 0);
+  EXPECT_FALSE(thread_.has_timer()) << "its waits are counted from the first review on";
+  Second(1'000'000'000, 1);
+  EXPECT_TRUE(thread_.has_timer());
+  Second(1'000'000'000, 3);
+  EXPECT_TRUE(thread_.has_timer());
+}
+
+TEST_F(AutomaticTrigger, AThreadThatWorksForShortTimesIsAtInstants) {
+  for (int i = 0; i < 5; ++i) {
+    Second(500'000'000, 250);
+    EXPECT_FALSE(thread_.has_timer());
+  }
+}
+
+TEST_F(AutomaticTrigger, AThreadThatChangesItsWaysIsSampledAccordingly) {
+  for (int i = 0; i < 3; ++i) {
+    for (int second = 0; second < 2; ++second) Second(1'000'000'000, 0);
+    EXPECT_TRUE(thread_.has_timer());
+    Second(500'000'000, 250);
+    EXPECT_FALSE(thread_.has_timer());
+  }
+}
+
+TEST_F(AutomaticTrigger, AnIdleThreadHasATimerUntilItHasWorkedForAPeriod) {
+  Second(0, 0);
+  EXPECT_FALSE(thread_.has_timer());
+  Second(0, 0);
+  EXPECT_TRUE(thread_.has_timer());
+  Second(100'000, 1);
+  EXPECT_TRUE(thread_.has_timer()) << "a wake-up says nothing";
+  for (int i = 0; i < 100; ++i) Second(100'000, 1);
+  EXPECT_FALSE(thread_.has_timer()) << "many say something";
+}
+
+TEST_F(AutomaticTrigger, ARateAboveTheTicksNeedsInstantsIfTheBudgetPaysForThem) {
+  CpuTimeProvider provider({.cpu_frequency_hz = 1000});
+  const auto trigger_of = [&](double affordable_rate_hz) {
+    ManualThread thread;
+    thread.Begin();
+    provider.Attach(thread, state_, random_, 0);
+    for (int second = 0; second < 3; ++second) {
+      thread.RunFor(1'000'000'000);
+      provider.Review(thread, state_, random_,
+                      {.now_ns = second, .affordable_rate_hz = affordable_rate_hz});
+    }
+    return provider.IsAtInstants(state_);
+  };
+  EXPECT_FALSE(trigger_of(20));
+  EXPECT_TRUE(trigger_of(5000));
+}
+
+// A timer that starts anew does not know how far its thread was into a period: the mean of the
+// samples must be right all the same.
+TEST_F(AutomaticTrigger, ChangesOfTheTriggerLoseNoSamplesInTheMean) {
+  constexpr int kTimes = 2000;
+  CpuTimeProvider provider({.trigger = SampleTrigger::kTimers});
   ManualThread thread;
-  thread.Begin();
-  provider.Attach(thread, state_, random_, 0);
-  EXPECT_FALSE(thread.has_timer());
-  thread.RunFor(2 * kPeriodNs);
-  thread.Apply(provider.Poll(thread, state_, 0));
-  EXPECT_TRUE(thread.request_pending());
+  std::int64_t credited_ns = 0;
+  for (int i = 0; i < kTimes; ++i) {
+    thread.Begin();
+    provider.Attach(thread, state_, random_, 0);
+    thread.RunFor(7'000'000);
+    credited_ns += thread.credited_weight();
+    thread.End();
+  }
+  // 0.7 of a period each time: 1,400 samples, give or take 20 a standard deviation.
+  EXPECT_NEAR(static_cast<double>(credited_ns), 7e6 * kTimes, 4 * 20 * 10e6);
 }
 
 }  // namespace

@@ -39,17 +39,19 @@ TEST(ProviderList, EachProviderHasItsColumnsInOrder) {
 
 static_assert(!EventProvider<CpuTimeProvider>);
 
-// A provider's first value type has a cell; of an event, each.
+// A provider's last value type has a cell; of an event, each.
 TEST(ProviderList, CapturesWriteEachAmountOfAnEvent) {
   using List = ProviderList<CpuTimeProvider, Events, WallTimeProvider>;
   EXPECT_EQ(List::kCellCount, 4u);
   EXPECT_EQ(List::FirstCell(1), 1u);
   EXPECT_EQ(List::FirstCell(2), 3u);
-  EXPECT_THAT(List::CellColumns(), ElementsAre(0, 2, 3, 4));
-  EXPECT_EQ(List::RecordedValueTypes(), 0b11101);
+  EXPECT_THAT(List::CellColumns(), ElementsAre(1, 2, 3, 4));
+  EXPECT_EQ(List::RecordedValueTypes(), 0b11110);
   constexpr ValueLayout kLayout = List::Layout();
   EXPECT_THAT(std::vector(kLayout.sources.begin(), kLayout.sources.begin() + 5),
-              ElementsAre(0, 0, 2, 3, 4));
+              ElementsAre(1, 1, 2, 3, 4));
+  EXPECT_THAT(std::vector(kLayout.is_count.begin(), kLayout.is_count.begin() + 5),
+              ElementsAre(true, false, false, false, false));
   EXPECT_EQ((List::IndexOf<Events>()), 1u);
   EXPECT_TRUE(List::kBringsEvents);
   EXPECT_FALSE(Both::kBringsEvents);

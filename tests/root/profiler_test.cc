@@ -58,12 +58,17 @@ class ProfilerTest : public ::testing::Test {
   }
   void TearDown() override { ManualPlatform::ActAs(0); }
 
-  // `count` expiries of the calling thread's timer arrive at once, having taken their time.
-  static void Sample(int count = 1) {
+  // `count` expiries of the calling thread's timer arrive at once, having taken their time. Returns
+  // that time.
+  static std::int64_t Sample(int count = 1) {
     const auto timer = ManualPlatform::With([](auto& state) { return state.timers.at(1); });
     ManualPlatform::RunFor(1, count * timer.period_ns);
     EXPECT_TRUE(ManualPlatform::Deliver(timer.payload, count, 0x400000));
+    return count * timer.period_ns;
   }
+
+ private:
+  const ScopedVariable trigger_{"STROBE_TRIGGER", "timers"};
 };
 
 // A provider that a program gives needs no static to hand it its state.
@@ -93,15 +98,17 @@ TEST_F(ProfilerTest, StartAndStopKnowTheirTurn) {
   EXPECT_TRUE(profiler.Start().ok()) << "a session can follow a session";
 }
 
-TEST_F(ProfilerTest, NobodyIsOnTheFallbackAfterStop) {
+TEST_F(ProfilerTest, NoThreadIsAtInstantsAfterStop) {
   TestProfiler profiler;
   ManualPlatform::With([](auto& state) { state.refuses_timers = true; });
   const Registration registration = profiler.RegisterThread("main");
   ASSERT_TRUE(profiler.Start().ok());
-  EXPECT_EQ(profiler.stats().threads_on_fallback, 1u);
+  ASSERT_TRUE(profiler.Flush().ok());
+  EXPECT_EQ(profiler.stats().threads_at_instants, 1u);
+  EXPECT_THAT(profiler.Diagnose(), HasSubstr("refused the CPU timers of 1 threads"));
   ASSERT_TRUE(profiler.Stop().ok());
-  EXPECT_EQ(profiler.stats().threads_on_fallback, 0u);
-  EXPECT_EQ(KeepingExporter::Take().at(0).stats.threads_on_fallback, 1u)
+  EXPECT_EQ(profiler.stats().threads_at_instants, 0u);
+  EXPECT_EQ(KeepingExporter::Take().back().stats.threads_at_instants, 1u)
       << "what was so at the period's end";
 }
 
@@ -121,18 +128,16 @@ TEST_F(ProfilerTest, FlushAndStopExportTheWholeInParts) {
   TestProfiler profiler;
   ASSERT_TRUE(profiler.Start().ok());
   std::optional<Registration> registration = profiler.RegisterThread("main");
-  Sample(3);
+  const std::int64_t first_ns = Sample(3);
   ASSERT_TRUE(profiler.Flush().ok());
-  Sample(4);
+  const std::int64_t second_ns = Sample(4);
   ManualPlatform::RunFor(1, 1234);
   registration.reset();
   ASSERT_TRUE(profiler.Stop().ok());
   const auto profiles = KeepingExporter::Take();
   ASSERT_EQ(profiles.size(), 2u);
-  EXPECT_EQ(SumByThread(profiles[0], 0)["main"], 3);
-  EXPECT_EQ(SumByThread(profiles[1], 0)["main"], 4);
-  EXPECT_EQ(SumByThread(profiles[0], 1)["main"] + SumByThread(profiles[1], 1)["main"],
-            ManualPlatform::ThreadCpuTimeNs(1));
+  EXPECT_EQ(SumByThread(profiles[0], 1)["main"], first_ns);
+  EXPECT_EQ(SumByThread(profiles[1], 1)["main"], second_ns + 1234);
   EXPECT_EQ(profiles[0].sequence, 0u);
   EXPECT_EQ(profiles[1].sequence, 1u);
   EXPECT_EQ(profiles[0].stats.samples, 1u) << "records, not periods";
@@ -245,11 +250,11 @@ TEST_F(ProfilerTest, AnOutputThatFailsKeepsNoPeriodFromTheOther) {
   ASSERT_TRUE(profiler.Start().ok());
   const Registration registration = profiler.RegisterThread("main");
   for (int period = 1; period <= 3; ++period) {
-    Sample(period);
+    const std::int64_t sampled_ns = Sample(period);
     EXPECT_EQ(profiler.Flush().message(), "output 2 (.none): 503");
     const auto profiles = KeepingExporter::Take();
     ASSERT_EQ(profiles.size(), 1u) << "the period has ended for it";
-    EXPECT_EQ(SumByThread(profiles[0], 0)["main"], period);
+    EXPECT_EQ(SumByThread(profiles[0], 1)["main"], sampled_ns);
   }
   EXPECT_THAT(profiler.Diagnose(), HasSubstr("The last export to output 2 (.none) failed: 503"));
   is_failing = false;
@@ -380,14 +385,18 @@ TEST_F(ProfilerTest, TwoProfilersKeepTheirOwnAccounts) {
   TestProfiler other({.sampling = {.cpu_frequency_hz = 50}});
   ASSERT_TRUE(one.Start().ok());
   const Registration first = one.RegisterThread("thread");
-  Sample(5);
+  const std::int64_t before_ns = Sample(5);
   ASSERT_TRUE(other.Start().ok());
   const Registration second = other.RegisterThread("thread");
-  Sample(2);  // the timer that was started last
+  const std::int64_t shared_ns = Sample(2);  // the timer that was started last
   ASSERT_TRUE(one.Stop().ok());
-  EXPECT_EQ(SumByThread(KeepingExporter::Take().at(0), 0)["thread"], 5);
+  const Profile ones = KeepingExporter::Take().at(0);
+  EXPECT_EQ(SumByThread(ones, 1)["thread"], before_ns + shared_ns) << "the thread's clock";
+  EXPECT_EQ(SumByThread(ones, 0)["thread"], 1);
   ASSERT_TRUE(other.Stop().ok());
-  EXPECT_EQ(SumByThread(KeepingExporter::Take().at(0), 0)["thread"], 2);
+  const Profile others = KeepingExporter::Take().at(0);
+  EXPECT_EQ(SumByThread(others, 1)["thread"], shared_ns);
+  EXPECT_EQ(SumByThread(others, 0)["thread"], 1);
 }
 
 TEST_F(ProfilerTest, StatsAreTheAccountSinceConstruction) {

@@ -64,6 +64,7 @@ class Registered {
     slot_ = *registry_.Register(Traits::Platform::CurrentThread(), "thread");
     registry_.arena()->max_frames = 64;
     for (ProviderCell& cell : slot_->channel->cells) cell.Reset();
+    slot_->channel->timer_period_ns = 1;
     slot_->channel->open_events = 1U << kEvents;
     slot_->channel->is_active = true;
     slot_->next = ThreadLinks();

@@ -54,6 +54,7 @@ class CaptureTest : public ::testing::Test {
     slot_->next = ThreadLinks();
     ThreadLinks() = slot_;
     for (ProviderCell& cell : slot_->channel->cells) cell.Reset();
+    slot_->channel->timer_period_ns = 1;
   }
   void TearDown() override {
     slot_->channel->is_active = false;
@@ -75,7 +76,7 @@ class CaptureTest : public ::testing::Test {
       EXPECT_TRUE(ReadRecord(bytes, Providers::RecordedValueTypes(), view));
       records.push_back({view.header, view.context, {}, {view.frames.begin(), view.frames.end()}});
       for (std::size_t i = 0; i < Providers::kCount; ++i)
-        records.back().weights.push_back(view.Amount(Providers::FirstColumn(i)));
+        records.back().weights.push_back(view.Amount(Providers::ShownColumn(i)));
       slot_->channel->ring.Pop();
     }
     return records;
@@ -138,7 +139,7 @@ TEST(CopyingCapture, AnotherThreadWalksTheCopyOfAStack) {
   using Providers = TickingTraits::Providers;
   ASSERT_TRUE(ReadRecord(record, Providers::RecordedValueTypes(), view));
   EXPECT_THAT(view.amounts, ElementsAre(2));
-  EXPECT_EQ(view.Amount(0), 2);
+  EXPECT_EQ(view.Amount(Providers::ShownColumn(0)), 2);
   EXPECT_THAT(view.frames, ElementsAre(kPc, 0x401003, 0x401007));
   EXPECT_EQ(view.header.end, StackEnd::kComplete);
   slot.channel->is_active = false;

@@ -71,7 +71,9 @@ class CollectorTest : public ::testing::Test {
     return ManualPlatform::With([](auto& state) { return state.timers.at(1).payload; });
   }
 
-  ProfilerOptions options_{.collector = {.drain_period_ms = 10}, .exporter = {.period_s = 60}};
+  ProfilerOptions options_{.sampling = {.trigger = SampleTrigger::kTimers},
+                           .collector = {.drain_period_ms = 10},
+                           .exporter = {.period_s = 60}};
   ThreadRegistry<ManualTraits> registry_{10, 32 * 1024};
   CodeRegistry generated_;
   RegisteredThread<ManualTraits>* slot_ = nullptr;
@@ -96,7 +98,7 @@ TEST_F(CollectorTest, DrainsByItself) {
 
 TEST_F(CollectorTest, DrainsTwiceAsOftenWhileRingsRunHalfFull) {
   options_.collector = {.drain_period_ms = 40};
-  options_.sampling = {.max_frames = 16};
+  options_.sampling.max_frames = 16;
   Begin();
   while (slot_->channel->ring.used_bytes() < 20 * 1024)
     ASSERT_TRUE(ManualPlatform::Deliver(payload(), 1, 0x400000));
@@ -163,15 +165,15 @@ TEST_F(CollectorTest, LooksAfterTheHandlerOnceASecond) {
   EXPECT_TRUE(Eventually([&] { return checks_ == 1; }));
 }
 
-TEST_F(CollectorTest, PollsAThreadThatComesLaterAndNeedsIt) {
+TEST_F(CollectorTest, SamplesAThreadThatComesLaterAndIsAtInstants) {
   Begin();
   ManualPlatform::With([](auto& state) { state.refuses_timers = true; });
   RegisteredThread<ManualTraits>* const later =
       *registry_.Register({.id = 2, .stack = {}}, "later");
   session_->Attach(*later);
-  ASSERT_TRUE(collector_->EndPeriod(In(60)));  // sees that a thread has to be polled
-  ManualPlatform::RunFor(2, 100 * kMs);
-  ManualClock::Advance(100 * kMs);
+  ASSERT_TRUE(collector_->EndPeriod(In(60)));  // sees the thread
+  ManualPlatform::With([](auto& state) { state.on_cpu.insert(2); });
+  ManualClock::Advance(1000 * kMs);
   EXPECT_TRUE(Eventually([] {
     return ManualPlatform::With([](auto& state) { return state.interruptions.size(); }) == 1;
   }));

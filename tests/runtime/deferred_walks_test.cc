@@ -68,9 +68,12 @@ class DeferredWalks : public ::testing::Test {
     });
   }
 
-  // kDepth frames with frame pointers; the leaf runs at `leaf`, its callers in the pieces of the
-  // module at `callers`, one after the other.
+  [[nodiscard]] std::int64_t PeriodNs() const { return slot_->channel->timer_period_ns; }
+  // The thread runs for a period, and its timer expires. The stack has kDepth frames with frame
+  // pointers: the leaf runs at `leaf`, its callers in the pieces of the module at `callers`, one
+  // after the other.
   void Deliver(Address leaf, Address callers = kText) {
+    ManualPlatform::RunFor(1, PeriodNs());
     const auto base = reinterpret_cast<Address>(stack_.data());
     constexpr std::size_t kFirst = kRedZoneBytes / 8;
     for (std::size_t i = 0; i < kDepth; ++i) {
@@ -91,10 +94,10 @@ class DeferredWalks : public ::testing::Test {
     session_.reset();
     return profile;
   }
-  // The one stack of code that a profile holds, leaf first, and how many samples it stands for.
+  // The one stack of code that a profile holds, leaf first, and the CPU time that it stands for.
   struct OneStack {
     std::vector<Frame> frames;
-    std::int64_t samples = 0;
+    std::int64_t cpu_ns = 0;
   };
   static OneStack OnlyStackOf(const Profile& profile) {
     OneStack only;
@@ -104,7 +107,7 @@ class DeferredWalks : public ::testing::Test {
       EXPECT_TRUE(only.frames.empty()) << "more than one";
       for (; stack != 0; stack = profile.stacks[stack].parent)
         only.frames.push_back(profile.frames[profile.stacks[stack].frame]);
-      only.samples = profile.Values(i)[0];
+      only.cpu_ns = profile.Values(i)[1];
     }
     return only;
   }
@@ -119,7 +122,7 @@ class DeferredWalks : public ::testing::Test {
     return counters_.deferred_ends[static_cast<std::size_t>(StackEnd::kComplete)];
   }
 
-  ProfilerOptions options_{.sampling = {.max_frames = 32}};
+  ProfilerOptions options_{.sampling = {.max_frames = 32, .trigger = SampleTrigger::kTimers}};
   ThreadRegistry<TableTraits> registry_{4, kRingBytes};
   CodeRegistry generated_;
   CollectorCounters counters_;
@@ -142,7 +145,7 @@ TEST_F(DeferredWalks, TheFirstSampleOfAFunctionIsWholeAndTheNextNeedsNoHelp) {
   EXPECT_EQ(Captured(), 1u);
   const OneStack stack = OnlyStackOf(Finish());
   EXPECT_EQ(stack.frames.size(), kDepth);
-  EXPECT_EQ(stack.samples, 2);
+  EXPECT_EQ(stack.cpu_ns, 2 * PeriodNs());
 }
 
 TEST_F(DeferredWalks, CodeInNoModuleIsAskedForOnce) {
@@ -228,11 +231,11 @@ TEST_F(DeferredWalks, WhereTheRingIsTooFullForTheStackTheWeightIsCarried) {
   std::int64_t delivered = 0;
   for (; Drops(DropReason::kNoTable) < 3; ++delivered) Deliver(kText + 5);
   EXPECT_EQ(Drops(DropReason::kRingFull), 0u) << "a larger ring would be full of such stacks, too";
-  EXPECT_EQ(slot_->channel->cells[0].carried, 3);
+  EXPECT_EQ(slot_->channel->cells[0].carried, 3 * PeriodNs());
   session_->Drain();
   Deliver(kText + 5);
   EXPECT_EQ(slot_->channel->cells[0].carried, 0);
-  EXPECT_EQ(OnlyStackOf(Finish()).samples, delivered + 1);
+  EXPECT_EQ(OnlyStackOf(Finish()).cpu_ns, (delivered + 1) * PeriodNs());
   EXPECT_EQ(Deferred(), static_cast<std::uint64_t>(delivered - 3));
 }
 
@@ -241,7 +244,7 @@ TEST_F(DeferredWalks, AStackThatIsTooLongForARecordIsNotCut) {
   slot_->channel->stack.high = slot_->channel->stack.low + sizeof(stack_);
   Deliver(kText + 5);
   EXPECT_EQ(Drops(DropReason::kNoTable), 1u);
-  EXPECT_EQ(slot_->channel->cells[0].carried, 1);
+  EXPECT_EQ(slot_->channel->cells[0].carried, PeriodNs());
   session_->Drain();
   EXPECT_EQ(counters_.samples, 0u);
   EXPECT_EQ(Deferred(), 0u);
@@ -249,7 +252,7 @@ TEST_F(DeferredWalks, AStackThatIsTooLongForARecordIsNotCut) {
   EXPECT_EQ(Captured(), 1u);
   const OneStack stack = OnlyStackOf(Finish());
   EXPECT_EQ(stack.frames.size(), kDepth);
-  EXPECT_EQ(stack.samples, 2);
+  EXPECT_EQ(stack.cpu_ns, 2 * PeriodNs());
 }
 
 TEST_F(DeferredWalks, AStackThatNobodyDrainedBeforeTheEndIsFinishedToo) {

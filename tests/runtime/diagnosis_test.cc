@@ -68,10 +68,11 @@ TEST(Diagnosis, EachFactHasItsSentence) {
                 "A larger sampling.max_frames helps."},
            Case{[](DiagnosisFacts& f) { f.stats.threads_refused = 7; },
                 "7 registrations were refused"},
-           Case{[](DiagnosisFacts& f) { f.stats.threads_on_fallback = 4; },
-                "refused the CPU timer of 4 threads (RLIMIT_SIGPENDING"},
-           Case{[](DiagnosisFacts& f) { f.options.sampling.use_timers = false; },
-                "CPU timers are off by option"},
+           Case{[](DiagnosisFacts& f) {
+                  f.options.sampling.trigger = SampleTrigger::kTimers;
+                  f.stats.threads_at_instants = 4;
+                },
+                "refused the CPU timers of 4 threads (RLIMIT_SIGPENDING"},
            Case{[](DiagnosisFacts& f) { f.threads_given_up = 3; },
                 "3 threads are not sampled any more"},
            Case{[](DiagnosisFacts& f) { f.handler = HandlerState::kReplaced; },

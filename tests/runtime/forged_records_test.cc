@@ -48,6 +48,7 @@ class ForgedRecords : public ::testing::Test {
     std::memcpy(record + RecordBytes(1, 0), frames.data(), frames.size() * sizeof(Address));
     slot_->channel->ring.Commit(bytes);
     slot_->channel->cells[0].credited.fetch_add(1);
+    ManualPlatform::RunFor(1, 1);
     registry_.arena()->Mark(*slot_->channel);
     return record;
   }
@@ -55,10 +56,10 @@ class ForgedRecords : public ::testing::Test {
     return {.module_generation = 1,
             .frame_count = static_cast<std::uint16_t>(frame_count),
             .shared_count = static_cast<std::uint16_t>(shared_count),
-            .amounts = 1};
+            .amounts = 0b10};
   }
-  // Root first, "400001 400002", and how many samples.
-  static Sums SamplesByStack(const Profile& profile) {
+  // Root first, "400001 400002", and its nanoseconds.
+  static Sums TimeByStack(const Profile& profile) {
     Sums sums;
     for (std::size_t i = 0; i < profile.samples.size(); ++i) {
       std::string text;
@@ -71,7 +72,7 @@ class ForgedRecords : public ::testing::Test {
                 : absl::StrCat(absl::Hex(frame.address));
         text = absl::StrCat(name, text.empty() ? "" : " ", text);
       }
-      sums[text] += profile.Values(i)[0];
+      sums[text] += profile.Values(i)[1];
     }
     return sums;
   }
@@ -90,7 +91,7 @@ TEST_F(ForgedRecords, WhatNoCaptureWroteIsPassedOver) {
   Write(HeaderOf(2), {0x400000});  // more frames than bytes
   RecordHeader header = HeaderOf(1);
   // Value types that no capture writes, more amounts than there are words, words without a name.
-  for (const std::size_t amounts : {0, 0b10, 0b101, 0xFFFF}) {
+  for (const std::size_t amounts : {0, 0b01, 0b110, 0xFFFF}) {
     header.amounts = static_cast<std::uint16_t>(amounts);
     Write(header, {0x400000});
   }
@@ -107,7 +108,7 @@ TEST_F(ForgedRecords, WhatNoCaptureWroteIsPassedOver) {
   session_->Drain();
   EXPECT_EQ(counters_.samples.load(), 1u);
   EXPECT_EQ(counters_.unreadable.load(), 12u);
-  EXPECT_EQ(SamplesByStack(Finish()), (Sums{{"400000", 1}, {"[lost]", 12}}));
+  EXPECT_EQ(TimeByStack(Finish()), (Sums{{"400000", 1}, {"[lost]", 12}}));
 }
 
 // A context that no set of labels has is a row of its own all the same.
@@ -122,13 +123,14 @@ TEST_F(ForgedRecords, AnUnknownContextIsTheOverflowSet) {
   std::memcpy(record + sizeof(header), words.data(), sizeof(words));
   slot_->channel->ring.Commit(RecordBytes(2, 0));
   slot_->channel->cells[0].credited.fetch_add(5);
+  ManualPlatform::RunFor(1, 5);
   session_->Drain();
   const Profile profile = Finish();
   ASSERT_EQ(profile.label_sets.size(), 2u);
   EXPECT_EQ(profile.label_sets[1].Text("labels"), "[overflow]");
   EXPECT_EQ(profile.samples[0].stack, profile.samples[1].stack);
-  EXPECT_EQ(profile.Values(0)[0], 1);
-  EXPECT_EQ(profile.Values(1)[0], 5);
+  EXPECT_EQ(profile.Values(0)[1], 1);
+  EXPECT_EQ(profile.Values(1)[1], 5);
 }
 
 TEST_F(ForgedRecords, NoStackHangsUnderTheRootsOfOneThatCouldNotBeRead) {
@@ -138,7 +140,7 @@ TEST_F(ForgedRecords, NoStackHangsUnderTheRootsOfOneThatCouldNotBeRead) {
   Write(HeaderOf(1, 2), {0x400040});  // shares unknown frames
   session_->Drain();
   EXPECT_TRUE(slot_->channel->memo_is_stale) << "the next stack would go on sharing with it";
-  EXPECT_EQ(SamplesByStack(Finish()),
+  EXPECT_EQ(TimeByStack(Finish()),
             (Sums{{"400001 400002 400003", 1}, {"[overflow]", 1}, {"[lost]", 1}}));
 }
 
@@ -152,7 +154,7 @@ TEST_F(ForgedRecords, NoStackHangsUnderTheRootsOfOneThatTheRingLost) {
   EXPECT_TRUE(slot_->channel->memo_is_stale);
   Write(HeaderOf(1, 2), {0x400040});  // a capture that was under way meanwhile
   session_->Drain();
-  EXPECT_EQ(SamplesByStack(Finish()),
+  EXPECT_EQ(TimeByStack(Finish()),
             (Sums{{"400001 400002 400003", 1}, {"[overflow]", 1}, {"[lost]", 1}}));
 }
 

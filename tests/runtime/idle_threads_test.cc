@@ -36,8 +36,7 @@ class IdleThreadsTest : public ::testing::Test {
     idle_threads_.BeginRound();
     poll_busy();
     std::array<int, 3> idle{};
-    const std::array<int*, 3> pointers{&idle[0], &idle[1], &idle[2]};
-    idle_threads_.EndRound(std::span<int* const>(pointers), kMaxNs, [](int& thread) { ++thread; });
+    idle_threads_.EndRound(std::span<int>(idle), kMaxNs, [](int& thread) { ++thread; });
     for (const int polls : idle) EXPECT_LE(polls, 1);
     EXPECT_EQ(idle[0], 1)
         << "a clock that is not what it should be must not hide a thread for ever";
@@ -65,6 +64,11 @@ TEST_F(IdleThreadsTest, AThreadIsIdleOnceItsClockHasStoodStillForSomePolls) {
   EXPECT_TRUE(idle_threads_.IsIdle(2));
   idle_threads_.Forget(2);
   EXPECT_FALSE(idle_threads_.IsIdle(2)) << "a registration begins awake";
+  for (int i = 0; i < 10 * kStillPolls; ++i) {
+    PollThread(2);
+    idle_threads_.KeepBusy(2);
+    EXPECT_FALSE(idle_threads_.IsIdle(2));
+  }
   for (int i = 0; i < 2 * kStillPolls; ++i) idle_threads_.Note(3, 0, -1);
   EXPECT_FALSE(idle_threads_.IsIdle(3)) << "not known";
 }
@@ -100,10 +104,9 @@ TEST_F(IdleThreadsTest, WhatBusyThreadsUseAfterTheirPollsHidesNoThread) {
 TEST_F(IdleThreadsTest, WhatIdleThreadsUsedIsSeenOnce) {
   ManualPlatform::RunFor(2, kMaxNs + 1);
   int thread = 0;
-  int* const pointer = &thread;
   int polls = 0;
   idle_threads_.BeginRound();
-  idle_threads_.EndRound(std::span<int* const>(&pointer, 1), kMaxNs, [&](int& /*thread*/) {
+  idle_threads_.EndRound(std::span(&thread, 1), kMaxNs, [&](int& /*thread*/) {
     PollThread(2);
     ++polls;
   });
@@ -123,9 +126,10 @@ struct NoProcessClock : ManualPlatform {
 TEST(IdleThreads, WithoutAClockOfTheProcessAllArePolled) {
   IdleThreads<NoProcessClock> idle;
   std::array<int, 2> polls{};
-  const std::array<int*, 2> pointers{&polls[0], &polls[1]};
-  for (int i = 0; i < 10; ++i)
-    idle.EndRound(std::span<int* const>(pointers), kMaxNs, [](int& thread) { ++thread; });
+  for (int i = 0; i < 10; ++i) {
+    idle.BeginRound();
+    idle.EndRound(std::span<int>(polls), kMaxNs, [](int& thread) { ++thread; });
+  }
   EXPECT_THAT(polls, ::testing::Each(10));
 }
 

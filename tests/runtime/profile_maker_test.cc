@@ -87,11 +87,11 @@ TEST(StatsBetween, StatesStayAsTheyAreNow) {
   Stats later;
   later.threads_registered = 3;
   later.memory_bytes = 900;
-  later.threads_on_fallback = 1;
+  later.threads_on_timers = 1;
   const Stats between = StatsBetween(earlier, later);
   EXPECT_EQ(between.threads_registered, 3u);
   EXPECT_EQ(between.memory_bytes, 900u);
-  EXPECT_EQ(between.threads_on_fallback, 1u);
+  EXPECT_EQ(between.threads_on_timers, 1u);
   EXPECT_EQ(between.last_export_error, "");
 }
 

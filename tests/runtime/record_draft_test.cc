@@ -80,8 +80,8 @@ TEST_F(RecordDraftTest, TheCollectorReadsWhatWasWritten) {
   EXPECT_EQ(view.header.module_generation, 3u);
   EXPECT_EQ(view.context, 77u);
   EXPECT_EQ(view.skip, 1u);
-  EXPECT_EQ(view.Amount(Providers::FirstColumn(0)), 3);
-  EXPECT_EQ(view.Amount(Providers::FirstColumn(1)), 500);
+  EXPECT_EQ(view.Amount(Providers::ShownColumn(0)), 3);
+  EXPECT_EQ(view.Amount(Providers::ShownColumn(1)), 500);
   EXPECT_THAT(view.frames, ElementsAre(0x401000, 0x402000));
 }
 
@@ -92,7 +92,7 @@ TEST_F(RecordDraftTest, WordsAndAmountsThatAreZeroTakeNoRoom) {
   WriteWords(draft.bytes + sizeof(RecordHeader), {}, weights, true);
   const RecordView view = Commit(draft);
   EXPECT_THAT(view.amounts, ElementsAre(500));
-  EXPECT_EQ(view.Amount(Providers::FirstColumn(1)), 500);
+  EXPECT_EQ(view.Amount(Providers::ShownColumn(1)), 500);
 }
 
 TEST_F(RecordDraftTest, AStackWithoutWeightHasAmountsOfZero) {

@@ -93,7 +93,7 @@ class RunningSessionTest : public ::testing::Test {
   }
   std::size_t Bytes() { return counters_.aggregator_bytes.load(std::memory_order_relaxed); }
 
-  ProfilerOptions options_{.sampling = {.wall_frequency_hz = 10},
+  ProfilerOptions options_{.sampling = {.wall_frequency_hz = 10, .trigger = SampleTrigger::kTimers},
                            .collector = {.drain_period_ms = 10},
                            .exporter = {.period_s = 3600}};
   ThreadRegistry<ManualTraits> registry_{10, 32 * 1024};
@@ -182,7 +182,7 @@ TEST_F(RunningSessionTest, AColumnThatIsNotEnabledIsNamed) {
 
 // A recording adds up to the clock, as the periods of the export do.
 TEST_F(RunningSessionTest, ARecordingHasWhatTheClockSaysOfItsTime) {
-  options_.sampling = {};
+  options_.sampling = {.trigger = SampleTrigger::kTimers};
   Begin();
   const auto timer = ManualPlatform::With([](auto& state) { return state.timers.at(1); });
   ManualPlatform::RunFor(1, timer.first_ns);  // stands for a whole period

@@ -19,8 +19,8 @@ using Outcome = SampleIntake::Outcome;
 using Values = SampleIntake::Values;
 
 // As of a provider with two columns, of which records have the first, and one with one.
-constexpr ValueLayout kLayout{.value_count = 3, .recorded = 0b101, .sources = {0, 0, 2}};
-constexpr std::array<std::int64_t, 3> kScales{1, 10, 1};
+constexpr ValueLayout kLayout{
+    .value_count = 3, .recorded = 0b110, .sources = {1, 1, 2}, .is_count = {true}};
 
 // A record's bytes, aligned.
 std::vector<std::uint64_t> Record(std::uint16_t amounts, const std::vector<std::uint64_t>& words,
@@ -45,7 +45,7 @@ std::map<std::pair<Address, std::int64_t>, std::int64_t> Samples(const Profile& 
   std::map<std::pair<Address, std::int64_t>, std::int64_t> samples;
   for (std::size_t i = 0; i < profile.samples.size(); ++i) {
     const Frame& leaf = profile.frames[profile.stacks[profile.samples[i].stack].frame];
-    samples[{leaf.address, profile.Labels(i).Number("request")}] += profile.Values(i)[0];
+    samples[{leaf.address, profile.Labels(i).Number("request")}] += profile.Values(i)[1];
   }
   return samples;
 }
@@ -61,7 +61,7 @@ class SampleIntakeTest : public ::testing::Test {
   }
   Profile Take() {
     Profile profile;
-    profile.value_types = {{"samples", "count"}, {"cpu", "tens"}, {"wall", "ones"}};
+    profile.value_types = {{"samples", "count"}, {"cpu", "ones"}, {"wall", "ones"}};
     FillProfile(intake_.recorder().continuous().Take(labels_, {}).samples, profile);
     EXPECT_EQ(testing::CheckProfile(profile), "");
     return profile;
@@ -69,35 +69,43 @@ class SampleIntakeTest : public ::testing::Test {
 
   LabelTable labels_;
   SampleIntake intake_{kLayout, {0, 1, 2}, std::size_t{1} << 20, {}};
-  std::uint32_t thread_ = intake_.AddThread(7, "worker", kScales);
+  std::uint32_t thread_ = intake_.AddThread(7, "worker");
 };
 
 TEST_F(SampleIntakeTest, AnAmountBecomesTheColumnsThatItStandsFor) {
-  const SampleIntake::Result result = Add(Record(0b101, {3, 500}, {0x22, 0x11}));
+  const SampleIntake::Result result = Add(Record(0b110, {30, 500}, {0x22, 0x11}));
   EXPECT_EQ(result.outcome, Outcome::kAdded);
-  EXPECT_EQ(result.values, (Values{3, 30, 500}));
+  EXPECT_EQ(result.values, (Values{1, 30, 500}));
   Values extended{};
   EXPECT_TRUE(intake_.ExtendLast(thread_, 2, 40, kNoContext, extended));
   EXPECT_EQ(extended, (Values{0, 0, 40}));
   const Profile profile = Take();
   ASSERT_EQ(profile.samples.size(), 1u);
-  EXPECT_EQ(profile.values, (std::vector<std::int64_t>{3, 30, 540}));
+  EXPECT_EQ(profile.values, (std::vector<std::int64_t>{1, 30, 540}));
   EXPECT_EQ(profile.Labels(0), ThreadLabels(7, "worker"));
+}
+
+TEST_F(SampleIntakeTest, ACountCountsTheSamplesThatHaveAnAmount) {
+  EXPECT_EQ(Add(Record(0b010, {30}, {0x22, 0x11})).values, (Values{1, 30, 0}));
+  EXPECT_EQ(Add(Record(0b010, {7}, {}, 2)).values, (Values{1, 7, 0}));
+  EXPECT_EQ(Add(Record(0b100, {500}, {}, 2)).values, (Values{0, 0, 500}));
+  const Profile profile = Take();
+  EXPECT_EQ(profile.values, (std::vector<std::int64_t>{2, 37, 500}));
 }
 
 TEST_F(SampleIntakeTest, OneStackUnderTwoContextsIsTwoRows) {
   const std::uint64_t request = labels_.Intern(LabelSet({{"request", std::int64_t{5}}}));
-  EXPECT_EQ(Add(Record(1, {1}, {0x22, 0x11})).outcome, Outcome::kAdded);
-  EXPECT_EQ(Add(Record(1, {request, 2}, {}, 2, kRecordHasContext)).outcome, Outcome::kAdded);
-  EXPECT_EQ(Add(Record(1, {4}, {}, 2)).outcome, Outcome::kAdded);
+  EXPECT_EQ(Add(Record(0b10, {1}, {0x22, 0x11})).outcome, Outcome::kAdded);
+  EXPECT_EQ(Add(Record(0b10, {request, 2}, {}, 2, kRecordHasContext)).outcome, Outcome::kAdded);
+  EXPECT_EQ(Add(Record(0b10, {4}, {}, 2)).outcome, Outcome::kAdded);
   Values extended{};
-  EXPECT_FALSE(intake_.ExtendLast(thread_, 0, 8, request, extended));
+  EXPECT_FALSE(intake_.ExtendLast(thread_, 1, 8, request, extended));
   EXPECT_EQ(Samples(Take()), (std::map<std::pair<Address, std::int64_t>, std::int64_t>{
                                  {{0x22, 0}, 5}, {{0x22, 5}, 2}}));
 }
 
 TEST_F(SampleIntakeTest, ARecordThatWaitsForATableAddsNothing) {
-  const auto record = Record(1, {1}, {0x22}, 0, 0, /*has_slice=*/true);
+  const auto record = Record(0b10, {1}, {0x22}, 0, 0, /*has_slice=*/true);
   const SampleIntake::Result waiting = Add(record, /*can_finish=*/false);
   EXPECT_EQ(waiting.outcome, Outcome::kMissingTable);
   EXPECT_EQ(waiting.missing_pc, Address{0x77});
@@ -105,30 +113,26 @@ TEST_F(SampleIntakeTest, ARecordThatWaitsForATableAddsNothing) {
   const SampleIntake::Result result = Add(record);
   EXPECT_EQ(result.outcome, Outcome::kAdded);
   EXPECT_EQ(result.end, StackEnd::kCoroutine);
-  EXPECT_EQ(Add(Record(1, {0}, {0x33}, 0, 0, true)).outcome, Outcome::kEmpty);
+  EXPECT_EQ(Add(Record(0b10, {0}, {0x33}, 0, 0, true)).outcome, Outcome::kEmpty);
   EXPECT_EQ(Take().samples.size(), 1u);
 }
 
 TEST_F(SampleIntakeTest, NothingSharesWithWhatCouldNotBeRead) {
-  EXPECT_EQ(Add(Record(1, {1}, {0x22, 0x11})).outcome, Outcome::kAdded);
-  EXPECT_EQ(Add(Record(0b10, {1}, {0x22, 0x11})).outcome, Outcome::kUnreadable);
-  EXPECT_EQ(Add(Record(1, {1}, {0x33}, 1)).outcome, Outcome::kOverflow);
+  EXPECT_EQ(Add(Record(0b10, {1}, {0x22, 0x11})).outcome, Outcome::kAdded);
+  EXPECT_EQ(Add(Record(0b01, {1}, {0x22, 0x11})).outcome, Outcome::kUnreadable);
+  EXPECT_EQ(Add(Record(0b10, {1}, {0x33}, 1)).outcome, Outcome::kOverflow);
 }
 
-TEST_F(SampleIntakeTest, AThreadsScalesAreItsOwn) {
-  const std::uint32_t other = intake_.AddThread(8, "other", std::array<std::int64_t, 3>{1, 7, 1});
+TEST_F(SampleIntakeTest, TheNumberOfAnEndedThreadIsUsedAgain) {
   const auto no_walk = [](std::span<const std::byte> /*slice*/, StackDelta& /*stack*/) {
     return std::optional<Address>();
   };
-  const auto record = Record(1, {2}, {0x22});
-  EXPECT_EQ(intake_.Add(other, std::as_bytes(std::span(record)), no_walk).values,
-            (Values{2, 14, 0}));
-  EXPECT_EQ(Add(record).values, (Values{2, 20, 0}));
+  const auto record = Record(0b10, {2}, {0x22});
+  const std::uint32_t other = intake_.AddThread(8, "other");
+  EXPECT_EQ(intake_.Add(other, std::as_bytes(std::span(record)), no_walk).outcome, Outcome::kAdded);
   intake_.RemoveThread(other);
-  const std::uint32_t third = intake_.AddThread(9, "third", std::array<std::int64_t, 3>{1, 5, 1});
-  EXPECT_EQ(third, other) << "numbers are used again";
-  EXPECT_EQ(intake_.Add(third, std::as_bytes(std::span(record)), no_walk).values,
-            (Values{2, 10, 0}));
+  EXPECT_EQ(intake_.AddThread(9, "third"), other);
+  EXPECT_EQ(intake_.Add(other, std::as_bytes(std::span(record)), no_walk).outcome, Outcome::kAdded);
   EXPECT_EQ(Take().threads.size(), 3u);
 }
 

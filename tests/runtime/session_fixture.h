@@ -64,12 +64,13 @@ class SessionTest : public ::testing::Test {
     for (Slot* slot : live) registry_.Unregister(slot);
   }
 
-  void Begin(SamplingOptions sampling = {.wall_frequency_hz = 10}) {
+  void Begin(SamplingOptions sampling = {.wall_frequency_hz = 10,
+                                         .trigger = SampleTrigger::kTimers}) {
     options_.sampling = std::move(sampling);
     session_ = std::make_unique<Session<SessionTraits>>(options_, registry_, code_, counters_, 23);
     registry_.BeginCollecting();
     session_->Begin();
-    session_->Poll(Now());
+    session_->Poll({}, Now());
   }
   Slot* Register(std::uint64_t id, const std::string& name) {
     Slot* slot = *registry_.Register({.id = id, .stack = {}}, name);

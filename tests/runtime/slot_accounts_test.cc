@@ -29,59 +29,60 @@ class SlotAccountsTest : public ::testing::Test {
   ThreadRegistry<ManualTraits> registry_{4, 4096};
   CollectorCounters counters_;
   SlotAccounts<ManualTraits> accounts_{
-      {.cpu_frequency_hz = 100, .wall_frequency_hz = 10}, registry_, counters_, 23};
+      {.cpu_frequency_hz = 100, .wall_frequency_hz = 10, .trigger = SampleTrigger::kTimers},
+      registry_,
+      counters_,
+      23};
   Slot* slot_ = nullptr;
 };
 
-TEST_F(SlotAccountsTest, AWeightStandsForTheThreadsOwnPeriod) {
+TEST_F(SlotAccountsTest, AnExpiryStandsForTheThreadsOwnPeriod) {
   accounts_.Attach(*slot_);
-  const Row scales = accounts_.ScalesOf(*slot_);
-  EXPECT_EQ(scales[0], 1);
-  EXPECT_EQ(scales[1], std::get<0>(slot_->states).period_ns);
-  EXPECT_EQ(scales[2], 1);
+  EXPECT_EQ(slot_->channel->timer_period_ns,
+            ManualPlatform::With([](auto& state) { return state.timers.at(1).period_ns; }));
   EXPECT_EQ(accounts_.first_enabled(), 0u);
   EXPECT_EQ(accounts_.period_ns(0), 10'000'000);
 }
 
 TEST_F(SlotAccountsTest, WhatWasCreditedAndNotReceivedIsOutstanding) {
   accounts_.Attach(*slot_);
-  const std::int64_t period_ns = std::get<0>(slot_->states).period_ns;
+  const std::int64_t period_ns = slot_->channel->timer_period_ns;
   ManualPlatform::RunFor(1, 5 * period_ns);
-  slot_->channel->cells[0].credited = 4;
-  slot_->accounts[0].Receive(3);
+  slot_->channel->cells[0].credited = 4 * period_ns;
+  slot_->accounts[0].Receive(3 * period_ns);
   ASSERT_TRUE(accounts_.Detach(*slot_).has_value());
   const Row lost = accounts_.MissingOf(*slot_);
-  const Row residual = accounts_.ResidualOf(*slot_).row;
-  EXPECT_EQ(lost, (Row{1, period_ns, 0}));
+  const Row residual = accounts_.ResidualOf(*slot_);
+  EXPECT_EQ(lost, (Row{0, period_ns, 0}));
   EXPECT_EQ(residual, (Row{0, period_ns, 0}));
   EXPECT_FALSE(accounts_.Detach(*slot_).has_value()) << "it is detached";
 }
 
 TEST_F(SlotAccountsTest, AResidualIsTheDifferenceBetweenTheClockAndTheRows) {
   accounts_.Attach(*slot_);
-  const std::int64_t period_ns = std::get<0>(slot_->states).period_ns;
+  const std::int64_t period_ns = slot_->channel->timer_period_ns;
   ManualPlatform::RunFor(1, period_ns / 4);
-  slot_->accounts[0].Receive(1);
-  EXPECT_EQ(accounts_.ResidualOf(*slot_).row, (Row{0, period_ns / 4 - period_ns, 0}));
+  slot_->accounts[0].Receive(period_ns);
+  EXPECT_EQ(accounts_.ResidualOf(*slot_), (Row{0, period_ns / 4 - period_ns, 0}));
   ManualPlatform::RunFor(1, period_ns);
-  EXPECT_EQ(accounts_.ResidualOf(*slot_).row, (Row{0, period_ns / 4, 0}));
+  EXPECT_EQ(accounts_.ResidualOf(*slot_), (Row{0, period_ns / 4, 0}));
 }
 
 TEST_F(SlotAccountsTest, WhatIsSettledIsNoResidualAnyMore) {
   accounts_.Attach(*slot_);
-  const std::int64_t period_ns = std::get<0>(slot_->states).period_ns;
+  const std::int64_t period_ns = slot_->channel->timer_period_ns;
   ManualPlatform::RunFor(1, 7);
   ManualClock::Advance(50);
-  EXPECT_EQ(accounts_.ResidualOf(*slot_).row, (Row{0, 7, 50}));
+  EXPECT_EQ(accounts_.ResidualOf(*slot_), (Row{0, 7, 50}));
   accounts_.NoteSettled(*slot_, accounts_.ResidualOf(*slot_));
-  EXPECT_EQ(accounts_.ResidualOf(*slot_).row, Row{});
+  EXPECT_EQ(accounts_.ResidualOf(*slot_), Row{});
   ManualPlatform::RunFor(1, period_ns);
-  slot_->channel->cells[0].credited = 1;
-  slot_->accounts[0].Receive(1);
-  EXPECT_EQ(accounts_.ResidualOf(*slot_).row, Row{}) << "the sample stands for that time";
+  slot_->channel->cells[0].credited = period_ns;
+  slot_->accounts[0].Receive(period_ns);
+  EXPECT_EQ(accounts_.ResidualOf(*slot_), Row{}) << "the sample stands for that time";
   ManualPlatform::RunFor(1, 5);
   ASSERT_TRUE(accounts_.Detach(*slot_).has_value());
-  EXPECT_EQ(accounts_.ResidualOf(*slot_).row, (Row{0, 5, 0}));
+  EXPECT_EQ(accounts_.ResidualOf(*slot_), (Row{0, 5, 0}));
 }
 
 TEST_F(SlotAccountsTest, AThreadInTheMiddleOfACaptureIsPostponed) {
@@ -111,13 +112,12 @@ TEST(SlotAccountsOfAPolledProvider, WhatWasRequestedAndNotServedIsOutstanding) {
   RegisteredThread<PolledTraits>* slot = *registry.Register({.id = 1, .stack = {}}, "thread");
   accounts.Attach(*slot);
   EXPECT_EQ(accounts.period_ns(0), 0);
-  EXPECT_EQ(accounts.ScalesOf(*slot)[0], 1);
   slot->channel->cells[0].requested = 5;
   slot->channel->cells[0].credited = 4;
   slot->accounts[0].Receive(3);
   ASSERT_TRUE(accounts.Detach(*slot).has_value());
   const auto lost = accounts.MissingOf(*slot);
-  const auto residual = accounts.ResidualOf(*slot).row;
+  const auto residual = accounts.ResidualOf(*slot);
   EXPECT_EQ(lost[0], 6);
   EXPECT_EQ(residual[0], 0);
   slot->needs_finish = false;  // the account is settled: the slot is used again

@@ -51,7 +51,8 @@ TEST_F(SlotDrainTest, RecordsAreCountedAndReceived) {
   EXPECT_TRUE(slot_->channel->ring.Peek().empty());
   EXPECT_EQ(counters_.samples.load(), 3u);
   EXPECT_EQ(counters_.measured_samples.load(), 3u);
-  EXPECT_EQ(slot_->accounts[0].received, 6u);
+  EXPECT_EQ(slot_->accounts[0].received,
+            6 * static_cast<std::uint64_t>(slot_->channel->timer_period_ns));
 }
 
 TEST_F(SlotDrainTest, AStackIsExtendedOnlyUnderTheLabelsThatItWasCapturedWith) {

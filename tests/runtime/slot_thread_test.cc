@@ -19,17 +19,17 @@ struct CopyingTraits : ManualTraits {
   using Platform = CopyingPlatform;
 };
 
-// How many threads are said to have been refused a timer, of one.
-template <class Traits>
-std::uint64_t ThreadsOnFallback() {
+// How many threads have a timer, of one.
+std::uint64_t ThreadsOnTimers(SampleTrigger trigger, bool refuses_timers) {
   ManualPlatform::Reset();
-  ManualPlatform::With([](auto& state) { state.refuses_timers = true; });
-  ThreadRegistry<Traits> registry(10, 32 * 1024);
+  ManualPlatform::With([&](auto& state) { state.refuses_timers = refuses_timers; });
+  ThreadRegistry<ManualTraits> registry(10, 32 * 1024);
   EXPECT_TRUE(registry.Open().ok());
   const CodeRegistry generated;
   CollectorCounters counters;
-  LoadedCode<Traits> code(generated, counters);
-  Session<Traits> session(ProfilerOptions(), registry, code, counters, 23);
+  LoadedCode<ManualTraits> code(generated, counters);
+  const ProfilerOptions options{.sampling = {.trigger = trigger}};
+  Session<ManualTraits> session(options, registry, code, counters, 23);
   auto* const slot = *registry.Register({.id = 2, .stack = {}}, "thread");
   session.Attach(*slot);
   Stats stats;
@@ -38,12 +38,13 @@ std::uint64_t ThreadsOnFallback() {
   session.End();
   session.FinishAll();
   registry.Unregister(slot);
-  return stats.threads_on_fallback;
+  return stats.threads_on_timers;
 }
 
-TEST(SlotThread, ATimerIsRefusedOnlyWhereThereAreTimers) {
-  EXPECT_EQ(ThreadsOnFallback<ManualTraits>(), 1u);
-  EXPECT_EQ(ThreadsOnFallback<CopyingTraits>(), 0u);
+TEST(SlotThread, NotesWhetherTheThreadHasATimer) {
+  EXPECT_EQ(ThreadsOnTimers(SampleTrigger::kTimers, false), 1u);
+  EXPECT_EQ(ThreadsOnTimers(SampleTrigger::kTimers, true), 0u);
+  EXPECT_EQ(ThreadsOnTimers(SampleTrigger::kAuto, false), 0u);
 }
 
 }  // namespace

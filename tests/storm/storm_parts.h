@@ -53,11 +53,6 @@ class RequestProvider {
     ++state.asked;
     return {.action = PollVerdict::Action::kRequest, .weight = 1};
   }
-  void AddWeight(std::int64_t weight, const ThreadState& /*state*/,
-                 std::span<std::int64_t> row) const {
-    row[0] += weight;
-  }
-  void AddResidual(std::int64_t residual, std::span<std::int64_t> row) const { row[0] += residual; }
 
   // By threads that have been detached.
   static inline std::atomic<std::int64_t> total_asked{0};
@@ -84,11 +79,6 @@ class ExpiryProvider {
   PollVerdict Poll(SampledThread& /*thread*/, ThreadState& /*state*/, std::int64_t /*now_ns*/) {
     return {};
   }
-  void AddWeight(std::int64_t weight, const ThreadState& /*state*/,
-                 std::span<std::int64_t> row) const {
-    row[0] += weight;
-  }
-  void AddResidual(std::int64_t residual, std::span<std::int64_t> row) const { row[0] += residual; }
 
   // By threads that have been detached.
   static inline std::atomic<std::int64_t> total_credited{0};

@@ -14,13 +14,13 @@ TEST(ManualThread, ATimerCreditsItsExpiriesWithOverrunsInOneCapture) {
   thread.RunFor(2);
   EXPECT_EQ(thread.captures(), 0);
   thread.RunFor(1);
-  EXPECT_EQ(thread.credited_weight(), 1);
+  EXPECT_EQ(thread.credited_weight(), 10);
   thread.RunFor(25);
-  EXPECT_EQ(thread.credited_weight(), 3);
+  EXPECT_EQ(thread.credited_weight(), 30);
   EXPECT_EQ(thread.captures(), 2);
   thread.End();
   thread.RunFor(100);
-  EXPECT_EQ(thread.credited_weight(), 3);
+  EXPECT_EQ(thread.credited_weight(), 30);
 }
 
 TEST(ManualThread, RequestsAddUpUntilACaptureServesThem) {

@@ -25,10 +25,6 @@ struct PollingProvider {
     if (used_ns <= 0) return {};
     return {.action = PollVerdict::Action::kRequest, .weight = used_ns};
   }
-  void AddWeight(std::int64_t weight, const ThreadState&, std::span<std::int64_t> row) const {
-    row[0] += weight;
-  }
-  void AddResidual(std::int64_t residual, std::span<std::int64_t> row) const { row[0] += residual; }
   bool is_enabled;
 };
 

@@ -59,6 +59,13 @@ class Option {
   bool is_set_ = false;
 };
 
+// What triggers a sample of a thread's CPU time. See CpuTimeProvider.
+enum class SampleTrigger : std::uint8_t {
+  kAuto,    // for each thread, the cheaper of those that its work cannot be in step with
+  kTimers,  // timers on threads' CPU clocks, which expire on the kernel's tick
+  kRandom,  // random instants
+};
+
 struct SamplingOptions {
   // Samples per second of a thread's CPU time; 0 turns the CPU provider off.
   Option<double> cpu_frequency_hz = Option<double>::Default{100};
@@ -75,8 +82,11 @@ struct SamplingOptions {
   // True unblocks the signal in each thread while it is registered. Do not use it with a thread
   // that waits for all signals: sigwait would return this signal.
   Option<bool> unblock_signal = Option<bool>::Default{false};
-  // False uses no CPU timers: the collector then polls each thread's CPU clock.
-  Option<bool> use_timers = Option<bool>::Default{true};
+  // What triggers the samples of CPU time.
+  Option<SampleTrigger> trigger = Option<SampleTrigger>::Default{SampleTrigger::kAuto};
+  // The share of the process's own CPU time that samples at random instants may cost. Their rate
+  // falls below cpu_frequency_hz, down to 1 Hz, to keep to it.
+  Option<double> max_overhead = Option<double>::Default{0.001};
 };
 
 struct ThreadOptions {

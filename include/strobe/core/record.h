@@ -30,8 +30,8 @@ inline constexpr std::size_t kMaxValueTypes = 16;
 // * `frame_count` 64-bit addresses, leaf first;
 // * `slice_bytes` of a SliceHeader and a copy of the stack.
 // Bit n of `amounts` stands for value type n. Amounts that are zero are left out. An amount says
-// how much this stack stands for, in the unit of its provider. A provider that counts periods has
-// the count under its first value type.
+// how much this stack stands for, in the unit of the value type. A value type that counts samples
+// has no amount.
 //
 // The stack continues towards the root with the last `shared_count` frames of the thread's previous
 // record, whatever the context of either record. With kRecordHasSkip, the amounts belong to the
@@ -81,11 +81,12 @@ constexpr std::size_t RecordBytes(std::size_t word_count, std::size_t frame_coun
 }
 
 // How the amounts of a record become the values of a profile's row: column i is the amount of value
-// type sources[i], times the value in column i that one unit of it stands for on that thread.
+// type sources[i]; or, if is_count[i], 1 if the record has such an amount.
 struct ValueLayout {
   std::size_t value_count = 0;
   std::uint16_t recorded = 0;  // the value types that records have amounts of, one bit each
   std::array<std::uint8_t, kMaxValueTypes> sources{};
+  std::array<bool, kMaxValueTypes> is_count{};
 };
 
 // The parts of a record. The spans point into the record.

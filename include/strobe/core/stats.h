@@ -57,7 +57,8 @@ struct Stats {
   std::uint64_t threads_registered = 0;   // now; in a Profile, at its end
   std::uint64_t threads_ended = 0;        // registrations that have ended
   std::uint64_t threads_refused = 0;      // registrations that ended in an error
-  std::uint64_t threads_on_fallback = 0;  // now: threads whose timer the kernel refused
+  std::uint64_t threads_on_timers = 0;    // now: threads with a timer on their CPU clock
+  std::uint64_t threads_at_instants = 0;  // now: threads sampled at random instants
   std::uint64_t threads_blocking = 0;     // now: threads not sampled because they block the signal
 
   // Capture.
@@ -92,6 +93,7 @@ struct Stats {
   // Now: a module whose frame information could not be read; empty if there is none.
   std::string unread_module;
   std::uint64_t waits_abandoned = 0;  // the profiler's bounded waits that timed out
+  std::uint64_t instants = 0;         // random instants at which threads on a CPU were sampled
   // Delayed poll rounds over all threads. The delay keeps polls within 1 % of a core.
   std::uint64_t polls_put_off = 0;
 

@@ -68,7 +68,7 @@ struct SlotToken {
 // another thread captures while the interrupted one runs on.
 struct CaptureTarget {
   SlotToken token;
-  std::int64_t timer_weight = 0;  // expiries that this interruption stands for; 0 for a request
+  std::int64_t timer_expiries = 0;             // that this interruption stands for; 0 for a request
   const NativeRegisters* registers = nullptr;  // nullptr if the system gave none
   const CopiedStackMemory* stack = nullptr;    // on a platform that copies stacks
   // The interrupted code ran on an alternate stack for signals. That stack may lie inside the

@@ -41,8 +41,15 @@ struct PrivateMapping {
 // * CurrentThreadId(), ProcessId(), ProgramName().
 // * EnvironmentVariable(name): its value, if it is set. In UTF-8 where the system's values are
 //   characters and not bytes.
+// * kHasFineCpuClocks: true if CPU clocks advance whenever their threads run, not by ticks.
 // * ThreadCpuTimeNs(id): the CPU clock of a thread of this process, or -1. Data plane too, for the
 //   calling thread.
+// * Instant: constructed when the calling thread has just woken from a wait.
+// * ThreadProbe(id): observes a thread of this process from outside, without disturbing it.
+//   Movable; used by one thread at a time.
+//   WasOnCpu(instant): true if the thread was on a CPU when the calling thread woke: it runs now,
+//   or the calling thread has taken its CPU. seen_cpu_ns(): what the thread's CPU clock read then.
+//   WaitCount(): how often the thread has given up its CPU to wait; -1 if the system does not tell.
 // * ProcessCpuTimeNs(): the CPU time of all threads of this process, also of ended ones, by the
 //   same clock; or -1.
 // * DefaultSignal(): a signal that the program does not use now.
@@ -68,6 +75,8 @@ struct PrivateMapping {
 //   on those of the caller.
 // * WorkInBackground(), optional: lowers the calling thread's claim to the CPUs below the
 //   program's. For threads of RunOnOwnThread.
+// * WakeInTime(), optional: lets the calling thread wake from its waits with as little delay as the
+//   system allows without rights. For threads of RunOnOwnThread.
 // * SleepNs(time_ns), optional: waits more precisely than a condition variable.
 // * ForkCount(): a number that is higher in a fork's child than in its parent. Cheap, because each
 //   use of a Profiler calls it. Allocates only in a process's first call.
@@ -83,12 +92,17 @@ struct PrivateMapping {
 //   free its pages until they are touched again; the part then holds anything.
 template <class P>
 concept Platform = std::default_initializable<typename P::Timer> &&
-    std::default_initializable<typename P::OwnThread> && std::movable<typename P::OwnThread> &&
-    std::default_initializable<typename P::Mapping> && std::copyable<typename P::Mapping> &&
+    std::default_initializable<typename P::Instant> &&
+    std::constructible_from<typename P::ThreadProbe, std::uint64_t> &&
+    std::movable<typename P::ThreadProbe> && std::default_initializable<typename P::OwnThread> &&
+    std::movable<typename P::OwnThread> && std::default_initializable<typename P::Mapping> &&
+    std::copyable<typename P::Mapping> &&
     requires(typename P::Timer& timer, typename P::OwnThread& own_thread, std::uint64_t number,
              typename P::Mapping mapping, std::int64_t time_ns, int signal,
+             const typename P::Instant& instant, typename P::ThreadProbe& probe,
              std::function<void()> body, const char* text, void* memory, void (*function)()) {
   { P::kCopiesStacks } -> std::convertible_to<bool>;
+  { P::kHasFineCpuClocks } -> std::convertible_to<bool>;
   { P::Available() } -> std::same_as<absl::Status>;
   { P::CurrentThread() } -> std::same_as<ThreadInfo>;
   { P::CurrentThreadId() } -> std::same_as<std::uint64_t>;
@@ -97,6 +111,9 @@ concept Platform = std::default_initializable<typename P::Timer> &&
   { P::EnvironmentVariable(text) } -> std::same_as<std::optional<std::string>>;
   { P::ThreadCpuTimeNs(number) } -> std::same_as<std::int64_t>;
   { P::ProcessCpuTimeNs() } -> std::same_as<std::int64_t>;
+  { probe.WasOnCpu(instant) } -> std::same_as<bool>;
+  { probe.seen_cpu_ns() } -> std::same_as<std::int64_t>;
+  { probe.WaitCount() } -> std::same_as<std::int64_t>;
   { P::DefaultSignal() } -> std::same_as<int>;
   { P::InstallHandler(signal) } -> std::same_as<absl::Status>;
   { P::HandlerStateOf(signal) } -> std::same_as<HandlerState>;

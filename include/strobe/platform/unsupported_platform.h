@@ -17,8 +17,16 @@ namespace strobe {
 
 struct UnsupportedPlatform {
   static constexpr bool kCopiesStacks = false;
+  static constexpr bool kHasFineCpuClocks = true;
 
   struct Timer {};
+  struct Instant {};
+  struct ThreadProbe {
+    explicit ThreadProbe(std::uint64_t /*thread_id*/) {}
+    bool WasOnCpu(const Instant& /*instant*/) { return false; }
+    [[nodiscard]] std::int64_t seen_cpu_ns() const { return -1; }
+    std::int64_t WaitCount() { return -1; }
+  };
   using Mapping = PrivateMapping;
   struct OwnThread {
     [[nodiscard]] bool IsRunning() const { return false; }

@@ -26,6 +26,8 @@ class ProviderList {
  public:
   static constexpr std::size_t kCount = sizeof...(Providers);
   static constexpr std::size_t kValueCount = (Providers::kValueTypes.size() + ... + 0);
+  template <std::size_t kIndex>
+  using At = std::tuple_element_t<kIndex, std::tuple<Providers...>>;
   template <class Provider>
   static constexpr bool kHas = (std::same_as<Provider, Providers> || ...);
   template <class Provider>
@@ -34,11 +36,14 @@ class ProviderList {
   static_assert(kCount >= 1 && kCount <= kMaxProviders, "a ProviderList has from 1 to 8 providers");
   static_assert(((Providers::kValueTypes.size() > 0) && ...),
                 "each provider of a ProviderList has a value type");
-  static_assert(((ClockedProvider<Providers> || EventProvider<Providers> ||
-                  Providers::kValueTypes.size() == 1) &&
+  static_assert(((EventProvider<Providers> ||
+                  Providers::kValueTypes.size() == (internal::kCountsSamples<Providers> ? 2 : 1)) &&
                  ...),
-                "a provider without an account (AddWeight) that brings no events has one value "
-                "type");
+                "a provider that brings no events has one value type, or two with kCountsSamples");
+  static_assert((!(EventProvider<Providers> && internal::kCountsSamples<Providers>)&&...),
+                "an event brings each of its amounts, also a count");
+  static_assert((!(InstantProvider<Providers> && PolledProvider<Providers>)&&...),
+                "a provider is sampled at instants or polled, not both");
   static_assert(kValueCount <= kMaxValueTypes, "a ProviderList has at most 16 value types");
 
   // The per-thread states of all providers.
@@ -94,7 +99,7 @@ class ProviderList {
     return std::max<std::size_t>(FirstColumn(index + 1), 1) - 1;
   }
 
-  // Captures write amounts into cells: one for a provider's first value type, or one for each value
+  // Captures write amounts into cells: one for a provider's last value type, or one for each value
   // type of an EventProvider, in the order of the columns. The cells of provider `index` begin
   // here; FirstCell(kCount) is one past the last.
   static constexpr std::size_t FirstCell(std::size_t index) {
@@ -108,8 +113,9 @@ class ProviderList {
   static constexpr std::array<std::size_t, kCellCount> CellColumns() {
     std::array<std::size_t, kCellCount> columns{};
     for (std::size_t i = 0; i < kCount; ++i) {
-      for (std::size_t cell = FirstCell(i); cell < FirstCell(i + 1); ++cell)
-        columns[cell] = FirstColumn(i) + cell - FirstCell(i);
+      const std::size_t cells = FirstCell(i + 1) - FirstCell(i);
+      for (std::size_t n = 0; n < cells; ++n)
+        columns[FirstCell(i) + n] = FirstColumn(i + 1) - cells + n;
     }
     return columns;
   }
@@ -144,13 +150,13 @@ class ProviderList {
     return static_cast<std::uint16_t>(bits);
   }
 
-  // How the amounts of a record become columns.
+  // How the amounts of a record become columns. A count stands before the column that it counts.
   static constexpr ValueLayout Layout() {
     ValueLayout layout{.value_count = kValueCount, .recorded = RecordedValueTypes()};
-    for (std::size_t i = 0; i < kCount; ++i) {
-      const bool has_cell_each = FirstCell(i + 1) - FirstCell(i) > 1;
-      for (std::size_t column = FirstColumn(i); column < FirstColumn(i + 1); ++column)
-        layout.sources[column] = static_cast<std::uint8_t>(has_cell_each ? column : FirstColumn(i));
+    for (std::size_t column = 0; column < kValueCount; ++column) {
+      const bool is_count = (layout.recorded >> column & 1) == 0;
+      layout.sources[column] = static_cast<std::uint8_t>(is_count ? column + 1 : column);
+      layout.is_count[column] = is_count;
     }
     return layout;
   }

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <array>
+#include <cmath>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -24,9 +26,14 @@ class SampledThread {
   // CpuTimeNs() at the time when the thread was attached.
   [[nodiscard]] virtual std::int64_t attach_cpu_ns() const = 0;
   // Starts a timer on the thread's CPU clock, which requests a stack after `first_ns` of CPU time,
-  // then every `period_ns`. Each expiry and each overrun adds the weight 1 to this provider. False
-  // if the system refuses. A thread has one timer.
+  // then every `period_ns`. Each expiry and each overrun adds the weight `period_ns` to this
+  // provider. False if the system refuses. A thread has one timer.
   virtual bool StartCpuTimer(std::int64_t first_ns, std::int64_t period_ns) = 0;
+  // Stops that timer, if there is one. A request that is under way is still served.
+  virtual void StopCpuTimer() = 0;
+  // How often the thread has given up its CPU to wait for something; -1 if the system does not
+  // tell.
+  virtual std::int64_t WaitCount() = 0;
   // The weight that this provider has been credited with since the thread was attached.
   [[nodiscard]] virtual std::int64_t credited_weight() const = 0;
   // The thread's CPU clock at the last capture that had to note it; -1 before.
@@ -53,6 +60,13 @@ struct PollVerdict {
   bool wants_cpu_clock = false;
 };
 
+// What a provider can consider when it reviews how a thread is sampled.
+struct ThreadReview {
+  std::int64_t now_ns = 0;  // the clock's monotonic time
+  // Instants per second that the budget could pay for.
+  double affordable_rate_hz = 0;
+};
+
 // A source of random numbers for first expiries, dither and instants; uniform in [0, 1).
 class RandomSource {
  public:
@@ -64,6 +78,9 @@ class RandomSource {
     z = (z ^ (z >> 27)) * 0x94D049BB133111EB;
     return static_cast<double>((z ^ (z >> 31)) >> 11) * 0x1.0p-53;
   }
+  // Exponentially distributed. Without memory: how long it is to the next of such events does not
+  // depend on how long ago the last one was.
+  double Exponential(double mean) { return -std::log(1 - Uniform()) * mean; }
 
  private:
   std::uint64_t state_;
@@ -82,13 +99,10 @@ concept HasColumns = requires(const P& constant) {
 template <class P>
 concept HasAccount = std::default_initializable<typename P::ThreadState> &&
     requires(P& provider, const P& constant, SampledThread& thread, typename P::ThreadState& state,
-             const typename P::ThreadState& constant_state, RandomSource& random,
-             std::int64_t number, std::span<std::int64_t> row) {
+             RandomSource& random, std::int64_t number) {
   { constant.period_ns() } -> std::same_as<std::int64_t>;
   { provider.Attach(thread, state, random, number) } -> std::same_as<void>;
-  { provider.Detach(thread, state, number) } -> std::same_as<std::int64_t>;
-  { constant.AddWeight(number, constant_state, row) } -> std::same_as<void>;
-  { constant.AddResidual(number, row) } -> std::same_as<void>;
+  { provider.Detach(thread, state, number) } -> std::convertible_to<std::optional<std::int64_t>>;
 };
 
 template <class P>
@@ -99,25 +113,39 @@ concept HasPolls = std::default_initializable<typename P::ThreadState> &&
   { provider.Poll(thread, state, number) } -> std::same_as<PollVerdict>;
 };
 
+template <class P>
+concept HasInstants = HasAccount<P> &&
+    requires(P& provider, const P& constant, SampledThread& thread, typename P::ThreadState& state,
+             const typename P::ThreadState& constant_state, RandomSource& random,
+             const ThreadReview& review) {
+  { constant.IsAtInstants(constant_state) } -> std::same_as<bool>;
+  { provider.Review(thread, state, random, review) } -> std::same_as<void>;
+};
+
 // Holds for a provider that names a function of the group, whatever the function's type.
 template <class P>
 concept NamesAccount = requires {
   &P::Attach;
 }
-|| requires { &P::Detach; }
-|| requires { &P::AddWeight; }
-|| requires { &P::AddResidual; };
+|| requires { &P::Detach; };
 template <class P>
 concept NamesPolls = requires {
   &P::Poll;
 }
 || requires { &P::poll_period_ns; };
+template <class P>
+concept NamesInstants = requires {
+  &P::IsAtInstants;
+}
+|| requires { &P::Review; };
 
 // A provider that names a function of a group has all of them.
 template <class P>
 concept HasWholeAccountOrNone = !NamesAccount<P> || HasAccount<P>;
 template <class P>
 concept HasWholePollsOrNone = !NamesPolls<P> || HasPolls<P>;
+template <class P>
+concept HasWholeInstantsOrNone = !NamesInstants<P> || HasInstants<P>;
 
 }  // namespace internal
 
@@ -127,13 +155,16 @@ concept HasWholePollsOrNone = !NamesPolls<P> || HasPolls<P>;
 //   is an error of the list.
 // * enabled(): true if the options enable the provider. If false, nothing else is called, and its
 //   columns are not in the profile.
-// Its other members are its capabilities: see ClockedProvider, PolledProvider and EventProvider. A
-// provider without a capability pays nothing for it. A provider that has one function of a
-// capability must have them all.
+// * kCountsSamples, optional: true if the first of two value types counts the samples. A weight is
+//   an amount of the last value type; each sample with such an amount adds 1 to the count.
+// Its other members are its capabilities: see ClockedProvider, InstantProvider, PolledProvider and
+// EventProvider. A provider without a capability pays nothing for it. A provider that has one
+// function of a capability must have them all.
 template <class P>
 concept SampleProvider = (std::constructible_from<P, const SamplingOptions&> ||
                           std::copy_constructible<P>)&&internal::HasColumns<P>&& internal::
-    HasWholeAccountOrNone<P>&& internal::HasWholePollsOrNone<P>;
+    HasWholeAccountOrNone<P>&& internal::HasWholePollsOrNone<P>&& internal::HasWholeInstantsOrNone<
+        P>;
 
 // A provider that may use the thread's CPU timer, and settles each thread's account by a clock:
 // * ThreadState: its data for one thread, default-constructible.
@@ -141,15 +172,11 @@ concept SampleProvider = (std::constructible_from<P, const SamplingOptions&> ||
 // * Attach(thread, state, random, now_ns): begins to sample the thread. Called by the thread itself
 //   when it registers, or by Start.
 // * Detach(thread, state, now_ns): ends it. The thread's timer has been stopped, and no capture is
-//   running. Returns the residual: the signed difference between its clock and the credited amount.
-// * AddWeight(weight, state, row): adds the values of `weight` to `row`, which has only the
-//   provider's own columns. The values are in proportion to the weight. The values of weight 1 do
-//   not change between Attach and Detach.
-// * AddResidual(residual, row): adds what Detach returned.
+//   running. Returns the residual: the signed difference between its clock and the credited weight;
+//   or nothing if the clock cannot be read, and only the credited weight is known.
 // If the provider can read its clock at any time, it also has:
 // * Residual(thread, state, weight, now_ns): what Detach would return now if `weight` had been
-//   credited. If the clock cannot be read, what the last call returned. The end of each period then
-//   settles the account, and not only Detach.
+//   credited. The end of each period then settles the account, and not only Detach.
 // A profile divides a residual among the thread's samples of the period, in proportion to their
 // values: the clock says how much there is, and the samples say only what has which share of it. A
 // residual of a thread without samples is shown as [residual].
@@ -157,16 +184,26 @@ concept SampleProvider = (std::constructible_from<P, const SamplingOptions&> ||
 template <class P>
 concept ClockedProvider = SampleProvider<P> && internal::HasAccount<P>;
 
+// A clocked provider, some of whose threads the collector samples at random instants of wall time.
+// At such an instant it requests a stack of each of these threads that is on a CPU. The times
+// between instants have an exponential distribution, so the instants are random for every program,
+// also on the axis of a thread's CPU time. The weight of a sample is the mean time between two
+// instants, so each thread's weights add up to its CPU time in the mean.
+// * period_ns() is the least mean time between two instants. It is longer where the budget of
+//   sampling.max_overhead asks for it.
+// * IsAtInstants(state): true if the thread is sampled at instants. Attach and Review decide.
+// * Review(thread, state, random, review): called by the collector about once a second for each
+//   thread that may have run since, and at times for others. May start and stop the timer.
+template <class P>
+concept InstantProvider = ClockedProvider<P> && internal::HasInstants<P>;
+
 // A provider whose threads the collector polls. It never calls back:
 // * ThreadState: its data for one thread. Attach resets it; without Attach, a new one replaces it
 //   at each attachment.
 // * poll_period_ns(random): the time from this poll round to the next one; 0 for none. The
 //   collector calls it again at every drain.
 // * Poll(thread, state, now_ns): called by the collector for every thread in such a round. Returns
-//   what the provider requests: a PollVerdict. If a ClockedProvider has a kSkipsIdleThreads, the
-//   collector may skip a thread whose CPU clock stood still at the last polls and that can have
-//   used at most one period since.
-// Without an account of its own, the provider has one value type, and a weight is an amount of it.
+//   what the provider requests: a PollVerdict.
 // Requests that have not been served when the thread is detached are exported as [lost].
 template <class P>
 concept PolledProvider = SampleProvider<P> && internal::HasPolls<P>;
@@ -181,6 +218,13 @@ concept EventProvider =
     SampleProvider<P> && P::kBringsEvents && !internal::NamesAccount<P> && !internal::NamesPolls<P>;
 
 namespace internal {
+
+// True if the first value type of the provider counts its samples.
+template <class P>
+inline constexpr bool kCountsSamples = false;
+template <class P>
+requires requires { P::kCountsSamples; }
+inline constexpr bool kCountsSamples<P> = P::kCountsSamples;
 
 // What one event of an EventProvider brings.
 struct EventSample {

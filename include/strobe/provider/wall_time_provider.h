@@ -65,14 +65,6 @@ class WallTimeProvider {
             .wants_cpu_clock = true};
   }
 
-  void AddWeight(std::int64_t weight_ns, const ThreadState& /*state*/,
-                 std::span<std::int64_t> row) const {
-    row[0] += weight_ns;
-  }
-  void AddResidual(std::int64_t residual_ns, std::span<std::int64_t> row) const {
-    row[0] += residual_ns;
-  }
-
  private:
   static bool HasNotRun(SampledThread& thread, ThreadState& state) {
     if (thread.request_pending()) return false;

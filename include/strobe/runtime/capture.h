@@ -26,14 +26,24 @@ namespace strobe::internal {
 // Of each thread's handler calls, one in this many is timed.
 inline constexpr std::uint32_t kTimedCaptureInterval = 16;
 
-// Sets `weights` to what each cell is due: expiries of the timer, requests and carried weight.
-// Takes the requests. False if there was neither an expiry nor a request.
+// The weight of the timer's expiries that an interruption stands for. A forged signal may have any
+// number of expiries, so the product is unsigned.
+template <class Traits>
+STROBE_SIGNAL_SAFE std::int64_t TimerWeight(const SampleChannel<Traits>& channel,
+                                            const CaptureTarget& target) {
+  return static_cast<std::int64_t>(
+      static_cast<std::uint64_t>(target.timer_expiries) *
+      static_cast<std::uint64_t>(channel.timer_period_ns.load(std::memory_order_relaxed)));
+}
+
+// Sets `weights` to what each cell is due: `timer_weight`, requests and carried weight. Takes the
+// requests. False if there was neither an expiry nor a request.
 template <class Cells>
-STROBE_SIGNAL_SAFE bool TakeWeights(Cells& cells, const CaptureTarget& target,
+STROBE_SIGNAL_SAFE bool TakeWeights(Cells& cells, std::size_t timer_cell, std::int64_t timer_weight,
                                     std::array<std::int64_t, std::tuple_size_v<Cells>>& weights) {
   bool is_due = false;
   for (std::size_t i = 0; i < cells.size(); ++i) {
-    std::int64_t weight = i == target.token.provider ? target.timer_weight : 0;
+    std::int64_t weight = i == timer_cell ? timer_weight : 0;
     if (cells[i].requested.load(std::memory_order_relaxed) != 0)
       weight += cells[i].requested.exchange(0, std::memory_order_acq_rel);
     if (weight != 0) cells[i].credited.fetch_add(weight, std::memory_order_relaxed);
@@ -90,7 +100,8 @@ STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE void ServeSlot(SlotArena<Traits>& arena,
                                                        const CaptureTarget& target,
                                                        std::uint64_t skip = 0) {
   std::array<std::int64_t, Traits::Providers::kCellCount> weights{};
-  if (!TakeWeights(channel.cells, target, weights)) return;
+  if (!TakeWeights(channel.cells, target.token.provider, TimerWeight(channel, target), weights))
+    return;
   DropReason drop{};
   const bool is_recorded = WriteRecord<Traits>(arena, channel, target, weights, skip, drop);
   if (!is_recorded)
@@ -136,7 +147,7 @@ STROBE_SIGNAL_SAFE STROBE_NOINLINE bool CaptureSample(void* context, const Captu
   const bool is_live =
       channel->is_active.load(std::memory_order_seq_cst) && channel->token.use == target.token.use;
   if (is_nested) [[unlikely]] {
-    if (is_live) AddRequest(*channel, target.token.provider, target.timer_weight);
+    if (is_live) AddRequest(*channel, target.token.provider, TimerWeight(*channel, target));
     return is_live;
   }
   if (is_live) {

@@ -111,39 +111,22 @@ class Collector {
 
  private:
   void Run() {
-    const std::int64_t earlier_cpu_ns = counters_.cpu_ns.load(std::memory_order_relaxed);
-    std::int64_t drain_ns = option_drain_ns_;
-    std::int64_t now_ns = clock_.MonotonicNs();
-    std::int64_t next_drain_ns = now_ns + drain_ns;
-    std::int64_t next_check_ns = now_ns + kHandlerCheckPeriodNs;
-    std::int64_t next_export_ns = now_ns + export_period_ns_;
-    std::int64_t next_poll_ns = Poll(now_ns);
+    static_cast<void>(Platform::CurrentThread());  // so that its later calls are cheap
+    if constexpr (requires { Platform::WakeInTime(); }) Platform::WakeInTime();
+    earlier_cpu_ns_ = counters_.cpu_ns.load(std::memory_order_relaxed);
+    Plan(clock_.MonotonicNs());
     std::unique_lock lock(monitor_);
     while (!is_ending_) {
+      const typename Platform::Instant since_wake;
       const std::uint64_t asked = periods_asked_;
-      now_ns = clock_.MonotonicNs();
+      const std::int64_t now_ns = clock_.MonotonicNs();
       const RecordingCalls::Calls due = recording_calls_.Due(now_ns);
       lock.unlock();
-      const bool is_export_due = asked != periods_done_ || now_ns >= next_export_ns;
-      if (now_ns >= next_drain_ns || is_export_due || due[0] != nullptr) {
-        const double fill = DrainFor(due);
-        drain_ns = NextDrainNs(drain_ns, fill, option_drain_ns_);
-        // Drains take at most half of the time, however many records there are.
-        const std::int64_t done_ns = clock_.MonotonicNs();
-        next_drain_ns = std::max(now_ns + drain_ns, done_ns + (done_ns - now_ns));
-        CountCpu(earlier_cpu_ns);
-      }
-      bool was_ended = false;
-      if (is_export_due) {
-        was_ended = callbacks_.end_period();
-        next_export_ns = now_ns + export_period_ns_;
-      }
-      // If no poll is planned, each wake-up calls Poll: a thread that needs polls may have come.
-      if (now_ns >= next_poll_ns || next_poll_ns == INT64_MAX) next_poll_ns = Poll(now_ns);
-      if (now_ns >= next_check_ns) {
-        static_cast<void>(counters_.HasMemoryFor(callbacks_.check_handler));
-        next_check_ns = now_ns + kHandlerCheckPeriodNs;
-      }
+      // First, because the others take time. If no poll is planned, each wake-up calls Poll: a
+      // thread that needs polls may have come.
+      if (now_ns >= next_poll_ns_ || next_poll_ns_ == INT64_MAX)
+        next_poll_ns_ = Poll(since_wake, now_ns);
+      const bool was_ended = DoWhatIsDue(now_ns, asked != periods_done_, due);
       lock.lock();
       if (asked != periods_done_) {
         periods_done_ = asked;
@@ -152,17 +135,47 @@ class Collector {
       }
       if (is_ending_ || periods_asked_ != periods_done_) continue;
       if (std::exchange(expects_more_, false)) {
-        drain_ns = std::min(drain_ns, option_drain_ns_);
-        next_drain_ns = std::min(next_drain_ns, now_ns + drain_ns);
+        drain_ns_ = std::min(drain_ns_, option_drain_ns_);
+        next_drain_ns_ = std::min(next_drain_ns_, now_ns + drain_ns_);
       }
-      WaitUntil(lock,
-                std::min({next_drain_ns, next_poll_ns, next_export_ns, recording_calls_.due_ns()}));
+      WaitUntil(lock, std::min({next_drain_ns_, next_poll_ns_, next_export_ns_,
+                                recording_calls_.due_ns()}));
     }
   }
 
-  void CountCpu(std::int64_t earlier_ns) {
+  void Plan(std::int64_t now_ns) {
+    next_drain_ns_ = now_ns + drain_ns_;
+    next_check_ns_ = now_ns + kHandlerCheckPeriodNs;
+    next_export_ns_ = now_ns + export_period_ns_;
+    next_poll_ns_ = now_ns;
+  }
+
+  // Drains, exports and checks the handler, each if it is due. Returns whether the period ended.
+  bool DoWhatIsDue(std::int64_t now_ns, bool is_export_asked, const RecordingCalls::Calls& due) {
+    const bool is_export_due = is_export_asked || now_ns >= next_export_ns_;
+    if (now_ns >= next_drain_ns_ || is_export_due || due[0] != nullptr) {
+      const double fill = DrainFor(due);
+      drain_ns_ = NextDrainNs(drain_ns_, fill, option_drain_ns_);
+      // Drains take at most half of the time, however many records there are.
+      const std::int64_t done_ns = clock_.MonotonicNs();
+      next_drain_ns_ = std::max(now_ns + drain_ns_, done_ns + (done_ns - now_ns));
+      CountCpu();
+    }
+    bool was_ended = false;
+    if (is_export_due) {
+      was_ended = callbacks_.end_period();
+      next_export_ns_ = now_ns + export_period_ns_;
+    }
+    if (now_ns >= next_check_ns_) {
+      static_cast<void>(counters_.HasMemoryFor(callbacks_.check_handler));
+      next_check_ns_ = now_ns + kHandlerCheckPeriodNs;
+    }
+    return was_ended;
+  }
+
+  void CountCpu() {
     const std::int64_t own_ns = Platform::ThreadCpuTimeNs(Platform::CurrentThreadId());
-    counters_.cpu_ns.store(earlier_ns + std::max<std::int64_t>(own_ns, 0),
+    counters_.cpu_ns.store(earlier_cpu_ns_ + std::max<std::int64_t>(own_ns, 0),
                            std::memory_order_relaxed);
   }
 
@@ -185,9 +198,9 @@ class Collector {
 
   // Polls, and returns when to poll next. If memory runs out, the next poll comes a drain period
   // later.
-  std::int64_t Poll(std::int64_t now_ns) {
+  std::int64_t Poll(const typename Platform::Instant& since_wake, std::int64_t now_ns) {
     std::int64_t next_ns = now_ns + option_drain_ns_;
-    static_cast<void>(counters_.HasMemoryFor([&] { next_ns = session_.Poll(now_ns); }));
+    static_cast<void>(counters_.HasMemoryFor([&] { next_ns = session_.Poll(since_wake, now_ns); }));
     return next_ns;
   }
 
@@ -215,6 +228,14 @@ class Collector {
   typename Traits::Clock clock_;
   const std::int64_t option_drain_ns_;
   const std::int64_t export_period_ns_;
+  // Used by the collector's thread.
+  std::int64_t earlier_cpu_ns_ = 0;  // of earlier sessions
+  std::int64_t drain_ns_ = option_drain_ns_;
+  std::int64_t next_drain_ns_ = 0;
+  std::int64_t next_check_ns_ = 0;
+  std::int64_t next_export_ns_ = 0;
+  std::int64_t next_poll_ns_ = 0;  // INT64_MAX if none is planned
+
   Monitor monitor_;
   RecordingCalls recording_calls_{monitor_};
   bool is_ending_ = false;

@@ -34,6 +34,8 @@ struct CollectorCounters {
   std::atomic<std::uint64_t> module_refreshes{0};
   std::atomic<std::uint64_t> waits_abandoned{0};
   std::atomic<std::uint64_t> polls_put_off{0};
+  std::atomic<std::uint64_t> instants{0};
+  std::atomic<std::uint64_t> threads_at_instants{0};  // now
   std::atomic<std::uint64_t> handler_replaced{0};
   std::atomic<std::uint64_t> periods_extended{0};
   std::atomic<std::uint64_t> aggregator_bytes{0};
@@ -78,6 +80,8 @@ struct CollectorCounters {
     stats.module_refreshes += read(module_refreshes);
     stats.waits_abandoned += read(waits_abandoned);
     stats.polls_put_off += read(polls_put_off);
+    stats.instants += read(instants);
+    stats.threads_at_instants += read(threads_at_instants);
     stats.handler_replaced += read(handler_replaced);
     stats.periods_extended += read(periods_extended);
     stats.memory_bytes += read(aggregator_bytes) + read(table_bytes);

@@ -20,9 +20,9 @@ namespace strobe::internal {
 template <class Platform>
 class IdleThreads {
  public:
-  // A thread is idle if its clock stood still at this many polls in a row. The clocks of some
-  // systems advance by 10 ms and more, so fewer polls prove nothing.
-  static constexpr int kStillPolls = 16;
+  // A thread is idle if its clock stood still at this many polls in a row. Where clocks advance by
+  // 10 ms and more, fewer polls prove nothing.
+  static constexpr int kStillPolls = Platform::kHasFineCpuClocks ? 2 : 16;
 
   // True if the thread of the slot with that index is idle.
   [[nodiscard]] bool IsIdle(std::size_t index) const {
@@ -48,6 +48,11 @@ class IdleThreads {
     seen = {.cpu_ns = cpu_ns};
   }
 
+  // The slot's thread counts as busy until further polls find that it is idle.
+  void KeepBusy(std::size_t index) {
+    if (index < seen_.size()) seen_[index].still_polls = 0;
+  }
+
   // Forgets the slot's thread. The slot's next thread counts as busy.
   void Forget(std::size_t index) {
     if (index < seen_.size()) seen_[index] = {};
@@ -56,20 +61,18 @@ class IdleThreads {
   // Ends a round, after the polls of the busy threads. Polls all idle threads if they may have used
   // more than `max_ns` since their last poll. Else polls only the first one, so that a wrong clock
   // cannot hide a thread for ever.
-  template <class Slot, class PollThread>
-  void EndRound(std::span<Slot* const> idle, std::int64_t max_ns, PollThread poll) {
-    const Clocks now = ReadClocks();
+  template <class Thread, class PollThread>
+  void EndRound(std::span<Thread> idle, std::int64_t max_ns, PollThread poll) {
     const std::int64_t unexplained_ns =
-        (now.process_ns - since_.process_ns) - (now.own_ns - since_.own_ns) - explained_ns_;
-    const bool is_explained = now.process_ns >= 0 && unexplained_ns <= max_ns;
-    for (Slot* slot :
+        (round_.process_ns - since_.process_ns) - (round_.own_ns - since_.own_ns) - explained_ns_;
+    const bool is_explained = round_.process_ns >= 0 && unexplained_ns <= max_ns;
+    for (Thread& thread :
          idle.first(is_explained ? std::min<std::size_t>(idle.size(), 1) : idle.size()))
-      poll(*slot);
+      poll(thread);
     if (is_explained) return;
-    // `since_` is the round's beginning, not now. Time that busy threads use between their polls
-    // and now is explained by their next polls. If `since_` were now, the process's time would lack
-    // it, and it would hide as much time of an idle thread. Time before their polls in this round
-    // stays unexplained, which causes one poll too many at worst.
+    // The clocks are those of the round's beginning. So what a busy thread used from then to its
+    // poll is explained before it counts: the few microseconds of a round may hide as much time of
+    // an idle thread, until the next round.
     since_ = round_;
     explained_ns_ = 0;
   }

@@ -6,11 +6,9 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <vector>
 
 #include "strobe/base/visibility.h"
-#include "strobe/runtime/idle_threads.h"
 
 STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
@@ -53,25 +51,6 @@ class PollRounds {
     costs_ns_[rounds_ % kPollCostRounds] = std::max<std::int64_t>(OwnCpuNs() - begin_ns, 0);
   }
 
-  // Runs a round without the slots of idle threads, unless these may have used more than `max_ns`;
-  // see IdleThreads.
-  template <class Slot, class Copy, class PollThread>
-  void RunBusy(std::vector<Slot*>& slots, std::int64_t max_ns, Copy copy, PollThread poll) {
-    idle_threads_.BeginRound();
-    copy(slots);
-    Rotate(slots);
-    const auto is_busy = [&](const Slot* slot) {
-      return !idle_threads_.IsIdle(slot->token->index);
-    };
-    const auto idle = std::stable_partition(slots.begin(), slots.end(), is_busy);
-    for (auto slot = slots.begin(); slot != idle; ++slot) poll(**slot);
-    if (idle != slots.end())
-      idle_threads_.EndRound(std::span<Slot* const>(idle, slots.end()), max_ns, poll);
-  }
-
-  // RunAll does not use it.
-  [[nodiscard]] IdleThreads<Platform>& idle_threads() { return idle_threads_; }
-
  private:
   static std::int64_t OwnCpuNs() { return Platform::ThreadCpuTimeNs(Platform::CurrentThreadId()); }
 
@@ -95,7 +74,6 @@ class PollRounds {
   std::int64_t due_ns_ = 0;  // 0 for none
   std::array<std::int64_t, kPollCostRounds> costs_ns_{};
   std::size_t rounds_ = 0;
-  IdleThreads<Platform> idle_threads_;
 };
 
 }  // namespace strobe::internal

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "strobe/base/visibility.h"
@@ -21,13 +22,21 @@ struct ProviderAccount {
   std::int64_t residual = 0;
   std::uint64_t received = 0;  // by the collector; wraps
 
+  // Amounts come out of rings and may have any value, so all sums are unsigned.
   void AddResidual(std::int64_t number) {
     residual = static_cast<std::int64_t>(static_cast<std::uint64_t>(residual) +
                                          static_cast<std::uint64_t>(number));
   }
+  // At the detachment. If no clock tells the residual, what has been settled stays as it is.
+  void AddLastResidual(std::optional<std::int64_t> number) {
+    AddResidual(number.value_or(static_cast<std::int64_t>(-static_cast<std::uint64_t>(residual))));
+  }
+  void SubtractResidual(std::int64_t number) {
+    residual = static_cast<std::int64_t>(static_cast<std::uint64_t>(residual) -
+                                         static_cast<std::uint64_t>(number));
+  }
 
-  // Called by the collector. A weight comes out of a ring and may have any value, so the sum is
-  // unsigned.
+  // Called by the collector.
   void Receive(std::int64_t weight) { received += static_cast<std::uint64_t>(weight); }
   // Settles the account at the detachment: returns the cell's credit until now, and subtracts it
   // from `received`. A capture that ends later may add to the cell; no account includes that.
@@ -61,8 +70,8 @@ struct RegisteredThread : ThreadLink {
   // True if the registration has ended, or its end has begun: no session may attach the thread any
   // more. The thread itself writes it.
   std::atomic<bool> is_ending{true};
-  std::atomic<bool> was_timer_refused{false};
-  std::uint8_t unblocked_signal = 0;  // by us; blocked again at the end
+  std::atomic<bool> has_timer{false};  // on the thread's CPU clock
+  std::uint8_t unblocked_signal = 0;   // by us; blocked again at the end
   // blocked_signals: what the thread blocks, as of its registration or of the collector's last
   // check; bit n - 1 stands for signal n. blocks_signal: the session's signal is one of them. Then
   // no signal is sent, because it would stay pending, or a sigwait would return it.

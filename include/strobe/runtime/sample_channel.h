@@ -105,7 +105,8 @@ struct alignas(kCacheLineBytes) SampleChannel {
   // The number of the label set that says what the thread is doing; kNoContext for none. Each
   // record gets a copy. The thread itself writes it.
   std::atomic<std::uint64_t> context{kNoContext};
-  std::uint32_t memo_distance = 0;  // from the channel's address to the memo's
+  // The weight of one expiry of the thread's timer. Written before the timer starts.
+  std::atomic<std::int64_t> timer_period_ns{0};
 
   alignas(kCacheLineBytes) typename Traits::Ring ring;
   alignas(kCacheLineBytes) Cells cells;
@@ -114,7 +115,8 @@ struct alignas(kCacheLineBytes) SampleChannel {
   // The channels of the chunk that have records, channel n by bit n. Used in the chunk's first
   // channel only. A page of its own would be a sixth of what the chunk's channels take.
   std::atomic<std::uint64_t> marks{0};
-  std::uint64_t ring_room_bytes = 0;  // of the memory reserved for the ring
+  std::uint32_t ring_room_bytes = 0;  // of the memory reserved for the ring
+  std::uint32_t memo_distance = 0;    // from the channel's address to the memo's
 
   // What the thread's walks remember, or their copies of stacks that are not its own. The first
   // walk commits the memory. Signal-safe.

@@ -18,8 +18,8 @@
 STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
 
-// Depends on no platform, provider or slot. It gets as data: the threads' names, what their amounts
-// stand for, and the modules that their addresses belong to. Collector thread only. A call that
+// Depends on no platform, provider or slot. It gets as data: the threads' names, and the modules
+// that their addresses belong to. Collector thread only. A call that
 // throws std::bad_alloc has added nothing, and can be repeated.
 class SampleIntake {
  public:
@@ -45,9 +45,8 @@ class SampleIntake {
                std::size_t memory_limit_bytes, const Recording::Time& begin)
       : layout_(layout), recorder_(std::move(columns), memory_limit_bytes, begin) {}
 
-  // Returns a number for a thread. An amount of 1 stands for scales[i] in each column i.
-  std::uint32_t AddThread(std::uint64_t id, const std::string& name,
-                          std::span<const std::int64_t> scales);
+  // Returns a number for a thread.
+  std::uint32_t AddThread(std::uint64_t id, const std::string& name);
   // Frees the number. Allocates no memory.
   void RemoveThread(std::uint32_t thread);
 
@@ -77,7 +76,7 @@ class SampleIntake {
         return result;
     }
     result.end = stack.end;
-    result.values = ValuesOf(thread, [&](std::size_t type) { return record.Amount(type); });
+    result.values = ValuesOf(record);
     const bool is_known = recorder_.Add(thread, stack, Row(result.values), record.context);
     result.outcome = is_known ? Outcome::kAdded : Outcome::kOverflow;
     return result;
@@ -104,24 +103,19 @@ class SampleIntake {
     return std::span(values).first(layout_.value_count);
   }
 
-  // An amount comes out of a ring and may have any value, so the product is unsigned.
-  template <class AmountOf>
-  [[nodiscard]] Values ValuesOf(std::uint32_t thread, const AmountOf& amount_of) const {
+  [[nodiscard]] Values ValuesOf(const RecordView& record) const {
     Values values{};
-    const std::int64_t* const scales = &scales_[thread * layout_.value_count];
     for (std::size_t i = 0; i < layout_.value_count; ++i) {
-      values[i] =
-          static_cast<std::int64_t>(static_cast<std::uint64_t>(amount_of(layout_.sources[i])) *
-                                    static_cast<std::uint64_t>(scales[i]));
+      const std::int64_t amount = record.Amount(layout_.sources[i]);
+      values[i] = layout_.is_count[i] ? static_cast<std::int64_t>(amount != 0) : amount;
     }
     return values;
   }
 
   const ValueLayout layout_;
   Recorder recorder_;
-  std::uint32_t thread_count_ = 0;    // numbers in use or free
-  std::vector<std::int64_t> scales_;  // value_count a thread
-  std::vector<std::uint32_t> free_;   // numbers not in use
+  std::uint32_t thread_count_ = 0;   // numbers in use or free
+  std::vector<std::uint32_t> free_;  // numbers not in use
 };
 
 }  // namespace strobe::internal

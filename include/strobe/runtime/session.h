@@ -53,7 +53,7 @@ class Session {
         earlier_overflowed_(counters_.overflowed.load(std::memory_order_relaxed)),
         accounts_(options.sampling, registry, counters, signal, providers),
         drain_(options.collector, registry, code, counters, accounts_, Now()),
-        poller_(registry, code, counters, accounts_, drain_),
+        poller_(options.sampling, registry, code, counters, accounts_, drain_),
         columns_(EnabledColumns(accounts_.providers())) {
     registry_.arena()->max_frames.store(static_cast<std::uint32_t>(*options.sampling.max_frames),
                                         std::memory_order_relaxed);
@@ -118,9 +118,10 @@ class Session {
     return fill;
   }
 
-  // Runs the poll rounds that are due. Returns when the next one is due, or INT64_MAX if none is
-  // planned.
-  std::int64_t Poll(std::int64_t now_ns) { return poller_.Poll(now_ns); }
+  // See ThreadPoller.
+  std::int64_t Poll(const typename Traits::Platform::Instant& since_wake, std::int64_t now_ns) {
+    return poller_.Poll(since_wake, now_ns);
+  }
 
   // Attaches all registered threads. Call it after the registry's BeginCollecting. Threads that
   // register later attach themselves.

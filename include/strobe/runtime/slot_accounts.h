@@ -102,6 +102,7 @@ class SlotAccounts {
         std::construct_at(&state);
       }
     });
+    attachments_.fetch_add(1, std::memory_order_release);
   }
 
   // Ends the sampling of a slot; reads each provider's residual. Returns what the clocks read
@@ -120,7 +121,7 @@ class SlotAccounts {
         ProviderCell& cell = slot.channel->cells[kFirst];
         ProviderAccount& account = slot.accounts[kFirst];
         SlotThread<Traits> thread(slot, index, signal(), account.Settle(cell));
-        account.AddResidual(
+        account.AddLastResidual(
             provider.Detach(thread, std::get<index>(slot.states), now.monotonic_ns));
         now.cpu_ns = std::max(now.cpu_ns, thread.read_cpu_ns());
       } else {
@@ -140,84 +141,59 @@ class SlotAccounts {
   // From now on Attach does nothing.
   void End() { has_ended_.store(true, std::memory_order_seq_cst); }
 
+  // How many threads have been attached so far.
+  [[nodiscard]] std::uint64_t attachments() const {
+    return attachments_.load(std::memory_order_acquire);
+  }
+
   // True if a thread was postponed since the last call.
   bool TakePostponed() { return has_postponed_.exchange(false, std::memory_order_relaxed); }
-
-  // For each column: what a weight of 1 of the column's provider stands for.
-  Row ScalesOf(const Slot& slot) {
-    Row scales{};
-    providers_.ForEachEnabled([&](const auto& provider, auto index) {
-      if constexpr (kIsClocked<decltype(provider)>) {
-        provider.AddWeight(1, std::get<index>(slot.states), ColumnsOf(scales, index));
-      } else {
-        std::ranges::fill(ColumnsOf(scales, index), 1);
-      }
-    });
-    return scales;
-  }
 
   // What the credited weights of a detached slot have and its records lack.
   Row MissingOf(const Slot& slot) {
     Row row{};
-    providers_.ForEachEnabled([&](const auto& provider, auto index) {
-      AddMissing(provider, slot, index, ColumnsOf(row, index));
-    });
+    for (std::size_t i = 0; i < kColumns.size(); ++i) row[kColumns[i]] = slot.accounts[i].missing();
     return row;
   }
 
-  // The difference between a thread's clocks and its rows: as a row, and as each provider counts.
-  struct Residual {
+  // The difference between a thread's clocks and its rows. Reads the clocks of an attached thread,
+  // as far as providers can tell them at any time.
+  Row ResidualOf(Slot& slot) {
     Row row{};
-    std::array<std::int64_t, kCount> numbers{};
-  };
-  // Reads the clocks of an attached thread, as far as providers can tell them at any time.
-  Residual ResidualOf(Slot& slot) {
-    Residual residual;
     providers_.ForEachEnabled([&](auto& provider, auto index) {
       if constexpr (kIsClocked<decltype(provider)>) {
-        ProviderAccount account = slot.accounts[Providers::FirstCell(index)];
+        constexpr std::size_t kCell = Providers::FirstCell(index);
+        ProviderAccount account = slot.accounts[kCell];
         if (slot.is_attached && !ReadResidual(provider, slot, index, account)) return;
-        residual.numbers[index] = account.residual;
-        provider.AddResidual(account.residual, ColumnsOf(residual.row, index));
+        row[kColumns[kCell]] = account.residual;
       }
     });
-    return residual;
+    return row;
   }
   // Notes that the residual has been added to the thread's rows.
-  void NoteSettled(Slot& slot, const Residual& residual) {
-    for (std::size_t i = 0; i < kCount; ++i)
-      slot.accounts[Providers::FirstCell(i)].AddResidual(-residual.numbers[i]);
+  void NoteSettled(Slot& slot, const Row& residual) {
+    for (std::size_t i = 0; i < kColumns.size(); ++i)
+      slot.accounts[i].SubtractResidual(residual[kColumns[i]]);
   }
 
  private:
   template <class Provider>
   static constexpr bool kIsClocked = ClockedProvider<std::remove_cvref_t<Provider>>;
+  static constexpr auto kColumns = Providers::CellColumns();
 
-  // Adds the residual until now. Returns false if the provider tells it at the detachment only.
+  // Adds the residual until now. Returns false if the provider cannot tell it now.
   template <class Provider, class Index>
   bool ReadResidual(Provider& provider, Slot& slot, Index index, ProviderAccount& account) {
     SlotThread<Traits> thread(slot, index, signal());
     auto& state = std::get<index>(slot.states);
     const auto received = static_cast<std::int64_t>(account.received);
     if constexpr (requires { provider.Residual(thread, state, received, received); }) {
-      account.AddResidual(provider.Residual(thread, state, received, clock_.MonotonicNs()));
-      return true;
+      const std::optional<std::int64_t> residual =
+          provider.Residual(thread, state, received, clock_.MonotonicNs());
+      if (residual) account.AddResidual(*residual);
+      return residual.has_value();
     }
     return false;
-  }
-
-  // Adds the credit that no record has brought. For a provider without an account of its own, each
-  // cell is an amount of one value type.
-  template <class Provider, class Index>
-  static void AddMissing(const Provider& provider, const Slot& slot, Index index,
-                         std::span<std::int64_t> row) {
-    const auto* const accounts = &slot.accounts[Providers::FirstCell(index)];
-    if constexpr (kIsClocked<Provider>) {
-      if (const std::int64_t missing = accounts->missing(); missing != 0)
-        provider.AddWeight(missing, std::get<index>(slot.states), row);
-    } else {
-      for (std::size_t i = 0; i < row.size(); ++i) row[i] += accounts[i].missing();
-    }
   }
 
   void Reset(Slot& slot, const Clocks& since) {
@@ -229,7 +205,7 @@ class SlotAccounts {
     slot.channel->memo_is_stale.store(true, std::memory_order_relaxed);
     slot.attach_cpu_ns =
         since.cpu_ns >= 0 ? since.cpu_ns : Platform::ThreadCpuTimeNs(slot.channel->thread_id);
-    slot.was_timer_refused.store(false, std::memory_order_relaxed);
+    slot.has_timer.store(false, std::memory_order_relaxed);
     slot.blocks_signal.store(HasSignal(slot.blocked_signals, signal()), std::memory_order_relaxed);
     slot.thread_key = Slot::kNoKey;
     slot.needs_finish = true;
@@ -250,11 +226,6 @@ class SlotAccounts {
       counters_.waits_abandoned.fetch_add(1, std::memory_order_relaxed);
   }
 
-  static std::span<std::int64_t> ColumnsOf(Row& row, std::size_t index) {
-    return std::span(row).subspan(Providers::FirstColumn(index), Providers::FirstColumn(index + 1) -
-                                                                     Providers::FirstColumn(index));
-  }
-
   ThreadRegistry<Traits>& registry_;
   CollectorCounters& counters_;
   typename Traits::Clock clock_;
@@ -263,6 +234,7 @@ class SlotAccounts {
   std::size_t first_enabled_ = kCount;
   std::uint32_t enabled_events_ = 0;  // the enabled providers of events, provider n by bit n
   std::array<std::int64_t, kCount> periods_ns_{};
+  std::atomic<std::uint64_t> attachments_{0};
   std::atomic<bool> has_ended_{false};
   std::atomic<bool> has_postponed_{false};
 };

@@ -102,7 +102,7 @@ class SlotArena {
       if (old != nullptr) channel.token.use = old[i].token.use;
       channel.memo_distance =
           static_cast<std::uint32_t>(kChannelsBytes + i * kMemoBytes - i * sizeof(Channel));
-      channel.ring_room_bytes = ring_bytes_;
+      channel.ring_room_bytes = static_cast<std::uint32_t>(ring_bytes_);
     }
     if (old != nullptr) {
       KeepForEver(old);

@@ -78,7 +78,7 @@ class SlotDrain {
   bool ExtendLast(Slot& slot, std::size_t provider, std::int64_t weight) {
     if (DrainSlot(slot).has_value()) return false;
     SampleIntake::Values values{};
-    if (!intake_.ExtendLast(KeyOf(slot), Providers::FirstColumn(provider), weight,
+    if (!intake_.ExtendLast(KeyOf(slot), Providers::ShownColumn(provider), weight,
                             slot.channel->context.load(std::memory_order_relaxed), values))
       return false;
     slot.channel->cells[Providers::FirstCell(provider)].credited.fetch_add(
@@ -115,7 +115,6 @@ class SlotDrain {
   void Drop(Slot& slot) {
     constexpr ValueLayout kLayout = Providers::Layout();
     const std::size_t shown = accounts_.shown_column();
-    const Row scales = accounts_.ScalesOf(slot);
     std::uint64_t records = 0;
     std::uint64_t amount = 0;
     for (std::span<const std::byte> record = slot.channel->ring.Peek(); !record.empty();
@@ -123,14 +122,13 @@ class SlotDrain {
       RecordView view;
       if (ReadRecord(record, kLayout.recorded, view)) {
         Receive(slot, view);
-        amount += static_cast<std::uint64_t>(view.Amount(kLayout.sources[shown])) *
-                  static_cast<std::uint64_t>(scales[shown]);
+        amount += static_cast<std::uint64_t>(view.Amount(shown));
       }
       ++records;
       slot.channel->ring.Pop();
     }
     const Row lost = accounts_.MissingOf(slot);
-    const Row residual = accounts_.ResidualOf(slot).row;
+    const Row residual = accounts_.ResidualOf(slot);
     amount += static_cast<std::uint64_t>(lost[shown]) + static_cast<std::uint64_t>(residual[shown]);
     counters_.no_memory.fetch_add(records, std::memory_order_relaxed);
     counters_.amount_dropped.fetch_add(static_cast<std::int64_t>(amount),
@@ -140,11 +138,11 @@ class SlotDrain {
 
  private:
   void AddResidual(Slot& slot) {
-    const auto residual = accounts_.ResidualOf(slot);
-    if (residual.row == Row{}) return;
-    intake_.AddPseudo(KeyOf(slot), PseudoFrame::kResidual, residual.row);
+    const Row residual = accounts_.ResidualOf(slot);
+    if (residual == Row{}) return;
+    intake_.AddPseudo(KeyOf(slot), PseudoFrame::kResidual, residual);
     accounts_.NoteSettled(slot, residual);
-    CountMeasured(residual.row);
+    CountMeasured(residual);
   }
 
   void CloseAccount(Slot& slot) {
@@ -156,8 +154,7 @@ class SlotDrain {
 
   std::uint32_t KeyOf(Slot& slot) {
     if (slot.thread_key == Slot::kNoKey)
-      slot.thread_key =
-          intake_.AddThread(slot.channel->thread_id, slot.name, accounts_.ScalesOf(slot));
+      slot.thread_key = intake_.AddThread(slot.channel->thread_id, slot.name);
     return slot.thread_key;
   }
 
@@ -225,8 +222,7 @@ class SlotDrain {
     }
     Receive(slot, taken.record);
     counters_.samples.fetch_add(1, std::memory_order_relaxed);
-    CountMeasuredSample(taken.record.Amount(Providers::FirstColumn(accounts_.first_enabled())) !=
-                        0);
+    CountMeasuredSample(taken.record.Amount(accounts_.shown_column()) != 0);
     CountMeasured(taken.values);
     return std::nullopt;
   }

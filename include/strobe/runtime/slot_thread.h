@@ -20,15 +20,20 @@ class SlotThread final : public SampledThread {
   using Slot = RegisteredThread<Traits>;
   using Platform = typename Traits::Platform;
 
-  // `signal` interrupts the thread. `settled_weight`, given at the detachment, is all that the
-  // provider has been credited with. The cell may have more by then, because a capture that ends
-  // late adds to it.
-  SlotThread(Slot& slot, std::size_t provider, int signal,
-             std::optional<std::int64_t> settled_weight = std::nullopt)
+  using Probe = typename Platform::ThreadProbe;
+
+  // `signal` interrupts the thread. The collector gives its probe of the thread.
+  SlotThread(Slot& slot, std::size_t provider, int signal, Probe* probe = nullptr)
       : slot_(slot),
         cell_(Traits::Providers::FirstCell(provider)),
         signal_(signal),
-        settled_weight_(settled_weight) {}
+        probe_(probe) {}
+  // At the detachment, `settled_weight` is all that the provider has been credited with. The cell
+  // may have more by then, because a capture that ends late adds to it.
+  SlotThread(Slot& slot, std::size_t provider, int signal, std::int64_t settled_weight)
+      : SlotThread(slot, provider, signal) {
+    settled_weight_ = settled_weight;
+  }
   std::int64_t CpuTimeNs() override {
     return read_cpu_ns_ = Platform::ThreadCpuTimeNs(slot_.channel->thread_id);
   }
@@ -38,13 +43,17 @@ class SlotThread final : public SampledThread {
   // A thread that blocks the signal gets no timer: its time goes into the residual.
   bool StartCpuTimer(std::int64_t first_ns, std::int64_t period_ns) override {
     if (slot_.blocks_signal.load(std::memory_order_relaxed)) return true;
+    slot_.channel->timer_period_ns.store(period_ns, std::memory_order_relaxed);
     const bool is_started = Platform::StartTimer(slot_.timer, slot_.channel->thread_id, Payload(),
                                                  first_ns, period_ns, signal_);
-    // Where threads are stopped from outside, the system has no timer that it could refuse.
-    if (!is_started)
-      slot_.was_timer_refused.store(!Platform::kCopiesStacks, std::memory_order_relaxed);
+    slot_.has_timer.store(is_started, std::memory_order_relaxed);
     return is_started;
   }
+  void StopCpuTimer() override {
+    Platform::StopTimer(slot_.timer);
+    slot_.has_timer.store(false, std::memory_order_relaxed);
+  }
+  std::int64_t WaitCount() override { return probe_ == nullptr ? -1 : probe_->WaitCount(); }
   // Interrupts the thread soon; see PollVerdict.
   void Request(std::int64_t weight, bool wants_cpu_clock) {
     if (slot_.blocks_signal.load(std::memory_order_relaxed)) return;
@@ -73,6 +82,7 @@ class SlotThread final : public SampledThread {
   Slot& slot_;
   std::size_t cell_;
   int signal_;
+  Probe* probe_ = nullptr;
   std::optional<std::int64_t> settled_weight_;
   std::int64_t read_cpu_ns_ = -1;
 };

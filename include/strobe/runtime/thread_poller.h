@@ -1,23 +1,27 @@
-// ThreadPoller: polls the threads for the polled providers, and carries out their verdicts.
+// ThreadPoller: samples threads at random instants, and polls them, as the providers ask.
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <mutex>
 #include <tuple>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "strobe/base/visibility.h"
+#include "strobe/core/options.h"
 #include "strobe/provider/provider_list.h"
 #include "strobe/runtime/collector_counters.h"
+#include "strobe/runtime/instant_rounds.h"
 #include "strobe/runtime/loaded_code.h"
 #include "strobe/runtime/poll_rounds.h"
 #include "strobe/runtime/slot_accounts.h"
 #include "strobe/runtime/slot_drain.h"
 #include "strobe/runtime/slot_thread.h"
+#include "strobe/runtime/thread_probes.h"
 #include "strobe/runtime/thread_registry.h"
 
 STROBE_HIDDEN_BEGIN
@@ -30,19 +34,28 @@ class ThreadPoller {
   using Slot = RegisteredThread<Traits>;
   using Platform = typename Traits::Platform;
 
-  // All arguments must outlive this object.
-  ThreadPoller(ThreadRegistry<Traits>& registry, LoadedCode<Traits>& code,
-               CollectorCounters& counters, SlotAccounts<Traits>& accounts,
-               SlotDrain<Traits>& drain)
-      : registry_(registry), code_(code), counters_(counters), accounts_(accounts), drain_(drain) {}
+  // All arguments but the options must outlive this object.
+  ThreadPoller(const SamplingOptions& options, ThreadRegistry<Traits>& registry,
+               LoadedCode<Traits>& code, CollectorCounters& counters,
+               SlotAccounts<Traits>& accounts, SlotDrain<Traits>& drain)
+      : registry_(registry),
+        code_(code),
+        counters_(counters),
+        accounts_(accounts),
+        drain_(drain),
+        rounds_(MakeRounds(*options.max_overhead, std::make_index_sequence<Providers::kCount>())) {}
 
-  // Runs the poll rounds that are due. Returns when the next one is due, or INT64_MAX if none is
-  // planned.
-  std::int64_t Poll(std::int64_t now_ns) {
+  // Runs the instants and poll rounds that are due. `since_wake` began when the calling thread
+  // woke. Returns when the next one is due, or INT64_MAX if none is planned; then each wake-up of
+  // the collector has to call this.
+  std::int64_t Poll(const typename Platform::Instant& since_wake, std::int64_t now_ns) {
     std::int64_t next_ns = INT64_MAX;
     accounts_.providers().ForEachEnabled([&](auto& provider, auto index) {
-      if constexpr (PolledProvider<std::remove_reference_t<decltype(provider)>>) {
-        PollRounds<Platform>& rounds = rounds_[index];
+      using Provider = std::remove_reference_t<decltype(provider)>;
+      auto& rounds = std::get<index>(rounds_);
+      if constexpr (InstantProvider<Provider>) {
+        next_ns = std::min(next_ns, rounds.Run(provider, since_wake, now_ns));
+      } else if constexpr (PolledProvider<Provider>) {
         if (rounds.IsDue(now_ns)) PollAll(provider, index);
         if (rounds.IsOpen(now_ns) && !rounds.Plan(now_ns, provider.poll_period_ns(random_))) {
           counters_.polls_put_off.fetch_add(1, std::memory_order_relaxed);
@@ -55,25 +68,50 @@ class ThreadPoller {
 
   // Forgets what is known of a slot whose registration has ended, or that is attached anew.
   void Forget(const Slot& slot) {
-    for (PollRounds<Platform>& rounds : rounds_)
-      rounds.idle_threads().Forget(slot.channel->token.index);
+    probes_.Forget(slot);
+    std::apply([&](auto&... rounds) { (ForgetIn(rounds, slot), ...); }, rounds_);
   }
 
  private:
-  template <class Provider>
-  static constexpr bool kSkipsIdleThreads = ClockedProvider<Provider>&& requires {
-    Provider::kSkipsIdleThreads;
+  using Providers = typename Traits::Providers;
+
+  struct NoRounds {};
+  template <std::size_t kIndex>
+  using RoundsOf =
+      std::conditional_t<InstantProvider<typename Providers::template At<kIndex>>,
+                         InstantRounds<Traits, kIndex>,
+                         std::conditional_t<PolledProvider<typename Providers::template At<kIndex>>,
+                                            PollRounds<Platform>, NoRounds>>;
+  template <class Indices>
+  struct AllRounds;
+  template <std::size_t... kIndices>
+  struct AllRounds<std::index_sequence<kIndices...>> {
+    using Type = std::tuple<RoundsOf<kIndices>...>;
   };
+
+  template <std::size_t kIndex>
+  RoundsOf<kIndex> MakeRoundsOf(double max_overhead) {
+    if constexpr (InstantProvider<typename Providers::template At<kIndex>>) {
+      return {registry_, counters_, accounts_, probes_, max_overhead};
+    } else {
+      return {};
+    }
+  }
+  template <std::size_t... kIndices>
+  auto MakeRounds(double max_overhead, std::index_sequence<kIndices...> /*indices*/) {
+    return std::tuple<RoundsOf<kIndices>...>(MakeRoundsOf<kIndices>(max_overhead)...);
+  }
+
+  template <class Rounds>
+  static void ForgetIn(Rounds& rounds, const Slot& slot) {
+    if constexpr (requires { rounds.Forget(slot); }) rounds.Forget(slot);
+  }
 
   template <class Provider, class Index>
   void PollAll(Provider& provider, Index index) {
     const auto copy = [&](std::vector<Slot*>& slots) { registry_.CopyLive(slots); };
-    const auto poll = [&](Slot& slot) { PollThread(slot, provider, index); };
-    if constexpr (kSkipsIdleThreads<Provider>) {
-      rounds_[index].RunBusy(slots_, provider.period_ns(), copy, poll);
-    } else {
-      rounds_[index].RunAll(slots_, copy, poll);
-    }
+    std::get<index>(rounds_).RunAll(slots_, copy,
+                                    [&](Slot& slot) { PollThread(slot, provider, index); });
     if (drain_.has_deferred()) code_.Publish();
   }
 
@@ -83,7 +121,7 @@ class ThreadPoller {
     // it has not run.
     const std::unique_lock<std::mutex> lock = drain_.Drain(slot);
     if (!slot.is_attached) return;
-    SlotThread<Traits> thread(slot, index, accounts_.signal());
+    SlotThread<Traits> thread(slot, index, accounts_.signal(), &probes_.Of(slot));
     const PollVerdict verdict =
         provider.Poll(thread, std::get<index>(slot.states), clock_.MonotonicNs());
     bool is_extended = false;
@@ -94,10 +132,6 @@ class ThreadPoller {
     }
     if (verdict.action != PollVerdict::Action::kNothing && !is_extended)
       thread.Request(verdict.weight, verdict.wants_cpu_clock);
-    if constexpr (kSkipsIdleThreads<Provider>) {
-      rounds_[index].idle_threads().Note(slot.channel->token.index, slot.attach_cpu_ns,
-                                         thread.read_cpu_ns());
-    }
   }
 
   ThreadRegistry<Traits>& registry_;
@@ -108,7 +142,8 @@ class ThreadPoller {
   typename Traits::Clock clock_;
   RandomSource random_{static_cast<std::uint64_t>(clock_.MonotonicNs())};
   std::vector<Slot*> slots_;  // scratch
-  std::array<PollRounds<Platform>, Traits::Providers::kCount> rounds_;
+  ThreadProbes<Traits> probes_;
+  typename AllRounds<std::make_index_sequence<Providers::kCount>>::Type rounds_;
 };
 
 }  // namespace strobe::internal

@@ -172,7 +172,7 @@ class ThreadRegistry {
     ended_.AddTo(stats);
     for (const Slot* slot : live_) {
       slot->channel->counters.AddTo(stats);
-      stats.threads_on_fallback += slot->was_timer_refused.load(std::memory_order_relaxed) ? 1 : 0;
+      stats.threads_on_timers += slot->has_timer.load(std::memory_order_relaxed) ? 1 : 0;
       stats.threads_blocking += slot->blocks_signal.load(std::memory_order_relaxed) ? 1 : 0;
       // Pages are committed when touched; a ring that is used at all is counted whole.
       if (slot->channel->holds_memory()) stats.memory_bytes += ring_bytes_;

@@ -99,9 +99,6 @@ struct ArchetypeClockedProvider : Immovable {
   std::int64_t Detach(SampledThread& /*thread*/, ThreadState& /*state*/, std::int64_t /*now_ns*/) {
     return 0;
   }
-  void AddWeight(std::int64_t /*weight*/, const ThreadState& /*state*/,
-                 std::span<std::int64_t> /*row*/) const {}
-  void AddResidual(std::int64_t /*residual*/, std::span<std::int64_t> /*row*/) const {}
 };
 static_assert(ClockedProvider<ArchetypeClockedProvider> &&
               !PolledProvider<ArchetypeClockedProvider>);
@@ -159,8 +156,16 @@ static_assert(Exporter<ArchetypeExporter>);
 // fork.
 struct ArchetypePlatform {
   static constexpr bool kCopiesStacks = false;
+  static constexpr bool kHasFineCpuClocks = true;
 
   struct Timer : Immovable {};
+  struct Instant : Immovable {};
+  struct ThreadProbe {
+    explicit ThreadProbe(std::uint64_t /*thread_id*/) {}
+    bool WasOnCpu(const Instant& /*instant*/) { return false; }
+    [[nodiscard]] std::int64_t seen_cpu_ns() const { return -1; }
+    std::int64_t WaitCount() { return -1; }
+  };
   using Mapping = PrivateMapping;
   class OwnThread {
    public:

@@ -9,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -31,6 +32,18 @@ struct ManualPlatform : ArchetypePlatform {
     std::int64_t first_ns = 0;
     std::int64_t period_ns = 0;
   };
+  struct Instant {};
+  class ThreadProbe {
+   public:
+    explicit ThreadProbe(std::uint64_t thread_id) : thread_id_(thread_id) {}
+    bool WasOnCpu(const Instant& instant);
+    [[nodiscard]] std::int64_t seen_cpu_ns() const { return seen_cpu_ns_; }
+    std::int64_t WaitCount();
+
+   private:
+    std::uint64_t thread_id_;
+    std::int64_t seen_cpu_ns_ = -1;
+  };
   struct Interruption {
     std::uint64_t thread_id = 0;
     std::uint64_t payload = 0;
@@ -45,8 +58,10 @@ struct ManualPlatform : ArchetypePlatform {
     HandlerState handler = HandlerState::kOurs;
     std::uint64_t module_version = 0;
     std::vector<Module> modules;
-    int module_listings = 0;                       // calls of Modules
-    std::map<std::uint64_t, std::int64_t> cpu_ns;  // by thread id
+    int module_listings = 0;                           // calls of Modules
+    std::map<std::uint64_t, std::int64_t> cpu_ns;      // by thread id
+    std::map<std::uint64_t, std::int64_t> wait_count;  // by thread id
+    std::set<std::uint64_t> on_cpu;                    // ids of the threads that run
 
     // Read by a test.
     int clock_reads = 0;                      // of threads' CPU clocks
@@ -82,12 +97,12 @@ struct ManualPlatform : ArchetypePlatform {
 
   // Delivers a signal with `payload` to the calling thread while it executes at `pc`. False if no
   // capture took it.
-  static bool Deliver(std::uint64_t payload, std::int64_t timer_weight, Address pc) {
+  static bool Deliver(std::uint64_t payload, std::int64_t timer_expiries, Address pc) {
     NativeRegisters registers;
     registers.pc = pc;
-    return DeliverWith(payload, timer_weight, &registers);
+    return DeliverWith(payload, timer_expiries, &registers);
   }
-  static bool DeliverWith(std::uint64_t payload, std::int64_t timer_weight,
+  static bool DeliverWith(std::uint64_t payload, std::int64_t timer_expiries,
                           const NativeRegisters* registers) {
     internal::SlotToken token;
     if (!internal::SlotToken::Unpack(payload, token)) return false;
@@ -95,7 +110,7 @@ struct ManualPlatform : ArchetypePlatform {
     const internal::CaptureEntry::Function function = entry.function.load();
     return function != nullptr &&
            function(entry.context,
-                    {.token = token, .timer_weight = timer_weight, .registers = registers});
+                    {.token = token, .timer_expiries = timer_expiries, .registers = registers});
   }
   // Delivers all interruptions requested so far. Returns how many were taken.
   static int DeliverAll(Address pc) {
@@ -193,5 +208,13 @@ struct ManualPlatform : ArchetypePlatform {
   static inline constinit std::atomic<std::uint64_t> fork_count_{0};
 };
 static_assert(Platform<ManualPlatform>);
+
+inline bool ManualPlatform::ThreadProbe::WasOnCpu(const Instant& /*instant*/) {
+  seen_cpu_ns_ = ThreadCpuTimeNs(thread_id_);
+  return With([&](State& state) { return state.on_cpu.contains(thread_id_); });
+}
+inline std::int64_t ManualPlatform::ThreadProbe::WaitCount() {
+  return With([&](State& state) { return state.wait_count[thread_id_]; });
+}
 
 }  // namespace strobe::testing

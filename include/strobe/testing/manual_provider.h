@@ -60,11 +60,6 @@ class ManualProvider {
       return {.action = PollVerdict::Action::kExtendLast, .weight = weight};
     return {};
   }
-  void AddWeight(std::int64_t weight, const ThreadState& /*state*/,
-                 std::span<std::int64_t> row) const {
-    row[0] += weight;
-  }
-  void AddResidual(std::int64_t residual, std::span<std::int64_t> row) const { row[0] += residual; }
 
  private:
   [[nodiscard]] ManualProviderScript& script() const { return *script_; }

@@ -20,6 +20,7 @@ class ManualThread final : public SampledThread {
  public:
   // Set by a test.
   bool refuses_timers = false;
+  std::int64_t wait_count = 0;
   bool is_gone = false;  // the clock of the thread can no longer be read
   // CPU time that the thread uses after each capture, to return to its own code.
   std::int64_t return_cost_ns = 0;
@@ -44,7 +45,7 @@ class ManualThread final : public SampledThread {
       expiries = 1 + (cpu_ns_ - next_expiry_ns_) / timer_period_ns_;
       next_expiry_ns_ += expiries * timer_period_ns_;
     }
-    if (expiries != 0) CaptureWith(expiries);
+    if (expiries != 0) CaptureWith(expiries * timer_period_ns_);
   }
 
   // Delivers the requested interruption. False if there is no request.
@@ -64,6 +65,8 @@ class ManualThread final : public SampledThread {
     next_expiry_ns_ = cpu_ns_ + first_ns;
     return true;
   }
+  void StopCpuTimer() override { has_timer_ = false; }
+  std::int64_t WaitCount() override { return wait_count; }
   // Does what the runtime does with a provider's verdict.
   void Apply(const PollVerdict& verdict) {
     if (verdict.action == PollVerdict::Action::kNothing) return;

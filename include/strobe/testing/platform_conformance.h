@@ -101,6 +101,29 @@ TYPED_TEST_P(PlatformConformance, OneThreadReadsTheCpuClockOfAnother) {
   EXPECT_GE(this->ComputeUntilAfter(seen_ns), seen_ns);
 }
 
+TYPED_TEST_P(PlatformConformance, AProbeOfAThreadThatWaitsSeesThatItDoesNotRun) {
+  std::promise<std::uint64_t> id;
+  std::promise<void> end;
+  std::thread waiting([&] {
+    id.set_value(TypeParam::CurrentThread().id);
+    end.get_future().wait();
+  });
+  typename TypeParam::ThreadProbe probe(id.get_future().get());
+  // It may still be on its way to its wait.
+  for (int i = 0; i < 1000; ++i) {
+    std::this_thread::yield();
+    const typename TypeParam::Instant instant;
+    static_cast<void>(probe.WasOnCpu(instant));
+  }
+  for (int i = 0; i < 100; ++i) {
+    const typename TypeParam::Instant instant;
+    EXPECT_FALSE(probe.WasOnCpu(instant));
+  }
+  EXPECT_GE(probe.WaitCount(), -1);
+  end.set_value();
+  waiting.join();
+}
+
 TYPED_TEST_P(PlatformConformance, AThreadThatIsGoneIsNotInterrupted) {
   const std::uint64_t id = this->OnAnotherThread([] { return TypeParam::CurrentThreadId(); });
   // The system may report a thread's end a little after the join.
@@ -218,14 +241,12 @@ TYPED_TEST_P(PlatformConformance, ALineIsOneLine) {
   EXPECT_EQ(said, "strobe: a line\n" + std::string(2000, 'x') + "\n");
 }
 
-REGISTER_TYPED_TEST_SUITE_P(PlatformConformance, ThreadsThatLiveAtOnceHaveIdsOfTheirOwn,
-                            AThreadsStackHoldsItsLocals, CpuClocksGoOnWhileAThreadComputes,
-                            OneThreadReadsTheCpuClockOfAnother, AThreadThatIsGoneIsNotInterrupted,
-                            ATimerThatNeverStartedMayBeStopped,
-                            TheProgramHasANameAndTheProcessANumber,
-                            AnOwnThreadRunsItsBodyOnceAndIsJoined, ADetachedThreadRunsOn,
-                            MappedMemoryIsZeroedAndWritable,
-                            MemoryIsReadWhereThereIsSomeAndNeverFaults, ModulesHoldTheCodeThatRuns,
-                            ALineIsOneLine);
+REGISTER_TYPED_TEST_SUITE_P(
+    PlatformConformance, ThreadsThatLiveAtOnceHaveIdsOfTheirOwn, AThreadsStackHoldsItsLocals,
+    CpuClocksGoOnWhileAThreadComputes, OneThreadReadsTheCpuClockOfAnother,
+    AProbeOfAThreadThatWaitsSeesThatItDoesNotRun, AThreadThatIsGoneIsNotInterrupted,
+    ATimerThatNeverStartedMayBeStopped, TheProgramHasANameAndTheProcessANumber,
+    AnOwnThreadRunsItsBodyOnceAndIsJoined, ADetachedThreadRunsOn, MappedMemoryIsZeroedAndWritable,
+    MemoryIsReadWhereThereIsSomeAndNeverFaults, ModulesHoldTheCodeThatRuns, ALineIsOneLine);
 
 }  // namespace strobe::testing

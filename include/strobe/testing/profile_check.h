@@ -40,6 +40,27 @@ inline std::string CheckProfileFrames(const Profile& profile) {
   return "";
 }
 
+// The same for what is said of threads and moments.
+inline std::string CheckThreadsAndMoments(const Profile& profile) {
+  const std::size_t columns = profile.value_types.size();
+  if (profile.moment_values.size() != profile.moments.size() * columns) {
+    return absl::StrCat(profile.moment_values.size(), " values for ", profile.moments.size(),
+                        " moments of ", columns);
+  }
+  for (std::size_t i = 0; i < profile.moments.size(); ++i) {
+    if (profile.moments[i].sample >= profile.samples.size())
+      return absl::StrCat("moment ", i, " names sample ", profile.moments[i].sample);
+    if (i > 0 && profile.moments[i].time_ns < profile.moments[i - 1].time_ns)
+      return absl::StrCat("moment ", i, " is earlier than the one before");
+  }
+  for (std::size_t i = 0; i < profile.threads.size(); ++i) {
+    const std::string& name = profile.threads[i].name;
+    if (name != SanitizedThreadName(name))
+      return absl::StrCat("the name of thread ", i, " is too long or not clean");
+  }
+  return "";
+}
+
 // A description of the first inconsistency of `profile`, or an empty string. Checks sizes and
 // values; that indices are in range and parents come before children; and that rows, frames and the
 // branches of the tree of stacks are distinct.
@@ -82,22 +103,7 @@ inline std::string CheckProfile(const Profile& profile) {
     if (!label_sets.insert(profile.label_sets[i]).second)
       return absl::StrCat("the set of labels ", i, " stands there twice");
   }
-  if (profile.moment_values.size() != profile.moments.size() * columns) {
-    return absl::StrCat(profile.moment_values.size(), " values for ", profile.moments.size(),
-                        " moments of ", columns);
-  }
-  for (std::size_t i = 0; i < profile.moments.size(); ++i) {
-    if (profile.moments[i].sample >= profile.samples.size())
-      return absl::StrCat("moment ", i, " names sample ", profile.moments[i].sample);
-    if (i > 0 && profile.moments[i].time_ns < profile.moments[i - 1].time_ns)
-      return absl::StrCat("moment ", i, " is earlier than the one before");
-  }
-  for (std::size_t i = 0; i < profile.threads.size(); ++i) {
-    const std::string& name = profile.threads[i].name;
-    if (name != SanitizedThreadName(name))
-      return absl::StrCat("the name of thread ", i, " is too long or not clean");
-  }
-  return "";
+  return CheckThreadsAndMoments(profile);
 }
 
 }  // namespace strobe::testing

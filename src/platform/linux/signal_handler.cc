@@ -161,7 +161,7 @@ STROBE_SIGNAL_SAFE void HandleSignal(int signal, siginfo_t* info, void* context)
   if (is_timer &&
       SlotToken::Unpack(reinterpret_cast<std::uintptr_t>(info->si_value.sival_ptr), target.token)) {
     // 0 for a request: see LinuxPlatform::Interrupt.
-    target.timer_weight = 1 + static_cast<std::int64_t>(info->si_overrun);
+    target.timer_expiries = 1 + static_cast<std::int64_t>(info->si_overrun);
     if (!Capture(target)) GlobalHandlerCounters().stale.fetch_add(1, std::memory_order_relaxed);
   } else if (context == nullptr || info == nullptr || info->si_code != SI_USER ||
              info->si_pid != 0 || !CaptureAwaited(target)) {

@@ -146,6 +146,11 @@ std::int64_t WindowsPlatform::ThreadCpuTimeNs(std::uint64_t thread_id) {
   return thread == nullptr ? -1 : CpuTimeOfThread(thread->handle());
 }
 
+bool WindowsPlatform::ThreadProbe::WasOnCpu(const Instant& /*instant*/) {
+  const std::int64_t cpu_ns = ThreadCpuTimeNs(thread_id_);
+  return std::exchange(seen_cpu_ns_, cpu_ns) < cpu_ns;
+}
+
 std::int64_t WindowsPlatform::ProcessCpuTimeNs() {
   return CpuTimeOf(GetCurrentProcess(), &QueryProcessCycleTime, &GetProcessTimes);
 }
@@ -178,7 +183,7 @@ bool WindowsPlatform::Interrupt(std::uint64_t thread_id, std::uint64_t payload, 
   const CopiedStackMemory stack(room.copy.base, room.copy.stack());
   return function(
       entry.context,
-      {.token = token, .timer_weight = 0, .registers = &room.copy.registers, .stack = &stack});
+      {.token = token, .timer_expiries = 0, .registers = &room.copy.registers, .stack = &stack});
 }
 
 std::uint64_t WindowsPlatform::ModuleVersion() { return internal::ImageVersion(); }

@@ -11,17 +11,21 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "strobe/platform/linux/linux_thread_probe.h"
 #include "strobe/platform/platform.h"
 
 namespace strobe {
 
 struct LinuxPlatform {
   static constexpr bool kCopiesStacks = false;
+  static constexpr bool kHasFineCpuClocks = true;
 
   // A kernel timer's id; -1 for none.
   struct Timer {
     int id = -1;
   };
+  using Instant = internal::LinuxInstant;
+  using ThreadProbe = internal::LinuxThreadProbe;
 
   // A thread of the profiler: a pthread.
   using Mapping = PrivateMapping;
@@ -74,6 +78,7 @@ struct LinuxPlatform {
 
   static OwnThread RunOnOwnThread(const char* name, std::function<void()> body);
   static void WorkInBackground();
+  static void WakeInTime();
   static std::uint64_t ForkCount();
   static bool AtExit(void (*function)());
   static void WriteLine(const std::string& text);

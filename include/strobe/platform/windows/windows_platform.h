@@ -15,12 +15,26 @@
 
 namespace strobe {
 
-// Windows has no timers on threads' CPU clocks, so StartTimer refuses, and the collector polls the
-// clocks. Signals have no meaning here.
+// Windows has no timers on threads' CPU clocks, so StartTimer refuses, and threads are sampled at
+// random instants. Signals have no meaning here.
 struct WindowsPlatform {
   static constexpr bool kCopiesStacks = true;
+  static constexpr bool kHasFineCpuClocks = false;
 
   struct Timer {};
+  struct Instant {};
+  // A thread that has run since the last instant is taken to run.
+  class ThreadProbe {
+   public:
+    explicit ThreadProbe(std::uint64_t thread_id) : thread_id_(thread_id) {}
+    bool WasOnCpu(const Instant& instant);
+    [[nodiscard]] std::int64_t seen_cpu_ns() const { return seen_cpu_ns_; }
+    std::int64_t WaitCount() { return -1; }
+
+   private:
+    std::uint64_t thread_id_;
+    std::int64_t seen_cpu_ns_ = -1;
+  };
 
   // A thread of the profiler: a handle.
   using Mapping = PrivateMapping;

@@ -1,0 +1,77 @@
+// LinuxThreadProbe: observes a thread of this process from outside, by its CPU clock and by the
+// kernel's files in /proc/self/task. The thread is not disturbed.
+#pragma once
+
+#include <cstdint>
+
+#include "strobe/base/visibility.h"
+
+STROBE_HIDDEN_BEGIN
+namespace strobe::internal {
+
+// A file of a thread in /proc/self/task. It stays open for the next read, as long as no more than
+// kMaxKeptFiles, and no more than an eighth of the process's limit, are kept in all. A fork's child
+// closes them.
+class LinuxThreadFile {
+ public:
+  static constexpr int kMaxKeptFiles = 1024;
+
+  LinuxThreadFile() = default;
+  LinuxThreadFile(LinuxThreadFile&& other) noexcept;
+  LinuxThreadFile& operator=(LinuxThreadFile&& other) noexcept;
+  ~LinuxThreadFile();
+
+  // Reads the start of /proc/self/task/<thread_id>/<name> into `text`, and ends it with a zero.
+  // False if there is no such file, or no such thread any more.
+  template <std::size_t kBytes>
+  bool Read(std::uint64_t thread_id, const char* name, char (&text)[kBytes]) {
+    return ReadStart(thread_id, name, text, kBytes);
+  }
+
+ private:
+  bool ReadStart(std::uint64_t thread_id, const char* name, char* text, std::size_t bytes);
+  void Close();
+
+  int place_ = -1;  // among the kept files; -1 if it is not kept
+};
+
+// The instant at which the calling thread woke from its wait: construct it then.
+class LinuxInstant {
+ public:
+  LinuxInstant();
+
+  // When the scheduler gave the calling thread its CPU, by the scheduler's clock; -1 if unknown.
+  [[nodiscard]] std::int64_t scheduled_ns() const;
+  // The time since the construction.
+  [[nodiscard]] std::int64_t AgeNs() const;
+
+ private:
+  std::int64_t woken_ns_;
+  mutable std::int64_t scheduled_ns_ = kUnread;
+  static constexpr std::int64_t kUnread = -2;
+};
+
+// Used by one thread at a time.
+class LinuxThreadProbe {
+ public:
+  explicit LinuxThreadProbe(std::uint64_t thread_id) : thread_id_(thread_id) {}
+
+  // See Platform::ThreadProbe.
+  [[nodiscard]] std::int64_t CpuTimeNs() const;
+  bool WasOnCpu(const LinuxInstant& instant);
+  [[nodiscard]] std::int64_t seen_cpu_ns() const { return seen_cpu_ns_; }
+  std::int64_t WaitCount();
+
+ private:
+  bool IsReady();
+  bool WasDisplacedAt(const LinuxInstant& instant);
+
+  std::uint64_t thread_id_;
+  std::int64_t seen_cpu_ns_ = -1;  // the CPU clock at the last call of WasOnCpu
+  LinuxThreadFile syscall_;
+  LinuxThreadFile stat_;
+  LinuxThreadFile sched_;
+};
+
+}  // namespace strobe::internal
+STROBE_HIDDEN_END

@@ -1,0 +1,193 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+#include "strobe/platform/linux/linux_platform.h"
+#include "strobe/platform/linux/linux_thread_probe.h"
+#include "thread_files.h"
+
+namespace strobe::internal {
+namespace {
+
+// A thread that the calling thread has displaced stopped running at most this much earlier than the
+// calling thread began: it takes the scheduler a few microseconds to switch.
+constexpr std::int64_t kSwitchNs = 20'000;
+
+// A place holds the file's number plus 1; 0 if it is free.
+constinit std::array<std::atomic<int>, LinuxThreadFile::kMaxKeptFiles> kept_files{};
+constinit std::atomic<int> kept_count{0};
+
+int MostKeptFiles() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return 0;
+  return static_cast<int>(std::min<rlim_t>(limit.rlim_cur / 8, LinuxThreadFile::kMaxKeptFiles));
+}
+
+// The number after `name` and a colon in the text of a sched or status file, in 10^-6 of its unit;
+// -1 if there is none. A number without a fraction counts as it is.
+std::int64_t NumberAfter(const char* text, const char* name) {
+  const char* at = std::strstr(text, name);
+  if (at != nullptr) at = std::strchr(at, ':');
+  if (at == nullptr) return -1;
+  char* end = nullptr;
+  const std::int64_t whole = std::strtoll(at + 1, &end, 10);
+  if (end == at + 1) return -1;
+  if (*end != '.') return whole;
+  return whole * 1'000'000 + std::strtoll(end + 1, nullptr, 10);
+}
+
+// The time at which the thread last ran, in nanoseconds of the scheduler's clock.
+std::int64_t LastRunNs(const char* sched_text) { return NumberAfter(sched_text, "exec_start"); }
+
+// The CPU that the thread last ran on: field 39 of a stat file. -1 if the text is no such file.
+int LastCpu(const char* stat_text) {
+  constexpr int kCpuField = 39;
+  // The second field, a name in parentheses, may have spaces and parentheses.
+  const char* at = std::strrchr(stat_text, ')');
+  for (int field = 2; at != nullptr && field < kCpuField; ++field) {
+    at = std::strchr(at, ' ');
+    if (at != nullptr) ++at;
+  }
+  return at == nullptr ? -1 : static_cast<int>(std::strtol(at, nullptr, 10));
+}
+
+std::int64_t MonotonicNs() {
+  timespec time{};
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return static_cast<std::int64_t>(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
+}
+
+}  // namespace
+
+int KeepThreadFile(int file) {
+  if (kept_count.fetch_add(1, std::memory_order_relaxed) < MostKeptFiles()) {
+    for (std::size_t place = 0; place < kept_files.size(); ++place) {
+      int free = 0;
+      if (kept_files[place].compare_exchange_strong(free, file + 1, std::memory_order_acq_rel))
+        return static_cast<int>(place);
+    }
+  }
+  kept_count.fetch_sub(1, std::memory_order_relaxed);
+  return -1;
+}
+
+int KeptThreadFile(int place) {
+  return kept_files[static_cast<std::size_t>(place)].load(std::memory_order_acquire) - 1;
+}
+
+void DropThreadFile(int place) {
+  const int file =
+      kept_files[static_cast<std::size_t>(place)].exchange(0, std::memory_order_acq_rel) - 1;
+  if (file < 0) return;
+  close(file);
+  kept_count.fetch_sub(1, std::memory_order_relaxed);
+}
+
+void DropAllThreadFiles() {
+  for (std::size_t place = 0; place < kept_files.size(); ++place)
+    DropThreadFile(static_cast<int>(place));
+}
+
+LinuxThreadFile::LinuxThreadFile(LinuxThreadFile&& other) noexcept
+    : place_(std::exchange(other.place_, -1)) {}
+LinuxThreadFile& LinuxThreadFile::operator=(LinuxThreadFile&& other) noexcept {
+  if (this != &other) {
+    Close();
+    place_ = std::exchange(other.place_, -1);
+  }
+  return *this;
+}
+LinuxThreadFile::~LinuxThreadFile() { Close(); }
+
+void LinuxThreadFile::Close() {
+  if (place_ >= 0) DropThreadFile(std::exchange(place_, -1));
+}
+
+bool LinuxThreadFile::ReadStart(std::uint64_t thread_id, const char* name, char* text,
+                                std::size_t bytes) {
+  int file = place_ >= 0 ? KeptThreadFile(place_) : -1;
+  if (file < 0) {
+    char path[64];
+    std::snprintf(path, sizeof(path), "/proc/self/task/%llu/%s",
+                  static_cast<unsigned long long>(thread_id), name);
+    file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0) return false;
+    place_ = KeepThreadFile(file);
+  }
+  const ssize_t got = pread(file, text, bytes - 1, 0);
+  if (place_ < 0) close(file);
+  if (got <= 0) return false;
+  text[got] = '\0';
+  return true;
+}
+
+LinuxInstant::LinuxInstant() : woken_ns_(MonotonicNs()) {}
+
+std::int64_t LinuxInstant::AgeNs() const { return MonotonicNs() - woken_ns_; }
+
+std::int64_t LinuxInstant::scheduled_ns() const {
+  if (scheduled_ns_ == kUnread) {
+    char text[512];
+    static thread_local LinuxThreadFile own;
+    const auto thread_id = static_cast<std::uint64_t>(syscall(SYS_gettid));
+    scheduled_ns_ = own.Read(thread_id, "sched", text) ? LastRunNs(text) : -1;
+  }
+  return scheduled_ns_;
+}
+
+std::int64_t LinuxThreadProbe::CpuTimeNs() const {
+  return LinuxPlatform::ThreadCpuTimeNs(thread_id_);
+}
+
+bool LinuxThreadProbe::WasOnCpu(const LinuxInstant& instant) {
+  const std::int64_t first_ns = CpuTimeNs();
+  if (first_ns == std::exchange(seen_cpu_ns_, first_ns)) return false;  // it has not run
+  seen_cpu_ns_ = CpuTimeNs();
+  if (seen_cpu_ns_ != first_ns) return seen_cpu_ns_ > first_ns;  // it runs now
+  return IsReady() && WasDisplacedAt(instant);
+}
+
+// True if the thread runs or could run.
+bool LinuxThreadProbe::IsReady() {
+  char text[16];
+  return syscall_.Read(thread_id_, "syscall", text) && std::strncmp(text, "running", 7) == 0;
+}
+
+// A thread that could run but does not, waits for a CPU. If its last CPU is the calling thread's,
+// and it stopped running when the calling thread began, the calling thread has displaced it.
+bool LinuxThreadProbe::WasDisplacedAt(const LinuxInstant& instant) {
+  char text[1024];
+  if (!stat_.Read(thread_id_, "stat", text) || LastCpu(text) != sched_getcpu()) return false;
+  // A kernel without these files cannot say which of several threads it was.
+  if (!sched_.Read(thread_id_, "sched", text)) return true;
+  const std::int64_t last_run_ns = LastRunNs(text);
+  const std::int64_t scheduled_ns = instant.scheduled_ns();
+  // `scheduled_ns` advances while the calling thread runs, and may be read long after it woke.
+  return last_run_ns < 0 || scheduled_ns < 0 ||
+         last_run_ns >= scheduled_ns - instant.AgeNs() - kSwitchNs;
+}
+
+std::int64_t LinuxThreadProbe::WaitCount() {
+  char text[2048];
+  if (sched_.Read(thread_id_, "sched", text)) {
+    const std::int64_t count = NumberAfter(text, "nr_voluntary_switches");
+    if (count >= 0) return count;
+  }
+  LinuxThreadFile status;
+  return status.Read(thread_id_, "status", text) ? NumberAfter(text, "voluntary_ctxt_switches")
+                                                 : -1;
+}
+
+}  // namespace strobe::internal
