@@ -56,7 +56,7 @@ TEST(CopiedChannel, IsDrainedInAnotherProcess) {
   channel.is_active = true;
   for (std::int64_t i = 0; i < kRequests; ++i) {
     channel.cells[0].requested.fetch_add(i + 1);
-    ASSERT_TRUE(NativePlatform::Interrupt(channel.thread_id, channel.token.Pack(), signal));
+    ASSERT_TRUE(NativePlatform::Interrupt(channel.thread_id, channel.token.Pack(), signal, false));
     while (channel.is_requested()) BurnCpu(100'000);
   }
   channel.is_active = false;

@@ -20,8 +20,9 @@ inline constinit thread_local std::atomic<int> walks_by_this_thread{0};
 // stops of each thread.
 class CountingPlatform : public NativePlatform {
  public:
-  static bool Interrupt(std::uint64_t thread_id, std::uint64_t payload, int signal) {
-    if (!NativePlatform::Interrupt(thread_id, payload, signal)) return false;
+  static bool Interrupt(std::uint64_t thread_id, std::uint64_t payload, int signal,
+                        bool was_running) {
+    if (!NativePlatform::Interrupt(thread_id, payload, signal, was_running)) return false;
     if (kCopiesStacks) Count(thread_id, 1);
     return true;
   }

@@ -75,7 +75,7 @@ class WindowsSoak : public ::testing::Test {
       std::this_thread::sleep_until(due);
       // Often the next thread has just ended.
       for (std::size_t tries = 0; tries < ids_.size(); ++tries) {
-        if (!NativePlatform::Interrupt(ids_[next++ % ids_.size()], payload, 0)) continue;
+        if (!NativePlatform::Interrupt(ids_[next++ % ids_.size()], payload, 0, false)) continue;
         ++stops_;
         break;
       }

@@ -162,7 +162,8 @@ TEST_F(LinuxPlatformTest, ATimerForNobodyIsRefused) {
 }
 
 TEST_F(LinuxPlatformTest, AnInterruptionArrivesWithItsPayloadAndRegistersAndStandsForNoExpiry) {
-  ASSERT_TRUE(LinuxPlatform::Interrupt(LinuxPlatform::CurrentThreadId(), Payload(3), signal_));
+  ASSERT_TRUE(
+      LinuxPlatform::Interrupt(LinuxPlatform::CurrentThreadId(), Payload(3), signal_, false));
   EXPECT_TRUE(Eventually([] { return arrivals[3].calls == 1; }));
   EXPECT_EQ(arrivals[3].weight, 0);
   EXPECT_NE(arrivals[3].pc, 0u);
@@ -179,12 +180,13 @@ TEST_F(LinuxPlatformTest, AnInterruptionReachesTheThreadItNames) {
     EXPECT_TRUE(Eventually([&] { return may_end.load(); }));
   });
   ASSERT_TRUE(Eventually([&] { return id != 0; }));
-  EXPECT_TRUE(LinuxPlatform::Interrupt(id, Payload(0), signal_));
+  EXPECT_TRUE(LinuxPlatform::Interrupt(id, Payload(0), signal_, false));
   EXPECT_TRUE(Eventually([] { return arrivals[0].calls == 1; }));
   may_end = true;
   other.join();
   // A thread that joins another may go on a moment before the kernel has forgotten it.
-  EXPECT_TRUE(Eventually([&] { return !LinuxPlatform::Interrupt(id, Payload(0), signal_); }));
+  EXPECT_TRUE(
+      Eventually([&] { return !LinuxPlatform::Interrupt(id, Payload(0), signal_, false); }));
   EXPECT_EQ(LinuxPlatform::ThreadCpuTimeNs(id), -1);
 }
 
@@ -206,7 +208,8 @@ TEST_F(LinuxPlatformTest, ASignalForNobodyIsStaleAndOneOfSomebodyElseForeign) {
   const auto foreign = [] { return internal::GlobalHandlerCounters().foreign.load(); };
   const std::uint64_t stale_before = stale();
   const std::uint64_t foreign_before = foreign();
-  ASSERT_TRUE(LinuxPlatform::Interrupt(LinuxPlatform::CurrentThreadId(), Payload(1000), signal_));
+  ASSERT_TRUE(
+      LinuxPlatform::Interrupt(LinuxPlatform::CurrentThreadId(), Payload(1000), signal_, false));
   EXPECT_TRUE(Eventually([&] { return stale() == stale_before + 1; }));
   raise(signal_);
   EXPECT_TRUE(Eventually([&] { return foreign() == foreign_before + 1; }));
@@ -249,7 +252,7 @@ TEST_F(LinuxPlatformTest, TheHandlerLeavesErrnoAlone) {
   };
   errno = 0;
   const bool is_sent =
-      LinuxPlatform::Interrupt(LinuxPlatform::CurrentThreadId(), Payload(0), signal_);
+      LinuxPlatform::Interrupt(LinuxPlatform::CurrentThreadId(), Payload(0), signal_, false);
   const int at_once = errno;
   EXPECT_TRUE(is_sent);
   EXPECT_EQ(at_once, 0);

@@ -102,7 +102,8 @@ TEST_F(WindowsPlatformTest, AThreadKnowsItsStack) {
 
 TEST_F(WindowsPlatformTest, AnInterruptedThreadsStackIsCopiedAndItRunsOn) {
   const Worker worker;
-  ASSERT_TRUE(Eventually([&] { return WindowsPlatform::Interrupt(worker.id(), kPayload, 0); }));
+  ASSERT_TRUE(
+      Eventually([&] { return WindowsPlatform::Interrupt(worker.id(), kPayload, 0, false); }));
   EXPECT_EQ(arrival.calls, 1);
   EXPECT_EQ(arrival.token.index, 3u);
   EXPECT_TRUE(worker.stack().Holds(arrival.sp));
@@ -115,13 +116,13 @@ TEST_F(WindowsPlatformTest, AnInterruptedThreadsStackIsCopiedAndItRunsOn) {
 TEST_F(WindowsPlatformTest, NobodyIsInterruptedWhoIsNotThere) {
   Worker worker;
   worker.End();
-  EXPECT_FALSE(WindowsPlatform::Interrupt(worker.id(), kPayload, 0)) << "ended";
-  EXPECT_FALSE(WindowsPlatform::Interrupt(0xFFFFFFF0, kPayload, 0)) << "never there";
+  EXPECT_FALSE(WindowsPlatform::Interrupt(worker.id(), kPayload, 0, false)) << "ended";
+  EXPECT_FALSE(WindowsPlatform::Interrupt(0xFFFFFFF0, kPayload, 0, false)) << "never there";
   WindowsPlatform::CurrentThread();
-  EXPECT_FALSE(WindowsPlatform::Interrupt(GetCurrentThreadId(), kPayload, 0))
+  EXPECT_FALSE(WindowsPlatform::Interrupt(GetCurrentThreadId(), kPayload, 0, false))
       << "no thread can stop itself";
   const Worker other;
-  EXPECT_FALSE(WindowsPlatform::Interrupt(other.id(), 17, 0)) << "no payload of ours";
+  EXPECT_FALSE(WindowsPlatform::Interrupt(other.id(), 17, 0, false)) << "no payload of ours";
   EXPECT_EQ(arrival.calls, 0);
 }
 
@@ -130,7 +131,7 @@ TEST_F(WindowsPlatformTest, ThreadsMayEndWhileTheyAreInterrupted) {
     std::atomic<std::uint64_t> id{0};
     std::thread thread([&] { id = WindowsPlatform::CurrentThread().id; });
     while (id == 0) std::this_thread::yield();
-    while (WindowsPlatform::Interrupt(id, kPayload, 0)) {
+    while (WindowsPlatform::Interrupt(id, kPayload, 0, false)) {
     }
     thread.join();
   }
@@ -340,7 +341,7 @@ TEST_F(WindowsPlatformTest, TheWatchdogResumesAThreadThatStaysStopped) {
     EXPECT_EQ(internal::GlobalStopCounters().resumed, resumed + 1);
   }
   EXPECT_EQ(internal::GlobalHandlerCounters().threads_given_up, given_up + 1);
-  EXPECT_FALSE(WindowsPlatform::Interrupt(worker.id(), kPayload, 0)) << "left in peace";
+  EXPECT_FALSE(WindowsPlatform::Interrupt(worker.id(), kPayload, 0, false)) << "left in peace";
   EXPECT_EQ(arrival.calls, 0);
   worker.End();
   thread.reset();

@@ -212,7 +212,7 @@ TEST(CaptureHere, NothingIsLostUnderAStormOfInterruptions) {
   std::thread interrupter([&] {
     for (std::int64_t i = 0; i < kInterruptions; ++i) {
       slot.channel->cells[0].requested.fetch_add(1);
-      NativePlatform::Interrupt(id, slot.channel->token.Pack(), signal);
+      NativePlatform::Interrupt(id, slot.channel->token.Pack(), signal, false);
       if (i % 16 == 0) thread.Drain(sums);
     }
     is_over = true;

@@ -61,8 +61,9 @@ struct PrivateMapping {
 //   SetSignalBlocked(signal, is_blocked), for the calling thread.
 // * StartTimer(timer, thread, payload, first_ns, period_ns, signal), StopTimer(timer): a timer on
 //   the thread's CPU clock. False if the system refuses.
-// * Interrupt(thread, payload, signal): interrupts a thread now, with that payload. False if the
-//   thread has ended.
+// * Interrupt(thread, payload, signal, was_running): interrupts a thread now, with that payload.
+//   False if the thread has ended. `was_running` says that the thread was on a CPU just now: if it
+//   has begun to wait since, the interruption should not end the wait.
 // * ModuleVersion(): changes whenever an image is loaded or unloaded. Modules(): what is loaded
 //   now, the program first.
 // * ReadMemory(address, bytes): a MemoryReader of this process's memory.
@@ -98,7 +99,7 @@ concept Platform = std::default_initializable<typename P::Timer> &&
     std::movable<typename P::OwnThread> && std::default_initializable<typename P::Mapping> &&
     std::copyable<typename P::Mapping> &&
     requires(typename P::Timer& timer, typename P::OwnThread& own_thread, std::uint64_t number,
-             typename P::Mapping mapping, std::int64_t time_ns, int signal,
+             typename P::Mapping mapping, std::int64_t time_ns, int signal, bool flag,
              const typename P::Instant& instant, typename P::ThreadProbe& probe,
              std::function<void()> body, const char* text, void* memory, void (*function)()) {
   { P::kCopiesStacks } -> std::convertible_to<bool>;
@@ -119,7 +120,7 @@ concept Platform = std::default_initializable<typename P::Timer> &&
   { P::HandlerStateOf(signal) } -> std::same_as<HandlerState>;
   { P::StartTimer(timer, number, number, time_ns, time_ns, signal) } -> std::same_as<bool>;
   { P::StopTimer(timer) } -> std::same_as<void>;
-  { P::Interrupt(number, number, signal) } -> std::same_as<bool>;
+  { P::Interrupt(number, number, signal, flag) } -> std::same_as<bool>;
   { P::ModuleVersion() } -> std::same_as<std::uint64_t>;
   { P::Modules() } -> std::same_as<std::vector<Module>>;
   { P::Files() } -> std::same_as<const SymbolFiles&>;

@@ -50,7 +50,8 @@ struct UnsupportedPlatform {
     return false;
   }
   static void StopTimer(Timer& /*timer*/) {}
-  static bool Interrupt(std::uint64_t /*thread_id*/, std::uint64_t /*payload*/, int /*signal*/) {
+  static bool Interrupt(std::uint64_t /*thread_id*/, std::uint64_t /*payload*/, int /*signal*/,
+                        bool /*was_running*/) {
     return false;
   }
   static std::uint64_t ModuleVersion() { return 0; }

@@ -155,7 +155,9 @@ class InstantRounds {
     if (!slot.is_attached || !provider.IsAtInstants(std::get<kIndex>(slot.states))) return false;
     auto& probe = probes_.Of(slot);
     if (probe.WasOnCpu(since_wake))
-      SlotThread<Traits>(slot, kIndex, accounts_.signal()).Request(mean_gap_ns_, false);
+      SlotThread<Traits>(slot, kIndex, accounts_.signal())
+          .Request(mean_gap_ns_, /*wants_cpu_clock=*/false,
+                   /*was_running=*/true);
     idle_.Note(slot.channel->token.index, slot.attach_cpu_ns, probe.seen_cpu_ns());
     return true;
   }

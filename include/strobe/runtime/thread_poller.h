@@ -131,7 +131,7 @@ class ThreadPoller {
           [&] { is_extended = drain_.ExtendLast(slot, index, verdict.weight); }));
     }
     if (verdict.action != PollVerdict::Action::kNothing && !is_extended)
-      thread.Request(verdict.weight, verdict.wants_cpu_clock);
+      thread.Request(verdict.weight, verdict.wants_cpu_clock, /*was_running=*/false);
   }
 
   ThreadRegistry<Traits>& registry_;

@@ -48,6 +48,7 @@ struct ManualPlatform : ArchetypePlatform {
     std::uint64_t thread_id = 0;
     std::uint64_t payload = 0;
     int signal = 0;
+    bool was_running = false;
   };
 
   // Set by a test.
@@ -163,9 +164,13 @@ struct ManualPlatform : ArchetypePlatform {
     if (!std::exchange(timer.is_started, false)) return;
     With([&](State& state) { state.timers.erase(timer.thread_id); });
   }
-  static bool Interrupt(std::uint64_t thread_id, std::uint64_t payload, int signal) {
+  static bool Interrupt(std::uint64_t thread_id, std::uint64_t payload, int signal,
+                        bool was_running) {
     With([&](State& state) {
-      state.interruptions.push_back({.thread_id = thread_id, .payload = payload, .signal = signal});
+      state.interruptions.push_back({.thread_id = thread_id,
+                                     .payload = payload,
+                                     .signal = signal,
+                                     .was_running = was_running});
     });
     return true;
   }

@@ -130,7 +130,7 @@ TYPED_TEST_P(PlatformConformance, AThreadThatIsGoneIsNotInterrupted) {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
   while (TypeParam::ThreadCpuTimeNs(id) >= 0 && std::chrono::steady_clock::now() < deadline)
     std::this_thread::yield();
-  EXPECT_FALSE(TypeParam::Interrupt(id, 0, 0));
+  EXPECT_FALSE(TypeParam::Interrupt(id, 0, 0, false));
 }
 
 TYPED_TEST_P(PlatformConformance, ATimerThatNeverStartedMayBeStopped) {

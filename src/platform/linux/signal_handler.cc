@@ -19,6 +19,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "restarted_waits.h"
 #include "strobe/base/signal_safe.h"
 #include "strobe/platform/capture_target.h"
 
@@ -160,9 +161,11 @@ STROBE_SIGNAL_SAFE void HandleSignal(int signal, siginfo_t* info, void* context)
   }
   if (is_timer &&
       SlotToken::Unpack(reinterpret_cast<std::uintptr_t>(info->si_value.sival_ptr), target.token)) {
-    // 0 for a request: see LinuxPlatform::Interrupt.
-    target.timer_expiries = 1 + static_cast<std::int64_t>(info->si_overrun);
+    const bool was_running = info->si_overrun == kRequestOfRunningThread;
+    const bool is_request = was_running || info->si_overrun == kRequest;
+    target.timer_expiries = is_request ? 0 : 1 + static_cast<std::int64_t>(info->si_overrun);
     if (!Capture(target)) GlobalHandlerCounters().stale.fetch_add(1, std::memory_order_relaxed);
+    if (was_running && context != nullptr) RestartWait(*static_cast<ucontext_t*>(context));
   } else if (context == nullptr || info == nullptr || info->si_code != SI_USER ||
              info->si_pid != 0 || !CaptureAwaited(target)) {
     GlobalHandlerCounters().foreign.fetch_add(1, std::memory_order_relaxed);

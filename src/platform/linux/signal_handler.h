@@ -9,6 +9,10 @@
 
 namespace strobe::internal {
 
+// The overrun of a signal that requests a sample: see LinuxPlatform::Interrupt.
+inline constexpr int kRequest = -1;
+inline constexpr int kRequestOfRunningThread = -2;
+
 // The handler. Tests call it as a handler that chains to it would.
 void HandleSignal(int signal, siginfo_t* info, void* context);
 

@@ -168,7 +168,8 @@ absl::Status WindowsPlatform::InstallHandler(int /*signal*/) {
              : absl::ResourceExhaustedError("no thread can be started to watch over stopped ones");
 }
 
-bool WindowsPlatform::Interrupt(std::uint64_t thread_id, std::uint64_t payload, int /*signal*/) {
+bool WindowsPlatform::Interrupt(std::uint64_t thread_id, std::uint64_t payload, int /*signal*/,
+                                bool /*was_running*/) {
   internal::SlotToken token;
   if (thread_id == CurrentThreadId() || !internal::SlotToken::Unpack(payload, token) ||
       token.arena >= internal::kMaxArenas)

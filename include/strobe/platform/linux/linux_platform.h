@@ -66,7 +66,8 @@ struct LinuxPlatform {
   static bool StartTimer(Timer& timer, std::uint64_t thread_id, std::uint64_t payload,
                          std::int64_t first_ns, std::int64_t period_ns, int signal);
   static void StopTimer(Timer& timer);
-  static bool Interrupt(std::uint64_t thread_id, std::uint64_t payload, int signal);
+  static bool Interrupt(std::uint64_t thread_id, std::uint64_t payload, int signal,
+                        bool was_running);
 
   static std::uint64_t ModuleVersion();
   static std::vector<Module> Modules();

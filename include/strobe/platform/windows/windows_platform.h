@@ -74,7 +74,8 @@ struct WindowsPlatform {
     return false;
   }
   static void StopTimer(Timer& /*timer*/) {}
-  static bool Interrupt(std::uint64_t thread_id, std::uint64_t payload, int signal);
+  static bool Interrupt(std::uint64_t thread_id, std::uint64_t payload, int signal,
+                        bool was_running);
 
   static std::uint64_t ModuleVersion();
   static std::vector<Module> Modules();

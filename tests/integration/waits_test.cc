@@ -1,0 +1,141 @@
+// CPU sampling at random instants interrupts threads that run. One that begins to wait just then
+// must not notice: no wait ends with EINTR.
+#include <errno.h>
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/select.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/timerfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <thread>
+
+#include "gtest/gtest.h"
+#include "kept_profiles.h"
+#include "platform/test_system.h"
+#include "strobe/platform/capture_target.h"
+#include "strobe/platform/native.h"
+
+namespace strobe {
+namespace {
+
+using testing::KeepingProfiler;
+using testing::RunRegistered;
+
+constexpr int kWaitMs = 2;
+constexpr timespec kWait{.tv_sec = 0, .tv_nsec = kWaitMs * 1'000'000};
+
+// Waits that SA_RESTART does not restart. Each returns errno, or 0.
+std::map<std::string, std::function<int()>> Waits() {
+  static const int epoll = epoll_create1(EPOLL_CLOEXEC);
+  static const auto sockets = [] {
+    std::array<int, 2> pair{};
+    EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair.data()), 0);
+    const timeval wait{.tv_sec = 0, .tv_usec = kWaitMs * 1000};
+    EXPECT_EQ(setsockopt(pair[0], SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait)), 0);
+    return pair;
+  }();
+  const auto error = [](auto result) { return result < 0 ? errno : 0; };
+  return {
+      {"poll", [=] { return error(poll(nullptr, 0, kWaitMs)); }},
+      {"ppoll", [=] { return error(ppoll(nullptr, 0, &kWait, nullptr)); }},
+      {"select",
+       [=] {
+         timeval wait{.tv_sec = 0, .tv_usec = kWaitMs * 1000};
+         return error(select(0, nullptr, nullptr, nullptr, &wait));
+       }},
+      {"pselect", [=] { return error(pselect(0, nullptr, nullptr, nullptr, &kWait, nullptr)); }},
+      {"epoll_wait",
+       [=] {
+         epoll_event event{};
+         return error(epoll_wait(epoll, &event, 1, kWaitMs));
+       }},
+      {"nanosleep", [=] { return error(nanosleep(&kWait, nullptr)); }},
+      {"clock_nanosleep", [] { return clock_nanosleep(CLOCK_MONOTONIC, 0, &kWait, nullptr); }},
+      {"recv with a time-out",
+       [=] {
+         char byte = 0;
+         const int result = error(recv(sockets[0], &byte, 1, 0));
+         return result == EAGAIN ? 0 : result;
+       }},
+      {"read of a socket with a time-out",
+       [=] {
+         char byte = 0;
+         const int result = error(read(sockets[0], &byte, 1));
+         return result == EAGAIN ? 0 : result;
+       }},
+      {"sigtimedwait",
+       [=] {
+         sigset_t signals;
+         sigemptyset(&signals);
+         sigaddset(&signals, SIGRTMIN + 5);
+         const int result = error(sigtimedwait(&signals, nullptr, &kWait));
+         return result == EAGAIN ? 0 : result;
+       }},
+  };
+}
+
+// The platform's own: no channel takes the signal.
+TEST(Waits, AnInterruptionOfAThreadThatRanJustNowEndsNoWait) {
+  if (testing::ProcessorName() != "x86_64")
+    GTEST_SKIP() << "on this CPU a register that the call needs is lost";
+  const int signal = NativePlatform::DefaultSignal();
+  ASSERT_TRUE(NativePlatform::InstallHandler(signal).ok());
+  const std::uint64_t id = NativePlatform::CurrentThread().id;
+  const std::uint64_t payload = internal::SlotToken{.arena = 7}.Pack();
+  std::atomic<bool> is_ending{false};
+  std::atomic<bool> was_running{true};
+  std::thread pest([&] {
+    while (!is_ending.load()) {
+      NativePlatform::Interrupt(id, payload, signal, was_running.load());
+      const timespec pause{.tv_sec = 0, .tv_nsec = 3'000'000};
+      nanosleep(&pause, nullptr);
+    }
+  });
+  for (const auto& [name, wait] : Waits()) {
+    for (int i = 0; i < 20; ++i) EXPECT_EQ(wait(), 0) << name;
+  }
+  // So it is without that care.
+  was_running = false;
+  for (const auto& [name, wait] : Waits()) {
+    int interrupted = 0;
+    for (int i = 0; i < 20; ++i) interrupted += wait() == EINTR ? 1 : 0;
+    EXPECT_GT(interrupted, 0) << name;
+  }
+  is_ending = true;
+  pest.join();
+}
+
+TEST(Waits, NoneOfAThreadThatAlternatesEndsEarly) {
+  if (testing::ProcessorName() != "x86_64")
+    GTEST_SKIP() << "on this CPU a register that the call needs is lost";
+  KeepingProfiler profiler(
+      {.sampling = {
+           .cpu_frequency_hz = 2000, .trigger = SampleTrigger::kRandom, .max_overhead = 1}});
+  ASSERT_TRUE(profiler.Start().ok());
+  int waits = 0;
+  RunRegistered(profiler, "alternates", [&] {
+    const std::int64_t end_ns = testing::ThreadCpuNs() + 400'000'000;
+    while (testing::ThreadCpuNs() < end_ns) {
+      for (const auto& [name, wait] : Waits()) {
+        testing::BurnCpu(500'000);
+        EXPECT_EQ(wait(), 0) << name;
+        ++waits;
+      }
+    }
+  });
+  EXPECT_GT(waits, 100);
+  EXPECT_GT(profiler.stats().samples, 50U);
+  ASSERT_TRUE(profiler.Stop().ok());
+}
+
+}  // namespace
+}  // namespace strobe
