@@ -1,28 +1,28 @@
-// Question: how true is the profile? (1) A thread's CPU in it against the thread's CPU clock. (2) A
-// split of 30 to 70 between two functions of a busy thread, in 20 runs: z is the deviation in units
-// of the binomial's sigma. (3) The same split in a thread that works 2 ms of every 4 and then
-// sleeps until a timer wakes it, at eight phases against the kernel's tick, with which the CPU
-// timers may run in step: measured and printed; see "Phase lock" in the design. Takes about a
-// minute and a half; an argument n makes it n times as short.
-#include <sys/timerfd.h>
-#include <unistd.h>
-
+// Question: how true is the profile?
+//
+// (1) A thread's CPU time in it against the thread's CPU clock.
+// (2) The share of one function of two, against the thread's own clock: z is the deviation in
+//     standard errors of as many independent samples. Busy threads; threads that timers drive, at
+//     eight phases against the kernel's tick, alone and beside other work; pipelines, a convoy,
+//     bursts at random times. By the default trigger, and by timers on CPU clocks as everybody's.
+// (3) What it costs and how many samples there are at the default budget.
+//
+// Takes about twelve minutes; an argument n makes it n times as short.
+#include <algorithm>
+#include <atomic>
 #include <cmath>
+#include <condition_variable>
 #include <cstdlib>
+#include <functional>
+#include <map>
 #include <mutex>
 #include <string>
 #include <thread>
-#include <utility>
 #include <vector>
 
 #include "../report.h"
 #include "strobe/own_parts.h"
-
-// The bounds of code put into a section by that name.
-// NOLINTBEGIN(bugprone-reserved-identifier): the linker's names
-extern "C" const char __start_thirty[], __stop_thirty[];
-extern "C" const char __start_seventy[], __stop_seventy[];
-// NOLINTEND(bugprone-reserved-identifier)
+#include "workload.h"
 
 namespace strobe::testing {
 namespace {
@@ -47,154 +47,343 @@ struct KeepingExporter {
 struct Traits : DefaultTraits {
   using Outputs = OutputList<Output<PprofEncoder, KeepingExporter>>;
 };
+using BenchProfiler = BasicProfiler<Traits>;
 
-// What one session says of one thread, beside the thread's own clock.
-struct Outcome {
-  double clock_ns = 0;
-  double cpu_ns = 0;       // all of it in the profile
-  double residual_ns = 0;  // the part in [residual]
-  double thirty_ns = 0;
-  double seventy_ns = 0;
-  double records = 0;
-  [[nodiscard]] double share() const {
-    return thirty_ns + seventy_ns > 0 ? thirty_ns / (thirty_ns + seventy_ns) : 0;
+// What a profile says of one thread.
+struct Seen {
+  double cpu_ns = 0;  // all of it
+  double residual_ns = 0;
+  double a_ns = 0;
+  double b_ns = 0;
+  double samples = 0;
+  [[nodiscard]] double share() const { return a_ns + b_ns > 0 ? a_ns / (a_ns + b_ns) : 0; }
+  [[nodiscard]] double z(const Truth& truth) const {
+    const double p = truth.share();
+    return (share() - p) / std::sqrt(p * (1 - p) / std::max(samples, 1.0));
   }
 };
 
-bool IsIn(const Profile& profile, const ProfileSample& sample, const char* start,
-          const char* stop) {
-  for (std::uint32_t node = sample.stack; node != 0; node = profile.stacks[node].parent) {
-    const Frame& frame = profile.frames[profile.stacks[node].frame];
-    if (!frame.is_pseudo() && frame.address >= reinterpret_cast<Address>(start) &&
-        frame.address < reinterpret_cast<Address>(stop)) {
-      return true;
-    }
-  }
-  return false;
-}
-
-bool IsResidual(const Profile& profile, const ProfileSample& sample) {
-  const Frame& frame = profile.frames[profile.stacks[sample.stack].frame];
-  return sample.stack != 0 && frame.is_pseudo() &&
-         frame.address == static_cast<Address>(PseudoFrame::kResidual);
-}
-
-// Runs `body` on a registered thread of its own, in a session of its own.
-template <class Body>
-Outcome Observe(const Body& body) {
-  Outcome outcome;
-  TheKept().profiles.clear();
-  BasicProfiler<Traits> profiler;
-  if (!profiler.Start().ok()) return outcome;
-  std::thread([&] {
-    std::int64_t begin_ns = 0;
-    {
-      const Registration registration = profiler.RegisterThread("observed");
-      begin_ns = ThreadCpuNs();
-      body();
-      outcome.clock_ns = static_cast<double>(ThreadCpuNs() - begin_ns);
-    }
-  }).join();
-  if (!profiler.Stop().ok()) return outcome;
-  outcome.records = static_cast<double>(profiler.stats().samples);
+// Takes the kept profiles: by thread.
+std::map<std::string, Seen> TakeSeen() {
+  const std::lock_guard lock(TheKept().mutex);
+  std::map<std::string, Seen> seen;
   for (const Profile& profile : TheKept().profiles) {
     for (std::size_t i = 0; i < profile.samples.size(); ++i) {
-      const auto ns = static_cast<double>(profile.Values(i)[1]);
-      outcome.cpu_ns += ns;
-      if (IsResidual(profile, profile.samples[i])) outcome.residual_ns += ns;
-      if (IsIn(profile, profile.samples[i], __start_thirty, __stop_thirty)) outcome.thirty_ns += ns;
-      if (IsIn(profile, profile.samples[i], __start_seventy, __stop_seventy))
-        outcome.seventy_ns += ns;
+      Seen& one = seen[profile.Labels(i).Text(kThreadNameLabel)];
+      const auto cpu_ns = static_cast<double>(profile.Values(i)[1]);
+      one.samples += static_cast<double>(profile.Values(i)[0]);
+      one.cpu_ns += cpu_ns;
+      for (std::uint32_t node = profile.samples[i].stack; node != 0;
+           node = profile.stacks[node].parent) {
+        const Frame& frame = profile.frames[profile.stacks[node].frame];
+        if (frame.is_pseudo()) {
+          if (frame.address == static_cast<Address>(PseudoFrame::kResidual))
+            one.residual_ns += cpu_ns;
+        } else if (IsInA(frame.address)) {
+          one.a_ns += cpu_ns;
+        } else if (IsInB(frame.address)) {
+          one.b_ns += cpu_ns;
+        }
+      }
     }
   }
-  return outcome;
+  TheKept().profiles.clear();
+  return seen;
 }
 
-// The same work a step, in two functions.
+// One observation of one thread.
+struct Outcome {
+  Truth truth;
+  Seen seen;
+  double clock_ns = 0;
+};
 
-__attribute__((noinline, section("thirty"))) void Thirty(int steps) {
-  volatile std::uint64_t state = 1;
-  for (int step = 0; step < steps; ++step) state = state * 6364136223846793005 + 1;
+// Runs `body` on a registered thread.
+template <class Body>
+std::thread Observed(BenchProfiler& profiler, const std::string& name, Outcome& outcome,
+                     const Body& body) {
+  return std::thread([&profiler, name, &outcome, body] {
+    const Registration registration = profiler.RegisterThread(name);
+    const std::int64_t begin_ns = ThreadCpuNs();
+    outcome.truth = body();
+    outcome.clock_ns = static_cast<double>(ThreadCpuNs() - begin_ns);
+  });
 }
-__attribute__((noinline, section("seventy"))) void Seventy(int steps) {
-  volatile std::uint64_t state = 1;
-  for (int step = 0; step < steps; ++step) state = state * 6364136223846793005 + 1;
+
+// The threads of one session, each with its name.
+using Bodies = std::map<std::string, std::function<Truth()>>;
+std::map<std::string, Outcome> Observe(const SamplingOptions& sampling, const Bodies& bodies) {
+  std::map<std::string, Outcome> outcomes;
+  TakeSeen();
+  BenchProfiler profiler({.sampling = sampling});
+  if (!profiler.Start().ok()) return outcomes;
+  std::vector<std::thread> threads;
+  for (const auto& [name, body] : bodies)
+    threads.push_back(Observed(profiler, name, outcomes[name], body));
+  for (std::thread& thread : threads) thread.join();
+  if (!profiler.Stop().ok()) return {};
+  for (const auto& [name, seen] : TakeSeen()) {
+    if (outcomes.contains(name)) outcomes[name].seen = seen;
+  }
+  return outcomes;
 }
-__attribute__((noinline, section("thirty"))) void ThirtyFor(std::int64_t cpu_ns) {
+
+// The deviations of many observations.
+class Deviations {
+ public:
+  void Add(const Outcome& outcome, double rate_hz) {
+    const double z = outcome.seen.z(outcome.truth);
+    square_ += z * z;
+    most_ = std::max(most_, std::abs(z));
+    samples_ += outcome.seen.samples;
+    expected_ += outcome.clock_ns / 1e9 * rate_hz;
+    cpu_ns_ += outcome.seen.cpu_ns - outcome.seen.residual_ns;
+    clock_ns_ += outcome.clock_ns;
+    ++count_;
+  }
+  void ReportAs(const std::string& name, const std::string& contender) const {
+    Report(name, contender, "mean z²", square_ / std::max(count_, 1), "");
+    Report(name, contender, "largest |z|", most_, "");
+    Report(name, contender, "samples of those expected", 100 * samples_ / std::max(expected_, 1.0),
+           "%");
+    Report(name, contender, "CPU seen by samples", 100 * cpu_ns_ / std::max(clock_ns_, 1.0), "%");
+  }
+
+ private:
+  double square_ = 0;
+  double most_ = 0;
+  double samples_ = 0;
+  double expected_ = 0;
+  double cpu_ns_ = 0;
+  double clock_ns_ = 0;
+  int count_ = 0;
+};
+
+constexpr double kRateHz = 100;
+// Not held down by the budget: what is asked here is whether the samples are right.
+SamplingOptions Unlimited(SampleTrigger trigger) {
+  return {.cpu_frequency_hz = kRateHz, .trigger = trigger, .max_overhead = 1};
+}
+const char* NameOf(SampleTrigger trigger) {
+  switch (trigger) {
+    case SampleTrigger::kAuto: return "strobe";
+    case SampleTrigger::kTimers: return "strobe_timers";
+    case SampleTrigger::kRandom: return "strobe_random";
+  }
+  return "strobe_other";
+}
+
+Truth BurnInBoth(std::int64_t cpu_ns) {
+  Truth truth;
   const std::int64_t end_ns = ThreadCpuNs() + cpu_ns;
-  while (ThreadCpuNs() < end_ns) Thirty(200);
-}
-__attribute__((noinline, section("seventy"))) void SeventyFor(std::int64_t cpu_ns) {
-  const std::int64_t end_ns = ThreadCpuNs() + cpu_ns;
-  while (ThreadCpuNs() < end_ns) Seventy(200);
+  while (ThreadCpuNs() < end_ns) {
+    WorkInA(60'000, truth);
+    WorkInB(140'000, truth);
+  }
+  return truth;
 }
 
 void MeasureClock(int divisor) {
-  const Outcome outcome = Observe([&] { BurnCpu(10'000'000'000 / divisor); });
+  const Outcome outcome =
+      Observe({}, {{"observed", [&] { return BurnInBoth(10'000'000'000 / divisor); }}})
+          .at("observed");
   const std::string name = "10 s of a busy thread against its clock";
-  Report(name, "strobe", "deviation", 100 * (outcome.cpu_ns / outcome.clock_ns - 1), "%");
-  Report(name, "strobe", "of that in [residual]", 100 * outcome.residual_ns / outcome.clock_ns,
+  Report(name, "strobe", "deviation", 100 * (outcome.seen.cpu_ns / outcome.clock_ns - 1), "%");
+  Report(name, "strobe", "of that in [residual]", 100 * outcome.seen.residual_ns / outcome.clock_ns,
          "%");
 }
 
-void MeasureSplit(int divisor) {
-  constexpr int kRuns = 20;
-  constexpr double kTruth = 0.3;
-  double most = 0;
-  double mean = 0;
-  int beyond = 0;
-  for (int run = 0; run < kRuns; ++run) {
-    const Outcome outcome = Observe([&] {
-      const std::int64_t end_ns = ThreadCpuNs() + 2'000'000'000 / divisor;
-      while (ThreadCpuNs() < end_ns) {
-        for (int i = 0; i < 20; ++i) {
-          Thirty(3000);
-          Seventy(7000);
-        }
-      }
-    });
-    const double z = (outcome.share() - kTruth) /
-                     std::sqrt(kTruth * (1 - kTruth) / std::max(outcome.records, 1.0));
-    most = std::max(most, std::abs(z));
-    mean += z / kRuns;
-    beyond += std::abs(z) > 3 ? 1 : 0;
+void MeasureBusy(int divisor) {
+  for (const auto trigger : {SampleTrigger::kAuto, SampleTrigger::kTimers}) {
+    Deviations deviations;
+    for (int run = 0; run < 20; ++run) {
+      deviations.Add(Observe(Unlimited(trigger),
+                             {{"observed", [&] { return BurnInBoth(2'000'000'000 / divisor); }}})
+                         .at("observed"),
+                     kRateHz);
+    }
+    deviations.ReportAs("30 to 70 in a busy thread, 20 runs", NameOf(trigger));
   }
-  const std::string name = "30 to 70 in a busy thread, 20 runs";
-  Report(name, "strobe", "largest |z|", most, "sigma");
-  Report(name, "strobe", "mean z", mean, "sigma");
-  Report(name, "strobe", "runs beyond 3 sigma", beyond, "");
 }
 
-void MeasurePhaseLock(int divisor) {
-  constexpr std::int64_t kLoopNs = 4'000'000;
+// All phases of a loop, beside that many threads of its own and processes of others that compute.
+void MeasureLoop(SampleTrigger trigger, double period_ms, std::size_t threads,
+                 std::size_t processes, int divisor, Deviations& deviations) {
   constexpr int kPhases = 8;
+  const auto period_ns = static_cast<std::int64_t>(period_ms * 1e6);
+  const OtherProcesses others(processes);
   for (int phase = 0; phase < kPhases; ++phase) {
-    const Outcome outcome = Observe([&] {
-      const int timer = timerfd_create(CLOCK_MONOTONIC, 0);
-      // The tick falls on a fixed phase of the monotonic clock, the same for all eight.
-      const std::int64_t first_ns =
-          (MonotonicNs() / kLoopNs + 2) * kLoopNs + phase * (kLoopNs / kPhases);
-      const itimerspec times{
-          .it_interval = {.tv_sec = 0, .tv_nsec = kLoopNs},
-          .it_value = {.tv_sec = first_ns / 1'000'000'000, .tv_nsec = first_ns % 1'000'000'000}};
-      timerfd_settime(timer, TFD_TIMER_ABSTIME, &times, nullptr);
-      const std::int64_t end_ns = first_ns + 4'000'000'000 / divisor;
-      std::uint64_t expiries = 0;
-      while (MonotonicNs() < end_ns &&
-             read(timer, &expiries, sizeof(expiries)) == sizeof(expiries)) {
-        ThirtyFor(600'000);
-        SeventyFor(1'400'000);
-      }
-      close(timer);
-    });
-    const std::string name = "4 ms loop, phase " + std::to_string(phase) + "/8";
-    Report(name, "strobe", "share of A, truth 30 %", 100 * outcome.share(), "%");
-    Report(name, "strobe", "samples", outcome.records, "");
-    Report(name, "strobe", "z",
-           (outcome.share() - 0.3) / std::sqrt(0.21 / std::max(outcome.records, 1.0)), "sigma");
-    Report(name, "strobe", "CPU seen by samples",
-           100 * (outcome.cpu_ns - outcome.residual_ns) / std::max(outcome.clock_ns, 1.0), "%");
+    const Loop loop{.period_ns = period_ns,
+                    .phase_ns = phase * period_ns / kPhases,
+                    .time_ns = 1'500'000'000 / divisor};
+    std::atomic<bool> is_over{false};
+    Bodies bodies{{"observed", [&] {
+                     const Truth truth = RunLoop(loop);
+                     is_over = true;
+                     return truth;
+                   }}};
+    for (std::size_t i = 0; i < threads; ++i) {
+      bodies["beside " + std::to_string(i)] = [&] {
+        Truth truth;
+        while (!is_over) WorkInB(1'000'000, truth);
+        return truth;
+      };
+    }
+    deviations.Add(Observe(Unlimited(trigger), bodies).at("observed"), kRateHz);
   }
+}
+
+void MeasureLoops(int divisor) {
+  for (const auto trigger : {SampleTrigger::kAuto, SampleTrigger::kTimers}) {
+    for (const std::size_t burners : {0, 1, 2, 8}) {
+      for (const bool are_own : {false, true}) {
+        if (burners == 0 && are_own) continue;
+        if (trigger == SampleTrigger::kTimers && burners != 0) continue;
+        Deviations all;
+        for (const double period_ms : {1, 2, 4, 5, 10, 16, 20}) {
+          MeasureLoop(trigger, period_ms, are_own ? burners : 0, are_own ? 0 : burners, divisor,
+                      all);
+        }
+        std::string name = "loops of 1 to 20 ms, 8 phases";
+        if (burners != 0) {
+          name += ", beside " + std::to_string(burners) +
+                  (are_own ? " busy threads of its own" : " other busy processes");
+        }
+        all.ReportAs(name, NameOf(trigger));
+      }
+    }
+    for (int phase = 0; phase < 8; ++phase) {
+      const Loop loop{.phase_ns = phase * 500'000, .time_ns = 4'000'000'000 / divisor};
+      const Outcome outcome =
+          Observe(Unlimited(trigger), {{"observed", [&] { return RunLoop(loop); }}}).at("observed");
+      Report("4 ms loop, phase " + std::to_string(phase) + "/8", NameOf(trigger),
+             "share of A, truth 30 %", 100 * outcome.seen.share(), "%");
+    }
+  }
+}
+
+// Two threads that wake each other: each works in A and B once it is its turn.
+class Pipeline {
+ public:
+  explicit Pipeline(std::int64_t time_ns) : end_ns_(MonotonicNs() + time_ns) {}
+
+  Truth Run(int turn, std::int64_t a_ns, std::int64_t b_ns) {
+    Truth truth;
+    while (true) {
+      std::unique_lock lock(mutex_);
+      changed_.wait(lock, [&] { return turn_ == turn || is_over_; });
+      if (is_over_ || MonotonicNs() >= end_ns_) {
+        is_over_ = true;
+        changed_.notify_all();
+        return truth;
+      }
+      lock.unlock();
+      WorkInA(a_ns, truth);
+      WorkInB(b_ns, truth);
+      lock.lock();
+      turn_ = 1 - turn;
+      changed_.notify_all();
+    }
+  }
+
+ private:
+  const std::int64_t end_ns_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  int turn_ = 0;
+  bool is_over_ = false;
+};
+
+// Threads that queue for one lock, which they hold while they work in A.
+Truth RunInConvoy(std::mutex& mutex, std::int64_t time_ns) {
+  Truth truth;
+  const std::int64_t end_ns = MonotonicNs() + time_ns;
+  while (MonotonicNs() < end_ns) {
+    {
+      const std::lock_guard lock(mutex);
+      WorkInA(60'000, truth);
+    }
+    WorkInB(140'000, truth);
+  }
+  return truth;
+}
+
+// Bursts of 50 to 300 µs at random times, 30 % of each in A.
+Truth RunInBursts(std::int64_t time_ns, std::uint64_t seed) {
+  Truth truth;
+  RandomSource random(seed);
+  const std::int64_t end_ns = MonotonicNs() + time_ns;
+  while (MonotonicNs() < end_ns) {
+    const timespec pause{.tv_sec = 0,
+                         .tv_nsec = static_cast<std::int64_t>(random.Exponential(1e6))};
+    nanosleep(&pause, nullptr);
+    const double work_ns = 50e3 + 250e3 * random.Uniform();
+    WorkInA(static_cast<std::int64_t>(0.3 * work_ns), truth);
+    WorkInB(static_cast<std::int64_t>(0.7 * work_ns), truth);
+  }
+  return truth;
+}
+
+void MeasureTogether(int divisor) {
+  constexpr int kRuns = 10;
+  const std::int64_t time_ns = 3'000'000'000 / divisor;
+  for (const auto trigger : {SampleTrigger::kAuto, SampleTrigger::kTimers}) {
+    Deviations pipelines;
+    Deviations convoys;
+    Deviations bursts;
+    for (int run = 0; run < kRuns; ++run) {
+      Pipeline pipeline(time_ns);
+      for (const auto& [name, outcome] :
+           Observe(Unlimited(trigger),
+                   {{"producer", [&] { return pipeline.Run(0, 60'000, 140'000); }},
+                    {"consumer", [&] { return pipeline.Run(1, 100'000, 50'000); }}}))
+        pipelines.Add(outcome, kRateHz);
+      std::mutex mutex;
+      Bodies bodies;
+      for (int i = 0; i < 4; ++i)
+        bodies["queues " + std::to_string(i)] = [&] { return RunInConvoy(mutex, time_ns); };
+      for (const auto& [name, outcome] : Observe(Unlimited(trigger), bodies))
+        convoys.Add(outcome, kRateHz);
+      const auto seed = static_cast<std::uint64_t>(run) + 1;
+      bursts.Add(
+          Observe(Unlimited(trigger), {{"bursts", [&] { return RunInBursts(time_ns, seed); }}})
+              .at("bursts"),
+          kRateHz);
+    }
+    pipelines.ReportAs("producer and consumer that wake each other", NameOf(trigger));
+    convoys.ReportAs("four threads that queue for a lock", NameOf(trigger));
+    bursts.ReportAs("bursts of 50 to 300 µs at random times", NameOf(trigger));
+  }
+}
+
+// At default settings: what comes of the budget.
+void MeasureBudget(int divisor) {
+  Outcome outcomes[2];
+  BenchProfiler profiler;
+  if (!profiler.Start().ok()) return;
+  const Loop loop{.time_ns = 30'000'000'000 / divisor};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 2; ++i)
+    threads.push_back(Observed(profiler, "loop " + std::to_string(i), outcomes[i],
+                               [&] { return RunLoop(loop); }));
+  // The first seconds have costs of their own: tables are built, and the rate is not held down.
+  std::this_thread::sleep_for(std::chrono::nanoseconds(loop.time_ns / 4));
+  const Stats begin = profiler.stats();
+  const std::int64_t begin_cpu_ns = ReadClockNs(CLOCK_PROCESS_CPUTIME_ID);
+  std::this_thread::sleep_for(std::chrono::nanoseconds(loop.time_ns / 2));
+  const Stats end = profiler.stats();
+  const auto cpu_ns = static_cast<double>(ReadClockNs(CLOCK_PROCESS_CPUTIME_ID) - begin_cpu_ns);
+  for (std::thread& thread : threads) thread.join();
+  static_cast<void>(profiler.Stop());
+  const std::string name = "two threads in a 4 ms loop at the default budget";
+  Report(name, "strobe", "handler + collector",
+         100 *
+             static_cast<double>(end.handler_time_ns - begin.handler_time_ns +
+                                 end.collector_cpu_ns - begin.collector_cpu_ns) /
+             cpu_ns,
+         "%");
+  Report(name, "strobe", "samples a second of CPU time",
+         1e9 * static_cast<double>(end.samples - begin.samples) / cpu_ns, "/s");
 }
 
 }  // namespace
@@ -203,7 +392,9 @@ void MeasurePhaseLock(int divisor) {
 int main(int argc, char** argv) {
   const int divisor = argc > 1 ? std::max(std::atoi(argv[1]), 1) : 1;
   strobe::testing::MeasureClock(divisor);
-  strobe::testing::MeasureSplit(divisor);
-  strobe::testing::MeasurePhaseLock(divisor);
+  strobe::testing::MeasureBusy(divisor);
+  strobe::testing::MeasureLoops(divisor);
+  strobe::testing::MeasureTogether(divisor);
+  strobe::testing::MeasureBudget(divisor);
   return 0;
 }

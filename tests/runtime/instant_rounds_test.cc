@@ -3,7 +3,9 @@
 #include <cmath>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -228,6 +230,26 @@ TEST_F(InstantRoundsTest, ThreadsThatWaitAreNeverInterruptedAndCostNoClockRead) 
   for (const auto& interruption :
        ManualPlatform::With([](auto& state) { return state.interruptions; }))
     EXPECT_EQ(interruption.thread_id, runner->channel->thread_id);
+}
+
+TEST_F(InstantRoundsTest, AThreadWhoseCpuTheCollectorHasTakenIsSampled) {
+  for (const std::uint64_t id : {1, 2, 3}) Register(id, "thread");
+  Begin({.trigger = SampleTrigger::kRandom, .max_overhead = 1});
+  const auto instant = [&] {
+    ManualClock::Advance(session_->Poll({}, Now()) - Now());
+    for (const std::uint64_t id : {1, 2}) ManualPlatform::RunFor(id, kMs);
+    session_->Poll({}, Now());
+    std::set<std::uint64_t> ids;
+    for (const auto& interruption :
+         ManualPlatform::With([](auto& state) { return std::exchange(state.interruptions, {}); })) {
+      ids.insert(interruption.thread_id);
+      EXPECT_TRUE(interruption.was_running);
+    }
+    return ids;
+  };
+  EXPECT_EQ(instant(), std::set<std::uint64_t>{}) << "they have run, and wait";
+  ManualPlatform::With([](auto& state) { state.displaced = {2, 3}; });
+  EXPECT_EQ(instant(), std::set<std::uint64_t>{2}) << "the third one has not run at all";
 }
 
 TEST_F(InstantRoundsTest, AThreadThatBlocksTheSignalIsNotInterrupted) {

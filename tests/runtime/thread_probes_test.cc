@@ -19,12 +19,12 @@ TEST(ThreadProbes, ASlotHasOneProbeForEachOfItsThreads) {
   channel.thread_id = 1;
   ThreadProbes<ManualTraits> probes;
   EXPECT_EQ(probes.Of(slot).seen_cpu_ns(), -1);
-  probes.Of(slot).WasOnCpu({});
+  probes.Of(slot).Look();
   EXPECT_EQ(probes.Of(slot).seen_cpu_ns(), 10) << "the same probe";
   channel.thread_id = 2;
   ++channel.token.use;
   EXPECT_EQ(probes.Of(slot).seen_cpu_ns(), -1);
-  probes.Of(slot).WasOnCpu({});
+  probes.Of(slot).Look();
   EXPECT_EQ(probes.Of(slot).seen_cpu_ns(), 20);
   probes.Forget(slot);
   EXPECT_EQ(probes.Of(slot).seen_cpu_ns(), -1);

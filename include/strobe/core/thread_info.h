@@ -24,6 +24,9 @@ struct StackBounds {
   [[nodiscard]] bool Holds(Address address) const { return address >= low && address < high; }
 };
 
+// What a look at a thread from outside finds: see Platform.
+enum class ThreadLook : std::uint8_t { kHasNotRun, kHasRun, kRuns };
+
 // A platform's data about a thread. The thread itself reads them when it registers.
 struct ThreadInfo {
   std::uint64_t id = 0;  // the system's thread id

@@ -47,8 +47,10 @@ struct PrivateMapping {
 // * Instant: constructed when the calling thread has just woken from a wait.
 // * ThreadProbe(id): observes a thread of this process from outside, without disturbing it.
 //   Movable; used by one thread at a time.
-//   WasOnCpu(instant): true if the thread was on a CPU when the calling thread woke: it runs now,
-//   or the calling thread has taken its CPU. seen_cpu_ns(): what the thread's CPU clock read then.
+//   Look(): kRuns if the thread is on a CPU; kHasRun if it is not, but has run since the last look;
+//   kHasNotRun. Quick. seen_cpu_ns(): what the thread's CPU clock read then.
+//   WasDisplaced(instant): after kHasRun, true if the thread was on the CPU that the calling thread
+//   has taken when it woke.
 //   WaitCount(): how often the thread has given up its CPU to wait; -1 if the system does not tell.
 // * ProcessCpuTimeNs(): the CPU time of all threads of this process, also of ended ones, by the
 //   same clock; or -1.
@@ -112,7 +114,8 @@ concept Platform = std::default_initializable<typename P::Timer> &&
   { P::EnvironmentVariable(text) } -> std::same_as<std::optional<std::string>>;
   { P::ThreadCpuTimeNs(number) } -> std::same_as<std::int64_t>;
   { P::ProcessCpuTimeNs() } -> std::same_as<std::int64_t>;
-  { probe.WasOnCpu(instant) } -> std::same_as<bool>;
+  { probe.Look() } -> std::same_as<ThreadLook>;
+  { probe.WasDisplaced(instant) } -> std::same_as<bool>;
   { probe.seen_cpu_ns() } -> std::same_as<std::int64_t>;
   { probe.WaitCount() } -> std::same_as<std::int64_t>;
   { P::DefaultSignal() } -> std::same_as<int>;

@@ -117,14 +117,21 @@ class InstantRounds {
     CountAtInstants();
   }
 
+  // Looks at all threads before it interrupts the first, because an interruption takes as long as
+  // many looks: each thread should be seen at the same instant.
   template <class Provider>
   void Sample(Provider& provider, const typename Platform::Instant& since_wake) {
     counters_.instants.fetch_add(1, std::memory_order_relaxed);
     bool has_ended = false;
+    running_.clear();
+    displaced_.clear();
     VisitBusy(at_instants_, idle_, kLeastGapNs, [&](Listed& thread) {
-      thread.is_at_instants = SampleThread(*thread.slot, provider, since_wake);
+      thread.is_at_instants = LookAt(*thread.slot, provider);
       has_ended |= !thread.is_at_instants;
     });
+    for (Slot* slot : running_) Interrupt(*slot, provider, [](auto& /*probe*/) { return true; });
+    for (Slot* slot : displaced_)
+      Interrupt(*slot, provider, [&](auto& probe) { return probe.WasDisplaced(since_wake); });
     if (!has_ended) return;
     std::erase_if(at_instants_, [](const Listed& thread) { return !thread.is_at_instants; });
     CountAtInstants();
@@ -147,19 +154,32 @@ class InstantRounds {
     if (!idle.empty()) idle_threads.EndRound(std::span<Listed>(idle), max_ns, visit);
   }
 
-  // Requests a stack of the thread if it was on a CPU. False if it is not sampled at instants any
-  // more.
   template <class Provider>
-  bool SampleThread(Slot& slot, Provider& provider, const typename Platform::Instant& since_wake) {
+  static bool IsSampled(const Slot& slot, const Provider& provider) {
+    return slot.is_attached && provider.IsAtInstants(std::get<kIndex>(slot.states));
+  }
+
+  // Lists the thread if it runs, or may have been displaced. False if it is not sampled at instants
+  // any more.
+  template <class Provider>
+  bool LookAt(Slot& slot, Provider& provider) {
     const std::lock_guard lock(registry_.ControlMutex(slot));
-    if (!slot.is_attached || !provider.IsAtInstants(std::get<kIndex>(slot.states))) return false;
+    if (!IsSampled(slot, provider)) return false;
     auto& probe = probes_.Of(slot);
-    if (probe.WasOnCpu(since_wake))
-      SlotThread<Traits>(slot, kIndex, accounts_.signal())
-          .Request(mean_gap_ns_, /*wants_cpu_clock=*/false,
-                   /*was_running=*/true);
+    const ThreadLook look = probe.Look();
+    if (look == ThreadLook::kRuns) running_.push_back(&slot);
+    if (look == ThreadLook::kHasRun) displaced_.push_back(&slot);
     idle_.Note(slot.channel->token.index, slot.attach_cpu_ns, probe.seen_cpu_ns());
     return true;
+  }
+
+  // Requests a stack of the thread, if is_wanted(probe).
+  template <class Provider, class IsWanted>
+  void Interrupt(Slot& slot, Provider& provider, const IsWanted& is_wanted) {
+    const std::lock_guard lock(registry_.ControlMutex(slot));
+    if (!IsSampled(slot, provider) || !is_wanted(probes_.Of(slot))) return;
+    SlotThread<Traits>(slot, kIndex, accounts_.signal())
+        .Request(mean_gap_ns_, /*wants_cpu_clock=*/false, /*was_running=*/true);
   }
 
   // Reviews the threads that may have run since the last review.
@@ -223,6 +243,8 @@ class InstantRounds {
   std::vector<Listed> threads_;
   std::vector<Listed> at_instants_;  // those of them that are sampled at instants
   std::vector<Slot*> slots_;         // scratch
+  std::vector<Slot*> running_;       // scratch
+  std::vector<Slot*> displaced_;     // scratch: those that may have been
   IdleThreads<Platform> idle_;
   IdleThreads<Platform> reviewed_idle_;
 };

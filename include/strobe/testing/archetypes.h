@@ -162,7 +162,8 @@ struct ArchetypePlatform {
   struct Instant : Immovable {};
   struct ThreadProbe {
     explicit ThreadProbe(std::uint64_t /*thread_id*/) {}
-    bool WasOnCpu(const Instant& /*instant*/) { return false; }
+    ThreadLook Look() { return ThreadLook::kHasNotRun; }
+    bool WasDisplaced(const Instant& /*instant*/) { return false; }
     [[nodiscard]] std::int64_t seen_cpu_ns() const { return -1; }
     std::int64_t WaitCount() { return -1; }
   };

@@ -36,7 +36,8 @@ struct ManualPlatform : ArchetypePlatform {
   class ThreadProbe {
    public:
     explicit ThreadProbe(std::uint64_t thread_id) : thread_id_(thread_id) {}
-    bool WasOnCpu(const Instant& instant);
+    ThreadLook Look();
+    bool WasDisplaced(const Instant& instant);
     [[nodiscard]] std::int64_t seen_cpu_ns() const { return seen_cpu_ns_; }
     std::int64_t WaitCount();
 
@@ -63,6 +64,7 @@ struct ManualPlatform : ArchetypePlatform {
     std::map<std::uint64_t, std::int64_t> cpu_ns;      // by thread id
     std::map<std::uint64_t, std::int64_t> wait_count;  // by thread id
     std::set<std::uint64_t> on_cpu;                    // ids of the threads that run
+    std::set<std::uint64_t> displaced;  // ids of the threads whose CPU the collector has taken
 
     // Read by a test.
     int clock_reads = 0;                      // of threads' CPU clocks
@@ -214,9 +216,15 @@ struct ManualPlatform : ArchetypePlatform {
 };
 static_assert(Platform<ManualPlatform>);
 
-inline bool ManualPlatform::ThreadProbe::WasOnCpu(const Instant& /*instant*/) {
-  seen_cpu_ns_ = ThreadCpuTimeNs(thread_id_);
-  return With([&](State& state) { return state.on_cpu.contains(thread_id_); });
+inline ThreadLook ManualPlatform::ThreadProbe::Look() {
+  const std::int64_t cpu_ns = ThreadCpuTimeNs(thread_id_);
+  const bool has_run = std::exchange(seen_cpu_ns_, cpu_ns) != cpu_ns;
+  if (With([&](State& state) { return state.on_cpu.contains(thread_id_); }))
+    return ThreadLook::kRuns;
+  return has_run ? ThreadLook::kHasRun : ThreadLook::kHasNotRun;
+}
+inline bool ManualPlatform::ThreadProbe::WasDisplaced(const Instant& /*instant*/) {
+  return With([&](State& state) { return state.displaced.contains(thread_id_); });
 }
 inline std::int64_t ManualPlatform::ThreadProbe::WaitCount() {
   return With([&](State& state) { return state.wait_count[thread_id_]; });

@@ -112,12 +112,12 @@ TYPED_TEST_P(PlatformConformance, AProbeOfAThreadThatWaitsSeesThatItDoesNotRun) 
   // It may still be on its way to its wait.
   for (int i = 0; i < 1000; ++i) {
     std::this_thread::yield();
-    const typename TypeParam::Instant instant;
-    static_cast<void>(probe.WasOnCpu(instant));
+    static_cast<void>(probe.Look());
   }
   for (int i = 0; i < 100; ++i) {
     const typename TypeParam::Instant instant;
-    EXPECT_FALSE(probe.WasOnCpu(instant));
+    EXPECT_EQ(probe.Look(), ThreadLook::kHasNotRun);
+    EXPECT_FALSE(probe.WasDisplaced(instant));
   }
   EXPECT_GE(probe.WaitCount(), -1);
   end.set_value();

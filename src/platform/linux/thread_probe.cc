@@ -3,7 +3,6 @@
 #include <sched.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -21,10 +20,15 @@
 namespace strobe::internal {
 namespace {
 
-// A thread that the calling thread has displaced stopped running at most this much earlier than the
-// calling thread began: it takes the scheduler a few microseconds to switch.
-constexpr std::int64_t kSwitchNs = 20'000;
+// The scheduler reads its clock once when it switches from one thread to the next. So a displaced
+// thread stopped when its successor began, but for what the clock of one CPU may go back.
+constexpr std::int64_t kSwitchNs = 2'000;
 
+// The calling thread's start advances when the scheduler brings its account up to date, for example
+// when a thread wakes on the same CPU. So an instant reads it at once if one of that many instants
+// before needed it.
+constexpr int kInstantsExpected = 32;
+thread_local int instants_expected = 0;
 // A place holds the file's number plus 1; 0 if it is free.
 constinit std::array<std::atomic<int>, LinuxThreadFile::kMaxKeptFiles> kept_files{};
 constinit std::atomic<int> kept_count{0};
@@ -61,12 +65,6 @@ int LastCpu(const char* stat_text) {
     if (at != nullptr) ++at;
   }
   return at == nullptr ? -1 : static_cast<int>(std::strtol(at, nullptr, 10));
-}
-
-std::int64_t MonotonicNs() {
-  timespec time{};
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return static_cast<std::int64_t>(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
 }
 
 }  // namespace
@@ -133,9 +131,11 @@ bool LinuxThreadFile::ReadStart(std::uint64_t thread_id, const char* name, char*
   return true;
 }
 
-LinuxInstant::LinuxInstant() : woken_ns_(MonotonicNs()) {}
-
-std::int64_t LinuxInstant::AgeNs() const { return MonotonicNs() - woken_ns_; }
+LinuxInstant::LinuxInstant() {
+  if (instants_expected == 0) return;
+  --instants_expected;
+  static_cast<void>(scheduled_ns());
+}
 
 std::int64_t LinuxInstant::scheduled_ns() const {
   if (scheduled_ns_ == kUnread) {
@@ -151,12 +151,11 @@ std::int64_t LinuxThreadProbe::CpuTimeNs() const {
   return LinuxPlatform::ThreadCpuTimeNs(thread_id_);
 }
 
-bool LinuxThreadProbe::WasOnCpu(const LinuxInstant& instant) {
+ThreadLook LinuxThreadProbe::Look() {
   const std::int64_t first_ns = CpuTimeNs();
-  if (first_ns == std::exchange(seen_cpu_ns_, first_ns)) return false;  // it has not run
+  if (first_ns == std::exchange(seen_cpu_ns_, first_ns)) return ThreadLook::kHasNotRun;
   seen_cpu_ns_ = CpuTimeNs();
-  if (seen_cpu_ns_ != first_ns) return seen_cpu_ns_ > first_ns;  // it runs now
-  return IsReady() && WasDisplacedAt(instant);
+  return seen_cpu_ns_ > first_ns ? ThreadLook::kRuns : ThreadLook::kHasRun;
 }
 
 // True if the thread runs or could run.
@@ -167,16 +166,16 @@ bool LinuxThreadProbe::IsReady() {
 
 // A thread that could run but does not, waits for a CPU. If its last CPU is the calling thread's,
 // and it stopped running when the calling thread began, the calling thread has displaced it.
-bool LinuxThreadProbe::WasDisplacedAt(const LinuxInstant& instant) {
+bool LinuxThreadProbe::WasDisplaced(const LinuxInstant& instant) {
+  if (!IsReady()) return false;
+  instants_expected = kInstantsExpected;
   char text[1024];
   if (!stat_.Read(thread_id_, "stat", text) || LastCpu(text) != sched_getcpu()) return false;
   // A kernel without these files cannot say which of several threads it was.
   if (!sched_.Read(thread_id_, "sched", text)) return true;
   const std::int64_t last_run_ns = LastRunNs(text);
   const std::int64_t scheduled_ns = instant.scheduled_ns();
-  // `scheduled_ns` advances while the calling thread runs, and may be read long after it woke.
-  return last_run_ns < 0 || scheduled_ns < 0 ||
-         last_run_ns >= scheduled_ns - instant.AgeNs() - kSwitchNs;
+  return last_run_ns < 0 || scheduled_ns < 0 || last_run_ns >= scheduled_ns - kSwitchNs;
 }
 
 std::int64_t LinuxThreadProbe::WaitCount() {

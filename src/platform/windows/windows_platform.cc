@@ -146,9 +146,9 @@ std::int64_t WindowsPlatform::ThreadCpuTimeNs(std::uint64_t thread_id) {
   return thread == nullptr ? -1 : CpuTimeOfThread(thread->handle());
 }
 
-bool WindowsPlatform::ThreadProbe::WasOnCpu(const Instant& /*instant*/) {
+ThreadLook WindowsPlatform::ThreadProbe::Look() {
   const std::int64_t cpu_ns = ThreadCpuTimeNs(thread_id_);
-  return std::exchange(seen_cpu_ns_, cpu_ns) < cpu_ns;
+  return std::exchange(seen_cpu_ns_, cpu_ns) < cpu_ns ? ThreadLook::kRuns : ThreadLook::kHasNotRun;
 }
 
 std::int64_t WindowsPlatform::ProcessCpuTimeNs() {

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "strobe/base/visibility.h"
+#include "strobe/core/thread_info.h"
 
 STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
@@ -42,13 +43,10 @@ class LinuxInstant {
 
   // When the scheduler gave the calling thread its CPU, by the scheduler's clock; -1 if unknown.
   [[nodiscard]] std::int64_t scheduled_ns() const;
-  // The time since the construction.
-  [[nodiscard]] std::int64_t AgeNs() const;
 
  private:
-  std::int64_t woken_ns_;
-  mutable std::int64_t scheduled_ns_ = kUnread;
   static constexpr std::int64_t kUnread = -2;
+  mutable std::int64_t scheduled_ns_ = kUnread;
 };
 
 // Used by one thread at a time.
@@ -58,16 +56,16 @@ class LinuxThreadProbe {
 
   // See Platform::ThreadProbe.
   [[nodiscard]] std::int64_t CpuTimeNs() const;
-  bool WasOnCpu(const LinuxInstant& instant);
+  ThreadLook Look();
+  bool WasDisplaced(const LinuxInstant& instant);
   [[nodiscard]] std::int64_t seen_cpu_ns() const { return seen_cpu_ns_; }
   std::int64_t WaitCount();
 
  private:
   bool IsReady();
-  bool WasDisplacedAt(const LinuxInstant& instant);
 
   std::uint64_t thread_id_;
-  std::int64_t seen_cpu_ns_ = -1;  // the CPU clock at the last call of WasOnCpu
+  std::int64_t seen_cpu_ns_ = -1;  // the CPU clock at the last look
   LinuxThreadFile syscall_;
   LinuxThreadFile stat_;
   LinuxThreadFile sched_;

@@ -1,0 +1,50 @@
+// Programs whose truth is known: threads that divide their CPU time between two functions.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "strobe/core/profile.h"
+
+namespace strobe::testing {
+
+// The CPU time of one thread in A and in B, by its own clock.
+struct Truth {
+  std::int64_t a_ns = 0;
+  std::int64_t b_ns = 0;
+  [[nodiscard]] double share() const {
+    return a_ns + b_ns > 0 ? static_cast<double>(a_ns) / static_cast<double>(a_ns + b_ns) : 0;
+  }
+};
+
+// Work for so long by the calling thread's clock, in a function that a profile shows.
+void WorkInA(std::int64_t cpu_ns, Truth& truth);
+void WorkInB(std::int64_t cpu_ns, Truth& truth);
+// True if the address lies in that function.
+bool IsInA(Address address);
+bool IsInB(Address address);
+
+// Wakes at multiples of `period_ns`, works for half of it, 30 % of that in A, and waits again. The
+// kernel's tick falls on a fixed phase of the same clock, so `phase_ns` is the phase against it.
+struct Loop {
+  std::int64_t period_ns = 4'000'000;
+  std::int64_t phase_ns = 0;
+  std::int64_t time_ns = 2'000'000'000;  // in all
+};
+Truth RunLoop(const Loop& loop);
+
+// Processes that keep CPUs busy until the object ends.
+class OtherProcesses {
+ public:
+  explicit OtherProcesses(std::size_t count);
+  ~OtherProcesses();
+  OtherProcesses(const OtherProcesses&) = delete;
+  OtherProcesses& operator=(const OtherProcesses&) = delete;
+
+ private:
+  std::vector<int> ids_;
+};
+
+}  // namespace strobe::testing
