@@ -76,7 +76,7 @@ def stacks_of(path):
         names[location[1][0]] = [functions[fields(line)[1][0]] for line in location.get(4, [])]
     for sample in map(fields, profile[2]):
         labels = {strings[label[1][0]]: strings[label[2][0]] for label in map(fields, sample[3]) if 2 in label}
-        yield labels["thread name"], list(packed(sample[2]))[1], [name for id in packed(sample[1]) for name in names[id]]
+        yield labels["thread_name"], list(packed(sample[2]))[1], [name for id in packed(sample[1]) for name in names[id]]
 
 
 def check_stacks(path, output):

@@ -146,13 +146,13 @@ TYPED_TEST(Stacks, NamesCallersAndThreads) {
   EXPECT_GT(CpuOfStacks(*profile, {"Inner", "Middle", "OuterOne"}), 100'000'000);
   EXPECT_GT(CpuOfStacks(*profile, {"Inner", "Middle", "OuterTwo"}), 100'000'000);
   for (const PprofProfile::Sample& sample : profile->samples) {
-    const PprofProfile::Label* name = FindLabel(sample, "thread name");
-    const PprofProfile::Label* id = FindLabel(sample, "thread id");
+    const PprofProfile::Label* name = FindLabel(sample, "thread_name");
+    const PprofProfile::Label* id = FindLabel(sample, "thread_id");
     ASSERT_NE(name, nullptr);
     ASSERT_NE(id, nullptr);
     const std::vector<std::string> stack = profile->Stack(sample);
     const bool is_one = name->text == "one";
-    EXPECT_EQ(static_cast<std::uint64_t>(id->number), ids[is_one ? 0 : 1]);
+    EXPECT_EQ(id->text, std::to_string(ids[is_one ? 0 : 1]));
     const char* const other = is_one ? "OuterTwo" : "OuterOne";
     EXPECT_THAT(stack, ::testing::Not(::testing::Contains(::testing::HasSubstr(other))));
   }

@@ -113,6 +113,7 @@ inline SampleProfile SmallProfile() {
                       "00112233445566778899aabbccddeeff00112233"},
                      {0x7F0000000000, 0x7F0000100000, 0x26000, 0x7EFFFFFDA000,
                       "/usr/lib/libsample.so.6", "ffeeddccbbaa99887766554433221100ffeeddcc"}};
+  profile.modules[0].kind = ModuleKind::kProgram;
   ProfileBuilder builder(profile);
   builder.AddThread(4242, "main");
   builder.AddThread(4243, "w\xC3\xB6rker 1");
@@ -212,6 +213,7 @@ inline SampleProfile RandomProfile(std::size_t stack_count, std::size_t depth,
   constexpr Address kStart = 0x555500000000, kStep = 37;
   profile.modules = {{kStart, kStart + (frame_count + 1) * kStep, 0, kStart,
                       "/opt/sample/bin/sample_program", "0123456789abcdef"}};
+  profile.modules[0].kind = ModuleKind::kProgram;
   ProfileBuilder builder(profile);
   builder.AddThread(4242, "main");
   for (std::uint64_t i = 1; i <= 3; ++i) builder.AddThread(4242 + i, absl::StrCat("worker ", i));

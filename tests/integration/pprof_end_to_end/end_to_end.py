@@ -44,7 +44,7 @@ def total(rows):
 
 
 def check_thread(check, pprof, files, thread, function, cpu, wall):
-    only = "-tagfocus=thread name=^%s$" % thread
+    only = "-tagfocus=thread_name=^%s$" % thread
     for kind, (least, most) in (("cpu", cpu), ("wall", wall)):
         rows = top(pprof, files, kind, only)
         sampled = total(rows)
@@ -52,7 +52,7 @@ def check_thread(check, pprof, files, thread, function, cpu, wall):
     # The busy threads spend nearly all their CPU in one function, the waiting one nearly all its
     # time below another; a half is far off.
     rows = top(pprof, files, "wall" if thread == "waiting" else "cpu", only)
-    named = [value for name, value in rows.items() if re.match(r"([a-z ]+ )?strobe::testing::%s\b" % function, name)]
+    named = [value for name, value in rows.items() if name.startswith("strobe::testing::" + function)]
     column, bound = (1, wall[0]) if thread == "waiting" else (0, cpu[0])
     check(sum(value[column] for value in named) > bound / 2, "%s is busy in %s: %s" % (thread, function, rows))
 
