@@ -18,7 +18,7 @@ namespace strobe {
 inline constexpr std::array<std::string_view, 1> kProfileFileSuffixes{".pb.gz"};
 
 // * Encode(profile, symbols) is pure and deterministic: equal input gives equal bytes, on any
-//   machine. It accepts every Profile whose indices are in range, also an empty one, and Symbols
+//   machine, where the same library compresses them. It accepts every Profile whose indices are in range, also an empty one, and Symbols
 //   without frames.
 // * kFileSuffix is the format's usual end of a file name (".pb.gz"), kContentType its media type.
 // Called on the exporter's thread; errors are statuses. Made by its default constructor, unless
