@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "gzip.h"
+#include "numbers.h"
 #include "profile_comments.h"
 #include "proto_writer.h"
 #include "sample_parts.h"
@@ -57,27 +58,6 @@ enum MappingField : std::uint32_t {
 enum LocationField : std::uint32_t { kId = 1, kLocationMappingId, kAddress, kLine };
 enum LineField : std::uint32_t { kLineFunctionId = 1, kLineNumber, kColumn };
 enum FunctionField : std::uint32_t { kFunctionId = 1, kName, kSystemName, kFile, kStartLine };
-
-// Numbers of used things, from 1 in the order of their first use.
-class Numbers {
- public:
-  explicit Numbers(std::size_t count) : numbers_(count, 0) {}
-
-  std::uint32_t Use(std::size_t index) {
-    if (numbers_[index] == 0) {
-      used_.push_back(index);
-      numbers_[index] = static_cast<std::uint32_t>(used_.size());
-    }
-    return numbers_[index];
-  }
-
-  // In the order of their numbers.
-  [[nodiscard]] const std::vector<std::size_t>& used() const { return used_; }
-
- private:
-  std::vector<std::uint32_t> numbers_;
-  std::vector<std::size_t> used_;
-};
 
 // One encoding. The parts of the message are written one after the other. All nested messages use
 // the same scratch writers.
@@ -126,8 +106,8 @@ class Encoding {
   const ProfileView& view_;
   const Profile& profile_;
   const PprofOptions& options_;
-  Numbers mappings_;
-  Numbers functions_;
+  internal::Numbers mappings_;
+  internal::Numbers functions_;
   internal::StringTable strings_;
   internal::ProtoWriter message_;
   internal::ProtoWriter scratch_;

@@ -161,7 +161,8 @@ inline SampleProfile UnsymbolizedProfile() {
   return sample;
 }
 
-// SmallProfile with source lines, inlined functions, lives of threads and moments.
+// SmallProfile with source lines, inlined functions, labels that the program has set, lives of
+// threads and moments.
 inline SampleProfile DetailedProfile() {
   SampleProfile sample = SmallProfile();
   sample.name = "detailed";
@@ -185,6 +186,10 @@ inline SampleProfile DetailedProfile() {
   symbols.inlined = {{.function = inlined, .line = 6, .column = 9},
                      {.function = inlined + 1, .line = 8}};
   Profile& profile = sample.profile;
+  profile.samples[1].labels = static_cast<std::uint32_t>(profile.label_sets.size());
+  profile.label_sets.push_back(
+      LabelSet({{"request", std::string("check;out")}, {"batch size", std::int64_t{7}}})
+          .Joined(profile.label_sets[0]));
   for (ProfileThread& thread : profile.threads) {
     thread.begin_ns = profile.time_ns - 1'000'000'000;
     thread.cpu_ns = 900'000'000;

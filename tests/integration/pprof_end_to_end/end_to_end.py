@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """end_to_end.py SESSION CHECKER: runs the program SESSION and looks at the profiles it leaves as a user would, with pprof.
 
-CHECKER is pprof_check/check.py, which finds the readers. Functions, threads and amounts in `pprof -top` are held to what the threads' own
+CHECKER is readers/google_pprof.py, which finds the readers. Functions, threads and amounts in `pprof -top` are held to what the threads' own
 clocks said. Exit status 77 when pprof is not here.
 """
 import glob
