@@ -16,7 +16,7 @@ namespace strobe {
 
 struct FirefoxOptions {
   // The name of the value type that samples weigh: "wall". If empty, the profile's default.
-  std::string value_type;
+  std::string value_type = {};
 };
 
 // * A sample is a moment with its time. What the moments of a row leave of it stands at the end of

@@ -16,7 +16,7 @@ namespace strobe {
 struct FoldedOptions {
   // The name of the value type to write: "cpu". If empty, the first that is a count, because some
   // readers make a sample of each unit; without one, the profile's default.
-  std::string value_type;
+  std::string value_type = {};
   // True begins each stack with the thread's name.
   bool threads = true;
   // True goes on with the labels that the program has set: "[request=checkout]".

@@ -18,7 +18,7 @@ struct OtlpOptions {
   // Attributes of the resource, as texts: {"service.name", "shop"}, {"deployment.environment",
   // "production"}. Without a "service.name" among them, it is "unknown_service:<program>", as the
   // specification wants it.
-  std::vector<std::pair<std::string, std::string>> resource;
+  std::vector<std::pair<std::string, std::string>> resource = {};
 };
 
 // * The bytes are an ExportProfilesServiceRequest, and so ProfilesData too: one resource, one scope,
