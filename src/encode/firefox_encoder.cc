@@ -98,9 +98,6 @@ class Encoding {
     json_.Millionths(profile_.period_type.unit == "nanoseconds" ? profile_.period : 1'000'000);
     json_.Key("startTime");
     json_.Millionths(profile_.time_ns);
-    json_.Member("profilingStartTime", std::int64_t{0});
-    json_.Key("profilingEndTime");
-    json_.Millionths(profile_.duration_ns);
     json_.Member("processType", std::int64_t{0});
     json_.Member("product", profile_.program);
     json_.Member("importedFrom", "Strobe");

@@ -122,8 +122,9 @@ class Read {
   // The functions' names, leaf first.
   [[nodiscard]] std::vector<std::string> Stack(std::int64_t index) const {
     std::vector<std::string> names;
-    for (const std::int64_t location : Table(7, index).Packed(1)) {
-      for (const std::string& line : Table(2, location).All(3))
+    for (const std::int64_t number : Table(7, index).Packed(1)) {
+      const Message location = Table(2, number);
+      for (const std::string& line : location.All(3))
         names.push_back(Text(Table(3, Message(line).Number(1)).Number(1)));
     }
     return names;

@@ -30,6 +30,7 @@ struct FirefoxOptions {
 // * The markers "Thread" are a thread's registrations. A marker with a label's key covers the
 //   samples in a row that have the label; it holds the label's value.
 // * Categories are kinds of code: program, library, system, generated code, other.
+// * No end of the recording is written: viewers leave out the samples at that time.
 // * The profile's account and the sums of all value types stand in the profile's information.
 class FirefoxEncoder {
  public:
