@@ -85,6 +85,10 @@ def main(session, checker):
             expected += least_cpu
             check_thread(check, pprof, files, thread, function, (least_cpu, most_cpu), (least_wall, most_wall))
         check(total(top(pprof, files, "cpu")) >= expected, "the threads' sum")
+        # pprof must not look again for names, and so lose those that it does not find.
+        shown = [re.findall(r"% +(\S.*)$", pprof.report(files[-1], "-top", "-nodecount=1000", "-nodefraction=0", symbolize=mode), re.M)
+                 for mode in ("none", "local")]
+        check(len(shown[0]) > 1 and shown[0] == shown[1], "the names that pprof would look up: %s" % shown)
         tags = pprof.report(files[-1], "-tags")
         for thread in ("mixing", "waiting"):
             check(check_module.has_line(tags, thread), "%s in -tags" % thread)
