@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <ranges>
 #include <utility>
 #include <vector>
 
@@ -82,7 +81,8 @@ absl::StatusOr<std::string> FoldedEncoder::Encode(const Profile& profile, const 
     view->VisitStack(i, [&frames](std::uint32_t frame) { frames.push_back(frame); });
     text += roots[profile.samples[i].labels];
     if (frames.empty()) text += "[no stack];";
-    for (const std::uint32_t frame : std::views::reverse(frames)) {
+    std::reverse(frames.begin(), frames.end());
+    for (const std::uint32_t frame : frames) {
       text += frame_texts[frame];
       if (text.size() > kMaxBytes)
         return absl::OutOfRangeError("the profile is too long for folded stacks");

@@ -185,8 +185,7 @@ class Dictionary {
 class Encoding {
  public:
   Encoding(const ProfileView& view, const OtlpOptions& options)
-      : view_(view),
-        profile_(view.profile()),
+      : profile_(view.profile()),
         options_(options),
         dictionary_(view),
         attributes_(view.profile().label_sets.size()) {}
@@ -285,7 +284,6 @@ class Encoding {
     for (const auto& [key, value] : options_.resource) add(key, value);
   }
 
-  const ProfileView& view_;
   const Profile& profile_;
   const OtlpOptions& options_;
   Dictionary dictionary_;

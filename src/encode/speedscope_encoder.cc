@@ -4,7 +4,6 @@
 #include <array>
 #include <cstdint>
 #include <map>
-#include <ranges>
 #include <utility>
 #include <vector>
 
@@ -175,7 +174,8 @@ class Encoding {
     text_ = "[";
     text_ += frames_.OfLabels(profile_.samples[sample].labels);
     if (stack_.empty()) text_ += frames_.NoStack();
-    for (const std::uint32_t frame : std::views::reverse(stack_)) text_ += frames_.OfFrame(frame);
+    std::reverse(stack_.begin(), stack_.end());
+    for (const std::uint32_t frame : stack_) text_ += frames_.OfFrame(frame);
     text_.back() = ']';  // was the last comma
     json_.Raw(text_);
   }
