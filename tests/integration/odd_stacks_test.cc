@@ -210,8 +210,7 @@ bool IsWhole(const std::vector<std::string>& stack) {
 // The index of the first frame, from `begin` on, of that function; -1 where there is none.
 int FindFrame(const std::vector<std::string>& stack, std::string_view function, int begin = 0) {
   for (std::size_t i = static_cast<std::size_t>(begin); i < stack.size(); ++i) {
-    if (stack[i] == "strobe::testing::" + std::string(function))
-      return static_cast<int>(i);
+    if (stack[i] == "strobe::testing::" + std::string(function)) return static_cast<int>(i);
   }
   return -1;
 }

@@ -201,8 +201,7 @@ TYPED_TEST(Stacks, GarbageInTheChainEndsInBrokenStack) {
   std::int64_t broken_ns = 0;
   for (const PprofProfile::Sample& sample : profile->samples) {
     const std::vector<std::string> stack = profile->Stack(sample);
-    if (stack.size() < 2 || stack[1] != "strobe::testing::WithSavedFramePointer")
-      continue;
+    if (stack.size() < 2 || stack[1] != "strobe::testing::WithSavedFramePointer") continue;
     // Everything up to the broken link is there, and nothing is invented behind it.
     ASSERT_EQ(stack.size(), 4U) << ::testing::PrintToString(stack);
     EXPECT_EQ(stack[0], "strobe::testing::Inner");

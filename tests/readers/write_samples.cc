@@ -1,5 +1,5 @@
-// Writes the sample profiles in every format into the directory that is its argument: <name><suffix>
-// each, and what they add up to, as JSON, into sums.json.
+// Writes the sample profiles in every format into the directory that is its argument, as
+// <name><suffix>, and what they add up to into sums.json.
 #include <cstdint>
 #include <cstdio>
 #include <fstream>

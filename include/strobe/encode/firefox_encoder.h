@@ -20,8 +20,8 @@ struct FirefoxOptions {
 };
 
 // * A sample is a moment with its time. What the moments of a row leave of it stands at the end of
-//   the thread's life. For a thread without moments, times say nothing: its rows fill its life, each
-//   with a share that its value has of the thread's, those with equal labels side by side.
+//   the thread's life. For a thread without moments, times say nothing: its rows fill its life, as
+//   long as their share of the thread's sum, and those with equal labels stand side by side.
 // * Weights add up to the thread's sum of the value type: milliseconds with all digits of the
 //   nanoseconds, bytes, or a count.
 // * threadCPUDelta holds the CPU time of each sample, if the profile has the value type cpu in

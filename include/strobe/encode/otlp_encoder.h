@@ -21,9 +21,9 @@ struct OtlpOptions {
   std::vector<std::pair<std::string, std::string>> resource = {};
 };
 
-// * The bytes are an ExportProfilesServiceRequest, and so ProfilesData too: one resource, one scope,
-//   and a profile for each value type, in which each sample has exactly one value. Rows with the
-//   value 0 are left out.
+// * The bytes are an ExportProfilesServiceRequest, and so ProfilesData too: one resource, one
+//   scope, and a profile for each value type, in which each sample has exactly one value. Rows with
+//   the value 0 are left out.
 // * Each profile has the sampling period. Pyroscope makes CPU time of the type samples/count, and
 //   refuses samples with more than one value.
 // * Attributes of a sample are "thread.id" (an integer), "thread.name", and the labels that the

@@ -30,7 +30,7 @@ struct PprofOptions {
   // writes full names, and those of the symbol table as system names.
   bool full_names = false;
   // True makes each moment a sample of its own, with the number label "end_timestamp_ns" (since
-  // 1970), as Datadog's timeline wants it. What the moments of a row leave of it is one sample more.
+  // 1970), for Datadog's timeline. What the moments of a row leave of it is one more sample.
   bool moments = false;
 };
 
