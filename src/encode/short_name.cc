@@ -1,15 +1,13 @@
 #include "strobe/encode/short_name.h"
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
+#include <iterator>
 #include <optional>
 #include <vector>
 
 namespace strobe {
 namespace {
-
-using std::string_view_literals::operator""sv;
 
 constexpr std::string_view kAnonymous = "(anonymous namespace)";
 
@@ -22,11 +20,10 @@ bool IsIdentifier(char c) {
 // The longest operator that `text` begins with; empty if it begins with none. An operator stands
 // before those that it begins with.
 std::string_view OperatorSymbol(std::string_view text) {
-  constexpr std::array kSymbols{"<=>"sv, "<<="sv, ">>="sv, "->*"sv, "()"sv, "[]"sv, "<<"sv, ">>"sv,
-                                "<="sv,  ">="sv,  "->"sv,  "=="sv,  "!="sv, "&&"sv, "||"sv, "++"sv,
-                                "--"sv,  "+="sv,  "-="sv,  "*="sv,  "/="sv, "%="sv, "^="sv, "&="sv,
-                                "|="sv,  "<"sv,   ">"sv,   "+"sv,   "-"sv,  "*"sv,  "/"sv,  "%"sv,
-                                "^"sv,   "&"sv,   "|"sv,   "~"sv,   "!"sv,  "="sv,  ","sv};
+  constexpr std::string_view kSymbols[] = {
+      "<=>", "<<=", ">>=", "->*", "()", "[]", "<<", ">>", "<=", ">=", "->", "==", "!=",
+      "&&",  "||",  "++",  "--",  "+=", "-=", "*=", "/=", "%=", "^=", "&=", "|=", "<",
+      ">",   "+",   "-",   "*",   "/",  "%",  "^",  "&",  "|",  "~",  "!",  "=",  ","};
   for (const std::string_view symbol : kSymbols) {
     if (text.starts_with(symbol)) return symbol;
   }
@@ -35,15 +32,15 @@ std::string_view OperatorSymbol(std::string_view text) {
 
 // What a C++ demangler writes in front of the name of a function that is not one of the source.
 std::string_view SpecialPrefix(std::string_view name) {
-  constexpr std::array kPrefixes{"non-virtual thunk to "sv,
-                                 "virtual thunk to "sv,
-                                 "covariant return thunk to "sv,
-                                 "TLS init function for "sv,
-                                 "TLS wrapper function for "sv,
-                                 "transaction clone for "sv,
-                                 "guard variable for "sv,
-                                 "vtable for "sv,
-                                 "typeinfo for "sv};
+  constexpr std::string_view kPrefixes[] = {"non-virtual thunk to ",
+                                            "virtual thunk to ",
+                                            "covariant return thunk to ",
+                                            "TLS init function for ",
+                                            "TLS wrapper function for ",
+                                            "transaction clone for ",
+                                            "guard variable for ",
+                                            "vtable for ",
+                                            "typeinfo for "};
   for (const std::string_view prefix : kPrefixes) {
     if (name.starts_with(prefix)) return prefix;
   }
@@ -52,8 +49,8 @@ std::string_view SpecialPrefix(std::string_view name) {
 
 // Removes the suffixes that GCC and LLVM give to clones: ".part.0", ".isra.0.cold".
 std::string_view WithoutCloneSuffix(std::string_view name) {
-  constexpr std::array kSuffixes{".cold"sv,     ".part"sv, ".isra"sv,      ".constprop"sv,
-                                 ".lto_priv"sv, ".llvm"sv, ".localalias"sv};
+  constexpr std::string_view kSuffixes[] = {".cold",     ".part", ".isra",      ".constprop",
+                                            ".lto_priv", ".llvm", ".localalias"};
   for (;;) {
     std::string_view rest = name;
     while (!rest.empty() && IsDigit(rest.back())) rest.remove_suffix(1);
@@ -62,7 +59,7 @@ std::string_view WithoutCloneSuffix(std::string_view name) {
     const auto suffix = std::ranges::find_if(kSuffixes, [rest](std::string_view text) {
       return rest.ends_with(text) && rest.size() > text.size();
     });
-    if (suffix == kSuffixes.end() || (!is_numbered && *suffix != ".cold")) return name;
+    if (suffix == std::end(kSuffixes) || (!is_numbered && *suffix != ".cold")) return name;
     name = rest.substr(0, rest.size() - suffix->size());
   }
 }
@@ -223,8 +220,8 @@ class Shortener {
     return is_complete_ = true;
   }
   void SkipQualifiers() {
-    constexpr std::array kQualifiers{" const"sv, " volatile"sv, " noexcept"sv, " &&"sv,
-                                     " &"sv,     "&&"sv,        "&"sv};
+    constexpr std::string_view kQualifiers[] = {" const", " volatile", " noexcept", " &&",
+                                                " &",     "&&",        "&"};
     for (bool is_found = true; is_found;) {
       is_found = false;
       for (const std::string_view qualifier : kQualifiers) {
@@ -235,14 +232,15 @@ class Shortener {
     }
   }
 
+  static constexpr std::string_view kOperator = "operator";
+
   [[nodiscard]] bool IsOperator() const {
-    constexpr std::string_view kWord = "operator";
-    if (!rest().starts_with(kWord) || (at_ > 0 && IsIdentifier(text_[at_ - 1]))) return false;
-    return at_ + kWord.size() < text_.size() && !IsIdentifier(text_[at_ + kWord.size()]);
+    if (!rest().starts_with(kOperator) || (at_ > 0 && IsIdentifier(text_[at_ - 1]))) return false;
+    return at_ + kOperator.size() < text_.size() && !IsIdentifier(text_[at_ + kOperator.size()]);
   }
 
   bool Operator() {
-    Copy("operator"sv.size());
+    Copy(kOperator.size());
     if (const std::string_view symbol = OperatorSymbol(rest()); !symbol.empty()) {
       Copy(symbol.size());
       if (rest().starts_with(" <")) ++at_;  // template arguments, apart from the symbol
