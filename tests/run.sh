@@ -37,11 +37,13 @@ have() { command -v "$1" >/dev/null 2>&1; }
 # The packages that the tests need, those first without which nothing builds.
 install_needs() {
   local packages=(g++ clang-14 libclang-rt-14-dev meson ninja-build pkg-config python3 binutils libabsl-dev libgtest-dev libgmock-dev
-    zlib1g-dev libsqlite3-dev sqlite3 ccache clang-format-14 clang-tidy-14 protobuf-compiler golang-github-google-pprof-dev util-linux)
+    zlib1g-dev libdeflate-dev libsqlite3-dev sqlite3 ccache clang-format-14 clang-tidy-14 protobuf-compiler golang-github-google-pprof-dev util-linux
+    chromium)
   [[ " ${configurations[*]} " == *" aarch64 "* ]] && packages+=(g++-aarch64-linux-gnu qemu-user)
   [[ " ${configurations[*]} " == *" windows "* ]] && packages+=(g++-mingw-w64-x86-64-posix libz-mingw-w64-dev wine wine64 lld-14)
-  # A Go that did not come from apt does as well.
+  # A Go and a Node that did not come from apt do as well.
   have go || packages+=(golang-go)
+  have npm || packages+=(nodejs npm)
   if ! have apt-get || ! have dpkg-query; then
     echo "tests/run.sh: no apt here, so nothing is installed; needed are the counterparts of: ${packages[*]}"
     return
@@ -174,6 +176,7 @@ run_configuration() {
     return
   fi
   case $configuration in
+    clang) options+=(-Dlibdeflate=disabled) ;;  # so that both compressors are tested
     asan) options=("${sanitized[@]}" -Db_sanitize=address,undefined -Db_lundef=false -Dexamples=false) ;;
     tsan)
       options=("${sanitized[@]}" -Db_sanitize=thread -Db_lundef=false -Dexamples=false)

@@ -2,20 +2,25 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <deque>
+#include <span>
+#include <string>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/string_view.h"
 #include "gzip.h"
+#include "numbers.h"
 #include "profile_comments.h"
 #include "proto_writer.h"
-#include "strobe/core/thread_info.h"
+#include "sample_parts.h"
+#include "string_table.h"
+#include "strobe/core/label_set.h"
+#include "strobe/core/module_map.h"
 #include "strobe/encode/profile_view.h"
+#include "strobe/encode/short_name.h"
 
 namespace strobe {
 namespace {
@@ -45,52 +50,31 @@ enum MappingField : std::uint32_t {
   kFileOffset,
   kFilename,
   kBuildId,
-  kHasFunctions
+  kHasFunctions,
+  kHasFilenames,
+  kHasLineNumbers,
+  kHasInlineFrames,
 };
 enum LocationField : std::uint32_t { kId = 1, kLocationMappingId, kAddress, kLine };
-enum LineField : std::uint32_t { kLineFunctionId = 1 };
-enum FunctionField : std::uint32_t { kFunctionId = 1, kName, kSystemName };
-
-// Each distinct string once, numbered in the order of first use; 0 is the empty string.
-class StringTable {
- public:
-  // `text` must outlive the table.
-  std::uint64_t Index(std::string_view text) {
-    if (text.empty()) return 0;
-    const bool is_ascii = std::all_of(text.begin(), text.end(),
-                                      [](char c) { return static_cast<unsigned char>(c) < 0x80; });
-    if (is_ascii) return Insert(text);
-    return Insert(owned_.emplace_back(ValidUtf8(text)));
-  }
-
-  std::uint64_t IndexOwned(std::string text) { return Index(owned_.emplace_back(std::move(text))); }
-
-  // Strings in the order of their numbers.
-  [[nodiscard]] const std::vector<std::string_view>& strings() const { return strings_; }
-
- private:
-  std::uint64_t Insert(std::string_view text) {
-    const auto [entry, inserted] = indices_.try_emplace(text, strings_.size());
-    if (inserted) strings_.push_back(text);
-    return entry->second;
-  }
-
-  std::unordered_map<std::string_view, std::uint64_t> indices_;  // an insertion may throw
-  std::vector<std::string_view> strings_{""};
-  std::deque<std::string> owned_;  // a deque does not move its elements
-};
+enum LineField : std::uint32_t { kLineFunctionId = 1, kLineNumber, kColumn };
+enum FunctionField : std::uint32_t { kFunctionId = 1, kName, kSystemName, kFile, kStartLine };
 
 // One encoding. The parts of the message are written one after the other. All nested messages use
 // the same scratch writers.
 class Encoding {
  public:
-  explicit Encoding(const ProfileView& view) : view_(view), profile_(view.profile()) {}
+  Encoding(const ProfileView& view, const PprofOptions& options)
+      : view_(view),
+        profile_(view.profile()),
+        options_(options),
+        mappings_(profile_.modules.size()),
+        functions_(view.function_count()) {}
 
   absl::Status Run() {
     WriteValueTypes();
+    WriteLocations();
     WriteMappings();
     WriteFunctions();
-    WriteLocations();
     WriteHead();
     EncodeLabels();
     if (absl::Status status = WriteSamples(); !status.ok()) return status;
@@ -110,13 +94,21 @@ class Encoding {
   void WriteMappings();
   void WriteFunctions();
   void WriteLocations();
+  void WriteLine(const SourceLine& line);
   void WriteHead();
+  void WriteLabel(std::uint32_t key, const Label& label);
+  void EncodeCommonLabels(const LabelSet& set);
   void EncodeLabels();
+  void WriteSample(std::uint32_t sample, std::span<const std::int64_t> values,
+                   std::int64_t time_ns);
   absl::Status WriteSamples();
 
   const ProfileView& view_;
   const Profile& profile_;
-  StringTable strings_;
+  const PprofOptions& options_;
+  internal::Numbers mappings_;
+  internal::Numbers functions_;
+  internal::StringTable strings_;
   internal::ProtoWriter message_;
   internal::ProtoWriter scratch_;
   internal::ProtoWriter inner_;
@@ -136,47 +128,63 @@ void Encoding::WriteValueTypes() {
 }
 
 void Encoding::WriteMappings() {
-  for (std::size_t i = 0; i < profile_.modules.size(); ++i) {
-    const Module& module = profile_.modules[i];
+  for (const std::size_t module_index : mappings_.used()) {
+    const Module& module = profile_.modules[module_index];
+    const ModuleSymbols& symbols = view_.SymbolsOf(module_index);
     scratch_.Clear();
-    scratch_.Field(kMappingId, i + 1);
+    scratch_.Field(kMappingId, mappings_.Use(module_index));
     scratch_.Field(kStart, module.start);
     scratch_.Field(kLimit, module.limit);
     scratch_.Field(kFileOffset, module.file_offset);
     scratch_.Field(kFilename, strings_.Index(module.path));
     scratch_.Field(kBuildId, strings_.Index(module.build_id));
-    scratch_.Field(kHasFunctions, view_.IsNamed(i) ? 1 : 0);
+    scratch_.Field(kHasFunctions, symbols.functions ? 1 : 0);
+    scratch_.Field(kHasFilenames, symbols.files ? 1 : 0);
+    scratch_.Field(kHasLineNumbers, symbols.lines ? 1 : 0);
+    scratch_.Field(kHasInlineFrames, symbols.lines ? 1 : 0);
     message_.Message(kMapping, scratch_.bytes());
   }
 }
 
 void Encoding::WriteFunctions() {
-  for (std::size_t i = 0; i < view_.function_count(); ++i) {
-    const FunctionName function = view_.function(i);
+  for (const std::size_t index : functions_.used()) {
+    const FunctionName function = view_.function(index);
     scratch_.Clear();
-    scratch_.Field(kFunctionId, i + 1);
-    scratch_.Field(kName, strings_.Index(function.name));
-    scratch_.Field(kSystemName, strings_.Index(function.system_name));
+    scratch_.Field(kFunctionId, functions_.Use(index));
+    if (options_.full_names) {
+      scratch_.Field(kName, strings_.Index(function.name));
+      scratch_.Field(kSystemName, strings_.Index(function.system_name));
+    } else {
+      scratch_.Field(kName, strings_.IndexOwned(ShortFunctionName(function.name)));
+      scratch_.Field(kSystemName, strings_.Index(function.name));
+    }
+    scratch_.Field(kFile, strings_.Index(function.file));
+    scratch_.Field(kStartLine, function.line);
     message_.Message(kFunction, scratch_.bytes());
   }
 }
 
 void Encoding::WriteLocations() {
+  if (!profile_.modules.empty() && profile_.modules[0].kind == ModuleKind::kProgram)
+    mappings_.Use(0);
   for (std::uint32_t i = 0; i < profile_.frames.size(); ++i) {
     const Frame& frame = profile_.frames[i];
     const std::uint32_t module = view_.ModuleOf(i);
-    const std::uint32_t function = view_.FunctionOf(i);
     scratch_.Clear();
     scratch_.Field(kId, std::uint64_t{i} + 1);
-    if (module != ProfileView::kNone) scratch_.Field(kLocationMappingId, std::uint64_t{module} + 1);
+    if (module != ProfileView::kNone) scratch_.Field(kLocationMappingId, mappings_.Use(module));
     if (!frame.is_pseudo()) scratch_.Field(kAddress, frame.address);
-    if (function != ProfileView::kNone) {
-      inner_.Clear();
-      inner_.Field(kLineFunctionId, std::uint64_t{function} + 1);
-      scratch_.Message(kLine, inner_.bytes());
-    }
+    view_.VisitLines(i, [this](const SourceLine& line) { WriteLine(line); });
     message_.Message(kLocation, scratch_.bytes());
   }
+}
+
+void Encoding::WriteLine(const SourceLine& line) {
+  inner_.Clear();
+  inner_.Field(kLineFunctionId, functions_.Use(line.function));
+  inner_.Field(kLineNumber, line.line);
+  inner_.Field(kColumn, line.column);
+  scratch_.Message(kLine, inner_.bytes());
 }
 
 void Encoding::WriteHead() {
@@ -194,38 +202,84 @@ void Encoding::WriteHead() {
   }
 }
 
+void Encoding::WriteLabel(std::uint32_t key, const Label& label) {
+  scratch_.Clear();
+  scratch_.Field(kKey, key);
+  if (const auto* const number = std::get_if<std::int64_t>(&label.value)) {
+    scratch_.Field(kNumber, static_cast<std::uint64_t>(*number));
+  } else {
+    scratch_.Field(kText, strings_.Index(std::get<std::string>(label.value)));
+  }
+  labels_.Message(kLabel, scratch_.bytes());
+}
+
+// If two keys become equal, the first is taken: pprof expects one value for each key.
+void Encoding::EncodeCommonLabels(const LabelSet& set) {
+  std::vector<std::uint32_t> keys;
+  for (const Label& label : set.labels()) {
+    std::string text = label.key;
+    std::ranges::replace(text, ' ', '_');
+    const std::uint32_t key = strings_.IndexOwned(std::move(text));
+    if (std::ranges::find(keys, key) != keys.end()) continue;
+    keys.push_back(key);
+    const auto* const number = std::get_if<std::int64_t>(&label.value);
+    if (number != nullptr && label.key == kThreadIdLabel) {
+      scratch_.Clear();
+      scratch_.Field(kKey, key);
+      scratch_.Field(kText, strings_.IndexOwned(absl::StrCat(*number)));
+      labels_.Message(kLabel, scratch_.bytes());
+    } else {
+      WriteLabel(key, label);
+    }
+  }
+}
+
 void Encoding::EncodeLabels() {
   label_offsets_.reserve(profile_.label_sets.size() + 1);
   label_offsets_.push_back(0);
   for (const LabelSet& set : profile_.label_sets) {
-    for (const Label& label : set.labels()) {
-      scratch_.Clear();
-      scratch_.Field(kKey, strings_.Index(label.key));
-      if (const auto* const number = std::get_if<std::int64_t>(&label.value)) {
-        scratch_.Field(kNumber, static_cast<std::uint64_t>(*number));
-      } else {
-        scratch_.Field(kText, strings_.Index(std::get<std::string>(label.value)));
-      }
-      labels_.Message(kLabel, scratch_.bytes());
+    if (options_.labels == PprofLabels::kDatadog) {
+      for (const Label& label : set.labels()) WriteLabel(strings_.Index(label.key), label);
+    } else {
+      EncodeCommonLabels(set);
     }
     label_offsets_.push_back(labels_.size());
   }
 }
 
+void Encoding::WriteSample(std::uint32_t sample, std::span<const std::int64_t> values,
+                           std::int64_t time_ns) {
+  inner_.Clear();
+  view_.VisitStack(sample,
+                   [this](std::uint32_t frame) { inner_.Varint(std::uint64_t{frame} + 1); });
+  scratch_.Clear();
+  scratch_.Bytes(kLocationId, inner_.bytes());
+  inner_.Clear();
+  for (const std::int64_t value : values) inner_.Varint(static_cast<std::uint64_t>(value));
+  scratch_.Bytes(kValue, inner_.bytes());
+  const std::size_t set = profile_.samples[sample].labels;
+  scratch_.Raw(
+      labels_.bytes().substr(label_offsets_[set], label_offsets_[set + 1] - label_offsets_[set]));
+  if (time_ns != 0) {
+    inner_.Clear();
+    inner_.Field(kKey, strings_.Index("end_timestamp_ns"));
+    inner_.Field(kNumber, static_cast<std::uint64_t>(time_ns));
+    scratch_.Message(kLabel, inner_.bytes());
+  }
+  message_.Message(kSample, scratch_.bytes());
+}
+
 absl::Status Encoding::WriteSamples() {
-  for (std::size_t i = 0; i < profile_.samples.size(); ++i) {
-    inner_.Clear();
-    view_.VisitStack(i, [this](std::uint32_t frame) { inner_.Varint(std::uint64_t{frame} + 1); });
-    scratch_.Clear();
-    scratch_.Bytes(kLocationId, inner_.bytes());
-    inner_.Clear();
-    for (const std::int64_t value : profile_.Values(i))
-      inner_.Varint(static_cast<std::uint64_t>(value));
-    scratch_.Bytes(kValue, inner_.bytes());
-    const std::size_t set = profile_.samples[i].labels;
-    scratch_.Raw(
-        labels_.bytes().substr(label_offsets_[set], label_offsets_[set + 1] - label_offsets_[set]));
-    message_.Message(kSample, scratch_.bytes());
+  if (options_.moments) {
+    const internal::SampleParts parts(profile_);
+    for (const internal::SamplePart& part : parts.parts()) {
+      WriteSample(part.sample, part.values, part.time_ns);
+      if (message_.size() > PprofEncoder::kMaxMessageBytes) return TooLong();
+    }
+    return absl::OkStatus();
+  }
+  for (std::uint32_t i = 0; i < profile_.samples.size(); ++i) {
+    WriteSample(i, profile_.Values(i), 0);
     if (message_.size() > PprofEncoder::kMaxMessageBytes) return TooLong();
   }
   return absl::OkStatus();
@@ -243,7 +297,7 @@ absl::StatusOr<std::string> PprofEncoder::EncodeUncompressed(const Profile& prof
                                                              const Symbols& symbols) {
   const absl::StatusOr<ProfileView> view = ProfileView::Make(profile, symbols);
   if (!view.ok()) return view.status();
-  Encoding encoding(*view);
+  Encoding encoding(*view, options_);
   if (absl::Status status = encoding.Run(); !status.ok()) return status;
   return encoding.Take();
 }

@@ -1,7 +1,7 @@
 #include "strobe/encode/profile_view.h"
 
 #include <algorithm>
-#include <array>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -84,13 +84,6 @@ std::size_t PseudoFrameIndex(const Frame& frame) {
 
 std::string Hex(Address address) { return absl::StrCat("0x", absl::Hex(address)); }
 
-// A path without its directories. The name of generated code is not a path, and stays whole.
-std::string_view BaseName(const Module& module) {
-  const std::string_view path = module.path;
-  if (module.code_number != 0) return path;
-  return path.substr(path.find_last_of(module.pdata_address != 0 ? "/\\" : "/") + 1);
-}
-
 }  // namespace
 
 absl::StatusOr<ProfileView> ProfileView::Make(const Profile& profile, const Symbols& symbols) {
@@ -101,35 +94,60 @@ absl::StatusOr<ProfileView> ProfileView::Make(const Profile& profile, const Symb
 }
 
 ProfileView::ProfileView(const Profile& profile, const Symbols& symbols)
-    : profile_(&profile), symbols_(&symbols) {
-  std::array<std::uint32_t, kPseudoFrameCount + 1> pseudo;
-  pseudo.fill(kNone);
-  std::vector<bool> has_frames(profile.modules.size());
-  is_named_.assign(profile.modules.size(), true);
+    : profile_(&profile), symbols_(&symbols), module_functions_(profile.modules.size(), kNone) {
   functions_.reserve(profile.frames.size());
-  for (std::size_t i = 0; i < profile.frames.size(); ++i) {
-    const Frame& frame = profile.frames[i];
-    if (frame.is_pseudo()) {
-      const std::size_t index = PseudoFrameIndex(frame);
-      if (pseudo[index] == kNone) {
-        pseudo[index] = static_cast<std::uint32_t>(function_count());
-        pseudo_functions_.push_back(PseudoFrameName(static_cast<PseudoFrame>(index)));
-      }
-      functions_.push_back(pseudo[index]);
-      continue;
-    }
-    const std::uint32_t function = symbols.frames.empty() ? kNone : symbols.frames[i].function;
-    functions_.push_back(function);
-    if (frame.module == Frame::kNoModule) continue;
-    has_frames[frame.module] = true;
-    if (function == kNone || !symbols.functions[function].resolved) is_named_[frame.module] = false;
+  for (std::uint32_t i = 0; i < profile.frames.size(); ++i) functions_.push_back(FindFunction(i));
+  CheckModules();
+}
+
+std::uint32_t ProfileView::OwnFunction(std::string name) {
+  const auto next = static_cast<std::uint32_t>(function_count());
+  const auto [place, is_new] = own_numbers_.try_emplace(std::move(name), next);
+  if (is_new) own_functions_.push_back(place->first);
+  return place->second;
+}
+
+std::uint32_t ProfileView::FindFunction(std::uint32_t frame) {
+  const Frame& place = profile_->frames[frame];
+  if (place.is_pseudo())
+    return OwnFunction(
+        std::string(PseudoFrameName(static_cast<PseudoFrame>(PseudoFrameIndex(place)))));
+  const std::uint32_t function =
+      symbols_->frames.empty() ? kNone : symbols_->frames[frame].function;
+  if (function == kNone || symbols_->functions[function].resolved) return function;
+  const std::uint32_t module = ModuleOf(frame);
+  if (module == kNone || profile_->modules[module].kind == ModuleKind::kGeneratedCode)
+    return function;
+  if (module_functions_[module] == kNone) {
+    const std::string name(BaseName(module));
+    module_functions_[module] =
+        OwnFunction(name.starts_with('[') ? name : absl::StrCat("[", name, "]"));
   }
-  for (std::size_t i = 0; i < has_frames.size(); ++i) is_named_[i] = is_named_[i] && has_frames[i];
+  return module_functions_[module];
+}
+
+void ProfileView::CheckModules() {
+  std::vector<bool> has_frames(profile_->modules.size());
+  module_symbols_.assign(profile_->modules.size(), {true, true, true});
+  for (std::uint32_t i = 0; i < profile_->frames.size(); ++i) {
+    const Frame& frame = profile_->frames[i];
+    if (frame.is_pseudo() || frame.module == Frame::kNoModule) continue;
+    has_frames[frame.module] = true;
+    ModuleSymbols& symbols = module_symbols_[frame.module];
+    const SourceLine line = LineOf(i);
+    symbols.functions = symbols.functions && line.function != kNone;
+    symbols.files =
+        symbols.files && line.function != kNone && !function(line.function).file.empty();
+    symbols.lines = symbols.lines && line.line != 0;
+  }
+  for (std::size_t i = 0; i < has_frames.size(); ++i) {
+    if (!has_frames[i]) module_symbols_[i] = {};
+  }
 }
 
 FunctionName ProfileView::function(std::size_t index) const {
   if (index >= symbols_->functions.size()) {
-    const std::string_view name = pseudo_functions_[index - symbols_->functions.size()];
+    const std::string_view name = own_functions_[index - symbols_->functions.size()];
     return {.name = name, .system_name = name};
   }
   const FunctionSymbol& function = symbols_->functions[index];
@@ -161,13 +179,21 @@ std::uint32_t ProfileView::ModuleOf(std::uint32_t frame) const {
   return is_inside ? place.module : kNone;
 }
 
+// The name of generated code is not a path, and stays whole.
+std::string_view ProfileView::BaseName(std::size_t module) const {
+  const Module& place = profile_->modules[module];
+  const std::string_view path = place.path;
+  if (place.kind == ModuleKind::kGeneratedCode) return path;
+  return path.substr(path.find_last_of(place.format == ImageFormat::kPe ? "/\\" : "/") + 1);
+}
+
 std::string ProfileView::FrameText(std::uint32_t frame) const {
   if (functions_[frame] != kNone) return ValidUtf8(function(functions_[frame]).name);
   const Address address = profile_->frames[frame].address;
   const std::uint32_t index = ModuleOf(frame);
   if (index == kNone) return Hex(address);
-  const Module& module = profile_->modules[index];
-  return absl::StrCat(ValidUtf8(BaseName(module)), "+", Hex(address - module.load_bias));
+  return absl::StrCat(ValidUtf8(BaseName(index)), "+",
+                      Hex(address - profile_->modules[index].load_bias));
 }
 
 }  // namespace strobe

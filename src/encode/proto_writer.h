@@ -36,9 +36,22 @@ class ProtoWriter {
 
   // An integer or bool field. A negative int64 is the varint of its two's complement.
   void Field(std::uint32_t field, std::uint64_t value) {
-    if (value == 0) return;
+    if (value != 0) Present(field, value);
+  }
+
+  // An integer field of a oneof, which also says that it is there.
+  void Present(std::uint32_t field, std::uint64_t value) {
     Varint(field << 3 | kWireVarint);
     Varint(value);
+  }
+
+  // A field of type fixed64.
+  void Fixed64(std::uint32_t field, std::uint64_t value) {
+    if (value == 0) return;
+    Varint(field << 3 | kWireFixed64);
+    Reserve(sizeof(value));
+    for (std::size_t i = 0; i < sizeof(value); ++i)
+      buffer_[size_++] = static_cast<char>(value >> (8 * i));
   }
 
   // A field of type string, bytes or packed, or a message that is never empty.
@@ -64,6 +77,7 @@ class ProtoWriter {
 
  private:
   static constexpr std::uint32_t kWireVarint = 0;
+  static constexpr std::uint32_t kWireFixed64 = 1;
   static constexpr std::uint32_t kWireBytes = 2;
   static constexpr std::size_t kMaxVarintBytes = 10;
   static constexpr std::size_t kFirstBytes = 256;

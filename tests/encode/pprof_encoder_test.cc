@@ -29,8 +29,9 @@ using ::testing::IsEmpty;
 using ::testing::StartsWith;
 
 // What Encode wrote, read back; the test fails where it cannot be read or is not valid.
-PprofProfile EncodeAndRead(const SampleProfile& sample) {
-  const absl::StatusOr<std::string> bytes = PprofEncoder().Encode(sample.profile, sample.symbols);
+PprofProfile EncodeAndRead(const SampleProfile& sample, const PprofOptions& options = {}) {
+  const absl::StatusOr<std::string> bytes =
+      PprofEncoder(options).Encode(sample.profile, sample.symbols);
   EXPECT_TRUE(bytes.ok()) << bytes.status().ToString();
   if (!bytes.ok()) return {};
   const std::optional<PprofProfile> read = ReadPprof(*bytes);
@@ -64,8 +65,8 @@ TEST(PprofEncoderTest, EveryRowComesBackWithItsStackValuesAndThread) {
       EXPECT_THAT(read.samples[i].values, ::testing::ElementsAreArray(profile.Values(i)))
           << sample.name << " " << i;
       auto labels = Labels(read.samples[i]);
-      EXPECT_EQ(labels["thread id"].first, profile.Labels(i).Number("thread id"));
-      EXPECT_EQ(labels["thread name"].second, profile.Labels(i).Text("thread name"));
+      EXPECT_EQ(labels["thread_id"].second, std::to_string(profile.Labels(i).Number("thread id")));
+      EXPECT_EQ(labels["thread_name"].second, profile.Labels(i).Text("thread name"));
     }
     for (std::size_t i = 0; i < profile.frames.size(); ++i) {
       const Frame& frame = profile.frames[i];
@@ -91,23 +92,53 @@ TEST(PprofEncoderTest, HeadSaysWhatWasMeasuredAndWhen) {
 
 TEST(PprofEncoderTest, NamesOfCodeAndOfPseudoFrames) {
   const PprofProfile read = EncodeAndRead(SmallProfile());
-  EXPECT_THAT(read.Stack(read.samples[1]),
-              ElementsAre("sample_write", "sample::Busy(int, std::vector<int> const&)", "main"));
-  EXPECT_THAT(read.Stack(read.samples[3]), ElementsAre("libsample.so.6+0x54321", "main"));
+  EXPECT_THAT(read.Stack(read.samples[1]), ElementsAre("sample_write", "sample::Busy", "main"));
+  EXPECT_THAT(read.Stack(read.samples[3]), ElementsAre("[libsample.so.6]", "main"));
+  EXPECT_EQ(read.locations[3].address, 0x7F0000054321U);
   EXPECT_THAT(read.Stack(read.samples[4]), ElementsAre("", "main"))
       << "code without a name keeps its address alone";
   EXPECT_THAT(read.Stack(read.samples[6]), IsEmpty());
-  EXPECT_THAT(read.Stack(read.samples[7]),
-              ElementsAre("sample::Busy(int, std::vector<int> const&)", "[truncated]"));
+  EXPECT_THAT(read.Stack(read.samples[7]), ElementsAre("sample::Busy", "[truncated]"));
   for (const char* name : {"[broken stack]", "[no unwind info]", "[lost]", "[residual]",
                            "[overflow]", "[coroutine]"}) {
     EXPECT_THAT(read.strings, Contains(name));
   }
-  EXPECT_EQ(read.functions[1].system_name, "_ZN6sample4BusyEiRKSt6vectorIiSaIiEE");
+  EXPECT_EQ(read.functions[1].system_name, "sample::Busy(int, std::vector<int> const&)");
   EXPECT_EQ(read.samples[11].values[1], 3'000'000);
 }
 
-TEST(PprofEncoderTest, MappingsClaimFunctionsOnlyWhereAllWereFound) {
+TEST(PprofEncoderTest, OverloadsDifferInTheirSystemNames) {
+  SampleProfile sample = SmallProfile();
+  sample.symbols.functions[2].name = "sample::Busy(char)";
+  const PprofProfile read = EncodeAndRead(sample);
+  EXPECT_EQ(read.functions[1].name, read.functions[2].name);
+  EXPECT_EQ(read.functions[2].system_name, "sample::Busy(char)");
+}
+
+TEST(PprofEncoderTest, FullNamesOnRequest) {
+  const PprofProfile read = EncodeAndRead(SmallProfile(), {.full_names = true});
+  EXPECT_EQ(read.functions[1].name, "sample::Busy(int, std::vector<int> const&)");
+  EXPECT_EQ(read.functions[1].system_name, "_ZN6sample4BusyEiRKSt6vectorIiSaIiEE");
+}
+
+TEST(PprofEncoderTest, LinesAndInlinedFunctionsInnermostFirst) {
+  const PprofProfile read = EncodeAndRead(DetailedProfile());
+  EXPECT_THAT(read.Stack(read.samples[0]),
+              ElementsAre("sample::Step", "sample::Loop", "sample::Busy", "main"));
+  const std::vector<PprofProfile::Line>& lines = read.locations[1].lines;
+  ASSERT_EQ(lines.size(), 3U);
+  EXPECT_EQ(lines[0].line, 6);
+  EXPECT_EQ(lines[0].column, 9);
+  EXPECT_EQ(lines[1].line, 8);
+  EXPECT_EQ(lines[2].line, 25);
+  EXPECT_EQ(lines[2].column, 3);
+  const PprofProfile::Function& busy = read.functions.at(lines[2].function - 1);
+  EXPECT_EQ(busy.filename, "/src/sample/busy.cc");
+  EXPECT_EQ(busy.start_line, 20);
+  EXPECT_EQ(read.functions.at(lines[1].function - 1).filename, "/src/sample/w\xC3\xB6rk.h");
+}
+
+TEST(PprofEncoderTest, MappingsClaimWhatWasLookedUpForEachLocation) {
   const PprofProfile read = EncodeAndRead(SmallProfile());
   ASSERT_EQ(read.mappings.size(), 2U);
   EXPECT_EQ(read.mappings[0].filename, "/opt/sample/bin/sample_program");
@@ -116,19 +147,73 @@ TEST(PprofEncoderTest, MappingsClaimFunctionsOnlyWhereAllWereFound) {
   EXPECT_EQ(read.mappings[0].file_offset, 0x1000U);
   EXPECT_EQ(read.mappings[0].build_id, "00112233445566778899aabbccddeeff00112233");
   EXPECT_TRUE(read.mappings[0].has_functions);
-  EXPECT_FALSE(read.mappings[1].has_functions)
-      << "one of its functions is unknown: pprof shall look for it";
+  EXPECT_TRUE(read.mappings[1].has_functions) << "pprof must not look again for what is not there";
+  EXPECT_FALSE(read.mappings[0].has_filenames);
+  const PprofProfile detailed = EncodeAndRead(DetailedProfile());
+  EXPECT_TRUE(detailed.mappings[0].has_filenames);
+  EXPECT_TRUE(detailed.mappings[0].has_line_numbers);
+  EXPECT_TRUE(detailed.mappings[0].has_inline_frames);
+  EXPECT_TRUE(detailed.mappings[1].has_functions);
+  EXPECT_FALSE(detailed.mappings[1].has_filenames || detailed.mappings[1].has_line_numbers ||
+               detailed.mappings[1].has_inline_frames);
   const PprofProfile bare = EncodeAndRead(UnsymbolizedProfile());
   EXPECT_FALSE(bare.mappings[0].has_functions);
   EXPECT_FALSE(bare.mappings[1].has_functions);
   EXPECT_THAT(bare.strings, Contains("[truncated]")) << "pseudo-frames need no symbolizer";
 }
 
-TEST(PprofEncoderTest, MappingWithoutLocationsClaimsNothing) {
+TEST(PprofEncoderTest, OnlyTheProgramIsAMappingWithoutLocations) {
   SampleProfile sample = SmallProfile();
-  sample.profile.modules.push_back(
-      {0x7F1000000000, 0x7F1000001000, 0, 0, "/usr/lib/libidle.so", ""});
-  EXPECT_FALSE(EncodeAndRead(sample).mappings[2].has_functions);
+  Profile& profile = sample.profile;
+  profile.modules.insert(profile.modules.begin() + 1,
+                         {0x7E0000000000, 0x7E0000001000, 0, 0, "/usr/lib/libidle.so", ""});
+  for (Frame& frame : profile.frames) {
+    if (frame.module == 0) frame.module = Frame::kNoModule;
+    if (frame.module == 1) frame.module = 2;
+  }
+  const PprofProfile read = EncodeAndRead(sample);
+  ASSERT_EQ(read.mappings.size(), 2U);
+  EXPECT_EQ(read.mappings[0].filename, "/opt/sample/bin/sample_program");
+  EXPECT_FALSE(read.mappings[0].has_functions) << "it claims nothing";
+  EXPECT_EQ(read.mappings[1].filename, "/usr/lib/libsample.so.6");
+  EXPECT_EQ(read.locations[2].mapping, 2U);
+}
+
+TEST(PprofEncoderTest, LabelsOfThePrograms) {
+  SampleProfile sample = SmallProfile();
+  sample.profile.label_sets[0] = LabelSet({{"request", std::string("checkout")},
+                                           {"batch size", std::int64_t{-7}},
+                                           {"thread_id", std::string("mine")}})
+                                     .Joined(sample.profile.label_sets[0]);
+  auto common = Labels(EncodeAndRead(sample).samples[0]);
+  EXPECT_EQ(common["request"].second, "checkout");
+  EXPECT_EQ(common["batch_size"].first, -7);
+  EXPECT_EQ(common["thread_id"].second, "4242") << "a key has one value";
+  auto datadog = Labels(EncodeAndRead(sample, {.labels = PprofLabels::kDatadog}).samples[0]);
+  EXPECT_EQ(datadog["thread id"].first, 4242);
+  EXPECT_EQ(datadog["thread name"].second, "main");
+  EXPECT_EQ(datadog["batch size"].first, -7);
+  EXPECT_EQ(datadog["thread_id"].second, "mine");
+}
+
+TEST(PprofEncoderTest, MomentsAreSamplesOfTheirOwnOnRequest) {
+  const SampleProfile sample = DetailedProfile();
+  const PprofProfile sums = EncodeAndRead(sample);
+  const PprofProfile read = EncodeAndRead(sample, {.moments = true});
+  ASSERT_EQ(read.samples.size(), sample.profile.moments.size() + sample.profile.samples.size());
+  for (std::size_t i = 0; i < sample.profile.moments.size(); ++i) {
+    EXPECT_EQ(Labels(read.samples[i])["end_timestamp_ns"].first, sample.profile.moments[i].time_ns);
+    EXPECT_THAT(read.samples[i].values, ElementsAre(1, 10'000'000, 0));
+  }
+  EXPECT_FALSE(Labels(read.samples.back()).contains("end_timestamp_ns"));
+  for (std::size_t column = 0; column < 3; ++column) {
+    const auto sum = [column](const PprofProfile& profile) {
+      std::int64_t total = 0;
+      for (const PprofProfile::Sample& one : profile.samples) total += one.values[column];
+      return total;
+    };
+    EXPECT_EQ(sum(read), sum(sums));
+  }
 }
 
 TEST(PprofEncoderTest, AddressOutsideItsModuleIsNotWrittenIntoTheMapping) {

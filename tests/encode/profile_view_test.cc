@@ -36,18 +36,20 @@ TEST(ProfileViewTest, AcceptsEveryProfileThatAnEncoderMust) {
   EXPECT_EQ(view->function_count(), 0U);
 }
 
-TEST(ProfileViewTest, FunctionsOfPseudoFramesFollowThoseOfTheSymbols) {
+TEST(ProfileViewTest, FunctionsOfPseudoFramesAndLibrariesFollowThoseOfTheSymbols) {
   const SampleProfile sample = SmallProfile();
   const auto view = ProfileView::Make(sample.profile, sample.symbols);
   ASSERT_TRUE(view.ok()) << view.status();
-  ASSERT_EQ(view->function_count(), 4 + kPseudoFrameCount);
+  ASSERT_EQ(view->function_count(), 4 + 1 + kPseudoFrameCount);
   EXPECT_EQ(view->function(1).name, "sample::Busy(int, std::vector<int> const&)");
   EXPECT_EQ(view->function(1).system_name, "_ZN6sample4BusyEiRKSt6vectorIiSaIiEE");
-  EXPECT_EQ(view->function(4).name, "[truncated]");
-  EXPECT_EQ(view->function(4).system_name, "[truncated]");
+  EXPECT_EQ(view->function(4).name, "[libsample.so.6]");
+  EXPECT_EQ(view->function(5).name, "[truncated]");
+  EXPECT_EQ(view->function(5).system_name, "[truncated]");
   EXPECT_EQ(view->FunctionOf(1), 1U);
-  EXPECT_EQ(view->FunctionOf(4), ProfileView::kNone) << "the symbolizer has found no name";
-  EXPECT_EQ(view->FunctionOf(5), 4U);
+  EXPECT_EQ(view->FunctionOf(3), 4U) << "the symbolizer has found no name";
+  EXPECT_EQ(view->FunctionOf(4), ProfileView::kNone) << "no symbolizer has looked for a name";
+  EXPECT_EQ(view->FunctionOf(5), 5U);
 }
 
 TEST(ProfileViewTest, EqualPseudoFramesShareAFunctionAndUnknownOnesAreNamedSo) {
@@ -63,6 +65,35 @@ TEST(ProfileViewTest, EqualPseudoFramesShareAFunctionAndUnknownOnesAreNamedSo) {
   EXPECT_EQ(view->function(1).name, "[unknown]");
   EXPECT_EQ(view->FunctionOf(2), 0U);
   EXPECT_EQ(view->FunctionOf(3), 1U);
+}
+
+TEST(ProfileViewTest, CodeWithoutANameIsOneFunctionALibrary) {
+  SampleProfile sample = SmallProfile();
+  Profile& profile = sample.profile;
+  const auto add = [&](Address address, std::uint32_t module) {
+    profile.frames.push_back({address, module});
+    sample.symbols.frames.push_back({.function = 3});
+    return static_cast<std::uint32_t>(profile.frames.size() - 1);
+  };
+  Module vdso{.start = 0x8000, .limit = 0x9000, .path = "[vdso]", .build_id = {}};
+  vdso.kind = ModuleKind::kVdso;
+  Module again{.start = 0xA000, .limit = 0xB000, .path = "/other/libsample.so.6", .build_id = {}};
+  Module code{.start = 0xC000, .limit = 0xD000, .path = "a/b", .build_id = {}};
+  code.kind = ModuleKind::kGeneratedCode;
+  profile.modules.insert(profile.modules.end(), {vdso, again, code});
+  const std::uint32_t other = add(0x7F0000054322, 1);
+  const std::uint32_t in_vdso = add(0x8100, 2);
+  const std::uint32_t in_again = add(0xA100, 3);
+  const std::uint32_t in_code = add(0xC100, 4);
+  const std::uint32_t outside = add(0x100, 4);
+  const auto view = ProfileView::Make(profile, sample.symbols);
+  ASSERT_TRUE(view.ok()) << view.status();
+  EXPECT_EQ(view->FrameText(3), "[libsample.so.6]");
+  EXPECT_EQ(view->FunctionOf(other), view->FunctionOf(3));
+  EXPECT_EQ(view->FunctionOf(in_again), view->FunctionOf(3)) << "the name tells functions apart";
+  EXPECT_EQ(view->FrameText(in_vdso), "[vdso]");
+  EXPECT_EQ(view->FunctionOf(in_code), 3U) << "generated code has the symbolizer's name";
+  EXPECT_EQ(view->FunctionOf(outside), 3U);
 }
 
 TEST(ProfileViewTest, AFrameHasALineAndTheFunctionsInlinedThere) {
@@ -83,6 +114,17 @@ TEST(ProfileViewTest, AFrameHasALineAndTheFunctionsInlinedThere) {
   EXPECT_EQ(view->LineOf(4).function, ProfileView::kNone);
   EXPECT_EQ(view->LineOf(5).function, view->FunctionOf(5)) << "a pseudo-frame";
   EXPECT_THAT(view->InlinedAt(5), IsEmpty());
+  const auto names = [&](std::uint32_t frame) {
+    std::vector<std::string> result;
+    view->VisitLines(frame, [&](const SourceLine& visited) {
+      result.emplace_back(view->function(visited.function).name);
+    });
+    return result;
+  };
+  EXPECT_THAT(names(1), ElementsAre("sample::Step(int)", "sample::Loop<int>(int)",
+                                    "sample::Busy(int, std::vector<int> const&)"));
+  EXPECT_THAT(names(4), IsEmpty());
+  EXPECT_THAT(names(5), ElementsAre("[truncated]"));
 }
 
 TEST(ProfileViewTest, InlinedFunctionsAndMomentsMustExist) {
@@ -109,7 +151,6 @@ TEST(ProfileViewTest, ATextForEveryFrame) {
   const auto named = ProfileView::Make(sample.profile, sample.symbols);
   ASSERT_TRUE(named.ok()) << named.status();
   EXPECT_EQ(named->FrameText(0), "f?g");
-  EXPECT_EQ(named->FrameText(3), "libsample.so.6+0x54321");
   EXPECT_EQ(named->FrameText(4), "0xffffffff81000000");
   EXPECT_EQ(named->FrameText(5), "[truncated]");
 }
@@ -120,13 +161,13 @@ TEST(ProfileViewTest, WithoutSymbolsAFrameIsItsPlaceInItsModule) {
   profile.frames[2].address = profile.modules[1].limit;
   Module& generated = profile.modules.emplace_back(
       Module{.start = 0x9000, .limit = 0xA000, .load_bias = 0x9000, .path = "a/b", .build_id = {}});
-  generated.code_number = 1;
+  generated.kind = ModuleKind::kGeneratedCode;
   Module& windows = profile.modules.emplace_back(Module{.start = 0xB000,
                                                         .limit = 0xC000,
                                                         .load_bias = 0xA000,
                                                         .path = "C:\\x\\y.dll",
                                                         .build_id = {}});
-  windows.pdata_address = 0xB800;
+  windows.format = ImageFormat::kPe;
   const auto first_new = static_cast<std::uint32_t>(profile.frames.size());
   profile.frames.push_back({0x9012, 2});
   profile.frames.push_back({0xB012, 3});
@@ -139,17 +180,25 @@ TEST(ProfileViewTest, WithoutSymbolsAFrameIsItsPlaceInItsModule) {
   EXPECT_EQ(view->FrameText(first_new + 1), "y.dll+0x1012");
 }
 
-TEST(ProfileViewTest, AModuleIsNamedWhereEachOfItsFramesHasASymbol) {
-  SampleProfile sample = SmallProfile();
+TEST(ProfileViewTest, SymbolsOfAModuleGoAsFarAsThoseOfEachOfItsFrames) {
+  SampleProfile sample = DetailedProfile();
   sample.profile.modules.push_back({.start = 1, .limit = 2, .path = "idle", .build_id = {}});
   const auto view = ProfileView::Make(sample.profile, sample.symbols);
   ASSERT_TRUE(view.ok()) << view.status();
-  EXPECT_TRUE(view->IsNamed(0));
-  EXPECT_FALSE(view->IsNamed(1)) << "one of its functions has no symbol";
-  EXPECT_FALSE(view->IsNamed(2)) << "it has no frames";
+  EXPECT_TRUE(view->SymbolsOf(0).functions);
+  EXPECT_TRUE(view->SymbolsOf(0).files);
+  EXPECT_TRUE(view->SymbolsOf(0).lines);
+  EXPECT_TRUE(view->SymbolsOf(1).functions) << "the symbolizer has looked for each";
+  EXPECT_FALSE(view->SymbolsOf(1).files);
+  EXPECT_FALSE(view->SymbolsOf(1).lines);
+  EXPECT_FALSE(view->SymbolsOf(2).functions) << "it has no frames";
   EXPECT_EQ(view->ModuleOf(0), 0U);
   EXPECT_EQ(view->ModuleOf(4), ProfileView::kNone);
   EXPECT_EQ(view->ModuleOf(5), ProfileView::kNone) << "a pseudo-frame";
+  sample.symbols.frames[2].function = FrameSymbols::kNone;
+  const auto partly = ProfileView::Make(sample.profile, sample.symbols);
+  ASSERT_TRUE(partly.ok()) << partly.status();
+  EXPECT_FALSE(partly->SymbolsOf(1).functions);
 }
 
 TEST(ProfileViewTest, StacksGoFromTheLeafToTheRoot) {

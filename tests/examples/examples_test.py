@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Runs an example as a newcomer does, and holds what it prints to what it promises.
 
-usage: examples_test.py minimal|global|reference|own_parts|quickstart COMMAND...
+usage: examples_test.py minimal|global|reference|own_parts|formats|quickstart COMMAND...
 
 The command is the example, after what runs it where the system does not.
 """
 
 import gzip
+import json
 import os
 import pathlib
 import re
@@ -76,7 +77,7 @@ def stacks_of(path):
         names[location[1][0]] = [functions[fields(line)[1][0]] for line in location.get(4, [])]
     for sample in map(fields, profile[2]):
         labels = {strings[label[1][0]]: strings[label[2][0]] for label in map(fields, sample[3]) if 2 in label}
-        yield labels["thread name"], list(packed(sample[2]))[1], [name for id in packed(sample[1]) for name in names[id]]
+        yield labels["thread_name"], list(packed(sample[2]))[1], [name for id in packed(sample[1]) for name in names[id]]
 
 
 def check_stacks(path, output):
@@ -127,6 +128,19 @@ def test_own_parts(command, directory):
     check(not list(directory.iterdir()), "a file was written in spite of the own exporter")
 
 
+def test_formats(command, directory):
+    run(command, directory)
+    suffixes = {file.name.split(".", 3)[3]: file for file in (directory / "strobe-profiles").iterdir()}
+    check(set(suffixes) == {"pb.gz", "firefox.json.gz", "folded"}, f"unexpected files {suffixes}")
+    folded = suffixes["folded"].read_text()
+    check(re.match(r"[^;]+(;[^;]+)* \d+\n", folded), "no folded stacks", folded)
+    cpu_ns = sum(int(line.rsplit(" ", 1)[1]) for line in folded.splitlines())
+    check(cpu_ns == sum(value for _, value, _ in stacks_of(suffixes["pb.gz"])), "the formats differ in CPU time", folded)
+    firefox = json.loads(gzip.decompress(suffixes["firefox.json.gz"].read_bytes()))
+    weight_ms = sum(weight for thread in firefox["threads"] for weight in thread["samples"]["weight"])
+    check(round(weight_ms * 1e6) == cpu_ns, "the formats differ in CPU time", folded)
+
+
 def test_quickstart(command, directory):
     output = run([*command, "--seconds", "3", "--directory", "out"], directory).stdout
     path = output.splitlines()[-1]
@@ -158,7 +172,8 @@ def main():
     if len(sys.argv) < 3:
         sys.exit(__doc__)
     name, command = sys.argv[1], [*sys.argv[2:-1], os.path.abspath(sys.argv[-1])]
-    tests = {"minimal": [test_minimal], "global": [test_global], "reference": [test_reference], "own_parts": [test_own_parts], "quickstart": [test_quickstart, test_arguments]}[name]
+    tests = {"minimal": [test_minimal], "global": [test_global], "reference": [test_reference], "own_parts": [test_own_parts], "formats": [test_formats],
+             "quickstart": [test_quickstart, test_arguments]}[name]
     for test in tests:
         with tempfile.TemporaryDirectory() as directory:
             test(command, pathlib.Path(directory))

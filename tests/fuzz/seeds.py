@@ -232,6 +232,28 @@ def headers():
     return out
 
 
+def encode_inputs():
+    """Function names, and what encode_fuzz reads as a profile with a thread, a module, two frames, a label, a moment and symbols."""
+    def text(content):
+        return bytes([len(content)]) + content
+
+    def numbers(*values):
+        return struct.pack("<%dQ" % len(values), *values)
+
+    module = numbers(0x1000, 0x3000, 0x1000) + text(b"/lib/a.so") + text(b"00112233445566778899aabbccddeeff") + b"\1\0"
+    profile = b"\2\1" + numbers(10**18, 10**9, 10**7) + text(b"program") + b"\1" + module
+    profile += b"\2" + b"\0" + numbers(0x1010) + b"\0" + numbers(0x2010)  # frames
+    profile += b"\1" + text(b"request") + text(b"a;b") + text(b"size") + numbers(7) + b"\1" + text(b"main")  # labels
+    profile += b"\1" + b"\1" + text(b"main") + numbers(10**18, 0, 5 * 10**8)  # a thread
+    profile += b"\3" + b"\0\0" + b"\0\0" + b"\1\1"  # stacks
+    profile += b"\1" + b"\2\0" + numbers(3, 3 * 10**7) + b"\1" + b"\0" + numbers(10**18 + 10**6) + numbers(1, 10**7)
+    profile += b"\1" + text(b"void f<int>(int)") + text(b"_Z1fIiEvi") + b"\0" + text(b"f.cc") + b"\5"
+    profile += b"\1" + b"\0\6" + b"\1" + b"\0\7\0\1" + b"\0\x08\0\0"
+    names = [b"std::function<void (int)>::operator()(int) const", b"f(int)::{lambda(auto:1)#1}::operator()<int>(int) const [clone .cold]",
+             b"std::ostream& std::operator<< <std::char_traits<char> >(std::ostream&, char const*)", b"<A as B>::f::h0123456789abcdef"]
+    return {"profile": profile} | {"name%d" % number: name for number, name in enumerate(names)}
+
+
 def main():
     directory = pathlib.Path(sys.argv[1])
     eh_frame = {name: bytes([flags | 0x10]) + struct.pack("<HH", 0x400, 0x8) + frame for name, (flags, frame) in eh_frames().items()}
@@ -239,7 +261,7 @@ def main():
                "elf": {"library": elf_file(), "aarch64": elf_file(machine=183)},
                "pe": {"whole": pe_file(), "stripped": pe_file(symbols=False), "symbols": pe_file(exports=False, codeview=False),
                       "leaf": pe_file(symbols=False, frames=False)},
-               "pdata": images()}
+               "pdata": images(), "encode": encode_inputs()}
     for target, seeds in targets.items():
         (directory / target).mkdir(parents=True, exist_ok=True)
         paths = []

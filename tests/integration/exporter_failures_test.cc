@@ -221,7 +221,7 @@ class FileFailures : public ::testing::Test {
       EXPECT_EQ(CheckPprof(*profile), "") << entry.path();
       for (const PprofProfile::Sample& sample : profile->samples) {
         for (const PprofProfile::Label& label : sample.labels) {
-          if (label.key == "thread name" && label.text == "busy") sum += sample.values.at(1);
+          if (label.key == "thread_name" && label.text == "busy") sum += sample.values.at(1);
         }
       }
     }

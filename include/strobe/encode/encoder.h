@@ -15,11 +15,12 @@ namespace strobe {
 // The file suffixes of all encoders of this library; a new encoder adds its own. When old files are
 // removed, a file with any of these suffixes counts as a profile, whichever encoder the program
 // uses now.
-inline constexpr std::array<std::string_view, 1> kProfileFileSuffixes{".pb.gz"};
+inline constexpr std::array<std::string_view, 5> kProfileFileSuffixes{
+    ".pb.gz", ".folded", ".speedscope.json", ".firefox.json.gz", ".otlp"};
 
 // * Encode(profile, symbols) is pure and deterministic: equal input gives equal bytes, on any
-//   machine. It accepts every Profile whose indices are in range, also an empty one, and Symbols
-//   without frames.
+//   machine, where the same library compresses them. It accepts every Profile whose indices are in
+//   range, also an empty one, and Symbols without frames. The bytes are never empty.
 // * kFileSuffix is the format's usual end of a file name (".pb.gz"), kContentType its media type.
 // Called on the exporter's thread; errors are statuses. Made by its default constructor, unless
 // Parts has one.

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -13,13 +14,36 @@
 
 namespace strobe {
 
-// * Ids are small and sequential: location i + 1 is frame i, mapping i + 1 is module i, function i
-//   + 1 is Symbols::functions[i]; the functions of pseudo-frames come after those.
+// Which keys and values a reader expects of labels.
+enum class PprofLabels : std::uint8_t {
+  // For pprof, Pyroscope, Polar Signals and other readers: "thread_id" and "thread_name", both
+  // texts. Each space in a key is a '_', because Pyroscope hides keys with spaces. pprof prints
+  // numbers as floating point, and Pyroscope does not show them, so the id is a text.
+  kCommon,
+  // For Datadog's intake: the keys of the profile, "thread id" (a number) and "thread name".
+  kDatadog,
+};
+
+struct PprofOptions {
+  PprofLabels labels = PprofLabels::kCommon;
+  // False writes short names (see ShortFunctionName), and the full ones as system names. True
+  // writes full names, and those of the symbol table as system names.
+  bool full_names = false;
+  // True makes each moment a sample of its own, with the number label "end_timestamp_ns" (since
+  // 1970), for Datadog's timeline. What the moments of a row leave of it is one more sample.
+  bool moments = false;
+};
+
+// * Ids are small and sequential: location i + 1 is frame i. Mappings and functions are numbered in
+//   the order of their first use. The program is the first mapping; other modules are left out if
+//   no location lies in them.
 // * A location has a mapping only if its address lies in that mapping; a pseudo-frame has neither a
-//   mapping nor an address.
-// * A mapping has has_functions only if each of its locations has a real symbol. Without it, pprof
-//   looks up symbols by itself.
-// * Labels of a sample: "thread id" (number) and "thread name" (text, if the thread has a name).
+//   mapping nor an address. Code without a name keeps its address, and has the function
+//   "[libz.so.1]".
+// * The lines of a location are the functions inlined there, innermost first, and then its own.
+// * A mapping has has_functions if a name was looked up for each of its locations; has_filenames,
+//   or has_line_numbers and has_inline_frames, if files, or lines, are known for each. Without
+//   them, pprof looks up symbols by itself and replaces names.
 // * The comments hold the profiler's account, as text for people.
 // * Strings are made valid UTF-8: readers refuse a message with any string that is not.
 class PprofEncoder {
@@ -29,12 +53,18 @@ class PprofEncoder {
   // The longest message before compression. protobuf itself allows 2 GiB.
   static constexpr std::size_t kMaxMessageBytes = std::size_t{1} << 30;
 
-  // InvalidArgument if an index of the profile is out of range, ResourceExhausted if the message is
-  // too long.
+  PprofEncoder() = default;
+  explicit PprofEncoder(const PprofOptions& options) : options_(options) {}
+
+  // InvalidArgument if an index of the profile is out of range, OutOfRange if the message is too
+  // long, ResourceExhausted if there is no memory to compress it.
   absl::StatusOr<std::string> Encode(const Profile& profile, const Symbols& symbols);
 
   // The message itself, before gzip. pprof reads this as well.
   absl::StatusOr<std::string> EncodeUncompressed(const Profile& profile, const Symbols& symbols);
+
+ private:
+  PprofOptions options_;
 };
 static_assert(Encoder<PprofEncoder>);
 static_assert(PprofEncoder::kFileSuffix == kProfileFileSuffixes[0]);

@@ -29,15 +29,21 @@ struct PprofProfile {
   struct Mapping {
     std::uint64_t id = 0, start = 0, limit = 0, file_offset = 0;
     std::string filename, build_id;
-    bool has_functions = false;
+    bool has_functions = false, has_filenames = false, has_line_numbers = false;
+    bool has_inline_frames = false;
+  };
+  struct Line {
+    std::uint64_t function = 0;
+    std::int64_t line = 0, column = 0;
   };
   struct Location {
     std::uint64_t id = 0, mapping = 0, address = 0;
-    std::vector<std::uint64_t> functions;  // one per line
+    std::vector<Line> lines;  // innermost first
   };
   struct Function {
     std::uint64_t id = 0;
-    std::string name, system_name;
+    std::string name, system_name, filename;
+    std::int64_t start_line = 0;
   };
 
   std::vector<ValueType> sample_types;
@@ -57,9 +63,8 @@ struct PprofProfile {
     for (const std::uint64_t id : sample.locations) {
       for (const Location& location : locations) {
         if (location.id != id) continue;
-        if (location.functions.empty()) names.emplace_back();
-        for (const std::uint64_t function : location.functions)
-          names.push_back(FunctionName(function));
+        if (location.lines.empty()) names.emplace_back();
+        for (const Line& line : location.lines) names.push_back(FunctionName(line.function));
       }
     }
     return names;
@@ -89,9 +94,9 @@ inline std::string CheckPprof(const PprofProfile& profile) {
   for (const auto& location : profile.locations) {
     if (location.id == 0 || !locations.emplace(location.id, &location).second)
       return absl::StrCat("location id ", location.id);
-    for (const std::uint64_t function : location.functions) {
-      if (!functions.contains(function))
-        return absl::StrCat("location ", location.id, " names function ", function);
+    for (const auto& line : location.lines) {
+      if (!functions.contains(line.function))
+        return absl::StrCat("location ", location.id, " names function ", line.function);
     }
     if (location.mapping == 0) continue;
     const auto mapping = mappings.find(location.mapping);

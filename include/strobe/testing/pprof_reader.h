@@ -165,23 +165,27 @@ class PprofParser {
       if (field == 5) mapping.filename = Text(integer);
       if (field == 6) mapping.build_id = Text(integer);
       if (field == 7) mapping.has_functions = integer != 0;
+      if (field == 8) mapping.has_filenames = integer != 0;
+      if (field == 9) mapping.has_line_numbers = integer != 0;
+      if (field == 10) mapping.has_inline_frames = integer != 0;
     });
   }
 
   void ReadLocation(std::string_view message) {
     PprofProfile::Location& location = profile_.locations.emplace_back();
-    reader_.Message(
-        message, [&](std::uint64_t field, std::uint64_t integer, std::string_view bytes) {
-          if (field == 1) location.id = integer;
-          if (field == 2) location.mapping = integer;
-          if (field == 3) location.address = integer;
-          if (field != 4) return;
-          std::uint64_t& function = location.functions.emplace_back();
-          reader_.Message(
-              bytes, [&](std::uint64_t line_field, std::uint64_t line_integer, std::string_view) {
-                if (line_field == 1) function = line_integer;
-              });
-        });
+    reader_.Message(message, [&](std::uint64_t field, std::uint64_t integer,
+                                 std::string_view bytes) {
+      if (field == 1) location.id = integer;
+      if (field == 2) location.mapping = integer;
+      if (field == 3) location.address = integer;
+      if (field != 4) return;
+      PprofProfile::Line& line = location.lines.emplace_back();
+      reader_.Message(bytes, [&](std::uint64_t line_field, std::uint64_t value, std::string_view) {
+        if (line_field == 1) line.function = value;
+        if (line_field == 2) line.line = static_cast<std::int64_t>(value);
+        if (line_field == 3) line.column = static_cast<std::int64_t>(value);
+      });
+    });
   }
 
   void ReadFunction(std::string_view message) {
@@ -190,6 +194,8 @@ class PprofParser {
       if (field == 1) function.id = integer;
       if (field == 2) function.name = Text(integer);
       if (field == 3) function.system_name = Text(integer);
+      if (field == 4) function.filename = Text(integer);
+      if (field == 5) function.start_line = static_cast<std::int64_t>(integer);
     });
   }
 

@@ -113,6 +113,7 @@ inline SampleProfile SmallProfile() {
                       "00112233445566778899aabbccddeeff00112233"},
                      {0x7F0000000000, 0x7F0000100000, 0x26000, 0x7EFFFFFDA000,
                       "/usr/lib/libsample.so.6", "ffeeddccbbaa99887766554433221100ffeeddcc"}};
+  profile.modules[0].kind = ModuleKind::kProgram;
   ProfileBuilder builder(profile);
   builder.AddThread(4242, "main");
   builder.AddThread(4243, "w\xC3\xB6rker 1");
@@ -160,7 +161,8 @@ inline SampleProfile UnsymbolizedProfile() {
   return sample;
 }
 
-// SmallProfile with source lines, inlined functions, lives of threads and moments.
+// SmallProfile with source lines, inlined functions, labels that the program has set, lives of
+// threads and moments.
 inline SampleProfile DetailedProfile() {
   SampleProfile sample = SmallProfile();
   sample.name = "detailed";
@@ -184,6 +186,10 @@ inline SampleProfile DetailedProfile() {
   symbols.inlined = {{.function = inlined, .line = 6, .column = 9},
                      {.function = inlined + 1, .line = 8}};
   Profile& profile = sample.profile;
+  profile.samples[1].labels = static_cast<std::uint32_t>(profile.label_sets.size());
+  profile.label_sets.push_back(
+      LabelSet({{"request", std::string("check;out")}, {"batch size", std::int64_t{7}}})
+          .Joined(profile.label_sets[0]));
   for (ProfileThread& thread : profile.threads) {
     thread.begin_ns = profile.time_ns - 1'000'000'000;
     thread.cpu_ns = 900'000'000;
@@ -212,6 +218,7 @@ inline SampleProfile RandomProfile(std::size_t stack_count, std::size_t depth,
   constexpr Address kStart = 0x555500000000, kStep = 37;
   profile.modules = {{kStart, kStart + (frame_count + 1) * kStep, 0, kStart,
                       "/opt/sample/bin/sample_program", "0123456789abcdef"}};
+  profile.modules[0].kind = ModuleKind::kProgram;
   ProfileBuilder builder(profile);
   builder.AddThread(4242, "main");
   for (std::uint64_t i = 1; i <= 3; ++i) builder.AddThread(4242 + i, absl::StrCat("worker ", i));

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """end_to_end.py SESSION CHECKER: runs the program SESSION and looks at the profiles it leaves as a user would, with pprof.
 
-CHECKER is pprof_check/check.py, which finds the readers. Functions, threads and amounts in `pprof -top` are held to what the threads' own
+CHECKER is readers/google_pprof.py, which finds the readers. Functions, threads and amounts in `pprof -top` are held to what the threads' own
 clocks said. Exit status 77 when pprof is not here.
 """
 import glob
@@ -44,7 +44,7 @@ def total(rows):
 
 
 def check_thread(check, pprof, files, thread, function, cpu, wall):
-    only = "-tagfocus=thread name=^%s$" % thread
+    only = "-tagfocus=thread_name=^%s$" % thread
     for kind, (least, most) in (("cpu", cpu), ("wall", wall)):
         rows = top(pprof, files, kind, only)
         sampled = total(rows)
@@ -52,7 +52,7 @@ def check_thread(check, pprof, files, thread, function, cpu, wall):
     # The busy threads spend nearly all their CPU in one function, the waiting one nearly all its
     # time below another; a half is far off.
     rows = top(pprof, files, "wall" if thread == "waiting" else "cpu", only)
-    named = [value for name, value in rows.items() if re.match(r"([a-z ]+ )?strobe::testing::%s\b" % function, name)]
+    named = [value for name, value in rows.items() if name.startswith("strobe::testing::" + function)]
     column, bound = (1, wall[0]) if thread == "waiting" else (0, cpu[0])
     check(sum(value[column] for value in named) > bound / 2, "%s is busy in %s: %s" % (thread, function, rows))
 
@@ -85,6 +85,10 @@ def main(session, checker):
             expected += least_cpu
             check_thread(check, pprof, files, thread, function, (least_cpu, most_cpu), (least_wall, most_wall))
         check(total(top(pprof, files, "cpu")) >= expected, "the threads' sum")
+        # pprof must not look again for names, and so lose those that it does not find.
+        shown = [re.findall(r"% +(\S.*)$", pprof.report(files[-1], "-top", "-nodecount=1000", "-nodefraction=0", symbolize=mode), re.M)
+                 for mode in ("none", "local")]
+        check(len(shown[0]) > 1 and shown[0] == shown[1], "the names that pprof would look up: %s" % shown)
         tags = pprof.report(files[-1], "-tags")
         for thread in ("mixing", "waiting"):
             check(check_module.has_line(tags, thread), "%s in -tags" % thread)

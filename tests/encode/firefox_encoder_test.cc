@@ -1,0 +1,120 @@
+#include "strobe/encode/firefox_encoder.h"
+
+#include <cstdint>
+#include <limits>
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "strobe/testing/encoder_conformance.h"
+#include "strobe/testing/pprof_reader.h"
+#include "strobe/testing/profiles.h"
+
+namespace strobe::testing {
+
+INSTANTIATE_TYPED_TEST_SUITE_P(Firefox, EncoderConformance, FirefoxEncoder);
+
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// tests/readers opens the sample profiles in the Firefox Profiler itself.
+std::string Encode(const SampleProfile& sample, const FirefoxOptions& options = {}) {
+  const absl::StatusOr<std::string> text =
+      FirefoxEncoder(options).EncodeUncompressed(sample.profile, sample.symbols);
+  EXPECT_TRUE(text.ok()) << text.status();
+  return text.value_or("");
+}
+
+// The element of "threads" with `name`, up to its end.
+std::string ThreadOf(const std::string& text, const std::string& name) {
+  const std::size_t begin = text.find("\"name\":\"" + name + "\",\"isMainThread\"");
+  if (begin == std::string::npos) return "";
+  return text.substr(begin, text.find(R"({"processType")", begin) - begin);
+}
+
+TEST(FirefoxEncoderTest, UncompressedIsWhatTheGzipHolds) {
+  const SampleProfile sample = DetailedProfile();
+  EXPECT_EQ(Gunzip(*FirefoxEncoder().Encode(sample.profile, sample.symbols)), Encode(sample));
+}
+
+TEST(FirefoxEncoderTest, MomentsAreSamplesWithTheirTimesAndTheRestStandsAtTheEnd) {
+  const std::string worker = ThreadOf(Encode(DetailedProfile()), "w\xC3\xB6rker 1");
+  EXPECT_THAT(worker, HasSubstr(R"("time":[0,11,21,41,51,60000,60000,60000])"));
+  EXPECT_THAT(worker, HasSubstr(R"("stack":[null,null,3,null,3,3,5,32])"))
+      << "idle before and between the moments";
+  EXPECT_THAT(worker, HasSubstr(R"("weight":[0,0,10,0,10,30,10,10],"weightType":"tracing-ms")"));
+  EXPECT_THAT(worker, HasSubstr(R"("threadCPUDelta":[0,0,10000000,0,10000000,30000000,)"));
+}
+
+TEST(FirefoxEncoderTest, WithoutMomentsRowsFillTheThreadsLife) {
+  SampleProfile sample = SmallProfile();
+  sample.profile.threads[1].begin_ns = sample.profile.time_ns + 10'000'000'000;
+  const std::string text = Encode(sample);
+  const std::string worker = ThreadOf(text, "w\xC3\xB6rker 1");
+  // 50, 10 and 10 of 70 ms.
+  EXPECT_THAT(worker, HasSubstr(R"("time":[10000,45714.285714,52857.142857,60000])"));
+  EXPECT_THAT(worker, HasSubstr(R"("weight":[0,50,10,10])"));
+  EXPECT_THAT(text, HasSubstr(R"("registerTime":10000,"unregisterTime":null)"));
+}
+
+TEST(FirefoxEncoderTest, LivesAndLabelsAreMarkers) {
+  const std::string text = Encode(DetailedProfile());
+  const std::string main = ThreadOf(text, "main");
+  EXPECT_THAT(main, HasSubstr(R"({"type":"Thread","cpu":900000000,"samples":90})"));
+  EXPECT_THAT(main, HasSubstr(R"({"type":"Label","value":"check;out"})"));
+  // The thread, and each of two labels twice: for the samples at 11 and at 41 ms.
+  EXPECT_THAT(main, HasSubstr(R"("startTime":[0,1,1,31,31],"endTime":[60000,11,11,41,41])"));
+  EXPECT_THAT(text, HasSubstr(R"("batch size","request"])")) << "their names";
+  EXPECT_THAT(ThreadOf(text, "thread 4294967295"),
+              HasSubstr(R"("startTime":[2],"endTime":[5],"phase":[1])"));
+}
+
+TEST(FirefoxEncoderTest, LinesInlinedFunctionsLibrariesAndCategories) {
+  const std::string text = Encode(DetailedProfile());
+  EXPECT_THAT(text, HasSubstr(R"("inlineDepth":[0,0,1,2,0,0,)"));
+  EXPECT_THAT(text, HasSubstr(R"("line":[12,25,8,6,null,)"));
+  EXPECT_THAT(text, HasSubstr(R"("category":[1,1,1,1,2,2,0,)"));
+  EXPECT_THAT(text, HasSubstr(R"("nativeSymbol":[0,1,1,1,2,3,null,)"));
+  EXPECT_THAT(text, HasSubstr(R"("breakpadId":"33221100554477668899AABBCCDDEEFF0",)"
+                              R"("codeId":"00112233445566778899aabbccddeeff00112233")"));
+  EXPECT_THAT(text, HasSubstr(R"("address":[8755,13125,13125,13125,230212,500513,-1,)"))
+      << "in the library";
+}
+
+TEST(FirefoxEncoderTest, AnotherValueTypeOnRequest) {
+  const std::string counts = Encode(SmallProfile(), {.value_type = "samples"});
+  EXPECT_THAT(counts, HasSubstr(R"("weightType":"samples")"));
+  EXPECT_THAT(Encode(SmallProfile(), {.value_type = "wall"}),
+              HasSubstr(R"("weight":[0,300],"weightType":"tracing-ms")"));
+  const SampleProfile sample = SmallProfile();
+  EXPECT_EQ(FirefoxEncoder({.value_type = "alloc"})
+                .Encode(sample.profile, sample.symbols)
+                .status()
+                .code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
+TEST(FirefoxEncoderTest, TheSumsAndTheAccountAreInformation) {
+  const std::string text = Encode(SmallProfile());
+  EXPECT_THAT(text, HasSubstr(R"("label":"Sum of cpu","format":"string",)"
+                              R"("value":"1053000000 nanoseconds")"));
+  EXPECT_THAT(text, HasSubstr("99.50 Hz measured"));
+  EXPECT_THAT(text, HasSubstr(R"("symbolicated":true)"));
+  EXPECT_THAT(Encode(UnsymbolizedProfile()), HasSubstr(R"("symbolicated":false)"));
+}
+
+TEST(FirefoxEncoderTest, HostileTimesDoNoHarm) {
+  SampleProfile sample = DetailedProfile();
+  constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min();
+  sample.profile.moments[0].time_ns = kLeast;
+  sample.profile.threads[0].begin_ns = kLeast;
+  sample.profile.threads[1].end_ns = kLeast;
+  sample.profile.duration_ns = kLeast;
+  sample.profile.values[0] = kLeast;
+  EXPECT_THAT(Encode(sample), Not(::testing::IsEmpty()));
+}
+
+}  // namespace
+}  // namespace strobe::testing
