@@ -40,6 +40,11 @@ ExportJob* ExportQueue::Take(std::size_t output, std::uint64_t after) {
   return found->get();
 }
 
+bool ExportQueue::HasNewer(std::size_t output, std::uint64_t after) const {
+  return std::ranges::any_of(
+      jobs_, [&](const auto& job) { return job->number > after && job->waiting[output]; });
+}
+
 bool ExportQueue::Settle(ExportJob& job, std::size_t output, absl::StatusOr<std::string> sent) {
   OutputStats& account = accounts_[output];
   job.in_use.reset(output);

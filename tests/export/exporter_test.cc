@@ -40,6 +40,8 @@ TEST(ExporterTest, ADeadlineMayComeNearer) {
   std::atomic<std::int64_t> end_ns{INT64_MAX};
   const ExportDeadline deadline(end_ns);
   EXPECT_FALSE(deadline.HasPassed());
+  EXPECT_TRUE(deadline.By(std::chrono::steady_clock::now()).HasPassed());
+  EXPECT_FALSE(deadline.HasPassed()) << "the other one is unchanged";
   end_ns = std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
   EXPECT_TRUE(deadline.HasPassed());
 }

@@ -49,6 +49,8 @@ TEST_F(ExportQueueTest, AJobLeavesOnceEachOutputHasDeliveredIt) {
   EXPECT_EQ(queue_.size(), 2u);
   EXPECT_THAT(Waiting(0), ElementsAre(2));
   EXPECT_THAT(Waiting(1), ElementsAre(1, 2));
+  EXPECT_TRUE(queue_.HasNewer(1, 1));
+  EXPECT_FALSE(queue_.HasNewer(1, 2));
   EXPECT_FALSE(Settle(1, "/elsewhere"));
   EXPECT_EQ(queue_.size(), 1u);
   EXPECT_THAT(Waiting(1), ElementsAre(2));

@@ -142,8 +142,8 @@ struct Stats {
   // has one. An error begins with the output's name.
   std::uint64_t exports = 0;
   std::uint64_t exports_failed = 0;
-  // Profiles that were never delivered: see ExportDrop. A profile that could not be made at the end of its session, because memory ran out, counts
-  // once, and for no output.
+  // Profiles that were never delivered: see ExportDrop. A profile that could not be made at the end
+  // of its session, because memory ran out, counts once, and for no output.
   std::uint64_t exports_dropped = 0;
   // The amount in these profiles and in drops because memory ran out, in the unit that the first
   // provider shows by default.

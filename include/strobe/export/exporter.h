@@ -1,6 +1,7 @@
 // The contract of an exporter: encoded bytes -> a file, a server, a test.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -25,8 +26,8 @@ inline bool RefusesProfile(const absl::Status& status) {
          status.code() == absl::StatusCode::kOutOfRange;
 }
 
-// The time by which an export must return. It may come nearer while Export runs, because the session
-// ends: an exporter that waits asks again at least every kMaxStepMs.
+// The time by which an export must return. It may come nearer while Export runs, because the
+// session ends: an exporter that waits asks again at least every kMaxStepMs.
 class ExportDeadline {
  public:
   using Time = std::chrono::steady_clock::time_point;
@@ -37,13 +38,20 @@ class ExportDeadline {
   explicit ExportDeadline(const std::atomic<std::int64_t>& end_ns) : end_ns_(&end_ns) {}
 
   [[nodiscard]] Time time() const {
-    return end_ns_ == nullptr
-               ? Time::max()
-               : Time(std::chrono::nanoseconds(end_ns_->load(std::memory_order_relaxed)));
+    if (end_ns_ == nullptr) return latest_;
+    const std::chrono::nanoseconds end_ns(end_ns_->load(std::memory_order_relaxed));
+    return std::min(latest_, Time(std::chrono::duration_cast<Time::duration>(end_ns)));
   }
   [[nodiscard]] bool HasPassed() const { return std::chrono::steady_clock::now() >= time(); }
+  // The same, but at `latest` or before.
+  [[nodiscard]] ExportDeadline By(Time latest) const {
+    ExportDeadline sooner = *this;
+    sooner.latest_ = std::min(latest_, latest);
+    return sooner;
+  }
 
  private:
+  Time latest_ = Time::max();
   const std::atomic<std::int64_t>* end_ns_ = nullptr;
 };
 
@@ -54,6 +62,7 @@ struct ExportRequest {
   std::string_view content_type;  // of the encoder
   const Profile& profile;         // what was encoded: program, process id, sequence, times
   ExportDeadline deadline{};
+  bool has_newer = false;  // a newer profile waits for this output
 };
 
 // What an exporter that keeps profiles beyond the call of Export has done with them, since it was

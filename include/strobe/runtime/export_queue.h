@@ -59,6 +59,8 @@ class ExportQueue {
   // The oldest job that waits for the output and was pushed after job number `after`; nullptr if
   // there is none. It stays until Settle, in spite of any limit.
   [[nodiscard]] ExportJob* Take(std::size_t output, std::uint64_t after);
+  // True if a job that was pushed after job number `after` waits for the output.
+  [[nodiscard]] bool HasNewer(std::size_t output, std::uint64_t after) const;
   // Notes what an output's Send has returned for the job that it has taken. The job goes on waiting
   // for that output if a later try may succeed; else it may be gone. Returns whether it waits.
   // Allocates no memory, so that no period is delivered twice.

@@ -198,11 +198,12 @@ class ExportWorker {
         ExportJob* const job = queue.Take(kIndex, last);
         if (job == nullptr) break;
         last = job->number;
+        const bool has_newer = queue.HasNewer(kIndex, last);
         lock.unlock();
         absl::StatusOr<std::string> sent = OutOfMemory();
         const bool has_memory = HasMemoryFor([&] {
           Prepare(*job);
-          sent = output.Send(job->profile, *job->symbols, ExportDeadline(end_ns));
+          sent = output.Send(job->profile, *job->symbols, ExportDeadline(end_ns), has_newer);
         });
         lock.lock();
         out_of_memory += has_memory ? 0 : 1;

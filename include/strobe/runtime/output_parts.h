@@ -27,14 +27,15 @@ struct OutputParts {
         exporter(source.given.exporter.Make(source.options)) {}
 
   absl::StatusOr<std::string> Send(const Profile& profile, const Symbols& symbols,
-                                   ExportDeadline deadline = {}) {
+                                   ExportDeadline deadline = {}, bool has_newer = false) {
     const absl::StatusOr<std::string> bytes = encoder.Encode(profile, symbols);
     if (!bytes.ok()) return bytes.status();
     return exporter.Export({.bytes = *bytes,
                             .file_suffix = E::kFileSuffix,
                             .content_type = E::kContentType,
                             .profile = profile,
-                            .deadline = deadline});
+                            .deadline = deadline,
+                            .has_newer = has_newer});
   }
 
   E encoder;
