@@ -58,34 +58,57 @@ bool Gunzip(std::string_view bytes, std::string& result) {
 
 }  // namespace
 
-// What a part's samples refer to.
+// What a part's samples refer to. Ids are given in the order of the tables.
 class PprofFile::Used {
  public:
-  explicit Used(const PprofFile& file) : file_(file) {
-    for (const Entry& location : file.locations_) by_id_.emplace(location.id, &location);
+  // `wants(sample)` tells which samples the part has.
+  template <class Wants>
+  Used(const PprofFile& file, const Wants& wants) : file_(file) {
     Add(file.rest_strings_);
+    Marks locations, functions, mappings;
+    for (const Sample& sample : file.samples_) {
+      if (!wants(sample)) continue;
+      locations.insert(sample.locations.begin(), sample.locations.end());
+      Add(sample.strings);
+    }
+    for (const Entry& location : file.locations_) {
+      if (!locations.contains(location.id)) continue;
+      mappings.insert(location.mapping);
+      for (const auto& [function, rest] : location.lines) functions.insert(function);
+    }
     // The program is the first mapping, also if no sample is in it.
-    if (!file.mappings_.empty()) references_[0].insert(file.mappings_[0].id);
+    if (!file.mappings_.empty()) mappings.insert(file.mappings_[0].id);
+    Number(file.mappings_, mappings, mappings_);
+    Number(file.locations_, locations, locations_);
+    Number(file.functions_, functions, functions_);
   }
   void Add(const std::vector<std::uint64_t>& strings) {
     strings_.insert(strings.begin(), strings.end());
   }
-  void Add(const Sample& sample) {
-    Add(sample.strings);
-    for (const std::uint64_t id : sample.locations) {
-      if (!locations_.insert(id).second) continue;
-      const auto found = by_id_.find(id);
-      if (found == by_id_.end() || found->second->references.empty()) continue;
-      const std::vector<std::uint64_t>& references = found->second->references;
-      references_[0].insert(references[0]);
-      references_[1].insert(references.begin() + 1, references.end());
+  [[nodiscard]] std::uint64_t Location(std::uint64_t id) const { return NewId(locations_, id); }
+
+  void WriteTables(ProtoWriter& writer) const {
+    ProtoWriter entry;
+    ProtoWriter line;
+    for (const Entry& mapping : file_.mappings_)
+      Write(writer, kMapping, mapping, NewId(mappings_, mapping.id), entry);
+    for (const Entry& location : file_.locations_) {
+      const std::uint64_t id = NewId(locations_, location.id);
+      if (id == 0) continue;
+      entry.Clear();
+      entry.Field(1, id);
+      entry.Field(2, NewId(mappings_, location.mapping));
+      entry.Raw(location.rest);
+      for (const auto& [function, rest] : location.lines) {
+        line.Clear();
+        line.Field(1, NewId(functions_, function));
+        line.Raw(rest);
+        entry.Message(4, line.bytes());
+      }
+      writer.Message(kLocation, entry.bytes());
     }
-  }
-  // Writes the entries that are used, and notes their strings.
-  void Write(ProtoWriter& writer) {
-    Write(writer, kMapping, file_.mappings_, references_[0]);
-    Write(writer, kLocation, file_.locations_, locations_);
-    Write(writer, kFunction, file_.functions_, references_[1]);
+    for (const Entry& function : file_.functions_)
+      Write(writer, kFunction, function, NewId(functions_, function.id), entry);
   }
   // A string that is not used is empty: so all keep their numbers.
   void WriteStrings(ProtoWriter& writer) const {
@@ -94,21 +117,34 @@ class PprofFile::Used {
   }
 
  private:
-  using Ids = absl::flat_hash_set<std::uint64_t>;
-  void Write(ProtoWriter& writer, std::uint32_t field, const std::vector<Entry>& entries,
-             const Ids& ids) {
-    for (const Entry& entry : entries) {
-      if (!ids.contains(entry.id)) continue;
-      writer.Message(field, entry.bytes);
+  using Marks = absl::flat_hash_set<std::uint64_t>;
+  using Ids = absl::flat_hash_map<std::uint64_t, std::uint64_t>;
+
+  void Number(const std::vector<Entry>& table, const Marks& used, Ids& ids) {
+    for (const Entry& entry : table) {
+      if (!used.contains(entry.id) || !ids.emplace(entry.id, ids.size() + 1).second) continue;
       Add(entry.strings);
     }
   }
+  // 0 if the part has no such entry.
+  static std::uint64_t NewId(const Ids& ids, std::uint64_t id) {
+    const auto found = ids.find(id);
+    return found == ids.end() ? 0 : found->second;
+  }
+  static void Write(ProtoWriter& writer, std::uint32_t field, const Entry& entry, std::uint64_t id,
+                    ProtoWriter& scratch) {
+    if (id == 0) return;
+    scratch.Clear();
+    scratch.Field(1, id);
+    scratch.Raw(entry.rest);
+    writer.Message(field, scratch.bytes());
+  }
 
   const PprofFile& file_;
-  absl::flat_hash_map<std::uint64_t, const Entry*> by_id_;
+  Ids mappings_;
   Ids locations_;
-  std::array<Ids, 2> references_;  // mappings, functions
-  Ids strings_;
+  Ids functions_;
+  Marks strings_;
 };
 
 absl::StatusOr<PprofFile> PprofFile::Read(std::string_view bytes) {
@@ -139,28 +175,34 @@ bool PprofFile::Parse() {
 
 namespace {
 
-// Reads an entry of a table. `on_field` gets each field behind the id.
+// Reads an entry of a table. on_field(entry, reader) gets each field but the id, and returns whether
+// the field is one of the rest.
 template <class Entry, class OnField>
 bool ParseEntry(std::string_view bytes, std::vector<Entry>& table, OnField&& on_field) {
   Entry& entry = table.emplace_back();
-  entry.bytes = bytes;
   ProtoReader reader(bytes);
   while (reader.Next()) {
     if (reader.field() == 1) {
       entry.id = reader.number();
-    } else if (!on_field(entry, reader)) {
-      return false;
+    } else if (on_field(entry, reader)) {
+      entry.rest += reader.raw();
     }
   }
-  return reader.ok();
+  return reader.ok() && entry.id != 0;
 }
 
-bool ParseLine(std::string_view bytes, std::vector<std::uint64_t>& functions) {
+// A line of a location: its function's id, and the rest. An id of 0 if it is none.
+std::pair<std::uint64_t, std::string> ParseLine(std::string_view bytes) {
+  std::pair<std::uint64_t, std::string> line{0, ""};
   ProtoReader reader(bytes);
   while (reader.Next()) {
-    if (reader.field() == 1) functions.push_back(reader.number());
+    if (reader.field() == 1) {
+      line.first = reader.number();
+    } else {
+      line.second += reader.raw();
+    }
   }
-  return reader.ok();
+  return line;
 }
 
 bool ParseType(std::string_view bytes, std::pair<std::uint64_t, std::uint64_t>& type) {
@@ -190,9 +232,9 @@ bool PprofFile::ParseField(const ProtoReader& reader) {
     case kFunction: return ParseEntry(content, functions_, strings_between(2, 4));
     case kLocation:
       return ParseEntry(content, locations_, [](Entry& entry, const ProtoReader& field) {
-        if (entry.references.empty()) entry.references.push_back(0);
-        if (field.field() == 2) entry.references[0] = field.number();
-        return field.field() != 4 || ParseLine(field.content(), entry.references);
+        if (field.field() == 2) entry.mapping = field.number();
+        if (field.field() == 4) entry.lines.push_back(ParseLine(field.content()));
+        return field.field() != 2 && field.field() != 4;
       });
     case kDefaultSampleType: return true;
     case kPeriodType: {
@@ -214,14 +256,13 @@ bool PprofFile::ParseSample(std::string_view bytes, Sample& sample) const {
   ProtoReader reader(bytes);
   while (reader.Next()) {
     bool is_read = true;
-    if (reader.field() == 2) {
-      if (!AppendNumbers(reader, sample.values)) return false;
-      continue;
+    switch (reader.field()) {
+      case 1: is_read = AppendNumbers(reader, sample.locations); break;
+      case 2: is_read = AppendNumbers(reader, sample.values); break;
+      case 3: is_read = ParseLabel(reader.content(), sample); [[fallthrough]];
+      default: sample.rest += reader.raw();
     }
-    if (reader.field() == 1) is_read = AppendNumbers(reader, sample.locations);
-    if (reader.field() == 3) is_read = ParseLabel(reader.content(), sample);
     if (!is_read) return false;
-    sample.rest += reader.raw();
   }
   return reader.ok() && sample.values.size() == types_.size();
 }
@@ -268,7 +309,7 @@ absl::StatusOr<std::string> PprofFile::Write(const Part& part) const {
   ProtoWriter writer;
   ProtoWriter message;
   ProtoWriter packed;
-  Used used(*this);
+  Used used(*this, [&](const Sample& sample) { return Wants(part, sample); });
   std::vector<std::string_view> more_strings;
   std::uint64_t last_type = 0;
   for (std::size_t i = 0; i < part.columns.size(); ++i) {
@@ -284,16 +325,18 @@ absl::StatusOr<std::string> PprofFile::Write(const Part& part) const {
   }
   for (const Sample& sample : samples_) {
     if (!Wants(part, sample)) continue;
-    used.Add(sample);
+    message.Clear();
+    packed.Clear();
+    for (const std::uint64_t id : sample.locations) packed.Varint(used.Location(id));
+    message.Bytes(1, packed.bytes());
     packed.Clear();
     for (const std::size_t column : part.columns)
       packed.Varint(static_cast<std::uint64_t>(sample.values[column]));
-    message.Clear();
-    message.Raw(sample.rest);
     message.Message(2, packed.bytes());
+    message.Raw(sample.rest);
     writer.Message(kSample, message.bytes());
   }
-  used.Write(writer);
+  used.WriteTables(writer);
   writer.Raw(rest_);
   writer.Field(kDefaultSampleType, last_type);
   used.WriteStrings(writer);

@@ -17,7 +17,8 @@ namespace strobe::internal {
 class ProtoReader;
 
 // Knows only what it must: all other fields are copied as they are. A part has the locations,
-// functions, mappings and strings that its samples need.
+// functions, mappings and strings that its samples need. Their ids are 1, 2, 3 and so on: Parca
+// refuses others.
 class PprofFile {
  public:
   // The longest message, and the longest that Read decompresses.
@@ -48,15 +49,17 @@ class PprofFile {
   [[nodiscard]] absl::StatusOr<std::string> Write(const Part& part) const;
 
  private:
-  // A message of a table: its bytes, and what it refers to.
+  // A message of a table: its fields but the ids, and what it refers to.
   struct Entry {
-    std::string_view bytes;
     std::uint64_t id = 0;
-    std::vector<std::uint64_t> references;  // ids: a location's mapping, then its functions
+    std::string rest;
     std::vector<std::uint64_t> strings;
+    // Of a location only.
+    std::uint64_t mapping = 0;
+    std::vector<std::pair<std::uint64_t, std::string>> lines;  // the function, and the line's rest
   };
   struct Sample {
-    std::string rest;  // all fields but the values
+    std::string rest;  // all fields but the values and the locations
     std::vector<std::int64_t> values;
     std::vector<std::uint64_t> locations;
     std::vector<std::uint64_t> strings;

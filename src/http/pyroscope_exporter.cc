@@ -94,6 +94,18 @@ class PyroscopeBackend final : public HttpBackend {
     return messages;
   }
 
+  // Pyroscope answers 422 also if one of its own parts does not answer.
+  [[nodiscard]] Judgement Judge(const HttpResponse& response) const override {
+    Judgement judgement = JudgeByStatus(response);
+    const bool may_pass = response.body.find("code = Unavailable") != std::string::npos ||
+                          response.body.find("code = DeadlineExceeded") != std::string::npos;
+    if (judgement.verdict == Verdict::kRefused && may_pass) {
+      return {.verdict = Verdict::kRetry,
+              .status = absl::UnavailableError(judgement.status.message())};
+    }
+    return judgement;
+  }
+
  private:
   [[nodiscard]] std::string Query(const Profile& profile) const {
     const std::int64_t end_ns = profile.time_ns + profile.duration_ns;

@@ -76,6 +76,11 @@ TEST(PprofFile, APartHasItsColumnsAndItsThreads) {
   ASSERT_EQ(main.samples.size(), 1u);
   EXPECT_THAT(main.samples[0].values, ElementsAre(3, 30'000'000));
   EXPECT_EQ(main.locations.size(), 1u) << "only what its samples need";
+  const PprofProfile worker = Read(file.Write({.columns = {0}, .threads = {{"worker"}}}));
+  for (std::size_t i = 0; i < worker.locations.size(); ++i)
+    EXPECT_EQ(worker.locations[i].id, i + 1) << "Parca refuses other ids";
+  for (std::size_t i = 0; i < worker.functions.size(); ++i)
+    EXPECT_EQ(worker.functions[i].id, i + 1);
   EXPECT_TRUE(file.HasSamples({.columns = {0}, .threads = {{"main"}}}));
   EXPECT_FALSE(file.HasSamples({.columns = {2}, .threads = {{"main"}}}));
   EXPECT_FALSE(file.HasSamples({.columns = {0}, .threads = {{"other"}}}));

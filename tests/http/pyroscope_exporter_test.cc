@@ -51,6 +51,17 @@ TEST(PyroscopeBackend, APeriodWithoutSamplesIsOneRequest) {
   EXPECT_THAT(messages[0].query, HasSubstr("name=sample_program%7B%7D&"));
 }
 
+TEST(PyroscopeBackend, APartOfTheServerThatDoesNotAnswerIsNoRefusal) {
+  const auto backend = MakePyroscopeBackend({});
+  const auto verdict = [&](int status, std::string body) {
+    return (*backend)->Judge({.status = status, .body = std::move(body)}).verdict;
+  };
+  EXPECT_EQ(verdict(422, "rpc error: code = Unavailable desc = service is unavailable"),
+            Verdict::kRetry);
+  EXPECT_EQ(verdict(422, "profile is too old"), Verdict::kRefused);
+  EXPECT_EQ(verdict(200, ""), Verdict::kDelivered);
+}
+
 TEST(PyroscopeBackend, BytesThatAreNoPprofAreRefused) {
   testing::ExpectRefusesOtherBytes(**MakePyroscopeBackend({}));
 }

@@ -20,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.error
 import urllib.parse
 import urllib.request
 
@@ -171,9 +172,17 @@ def get(url, **headers):
 
 
 def post_json(url, body):
-    request = urllib.request.Request(url, json.dumps(body).encode(), {"Content-Type": "application/json"})
-    with urllib.request.urlopen(request, timeout=30) as response:
-        return json.loads(response.read())
+    """Asks again while a part of a server that has just started does not answer."""
+    end = time.monotonic() + READY_SECONDS
+    while True:
+        request = urllib.request.Request(url, json.dumps(body).encode(), {"Content-Type": "application/json"})
+        try:
+            with urllib.request.urlopen(request, timeout=30) as response:
+                return json.loads(response.read())
+        except urllib.error.HTTPError as error:
+            if error.code < 500 or time.monotonic() > end:
+                raise
+            time.sleep(1)
 
 
 # ---- one backend
@@ -264,28 +273,38 @@ def run_parca(options, directory):
     store.mkdir()
     (directory / "parca.yaml").write_text(f"object_storage:\n  bucket:\n    type: FILESYSTEM\n    config:\n      directory: {store}\n")
     command = [options.parca, "--config-path", "parca.yaml", "--http-address", f"127.0.0.1:{port}",
-               "--debuginfod-upstream-servers=http://127.0.0.1:9", "--enable-persistence", f"--storage-path={store}"]
+               "--debuginfod-upstream-servers=http://127.0.0.1:9"]
     server = Server("parca", command, f"http://127.0.0.1:{port}/", directory)
-    expected = Run(options.send, "parca", server, {"STROBE_PARCA_URL": f"http://127.0.0.1:{port}", "STROBE_PARCA_JOB": "interop"},
-                   directory).run()
-    now_ms = int(time.time() * 1000)
+    # It keeps profiles in memory, so what it had is read before it is killed.
+    functions = {kind: collections.Counter() for kind in ("cpu", "wall")}
+    threads = {kind: collections.Counter() for kind in ("cpu", "wall")}
 
-    def ask(kind, unit, selector):
-        query = f'process_cpu:{kind}:{unit}:cpu:nanoseconds:delta{{job="interop"{selector}}}'
+    def ask(kind, selector):
+        now = time.time()
         parameters = urllib.parse.urlencode({
-            "mode": "MODE_MERGE", "merge.query": query, "reportType": "REPORT_TYPE_PPROF",
-            "merge.start": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(now_ms / 1000 - 3600)),
-            "merge.end": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(now_ms / 1000 + 60))})
+            "mode": "MODE_MERGE", "reportType": "REPORT_TYPE_PPROF",
+            "merge.query": f'process_cpu:{kind}:nanoseconds:cpu:nanoseconds:delta{{job="interop"{selector}}}',
+            "merge.start": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(now - 3600)),
+            "merge.end": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(now + 60))})
         answer = json.loads(get(f"http://127.0.0.1:{port}/api/profiles/query?{parameters}"))
         return read_pprof(base64.b64decode(answer["pprof"]))
 
-    for kind in ("cpu", "wall"):
-        got = ask(kind, "nanoseconds", "")
-        check(f"parca: {kind} by function", sums(got, kind, 1), sums(expected, kind, 1))
-        threads = {thread: sum(sums(ask(kind, "nanoseconds", f',thread_name="{thread}"'), kind).values())
-                   for thread in sums(expected, kind, 0)}
-        check(f"parca: {kind} by thread", threads, sums(expected, kind, 0))
+    kill = server.kill
+
+    def read_and_kill():
+        for kind in ("cpu", "wall"):
+            functions[kind].update(sums(ask(kind, ""), kind, 1))
+            for thread in ("main", "worker"):
+                threads[kind].update({thread: sum(sums(ask(kind, f',thread_name="{thread}"'), kind).values())})
+        kill()
+
+    server.kill = read_and_kill
+    expected = Run(options.send, "parca", server, {"STROBE_PARCA_URL": f"http://127.0.0.1:{port}", "STROBE_PARCA_JOB": "interop"},
+                   directory).run()
     server.kill()
+    for kind in ("cpu", "wall"):
+        check(f"parca: {kind} by function", dict(sorted(functions[kind].items())), sums(expected, kind, 1))
+        check(f"parca: {kind} by thread", dict(sorted(threads[kind].items())), sums(expected, kind, 0))
 
 
 def run_pyroscope(options, directory):
@@ -297,7 +316,8 @@ def run_pyroscope(options, directory):
                f"-server.http-listen-port={port}", f"-server.grpc-listen-port={grpc_port}", "-memberlist.bind-addr=127.0.0.1",
                f"-memberlist.bind-port={gossip_port}", "-memberlist.advertise-addr=127.0.0.1", f"-metastore.raft.bind-address={address}",
                f"-metastore.raft.advertise-address={address}", f"-metastore.raft.server-id={address}",
-               f"-metastore.address=127.0.0.1:{grpc_port}"]
+               f"-metastore.address=127.0.0.1:{grpc_port}", "-segment-writer.lifecycler.addr=127.0.0.1", "-distributor.ring.instance-addr=127.0.0.1",
+               "-query-frontend.instance-addr=127.0.0.1"]
     server = Server("pyroscope", command, f"http://127.0.0.1:{port}/ready", directory)
     expected = Run(options.send, "pyroscope", server,
                    {"PYROSCOPE_SERVER_ADDRESS": f"http://127.0.0.1:{port}", "PYROSCOPE_APPLICATION_NAME": "interop"}, directory).run()
