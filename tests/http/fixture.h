@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "strobe/encode/pprof_encoder.h"
+#include "strobe/export/http_client.h"
 #include "strobe/http/http_exporter.h"
 #include "strobe/testing/manual_directories.h"
 #include "strobe/testing/manual_http_client.h"

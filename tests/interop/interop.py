@@ -317,7 +317,7 @@ def run_pyroscope(options, directory):
                f"-memberlist.bind-port={gossip_port}", "-memberlist.advertise-addr=127.0.0.1", f"-metastore.raft.bind-address={address}",
                f"-metastore.raft.advertise-address={address}", f"-metastore.raft.server-id={address}",
                f"-metastore.address=127.0.0.1:{grpc_port}", "-segment-writer.lifecycler.addr=127.0.0.1", "-distributor.ring.instance-addr=127.0.0.1",
-               "-query-frontend.instance-addr=127.0.0.1"]
+               "-query-frontend.instance-addr=127.0.0.1", f"-query-backend.address=127.0.0.1:{grpc_port}"]
     server = Server("pyroscope", command, f"http://127.0.0.1:{port}/ready", directory)
     expected = Run(options.send, "pyroscope", server,
                    {"PYROSCOPE_SERVER_ADDRESS": f"http://127.0.0.1:{port}", "PYROSCOPE_APPLICATION_NAME": "interop"}, directory).run()

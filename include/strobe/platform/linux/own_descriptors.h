@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 namespace strobe::internal {
 
@@ -14,5 +15,11 @@ inline constexpr std::size_t kMaxOwnDescriptors = 64;
 // the descriptor until it calls exec, so descriptors need O_CLOEXEC as well.
 void CloseInChild(int descriptor);
 void ForgetInChild(int descriptor);
+
+// The same for all sockets whose own end has this TCP port: those that a server listens at, and
+// those that it has accepted. For kMaxOwnPorts at a time.
+inline constexpr std::size_t kMaxOwnPorts = 4;
+void CloseSocketsInChild(std::uint16_t port);
+void ForgetSocketsInChild(std::uint16_t port);
 
 }  // namespace strobe::internal
