@@ -129,54 +129,62 @@ PullResponse PullHandler::Handle(const PullRequest& request) const {
 PullResponse PullHandler::Record(const PullRequest& request,
                                  const std::vector<std::string>& value_types,
                                  std::int64_t default_seconds) const {
-  const auto parameter = [&](const char* name) -> const std::string* {
-    const auto found = request.query.find(name);
-    return found == request.query.end() ? nullptr : &found->second;
-  };
-  std::int64_t seconds = default_seconds;
-  if (const std::string* const text = parameter("seconds")) {
-    const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), seconds);
-    if (error != std::errc() || end != text->data() + text->size() || seconds < 1 ||
-        seconds > *options_.max_seconds) {
-      return Error(400, absl::StrCat("seconds: expected an integer from 1 to ",
-                                     *options_.max_seconds, " instead of ", Shown(*text)));
-    }
-  }
-  if (parameter("hz") != nullptr)
-    return Error(400, "hz: the sampling rate is that of the program: sampling.cpu_frequency_hz");
-  const PullFormat* format = &formats_.front();
-  if (const std::string* const name = parameter("format")) {
-    const auto found = std::ranges::find(formats_, *name, &PullFormat::name);
-    if (found == formats_.end()) {
-      std::string names;
-      for (const PullFormat& known : formats_) absl::StrAppend(&names, " ", known.name);
-      return Error(400, absl::StrCat("format: expected one of", names));
-    }
-    format = &*found;
-  }
-  const std::string* const label = parameter("label");
-  if (label != nullptr && label->find('=') == std::string::npos)
-    return Error(400, "label: expected key=value");
-  absl::StatusOr<Profile> profile = source_.record({.duration = std::chrono::seconds(seconds),
-                                                    .value_types = value_types,
-                                                    .cancelled = cancelled_});
+  Wanted wanted{.seconds = default_seconds, .format = &formats_.front()};
+  if (const std::string wrong = ReadQuery(request.query, wanted); !wrong.empty())
+    return Error(400, wrong);
+  absl::StatusOr<Profile> profile =
+      source_.record({.duration = std::chrono::seconds(wanted.seconds),
+                      .value_types = value_types,
+                      .cancelled = cancelled_});
   if (!profile.ok()) {
     const absl::string_view message = profile.status().message();
     return Error(StatusOf(profile.status()), {message.data(), message.size()});
   }
   if (cancelled_->load()) return Error(503, "the server ends");
-  if (label != nullptr) {
-    const std::size_t split = label->find('=');
-    *profile = internal::WithLabel(*profile, std::string_view(*label).substr(0, split),
-                                   std::string_view(*label).substr(split + 1));
+  if (!wanted.label.empty()) {
+    const std::size_t split = wanted.label.find('=');
+    *profile = internal::WithLabel(*profile, std::string_view(wanted.label).substr(0, split),
+                                   std::string_view(wanted.label).substr(split + 1));
   }
   const absl::StatusOr<Symbols> symbols = source_.symbolize(*profile);
-  absl::StatusOr<std::string> bytes = format->encode(*profile, symbols.ok() ? *symbols : Symbols());
+  const PullFormat& format = *wanted.format;
+  absl::StatusOr<std::string> bytes = format.encode(*profile, symbols.ok() ? *symbols : Symbols());
   if (!bytes.ok()) return Error(500, std::string(bytes.status().message()));
-  return {.content_type = format->content_type,
+  return {.content_type = format.content_type,
           .body = *std::move(bytes),
           .headers = {{"Content-Disposition",
-                       absl::StrCat("attachment; filename=\"profile", format->file_suffix, "\"")}}};
+                       absl::StrCat("attachment; filename=\"profile", format.file_suffix, "\"")}}};
+}
+
+// Returns what is wrong with the query, or an empty text.
+std::string PullHandler::ReadQuery(const std::map<std::string, std::string>& query,
+                                   Wanted& wanted) const {
+  if (const auto found = query.find("seconds"); found != query.end()) {
+    const std::string& text = found->second;
+    const auto [end, error] =
+        std::from_chars(text.data(), text.data() + text.size(), wanted.seconds);
+    if (error != std::errc() || end != text.data() + text.size() || wanted.seconds < 1 ||
+        wanted.seconds > *options_.max_seconds) {
+      return absl::StrCat("seconds: expected an integer from 1 to ", *options_.max_seconds,
+                          " instead of ", Shown(text));
+    }
+  }
+  if (query.contains("hz"))
+    return "hz: the sampling rate is that of the program: sampling.cpu_frequency_hz";
+  if (const auto found = query.find("format"); found != query.end()) {
+    const auto format = std::ranges::find(formats_, found->second, &PullFormat::name);
+    if (format == formats_.end()) {
+      std::string names;
+      for (const PullFormat& known : formats_) absl::StrAppend(&names, " ", known.name);
+      return absl::StrCat("format: expected one of", names);
+    }
+    wanted.format = &*format;
+  }
+  if (const auto found = query.find("label"); found != query.end()) {
+    if (found->second.find('=') == std::string::npos) return "label: expected key=value";
+    wanted.label = found->second;
+  }
+  return {};
 }
 
 std::string PullHandler::Index() const {

@@ -1,5 +1,5 @@
-// No socket of a send crosses a fork, and no signal comes of a broken connection. loopback_server.py
-// starts it.
+// No socket of a send crosses a fork, and no signal comes of a broken connection.
+// loopback_server.py starts it.
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <signal.h>

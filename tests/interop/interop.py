@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Sends profiles to real servers and asks each what arrived: interop.py SEND [--ddapm COMMAND] [--parca BINARY] [--pyroscope BINARY]
+[--pull PROGRAM --pprof COMMAND...]
 
-SEND is the program interop_send. For each server: its own program starts on the loopback interface, gets periods, is killed and
+SEND is the program interop_send, PROGRAM interop_pull. For each server: its own program starts on the loopback interface, gets periods, is killed and
 started again in the middle, twice, and must in the end have what the files have: samples, by function and thread, in total and not
 more. The profiles that it could not take meanwhile wait in a spool. Parca and Pyroscope are not in any package registry: give the
 path of a binary. Prints one line a check; exit status 1 if one failed.
@@ -340,15 +341,38 @@ def run_pyroscope(options, directory):
     server.kill()
 
 
+def run_pull(options, directory):
+    """Each pprof fetches a profile by itself, and finds the function; its errors are the server's words."""
+    environment = os.environ | {"STROBE_PULL_PORT": "0", "STROBE_PULL_TOKEN": "the-token", "PPROF_TMPDIR": str(directory)}
+    program = subprocess.Popen([options.pull, str(directory / "pulled")], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                               text=True)
+    host = program.stdout.readline().strip().removeprefix("http://")
+    for pprof in options.pprof or []:
+        def fetch(path, credentials="any:the-token@"):
+            result = subprocess.run([*pprof.split(), "-top", f"http://{credentials}{host}{path}"], env=environment, text=True,
+                                    capture_output=True)
+            return result.stdout + result.stderr
+
+        check(f"pull: {pprof} shows the function", "WorkForPull" in fetch("/debug/pprof/profile?seconds=2"), True)
+        check(f"pull: {pprof} by a label", "WorkForPull" in fetch("/debug/pprof/profile?seconds=1&label=thread%20name=worker"), True)
+        check(f"pull: {pprof} says what is not measured", "wall" in fetch("/debug/pprof/wall?seconds=1"), True)
+        check(f"pull: {pprof} needs the token", "a token is needed" in fetch("/debug/pprof/profile?seconds=1", ""), True)
+    metrics = get(f"http://{host}/metrics", Authorization="Bearer the-token").decode()
+    check("pull: metrics end as OpenMetrics", metrics.endswith("# EOF\n"), True)
+    program.stdin.close()
+    check("pull: the program ends", program.wait(timeout=60), 0)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("send")
-    for name in ("ddapm", "parca", "pyroscope"):
+    for name in ("ddapm", "parca", "pyroscope", "pull"):
         parser.add_argument(f"--{name}")
+    parser.add_argument("--pprof", action="append")
     options = parser.parse_args()
     options.send = os.path.abspath(options.send)
     with tempfile.TemporaryDirectory() as directory:
-        for name, run in (("ddapm", run_datadog), ("parca", run_parca), ("pyroscope", run_pyroscope)):
+        for name, run in (("ddapm", run_datadog), ("parca", run_parca), ("pyroscope", run_pyroscope), ("pull", run_pull)):
             if getattr(options, name) is None:
                 print(f"SKIP {name}: not given")
                 continue

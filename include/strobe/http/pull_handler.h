@@ -84,6 +84,14 @@ class PullHandler {
   void Cancel() const { cancelled_->store(true); }
 
  private:
+  // What a request asks for.
+  struct Wanted {
+    std::int64_t seconds = 0;
+    const PullFormat* format = nullptr;
+    std::string label = {};  // "key=value"; empty: all
+  };
+  [[nodiscard]] std::string ReadQuery(const std::map<std::string, std::string>& query,
+                                      Wanted& wanted) const;
   [[nodiscard]] PullResponse Record(const PullRequest& request,
                                     const std::vector<std::string>& value_types,
                                     std::int64_t default_seconds) const;

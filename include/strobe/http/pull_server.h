@@ -35,8 +35,8 @@ PullFormat MakePullFormat(std::string name, E encoder = {}) {
 //   server.AddFormat(strobe::MakePullFormat<strobe::FoldedEncoder>("folded"));
 //   absl::Status status = server.Start();    // then: go tool pprof http://localhost:6060/
 //
-// See PullHandler for what it answers. A request records beside the continuous export. Requests that
-// are under way when the server stops get an error, within about a second.
+// See PullHandler for what it answers. A request records beside the continuous export. Requests
+// that are under way when the server stops get an error, within about a second.
 // * At most kMaxRecordings requests record at a time. A connection that sends or takes nothing for
 //   kIdleSeconds is closed.
 // * The server's threads block all signals, and are not sampled. A fork's child has no server: it
