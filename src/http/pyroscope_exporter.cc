@@ -157,9 +157,8 @@ ProfilerOptions PyroscopeProfilerOptions(ProfilerOptions options) {
     options.exporter.period_s = Option<double>::Default{kPeriodS};
   const std::optional<std::string> text = internal::NativeEnvironment(kVariable);
   // "10" or "10s".
-  const std::string_view number = text && text->ends_with('s')
-                                      ? std::string_view(*text).substr(0, text->size() - 1)
-                                      : std::string_view(text ? *text : "");
+  std::string number = text.value_or("");
+  if (number.ends_with('s')) number.pop_back();
   if (text && !internal::SetFromText(options.exporter.period_s, number, kPeriod))
     internal::NativeWarn(internal::IgnoredVariable(kVariable, *text, kPeriod.text, false));
   return options;
