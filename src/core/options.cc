@@ -1,30 +1,30 @@
 #include "strobe/core/options.h"
 
-#include <algorithm>
 #include <array>
 #include <bit>
 #include <charconv>
 #include <limits>
 #include <system_error>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "strobe/core/option_rows.h"
 #include "strobe/core/record.h"
 #include "strobe/core/stack.h"
 
 namespace strobe {
+
+template <>
+struct internal::OptionNames<SampleTrigger> {
+  static constexpr std::array<std::string_view, 3> kNames{"auto", "timers", "random"};
+};
+
 namespace {
 
-// The values that an option accepts, as a predicate and as a text. tests/core/options_test.cc
-// checks that each `text` agrees with its predicate.
-template <class T>
-struct Between {
-  T least;
-  T most;
-  std::string_view text;
-  // Refuses NaN too, because no comparison with it is true.
-  [[nodiscard]] bool Accepts(T value) const { return value >= least && value <= most; }
-};
+using internal::Between;
+using internal::FormatOption;
+using internal::kSwitch;
+using internal::Path;
+using internal::SetFromText;
 
 struct PowerOfTwoBetween {
   std::int64_t least;
@@ -47,28 +47,14 @@ struct UsableSignal {
   }
 };
 
-struct Path {
-  static constexpr std::size_t kMaxBytes = 4095;
-  std::string_view text;
-  [[nodiscard]] bool Accepts(const std::string& value) const {
-    return !value.empty() && value.size() <= kMaxBytes && value.find('\0') == std::string::npos;
-  }
-};
-
-struct OneTrigger {
+struct AnyTrigger {
   std::string_view text;
   [[nodiscard]] bool Accepts(SampleTrigger value) const { return value <= SampleTrigger::kRandom; }
 };
 
-struct Switch {
-  std::string_view text;
-  [[nodiscard]] bool Accepts(bool /*value*/) const { return true; }
-};
-
-constexpr Switch kSwitch{"0 or 1 (or false or true)"};
 constexpr Between<double> kCpuFrequency{0, 10000, "a number from 0 to 10000"};
 constexpr Between<double> kWallFrequency{0, 1000, "a number from 0 to 1000"};
-constexpr OneTrigger kTrigger{"auto, timers or random"};
+constexpr AnyTrigger kTrigger{"auto, timers or random"};
 constexpr Between<double> kOverhead{0.0001, 1, "a number from 0.0001 to 1"};
 constexpr Between<std::int64_t> kFrames{1, kMaxFramesLimit, "an integer from 1 to 2048"};
 constexpr UsableSignal kSignal{"an integer from 0 to 64 other than 4 to 9, 11, 19, 32 and 33"};
@@ -84,79 +70,31 @@ constexpr Between<std::int64_t> kFileBytes{1, 1125899906842624,
                                            "an integer from 1 to 1125899906842624"};
 constexpr Between<double> kStopTimeout{0, 3600, "a number from 0 to 3600"};
 
-// Parses all of `text`, or fails: it accepts no spaces, no sign but '-', and nothing behind the
-// number. It accepts "inf" and "nan", which the range check refuses.
-template <class T>
-bool Parse(std::string_view text, T& value) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc() && end == text.data() + text.size();
-}
-
-template <>
-bool Parse(std::string_view text, bool& value) {
-  value = text == "1" || text == "true";
-  return value || text == "0" || text == "false";
-}
-
-constexpr std::array<std::string_view, 3> kTriggerNames{"auto", "timers", "random"};
-
-template <>
-bool Parse(std::string_view text, SampleTrigger& value) {
-  const auto* const name = std::ranges::find(kTriggerNames, text);
-  if (name == kTriggerNames.end()) return false;
-  value = static_cast<SampleTrigger>(name - kTriggerNames.begin());
-  return true;
-}
-
-template <>
-bool Parse(std::string_view text, std::string& value) {
-  value = text;
-  return true;
-}
-
-std::string Format(bool value) { return value ? "1" : "0"; }
-std::string Format(const std::string& value) { return value; }
-std::string Format(SampleTrigger value) {
-  const auto index = static_cast<std::size_t>(value);
-  return std::string(index < kTriggerNames.size() ? kTriggerNames[index] : "unknown");
-}
-std::string Format(std::int64_t value) { return absl::StrCat(value); }
-std::string Format(double value) {
-  std::array<char, 32> buffer{};
-  return {buffer.data(), std::to_chars(buffer.data(), buffer.data() + buffer.size(), value).ptr};
-}
-
-template <class T>
-bool SetFromText(Option<T>& option, std::string_view text, const auto& accepted) {
-  T value{};
-  if (!Parse(text, value) || !accepted.Accepts(value)) return false;
-  if (!option.is_set()) option = typename Option<T>::Default{std::move(value)};
-  return true;
-}
-
 // The row of the option `kField` in the group `kGroup` of ProfilerOptions.
 template <auto kGroup, auto kField, const auto& kAccepted>
 constexpr OptionRow Row(std::string_view variable, std::string_view field,
                         std::string_view description) {
-  return {.variable = variable,
-          .field = field,
-          .accepted = kAccepted.text,
-          .description = description,
-          .get = [](const ProfilerOptions& options) { return Format(*(options.*kGroup.*kField)); },
-          .set =
-              [](ProfilerOptions& options, std::string_view text) {
-                return SetFromText(options.*kGroup.*kField, text, kAccepted);
-              },
-          .valid =
-              [](const ProfilerOptions& options) {
-                return kAccepted.Accepts(*(options.*kGroup.*kField));
-              }};
+  return {
+      .variable = variable,
+      .field = field,
+      .accepted = kAccepted.text,
+      .description = description,
+      .get =
+          [](const ProfilerOptions& options) { return FormatOption(*(options.*kGroup.*kField)); },
+      .set =
+          [](ProfilerOptions& options, std::string_view text) {
+            return SetFromText(options.*kGroup.*kField, text, kAccepted);
+          },
+      .valid =
+          [](const ProfilerOptions& options) {
+            return kAccepted.Accepts(*(options.*kGroup.*kField));
+          }};
 }
 
 // The kill switch differs from every other option: 0 also beats code.
 bool SetEnabled(ProfilerOptions& options, std::string_view text) {
   bool value = false;
-  if (!Parse(text, value)) return false;
+  if (!internal::ParseOption(text, value)) return false;
   if (!value || !options.enabled.is_set()) options.enabled = Option<bool>::Default{value};
   return true;
 }
@@ -166,7 +104,7 @@ constexpr OptionRow EnabledRow() {
           .field = "enabled",
           .accepted = kSwitch.text,
           .description = "The kill switch: 0 beats even what code sets.",
-          .get = [](const ProfilerOptions& options) { return Format(*options.enabled); },
+          .get = [](const ProfilerOptions& options) { return FormatOption(*options.enabled); },
           .set = SetEnabled,
           .valid = [](const ProfilerOptions& /*options*/) { return true; }};
 }
@@ -239,15 +177,6 @@ std::int64_t LeastRingBytes(std::int64_t max_frames) {
       2 * (RecordBytes(kWordsAllowedFor, static_cast<std::size_t>(max_frames)) + kFramingBytes)));
 }
 
-// A value of the environment, made printable and cut to one line for a message.
-std::string Shown(std::string_view value) {
-  constexpr std::size_t kMaxShownBytes = 100;
-  const bool is_cut = value.size() > kMaxShownBytes;
-  return absl::StrCat(
-      absl::CHexEscape(absl::string_view(value.data(), is_cut ? kMaxShownBytes : value.size())),
-      is_cut ? "..." : "");
-}
-
 }  // namespace
 
 std::span<const OptionRow> OptionTable() { return kTable; }
@@ -255,22 +184,12 @@ std::span<const OptionRow> OptionTable() { return kTable; }
 void ApplyEnvironment(ProfilerOptions& options,
                       const std::function<std::optional<std::string>(const char*)>& environment,
                       const std::function<void(const std::string&)>& warn) {
-  for (const OptionRow& row : kTable) {
-    const std::optional<std::string> value =
-        environment(row.variable.data());  // NUL-terminated, because it is a literal
-    if (!value || row.set(options, *value)) continue;
-    warn(absl::StrCat("strobe: ", row.variable.data(), "=\"", Shown(*value),
-                      "\" is ignored: accepted is ", row.accepted.data()));
-  }
+  internal::ApplyRows(OptionTable(), options, environment, warn);
 }
 
 absl::Status Validate(const ProfilerOptions& options) {
-  for (const OptionRow& row : kTable) {
-    if (row.valid(options)) continue;
-    return absl::InvalidArgumentError(absl::StrCat(row.field.data(), " is \"",
-                                                   Shown(row.get(options)), "\": accepted is ",
-                                                   row.accepted.data()));
-  }
+  if (absl::Status status = internal::CheckRows(OptionTable(), options); !status.ok())
+    return status;
   const std::int64_t least = LeastRingBytes(*options.sampling.max_frames);
   if (*options.threads.ring_bytes < least) {
     return absl::InvalidArgumentError(absl::StrCat(

@@ -13,17 +13,6 @@ void FillProfile(ExportJob& job) {
   job.is_filled = true;
 }
 
-std::int64_t AmountOf(const ExportJob& job) {
-  const Profile& profile = job.profile;
-  if (!job.is_filled) return job.samples.rows.Sum(profile.default_value_type);
-  const std::size_t columns = profile.value_types.size();
-  std::uint64_t amount = 0;  // forged weights may make it wrap
-  for (std::size_t i = profile.default_value_type; i < profile.values.size(); i += columns) {
-    amount += static_cast<std::uint64_t>(profile.values[i]);
-  }
-  return static_cast<std::int64_t>(amount);
-}
-
 ExportQueue::ExportQueue(std::span<const std::string_view> file_suffixes)
     : accounts_(NewAccounts(file_suffixes)) {
   jobs_.reserve(max_jobs());
@@ -37,25 +26,39 @@ bool ExportQueue::HasRoom() const {
 
 void ExportQueue::Push(std::unique_ptr<ExportJob> job) {
   for (std::size_t i = 0; i < accounts_.size(); ++i) job->waiting.set(i);
+  job->number = ++pushed_;
+  job->amount = job->samples.rows.Sum(job->profile.default_value_type);
   jobs_.push_back(std::move(job));
+  DropBeyondLimit();
 }
 
-void ExportQueue::Settle(ExportJob& job, std::size_t output, absl::StatusOr<std::string> sent) {
+ExportJob* ExportQueue::Take(std::size_t output, std::uint64_t after) {
+  const auto found = std::ranges::find_if(
+      jobs_, [&](const auto& job) { return job->number > after && job->waiting[output]; });
+  if (found == jobs_.end()) return nullptr;
+  (*found)->in_use.set(output);
+  return found->get();
+}
+
+bool ExportQueue::HasNewer(std::size_t output, std::uint64_t after) const {
+  return std::ranges::any_of(
+      jobs_, [&](const auto& job) { return job->number > after && job->waiting[output]; });
+}
+
+bool ExportQueue::Settle(ExportJob& job, std::size_t output, absl::StatusOr<std::string> sent) {
   OutputStats& account = accounts_[output];
+  job.in_use.reset(output);
   if (sent.ok()) {
     account.last_export_path = *std::move(sent);
     ++account.exports;
     job.waiting.reset(output);
-    return;
+  } else {
+    ++account.exports_failed;
+    if (RefusesProfile(sent.status())) Drop(job, output, ExportDrop::kRefused);
   }
-  ++account.exports_failed;
-  if (RefusesProfile(sent.status())) Drop(job, output);
-}
-
-bool ExportQueue::RemoveIfSettled(std::size_t index) {
-  if (jobs_[index]->waiting.any()) return false;
-  jobs_.erase(jobs_.begin() + static_cast<std::ptrdiff_t>(index));
-  return true;
+  const bool is_waiting = job.waiting[output];
+  RemoveSettled();
+  return is_waiting;
 }
 
 void ExportQueue::DropBeyondLimit() {
@@ -64,27 +67,30 @@ void ExportQueue::DropBeyondLimit() {
         std::ranges::count_if(jobs_, [i](const auto& job) { return job->waiting[i]; }));
     for (const auto& job : jobs_) {
       if (waiting <= kMaxWaitingProfiles) break;
-      if (!job->waiting[i]) continue;
-      Drop(*job, i);
+      if (!job->waiting[i] || job->in_use[i]) continue;
+      Drop(*job, i, ExportDrop::kTooManyWaiting);
       --waiting;
     }
   }
-  std::erase_if(jobs_, [](const auto& job) { return job->waiting.none(); });
+  RemoveSettled();
 }
 
-void ExportQueue::DropAll() {
+void ExportQueue::DropAll(std::size_t output) {
   for (const auto& job : jobs_) {
-    for (std::size_t i = 0; i < accounts_.size(); ++i) {
-      if (job->waiting[i]) Drop(*job, i);
-    }
+    if (job->waiting[output]) Drop(*job, output, ExportDrop::kSessionEnded);
   }
-  jobs_.clear();
+  RemoveSettled();
 }
 
-void ExportQueue::Drop(ExportJob& job, std::size_t output) {
+void ExportQueue::Drop(ExportJob& job, std::size_t output, ExportDrop reason) {
   ++accounts_[output].exports_dropped;
-  accounts_[output].amount_dropped += AmountOf(job);
+  ++accounts_[output].drops[static_cast<std::size_t>(reason)];
+  accounts_[output].amount_dropped += job.amount;
   job.waiting.reset(output);
+}
+
+void ExportQueue::RemoveSettled() {
+  std::erase_if(jobs_, [](const auto& job) { return job->waiting.none(); });
 }
 
 }  // namespace strobe::internal

@@ -14,6 +14,23 @@ OutputAccounts NewAccounts(std::span<const std::string_view> file_suffixes) {
   return accounts;
 }
 
+void AddExporter(OutputStats& output, const ExporterAccount& exporter) {
+  output.delivered += exporter.delivered;
+  for (std::size_t i = 0; i < output.drops.size(); ++i) {
+    output.drops[i] += exporter.drops[i];
+    output.exports_dropped += exporter.drops[i];
+  }
+  output.amount_dropped += exporter.amount_dropped;
+  output.spool = exporter.spool;
+  if (output.last_export_error.empty()) output.last_export_error = exporter.last_error;
+}
+
+void LeaveSpool(ExporterAccount& exporter) {
+  exporter.spool.left += exporter.spool.waiting;
+  exporter.spool.waiting = 0;
+  exporter.spool.waiting_bytes = 0;
+}
+
 void AddOutputs(Stats& stats, const OutputAccounts& outputs) {
   if (stats.outputs.size() < outputs.size()) stats.outputs.resize(outputs.size());
   stats.last_export_error.clear();
@@ -25,6 +42,13 @@ void AddOutputs(Stats& stats, const OutputAccounts& outputs) {
     sum.exports += more.exports;
     sum.exports_failed += more.exports_failed;
     sum.exports_dropped += more.exports_dropped;
+    for (std::size_t reason = 0; reason < sum.drops.size(); ++reason)
+      sum.drops[reason] += more.drops[reason];
+    sum.delivered += more.delivered;
+    sum.spool.found += more.spool.found;
+    sum.spool.left += more.spool.left;
+    sum.spool.waiting += more.spool.waiting;
+    sum.spool.waiting_bytes += more.spool.waiting_bytes;
     sum.amount_dropped += more.amount_dropped;
     sum.last_export_error = more.last_export_error;
     if (!more.last_export_path.empty()) sum.last_export_path = more.last_export_path;

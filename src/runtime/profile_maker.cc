@@ -29,10 +29,17 @@ Stats StatsBetween(const Stats& earlier, const Stats& later) {
   result.exports_dropped -= earlier.exports_dropped;
   result.amount_dropped -= earlier.amount_dropped;
   for (std::size_t i = 0; i < std::min(earlier.outputs.size(), result.outputs.size()); ++i) {
-    result.outputs[i].exports -= earlier.outputs[i].exports;
-    result.outputs[i].exports_failed -= earlier.outputs[i].exports_failed;
-    result.outputs[i].exports_dropped -= earlier.outputs[i].exports_dropped;
-    result.outputs[i].amount_dropped -= earlier.outputs[i].amount_dropped;
+    const OutputStats& before = earlier.outputs[i];
+    OutputStats& output = result.outputs[i];
+    output.exports -= before.exports;
+    output.exports_failed -= before.exports_failed;
+    output.exports_dropped -= before.exports_dropped;
+    for (std::size_t reason = 0; reason < output.drops.size(); ++reason)
+      output.drops[reason] -= before.drops[reason];
+    output.amount_dropped -= before.amount_dropped;
+    output.delivered -= before.delivered;
+    output.spool.found -= before.spool.found;
+    output.spool.left -= before.spool.left;
   }
   result.periods_extended -= earlier.periods_extended;
   result.out_of_memory -= earlier.out_of_memory;

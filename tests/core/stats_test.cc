@@ -26,5 +26,13 @@ TEST(Stats, StartAtZero) {
   EXPECT_TRUE(stats.last_export_error.empty());
 }
 
+TEST(ExportDropName, EachReasonToDropAnExportHasAName) {
+  std::set<std::string_view> names;
+  for (std::size_t i = 0; i < kExportDropCount; ++i)
+    names.insert(ExportDropName(static_cast<ExportDrop>(i)));
+  EXPECT_EQ(names.size(), kExportDropCount);
+  EXPECT_FALSE(names.contains("unknown"));
+}
+
 }  // namespace
 }  // namespace strobe

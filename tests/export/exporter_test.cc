@@ -1,5 +1,8 @@
 #include "strobe/export/exporter.h"
 
+#include <atomic>
+#include <chrono>
+#include <cstdint>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -30,6 +33,17 @@ TEST(ExporterTest, OnlyAnErrorOfTheProfileItselfRefusesIt) {
                           absl::StatusCode::kNotFound, absl::StatusCode::kUnknown}) {
     EXPECT_FALSE(RefusesProfile(absl::Status(code, "the way to it may be mended")));
   }
+}
+
+TEST(ExporterTest, ADeadlineMayComeNearer) {
+  EXPECT_FALSE(ExportDeadline().HasPassed()) << "never, if there is none";
+  std::atomic<std::int64_t> end_ns{INT64_MAX};
+  const ExportDeadline deadline(end_ns);
+  EXPECT_FALSE(deadline.HasPassed());
+  EXPECT_TRUE(deadline.By(std::chrono::steady_clock::now()).HasPassed());
+  EXPECT_FALSE(deadline.HasPassed()) << "the other one is unchanged";
+  end_ns = std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
+  EXPECT_TRUE(deadline.HasPassed());
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "strobe/runtime/output_accounts.h"
 
 #include <array>
+#include <cstddef>
 #include <string_view>
 
 #include "gtest/gtest.h"
@@ -22,6 +23,28 @@ TEST(OutputAccounts, AnErrorNamesItsOutput) {
   EXPECT_EQ(OfOutput(failed, "output 2 (.pb.gz)").code(), absl::StatusCode::kUnavailable);
   EXPECT_EQ(OfOutput(failed, ""), failed);
   EXPECT_TRUE(OfOutput(absl::OkStatus(), "output 2 (.pb.gz)").ok());
+}
+
+TEST(OutputAccounts, WhatAnExporterSaysOfItselfIsAddedAndItsSpoolIsLeftAtTheEnd) {
+  OutputStats output;
+  output.exports = 5;
+  output.exports_dropped = 1;
+  ExporterAccount exporter;
+  exporter.delivered = 3;
+  exporter.drops[static_cast<std::size_t>(ExportDrop::kTooOld)] = 2;
+  exporter.amount_dropped = 70;
+  exporter.spool = {.found = 4, .waiting = 4, .waiting_bytes = 4000};
+  exporter.last_error = "503";
+  AddExporter(output, exporter);
+  EXPECT_EQ(output.delivered, 3u);
+  EXPECT_EQ(output.exports_dropped, 3u);
+  EXPECT_EQ(output.drops[static_cast<std::size_t>(ExportDrop::kTooOld)], 2u);
+  EXPECT_EQ(output.amount_dropped, 70);
+  EXPECT_EQ(output.spool, exporter.spool);
+  EXPECT_EQ(output.last_export_error, "503");
+  EXPECT_EQ(output.exports + output.spool.found, output.delivered + 2 + output.spool.waiting);
+  LeaveSpool(exporter);
+  EXPECT_EQ(exporter.spool, (SpoolStats{.found = 4, .left = 4}));
 }
 
 TEST(OutputAccounts, TheSumHasTheFirstErrorAndTheFirstOutputsPath) {

@@ -59,7 +59,7 @@ TEST_F(ManualPlatformTest, DeliversToWhomThePayloadNames) {
   EXPECT_TRUE(ManualPlatform::Deliver(token.Pack(), 4, 0x400000));
   EXPECT_EQ(seen.token.index, 3u);
   EXPECT_EQ(seen.timer_expiries, 4);
-  EXPECT_TRUE(ManualPlatform::Interrupt(5, token.Pack(), 23));
+  EXPECT_TRUE(ManualPlatform::Interrupt(5, token.Pack(), 23, true));
   EXPECT_EQ(ManualPlatform::DeliverAll(0x400000), 1);
   EXPECT_EQ(seen.timer_expiries, 0);
   EXPECT_EQ(ManualPlatform::DeliverAll(0x400000), 0);

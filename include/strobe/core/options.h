@@ -131,20 +131,23 @@ struct ProfilerOptions {
   ExporterOptions exporter = {};
 };
 
-// One row of the table of options.
-struct OptionRow {
+// One row of a table of options. Options is the struct that has them.
+template <class Options>
+struct BasicOptionRow {
   std::string_view variable;     // "STROBE_CPU_FREQUENCY_HZ"
   std::string_view field;        // "sampling.cpu_frequency_hz"
   std::string_view accepted;     // "a number from 0 to 10000"
   std::string_view description;  // one sentence
   // Writes the current value as text.
-  std::string (*get)(const ProfilerOptions&);
+  std::string (*get)(const Options&);
   // Sets the option from `text`, unless code has set it. Returns false and changes nothing if the
   // text is not accepted.
-  bool (*set)(ProfilerOptions&, std::string_view text);
+  bool (*set)(Options&, std::string_view text);
   // True if the value lies in the accepted range.
-  bool (*valid)(const ProfilerOptions&);
+  bool (*valid)(const Options&);
+  bool is_secret = false;  // then no message shows the value
 };
+using OptionRow = BasicOptionRow<ProfilerOptions>;
 
 // Every option, in the order of the structs above.
 std::span<const OptionRow> OptionTable();

@@ -1,8 +1,10 @@
 // RecordingOptions: what a call of BasicProfiler::Record records.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -22,6 +24,9 @@ struct RecordingOptions {
   // The names of the value types to record: "samples", "cpu", "wall", or those of other providers.
   // Empty means all that are enabled.
   std::vector<std::string> value_types = {};
+  // If it becomes true, the recording ends at the next drain of the rings, within about a second,
+  // with what it has.
+  std::shared_ptr<const std::atomic<bool>> cancelled = {};
 };
 
 // InvalidArgument with the field's name for an option out of its range.

@@ -40,15 +40,54 @@ constexpr std::string_view DropReasonName(DropReason reason) {
   return "unknown";
 }
 
-// The exports of one output of a profiler: see OutputList.
+// Why a profile was never delivered to an output.
+enum class ExportDrop : std::uint8_t {
+  kRefused = 0,     // the output refused it for good (see RefusesProfile)
+  kTooManyWaiting,  // too many waited for an output that failed while another delivered
+  kSessionEnded,    // it still waited when its session ended
+  kSpoolFull,       // the exporter's spool on disk had no room for it
+  kTooOld,          // it was older than the spool keeps profiles
+  kUnreadable,      // its file in the spool was damaged or removed
+};
+inline constexpr std::size_t kExportDropCount = 6;
+
+constexpr std::string_view ExportDropName(ExportDrop reason) {
+  switch (reason) {
+    case ExportDrop::kRefused: return "refused";
+    case ExportDrop::kTooManyWaiting: return "too many waiting";
+    case ExportDrop::kSessionEnded: return "session ended";
+    case ExportDrop::kSpoolFull: return "spool full";
+    case ExportDrop::kTooOld: return "too old";
+    case ExportDrop::kUnreadable: return "unreadable";
+  }
+  return "unknown";
+}
+
+// The profiles that an exporter keeps on disk until it can deliver them.
+struct SpoolStats {
+  std::uint64_t found = 0;          // left there by an earlier process or session
+  std::uint64_t left = 0;           // left there by sessions that have ended
+  std::uint64_t waiting = 0;        // now
+  std::uint64_t waiting_bytes = 0;  // now
+
+  friend bool operator==(const SpoolStats&, const SpoolStats&) = default;
+};
+
+// The exports of one output of a profiler: see OutputList. The account adds up:
+//   profiles made + spool.found =
+//       delivered + exports_dropped + spool.waiting + spool.left + those that wait in memory
+// Without a spool, at most kMaxWaitingProfiles + 2 wait in memory, and none after the session.
 struct OutputStats {
-  std::string name;  // "output 2 (.pb.gz)"; empty if the profiler has one output
-  std::uint64_t exports = 0;
+  std::string name;           // "output 2 (.pb.gz)"; empty if the profiler has one output
+  std::uint64_t exports = 0;  // profiles that the exporter took: delivered, or kept in its spool
   std::uint64_t exports_failed = 0;
   std::uint64_t exports_dropped = 0;  // never delivered: see Stats::exports_dropped
-  std::int64_t amount_dropped = 0;    // in the dropped exports
-  std::string last_export_error;      // empty after a success
-  std::string last_export_path;       // the destination of the last success
+  std::array<std::uint64_t, kExportDropCount> drops{};  // the same, by ExportDrop
+  std::int64_t amount_dropped = 0;                      // in the dropped exports
+  std::uint64_t delivered = 0;                          // profiles that arrived
+  SpoolStats spool{};
+  std::string last_export_error;  // empty after a success
+  std::string last_export_path;   // the destination of the last success
 };
 
 // Counters since the profiler was constructed; in a Profile, those of its period.
@@ -105,12 +144,8 @@ struct Stats {
   // has one. An error begins with the output's name.
   std::uint64_t exports = 0;
   std::uint64_t exports_failed = 0;
-  // Profiles that were never delivered, because:
-  // * the output refused them for good (see RefusesProfile),
-  // * they still waited when their session ended, or
-  // * too many of them waited for an output that failed while another delivered.
-  // A profile that could not be made at the end of its session, because memory ran out, counts
-  // once, and for no output.
+  // Profiles that were never delivered: see ExportDrop. A profile that could not be made at the end
+  // of its session, because memory ran out, counts once, and for no output.
   std::uint64_t exports_dropped = 0;
   // The amount in these profiles and in drops because memory ran out, in the unit that the first
   // provider shows by default.

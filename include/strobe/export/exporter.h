@@ -1,7 +1,12 @@
 // The contract of an exporter: encoded bytes -> a file, a server, a test.
 #pragma once
 
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
 #include <concepts>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -9,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "strobe/core/options.h"
 #include "strobe/core/profile.h"
+#include "strobe/core/stats.h"
 
 namespace strobe {
 
@@ -20,24 +26,73 @@ inline bool RefusesProfile(const absl::Status& status) {
          status.code() == absl::StatusCode::kOutOfRange;
 }
 
+// The time by which an export must return. It may come nearer while Export runs, because the
+// session ends: an exporter that waits asks again at least every kMaxStepMs.
+class ExportDeadline {
+ public:
+  using Time = std::chrono::steady_clock::time_point;
+  static constexpr std::chrono::milliseconds kMaxStepMs{50};
+
+  ExportDeadline() = default;  // never
+  // `end_ns` must outlive the deadline: nanoseconds of the steady clock.
+  explicit ExportDeadline(const std::atomic<std::int64_t>& end_ns) : end_ns_(&end_ns) {}
+
+  [[nodiscard]] Time time() const {
+    if (end_ns_ == nullptr) return latest_;
+    const std::chrono::nanoseconds end_ns(end_ns_->load(std::memory_order_relaxed));
+    return std::min(latest_, Time(std::chrono::duration_cast<Time::duration>(end_ns)));
+  }
+  [[nodiscard]] bool HasPassed() const { return std::chrono::steady_clock::now() >= time(); }
+  // The same, but at `latest` or before.
+  [[nodiscard]] ExportDeadline By(Time latest) const {
+    ExportDeadline sooner = *this;
+    sooner.latest_ = std::min(latest_, latest);
+    return sooner;
+  }
+
+ private:
+  Time latest_ = Time::max();
+  const std::atomic<std::int64_t>* end_ns_ = nullptr;
+};
+
 // One encoded profile on its way out. Valid for the duration of the call.
 struct ExportRequest {
   std::string_view bytes;
   std::string_view file_suffix;   // of the encoder
   std::string_view content_type;  // of the encoder
   const Profile& profile;         // what was encoded: program, process id, sequence, times
+  ExportDeadline deadline{};
+  bool has_newer = false;  // a newer profile waits for this output
+};
+
+// What an exporter that keeps profiles beyond the call of Export has done with them, since it was
+// constructed. Export's own errors are not in it.
+struct ExporterAccount {
+  std::uint64_t delivered = 0;
+  std::array<std::uint64_t, kExportDropCount> drops{};  // by ExportDrop
+  std::int64_t amount_dropped = 0;                      // in the dropped profiles
+  SpoolStats spool{};
+  std::string last_error;  // of the last try to deliver; empty after a success
 };
 
 // * Made from `const ExporterOptions&`, or given in Parts and copied for each session. Neither has
 //   side effects: nothing is created before the first Export.
 // * Export(request) delivers all of the bytes or none, and returns where they went (a path, a URL)
-//   or the reason of the failure. It may take long: only the next export waits for it. After an
-//   error that RefusesProfile the profile is dropped and counted. After any other error the
-//   profiler calls again with the same profile when the next period ends.
-// Called on the exporter's thread only.
+//   or the reason of the failure. It may take long: only this output's next export waits for it.
+//   An exporter that has not returned by request.deadline is left behind when the session stops.
+//   After an error that RefusesProfile the profile is dropped and counted. After any other error
+//   the profiler calls again with the same profile when the next period ends.
+// * account(), optional: for an exporter that takes a profile before it is delivered, into a spool.
+//   Called after each Export.
+// Called on the output's thread only.
 template <class E>
 concept Exporter = requires(E& exporter, const ExportRequest& request) {
   { exporter.Export(request) } -> std::same_as<absl::StatusOr<std::string>>;
+};
+
+template <class E>
+concept AccountingExporter = Exporter<E> && requires(const E& exporter) {
+  { exporter.account() } -> std::convertible_to<ExporterAccount>;
 };
 
 }  // namespace strobe

@@ -30,13 +30,13 @@ inline constexpr std::size_t kMaxOutputs = 8;
 inline constexpr std::size_t kMaxWaitingProfiles = 8;
 
 // The outputs of a profiler. Each output gets every profile, and is retried separately:
+// * Each output has a thread. An export that hangs delays no other output.
 // * A profile that an output has delivered is not sent to it again when another output fails.
 // * A profile that an output refuses for good (RefusesProfile) is dropped for that output alone.
 // * While an output fails, the other outputs get their profiles as before. The failing output's
 //   profiles wait, and are tried again each period. Beyond kMaxWaitingProfiles, the oldest is
 //   dropped for that output, and counted.
 // * While all outputs fail, no profile is dropped: the period is extended until one has delivered.
-// The outputs share one thread: an export that hangs delays the other outputs.
 template <class... Outputs>
 struct OutputList {
   static constexpr std::size_t kCount = sizeof...(Outputs);

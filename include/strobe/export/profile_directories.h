@@ -30,6 +30,8 @@ class TemporaryFile {
   // Never replaces a file: AlreadyExists if `name` is taken. After an error the file is still a
   // temporary one, and another name may be tried.
   [[nodiscard]] virtual absl::Status RenameTo(const std::string& name) = 0;
+  // The bytes survive a power cut from here on, where the system and the disk keep their word.
+  [[nodiscard]] virtual absl::Status Sync() const = 0;
 };
 
 // A directory that is held open: all functions work in the same place, even if the directory is
@@ -45,6 +47,18 @@ class ProfileDirectory {
   // nothing behind if it fails, or if memory runs out. The result must not outlive the directory.
   [[nodiscard]] virtual absl::StatusOr<std::unique_ptr<TemporaryFile>> Write(
       const std::string& name, std::string_view bytes) const = 0;
+  // The file's bytes. NotFound if there is none, OutOfRange if it has more than `max_bytes`.
+  [[nodiscard]] virtual absl::StatusOr<std::string> Read(const std::string& name,
+                                                         std::uint64_t max_bytes) const = 0;
+  // Never replaces a file: AlreadyExists if `to` is taken.
+  [[nodiscard]] virtual absl::Status Rename(const std::string& from,
+                                            const std::string& to) const = 0;
+  // The names in the directory survive a power cut from here on, like TemporaryFile::Sync.
+  [[nodiscard]] virtual absl::Status Sync() const = 0;
+  // True if this object has the directory for itself from here on. False if another object has it,
+  // of any process, or if the system cannot lock. The lock ends with this object or with the
+  // process, however the process ends. A fork's child has no lock.
+  [[nodiscard]] virtual bool TryLock() = 0;
   // False if the file could not be removed.
   [[nodiscard]] virtual bool Remove(const std::string& name) const = 0;
   // Reads the first `max_entries` entries, and returns the files whose name `is_wanted`. Empty if
@@ -56,6 +70,7 @@ class ProfileDirectory {
 
  protected:
   explicit ProfileDirectory(std::string path) : path_(std::move(path)) {}
+  [[nodiscard]] const std::string& path() const { return path_; }
 
  private:
   const std::string path_;
@@ -72,6 +87,9 @@ class ProfileDirectories {
   // Creates missing directories first, for this user alone where the system has such a mode.
   [[nodiscard]] virtual absl::StatusOr<std::unique_ptr<ProfileDirectory>> Open(
       const std::string& path) const = 0;
+  // NotFound if there is no such directory.
+  [[nodiscard]] virtual absl::StatusOr<std::unique_ptr<ProfileDirectory>> OpenExisting(
+      const std::string& path) const = 0;
 
  protected:
   ~ProfileDirectories() = default;
@@ -85,6 +103,10 @@ class NoProfileDirectories final : public ProfileDirectories {
       const std::string& path) const override {
     return absl::UnimplementedError("cannot open directory " + path +
                                     ": this system has no directories");
+  }
+  [[nodiscard]] absl::StatusOr<std::unique_ptr<ProfileDirectory>> OpenExisting(
+      const std::string& path) const override {
+    return Open(path);
   }
 };
 

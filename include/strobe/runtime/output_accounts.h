@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "strobe/base/visibility.h"
 #include "strobe/core/stats.h"
+#include "strobe/export/exporter.h"
 
 STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
@@ -18,6 +19,11 @@ using OutputAccounts = std::vector<OutputStats>;
 
 // Returns the accounts of outputs with these file suffixes, before any delivery.
 OutputAccounts NewAccounts(std::span<const std::string_view> file_suffixes);
+
+// Adds what the exporter of an output says of itself.
+void AddExporter(OutputStats& output, const ExporterAccount& exporter);
+// The session ends: the profiles in the exporter's spool are left there.
+void LeaveSpool(ExporterAccount& exporter);
 
 // Adds each output to `stats.outputs`, and their sums to `stats`.
 void AddOutputs(Stats& stats, const OutputAccounts& outputs);

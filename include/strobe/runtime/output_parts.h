@@ -26,13 +26,16 @@ struct OutputParts {
       : encoder(source.given.encoder.Make()),
         exporter(source.given.exporter.Make(source.options)) {}
 
-  absl::StatusOr<std::string> Send(const Profile& profile, const Symbols& symbols) {
+  absl::StatusOr<std::string> Send(const Profile& profile, const Symbols& symbols,
+                                   ExportDeadline deadline = {}, bool has_newer = false) {
     const absl::StatusOr<std::string> bytes = encoder.Encode(profile, symbols);
     if (!bytes.ok()) return bytes.status();
     return exporter.Export({.bytes = *bytes,
                             .file_suffix = E::kFileSuffix,
                             .content_type = E::kContentType,
-                            .profile = profile});
+                            .profile = profile,
+                            .deadline = deadline,
+                            .has_newer = has_newer});
   }
 
   E encoder;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -33,6 +34,7 @@ struct RecordingCall {
   // Set by the caller.
   RecordingColumns columns;
   std::int64_t duration_ns = 0;
+  std::shared_ptr<const std::atomic<bool>> cancelled;  // see RecordingOptions; may be null
 
   // Used by the collector only.
   std::optional<std::size_t> place;  // of the recording, while it is open: see Recorder
@@ -102,7 +104,9 @@ class RecordingCalls {
 
  private:
   [[nodiscard]] static std::int64_t DueNs(const RecordingCall& call) {
-    return call.place ? call.end_ns : INT64_MIN;
+    const bool is_cancelled =
+        call.cancelled != nullptr && call.cancelled->load(std::memory_order_relaxed);
+    return call.place && !is_cancelled ? call.end_ns : INT64_MIN;
   }
   void Finish(const std::shared_ptr<RecordingCall>& call);
 

@@ -128,6 +128,7 @@ class RunningSession {
     const auto call = std::make_shared<RecordingCall>();
     call->columns = *std::move(columns);
     call->duration_ns = std::chrono::nanoseconds(options.duration).count();
+    call->cancelled = options.cancelled;
     collector_.Record(call);
     if (!call->status.ok()) return call->status;
     FillProfile(std::move(call->samples), call->profile);

@@ -10,6 +10,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -34,10 +35,12 @@ class ManualDirectories final : public ProfileDirectories {
     // Set by a test.
     std::uint64_t room_bytes = std::numeric_limits<std::uint64_t>::max();  // left on the disk
     absl::Status rename_status;           // of every RenameTo; OK: renames work
+    absl::Status sync_status;             // of every Sync
     std::function<void()> before_rename;  // runs in every RenameTo: may throw, or call Vanish
 
     // Read by a test: the directories by path. An open directory that is no longer here has failed.
     std::map<std::string, std::shared_ptr<Files>> directories;
+    std::set<std::string> locked;  // the paths of the locked directories; a test may add to it
   };
   // Calls body(state) while no other thread uses it.
   template <class Body>
@@ -97,6 +100,12 @@ class ManualDirectories final : public ProfileDirectories {
       return std::make_unique<Directory>(path, *this, files);
     });
   }
+  [[nodiscard]] absl::StatusOr<std::unique_ptr<ProfileDirectory>> OpenExisting(
+      const std::string& path) const override {
+    const bool exists = With([&](State& state) { return state.directories.contains(path); });
+    if (exists) return Open(path);
+    return absl::NotFoundError("cannot open directory " + path + ": No such file or directory");
+  }
 
  private:
   class Directory;
@@ -115,6 +124,7 @@ class ManualDirectories final : public ProfileDirectories {
       is_kept_ = status.ok();
       return status;
     }
+    [[nodiscard]] absl::Status Sync() const override { return directory_.Sync(); }
 
    private:
     const Directory& directory_;
@@ -127,6 +137,11 @@ class ManualDirectories final : public ProfileDirectories {
     Directory(const std::string& path, const ManualDirectories& all,
               const std::shared_ptr<Files>& files)
         : ProfileDirectory(path), all_(all), files_(files) {}
+    ~Directory() override {
+      if (is_locked_) all_.With([&](State& state) { state.locked.erase(path()); });
+    }
+    Directory(const Directory&) = delete;
+    Directory& operator=(const Directory&) = delete;
 
     [[nodiscard]] absl::StatusOr<std::unique_ptr<TemporaryFile>> Write(
         const std::string& name, std::string_view bytes) const override;
@@ -134,7 +149,18 @@ class ManualDirectories final : public ProfileDirectories {
     [[nodiscard]] std::vector<DirectoryFile> List(
         std::size_t max_entries,
         const std::function<bool(std::string_view)>& is_wanted) const override;
-    [[nodiscard]] absl::Status Rename(const std::string& from, const std::string& to) const;
+    [[nodiscard]] absl::StatusOr<std::string> Read(const std::string& name,
+                                                   std::uint64_t max_bytes) const override;
+    [[nodiscard]] absl::Status Rename(const std::string& from,
+                                      const std::string& to) const override;
+    [[nodiscard]] absl::Status Sync() const override {
+      return all_.With([](State& state) { return state.sync_status; });
+    }
+    [[nodiscard]] bool TryLock() override {
+      is_locked_ =
+          is_locked_ || all_.With([&](State& state) { return state.locked.insert(path()).second; });
+      return is_locked_;
+    }
 
    private:
     // Returns body(state, files), or `otherwise` if the directory has vanished.
@@ -151,6 +177,7 @@ class ManualDirectories final : public ProfileDirectories {
 
     const ManualDirectories& all_;
     const std::weak_ptr<Files> files_;
+    bool is_locked_ = false;
   };
 
   mutable std::mutex mutex_;
@@ -197,6 +224,19 @@ inline std::vector<DirectoryFile> ManualDirectories::Directory::List(
             {.name = name, .bytes = file.bytes.size(), .modified_ns = file.modified_ns});
     }
     return wanted;
+  });
+}
+
+inline absl::StatusOr<std::string> ManualDirectories::Directory::Read(
+    const std::string& name, std::uint64_t max_bytes) const {
+  absl::StatusOr<std::string> bytes = Gone("cannot open ", name);
+  return WithFiles(bytes, [&](State& /*state*/, Files& files) {
+    const auto file = files.find(name);
+    if (file == files.end()) return bytes;
+    if (file->second.bytes.size() <= max_bytes)
+      return absl::StatusOr<std::string>(file->second.bytes);
+    return absl::StatusOr<std::string>(
+        absl::OutOfRangeError("cannot read " + PathOf(name) + ": File too large"));
   });
 }
 

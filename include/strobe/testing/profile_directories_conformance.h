@@ -107,6 +107,18 @@ TYPED_TEST_P(ProfileDirectoriesConformance, MissingDirectoriesAreCreated) {
   EXPECT_EQ(this->ListAll(*this->Open("/a/b")).size(), 1u);
 }
 
+TYPED_TEST_P(ProfileDirectoriesConformance, AnExistingDirectoryIsOpenedAndNoneIsCreated) {
+  const ProfileDirectories& directories = this->harness_.Directories();
+  const std::string path = this->harness_.Root() + "/a";
+  const absl::Status missing = directories.OpenExisting(path).status();
+  EXPECT_TRUE(absl::IsNotFound(missing)) << missing;
+  this->ExpectSays(missing, path);
+  ASSERT_EQ(this->WriteAs(*this->Open("/a"), "file", "bytes"), absl::OkStatus());
+  const auto directory = directories.OpenExisting(path);
+  ASSERT_TRUE(directory.ok()) << directory.status();
+  EXPECT_EQ(this->ListAll(**directory).size(), 1u);
+}
+
 TYPED_TEST_P(ProfileDirectoriesConformance, AFileInTheWayIsAnErrorThatNamesIt) {
   ASSERT_EQ(this->WriteAs(*this->Open(), "file", "bytes"), absl::OkStatus());
   const std::string file = this->harness_.Root() + "/file";
@@ -200,11 +212,58 @@ TYPED_TEST_P(ProfileDirectoriesConformance, ADirectoryThatVanishesIsAnErrorUntil
   EXPECT_EQ(this->harness_.Read(this->harness_.Root() + "/file"), "again");
 }
 
+TYPED_TEST_P(ProfileDirectoriesConformance, AFileIsReadWholeOrNotAtAll) {
+  const auto directory = this->Open();
+  ASSERT_EQ(this->WriteAs(*directory, "file", std::string("by\0tes", 6)), absl::OkStatus());
+  const auto bytes = directory->Read("file", 6);
+  ASSERT_TRUE(bytes.ok()) << bytes.status();
+  EXPECT_EQ(*bytes, std::string("by\0tes", 6));
+  EXPECT_TRUE(absl::IsOutOfRange(directory->Read("file", 5).status()));
+  const absl::Status missing = directory->Read("missing", 6).status();
+  EXPECT_TRUE(absl::IsNotFound(missing)) << missing;
+  this->ExpectSays(missing, directory->PathOf("missing"));
+}
+
+TYPED_TEST_P(ProfileDirectoriesConformance, AFileIsRenamedAndReplacesNone) {
+  const auto directory = this->Open();
+  ASSERT_EQ(this->WriteAs(*directory, "first", "1"), absl::OkStatus());
+  ASSERT_EQ(this->WriteAs(*directory, "second", "2"), absl::OkStatus());
+  EXPECT_TRUE(absl::IsAlreadyExists(directory->Rename("first", "second")));
+  EXPECT_EQ(directory->Rename("first", "third"), absl::OkStatus());
+  EXPECT_EQ(this->harness_.Read(directory->PathOf("third")), "1");
+  EXPECT_EQ(this->harness_.Read(directory->PathOf("second")), "2");
+  EXPECT_EQ(this->harness_.Read(directory->PathOf("first")), "no file");
+}
+
+TYPED_TEST_P(ProfileDirectoriesConformance, FilesAndNamesAreSynced) {
+  const auto directory = this->Open();
+  const auto file = directory->Write("temporary", "bytes");
+  ASSERT_TRUE(file.ok()) << file.status();
+  EXPECT_EQ((*file)->Sync(), absl::OkStatus());
+  EXPECT_EQ((*file)->RenameTo("file"), absl::OkStatus());
+  EXPECT_EQ(directory->Sync(), absl::OkStatus());
+}
+
+TYPED_TEST_P(ProfileDirectoriesConformance, ADirectoryIsLockedForOneObject) {
+  auto first = this->Open();
+  const auto second = this->Open();
+  EXPECT_TRUE(first->TryLock());
+  EXPECT_TRUE(first->TryLock()) << "it has it";
+  EXPECT_FALSE(second->TryLock());
+  EXPECT_TRUE(this->Open("/below")->TryLock()) << "another directory";
+  ASSERT_EQ(this->WriteAs(*second, "file", "bytes"), absl::OkStatus()) << "a lock keeps no file";
+  first.reset();
+  EXPECT_TRUE(second->TryLock());
+}
+
 REGISTER_TYPED_TEST_SUITE_P(ProfileDirectoriesConformance, AnAbsolutePathStaysAsItIs,
-                            MissingDirectoriesAreCreated, AFileInTheWayIsAnErrorThatNamesIt,
-                            AFileIsWholeUnderItsFinalName, AFileThatIsNotRenamedIsRemoved,
-                            NothingIsReplaced, AListHasTheSizesAndTimesOfWantedFiles,
-                            AFileIsRemovedOnce,
+                            MissingDirectoriesAreCreated,
+                            AnExistingDirectoryIsOpenedAndNoneIsCreated,
+                            AFileInTheWayIsAnErrorThatNamesIt, AFileIsWholeUnderItsFinalName,
+                            AFileThatIsNotRenamedIsRemoved, NothingIsReplaced,
+                            AListHasTheSizesAndTimesOfWantedFiles, AFileIsRemovedOnce,
+                            AFileIsReadWholeOrNotAtAll, AFileIsRenamedAndReplacesNone,
+                            FilesAndNamesAreSynced, ADirectoryIsLockedForOneObject,
                             ADirectoryThatVanishesIsAnErrorUntilItIsOpenedAgain);
 
 }  // namespace strobe::testing

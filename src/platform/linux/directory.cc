@@ -1,6 +1,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/auxv.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -16,6 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "strobe/export/profile_directories.h"
 #include "strobe/platform/linux/linux_platform.h"
+#include "strobe/platform/linux/own_descriptors.h"
 
 namespace strobe {
 namespace {
@@ -60,6 +62,28 @@ int WriteAll(int descriptor, std::string_view bytes) {
   return 0;
 }
 
+// Like renameat, but never replaces a file. 0 or errno.
+int RenameWithoutReplacing(int directory, const std::string& from, const std::string& to) {
+  // The system call itself: musl has no function for it, and glibc has one since 2.28 only.
+  if (syscall(SYS_renameat2, directory, from.c_str(), directory, to.c_str(), kNoReplace) == 0)
+    return 0;
+  if (errno != EINVAL && errno != ENOSYS) return errno;
+  // A file system without this kind of rename. The check before is not atomic, but only a second
+  // profiler of this process could come between.
+  struct stat existing;
+  if (fstatat(directory, to.c_str(), &existing, AT_SYMLINK_NOFOLLOW) == 0) return EEXIST;
+  return renameat(directory, from.c_str(), directory, to.c_str()) == 0 ? 0 : errno;
+}
+
+// A descriptor of a file in the directory, or -1.
+int OpenAt(int directory, const std::string& name, int flags, mode_t mode = 0) {
+  int descriptor;
+  do {
+    descriptor = openat(directory, name.c_str(), flags | O_NOFOLLOW | O_CLOEXEC, mode);
+  } while (descriptor < 0 && errno == EINTR);
+  return descriptor;
+}
+
 // True if this program has more rights than its user. Then the user must not choose where the
 // program writes.
 bool IsPrivileged() { return getauxval(AT_SECURE) != 0; }
@@ -76,6 +100,7 @@ class LinuxTemporaryFile final : public TemporaryFile {
 
   [[nodiscard]] absl::Status Write(std::string_view bytes);
   [[nodiscard]] absl::Status RenameTo(const std::string& name) override;
+  [[nodiscard]] absl::Status Sync() const override;
 
  private:
   const ProfileDirectory& directory_;
@@ -85,11 +110,7 @@ class LinuxTemporaryFile final : public TemporaryFile {
 };
 
 absl::Status LinuxTemporaryFile::Write(std::string_view bytes) {
-  int descriptor;
-  do {
-    descriptor = openat(descriptor_, name_.c_str(),
-                        O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, kFileMode);
-  } while (descriptor < 0 && errno == EINTR);
+  const int descriptor = OpenAt(descriptor_, name_, O_WRONLY | O_CREAT | O_EXCL, kFileMode);
   if (descriptor < 0) return SystemError(errno, "cannot create", directory_.PathOf(name_));
   exists_ = true;
   FileDescriptor file(descriptor);
@@ -104,24 +125,16 @@ absl::Status LinuxTemporaryFile::Write(std::string_view bytes) {
 }
 
 absl::Status LinuxTemporaryFile::RenameTo(const std::string& name) {
-  // The system call itself: musl has no function for it, and glibc has one since 2.28 only.
-  int error = 0;
-  if (syscall(SYS_renameat2, descriptor_, name_.c_str(), descriptor_, name.c_str(), kNoReplace) !=
-      0)
-    error = errno;
-  if (error == EINVAL || error == ENOSYS) {
-    // A file system without this kind of rename. The check before is not atomic, but only a second
-    // profiler of this process could come between.
-    struct stat existing;
-    if (fstatat(descriptor_, name.c_str(), &existing, AT_SYMLINK_NOFOLLOW) == 0) {
-      error = EEXIST;
-    } else {
-      error = renameat(descriptor_, name_.c_str(), descriptor_, name.c_str()) == 0 ? 0 : errno;
-    }
-  }
-  if (error != 0)
+  if (const int error = RenameWithoutReplacing(descriptor_, name_, name); error != 0)
     return SystemError(error, "cannot rename a temporary file to", directory_.PathOf(name));
   exists_ = false;
+  return absl::OkStatus();
+}
+
+absl::Status LinuxTemporaryFile::Sync() const {
+  const FileDescriptor file(OpenAt(descriptor_, name_, O_WRONLY));
+  if (file.get() < 0 || fsync(file.get()) != 0)
+    return SystemError(errno, "cannot sync", directory_.PathOf(name_));
   return absl::OkStatus();
 }
 
@@ -129,19 +142,67 @@ class LinuxDirectory final : public ProfileDirectory {
  public:
   LinuxDirectory(const std::string& path, FileDescriptor& file)
       : ProfileDirectory(path), file_(file.Release()) {}
+  ~LinuxDirectory() override {
+    if (is_locked_) internal::ForgetInChild(file_.get());
+  }
+  LinuxDirectory(const LinuxDirectory&) = delete;
+  LinuxDirectory& operator=(const LinuxDirectory&) = delete;
 
   [[nodiscard]] absl::StatusOr<std::unique_ptr<TemporaryFile>> Write(
       const std::string& name, std::string_view bytes) const override;
   [[nodiscard]] bool Remove(const std::string& name) const override {
     return unlinkat(file_.get(), name.c_str(), 0) == 0;
   }
+  [[nodiscard]] absl::StatusOr<std::string> Read(const std::string& name,
+                                                 std::uint64_t max_bytes) const override;
+  [[nodiscard]] absl::Status Rename(const std::string& from, const std::string& to) const override {
+    const int error = RenameWithoutReplacing(file_.get(), from, to);
+    return error == 0 ? absl::OkStatus()
+                      : SystemError(error, "cannot rename a file to", PathOf(to));
+  }
+  [[nodiscard]] absl::Status Sync() const override {
+    return fsync(file_.get()) == 0 ? absl::OkStatus()
+                                   : SystemError(errno, "cannot sync directory", path());
+  }
+  [[nodiscard]] bool TryLock() override;
   [[nodiscard]] std::vector<DirectoryFile> List(
       std::size_t max_entries,
       const std::function<bool(std::string_view)>& is_wanted) const override;
 
  private:
   const FileDescriptor file_;
+  bool is_locked_ = false;
 };
+
+// The lock belongs to the open directory, which a fork's child shares: so the child closes it.
+bool LinuxDirectory::TryLock() {
+  if (is_locked_) return true;
+  internal::CloseInChild(file_.get());
+  is_locked_ = flock(file_.get(), LOCK_EX | LOCK_NB) == 0;
+  if (!is_locked_) internal::ForgetInChild(file_.get());
+  return is_locked_;
+}
+
+absl::StatusOr<std::string> LinuxDirectory::Read(const std::string& name,
+                                                 std::uint64_t max_bytes) const {
+  const FileDescriptor file(OpenAt(file_.get(), name, O_RDONLY));
+  struct stat status;
+  if (file.get() < 0 || fstat(file.get(), &status) != 0)
+    return SystemError(errno, "cannot open", PathOf(name));
+  if (static_cast<std::uint64_t>(status.st_size) > max_bytes)
+    return SystemError(EFBIG, "cannot read", PathOf(name));
+  std::string bytes(static_cast<std::size_t>(status.st_size), '\0');
+  std::size_t size = 0;
+  while (size < bytes.size()) {
+    const ssize_t got = read(file.get(), bytes.data() + size, bytes.size() - size);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return SystemError(errno, "cannot read", PathOf(name));
+    if (got == 0) break;
+    size += static_cast<std::size_t>(got);
+  }
+  bytes.resize(size);
+  return bytes;
+}
 
 absl::StatusOr<std::unique_ptr<TemporaryFile>> LinuxDirectory::Write(const std::string& name,
                                                                      std::string_view bytes) const {
@@ -181,6 +242,8 @@ class LinuxDirectories final : public ProfileDirectories {
   [[nodiscard]] std::string AbsolutePath(const std::string& path) const override;
   [[nodiscard]] absl::StatusOr<std::unique_ptr<ProfileDirectory>> Open(
       const std::string& path) const override;
+  [[nodiscard]] absl::StatusOr<std::unique_ptr<ProfileDirectory>> OpenExisting(
+      const std::string& path) const override;
 };
 
 std::string LinuxDirectories::AbsolutePath(const std::string& path) const {
@@ -205,6 +268,11 @@ absl::StatusOr<std::unique_ptr<ProfileDirectory>> LinuxDirectories::Open(
     }
     if (slash == std::string::npos) break;
   }
+  return OpenExisting(path);
+}
+
+absl::StatusOr<std::unique_ptr<ProfileDirectory>> LinuxDirectories::OpenExisting(
+    const std::string& path) const {
   const int descriptor =
       open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | (IsPrivileged() ? O_NOFOLLOW : 0));
   if (descriptor < 0) return SystemError(errno, "cannot open directory", path);

@@ -40,6 +40,10 @@ class FileHandle {
 
   [[nodiscard]] HANDLE get() const { return handle_; }
   [[nodiscard]] bool is_open() const { return handle_ != INVALID_HANDLE_VALUE; }
+  void Take(FileHandle& other) {
+    (void)Close();
+    handle_ = other.Release();
+  }
   HANDLE Release() { return std::exchange(handle_, INVALID_HANDLE_VALUE); }
   // 0 or the system's error.
   DWORD Close() { return is_open() && CloseHandle(Release()) == 0 ? GetLastError() : 0; }
@@ -78,6 +82,7 @@ class WindowsTemporaryFile final : public TemporaryFile {
 
   [[nodiscard]] absl::Status Write(std::string_view bytes);
   [[nodiscard]] absl::Status RenameTo(const std::string& name) override;
+  [[nodiscard]] absl::Status Sync() const override;
 
  private:
   const ProfileDirectory& directory_;
@@ -107,6 +112,14 @@ absl::Status WindowsTemporaryFile::RenameTo(const std::string& name) {
   return absl::OkStatus();
 }
 
+absl::Status WindowsTemporaryFile::Sync() const {
+  const FileHandle file(CreateFileW(wide_path_.c_str(), GENERIC_WRITE, 0, nullptr, OPEN_EXISTING,
+                                    FILE_ATTRIBUTE_NORMAL, nullptr));
+  if (!file.is_open() || FlushFileBuffers(file.get()) == 0)
+    return SystemError(GetLastError(), "cannot sync", path_);
+  return absl::OkStatus();
+}
+
 class WindowsDirectory final : public ProfileDirectory {
  public:
   WindowsDirectory(const std::string& path, FileHandle& handle)
@@ -117,13 +130,51 @@ class WindowsDirectory final : public ProfileDirectory {
   [[nodiscard]] bool Remove(const std::string& name) const override {
     return DeleteFileW(WideFromUtf8(PathOf(name)).c_str()) != 0;
   }
+  [[nodiscard]] absl::StatusOr<std::string> Read(const std::string& name,
+                                                 std::uint64_t max_bytes) const override;
+  [[nodiscard]] absl::Status Rename(const std::string& from, const std::string& to) const override {
+    if (MoveFileExW(WideFromUtf8(PathOf(from)).c_str(), WideFromUtf8(PathOf(to)).c_str(), 0) != 0)
+      return absl::OkStatus();
+    return SystemError(GetLastError(), "cannot rename a file to", PathOf(to));
+  }
+  // NTFS writes its journal of names by itself.
+  [[nodiscard]] absl::Status Sync() const override { return absl::OkStatus(); }
+  [[nodiscard]] bool TryLock() override;
   [[nodiscard]] std::vector<DirectoryFile> List(
       std::size_t max_entries,
       const std::function<bool(std::string_view)>& is_wanted) const override;
 
  private:
   const FileHandle handle_;
+  FileHandle lock_{INVALID_HANDLE_VALUE};
 };
+
+// A file that shares nothing, and that the system removes when its handle is closed.
+bool WindowsDirectory::TryLock() {
+  if (lock_.is_open()) return true;
+  FileHandle lock(CreateFileW(WideFromUtf8(PathOf(".lock")).c_str(), GENERIC_WRITE, 0, nullptr,
+                              OPEN_ALWAYS, FILE_FLAG_DELETE_ON_CLOSE, nullptr));
+  lock_.Take(lock);
+  return lock_.is_open();
+}
+
+absl::StatusOr<std::string> WindowsDirectory::Read(const std::string& name,
+                                                   std::uint64_t max_bytes) const {
+  const FileHandle file(CreateFileW(WideFromUtf8(PathOf(name)).c_str(), GENERIC_READ,
+                                    FILE_SHARE_READ, nullptr, OPEN_EXISTING, 0, nullptr));
+  LARGE_INTEGER size;
+  if (!file.is_open() || GetFileSizeEx(file.get(), &size) == 0)
+    return SystemError(GetLastError(), "cannot open", PathOf(name));
+  constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 30;  // of one ReadFile
+  if (static_cast<std::uint64_t>(size.QuadPart) > std::min(max_bytes, kMaxBytes))
+    return absl::OutOfRangeError(absl::StrCat("cannot read ", PathOf(name), ": File too large"));
+  std::string bytes(static_cast<std::size_t>(size.QuadPart), '\0');
+  DWORD got = 0;
+  if (ReadFile(file.get(), bytes.data(), static_cast<DWORD>(bytes.size()), &got, nullptr) == 0)
+    return SystemError(GetLastError(), "cannot read", PathOf(name));
+  bytes.resize(got);
+  return bytes;
+}
 
 absl::StatusOr<std::unique_ptr<TemporaryFile>> WindowsDirectory::Write(
     const std::string& name, std::string_view bytes) const {
@@ -159,6 +210,8 @@ class WindowsDirectories final : public ProfileDirectories {
   [[nodiscard]] std::string AbsolutePath(const std::string& path) const override;
   [[nodiscard]] absl::StatusOr<std::unique_ptr<ProfileDirectory>> Open(
       const std::string& path) const override;
+  [[nodiscard]] absl::StatusOr<std::unique_ptr<ProfileDirectory>> OpenExisting(
+      const std::string& path) const override;
 };
 
 std::string WindowsDirectories::AbsolutePath(const std::string& path) const {
@@ -174,6 +227,11 @@ absl::StatusOr<std::unique_ptr<ProfileDirectory>> WindowsDirectories::Open(
   std::error_code error;
   std::filesystem::create_directories(std::filesystem::path(WideFromUtf8(path)), error);
   if (error) return SystemError(static_cast<DWORD>(error.value()), "cannot create directory", path);
+  return OpenExisting(path);
+}
+
+absl::StatusOr<std::unique_ptr<ProfileDirectory>> WindowsDirectories::OpenExisting(
+    const std::string& path) const {
   // Deletion is not shared, so the directory can be neither moved nor removed while it is open.
   FileHandle handle(CreateFileW(WideFromUtf8(path).c_str(), FILE_LIST_DIRECTORY,
                                 FILE_SHARE_READ | FILE_SHARE_WRITE, nullptr, OPEN_EXISTING,

@@ -1,0 +1,130 @@
+// The requests of this backend, byte for byte where it counts, and what answers mean to it.
+#include "strobe/http/datadog_exporter.h"
+
+#include <string>
+#include <string_view>
+
+#include "absl/strings/str_cat.h"
+#include "backends.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace strobe {
+namespace {
+
+using testing::Between;
+using testing::Build;
+using testing::CheckPprof;
+using ::testing::ElementsAre;
+using testing::EncodedProfile;
+using ::testing::HasSubstr;
+using testing::HeaderOf;
+using testing::ManualHttpTools;
+using testing::ReadPprof;
+using testing::Types;
+
+DatadogProcess Process() {
+  return {.container_id = "0123456789abcdef", .host = "host1", .seed = {1, 2}};
+}
+
+TEST(DatadogBackend, TheRequestIsThatOfTheIntake) {
+  const EncodedProfile encoded(5);
+  const auto backend = MakeDatadogBackend({.service = "shop",
+                                           .environment = "prod",
+                                           .version = "1,2",
+                                           .tags = "team:a region:b",
+                                           .agent_url = "http://agent:8126"},
+                                          Process());
+  const auto messages = Build(backend, encoded.request());
+  ASSERT_EQ(messages.size(), 1u);
+  const HttpEndpoint& endpoint = (*backend)->endpoint();
+  EXPECT_EQ(endpoint.url, "http://agent:8126/profiling/v1/input");
+  EXPECT_EQ(HeaderOf(endpoint.headers, "DD-EVP-ORIGIN"), "strobe");
+  EXPECT_EQ(HeaderOf(endpoint.headers, "DD-EVP-ORIGIN-VERSION"), "0.1.0");
+  EXPECT_EQ(HeaderOf(endpoint.headers, "Connection"), "close");
+  EXPECT_EQ(HeaderOf(endpoint.headers, "Datadog-Container-Id"), "0123456789abcdef");
+  EXPECT_EQ(HeaderOf(endpoint.headers, "DD-API-KEY"), "");
+  EXPECT_EQ(HeaderOf(messages[0].headers, "Content-Type"),
+            "multipart/form-data; boundary=strobe-boundary");
+  const std::string& body = messages[0].body;
+  const std::string runtime_id = Between(body, "runtime-id:", ",");
+  EXPECT_THAT(runtime_id,
+              ::testing::MatchesRegex(
+                  "[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"));
+  const std::string head = absl::StrCat(
+      "--strobe-boundary\r\n"
+      "Content-Disposition: form-data; name=\"event\"; filename=\"event.json\"\r\n"
+      "Content-Type: application/json\r\n\r\n"
+      "{\"attachments\":[\"profile.pprof\"],\"tags_profiler\":\"language:native,service:shop,"
+      "env:prod,version:1_2,host:host1,runtime-id:",
+      runtime_id,
+      ",profiler_version:0.1.0,profile_seq:5,process_id:4711,team:a,region:b\","
+      "\"start\":\"2023-11-14T22:14:10.123456789Z\",\"end\":\"2023-11-14T22:14:20.123456789Z\","
+      "\"family\":\"native\",\"version\":\"4\",\"endpoint_counts\":null,\"internal\":{},"
+      "\"info\":{\"profiler\":{\"name\":\"strobe\",\"version\":\"0.1.0\"}}}\r\n"
+      "--strobe-boundary\r\n"
+      "Content-Disposition: form-data; name=\"profile.pprof\"; filename=\"profile.pprof\"\r\n\r\n");
+  EXPECT_EQ(body.substr(0, head.size()), head);
+  constexpr std::string_view kEnd = "\r\n--strobe-boundary--\r\n";
+  ASSERT_TRUE(body.ends_with(kEnd));
+  const auto profile = ReadPprof(body.substr(head.size(), body.size() - head.size() - kEnd.size()));
+  ASSERT_TRUE(profile.has_value());
+  EXPECT_EQ(CheckPprof(*profile), "");
+  EXPECT_THAT(Types(*profile),
+              ElementsAre("cpu-samples/count", "cpu-time/nanoseconds", "wall-time/nanoseconds"));
+}
+
+TEST(DatadogBackend, AForksChildHasAnotherRuntimeIdAndATracersIdBeatsBoth) {
+  EncodedProfile encoded;
+  const auto backend = MakeDatadogBackend({.agent_url = "http://a"}, Process());
+  const std::string id = Between(Build(backend, encoded.request())[0].body, "runtime-id:", ",");
+  encoded.profile.process_id = 4712;
+  EXPECT_NE(Between(Build(backend, encoded.request())[0].body, "runtime-id:", ","), id);
+  const auto traced =
+      MakeDatadogBackend({.runtime_id = "the-tracers", .agent_url = "http://a"}, Process());
+  EXPECT_THAT(Build(traced, encoded.request())[0].body, HasSubstr("runtime-id:the-tracers,"));
+}
+
+TEST(DatadogBackend, EndpointsAreTheAgentASocketAFileOrDatadogItself) {
+  const auto endpoint = [](const DatadogOptions& options) {
+    const auto backend = MakeDatadogBackend(options, Process());
+    EXPECT_TRUE(backend.ok()) << backend.status();
+    return (*backend)->endpoint();
+  };
+  EXPECT_EQ(endpoint({.agent_host = "agent", .agent_port = 1234}).url,
+            "http://agent:1234/profiling/v1/input");
+  EXPECT_EQ(endpoint({.agent_host = "::1", .agent_port = 1234}).url,
+            "http://[::1]:1234/profiling/v1/input");
+  EXPECT_EQ(endpoint({.agent_url = "unix:///run/apm.socket"}).unix_socket, "/run/apm.socket");
+  EXPECT_EQ(endpoint({.agent_url = "file:///tmp/dump"}).file, "/tmp/dump");
+  const HttpEndpoint intake =
+      endpoint({.agentless = true, .api_key = "the-key", .site = "datadoghq.eu"});
+  EXPECT_EQ(intake.url, "https://intake.profile.datadoghq.eu/api/v2/profile");
+  EXPECT_EQ(HeaderOf(intake.headers, "DD-API-KEY"), "the-key");
+  const absl::Status status = MakeDatadogBackend({.agentless = true}, Process()).status();
+  EXPECT_THAT(std::string(status.message()), HasSubstr("DD_API_KEY"));
+}
+
+TEST(DatadogBackend, ARequestIsWrittenToAFileWithoutItsKey) {
+  ManualHttpTools tools;
+  const EncodedProfile encoded;
+  HttpExporter exporter(
+      MakeDatadogBackend({.service = "shop", .agent_url = "file:///dump/request"}, Process()), {},
+      tools.Tools());
+  ASSERT_TRUE(exporter.Export(encoded.request()).ok());
+  ASSERT_TRUE(exporter.Export(encoded.request()).ok());
+  EXPECT_THAT(tools.directories.Names("/dump"), ElementsAre("request.0", "request.1"));
+  const std::string text = *tools.directories.Read("/dump/request.0");
+  EXPECT_THAT(
+      text,
+      ::testing::StartsWith(
+          "POST /profiling/v1/input HTTP/1.1\r\nHost: localhost\r\nUser-Agent: strobe/0.1.0\r\n"));
+  EXPECT_THAT(text, HasSubstr("service:shop"));
+}
+
+TEST(DatadogBackend, BytesThatAreNoPprofAreRefused) {
+  testing::ExpectRefusesOtherBytes(**MakeDatadogBackend({.agent_url = "http://a"}, Process()));
+}
+
+}  // namespace
+}  // namespace strobe

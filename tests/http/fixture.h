@@ -1,0 +1,84 @@
+// What the tests of exporters over HTTP share: tools with a clock that stands still, and profiles.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "strobe/encode/pprof_encoder.h"
+#include "strobe/export/http_client.h"
+#include "strobe/http/http_exporter.h"
+#include "strobe/testing/manual_directories.h"
+#include "strobe/testing/manual_http_client.h"
+#include "strobe/testing/profiles.h"
+
+namespace strobe::testing {
+
+// A server, directories and a clock, all in memory.
+struct ManualHttpTools {
+  static constexpr std::int64_t kBeginNs = 1'700'000'000'000'000'000;
+
+  HttpTools Tools() {
+    return {.make_client =
+                [this](const HttpClientOptions& options) {
+                  client_options.push_back(options);
+                  return std::make_unique<ManualHttpClient>(server);
+                },
+            .directories = &directories,
+            .program = "program",
+            .now = [this] { return std::chrono::steady_clock::time_point(now); },
+            .unix_ns = [this] { return kBeginNs + now.count(); },
+            .wait =
+                [this](std::chrono::steady_clock::time_point until, const ExportDeadline&) {
+                  waits.push_back(until.time_since_epoch() - now);
+                  now = std::max<std::chrono::nanoseconds>(now, until.time_since_epoch());
+                },
+            .random = [this] { return random; }};
+  }
+
+  ManualHttpServer server;
+  ManualDirectories directories;
+  std::chrono::nanoseconds now{std::chrono::hours(1)};
+  std::vector<std::chrono::nanoseconds> waits;
+  std::vector<HttpClientOptions> client_options;
+  double random = 1;
+};
+
+// A profile of two threads, and its pprof.
+struct EncodedProfile {
+  explicit EncodedProfile(std::uint64_t sequence = 0) {
+    profile.value_types = {{"samples", "count"}, {"cpu", "nanoseconds"}, {"wall", "nanoseconds"}};
+    profile.default_value_type = 1;
+    profile.period_type = {"cpu", "nanoseconds"};
+    profile.period = 10'000'000;
+    profile.program = "shop";
+    profile.process_id = 4711;
+    profile.sequence = sequence;
+    profile.time_ns =
+        1'700'000'000'123'456'789 + static_cast<std::int64_t>(sequence) * 10'000'000'000;
+    profile.duration_ns = 10'000'000'000;
+    ProfileBuilder builder(profile);
+    builder.AddThread(101, "main");
+    builder.AddThread(102, "worker");
+    const std::uint32_t root = builder.AddPseudoFrame(PseudoFrame::kTruncated);
+    const std::uint32_t leaf = builder.AddFrame(0x1234, Frame::kNoModule);
+    builder.AddSample(0, {root}, {3, 30'000'000, 0});
+    builder.AddSample(1, {root, leaf}, {2, 20'000'000, 50'000'000});
+    bytes = *PprofEncoder().Encode(profile, {});
+  }
+  [[nodiscard]] ExportRequest request() const {
+    return {.bytes = bytes,
+            .file_suffix = PprofEncoder::kFileSuffix,
+            .content_type = PprofEncoder::kContentType,
+            .profile = profile};
+  }
+
+  Profile profile;
+  std::string bytes;
+};
+
+}  // namespace strobe::testing

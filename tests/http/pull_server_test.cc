@@ -1,0 +1,140 @@
+// A profiler's server, asked over a real connection.
+#include "strobe/http/pull_server.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <string>
+#include <thread>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "strobe/strobe.h"
+#include "strobe/testing/pprof_reader.h"
+
+namespace strobe {
+namespace {
+
+using namespace std::chrono_literals;  // NOLINT(google-build-using-namespace)
+using ::testing::HasSubstr;
+
+int Connect(const std::string& url) {
+  const int descriptor = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port =
+      htons(static_cast<std::uint16_t>(std::atoi(url.substr(url.rfind(':') + 1).c_str())));
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  if (connect(descriptor, reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0)
+    return descriptor;
+  close(descriptor);
+  return -1;
+}
+
+// The whole answer to a GET.
+std::string Get(const std::string& url, const std::string& target) {
+  const int descriptor = Connect(url);
+  if (descriptor < 0) return "no connection";
+  const std::string request = "GET " + target + " HTTP/1.1\r\nHost: localhost\r\n\r\n";
+  EXPECT_EQ(write(descriptor, request.data(), request.size()),
+            static_cast<ssize_t>(request.size()));
+  std::string answer;
+  char buffer[65536];
+  for (ssize_t got = 0; (got = read(descriptor, buffer, sizeof(buffer))) > 0;)
+    answer.append(buffer, static_cast<std::size_t>(got));
+  close(descriptor);
+  return answer;
+}
+
+class PullServerTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_TRUE(profiler_.Start().ok());
+    ASSERT_TRUE(server_.Start().ok());
+  }
+  Profiler profiler_{{.exporter = {.directory = ::testing::TempDir() + "pull_server_test"}}};
+  PullServer server_{profiler_, {.port = 0}};
+};
+
+TEST_F(PullServerTest, AProfileOfThisProgramIsThere) {
+  const Registration registration = profiler_.RegisterThread("busy");
+  std::atomic<bool> is_done{false};
+  std::string answer;
+  std::thread client([&] {
+    answer = Get(server_.url(), "/debug/pprof/profile?seconds=1");
+    is_done = true;
+  });
+  while (!is_done) {
+  }
+  client.join();
+  EXPECT_THAT(answer, ::testing::StartsWith("HTTP/1.1 200 OK\r\n"));
+  EXPECT_THAT(answer, HasSubstr("X-Content-Type-Options: nosniff\r\n"));
+  const auto profile = testing::ReadPprof(answer.substr(answer.find("\r\n\r\n") + 4));
+  ASSERT_TRUE(profile.has_value());
+  EXPECT_EQ(testing::CheckPprof(*profile), "");
+  EXPECT_FALSE(profile->samples.empty());
+}
+
+TEST_F(PullServerTest, ErrorsAndMetrics) {
+  const std::string answer = Get(server_.url(), "/debug/pprof/wall?seconds=1");
+  EXPECT_THAT(answer, HasSubstr("404"));
+  EXPECT_THAT(answer, HasSubstr("X-Go-Pprof: 1\r\n"));
+  EXPECT_THAT(Get(server_.url(), "/metrics"), HasSubstr("strobe_samples_total"));
+  EXPECT_THAT(Get(server_.url(), "/debug/pprof/cmdline"), HasSubstr("http_pull_server_test"));
+}
+
+TEST_F(PullServerTest, StopEndsWhatIsUnderWay) {
+  std::string answer;
+  std::thread client([&] { answer = Get(server_.url(), "/debug/pprof/profile?seconds=60"); });
+  std::this_thread::sleep_for(200ms);  // either way the answer is an error
+  const auto begin = std::chrono::steady_clock::now();
+  server_.Stop();
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, 20s);
+  client.join();
+  EXPECT_THAT(answer, ::testing::Not(HasSubstr("200 OK")));
+  EXPECT_EQ(server_.url(), "");
+  EXPECT_TRUE(server_.Start().ok()) << "and it may begin again";
+}
+
+TEST_F(PullServerTest, AForksChildHasNoSocketOfIt) {
+  const int connection = Connect(server_.url());
+  ASSERT_GE(connection, 0);
+  std::this_thread::sleep_for(100ms);  // until the server has accepted it
+  const int port = std::atoi(server_.url().substr(server_.url().rfind(':') + 1).c_str());
+  const auto count = [port] {
+    int found = 0;
+    for (int descriptor = 0; descriptor < 1024; ++descriptor) {
+      sockaddr_in own{};
+      socklen_t size = sizeof(own);
+      if (getsockname(descriptor, reinterpret_cast<sockaddr*>(&own), &size) == 0 &&
+          own.sin_family == AF_INET && ntohs(own.sin_port) == port)
+        ++found;
+    }
+    return found;
+  };
+  EXPECT_GE(count(), 1);
+  const pid_t child = fork();
+  if (child == 0) _exit(count());
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+  close(connection);
+  EXPECT_THAT(Get(server_.url(), "/metrics"), HasSubstr("200 OK")) << "the parent's goes on";
+}
+
+TEST(PullServer, WrongOptionsAndAddressesAreErrors) {
+  Profiler profiler;
+  EXPECT_TRUE(absl::IsInvalidArgument(PullServer(profiler, {.port = 70000}).Start()));
+  EXPECT_TRUE(absl::IsInvalidArgument(PullServer(profiler, {.address = ""}).Start()));
+  EXPECT_TRUE(absl::IsInvalidArgument(PullServer(profiler, {.token = "a b"}).Start()));
+  EXPECT_TRUE(absl::IsUnavailable(PullServer(profiler, {.address = "192.0.2.1"}).Start()));
+}
+
+}  // namespace
+}  // namespace strobe

@@ -1,0 +1,51 @@
+// Exports numbered profiles as fast as it can, through a spool:
+//
+//   spool_send NAME FIRST COUNT
+//
+// The URL and the spool come from the environment. Prints "begin N" before an export and "end N"
+// after it, so that spool_soak.py knows what a killed process had promised. Its clock for pauses
+// runs 200 times as fast as the system's.
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <thread>
+
+#include "strobe/http/native_http.h"
+#include "strobe/http/post_exporter.h"
+
+int main(int argc, char** argv) {
+  if (argc != 4) return 2;
+  strobe::HttpTools tools = strobe::NativeHttpTools();
+  tools.program = argv[1];
+  tools.now = [] {
+    return std::chrono::steady_clock::time_point(
+        std::chrono::steady_clock::now().time_since_epoch() * 200);
+  };
+  tools.wait = [](std::chrono::steady_clock::time_point, const strobe::ExportDeadline&) {};
+  strobe::PostExporter exporter({.http = {.timeout_s = 1.0}}, tools);
+  if (!exporter.status().ok()) return 2;
+  const std::uint64_t first = std::strtoull(argv[2], nullptr, 10);
+  const std::uint64_t count = std::strtoull(argv[3], nullptr, 10);
+  strobe::Profile profile;
+  for (std::uint64_t number = first; number < first + count; ++number) {
+    profile.sequence = number;
+    const std::string text = std::to_string(number);
+    const std::string body = std::string(argv[1]) + " " + text + " " +
+                             std::string(number * 7919 % 20'000, 'x') + " " + text;
+    std::printf("begin %s\n", text.c_str());
+    std::fflush(stdout);
+    const auto sent = exporter.Export(
+        {.bytes = body, .file_suffix = ".txt", .content_type = "text/plain", .profile = profile});
+    std::printf("%s %s\n", sent.ok() ? "end" : "error", text.c_str());
+    std::fflush(stdout);
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+  const strobe::ExporterAccount account = exporter.account();
+  std::printf("account %llu %llu %llu\n", static_cast<unsigned long long>(account.delivered),
+              static_cast<unsigned long long>(account.spool.found),
+              static_cast<unsigned long long>(account.spool.waiting));
+}
