@@ -175,8 +175,8 @@ bool PprofFile::Parse() {
 
 namespace {
 
-// Reads an entry of a table. on_field(entry, reader) gets each field but the id, and returns true if
-// the field belongs to the rest.
+// Reads an entry of a table. on_field(entry, reader) gets each field but the id, and returns true
+// if the field belongs to the rest.
 template <class Entry, class OnField>
 bool ParseEntry(std::string_view bytes, std::vector<Entry>& table, OnField&& on_field) {
   Entry& entry = table.emplace_back();

@@ -374,7 +374,7 @@ TEST_F(OddStacks, ACoroutineOfAssemblerIsWhole) {
     strobe_test_switch(&caller_of_assembler, coroutine);
   });
   ExpectWhole(sampled);
-  const Share share = ShareWithEnd(sampled, "strobe::testing::Dive(", "[coroutine]");
+  const Share share = ShareWithEnd(sampled, "strobe::testing::Dive", "[coroutine]");
   EXPECT_GT(share.all_ns, 200'000'000);
   EXPECT_GE(share.so_ns, share.all_ns * 9 / 10);
 }
