@@ -41,6 +41,15 @@ std::string Milliseconds(std::int64_t duration_ns) {
   return absl::StrFormat("%.3f ms", static_cast<double>(duration_ns) / 1e6);
 }
 
+// ": 0.05 % of the process's 12.3 s", if the process's time is known.
+std::string ShareOfProcess(const Stats& stats) {
+  if (stats.process_cpu_ns <= 0) return "";
+  const auto process_ns = static_cast<double>(stats.process_cpu_ns);
+  const auto own_ns = static_cast<double>(stats.handler_time_ns + stats.collector_cpu_ns);
+  return absl::StrFormat(": %.3f %% of the process's %.3f s", 100 * own_ns / process_ns,
+                         process_ns / 1e9);
+}
+
 }  // namespace
 
 // pprof shows these lines before every report: what was profiled, how completely, and at what cost.
@@ -61,14 +70,17 @@ std::vector<std::string> ProfileComments(const Profile& profile) {
       "; stack ends: ", Breakdown(stats.stack_ends, [](std::size_t i) {
         return StackEndName(static_cast<StackEnd>(i));
       }));
-  std::string cost = absl::StrCat(
-      "cost: handler ", Milliseconds(stats.handler_time_ns), " (estimated), collector ",
-      Milliseconds(stats.collector_cpu_ns), " of CPU time in ", stats.drains, " drains, memory ",
-      absl::StrFormat("%.1f KiB", static_cast<double>(stats.memory_bytes) / 1024));
+  std::string cost =
+      absl::StrCat("cost: handler ", Milliseconds(stats.handler_time_ns),
+                   " (estimated), collector ", Milliseconds(stats.collector_cpu_ns),
+                   " of CPU time in ", stats.drains, " drains", ShareOfProcess(stats), ", memory ",
+                   absl::StrFormat("%.1f KiB", static_cast<double>(stats.memory_bytes) / 1024));
   // Exceptions have a line only if they happened.
   const auto add_unless_zero = [](std::string& line, std::string_view what, std::uint64_t count) {
     if (count != 0) absl::StrAppend(&line, "; ", std::string(what), ": ", count);
   };
+  add_unless_zero(subject, "on timers", stats.threads_on_timers);
+  add_unless_zero(subject, "at random instants", stats.threads_at_instants);
   add_unless_zero(subject, "registrations refused", stats.threads_refused);
   add_unless_zero(subject, "exports failed", stats.exports_failed);
   add_unless_zero(subject, "profiles never delivered", stats.exports_dropped);

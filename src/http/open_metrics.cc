@@ -93,6 +93,8 @@ void WriteSampling(MetricsWriter& writer, const Stats& stats) {
   writer.Seconds("strobe_handler_seconds", "Time in the signal handler, estimated.",
                  stats.handler_time_ns);
   writer.Seconds("strobe_collector_seconds", "CPU time of the collector.", stats.collector_cpu_ns);
+  writer.Seconds("strobe_process_seconds", "CPU time of the process while it was sampled.",
+                 stats.process_cpu_ns);
   writer.Gauge("strobe_requested_rate_hertz", "The requested sampling rate.",
                stats.requested_rate_hz);
   writer.Gauge("strobe_measured_rate_hertz", "The measured sampling rate.", stats.measured_rate_hz);

@@ -18,6 +18,7 @@ Stats StatsBetween(const Stats& earlier, const Stats& later) {
   result.handler_time_ns -= earlier.handler_time_ns;
   result.drains -= earlier.drains;
   result.collector_cpu_ns -= earlier.collector_cpu_ns;
+  result.process_cpu_ns -= earlier.process_cpu_ns;
   result.stacks_overflowed -= earlier.stacks_overflowed;
   result.stacks_deferred -= earlier.stacks_deferred;
   result.module_refreshes -= earlier.module_refreshes;

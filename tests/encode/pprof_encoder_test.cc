@@ -234,7 +234,9 @@ TEST(PprofEncoderTest, CommentsCarryTheProfilersAccount) {
               "strobe: program sample_program, process 4242, period 7, threads: 3 sampled, "),
           "rate: 100.00 Hz requested, 99.50 Hz measured; samples: 105; drops: 3 (ring full 3); "
           "stack ends: 105 (complete 101, truncated 1, broken 1, no unwind info 1, coroutine 1)",
-          "cost: handler 1.235 ms (estimated), collector 2.500 ms of CPU time in 0 drains, memory "
+          "cost: handler 1.235 ms (estimated), collector 2.500 ms of CPU time in 0 drains: 0.037 % "
+          "of "
+          "the process's 10.000 s, memory "
           "1536.0 KiB"));
   sample.profile.stats.exports_failed = 2;
   EXPECT_THAT(EncodeAndRead(sample).comments, Contains(EndsWith("; exports failed: 2")));

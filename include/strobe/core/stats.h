@@ -123,6 +123,7 @@ struct Stats {
   // Collector and aggregator.
   std::uint64_t drains = 0;
   std::int64_t collector_cpu_ns = 0;  // CPU time of the collector thread
+  std::int64_t process_cpu_ns = 0;    // CPU time of the process while it was sampled
   // Samples that the aggregator's memory limit put into [overflow].
   std::uint64_t stacks_overflowed = 0;
   // Samples whose stack the collector finished, because the handler had no table for it yet.

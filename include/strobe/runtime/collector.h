@@ -114,6 +114,8 @@ class Collector {
     static_cast<void>(Platform::CurrentThread());  // so that its later calls are cheap
     if constexpr (requires { Platform::WakeInTime(); }) Platform::WakeInTime();
     earlier_cpu_ns_ = counters_.cpu_ns.load(std::memory_order_relaxed);
+    unsampled_process_ns_ =
+        Platform::ProcessCpuTimeNs() - counters_.process_cpu_ns.load(std::memory_order_relaxed);
     Plan(clock_.MonotonicNs());
     std::unique_lock lock(monitor_);
     while (!is_ending_) {
@@ -177,6 +179,8 @@ class Collector {
     const std::int64_t own_ns = Platform::ThreadCpuTimeNs(Platform::CurrentThreadId());
     counters_.cpu_ns.store(earlier_cpu_ns_ + std::max<std::int64_t>(own_ns, 0),
                            std::memory_order_relaxed);
+    counters_.process_cpu_ns.store(Platform::ProcessCpuTimeNs() - unsampled_process_ns_,
+                                   std::memory_order_relaxed);
   }
 
   // Drains, then begins or ends the recordings of `due`. If memory runs out, the next drain
@@ -229,7 +233,8 @@ class Collector {
   const std::int64_t option_drain_ns_;
   const std::int64_t export_period_ns_;
   // Used by the collector's thread.
-  std::int64_t earlier_cpu_ns_ = 0;  // of earlier sessions
+  std::int64_t earlier_cpu_ns_ = 0;        // of earlier sessions
+  std::int64_t unsampled_process_ns_ = 0;  // of the process's CPU time
   std::int64_t drain_ns_ = option_drain_ns_;
   std::int64_t next_drain_ns_ = 0;
   std::int64_t next_check_ns_ = 0;

@@ -25,6 +25,7 @@ struct CollectorCounters {
   std::atomic<std::int64_t> measured_ns{0};  // time of that provider's clock, over all threads
   std::atomic<std::uint64_t> drains{0};
   std::atomic<std::int64_t> cpu_ns{0};
+  std::atomic<std::int64_t> process_cpu_ns{0};
   std::atomic<std::uint64_t> overflowed{0};
   std::atomic<std::uint64_t> unreadable{0};
   std::atomic<std::uint64_t> no_memory{0};        // see DropReason
@@ -66,6 +67,7 @@ struct CollectorCounters {
     stats.measured_ns += read(measured_ns);
     stats.drains += read(drains);
     stats.collector_cpu_ns += read(cpu_ns);
+    stats.process_cpu_ns += read(process_cpu_ns);
     stats.stacks_overflowed += read(overflowed);
     stats.drops[static_cast<std::size_t>(DropReason::kUnreadable)] += read(unreadable);
     stats.drops[static_cast<std::size_t>(DropReason::kNoMemory)] += read(no_memory);

@@ -97,6 +97,7 @@ inline Stats SmallProfileStats() {
   stats.measured_rate_hz = 99.5;
   stats.handler_time_ns = 1'234'567;
   stats.collector_cpu_ns = 2'500'000;
+  stats.process_cpu_ns = 10'000'000'000;
   stats.memory_bytes = 3 * 1024 * 1024 / 2;
   return stats;
 }
