@@ -22,8 +22,8 @@ class PullListener;
 
 // The name, the media type and the file suffix of an encoder, for PullServer::AddFormat.
 template <Encoder E>
-PullFormat MakePullFormat(std::string name, E encoder = {}) {
-  return {.name = std::move(name),
+PullFormat MakePullFormat(std::string_view name, E encoder = {}) {
+  return {.name = std::string(name),
           .content_type = std::string(E::kContentType),
           .file_suffix = std::string(E::kFileSuffix),
           .encode = [encoder](const Profile& profile, const Symbols& symbols) mutable {

@@ -147,11 +147,16 @@ class InstantRounds {
                         std::int64_t max_ns, const Visitor& visit) {
     if (threads.empty()) return;
     std::rotate(threads.begin(), threads.begin() + 1, threads.end());
-    const auto idle = std::ranges::stable_partition(
-        threads, [&](const Listed& thread) { return !idle_threads.IsIdle(thread.index); });
-    if (!idle.empty()) idle_threads.BeginRound();
-    for (auto thread = threads.begin(); thread != idle.begin(); ++thread) visit(*thread);
-    if (!idle.empty()) idle_threads.EndRound(std::span<Listed>(idle), max_ns, visit);
+    // Not std::ranges: clang 14 has none of libstdc++'s views.
+    const auto idle =
+        std::stable_partition(threads.begin(), threads.end(), [&](const Listed& thread) {
+          return !idle_threads.IsIdle(thread.index);
+        });
+    if (idle != threads.end()) idle_threads.BeginRound();
+    for (auto thread = threads.begin(); thread != idle; ++thread) visit(*thread);
+    if (idle != threads.end()) {
+      idle_threads.EndRound(std::span<Listed>(idle, threads.end()), max_ns, visit);
+    }
   }
 
   template <class Provider>
