@@ -17,6 +17,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "collecting_exporter.h"
+#include "strobe/platform/native.h"
 #include "strobe/testing/latch.h"
 
 // The bounds of code put into a section by that name.
@@ -161,8 +162,9 @@ TEST_F(Conservation, FrequencyAboveTheKernelTick) {
   ExpectNoResidual(exports, "fast");
   const std::int64_t samples = SumOfThread(exports, "samples", "fast");
   EXPECT_EQ(samples, static_cast<std::int64_t>(profiler.stats().samples));
-  if (kSignalsAreLate) return;
-  // Timers would give one sample for each tick: 150.
+  // Timers would give one sample for each tick: 150. Where clocks are coarse, stopping a thread may
+  // take longer than a period.
+  if (kSignalsAreLate || !NativePlatform::kHasFineCpuClocks) return;
   EXPECT_GT(samples, 200);
 }
 

@@ -82,16 +82,17 @@ void RunAccounted(KeepingProfiler& profiler, Body&& body) {
 }
 
 TEST(HostileSignals, PlainHandlerBeforeUsGetsItsSignals) {
-  constexpr int kSignal = SIGUSR1;
-  InstallPlain(kSignal);
+  // A signal that queues: of SIGUSR1, one that comes while ours is pending would be lost.
+  const int signal = SIGRTMIN + 1;
+  InstallPlain(signal);
   plain_calls = 0;
-  KeepingProfiler profiler(With(kSignal));
-  RunAccounted(profiler, [] {
+  KeepingProfiler profiler(With(signal));
+  RunAccounted(profiler, [signal] {
     for (int i = 0; i < 100; ++i) {
       BurnCpu(100'000);
-      raise(kSignal);
+      raise(signal);
     }
-    kill(getpid(), kSignal);
+    kill(getpid(), signal);
     for (int i = 0; plain_calls.load() < 101 && i < 100'000; ++i) BurnCpu(10'000);
     BurnUntilSampled(20'000'000);
   });
@@ -102,14 +103,14 @@ TEST(HostileSignals, PlainHandlerBeforeUsGetsItsSignals) {
 }
 
 TEST(HostileSignals, HandlerWithInfoGetsItWhole) {
-  constexpr int kSignal = SIGUSR2;
-  InstallWithInfo(kSignal);
+  const int signal = SIGRTMIN + 2;
+  InstallWithInfo(signal);
   info_calls = 0;
-  KeepingProfiler profiler(With(kSignal));
-  RunAccounted(profiler, [] {
+  KeepingProfiler profiler(With(signal));
+  RunAccounted(profiler, [signal] {
     for (int i = 0; i < 100; ++i) {
       BurnCpu(100'000);
-      SendTo(pthread_self(), kSignal, i);
+      SendTo(pthread_self(), signal, i);
       EXPECT_EQ(info_calls.load(), i + 1);
       EXPECT_EQ(last_value.load(), i);
       EXPECT_EQ(last_code.load(), SI_QUEUE);

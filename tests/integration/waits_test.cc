@@ -91,23 +91,34 @@ TEST(Waits, AnInterruptionOfAThreadThatRanJustNowEndsNoWait) {
   ASSERT_TRUE(NativePlatform::InstallHandler(signal).ok());
   const std::uint64_t id = NativePlatform::CurrentThread().id;
   const std::uint64_t payload = internal::SlotToken{.arena = 7}.Pack();
+  std::atomic<int> waits_begun{0};
   std::atomic<bool> is_ending{false};
   std::atomic<bool> was_running{true};
+  // Interrupts each wait once: an interruption of every attempt could keep a wait from its end.
   std::thread pest([&] {
+    int interrupted = 0;
     while (!is_ending.load()) {
-      NativePlatform::Interrupt(id, payload, signal, was_running.load());
-      const timespec pause{.tv_sec = 0, .tv_nsec = 3'000'000};
+      const timespec pause{.tv_sec = 0, .tv_nsec = 500'000};
       nanosleep(&pause, nullptr);
+      if (const int begun = waits_begun.load(); begun != interrupted) {
+        nanosleep(&pause, nullptr);
+        NativePlatform::Interrupt(id, payload, signal, was_running.load());
+        interrupted = begun;
+      }
     }
   });
+  const auto outcome = [&](const std::function<int()>& wait) {
+    waits_begun.fetch_add(1);
+    return wait();
+  };
   for (const auto& [name, wait] : Waits()) {
-    for (int i = 0; i < 20; ++i) EXPECT_EQ(wait(), 0) << name;
+    for (int i = 0; i < 20; ++i) EXPECT_EQ(outcome(wait), 0) << name;
   }
   // So it is without that care.
   was_running = false;
   for (const auto& [name, wait] : Waits()) {
     int interrupted = 0;
-    for (int i = 0; i < 20; ++i) interrupted += wait() == EINTR ? 1 : 0;
+    for (int i = 0; i < 20; ++i) interrupted += outcome(wait) == EINTR ? 1 : 0;
     EXPECT_GT(interrupted, 0) << name;
   }
   is_ending = true;

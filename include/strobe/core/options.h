@@ -77,7 +77,8 @@ struct SamplingOptions {
   // The signal that interrupts threads. 0 takes the first candidate that the program does not use
   // when a session starts. On Linux, the candidates are SIGURG (23), then SIGSTKFLT (16). The
   // default action of SIGURG is to ignore it, so one that is pending at an exec never kills the new
-  // image.
+  // image. Signals below SIGRTMIN do not queue: one that the program sends with the same number is
+  // lost if one of the profiler's is pending.
   Option<std::int64_t> signal_number = Option<std::int64_t>::Default{0};
   // True unblocks the signal in each thread while it is registered. Do not use it with a thread
   // that waits for all signals: sigwait would return this signal.

@@ -99,7 +99,6 @@ class DeliveryCheck {
     // If samples come all the same, the new handler calls ours, as the handler of another copy of
     // this library does.
     if (!is_replaced || !is_failing || std::exchange(signal_.is_replacement_said, true)) return;
-    counters_.handler_replaced.fetch_add(1, std::memory_order_relaxed);
     const std::string line = "strobe: the program has replaced the handler of signal " +
                              std::to_string(session_.signal());
     const int other = signal_.Wanted<Platform>();
@@ -111,6 +110,7 @@ class DeliveryCheck {
       Platform::WriteLine(line +
                           "; no sample arrives unless the new handler calls the previous one");
     }
+    counters_.handler_replaced.fetch_add(1, std::memory_order_relaxed);
   }
 
  private:

@@ -67,6 +67,7 @@ class WaitingThread {
           end_.wait();
         }) {
     begun_.wait();
+    while (LinuxThreadProbe(id_).WaitCount() < 1) std::this_thread::yield();
   }
   ~WaitingThread() {
     end_.count_down();
