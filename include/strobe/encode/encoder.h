@@ -15,7 +15,7 @@ namespace strobe {
 // The file suffixes of all encoders of this library; a new encoder adds its own. When old files are
 // removed, a file with any of these suffixes counts as a profile, whichever encoder the program
 // uses now.
-inline constexpr std::array<std::string_view, 1> kProfileFileSuffixes{".pb.gz"};
+inline constexpr std::array<std::string_view, 2> kProfileFileSuffixes{".pb.gz", ".html"};
 
 // * Encode(profile, symbols) is pure and deterministic: equal input gives equal bytes, on any
 //   machine. It accepts every Profile whose indices are in range, also an empty one, and Symbols
