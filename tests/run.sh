@@ -40,8 +40,12 @@ install_needs() {
     zlib1g-dev libsqlite3-dev sqlite3 ccache clang-format-14 clang-tidy-14 protobuf-compiler golang-github-google-pprof-dev util-linux)
   [[ " ${configurations[*]} " == *" aarch64 "* ]] && packages+=(g++-aarch64-linux-gnu qemu-user)
   [[ " ${configurations[*]} " == *" windows "* ]] && packages+=(g++-mingw-w64-x86-64-posix libz-mingw-w64-dev wine wine64 lld-14)
-  # A Go that did not come from apt does as well.
+  # What did not come from apt does as well.
   have go || packages+=(golang-go)
+  # The browser that the page is tested in, and what drives it.
+  have chromium || packages+=(chromium)
+  have node || packages+=(nodejs)
+  have npm || packages+=(npm)
   if ! have apt-get || ! have dpkg-query; then
     echo "tests/run.sh: no apt here, so nothing is installed; needed are the counterparts of: ${packages[*]}"
     return

@@ -146,9 +146,10 @@ class FunctionsView {
     const cells = {
       name: () => this.nameCell(index),
       module: () => this.moduleCell(index),
-      self: () => this.amountCell(detail.self, now.shareOf(detail.self), self, ''),
-      total: () => this.amountCell(detail.total, detail.share, total, formatError(detail.error)),
-      base: () => this.amountCell(detail.baseTotal, detail.baseShare, total, ''),
+      self: () => this.amountCell('self', detail.self, now.shareOf(detail.self) / self, ''),
+      total: () =>
+        this.amountCell('total', detail.total, detail.share / total, formatError(detail.error)),
+      base: () => this.amountCell('base', detail.baseTotal, detail.baseShare / total, ''),
       change: () =>
         element('td', {className: 'number'}, detail.difference && changeElement(detail.difference)),
     };
@@ -181,18 +182,20 @@ class FunctionsView {
 
   /**
    * In a comparison the shares count.
-   * @param {number} value @param {number} share @param {number} largest @param {string} error
+   * @param {SortKey} key @param {number} value @param {number} bar its length, at most 1
+   * @param {string} error
    */
-  amountCell(value, share, largest, error) {
+  amountCell(key, value, bar, error) {
+    const {now, base} = this.measured;
     const text = formatAmount(value, this.unit());
-    const isComparison = this.measured.base !== null;
+    const share = formatShare((key === 'base' && base ? base : now).shareOf(value));
     return element(
       'td',
-      {className: 'number', title: isComparison ? text : ''},
-      dataElement(value, isComparison ? formatShare(share) : text),
-      isComparison ? null : element('small', {}, formatShare(share)),
+      {className: `number ${key}`, title: base ? text : ''},
+      dataElement(value, base ? share : text),
+      base ? null : element('small', {}, share),
       error ? element('small', {className: 'error'}, error) : null,
-      barElement(share / largest),
+      barElement(bar),
     );
   }
 

@@ -60,7 +60,11 @@ class Sandwich {
     const names = ['Function', ...(isComparison ? ['Now', 'Base', 'Change'] : ['Amount'])];
     table.caption.textContent = title;
     table.tHead.replaceChildren(
-      element('tr', {}, ...names.map((name) => element('th', {scope: 'col'}, name))),
+      element(
+        'tr',
+        {},
+        ...names.map((name) => element('th', {scope: 'col', className: name.toLowerCase()}, name)),
+      ),
     );
     const rows = this.neighbours(measured, rest).map((entry) => this.row(measured, entry));
     table.tBodies[0].replaceChildren(...rows);
@@ -75,10 +79,10 @@ class Sandwich {
     const title = this.profile.functions[index]?.name;
     const onclick = () => this.onChoose(index);
     const properties = {type: 'button', className: 'link', title, onclick};
-    const cell = (value, part) =>
+    const cell = (key, value, part) =>
       element(
         'td',
-        {className: 'number'},
+        {className: `number ${key}`},
         dataElement(value, formatAmount(value, this.unit())),
         element('small', {}, formatShare(part)),
       );
@@ -91,8 +95,8 @@ class Sandwich {
         index === NO_FUNCTION ? name : element('button', properties, bdi(name)),
         badge('inlined', isInlined),
       ),
-      cell(now, share),
-      difference ? cell(base, baseShare) : null,
+      cell('total', now, share),
+      difference ? cell('base', base, baseShare) : null,
       difference ? element('td', {className: 'number'}, changeElement(difference)) : null,
     );
   }
