@@ -130,6 +130,7 @@ absl::Status Writer::AddStacks(Side& side) {
   for (const ProfileSample& sample : profile.samples) is_used[sample.stack] = true;
   for (std::size_t i = profile.stacks.size(); i-- > 1;)
     if (is_used[i]) is_used[profile.stacks[i].parent] = true;
+  tree_.Reserve(static_cast<std::size_t>(std::count(is_used.begin(), is_used.end(), true)));
   std::vector<std::uint32_t> nodes(profile.stacks.size());
   for (std::size_t i = 1; i < profile.stacks.size(); ++i) {
     if (!is_used[i]) continue;

@@ -108,6 +108,11 @@ class PageTree {
 
   // The child of `parent` at `site`, which is made if there is none.
   std::uint32_t Child(std::uint32_t parent, std::uint32_t site);
+  // Makes room for `count` more nodes.
+  void Reserve(std::size_t count) {
+    nodes_.reserve(nodes_.size() + count);
+    children_.reserve(children_.size() + count);
+  }
   [[nodiscard]] bool is_full() const { return nodes_.size() >= kMaxBuiltNodes; }
 
   // Keeps the root and the `limit` heaviest nodes. `amounts` has what each node has for itself.
