@@ -377,6 +377,10 @@ async function main() {
     const lines = new LineTree(profile);
     const {tree, nodeOf} = await mergedTree(profile, lines, pace);
     new App(profile, new Measurer(profile, lines, tree, nodeOf));
+    // The second frame begins when the first one is on the screen.
+    const frame = () => new Promise((resolve) => requestAnimationFrame(resolve));
+    await frame();
+    await frame();
     document.documentElement.dataset.ready = performance.now().toFixed(1);
   } catch (error) {
     byId('problem').hidden = false;
