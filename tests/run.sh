@@ -41,9 +41,11 @@ install_needs() {
     chromium)
   [[ " ${configurations[*]} " == *" aarch64 "* ]] && packages+=(g++-aarch64-linux-gnu qemu-user)
   [[ " ${configurations[*]} " == *" windows "* ]] && packages+=(g++-mingw-w64-x86-64-posix libz-mingw-w64-dev wine wine64 lld-14)
-  # A Go and a Node that did not come from apt do as well.
+  # What did not come from apt does as well.
   have go || packages+=(golang-go)
-  have npm || packages+=(nodejs npm)
+  # What drives the browser.
+  have node || packages+=(nodejs)
+  have npm || packages+=(npm)
   if ! have apt-get || ! have dpkg-query; then
     echo "tests/run.sh: no apt here, so nothing is installed; needed are the counterparts of: ${packages[*]}"
     return
