@@ -18,6 +18,7 @@ ImageNames ReadVdsoNames(const Module& module, const SymbolFiles& files) {
   const std::optional<ElfFile> file = OpenFor(module, source);
   return {.functions = file.has_value() ? file->ReadFunctions() : FunctionTable(),
           .stubs = {},
+          .has_image = file.has_value(),
           .is_final = file.has_value()};
 }
 
@@ -40,6 +41,7 @@ ImageNames ReadElfNames(const Module& module, const SymbolFiles& files,
     if (images.back().file.symbols() == ElfFile::Symbols::kFull) break;
   }
   ImageNames names;
+  names.has_image = !images.empty();
   const auto best = std::max_element(
       images.begin(), images.end(),
       [](const Image& a, const Image& b) { return a.file.symbols() < b.file.symbols(); });

@@ -17,6 +17,7 @@ namespace strobe::internal {
 struct ImageNames {
   FunctionTable functions;
   FunctionTable stubs;
+  bool has_image = false;  // one of the image's files was there
   // False if the next profile must read again: a file was missing, or its library was in use.
   bool is_final = true;
 

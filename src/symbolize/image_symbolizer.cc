@@ -143,6 +143,7 @@ std::size_t ImageSymbolizer::cached_bytes() const { return cache_->bytes(); }
 absl::StatusOr<Symbols> ImageSymbolizer::Symbolize(const Profile& profile) {
   Symbols symbols;
   symbols.frames.resize(profile.frames.size());
+  symbols.modules.resize(profile.modules.size(), SymbolDetail::kNone);
   FunctionList functions;
   // Module by module, so that only one table is needed at a time.
   std::vector<std::vector<std::uint32_t>> frames_of(profile.modules.size());
@@ -160,6 +161,7 @@ absl::StatusOr<Symbols> ImageSymbolizer::Symbolize(const Profile& profile) {
     const Module& module = profile.modules[m];
     const ImageNames& names = cache_->Get(module, *files_, options_);
     if (names.functions.is_partial()) symbols.partly_named = module.path;
+    if (names.has_image) symbols.modules[m] = SymbolDetail::kNames;
     for (const std::uint32_t i : frames_of[m]) {
       const Address address = profile.frames[i].address;
       const std::string_view name = names.Find(address - module.load_bias);

@@ -105,6 +105,24 @@ TEST_F(ImageSymbolizerTest, StrippedFileStillHasItsDynamicNames) {
   EXPECT_FALSE(symbol.resolved);
 }
 
+TEST_F(ImageSymbolizerTest, TellsWhichModulesItLookedUp) {
+  const Library library(FixturePath("stripped"));
+  const Module module = ModuleAt(library.Symbol("fixture_c_function"));
+  const Address hidden =
+      reinterpret_cast<Address (*)()>(library.Symbol("fixture_hidden_address"))();
+  Module gone = module;
+  gone.path = "/nonexistent/libgone.so";
+  gone.build_id = "0123456789abcdef";
+  Profile profile;
+  profile.modules = {module, gone, module};
+  profile.frames = {{hidden, 0}, {hidden, 1}};
+  SystemSymbolizer symbolizer({.debug_directory = ""});
+  const Symbols symbols = *symbolizer.Symbolize(profile);
+  EXPECT_EQ(symbols.modules,
+            (std::vector{SymbolDetail::kNames, SymbolDetail::kNone, SymbolDetail::kNone}))
+      << "a stripped file was looked up, although it has no name for the frame";
+}
+
 TEST_F(ImageSymbolizerTest, DebugDirectoryGivesWhatStrippingTook) {
   // What `strip --only-keep-debug` leaves has the build id of the file that it came from; the full
   // fixture lies in for it.

@@ -34,6 +34,9 @@ class SymbolizerConformance : public ::testing::Test {
       EXPECT_TRUE(distinct.insert({function.name, function.system_name}).second)
           << name << ": twice " << function.name;
     }
+    if (!result->modules.empty()) {
+      EXPECT_EQ(result->modules.size(), profile.modules.size()) << name;
+    }
     if (result->frames.empty()) return *std::move(result);
     EXPECT_EQ(result->frames.size(), profile.frames.size()) << name;
     for (std::size_t i = 0; i < std::min(result->frames.size(), profile.frames.size()); ++i) {
