@@ -55,20 +55,32 @@ struct Path {
   }
 };
 
-struct OneTrigger {
-  std::string_view text;
-  [[nodiscard]] bool Accepts(SampleTrigger value) const { return value <= SampleTrigger::kRandom; }
-};
-
 struct Switch {
   std::string_view text;
   [[nodiscard]] bool Accepts(bool /*value*/) const { return true; }
 };
 
+// The names of an enumeration's values, in order.
+template <class T, std::size_t kCount>
+struct OneOf {
+  std::array<std::string_view, kCount> names;
+  std::string_view text;
+  [[nodiscard]] bool Accepts(T value) const { return static_cast<std::size_t>(value) < kCount; }
+  [[nodiscard]] bool Parse(std::string_view name, T& value) const {
+    const auto* const found = std::ranges::find(names, name);
+    if (found == names.end()) return false;
+    value = static_cast<T>(found - names.begin());
+    return true;
+  }
+  [[nodiscard]] std::string Format(T value) const {
+    return Accepts(value) ? std::string(names[static_cast<std::size_t>(value)]) : "unknown";
+  }
+};
+
 constexpr Switch kSwitch{"0 or 1 (or false or true)"};
 constexpr Between<double> kCpuFrequency{0, 10000, "a number from 0 to 10000"};
 constexpr Between<double> kWallFrequency{0, 1000, "a number from 0 to 1000"};
-constexpr OneTrigger kTrigger{"auto, timers or random"};
+constexpr OneOf<SampleTrigger, 3> kTrigger{{"auto", "timers", "random"}, "auto, timers or random"};
 constexpr Between<double> kOverhead{0.0001, 1, "a number from 0.0001 to 1"};
 constexpr Between<std::int64_t> kFrames{1, kMaxFramesLimit, "an integer from 1 to 2048"};
 constexpr UsableSignal kSignal{"an integer from 0 to 64 other than 4 to 9, 11, 19, 32 and 33"};
@@ -84,6 +96,10 @@ constexpr Between<std::int64_t> kFileBytes{1, 1125899906842624,
                                            "an integer from 1 to 1125899906842624"};
 constexpr Between<double> kStopTimeout{0, 3600, "a number from 0 to 3600"};
 
+constexpr OneOf<SymbolMode, 3> kSymbolMode{{"none", "names", "full"}, "none, names or full"};
+constexpr Between<double> kSymbolTime{0, 3600, "a number from 0 to 3600"};
+constexpr Path kDirectories{"paths of 1 to 4095 bytes together"};
+
 // Parses all of `text`, or fails: it accepts no spaces, no sign but '-', and nothing behind the
 // number. It accepts "inf" and "nan", which the range check refuses.
 template <class T>
@@ -98,28 +114,26 @@ bool Parse(std::string_view text, bool& value) {
   return value || text == "0" || text == "false";
 }
 
-constexpr std::array<std::string_view, 3> kTriggerNames{"auto", "timers", "random"};
-
-template <>
-bool Parse(std::string_view text, SampleTrigger& value) {
-  const auto* const name = std::ranges::find(kTriggerNames, text);
-  if (name == kTriggerNames.end()) return false;
-  value = static_cast<SampleTrigger>(name - kTriggerNames.begin());
-  return true;
-}
-
 template <>
 bool Parse(std::string_view text, std::string& value) {
   value = text;
   return true;
 }
 
+template <>
+bool Parse(std::string_view text, SampleTrigger& value) {
+  return kTrigger.Parse(text, value);
+}
+
+template <>
+bool Parse(std::string_view text, SymbolMode& value) {
+  return kSymbolMode.Parse(text, value);
+}
+
 std::string Format(bool value) { return value ? "1" : "0"; }
 std::string Format(const std::string& value) { return value; }
-std::string Format(SampleTrigger value) {
-  const auto index = static_cast<std::size_t>(value);
-  return std::string(index < kTriggerNames.size() ? kTriggerNames[index] : "unknown");
-}
+std::string Format(SampleTrigger value) { return kTrigger.Format(value); }
+std::string Format(SymbolMode value) { return kSymbolMode.Format(value); }
 std::string Format(std::int64_t value) { return absl::StrCat(value); }
 std::string Format(double value) {
   std::array<char, 32> buffer{};
@@ -210,6 +224,19 @@ constexpr std::array kTable = {
     Row<&ProfilerOptions::collector, &CollectorOptions::memory_bytes, kMemory>(
         "STROBE_MEMORY_BYTES", "collector.memory_bytes",
         "Memory of one period's stacks; what does not fit goes into [overflow]."),
+    Row<&ProfilerOptions::symbols, &SymbolOptions::mode, kSymbolMode>(
+        "STROBE_SYMBOLS", "symbols.mode",
+        "What profiles say of code: none (build ids and addresses), names (of functions), or full "
+        "(source lines and inlined functions too, where there is debug information)."),
+    Row<&ProfilerOptions::symbols, &SymbolOptions::time_s, kSymbolTime>(
+        "STROBE_SYMBOL_TIME_S", "symbols.time_s",
+        "Time of each export for reading debug information; the next exports go on with it."),
+    Row<&ProfilerOptions::symbols, &SymbolOptions::memory_bytes, kMemory>(
+        "STROBE_SYMBOL_MEMORY_BYTES", "symbols.memory_bytes",
+        "Memory of the tables of names and lines kept between exports."),
+    Row<&ProfilerOptions::symbols, &SymbolOptions::debug_directories, kDirectories>(
+        "STROBE_DEBUG_DIRECTORIES", "symbols.debug_directories",
+        "Where separate debug information is, with paths separated by a colon."),
     Row<&ProfilerOptions::exporter, &ExporterOptions::directory, kDirectory>(
         "STROBE_OUTPUT_DIRECTORY", "exporter.directory", "Where profiles go; created if missing."),
     Row<&ProfilerOptions::exporter, &ExporterOptions::period_s, kExportPeriod>(

@@ -9,6 +9,7 @@
 #include "function_table.h"
 #include "strobe/core/module_map.h"
 #include "strobe/symbolize/symbol_files.h"
+#include "strobe/symbolize/symbol_search.h"
 
 namespace strobe::internal {
 
@@ -31,12 +32,11 @@ struct ImageNames {
   }
 };
 
-// Reads the module's own file and the file of its separate symbols below `debug_directory` (none if
-// that is empty); for the vdso, the memory of this process. Functions come from the first file with
-// full symbols, else from the first with any. Stubs come from the first file that has the code of
-// its linkage table; a file of separate symbols does not have it.
-ImageNames ReadElfNames(const Module& module, const SymbolFiles& files,
-                        const std::string& debug_directory);
+// Reads the module's own file and those of its separate debug information; for the vdso, the memory
+// of this process. Functions come from the first file with full symbols, else from the first with
+// any. Stubs come from the first file that has the code of its linkage table; a file of separate
+// symbols does not have it.
+ImageNames ReadElfNames(const Module& module, const SymbolFiles& files, const SymbolSearch& search);
 
 // Reads the COFF symbols of the module's file. Without them, the names of its debug information, if
 // the system's library may be used; without those, its exports. Final for every file that can be

@@ -112,7 +112,7 @@ class ExportWorkerTest : public ::testing::Test {
 };
 
 TEST_F(ExportWorkerTest, SendsWhatIsSubmitted) {
-  ExportWorker<ManualTraits> worker(ExporterOptions{});
+  ExportWorker<ManualTraits> worker(ProfilerOptions{});
   ASSERT_TRUE(worker.Begin());
   EXPECT_TRUE(worker.IsIdle());
   worker.Submit(Job(7));
@@ -127,7 +127,7 @@ TEST_F(ExportWorkerTest, SendsWhatIsSubmitted) {
 }
 
 TEST_F(ExportWorkerTest, WhatFailedIsSentAgainUnchangedAndBeforeWhatCameLater) {
-  ExportWorker<ManualTraits> worker(ExporterOptions{});
+  ExportWorker<ManualTraits> worker(ProfilerOptions{});
   ASSERT_TRUE(worker.Begin());
   KeepingExporter::FailNext(2);
   worker.Submit(Job(1));
@@ -149,7 +149,7 @@ TEST_F(ExportWorkerTest, WhatFailedIsSentAgainUnchangedAndBeforeWhatCameLater) {
 }
 
 TEST_F(ExportWorkerTest, WhatIsRefusedForGoodIsDroppedAndCounted) {
-  ExportWorker<RefusingTraits> worker(ExporterOptions{});
+  ExportWorker<RefusingTraits> worker(ProfilerOptions{});
   ASSERT_TRUE(worker.Begin());
   worker.Submit(Job(1));
   EXPECT_TRUE(absl::IsOutOfRange(worker.Wait(In(60)))) << "a caller that waits for it is told";
@@ -167,7 +167,7 @@ TEST_F(ExportWorkerTest, WhatIsRefusedForGoodIsDroppedAndCounted) {
 }
 
 TEST_F(ExportWorkerTest, WhatHasFailedWhenTheSessionEndsIsCountedAsDropped) {
-  ExportWorker<ManualTraits> worker(ExporterOptions{});
+  ExportWorker<ManualTraits> worker(ProfilerOptions{});
   ASSERT_TRUE(worker.Begin());
   KeepingExporter::FailNext(1);
   worker.Submit(Job(1));
@@ -177,7 +177,7 @@ TEST_F(ExportWorkerTest, WhatHasFailedWhenTheSessionEndsIsCountedAsDropped) {
 }
 
 TEST_F(ExportWorkerTest, OfTwoJobsOneMayFail) {
-  ExportWorker<ManualTraits> worker(ExporterOptions{});
+  ExportWorker<ManualTraits> worker(ProfilerOptions{});
   KeepingExporter::FailNext(1);
   worker.Submit(Job(1));
   worker.Submit(Job(2));
@@ -189,7 +189,7 @@ TEST_F(ExportWorkerTest, OfTwoJobsOneMayFail) {
 }
 
 TEST_F(ExportWorkerTest, ABlockedExporterIsLeftBehindAndNobodyElseWaits) {
-  ExportWorker<GatedTraits> worker(ExporterOptions{}, {.exporter = GatedExporter{gate_}});
+  ExportWorker<GatedTraits> worker(ProfilerOptions{}, {.exporter = GatedExporter{gate_}});
   ASSERT_TRUE(worker.Begin());
   worker.Submit(Job(1));
   gate_->WaitUntilEntered();
@@ -207,7 +207,7 @@ TEST_F(ExportWorkerTest, ABlockedExporterIsLeftBehindAndNobodyElseWaits) {
 
 TEST_F(ExportWorkerTest, WhereNobodyWaitsTheLastProfileIsStillTried) {
   {
-    ExportWorker<GatedTraits> worker(ExporterOptions{}, {.exporter = GatedExporter{gate_}});
+    ExportWorker<GatedTraits> worker(ProfilerOptions{}, {.exporter = GatedExporter{gate_}});
     ASSERT_TRUE(worker.Begin());
     worker.Submit(Job(1));
     static_cast<void>(worker.End(std::chrono::steady_clock::now() - std::chrono::seconds(1)));
@@ -218,7 +218,7 @@ TEST_F(ExportWorkerTest, WhereNobodyWaitsTheLastProfileIsStillTried) {
 
 TEST_F(ExportWorkerTest, AThreadThatIsRefusedIsReported) {
   ManualPlatform::With([](auto& state) { state.threads_left = 0; });
-  ExportWorker<ManualTraits> worker(ExporterOptions{});
+  ExportWorker<ManualTraits> worker(ProfilerOptions{});
   EXPECT_FALSE(worker.Begin());
 }
 
@@ -240,7 +240,7 @@ struct BrokenSymbolizerTraits : ManualTraits {
 };
 
 TEST_F(ExportWorkerTest, AnEncodersErrorIsTheExports) {
-  ExportWorker<BrokenEncoderTraits> worker(ExporterOptions{});
+  ExportWorker<BrokenEncoderTraits> worker(ProfilerOptions{});
   ASSERT_TRUE(worker.Begin());
   worker.Submit(Job(1));
   EXPECT_THAT(std::string(worker.End(In(60)).message()), HasSubstr("the encoder is broken"));
@@ -248,7 +248,7 @@ TEST_F(ExportWorkerTest, AnEncodersErrorIsTheExports) {
 }
 
 TEST_F(ExportWorkerTest, AProfileWithoutNamesIsWorthMoreThanNone) {
-  ExportWorker<BrokenSymbolizerTraits> worker(ExporterOptions{});
+  ExportWorker<BrokenSymbolizerTraits> worker(ProfilerOptions{});
   ASSERT_TRUE(worker.Begin());
   worker.Submit(Job(1));
   EXPECT_TRUE(worker.End(In(60)).ok());
@@ -315,7 +315,7 @@ class TwoOutputsTest : public ExportWorkerTest {
   Destination first_;
   Destination second_;
   ExportWorker<TwoOutputsTraits> worker_{
-      ExporterOptions{},
+      ProfilerOptions{},
       {.outputs = {{.exporter = DestinationExporter{&first_}},
                    {.encoder = TextEncoder{"text"}, .exporter = DestinationExporter{&second_}}}}};
 };

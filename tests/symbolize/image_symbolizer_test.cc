@@ -116,7 +116,7 @@ TEST_F(ImageSymbolizerTest, TellsWhichModulesItLookedUp) {
   Profile profile;
   profile.modules = {module, gone, module};
   profile.frames = {{hidden, 0}, {hidden, 1}};
-  SystemSymbolizer symbolizer({.debug_directory = ""});
+  SystemSymbolizer symbolizer({.search = {.debug_directories = {}}});
   const Symbols symbols = *symbolizer.Symbolize(profile);
   EXPECT_EQ(symbols.modules,
             (std::vector{SymbolDetail::kNames, SymbolDetail::kNone, SymbolDetail::kNone}))
@@ -130,11 +130,11 @@ TEST_F(ImageSymbolizerTest, DebugDirectoryGivesWhatStrippingTook) {
   const Address hidden =
       reinterpret_cast<Address (*)()>(library.Symbol("fixture_hidden_address"))();
   Module module = ModuleAt(hidden);
-  const std::string place = absl::StrCat(directory_, "/", module.build_id.substr(0, 2));
+  const std::string place = absl::StrCat(directory_, "/.build-id/", module.build_id.substr(0, 2));
   const std::string file = absl::StrCat(place, "/", module.build_id.substr(2), ".debug");
-  fs::create_directory(place);
+  fs::create_directories(place);
   module.path = "/nonexistent/libgone.so";
-  SystemSymbolizer symbolizer({.debug_directory = directory_});
+  SystemSymbolizer symbolizer({.search = {.debug_directories = {directory_}}});
   EXPECT_FALSE(NameOf(symbolizer, module, hidden).resolved);
   fs::copy_file(FixturePath("other"), file);
   EXPECT_FALSE(NameOf(symbolizer, module, hidden).resolved)

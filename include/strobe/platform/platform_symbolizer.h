@@ -14,6 +14,11 @@ class PlatformSymbolizer : public ImageSymbolizer {
  public:
   explicit PlatformSymbolizer(ImageSymbolizerOptions options = {})
       : ImageSymbolizer(P::Files(), std::move(options)) {}
+  // As a profiler makes it. What debuginfod's client has fetched for the user counts too.
+  explicit PlatformSymbolizer(const SymbolOptions& options)
+      : PlatformSymbolizer(ImageSymbolizerOptions::From(
+            options,
+            DebuginfodCache([](const char* name) { return P::EnvironmentVariable(name); }))) {}
 };
 
 }  // namespace strobe

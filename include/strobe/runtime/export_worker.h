@@ -39,7 +39,7 @@ class ExportWorker {
   using Outputs = typename Traits::Outputs;
   using Deadline = Monitor::Deadline;
 
-  explicit ExportWorker(const ExporterOptions& options, const Parts<Traits>& parts = {})
+  explicit ExportWorker(const ProfilerOptions& options, const Parts<Traits>& parts = {})
       : state_(std::make_shared<State>(options, parts)) {}
 
   // False if the system refuses the thread, or memory runs out.
@@ -132,10 +132,10 @@ class ExportWorker {
   // long.
   static constexpr int kMaxFailuresOfARound = 2;
   struct State {
-    State(const ExporterOptions& options, const Parts<Traits>& parts)
+    State(const ProfilerOptions& options, const Parts<Traits>& parts)
         : queue(Outputs::kFileSuffixes),
-          symbolizer(parts.symbolizer.Make()),
-          outputs(MakeOutputs(parts.AllOutputs(), options)) {}
+          symbolizer(parts.symbolizer.Make(options.symbols)),
+          outputs(MakeOutputs(parts.AllOutputs(), options.exporter)) {}
 
     void Run() {
       if constexpr (requires { Platform::WorkInBackground(); }) Platform::WorkInBackground();

@@ -1,6 +1,7 @@
 // SymbolFiles: what a symbolizer asks of an operating system. Every Platform has one.
 #pragma once
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -26,6 +27,17 @@ class FileSource : public ByteSource {
  public:
   // Differs for two files, and for one file before and after a change of its content.
   [[nodiscard]] virtual const std::string& identity() const = 0;
+};
+
+// A function at a code address, and the line there.
+struct SourceFrame {
+  std::string function;  // as in a symbol table; empty if unknown
+  std::string file;      // of `line`; empty if unknown
+  std::uint32_t line = 0;
+  std::uint32_t column = 0;
+  std::uint32_t function_line = 0;  // where the function begins in `file`; 0 if unknown
+
+  friend auto operator<=>(const SourceFrame&, const SourceFrame&) = default;
 };
 
 // The system's files, and its own knowledge of images. Paths and names are UTF-8, or the system's

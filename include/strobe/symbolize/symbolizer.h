@@ -16,7 +16,8 @@ namespace strobe {
 //   library was closed and another one loaded at the same address. A file that is gone, changed,
 //   broken or hostile costs names, but never harms the program.
 // * A symbolizer may keep what it read for the next call, within a limit of memory.
-// Called on the exporter's thread only. Made by its default constructor unless Parts has one.
+// Called on the exporter's thread only. Made from SymbolOptions, or by its default constructor,
+// unless Parts has one.
 template <class S>
 concept Symbolizer = requires(S& symbolizer, const Profile& profile) {
   { symbolizer.Symbolize(profile) } -> std::same_as<absl::StatusOr<Symbols>>;
