@@ -153,6 +153,19 @@ def check_separate(form, tool, image, directory):
     return is_equal
 
 
+def check_mini(tool, image, directory):
+    """The names of functions that are not exported, which some distributions leave in a stripped file."""
+    mini = directory / "mini"
+    run("objcopy", "--strip-debug", "--remove-section=.comment", image, mini)
+    run("xz", "-k", mini)
+    stripped = strip(image, f"--add-section=.gnu_debugdata={mini}.xz")
+    listed = "".join(f"{address:x}\n" for address in functions(image)[0])
+    full, found = (answers(run(tool, "--names", path, input=listed)) for path in (image, stripped))
+    missing = sum(a[0][0] != b[0][0] for a, b in zip(full, found))
+    print(f"mini symbols: {len(full) - missing} of {len(full)} names are those of the whole file")
+    return missing == 0
+
+
 def run_any(tool, image, addresses):
     return subprocess.run([tool, image], input="".join(f"{a:x}\n" for a in addresses), text=True, capture_output=True).stdout
 
@@ -226,6 +239,10 @@ def check_all(tool, sources, compiler, directory):
     separate = place("separate")
     image = build(compiler, sources, separate, ["-gdwarf-5"])
     results.append(check_separate("separate", tool, image, separate))
+    if shutil.which("xz"):
+        results.append(check_mini(tool, image, place("mini")))
+    else:
+        print("SKIP mini symbols: no xz on this machine")
     if shutil.which("dwz"):
         shared = place("shared")
         (shared / "other").mkdir()

@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace strobe {
 
@@ -58,6 +59,13 @@ class SymbolFiles {
   [[nodiscard]] virtual std::span<const std::byte> OwnVdso(std::uint64_t /*load_bias*/,
                                                            std::uint64_t /*start*/,
                                                            std::uint64_t /*limit*/) const {
+    return {};
+  }
+
+  // The content of `compressed`, which is in the format of xz, by the system's own library. Empty if
+  // there is no such library, if the content is broken, or if it has more than `max_bytes`.
+  [[nodiscard]] virtual std::vector<std::byte> InflateXz(std::span<const std::byte> /*compressed*/,
+                                                         std::size_t /*max_bytes*/) const {
     return {};
   }
 
