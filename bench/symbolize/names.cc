@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "absl/debugging/symbolize.h"
 #include "../report.h"
+#include "absl/debugging/symbolize.h"
 #include "strobe/core/module_map.h"
 #include "strobe/platform/native.h"
 #include "strobe/platform/platform_symbolizer.h"

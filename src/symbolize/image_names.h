@@ -39,9 +39,9 @@ struct ImageNames {
 
 // Reads the module's own file and those of its separate debug information; for the vdso, the memory
 // of this process. Functions come from the first file with full symbols, else from the first with
-// any, and from the section .gnu_debugdata, in which distributions keep the symbols of functions that
-// are not exported. Stubs come from the first file that has the code of its linkage table; a file of separate
-// symbols does not have it.
+// any, and from the section .gnu_debugdata, in which distributions keep the symbols of functions
+// that are not exported. Stubs come from the first file that has the code of its linkage table; a
+// file of separate symbols does not have it.
 ImageNames ReadElfNames(const Module& module, const SymbolFiles& files, const SymbolSearch& search);
 
 // Reads the COFF symbols of the module's file. Without them, the names of its debug information, if

@@ -62,8 +62,8 @@ class SymbolFiles {
     return {};
   }
 
-  // The content of `compressed`, which is in the format of xz, by the system's own library. Empty if
-  // there is no such library, if the content is broken, or if it has more than `max_bytes`.
+  // The content of `compressed`, which is in the format of xz, by the system's own library. Empty
+  // if there is no such library, if the content is broken, or if it has more than `max_bytes`.
   [[nodiscard]] virtual std::vector<std::byte> InflateXz(std::span<const std::byte> /*compressed*/,
                                                          std::size_t /*max_bytes*/) const {
     return {};
