@@ -18,8 +18,14 @@ struct internal::OptionNames<SampleTrigger> {
   static constexpr std::array<std::string_view, 3> kNames{"auto", "timers", "random"};
 };
 
+template <>
+struct internal::OptionNames<SymbolMode> {
+  static constexpr std::array<std::string_view, 3> kNames{"none", "names", "full"};
+};
+
 namespace {
 
+using internal::AnyOf;
 using internal::Between;
 using internal::FormatOption;
 using internal::kSwitch;
@@ -47,14 +53,9 @@ struct UsableSignal {
   }
 };
 
-struct AnyTrigger {
-  std::string_view text;
-  [[nodiscard]] bool Accepts(SampleTrigger value) const { return value <= SampleTrigger::kRandom; }
-};
-
 constexpr Between<double> kCpuFrequency{0, 10000, "a number from 0 to 10000"};
 constexpr Between<double> kWallFrequency{0, 1000, "a number from 0 to 1000"};
-constexpr AnyTrigger kTrigger{"auto, timers or random"};
+constexpr AnyOf<SampleTrigger> kTrigger{"auto, timers or random"};
 constexpr Between<double> kOverhead{0.0001, 1, "a number from 0.0001 to 1"};
 constexpr Between<std::int64_t> kFrames{1, kMaxFramesLimit, "an integer from 1 to 2048"};
 constexpr UsableSignal kSignal{"an integer from 0 to 64 other than 4 to 9, 11, 19, 32 and 33"};
@@ -69,6 +70,10 @@ constexpr Between<std::int64_t> kFiles{1, 1000000, "an integer from 1 to 1000000
 constexpr Between<std::int64_t> kFileBytes{1, 1125899906842624,
                                            "an integer from 1 to 1125899906842624"};
 constexpr Between<double> kStopTimeout{0, 3600, "a number from 0 to 3600"};
+
+constexpr AnyOf<SymbolMode> kSymbolMode{"none, names or full"};
+constexpr Between<double> kSymbolTime{0, 3600, "a number from 0 to 3600"};
+constexpr Path kDirectories{"paths of 1 to 4095 bytes together"};
 
 // The row of the option `kField` in the group `kGroup` of ProfilerOptions.
 template <auto kGroup, auto kField, const auto& kAccepted>
@@ -148,6 +153,19 @@ constexpr std::array kTable = {
     Row<&ProfilerOptions::collector, &CollectorOptions::memory_bytes, kMemory>(
         "STROBE_MEMORY_BYTES", "collector.memory_bytes",
         "Memory of one period's stacks; what does not fit goes into [overflow]."),
+    Row<&ProfilerOptions::symbols, &SymbolOptions::mode, kSymbolMode>(
+        "STROBE_SYMBOLS", "symbols.mode",
+        "What profiles say of code: none (build ids and addresses), names (of functions), or full "
+        "(source lines and inlined functions too, where there is debug information)."),
+    Row<&ProfilerOptions::symbols, &SymbolOptions::time_s, kSymbolTime>(
+        "STROBE_SYMBOL_TIME_S", "symbols.time_s",
+        "Time of each export for reading debug information; the next exports go on with it."),
+    Row<&ProfilerOptions::symbols, &SymbolOptions::memory_bytes, kMemory>(
+        "STROBE_SYMBOL_MEMORY_BYTES", "symbols.memory_bytes",
+        "Memory of the tables of names and lines kept between exports."),
+    Row<&ProfilerOptions::symbols, &SymbolOptions::debug_directories, kDirectories>(
+        "STROBE_DEBUG_DIRECTORIES", "symbols.debug_directories",
+        "Where separate debug information is, with paths separated by a colon."),
     Row<&ProfilerOptions::exporter, &ExporterOptions::directory, kDirectory>(
         "STROBE_OUTPUT_DIRECTORY", "exporter.directory", "Where profiles go; created if missing."),
     Row<&ProfilerOptions::exporter, &ExporterOptions::period_s, kExportPeriod>(

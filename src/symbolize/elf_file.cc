@@ -160,18 +160,27 @@ std::vector<char> ElfFile::ReadSectionNames() const {
   return names;
 }
 
-std::vector<std::uint8_t> ElfFile::ReadSection(std::string_view name, std::size_t max_bytes) const {
+std::optional<ElfFile::SectionPlace> ElfFile::FindSection(std::string_view name) const {
   const std::vector<char> names = ReadSectionNames();
-  std::vector<std::uint8_t> bytes;
   for (const Section& section : sections_) {
     if (section.type != kSectionProgramBits || section.name >= names.size() ||
         names.data() + section.name != name)
       continue;
-    if (section.size > max_bytes || !ReadArray(*source_, section.offset, section.size, bytes))
-      return {};
-    return (section.flags & kSectionCompressed) == 0 ? bytes : Inflate(bytes, max_bytes);
+    if (section.offset > source_->size() || section.size > source_->size() - section.offset) break;
+    return SectionPlace{.offset = section.offset,
+                        .bytes = section.size,
+                        .is_compressed = (section.flags & kSectionCompressed) != 0};
   }
-  return bytes;
+  return std::nullopt;
+}
+
+std::vector<std::uint8_t> ElfFile::ReadSection(std::string_view name, std::size_t max_bytes) const {
+  const std::optional<SectionPlace> place = FindSection(name);
+  std::vector<std::uint8_t> bytes;
+  if (!place.has_value() || place->bytes > max_bytes ||
+      !ReadArray(*source_, place->offset, place->bytes, bytes))
+    return {};
+  return place->is_compressed ? Inflate(bytes, max_bytes) : bytes;
 }
 
 }  // namespace strobe::internal

@@ -47,6 +47,13 @@ class ElfFile {
   // True if a loaded segment puts the byte at `file_offset` at `address`.
   [[nodiscard]] bool Maps(std::uint64_t file_offset, std::uint64_t address) const;
   [[nodiscard]] FunctionTable ReadFunctions() const;
+  // Where the section of that name is in the file.
+  struct SectionPlace {
+    std::uint64_t offset = 0;
+    std::uint64_t bytes = 0;  // in the file
+    bool is_compressed = false;
+  };
+  [[nodiscard]] std::optional<SectionPlace> FindSection(std::string_view name) const;
   // The bytes of the section of that name, inflated if they are compressed. Empty if there is no
   // such section, or if it has more than `max_bytes`.
   [[nodiscard]] std::vector<std::uint8_t> ReadSection(std::string_view name,

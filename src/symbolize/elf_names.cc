@@ -1,14 +1,15 @@
 #include <algorithm>
-#include <memory>
+#include <cstddef>
+#include <cstdint>
 #include <optional>
-#include <string>
+#include <span>
 #include <utility>
 #include <vector>
 
 #include "byte_source.h"
 #include "elf_file.h"
+#include "elf_images.h"
 #include "image_names.h"
-#include "module_files.h"
 
 namespace strobe::internal {
 namespace {
@@ -17,34 +18,46 @@ ImageNames ReadVdsoNames(const Module& module, const SymbolFiles& files) {
   const SpanSource source(files.OwnVdso(module.load_bias, module.start, module.limit));
   const std::optional<ElfFile> file = OpenFor(module, source);
   return {.functions = file.has_value() ? file->ReadFunctions() : FunctionTable(),
+          .more_functions = {},
           .stubs = {},
+          .has_image = file.has_value(),
           .is_final = file.has_value()};
+}
+
+// The functions of the small ELF file that the section .gnu_debugdata holds, compressed by xz.
+FunctionTable ReadMiniSymbols(const ElfFile& image, const SymbolFiles& files) {
+  constexpr std::size_t kMaxCompressedBytes = std::size_t{16} << 20;
+  constexpr std::size_t kMaxBytes = std::size_t{128} << 20;
+  const std::vector<std::uint8_t> compressed =
+      image.ReadSection(".gnu_debugdata", kMaxCompressedBytes);
+  if (compressed.empty()) return {};
+  const std::vector<std::byte> content =
+      files.InflateXz(std::as_bytes(std::span(compressed)), kMaxBytes);
+  const SpanSource source(content);
+  const std::optional<ElfFile> file = ElfFile::Open(source);
+  return file.has_value() ? file->ReadFunctions() : FunctionTable();
 }
 
 }  // namespace
 
 ImageNames ReadElfNames(const Module& module, const SymbolFiles& files,
-                        const std::string& debug_directory) {
+                        const SymbolSearch& search) {
   if (module.kind == ModuleKind::kVdso) return ReadVdsoNames(module, files);
-  struct Image {
-    std::unique_ptr<FileSource> source;
-    ElfFile file;
-  };
-  std::vector<Image> images;
-  for (const std::string& path : PathsOf(module, debug_directory)) {
-    std::unique_ptr<FileSource> source = files.Open(path);
-    if (source == nullptr) continue;
-    std::optional<ElfFile> file = OpenFor(module, *source);
-    if (!file.has_value()) continue;
-    images.push_back({std::move(source), *std::move(file)});
-    if (images.back().file.symbols() == ElfFile::Symbols::kFull) break;
-  }
+  std::vector<ElfImage> images;
+  VisitElfImages(module, files, search, [&](ElfImage&& image) {
+    images.push_back(std::move(image));
+    return images.back().file.symbols() != ElfFile::Symbols::kFull;
+  });
   ImageNames names;
+  names.has_image = !images.empty();
   const auto best = std::max_element(
       images.begin(), images.end(),
-      [](const Image& a, const Image& b) { return a.file.symbols() < b.file.symbols(); });
+      [](const ElfImage& a, const ElfImage& b) { return a.file.symbols() < b.file.symbols(); });
   if (best != images.end()) names.functions = best->file.ReadFunctions();
-  for (const Image& image : images) {
+  const bool is_full = best != images.end() && best->file.symbols() == ElfFile::Symbols::kFull;
+  for (const ElfImage& image : images) {
+    if (!is_full && names.more_functions.empty())
+      names.more_functions = ReadMiniSymbols(image.file, files);
     if (names.stubs.empty()) names.stubs = image.file.ReadLinkageStubs(names.functions);
   }
   names.is_final = !names.empty();  // else the file may be there the next time

@@ -14,6 +14,7 @@ ImageNames ReadPeNames(const Module& module, const SymbolFiles& files, bool use_
   if (source == nullptr) return names;
   const std::optional<PeFile> file = PeFile::Open(*source, module.build_id);
   if (!file.has_value()) return names;
+  names.has_image = true;
   names.functions = file->ReadFunctions();
   if (names.functions.empty() && use_system_library) {
     std::optional<FunctionTable> functions = file->ReadDebugFunctions(module.path, files);

@@ -67,7 +67,22 @@ class DwarfReader {
     return sub;
   }
 
-  void Skip(std::uint64_t count) { Sub(count); }
+  void Skip(std::uint64_t count) {
+    if (count > remaining()) {
+      Fail();
+    } else {
+      position_ += static_cast<std::size_t>(count);
+    }
+  }
+
+  // Goes to a position from the start of the bytes.
+  void Seek(std::size_t position) {
+    if (position > bytes_.size()) {
+      Fail();
+    } else {
+      position_ = position;
+    }
+  }
 
   std::span<const std::uint8_t> ReadBytes(std::uint64_t count) { return Sub(count).bytes_; }
 

@@ -7,6 +7,7 @@ together here, byte by byte, so that they mean the same on every machine.
 import pathlib
 import struct
 import sys
+import zlib
 
 TEXT_START = 0x10000
 EH_FRAME = 0x40000
@@ -223,6 +224,60 @@ def pe_file(symbols=True, exports=True, codeview=True, frames=True):
     return out + b"\xcc" * 16 + data + (coff + strings if symbols else b"")
 
 
+def abbreviation(code, tag, has_children, *attributes):
+    return uleb(code) + uleb(tag) + bytes([has_children]) + b"".join(uleb(name) + uleb(form) for name, form in attributes) + b"\0\0"
+
+
+def dwarf_file(version, mode=0):
+    """A unit with code from 0x1000 to 0x1040: a function, another inlined into it from 0x1008 to 0x1030, in that a third one, in two parts."""
+    origin, named, low, high, ranges = (0x31, 0x13), (0x03, 0x0E), (0x11, 0x01), (0x12, 0x07), (0x55, 0x17)
+    call = ((0x58, 0x0B), (0x59, 0x0B), (0x57, 0x0B))
+    abbreviations = abbreviation(1, 0x11, 1, (0x03, 0x08), (0x1B, 0x08), (0x10, 0x17), low, high) + abbreviation(2, 0x2E, 0, named, (0x6E, 0x0E))
+    abbreviations += abbreviation(3, 0x2E, 1, named, low, high, (0x01, 0x13), (0x3A, 0x0B), (0x3B, 0x0B))
+    abbreviations += abbreviation(4, 0x1D, 1, origin, low, high, *call) + abbreviation(5, 0x1D, 0, origin, ranges, *call)
+    abbreviations += abbreviation(6, 0x4A, 0, (0x10, 0x17), low, high, (0x76, 0x08), (0x73, 0x17)) + b"\0"
+    header = struct.pack("<HBBI", 5, 1, 8, 0) if version == 5 else struct.pack("<HIB", version, 0, 8)
+    strings = b"\0outer\0middle\0inner\0_Z6middlev\0"
+
+    def entries(first):
+        body = b"\1a.cc\0/src\0" + struct.pack("<IQQ", 0, 0x1000, 0x40)
+        abstract = first + len(body)
+        body += b"\2" + struct.pack("<II", strings.index(b"middle"), strings.index(b"_Z6"))
+        body += b"\2" + struct.pack("<II", strings.index(b"inner"), strings.index(b"inner"))
+        end = first + len(body) + 1 + 4 + 8 + 8 + 4 + 2 + 26 + 12 + 2
+        body += b"\3" + struct.pack("<IQQIBB", strings.index(b"outer"), 0x1000, 0x40, end, 1, 3)
+        body += b"\4" + struct.pack("<IQQBBB", abstract, 0x1008, 0x28, 1, 7, 2)
+        body += b"\5" + struct.pack("<IIBBB", abstract + 9, 12 if version == 5 else 0, 1, 9, 4) + b"\0\0\0"
+        return body
+
+    def unit(kind, body):
+        header_bytes = struct.pack("<HBBI", 5, kind, 8, 0) + (b"12345678" if kind in (4, 5) else b"") if version == 5 else header
+        return struct.pack("<I", len(header_bytes) + len(body)) + header_bytes + body
+
+    if mode & 2:  # a skeleton, and a split unit with its number
+        info = unit(4, b"\6" + struct.pack("<IQQ", 0, 0x1000, 0x40) + b"a.dwo\0" + struct.pack("<I", 8)) + unit(5, entries(20))
+    else:
+        info = unit(1, entries(4 + len(header)))
+    program = b"\0\x09\2" + struct.pack("<Q", 0x1000) + b"\5\3\x13\x84\x4b\4\1\xe5\2\x10\1\3\x7e\1\2\x10\0\1\1"
+    fields = b"\1\1\1\xfb\x0e\x0d\0\1\1\1\1\0\0\0\1\0\0\1"
+    if version == 5:
+        lists = b"\1\1\x08\1/src\0\2\1\x08\2\x0b\2a.cc\0\0b.h\0\0"
+        lines = struct.pack("<HBBI", 5, 8, 0, len(fields) + len(lists)) + fields + lists + program
+        lists = struct.pack("<HBBI", 5, 8, 0, 0) + b"\4\x08\x08\4\x18\x20\7" + struct.pack("<Q", 0x1022) + b"\x04\0"
+        ranges_section, range_lists = b"", struct.pack("<I", len(lists)) + lists
+    else:
+        fields = fields if version >= 4 else fields[:1] + fields[2:]
+        lists = b"sub\0\0a.cc\0\0\0\0b.h\0\1\0\0\0"
+        lines = struct.pack("<HI", version, len(fields) + len(lists)) + fields + lists + program
+        ranges_section, range_lists = struct.pack("<6Q", 8, 0x10, 0x18, 0x20, 0, 0), b""
+    if mode & 1:
+        info = struct.pack("<IIQQ", 1, 0, len(info), 1) + zlib.compress(info)
+    package = struct.pack("<HHIII", 5, 0, 2, 1, 1) + b"12345678" + struct.pack("<7I", 1, 1, 3, 0, 0, len(info), len(abbreviations))
+    sections = [info, abbreviations, struct.pack("<I", len(lines)) + lines, strings, strings, struct.pack("<IHHII", 12, 5, 0, 1, 7),
+                struct.pack("<IHBBQ", 12, 5, 8, 0, 0x1000), ranges_section, range_lists, package if mode & 2 else b""]
+    return bytes([mode]) + struct.pack("<10H", *map(len, sections)) + b"".join(sections)
+
+
 def headers():
     out = {}
     for name, (flags, frame) in eh_frames().items():
@@ -261,7 +316,9 @@ def main():
                "elf": {"library": elf_file(), "aarch64": elf_file(machine=183)},
                "pe": {"whole": pe_file(), "stripped": pe_file(symbols=False), "symbols": pe_file(exports=False, codeview=False),
                       "leaf": pe_file(symbols=False, frames=False)},
-               "pdata": images(), "encode": encode_inputs()}
+               "pdata": images(), "encode": encode_inputs(),
+               "dwarf": {"version2": dwarf_file(2), "version4": dwarf_file(4), "version5": dwarf_file(5),
+                         "compressed": dwarf_file(5, mode=1), "split": dwarf_file(5, mode=2)}}
     for target, seeds in targets.items():
         (directory / target).mkdir(parents=True, exist_ok=True)
         paths = []

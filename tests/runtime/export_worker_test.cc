@@ -113,7 +113,7 @@ class ExportWorkerTest : public ::testing::Test {
 };
 
 TEST_F(ExportWorkerTest, SendsWhatIsSubmitted) {
-  ExportWorker<ManualTraits> worker(ExporterOptions{});
+  ExportWorker<ManualTraits> worker(ProfilerOptions{});
   ASSERT_TRUE(worker.Begin());
   EXPECT_TRUE(worker.IsIdle());
   worker.Submit(Job(7));
@@ -128,7 +128,7 @@ TEST_F(ExportWorkerTest, SendsWhatIsSubmitted) {
 }
 
 TEST_F(ExportWorkerTest, WhatFailedIsSentAgainUnchangedAndBeforeWhatCameLater) {
-  ExportWorker<ManualTraits> worker(ExporterOptions{});
+  ExportWorker<ManualTraits> worker(ProfilerOptions{});
   ASSERT_TRUE(worker.Begin());
   KeepingExporter::FailNext(2);
   worker.Submit(Job(1));
@@ -150,7 +150,7 @@ TEST_F(ExportWorkerTest, WhatFailedIsSentAgainUnchangedAndBeforeWhatCameLater) {
 }
 
 TEST_F(ExportWorkerTest, WhatIsRefusedForGoodIsDroppedAndCounted) {
-  ExportWorker<RefusingTraits> worker(ExporterOptions{});
+  ExportWorker<RefusingTraits> worker(ProfilerOptions{});
   ASSERT_TRUE(worker.Begin());
   worker.Submit(Job(1));
   EXPECT_TRUE(absl::IsOutOfRange(worker.Wait(In(60)))) << "a caller that waits for it is told";
@@ -168,7 +168,7 @@ TEST_F(ExportWorkerTest, WhatIsRefusedForGoodIsDroppedAndCounted) {
 }
 
 TEST_F(ExportWorkerTest, WhatHasFailedWhenTheSessionEndsIsCountedAsDropped) {
-  ExportWorker<ManualTraits> worker(ExporterOptions{});
+  ExportWorker<ManualTraits> worker(ProfilerOptions{});
   ASSERT_TRUE(worker.Begin());
   KeepingExporter::FailNext(1);
   worker.Submit(Job(1));
@@ -178,7 +178,7 @@ TEST_F(ExportWorkerTest, WhatHasFailedWhenTheSessionEndsIsCountedAsDropped) {
 }
 
 TEST_F(ExportWorkerTest, OfTwoJobsOneMayFail) {
-  ExportWorker<ManualTraits> worker(ExporterOptions{});
+  ExportWorker<ManualTraits> worker(ProfilerOptions{});
   KeepingExporter::FailNext(1);
   worker.Submit(Job(1));
   worker.Submit(Job(2));
@@ -190,7 +190,7 @@ TEST_F(ExportWorkerTest, OfTwoJobsOneMayFail) {
 }
 
 TEST_F(ExportWorkerTest, ABlockedExporterIsLeftBehindAndNobodyElseWaits) {
-  ExportWorker<GatedTraits> worker(ExporterOptions{}, {.exporter = GatedExporter{gate_}});
+  ExportWorker<GatedTraits> worker(ProfilerOptions{}, {.exporter = GatedExporter{gate_}});
   ASSERT_TRUE(worker.Begin());
   worker.Submit(Job(1));
   gate_->WaitUntilEntered();
@@ -208,7 +208,7 @@ TEST_F(ExportWorkerTest, ABlockedExporterIsLeftBehindAndNobodyElseWaits) {
 
 TEST_F(ExportWorkerTest, WhereNobodyWaitsTheLastProfileIsStillTried) {
   {
-    ExportWorker<GatedTraits> worker(ExporterOptions{}, {.exporter = GatedExporter{gate_}});
+    ExportWorker<GatedTraits> worker(ProfilerOptions{}, {.exporter = GatedExporter{gate_}});
     ASSERT_TRUE(worker.Begin());
     worker.Submit(Job(1));
     static_cast<void>(worker.End(std::chrono::steady_clock::now() - std::chrono::seconds(1)));
@@ -219,7 +219,7 @@ TEST_F(ExportWorkerTest, WhereNobodyWaitsTheLastProfileIsStillTried) {
 
 TEST_F(ExportWorkerTest, AThreadThatIsRefusedIsReported) {
   ManualPlatform::With([](auto& state) { state.threads_left = 0; });
-  ExportWorker<ManualTraits> worker(ExporterOptions{});
+  ExportWorker<ManualTraits> worker(ProfilerOptions{});
   EXPECT_FALSE(worker.Begin());
 }
 
@@ -241,7 +241,7 @@ struct BrokenSymbolizerTraits : ManualTraits {
 };
 
 TEST_F(ExportWorkerTest, AnEncodersErrorIsTheExports) {
-  ExportWorker<BrokenEncoderTraits> worker(ExporterOptions{});
+  ExportWorker<BrokenEncoderTraits> worker(ProfilerOptions{});
   ASSERT_TRUE(worker.Begin());
   worker.Submit(Job(1));
   EXPECT_THAT(std::string(worker.End(In(60)).message()), HasSubstr("the encoder is broken"));
@@ -249,7 +249,7 @@ TEST_F(ExportWorkerTest, AnEncodersErrorIsTheExports) {
 }
 
 TEST_F(ExportWorkerTest, AProfileWithoutNamesIsWorthMoreThanNone) {
-  ExportWorker<BrokenSymbolizerTraits> worker(ExporterOptions{});
+  ExportWorker<BrokenSymbolizerTraits> worker(ProfilerOptions{});
   ASSERT_TRUE(worker.Begin());
   worker.Submit(Job(1));
   EXPECT_TRUE(worker.End(In(60)).ok());
@@ -316,7 +316,7 @@ class TwoOutputsTest : public ExportWorkerTest {
   Destination first_;
   Destination second_;
   ExportWorker<TwoOutputsTraits> worker_{
-      ExporterOptions{},
+      ProfilerOptions{},
       {.outputs = {{.exporter = DestinationExporter{&first_}},
                    {.encoder = TextEncoder{"text"}, .exporter = DestinationExporter{&second_}}}}};
 };
@@ -393,7 +393,7 @@ TEST_F(ExportWorkerTest, WhereOneOfTwoThreadsIsRefusedNoneIsLeft) {
   Destination second;
   ManualPlatform::With([](auto& state) { state.threads_left = 1; });
   ExportWorker<TwoOutputsTraits> worker(
-      ExporterOptions{},
+      ProfilerOptions{},
       {.outputs = {{.exporter = DestinationExporter{&first}},
                    {.encoder = TextEncoder{"text"}, .exporter = DestinationExporter{&second}}}});
   EXPECT_FALSE(worker.Begin());
@@ -407,7 +407,7 @@ struct OneHangsTraits : ManualTraits {
 TEST_F(ExportWorkerTest, AnOutputThatHangsDelaysNoOtherAndMemoryStaysBounded) {
   Destination other;
   ExportWorker<OneHangsTraits> worker(
-      ExporterOptions{},
+      ProfilerOptions{},
       {.outputs = {{.exporter = GatedExporter{gate_}},
                    {.encoder = TextEncoder{"text"}, .exporter = DestinationExporter{&other}}}});
   ASSERT_TRUE(worker.Begin());
@@ -446,7 +446,7 @@ struct PatientTraits : ManualTraits {
 
 TEST_F(ExportWorkerTest, AtTheEndAnExporterIsToldToReturnAndDoes) {
   std::atomic<bool> entered{false};
-  ExportWorker<PatientTraits> worker(ExporterOptions{}, {.exporter = PatientExporter{&entered}});
+  ExportWorker<PatientTraits> worker(ProfilerOptions{}, {.exporter = PatientExporter{&entered}});
   ASSERT_TRUE(worker.Begin());
   worker.Submit(Job(1));
   while (!entered.load()) std::this_thread::yield();
@@ -470,7 +470,7 @@ struct SpoolingTraits : ManualTraits {
 };
 
 TEST_F(ExportWorkerTest, WhatAnExporterKeepsIsInTheAccountAndLeftAtTheEnd) {
-  ExportWorker<SpoolingTraits> worker(ExporterOptions{}, {.exporter = SpoolingExporter{}});
+  ExportWorker<SpoolingTraits> worker(ProfilerOptions{}, {.exporter = SpoolingExporter{}});
   ASSERT_TRUE(worker.Begin());
   worker.Submit(Job(1));
   EXPECT_TRUE(worker.Wait(In(60)).ok()) << "it is safe";

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
@@ -105,6 +106,112 @@ TEST_F(ImageSymbolizerTest, StrippedFileStillHasItsDynamicNames) {
   EXPECT_FALSE(symbol.resolved);
 }
 
+TEST_F(ImageSymbolizerTest, TellsWhichModulesItLookedUp) {
+  const Library library(FixturePath("stripped"));
+  const Module module = ModuleAt(library.Symbol("fixture_c_function"));
+  const Address hidden =
+      reinterpret_cast<Address (*)()>(library.Symbol("fixture_hidden_address"))();
+  Module gone = module;
+  gone.path = "/nonexistent/libgone.so";
+  gone.build_id = "0123456789abcdef";
+  Profile profile;
+  profile.modules = {module, gone, module};
+  profile.frames = {{hidden, 0}, {hidden, 1}};
+  SystemSymbolizer symbolizer({.search = {.debug_directories = {}}});
+  const Symbols symbols = *symbolizer.Symbolize(profile);
+  EXPECT_EQ(symbols.modules,
+            (std::vector{SymbolDetail::kNames, SymbolDetail::kNone, SymbolDetail::kNone}))
+      << "a stripped file was looked up, although it has no name for the frame";
+}
+
+// A profile of some of the library's functions, and where each is defined.
+Profile ProfileOfLines(const Library& library) {
+  Profile profile;
+  for (const char* name : {"fixture_c_function", "_ZN7fixture4PlusEii", "fixture_hidden_address"}) {
+    const Address address = library.Symbol(name);
+    if (profile.modules.empty()) profile.modules = {ModuleAt(address)};
+    profile.frames.push_back({address, 0});
+  }
+  return profile;
+}
+
+TEST_F(ImageSymbolizerTest, ModeNoneReadsNothing) {
+  const Library library(FixturePath("lines"));
+  SystemSymbolizer symbolizer({.mode = SymbolMode::kNone});
+  const Symbols symbols = *symbolizer.Symbolize(ProfileOfLines(library));
+  EXPECT_TRUE(symbols.frames.empty());
+  EXPECT_TRUE(symbols.functions.empty());
+  EXPECT_EQ(symbolizer.cached_bytes(), 0u);
+}
+
+TEST_F(ImageSymbolizerTest, ModeFullTellsLinesAndInlinedFunctions) {
+  const Library library(FixturePath("lines"));
+  const Profile profile = ProfileOfLines(library);
+  SystemSymbolizer symbolizer({.mode = SymbolMode::kFull});
+  const Symbols symbols = *symbolizer.Symbolize(profile);
+  EXPECT_EQ(symbols.modules, std::vector{SymbolDetail::kLines});
+  ASSERT_EQ(symbols.frames.size(), 3u);
+  const FunctionSymbol& plus = symbols.functions.at(symbols.frames[1].function);
+  EXPECT_EQ(plus.name, "fixture::Plus(int, int)");
+  EXPECT_TRUE(absl::EndsWith(plus.file, "fixtures/names.cc")) << plus.file;
+  EXPECT_NE(plus.line, 0u) << "where the function begins";
+  EXPECT_EQ(symbols.frames[1].line, plus.line) << "it has one line";
+  EXPECT_EQ(symbols.frames[1].inlined_count, 0u);
+}
+
+TEST_F(ImageSymbolizerTest, LinesThatTheTimeDoesNotAllowAreFoundLater) {
+  const Library library(FixturePath("lines"));
+  const Profile profile = ProfileOfLines(library);
+  SystemSymbolizer symbolizer(
+      {.mode = SymbolMode::kFull, .time_limit = std::chrono::nanoseconds(0)});
+  int calls = 0;
+  Symbols symbols;
+  do {
+    symbols = *symbolizer.Symbolize(profile);
+    EXPECT_EQ(symbols.functions.at(symbols.frames[1].function).name, "fixture::Plus(int, int)")
+        << "names do not wait";
+    ASSERT_LT(++calls, 1000) << "no progress";
+  } while (symbols.modules[0] != SymbolDetail::kLines);
+  EXPECT_GT(calls, 1);
+  EXPECT_NE(symbols.frames[1].line, 0u);
+}
+
+TEST_F(ImageSymbolizerTest, KeepsLinesWithinItsLimitOfMemory) {
+  const Library library(FixturePath("lines"));
+  const Profile profile = ProfileOfLines(library);
+  SystemSymbolizer roomy({.mode = SymbolMode::kFull});
+  const Symbols symbols = *roomy.Symbolize(profile);
+  const std::size_t kept = roomy.cached_bytes();
+  SystemSymbolizer names;
+  static_cast<void>(*names.Symbolize(profile));
+  EXPECT_GT(kept, names.cached_bytes());
+  // Without room for the lines, they are read for each profile anew.
+  SystemSymbolizer narrow({.mode = SymbolMode::kFull, .cache_bytes = kept - 1});
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(narrow.Symbolize(profile)->frames[1].line, symbols.frames[1].line);
+    EXPECT_LT(narrow.cached_bytes(), kept);
+  }
+}
+
+TEST_F(ImageSymbolizerTest, BrokenDebugInformationCostsOnlyLines) {
+  const std::string path = Copy("lines");
+  const Library library(path);
+  const Profile profile = ProfileOfLines(library);
+  const std::string bytes = ReadFile(path);
+  std::minstd_rand random(7);
+  const std::size_t debug = bytes.size() / 4;  // code, symbols and headers are left as they are
+  for (int round = 0; round < 300; ++round) {
+    std::string broken = bytes;
+    for (int i = 0; i < 30; ++i)
+      broken[debug + random() % (bytes.size() * 3 / 4)] = static_cast<char>(random());
+    WriteFile(path + ".broken", broken);
+    Profile changed = profile;
+    changed.modules[0].path = path + ".broken";
+    SystemSymbolizer symbolizer({.mode = SymbolMode::kFull});
+    EXPECT_TRUE(symbolizer.Symbolize(changed).ok());
+  }
+}
+
 TEST_F(ImageSymbolizerTest, DebugDirectoryGivesWhatStrippingTook) {
   // What `strip --only-keep-debug` leaves has the build id of the file that it came from; the full
   // fixture lies in for it.
@@ -112,11 +219,11 @@ TEST_F(ImageSymbolizerTest, DebugDirectoryGivesWhatStrippingTook) {
   const Address hidden =
       reinterpret_cast<Address (*)()>(library.Symbol("fixture_hidden_address"))();
   Module module = ModuleAt(hidden);
-  const std::string place = absl::StrCat(directory_, "/", module.build_id.substr(0, 2));
+  const std::string place = absl::StrCat(directory_, "/.build-id/", module.build_id.substr(0, 2));
   const std::string file = absl::StrCat(place, "/", module.build_id.substr(2), ".debug");
-  fs::create_directory(place);
+  fs::create_directories(place);
   module.path = "/nonexistent/libgone.so";
-  SystemSymbolizer symbolizer({.debug_directory = directory_});
+  SystemSymbolizer symbolizer({.search = {.debug_directories = {directory_}}});
   EXPECT_FALSE(NameOf(symbolizer, module, hidden).resolved);
   fs::copy_file(FixturePath("other"), file);
   EXPECT_FALSE(NameOf(symbolizer, module, hidden).resolved)

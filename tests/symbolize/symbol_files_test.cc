@@ -9,6 +9,7 @@ TEST(SymbolFiles, ASystemWithoutFilesHasNothing) {
   const NoSymbolFiles files;
   EXPECT_EQ(files.Open("/"), nullptr);
   EXPECT_TRUE(files.OwnVdso(0, 0, ~std::uint64_t{0}).empty());
+  EXPECT_TRUE(files.InflateXz({}, 1).empty());
   EXPECT_TRUE(files.VisitSymbols("/", [](auto&&...) {
     ADD_FAILURE() << "there is no symbol";
     return true;

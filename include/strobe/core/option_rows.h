@@ -55,6 +55,14 @@ inline constexpr Switch kSwitch{"0 or 1 (or false or true)"};
 template <class Enumeration>
 struct OptionNames;
 
+template <class Enumeration>
+struct AnyOf {
+  std::string_view text;
+  [[nodiscard]] bool Accepts(Enumeration value) const {
+    return static_cast<std::size_t>(value) < OptionNames<Enumeration>::kNames.size();
+  }
+};
+
 // Parses all of `text`, or fails: it accepts no spaces, no sign but '-', and nothing behind the
 // number. It accepts "inf" and "nan", which the range check refuses.
 template <class T>

@@ -121,6 +121,25 @@ struct ExporterOptions {
   Option<bool> stop_at_exit = Option<bool>::Default{true};
 };
 
+// What a profile says of its code.
+enum class SymbolMode : std::uint8_t {
+  kNone,   // build ids and addresses only
+  kNames,  // the names of functions, from symbol tables
+  kFull,   // source lines and inlined functions too, from debug information
+};
+
+struct SymbolOptions {
+  Option<SymbolMode> mode = Option<SymbolMode>::Default{SymbolMode::kNames};
+  // Time that each export may spend on debug information. What is not done by then is done in the
+  // next exports. An export does at least a little, so that all is done in the end.
+  Option<double> time_s = Option<double>::Default{5};
+  // Memory of the tables and lines kept from one export to the next. While an export is made, there
+  // may be three times as much. A unit of debug information that is larger has no lines.
+  Option<std::int64_t> memory_bytes = Option<std::int64_t>::Default{64 * 1024 * 1024};
+  // Where separate debug information is (see SymbolSearch): paths separated by ':' or ';'.
+  Option<std::string> debug_directories = Option<std::string>::Default{"/usr/lib/debug"};
+};
+
 struct ProfilerOptions {
   // The kill switch. STROBE_ENABLED=0 beats even code.
   Option<bool> enabled = Option<bool>::Default{true};
@@ -129,6 +148,7 @@ struct ProfilerOptions {
   SamplingOptions sampling = {};
   ThreadOptions threads = {};
   CollectorOptions collector = {};
+  SymbolOptions symbols = {};
   ExporterOptions exporter = {};
 };
 

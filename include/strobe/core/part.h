@@ -12,15 +12,16 @@ namespace strobe {
 // Holds a T that the program has made, or nothing. In the second case, the profiler makes a T from
 // `Arguments`, its options. Converts from a T, so that a part is given by its value:
 // {.exporter = MyExporter(url)}.
+// * A T that cannot be made from `Arguments`, but without any, is made so.
 // * A profiler never uses the given part itself, but a copy for each session. State that the copies
 //   share lies behind a pointer or a reference, and must outlive the profiler.
-// * A T that cannot be copied cannot be given. A T that cannot be made from `Arguments` must be
-//   given.
+// * A T that cannot be copied cannot be given. A T that cannot be made must be given.
 template <class T, class... Arguments>
 class Part {
  public:
   static constexpr bool kCanBeGiven = std::copy_constructible<T>;
-  static constexpr bool kCanBeMade = std::constructible_from<T, const Arguments&...>;
+  static constexpr bool kTakesArguments = std::constructible_from<T, const Arguments&...>;
+  static constexpr bool kCanBeMade = kTakesArguments || std::default_initializable<T>;
   static_assert(kCanBeGiven || kCanBeMade,
                 "a part is copyable, or the profiler can make it from its options");
 
@@ -34,13 +35,21 @@ class Part {
       return *given_;
     } else if constexpr (kCanBeGiven) {
       if (given_.has_value()) return *given_;
-      return T(arguments...);
+      return MakeNew(arguments...);
     } else {
-      return T(arguments...);
+      return MakeNew(arguments...);
     }
   }
 
  private:
+  static T MakeNew([[maybe_unused]] const Arguments&... arguments) {
+    if constexpr (kTakesArguments) {
+      return T(arguments...);
+    } else {
+      return T();
+    }
+  }
+
   struct Nothing {};
   std::conditional_t<kCanBeGiven, std::optional<T>, Nothing> given_{};
 };

@@ -37,8 +37,18 @@ struct FrameSymbols {
   std::uint32_t inlined_count = 0;
 };
 
+// What a symbolizer has looked up of a module's frames, whether or not it found it.
+enum class SymbolDetail : std::uint8_t {
+  kNone,   // nothing, or its files were not there: another program may find more
+  kNames,  // the name of each frame's function
+  kLines,  // that, each frame's source line, and the functions inlined there
+};
+
 struct Symbols {
-  std::vector<FunctionSymbol> functions;  // distinct
+  // Distinct, by name, system_name and file.
+  std::vector<FunctionSymbol> functions;
+  // One for each of Profile::modules, or empty if nothing was symbolized.
+  std::vector<SymbolDetail> modules;
   // One for each of Profile::frames, or empty if nothing was symbolized.
   std::vector<FrameSymbols> frames;
   std::vector<SourceLine> inlined;  // of all frames

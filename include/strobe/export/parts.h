@@ -14,11 +14,11 @@ namespace internal {
 template <class S, class... O, class P>
 struct PartsFor<S, OutputList<O...>, P> {
   static constexpr bool kCanBeMade =
-      Part<S>::kCanBeMade && P::kCanBeMade &&
+      Part<S, SymbolOptions>::kCanBeMade && P::kCanBeMade &&
       (... && (decltype(O::encoder)::kCanBeMade && decltype(O::exporter)::kCanBeMade));
 
   typename P::Parts providers{};
-  Part<S> symbolizer{};
+  Part<S, SymbolOptions> symbolizer{};
   std::tuple<O...> outputs{};
 
   [[nodiscard]] const std::tuple<O...>& AllOutputs() const { return outputs; }
@@ -26,11 +26,11 @@ struct PartsFor<S, OutputList<O...>, P> {
 // With one output, its parts are members of Parts: {.exporter = MyExporter(url)}.
 template <class S, class E, class X, class P>
 struct PartsFor<S, OutputList<Output<E, X>>, P> {
-  static constexpr bool kCanBeMade = Part<S>::kCanBeMade && P::kCanBeMade && Part<E>::kCanBeMade &&
-                                     Part<X, ExporterOptions>::kCanBeMade;
+  static constexpr bool kCanBeMade = Part<S, SymbolOptions>::kCanBeMade && P::kCanBeMade &&
+                                     Part<E>::kCanBeMade && Part<X, ExporterOptions>::kCanBeMade;
 
   typename P::Parts providers{};
-  Part<S> symbolizer{};
+  Part<S, SymbolOptions> symbolizer{};
   Part<E> encoder{};
   Part<X, ExporterOptions> exporter{};
 

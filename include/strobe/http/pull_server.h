@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "strobe/core/part.h"
 #include "strobe/default_traits.h"
 #include "strobe/encode/encoder.h"
 #include "strobe/encode/pprof_encoder.h"
@@ -54,8 +55,10 @@ class PullServer {
                                     return profiler.Record(wanted);
                                   },
                               .symbolize =
-                                  [](const Profile& profile) {
-                                    return typename Traits::Symbolizer().Symbolize(profile);
+                                  [&profiler](const Profile& profile) {
+                                    return Part<typename Traits::Symbolizer, SymbolOptions>()
+                                        .Make(profiler.options().symbols)
+                                        .Symbolize(profile);
                                   },
                               .stats = [&profiler] { return profiler.stats(); }},
                    std::move(options)) {}

@@ -42,7 +42,7 @@ class ExportWorker {
   using Outputs = typename Traits::Outputs;
   using Deadline = Monitor::Deadline;
 
-  explicit ExportWorker(const ExporterOptions& options, const Parts<Traits>& parts = {})
+  explicit ExportWorker(const ProfilerOptions& options, const Parts<Traits>& parts = {})
       : state_(std::make_shared<State>(options, parts)) {}
 
   // False if the system refuses a thread, or memory runs out. Then no thread is left.
@@ -139,10 +139,10 @@ class ExportWorker {
   };
 
   struct State {
-    State(const ExporterOptions& options, const Parts<Traits>& parts)
+    State(const ProfilerOptions& options, const Parts<Traits>& parts)
         : queue(Outputs::kFileSuffixes),
-          symbolizer(parts.symbolizer.Make()),
-          outputs(MakeOutputs(parts.AllOutputs(), options)) {}
+          symbolizer(parts.symbolizer.Make(options.symbols)),
+          outputs(MakeOutputs(parts.AllOutputs(), options.exporter)) {}
 
     void WakeAll() {
       for (Lane& lane : lanes) lane.is_due = true;

@@ -148,10 +148,9 @@ class InstantRounds {
     if (threads.empty()) return;
     std::rotate(threads.begin(), threads.begin() + 1, threads.end());
     // Not std::ranges: clang 14 has none of libstdc++'s views.
-    const auto idle =
-        std::stable_partition(threads.begin(), threads.end(), [&](const Listed& thread) {
-          return !idle_threads.IsIdle(thread.index);
-        });
+    const auto idle = std::stable_partition(
+        threads.begin(), threads.end(),
+        [&](const Listed& thread) { return !idle_threads.IsIdle(thread.index); });
     if (idle != threads.end()) idle_threads.BeginRound();
     for (auto thread = threads.begin(); thread != idle; ++thread) visit(*thread);
     if (idle != threads.end()) {

@@ -51,7 +51,7 @@ class RunningSession {
         stop_timeout_(StopTimeout(options.exporter)),
         session_(options, registry, code, counters, signal.number.load(std::memory_order_relaxed),
                  parts.providers),
-        worker_(std::make_shared<Worker>(options.exporter, parts)),
+        worker_(std::make_shared<Worker>(options, parts)),
         collector_(options, session_, counters, MakeCallbacks(signal)) {}
 
   [[nodiscard]] Session<Traits>& session() { return session_; }

@@ -1,6 +1,7 @@
 // SymbolFiles: what a symbolizer asks of an operating system. Every Platform has one.
 #pragma once
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -8,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace strobe {
 
@@ -28,6 +30,17 @@ class FileSource : public ByteSource {
   [[nodiscard]] virtual const std::string& identity() const = 0;
 };
 
+// A function at a code address, and the line there.
+struct SourceFrame {
+  std::string function;  // as in a symbol table; empty if unknown
+  std::string file;      // of `line`; empty if unknown
+  std::uint32_t line = 0;
+  std::uint32_t column = 0;
+  std::uint32_t function_line = 0;  // where the function begins in `file`; 0 if unknown
+
+  friend auto operator<=>(const SourceFrame&, const SourceFrame&) = default;
+};
+
 // The system's files, and its own knowledge of images. Paths and names are UTF-8, or the system's
 // bytes where its paths are bytes. Control plane, from any thread.
 class SymbolFiles {
@@ -46,6 +59,13 @@ class SymbolFiles {
   [[nodiscard]] virtual std::span<const std::byte> OwnVdso(std::uint64_t /*load_bias*/,
                                                            std::uint64_t /*start*/,
                                                            std::uint64_t /*limit*/) const {
+    return {};
+  }
+
+  // The content of `compressed`, which is in the format of xz, by the system's own library. Empty
+  // if there is no such library, if the content is broken, or if it has more than `max_bytes`.
+  [[nodiscard]] virtual std::vector<std::byte> InflateXz(std::span<const std::byte> /*compressed*/,
+                                                         std::size_t /*max_bytes*/) const {
     return {};
   }
 

@@ -6,7 +6,7 @@
 
 #include <set>
 #include <string>
-#include <utility>
+#include <tuple>
 
 #include "absl/status/statusor.h"
 #include "gtest/gtest.h"
@@ -26,13 +26,17 @@ class SymbolizerConformance : public ::testing::Test {
     absl::StatusOr<Symbols> result = symbolizer.Symbolize(profile);
     EXPECT_TRUE(result.ok()) << name << ": " << result.status().ToString();
     if (!result.ok()) return {};
-    std::set<std::pair<std::string, std::string>> distinct;
+    std::set<std::tuple<std::string, std::string, std::string>> distinct;
     for (const FunctionSymbol& function : result->functions) {
       EXPECT_FALSE(function.name.empty()) << name;
       EXPECT_EQ(function.name, ValidUtf8(function.name)) << name;
       EXPECT_EQ(function.system_name, ValidUtf8(function.system_name)) << name;
-      EXPECT_TRUE(distinct.insert({function.name, function.system_name}).second)
-          << name << ": twice " << function.name;
+      EXPECT_EQ(function.file, ValidUtf8(function.file)) << name;
+      EXPECT_TRUE(distinct.insert({function.name, function.system_name, function.file}).second)
+          << name << ": twice " << function.name << " of " << function.file;
+    }
+    if (!result->modules.empty()) {
+      EXPECT_EQ(result->modules.size(), profile.modules.size()) << name;
     }
     if (result->frames.empty()) return *std::move(result);
     EXPECT_EQ(result->frames.size(), profile.frames.size()) << name;
@@ -44,7 +48,13 @@ class SymbolizerConformance : public ::testing::Test {
       } else {
         EXPECT_LT(function, result->functions.size()) << name << ": frame " << i << " has no name";
       }
+      const FrameSymbols& frame = result->frames[i];
+      EXPECT_LE(frame.inlined_begin, result->inlined.size()) << name;
+      EXPECT_LE(std::uint64_t{frame.inlined_begin} + frame.inlined_count, result->inlined.size())
+          << name;
     }
+    for (const SourceLine& line : result->inlined)
+      EXPECT_LT(line.function, result->functions.size()) << name;
     return *std::move(result);
   }
 };

@@ -9,10 +9,12 @@
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "strobe/platform/linux/linux_platform.h"
 #include "strobe/symbolize/symbol_files.h"
+#include "system_xz.h"
 
 namespace strobe {
 namespace {
@@ -40,6 +42,10 @@ class LinuxFiles final : public SymbolFiles {
   [[nodiscard]] std::unique_ptr<FileSource> Open(const std::string& path) const override;
   [[nodiscard]] std::span<const std::byte> OwnVdso(std::uint64_t load_bias, std::uint64_t start,
                                                    std::uint64_t limit) const override;
+  [[nodiscard]] std::vector<std::byte> InflateXz(std::span<const std::byte> compressed,
+                                                 std::size_t max_bytes) const override {
+    return internal::InflateXz(compressed, max_bytes);
+  }
 };
 
 std::unique_ptr<FileSource> LinuxFiles::Open(const std::string& path) const {

@@ -1,0 +1,131 @@
+#include "dwarf_source.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "dwarf_functions.h"
+#include "dwarf_lines.h"
+#include "dwarf_names.h"
+
+namespace strobe::internal {
+namespace {
+
+// The frames of the addresses of one unit.
+class UnitFrames {
+ public:
+  UnitFrames(DwarfFile& file, const DwarfUnit& unit, std::span<const std::uint8_t> bytes,
+             std::optional<LineTable> lines)
+      : unit_(&unit), names_(file, unit, bytes), lines_(std::move(lines)) {}
+
+  // `function` is the innermost one.
+  std::vector<SourceFrame> Of(const FunctionMap& functions, std::uint32_t function,
+                              const LineRow& row) {
+    std::vector<SourceFrame> frames;
+    SourceFrame frame{
+        .function = {}, .file = PathOf(row.file), .line = row.line, .column = row.column};
+    if (!row.is_known) frame = {};
+    for (std::size_t depth = 0; function != FunctionEntry::kNone && depth < kMaxFunctionDepth;
+         ++depth) {
+      const FunctionEntry& entry = functions.entries[function];
+      const FunctionName& name = NameOf(functions, function);
+      frame.function = name.name;
+      // A line in another unit's file would need that unit's table.
+      if (name.unit == unit_->header.position && PathOf(name.file) == frame.file)
+        frame.function_line = name.line;
+      frames.push_back(std::move(frame));
+      frame = {.function = {},
+               .file = PathOf(entry.call_file),
+               .line = entry.call_line,
+               .column = entry.call_column};
+      function = entry.caller;
+    }
+    if (frames.empty() && row.is_known) frames.push_back(std::move(frame));
+    return frames;
+  }
+
+ private:
+  const std::string& PathOf(std::uint64_t file) {
+    const auto [place, is_new] = paths_.try_emplace(file);
+    if (is_new && lines_.has_value()) place->second = lines_->PathOf(file);
+    return place->second;
+  }
+  const FunctionName& NameOf(const FunctionMap& functions, std::uint32_t function) {
+    const auto [place, is_new] = functions_.try_emplace(function);
+    if (is_new) place->second = names_.Of(functions.entries[function]);
+    return place->second;
+  }
+
+  const DwarfUnit* unit_;
+  FunctionNames names_;
+  std::optional<LineTable> lines_;
+  std::map<std::uint64_t, std::string> paths_;
+  std::map<std::uint32_t, FunctionName> functions_;
+};
+
+}  // namespace
+
+DwarfSource::DwarfSource(Files files, DwarfIndex& index, std::size_t max_unit_bytes)
+    : files_(std::move(files)), index_(&index), max_unit_bytes_(max_unit_bytes) {
+  files_.main->supplement = files_.supplement.get();
+}
+
+bool DwarfSource::Find(std::span<const std::uint64_t> addresses,
+                       const std::function<bool()>& is_late, const Found& found) {
+  if (!index_->is_complete()) {
+    index_->Advance(*files_.main, is_late);
+    if (!index_->is_complete()) return false;
+  }
+  std::map<std::uint64_t, std::vector<std::uint64_t>> addresses_of;  // by unit
+  for (const std::uint64_t address : addresses) {
+    if (const std::optional<std::uint64_t> unit = index_->Find(address)) {
+      addresses_of[*unit].push_back(address);
+    } else {
+      found(address, {});
+    }
+  }
+  std::vector<std::uint64_t> units;
+  for (const auto& [unit, its_addresses] : addresses_of) units.push_back(unit);
+  std::stable_sort(units.begin(), units.end(), [&](std::uint64_t a, std::uint64_t b) {
+    return addresses_of[a].size() > addresses_of[b].size();
+  });
+  std::size_t done = 0;
+  for (const std::uint64_t unit : units) {
+    FindInUnit(unit, addresses_of[unit], found);
+    ++done;
+    if (is_late()) break;
+  }
+  return done == units.size();
+}
+
+void DwarfSource::FindInUnit(std::uint64_t position, std::span<const std::uint64_t> addresses,
+                             const Found& found) {
+  DwarfFile& main = *files_.main;
+  const std::shared_ptr<const DwarfUnit> skeleton = main.UnitAt(position);
+  if (skeleton == nullptr) {
+    for (const std::uint64_t address : addresses) found(address, {});
+    return;
+  }
+  std::optional<LineTable> lines = LineTable::Read(main, skeleton, max_unit_bytes_);
+  const std::vector<LineRow> rows =
+      lines.has_value() ? lines->Find(addresses) : std::vector<LineRow>(addresses.size());
+  // Most units are not split, and have their own entries.
+  std::optional<SplitUnits::Split> split;
+  if (!skeleton->dwo_name.empty()) split = files_.split.Open(main, *skeleton);
+  DwarfFile& file = split.has_value() ? *split->file : main;
+  const DwarfUnit& unit = split.has_value() ? *split->unit : *skeleton;
+  const std::uint64_t unit_bytes = unit.header.end - unit.header.position;
+  std::vector<std::uint8_t> bytes;
+  FunctionMap functions;
+  if (unit_bytes <= max_unit_bytes_ && file.info.Read(unit.header.position, unit_bytes, bytes)) {
+    functions = FindFunctions(file, unit, bytes, addresses);
+  } else {
+    functions.innermost.assign(addresses.size(), FunctionEntry::kNone);
+  }
+  UnitFrames frames(file, unit, bytes, std::move(lines));
+  for (std::size_t i = 0; i < addresses.size(); ++i)
+    found(addresses[i], frames.Of(functions, functions.innermost[i], rows[i]));
+}
+
+}  // namespace strobe::internal

@@ -1,0 +1,99 @@
+#include "elf_images.h"
+
+#include <zlib.h>
+
+#include <algorithm>
+#include <cstring>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "elf_format.h"
+#include "inflated_source.h"
+
+namespace strobe::internal {
+namespace {
+
+// What an image's section .gnu_debuglink says of the file with its debug information: its name,
+// padded with zeros to a multiple of four, and its checksum.
+struct DebugLink {
+  std::string name;
+  std::uint32_t checksum = 0;
+};
+
+DebugLink ReadDebugLink(const ElfFile& file) {
+  constexpr std::size_t kMaxLinkBytes = 4096;
+  const std::vector<std::uint8_t> bytes = file.ReadSection(".gnu_debuglink", kMaxLinkBytes);
+  DebugLink link;
+  if (bytes.size() <= sizeof(link.checksum)) return link;
+  const std::size_t name_bytes = bytes.size() - sizeof(link.checksum);
+  const auto* name = reinterpret_cast<const char*>(bytes.data());
+  link.name.assign(name, strnlen(name, name_bytes));
+  std::memcpy(&link.checksum, bytes.data() + name_bytes, sizeof(link.checksum));
+  return link;
+}
+
+bool HasChecksum(const ByteSource& source, std::uint32_t expected) {
+  constexpr std::uint64_t kChunkBytes = 256 * 1024;
+  if (source.size() > kMaxChecksumBytes) return false;
+  uLong checksum = crc32(0, nullptr, 0);
+  std::vector<Bytef> chunk;
+  for (std::uint64_t at = 0; at < source.size(); at += chunk.size()) {
+    if (!ReadArray(source, at, std::min(kChunkBytes, source.size() - at), chunk)) return false;
+    checksum = crc32(checksum, chunk.data(), static_cast<uInt>(chunk.size()));
+  }
+  return checksum == expected;
+}
+
+}  // namespace
+
+std::optional<ElfFile> OpenFor(const Module& module, const ByteSource& source) {
+  std::optional<ElfFile> file = ElfFile::Open(source);
+  if (!file.has_value() || file->build_id() != module.build_id) return std::nullopt;
+  if (module.build_id.empty() && !file->Maps(module.file_offset, module.start - module.load_bias))
+    return std::nullopt;
+  return file;
+}
+
+void VisitElfImages(const Module& module, const SymbolFiles& files, const SymbolSearch& search,
+                    const std::function<bool(ElfImage&& image)>& visit) {
+  // Without an image, its debug information may still be there.
+  std::vector<std::pair<std::string, DebugLink>> images = {{module.path, {}}};
+  for (const std::string& path : ImagePaths(module, search)) {
+    std::shared_ptr<const FileSource> source = files.Open(path);
+    if (source == nullptr) continue;
+    std::optional<ElfFile> file = OpenFor(module, *source);
+    if (!file.has_value()) continue;
+    if (DebugLink link = ReadDebugLink(*file); !link.name.empty())
+      images.emplace_back(path, std::move(link));
+    if (!visit({path, std::move(source), *std::move(file)})) return;
+  }
+  for (const auto& [image_path, link] : images) {
+    for (const std::string& path : DebugPaths(module, image_path, link.name, search)) {
+      std::optional<ElfImage> image = OpenElfImage(path, files);
+      const bool belongs = image.has_value() && image->file.build_id() == module.build_id &&
+                           (!module.build_id.empty() || HasChecksum(*image->source, link.checksum));
+      if (belongs && !visit(*std::move(image))) return;
+    }
+  }
+}
+
+std::optional<ElfImage> OpenElfImage(const std::string& path, const SymbolFiles& files) {
+  std::shared_ptr<const FileSource> source = files.Open(path);
+  if (source == nullptr) return std::nullopt;
+  std::optional<ElfFile> file = ElfFile::Open(*source);
+  if (!file.has_value()) return std::nullopt;
+  return ElfImage{path, std::move(source), *std::move(file)};
+}
+
+SectionBytes OpenSection(const ElfImage& image, const std::string& name) {
+  const std::optional<ElfFile::SectionPlace> place = image.file.FindSection(name);
+  if (!place.has_value()) return {};
+  if (!place->is_compressed) return {image.source, place->offset, place->bytes};
+  auto inflated = InflatedSource::Open(image.source, place->offset, place->bytes);
+  if (inflated == nullptr) return {};
+  const std::uint64_t bytes = inflated->size();
+  return {std::move(inflated), 0, bytes};
+}
+
+}  // namespace strobe::internal
