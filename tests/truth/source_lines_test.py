@@ -16,6 +16,7 @@ import sys
 import tempfile
 
 LEAST_EQUAL = 0.999
+PACKER_TIMEOUT_S = 10
 LLVM = next((name for name in ("llvm-symbolizer-14", "llvm-symbolizer") if shutil.which(name)), None)
 ADDR2LINE = shutil.which("addr2line")
 # What binutils' addr2line (2.40) does not read, or does not tell apart.
@@ -207,6 +208,20 @@ def split_forms(is_clang):
     yield "split, DWARF 4", ["-gsplit-dwarf", "-gdwarf-4"]
 
 
+def pack(form, image):
+    """Whether a packer has put all split units into one file. On those of GCC's DWARF 5, llvm-dwp 14 does not end, and dwp 2.40 crashes."""
+    packer = next((name for name in ("llvm-dwp-14", "llvm-dwp", "dwp") if shutil.which(name)), None)
+    if not packer:
+        return False
+    try:
+        run(packer, "-e", image, "-o", f"{image}.dwp", timeout=PACKER_TIMEOUT_S)
+        return True
+    except (subprocess.TimeoutExpired, subprocess.CalledProcessError):
+        print(f"SKIP {form}, packed: {packer} crashed, or did not end in {PACKER_TIMEOUT_S} s")
+        pathlib.Path(f"{image}.dwp").unlink(missing_ok=True)
+        return False
+
+
 def check_all(tool, sources, compiler, directory):
     is_clang = "clang" in run(*compiler, "--version")
     results = []
@@ -222,9 +237,7 @@ def check_all(tool, sources, compiler, directory):
     for form, flags in split_forms(is_clang):
         image = build(compiler, sources, place(form), flags)
         results.append(check(form, tool, image, image))
-        packer = shutil.which("llvm-dwp-14") or shutil.which("llvm-dwp")
-        if packer:
-            run(packer, "-e", image, "-o", f"{image}.dwp")
+        if pack(form, image):
             for entries in image.parent.glob("*.dwo"):
                 entries.rename(entries.with_suffix(".kept"))
             own = functions(image)[0][:1]
