@@ -4,9 +4,12 @@
 #include <cinttypes>
 #include <cstdio>
 #include <iterator>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "strobe/core/share_error.h"
 
 namespace {
 
@@ -87,6 +90,37 @@ bool IsCut(const strobe::Profile& profile, const strobe::ProfileSample& sample) 
          static_cast<strobe::PseudoFrame>(frame.address) != strobe::PseudoFrame::kResidual;
 }
 
+// The number of the value type `type`; nothing if the profile has none.
+std::optional<std::size_t> ColumnOf(const strobe::Profile& profile, std::string_view type) {
+  for (std::size_t i = 0; i < profile.value_types.size(); ++i) {
+    if (profile.value_types[i].type == type) return i;
+  }
+  return std::nullopt;
+}
+
+// How many samples divide the amounts in `column`. The column "samples" counts those of CPU time.
+double SamplesBehind(const strobe::Profile& profile, std::size_t column) {
+  const std::optional<std::size_t> counts = ColumnOf(profile, "samples");
+  if (!counts || profile.value_types[column].type != "cpu") return 0;
+  std::map<std::int64_t, std::pair<double, double>> threads;  // amount and samples, by thread
+  for (std::size_t i = 0; i < profile.samples.size(); ++i) {
+    auto& [amount, samples] = threads[profile.Labels(i).Number(strobe::kThreadIdLabel)];
+    amount += static_cast<double>(profile.Values(i)[column]);
+    samples += static_cast<double>(profile.Values(i)[*counts]);
+  }
+  strobe::EffectiveSamples effective;
+  for (const auto& [id, thread] : threads) effective.AddThread(thread.first, thread.second);
+  return effective.count();
+}
+
+// "31.2 % ± 1.1", or "31.2 %" if the samples are not counted.
+std::string Share(std::int64_t part, const ValueSummary& summary) {
+  const double percent = Percent(part, summary.total);
+  if (summary.samples == 0) return absl::StrFormat("%5.1f %%", percent);
+  const double error = 100 * strobe::StandardErrorOfShare(percent / 100, summary.samples);
+  return absl::StrFormat("%5.1f %% \u00B1 %.1f", percent, error);
+}
+
 using Row = std::pair<std::string, std::int64_t>;
 
 std::vector<Row> Largest(const std::map<std::string, std::int64_t>& values) {
@@ -102,10 +136,9 @@ std::vector<Row> Largest(const std::map<std::string, std::int64_t>& values) {
 ValueSummary Summarize(const strobe::Profile& profile, const strobe::Symbols& symbols,
                        std::string_view type) {
   ValueSummary summary;
-  const auto column =
-      std::find_if(profile.value_types.begin(), profile.value_types.end(),
-                   [&](const strobe::ValueType& each) { return each.type == type; });
-  if (column == profile.value_types.end()) return summary;
+  const std::optional<std::size_t> column = ColumnOf(profile, type);
+  if (!column) return summary;
+  summary.samples = SamplesBehind(profile, *column);
   // Functions by number, so that a stack's walk compares numbers and not names.
   std::map<std::string, std::uint32_t> numbers;
   std::vector<std::uint32_t> function_of_frame(profile.frames.size());
@@ -120,8 +153,7 @@ ValueSummary Summarize(const strobe::Profile& profile, const strobe::Symbols& sy
   for (std::size_t i = 0; i < profile.samples.size(); ++i) {
     const strobe::ProfileSample& sample = profile.samples[i];
     const std::string& thread = profile.Labels(i).Text(strobe::kThreadNameLabel);
-    const std::int64_t value =
-        profile.Values(i)[static_cast<std::size_t>(column - profile.value_types.begin())];
+    const std::int64_t value = profile.Values(i)[*column];
     summary.total += value;
     summary.by_thread_name[thread] += value;
     summary.cut_by_thread_name[thread] += IsCut(profile, sample) ? value : 0;
@@ -145,7 +177,7 @@ void PrintTop(const ValueSummary& summary, const char* title) {
     std::printf("\n%s, %s, of %.3f s\n", title, kind, Seconds(summary.total));
     for (const auto& [name, value] : Largest(values)) {
       const bool is_cut = name.size() > kMaxNameBytes;
-      std::printf("  %8.3f s %5.1f %%  %s%s\n", Seconds(value), Percent(value, summary.total),
+      std::printf("  %8.3f s %s  %s%s\n", Seconds(value), Share(value, summary).c_str(),
                   name.substr(0, kMaxNameBytes).c_str(), is_cut ? "..." : "");
     }
   };

@@ -22,6 +22,7 @@ struct ValueSummary {
   std::map<std::string, std::int64_t> by_thread_name;
   std::map<std::string, std::int64_t>
       cut_by_thread_name;  // of that, in stacks that do not lead to the thread's first function
+  double samples = 0;      // behind the shares: see EffectiveSamples. 0 if they are not counted
 };
 
 // Sums of all values of type `type` ("cpu"); empty if the profile has none.

@@ -159,7 +159,7 @@ def test_quickstart(command, directory):
     check_stacks(directory / path, output)
     check(re.search(r"^  samples +[1-9]", output, re.M), "no samples", output)
     waits = re.search(r"Wall time.*?of ([\d.]+) s", output)
-    cpu = re.search(r"CPU time, flat.*?of ([\d.]+) s", output)
+    cpu = re.search(r"CPU time, flat.*?of ([\d.]+) s\n +[\d.]+ s +[\d.]+ % \u00B1 [\d.]+  ", output)
     check(waits and cpu and float(waits[1]) > float(cpu[1]), "wall time shows no more than CPU time", output)
 
 
