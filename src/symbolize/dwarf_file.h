@@ -54,6 +54,7 @@ struct EntryPlace {
   DwarfFile* file = nullptr;
   std::uint64_t position = 0;
 
+  // NOLINTNEXTLINE(modernize-use-nullptr): clang-tidy 14 sees a 0 in the compiler's own code
   friend auto operator<=>(const EntryPlace&, const EntryPlace&) = default;
 };
 

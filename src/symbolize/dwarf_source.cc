@@ -86,6 +86,7 @@ bool DwarfSource::Find(std::span<const std::uint64_t> addresses,
     }
   }
   std::vector<std::uint64_t> units;
+  units.reserve(addresses_of.size());
   for (const auto& [unit, its_addresses] : addresses_of) units.push_back(unit);
   std::stable_sort(units.begin(), units.end(), [&](std::uint64_t a, std::uint64_t b) {
     return addresses_of[a].size() > addresses_of[b].size();

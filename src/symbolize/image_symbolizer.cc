@@ -166,6 +166,7 @@ class ImageSymbolizer::Work {
     if (module.format != ImageFormat::kElf || !module.has_file()) return false;
     if (has_looked_up_ && IsLate()) return false;
     std::vector<std::uint64_t> addresses;
+    addresses.reserve(frames.size());
     for (const std::uint32_t frame : frames)
       addresses.push_back(profile_.frames[frame].address - module.load_bias);
     std::sort(addresses.begin(), addresses.end());
