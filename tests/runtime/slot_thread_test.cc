@@ -12,13 +12,6 @@ namespace {
 using testing::ManualPlatform;
 using testing::ManualTraits;
 
-struct CopyingPlatform : ManualPlatform {
-  static constexpr bool kCopiesStacks = true;
-};
-struct CopyingTraits : ManualTraits {
-  using Platform = CopyingPlatform;
-};
-
 // How many threads have a timer, of one.
 std::uint64_t ThreadsOnTimers(SampleTrigger trigger, bool refuses_timers) {
   ManualPlatform::Reset();
