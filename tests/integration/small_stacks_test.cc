@@ -159,7 +159,10 @@ TEST(SmallStacks, AlternateSignalStack) {
   ASSERT_TRUE(profiler.Stop().ok());
   const auto kept = KeptProfiles::Take();
   ExpectAccounted(kept, "alternate", bounds);
-  EXPECT_GT(SamplesThrough(kept, "WorkOnAlternateStack"), 0);
+  // ThreadSanitizer delivers signals late: perhaps when the work is over.
+  if (!testing::kIsThreadSanitizer) {
+    EXPECT_GT(SamplesThrough(kept, "WorkOnAlternateStack"), 0);
+  }
   EXPECT_TRUE(std::any_of(memory.begin(), memory.end(), [](unsigned char byte) {
     return byte != 0xA5;
   })) << "no thread ran on it";

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "collecting_exporter.h"
+#include "strobe/platform/native.h"
 #include "strobe/testing/pprof_reader.h"
 #include "strobe/unwind/frame_pointer_unwinder.h"
 
@@ -176,8 +177,10 @@ TYPED_TEST(Stacks, RecursionBeyondTheLimitEndsInTruncated) {
     if (is_truncated) truncated_ns += profile.Values(i)[1];
     if (frames > 100 && !is_truncated) whole_ns += profile.Values(i)[1];
   }
-  EXPECT_GT(truncated_ns, 75'000'000);
-  EXPECT_GT(whole_ns, 75'000'000);
+  // Half of each. Under Wine a few samples stand for all: see Work.
+  const std::int64_t least_ns = NativePlatform::kHasFineCpuClocks ? 75'000'000 : 1'000'000;
+  EXPECT_GT(truncated_ns, least_ns);
+  EXPECT_GT(whole_ns, least_ns);
   EXPECT_GT(profile.stats.stack_ends[static_cast<std::size_t>(StackEnd::kTruncated)], 0U);
   const auto encoded = ReadPprof(exports[0].bytes);
   ASSERT_TRUE(encoded.has_value());

@@ -25,8 +25,9 @@ using testing::ThreadCpuNs;
 // begins with.
 struct HookedPlatform : NativePlatform {
   static inline std::function<void()> hook;
+  static inline std::atomic<bool> is_armed{false};
   static std::int64_t ThreadCpuTimeNs(std::uint64_t thread_id) {
-    if (hook) std::exchange(hook, nullptr)();
+    if (is_armed.exchange(false)) hook();
     return NativePlatform::ThreadCpuTimeNs(thread_id);
   }
 };
@@ -101,8 +102,9 @@ TEST(StartStop, RegistrationEndsWhileASessionBegins) {
     may_end.set_value();
     has_ended.get_future().wait();
   };
+  HookedPlatform::is_armed = true;
   ASSERT_TRUE(profiler.Start().ok());
-  ASSERT_FALSE(HookedPlatform::hook);
+  ASSERT_FALSE(HookedPlatform::is_armed);
   ASSERT_TRUE(profiler.Flush().ok());  // the slot is free again
   may_register_again.set_value();
   other.join();

@@ -87,6 +87,8 @@ std::map<std::string, std::function<int()>> Waits() {
 TEST(Waits, AnInterruptionOfAThreadThatRanJustNowEndsNoWait) {
   if (testing::ProcessorName() != "x86_64")
     GTEST_SKIP() << "on this CPU a register that the call needs is lost";
+  if (testing::kIsThreadSanitizer)
+    GTEST_SKIP() << "ThreadSanitizer runs handlers only after the call has returned";
   const int signal = NativePlatform::DefaultSignal();
   ASSERT_TRUE(NativePlatform::InstallHandler(signal).ok());
   const std::uint64_t id = NativePlatform::CurrentThread().id;
@@ -128,6 +130,8 @@ TEST(Waits, AnInterruptionOfAThreadThatRanJustNowEndsNoWait) {
 TEST(Waits, NoneOfAThreadThatAlternatesEndsEarly) {
   if (testing::ProcessorName() != "x86_64")
     GTEST_SKIP() << "on this CPU a register that the call needs is lost";
+  if (testing::kIsThreadSanitizer)
+    GTEST_SKIP() << "ThreadSanitizer runs handlers only after the call has returned";
   KeepingProfiler profiler(
       {.sampling = {
            .cpu_frequency_hz = 2000, .trigger = SampleTrigger::kRandom, .max_overhead = 1}});

@@ -17,9 +17,10 @@ import tempfile
 
 LEAST_EQUAL = 0.999
 PACKER_TIMEOUT_S = 10
+IS_CLANG = "clang" in " ".join(sys.argv[3:])
 LLVM = next((name for name in ("llvm-symbolizer-14", "llvm-symbolizer") if shutil.which(name)), None)
 ADDR2LINE = shutil.which("addr2line")
-# What binutils' addr2line (2.40) does not read, or does not tell apart.
+# What binutils' addr2line (2.40) does not read, or does not tell apart; nor does it of clang's programs.
 NOT_FOR_ADDR2LINE = {"type units", "64-bit offsets", "link-time optimisation", "split, DWARF 5", "split, DWARF 4"}
 
 
@@ -81,7 +82,7 @@ def check(form, tool, image, symbols, arguments=()):
     peers = []
     if LLVM:
         peers.append(("llvm-symbolizer", answers(run(LLVM, "--no-demangle", f"--obj={symbols}", input=listed)), True))
-    if ADDR2LINE and form not in NOT_FOR_ADDR2LINE:
+    if ADDR2LINE and form not in NOT_FOR_ADDR2LINE and not IS_CLANG:
         peers.append(("addr2line", addr2line_answers(run(ADDR2LINE, "-a", "-i", "-f", "-e", symbols, input=listed)), False))
     for peer, theirs, is_exact in peers:
         different = []
@@ -183,7 +184,7 @@ def check_shared(form, tool, image, other, directory):
     return is_equal & check(form + ", dwz of several files", tool, strip(image), image, [directory / "debug"])
 
 
-def forms(is_clang):
+def forms():
     """The flags of each form: for compiling, and for linking."""
     yield "DWARF 5", ["-gdwarf-5"], []
     yield "DWARF 4", ["-gdwarf-4"], []
@@ -195,7 +196,7 @@ def forms(is_clang):
     yield "unused code left out", ["-ffunction-sections"], ["-Wl,--gc-sections"]
     yield "type units", ["-fdebug-types-section"], []
     yield "fixed address", ["-fno-pie", "-no-pie"], []
-    if not is_clang:
+    if not IS_CLANG:
         yield "64-bit offsets", ["-gdwarf64"], []
         yield "link-time optimisation", ["-flto"], []
         yield "no columns", ["-gno-column-info"], []
@@ -203,7 +204,7 @@ def forms(is_clang):
         yield "link-time optimisation", ["-flto", "-fuse-ld=lld-14"], []
 
 
-def split_forms(is_clang):
+def split_forms():
     yield "split, DWARF 5", ["-gsplit-dwarf", "-gdwarf-5"]
     yield "split, DWARF 4", ["-gsplit-dwarf", "-gdwarf-4"]
 
@@ -223,7 +224,6 @@ def pack(form, image):
 
 
 def check_all(tool, sources, compiler, directory):
-    is_clang = "clang" in run(*compiler, "--version")
     results = []
 
     def place(name):
@@ -231,10 +231,10 @@ def check_all(tool, sources, compiler, directory):
         path.mkdir()
         return path
 
-    for form, flags, link in forms(is_clang):
+    for form, flags, link in forms():
         image = build(compiler, sources, place(form), flags, link)
         results.append(check(form, tool, image, image))
-    for form, flags in split_forms(is_clang):
+    for form, flags in split_forms():
         image = build(compiler, sources, place(form), flags)
         results.append(check(form, tool, image, image))
         if pack(form, image):

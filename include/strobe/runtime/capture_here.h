@@ -74,7 +74,9 @@ STROBE_SIGNAL_SAFE bool CaptureHere(SlotArena<Traits>& arena, const EventSample&
                                     const NativeRegisters* registers) {
   SampleChannel<Traits>* const channel = OwnSlot(arena);
   if (channel == nullptr) return false;
-  return ServeHere(arena, *channel, event, {.token = channel->token, .registers = registers});
+  // The rest of the token may change with an attachment that begins now.
+  const SlotToken token{.arena = channel->token.arena, .index = channel->token.index};
+  return ServeHere(arena, *channel, event, {.token = token, .registers = registers});
 }
 
 }  // namespace strobe::internal

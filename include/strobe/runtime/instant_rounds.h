@@ -43,11 +43,13 @@ class InstantRounds {
 
   // All arguments but `max_overhead` must outlive this object.
   InstantRounds(ThreadRegistry<Traits>& registry, CollectorCounters& counters,
-                SlotAccounts<Traits>& accounts, ThreadProbes<Traits>& probes, double max_overhead)
+                SlotAccounts<Traits>& accounts, ThreadProbes<Traits>& probes,
+                typename Traits::Clock& clock, double max_overhead)
       : registry_(registry),
         counters_(counters),
         accounts_(accounts),
         probes_(probes),
+        clock_(clock),
         budget_(max_overhead, RateHz(accounts.period_ns(kIndex))) {}
 
   // Samples if an instant is due, and reviews the threads if that is due. `since_wake` began when
@@ -236,7 +238,7 @@ class InstantRounds {
   CollectorCounters& counters_;
   SlotAccounts<Traits>& accounts_;
   ThreadProbes<Traits>& probes_;
-  typename Traits::Clock clock_;
+  typename Traits::Clock& clock_;
   RandomSource random_{static_cast<std::uint64_t>(clock_.MonotonicNs())};
   OverheadBudget budget_;
   std::int64_t due_ns_ = INT64_MAX;

@@ -92,7 +92,7 @@ class ThreadPoller {
   template <std::size_t kIndex>
   RoundsOf<kIndex> MakeRoundsOf(double max_overhead) {
     if constexpr (InstantProvider<typename Providers::template At<kIndex>>) {
-      return {registry_, counters_, accounts_, probes_, max_overhead};
+      return {registry_, counters_, accounts_, probes_, clock_, max_overhead};
     } else {
       return {};
     }
