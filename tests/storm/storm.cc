@@ -114,10 +114,14 @@ class Storm {
     role("loads", [this](unsigned) {
       if (!LoadCallUnload(plugin_)) Fail("the library cannot be loaded");
     });
-    role("has two", [this](unsigned) {
-      const char* const wrong = ProfileBySecondCopy(second_copy_);
-      if (wrong != nullptr) Fail(wrong);
-    });
+    // A session's end joins threads. ThreadSanitizer may stop for ever where a signal meets a join:
+    // its handler waits for what the interrupted thread holds.
+    if (!kIsThreadSanitizer) {
+      role("has two", [this](unsigned) {
+        const char* const wrong = ProfileBySecondCopy(second_copy_);
+        if (wrong != nullptr) Fail(wrong);
+      });
+    }
     role("takes signals", [](unsigned) { TakeSignals(); });
     // The sanitizers know nothing of stacks that change hands. In the child of a process with
     // threads, ThreadSanitizer gives up, and AddressSanitizer's allocator may be locked for ever.
