@@ -13,17 +13,6 @@
 namespace strobe::internal {
 namespace {
 
-std::string_view StackEndName(StackEnd end) {
-  switch (end) {
-    case StackEnd::kComplete: return "complete";
-    case StackEnd::kTruncated: return "truncated";
-    case StackEnd::kBroken: return "broken";
-    case StackEnd::kNoUnwindInfo: return "no unwind info";
-    case StackEnd::kCoroutine: return "coroutine";
-  }
-  return "unknown";
-}
-
 // "12 (ring full 10, nested 2)", or "0".
 template <class Counts, class Name>
 std::string Breakdown(const Counts& counts, Name name) {

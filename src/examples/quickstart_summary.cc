@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cinttypes>
 #include <cstdio>
-#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -211,11 +210,11 @@ void PrintAccount(const strobe::Stats& stats, std::int64_t process_cpu_ns) {
     std::printf("  dropped, %-11.*s %" PRIu64 "\n", static_cast<int>(reason.size()), reason.data(),
                 stats.drops[i]);
   }
-  constexpr const char* kEnds[] = {"complete", "truncated", "broken", "no unwind info",
-                                   "coroutine"};
-  static_assert(std::size(kEnds) == strobe::kStackEndCount);
-  for (std::size_t i = 0; i < std::size(kEnds); ++i)
-    std::printf("  stacks, %-12s %" PRIu64 "\n", kEnds[i], stats.stack_ends[i]);
+  for (std::size_t i = 0; i < stats.stack_ends.size(); ++i) {
+    const std::string_view end = strobe::StackEndName(static_cast<strobe::StackEnd>(i));
+    std::printf("  stacks, %-12.*s %" PRIu64 "\n", static_cast<int>(end.size()), end.data(),
+                stats.stack_ends[i]);
+  }
   if (stats.stack_ends[static_cast<std::size_t>(strobe::StackEnd::kBroken)] > 0) {
     std::printf(
         "                       (broken: the callers lie beyond code that says nothing of its "

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "absl/strings/str_cat.h"
+#include "strobe/core/stack.h"
 
 namespace strobe {
 namespace {
@@ -51,17 +52,6 @@ class MetricsWriter {
 
 std::string DropName(std::size_t i) {
   return std::string(DropReasonName(static_cast<DropReason>(i)));
-}
-// The names that the comments of a pprof profile have, too.
-std::string_view StackEndName(StackEnd end) {
-  switch (end) {
-    case StackEnd::kComplete: return "complete";
-    case StackEnd::kTruncated: return "truncated";
-    case StackEnd::kBroken: return "broken";
-    case StackEnd::kNoUnwindInfo: return "no unwind info";
-    case StackEnd::kCoroutine: return "coroutine";
-  }
-  return "unknown";
 }
 std::string EndName(std::size_t i) { return std::string(StackEndName(static_cast<StackEnd>(i))); }
 std::string ExportDropText(std::size_t i) {

@@ -63,7 +63,7 @@ TEST(ServerUrl, BadOnesAreNamedWithoutTheirPassword) {
                            "http://[::1",
                            "\0http"}) {
     const auto url = ParseServerUrl(text);
-    // An opening bracket alone is a host that nobody has; the client will say so.
+    // The check accepts an opening bracket alone. No such host exists, so the client fails.
     if (std::string(text) == "http://[::1") continue;
     ASSERT_FALSE(url.ok()) << text;
     EXPECT_FALSE(url.status().message().empty());

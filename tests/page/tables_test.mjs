@@ -163,7 +163,7 @@ await test('the call tree, unfolded by the keyboard', async (open) => {
   await page.click('#tab-calls');
   await page.locator('#calls-table tr[tabindex="0"]').focus();
   await page.keyboard.press('Home');
-  // Unfolds whatever is folded, from the first row to the last.
+  // Unfolds each folded row, from the first row to the last.
   for (let row = 0; row < 100; row++) {
     const active = page.locator('#calls-table tr[aria-selected=true]');
     if ((await active.getAttribute('aria-expanded')) === 'false')

@@ -21,6 +21,17 @@ enum class StackEnd : std::uint8_t {
 };
 inline constexpr std::size_t kStackEndCount = 5;
 
+constexpr std::string_view StackEndName(StackEnd end) {
+  switch (end) {
+    case StackEnd::kComplete: return "complete";
+    case StackEnd::kTruncated: return "truncated";
+    case StackEnd::kBroken: return "broken";
+    case StackEnd::kNoUnwindInfo: return "no unwind info";
+    case StackEnd::kCoroutine: return "coroutine";
+  }
+  return "unknown";
+}
+
 // True if a stack with that end is whole.
 constexpr bool IsWhole(StackEnd end) {
   return end == StackEnd::kComplete || end == StackEnd::kCoroutine;

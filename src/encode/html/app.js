@@ -99,7 +99,7 @@ class App {
     return this.palette.ofChange(share, baseShare, difference?.isSignificant ?? false);
   }
 
-  /** What each label set has, whatever is chosen of them. */
+  /** The amounts of each label set. The choice of label sets does not change them. */
   amountsOfSets() {
     const amounts = new Float64Array(this.profile.labelSets.length);
     const includes = new Uint8Array(amounts.length).fill(1);
