@@ -126,6 +126,55 @@ TEST_F(WindowsPlatformTest, NobodyIsInterruptedWhoIsNotThere) {
   EXPECT_EQ(arrival.calls, 0);
 }
 
+// A wait of another thread, and what ends it.
+struct Wait {
+  const char* name;
+  std::function<void(HANDLE event)> wait;
+};
+
+TEST_F(WindowsPlatformTest, AThreadThatWaitsIsNotTakenToRun) {
+  const Worker runs;
+  EXPECT_TRUE(Eventually([&] { return WindowsPlatform::Interrupt(runs.id(), kPayload, 0, true); }));
+  EXPECT_EQ(arrival.calls, 1);
+  const HANDLE port = CreateIoCompletionPort(INVALID_HANDLE_VALUE, nullptr, 0, 1);
+  const std::vector<Wait> waits = {
+      {"one object", [](HANDLE event) { WaitForSingleObject(event, INFINITE); }},
+      {"several objects",
+       [](HANDLE event) {
+         const HANDLE events[2] = {event, event};
+         WaitForMultipleObjects(1, events, FALSE, INFINITE);
+       }},
+      {"sleep",
+       [](HANDLE event) {
+         while (WaitForSingleObject(event, 0) != WAIT_OBJECT_0) Sleep(300);
+       }},
+      {"a completion port", [&](HANDLE /*event*/) {
+         DWORD bytes = 0;
+         ULONG_PTR key = 0;
+         OVERLAPPED* overlapped = nullptr;
+         GetQueuedCompletionStatus(port, &bytes, &key, &overlapped, INFINITE);
+       }}};
+  for (const Wait& wait : waits) {
+    const HANDLE event = CreateEventW(nullptr, TRUE, FALSE, nullptr);
+    std::atomic<std::uint64_t> id{0};
+    std::thread thread([&] {
+      id = WindowsPlatform::CurrentThread().id;
+      wait.wait(event);
+    });
+    while (id == 0) std::this_thread::yield();
+    // Until it waits it runs, and then it can be stopped but has nothing to show.
+    EXPECT_TRUE(Eventually([&] {
+      return !WindowsPlatform::Interrupt(id, kPayload, 0, true) &&
+             WindowsPlatform::Interrupt(id, kPayload, 0, false);
+    })) << wait.name;
+    SetEvent(event);
+    PostQueuedCompletionStatus(port, 0, 0, nullptr);
+    thread.join();
+    CloseHandle(event);
+  }
+  CloseHandle(port);
+}
+
 TEST_F(WindowsPlatformTest, ThreadsMayEndWhileTheyAreInterrupted) {
   for (int i = 0; i < 50; ++i) {
     std::atomic<std::uint64_t> id{0};

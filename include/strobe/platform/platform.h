@@ -65,7 +65,8 @@ struct PrivateMapping {
 //   the thread's CPU clock. False if the system refuses.
 // * Interrupt(thread, payload, signal, was_running): interrupts a thread now, with that payload.
 //   False if the thread has ended. `was_running` says that the thread was on a CPU just now: if it
-//   has begun to wait since, the interruption should not end the wait.
+//   has begun to wait since, the interruption should not end the wait. False also if nothing is
+//   captured because the thread waits.
 // * ModuleVersion(): changes whenever an image is loaded or unloaded. Modules(): what is loaded
 //   now, the program first.
 // * ReadMemory(address, bytes): a MemoryReader of this process's memory.

@@ -54,12 +54,17 @@ class SlotThread final : public SampledThread {
     slot_.has_timer.store(false, std::memory_order_relaxed);
   }
   std::int64_t WaitCount() override { return probe_ == nullptr ? -1 : probe_->WaitCount(); }
-  // Interrupts the thread soon; see PollVerdict, and Platform::Interrupt.
+  // Interrupts the thread soon; see PollVerdict, and Platform::Interrupt. A thread that was taken to
+  // run and waits keeps nothing of the request: it had no CPU at that instant.
   void Request(std::int64_t weight, bool wants_cpu_clock, bool was_running) {
     if (slot_.blocks_signal.load(std::memory_order_relaxed)) return;
     slot_.channel->wants_cpu_clock[cell_].store(wants_cpu_clock, std::memory_order_relaxed);
     cell().requested.fetch_add(weight, std::memory_order_acq_rel);
-    Platform::Interrupt(slot_.channel->thread_id, Payload(), signal_, was_running);
+    const bool is_interrupted =
+        Platform::Interrupt(slot_.channel->thread_id, Payload(), signal_, was_running);
+    if (!is_interrupted && was_running) {
+      cell().requested.fetch_sub(weight, std::memory_order_acq_rel);
+    }
   }
   [[nodiscard]] std::int64_t credited_weight() const override {
     return settled_weight_.value_or(cell().credited.load(std::memory_order_relaxed));

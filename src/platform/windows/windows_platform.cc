@@ -17,6 +17,7 @@
 #include "stopped_thread.h"
 #include "strobe/platform/capture_target.h"
 #include "utf8.h"
+#include "wait_calls.h"
 
 namespace strobe {
 namespace {
@@ -147,8 +148,13 @@ std::int64_t WindowsPlatform::ThreadCpuTimeNs(std::uint64_t thread_id) {
 }
 
 ThreadLook WindowsPlatform::ThreadProbe::Look() {
+  // The clock tells only by its ticks who has run, and those may be in step with the program. So it
+  // decides who is worth a stop, and the stop decides who runs.
+  constexpr std::uint64_t kRecentMs = 100;
   const std::int64_t cpu_ns = ThreadCpuTimeNs(thread_id_);
-  return std::exchange(seen_cpu_ns_, cpu_ns) < cpu_ns ? ThreadLook::kRuns : ThreadLook::kHasNotRun;
+  const std::uint64_t now_ms = GetTickCount64();
+  if (std::exchange(seen_cpu_ns_, cpu_ns) < cpu_ns) ran_at_ms_ = now_ms;
+  return now_ms - ran_at_ms_ <= kRecentMs ? ThreadLook::kRuns : ThreadLook::kHasNotRun;
 }
 
 std::int64_t WindowsPlatform::ProcessCpuTimeNs() {
@@ -161,6 +167,7 @@ absl::Status WindowsPlatform::InstallHandler(int /*signal*/) {
   NsPerCycle();
   GlobalCaptureRoom();
   internal::ImageVersion();
+  internal::IsInWaitCall(0);
   if (!internal::ExitLock::Prepare())
     return absl::UnimplementedError("this Windows has no lock that keeps a process from ending");
   return internal::StartWatchdog()
@@ -169,7 +176,7 @@ absl::Status WindowsPlatform::InstallHandler(int /*signal*/) {
 }
 
 bool WindowsPlatform::Interrupt(std::uint64_t thread_id, std::uint64_t payload, int /*signal*/,
-                                bool /*was_running*/) {
+                                bool was_running) {
   internal::SlotToken token;
   if (thread_id == CurrentThreadId() || !internal::SlotToken::Unpack(payload, token) ||
       token.arena >= internal::kMaxArenas)
@@ -181,6 +188,7 @@ bool WindowsPlatform::Interrupt(std::uint64_t thread_id, std::uint64_t payload, 
   CaptureRoom& room = GlobalCaptureRoom();
   const std::lock_guard lock(room.mutex);
   if (!internal::CopyStack(*thread, room.copy)) return false;
+  if (was_running && internal::IsInWaitCall(room.copy.registers.pc)) return false;
   const CopiedStackMemory stack(room.copy.base, room.copy.stack());
   return function(
       entry.context,

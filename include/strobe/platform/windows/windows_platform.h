@@ -23,7 +23,7 @@ struct WindowsPlatform {
 
   struct Timer {};
   struct Instant {};
-  // A thread that has run since the last instant is taken to run.
+  // A thread that has run in the last 100 ms is taken to run: Interrupt finds out whether it does.
   class ThreadProbe {
    public:
     explicit ThreadProbe(std::uint64_t thread_id) : thread_id_(thread_id) {}
@@ -35,6 +35,7 @@ struct WindowsPlatform {
    private:
     std::uint64_t thread_id_;
     std::int64_t seen_cpu_ns_ = -1;
+    std::uint64_t ran_at_ms_ = 0;  // when that was new
   };
 
   // A thread of the profiler: a handle.
