@@ -54,8 +54,8 @@ class SlotThread final : public SampledThread {
     slot_.has_timer.store(false, std::memory_order_relaxed);
   }
   std::int64_t WaitCount() override { return probe_ == nullptr ? -1 : probe_->WaitCount(); }
-  // Interrupts the thread soon; see PollVerdict, and Platform::Interrupt. A thread that was taken to
-  // run and waits keeps nothing of the request: it had no CPU at that instant.
+  // Interrupts the thread soon; see PollVerdict, and Platform::Interrupt. A thread that was taken
+  // to run and waits keeps nothing of the request: it had no CPU at that instant.
   void Request(std::int64_t weight, bool wants_cpu_clock, bool was_running) {
     if (slot_.blocks_signal.load(std::memory_order_relaxed)) return;
     slot_.channel->wants_cpu_clock[cell_].store(wants_cpu_clock, std::memory_order_relaxed);
