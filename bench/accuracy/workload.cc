@@ -17,8 +17,8 @@ extern "C" const char __start_work_b[], __stop_work_b[];
 namespace strobe::testing {
 namespace {
 
-bool IsIn(Address address, const char* start, const char* stop) {
-  return address >= reinterpret_cast<Address>(start) && address < reinterpret_cast<Address>(stop);
+bool IsIn(Address address, const Bounds& bounds) {
+  return address >= bounds.low && address < bounds.high;
 }
 
 }  // namespace
@@ -45,8 +45,14 @@ __attribute__((noinline, section("work_b"))) void WorkInB(std::int64_t cpu_ns, T
   truth.b_ns += now_ns - begin_ns;
 }
 
-bool IsInA(Address address) { return IsIn(address, __start_work_a, __stop_work_a); }
-bool IsInB(Address address) { return IsIn(address, __start_work_b, __stop_work_b); }
+std::pair<Bounds, Bounds> WorkBounds() {
+  const auto bounds = [](const char* start, const char* stop) {
+    return Bounds{reinterpret_cast<Address>(start), reinterpret_cast<Address>(stop)};
+  };
+  return {bounds(__start_work_a, __stop_work_a), bounds(__start_work_b, __stop_work_b)};
+}
+bool IsInA(Address address) { return IsIn(address, WorkBounds().first); }
+bool IsInB(Address address) { return IsIn(address, WorkBounds().second); }
 
 Truth RunLoop(const Loop& loop) {
   constexpr std::int64_t kNsPerSecond = 1'000'000'000;

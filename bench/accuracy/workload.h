@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "strobe/core/profile.h"
@@ -25,6 +26,12 @@ void WorkInB(std::int64_t cpu_ns, Truth& truth);
 // True if the address lies in that function.
 bool IsInA(Address address);
 bool IsInB(Address address);
+// Where A and B are.
+struct Bounds {
+  Address low = 0;
+  Address high = 0;
+};
+std::pair<Bounds, Bounds> WorkBounds();
 
 // Wakes at multiples of `period_ns`, works for half of it, 30 % of that in A, and waits again. The
 // kernel's tick falls on a fixed phase of the same clock, so `phase_ns` is the phase against it.
