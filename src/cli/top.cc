@@ -100,7 +100,8 @@ Neighbours FindNeighbours(const Subject& subject, std::uint32_t function) {
   const auto add = [](std::vector<std::uint32_t>& numbers, std::int64_t value,
                       std::map<std::uint32_t, std::int64_t>& sums) {
     std::ranges::sort(numbers);
-    const auto end = std::ranges::unique(numbers).begin();
+    // clang 14 has no std::ranges::unique with libstdc++ 12.
+    const auto end = std::unique(numbers.begin(), numbers.end());
     for (auto number = numbers.begin(); number != end; ++number)
       sums[*number] = SaturatedSum(sums[*number], value);
     numbers.clear();
