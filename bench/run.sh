@@ -23,7 +23,7 @@ wine_directory=$(realpath -m "$build/windows.wine")
 . tests/windows.sh
 
 install_needs() {
-  local packages=(g++ meson ninja-build pkg-config python3 libabsl-dev libbenchmark-dev zlib1g-dev libdeflate-dev libgoogle-perftools-dev libunwind-dev
+  local packages=(g++ meson ninja-build pkg-config python3 libabsl-dev libbenchmark-dev zlib1g-dev libcli11-dev libdeflate-dev libgoogle-perftools-dev libunwind-dev
     libboost-dev libdw-dev llvm-14 binutils)
   if ! have apt-get || ! have dpkg-query; then
     echo "bench/run.sh: no apt here; needed (peers last): ${packages[*]}"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Builds Strobe and runs its example on a machine that may have nothing yet:  src/quickstart.sh
 # [--seconds N] Installs what is missing by apt-get and says so first. The profile is
-# build/quickstart/profile.pb.gz.
+# build/quickstart/profile.pb.gz, and build/strobe is the command to look at it with.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -12,7 +12,8 @@ command:ninja ninja-build
 command:pkg-config pkg-config
 library:absl_status libabsl-dev
 library:zlib zlib1g-dev
-library:sqlite3 libsqlite3-dev'
+library:sqlite3 libsqlite3-dev
+library:CLI11 libcli11-dev'
 
 is_there() {
   case $1 in
@@ -31,7 +32,7 @@ missing_packages() {
 stop() {
   printf 'quickstart: %s\n' "$1" >&2
   printf 'It needs: a C++20 compiler (g++ 12 or clang 14, or later), Meson 1.0.1 or later, Ninja, pkg-config,\n' >&2
-  printf 'and the development files of Abseil (20220623 or later), zlib and SQLite 3.\n' >&2
+  printf 'and the development files of Abseil (20220623 or later), zlib, SQLite 3 and CLI11.\n' >&2
   exit 1
 }
 
@@ -51,16 +52,19 @@ if [ -n "$missing" ]; then
   [ -z "$missing" ] || stop "still missing after apt-get: $missing"
 fi
 
-# Configured once; a directory that was left half configured, or without the example, is done again.
+# Configured once; a directory that was left half configured, or without the example or the command,
+# is done again.
 setup='--buildtype=release -Dtests=false --wrap-mode=nofallback'
 if [ ! -f build/build.ninja ]; then
   rm -rf build/meson-private
   # shellcheck disable=SC2086
   meson setup build $setup
-elif ! grep -q '^build src/examples/quickstart:' build/build.ninja; then
+elif ! grep -q '^build src/examples/quickstart:' build/build.ninja ||
+  ! grep -q '^build src/cli/strobe:' build/build.ninja; then
   # shellcheck disable=SC2086
   meson setup --reconfigure build $setup
 fi
-ninja -C build src/examples/quickstart
+ninja -C build src/examples/quickstart src/cli/strobe
+ln -sf src/cli/strobe build/strobe
 
 exec build/src/examples/quickstart --directory build/quickstart "$@"

@@ -1,7 +1,7 @@
 # What tests/run.sh and bench/run.sh share to build for Windows and to run by Wine. Sourced, in the root of the source tree; the caller sets
 # wine_directory, an absolute path, and has have().
 
-# Unpacks Abseil and GoogleTest, from Debian's mirror, where the wraps look for them: no package of this machine is for such a target. Prints
+# Unpacks Abseil, CLI11 and GoogleTest, from Debian's mirror, where the wraps look for them: no package of this machine is for such a target. Prints
 # what is missing if it fails.
 unpack_wraps() {
   local pool=http://deb.debian.org/debian/pool/main download name directory archive hash status=0
@@ -14,11 +14,12 @@ unpack_wraps() {
       status=1
       break
     fi
-    mkdir "$download/$name" && tar -xzf "$download/archive" -C "$download/$name" --strip-components=1 &&
+    mkdir "$download/$name" && tar -xf "$download/archive" -C "$download/$name" --strip-components=1 &&
       cp "subprojects/packagefiles/$name/meson.build" "$download/$name" && mv "$download/$name" "subprojects/$directory" || status=1
     rm -f "$download/archive"
   done <<'END'
 abseil-cpp abseil-cpp-20220623.1 a/abseil/abseil_20220623.1.orig.tar.gz abfe2897f3a30edaa74bc34365afe3c2a3cd012091a97dc7e008f7016adcd5fe
+cli11 CLI11-2.1.2 c/cli11/cli11_2.1.2+ds.orig.tar.xz 8143d20b688e98ccce8e24562d3b68e5f47c12e896c42c7ca8553dbde5bed55d
 googletest googletest-release-1.12.1 g/googletest/googletest_1.12.1.orig.tar.gz 81964fe578e9bd7c94dfdb09c8e4d6e6759e19967e397dbea48d1c10e45d0df2
 END
   rm -rf "$download"

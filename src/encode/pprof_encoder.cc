@@ -193,7 +193,8 @@ void Encoding::WriteHead() {
   if (profile_.period_type != ValueType{}) WriteValueType(kPeriodType, profile_.period_type);
   message_.Field(kPeriod, static_cast<std::uint64_t>(profile_.period));
   inner_.Clear();
-  for (std::string& comment : internal::ProfileComments(profile_))
+  for (std::string& comment : options_.comments.has_value() ? std::vector(*options_.comments)
+                                                            : internal::ProfileComments(profile_))
     inner_.Varint(strings_.IndexOwned(std::move(comment)));
   message_.Bytes(kComment, inner_.bytes());
   if (!profile_.value_types.empty()) {

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "../encode/gzip.h"
+#include "../encode/proto_reader.h"
 #include "backend_parts.h"
-#include "proto_reader.h"
 
 namespace strobe {
 namespace {

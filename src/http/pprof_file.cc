@@ -8,11 +8,11 @@
 #include <set>
 
 #include "../encode/gzip.h"
+#include "../encode/proto_reader.h"
 #include "../encode/proto_writer.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
-#include "proto_reader.h"
 
 namespace strobe::internal {
 namespace {

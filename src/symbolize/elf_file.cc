@@ -138,15 +138,26 @@ bool ElfFile::ReadBuildId(std::uint64_t offset, std::uint64_t size, std::uint64_
   return false;
 }
 
+bool ElfFile::Segment::Holds(std::uint64_t file_offset) const {
+  // A segment is mapped from the start of its first page.
+  constexpr std::uint64_t kPageMask = ~std::uint64_t{0xFFF};
+  return type == kSegmentLoad && file_offset >= (offset & kPageMask) &&
+         file_offset - (offset & kPageMask) <= file_size;
+}
+
 bool ElfFile::Maps(std::uint64_t file_offset, std::uint64_t address) const {
-  constexpr std::uint64_t kPageMask =
-      ~std::uint64_t{0xFFF};  // a segment is mapped from the start of its first page
   return std::any_of(segments_.begin(), segments_.end(), [&](const Segment& segment) {
-    return segment.type == kSegmentLoad &&
-           address - file_offset == segment.address - segment.offset &&
-           file_offset >= (segment.offset & kPageMask) &&
-           file_offset - (segment.offset & kPageMask) <= segment.file_size;
+    return address - file_offset == segment.address - segment.offset && segment.Holds(file_offset);
   });
+}
+
+std::optional<std::uint64_t> ElfFile::AddressAt(std::uint64_t file_offset) const {
+  constexpr std::uint32_t kExecutable = 1;  // PF_X
+  for (const Segment& segment : segments_) {
+    if ((segment.flags & kExecutable) != 0 && segment.Holds(file_offset))
+      return segment.address - segment.offset + file_offset;
+  }
+  return std::nullopt;
 }
 
 std::vector<char> ElfFile::ReadSectionNames() const {

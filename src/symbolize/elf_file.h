@@ -46,6 +46,8 @@ class ElfFile {
   [[nodiscard]] Symbols symbols() const { return symbols_; }
   // True if a loaded segment puts the byte at `file_offset` at `address`.
   [[nodiscard]] bool Maps(std::uint64_t file_offset, std::uint64_t address) const;
+  // Where the loaded segment of code with the byte at `file_offset` puts that byte.
+  [[nodiscard]] std::optional<std::uint64_t> AddressAt(std::uint64_t file_offset) const;
   [[nodiscard]] FunctionTable ReadFunctions() const;
   // Where the section of that name is in the file.
   struct SectionPlace {
@@ -72,6 +74,8 @@ class ElfFile {
   struct Segment {
     std::uint32_t type, flags;
     std::uint64_t offset, address, physical_address, file_size, memory_size, alignment;
+    // True if a mapping of the segment has the file's byte at `file_offset`.
+    [[nodiscard]] bool Holds(std::uint64_t file_offset) const;
   };
 
   struct Symbol {

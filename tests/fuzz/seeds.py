@@ -4,6 +4,7 @@
 Makes DIRECTORY/TARGET/NAME for each seed and DIRECTORY/TARGET.list, which names them all for libFuzzer's -seed_inputs=@FILE. They are put
 together here, byte by byte, so that they mean the same on every machine.
 """
+import gzip
 import pathlib
 import struct
 import sys
@@ -309,6 +310,30 @@ def encode_inputs():
     return {"profile": profile} | {"name%d" % number: name for number, name in enumerate(names)}
 
 
+def profiles():
+    """Files of each format that the command reads."""
+    def field(number, value):
+        return uleb(number << 3) + uleb(value) if isinstance(value, int) else uleb(number << 3 | 2) + uleb(len(value)) + value
+
+    def part(number, *fields):
+        return field(number, b"".join(field(*one) for one in fields))
+
+    strings = (b"", b"samples", b"count", b"cpu", b"nanoseconds", b"main", b"Work", b"/src/a.cc", b"/bin/a", b"00112233445566778899", b"thread_id", b"42",
+               b"end_timestamp_ns", b"[truncated]", b"[a]")
+    label, time = field(3, field(1, 10) + field(2, 11)), field(3, field(1, 12) + field(3, 10**18))
+    profile = part(1, (1, 1), (2, 2)) + part(1, (1, 3), (2, 4))
+    profile += field(2, field(1, b"\2\1") + field(2, b"\1\x0a") + label) + field(2, field(1, b"\3\1\4") + field(2, b"\2\x14") + label + time)
+    profile += part(3, (1, 1), (2, 0x1000), (3, 0x9000), (4, 0), (5, 8), (6, 9), (7, 1))
+    profile += part(4, (1, 1), (2, 1), (3, 0x1234), (4, field(1, 1) + field(2, 7))) + part(4, (1, 3), (2, 1), (3, 0x2345))
+    profile += part(4, (1, 2), (2, 1), (3, 0x1300), (4, field(1, 2) + field(2, 3)), (4, field(1, 1) + field(2, 9))) + part(4, (1, 4), (4, field(1, 3)))
+    profile += part(5, (1, 1), (2, 5), (3, 5), (4, 7), (5, 2)) + part(5, (1, 2), (2, 6), (3, 6)) + part(5, (1, 3), (2, 13))
+    profile += b"".join(field(6, text) for text in strings) + field(9, 10**18) + field(10, 10**9) + part(11, (1, 3), (2, 4)) + field(12, 10**7)
+    profile += field(13, b"\1") + field(14, 3)
+    perf = b"a b 4/5 [000] 1.5: 1000 cycles:u: \n\t 1234 Work+0x4 (/bin/a)\n\t 1300 [unknown] ([kernel])\n\nb 6 2.25: cycles:\n\t 1234 in (inlined)\n"
+    return {"pprof": profile, "gzip": gzip.compress(profile, mtime=0), "members": gzip.compress(profile[:50], mtime=0) + gzip.compress(profile[50:], mtime=0),
+            "folded": b"main;Work;[truncated] 12\n# no\nmain 3\nmain;a b(c, d) 4\n", "perf": perf}
+
+
 def main():
     directory = pathlib.Path(sys.argv[1])
     eh_frame = {name: bytes([flags | 0x10]) + struct.pack("<HH", 0x400, 0x8) + frame for name, (flags, frame) in eh_frames().items()}
@@ -316,7 +341,7 @@ def main():
                "elf": {"library": elf_file(), "aarch64": elf_file(machine=183)},
                "pe": {"whole": pe_file(), "stripped": pe_file(symbols=False), "symbols": pe_file(exports=False, codeview=False),
                       "leaf": pe_file(symbols=False, frames=False)},
-               "pdata": images(), "encode": encode_inputs(),
+               "profile": profiles(), "pdata": images(), "encode": encode_inputs(),
                "dwarf": {"version2": dwarf_file(2), "version4": dwarf_file(4), "version5": dwarf_file(5),
                          "compressed": dwarf_file(5, mode=1), "split": dwarf_file(5, mode=2)}}
     for target, seeds in targets.items():

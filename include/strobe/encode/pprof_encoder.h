@@ -4,8 +4,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "strobe/core/profile.h"
@@ -32,6 +35,8 @@ struct PprofOptions {
   // True makes each moment a sample of its own, with the number label "end_timestamp_ns" (since
   // 1970), for Datadog's timeline. What the moments of a row leave of it is one more sample.
   bool moments = false;
+  // Texts that take the place of the profiler's account, for a profile that was read from a file.
+  std::optional<std::vector<std::string>> comments = {};
 };
 
 // * Ids are small and sequential: location i + 1 is frame i. Mappings and functions are numbered in
@@ -44,7 +49,7 @@ struct PprofOptions {
 // * A mapping has has_functions if a name was looked up for each of its locations; has_filenames,
 //   or has_line_numbers and has_inline_frames, if files, or lines, are known for each. Without
 //   them, pprof looks up symbols by itself and replaces names.
-// * The comments hold the profiler's account, as text for people.
+// * The comments hold the profiler's account, as text for people, unless the options have others.
 // * Strings are made valid UTF-8: readers refuse a message with any string that is not.
 class PprofEncoder {
  public:
@@ -54,7 +59,7 @@ class PprofEncoder {
   static constexpr std::size_t kMaxMessageBytes = std::size_t{1} << 30;
 
   PprofEncoder() = default;
-  explicit PprofEncoder(const PprofOptions& options) : options_(options) {}
+  explicit PprofEncoder(PprofOptions options) : options_(std::move(options)) {}
 
   // InvalidArgument if an index of the profile is out of range, OutOfRange if the message is too
   // long, ResourceExhausted if there is no memory to compress it.

@@ -44,6 +44,19 @@ class ProtoReader {
 
   // Takes one varint: of a packed field's content.
   bool Varint(std::uint64_t& value) {
+    if (!rest_.empty() && static_cast<unsigned char>(rest_[0]) < 0x80) [[likely]] {
+      value = static_cast<unsigned char>(rest_[0]);
+      rest_.remove_prefix(1);
+      return true;
+    }
+    return LongVarint(value);
+  }
+  // What has not been read.
+  [[nodiscard]] std::string_view rest() const { return rest_; }
+  [[nodiscard]] bool AtEnd() const { return rest_.empty(); }
+
+ private:
+  bool LongVarint(std::uint64_t& value) {
     value = 0;
     for (std::size_t i = 0; i < rest_.size() && i < 10; ++i) {
       value |= std::uint64_t{static_cast<unsigned char>(rest_[i]) & 0x7Fu} << (7 * i);
@@ -54,9 +67,6 @@ class ProtoReader {
     ok_ = false;
     return false;
   }
-  [[nodiscard]] bool AtEnd() const { return rest_.empty(); }
-
- private:
   bool Skip(std::uint64_t bytes) {
     if (bytes > rest_.size()) return false;
     content_ = rest_.substr(0, bytes);

@@ -1,0 +1,29 @@
+// LoadedProfile: a profile as the command has read it, whatever the format of its file.
+#pragma once
+
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "strobe/core/profile.h"
+#include "strobe/core/symbols.h"
+
+namespace strobe::internal {
+
+// Filters, merges and encoders work on the Profile and its Symbols, as in a profiler. Differences:
+// * Frames of files without addresses have the address 0 and no module. So frames may be equal, and
+//   their symbols tell them apart.
+// * Values may be less than 0: other tools write differences of profiles.
+// * `profile.stats` is empty. What a profiler says of itself is in `comments`.
+struct LoadedProfile {
+  Profile profile;
+  Symbols symbols;
+  std::string format;                 // of the file: "pprof", "folded stacks" or "perf script"
+  std::vector<std::string> comments;  // of the file, as texts for people
+  std::deque<std::string> texts;      // what the value types refer to
+
+  // `text` for as long as this profile lives.
+  std::string_view Keep(std::string text) { return texts.emplace_back(std::move(text)); }
+};
+
+}  // namespace strobe::internal

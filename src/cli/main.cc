@@ -1,0 +1,381 @@
+// strobe: looks at profiles, and writes them in other formats. See README.md.
+#include <CLI/CLI.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <new>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "command.h"
+#include "completion.h"
+#include "merge.h"
+#include "profile_builder.h"
+#include "read_profile.h"
+#include "terminal.h"
+
+namespace strobe::internal {
+namespace {
+
+constexpr int kFailed = 1;
+constexpr int kWrongUse = 2;
+
+// Says on a terminal what takes longer than a second.
+class Progress {
+ public:
+  explicit Progress(const Terminal& terminal) : is_shown_(terminal.shows_errors) {}
+  ~Progress() {
+    if (is_printed_) std::fputs("\r\033[K", stderr);
+  }
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  void Read(const std::string& path, std::uint64_t bytes) {
+    Say(absl::StrCat("reading ", path, ": ",
+                     AmountText(static_cast<std::int64_t>(bytes), "bytes")));
+  }
+  void Say(const std::string& text) {
+    const auto now = std::chrono::steady_clock::now();
+    if (!is_shown_ || now < next_) return;
+    next_ = now + std::chrono::milliseconds(200);
+    is_printed_ = true;
+    std::fprintf(stderr, "\r\033[K%s", text.c_str());
+    std::fflush(stderr);
+  }
+
+ private:
+  bool is_shown_;
+  bool is_printed_ = false;
+  std::chrono::steady_clock::time_point next_ =
+      std::chrono::steady_clock::now() + std::chrono::seconds(1);
+};
+
+// One run of the command.
+class Command {
+ public:
+  Command();
+  int Run(std::vector<std::string> arguments);
+
+ private:
+  CLI::App* Add(const char* name, const char* description, std::function<Text()> run);
+  CLI::App* AddReader(const char* name, const char* description, std::function<Text()> run);
+  void AddTables();
+  void AddWriters();
+  void AddOthers();
+  void AddFiles(CLI::App& command, int count);
+  void AddOutput(CLI::App& command);
+  void AddPattern(CLI::App& command);
+
+  absl::StatusOr<LoadedProfile> Load(const std::string& path);
+  absl::StatusOr<Subject> LoadSubject(const std::string& path);
+  // The filtered sum of all files.
+  absl::StatusOr<Subject> LoadAll();
+  Text Table(Text (*command)(const Subject&, const Request&, const Paper&));
+  Text Convert();
+  Text Html();
+  Text Symbolize();
+  absl::Status Write(const std::string& bytes);
+
+  Terminal terminal_ = FindTerminal();
+  Paper paper_{terminal_};
+  Request request_;
+  std::vector<std::string> label_texts_;
+  double from_s_ = 0, to_s_ = 0;
+  CLI::App app_{"Looks at profiles, and writes them in other formats."};
+  std::vector<std::pair<CLI::App*, std::function<Text()>>> commands_;
+  std::vector<CLI::Option*> from_, to_;
+};
+
+Command::Command() {
+  app_.name("strobe");
+  app_.require_subcommand(1);
+  app_.set_help_flag("-h,--help", "What the command can do");
+  app_.footer(
+      "Profiles: pprof (of Strobe, Go, gperftools, ...), folded stacks, or the text of `perf "
+      "script`;\ngzipped or not; \"-\" is standard input.\n\n"
+      "  strobe top strobe-profiles/*.pb.gz            where the time goes\n"
+      "  strobe tree --focus Parse one.pb.gz           calls that lead through Parse\n"
+      "  strobe list Parse one.pb.gz                   source lines of Parse, with their cost\n"
+      "  strobe diff before.pb.gz after.pb.gz          what got slower, and whether it is chance\n"
+      "  strobe html -o page.html one.pb.gz            a page for a browser\n"
+      "  perf script | strobe convert - -o one.pb.gz   perf's samples for pprof\n\n"
+      "`strobe COMMAND --help` says more of each.");
+  AddTables();
+  AddWriters();
+  AddOthers();
+}
+
+CLI::App* Command::Add(const char* name, const char* description, std::function<Text()> run) {
+  CLI::App* const command = app_.add_subcommand(name, description);
+  commands_.emplace_back(command, std::move(run));
+  return command;
+}
+
+void Command::AddFiles(CLI::App& command, int count) {
+  CLI::Option* const files =
+      command.add_option("FILE", request_.files, "Profiles; those of several files are added up");
+  files->required();
+  if (count > 0) files->expected(count);
+}
+
+CLI::App* Command::AddReader(const char* name, const char* description, std::function<Text()> run) {
+  CLI::App* const command = Add(name, description, std::move(run));
+  command->add_option("--type", request_.type,
+                      "The value type: cpu, wall, samples, ... (strobe info lists them)");
+  command->add_option("--focus", request_.filter.focus,
+                      "Keep stacks with a function that matches this regular expression");
+  command->add_option("--ignore", request_.filter.ignore, "Remove stacks with such a function");
+  command->add_option("--thread", request_.filter.thread,
+                      "Keep threads whose name matches, or with this id");
+  command->add_option("--label", label_texts_, "Keep samples with this label: key=value")
+      ->allow_extra_args(false);
+  from_.push_back(command->add_option(
+      "--from", from_s_, "Keep samples from this many seconds after the first one on"));
+  to_.push_back(command->add_option("--to", to_s_, "Keep samples before this many seconds"));
+  command->add_flag("--full-names", request_.full_names,
+                    "Names with parameters and template arguments");
+  return command;
+}
+
+void Command::AddPattern(CLI::App& command) {
+  command.add_option("FUNCTION", request_.pattern, "A regular expression for names of functions")
+      ->required();
+}
+
+void Command::AddOutput(CLI::App& command) {
+  command.add_option("-o,--output", request_.output,
+                     "The file to write; its name decides the format. Default: standard output");
+  std::vector<std::string> names;
+  for (const Format& format : Formats()) names.emplace_back(format.name);
+  command.add_option("--format", request_.format, "The format")->check(CLI::IsMember(names));
+}
+
+void Command::AddTables() {
+  const auto add_rows = [this](CLI::App* command) {
+    command->add_option("-n,--rows", request_.rows, "Rows to print; 0 prints all")
+        ->capture_default_str();
+    command->add_flag("--json", request_.json, "JSON, for scripts");
+    return command;
+  };
+  const auto add_table = [&](const char* name, const char* description, auto run,
+                             bool has_pattern) {
+    CLI::App* const command =
+        add_rows(AddReader(name, description, [this, run] { return Table(run); }));
+    if (has_pattern) AddPattern(*command);
+    AddFiles(*command, 0);
+    return command;
+  };
+  CLI::App* const top = add_table("top", "Functions by their cost", TopCommand, false);
+  top->add_flag("--total", request_.by_total, "Sort by the total, with what was called");
+  top->footer(
+      "self is the cost of a function itself, total that with what it called. A share is\n"
+      "estimated from samples: \"31.2 % \u00B1 1.1\" has a standard error of 1.1 %.");
+  CLI::App* const tree =
+      add_table("tree", "Calls, from the outermost functions down", TreeCommand, false);
+  tree->add_option("--min", request_.min_percent, "Leave out less than this percentage")
+      ->capture_default_str();
+  add_table("peek", "Callers and callees of functions", PeekCommand, true);
+  CLI::App* const list =
+      add_table("list", "Source lines of functions, with their cost", ListCommand, true);
+  list->add_option("--source", request_.source_directories,
+                   "A directory below which source files are looked for")
+      ->allow_extra_args(false);
+  list->footer(
+      "Lines need a profile with STROBE_SYMBOLS=full, or one that strobe symbolize has\n"
+      "made of it.");
+  add_table("info", "What a profile holds: types, threads, labels, modules", InfoCommand, false);
+  CLI::App* const diff = add_rows(AddReader(
+      "diff", "What changed between two profiles, and whether it is chance", [this]() -> Text {
+        absl::StatusOr<Subject> base = LoadSubject(request_.files[0]);
+        if (!base.ok()) return base.status();
+        absl::StatusOr<Subject> now = LoadSubject(request_.files[1]);
+        if (!now.ok()) return now.status();
+        return DiffCommand(*base, *now, request_, paper_);
+      }));
+  diff->add_flag("--total", request_.by_total, "Compare totals, with what was called");
+  AddFiles(*diff, 2);
+  diff->footer(
+      "The first file is the base. Shares are compared: \"+3.1 % \u00B1 0.4\" is a change from\n"
+      "10.0 % to 13.1 %, say, with a standard error of 0.4 %, from the numbers of samples.\n"
+      "strobe html --base shows the same in a browser.");
+}
+
+void Command::AddWriters() {
+  for (const auto& [name, description] :
+       {std::pair("convert", "Writes a profile in another format"),
+        std::pair("merge", "Adds profiles up, and writes the sum")}) {
+    CLI::App* const command = AddReader(name, description, [this] { return Convert(); });
+    AddFiles(*command, 0);
+    AddOutput(*command);
+    command->footer("Formats: pprof, folded, speedscope, firefox (and Perfetto), otlp, html.");
+  }
+  CLI::App* const html =
+      AddReader("html", "A page for a browser: flame graph, tables, times", [this] {
+        request_.format = "html";
+        return Html();
+      });
+  AddFiles(*html, 0);
+  html->add_option("--base", request_.base, "A profile to compare with");
+  html->add_option("-o,--output", request_.output, "The file to write. Default: standard output");
+  CLI::App* const symbolize =
+      AddReader("symbolize", "Finds names and lines in the files of this machine",
+                [this] { return Symbolize(); });
+  AddFiles(*symbolize, 0);
+  AddOutput(*symbolize);
+  symbolize
+      ->add_option("--debug-directory", request_.debug_directories,
+                   "A directory where else programs, libraries and debug files are")
+      ->allow_extra_args(false);
+  symbolize->footer(
+      "Files are found by their build ids: at the paths of the profile, below the\n"
+      "directories, in /usr/lib/debug and in debuginfod's cache.");
+}
+
+void Command::AddOthers() {
+  CLI::App* const completion =
+      Add("completion", "Prints a script that lets a shell complete the arguments",
+          [this]() -> Text { return CompletionScript(request_.shell, app_); });
+  completion->add_option("SHELL", request_.shell, "bash, zsh or fish")
+      ->required()
+      ->check(CLI::IsMember({"bash", "zsh", "fish"}));
+  completion->footer(
+      "  source <(strobe completion bash)          in ~/.bashrc\n"
+      "  source <(strobe completion zsh)           in ~/.zshrc, after compinit\n"
+      "  strobe completion fish | source           in config.fish");
+}
+
+absl::StatusOr<LoadedProfile> Command::Load(const std::string& path) {
+  Progress progress(terminal_);
+  return ReadProfileFile(path, [&](std::uint64_t bytes) { progress.Read(path, bytes); });
+}
+
+absl::StatusOr<Subject> Command::LoadSubject(const std::string& path) {
+  absl::StatusOr<LoadedProfile> loaded = Load(path);
+  if (!loaded.ok()) return loaded.status();
+  return MakeSubject(*std::move(loaded), request_);
+}
+
+absl::StatusOr<Subject> Command::LoadAll() {
+  std::vector<LoadedProfile> profiles;
+  for (const std::string& path : request_.files) {
+    absl::StatusOr<LoadedProfile> loaded = Load(path);
+    if (!loaded.ok()) return loaded.status();
+    profiles.push_back(*std::move(loaded));
+    if (profiles.size() < 2) continue;
+    // Two at a time, so that memory is that of the sum.
+    absl::StatusOr<LoadedProfile> sum = MergeProfiles(profiles);
+    if (!sum.ok()) {
+      return absl::Status(sum.status().code(), absl::StrCat(path, ": ", sum.status().message()));
+    }
+    profiles.clear();
+    profiles.push_back(*std::move(sum));
+  }
+  return MakeSubject(std::move(profiles[0]), request_);
+}
+
+Text Command::Table(Text (*command)(const Subject&, const Request&, const Paper&)) {
+  const absl::StatusOr<Subject> subject = LoadAll();
+  if (!subject.ok()) return subject.status();
+  return command(*subject, request_, paper_);
+}
+
+Text Command::Convert() {
+  const absl::StatusOr<std::string> format = FormatOf(request_);
+  if (!format.ok()) return format.status();
+  absl::StatusOr<Subject> subject = LoadAll();
+  if (!subject.ok()) return subject.status();
+  // What the filters have left of the stacks and frames.
+  const absl::StatusOr<LoadedProfile> sum = MergeProfiles(std::span(&subject->loaded, 1));
+  if (!sum.ok()) return sum.status();
+  return EncodeAs(*format, *sum, request_);
+}
+
+Text Command::Html() {
+  if (request_.base.empty()) return Convert();
+  const absl::StatusOr<Subject> base = LoadSubject(request_.base);
+  if (!base.ok()) return base.status();
+  const absl::StatusOr<Subject> subject = LoadAll();
+  if (!subject.ok()) return subject.status();
+  return ComparisonPage(base->loaded, subject->loaded);
+}
+
+Text Command::Symbolize() {
+  const absl::StatusOr<std::string> format = FormatOf(request_);
+  if (!format.ok()) return format.status();
+  absl::StatusOr<Subject> subject = LoadAll();
+  if (!subject.ok()) return subject.status();
+  Progress progress(terminal_);
+  progress.Say("reading symbols");
+  if (absl::Status status = SymbolizeProfile(subject->loaded, request_); !status.ok())
+    return status;
+  const absl::StatusOr<LoadedProfile> sum = MergeProfiles(std::span(&subject->loaded, 1));
+  if (!sum.ok()) return sum.status();
+  return EncodeAs(*format, *sum, request_);
+}
+
+absl::Status Command::Write(const std::string& bytes) {
+  if (request_.output.empty() || request_.output == "-") {
+    const bool is_binary = bytes.find('\0') != std::string::npos;
+    if (is_binary && terminal_.columns > 0)
+      return absl::FailedPreconditionError("these are bytes, not text: give a file by -o");
+    const bool is_written = std::fwrite(bytes.data(), 1, bytes.size(), stdout) == bytes.size() &&
+                            std::fflush(stdout) == 0;
+    return is_written ? absl::OkStatus() : absl::UnavailableError("cannot write standard output");
+  }
+  const std::u8string name(request_.output.begin(), request_.output.end());
+  std::ofstream file(std::filesystem::path(name), std::ios::binary);
+  if ((file << bytes).flush()) return absl::OkStatus();
+  return absl::UnavailableError(absl::StrCat("cannot write ", request_.output));
+}
+
+int Command::Run(std::vector<std::string> arguments) {
+  std::ranges::reverse(arguments);  // as CLI11 takes them
+  try {
+    app_.parse(std::move(arguments));
+  } catch (const CLI::ParseError& error) {
+    return app_.exit(error) == 0 ? 0 : kWrongUse;
+  }
+  for (const std::string& text : label_texts_) {
+    const std::size_t equal = text.find('=');
+    if (equal == std::string::npos) {
+      std::fprintf(stderr, "strobe: --label %s: expected key=value\n", text.c_str());
+      return kWrongUse;
+    }
+    request_.filter.labels.emplace_back(text.substr(0, equal), text.substr(equal + 1));
+  }
+  const auto is_given = [](const CLI::Option* option) { return option->count() > 0; };
+  if (std::ranges::any_of(from_, is_given)) request_.filter.from_s = from_s_;
+  if (std::ranges::any_of(to_, is_given)) request_.filter.to_s = to_s_;
+  for (const auto& [command, run] : commands_) {
+    if (!command->parsed()) continue;
+    const Text text = run();
+    const absl::Status status = text.ok() ? Write(*text) : text.status();
+    if (status.ok()) return 0;
+    std::fprintf(stderr, "strobe: %s\n", std::string(status.message()).c_str());
+    return kFailed;
+  }
+  return kWrongUse;
+}
+
+}  // namespace
+
+}  // namespace strobe::internal
+
+int main(int argc, char** argv) {
+  strobe::internal::UseBinaryStreams();
+  try {
+    return strobe::internal::Command().Run(strobe::internal::ProgramArguments(argc, argv));
+  } catch (const std::bad_alloc&) {
+    std::fputs("strobe: there is not enough memory\n", stderr);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "strobe: %s\n", error.what());
+  }
+  return 1;
+}

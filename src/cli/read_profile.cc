@@ -1,0 +1,59 @@
+#include "read_profile.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "read_pprof.h"
+#include "read_text.h"
+
+namespace strobe::internal {
+namespace {
+
+// How far the format is looked for.
+constexpr std::size_t kFirstBytes = std::size_t{4} << 10;
+
+// A message of pprof has a number below 32 in its first bytes: a length, or a field's tag.
+bool IsText(std::string_view bytes) {
+  return std::ranges::none_of(bytes, [](char c) {
+    return static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\r' && c != '\t';
+  });
+}
+
+bool HasPerfSample(std::string_view text) {
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    if (IsPerfSample(text.substr(0, end))) return true;
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return false;
+}
+
+}  // namespace
+
+absl::StatusOr<LoadedProfile> ReadProfile(ByteReader compressed) {
+  Input input(Decompressed(std::move(compressed)));
+  if (absl::Status status = input.Fill(kFirstBytes); !status.ok()) return status;
+  const std::string_view first = input.view().substr(0, kFirstBytes);
+  if (first.empty()) return absl::InvalidArgumentError("the file is empty");
+  if (!IsText(first)) return ReadPprof(input);
+  if (first[0] == '{' || first[0] == '<') {
+    return absl::InvalidArgumentError(
+        "JSON and HTML are written, but not read: give the pprof file that they were made of");
+  }
+  return HasPerfSample(first) ? ReadPerfScript(input) : ReadFolded(input);
+}
+
+absl::StatusOr<LoadedProfile> ReadProfileFile(const std::string& path,
+                                              std::function<void(std::uint64_t)> progress) {
+  absl::StatusOr<ByteReader> reader = OpenFile(path, std::move(progress));
+  if (!reader.ok()) return reader.status();
+  absl::StatusOr<LoadedProfile> loaded = ReadProfile(*std::move(reader));
+  if (loaded.ok()) return loaded;
+  const absl::Status& status = loaded.status();
+  return absl::Status(status.code(),
+                      absl::StrCat(path == "-" ? "standard input" : path, ": ", status.message()));
+}
+
+}  // namespace strobe::internal

@@ -1,0 +1,74 @@
+// symbolize: names and lines from the files of this machine, found by their build ids.
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+#include "../symbolize/elf_images.h"
+#include "command.h"
+#include "strobe/platform/native.h"
+#include "strobe/platform/platform_symbolizer.h"
+
+namespace strobe::internal {
+namespace {
+
+// Tables and lines kept while one profile is symbolized.
+constexpr std::size_t kSymbolBytes = std::size_t{1} << 30;
+
+// pprof files do not say how far a module lies from the addresses in its file. The file does.
+void FindLoadBias(Module& module, const SymbolFiles& files, const SymbolSearch& search) {
+  if (module.format != ImageFormat::kElf || !module.has_file()) return;
+  const auto adopt = [&](const ElfImage& image) {
+    const std::optional<std::uint64_t> address = image.file.AddressAt(module.file_offset);
+    if (address.has_value()) module.load_bias = module.start - *address;
+    return !address.has_value();
+  };
+  if (!module.build_id.empty()) {
+    VisitElfImages(module, files, search, adopt);
+  } else if (const std::optional<ElfImage> image = OpenElfImage(module.path, files)) {
+    adopt(*image);
+  }
+}
+
+// Takes over what has been found; frames that it says nothing of keep the names that they have.
+void AdoptSymbols(const Symbols& found, LoadedProfile& loaded) {
+  Symbols& symbols = loaded.symbols;
+  symbols.frames.resize(loaded.profile.frames.size());
+  const auto functions = static_cast<std::uint32_t>(symbols.functions.size());
+  const auto lines = static_cast<std::uint32_t>(symbols.inlined.size());
+  symbols.functions.insert(symbols.functions.end(), found.functions.begin(), found.functions.end());
+  for (SourceLine line : found.inlined) {
+    line.function += functions;
+    symbols.inlined.push_back(line);
+  }
+  for (std::size_t i = 0; i < found.frames.size(); ++i) {
+    FrameSymbols names = found.frames[i];
+    const bool is_new = symbols.frames[i].function == FrameSymbols::kNone ||
+                        !symbols.functions[symbols.frames[i].function].resolved;
+    if (names.function == FrameSymbols::kNone || loaded.profile.frames[i].address == 0) continue;
+    if (!is_new && !found.functions[names.function].resolved) continue;
+    names.function += functions;
+    names.inlined_begin += lines;
+    symbols.frames[i] = names;
+  }
+}
+
+}  // namespace
+
+absl::Status SymbolizeProfile(LoadedProfile& loaded, const Request& request) {
+  ImageSymbolizerOptions options{.mode = SymbolMode::kFull, .cache_bytes = kSymbolBytes};
+  options.search.image_directories = request.debug_directories;
+  for (const std::string& directory : request.debug_directories)
+    options.search.debug_directories.push_back(directory);
+  const std::string cache =
+      DebuginfodCache([](const char* name) { return NativePlatform::EnvironmentVariable(name); });
+  if (!cache.empty()) options.search.debuginfod_caches.push_back(cache);
+  for (Module& module : loaded.profile.modules)
+    FindLoadBias(module, NativePlatform::Files(), options.search);
+  PlatformSymbolizer<NativePlatform> symbolizer(std::move(options));
+  const absl::StatusOr<Symbols> found = symbolizer.Symbolize(loaded.profile);
+  if (!found.ok()) return found.status();
+  AdoptSymbols(*found, loaded);
+  return absl::OkStatus();
+}
+
+}  // namespace strobe::internal

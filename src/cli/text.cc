@@ -1,0 +1,94 @@
+#include "text.h"
+
+#include <array>
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+
+namespace strobe::internal {
+namespace {
+
+// Characters of UTF-8, taken for one column each.
+std::size_t Characters(std::string_view text) {
+  std::size_t count = 0;
+  for (const char c : text) count += (static_cast<unsigned char>(c) & 0xC0) != 0x80 ? 1 : 0;
+  return count;
+}
+
+struct Scale {
+  double factor;
+  const char* unit;
+};
+
+template <std::size_t N>
+std::string Scaled(double amount, const std::array<Scale, N>& scales) {
+  for (const Scale& scale : scales) {
+    if (std::abs(amount) >= scale.factor)
+      return absl::StrFormat("%.3f %s", amount / scale.factor, scale.unit);
+  }
+  return absl::StrFormat("%.0f %s", amount, scales.back().unit);
+}
+
+constexpr std::array<Scale, 4> kTimes{{{1e9, "s"}, {1e6, "ms"}, {1e3, "\u00B5s"}, {1, "ns"}}};
+constexpr std::array<Scale, 4> kBytes{
+    {{1 << 30, "GiB"}, {1 << 20, "MiB"}, {1 << 10, "KiB"}, {1, "B"}}};
+
+double NanosecondsOf(std::string_view unit) {
+  if (unit == "nanoseconds") return 1;
+  if (unit == "microseconds") return 1e3;
+  if (unit == "milliseconds") return 1e6;
+  return unit == "seconds" ? 1e9 : 0;
+}
+
+}  // namespace
+
+std::string AmountText(std::int64_t amount, std::string_view unit) {
+  const double factor = NanosecondsOf(unit);
+  if (factor > 0) return Scaled(static_cast<double>(amount) * factor, kTimes);
+  if (unit == "bytes") return Scaled(static_cast<double>(amount), kBytes);
+  if (unit == "count" || unit.empty()) return absl::StrCat(amount);
+  return absl::StrCat(amount, " ", std::string(unit));
+}
+
+std::string ShareText(double share, double error) {
+  if (std::isnan(error)) return absl::StrFormat("%.1f %%", 100 * share);
+  return absl::StrFormat("%.1f %% \u00B1 %.1f", 100 * share, 100 * error);
+}
+
+std::string ChangeText(double change, double error) {
+  if (std::isnan(error)) return absl::StrFormat("%+.1f %%", 100 * change);
+  return absl::StrFormat("%+.1f %% \u00B1 %.1f", 100 * change, 100 * error);
+}
+
+std::string Right(std::string_view text, std::size_t columns) {
+  const std::size_t used = Characters(text);
+  return std::string(used < columns ? columns - used : 0, ' ').append(text);
+}
+
+std::string Left(std::string_view text, std::size_t columns) {
+  const std::size_t used = Characters(text);
+  return std::string(text).append(used < columns ? columns - used : 0, ' ');
+}
+
+std::string Paper::In(std::string_view code, std::string_view text) const {
+  if (!terminal_.shows_output) return std::string(text);
+  std::string result = "\033[";
+  return result.append(code).append("m").append(text).append("\033[0m");
+}
+
+std::string Paper::Cut(std::string_view text, std::size_t used) const {
+  constexpr std::size_t kMinColumns = 20;
+  if (terminal_.columns <= 0) return std::string(text);
+  const auto width = static_cast<std::size_t>(terminal_.columns);
+  const std::size_t room = width > used + kMinColumns ? width - used : kMinColumns;
+  if (Characters(text) <= room) return std::string(text);
+  std::size_t bytes = 0;
+  for (std::size_t characters = 0; bytes < text.size(); ++bytes) {
+    characters += (static_cast<unsigned char>(text[bytes]) & 0xC0) != 0x80 ? 1 : 0;
+    if (characters == room) break;
+  }
+  return std::string(text.substr(0, bytes)).append("\u2026");
+}
+
+}  // namespace strobe::internal

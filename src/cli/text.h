@@ -1,0 +1,41 @@
+// How the command prints amounts, shares and names.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "terminal.h"
+
+namespace strobe::internal {
+
+// "1.234 s", "12.3 MiB", "42", "17 widgets".
+std::string AmountText(std::int64_t amount, std::string_view unit);
+// "12.3 %", or "12.3 % ± 0.4" if `error`, of the share, is a number.
+std::string ShareText(double share, double error);
+// The same with a sign.
+std::string ChangeText(double change, double error);
+// `text` with spaces before it, or behind it, up to `columns` characters.
+std::string Right(std::string_view text, std::size_t columns);
+std::string Left(std::string_view text, std::size_t columns);
+
+// Colours on a terminal, and names that fit its width.
+class Paper {
+ public:
+  explicit Paper(const Terminal& terminal) : terminal_(terminal) {}
+
+  [[nodiscard]] std::string Bold(std::string_view text) const { return In("1", text); }
+  [[nodiscard]] std::string Dim(std::string_view text) const { return In("2", text); }
+  [[nodiscard]] std::string Red(std::string_view text) const { return In("31", text); }
+  [[nodiscard]] std::string Blue(std::string_view text) const { return In("34", text); }
+  // `text`, cut to what `used` columns leave of the line.
+  [[nodiscard]] std::string Cut(std::string_view text, std::size_t used) const;
+
+ private:
+  [[nodiscard]] std::string In(std::string_view code, std::string_view text) const;
+
+  Terminal terminal_;
+};
+
+}  // namespace strobe::internal

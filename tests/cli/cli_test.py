@@ -1,0 +1,330 @@
+#!/usr/bin/env python3
+"""Runs the command strobe on the sample profiles and on broken files, and compares what it says with what they hold.
+
+  cli_test.py WRITE_SAMPLES STROBE...
+
+STROBE is the command, after what runs it where the system does not. Google's pprof compares its own tables, where it is there.
+"""
+import gzip
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "readers"))
+import google_pprof  # noqa: E402
+
+TIMEOUT_S = 60
+failures = []
+skips = []
+
+
+def check(condition, what):
+    if not condition:
+        failures.append(what)
+        print("FAILED: " + what)
+
+
+def equal(found, expected, what):
+    check(found == expected, "%s: %r, not %r" % (what, found, expected))
+
+
+class Strobe:
+    def __init__(self, command, directory):
+        self.command, self.directory = command, directory
+
+    def run(self, *arguments, status=0, stdin=None):
+        result = subprocess.run([*self.command, *map(str, arguments)], input=stdin, capture_output=True, cwd=self.directory, timeout=TIMEOUT_S)
+        text = " ".join(map(str, arguments))
+        errors = result.stderr.decode(errors="replace")
+        check(result.returncode == status, "strobe %s: exit status %d, not %d: %s" % (text, result.returncode, status, errors[:500]))
+        if status == 1:
+            check(re.fullmatch(r"strobe: [^\n]+\r?\n", errors) is not None, "strobe %s: one line of error: %r" % (text, errors))
+        return errors if status else result.stdout.decode()
+
+    def json(self, *arguments, stdin=None):
+        return json.loads(self.run(*arguments, "--json", stdin=stdin))
+
+    def functions(self, *arguments):
+        return {row["function"]: row for row in self.json("top", "-n", "0", *arguments)["functions"]}
+
+
+def varint(value):
+    value &= 2**64 - 1
+    out = bytearray()
+    while value >= 0x80:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    return bytes(out + bytes([value]))
+
+
+def field(number, value):
+    if isinstance(value, int):
+        return varint(number << 3) + varint(value)
+    return varint(number << 3 | 2) + varint(len(value)) + value
+
+
+def message(**parts):
+    return b"".join(field(int(name[1:]), value) for name, value in parts.items())
+
+
+def small_pprof(strings=(b"", b"cpu", b"nanoseconds", b"Leaf", b"/src/leaf.cc"), location=b""):
+    """One sample of 7 ns, in an order in which readers meet ids before what they mean."""
+    out = field(1, message(f1=1, f2=2)) + field(2, field(1, b"\5") + field(2, b"\7"))
+    out += field(4, location or message(f1=5, f4=message(f1=9, f2=12))) + field(5, message(f1=9, f2=3, f4=4))
+    return out + b"".join(field(6, text) for text in strings)
+
+
+def tables(strobe):
+    top = strobe.json("top", "-n", "0", "detailed.pb.gz")
+    equal((top["type"], top["sum"]), ("cpu", 1053000000), "the sum of top")
+    functions = strobe.functions("detailed.pb.gz")
+    equal([functions["sample::Step"][key] for key in ("self", "total")], [810000000, 1010000000], "sample::Step")
+    equal([functions["sample::Loop"][key] for key in ("self", "total")], [0, 1010000000], "an inlined function")
+    equal(functions["sample::Step"]["file"], "/src/sample/step.h", "the file of sample::Step")
+    check(abs(functions["sample::Step"]["self_error"] - 0.041) < 0.001, "the error of a share of 105 samples")
+    check("sample::Loop<int>(int)" in strobe.functions("--full-names", "detailed.pb.gz"), "full names")
+    equal(strobe.functions("--type", "wall", "detailed.pb.gz")["sample::Step"]["self"], 300000000, "another type")
+    first = strobe.run("top", "-n", "1", "detailed.pb.gz").splitlines()
+    equal(first[0], "cpu: 1.053 s in 105 samples of sample_program", "the heading")
+    check(re.search(r"810\.000 ms +76\.9 % \u00B1 4\.1 +1\.010 s +95\.9 % \u00B1 2\.1  sample::Step$", first[2]) is not None, "a row: " + first[2])
+
+    calls = strobe.json("tree", "--min", "0", "detailed.pb.gz")["calls"]
+    main = next(call for call in calls if call["function"] == "main")
+    equal((main["total"], main["calls"][0]["function"], main["calls"][0]["total"]), (980000000, "sample::Busy", 950000000), "the tree")
+    tree = strobe.run("tree", "detailed.pb.gz").splitlines()
+    check(tree[2].endswith("0 ns  main") and tree[3].endswith("0 ns   sample::Busy"), "the printed tree: %r" % tree[2:4])
+
+    peek = strobe.json("peek", "^sample::Busy$", "detailed.pb.gz")["functions"][0]
+    equal(peek["callers"][0], {"function": "main", "total": 950000000}, "the first caller")
+    equal(peek["callees"], [{"function": "sample::Loop", "total": 1010000000}], "the callees")
+    check("no function matches" in strobe.run("peek", "Nothing", "detailed.pb.gz", status=1), "peek of nothing")
+
+    info = strobe.json("info", "detailed.pb.gz")
+    equal([kind["sum"] for kind in info["types"]], [105, 1053000000, 300000000], "sums of info")
+    check(any(comment.startswith("strobe: program sample_program") for comment in info["comments"]), "the account in info")
+    check("label       request: check;out" in strobe.run("info", "detailed.pb.gz"), "labels in info")
+
+
+def filters(strobe):
+    def total(*arguments):
+        return strobe.json("top", *arguments)["sum"]
+
+    equal(total("--thread", "main", "detailed.pb.gz"), 963000000, "--thread by name")
+    equal(total("--thread", "4243", "detailed.pb.gz"), 70000000, "--thread by id")
+    equal(total("--label", "request=check;out", "detailed.pb.gz"), 200000000, "--label")
+    equal(total("--label", "request=other", "detailed.pb.gz"), 0, "--label of no sample")
+    equal(total("--focus", "sample_wr", "detailed.pb.gz"), 200000000, "--focus")
+    equal(total("--ignore", "Busy", "detailed.pb.gz"), 43000000, "--ignore")
+    equal(total("datadog.pb.gz"), 1053000000, "moments and the rest")
+    equal(total("--from", "0.015", "--to", "0.035", "datadog.pb.gz"), 20000000, "two of the moments")
+    check("need the times" in strobe.run("top", "--from", "1", "small.pb.gz", status=1), "times of a profile without")
+    strobe.run("top", "--label", "request", "small.pb.gz", status=2)
+    check("regular expression" in strobe.run("top", "--focus", "(", "small.pb.gz", status=1), "a bad pattern")
+    check("it has: samples cpu wall" in strobe.run("top", "--type", "heap", "small.pb.gz", status=1), "an unknown type")
+
+
+def formats(strobe):
+    """Each format that is written, and what reads it back."""
+    expected = strobe.functions("detailed.pb.gz")
+    for name in ("out.pb.gz", "out.folded", "out.speedscope.json", "out.firefox.json.gz", "out.otlp", "out.html"):
+        strobe.run("convert", "detailed.pb.gz", "-o", name)
+        check((strobe.directory / name).stat().st_size > 0, name + " is written")
+    equal(strobe.functions("out.pb.gz"), expected, "pprof, read and written")
+    equal(strobe.json("info", "out.pb.gz")["comments"], strobe.json("info", "detailed.pb.gz")["comments"], "comments stay")
+    strobe.run("convert", "out.pb.gz", "-o", "again.pb.gz")
+    equal((strobe.directory / "again.pb.gz").read_bytes(), (strobe.directory / "out.pb.gz").read_bytes(), "pprof, written again")
+    strobe.run("convert", "datadog.pb.gz", "-o", "moments.pb.gz")
+    equal(strobe.json("info", "moments.pb.gz")["moments"], 6, "moments stay")
+    equal(sorted((strobe.directory / "out.folded").read_text().splitlines()),
+          sorted((strobe.directory / "detailed.folded").read_text().replace("batch size", "batch_size").splitlines()), "folded stacks of a profile that was read")
+    equal(json.loads((strobe.directory / "out.speedscope.json").read_text())["activeProfileIndex"],
+          json.loads((strobe.directory / "detailed.speedscope.json").read_text())["activeProfileIndex"], "speedscope")
+    raw = gzip.decompress((strobe.directory / "detailed.pb.gz").read_bytes())
+    equal(strobe.json("top", "-", stdin=raw)["sum"], 1053000000, "not gzipped, from standard input")
+    halves = gzip.compress(raw[:100]) + gzip.compress(raw[100:])
+    equal(strobe.json("top", "-", stdin=halves)["sum"], 1053000000, "gzip of two members")
+    equal(strobe.json("top", "-", stdin=small_pprof())["functions"][0]["file"], "/src/leaf.cc", "ids before their meaning")
+    check("which format" in strobe.run("convert", "small.pb.gz", "-o", "out.xyz", status=1), "an unknown end of a name")
+    strobe.run("convert", "small.pb.gz", "-o", "missing/out.folded", status=1)
+    page = strobe.run("html", "detailed.pb.gz", "--base", "small.pb.gz")
+    check(page.startswith("<!doctype html>") or page.startswith("<!DOCTYPE html>"), "a comparison's page: " + page[:40])
+
+
+def texts(strobe):
+    folded = b"# comment\nmain;Parse;Read 3\nmain;Parse 4\r\n\nmain 2\n"
+    rows = {row["function"]: (row["self"], row["total"]) for row in strobe.json("top", "-", stdin=folded)["functions"]}
+    equal(rows, {"Parse": (4, 7), "Read": (3, 3), "main": (2, 9)}, "folded stacks")
+    perf = b"""# captured on: today
+my prog 4242/4243 [003] 12.500000:    250000 cpu-clock:u:
+\t    55d0c0ffee10 Leaf+0x10 (/opt/my prog)
+\t    7f0000001000 [unknown] (/usr/lib/libz.so.1)
+\t    55d0c0ffee99 main+0x99 (/opt/my prog)
+
+other 7 13.000000: 1000 cpu-clock:
+\tffffffff81000000 schedule ([kernel.kallsyms])
+
+other 7 13.250000: 9 page-faults:
+\t    55d0c0ffee10 Leaf (inlined)
+"""
+    top = strobe.json("top", "-n", "0", "-", stdin=perf)
+    equal((top["type"], top["sum"]), ("cpu", 251000), "perf's periods")
+    rows = {row["function"]: (row["self"], row["total"]) for row in top["functions"]}
+    equal(rows, {"Leaf": (250000, 250000), "main": (0, 250000), "[libz.so.1]": (0, 250000), "schedule": (1000, 1000)}, "perf's functions")
+    equal(strobe.json("top", "--from", "0.4", "--type", "samples", "-", stdin=perf)["sum"], 2, "perf's times")
+    equal(strobe.json("top", "--thread", "my prog", "-", stdin=perf)["sum"], 250000, "perf's threads")
+    check("line 1 is neither" in strobe.run("top", "-", stdin=b"just a text\n", status=1), "another text")
+    check("JSON" in strobe.run("top", "detailed.speedscope.json", status=1), "JSON")
+
+
+def differences(strobe):
+    base = b"main;Parse 400\nmain;Write 500\nmain;Rare 100\n"
+    now = b"main;Parse 600\nmain;Write 305\nmain;Rare 95\n"
+    (strobe.directory / "base.folded").write_bytes(base)
+    (strobe.directory / "now.folded").write_bytes(now)
+    diff = strobe.json("diff", "base.folded", "now.folded")
+    rows = {row["function"]: row for row in diff["functions"]}
+    check(abs(rows["Parse"]["change"] - 0.2) < 1e-6 and rows["Parse"]["significant"], "Parse got slower")
+    # By hand: both shares have a standard error of sqrt(0.4 * 0.6 / 1000), about.
+    check(abs(rows["Parse"]["error"] - (2 * 0.24 / 1000)**0.5) < 1e-4, "the error of a change: %r" % rows["Parse"])
+    check(not rows["Rare"]["significant"], "half a percent less of 1000 samples is chance")
+    text = strobe.run("diff", "base.folded", "now.folded")
+    check(re.search(r"40\.0 % +60\.0 % +\+20\.0 % \u00B1 2\.2  Parse", text) is not None, "a changed row: " + text)
+    check(re.search(r"10\.0 % +9\.5 % +not significant  Rare", text) is not None, "a row that is chance: " + text)
+    check("2 changes are significant, 1 are not" in text, "the count of changes: " + text)
+    strobe.run("merge", "base.folded", "now.folded", "-o", "sum.folded")
+    equal(sorted((strobe.directory / "sum.folded").read_text().split("\n")), ["", "main;Parse 1000", "main;Rare 195", "main;Write 805"], "the sum")
+    equal(strobe.json("top", "detailed.pb.gz", "small.pb.gz")["sum"], 2 * 1053000000, "two files to one table")
+    check("different value types" in strobe.run("merge", "base.folded", "small.pb.gz", status=1), "a sum of different types")
+    check("different value types" in strobe.run("diff", "base.folded", "small.pb.gz", status=1), "a comparison of different types")
+
+
+def sources(strobe):
+    source = strobe.directory / "sources" / "sample"
+    source.mkdir(parents=True)
+    (source / "step.h").write_text("".join("line %d of step.h\n" % i for i in range(1, 12)))
+    listed = strobe.json("list", "^sample::Step$", "detailed.pb.gz")[0]
+    equal(listed["lines"], [{"line": 6, "self": 810000000, "total": 1010000000}], "lines of sample::Step")
+    text = strobe.run("list", "^sample::Step$", "--source", "sources", "detailed.pb.gz")
+    check(re.search(r"810\.000 ms +1\.010 s +6  line 6 of step\.h", text) is not None and "line 3 of step.h" in text
+          and "line 2 of step.h" not in text, "the source: " + text)
+
+
+def broken(strobe):
+    good = (strobe.directory / "detailed.pb.gz").read_bytes()
+    raw = gzip.decompress(good)
+    (strobe.directory / "empty").write_bytes(b"")
+    check("is a directory" in strobe.run("top", ".", status=1), "a directory")
+    check("no such file" in strobe.run("top", "missing", status=1), "a missing file")
+    check("the file is empty" in strobe.run("top", "empty", status=1), "an empty file")
+    check("cut off" in strobe.run("top", "-", stdin=good[:len(good) // 2], status=1), "truncated gzip")
+    strobe.run("info", "-", stdin=good[:20] + bytes([good[20] ^ 0xFF]) + good[21:], status=1)
+    check("zstd" in strobe.run("top", "-", stdin=b"\x28\xB5\x2F\xFD" + b"\0" * 20, status=1), "zstd")
+    for length in range(1, len(raw), 97):
+        result = subprocess.run([*strobe.command, "top", "-"], input=raw[:length], capture_output=True, timeout=TIMEOUT_S) if length < 1000 else None
+        check(result is None or result.returncode in (0, 1), "the first %d bytes" % length)
+    huge = varint(2**62)
+    for name, bytes_ in {"a huge string": b"\x32" + huge + b"x", "a huge sample": b"\x12" + huge, "a group": b"\x0b", "a varint without an end": b"\xff" * 11,
+                         "a sample with a huge list": field(1, message(f1=1, f2=2)) + field(2, b"\x0a" + huge),
+                         "a missing location": field(1, message(f1=1)) + field(2, field(1, b"\5") + field(2, b"\7")) + field(6, b"") + field(6, b"x"),
+                         "a missing string": small_pprof(strings=(b"", b"cpu")), "location 0": small_pprof(location=message(f4=message(f1=9))),
+                         "too many values": small_pprof() + field(2, field(2, b"\1\2\3")),
+                         "a missing function": small_pprof(location=message(f1=5, f4=message(f1=8)))}.items():
+        check("pprof" in strobe.run("top", "-", stdin=b"\x48\x01" + bytes_, status=1), name)
+    # 2 GB of zeros, in 32 members of 64 MiB, each of them 64 KiB long.
+    zeros = gzip.compress(b"\0" * (64 << 20), 1) * 32
+    (strobe.directory / "zeros.gz").write_bytes(zeros)
+    strobe.run("top", "zeros.gz", status=1)
+    (strobe.directory / "lines.gz").write_bytes(gzip.compress(b" " * (64 << 20), 1) * 32)
+    check("longer than" in strobe.run("top", "lines.gz", status=1), "a line without an end")
+    if os.path.exists("/dev/full"):
+        check("cannot write" in strobe.run("convert", "small.pb.gz", "--format", "folded", "-o", "/dev/full", status=1), "a full disk")
+
+
+def arguments(strobe):
+    check("where the time goes" in strobe.run("--help"), "help shows examples")
+    for command in ("top", "tree", "peek", "list", "html", "convert", "diff", "merge", "symbolize", "info", "completion"):
+        check("--help" in strobe.run(command, "--help"), command + " has help")
+    strobe.run(status=2)
+    strobe.run("top", status=2)
+    strobe.run("nothing", status=2)
+    for shell in ("bash", "zsh", "fish"):
+        script = strobe.run("completion", shell)
+        check("symbolize" in script and "focus" in script, "completion for " + shell)
+        if shutil.which(shell):
+            result = subprocess.run([shell, "-n"], input=script.encode(), capture_output=True, timeout=TIMEOUT_S)
+            check(result.returncode == 0, "%s reads its completion: %s" % (shell, result.stderr))
+    if shutil.which("bash"):
+        script = strobe.run("completion", "bash") + "COMP_WORDS=(strobe top --fo) COMP_CWORD=2; _strobe; echo ${COMPREPLY[@]}\n"
+        result = subprocess.run(["bash"], input=script.encode(), capture_output=True, timeout=TIMEOUT_S)
+        equal(result.stdout, b"--focus\n", "what bash completes")
+
+
+def symbols(strobe):
+    """A profile of addresses only, of a program that is here."""
+    if os.name != "posix" or strobe.command[1:] or not all(map(shutil.which, ("c++", "nm", "readelf"))):
+        skips.append("symbolize: no ELF files, or no c++, nm and readelf here")
+        return
+    source = strobe.directory / "program.cc"
+    source.write_text("__attribute__((noinline)) int Work(int a) {\n  volatile int b = a;\n  return b;\n}\nint main() {\n  return Work(1);\n}\n")
+    program = strobe.directory / "program"
+    subprocess.run(["c++", "-g", "-O0", "-Wl,--build-id", "-o", str(program), str(source)], check=True)
+    output = {tool: subprocess.run([tool, *flags, str(program)], capture_output=True, text=True, check=True).stdout
+              for tool, flags in (("nm", ["-C"]), ("readelf", ["-lnW"]))}
+    address = int(re.search(r"^(\w+) T Work\(int\)$", output["nm"], re.M)[1], 16) + 8
+    build_id = re.search(r"Build ID: (\w+)", output["readelf"])[1].encode()
+    offset, virtual, _, size, _ = re.search(r"LOAD +(\w+) (\w+) (\w+) (\w+) (\w+) R E", output["readelf"]).groups()
+    offset, virtual, size = (int(text, 16) for text in (offset, virtual, size))
+    start = 0x7F0000000000
+    where = start + address - virtual
+    profile = field(1, message(f1=1, f2=2)) + field(2, field(1, b"\1") + field(2, b"\7"))
+    profile += field(3, message(f1=1, f2=start, f3=start + size, f4=offset, f5=3, f6=4)) + field(4, message(f1=1, f2=1, f3=where))
+    profile += b"".join(field(6, text) for text in (b"", b"cpu", b"nanoseconds", b"/elsewhere/program", build_id))
+    (strobe.directory / "none.pb").write_bytes(profile)
+    equal(strobe.json("top", "none.pb")["functions"][0]["function"], "program+0x%x" % (where - start + offset), "an address without a name")
+    strobe.run("symbolize", "none.pb", "--debug-directory", ".", "-o", "named.pb.gz")
+    named = strobe.json("list", "Work", "named.pb.gz")[0]
+    equal((named["function"], named["file"], named["lines"][0]["line"]), ("Work", str(source), 2), "a named address, by its build id")
+    check("volatile int b = a;" in strobe.run("list", "Work", "named.pb.gz"), "its source line")
+
+
+def google(strobe):
+    pprof = google_pprof.Pprof(str(strobe.directory))
+    if pprof.command is None:
+        skips.append("Google's pprof: " + pprof.missing)
+        return
+    name = "random_20000x30_shared_26.pb.gz"
+    strobe.run("convert", name, "-o", "converted.pb.gz")
+    for file in (name, "converted.pb.gz"):
+        table = pprof.report(str(strobe.directory / file), "-top", "-unit=ns", "-nodecount=100000", "-nodefraction=0", "-edgefraction=0")
+        theirs = {}
+        for line in table.splitlines():
+            row = re.match(r" *(-?\d+)(?:ns)? +\S+ +\S+ +(-?\d+)(?:ns)? +\S+  (.*)$", line)
+            if row:
+                theirs[row[3].strip()] = (int(row[1]), int(row[2]))
+        ours = {function: (row["self"], row["total"]) for function, row in strobe.functions(file).items()}
+        check(len(ours) > 100, "functions of " + file)
+        equal({key: ours[key] for key in ours if theirs.get(key) != ours[key]}, {}, "pprof -top and strobe top of " + file)
+        equal(len(theirs), len(ours), "the number of functions of " + file)
+
+
+def main():
+    write_samples, *command = sys.argv[1:]
+    with tempfile.TemporaryDirectory() as scratch:
+        directory = pathlib.Path(scratch)
+        subprocess.run([*command[:-1], write_samples, str(directory)], check=True, timeout=TIMEOUT_S)
+        strobe = Strobe(command, directory)
+        for part in (tables, filters, formats, texts, differences, sources, broken, arguments, symbols, google):
+            part(strobe)
+        failures.extend(google_pprof.failures)
+    print("\n".join("skipped: " + skip for skip in skips))
+    print("%d failures" % len(failures))
+    sys.exit(1 if failures else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,62 @@
+// Bytes as a file that the command strobe reads: a profile or an error, in every format. What was
+// read is filtered, added up and printed, and written as pprof it reads as the same sum.
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include "command.h"
+#include "merge.h"
+#include "read_profile.h"
+#include "strobe/base/assert.h"
+#include "strobe/encode/pprof_encoder.h"
+#include "strobe/encode/profile_view.h"
+
+namespace strobe::internal {
+namespace {
+
+// The rows of the sum are distinct, and so are its stacks: reading it again finds as many.
+void CheckSum(const LoadedProfile& loaded) {
+  const absl::StatusOr<LoadedProfile> sum = MergeProfiles(std::span(&loaded, 1));
+  STROBE_CHECK(sum.ok(), "a profile that was read adds up");
+  STROBE_CHECK(ColumnSum(sum->profile, 0) == ColumnSum(loaded.profile, 0), "to the same amount");
+  const absl::StatusOr<std::string> bytes =
+      PprofEncoder({.moments = !sum->profile.moments.empty(), .comments = sum->comments})
+          .EncodeUncompressed(sum->profile, sum->symbols);
+  STROBE_CHECK(bytes.ok(), "the sum is written");
+  const absl::StatusOr<LoadedProfile> again = ReadProfile(ReadBytes(*bytes));
+  STROBE_CHECK(again.ok(), "what was written is read");
+}
+
+void Print(LoadedProfile loaded) {
+  Request request;
+  request.pattern = ".";
+  request.min_percent = 0;
+  request.filter.ignore = "ignored";
+  if (!loaded.profile.moments.empty()) request.filter.to_s = 1;
+  const Paper paper(Terminal{.shows_output = true, .columns = 40});
+  const absl::StatusOr<Subject> subject = MakeSubject(std::move(loaded), request);
+  if (!subject.ok()) return;
+  for (const bool is_json : {false, true}) {
+    request.json = is_json;
+    for (const auto command : {TopCommand, TreeCommand, PeekCommand, InfoCommand})
+      command(*subject, request, paper).IgnoreError();
+    DiffCommand(*subject, *subject, request, paper).IgnoreError();
+  }
+}
+
+}  // namespace
+}  // namespace strobe::internal
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace strobe::internal;  // NOLINT(google-build-using-namespace)
+  absl::StatusOr<LoadedProfile> loaded =
+      ReadProfile(ReadBytes({reinterpret_cast<const char*>(data), size}));
+  if (!loaded.ok()) return 0;
+  STROBE_CHECK(strobe::ProfileView::Make(loaded->profile, loaded->symbols).ok(),
+               "all that a profile refers to is there");
+  CheckSum(*loaded);
+  Print(*std::move(loaded));
+  return 0;
+}
