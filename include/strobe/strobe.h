@@ -12,6 +12,7 @@
 #else
 
 #include "strobe/profiler.h"         // IWYU pragma: export
+#include "strobe/scoped_labels.h"    // IWYU pragma: export
 #include "strobe/scoped_profiler.h"  // IWYU pragma: export
 
 #endif

@@ -114,8 +114,7 @@ bool Aggregator::Add(std::uint32_t thread, const StackDelta& stack,
   if (same_root) {
     if (same_context && stack.leaf_first.empty() && stack.shared == owner.depth && owner.is_whole &&
         owner.last_row != kNone && stack.skip == 0 && !owner.last_is_cut) {
-      overflowed_ += owner.last_is_overflow ? 1 : 0;
-      rows_.Add(owner.last_row, values);
+      AddToLast(owner, values);
       return true;
     }
     for (; owner.depth > stack.shared; --owner.depth) owner.node = trie_[owner.node].parent;
@@ -137,8 +136,7 @@ bool Aggregator::ExtendLast(std::uint32_t thread, std::span<const std::int64_t> 
   Thread& owner = threads_[thread];
   if (!owner.was_sampled || (owner.context != context && thread != shared_key_)) return false;
   if (owner.last_row != kNone && !owner.last_is_cut) {
-    overflowed_ += owner.last_is_overflow ? 1 : 0;
-    rows_.Add(owner.last_row, values);
+    AddToLast(owner, values);
   } else {
     AddToRow(thread, owner.is_whole ? owner.node : kNone, values);
   }
@@ -216,6 +214,7 @@ AggregatedPeriod Aggregator::Take(const LabelTable& labels) {
     thread.has_rows = false;
     thread.last_row = kNone;
     thread.last_is_overflow = false;
+    thread.last_labels_overflow = false;
     CarryOver(thread, period.trie);
   }
   ended_threads_ = 0;
@@ -264,8 +263,11 @@ void Aggregator::PlaceAnew(Thread& thread, std::span<const Address> leaf_first) 
 // The labels of the thread's rows with `context`.
 std::uint32_t Aggregator::LabelsOf(std::uint32_t key, std::uint64_t context) {
   if (context == kNoContext) return key;
-  const std::uint32_t labels = FindOrAddContext({key, context}, Admission::kWithinBudget);
-  if (labels != kNone) return labels;
+  if (context != kOverflowContext) {
+    const std::uint32_t labels = FindOrAddContext({key, context}, Admission::kWithinBudget);
+    if (labels != kNone) return labels;
+  }
+  threads_[key].last_labels_overflow = true;
   return FindOrAddContext({key, kOverflowContext}, Admission::kAlways);
 }
 
@@ -296,16 +298,20 @@ void Aggregator::AddToRow(std::uint32_t key, std::uint32_t node,
   Thread& owner = threads_[key];
   owner.last_row = kNone;
   owner.last_is_cut = false;
+  owner.last_labels_overflow = false;
   std::uint32_t row = kNone;
   if (node != kNone) row = rows_.FindOrAdd(trie_, node, LabelsOf(key, owner.context), budget_);
   owner.last_is_overflow = row == kNone;
-  if (row == kNone) {
-    row = PseudoRow(key, PseudoFrame::kOverflow);
-    ++overflowed_;
-  }
+  if (row == kNone) row = PseudoRow(key, PseudoFrame::kOverflow);
   owner.has_rows = true;
   owner.last_row = row;
-  rows_.Add(row, values);
+  AddToLast(owner, values);
+}
+
+void Aggregator::AddToLast(Thread& owner, std::span<const std::int64_t> values) {
+  overflowed_ += owner.last_is_overflow ? 1 : 0;
+  labels_overflowed_ += owner.last_labels_overflow ? 1 : 0;
+  rows_.Add(owner.last_row, values);
 }
 
 std::uint32_t Aggregator::PseudoRow(std::uint32_t key, PseudoFrame frame) {

@@ -1,6 +1,8 @@
 #include "strobe/platform/capture_target.h"
 
 #include <array>
+#include <cstdint>
+#include <utility>
 
 namespace strobe::internal {
 namespace {
@@ -16,12 +18,26 @@ __attribute__((tls_model("initial-exec")))
 #endif
 constinit thread_local ThreadLink* thread_links = nullptr;
 
+#if defined(__GNUC__) || defined(__clang__)
+__attribute__((tls_model("initial-exec")))
+#endif
+constinit thread_local std::uint64_t own_labels = kNoContext;
+
 }  // namespace
 
 const char copy_anchor = 0;
 
 CaptureEntry& CaptureEntryOf(std::size_t arena) { return capture_entries[arena]; }
 ThreadLink*& ThreadLinks() { return thread_links; }
+
+std::uint64_t OwnLabels() { return own_labels; }
+
+std::uint64_t ExchangeOwnLabels(std::uint64_t number) {
+  for (const ThreadLink* link = thread_links; link != nullptr; link = link->next)
+    link->context->labels.store(number, std::memory_order_relaxed);
+  return std::exchange(own_labels, number);
+}
+
 HandlerCounters& GlobalHandlerCounters() { return handler_counters; }
 
 }  // namespace strobe::internal

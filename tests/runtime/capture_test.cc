@@ -148,7 +148,7 @@ TEST(CopyingCapture, AnotherThreadWalksTheCopyOfAStack) {
 
 TEST_F(CaptureTest, TheContextOfTheThreadIsInItsRecords) {
   EXPECT_TRUE(ManualPlatform::Deliver(Payload(), 1, kPc));
-  slot_->channel->context = 77;
+  slot_->channel->context.labels = 77;
   EXPECT_TRUE(ManualPlatform::Deliver(Payload(), 1, kPc));
   const auto records = Records();
   ASSERT_EQ(records.size(), 2u);

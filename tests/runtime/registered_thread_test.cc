@@ -9,7 +9,7 @@ namespace {
 using Thread = RegisteredThread<DefaultTraits>;
 
 // 10,000 idle threads are to cost about half a KiB each, with what the aggregator knows of each.
-static_assert(sizeof(Thread) + sizeof(SampleChannel<DefaultTraits>) <= 512);
+static_assert(sizeof(Thread) + sizeof(SampleChannel<DefaultTraits>) <= 520);
 
 TEST(RegisteredThread, IsAwaitedWhileAnActiveChannelHasARequest) {
   SampleChannel<DefaultTraits> channel;

@@ -92,6 +92,8 @@ class Aggregator {
   [[nodiscard]] std::size_t memory_bytes() const { return budget_.used_bytes(); }
   // Calls of Add and ExtendLast whose values went to [overflow], since construction.
   [[nodiscard]] std::uint64_t overflowed() const { return overflowed_; }
+  // Calls of Add and ExtendLast whose row has the context kOverflowContext, since construction.
+  [[nodiscard]] std::uint64_t labels_overflowed() const { return labels_overflowed_; }
 
  private:
   static constexpr std::uint32_t kNone = internal::StackTrie::kNone;
@@ -110,6 +112,7 @@ class Aggregator {
     bool has_rows : 1 = false;
     bool was_sampled : 1 = false;
     bool last_is_overflow : 1 = false;
+    bool last_labels_overflow : 1 = false;
     bool last_is_cut : 1 = false;        // the stack of `last_row` lacks leaf frames
     std::uint32_t last_row = kNone;      // of the last Add or ExtendLast in this period
     std::uint64_t context = kNoContext;  // of the last Add
@@ -133,6 +136,7 @@ class Aggregator {
   [[nodiscard]] std::uint32_t FindOrAddContext(Context context, Admission admission);
   [[nodiscard]] std::uint32_t RowNodeOf(const Thread& thread, std::uint64_t skip) const;
   void AddToRow(std::uint32_t key, std::uint32_t node, std::span<const std::int64_t> values);
+  void AddToLast(Thread& owner, std::span<const std::int64_t> values);
   std::uint32_t PseudoRow(std::uint32_t key, PseudoFrame frame);
   void UpdateReserve();
 
@@ -149,6 +153,7 @@ class Aggregator {
   std::size_t ended_threads_ = 0;
   std::vector<Address> path_;  // scratch
   std::uint64_t overflowed_ = 0;
+  std::uint64_t labels_overflowed_ = 0;
 };
 STROBE_HOLDS_HIDDEN_END
 
