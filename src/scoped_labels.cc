@@ -11,7 +11,7 @@ Labels Labels::Of(std::span<const LabelView> labels, Labels outer) noexcept {
 
 const LabelSet& Labels::set() const { return ProcessLabels()[number_]; }
 
-Labels CurrentLabels() noexcept { return Labels(internal::OwnLabels()); }
+Labels CurrentLabels() noexcept { return Labels(internal::OwnContext().labels); }
 
 Labels ExchangeLabels(Labels labels) noexcept {
   return Labels(internal::ExchangeOwnLabels(labels.number_));

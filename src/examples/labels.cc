@@ -16,7 +16,7 @@ namespace {
 volatile std::uint64_t sink = 0;
 
 void Work() {
-  for (std::uint64_t i = 0; i < 20'000'000; ++i) sink = sink * 31 + i;
+  for (std::uint64_t i = 0; i < 50'000'000; ++i) sink = sink * 31 + i;
 }
 
 // A coroutine that its owner resumes.
@@ -73,7 +73,8 @@ Request Serve(std::string endpoint, int shard) {
 }  // namespace
 
 int main() {
-  strobe::Profiler profiler;
+  // The program is short, so the budget must not make its samples few.
+  strobe::Profiler profiler({.sampling = {.max_overhead = 1}});
   auto registration = profiler.RegisterThread("main");
   strobe::ScopedProfiler session(profiler);
 

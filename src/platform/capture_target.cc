@@ -2,7 +2,6 @@
 
 #include <array>
 #include <cstdint>
-#include <utility>
 
 namespace strobe::internal {
 namespace {
@@ -21,7 +20,7 @@ constinit thread_local ThreadLink* thread_links = nullptr;
 #if defined(__GNUC__) || defined(__clang__)
 __attribute__((tls_model("initial-exec")))
 #endif
-constinit thread_local std::uint64_t own_labels = kNoContext;
+constinit thread_local ThreadContext own_context;
 
 }  // namespace
 
@@ -30,12 +29,22 @@ const char copy_anchor = 0;
 CaptureEntry& CaptureEntryOf(std::size_t arena) { return capture_entries[arena]; }
 ThreadLink*& ThreadLinks() { return thread_links; }
 
-std::uint64_t OwnLabels() { return own_labels; }
+SampleContext OwnContext() { return own_context.Read(); }
 
 std::uint64_t ExchangeOwnLabels(std::uint64_t number) {
   for (const ThreadLink* link = thread_links; link != nullptr; link = link->next)
-    link->context->labels.store(number, std::memory_order_relaxed);
-  return std::exchange(own_labels, number);
+    link->context->SetLabels(number);
+  const std::uint64_t before = own_context.Read().labels;
+  own_context.SetLabels(number);
+  return before;
+}
+
+TraceContext ExchangeOwnTrace(const TraceContext& trace) {
+  const TraceContext before = own_context.Read().trace;
+  own_context.SetTrace(trace);
+  for (const ThreadLink* link = thread_links; link != nullptr; link = link->next)
+    link->context->SetTrace(trace);
+  return before;
 }
 
 HandlerCounters& GlobalHandlerCounters() { return handler_counters; }

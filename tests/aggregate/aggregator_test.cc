@@ -129,6 +129,28 @@ TEST(Aggregator, ContextsBeyondTheMemoryLimitShareOneRowOfTheThread) {
   EXPECT_EQ(Sum(profile, "a"), (std::vector<std::int64_t>{kContexts}));
 }
 
+TEST(Aggregator, AMillionTracesKeepToTheMemoryLimitAndLoseNothing) {
+  constexpr std::size_t kLimitBytes = std::size_t{16} << 20;
+  constexpr std::uint64_t kTraces = 1'000'000;
+  Aggregator aggregator(1, kLimitBytes);
+  const std::uint32_t a = aggregator.AddThread(1, "a");
+  const std::array<Address, 2> stack = {0x22, 0x11};
+  for (std::uint64_t i = 1; i <= kTraces; ++i) {
+    aggregator.Add(
+        a, {.leaf_first = stack}, std::array<std::int64_t, 1>{1},
+        SampleContext(kNoContext, {.trace_id = i, .span_id = i, .local_root_span_id = i}));
+  }
+  EXPECT_LE(aggregator.memory_bytes(), kLimitBytes);
+  EXPECT_EQ(aggregator.overflowed(), 0u) << "stacks have room left";
+  EXPECT_GT(aggregator.labels_overflowed(), 0u);
+  const std::uint64_t kept = kTraces - aggregator.labels_overflowed();
+  EXPECT_GT(kept, 20'000u);
+  const Profile profile = ToProfile(aggregator.Take());
+  EXPECT_EQ(profile.samples.size(), kept + 1);
+  EXPECT_EQ(Sum(profile, "a"), (std::vector<std::int64_t>{kTraces}));
+  EXPECT_EQ(profile.Labels(5).Number(kSpanIdLabel), 6);
+}
+
 TEST(Aggregator, ThreadsWithEqualLabelsShareRowsAndTheirAccount) {
   Aggregator aggregator(1, kLimit);
   const std::array<Address, 1> stack = {0x11};

@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "collecting_exporter.h"
 #include "strobe/scoped_labels.h"
+#include "strobe/scoped_trace.h"
 
 namespace strobe::testing {
 namespace {
@@ -152,6 +153,40 @@ TEST(Labels, AreNeverTorn) {
     }
   }
   EXPECT_GT(labelled, 0);
+}
+
+// A request's span is in its samples, also while spans change as fast as they can.
+TEST(Traces, AreInTheSamplesAndNeverMixed) {
+  CollectingExporter::Take();
+  BasicProfiler<CollectingTraits> profiler({.sampling = {.cpu_frequency_hz = 1000}});
+  ASSERT_TRUE(profiler.Start().ok());
+  std::int64_t traced_ns = 0;
+  std::thread([&] {
+    const Registration registration = profiler.RegisterThread("traced");
+    const std::int64_t begin_ns = ThreadCpuNs();
+    for (std::uint64_t i = 1; ThreadCpuNs() < begin_ns + 200 * kMs;) {
+      for (int k = 0; k < 1000; ++k, ++i) const ScopedTrace trace(i, 2 * i, 3 * i);
+    }
+    const ScopedTrace last(7, 14, 21);
+    BurnCpu(200 * kMs);
+    traced_ns = ThreadCpuNs() - begin_ns;
+  }).join();
+  ASSERT_TRUE(profiler.Stop().ok());
+  std::int64_t sum_ns = 0;
+  std::int64_t last_ns = 0;
+  for (const auto& [profile, bytes] : CollectingExporter::Take()) {
+    const auto cpu = static_cast<std::size_t>(ColumnOf(profile, "cpu"));
+    for (std::size_t i = 0; i < profile.samples.size(); ++i) {
+      const LabelSet& set = profile.Labels(i);
+      const std::int64_t trace_id = set.Number(kTraceIdLabel);
+      EXPECT_EQ(set.Number(kSpanIdLabel), 2 * trace_id);
+      EXPECT_EQ(set.Number(kLocalRootSpanIdLabel), 3 * trace_id);
+      sum_ns += profile.Values(i)[cpu];
+      if (trace_id == 7) last_ns += profile.Values(i)[cpu];
+    }
+  }
+  EXPECT_GE(sum_ns, traced_ns);
+  EXPECT_NEAR(static_cast<double>(last_ns) / static_cast<double>(sum_ns), 0.5, 0.25);
 }
 
 // A thread that registers in the middle of a scope begins with the labels of the scope.

@@ -59,11 +59,12 @@ class Recording {
     return aggregator_.HasGone(generation, address);
   }
   bool Add(std::uint32_t thread, const StackDelta& stack, std::span<const std::int64_t> row,
-           std::uint64_t context) {
+           const SampleContext& context) {
     Values values;
     return aggregator_.Add(keys_[thread], stack, Select(row, values), context);
   }
-  bool ExtendLast(std::uint32_t thread, std::span<const std::int64_t> row, std::uint64_t context) {
+  bool ExtendLast(std::uint32_t thread, std::span<const std::int64_t> row,
+                  const SampleContext& context) {
     Values values;
     return aggregator_.ExtendLast(keys_[thread], Select(row, values), context);
   }

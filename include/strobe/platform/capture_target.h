@@ -100,10 +100,11 @@ struct ThreadLink {
 };
 ThreadLink*& ThreadLinks();
 
-// The number of the calling thread's labels. A registration begins with it.
-std::uint64_t OwnLabels();
-// Sets that number, here and in all of the calling thread's channels. Returns the number before.
+// What the calling thread is doing. A registration begins with it.
+SampleContext OwnContext();
+// Set a part of that, here and in all of the calling thread's channels, and return what it was.
 std::uint64_t ExchangeOwnLabels(std::uint64_t number);
+TraceContext ExchangeOwnTrace(const TraceContext& trace);
 
 // The handler's counters, over all profilers.
 struct HandlerCounters {

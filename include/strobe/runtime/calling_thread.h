@@ -46,7 +46,7 @@ absl::StatusOr<RegisteredThread<Traits>*> RegisterCallingThread(ThreadRegistry<T
     return absl::AlreadyExistsError("this thread is registered with this profiler already");
   absl::StatusOr<Slot*> slot =
       registry.Register(Platform::CurrentThread(), SanitizedThreadName(name), [&](Slot& own) {
-        own.context->labels.store(OwnLabels(), std::memory_order_relaxed);
+        own.context->Set(OwnContext());
         CheckMask<Platform>(own, signal, may_unblock);
       });
   if (!slot.ok()) return slot;
