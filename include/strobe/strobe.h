@@ -12,6 +12,8 @@
 #else
 
 #include "strobe/profiler.h"         // IWYU pragma: export
+#include "strobe/scoped_labels.h"    // IWYU pragma: export
 #include "strobe/scoped_profiler.h"  // IWYU pragma: export
+#include "strobe/scoped_trace.h"     // IWYU pragma: export
 
 #endif

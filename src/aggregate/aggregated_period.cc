@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -62,6 +63,17 @@ class Conversion {
   struct MergedLabels {
     LabelSet set;
     std::uint32_t account = 0;
+  };
+  // A table of sets by their indices, so that each set is in memory once.
+  struct SetHash {
+    const std::vector<MergedLabels>* sets;
+    std::size_t operator()(std::uint32_t id) const { return absl::HashOf((*sets)[id].set); }
+  };
+  struct SetsAreEqual {
+    const std::vector<MergedLabels>* sets;
+    bool operator()(std::uint32_t a, std::uint32_t b) const {
+      return (*sets)[a].set == (*sets)[b].set;
+    }
   };
   // The merged frame's number.
   std::uint32_t InternFrame(Address address, std::uint32_t module) {
@@ -134,9 +146,10 @@ class Conversion {
 
   std::uint32_t InternLabels(LabelSet set, std::uint32_t account) {
     const auto id = static_cast<std::uint32_t>(label_sets_.size());
-    const auto [at, is_new] = label_set_ids_.try_emplace(set, id);
-    if (is_new) label_sets_.push_back({std::move(set), account == kNone ? id : account});
-    return at->second;
+    label_sets_.push_back({std::move(set), account == kNone ? id : account});
+    const auto [at, is_new] = label_set_ids_.insert(id);
+    if (!is_new) label_sets_.pop_back();
+    return *at;
   }
 
   std::uint32_t LabelsOfThread(std::uint32_t key) {
@@ -154,8 +167,10 @@ class Conversion {
     if (context_labels_[index] == kNone) {
       const PeriodContext& context = period_.contexts[index];
       const std::uint32_t account = LabelsOfThread(context.thread);
-      context_labels_[index] =
-          InternLabels(label_sets_[account].set.Joined(context.labels), account);
+      context_labels_[index] = InternLabels(label_sets_[account]
+                                                .set.Joined(TraceLabels(context.context.trace))
+                                                .Joined((*period_.labels)[context.context.labels]),
+                                            account);
     }
     return context_labels_[index];
   }
@@ -302,7 +317,8 @@ class Conversion {
   bool may_collide_ = false;
   std::vector<std::uint32_t> merged_;  // of each trie node
   std::vector<MergedLabels> label_sets_;
-  std::unordered_map<LabelSet, std::uint32_t, absl::Hash<LabelSet>> label_set_ids_;
+  std::unordered_set<std::uint32_t, SetHash, SetsAreEqual> label_set_ids_{
+      0, SetHash{&label_sets_}, SetsAreEqual{&label_sets_}};
   std::vector<std::uint32_t> thread_labels_;   // of each thread's key: index into label_sets_
   std::vector<std::uint32_t> context_labels_;  // of each of the period's contexts
   std::vector<MergedRow> rows_;

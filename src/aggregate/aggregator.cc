@@ -10,6 +10,20 @@ namespace strobe {
 
 using internal::StackTrie;
 
+namespace {
+
+// Tells contexts apart. It is exact for labels alone. Two traces have the same digest with a
+// probability of 2^-63.
+std::uint64_t DigestOf(const SampleContext& context) {
+  if (context.trace.empty()) return context.labels;
+  const TraceContext& trace = context.trace;
+  return HashPair(HashPair(context.labels, trace.trace_id),
+                  HashPair(trace.span_id, trace.local_root_span_id)) |
+         std::uint64_t{1} << 63;
+}
+
+}  // namespace
+
 Aggregator::Aggregator(std::size_t value_count, std::size_t memory_limit_bytes)
     : value_count_(value_count), budget_(memory_limit_bytes), rows_(value_count) {
   budget_.Take(trie_.memory_bytes());
@@ -85,19 +99,19 @@ void Aggregator::CopyModules(const Aggregator& other) {
 }
 
 bool Aggregator::Add(std::uint32_t thread, const StackDelta& stack,
-                     std::span<const std::int64_t> values, std::uint64_t context) {
+                     std::span<const std::int64_t> values, const SampleContext& context) {
   Thread& owner = threads_[thread];
   path_.reserve(owner.depth);  // PathTo must not throw once the thread's stack changes
   owner.was_sampled = true;
-  const bool same_context = std::exchange(owner.context, context) == context;
+  const std::uint64_t digest = DigestOf(context);
+  const bool same_context = std::exchange(owner.context, digest) == digest;
   if (thread == shared_key_) {
-    owner.context = kNoContext;
-    AddToRow(thread, kNone, values);
+    AddToRow(thread, kNone, values, {});
     return true;
   }
   if (stack.shared > owner.depth) {
     owner.is_whole = false;
-    AddToRow(thread, kNone, values);
+    AddToRow(thread, kNone, values, context);
     return false;
   }
   // A stack without any frame is shown as a broken one.
@@ -114,8 +128,7 @@ bool Aggregator::Add(std::uint32_t thread, const StackDelta& stack,
   if (same_root) {
     if (same_context && stack.leaf_first.empty() && stack.shared == owner.depth && owner.is_whole &&
         owner.last_row != kNone && stack.skip == 0 && !owner.last_is_cut) {
-      overflowed_ += owner.last_is_overflow ? 1 : 0;
-      rows_.Add(owner.last_row, values);
+      AddToLast(owner, values);
       return true;
     }
     for (; owner.depth > stack.shared; --owner.depth) owner.node = trie_[owner.node].parent;
@@ -127,20 +140,20 @@ bool Aggregator::Add(std::uint32_t thread, const StackDelta& stack,
     PlaceAnew(owner, PathTo(trie_, owner.node, owner.depth));
     if (owner.is_whole) Place(owner, stack.leaf_first);
   }
-  AddToRow(thread, owner.is_whole ? RowNodeOf(owner, stack.skip) : kNone, values);
+  AddToRow(thread, owner.is_whole ? RowNodeOf(owner, stack.skip) : kNone, values, context);
   owner.last_is_cut = stack.skip != 0;
   return true;
 }
 
 bool Aggregator::ExtendLast(std::uint32_t thread, std::span<const std::int64_t> values,
-                            std::uint64_t context) {
+                            const SampleContext& context) {
   Thread& owner = threads_[thread];
-  if (!owner.was_sampled || (owner.context != context && thread != shared_key_)) return false;
+  if (!owner.was_sampled || (owner.context != DigestOf(context) && thread != shared_key_))
+    return false;
   if (owner.last_row != kNone && !owner.last_is_cut) {
-    overflowed_ += owner.last_is_overflow ? 1 : 0;
-    rows_.Add(owner.last_row, values);
+    AddToLast(owner, values);
   } else {
-    AddToRow(thread, owner.is_whole ? owner.node : kNone, values);
+    AddToRow(thread, owner.is_whole ? owner.node : kNone, values, context);
   }
   return true;
 }
@@ -161,11 +174,8 @@ void Aggregator::AddPseudo(std::uint32_t thread, PseudoFrame frame,
 
 // Copies the part of the period that must be copied, which takes memory. The trie, the rows, and
 // the names of threads that have ended can be moved later.
-AggregatedPeriod Aggregator::CopyForTake(const LabelTable& labels) const {
+AggregatedPeriod Aggregator::CopyForTake() const {
   AggregatedPeriod period;
-  period.contexts.reserve(contexts_.size());
-  for (const Context& context : contexts_)
-    period.contexts.push_back({context.thread, labels[context.number]});
   period.modules = modules_;
   period.threads.resize(threads_.size());
   for (std::uint32_t key = 0; key < threads_.size(); ++key) {
@@ -192,9 +202,10 @@ void Aggregator::CarryOver(Thread& thread, const StackTrie& trie) {
 
 AggregatedPeriod Aggregator::Take(const LabelTable& labels) {
   // This may throw, so it comes first: the period is then unchanged.
-  AggregatedPeriod period = CopyForTake(labels);
+  AggregatedPeriod period = CopyForTake();
+  period.labels = &labels;
   budget_.GiveBack(contexts_.size() * kContextBytes + context_ids_.memory_bytes());
-  contexts_ = std::vector<Context>();
+  std::swap(period.contexts, contexts_);  // a new one
   context_ids_ = IdTable();
   std::swap(period.trie, trie_);  // a new one
   period.rows = std::exchange(rows_, RowTable(value_count_));
@@ -216,6 +227,7 @@ AggregatedPeriod Aggregator::Take(const LabelTable& labels) {
     thread.has_rows = false;
     thread.last_row = kNone;
     thread.last_is_overflow = false;
+    thread.last_labels_overflow = false;
     CarryOver(thread, period.trie);
   }
   ended_threads_ = 0;
@@ -262,19 +274,26 @@ void Aggregator::PlaceAnew(Thread& thread, std::span<const Address> leaf_first) 
 }
 
 // The labels of the thread's rows with `context`.
-std::uint32_t Aggregator::LabelsOf(std::uint32_t key, std::uint64_t context) {
-  if (context == kNoContext) return key;
-  const std::uint32_t labels = FindOrAddContext({key, context}, Admission::kWithinBudget);
-  if (labels != kNone) return labels;
-  return FindOrAddContext({key, kOverflowContext}, Admission::kAlways);
+std::uint32_t Aggregator::LabelsOf(std::uint32_t key, const SampleContext& context) {
+  if (context.empty()) return key;
+  if (context.labels != kOverflowContext || !context.trace.empty()) {
+    const std::uint32_t labels = FindOrAddContext({key, context}, Admission::kWithinBudget);
+    if (labels != kNone) return labels;
+  }
+  threads_[key].last_labels_overflow = true;
+  return FindOrAddContext({key, SampleContext(kOverflowContext)}, Admission::kAlways);
 }
 
-std::uint32_t Aggregator::FindOrAddContext(Context context, Admission admission) {
-  const std::uint64_t hash = HashPair(context.number, context.thread);
+std::uint32_t Aggregator::FindOrAddContext(const PeriodContext& context, Admission admission) {
+  const std::uint64_t hash = HashPair(DigestOf(context.context), context.thread);
   const std::uint32_t found = context_ids_.Find(hash, [&](std::uint32_t id) {
-    return contexts_[id].thread == context.thread && contexts_[id].number == context.number;
+    return contexts_[id].thread == context.thread && contexts_[id].context == context.context;
   });
   if (found != kNone) return found | AggregatedPeriod::kContextBit;
+  // A trace for each request must not take the room of the stacks.
+  if (admission == Admission::kWithinBudget &&
+      (contexts_.size() + 1) * kContextBytes > budget_.limit_bytes() / 2)
+    return kNone;
   if (!context_ids_.MakeRoom(budget_, admission)) return kNone;
   const auto id = static_cast<std::uint32_t>(contexts_.size());
   if (!AllocateFrom(budget_, kContextBytes, admission, [&] { contexts_.push_back(context); }))
@@ -292,20 +311,24 @@ std::uint32_t Aggregator::RowNodeOf(const Thread& thread, std::uint64_t skip) co
 }
 
 void Aggregator::AddToRow(std::uint32_t key, std::uint32_t node,
-                          std::span<const std::int64_t> values) {
+                          std::span<const std::int64_t> values, const SampleContext& context) {
   Thread& owner = threads_[key];
   owner.last_row = kNone;
   owner.last_is_cut = false;
+  owner.last_labels_overflow = false;
   std::uint32_t row = kNone;
-  if (node != kNone) row = rows_.FindOrAdd(trie_, node, LabelsOf(key, owner.context), budget_);
+  if (node != kNone) row = rows_.FindOrAdd(trie_, node, LabelsOf(key, context), budget_);
   owner.last_is_overflow = row == kNone;
-  if (row == kNone) {
-    row = PseudoRow(key, PseudoFrame::kOverflow);
-    ++overflowed_;
-  }
+  if (row == kNone) row = PseudoRow(key, PseudoFrame::kOverflow);
   owner.has_rows = true;
   owner.last_row = row;
-  rows_.Add(row, values);
+  AddToLast(owner, values);
+}
+
+void Aggregator::AddToLast(Thread& owner, std::span<const std::int64_t> values) {
+  overflowed_ += owner.last_is_overflow ? 1 : 0;
+  labels_overflowed_ += owner.last_labels_overflow ? 1 : 0;
+  rows_.Add(owner.last_row, values);
 }
 
 std::uint32_t Aggregator::PseudoRow(std::uint32_t key, PseudoFrame frame) {

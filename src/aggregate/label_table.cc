@@ -1,36 +1,185 @@
 #include "strobe/aggregate/label_table.h"
 
+#include <algorithm>
+#include <cstring>
+#include <memory>
 #include <string>
 #include <utility>
+#include <variant>
+#include <vector>
 
 #include "absl/hash/hash.h"
+#include "strobe/base/memory_guard.h"
 
 namespace strobe {
+namespace {
 
-LabelTable::LabelTable(std::size_t limit_bytes) : budget_(limit_bytes) {
-  sets_.emplace_back();
-  sets_.push_back(LabelSet({{"labels", std::string("[overflow]")}}));
+// A few bytes more than are kept, so that a text is cut at the same character as a longer one.
+constexpr std::size_t kMostKeyBytes = LabelSet::kMaxKeyBytes + 4;
+constexpr std::size_t kMostTextBytes = LabelSet::kMaxTextBytes + 4;
+
+// The labels of one call as bytes that say all of them, for hashing and comparing.
+class PackedLabels {
+ public:
+  explicit PackedLabels(std::span<const LabelView> labels) {
+    for (const LabelView& label : labels) {
+      Append(label.key.substr(0, kMostKeyBytes));
+      if (const auto* const number = std::get_if<std::int64_t>(&label.value)) {
+        AppendWord(kIsNumber);
+        std::memcpy(bytes_.data() + size_, number, sizeof(*number));
+        size_ += sizeof(*number);
+      } else {
+        Append(std::get<std::string_view>(label.value).substr(0, kMostTextBytes));
+      }
+    }
+  }
+  [[nodiscard]] std::string_view view() const { return {bytes_.data(), size_}; }
+
+ private:
+  static constexpr std::uint16_t kIsNumber = 0xFFFF;  // no text has this length
+  static constexpr std::size_t kMostLabelBytes =
+      2 * sizeof(std::uint16_t) + kMostKeyBytes + kMostTextBytes;
+
+  void AppendWord(std::uint16_t word) {
+    std::memcpy(bytes_.data() + size_, &word, sizeof(word));
+    size_ += sizeof(word);
+  }
+  void Append(std::string_view text) {
+    AppendWord(static_cast<std::uint16_t>(text.size()));
+    // An empty view may have no data.
+    if (!text.empty()) std::memcpy(bytes_.data() + size_, text.data(), text.size());
+    size_ += text.size();
+  }
+
+  // Not initialised: a call would clear 5 KiB to use a few bytes.
+  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init)
+  std::array<char, LabelSet::kMaxLabels * kMostLabelBytes> bytes_;
+  std::size_t size_ = 0;
+};
+
+std::vector<Label> JoinedLabels(std::span<const LabelView> labels, const LabelSet& base) {
+  std::vector<Label> joined;
+  joined.reserve(labels.size() + base.labels().size());
+  for (const LabelView& label : labels) {
+    Label& copy = joined.emplace_back(Label{std::string(label.key.substr(0, kMostKeyBytes)), {}});
+    if (const auto* const text = std::get_if<std::string_view>(&label.value)) {
+      copy.value = std::string(text->substr(0, kMostTextBytes));
+    } else {
+      copy.value = std::get<std::int64_t>(label.value);
+    }
+  }
+  joined.insert(joined.end(), base.labels().begin(), base.labels().end());
+  return joined;
 }
 
-std::uint64_t LabelTable::Intern(LabelSet set) {
-  if (set.empty()) return kNoContext;
-  const std::uint64_t hash = absl::HashOf(set);
-  const std::lock_guard lock(mutex_);
-  const std::uint32_t found = ids_.Find(hash, [&](std::uint32_t id) { return sets_[id] == set; });
-  if (found != IdTable::kNone) return found;
-  const auto number = static_cast<std::uint32_t>(sets_.size());
-  const std::size_t bytes = set.memory_bytes();
-  if (!ids_.MakeRoom(budget_, Admission::kWithinBudget) ||
-      !AllocateFrom(budget_, bytes, Admission::kWithinBudget,
-                    [&] { sets_.push_back(std::move(set)); }))
-    return kOverflowContext;
-  ids_.Insert(hash, number);
+// What `pointer` points to, made if it is nullptr.
+template <class T>
+T& GetOrMake(std::atomic<T*>& pointer) {
+  T* found = pointer.load(std::memory_order_acquire);
+  if (found != nullptr) return *found;
+  auto made = std::make_unique<T>();
+  if (!pointer.compare_exchange_strong(found, made.get(), std::memory_order_acq_rel)) return *found;
+  return *made.release();
+}
+
+}  // namespace
+
+struct LabelTable::Node {
+  std::uint64_t hash = 0;
+  std::uint64_t base = kNoContext;
+  std::string packed;
+  std::uint64_t number = kNoContext;
+  LabelSet set;
+  Node* next = nullptr;  // of the bucket
+};
+
+LabelTable::~LabelTable() {
+  for (const std::atomic<Chunk*>& slot : chunks_) {
+    const std::unique_ptr<Chunk> chunk(slot.load(std::memory_order_acquire));
+    if (chunk == nullptr) continue;
+    for (const std::atomic<Node*>& node : *chunk)
+      const std::unique_ptr<Node> own(node.load(std::memory_order_acquire));
+  }
+  const std::unique_ptr<Buckets> buckets(buckets_.load(std::memory_order_acquire));
+}
+
+std::uint64_t LabelTable::Intern(std::uint64_t base, std::span<const LabelView> labels) noexcept {
+  labels = labels.first(std::min(labels.size(), LabelSet::kMaxLabels));
+  if (labels.empty()) return base;
+  const PackedLabels packed(labels);
+  const std::uint64_t hash = absl::HashOf(base, packed.view());
+  if (const Buckets* const buckets = buckets_.load(std::memory_order_acquire)) {
+    const Node* node = (*buckets)[hash % kBuckets].load(std::memory_order_acquire);
+    for (; node != nullptr; node = node->next) {
+      if (node->hash == hash && node->base == base && node->packed == packed.view())
+        return node->number;
+    }
+  }
+  std::uint64_t number = kOverflowContext;
+  static_cast<void>(internal::HasMemoryFor(
+      [&] { number = Add(hash, base, packed.view(), labels, GetOrMake(buckets_)); }));
+  if (number == kOverflowContext) refused_.fetch_add(1, std::memory_order_relaxed);
   return number;
 }
 
+std::uint64_t LabelTable::Add(std::uint64_t hash, std::uint64_t base, std::string_view packed,
+                              std::span<const LabelView> labels, Buckets& buckets) {
+  // A full table costs no further allocations.
+  if (next_.load(std::memory_order_relaxed) >= kFirstNumber + kMaxSets ||
+      used_bytes_.load(std::memory_order_relaxed) + sizeof(Node) > limit_bytes_)
+    return kOverflowContext;
+  auto node = std::make_unique<Node>();
+  node->hash = hash;
+  node->base = base;
+  node->packed = packed;
+  node->set = LabelSet(JoinedLabels(labels, (*this)[base]));
+  const std::size_t bytes = sizeof(Node) + node->packed.capacity() + node->set.memory_bytes();
+  if (used_bytes_.fetch_add(bytes, std::memory_order_relaxed) + bytes > limit_bytes_) {
+    used_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
+    return kOverflowContext;
+  }
+  const std::uint64_t place = next_.fetch_add(1, std::memory_order_relaxed) - kFirstNumber;
+  if (place >= kMaxSets) {
+    next_.fetch_sub(1, std::memory_order_relaxed);
+    return kOverflowContext;
+  }
+  node->number = place + kFirstNumber;
+  Chunk& chunk = GetOrMake(chunks_[place / kChunkNodes]);
+  Node* const shared = node.release();
+  chunk[place % kChunkNodes].store(shared, std::memory_order_release);
+  std::atomic<Node*>& bucket = buckets[hash % kBuckets];
+  shared->next = bucket.load(std::memory_order_relaxed);
+  while (!bucket.compare_exchange_weak(shared->next, shared, std::memory_order_release,
+                                       std::memory_order_relaxed)) {
+  }
+  return shared->number;
+}
+
+const LabelTable::Node* LabelTable::NodeOf(std::uint64_t number) const {
+  const std::uint64_t place = number - kFirstNumber;  // wraps
+  if (place >= kMaxSets) return nullptr;
+  const Chunk* const chunk = chunks_[place / kChunkNodes].load(std::memory_order_acquire);
+  return chunk == nullptr ? nullptr : (*chunk)[place % kChunkNodes].load(std::memory_order_acquire);
+}
+
 const LabelSet& LabelTable::operator[](std::uint64_t number) const {
-  const std::lock_guard lock(mutex_);
-  return sets_[number < sets_.size() ? number : kOverflowContext];
+  static const auto* const kNone = new LabelSet;
+  static const auto* const kOverflow =
+      new LabelSet({{"labels", std::string("[labels over limit]")}});
+  if (number == kNoContext) return *kNone;
+  const Node* const node = NodeOf(number);
+  return node == nullptr ? *kOverflow : node->set;
+}
+
+LabelTable& ProcessLabels() {
+  // Never destroyed: threads may set labels while the program ends.
+  union Storage {
+    constexpr Storage() : table() {}
+    ~Storage() {}
+    LabelTable table;
+  };
+  static constinit Storage storage;
+  return storage.table;
 }
 
 }  // namespace strobe

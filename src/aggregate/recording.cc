@@ -29,12 +29,15 @@ void Recording::RemoveThread(std::uint32_t thread) {
 }
 
 RecordedPeriod Recording::Take(const LabelTable& labels, const Time& now) {
-  RecordedPeriod period{.samples = aggregator_.Take(labels),
-                        .time_ns = begin_.unix_ns,
-                        .duration_ns = now.monotonic_ns - begin_.monotonic_ns,
-                        .stacks_overflowed = aggregator_.overflowed() - overflowed_before_};
+  RecordedPeriod period{
+      .samples = aggregator_.Take(labels),
+      .time_ns = begin_.unix_ns,
+      .duration_ns = now.monotonic_ns - begin_.monotonic_ns,
+      .stacks_overflowed = aggregator_.overflowed() - overflowed_before_,
+      .labels_overflowed = aggregator_.labels_overflowed() - labels_overflowed_before_};
   begin_ = now;
   overflowed_before_ = aggregator_.overflowed();
+  labels_overflowed_before_ = aggregator_.labels_overflowed();
   return period;
 }
 

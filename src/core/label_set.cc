@@ -9,19 +9,20 @@ namespace strobe {
 namespace {
 
 constexpr auto kByKey = [](const Label& a, const Label& b) { return a.key < b.key; };
-constexpr auto kHaveSameKey = [](const Label& a, const Label& b) { return a.key == b.key; };
 
 }  // namespace
 
-LabelSet::LabelSet(std::vector<Label> labels) : labels_(std::move(labels)) {
-  for (Label& label : labels_) {
-    label.key = SanitizedText(label.key, kMaxTextBytes);
+LabelSet::LabelSet(std::vector<Label> labels) {
+  labels_.reserve(std::min(labels.size(), kMaxLabels));
+  for (Label& label : labels) {
+    if (labels_.size() == kMaxLabels) break;
+    label.key = SanitizedText(label.key, kMaxKeyBytes);
+    if (Find(label.key) != nullptr) continue;
     if (auto* const text = std::get_if<std::string>(&label.value))
       *text = SanitizedText(*text, kMaxTextBytes);
+    labels_.push_back(std::move(label));
   }
-  std::stable_sort(labels_.begin(), labels_.end(), kByKey);
-  labels_.erase(std::unique(labels_.begin(), labels_.end(), kHaveSameKey), labels_.end());
-  if (labels_.size() > kMaxLabels) labels_.resize(kMaxLabels);
+  std::sort(labels_.begin(), labels_.end(), kByKey);
 }
 
 LabelSet LabelSet::Joined(const LabelSet& other) const {

@@ -19,6 +19,7 @@
 #include "string_table.h"
 #include "strobe/core/label_set.h"
 #include "strobe/core/module_map.h"
+#include "strobe/core/sample_context.h"
 #include "strobe/encode/profile_view.h"
 #include "strobe/encode/short_name.h"
 
@@ -214,6 +215,17 @@ void Encoding::WriteLabel(std::uint32_t key, const Label& label) {
   labels_.Message(kLabel, scratch_.bytes());
 }
 
+// Numbers that no reader may round.
+bool IsId(std::string_view key) {
+  return key == kThreadIdLabel || key == kTraceIdLabel || key == kSpanIdLabel ||
+         key == kLocalRootSpanIdLabel;
+}
+
+// The ids of traces in the form that tracers show, and Pyroscope expects.
+std::string IdText(std::string_view key, std::int64_t id) {
+  return key == kThreadIdLabel ? absl::StrCat(id) : absl::StrCat(absl::Hex(id, absl::kZeroPad16));
+}
+
 // If two keys become equal, the first is taken: pprof expects one value for each key.
 void Encoding::EncodeCommonLabels(const LabelSet& set) {
   std::vector<std::uint32_t> keys;
@@ -224,10 +236,10 @@ void Encoding::EncodeCommonLabels(const LabelSet& set) {
     if (std::ranges::find(keys, key) != keys.end()) continue;
     keys.push_back(key);
     const auto* const number = std::get_if<std::int64_t>(&label.value);
-    if (number != nullptr && label.key == kThreadIdLabel) {
+    if (number != nullptr && IsId(label.key)) {
       scratch_.Clear();
       scratch_.Field(kKey, key);
-      scratch_.Field(kText, strings_.IndexOwned(absl::StrCat(*number)));
+      scratch_.Field(kText, strings_.IndexOwned(IdText(label.key, *number)));
       labels_.Message(kLabel, scratch_.bytes());
     } else {
       WriteLabel(key, label);

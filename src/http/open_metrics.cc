@@ -76,6 +76,8 @@ void WriteSampling(MetricsWriter& writer, const Stats& stats) {
   writer.ByReason("strobe_stack_ends", "How the samples' stacks end.", stats.stack_ends, &EndName);
   writer.Counter("strobe_stacks_overflowed", "Samples beyond the memory limit.",
                  stats.stacks_overflowed);
+  writer.Counter("strobe_labels_overflowed", "Samples whose labels were beyond a limit.",
+                 stats.labels_overflowed);
   writer.Counter("strobe_signals_foreign", "Signals that were not the profiler's.",
                  stats.signals_foreign);
   writer.Counter("strobe_signals_stale", "Signals for a registration that has ended.",

@@ -136,6 +136,12 @@ void AddLimits(const Stats& stats, std::vector<std::string>& lines) {
         stats.stacks_overflowed,
         " samples went into [overflow]: collector.memory_bytes is too small for this program."));
   }
+  if (stats.labels_overflowed != 0) {
+    lines.push_back(
+        absl::StrCat(stats.labels_overflowed,
+                     " samples have the label [labels over limit]: the program sets too "
+                     "many different labels."));
+  }
 }
 
 void AddSilence(const DiagnosisFacts& facts, std::vector<std::string>& lines) {

@@ -23,7 +23,7 @@ void SampleIntake::RemoveThread(std::uint32_t thread) {
 }
 
 bool SampleIntake::ExtendLast(std::uint32_t thread, std::size_t value_type, std::int64_t amount,
-                              std::uint64_t context, Values& values) {
+                              const SampleContext& context, Values& values) {
   values = {};
   values[value_type] = amount;
   return recorder_.ExtendLast(thread, Row(values), context);

@@ -80,8 +80,8 @@ std::map<std::string, std::int64_t> SamplesByLabels(const Profile& profile) {
 
 TEST(Aggregator, OneStackUnderTwoContextsIsTwoRows) {
   LabelTable labels;
-  const std::uint64_t seven = labels.Intern(LabelSet({{"request", std::int64_t{7}}}));
-  const std::uint64_t eight = labels.Intern(LabelSet({{"request", std::int64_t{8}}}));
+  const std::uint64_t seven = labels.Intern({{"request", std::int64_t{7}}});
+  const std::uint64_t eight = labels.Intern({{"request", std::int64_t{8}}});
   Aggregator aggregator(1, kLimit);
   const std::uint32_t a = aggregator.AddThread(1, "a");
   const std::array<Address, 2> stack = {0x22, 0x11};
@@ -117,14 +117,38 @@ TEST(Aggregator, ContextsBeyondTheMemoryLimitShareOneRowOfTheThread) {
   const std::array<Address, 1> stack = {0x11};
   constexpr std::int64_t kContexts = 100'000;
   for (std::int64_t i = 0; i < kContexts; ++i) {
-    const std::uint64_t context = labels.Intern(LabelSet({{"request", i + 1}}));
+    const std::uint64_t context = labels.Intern({{"request", i + 1}});
     aggregator.Add(a, {.leaf_first = stack}, std::array<std::int64_t, 1>{1}, context);
   }
   EXPECT_LE(aggregator.memory_bytes(), (std::size_t{1} << 20) + (std::size_t{64} << 10));
+  const auto overflowed = static_cast<std::int64_t>(aggregator.labels_overflowed());
   const Profile profile = ToProfile(aggregator.Take(labels));
+  EXPECT_EQ(SamplesByLabels(profile).at("a[labels over limit] 0"), overflowed);
   EXPECT_GT(profile.samples.size(), 1000u);
   EXPECT_LT(profile.samples.size(), std::size_t{kContexts});
   EXPECT_EQ(Sum(profile, "a"), (std::vector<std::int64_t>{kContexts}));
+}
+
+TEST(Aggregator, AMillionTracesKeepToTheMemoryLimitAndLoseNothing) {
+  constexpr std::size_t kLimitBytes = std::size_t{16} << 20;
+  constexpr std::uint64_t kTraces = 1'000'000;
+  Aggregator aggregator(1, kLimitBytes);
+  const std::uint32_t a = aggregator.AddThread(1, "a");
+  const std::array<Address, 2> stack = {0x22, 0x11};
+  for (std::uint64_t i = 1; i <= kTraces; ++i) {
+    aggregator.Add(
+        a, {.leaf_first = stack}, std::array<std::int64_t, 1>{1},
+        SampleContext(kNoContext, {.trace_id = i, .span_id = i, .local_root_span_id = i}));
+  }
+  EXPECT_LE(aggregator.memory_bytes(), kLimitBytes);
+  EXPECT_EQ(aggregator.overflowed(), 0u) << "stacks have room left";
+  EXPECT_GT(aggregator.labels_overflowed(), 0u);
+  const std::uint64_t kept = kTraces - aggregator.labels_overflowed();
+  EXPECT_GT(kept, 20'000u);
+  const Profile profile = ToProfile(aggregator.Take());
+  EXPECT_EQ(profile.samples.size(), kept + 1);
+  EXPECT_EQ(Sum(profile, "a"), (std::vector<std::int64_t>{kTraces}));
+  EXPECT_EQ(profile.Labels(5).Number(kSpanIdLabel), 6);
 }
 
 TEST(Aggregator, ThreadsWithEqualLabelsShareRowsAndTheirAccount) {

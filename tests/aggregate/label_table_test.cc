@@ -2,7 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <atomic>
 #include <string>
+#include <thread>
+#include <vector>
+
+#include "strobe/testing/latch.h"
 
 namespace strobe {
 namespace {
@@ -11,25 +17,83 @@ LabelSet Request(std::int64_t number) { return LabelSet({{"request", number}}); 
 
 TEST(LabelTable, EqualSetsHaveOneNumber) {
   LabelTable table;
-  EXPECT_EQ(table.Intern(LabelSet()), kNoContext);
-  const std::uint64_t seven = table.Intern(Request(7));
-  const std::uint64_t eight = table.Intern(Request(8));
+  EXPECT_EQ(table.Intern({}), kNoContext);
+  const std::uint64_t seven = table.Intern({{"request", 7}});
+  const std::uint64_t eight = table.Intern({{"request", 8}});
   EXPECT_NE(seven, eight);
-  EXPECT_EQ(table.Intern(Request(7)), seven);
+  EXPECT_EQ(table.Intern({{"request", 7}}), seven);
   EXPECT_EQ(table[seven], Request(7));
   EXPECT_EQ(table[eight], Request(8));
   EXPECT_TRUE(table[kNoContext].empty());
+  EXPECT_NE(table.Intern({{"request", "7"}}), seven) << "a text is not a number";
+}
+
+TEST(LabelTable, ASetIsBuiltOnAnother) {
+  LabelTable table;
+  const std::uint64_t base = table.Intern({{"a", 1}, {"b", 2}});
+  const std::array labels = {LabelView("b", "inner"), LabelView("b", "ignored")};
+  const std::uint64_t both = table.Intern(base, labels);
+  EXPECT_EQ(table[both], LabelSet({{"a", std::int64_t{1}}, {"b", "inner"}}));
+  EXPECT_EQ(table.Intern(base, labels), both);
+  EXPECT_EQ(table.Intern(base, {}), base);
+}
+
+TEST(LabelTable, LongAndBadTextsAreCutAndRepaired) {
+  LabelTable table;
+  const std::string key(1000, 'k');
+  const std::string text = std::string(LabelSet::kMaxTextBytes - 1, 'v') + "\xC3\xA4 and more";
+  const std::uint64_t number = table.Intern({{key, text}, {"bad\xFF", "\x80\n"}});
+  EXPECT_EQ(table[number], LabelSet({{std::string(LabelSet::kMaxKeyBytes, 'k'),
+                                      std::string(LabelSet::kMaxTextBytes - 1, 'v')},
+                                     {"bad?", "? "}}));
+  EXPECT_EQ(table.Intern({{key, text}, {"bad\xFF", "\x80\n"}}), number);
 }
 
 TEST(LabelTable, SetsBeyondTheLimitAndUnknownNumbersHaveTheOverflowSet) {
   LabelTable table(std::size_t{16} << 10);
   std::int64_t i = 0;
-  while (table.Intern(Request(i)) != kOverflowContext && i < 10'000) ++i;
+  while (table.Intern({{"request", i}}) != kOverflowContext && i < 10'000) ++i;
   EXPECT_GT(i, 10);
   EXPECT_LT(i, 1000);
-  EXPECT_NE(table.Intern(Request(0)), kOverflowContext) << "what has a number keeps it";
-  EXPECT_EQ(table[kOverflowContext].Text("labels"), "[overflow]");
+  EXPECT_EQ(table.refused(), 1u);
+  EXPECT_NE(table.Intern({{"request", 0}}), kOverflowContext) << "what has a number keeps it";
+  EXPECT_EQ(table[kOverflowContext].Text("labels"), "[labels over limit]");
   EXPECT_EQ(table[~std::uint64_t{0}], table[kOverflowContext]) << "a forged number";
+  EXPECT_EQ(table[std::uint64_t{1} << 32], table[kOverflowContext]);
+}
+
+TEST(LabelTable, TheNumberOfSetsHasALimit) {
+  LabelTable table(std::size_t{1} << 30);
+  for (std::size_t i = 0; i < LabelTable::kMaxSets; ++i)
+    ASSERT_NE(table.Intern({{"i", i}}), kOverflowContext);
+  EXPECT_EQ(table.Intern({{"i", -1}}), kOverflowContext);
+  EXPECT_EQ(table[table.Intern({{"i", 12345}})].Number("i"), 12345);
+}
+
+TEST(LabelTable, ThreadsThatInternAtOnceReadWhatEachMeant) {
+  LabelTable table;
+  constexpr int kThreads = 4;
+  constexpr int kSets = 500;
+  testing::Latch ready(kThreads);
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&] {
+      ready.count_down();
+      ready.wait();
+      for (int i = 0; i < kSets; ++i) {
+        const std::uint64_t number = table.Intern({{"i", i}, {"text", std::to_string(i)}});
+        EXPECT_EQ(table[number].Number("i"), i);
+        EXPECT_EQ(table[number].Text("text"), std::to_string(i));
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+TEST(LabelTable, TheProcessHasOneTable) {
+  EXPECT_EQ(&ProcessLabels(), &ProcessLabels());
+  const std::uint64_t number = ProcessLabels().Intern({{"request", 7}});
+  EXPECT_EQ(ProcessLabels()[number], Request(7));
 }
 
 }  // namespace

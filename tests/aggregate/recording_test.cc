@@ -45,16 +45,18 @@ TEST(Recording, KeepsItsColumns) {
   EXPECT_TRUE(Add(recording, 3, 0, {0x22, 0x11}, {1, 10, 100}));
   EXPECT_TRUE(recording.ExtendLast(3, Row{2, 20, 200}, kNoContext));
   EXPECT_EQ(recording.Sum(0), 300);
-  EXPECT_THAT(ValuesOf(recording.Take(LabelTable(), {}), 2),
+  EXPECT_THAT(ValuesOf(recording.Take(ProcessLabels(), {}), 2),
               ElementsAre(std::pair(std::vector<Address>{0x22, 0x11}, Row{300, 3})));
 }
 
 TEST(Recording, APeriodLastsFromItsBeginToItsEnd) {
   Recording recording({0}, kLimit, {.monotonic_ns = 100, .unix_ns = 5000});
-  const RecordedPeriod first = recording.Take(LabelTable(), {.monotonic_ns = 130, .unix_ns = 6000});
+  const RecordedPeriod first =
+      recording.Take(ProcessLabels(), {.monotonic_ns = 130, .unix_ns = 6000});
   EXPECT_EQ(first.time_ns, 5000);
   EXPECT_EQ(first.duration_ns, 30);
-  const RecordedPeriod second = recording.Take(LabelTable(), {.monotonic_ns = 131, .unix_ns = 0});
+  const RecordedPeriod second =
+      recording.Take(ProcessLabels(), {.monotonic_ns = 131, .unix_ns = 0});
   EXPECT_EQ(second.time_ns, 6000);
   EXPECT_EQ(second.duration_ns, 1);
 }
@@ -77,12 +79,12 @@ TEST(Recording, OneThatJoinsKnowsTheLastStacksAndNothingOfTheirValues) {
     EXPECT_TRUE(Add(*recording, 2, 0, {0x66}, {4}));
     recording->RemoveThread(2);
   }
-  EXPECT_THAT(ValuesOf(second.Take(LabelTable(), {}), 1),
+  EXPECT_THAT(ValuesOf(second.Take(ProcessLabels(), {}), 1),
               ElementsAre(std::pair(std::vector<Address>{0x11}, Row{8}),
                           std::pair(std::vector<Address>{0x44, 0x22, 0x11}, Row{1}),
                           std::pair(std::vector<Address>{0x55}, Row{2}),
                           std::pair(std::vector<Address>{0x66}, Row{4})));
-  EXPECT_EQ(ValuesOf(first.Take(LabelTable(), {}), 1)[{0x55}], Row{9});
+  EXPECT_EQ(ValuesOf(first.Take(ProcessLabels(), {}), 1)[{0x55}], Row{9});
 }
 
 TEST(Recording, OneThatJoinsKnowsTheModulesThatAreLoaded) {
@@ -100,7 +102,7 @@ TEST(Recording, OneThatJoinsKnowsTheModulesThatAreLoaded) {
   EXPECT_FALSE(second.HasGone(1, 0x1100));
   for (Recording* recording : {&first, &second}) recording->SetModules(2, map("/two"));
   EXPECT_TRUE(second.HasGone(1, 0x1100));
-  static_cast<void>(first.Take(LabelTable(), {}));
+  static_cast<void>(first.Take(ProcessLabels(), {}));
   EXPECT_FALSE(first.HasGone(1, 0x1100)) << "a new period knows what is loaded now";
   EXPECT_TRUE(second.HasGone(1, 0x1100));
 }
@@ -109,9 +111,9 @@ TEST(Recording, CountsWhatItFoldsInEachPeriod) {
   Recording recording({0}, kLimit, {});
   recording.AddThread(0, 1, "thread");
   EXPECT_FALSE(Add(recording, 0, 3, {0x22}, {1})) << "shares with nothing";
-  EXPECT_EQ(recording.Take(LabelTable(), {}).stacks_overflowed, 1u);
+  EXPECT_EQ(recording.Take(ProcessLabels(), {}).stacks_overflowed, 1u);
   EXPECT_TRUE(Add(recording, 0, 0, {0x22}, {1}));
-  EXPECT_EQ(recording.Take(LabelTable(), {}).stacks_overflowed, 0u);
+  EXPECT_EQ(recording.Take(ProcessLabels(), {}).stacks_overflowed, 0u);
 }
 
 }  // namespace

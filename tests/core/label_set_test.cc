@@ -24,7 +24,7 @@ TEST(LabelSet, IsBounded) {
   for (std::int64_t i = 0; i < 100; ++i) labels.push_back({"key " + std::to_string(i), i});
   EXPECT_EQ(LabelSet(labels).labels().size(), LabelSet::kMaxLabels);
   const LabelSet set({{std::string(1000, 'k'), std::string(1000, 't')}, {"bad", "a\xFF\n"}});
-  EXPECT_EQ(set.Text(std::string(LabelSet::kMaxTextBytes, 'k')),
+  EXPECT_EQ(set.Text(std::string(LabelSet::kMaxKeyBytes, 'k')),
             std::string(LabelSet::kMaxTextBytes, 't'));
   EXPECT_EQ(set.Text("bad"), "a? ");
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs an example as a newcomer does, and holds what it prints to what it promises.
 
-usage: examples_test.py minimal|global|reference|own_parts|formats|quickstart COMMAND...
+usage: examples_test.py minimal|global|reference|own_parts|formats|labels|trace|quickstart COMMAND...
 
 The command is the example, after what runs it where the system does not.
 """
@@ -141,6 +141,25 @@ def test_formats(command, directory):
     check(round(weight_ms * 1e6) == cpu_ns, "the formats differ in CPU time", folded)
 
 
+def check_one_profile_has(directory, names):
+    (profile,) = (directory / "strobe-profiles").iterdir()
+    bytes_of_profile = strings_of(profile)
+    for name in names:
+        check(name.encode() in bytes_of_profile, f"{name} is not in the profile")
+
+
+def test_labels(command, directory):
+    output = run(command, directory).stdout
+    check(output == "labels left on main: 0\n", "labels are left behind", output)
+    check_one_profile_has(directory, ["endpoint", "/pay", "/list", "shard", "step", "charge", "helper", "second"])
+
+
+def test_trace(command, directory):
+    output = run(command, directory).stdout
+    check(output == "trace left on main: 0\n", "a trace is left behind", output)
+    check_one_profile_has(directory, ["span_id", "00000000000000a1", "00000000000000b2", "trace_id", "local_root_span_id"])
+
+
 def test_quickstart(command, directory):
     output = run([*command, "--seconds", "3", "--directory", "out"], directory).stdout
     path = output.splitlines()[-1]
@@ -172,7 +191,7 @@ def main():
     if len(sys.argv) < 3:
         sys.exit(__doc__)
     name, command = sys.argv[1], [*sys.argv[2:-1], os.path.abspath(sys.argv[-1])]
-    tests = {"minimal": [test_minimal], "global": [test_global], "reference": [test_reference], "own_parts": [test_own_parts], "formats": [test_formats],
+    tests = {"minimal": [test_minimal], "global": [test_global], "reference": [test_reference], "own_parts": [test_own_parts], "formats": [test_formats], "labels": [test_labels], "trace": [test_trace],
              "quickstart": [test_quickstart, test_arguments]}[name]
     for test in tests:
         with tempfile.TemporaryDirectory() as directory:

@@ -35,7 +35,7 @@ constexpr Address kPc = 0x401234;
 // One record of a ring.
 struct Record {
   RecordHeader header;
-  std::uint64_t context = 0;
+  SampleContext context;
   std::vector<std::int64_t> weights;  // by provider
   std::vector<Address> frames;
 };
@@ -148,7 +148,7 @@ TEST(CopyingCapture, AnotherThreadWalksTheCopyOfAStack) {
 
 TEST_F(CaptureTest, TheContextOfTheThreadIsInItsRecords) {
   EXPECT_TRUE(ManualPlatform::Deliver(Payload(), 1, kPc));
-  slot_->channel->context = 77;
+  slot_->channel->context.SetLabels(77);
   EXPECT_TRUE(ManualPlatform::Deliver(Payload(), 1, kPc));
   const auto records = Records();
   ASSERT_EQ(records.size(), 2u);

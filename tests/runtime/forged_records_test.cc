@@ -127,7 +127,7 @@ TEST_F(ForgedRecords, AnUnknownContextIsTheOverflowSet) {
   session_->Drain();
   const Profile profile = Finish();
   ASSERT_EQ(profile.label_sets.size(), 2u);
-  EXPECT_EQ(profile.label_sets[1].Text("labels"), "[overflow]");
+  EXPECT_EQ(profile.label_sets[1].Text("labels"), "[labels over limit]");
   EXPECT_EQ(profile.samples[0].stack, profile.samples[1].stack);
   EXPECT_EQ(profile.Values(0)[1], 1);
   EXPECT_EQ(profile.Values(1)[1], 5);

@@ -23,6 +23,7 @@ Stats Counters(std::uint64_t factor) {
   stats.drains = 14 * factor;
   stats.collector_cpu_ns = static_cast<std::int64_t>(15 * factor);
   stats.stacks_overflowed = 16 * factor;
+  stats.labels_overflowed = 28 * factor;
   stats.module_refreshes = 17 * factor;
   stats.waits_abandoned = 18 * factor;
   stats.polls_put_off = 22 * factor;
@@ -55,6 +56,7 @@ TEST(StatsBetween, SubtractsEveryCounter) {
   EXPECT_EQ(between.drains, expected.drains);
   EXPECT_EQ(between.collector_cpu_ns, expected.collector_cpu_ns);
   EXPECT_EQ(between.stacks_overflowed, expected.stacks_overflowed);
+  EXPECT_EQ(between.labels_overflowed, expected.labels_overflowed);
   EXPECT_EQ(between.module_refreshes, expected.module_refreshes);
   EXPECT_EQ(between.waits_abandoned, expected.waits_abandoned);
   EXPECT_EQ(between.polls_put_off, expected.polls_put_off);

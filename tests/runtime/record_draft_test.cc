@@ -85,6 +85,20 @@ TEST_F(RecordDraftTest, TheCollectorReadsWhatWasWritten) {
   EXPECT_THAT(view.frames, ElementsAre(0x401000, 0x402000));
 }
 
+TEST_F(RecordDraftTest, ATraceIsThreeWordsMore) {
+  const SampleContext context(7, {.trace_id = 1, .span_id = 2, .local_root_span_id = 3});
+  const RecordWordValues values{.context = context, .skip = 4};
+  const std::array<std::int64_t, 2> weights{0, 500};
+  const RecordDraft draft = Begin(values, weights);
+  EXPECT_EQ(draft.head_bytes, RecordBytes(6, 0));
+  WriteWords(draft.bytes + sizeof(RecordHeader), values, weights, true);
+  const RecordView view = Commit(draft);
+  EXPECT_EQ(view.context, context);
+  EXPECT_EQ(view.skip, 4u);
+  EXPECT_THAT(view.amounts, ElementsAre(500));
+  EXPECT_THAT(view.frames, ElementsAre(0x401000, 0x402000));
+}
+
 TEST_F(RecordDraftTest, WordsAndAmountsThatAreZeroTakeNoRoom) {
   const std::array<std::int64_t, 2> weights{0, 500};
   const RecordDraft draft = Begin({}, weights);

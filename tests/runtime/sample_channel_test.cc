@@ -23,7 +23,7 @@ using testing::ManualTraits;
 using Channel = SampleChannel<ManualTraits>;
 
 static_assert(std::is_trivially_copyable_v<SampleChannel<DefaultTraits>>);
-static_assert(sizeof(SampleChannel<DefaultTraits>) == 5 * kCacheLineBytes);
+static_assert(sizeof(SampleChannel<DefaultTraits>) == 6 * kCacheLineBytes);
 
 constexpr std::size_t kRingBytes = 4096;
 

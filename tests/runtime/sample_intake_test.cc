@@ -94,7 +94,7 @@ TEST_F(SampleIntakeTest, ACountCountsTheSamplesThatHaveAnAmount) {
 }
 
 TEST_F(SampleIntakeTest, OneStackUnderTwoContextsIsTwoRows) {
-  const std::uint64_t request = labels_.Intern(LabelSet({{"request", std::int64_t{5}}}));
+  const std::uint64_t request = labels_.Intern({{"request", std::int64_t{5}}});
   EXPECT_EQ(Add(Record(0b10, {1}, {0x22, 0x11})).outcome, Outcome::kAdded);
   EXPECT_EQ(Add(Record(0b10, {request, 2}, {}, 2, kRecordHasContext)).outcome, Outcome::kAdded);
   EXPECT_EQ(Add(Record(0b10, {4}, {}, 2)).outcome, Outcome::kAdded);

@@ -24,11 +24,11 @@ using testing::SumOfPseudo;
 TEST_F(SessionTest, AContextSplitsTheRowsOfOneStackAndChangesNoSum) {
   Begin();
   Slot* slot = Register(5, "worker");
-  const std::uint64_t request = session_->labels().Intern(LabelSet({{"request", std::int64_t{7}}}));
+  const std::uint64_t request = ProcessLabels().Intern({{"request", 7}});
   Run(slot, 200 * kMs);
-  slot->channel->context = request;
+  slot->channel->context.SetLabels(request);
   Run(slot, 300 * kMs);
-  slot->channel->context = 0;
+  slot->channel->context.SetLabels(0);
   Run(slot, 100 * kMs);
   const Profile profile = Finish();
   std::map<std::int64_t, std::int64_t> cpu_ns;  // by request
@@ -56,7 +56,7 @@ TEST_F(SessionTest, AWaitingThreadsStackIsNotExtendedUnderAnotherContext) {
   token.provider = 1;
   EXPECT_TRUE(ManualPlatform::Deliver(token.Pack(), 0, 0x400000));
   EXPECT_EQ(poll(), 0) << "its last stack is extended";
-  slot->channel->context = 7;
+  slot->channel->context.SetLabels(7);
   EXPECT_GT(poll(), 0) << "it is asked for a stack";
 }
 

@@ -61,7 +61,7 @@ TEST_F(SlotDrainTest, AStackIsExtendedOnlyUnderTheLabelsThatItWasCapturedWith) {
   EXPECT_TRUE(drain_->ExtendLast(*slot_, 1, 100)) << "the record is taken first";
   EXPECT_EQ(slot_->channel->cells[1].credited, 100);
   EXPECT_EQ(slot_->accounts[1].received, 100u);
-  slot_->channel->context = 5;
+  slot_->channel->context.SetLabels(5);
   EXPECT_FALSE(drain_->ExtendLast(*slot_, 1, 100));
   EXPECT_EQ(slot_->channel->cells[1].credited, 100);
 }

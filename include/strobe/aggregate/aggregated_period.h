@@ -3,15 +3,17 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <utility>
 #include <vector>
 
+#include "strobe/aggregate/label_table.h"
 #include "strobe/aggregate/module_history.h"
 #include "strobe/aggregate/row_table.h"
 #include "strobe/aggregate/stack_trie.h"
 #include "strobe/base/visibility.h"
-#include "strobe/core/label_set.h"
 #include "strobe/core/profile.h"
+#include "strobe/core/sample_context.h"
 
 namespace strobe {
 
@@ -21,11 +23,10 @@ struct PeriodThread {
   bool alive = false;  // at the period's end
 };
 
-// A thread, and the labels that it had set. A row whose labels are not the thread's alone refers to
-// one.
+// A thread, and what it was doing. A row whose labels are not the thread's alone refers to one.
 struct PeriodContext {
   std::uint32_t thread = 0;  // its key
-  LabelSet labels;
+  SampleContext context;
 };
 
 STROBE_HOLDS_HIDDEN_BEGIN
@@ -40,11 +41,12 @@ struct AggregatedPeriod {
   RowTable rows{0};
   ModuleHistory modules;
   std::vector<PeriodThread> threads;
-  std::vector<PeriodContext> contexts;
+  std::deque<PeriodContext> contexts;
+  const LabelTable* labels = nullptr;  // what the contexts refer to
 
   [[nodiscard]] std::size_t memory_bytes() const {
     return trie.memory_bytes() + rows.memory_bytes() + modules.memory_bytes() +
-           threads.capacity() * sizeof(PeriodThread) + contexts.capacity() * sizeof(PeriodContext);
+           threads.capacity() * sizeof(PeriodThread) + contexts.size() * sizeof(PeriodContext);
   }
 };
 STROBE_HOLDS_HIDDEN_END

@@ -68,15 +68,15 @@ class Aggregator {
   // shared frames are unknown, because of the memory limit or without an Add before. The values
   // then go to [overflow], and the next stack should share nothing.
   //
-  // `context` is the number, in a LabelTable, of the labels that the thread had set. Stacks share
-  // frames whatever their contexts. If the limit has no room for one more pair of a thread and a
-  // context, the row has the context kOverflowContext.
+  // Stacks share frames whatever their contexts. Contexts take at most half of the memory limit. If
+  // there is no room for one more pair of a thread and a context, the row has the context
+  // kOverflowContext.
   bool Add(std::uint32_t thread, const StackDelta& stack, std::span<const std::int64_t> values,
-           std::uint64_t context = kNoContext);
+           const SampleContext& context = {});
   // Adds `values` to the stack of the thread's last Add, even from an earlier period. Returns false
   // and adds nothing if there is no such stack, or if it had another context.
   bool ExtendLast(std::uint32_t thread, std::span<const std::int64_t> values,
-                  std::uint64_t context = kNoContext);
+                  const SampleContext& context = {});
   // Forgets the thread's last stack, because a record of the thread could not be read: no later
   // call shares with it or adds to it.
   void ForgetLast(std::uint32_t thread);
@@ -84,14 +84,16 @@ class Aggregator {
   void AddPseudo(std::uint32_t thread, PseudoFrame frame, std::span<const std::int64_t> values);
 
   // Ends the period and returns it. Threads that live on keep their keys and last stacks. The
-  // newest modules stay. `labels` must have the sets that the contexts refer to.
-  AggregatedPeriod Take(const LabelTable& labels = LabelTable());
+  // newest modules stay. `labels` has the sets that the contexts refer to, and outlives the period.
+  AggregatedPeriod Take(const LabelTable& labels = ProcessLabels());
   // The sum of all rows of this period in `column`.
   [[nodiscard]] std::int64_t Sum(std::size_t column) const { return rows_.Sum(column); }
 
   [[nodiscard]] std::size_t memory_bytes() const { return budget_.used_bytes(); }
   // Calls of Add and ExtendLast whose values went to [overflow], since construction.
   [[nodiscard]] std::uint64_t overflowed() const { return overflowed_; }
+  // Calls of Add and ExtendLast whose row has the context kOverflowContext, since construction.
+  [[nodiscard]] std::uint64_t labels_overflowed() const { return labels_overflowed_; }
 
  private:
   static constexpr std::uint32_t kNone = internal::StackTrie::kNone;
@@ -110,29 +112,28 @@ class Aggregator {
     bool has_rows : 1 = false;
     bool was_sampled : 1 = false;
     bool last_is_overflow : 1 = false;
-    bool last_is_cut : 1 = false;        // the stack of `last_row` lacks leaf frames
-    std::uint32_t last_row = kNone;      // of the last Add or ExtendLast in this period
-    std::uint64_t context = kNoContext;  // of the last Add
+    bool last_labels_overflow : 1 = false;
+    bool last_is_cut : 1 = false;    // the stack of `last_row` lacks leaf frames
+    std::uint32_t last_row = kNone;  // of the last Add or ExtendLast in this period
+    std::uint64_t context = 0;       // DigestOf the last Add's
   };
   static_assert(sizeof(std::string) > 32 || sizeof(Thread) <= 64, "an idle thread is small");
 
-  // The labels of rows that are not a thread's alone.
-  struct Context {
-    std::uint32_t thread = 0;
-    std::uint64_t number = kNoContext;
-  };
-  static constexpr std::size_t kContextBytes = 2 * sizeof(Context);  // a vector grows by doubling
+  // With the labels that the context will take in the profile.
+  static constexpr std::size_t kContextBytes = sizeof(PeriodContext) + 256;
 
   [[nodiscard]] std::span<const Address> PathTo(const internal::StackTrie& trie, std::uint32_t node,
                                                 std::size_t depth);
-  [[nodiscard]] AggregatedPeriod CopyForTake(const LabelTable& labels) const;
+  [[nodiscard]] AggregatedPeriod CopyForTake() const;
   void CarryOver(Thread& thread, const internal::StackTrie& trie);
   void Place(Thread& thread, std::span<const Address> leaf_first);
   void PlaceAnew(Thread& thread, std::span<const Address> leaf_first);
-  [[nodiscard]] std::uint32_t LabelsOf(std::uint32_t key, std::uint64_t context);
-  [[nodiscard]] std::uint32_t FindOrAddContext(Context context, Admission admission);
+  [[nodiscard]] std::uint32_t LabelsOf(std::uint32_t key, const SampleContext& context);
+  [[nodiscard]] std::uint32_t FindOrAddContext(const PeriodContext& context, Admission admission);
   [[nodiscard]] std::uint32_t RowNodeOf(const Thread& thread, std::uint64_t skip) const;
-  void AddToRow(std::uint32_t key, std::uint32_t node, std::span<const std::int64_t> values);
+  void AddToRow(std::uint32_t key, std::uint32_t node, std::span<const std::int64_t> values,
+                const SampleContext& context);
+  void AddToLast(Thread& owner, std::span<const std::int64_t> values);
   std::uint32_t PseudoRow(std::uint32_t key, PseudoFrame frame);
   void UpdateReserve();
 
@@ -141,14 +142,15 @@ class Aggregator {
   internal::StackTrie trie_;
   RowTable rows_;
   ModuleHistory modules_;
-  std::deque<Thread> threads_;     // by key; a deque grows without a second copy
-  std::vector<Context> contexts_;  // of this period; row labels are the index and kContextBit
+  std::deque<Thread> threads_;          // by key; a deque grows without a second copy
+  std::deque<PeriodContext> contexts_;  // row labels are the index and kContextBit
   IdTable context_ids_;
   std::vector<std::uint32_t> free_keys_;
   std::uint32_t shared_key_ = kNone;  // key of all threads beyond kMaxEndedThreads
   std::size_t ended_threads_ = 0;
   std::vector<Address> path_;  // scratch
   std::uint64_t overflowed_ = 0;
+  std::uint64_t labels_overflowed_ = 0;
 };
 STROBE_HOLDS_HIDDEN_END
 

@@ -1,38 +1,74 @@
 // LabelTable: numbers for sets of labels, so that a thread's context is one word.
 #pragma once
 
+#include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
-#include <mutex>
+#include <initializer_list>
+#include <span>
+#include <string_view>
 
-#include "strobe/aggregate/bounded_table.h"
 #include "strobe/core/label_set.h"
 
 namespace strobe {
 
-// Sets get numbers in the order in which they are first seen, and keep them for the table's life.
-// Control plane, any thread.
+// Numbers are never reused, and sets never freed before the table: a number may lie in a saved
+// value, in a thread's channel and in records. Control plane, any thread. No function takes a lock,
+// so a fork's child can go on with the table in whatever state it finds it.
 class LabelTable {
  public:
   // The memory limit for all sets. A program with a label per request would otherwise grow without
-  // end.
+  // end. The table itself takes up to 300 KiB more.
   static constexpr std::size_t kDefaultLimitBytes = std::size_t{4} << 20;
+  // The most sets.
+  static constexpr std::size_t kMaxSets = std::size_t{1} << 15;
 
-  explicit LabelTable(std::size_t limit_bytes = kDefaultLimitBytes);
+  constexpr explicit LabelTable(std::size_t limit_bytes = kDefaultLimitBytes)
+      : limit_bytes_(limit_bytes) {}
+  LabelTable(const LabelTable&) = delete;
+  LabelTable& operator=(const LabelTable&) = delete;
+  ~LabelTable();
 
-  // The number of `set`, which equal sets share; kOverflowContext if the limit is reached.
-  std::uint64_t Intern(LabelSet set);
+  // The number of the set with `labels` and, where they leave room, those of the set `base`; of
+  // equal keys, that of `labels` counts, and of those the first. kOverflowContext beyond a limit,
+  // or if memory runs out. Calls with equal arguments return the same number, or one of a few if
+  // threads make the first calls at once.
+  std::uint64_t Intern(std::uint64_t base, std::span<const LabelView> labels) noexcept;
+  std::uint64_t Intern(std::initializer_list<LabelView> labels) noexcept {
+    return Intern(kNoContext, std::span(labels.begin(), labels.size()));
+  }
 
   // The set with that number, valid for the table's life. A forged record may have any other
-  // number: it gives the overflow set, whose only label is "labels": "[overflow]".
+  // number: it gives the overflow set, whose only label is "labels": "[labels over limit]".
   [[nodiscard]] const LabelSet& operator[](std::uint64_t number) const;
 
+  // Calls of Intern that found no room for a set.
+  [[nodiscard]] std::uint64_t refused() const { return refused_.load(std::memory_order_relaxed); }
+
  private:
-  mutable std::mutex mutex_;
-  MemoryBudget budget_;
-  IdTable ids_;
-  std::deque<LabelSet> sets_;  // by number; a deque never moves them
+  struct Node;
+  template <class T, std::size_t size>
+  using Atomics = std::array<std::atomic<T*>, size>;
+  static constexpr std::size_t kBuckets = 4096;
+  static constexpr std::size_t kChunkNodes = 256;
+  using Buckets = Atomics<Node, kBuckets>;
+  using Chunk = Atomics<Node, kChunkNodes>;
+  static constexpr std::uint64_t kFirstNumber = kOverflowContext + 1;
+
+  std::uint64_t Add(std::uint64_t hash, std::uint64_t base, std::string_view packed,
+                    std::span<const LabelView> labels, Buckets& buckets);
+  [[nodiscard]] const Node* NodeOf(std::uint64_t number) const;
+
+  const std::size_t limit_bytes_;
+  std::atomic<std::size_t> used_bytes_{0};
+  std::atomic<std::uint64_t> next_{kFirstNumber};
+  std::atomic<std::uint64_t> refused_{0};
+  std::atomic<Buckets*> buckets_{nullptr};           // lists of nodes, by hash
+  Atomics<Chunk, kMaxSets / kChunkNodes> chunks_{};  // nodes by number
 };
+
+// The table that the numbers of all threads' labels refer to. It lives as long as the process.
+LabelTable& ProcessLabels();
 
 }  // namespace strobe

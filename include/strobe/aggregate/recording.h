@@ -26,6 +26,7 @@ struct RecordedPeriod {
   std::int64_t time_ns = 0;  // when the period began, since 1970
   std::int64_t duration_ns = 0;
   std::uint64_t stacks_overflowed = 0;  // see Aggregator::overflowed
+  std::uint64_t labels_overflowed = 0;  // see Aggregator::labels_overflowed
 };
 
 // The continuous export is one recording, whose periods follow each other. Each call of Record is
@@ -58,11 +59,12 @@ class Recording {
     return aggregator_.HasGone(generation, address);
   }
   bool Add(std::uint32_t thread, const StackDelta& stack, std::span<const std::int64_t> row,
-           std::uint64_t context) {
+           const SampleContext& context) {
     Values values;
     return aggregator_.Add(keys_[thread], stack, Select(row, values), context);
   }
-  bool ExtendLast(std::uint32_t thread, std::span<const std::int64_t> row, std::uint64_t context) {
+  bool ExtendLast(std::uint32_t thread, std::span<const std::int64_t> row,
+                  const SampleContext& context) {
     Values values;
     return aggregator_.ExtendLast(keys_[thread], Select(row, values), context);
   }
@@ -79,6 +81,7 @@ class Recording {
   [[nodiscard]] std::int64_t Sum(std::size_t column) const { return aggregator_.Sum(column); }
   [[nodiscard]] std::size_t memory_bytes() const { return aggregator_.memory_bytes(); }
   [[nodiscard]] std::uint64_t overflowed() const { return aggregator_.overflowed(); }
+  [[nodiscard]] std::uint64_t labels_overflowed() const { return aggregator_.labels_overflowed(); }
 
  private:
   using Values = std::array<std::int64_t, kMaxValueTypes>;
@@ -94,6 +97,7 @@ class Recording {
   std::vector<std::uint32_t> keys_;  // the aggregator's, by thread
   Time begin_;
   std::uint64_t overflowed_before_ = 0;
+  std::uint64_t labels_overflowed_before_ = 0;
 };
 STROBE_HOLDS_HIDDEN_END
 

@@ -2,6 +2,7 @@
 // thread was doing.
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -30,18 +31,31 @@ struct Label {
   }
 };
 
+// A label that a caller gives, for example {"endpoint", "/pay"} or {"shard", 7}. It refers to the
+// caller's texts.
+struct LabelView {
+  std::string_view key;
+  std::variant<std::int64_t, std::string_view> value;
+
+  LabelView(std::string_view label_key, std::string_view text) : key(label_key), value(text) {}
+  template <std::integral Number>
+  LabelView(std::string_view label_key, Number number)
+      : key(label_key), value(static_cast<std::int64_t>(number)) {}
+};
+
 // An immutable set of labels, at most one per key, sorted by key. Sets with equal labels are equal;
 // the order in which the labels were given does not matter.
 class LabelSet {
  public:
   // The most labels of a set. Further labels are left out.
   static constexpr std::size_t kMaxLabels = 16;
-  // The most bytes of a key or a text. Longer ones are cut at a character boundary.
-  static constexpr std::size_t kMaxTextBytes = 127;
+  // The most bytes of a key and of a text. Longer ones are cut at a character boundary.
+  static constexpr std::size_t kMaxKeyBytes = 64;
+  static constexpr std::size_t kMaxTextBytes = 256;
 
   LabelSet() = default;
-  // If several labels have the same key, the first is taken. Keys and texts become valid UTF-8
-  // without control characters.
+  // If several labels have the same key, the first is taken. Of different keys, the first
+  // kMaxLabels are taken. Keys and texts become valid UTF-8 without control characters.
   explicit LabelSet(std::vector<Label> labels);
 
   // The labels of both sets. If both have a key, this set's label is taken. The result may have up

@@ -11,6 +11,7 @@
 
 #include "strobe/arch/registers.h"
 #include "strobe/base/address.h"
+#include "strobe/core/sample_context.h"
 #include "strobe/core/stack.h"
 
 namespace strobe {
@@ -19,7 +20,9 @@ namespace strobe {
 inline constexpr std::uint8_t kRecordHasContext = 1;  // the number of the thread's set of labels
 inline constexpr std::uint8_t kRecordHasTime = 2;     // the clock's monotonic time, in nanoseconds
 inline constexpr std::uint8_t kRecordHasSkip = 4;     // how many of the leaf's frames are left out
-inline constexpr std::uint8_t kAllRecordFlags = kRecordHasContext | kRecordHasTime | kRecordHasSkip;
+inline constexpr std::uint8_t kRecordHasTrace = 8;    // three words: see TraceContext
+inline constexpr std::uint8_t kAllRecordFlags =
+    kRecordHasContext | kRecordHasTime | kRecordHasSkip | kRecordHasTrace;
 
 // The most value types that a record can have amounts of.
 inline constexpr std::size_t kMaxValueTypes = 16;
@@ -70,6 +73,7 @@ static_assert(sizeof(SliceHeader) == 25 * 8);
 // The words between a record's header and its frames.
 constexpr std::size_t RecordWords(const RecordHeader& header) {
   return static_cast<std::size_t>(std::popcount(header.flags)) +
+         ((header.flags & kRecordHasTrace) != 0 ? TraceContext::kWords - 1 : 0) +
          static_cast<std::size_t>(std::popcount(header.amounts));
 }
 
@@ -92,9 +96,9 @@ struct ValueLayout {
 // The parts of a record. The spans point into the record.
 struct RecordView {
   RecordHeader header;
-  std::uint64_t context = 0;  // 0 if the record has none
-  std::int64_t time_ns = 0;   // 0 if the record has none
-  std::uint64_t skip = 0;     // 0 if the record has none
+  SampleContext context;     // empty if the record has none
+  std::int64_t time_ns = 0;  // 0 if the record has none
+  std::uint64_t skip = 0;    // 0 if the record has none
   std::span<const std::int64_t> amounts;
   std::span<const Address> frames;
   std::span<const std::byte> slice;
@@ -122,14 +126,15 @@ inline bool ReadRecord(std::span<const std::byte> record, std::uint16_t value_ty
   if (std::size_t{header.frame_count} + header.shared_count > kMaxFramesLimit) return false;
   const std::byte* next = record.data() + sizeof(header);
   const auto take = [&](std::uint8_t flag, auto& word) {
-    word = 0;
+    word = {};
     if ((header.flags & flag) == 0) return;
     std::memcpy(&word, next, sizeof(word));
     next += sizeof(word);
   };
-  take(kRecordHasContext, view.context);
+  take(kRecordHasContext, view.context.labels);
   take(kRecordHasTime, view.time_ns);
   take(kRecordHasSkip, view.skip);
+  take(kRecordHasTrace, view.context.trace);
   view.amounts = {reinterpret_cast<const std::int64_t*>(next),
                   static_cast<std::size_t>(std::popcount(header.amounts))};
   view.frames = {reinterpret_cast<const Address*>(record.data() + RecordBytes(words, 0)),

@@ -126,6 +126,9 @@ struct Stats {
   std::int64_t process_cpu_ns = 0;    // CPU time of the process while it was sampled
   // Samples that the aggregator's memory limit put into [overflow].
   std::uint64_t stacks_overflowed = 0;
+  // Samples with the label "[labels over limit]": LabelTable had no room for the labels that their
+  // threads had set, or the aggregator's memory limit had none for one more context.
+  std::uint64_t labels_overflowed = 0;
   // Samples whose stack the collector finished, because the handler had no table for it yet.
   std::uint64_t stacks_deferred = 0;
   std::uint64_t unwind_tables = 0;  // now: chunks of text, 256 KiB each, whose tables are built

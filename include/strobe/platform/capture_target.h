@@ -8,6 +8,7 @@
 
 #include "strobe/arch/registers.h"
 #include "strobe/base/visibility.h"
+#include "strobe/core/sample_context.h"
 #include "strobe/unwind/stack_memory.h"
 
 STROBE_HIDDEN_BEGIN
@@ -95,8 +96,15 @@ struct ThreadLink {
   const SlotToken* token = nullptr;  // in the slot
   // Whether a request awaits this thread. Signal-safe.
   bool (*is_awaited)(const ThreadLink& link) = nullptr;
+  ThreadContext* context = nullptr;  // in the slot's channel
 };
 ThreadLink*& ThreadLinks();
+
+// What the calling thread is doing. A registration begins with it.
+SampleContext OwnContext();
+// Set a part of that, here and in all of the calling thread's channels, and return what it was.
+std::uint64_t ExchangeOwnLabels(std::uint64_t number);
+TraceContext ExchangeOwnTrace(const TraceContext& trace);
 
 // The handler's counters, over all profilers.
 struct HandlerCounters {

@@ -45,8 +45,10 @@ absl::StatusOr<RegisteredThread<Traits>*> RegisterCallingThread(ThreadRegistry<T
   if (IsCallingThreadRegistered(registry))
     return absl::AlreadyExistsError("this thread is registered with this profiler already");
   absl::StatusOr<Slot*> slot =
-      registry.Register(Platform::CurrentThread(), SanitizedThreadName(name),
-                        [&](Slot& own) { CheckMask<Platform>(own, signal, may_unblock); });
+      registry.Register(Platform::CurrentThread(), SanitizedThreadName(name), [&](Slot& own) {
+        own.context->Set(OwnContext());
+        CheckMask<Platform>(own, signal, may_unblock);
+      });
   if (!slot.ok()) return slot;
   // A signal may come between any two of these stores: the list is valid after each of them.
   (*slot)->next = ThreadLinks();

@@ -65,8 +65,7 @@ STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE bool WriteRecord(SlotArena<Traits>& aren
     drop = DropReason::kNoRegisters;
     return false;
   }
-  const RecordWordValues values{.context = channel.context.load(std::memory_order_relaxed),
-                                .skip = skip};
+  const RecordWordValues values{.context = channel.context.Read(), .skip = skip};
   std::size_t words = 0;
   const RecordHeader begun = MakeHeader(arena, values, weights, words);
   RecordDraft draft{.bytes = channel.ring.Reserve(

@@ -27,6 +27,7 @@ struct CollectorCounters {
   std::atomic<std::int64_t> cpu_ns{0};
   std::atomic<std::int64_t> process_cpu_ns{0};
   std::atomic<std::uint64_t> overflowed{0};
+  std::atomic<std::uint64_t> labels_overflowed{0};
   std::atomic<std::uint64_t> unreadable{0};
   std::atomic<std::uint64_t> no_memory{0};        // see DropReason
   std::atomic<std::uint64_t> periods_dropped{0};  // for want of memory
@@ -69,6 +70,7 @@ struct CollectorCounters {
     stats.collector_cpu_ns += read(cpu_ns);
     stats.process_cpu_ns += read(process_cpu_ns);
     stats.stacks_overflowed += read(overflowed);
+    stats.labels_overflowed += read(labels_overflowed);
     stats.drops[static_cast<std::size_t>(DropReason::kUnreadable)] += read(unreadable);
     stats.drops[static_cast<std::size_t>(DropReason::kNoMemory)] += read(no_memory);
     stats.exports_dropped += read(periods_dropped);

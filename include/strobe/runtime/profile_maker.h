@@ -108,6 +108,7 @@ class ProfileMaker {
     profile.time_ns = period.time_ns;
     profile.duration_ns = period.duration_ns;
     profile.stats.stacks_overflowed = period.stacks_overflowed;
+    profile.stats.labels_overflowed = period.labels_overflowed;
     profile.sequence = sequence;
   }
 

@@ -14,6 +14,7 @@
 #include "strobe/base/signal_safe.h"
 #include "strobe/base/visibility.h"
 #include "strobe/core/record.h"
+#include "strobe/core/sample_context.h"
 #include "strobe/core/stack.h"
 #include "strobe/runtime/sample_channel.h"
 #include "strobe/runtime/slot_arena.h"
@@ -34,9 +35,9 @@ struct RecordDraft {
   [[nodiscard]] RecordHeader& header() const { return *reinterpret_cast<RecordHeader*>(bytes); }
 };
 
-// The optional words of a record; 0 for none.
+// The optional words of a record; 0 or empty for none.
 struct RecordWordValues {
-  std::uint64_t context = 0;
+  SampleContext context;
   std::uint64_t skip = 0;
 };
 
@@ -50,7 +51,11 @@ STROBE_SIGNAL_SAFE RecordHeader MakeHeader(const SlotArena<Traits>& arena,
                                            std::size_t& words) {
   constexpr auto kColumns = Traits::Providers::CellColumns();
   std::uint32_t amounts = 0;
-  words = (values.context != 0 ? 1 : 0) + (values.skip != 0 ? 1 : 0);
+  const std::uint32_t flags = (values.context.labels != kNoContext ? kRecordHasContext : 0U) |
+                              (values.skip != 0 ? kRecordHasSkip : 0U) |
+                              (values.context.trace.empty() ? 0U : kRecordHasTrace);
+  words = (values.context.labels != kNoContext ? 1 : 0) + (values.skip != 0 ? 1 : 0) +
+          (values.context.trace.empty() ? 0 : TraceContext::kWords);
   for (std::size_t i = 0; i < weights.size(); ++i) {
     if (weights[i] == 0) continue;
     amounts |= std::uint32_t{1} << kColumns[i];
@@ -58,17 +63,20 @@ STROBE_SIGNAL_SAFE RecordHeader MakeHeader(const SlotArena<Traits>& arena,
   }
   return {.module_generation = arena.code.generation.load(std::memory_order_relaxed),
           .amounts = static_cast<std::uint16_t>(amounts),
-          .flags = static_cast<std::uint8_t>((values.context != 0 ? kRecordHasContext : 0) |
-                                             (values.skip != 0 ? kRecordHasSkip : 0))};
+          .flags = static_cast<std::uint8_t>(flags)};
 }
 
 // Writes the words that the header announces to `next`. Amounts are zero unless `is_counted`.
 STROBE_SIGNAL_SAFE inline void WriteWords(std::byte* next, const RecordWordValues& values,
                                           std::span<const std::int64_t> weights, bool is_counted) {
-  for (const std::uint64_t value : {values.context, values.skip}) {
+  for (const std::uint64_t value : {values.context.labels, values.skip}) {
     if (value == 0) continue;
     std::memcpy(next, &value, sizeof(value));
     next += sizeof(value);
+  }
+  if (!values.context.trace.empty()) {
+    std::memcpy(next, &values.context.trace, sizeof(values.context.trace));
+    next += sizeof(values.context.trace);
   }
   for (const std::int64_t weight : weights) {
     if (weight == 0) continue;

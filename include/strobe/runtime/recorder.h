@@ -60,7 +60,7 @@ class Recorder {
   [[nodiscard]] bool HasGone(std::uint32_t generation, Address address) const;
   // False if a recording lacks the last stack, with which this one shares frames.
   bool Add(std::uint32_t thread, const StackDelta& stack, std::span<const std::int64_t> row,
-           std::uint64_t context) {
+           const SampleContext& context) {
     bool is_known = continuous_.Add(thread, stack, row, context);
     ForEachOther([&](Recording& recording) {
       if (!recording.Add(thread, stack, row, context)) is_known = false;
@@ -69,7 +69,8 @@ class Recorder {
   }
   // Returns false if the continuous recording lacks the thread's last stack. If another recording
   // lacks it, that recording adds the row to [overflow].
-  bool ExtendLast(std::uint32_t thread, std::span<const std::int64_t> row, std::uint64_t context) {
+  bool ExtendLast(std::uint32_t thread, std::span<const std::int64_t> row,
+                  const SampleContext& context) {
     if (!continuous_.ExtendLast(thread, row, context)) return false;
     ForEachOther([&](Recording& recording) {
       if (!recording.ExtendLast(thread, row, context))

@@ -92,6 +92,7 @@ struct RegisteredThread : ThreadLink {
     channel = &own;
     token = &own.token;
     is_awaited = &IsAwaited;
+    context = &own.context;
   }
 
   // Signal-safe.

@@ -8,7 +8,7 @@
 
 #include "strobe/base/cache_line.h"
 #include "strobe/base/visibility.h"
-#include "strobe/core/label_set.h"
+#include "strobe/core/sample_context.h"
 #include "strobe/core/stats.h"
 #include "strobe/core/thread_info.h"
 #include "strobe/platform/capture_target.h"
@@ -102,9 +102,8 @@ struct alignas(kCacheLineBytes) SampleChannel {
   std::atomic<bool> has_memory{false};
   StackBounds stack;
   std::uint64_t thread_id = 0;
-  // The number of the label set that says what the thread is doing; kNoContext for none. Each
-  // record gets a copy. The thread itself writes it.
-  std::atomic<std::uint64_t> context{kNoContext};
+  // Each record gets a copy.
+  ThreadContext context;
   // The weight of one expiry of the thread's timer. Written before the timer starts.
   std::atomic<std::int64_t> timer_period_ns{0};
 

@@ -86,7 +86,7 @@ class SampleIntake {
   // the added row. Returns false, and adds nothing, if there is no such stack, or if that record
   // had another context.
   bool ExtendLast(std::uint32_t thread, std::size_t value_type, std::int64_t amount,
-                  std::uint64_t context, Values& values);
+                  const SampleContext& context, Values& values);
   // Forgets the thread's last stack, because a later stack could not be read: the next record
   // shares nothing with the forgotten one.
   void ForgetLast(std::uint32_t thread) { recorder_.ForgetLast(thread); }

@@ -51,6 +51,7 @@ class Session {
         code_(code),
         counters_(counters),
         earlier_overflowed_(counters_.overflowed.load(std::memory_order_relaxed)),
+        earlier_labels_overflowed_(counters_.labels_overflowed.load(std::memory_order_relaxed)),
         accounts_(options.sampling, registry, counters, signal, providers),
         drain_(options.collector, registry, code, counters, accounts_, Now()),
         poller_(options.sampling, registry, code, counters, accounts_, drain_),
@@ -85,8 +86,6 @@ class Session {
     FinishOrDrop(slot);
     accounts_.Attach(slot, *ended);
   }
-  // The label sets. Slots' context words are their numbers.
-  [[nodiscard]] LabelTable& labels() { return labels_; }
   [[nodiscard]] int signal() const { return accounts_.signal(); }
   void set_signal(int signal) { accounts_.set_signal(signal); }
 
@@ -114,6 +113,9 @@ class Session {
     counters_.drains.fetch_add(1, std::memory_order_relaxed);
     counters_.overflowed.store(earlier_overflowed_ + recorder().continuous().overflowed(),
                                std::memory_order_relaxed);
+    counters_.labels_overflowed.store(
+        earlier_labels_overflowed_ + recorder().continuous().labels_overflowed(),
+        std::memory_order_relaxed);
     counters_.aggregator_bytes.store(recorder().memory_bytes(), std::memory_order_relaxed);
     return fill;
   }
@@ -148,7 +150,7 @@ class Session {
     const Recording::Time now = Now();
     SettleThreads();
     SeeToMemory(now.monotonic_ns);
-    RecordedPeriod period = recorder().continuous().Take(labels_, now);
+    RecordedPeriod period = recorder().continuous().Take(ProcessLabels(), now);
     code_.RetryUnread();
     return period;
   }
@@ -176,7 +178,7 @@ class Session {
       CountOutOfMemory();
       return std::nullopt;
     }
-    return recording->Take(labels_, Now());
+    return recording->Take(ProcessLabels(), Now());
   }
   void EndRecording(std::size_t place) { recorder().End(place); }
 
@@ -243,12 +245,12 @@ class Session {
   LoadedCode<Traits>& code_;
   CollectorCounters& counters_;
   const std::uint64_t earlier_overflowed_;
+  const std::uint64_t earlier_labels_overflowed_;
   typename Traits::Clock clock_;
   SlotAccounts<Traits> accounts_;
   SlotDrain<Traits> drain_;
   ThreadPoller<Traits> poller_;
   const RecordingColumns columns_;
-  LabelTable labels_;         // the label sets of threads' context words
   std::vector<Slot*> slots_;  // scratch
   std::int64_t memory_seen_to_ns_ = 0;
 };

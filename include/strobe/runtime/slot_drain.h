@@ -79,7 +79,7 @@ class SlotDrain {
     if (DrainSlot(slot).has_value()) return false;
     SampleIntake::Values values{};
     if (!intake_.ExtendLast(KeyOf(slot), Providers::ShownColumn(provider), weight,
-                            slot.channel->context.load(std::memory_order_relaxed), values))
+                            slot.channel->context.Read(), values))
       return false;
     slot.channel->cells[Providers::FirstCell(provider)].credited.fetch_add(
         weight, std::memory_order_relaxed);

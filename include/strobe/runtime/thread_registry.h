@@ -54,7 +54,7 @@ class ThreadRegistry {
     channel.ring.Reset(arena()->RingMemory(channel));
     channel.stack = info.stack;
     channel.thread_id = info.id;
-    channel.context.store(kNoContext, std::memory_order_relaxed);
+    channel.context.Set({});
     slot->name = std::move(name);
     slot->live_index = static_cast<std::uint32_t>(live_.size());
     live_.push_back(slot);

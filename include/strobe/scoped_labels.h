@@ -1,0 +1,73 @@
+// ScopedLabels: what the calling thread is working for. Samples of the thread have these labels.
+//
+//   strobe::ScopedLabels labels({{"endpoint", "/pay"}, {"shard", 7}});
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+
+#include "strobe/base/visibility.h"
+#include "strobe/core/label_set.h"
+
+namespace strobe {
+
+// A set of labels as a value: to copy, to keep, and to give to another thread or task. It stays
+// valid for the life of the process.
+STROBE_HOLDS_HIDDEN_BEGIN
+class Labels {
+ public:
+  // No labels.
+  Labels() = default;
+
+  // These labels, and those of `outer` with other keys. A set has at most LabelSet::kMaxLabels
+  // labels: those of `outer` that find no room are left out. A process has a limit on distinct sets
+  // (LabelTable): beyond it, the result is "labels": "[labels over limit]".
+  // Takes no lock; allocates only for labels that were not seen before.
+  static Labels Of(std::span<const LabelView> labels, Labels outer) noexcept;
+  static Labels Of(std::initializer_list<LabelView> labels) noexcept {
+    return Of(std::span(labels.begin(), labels.size()), Labels());
+  }
+
+  [[nodiscard]] const LabelSet& set() const;
+
+  friend bool operator==(const Labels&, const Labels&) = default;
+
+ private:
+  friend Labels CurrentLabels() noexcept;
+  friend Labels ExchangeLabels(Labels labels) noexcept;
+
+  explicit Labels(std::uint64_t number) : number_(number) {}
+
+  std::uint64_t number_ = kNoContext;
+};
+STROBE_HOLDS_HIDDEN_END
+
+// The labels of the calling thread. A thread that is not registered has labels, too: its
+// registration begins with them.
+Labels CurrentLabels() noexcept;
+
+// Replaces the labels of the calling thread, and returns those before. For code that saves and
+// restores labels itself, as a coroutine does when it suspends: see src/examples/labels.cc.
+Labels ExchangeLabels(Labels labels) noexcept;
+
+// Sets labels of the calling thread for a scope. Scopes nest: the inner scope keeps the outer
+// scope's labels with other keys. The end of the scope restores the labels that were there before,
+// so it must be on the same thread.
+STROBE_HOLDS_HIDDEN_BEGIN
+class [[nodiscard]] ScopedLabels {
+ public:
+  ScopedLabels(std::initializer_list<LabelView> labels) noexcept
+      : ScopedLabels(Labels::Of(std::span(labels.begin(), labels.size()), CurrentLabels())) {}
+  // With exactly these labels, for example those that another thread had.
+  explicit ScopedLabels(Labels labels) noexcept : outer_(ExchangeLabels(labels)) {}
+  ScopedLabels(const ScopedLabels&) = delete;
+  ScopedLabels& operator=(const ScopedLabels&) = delete;
+  ~ScopedLabels() { ExchangeLabels(outer_); }
+
+ private:
+  Labels outer_;
+};
+STROBE_HOLDS_HIDDEN_END
+
+}  // namespace strobe
