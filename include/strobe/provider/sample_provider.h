@@ -70,7 +70,7 @@ struct ThreadReview {
 // A source of random numbers for first expiries, dither and instants; uniform in [0, 1).
 class RandomSource {
  public:
-  explicit RandomSource(std::uint64_t seed) : state_(seed) {}
+  constexpr explicit RandomSource(std::uint64_t seed) : state_(seed) {}
   double Uniform() {
     state_ += 0x9E3779B97F4A7C15;  // splitmix64
     std::uint64_t z = state_;

@@ -1,0 +1,78 @@
+// The malloc family, in front of the program's own allocator.
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+
+#include "allocate.h"
+
+using strobe::internal::Allocated;
+using strobe::internal::NextCalloc;
+using strobe::internal::NextMalloc;
+using strobe::internal::NextMemalign;
+using strobe::internal::NextRealloc;
+
+namespace {
+
+constexpr std::size_t kPageBytes = 4096;
+
+bool IsPowerOfTwo(std::size_t number) { return number != 0 && (number & (number - 1)) == 0; }
+
+}  // namespace
+
+extern "C" {
+
+void* malloc(std::size_t size) noexcept {
+  return Allocated(size, [size] { return NextMalloc(size); });
+}
+
+void* calloc(std::size_t count, std::size_t size) noexcept {
+  std::size_t bytes = 0;
+  if (__builtin_mul_overflow(count, size, &bytes)) bytes = 0;  // the allocator will refuse it
+  return Allocated(bytes, [count, size] { return NextCalloc(count, size); });
+}
+
+void* realloc(void* block, std::size_t size) noexcept {
+  return Allocated(size, [block, size] { return NextRealloc(block, size); });
+}
+
+void* reallocarray(void* block, std::size_t count, std::size_t size) noexcept {
+  std::size_t bytes = 0;
+  if (__builtin_mul_overflow(count, size, &bytes)) {
+    errno = ENOMEM;
+    return nullptr;
+  }
+  return Allocated(bytes, [block, bytes] { return NextRealloc(block, bytes); });
+}
+
+void* memalign(std::size_t alignment, std::size_t size) noexcept {
+  return Allocated(size, [alignment, size] { return NextMemalign(alignment, size); });
+}
+
+void* aligned_alloc(std::size_t alignment, std::size_t size) noexcept {
+  return Allocated(size, [alignment, size] { return NextMemalign(alignment, size); });
+}
+
+int posix_memalign(void** result, std::size_t alignment, std::size_t size) noexcept {
+  if (!IsPowerOfTwo(alignment) || alignment % sizeof(void*) != 0) return EINVAL;
+  const int saved_errno = errno;
+  void* const block = Allocated(size, [alignment, size] { return NextMemalign(alignment, size); });
+  errno = saved_errno;
+  if (block == nullptr) return ENOMEM;
+  *result = block;
+  return 0;
+}
+
+void* valloc(std::size_t size) noexcept {
+  return Allocated(size, [size] { return NextMemalign(kPageBytes, size); });
+}
+
+void* pvalloc(std::size_t size) noexcept {
+  if (size > SIZE_MAX - kPageBytes) {
+    errno = ENOMEM;
+    return nullptr;
+  }
+  const std::size_t bytes = (size + kPageBytes - 1) / kPageBytes * kPageBytes;
+  return Allocated(bytes, [bytes] { return NextMemalign(kPageBytes, bytes); });
+}
+
+}  // extern "C"
