@@ -11,8 +11,8 @@
 STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
 
-// Returns make(). Becomes part of the allocation function, so that its frame is the only one between
-// TakeAllocation and the function's caller.
+// Returns make(). Becomes part of the allocation function, so that the function's frame is the only
+// one between TakeAllocation and the caller.
 template <class Make>
 STROBE_ALWAYS_INLINE void* Allocated(std::size_t size, const Make& make) {
   if (allocation_sampler.Count(size)) [[unlikely]] {

@@ -16,7 +16,7 @@ extern constinit thread_local AllocationSampler allocation_sampler
     __attribute__((tls_model("initial-exec")));
 
 // Records an allocation for which Count has returned true. Returns `block`, which is nullptr if the
-// allocation failed. The caller is the allocation function itself, and no tail call. Leaves errno as
+// allocation failed. The caller is the allocation function itself, by no tail call. errno stays as
 // it is.
 STROBE_NOINLINE void* TakeAllocation(void* block, std::size_t size) noexcept;
 

@@ -133,8 +133,8 @@ void ExpectNear(std::string_view name, double estimate, double truth, std::size_
   EXPECT_NEAR(estimate, truth, kSigmas * deviation) << name;
 }
 
-// Allocates `count` blocks by each way, in a session of its own. The profiles that are kept then have
-// these allocations.
+// Allocates `count` blocks by each way, in a session of its own. The profiles that are kept then
+// have these allocations.
 void AllocateByEachWay(std::size_t size, int count) {
   AllocationProfiler profiler({.sampling = {.cpu_frequency_hz = 0},
                                .threads = {.ring_bytes = 1 << 20},
@@ -143,8 +143,8 @@ void AllocateByEachWay(std::size_t size, int count) {
   const AllocationSampling sampling(profiler, {.interval_bytes = kInterval});
   ASSERT_EQ(sampling.status(), absl::OkStatus());
   RunRegistered(profiler, "main", [&] {
-    // Has the unwind tables built. Before, each sample takes a copy of the stack along, and a sample
-    // that finds no room for it is added to the next one's stack.
+    // Has the unwind tables built. Before, each sample takes a copy of the stack along, and a
+    // sample that finds no room for it is added to the next one's stack.
     for (const Way& way : kWays) way.allocate(16 * kInterval);
     ASSERT_EQ(profiler.Flush(), absl::OkStatus());
     KeptProfiles::Take();

@@ -2,8 +2,8 @@
 // for.
 //
 // Sampled points lie on the axis of allocated bytes, as the points of a Poisson process: the
-// distances are exponentially distributed with the mean `interval_bytes`. An allocation with a point
-// in it is sampled. That happens to an allocation of s bytes with the probability
+// distances are exponentially distributed with the mean `interval_bytes`. An allocation that a
+// point lies in is sampled. That happens to an allocation of s bytes with the probability
 // p = 1 - exp(-s / interval_bytes), so a sample that counts for 1 / p allocations, of s / p bytes,
 // makes the sums right in the mean, for every mixture of sizes.
 #pragma once
