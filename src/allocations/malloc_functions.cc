@@ -2,14 +2,19 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "allocate.h"
 
 using strobe::internal::Allocated;
+using strobe::internal::live_blocks;
+using strobe::internal::LiveBlock;
 using strobe::internal::NextCalloc;
+using strobe::internal::NextFree;
 using strobe::internal::NextMalloc;
 using strobe::internal::NextMemalign;
 using strobe::internal::NextRealloc;
+using strobe::internal::NoteFree;
 
 namespace {
 
@@ -17,8 +22,21 @@ constexpr std::size_t kPageBytes = 4096;
 
 bool IsPowerOfTwo(std::size_t number) { return number != 0 && (number & (number - 1)) == 0; }
 
+// Frees the old block and allocates the new one, also where both have one address. If there is no
+// memory, the old block stays.
+STROBE_ALWAYS_INLINE void* Reallocate(void* block, std::size_t size) {
+  if (!live_blocks.MayHold(block)) [[likely]]
+    return NextRealloc(block, size);
+  const std::optional<LiveBlock> old = live_blocks.Remove(block);
+  void* const moved = NextRealloc(block, size);
+  if (moved == nullptr && size != 0 && old) live_blocks.Add(block, *old);
+  return moved;
+}
+
 }  // namespace
 
+// Shared libraries call them, too.
+#pragma GCC visibility push(default)
 extern "C" {
 
 void* malloc(std::size_t size) noexcept {
@@ -31,8 +49,21 @@ void* calloc(std::size_t count, std::size_t size) noexcept {
   return Allocated(bytes, [count, size] { return NextCalloc(count, size); });
 }
 
+void free(void* block) noexcept {
+  NoteFree(block);
+  NextFree(block);
+}
+void free_sized(void* block, std::size_t /*size*/) noexcept {
+  NoteFree(block);
+  NextFree(block);
+}
+void free_aligned_sized(void* block, std::size_t /*alignment*/, std::size_t /*size*/) noexcept {
+  NoteFree(block);
+  NextFree(block);
+}
+
 void* realloc(void* block, std::size_t size) noexcept {
-  return Allocated(size, [block, size] { return NextRealloc(block, size); });
+  return Allocated(size, [block, size] { return Reallocate(block, size); });
 }
 
 void* reallocarray(void* block, std::size_t count, std::size_t size) noexcept {
@@ -41,7 +72,7 @@ void* reallocarray(void* block, std::size_t count, std::size_t size) noexcept {
     errno = ENOMEM;
     return nullptr;
   }
-  return Allocated(bytes, [block, bytes] { return NextRealloc(block, bytes); });
+  return Allocated(bytes, [block, bytes] { return Reallocate(block, bytes); });
 }
 
 void* memalign(std::size_t alignment, std::size_t size) noexcept {
@@ -76,3 +107,4 @@ void* pvalloc(std::size_t size) noexcept {
 }
 
 }  // extern "C"
+#pragma GCC visibility pop

@@ -1,12 +1,14 @@
-// All forms of `operator new`, on the malloc family's allocator, which can free each of them.
+// All forms of `operator new` and `operator delete`, on the malloc family's allocator.
 #include <cstddef>
 #include <new>
 
 #include "allocate.h"
 
 using strobe::internal::Allocated;
+using strobe::internal::NextFree;
 using strobe::internal::NextMalloc;
 using strobe::internal::NextMemalign;
+using strobe::internal::NoteFree;
 
 namespace {
 
@@ -59,6 +61,11 @@ STROBE_ALWAYS_INLINE auto Aligned(std::size_t size, std::align_val_t alignment) 
   };
 }
 
+STROBE_ALWAYS_INLINE void Delete(void* block) noexcept {
+  NoteFree(block);
+  NextFree(block);
+}
+
 }  // namespace
 
 void* operator new(std::size_t size) { return New(size, Plain(size)); }
@@ -82,4 +89,27 @@ void* operator new(std::size_t size, std::align_val_t alignment,
 void* operator new[](std::size_t size, std::align_val_t alignment,
                      const std::nothrow_t& /*tag*/) noexcept {
   return NewOrNull(size, Aligned(size, alignment));
+}
+
+void operator delete(void* block) noexcept { Delete(block); }
+void operator delete[](void* block) noexcept { Delete(block); }
+void operator delete(void* block, std::size_t /*size*/) noexcept { Delete(block); }
+void operator delete[](void* block, std::size_t /*size*/) noexcept { Delete(block); }
+void operator delete(void* block, std::align_val_t /*alignment*/) noexcept { Delete(block); }
+void operator delete[](void* block, std::align_val_t /*alignment*/) noexcept { Delete(block); }
+void operator delete(void* block, std::size_t /*size*/, std::align_val_t /*alignment*/) noexcept {
+  Delete(block);
+}
+void operator delete[](void* block, std::size_t /*size*/, std::align_val_t /*alignment*/) noexcept {
+  Delete(block);
+}
+void operator delete(void* block, const std::nothrow_t& /*tag*/) noexcept { Delete(block); }
+void operator delete[](void* block, const std::nothrow_t& /*tag*/) noexcept { Delete(block); }
+void operator delete(void* block, std::align_val_t /*alignment*/,
+                     const std::nothrow_t& /*tag*/) noexcept {
+  Delete(block);
+}
+void operator delete[](void* block, std::align_val_t /*alignment*/,
+                       const std::nothrow_t& /*tag*/) noexcept {
+  Delete(block);
 }

@@ -7,11 +7,11 @@
 
 // The C library's own, by names that nothing interposes.
 extern "C" {
-void* __libc_malloc(std::size_t size) __attribute__((weak));
-void* __libc_calloc(std::size_t count, std::size_t size) __attribute__((weak));
-void* __libc_realloc(void* block, std::size_t size) __attribute__((weak));
-void* __libc_memalign(std::size_t alignment, std::size_t size) __attribute__((weak));
-void __libc_free(void* block) __attribute__((weak));
+void* __libc_malloc(std::size_t size) noexcept __attribute__((weak));
+void* __libc_calloc(std::size_t count, std::size_t size) noexcept __attribute__((weak));
+void* __libc_realloc(void* block, std::size_t size) noexcept __attribute__((weak));
+void* __libc_memalign(std::size_t alignment, std::size_t size) noexcept __attribute__((weak));
+void __libc_free(void* block) noexcept __attribute__((weak));
 }
 
 namespace strobe::internal {
@@ -44,17 +44,17 @@ bool LookUpAll() {
   return true;
 }
 
-void* FirstMalloc(std::size_t size) { return LookUpAll() ? NextMalloc(size) : nullptr; }
-void* FirstCalloc(std::size_t count, std::size_t size) {
+void* FirstMalloc(std::size_t size) noexcept { return LookUpAll() ? NextMalloc(size) : nullptr; }
+void* FirstCalloc(std::size_t count, std::size_t size) noexcept {
   return LookUpAll() ? NextCalloc(count, size) : nullptr;
 }
-void* FirstRealloc(void* block, std::size_t size) {
+void* FirstRealloc(void* block, std::size_t size) noexcept {
   return LookUpAll() ? NextRealloc(block, size) : nullptr;
 }
-void* FirstMemalign(std::size_t alignment, std::size_t size) {
+void* FirstMemalign(std::size_t alignment, std::size_t size) noexcept {
   return LookUpAll() ? NextMemalign(alignment, size) : nullptr;
 }
-void FirstFree(void* block) {
+void FirstFree(void* block) noexcept {
   if (block != nullptr && LookUpAll()) NextFree(block);
 }
 

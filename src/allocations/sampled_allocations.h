@@ -4,6 +4,7 @@
 #include <cstddef>
 
 #include "strobe/allocations/allocation_sampler.h"
+#include "strobe/allocations/live_blocks.h"
 #include "strobe/base/signal_safe.h"
 #include "strobe/base/visibility.h"
 
@@ -19,6 +20,15 @@ extern constinit thread_local AllocationSampler allocation_sampler
 // allocation failed. The caller is the allocation function itself, by no tail call. errno stays as
 // it is.
 STROBE_NOINLINE void* TakeAllocation(void* block, std::size_t size) noexcept;
+
+// The sampled blocks that have not been freed.
+extern constinit LiveBlocks<> live_blocks;
+
+// Notes that a block is about to be freed; nullptr is none.
+STROBE_ALWAYS_INLINE void NoteFree(const void* block) noexcept {
+  if (live_blocks.MayHold(block)) [[unlikely]]
+    static_cast<void>(live_blocks.Remove(block));
+}
 
 }  // namespace strobe::internal
 STROBE_HIDDEN_END

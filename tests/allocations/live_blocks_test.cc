@@ -55,7 +55,12 @@ TEST(LiveBlocks, RefusesAndCountsWhatDoesNotFit) {
   EXPECT_LE(added.size(), Small::kEntries);
   EXPECT_EQ(blocks->refused(), refused);
   EXPECT_EQ(Sum(*blocks).objects, static_cast<std::int64_t>(added.size()));
-  for (const std::uintptr_t address : added) EXPECT_TRUE(blocks->Remove(Block(address)));
+  EXPECT_EQ(blocks->Remove(nullptr), std::nullopt) << "it has a home, too";
+  for (const std::uintptr_t address : added) {
+    EXPECT_TRUE(blocks->MayHold(Block(address)));
+    EXPECT_TRUE(blocks->Remove(Block(address)));
+    EXPECT_EQ(blocks->Remove(nullptr), std::nullopt);
+  }
   EXPECT_EQ(Sum(*blocks), LiveBlock());
   for (std::uintptr_t address = 16; address <= 16 * 200; address += 16)
     EXPECT_FALSE(blocks->MayHold(Block(address)));

@@ -30,14 +30,30 @@ struct AllocationOptions {
   // The mean distance in bytes of sampled points, from 1 to 2^40. An estimate of n samples has a
   // relative standard error of 1 / sqrt(n).
   std::int64_t interval_bytes = 512 << 10;
+  // False leaves inuse_objects and inuse_space at 0.
+  bool live_heap = true;
+};
+
+// Of the process, since the last AllocationSampling began. What is counted here is in no profile.
+struct AllocationStats {
+  // Estimates of what threads have allocated that are not registered, or while no session ran.
+  std::int64_t untaken_objects = 0;
+  std::int64_t untaken_bytes = 0;
+  // Sampled live blocks beyond the limit (internal::LiveBlocks): they are not in the inuse values.
+  std::uint64_t blocks_refused = 0;
+  // Sampled blocks whose stack is beyond the limit (internal::StackTable): they are in [lost].
+  std::uint64_t stacks_refused = 0;
 };
 
 STROBE_HIDDEN_BEGIN
 namespace internal {
 
+AllocationStats CollectAllocationStats();
+
 // Where samples go. Signal-safe.
 struct AllocationSink {
-  bool (*record)(void* profiler, const AllocationAmounts& amounts) = nullptr;
+  bool (*record)(void* profiler, const AllocationAmounts& amounts,
+                 const StackReader* reader) = nullptr;
   void* profiler = nullptr;
 };
 
@@ -53,9 +69,10 @@ inline constexpr std::uint32_t kAllocationFrames = 3;
 
 template <class Profiler>
 STROBE_SIGNAL_SAFE STROBE_NOINLINE bool RecordAllocation(void* profiler,
-                                                         const AllocationAmounts& amounts) {
+                                                         const AllocationAmounts& amounts,
+                                                         const StackReader* reader) {
   const bool is_taken = static_cast<Profiler*>(profiler)->template CaptureHere<AllocationProvider>(
-      {amounts.objects, amounts.bytes}, kAllocationFrames);
+      {amounts.objects, amounts.bytes, 0, 0}, kAllocationFrames, reader);
   asm volatile("" ::: "memory");  // no tail call: the number of frames is fixed
   return is_taken;
 }
@@ -82,6 +99,8 @@ class AllocationSampling {
 
   // OK; InvalidArgument if an option is wrong; FailedPrecondition if another object lives.
   [[nodiscard]] const absl::Status& status() const { return status_; }
+
+  [[nodiscard]] static AllocationStats stats() { return internal::CollectAllocationStats(); }
 
  private:
   const internal::AllocationSink sink_;

@@ -68,6 +68,7 @@ class LiveBlocks {
   // Returns what the block stands for; nothing if it is not in the table.
   std::optional<LiveBlock> Remove(const void* block) noexcept {
     const std::uintptr_t address = AddressOf(block);
+    if (address == 0) return std::nullopt;  // free entries have this address
     const std::size_t home = HomeOf(address);
     for (std::size_t i = 0; i < kProbes; ++i) {
       Entry& entry = entries_[(home + i) % kEntries];
@@ -88,15 +89,16 @@ class LiveBlocks {
     }
   }
 
-  // Removes all blocks. No Add may be under way.
+  // Removes all blocks, and counts from 0. No Add may be under way.
   void Clear() noexcept {
     for (Entry& entry : entries_) {
       const std::uintptr_t address = entry.address.load(std::memory_order_relaxed);
       if (address > kBusy) static_cast<void>(Take(entry, address));
     }
+    refused_.store(0, std::memory_order_relaxed);
   }
 
-  // How many blocks found no entry.
+  // How many blocks have found no entry since the last Clear.
   [[nodiscard]] std::uint64_t refused() const { return refused_.load(std::memory_order_relaxed); }
 
  private:

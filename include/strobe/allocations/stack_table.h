@@ -1,6 +1,7 @@
 // StackTable: numbers for stacks, and the stacks of the numbers. Data plane: no lock, no memory.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -41,25 +42,28 @@ class StackTable {
   }
 
   // Writes the frames of a stack, leaf first, as many as there is room for. Returns how many, and
-  // sets `end`. `stack` is not kNone.
+  // sets `end`. `stack` is not kNone. If Clear is called meanwhile, the result is some frames.
   std::size_t Read(std::uint32_t stack, std::span<Address> leaf_first,
                    StackEnd& end) const noexcept {
     std::size_t count = 0;
     std::uint32_t node = stack;
-    for (std::uint32_t parent = ParentOf(node); parent != kNone; parent = ParentOf(node)) {
+    for (std::size_t depth = 0; depth < kNodes; ++depth) {
+      const std::uint32_t parent = ParentOf(node);
+      if (parent == kNone || parent > kNodes) break;
       if (count < leaf_first.size()) leaf_first[count++] = AddressOf(node);
       node = parent;
     }
-    end = static_cast<StackEnd>(AddressOf(node));
+    end = static_cast<StackEnd>(std::min<Address>(AddressOf(node), kStackEndCount - 1));
     return count;
   }
 
-  // Forgets all stacks. No other call may be under way.
+  // Forgets all stacks, and counts from 0. No Add may be under way.
   void Clear() noexcept {
     for (Node& node : nodes_) node.parent.store(kEmpty, std::memory_order_relaxed);
+    refused_.store(0, std::memory_order_relaxed);
   }
 
-  // How many stacks found no room.
+  // How many stacks have found no room since the last Clear.
   [[nodiscard]] std::uint64_t refused() const { return refused_.load(std::memory_order_relaxed); }
 
  private:
