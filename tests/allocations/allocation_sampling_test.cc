@@ -189,8 +189,8 @@ STROBE_NOINLINE void* MakeBlock(std::size_t size) {
 void* (*volatile Grow)(void*, std::size_t) = GrowBlock;
 void* (*volatile Make)(std::size_t) = MakeBlock;
 
-// Has the unwind tables built. Before, each sample takes a copy of the stack along, and the stack of
-// a live block lacks the frames that the collector finds later.
+// Has the unwind tables built. Before, each sample takes a copy of the stack along, and the stack
+// of a live block lacks the frames that the collector finds later.
 void WarmUp(AllocationProfiler& profiler) {
   for (int i = 0; i < 16; ++i) {
     std::free(Make(1 << 20));

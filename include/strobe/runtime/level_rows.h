@@ -20,8 +20,8 @@ STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
 
 // Collector thread only. Rows that are added are part of the period only if the period is then
-// taken. If memory runs out before, the next Add takes them back first: what it adds is the level at
-// its own time.
+// taken. If memory runs out before, the next Add takes them back first, and adds the level at its
+// own time.
 template <class Providers>
 class LevelRows {
  public:
