@@ -84,7 +84,6 @@ class LiveBlocks {
       const std::uintptr_t address = entry.address.load(std::memory_order_acquire);
       if (address <= kBusy) continue;
       const LiveBlock content = Read(entry);
-      std::atomic_thread_fence(std::memory_order_acquire);
       if (entry.address.load(std::memory_order_relaxed) == address) visit(content);
     }
   }
@@ -119,10 +118,11 @@ class LiveBlocks {
     constexpr std::uint64_t kSpread = 0x9E3779B97F4A7C15;  // 2^64 / golden ratio
     return static_cast<std::size_t>(std::uint64_t{address} * kSpread >> (64 - kBits));
   }
+  // A load of the address that follows comes after these.
   static LiveBlock Read(const Entry& entry) {
-    return {.objects = entry.objects.load(std::memory_order_relaxed),
-            .bytes = entry.bytes.load(std::memory_order_relaxed),
-            .stack = entry.stack.load(std::memory_order_relaxed)};
+    return {.objects = entry.objects.load(std::memory_order_acquire),
+            .bytes = entry.bytes.load(std::memory_order_acquire),
+            .stack = entry.stack.load(std::memory_order_acquire)};
   }
   std::optional<LiveBlock> Take(Entry& entry, std::uintptr_t address) {
     const std::size_t home = HomeOf(address);
