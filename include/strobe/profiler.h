@@ -109,12 +109,13 @@ class BasicProfiler final {
   // thread's amounts go to [lost] until its registration ends.
   template <class Provider>
   STROBE_ALWAYS_INLINE bool CaptureHere(
-      const std::array<std::int64_t, Provider::kValueTypes.size()>& amounts,
-      std::uint32_t skip = 0) noexcept {
+      const std::array<std::int64_t, Provider::kValueTypes.size()>& amounts, std::uint32_t skip = 0,
+      const internal::StackReader* reader = nullptr) noexcept {
     static_assert(EventProvider<Provider>, "a provider whose events the program brings");
     const internal::EventSample event{.provider = Traits::Providers::template IndexOf<Provider>(),
                                       .amounts = amounts,
-                                      .skip = skip};
+                                      .skip = skip,
+                                      .reader = reader};
     const CurrentRegisters registers;
     return handle_.CaptureHere(event, registers.get());
   }

@@ -122,6 +122,8 @@ class ProviderList {
 
   // True if there is an EventProvider: the program's own threads bring its samples.
   static constexpr bool kBringsEvents = (EventProvider<Providers> || ...);
+  // True if there is a LevelProvider.
+  static constexpr bool kHasLevels = (LevelProvider<Providers> || ...);
   // The number of `Provider`, which must be in the list.
   template <class Provider>
   static constexpr std::size_t IndexOf() {

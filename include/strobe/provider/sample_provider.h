@@ -10,7 +10,9 @@
 #include <span>
 #include <string>
 
+#include "strobe/base/address.h"
 #include "strobe/core/options.h"
+#include "strobe/core/stack.h"
 #include "strobe/core/value_type.h"
 
 namespace strobe {
@@ -70,7 +72,7 @@ struct ThreadReview {
 // A source of random numbers for first expiries, dither and instants; uniform in [0, 1).
 class RandomSource {
  public:
-  explicit RandomSource(std::uint64_t seed) : state_(seed) {}
+  constexpr explicit RandomSource(std::uint64_t seed) : state_(seed) {}
   double Uniform() {
     state_ += 0x9E3779B97F4A7C15;  // splitmix64
     std::uint64_t z = state_;
@@ -217,6 +219,16 @@ template <class P>
 concept EventProvider =
     SampleProvider<P> && P::kBringsEvents && !internal::NamesAccount<P> && !internal::NamesPolls<P>;
 
+// An EventProvider that also knows levels: how much there is of something at the end of a profile's
+// time, in contrast to what has happened in that time. Its events have 0 for these value types.
+// * kHasLevels: true.
+// * VisitLevels(visit): calls visit(leaf_first, end, amounts) for each stack that has a level; more
+//   than one call for a stack add up. Without frames, the stack is not known. Called by the
+//   collector at the end of each period, and of each recording. `amounts` has one for each value
+//   type.
+template <class P>
+concept LevelProvider = EventProvider<P> && P::kHasLevels;
+
 namespace internal {
 
 // True if the first value type of the provider counts its samples.
@@ -226,11 +238,21 @@ template <class P>
 requires requires { P::kCountsSamples; }
 inline constexpr bool kCountsSamples<P> = P::kCountsSamples;
 
+// Reads the stack of an event: read(context, leaf_first, end). Data plane. The stack is without the
+// frames that the event skips, and may lack frames that the collector finds later.
+struct StackReader {
+  void (*read)(void* context, std::span<const Address> leaf_first, StackEnd end) = nullptr;
+  void* context = nullptr;
+};
+
 // What one event of an EventProvider brings.
 struct EventSample {
   std::size_t provider = 0;               // its number in the list of providers
   std::span<const std::int64_t> amounts;  // one for each of its value types
   std::uint32_t skip = 0;                 // how many leaf frames are left out of the stack
+  // Called before CaptureHere returns, unless there is no record, or another capture has recorded
+  // the event. nullptr for none.
+  const StackReader* reader = nullptr;
 };
 
 // The ThreadState of a provider; an empty type if it has none.

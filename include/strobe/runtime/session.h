@@ -17,6 +17,7 @@
 #include "strobe/platform/platform.h"
 #include "strobe/provider/provider_list.h"
 #include "strobe/runtime/collector_counters.h"
+#include "strobe/runtime/level_rows.h"
 #include "strobe/runtime/loaded_code.h"
 #include "strobe/runtime/recording_columns.h"
 #include "strobe/runtime/slot_accounts.h"
@@ -150,7 +151,9 @@ class Session {
     const Recording::Time now = Now();
     SettleThreads();
     SeeToMemory(now.monotonic_ns);
+    AddLevels(recorder().continuous(), levels_);
     RecordedPeriod period = recorder().continuous().Take(ProcessLabels(), now);
+    levels_.Forget();
     code_.RetryUnread();
     return period;
   }
@@ -178,6 +181,8 @@ class Session {
       CountOutOfMemory();
       return std::nullopt;
     }
+    LevelRows<Providers> levels;
+    AddLevels(*recording, levels);
     return recording->Take(ProcessLabels(), Now());
   }
   void EndRecording(std::size_t place) { recorder().End(place); }
@@ -188,6 +193,15 @@ class Session {
   [[nodiscard]] Recorder& recorder() { return drain_.intake().recorder(); }
   [[nodiscard]] Recording::Time Now() const {
     return {.monotonic_ns = clock_.MonotonicNs(), .unix_ns = clock_.UnixTimeNs()};
+  }
+
+  // Adds what the providers' levels are now.
+  void AddLevels(Recording& recording, LevelRows<Providers>& levels) {
+    if constexpr (LevelRows<Providers>::kHasLevels) {
+      if (levels_key_ == Slot::kNoKey) levels_key_ = drain_.intake().AddThread(0, "[live]");
+      levels.Add(accounts_.providers(), recording, levels_key_,
+                 registry_.arena()->code.generation.load(std::memory_order_relaxed));
+    }
   }
 
   // Settles the accounts of all threads, so that what has been drained adds up to their clocks. A
@@ -251,7 +265,9 @@ class Session {
   SlotDrain<Traits> drain_;
   ThreadPoller<Traits> poller_;
   const RecordingColumns columns_;
-  std::vector<Slot*> slots_;  // scratch
+  std::vector<Slot*> slots_;                 // scratch
+  LevelRows<Providers> levels_;              // of the continuous recording
+  std::uint32_t levels_key_ = Slot::kNoKey;  // the intake's thread that has the levels
   std::int64_t memory_seen_to_ns_ = 0;
 };
 

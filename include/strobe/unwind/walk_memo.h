@@ -50,6 +50,16 @@ class WalkMemo {
     top_ = top;
   }
 
+  // Writes the addresses of the outermost frames, leaf first: those that a walk has just shared.
+  STROBE_SIGNAL_SAFE void CopyRoots(std::span<Address> leaf_first) const noexcept {
+    const Frame* frame = frames_.data() + (kEnd - leaf_first.size());
+    for (Address& address : leaf_first) {
+      // As FrameState::code_address.
+      address = frame->pc - ((frame->slot & kIsExact) != 0 ? 0 : 1);
+      ++frame;
+    }
+  }
+
   // Frames of the last walk.
   [[nodiscard]] std::size_t size() const noexcept { return count_; }
 

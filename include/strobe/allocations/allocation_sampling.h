@@ -1,0 +1,111 @@
+// AllocationSampling: samples what a program allocates, by `operator new` and the malloc family.
+//
+// A program that links strobe_allocations_dep has Strobe's own definitions of these functions. They
+// count bytes, and call the allocator that the program would have without them: that of the C
+// library, or one that is linked or preloaded (tcmalloc, jemalloc, mimalloc). A program that does
+// not link the library has nothing of it. Linux only, in programs that are linked dynamically.
+//
+//   strobe::BasicProfiler<strobe::AllocationTraits> profiler;
+//   strobe::BasicScopedProfiler session(profiler);
+//   strobe::AllocationSampling sampling(profiler);
+#pragma once
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "strobe/allocations/allocation_provider.h"
+#include "strobe/allocations/allocation_sampler.h"
+#include "strobe/base/signal_safe.h"
+#include "strobe/base/visibility.h"
+#include "strobe/own_parts.h"
+
+namespace strobe {
+
+// The default parts, and allocations.
+struct AllocationTraits : DefaultTraits {
+  using Providers = ProviderList<CpuTimeProvider, WallTimeProvider, AllocationProvider>;
+};
+
+struct AllocationOptions {
+  // The mean distance in bytes of sampled points, from 1 to 2^40. An estimate of n samples has a
+  // relative standard error of 1 / sqrt(n).
+  std::int64_t interval_bytes = 512 << 10;
+  // False leaves inuse_objects and inuse_space at 0.
+  bool live_heap = true;
+};
+
+// Of the process, since the last AllocationSampling began. What is counted here is in no profile.
+struct AllocationStats {
+  // Estimates of what threads have allocated that are not registered, or while no session ran.
+  std::int64_t untaken_objects = 0;
+  std::int64_t untaken_bytes = 0;
+  // Sampled live blocks beyond the limit (internal::LiveBlocks): they are not in the inuse values.
+  std::uint64_t blocks_refused = 0;
+  // Sampled blocks whose stack is beyond the limit (internal::StackTable): they are in [lost].
+  std::uint64_t stacks_refused = 0;
+};
+
+STROBE_HIDDEN_BEGIN
+namespace internal {
+
+AllocationStats CollectAllocationStats();
+
+// Where samples go. Signal-safe.
+struct AllocationSink {
+  bool (*record)(void* profiler, const AllocationAmounts& amounts,
+                 const StackReader* reader) = nullptr;
+  void* profiler = nullptr;
+};
+
+// From now on samples go to `sink`, which is not copied. FailedPrecondition if they go to another
+// one.
+absl::Status BeginAllocations(const AllocationSink& sink, const AllocationOptions& options);
+// From now on they go nowhere. Waits until no thread uses the sink any more.
+void EndAllocations(const AllocationSink& sink);
+
+// The leaf frames between the sink's function and the caller of an allocation function: those two
+// and one in between.
+inline constexpr std::uint32_t kAllocationFrames = 3;
+
+template <class Profiler>
+STROBE_SIGNAL_SAFE STROBE_NOINLINE bool RecordAllocation(void* profiler,
+                                                         const AllocationAmounts& amounts,
+                                                         const StackReader* reader) {
+  const bool is_taken = static_cast<Profiler*>(profiler)->template CaptureHere<AllocationProvider>(
+      {amounts.objects, amounts.bytes, 0, 0}, kAllocationFrames, reader);
+  asm volatile("" ::: "memory");  // no tail call: the number of frames is fixed
+  return is_taken;
+}
+
+}  // namespace internal
+STROBE_HIDDEN_END
+
+// Samples the allocations of all threads while the object lives. The profiler, of traits whose
+// providers include AllocationProvider, must outlive it, and counts samples while a session runs.
+// One object at a time in a process: status() of another says so, and it does nothing.
+STROBE_HOLDS_HIDDEN_BEGIN
+class AllocationSampling {
+ public:
+  template <class Traits>
+  explicit AllocationSampling(BasicProfiler<Traits>& profiler,
+                              const AllocationOptions& options = {})
+      : sink_{.record = &internal::RecordAllocation<BasicProfiler<Traits>>, .profiler = &profiler},
+        status_(internal::BeginAllocations(sink_, options)) {}
+  ~AllocationSampling() {
+    if (status_.ok()) internal::EndAllocations(sink_);
+  }
+  AllocationSampling(const AllocationSampling&) = delete;
+  AllocationSampling& operator=(const AllocationSampling&) = delete;
+
+  // OK; InvalidArgument if an option is wrong; FailedPrecondition if another object lives.
+  [[nodiscard]] const absl::Status& status() const { return status_; }
+
+  [[nodiscard]] static AllocationStats stats() { return internal::CollectAllocationStats(); }
+
+ private:
+  const internal::AllocationSink sink_;
+  const absl::Status status_;
+};
+STROBE_HOLDS_HIDDEN_END
+
+}  // namespace strobe

@@ -1,0 +1,27 @@
+// One allocation: counted, and made by the next allocator. Data plane.
+#pragma once
+
+#include <cstddef>
+
+#include "next_allocator.h"
+#include "sampled_allocations.h"
+#include "strobe/base/signal_safe.h"
+#include "strobe/base/visibility.h"
+
+STROBE_HIDDEN_BEGIN
+namespace strobe::internal {
+
+// Returns make(). Becomes part of the allocation function, so that the function's frame is the only
+// one between TakeAllocation and the caller.
+template <class Make>
+STROBE_ALWAYS_INLINE void* Allocated(std::size_t size, const Make& make) {
+  if (allocation_sampler.Count(size)) [[unlikely]] {
+    void* block = TakeAllocation(make(), size);
+    asm volatile("" : "+r"(block));  // no tail call
+    return block;
+  }
+  return make();
+}
+
+}  // namespace strobe::internal
+STROBE_HIDDEN_END

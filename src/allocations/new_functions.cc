@@ -1,0 +1,115 @@
+// All forms of `operator new` and `operator delete`, on the malloc family's allocator.
+#include <cstddef>
+#include <new>
+
+#include "allocate.h"
+
+using strobe::internal::Allocated;
+using strobe::internal::NextFree;
+using strobe::internal::NextMalloc;
+using strobe::internal::NextMemalign;
+using strobe::internal::NoteFree;
+
+namespace {
+
+// Asks the program's handler for memory until there is some. Throws if there is no handler.
+template <class Make>
+STROBE_NOINLINE void* MakeAfterHandler(const Make& make) {
+  while (true) {
+    const std::new_handler handler = std::get_new_handler();
+    if (handler == nullptr) throw std::bad_alloc();
+    handler();
+    if (void* const block = make(); block != nullptr) return block;
+  }
+}
+template <class Make>
+STROBE_ALWAYS_INLINE void* New(std::size_t size, const Make& make) {
+  return Allocated(size, [&make] {
+    void* const block = make();
+    if (block == nullptr) [[unlikely]]
+      return MakeAfterHandler(make);
+    return block;
+  });
+}
+
+// The same, but nullptr instead of an exception.
+template <class Make>
+STROBE_NOINLINE void* MakeOrNull(const Make& make) noexcept {
+  try {
+    return MakeAfterHandler(make);
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+}
+template <class Make>
+STROBE_ALWAYS_INLINE void* NewOrNull(std::size_t size, const Make& make) noexcept {
+  return Allocated(size, [&make] {
+    void* const block = make();
+    if (block == nullptr) [[unlikely]]
+      return MakeOrNull(make);
+    return block;
+  });
+}
+
+// Zero bytes are one byte, so that each allocation has an address, whatever the allocator.
+STROBE_ALWAYS_INLINE auto Plain(std::size_t size) {
+  return [size = size + (size == 0 ? 1 : 0)] { return NextMalloc(size); };
+}
+STROBE_ALWAYS_INLINE auto Aligned(std::size_t size, std::align_val_t alignment) {
+  return [size = size + (size == 0 ? 1 : 0), alignment] {
+    return NextMemalign(static_cast<std::size_t>(alignment), size);
+  };
+}
+
+STROBE_ALWAYS_INLINE void Delete(void* block) noexcept {
+  NoteFree(block);
+  NextFree(block);
+}
+
+}  // namespace
+
+void* operator new(std::size_t size) { return New(size, Plain(size)); }
+void* operator new[](std::size_t size) { return New(size, Plain(size)); }
+void* operator new(std::size_t size, const std::nothrow_t& /*tag*/) noexcept {
+  return NewOrNull(size, Plain(size));
+}
+void* operator new[](std::size_t size, const std::nothrow_t& /*tag*/) noexcept {
+  return NewOrNull(size, Plain(size));
+}
+void* operator new(std::size_t size, std::align_val_t alignment) {
+  return New(size, Aligned(size, alignment));
+}
+void* operator new[](std::size_t size, std::align_val_t alignment) {
+  return New(size, Aligned(size, alignment));
+}
+void* operator new(std::size_t size, std::align_val_t alignment,
+                   const std::nothrow_t& /*tag*/) noexcept {
+  return NewOrNull(size, Aligned(size, alignment));
+}
+void* operator new[](std::size_t size, std::align_val_t alignment,
+                     const std::nothrow_t& /*tag*/) noexcept {
+  return NewOrNull(size, Aligned(size, alignment));
+}
+
+void operator delete(void* block) noexcept { Delete(block); }
+void operator delete[](void* block) noexcept { Delete(block); }
+void operator delete(void* block, std::size_t /*size*/) noexcept { Delete(block); }
+void operator delete[](void* block, std::size_t /*size*/) noexcept { Delete(block); }
+void operator delete(void* block, std::align_val_t /*alignment*/) noexcept { Delete(block); }
+void operator delete[](void* block, std::align_val_t /*alignment*/) noexcept { Delete(block); }
+void operator delete(void* block, std::size_t /*size*/, std::align_val_t /*alignment*/) noexcept {
+  Delete(block);
+}
+void operator delete[](void* block, std::size_t /*size*/, std::align_val_t /*alignment*/) noexcept {
+  Delete(block);
+}
+void operator delete(void* block, const std::nothrow_t& /*tag*/) noexcept { Delete(block); }
+void operator delete[](void* block, const std::nothrow_t& /*tag*/) noexcept { Delete(block); }
+void operator delete(void* block, std::align_val_t /*alignment*/,
+                     const std::nothrow_t& /*tag*/) noexcept {
+  Delete(block);
+}
+void operator delete[](void* block, std::align_val_t /*alignment*/,
+                       const std::nothrow_t& /*tag*/) noexcept {
+  Delete(block);
+}

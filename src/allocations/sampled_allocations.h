@@ -1,0 +1,34 @@
+// What the allocation functions do besides allocating: they count bytes. Data plane.
+#pragma once
+
+#include <cstddef>
+
+#include "strobe/allocations/allocation_sampler.h"
+#include "strobe/allocations/live_blocks.h"
+#include "strobe/base/signal_safe.h"
+#include "strobe/base/visibility.h"
+
+STROBE_HIDDEN_BEGIN
+namespace strobe::internal {
+
+// Of the calling thread. In the program's own static block of thread-local storage, which exists as
+// long as the thread, and is never allocated by the functions that are sampled.
+extern constinit thread_local AllocationSampler allocation_sampler
+    __attribute__((tls_model("initial-exec")));
+
+// Records an allocation for which Count has returned true. Returns `block`, which is nullptr if the
+// allocation failed. The caller is the allocation function itself, by no tail call. errno stays as
+// it is.
+STROBE_NOINLINE void* TakeAllocation(void* block, std::size_t size) noexcept;
+
+// The sampled blocks that have not been freed.
+extern constinit LiveBlocks<> live_blocks;
+
+// Notes that a block is about to be freed; nullptr is none.
+STROBE_ALWAYS_INLINE void NoteFree(const void* block) noexcept {
+  if (live_blocks.MayHold(block)) [[unlikely]]
+    static_cast<void>(live_blocks.Remove(block));
+}
+
+}  // namespace strobe::internal
+STROBE_HIDDEN_END
