@@ -110,12 +110,12 @@ class BasicProfiler final {
   template <class Provider>
   STROBE_ALWAYS_INLINE bool CaptureHere(
       const std::array<std::int64_t, Provider::kValueTypes.size()>& amounts, std::uint32_t skip = 0,
-      const internal::StackReader* reader = nullptr) noexcept {
+      internal::StackKeeper* keeper = nullptr) noexcept {
     static_assert(EventProvider<Provider>, "a provider whose events the program brings");
     const internal::EventSample event{.provider = Traits::Providers::template IndexOf<Provider>(),
                                       .amounts = amounts,
                                       .skip = skip,
-                                      .reader = reader};
+                                      .keeper = keeper};
     const CurrentRegisters registers;
     return handle_.CaptureHere(event, registers.get());
   }

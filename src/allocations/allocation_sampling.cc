@@ -12,7 +12,7 @@
 
 #include "sampled_allocations.h"
 #include "strobe/allocations/live_blocks.h"
-#include "strobe/allocations/stack_table.h"
+#include "strobe/core/stack_table.h"
 
 namespace strobe::internal {
 namespace {
@@ -43,18 +43,13 @@ std::uint64_t NewSeed() {
 // Records the event, and by option keeps the block with its stack until the block is freed.
 void Record(const AllocationSink& sink, const void* block, const AllocationAmounts& amounts) {
   const bool keeps_block = keeps_live_blocks.load(std::memory_order_relaxed);
-  LiveBlock live{.objects = amounts.objects, .bytes = amounts.bytes};
-  const StackReader reader{
-      .read =
-          [](void* context, std::span<const Address> leaf_first, StackEnd end) {
-            static_cast<LiveBlock*>(context)->stack = live_stacks.Add(leaf_first, end);
-          },
-      .context = &live};
-  if (!sink.record(sink.profiler, amounts, keeps_block ? &reader : nullptr)) {
+  StackKeeper keeper{.table = live_stacks};
+  if (!sink.record(sink.profiler, amounts, keeps_block ? &keeper : nullptr)) {
     untaken_objects.fetch_add(amounts.objects, std::memory_order_relaxed);
     untaken_bytes.fetch_add(amounts.bytes, std::memory_order_relaxed);
   } else if (keeps_block) {
-    live_blocks.Add(block, live);
+    live_blocks.Add(block,
+                    {.objects = amounts.objects, .bytes = amounts.bytes, .stack = keeper.number});
   }
 }
 

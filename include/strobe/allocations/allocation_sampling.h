@@ -52,8 +52,7 @@ AllocationStats CollectAllocationStats();
 
 // Where samples go. Signal-safe.
 struct AllocationSink {
-  bool (*record)(void* profiler, const AllocationAmounts& amounts,
-                 const StackReader* reader) = nullptr;
+  bool (*record)(void* profiler, const AllocationAmounts& amounts, StackKeeper* keeper) = nullptr;
   void* profiler = nullptr;
 };
 
@@ -70,9 +69,9 @@ inline constexpr std::uint32_t kAllocationFrames = 3;
 template <class Profiler>
 STROBE_SIGNAL_SAFE STROBE_NOINLINE bool RecordAllocation(void* profiler,
                                                          const AllocationAmounts& amounts,
-                                                         const StackReader* reader) {
+                                                         StackKeeper* keeper) {
   const bool is_taken = static_cast<Profiler*>(profiler)->template CaptureHere<AllocationProvider>(
-      {amounts.objects, amounts.bytes, 0, 0}, kAllocationFrames, reader);
+      {amounts.objects, amounts.bytes, 0, 0}, kAllocationFrames, keeper);
   asm volatile("" ::: "memory");  // no tail call: the number of frames is fixed
   return is_taken;
 }

@@ -10,9 +10,9 @@
 #include <span>
 #include <string>
 
-#include "strobe/base/address.h"
+#include "strobe/base/visibility.h"
 #include "strobe/core/options.h"
-#include "strobe/core/stack.h"
+#include "strobe/core/stack_table.h"
 #include "strobe/core/value_type.h"
 
 namespace strobe {
@@ -238,11 +238,14 @@ template <class P>
 requires requires { P::kCountsSamples; }
 inline constexpr bool kCountsSamples<P> = P::kCountsSamples;
 
-// Reads the stack of an event: read(context, leaf_first, end). Data plane. The stack is without the
-// frames that the event skips, and may lack frames that the collector finds later.
-struct StackReader {
-  void (*read)(void* context, std::span<const Address> leaf_first, StackEnd end) = nullptr;
-  void* context = nullptr;
+STROBE_HIDDEN_BEGIN
+// Keeps the stack of an event, without the frames that the event skips. It may lack frames that the
+// collector finds later.
+struct StackKeeper {
+  StackTable<>& table;
+  // The stack's number in the table. kNone if the table has no room, if there is no record, or if
+  // another capture has recorded the event.
+  std::uint32_t number = StackTable<>::kNone;
 };
 
 // What one event of an EventProvider brings.
@@ -250,10 +253,9 @@ struct EventSample {
   std::size_t provider = 0;               // its number in the list of providers
   std::span<const std::int64_t> amounts;  // one for each of its value types
   std::uint32_t skip = 0;                 // how many leaf frames are left out of the stack
-  // Called before CaptureHere returns, unless there is no record, or another capture has recorded
-  // the event. nullptr for none.
-  const StackReader* reader = nullptr;
+  StackKeeper* keeper = nullptr;          // nullptr for none
 };
+STROBE_HIDDEN_END
 
 // The ThreadState of a provider; an empty type if it has none.
 template <class P>

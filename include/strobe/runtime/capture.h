@@ -55,29 +55,31 @@ STROBE_SIGNAL_SAFE bool TakeWeights(Cells& cells, std::size_t timer_cell, std::i
   return is_due;
 }
 
-// Calls the reader with the stack of a record. The frames that the record shares with the last one
+// Keeps the stack of a record. The frames that the record shares with the last one
 // are written behind its own, where the draft has room for them and the record ends.
 template <class Traits>
-STROBE_SIGNAL_SAFE STROBE_NOINLINE void ReadStackOf(const SlotArena<Traits>& arena,
+STROBE_SIGNAL_SAFE STROBE_NOINLINE void KeepStackOf(const SlotArena<Traits>& arena,
                                                     SampleChannel<Traits>& channel,
                                                     const RecordDraft& draft, std::uint64_t skip,
-                                                    const StackReader& reader) {
+                                                    StackKeeper& keeper) {
   const RecordHeader& header = draft.header();
   std::span<Address> frames = FramesOf(arena, draft);
   const std::size_t count = std::size_t{header.frame_count} + header.shared_count;
   if (header.shared_count > 0)
     channel.memo().CopyRoots(frames.subspan(header.frame_count, header.shared_count));
   const std::size_t skipped = std::min<std::uint64_t>(skip, count == 0 ? 0 : count - 1);
-  reader.read(reader.context, frames.first(count).subspan(skipped), header.end);
+  keeper.number = keeper.table.Add(frames.first(count).subspan(skipped), header.end);
 }
 
 // Walks the thread's stack into a record of its ring. Returns false, and sets `drop` to the reason,
 // if there is no record, or the record has no weight.
 template <class Traits>
-STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE bool WriteRecord(
-    SlotArena<Traits>& arena, SampleChannel<Traits>& channel, const CaptureTarget& target,
-    std::span<const std::int64_t> weights, std::uint64_t skip, const StackReader* reader,
-    DropReason& drop) {
+STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE bool WriteRecord(SlotArena<Traits>& arena,
+                                                         SampleChannel<Traits>& channel,
+                                                         const CaptureTarget& target,
+                                                         std::span<const std::int64_t> weights,
+                                                         std::uint64_t skip, StackKeeper* keeper,
+                                                         DropReason& drop) {
   if (target.registers == nullptr) {
     drop = DropReason::kNoRegisters;
     return false;
@@ -103,7 +105,7 @@ STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE bool WriteRecord(
   // The collector counts the ends of the stacks that it finishes.
   if (header.slice_bytes == 0)
     AddByOwner<std::uint32_t>(channel.counters.ends[static_cast<std::size_t>(header.end)], 1);
-  if (reader != nullptr) ReadStackOf(arena, channel, draft, skip, *reader);
+  if (keeper != nullptr) KeepStackOf(arena, channel, draft, skip, *keeper);
   channel.ring.Commit(RecordBytes(words, header.frame_count, header.slice_bytes));
   arena.Mark(channel);
   return draft.is_whole;
@@ -116,12 +118,12 @@ STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE void ServeSlot(SlotArena<Traits>& arena,
                                                        SampleChannel<Traits>& channel,
                                                        const CaptureTarget& target,
                                                        std::uint64_t skip = 0,
-                                                       const StackReader* reader = nullptr) {
+                                                       StackKeeper* keeper = nullptr) {
   std::array<std::int64_t, Traits::Providers::kCellCount> weights{};
   if (!TakeWeights(channel.cells, target.token.provider, TimerWeight(channel, target), weights))
     return;
   DropReason drop{};
-  const bool is_recorded = WriteRecord<Traits>(arena, channel, target, weights, skip, reader, drop);
+  const bool is_recorded = WriteRecord<Traits>(arena, channel, target, weights, skip, keeper, drop);
   if (!is_recorded)
     AddByOwner<std::uint32_t>(channel.counters.drops[static_cast<std::size_t>(drop)], 1);
   for (std::size_t i = 0; i < weights.size(); ++i) {

@@ -58,8 +58,8 @@ STROBE_SIGNAL_SAFE STROBE_NOINLINE bool ServeHere(SlotArena<Traits>& arena,
     if (is_nested) break;
     if (is_live) {
       AddByOwner<std::uint32_t>(channel.counters.captures, 1);
-      const StackReader* const reader = i == 0 ? event.reader : nullptr;
-      ServeSlot<Traits>(arena, channel, target, event.skip, reader);
+      StackKeeper* const keeper = i == 0 ? event.keeper : nullptr;
+      ServeSlot<Traits>(arena, channel, target, event.skip, keeper);
     }
     channel.is_capturing.store(false, std::memory_order_seq_cst);
     if (!is_live || !channel.is_requested()) break;

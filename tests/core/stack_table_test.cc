@@ -1,4 +1,4 @@
-#include "strobe/allocations/stack_table.h"
+#include "strobe/core/stack_table.h"
 
 #include <array>
 #include <cstddef>
