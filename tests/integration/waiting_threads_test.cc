@@ -4,8 +4,10 @@
 #include <poll.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,6 +15,7 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <cstddef>
 #include <cstdint>
 #include <fstream>
 #include <functional>
@@ -255,6 +258,43 @@ TEST_P(StacksOfWaits, AreTheThreadsOwn) {
   if (!testing::kIsSanitized) ExpectStackOf(kept[0], own);
   close(ends[0]);
   close(ends[1]);
+}
+
+// Its stack is found from outside, too.
+TEST(WaitingThreads, TheStackOfACoroutineThatWaitsIsWalked) {
+  KeepingProfiler profiler({.sampling = {.cpu_frequency_hz = 0, .wall_frequency_hz = 500}});
+  ASSERT_TRUE(profiler.Start().ok());
+  std::thread([&] {
+    RunRegistered(profiler, "coroutine", [] {
+      constexpr std::size_t kBytes = 256 * 1024;
+      void* const stack =
+          mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+      ASSERT_NE(stack, MAP_FAILED);
+      static ucontext_t caller;
+      ucontext_t context;
+      ASSERT_EQ(getcontext(&context), 0);
+      context.uc_stack = {.ss_sp = stack, .ss_flags = 0, .ss_size = kBytes};
+      context.uc_link = &caller;
+      const auto wait = [] { std::this_thread::sleep_for(std::chrono::milliseconds(300)); };
+      makecontext(&context, wait, 0);
+      ASSERT_EQ(swapcontext(&caller, &context), 0);
+      munmap(stack, kBytes);
+    });
+  }).join();
+  const Stats stats = profiler.stats();
+  ASSERT_TRUE(profiler.Stop().ok());
+  EXPECT_GT(stats.waits_walked, 0U);
+  const auto kept = KeptProfiles::Take();
+  ASSERT_EQ(kept.size(), 1U);
+  const Profile& profile = kept[0].profile;
+  const auto column = static_cast<std::size_t>(testing::ColumnOf(profile, "wall"));
+  std::int64_t in_coroutine_ns = 0;
+  for (std::size_t i = 0; i < profile.samples.size(); ++i) {
+    const Frame root = testing::FramesOf(profile, profile.samples[i]).back();
+    if (root.is_pseudo() && root.address == static_cast<Address>(PseudoFrame::kCoroutine))
+      in_coroutine_ns += profile.Values(i)[column];
+  }
+  EXPECT_GT(in_coroutine_ns, 200'000'000);
 }
 
 }  // namespace

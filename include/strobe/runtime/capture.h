@@ -96,9 +96,8 @@ template <class Traits>
 STROBE_SIGNAL_SAFE STROBE_NOINLINE void WriteNote(SampleChannel<Traits>& channel,
                                                   const NativeRegisters& registers) {
   channel.wants_note.store(false, std::memory_order_relaxed);
-  channel.note.registers.store(
-      CaptureNote::Pack({.sp = registers.sp, .fp = registers.fp}, channel.stack),
-      std::memory_order_release);
+  channel.note.registers.store(CaptureNote::Pack({.sp = registers.sp, .fp = registers.fp}),
+                               std::memory_order_release);
   channel.note.cpu_ns.store(Traits::Platform::ThreadCpuTimeNs(channel.thread_id),
                             std::memory_order_release);
 }

@@ -223,7 +223,8 @@ class PolledStacks {
     if (last.frame_pointers == nullptr) return;
     const std::int64_t cpu_ns = channel.note.cpu_ns.load(std::memory_order_acquire);
     const CaptureNote::Registers registers =
-        CaptureNote::Unpack(channel.note.registers.load(std::memory_order_acquire), channel.stack);
+        CaptureNote::Unpack(channel.note.registers.load(std::memory_order_acquire),
+                            last.frame_pointers->requested_sp());
     last.frame_pointers->Answer(cpu_ns, registers.sp, registers.fp);
   }
 

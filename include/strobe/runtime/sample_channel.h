@@ -37,24 +37,25 @@ struct ProviderCell {
 // Written by the thread's captures, read by the collector.
 struct CaptureNote {
   std::atomic<std::int64_t> cpu_ns{-1};  // the thread's CPU clock; -1 before the first note
-  // The registers, one word so that both are of one capture: the distances from the stack's end to
-  // the stack pointer and to the frame pointer, in words. 0 if a register is not in the stack.
+  // The registers, one word so that both are of one capture: the low half of the stack pointer, in
+  // words, and the distance from there to the frame pointer, in words. 0 if that is not above.
   std::atomic<std::uint64_t> registers{0};
 
   struct Registers {
     Address sp = 0;
     Address fp = 0;
   };
-  STROBE_SIGNAL_SAFE static std::uint64_t Pack(const Registers& registers,
-                                               const StackBounds& stack) {
-    return DistanceTo(registers.sp, stack) << 32 | DistanceTo(registers.fp, stack);
+  STROBE_SIGNAL_SAFE static std::uint64_t Pack(const Registers& registers) {
+    const Address distance = registers.fp - registers.sp;
+    if (distance % 8 != 0 || distance / 8 > kHalf) return 0;
+    return (registers.sp / 8 & kHalf) << 32 | distance / 8;
   }
-  // Both 0 if one of them is not known.
-  static Registers Unpack(std::uint64_t packed, const StackBounds& stack) {
-    const Address sp_words = packed >> 32;
-    const Address fp_words = packed & kMaxWords;
-    if (sp_words == 0 || fp_words == 0) return {};
-    return {.sp = stack.high - sp_words * 8, .fp = stack.high - fp_words * 8};
+  // Both 0 if they are not known. The stack pointer is one that agrees with `sp` in the other half.
+  static Registers Unpack(std::uint64_t packed, Address sp) {
+    const Address fp_words = packed & kHalf;
+    if (fp_words == 0) return {};
+    const Address noted_sp = (sp & ~(kHalf * 8)) | (packed >> 32) * 8;
+    return {.sp = noted_sp, .fp = noted_sp + fp_words * 8};
   }
 
   void Reset() {
@@ -63,11 +64,7 @@ struct CaptureNote {
   }
 
  private:
-  static constexpr Address kMaxWords = 0xFFFFFFFF;
-  STROBE_SIGNAL_SAFE static std::uint64_t DistanceTo(Address address, const StackBounds& stack) {
-    const Address bytes = stack.high - address;
-    return bytes % 8 == 0 && bytes / 8 <= kMaxWords ? bytes / 8 : 0;
-  }
+  static constexpr Address kHalf = 0xFFFFFFFF;
 };
 
 // Waits until `flag` is false. Returns false if that takes longer than `timeout_ns`.

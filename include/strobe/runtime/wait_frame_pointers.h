@@ -52,6 +52,8 @@ class WaitFramePointers {
     requested_ = place;
     requested_cpu_ns_ = cpu_ns;
   }
+  // The stack pointer of the place; 0 if no request is open.
+  [[nodiscard]] Address requested_sp() const { return requested_.sp; }
   // A capture has found these registers when the CPU clock read `cpu_ns`. Learns the frame pointer
   // if that answers the request: replaces what was known of the place.
   void Answer(std::int64_t cpu_ns, Address sp, Address fp) {
