@@ -63,7 +63,9 @@ void AddThreads(const DiagnosisFacts& facts, std::vector<std::string>& lines) {
     lines.push_back(absl::StrCat(
         stats.waits_hidden,
         " interruptions may have ended a wait early, with EINTR where SA_RESTART has no effect: "
-        "the system does not tell where threads wait (/proc/self/task/<thread>/syscall)."));
+        "the system does not tell where threads wait (/proc/self/task/<thread>/syscall), or does "
+        "not "
+        "let their stacks be read (process_vm_readv)."));
   }
 }
 

@@ -33,6 +33,9 @@ class PolledStacksTest : public SessionTest {
     slot_ = Register(kId, "thread", kStack);
     Begin({.cpu_frequency_hz = 0, .wall_frequency_hz = 10});
     Does(Kind::kWaits);
+    ManualPlatform::With([](auto& state) {
+      state.memory.Map(kStack.low, std::vector<std::uint8_t>(kStack.high - kStack.low));
+    });
   }
   static void Does(Kind kind, Address pc = kPc) {
     ManualPlatform::With([&](auto& state) { state.activity[kId] = {kind, pc, kSp}; });
@@ -126,6 +129,18 @@ TEST_F(PolledStacksTest, WhereTheSystemDoesNotTellAWaitIsInterruptedOnce) {
   for (int i = 0; i < 50; ++i) EXPECT_TRUE(Poll().empty());
   EXPECT_EQ(counters_.waits_hidden, 1U);
   EXPECT_EQ(counters_.waits_walked, 0U);
+  ExpectAllOnStacks();
+}
+
+TEST_F(PolledStacksTest, WhereStacksCannotBeReadAWaitIsInterruptedOnce) {
+  HoldingUnwinder::finds = Finds::kEndByFramePointer;
+  ManualPlatform::With([](auto& state) { state.memory = {}; });
+  const auto interruptions = Poll();
+  ASSERT_EQ(interruptions.size(), 1U);
+  Deliver(interruptions[0]);
+  for (int i = 0; i < 50; ++i) EXPECT_TRUE(Poll().empty());
+  EXPECT_EQ(counters_.waits_hidden, 1U);
+  EXPECT_EQ(counters_.waits_interrupted, 0U);
   ExpectAllOnStacks();
 }
 

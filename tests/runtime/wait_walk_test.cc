@@ -66,5 +66,11 @@ TEST_F(WaitWalkTest, AStackThatIsNotTheThreadsIsWalked) {
   EXPECT_THAT(walk_.frames(), Not(IsEmpty()));
 }
 
+TEST_F(WaitWalkTest, AStackThatCannotBeReadNeedsNoFramePointer) {
+  ManualPlatform::Reset();
+  EXPECT_EQ(Run(), Walk::Outcome::kUnreadable);
+  EXPECT_EQ(walk_.place(), WaitPlace());
+}
+
 }  // namespace
 }  // namespace strobe::internal

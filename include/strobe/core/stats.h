@@ -139,7 +139,7 @@ struct Stats {
   // Interruptions of waiting threads, because such a walk lacked the frame pointer or, from a
   // signal's alternate stack, the thread's own stack.
   std::uint64_t waits_interrupted = 0;
-  // Interruptions of threads that may have waited, because the system does not tell.
+  // Interruptions of threads that may have waited, because the system hides where or the stack.
   std::uint64_t waits_hidden = 0;
   // Delayed poll rounds over all threads. The delay keeps polls within 1 % of a core.
   std::uint64_t polls_put_off = 0;

@@ -94,12 +94,13 @@ STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE bool WriteRecord(SlotArena<Traits>& aren
 
 template <class Traits>
 STROBE_SIGNAL_SAFE STROBE_NOINLINE void WriteNote(SampleChannel<Traits>& channel,
-                                                  const NativeRegisters& registers) {
-  channel.wants_note.store(false, std::memory_order_relaxed);
+                                                  const NativeRegisters& registers,
+                                                  bool is_recorded) {
   channel.note.registers.store(CaptureNote::Pack({.sp = registers.sp, .fp = registers.fp}),
                                std::memory_order_release);
   channel.note.cpu_ns.store(Traits::Platform::ThreadCpuTimeNs(channel.thread_id),
                             std::memory_order_release);
+  if (is_recorded) channel.wants_note.store(false, std::memory_order_release);
 }
 
 // Records one sample for all providers that are due a sample of this channel. The stack begins
@@ -120,8 +121,9 @@ STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE void ServeSlot(SlotArena<Traits>& arena,
     ProviderCell& cell = channel.cells[i];
     cell.carried.store(is_recorded ? 0 : weights[i], std::memory_order_relaxed);
   }
-  if (is_recorded && channel.wants_note.load(std::memory_order_relaxed)) [[unlikely]]
-    WriteNote<Traits>(channel, *target.registers);
+  if (channel.wants_note.load(std::memory_order_relaxed) && target.registers != nullptr)
+      [[unlikely]]
+    WriteNote<Traits>(channel, *target.registers, is_recorded);
 }
 
 // True if the channel belongs to the calling thread. A signal's payload may be forged, or sent to

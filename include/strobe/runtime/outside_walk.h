@@ -57,6 +57,9 @@ class OutsideWalk {
     Copy(kFirstCopyBytes);
   }
 
+  // False if the stack could not be read at all.
+  [[nodiscard]] bool has_copy() const { return copied_bytes_ != 0; }
+
   // Walks with that frame pointer. Sets frames().
   WalkResult Walk(const UnwindModules* tables, std::size_t max_frames,
                   Address fp = kUnknownRegister) {

@@ -42,7 +42,8 @@ inline constexpr int kMaxBuildsOfWalk = 64;
 //   thread's CPU clock stands still meanwhile, so all that was read belongs together.
 // * Such a walk does not know the frame pointer, and some stacks need it. Then the thread is
 //   interrupted once, the capture notes the frame pointer, and later walks at that place have it.
-// * It runs, or the system does not tell: it is interrupted.
+// * It runs, or the system does not tell where it waits, or does not let its stack be read: it is
+//   interrupted.
 // Used by the collector.
 template <class Traits>
 class PolledStacks {
@@ -95,10 +96,10 @@ class PolledStacks {
     // The CPU clock at which the thread was at the intake's last stack, and has stayed since; -1 if
     // it may have run.
     std::int64_t cpu_ns = -1;
-    std::int64_t note_cpu_ns = -1;  // of the last capture's note that was compared with the clock
+    std::int64_t note_cpu_ns = -1;  // of the last recorded note that was compared with the clock
     std::unique_ptr<WaitFramePointers> frame_pointers;  // if a walk has needed one
   };
-  enum class Outcome : std::uint8_t { kAdded, kCut, kMoved, kTableWasMissing };
+  enum class Outcome : std::uint8_t { kAdded, kCut, kMoved, kTableWasMissing, kHidden };
 
   Last& LastOf(const Slot& slot) {
     const std::size_t at = slot.channel->token.index;
@@ -130,14 +131,17 @@ class PolledStacks {
   std::int64_t AddByCapture(const Poll& poll, std::int64_t cpu_ns, Counter* counter) {
     if (!poll.slot.is_attached) return cpu_ns;
     Last& last = LastOf(poll.slot);
-    const std::int64_t note_cpu_ns = poll.slot.channel->note.cpu_ns.load(std::memory_order_acquire);
-    if (note_cpu_ns != last.note_cpu_ns) {
+    SampleChannel<Traits>& channel = *poll.slot.channel;
+    // The note of a capture without a record belongs to no stack.
+    const bool is_recorded = !channel.wants_note.load(std::memory_order_acquire);
+    const std::int64_t note_cpu_ns = channel.note.cpu_ns.load(std::memory_order_acquire);
+    if (is_recorded && note_cpu_ns != last.note_cpu_ns) {
       last.note_cpu_ns = note_cpu_ns;
       last.cpu_ns = cpu_ns - note_cpu_ns <= kReturnCostNs ? cpu_ns : -1;
     }
     if (!poll.thread.has_request() && IsAtLast(last, cpu_ns) && ExtendLast(poll)) return cpu_ns;
     if (counter != nullptr) counter->fetch_add(1, std::memory_order_relaxed);
-    poll.slot.channel->wants_note.store(true, std::memory_order_relaxed);
+    channel.wants_note.store(true, std::memory_order_relaxed);
     poll.thread.Request(poll.weight, /*was_running=*/false);
     return cpu_ns;
   }
@@ -163,6 +167,7 @@ class PolledStacks {
       if (poll.slot.channel->is_capturing.load(std::memory_order_acquire)) break;
       switch (AddWait(poll, activity, cpu_ns)) {
         case Outcome::kAdded: return cpu_ns;
+        case Outcome::kHidden: return AddByCapture(poll, cpu_ns, &counters_.waits_hidden);
         case Outcome::kCut: return AddByCapture(poll, cpu_ns, &counters_.waits_interrupted);
         case Outcome::kMoved: ++tries; break;
         case Outcome::kTableWasMissing: ++builds; break;
@@ -189,6 +194,7 @@ class PolledStacks {
     // Before the clock: a capture that does not see this makes the clock advance.
     if (is_whole) channel.memo_is_stale.store(true, std::memory_order_seq_cst);
     if (poll.thread.CpuTimeNs() != cpu_ns) return Outcome::kMoved;
+    if (walked == WaitWalk<Traits>::Outcome::kUnreadable) return Outcome::kHidden;
     if (!is_whole) {
       RequestFramePointer(last, cpu_ns);
       return Outcome::kCut;

@@ -30,6 +30,7 @@ class WaitWalk {
     kWhole,         // up to the outermost frame, or to the limit on frames
     kCut,           // the walk lacks the frame pointer, or the stack that an alternate one leads to
     kMissingTable,  // the walk lacks the table of missing_pc()
+    kUnreadable,    // the system does not let the stack be read
   };
 
   // Finds the stack of a thread that waits. `frame_pointers` are those that are known of the
@@ -40,6 +41,7 @@ class WaitWalk {
     walk_.Begin(wait.pc, wait.sp, stack);
     const Outcome outcome = WalkWith(kUnknownRegister, tables, max_frames);
     cut_ = walk_.frames().size();
+    if (outcome == Outcome::kCut && !walk_.has_copy()) return Outcome::kUnreadable;
     if (outcome != Outcome::kCut || cut_ == 0) return outcome;
     place_ = {.pc = wait.pc, .sp = wait.sp, .frame = walk_.frames().back()};
     const WaitFramePointers::Known* const known =
