@@ -125,7 +125,7 @@ struct alignas(kCacheLineBytes) SampleChannel {
   // when it has emptied the ring.
   std::atomic<bool> has_slices{false};
   // Whether captures write the note, at the cost of one system call each. The collector sets it,
-  // and the first capture that leaves a record clears it. While it is false, the note is of a record.
+  // and the first capture with a record clears it. While it is false, the note is of a record.
   std::atomic<bool> wants_note{false};
   // The providers whose events count, provider n by bit n: those of the session that the channel is
   // attached to. A capture reads it, like is_active, after it stores is_capturing. is_active does
