@@ -39,6 +39,14 @@ std::string ShareOfProcess(const Stats& stats) {
                          process_ns / 1e9);
 }
 
+std::string Cost(const Stats& stats) {
+  return absl::StrCat("cost: handler ", Milliseconds(stats.handler_time_ns),
+                      " (estimated), collector ", Milliseconds(stats.collector_cpu_ns),
+                      " of CPU time in ", stats.drains, " drains", ShareOfProcess(stats),
+                      ", memory ",
+                      absl::StrFormat("%.1f KiB", static_cast<double>(stats.memory_bytes) / 1024));
+}
+
 }  // namespace
 
 // pprof shows these lines before every report: what was profiled, how completely, and at what cost.
@@ -59,11 +67,7 @@ std::vector<std::string> ProfileComments(const Profile& profile) {
       "; stack ends: ", Breakdown(stats.stack_ends, [](std::size_t i) {
         return StackEndName(static_cast<StackEnd>(i));
       }));
-  std::string cost =
-      absl::StrCat("cost: handler ", Milliseconds(stats.handler_time_ns),
-                   " (estimated), collector ", Milliseconds(stats.collector_cpu_ns),
-                   " of CPU time in ", stats.drains, " drains", ShareOfProcess(stats), ", memory ",
-                   absl::StrFormat("%.1f KiB", static_cast<double>(stats.memory_bytes) / 1024));
+  std::string cost = Cost(stats);
   // Exceptions have a line only if they happened.
   const auto add_unless_zero = [](std::string& line, std::string_view what, std::uint64_t count) {
     if (count != 0) absl::StrAppend(&line, "; ", std::string(what), ": ", count);
@@ -83,6 +87,8 @@ std::vector<std::string> ProfileComments(const Profile& profile) {
   add_unless_zero(subject, "periods extended", stats.periods_extended);
   add_unless_zero(quality, "samples beyond the memory limit", stats.stacks_overflowed);
   add_unless_zero(quality, "stacks finished by the collector", stats.stacks_deferred);
+  add_unless_zero(quality, "stacks of waiting threads, found without a signal", stats.waits_walked);
+  add_unless_zero(quality, "waits interrupted", stats.waits_interrupted + stats.waits_hidden);
   add_unless_zero(quality, "signals of others", stats.signals_foreign);
   add_unless_zero(quality, "late signals", stats.signals_stale);
   add_unless_zero(quality, "sums cut that were less than 0", stats.sums_cut);

@@ -26,17 +26,12 @@ class QueueDepthProvider {
 
   explicit QueueDepthProvider(const strobe::SamplingOptions& /*options*/) {}
   [[nodiscard]] bool enabled() const { return true; }
-  std::int64_t poll_period_ns(strobe::RandomSource& random) const {
-    return static_cast<std::int64_t>(20e6 * (0.5 + random.Uniform()));
-  }
-  // The signal goes out only when there is something to say; the stack that it finds gets the
-  // weight.
-  strobe::PollVerdict Poll(strobe::SampledThread& /*thread*/, ThreadState& state,
-                           std::int64_t now_ns) {
+  [[nodiscard]] std::int64_t poll_period_ns() const { return 20'000'000; }
+  // The weight of the stack that the thread is at. Without a weight no stack is taken.
+  std::int64_t Poll(strobe::SampledThread& /*thread*/, ThreadState& state, std::int64_t now_ns) {
     const std::int64_t since_ns = std::exchange(state.polled_ns, now_ns);
-    const std::int64_t weight = queued_jobs.load(std::memory_order_relaxed) * (now_ns - since_ns);
-    if (since_ns == 0 || weight <= 0) return {};
-    return {.action = strobe::PollVerdict::Action::kRequest, .weight = weight};
+    if (since_ns == 0) return 0;
+    return queued_jobs.load(std::memory_order_relaxed) * (now_ns - since_ns);
   }
 };
 static_assert(strobe::PolledProvider<QueueDepthProvider>);

@@ -59,6 +59,14 @@ void AddThreads(const DiagnosisFacts& facts, std::vector<std::string>& lines) {
                                  " threads (RLIMIT_SIGPENDING is a usual reason): they are sampled "
                                  "at random instants instead."));
   }
+  if (stats.waits_hidden != 0) {
+    lines.push_back(absl::StrCat(
+        stats.waits_hidden,
+        " interruptions may have ended a wait early, with EINTR where SA_RESTART has no effect: "
+        "the system does not tell where threads wait (/proc/self/task/<thread>/syscall), or does "
+        "not "
+        "let their stacks be read (process_vm_readv)."));
+  }
 }
 
 void AddStacks(const Stats& stats, std::vector<std::string>& lines) {

@@ -3,6 +3,21 @@
 #include <algorithm>
 
 namespace strobe::internal {
+namespace {
+
+void Subtract(const OutputStats& before, OutputStats& output) {
+  output.exports -= before.exports;
+  output.exports_failed -= before.exports_failed;
+  output.exports_dropped -= before.exports_dropped;
+  for (std::size_t reason = 0; reason < output.drops.size(); ++reason)
+    output.drops[reason] -= before.drops[reason];
+  output.amount_dropped -= before.amount_dropped;
+  output.delivered -= before.delivered;
+  output.spool.found -= before.spool.found;
+  output.spool.left -= before.spool.left;
+}
+
+}  // namespace
 
 Stats StatsBetween(const Stats& earlier, const Stats& later) {
   Stats result = later;
@@ -24,6 +39,9 @@ Stats StatsBetween(const Stats& earlier, const Stats& later) {
   result.stacks_deferred -= earlier.stacks_deferred;
   result.module_refreshes -= earlier.module_refreshes;
   result.waits_abandoned -= earlier.waits_abandoned;
+  result.waits_walked -= earlier.waits_walked;
+  result.waits_interrupted -= earlier.waits_interrupted;
+  result.waits_hidden -= earlier.waits_hidden;
   result.polls_put_off -= earlier.polls_put_off;
   result.instants -= earlier.instants;
   result.exports -= earlier.exports;
@@ -31,17 +49,7 @@ Stats StatsBetween(const Stats& earlier, const Stats& later) {
   result.exports_dropped -= earlier.exports_dropped;
   result.amount_dropped -= earlier.amount_dropped;
   for (std::size_t i = 0; i < std::min(earlier.outputs.size(), result.outputs.size()); ++i) {
-    const OutputStats& before = earlier.outputs[i];
-    OutputStats& output = result.outputs[i];
-    output.exports -= before.exports;
-    output.exports_failed -= before.exports_failed;
-    output.exports_dropped -= before.exports_dropped;
-    for (std::size_t reason = 0; reason < output.drops.size(); ++reason)
-      output.drops[reason] -= before.drops[reason];
-    output.amount_dropped -= before.amount_dropped;
-    output.delivered -= before.delivered;
-    output.spool.found -= before.spool.found;
-    output.spool.left -= before.spool.left;
+    Subtract(earlier.outputs[i], result.outputs[i]);
   }
   result.periods_extended -= earlier.periods_extended;
   result.out_of_memory -= earlier.out_of_memory;

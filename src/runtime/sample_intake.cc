@@ -22,6 +22,12 @@ void SampleIntake::RemoveThread(std::uint32_t thread) {
   free_.push_back(thread);
 }
 
+void SampleIntake::AddStack(std::uint32_t thread, const StackDelta& stack, std::size_t value_type,
+                            std::int64_t amount, const SampleContext& context, Values& values) {
+  values = ValuesOf([&](std::size_t type) { return type == value_type ? amount : 0; });
+  recorder_.Add(thread, stack, Row(values), context);
+}
+
 bool SampleIntake::ExtendLast(std::uint32_t thread, std::size_t value_type, std::int64_t amount,
                               const SampleContext& context, Values& values) {
   values = {};

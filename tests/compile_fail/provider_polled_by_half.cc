@@ -6,9 +6,9 @@ struct MyProvider {
   struct ThreadState {};
   explicit MyProvider(const strobe::SamplingOptions&) {}
   bool enabled() const { return true; }
-  std::int64_t poll_period_ns(strobe::RandomSource&) const { return 1; }
+  std::int64_t poll_period_ns() const { return 1; }
 #ifndef REFUSED  // Without Poll the period is of no use.
-  strobe::PollVerdict Poll(strobe::SampledThread&, ThreadState&, std::int64_t) { return {}; }
+  std::int64_t Poll(strobe::SampledThread&, ThreadState&, std::int64_t) { return 0; }
 #endif
 };
 static_assert(strobe::SampleProvider<MyProvider>);

@@ -1,5 +1,5 @@
-// CPU sampling at random instants interrupts threads that run. One that begins to wait just then
-// must not notice: no wait ends with EINTR.
+// Sampling interrupts threads that run. One that begins to wait just then must not notice: no wait
+// ends with EINTR. Wall sampling leaves waiting threads alone.
 #include <errno.h>
 #include <poll.h>
 #include <sys/epoll.h>
@@ -150,6 +150,31 @@ TEST(Waits, NoneOfAThreadThatAlternatesEndsEarly) {
   EXPECT_GT(waits, 100);
   EXPECT_GT(profiler.stats().samples, 50U);
   ASSERT_TRUE(profiler.Stop().ok());
+}
+
+TEST(Waits, UnderTheWallProviderAPlaceIsInterruptedAtMostOnce) {
+  if (testing::ProcessorName() != "x86_64")
+    GTEST_SKIP() << "on this CPU a register that the call needs is lost";
+  KeepingProfiler profiler({.sampling = {.cpu_frequency_hz = 0, .wall_frequency_hz = 1000}});
+  ASSERT_TRUE(profiler.Start().ok());
+  std::map<std::string, int> interrupted;
+  constexpr int kTurns = 200;
+  RunRegistered(profiler, "waits", [&] {
+    for (int i = 0; i < kTurns; ++i) {
+      for (const auto& [name, wait] : Waits()) {
+        const int error = wait();
+        EXPECT_TRUE(error == 0 || error == EINTR) << name << ": " << error;
+        interrupted[name] += error == EINTR ? 1 : 0;
+      }
+    }
+  });
+  const Stats stats = profiler.stats();
+  ASSERT_TRUE(profiler.Stop().ok());
+  EXPECT_GT(stats.waits_walked, 200U);
+  EXPECT_EQ(stats.waits_hidden, 0U);
+  for (const auto& [name, times] : interrupted) EXPECT_LE(times, 1) << name;
+  RecordProperty("waits_walked", static_cast<int>(stats.waits_walked));
+  RecordProperty("waits_interrupted", static_cast<int>(stats.waits_interrupted));
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ static_assert(!SampleProvider<LossyProvider>, "Detach says what is missing");
 
 struct HalfPolledProvider : testing::ArchetypeProvider {
   using ArchetypeProvider::ArchetypeProvider;
-  std::int64_t poll_period_ns(RandomSource& /*random*/) const { return 1; }
+  [[nodiscard]] std::int64_t poll_period_ns() const { return 1; }
 };
 static_assert(!SampleProvider<HalfPolledProvider>, "a period is of no use without Poll");
 

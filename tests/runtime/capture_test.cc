@@ -177,13 +177,37 @@ TEST_F(CaptureTest, ARequestThatWasServedAlreadyLeavesNoRecord) {
   EXPECT_EQ(Records().size(), 1u);
 }
 
-TEST_F(CaptureTest, TheCpuClockIsNotedOnlyForThoseWhoAskedForIt) {
+TEST_F(CaptureTest, OneCaptureNotesTheClockAndTheRegistersIfThatIsWanted) {
+  CaptureNote& note = slot_->channel->note;
+  ASSERT_TRUE(ManualPlatform::Deliver(Payload(0), 1, kPc));
+  EXPECT_EQ(note.cpu_ns, -1);
   ManualPlatform::RunFor(5, 777);
-  slot_->channel->cells[1].requested = 500;
-  slot_->channel->wants_cpu_clock[1] = true;
-  EXPECT_TRUE(ManualPlatform::Deliver(Payload(0), 1, kPc));
-  EXPECT_EQ(slot_->channel->cells[0].last_capture_cpu_ns, -1);
-  EXPECT_EQ(slot_->channel->cells[1].last_capture_cpu_ns, 777);
+  slot_->channel->wants_note = true;
+  ASSERT_TRUE(ManualPlatform::Deliver(Payload(0), 1, kPc));
+  EXPECT_EQ(note.cpu_ns, 777);
+  EXPECT_FALSE(slot_->channel->wants_note);
+  ManualPlatform::RunFor(5, 1);
+  ASSERT_TRUE(ManualPlatform::Deliver(Payload(0), 1, kPc));
+  EXPECT_EQ(note.cpu_ns, 777) << "such a note costs a system call";
+}
+
+TEST_F(CaptureTest, ACaptureWithoutARecordNotesTheRegistersAndLeavesTheNoteWanted) {
+  registry_.arena()->max_frames = 1000;  // the ring has no room for a record of so many
+  ManualPlatform::RunFor(5, 777);
+  slot_->channel->wants_note = true;
+  NativeRegisters registers;
+  registers.pc = kPc;
+  registers.sp = 0x70F000;
+  registers.fp = 0x70F100;
+  ASSERT_TRUE(ManualPlatform::DeliverWith(Payload(), 1, &registers));
+  const CaptureNote& note = slot_->channel->note;
+  EXPECT_EQ(note.cpu_ns, 777);
+  EXPECT_EQ(CaptureNote::Unpack(note.registers, registers.sp).fp, registers.fp);
+  EXPECT_TRUE(slot_->channel->wants_note);
+  ASSERT_TRUE(ManualPlatform::DeliverWith(Payload(), 1, nullptr)) << "and it needs registers";
+  registry_.arena()->max_frames = 16;
+  ASSERT_TRUE(ManualPlatform::DeliverWith(Payload(), 1, &registers));
+  EXPECT_FALSE(slot_->channel->wants_note);
 }
 
 TEST_F(CaptureTest, WhatDoesNotFitRidesOnTheNextRecord) {

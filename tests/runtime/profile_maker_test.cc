@@ -26,6 +26,9 @@ Stats Counters(std::uint64_t factor) {
   stats.labels_overflowed = 28 * factor;
   stats.module_refreshes = 17 * factor;
   stats.waits_abandoned = 18 * factor;
+  stats.waits_walked = 28 * factor;
+  stats.waits_interrupted = 29 * factor;
+  stats.waits_hidden = 30 * factor;
   stats.polls_put_off = 22 * factor;
   stats.exports = 19 * factor;
   stats.exports_failed = 20 * factor;
@@ -59,6 +62,9 @@ TEST(StatsBetween, SubtractsEveryCounter) {
   EXPECT_EQ(between.labels_overflowed, expected.labels_overflowed);
   EXPECT_EQ(between.module_refreshes, expected.module_refreshes);
   EXPECT_EQ(between.waits_abandoned, expected.waits_abandoned);
+  EXPECT_EQ(between.waits_walked, expected.waits_walked);
+  EXPECT_EQ(between.waits_interrupted, expected.waits_interrupted);
+  EXPECT_EQ(between.waits_hidden, expected.waits_hidden);
   EXPECT_EQ(between.polls_put_off, expected.polls_put_off);
   EXPECT_EQ(between.exports, expected.exports);
   EXPECT_EQ(between.exports_failed, expected.exports_failed);

@@ -119,5 +119,17 @@ TEST(WaitUntilClear, WaitsForTheFlagButNotForEver) {
   other.join();
 }
 
+TEST(CaptureNote, TellsTheFramePointerOfAnyStack) {
+  for (const Address sp : {Address{0x7FFF'1234'5678}, Address{0x5555'0000'0008}, Address{0x1000}}) {
+    const std::uint64_t packed = CaptureNote::Pack({.sp = sp, .fp = sp + 0x120});
+    EXPECT_EQ(CaptureNote::Unpack(packed, sp).sp, sp);
+    EXPECT_EQ(CaptureNote::Unpack(packed, sp).fp, sp + 0x120);
+    EXPECT_NE(CaptureNote::Unpack(packed, sp + 8).sp, sp + 8) << "another place";
+  }
+  const Address sp = 0x7FFF'1234'5678;
+  for (const Address fp : {Address{0}, sp - 8, sp + 1, sp})
+    EXPECT_EQ(CaptureNote::Unpack(CaptureNote::Pack({.sp = sp, .fp = fp}), sp).fp, 0U) << fp;
+}
+
 }  // namespace
 }  // namespace strobe::internal

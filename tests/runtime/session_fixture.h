@@ -14,6 +14,7 @@
 #include "gtest/gtest.h"
 #include "manual_traits.h"
 #include "strobe/base/visibility.h"
+#include "strobe/runtime/outside_walk.h"
 #include "strobe/runtime/session.h"
 
 STROBE_HIDDEN_BEGIN
@@ -23,16 +24,23 @@ using testing::ManualClock;
 using testing::ManualPlatform;
 using testing::ManualTraits;
 
-// Holds a walk in the middle for as long as a test says.
+// Holds a walk in the middle for as long as a test says, and finds what a test says.
 struct HoldingUnwinder : testing::ArchetypeUnwinder {
   static inline constinit std::atomic<bool> is_to_hold{false};
   static inline constinit std::atomic<bool> is_holding{false};
+  enum class Finds { kNoEnd, kEnd, kEndByFramePointer };
+  static inline constinit std::atomic<Finds> finds{Finds::kNoEnd};
   template <StackMemory M>
   WalkResult Unwind(const NativeRegisters& registers, const M& memory,
                     std::span<Address> output) const noexcept {
     for (; is_to_hold.load(); is_holding.store(true)) {
     }
-    return testing::ArchetypeUnwinder::Unwind(registers, memory, output);
+    WalkResult walk = testing::ArchetypeUnwinder::Unwind(registers, memory, output);
+    if (finds == Finds::kEnd) walk.end = StackEnd::kComplete;
+    if (finds != Finds::kEndByFramePointer) return walk;
+    walk.end = registers.fp == kUnknownRegister ? StackEnd::kBroken : StackEnd::kComplete;
+    if (walk.end == StackEnd::kComplete) output[walk.count++] = registers.fp;
+    return walk;
   }
 };
 struct SessionTraits : ManualTraits {
@@ -54,6 +62,7 @@ class SessionTest : public ::testing::Test {
   void SetUp() override {
     ManualPlatform::Reset();
     ManualClock::Reset();
+    HoldingUnwinder::finds = HoldingUnwinder::Finds::kNoEnd;
     ASSERT_TRUE(registry_.Open().ok());
   }
   void TearDown() override {
@@ -72,8 +81,8 @@ class SessionTest : public ::testing::Test {
     session_->Begin();
     session_->Poll({}, Now());
   }
-  Slot* Register(std::uint64_t id, const std::string& name) {
-    Slot* slot = *registry_.Register({.id = id, .stack = {}}, name);
+  Slot* Register(std::uint64_t id, const std::string& name, const StackBounds& stack = {}) {
+    Slot* slot = *registry_.Register({.id = id, .stack = stack}, name);
     slot->next = ThreadLinks();
     ThreadLinks() = slot;
     if (session_ != nullptr) session_->Attach(*slot);

@@ -46,12 +46,12 @@ class RequestProvider {
     total_asked.fetch_add(state.asked);
     return state.asked - thread.credited_weight();
   }
-  std::int64_t poll_period_ns(RandomSource& /*random*/) const { return 1; }
-  PollVerdict Poll(SampledThread& thread, ThreadState& state, std::int64_t /*now_ns*/) {
+  [[nodiscard]] std::int64_t poll_period_ns() const { return 1; }
+  std::int64_t Poll(SampledThread& thread, ThreadState& state, std::int64_t /*now_ns*/) {
     const std::int64_t cpu_ns = thread.CpuTimeNs();
-    if (cpu_ns == std::exchange(state.cpu_ns, cpu_ns)) return {};
+    if (cpu_ns == std::exchange(state.cpu_ns, cpu_ns)) return 0;
     ++state.asked;
-    return {.action = PollVerdict::Action::kRequest, .weight = 1};
+    return 1;
   }
 
   // By threads that have been detached.
@@ -75,9 +75,9 @@ class ExpiryProvider {
     total_credited.fetch_add(thread.credited_weight());
     return 0;
   }
-  std::int64_t poll_period_ns(RandomSource& /*random*/) const { return 0; }
-  PollVerdict Poll(SampledThread& /*thread*/, ThreadState& /*state*/, std::int64_t /*now_ns*/) {
-    return {};
+  [[nodiscard]] std::int64_t poll_period_ns() const { return 0; }
+  std::int64_t Poll(SampledThread& /*thread*/, ThreadState& /*state*/, std::int64_t /*now_ns*/) {
+    return 0;
   }
 
   // By threads that have been detached.

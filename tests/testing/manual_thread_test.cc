@@ -27,34 +27,27 @@ TEST(ManualThread, RequestsAddUpUntilACaptureServesThem) {
   ManualThread thread;
   thread.Begin();
   EXPECT_FALSE(thread.Capture());
-  EXPECT_FALSE(thread.ExtendLast(1)) << "nothing was captured yet";
-  thread.Request(2, true);
-  thread.Request(3, true);
-  EXPECT_TRUE(thread.request_pending());
+  thread.Request(0);
+  EXPECT_FALSE(thread.Capture()) << "nothing is requested";
+  thread.Request(2);
+  thread.Request(3);
+  EXPECT_EQ(thread.requests(), 2);
+  EXPECT_EQ(thread.pending(), 5);
   EXPECT_EQ(thread.credited_weight(), 0);
-  EXPECT_EQ(thread.last_capture_cpu_ns(), -1);
-  thread.return_cost_ns = 7;
-  thread.RunFor(100);
   ASSERT_TRUE(thread.Capture());
   EXPECT_EQ(thread.credited_weight(), 5);
-  EXPECT_EQ(thread.last_capture_cpu_ns(), 100);
-  EXPECT_EQ(thread.CpuTimeNs(), 107);
-  EXPECT_TRUE(thread.ExtendLast(1));
-  EXPECT_EQ(thread.credited_weight(), 6);
-  EXPECT_EQ(thread.extended(), 1);
+  EXPECT_EQ(thread.pending(), 0);
 }
 
 TEST(ManualThread, BeginForgetsWhatWasBefore) {
   ManualThread thread;
   thread.Begin();
-  thread.Request(2, true);
+  thread.Request(2);
   thread.RunFor(50);
   thread.Capture();
   thread.Begin();
   EXPECT_EQ(thread.attach_cpu_ns(), 50);
   EXPECT_EQ(thread.credited_weight(), 0);
-  EXPECT_EQ(thread.last_capture_cpu_ns(), -1);
-  EXPECT_FALSE(thread.ExtendLast(1));
 }
 
 }  // namespace

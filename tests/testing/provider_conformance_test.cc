@@ -18,12 +18,11 @@ struct PollingProvider {
   std::int64_t Detach(SampledThread& thread, ThreadState&, std::int64_t) {
     return thread.CpuTimeNs() - thread.attach_cpu_ns() - thread.credited_weight();
   }
-  std::int64_t poll_period_ns(RandomSource&) const { return 1'000'000; }
-  PollVerdict Poll(SampledThread& thread, ThreadState& state, std::int64_t) {
+  std::int64_t poll_period_ns() const { return 1'000'000; }
+  std::int64_t Poll(SampledThread& thread, ThreadState& state, std::int64_t) {
     const std::int64_t used_ns = thread.CpuTimeNs() - state.asked_ns;
     state.asked_ns += used_ns;
-    if (used_ns <= 0) return {};
-    return {.action = PollVerdict::Action::kRequest, .weight = used_ns};
+    return used_ns;
   }
   bool is_enabled;
 };

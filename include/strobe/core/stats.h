@@ -103,7 +103,7 @@ struct Stats {
   // Capture.
   // Now: the signal that interrupts threads. 0 before a session, and without signals.
   int signal_number = 0;
-  std::uint64_t samples = 0;                               // records drained
+  std::uint64_t samples = 0;  // records drained, and stacks of waiting threads walked from outside
   std::array<std::uint64_t, kDropReasonCount> drops{};     // by DropReason
   std::array<std::uint64_t, kStackEndCount> stack_ends{};  // by StackEnd
   std::uint64_t signals_foreign = 0;   // not the profiler's: passed to the previous handler
@@ -137,6 +137,13 @@ struct Stats {
   std::string unread_module;
   std::uint64_t waits_abandoned = 0;  // the profiler's bounded waits that timed out
   std::uint64_t instants = 0;         // random instants at which threads on a CPU were sampled
+  // Stacks of waiting threads that were found from outside, without a signal.
+  std::uint64_t waits_walked = 0;
+  // Interruptions of waiting threads, because such a walk lacked the frame pointer or, from a
+  // signal's alternate stack, the thread's own stack.
+  std::uint64_t waits_interrupted = 0;
+  // Interruptions of threads that may have waited, because the system hides where or the stack.
+  std::uint64_t waits_hidden = 0;
   // Delayed poll rounds over all threads. The delay keeps polls within 1 % of a core.
   std::uint64_t polls_put_off = 0;
 

@@ -27,6 +27,20 @@ struct StackBounds {
 // What a look at a thread from outside finds: see Platform.
 enum class ThreadLook : std::uint8_t { kHasNotRun, kHasRun, kRuns };
 
+// What a thread does, as another thread sees it: see Platform.
+struct ThreadActivity {
+  enum class Kind : std::uint8_t {
+    kUnknown,  // the system does not tell
+    kReady,    // it is on a CPU, or could be
+    kWaits,    // for anything but a CPU
+  };
+  Kind kind = Kind::kUnknown;
+  // Of kWaits: the registers that the thread will continue with. Until then its stack stays as it
+  // is.
+  Address pc = 0;
+  Address sp = 0;
+};
+
 // A platform's data about a thread. The thread itself reads them when it registers.
 struct ThreadInfo {
   std::uint64_t id = 0;  // the system's thread id

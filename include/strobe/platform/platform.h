@@ -52,6 +52,8 @@ struct PrivateMapping {
 //   WasDisplaced(instant): after kHasRun, true if the thread was on the CPU that the calling thread
 //   has taken when it woke.
 //   WaitCount(): how often the thread has given up its CPU to wait; -1 if the system does not tell.
+//   Observe(), optional: a ThreadActivity, what the thread does now. On a platform that has it, a
+//   thread whose CPU clock stands still executes nothing meanwhile.
 // * ProcessCpuTimeNs(): the CPU time of all threads of this process, also of ended ones, by the
 //   same clock; or -1.
 // * DefaultSignal(): a signal that the program does not use now.
@@ -142,6 +144,12 @@ concept Platform = std::default_initializable<typename P::Timer> &&
   { mapping.bytes } -> std::convertible_to<std::span<std::byte>>;
   { P::UnmapMemory(mapping) } -> std::same_as<void>;
   { P::DiscardMemory(memory, number) } -> std::same_as<void>;
+};
+
+// A platform that tells where threads wait.
+template <class P>
+concept ObservesWaits = Platform<P> && requires(typename P::ThreadProbe& probe) {
+  { probe.Observe() } -> std::same_as<ThreadActivity>;
 };
 
 }  // namespace strobe

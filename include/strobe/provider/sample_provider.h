@@ -38,28 +38,6 @@ class SampledThread {
   virtual std::int64_t WaitCount() = 0;
   // The weight that this provider has been credited with since the thread was attached.
   [[nodiscard]] virtual std::int64_t credited_weight() const = 0;
-  // The thread's CPU clock at the last capture that had to note it; -1 before.
-  [[nodiscard]] virtual std::int64_t last_capture_cpu_ns() const = 0;
-  // True if a request has not been served yet.
-  [[nodiscard]] virtual bool request_pending() const = 0;
-};
-
-// What a provider requests of a polled thread.
-struct PollVerdict {
-  enum class Action : std::uint8_t {
-    kNothing,
-    // Interrupt the thread soon, and add the weight to its stack at that time. Requests that have
-    // not been served yet add up.
-    kRequest,
-    // Add the weight to the stack of the thread's last capture, without disturbing the thread. If
-    // there is no such stack, or it had other labels, this is a kRequest.
-    kExtendLast,
-  };
-  Action action = Action::kNothing;
-  std::int64_t weight = 0;
-  // True if the requested capture also notes the thread's CPU clock, at the cost of one system
-  // call.
-  bool wants_cpu_clock = false;
 };
 
 // What a provider can consider when it reviews how a thread is sampled.
@@ -110,9 +88,9 @@ concept HasAccount = std::default_initializable<typename P::ThreadState> &&
 template <class P>
 concept HasPolls = std::default_initializable<typename P::ThreadState> &&
     requires(P& provider, const P& constant, SampledThread& thread, typename P::ThreadState& state,
-             RandomSource& random, std::int64_t number) {
-  { constant.poll_period_ns(random) } -> std::same_as<std::int64_t>;
-  { provider.Poll(thread, state, number) } -> std::same_as<PollVerdict>;
+             std::int64_t number) {
+  { constant.poll_period_ns() } -> std::same_as<std::int64_t>;
+  { provider.Poll(thread, state, number) } -> std::same_as<std::int64_t>;
 };
 
 template <class P>
@@ -202,11 +180,13 @@ concept InstantProvider = ClockedProvider<P> && internal::HasInstants<P>;
 // A provider whose threads the collector polls. It never calls back:
 // * ThreadState: its data for one thread. Attach resets it; without Attach, a new one replaces it
 //   at each attachment.
-// * poll_period_ns(random): the time from this poll round to the next one; 0 for none. The
-//   collector calls it again at every drain.
+// * poll_period_ns(): the mean time between two poll rounds; 0 for none. The times have an
+//   exponential distribution, so no program is in step with the rounds.
 // * Poll(thread, state, now_ns): called by the collector for every thread in such a round. Returns
-//   what the provider requests: a PollVerdict.
-// Requests that have not been served when the thread is detached are exported as [lost].
+//   the weight of the stack that the thread is at now; 0 for none.
+// The runtime finds that stack. It interrupts the thread only if the thread runs, or if the system
+// does not say where the thread waits. A weight whose stack cannot be had now is added to the next
+// one. Weights that are left when the thread is detached are exported as [lost].
 template <class P>
 concept PolledProvider = SampleProvider<P> && internal::HasPolls<P>;
 

@@ -111,6 +111,17 @@ STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE bool WriteRecord(SlotArena<Traits>& aren
   return draft.is_whole;
 }
 
+template <class Traits>
+STROBE_SIGNAL_SAFE STROBE_NOINLINE void WriteNote(SampleChannel<Traits>& channel,
+                                                  const NativeRegisters& registers,
+                                                  bool is_recorded) {
+  channel.note.registers.store(CaptureNote::Pack({.sp = registers.sp, .fp = registers.fp}),
+                               std::memory_order_release);
+  channel.note.cpu_ns.store(Traits::Platform::ThreadCpuTimeNs(channel.thread_id),
+                            std::memory_order_release);
+  if (is_recorded) channel.wants_note.store(false, std::memory_order_release);
+}
+
 // Records one sample for all providers that are due a sample of this channel. The stack begins
 // `skip` frames above the leaf.
 template <class Traits>
@@ -129,12 +140,10 @@ STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE void ServeSlot(SlotArena<Traits>& arena,
   for (std::size_t i = 0; i < weights.size(); ++i) {
     ProviderCell& cell = channel.cells[i];
     cell.carried.store(is_recorded ? 0 : weights[i], std::memory_order_relaxed);
-    if (is_recorded && weights[i] != 0 &&
-        channel.wants_cpu_clock[i].load(std::memory_order_relaxed)) {
-      cell.last_capture_cpu_ns.store(Traits::Platform::ThreadCpuTimeNs(channel.thread_id),
-                                     std::memory_order_release);
-    }
   }
+  if (channel.wants_note.load(std::memory_order_relaxed) && target.registers != nullptr)
+      [[unlikely]]
+    WriteNote<Traits>(channel, *target.registers, is_recorded);
 }
 
 // True if the channel belongs to the calling thread. A signal's payload may be forged, or sent to

@@ -36,6 +36,9 @@ struct CollectorCounters {
   std::atomic<std::uint64_t> module_refreshes{0};
   std::atomic<std::uint64_t> waits_abandoned{0};
   std::atomic<std::uint64_t> polls_put_off{0};
+  std::atomic<std::uint64_t> waits_walked{0};  // see Stats
+  std::atomic<std::uint64_t> waits_interrupted{0};
+  std::atomic<std::uint64_t> waits_hidden{0};
   std::atomic<std::uint64_t> instants{0};
   std::atomic<std::uint64_t> threads_at_instants{0};  // now
   std::atomic<std::uint64_t> handler_replaced{0};
@@ -45,6 +48,7 @@ struct CollectorCounters {
   std::atomic<std::uint64_t> tables{0};
   std::array<std::atomic<std::uint64_t>, kStackEndCount>
       deferred_ends{};  // of stacks that the collector finished
+  std::array<std::atomic<std::uint64_t>, kStackEndCount> wait_ends{};  // of `waits_walked`
 
   // A module whose frame information could not be read; empty if there is none.
   void SetUnreadModule(std::string path) {
@@ -63,7 +67,10 @@ struct CollectorCounters {
   // Adds the counters to `stats`, and sets the measured rate.
   void AddTo(Stats& stats) const {
     const auto read = [](const auto& counter) { return counter.load(std::memory_order_relaxed); };
-    stats.samples += read(samples);
+    stats.samples += read(samples) + read(waits_walked);
+    stats.waits_walked += read(waits_walked);
+    stats.waits_interrupted += read(waits_interrupted);
+    stats.waits_hidden += read(waits_hidden);
     stats.measured_samples += read(measured_samples);
     stats.measured_ns += read(measured_ns);
     stats.drains += read(drains);
@@ -77,7 +84,7 @@ struct CollectorCounters {
     stats.amount_dropped += read(amount_dropped);
     stats.out_of_memory += read(out_of_memory);
     for (std::size_t i = 0; i < deferred_ends.size(); ++i) {
-      stats.stack_ends[i] += read(deferred_ends[i]);
+      stats.stack_ends[i] += read(deferred_ends[i]) + read(wait_ends[i]);
       stats.stacks_deferred += read(deferred_ends[i]);
     }
     stats.unwind_tables += read(tables);

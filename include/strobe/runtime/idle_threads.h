@@ -29,6 +29,9 @@ class IdleThreads {
     return index < seen_.size() && seen_[index].still_polls >= kStillPolls;
   }
 
+  // What the idle thread's clock read at its last poll.
+  [[nodiscard]] std::int64_t CpuNs(std::size_t index) const { return seen_[index].cpu_ns; }
+
   // Begins a round. Call it before choosing the threads that the round polls.
   void BeginRound() { round_ = ReadClocks(); }
 
@@ -63,18 +66,26 @@ class IdleThreads {
   // cannot hide a thread for ever.
   template <class Thread, class PollThread>
   void EndRound(std::span<Thread> idle, std::int64_t max_ns, PollThread poll) {
-    const std::int64_t unexplained_ns =
-        (round_.process_ns - since_.process_ns) - (round_.own_ns - since_.own_ns) - explained_ns_;
-    const bool is_explained = round_.process_ns >= 0 && unexplained_ns <= max_ns;
+    const bool is_explained = IsExplained(max_ns);
     for (Thread& thread :
          idle.first(is_explained ? std::min<std::size_t>(idle.size(), 1) : idle.size()))
       poll(thread);
-    if (is_explained) return;
-    // The clocks are those of the round's beginning. So what a busy thread used from then to its
-    // poll is explained before it counts: the few microseconds of a round may hide as much time of
-    // an idle thread, until the next round.
-    since_ = round_;
-    explained_ns_ = 0;
+    if (!is_explained) BeginAnew();
+  }
+  // The same for a round that does something for each idle thread: else calls poll_known(thread)
+  // for each. The thread has not run since its last poll, as far as is known.
+  template <class Thread, class PollThread, class PollKnown>
+  void EndRound(std::span<Thread> idle, std::int64_t max_ns, PollThread poll,
+                PollKnown poll_known) {
+    const bool is_explained = IsExplained(max_ns);
+    for (Thread& thread : idle) {
+      if (is_explained) {
+        poll_known(thread);
+      } else {
+        poll(thread);
+      }
+    }
+    if (!is_explained) BeginAnew();
   }
 
  private:
@@ -85,6 +96,21 @@ class IdleThreads {
   static Clocks ReadClocks() {
     return {.process_ns = Platform::ProcessCpuTimeNs(),
             .own_ns = Platform::ThreadCpuTimeNs(Platform::CurrentThreadId())};
+  }
+
+  // True if the idle threads have used at most `max_ns` since all of them were polled.
+  [[nodiscard]] bool IsExplained(std::int64_t max_ns) const {
+    const std::int64_t unexplained_ns =
+        (round_.process_ns - since_.process_ns) - (round_.own_ns - since_.own_ns) - explained_ns_;
+    return round_.process_ns >= 0 && unexplained_ns <= max_ns;
+  }
+  // All idle threads have been polled.
+  void BeginAnew() {
+    // The clocks are those of the round's beginning. So what a busy thread used from then to its
+    // poll is explained before it counts: the few microseconds of a round may hide as much time of
+    // an idle thread, until the next round.
+    since_ = round_;
+    explained_ns_ = 0;
   }
 
   // What the polls of one slot's thread have seen.

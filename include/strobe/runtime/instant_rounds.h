@@ -185,7 +185,7 @@ class InstantRounds {
     const std::lock_guard lock(registry_.ControlMutex(slot));
     if (!IsSampled(slot, provider) || !is_wanted(probes_.Of(slot))) return;
     SlotThread<Traits>(slot, kIndex, accounts_.signal())
-        .Request(mean_gap_ns_, /*wants_cpu_clock=*/false, /*was_running=*/true);
+        .Request(mean_gap_ns_, /*was_running=*/true);
   }
 
   // Reviews the threads that may have run since the last review.

@@ -6,7 +6,9 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "strobe/base/address.h"
 #include "strobe/base/cache_line.h"
+#include "strobe/base/signal_safe.h"
 #include "strobe/base/visibility.h"
 #include "strobe/core/sample_context.h"
 #include "strobe/core/stats.h"
@@ -22,15 +24,47 @@ struct ProviderCell {
   std::atomic<std::int64_t> requested{0};  // not yet served; the collector adds, the handler takes
   std::atomic<std::int64_t> credited{0};   // all that was served or extended since the attachment
   std::atomic<std::int64_t> carried{0};    // credited, but in no record; the next one carries it
-  std::atomic<std::int64_t> last_capture_cpu_ns{-1};
 
   // Resets the cell for a new attachment, while no capture can begin.
   void Reset() {
     requested.store(0, std::memory_order_relaxed);
     credited.store(0, std::memory_order_relaxed);
     carried.store(0, std::memory_order_relaxed);
-    last_capture_cpu_ns.store(-1, std::memory_order_relaxed);
   }
+};
+
+// What a capture notes if the collector wants to know when and where the thread was interrupted.
+// Written by the thread's captures, read by the collector.
+struct CaptureNote {
+  std::atomic<std::int64_t> cpu_ns{-1};  // the thread's CPU clock; -1 before the first note
+  // The registers, one word so that both are of one capture: the low half of the stack pointer, in
+  // words, and the distance from there to the frame pointer, in words. 0 if that is not above.
+  std::atomic<std::uint64_t> registers{0};
+
+  struct Registers {
+    Address sp = 0;
+    Address fp = 0;
+  };
+  STROBE_SIGNAL_SAFE static std::uint64_t Pack(const Registers& registers) {
+    const Address distance = registers.fp - registers.sp;
+    if (distance % 8 != 0 || distance / 8 > kHalf) return 0;
+    return (registers.sp / 8 & kHalf) << 32 | distance / 8;
+  }
+  // Both 0 if they are not known. The stack pointer is one that agrees with `sp` in the other half.
+  static Registers Unpack(std::uint64_t packed, Address sp) {
+    const Address fp_words = packed & kHalf;
+    if (fp_words == 0) return {};
+    const Address noted_sp = (sp & ~(kHalf * 8)) | (packed >> 32) * 8;
+    return {.sp = noted_sp, .fp = noted_sp + fp_words * 8};
+  }
+
+  void Reset() {
+    cpu_ns.store(-1, std::memory_order_relaxed);
+    registers.store(0, std::memory_order_relaxed);
+  }
+
+ private:
+  static constexpr Address kHalf = 0xFFFFFFFF;
 };
 
 // Waits until `flag` is false. Returns false if that takes longer than `timeout_ns`.
@@ -90,9 +124,9 @@ struct alignas(kCacheLineBytes) SampleChannel {
   // Set if a walk lacked a table: slices of such walks may fill the ring. The collector clears it
   // when it has emptied the ring.
   std::atomic<bool> has_slices{false};
-  // By cell: whether a capture notes the thread's CPU clock. It is not in the cells, because it
-  // would take more room there.
-  std::array<std::atomic<bool>, Traits::Providers::kCellCount> wants_cpu_clock{};
+  // Whether captures write the note, at the cost of one system call each. The collector sets it,
+  // and the first capture with a record clears it. While it is false, the note is of a record.
+  std::atomic<bool> wants_note{false};
   // The providers whose events count, provider n by bit n: those of the session that the channel is
   // attached to. A capture reads it, like is_active, after it stores is_capturing. is_active does
   // not suffice: it is also false for a moment while the collector frees memory.
@@ -109,6 +143,7 @@ struct alignas(kCacheLineBytes) SampleChannel {
 
   alignas(kCacheLineBytes) typename Traits::Ring ring;
   alignas(kCacheLineBytes) Cells cells;
+  CaptureNote note;
   CaptureCounters counters;
 
   // The channels of the chunk that have records, channel n by bit n. Used in the chunk's first

@@ -76,15 +76,18 @@ class SampleIntake {
         return result;
     }
     result.end = stack.end;
-    result.values = ValuesOf(record);
+    result.values = ValuesOf([&](std::size_t value_type) { return record.Amount(value_type); });
     const bool is_known = recorder_.Add(thread, stack, Row(result.values), record.context);
     result.outcome = is_known ? Outcome::kAdded : Outcome::kOverflow;
     return result;
   }
 
-  // Adds an amount of one value type to the stack of the thread's last record, and sets `values` to
-  // the added row. Returns false, and adds nothing, if there is no such stack, or if that record
-  // had another context.
+  // Adds an amount of one value type to a stack that no record has brought, and sets `values` to
+  // the added row. The thread's next record must share nothing.
+  void AddStack(std::uint32_t thread, const StackDelta& stack, std::size_t value_type,
+                std::int64_t amount, const SampleContext& context, Values& values);
+  // Adds an amount of one value type to the thread's last stack, and sets `values` to the added
+  // row. Returns false, and adds nothing, if there is no such stack, or if it had another context.
   bool ExtendLast(std::uint32_t thread, std::size_t value_type, std::int64_t amount,
                   const SampleContext& context, Values& values);
   // Forgets the thread's last stack, because a later stack could not be read: the next record
@@ -103,10 +106,12 @@ class SampleIntake {
     return std::span(values).first(layout_.value_count);
   }
 
-  [[nodiscard]] Values ValuesOf(const RecordView& record) const {
+  // The row of a sample with amount_of(value type).
+  template <class AmountOf>
+  [[nodiscard]] Values ValuesOf(const AmountOf& amount_of) const {
     Values values{};
     for (std::size_t i = 0; i < layout_.value_count; ++i) {
-      const std::int64_t amount = record.Amount(layout_.sources[i]);
+      const std::int64_t amount = amount_of(layout_.sources[i]);
       values[i] = layout_.is_count[i] ? static_cast<std::int64_t>(amount != 0) : amount;
     }
     return values;

@@ -201,7 +201,8 @@ class SlotAccounts {
     ++slot.channel->token.use;
     for (ProviderCell& cell : slot.channel->cells) cell.Reset();
     slot.accounts = {};
-    for (auto& wants : slot.channel->wants_cpu_clock) wants.store(false, std::memory_order_relaxed);
+    slot.channel->note.Reset();
+    slot.channel->wants_note.store(false, std::memory_order_relaxed);
     slot.channel->memo_is_stale.store(true, std::memory_order_relaxed);
     slot.attach_cpu_ns =
         since.cpu_ns >= 0 ? since.cpu_ns : Platform::ThreadCpuTimeNs(slot.channel->thread_id);

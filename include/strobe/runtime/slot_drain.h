@@ -73,20 +73,32 @@ class SlotDrain {
     }
   }
 
-  // Adds a weight to the stack of the thread's last capture. Returns false, and adds nothing, if no
-  // such stack is known, or the thread has set other labels since.
+  // These two add a weight to a stack without a record. The ring must be empty: call them after a
+  // Drain, of a thread that has not run since.
+  //
+  // Adds it to the thread's last stack. Returns false, and adds nothing, if there is no such stack,
+  // or the thread has set other labels since.
   bool ExtendLast(Slot& slot, std::size_t provider, std::int64_t weight) {
-    if (DrainSlot(slot).has_value()) return false;
     SampleIntake::Values values{};
-    if (!intake_.ExtendLast(KeyOf(slot), Providers::ShownColumn(provider), weight,
-                            slot.channel->context.Read(), values))
+    if (!intake_.ExtendLast(KeyOf(slot), Providers::ShownColumn(provider), weight, ContextOf(slot),
+                            values))
       return false;
-    slot.channel->cells[Providers::FirstCell(provider)].credited.fetch_add(
-        weight, std::memory_order_relaxed);
-    slot.accounts[Providers::FirstCell(provider)].Receive(weight);
-    CountMeasuredSample(provider == accounts_.first_enabled());
-    CountMeasured(values);
+    Receive(slot, provider, weight, values);
     return true;
+  }
+  // Adds it to a whole stack, leaf first. The thread's next record must share nothing:
+  // memo_is_stale must be set.
+  void AddStack(Slot& slot, std::size_t provider, std::int64_t weight, StackEnd end,
+                std::span<const Address> frames) {
+    SampleIntake::Values values{};
+    intake_.AddStack(KeyOf(slot),
+                     {.generation = code_.generation(),
+                      .end = end,
+                      .shared = 0,
+                      .leaf_first = frames,
+                      .skip = 0},
+                     Providers::ShownColumn(provider), weight, ContextOf(slot), values);
+    Receive(slot, provider, weight, values);
   }
 
   // Settles a detached slot's account: adds its records, the credit that none of them brought, and
@@ -180,6 +192,17 @@ class SlotDrain {
     return std::nullopt;
   }
 
+  static SampleContext ContextOf(const Slot& slot) { return slot.channel->context.Read(); }
+
+  // Counts a weight that no record has brought.
+  void Receive(Slot& slot, std::size_t provider, std::int64_t weight,
+               const SampleIntake::Values& values) {
+    slot.channel->cells[Providers::FirstCell(provider)].credited.fetch_add(
+        weight, std::memory_order_relaxed);
+    slot.accounts[Providers::FirstCell(provider)].Receive(weight);
+    CountMeasuredSample(provider == accounts_.first_enabled());
+    CountMeasured(values);
+  }
   void Receive(Slot& slot, const RecordView& record) {
     constexpr auto kColumns = Providers::CellColumns();
     for (std::size_t i = 0; i < kColumns.size(); ++i)

@@ -54,25 +54,27 @@ class SlotThread final : public SampledThread {
     slot_.has_timer.store(false, std::memory_order_relaxed);
   }
   std::int64_t WaitCount() override { return probe_ == nullptr ? -1 : probe_->WaitCount(); }
-  // Interrupts the thread soon; see PollVerdict, and Platform::Interrupt. A thread that was taken
-  // to run and waits keeps nothing of the request: it had no CPU at that instant.
-  void Request(std::int64_t weight, bool wants_cpu_clock, bool was_running) {
+  // Interrupts the thread soon, and adds the weight to its stack at that time. For `was_running`
+  // see Platform::Interrupt. Does nothing for a thread that blocks the signal. A thread that was
+  // taken to run and waits keeps nothing of the request: it had no CPU at that instant.
+  void Request(std::int64_t weight, bool was_running) {
     if (slot_.blocks_signal.load(std::memory_order_relaxed)) return;
-    slot_.channel->wants_cpu_clock[cell_].store(wants_cpu_clock, std::memory_order_relaxed);
-    cell().requested.fetch_add(weight, std::memory_order_acq_rel);
+    AddRequest(weight);
     const bool is_interrupted =
         Platform::Interrupt(slot_.channel->thread_id, Payload(), signal_, was_running);
-    if (!is_interrupted && was_running) {
-      cell().requested.fetch_sub(weight, std::memory_order_acq_rel);
-    }
+    if (!is_interrupted && was_running) AddRequest(-weight);
   }
+  // Adds the weight to the thread's next stack, without an interruption.
+  void AddRequest(std::int64_t weight) {
+    cell().requested.fetch_add(weight, std::memory_order_acq_rel);
+  }
+  // Takes back all weight that no capture has served yet.
+  std::int64_t TakeRequests() { return cell().requested.exchange(0, std::memory_order_acq_rel); }
   [[nodiscard]] std::int64_t credited_weight() const override {
     return settled_weight_.value_or(cell().credited.load(std::memory_order_relaxed));
   }
-  [[nodiscard]] std::int64_t last_capture_cpu_ns() const override {
-    return cell().last_capture_cpu_ns.load(std::memory_order_acquire);
-  }
-  [[nodiscard]] bool request_pending() const override {
+  // True if a request has not been served yet.
+  [[nodiscard]] bool has_request() const {
     return cell().requested.load(std::memory_order_relaxed) != 0;
   }
 

@@ -13,11 +13,13 @@
 
 #include "strobe/base/visibility.h"
 #include "strobe/core/options.h"
+#include "strobe/platform/platform.h"
 #include "strobe/provider/provider_list.h"
 #include "strobe/runtime/collector_counters.h"
 #include "strobe/runtime/instant_rounds.h"
 #include "strobe/runtime/loaded_code.h"
 #include "strobe/runtime/poll_rounds.h"
+#include "strobe/runtime/polled_stacks.h"
 #include "strobe/runtime/slot_accounts.h"
 #include "strobe/runtime/slot_drain.h"
 #include "strobe/runtime/slot_thread.h"
@@ -56,8 +58,8 @@ class ThreadPoller {
       if constexpr (InstantProvider<Provider>) {
         next_ns = std::min(next_ns, rounds.Run(provider, since_wake, now_ns));
       } else if constexpr (PolledProvider<Provider>) {
-        if (rounds.IsDue(now_ns)) PollAll(provider, index);
-        if (rounds.IsOpen(now_ns) && !rounds.Plan(now_ns, provider.poll_period_ns(random_))) {
+        if (rounds.IsDue(now_ns)) PollAll(provider, index, since_wake);
+        if (rounds.IsOpen(now_ns) && !rounds.Plan(now_ns, provider.poll_period_ns(), random_)) {
           counters_.polls_put_off.fetch_add(1, std::memory_order_relaxed);
         }
         next_ns = std::min(next_ns, rounds.due_ns());
@@ -69,6 +71,7 @@ class ThreadPoller {
   // Forgets what is known of a slot whose registration has ended, or that is attached anew.
   void Forget(const Slot& slot) {
     probes_.Forget(slot);
+    stacks_.Forget(slot);
     std::apply([&](auto&... rounds) { (ForgetIn(rounds, slot), ...); }, rounds_);
   }
 
@@ -104,34 +107,43 @@ class ThreadPoller {
 
   template <class Rounds>
   static void ForgetIn(Rounds& rounds, const Slot& slot) {
-    if constexpr (requires { rounds.Forget(slot); }) rounds.Forget(slot);
+    if constexpr (requires { rounds.Forget(slot); }) {
+      rounds.Forget(slot);
+    } else if constexpr (requires { rounds.Forget(slot.token->index); }) {
+      rounds.Forget(slot.token->index);
+    }
   }
 
   template <class Provider, class Index>
-  void PollAll(Provider& provider, Index index) {
-    const auto copy = [&](std::vector<Slot*>& slots) { registry_.CopyLive(slots); };
-    std::get<index>(rounds_).RunAll(slots_, copy,
-                                    [&](Slot& slot) { PollThread(slot, provider, index); });
-    if (drain_.has_deferred()) code_.Publish();
+  void PollAll(Provider& provider, Index index, const typename Platform::Instant& since_wake) {
+    // Walks from outside go by the modules as they are now.
+    if constexpr (ObservesWaits<Platform>) code_.RefreshIfChanged(drain_.intake());
+    const auto list = [&](std::vector<Slot*>& slots) { registry_.CopyLive(slots); };
+    std::get<index>(rounds_).RunAll(slots_, list, [&](Slot& slot, std::int64_t known_cpu_ns) {
+      PollThread(slot, provider, index, known_cpu_ns, since_wake);
+    });
+    if (stacks_.TakeBuilt() || drain_.has_deferred()) code_.Publish();
   }
 
   template <class Provider, class Index>
-  void PollThread(Slot& slot, Provider& provider, Index index) {
-    // Drains first: else a thread whose stack waits for a table would be interrupted again, though
-    // it has not run.
-    const std::unique_lock<std::mutex> lock = drain_.Drain(slot);
+  void PollThread(Slot& slot, Provider& provider, Index index, std::int64_t known_cpu_ns,
+                  const typename Platform::Instant& since_wake) {
+    std::unique_lock lock(registry_.ControlMutex(slot));
     if (!slot.is_attached) return;
     SlotThread<Traits> thread(slot, index, accounts_.signal(), &probes_.Of(slot));
-    const PollVerdict verdict =
+    const std::int64_t weight =
         provider.Poll(thread, std::get<index>(slot.states), clock_.MonotonicNs());
-    bool is_extended = false;
-    if (verdict.action == PollVerdict::Action::kExtendLast) {
-      // If memory runs out, a new stack takes the weight.
-      static_cast<void>(counters_.HasMemoryFor(
-          [&] { is_extended = drain_.ExtendLast(slot, index, verdict.weight); }));
-    }
-    if (verdict.action != PollVerdict::Action::kNothing && !is_extended)
-      thread.Request(verdict.weight, verdict.wants_cpu_clock, /*was_running=*/false);
+    // The time of a thread that blocks the signal is not divided: its waits alone say little.
+    if (weight == 0 || slot.blocks_signal.load(std::memory_order_relaxed)) return;
+    const std::int64_t cpu_ns = stacks_.Add({.slot = slot,
+                                             .lock = lock,
+                                             .thread = thread,
+                                             .provider = index,
+                                             .weight = weight,
+                                             .since_wake = since_wake},
+                                            known_cpu_ns);
+    if (cpu_ns != known_cpu_ns)
+      std::get<index>(rounds_).Note(slot.token->index, slot.attach_cpu_ns, cpu_ns);
   }
 
   ThreadRegistry<Traits>& registry_;
@@ -143,6 +155,7 @@ class ThreadPoller {
   RandomSource random_{static_cast<std::uint64_t>(clock_.MonotonicNs())};
   std::vector<Slot*> slots_;  // scratch
   ThreadProbes<Traits> probes_;
+  PolledStacks<Traits> stacks_{registry_, code_, counters_, drain_, probes_};
   typename AllRounds<std::make_index_sequence<Providers::kCount>>::Type rounds_;
 };
 

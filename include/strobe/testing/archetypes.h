@@ -109,9 +109,9 @@ struct ArchetypePolledProvider : Immovable {
   struct ThreadState : Immovable {};
   explicit ArchetypePolledProvider(const SamplingOptions& /*options*/) {}
   [[nodiscard]] bool enabled() const { return true; }
-  std::int64_t poll_period_ns(RandomSource& /*random*/) const { return 1; }
-  PollVerdict Poll(SampledThread& /*thread*/, ThreadState& /*state*/, std::int64_t /*now_ns*/) {
-    return {};
+  [[nodiscard]] std::int64_t poll_period_ns() const { return 1; }
+  std::int64_t Poll(SampledThread& /*thread*/, ThreadState& /*state*/, std::int64_t /*now_ns*/) {
+    return 0;
   }
 };
 static_assert(PolledProvider<ArchetypePolledProvider> && !ClockedProvider<ArchetypePolledProvider>);

@@ -10,6 +10,7 @@
 #include <map>
 #include <mutex>
 #include <set>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,6 +20,7 @@
 #include "strobe/platform/capture_target.h"
 #include "strobe/platform/platform.h"
 #include "strobe/testing/archetypes.h"
+#include "strobe/testing/fake_memory.h"
 #include "strobe/testing/manual_directories.h"
 
 namespace strobe::testing {
@@ -38,6 +40,7 @@ struct ManualPlatform : ArchetypePlatform {
     explicit ThreadProbe(std::uint64_t thread_id) : thread_id_(thread_id) {}
     ThreadLook Look();
     bool WasDisplaced(const Instant& instant);
+    ThreadActivity Observe();
     [[nodiscard]] std::int64_t seen_cpu_ns() const { return seen_cpu_ns_; }
     std::int64_t WaitCount();
 
@@ -65,6 +68,11 @@ struct ManualPlatform : ArchetypePlatform {
     std::map<std::uint64_t, std::int64_t> wait_count;  // by thread id
     std::set<std::uint64_t> on_cpu;                    // ids of the threads that run
     std::set<std::uint64_t> displaced;  // ids of the threads whose CPU the collector has taken
+    // What threads do, by id, as far as the system tells. ReadMemory reads their stacks.
+    std::map<std::uint64_t, ThreadActivity> activity;
+    FakeMemory memory;
+    // Called by Observe, while no other thread uses the state: what happens just afterwards.
+    std::function<void(State&)> on_observe;
 
     // Read by a test.
     int clock_reads = 0;                      // of threads' CPU clocks
@@ -186,8 +194,8 @@ struct ManualPlatform : ArchetypePlatform {
     });
   }
   static const ProfileDirectories& Directories() { return TheDirectories(); }
-  static std::size_t ReadMemory(std::uint64_t /*address*/, std::span<std::uint8_t> /*bytes*/) {
-    return 0;
+  static std::size_t ReadMemory(std::uint64_t address, std::span<std::uint8_t> bytes) {
+    return With([&](State& state) { return state.memory(address, bytes); });
   }
   static OwnThread RunOnOwnThread(const char* /*name*/, std::function<void()> body) {
     if (With([](State& state) { return state.threads_left-- <= 0; })) return {};
@@ -214,7 +222,7 @@ struct ManualPlatform : ArchetypePlatform {
   static inline thread_local std::uint64_t acting_as_ = 0;
   static inline constinit std::atomic<std::uint64_t> fork_count_{0};
 };
-static_assert(Platform<ManualPlatform>);
+static_assert(ObservesWaits<ManualPlatform>);
 
 inline ThreadLook ManualPlatform::ThreadProbe::Look() {
   const std::int64_t cpu_ns = ThreadCpuTimeNs(thread_id_);
@@ -225,6 +233,13 @@ inline ThreadLook ManualPlatform::ThreadProbe::Look() {
 }
 inline bool ManualPlatform::ThreadProbe::WasDisplaced(const Instant& /*instant*/) {
   return With([&](State& state) { return state.displaced.contains(thread_id_); });
+}
+inline ThreadActivity ManualPlatform::ThreadProbe::Observe() {
+  return With([&](State& state) {
+    const ThreadActivity activity = state.activity[thread_id_];
+    if (state.on_observe) state.on_observe(state);
+    return activity;
+  });
 }
 inline std::int64_t ManualPlatform::ThreadProbe::WaitCount() {
   return With([&](State& state) { return state.wait_count[thread_id_]; });

@@ -20,10 +20,7 @@ struct ManualProviderScript {
   std::atomic<bool> is_enabled{true};
   std::atomic<std::int64_t> period_ns{0};
   std::atomic<std::int64_t> poll_period_ns{0};
-  std::atomic<std::int64_t> request{0};  // weight that each poll requests
-  // Weight that each poll adds to the last stack, or requests if there is none. Without effect if
-  // there is a `request`.
-  std::atomic<std::int64_t> extend{0};
+  std::atomic<std::int64_t> weight{0};    // what each poll returns
   std::atomic<std::int64_t> residual{0};  // what each Detach returns
 
   std::atomic<int> attached{0};
@@ -51,14 +48,10 @@ class ManualProvider {
     ++script().detached;
     return script().residual;
   }
-  std::int64_t poll_period_ns(RandomSource& /*random*/) const { return script().poll_period_ns; }
-  PollVerdict Poll(SampledThread& /*thread*/, ThreadState& /*state*/, std::int64_t /*now_ns*/) {
+  [[nodiscard]] std::int64_t poll_period_ns() const { return script().poll_period_ns; }
+  std::int64_t Poll(SampledThread& /*thread*/, ThreadState& /*state*/, std::int64_t /*now_ns*/) {
     ++script().polls;
-    if (const std::int64_t weight = script().request; weight != 0)
-      return {.action = PollVerdict::Action::kRequest, .weight = weight};
-    if (const std::int64_t weight = script().extend; weight != 0)
-      return {.action = PollVerdict::Action::kExtendLast, .weight = weight};
-    return {};
+    return script().weight;
   }
 
  private:

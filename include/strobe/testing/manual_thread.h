@@ -5,7 +5,7 @@
 //   thread.Begin();
 //   provider.Attach(thread, state, random, now_ns);
 //   thread.RunFor(25'000'000);             // its timer may expire meanwhile
-//   thread.Apply(provider.Poll(thread, state, now_ns));
+//   thread.Request(provider.Poll(thread, state, now_ns));
 //   thread.Capture();                      // serves the request
 #pragma once
 
@@ -22,15 +22,12 @@ class ManualThread final : public SampledThread {
   bool refuses_timers = false;
   std::int64_t wait_count = 0;
   bool is_gone = false;  // the clock of the thread can no longer be read
-  // CPU time that the thread uses after each capture, to return to its own code.
-  std::int64_t return_cost_ns = 0;
 
   // The runtime attaches the thread. Earlier requests and credited weights are forgotten.
   void Begin() {
     attach_cpu_ns_ = cpu_ns_;
-    pending_ = credited_ = extended_ = 0;
-    last_capture_cpu_ns_ = -1;
-    has_timer_ = has_stack_ = wants_cpu_clock_ = false;
+    pending_ = credited_ = 0;
+    has_timer_ = false;
     requests_ = captures_ = 0;
   }
   // The runtime is about to detach the thread: the timer stops.
@@ -67,27 +64,15 @@ class ManualThread final : public SampledThread {
   }
   void StopCpuTimer() override { has_timer_ = false; }
   std::int64_t WaitCount() override { return wait_count; }
-  // Does what the runtime does with a provider's verdict.
-  void Apply(const PollVerdict& verdict) {
-    if (verdict.action == PollVerdict::Action::kNothing) return;
-    if (verdict.action == PollVerdict::Action::kExtendLast && ExtendLast(verdict.weight)) return;
-    Request(verdict.weight, verdict.wants_cpu_clock);
-  }
-  void Request(std::int64_t weight, bool wants_cpu_clock) {
+  // Does what the runtime does with the weight that a poll returns, if it has to interrupt the
+  // thread. Weights that have not been served add up.
+  void Request(std::int64_t weight) {
+    if (weight == 0) return;
     pending_ += weight;
-    wants_cpu_clock_ = wants_cpu_clock;
     last_request_ = weight;
     ++requests_;
   }
-  bool ExtendLast(std::int64_t weight) {
-    if (!has_stack_) return false;
-    credited_ += weight;
-    extended_ += weight;
-    return true;
-  }
   [[nodiscard]] std::int64_t credited_weight() const override { return credited_; }
-  [[nodiscard]] std::int64_t last_capture_cpu_ns() const override { return last_capture_cpu_ns_; }
-  [[nodiscard]] bool request_pending() const override { return pending_ != 0; }
 
   // What the provider has requested.
   [[nodiscard]] bool has_timer() const { return has_timer_; }
@@ -97,25 +82,19 @@ class ManualThread final : public SampledThread {
   [[nodiscard]] int requests() const { return requests_; }
   [[nodiscard]] std::int64_t last_request() const { return last_request_; }
   [[nodiscard]] std::int64_t pending() const { return pending_; }
-  [[nodiscard]] std::int64_t extended() const { return extended_; }
   [[nodiscard]] int captures() const { return captures_; }
 
  private:
   void CaptureWith(std::int64_t timer_weight) {
     credited_ += timer_weight + pending_;
     pending_ = 0;
-    has_stack_ = true;
     ++captures_;
-    if (wants_cpu_clock_) last_capture_cpu_ns_ = cpu_ns_;
-    cpu_ns_ += return_cost_ns;
   }
 
   std::int64_t cpu_ns_ = 0;
   std::int64_t attach_cpu_ns_ = 0;
   std::int64_t pending_ = 0;
   std::int64_t credited_ = 0;
-  std::int64_t extended_ = 0;
-  std::int64_t last_capture_cpu_ns_ = -1;
   std::int64_t last_request_ = 0;
   std::int64_t first_expiry_ns_ = 0;
   std::int64_t timer_period_ns_ = 0;
@@ -123,8 +102,6 @@ class ManualThread final : public SampledThread {
   int requests_ = 0;
   int captures_ = 0;
   bool has_timer_ = false;
-  bool has_stack_ = false;
-  bool wants_cpu_clock_ = false;
 };
 
 }  // namespace strobe::testing

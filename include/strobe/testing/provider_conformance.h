@@ -50,7 +50,7 @@ class ProviderConformance : public ::testing::Test {
     }
   }
   static void Poll(Provider& provider, ManualThread& thread, State& state, std::int64_t now_ns) {
-    if constexpr (PolledProvider<Provider>) thread.Apply(provider.Poll(thread, state, now_ns));
+    if constexpr (PolledProvider<Provider>) thread.Request(provider.Poll(thread, state, now_ns));
   }
 
   // Plays the history and returns all that it adds to the profile's last column. `state` may come
@@ -119,8 +119,7 @@ TYPED_TEST_P(ProviderConformance, PeriodsAreNotNegative) {
     EXPECT_GE(provider.period_ns(), 0);
   }
   if constexpr (PolledProvider<typename TypeParam::Provider>) {
-    RandomSource random(1);
-    for (int i = 0; i < 1000; ++i) EXPECT_GE(provider.poll_period_ns(random), 0);
+    EXPECT_GE(provider.poll_period_ns(), 0);
   }
 }
 

@@ -8,9 +8,11 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <string_view>
 #include <utility>
 
 #include "strobe/platform/linux/linux_platform.h"
@@ -65,6 +67,16 @@ int LastCpu(const char* stat_text) {
     if (at != nullptr) ++at;
   }
   return at == nullptr ? -1 : static_cast<int>(std::strtol(at, nullptr, 10));
+}
+
+// Takes the last number, "0x" and hexadecimal digits, off the end of `text`; 0 if there is none.
+Address TakeLastNumber(std::string_view& text) {
+  const std::size_t at = text.rfind(" 0x");
+  if (at == std::string_view::npos) return 0;
+  Address number = 0;
+  std::from_chars(text.data() + at + 3, text.data() + text.size(), number, 16);
+  text = text.substr(0, at);
+  return number;
 }
 
 }  // namespace
@@ -156,6 +168,20 @@ ThreadLook LinuxThreadProbe::Look() {
   if (first_ns == std::exchange(seen_cpu_ns_, first_ns)) return ThreadLook::kHasNotRun;
   seen_cpu_ns_ = CpuTimeNs();
   return seen_cpu_ns_ > first_ns ? ThreadLook::kRuns : ThreadLook::kHasRun;
+}
+
+ThreadActivity LinuxThreadProbe::Observe() {
+  using Kind = ThreadActivity::Kind;
+  char text[256];
+  if (!syscall_.Read(thread_id_, "syscall", text)) return {};
+  std::string_view left(text);
+  if (left.starts_with("running")) return {.kind = Kind::kReady};
+  // The last numbers are the stack pointer and the program counter, whether the thread waits in a
+  // system call or, after "-1", elsewhere.
+  const Address pc = TakeLastNumber(left);
+  const Address sp = TakeLastNumber(left);
+  if (pc == 0 || sp == 0) return {};
+  return {.kind = Kind::kWaits, .pc = pc, .sp = sp};
 }
 
 // True if the thread runs or could run.

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "strobe/arch/registers.h"
 #include "strobe/platform/linux/linux_platform.h"
 #include "strobe/testing/latch.h"
 
@@ -178,6 +179,34 @@ std::size_t OpenFiles() {
   for ([[maybe_unused]] const auto& file : std::filesystem::directory_iterator("/proc/self/fd"))
     ++count;
   return count;
+}
+
+TEST(LinuxThreadProbe, TellsWhereAThreadWaitsAndThatOneRuns) {
+  using Kind = ThreadActivity::Kind;
+  const WaitingThread waiting;
+  LinuxThreadProbe of_waiting(waiting.id());
+  ThreadActivity wait = of_waiting.Observe();
+  while (wait.kind == Kind::kReady) wait = of_waiting.Observe();
+  ASSERT_EQ(wait.kind, Kind::kWaits);
+  // The instruction after a system call: "syscall", 0f 05, on x86-64.
+  std::uint8_t code[2] = {};
+  ASSERT_EQ(LinuxPlatform::ReadMemory(wait.pc - 2, code), sizeof(code));
+  if constexpr (kNativeArchitecture == Architecture::kX86_64) {
+    EXPECT_EQ(code[0], 0x0F);
+    EXPECT_EQ(code[1], 0x05);
+  }
+  EXPECT_EQ(wait.sp % 8, 0U);
+  EXPECT_EQ(LinuxPlatform::ReadMemory(wait.sp, code), sizeof(code));
+  const BusyThread busy;
+  EXPECT_EQ(LinuxThreadProbe(busy.id()).Observe().kind, Kind::kReady);
+}
+
+TEST(LinuxThreadProbe, OfAnEndedThreadNothingIsKnown) {
+  std::uint64_t id = 0;
+  std::thread([&] { id = LinuxPlatform::CurrentThread().id; }).join();
+  LinuxThreadProbe probe(id);
+  while (probe.WaitCount() >= 0) std::this_thread::yield();
+  EXPECT_EQ(probe.Observe().kind, ThreadActivity::Kind::kUnknown);
 }
 
 // Of a program with few files left, probes keep none for long; and they work without.

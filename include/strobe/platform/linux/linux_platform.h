@@ -87,6 +87,6 @@ struct LinuxPlatform {
   static void UnmapMemory(Mapping mapping);
   static void DiscardMemory(void* memory, std::uint64_t bytes);
 };
-static_assert(Platform<LinuxPlatform>);
+static_assert(ObservesWaits<LinuxPlatform>);
 
 }  // namespace strobe

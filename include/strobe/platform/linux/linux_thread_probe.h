@@ -58,6 +58,7 @@ class LinuxThreadProbe {
   [[nodiscard]] std::int64_t CpuTimeNs() const;
   ThreadLook Look();
   bool WasDisplaced(const LinuxInstant& instant);
+  ThreadActivity Observe();
   [[nodiscard]] std::int64_t seen_cpu_ns() const { return seen_cpu_ns_; }
   std::int64_t WaitCount();
 
