@@ -314,6 +314,8 @@ def google(strobe):
 
 def main():
     write_samples, *command = sys.argv[1:]
+    # It runs in a directory of its own.
+    command[-1] = os.path.abspath(command[-1])
     with tempfile.TemporaryDirectory() as scratch:
         directory = pathlib.Path(scratch)
         subprocess.run([*command[:-1], write_samples, str(directory)], check=True, timeout=TIMEOUT_S)
