@@ -72,12 +72,13 @@ std::vector<Label> JoinedLabels(std::span<const LabelView> labels, const LabelSe
   return joined;
 }
 
-// What `pointer` points to, made if it is nullptr.
-template <class T>
-T& GetOrMake(std::atomic<T*>& pointer) {
+// What `pointer` points to, made from the arguments if it is nullptr. Without a lock, which a local
+// static variable has: a fork's child would wait for a thread that it does not have.
+template <class T, class... Arguments>
+T& GetOrMake(std::atomic<T*>& pointer, Arguments&&... arguments) {
   T* found = pointer.load(std::memory_order_acquire);
   if (found != nullptr) return *found;
-  auto made = std::make_unique<T>();
+  auto made = std::make_unique<T>(std::forward<Arguments>(arguments)...);
   if (!pointer.compare_exchange_strong(found, made.get(), std::memory_order_acq_rel)) return *found;
   return *made.release();
 }
@@ -163,23 +164,27 @@ const LabelTable::Node* LabelTable::NodeOf(std::uint64_t number) const {
 }
 
 const LabelSet& LabelTable::operator[](std::uint64_t number) const {
-  static const auto* const kNone = new LabelSet;
-  static const auto* const kOverflow =
-      new LabelSet({{"labels", std::string("[labels over limit]")}});
-  if (number == kNoContext) return *kNone;
-  const Node* const node = NodeOf(number);
-  return node == nullptr ? *kOverflow : node->set;
+  // Never freed.
+  static constinit std::atomic<LabelSet*> none{nullptr};
+  static constinit std::atomic<LabelSet*> overflow{nullptr};
+  if (number == kNoContext) return GetOrMake(none);
+  if (const Node* const node = NodeOf(number); node != nullptr) return node->set;
+  return GetOrMake(overflow, std::vector<Label>{{"labels", std::string("[labels over limit]")}});
 }
 
-LabelTable& ProcessLabels() {
-  // Never destroyed: threads may set labels while the program ends.
-  union Storage {
-    constexpr Storage() : table() {}
-    ~Storage() {}
-    LabelTable table;
-  };
-  static constinit Storage storage;
-  return storage.table;
-}
+namespace {
+
+// Never destroyed: threads may set labels while the program ends. Not a local variable of the
+// function: the C library's lock for such a destructor's registration may be held at a fork.
+union ProcessTable {
+  constexpr ProcessTable() : table() {}
+  ~ProcessTable() {}
+  LabelTable table;
+};
+constinit ProcessTable process_table;
+
+}  // namespace
+
+LabelTable& ProcessLabels() { return process_table.table; }
 
 }  // namespace strobe
