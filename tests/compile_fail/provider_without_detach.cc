@@ -14,7 +14,7 @@ struct MyProvider {
 #else
   std::int64_t Detach(strobe::SampledThread&, ThreadState&, std::int64_t) { return 0; }
 #endif
-  std::int64_t poll_period_ns(strobe::RandomSource&) const { return 0; }
-  strobe::PollVerdict Poll(strobe::SampledThread&, ThreadState&, std::int64_t) { return {}; }
+  std::int64_t poll_period_ns() const { return 0; }
+  std::int64_t Poll(strobe::SampledThread&, ThreadState&, std::int64_t) { return 0; }
 };
 static_assert(strobe::SampleProvider<MyProvider>);
