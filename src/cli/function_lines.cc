@@ -14,7 +14,7 @@ constexpr std::size_t kMaxNameBytes = 4096;
 
 }  // namespace
 
-std::uint32_t FunctionLines::Number(std::string name, std::string file) {
+std::uint32_t FunctionLines::Number(std::string name, const std::string& file) {
   name = SanitizedText(name, kMaxNameBytes);
   const auto next = static_cast<std::uint32_t>(functions_.size());
   const auto [place, is_new] = numbers_.try_emplace(name, next);

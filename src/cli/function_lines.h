@@ -38,7 +38,7 @@ class FunctionLines {
   [[nodiscard]] const std::vector<NamedFunction>& functions() const { return functions_; }
 
  private:
-  std::uint32_t Number(std::string name, std::string file);
+  std::uint32_t Number(std::string name, const std::string& file);
 
   std::vector<NamedFunction> functions_;
   absl::flat_hash_map<std::string, std::uint32_t> numbers_;

@@ -164,9 +164,8 @@ std::uint32_t Merging::FrameNumber(std::uint32_t frame) {
   }
   const Frame place_of_frame{source.address, ModuleNumber(source.module)};
   std::vector<Frame>& all = builder_.profile().frames;
-  const auto [place, is_new] =
-      frame_numbers_.try_emplace({{source.address, place_of_frame.module}, std::move(lines)},
-                                 static_cast<std::uint32_t>(all.size()));
+  const auto [place, is_new] = frame_numbers_.try_emplace(
+      {{source.address, place_of_frame.module}, lines}, static_cast<std::uint32_t>(all.size()));
   if (is_new) {
     names.inlined_begin = static_cast<std::uint32_t>(symbols.inlined.size());
     symbols.inlined.insert(symbols.inlined.end(), inlined.begin(), inlined.end());
