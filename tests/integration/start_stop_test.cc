@@ -21,14 +21,15 @@ using testing::RunRegistered;
 using testing::SumByName;
 using testing::ThreadCpuNs;
 
-// Calls a hook when a thread's CPU clock is read: a session does for each thread that it
-// begins with.
+// Calls a hook when the CPU clock of that thread is read: a session does for each thread that it
+// begins with, and the collector reads its own.
 struct HookedPlatform : NativePlatform {
   static inline std::function<void()> hook;
+  static inline std::uint64_t thread_id = 0;
   static inline std::atomic<bool> is_armed{false};
-  static std::int64_t ThreadCpuTimeNs(std::uint64_t thread_id) {
-    if (is_armed.exchange(false)) hook();
-    return NativePlatform::ThreadCpuTimeNs(thread_id);
+  static std::int64_t ThreadCpuTimeNs(std::uint64_t id) {
+    if (id == thread_id && is_armed.exchange(false)) hook();
+    return NativePlatform::ThreadCpuTimeNs(id);
   }
 };
 struct HookedTraits : testing::KeepingTraits {
@@ -102,6 +103,7 @@ TEST(StartStop, RegistrationEndsWhileASessionBegins) {
     may_end.set_value();
     has_ended.get_future().wait();
   };
+  HookedPlatform::thread_id = NativePlatform::CurrentThreadId();
   HookedPlatform::is_armed = true;
   ASSERT_TRUE(profiler.Start().ok());
   ASSERT_FALSE(HookedPlatform::is_armed);
