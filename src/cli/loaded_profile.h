@@ -22,6 +22,11 @@ struct LoadedProfile {
   std::vector<std::string> comments;  // of the file, as texts for people
   std::deque<std::string> texts;      // what the value types refer to
 
+  LoadedProfile() = default;
+  // Not copied: the value types of a copy would refer to the texts of the original.
+  LoadedProfile(LoadedProfile&&) = default;
+  LoadedProfile& operator=(LoadedProfile&&) = default;
+
   // `text` for as long as this profile lives.
   std::string_view Keep(std::string text) { return texts.emplace_back(std::move(text)); }
 };
