@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "../encode/pprof_fields.h"
 #include "../encode/proto_reader.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -13,22 +14,6 @@
 
 namespace strobe::internal {
 namespace {
-
-// The field numbers of profile.proto.
-enum ProfileField : std::uint32_t {
-  kSampleType = 1,
-  kSample = 2,
-  kMapping = 3,
-  kLocation = 4,
-  kFunction = 5,
-  kString = 6,
-  kTimeNs = 9,
-  kDurationNs = 10,
-  kPeriodType = 11,
-  kPeriod = 12,
-  kComment = 13,
-  kDefaultSampleType = 14,
-};
 
 constexpr std::size_t kMaxLines = 1024;  // of a location
 constexpr std::size_t kMaxStackFrames = std::size_t{1} << 16;
@@ -77,7 +62,7 @@ absl::Status PprofReading::Part(std::uint32_t field, std::uint64_t number,
     case kMapping: is_ok = Mapping(content); break;
     case kLocation: is_ok = Location(content); break;
     case kFunction: is_ok = Function(content); break;
-    case kString:
+    case kStringTable:
       strings_.emplace_back(content);
       builder_.Take(2 * sizeof(std::string) + content.size());
       break;

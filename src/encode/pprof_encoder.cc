@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "gzip.h"
 #include "numbers.h"
+#include "pprof_fields.h"
 #include "profile_comments.h"
 #include "proto_writer.h"
 #include "sample_parts.h"
@@ -26,21 +27,9 @@
 namespace strobe {
 namespace {
 
-// The field numbers of profile.proto.
-enum ProfileField : std::uint32_t {
-  kSampleType = 1,
-  kSample,
-  kMapping,
-  kLocation,
-  kFunction,
-  kStringTable,
-  kTimeNs = 9,
-  kDurationNs,
-  kPeriodType,
-  kPeriod,
-  kComment,
-  kDefaultSampleType,
-};
+// The field numbers of profile.proto; those of the message Profile are in pprof_fields.h.
+using internal::ProfileField;
+using enum internal::ProfileField;
 enum ValueTypeField : std::uint32_t { kType = 1, kUnit };
 enum SampleField : std::uint32_t { kLocationId = 1, kValue, kLabel };
 enum LabelField : std::uint32_t { kKey = 1, kText, kNumber };

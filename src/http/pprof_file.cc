@@ -8,6 +8,7 @@
 #include <set>
 
 #include "../encode/gzip.h"
+#include "../encode/pprof_fields.h"
 #include "../encode/proto_reader.h"
 #include "../encode/proto_writer.h"
 #include "absl/container/flat_hash_map.h"
@@ -17,19 +18,8 @@
 namespace strobe::internal {
 namespace {
 
-// Field numbers of profile.proto.
-enum ProfileField : std::uint32_t {
-  kSampleType = 1,
-  kSample = 2,
-  kMapping = 3,
-  kLocation = 4,
-  kFunction = 5,
-  kString = 6,
-  kPeriodType = 11,
-  kDefaultSampleType = 14,
-};
-// Those that are, or have, indices of strings: drop_frames, keep_frames, comment, doc_url.
-constexpr std::array<std::uint32_t, 4> kStringFields{7, 8, 13, 15};
+// The fields that are, or have, indices of strings.
+constexpr std::array<std::uint32_t, 4> kStringFields{kDropFrames, kKeepFrames, kComment, kDocUrl};
 // The label that has a thread's name; the second is Datadog's.
 constexpr std::array<std::string_view, 2> kThreadKeys{"thread_name", "thread name"};
 
@@ -113,7 +103,7 @@ class PprofFile::Used {
   // A string that is not used is empty: so all keep their numbers.
   void WriteStrings(ProtoWriter& writer) const {
     for (std::size_t i = 0; i < file_.strings_.size(); ++i)
-      writer.Message(kString, strings_.contains(i) ? file_.strings_[i] : std::string_view());
+      writer.Message(kStringTable, strings_.contains(i) ? file_.strings_[i] : std::string_view());
   }
 
  private:
@@ -227,7 +217,7 @@ bool PprofFile::ParseField(const ProtoReader& reader) {
   switch (reader.field()) {
     case kSampleType: return ParseType(content, types_.emplace_back());
     case kSample: raw_samples_.push_back(content); return true;
-    case kString: strings_.push_back(content); return true;
+    case kStringTable: strings_.push_back(content); return true;
     case kMapping: return ParseEntry(content, mappings_, strings_between(5, 6));
     case kFunction: return ParseEntry(content, functions_, strings_between(2, 4));
     case kLocation:
@@ -340,7 +330,7 @@ absl::StatusOr<std::string> PprofFile::Write(const Part& part) const {
   writer.Raw(rest_);
   writer.Field(kDefaultSampleType, last_type);
   used.WriteStrings(writer);
-  for (const std::string_view text : more_strings) writer.Message(kString, text);
+  for (const std::string_view text : more_strings) writer.Message(kStringTable, text);
   return Gzip(writer.bytes());
 }
 

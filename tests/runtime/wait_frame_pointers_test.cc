@@ -10,7 +10,7 @@ constexpr WaitPlace kPlace{.pc = 0x4000, .sp = 0x7000, .frame = 0x4100};
 TEST(WaitFramePointers, ARequestIsAnsweredByTheFirstCaptureAfterIt) {
   WaitFramePointers known;
   known.Answer(1000, 0x7000, 0x7040);
-  EXPECT_EQ(known.Find(kPlace), nullptr) << "nobody has asked";
+  EXPECT_EQ(known.Find(kPlace), nullptr) << "there was no request";
   known.Request(kPlace, 2000);
   known.Answer(1999, 0x7000, 0x7040);
   EXPECT_EQ(known.Find(kPlace), nullptr) << "an earlier capture";
