@@ -136,7 +136,11 @@ TEST(Labels, AreNeverTorn) {
       const std::int64_t end_ns = ThreadCpuNs() + 200 * kMs;
       for (std::int64_t i = 0; ThreadCpuNs() < end_ns; ++i) {
         for (std::int64_t k = 0; k < 100; ++k) {
-          const ScopedLabels labels({{"a", (i + k) % 64}, {"b", (i + k) % 64 + 1000}});
+          const std::int64_t a = (i + k) % 64;
+          const ScopedLabels labels({{"a", a}, {"b", a + 1000}});
+          // While the table is asked for the inner set, the outer one holds: half of the time has
+          // labels.
+          const ScopedLabels inner({{"a", a + 1}, {"b", a + 1001}});
         }
       }
     });

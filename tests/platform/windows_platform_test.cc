@@ -85,11 +85,12 @@ class WindowsPlatformTest : public ::testing::Test {
   void TearDown() override { internal::CaptureEntryOf(kArena).function = nullptr; }
 };
 
+// Asks once a millisecond: a thread that is stopped again as soon as it runs never gets anywhere.
 bool Eventually(const std::function<bool()>& predicate) {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
   while (!predicate()) {
     if (std::chrono::steady_clock::now() > deadline) return false;
-    std::this_thread::yield();
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   return true;
 }
@@ -133,9 +134,12 @@ struct Wait {
 };
 
 TEST_F(WindowsPlatformTest, AThreadThatWaitsIsNotTakenToRun) {
-  const Worker runs;
-  EXPECT_TRUE(Eventually([&] { return WindowsPlatform::Interrupt(runs.id(), kPayload, 0, true); }));
-  EXPECT_EQ(arrival.calls, 1);
+  {
+    const Worker runs;
+    EXPECT_TRUE(
+        Eventually([&] { return WindowsPlatform::Interrupt(runs.id(), kPayload, 0, true); }));
+    EXPECT_EQ(arrival.calls, 1);
+  }
   const HANDLE port = CreateIoCompletionPort(INVALID_HANDLE_VALUE, nullptr, 0, 1);
   const std::vector<Wait> waits = {
       {"one object", [](HANDLE event) { WaitForSingleObject(event, INFINITE); }},
