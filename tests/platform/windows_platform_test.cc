@@ -127,10 +127,10 @@ TEST_F(WindowsPlatformTest, NobodyIsInterruptedWhoIsNotThere) {
   EXPECT_EQ(arrival.calls, 0);
 }
 
-// A wait of another thread, and what ends it.
+// A wait of another thread for the event, or for a packet at the port.
 struct Wait {
   const char* name;
-  std::function<void(HANDLE event)> wait;
+  std::function<void(HANDLE event, HANDLE port)> wait;
 };
 
 TEST_F(WindowsPlatformTest, AThreadThatWaitsIsNotTakenToRun) {
@@ -140,19 +140,18 @@ TEST_F(WindowsPlatformTest, AThreadThatWaitsIsNotTakenToRun) {
         Eventually([&] { return WindowsPlatform::Interrupt(runs.id(), kPayload, 0, true); }));
     EXPECT_EQ(arrival.calls, 1);
   }
-  const HANDLE port = CreateIoCompletionPort(INVALID_HANDLE_VALUE, nullptr, 0, 1);
   const std::vector<Wait> waits = {
-      {"one object", [](HANDLE event) { WaitForSingleObject(event, INFINITE); }},
+      {"one object", [](HANDLE event, HANDLE /*port*/) { WaitForSingleObject(event, INFINITE); }},
       {"several objects",
-       [](HANDLE event) {
+       [](HANDLE event, HANDLE /*port*/) {
          const HANDLE events[2] = {event, event};
          WaitForMultipleObjects(1, events, FALSE, INFINITE);
        }},
       {"sleep",
-       [](HANDLE event) {
+       [](HANDLE event, HANDLE /*port*/) {
          while (WaitForSingleObject(event, 0) != WAIT_OBJECT_0) Sleep(300);
        }},
-      {"a completion port", [&](HANDLE /*event*/) {
+      {"a completion port", [](HANDLE /*event*/, HANDLE port) {
          DWORD bytes = 0;
          ULONG_PTR key = 0;
          OVERLAPPED* overlapped = nullptr;
@@ -160,10 +159,12 @@ TEST_F(WindowsPlatformTest, AThreadThatWaitsIsNotTakenToRun) {
        }}};
   for (const Wait& wait : waits) {
     const HANDLE event = CreateEventW(nullptr, TRUE, FALSE, nullptr);
+    // Of this wait alone: a packet that another wait left would end it at once.
+    const HANDLE port = CreateIoCompletionPort(INVALID_HANDLE_VALUE, nullptr, 0, 1);
     std::atomic<std::uint64_t> id{0};
     std::thread thread([&] {
       id = WindowsPlatform::CurrentThread().id;
-      wait.wait(event);
+      wait.wait(event, port);
     });
     while (id == 0) std::this_thread::yield();
     // Until it waits it runs, and then it can be stopped but has nothing to show.
@@ -175,8 +176,8 @@ TEST_F(WindowsPlatformTest, AThreadThatWaitsIsNotTakenToRun) {
     PostQueuedCompletionStatus(port, 0, 0, nullptr);
     thread.join();
     CloseHandle(event);
+    CloseHandle(port);
   }
-  CloseHandle(port);
 }
 
 TEST_F(WindowsPlatformTest, ThreadsMayEndWhileTheyAreInterrupted) {
