@@ -136,16 +136,24 @@ class FirefoxProfiler:
         self.command = ["node", str(modules / "@firefox-devtools/profiler-cli/dist/profiler-cli.js")]
         self.environment = dict(npm.environment(scratch), PROFILER_CLI_SESSION_DIR=str(scratch), PROFILER_CLI_NO_SYMBOLICATE="1")
         self.log = open(scratch / "daemon.log", "wb")
+        self.daemons_own_log = scratch / "one.log"
         self.daemon = subprocess.Popen([*self.command, "--daemon", str(file), "--session", "one"], env=self.environment, stdout=self.log,
                                        stderr=self.log)
 
     def __enter__(self):
+        # A command that meets a daemon that does not listen yet takes it to be dead, and removes its files.
         end = time.monotonic() + TIMEOUT_S
-        while not self.run("status", "--session", "one")[0]:
+        while "Profile loaded successfully" not in self.said():
             if self.daemon.poll() is not None or time.monotonic() > end:
-                raise RuntimeError("the daemon does not answer: %s" % pathlib.Path(self.log.name).read_text())
+                raise RuntimeError("the daemon does not begin: %s%s" % (pathlib.Path(self.log.name).read_text(), self.said()))
             time.sleep(0.1)
+        ok, output = self.run("status", "--session", "one")
+        if not ok:
+            raise RuntimeError("the daemon does not answer: %s%s" % (output, self.said()))
         return self
+
+    def said(self):
+        return self.daemons_own_log.read_text() if self.daemons_own_log.exists() else ""
 
     def __exit__(self, *_):
         self.daemon.terminate()
