@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Builds and runs the consumer: build.py WAY COMPILER SOURCE_ROOT BUILD_ROOT.
 
-WAY is subproject or installed, each also with _disabled, for a Strobe configured with -Denabled=false.
+WAY is subproject or installed, each also with _disabled, for a Strobe configured with -Denabled=false; or, installed too: cmake, static (a
+program without shared libraries), lto (link time optimization).
 """
 import os
 import pathlib
@@ -32,7 +33,19 @@ def build_subproject(work, source, compiler, disabled):
     return work / "consumer/build/consumer"
 
 
-def build_installed(work, source, build, compiler, disabled):
+def build_cmake(work, source, build, compiler):
+    """Strobe installed below a prefix, found by CMake's find_package."""
+    destination = work / "destination"
+    run(["meson", "install", "-C", build, "--no-rebuild", "--destdir", destination], work)
+    config = next(destination.rglob("strobeConfig.cmake"), None)
+    if config is None:
+        sys.exit("CMake's package was not installed")
+    run(["cmake", "-S", source / "tests/consumer/cmake", "-B", "build", "-Dstrobe_DIR=" + str(config.parent)], work, CXX=compiler)
+    run(["cmake", "--build", "build"], work)
+    return work / "build/consumer"
+
+
+def build_installed(work, source, build, compiler, disabled, *more_flags):
     """Strobe installed below a prefix, found by pkg-config and linked with nothing but what it says."""
     if disabled:
         build = work / "strobe"
@@ -55,7 +68,7 @@ def build_installed(work, source, build, compiler, disabled):
     # The system's own libraries do not live below the prefix.
     flags = [flag if "/usr/local" in flag else flag.replace(str(destination), "") for flag in flags]
     flags = [flag for flag in flags if flag != "-I/usr/include"]
-    run([*compiler.split(), "-std=c++20", source / "tests/consumer/main.cc", "-o", work / "consumer", *flags], work)
+    run([*compiler.split(), "-std=c++20", *more_flags, source / "tests/consumer/main.cc", "-o", work / "consumer", *flags], work)
     return work / "consumer"
 
 
@@ -66,8 +79,11 @@ def main():
         work = pathlib.Path(directory)
         if way.startswith("subproject"):
             program = build_subproject(work, source, compiler, disabled)
+        elif way == "cmake":
+            program = build_cmake(work, source, build, compiler)
         else:
-            program = build_installed(work, source, build, compiler, disabled)
+            more_flags = {"static": ["-static"], "lto": ["-O2", "-flto"]}.get(way, [])
+            program = build_installed(work, source, build, compiler, disabled, *more_flags)
         output = run([program, work / "profiles"], work)
         profiles = list((work / "profiles").glob("*.pb.gz")) if (work / "profiles").exists() else []
         if disabled:
