@@ -37,27 +37,39 @@ static_assert(STROBE_INTERNAL == static_cast<int>(absl::StatusCode::kInternal));
 // session, as it does for each profiler.
 constinit std::atomic<Profiler*> process_profiler{nullptr};
 
-// What a thread's calls leave behind. Nothing to destroy, so it can be used while the thread ends.
+// What a thread's calls leave behind. Has no destructor, so it can be used while the thread ends.
 struct ThreadCalls {
   int code = STROBE_OK;
   std::array<char, STROBE_STATUS_BYTES> text{};
   // The labels before each push.
   std::array<Labels, STROBE_MAX_LABEL_DEPTH> outer_labels{};
   std::size_t depth = 0;
-  bool has_ended = false;  // no registration can be held any more
+  Registration* registration = nullptr;  // owned; nullptr if the thread is not registered
+  bool has_ended = false;                // no registration can be held any more
 };
 constinit thread_local ThreadCalls calls;
 
-// The end of the thread ends its registration.
-struct HeldRegistration {
-  HeldRegistration() = default;
-  HeldRegistration(const HeldRegistration&) = delete;
-  HeldRegistration& operator=(const HeldRegistration&) = delete;
-  ~HeldRegistration() { calls.has_ended = true; }
+void EndRegistration() { delete std::exchange(calls.registration, nullptr); }
 
-  Registration registration;
+#if defined(__ELF__)
+// The end of the thread ends its registration.
+struct ThreadEnd {
+  ThreadEnd() = default;
+  ThreadEnd(const ThreadEnd&) = delete;
+  ThreadEnd& operator=(const ThreadEnd&) = delete;
+  ~ThreadEnd() {
+    EndRegistration();
+    calls.has_ended = true;
+  }
+  void Await() {}
 };
-thread_local HeldRegistration held;
+thread_local ThreadEnd thread_end;
+void EndRegistrationWithThread() { thread_end.Await(); }
+#else
+// Where the compiler emulates thread-local memory (MinGW), the memory is gone before destructors
+// run: only strobe_unregister_thread ends a registration.
+void EndRegistrationWithThread() {}
+#endif
 
 // Runs `body`, and keeps its status for strobe_last_status.
 template <class Body>
@@ -150,14 +162,17 @@ absl::Status Register(const char* name) {
   // profiler accepts the thread.
   Registration registration = ProcessProfiler().RegisterThread(name);
   if (!registration.status().ok()) return registration.status();
-  held.registration = std::move(registration);
+  auto held = std::make_unique<Registration>(std::move(registration));
+  EndRegistration();
+  EndRegistrationWithThread();
+  calls.registration = held.release();
   return absl::OkStatus();
 }
 
 absl::Status Unregister() {
-  if (calls.has_ended || !held.registration.status().ok())
+  if (calls.registration == nullptr)
     return absl::FailedPreconditionError("the calling thread is not registered");
-  held.registration = Registration();
+  EndRegistration();
   return absl::OkStatus();
 }
 

@@ -69,8 +69,9 @@ int strobe_stop(void);
 int strobe_flush(void);
 
 // Registers the calling thread under `name` (at most 63 bytes are kept): it is sampled while a
-// session runs, until strobe_unregister_thread or its end. May be called before or after
-// strobe_start. ALREADY_EXISTS if the thread is registered.
+// session runs, until strobe_unregister_thread or its end. On Windows, a thread must call
+// strobe_unregister_thread before it ends. May be called before or after strobe_start.
+// ALREADY_EXISTS if the thread is registered.
 int strobe_register_thread(const char* name);
 
 // Ends what strobe_register_thread has begun on this thread. FAILED_PRECONDITION if the thread is

@@ -48,7 +48,8 @@ static void* RunWorker(void* unused) {
   EXPECT(strobe_register_thread("c worker"), STROBE_OK, "");
   EXPECT(strobe_push_text_label("endpoint", "/refund"), STROBE_OK, "");
   work_in_worker();
-  return NULL;  // its end ends the registration
+  EXPECT(strobe_unregister_thread(), STROBE_OK, "");
+  return NULL;
 }
 
 static void CallInTheWrongOrder(void) {

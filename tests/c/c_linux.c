@@ -1,6 +1,8 @@
-// A session in a program and one in its child after a fork: each has profiles with its own process
-// id in their names. Linux.
+// What a program in C can rely on only on Linux. The end of a thread ends its registration. A
+// session in a program and one in its child after a fork have profiles with their own process ids
+// in the names.
 #define _GNU_SOURCE
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <strobe/c.h>
@@ -19,6 +21,21 @@ static void Expect(int code, int expected, int line) {
 }
 #define EXPECT(call, code) Expect(call, code, __LINE__)
 
+static void* RegisterAndEnd(void* unused) {
+  (void)unused;
+  EXPECT(strobe_register_thread("forgetful"), STROBE_OK);
+  return NULL;
+}
+
+// More threads than can be registered at a time, one after the other.
+static void RunForgetfulThreads(void) {
+  for (int i = 0; i < 10; ++i) {
+    pthread_t thread;
+    EXPECT(pthread_create(&thread, NULL, RegisterAndEnd, NULL), 0);
+    pthread_join(thread, NULL);
+  }
+}
+
 static void RunChild(void) {
   EXPECT(strobe_stop(), STROBE_FAILED_PRECONDITION);  // the session is the parent's
   EXPECT(strobe_start("exporter.directory=elsewhere"), STROBE_FAILED_PRECONDITION);
@@ -34,17 +51,18 @@ static void RunChild(void) {
 // Removes the only profile of a process, or says that it is not there.
 static void ExpectProfile(const char* directory, long process) {
   char path[200];
-  snprintf(path, sizeof path, "%s/c_fork.%ld.0.pb.gz", directory, process);
+  snprintf(path, sizeof path, "%s/c_linux.%ld.0.pb.gz", directory, process);
   EXPECT(unlink(path), 0);
 }
 
 int main(void) {
-  char directory[] = "/tmp/strobe_c_fork_XXXXXX";
+  char directory[] = "/tmp/strobe_c_linux_XXXXXX";
   if (mkdtemp(directory) == NULL) return 2;
   char options[100];
-  snprintf(options, sizeof options, "exporter.directory=%s", directory);
+  snprintf(options, sizeof options, "exporter.directory=%s\nthreads.max_threads=4", directory);
   EXPECT(strobe_start(options), STROBE_OK);
   EXPECT(strobe_register_thread("parent"), STROBE_OK);
+  RunForgetfulThreads();
   EXPECT(strobe_push_text_label("role", "server"), STROBE_OK);
   const pid_t child = fork();
   if (child < 0) return 2;
