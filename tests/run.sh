@@ -231,7 +231,10 @@ run_configuration() {
   local log="$build_root/$configuration.log"
   mkdir -p "$build_root"
   echo "== $configuration: $compiler, ${options[*]} (log: $log)"
-  if ! CXX="$launcher$compiler" "${setup[@]}" >"$log" 2>&1 || ! ninja -C "$build" -k 20 -j"$(job_count)" >>"$log" 2>&1; then
+  # The C compiler of the same kind: clang++-14 and clang-14, g++ and gcc.
+  local c_compiler=${compiler/clang++/clang}
+  c_compiler=${c_compiler/g++/gcc}
+  if ! CC="$launcher$c_compiler" CXX="$launcher$compiler" "${setup[@]}" >"$log" 2>&1 || ! ninja -C "$build" -k 20 -j"$(job_count)" >>"$log" 2>&1; then
     grep -E 'error|ERROR|FAILED|undefined reference' "$log" | head -60
     echo "FAIL $configuration: the build failed; see $log"
     totals+=("0 1 0")

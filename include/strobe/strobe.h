@@ -11,9 +11,10 @@
 #error "Strobe needs C++20: compile with -std=c++20 (MSVC: /std:c++20), or later"
 #else
 
-#include "strobe/profiler.h"         // IWYU pragma: export
-#include "strobe/scoped_labels.h"    // IWYU pragma: export
-#include "strobe/scoped_profiler.h"  // IWYU pragma: export
-#include "strobe/scoped_trace.h"     // IWYU pragma: export
+#include "strobe/profiler.h"                   // IWYU pragma: export
+#include "strobe/profiler_from_environment.h"  // IWYU pragma: export
+#include "strobe/scoped_labels.h"              // IWYU pragma: export
+#include "strobe/scoped_profiler.h"            // IWYU pragma: export
+#include "strobe/scoped_trace.h"               // IWYU pragma: export
 
 #endif

@@ -87,8 +87,8 @@ constexpr OptionRow Row(std::string_view variable, std::string_view field,
       .get =
           [](const ProfilerOptions& options) { return FormatOption(*(options.*kGroup.*kField)); },
       .set =
-          [](ProfilerOptions& options, std::string_view text) {
-            return SetFromText(options.*kGroup.*kField, text, kAccepted);
+          [](ProfilerOptions& options, std::string_view text, OptionSource source) {
+            return SetFromText(options.*kGroup.*kField, text, kAccepted, source);
           },
       .valid =
           [](const ProfilerOptions& options) {
@@ -97,10 +97,14 @@ constexpr OptionRow Row(std::string_view variable, std::string_view field,
 }
 
 // The kill switch differs from every other option: 0 also beats code.
-bool SetEnabled(ProfilerOptions& options, std::string_view text) {
+bool SetEnabled(ProfilerOptions& options, std::string_view text, OptionSource source) {
   bool value = false;
   if (!internal::ParseOption(text, value)) return false;
-  if (!value || !options.enabled.is_set()) options.enabled = Option<bool>::Default{value};
+  if (source == OptionSource::kCode) {
+    options.enabled = value;
+  } else if (!value || !options.enabled.is_set()) {
+    options.enabled = Option<bool>::Default{value};
+  }
   return true;
 }
 

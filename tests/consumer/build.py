@@ -69,7 +69,19 @@ def build_installed(work, source, build, compiler, disabled, *more_flags):
     flags = [flag if "/usr/local" in flag else flag.replace(str(destination), "") for flag in flags]
     flags = [flag for flag in flags if flag != "-I/usr/include"]
     run([*compiler.split(), "-std=c++20", *more_flags, source / "tests/consumer/main.cc", "-o", work / "consumer", *flags], work)
+    if way == "installed":
+        build_c(work, source, compiler, destination, variables)
     return work / "consumer"
+
+
+def build_c(work, source, compiler, destination, variables):
+    """The program in C, with nothing but what strobe-c.pc says, linked by the C++ compiler."""
+    flags = run(["pkg-config", "--static", "--cflags", "--libs", "strobe-c"], work, **variables).split()
+    flags = [flag if "/usr/local" in flag else flag.replace(str(destination), "") for flag in flags]
+    flags = [flag for flag in flags if flag != "-I/usr/include"]
+    run([*compiler.split(), "-x", "c", "-std=c11", source / "tests/c/c_program.c", "-x", "none", "-o", work / "c_program", *flags], work)
+    (work / "c").mkdir()
+    run([work / "c_program"], work / "c")
 
 
 def main():

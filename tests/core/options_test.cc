@@ -21,6 +21,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
+using enum OptionSource;
 
 struct Applied {
   ProfilerOptions options;
@@ -44,7 +45,7 @@ TEST(Options, DefaultsAreValidAndAcceptedAsText) {
   EXPECT_TRUE(Validate(options).ok()) << Validate(options);
   for (const OptionRow& row : OptionTable()) {
     EXPECT_TRUE(row.valid(options)) << row.variable;
-    EXPECT_TRUE(row.set(options, row.get(options)))
+    EXPECT_TRUE(row.set(options, row.get(options), kEnvironment))
         << row.variable << " refuses its own default " << row.get(options);
   }
 }
@@ -167,6 +168,28 @@ TEST(Options, AWarningIsOneLineWhateverTheValue) {
   EXPECT_LT(applied.warnings[0].size(), 300u);
 }
 
+TEST(Options, ATextOfTheCodeBeatsTheEnvironment) {
+  for (const OptionRow& row : OptionTable()) {
+    ProfilerOptions options;
+    const std::string value = row.get(options);
+    ASSERT_TRUE(row.set(options, value, kCode)) << row.variable;
+    if (row.variable == "STROBE_ENABLED") continue;  // whose 0 beats the code
+    for (const char* other : {"1", "0.5", "2097152", "random", "full"})
+      static_cast<void>(row.set(options, other, kEnvironment));
+    EXPECT_EQ(row.get(options), value) << row.variable;
+  }
+  ProfilerOptions options;
+  for (const OptionRow& row : OptionTable()) {
+    if (row.variable != "STROBE_ENABLED") continue;
+    ASSERT_TRUE(row.set(options, "0", kCode));
+    ASSERT_TRUE(row.set(options, "1", kEnvironment));
+    EXPECT_FALSE(*options.enabled) << "the code has switched it off";
+    ASSERT_TRUE(row.set(options, "1", kCode));
+    ASSERT_TRUE(row.set(options, "0", kEnvironment));
+    EXPECT_FALSE(*options.enabled) << "0 beats the code";
+  }
+}
+
 TEST(Options, TheWordsOfEachRangeAreItsBounds) {
   for (const OptionRow& row : OptionTable()) {
     const std::string accepted(row.accepted);
@@ -177,19 +200,22 @@ TEST(Options, TheWordsOfEachRangeAreItsBounds) {
     const std::string least = accepted.substr(from + 6, to - from - 6);
     const std::string most = accepted.substr(to + 4, accepted.find(' ', to + 4) - to - 4);
     ProfilerOptions options;
-    EXPECT_TRUE(row.set(options, least)) << row.variable << " " << least;
-    EXPECT_TRUE(row.set(options, most)) << row.variable << " " << most;
+    EXPECT_TRUE(row.set(options, least, kEnvironment)) << row.variable << " " << least;
+    EXPECT_TRUE(row.set(options, most, kEnvironment)) << row.variable << " " << most;
     // A thousandth for numbers, one for integers and the next power for powers of two are all
     // beyond the bounds.
     const double beyond_least =
         row.accepted.starts_with("a number") ? std::stod(least) - 0.001 : std::stod(least) / 2 - 1;
     const double beyond_most =
         row.accepted.starts_with("a power") ? std::stod(most) * 2 : std::stod(most) + 1;
-    EXPECT_FALSE(row.set(options, std::to_string(static_cast<long long>(beyond_most))))
+    EXPECT_FALSE(
+        row.set(options, std::to_string(static_cast<long long>(beyond_most)), kEnvironment))
         << row.variable << " " << beyond_most;
-    EXPECT_FALSE(row.set(options, row.accepted.starts_with("a number")
-                                      ? std::to_string(beyond_least)
-                                      : std::to_string(static_cast<long long>(beyond_least))))
+    EXPECT_FALSE(row.set(options,
+                         row.accepted.starts_with("a number")
+                             ? std::to_string(beyond_least)
+                             : std::to_string(static_cast<long long>(beyond_least)),
+                         kEnvironment))
         << row.variable << " " << beyond_least;
   }
 }

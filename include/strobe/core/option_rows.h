@@ -103,10 +103,15 @@ requires(std::is_enum_v<T>) std::string FormatOption(T value) {
 
 // The value of an option of a type that Option may hold.
 template <class T>
-bool SetFromText(Option<T>& option, std::string_view text, const auto& accepted) {
+bool SetFromText(Option<T>& option, std::string_view text, const auto& accepted,
+                 OptionSource source = OptionSource::kEnvironment) {
   T value{};
   if (!ParseOption(text, value) || !accepted.Accepts(value)) return false;
-  if (!option.is_set()) option = typename Option<T>::Default{std::move(value)};
+  if (source == OptionSource::kCode) {
+    option = Option<T>(std::move(value));
+  } else if (!option.is_set()) {
+    option = typename Option<T>::Default{std::move(value)};
+  }
   return true;
 }
 
@@ -115,16 +120,17 @@ template <class Options, auto kField, const auto& kAccepted>
 constexpr BasicOptionRow<Options> FieldRow(std::string_view variable, std::string_view field,
                                            std::string_view description) {
   using Value = std::remove_cvref_t<decltype(*(std::declval<Options&>().*kField))>;
-  return {
-      .variable = variable,
-      .field = field,
-      .accepted = kAccepted.text,
-      .description = description,
-      .get = [](const Options& options) { return FormatOption(*(options.*kField)); },
-      .set = [](Options& options,
-                std::string_view text) { return SetFromText(options.*kField, text, kAccepted); },
-      .valid = [](const Options& options) { return kAccepted.Accepts(*(options.*kField)); },
-      .is_secret = std::same_as<Value, Secret>};
+  return {.variable = variable,
+          .field = field,
+          .accepted = kAccepted.text,
+          .description = description,
+          .get = [](const Options& options) { return FormatOption(*(options.*kField)); },
+          .set =
+              [](Options& options, std::string_view text, OptionSource source) {
+                return SetFromText(options.*kField, text, kAccepted, source);
+              },
+          .valid = [](const Options& options) { return kAccepted.Accepts(*(options.*kField)); },
+          .is_secret = std::same_as<Value, Secret>};
 }
 
 // Returns a variable's value, if the environment has it.
@@ -146,7 +152,7 @@ void ApplyRows(std::span<const BasicOptionRow<Options>> table, Options& options,
   for (const BasicOptionRow<Options>& row : table) {
     // NUL-terminated, because it is a literal.
     const std::optional<std::string> value = environment(row.variable.data());
-    if (!value || row.set(options, *value)) continue;
+    if (!value || row.set(options, *value, OptionSource::kEnvironment)) continue;
     warn(IgnoredVariable(row.variable, *value, row.accepted, row.is_secret));
   }
 }

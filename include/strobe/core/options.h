@@ -152,6 +152,12 @@ struct ProfilerOptions {
   ExporterOptions exporter = {};
 };
 
+// Who gives an option's text.
+enum class OptionSource : std::uint8_t {
+  kEnvironment,  // does not change what code has set
+  kCode,         // counts as set by code
+};
+
 // One row of a table of options. Options is the struct that has them.
 template <class Options>
 struct BasicOptionRow {
@@ -161,9 +167,9 @@ struct BasicOptionRow {
   std::string_view description;  // one sentence
   // Writes the current value as text.
   std::string (*get)(const Options&);
-  // Sets the option from `text`, unless code has set it. Returns false and changes nothing if the
+  // Sets the option from `text`, which `source` gives. Returns false and changes nothing if the
   // text is not accepted.
-  bool (*set)(Options&, std::string_view text);
+  bool (*set)(Options&, std::string_view text, OptionSource source);
   // True if the value lies in the accepted range.
   bool (*valid)(const Options&);
   bool is_secret = false;  // then no message shows the value

@@ -1,0 +1,53 @@
+#include "strobe/profiler_from_environment.h"
+
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "strobe/base/memory_guard.h"
+#include "strobe/platform/native.h"
+
+namespace strobe {
+namespace {
+
+std::optional<std::string> Variable(const OptionRow& row) {
+  // NUL-terminated, because it is a literal.
+  return NativePlatform::EnvironmentVariable(row.variable.data());
+}
+
+// True if a variable of the table is set, and none switches the profiler off.
+bool IsAskedFor() {
+  ProfilerOptions options;
+  bool is_set = false;
+  for (const OptionRow& row : OptionTable()) {
+    const std::optional<std::string> value = Variable(row);
+    if (!value || value->empty()) continue;
+    is_set = true;
+    row.set(options, *value, OptionSource::kEnvironment);
+  }
+  return is_set && *options.enabled;
+}
+
+}  // namespace
+
+ProfilerFromEnvironment::ProfilerFromEnvironment(std::string_view thread_name,
+                                                 ProfilerOptions options)
+    : status_(internal::MakeStatus(absl::StatusCode::kCancelled,
+                                   "no STROBE_ variable asks for a session")) {
+  if (!internal::HasMemoryFor([&] { Begin(thread_name, std::move(options)); }))
+    status_ = internal::OutOfMemory();
+}
+
+void ProfilerFromEnvironment::Begin(std::string_view thread_name, ProfilerOptions options) {
+  if (!IsAskedFor()) return;
+  profiler_.emplace(std::move(options));
+  registration_ = profiler_->RegisterThread(thread_name);
+  session_.emplace(*profiler_);
+  status_ = session_->status();
+}
+
+Registration ProfilerFromEnvironment::RegisterThread(std::string_view name) {
+  return profiler_ ? profiler_->RegisterThread(name) : Registration();
+}
+
+}  // namespace strobe
