@@ -69,7 +69,7 @@ def build_installed(work, source, build, compiler, disabled, *more_flags):
     flags = [flag if "/usr/local" in flag else flag.replace(str(destination), "") for flag in flags]
     flags = [flag for flag in flags if flag != "-I/usr/include"]
     run([*compiler.split(), "-std=c++20", *more_flags, source / "tests/consumer/main.cc", "-o", work / "consumer", *flags], work)
-    if way == "installed":
+    if not disabled and not more_flags:
         build_c(work, source, compiler, destination, variables)
     return work / "consumer"
 
