@@ -77,10 +77,10 @@ class NamedProfiles {
     auto directory = NativePlatform::Directories().Open(directory_);
     if (!directory.ok()) return directory.status();
     // A process that was killed may have left one.
-    (*directory)->Remove(file + ".tmp");
+    static_cast<void>((*directory)->Remove(file + ".tmp"));
     auto written = (*directory)->Write(file + ".tmp", *bytes_);
     if (!written.ok()) return written.status();
-    (*directory)->Remove(file);
+    static_cast<void>((*directory)->Remove(file));
     if (absl::Status status = (*written)->RenameTo(file); !status.ok()) return status;
     return (*directory)->PathOf(file);
   }
