@@ -47,7 +47,8 @@ TEST_P(TwoProfilers, EachHasTheWholeTruth) {
   ASSERT_TRUE(with_one->status().ok());
   ASSERT_TRUE(with_other->status().ok());
   const std::int64_t begin_ns = ThreadCpuNs();
-  BurnUntilSampled(50'000'000);
+  // BurnUntilSampled ends with a sample of either profiler. This is long enough for both.
+  BurnUntilSampled(300'000'000);
   const std::int64_t end_ns = ThreadCpuNs();
   // Not in the reverse order: registrations need not nest.
   with_one.reset();
