@@ -10,21 +10,17 @@
 namespace strobe {
 namespace {
 
-std::optional<std::string> Variable(const OptionRow& row) {
-  // NUL-terminated, because it is a literal.
-  return NativePlatform::EnvironmentVariable(row.variable.data());
-}
-
 // True if a variable of the table is set, and none switches the profiler off.
 bool IsAskedFor() {
   ProfilerOptions options;
   bool is_set = false;
-  for (const OptionRow& row : OptionTable()) {
-    const std::optional<std::string> value = Variable(row);
-    if (!value || value->empty()) continue;
-    is_set = true;
-    row.set(options, *value, OptionSource::kEnvironment);
-  }
+  const auto variable = [&is_set](const char* name) {
+    std::optional<std::string> value = NativePlatform::EnvironmentVariable(name);
+    is_set = is_set || (value && !value->empty());
+    return value;
+  };
+  // The profiler warns of a value that is not accepted.
+  ApplyEnvironment(options, variable, [](const std::string& /*warning*/) {});
   return is_set && *options.enabled;
 }
 

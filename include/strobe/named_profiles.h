@@ -2,8 +2,7 @@
 // chooses. What strobe_gtest.h and strobe_benchmark.h have in common.
 #pragma once
 
-#include <cstdint>
-#include <cstdio>
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <string>
@@ -12,6 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "strobe/own_parts.h"
 
 namespace strobe {
@@ -92,7 +92,8 @@ class NamedProfiles {
   // each test.
   void WarnOnce(const absl::Status& status) {
     if (status.ok() || std::exchange(has_warned_, true)) return;
-    std::fprintf(stderr, "strobe: no profiles of this program: %s\n", status.ToString().c_str());
+    NativePlatform::WriteLine(
+        absl::StrCat("strobe: no profiles of this program: ", status.ToString()));
   }
 
  private:

@@ -33,11 +33,24 @@ def build_subproject(work, source, compiler, disabled):
     return work / "consumer/build/consumer"
 
 
+def install(work, build):
+    """What an installation brings, below a directory of its own. Returns the directory."""
+    run(["meson", "install", "-C", build, "--no-rebuild", "--destdir", work / "destination"], work)
+    return work / "destination"
+
+
+def package_flags(work, destination, package):
+    """What pkg-config says of an installed package. The system's own libraries do not live below the prefix."""
+    directory = str(next(destination.rglob("strobe.pc")).parent)
+    flags = run(["pkg-config", "--static", "--cflags", "--libs", package], work, PKG_CONFIG_PATH=directory,
+                PKG_CONFIG_SYSROOT_DIR=str(destination)).split()
+    flags = [flag if "/usr/local" in flag else flag.replace(str(destination), "") for flag in flags]
+    return [flag for flag in flags if flag != "-I/usr/include"]
+
+
 def build_cmake(work, source, build, compiler):
     """Strobe installed below a prefix, found by CMake's find_package."""
-    destination = work / "destination"
-    run(["meson", "install", "-C", build, "--no-rebuild", "--destdir", destination], work)
-    config = next(destination.rglob("strobeConfig.cmake"), None)
+    config = next(install(work, build).rglob("strobeConfig.cmake"), None)
     if config is None:
         sys.exit("CMake's package was not installed")
     run(["cmake", "-S", source / "tests/consumer/cmake", "-B", "build", "-Dstrobe_DIR=" + str(config.parent)], work, CXX=compiler)
@@ -52,33 +65,25 @@ def build_installed(work, source, build, compiler, disabled, *more_flags):
         run(["meson", "setup", build, source, "--wrap-mode=nofallback", "-Dbuildtype=debug", "-Denabled=false", "-Dtests=false",
              "-Dexamples=false"], work, CXX=compiler)
         run(["ninja", "-C", build, "-j1"], work)
-    destination = work / "destination"
-    run(["meson", "install", "-C", build, "--no-rebuild", "--destdir", destination], work)
-    package = next(destination.rglob("strobe.pc"), None)
-    if package is None:
+    destination = install(work, build)
+    if not next(destination.rglob("strobe.pc"), None):
         sys.exit("strobe.pc was not installed")
     if not next(destination.rglob("libstrobe.a"), None):
         sys.exit("libstrobe.a was not installed")
-    variables = {"PKG_CONFIG_PATH": str(package.parent), "PKG_CONFIG_SYSROOT_DIR": str(destination)}
-    flags = run(["pkg-config", "--static", "--cflags", "--libs", "strobe"], work, **variables).split()
+    flags = package_flags(work, destination, "strobe")
     if disabled != ("-DSTROBE_DISABLED=1" in flags):
         sys.exit("the pkg-config file does not tell whether the library is a stub")
     if "-DNOMINMAX" in flags:
         sys.exit("the pkg-config file defines NOMINMAX for the program")
-    # The system's own libraries do not live below the prefix.
-    flags = [flag if "/usr/local" in flag else flag.replace(str(destination), "") for flag in flags]
-    flags = [flag for flag in flags if flag != "-I/usr/include"]
     run([*compiler.split(), "-std=c++20", *more_flags, source / "tests/consumer/main.cc", "-o", work / "consumer", *flags], work)
     if not disabled and not more_flags:
-        build_c(work, source, compiler, destination, variables)
+        build_c(work, source, compiler, destination)
     return work / "consumer"
 
 
-def build_c(work, source, compiler, destination, variables):
+def build_c(work, source, compiler, destination):
     """The program in C, with nothing but what strobe-c.pc says, linked by the C++ compiler."""
-    flags = run(["pkg-config", "--static", "--cflags", "--libs", "strobe-c"], work, **variables).split()
-    flags = [flag if "/usr/local" in flag else flag.replace(str(destination), "") for flag in flags]
-    flags = [flag for flag in flags if flag != "-I/usr/include"]
+    flags = package_flags(work, destination, "strobe-c")
     run([*compiler.split(), "-x", "c", "-std=c11", source / "tests/c/c_program.c", "-x", "none", "-o", work / "c_program", *flags], work)
     (work / "c").mkdir()
     run([work / "c_program"], work / "c")

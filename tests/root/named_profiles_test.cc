@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "platform/test_system.h"
 
 namespace strobe {
 namespace {
@@ -16,8 +17,6 @@ namespace fs = std::filesystem;
 
 class NamedProfilesTest : public ::testing::Test {
  protected:
-  void SetUp() override { fs::remove_all(directory_); }
-  void TearDown() override { fs::remove_all(directory_); }
   [[nodiscard]] std::vector<std::string> Files() const {
     std::vector<std::string> files;
     if (!fs::exists(directory_)) return files;
@@ -26,7 +25,8 @@ class NamedProfilesTest : public ::testing::Test {
     return files;
   }
 
-  const fs::path directory_ = fs::path(::testing::TempDir()) / "named_profiles_test";
+  const testing::TemporaryDirectory parent_;
+  const fs::path directory_ = parent_.path() / "profiles";
 };
 
 // Works until the running session has a sample.
