@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <initializer_list>
 #include <iostream>
 #include <map>
 #include <new>
@@ -201,9 +202,10 @@ void WarmUp(AllocationProfiler& profiler) {
   KeptProfiles::Take();
 }
 
-// What is live by the last profile: in rows of "[live]", with a leaf in [begin, begin + 1024),
-// with a stack that is not known, or all.
-std::int64_t LiveSum(const Profile& profile, std::string_view type, const void* begin = nullptr) {
+// What is live by the last profile: in rows of "[live]", with a leaf in [begin, begin + 1024) of
+// one of `begins`, with a stack that is not known, or all.
+std::int64_t LiveSum(const Profile& profile, std::string_view type,
+                     std::initializer_list<const void*> begins = {}) {
   const auto column = static_cast<std::size_t>(testing::ColumnOf(profile, type));
   std::int64_t sum = 0;
   for (std::size_t i = 0; i < profile.samples.size(); ++i) {
@@ -211,9 +213,10 @@ std::int64_t LiveSum(const Profile& profile, std::string_view type, const void* 
     if (value == 0) continue;
     EXPECT_EQ(profile.Labels(i).Text(kThreadNameLabel), "[live]");
     const std::vector<Frame> frames = testing::FramesOf(profile, profile.samples[i]);
-    if (begin == nullptr || frames.front().module == Frame::kPseudo ||
-        frames.front().address - reinterpret_cast<Address>(begin) < 1024)
-      sum += value;
+    const bool is_there = std::ranges::any_of(begins, [&](const void* begin) {
+      return frames.front().address - reinterpret_cast<Address>(begin) < 1024;
+    });
+    if (begins.size() == 0 || frames.front().module == Frame::kPseudo || is_there) sum += value;
   }
   return sum;
 }
@@ -240,14 +243,14 @@ TEST(AllocationSampling, ShowsWhatIsLiveAtTheEndOfEachProfile) {
     ASSERT_EQ(profiler.Flush(), absl::OkStatus());
     const Profile profile = KeptProfiles::Take().back().profile;
     EXPECT_EQ(testing::CheckProfile(profile), "");
-    ExpectNear("objects", static_cast<double>(LiveSum(profile, "inuse_objects", make)), kBlocks,
+    ExpectNear("objects", static_cast<double>(LiveSum(profile, "inuse_objects", {make})), kBlocks,
                kSize);
-    ExpectNear("bytes", static_cast<double>(LiveSum(profile, "inuse_space", make)) / kSize, kBlocks,
-               kSize);
+    ExpectNear("bytes", static_cast<double>(LiveSum(profile, "inuse_space", {make})) / kSize,
+               kBlocks, kSize);
   }
   const absl::StatusOr<Profile> recorded = profiler.Record(std::chrono::milliseconds(1));
   ASSERT_EQ(recorded.status(), absl::OkStatus());
-  ExpectNear("recorded", static_cast<double>(LiveSum(*recorded, "inuse_objects", make)), kBlocks,
+  ExpectNear("recorded", static_cast<double>(LiveSum(*recorded, "inuse_objects", {make})), kBlocks,
              kSize);
   // Another thread frees half of them, without a trace in what has been allocated.
   std::thread([&] {
@@ -255,21 +258,21 @@ TEST(AllocationSampling, ShowsWhatIsLiveAtTheEndOfEachProfile) {
   }).join();
   ASSERT_EQ(profiler.Flush(), absl::OkStatus());
   Profile profile = KeptProfiles::Take().back().profile;
-  ExpectNear("half", static_cast<double>(LiveSum(profile, "inuse_objects", make)), kBlocks / 2,
+  ExpectNear("half", static_cast<double>(LiveSum(profile, "inuse_objects", {make})), kBlocks / 2,
              kSize);
   // To grow a block is to free it, and to allocate another one.
   for (int i = kBlocks / 2; i < kBlocks; ++i) blocks[i] = Grow(blocks[i], 2 * kSize);
   ASSERT_EQ(profiler.Flush(), absl::OkStatus());
   profile = KeptProfiles::Take().back().profile;
-  EXPECT_EQ(LiveSum(profile, "inuse_objects", make), 0);
+  EXPECT_EQ(LiveSum(profile, "inuse_objects", {make}), 0);
   ExpectNear("grown",
              static_cast<double>(
-                 LiveSum(profile, "inuse_objects", reinterpret_cast<const void*>(&GrowBlock))),
+                 LiveSum(profile, "inuse_objects", {reinterpret_cast<const void*>(&GrowBlock)})),
              kBlocks / 2, 2 * kSize);
   for (int i = kBlocks / 2; i < kBlocks; ++i) std::free(blocks[i]);
   ASSERT_EQ(profiler.Flush(), absl::OkStatus());
   profile = KeptProfiles::Take().back().profile;
-  EXPECT_EQ(LiveSum(profile, "inuse_objects", reinterpret_cast<const void*>(&GrowBlock)), 0);
+  EXPECT_EQ(LiveSum(profile, "inuse_objects", {reinterpret_cast<const void*>(&GrowBlock)}), 0);
 }
 
 // Every free of a sampled block is seen, whatever function frees it.
@@ -277,7 +280,7 @@ TEST(AllocationSampling, SeesTheFreesOfEachFunction) {
   AllocateByEachWay(1000, 20'000);
   const Profile profile = KeptProfiles::Take().back().profile;
   for (const Way& way : kWays)
-    EXPECT_EQ(LiveSum(profile, "inuse_objects", reinterpret_cast<const void*>(way.allocate)), 0)
+    EXPECT_EQ(LiveSum(profile, "inuse_objects", {reinterpret_cast<const void*>(way.allocate)}), 0)
         << way.name;
 }
 
@@ -291,7 +294,8 @@ TEST(AllocationSampling, KeepsABlockThatCannotGrow) {
   void* const block = Make(1000);
   EXPECT_EQ(Grow(block, std::size_t{1} << 62), nullptr);
   ASSERT_EQ(profiler.Flush(), absl::OkStatus());
-  EXPECT_EQ(LiveSum(KeptProfiles::Take().back().profile, "inuse_space", BeginOf(MakeBlock)), 1000);
+  EXPECT_EQ(LiveSum(KeptProfiles::Take().back().profile, "inuse_space", {BeginOf(MakeBlock)}),
+            1000);
   std::free(block);
 }
 
@@ -367,10 +371,8 @@ TEST(AllocationSampling, KnowsWhatIsLiveAfterAStorm) {
   }
   const auto live_bytes = [&] {
     EXPECT_EQ(profiler.Flush(), absl::OkStatus());
-    // One is right behind the other.
-    const auto* const begin = reinterpret_cast<const void*>(
-        std::min(reinterpret_cast<Address>(&GrowBlock), reinterpret_cast<Address>(&MakeBlock)));
-    return LiveSum(KeptProfiles::Take().back().profile, "inuse_space", begin);
+    return LiveSum(KeptProfiles::Take().back().profile, "inuse_space",
+                   {reinterpret_cast<const void*>(&GrowBlock), BeginOf(MakeBlock)});
   };
   const auto estimate = static_cast<double>(live_bytes());
   EXPECT_NEAR(estimate, truth, kSigmas * std::sqrt(variance));
