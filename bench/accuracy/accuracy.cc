@@ -4,11 +4,13 @@
 // (2) The share of one function of two, against the thread's own clock: z is the deviation in
 //     standard errors of as many independent samples. Busy threads; threads that timers drive, at
 //     eight phases against the kernel's tick, alone and beside other work; pipelines, a convoy,
-//     bursts at random times. By the default trigger, and by timers on CPU clocks as everybody's.
+//     bursts at random times. By random instants, by perf events at random times, and by timers on
+//     CPU clocks as everybody's.
 // (3) What it costs and how many samples there are at the default budget.
 //
-// Takes about twelve minutes; an argument n makes it n times as short.
+// Takes about 18 minutes; an argument n makes it n times as short.
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cmath>
 #include <condition_variable>
@@ -160,6 +162,8 @@ class Deviations {
 };
 
 constexpr double kRateHz = 100;
+constexpr std::array kTriggers{SampleTrigger::kRandom, SampleTrigger::kPerf,
+                               SampleTrigger::kTimers};
 // Not held down by the budget: what is asked here is whether the samples are right.
 SamplingOptions Unlimited(SampleTrigger trigger) {
   return {.cpu_frequency_hz = kRateHz, .trigger = trigger, .max_overhead = 1};
@@ -169,6 +173,7 @@ const char* NameOf(SampleTrigger trigger) {
     case SampleTrigger::kAuto: return "strobe";
     case SampleTrigger::kTimers: return "strobe_timers";
     case SampleTrigger::kRandom: return "strobe_random";
+    case SampleTrigger::kPerf: return "strobe_perf";
   }
   return "strobe_other";
 }
@@ -194,7 +199,7 @@ void MeasureClock(int divisor) {
 }
 
 void MeasureBusy(int divisor) {
-  for (const auto trigger : {SampleTrigger::kAuto, SampleTrigger::kTimers}) {
+  for (const auto trigger : kTriggers) {
     Deviations deviations;
     for (int run = 0; run < 20; ++run) {
       deviations.Add(Observe(Unlimited(trigger),
@@ -234,7 +239,7 @@ void MeasureLoop(SampleTrigger trigger, double period_ms, std::size_t threads,
 }
 
 void MeasureLoops(int divisor) {
-  for (const auto trigger : {SampleTrigger::kAuto, SampleTrigger::kTimers}) {
+  for (const auto trigger : kTriggers) {
     for (const std::size_t burners : {0, 1, 2, 8}) {
       for (const bool are_own : {false, true}) {
         if (burners == 0 && are_own) continue;
@@ -327,7 +332,7 @@ Truth RunInBursts(std::int64_t time_ns, std::uint64_t seed) {
 void MeasureTogether(int divisor) {
   constexpr int kRuns = 10;
   const std::int64_t time_ns = 3'000'000'000 / divisor;
-  for (const auto trigger : {SampleTrigger::kAuto, SampleTrigger::kTimers}) {
+  for (const auto trigger : kTriggers) {
     Deviations pipelines;
     Deviations convoys;
     Deviations bursts;

@@ -15,7 +15,7 @@ namespace strobe {
 
 template <>
 struct internal::OptionNames<SampleTrigger> {
-  static constexpr std::array<std::string_view, 3> kNames{"auto", "timers", "random"};
+  static constexpr std::array<std::string_view, 4> kNames{"auto", "timers", "random", "perf"};
 };
 
 template <>
@@ -55,7 +55,7 @@ struct UsableSignal {
 
 constexpr Between<double> kCpuFrequency{0, 10000, "a number from 0 to 10000"};
 constexpr Between<double> kWallFrequency{0, 1000, "a number from 0 to 1000"};
-constexpr AnyOf<SampleTrigger> kTrigger{"auto, timers or random"};
+constexpr AnyOf<SampleTrigger> kTrigger{"auto, timers, random or perf"};
 constexpr Between<double> kOverhead{0.0001, 1, "a number from 0.0001 to 1"};
 constexpr Between<std::int64_t> kFrames{1, kMaxFramesLimit, "an integer from 1 to 2048"};
 constexpr UsableSignal kSignal{"an integer from 0 to 64 other than 4 to 9, 11, 19, 32 and 33"};
@@ -139,8 +139,9 @@ constexpr std::array kTable = {
         "are not sampled."),
     Row<&ProfilerOptions::sampling, &SamplingOptions::trigger, kTrigger>(
         "STROBE_TRIGGER", "sampling.trigger",
-        "What triggers samples of CPU time: timers on threads' CPU clocks, random instants, or for "
-        "each thread the cheaper that its work cannot be in step with."),
+        "What triggers samples of CPU time: timers on threads' CPU clocks, random instants, perf "
+        "events at random times, or for each thread the cheapest that its work cannot be in step "
+        "with."),
     Row<&ProfilerOptions::sampling, &SamplingOptions::max_overhead, kOverhead>(
         "STROBE_MAX_OVERHEAD", "sampling.max_overhead",
         "The share of the process's CPU time that samples at random instants may cost: their rate "

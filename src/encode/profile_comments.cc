@@ -73,6 +73,7 @@ std::vector<std::string> ProfileComments(const Profile& profile) {
     if (count != 0) absl::StrAppend(&line, "; ", std::string(what), ": ", count);
   };
   add_unless_zero(subject, "on timers", stats.threads_on_timers);
+  add_unless_zero(subject, "on random timers", stats.threads_on_random_timers);
   add_unless_zero(subject, "at random instants", stats.threads_at_instants);
   add_unless_zero(subject, "registrations refused", stats.threads_refused);
   add_unless_zero(subject, "exports failed", stats.exports_failed);

@@ -65,6 +65,8 @@ void WriteSampling(MetricsWriter& writer, const Stats& stats) {
                  stats.threads_refused);
   writer.Gauge("strobe_threads_on_timers", "Threads with a timer on their CPU clock.",
                stats.threads_on_timers);
+  writer.Gauge("strobe_threads_on_random_timers", "Threads with a timer that expires at random.",
+               stats.threads_on_random_timers);
   writer.Gauge("strobe_threads_at_instants", "Threads sampled at random instants.",
                stats.threads_at_instants);
   writer.Counter("strobe_instants", "Random instants.", stats.instants);

@@ -59,6 +59,13 @@ void AddThreads(const DiagnosisFacts& facts, std::vector<std::string>& lines) {
                                  " threads (RLIMIT_SIGPENDING is a usual reason): they are sampled "
                                  "at random instants instead."));
   }
+  if (*facts.options.sampling.trigger == SampleTrigger::kPerf && stats.threads_at_instants != 0) {
+    lines.push_back(absl::StrCat(
+        "The system refused the perf events of ", stats.threads_at_instants,
+        " threads: they are sampled at random instants instead. Linux allows them with "
+        "kernel.perf_event_paranoid at most 1 or CAP_PERFMON, without a filter of system calls, "
+        "while the signal is SIGURG and files are left (an eighth of RLIMIT_NOFILE)."));
+  }
   if (stats.waits_hidden != 0) {
     lines.push_back(absl::StrCat(
         stats.waits_hidden,

@@ -181,6 +181,29 @@ TEST_F(Conservation, RandomInstants) {
   ExpectNoResidual(exports, "looked at");
 }
 
+// 600 samples in the mean, give or take 25 a standard deviation.
+TEST_F(Conservation, RandomTimers) {
+  BasicProfiler<CollectingTraits> profiler(
+      {.sampling = {.cpu_frequency_hz = 1000, .trigger = SampleTrigger::kPerf}});
+  ASSERT_TRUE(profiler.Start().ok());
+  Brackets timed;
+  std::uint64_t on_random_timers = 0;
+  std::thread([&] {
+    timed = RunRegistered(profiler, "timed", [&] {
+      on_random_timers = profiler.stats().threads_on_random_timers;
+      BurnCpu(600 * kMs);
+    });
+  }).join();
+  ASSERT_TRUE(profiler.Stop().ok());
+  const Exports exports = CollectingExporter::Take();
+  ExpectWithin(exports, "cpu", "timed", timed.cpu);
+  ExpectNoResidual(exports, "timed");
+  if (on_random_timers == 0) GTEST_SKIP() << "the system allows no random timers";
+  const std::int64_t samples = SumOfThread(exports, "samples", "timed");
+  EXPECT_LT(samples, 600 + 5 * 25);
+  EXPECT_GT(samples, kSignalsAreLate ? 0 : 600 - 5 * 25);
+}
+
 TEST_F(Conservation, ThreadsShorterThanAPeriod) {
   constexpr int kThreads = 200;
   BasicProfiler<CollectingTraits> profiler({.sampling = {.wall_frequency_hz = 50}});

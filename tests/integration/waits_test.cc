@@ -127,14 +127,17 @@ TEST(Waits, AnInterruptionOfAThreadThatRanJustNowEndsNoWait) {
   pest.join();
 }
 
-TEST(Waits, NoneOfAThreadThatAlternatesEndsEarly) {
+class WaitsOfAThreadThatAlternates : public ::testing::TestWithParam<SampleTrigger> {};
+INSTANTIATE_TEST_SUITE_P(Triggers, WaitsOfAThreadThatAlternates,
+                         ::testing::Values(SampleTrigger::kRandom, SampleTrigger::kPerf));
+
+TEST_P(WaitsOfAThreadThatAlternates, NoneEndsEarly) {
   if (testing::ProcessorName() != "x86_64")
     GTEST_SKIP() << "on this CPU a register that the call needs is lost";
   if (testing::kIsThreadSanitizer)
     GTEST_SKIP() << "ThreadSanitizer runs handlers only after the call has returned";
   KeepingProfiler profiler(
-      {.sampling = {
-           .cpu_frequency_hz = 2000, .trigger = SampleTrigger::kRandom, .max_overhead = 1}});
+      {.sampling = {.cpu_frequency_hz = 2000, .trigger = GetParam(), .max_overhead = 1}});
   ASSERT_TRUE(profiler.Start().ok());
   int waits = 0;
   RunRegistered(profiler, "alternates", [&] {

@@ -154,6 +154,43 @@ TEST_F(LinuxPlatformTest, AThreadThatDoesNotRunGetsNoExpiry) {
   sleeper.join();
 }
 
+// 2,000 expiries in the mean, give or take 45 a standard deviation.
+TEST_F(LinuxPlatformTest, ARandomTimerExpiresAsOftenAsItsMeanSays) {
+  constexpr std::int64_t kMeanNs = 500'000;
+  constexpr std::int64_t kBurnNs = 1'000'000'000;
+  const SlotToken token{.arena = kArena, .index = 1};
+  internal::ThreadLink link;
+  link.next = internal::ThreadLinks();
+  link.token = &token;
+  internal::ThreadLinks() = &link;
+  const bool is_started = LinuxPlatform::StartRandomTimer(
+      link.random_timer, LinuxPlatform::CurrentThreadId(), 0, kMeanNs, 7, signal_);
+  const std::int64_t begin_ns = OwnCpuNs();
+  while (is_started && OwnCpuNs() - begin_ns < kBurnNs) {
+  }
+  LinuxPlatform::StopRandomTimer(link.random_timer);
+  const std::int64_t weight = arrivals[1].weight;
+  const std::int64_t stop_ns = OwnCpuNs();
+  while (is_started && OwnCpuNs() - stop_ns < 20'000'000) {
+  }
+  internal::ThreadLinks() = link.next;
+  if (!is_started) GTEST_SKIP() << "the system allows no perf events here";
+  EXPECT_EQ(arrivals[1].weight, weight) << "stopped is stopped";
+  EXPECT_EQ(arrivals[1].calls, weight);
+  EXPECT_LT(weight, 2000 + 5 * 45);
+  // A sanitizer runs handlers late, and the next time is drawn in the handler.
+  EXPECT_GT(weight, kIsSanitized ? 0 : 2000 - 5 * 45);
+}
+
+TEST_F(LinuxPlatformTest, ARandomTimerIsRefusedForASignalThatCouldDoHarm) {
+  internal::RandomTimer timer;
+  EXPECT_FALSE(LinuxPlatform::StartRandomTimer(timer, LinuxPlatform::CurrentThreadId(), 0,
+                                               1'000'000, 7, SIGUSR1));
+  EXPECT_FALSE(LinuxPlatform::StartRandomTimer(timer, 0x3FFFFFF, 0, 1'000'000, 7, SIGURG));
+  EXPECT_EQ(timer.file, -1);
+  LinuxPlatform::StopRandomTimer(timer);  // nothing to stop
+}
+
 TEST_F(LinuxPlatformTest, ATimerForNobodyIsRefused) {
   LinuxPlatform::Timer timer;
   EXPECT_FALSE(LinuxPlatform::StartTimer(timer, 0x3FFFFFF, Payload(0), 1000, 1000, signal_));

@@ -124,6 +124,21 @@ TEST_F(CpuTimeProviderTest, WhereTimersAreRefusedAThreadIsSampledAtInstants) {
   EXPECT_TRUE(provider_.IsAtInstants(state_));
 }
 
+TEST_F(CpuTimeProviderTest, ARandomTimerServesAThreadUnlessItIsRefused) {
+  CpuTimeProvider provider({.trigger = SampleTrigger::kPerf});
+  for (const bool is_refused : {false, true}) {
+    ManualThread thread;
+    thread.refuses_random_timers = is_refused;
+    thread.Begin();
+    provider.Attach(thread, state_, random_, 0);
+    EXPECT_EQ(thread.has_random_timer(), !is_refused);
+    EXPECT_EQ(provider.IsAtInstants(state_), is_refused);
+    EXPECT_FALSE(thread.has_timer());
+    if (is_refused) continue;
+    EXPECT_EQ(thread.timer_period_ns(), kPeriodNs);
+  }
+}
+
 TEST_F(CpuTimeProviderTest, AnOptionGivesEveryThreadTheSameTrigger) {
   for (const auto trigger : {SampleTrigger::kTimers, SampleTrigger::kRandom}) {
     CpuTimeProvider provider({.trigger = trigger});
@@ -153,7 +168,7 @@ class AutomaticTrigger : public ::testing::Test {
     now_ns_ += 1'000'000'000;
     provider_.Review(thread_, state_, random_,
                      {.now_ns = now_ns_, .affordable_rate_hz = affordable_rate_hz_});
-    EXPECT_NE(thread_.has_timer(), provider_.IsAtInstants(state_)) << "one of both";
+    EXPECT_NE(thread_.has_any_timer(), provider_.IsAtInstants(state_)) << "one of both";
   }
 
   ManualThread thread_;
@@ -183,6 +198,48 @@ TEST_F(AutomaticTrigger, AThreadThatWorksForShortTimesIsAtInstants) {
     Second(500'000'000, 250);
     EXPECT_FALSE(thread_.has_timer());
   }
+}
+
+// 250 waits a second at 2.3 µs are 0.12 % of half a second; 100 are 0.05 %.
+TEST_F(AutomaticTrigger, ARandomTimerServesAThreadThatTheBudgetPaysItFor) {
+  thread_.refuses_random_timers = false;
+  for (int i = 0; i < 3; ++i) {
+    for (int second = 0; second < 2; ++second) Second(500'000'000, 250);
+    EXPECT_FALSE(thread_.has_any_timer());
+    Second(500'000'000, 100);
+    EXPECT_TRUE(thread_.has_random_timer());
+    for (int second = 0; second < 5; ++second) Second(0, 0);
+    EXPECT_TRUE(thread_.has_random_timer()) << "it costs nothing while the thread is idle";
+    Second(1'000'000'000, 1);
+    EXPECT_TRUE(thread_.has_timer()) << "the cheaper one";
+    EXPECT_FALSE(thread_.has_random_timer());
+  }
+}
+
+// The signal of an expiry may be lost.
+TEST_F(AutomaticTrigger, ARandomTimerThatStandsStillIsStartedAnew) {
+  thread_.refuses_random_timers = false;
+  for (int second = 0; second < 2; ++second) Second(50'000'000, 10);
+  ASSERT_TRUE(thread_.has_random_timer());
+  const int starts = thread_.random_timer_starts();
+  for (int second = 0; second < 10; ++second) {
+    thread_.ExpireRandomTimer();
+    Second(50'000'000, 10);
+  }
+  EXPECT_EQ(thread_.random_timer_starts(), starts) << "it expires";
+  for (int second = 0; second < 3; ++second) Second(50'000'000, 10);
+  EXPECT_EQ(thread_.random_timer_starts(), starts) << "may be chance";
+  for (int second = 0; second < 3; ++second) Second(50'000'000, 10);
+  EXPECT_EQ(thread_.random_timer_starts(), starts + 1);
+  EXPECT_TRUE(thread_.has_random_timer());
+}
+
+TEST_F(AutomaticTrigger, WhereRandomTimersAreRefusedInstantsServe) {
+  for (int i = 0; i < 3; ++i) Second(500'000'000, 100);
+  EXPECT_FALSE(thread_.has_any_timer());
+  thread_.refuses_random_timers = false;
+  for (int i = 0; i < 3; ++i) Second(500'000'000, 100);
+  EXPECT_FALSE(thread_.has_any_timer()) << "the system is not asked for each thread";
 }
 
 TEST_F(AutomaticTrigger, AThreadThatChangesItsWaysIsSampledAccordingly) {

@@ -73,6 +73,11 @@ TEST(Diagnosis, EachFactHasItsSentence) {
                   f.stats.threads_at_instants = 4;
                 },
                 "refused the CPU timers of 4 threads (RLIMIT_SIGPENDING"},
+           Case{[](DiagnosisFacts& f) {
+                  f.options.sampling.trigger = SampleTrigger::kPerf;
+                  f.stats.threads_at_instants = 4;
+                },
+                "refused the perf events of 4 threads"},
            Case{[](DiagnosisFacts& f) { f.stats.waits_hidden = 5; },
                 "5 interruptions may have ended a wait early"},
            Case{[](DiagnosisFacts& f) { f.threads_given_up = 3; },

@@ -192,7 +192,7 @@ TEST_F(InstantRoundsTest, NoInstantComesWhileNoThreadIsAtInstants) {
     ManualClock::Advance(1000 * kMs);
     session_->Poll({}, Now());
   }
-  EXPECT_TRUE(slot->has_timer) << "a timer costs an idle thread nothing";
+  EXPECT_EQ(slot->timer_kind, TimerKind::kPeriodic) << "a timer costs an idle thread nothing";
   EXPECT_EQ(session_->Poll({}, Now()), INT64_MAX);
   EXPECT_EQ(counters_.threads_at_instants, 0u);
 }

@@ -12,10 +12,11 @@ namespace {
 using testing::ManualPlatform;
 using testing::ManualTraits;
 
-// How many threads have a timer, of one.
-std::uint64_t ThreadsOnTimers(SampleTrigger trigger, bool refuses_timers) {
+// The account of one attached thread.
+Stats StatsOfOne(SampleTrigger trigger, bool refuses_timers) {
   ManualPlatform::Reset();
-  ManualPlatform::With([&](auto& state) { state.refuses_timers = refuses_timers; });
+  ManualPlatform::With(
+      [&](auto& state) { state.refuses_timers = state.refuses_random_timers = refuses_timers; });
   ThreadRegistry<ManualTraits> registry(10, 32 * 1024);
   EXPECT_TRUE(registry.Open().ok());
   const CodeRegistry generated;
@@ -31,13 +32,23 @@ std::uint64_t ThreadsOnTimers(SampleTrigger trigger, bool refuses_timers) {
   session.End();
   session.FinishAll();
   registry.Unregister(slot);
-  return stats.threads_on_timers;
+  ManualPlatform::With([](auto& state) {
+    EXPECT_TRUE(state.timers.empty() && state.random_timers.empty()) << "stopped at the end";
+  });
+  return stats;
 }
 
 TEST(SlotThread, NotesWhetherTheThreadHasATimer) {
-  EXPECT_EQ(ThreadsOnTimers(SampleTrigger::kTimers, false), 1u);
-  EXPECT_EQ(ThreadsOnTimers(SampleTrigger::kTimers, true), 0u);
-  EXPECT_EQ(ThreadsOnTimers(SampleTrigger::kAuto, false), 0u);
+  EXPECT_EQ(StatsOfOne(SampleTrigger::kTimers, false).threads_on_timers, 1u);
+  EXPECT_EQ(StatsOfOne(SampleTrigger::kTimers, true).threads_on_timers, 0u);
+  EXPECT_EQ(StatsOfOne(SampleTrigger::kAuto, false).threads_on_timers, 0u);
+}
+
+TEST(SlotThread, NotesWhetherTheThreadHasARandomTimer) {
+  const Stats stats = StatsOfOne(SampleTrigger::kPerf, false);
+  EXPECT_EQ(stats.threads_on_random_timers, 1u);
+  EXPECT_EQ(stats.threads_on_timers, 0u);
+  EXPECT_EQ(StatsOfOne(SampleTrigger::kPerf, true).threads_on_random_timers, 0u);
 }
 
 }  // namespace

@@ -64,6 +64,7 @@ enum class SampleTrigger : std::uint8_t {
   kAuto,    // for each thread, the cheaper of those that its work cannot be in step with
   kTimers,  // timers on threads' CPU clocks, which expire on the kernel's tick
   kRandom,  // random instants
+  kPerf,    // random timers by perf events, where the system allows them; random instants elsewhere
 };
 
 struct SamplingOptions {

@@ -93,12 +93,13 @@ struct OutputStats {
 // Counters since the profiler was constructed; in a Profile, those of its period.
 struct Stats {
   // Threads.
-  std::uint64_t threads_registered = 0;   // now; in a Profile, at its end
-  std::uint64_t threads_ended = 0;        // registrations that have ended
-  std::uint64_t threads_refused = 0;      // registrations that ended in an error
-  std::uint64_t threads_on_timers = 0;    // now: threads with a timer on their CPU clock
-  std::uint64_t threads_at_instants = 0;  // now: threads sampled at random instants
-  std::uint64_t threads_blocking = 0;     // now: threads not sampled because they block the signal
+  std::uint64_t threads_registered = 0;        // now; in a Profile, at its end
+  std::uint64_t threads_ended = 0;             // registrations that have ended
+  std::uint64_t threads_refused = 0;           // registrations that ended in an error
+  std::uint64_t threads_on_timers = 0;         // now: threads with a timer on their CPU clock
+  std::uint64_t threads_on_random_timers = 0;  // now: threads with a timer that expires at random
+  std::uint64_t threads_at_instants = 0;       // now: threads sampled at random instants
+  std::uint64_t threads_blocking = 0;  // now: threads not sampled because they block the signal
 
   // Capture.
   // Now: the signal that interrupts threads. 0 before a session, and without signals.

@@ -9,6 +9,7 @@
 #include "strobe/arch/registers.h"
 #include "strobe/base/visibility.h"
 #include "strobe/core/sample_context.h"
+#include "strobe/platform/random_timer.h"
 #include "strobe/unwind/stack_memory.h"
 
 STROBE_HIDDEN_BEGIN
@@ -97,6 +98,7 @@ struct ThreadLink {
   // Whether a request awaits this thread. Signal-safe.
   bool (*is_awaited)(const ThreadLink& link) = nullptr;
   ThreadContext* context = nullptr;  // in the slot's channel
+  RandomTimer random_timer;
 };
 ThreadLink*& ThreadLinks();
 

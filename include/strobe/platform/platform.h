@@ -16,6 +16,7 @@
 #include "strobe/core/memory_reader.h"
 #include "strobe/core/module_map.h"
 #include "strobe/core/thread_info.h"
+#include "strobe/platform/random_timer.h"
 
 namespace strobe {
 
@@ -65,6 +66,9 @@ struct PrivateMapping {
 //   SetSignalBlocked(signal, is_blocked), for the calling thread.
 // * StartTimer(timer, thread, payload, first_ns, period_ns, signal), StopTimer(timer): a timer on
 //   the thread's CPU clock. False if the system refuses.
+// * StartRandomTimer(timer, thread, provider, mean_ns, seed, signal), StopRandomTimer(timer),
+//   optional: a RandomTimer on the thread's CPU clock, which lies in the thread's ThreadLink. False
+//   if the system refuses.
 // * Interrupt(thread, payload, signal, was_running): interrupts a thread now, with that payload.
 //   False if the thread has ended. `was_running` says that the thread was on a CPU just now: if it
 //   has begun to wait since, the interruption should not end the wait. False also if nothing is
@@ -144,6 +148,16 @@ concept Platform = std::default_initializable<typename P::Timer> &&
   { mapping.bytes } -> std::convertible_to<std::span<std::byte>>;
   { P::UnmapMemory(mapping) } -> std::same_as<void>;
   { P::DiscardMemory(memory, number) } -> std::same_as<void>;
+};
+
+// A platform with timers that expire at random.
+template <class P>
+concept HasRandomTimers = Platform<P> &&
+    requires(internal::RandomTimer& timer, std::uint64_t number, std::int64_t time_ns, int signal) {
+  {
+    P::StartRandomTimer(timer, number, std::uint8_t{}, time_ns, number, signal)
+    } -> std::same_as<bool>;
+  { P::StopRandomTimer(timer) } -> std::same_as<void>;
 };
 
 // A platform that tells where threads wait.

@@ -16,9 +16,12 @@ namespace strobe {
 //   own, can run in step with the tick. A thread that computes for many ticks without a wait
 //   cannot.
 // * Random instants (see InstantProvider) are in step with nothing, but each costs a wake-up.
+// * A timer on the thread's CPU clock that expires at random is in step with nothing, and exact on
+//   busy machines too. But not every system allows it, and it makes each switch to the thread, and
+//   away from it, dearer.
 // sampling.trigger chooses. By default a thread begins at instants. A thread that then computes for
-// long without a wait, or is idle for long, gets a timer; a thread that works for short times gets
-// instants again.
+// long without a wait, or is idle for long, gets a timer on the tick. A thread that works for short
+// times gets a random timer if the system allows it and the budget pays for it, and else instants.
 class CpuTimeProvider {
  public:
   static constexpr std::array<ValueType, 2> kValueTypes{ValueType{"samples", "count"},
@@ -34,8 +37,21 @@ class CpuTimeProvider {
   // A thread that has not run for this long has a timer.
   static constexpr std::uint32_t kIdleMs = 2'000;
 
+  // What a random timer costs with Linux's perf events: for each time that the thread gives up its
+  // CPU and gets it again, and for each sample. Measured in a virtual machine: bench/accuracy.
+  static constexpr double kRandomTimerSwitchNs = 2'300;
+  static constexpr double kRandomTimerSampleNs = 3'500;
+
+  // A random timer that has not expired for so many of its mean times stands still.
+  static constexpr std::int64_t kStillPeriods = 20;
+
+  enum class Timer : std::uint8_t { kNone, kPeriodic, kRandom };
   struct ThreadState {
-    bool has_timer = false;
+    Timer timer = Timer::kNone;
+    // Of a random timer: how many of its mean times have passed without an expiry, and the number
+    // of its expiries then, modulo 2^16.
+    std::uint8_t still_periods = 0;
+    std::uint16_t seen_expiries = 0;
     // At the last review that found that the thread had run:
     std::uint32_t ran_at_ms = 0;  // the time; wraps
     std::int64_t cpu_ns = 0;
@@ -46,7 +62,8 @@ class CpuTimeProvider {
       : period_ns_(*options.cpu_frequency_hz > 0
                        ? static_cast<std::int64_t>(1e9 / *options.cpu_frequency_hz)
                        : 0),
-        trigger_(*options.trigger) {}
+        trigger_(*options.trigger),
+        max_overhead_(*options.max_overhead) {}
 
   [[nodiscard]] bool enabled() const { return period_ns_ > 0; }
   [[nodiscard]] std::int64_t period_ns() const { return period_ns_; }
@@ -55,6 +72,7 @@ class CpuTimeProvider {
               std::int64_t now_ns) {
     state = {.ran_at_ms = InMs(now_ns), .cpu_ns = thread.attach_cpu_ns()};
     if (trigger_ == SampleTrigger::kTimers) StartTimer(thread, state, random);
+    if (trigger_ == SampleTrigger::kPerf) StartRandomTimer(thread, state, random);
   }
 
   std::optional<std::int64_t> Detach(SampledThread& thread, ThreadState& state,
@@ -72,34 +90,32 @@ class CpuTimeProvider {
                                      static_cast<std::uint64_t>(weight_ns));
   }
 
-  [[nodiscard]] bool IsAtInstants(const ThreadState& state) const { return !state.has_timer; }
+  [[nodiscard]] bool IsAtInstants(const ThreadState& state) const {
+    return state.timer == Timer::kNone;
+  }
 
   void Review(SampledThread& thread, ThreadState& state, RandomSource& random,
               const ThreadReview& review) {
-    if (trigger_ != SampleTrigger::kAuto) return;
+    const bool is_auto = trigger_ == SampleTrigger::kAuto;
+    if (!is_auto && state.timer != Timer::kRandom) return;
     const std::int64_t cpu_ns = thread.CpuTimeNs();
     const std::int64_t used_ns = cpu_ns - state.cpu_ns;
     if (used_ns <= 0) {
-      if (InMs(review.now_ns) - state.ran_at_ms >= kIdleMs) StartTimer(thread, state, random);
+      // A random timer costs an idle thread nothing either.
+      if (IsAtInstants(state) && InMs(review.now_ns) - state.ran_at_ms >= kIdleMs)
+        StartTimer(thread, state, random);
       return;
     }
     // It takes a period of CPU time to say more of a thread that was idle.
-    if (used_ns < period_ns_ && state.has_timer) return;
+    if (used_ns < period_ns_ && !IsAtInstants(state)) return;
+    if (state.timer == Timer::kRandom) StartAnewIfStill(thread, state, random, used_ns);
     const std::int64_t wait_count = thread.WaitCount();
     const bool is_known = wait_count >= 0 && state.wait_count >= 0;
     const std::int64_t waits = is_known ? wait_count - state.wait_count : used_ns;
-    state = {.has_timer = state.has_timer,
-             .ran_at_ms = InMs(review.now_ns),
-             .cpu_ns = cpu_ns,
-             .wait_count = wait_count};
-    // Timers expire at the tick's rate at most.
-    const bool may_be_faster = 1e9 / static_cast<double>(period_ns_) > kTickRateHz &&
-                               review.affordable_rate_hz > kTickRateHz;
-    if (used_ns / std::max<std::int64_t>(waits, 1) < kLongRunNs || may_be_faster) {
-      StopTimer(thread, state);
-    } else {
-      StartTimer(thread, state, random);
-    }
+    state.ran_at_ms = InMs(review.now_ns);
+    state.cpu_ns = cpu_ns;
+    state.wait_count = wait_count;
+    if (is_auto) Choose(thread, state, random, {used_ns, waits, review.affordable_rate_hz});
   }
 
  private:
@@ -110,25 +126,80 @@ class CpuTimeProvider {
   // The rate of the kernel's tick, as most distributions have it.
   static constexpr double kTickRateHz = 250;
 
+  // What a thread has done since the last review.
+  struct Doings {
+    std::int64_t used_ns = 0;
+    std::int64_t waits = 0;
+    double affordable_rate_hz = 0;
+  };
+  void Choose(SampledThread& thread, ThreadState& state, RandomSource& random,
+              const Doings& doings) {
+    // Timers expire at the tick's rate at most.
+    const bool may_be_faster = 1e9 / static_cast<double>(period_ns_) > kTickRateHz &&
+                               doings.affordable_rate_hz > kTickRateHz;
+    if (doings.used_ns / std::max<std::int64_t>(doings.waits, 1) >= kLongRunNs && !may_be_faster) {
+      StartTimer(thread, state, random);
+    } else if (is_random_timer_refused_ || !PaysForRandomTimer(doings.used_ns, doings.waits)) {
+      StopTimer(thread, state);
+    } else {
+      // Where the system has refused one such timer, it would refuse the others.
+      is_random_timer_refused_ = !StartRandomTimer(thread, state, random);
+    }
+  }
+
+  // Whether the budget pays for a random timer of a thread that has waited so often in that time.
+  [[nodiscard]] bool PaysForRandomTimer(std::int64_t used_ns, std::int64_t waits) const {
+    const auto time_ns = static_cast<double>(used_ns);
+    const double samples = time_ns / static_cast<double>(period_ns_);
+    return kRandomTimerSwitchNs * static_cast<double>(waits) + kRandomTimerSampleNs * samples <=
+           max_overhead_ * time_ns;
+  }
+
+  // A random timer stands still if the signal of its expiry was lost, or if the program has closed
+  // the kernel's file. The probability that a running one does not expire for so long is 10^-9.
+  void StartAnewIfStill(SampledThread& thread, ThreadState& state, RandomSource& random,
+                        std::int64_t used_ns) const {
+    const auto expiries = static_cast<std::uint16_t>(thread.credited_weight() / period_ns_);
+    const bool is_still = expiries == state.seen_expiries;
+    state.seen_expiries = expiries;
+    state.still_periods = static_cast<std::uint8_t>(
+        is_still ? std::min(state.still_periods + used_ns / period_ns_, kStillPeriods) : 0);
+    if (state.still_periods < kStillPeriods) return;
+    StopTimer(thread, state);
+    StartRandomTimer(thread, state, random);
+  }
+
   // If the system refuses the timer, the thread is sampled at instants. The first period ends at a
   // uniform instant, so that the mean number of samples is right from the beginning.
   void StartTimer(SampledThread& thread, ThreadState& state, RandomSource& random) const {
-    if (state.has_timer) return;
+    if (state.timer == Timer::kPeriodic) return;
+    StopTimer(thread, state);
     const double period =
         static_cast<double>(period_ns_) * (1 + kDither * (2 * random.Uniform() - 1));
     const auto at_least_one = [](double time_ns) {
       return std::max<std::int64_t>(static_cast<std::int64_t>(time_ns), 1);
     };
-    state.has_timer =
-        thread.StartCpuTimer(at_least_one(period * (1 - random.Uniform())), at_least_one(period));
+    if (thread.StartCpuTimer(at_least_one(period * (1 - random.Uniform())), at_least_one(period)))
+      state.timer = Timer::kPeriodic;
+  }
+  // False if the system refuses: then the thread is sampled at instants.
+  bool StartRandomTimer(SampledThread& thread, ThreadState& state, RandomSource& random) const {
+    if (state.timer == Timer::kRandom) return true;
+    StopTimer(thread, state);
+    if (!thread.StartRandomTimer(period_ns_, random.Bits())) return false;
+    state.timer = Timer::kRandom;
+    state.still_periods = 0;
+    return true;
   }
   static void StopTimer(SampledThread& thread, ThreadState& state) {
-    if (state.has_timer) thread.StopCpuTimer();
-    state.has_timer = false;
+    if (state.timer != Timer::kNone) thread.StopCpuTimer();
+    state.timer = Timer::kNone;
   }
 
   std::int64_t period_ns_;
   SampleTrigger trigger_;
+  double max_overhead_;
+  bool is_random_timer_refused_ = false;  // written by Review
 };
 static_assert(InstantProvider<CpuTimeProvider>);
 

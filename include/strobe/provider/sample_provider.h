@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 
+#include "strobe/base/split_mix.h"
 #include "strobe/base/visibility.h"
 #include "strobe/core/options.h"
 #include "strobe/core/stack_table.h"
@@ -29,9 +30,14 @@ class SampledThread {
   [[nodiscard]] virtual std::int64_t attach_cpu_ns() const = 0;
   // Starts a timer on the thread's CPU clock, which requests a stack after `first_ns` of CPU time,
   // then every `period_ns`. Each expiry and each overrun adds the weight `period_ns` to this
-  // provider. False if the system refuses. A thread has one timer.
+  // provider. False if the system refuses. A thread has one timer, of either kind.
   virtual bool StartCpuTimer(std::int64_t first_ns, std::int64_t period_ns) = 0;
-  // Stops that timer, if there is one. A request that is under way is still served.
+  // Starts a timer on the thread's CPU clock that requests a stack after times that are random,
+  // with an exponential distribution of that mean, and expires between two ticks of the kernel,
+  // too. Each expiry adds the weight `mean_ns`. False if the system has none, or refuses it. `seed`
+  // is random. If the signal of an expiry is lost, the timer stands still from then on.
+  virtual bool StartRandomTimer(std::int64_t mean_ns, std::uint64_t seed) = 0;
+  // Stops the thread's timer, if there is one. A request that is under way is still served.
   virtual void StopCpuTimer() = 0;
   // How often the thread has given up its CPU to wait for something; -1 if the system does not
   // tell.
@@ -51,16 +57,11 @@ struct ThreadReview {
 class RandomSource {
  public:
   constexpr explicit RandomSource(std::uint64_t seed) : state_(seed) {}
-  double Uniform() {
-    state_ += 0x9E3779B97F4A7C15;  // splitmix64
-    std::uint64_t z = state_;
-    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9;
-    z = (z ^ (z >> 27)) * 0x94D049BB133111EB;
-    return static_cast<double>((z ^ (z >> 31)) >> 11) * 0x1.0p-53;
-  }
+  double Uniform() { return static_cast<double>(internal::SplitMix64(state_) >> 11) * 0x1.0p-53; }
   // Exponentially distributed. Without memory: how long it is to the next of such events does not
   // depend on how long ago the last one was.
   double Exponential(double mean) { return -std::log(1 - Uniform()) * mean; }
+  std::uint64_t Bits() { return internal::SplitMix64(state_); }
 
  private:
   std::uint64_t state_;

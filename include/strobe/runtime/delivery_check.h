@@ -191,7 +191,8 @@ class DeliveryCheck {
     if (was_requested && seen.is_requested) return true;
     const std::int64_t cpu_ns = Platform::ThreadCpuTimeNs(slot.channel->thread_id);
     if (seen.cpu_ns < 0) seen.cpu_ns = cpu_ns;
-    return slot.has_timer.load(std::memory_order_relaxed) && session_.period_ns() > 0 &&
+    return slot.timer_kind.load(std::memory_order_relaxed) != TimerKind::kNone &&
+           session_.period_ns() > 0 &&
            cpu_ns - seen.cpu_ns >= std::max(kDueNs, kDuePeriods * session_.period_ns());
   }
 

@@ -187,8 +187,8 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
     stats.requested_rate_hz = cpu_hz > 0 ? cpu_hz : *options_.sampling.wall_frequency_hz;
     stats.signal_number = signal_.number.load(std::memory_order_relaxed);
     if (!is_running)
-      stats.threads_on_timers = stats.threads_at_instants = stats.threads_blocking =
-          0;  // no collector polls them
+      stats.threads_on_timers = stats.threads_on_random_timers = stats.threads_at_instants =
+          stats.threads_blocking = 0;  // no collector polls them
     current_.AddExportsTo(stats);
     return stats;
   }

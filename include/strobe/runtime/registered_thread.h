@@ -10,6 +10,7 @@
 
 #include "strobe/base/visibility.h"
 #include "strobe/platform/capture_target.h"
+#include "strobe/platform/platform.h"
 #include "strobe/runtime/sample_channel.h"
 
 STROBE_HIDDEN_BEGIN
@@ -55,6 +56,9 @@ constexpr bool HasSignal(std::uint64_t mask, int signal) {
   return signal > 0 && (mask >> (signal - 1) & 1) != 0;
 }
 
+// A thread's timer on its CPU clock.
+enum class TimerKind : std::uint8_t { kNone, kPeriodic, kRandom };
+
 // The thread's samples are in its channel. The ThreadRegistry owns this object, and reuses it for
 // another thread. Control plane; requires the thread's control mutex while the thread is live.
 template <class Traits>
@@ -70,8 +74,8 @@ struct RegisteredThread : ThreadLink {
   // True if the registration has ended, or its end has begun: no session may attach the thread any
   // more. The thread itself writes it.
   std::atomic<bool> is_ending{true};
-  std::atomic<bool> has_timer{false};  // on the thread's CPU clock
-  std::uint8_t unblocked_signal = 0;   // by us; blocked again at the end
+  std::atomic<TimerKind> timer_kind{TimerKind::kNone};
+  std::uint8_t unblocked_signal = 0;  // by us; blocked again at the end
   // blocked_signals: what the thread blocks, as of its registration or of the collector's last
   // check; bit n - 1 stands for signal n. blocks_signal: the session's signal is one of them. Then
   // no signal is sent, because it would stay pending, or a sigwait would return it.
@@ -101,6 +105,15 @@ struct RegisteredThread : ThreadLink {
     return channel.is_requested() && channel.is_active.load(std::memory_order_relaxed);
   }
 };
+
+// Stops the thread's timer, if it has one.
+template <class Traits>
+void StopTimers(RegisteredThread<Traits>& thread) {
+  using Platform = typename Traits::Platform;
+  Platform::StopTimer(thread.timer);
+  if constexpr (HasRandomTimers<Platform>) Platform::StopRandomTimer(thread.random_timer);
+  thread.timer_kind.store(TimerKind::kNone, std::memory_order_relaxed);
+}
 
 }  // namespace strobe::internal
 STROBE_HIDDEN_END

@@ -112,7 +112,7 @@ class SlotAccounts {
     if (!slot.is_attached) return std::nullopt;
     slot.channel->is_active.store(false, std::memory_order_seq_cst);
     slot.channel->open_events.store(0, std::memory_order_seq_cst);
-    Platform::StopTimer(slot.timer);
+    StopTimers(slot);
     WaitForCapture(slot);
     Clocks now{.monotonic_ns = clock_.MonotonicNs()};
     providers_.ForEachEnabled([&](auto& provider, auto index) {
@@ -206,7 +206,7 @@ class SlotAccounts {
     slot.channel->memo_is_stale.store(true, std::memory_order_relaxed);
     slot.attach_cpu_ns =
         since.cpu_ns >= 0 ? since.cpu_ns : Platform::ThreadCpuTimeNs(slot.channel->thread_id);
-    slot.has_timer.store(false, std::memory_order_relaxed);
+    slot.timer_kind.store(TimerKind::kNone, std::memory_order_relaxed);
     slot.blocks_signal.store(HasSignal(slot.blocked_signals, signal()), std::memory_order_relaxed);
     slot.thread_key = Slot::kNoKey;
     slot.needs_finish = true;

@@ -8,6 +8,7 @@
 
 #include "strobe/base/visibility.h"
 #include "strobe/platform/capture_target.h"
+#include "strobe/platform/platform.h"
 #include "strobe/provider/sample_provider.h"
 #include "strobe/runtime/registered_thread.h"
 
@@ -46,13 +47,22 @@ class SlotThread final : public SampledThread {
     slot_.channel->timer_period_ns.store(period_ns, std::memory_order_relaxed);
     const bool is_started = Platform::StartTimer(slot_.timer, slot_.channel->thread_id, Payload(),
                                                  first_ns, period_ns, signal_);
-    slot_.has_timer.store(is_started, std::memory_order_relaxed);
+    if (is_started) slot_.timer_kind.store(TimerKind::kPeriodic, std::memory_order_relaxed);
     return is_started;
   }
-  void StopCpuTimer() override {
-    Platform::StopTimer(slot_.timer);
-    slot_.has_timer.store(false, std::memory_order_relaxed);
+  bool StartRandomTimer(std::int64_t mean_ns, std::uint64_t seed) override {
+    if constexpr (HasRandomTimers<Platform>) {
+      if (slot_.blocks_signal.load(std::memory_order_relaxed)) return true;
+      slot_.channel->timer_period_ns.store(mean_ns, std::memory_order_relaxed);
+      const bool is_started =
+          Platform::StartRandomTimer(slot_.random_timer, slot_.channel->thread_id,
+                                     static_cast<std::uint8_t>(cell_), mean_ns, seed, signal_);
+      if (is_started) slot_.timer_kind.store(TimerKind::kRandom, std::memory_order_relaxed);
+      return is_started;
+    }
+    return false;
   }
+  void StopCpuTimer() override { StopTimers(slot_); }
   std::int64_t WaitCount() override { return probe_ == nullptr ? -1 : probe_->WaitCount(); }
   // Interrupts the thread soon, and adds the weight to its stack at that time. For `was_running`
   // see Platform::Interrupt. Does nothing for a thread that blocks the signal. A thread that was

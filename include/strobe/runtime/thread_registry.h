@@ -172,7 +172,9 @@ class ThreadRegistry {
     ended_.AddTo(stats);
     for (const Slot* slot : live_) {
       slot->channel->counters.AddTo(stats);
-      stats.threads_on_timers += slot->has_timer.load(std::memory_order_relaxed) ? 1 : 0;
+      const TimerKind timer = slot->timer_kind.load(std::memory_order_relaxed);
+      stats.threads_on_timers += timer == TimerKind::kPeriodic ? 1 : 0;
+      stats.threads_on_random_timers += timer == TimerKind::kRandom ? 1 : 0;
       stats.threads_blocking += slot->blocks_signal.load(std::memory_order_relaxed) ? 1 : 0;
       // Pages are committed when touched; a ring that is used at all is counted whole.
       if (slot->channel->holds_memory()) stats.memory_bytes += ring_bytes_;

@@ -59,6 +59,7 @@ struct ManualPlatform : ArchetypePlatform {
   struct State {
     absl::Status available;
     bool refuses_timers = false;
+    bool refuses_random_timers = true;
     int threads_left = 1000;  // how many threads RunOnOwnThread still starts
     HandlerState handler = HandlerState::kOurs;
     std::uint64_t module_version = 0;
@@ -78,6 +79,8 @@ struct ManualPlatform : ArchetypePlatform {
     int clock_reads = 0;                      // of threads' CPU clocks
     std::vector<Interruption> interruptions;  // not yet delivered
     std::map<std::uint64_t, Timer> timers;    // by thread id
+    // The mean times of random timers, by thread id.
+    std::map<std::uint64_t, std::int64_t> random_timers;
     std::vector<std::string> lines;
     std::vector<void*> discarded;  // what DiscardMemory was called with
   };
@@ -173,6 +176,23 @@ struct ManualPlatform : ArchetypePlatform {
   static void StopTimer(Timer& timer) {
     if (!std::exchange(timer.is_started, false)) return;
     With([&](State& state) { state.timers.erase(timer.thread_id); });
+  }
+  static bool StartRandomTimer(internal::RandomTimer& timer, std::uint64_t thread_id,
+                               std::uint8_t provider, std::int64_t mean_ns, std::uint64_t /*seed*/,
+                               int /*signal*/) {
+    const bool is_started = With([&thread_id, &mean_ns](State& state) {
+      if (!state.refuses_random_timers) state.random_timers[thread_id] = mean_ns;
+      return !state.refuses_random_timers;
+    });
+    if (!is_started) return false;
+    timer.provider = provider;
+    timer.file = static_cast<int>(thread_id);
+    return true;
+  }
+  static void StopRandomTimer(internal::RandomTimer& timer) {
+    const int thread_id = timer.file.exchange(-1);
+    if (thread_id < 0) return;
+    With([&](State& state) { state.random_timers.erase(static_cast<std::uint64_t>(thread_id)); });
   }
   static bool Interrupt(std::uint64_t thread_id, std::uint64_t payload, int signal,
                         bool was_running) {

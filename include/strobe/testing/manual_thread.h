@@ -20,6 +20,7 @@ class ManualThread final : public SampledThread {
  public:
   // Set by a test.
   bool refuses_timers = false;
+  bool refuses_random_timers = true;
   std::int64_t wait_count = 0;
   bool is_gone = false;  // the clock of the thread can no longer be read
 
@@ -27,11 +28,11 @@ class ManualThread final : public SampledThread {
   void Begin() {
     attach_cpu_ns_ = cpu_ns_;
     pending_ = credited_ = 0;
-    has_timer_ = false;
+    StopCpuTimer();
     requests_ = captures_ = 0;
   }
   // The runtime is about to detach the thread: the timer stops.
-  void End() { has_timer_ = false; }
+  void End() { StopCpuTimer(); }
 
   // Uses CPU time. A timer that expires meanwhile interrupts the thread once, at the end, with the
   // number of expiries as its weight, as at the kernel's tick.
@@ -45,6 +46,10 @@ class ManualThread final : public SampledThread {
     if (expiries != 0) CaptureWith(expiries * timer_period_ns_);
   }
 
+  void ExpireRandomTimer() {
+    if (has_random_timer_) CaptureWith(timer_period_ns_);
+  }
+
   // Delivers the requested interruption. False if there is no request.
   bool Capture() {
     if (pending_ == 0) return false;
@@ -55,14 +60,22 @@ class ManualThread final : public SampledThread {
   std::int64_t CpuTimeNs() override { return is_gone ? -1 : cpu_ns_; }
   [[nodiscard]] std::int64_t attach_cpu_ns() const override { return attach_cpu_ns_; }
   bool StartCpuTimer(std::int64_t first_ns, std::int64_t period_ns) override {
-    if (refuses_timers || has_timer_ || first_ns <= 0 || period_ns <= 0) return false;
+    if (refuses_timers || has_any_timer() || first_ns <= 0 || period_ns <= 0) return false;
     has_timer_ = true;
     first_expiry_ns_ = first_ns;
     timer_period_ns_ = period_ns;
     next_expiry_ns_ = cpu_ns_ + first_ns;
     return true;
   }
-  void StopCpuTimer() override { has_timer_ = false; }
+  // It expires when the test says so.
+  bool StartRandomTimer(std::int64_t mean_ns, std::uint64_t /*seed*/) override {
+    if (refuses_random_timers || has_any_timer() || mean_ns <= 0) return false;
+    has_random_timer_ = true;
+    ++random_timer_starts_;
+    timer_period_ns_ = mean_ns;
+    return true;
+  }
+  void StopCpuTimer() override { has_timer_ = has_random_timer_ = false; }
   std::int64_t WaitCount() override { return wait_count; }
   // Does what the runtime does with the weight that a poll returns, if it has to interrupt the
   // thread. Weights that have not been served add up.
@@ -76,6 +89,9 @@ class ManualThread final : public SampledThread {
 
   // What the provider has requested.
   [[nodiscard]] bool has_timer() const { return has_timer_; }
+  [[nodiscard]] bool has_random_timer() const { return has_random_timer_; }
+  [[nodiscard]] int random_timer_starts() const { return random_timer_starts_; }
+  [[nodiscard]] bool has_any_timer() const { return has_timer_ || has_random_timer_; }
   // Since the attachment.
   [[nodiscard]] std::int64_t first_expiry_ns() const { return first_expiry_ns_; }
   [[nodiscard]] std::int64_t timer_period_ns() const { return timer_period_ns_; }
@@ -102,6 +118,8 @@ class ManualThread final : public SampledThread {
   int requests_ = 0;
   int captures_ = 0;
   bool has_timer_ = false;
+  bool has_random_timer_ = false;
+  int random_timer_starts_ = 0;
 };
 
 }  // namespace strobe::testing

@@ -27,6 +27,7 @@
 #include "forks.h"
 #include "image_files.h"
 #include "signal_handler.h"
+#include "small_file.h"
 #include "stack_bounds.h"
 #include "strobe/base/signal_safe.h"
 
@@ -96,17 +97,6 @@ STROBE_SIGNAL_SAFE inline std::size_t ReadPages(std::uint64_t address,
   return done;
 }
 
-// The start of a small file of the kernel; empty if it cannot be read.
-std::string ReadStart(const std::string& path) {
-  constexpr std::size_t kMaxBytes = 4096;
-  std::string text(kMaxBytes, '\0');
-  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  const ssize_t got = file < 0 ? -1 : read(file, text.data(), text.size());
-  if (file >= 0) close(file);
-  text.resize(got < 0 ? 0 : static_cast<std::size_t>(got));
-  return text;
-}
-
 // The stack of an own thread. It does not depend on the program's default, and is committed page by
 // page. The demangler needs most: up to 350 KiB for the longest names that it accepts. The guard is
 // larger than any frame.
@@ -166,6 +156,16 @@ int CreateThread(pthread_t& handle, void* (*run)(void*), void* argument) {
 
 }  // namespace
 
+std::string internal::ReadStart(const std::string& path) {
+  constexpr std::size_t kMaxBytes = 4096;
+  std::string text(kMaxBytes, '\0');
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const ssize_t got = file < 0 ? -1 : read(file, text.data(), text.size());
+  if (file >= 0) close(file);
+  text.resize(got < 0 ? 0 : static_cast<std::size_t>(got));
+  return text;
+}
+
 absl::Status LinuxPlatform::Available() { return absl::OkStatus(); }
 
 ThreadInfo LinuxPlatform::CurrentThread() {
@@ -217,9 +217,9 @@ std::uint64_t LinuxPlatform::BlockedSignals(std::uint64_t thread_id) {
   }
   // For a thread in sigwait or a similar call, the kernel shows the awaited signals as not blocked.
   const std::string task = absl::StrCat("/proc/self/task/", thread_id);
-  std::string text = ReadStart(task + "/syscall");
+  std::string text = internal::ReadStart(task + "/syscall");
   if (text.starts_with(absl::StrCat(SYS_rt_sigtimedwait, " "))) return ~std::uint64_t{0};
-  text = ReadStart(task + "/status");
+  text = internal::ReadStart(task + "/status");
   constexpr std::string_view kField = "\nSigBlk:\t";
   const std::size_t at = text.find(kField);
   return at == std::string::npos ? 0

@@ -3,7 +3,9 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <link.h>
+#include <linux/perf_event.h>
 #include <sys/auxv.h>
+#include <sys/ioctl.h>
 #include <sys/uio.h>
 #include <time.h>
 #include <ucontext.h>
@@ -110,6 +112,51 @@ STROBE_SIGNAL_SAFE bool CaptureAwaited(CaptureTarget& target) {
   return is_ours;
 }
 
+// The registration of the calling thread whose random timer has this file; nullptr if there is
+// none, because the timer has been stopped, or the file is the program's.
+STROBE_SIGNAL_SAFE ThreadLink* LinkOfTimer(int file) {
+  ThreadLink* link = ThreadLinks();
+  while (link != nullptr && link->random_timer.file.load(std::memory_order_acquire) != file)
+    link = link->next;
+  return link;
+}
+
+// Lets the timer expire once more, unless it has been stopped meanwhile.
+STROBE_SIGNAL_SAFE void SetNextExpiry(RandomTimer& timer) {
+  const auto gap_ns = static_cast<std::uint64_t>(timer.NextGapNs());
+  const int file = timer.file.load(std::memory_order_relaxed);
+  if (file < 0) return;
+  ioctl(file, PERF_EVENT_IOC_PERIOD, &gap_ns);
+  ioctl(file, PERF_EVENT_IOC_REFRESH, 1);
+}
+
+// What a signal of the profiler's stands for.
+struct Cause {
+  RandomTimer* random_timer = nullptr;  // that has expired
+  bool was_running = false;             // see Platform::Interrupt
+};
+
+// Sets the target's token and expiries. False if the signal is not the profiler's.
+STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE bool Identify(const siginfo_t* info, CaptureTarget& target,
+                                                      Cause& cause) {
+  if (info == nullptr) return false;
+  if (info->si_code == POLL_HUP) {
+    ThreadLink* const link = LinkOfTimer(info->si_fd);
+    if (link == nullptr) return false;
+    cause = {.random_timer = &link->random_timer, .was_running = true};
+    target.token = *link->token;
+    target.token.provider = link->random_timer.provider.load(std::memory_order_relaxed);
+    target.timer_expiries = 1;
+    return true;
+  }
+  if (info->si_code != SI_TIMER) return false;
+  cause.was_running = info->si_overrun == kRequestOfRunningThread;
+  const bool is_request = cause.was_running || info->si_overrun == kRequest;
+  target.timer_expiries = is_request ? 0 : 1 + static_cast<std::int64_t>(info->si_overrun);
+  return SlotToken::Unpack(reinterpret_cast<std::uintptr_t>(info->si_value.sival_ptr),
+                           target.token);
+}
+
 // Calls once each function of other libraries that the handler calls. A loader that binds a
 // function at its first call must not do so in the handler.
 void BindCalls() {
@@ -117,6 +164,7 @@ void BindCalls() {
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
   static_cast<void>(std::chrono::steady_clock::now());
   static_cast<void>(process_vm_readv(getpid(), nullptr, 0, nullptr, 0, 0));
+  ioctl(-1, PERF_EVENT_IOC_PERIOD, nullptr);
   char bytes[2] = {};
   const volatile std::size_t size = 1;
   std::memcpy(&bytes[0], &bytes[1], size);
@@ -149,7 +197,6 @@ void KeepOwnImage() {
 
 STROBE_SIGNAL_SAFE void HandleSignal(int signal, siginfo_t* info, void* context) {
   const int saved_errno = errno;
-  const bool is_timer = info != nullptr && info->si_code == SI_TIMER;
   const auto* const interrupted = static_cast<const ucontext_t*>(context);
   const GeneralRegisters general = GeneralRegistersOf(interrupted);
   NativeRegisters registers;
@@ -159,13 +206,10 @@ STROBE_SIGNAL_SAFE void HandleSignal(int signal, siginfo_t* info, void* context)
     target.registers = &registers;
     target.is_on_alternate_stack = IsOnAlternateStack(*interrupted, registers);
   }
-  if (is_timer &&
-      SlotToken::Unpack(reinterpret_cast<std::uintptr_t>(info->si_value.sival_ptr), target.token)) {
-    const bool was_running = info->si_overrun == kRequestOfRunningThread;
-    const bool is_request = was_running || info->si_overrun == kRequest;
-    target.timer_expiries = is_request ? 0 : 1 + static_cast<std::int64_t>(info->si_overrun);
+  if (Cause cause; Identify(info, target, cause)) {
     if (!Capture(target)) GlobalHandlerCounters().stale.fetch_add(1, std::memory_order_relaxed);
-    if (was_running && context != nullptr) RestartWait(*static_cast<ucontext_t*>(context));
+    if (cause.random_timer != nullptr) SetNextExpiry(*cause.random_timer);
+    if (cause.was_running && context != nullptr) RestartWait(*static_cast<ucontext_t*>(context));
   } else if (context == nullptr || info == nullptr || info->si_code != SI_USER ||
              info->si_pid != 0 || !CaptureAwaited(target)) {
     GlobalHandlerCounters().foreign.fetch_add(1, std::memory_order_relaxed);

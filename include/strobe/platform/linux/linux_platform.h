@@ -13,6 +13,7 @@
 #include "absl/status/status.h"
 #include "strobe/platform/linux/linux_thread_probe.h"
 #include "strobe/platform/platform.h"
+#include "strobe/platform/random_timer.h"
 
 namespace strobe {
 
@@ -66,6 +67,12 @@ struct LinuxPlatform {
   static bool StartTimer(Timer& timer, std::uint64_t thread_id, std::uint64_t payload,
                          std::int64_t first_ns, std::int64_t period_ns, int signal);
   static void StopTimer(Timer& timer);
+  // By perf events. Refused for every signal but SIGURG, where the system does not allow them
+  // (kernel.perf_event_paranoid above 1 without CAP_PERFMON), and under a filter of system calls.
+  static bool StartRandomTimer(internal::RandomTimer& timer, std::uint64_t thread_id,
+                               std::uint8_t provider, std::int64_t mean_ns, std::uint64_t seed,
+                               int signal);
+  static void StopRandomTimer(internal::RandomTimer& timer);
   static bool Interrupt(std::uint64_t thread_id, std::uint64_t payload, int signal,
                         bool was_running);
 
@@ -87,6 +94,6 @@ struct LinuxPlatform {
   static void UnmapMemory(Mapping mapping);
   static void DiscardMemory(void* memory, std::uint64_t bytes);
 };
-static_assert(ObservesWaits<LinuxPlatform>);
+static_assert(ObservesWaits<LinuxPlatform> && HasRandomTimers<LinuxPlatform>);
 
 }  // namespace strobe

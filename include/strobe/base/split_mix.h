@@ -1,0 +1,22 @@
+// SplitMix64: pseudo-random numbers from one word of state (Steele, Lea and Flood, 2014).
+#pragma once
+
+#include <cstdint>
+
+#include "strobe/base/signal_safe.h"
+#include "strobe/base/visibility.h"
+
+STROBE_HIDDEN_BEGIN
+namespace strobe::internal {
+
+// Advances the state, and returns 64 random bits. Any state is a good one.
+STROBE_SIGNAL_SAFE constexpr std::uint64_t SplitMix64(std::uint64_t& state) {
+  state += 0x9E3779B97F4A7C15;
+  std::uint64_t z = state;
+  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9;
+  z = (z ^ (z >> 27)) * 0x94D049BB133111EB;
+  return z ^ (z >> 31);
+}
+
+}  // namespace strobe::internal
+STROBE_HIDDEN_END
