@@ -10,6 +10,11 @@
 namespace strobe {
 namespace {
 
+bool IsSet(const char* name) {
+  const std::optional<std::string> value = NativePlatform::EnvironmentVariable(name);
+  return value && !value->empty();
+}
+
 // True if a variable of the table is set, and none switches the profiler off.
 bool IsAskedFor() {
   ProfilerOptions options;
@@ -38,6 +43,10 @@ void ProfilerFromEnvironment::Begin(std::string_view thread_name, ProfilerOption
   if (!IsAskedFor()) return;
   profiler_.emplace(std::move(options));
   registration_ = profiler_->RegisterThread(thread_name);
+  if (*profiler_->options().sampling.toggle_signal != 0 && !IsSet("STROBE_ENABLED")) {
+    status_ = profiler_->toggle_status();
+    return;
+  }
   session_.emplace(*profiler_);
   status_ = session_->status();
 }

@@ -8,6 +8,7 @@
 #include "strobe/platform/native.h"
 #include "strobe/platform/platform_symbolizer.h"
 #include "strobe/provider/cpu_time_provider.h"
+#include "strobe/provider/off_cpu_time_provider.h"
 #include "strobe/provider/provider_list.h"
 #include "strobe/provider/wall_time_provider.h"
 #include "strobe/ring/spsc_ring.h"
@@ -28,7 +29,7 @@ struct DefaultTraits {
   using Clock = SystemClock;
   using Ring = SpscRing;
   using Unwinder = ChainUnwinder<CfiStep, FramePointerStep>;
-  using Providers = ProviderList<CpuTimeProvider, WallTimeProvider>;
+  using Providers = ProviderList<CpuTimeProvider, WallTimeProvider, OffCpuTimeProvider>;
   using Symbolizer = PlatformSymbolizer<NativePlatform>;
   using Outputs = OutputList<Output<PprofEncoder, FileExporter>>;
   using Platform = NativePlatform;

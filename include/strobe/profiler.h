@@ -45,8 +45,9 @@ template <class Traits>
 class BasicProfiler final {
  public:
   // What code sets in `options` beats the environment's STROBE_* variables, which beat the
-  // defaults; STROBE_ENABLED=0 beats all. The constructor starts, opens and installs nothing. If
-  // memory runs out, all later calls report it, and nothing is ever sampled.
+  // defaults; STROBE_ENABLED=0 beats all. The constructor starts, opens and installs nothing, but
+  // for what sampling.toggle_signal needs. If memory runs out, all later calls report it, and
+  // nothing is ever sampled.
   explicit BasicProfiler(ProfilerOptions options = {})
       : handle_(std::move(options), internal::MakeCoreFactory<Traits>()) {}
   // With parts that the program has made: {.exporter = MyExporter(connection)}.
@@ -76,6 +77,11 @@ class BasicProfiler final {
   // Ends the session: drains, exports, waits for the export (at most exporter.stop_timeout_s). The
   // status is the export's.
   absl::Status Stop() { return handle_.Stop(); }
+
+  // OK if sampling.toggle_signal is 0, or if that signal begins and ends sessions.
+  // FailedPrecondition if the signal has a handler of the program, or toggles another profiler;
+  // Unimplemented where there are no signals. The constructor writes such a failure to stderr.
+  absl::Status toggle_status() { return handle_.ToggleStatus(); }
 
   // Exports what has been sampled so far, and waits for it like Stop. The session goes on.
   absl::Status Flush() { return handle_.Flush(); }

@@ -20,7 +20,8 @@
 namespace strobe {
 
 // A session from the object's construction to its end, if a variable of README.md's table of
-// options is set and not empty: STROBE_ENABLED=1 asks for a session with the defaults. Without one,
+// options is set and not empty: STROBE_ENABLED=1 asks for a session with the defaults. With
+// STROBE_TOGGLE_SIGNAL and without STROBE_ENABLED, that signal begins the session. Without one,
 // or with STROBE_ENABLED=0, there is no profiler: the object reads the environment, and does
 // nothing else.
 //
@@ -38,8 +39,8 @@ class [[nodiscard]] ProfilerFromEnvironment {
   // Registers the calling thread, as a Profiler does. Registers nothing if there is no profiler.
   Registration RegisterThread(std::string_view name);
 
-  // OK if the session began, Cancelled if the environment does not ask for one, and otherwise the
-  // reason why it did not begin.
+  // OK if the session began, or its signal is awaited; Cancelled if the environment does not ask
+  // for one, and otherwise the reason why it did not begin.
   [[nodiscard]] const absl::Status& status() const { return status_; }
 
   // The profiler, for all else that it can do. nullptr if the environment does not ask for one.

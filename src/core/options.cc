@@ -1,10 +1,12 @@
 #include "strobe/core/options.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <charconv>
 #include <limits>
 #include <system_error>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "strobe/core/option_rows.h"
@@ -118,6 +120,39 @@ constexpr OptionRow EnabledRow() {
           .valid = [](const ProfilerOptions& /*options*/) { return true; }};
 }
 
+// Linux' names of signals that can toggle a session.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 10> kSignalNames{
+    {{"HUP", "1"},
+     {"USR1", "10"},
+     {"USR2", "12"},
+     {"ALRM", "14"},
+     {"URG", "23"},
+     {"VTALRM", "26"},
+     {"PROF", "27"},
+     {"WINCH", "28"},
+     {"IO", "29"},
+     {"PWR", "30"}}};
+constexpr UsableSignal kToggleSignal{
+    "an integer as for STROBE_SIGNAL_NUMBER, or a name such as USR2"};
+
+bool SetToggleSignal(ProfilerOptions& options, std::string_view text, OptionSource source) {
+  std::string_view name = text;
+  if (name.starts_with("SIG")) name.remove_prefix(3);
+  const auto* const known =
+      std::ranges::find(kSignalNames, name, &std::pair<std::string_view, std::string_view>::first);
+  return SetFromText(options.sampling.toggle_signal,
+                     known == kSignalNames.end() ? text : known->second, kToggleSignal, source);
+}
+
+constexpr OptionRow ToggleSignalRow() {
+  OptionRow row = Row<&ProfilerOptions::sampling, &SamplingOptions::toggle_signal, kToggleSignal>(
+      "STROBE_TOGGLE_SIGNAL", "sampling.toggle_signal",
+      "A signal from outside that begins a session or ends the running one; 0 for none "
+      "(Linux).");
+  row.set = SetToggleSignal;
+  return row;
+}
+
 constexpr std::array kTable = {
     EnabledRow(),
     Row<&ProfilerOptions::sampling, &SamplingOptions::cpu_frequency_hz, kCpuFrequency>(
@@ -133,6 +168,7 @@ constexpr std::array kTable = {
     Row<&ProfilerOptions::sampling, &SamplingOptions::signal_number, kSignal>(
         "STROBE_SIGNAL_NUMBER", "sampling.signal_number",
         "The signal that interrupts threads; 0 takes the first that the program does not use."),
+    ToggleSignalRow(),
     Row<&ProfilerOptions::sampling, &SamplingOptions::unblock_signal, kSwitch>(
         "STROBE_UNBLOCK_SIGNAL", "sampling.unblock_signal",
         "Whether threads that block the signal let it through while they are registered; else they "
@@ -213,6 +249,11 @@ void ApplyEnvironment(ProfilerOptions& options,
 absl::Status Validate(const ProfilerOptions& options) {
   if (absl::Status status = internal::CheckRows(OptionTable(), options); !status.ok())
     return status;
+  const std::int64_t toggle = *options.sampling.toggle_signal;
+  if (toggle != 0 && toggle == *options.sampling.signal_number) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("sampling.toggle_signal is ", toggle, ", as is sampling.signal_number"));
+  }
   const std::int64_t least = LeastRingBytes(*options.sampling.max_frames);
   if (*options.threads.ring_bytes < least) {
     return absl::InvalidArgumentError(absl::StrCat(

@@ -13,6 +13,9 @@ ProfilerHandle::ProfilerHandle(ProfilerOptions options, std::unique_ptr<const Co
   static_cast<void>(HasMemoryFor([&] {
     options_ = factory_->WithEnvironment(std::move(options));
     core_.store(factory_->Make(options_).release(), std::memory_order_release);
+    if (*options_.sampling.toggle_signal == 0 || !*options_.enabled) return;
+    const absl::Status status = ToggleStatus();
+    if (!status.ok()) Warn("no signal begins a session", status);
   }));
 }
 
@@ -73,7 +76,9 @@ AbstractCore* ProfilerHandle::Core() {
   // If another thread was faster, its core is used.
   if (!core_.compare_exchange_strong(core, own.get(), std::memory_order_acq_rel)) return core;
   KeepForEver(core);
-  return own.release();
+  core = own.release();
+  static_cast<void>(core->ToggleStatus());
+  return core;
 }
 
 absl::Status ProfilerHandle::Call(absl::Status (AbstractCore::*function)()) {

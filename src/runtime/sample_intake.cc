@@ -22,17 +22,16 @@ void SampleIntake::RemoveThread(std::uint32_t thread) {
   free_.push_back(thread);
 }
 
-void SampleIntake::AddStack(std::uint32_t thread, const StackDelta& stack, std::size_t value_type,
-                            std::int64_t amount, const SampleContext& context, Values& values) {
-  values = ValuesOf([&](std::size_t type) { return type == value_type ? amount : 0; });
+SampleIntake::Values SampleIntake::AddStack(std::uint32_t thread, const StackDelta& stack,
+                                            const Values& amounts, const SampleContext& context) {
+  const Values values = ValuesOf([&](std::size_t type) { return amounts[type]; });
   recorder_.Add(thread, stack, Row(values), context);
+  return values;
 }
 
-bool SampleIntake::ExtendLast(std::uint32_t thread, std::size_t value_type, std::int64_t amount,
-                              const SampleContext& context, Values& values) {
-  values = {};
-  values[value_type] = amount;
-  return recorder_.ExtendLast(thread, Row(values), context);
+bool SampleIntake::ExtendLast(std::uint32_t thread, const Values& amounts,
+                              const SampleContext& context) {
+  return recorder_.ExtendLast(thread, Row(amounts), context);
 }
 
 }  // namespace strobe::internal

@@ -58,6 +58,7 @@ TEST(Options, EveryVariableHasANameOfItsOwnAndReachesAField) {
       {"STROBE_WALL_FREQUENCY_HZ", "10"},
       {"STROBE_MAX_FRAMES", "64"},
       {"STROBE_SIGNAL_NUMBER", "27"},
+      {"STROBE_TOGGLE_SIGNAL", "12"},
       {"STROBE_UNBLOCK_SIGNAL", "1"},
       {"STROBE_TRIGGER", "random"},
       {"STROBE_MAX_OVERHEAD", "0.01"},
@@ -238,6 +239,22 @@ TEST(Options, ValidateNamesTheFieldAndTheValue) {
   EXPECT_THAT(message({.exporter = {.directory = std::string("a\0b", 3)}}),
               HasSubstr("exporter.directory"));
   EXPECT_THAT(message({.threads = {.max_threads = 0}}), HasSubstr("threads.max_threads"));
+}
+
+TEST(Options, TheToggleSignalHasANumberOrAName) {
+  for (const char* text : {"12", "USR2", "SIGUSR2"}) {
+    const Applied applied = Apply({}, {{"STROBE_TOGGLE_SIGNAL", text}});
+    EXPECT_EQ(*applied.options.sampling.toggle_signal, 12) << text;
+    EXPECT_THAT(applied.warnings, IsEmpty());
+  }
+  for (const char* text : {"9", "KILL", "usr2", "SIG12", "SEGV", "65", "-1"}) {
+    const Applied applied = Apply({}, {{"STROBE_TOGGLE_SIGNAL", text}});
+    EXPECT_EQ(*applied.options.sampling.toggle_signal, 0) << text;
+    EXPECT_EQ(applied.warnings.size(), 1u) << text;
+  }
+  EXPECT_THAT(
+      std::string(Validate({.sampling = {.signal_number = 12, .toggle_signal = 12}}).message()),
+      HasSubstr("sampling.toggle_signal"));
 }
 
 TEST(Options, TheRingMustHoldTwoOfTheLongestStacks) {

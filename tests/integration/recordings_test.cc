@@ -131,7 +131,7 @@ TEST_F(Recordings, SeveralAtOnceHaveWhatTheExportHas) {
     EXPECT_LE(SumsOf(kept, "cpu")[name], bound.high_ns);
   }
   const std::vector<std::vector<std::string>> expected{
-      {"samples", "cpu", "wall"}, {"cpu"}, {"wall"}, {"samples", "wall"}};
+      {"samples", "cpu", "wall", "off_cpu"}, {"cpu"}, {"wall"}, {"samples", "wall"}};
   const std::vector<std::size_t> shown{1, 0, 0, 0};
   for (std::size_t i = 0; i < recorded.size(); ++i) {
     const absl::StatusOr<Profile> profile = recorded[i].get();

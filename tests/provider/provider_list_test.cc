@@ -6,6 +6,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "strobe/provider/cpu_time_provider.h"
+#include "strobe/provider/off_cpu_time_provider.h"
 #include "strobe/provider/wall_time_provider.h"
 #include "strobe/testing/archetypes.h"
 
@@ -56,6 +57,25 @@ TEST(ProviderList, CapturesWriteEachAmountOfAnEvent) {
   EXPECT_TRUE(List::kBringsEvents);
   EXPECT_FALSE(Both::kBringsEvents);
   EXPECT_EQ(Both::kCellCount, Both::kCount);
+}
+
+// Records have nothing of a WaitProvider, and yet it has a column and an account.
+TEST(ProviderList, CapturesWriteNothingOfAWaitProvider) {
+  using List = ProviderList<CpuTimeProvider, OffCpuTimeProvider, WallTimeProvider, Events>;
+  EXPECT_EQ(List::kCellCount, 4u);
+  EXPECT_THAT(List::CellColumns(), ElementsAre(1, 3, 4, 5));
+  EXPECT_EQ(List::RecordedValueTypes(), 0b111010);
+  EXPECT_EQ(List::kAccountCount, 5u);
+  EXPECT_THAT(List::AccountColumns(), ElementsAre(1, 3, 4, 5, 2));
+  EXPECT_EQ(List::FirstAccount(1), 4u);
+  EXPECT_EQ(List::FirstAccount(2), 1u);
+  constexpr ValueLayout kLayout = List::Layout();
+  EXPECT_THAT(std::vector(kLayout.is_count.begin(), kLayout.is_count.begin() + 6),
+              ElementsAre(true, false, false, false, false, false));
+  EXPECT_THAT(std::vector(kLayout.sources.begin(), kLayout.sources.begin() + 6),
+              ElementsAre(1, 1, 2, 3, 4, 5));
+  EXPECT_TRUE(List::kFindsWaits);
+  EXPECT_FALSE(Both::kFindsWaits);
 }
 
 TEST(ProviderList, VisitsOnlyThoseThatTheOptionsEnable) {

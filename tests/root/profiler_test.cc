@@ -152,7 +152,7 @@ TEST_F(ProfilerTest, AProfileSaysWhatItIs) {
   const Profile profile = KeepingExporter::Take().at(0);
   EXPECT_THAT(profile.value_types,
               ElementsAre(ValueType{"samples", "count"}, ValueType{"cpu", "nanoseconds"},
-                          ValueType{"wall", "nanoseconds"}));
+                          ValueType{"wall", "nanoseconds"}, ValueType{"off_cpu", "nanoseconds"}));
   EXPECT_EQ(profile.default_value_type, 1u);
   EXPECT_EQ(profile.period_type, (ValueType{"cpu", "nanoseconds"}));
   EXPECT_EQ(profile.period, 5 * kMs);
@@ -168,7 +168,8 @@ TEST_F(ProfilerTest, WithoutCpuTheFirstColumnIsWall) {
   ASSERT_TRUE(profiler.Start().ok());
   ASSERT_TRUE(profiler.Stop().ok());
   const Profile profile = KeepingExporter::Take().at(0);
-  EXPECT_THAT(profile.value_types, ElementsAre(ValueType{"wall", "nanoseconds"}));
+  EXPECT_THAT(profile.value_types,
+              ElementsAre(ValueType{"wall", "nanoseconds"}, ValueType{"off_cpu", "nanoseconds"}));
   EXPECT_EQ(profile.default_value_type, 0u);
   EXPECT_EQ(profile.period, 100 * kMs);
   EXPECT_EQ(profile.period_type, (ValueType{"wall", "nanoseconds"}));

@@ -13,6 +13,7 @@
 #include "strobe/aggregate/aggregated_period.h"
 #include "strobe/core/profile.h"
 #include "strobe/provider/cpu_time_provider.h"
+#include "strobe/provider/off_cpu_time_provider.h"
 #include "strobe/provider/wall_time_provider.h"
 #include "strobe/ring/spsc_ring.h"
 #include "strobe/runtime/core_factory.h"
@@ -56,7 +57,7 @@ struct ManualTraits : ArchetypeTraits {
   using Clock = ManualClock;
   using Ring = SpscRing;
   using Platform = ManualPlatform;
-  using Providers = ProviderList<CpuTimeProvider, WallTimeProvider>;
+  using Providers = ProviderList<CpuTimeProvider, WallTimeProvider, OffCpuTimeProvider>;
   using Outputs = OutputList<Output<ArchetypeEncoder, KeepingExporter>>;
 };
 
@@ -80,6 +81,15 @@ inline std::map<std::string, std::int64_t> SumByThread(const Profile& profile, s
     sums[profile.Labels(i).Text(kThreadNameLabel)] += profile.Values(i)[column];
   }
   return sums;
+}
+// One column's sum over the stacks whose leaf is that address.
+inline std::int64_t SumOfLeaf(const Profile& profile, Address address, std::size_t column) {
+  std::int64_t sum = 0;
+  for (std::size_t i = 0; i < profile.samples.size(); ++i) {
+    const Frame& leaf = profile.frames[profile.stacks[profile.samples[i].stack].frame];
+    if (!leaf.is_pseudo() && leaf.address == address) sum += profile.Values(i)[column];
+  }
+  return sum;
 }
 // One column's sum over the stacks whose leaf is `frame`.
 inline std::int64_t SumOfPseudo(const Profile& profile, PseudoFrame frame, std::size_t column) {

@@ -12,6 +12,7 @@ namespace strobe::internal {
 namespace {
 
 using testing::SumByThread;
+using testing::SumOfLeaf;
 using testing::SumOfPseudo;
 using Kind = ThreadActivity::Kind;
 using Finds = HoldingUnwinder::Finds;
@@ -24,7 +25,7 @@ constexpr Address kFp = 0x70F100;
 // So long after a round the next one is surely due.
 constexpr std::int64_t kPollNs = 20'000 * kMs;
 
-// The only column is the wall time of one thread.
+// The columns are the wall time and the off-CPU time of one thread.
 class PolledStacksTest : public SessionTest {
  protected:
   void SetUp() override {
@@ -166,6 +167,54 @@ TEST_F(PolledStacksTest, AWalkTakesWhatNoCaptureHasServed) {
   Does(Kind::kWaits);
   EXPECT_TRUE(Poll().empty());
   ExpectAllOnStacks();
+}
+
+// A thread that has a CPU at some polls, and waits at the others.
+TEST_F(PolledStacksTest, OnlyWaitsHaveOffCpuTime) {
+  constexpr Address kRunsAt = 0x402000;
+  constexpr std::int64_t kRunNs = 1'000'000'000;
+  for (int i = 0; i < 10; ++i) {
+    Does(Kind::kWaits);
+    RunsDuringWalks(0);
+    EXPECT_TRUE(Poll().empty());
+    Does(Kind::kReady);
+    ManualPlatform::RunFor(kId, kRunNs - 1'000);
+    RunsDuringWalks(1'000);
+    const auto interruptions = Poll();
+    ASSERT_EQ(interruptions.size(), 1U);
+    EXPECT_TRUE(ManualPlatform::Deliver(interruptions[0].payload, 0, kRunsAt));
+  }
+  const Profile profile = Finish();
+  ASSERT_EQ(profile.value_types.size(), 2U);
+  EXPECT_EQ(SumByThread(profile, 0)["thread"], polled_ns_);
+  EXPECT_EQ(SumByThread(profile, 1)["thread"], polled_ns_ - 10 * kRunNs);
+  EXPECT_EQ(SumOfLeaf(profile, kPc, 1), polled_ns_ - 10 * kRunNs);
+  EXPECT_EQ(SumOfLeaf(profile, kPc, 0), polled_ns_ / 2);
+  EXPECT_EQ(SumOfLeaf(profile, kRunsAt, 0), polled_ns_ / 2);
+}
+
+TEST_F(PolledStacksTest, AThreadNeverFoundWaitingHasItsOffCpuTimeAsAResidual) {
+  Does(Kind::kReady);
+  RunsDuringWalks(1'000);
+  for (int i = 0; i < 10; ++i) {
+    const auto interruptions = Poll();
+    ASSERT_EQ(interruptions.size(), 1U);
+    EXPECT_TRUE(ManualPlatform::Deliver(interruptions[0].payload, 0, kPc));
+  }
+  const Profile profile = Finish();
+  EXPECT_EQ(SumOfLeaf(profile, kPc, 1), 0);
+  EXPECT_EQ(SumOfPseudo(profile, PseudoFrame::kResidual, 1), polled_ns_ - 10'000);
+}
+
+// The wait needs an interruption: its record brings the stack.
+TEST_F(PolledStacksTest, AWaitThatIsInterruptedHasOffCpuTime) {
+  HoldingUnwinder::finds = Finds::kEndByFramePointer;
+  const auto interruptions = Poll();
+  ASSERT_EQ(interruptions.size(), 1U);
+  Deliver(interruptions[0]);
+  const Profile profile = Finish();
+  EXPECT_EQ(SumOfLeaf(profile, kPc, 1), polled_ns_ - ManualPlatform::ThreadCpuTimeNs(kId));
+  EXPECT_EQ(SumOfPseudo(profile, PseudoFrame::kResidual, 1), 0);
 }
 
 TEST_F(PolledStacksTest, AnEndedRegistrationsSuccessorIsWalkedAnew) {

@@ -19,6 +19,7 @@ using ::testing::ElementsAre;
 struct Calls {
   int made = 0;
   int retired = 0;
+  int toggles = 0;
   int events = 0;
   bool is_of_this_process = true;
   bool has_memory = true;
@@ -41,6 +42,10 @@ class FakeCore final : public AbstractCore {
     calls_.events += static_cast<int>(event.amounts[0]);
     return true;
   }
+  absl::Status ToggleStatus() override {
+    ++calls_.toggles;
+    return absl::AbortedError("refused");
+  }
   Stats GetStats() override { return {}; }
   std::string Diagnose() override { return "well"; }
   void Retire() override {
@@ -61,7 +66,7 @@ class FakeFactory final : public CoreFactory {
     return std::make_unique<FakeCore>(calls_);
   }
   [[nodiscard]] ProfilerOptions WithEnvironment(ProfilerOptions options) const override {
-    options.enabled = false;
+    if (*options.sampling.toggle_signal == 0) options.enabled = false;
     return options;
   }
   void WriteLine(const std::string& line) const override { calls_.lines.push_back(line); }
@@ -97,6 +102,22 @@ TEST(ProfilerHandle, AForksChildMakesACoreOfItsOwnAtItsFirstUse) {
     EXPECT_EQ(calls.made, 2);
   }
   EXPECT_EQ(calls.retired, 0) << "a core of another process is left as it is";
+}
+
+TEST(ProfilerHandle, AToggleBeginsWithEachCoreThatIsUsed) {
+  Calls calls;
+  {
+    ProfilerHandle handle({.sampling = {.toggle_signal = 12}},
+                          std::make_unique<FakeFactory>(calls));
+    EXPECT_EQ(calls.toggles, 1);
+    EXPECT_THAT(calls.lines, ElementsAre("strobe: no signal begins a session: refused"));
+    calls.is_of_this_process = false;
+    EXPECT_TRUE(handle.Start().ok());
+    EXPECT_EQ(calls.toggles, 2);
+    EXPECT_EQ(calls.lines.size(), 1U);
+  }
+  ProfilerHandle handle({}, std::make_unique<FakeFactory>(calls));
+  EXPECT_EQ(calls.toggles, 2);
 }
 
 TEST(ProfilerHandle, WithoutMemoryAllCallsSaySo) {

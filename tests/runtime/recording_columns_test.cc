@@ -11,7 +11,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using Providers = testing::ManualTraits::Providers;
 
-constexpr auto kTypes = Providers::AllValueTypes();  // samples, cpu, wall
+constexpr auto kTypes = Providers::AllValueTypes();  // samples, cpu, wall, off_cpu
 
 RecordingColumns ColumnsOf(const SamplingOptions& options) {
   Providers providers(options);
@@ -19,11 +19,12 @@ RecordingColumns ColumnsOf(const SamplingOptions& options) {
 }
 
 TEST(RecordingColumns, AreThoseOfProvidersThatAreEnabled) {
-  EXPECT_THAT(IndicesOf(ColumnsOf({.wall_frequency_hz = 10})), ElementsAre(0, 1, 2));
+  EXPECT_THAT(IndicesOf(ColumnsOf({.wall_frequency_hz = 10})), ElementsAre(0, 1, 2, 3));
   EXPECT_THAT(IndicesOf(ColumnsOf({})), ElementsAre(0, 1));
   const RecordingColumns wall = ColumnsOf({.cpu_frequency_hz = 0, .wall_frequency_hz = 10});
-  EXPECT_THAT(IndicesOf(wall), ElementsAre(2));
-  EXPECT_THAT(ValueTypesOf(wall, kTypes), ElementsAre(ValueType{"wall", "nanoseconds"}));
+  EXPECT_THAT(IndicesOf(wall), ElementsAre(2, 3));
+  EXPECT_THAT(ValueTypesOf(wall, kTypes),
+              ElementsAre(ValueType{"wall", "nanoseconds"}, ValueType{"off_cpu", "nanoseconds"}));
   EXPECT_THAT(ColumnsOf({.cpu_frequency_hz = 0}), ::testing::IsEmpty());
 }
 
@@ -38,7 +39,7 @@ TEST(RecordingColumns, TheDefaultIsTheLastOfTheFirstProvider) {
 
 TEST(RecordingColumns, AreSelectedByName) {
   const RecordingColumns all = ColumnsOf({.wall_frequency_hz = 10});
-  EXPECT_THAT(IndicesOf(*SelectColumns(all, kTypes, {})), ElementsAre(0, 1, 2));
+  EXPECT_THAT(IndicesOf(*SelectColumns(all, kTypes, {})), ElementsAre(0, 1, 2, 3));
   EXPECT_THAT(IndicesOf(*SelectColumns(all, kTypes, {"wall", "cpu", "wall"})), ElementsAre(1, 2));
   for (const char* name : {"wall", "heap", ""}) {
     const absl::Status status = SelectColumns(ColumnsOf({}), kTypes, {"cpu", name}).status();

@@ -150,7 +150,7 @@ TEST_F(RunningSessionTest, ARecordingHasWhatIsSampledFromItsBeginToItsEnd) {
   EXPECT_TRUE(End().ok());
   std::int64_t exported = 0;
   for (const Profile& period : KeepingExporter::Take()) {
-    EXPECT_EQ(period.value_types.size(), 3u);
+    EXPECT_EQ(period.value_types.size(), 4u);
     exported += SumByThread(period, kSamples)["thread"];
   }
   EXPECT_EQ(exported, 5 + 7 + 11) << "since the recording began, of which it took nothing";

@@ -76,9 +76,7 @@ TEST_F(SampleIntakeTest, AnAmountBecomesTheColumnsThatItStandsFor) {
   const SampleIntake::Result result = Add(Record(0b110, {30, 500}, {0x22, 0x11}));
   EXPECT_EQ(result.outcome, Outcome::kAdded);
   EXPECT_EQ(result.values, (Values{1, 30, 500}));
-  Values extended{};
-  EXPECT_TRUE(intake_.ExtendLast(thread_, 2, 40, kNoContext, extended));
-  EXPECT_EQ(extended, (Values{0, 0, 40}));
+  EXPECT_TRUE(intake_.ExtendLast(thread_, {0, 0, 40}, kNoContext));
   const Profile profile = Take();
   ASSERT_EQ(profile.samples.size(), 1u);
   EXPECT_EQ(profile.values, (std::vector<std::int64_t>{1, 30, 540}));
@@ -98,8 +96,7 @@ TEST_F(SampleIntakeTest, OneStackUnderTwoContextsIsTwoRows) {
   EXPECT_EQ(Add(Record(0b10, {1}, {0x22, 0x11})).outcome, Outcome::kAdded);
   EXPECT_EQ(Add(Record(0b10, {request, 2}, {}, 2, kRecordHasContext)).outcome, Outcome::kAdded);
   EXPECT_EQ(Add(Record(0b10, {4}, {}, 2)).outcome, Outcome::kAdded);
-  Values extended{};
-  EXPECT_FALSE(intake_.ExtendLast(thread_, 1, 8, request, extended));
+  EXPECT_FALSE(intake_.ExtendLast(thread_, {0, 8}, request));
   EXPECT_EQ(Samples(Take()), (std::map<std::pair<Address, std::int64_t>, std::int64_t>{
                                  {{0x22, 0}, 5}, {{0x22, 5}, 2}}));
 }

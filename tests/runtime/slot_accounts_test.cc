@@ -53,8 +53,8 @@ TEST_F(SlotAccountsTest, WhatWasCreditedAndNotReceivedIsOutstanding) {
   ASSERT_TRUE(accounts_.Detach(*slot_).has_value());
   const Row lost = accounts_.MissingOf(*slot_);
   const Row residual = accounts_.ResidualOf(*slot_);
-  EXPECT_EQ(lost, (Row{0, period_ns, 0}));
-  EXPECT_EQ(residual, (Row{0, period_ns, 0}));
+  EXPECT_EQ(lost, (Row{0, period_ns}));
+  EXPECT_EQ(residual, (Row{0, period_ns}));
   EXPECT_FALSE(accounts_.Detach(*slot_).has_value()) << "it is detached";
 }
 
@@ -63,9 +63,9 @@ TEST_F(SlotAccountsTest, AResidualIsTheDifferenceBetweenTheClockAndTheRows) {
   const std::int64_t period_ns = slot_->channel->timer_period_ns;
   ManualPlatform::RunFor(1, period_ns / 4);
   slot_->accounts[0].Receive(period_ns);
-  EXPECT_EQ(accounts_.ResidualOf(*slot_), (Row{0, period_ns / 4 - period_ns, 0}));
+  EXPECT_EQ(accounts_.ResidualOf(*slot_), (Row{0, period_ns / 4 - period_ns}));
   ManualPlatform::RunFor(1, period_ns);
-  EXPECT_EQ(accounts_.ResidualOf(*slot_), (Row{0, period_ns / 4, 0}));
+  EXPECT_EQ(accounts_.ResidualOf(*slot_), (Row{0, period_ns / 4}));
 }
 
 TEST_F(SlotAccountsTest, WhatIsSettledIsNoResidualAnyMore) {
@@ -73,7 +73,7 @@ TEST_F(SlotAccountsTest, WhatIsSettledIsNoResidualAnyMore) {
   const std::int64_t period_ns = slot_->channel->timer_period_ns;
   ManualPlatform::RunFor(1, 7);
   ManualClock::Advance(50);
-  EXPECT_EQ(accounts_.ResidualOf(*slot_), (Row{0, 7, 50}));
+  EXPECT_EQ(accounts_.ResidualOf(*slot_), (Row{0, 7, 50, 43}));
   accounts_.NoteSettled(*slot_, accounts_.ResidualOf(*slot_));
   EXPECT_EQ(accounts_.ResidualOf(*slot_), Row{});
   ManualPlatform::RunFor(1, period_ns);
@@ -82,7 +82,30 @@ TEST_F(SlotAccountsTest, WhatIsSettledIsNoResidualAnyMore) {
   EXPECT_EQ(accounts_.ResidualOf(*slot_), Row{}) << "the sample stands for that time";
   ManualPlatform::RunFor(1, 5);
   ASSERT_TRUE(accounts_.Detach(*slot_).has_value());
-  EXPECT_EQ(accounts_.ResidualOf(*slot_), (Row{0, 5, 0}));
+  EXPECT_EQ(accounts_.ResidualOf(*slot_), (Row{0, 5}));
+}
+
+// All accounts of a thread are settled by one reading of each clock.
+TEST_F(SlotAccountsTest, TheOffCpuTimeIsTheWallTimeWithoutTheCpuTime) {
+  accounts_.Attach(*slot_);
+  Row sum{};
+  const auto settle = [&] {
+    const Row residual = accounts_.ResidualOf(*slot_);
+    accounts_.NoteSettled(*slot_, residual);
+    for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += residual[i];
+  };
+  for (int i = 0; i < 20; ++i) {
+    ManualPlatform::RunFor(1, 300 + i);
+    ManualClock::Advance(1000);
+    if (i % 3 == 0) slot_->accounts[2].Receive(500);  // a poll found it waiting
+    settle();
+  }
+  ManualClock::Advance(77);
+  ASSERT_TRUE(accounts_.Detach(*slot_).has_value());
+  EXPECT_EQ(accounts_.MissingOf(*slot_), Row{});
+  settle();
+  EXPECT_EQ(sum[2], 20'077);
+  EXPECT_EQ(sum[3] + 7 * 500, sum[2] - sum[1]);
 }
 
 TEST_F(SlotAccountsTest, AThreadInTheMiddleOfACaptureIsPostponed) {

@@ -29,7 +29,8 @@ TEST_F(ThreadPollerTest, AThreadThatWaitsIsInterruptedOnceAndItsStackGrows) {
   }
   EXPECT_EQ(interruptions, 1);
   const Profile profile = Finish();
-  EXPECT_THAT(profile.value_types, ElementsAre(ValueType{"wall", "nanoseconds"}))
+  EXPECT_THAT(profile.value_types,
+              ElementsAre(ValueType{"wall", "nanoseconds"}, ValueType{"off_cpu", "nanoseconds"}))
       << "the CPU provider is off";
   EXPECT_EQ(SumByThread(profile, 0)["waiter"], 50 * 200 * kMs + 5);
   EXPECT_LE(SumOfPseudo(profile, PseudoFrame::kResidual, 0), 200 * kMs);

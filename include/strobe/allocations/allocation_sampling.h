@@ -23,7 +23,8 @@ namespace strobe {
 
 // The default parts, and allocations.
 struct AllocationTraits : DefaultTraits {
-  using Providers = ProviderList<CpuTimeProvider, WallTimeProvider, AllocationProvider>;
+  using Providers =
+      ProviderList<CpuTimeProvider, WallTimeProvider, OffCpuTimeProvider, AllocationProvider>;
 };
 
 struct AllocationOptions {

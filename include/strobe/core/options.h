@@ -81,7 +81,11 @@ struct SamplingOptions {
   // image. Signals below SIGRTMIN do not queue: one that the program sends with the same number is
   // lost if one of the profiler's is pending.
   Option<std::int64_t> signal_number = Option<std::int64_t>::Default{0};
-  // True unblocks the signal in each thread while it is registered. Do not use it with a thread
+  // A signal from outside that begins a session, or ends the running one: kill -USR2. Signals that
+  // come before an earlier one was served count as one. 0 for none. With one, the profiler has a
+  // thread while it lives. The signal must have no handler of the program. Linux only.
+  Option<std::int64_t> toggle_signal = Option<std::int64_t>::Default{0};
+  // True unblocks signal_number in each thread while it is registered. Do not use it with a thread
   // that waits for all signals: sigwait would return this signal.
   Option<bool> unblock_signal = Option<bool>::Default{false};
   // What triggers the samples of CPU time.

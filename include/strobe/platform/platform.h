@@ -166,4 +166,23 @@ concept ObservesWaits = Platform<P> && requires(typename P::ThreadProbe& probe) 
   { probe.Observe() } -> std::same_as<ThreadActivity>;
 };
 
+// Gets a signal that comes to the process from outside. Control plane.
+// * Open(signal): from now on the signal is this object's. FailedPrecondition if the signal has a
+//   handler of the program, or belongs to another inbox of this process: then it stays as it is.
+// * Wait(): waits for a signal since the last Wait, or since Open. Signals that came together count
+//   as one. False after Close. One thread calls it.
+// * Close(): ends the Wait that is under way, and all later ones. Does nothing before Open.
+// The destructor, after the last Wait, gives the signal the action that it had before Open, unless
+// the program has changed it since.
+template <class I>
+concept SignalInbox = std::default_initializable<I> && requires(I& inbox, int signal) {
+  { inbox.Open(signal) } -> std::same_as<absl::Status>;
+  { inbox.Wait() } -> std::same_as<bool>;
+  { inbox.Close() } -> std::same_as<void>;
+};
+
+// A platform that has signals from outside.
+template <class P>
+concept ReceivesSignals = Platform<P> && SignalInbox<typename P::SignalInbox>;
+
 }  // namespace strobe

@@ -31,8 +31,14 @@ class ProviderList {
   template <class Provider>
   static constexpr bool kHas = (std::same_as<Provider, Providers> || ...);
   template <class Provider>
-  static constexpr std::size_t kCellsOf = EventProvider<Provider> ? Provider::kValueTypes.size()
-                                                                  : 1;
+  static constexpr std::size_t kCellsOf = EventProvider<Provider>  ? Provider::kValueTypes.size()
+                                          : WaitProvider<Provider> ? 0
+                                                                   : 1;
+  template <class Provider>
+  static constexpr bool HasPollsFor() {
+    if constexpr (WaitProvider<Provider>) return kHas<typename Provider::WaitsOf>;
+    return true;
+  }
   static_assert(kCount >= 1 && kCount <= kMaxProviders, "a ProviderList has from 1 to 8 providers");
   static_assert(((Providers::kValueTypes.size() > 0) && ...),
                 "each provider of a ProviderList has a value type");
@@ -44,6 +50,8 @@ class ProviderList {
                 "an event brings each of its amounts, also a count");
   static_assert((!(InstantProvider<Providers> && PolledProvider<Providers>)&&...),
                 "a provider is sampled at instants or polled, not both");
+  static_assert((HasPollsFor<Providers>() && ...),
+                "a ProviderList with a WaitProvider has the provider of its polls");
   static_assert(kValueCount <= kMaxValueTypes, "a ProviderList has at most 16 value types");
 
   // The per-thread states of all providers.
@@ -100,8 +108,8 @@ class ProviderList {
   }
 
   // Captures write amounts into cells: one for a provider's last value type, or one for each value
-  // type of an EventProvider, in the order of the columns. The cells of provider `index` begin
-  // here; FirstCell(kCount) is one past the last.
+  // type of an EventProvider, or none for a WaitProvider, in the order of the columns. The cells of
+  // provider `index` begin here; FirstCell(kCount) is one past the last.
   static constexpr std::size_t FirstCell(std::size_t index) {
     constexpr std::array<std::size_t, kCount> kCells{kCellsOf<Providers>...};
     std::size_t cell = 0;
@@ -120,6 +128,29 @@ class ProviderList {
     return columns;
   }
 
+  // The collector has an account for each cell, then one for each WaitProvider. Provider `index`
+  // has its first, or only, account here.
+  static constexpr std::size_t kAccountCount = kCellCount + (WaitProvider<Providers> + ... + 0);
+  static constexpr std::size_t FirstAccount(std::size_t index) {
+    constexpr std::array<bool, kCount> kFindWaits{WaitProvider<Providers>...};
+    std::size_t account = kCellCount;
+    for (std::size_t i = 0; i < index; ++i) account += kFindWaits[i] ? 1 : 0;
+    return kFindWaits[index] ? account : FirstCell(index);
+  }
+  // The column of each account's amount.
+  static constexpr std::array<std::size_t, kAccountCount> AccountColumns() {
+    constexpr std::array<bool, kCount> kFindWaits{WaitProvider<Providers>...};
+    std::array<std::size_t, kAccountCount> columns{};
+    constexpr auto kOfCells = CellColumns();
+    std::copy(kOfCells.begin(), kOfCells.end(), columns.begin());
+    for (std::size_t i = 0; i < kCount; ++i) {
+      if (kFindWaits[i]) columns[FirstAccount(i)] = FirstColumn(i);
+    }
+    return columns;
+  }
+
+  // True if there is a WaitProvider.
+  static constexpr bool kFindsWaits = (WaitProvider<Providers> || ...);
   // True if there is an EventProvider: the program's own threads bring its samples.
   static constexpr bool kBringsEvents = (EventProvider<Providers> || ...);
   // True if there is a LevelProvider.
@@ -155,11 +186,11 @@ class ProviderList {
   // How the amounts of a record become columns. A count stands before the column that it counts.
   static constexpr ValueLayout Layout() {
     ValueLayout layout{.value_count = kValueCount, .recorded = RecordedValueTypes()};
-    for (std::size_t column = 0; column < kValueCount; ++column) {
-      const bool is_count = (layout.recorded >> column & 1) == 0;
-      layout.sources[column] = static_cast<std::uint8_t>(is_count ? column + 1 : column);
-      layout.is_count[column] = is_count;
-    }
+    constexpr std::array<bool, kCount> kHaveCounts{internal::kCountsSamples<Providers>...};
+    for (std::size_t i = 0; i < kCount; ++i) layout.is_count[FirstColumn(i)] = kHaveCounts[i];
+    for (std::size_t column = 0; column < kValueCount; ++column)
+      layout.sources[column] =
+          static_cast<std::uint8_t>(column + (layout.is_count[column] ? 1 : 0));
     return layout;
   }
 

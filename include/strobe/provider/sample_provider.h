@@ -138,9 +138,9 @@ concept HasWholeInstantsOrNone = !NamesInstants<P> || HasInstants<P>;
 //   columns are not in the profile.
 // * kCountsSamples, optional: true if the first of two value types counts the samples. A weight is
 //   an amount of the last value type; each sample with such an amount adds 1 to the count.
-// Its other members are its capabilities: see ClockedProvider, InstantProvider, PolledProvider and
-// EventProvider. A provider without a capability pays nothing for it. A provider that has one
-// function of a capability must have them all.
+// Its other members are its capabilities: see ClockedProvider, InstantProvider, PolledProvider,
+// WaitProvider and EventProvider. A provider without a capability pays nothing for it. A provider
+// that has one function of a capability must have them all.
 template <class P>
 concept SampleProvider = (std::constructible_from<P, const SamplingOptions&> ||
                           std::copy_constructible<P>)&&internal::HasColumns<P>&& internal::
@@ -190,6 +190,17 @@ concept InstantProvider = ClockedProvider<P> && internal::HasInstants<P>;
 // one. Weights that are left when the thread is detached are exported as [lost].
 template <class P>
 concept PolledProvider = SampleProvider<P> && internal::HasPolls<P>;
+
+// A clocked provider of what threads do while they wait. It takes no samples:
+// * WaitsOf: a PolledProvider of the list. Where one of its polls finds the thread waiting, the
+//   stack has the poll's weight for this provider, too. Where it finds the thread running, the
+//   stack has none.
+// The weights say only which stack has which share; Residual says how much there is. A thread that
+// was never found waiting has all of it as [residual]. Captures carry no weight of this provider.
+template <class P>
+concept WaitProvider =
+    ClockedProvider<P> && PolledProvider<typename P::WaitsOf> && !internal::HasPolls<P> &&
+    !internal::HasInstants<P>;
 
 // A provider whose samples the program's own threads bring, by BasicProfiler::CaptureHere:
 // * kBringsEvents: true.

@@ -40,6 +40,9 @@ class AbstractCore : public RegistrationOwner {
   virtual absl::StatusOr<Profile> Record(const RecordingOptions& options) = 0;
   // Signal-safe. `registers` belong to a function of the calling thread that has not returned.
   virtual bool CaptureHere(const EventSample& event, const NativeRegisters* registers) noexcept = 0;
+  // OK if sampling.toggle_signal is 0 or toggles sessions, otherwise why not. The first call begins
+  // to await the signal.
+  virtual absl::Status ToggleStatus() = 0;
   virtual Stats GetStats() = 0;
   virtual std::string Diagnose() = 0;
   // The Profiler's destructor calls this. Ends the session. Deletes the object, at once or when its

@@ -75,7 +75,7 @@ class PolledStacks {
     if constexpr (ObservesWaits<Platform>) {
       return AddFromOutside(poll);
     } else {
-      return AddByCapture(poll, DrainAt(poll), nullptr);
+      return AddByCapture(poll, DrainAt(poll), /*waits=*/false, nullptr);
     }
   }
 
@@ -96,6 +96,7 @@ class PolledStacks {
     // The CPU clock at which the thread was at the intake's last stack, and has stayed since; -1 if
     // it may have run.
     std::int64_t cpu_ns = -1;
+    bool is_wait = false;           // the last poll found the thread waiting
     std::int64_t note_cpu_ns = -1;  // of the last recorded note that was compared with the clock
     std::unique_ptr<WaitFramePointers> frame_pointers;  // if a walk has needed one
   };
@@ -121,14 +122,23 @@ class PolledStacks {
   // If memory runs out, another stack takes the weight.
   bool ExtendLast(const Poll& poll) {
     bool is_extended = false;
-    static_cast<void>(counters_.HasMemoryFor(
-        [&] { is_extended = drain_.ExtendLast(poll.slot, poll.provider, poll.weight); }));
+    static_cast<void>(counters_.HasMemoryFor([&] {
+      is_extended = drain_.ExtendLast(poll.slot, poll.provider, poll.weight, StillWaits(poll));
+    }));
     return is_extended;
   }
 
+  // True if a thread whose CPU clock stands still waits. A clock that advances by ticks may also
+  // stand still while the thread runs.
+  bool StillWaits(const Poll& poll) {
+    return Platform::kHasFineCpuClocks || LastOf(poll.slot).is_wait ||
+           probes_.Of(poll.slot).Look() == ThreadLook::kHasNotRun;
+  }
+
   // Adds the weight to the last stack if that is of a capture which the thread has only returned
-  // from. Else interrupts the thread, and counts that. Returns `cpu_ns`, the CPU clock.
-  std::int64_t AddByCapture(const Poll& poll, std::int64_t cpu_ns, Counter* counter) {
+  // from. Else interrupts the thread, and counts that. `waits` if the system says that the thread
+  // waits. Returns `cpu_ns`, the CPU clock.
+  std::int64_t AddByCapture(const Poll& poll, std::int64_t cpu_ns, bool waits, Counter* counter) {
     if (!poll.slot.is_attached) return cpu_ns;
     Last& last = LastOf(poll.slot);
     SampleChannel<Traits>& channel = *poll.slot.channel;
@@ -142,7 +152,15 @@ class PolledStacks {
     if (!poll.thread.has_request() && IsAtLast(last, cpu_ns) && ExtendLast(poll)) return cpu_ns;
     if (counter != nullptr) counter->fetch_add(1, std::memory_order_relaxed);
     channel.wants_note.store(true, std::memory_order_relaxed);
-    poll.thread.Request(poll.weight, /*was_running=*/false);
+    bool is_captured = false;
+    // A thread that is stopped tells whether it waits.
+    if constexpr (Platform::kCopiesStacks && Traits::Providers::kFindsWaits) {
+      is_captured = poll.thread.Request(poll.weight, /*was_running=*/true);
+      waits = !is_captured;
+    }
+    last.is_wait = waits;
+    poll.slot.is_wait_interrupted = waits;
+    if (!is_captured) poll.thread.Request(poll.weight, /*was_running=*/false);
     return cpu_ns;
   }
 
@@ -155,11 +173,12 @@ class PolledStacks {
       auto& probe = probes_.Of(poll.slot);
       const ThreadActivity activity = probe.Observe();
       if (activity.kind == Kind::kUnknown)
-        return AddByCapture(poll, cpu_ns, &counters_.waits_hidden);
+        return AddByCapture(poll, cpu_ns, /*waits=*/false, &counters_.waits_hidden);
       if (activity.kind == Kind::kReady) {
         // A thread that has just been woken waits for a CPU, and an interruption would end its
         // wait.
         if (poll.thread.CpuTimeNs() == cpu_ns && !probe.WasDisplaced(poll.since_wake)) break;
+        poll.slot.is_wait_interrupted = false;
         poll.thread.Request(poll.weight, /*was_running=*/true);
         return cpu_ns;
       }
@@ -167,8 +186,10 @@ class PolledStacks {
       if (poll.slot.channel->is_capturing.load(std::memory_order_acquire)) break;
       switch (AddWait(poll, activity, cpu_ns)) {
         case Outcome::kAdded: return cpu_ns;
-        case Outcome::kHidden: return AddByCapture(poll, cpu_ns, &counters_.waits_hidden);
-        case Outcome::kCut: return AddByCapture(poll, cpu_ns, &counters_.waits_interrupted);
+        case Outcome::kHidden:
+          return AddByCapture(poll, cpu_ns, /*waits=*/true, &counters_.waits_hidden);
+        case Outcome::kCut:
+          return AddByCapture(poll, cpu_ns, /*waits=*/true, &counters_.waits_interrupted);
         case Outcome::kMoved: ++tries; break;
         case Outcome::kTableWasMissing: ++builds; break;
       }
@@ -208,10 +229,12 @@ class PolledStacks {
   // stack takes the weight.
   void AddStack(const Poll& poll, Last& last, std::int64_t cpu_ns) {
     const std::int64_t weight = poll.weight + poll.thread.TakeRequests();
+    poll.slot.is_wait_interrupted = false;
     const bool is_added = counters_.HasMemoryFor(
         [&] { drain_.AddStack(poll.slot, poll.provider, weight, walk_.end(), walk_.frames()); });
     if (!is_added) return poll.thread.AddRequest(weight);
     last.cpu_ns = cpu_ns;
+    last.is_wait = true;
     counters_.waits_walked.fetch_add(1, std::memory_order_relaxed);
     counters_.wait_ends[static_cast<std::size_t>(walk_.end())].fetch_add(1,
                                                                          std::memory_order_relaxed);

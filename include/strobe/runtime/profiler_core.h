@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -35,6 +36,7 @@
 #include "strobe/runtime/profile_maker.h"
 #include "strobe/runtime/recording_calls.h"
 #include "strobe/runtime/running_session.h"
+#include "strobe/runtime/session_toggle.h"
 #include "strobe/runtime/thread_registry.h"
 
 STROBE_HIDDEN_BEGIN
@@ -57,7 +59,10 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
         registry_(static_cast<std::size_t>(*options_.threads.max_threads),
                   static_cast<std::size_t>(*options_.threads.ring_bytes)) {}
 
-  ~ProfilerCore() override { static_cast<void>(Stop()); }  // no thread may be registered
+  ~ProfilerCore() override {  // no thread may be registered
+    toggle_.reset();
+    static_cast<void>(Stop());
+  }
 
   [[nodiscard]] bool IsOfThisProcess() const override {
     return Platform::ForkCount() == fork_count_;
@@ -123,6 +128,14 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
     return StopLocked();
   }
 
+  absl::Status ToggleStatus() override {
+    if (*options_.sampling.toggle_signal == 0) return absl::OkStatus();
+    const std::lock_guard lock(toggle_mutex_);
+    absl::Status status;
+    if (!counters_.HasMemoryFor([&] { status = TryToAwaitToggle(); })) status = OutOfMemory();
+    return status;
+  }
+
   absl::Status Flush() override {
     const std::lock_guard lock(control_mutex_);
     const Running running = current_.Get();
@@ -151,6 +164,7 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
   }
 
   void Retire() override {
+    toggle_.reset();
     static_cast<void>(Stop());
     if (is_exit_using_.load(std::memory_order_acquire)) return;
     const std::size_t left = registry_.Orphan();
@@ -167,6 +181,24 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
 
  private:
   using Running = typename CurrentSession<RunningSession<Traits>>::Pointer;
+
+  // Requires toggle_mutex_.
+  absl::Status TryToAwaitToggle() {
+    if (absl::Status status = Usable(); !status.ok()) return status;
+    const auto signal = static_cast<int>(*options_.sampling.toggle_signal);
+    if (!toggle_) toggle_.emplace(signal, [this] { Toggle(); });
+    return toggle_->status();
+  }
+
+  // Begins a session, or ends the one that runs. FailedPrecondition: the program itself has just
+  // done so.
+  void Toggle() {
+    const absl::Status status = current_.Get() == nullptr ? Start() : Stop();
+    if (status.ok() || absl::IsFailedPrecondition(status)) return;
+    static_cast<void>(HasMemoryFor([&] {
+      Platform::WriteLine("strobe: after the toggle signal: " + std::string(status.message()));
+    }));
+  }
 
   absl::StatusOr<Profile> TryToRecord(const RecordingOptions& options) {
     if (absl::Status status = Validate(options); !status.ok()) return status;
@@ -281,6 +313,8 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
 
   CurrentSession<RunningSession<Traits>> current_{counters_};
   ProfileMaker<Traits> maker_{counters_, [this] { return CollectStats(); }};
+  std::mutex toggle_mutex_;
+  std::optional<SessionToggle<Platform>> toggle_;  // the last: its thread uses the others
 };
 
 }  // namespace strobe::internal

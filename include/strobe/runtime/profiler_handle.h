@@ -37,6 +37,7 @@ class ProfilerHandle {
   absl::Status Flush() { return Call(&AbstractCore::Flush); }
   absl::StatusOr<Profile> Record(const RecordingOptions& options);
   bool CaptureHere(const EventSample& event, const NativeRegisters* registers) const noexcept;
+  absl::Status ToggleStatus() { return Call(&AbstractCore::ToggleStatus); }
   [[nodiscard]] Stats GetStats();
   [[nodiscard]] std::string Diagnose();
   [[nodiscard]] const ProfilerOptions& options() const { return options_; }

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "strobe/base/visibility.h"
 #include "strobe/platform/capture_target.h"
@@ -16,7 +17,7 @@
 STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
 
-// The collector's account of one provider's cell.
+// The collector's account of one provider's cell, or of a WaitProvider.
 struct ProviderAccount {
   // Of a detached thread: the residual that has not been added to the thread's rows. Before: minus
   // what has been added already.
@@ -46,6 +47,8 @@ struct ProviderAccount {
     received -= static_cast<std::uint64_t>(settled);
     return settled;
   }
+  // Settles the account of a WaitProvider, which has no cell: all that was credited is received.
+  std::int64_t Settle() { return static_cast<std::int64_t>(std::exchange(received, 0)); }
   // After Settle: the part of the credit that no record has brought. Less than 0 if a later
   // capture's record came, too.
   [[nodiscard]] std::int64_t missing() const { return static_cast<std::int64_t>(-received); }
@@ -64,10 +67,13 @@ enum class TimerKind : std::uint8_t { kNone, kPeriodic, kRandom };
 template <class Traits>
 struct RegisteredThread : ThreadLink {
   SampleChannel<Traits>* channel = nullptr;
-  std::array<ProviderAccount, Traits::Providers::kCellCount> accounts;  // one for each cell
+  std::array<ProviderAccount, Traits::Providers::kAccountCount> accounts;
   typename Traits::Providers::ThreadStates states;
   typename Traits::Platform::Timer timer;
   bool is_attached = false;
+  // True if a poll has found the thread waiting and interrupted it. The next record with a weight
+  // of that provider has the stack. Used by the collector.
+  bool is_wait_interrupted = false;
   // True from the attachment in this session until the account is closed. Only then do the ring's
   // records belong to this session.
   bool needs_finish = false;

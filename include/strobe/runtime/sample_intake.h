@@ -82,14 +82,13 @@ class SampleIntake {
     return result;
   }
 
-  // Adds an amount of one value type to a stack that no record has brought, and sets `values` to
-  // the added row. The thread's next record must share nothing.
-  void AddStack(std::uint32_t thread, const StackDelta& stack, std::size_t value_type,
-                std::int64_t amount, const SampleContext& context, Values& values);
-  // Adds an amount of one value type to the thread's last stack, and sets `values` to the added
-  // row. Returns false, and adds nothing, if there is no such stack, or if it had another context.
-  bool ExtendLast(std::uint32_t thread, std::size_t value_type, std::int64_t amount,
-                  const SampleContext& context, Values& values);
+  // Adds amounts, by value type, to a stack that no record has brought. Returns the added row. The
+  // thread's next record must share nothing.
+  Values AddStack(std::uint32_t thread, const StackDelta& stack, const Values& amounts,
+                  const SampleContext& context);
+  // Adds amounts, by value type, to the thread's last stack, and counts no sample. Returns false,
+  // and adds nothing, if there is no such stack, or if it had another context.
+  bool ExtendLast(std::uint32_t thread, const Values& amounts, const SampleContext& context);
   // Forgets the thread's last stack, because a later stack could not be read: the next record
   // shares nothing with the forgotten one.
   void ForgetLast(std::uint32_t thread) { recorder_.ForgetLast(thread); }

@@ -61,6 +61,16 @@ class SlotAccounts {
   }
 
   [[nodiscard]] Providers& providers() { return providers_; }
+  // Calls visit(its column, the column of its polls) for each WaitProvider that is enabled.
+  template <class Visitor>
+  void VisitWaitColumns(const Visitor& visit) {
+    providers_.ForEachEnabled([&](const auto& provider, auto index) {
+      using Provider = std::remove_cvref_t<decltype(provider)>;
+      if constexpr (WaitProvider<Provider>)
+        visit(Providers::FirstColumn(index),
+              Providers::ShownColumn(Providers::template IndexOf<typename Provider::WaitsOf>()));
+    });
+  }
   // The first provider that the options enable; kCount if they enable none.
   [[nodiscard]] std::size_t first_enabled() const { return first_enabled_; }
   // The sampling period of a provider; 0 if it has none, or is not enabled.
@@ -116,17 +126,14 @@ class SlotAccounts {
     WaitForCapture(slot);
     Clocks now{.monotonic_ns = clock_.MonotonicNs()};
     providers_.ForEachEnabled([&](auto& provider, auto index) {
-      constexpr std::size_t kFirst = Providers::FirstCell(index);
       if constexpr (kIsClocked<decltype(provider)>) {
-        ProviderCell& cell = slot.channel->cells[kFirst];
-        ProviderAccount& account = slot.accounts[kFirst];
-        SlotThread<Traits> thread(slot, index, signal(), account.Settle(cell));
-        account.AddLastResidual(
+        SlotThread<Traits> thread(slot, index, signal(), now.cpu_ns, Settle(slot, provider, index));
+        slot.accounts[Providers::FirstAccount(index)].AddLastResidual(
             provider.Detach(thread, std::get<index>(slot.states), now.monotonic_ns));
-        now.cpu_ns = std::max(now.cpu_ns, thread.read_cpu_ns());
       } else {
         // No clock measures requests that were not served: they count as credited, and are lost.
-        for (std::size_t i = kFirst; i < Providers::FirstCell(index + 1); ++i) {
+        for (std::size_t i = Providers::FirstCell(index); i < Providers::FirstCell(index + 1);
+             ++i) {
           ProviderCell& cell = slot.channel->cells[i];
           cell.credited.fetch_add(cell.requested.exchange(0, std::memory_order_acq_rel),
                                   std::memory_order_relaxed);
@@ -160,12 +167,13 @@ class SlotAccounts {
   // as far as providers can tell them at any time.
   Row ResidualOf(Slot& slot) {
     Row row{};
+    Clocks now{.monotonic_ns = slot.is_attached ? clock_.MonotonicNs() : -1};
     providers_.ForEachEnabled([&](auto& provider, auto index) {
       if constexpr (kIsClocked<decltype(provider)>) {
-        constexpr std::size_t kCell = Providers::FirstCell(index);
-        ProviderAccount account = slot.accounts[kCell];
-        if (slot.is_attached && !ReadResidual(provider, slot, index, account)) return;
-        row[kColumns[kCell]] = account.residual;
+        constexpr std::size_t kAccount = Providers::FirstAccount(index);
+        ProviderAccount account = slot.accounts[kAccount];
+        if (slot.is_attached && !ReadResidual(provider, slot, index, now, account)) return;
+        row[kColumns[kAccount]] = account.residual;
       }
     });
     return row;
@@ -179,17 +187,29 @@ class SlotAccounts {
  private:
   template <class Provider>
   static constexpr bool kIsClocked = ClockedProvider<std::remove_cvref_t<Provider>>;
-  static constexpr auto kColumns = Providers::CellColumns();
+  static constexpr auto kColumns = Providers::AccountColumns();
+
+  // Settles the account of a clocked provider. Returns all that it has been credited with.
+  template <class Provider, class Index>
+  static std::int64_t Settle(Slot& slot, const Provider& /*provider*/, Index index) {
+    ProviderAccount& account = slot.accounts[Providers::FirstAccount(index)];
+    if constexpr (WaitProvider<Provider>) {
+      return account.Settle();
+    } else {
+      return account.Settle(slot.channel->cells[Providers::FirstCell(index)]);
+    }
+  }
 
   // Adds the residual until now. Returns false if the provider cannot tell it now.
   template <class Provider, class Index>
-  bool ReadResidual(Provider& provider, Slot& slot, Index index, ProviderAccount& account) {
-    SlotThread<Traits> thread(slot, index, signal());
-    auto& state = std::get<index>(slot.states);
+  bool ReadResidual(Provider& provider, Slot& slot, Index index, Clocks& now,
+                    ProviderAccount& account) {
     const auto received = static_cast<std::int64_t>(account.received);
+    SlotThread<Traits> thread(slot, index, signal(), now.cpu_ns, received);
+    auto& state = std::get<index>(slot.states);
     if constexpr (requires { provider.Residual(thread, state, received, received); }) {
       const std::optional<std::int64_t> residual =
-          provider.Residual(thread, state, received, clock_.MonotonicNs());
+          provider.Residual(thread, state, received, now.monotonic_ns);
       if (residual) account.AddResidual(*residual);
       return residual.has_value();
     }
@@ -209,6 +229,7 @@ class SlotAccounts {
     slot.timer_kind.store(TimerKind::kNone, std::memory_order_relaxed);
     slot.blocks_signal.store(HasSignal(slot.blocked_signals, signal()), std::memory_order_relaxed);
     slot.thread_key = Slot::kNoKey;
+    slot.is_wait_interrupted = false;
     slot.needs_finish = true;
     slot.is_attached = true;
   }

@@ -73,32 +73,31 @@ class SlotDrain {
     }
   }
 
-  // These two add a weight to a stack without a record. The ring must be empty: call them after a
-  // Drain, of a thread that has not run since.
+  // These two add a weight of a polled provider to a stack without a record. If the thread waits
+  // there, the WaitProviders of that provider have the same weight. The ring must be empty: call
+  // them after a Drain, of a thread that has not run since.
   //
   // Adds it to the thread's last stack. Returns false, and adds nothing, if there is no such stack,
   // or the thread has set other labels since.
-  bool ExtendLast(Slot& slot, std::size_t provider, std::int64_t weight) {
-    SampleIntake::Values values{};
-    if (!intake_.ExtendLast(KeyOf(slot), Providers::ShownColumn(provider), weight, ContextOf(slot),
-                            values))
-      return false;
-    Receive(slot, provider, weight, values);
+  bool ExtendLast(Slot& slot, std::size_t provider, std::int64_t weight, bool waits = true) {
+    const SampleIntake::Values amounts = AmountsOf(provider, weight, waits);
+    if (!intake_.ExtendLast(KeyOf(slot), amounts, ContextOf(slot))) return false;
+    Receive(slot, provider, amounts, amounts);
     return true;
   }
-  // Adds it to a whole stack, leaf first. The thread's next record must share nothing:
-  // memo_is_stale must be set.
+  // Adds it to a whole stack that the thread waits at, leaf first. The thread's next record must
+  // share nothing: memo_is_stale must be set.
   void AddStack(Slot& slot, std::size_t provider, std::int64_t weight, StackEnd end,
                 std::span<const Address> frames) {
-    SampleIntake::Values values{};
-    intake_.AddStack(KeyOf(slot),
-                     {.generation = code_.generation(),
-                      .end = end,
-                      .shared = 0,
-                      .leaf_first = frames,
-                      .skip = 0},
-                     Providers::ShownColumn(provider), weight, ContextOf(slot), values);
-    Receive(slot, provider, weight, values);
+    const SampleIntake::Values amounts = AmountsOf(provider, weight, /*waits=*/true);
+    const SampleIntake::Values row = intake_.AddStack(KeyOf(slot),
+                                                      {.generation = code_.generation(),
+                                                       .end = end,
+                                                       .shared = 0,
+                                                       .leaf_first = frames,
+                                                       .skip = 0},
+                                                      amounts, ContextOf(slot));
+    Receive(slot, provider, amounts, row);
   }
 
   // Settles a detached slot's account: adds its records, the credit that none of them brought, and
@@ -194,19 +193,45 @@ class SlotDrain {
 
   static SampleContext ContextOf(const Slot& slot) { return slot.channel->context.Read(); }
 
-  // Counts a weight that no record has brought.
-  void Receive(Slot& slot, std::size_t provider, std::int64_t weight,
-               const SampleIntake::Values& values) {
-    slot.channel->cells[Providers::FirstCell(provider)].credited.fetch_add(
-        weight, std::memory_order_relaxed);
-    slot.accounts[Providers::FirstCell(provider)].Receive(weight);
-    CountMeasuredSample(provider == accounts_.first_enabled());
-    CountMeasured(values);
+  // The amounts, by value type, of a weight that a poll has given to a thread.
+  SampleIntake::Values AmountsOf(std::size_t provider, std::int64_t weight, bool waits) {
+    SampleIntake::Values amounts{};
+    amounts[Providers::ShownColumn(provider)] = weight;
+    accounts_.VisitWaitColumns([&](std::size_t column, std::size_t polled) {
+      if (waits && polled == Providers::ShownColumn(provider)) amounts[column] = weight;
+    });
+    return amounts;
   }
-  void Receive(Slot& slot, const RecordView& record) {
-    constexpr auto kColumns = Providers::CellColumns();
+  static void ReceiveAmounts(Slot& slot, const auto& amount_of) {
+    constexpr auto kColumns = Providers::AccountColumns();
     for (std::size_t i = 0; i < kColumns.size(); ++i)
-      slot.accounts[i].Receive(record.Amount(kColumns[i]));
+      slot.accounts[i].Receive(amount_of(kColumns[i]));
+  }
+  static void Receive(Slot& slot, const RecordView& record) {
+    ReceiveAmounts(slot, [&](std::size_t column) { return record.Amount(column); });
+  }
+  // Counts amounts that no record has brought: they have become `row`.
+  void Receive(Slot& slot, std::size_t provider, const SampleIntake::Values& amounts,
+               const SampleIntake::Values& row) {
+    slot.channel->cells[Providers::FirstCell(provider)].credited.fetch_add(
+        amounts[Providers::ShownColumn(provider)], std::memory_order_relaxed);
+    ReceiveAmounts(slot, [&](std::size_t column) { return amounts[column]; });
+    CountMeasuredSample(provider == accounts_.first_enabled());
+    CountMeasured(row);
+  }
+  // If the record serves the request of a poll that found the thread waiting, adds the poll's
+  // weight for the WaitProviders. Without memory for that, other stacks have a larger share.
+  void AddInterruptedWait(Slot& slot, const RecordView& record) {
+    if (!slot.is_wait_interrupted) return;
+    SampleIntake::Values amounts{};
+    accounts_.VisitWaitColumns(
+        [&](std::size_t column, std::size_t polled) { amounts[column] = record.Amount(polled); });
+    if (amounts == SampleIntake::Values{}) return;
+    slot.is_wait_interrupted = false;
+    bool is_added = false;
+    static_cast<void>(counters_.HasMemoryFor(
+        [&] { is_added = intake_.ExtendLast(KeyOf(slot), amounts, record.context); }));
+    if (is_added) ReceiveAmounts(slot, [&](std::size_t column) { return amounts[column]; });
   }
 
   // Skips a part of the ring that no capture can have written. Later records may share frames with
@@ -244,6 +269,7 @@ class SlotDrain {
           1, std::memory_order_relaxed);
     }
     Receive(slot, taken.record);
+    if constexpr (Providers::kFindsWaits) AddInterruptedWait(slot, taken.record);
     counters_.samples.fetch_add(1, std::memory_order_relaxed);
     CountMeasuredSample(taken.record.Amount(accounts_.shown_column()) != 0);
     CountMeasured(taken.values);

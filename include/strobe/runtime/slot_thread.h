@@ -29,14 +29,20 @@ class SlotThread final : public SampledThread {
         cell_(Traits::Providers::FirstCell(provider)),
         signal_(signal),
         probe_(probe) {}
-  // At the detachment, `settled_weight` is all that the provider has been credited with. The cell
-  // may have more by then, because a capture that ends late adds to it.
-  SlotThread(Slot& slot, std::size_t provider, int signal, std::int64_t settled_weight)
+  // To settle accounts: all providers have one reading of the CPU clock. `cpu_ns` is that, or less
+  // than 0 until one reads it. `settled_weight` is all that the provider has been credited with.
+  // The cell may have more after the detachment, because a capture that ends late adds to it.
+  SlotThread(Slot& slot, std::size_t provider, int signal, std::int64_t& cpu_ns,
+             std::int64_t settled_weight)
       : SlotThread(slot, provider, signal) {
+    shared_cpu_ns_ = &cpu_ns;
     settled_weight_ = settled_weight;
   }
   std::int64_t CpuTimeNs() override {
-    return read_cpu_ns_ = Platform::ThreadCpuTimeNs(slot_.channel->thread_id);
+    if (shared_cpu_ns_ != nullptr && *shared_cpu_ns_ >= 0) return *shared_cpu_ns_;
+    read_cpu_ns_ = Platform::ThreadCpuTimeNs(slot_.channel->thread_id);
+    if (shared_cpu_ns_ != nullptr) *shared_cpu_ns_ = read_cpu_ns_;
+    return read_cpu_ns_;
   }
   // What the last CpuTimeNs() returned; -1 before the first call.
   [[nodiscard]] std::int64_t read_cpu_ns() const { return read_cpu_ns_; }
@@ -66,13 +72,15 @@ class SlotThread final : public SampledThread {
   std::int64_t WaitCount() override { return probe_ == nullptr ? -1 : probe_->WaitCount(); }
   // Interrupts the thread soon, and adds the weight to its stack at that time. For `was_running`
   // see Platform::Interrupt. Does nothing for a thread that blocks the signal. A thread that was
-  // taken to run and waits keeps nothing of the request: it had no CPU at that instant.
-  void Request(std::int64_t weight, bool was_running) {
-    if (slot_.blocks_signal.load(std::memory_order_relaxed)) return;
+  // taken to run and waits keeps nothing of the request: it had no CPU at that instant. Returns
+  // false then.
+  bool Request(std::int64_t weight, bool was_running) {
+    if (slot_.blocks_signal.load(std::memory_order_relaxed)) return true;
     AddRequest(weight);
     const bool is_interrupted =
         Platform::Interrupt(slot_.channel->thread_id, Payload(), signal_, was_running);
     if (!is_interrupted && was_running) AddRequest(-weight);
+    return is_interrupted || !was_running;
   }
   // Adds the weight to the thread's next stack, without an interruption.
   void AddRequest(std::int64_t weight) {
@@ -100,6 +108,7 @@ class SlotThread final : public SampledThread {
   std::size_t cell_;
   int signal_;
   Probe* probe_ = nullptr;
+  std::int64_t* shared_cpu_ns_ = nullptr;
   std::optional<std::int64_t> settled_weight_;
   std::int64_t read_cpu_ns_ = -1;
 };

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "strobe/platform/linux/linux_signal_inbox.h"
 #include "strobe/platform/linux/linux_thread_probe.h"
 #include "strobe/platform/platform.h"
 #include "strobe/platform/random_timer.h"
@@ -27,6 +28,7 @@ struct LinuxPlatform {
   };
   using Instant = internal::LinuxInstant;
   using ThreadProbe = internal::LinuxThreadProbe;
+  using SignalInbox = LinuxSignalInbox;
 
   // A thread of the profiler: a pthread.
   using Mapping = PrivateMapping;
@@ -94,6 +96,7 @@ struct LinuxPlatform {
   static void UnmapMemory(Mapping mapping);
   static void DiscardMemory(void* memory, std::uint64_t bytes);
 };
-static_assert(ObservesWaits<LinuxPlatform> && HasRandomTimers<LinuxPlatform>);
+static_assert(ObservesWaits<LinuxPlatform> && ReceivesSignals<LinuxPlatform> &&
+              HasRandomTimers<LinuxPlatform>);
 
 }  // namespace strobe

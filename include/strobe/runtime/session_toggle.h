@@ -1,0 +1,67 @@
+// SessionToggle: begins and ends sessions when a signal comes from outside.
+#pragma once
+
+#include <functional>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "strobe/base/memory_guard.h"
+#include "strobe/base/visibility.h"
+#include "strobe/platform/platform.h"
+
+STROBE_HIDDEN_BEGIN
+namespace strobe::internal {
+
+// Of a platform without signals.
+struct NoSignalInbox {};
+template <class P>
+struct SignalInboxOf {
+  using Type = NoSignalInbox;
+};
+template <ReceivesSignals P>
+struct SignalInboxOf<P> {
+  using Type = typename P::SignalInbox;
+};
+
+// Has a thread of its own from its construction to its end, whether a session runs or not.
+template <class Platform>
+class SessionToggle {
+ public:
+  // For each signal, calls toggle() on that thread. A toggle begins or ends a session, which may
+  // take long: all signals that come meanwhile count as one. toggle() throws nothing.
+  SessionToggle(int signal, std::function<void()> toggle) {
+    if (!HasMemoryFor([&] { status_ = Begin(signal, std::move(toggle)); })) status_ = OutOfMemory();
+  }
+  // Waits for a toggle that is under way.
+  ~SessionToggle() {
+    if constexpr (ReceivesSignals<Platform>) inbox_.Close();
+    thread_.Join();
+  }
+  SessionToggle(const SessionToggle&) = delete;
+  SessionToggle& operator=(const SessionToggle&) = delete;
+
+  // OK, or why the signal toggles nothing.
+  [[nodiscard]] const absl::Status& status() const { return status_; }
+
+ private:
+  absl::Status Begin([[maybe_unused]] int signal, [[maybe_unused]] std::function<void()> toggle) {
+    if constexpr (ReceivesSignals<Platform>) {
+      if (absl::Status status = inbox_.Open(signal); !status.ok()) return status;
+      thread_ = Platform::RunOnOwnThread("strobe-toggle", [this, toggle = std::move(toggle)] {
+        while (inbox_.Wait()) toggle();
+      });
+      return thread_.IsRunning()
+                 ? absl::OkStatus()
+                 : absl::ResourceExhaustedError("sampling.toggle_signal: no thread can be started");
+    } else {
+      return absl::UnimplementedError("sampling.toggle_signal: this system has no signals");
+    }
+  }
+
+  absl::Status status_;
+  typename SignalInboxOf<Platform>::Type inbox_;
+  typename Platform::OwnThread thread_;
+};
+
+}  // namespace strobe::internal
+STROBE_HIDDEN_END
