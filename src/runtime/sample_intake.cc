@@ -23,16 +23,17 @@ void SampleIntake::RemoveThread(std::uint32_t thread) {
 }
 
 void SampleIntake::AddStack(std::uint32_t thread, const StackDelta& stack, std::size_t value_type,
-                            std::int64_t amount, const SampleContext& context, Values& values) {
+                            std::int64_t amount, const SampleContext& context, std::int64_t time_ns,
+                            Values& values) {
   values = ValuesOf([&](std::size_t type) { return type == value_type ? amount : 0; });
-  recorder_.Add(thread, stack, Row(values), context);
+  recorder_.Add(thread, stack, Row(values), context, time_ns);
 }
 
 bool SampleIntake::ExtendLast(std::uint32_t thread, std::size_t value_type, std::int64_t amount,
-                              const SampleContext& context, Values& values) {
+                              const SampleContext& context, std::int64_t time_ns, Values& values) {
   values = {};
   values[value_type] = amount;
-  return recorder_.ExtendLast(thread, Row(values), context);
+  return recorder_.ExtendLast(thread, Row(values), context, time_ns);
 }
 
 }  // namespace strobe::internal

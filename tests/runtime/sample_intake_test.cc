@@ -77,7 +77,7 @@ TEST_F(SampleIntakeTest, AnAmountBecomesTheColumnsThatItStandsFor) {
   EXPECT_EQ(result.outcome, Outcome::kAdded);
   EXPECT_EQ(result.values, (Values{1, 30, 500}));
   Values extended{};
-  EXPECT_TRUE(intake_.ExtendLast(thread_, 2, 40, kNoContext, extended));
+  EXPECT_TRUE(intake_.ExtendLast(thread_, 2, 40, kNoContext, 9, extended));
   EXPECT_EQ(extended, (Values{0, 0, 40}));
   const Profile profile = Take();
   ASSERT_EQ(profile.samples.size(), 1u);
@@ -99,9 +99,22 @@ TEST_F(SampleIntakeTest, OneStackUnderTwoContextsIsTwoRows) {
   EXPECT_EQ(Add(Record(0b10, {request, 2}, {}, 2, kRecordHasContext)).outcome, Outcome::kAdded);
   EXPECT_EQ(Add(Record(0b10, {4}, {}, 2)).outcome, Outcome::kAdded);
   Values extended{};
-  EXPECT_FALSE(intake_.ExtendLast(thread_, 1, 8, request, extended));
+  EXPECT_FALSE(intake_.ExtendLast(thread_, 1, 8, request, 0, extended));
   EXPECT_EQ(Samples(Take()), (std::map<std::pair<Address, std::int64_t>, std::int64_t>{
                                  {{0x22, 0}, 5}, {{0x22, 5}, 2}}));
+}
+
+TEST_F(SampleIntakeTest, ARecordsTimeIsKeptWithItsValues) {
+  EXPECT_EQ(Add(Record(0b110, {70, 30, 500}, {0x22, 0x11}, 0, kRecordHasTime)).outcome,
+            Outcome::kAdded);
+  EXPECT_EQ(Add(Record(0b10, {4}, {}, 2)).outcome, Outcome::kAdded);
+  Values extended{};
+  EXPECT_TRUE(intake_.ExtendLast(thread_, 2, 40, kNoContext, 90, extended));
+  const Profile profile = Take();
+  ASSERT_EQ(profile.moments.size(), 2u);
+  EXPECT_EQ(profile.moments[0].time_ns, 70);
+  EXPECT_EQ(profile.moments[1].time_ns, 90);
+  EXPECT_EQ(profile.moment_values, (std::vector<std::int64_t>{1, 30, 500, 0, 0, 40}));
 }
 
 TEST_F(SampleIntakeTest, ARecordThatWaitsForATableAddsNothing) {

@@ -77,19 +77,21 @@ class SampleIntake {
     }
     result.end = stack.end;
     result.values = ValuesOf([&](std::size_t value_type) { return record.Amount(value_type); });
-    const bool is_known = recorder_.Add(thread, stack, Row(result.values), record.context);
+    const bool is_known =
+        recorder_.Add(thread, stack, Row(result.values), record.context, record.time_ns);
     result.outcome = is_known ? Outcome::kAdded : Outcome::kOverflow;
     return result;
   }
 
   // Adds an amount of one value type to a stack that no record has brought, and sets `values` to
-  // the added row. The thread's next record must share nothing.
+  // the added row. The thread's next record must share nothing. For `time_ns` see Aggregator.
   void AddStack(std::uint32_t thread, const StackDelta& stack, std::size_t value_type,
-                std::int64_t amount, const SampleContext& context, Values& values);
+                std::int64_t amount, const SampleContext& context, std::int64_t time_ns,
+                Values& values);
   // Adds an amount of one value type to the thread's last stack, and sets `values` to the added
   // row. Returns false, and adds nothing, if there is no such stack, or if it had another context.
   bool ExtendLast(std::uint32_t thread, std::size_t value_type, std::int64_t amount,
-                  const SampleContext& context, Values& values);
+                  const SampleContext& context, std::int64_t time_ns, Values& values);
   // Forgets the thread's last stack, because a later stack could not be read: the next record
   // shares nothing with the forgotten one.
   void ForgetLast(std::uint32_t thread) { recorder_.ForgetLast(thread); }

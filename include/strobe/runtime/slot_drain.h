@@ -15,6 +15,7 @@
 #include "strobe/core/record.h"
 #include "strobe/runtime/collector_counters.h"
 #include "strobe/runtime/loaded_code.h"
+#include "strobe/runtime/record_draft.h"
 #include "strobe/runtime/recording_columns.h"
 #include "strobe/runtime/sample_intake.h"
 #include "strobe/runtime/slot_accounts.h"
@@ -81,7 +82,7 @@ class SlotDrain {
   bool ExtendLast(Slot& slot, std::size_t provider, std::int64_t weight) {
     SampleIntake::Values values{};
     if (!intake_.ExtendLast(KeyOf(slot), Providers::ShownColumn(provider), weight, ContextOf(slot),
-                            values))
+                            SampleTimeNs(*registry_.arena()), values))
       return false;
     Receive(slot, provider, weight, values);
     return true;
@@ -97,7 +98,8 @@ class SlotDrain {
                       .shared = 0,
                       .leaf_first = frames,
                       .skip = 0},
-                     Providers::ShownColumn(provider), weight, ContextOf(slot), values);
+                     Providers::ShownColumn(provider), weight, ContextOf(slot),
+                     SampleTimeNs(*registry_.arena()), values);
     Receive(slot, provider, weight, values);
   }
 
