@@ -130,7 +130,7 @@ void Strobe(benchmark::State& state, const Workload& workload, bool always_new) 
   const auto added = static_cast<std::int64_t>((state.iterations() + 1) * workload.size());
   state.SetItemsProcessed(static_cast<std::int64_t>(state.iterations() * workload.size()));
   state.counters["memory_bytes"] = static_cast<double>(aggregator.memory_bytes());
-  state.counters["overflowed"] = static_cast<double>(aggregator.overflowed());
+  state.counters["overflowed"] = static_cast<double>(aggregator.overflows().stacks);
   const strobe::AggregatedPeriod period = aggregator.Take();
   std::int64_t sum = 0;
   for (std::uint32_t row = 0; row < period.rows.size(); ++row) sum += period.rows.value(row, 0);

@@ -20,7 +20,9 @@ inline constexpr std::size_t kFrames = 36;
 template <class Traits>
 class BenchSession {
  public:
-  BenchSession() : registry_(64, static_cast<std::size_t>(*options_.threads.ring_bytes)) {
+  explicit BenchSession(bool timestamps = false)
+      : registry_(64, static_cast<std::size_t>(*options_.threads.ring_bytes)) {
+    options_.sampling.timestamps = timestamps;
     options_.sampling.cpu_frequency_hz = 0.001;  // so that no timer of its own takes part
     if (!registry_.Open().ok() || !NativePlatform::InstallHandler(signal_).ok()) return;
     session_.emplace(options_, registry_, code_, counters_, signal_);
@@ -30,6 +32,7 @@ class BenchSession {
     auto registered = registry_.Register(NativePlatform::CurrentThread(), "bench");
     if (!registered.ok()) return;
     slot_ = *registered;
+    slot_->channel->context.Set(internal::OwnContext());
     slot_->next = internal::ThreadLinks();
     internal::ThreadLinks() = slot_;
     registry_.BeginCollecting();

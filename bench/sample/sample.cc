@@ -6,6 +6,7 @@
 //   repeated stack      the same again and again, 64 signals a turn
 //   shared roots        all but the last four frames are those of the sample before
 //   20k random stacks   one of so many each time
+// strobe_timestamps has labels, a trace and the time in each record.
 #include <array>
 #include <cstdlib>
 #include <cstring>
@@ -15,6 +16,8 @@
 #include "bench_session.h"
 #include "deliver.h"
 #include "strobe/own_parts.h"
+#include "strobe/scoped_labels.h"
+#include "strobe/scoped_trace.h"
 #include "strobe/unwind/frame_pointer_unwinder.h"
 #if __has_include(<gperftools/profiler.h>) && defined(STROBE_BENCH_GPERFTOOLS)
 #include <gperftools/profiler.h>
@@ -70,13 +73,20 @@ bool MeasureCase(StackCase stacks, FunctionKind kind, const char* contender,
 }
 
 template <class Traits>
-int MeasureStrobe(const char* contender, FunctionKind kind) {
+int MeasureStrobe(const char* contender, FunctionKind kind, bool timestamps = false) {
   InstallEmptyHandler(kEmptySignal);
-  BenchSession<Traits> session;
+  BenchSession<Traits> session(timestamps);
   bool is_right = session.ok();
   for (std::size_t i = 0; i < kStackCases && is_right; ++i)
     is_right = MeasureCase(static_cast<StackCase>(i), kind, contender, session);
   return is_right ? 0 : 1;
+}
+
+// The handler with everything that a record may have: compare it with `strobe`.
+int MeasureTimestamps() {
+  const ScopedLabels labels({{"endpoint", "/pay"}, {"shard", std::int64_t{7}}});
+  const ScopedTrace trace(1, 2, 3);
+  return MeasureStrobe<DefaultTraits>("strobe_timestamps", FunctionKind::kPlain, true);
 }
 
 #ifdef STROBE_BENCH_GPERFTOOLS
@@ -138,6 +148,7 @@ int main(int argc, char** argv) {
                          "strobe", strobe::testing::FunctionKind::kPlain) |
                      strobe::testing::MeasureStrobe<strobe::testing::FramePointerTraits>(
                          "strobe_frame_pointers", strobe::testing::FunctionKind::kFramePointers);
+  const int with_times = strobe::testing::MeasureTimestamps();
   strobe::testing::MeasurePeers(argv[0]);
-  return result;
+  return result | with_times;
 }

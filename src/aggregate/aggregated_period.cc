@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <numeric>
 #include <optional>
 #include <unordered_map>
 #include <unordered_set>
@@ -45,11 +46,13 @@ class Conversion {
   void Run(Profile& profile) {
     MergeNodes();
     MergeRows();
+    if (period_.moments.size() != 0) sampled_ = values_;
     DivideAmounts();
     WriteStacks(profile);
     WriteFramesAndModules(profile);
     WriteThreads(profile);
     WriteSamples(profile);
+    WriteMoments(profile);
     profile.stats.sums_cut += sums_cut_;
   }
 
@@ -183,6 +186,7 @@ class Conversion {
     std::unordered_map<std::uint64_t, std::uint32_t> ids;
     ids.reserve(rows.size());
     rows_.reserve(rows.size());
+    merged_rows_.reserve(rows.size());
     values_.reserve(rows.size() * width);
     for (std::uint32_t row = 0; row < rows.size(); ++row) {
       const MergedRow merged{merged_[rows.node(row)], LabelsOfRow(row)};
@@ -192,6 +196,7 @@ class Conversion {
         rows_.push_back(merged);
         values_.resize(values_.size() + width);
       }
+      merged_rows_.push_back(at->second);
       for (std::size_t i = 0; i < width; ++i) {
         std::int64_t& sum = values_[at->second * width + i];
         sum = static_cast<std::int64_t>(static_cast<std::uint64_t>(sum) +
@@ -292,6 +297,7 @@ class Conversion {
     profile.label_sets.clear();
     profile.samples.clear();
     profile.values.clear();
+    new_sample_.assign(rows_.size(), kNone);
     for (std::size_t row = 0; row < rows_.size(); ++row) {
       if (IsZero(row)) continue;
       std::uint32_t& labels = new_labels[rows_[row].labels];
@@ -299,11 +305,40 @@ class Conversion {
         labels = static_cast<std::uint32_t>(profile.label_sets.size());
         profile.label_sets.push_back(std::move(label_sets_[rows_[row].labels].set));
       }
+      new_sample_[row] = static_cast<std::uint32_t>(profile.samples.size());
       profile.samples.push_back({new_node_[rows_[row].node], labels});
       const auto first = values_.begin() + static_cast<std::ptrdiff_t>(row * width);
       profile.values.insert(profile.values.end(), first,
                             first + static_cast<std::ptrdiff_t>(width));
     }
+  }
+
+  void WriteMoments(Profile& profile) {
+    const MomentTable& moments = period_.moments;
+    const std::size_t width = period_.rows.value_count();
+    std::vector<std::size_t> order(moments.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::ranges::stable_sort(order, {}, [&](std::size_t i) { return moments.time_ns(i); });
+    std::vector<internal::Division> divisions(moments.size() == 0 ? 0 : values_.size());
+    for (std::size_t i = 0; i < divisions.size(); ++i) {
+      divisions[i] = {.whole = static_cast<std::uint64_t>(values_[i]),
+                      .parts = static_cast<std::uint64_t>(sampled_[i])};
+    }
+    profile.moments.clear();
+    profile.moment_values.clear();
+    for (const std::size_t moment : order) {
+      const std::size_t row = merged_rows_[moments.row(moment)];
+      if (new_sample_[row] == kNone) continue;
+      profile.moments.push_back({new_sample_[row], UnixTimeNs(moments.time_ns(moment))});
+      for (std::size_t i = 0; i < width; ++i)
+        profile.moment_values.push_back(divisions[row * width + i].Next(moments.value(moment, i)));
+    }
+  }
+
+  // Wraps around for the time of a forged record.
+  [[nodiscard]] std::int64_t UnixTimeNs(std::int64_t monotonic_ns) const {
+    return static_cast<std::int64_t>(static_cast<std::uint64_t>(monotonic_ns) +
+                                     static_cast<std::uint64_t>(period_.unix_offset_ns));
   }
 
   const AggregatedPeriod& period_;
@@ -321,11 +356,14 @@ class Conversion {
       0, SetHash{&label_sets_}, SetsAreEqual{&label_sets_}};
   std::vector<std::uint32_t> thread_labels_;   // of each thread's key: index into label_sets_
   std::vector<std::uint32_t> context_labels_;  // of each of the period's contexts
+  std::vector<std::uint32_t> merged_rows_;     // of each row: index into rows_
   std::vector<MergedRow> rows_;
   std::vector<std::int64_t> values_;
+  std::vector<std::int64_t> sampled_;  // the values before DivideAmounts; empty without moments
   std::uint64_t sums_cut_ = 0;
   std::vector<std::uint32_t> new_node_;
   std::vector<std::uint32_t> new_frame_;
+  std::vector<std::uint32_t> new_sample_;
   std::vector<std::uint32_t> used_frames_;
 };
 

@@ -25,7 +25,10 @@ std::uint64_t DigestOf(const SampleContext& context) {
 }  // namespace
 
 Aggregator::Aggregator(std::size_t value_count, std::size_t memory_limit_bytes)
-    : value_count_(value_count), budget_(memory_limit_bytes), rows_(value_count) {
+    : value_count_(value_count),
+      budget_(memory_limit_bytes),
+      rows_(value_count),
+      moments_(value_count) {
   budget_.Take(trie_.memory_bytes());
 }
 
@@ -99,19 +102,20 @@ void Aggregator::CopyModules(const Aggregator& other) {
 }
 
 bool Aggregator::Add(std::uint32_t thread, const StackDelta& stack,
-                     std::span<const std::int64_t> values, const SampleContext& context) {
+                     std::span<const std::int64_t> values, const SampleContext& context,
+                     std::int64_t time_ns) {
   Thread& owner = threads_[thread];
   path_.reserve(owner.depth);  // PathTo must not throw once the thread's stack changes
   owner.was_sampled = true;
   const std::uint64_t digest = DigestOf(context);
   const bool same_context = std::exchange(owner.context, digest) == digest;
   if (thread == shared_key_) {
-    AddToRow(thread, kNone, values, {});
+    AddToRow(thread, kNone, values, {}, time_ns);
     return true;
   }
   if (stack.shared > owner.depth) {
     owner.is_whole = false;
-    AddToRow(thread, kNone, values, context);
+    AddToRow(thread, kNone, values, context, time_ns);
     return false;
   }
   // A stack without any frame is shown as a broken one.
@@ -128,7 +132,7 @@ bool Aggregator::Add(std::uint32_t thread, const StackDelta& stack,
   if (same_root) {
     if (same_context && stack.leaf_first.empty() && stack.shared == owner.depth && owner.is_whole &&
         owner.last_row != kNone && stack.skip == 0 && !owner.last_is_cut) {
-      AddToLast(owner, values);
+      AddToLast(owner, values, time_ns);
       return true;
     }
     for (; owner.depth > stack.shared; --owner.depth) owner.node = trie_[owner.node].parent;
@@ -140,20 +144,20 @@ bool Aggregator::Add(std::uint32_t thread, const StackDelta& stack,
     PlaceAnew(owner, PathTo(trie_, owner.node, owner.depth));
     if (owner.is_whole) Place(owner, stack.leaf_first);
   }
-  AddToRow(thread, owner.is_whole ? RowNodeOf(owner, stack.skip) : kNone, values, context);
+  AddToRow(thread, owner.is_whole ? RowNodeOf(owner, stack.skip) : kNone, values, context, time_ns);
   owner.last_is_cut = stack.skip != 0;
   return true;
 }
 
 bool Aggregator::ExtendLast(std::uint32_t thread, std::span<const std::int64_t> values,
-                            const SampleContext& context) {
+                            const SampleContext& context, std::int64_t time_ns) {
   Thread& owner = threads_[thread];
   if (!owner.was_sampled || (owner.context != DigestOf(context) && thread != shared_key_))
     return false;
   if (owner.last_row != kNone && !owner.last_is_cut) {
-    AddToLast(owner, values);
+    AddToLast(owner, values, time_ns);
   } else {
-    AddToRow(thread, owner.is_whole ? owner.node : kNone, values, context);
+    AddToRow(thread, owner.is_whole ? owner.node : kNone, values, context, time_ns);
   }
   return true;
 }
@@ -209,8 +213,9 @@ AggregatedPeriod Aggregator::Take(const LabelTable& labels) {
   context_ids_ = IdTable();
   std::swap(period.trie, trie_);  // a new one
   period.rows = std::exchange(rows_, RowTable(value_count_));
+  period.moments = std::exchange(moments_, MomentTable(value_count_));
   budget_.GiveBack(period.trie.memory_bytes() + period.rows.memory_bytes() +
-                   modules_.memory_bytes());
+                   period.moments.memory_bytes() + modules_.memory_bytes());
   // If memory runs out, the history keeps more modules than it needs.
   static_cast<void>(internal::HasMemoryFor([this] { modules_.KeepNewest(); }));
   budget_.Take(trie_.memory_bytes() + modules_.memory_bytes());
@@ -311,7 +316,8 @@ std::uint32_t Aggregator::RowNodeOf(const Thread& thread, std::uint64_t skip) co
 }
 
 void Aggregator::AddToRow(std::uint32_t key, std::uint32_t node,
-                          std::span<const std::int64_t> values, const SampleContext& context) {
+                          std::span<const std::int64_t> values, const SampleContext& context,
+                          std::int64_t time_ns) {
   Thread& owner = threads_[key];
   owner.last_row = kNone;
   owner.last_is_cut = false;
@@ -322,13 +328,20 @@ void Aggregator::AddToRow(std::uint32_t key, std::uint32_t node,
   if (row == kNone) row = PseudoRow(key, PseudoFrame::kOverflow);
   owner.has_rows = true;
   owner.last_row = row;
-  AddToLast(owner, values);
+  AddToLast(owner, values, time_ns);
 }
 
-void Aggregator::AddToLast(Thread& owner, std::span<const std::int64_t> values) {
-  overflowed_ += owner.last_is_overflow ? 1 : 0;
-  labels_overflowed_ += owner.last_labels_overflow ? 1 : 0;
+void Aggregator::AddToLast(Thread& owner, std::span<const std::int64_t> values,
+                           std::int64_t time_ns) {
+  const bool is_moment =
+      time_ns != 0 && std::ranges::any_of(values, [](std::int64_t value) { return value != 0; });
+  // This may throw, so it comes first.
+  const bool has_room = is_moment && moments_.MakeRoom(budget_);
+  overflows_.stacks += owner.last_is_overflow ? 1 : 0;
+  overflows_.labels += owner.last_labels_overflow ? 1 : 0;
+  overflows_.moments += is_moment && !has_room ? 1 : 0;
   rows_.Add(owner.last_row, values);
+  if (has_room) moments_.Add(owner.last_row, time_ns, values);
 }
 
 std::uint32_t Aggregator::PseudoRow(std::uint32_t key, PseudoFrame frame) {

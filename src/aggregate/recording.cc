@@ -29,15 +29,13 @@ void Recording::RemoveThread(std::uint32_t thread) {
 }
 
 RecordedPeriod Recording::Take(const LabelTable& labels, const Time& now) {
-  RecordedPeriod period{
-      .samples = aggregator_.Take(labels),
-      .time_ns = begin_.unix_ns,
-      .duration_ns = now.monotonic_ns - begin_.monotonic_ns,
-      .stacks_overflowed = aggregator_.overflowed() - overflowed_before_,
-      .labels_overflowed = aggregator_.labels_overflowed() - labels_overflowed_before_};
+  RecordedPeriod period{.samples = aggregator_.Take(labels),
+                        .time_ns = begin_.unix_ns,
+                        .duration_ns = now.monotonic_ns - begin_.monotonic_ns,
+                        .overflows = aggregator_.overflows() - overflows_before_};
+  period.samples.unix_offset_ns = begin_.unix_ns - begin_.monotonic_ns;
   begin_ = now;
-  overflowed_before_ = aggregator_.overflowed();
-  labels_overflowed_before_ = aggregator_.labels_overflowed();
+  overflows_before_ = aggregator_.overflows();
   return period;
 }
 

@@ -12,28 +12,33 @@ namespace {
 struct Balance {
   std::uint64_t residual = 0;  // signed; the values less than 0 are part of it
   std::uint64_t sampled = 0;   // sum of the other values
-  std::uint64_t seen = 0;      // part of `sampled` that calls of Divide have had
-  std::uint64_t given = 0;     // sum of their results
+  Division division{};
 
   [[nodiscard]] bool is_cut() const { return static_cast<std::int64_t>(sampled + residual) < 0; }
   [[nodiscard]] std::uint64_t sum() const { return is_cut() ? 0 : sampled + residual; }
 
-  // The part of the next value.
+  // The part of the next value. Call it when both sums are known.
   std::int64_t Divide(std::int64_t value) {
-    if (value <= 0) return 0;
-    seen += static_cast<std::uint64_t>(value);
-    // The last value gets the rest, so that no rounding is lost.
-    const double part =
-        static_cast<double>(sum()) * (static_cast<double>(seen) / static_cast<double>(sampled));
-    const std::uint64_t due = seen != sampled && part < static_cast<double>(sum())
-                                  ? std::min(sum(), static_cast<std::uint64_t>(part))
-                                  : sum();
-    const std::uint64_t before = std::exchange(given, std::max(given, due));
-    return static_cast<std::int64_t>(given - before);
+    division.whole = sum();
+    division.parts = sampled;
+    return division.Next(value);
   }
 };
 
 }  // namespace
+
+std::int64_t Division::Next(std::int64_t part) {
+  if (part <= 0) return 0;
+  seen += static_cast<std::uint64_t>(part);
+  // The last part gets the rest, so that no rounding is lost.
+  const double share =
+      static_cast<double>(whole) * (static_cast<double>(seen) / static_cast<double>(parts));
+  const std::uint64_t due = seen != parts && share < static_cast<double>(whole)
+                                ? std::min(whole, static_cast<std::uint64_t>(share))
+                                : whole;
+  const std::uint64_t before = std::exchange(given, std::max(given, due));
+  return static_cast<std::int64_t>(given - before);
+}
 
 std::uint64_t DivideResiduals(std::span<const AmountRow> rows, std::span<std::int64_t> values) {
   std::uint64_t sums_cut = 0;
@@ -67,8 +72,8 @@ std::uint64_t DivideResiduals(std::span<const AmountRow> rows, std::span<std::in
         value(row) = 0;
       } else {
         // One row has the whole sum: the first.
-        value(row) = static_cast<std::int64_t>(balance.sum() - balance.given);
-        balance.given = balance.sum();
+        value(row) = static_cast<std::int64_t>(balance.sum() - balance.division.given);
+        balance.division.given = balance.sum();
       }
     });
     for (const auto& [account, balance] : balances) sums_cut += balance.is_cut() ? 1 : 0;

@@ -8,6 +8,18 @@
 
 namespace strobe::internal {
 
+// Divides a whole among the parts of a sum, each in proportion to its value. Parts that add up to
+// the sum get the whole, to the unit; fewer parts get less.
+struct Division {
+  std::uint64_t whole = 0;
+  std::uint64_t parts = 0;  // their sum
+  std::uint64_t seen = 0;   // sum of the parts that calls of Next have had
+  std::uint64_t given = 0;  // sum of the results
+
+  // What the next part gets. Nothing for a part of 0 or less.
+  std::int64_t Next(std::int64_t part);
+};
+
 // One row of a period. Rows of one account add up to that account's clock.
 struct AmountRow {
   std::uint32_t account = 0;

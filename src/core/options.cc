@@ -182,6 +182,10 @@ constexpr std::array kTable = {
         "STROBE_MAX_OVERHEAD", "sampling.max_overhead",
         "The share of the process's CPU time that samples at random instants may cost: their rate "
         "falls to keep to it, down to 1 Hz."),
+    Row<&ProfilerOptions::sampling, &SamplingOptions::timestamps, kSwitch>(
+        "STROBE_TIMESTAMPS", "sampling.timestamps",
+        "Whether profiles keep each sample's time, in at most a quarter of collector.memory_bytes: "
+        "for timelines and heat maps."),
     Row<&ProfilerOptions::threads, &ThreadOptions::max_threads, kThreads>(
         "STROBE_MAX_THREADS", "threads.max_threads", "Threads that can be registered at a time."),
     Row<&ProfilerOptions::threads, &ThreadOptions::ring_bytes, kRing>(

@@ -87,6 +87,7 @@ std::vector<std::string> ProfileComments(const Profile& profile) {
   }
   add_unless_zero(subject, "periods extended", stats.periods_extended);
   add_unless_zero(quality, "samples beyond the memory limit", stats.stacks_overflowed);
+  add_unless_zero(quality, "times beyond the memory limit", stats.moments_dropped);
   add_unless_zero(quality, "stacks finished by the collector", stats.stacks_deferred);
   add_unless_zero(quality, "stacks of waiting threads, found without a signal", stats.waits_walked);
   add_unless_zero(quality, "waits interrupted", stats.waits_interrupted + stats.waits_hidden);

@@ -157,6 +157,11 @@ void AddLimits(const Stats& stats, std::vector<std::string>& lines) {
                      " samples have the label [labels over limit]: the program sets too "
                      "many different labels."));
   }
+  if (stats.moments_dropped != 0) {
+    lines.push_back(absl::StrCat(
+        stats.moments_dropped,
+        " samples have no time: collector.memory_bytes has no room for so many in a period."));
+  }
 }
 
 void AddSilence(const DiagnosisFacts& facts, std::vector<std::string>& lines) {

@@ -36,6 +36,7 @@ Stats StatsBetween(const Stats& earlier, const Stats& later) {
   result.process_cpu_ns -= earlier.process_cpu_ns;
   result.stacks_overflowed -= earlier.stacks_overflowed;
   result.labels_overflowed -= earlier.labels_overflowed;
+  result.moments_dropped -= earlier.moments_dropped;
   result.stacks_deferred -= earlier.stacks_deferred;
   result.module_refreshes -= earlier.module_refreshes;
   result.waits_abandoned -= earlier.waits_abandoned;

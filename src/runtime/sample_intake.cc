@@ -23,15 +23,16 @@ void SampleIntake::RemoveThread(std::uint32_t thread) {
 }
 
 SampleIntake::Values SampleIntake::AddStack(std::uint32_t thread, const StackDelta& stack,
-                                            const Values& amounts, const SampleContext& context) {
+                                            const Values& amounts, const SampleContext& context,
+                                            std::int64_t time_ns) {
   const Values values = ValuesOf([&](std::size_t type) { return amounts[type]; });
-  recorder_.Add(thread, stack, Row(values), context);
+  recorder_.Add(thread, stack, Row(values), context, time_ns);
   return values;
 }
 
 bool SampleIntake::ExtendLast(std::uint32_t thread, const Values& amounts,
-                              const SampleContext& context) {
-  return recorder_.ExtendLast(thread, Row(amounts), context);
+                              const SampleContext& context, std::int64_t time_ns) {
+  return recorder_.ExtendLast(thread, Row(amounts), context, time_ns);
 }
 
 }  // namespace strobe::internal

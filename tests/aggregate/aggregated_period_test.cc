@@ -131,6 +131,79 @@ TEST(FillProfile, AThreadThatOwesMoreThanItHasShowsNothing) {
   EXPECT_EQ(profile.stats.sums_cut, 1u);
 }
 
+// Times by their values, of each row of the thread.
+using Moments = std::vector<std::pair<std::int64_t, std::int64_t>>;
+Moments MomentsOf(const Profile& profile) {
+  Moments moments;
+  for (std::size_t i = 0; i < profile.moments.size(); ++i)
+    moments.emplace_back(profile.moments[i].time_ns, profile.MomentValues(i)[0]);
+  return moments;
+}
+
+TEST(FillProfile, MomentsAreInOrderOfTimeAndAddUpToTheirRows) {
+  Aggregator aggregator(1, kLimit);
+  const std::uint32_t a = aggregator.AddThread(1, "a");
+  const std::uint32_t b = aggregator.AddThread(2, "b");
+  const std::array<Address, 1> leaf = {0x11};
+  const std::array<Address, 1> other = {0x22};
+  const auto add = [&](std::uint32_t thread, const auto& stack, std::int64_t time_ns) {
+    aggregator.Add(thread, {.leaf_first = stack}, kOne, {}, time_ns);
+  };
+  add(a, leaf, 30);
+  add(a, leaf, 50);
+  add(a, other, 70);
+  add(b, leaf, 40);
+  aggregator.AddPseudo(a, PseudoFrame::kResidual, std::array<std::int64_t, 1>{297});
+  AggregatedPeriod period = aggregator.Take();
+  period.unix_offset_ns = 1000;
+  const Profile profile = ToProfile(std::move(period));
+  EXPECT_EQ(MomentsOf(profile), (Moments{{1030, 100}, {1040, 1}, {1050, 100}, {1070, 100}}));
+  const auto label_of = [&](std::size_t moment) {
+    return profile.Labels(profile.moments[moment].sample).Text(kThreadNameLabel);
+  };
+  EXPECT_EQ(label_of(0), "a");
+  EXPECT_EQ(label_of(1), "b");
+}
+
+TEST(FillProfile, SamplesWithoutATimeStandInTheirRowAlone) {
+  Aggregator aggregator(1, kLimit);
+  const std::uint32_t thread = aggregator.AddThread(1, "t");
+  const std::array<Address, 1> leaf = {0x11};
+  aggregator.Add(thread, {.leaf_first = leaf}, kOne, {}, 5);
+  aggregator.Add(thread, {.leaf_first = leaf}, kOne);
+  aggregator.ExtendLast(thread, kOne, {}, 6);
+  aggregator.AddPseudo(thread, PseudoFrame::kResidual, std::array<std::int64_t, 1>{6});
+  const Profile profile = ToProfile(aggregator.Take());
+  EXPECT_EQ(profile.values, (std::vector<std::int64_t>{9}));
+  EXPECT_EQ(MomentsOf(profile), (Moments{{5, 3}, {6, 3}}));
+}
+
+TEST(FillProfile, ARowThatTheClockTakesAwayTakesItsMomentsAlong) {
+  Aggregator aggregator(1, kLimit);
+  const std::uint32_t thread = aggregator.AddThread(1, "t");
+  const std::array<Address, 1> leaf = {0x11};
+  aggregator.Add(thread, {.leaf_first = leaf}, kOne, {}, 5);
+  aggregator.AddPseudo(thread, PseudoFrame::kResidual, kMinusOne);
+  const Profile profile = ToProfile(aggregator.Take());
+  EXPECT_TRUE(profile.samples.empty());
+  EXPECT_TRUE(profile.moments.empty());
+}
+
+// Threads of one id and name have the same rows, and modules of two generations one frame.
+TEST(FillProfile, MomentsOfMergedRowsAreThoseOfAll) {
+  Aggregator aggregator(1, kLimit);
+  const std::array<Address, 1> leaf = {0x11};
+  for (const std::uint32_t generation : {7u, 8u}) {
+    const std::uint32_t thread = aggregator.AddThread(1, "t");
+    aggregator.Add(thread, {.generation = generation, .leaf_first = leaf}, kOne, {},
+                   20 - generation);
+    aggregator.RemoveThread(thread);
+  }
+  const Profile profile = ToProfile(aggregator.Take());
+  EXPECT_EQ(profile.values, (std::vector<std::int64_t>{2}));
+  EXPECT_EQ(MomentsOf(profile), (Moments{{12, 1}, {13, 1}}));
+}
+
 TEST(FillProfile, ThreadsAliveAreListedWithoutRows) {
   Aggregator aggregator(1, kLimit);
   aggregator.AddThread(1, "idle");

@@ -40,7 +40,7 @@ TEST(Aggregator, AddsUpWhatIsEqualAndNothingElse) {
                                                                 {{"b", "11 22 33"}, {1, 100}},
                                                                 {{"a", "11 22"}, {1, 1}},
                                                                 {{"a", "22 33"}, {1, 2}}}));
-  EXPECT_EQ(aggregator.overflowed(), 0u);
+  EXPECT_EQ(aggregator.overflows().stacks, 0u);
 }
 
 // What the values are shown without has no part in what the next stack shares, or is added to.
@@ -121,7 +121,7 @@ TEST(Aggregator, ContextsBeyondTheMemoryLimitShareOneRowOfTheThread) {
     aggregator.Add(a, {.leaf_first = stack}, std::array<std::int64_t, 1>{1}, context);
   }
   EXPECT_LE(aggregator.memory_bytes(), (std::size_t{1} << 20) + (std::size_t{64} << 10));
-  const auto overflowed = static_cast<std::int64_t>(aggregator.labels_overflowed());
+  const auto overflowed = static_cast<std::int64_t>(aggregator.overflows().labels);
   const Profile profile = ToProfile(aggregator.Take(labels));
   EXPECT_EQ(SamplesByLabels(profile).at("a[labels over limit] 0"), overflowed);
   EXPECT_GT(profile.samples.size(), 1000u);
@@ -141,9 +141,9 @@ TEST(Aggregator, AMillionTracesKeepToTheMemoryLimitAndLoseNothing) {
         SampleContext(kNoContext, {.trace_id = i, .span_id = i, .local_root_span_id = i}));
   }
   EXPECT_LE(aggregator.memory_bytes(), kLimitBytes);
-  EXPECT_EQ(aggregator.overflowed(), 0u) << "stacks have room left";
-  EXPECT_GT(aggregator.labels_overflowed(), 0u);
-  const std::uint64_t kept = kTraces - aggregator.labels_overflowed();
+  EXPECT_EQ(aggregator.overflows().stacks, 0u) << "stacks have room left";
+  EXPECT_GT(aggregator.overflows().labels, 0u);
+  const std::uint64_t kept = kTraces - aggregator.overflows().labels;
   EXPECT_GT(kept, 20'000u);
   const Profile profile = ToProfile(aggregator.Take());
   EXPECT_EQ(profile.samples.size(), kept + 1);
@@ -241,7 +241,7 @@ TEST(Aggregator, AgreesWithAMap) {
       }
     }
   }
-  EXPECT_EQ(aggregator.overflowed(), 0u);
+  EXPECT_EQ(aggregator.overflows().stacks, 0u);
 }
 
 TEST(Aggregator, ExtendsTheLastStackOfAnEarlierPeriod) {
@@ -297,7 +297,7 @@ TEST(Aggregator, MemoryLimitHoldsAndValuesStay) {
     for (int i = 0; i < 8; ++i) threads.push_back(aggregator.AddThread(i, absl::StrCat("t", i)));
     RandomSource random(limit);
     for (int period = 0; period < 2; ++period) {
-      const std::uint64_t overflowed_before = aggregator.overflowed();
+      const std::uint64_t overflowed_before = aggregator.overflows().stacks;
       std::size_t highest = 0;
       for (int sample = 0; sample < 40000; ++sample) {
         std::array<Address, 20> stack;
@@ -314,7 +314,7 @@ TEST(Aggregator, MemoryLimitHoldsAndValuesStay) {
       if (limit >= 1 << 20) {
         EXPECT_GE(highest, limit * 8 / 10) << "the limit is there to be used";
       }
-      EXPECT_GT(aggregator.overflowed(), overflowed_before);
+      EXPECT_GT(aggregator.overflows().stacks, overflowed_before);
       AggregatedPeriod taken = aggregator.Take();
       EXPECT_LE(aggregator.memory_bytes(), kAlwaysKept) << "a new period starts afresh";
       const Profile profile = ToProfile(std::move(taken));
@@ -333,6 +333,29 @@ TEST(Aggregator, MemoryLimitHoldsAndValuesStay) {
   }
 }
 
+TEST(Aggregator, MomentsBeyondTheirShareAreCountedAndTheirValuesStay) {
+  constexpr std::size_t kLimit = std::size_t{1} << 20;
+  constexpr std::int64_t kSamples = 20000;
+  Aggregator aggregator(2, kLimit);
+  const std::uint32_t thread = aggregator.AddThread(1, "t");
+  const std::array<Address, 2> stack = {0x22, 0x11};
+  std::uint64_t dropped_before = 0;
+  for (int period = 0; period < 2; ++period) {
+    for (std::int64_t i = 0; i < kSamples; ++i) {
+      aggregator.Add(thread, {.leaf_first = stack}, Values{1, i}, {}, 1 + i);
+      aggregator.Add(thread, {.leaf_first = stack}, Values{0, 0}, {}, 1 + i);  // no sample of ours
+    }
+    EXPECT_LE(aggregator.memory_bytes(), kLimit);
+    const Profile profile = ToProfile(aggregator.Take());
+    EXPECT_EQ(profile.values, (std::vector<std::int64_t>{kSamples, kSamples * (kSamples - 1) / 2}));
+    EXPECT_LE(profile.moments.size(), kLimit / MomentTable::kShareOfLimit / 32);
+    EXPECT_GT(profile.moments.size(), kLimit / MomentTable::kShareOfLimit / 40);
+    EXPECT_EQ(aggregator.overflows().moments - dropped_before, kSamples - profile.moments.size());
+    dropped_before = aggregator.overflows().moments;
+  }
+  EXPECT_EQ(aggregator.overflows().stacks, 0u);
+}
+
 TEST(Aggregator, KnownStacksAreCountedEvenWhenMemoryIsFull) {
   Aggregator aggregator(2, 300000);
   const std::uint32_t thread = aggregator.AddThread(1, "t");
@@ -340,10 +363,10 @@ TEST(Aggregator, KnownStacksAreCountedEvenWhenMemoryIsFull) {
   aggregator.Add(thread, {.leaf_first = known}, Values{1, 1});
   for (Address i = 0; i < 50000; ++i)
     aggregator.Add(thread, {.leaf_first = std::array<Address, 2>{i << 20, 0x11}}, Values{1, 0});
-  const std::uint64_t overflowed = aggregator.overflowed();
+  const std::uint64_t overflowed = aggregator.overflows().stacks;
   EXPECT_GT(overflowed, 0u);
   aggregator.Add(thread, {.leaf_first = known}, Values{1, 1});
-  EXPECT_EQ(aggregator.overflowed(), overflowed);
+  EXPECT_EQ(aggregator.overflows().stacks, overflowed);
   const FlatProfile flat = Flatten(ToProfile(aggregator.Take()));
   EXPECT_EQ(flat.at({"t", "11 22"}), (std::vector<std::int64_t>{2, 2}));
   EXPECT_EQ(flat.at({"t", "[overflow]"}),

@@ -49,6 +49,24 @@ TEST(Recording, KeepsItsColumns) {
               ElementsAre(std::pair(std::vector<Address>{0x22, 0x11}, Row{300, 3})));
 }
 
+TEST(Recording, MomentsHaveTheirColumnsAndTheTimeOfDay) {
+  Recording recording({2, 0}, kLimit, {.monotonic_ns = 100, .unix_ns = 5000});
+  recording.AddThread(3, 7, "thread");
+  const std::vector<Address> stack = {0x22, 0x11};
+  recording.Add(3, {.leaf_first = stack}, Row{1, 10, 100}, kNoContext, 120);
+  recording.ExtendLast(3, Row{2, 20, 200}, kNoContext, 95);
+  recording.ExtendLast(3, Row{0, 9, 0}, kNoContext, 130);  // nothing of it is in the columns
+  Profile profile;
+  profile.value_types.resize(2);
+  FillProfile(recording.Take(ProcessLabels(), {.monotonic_ns = 200, .unix_ns = 5101}).samples,
+              profile);
+  EXPECT_EQ(testing::CheckProfile(profile), "");
+  ASSERT_EQ(profile.moments.size(), 2u);
+  EXPECT_EQ(profile.moments[0].time_ns, 4995);
+  EXPECT_EQ(profile.moments[1].time_ns, 5020);
+  EXPECT_EQ(profile.moment_values, (Row{200, 2, 100, 1}));
+}
+
 TEST(Recording, APeriodLastsFromItsBeginToItsEnd) {
   Recording recording({0}, kLimit, {.monotonic_ns = 100, .unix_ns = 5000});
   const RecordedPeriod first =
@@ -111,9 +129,9 @@ TEST(Recording, CountsWhatItFoldsInEachPeriod) {
   Recording recording({0}, kLimit, {});
   recording.AddThread(0, 1, "thread");
   EXPECT_FALSE(Add(recording, 0, 3, {0x22}, {1})) << "shares with nothing";
-  EXPECT_EQ(recording.Take(ProcessLabels(), {}).stacks_overflowed, 1u);
+  EXPECT_EQ(recording.Take(ProcessLabels(), {}).overflows.stacks, 1u);
   EXPECT_TRUE(Add(recording, 0, 0, {0x22}, {1}));
-  EXPECT_EQ(recording.Take(ProcessLabels(), {}).stacks_overflowed, 0u);
+  EXPECT_EQ(recording.Take(ProcessLabels(), {}).overflows.stacks, 0u);
 }
 
 }  // namespace

@@ -23,6 +23,26 @@ Values Divide(const Rows& rows, Values values, std::uint64_t sums_cut = 0) {
   return values;
 }
 
+TEST(Division, PartsGetTheWholeInProportion) {
+  Division division{.whole = 100, .parts = 7};
+  EXPECT_EQ(division.Next(1), 14);
+  EXPECT_EQ(division.Next(0), 0);
+  EXPECT_EQ(division.Next(2), 28);
+  EXPECT_EQ(division.Next(4), 58) << "the last one gets what rounding has left";
+}
+
+TEST(Division, NeverGivesMoreThanTheWhole) {
+  Division more{.whole = 10, .parts = 4};
+  EXPECT_EQ(more.Next(3), 7);
+  EXPECT_EQ(more.Next(INT64_MAX), 3);
+  EXPECT_EQ(more.Next(5), 0);
+  Division none{.whole = 0, .parts = 5};
+  EXPECT_EQ(none.Next(5), 0);
+  Division unknown{.whole = 5, .parts = 0};
+  EXPECT_EQ(unknown.Next(1), 5);
+  EXPECT_EQ(unknown.Next(-1), 0);
+}
+
 TEST(DivideResiduals, SamplesGetTheClocksTimeInProportion) {
   EXPECT_EQ(Divide({kSampled, kResidual, kSampled}, {10, 8, 30}), (Values{12, 0, 36}));
   EXPECT_EQ(Divide({kSampled, kResidual, kSampled}, {10, -20, 30}), (Values{5, 0, 15}));

@@ -62,6 +62,7 @@ TEST(Options, EveryVariableHasANameOfItsOwnAndReachesAField) {
       {"STROBE_UNBLOCK_SIGNAL", "1"},
       {"STROBE_TRIGGER", "random"},
       {"STROBE_MAX_OVERHEAD", "0.01"},
+      {"STROBE_TIMESTAMPS", "1"},
       {"STROBE_MAX_THREADS", "10"},
       {"STROBE_RING_BYTES", "65536"},
       {"STROBE_DRAIN_PERIOD_MS", "20"},

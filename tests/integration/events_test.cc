@@ -112,6 +112,35 @@ TEST(Events, OfASessionThatEndsMeanwhileAreCountedOrRefused) {
   EXPECT_EQ(SumByName(kept, "sent")["sender"], sent.bytes);
 }
 
+// The limit of memory is the least that there is.
+TEST(Events, WhoseTimesAreTooManyKeepTheirAmounts) {
+  KeptProfiles::Take();
+  MessageProfiler profiler({.sampling = {.cpu_frequency_hz = 0, .timestamps = true},
+                            .collector = {.drain_period_ms = 1, .memory_bytes = 1 << 20}});
+  ASSERT_EQ(profiler.Start(), absl::OkStatus());
+  Sent sent;
+  std::thread([&] {
+    RunRegistered(profiler, "sender", [&] {
+      while (profiler.stats().moments_dropped == 0) {
+        const Sent more = SendFor(profiler, 1'000'000);
+        sent.messages += more.messages;
+        sent.bytes += more.bytes;
+      }
+    });
+  }).join();
+  ASSERT_EQ(profiler.Stop(), absl::OkStatus());
+  const std::vector<KeptProfile> kept = KeptProfiles::Take();
+  ASSERT_EQ(kept.size(), 1U);
+  const Profile& profile = kept[0].profile;
+  EXPECT_EQ(testing::CheckProfile(profile), "");
+  EXPECT_GT(profile.moments.size(), 1000U);
+  EXPECT_LT(profile.moments.size(), (1U << 20) / MomentTable::kShareOfLimit / 32);
+  EXPECT_EQ(profile.stats.moments_dropped, profiler.stats().moments_dropped);
+  EXPECT_EQ(profile.moments.size() + profile.stats.moments_dropped, profile.stats.samples);
+  EXPECT_EQ(SumByName(kept, "events")["sender"], sent.messages);
+  EXPECT_EQ(SumByName(kept, "sent")["sender"], sent.bytes);
+}
+
 STROBE_NOINLINE bool SendByHook(MessageProfiler& profiler, std::uint32_t skip) {
   const bool is_counted = profiler.CaptureHere<Messages>({1, 8}, skip);
   asm volatile("" ::: "memory");  // no tail call

@@ -36,6 +36,7 @@ constexpr Address kPc = 0x401234;
 struct Record {
   RecordHeader header;
   SampleContext context;
+  std::int64_t time_ns = 0;
   std::vector<std::int64_t> weights;  // by provider
   std::vector<Address> frames;
 };
@@ -49,6 +50,7 @@ class CaptureTest : public ::testing::Test {
     ManualPlatform::Reset();
     slot_ = *registry_.Register({.id = 5, .stack = {}}, "thread");
     registry_.arena()->max_frames = 16;
+    registry_.arena()->keeps_times = false;
     registry_.arena()->code.generation = 3;
     slot_->channel->is_active = true;
     slot_->next = ThreadLinks();
@@ -74,7 +76,8 @@ class CaptureTest : public ::testing::Test {
       using Providers = TickingTraits::Providers;
       RecordView view;
       EXPECT_TRUE(ReadRecord(bytes, Providers::RecordedValueTypes(), view));
-      records.push_back({view.header, view.context, {}, {view.frames.begin(), view.frames.end()}});
+      records.push_back(
+          {view.header, view.context, view.time_ns, {}, {view.frames.begin(), view.frames.end()}});
       for (std::size_t i = 0; i < Providers::kCount; ++i)
         records.back().weights.push_back(view.Amount(Providers::ShownColumn(i)));
       slot_->channel->ring.Pop();
@@ -106,6 +109,20 @@ TEST_F(CaptureTest, ATimersExpiriesBecomeARecordWithTheStack) {
   EXPECT_EQ(slot_->channel->counters.ends[static_cast<std::size_t>(StackEnd::kNoUnwindInfo)], 1u);
   EXPECT_TRUE(IsMarked());
   EXPECT_FALSE(slot_->channel->is_capturing);
+}
+
+TEST_F(CaptureTest, ARecordHasItsTimeIfTheSessionKeepsTimes) {
+  EXPECT_TRUE(ManualPlatform::Deliver(Payload(), 1, kPc));
+  registry_.arena()->keeps_times = true;
+  const std::int64_t before_ns = TickingClock::now_ns;
+  EXPECT_TRUE(ManualPlatform::Deliver(Payload(), 1, kPc));
+  const std::int64_t after_ns = TickingClock::now_ns;
+  const auto records = Records();
+  ASSERT_EQ(records.size(), 2u);
+  EXPECT_EQ(records[0].header.flags, 0);
+  EXPECT_EQ(records[1].header.flags, kRecordHasTime);
+  EXPECT_GT(records[1].time_ns, before_ns);
+  EXPECT_LE(records[1].time_ns, after_ns);
 }
 
 // A platform that stops threads from outside.

@@ -72,13 +72,14 @@ class RecordDraftTest : public ::testing::Test {
 };
 
 TEST_F(RecordDraftTest, TheCollectorReadsWhatWasWritten) {
-  const RecordWordValues values{.context = 77, .skip = 1};
+  const RecordWordValues values{.context = 77, .time_ns = 1234, .skip = 1};
   const std::array<std::int64_t, 2> weights{3, 500};
   const RecordDraft draft = Begin(values, weights);
   WriteWords(draft.bytes + sizeof(RecordHeader), values, weights, draft.is_whole);
   const RecordView view = Commit(draft);
   EXPECT_EQ(view.header.module_generation, 3u);
   EXPECT_EQ(view.context, 77u);
+  EXPECT_EQ(view.time_ns, 1234);
   EXPECT_EQ(view.skip, 1u);
   EXPECT_EQ(view.Amount(Providers::ShownColumn(0)), 3);
   EXPECT_EQ(view.Amount(Providers::ShownColumn(1)), 500);

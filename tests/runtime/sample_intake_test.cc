@@ -76,7 +76,7 @@ TEST_F(SampleIntakeTest, AnAmountBecomesTheColumnsThatItStandsFor) {
   const SampleIntake::Result result = Add(Record(0b110, {30, 500}, {0x22, 0x11}));
   EXPECT_EQ(result.outcome, Outcome::kAdded);
   EXPECT_EQ(result.values, (Values{1, 30, 500}));
-  EXPECT_TRUE(intake_.ExtendLast(thread_, {0, 0, 40}, kNoContext));
+  EXPECT_TRUE(intake_.ExtendLast(thread_, {0, 0, 40}, kNoContext, 9));
   const Profile profile = Take();
   ASSERT_EQ(profile.samples.size(), 1u);
   EXPECT_EQ(profile.values, (std::vector<std::int64_t>{1, 30, 540}));
@@ -96,9 +96,21 @@ TEST_F(SampleIntakeTest, OneStackUnderTwoContextsIsTwoRows) {
   EXPECT_EQ(Add(Record(0b10, {1}, {0x22, 0x11})).outcome, Outcome::kAdded);
   EXPECT_EQ(Add(Record(0b10, {request, 2}, {}, 2, kRecordHasContext)).outcome, Outcome::kAdded);
   EXPECT_EQ(Add(Record(0b10, {4}, {}, 2)).outcome, Outcome::kAdded);
-  EXPECT_FALSE(intake_.ExtendLast(thread_, {0, 8}, request));
+  EXPECT_FALSE(intake_.ExtendLast(thread_, {0, 8}, request, 0));
   EXPECT_EQ(Samples(Take()), (std::map<std::pair<Address, std::int64_t>, std::int64_t>{
                                  {{0x22, 0}, 5}, {{0x22, 5}, 2}}));
+}
+
+TEST_F(SampleIntakeTest, ARecordsTimeIsKeptWithItsValues) {
+  EXPECT_EQ(Add(Record(0b110, {70, 30, 500}, {0x22, 0x11}, 0, kRecordHasTime)).outcome,
+            Outcome::kAdded);
+  EXPECT_EQ(Add(Record(0b10, {4}, {}, 2)).outcome, Outcome::kAdded);
+  EXPECT_TRUE(intake_.ExtendLast(thread_, {0, 0, 40}, kNoContext, 90));
+  const Profile profile = Take();
+  ASSERT_EQ(profile.moments.size(), 2u);
+  EXPECT_EQ(profile.moments[0].time_ns, 70);
+  EXPECT_EQ(profile.moments[1].time_ns, 90);
+  EXPECT_EQ(profile.moment_values, (std::vector<std::int64_t>{1, 30, 500, 0, 0, 40}));
 }
 
 TEST_F(SampleIntakeTest, ARecordThatWaitsForATableAddsNothing) {

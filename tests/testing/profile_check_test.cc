@@ -44,6 +44,16 @@ TEST(ProfileCheckTest, FindsEachInconsistency) {
   EXPECT_THAT(CheckAfter([](Profile& p) { p.samples[0].labels = 99; }), HasSubstr("labels 99"));
   EXPECT_THAT(CheckAfter([](Profile& p) { p.samples[1] = p.samples[0]; }),
               HasSubstr("sample 1 stands there twice"));
+  const auto with_moment = [](std::uint32_t row, std::int64_t more) {
+    return CheckAfter([=](Profile& p) {
+      p.moments = {{.sample = row, .time_ns = 5}};
+      p.moment_values.assign(p.values.begin(), p.values.begin() + 3);
+      p.moment_values[0] += more;
+    });
+  };
+  EXPECT_EQ(with_moment(0, 0), "");
+  EXPECT_THAT(with_moment(99, 0), HasSubstr("names sample 99"));
+  EXPECT_THAT(with_moment(0, 1), HasSubstr("more than is left of its row"));
   EXPECT_THAT(CheckAfter([](Profile& p) { p.threads[0].name = "\xFF"; }),
               HasSubstr("name of thread 0"));
 }

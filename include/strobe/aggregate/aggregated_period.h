@@ -9,6 +9,7 @@
 
 #include "strobe/aggregate/label_table.h"
 #include "strobe/aggregate/module_history.h"
+#include "strobe/aggregate/moment_table.h"
 #include "strobe/aggregate/row_table.h"
 #include "strobe/aggregate/stack_trie.h"
 #include "strobe/base/visibility.h"
@@ -39,20 +40,24 @@ struct AggregatedPeriod {
 
   internal::StackTrie trie;
   RowTable rows{0};
+  MomentTable moments{0};
   ModuleHistory modules;
   std::vector<PeriodThread> threads;
   std::deque<PeriodContext> contexts;
   const LabelTable* labels = nullptr;  // what the contexts refer to
+  // From the monotonic clock, which the times here are of, to nanoseconds since 1970.
+  std::int64_t unix_offset_ns = 0;
 
   [[nodiscard]] std::size_t memory_bytes() const {
-    return trie.memory_bytes() + rows.memory_bytes() + modules.memory_bytes() +
-           threads.capacity() * sizeof(PeriodThread) + contexts.size() * sizeof(PeriodContext);
+    return trie.memory_bytes() + rows.memory_bytes() + moments.memory_bytes() +
+           modules.memory_bytes() + threads.capacity() * sizeof(PeriodThread) +
+           contexts.size() * sizeof(PeriodContext);
   }
 };
 STROBE_HOLDS_HIDDEN_END
 
-// Sets the modules, frames, stacks, label sets, threads, samples and values of `profile`. The
-// caller sets the rest.
+// Sets the modules, frames, stacks, label sets, threads, samples, values and moments of `profile`.
+// The caller sets the rest.
 // * modules: those of the newest map in its order, then older ones that some frame needs.
 // * stacks: one tree over all module generations. A stack that ended early has its reason as the
 //   pseudo-frame at its root.
@@ -64,6 +69,8 @@ STROBE_HOLDS_HIDDEN_END
 //   its other rows, whatever their labels, in proportion to their values. It stays where there are
 //   none. A value less than 0 is part of the residual. If a thread's sum is less than 0, it becomes
 //   0, and profile.stats.sums_cut grows by one.
+// * moments: in order of time. The values of a moment are its part of what its row's values became,
+//   in proportion: if all moments of a row were kept, they add up to the row.
 // Equal periods give equal profiles. Frees the contents of `period`. If memory runs out, `period`
 // is unchanged, and the call can be repeated.
 void FillProfile(AggregatedPeriod&& period, Profile& profile);

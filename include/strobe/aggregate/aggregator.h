@@ -12,6 +12,8 @@
 #include "strobe/aggregate/bounded_table.h"
 #include "strobe/aggregate/label_table.h"
 #include "strobe/aggregate/module_history.h"
+#include "strobe/aggregate/moment_table.h"
+#include "strobe/aggregate/overflows.h"
 #include "strobe/aggregate/row_table.h"
 #include "strobe/aggregate/stack_trie.h"
 #include "strobe/base/address.h"
@@ -71,12 +73,14 @@ class Aggregator {
   // Stacks share frames whatever their contexts. Contexts take at most half of the memory limit. If
   // there is no room for one more pair of a thread and a context, the row has the context
   // kOverflowContext.
+  //
+  // The sample's time, if it is not 0, is kept as a moment, unless all values are 0.
   bool Add(std::uint32_t thread, const StackDelta& stack, std::span<const std::int64_t> values,
-           const SampleContext& context = {});
+           const SampleContext& context = {}, std::int64_t time_ns = 0);
   // Adds `values` to the stack of the thread's last Add, even from an earlier period. Returns false
   // and adds nothing if there is no such stack, or if it had another context.
   bool ExtendLast(std::uint32_t thread, std::span<const std::int64_t> values,
-                  const SampleContext& context = {});
+                  const SampleContext& context = {}, std::int64_t time_ns = 0);
   // Forgets the thread's last stack, because a record of the thread could not be read: no later
   // call shares with it or adds to it.
   void ForgetLast(std::uint32_t thread);
@@ -90,10 +94,8 @@ class Aggregator {
   [[nodiscard]] std::int64_t Sum(std::size_t column) const { return rows_.Sum(column); }
 
   [[nodiscard]] std::size_t memory_bytes() const { return budget_.used_bytes(); }
-  // Calls of Add and ExtendLast whose values went to [overflow], since construction.
-  [[nodiscard]] std::uint64_t overflowed() const { return overflowed_; }
-  // Calls of Add and ExtendLast whose row has the context kOverflowContext, since construction.
-  [[nodiscard]] std::uint64_t labels_overflowed() const { return labels_overflowed_; }
+  // What the limits have kept out, since construction.
+  [[nodiscard]] const Overflows& overflows() const { return overflows_; }
 
  private:
   static constexpr std::uint32_t kNone = internal::StackTrie::kNone;
@@ -132,8 +134,8 @@ class Aggregator {
   [[nodiscard]] std::uint32_t FindOrAddContext(const PeriodContext& context, Admission admission);
   [[nodiscard]] std::uint32_t RowNodeOf(const Thread& thread, std::uint64_t skip) const;
   void AddToRow(std::uint32_t key, std::uint32_t node, std::span<const std::int64_t> values,
-                const SampleContext& context);
-  void AddToLast(Thread& owner, std::span<const std::int64_t> values);
+                const SampleContext& context, std::int64_t time_ns);
+  void AddToLast(Thread& owner, std::span<const std::int64_t> values, std::int64_t time_ns);
   std::uint32_t PseudoRow(std::uint32_t key, PseudoFrame frame);
   void UpdateReserve();
 
@@ -141,6 +143,7 @@ class Aggregator {
   MemoryBudget budget_;
   internal::StackTrie trie_;
   RowTable rows_;
+  MomentTable moments_;
   ModuleHistory modules_;
   std::deque<Thread> threads_;          // by key; a deque grows without a second copy
   std::deque<PeriodContext> contexts_;  // row labels are the index and kContextBit
@@ -149,8 +152,7 @@ class Aggregator {
   std::uint32_t shared_key_ = kNone;  // key of all threads beyond kMaxEndedThreads
   std::size_t ended_threads_ = 0;
   std::vector<Address> path_;  // scratch
-  std::uint64_t overflowed_ = 0;
-  std::uint64_t labels_overflowed_ = 0;
+  Overflows overflows_;
 };
 STROBE_HOLDS_HIDDEN_END
 

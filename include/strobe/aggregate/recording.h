@@ -11,6 +11,7 @@
 #include "strobe/aggregate/aggregated_period.h"
 #include "strobe/aggregate/aggregator.h"
 #include "strobe/aggregate/label_table.h"
+#include "strobe/aggregate/overflows.h"
 #include "strobe/base/address.h"
 #include "strobe/base/visibility.h"
 #include "strobe/core/module_map.h"
@@ -25,8 +26,7 @@ struct RecordedPeriod {
   AggregatedPeriod samples;
   std::int64_t time_ns = 0;  // when the period began, since 1970
   std::int64_t duration_ns = 0;
-  std::uint64_t stacks_overflowed = 0;  // see Aggregator::overflowed
-  std::uint64_t labels_overflowed = 0;  // see Aggregator::labels_overflowed
+  Overflows overflows;
 };
 
 // The continuous export is one recording, whose periods follow each other. Each call of Record is
@@ -59,14 +59,14 @@ class Recording {
     return aggregator_.HasGone(generation, address);
   }
   bool Add(std::uint32_t thread, const StackDelta& stack, std::span<const std::int64_t> row,
-           const SampleContext& context) {
+           const SampleContext& context, std::int64_t time_ns = 0) {
     Values values;
-    return aggregator_.Add(keys_[thread], stack, Select(row, values), context);
+    return aggregator_.Add(keys_[thread], stack, Select(row, values), context, time_ns);
   }
   bool ExtendLast(std::uint32_t thread, std::span<const std::int64_t> row,
-                  const SampleContext& context) {
+                  const SampleContext& context, std::int64_t time_ns = 0) {
     Values values;
-    return aggregator_.ExtendLast(keys_[thread], Select(row, values), context);
+    return aggregator_.ExtendLast(keys_[thread], Select(row, values), context, time_ns);
   }
   void ForgetLast(std::uint32_t thread) { aggregator_.ForgetLast(keys_[thread]); }
   void AddPseudo(std::uint32_t thread, PseudoFrame frame, std::span<const std::int64_t> row) {
@@ -80,8 +80,7 @@ class Recording {
   // The sum of the period so far. `column` is an index into the recording's own columns.
   [[nodiscard]] std::int64_t Sum(std::size_t column) const { return aggregator_.Sum(column); }
   [[nodiscard]] std::size_t memory_bytes() const { return aggregator_.memory_bytes(); }
-  [[nodiscard]] std::uint64_t overflowed() const { return aggregator_.overflowed(); }
-  [[nodiscard]] std::uint64_t labels_overflowed() const { return aggregator_.labels_overflowed(); }
+  [[nodiscard]] const Overflows& overflows() const { return aggregator_.overflows(); }
 
  private:
   using Values = std::array<std::int64_t, kMaxValueTypes>;
@@ -96,8 +95,7 @@ class Recording {
   Aggregator aggregator_;
   std::vector<std::uint32_t> keys_;  // the aggregator's, by thread
   Time begin_;
-  std::uint64_t overflowed_before_ = 0;
-  std::uint64_t labels_overflowed_before_ = 0;
+  Overflows overflows_before_;
 };
 STROBE_HOLDS_HIDDEN_END
 

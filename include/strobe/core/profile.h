@@ -56,7 +56,9 @@ struct ProfileSample {
 // One capture with its time. Its values are in Profile::moment_values.
 struct ProfileMoment {
   std::uint32_t sample = 0;  // index into Profile::samples: the row that it is a part of
-  std::int64_t time_ns = 0;  // since 1970
+  // Since 1970. A capture from just before the period's begin, which no earlier period has, is a
+  // part of this period.
+  std::int64_t time_ns = 0;
 };
 
 struct Profile {

@@ -130,6 +130,9 @@ struct Stats {
   // Samples with the label "[labels over limit]": LabelTable had no room for the labels that their
   // threads had set, or the aggregator's memory limit had none for one more context.
   std::uint64_t labels_overflowed = 0;
+  // Samples whose times were not kept, because a period's moments had reached their limit (see
+  // MomentTable). Their amounts are in the profile.
+  std::uint64_t moments_dropped = 0;
   // Samples whose stack the collector finished, because the handler had no table for it yet.
   std::uint64_t stacks_deferred = 0;
   std::uint64_t unwind_tables = 0;  // now: chunks of text, 256 KiB each, whose tables are built

@@ -84,7 +84,8 @@ STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE bool WriteRecord(SlotArena<Traits>& aren
     drop = DropReason::kNoRegisters;
     return false;
   }
-  const RecordWordValues values{.context = channel.context.Read(), .skip = skip};
+  const RecordWordValues values{
+      .context = channel.context.Read(), .time_ns = SampleTimeNs(arena), .skip = skip};
   std::size_t words = 0;
   const RecordHeader begun = MakeHeader(arena, values, weights, words);
   RecordDraft draft{.bytes = channel.ring.Reserve(

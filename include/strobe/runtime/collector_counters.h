@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "strobe/aggregate/overflows.h"
 #include "strobe/base/memory_guard.h"
 #include "strobe/base/visibility.h"
 #include "strobe/core/stack.h"
@@ -26,8 +27,9 @@ struct CollectorCounters {
   std::atomic<std::uint64_t> drains{0};
   std::atomic<std::int64_t> cpu_ns{0};
   std::atomic<std::int64_t> process_cpu_ns{0};
-  std::atomic<std::uint64_t> overflowed{0};
+  std::atomic<std::uint64_t> stacks_overflowed{0};  // see SetOverflows
   std::atomic<std::uint64_t> labels_overflowed{0};
+  std::atomic<std::uint64_t> moments_dropped{0};
   std::atomic<std::uint64_t> unreadable{0};
   std::atomic<std::uint64_t> no_memory{0};        // see DropReason
   std::atomic<std::uint64_t> periods_dropped{0};  // for want of memory
@@ -56,6 +58,18 @@ struct CollectorCounters {
     unread_module_ = std::move(path);
   }
 
+  // What the limits of the continuous recording have kept out.
+  void SetOverflows(const Overflows& overflows) {
+    stacks_overflowed.store(overflows.stacks, std::memory_order_relaxed);
+    labels_overflowed.store(overflows.labels, std::memory_order_relaxed);
+    moments_dropped.store(overflows.moments, std::memory_order_relaxed);
+  }
+  [[nodiscard]] Overflows overflows() const {
+    return {.stacks = stacks_overflowed.load(std::memory_order_relaxed),
+            .labels = labels_overflowed.load(std::memory_order_relaxed),
+            .moments = moments_dropped.load(std::memory_order_relaxed)};
+  }
+
   // Runs `body`. If memory runs out in it, counts that and returns false. Callable from any thread.
   template <class Body>
   [[nodiscard]] bool HasMemoryFor(Body&& body) {
@@ -76,8 +90,7 @@ struct CollectorCounters {
     stats.drains += read(drains);
     stats.collector_cpu_ns += read(cpu_ns);
     stats.process_cpu_ns += read(process_cpu_ns);
-    stats.stacks_overflowed += read(overflowed);
-    stats.labels_overflowed += read(labels_overflowed);
+    overflows().SetIn(stats);
     stats.drops[static_cast<std::size_t>(DropReason::kUnreadable)] += read(unreadable);
     stats.drops[static_cast<std::size_t>(DropReason::kNoMemory)] += read(no_memory);
     stats.exports_dropped += read(periods_dropped);

@@ -107,8 +107,7 @@ class ProfileMaker {
   static void SetPeriod(Profile& profile, const RecordedPeriod& period, std::uint64_t sequence) {
     profile.time_ns = period.time_ns;
     profile.duration_ns = period.duration_ns;
-    profile.stats.stacks_overflowed = period.stacks_overflowed;
-    profile.stats.labels_overflowed = period.labels_overflowed;
+    period.overflows.SetIn(profile.stats);
     profile.sequence = sequence;
   }
 

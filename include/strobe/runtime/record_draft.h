@@ -38,8 +38,16 @@ struct RecordDraft {
 // The optional words of a record; 0 or empty for none.
 struct RecordWordValues {
   SampleContext context;
+  std::int64_t time_ns = 0;
   std::uint64_t skip = 0;
 };
+
+// The time of a sample that is taken now; 0 if the session keeps no times.
+template <class Traits>
+STROBE_SIGNAL_SAFE std::int64_t SampleTimeNs(const SlotArena<Traits>& arena) {
+  return arena.keeps_times.load(std::memory_order_relaxed) ? typename Traits::Clock{}.MonotonicNs()
+                                                           : 0;
+}
 
 // Returns the header of a record with these words and weights; each weight is the amount of one
 // cell. Sets `words` to the number of words after the header. The loop counts them, because
@@ -52,10 +60,11 @@ STROBE_SIGNAL_SAFE RecordHeader MakeHeader(const SlotArena<Traits>& arena,
   constexpr auto kColumns = Traits::Providers::CellColumns();
   std::uint32_t amounts = 0;
   const std::uint32_t flags = (values.context.labels != kNoContext ? kRecordHasContext : 0U) |
+                              (values.time_ns != 0 ? kRecordHasTime : 0U) |
                               (values.skip != 0 ? kRecordHasSkip : 0U) |
                               (values.context.trace.empty() ? 0U : kRecordHasTrace);
-  words = (values.context.labels != kNoContext ? 1 : 0) + (values.skip != 0 ? 1 : 0) +
-          (values.context.trace.empty() ? 0 : TraceContext::kWords);
+  words = (values.context.labels != kNoContext ? 1 : 0) + (values.time_ns != 0 ? 1 : 0) +
+          (values.skip != 0 ? 1 : 0) + (values.context.trace.empty() ? 0 : TraceContext::kWords);
   for (std::size_t i = 0; i < weights.size(); ++i) {
     if (weights[i] == 0) continue;
     amounts |= std::uint32_t{1} << kColumns[i];
@@ -69,7 +78,8 @@ STROBE_SIGNAL_SAFE RecordHeader MakeHeader(const SlotArena<Traits>& arena,
 // Writes the words that the header announces to `next`. Amounts are zero unless `is_counted`.
 STROBE_SIGNAL_SAFE inline void WriteWords(std::byte* next, const RecordWordValues& values,
                                           std::span<const std::int64_t> weights, bool is_counted) {
-  for (const std::uint64_t value : {values.context.labels, values.skip}) {
+  for (const std::uint64_t value :
+       {values.context.labels, static_cast<std::uint64_t>(values.time_ns), values.skip}) {
     if (value == 0) continue;
     std::memcpy(next, &value, sizeof(value));
     next += sizeof(value);

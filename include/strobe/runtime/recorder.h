@@ -60,20 +60,20 @@ class Recorder {
   [[nodiscard]] bool HasGone(std::uint32_t generation, Address address) const;
   // False if a recording lacks the last stack, with which this one shares frames.
   bool Add(std::uint32_t thread, const StackDelta& stack, std::span<const std::int64_t> row,
-           const SampleContext& context) {
-    bool is_known = continuous_.Add(thread, stack, row, context);
+           const SampleContext& context, std::int64_t time_ns = 0) {
+    bool is_known = continuous_.Add(thread, stack, row, context, time_ns);
     ForEachOther([&](Recording& recording) {
-      if (!recording.Add(thread, stack, row, context)) is_known = false;
+      if (!recording.Add(thread, stack, row, context, time_ns)) is_known = false;
     });
     return is_known;
   }
   // Returns false if the continuous recording lacks the thread's last stack. If another recording
   // lacks it, that recording adds the row to [overflow].
   bool ExtendLast(std::uint32_t thread, std::span<const std::int64_t> row,
-                  const SampleContext& context) {
-    if (!continuous_.ExtendLast(thread, row, context)) return false;
+                  const SampleContext& context, std::int64_t time_ns = 0) {
+    if (!continuous_.ExtendLast(thread, row, context, time_ns)) return false;
     ForEachOther([&](Recording& recording) {
-      if (!recording.ExtendLast(thread, row, context))
+      if (!recording.ExtendLast(thread, row, context, time_ns))
         recording.AddPseudo(thread, PseudoFrame::kOverflow, row);
     });
     return true;

@@ -77,18 +77,20 @@ class SampleIntake {
     }
     result.end = stack.end;
     result.values = ValuesOf([&](std::size_t value_type) { return record.Amount(value_type); });
-    const bool is_known = recorder_.Add(thread, stack, Row(result.values), record.context);
+    const bool is_known =
+        recorder_.Add(thread, stack, Row(result.values), record.context, record.time_ns);
     result.outcome = is_known ? Outcome::kAdded : Outcome::kOverflow;
     return result;
   }
 
   // Adds amounts, by value type, to a stack that no record has brought. Returns the added row. The
-  // thread's next record must share nothing.
+  // thread's next record must share nothing. For `time_ns` see Aggregator.
   Values AddStack(std::uint32_t thread, const StackDelta& stack, const Values& amounts,
-                  const SampleContext& context);
+                  const SampleContext& context, std::int64_t time_ns);
   // Adds amounts, by value type, to the thread's last stack, and counts no sample. Returns false,
   // and adds nothing, if there is no such stack, or if it had another context.
-  bool ExtendLast(std::uint32_t thread, const Values& amounts, const SampleContext& context);
+  bool ExtendLast(std::uint32_t thread, const Values& amounts, const SampleContext& context,
+                  std::int64_t time_ns);
   // Forgets the thread's last stack, because a later stack could not be read: the next record
   // shares nothing with the forgotten one.
   void ForgetLast(std::uint32_t thread) { recorder_.ForgetLast(thread); }

@@ -51,14 +51,14 @@ class Session {
       : registry_(registry),
         code_(code),
         counters_(counters),
-        earlier_overflowed_(counters_.overflowed.load(std::memory_order_relaxed)),
-        earlier_labels_overflowed_(counters_.labels_overflowed.load(std::memory_order_relaxed)),
+        earlier_overflows_(counters_.overflows()),
         accounts_(options.sampling, registry, counters, signal, providers),
         drain_(options.collector, registry, code, counters, accounts_, Now()),
         poller_(options.sampling, registry, code, counters, accounts_, drain_),
         columns_(EnabledColumns(accounts_.providers())) {
     registry_.arena()->max_frames.store(static_cast<std::uint32_t>(*options.sampling.max_frames),
                                         std::memory_order_relaxed);
+    registry_.arena()->keeps_times.store(*options.sampling.timestamps, std::memory_order_relaxed);
   }
 
   // True if the options enable a provider.
@@ -112,11 +112,7 @@ class Session {
     if (!retired.empty()) registry_.ReclaimRetired(retired.size());
     code_.Publish();
     counters_.drains.fetch_add(1, std::memory_order_relaxed);
-    counters_.overflowed.store(earlier_overflowed_ + recorder().continuous().overflowed(),
-                               std::memory_order_relaxed);
-    counters_.labels_overflowed.store(
-        earlier_labels_overflowed_ + recorder().continuous().labels_overflowed(),
-        std::memory_order_relaxed);
+    counters_.SetOverflows(earlier_overflows_ + recorder().continuous().overflows());
     counters_.aggregator_bytes.store(recorder().memory_bytes(), std::memory_order_relaxed);
     return fill;
   }
@@ -258,8 +254,7 @@ class Session {
   ThreadRegistry<Traits>& registry_;
   LoadedCode<Traits>& code_;
   CollectorCounters& counters_;
-  const std::uint64_t earlier_overflowed_;
-  const std::uint64_t earlier_labels_overflowed_;
+  const Overflows earlier_overflows_;
   typename Traits::Clock clock_;
   SlotAccounts<Traits> accounts_;
   SlotDrain<Traits> drain_;

@@ -189,9 +189,10 @@ class SlotArena {
   [[nodiscard]] std::size_t memory_bytes() const { return sizeof(*this) + memory_bytes_; }
   [[nodiscard]] std::size_t ring_bytes() const { return ring_bytes_; }
 
-  // What captures need besides their channel. max_frames is written while no channel is active.
-  // LoadedCode keeps `code` current.
+  // What captures need besides their channel. max_frames and keeps_times are written while no
+  // channel is active. LoadedCode keeps `code` current.
   std::atomic<std::uint32_t> max_frames{0};
+  std::atomic<bool> keeps_times{false};  // see SamplingOptions::timestamps
   PublishedCode code;
 
  private:

@@ -15,6 +15,7 @@
 #include "strobe/core/record.h"
 #include "strobe/runtime/collector_counters.h"
 #include "strobe/runtime/loaded_code.h"
+#include "strobe/runtime/record_draft.h"
 #include "strobe/runtime/recording_columns.h"
 #include "strobe/runtime/sample_intake.h"
 #include "strobe/runtime/slot_accounts.h"
@@ -81,7 +82,9 @@ class SlotDrain {
   // or the thread has set other labels since.
   bool ExtendLast(Slot& slot, std::size_t provider, std::int64_t weight, bool waits = true) {
     const SampleIntake::Values amounts = AmountsOf(provider, weight, waits);
-    if (!intake_.ExtendLast(KeyOf(slot), amounts, ContextOf(slot))) return false;
+    if (!intake_.ExtendLast(KeyOf(slot), amounts, ContextOf(slot),
+                            SampleTimeNs(*registry_.arena())))
+      return false;
     Receive(slot, provider, amounts, amounts);
     return true;
   }
@@ -90,13 +93,14 @@ class SlotDrain {
   void AddStack(Slot& slot, std::size_t provider, std::int64_t weight, StackEnd end,
                 std::span<const Address> frames) {
     const SampleIntake::Values amounts = AmountsOf(provider, weight, /*waits=*/true);
-    const SampleIntake::Values row = intake_.AddStack(KeyOf(slot),
-                                                      {.generation = code_.generation(),
-                                                       .end = end,
-                                                       .shared = 0,
-                                                       .leaf_first = frames,
-                                                       .skip = 0},
-                                                      amounts, ContextOf(slot));
+    const SampleIntake::Values row =
+        intake_.AddStack(KeyOf(slot),
+                         {.generation = code_.generation(),
+                          .end = end,
+                          .shared = 0,
+                          .leaf_first = frames,
+                          .skip = 0},
+                         amounts, ContextOf(slot), SampleTimeNs(*registry_.arena()));
     Receive(slot, provider, amounts, row);
   }
 
@@ -229,8 +233,9 @@ class SlotDrain {
     if (amounts == SampleIntake::Values{}) return;
     slot.is_wait_interrupted = false;
     bool is_added = false;
-    static_cast<void>(counters_.HasMemoryFor(
-        [&] { is_added = intake_.ExtendLast(KeyOf(slot), amounts, record.context); }));
+    static_cast<void>(counters_.HasMemoryFor([&] {
+      is_added = intake_.ExtendLast(KeyOf(slot), amounts, record.context, record.time_ns);
+    }));
     if (is_added) ReceiveAmounts(slot, [&](std::size_t column) { return amounts[column]; });
   }
 

@@ -47,9 +47,17 @@ inline std::string CheckThreadsAndMoments(const Profile& profile) {
     return absl::StrCat(profile.moment_values.size(), " values for ", profile.moments.size(),
                         " moments of ", columns);
   }
+  std::vector<std::int64_t> rests = profile.values;
   for (std::size_t i = 0; i < profile.moments.size(); ++i) {
     if (profile.moments[i].sample >= profile.samples.size())
       return absl::StrCat("moment ", i, " names sample ", profile.moments[i].sample);
+    for (std::size_t column = 0; column < columns; ++column) {
+      const std::int64_t value = profile.MomentValues(i)[column];
+      std::int64_t& rest = rests[profile.moments[i].sample * columns + column];
+      if (value < 0 || value > rest)
+        return absl::StrCat("moment ", i, " has more than is left of its row, or less than 0");
+      rest -= value;
+    }
     if (i > 0 && profile.moments[i].time_ns < profile.moments[i - 1].time_ns)
       return absl::StrCat("moment ", i, " is earlier than the one before");
   }

@@ -1,0 +1,34 @@
+// Overflows: how often a recording's limits kept something out.
+#pragma once
+
+#include <cstdint>
+
+#include "strobe/core/stats.h"
+
+namespace strobe {
+
+// No limit loses an amount: the profile has all of them.
+struct Overflows {
+  std::uint64_t stacks = 0;   // see Stats::stacks_overflowed
+  std::uint64_t labels = 0;   // see Stats::labels_overflowed
+  std::uint64_t moments = 0;  // see Stats::moments_dropped
+
+  void SetIn(Stats& stats) const {
+    stats.stacks_overflowed = stacks;
+    stats.labels_overflowed = labels;
+    stats.moments_dropped = moments;
+  }
+  friend Overflows operator+(const Overflows& a, const Overflows& b) {
+    return {.stacks = a.stacks + b.stacks,
+            .labels = a.labels + b.labels,
+            .moments = a.moments + b.moments};
+  }
+  friend Overflows operator-(const Overflows& a, const Overflows& b) {
+    return {.stacks = a.stacks - b.stacks,
+            .labels = a.labels - b.labels,
+            .moments = a.moments - b.moments};
+  }
+  friend bool operator==(const Overflows&, const Overflows&) = default;
+};
+
+}  // namespace strobe
