@@ -23,7 +23,9 @@ class BenchSession {
   explicit BenchSession(bool timestamps = false)
       : registry_(64, static_cast<std::size_t>(*options_.threads.ring_bytes)) {
     options_.sampling.timestamps = timestamps;
-    options_.sampling.cpu_frequency_hz = 0.001;  // so that no timer of its own takes part
+    // The timer of its own is too slow to take part; each signal of the benchmark stands for one.
+    options_.sampling.cpu_frequency_hz = 0.001;
+    options_.sampling.trigger = SampleTrigger::kTimers;
     if (!registry_.Open().ok() || !NativePlatform::InstallHandler(signal_).ok()) return;
     session_.emplace(options_, registry_, code_, counters_, signal_);
     // As late in a program's life, when all of it has been executed.
