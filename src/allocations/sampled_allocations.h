@@ -3,17 +3,17 @@
 
 #include <cstddef>
 
-#include "strobe/allocations/allocation_sampler.h"
 #include "strobe/allocations/live_blocks.h"
 #include "strobe/base/signal_safe.h"
 #include "strobe/base/visibility.h"
+#include "strobe/provider/amount_sampler.h"
 
 STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
 
 // Of the calling thread. In the program's own static block of thread-local storage, which exists as
 // long as the thread, and is never allocated by the functions that are sampled.
-extern constinit thread_local AllocationSampler allocation_sampler
+extern constinit thread_local AmountSampler allocation_sampler
     __attribute__((tls_model("initial-exec")));
 
 // Records an allocation for which Count has returned true. Returns `block`, which is nullptr if the

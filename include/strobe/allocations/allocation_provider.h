@@ -6,11 +6,11 @@
 #include <span>
 #include <type_traits>
 
-#include "strobe/allocations/allocation_sampler.h"
 #include "strobe/base/address.h"
 #include "strobe/base/visibility.h"
 #include "strobe/core/stack.h"
 #include "strobe/core/value_type.h"
+#include "strobe/provider/amount_sampler.h"
 #include "strobe/provider/sample_provider.h"
 
 namespace strobe {
@@ -20,7 +20,7 @@ namespace internal {
 // Calls visit(context, leaf_first, end, amounts) for each sampled block that is live. Without
 // frames, the block's stack is not known. Takes no memory.
 void VisitLiveStacks(void (*visit)(void* context, std::span<const Address> leaf_first, StackEnd end,
-                                   const AllocationAmounts& amounts),
+                                   const SampledAmounts& amounts),
                      void* context);
 }  // namespace internal
 STROBE_HIDDEN_END
@@ -42,9 +42,9 @@ struct AllocationProvider {
   void VisitLevels(Visitor&& visit) const {
     internal::VisitLiveStacks(
         [](void* context, std::span<const Address> leaf_first, StackEnd end,
-           const internal::AllocationAmounts& amounts) {
+           const SampledAmounts& amounts) {
           (*static_cast<std::remove_reference_t<Visitor>*>(context))(
-              leaf_first, end, std::array<std::int64_t, 4>{0, 0, amounts.objects, amounts.bytes});
+              leaf_first, end, std::array<std::int64_t, 4>{0, 0, amounts.count, amounts.total});
         },
         &visit);
   }

@@ -14,10 +14,9 @@
 
 #include "absl/status/status.h"
 #include "strobe/allocations/allocation_provider.h"
-#include "strobe/allocations/allocation_sampler.h"
-#include "strobe/base/signal_safe.h"
 #include "strobe/base/visibility.h"
 #include "strobe/own_parts.h"
+#include "strobe/provider/event_target.h"
 
 namespace strobe {
 
@@ -51,31 +50,15 @@ namespace internal {
 
 AllocationStats CollectAllocationStats();
 
-// Where samples go. Signal-safe.
-struct AllocationSink {
-  bool (*record)(void* profiler, const AllocationAmounts& amounts, StackKeeper* keeper) = nullptr;
-  void* profiler = nullptr;
-};
-
-// From now on samples go to `sink`, which is not copied. FailedPrecondition if they go to another
+// From now on samples go to `target`, which is not copied. FailedPrecondition if they go to another
 // one.
-absl::Status BeginAllocations(const AllocationSink& sink, const AllocationOptions& options);
-// From now on they go nowhere. Waits until no thread uses the sink any more.
-void EndAllocations(const AllocationSink& sink);
+absl::Status BeginAllocations(const EventTarget& target, const AllocationOptions& options);
+// From now on they go nowhere. Waits until no thread uses the target any more.
+void EndAllocations();
 
-// The leaf frames between the sink's function and the caller of an allocation function: those two
+// The leaf frames between the target's function and the caller of an allocation function: those two
 // and one in between.
 inline constexpr std::uint32_t kAllocationFrames = 3;
-
-template <class Profiler>
-STROBE_SIGNAL_SAFE STROBE_NOINLINE bool RecordAllocation(void* profiler,
-                                                         const AllocationAmounts& amounts,
-                                                         StackKeeper* keeper) {
-  const bool is_taken = static_cast<Profiler*>(profiler)->template CaptureHere<AllocationProvider>(
-      {amounts.objects, amounts.bytes, 0, 0}, kAllocationFrames, keeper);
-  asm volatile("" ::: "memory");  // no tail call: the number of frames is fixed
-  return is_taken;
-}
 
 }  // namespace internal
 STROBE_HIDDEN_END
@@ -89,10 +72,10 @@ class AllocationSampling {
   template <class Traits>
   explicit AllocationSampling(BasicProfiler<Traits>& profiler,
                               const AllocationOptions& options = {})
-      : sink_{.record = &internal::RecordAllocation<BasicProfiler<Traits>>, .profiler = &profiler},
-        status_(internal::BeginAllocations(sink_, options)) {}
+      : target_(internal::TargetOf<AllocationProvider, internal::kAllocationFrames>(profiler)),
+        status_(internal::BeginAllocations(target_, options)) {}
   ~AllocationSampling() {
-    if (status_.ok()) internal::EndAllocations(sink_);
+    if (status_.ok()) internal::EndAllocations();
   }
   AllocationSampling(const AllocationSampling&) = delete;
   AllocationSampling& operator=(const AllocationSampling&) = delete;
@@ -103,7 +86,7 @@ class AllocationSampling {
   [[nodiscard]] static AllocationStats stats() { return internal::CollectAllocationStats(); }
 
  private:
-  const internal::AllocationSink sink_;
+  const internal::EventTarget target_;
   const absl::Status status_;
 };
 STROBE_HOLDS_HIDDEN_END

@@ -1,0 +1,88 @@
+#include "absl_mutexes.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <system_error>
+#include <thread>
+
+#include "absl/synchronization/mutex.h"
+#include "strobe/base/signal_safe.h"
+#include "strobe/clock/system_clock.h"
+#include "strobe/locks/profiled.h"
+
+namespace strobe::internal {
+namespace {
+
+// Abseil tells how long a wait was by a clock of its own, whose rate is internal to Abseil. So the
+// rate is measured, by waits of known length.
+constexpr std::chrono::milliseconds kMeasuredWait{3};
+constexpr int kMeasuredWaits = 3;
+
+constinit std::atomic<bool> is_on{false};
+constinit std::atomic<double> cycles_per_ns{0};  // 0 until it has been measured
+// What the hook was last told on this thread, while the rate is measured here.
+constinit thread_local std::int64_t* measured_cycles = nullptr;
+
+// Called by the thread that has unlocked a mutex and woken who waited, with the sum of their waits.
+// The mutex is free already.
+STROBE_NOINLINE void OnContention(std::int64_t wait_cycles) {
+  if (measured_cycles != nullptr) {
+    *measured_cycles = wait_cycles;
+    return;
+  }
+  if (!is_on.load(std::memory_order_relaxed)) return;
+  const double rate = cycles_per_ns.load(std::memory_order_relaxed);
+  NoteContention(static_cast<std::int64_t>(static_cast<double>(wait_cycles) / rate));
+  asm volatile("" ::: "memory");  // no tail call: the number of frames is fixed
+}
+
+// Has another thread wait for a mutex. Returns a rate that is too low by what that thread did
+// between its look at the clock and its wait; 0 if the hook has not been called.
+double MeasureOnce() {
+  const SystemClock clock;
+  absl::Mutex mutex;
+  std::atomic<std::int64_t> begin_ns{0};
+  std::int64_t cycles = 0;
+  absl::ReleasableMutexLock lock(&mutex);
+  std::thread waiter([&] {
+    begin_ns.store(clock.MonotonicNs(), std::memory_order_release);
+    mutex.Lock();
+    mutex.Unlock();
+  });
+  while (begin_ns.load(std::memory_order_acquire) == 0) std::this_thread::yield();
+  std::this_thread::sleep_for(kMeasuredWait);
+  measured_cycles = &cycles;
+  lock.Release();
+  const std::int64_t end_ns = clock.MonotonicNs();
+  measured_cycles = nullptr;
+  waiter.join();
+  return static_cast<double>(cycles) / static_cast<double>(end_ns - begin_ns.load());
+}
+
+// The highest rate of a few.
+double MeasureRate() {
+  double rate = 0;
+  try {
+    for (int i = 0; i < kMeasuredWaits; ++i) rate = std::max(rate, MeasureOnce());
+  } catch (const std::system_error&) {
+    return 0;  // no thread can be had
+  }
+  return rate;
+}
+
+}  // namespace
+
+void SetAbslMutexSampling(bool is_wanted) {
+  if (is_wanted && cycles_per_ns.load(std::memory_order_relaxed) == 0) {
+    absl::RegisterMutexProfiler(&OnContention);
+    cycles_per_ns.store(MeasureRate(), std::memory_order_relaxed);
+  }
+  is_on.store(is_wanted && cycles_per_ns.load(std::memory_order_relaxed) > 0,
+              std::memory_order_relaxed);
+}
+
+bool IsSamplingAbslMutexes() { return is_on.load(std::memory_order_relaxed); }
+
+}  // namespace strobe::internal

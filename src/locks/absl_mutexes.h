@@ -1,0 +1,16 @@
+// Waits for mutexes of Abseil, by the hook that Abseil has for them.
+#pragma once
+
+#include "strobe/base/visibility.h"
+
+STROBE_HIDDEN_BEGIN
+namespace strobe::internal {
+
+// Has such waits given to NoteContention from now on, or not. One call at a time.
+void SetAbslMutexSampling(bool is_wanted);
+
+// False if it is not wanted, or not possible.
+[[nodiscard]] bool IsSamplingAbslMutexes();
+
+}  // namespace strobe::internal
+STROBE_HIDDEN_END
