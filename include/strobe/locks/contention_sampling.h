@@ -18,7 +18,8 @@ namespace strobe {
 
 // The default parts, and contentions.
 struct ContentionTraits : DefaultTraits {
-  using Providers = ProviderList<CpuTimeProvider, WallTimeProvider, ContentionProvider>;
+  using Providers =
+      ProviderList<CpuTimeProvider, WallTimeProvider, OffCpuTimeProvider, ContentionProvider>;
 };
 
 struct ContentionOptions {
