@@ -37,7 +37,7 @@ struct Record {
   RecordHeader header;
   SampleContext context;
   std::int64_t time_ns = 0;
-  std::vector<std::int64_t> weights;  // by provider
+  std::vector<std::int64_t> weights;  // by cell
   std::vector<Address> frames;
 };
 
@@ -78,8 +78,8 @@ class CaptureTest : public ::testing::Test {
       EXPECT_TRUE(ReadRecord(bytes, Providers::RecordedValueTypes(), view));
       records.push_back(
           {view.header, view.context, view.time_ns, {}, {view.frames.begin(), view.frames.end()}});
-      for (std::size_t i = 0; i < Providers::kCount; ++i)
-        records.back().weights.push_back(view.Amount(Providers::ShownColumn(i)));
+      for (const std::size_t column : Providers::CellColumns())
+        records.back().weights.push_back(view.Amount(column));
       slot_->channel->ring.Pop();
     }
     return records;
