@@ -8,6 +8,8 @@
 #include "backends.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "strobe/testing/pprof_reader.h"
+#include "strobe/testing/profiles.h"
 
 namespace strobe {
 namespace {
@@ -25,6 +27,25 @@ using testing::Types;
 
 DatadogProcess Process() {
   return {.container_id = "0123456789abcdef", .host = "host1", .seed = {1, 2}};
+}
+
+TEST(DatadogEncoder, WritesDatadogsKeysAndTimes) {
+  const testing::SampleProfile sample = testing::DetailedProfile();
+  const auto bytes = DatadogEncoder().Encode(sample.profile, sample.symbols);
+  ASSERT_TRUE(bytes.ok());
+  const auto read = ReadPprof(*bytes);
+  ASSERT_TRUE(read.has_value());
+  std::size_t threads = 0;
+  std::size_t times = 0;
+  for (const auto& one : read->samples) {
+    for (const auto& label : one.labels) {
+      threads += label.key == "thread id" && label.number != 0 ? 1 : 0;
+      times += label.key == "end_timestamp_ns" ? 1 : 0;
+      EXPECT_NE(label.key, "thread_id");
+    }
+  }
+  EXPECT_EQ(threads, read->samples.size());
+  EXPECT_EQ(times, sample.profile.moments.size());
 }
 
 TEST(DatadogBackend, TheRequestIsThatOfTheIntake) {

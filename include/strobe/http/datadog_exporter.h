@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "strobe/core/options.h"
 #include "strobe/core/secret.h"
+#include "strobe/encode/pprof_encoder.h"
 #include "strobe/http/http_exporter.h"
 #include "strobe/http/native_http.h"
 
@@ -54,6 +55,17 @@ absl::StatusOr<std::shared_ptr<const HttpBackend>> MakeDatadogBackend(
 // code has set nothing. STROBE_* variables beat these.
 ProfilerOptions DatadogProfilerOptions(ProfilerOptions options = {});
 
+// pprof as Datadog reads it: with its keys of labels and, if the profile has times of samples
+// (sampling.timestamps), with those for the timeline.
+class DatadogEncoder : public PprofEncoder {
+ public:
+  DatadogEncoder() : PprofEncoder({.labels = PprofLabels::kDatadog, .moments = true}) {}
+};
+static_assert(Encoder<DatadogEncoder>);
+
+//   using Outputs = strobe::OutputList<strobe::Output<strobe::DatadogEncoder,
+//                                                     strobe::HttpExporter>>;
+//
 //   strobe::BasicProfiler<MyTraits> profiler(strobe::DatadogProfilerOptions(),
 //                                            {.exporter = strobe::DatadogExporter()});
 // Code beats the environment, which is read here.
