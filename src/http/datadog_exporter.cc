@@ -1,4 +1,5 @@
 #include "strobe/http/datadog_exporter.h"
+#include "strobe/base/split_mix.h"
 
 #include <array>
 #include <cctype>
@@ -95,13 +96,8 @@ std::string TimeText(std::int64_t unix_ns) {
                           absl::UTCTimeZone());
 }
 
-// Scrambles the bits of a word (splitmix64).
-std::uint64_t Scrambled(std::uint64_t word) {
-  word += 0x9E3779B97F4A7C15;
-  word = (word ^ word >> 30) * 0xBF58476D1CE4E5B9;
-  word = (word ^ word >> 27) * 0x94D049BB133111EB;
-  return word ^ word >> 31;
-}
+// Scrambles the bits of a word.
+std::uint64_t Scrambled(std::uint64_t word) { return internal::SplitMix64(word); }
 
 // A random UUID (version 4) of the process: a fork's child has another one.
 std::string RuntimeId(const DatadogProcess& process, std::uint64_t process_id) {

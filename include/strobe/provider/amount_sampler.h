@@ -31,6 +31,27 @@ struct SampledAmounts {
 STROBE_HIDDEN_BEGIN
 namespace internal {
 
+// A sum of SampledAmounts, to which threads add. Signal-safe. Constant-initialized.
+class AmountsSum {
+ public:
+  void Add(const SampledAmounts& amounts) noexcept {
+    count_.fetch_add(amounts.count, std::memory_order_relaxed);
+    total_.fetch_add(amounts.total, std::memory_order_relaxed);
+  }
+  void Clear() noexcept {
+    count_.store(0, std::memory_order_relaxed);
+    total_.store(0, std::memory_order_relaxed);
+  }
+  [[nodiscard]] SampledAmounts Get() const noexcept {
+    return {.count = count_.load(std::memory_order_relaxed),
+            .total = total_.load(std::memory_order_relaxed)};
+  }
+
+ private:
+  std::atomic<std::int64_t> count_{0};
+  std::atomic<std::int64_t> total_{0};
+};
+
 // The greatest mean distance of sampled points, so that sums of distances do not overflow.
 inline constexpr std::int64_t kMaxSamplingInterval = std::int64_t{1} << 40;
 

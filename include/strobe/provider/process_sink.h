@@ -33,8 +33,7 @@ class ProcessSink {
   [[nodiscard]] bool Open(const EventTarget& target, const Prepare& prepare) {
     if (is_owned_.exchange(true, std::memory_order_acquire)) return false;
     prepare();
-    untaken_count_.store(0, std::memory_order_relaxed);
-    untaken_total_.store(0, std::memory_order_relaxed);
+    untaken_.Clear();
     target_.store(&target, std::memory_order_seq_cst);
     return true;
   }
@@ -56,10 +55,7 @@ class ProcessSink {
 
   // What Record was given since Open and is in no profile: events of threads that are not
   // registered, and those from before and after a session.
-  [[nodiscard]] SampledAmounts untaken() const {
-    return {.count = untaken_count_.load(std::memory_order_relaxed),
-            .total = untaken_total_.load(std::memory_order_relaxed)};
-  }
+  [[nodiscard]] SampledAmounts untaken() const { return untaken_.Get(); }
 
   // A thread that uses the sink, which stays as it is meanwhile.
   class Use {
@@ -78,10 +74,7 @@ class ProcessSink {
                                      StackKeeper* keeper = nullptr) const noexcept {
       if (target_ == nullptr) return false;
       const bool is_taken = target_->record(target_->profiler, amounts, keeper);
-      if (!is_taken) {
-        sink_.untaken_count_.fetch_add(amounts.count, std::memory_order_relaxed);
-        sink_.untaken_total_.fetch_add(amounts.total, std::memory_order_relaxed);
-      }
+      if (!is_taken) sink_.untaken_.Add(amounts);
       return is_taken;
     }
 
@@ -94,8 +87,7 @@ class ProcessSink {
   std::atomic<bool> is_owned_{false};
   std::atomic<const EventTarget*> target_{nullptr};
   std::atomic<int> users_{0};
-  std::atomic<std::int64_t> untaken_count_{0};
-  std::atomic<std::int64_t> untaken_total_{0};
+  AmountsSum untaken_;
 };
 
 }  // namespace strobe::internal

@@ -8,7 +8,6 @@
 #pragma once
 
 #include <algorithm>
-#include <atomic>
 #include <cstdint>
 
 #include "strobe/base/signal_safe.h"
@@ -50,10 +49,7 @@ class SampledEvents {
 
   // What no profile has of the events so far, as an estimate: those of threads that are not
   // registered, and those while no session ran.
-  [[nodiscard]] SampledAmounts untaken() const {
-    return {.count = untaken_count_.load(std::memory_order_relaxed),
-            .total = untaken_total_.load(std::memory_order_relaxed)};
-  }
+  [[nodiscard]] SampledAmounts untaken() const { return untaken_.Get(); }
 
  private:
   static constexpr std::uint32_t kSkippedFrames = 2;  // the target's function, and Take
@@ -64,16 +60,14 @@ class SampledEvents {
                            .total = static_cast<std::int64_t>(std::min(amount, kMaxAmount))};
     if (interval_ > 1) amounts = sampler.Take(amount, interval_, internal::NewSeed());
     if (amounts.count == 0 || target_.record(target_.profiler, amounts, nullptr)) return;
-    untaken_count_.fetch_add(amounts.count, std::memory_order_relaxed);
-    untaken_total_.fetch_add(amounts.total, std::memory_order_relaxed);
+    untaken_.Add(amounts);
   }
 
   static inline constinit thread_local internal::AmountSampler sampler;
 
   const internal::EventTarget target_;
   const std::int64_t interval_;
-  std::atomic<std::int64_t> untaken_count_{0};
-  std::atomic<std::int64_t> untaken_total_{0};
+  internal::AmountsSum untaken_;
 };
 STROBE_HOLDS_HIDDEN_END
 

@@ -156,16 +156,6 @@ int CreateThread(pthread_t& handle, void* (*run)(void*), void* argument) {
 
 }  // namespace
 
-std::string internal::ReadStart(const std::string& path) {
-  constexpr std::size_t kMaxBytes = 4096;
-  std::string text(kMaxBytes, '\0');
-  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  const ssize_t got = file < 0 ? -1 : read(file, text.data(), text.size());
-  if (file >= 0) close(file);
-  text.resize(got < 0 ? 0 : static_cast<std::size_t>(got));
-  return text;
-}
-
 absl::Status LinuxPlatform::Available() { return absl::OkStatus(); }
 
 ThreadInfo LinuxPlatform::CurrentThread() {

@@ -36,8 +36,6 @@ const ElfW(Ehdr) __ehdr_start;  // NOLINT(bugprone-reserved-identifier)
 namespace strobe::internal {
 namespace {
 
-constexpr int kSignalLimit = 65;  // Linux' signals are 1..64
-
 // The program's handler before HandleSignal was installed. Written once, under the mutex, before
 // HandleSignal can run.
 struct PreviousHandler {

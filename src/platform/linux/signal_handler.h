@@ -9,6 +9,9 @@
 
 namespace strobe::internal {
 
+// Linux' signals are 1..64.
+inline constexpr int kSignalLimit = 65;
+
 // The overrun of a signal that requests a sample: see LinuxPlatform::Interrupt.
 inline constexpr int kRequest = -1;
 inline constexpr int kRequestOfRunningThread = -2;

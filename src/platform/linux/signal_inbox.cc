@@ -17,8 +17,6 @@
 namespace strobe {
 namespace {
 
-constexpr int kSignalLimit = 65;  // Linux' signals are 1..64
-
 // Static, because a late signal may still use the semaphore. Open and the destructor hold the
 // InstallMutex.
 struct Inbox {
@@ -27,7 +25,7 @@ struct Inbox {
   std::uint64_t owner = 0;              // the ForkCount of the process that has it open; 0 for none
   struct sigaction previous_action {};  // of the signal
 };
-constinit std::array<Inbox, kSignalLimit> inboxes{};
+constinit std::array<Inbox, internal::kSignalLimit> inboxes{};
 
 Inbox& InboxOf(int signal) { return inboxes[static_cast<std::size_t>(signal)]; }
 
@@ -87,7 +85,7 @@ LinuxSignalInbox::~LinuxSignalInbox() {
 }
 
 absl::Status LinuxSignalInbox::Open(int signal) {
-  if (signal < 1 || signal >= kSignalLimit)
+  if (signal < 1 || signal >= internal::kSignalLimit)
     return absl::InvalidArgumentError(absl::StrCat("sampling.toggle_signal: no signal ", signal));
   absl::Status status = Install(signal);
   if (status.ok()) signal_ = signal;

@@ -6,8 +6,8 @@
 namespace strobe {
 
 // See SignalInbox. The handler only posts a semaphore, and runs on any thread of the program that
-// does not block the signal. A fork's child has the handler, and a semaphore that nobody waits for:
-// there the signal does nothing until the child opens an inbox for it.
+// does not block the signal. A fork's child keeps the handler, but no thread of the child waits for
+// the semaphore: the signal does nothing there until the child opens an inbox for it.
 class LinuxSignalInbox {
  public:
   LinuxSignalInbox() = default;
