@@ -1,5 +1,4 @@
 #include "strobe/http/datadog_exporter.h"
-#include "strobe/base/split_mix.h"
 
 #include <array>
 #include <cctype>
@@ -14,6 +13,7 @@
 #include "absl/time/time.h"
 #include "backend_parts.h"
 #include "pprof_file.h"
+#include "strobe/base/split_mix.h"
 
 namespace strobe {
 namespace {

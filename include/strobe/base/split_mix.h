@@ -18,5 +18,10 @@ STROBE_SIGNAL_SAFE constexpr std::uint64_t SplitMix64(std::uint64_t& state) {
   return z ^ (z >> 31);
 }
 
+// The same, as a number that is uniform in [0, 1).
+STROBE_SIGNAL_SAFE constexpr double UniformSplitMix64(std::uint64_t& state) {
+  return static_cast<double>(SplitMix64(state) >> 11) * 0x1.0p-53;
+}
+
 }  // namespace strobe::internal
 STROBE_HIDDEN_END

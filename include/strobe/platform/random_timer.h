@@ -35,14 +35,11 @@ struct RandomTimer {
 STROBE_SIGNAL_SAFE inline double DrawExponential(std::uint64_t& random) {
   // Beyond it: a probability of e^-40.
   constexpr double kMost = 40;
-  const auto uniform = [&random]() STROBE_ALWAYS_INLINE_LAMBDA {
-    return static_cast<double>(SplitMix64(random) >> 11) * 0x1.0p-53;
-  };
   for (double whole = 0; whole < kMost; ++whole) {
-    const double first = uniform();
+    const double first = UniformSplitMix64(random);
     double last = first;
     bool is_odd = true;
-    for (double next = uniform(); next < last; next = uniform()) {
+    for (double next = UniformSplitMix64(random); next < last; next = UniformSplitMix64(random)) {
       last = next;
       is_odd = !is_odd;
     }

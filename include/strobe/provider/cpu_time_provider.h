@@ -45,9 +45,8 @@ class CpuTimeProvider {
   // A random timer that has not expired for so many of its mean times stands still.
   static constexpr std::int64_t kStillPeriods = 20;
 
-  enum class Timer : std::uint8_t { kNone, kPeriodic, kRandom };
   struct ThreadState {
-    Timer timer = Timer::kNone;
+    TimerKind timer = TimerKind::kNone;
     // Of a random timer: how many of its mean times have passed without an expiry, and the number
     // of its expiries then, modulo 2^16.
     std::uint8_t still_periods = 0;
@@ -91,13 +90,13 @@ class CpuTimeProvider {
   }
 
   [[nodiscard]] bool IsAtInstants(const ThreadState& state) const {
-    return state.timer == Timer::kNone;
+    return state.timer == TimerKind::kNone;
   }
 
   void Review(SampledThread& thread, ThreadState& state, RandomSource& random,
               const ThreadReview& review) {
     const bool is_auto = trigger_ == SampleTrigger::kAuto;
-    if (!is_auto && state.timer != Timer::kRandom) return;
+    if (!is_auto && state.timer != TimerKind::kRandom) return;
     const std::int64_t cpu_ns = thread.CpuTimeNs();
     const std::int64_t used_ns = cpu_ns - state.cpu_ns;
     if (used_ns <= 0) {
@@ -108,7 +107,7 @@ class CpuTimeProvider {
     }
     // It takes a period of CPU time to say more of a thread that was idle.
     if (used_ns < period_ns_ && !IsAtInstants(state)) return;
-    if (state.timer == Timer::kRandom) StartAnewIfStill(thread, state, random, used_ns);
+    if (state.timer == TimerKind::kRandom) StartAnewIfStill(thread, state, random, used_ns);
     const std::int64_t wait_count = thread.WaitCount();
     const bool is_known = wait_count >= 0 && state.wait_count >= 0;
     const std::int64_t waits = is_known ? wait_count - state.wait_count : used_ns;
@@ -172,7 +171,7 @@ class CpuTimeProvider {
   // If the system refuses the timer, the thread is sampled at instants. The first period ends at a
   // uniform instant, so that the mean number of samples is right from the beginning.
   void StartTimer(SampledThread& thread, ThreadState& state, RandomSource& random) const {
-    if (state.timer == Timer::kPeriodic) return;
+    if (state.timer == TimerKind::kPeriodic) return;
     StopTimer(thread, state);
     const double period =
         static_cast<double>(period_ns_) * (1 + kDither * (2 * random.Uniform() - 1));
@@ -180,20 +179,20 @@ class CpuTimeProvider {
       return std::max<std::int64_t>(static_cast<std::int64_t>(time_ns), 1);
     };
     if (thread.StartCpuTimer(at_least_one(period * (1 - random.Uniform())), at_least_one(period)))
-      state.timer = Timer::kPeriodic;
+      state.timer = TimerKind::kPeriodic;
   }
   // False if the system refuses: then the thread is sampled at instants.
   bool StartRandomTimer(SampledThread& thread, ThreadState& state, RandomSource& random) const {
-    if (state.timer == Timer::kRandom) return true;
+    if (state.timer == TimerKind::kRandom) return true;
     StopTimer(thread, state);
     if (!thread.StartRandomTimer(period_ns_, random.Bits())) return false;
-    state.timer = Timer::kRandom;
+    state.timer = TimerKind::kRandom;
     state.still_periods = 0;
     return true;
   }
   static void StopTimer(SampledThread& thread, ThreadState& state) {
-    if (state.timer != Timer::kNone) thread.StopCpuTimer();
-    state.timer = Timer::kNone;
+    if (state.timer != TimerKind::kNone) thread.StopCpuTimer();
+    state.timer = TimerKind::kNone;
   }
 
   std::int64_t period_ns_;

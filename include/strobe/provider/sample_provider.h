@@ -18,6 +18,9 @@
 
 namespace strobe {
 
+// A thread's timer on its CPU clock.
+enum class TimerKind : std::uint8_t { kNone, kPeriodic, kRandom };
+
 // A registered thread as a provider sees it. Control plane; the runtime serialises all calls for
 // one thread.
 class SampledThread {
@@ -57,7 +60,7 @@ struct ThreadReview {
 class RandomSource {
  public:
   constexpr explicit RandomSource(std::uint64_t seed) : state_(seed) {}
-  double Uniform() { return static_cast<double>(internal::SplitMix64(state_) >> 11) * 0x1.0p-53; }
+  double Uniform() { return internal::UniformSplitMix64(state_); }
   // Exponentially distributed. Without memory: how long it is to the next of such events does not
   // depend on how long ago the last one was.
   double Exponential(double mean) { return -std::log(1 - Uniform()) * mean; }

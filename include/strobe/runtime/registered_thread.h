@@ -12,6 +12,7 @@
 #include "strobe/base/visibility.h"
 #include "strobe/platform/capture_target.h"
 #include "strobe/platform/platform.h"
+#include "strobe/provider/sample_provider.h"
 #include "strobe/runtime/sample_channel.h"
 
 STROBE_HIDDEN_BEGIN
@@ -58,9 +59,6 @@ struct ProviderAccount {
 constexpr bool HasSignal(std::uint64_t mask, int signal) {
   return signal > 0 && (mask >> (signal - 1) & 1) != 0;
 }
-
-// A thread's timer on its CPU clock.
-enum class TimerKind : std::uint8_t { kNone, kPeriodic, kRandom };
 
 // The thread's samples are in its channel. The ThreadRegistry owns this object, and reuses it for
 // another thread. Control plane; requires the thread's control mutex while the thread is live.
