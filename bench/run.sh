@@ -68,13 +68,12 @@ have ccache && launcher="ccache "
 mkdir -p "$build"
 status=0
 
-# build_in DIRECTORY SUFFIX OPTIONS QUESTION...: OPTIONS is the name of an array of Meson's options, SUFFIX that of programs. False where Meson
-# fails.
+# build_in DIRECTORY OPTIONS QUESTION...: OPTIONS is the name of an array of Meson's options. False where Meson fails.
 build_in() {
-  local directory=$1 suffix=$2 question
-  local -n setup_options=$3
+  local directory=$1 question programs
+  local -n setup_options=$2
   local reconfigure=()
-  shift 3
+  shift 2
   [ -f "$directory/build.ninja" ] && reconfigure=(--reconfigure)
   echo "bench/run.sh: building in $directory"
   if ! CXX="$launcher${CXX:-g++}" meson setup "$directory" "$root" "${setup_options[@]}" "${reconfigure[@]}" >"$build/setup.log" 2>&1; then
@@ -83,7 +82,9 @@ build_in() {
   fi
   for question; do
     [ -f "bench/$question/meson.build" ] || continue
-    if ! ninja -C "$directory" "bench/$question/bench_$question$suffix" >"$build/bench_$question.log" 2>&1; then
+    # All programs of the folder: a question in Python may have several.
+    mapfile -t programs < <(ninja -C "$directory" -t targets all | sed -n "s|^\(bench/$question/bench_[^/:]*\): cpp_LINKER.*|\1|p")
+    if ! ninja -C "$directory" "${programs[@]}" >"$build/bench_$question.log" 2>&1; then
       grep -E 'error|FAILED' "$build/bench_$question.log" | head -20
       echo "bench/run.sh: bench_$question did not build; see $build/bench_$question.log"
       status=1
@@ -95,7 +96,7 @@ native=() windows=() skipped_windows=""
 for question in "${questions[@]}"; do
   case $question in windows_*) windows+=("$question") ;; *) native+=("$question") ;; esac
 done
-if [ ${#native[@]} -gt 0 ]; then build_in "$build" "" options "${native[@]}" || exit 1; fi
+if [ ${#native[@]} -gt 0 ]; then build_in "$build" options "${native[@]}" || exit 1; fi
 if [ ${#windows[@]} -gt 0 ]; then
   compiler=x86_64-w64-mingw32-g++-posix
   export WINEPREFIX=$wine_directory WINEDEBUG=-all WINEDLLOVERRIDES="mscoree,mshtml=" DISPLAY=""
@@ -106,7 +107,7 @@ if [ ${#windows[@]} -gt 0 ]; then
   elif skipped_windows=$(wine_prefix "$compiler") && skipped_windows=$(unpack_wraps); then
     printf "[constants]\nlauncher = [%s]\n" "$(have ccache && echo "'ccache'")" >"$build/windows.ini"
     windows_options=("${options[@]/nofallback/default}" --cross-file "$build/windows.ini" --cross-file "$root/tests/windows.ini")
-    CXX=$compiler build_in "$build/windows" .exe windows_options "${windows[@]}" || exit 1
+    CXX=$compiler build_in "$build/windows" windows_options "${windows[@]}" || exit 1
   fi
 fi
 

@@ -6,7 +6,6 @@
 //     eight phases against the kernel's tick, alone and beside other work; pipelines, a convoy,
 //     bursts at random times. By random instants, by perf events at random times, and by timers on
 //     CPU clocks as everybody's.
-// (3) What it costs and how many samples there are at the default budget.
 //
 // Takes about 18 minutes; an argument n makes it n times as short.
 #include <algorithm>
@@ -361,36 +360,6 @@ void MeasureTogether(int divisor) {
   }
 }
 
-// At default settings: what comes of the budget.
-void MeasureBudget(int divisor) {
-  Outcome outcomes[2];
-  BenchProfiler profiler;
-  if (!profiler.Start().ok()) return;
-  const Loop loop{.time_ns = 30'000'000'000 / divisor};
-  std::vector<std::thread> threads;
-  for (int i = 0; i < 2; ++i)
-    threads.push_back(Observed(profiler, "loop " + std::to_string(i), outcomes[i],
-                               [&] { return RunLoop(loop); }));
-  // The first seconds have costs of their own: tables are built, and the rate is not held down.
-  std::this_thread::sleep_for(std::chrono::nanoseconds(loop.time_ns / 4));
-  const Stats begin = profiler.stats();
-  const std::int64_t begin_cpu_ns = ReadClockNs(CLOCK_PROCESS_CPUTIME_ID);
-  std::this_thread::sleep_for(std::chrono::nanoseconds(loop.time_ns / 2));
-  const Stats end = profiler.stats();
-  const auto cpu_ns = static_cast<double>(ReadClockNs(CLOCK_PROCESS_CPUTIME_ID) - begin_cpu_ns);
-  for (std::thread& thread : threads) thread.join();
-  static_cast<void>(profiler.Stop());
-  const std::string name = "two threads in a 4 ms loop at the default budget";
-  Report(name, "strobe", "handler + collector",
-         100 *
-             static_cast<double>(end.handler_time_ns - begin.handler_time_ns +
-                                 end.collector_cpu_ns - begin.collector_cpu_ns) /
-             cpu_ns,
-         "%");
-  Report(name, "strobe", "samples a second of CPU time",
-         1e9 * static_cast<double>(end.samples - begin.samples) / cpu_ns, "/s");
-}
-
 }  // namespace
 }  // namespace strobe::testing
 
@@ -400,6 +369,5 @@ int main(int argc, char** argv) {
   strobe::testing::MeasureBusy(divisor);
   strobe::testing::MeasureLoops(divisor);
   strobe::testing::MeasureTogether(divisor);
-  strobe::testing::MeasureBudget(divisor);
   return 0;
 }

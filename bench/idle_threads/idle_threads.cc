@@ -170,4 +170,8 @@ int Run(int seconds) {
 }  // namespace
 }  // namespace strobe::testing
 
-int main(int argc, char** argv) { return strobe::testing::Run(argc > 1 ? std::atoi(argv[1]) : 10); }
+int main(int argc, char** argv) {
+  // Not a number is an option of other benchmarks, which run.sh gives to all.
+  const int seconds = argc > 1 ? std::atoi(argv[1]) : 0;
+  return strobe::testing::Run(seconds > 0 ? seconds : 10);
+}

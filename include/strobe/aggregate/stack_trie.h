@@ -20,7 +20,7 @@ namespace strobe::internal {
 //
 // A node's first child usually comes right after it, since a new stack is written in one go. Such a
 // child needs no entry in the hash table, and following a path that branches rarely reads memory in
-// order.
+// order. The newest node has no children: the rest of a new stack is written without a search.
 class StackTrie {
  public:
   static constexpr std::uint32_t kRoot = 0;
@@ -55,14 +55,13 @@ class StackTrie {
   std::uint32_t Child(std::uint32_t parent, Address address, MemoryBudget& budget,
                       Admission admission = Admission::kWithinBudget) {
     const std::uint32_t next = parent + 1;
-    if (next < size_) {
-      const Node& node = (*this)[next];
-      if (node.address == address && node.parent == parent) return next;
-    }
+    if (next == size_) return Insert(parent, address, 0, budget, admission);
+    const Node& node = (*this)[next];
+    if (node.address == address && node.parent == parent) return next;
     const std::uint64_t hash = HashPair(address, parent);
     const std::uint32_t found = branches_.Find(hash, [&](std::uint32_t id) {
-      const Node& node = (*this)[id];
-      return node.address == address && node.parent == parent;
+      const Node& other = (*this)[id];
+      return other.address == address && other.parent == parent;
     });
     return found != kNone ? found : Insert(parent, address, hash, budget, admission);
   }
@@ -84,6 +83,7 @@ class StackTrie {
   static constexpr std::uint32_t kChunkNodes = 1024;  // growing by chunks needs no second copy
   static constexpr std::size_t kChunkBytes = kChunkNodes * sizeof(Node) + sizeof(void*);
 
+  // `hash` is of no use for the child of the newest node.
   std::uint32_t Insert(std::uint32_t parent, Address address, std::uint64_t hash,
                        MemoryBudget& budget, Admission admission);
 
