@@ -1,7 +1,8 @@
 // Question: what does profiling at default settings cost a program, once it has started? By the
 // profiler's own account: handlers, sampler and collector, as a share of the process's CPU time.
 // Two busy threads; two in a 4 ms loop; 1,000 registered threads of which ten run in bursts; a
-// program that does nothing, where the wakes of the profiler's own threads count. And, as a check
+// program that does nothing, where the wakes of the profiler's own threads count; rates above the
+// kernel's tick, where the samples that a second of CPU time gets count, too. And, as a check
 // of that account, the process's CPU time for the same work with and without a session, in turns
 // that hold the session's start, too.
 #include <atomic>
@@ -114,9 +115,9 @@ std::map<std::string, std::int64_t> OwnSwitches() {
 }
 
 // A session of `threads` threads, each of which runs `body` (with its number) until the end.
-void MeasureSession(const std::string& name, int threads, int seconds,
-                    const std::function<void(int, const std::atomic<bool>&)>& body) {
-  BasicProfiler<NoExportTraits> profiler;
+void MeasureSession(const std::string& name, const SamplingOptions& sampling, int threads,
+                    int seconds, const std::function<void(int, const std::atomic<bool>&)>& body) {
+  BasicProfiler<NoExportTraits> profiler({.sampling = sampling});
   if (!profiler.Start().ok()) return;
   std::atomic<bool> is_over{false};
   std::vector<std::thread> running;
@@ -189,10 +190,15 @@ void RunInBursts(int number, const std::atomic<bool>& is_over) {
 }
 
 int Run(int turns, int seconds) {
-  MeasureSession("2 busy threads", 2, seconds, &Compute);
-  MeasureSession("2 threads in a 4 ms loop", 2, seconds, &RunLoop);
-  MeasureSession("1,000 threads, of which 10 run in bursts", 1'000, seconds, &RunInBursts);
-  MeasureSession("a program that does nothing", 0, seconds, [](int, const auto&) {});
+  MeasureSession("2 busy threads", {}, 2, seconds, &Compute);
+  MeasureSession("2 threads in a 4 ms loop", {}, 2, seconds, &RunLoop);
+  MeasureSession("1,000 threads, of which 10 run in bursts", {}, 1'000, seconds, &RunInBursts);
+  MeasureSession("a program that does nothing", {}, 0, seconds, [](int, const auto&) {});
+  for (const double rate_hz : {1'000, 10'000}) {
+    // One thread: the other CPU is the sampler's.
+    MeasureSession("1 busy thread at " + std::to_string(static_cast<int>(rate_hz)) + " Hz",
+                   {.cpu_frequency_hz = rate_hz, .max_overhead = 1}, 1, seconds, &Compute);
+  }
   MeasureTurns(turns);
   return 0;
 }
