@@ -47,6 +47,7 @@ ImageNames ReadElfNames(const Module& module, const SymbolFiles& files, const Sy
 // Reads the COFF symbols of the module's file. Without them, the names of its debug information, if
 // the system's library may be used; without those, its exports. Final for every file that can be
 // read, even if it has no names: a file that changes has another identity.
-ImageNames ReadPeNames(const Module& module, const SymbolFiles& files, bool use_system_library);
+ImageNames ReadPeNames(const Module& module, const SymbolFiles& files, const SymbolSearch& search,
+                       bool use_system_library);
 
 }  // namespace strobe::internal

@@ -27,7 +27,8 @@ ImageNames ReadNames(const Module& module, const SymbolFiles& files,
                      const ImageSymbolizerOptions& options) {
   switch (module.format) {
     case ImageFormat::kElf: return internal::ReadElfNames(module, files, options.search);
-    case ImageFormat::kPe: return internal::ReadPeNames(module, files, options.use_system_library);
+    case ImageFormat::kPe:
+      return internal::ReadPeNames(module, files, options.search, options.use_system_library);
   }
   return {};
 }
@@ -163,7 +164,7 @@ class ImageSymbolizer::Work {
   // True if all lines of the module are known.
   bool LookUpLines(const Module& module, const std::vector<std::uint32_t>& frames,
                    Cache::Entry& entry) {
-    if (module.format != ImageFormat::kElf || !module.has_file()) return false;
+    if (!module.has_file()) return false;
     if (has_looked_up_ && IsLate()) return false;
     std::vector<std::uint64_t> addresses;
     addresses.reserve(frames.size());

@@ -10,17 +10,21 @@
 #include "dwarf_file.h"
 #include "dwarf_source.h"
 #include "elf_images.h"
+#include "pe_images.h"
 
 namespace strobe::internal {
 namespace {
 
 struct DebugImage {
   std::string identity;
+  // What the debug information adds to an address that counts from the image's load bias.
+  std::uint64_t base = 0;
   DwarfSource::Files files;
 };
 
-DwarfFile::SectionFinder FinderIn(ElfImage&& image) {
-  return [image = std::make_shared<const ElfImage>(std::move(image))](const std::string& name) {
+template <class Image>
+DwarfFile::SectionFinder FinderIn(Image&& image) {
+  return [image = std::make_shared<const Image>(std::move(image))](const std::string& name) {
     return OpenSection(*image, name);
   };
 }
@@ -49,9 +53,9 @@ std::unique_ptr<DwarfFile> OpenSupplement(const ElfImage& image, const SymbolFil
   return supplement;
 }
 
-// The first file of the module that has debug information.
-std::optional<DebugImage> OpenDebugImage(const Module& module, const SymbolFiles& files,
-                                         const SymbolSearch& search) {
+// The first ELF file of the module that has debug information.
+std::optional<DebugImage> OpenElfDebugImage(const Module& module, const SymbolFiles& files,
+                                            const SymbolSearch& search) {
   std::optional<DebugImage> found;
   VisitElfImages(module, files, search, [&](ElfImage&& image) {
     const std::string identity = image.source->identity();
@@ -65,10 +69,30 @@ std::optional<DebugImage> OpenDebugImage(const Module& module, const SymbolFiles
           return FinderIn(*std::move(opened));
         },
         absl::StrCat(module.path, ".dwp"));
-    found.emplace(DebugImage{identity, {std::move(main), std::move(supplement), std::move(split)}});
+    found.emplace(
+        DebugImage{identity, 0, {std::move(main), std::move(supplement), std::move(split)}});
     return false;
   });
   return found;
+}
+
+// What GCC and Clang write into a Windows image; its compilers know no split units.
+std::optional<DebugImage> OpenPeDebugImage(const Module& module, const SymbolFiles& files,
+                                           const SymbolSearch& search) {
+  PeImageSearch found = FindPeImage(module, files, search);
+  if (!found.image.has_value()) return std::nullopt;
+  const std::string identity = found.image->source->identity();
+  const std::uint64_t base = found.image->file.preferred_base();
+  auto main = std::make_unique<DwarfFile>(FinderIn(*std::move(found.image)), "");
+  if (!main->has_units()) return std::nullopt;
+  SplitUnits none([](const std::string&) { return std::nullopt; }, "");
+  return DebugImage{identity, base, {std::move(main), nullptr, std::move(none)}};
+}
+
+std::optional<DebugImage> OpenDebugImage(const Module& module, const SymbolFiles& files,
+                                         const SymbolSearch& search) {
+  return module.format == ImageFormat::kPe ? OpenPeDebugImage(module, files, search)
+                                           : OpenElfDebugImage(module, files, search);
 }
 
 }  // namespace
@@ -87,10 +111,12 @@ bool ModuleLines::LookUp(const Module& module, std::span<const std::uint64_t> ad
     *this = {};
     identity_ = image->identity;
   }
+  for (std::uint64_t& address : unknown) address += image->base;
   DwarfSource source(std::move(image->files), index_, max_unit_bytes);
-  return source.Find(
-      unknown, is_late,
-      [&](std::uint64_t address, std::span<const SourceFrame> frames) { Add(address, frames); });
+  return source.Find(unknown, is_late,
+                     [&](std::uint64_t address, std::span<const SourceFrame> frames) {
+                       Add(address - image->base, frames);
+                     });
 }
 
 void ModuleLines::Add(std::uint64_t address, std::span<const SourceFrame> frames) {

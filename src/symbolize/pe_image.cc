@@ -116,7 +116,8 @@ std::optional<PeImage> PeImage::Open(const AnyMemoryReader& read, Layout layout)
   for (std::size_t i = 0; i < section_count && reader.ok(); ++i) {
     const std::uint64_t section = sections + i * kSectionBytes;
     image.sections.push_back(
-        {.start = reader.At<std::uint32_t>(section + 12),
+        {.name = reader.At<std::array<char, 8>>(section),
+         .start = reader.At<std::uint32_t>(section + 12),
          .bytes = reader.At<std::uint32_t>(section + 8),
          .file_offset = reader.At<std::uint32_t>(section + 20),
          .file_bytes = reader.At<std::uint32_t>(section + 16),

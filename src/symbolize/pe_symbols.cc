@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cstdint>
 #include <cstring>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -156,6 +158,21 @@ class FrameRanges {
   std::vector<Range> ranges_;
 };
 
+// True if that is the section's name. `strings` is where the table of strings is in the file.
+bool IsNamed(const PeImage::Section& section, std::string_view name, const ByteSource& source,
+             std::uint64_t strings) {
+  constexpr int kDecimal = 10;
+  const std::string_view own(section.name.data(),
+                             strnlen(section.name.data(), section.name.size()));
+  if (!own.starts_with('/')) return own == name;
+  std::uint64_t place = 0;
+  const auto end = std::from_chars(own.data() + 1, own.data() + own.size(), place, kDecimal);
+  std::string text(name.size() + 1, '\0');  // with its terminating zero
+  return end.ec == std::errc() && end.ptr == own.data() + own.size() &&
+         source.ReadAt(strings + place, std::as_writable_bytes(std::span(text))) &&
+         text.starts_with(name) && text.back() == '\0';
+}
+
 }  // namespace
 
 std::optional<PeFile> PeFile::Open(const ByteSource& source, const std::string& build_id) {
@@ -266,6 +283,21 @@ FunctionTable PeFile::ReadExports() const {
   }
   EndWhereTheNextBegins(functions);
   return {std::move(functions), std::move(directory)};
+}
+
+std::optional<PeFile::SectionPlace> PeFile::FindSection(std::string_view name) const {
+  const std::uint64_t strings =
+      std::uint64_t{image_.symbols_offset} + std::uint64_t{image_.symbol_count} * kSymbolBytes;
+  for (const PeImage::Section& section : image_.sections) {
+    if (!IsNamed(section, name, *source_, strings)) continue;
+    // The file pads a section; an object file's section has no size in memory.
+    const std::uint64_t bytes =
+        section.bytes == 0 ? section.file_bytes : std::min(section.bytes, section.file_bytes);
+    if (section.file_offset > source_->size() || bytes > source_->size() - section.file_offset)
+      return std::nullopt;
+    return SectionPlace{section.file_offset, bytes};
+  }
+  return std::nullopt;
 }
 
 }  // namespace strobe::internal

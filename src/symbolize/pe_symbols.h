@@ -1,8 +1,10 @@
 // The names of functions in a Windows image's file. Every field may be hostile.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "byte_source.h"
@@ -32,6 +34,16 @@ class PeFile {
   // The image's exports, which every linker writes. The image's frame information tells where an
   // exported function ends. Otherwise the unnamed functions behind it would get its name.
   [[nodiscard]] FunctionTable ReadExports() const;
+
+  // Where the section of that name is in the file. Empty if there is none.
+  struct SectionPlace {
+    std::uint64_t offset = 0;
+    std::uint64_t bytes = 0;
+  };
+  [[nodiscard]] std::optional<SectionPlace> FindSection(std::string_view name) const;
+
+  // The address that the image asks for: debug information counts from zero, not from there.
+  [[nodiscard]] std::uint64_t preferred_base() const { return image_.preferred_base; }
 
  private:
   PeFile(const ByteSource& source, PeImage image) : source_(&source), image_(std::move(image)) {}

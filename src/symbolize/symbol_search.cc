@@ -15,7 +15,9 @@ bool IsBuildId(std::string_view text) {
          });
 }
 
-std::string FileNameOf(const std::string& path) { return path.substr(path.find_last_of('/') + 1); }
+std::string FileNameOf(const std::string& path, const char* separators) {
+  return path.substr(path.find_last_of(separators) + 1);
+}
 // Ends in '/', or is empty.
 std::string DirectoryOf(const std::string& path) {
   return path.substr(0, path.find_last_of('/') + 1);
@@ -29,7 +31,8 @@ bool IsDriveLetter(std::string_view element, std::string_view rest) {
 
 std::vector<std::string> ImagePaths(const Module& module, const SymbolSearch& search) {
   std::vector<std::string> paths = {module.path};
-  const std::string name = FileNameOf(module.path);
+  const bool is_elf = module.format == ImageFormat::kElf;
+  const std::string name = FileNameOf(module.path, is_elf ? "/" : "/\\");
   for (const std::string& directory : search.image_directories) {
     paths.push_back(absl::StrCat(directory, "/", module.path));
     if (IsBuildId(module.build_id))
@@ -39,7 +42,7 @@ std::vector<std::string> ImagePaths(const Module& module, const SymbolSearch& se
   if (IsBuildId(module.build_id)) {
     for (const std::string& cache : search.debuginfod_caches)
       paths.push_back(absl::StrCat(cache, "/", module.build_id, "/executable"));
-    if (module.kind == ModuleKind::kProgram) paths.emplace_back(kOwnProgramPath);
+    if (is_elf && module.kind == ModuleKind::kProgram) paths.emplace_back(kOwnProgramPath);
   }
   return paths;
 }

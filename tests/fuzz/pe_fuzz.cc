@@ -84,6 +84,12 @@ void Run(std::span<const std::uint8_t> bytes) {
   const internal::SpanSource source(std::as_bytes(std::span(copy)));
   const std::optional<internal::PeFile> file = internal::PeFile::Open(source, image->build_id);
   STROBE_CHECK(file.has_value(), "an image that is there at times");
+  for (const char* name : {".text", ".debug_info", ".debug_line_str"}) {
+    const std::optional<internal::PeFile::SectionPlace> place = file->FindSection(name);
+    STROBE_CHECK(
+        !place || (place->offset <= copy.size() && place->bytes <= copy.size() - place->offset),
+        "a section beyond the file");
+  }
   CheckNames(file->ReadFunctions(), *image);
   CheckNames(file->ReadExports(), *image);
   STROBE_CHECK(!internal::PeFile::Open(source, image->build_id + "0").has_value(),

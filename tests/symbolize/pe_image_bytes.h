@@ -71,6 +71,7 @@ class ImageBytes {
   }
   void PutSection(std::uint32_t number, const internal::PeImage::Section& section) {
     const std::uint32_t at = kHeader + 24 + 0xF0 + number * 40;
+    Put(at, section.name);
     Put(at + 8, section.bytes);
     Put(at + 12, section.start);
     Put(at + 16, section.file_bytes);

@@ -71,6 +71,43 @@ class PeSymbolsTest : public ::testing::Test {
   std::size_t strings_bytes_ = sizeof(std::uint32_t);
 };
 
+TEST_F(PeSymbolsTest, ASectionIsFoundByItsShortOrItsLongName) {
+  const auto find = [&](std::string_view name) {
+    const internal::SpanSource source(std::as_bytes(std::span(image_.file())));
+    const std::optional<internal::PeFile> file =
+        internal::PeFile::Open(source, std::string(kBuildId));
+    const auto place = file->FindSection(name);
+    return place ? std::pair(place->offset, place->bytes)
+                 : std::pair(std::uint64_t{0}, std::uint64_t{0});
+  };
+  image_.Put<std::uint16_t>(ImageBytes::kHeader + 6, 3);  // sections
+  const std::string name = ".debug_info";
+  const auto place = static_cast<std::uint32_t>(strings_bytes_);
+  for (std::size_t i = 0; i < name.size(); ++i) image_.Put(kStrings + place + i, name[i]);
+  internal::PeImage::Section section{
+      .start = 0x3000, .bytes = 0x123, .file_offset = 0xA00, .file_bytes = 0x400};
+  const std::string reference = "/" + std::to_string(place);
+  std::copy(reference.begin(), reference.end(), section.name.begin());
+  image_.PutSection(2, section);
+  EXPECT_EQ(find(name), std::pair(std::uint64_t{0xA00}, std::uint64_t{0x123}));
+  EXPECT_EQ(find(".debug").second, 0u) << "the begin of a name";
+  EXPECT_EQ(find(".debug_info.dwo").second, 0u);
+
+  section.name = std::to_array({'.', 'd', 'e', 'b', 'u', 'g', '_', 'x'});
+  image_.PutSection(2, section);
+  EXPECT_EQ(find(".debug_x").second, 0x123u) << "eight letters have no zero behind them";
+  section.name = {'/', '9', '9', '9', '9', '9', '9', '9'};
+  image_.PutSection(2, section);
+  EXPECT_EQ(find(name).second, 0u) << "a place beyond the file";
+  section.name = {'/', '4', 'x'};
+  image_.PutSection(2, section);
+  EXPECT_EQ(find(name).second, 0u) << "a place that is no number";
+  section.name = std::to_array({'.', 'd', 'e', 'b', 'u', 'g', '_', 'x'});
+  section.file_offset = 0xFFFFFFF0;
+  image_.PutSection(2, section);
+  EXPECT_EQ(find(".debug_x").second, 0u) << "beyond the file";
+}
+
 TEST_F(PeSymbolsTest, NamesCoverTheCodeUpToTheNext) {
   const internal::FunctionTable functions = Read();
   EXPECT_EQ(functions.Find(0x100F), "");

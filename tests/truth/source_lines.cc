@@ -12,6 +12,7 @@
 #include <iostream>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,12 +20,14 @@
 #include "strobe/core/profile.h"
 #include "strobe/platform/native.h"
 #include "strobe/platform/platform_symbolizer.h"
+#include "strobe/symbolize/pe_image.h"
 #include "symbolize/elf_file.h"
 
 namespace strobe {
 namespace {
 
 using internal::ElfFile;
+using internal::PeImage;
 
 struct Arguments {
   bool demangle = false;
@@ -59,12 +62,24 @@ std::optional<Arguments> Parse(int count, char** values) {
 std::optional<Module> ModuleOf(const std::string& path) {
   const std::unique_ptr<FileSource> source = NativePlatform::Files().Open(path);
   if (source == nullptr) return std::nullopt;
-  const std::optional<ElfFile> file = ElfFile::Open(*source);
-  if (!file.has_value()) return std::nullopt;
   Module module;
   module.path = path;
-  module.build_id = file->build_id();
   module.limit = ~Address{0};
+  if (const std::optional<ElfFile> file = ElfFile::Open(*source)) {
+    module.build_id = file->build_id();
+    return module;
+  }
+  const std::optional<PeImage> image = PeImage::Open(
+      [&](std::uint64_t position, std::span<std::uint8_t> bytes) {
+        if (position >= source->size()) return std::size_t{0};
+        bytes = bytes.first(std::min<std::uint64_t>(bytes.size(), source->size() - position));
+        return source->ReadAt(position, std::as_writable_bytes(bytes)) ? bytes.size() : 0;
+      },
+      PeImage::Layout::kFile);
+  if (!image.has_value()) return std::nullopt;
+  module.build_id = image->build_id;
+  module.load_bias = image->preferred_base;
+  module.format = ImageFormat::kPe;
   return module;
 }
 
@@ -87,7 +102,7 @@ void Print(const Symbols& symbols, std::uint32_t index, const Arguments& argumen
 int Run(const Arguments& arguments) {
   const std::optional<Module> module = ModuleOf(arguments.image);
   if (!module.has_value()) {
-    std::cerr << arguments.image << " is no ELF image\n";
+    std::cerr << arguments.image << " is neither an ELF nor a PE image\n";
     return 1;
   }
   Profile profile;

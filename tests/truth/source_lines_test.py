@@ -20,8 +20,10 @@ PACKER_TIMEOUT_S = 10
 IS_CLANG = "clang" in " ".join(sys.argv[3:])
 LLVM = next((name for name in ("llvm-symbolizer-14", "llvm-symbolizer") if shutil.which(name)), None)
 ADDR2LINE = shutil.which("addr2line")
+WINDOWS_COMPILERS = ("x86_64-w64-mingw32-g++-posix", "x86_64-w64-mingw32-g++")
 # What binutils' addr2line (2.40) does not read, or does not tell apart; nor does it of clang's programs.
-NOT_FOR_ADDR2LINE = {"type units", "64-bit offsets", "link-time optimisation", "split, DWARF 5", "split, DWARF 4"}
+NOT_FOR_ADDR2LINE = {"type units", "64-bit offsets", "link-time optimisation", "split, DWARF 5", "split, DWARF 4",
+                     "Windows, DWARF 5"}
 
 
 def run(*command, **options):
@@ -67,13 +69,29 @@ def functions(image):
     return sorted(addresses), names
 
 
+def windows_functions(image):
+    """The same of a Windows image, whose symbols have no sizes: a function ends where the next one begins. Those of the program only."""
+    symbols = sorted((int(line.split()[0], 16), line.split()[2]) for line in run("nm", "--defined-only", image).splitlines()
+                     if re.match(r"[0-9a-f]+ [tT] ", line))
+    addresses, names = set(), {}
+    starts = sorted({start for start, _ in symbols})
+    ends = dict(zip(starts, starts[1:]))
+    for start, name in symbols:
+        if not re.match(r"_Z|main$", name) or start not in ends:
+            continue
+        for address in range(start, ends[start]):
+            names.setdefault(address, set()).add(name)
+        addresses.update(range(start, ends[start]))
+    return sorted(addresses), names
+
+
 def places(frames, with_column):
     return [frame[1:] if with_column else (os.path.basename(frame[1]), frame[2]) for frame in frames]
 
 
-def check(form, tool, image, symbols, arguments=()):
+def check(form, tool, image, symbols, arguments=(), functions_of=functions):
     """True if the tool's answers about `image` are those of the others about `symbols`, the file with all of its debug information."""
-    addresses, names = functions(symbols)
+    addresses, names = functions_of(symbols)
     listed = "".join(f"0x{address:x}\n" for address in addresses)
     own = answers(run(tool, image, *arguments, input=listed))
     assert len(own) == len(addresses), f"{form}: {len(own)} answers to {len(addresses)} addresses"
@@ -102,13 +120,13 @@ def check(form, tool, image, symbols, arguments=()):
     return is_equal
 
 
-def build(compiler, sources, directory, flags, link=()):
-    image = directory / "program"
+def build(compiler, sources, directory, flags, link=("-Wl,--build-id=sha1",)):
+    image = directory / "program.exe"  # MinGW's name, and any other compiler takes it
     objects = []
     for name in ("main", "other"):
         objects.append(directory / f"{name}.o")
         run(*compiler, "-std=c++20", "-O2", "-g", *flags, "-c", sources / f"{name}.cc", "-o", objects[-1], cwd=directory)
-    run(*compiler, "-O2", *flags, *objects, "-Wl,--build-id=sha1", *link, "-o", image, cwd=directory)
+    run(*compiler, "-O2", *flags, *objects, *link, "-o", image, cwd=directory)
     return image
 
 
@@ -232,7 +250,7 @@ def check_all(tool, sources, compiler, directory):
         return path
 
     for form, flags, link in forms():
-        image = build(compiler, sources, place(form), flags, link)
+        image = build(compiler, sources, place(form), flags, ["-Wl,--build-id=sha1", *link])
         results.append(check(form, tool, image, image))
     for form, flags in split_forms():
         image = build(compiler, sources, place(form), flags)
@@ -249,6 +267,13 @@ def check_all(tool, sources, compiler, directory):
             unpacked = run_any(tool, image, functions(image)[0])
             print(f"{form}, packed: {'the same' if packed == unpacked else 'another answer'}")
             results.append(packed == unpacked)
+    if windows := next(filter(shutil.which, WINDOWS_COMPILERS), None):
+        for version in ("5", "4"):
+            form = f"Windows, DWARF {version}"
+            image = build([windows], sources, place(form), [f"-gdwarf-{version}"], ())
+            results.append(check(form, tool, image, image, functions_of=windows_functions))
+    else:
+        print("SKIP Windows' images: no g++ of MinGW on this machine")
     separate = place("separate")
     image = build(compiler, sources, separate, ["-gdwarf-5"])
     results.append(check_separate("separate", tool, image, separate))

@@ -26,7 +26,6 @@ struct ImageSymbolizerOptions {
   // Time of one call for debug information, by a monotonic clock. What is not done by then has no
   // lines, and is done in the next calls. Each call does at least a little.
   std::chrono::nanoseconds time_limit = std::chrono::nanoseconds::max();
-  // For ELF images.
   SymbolSearch search{};
   // For PE images: use the system's own library if there is one (Windows' DbgHelp, which reads PDB
   // files). DbgHelp works for one thread at a time. So a program that calls it while it is profiled
@@ -45,11 +44,12 @@ struct ImageSymbolizerOptions {
 //   without a build id, the file must have none either, and map the same bytes at the same
 //   addresses. Versions of symbols are left out. A stub of a procedure linkage table is named after
 //   its target: "malloc@plt".
-// * ELF, in mode kFull: lines and inlined functions from the first of these files, and of those of
+// * In mode kFull: lines and inlined functions from the first of these files, and of those of
 //   SymbolSearch, that has DWARF (versions 2 to 5). A function's name is the symbol's, and an
 //   inlined function's is that of the debug information.
 // * The vdso: in this process's memory.
-// * PE: COFF symbols in its file; else the symbols of its PDB file; else its exports.
+// * PE: COFF symbols in its file; else the symbols of its PDB file; else its exports. In mode kFull:
+//   lines and inlined functions from the DWARF in its file, as GCC and Clang write it.
 // * Generated code has no names.
 // Generated code, and code that no symbol covers, becomes "libname.so+0x1234", counted from the
 // module's load bias. An address in no module becomes "0x7f12...".

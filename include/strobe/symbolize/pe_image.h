@@ -2,6 +2,7 @@
 // tested on every host.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -28,6 +29,9 @@ struct PeImage {
   enum class Layout : std::uint8_t { kLoaded, kFile };
 
   struct Section {
+    // Padded with zeros. "/" and a number stand for a longer name: its place in the table of
+    // strings that follows COFF's symbols.
+    std::array<char, 8> name{};
     std::uint32_t start = 0;
     std::uint32_t bytes = 0;  // in memory
     std::uint32_t file_offset = 0;

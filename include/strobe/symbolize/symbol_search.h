@@ -12,8 +12,8 @@
 namespace strobe {
 
 // A file counts only if it has the module's build id. So a directory may hold anything, and the
-// order of the lists decides nothing but the time. Only ELF images are looked for in another place
-// than their own.
+// order of the lists decides nothing but the time. The debug information of a PE image is looked for
+// in the image only.
 struct SymbolSearch {
   // Directories of images that are not at their own paths, such as those of another machine. Below
   // each: the module's whole path, <build id>/<file name> as pprof has it, and <file name>.
