@@ -235,7 +235,8 @@ void Command::AddWriters() {
       ->allow_extra_args(false);
   symbolize->footer(
       "Files are found by their build ids: at the paths of the profile, below the\n"
-      "directories, in /usr/lib/debug and in debuginfod's cache.");
+      "directories, in /usr/lib/debug and in debuginfod's cache; then on the servers\n"
+      "that DEBUGINFOD_URLS names.");
 }
 
 void Command::AddOthers() {

@@ -4,7 +4,9 @@
 #include <utility>
 
 #include "../symbolize/elf_images.h"
+#include "../symbolize/pe_images.h"
 #include "command.h"
+#include "debuginfod.h"
 #include "strobe/platform/native.h"
 #include "strobe/platform/platform_symbolizer.h"
 
@@ -16,7 +18,14 @@ constexpr std::size_t kSymbolBytes = std::size_t{1} << 30;
 
 // pprof files do not say how far a module lies from the addresses in its file. The file does.
 void FindLoadBias(Module& module, const SymbolFiles& files, const SymbolSearch& search) {
-  if (module.format != ImageFormat::kElf || !module.has_file()) return;
+  if (!module.has_file()) return;
+  if (const PeImageSearch pe = FindPeImage(module, files, search); pe.image.has_value()) {
+    const std::optional<std::uint64_t> address = pe.image->file.AddressAt(module.file_offset);
+    if (!address.has_value()) return;
+    module.format = ImageFormat::kPe;
+    module.load_bias = module.start - *address;
+    return;
+  }
   const auto adopt = [&](const ElfImage& image) {
     const std::optional<std::uint64_t> address = image.file.AddressAt(module.file_offset);
     if (address.has_value()) module.load_bias = module.start - *address;
@@ -62,6 +71,7 @@ absl::Status SymbolizeProfile(LoadedProfile& loaded, const Request& request) {
   const std::string cache =
       DebuginfodCache([](const char* name) { return NativePlatform::EnvironmentVariable(name); });
   if (!cache.empty()) options.search.debuginfod_caches.push_back(cache);
+  options.search.fetch = DebuginfodFetcher();
   for (Module& module : loaded.profile.modules)
     FindLoadBias(module, NativePlatform::Files(), options.search);
   PlatformSymbolizer<NativePlatform> symbolizer(std::move(options));

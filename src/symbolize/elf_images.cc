@@ -76,6 +76,10 @@ void VisitElfImages(const Module& module, const SymbolFiles& files, const Symbol
       if (belongs && !visit(*std::move(image))) return;
     }
   }
+  const std::string fetched = FetchedPath(module, search);
+  if (fetched.empty()) return;
+  std::optional<ElfImage> image = OpenElfImage(fetched, files);
+  if (image.has_value() && image->file.build_id() == module.build_id) visit(*std::move(image));
 }
 
 std::optional<ElfImage> OpenElfImage(const std::string& path, const SymbolFiles& files) {

@@ -171,11 +171,10 @@ class ImageSymbolizer::Work {
     for (const std::uint32_t frame : frames)
       addresses.push_back(profile_.frames[frame].address - module.load_bias);
     std::sort(addresses.begin(), addresses.end());
-    return entry.lines.LookUp(module, addresses, files_, options_.search, options_.cache_bytes,
-                              [&] {
-                                has_looked_up_ = true;
-                                return IsLate();
-                              });
+    return entry.lines.LookUp(module, addresses, files_, options_, [&] {
+      has_looked_up_ = true;
+      return IsLate();
+    });
   }
 
   void SymbolizeFrame(const Module& module, const Cache::Entry& entry, std::uint32_t index) {

@@ -98,25 +98,48 @@ std::optional<DebugImage> OpenDebugImage(const Module& module, const SymbolFiles
 }  // namespace
 
 bool ModuleLines::LookUp(const Module& module, std::span<const std::uint64_t> addresses,
-                         const SymbolFiles& files, const SymbolSearch& search,
-                         std::size_t max_unit_bytes, const std::function<bool()>& is_late) {
+                         const SymbolFiles& files, const ImageSymbolizerOptions& options,
+                         const std::function<bool()>& is_late) {
   std::vector<std::uint64_t> unknown;
   std::copy_if(addresses.begin(), addresses.end(), std::back_inserter(unknown),
                [&](std::uint64_t address) { return !places_.contains(address); });
   unknown.erase(std::unique(unknown.begin(), unknown.end()), unknown.end());
   if (unknown.empty()) return true;
-  std::optional<DebugImage> image = OpenDebugImage(module, files, search);
-  if (!image.has_value()) return false;
-  if (image->identity != identity_) {
-    *this = {};
-    identity_ = image->identity;
+  std::optional<DebugImage> image = OpenDebugImage(module, files, options.search);
+  if (!image.has_value()) {
+    return module.format == ImageFormat::kPe && options.use_system_library &&
+           LookUpInSystem(module, unknown, files, options.search, is_late);
   }
+  BeginFile(image->identity);
   for (std::uint64_t& address : unknown) address += image->base;
-  DwarfSource source(std::move(image->files), index_, max_unit_bytes);
+  DwarfSource source(std::move(image->files), index_, options.cache_bytes);
   return source.Find(unknown, is_late,
                      [&](std::uint64_t address, std::span<const SourceFrame> frames) {
                        Add(address - image->base, frames);
                      });
+}
+
+bool ModuleLines::LookUpInSystem(const Module& module, std::span<const std::uint64_t> addresses,
+                                 const SymbolFiles& files, const SymbolSearch& search,
+                                 const std::function<bool()>& is_late) {
+  const PeImageSearch found = FindPeImage(module, files, search);
+  if (!found.image.has_value()) return false;
+  BeginFile(found.image->source->identity());
+  std::size_t done = 0;
+  found.image->file.VisitDebugLines(
+      found.image->path, files, addresses,
+      [&](std::uint64_t address, std::span<const SourceFrame> frames) {
+        Add(address, frames);
+        ++done;
+        return !is_late();
+      });
+  return done == addresses.size();
+}
+
+void ModuleLines::BeginFile(const std::string& identity) {
+  if (identity == identity_) return;
+  *this = {};
+  identity_ = identity;
 }
 
 void ModuleLines::Add(std::uint64_t address, std::span<const SourceFrame> frames) {

@@ -13,8 +13,8 @@
 
 #include "dwarf_index.h"
 #include "strobe/core/module_map.h"
+#include "strobe/symbolize/image_symbolizer.h"
 #include "strobe/symbolize/symbol_files.h"
-#include "strobe/symbolize/symbol_search.h"
 
 namespace strobe::internal {
 
@@ -33,10 +33,10 @@ class ModuleLines {
 
   // Looks up those of `addresses`, which are sorted, that are not known yet. Stops when `is_late`
   // returns true, but not before it has found something. A unit of debug information of more than
-  // `max_unit_bytes` is not read. Returns true if the module has debug information and all
+  // `options.cache_bytes` is not read. Returns true if the module has debug information and all
   // addresses are known.
   bool LookUp(const Module& module, std::span<const std::uint64_t> addresses,
-              const SymbolFiles& files, const SymbolSearch& search, std::size_t max_unit_bytes,
+              const SymbolFiles& files, const ImageSymbolizerOptions& options,
               const std::function<bool()>& is_late);
 
   // Empty if the address is not known, or if there is nothing to know.
@@ -52,11 +52,15 @@ class ModuleLines {
     std::uint32_t count = 0;
   };
 
+  // What was found in another file is not valid any more.
+  void BeginFile(const std::string& identity);
+  bool LookUpInSystem(const Module& module, std::span<const std::uint64_t> addresses,
+                      const SymbolFiles& files, const SymbolSearch& search,
+                      const std::function<bool()>& is_late);
   void Add(std::uint64_t address, std::span<const SourceFrame> frames);
   std::uint32_t NumberOf(const std::string& text);
 
-  // Of the file with the debug information; what was found in another file is not valid any more.
-  std::string identity_;
+  std::string identity_;  // of the file with the debug information
   DwarfIndex index_;
 
   std::unordered_map<std::uint64_t, Place> places_;  // by address

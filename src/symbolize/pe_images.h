@@ -7,10 +7,12 @@
 
 #include "pe_symbols.h"
 #include "section_bytes.h"
+#include "strobe/base/visibility.h"
 #include "strobe/core/module_map.h"
 #include "strobe/symbolize/symbol_files.h"
 #include "strobe/symbolize/symbol_search.h"
 
+STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
 
 struct PeImageFile {
@@ -31,3 +33,4 @@ PeImageSearch FindPeImage(const Module& module, const SymbolFiles& files,
 SectionBytes OpenSection(const PeImageFile& image, const std::string& name);
 
 }  // namespace strobe::internal
+STROBE_HIDDEN_END

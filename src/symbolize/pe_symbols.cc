@@ -242,6 +242,13 @@ std::optional<FunctionTable> PeFile::ReadDebugFunctions(const std::string& path,
   return FunctionTable(std::move(functions), std::move(names));
 }
 
+void PeFile::VisitDebugLines(const std::string& path, const SymbolFiles& files,
+                             std::span<const std::uint64_t> addresses,
+                             const SymbolFiles::LineVisitor& visit) const {
+  if (HasWholeDebugFile(image_, path, files))
+    static_cast<void>(files.VisitLines(path, addresses, visit));
+}
+
 FunctionTable PeFile::ReadExports() const {
   // The directory contains all of its tables, and the names.
   std::vector<char> directory =
@@ -296,6 +303,15 @@ std::optional<PeFile::SectionPlace> PeFile::FindSection(std::string_view name) c
     if (section.file_offset > source_->size() || bytes > source_->size() - section.file_offset)
       return std::nullopt;
     return SectionPlace{section.file_offset, bytes};
+  }
+  return std::nullopt;
+}
+
+std::optional<std::uint64_t> PeFile::AddressAt(std::uint64_t file_offset) const {
+  for (const PeImage::Section& section : image_.sections) {
+    if (file_offset >= section.file_offset &&
+        file_offset - section.file_offset < section.file_bytes)
+      return section.start + (file_offset - section.file_offset);
   }
   return std::nullopt;
 }

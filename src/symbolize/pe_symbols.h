@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -31,6 +32,12 @@ class PeFile {
   [[nodiscard]] std::optional<FunctionTable> ReadDebugFunctions(const std::string& path,
                                                                 const SymbolFiles& files) const;
 
+  // Calls `visit` for each of `addresses` with its lines in the image's debug information, or for
+  // none if the system cannot read it, or if its library is in use now.
+  void VisitDebugLines(const std::string& path, const SymbolFiles& files,
+                       std::span<const std::uint64_t> addresses,
+                       const SymbolFiles::LineVisitor& visit) const;
+
   // The image's exports, which every linker writes. The image's frame information tells where an
   // exported function ends. Otherwise the unnamed functions behind it would get its name.
   [[nodiscard]] FunctionTable ReadExports() const;
@@ -41,6 +48,10 @@ class PeFile {
     std::uint64_t bytes = 0;
   };
   [[nodiscard]] std::optional<SectionPlace> FindSection(std::string_view name) const;
+
+  // Where the byte at `file_offset` is in memory, counted from the image's start. Empty if no
+  // section puts it there.
+  [[nodiscard]] std::optional<std::uint64_t> AddressAt(std::uint64_t file_offset) const;
 
   // The address that the image asks for: debug information counts from zero, not from there.
   [[nodiscard]] std::uint64_t preferred_base() const { return image_.preferred_base; }

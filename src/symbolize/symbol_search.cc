@@ -70,6 +70,10 @@ std::vector<std::string> DebugPaths(const Module& module, const std::string& ima
   return paths;
 }
 
+std::string FetchedPath(const Module& module, const SymbolSearch& search) {
+  return search.fetch && IsBuildId(module.build_id) ? search.fetch(module.build_id) : "";
+}
+
 std::vector<std::string> ParsePathList(std::string_view list) {
   std::vector<std::string> paths;
   std::string path;

@@ -11,9 +11,12 @@ import os
 import pathlib
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
+import time
+import urllib.request
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "readers"))
 import google_pprof  # noqa: E402
@@ -279,17 +282,93 @@ def symbols(strobe):
     build_id = re.search(r"Build ID: (\w+)", output["readelf"])[1].encode()
     offset, virtual, _, size, _ = re.search(r"LOAD +(\w+) (\w+) (\w+) (\w+) (\w+) R E", output["readelf"]).groups()
     offset, virtual, size = (int(text, 16) for text in (offset, virtual, size))
-    start = 0x7F0000000000
-    where = start + address - virtual
-    profile = field(1, message(f1=1, f2=2)) + field(2, field(1, b"\1") + field(2, b"\7"))
-    profile += field(3, message(f1=1, f2=start, f3=start + size, f4=offset, f5=3, f6=4)) + field(4, message(f1=1, f2=1, f3=where))
-    profile += b"".join(field(6, text) for text in (b"", b"cpu", b"nanoseconds", b"/elsewhere/program", build_id))
+    profile = addresses_only(virtual, size, offset, address, b"/elsewhere/program", build_id)
     (strobe.directory / "none.pb").write_bytes(profile)
-    equal(strobe.json("top", "none.pb")["functions"][0]["function"], "program+0x%x" % (where - start + offset), "an address without a name")
+    equal(strobe.json("top", "none.pb")["functions"][0]["function"], "program+0x%x" % (address - virtual + offset), "an address without a name")
     strobe.run("symbolize", "none.pb", "--debug-directory", ".", "-o", "named.pb.gz")
-    named = strobe.json("list", "Work", "named.pb.gz")[0]
-    equal((named["function"], named["file"], named["lines"][0]["line"]), ("Work", str(source), 2), "a named address, by its build id")
+    check_named(strobe, "named.pb.gz", source, "a named address, by its build id")
     check("volatile int b = a;" in strobe.run("list", "Work", "named.pb.gz"), "its source line")
+    fetched_symbols(strobe, program, source)
+
+
+def addresses_only(virtual, size, offset, address, path, build_id):
+    """A pprof file of one sample at an address of a module's file."""
+    start = 0x7F0000000000
+    profile = field(1, message(f1=1, f2=2)) + field(2, field(1, b"\1") + field(2, b"\7"))
+    profile += field(3, message(f1=1, f2=start, f3=start + size, f4=offset, f5=3, f6=4))
+    profile += field(4, message(f1=1, f2=1, f3=start + address - virtual))
+    return profile + b"".join(field(6, text) for text in (b"", b"cpu", b"nanoseconds", path, build_id))
+
+
+def check_named(strobe, file, source, what):
+    named = strobe.json("list", "Work", file)[0]
+    equal((named["function"], named["file"], named["lines"][0]["line"]), ("Work", str(source), 2), what)
+
+
+def fetched_symbols(strobe, program, source):
+    """The same from a server of debug information, which alone has the program."""
+    if not shutil.which("debuginfod") or "debuginfod" not in subprocess.run(["ldd", strobe.command[0]], capture_output=True, text=True).stdout:
+        skips.append("symbolize from a server: no debuginfod here, or built without its client")
+        return
+    store = strobe.directory / "store"
+    store.mkdir()
+    program.rename(store / "program")
+    # The server chooses no port by itself.
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    environment = {**os.environ, "DEBUGINFOD_CACHE_PATH": str(strobe.directory / "cache"), "DEBUGINFOD_URLS": ""}
+    server = subprocess.Popen(["debuginfod", "-d", ":memory:", "-p", str(port), "-F", str(store)], env=environment, stdout=subprocess.DEVNULL,
+                              stderr=subprocess.DEVNULL)
+    try:
+        until = time.monotonic() + TIMEOUT_S
+        while not is_scanned(port):
+            if server.poll() is not None or time.monotonic() > until:
+                check(False, "debuginfod serves the program")
+                return
+            time.sleep(0.05)
+        environment["DEBUGINFOD_URLS"] = "http://127.0.0.1:%d" % port
+        os.environ.update(environment)
+        strobe.run("symbolize", "none.pb", "-o", "fetched.pb.gz")
+        check_named(strobe, "fetched.pb.gz", source, "a named address, from a server")
+        # A server that is not there costs names only.
+        os.environ.update({"DEBUGINFOD_URLS": "http://127.0.0.1:9", "DEBUGINFOD_CACHE_PATH": str(strobe.directory / "empty")})
+        strobe.run("symbolize", "none.pb", "-o", "none_fetched.pb.gz")
+    finally:
+        os.environ.pop("DEBUGINFOD_URLS", None)
+        server.kill()
+        server.wait()
+
+
+def is_scanned(port):
+    """Whether the server has found a file."""
+    try:
+        with urllib.request.urlopen("http://127.0.0.1:%d/metrics" % port, timeout=5) as answer:
+            return re.search(rb'^found_executable_total(?:\{[^}]*\})? [1-9]', answer.read(), re.M) is not None
+    except OSError:
+        return False
+
+
+def windows_symbols(strobe):
+    """Those of a program for Windows, which a profile from there names by its path."""
+    compiler = next(filter(shutil.which, ("x86_64-w64-mingw32-g++-posix", "x86_64-w64-mingw32-g++")), None)
+    if not compiler or strobe.command[1:] or not shutil.which("x86_64-w64-mingw32-objdump"):
+        skips.append("symbolize for Windows: no g++ of MinGW here")
+        return
+    source = strobe.directory / "program.cc"
+    program = strobe.directory / "windows_program.exe"
+    subprocess.run([compiler, "-g", "-O0", "-o", str(program), str(source)], check=True)
+    output = subprocess.run(["x86_64-w64-mingw32-objdump", "-p", "-h", "-t", str(program)], capture_output=True, text=True, check=True).stdout
+    size, virtual, offset = re.search(r" \.text +(\w+) +(\w+) +\w+ +(\w+)", output).groups()
+    address = int(virtual, 16) + int(re.search(r"\) 0x(\w+) _Z4Worki$", output, re.M)[1], 16) + 12
+    header = program.read_bytes()[:4096]
+    at = int.from_bytes(header[0x3C:0x40], "little")
+    time_stamp, image_bytes = (int.from_bytes(header[at + place:at + place + 4], "little") for place in (8, 80))
+    profile = addresses_only(int(virtual, 16), int(size, 16), int(offset, 16), address, b"C:\\elsewhere\\windows_program.exe",
+                             b"%08x%x" % (time_stamp, image_bytes))
+    (strobe.directory / "windows.pb").write_bytes(profile)
+    strobe.run("symbolize", "windows.pb", "--debug-directory", ".", "-o", "windows_named.pb.gz")
+    check_named(strobe, "windows_named.pb.gz", source, "an address of a program for Windows")
 
 
 def google(strobe):
@@ -320,7 +399,7 @@ def main():
         directory = pathlib.Path(scratch)
         subprocess.run([*command[:-1], write_samples, str(directory)], check=True, timeout=TIMEOUT_S)
         strobe = Strobe(command, directory)
-        for part in (tables, filters, formats, texts, differences, sources, broken, arguments, symbols, google):
+        for part in (tables, filters, formats, texts, differences, sources, broken, arguments, symbols, windows_symbols, google):
             part(strobe)
         failures.extend(google_pprof.failures)
     print("\n".join("skipped: " + skip for skip in skips))

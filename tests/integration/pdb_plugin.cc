@@ -8,10 +8,17 @@ __attribute__((noinline)) unsigned long long Spins(unsigned long long turns) {
   return sum;
 }
 
+volatile unsigned long long inlined_sink = 0;
+inline __attribute__((always_inline)) void Inlined(unsigned long long value) {
+  inlined_sink = value * 7;
+}
+
 }  // namespace pdb_plugin
 
 extern "C" __declspec(dllexport) unsigned long long PdbPluginWork(unsigned long long turns) {
-  return pdb_plugin::Spins(turns) + 1;
+  const unsigned long long sum = pdb_plugin::Spins(turns) + 1;
+  pdb_plugin::Inlined(sum);
+  return sum;
 }
 extern "C" __declspec(dllexport) void* PdbPluginSpins() {
   return reinterpret_cast<void*>(&pdb_plugin::Spins);

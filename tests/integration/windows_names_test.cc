@@ -86,6 +86,48 @@ TEST_F(WindowsNames, ComeFromThePdbFile) {
   EXPECT_EQ(NameOf(spins_, {.use_system_library = false}).find("pdb_plugin.dll+0x"), 0u);
 }
 
+// Of each byte of the function that has another inlined, as a profile with source lines has them:
+// the functions, innermost first, with FILE:LINE.
+TEST_F(WindowsNames, LinesAndInlinedFunctionsComeFromThePdbFile) {
+  fs::copy_file(plugins_ / kDebugFile, directory_.path() / kDebugFile);
+  Load();
+  Profile profile;
+  profile.modules = {module_};
+  constexpr Address kBytes = 48;  // of the function, and of what follows
+  for (Address address = work_; address < work_ + kBytes; ++address)
+    profile.frames.push_back({address, 0});
+  profile.frames.push_back({spins_ + 5, 0});
+  SystemSymbolizer symbolizer({.mode = SymbolMode::kFull});
+  const absl::StatusOr<Symbols> symbols = symbolizer.Symbolize(profile);
+  ASSERT_TRUE(symbols.ok());
+  EXPECT_EQ(symbols->modules.at(0), SymbolDetail::kLines);
+  const auto file_name = [&](std::uint32_t function) {
+    return fs::path(symbols->functions.at(function).file).filename().string();
+  };
+  const FrameSymbols& spins = symbols->frames.back();
+  EXPECT_EQ(file_name(spins.function), "pdb_plugin.cc");
+  EXPECT_GT(spins.line, 4u);
+  EXPECT_LT(spins.line, 9u);
+  EXPECT_EQ(symbols->functions.at(spins.function).name, "pdb_plugin::Spins");
+  bool has_inlined = false;
+  for (const FrameSymbols& frame : symbols->frames) {
+    if (frame.inlined_count == 0) continue;
+    has_inlined = true;
+    EXPECT_EQ(frame.inlined_count, 1u);
+    const SourceLine& inlined = symbols->inlined.at(frame.inlined_begin);
+    // Wine leaves out the namespace.
+    const std::string& name = symbols->functions.at(inlined.function).name;
+    EXPECT_TRUE(name == "pdb_plugin::Inlined" || name == "Inlined") << name;
+    EXPECT_EQ(file_name(inlined.function), "pdb_plugin.cc");
+    EXPECT_EQ(inlined.line, 13u);
+    EXPECT_EQ(symbols->functions.at(frame.function).name, "PdbPluginWork");
+  }
+  EXPECT_TRUE(has_inlined);
+
+  SystemSymbolizer without({.mode = SymbolMode::kFull, .use_system_library = false});
+  EXPECT_EQ(without.Symbolize(profile)->frames.back().line, 0u);
+}
+
 TEST_F(WindowsNames, AreRightAfterTheImageIsGone) {
   fs::copy_file(plugins_ / kDebugFile, directory_.path() / kDebugFile);
   Load();

@@ -14,6 +14,10 @@ TEST(SymbolFiles, ASystemWithoutFilesHasNothing) {
     ADD_FAILURE() << "there is no symbol";
     return true;
   }));
+  EXPECT_TRUE(files.VisitLines("/", {}, [](auto&&...) {
+    ADD_FAILURE() << "there is no line";
+    return true;
+  }));
 }
 
 }  // namespace

@@ -25,6 +25,16 @@ TEST(SymbolSearch, AnImageIsAtItsOwnPathOrInADirectoryOfImages) {
                           "/c/abcdef012345/executable"));
 }
 
+TEST(SymbolSearch, AWindowsImageIsAlsoLookedForByItsNameAlone) {
+  Module module = Library();
+  module.format = ImageFormat::kPe;
+  module.kind = ModuleKind::kProgram;
+  module.path = "C:\\app\\work.exe";
+  EXPECT_THAT(ImagePaths(module, {.image_directories = {"/copy"}}),
+              ElementsAre(module.path, "/copy/C:\\app\\work.exe", "/copy/abcdef012345/work.exe",
+                          "/copy/work.exe"));
+}
+
 TEST(SymbolSearch, ARunningProgramIsAlsoAtTheKernelsPath) {
   Module module = Library();
   module.kind = ModuleKind::kProgram;
@@ -48,6 +58,16 @@ TEST(SymbolSearch, NeitherABuildIdNorALinkLeadsOutOfItsDirectory) {
   module.build_id = "../../etc/passwd";
   EXPECT_THAT(DebugPaths(module, module.path, "../../etc/passwd", SymbolSearch()), ElementsAre());
   EXPECT_THAT(ImagePaths(module, {.debuginfod_caches = {"/c"}}), ElementsAre(module.path));
+}
+
+TEST(SymbolSearch, OnlyABuildIdIsFetched) {
+  SymbolSearch search;
+  EXPECT_EQ(FetchedPath(Library(), search), "");
+  search.fetch = [](const std::string& build_id) { return "/fetched/" + build_id; };
+  EXPECT_EQ(FetchedPath(Library(), search), "/fetched/abcdef012345");
+  Module module = Library();
+  module.build_id = "../../etc/passwd";
+  EXPECT_EQ(FetchedPath(module, search), "");
 }
 
 TEST(SymbolSearch, AListIsSeparatedByColonsOrSemicolonsButNotAfterADrive) {

@@ -48,8 +48,9 @@ struct ImageSymbolizerOptions {
 //   SymbolSearch, that has DWARF (versions 2 to 5). A function's name is the symbol's, and an
 //   inlined function's is that of the debug information.
 // * The vdso: in this process's memory.
-// * PE: COFF symbols in its file; else the symbols of its PDB file; else its exports. In mode kFull:
-//   lines and inlined functions from the DWARF in its file, as GCC and Clang write it.
+// * PE: COFF symbols in its file; else the symbols of its PDB file; else its exports. In mode
+//   kFull: lines and inlined functions from the DWARF in its file, as GCC and Clang write it; else
+//   from its PDB file.
 // * Generated code has no names.
 // Generated code, and code that no symbol covers, becomes "libname.so+0x1234", counted from the
 // module's load bias. An address in no module becomes "0x7f12...".

@@ -45,6 +45,11 @@ struct SourceFrame {
 // bytes where its paths are bytes. Control plane, from any thread.
 class SymbolFiles {
  public:
+  // The functions and lines at `address`, counted from the image's start, innermost first; none if
+  // they are not known. Returns false to end the visit.
+  using LineVisitor =
+      std::function<bool(std::uint64_t address, std::span<const SourceFrame> frames)>;
+
   // A function at `address`, counted from the image's start; `bytes` is 0 if its size is not known.
   // The name is valid during the call only. Returns false to end the visit.
   using SymbolVisitor =
@@ -75,6 +80,13 @@ class SymbolFiles {
   // another thread is using the library: waiting for that thread might never end.
   [[nodiscard]] virtual bool VisitSymbols(const std::string& /*path*/,
                                           const SymbolVisitor& /*visit*/) const {
+    return true;
+  }
+  // The same for the source lines of `addresses`: visits each of them, or none if the library has
+  // no lines of the image.
+  [[nodiscard]] virtual bool VisitLines(const std::string& /*path*/,
+                                        std::span<const std::uint64_t> /*addresses*/,
+                                        const LineVisitor& /*visit*/) const {
     return true;
   }
 

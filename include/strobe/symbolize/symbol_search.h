@@ -12,8 +12,8 @@
 namespace strobe {
 
 // A file counts only if it has the module's build id. So a directory may hold anything, and the
-// order of the lists decides nothing but the time. The debug information of a PE image is looked for
-// in the image only.
+// order of the lists decides nothing but the time. The debug information of a PE image is looked
+// for in the image only.
 struct SymbolSearch {
   // Directories of images that are not at their own paths, such as those of another machine. Below
   // each: the module's whole path, <build id>/<file name> as pprof has it, and <file name>.
@@ -25,6 +25,10 @@ struct SymbolSearch {
   // Directories in which debuginfod's client keeps what it has fetched:
   // <build id>/debuginfo and <build id>/executable.
   std::vector<std::string> debuginfod_caches{};
+  // Fetches the debug information with a build id from elsewhere, and returns its path; empty if
+  // nobody has it. Called for an ELF image whose files here have no debug information, maybe
+  // several times. nullptr: nothing is fetched.
+  std::function<std::string(const std::string& build_id)> fetch{};
 };
 
 // The paths that the module's image may have, its own first. A running program's also has the
@@ -35,6 +39,10 @@ std::vector<std::string> ImagePaths(const Module& module, const SymbolSearch& se
 // name in its section .gnu_debuglink; empty if it has none.
 std::vector<std::string> DebugPaths(const Module& module, const std::string& image_path,
                                     const std::string& link, const SymbolSearch& search);
+
+// The path of the module's debug information that `search.fetch` has fetched; empty if there is
+// none.
+std::string FetchedPath(const Module& module, const SymbolSearch& search);
 
 // The paths of a list as an environment variable has it: separated by ':' or ';', where a ':' after
 // a drive's letter separates nothing.

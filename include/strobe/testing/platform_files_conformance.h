@@ -102,6 +102,11 @@ TYPED_TEST_P(PlatformFilesConformance, WhatIsNoImageHasNoSymbols) {
           ADD_FAILURE() << name;
           return true;
         }));
+    EXPECT_TRUE(TypeParam::Files().VisitLines(path, std::array<std::uint64_t, 1>{0x1000},
+                                              [&](std::uint64_t /*address*/, auto /*frames*/) {
+                                                ADD_FAILURE() << "no lines are there";
+                                                return true;
+                                              }));
   }
 }
 

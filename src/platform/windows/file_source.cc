@@ -41,6 +41,10 @@ class WindowsFiles final : public SymbolFiles {
                                   const SymbolVisitor& visit) const override {
     return internal::VisitSystemSymbols(path, visit);
   }
+  [[nodiscard]] bool VisitLines(const std::string& path, std::span<const std::uint64_t> addresses,
+                                const LineVisitor& visit) const override {
+    return internal::VisitSystemLines(path, addresses, visit);
+  }
 };
 
 std::unique_ptr<FileSource> WindowsFiles::Open(const std::string& path) const {
