@@ -9,6 +9,10 @@ Labels Labels::Of(std::span<const LabelView> labels, Labels outer) noexcept {
   return Labels(ProcessLabels().Intern(outer.number_, labels));
 }
 
+Labels Labels::Of(const ZoneName& zone, Labels outer) noexcept {
+  return Labels(ProcessLabels().Intern(outer.number_, zone));
+}
+
 const LabelSet& Labels::set() const { return ProcessLabels()[number_]; }
 
 Labels CurrentLabels() noexcept { return Labels(internal::OwnContext().labels); }

@@ -9,6 +9,7 @@
 
 #include "strobe/base/visibility.h"
 #include "strobe/core/label_set.h"
+#include "strobe/core/zone.h"
 
 namespace strobe {
 
@@ -28,6 +29,10 @@ class Labels {
   static Labels Of(std::initializer_list<LabelView> labels) noexcept {
     return Of(std::span(labels.begin(), labels.size()), Labels());
   }
+
+  // The labels of `outer` in the zone `zone`: see ScopedZone. Takes no lock; allocates only for a
+  // zone that was not seen before in these labels.
+  static Labels Of(const ZoneName& zone, Labels outer) noexcept;
 
   [[nodiscard]] const LabelSet& set() const;
 

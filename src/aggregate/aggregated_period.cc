@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/hash/hash.h"
+#include "strobe/aggregate/zone_frames.h"
 #include "strobe/core/stack.h"
 #include "thread_amounts.h"
 
@@ -371,6 +372,7 @@ class Conversion {
 
 void FillProfile(AggregatedPeriod&& period, Profile& profile) {
   Conversion(period).Run(profile);
+  if (period.zone_frames) AddZoneFrames(profile);
   const AggregatedPeriod done = std::move(period);
 }
 

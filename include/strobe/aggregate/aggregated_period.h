@@ -47,6 +47,7 @@ struct AggregatedPeriod {
   const LabelTable* labels = nullptr;  // what the contexts refer to
   // From the monotonic clock, which the times here are of, to nanoseconds since 1970.
   std::int64_t unix_offset_ns = 0;
+  bool zone_frames = false;  // see AddZoneFrames
 
   [[nodiscard]] std::size_t memory_bytes() const {
     return trie.memory_bytes() + rows.memory_bytes() + moments.memory_bytes() +
@@ -71,6 +72,7 @@ STROBE_HOLDS_HIDDEN_END
 //   0, and profile.stats.sums_cut grows by one.
 // * moments: in order of time. The values of a moment are its part of what its row's values became,
 //   in proportion: if all moments of a row were kept, they add up to the row.
+// If period.zone_frames, stacks and frames are those that AddZoneFrames makes of these.
 // Equal periods give equal profiles. Frees the contents of `period`. If memory runs out, `period`
 // is unchanged, and the call can be repeated.
 void FillProfile(AggregatedPeriod&& period, Profile& profile);

@@ -55,7 +55,8 @@ class Session {
         accounts_(options.sampling, registry, counters, signal, providers),
         drain_(options.collector, registry, code, counters, accounts_, Now()),
         poller_(options.sampling, registry, code, counters, accounts_, drain_),
-        columns_(EnabledColumns(accounts_.providers())) {
+        columns_(EnabledColumns(accounts_.providers())),
+        zone_frames_(*options.collector.zone_frames) {
     registry_.arena()->max_frames.store(static_cast<std::uint32_t>(*options.sampling.max_frames),
                                         std::memory_order_relaxed);
     registry_.arena()->keeps_times.store(*options.sampling.timestamps, std::memory_order_relaxed);
@@ -149,6 +150,7 @@ class Session {
     SeeToMemory(now.monotonic_ns);
     AddLevels(recorder().continuous(), levels_);
     RecordedPeriod period = recorder().continuous().Take(ProcessLabels(), now);
+    period.samples.zone_frames = zone_frames_;
     levels_.Forget();
     code_.RetryUnread();
     return period;
@@ -179,7 +181,9 @@ class Session {
     }
     LevelRows<Providers> levels;
     AddLevels(*recording, levels);
-    return recording->Take(ProcessLabels(), Now());
+    RecordedPeriod period = recording->Take(ProcessLabels(), Now());
+    period.samples.zone_frames = zone_frames_;
+    return period;
   }
   void EndRecording(std::size_t place) { recorder().End(place); }
 
@@ -260,6 +264,7 @@ class Session {
   SlotDrain<Traits> drain_;
   ThreadPoller<Traits> poller_;
   const RecordingColumns columns_;
+  const bool zone_frames_;
   std::vector<Slot*> slots_;                 // scratch
   LevelRows<Providers> levels_;              // of the continuous recording
   std::uint32_t levels_key_ = Slot::kNoKey;  // the intake's thread that has the levels
