@@ -1,7 +1,6 @@
 #include "strobe/scoped_labels.h"
 
 #include "strobe/aggregate/label_table.h"
-#include "strobe/platform/capture_target.h"
 
 namespace strobe {
 
@@ -14,11 +13,4 @@ Labels Labels::Of(const ZoneName& zone, Labels outer) noexcept {
 }
 
 const LabelSet& Labels::set() const { return ProcessLabels()[number_]; }
-
-Labels CurrentLabels() noexcept { return Labels(internal::OwnContext().labels); }
-
-Labels ExchangeLabels(Labels labels) noexcept {
-  return Labels(internal::ExchangeOwnLabels(labels.number_));
-}
-
 }  // namespace strobe

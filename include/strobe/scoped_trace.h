@@ -6,16 +6,21 @@
 #include <cstdint>
 
 #include "strobe/core/sample_context.h"
+#include "strobe/platform/thread_link.h"
 
 namespace strobe {
 
 // The span of the calling thread. A registration begins with the one that the thread has.
-TraceContext CurrentTrace() noexcept;
+inline TraceContext CurrentTrace() noexcept { return internal::OwnContext().trace; }
 
 // Replaces the span of the calling thread, and returns the one before. For a tracer's function that
 // is called when a span is activated on a thread, or deactivated: see src/examples/trace.cc. Costs
 // a few stores; allocates nothing.
-TraceContext ExchangeTrace(const TraceContext& trace) noexcept;
+inline TraceContext ExchangeTrace(const TraceContext& trace) noexcept {
+  const TraceContext before = CurrentTrace();
+  internal::SetOwnTrace(trace);
+  return before;
+}
 
 // Sets the span for a scope. The end of the scope restores the one before, so it must be on the
 // same thread.
@@ -27,7 +32,7 @@ class [[nodiscard]] ScopedTrace {
   explicit ScopedTrace(const TraceContext& trace) noexcept : outer_(ExchangeTrace(trace)) {}
   ScopedTrace(const ScopedTrace&) = delete;
   ScopedTrace& operator=(const ScopedTrace&) = delete;
-  ~ScopedTrace() { ExchangeTrace(outer_); }
+  ~ScopedTrace() { internal::SetOwnTrace(outer_); }
 
  private:
   TraceContext outer_;

@@ -58,11 +58,12 @@ class ThreadContext {
   void SetTrace(const TraceContext& trace) noexcept {
     const std::uint64_t word = (word_.load(std::memory_order_relaxed) & ~kHasTrace) + kChange;
     word_.store(word, std::memory_order_relaxed);
+    if (trace.empty()) return;
     // Release: who reads a new id also reads the changed word.
     trace_[0].store(trace.trace_id, std::memory_order_release);
     trace_[1].store(trace.span_id, std::memory_order_release);
     trace_[2].store(trace.local_root_span_id, std::memory_order_release);
-    if (!trace.empty()) word_.store(word | kHasTrace, std::memory_order_release);
+    word_.store(word | kHasTrace, std::memory_order_release);
   }
   void Set(const SampleContext& context) noexcept {
     SetLabels(context.labels);
