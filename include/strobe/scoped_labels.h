@@ -51,7 +51,7 @@ STROBE_HOLDS_HIDDEN_END
 
 // The labels of the calling thread. A thread that is not registered has labels, too: its
 // registration begins with them.
-inline Labels CurrentLabels() noexcept { return Labels(internal::OwnContext().labels); }
+inline Labels CurrentLabels() noexcept { return Labels(internal::OwnContext().labels()); }
 
 // Replaces the labels of the calling thread, and returns those before. For code that saves and
 // restores labels itself, as a coroutine does when it suspends: see src/examples/labels.cc.

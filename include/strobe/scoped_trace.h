@@ -7,6 +7,7 @@
 
 #include "strobe/core/sample_context.h"
 #include "strobe/platform/thread_link.h"
+#include "strobe/slow_span.h"
 
 namespace strobe {
 
@@ -23,18 +24,20 @@ inline TraceContext ExchangeTrace(const TraceContext& trace) noexcept {
 }
 
 // Sets the span for a scope. The end of the scope restores the one before, so it must be on the
-// same thread.
+// same thread. With a threshold, it is a SlowSpan, too.
 class [[nodiscard]] ScopedTrace {
  public:
-  ScopedTrace(std::uint64_t trace_id, std::uint64_t span_id,
-              std::uint64_t local_root_span_id) noexcept
-      : ScopedTrace(TraceContext{trace_id, span_id, local_root_span_id}) {}
-  explicit ScopedTrace(const TraceContext& trace) noexcept : outer_(ExchangeTrace(trace)) {}
+  ScopedTrace(std::uint64_t trace_id, std::uint64_t span_id, std::uint64_t local_root_span_id,
+              const SpanOptions& options = {}) noexcept
+      : ScopedTrace(TraceContext{trace_id, span_id, local_root_span_id}, options) {}
+  explicit ScopedTrace(const TraceContext& trace, const SpanOptions& options = {}) noexcept
+      : span_(options.slow_over_ns), outer_(ExchangeTrace(trace)) {}
   ScopedTrace(const ScopedTrace&) = delete;
   ScopedTrace& operator=(const ScopedTrace&) = delete;
   ~ScopedTrace() { internal::SetOwnTrace(outer_); }
 
  private:
+  SlowSpan span_;
   TraceContext outer_;
 };
 

@@ -17,5 +17,6 @@
 #include "strobe/scoped_profiler.h"            // IWYU pragma: export
 #include "strobe/scoped_trace.h"               // IWYU pragma: export
 #include "strobe/scoped_zone.h"                // IWYU pragma: export
+#include "strobe/slow_span.h"                  // IWYU pragma: export
 
 #endif

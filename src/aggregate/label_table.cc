@@ -11,9 +11,13 @@
 #include "absl/hash/hash.h"
 #include "strobe/aggregate/bounded_table.h"
 #include "strobe/base/memory_guard.h"
+#include "strobe/core/sample_context.h"
 
 namespace strobe {
 namespace {
+
+static_assert(kOverflowContext + 1 + LabelTable::kMaxSets <= SampleContext::kLabelNumbers,
+              "a thread's word has room for each number");
 
 // A few bytes more than are kept, so that a text is cut at the same character as a longer one.
 constexpr std::size_t kMostKeyBytes = LabelSet::kMaxKeyBytes + 4;

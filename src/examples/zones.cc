@@ -14,7 +14,8 @@ void Work() {
 }
 
 void Serve() {
-  strobe::ScopedZone request("request");
+  // Samples of a request that takes longer than 50 ms have the label slow=true.
+  strobe::ScopedZone request("request", {.slow_over_ns = 50'000'000});
   {
     strobe::ScopedZone parse("parse");  // in its samples, the path is "request;parse"
     Work();

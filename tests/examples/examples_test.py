@@ -157,7 +157,7 @@ def test_labels(command, directory):
 def test_zones(command, directory):
     output = run(command, directory).stdout
     check(output == "labels of main: 1\n", "other labels than the zone's", output)
-    check_one_profile_has(directory, ["zone_path", "request;parse"])
+    check_one_profile_has(directory, ["zone_path", "request;parse", "slow", "true"])
     (path,) = (directory / "strobe-profiles").iterdir()
     roots = {tuple(reversed(stack)) for _, _, stack in stacks_of(path)}
     for zones in (("request", "parse"), ("request",), ("reply",)):

@@ -34,6 +34,12 @@ TEST(OwnContext, IsInAllOfTheThreadsChannels) {
   SetOwnTrace(trace);
   for (const SampleContext& context : {OwnContext(), inner_context.Read(), outer_context.Read()})
     EXPECT_EQ(context, SampleContext(7, trace));
+  BeginOwnSpan(5, 100);
+  for (const SampleContext& context : {OwnContext(), inner_context.Read(), outer_context.Read()})
+    EXPECT_EQ(context.span(), 5U);
+  EXPECT_EQ(inner_context.SlowSpan(101), 5U);
+  EndOwnSpan();
+  EXPECT_EQ(inner_context.Read(), SampleContext(7, trace));
   std::thread([] { EXPECT_TRUE(OwnContext().empty()); }).join();
   ThreadLinks() = nullptr;
   SetOwnTrace({});

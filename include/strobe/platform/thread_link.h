@@ -40,6 +40,16 @@ inline void SetOwnLabels(std::uint64_t number) noexcept {
   for (const ThreadLink* link = thread_links; link != nullptr; link = link->next)
     link->context->SetLabels(number);
 }
+inline void BeginOwnSpan(SpanNumber span, std::int64_t slow_at_ns) noexcept {
+  own_context.BeginSpan(span, slow_at_ns);
+  for (const ThreadLink* link = thread_links; link != nullptr; link = link->next)
+    link->context->BeginSpan(span, slow_at_ns);
+}
+inline void EndOwnSpan() noexcept {
+  own_context.EndSpan();
+  for (const ThreadLink* link = thread_links; link != nullptr; link = link->next)
+    link->context->EndSpan();
+}
 inline void SetOwnTrace(const TraceContext& trace) noexcept {
   own_context.SetTrace(trace);
   for (const ThreadLink* link = thread_links; link != nullptr; link = link->next)

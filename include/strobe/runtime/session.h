@@ -11,7 +11,9 @@
 
 #include "strobe/aggregate/label_table.h"
 #include "strobe/aggregate/recording.h"
+#include "strobe/aggregate/slow_spans.h"
 #include "strobe/base/visibility.h"
+#include "strobe/clock/system_clock.h"
 #include "strobe/core/options.h"
 #include "strobe/core/stats.h"
 #include "strobe/platform/platform.h"
@@ -147,6 +149,7 @@ class Session {
   RecordedPeriod TakePeriod() {
     const Recording::Time now = Now();
     SettleThreads();
+    NoteSlowSpans();
     SeeToMemory(now.monotonic_ns);
     AddLevels(recorder().continuous(), levels_);
     RecordedPeriod period = recorder().continuous().Take(ProcessLabels(), now);
@@ -179,6 +182,7 @@ class Session {
       CountOutOfMemory();
       return std::nullopt;
     }
+    NoteSlowSpans();
     LevelRows<Providers> levels;
     AddLevels(*recording, levels);
     RecordedPeriod period = recording->Take(ProcessLabels(), Now());
@@ -193,6 +197,14 @@ class Session {
   [[nodiscard]] Recorder& recorder() { return drain_.intake().recorder(); }
   [[nodiscard]] Recording::Time Now() const {
     return {.monotonic_ns = clock_.MonotonicNs(), .unix_ns = clock_.UnixTimeNs()};
+  }
+
+  // Spans that are under way and over their thresholds count as slow in the period that ends now.
+  void NoteSlowSpans() {
+    const std::int64_t now_ns = SystemClock().MonotonicNs();  // that of SlowSpan
+    registry_.VisitAll([now_ns](Slot& slot) {
+      if (const SpanNumber span = slot.context->SlowSpan(now_ns)) ProcessSlowSpans().Add(span);
+    });
   }
 
   // Adds what the providers' levels are now.
