@@ -176,18 +176,28 @@ absl::Status Unregister() {
   return absl::OkStatus();
 }
 
-template <class Value>
-absl::Status Push(const char* key, Value value) {
-  if (key == nullptr || *key == '\0')
-    return absl::InvalidArgumentError("the key of a label is NULL or empty");
+template <class MakeLabels>
+absl::Status Push(const MakeLabels& make_labels) {
   if (calls.depth == calls.outer_labels.size()) {
     return absl::ResourceExhaustedError(absl::StrCat(
         "the calling thread has ", calls.depth, " labels: call strobe_pop_label for each push"));
   }
-  const LabelView label(key, value);
-  calls.outer_labels[calls.depth++] =
-      ExchangeLabels(Labels::Of(std::span(&label, 1), CurrentLabels()));
+  calls.outer_labels[calls.depth++] = ExchangeLabels(make_labels());
   return absl::OkStatus();
+}
+
+template <class Value>
+absl::Status PushLabel(const char* key, Value value) {
+  if (key == nullptr || *key == '\0')
+    return absl::InvalidArgumentError("the key of a label is NULL or empty");
+  const LabelView label(key, value);
+  return Push([&label] { return Labels::Of(std::span(&label, 1), CurrentLabels()); });
+}
+
+absl::Status PushZone(const char* name) {
+  if (name == nullptr || *name == '\0')
+    return absl::InvalidArgumentError("the name of a zone is NULL or empty");
+  return Push([name] { return Labels::Of(ZoneName::Of(name), CurrentLabels()); });
 }
 
 absl::Status Pop() {
@@ -221,13 +231,17 @@ int strobe_unregister_thread() { return strobe::Call(strobe::Unregister); }
 
 int strobe_push_text_label(const char* key, const char* text) {
   return strobe::Call([key, text] {
-    return text != nullptr ? strobe::Push(key, std::string_view(text))
+    return text != nullptr ? strobe::PushLabel(key, std::string_view(text))
                            : absl::InvalidArgumentError("the text of a label is NULL");
   });
 }
 
 int strobe_push_number_label(const char* key, int64_t number) {
-  return strobe::Call([key, number] { return strobe::Push(key, number); });
+  return strobe::Call([key, number] { return strobe::PushLabel(key, number); });
+}
+
+int strobe_push_zone(const char* name) {
+  return strobe::Call([name] { return strobe::PushZone(name); });
 }
 
 int strobe_pop_label() { return strobe::Call(strobe::Pop); }

@@ -1,7 +1,6 @@
 #include "strobe/scoped_labels.h"
 
 #include "strobe/aggregate/label_table.h"
-#include "strobe/platform/capture_target.h"
 
 namespace strobe {
 
@@ -9,12 +8,9 @@ Labels Labels::Of(std::span<const LabelView> labels, Labels outer) noexcept {
   return Labels(ProcessLabels().Intern(outer.number_, labels));
 }
 
-const LabelSet& Labels::set() const { return ProcessLabels()[number_]; }
-
-Labels CurrentLabels() noexcept { return Labels(internal::OwnContext().labels); }
-
-Labels ExchangeLabels(Labels labels) noexcept {
-  return Labels(internal::ExchangeOwnLabels(labels.number_));
+Labels Labels::Of(const ZoneName& zone, Labels outer) noexcept {
+  return Labels(ProcessLabels().Intern(outer.number_, zone));
 }
 
+const LabelSet& Labels::set() const { return ProcessLabels()[number_]; }
 }  // namespace strobe

@@ -34,7 +34,7 @@ class BenchSession {
     auto registered = registry_.Register(NativePlatform::CurrentThread(), "bench");
     if (!registered.ok()) return;
     slot_ = *registered;
-    slot_->channel->context.Set(internal::OwnContext());
+    slot_->channel->context.CopyFrom(internal::own_context);
     slot_->next = internal::ThreadLinks();
     internal::ThreadLinks() = slot_;
     registry_.BeginCollecting();

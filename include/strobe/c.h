@@ -85,8 +85,12 @@ int strobe_unregister_thread(void);
 int strobe_push_text_label(const char* key, const char* text);
 int strobe_push_number_label(const char* key, int64_t number);
 
-// Restores the labels that the calling thread had before its last push. FAILED_PRECONDITION if
-// there is no push to undo.
+// The same for a zone, a named region (see scoped_zone.h): zones nest, and a push of a label keeps
+// them. Of the name, 64 bytes are kept; it is not empty.
+int strobe_push_zone(const char* name);
+
+// Restores the labels and zones that the calling thread had before its last push.
+// FAILED_PRECONDITION if there is no push to undo.
 int strobe_pop_label(void);
 
 // Returns the code of the calling thread's last call of another function here, and writes its text

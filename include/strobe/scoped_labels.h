@@ -9,6 +9,8 @@
 
 #include "strobe/base/visibility.h"
 #include "strobe/core/label_set.h"
+#include "strobe/core/zone.h"
+#include "strobe/platform/thread_link.h"
 
 namespace strobe {
 
@@ -29,6 +31,10 @@ class Labels {
     return Of(std::span(labels.begin(), labels.size()), Labels());
   }
 
+  // The labels of `outer` in the zone `zone`: see ScopedZone. Takes no lock; allocates only for a
+  // zone that was not seen before in these labels.
+  static Labels Of(const ZoneName& zone, Labels outer) noexcept;
+
   [[nodiscard]] const LabelSet& set() const;
 
   friend bool operator==(const Labels&, const Labels&) = default;
@@ -45,11 +51,15 @@ STROBE_HOLDS_HIDDEN_END
 
 // The labels of the calling thread. A thread that is not registered has labels, too: its
 // registration begins with them.
-Labels CurrentLabels() noexcept;
+inline Labels CurrentLabels() noexcept { return Labels(internal::OwnContext().labels()); }
 
 // Replaces the labels of the calling thread, and returns those before. For code that saves and
 // restores labels itself, as a coroutine does when it suspends: see src/examples/labels.cc.
-Labels ExchangeLabels(Labels labels) noexcept;
+inline Labels ExchangeLabels(Labels labels) noexcept {
+  const Labels before = CurrentLabels();
+  internal::SetOwnLabels(labels.number_);
+  return before;
+}
 
 // Sets labels of the calling thread for a scope. Scopes nest: the inner scope keeps the outer
 // scope's labels with other keys. The end of the scope restores the labels that were there before,

@@ -16,5 +16,7 @@
 #include "strobe/scoped_labels.h"              // IWYU pragma: export
 #include "strobe/scoped_profiler.h"            // IWYU pragma: export
 #include "strobe/scoped_trace.h"               // IWYU pragma: export
+#include "strobe/scoped_zone.h"                // IWYU pragma: export
+#include "strobe/slow_span.h"                  // IWYU pragma: export
 
 #endif

@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "absl/hash/hash.h"
+#include "strobe/aggregate/slow_spans.h"
+#include "strobe/aggregate/zone_frames.h"
 #include "strobe/core/stack.h"
 #include "thread_amounts.h"
 
@@ -168,12 +170,15 @@ class Conversion {
     if ((labels & AggregatedPeriod::kContextBit) == 0) return LabelsOfThread(labels);
     const std::size_t index = labels & ~AggregatedPeriod::kContextBit;
     if (context_labels_[index] == kNone) {
-      const PeriodContext& context = period_.contexts[index];
-      const std::uint32_t account = LabelsOfThread(context.thread);
-      context_labels_[index] = InternLabels(label_sets_[account]
-                                                .set.Joined(TraceLabels(context.context.trace))
-                                                .Joined((*period_.labels)[context.context.labels]),
-                                            account);
+      const PeriodContext& row_context = period_.contexts[index];
+      const SampleContext& context = row_context.context;
+      const std::uint32_t account = LabelsOfThread(row_context.thread);
+      LabelSet set = label_sets_[account]
+                         .set.Joined(TraceLabels(context.trace))
+                         .Joined((*period_.labels)[context.labels()]);
+      if (std::ranges::binary_search(period_.slow_spans, context.span()))
+        set = LabelSet({{std::string(kSlowLabel), std::string("true")}}).Joined(set);
+      context_labels_[index] = InternLabels(std::move(set), account);
     }
     return context_labels_[index];
   }
@@ -371,6 +376,7 @@ class Conversion {
 
 void FillProfile(AggregatedPeriod&& period, Profile& profile) {
   Conversion(period).Run(profile);
+  if (period.zone_frames) AddZoneFrames(profile);
   const AggregatedPeriod done = std::move(period);
 }
 

@@ -15,9 +15,9 @@ namespace {
 // Tells contexts apart. It is exact for labels alone. Two traces have the same digest with a
 // probability of 2^-63.
 std::uint64_t DigestOf(const SampleContext& context) {
-  if (context.trace.empty()) return context.labels;
+  if (context.trace.empty()) return context.word;
   const TraceContext& trace = context.trace;
-  return HashPair(HashPair(context.labels, trace.trace_id),
+  return HashPair(HashPair(context.word, trace.trace_id),
                   HashPair(trace.span_id, trace.local_root_span_id)) |
          std::uint64_t{1} << 63;
 }
@@ -178,8 +178,9 @@ void Aggregator::AddPseudo(std::uint32_t thread, PseudoFrame frame,
 
 // Copies the part of the period that must be copied, which takes memory. The trie, the rows, and
 // the names of threads that have ended can be moved later.
-AggregatedPeriod Aggregator::CopyForTake() const {
+AggregatedPeriod Aggregator::CopyForTake(const SlowSpans& slow_spans) const {
   AggregatedPeriod period;
+  if (has_spans_) period.slow_spans = slow_spans.Sorted();
   period.modules = modules_;
   period.threads.resize(threads_.size());
   for (std::uint32_t key = 0; key < threads_.size(); ++key) {
@@ -190,6 +191,12 @@ AggregatedPeriod Aggregator::CopyForTake() const {
     if (thread.state == ThreadState::kAlive) copy.thread.name = thread.name;
   }
   return period;
+}
+
+// Counts the slow spans of this period that the log has forgotten.
+void Aggregator::CountForgotten(const SlowSpans& slow_spans) {
+  const std::uint64_t added = slow_spans.added() - std::exchange(spans_added_, slow_spans.added());
+  if (has_spans_ && added > SlowSpans::kMaxSpans) overflows_.spans += added - SlowSpans::kMaxSpans;
 }
 
 // Puts the thread's last stack from `trie` into the new period. If memory runs out, the stack is
@@ -204,13 +211,15 @@ void Aggregator::CarryOver(Thread& thread, const StackTrie& trie) {
   thread.is_whole = false;
 }
 
-AggregatedPeriod Aggregator::Take(const LabelTable& labels) {
+AggregatedPeriod Aggregator::Take(const LabelTable& labels, const SlowSpans& slow_spans) {
   // This may throw, so it comes first: the period is then unchanged.
-  AggregatedPeriod period = CopyForTake();
+  AggregatedPeriod period = CopyForTake(slow_spans);
+  CountForgotten(slow_spans);
   period.labels = &labels;
   budget_.GiveBack(contexts_.size() * kContextBytes + context_ids_.memory_bytes());
   std::swap(period.contexts, contexts_);  // a new one
   context_ids_ = IdTable();
+  has_spans_ = false;
   std::swap(period.trie, trie_);  // a new one
   period.rows = std::exchange(rows_, RowTable(value_count_));
   period.moments = std::exchange(moments_, MomentTable(value_count_));
@@ -231,8 +240,7 @@ AggregatedPeriod Aggregator::Take(const LabelTable& labels) {
     }
     thread.has_rows = false;
     thread.last_row = kNone;
-    thread.last_is_overflow = false;
-    thread.last_labels_overflow = false;
+    thread.last_limit = Limit::kNone;
     CarryOver(thread, period.trie);
   }
   ended_threads_ = 0;
@@ -281,11 +289,16 @@ void Aggregator::PlaceAnew(Thread& thread, std::span<const Address> leaf_first) 
 // The labels of the thread's rows with `context`.
 std::uint32_t Aggregator::LabelsOf(std::uint32_t key, const SampleContext& context) {
   if (context.empty()) return key;
-  if (context.labels != kOverflowContext || !context.trace.empty()) {
+  if (context.word != kOverflowContext || !context.trace.empty()) {
     const std::uint32_t labels = FindOrAddContext({key, context}, Admission::kWithinBudget);
     if (labels != kNone) return labels;
   }
-  threads_[key].last_labels_overflow = true;
+  if (context.span() != 0) {
+    const std::uint32_t labels = LabelsOf(key, SampleContext(context.labels(), context.trace));
+    if (threads_[key].last_limit == Limit::kNone) threads_[key].last_limit = Limit::kSpans;
+    return labels;
+  }
+  threads_[key].last_limit = Limit::kLabels;
   return FindOrAddContext({key, SampleContext(kOverflowContext)}, Admission::kAlways);
 }
 
@@ -304,6 +317,7 @@ std::uint32_t Aggregator::FindOrAddContext(const PeriodContext& context, Admissi
   if (!AllocateFrom(budget_, kContextBytes, admission, [&] { contexts_.push_back(context); }))
     return kNone;
   context_ids_.Insert(hash, id);
+  has_spans_ = has_spans_ || context.context.span() != 0;
   return id | AggregatedPeriod::kContextBit;
 }
 
@@ -321,11 +335,13 @@ void Aggregator::AddToRow(std::uint32_t key, std::uint32_t node,
   Thread& owner = threads_[key];
   owner.last_row = kNone;
   owner.last_is_cut = false;
-  owner.last_labels_overflow = false;
+  owner.last_limit = Limit::kNone;
   std::uint32_t row = kNone;
   if (node != kNone) row = rows_.FindOrAdd(trie_, node, LabelsOf(key, context), budget_);
-  owner.last_is_overflow = row == kNone;
-  if (row == kNone) row = PseudoRow(key, PseudoFrame::kOverflow);
+  if (row == kNone) {
+    owner.last_limit = Limit::kStacks;
+    row = PseudoRow(key, PseudoFrame::kOverflow);
+  }
   owner.has_rows = true;
   owner.last_row = row;
   AddToLast(owner, values, time_ns);
@@ -337,8 +353,9 @@ void Aggregator::AddToLast(Thread& owner, std::span<const std::int64_t> values,
       time_ns != 0 && std::ranges::any_of(values, [](std::int64_t value) { return value != 0; });
   // This may throw, so it comes first.
   const bool has_room = is_moment && moments_.MakeRoom(budget_);
-  overflows_.stacks += owner.last_is_overflow ? 1 : 0;
-  overflows_.labels += owner.last_labels_overflow ? 1 : 0;
+  overflows_.stacks += owner.last_limit == Limit::kStacks ? 1 : 0;
+  overflows_.labels += owner.last_limit == Limit::kLabels ? 1 : 0;
+  overflows_.spans += owner.last_limit == Limit::kSpans ? 1 : 0;
   overflows_.moments += is_moment && !has_room ? 1 : 0;
   rows_.Add(owner.last_row, values);
   if (has_room) moments_.Add(owner.last_row, time_ns, values);

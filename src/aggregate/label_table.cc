@@ -9,10 +9,15 @@
 #include <vector>
 
 #include "absl/hash/hash.h"
+#include "strobe/aggregate/bounded_table.h"
 #include "strobe/base/memory_guard.h"
+#include "strobe/core/sample_context.h"
 
 namespace strobe {
 namespace {
+
+static_assert(kOverflowContext + 1 + LabelTable::kMaxSets <= SampleContext::kLabelNumbers,
+              "a thread's word has room for each number");
 
 // A few bytes more than are kept, so that a text is cut at the same character as a longer one.
 constexpr std::size_t kMostKeyBytes = LabelSet::kMaxKeyBytes + 4;
@@ -104,36 +109,58 @@ LabelTable::~LabelTable() {
   const std::unique_ptr<Buckets> buckets(buckets_.load(std::memory_order_acquire));
 }
 
-std::uint64_t LabelTable::Intern(std::uint64_t base, std::span<const LabelView> labels) noexcept {
-  labels = labels.first(std::min(labels.size(), LabelSet::kMaxLabels));
-  if (labels.empty()) return base;
-  const PackedLabels packed(labels);
-  const std::uint64_t hash = absl::HashOf(base, packed.view());
-  if (const Buckets* const buckets = buckets_.load(std::memory_order_acquire)) {
-    const Node* node = (*buckets)[hash % kBuckets].load(std::memory_order_acquire);
-    for (; node != nullptr; node = node->next) {
-      if (node->hash == hash && node->base == base && node->packed == packed.view())
-        return node->number;
-    }
-  }
+const LabelTable::Node* LabelTable::Find(const Key& key) const {
+  const Buckets* const buckets = buckets_.load(std::memory_order_acquire);
+  if (buckets == nullptr) return nullptr;
+  const Node* node = (*buckets)[key.hash % kBuckets].load(std::memory_order_acquire);
+  while (node != nullptr &&
+         (node->hash != key.hash || node->base != key.base || node->packed != key.packed))
+    node = node->next;
+  return node;
+}
+
+template <class MakeLabels>
+std::uint64_t LabelTable::FindOrAdd(const Key& key, const MakeLabels& make_labels) noexcept {
+  if (const Node* const node = Find(key)) return node->number;
   std::uint64_t number = kOverflowContext;
-  static_cast<void>(internal::HasMemoryFor(
-      [&] { number = Add(hash, base, packed.view(), labels, GetOrMake(buckets_)); }));
+  static_cast<void>(
+      internal::HasMemoryFor([&] { number = Add(key, make_labels, GetOrMake(buckets_)); }));
   if (number == kOverflowContext) refused_.fetch_add(1, std::memory_order_relaxed);
   return number;
 }
 
-std::uint64_t LabelTable::Add(std::uint64_t hash, std::uint64_t base, std::string_view packed,
-                              std::span<const LabelView> labels, Buckets& buckets) {
+std::uint64_t LabelTable::Intern(std::uint64_t base, std::span<const LabelView> labels) noexcept {
+  labels = labels.first(std::min(labels.size(), LabelSet::kMaxLabels));
+  if (labels.empty()) return base;
+  const PackedLabels packed(labels);
+  return FindOrAdd({absl::HashOf(base, packed.view()), base, packed.view()},
+                   [&] { return JoinedLabels(labels, (*this)[base]); });
+}
+
+// A zone is packed as its name alone: a name has no NUL byte, and packed labels have one.
+std::uint64_t LabelTable::Intern(std::uint64_t base, const ZoneName& zone) noexcept {
+  const Key key{HashPair(base, zone.hash()), base, zone.text()};
+  if (const Node* const node = Find(key)) return node->number;
+  const std::string& outer = (*this)[base].Text(kZoneLabel);
+  if (IsOverZoneLimit(outer)) return base;
+  return FindOrAdd(key, [&] {
+    const std::string path = ZonePath(outer, zone.text());
+    const LabelView label(kZoneLabel, path);
+    return JoinedLabels(std::span(&label, 1), (*this)[base]);
+  });
+}
+
+template <class MakeLabels>
+std::uint64_t LabelTable::Add(const Key& key, const MakeLabels& make_labels, Buckets& buckets) {
   // A full table costs no further allocations.
   if (next_.load(std::memory_order_relaxed) >= kFirstNumber + kMaxSets ||
       used_bytes_.load(std::memory_order_relaxed) + sizeof(Node) > limit_bytes_)
     return kOverflowContext;
   auto node = std::make_unique<Node>();
-  node->hash = hash;
-  node->base = base;
-  node->packed = packed;
-  node->set = LabelSet(JoinedLabels(labels, (*this)[base]));
+  node->hash = key.hash;
+  node->base = key.base;
+  node->packed = key.packed;
+  node->set = LabelSet(make_labels());
   const std::size_t bytes = sizeof(Node) + node->packed.capacity() + node->set.memory_bytes();
   if (used_bytes_.fetch_add(bytes, std::memory_order_relaxed) + bytes > limit_bytes_) {
     used_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
@@ -148,7 +175,7 @@ std::uint64_t LabelTable::Add(std::uint64_t hash, std::uint64_t base, std::strin
   Chunk& chunk = GetOrMake(chunks_[place / kChunkNodes]);
   Node* const shared = node.release();
   chunk[place % kChunkNodes].store(shared, std::memory_order_release);
-  std::atomic<Node*>& bucket = buckets[hash % kBuckets];
+  std::atomic<Node*>& bucket = buckets[key.hash % kBuckets];
   shared->next = bucket.load(std::memory_order_relaxed);
   while (!bucket.compare_exchange_weak(shared->next, shared, std::memory_order_release,
                                        std::memory_order_relaxed)) {

@@ -198,6 +198,9 @@ constexpr std::array kTable = {
     Row<&ProfilerOptions::collector, &CollectorOptions::memory_bytes, kMemory>(
         "STROBE_MEMORY_BYTES", "collector.memory_bytes",
         "Memory of one period's stacks; what does not fit goes into [overflow]."),
+    Row<&ProfilerOptions::collector, &CollectorOptions::zone_frames, kSwitch>(
+        "STROBE_ZONE_FRAMES", "collector.zone_frames",
+        "Whether zones are frames at the root of their samples' stacks, beside being a label."),
     Row<&ProfilerOptions::symbols, &SymbolOptions::mode, kSymbolMode>(
         "STROBE_SYMBOLS", "symbols.mode",
         "What profiles say of code: none (build ids and addresses), names (of functions), or full "

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "strobe/core/label_set.h"
+#include "strobe/core/zone.h"
 
 namespace strobe::internal {
 namespace {
@@ -121,7 +122,8 @@ Marker LifeMarker(const Profile& profile, FirefoxTables& tables, const ProfileTh
   return {.name = tables.Text("Thread"), .span = LifeOf(profile, thread), .data = data.Take()};
 }
 
-// The markers of labels: of each that the program has set, and that samples in a row have.
+// The markers of labels and zones: of each that the program has set, and that samples in a row
+// have.
 class LabelMarkers {
  public:
   LabelMarkers(const Profile& profile, FirefoxTables& tables, std::vector<Marker>& markers)
@@ -145,38 +147,61 @@ class LabelMarkers {
   }
 
  private:
+  // What a set shows: a label's key and value, or a zone's name and path.
   struct Open {
-    const Label* label;
-    std::int64_t begin_ns;
+    bool is_zone = false;
+    std::string_view name;
+    std::string value;
+    std::int64_t begin_ns = 0;
+
+    [[nodiscard]] bool IsSameAs(const Open& other) const {
+      return is_zone == other.is_zone && name == other.name && value == other.value;
+    }
   };
+
+  static std::vector<Open> ShownOf(const LabelSet& set, std::int64_t begin_ns) {
+    std::vector<Open> shown;
+    for (const Label& label : set.labels()) {
+      if (IsThreadLabel(label)) continue;
+      if (label.key != kZoneLabel) {
+        shown.push_back({.name = label.key, .value = ValueText(label), .begin_ns = begin_ns});
+        continue;
+      }
+      VisitZones(set.Text(kZoneLabel), [&](std::string_view name, std::string_view path) {
+        shown.push_back(
+            {.is_zone = true, .name = name, .value = std::string(path), .begin_ns = begin_ns});
+      });
+    }
+    return shown;
+  }
 
   // Those that are not in `set` end, and new ones begin.
   void Change(const LabelSet& set, std::int64_t end_ns, std::int64_t begin_ns) {
-    const auto labels = set.labels();
+    const auto is_in = [](const std::vector<Open>& all, const Open& one) {
+      return std::ranges::any_of(all, [&one](const Open& each) { return each.IsSameAs(one); });
+    };
+    std::vector<Open> shown = ShownOf(set, begin_ns);
     std::erase_if(open_, [&](const Open& open) {
-      if (std::ranges::find(labels, *open.label) != labels.end()) return false;
+      if (is_in(shown, open)) return false;
       JsonWriter data;
       data.BeginObject();
-      data.Member("type", "Label");
-      data.Member("value", ValueText(*open.label));
+      data.Member("type", open.is_zone ? "Zone" : "Label");
+      data.Member("value", open.value);
       data.EndObject();
-      markers_.push_back({.name = tables_.Text(open.label->key),
+      markers_.push_back({.name = tables_.Text(std::string(open.name)),
                           .span = {.begin_ns = open.begin_ns, .end_ns = end_ns},
                           .data = data.Take()});
       return true;
     });
-    for (const Label& label : labels) {
-      const bool is_open =
-          std::ranges::any_of(open_, [&label](const Open& open) { return *open.label == label; });
-      if (!IsThreadLabel(label) && !is_open)
-        open_.push_back({.label = &label, .begin_ns = begin_ns});
+    for (Open& one : shown) {
+      if (!is_in(open_, one)) open_.push_back(std::move(one));
     }
   }
 
   const Profile& profile_;
   FirefoxTables& tables_;
   std::vector<Marker>& markers_;
-  std::vector<Open> open_;  // its labels are those of the profile's sets
+  std::vector<Open> open_;  // its names are parts of the profile's sets
 };
 
 template <class Element>
@@ -293,7 +318,10 @@ void WriteFirefoxMarkerSchemas(JsonWriter& json) {
            R"({"name":"Label","tooltipLabel":"{marker.name} = {marker.data.value}",)"
            R"("tableLabel":"{marker.data.value}","chartLabel":"{marker.data.value}",)"
            R"("display":["marker-chart","marker-table"],"fields":[)"
-           R"({"key":"value","label":"Value","format":"string"}]}])");
+           R"({"key":"value","label":"Value","format":"string"}]},)"
+           R"({"name":"Zone","tooltipLabel":"{marker.name}","tableLabel":"{marker.data.value}",)"
+           R"("chartLabel":"{marker.name}","display":["marker-chart","marker-table"],"fields":[)"
+           R"({"key":"value","label":"Zones","format":"string"}]}])");
 }
 
 }  // namespace strobe::internal

@@ -47,15 +47,8 @@ std::string Cost(const Stats& stats) {
                       absl::StrFormat("%.1f KiB", static_cast<double>(stats.memory_bytes) / 1024));
 }
 
-}  // namespace
-
-// pprof shows these lines before every report: what was profiled, how completely, and at what cost.
-std::vector<std::string> ProfileComments(const Profile& profile) {
-  const Stats& stats = profile.stats;
-  std::string subject =
-      absl::StrCat("strobe: program ", profile.program, ", process ", profile.process_id,
-                   ", period ", profile.sequence, ", threads: ", profile.threads.size(),
-                   " sampled, ", stats.threads_registered, " registered");
+// How completely the program was sampled.
+std::string Quality(const Stats& stats) {
   std::string quality;
   if (stats.requested_rate_hz > 0)
     quality = absl::StrFormat("rate: %.2f Hz requested, %.2f Hz measured; ",
@@ -67,6 +60,19 @@ std::vector<std::string> ProfileComments(const Profile& profile) {
       "; stack ends: ", Breakdown(stats.stack_ends, [](std::size_t i) {
         return StackEndName(static_cast<StackEnd>(i));
       }));
+  return quality;
+}
+
+}  // namespace
+
+// pprof shows these lines before every report: what was profiled, how completely, and at what cost.
+std::vector<std::string> ProfileComments(const Profile& profile) {
+  const Stats& stats = profile.stats;
+  std::string subject =
+      absl::StrCat("strobe: program ", profile.program, ", process ", profile.process_id,
+                   ", period ", profile.sequence, ", threads: ", profile.threads.size(),
+                   " sampled, ", stats.threads_registered, " registered");
+  std::string quality = Quality(stats);
   std::string cost = Cost(stats);
   // Exceptions have a line only if they happened.
   const auto add_unless_zero = [](std::string& line, std::string_view what, std::uint64_t count) {
@@ -88,6 +94,7 @@ std::vector<std::string> ProfileComments(const Profile& profile) {
   add_unless_zero(subject, "periods extended", stats.periods_extended);
   add_unless_zero(quality, "samples beyond the memory limit", stats.stacks_overflowed);
   add_unless_zero(quality, "times beyond the memory limit", stats.moments_dropped);
+  add_unless_zero(quality, "slow spans beyond a limit", stats.spans_overflowed);
   add_unless_zero(quality, "stacks finished by the collector", stats.stacks_deferred);
   add_unless_zero(quality, "stacks of waiting threads, found without a signal", stats.waits_walked);
   add_unless_zero(quality, "waits interrupted", stats.waits_interrupted + stats.waits_hidden);

@@ -77,11 +77,6 @@ absl::Status CheckSamples(const Profile& profile) {
   return absl::OkStatus();
 }
 
-// All PseudoFrame numbers that this version does not know count as one: the number after the last.
-std::size_t PseudoFrameIndex(const Frame& frame) {
-  return static_cast<std::size_t>(std::min<Address>(frame.address, kPseudoFrameCount));
-}
-
 std::string Hex(Address address) { return absl::StrCat("0x", absl::Hex(address)); }
 
 }  // namespace
@@ -109,9 +104,7 @@ std::uint32_t ProfileView::OwnFunction(std::string name) {
 
 std::uint32_t ProfileView::FindFunction(std::uint32_t frame) {
   const Frame& place = profile_->frames[frame];
-  if (place.is_pseudo())
-    return OwnFunction(
-        std::string(PseudoFrameName(static_cast<PseudoFrame>(PseudoFrameIndex(place)))));
+  if (place.is_pseudo()) return OwnFunction(std::string(profile_->PseudoName(place)));
   const std::uint32_t function =
       symbols_->frames.empty() ? kNone : symbols_->frames[frame].function;
   if (function == kNone || symbols_->functions[function].resolved) return function;

@@ -66,8 +66,7 @@ std::string WithoutArguments(std::string_view name) {
 std::string FrameName(const strobe::Profile& profile, const strobe::Symbols& symbols,
                       std::uint32_t index) {
   const strobe::Frame& frame = profile.frames[index];
-  if (frame.is_pseudo())
-    return std::string(strobe::PseudoFrameName(static_cast<strobe::PseudoFrame>(frame.address)));
+  if (frame.is_pseudo()) return std::string(profile.PseudoName(frame));
   if (index >= symbols.frames.size() ||
       symbols.frames[index].function == strobe::FrameSymbols::kNone)
     return "[no name]";
@@ -82,7 +81,10 @@ std::string FrameName(const strobe::Profile& profile, const strobe::Symbols& sym
 // [residual] stands for no stack at all.
 bool IsCut(const strobe::Profile& profile, const strobe::ProfileSample& sample) {
   std::uint32_t root = sample.stack;
-  while (root != 0 && profile.stacks[root].parent != 0) root = profile.stacks[root].parent;
+  const auto is_above = [&](std::uint32_t node) {
+    return node != 0 && !profile.frames[profile.stacks[node].frame].is_zone();
+  };
+  while (root != 0 && is_above(profile.stacks[root].parent)) root = profile.stacks[root].parent;
   if (root == 0) return true;
   const strobe::Frame& frame = profile.frames[profile.stacks[root].frame];
   return frame.is_pseudo() &&

@@ -162,6 +162,11 @@ void AddLimits(const Stats& stats, std::vector<std::string>& lines) {
         stats.moments_dropped,
         " samples have no time: collector.memory_bytes has no room for so many in a period."));
   }
+  if (stats.spans_overflowed != 0) {
+    lines.push_back(absl::StrCat(stats.spans_overflowed,
+                                 " samples or slow spans are not under slow=true: there are too "
+                                 "many spans in a period for collector.memory_bytes."));
+  }
 }
 
 void AddSilence(const DiagnosisFacts& facts, std::vector<std::string>& lines) {

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <map>
+#include <memory>
 #include <numeric>
 #include <set>
 
@@ -149,6 +150,82 @@ TEST(Aggregator, AMillionTracesKeepToTheMemoryLimitAndLoseNothing) {
   EXPECT_EQ(profile.samples.size(), kept + 1);
   EXPECT_EQ(Sum(profile, "a"), (std::vector<std::int64_t>{kTraces}));
   EXPECT_EQ(profile.Labels(5).Number(kSpanIdLabel), 6);
+}
+
+SampleContext InSpan(SpanNumber span, std::uint64_t labels = kNoContext) {
+  return labels | std::uint64_t{span} << SampleContext::kSpanShift;
+}
+
+// The sum of the rows with, or without, the label of slow spans.
+std::int64_t SumOfSpans(const Profile& profile, bool are_slow) {
+  std::int64_t sum = 0;
+  for (std::size_t i = 0; i < profile.samples.size(); ++i)
+    sum += (profile.Labels(i).Text(kSlowLabel) == "true") == are_slow ? profile.Values(i)[0] : 0;
+  return sum;
+}
+
+TEST(Aggregator, RowsOfSlowSpansHaveALabelAndThoseOfOthersAreOne) {
+  LabelTable labels;
+  const auto slow_spans = std::make_unique<SlowSpans>();
+  Aggregator aggregator(1, kLimit);
+  const std::uint32_t a = aggregator.AddThread(1, "a");
+  const std::array<Address, 1> stack = {0x11};
+  const std::uint64_t pay = labels.Intern({{"endpoint", "/pay"}});
+  const auto add = [&](std::int64_t value, const SampleContext& context) {
+    EXPECT_TRUE(aggregator.Add(a, {.leaf_first = stack}, std::array{value}, context));
+  };
+  add(1, {});
+  add(2, InSpan(1));
+  add(4, InSpan(2));
+  add(8, InSpan(3));
+  add(16, InSpan(3, pay));
+  add(32, InSpan(2, pay));
+  EXPECT_TRUE(aggregator.ExtendLast(a, std::array<std::int64_t, 1>{64}, InSpan(2, pay)));
+  EXPECT_FALSE(aggregator.ExtendLast(a, std::array<std::int64_t, 1>{1}, InSpan(4, pay)));
+  slow_spans->Add(3);
+  slow_spans->Add(99);
+  const Profile profile = ToProfile(aggregator.Take(labels, *slow_spans));
+  EXPECT_EQ(profile.samples.size(), 4U) << "with and without /pay, slow and not";
+  EXPECT_EQ(SumOfSpans(profile, true), 8 + 16);
+  EXPECT_EQ(SumOfSpans(profile, false), 1 + 2 + 4 + 32 + 64);
+  EXPECT_EQ(aggregator.overflows(), Overflows());
+}
+
+TEST(Aggregator, SpansBeyondTheMemoryLimitAreNotSlowAndLoseNothing) {
+  const auto slow_spans = std::make_unique<SlowSpans>();
+  Aggregator aggregator(1, std::size_t{1} << 20);
+  const std::uint32_t a = aggregator.AddThread(1, "a");
+  const std::array<Address, 1> stack = {0x11};
+  constexpr SpanNumber kSpans = 50'000;
+  for (SpanNumber span = 1; span <= kSpans; ++span) {
+    slow_spans->Add(span);
+    aggregator.Add(a, {.leaf_first = stack}, std::array<std::int64_t, 1>{1}, InSpan(span));
+  }
+  const Profile profile = ToProfile(aggregator.Take(ProcessLabels(), *slow_spans));
+  const auto beyond = static_cast<std::int64_t>(aggregator.overflows().spans);
+  EXPECT_GT(beyond, 0);
+  EXPECT_LT(beyond, kSpans - 1000);
+  EXPECT_EQ(aggregator.overflows(), (Overflows{.spans = aggregator.overflows().spans}));
+  EXPECT_EQ(SumOfSpans(profile, true), kSpans - beyond);
+  EXPECT_EQ(SumOfSpans(profile, false), beyond);
+}
+
+TEST(Aggregator, SlowSpansThatAreForgottenAreCounted) {
+  const auto slow_spans = std::make_unique<SlowSpans>();
+  Aggregator aggregator(1, kLimit);
+  const std::uint32_t a = aggregator.AddThread(1, "a");
+  const std::array<Address, 1> stack = {0x11};
+  const auto add = [&](SpanNumber span) {
+    aggregator.Add(a, {.leaf_first = stack}, std::array<std::int64_t, 1>{1}, InSpan(span));
+  };
+  add(1);
+  add(20);
+  for (SpanNumber span = 1; span <= SlowSpans::kMaxSpans + 10; ++span) slow_spans->Add(span);
+  EXPECT_EQ(SumOfSpans(ToProfile(aggregator.Take(ProcessLabels(), *slow_spans)), true), 1);
+  EXPECT_EQ(aggregator.overflows().spans, 10U);
+  add(20);
+  EXPECT_EQ(SumOfSpans(ToProfile(aggregator.Take(ProcessLabels(), *slow_spans)), true), 1);
+  EXPECT_EQ(aggregator.overflows().spans, 10U) << "none in this period";
 }
 
 TEST(Aggregator, ThreadsWithEqualLabelsShareRowsAndTheirAccount) {

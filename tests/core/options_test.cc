@@ -67,6 +67,7 @@ TEST(Options, EveryVariableHasANameOfItsOwnAndReachesAField) {
       {"STROBE_RING_BYTES", "65536"},
       {"STROBE_DRAIN_PERIOD_MS", "20"},
       {"STROBE_MEMORY_BYTES", "2097152"},
+      {"STROBE_ZONE_FRAMES", "1"},
       {"STROBE_SYMBOLS", "full"},
       {"STROBE_SYMBOL_TIME_S", "0.25"},
       {"STROBE_SYMBOL_MEMORY_BYTES", "1048576"},

@@ -21,8 +21,30 @@ TEST(ThreadContext, IsReadAsItWasSet) {
   EXPECT_EQ(context.Read(), SampleContext(8, kTrace));
   context.SetTrace({});
   EXPECT_EQ(context.Read(), SampleContext(8));
-  context.Set({});
+  context.Clear();
   EXPECT_TRUE(context.Read().empty());
+}
+
+TEST(ThreadContext, ASpanIsBesideTheLabelsAndTheTrace) {
+  ThreadContext context;
+  context.SetLabels(7);
+  context.BeginSpan(0xFFFFFFFF, 100);
+  for (int change = 0; change < 100'000; ++change) context.SetTrace(kTrace);
+  EXPECT_EQ(context.Read().span(), 0xFFFFFFFF);
+  EXPECT_EQ(context.Read().labels(), 7U);
+  EXPECT_EQ(context.Read().trace, kTrace);
+  EXPECT_EQ(context.SlowSpan(100), 0U);
+  EXPECT_EQ(context.SlowSpan(101), 0xFFFFFFFF);
+  ThreadContext copy;
+  copy.SetLabels(9);
+  copy.CopyFrom(context);
+  EXPECT_EQ(copy.Read(), context.Read());
+  EXPECT_EQ(copy.SlowSpan(101), 0xFFFFFFFF);
+  context.EndSpan();
+  EXPECT_EQ(context.Read(), SampleContext(7, kTrace));
+  EXPECT_EQ(context.SlowSpan(101), 0U);
+  copy.Clear();
+  EXPECT_TRUE(copy.Read().empty());
 }
 
 // As the sampler's thread reads it on Windows.

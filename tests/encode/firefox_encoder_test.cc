@@ -6,6 +6,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "strobe/core/zone.h"
 #include "strobe/testing/encoder_conformance.h"
 #include "strobe/testing/pprof_reader.h"
 #include "strobe/testing/profiles.h"
@@ -69,6 +70,32 @@ TEST(FirefoxEncoderTest, LivesAndLabelsAreMarkers) {
   EXPECT_THAT(text, HasSubstr(R"("batch size","request"])")) << "their names";
   EXPECT_THAT(ThreadOf(text, "thread 4294967295"),
               HasSubstr(R"("startTime":[2],"endTime":[5],"phase":[1])"));
+}
+
+TEST(FirefoxEncoderTest, ZonesAreMarkersWithTheirNames) {
+  SampleProfile sample = EmptyProfile();
+  Profile& profile = sample.profile;
+  ProfileBuilder builder(profile);
+  builder.AddThread(7, "main");
+  const std::uint32_t work = builder.AddFrame(0x1000, Frame::kNoModule);
+  const auto add = [&](std::int64_t time_ms, std::string path) {
+    const auto row = static_cast<std::uint32_t>(profile.samples.size());
+    builder.AddSample(0, {work}, {1, 1'000'000});
+    profile.samples[row].labels = static_cast<std::uint32_t>(profile.label_sets.size());
+    profile.label_sets.push_back(
+        profile.label_sets[0].Joined(LabelSet({{std::string(kZoneLabel), std::move(path)}})));
+    profile.moments.push_back({row, profile.time_ns + time_ms * 1'000'000});
+    profile.moment_values.insert(profile.moment_values.end(), {1, 1'000'000});
+  };
+  add(10, "request");
+  add(11, "request;parse");
+  add(12, "request;reply");
+  const std::string text = Encode(sample);
+  // The thread; parse, which ends first; then request and reply.
+  EXPECT_THAT(text, HasSubstr(R"({"type":"Zone","value":"request;parse"},)"
+                              R"({"type":"Zone","value":"request"},)"
+                              R"({"type":"Zone","value":"request;reply"})"));
+  EXPECT_THAT(text, HasSubstr(R"("startTime":[0,10,9,11],"endTime":[60000,11,12,12])"));
 }
 
 TEST(FirefoxEncoderTest, LinesInlinedFunctionsLibrariesAndCategories) {

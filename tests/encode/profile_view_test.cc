@@ -52,6 +52,19 @@ TEST(ProfileViewTest, FunctionsOfPseudoFramesAndLibrariesFollowThoseOfTheSymbols
   EXPECT_EQ(view->FunctionOf(5), 5U);
 }
 
+TEST(ProfileViewTest, AZonesFrameHasTheZonesName) {
+  SampleProfile sample = EmptyProfile();
+  sample.profile.zones = {"request"};
+  for (const Address index : {0, 1}) {
+    sample.profile.frames.push_back({Frame::kFirstZone + index, Frame::kPseudo});
+    sample.symbols.frames.push_back({});
+  }
+  const auto view = ProfileView::Make(sample.profile, sample.symbols);
+  ASSERT_TRUE(view.ok()) << view.status();
+  EXPECT_EQ(view->FrameText(0), "request");
+  EXPECT_EQ(view->FrameText(1), "[unknown]") << "an index that does not exist";
+}
+
 TEST(ProfileViewTest, EqualPseudoFramesShareAFunctionAndUnknownOnesAreNamedSo) {
   SampleProfile sample = EmptyProfile();
   for (const Address address : {3, 99, 3, 100}) {

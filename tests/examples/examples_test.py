@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs an example as a newcomer does, and holds what it prints to what it promises.
 
-usage: examples_test.py minimal|global|reference|own_parts|formats|labels|trace|events|quickstart COMMAND...
+usage: examples_test.py minimal|global|reference|own_parts|formats|labels|zones|trace|events|quickstart COMMAND...
 
 The command is the example, after what runs it where the system does not.
 """
@@ -154,6 +154,17 @@ def test_labels(command, directory):
     check_one_profile_has(directory, ["endpoint", "/pay", "/list", "shard", "step", "charge", "helper", "second"])
 
 
+def test_zones(command, directory):
+    output = run(command, directory).stdout
+    check(output == "labels of main: 1\n", "other labels than the zone's", output)
+    check_one_profile_has(directory, ["zone_path", "request;parse", "slow", "true"])
+    (path,) = (directory / "strobe-profiles").iterdir()
+    roots = {tuple(reversed(stack)) for _, _, stack in stacks_of(path)}
+    for zones in (("request", "parse"), ("request",), ("reply",)):
+        inside = [stack for stack in roots if stack[:len(zones)] == zones and stack[len(zones):][:1] != ("parse",)]
+        check(any("main" in stack for stack in inside), f"no stack begins with {zones} and leads to main", str(roots))
+
+
 def test_trace(command, directory):
     output = run(command, directory).stdout
     check(output == "trace left on main: 0\n", "a trace is left behind", output)
@@ -220,7 +231,7 @@ def main():
     if len(sys.argv) < 3:
         sys.exit(__doc__)
     name, command = sys.argv[1], [*sys.argv[2:-1], os.path.abspath(sys.argv[-1])]
-    tests = {"minimal": [test_minimal], "global": [test_global], "reference": [test_reference], "own_parts": [test_own_parts], "formats": [test_formats], "labels": [test_labels], "trace": [test_trace], "events": [test_events],
+    tests = {"minimal": [test_minimal], "global": [test_global], "reference": [test_reference], "own_parts": [test_own_parts], "formats": [test_formats], "labels": [test_labels], "zones": [test_zones], "trace": [test_trace], "events": [test_events],
              "quickstart": [test_quickstart, test_arguments]}[name]
     for test in tests:
         with tempfile.TemporaryDirectory() as directory:

@@ -16,6 +16,8 @@
 #include "collecting_exporter.h"
 #include "strobe/scoped_labels.h"
 #include "strobe/scoped_trace.h"
+#include "strobe/scoped_zone.h"
+#include "strobe/testing/profile_check.h"
 
 namespace strobe::testing {
 namespace {
@@ -29,7 +31,7 @@ struct Share {
   std::int64_t samples = 0;
 };
 
-// By the thread's name and the labels "endpoint" and "step".
+// By the thread's name, the labels "endpoint" and "step", and the zones.
 std::map<std::string, Share> Shares(const Exports& exports) {
   std::map<std::string, Share> shares;
   for (const auto& [profile, bytes] : exports) {
@@ -37,8 +39,8 @@ std::map<std::string, Share> Shares(const Exports& exports) {
     const auto samples = static_cast<std::size_t>(ColumnOf(profile, "samples"));
     for (std::size_t i = 0; i < profile.samples.size(); ++i) {
       const LabelSet& set = profile.Labels(i);
-      Share& share =
-          shares[absl::StrCat(set.Text(kThreadNameLabel), set.Text("endpoint"), set.Text("step"))];
+      Share& share = shares[absl::StrCat(set.Text(kThreadNameLabel), set.Text("endpoint"),
+                                         set.Text("step"), set.Text(kZoneLabel))];
       share.cpu_ns += profile.Values(i)[cpu];
       share.samples += profile.Values(i)[samples];
     }
@@ -52,6 +54,29 @@ struct Worker {
   std::map<std::string, std::int64_t> used_ns;
   std::int64_t total_ns = 0;
 
+  // Its time in the profile adds up to its clock, and is divided as it was used.
+  void ExpectShares(const std::map<std::string, Share>& shares, std::int64_t bracket_ns) const {
+    Share all;
+    for (const auto& [key, share] : shares) {
+      if (!key.starts_with(name)) continue;
+      all.cpu_ns += share.cpu_ns;
+      all.samples += share.samples;
+    }
+    EXPECT_GE(all.cpu_ns, total_ns) << name;
+    EXPECT_LE(all.cpu_ns, bracket_ns) << name;
+    ASSERT_GT(all.samples, 20);
+    for (const auto& [key, ns] : used_ns) {
+      const double p = static_cast<double>(ns) / static_cast<double>(total_ns);
+      // Samples are compared, not their times: on a busy machine, one sample may speak for a long
+      // time.
+      const double error = 5 * std::sqrt(p * (1 - p) / static_cast<double>(all.samples));
+      const auto found = shares.find(key);
+      const double measured = found == shares.end() ? 0
+                                                    : static_cast<double>(found->second.samples) /
+                                                          static_cast<double>(all.samples);
+      EXPECT_NEAR(measured, p, error) << key << " of " << all.samples << " samples";
+    }
+  }
   void Burn(const std::string& key, std::int64_t ns) {
     const std::int64_t begin_ns = ThreadCpuNs();
     BurnCpu(ns);
@@ -101,28 +126,55 @@ TEST(Labels, DivideEachThreadsCpuTimeAndAddUp) {
     EXPECT_EQ(profiler.stats().labels_overflowed, 0u);
   }
   const std::map<std::string, Share> shares = Shares(CollectingExporter::Take());
-  for (std::size_t i = 0; i < workers.size(); ++i) {
-    const Worker& worker = workers[i];
-    Share all;
-    for (const auto& [key, share] : shares) {
-      if (!key.starts_with(worker.name)) continue;
-      all.cpu_ns += share.cpu_ns;
-      all.samples += share.samples;
+  for (std::size_t i = 0; i < workers.size(); ++i) workers[i].ExpectShares(shares, bracket_ns[i]);
+}
+
+// The zones at the root of the sample's stack, outermost first, as a path.
+std::string ZonesInStack(const Profile& profile, const ProfileSample& sample) {
+  std::string path;
+  VisitFrames(profile, sample, [&](const Frame& frame) {
+    if (!frame.is_zone()) {
+      EXPECT_EQ(path, "") << "a frame of code above a zone";
+      return;
     }
-    EXPECT_GE(all.cpu_ns, worker.total_ns) << worker.name;
-    EXPECT_LE(all.cpu_ns, bracket_ns[i]) << worker.name;
-    ASSERT_GT(all.samples, 20);
-    for (const auto& [key, used_ns] : worker.used_ns) {
-      const double p = static_cast<double>(used_ns) / static_cast<double>(worker.total_ns);
-      // Samples are compared, not their times: on a busy machine, one sample may speak for a long
-      // time.
-      const double error = 5 * std::sqrt(p * (1 - p) / static_cast<double>(all.samples));
-      const auto found = shares.find(key);
-      const double measured = found == shares.end() ? 0
-                                                    : static_cast<double>(found->second.samples) /
-                                                          static_cast<double>(all.samples);
-      EXPECT_NEAR(measured, p, error) << key << " of " << all.samples << " samples";
+    path = absl::StrCat(std::string(profile.PseudoName(frame)), path.empty() ? "" : ";", path);
+  });
+  return path;
+}
+
+TEST(Zones, DivideAThreadsCpuTimeAndStandAtTheRootOfItsStacks) {
+  CollectingExporter::Take();
+  Worker worker{.name = "zoned", .used_ns = {}};
+  std::int64_t bracket_ns = 0;
+  BasicProfiler<CollectingTraits> profiler(
+      {.sampling = {.cpu_frequency_hz = 250}, .collector = {.zone_frames = true}});
+  ASSERT_TRUE(profiler.Start().ok());
+  std::thread([&] {
+    const std::int64_t begin_ns = ThreadCpuNs();
+    {
+      const Registration registration = profiler.RegisterThread(worker.name);
+      const std::int64_t registered_ns = ThreadCpuNs();
+      for (int round = 0; round < 20; ++round) {
+        const ScopedZone request("request");
+        worker.Burn("request", 6 * kMs);
+        {
+          const ScopedZone parse("parse");
+          worker.Burn("request;parse", 8 * kMs);
+        }
+        const ScopedLabels pay({{"endpoint", "/pay"}});
+        worker.Burn("/payrequest", 6 * kMs);
+      }
+      worker.total_ns = ThreadCpuNs() - registered_ns;
     }
+    bracket_ns = ThreadCpuNs() - begin_ns;
+  }).join();
+  ASSERT_TRUE(profiler.Stop().ok());
+  const Exports exports = CollectingExporter::Take();
+  worker.ExpectShares(Shares(exports), bracket_ns);
+  for (const auto& [profile, bytes] : exports) {
+    EXPECT_EQ(CheckProfile(profile), "");
+    for (std::size_t i = 0; i < profile.samples.size(); ++i)
+      EXPECT_EQ(ZonesInStack(profile, profile.samples[i]), profile.Labels(i).Text(kZoneLabel));
   }
 }
 

@@ -1,7 +1,5 @@
 #include "strobe/platform/capture_target.h"
 
-#include <thread>
-
 #include "gtest/gtest.h"
 
 namespace strobe::internal {
@@ -36,18 +34,6 @@ TEST(SlotToken, OtherPeoplesPayloadsAreNotOurs) {
     EXPECT_FALSE(SlotToken::Unpack(payload, token)) << std::hex << payload;
   }
   ExpectSame(token, {.arena = 9, .provider = 9, .use = 9, .index = 9});
-}
-
-TEST(ThreadLinks, EachThreadHasItsOwn) {
-  ThreadLink link;
-  ThreadLinks() = &link;
-  std::thread([] {
-    EXPECT_EQ(ThreadLinks(), nullptr);
-    ThreadLink other;
-    ThreadLinks() = &other;
-  }).join();
-  EXPECT_EQ(ThreadLinks(), &link);
-  ThreadLinks() = nullptr;
 }
 
 TEST(CaptureEntry, EachArenaHasItsOwn) {

@@ -35,6 +35,21 @@ TEST(C, LabelsNest) {
   EXPECT_NE(LastStatus(), "");
 }
 
+TEST(C, ZonesNestAndKeepLabels) {
+  ASSERT_EQ(strobe_push_zone("request"), STROBE_OK);
+  ASSERT_EQ(strobe_push_text_label("endpoint", "/pay"), STROBE_OK);
+  ASSERT_EQ(strobe_push_zone("parse"), STROBE_OK);
+  EXPECT_EQ(CurrentLabels().set().Text(kZoneLabel), "request;parse");
+  EXPECT_EQ(CurrentLabels().set().Text("endpoint"), "/pay");
+  EXPECT_EQ(strobe_pop_label(), STROBE_OK);
+  EXPECT_EQ(CurrentLabels().set().Text(kZoneLabel), "request");
+  EXPECT_EQ(strobe_pop_label(), STROBE_OK);
+  EXPECT_EQ(strobe_pop_label(), STROBE_OK);
+  EXPECT_TRUE(CurrentLabels().set().empty());
+  EXPECT_EQ(strobe_push_zone(nullptr), STROBE_INVALID_ARGUMENT);
+  EXPECT_EQ(strobe_push_zone(""), STROBE_INVALID_ARGUMENT);
+}
+
 TEST(C, MoreLabelsThanTheLimitAreRefusedAndChangeNothing) {
   for (int i = 0; i < STROBE_MAX_LABEL_DEPTH; ++i)
     ASSERT_EQ(strobe_push_number_label("depth", i), STROBE_OK) << i;

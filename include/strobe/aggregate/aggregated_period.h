@@ -44,14 +44,16 @@ struct AggregatedPeriod {
   ModuleHistory modules;
   std::vector<PeriodThread> threads;
   std::deque<PeriodContext> contexts;
+  std::vector<SpanNumber> slow_spans;  // in order
   const LabelTable* labels = nullptr;  // what the contexts refer to
   // From the monotonic clock, which the times here are of, to nanoseconds since 1970.
   std::int64_t unix_offset_ns = 0;
+  bool zone_frames = false;  // see AddZoneFrames
 
   [[nodiscard]] std::size_t memory_bytes() const {
     return trie.memory_bytes() + rows.memory_bytes() + moments.memory_bytes() +
            modules.memory_bytes() + threads.capacity() * sizeof(PeriodThread) +
-           contexts.size() * sizeof(PeriodContext);
+           contexts.size() * sizeof(PeriodContext) + slow_spans.capacity() * sizeof(SpanNumber);
   }
 };
 STROBE_HOLDS_HIDDEN_END
@@ -64,13 +66,15 @@ STROBE_HOLDS_HIDDEN_END
 // * threads: those with rows, and those alive, in the order of their keys.
 // * samples: distinct (stack, labels), in the order of their first sample. Samples whose values are
 //   all zero are left out, and so are the frames, stacks and label sets that only they need.
-//   Threads with the same id and name have the same labels, and so the same rows.
+//   Threads with the same id and name have the same labels, and so the same rows. The rows of spans
+//   that were slow have the label kSlowLabel; those of other spans are one.
 // * values: rows.value_count() per sample, none less than 0. A thread's [residual] is divided among
 //   its other rows, whatever their labels, in proportion to their values. It stays where there are
 //   none. A value less than 0 is part of the residual. If a thread's sum is less than 0, it becomes
 //   0, and profile.stats.sums_cut grows by one.
 // * moments: in order of time. The values of a moment are its part of what its row's values became,
 //   in proportion: if all moments of a row were kept, they add up to the row.
+// If period.zone_frames, stacks and frames are those that AddZoneFrames makes of these.
 // Equal periods give equal profiles. Frees the contents of `period`. If memory runs out, `period`
 // is unchanged, and the call can be repeated.
 void FillProfile(AggregatedPeriod&& period, Profile& profile);

@@ -15,6 +15,7 @@
 #include "strobe/aggregate/moment_table.h"
 #include "strobe/aggregate/overflows.h"
 #include "strobe/aggregate/row_table.h"
+#include "strobe/aggregate/slow_spans.h"
 #include "strobe/aggregate/stack_trie.h"
 #include "strobe/base/address.h"
 #include "strobe/base/visibility.h"
@@ -71,8 +72,8 @@ class Aggregator {
   // then go to [overflow], and the next stack should share nothing.
   //
   // Stacks share frames whatever their contexts. Contexts take at most half of the memory limit. If
-  // there is no room for one more pair of a thread and a context, the row has the context
-  // kOverflowContext.
+  // there is no room for one more pair of a thread and a context, the row has the context without
+  // its span, so that it counts as not slow, else the context kOverflowContext.
   //
   // The sample's time, if it is not 0, is kept as a moment, unless all values are 0.
   bool Add(std::uint32_t thread, const StackDelta& stack, std::span<const std::int64_t> values,
@@ -89,7 +90,9 @@ class Aggregator {
 
   // Ends the period and returns it. Threads that live on keep their keys and last stacks. The
   // newest modules stay. `labels` has the sets that the contexts refer to, and outlives the period.
-  AggregatedPeriod Take(const LabelTable& labels = ProcessLabels());
+  // Samples in a span of `slow_spans` have the label kSlowLabel.
+  AggregatedPeriod Take(const LabelTable& labels = ProcessLabels(),
+                        const SlowSpans& slow_spans = ProcessSlowSpans());
   // The sum of all rows of this period in `column`.
   [[nodiscard]] std::int64_t Sum(std::size_t column) const { return rows_.Sum(column); }
 
@@ -101,6 +104,8 @@ class Aggregator {
   static constexpr std::uint32_t kNone = internal::StackTrie::kNone;
 
   enum class ThreadState : std::uint8_t { kFree, kAlive, kEnded };
+  // Which limit a thread's last sample was beyond.
+  enum class Limit : std::uint8_t { kNone, kStacks, kLabels, kSpans };
   struct Thread {
     std::uint64_t id = 0;
     std::string name;
@@ -113,8 +118,7 @@ class Aggregator {
     bool is_whole : 1 = false;  // `node` is the stack's leaf
     bool has_rows : 1 = false;
     bool was_sampled : 1 = false;
-    bool last_is_overflow : 1 = false;
-    bool last_labels_overflow : 1 = false;
+    Limit last_limit : 2 = Limit::kNone;
     bool last_is_cut : 1 = false;    // the stack of `last_row` lacks leaf frames
     std::uint32_t last_row = kNone;  // of the last Add or ExtendLast in this period
     std::uint64_t context = 0;       // DigestOf the last Add's
@@ -126,7 +130,8 @@ class Aggregator {
 
   [[nodiscard]] std::span<const Address> PathTo(const internal::StackTrie& trie, std::uint32_t node,
                                                 std::size_t depth);
-  [[nodiscard]] AggregatedPeriod CopyForTake() const;
+  [[nodiscard]] AggregatedPeriod CopyForTake(const SlowSpans& slow_spans) const;
+  void CountForgotten(const SlowSpans& slow_spans);
   void CarryOver(Thread& thread, const internal::StackTrie& trie);
   void Place(Thread& thread, std::span<const Address> leaf_first);
   void PlaceAnew(Thread& thread, std::span<const Address> leaf_first);
@@ -149,6 +154,8 @@ class Aggregator {
   std::deque<PeriodContext> contexts_;  // row labels are the index and kContextBit
   IdTable context_ids_;
   std::vector<std::uint32_t> free_keys_;
+  bool has_spans_ = false;                                  // whether a context has one
+  std::uint64_t spans_added_ = ProcessSlowSpans().added();  // at the last Take
   std::uint32_t shared_key_ = kNone;  // key of all threads beyond kMaxEndedThreads
   std::size_t ended_threads_ = 0;
   std::vector<Address> path_;  // scratch

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "strobe/core/label_set.h"
+#include "strobe/core/zone.h"
 
 namespace strobe {
 
@@ -38,6 +39,8 @@ class LabelTable {
   std::uint64_t Intern(std::initializer_list<LabelView> labels) noexcept {
     return Intern(kNoContext, std::span(labels.begin(), labels.size()));
   }
+  // The same for the labels of `base` in the zone `zone`: see ZonePath.
+  std::uint64_t Intern(std::uint64_t base, const ZoneName& zone) noexcept;
 
   // The set with that number, valid for the table's life. A forged record may have any other
   // number: it gives the overflow set, whose only label is "labels": "[labels over limit]".
@@ -56,8 +59,17 @@ class LabelTable {
   using Chunk = Atomics<Node, kChunkNodes>;
   static constexpr std::uint64_t kFirstNumber = kOverflowContext + 1;
 
-  std::uint64_t Add(std::uint64_t hash, std::uint64_t base, std::string_view packed,
-                    std::span<const LabelView> labels, Buckets& buckets);
+  // A set is known by the set that it is built on and by what was added to that, packed in bytes.
+  struct Key {
+    std::uint64_t hash;
+    std::uint64_t base;
+    std::string_view packed;
+  };
+  [[nodiscard]] const Node* Find(const Key& key) const;
+  template <class MakeLabels>
+  std::uint64_t FindOrAdd(const Key& key, const MakeLabels& make_labels) noexcept;
+  template <class MakeLabels>
+  std::uint64_t Add(const Key& key, const MakeLabels& make_labels, Buckets& buckets);
   [[nodiscard]] const Node* NodeOf(std::uint64_t number) const;
 
   const std::size_t limit_bytes_;

@@ -111,6 +111,9 @@ struct CollectorOptions {
   Option<std::int64_t> drain_period_ms = Option<std::int64_t>::Default{60};
   // Memory of one period's stacks; what does not fit goes into [overflow].
   Option<std::int64_t> memory_bytes = Option<std::int64_t>::Default{64 * 1024 * 1024};
+  // True shows the zones of samples (see ScopedZone) as frames at the root of their stacks, beside
+  // the label that they have in any case.
+  Option<bool> zone_frames = Option<bool>::Default{false};
 };
 
 struct ExporterOptions {

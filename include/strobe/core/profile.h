@@ -2,10 +2,12 @@
 // exporters. It does not depend on where its samples came from.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "strobe/base/address.h"
@@ -17,15 +19,19 @@
 
 namespace strobe {
 
-// One distinct code address, or pseudo-frame, of a profile.
+// One distinct code address, pseudo-frame or zone of a profile.
 struct Frame {
   static constexpr std::uint32_t kNoModule = 0xFFFFFFFF;  // an address in no known module
-  static constexpr std::uint32_t kPseudo = 0xFFFFFFFE;    // `address` is a PseudoFrame
+  // `address` is a PseudoFrame or, from kFirstZone on, kFirstZone + an index into Profile::zones.
+  static constexpr std::uint32_t kPseudo = 0xFFFFFFFE;
+  static constexpr Address kFirstZone = 1 << 16;
 
   Address address = 0;               // look it up unchanged: see WalkResult
   std::uint32_t module = kNoModule;  // index into Profile::modules
 
+  // True for a frame that is not of code, zones included.
   [[nodiscard]] bool is_pseudo() const { return module == kPseudo; }
+  [[nodiscard]] bool is_zone() const { return is_pseudo() && address >= kFirstZone; }
   friend bool operator==(const Frame&, const Frame&) = default;
 };
 
@@ -65,9 +71,10 @@ struct Profile {
   std::vector<ValueType> value_types;
   std::size_t default_value_type = 0;  // index into value_types: what a viewer shows first
 
-  std::vector<Module> modules;    // [0] is the program itself if it is known
-  std::vector<Frame> frames;      // distinct
-  std::vector<StackNode> stacks;  // [0] is the root; a parent stands before its children
+  std::vector<Module> modules;     // [0] is the program itself if it is known
+  std::vector<Frame> frames;       // distinct
+  std::vector<std::string> zones;  // the names of the frames that are zones: see AddZoneFrames
+  std::vector<StackNode> stacks;   // [0] is the root; a parent stands before its children
   // Distinct. Each has the labels of its thread (see kThreadIdLabel), and those that the thread
   // set.
   std::vector<LabelSet> label_sets;
@@ -91,6 +98,15 @@ struct Profile {
   std::uint64_t sequence = 0;
   Stats stats;  // of this period
 
+  // The name of a frame for which is_pseudo() is true.
+  [[nodiscard]] std::string_view PseudoName(const Frame& frame) const {
+    if (!frame.is_zone()) {
+      return PseudoFrameName(
+          static_cast<PseudoFrame>(std::min<Address>(frame.address, kPseudoFrameCount)));
+    }
+    const Address zone = frame.address - Frame::kFirstZone;
+    return zone < zones.size() ? std::string_view(zones[zone]) : "[unknown]";
+  }
   // The labels of sample `index`.
   [[nodiscard]] const LabelSet& Labels(std::size_t index) const {
     return label_sets[samples[index].labels];

@@ -131,7 +131,7 @@ inline bool ReadRecord(std::span<const std::byte> record, std::uint16_t value_ty
     std::memcpy(&word, next, sizeof(word));
     next += sizeof(word);
   };
-  take(kRecordHasContext, view.context.labels);
+  take(kRecordHasContext, view.context.word);
   take(kRecordHasTime, view.time_ns);
   take(kRecordHasSkip, view.skip);
   take(kRecordHasTrace, view.context.trace);

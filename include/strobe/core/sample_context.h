@@ -31,17 +31,28 @@ struct TraceContext {
 // The labels of the ids that are not zero.
 LabelSet TraceLabels(const TraceContext& trace);
 
+// The number of a span with a threshold (see SlowSpan); 0 for none. Other spans have the number of
+// one that began 2^32 spans ago.
+using SpanNumber = std::uint32_t;
+
 // What a thread was doing at a sample.
 struct SampleContext {
-  std::uint64_t labels = kNoContext;  // the number of a set in a LabelTable
+  // The numbers of labels are below kLabelNumbers.
+  static constexpr std::uint64_t kLabelNumbers = std::uint64_t{1} << 16;
+  static constexpr unsigned kSpanShift = 17;  // one bit of a thread's word lies in between
+
+  std::uint64_t word = kNoContext;  // the numbers of the labels and of the span
   TraceContext trace;
 
   SampleContext() = default;
   // Implicit: most contexts are a number of labels.
-  SampleContext(std::uint64_t number) : labels(number) {}  // NOLINT(google-explicit-constructor)
-  SampleContext(std::uint64_t number, const TraceContext& span) : labels(number), trace(span) {}
+  SampleContext(std::uint64_t number) : word(number) {}  // NOLINT(google-explicit-constructor)
+  SampleContext(std::uint64_t number, const TraceContext& span) : word(number), trace(span) {}
 
-  [[nodiscard]] bool empty() const { return labels == kNoContext && trace.empty(); }
+  // The number of a set in a LabelTable.
+  [[nodiscard]] std::uint64_t labels() const { return word & (kLabelNumbers - 1); }
+  [[nodiscard]] SpanNumber span() const { return static_cast<SpanNumber>(word >> kSpanShift); }
+  [[nodiscard]] bool empty() const { return word == kNoContext && trace.empty(); }
   friend bool operator==(const SampleContext&, const SampleContext&) = default;
 };
 
@@ -50,28 +61,46 @@ struct SampleContext {
 // that comes in the middle of a change sees no trace.
 class ThreadContext {
  public:
-  // Numbers of labels are below 2^32.
   void SetLabels(std::uint64_t number) noexcept {
     word_.store((word_.load(std::memory_order_relaxed) & ~kLabels) | (number & kLabels),
                 std::memory_order_release);
   }
+  // A span that counts as slow from the time `slow_at_ns` on, by the system's monotonic clock.
+  void BeginSpan(SpanNumber span, std::int64_t slow_at_ns) noexcept {
+    slow_at_ns_.store(slow_at_ns, std::memory_order_release);
+    word_.store(
+        (word_.load(std::memory_order_relaxed) & ~kSpan) | std::uint64_t{span} << kSpanShift,
+        std::memory_order_release);
+  }
+  void EndSpan() noexcept {
+    word_.store(word_.load(std::memory_order_relaxed) & ~kSpan, std::memory_order_release);
+  }
   void SetTrace(const TraceContext& trace) noexcept {
     const std::uint64_t word = (word_.load(std::memory_order_relaxed) & ~kHasTrace) + kChange;
     word_.store(word, std::memory_order_relaxed);
+    if (trace.empty()) return;
     // Release: who reads a new id also reads the changed word.
     trace_[0].store(trace.trace_id, std::memory_order_release);
     trace_[1].store(trace.span_id, std::memory_order_release);
     trace_[2].store(trace.local_root_span_id, std::memory_order_release);
-    if (!trace.empty()) word_.store(word | kHasTrace, std::memory_order_release);
+    word_.store(word | kHasTrace, std::memory_order_release);
   }
-  void Set(const SampleContext& context) noexcept {
-    SetLabels(context.labels);
+  void Clear() noexcept {
+    SetLabels(kNoContext);
+    EndSpan();
+    SetTrace({});
+  }
+  // Takes over the other context of the same thread.
+  void CopyFrom(const ThreadContext& other) noexcept {
+    const SampleContext context = other.Read();
+    SetLabels(context.labels());
     SetTrace(context.trace);
+    BeginSpan(context.span(), other.slow_at_ns_.load(std::memory_order_relaxed));
   }
   // Signal-safe. One load if the thread has neither labels nor a trace.
   [[nodiscard]] STROBE_SIGNAL_SAFE SampleContext Read() const noexcept {
     const std::uint64_t word = word_.load(std::memory_order_acquire);
-    SampleContext context(word & kLabels);
+    SampleContext context(word & (kLabels | kSpan));
     if ((word & kHasTrace) == 0) return context;
     context.trace = {.trace_id = trace_[0].load(std::memory_order_acquire),
                      .span_id = trace_[1].load(std::memory_order_acquire),
@@ -80,12 +109,24 @@ class ThreadContext {
     return context;
   }
 
+  // The span that is under way, if it counts as slow by `now_ns`; else 0.
+  [[nodiscard]] SpanNumber SlowSpan(std::int64_t now_ns) const noexcept {
+    const SpanNumber span = SampleContext(word_.load(std::memory_order_acquire)).span();
+    if (span == 0 || now_ns <= slow_at_ns_.load(std::memory_order_acquire)) return 0;
+    // A span that has begun meanwhile has another time.
+    return SampleContext(word_.load(std::memory_order_relaxed)).span() == span ? span : 0;
+  }
+
  private:
-  static constexpr std::uint64_t kLabels = 0xFFFFFFFF;
-  static constexpr std::uint64_t kHasTrace = std::uint64_t{1} << 32;
-  static constexpr std::uint64_t kChange = std::uint64_t{1} << 33;  // a counter of changes above it
+  static constexpr unsigned kSpanShift = SampleContext::kSpanShift;
+  static constexpr std::uint64_t kLabels = SampleContext::kLabelNumbers - 1;
+  static constexpr std::uint64_t kHasTrace = SampleContext::kLabelNumbers;
+  static constexpr std::uint64_t kSpan = std::uint64_t{0xFFFFFFFF} << kSpanShift;
+  // A counter of changes, in the bits above the span.
+  static constexpr std::uint64_t kChange = std::uint64_t{1} << (kSpanShift + 32);
 
   std::atomic<std::uint64_t> word_{kNoContext};
+  std::atomic<std::int64_t> slow_at_ns_{0};  // of the span, if there is one
   std::array<std::atomic<std::uint64_t>, TraceContext::kWords> trace_{};
 };
 

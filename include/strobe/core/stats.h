@@ -133,6 +133,9 @@ struct Stats {
   // Samples whose times were not kept, because a period's moments had reached their limit (see
   // MomentTable). Their amounts are in the profile.
   std::uint64_t moments_dropped = 0;
+  // Of spans with a threshold: samples whose span the aggregator's memory limit had no room for,
+  // and slow spans beyond SlowSpans::kMaxSpans in a period. They count as not slow.
+  std::uint64_t spans_overflowed = 0;
   // Samples whose stack the collector finished, because the handler had no table for it yet.
   std::uint64_t stacks_deferred = 0;
   std::uint64_t unwind_tables = 0;  // now: chunks of text, 256 KiB each, whose tables are built

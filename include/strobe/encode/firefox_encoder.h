@@ -28,7 +28,9 @@ struct FirefoxOptions {
 //   nanoseconds. Where a moment's CPU time fills less than half of the time since the last one, the
 //   thread is shown idle in between.
 // * The markers "Thread" are a thread's registrations. A marker with a label's key covers the
-//   samples in a row that have the label; it holds the label's value.
+//   samples in a row that have the label; it holds the label's value. A zone has one with its name
+//   that holds its path. So it shows where samples were in the zone: entries that no sample or only
+//   samples in the same zone lie between are one marker, and one without a sample has none.
 // * Categories are kinds of code: program, library, system, generated code, other.
 // * No end of the recording is written: viewers leave out the samples at that time.
 // * The profile's account and the sums of all value types stand in the profile's information.

@@ -8,8 +8,7 @@
 
 #include "strobe/arch/registers.h"
 #include "strobe/base/visibility.h"
-#include "strobe/core/sample_context.h"
-#include "strobe/platform/random_timer.h"
+#include "strobe/platform/thread_link.h"
 #include "strobe/unwind/stack_memory.h"
 
 STROBE_HIDDEN_BEGIN
@@ -88,25 +87,6 @@ struct CaptureEntry {
 };
 inline constexpr std::size_t kMaxArenas = std::size_t{1} << SlotToken::kArenaBits;
 CaptureEntry& CaptureEntryOf(std::size_t arena);
-
-// A registered thread's slots, innermost registration first, in static (never lazily allocated)
-// thread-local storage. The kernel drops the payload of a signal that it queues at the limit on
-// pending signals; such a signal finds its slots here.
-struct ThreadLink {
-  ThreadLink* next = nullptr;
-  const SlotToken* token = nullptr;  // in the slot
-  // Whether a request awaits this thread. Signal-safe.
-  bool (*is_awaited)(const ThreadLink& link) = nullptr;
-  ThreadContext* context = nullptr;  // in the slot's channel
-  RandomTimer random_timer;
-};
-ThreadLink*& ThreadLinks();
-
-// What the calling thread is doing. A registration begins with it.
-SampleContext OwnContext();
-// Set a part of that, here and in all of the calling thread's channels, and return what it was.
-std::uint64_t ExchangeOwnLabels(std::uint64_t number);
-TraceContext ExchangeOwnTrace(const TraceContext& trace);
 
 // The handler's counters, over all profilers.
 struct HandlerCounters {

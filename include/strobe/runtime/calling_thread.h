@@ -46,7 +46,7 @@ absl::StatusOr<RegisteredThread<Traits>*> RegisterCallingThread(ThreadRegistry<T
     return absl::AlreadyExistsError("this thread is registered with this profiler already");
   absl::StatusOr<Slot*> slot =
       registry.Register(Platform::CurrentThread(), SanitizedThreadName(name), [&](Slot& own) {
-        own.context->Set(OwnContext());
+        own.context->CopyFrom(own_context);
         CheckMask<Platform>(own, signal, may_unblock);
       });
   if (!slot.ok()) return slot;

@@ -59,11 +59,11 @@ STROBE_SIGNAL_SAFE RecordHeader MakeHeader(const SlotArena<Traits>& arena,
                                            std::size_t& words) {
   constexpr auto kColumns = Traits::Providers::CellColumns();
   std::uint32_t amounts = 0;
-  const std::uint32_t flags = (values.context.labels != kNoContext ? kRecordHasContext : 0U) |
+  const std::uint32_t flags = (values.context.word != kNoContext ? kRecordHasContext : 0U) |
                               (values.time_ns != 0 ? kRecordHasTime : 0U) |
                               (values.skip != 0 ? kRecordHasSkip : 0U) |
                               (values.context.trace.empty() ? 0U : kRecordHasTrace);
-  words = (values.context.labels != kNoContext ? 1 : 0) + (values.time_ns != 0 ? 1 : 0) +
+  words = (values.context.word != kNoContext ? 1 : 0) + (values.time_ns != 0 ? 1 : 0) +
           (values.skip != 0 ? 1 : 0) + (values.context.trace.empty() ? 0 : TraceContext::kWords);
   for (std::size_t i = 0; i < weights.size(); ++i) {
     if (weights[i] == 0) continue;
@@ -79,7 +79,7 @@ STROBE_SIGNAL_SAFE RecordHeader MakeHeader(const SlotArena<Traits>& arena,
 STROBE_SIGNAL_SAFE inline void WriteWords(std::byte* next, const RecordWordValues& values,
                                           std::span<const std::int64_t> weights, bool is_counted) {
   for (const std::uint64_t value :
-       {values.context.labels, static_cast<std::uint64_t>(values.time_ns), values.skip}) {
+       {values.context.word, static_cast<std::uint64_t>(values.time_ns), values.skip}) {
     if (value == 0) continue;
     std::memcpy(next, &value, sizeof(value));
     next += sizeof(value);

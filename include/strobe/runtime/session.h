@@ -11,7 +11,9 @@
 
 #include "strobe/aggregate/label_table.h"
 #include "strobe/aggregate/recording.h"
+#include "strobe/aggregate/slow_spans.h"
 #include "strobe/base/visibility.h"
+#include "strobe/clock/system_clock.h"
 #include "strobe/core/options.h"
 #include "strobe/core/stats.h"
 #include "strobe/platform/platform.h"
@@ -55,7 +57,8 @@ class Session {
         accounts_(options.sampling, registry, counters, signal, providers),
         drain_(options.collector, registry, code, counters, accounts_, Now()),
         poller_(options.sampling, registry, code, counters, accounts_, drain_),
-        columns_(EnabledColumns(accounts_.providers())) {
+        columns_(EnabledColumns(accounts_.providers())),
+        zone_frames_(*options.collector.zone_frames) {
     registry_.arena()->max_frames.store(static_cast<std::uint32_t>(*options.sampling.max_frames),
                                         std::memory_order_relaxed);
     registry_.arena()->keeps_times.store(*options.sampling.timestamps, std::memory_order_relaxed);
@@ -146,9 +149,11 @@ class Session {
   RecordedPeriod TakePeriod() {
     const Recording::Time now = Now();
     SettleThreads();
+    NoteSlowSpans();
     SeeToMemory(now.monotonic_ns);
     AddLevels(recorder().continuous(), levels_);
     RecordedPeriod period = recorder().continuous().Take(ProcessLabels(), now);
+    period.samples.zone_frames = zone_frames_;
     levels_.Forget();
     code_.RetryUnread();
     return period;
@@ -177,9 +182,12 @@ class Session {
       CountOutOfMemory();
       return std::nullopt;
     }
+    NoteSlowSpans();
     LevelRows<Providers> levels;
     AddLevels(*recording, levels);
-    return recording->Take(ProcessLabels(), Now());
+    RecordedPeriod period = recording->Take(ProcessLabels(), Now());
+    period.samples.zone_frames = zone_frames_;
+    return period;
   }
   void EndRecording(std::size_t place) { recorder().End(place); }
 
@@ -189,6 +197,14 @@ class Session {
   [[nodiscard]] Recorder& recorder() { return drain_.intake().recorder(); }
   [[nodiscard]] Recording::Time Now() const {
     return {.monotonic_ns = clock_.MonotonicNs(), .unix_ns = clock_.UnixTimeNs()};
+  }
+
+  // Spans that are under way and over their thresholds count as slow in the period that ends now.
+  void NoteSlowSpans() {
+    const std::int64_t now_ns = SystemClock().MonotonicNs();  // that of SlowSpan
+    registry_.VisitAll([now_ns](Slot& slot) {
+      if (const SpanNumber span = slot.context->SlowSpan(now_ns)) ProcessSlowSpans().Add(span);
+    });
   }
 
   // Adds what the providers' levels are now.
@@ -260,6 +276,7 @@ class Session {
   SlotDrain<Traits> drain_;
   ThreadPoller<Traits> poller_;
   const RecordingColumns columns_;
+  const bool zone_frames_;
   std::vector<Slot*> slots_;                 // scratch
   LevelRows<Providers> levels_;              // of the continuous recording
   std::uint32_t levels_key_ = Slot::kNoKey;  // the intake's thread that has the levels

@@ -54,7 +54,7 @@ class ThreadRegistry {
     channel.ring.Reset(arena()->RingMemory(channel));
     channel.stack = info.stack;
     channel.thread_id = info.id;
-    channel.context.Set({});
+    channel.context.Clear();
     slot->name = std::move(name);
     slot->live_index = static_cast<std::uint32_t>(live_.size());
     live_.push_back(slot);

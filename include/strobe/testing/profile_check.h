@@ -26,8 +26,10 @@ inline std::string CheckProfileFrames(const Profile& profile) {
     if (!frames.emplace(frame.address, frame.module).second)
       return absl::StrCat("frame ", i, " stands there twice");
     if (frame.is_pseudo()) {
-      if (frame.address >= kPseudoFrameCount)
-        return absl::StrCat("frame ", i, " is no known pseudo-frame");
+      const bool is_known = frame.is_zone()
+                                ? frame.address - Frame::kFirstZone < profile.zones.size()
+                                : frame.address < kPseudoFrameCount;
+      if (!is_known) return absl::StrCat("frame ", i, " is no known pseudo-frame");
       continue;
     }
     if (frame.module == Frame::kNoModule) continue;

@@ -1,0 +1,42 @@
+// SlowSpans: which spans took longer than their thresholds.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "strobe/core/sample_context.h"
+
+namespace strobe {
+
+// The label of samples in a span that took longer than its threshold, with the text "true".
+inline constexpr std::string_view kSlowLabel = "slow";
+
+// The last kMaxSpans slow spans. Only slow ones are here, so a span that is not slow costs nothing
+// shared. Thread-safe, and without a lock.
+class SlowSpans {
+ public:
+  static constexpr std::size_t kMaxSpans = std::size_t{1} << 16;
+
+  // Allocates nothing. The oldest span is forgotten if there are kMaxSpans.
+  void Add(SpanNumber span) noexcept {
+    const std::uint64_t place = added_.fetch_add(1, std::memory_order_relaxed);
+    spans_[place % kMaxSpans].store(span, std::memory_order_release);
+  }
+  // All spans that were added, forgotten ones included. A span may have been added twice.
+  [[nodiscard]] std::uint64_t added() const { return added_.load(std::memory_order_relaxed); }
+  // In order, each once.
+  [[nodiscard]] std::vector<SpanNumber> Sorted() const;
+
+ private:
+  std::atomic<std::uint64_t> added_{0};
+  std::array<std::atomic<SpanNumber>, kMaxSpans> spans_{};  // 0 in a place that was never used
+};
+
+// Those of the process. Its pages are untouched until spans are slow.
+SlowSpans& ProcessSlowSpans();
+
+}  // namespace strobe
