@@ -270,8 +270,10 @@ absl::Status PerfReading::TakeSample(const PerfRecord& record, std::uint64_t tim
   if (account.column != 0) values_[account.column] = amount;
   const std::uint32_t labels = threads_.LabelsOf(sample.process, sample.thread);
   const std::uint32_t row = builder_.AddRow(builder_.Stack(stack_), labels, values_);
-  const auto time_ns =
-      static_cast<std::int64_t>(time + static_cast<std::uint64_t>(header_.clock_offset_ns));
+  // A broken file may say any time.
+  const std::int64_t time_ns = std::clamp<std::int64_t>(
+      static_cast<std::int64_t>(time + static_cast<std::uint64_t>(header_.clock_offset_ns)), 0,
+      std::numeric_limits<std::int64_t>::max() / 2);
   if (time != 0) builder_.AddMoment(row, time_ns, values_);
   first_ns_ = std::min(first_ns_, time_ns);
   last_ns_ = std::max(last_ns_, time_ns);

@@ -13,6 +13,7 @@
 #include "../symbolize/elf_file.h"
 #include "../unwind/module_tables.h"
 #include "strobe/base/address.h"
+#include "strobe/base/visibility.h"
 #include "strobe/core/memory_reader.h"
 #include "strobe/core/module_map.h"
 #include "strobe/process/mapping.h"
@@ -21,6 +22,7 @@
 #include "strobe/unwind/cfi_modules.h"
 #include "strobe/unwind/unwind_table.h"
 
+STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
 
 // Its tables are those of the file's own address space, so one table serves every process. Used
@@ -109,3 +111,4 @@ class ImageTable {
 };
 
 }  // namespace strobe::internal
+STROBE_HIDDEN_END

@@ -1,12 +1,13 @@
 // FakeImage: a library of one function, as the bytes of an ELF file. FakeFiles: where it is.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
-#include <cstring>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -107,7 +108,8 @@ class FakeFiles final : public SymbolFiles {
     [[nodiscard]] bool ReadAt(std::uint64_t offset, std::span<std::byte> out) const override {
       ++reads_;
       if (offset > bytes_->size() || out.size() > bytes_->size() - offset) return false;
-      std::memcpy(out.data(), bytes_->data() + offset, out.size());
+      std::copy_n(std::as_bytes(std::span(*bytes_)).begin() + static_cast<std::ptrdiff_t>(offset),
+                  out.size(), out.begin());
       return true;
     }
     [[nodiscard]] std::uint64_t size() const override { return bytes_->size(); }

@@ -16,6 +16,7 @@
 #include "absl/status/status.h"
 #include "strobe/arch/registers.h"
 #include "strobe/base/address.h"
+#include "strobe/base/visibility.h"
 #include "strobe/core/module_map.h"
 #include "strobe/core/stack.h"
 #include "strobe/process/mapping.h"
@@ -23,11 +24,15 @@
 #include "strobe/symbolize/symbol_search.h"
 #include "strobe/unwind/unwind_table.h"
 
-namespace strobe {
-namespace internal {
+STROBE_HIDDEN_BEGIN
+namespace strobe::internal {
 class Image;
 class ImageTable;
-}  // namespace internal
+}  // namespace strobe::internal
+STROBE_HIDDEN_END
+
+STROBE_HOLDS_HIDDEN_BEGIN
+namespace strobe {
 
 struct ProcessTableOptions {
   // Beyond each of these, what was used least recently is let go, or what is new is refused.
@@ -161,3 +166,4 @@ class ProcessTable {
 };
 
 }  // namespace strobe
+STROBE_HOLDS_HIDDEN_END
