@@ -38,7 +38,7 @@ have() { command -v "$1" >/dev/null 2>&1; }
 install_needs() {
   local packages=(g++ clang-14 libclang-rt-14-dev meson ninja-build pkg-config python3 binutils libabsl-dev libgtest-dev libgmock-dev
     zlib1g-dev libcli11-dev libdeflate-dev libsqlite3-dev sqlite3 libcurl4-openssl-dev libcpp-httplib-dev libbenchmark-dev cmake ccache clang-format-14 clang-tidy-14 protobuf-compiler golang-github-google-pprof-dev util-linux
-    chromium llvm-14 dwz xz-utils libtcmalloc-minimal4 libjemalloc2 libmimalloc2.0 libdebuginfod-dev debuginfod)
+    chromium llvm-14 dwz xz-utils libtcmalloc-minimal4 libjemalloc2 libmimalloc2.0 libdebuginfod-dev debuginfod linux-perf)
   [[ " ${configurations[*]} " == *" aarch64 "* ]] && packages+=(g++-aarch64-linux-gnu qemu-user)
   [[ " ${configurations[*]} " == *" windows "* ]] && packages+=(g++-mingw-w64-x86-64-posix libz-mingw-w64-dev wine wine64 lld-14)
   # What did not come from apt does as well.

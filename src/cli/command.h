@@ -12,6 +12,7 @@
 #include "filter.h"
 #include "function_lines.h"
 #include "loaded_profile.h"
+#include "strobe/symbolize/symbol_search.h"
 #include "text.h"
 
 namespace strobe::internal {
@@ -71,6 +72,9 @@ Text EncodeAs(const std::string& format, const LoadedProfile& loaded, const Requ
 // By request.format, or by the end of request.output.
 absl::StatusOr<std::string> FormatOf(const Request& request);
 Text ComparisonPage(const LoadedProfile& base, const LoadedProfile& loaded);
+
+// Where the files of code are looked for.
+SymbolSearch SearchFor(const Request& request);
 
 // Names and lines for the profile's addresses, from the files on this machine.
 absl::Status SymbolizeProfile(LoadedProfile& loaded, const Request& request);

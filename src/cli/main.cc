@@ -18,7 +18,9 @@
 #include "completion.h"
 #include "merge.h"
 #include "profile_builder.h"
+#include "read_perf.h"
 #include "read_profile.h"
+#include "strobe/platform/native.h"
 #include "terminal.h"
 
 namespace strobe::internal {
@@ -78,9 +80,11 @@ class Command {
   // The filtered sum of all files.
   absl::StatusOr<Subject> LoadAll();
   Text Table(Text (*command)(const Subject&, const Request&, const Paper&));
+  Text EncodeWhatIsLeft(const std::string& format, const LoadedProfile& loaded);
   Text Convert();
   Text Html();
   Text Symbolize();
+  Text Script();
   absl::Status Write(const std::string& bytes);
 
   Terminal terminal_ = FindTerminal();
@@ -105,7 +109,7 @@ Command::Command() {
       "  strobe list Parse one.pb.gz                   source lines of Parse, with their cost\n"
       "  strobe diff before.pb.gz after.pb.gz          what got slower, and whether it is chance\n"
       "  strobe html -o page.html one.pb.gz            a page for a browser\n"
-      "  perf script | strobe convert - -o one.pb.gz   perf's samples for pprof\n\n"
+      "  strobe script perf.data -o one.pb.gz          perf's samples, unwound, for pprof\n\n"
       "`strobe COMMAND --help` says more of each.");
   AddTables();
   AddWriters();
@@ -229,10 +233,21 @@ void Command::AddWriters() {
                 [this] { return Symbolize(); });
   AddFiles(*symbolize, 0);
   AddOutput(*symbolize);
-  symbolize
-      ->add_option("--debug-directory", request_.debug_directories,
-                   "A directory where else programs, libraries and debug files are")
-      ->allow_extra_args(false);
+  CLI::App* const script =
+      AddReader("script", "Unwinds and names the samples of a perf.data file, and writes them",
+                [this] { return Script(); });
+  AddFiles(*script, 1);
+  AddOutput(*script);
+  for (CLI::App* const command : {symbolize, script}) {
+    command
+        ->add_option("--debug-directory", request_.debug_directories,
+                     "A directory where else programs, libraries and debug files are")
+        ->allow_extra_args(false);
+  }
+  script->footer(
+      "  perf record --call-graph dwarf ./program && strobe script perf.data -o one.pb.gz\n\n"
+      "Stacks are unwound by the frame information of the files, which are found as strobe\n"
+      "symbolize finds them. A stack that is deeper than perf's copy ends in [truncated].");
   symbolize->footer(
       "Files are found by their build ids: at the paths of the profile, below the\n"
       "directories, in /usr/lib/debug and in debuginfod's cache; then on the servers\n"
@@ -287,15 +302,19 @@ Text Command::Table(Text (*command)(const Subject&, const Request&, const Paper&
   return command(*subject, request_, paper_);
 }
 
+// Without the stacks and frames that the filters have left no samples of.
+Text Command::EncodeWhatIsLeft(const std::string& format, const LoadedProfile& loaded) {
+  const absl::StatusOr<LoadedProfile> sum = MergeProfiles(std::span(&loaded, 1));
+  if (!sum.ok()) return sum.status();
+  return EncodeAs(format, *sum, request_);
+}
+
 Text Command::Convert() {
   const absl::StatusOr<std::string> format = FormatOf(request_);
   if (!format.ok()) return format.status();
   absl::StatusOr<Subject> subject = LoadAll();
   if (!subject.ok()) return subject.status();
-  // What the filters have left of the stacks and frames.
-  const absl::StatusOr<LoadedProfile> sum = MergeProfiles(std::span(&subject->loaded, 1));
-  if (!sum.ok()) return sum.status();
-  return EncodeAs(*format, *sum, request_);
+  return EncodeWhatIsLeft(*format, subject->loaded);
 }
 
 Text Command::Html() {
@@ -316,9 +335,24 @@ Text Command::Symbolize() {
   progress.Say("reading symbols");
   if (absl::Status status = SymbolizeProfile(subject->loaded, request_); !status.ok())
     return status;
-  const absl::StatusOr<LoadedProfile> sum = MergeProfiles(std::span(&subject->loaded, 1));
-  if (!sum.ok()) return sum.status();
-  return EncodeAs(*format, *sum, request_);
+  return EncodeWhatIsLeft(*format, subject->loaded);
+}
+
+Text Command::Script() {
+  const absl::StatusOr<std::string> format = FormatOf(request_);
+  if (!format.ok()) return format.status();
+  Progress progress(terminal_);
+  const std::string& path = request_.files[0];
+  absl::StatusOr<LoadedProfile> loaded =
+      ReadPerfFile(path, {.files = NativePlatform::Files(),
+                          .search = SearchFor(request_),
+                          .progress = [&](std::uint64_t bytes) { progress.Read(path, bytes); }});
+  if (!loaded.ok()) return loaded.status();
+  progress.Say("reading symbols");
+  if (absl::Status status = SymbolizeProfile(*loaded, request_); !status.ok()) return status;
+  const absl::StatusOr<Subject> subject = MakeSubject(*std::move(loaded), request_);
+  if (!subject.ok()) return subject.status();
+  return EncodeWhatIsLeft(*format, subject->loaded);
 }
 
 absl::Status Command::Write(const std::string& bytes) {

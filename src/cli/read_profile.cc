@@ -5,6 +5,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "perf_header.h"
 #include "read_pprof.h"
 #include "read_text.h"
 
@@ -37,6 +38,10 @@ absl::StatusOr<LoadedProfile> ReadProfile(ByteReader compressed) {
   if (absl::Status status = input.Fill(kFirstBytes); !status.ok()) return status;
   const std::string_view first = input.view().substr(0, kFirstBytes);
   if (first.empty()) return absl::InvalidArgumentError("the file is empty");
+  if (IsPerfData(first)) {
+    return absl::InvalidArgumentError(
+        "a perf.data file: strobe script reads it, and writes a profile");
+  }
   if (!IsText(first)) return ReadPprof(input);
   if (first[0] == '{' || first[0] == '<') {
     return absl::InvalidArgumentError(

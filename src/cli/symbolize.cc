@@ -63,15 +63,21 @@ void AdoptSymbols(const Symbols& found, LoadedProfile& loaded) {
 
 }  // namespace
 
-absl::Status SymbolizeProfile(LoadedProfile& loaded, const Request& request) {
-  ImageSymbolizerOptions options{.mode = SymbolMode::kFull, .cache_bytes = kSymbolBytes};
-  options.search.image_directories = request.debug_directories;
+SymbolSearch SearchFor(const Request& request) {
+  SymbolSearch search;
+  search.image_directories = request.debug_directories;
   for (const std::string& directory : request.debug_directories)
-    options.search.debug_directories.push_back(directory);
+    search.debug_directories.push_back(directory);
   const std::string cache =
       DebuginfodCache([](const char* name) { return NativePlatform::EnvironmentVariable(name); });
-  if (!cache.empty()) options.search.debuginfod_caches.push_back(cache);
-  options.search.fetch = DebuginfodFetcher();
+  if (!cache.empty()) search.debuginfod_caches.push_back(cache);
+  search.fetch = DebuginfodFetcher();
+  return search;
+}
+
+absl::Status SymbolizeProfile(LoadedProfile& loaded, const Request& request) {
+  ImageSymbolizerOptions options{.mode = SymbolMode::kFull, .cache_bytes = kSymbolBytes};
+  options.search = SearchFor(request);
   for (Module& module : loaded.profile.modules)
     FindLoadBias(module, NativePlatform::Files(), options.search);
   PlatformSymbolizer<NativePlatform> symbolizer(std::move(options));

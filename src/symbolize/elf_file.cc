@@ -34,7 +34,6 @@ struct CompressionHeader {
 constexpr std::uint16_t kMachineAarch64 = 183;
 constexpr std::uint32_t kSectionNote = 7;
 constexpr std::uint64_t kSectionCompressed = 0x800;
-constexpr std::uint32_t kSegmentLoad = 1;
 constexpr std::uint32_t kSegmentNote = 4;
 constexpr std::uint32_t kNoteBuildId = 3;
 constexpr std::size_t kMaxBuildIdBytes = 64;
@@ -138,6 +137,10 @@ bool ElfFile::ReadBuildId(std::uint64_t offset, std::uint64_t size, std::uint64_
   return false;
 }
 
+Architecture ElfFile::architecture() const {
+  return machine_ == kMachineAarch64 ? Architecture::kAarch64 : Architecture::kX86_64;
+}
+
 bool ElfFile::Segment::Holds(std::uint64_t file_offset) const {
   // A segment is mapped from the start of its first page.
   constexpr std::uint64_t kPageMask = ~std::uint64_t{0xFFF};
@@ -152,9 +155,8 @@ bool ElfFile::Maps(std::uint64_t file_offset, std::uint64_t address) const {
 }
 
 std::optional<std::uint64_t> ElfFile::AddressAt(std::uint64_t file_offset) const {
-  constexpr std::uint32_t kExecutable = 1;  // PF_X
   for (const Segment& segment : segments_) {
-    if ((segment.flags & kExecutable) != 0 && segment.Holds(file_offset))
+    if ((segment.flags & kSegmentExecutable) != 0 && segment.Holds(file_offset))
       return segment.address - segment.offset + file_offset;
   }
   return std::nullopt;

@@ -12,6 +12,7 @@
 
 #include "byte_source.h"
 #include "function_table.h"
+#include "strobe/arch/registers.h"
 
 namespace strobe::internal {
 
@@ -34,6 +35,13 @@ class ElfFile {
  public:
   enum class Symbols { kNone, kDynamic, kFull };
 
+  struct Segment {
+    std::uint32_t type, flags;
+    std::uint64_t offset, address, physical_address, file_size, memory_size, alignment;
+    // True if a mapping of the segment has the file's byte at `file_offset`.
+    [[nodiscard]] bool Holds(std::uint64_t file_offset) const;
+  };
+
   // Empty for any other file. `source` must outlive the result.
   static std::optional<ElfFile> Open(const ByteSource& source);
 
@@ -44,6 +52,8 @@ class ElfFile {
   [[nodiscard]] const std::string& build_id() const { return build_id_; }
   // The best table of symbols in the file: .symtab, else .dynsym.
   [[nodiscard]] Symbols symbols() const { return symbols_; }
+  [[nodiscard]] Architecture architecture() const;
+  [[nodiscard]] const std::vector<Segment>& segments() const { return segments_; }
   // True if a loaded segment puts the byte at `file_offset` at `address`.
   [[nodiscard]] bool Maps(std::uint64_t file_offset, std::uint64_t address) const;
   // Where the loaded segment of code with the byte at `file_offset` puts that byte.
@@ -71,13 +81,6 @@ class ElfFile {
     std::uint32_t link, info;
     std::uint64_t alignment, entry_size;
   };
-  struct Segment {
-    std::uint32_t type, flags;
-    std::uint64_t offset, address, physical_address, file_size, memory_size, alignment;
-    // True if a mapping of the segment has the file's byte at `file_offset`.
-    [[nodiscard]] bool Holds(std::uint64_t file_offset) const;
-  };
-
   struct Symbol {
     std::uint32_t name;
     unsigned char info, other;

@@ -18,6 +18,9 @@ inline constexpr std::uint16_t kMachineX86_64 = 62;
 inline constexpr std::uint32_t kSectionProgramBits = 1;
 inline constexpr std::uint32_t kSectionSymtab = 2;
 inline constexpr std::uint32_t kSectionDynsym = 11;
+inline constexpr std::uint32_t kSegmentLoad = 1;
+inline constexpr std::uint32_t kSegmentEhFrameHdr = 0x6474E550;
+inline constexpr std::uint32_t kSegmentExecutable = 1;  // a flag
 
 template <class T>
 bool ReadOne(const ByteSource& source, std::uint64_t offset, T& value) {

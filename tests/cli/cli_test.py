@@ -20,6 +20,8 @@ import urllib.request
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "readers"))
 import google_pprof  # noqa: E402
+import perf_data  # noqa: E402
+import pprof_file  # noqa: E402
 
 TIMEOUT_S = 60
 failures = []
@@ -250,7 +252,7 @@ def broken(strobe):
 
 def arguments(strobe):
     check("where the time goes" in strobe.run("--help"), "help shows examples")
-    for command in ("top", "tree", "peek", "list", "html", "convert", "diff", "merge", "symbolize", "info", "completion"):
+    for command in ("top", "tree", "peek", "list", "html", "convert", "diff", "merge", "symbolize", "info", "completion", "script"):
         check("--help" in strobe.run(command, "--help"), command + " has help")
     strobe.run(status=2)
     strobe.run("top", status=2)
@@ -371,6 +373,40 @@ def windows_symbols(strobe):
     check_named(strobe, "windows_named.pb.gz", source, "an address of a program for Windows")
 
 
+def perf(strobe):
+    """perf.data files made by hand: each record, in both layouts."""
+    (strobe.directory / "whole.perf").write_bytes(perf_data.whole())
+    check("strobe script" in strobe.run("top", "whole.perf", status=1), "what reads perf.data")
+    strobe.run("script", "whole.perf", "-o", "script.pb.gz")
+    profile = pprof_file.read(strobe.directory / "script.pb.gz")
+    equal(profile.types, ["samples", "cpu", "page-faults"], "value types of perf's events")
+    code = 0x7F0000000000
+    rows = {(labels.get("thread_name", ""), tuple(values), tuple(location.function[0] or "[kernel]" for location in stack)) for stack, values, labels in profile.rows}
+
+    def at(*offsets, file="missing"):
+        return tuple("[%s]" % file for _ in offsets)
+
+    expected = {("parent", (1, 1000, 0), at(1, 2, 3)), ("helper", (1, 1000, 0), ("[kernel]",) + at(1)),
+                ("parent", (1, 1000, 0), at(1) + ("[no unwind info]",)), ("child", (1, 1000, 0), at(1, file="other")),
+                ("child", (1, 0, 7), at(1, file="other")), ("", (3, 3000, 0), ("[lost]",))}
+    equal(rows, expected, "rows of a perf.data file")
+    addresses = sorted(location.address for stack, _, _ in profile.rows for location in stack if location.address)
+    check({code + 0x100, code + 0x200, code + 0x301} <= set(addresses) and code + 0x101 not in addresses, "calls lie before where they return to: %r" % addresses)
+    (strobe.directory / "piped.perf").write_bytes(perf_data.piped())
+    strobe.run("script", "piped.perf", "-o", "piped.folded", "--type", "cpu")
+    strobe.run("script", "whole.perf", "-o", "whole.folded", "--type", "cpu")
+    equal((strobe.directory / "piped.folded").read_text(), (strobe.directory / "whole.folded").read_text(), "both layouts")
+    strobe.run("script", "-", "-o", "stdin.folded", "--type", "cpu", stdin=perf_data.whole())
+    equal((strobe.directory / "stdin.folded").read_text(), (strobe.directory / "whole.folded").read_text(), "standard input")
+    broken = {"compressed": perf_data.whole(perf_data.record(81, b"\0" * 8)), "has no size": perf_data.whole(b"\0" * 16),
+              "is cut off": perf_data.whole(perf_data.records() + b"\3\0\0\0\0\0\x40\0"), "shorter than it says": perf_data.whole(perf_data.record(9, b"\0" * 16)),
+              "another order of bytes": b"2ELIFREP" + bytes(96), "not a perf.data file": b"something else than a file of perf", "too short": b"PERFILE2"}
+    for what, content in broken.items():
+        (strobe.directory / "broken.perf").write_bytes(content)
+        check(what in strobe.run("script", "broken.perf", "-o", "broken.folded", status=1), "a broken perf.data file: " + what)
+    check("no such file" in strobe.run("script", "nothing.perf", status=1), "no perf.data file")
+
+
 def google(strobe):
     pprof = google_pprof.Pprof(str(strobe.directory))
     if pprof.command is None:
@@ -399,7 +435,7 @@ def main():
         directory = pathlib.Path(scratch)
         subprocess.run([*command[:-1], write_samples, str(directory)], check=True, timeout=TIMEOUT_S)
         strobe = Strobe(command, directory)
-        for part in (tables, filters, formats, texts, differences, sources, broken, arguments, symbols, windows_symbols, google):
+        for part in (tables, filters, formats, texts, differences, sources, broken, arguments, symbols, windows_symbols, perf, google):
             part(strobe)
         failures.extend(google_pprof.failures)
     print("\n".join("skipped: " + skip for skip in skips))

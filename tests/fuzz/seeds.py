@@ -10,6 +10,9 @@ import struct
 import sys
 import zlib
 
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "cli"))
+import perf_data  # noqa: E402
+
 TEXT_START = 0x10000
 EH_FRAME = 0x40000
 
@@ -341,7 +344,7 @@ def main():
                "elf": {"library": elf_file(), "aarch64": elf_file(machine=183)},
                "pe": {"whole": pe_file(), "stripped": pe_file(symbols=False), "symbols": pe_file(exports=False, codeview=False),
                       "leaf": pe_file(symbols=False, frames=False)},
-               "profile": profiles(), "pdata": images(), "encode": encode_inputs(),
+               "profile": profiles(), "perf": {"whole": perf_data.whole(), "piped": perf_data.piped()}, "pdata": images(), "encode": encode_inputs(),
                "dwarf": {"version2": dwarf_file(2), "version4": dwarf_file(4), "version5": dwarf_file(5),
                          "compressed": dwarf_file(5, mode=1), "split": dwarf_file(5, mode=2)}}
     for target, seeds in targets.items():

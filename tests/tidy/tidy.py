@@ -23,7 +23,7 @@ import source
 
 # A folder includes itself and the ranks above its own line, never a neighbour of its rank.
 RANKS = [["base"], ["arch"], ["core"], ["clock"], ["ring", "unwind", "provider", "aggregate"], ["encode", "symbolize"], ["export"],
-         ["platform"], ["runtime"], ["."], ["http", "allocations", "locks", "exceptions"], ["testing"]]
+         ["platform"], ["runtime"], ["."], ["http", "allocations", "locks", "exceptions", "process"], ["testing"]]
 RANK_OF = {folder: rank for rank, folders in enumerate(RANKS) for folder in folders}
 NAMESPACES = {"strobe", "strobe::internal", "strobe::testing", "internal", "testing", ""}
 MAX_FILE_LINES = 440

@@ -72,6 +72,12 @@ TEST(RuleCacheTest, DoesNotKeepWhatItCannotTellApart) {
   EXPECT_EQ(cache->Find(beyond + 0x1234), UnwindRule::Unknown());
 }
 
+TEST(RuleCacheTest, OneThatStaysEmptyKeepsNothing) {
+  const auto cache = std::make_unique<RuleCache>(RuleCache::StaysEmpty());
+  cache->Add(0x1234, RuleOf(0x1234));
+  EXPECT_EQ(cache->Find(0x1234), UnwindRule::Unknown());
+}
+
 TEST(RuleCacheTest, ThreadsMayShareIt) {
   const auto cache = std::make_unique<RuleCache>();
   std::atomic<int> wrong = 0;

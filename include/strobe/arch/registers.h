@@ -68,7 +68,7 @@ inline constexpr Address kRedZoneBytes = 0;
 #else
 using NativeRegisters = X86_64Registers;
 inline constexpr Architecture kNativeArchitecture = Architecture::kX86_64;
-inline constexpr Address kRedZoneBytes = 128;
+inline constexpr Address kRedZoneBytes = kX86_64RedZoneBytes;
 #endif
 
 }  // namespace strobe

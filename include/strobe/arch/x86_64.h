@@ -11,12 +11,19 @@ namespace strobe {
 
 // rax, rdx, rcx, rbx, rsi, rdi, rbp, rsp, r8 to r15: DWARF's order.
 inline constexpr std::size_t kX86_64GeneralRegisters = 16;
+// Bytes below the stack pointer that a function may use: see kRedZoneBytes.
+inline constexpr Address kX86_64RedZoneBytes = 128;
 
 // DWARF's numbers (System V ABI, AMD64 supplement, figure 3.36).
 inline constexpr unsigned kX86_64Rbx = 3;
 inline constexpr unsigned kX86_64Rbp = 6;
 inline constexpr unsigned kX86_64Rsp = 7;
 inline constexpr unsigned kX86_64Rip = 16;
+
+// The numbers that Linux' perf events have for registers, in DWARF's order (asm/perf_regs.h).
+inline constexpr unsigned kX86_64PerfRegisters[kX86_64GeneralRegisters] = {
+    0, 3, 2, 1, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23};
+inline constexpr unsigned kX86_64PerfPc = 8;
 
 // The numbers that instructions, and Windows' unwind codes, have for registers.
 struct X86_64Encoding {

@@ -23,6 +23,12 @@ class RuleCache {
   // Add ignores addresses that need more bits. User space ends below.
   static constexpr unsigned kAddressBits = 48;
 
+  RuleCache() = default;
+  // A cache that stays empty, for snapshots of several processes: the same address is other code in
+  // each. All snapshots can share one.
+  struct StaysEmpty {};
+  explicit RuleCache(StaysEmpty /*tag*/) noexcept : stays_empty_(true) {}
+
   // The rule that was added for `pc`, or Unknown.
   [[nodiscard]] STROBE_SIGNAL_SAFE UnwindRule Find(Address pc) const noexcept {
     const Pair& pair = pairs_[PlaceOf(pc)];
@@ -34,10 +40,10 @@ class RuleCache {
     return UnwindRule::FromBits(static_cast<std::uint32_t>(entry & kRuleMask));
   }
 
-  // Does nothing if the rule does not fit into an entry.
+  // Does nothing if the rule does not fit into an entry, or the cache stays empty.
   STROBE_SIGNAL_SAFE void Add(Address pc, UnwindRule rule) noexcept {
     const std::uint64_t bits = rule.bits();
-    if (pc >> kAddressBits != 0 || bits > kRuleMask) return;
+    if (pc >> kAddressBits != 0 || bits > kRuleMask || stays_empty_) return;
     Pair& pair = pairs_[PlaceOf(pc)];
     pair[1].store(pair[0].load(std::memory_order_relaxed), std::memory_order_relaxed);
     pair[0].store(RestOf(pc) << kRuleBits | bits, std::memory_order_relaxed);
@@ -64,6 +70,7 @@ class RuleCache {
   }
 
   alignas(kCacheLineBytes) std::array<Pair, std::size_t{1} << kPlaceBits> pairs_{};
+  const bool stays_empty_ = false;
 };
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 

@@ -1,0 +1,34 @@
+// Mapping: a range of a process's address space that has code, as an mmap event or
+// /proc/PID/maps says it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "strobe/base/address.h"
+
+namespace strobe {
+
+struct Mapping {
+  Address start = 0;
+  Address limit = 0;              // one past its end
+  std::uint64_t file_offset = 0;  // where `start` lies in the file
+  // As the process has it: an absolute path, "[vdso]", or any other name of code without a file.
+  std::string path;
+  std::string build_id{};  // lower-case hexadecimal; empty if the event does not say it
+
+  friend bool operator==(const Mapping&, const Mapping&) = default;
+};
+
+// The executable mappings in a text in the format of /proc/PID/maps, in its order. Leaves out lines
+// that are none.
+std::vector<Mapping> ParseMaps(std::string_view maps);
+
+// Those of a process of this machine: by its id, or of the calling process by "self". NotFound if
+// there is no such process, or no /proc; PermissionDenied if its mappings may not be read.
+absl::StatusOr<std::vector<Mapping>> ReadMaps(const std::string& process);
+
+}  // namespace strobe

@@ -1,0 +1,103 @@
+#include "perf_frames.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "strobe/core/thread_info.h"
+#include "strobe/process/mapping.h"
+
+namespace strobe::internal {
+namespace {
+
+// Estimates of what a frame and a name cost, with the tables that find them.
+constexpr std::size_t kFrameBytes = 2 * (sizeof(Frame) + sizeof(FrameSymbols) + 48);
+
+// The symbolizer reads the vdso in this process's memory.
+Address StartOfVdso(const Module& module) {
+  const absl::StatusOr<std::vector<Mapping>> own = ReadMaps("self");
+  if (!own.ok()) return module.start;
+  const auto vdso = std::ranges::find(*own, "[vdso]", &Mapping::path);
+  return vdso == own->end() ? module.start : vdso->start;
+}
+
+}  // namespace
+
+std::uint32_t PerfFrames::User(Address address, const ProcessModule* module) {
+  if (module == nullptr) return Number(address, Frame::kNoModule, FrameSymbols::kNone);
+  if (module != last_module_) {
+    last_placed_ = Place(*module);
+    last_module_ = module;
+  }
+  return Number(address + last_placed_.shift, last_placed_.module, FrameSymbols::kNone);
+}
+
+PerfFrames::Placed PerfFrames::Place(const ProcessModule& module) {
+  std::vector<Module>& modules = builder_.profile().modules;
+  const bool has_image = module.image_number != 0;
+  const Key key{module.image_number, has_image ? module.module.file_offset : module.module.start,
+                has_image ? std::string() : module.module.path};
+  const auto next = static_cast<std::uint32_t>(modules.size());
+  const auto [place, is_new] = modules_.try_emplace(key, next);
+  if (is_new) {
+    modules.push_back(module.module);
+    Module& added = modules.back();
+    builder_.Take(2 * (sizeof(Module) + 2 * added.path.size()));
+    if (added.kind == ModuleKind::kVdso) {
+      const Address start = StartOfVdso(added);
+      added.limit += start - added.start;
+      added.load_bias += start - added.start;
+      added.start = start;
+    }
+  }
+  return {place->second, modules[place->second].start - module.module.start};
+}
+
+void PerfFrames::UseKernelSymbols(std::shared_ptr<const KernelSymbols> symbols,
+                                  std::string_view name, Address address) {
+  if (symbols->Has(name, address)) kernel_ = std::move(symbols);
+}
+
+std::uint32_t PerfFrames::Kernel(Address address) {
+  const std::string_view name = kernel_ == nullptr ? std::string_view() : kernel_->Find(address);
+  if (name.empty()) return Number(0, Frame::kNoModule, Function("[kernel]"));
+  std::vector<Module>& modules = builder_.profile().modules;
+  if (kernel_module_ == Frame::kNoModule) {
+    kernel_module_ = static_cast<std::uint32_t>(modules.size());
+    modules.push_back({.start = address, .limit = address + 1, .path = "[kernel]", .build_id = {}});
+    modules.back().kind = ModuleKind::kGeneratedCode;  // no file has its names
+  }
+  Module& module = modules[kernel_module_];
+  module.start = std::min(module.start, address);
+  module.limit = std::max(module.limit, address + 1);
+  return Number(address, kernel_module_, Function(name));
+}
+
+std::uint32_t PerfFrames::Pseudo(PseudoFrame frame) {
+  return Number(static_cast<Address>(frame), Frame::kPseudo, FrameSymbols::kNone);
+}
+
+std::uint32_t PerfFrames::Number(Address address, std::uint32_t module, std::uint32_t function) {
+  std::vector<Frame>& frames = builder_.profile().frames;
+  const auto next = static_cast<std::uint32_t>(frames.size());
+  const auto [place, is_new] = frames_.try_emplace({address, module}, next);
+  if (is_new) {
+    frames.push_back({address, module});
+    builder_.symbols().frames.push_back({.function = function});
+    builder_.Take(kFrameBytes);
+  }
+  return place->second;
+}
+
+std::uint32_t PerfFrames::Function(std::string_view name) {
+  std::vector<FunctionSymbol>& functions = builder_.symbols().functions;
+  const auto next = static_cast<std::uint32_t>(functions.size());
+  const auto [place, is_new] = functions_.try_emplace(std::string(name), next);
+  if (is_new) {
+    const std::string text = ValidUtf8(name);
+    functions.push_back({.name = text, .system_name = text});
+    builder_.Take(2 * sizeof(FunctionSymbol) + 4 * name.size());
+  }
+  return place->second;
+}
+
+}  // namespace strobe::internal

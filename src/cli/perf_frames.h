@@ -1,0 +1,71 @@
+// PerfFrames: the frames of a perf recording, numbered as a profile has them.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "kernel_symbols.h"
+#include "profile_builder.h"
+#include "strobe/base/address.h"
+#include "strobe/core/stack.h"
+#include "strobe/process/process_table.h"
+
+namespace strobe::internal {
+
+// A file that several processes map at different addresses is one module, with the addresses of the
+// first process: so its functions are the same frames in all.
+class PerfFrames {
+ public:
+  explicit PerfFrames(ProfileBuilder& builder) : builder_(builder) {}
+
+  // To be called before the frames of each stack.
+  void BeginStack() { last_module_ = nullptr; }
+  // The code of a process at `address`, which is in `module`, or in none if that is nullptr.
+  std::uint32_t User(Address address, const ProcessModule* module);
+  // The kernel's. Without symbols all of it is "[kernel]".
+  std::uint32_t Kernel(Address address);
+  std::uint32_t Pseudo(PseudoFrame frame);
+  // Gives the module a number if it has none. The first that gets one is the program.
+  void AddModule(const ProcessModule& module) { Place(module); }
+
+  // Takes over `symbols` for the kernel if one of them, `name`, is at `address`.
+  void UseKernelSymbols(std::shared_ptr<const KernelSymbols> symbols, std::string_view name,
+                        Address address);
+
+ private:
+  // Which module of the profile one of a process is.
+  struct Placed {
+    std::uint32_t module = 0;
+    Address shift = 0;  // from the process's addresses to the profile's
+  };
+  // The same part of the same file; or the same addresses, where the file could not be read.
+  struct Key {
+    std::uint64_t image;
+    std::uint64_t start;
+    std::string path;
+    friend bool operator==(const Key&, const Key&) = default;
+    template <class H>
+    friend H AbslHashValue(H state, const Key& key) {
+      return H::combine(std::move(state), key.image, key.start, key.path);
+    }
+  };
+
+  Placed Place(const ProcessModule& module);
+  std::uint32_t Number(Address address, std::uint32_t module, std::uint32_t function);
+  std::uint32_t Function(std::string_view name);
+
+  ProfileBuilder& builder_;
+  std::shared_ptr<const KernelSymbols> kernel_;
+  std::uint32_t kernel_module_ = Frame::kNoModule;
+  absl::flat_hash_map<std::pair<Address, std::uint32_t>, std::uint32_t> frames_;
+  absl::flat_hash_map<std::string, std::uint32_t> functions_;
+  absl::flat_hash_map<Key, std::uint32_t> modules_;
+  const ProcessModule* last_module_ = nullptr;  // of this stack
+  Placed last_placed_;
+};
+
+}  // namespace strobe::internal

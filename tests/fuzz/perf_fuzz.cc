@@ -1,0 +1,32 @@
+// Bytes as a perf.data file: a profile or an error, and the profile is a whole one. The code of its
+// processes is that of one image, so that stacks are unwound.
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "byte_source.h"
+#include "process/fake_image.h"
+#include "read_perf.h"
+#include "strobe/base/assert.h"
+#include "strobe/encode/pprof_encoder.h"
+#include "strobe/encode/profile_view.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace strobe::internal;  // NOLINT(google-build-using-namespace)
+  static const auto* const files = [] {
+    auto* made = new strobe::testing::FakeFiles;
+    made->Write("/opt/missing", {.words = 2});
+    return made;
+  }();
+  const SpanSource source(std::as_bytes(std::span(data, size)));
+  const absl::StatusOr<LoadedProfile> loaded =
+      ReadPerfData(source, {.files = *files, .kernel_symbols = ""});
+  if (!loaded.ok()) return 0;
+  STROBE_CHECK(strobe::ProfileView::Make(loaded->profile, loaded->symbols).ok(),
+               "all that a profile refers to is there");
+  STROBE_CHECK(strobe::PprofEncoder().EncodeUncompressed(loaded->profile, loaded->symbols).ok(),
+               "a profile that was read is written");
+  return 0;
+}

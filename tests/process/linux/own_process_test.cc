@@ -1,0 +1,117 @@
+// This process in the table, as if it were another: its mappings from /proc, and copies of its
+// own stacks.
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "strobe/arch/current_registers.h"
+#include "strobe/platform/native.h"
+#include "strobe/process/process_table.h"
+
+namespace strobe::testing {
+namespace {
+
+// A sample of the calling thread, as a perf event would have it.
+struct CopiedSample {
+  std::array<Address, kX86_64GeneralRegisters> general{};
+  X86_64Registers registers;
+  std::vector<std::byte> stack;
+};
+
+// What lies above a frame is the thread's, but not this function's.
+__attribute__((noinline, no_sanitize("address", "thread"))) void CopyStack(Address from,
+                                                                           std::size_t bytes,
+                                                                           std::byte* to) {
+  // NOLINTNEXTLINE(performance-no-int-to-ptr)
+  const volatile auto* words = reinterpret_cast<const volatile Address*>(from);
+  for (std::size_t i = 0; i < bytes / sizeof(Address); ++i) {
+    const Address word = words[i];
+    std::memcpy(to + i * sizeof(word), &word, sizeof(word));
+  }
+}
+
+// Each frame notes the address that it returns to.
+__attribute__((noinline)) int Descend(int depth, std::vector<Address>& returns,
+                                      CopiedSample& sample, std::size_t bytes) {
+  returns.push_back(reinterpret_cast<Address>(__builtin_return_address(0)));
+  if (depth > 0) return Descend(depth - 1, returns, sample, bytes) + 1;
+  const CurrentRegisters current;
+  const X86_64Registers& registers = *current.get();
+  sample.stack.resize(bytes);
+  CopyStack(registers.sp, bytes, sample.stack.data());
+  sample.registers = {.pc = registers.pc, .sp = registers.sp, .fp = registers.fp};
+  return 1;
+}
+
+// The addresses of the calls, leaf first.
+std::vector<Address> CallsOf(const std::vector<Address>& returns) {
+  std::vector<Address> calls;
+  for (auto it = returns.rbegin(); it != returns.rend(); ++it) calls.push_back(*it - 1);
+  return calls;
+}
+
+TEST(OwnProcess, IsUnwoundAsItsFunctionsReturn) {
+  ProcessTable table(NativePlatform::Files());
+  const auto process = static_cast<std::uint64_t>(getpid());
+  ASSERT_TRUE(table.Attach(process).ok());
+  std::vector<Address> returns;
+  CopiedSample sample;
+  ASSERT_EQ(Descend(8, returns, sample, 4096), 9);
+  std::array<Address, 128> frames{};
+  const WalkResult walk =
+      table.Unwind(process, {.registers = sample.registers, .stack = sample.stack}, frames);
+  ASSERT_GT(walk.count, returns.size());
+  EXPECT_EQ(std::vector<Address>(frames.begin() + 1,
+                                 frames.begin() + 1 + static_cast<std::ptrdiff_t>(returns.size())),
+            CallsOf(returns));
+  EXPECT_EQ(table.stats().missing_images, 0u);
+  EXPECT_THAT(table.Name(process), ::testing::StartsWith("linux_own_proc"));
+}
+
+TEST(OwnProcess, IsUnwoundAsFarAsTheCopyGoes) {
+  ProcessTable table(NativePlatform::Files());
+  const auto process = static_cast<std::uint64_t>(getpid());
+  ASSERT_TRUE(table.Attach(process).ok());
+  std::vector<Address> returns;
+  CopiedSample sample;
+  ASSERT_EQ(Descend(200, returns, sample, 4096), 201);
+  std::array<Address, 512> frames{};
+  const WalkResult walk =
+      table.Unwind(process, {.registers = sample.registers, .stack = sample.stack}, frames);
+  EXPECT_EQ(walk.end, StackEnd::kTruncated);
+  ASSERT_GT(walk.count, 10u);
+  ASSERT_LT(walk.count, returns.size());
+  std::vector<Address> calls = CallsOf(returns);
+  calls.resize(walk.count - 1);
+  EXPECT_EQ(std::vector<Address>(frames.begin() + 1,
+                                 frames.begin() + static_cast<std::ptrdiff_t>(walk.count)),
+            calls);
+}
+
+TEST(OwnProcess, WhatItLoadsLaterComesByAnEvent) {
+  ProcessTable table(NativePlatform::Files());
+  const auto process = static_cast<std::uint64_t>(getpid());
+  ASSERT_TRUE(table.Attach(process).ok());
+  void* const library = dlopen("libresolv.so.2", RTLD_NOW | RTLD_LOCAL);
+  ASSERT_NE(library, nullptr) << dlerror();
+  const auto function = reinterpret_cast<Address>(dlsym(library, "ns_initparse"));
+  const absl::StatusOr<std::vector<Mapping>> maps = ReadMaps("self");
+  ASSERT_TRUE(maps.ok());
+  for (const Mapping& mapping : *maps) {
+    if (function >= mapping.start && function < mapping.limit) table.Map(process, mapping);
+  }
+  const ProcessModule* const module = table.Find(process)->Find(function);
+  ASSERT_NE(module, nullptr);
+  EXPECT_NE(module->image_number, 0u);
+  EXPECT_THAT(module->module.path, ::testing::HasSubstr("libresolv"));
+  dlclose(library);
+}
+
+}  // namespace
+}  // namespace strobe::testing

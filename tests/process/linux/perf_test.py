@@ -1,0 +1,225 @@
+#!/usr/bin/env python3
+"""Records a program by perf, and compares what `strobe script` makes of it with what `perf script` does.
+
+  perf_test.py STROBE PROGRAM
+
+Skips, with the reason, where there is no perf or no right to use it.
+"""
+import collections
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent.parent / "cli"))
+import pprof_file  # noqa: E402
+
+SKIPPED = 77
+TIMEOUT_S = 120
+# Of a thread, and of a program: a stack up to there is whole.
+OUTERMOST = {"_start", "clone", "clone3", "__clone", "__clone3"}
+PSEUDO = {"[truncated]", "[broken stack]", "[no unwind info]", "[lost]", "[kernel]"}
+failures = []
+
+
+def check(condition, what):
+    if not condition:
+        failures.append(what)
+        print("FAILED: " + what)
+
+
+def run(command, **options):
+    return subprocess.run(list(map(str, command)), capture_output=True, timeout=TIMEOUT_S, **options)
+
+
+def find_perf():
+    """Debian's /usr/bin/perf looks for the perf of the running kernel."""
+    candidates = [shutil.which("perf")] + sorted(map(str, pathlib.Path("/usr/bin").glob("perf_*")))
+    for perf in filter(None, candidates):
+        if run([perf, "version"]).returncode == 0:
+            return perf
+    return None
+
+
+class Test:
+    def __init__(self, perf, strobe, program, directory):
+        self.perf, self.strobe_command, self.program, self.directory = perf, os.path.abspath(strobe), os.path.abspath(program), directory
+
+    def record(self, name, flags, command):
+        result = run([self.perf, "record", "-q", "-o", name, *flags, "--", *command], cwd=self.directory)
+        return result.returncode == 0, result.stderr.decode(errors="replace")
+
+    def strobe(self, *arguments, status=0, **options):
+        result = run([self.strobe_command, *arguments], cwd=self.directory, **options)
+        errors = result.stderr.decode(errors="replace")
+        check(result.returncode == status, "strobe %s: exit status %d: %s" % (" ".join(map(str, arguments)), result.returncode, errors[:300]))
+        return errors
+
+    def profile(self, name):
+        self.strobe("script", name, "-o", name + ".pb.gz")
+        return pprof_file.read(self.directory / (name + ".pb.gz"))
+
+    def perf_samples(self, name, *flags):
+        """(event, period, thread, [(offset in the file or address, symbol, file)]) of each sample."""
+        result = run([self.perf, "script", "-i", name, "--no-inline", "-F",
+                      "comm,tid,time,event,period,ip,sym,dso", *flags], cwd=self.directory)
+        check(result.returncode == 0, "perf script: " + result.stderr.decode(errors="replace")[:300])
+        for block in result.stdout.decode(errors="replace").split("\n\n"):
+            head, frames = None, []
+            for line in block.splitlines():
+                begin = re.match(r"^(.*?) +(\d+) +[\d.]+: +(\d+) +(\S+?): *$", line)
+                frame = re.match(r"^\s+([0-9a-f]+) (.*) \((.*)\)$", line)
+                if begin:
+                    head, frames = begin, []
+                elif frame and head:
+                    frames.append((int(frame[1], 16), frame[2], frame[3]))
+            if head:
+                yield head[4], int(head[3]), int(head[2]), frames
+
+
+def user_part(frames):
+    return tuple(frame for frame in frames if not frame[2].startswith("[kernel") and frame[2] != "[vdso]" and frame[0] < 1 << 63)
+
+
+def bare(symbol):
+    """Without a version, parameters and template arguments, and without what makes a function's part or a local alias of it another name."""
+    symbol, before = symbol.replace("(anonymous namespace)", "anonymous"), None
+    while symbol != before:
+        symbol, before = re.sub(r"<[^<>]*>", "", symbol), symbol
+    return re.sub(r"@@.*|\(.*\)$|\.(part|isra|constprop|cold).*|^_+(GI_)?_*", "", symbol)
+
+
+def ours(profile):
+    """How many samples have each stack, as perf shows it."""
+    whole, cut = collections.Counter(), collections.Counter()
+    for locations, values, _ in profile.rows:
+        names = {location.function[0] for location in locations}
+        stack = tuple((location.offset, location.function[0], location.mapping[2]) for location in locations if location.mapping
+                      and location.mapping[2] not in ("[kernel]", "[vdso]"))
+        (cut if names & PSEUDO - {"[kernel]"} else whole)[stack] += values[0]
+    return whole, cut
+
+
+def compare_stacks(test):
+    """Frames are equal wherever perf's are whole; a stack that is too deep is marked."""
+    profile = test.profile("dwarf.data")
+    whole, cut = ours(profile)
+    places = collections.Counter()
+    names = {}
+    # ld.so's _start has no frame information: where perf ends a stack there, ours says so.
+    for stack, count in (whole + cut).items():
+        places[tuple(frame[0] for frame in stack)] += count
+        names.update({(frame[2], frame[0]): frame[1] for frame in stack})
+    theirs, samples, same, differ = collections.Counter(), 0, 0, collections.Counter()
+    for _, _, _, frames in test.perf_samples("dwarf.data"):
+        samples += 1
+        stack = user_part(frames)
+        if stack and stack[-1][1] in OUTERMOST:
+            theirs[tuple(frame[0] for frame in stack)] += 1
+            for offset, symbol, file in stack:
+                mine = names.get((file, offset))
+                if mine is None or symbol == "[unknown]" or symbol.startswith("@"):
+                    continue
+                if bare(mine) == bare(symbol):
+                    same += 1
+                else:
+                    differ[mine, symbol, os.path.basename(file)] += 1
+    missing = {stack: count - places[stack] for stack, count in theirs.items() if places[stack] < count}
+    check(sum(theirs.values()) > 200, "perf has %d whole stacks" % sum(theirs.values()))
+    for stack, count in list(missing.items())[:3]:
+        print("%d x only perf has: %s" % (count, " ".join(map(hex, stack))))
+    check(not missing, "%d of perf's %d whole stacks are not ours" % (sum(missing.values()), sum(theirs.values())))
+    total = sum(values[0] for _, values, _ in profile.rows)
+    print("%d frames have perf's name; other names: %s" % (same, sorted(differ.items())))
+    check(not [name for name in differ if name[2] == os.path.basename(test.program)], "names of the program's functions")
+    # In a library one address has several names, of which each takes its own.
+    check(same > 1000 and sum(differ.values()) < same / 10, "names of the libraries' functions")
+    check(total == samples, "%d samples, perf has %d" % (total, samples))
+    deep = [row for row in profile.rows if row[0][-1].function[0] == "[truncated]"]
+    print("%d samples: %d whole, %d of perf's whole; %d too deep" %
+          (total, sum(whole.values()), sum(theirs.values()), sum(row[1][0] for row in deep)))
+    check(len(deep) > 0 and all(sum("Descend" in location.function[0] for location in row[0]) > 60 for row in deep),
+          "stacks that are deeper than what perf copies end in [truncated]")
+    functions = {name for _, name in profile.functions.values()}
+    check(any("Descend" in name for name in functions) and any("qsort" in name for name in functions), "functions of the program and of the C library")
+    threads = {labels.get("thread_id") for _, _, labels in profile.rows}
+    check(len(threads) == 2, "two threads: %r" % threads)
+    return samples
+
+
+def compare_events(test):
+    """Two events: each has its own amounts."""
+    ok, errors = test.record("events.data", ["-F", "999", "--call-graph", "dwarf", "-e", "task-clock,page-faults"], [test.program, "20"])
+    if not ok:
+        print("skipped: two events (%s)" % errors.strip())
+        return
+    profile = test.profile("events.data")
+    check(profile.types == ["samples", "cpu", "page-faults"], "value types: %r" % profile.types)
+    sums = [sum(row[1][column] for row in profile.rows) for column in range(3)]
+    theirs = collections.Counter()
+    count = 0
+    for event, period, _, _ in test.perf_samples("events.data"):
+        theirs[event.split(":")[0]] += period
+        count += 1
+    check(sums == [count, theirs["task-clock"], theirs["page-faults"]], "sums of periods: %r, perf: %r" % (sums, theirs))
+
+
+def compare_processes(test):
+    """Processes that a shell starts: one file is one module, whatever its address."""
+    ok, errors = test.record("shell.data", ["-F", "999", "--call-graph", "dwarf", "-e", "task-clock"],
+                             ["sh", "-c", "'%s' 30 & '%s' 30; wait" % (test.program, test.program)])
+    check(ok, "perf record of a shell: " + errors)
+    profile = test.profile("shell.data")
+    mappings = [path for _, _, path in profile.mappings.values() if path == test.program]
+    check(len(mappings) == 1, "one module of the program: %r" % mappings)
+    processes = {labels.get("process_id") for locations, _, labels in profile.rows
+                 if any("Descend" in location.function[1] for location in locations)}
+    check(len(processes) == 2, "two processes of the program: %r" % processes)
+
+
+def compare_layouts(test):
+    """perf's own call chains, a pipe, and what cannot be read."""
+    ok, errors = test.record("chains.data", ["-F", "999", "--call-graph", "fp", "-e", "task-clock"], [test.program, "10"])
+    check(ok, "perf record by frame pointers: " + errors)
+    check(any("Spin" in location[0].function[1] for location, _, _ in test.profile("chains.data").rows), "leaves of perf's call chains")
+    piped = run([test.perf, "record", "-q", "-F", "999", "--call-graph", "dwarf", "-e", "task-clock", "-o", "-", "--", test.program, "60"])
+    if piped.returncode == 0:
+        test.strobe("script", "-", "-o", "piped.pb.gz", input=piped.stdout)
+        profile = pprof_file.read(test.directory / "piped.pb.gz")
+        check(any(len(row[0]) > 20 for row in profile.rows) and profile.types == ["samples", "cpu"], "a pipe's stacks: %r" % profile.types)
+    ok, errors = test.record("packed.data", ["-z", "-F", "999", "--call-graph", "dwarf", "-e", "task-clock"], [test.program, "5"])
+    if ok and b"COMPRESSED" in run([test.perf, "report", "--header-only", "-i", "packed.data"], cwd=test.directory).stdout.upper():
+        check("compressed" in test.strobe("script", "packed.data", "-o", "x.folded", status=1), "compressed records")
+
+
+def break_files(test):
+    whole = (test.directory / "dwarf.data").read_bytes()
+    for size in list(range(0, 300, 37)) + [len(whole) // 3, len(whole) - 1]:
+        (test.directory / "cut.data").write_bytes(whole[:size])
+        result = run([test.strobe_command, "script", "cut.data", "-o", "cut.folded"], cwd=test.directory)
+        errors = result.stderr.decode(errors="replace")
+        check(result.returncode == 1 and re.fullmatch(r"strobe: cut\.data: [^\n]+\n", errors), "the first %d bytes: %r" % (size, errors))
+
+
+def main():
+    perf = find_perf()
+    if perf is None:
+        print("skipped: no perf that runs: install linux-perf")
+        return SKIPPED
+    with tempfile.TemporaryDirectory() as scratch:
+        test = Test(perf, sys.argv[1], sys.argv[2], pathlib.Path(scratch))
+        ok, errors = test.record("dwarf.data", ["-F", "1999", "--call-graph", "dwarf", "-e", "task-clock"], [test.program, "400"])
+        if not ok:
+            print("skipped: perf record is refused here: " + " ".join(errors.split())[:300])
+            return SKIPPED
+        for part in (compare_stacks, compare_events, compare_processes, compare_layouts, break_files):
+            part(test)
+    print("%d failures" % len(failures))
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
