@@ -162,6 +162,12 @@ void AddLimits(const Stats& stats, std::vector<std::string>& lines) {
         stats.moments_dropped,
         " samples have no time: collector.memory_bytes has no room for so many in a period."));
   }
+  if (stats.threads_unlisted != 0) {
+    lines.push_back(absl::StrCat(
+        stats.threads_unlisted,
+        " threads have neither times nor CPU time in their profiles: collector.memory_bytes has no "
+        "room for so many in a period."));
+  }
 }
 
 void AddSilence(const DiagnosisFacts& facts, std::vector<std::string>& lines) {

@@ -25,6 +25,7 @@ Stats Counters(std::uint64_t factor) {
   stats.stacks_overflowed = 16 * factor;
   stats.labels_overflowed = 28 * factor;
   stats.moments_dropped = 31 * factor;
+  stats.threads_unlisted = 32 * factor;
   stats.module_refreshes = 17 * factor;
   stats.waits_abandoned = 18 * factor;
   stats.waits_walked = 28 * factor;
@@ -62,6 +63,7 @@ TEST(StatsBetween, SubtractsEveryCounter) {
   EXPECT_EQ(between.stacks_overflowed, expected.stacks_overflowed);
   EXPECT_EQ(between.labels_overflowed, expected.labels_overflowed);
   EXPECT_EQ(between.moments_dropped, expected.moments_dropped);
+  EXPECT_EQ(between.threads_unlisted, expected.threads_unlisted);
   EXPECT_EQ(between.module_refreshes, expected.module_refreshes);
   EXPECT_EQ(between.waits_abandoned, expected.waits_abandoned);
   EXPECT_EQ(between.waits_walked, expected.waits_walked);

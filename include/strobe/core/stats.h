@@ -133,6 +133,10 @@ struct Stats {
   // Samples whose times were not kept, because a period's moments had reached their limit (see
   // MomentTable). Their amounts are in the profile.
   std::uint64_t moments_dropped = 0;
+  // Threads whose begin, end and CPU time are not in the profile of a period, because the period's
+  // lives had reached their limit (see LifeTable). Their samples are in it. A thread counts once in
+  // each such period.
+  std::uint64_t threads_unlisted = 0;
   // Samples whose stack the collector finished, because the handler had no table for it yet.
   std::uint64_t stacks_deferred = 0;
   std::uint64_t unwind_tables = 0;  // now: chunks of text, 256 KiB each, whose tables are built

@@ -112,7 +112,7 @@ class Session {
     if (!retired.empty()) registry_.ReclaimRetired(retired.size());
     code_.Publish();
     counters_.drains.fetch_add(1, std::memory_order_relaxed);
-    counters_.SetOverflows(earlier_overflows_ + recorder().continuous().overflows());
+    CountOverflows();
     counters_.aggregator_bytes.store(recorder().memory_bytes(), std::memory_order_relaxed);
     return fill;
   }
@@ -149,6 +149,7 @@ class Session {
     SeeToMemory(now.monotonic_ns);
     AddLevels(recorder().continuous(), levels_);
     RecordedPeriod period = recorder().continuous().Take(ProcessLabels(), now);
+    CountOverflows();
     levels_.Forget();
     code_.RetryUnread();
     return period;
@@ -184,6 +185,9 @@ class Session {
   void EndRecording(std::size_t place) { recorder().End(place); }
 
  private:
+  void CountOverflows() {
+    counters_.SetOverflows(earlier_overflows_ + recorder().continuous().overflows());
+  }
   void CountOutOfMemory() { counters_.out_of_memory.fetch_add(1, std::memory_order_relaxed); }
 
   [[nodiscard]] Recorder& recorder() { return drain_.intake().recorder(); }
