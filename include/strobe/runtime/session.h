@@ -163,10 +163,16 @@ class Session {
 
   // Begins a recording, beside the continuous one, of all that is drained from now on. Call it
   // after a Drain. Returns its place, valid until EndRecording(place); nothing if memory runs out.
-  std::optional<std::size_t> BeginRecording(const RecordingColumns& columns) {
+  // Until then, the provider of its first column has that period or a shorter one, if it is rated.
+  std::optional<std::size_t> BeginRecording(const RecordingColumns& columns,
+                                            std::int64_t period_ns = 0) {
     SettleThreads();
     const std::optional<std::size_t> place = recorder().Begin(IndicesOf(columns), Now());
-    if (!place) CountOutOfMemory();
+    if (!place) {
+      CountOutOfMemory();
+      return place;
+    }
+    poller_.AskForPeriod(*place, columns[0].provider, period_ns);
     return place;
   }
   // Takes the samples of the recording in that place. Call it after a Drain. Returns nothing if
@@ -182,7 +188,10 @@ class Session {
     AddLevels(*recording, levels);
     return recording->Take(ProcessLabels(), Now());
   }
-  void EndRecording(std::size_t place) { recorder().End(place); }
+  void EndRecording(std::size_t place) {
+    recorder().End(place);
+    poller_.AskForPeriod(place, 0, 0);
+  }
 
  private:
   void CountOverflows() {
