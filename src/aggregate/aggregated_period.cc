@@ -291,9 +291,20 @@ class Conversion {
     profile.threads.clear();
     for (std::size_t key = 0; key < period_.threads.size(); ++key) {
       const std::uint32_t account = thread_labels_[key];
-      if ((account != kNone && has_rows[account]) || period_.threads[key].alive)
-        profile.threads.push_back(period_.threads[key].thread);
+      const LifePart* const life = period_.lives.Find(static_cast<std::uint32_t>(key));
+      if ((account == kNone || !has_rows[account]) && !period_.threads[key].alive &&
+          life == nullptr)
+        continue;
+      profile.threads.push_back(period_.threads[key].thread);
+      if (life != nullptr) SetLife(*life, profile.threads.back());
     }
+  }
+
+  void SetLife(const LifePart& life, ProfileThread& thread) const {
+    thread.begin_ns = UnixTimeNs(life.begin_ns);
+    thread.end_ns = life.end_ns == 0 ? 0 : UnixTimeNs(life.end_ns);
+    thread.cpu_ns = life.cpu_ns;
+    thread.samples = life.samples;
   }
 
   void WriteSamples(Profile& profile) {

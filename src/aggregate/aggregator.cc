@@ -77,9 +77,9 @@ std::uint32_t Aggregator::AddThreadOf(const Aggregator& other, std::uint32_t key
 void Aggregator::RemoveThread(std::uint32_t key) {
   Thread& thread = threads_[key];
   if (key == shared_key_ || thread.state != ThreadState::kAlive) return;
-  if (thread.has_rows) {
+  if (thread.has_rows || lives_.Find(key) != nullptr) {
     thread.state = ThreadState::kEnded;
-    ++ended_threads_;
+    ended_threads_ += thread.has_rows ? 1 : 0;
   } else {
     thread = Thread();
     free_keys_.push_back(key);
@@ -223,8 +223,10 @@ AggregatedPeriod Aggregator::Take(const LabelTable& labels, const SlowSpans& slo
   std::swap(period.trie, trie_);  // a new one
   period.rows = std::exchange(rows_, RowTable(value_count_));
   period.moments = std::exchange(moments_, MomentTable(value_count_));
+  period.lives = std::exchange(lives_, LifeTable());
   budget_.GiveBack(period.trie.memory_bytes() + period.rows.memory_bytes() +
-                   period.moments.memory_bytes() + modules_.memory_bytes());
+                   period.moments.memory_bytes() + period.lives.memory_bytes() +
+                   modules_.memory_bytes());
   // If memory runs out, the history keeps more modules than it needs.
   static_cast<void>(internal::HasMemoryFor([this] { modules_.KeepNewest(); }));
   budget_.Take(trie_.memory_bytes() + modules_.memory_bytes());

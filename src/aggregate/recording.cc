@@ -26,16 +26,26 @@ void Recording::AddThread(std::uint32_t thread, std::uint64_t id, std::string na
 
 void Recording::RemoveThread(std::uint32_t thread) {
   aggregator_.RemoveThread(std::exchange(keys_[thread], kNoKey));
+  if (thread < is_unlisted_.size()) is_unlisted_[thread] = false;
+}
+
+void Recording::AddLife(std::uint32_t thread, const LifePart& part) {
+  if (aggregator_.AddLife(keys_[thread], part)) return;
+  if (thread >= is_unlisted_.size()) is_unlisted_.resize(keys_.size());
+  if (is_unlisted_[thread]) return;
+  is_unlisted_[thread] = true;
+  ++threads_unlisted_;
 }
 
 RecordedPeriod Recording::Take(const LabelTable& labels, const Time& now) {
   RecordedPeriod period{.samples = aggregator_.Take(labels),
                         .time_ns = begin_.unix_ns,
                         .duration_ns = now.monotonic_ns - begin_.monotonic_ns,
-                        .overflows = aggregator_.overflows() - overflows_before_};
+                        .overflows = overflows() - overflows_before_};
   period.samples.unix_offset_ns = begin_.unix_ns - begin_.monotonic_ns;
   begin_ = now;
-  overflows_before_ = aggregator_.overflows();
+  overflows_before_ = overflows();
+  is_unlisted_.clear();
   return period;
 }
 

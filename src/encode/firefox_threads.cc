@@ -289,7 +289,9 @@ void WriteFirefoxThread(JsonWriter& json, const Profile& profile, FirefoxTables&
   json.Key("registerTime");
   json.Millionths(life.begin_ns);
   json.Key("unregisterTime");
-  const bool has_ended = !thread.lives.empty() && thread.lives.back()->end_ns != 0;
+  const bool has_ended =
+      !thread.lives.empty() &&
+      std::ranges::all_of(thread.lives, [](const ProfileThread* one) { return one->end_ns != 0; });
   if (has_ended) {
     json.Millionths(life.end_ns);
   } else {

@@ -252,7 +252,13 @@ void Writer::WriteAbout(const Profile& profile) {
 
 void Writer::WriteThreads(const Profile& profile) {
   Numbers ids, names, captures;
+  absl::flat_hash_map<std::uint64_t, std::size_t> places;  // by id: a thread may have several lives
   for (const ProfileThread& thread : profile.threads) {
+    const auto [place, is_new] = places.try_emplace(thread.id, ids.size());
+    if (!is_new) {
+      captures[place->second] += thread.samples;
+      continue;
+    }
     // As the label of the thread has it.
     ids.push_back(texts_.Index(absl::StrCat(static_cast<std::int64_t>(thread.id))));
     names.push_back(texts_.Index(thread.name));

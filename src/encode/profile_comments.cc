@@ -1,5 +1,6 @@
 #include "profile_comments.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -39,6 +40,14 @@ std::string ShareOfProcess(const Stats& stats) {
                          process_ns / 1e9);
 }
 
+std::string Subject(const Profile& profile) {
+  const auto is_sampled = [](const ProfileThread& thread) { return thread.samples != 0; };
+  return absl::StrCat("strobe: program ", profile.program, ", process ", profile.process_id,
+                      ", period ", profile.sequence,
+                      ", threads: ", std::ranges::count_if(profile.threads, is_sampled),
+                      " sampled, ", profile.stats.threads_registered, " registered");
+}
+
 std::string Cost(const Stats& stats) {
   return absl::StrCat("cost: handler ", Milliseconds(stats.handler_time_ns),
                       " (estimated), collector ", Milliseconds(stats.collector_cpu_ns),
@@ -68,10 +77,7 @@ std::string Quality(const Stats& stats) {
 // pprof shows these lines before every report: what was profiled, how completely, and at what cost.
 std::vector<std::string> ProfileComments(const Profile& profile) {
   const Stats& stats = profile.stats;
-  std::string subject =
-      absl::StrCat("strobe: program ", profile.program, ", process ", profile.process_id,
-                   ", period ", profile.sequence, ", threads: ", profile.threads.size(),
-                   " sampled, ", stats.threads_registered, " registered");
+  std::string subject = Subject(profile);
   std::string quality = Quality(stats);
   std::string cost = Cost(stats);
   // Exceptions have a line only if they happened.
@@ -81,6 +87,7 @@ std::vector<std::string> ProfileComments(const Profile& profile) {
   add_unless_zero(subject, "on timers", stats.threads_on_timers);
   add_unless_zero(subject, "on random timers", stats.threads_on_random_timers);
   add_unless_zero(subject, "at random instants", stats.threads_at_instants);
+  add_unless_zero(subject, "threads beyond the memory limit", stats.threads_unlisted);
   add_unless_zero(subject, "registrations refused", stats.threads_refused);
   add_unless_zero(subject, "exports failed", stats.exports_failed);
   add_unless_zero(subject, "profiles never delivered", stats.exports_dropped);

@@ -84,6 +84,8 @@ void WriteSampling(MetricsWriter& writer, const Stats& stats) {
                  stats.moments_dropped);
   writer.Counter("strobe_spans_overflowed", "Samples and slow spans beyond a limit on spans.",
                  stats.spans_overflowed);
+  writer.Counter("strobe_threads_unlisted", "Threads whose lives were beyond the memory limit.",
+                 stats.threads_unlisted);
   writer.Counter("strobe_signals_foreign", "Signals that were not the profiler's.",
                  stats.signals_foreign);
   writer.Counter("strobe_signals_stale", "Signals for a registration that has ended.",

@@ -50,11 +50,12 @@ struct Endpoint {
   std::vector<std::string> value_types;
   std::int64_t default_seconds;
   std::string_view description;
+  bool has_rate = false;
 };
 const std::vector<Endpoint>& Endpoints() {
   static const auto* const endpoints =
-      new std::vector<Endpoint>{{"profile", {"samples", "cpu"}, 30, "CPU time"},
-                                {"wall", {"wall"}, 30, "wall time"},
+      new std::vector<Endpoint>{{"profile", {"samples", "cpu"}, 30, "CPU time", true},
+                                {"wall", {"wall"}, 30, "wall time", true},
                                 {"allocs", {"alloc_objects", "alloc_space"}, 5, "allocations"},
                                 {"heap", {"inuse_objects", "inuse_space"}, 5, "live memory"},
                                 {"mutex", {"contentions", "delay"}, 5, "waits for locks"},
@@ -80,6 +81,18 @@ int StatusOf(const absl::Status& status) {
 // Text of a request, made printable for an error.
 std::string Shown(std::string_view text) {
   return absl::CHexEscape(absl::string_view(text.data(), std::min<std::size_t>(text.size(), 60)));
+}
+
+// Reads the parameter, if it is there. Returns what is wrong with it, or an empty text.
+std::string ReadInteger(const std::map<std::string, std::string>& query, const char* name,
+                        std::int64_t most, std::int64_t& value) {
+  const auto found = query.find(name);
+  if (found == query.end()) return {};
+  const std::string& text = found->second;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error == std::errc() && end == text.data() + text.size() && value >= 1 && value <= most)
+    return {};
+  return absl::StrCat(name, ": expected an integer from 1 to ", most, " instead of ", Shown(text));
 }
 
 bool HasLabel(const LabelSet& labels, std::string_view key, std::string_view value) {
@@ -120,8 +133,10 @@ PullResponse PullHandler::Handle(const PullRequest& request) const {
   if (name.empty()) return {.content_type = "text/html; charset=utf-8", .body = Index()};
   if (name == "cmdline") return {.body = command_line_};
   for (const Endpoint& endpoint : Endpoints()) {
-    if (endpoint.name == name)
-      return Record(request, endpoint.value_types, endpoint.default_seconds);
+    if (endpoint.name != name) continue;
+    if (request.query.contains("hz") && !endpoint.has_rate)
+      return Error(400, absl::StrCat("hz: the samples of ", std::string(name), " have no rate"));
+    return Record(request, endpoint.value_types, endpoint.default_seconds);
   }
   return Error(404, absl::StrCat("no such profile: ", Shown(name)));
 }
@@ -135,6 +150,7 @@ PullResponse PullHandler::Record(const PullRequest& request,
   absl::StatusOr<Profile> profile =
       source_.record({.duration = std::chrono::seconds(wanted.seconds),
                       .value_types = value_types,
+                      .frequency_hz = static_cast<double>(wanted.frequency_hz),
                       .cancelled = cancelled_});
   if (!profile.ok()) {
     const absl::string_view message = profile.status().message();
@@ -159,18 +175,12 @@ PullResponse PullHandler::Record(const PullRequest& request,
 // Returns what is wrong with the query, or an empty text.
 std::string PullHandler::ReadQuery(const std::map<std::string, std::string>& query,
                                    Wanted& wanted) const {
-  if (const auto found = query.find("seconds"); found != query.end()) {
-    const std::string& text = found->second;
-    const auto [end, error] =
-        std::from_chars(text.data(), text.data() + text.size(), wanted.seconds);
-    if (error != std::errc() || end != text.data() + text.size() || wanted.seconds < 1 ||
-        wanted.seconds > *options_.max_seconds) {
-      return absl::StrCat("seconds: expected an integer from 1 to ", *options_.max_seconds,
-                          " instead of ", Shown(text));
-    }
+  std::string wrong = ReadInteger(query, "seconds", *options_.max_seconds, wanted.seconds);
+  if (wrong.empty()) {
+    wrong = ReadInteger(query, "hz", static_cast<std::int64_t>(kMaxRecordingFrequencyHz),
+                        wanted.frequency_hz);
   }
-  if (query.contains("hz"))
-    return "hz: the sampling rate is that of the program: sampling.cpu_frequency_hz";
+  if (!wrong.empty()) return wrong;
   if (const auto found = query.find("format"); found != query.end()) {
     const auto format = std::ranges::find(formats_, found->second, &PullFormat::name);
     if (format == formats_.end()) {

@@ -167,6 +167,12 @@ void AddLimits(const Stats& stats, std::vector<std::string>& lines) {
                                  " samples or slow spans are not under slow=true: there are too "
                                  "many spans in a period for collector.memory_bytes."));
   }
+  if (stats.threads_unlisted != 0) {
+    lines.push_back(absl::StrCat(
+        stats.threads_unlisted,
+        " threads have neither times nor CPU time in their profiles: collector.memory_bytes has no "
+        "room for so many in a period."));
+  }
 }
 
 void AddSilence(const DiagnosisFacts& facts, std::vector<std::string>& lines) {

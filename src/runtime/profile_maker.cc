@@ -38,6 +38,7 @@ Stats StatsBetween(const Stats& earlier, const Stats& later) {
   result.labels_overflowed -= earlier.labels_overflowed;
   result.moments_dropped -= earlier.moments_dropped;
   result.spans_overflowed -= earlier.spans_overflowed;
+  result.threads_unlisted -= earlier.threads_unlisted;
   result.stacks_deferred -= earlier.stacks_deferred;
   result.module_refreshes -= earlier.module_refreshes;
   result.waits_abandoned -= earlier.waits_abandoned;

@@ -433,6 +433,66 @@ TEST(Aggregator, MomentsBeyondTheirShareAreCountedAndTheirValuesStay) {
   EXPECT_EQ(aggregator.overflows().stacks, 0u);
 }
 
+TEST(Aggregator, AThreadWithALifeIsListedWithoutRows) {
+  Aggregator aggregator(1, kLimit);
+  const std::uint32_t idle = aggregator.AddThread(1, "idle");
+  const std::uint32_t busy = aggregator.AddThread(2, "busy");
+  const std::uint32_t ended = aggregator.AddThread(3, "ended");
+  EXPECT_TRUE(aggregator.AddLife(idle, {.begin_ns = -7, .cpu_ns = 0}));
+  const std::array<Address, 1> stack = {0x11};
+  aggregator.Add(busy, {.leaf_first = stack}, std::array<std::int64_t, 1>{5});
+  EXPECT_TRUE(aggregator.AddLife(busy, {.begin_ns = 10, .cpu_ns = 4, .samples = 1}));
+  EXPECT_TRUE(aggregator.AddLife(busy, {.begin_ns = 10, .end_ns = 30, .cpu_ns = 1}));
+  aggregator.RemoveThread(busy);
+  EXPECT_TRUE(aggregator.AddLife(ended, {.begin_ns = 20, .end_ns = 25}));
+  aggregator.RemoveThread(ended);
+  EXPECT_NE(aggregator.AddThread(4, "other"), ended) << "the key is still in use";
+  AggregatedPeriod period = aggregator.Take();
+  period.unix_offset_ns = 1000;
+  const std::vector<ProfileThread> threads = ToProfile(std::move(period)).threads;
+  ASSERT_EQ(threads.size(), 4u);
+  EXPECT_EQ(threads[0].name, "idle");
+  EXPECT_EQ(threads[0].begin_ns, 993);
+  EXPECT_EQ(threads[0].end_ns, 0);
+  EXPECT_EQ(threads[0].cpu_ns, 0);
+  EXPECT_EQ(threads[1].begin_ns, 1010);
+  EXPECT_EQ(threads[1].end_ns, 1030);
+  EXPECT_EQ(threads[1].cpu_ns, 5);
+  EXPECT_EQ(threads[1].samples, 1u);
+  EXPECT_EQ(threads[2].name, "ended");
+  EXPECT_EQ(threads[2].end_ns, 1025);
+  EXPECT_EQ(threads[2].cpu_ns, -1);
+  EXPECT_EQ(threads[3].begin_ns, 0) << "nothing is known of it";
+  EXPECT_EQ(threads[3].cpu_ns, -1);
+  const std::vector<ProfileThread> later = ToProfile(aggregator.Take()).threads;
+  ASSERT_EQ(later.size(), 2u) << "the living ones";
+  EXPECT_EQ(later[0].begin_ns, 0) << "a period has lives of its own";
+}
+
+// Threads that are listed only for their lives take no sample's place.
+TEST(Aggregator, LivesAreBoundedAndLeaveRoomForRows) {
+  constexpr std::size_t kLimitBytes = std::size_t{256} << 20;
+  Aggregator aggregator(1, kLimitBytes);
+  const std::size_t empty_bytes = aggregator.memory_bytes();
+  std::size_t listed = 0;
+  for (std::size_t i = 0; i < 4 * Aggregator::kMaxEndedThreads; ++i) {
+    const std::uint32_t key = aggregator.AddThread(i + 1, "t");
+    listed += aggregator.AddLife(key, {.begin_ns = 1, .end_ns = 2}) ? 1 : 0;
+    aggregator.RemoveThread(key);
+  }
+  EXPECT_GT(listed, Aggregator::kMaxEndedThreads);
+  EXPECT_LT(listed, 4 * Aggregator::kMaxEndedThreads);
+  EXPECT_LE(aggregator.memory_bytes(), kLimitBytes / 8);
+  const std::uint32_t sampled = aggregator.AddThread(7, "sampled");
+  const std::array<Address, 1> stack = {0x11};
+  EXPECT_TRUE(aggregator.Add(sampled, {.leaf_first = stack}, std::array<std::int64_t, 1>{5}));
+  aggregator.RemoveThread(sampled);
+  const Profile profile = ToProfile(aggregator.Take());
+  EXPECT_EQ(Flatten(profile), (FlatProfile{{{"sampled", "11"}, {5}}}));
+  EXPECT_EQ(profile.threads.size(), listed + 1);
+  EXPECT_EQ(aggregator.memory_bytes(), empty_bytes);
+}
+
 TEST(Aggregator, KnownStacksAreCountedEvenWhenMemoryIsFull) {
   Aggregator aggregator(2, 300000);
   const std::uint32_t thread = aggregator.AddThread(1, "t");

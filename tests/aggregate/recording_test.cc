@@ -125,6 +125,39 @@ TEST(Recording, OneThatJoinsKnowsTheModulesThatAreLoaded) {
   EXPECT_TRUE(second.HasGone(1, 0x1100));
 }
 
+TEST(Recording, CountsAThreadWithoutRoomForItsLifeOnceAPeriod) {
+  Recording recording({0}, kLimit, {});
+  constexpr std::uint32_t kThreads = 2000;
+  for (std::uint32_t i = 0; i < kThreads; ++i) recording.AddThread(i, i + 1, "thread");
+  const auto add_parts = [&] {
+    for (std::uint32_t i = 0; i < kThreads; ++i) recording.AddLife(i, {.begin_ns = 1, .cpu_ns = 2});
+  };
+  const auto take = [&] {
+    RecordedPeriod period = recording.Take(ProcessLabels(), {});
+    Profile profile;
+    profile.value_types.resize(1);
+    FillProfile(std::move(period.samples), profile);
+    std::uint64_t unlisted = period.overflows.threads;
+    for (const ProfileThread& thread : profile.threads) unlisted += thread.cpu_ns >= 0 ? 1 : 0;
+    EXPECT_EQ(unlisted, kThreads);
+    return period.overflows.threads;
+  };
+  add_parts();
+  add_parts();
+  const std::uint64_t unlisted = take();
+  EXPECT_GT(unlisted, 0u);
+  EXPECT_LT(unlisted, kThreads);
+  add_parts();
+  EXPECT_EQ(take(), unlisted);
+  EXPECT_EQ(recording.overflows().threads, 2 * unlisted);
+  // Another thread of the same number counts for itself.
+  add_parts();
+  recording.RemoveThread(kThreads - 1);
+  recording.AddThread(kThreads - 1, 1, "another");
+  add_parts();
+  EXPECT_EQ(recording.Take(ProcessLabels(), {}).overflows.threads, unlisted + 1);
+}
+
 TEST(Recording, CountsWhatItFoldsInEachPeriod) {
   Recording recording({0}, kLimit, {});
   recording.AddThread(0, 1, "thread");

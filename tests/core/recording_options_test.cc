@@ -1,5 +1,7 @@
 #include "strobe/core/recording_options.h"
 
+#include <cmath>
+
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -17,6 +19,18 @@ TEST(RecordingOptions, ADurationHasALimit) {
     EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
     EXPECT_THAT(std::string(status.message()),
                 ::testing::HasSubstr("duration: expected 1 to 86400000 ms"));
+  }
+}
+
+TEST(RecordingOptions, ARateHasALimit) {
+  for (const double frequency_hz : {0.0, 0.5, kMaxRecordingFrequencyHz})
+    EXPECT_TRUE(Validate({.duration = milliseconds(1), .frequency_hz = frequency_hz}).ok());
+  for (const double frequency_hz : {-1.0, kMaxRecordingFrequencyHz + 1, std::nan("")}) {
+    const absl::Status status =
+        Validate({.duration = milliseconds(1), .frequency_hz = frequency_hz});
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+    EXPECT_THAT(std::string(status.message()),
+                ::testing::HasSubstr("frequency_hz: expected 0 to 10000"));
   }
 }
 

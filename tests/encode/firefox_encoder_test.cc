@@ -98,6 +98,29 @@ TEST(FirefoxEncoderTest, ZonesAreMarkersWithTheirNames) {
   EXPECT_THAT(text, HasSubstr(R"("startTime":[0,10,9,11],"endTime":[60000,11,12,12])"));
 }
 
+TEST(FirefoxEncoderTest, AThreadWithoutASampleHasItsLife) {
+  SampleProfile sample = DetailedProfile();
+  const std::int64_t begin_ns = sample.profile.time_ns;
+  sample.profile.threads.push_back({.id = 99,
+                                    .name = "short",
+                                    .begin_ns = begin_ns + 7'000'000,
+                                    .end_ns = begin_ns + 8'500'000,
+                                    .cpu_ns = 1'000'000});
+  const std::string text = ThreadOf(Encode(sample), "short");
+  EXPECT_THAT(text, HasSubstr(R"({"type":"Thread","cpu":1000000,"samples":0})"));
+  EXPECT_THAT(text, HasSubstr(R"("startTime":[7],"endTime":[8.5],"phase":[1])"));
+}
+
+TEST(FirefoxEncoderTest, AThreadGoesOnWhileOneOfItsLivesDoes) {
+  SampleProfile sample = DetailedProfile();
+  ProfileThread ended = sample.profile.threads[0];
+  ended.end_ns = sample.profile.time_ns + 1'000'000;
+  sample.profile.threads.push_back(ended);
+  const std::string text = Encode(sample);
+  const std::string times = text.substr(0, text.find("\"name\":\"main\",\"isMainThread\""));
+  EXPECT_THAT(times.substr(times.rfind("\"registerTime\"")), HasSubstr("\"unregisterTime\":null"));
+}
+
 TEST(FirefoxEncoderTest, LinesInlinedFunctionsLibrariesAndCategories) {
   const std::string text = Encode(DetailedProfile());
   EXPECT_THAT(text, HasSubstr(R"("inlineDepth":[0,0,1,2,0,0,)"));

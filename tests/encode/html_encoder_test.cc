@@ -135,6 +135,15 @@ TEST(HtmlEncoderTest, ThreadsSayHowOftenTheyWereSampled) {
   EXPECT_EQ(page.sides[0].program, "sample_program");
 }
 
+TEST(HtmlEncoderTest, AThreadWithSeveralLivesIsOneThread) {
+  SampleProfile sample = DetailedProfile();
+  ProfileThread again = sample.profile.threads[1];
+  again.samples = 7;
+  sample.profile.threads.push_back(again);
+  EXPECT_THAT(EncodeAndRead(sample).sides[0].threads,
+              ElementsAre("4242 main 90", "4243 w\xC3\xB6rker 1 97", "4294967295  90"));
+}
+
 TEST(HtmlEncoderTest, MomentsKeepTheirTimesRowsAndValues) {
   const SampleProfile sample = DetailedProfile();
   const PageContent page = EncodeAndRead(sample);

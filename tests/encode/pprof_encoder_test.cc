@@ -226,12 +226,13 @@ TEST(PprofEncoderTest, AddressOutsideItsModuleIsNotWrittenIntoTheMapping) {
 
 TEST(PprofEncoderTest, CommentsCarryTheProfilersAccount) {
   SampleProfile sample = SmallProfile();
+  for (const std::size_t sampled : {0, 2}) sample.profile.threads[sampled].samples = 5;
   const PprofProfile read = EncodeAndRead(sample);
   EXPECT_THAT(
       read.comments,
       ElementsAre(
           StartsWith(
-              "strobe: program sample_program, process 4242, period 7, threads: 3 sampled, "),
+              "strobe: program sample_program, process 4242, period 7, threads: 2 sampled, "),
           "rate: 100.00 Hz requested, 99.50 Hz measured; samples: 105; drops: 3 (ring full 3); "
           "stack ends: 105 (complete 101, truncated 1, broken 1, no unwind info 1, coroutine 1)",
           "cost: handler 1.235 ms (estimated), collector 2.500 ms of CPU time in 0 drains: 0.037 % "
@@ -239,7 +240,9 @@ TEST(PprofEncoderTest, CommentsCarryTheProfilersAccount) {
           "the process's 10.000 s, memory "
           "1536.0 KiB"));
   sample.profile.stats.exports_failed = 2;
-  EXPECT_THAT(EncodeAndRead(sample).comments, Contains(EndsWith("; exports failed: 2")));
+  sample.profile.stats.threads_unlisted = 9;
+  EXPECT_THAT(EncodeAndRead(sample).comments,
+              Contains(EndsWith("; threads beyond the memory limit: 9; exports failed: 2")));
 }
 
 TEST(PprofEncoderTest, StringsThatAreNotUtf8AreMended) {

@@ -16,12 +16,14 @@ using ::testing::HasSubstr;
 TEST(OpenMetrics, EachFamilyIsDescribedOnceAndItsSamplesFollow) {
   Stats stats;
   stats.samples = 42;
+  stats.threads_unlisted = 43;
   stats.handler_time_ns = 1'500'000'000;
   stats.outputs.resize(2);
   stats.outputs[1].name = "output 2 (.pb.gz)";
   stats.outputs[1].drops[static_cast<std::size_t>(ExportDrop::kRefused)] = 3;
   const std::string text = OpenMetricsText(stats);
   EXPECT_THAT(text, HasSubstr("\nstrobe_samples_total 42\n"));
+  EXPECT_THAT(text, HasSubstr("\nstrobe_threads_unlisted_total 43\n"));
   EXPECT_THAT(text, HasSubstr("\nstrobe_handler_seconds_total 1.5\n"));
   EXPECT_THAT(text,
               HasSubstr("\nstrobe_profiles_dropped_total{output=\"2\",reason=\"refused\"} 3\n"));

@@ -78,6 +78,16 @@ TEST_F(PullHandlerTest, EachNameHasItsValuesAndItsTime) {
   }
 }
 
+TEST_F(PullHandlerTest, ARequestCanAskForARate) {
+  EXPECT_EQ(Get("/debug/pprof/profile").status, 200);
+  EXPECT_EQ(Get("/debug/pprof/profile", {{"hz", "1000"}}).status, 200);
+  EXPECT_EQ(Get("/debug/pprof/wall", {{"hz", "10000"}}).status, 200);
+  ASSERT_EQ(asked.size(), 3u);
+  EXPECT_EQ(asked[0].frequency_hz, 0) << "the program's";
+  EXPECT_EQ(asked[1].frequency_hz, 1000);
+  EXPECT_EQ(asked[2].frequency_hz, 10'000);
+}
+
 TEST_F(PullHandlerTest, FormatsAndLabels) {
   EXPECT_EQ(Get("/debug/pprof/profile", {{"format", "text"}}).body, "2");
   EXPECT_EQ(Get("/debug/pprof/profile", {{"format", "text"}, {"label", "thread name=main"}}).body,
@@ -100,7 +110,10 @@ TEST_F(PullHandlerTest, WrongRequestsAreErrorsThatPprofPrints) {
            {"/debug/pprof/profile", {{"format", "xml"}}, 400},
            {"/debug/pprof/profile", {{"format", ""}}, 400},
            {"/debug/pprof/profile", {{"label", "thread"}}, 400},
-           {"/debug/pprof/profile", {{"hz", "1000"}}, 400},
+           {"/debug/pprof/profile", {{"hz", "0"}}, 400},
+           {"/debug/pprof/profile", {{"hz", "10001"}}, 400},
+           {"/debug/pprof/profile", {{"hz", "100.5"}}, 400},
+           {"/debug/pprof/heap", {{"hz", "1000"}}, 400},
            {"/debug/pprof/goroutine", {}, 404},
            {"/debug/pprof/../../etc/passwd", {}, 404},
            {"/debug", {}, 404},

@@ -1,5 +1,6 @@
 // Recordings on demand beside the continuous export, with real threads: each has what is sampled
 // meanwhile, and takes nothing of it away.
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -33,11 +34,14 @@ using Recorded = std::future<absl::StatusOr<Profile>>;
 using Sums = std::map<std::string, std::int64_t>;
 
 // Records in the background, until the session ends; as soon as there is room.
-Recorded RecordToTheEnd(KeepingProfiler& profiler, std::vector<std::string> value_types) {
-  return std::async(std::launch::async, [&profiler, types = std::move(value_types)] {
+Recorded RecordToTheEnd(KeepingProfiler& profiler, std::vector<std::string> value_types,
+                        double frequency_hz) {
+  const RecordingOptions options{.duration = kMaxRecordingDuration,
+                                 .value_types = std::move(value_types),
+                                 .frequency_hz = frequency_hz};
+  return std::async(std::launch::async, [&profiler, options] {
     absl::StatusOr<Profile> profile = absl::ResourceExhaustedError("");
-    while (absl::IsResourceExhausted(profile.status()))
-      profile = profiler.Record({.duration = kMaxRecordingDuration, .value_types = types});
+    while (absl::IsResourceExhausted(profile.status())) profile = profiler.Record(options);
     return profile;
   });
 }
@@ -99,16 +103,18 @@ class Recordings : public ::testing::Test {
   void SetUp() override { KeptProfiles::Take(); }
 };
 
-// Threads that begin and end while all record: each recording agrees with the exported profiles to
-// the nanosecond, in the columns that it has.
+// Threads that begin and end while all record, at rates of their own: each recording agrees with
+// the exported profiles to the nanosecond, in the columns that it has.
 TEST_F(Recordings, SeveralAtOnceHaveWhatTheExportHas) {
   KeepingProfiler profiler({.sampling = {.cpu_frequency_hz = 1000, .wall_frequency_hz = 50},
                             .exporter = {.period_s = 0.02}});
   ASSERT_TRUE(profiler.Start().ok());
   const std::vector<std::vector<std::string>> wanted{{}, {"cpu"}, {"wall"}, {"wall", "samples"}};
+  const std::vector<double> rates_hz{0, 2000, 100, 10};
   ASSERT_EQ(wanted.size(), kMaxRecordings);
   std::vector<Recorded> recorded;
-  for (const auto& types : wanted) recorded.push_back(RecordToTheEnd(profiler, types));
+  for (std::size_t i = 0; i < wanted.size(); ++i)
+    recorded.push_back(RecordToTheEnd(profiler, wanted[i], rates_hz[i]));
   WaitUntilAllRecord(profiler);
   std::map<std::string, CpuBounds> bounds;
   for (int round = 0; round < 3; ++round) {
@@ -144,8 +150,8 @@ TEST_F(Recordings, SeveralAtOnceHaveWhatTheExportHas) {
   }
 }
 
-// Recordings that begin and end all the time, under threads that run all the time and threads that
-// come and go: the export says what the clocks say.
+// Recordings that begin and end all the time, and change the rate, under threads that run all the
+// time and threads that come and go: the export says what the clocks say.
 TEST_F(Recordings, TheExportLosesNothingToThem) {
   KeepingProfiler profiler({.sampling = {.cpu_frequency_hz = 1000},
                             .collector = {.drain_period_ms = 5},
@@ -159,7 +165,8 @@ TEST_F(Recordings, TheExportLosesNothingToThem) {
   for (int i = 0; i < static_cast<int>(kMaxRecordings) - 1; ++i) {
     recorders.emplace_back([&, i] {
       while (!is_done.load()) {
-        const absl::StatusOr<Profile> profile = profiler.Record(milliseconds(1 + 7 * i));
+        const absl::StatusOr<Profile> profile = profiler.Record(
+            {.duration = milliseconds(1 + 7 * i), .frequency_hz = 100 + 1900.0 * i});
         if (!profile.ok()) {
           ADD_FAILURE() << profile.status();
           has_failed = true;
@@ -193,6 +200,59 @@ TEST_F(Recordings, TheExportLosesNothingToThem) {
   EXPECT_LE(cpu_ns.at("stays"), stays.high_ns);
   EXPECT_GE(cpu_ns.at("goes"), goes.low_ns);
   EXPECT_LE(cpu_ns.at("goes"), goes.high_ns);
+}
+
+// Seconds of CPU time that the program needs for a sample, in a profile.
+double CpuPerSample(const Sums& cpu_ns, const Sums& samples) {
+  double sum_ns = 0;
+  double count = 0;
+  for (const auto& [name, ns] : cpu_ns) sum_ns += static_cast<double>(ns);
+  for (const auto& [name, number] : samples) count += static_cast<double>(number);
+  return sum_ns / 1e9 / std::max(count, 1.0);
+}
+
+// The program's own rate is one sample a second of CPU time.
+TEST_F(Recordings, OneCanAskForAHigherRateWhichIsGivenBack) {
+  constexpr std::int64_t kCpuNs = 400'000'000;
+  constexpr double kBetween = 0.04;  // the two rates
+  for (const SampleTrigger trigger : {SampleTrigger::kTimers, SampleTrigger::kRandom}) {
+    KeptProfiles::Take();
+    KeepingProfiler profiler(
+        {.sampling = {.cpu_frequency_hz = 1, .trigger = trigger, .max_overhead = 1}});
+    ASSERT_TRUE(profiler.Start().ok());
+    std::atomic<bool> is_done{false};
+    CpuBounds bounds;
+    std::thread thread([&] {
+      bounds = RunRegistered(profiler, "thread", [&] {
+        while (!is_done.load()) BurnCpu(1'000'000);
+        BurnCpu(kCpuNs);
+      });
+    });
+    Sums cpu_ns;
+    Sums samples;
+    while (cpu_ns["thread"] < kCpuNs) {
+      const absl::StatusOr<Profile> profile =
+          profiler.Record({.duration = milliseconds(100), .frequency_hz = 200});
+      ASSERT_TRUE(profile.ok()) << profile.status();
+      EXPECT_EQ(profile->period, 5'000'000);
+      EXPECT_EQ(profile->stats.requested_rate_hz, 200);
+      for (const auto& [name, ns] : SumsOf(*profile, "cpu")) cpu_ns[name] += ns;
+      for (const auto& [name, count] : SumsOf(*profile, "samples")) samples[name] += count;
+    }
+    EXPECT_LT(CpuPerSample(cpu_ns, samples), kBetween);
+    ASSERT_TRUE(profiler.Flush().ok());
+    is_done = true;
+    thread.join();
+    ASSERT_TRUE(profiler.Stop().ok());
+    const std::vector<KeptProfile> kept = KeptProfiles::Take();
+    EXPECT_GE(SumsOf(kept, "cpu")["thread"], bounds.low_ns);
+    EXPECT_LE(SumsOf(kept, "cpu")["thread"], bounds.high_ns);
+    ASSERT_EQ(kept.size(), 2U);
+    EXPECT_EQ(kept[1].profile.period, 1'000'000'000);
+    EXPECT_GT(CpuPerSample(SumsOf(kept[1].profile, "cpu"), SumsOf(kept[1].profile, "samples")),
+              kBetween)
+        << "the rate is the program's again";
+  }
 }
 
 // The frames that a thread's stacks share with those before the recording began are in it, too.
@@ -243,8 +303,22 @@ TEST_F(Recordings, SaysWhatIsWrong) {
       profiler.Record({.duration = milliseconds(1), .value_types = {"wall"}}).status();
   EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
   EXPECT_EQ(status.message(), "value_types: \"wall\" is not enabled; there are samples, cpu");
+  EXPECT_TRUE(absl::IsInvalidArgument(
+      profiler.Record({.duration = milliseconds(1), .frequency_hz = 1e6}).status()));
   ASSERT_TRUE(profiler.Stop().ok());
   EXPECT_TRUE(absl::IsFailedPrecondition(profiler.Record(milliseconds(1)).status()));
+}
+
+TEST_F(Recordings, SaysWhatHasNoRate) {
+  KeepingProfiler profiler({.sampling = {.wall_frequency_hz = 1}});
+  ASSERT_TRUE(profiler.Start().ok());
+  const absl::Status status =
+      profiler
+          .Record({.duration = milliseconds(1), .value_types = {"off_cpu"}, .frequency_hz = 100})
+          .status();
+  EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+  EXPECT_EQ(status.message(), "frequency_hz: the samples of off_cpu have no rate");
+  ASSERT_TRUE(profiler.Stop().ok());
 }
 
 // Sessions that end while recordings begin: each call returns, with a profile or the reason.

@@ -73,6 +73,38 @@ TEST_F(CpuTimeProviderTest, PeriodsAreDitheredWithinTheirBoundsAroundTheAskedOne
   EXPECT_NEAR(sum / 2000, kPeriodNs, slack / 10);
 }
 
+TEST_F(CpuTimeProviderTest, ATimerGetsAnotherPeriodAndTheAccountStays) {
+  ManualThread thread;
+  Attach(thread);
+  thread.RunFor(95'000'000);
+  provider_.SetPeriod(kPeriodNs / 10);
+  EXPECT_EQ(provider_.period_ns(), kPeriodNs) << "its own";
+  provider_.Retime(thread, state_, random_);
+  EXPECT_NEAR(static_cast<double>(thread.timer_period_ns()), kPeriodNs / 10.0,
+              CpuTimeProvider::kDither * kPeriodNs / 10 + 1);
+  const int captures = thread.captures();
+  for (int i = 0; i < 100; ++i) thread.RunFor(1'000'000);
+  EXPECT_NEAR(thread.captures() - captures, 100, 5);
+  provider_.SetPeriod(kPeriodNs);
+  provider_.Retime(thread, state_, random_);
+  EXPECT_GT(thread.timer_period_ns(), kPeriodNs / 2);
+  thread.RunFor(5'000'000);
+  EXPECT_EQ(Detach(thread), 200'000'000);
+}
+
+TEST(CpuTimeProviderAtInstants, HasNoTimerToRetime) {
+  CpuTimeProvider provider({.trigger = SampleTrigger::kRandom});
+  CpuTimeProvider::ThreadState state;
+  RandomSource random(1);
+  ManualThread thread;
+  thread.Begin();
+  provider.Attach(thread, state, random, 0);
+  provider.SetPeriod(kPeriodNs / 10);
+  provider.Retime(thread, state, random);
+  EXPECT_FALSE(thread.has_any_timer());
+  EXPECT_TRUE(provider.IsAtInstants(state));
+}
+
 TEST_F(CpuTimeProviderTest, TheShortestPeriodStillHasATimer) {
   CpuTimeProvider provider({.cpu_frequency_hz = 1e9, .trigger = SampleTrigger::kTimers});
   for (int i = 0; i < 100; ++i) {

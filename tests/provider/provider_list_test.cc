@@ -76,6 +76,9 @@ TEST(ProviderList, CapturesWriteNothingOfAWaitProvider) {
               ElementsAre(1, 1, 2, 3, 4, 5));
   EXPECT_TRUE(List::kFindsWaits);
   EXPECT_FALSE(Both::kFindsWaits);
+  EXPECT_TRUE(Both::IsRated(0));
+  EXPECT_TRUE(Both::IsRated(1));
+  EXPECT_FALSE(Three::IsRated(1));
 }
 
 TEST(ProviderList, VisitsOnlyThoseThatTheOptionsEnable) {

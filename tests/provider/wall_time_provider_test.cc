@@ -36,6 +36,13 @@ TEST_F(WallTimeProviderTest, IsOffByDefaultAndTheFrequencyIsThePeriod) {
   EXPECT_EQ(provider_.poll_period_ns(), kPeriodNs);
 }
 
+TEST_F(WallTimeProviderTest, IsPolledAtAnotherPeriodOnRequest) {
+  provider_.SetPeriod(kPeriodNs / 10);
+  provider_.Retime(thread_, state_, random_);
+  EXPECT_EQ(provider_.poll_period_ns(), kPeriodNs / 10);
+  EXPECT_EQ(provider_.period_ns(), kPeriodNs) << "its own";
+}
+
 TEST_F(WallTimeProviderTest, APollIsForTheTimeSinceTheLastOne) {
   Poll(30);
   EXPECT_EQ(thread_.requests(), 1);

@@ -14,7 +14,7 @@ TEST(CollectorCounters, StandInTheStatsUnderTheirNames) {
   counters.measured_ns = 4'000'000;
   counters.drains = 3;
   counters.cpu_ns = 5;
-  counters.SetOverflows({.stacks = 6, .labels = 22, .moments = 23, .spans = 24});
+  counters.SetOverflows({.stacks = 6, .labels = 22, .moments = 23, .spans = 24, .threads = 25});
   counters.module_refreshes = 7;
   counters.waits_abandoned = 8;
   counters.polls_put_off = 17;
@@ -41,6 +41,7 @@ TEST(CollectorCounters, StandInTheStatsUnderTheirNames) {
   EXPECT_EQ(stats.labels_overflowed, 22u);
   EXPECT_EQ(stats.moments_dropped, 23u);
   EXPECT_EQ(stats.spans_overflowed, 24u);
+  EXPECT_EQ(stats.threads_unlisted, 25u);
   EXPECT_EQ(stats.module_refreshes, 7u);
   EXPECT_EQ(stats.waits_abandoned, 8u);
   EXPECT_EQ(stats.polls_put_off, 17u);

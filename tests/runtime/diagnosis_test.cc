@@ -102,6 +102,8 @@ TEST(Diagnosis, EachFactHasItsSentence) {
                 "The frame information of /lib/x could not be read"},
            Case{[](DiagnosisFacts& f) { f.stats.stacks_overflowed = 6; },
                 "6 samples went into [overflow]"},
+           Case{[](DiagnosisFacts& f) { f.stats.threads_unlisted = 7; },
+                "7 threads have neither times nor CPU time in their profiles"},
            Case{[](DiagnosisFacts& f) { f.stats.samples = 0; }, "there is no sample yet"},
            Case{[](DiagnosisFacts& f) { f.stats.outputs[0].last_export_error = "disk full"; },
                 "The last export failed: disk full."},

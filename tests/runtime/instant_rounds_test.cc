@@ -135,6 +135,38 @@ TEST_F(InstantRoundsTest, AThreadInStepWithTheTickIsSampledWithoutBias) {
   EXPECT_LT(mean_square, 2);
 }
 
+// Of these threads, a recording's rate is a rate of instants.
+TEST_F(InstantRoundsTest, ARecordingCanAskForMoreInstantsWithinTheBudget) {
+  for (const double max_overhead : {1.0, 0.001}) {
+    ManualPlatform::Reset();
+    const Loop loop;
+    Slot* const slot = Register(1, "loop");
+    Follow(slot, loop);
+    Begin({.trigger = SampleTrigger::kRandom, .max_overhead = max_overhead});
+    const std::int64_t before_ns = loop.CpuNs(Now());
+    const auto instants_per_second = [&] {
+      const std::uint64_t before = counters_.instants;
+      RunLoop(slot, loop, 10'000 * kMs);
+      return static_cast<double>(counters_.instants - before) / 10;
+    };
+    const double own_hz = instants_per_second();
+    const std::size_t place = *session_->BeginRecording(session_->columns(), kMs);
+    const double recording_hz = instants_per_second();
+    session_->EndRecording(place);
+    const double later_hz = instants_per_second();
+    EXPECT_EQ(SumByThread(Finish(), kCpu)["loop"], loop.CpuNs(Now()) - before_ns);
+    Unregister(slot);
+    if (max_overhead < 1) {
+      EXPECT_LT(recording_hz, 500);
+      continue;
+    }
+    // Five standard deviations.
+    EXPECT_NEAR(own_hz, 100, 16);
+    EXPECT_NEAR(recording_hz, 1000, 50);
+    EXPECT_NEAR(later_hz, 100, 16);
+  }
+}
+
 // What the others do, and the reason for all this.
 TEST_F(InstantRoundsTest, TimersOnTheTickSeeOneSideOfSuchAThread) {
   bool has_bias = false;

@@ -137,6 +137,18 @@ TEST(OverheadBudget, ARequestedRateBelowTheLeastIsKept) {
   EXPECT_EQ(budget.rate_hz(), 0.25);
 }
 
+TEST(OverheadBudget, AnotherRequestedRateCountsAtOnceWithinTheBudget) {
+  OverheadBudget budget(kBudget, kRequestedHz);
+  budget.set_requested_rate_hz(1000);
+  EXPECT_EQ(budget.rate_hz(), 1000) << "the first second is free";
+  for (std::int64_t i = 0; i < 20; ++i)
+    budget.Note({.monotonic_ns = i * 1'000'000'000, .process_cpu_ns = i * 1'000'000'000});
+  EXPECT_EQ(budget.rate_hz(), budget.affordable_rate_hz());
+  EXPECT_LT(budget.rate_hz(), 1000);
+  budget.set_requested_rate_hz(2);
+  EXPECT_EQ(budget.rate_hz(), 2);
+}
+
 TEST(OverheadBudget, ClocksThatGoBackDoNoHarm) {
   OverheadBudget budget(kBudget, kRequestedHz);
   for (std::int64_t i = 0; i < 20; ++i) {

@@ -26,6 +26,7 @@ Stats Counters(std::uint64_t factor) {
   stats.labels_overflowed = 28 * factor;
   stats.moments_dropped = 31 * factor;
   stats.spans_overflowed = 32 * factor;
+  stats.threads_unlisted = 33 * factor;
   stats.module_refreshes = 17 * factor;
   stats.waits_abandoned = 18 * factor;
   stats.waits_walked = 28 * factor;
@@ -64,6 +65,7 @@ TEST(StatsBetween, SubtractsEveryCounter) {
   EXPECT_EQ(between.labels_overflowed, expected.labels_overflowed);
   EXPECT_EQ(between.moments_dropped, expected.moments_dropped);
   EXPECT_EQ(between.spans_overflowed, expected.spans_overflowed);
+  EXPECT_EQ(between.threads_unlisted, expected.threads_unlisted);
   EXPECT_EQ(between.module_refreshes, expected.module_refreshes);
   EXPECT_EQ(between.waits_abandoned, expected.waits_abandoned);
   EXPECT_EQ(between.waits_walked, expected.waits_walked);

@@ -42,6 +42,18 @@ TEST_F(RecorderTest, EachRecordGoesToTheRecordingsThatAreOpenThen) {
   EXPECT_EQ(recorder_.continuous().Sum(1), 630);
 }
 
+TEST_F(RecorderTest, EachHasTheLivesOfItsOwnTime) {
+  recorder_.AddThread(0, 7, "thread");
+  recorder_.AddLife(0, {.begin_ns = 1, .cpu_ns = 10});
+  const std::size_t place = *recorder_.Begin({1}, {});
+  recorder_.AddLife(0, {.begin_ns = 1, .cpu_ns = 5});
+  const auto cpu_ns = [](Recording& recording) {
+    return recording.Take(ProcessLabels(), {}).samples.lives.Find(0)->cpu_ns;
+  };
+  EXPECT_EQ(cpu_ns(recorder_.continuous()), 15);
+  EXPECT_EQ(cpu_ns(*recorder_.At(place)), 5);
+}
+
 TEST_F(RecorderTest, ThereIsALimitAndAnEndMakesRoom) {
   std::vector<std::size_t> places;
   for (std::size_t i = 0; i < kMaxRecordings; ++i) places.push_back(*recorder_.Begin({0}, {}));

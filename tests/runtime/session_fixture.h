@@ -89,6 +89,7 @@ class SessionTest : public ::testing::Test {
     return slot;
   }
   void Unregister(Slot* slot) {
+    slot->is_ending = true;
     if (session_ != nullptr) session_->Detach(*slot);
     Unlink(slot);
     registry_.Unregister(slot);

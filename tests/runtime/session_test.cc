@@ -140,6 +140,37 @@ TEST_F(SessionTest, NoProfileSaysMoreOfAThreadThanItsClock) {
   }
 }
 
+TEST_F(SessionTest, EachPeriodHasTheLivesOfItsThreads) {
+  const auto unix_ns = [] { return ManualClock().UnixTimeNs(); };
+  const std::int64_t begin_ns = unix_ns();
+  Slot* const stays = Register(1, "stays");
+  ManualClock::Advance(kMs);
+  Begin();
+  for (std::uint64_t period = 0; period < 3; ++period) {
+    Run(stays, 30 * kMs);
+    const std::int64_t goes_begin_ns = unix_ns();
+    Slot* const goes = Register(2 + period, "goes");
+    Run(goes, kMs);
+    Unregister(goes);
+    const std::int64_t goes_end_ns = unix_ns();
+    ManualClock::Advance(kMs);
+    if (period != 1) session_->Drain();  // else the period's end finds it ended
+    const Profile profile = Take();
+    ASSERT_EQ(profile.threads.size(), 2u) << "period " << period;
+    for (const ProfileThread& thread : profile.threads) {
+      const bool is_short = thread.name == "goes";
+      EXPECT_EQ(thread.begin_ns, is_short ? goes_begin_ns : begin_ns);
+      EXPECT_EQ(thread.end_ns, is_short ? goes_end_ns : 0);
+      EXPECT_EQ(thread.cpu_ns, is_short ? kMs : 30 * kMs);
+      if (!is_short && period != 1) {
+        EXPECT_GT(thread.samples, 0u);
+      }
+    }
+    session_->Drain();
+  }
+  EXPECT_EQ(Finish().threads.at(0).end_ns, 0) << "the registration outlives the session";
+}
+
 TEST_F(SessionTest, AThreadThatEndsIsSettledAtTheNextDrainAndItsSlotUsedAgain) {
   Begin();
   Slot* const slot = Register(1, "first");

@@ -1,5 +1,8 @@
 #include "strobe/runtime/slot_accounts.h"
 
+#include <cstdint>
+#include <utility>
+
 #include "gtest/gtest.h"
 #include "manual_traits.h"
 
@@ -83,6 +86,41 @@ TEST_F(SlotAccountsTest, WhatIsSettledIsNoResidualAnyMore) {
   ManualPlatform::RunFor(1, 5);
   ASSERT_TRUE(accounts_.Detach(*slot_).has_value());
   EXPECT_EQ(accounts_.ResidualOf(*slot_), (Row{0, 5}));
+}
+
+TEST_F(SlotAccountsTest, EachPartOfALifeHasTheCpuTimeSinceTheOneBefore) {
+  const std::int64_t begin_ns = ManualClock().MonotonicNs();
+  ManualPlatform::RunFor(1, 1000);
+  ManualClock::Advance(5);
+  accounts_.Attach(*slot_);
+  const auto settle = [&] {
+    const LifePart part = accounts_.LifeOf(*slot_, accounts_.ReadClocks(*slot_));
+    accounts_.NoteSettled(*slot_, part);
+    EXPECT_EQ(part.begin_ns, begin_ns) << "that of the registration";
+    return std::pair(part.cpu_ns, part.samples);
+  };
+  ManualPlatform::RunFor(1, 30);
+  slot_->life_samples = 2;
+  EXPECT_EQ(settle(), std::pair(std::int64_t{30}, std::uint64_t{2}));
+  EXPECT_EQ(settle(), std::pair(std::int64_t{0}, std::uint64_t{0}));
+  ManualPlatform::RunFor(1, 4);
+  slot_->is_ending = true;
+  ManualClock::Advance(50);
+  ASSERT_TRUE(accounts_.Detach(*slot_).has_value());
+  ManualPlatform::RunFor(1, 100);
+  EXPECT_EQ(accounts_.LifeOf(*slot_, accounts_.ReadClocks(*slot_)).end_ns, begin_ns + 55);
+  EXPECT_EQ(settle(), std::pair(std::int64_t{4}, std::uint64_t{0}));
+}
+
+TEST_F(SlotAccountsTest, TheCpuTimeOfALifeIsUnknownIfTheClockIs) {
+  accounts_.Attach(*slot_);
+  ManualPlatform::RunFor(1, 30);
+  accounts_.NoteSettled(*slot_, accounts_.LifeOf(*slot_, accounts_.ReadClocks(*slot_)));
+  ManualPlatform::RunFor(1, -20);
+  EXPECT_EQ(accounts_.LifeOf(*slot_, accounts_.ReadClocks(*slot_)).cpu_ns, -1);
+  ASSERT_TRUE(accounts_.Detach(*slot_).has_value());
+  EXPECT_EQ(slot_->life_cpu_ns, -1);
+  EXPECT_EQ(slot_->end_ns, 0) << "the session has ended, the registration has not";
 }
 
 // All accounts of a thread are settled by one reading of each clock.

@@ -1,5 +1,7 @@
 #include "strobe/runtime/thread_poller.h"
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -40,6 +42,49 @@ TEST_F(ThreadPollerTest, WithTimersNoThreadIsPolled) {
   Register(1, "thread");
   Begin({.trigger = SampleTrigger::kTimers});
   EXPECT_EQ(session_->Poll({}, Now()), INT64_MAX);
+}
+
+TEST_F(ThreadPollerTest, TimersHaveTheShortestPeriodThatARecordingAsksFor) {
+  Register(1, "early");
+  Begin({.cpu_frequency_hz = 100, .trigger = SampleTrigger::kTimers});
+  const auto expect_period = [](std::uint64_t id, std::int64_t period_ns) {
+    const std::int64_t actual_ns =
+        ManualPlatform::With([&](auto& state) { return state.timers.at(id).period_ns; });
+    EXPECT_NEAR(static_cast<double>(actual_ns), static_cast<double>(period_ns),
+                CpuTimeProvider::kDither * static_cast<double>(period_ns) + 1);
+  };
+  const RecordingColumns columns = session_->columns();
+  expect_period(1, 10 * kMs);
+  const std::size_t first = *session_->BeginRecording(columns, kMs);
+  expect_period(1, kMs);
+  const std::size_t second = *session_->BeginRecording(columns, 5 * kMs);
+  const std::size_t slow = *session_->BeginRecording(columns, 50 * kMs);
+  expect_period(1, kMs);
+  session_->EndRecording(first);
+  expect_period(1, 5 * kMs);
+  Register(2, "late");
+  expect_period(2, 5 * kMs);
+  session_->EndRecording(second);
+  for (const std::uint64_t id : {1, 2}) expect_period(id, 10 * kMs);
+  session_->EndRecording(slow);
+}
+
+TEST_F(ThreadPollerTest, PollsHaveTheRateThatARecordingAsksFor) {
+  Register(1, "waiter");
+  Begin({.cpu_frequency_hz = 0, .wall_frequency_hz = 10});
+  const auto polls_per_second = [&] {
+    constexpr std::int64_t kSeconds = 100;
+    int polls = 0;
+    for (const std::int64_t end_ns = Now() + kSeconds * 1000 * kMs; Now() < end_ns; ++polls)
+      ManualClock::Advance(std::max<std::int64_t>(session_->Poll({}, Now()) - Now(), 1));
+    return static_cast<double>(polls) / kSeconds;
+  };
+  // Five standard deviations.
+  EXPECT_NEAR(polls_per_second(), 10, 1.6);
+  const std::size_t place = *session_->BeginRecording(session_->columns(), kMs * 5);
+  EXPECT_NEAR(polls_per_second(), 200, 7.1);
+  session_->EndRecording(place);
+  EXPECT_NEAR(polls_per_second(), 10, 1.6);
 }
 
 }  // namespace

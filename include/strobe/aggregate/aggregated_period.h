@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "strobe/aggregate/label_table.h"
+#include "strobe/aggregate/life_table.h"
 #include "strobe/aggregate/module_history.h"
 #include "strobe/aggregate/moment_table.h"
 #include "strobe/aggregate/row_table.h"
@@ -41,6 +42,7 @@ struct AggregatedPeriod {
   internal::StackTrie trie;
   RowTable rows{0};
   MomentTable moments{0};
+  LifeTable lives;  // by the keys of the threads
   ModuleHistory modules;
   std::vector<PeriodThread> threads;
   std::deque<PeriodContext> contexts;
@@ -52,8 +54,9 @@ struct AggregatedPeriod {
 
   [[nodiscard]] std::size_t memory_bytes() const {
     return trie.memory_bytes() + rows.memory_bytes() + moments.memory_bytes() +
-           modules.memory_bytes() + threads.capacity() * sizeof(PeriodThread) +
-           contexts.size() * sizeof(PeriodContext) + slow_spans.capacity() * sizeof(SpanNumber);
+           lives.memory_bytes() + modules.memory_bytes() +
+           threads.capacity() * sizeof(PeriodThread) + contexts.size() * sizeof(PeriodContext) +
+           slow_spans.capacity() * sizeof(SpanNumber);
   }
 };
 STROBE_HOLDS_HIDDEN_END
@@ -63,7 +66,8 @@ STROBE_HOLDS_HIDDEN_END
 // * modules: those of the newest map in its order, then older ones that some frame needs.
 // * stacks: one tree over all module generations. A stack that ended early has its reason as the
 //   pseudo-frame at its root.
-// * threads: those with rows, and those alive, in the order of their keys.
+// * threads: those with rows, those with a life, and those alive, in the order of their keys. A
+//   thread without a life has neither times nor CPU time.
 // * samples: distinct (stack, labels), in the order of their first sample. Samples whose values are
 //   all zero are left out, and so are the frames, stacks and label sets that only they need.
 //   Threads with the same id and name have the same labels, and so the same rows. The rows of spans

@@ -11,6 +11,7 @@
 #include "strobe/aggregate/aggregated_period.h"
 #include "strobe/aggregate/bounded_table.h"
 #include "strobe/aggregate/label_table.h"
+#include "strobe/aggregate/life_table.h"
 #include "strobe/aggregate/module_history.h"
 #include "strobe/aggregate/moment_table.h"
 #include "strobe/aggregate/overflows.h"
@@ -54,8 +55,8 @@ class Aggregator {
   std::uint32_t AddThread(std::uint64_t id, std::string name);
   // A key for the thread that has `key` in `other`. The thread's last stack is copied, too.
   std::uint32_t AddThreadOf(const Aggregator& other, std::uint32_t key);
-  // Ends the use of `key`. The thread's rows of this period stay; if there are any, the key is not
-  // reused before Take. Takes no memory.
+  // Ends the use of `key`. The thread's rows and life of this period stay; if there are any, the
+  // key is not reused before Take. Takes no memory.
   void RemoveThread(std::uint32_t key);
 
   // The modules that records with `generation` refer to; see ModuleHistory::Add.
@@ -87,6 +88,11 @@ class Aggregator {
   void ForgetLast(std::uint32_t thread);
   // Adds `values` to a stack that consists of a pseudo-frame.
   void AddPseudo(std::uint32_t thread, PseudoFrame frame, std::span<const std::int64_t> values);
+  // Adds to the thread's life of this period. Returns false, and adds nothing, at the limit of
+  // lives.
+  [[nodiscard]] bool AddLife(std::uint32_t thread, const LifePart& part) {
+    return thread != shared_key_ && lives_.Add(thread, part, budget_);
+  }
 
   // Ends the period and returns it. Threads that live on keep their keys and last stacks. The
   // newest modules stay. `labels` has the sets that the contexts refer to, and outlives the period.
@@ -97,7 +103,7 @@ class Aggregator {
   [[nodiscard]] std::int64_t Sum(std::size_t column) const { return rows_.Sum(column); }
 
   [[nodiscard]] std::size_t memory_bytes() const { return budget_.used_bytes(); }
-  // What the limits have kept out, since construction.
+  // What the limits have kept out, since construction. Its owner counts the threads without a life.
   [[nodiscard]] const Overflows& overflows() const { return overflows_; }
 
  private:
@@ -149,6 +155,7 @@ class Aggregator {
   internal::StackTrie trie_;
   RowTable rows_;
   MomentTable moments_;
+  LifeTable lives_;
   ModuleHistory modules_;
   std::deque<Thread> threads_;          // by key; a deque grows without a second copy
   std::deque<PeriodContext> contexts_;  // row labels are the index and kContextBit

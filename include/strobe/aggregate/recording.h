@@ -11,6 +11,7 @@
 #include "strobe/aggregate/aggregated_period.h"
 #include "strobe/aggregate/aggregator.h"
 #include "strobe/aggregate/label_table.h"
+#include "strobe/aggregate/life_table.h"
 #include "strobe/aggregate/overflows.h"
 #include "strobe/base/address.h"
 #include "strobe/base/visibility.h"
@@ -74,13 +75,22 @@ class Recording {
     aggregator_.AddPseudo(keys_[thread], frame, Select(row, values));
   }
 
+  // Adds to the thread's life, with times of the monotonic clock. At the limit of lives, counts the
+  // thread as unlisted, once a period.
+  void AddLife(std::uint32_t thread, const LifePart& part);
+
   // Ends the period, and begins the next.
   RecordedPeriod Take(const LabelTable& labels, const Time& now);
 
   // The sum of the period so far. `column` is an index into the recording's own columns.
   [[nodiscard]] std::int64_t Sum(std::size_t column) const { return aggregator_.Sum(column); }
   [[nodiscard]] std::size_t memory_bytes() const { return aggregator_.memory_bytes(); }
-  [[nodiscard]] const Overflows& overflows() const { return aggregator_.overflows(); }
+  // What the limits have kept out, since construction.
+  [[nodiscard]] Overflows overflows() const {
+    Overflows overflows = aggregator_.overflows();
+    overflows.threads = threads_unlisted_;
+    return overflows;
+  }
 
  private:
   using Values = std::array<std::int64_t, kMaxValueTypes>;
@@ -94,6 +104,8 @@ class Recording {
   const std::vector<std::size_t> columns_;
   Aggregator aggregator_;
   std::vector<std::uint32_t> keys_;  // the aggregator's, by thread
+  std::vector<bool> is_unlisted_;    // by thread: counted in this period; may be shorter
+  std::uint64_t threads_unlisted_ = 0;
   Time begin_;
   Overflows overflows_before_;
 };

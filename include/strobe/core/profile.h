@@ -41,15 +41,19 @@ struct StackNode {
   std::uint32_t frame = 0;   // index into Profile::frames; without meaning in the root
 };
 
-// A thread that lived in the period. Samples refer to label sets, not to threads.
+// A thread that was registered in the period, also if it has no sample. Samples refer to label
+// sets, not to threads.
 struct ProfileThread {
   std::uint64_t id = 0;  // the system's thread id
   std::string name;      // valid UTF-8, at most 63 bytes
   // When its registration began and ended, in nanoseconds since 1970; 0 if unknown or, of the end,
-  // after the period.
+  // after the period. An end just after the period is there if the period has the thread's last
+  // amounts.
   std::int64_t begin_ns = 0;
   std::int64_t end_ns = 0;
-  std::int64_t cpu_ns = -1;   // CPU time used in the period; -1 if unknown
+  // CPU time used in the period while it was registered; -1 if unknown. The thread's rows of CPU
+  // time add up to it, [residual] included.
+  std::int64_t cpu_ns = -1;
   std::uint64_t samples = 0;  // captures in the period: they say how its time is divided
 };
 

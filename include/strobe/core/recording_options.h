@@ -16,6 +16,8 @@ namespace strobe {
 inline constexpr std::size_t kMaxRecordings = 4;
 // The longest duration of a recording.
 inline constexpr std::chrono::milliseconds kMaxRecordingDuration = std::chrono::hours(24);
+// The highest rate that a recording can ask for.
+inline constexpr double kMaxRecordingFrequencyHz = 10'000;
 
 //   profiler.Record({.duration = std::chrono::seconds(30), .value_types = {"wall"}});
 struct RecordingOptions {
@@ -24,6 +26,12 @@ struct RecordingOptions {
   // The names of the value types to record: "samples", "cpu", "wall", or those of other providers.
   // Empty means all that are enabled.
   std::vector<std::string> value_types = {};
+  // The rate of samples that the recording asks for, from 0 to kMaxRecordingFrequencyHz; 0 means
+  // the profiler's. It is a rate of the clock behind the first of the value types. While the
+  // recording lasts, the profiler samples at the highest rate that a recording or its own options
+  // ask for, within sampling.max_overhead. So no recording has fewer samples because of another
+  // one. Amounts are by the clocks at any rate.
+  double frequency_hz = 0;
   // If it becomes true, the recording ends at the next drain of the rings, within about a second,
   // with what it has.
   std::shared_ptr<const std::atomic<bool>> cancelled = {};

@@ -136,6 +136,10 @@ struct Stats {
   // Of spans with a threshold: samples whose span the aggregator's memory limit had no room for,
   // and slow spans beyond SlowSpans::kMaxSpans in a period. They count as not slow.
   std::uint64_t spans_overflowed = 0;
+  // Threads whose begin, end and CPU time are not in the profile of a period, because the period's
+  // lives had reached their limit (see LifeTable). Their samples are in it. A thread counts once in
+  // each such period.
+  std::uint64_t threads_unlisted = 0;
   // Samples whose stack the collector finished, because the handler had no table for it yet.
   std::uint64_t stacks_deferred = 0;
   std::uint64_t unwind_tables = 0;  // now: chunks of text, 256 KiB each, whose tables are built

@@ -69,6 +69,8 @@ struct PullResponse {
 // (?seconds=5), cmdline; and /metrics (OpenMetrics).
 // * ?format= names one of the formats; the first is the default. ?label=key=value keeps the samples
 //   that have that label.
+// * ?hz=1000 has profile and wall sampled at that rate meanwhile, if the program's is lower: see
+//   RecordingOptions.
 // * An error has the header X-Go-Pprof, so that pprof prints its text: 400 for a wrong parameter,
 //   401 without the token, 403 for a foreign Host header, 404 for what is not measured, 503 if too
 //   many recordings run, or no session.
@@ -87,6 +89,7 @@ class PullHandler {
   // What a request asks for.
   struct Wanted {
     std::int64_t seconds = 0;
+    std::int64_t frequency_hz = 0;  // 0: the program's
     const PullFormat* format = nullptr;
     std::string label = {};  // "key=value"; empty: all
   };

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <optional>
 
@@ -61,11 +62,22 @@ class CpuTimeProvider {
       : period_ns_(*options.cpu_frequency_hz > 0
                        ? static_cast<std::int64_t>(1e9 / *options.cpu_frequency_hz)
                        : 0),
+        current_period_ns_(period_ns_),
         trigger_(*options.trigger),
         max_overhead_(*options.max_overhead) {}
 
   [[nodiscard]] bool enabled() const { return period_ns_ > 0; }
   [[nodiscard]] std::int64_t period_ns() const { return period_ns_; }
+
+  void SetPeriod(std::int64_t period_ns) {
+    CurrentPeriod().store(period_ns, std::memory_order_relaxed);
+  }
+  void Retime(SampledThread& thread, ThreadState& state, RandomSource& random) const {
+    const TimerKind timer = state.timer;
+    StopTimer(thread, state);
+    if (timer == TimerKind::kPeriodic) StartTimer(thread, state, random);
+    if (timer == TimerKind::kRandom) StartRandomTimer(thread, state, random);
+  }
 
   void Attach(SampledThread& thread, ThreadState& state, RandomSource& random,
               std::int64_t now_ns) {
@@ -106,7 +118,7 @@ class CpuTimeProvider {
       return;
     }
     // It takes a period of CPU time to say more of a thread that was idle.
-    if (used_ns < period_ns_ && !IsAtInstants(state)) return;
+    if (used_ns < current_period_ns() && !IsAtInstants(state)) return;
     if (state.timer == TimerKind::kRandom) StartAnewIfStill(thread, state, random, used_ns);
     const std::int64_t wait_count = thread.WaitCount();
     const bool is_known = wait_count >= 0 && state.wait_count >= 0;
@@ -118,6 +130,14 @@ class CpuTimeProvider {
   }
 
  private:
+  // Another thread may set it meanwhile.
+  [[nodiscard]] std::atomic_ref<std::int64_t> CurrentPeriod() const {
+    return std::atomic_ref<std::int64_t>(current_period_ns_);
+  }
+  [[nodiscard]] std::int64_t current_period_ns() const {
+    return CurrentPeriod().load(std::memory_order_relaxed);
+  }
+
   static std::uint32_t InMs(std::int64_t time_ns) {
     return static_cast<std::uint32_t>(time_ns / 1'000'000);
   }
@@ -134,7 +154,7 @@ class CpuTimeProvider {
   void Choose(SampledThread& thread, ThreadState& state, RandomSource& random,
               const Doings& doings) {
     // Timers expire at the tick's rate at most.
-    const bool may_be_faster = 1e9 / static_cast<double>(period_ns_) > kTickRateHz &&
+    const bool may_be_faster = 1e9 / static_cast<double>(current_period_ns()) > kTickRateHz &&
                                doings.affordable_rate_hz > kTickRateHz;
     if (doings.used_ns / std::max<std::int64_t>(doings.waits, 1) >= kLongRunNs && !may_be_faster) {
       StartTimer(thread, state, random);
@@ -149,7 +169,7 @@ class CpuTimeProvider {
   // Whether the budget pays for a random timer of a thread that has waited so often in that time.
   [[nodiscard]] bool PaysForRandomTimer(std::int64_t used_ns, std::int64_t waits) const {
     const auto time_ns = static_cast<double>(used_ns);
-    const double samples = time_ns / static_cast<double>(period_ns_);
+    const double samples = time_ns / static_cast<double>(current_period_ns());
     return kRandomTimerSwitchNs * static_cast<double>(waits) + kRandomTimerSampleNs * samples <=
            max_overhead_ * time_ns;
   }
@@ -158,11 +178,13 @@ class CpuTimeProvider {
   // the kernel's file. The probability that a running one does not expire for so long is 10^-9.
   void StartAnewIfStill(SampledThread& thread, ThreadState& state, RandomSource& random,
                         std::int64_t used_ns) const {
-    const auto expiries = static_cast<std::uint16_t>(thread.credited_weight() / period_ns_);
+    const auto expiries =
+        static_cast<std::uint16_t>(thread.credited_weight() / current_period_ns());
     const bool is_still = expiries == state.seen_expiries;
     state.seen_expiries = expiries;
     state.still_periods = static_cast<std::uint8_t>(
-        is_still ? std::min(state.still_periods + used_ns / period_ns_, kStillPeriods) : 0);
+        is_still ? std::min(state.still_periods + used_ns / current_period_ns(), kStillPeriods)
+                 : 0);
     if (state.still_periods < kStillPeriods) return;
     StopTimer(thread, state);
     StartRandomTimer(thread, state, random);
@@ -174,7 +196,7 @@ class CpuTimeProvider {
     if (state.timer == TimerKind::kPeriodic) return;
     StopTimer(thread, state);
     const double period =
-        static_cast<double>(period_ns_) * (1 + kDither * (2 * random.Uniform() - 1));
+        static_cast<double>(current_period_ns()) * (1 + kDither * (2 * random.Uniform() - 1));
     const auto at_least_one = [](double time_ns) {
       return std::max<std::int64_t>(static_cast<std::int64_t>(time_ns), 1);
     };
@@ -185,7 +207,7 @@ class CpuTimeProvider {
   bool StartRandomTimer(SampledThread& thread, ThreadState& state, RandomSource& random) const {
     if (state.timer == TimerKind::kRandom) return true;
     StopTimer(thread, state);
-    if (!thread.StartRandomTimer(period_ns_, random.Bits())) return false;
+    if (!thread.StartRandomTimer(current_period_ns(), random.Bits())) return false;
     state.timer = TimerKind::kRandom;
     state.still_periods = 0;
     return true;
@@ -196,10 +218,11 @@ class CpuTimeProvider {
   }
 
   std::int64_t period_ns_;
+  mutable std::int64_t current_period_ns_;  // mutable for atomic_ref
   SampleTrigger trigger_;
   double max_overhead_;
   bool is_random_timer_refused_ = false;  // written by Review
 };
-static_assert(InstantProvider<CpuTimeProvider>);
+static_assert(InstantProvider<CpuTimeProvider> && RatedProvider<CpuTimeProvider>);
 
 }  // namespace strobe

@@ -151,6 +151,11 @@ class ProviderList {
 
   // True if there is a WaitProvider.
   static constexpr bool kFindsWaits = (WaitProvider<Providers> || ...);
+  // True if the rate of provider `index` can be higher for a time.
+  static constexpr bool IsRated(std::size_t index) {
+    constexpr std::array<bool, kCount> kAreRated{RatedProvider<Providers>...};
+    return kAreRated[index];
+  }
   // True if there is an EventProvider: the program's own threads bring its samples.
   static constexpr bool kBringsEvents = (EventProvider<Providers> || ...);
   // True if there is a LevelProvider.

@@ -106,6 +106,14 @@ concept HasInstants = HasAccount<P> &&
   { provider.Review(thread, state, random, review) } -> std::same_as<void>;
 };
 
+template <class P>
+concept HasRate = std::default_initializable<typename P::ThreadState> &&
+    requires(P& provider, SampledThread& thread, typename P::ThreadState& state,
+             RandomSource& random, std::int64_t number) {
+  { provider.SetPeriod(number) } -> std::same_as<void>;
+  { provider.Retime(thread, state, random) } -> std::same_as<void>;
+};
+
 // Holds for a provider that names a function of the group, whatever the function's type.
 template <class P>
 concept NamesAccount = requires {
@@ -122,6 +130,11 @@ concept NamesInstants = requires {
   &P::IsAtInstants;
 }
 || requires { &P::Review; };
+template <class P>
+concept NamesRate = requires {
+  &P::SetPeriod;
+}
+|| requires { &P::Retime; };
 
 // A provider that names a function of a group has all of them.
 template <class P>
@@ -130,6 +143,8 @@ template <class P>
 concept HasWholePollsOrNone = !NamesPolls<P> || HasPolls<P>;
 template <class P>
 concept HasWholeInstantsOrNone = !NamesInstants<P> || HasInstants<P>;
+template <class P>
+concept HasWholeRateOrNone = !NamesRate<P> || HasRate<P>;
 
 }  // namespace internal
 
@@ -142,13 +157,13 @@ concept HasWholeInstantsOrNone = !NamesInstants<P> || HasInstants<P>;
 // * kCountsSamples, optional: true if the first of two value types counts the samples. A weight is
 //   an amount of the last value type; each sample with such an amount adds 1 to the count.
 // Its other members are its capabilities: see ClockedProvider, InstantProvider, PolledProvider,
-// WaitProvider and EventProvider. A provider without a capability pays nothing for it. A provider
-// that has one function of a capability must have them all.
+// RatedProvider, WaitProvider and EventProvider. A provider without a capability pays nothing for
+// it. A provider that has one function of a capability must have them all.
 template <class P>
 concept SampleProvider = (std::constructible_from<P, const SamplingOptions&> ||
                           std::copy_constructible<P>)&&internal::HasColumns<P>&& internal::
     HasWholeAccountOrNone<P>&& internal::HasWholePollsOrNone<P>&& internal::HasWholeInstantsOrNone<
-        P>;
+        P>&& internal::HasWholeRateOrNone<P>;
 
 // A provider that may use the thread's CPU timer, and settles each thread's account by a clock:
 // * ThreadState: its data for one thread, default-constructible.
@@ -193,6 +208,15 @@ concept InstantProvider = ClockedProvider<P> && internal::HasInstants<P>;
 // one. Weights that are left when the thread is detached are exported as [lost].
 template <class P>
 concept PolledProvider = SampleProvider<P> && internal::HasPolls<P>;
+
+// A clocked provider whose rate of samples can be higher for a time, because a recording asks for
+// it. Its weights are times of its clock, so they divide each account rightly at any rate.
+// * SetPeriod(period_ns): samples at that period from now on; poll_period_ns() returns it,
+//   period_ns() stays. Called by the collector, while other threads may be in Attach or Detach.
+// * Retime(thread, state, random): gives the thread's timer, if it has one, the new period. Called
+//   by the collector after SetPeriod for each attached thread.
+template <class P>
+concept RatedProvider = ClockedProvider<P> && internal::HasRate<P>;
 
 // A clocked provider of what threads do while they wait. It takes no samples:
 // * WaitsOf: a PolledProvider of the list. Where one of its polls finds the thread waiting, the

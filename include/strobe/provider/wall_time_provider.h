@@ -23,7 +23,8 @@ class WallTimeProvider {
   explicit WallTimeProvider(const SamplingOptions& options)
       : period_ns_(*options.wall_frequency_hz > 0
                        ? static_cast<std::int64_t>(1e9 / *options.wall_frequency_hz)
-                       : 0) {}
+                       : 0),
+        poll_period_ns_(period_ns_) {}
 
   [[nodiscard]] bool enabled() const { return period_ns_ > 0; }
   [[nodiscard]] std::int64_t period_ns() const { return period_ns_; }
@@ -43,7 +44,9 @@ class WallTimeProvider {
                                      static_cast<std::uint64_t>(weight_ns));
   }
 
-  [[nodiscard]] std::int64_t poll_period_ns() const { return period_ns_; }
+  [[nodiscard]] std::int64_t poll_period_ns() const { return poll_period_ns_; }
+  void SetPeriod(std::int64_t period_ns) { poll_period_ns_ = period_ns; }
+  void Retime(SampledThread& /*thread*/, ThreadState& /*state*/, RandomSource& /*random*/) {}
 
   std::int64_t Poll(SampledThread& /*thread*/, ThreadState& state, std::int64_t now_ns) {
     const std::int64_t elapsed_ns = now_ns - state.attach_ns - state.given_ns;
@@ -54,7 +57,9 @@ class WallTimeProvider {
 
  private:
   std::int64_t period_ns_;
+  std::int64_t poll_period_ns_;
 };
-static_assert(ClockedProvider<WallTimeProvider> && PolledProvider<WallTimeProvider>);
+static_assert(ClockedProvider<WallTimeProvider> && PolledProvider<WallTimeProvider> &&
+              RatedProvider<WallTimeProvider>);
 
 }  // namespace strobe

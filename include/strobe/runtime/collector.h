@@ -129,6 +129,7 @@ class Collector {
       if (now_ns >= next_poll_ns_ || next_poll_ns_ == INT64_MAX)
         next_poll_ns_ = Poll(since_wake, now_ns);
       const bool was_ended = DoWhatIsDue(now_ns, asked != periods_done_, due);
+      if (due[0] != nullptr) next_poll_ns_ = now_ns;  // rates may have changed
       lock.lock();
       if (asked != periods_done_) {
         periods_done_ = asked;

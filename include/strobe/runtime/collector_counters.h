@@ -31,6 +31,7 @@ struct CollectorCounters {
   std::atomic<std::uint64_t> labels_overflowed{0};
   std::atomic<std::uint64_t> moments_dropped{0};
   std::atomic<std::uint64_t> spans_overflowed{0};
+  std::atomic<std::uint64_t> threads_unlisted{0};
   std::atomic<std::uint64_t> unreadable{0};
   std::atomic<std::uint64_t> no_memory{0};        // see DropReason
   std::atomic<std::uint64_t> periods_dropped{0};  // for want of memory
@@ -65,12 +66,14 @@ struct CollectorCounters {
     labels_overflowed.store(overflows.labels, std::memory_order_relaxed);
     moments_dropped.store(overflows.moments, std::memory_order_relaxed);
     spans_overflowed.store(overflows.spans, std::memory_order_relaxed);
+    threads_unlisted.store(overflows.threads, std::memory_order_relaxed);
   }
   [[nodiscard]] Overflows overflows() const {
     return {.stacks = stacks_overflowed.load(std::memory_order_relaxed),
             .labels = labels_overflowed.load(std::memory_order_relaxed),
             .moments = moments_dropped.load(std::memory_order_relaxed),
-            .spans = spans_overflowed.load(std::memory_order_relaxed)};
+            .spans = spans_overflowed.load(std::memory_order_relaxed),
+            .threads = threads_unlisted.load(std::memory_order_relaxed)};
   }
 
   // Runs `body`. If memory runs out in it, counts that and returns false. Callable from any thread.

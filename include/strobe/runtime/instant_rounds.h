@@ -71,6 +71,14 @@ class InstantRounds {
     return due_ns_;
   }
 
+  // Plans the instants, and how threads are sampled, for another sampling period: at the next Run.
+  void SetPeriod(std::int64_t period_ns) {
+    budget_.set_requested_rate_hz(RateHz(period_ns));
+    attachments_ = kUnknown;  // timers may have been refused
+    next_review_ns_ = 0;
+    review_period_ns_ = kFirstReviewPeriodNs;
+  }
+
   // Forgets what is known of a slot whose registration has ended, or that is attached anew.
   void Forget(const Slot& slot) {
     idle_.Forget(slot.channel->token.index);
@@ -84,6 +92,8 @@ class InstantRounds {
     std::uint32_t index = 0;  // of the slot
     bool is_at_instants = false;
   };
+
+  static constexpr std::uint64_t kUnknown = UINT64_MAX;
 
   static double RateHz(std::int64_t period_ns) {
     return period_ns > 0 ? 1e9 / static_cast<double>(period_ns) : 0;

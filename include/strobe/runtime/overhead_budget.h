@@ -41,6 +41,8 @@ class OverheadBudget {
   OverheadBudget(double max_overhead, double requested_rate_hz)
       : max_overhead_(max_overhead), requested_rate_hz_(requested_rate_hz) {}
 
+  void set_requested_rate_hz(double rate_hz) { requested_rate_hz_ = rate_hz; }
+
   // True if the last measurement is long enough ago.
   [[nodiscard]] bool IsDue(std::int64_t now_ns) const {
     return begin_ns_ < 0 || now_ns - last_.monotonic_ns >= kLeastNs;

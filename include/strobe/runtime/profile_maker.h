@@ -50,14 +50,15 @@ class ProfileMaker {
   void BeginRecording(Session<Traits>& session, RecordingCall& call, bool is_whole) {
     const bool has_memory = is_whole && counters_.HasMemoryFor([&] {
       call.at_begin = collect_stats_();
-      call.place = session.BeginRecording(call.columns);
+      call.place = session.BeginRecording(call.columns, call.period_ns);
     });
     if (!has_memory || !call.place) call.status = OutOfMemory();
   }
   void EndRecording(Session<Traits>& session, RecordingCall& call, bool is_whole) {
     bool is_taken = false;
     const bool has_memory = is_whole && counters_.HasMemoryFor([&] {
-      call.profile = MakeHead(session, call.columns, StatsBetween(call.at_begin, collect_stats_()));
+      call.profile = MakeHead(session, call.columns, call.period_ns,
+                              StatsBetween(call.at_begin, collect_stats_()));
       std::optional<RecordedPeriod> period = session.TakeRecording(*call.place);
       if (!period) return;
       SetPeriod(call.profile, *period, recordings_++);
@@ -75,7 +76,9 @@ class ProfileMaker {
   std::unique_ptr<ExportJob> MakeJob(Session<Traits>& session) {
     auto job = std::make_unique<ExportJob>();
     Stats now = collect_stats_();
-    job->profile = MakeHead(session, session.columns(), StatsBetween(at_period_begin_, now));
+    job->profile =
+        MakeHead(session, session.columns(), session.period_ns(session.columns()[0].provider),
+                 StatsBetween(at_period_begin_, now));
     RecordedPeriod period = session.TakePeriod();
     SetPeriod(job->profile, period, periods_++);
     job->samples = std::move(period.samples);
@@ -83,9 +86,10 @@ class ProfileMaker {
     return job;
   }
 
-  // Returns a profile with all that is known before the period is taken. There must be a column.
+  // Returns a profile with all that is known before the period is taken. There must be a column;
+  // `period_ns` is that of its provider.
   static Profile MakeHead(const Session<Traits>& session, const RecordingColumns& columns,
-                          Stats stats) {
+                          std::int64_t period_ns, Stats stats) {
     using Providers = typename Traits::Providers;
     constexpr auto kTypes = Providers::AllValueTypes();
     const std::size_t provider = columns[0].provider;
@@ -94,11 +98,12 @@ class ProfileMaker {
     profile.default_value_type = DefaultColumn(columns);
     // The provider's last value type: a count comes first.
     profile.period_type = kTypes[Providers::ShownColumn(provider)];
-    profile.period = session.period_ns(provider);
+    profile.period = period_ns;
     profile.program = Platform::ProgramName();
     profile.process_id = Platform::ProcessId();
-    stats.requested_rate_hz =
-        session.period_ns() > 0 ? 1e9 / static_cast<double>(session.period_ns()) : 0;
+    const std::int64_t rated_ns =
+        provider == session.columns()[0].provider ? period_ns : session.period_ns();
+    stats.requested_rate_hz = rated_ns > 0 ? 1e9 / static_cast<double>(rated_ns) : 0;
     profile.stats = std::move(stats);
     return profile;
   }

@@ -86,6 +86,10 @@ class Recorder {
     continuous_.AddPseudo(thread, frame, row);
     ForEachOther([&](Recording& recording) { recording.AddPseudo(thread, frame, row); });
   }
+  void AddLife(std::uint32_t thread, const LifePart& part) {
+    continuous_.AddLife(thread, part);
+    ForEachOther([&](Recording& recording) { recording.AddLife(thread, part); });
+  }
 
   [[nodiscard]] std::size_t memory_bytes() const;
 

@@ -33,6 +33,7 @@ namespace strobe::internal {
 struct RecordingCall {
   // Set by the caller.
   RecordingColumns columns;
+  std::int64_t period_ns = 0;  // of the first column's provider; 0 if it has none
   std::int64_t duration_ns = 0;
   std::shared_ptr<const std::atomic<bool>> cancelled;  // see RecordingOptions; may be null
 

@@ -84,8 +84,15 @@ struct RegisteredThread : ThreadLink {
   // check; bit n - 1 stands for signal n. blocks_signal: the session's signal is one of them. Then
   // no signal is sent, because it would stay pending, or a sigwait would return it.
   std::atomic<bool> blocks_signal{false};
+  std::uint32_t life_samples = 0;  // captures that the recordings' lives do not have yet
   std::uint64_t blocked_signals = 0;
   std::int64_t attach_cpu_ns = 0;
+  // The registration's life, by the monotonic clock. It ends in a detachment.
+  std::int64_t begin_ns = 0;
+  std::int64_t end_ns = 0;  // 0 before
+  // Of an attached thread: what its CPU clock read when its life was last settled. Of a detached
+  // one: the CPU time since then; -1 if unknown.
+  std::int64_t life_cpu_ns = 0;
 
   // Used by the registry, under its mutex.
   std::uint32_t live_index = 0;

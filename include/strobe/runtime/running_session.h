@@ -3,12 +3,15 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "strobe/aggregate/aggregated_period.h"
 #include "strobe/base/memory_guard.h"
 #include "strobe/base/visibility.h"
@@ -125,7 +128,17 @@ class RunningSession {
     absl::StatusOr<RecordingColumns> columns =
         SelectColumns(session_.columns(), Traits::Providers::AllValueTypes(), options.value_types);
     if (!columns.ok()) return columns.status();
+    const std::size_t provider = columns->front().provider;
+    if (options.frequency_hz > 0 && !Traits::Providers::IsRated(provider)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("frequency_hz: the samples of ",
+                       std::string(Traits::Providers::AllValueTypes()[columns->front().index].type),
+                       " have no rate"));
+    }
     const auto call = std::make_shared<RecordingCall>();
+    call->period_ns = session_.period_ns(provider);
+    if (options.frequency_hz * static_cast<double>(call->period_ns) > 1e9)
+      call->period_ns = static_cast<std::int64_t>(1e9 / options.frequency_hz);
     call->columns = *std::move(columns);
     call->duration_ns = std::chrono::nanoseconds(options.duration).count();
     call->cancelled = options.cancelled;

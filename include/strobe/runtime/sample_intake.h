@@ -98,6 +98,8 @@ class SampleIntake {
   void AddPseudo(std::uint32_t thread, PseudoFrame frame, std::span<const std::int64_t> values) {
     recorder_.AddPseudo(thread, frame, values);
   }
+  // See Recording.
+  void AddLife(std::uint32_t thread, const LifePart& part) { recorder_.AddLife(thread, part); }
 
   // The recordings that the records are added to.
   [[nodiscard]] Recorder& recorder() { return recorder_; }

@@ -115,7 +115,7 @@ class Session {
     if (!retired.empty()) registry_.ReclaimRetired(retired.size());
     code_.Publish();
     counters_.drains.fetch_add(1, std::memory_order_relaxed);
-    counters_.SetOverflows(earlier_overflows_ + recorder().continuous().overflows());
+    CountOverflows();
     counters_.aggregator_bytes.store(recorder().memory_bytes(), std::memory_order_relaxed);
     return fill;
   }
@@ -153,6 +153,7 @@ class Session {
     SeeToMemory(now.monotonic_ns);
     AddLevels(recorder().continuous(), levels_);
     RecordedPeriod period = recorder().continuous().Take(ProcessLabels(), now);
+    CountOverflows();
     period.samples.zone_frames = zone_frames_;
     levels_.Forget();
     code_.RetryUnread();
@@ -167,10 +168,16 @@ class Session {
 
   // Begins a recording, beside the continuous one, of all that is drained from now on. Call it
   // after a Drain. Returns its place, valid until EndRecording(place); nothing if memory runs out.
-  std::optional<std::size_t> BeginRecording(const RecordingColumns& columns) {
+  // Until then, the provider of its first column has that period or a shorter one, if it is rated.
+  std::optional<std::size_t> BeginRecording(const RecordingColumns& columns,
+                                            std::int64_t period_ns = 0) {
     SettleThreads();
     const std::optional<std::size_t> place = recorder().Begin(IndicesOf(columns), Now());
-    if (!place) CountOutOfMemory();
+    if (!place) {
+      CountOutOfMemory();
+      return place;
+    }
+    poller_.AskForPeriod(*place, columns[0].provider, period_ns);
     return place;
   }
   // Takes the samples of the recording in that place. Call it after a Drain. Returns nothing if
@@ -189,9 +196,15 @@ class Session {
     period.samples.zone_frames = zone_frames_;
     return period;
   }
-  void EndRecording(std::size_t place) { recorder().End(place); }
+  void EndRecording(std::size_t place) {
+    recorder().End(place);
+    poller_.AskForPeriod(place, 0, 0);
+  }
 
  private:
+  void CountOverflows() {
+    counters_.SetOverflows(earlier_overflows_ + recorder().continuous().overflows());
+  }
   void CountOutOfMemory() { counters_.out_of_memory.fetch_add(1, std::memory_order_relaxed); }
 
   [[nodiscard]] Recorder& recorder() { return drain_.intake().recorder(); }

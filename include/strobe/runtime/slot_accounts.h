@@ -15,6 +15,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "strobe/aggregate/life_table.h"
 #include "strobe/base/visibility.h"
 #include "strobe/core/options.h"
 #include "strobe/platform/platform.h"
@@ -124,7 +125,7 @@ class SlotAccounts {
     slot.channel->open_events.store(0, std::memory_order_seq_cst);
     StopTimers(slot);
     WaitForCapture(slot);
-    Clocks now{.monotonic_ns = clock_.MonotonicNs()};
+    Clocks now = ReadClocks(slot);
     providers_.ForEachEnabled([&](auto& provider, auto index) {
       if constexpr (kIsClocked<decltype(provider)>) {
         SlotThread<Traits> thread(slot, index, signal(), now.cpu_ns, Settle(slot, provider, index));
@@ -141,6 +142,8 @@ class SlotAccounts {
         }
       }
     });
+    slot.life_cpu_ns = LifeOf(slot, now).cpu_ns;
+    if (slot.is_ending.load(std::memory_order_acquire)) slot.end_ns = now.monotonic_ns;
     slot.is_attached = false;
     return now;
   }
@@ -163,11 +166,16 @@ class SlotAccounts {
     return row;
   }
 
-  // The difference between a thread's clocks and its rows. Reads the clocks of an attached thread,
-  // as far as providers can tell them at any time.
-  Row ResidualOf(Slot& slot) {
+  // The clocks of an attached thread.
+  [[nodiscard]] Clocks ReadClocks(const Slot& slot) const {
+    if (!slot.is_attached) return {};
+    return {.monotonic_ns = clock_.MonotonicNs(),
+            .cpu_ns = Platform::ThreadCpuTimeNs(slot.channel->thread_id)};
+  }
+  // The difference between a thread's clocks and its rows, as far as providers can tell it at any
+  // time. `now` is what ReadClocks has returned.
+  Row ResidualOf(Slot& slot, Clocks now) {
     Row row{};
-    Clocks now{.monotonic_ns = slot.is_attached ? clock_.MonotonicNs() : -1};
     providers_.ForEachEnabled([&](auto& provider, auto index) {
       if constexpr (kIsClocked<decltype(provider)>) {
         constexpr std::size_t kAccount = Providers::FirstAccount(index);
@@ -178,10 +186,28 @@ class SlotAccounts {
     });
     return row;
   }
+  Row ResidualOf(Slot& slot) { return ResidualOf(slot, ReadClocks(slot)); }
+  // What no recording has of the thread's life.
+  [[nodiscard]] static LifePart LifeOf(const Slot& slot, const Clocks& now) {
+    LifePart part{.begin_ns = slot.begin_ns,
+                  .end_ns = slot.end_ns,
+                  .cpu_ns = slot.life_cpu_ns,
+                  .samples = slot.life_samples};
+    if (slot.is_attached) {
+      const bool is_known = slot.attach_cpu_ns >= 0 && now.cpu_ns >= slot.life_cpu_ns;
+      part.cpu_ns = is_known ? now.cpu_ns - slot.life_cpu_ns : -1;
+    }
+    return part;
+  }
   // Notes that the residual has been added to the thread's rows.
   void NoteSettled(Slot& slot, const Row& residual) {
     for (std::size_t i = 0; i < kColumns.size(); ++i)
       slot.accounts[i].SubtractResidual(residual[kColumns[i]]);
+  }
+  // Notes that the recordings have that part of the thread's life.
+  static void NoteSettled(Slot& slot, const LifePart& part) {
+    if (part.cpu_ns > 0) slot.life_cpu_ns += slot.is_attached ? part.cpu_ns : -part.cpu_ns;
+    slot.life_samples -= static_cast<std::uint32_t>(part.samples);
   }
 
  private:
@@ -226,6 +252,8 @@ class SlotAccounts {
     slot.channel->memo_is_stale.store(true, std::memory_order_relaxed);
     slot.attach_cpu_ns =
         since.cpu_ns >= 0 ? since.cpu_ns : Platform::ThreadCpuTimeNs(slot.channel->thread_id);
+    slot.life_cpu_ns = slot.attach_cpu_ns;
+    slot.life_samples = 0;
     slot.timer_kind.store(TimerKind::kNone, std::memory_order_relaxed);
     slot.blocks_signal.store(HasSignal(slot.blocked_signals, signal()), std::memory_order_relaxed);
     slot.thread_key = Slot::kNoKey;

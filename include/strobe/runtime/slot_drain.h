@@ -101,6 +101,7 @@ class SlotDrain {
                           .leaf_first = frames,
                           .skip = 0},
                          amounts, ContextOf(slot), SampleTimeNs(*registry_.arena()));
+    ++slot.life_samples;
     Receive(slot, provider, amounts, row);
   }
 
@@ -117,13 +118,13 @@ class SlotDrain {
     if (lost != Row{}) intake_.AddPseudo(key, PseudoFrame::kLost, lost);
     for (ProviderAccount& account : slot.accounts) account.Receive(account.missing());
     CountMeasured(lost);
-    AddResidual(slot);
+    AddUnsettled(slot);
     CloseAccount(slot);
   }
 
   // Settles the account of an attached slot, as far as its records have been drained: adds the
-  // residual.
-  void Settle(Slot& slot) { AddResidual(slot); }
+  // residual, and what is new of the thread's life.
+  void Settle(Slot& slot) { AddUnsettled(slot); }
 
   // Drops the rest of the account, and counts it. Call it if memory runs out in Finish, and there
   // is no later call.
@@ -152,12 +153,16 @@ class SlotDrain {
   }
 
  private:
-  void AddResidual(Slot& slot) {
-    const Row residual = accounts_.ResidualOf(slot);
-    if (residual == Row{}) return;
-    intake_.AddPseudo(KeyOf(slot), PseudoFrame::kResidual, residual);
-    accounts_.NoteSettled(slot, residual);
-    CountMeasured(residual);
+  void AddUnsettled(Slot& slot) {
+    const auto now = accounts_.ReadClocks(slot);
+    if (const Row residual = accounts_.ResidualOf(slot, now); residual != Row{}) {
+      intake_.AddPseudo(KeyOf(slot), PseudoFrame::kResidual, residual);
+      accounts_.NoteSettled(slot, residual);
+      CountMeasured(residual);
+    }
+    const LifePart life = accounts_.LifeOf(slot, now);
+    intake_.AddLife(KeyOf(slot), life);
+    accounts_.NoteSettled(slot, life);
   }
 
   void CloseAccount(Slot& slot) {
@@ -276,6 +281,7 @@ class SlotDrain {
     Receive(slot, taken.record);
     if constexpr (Providers::kFindsWaits) AddInterruptedWait(slot, taken.record);
     counters_.samples.fetch_add(1, std::memory_order_relaxed);
+    ++slot.life_samples;
     CountMeasuredSample(taken.record.Amount(accounts_.shown_column()) != 0);
     CountMeasured(taken.values);
     return std::nullopt;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -13,6 +14,7 @@
 
 #include "strobe/base/visibility.h"
 #include "strobe/core/options.h"
+#include "strobe/core/recording_options.h"
 #include "strobe/platform/platform.h"
 #include "strobe/provider/provider_list.h"
 #include "strobe/runtime/collector_counters.h"
@@ -45,7 +47,9 @@ class ThreadPoller {
         counters_(counters),
         accounts_(accounts),
         drain_(drain),
-        rounds_(MakeRounds(*options.max_overhead, std::make_index_sequence<Providers::kCount>())) {}
+        rounds_(MakeRounds(*options.max_overhead, std::make_index_sequence<Providers::kCount>())) {
+    for (std::size_t i = 0; i < Providers::kCount; ++i) periods_ns_[i] = accounts.period_ns(i);
+  }
 
   // Runs the instants and poll rounds that are due. `since_wake` began when the calling thread
   // woke. Returns when the next one is due, or INT64_MAX if none is planned; then each wake-up of
@@ -68,6 +72,25 @@ class ThreadPoller {
     return next_ns;
   }
 
+  // The recording in that place asks a provider, by its number in the list, for a sampling period;
+  // 0 for none. Each rated provider has its own period, or the shortest that is asked for.
+  // If memory runs out, it keeps the one before until the next call. Call Poll soon.
+  void AskForPeriod(std::size_t place, std::size_t provider, std::int64_t period_ns) {
+    asked_[place] = {.provider = provider, .period_ns = period_ns};
+    accounts_.providers().ForEachEnabled([&](auto& rated, auto index) {
+      if constexpr (RatedProvider<std::remove_reference_t<decltype(rated)>>) {
+        std::int64_t shortest_ns = accounts_.period_ns(index);
+        for (const AskedPeriod& asked : asked_) {
+          if (asked.provider == index && asked.period_ns > 0)
+            shortest_ns = std::min(shortest_ns, asked.period_ns);
+        }
+        if (shortest_ns == periods_ns_[index]) return;
+        if (counters_.HasMemoryFor([&] { SetPeriod(rated, index, shortest_ns); }))
+          periods_ns_[index] = shortest_ns;
+      }
+    });
+  }
+
   // Forgets what is known of a slot whose registration has ended, or that is attached anew.
   void Forget(const Slot& slot) {
     probes_.Forget(slot);
@@ -78,6 +101,10 @@ class ThreadPoller {
  private:
   using Providers = typename Traits::Providers;
 
+  struct AskedPeriod {
+    std::size_t provider = 0;
+    std::int64_t period_ns = 0;
+  };
   struct NoRounds {};
   template <std::size_t kIndex>
   using RoundsOf =
@@ -111,6 +138,24 @@ class ThreadPoller {
       rounds.Forget(slot);
     } else if constexpr (requires { rounds.Forget(slot.token->index); }) {
       rounds.Forget(slot.token->index);
+    }
+  }
+
+  template <class Provider, class Index>
+  void SetPeriod(Provider& provider, Index index, std::int64_t period_ns) {
+    registry_.CopyLive(slots_);  // this may throw, so it comes first
+    provider.SetPeriod(period_ns);
+    for (Slot* slot : slots_) {
+      const std::lock_guard lock(registry_.ControlMutex(*slot));
+      if (!slot->is_attached) continue;
+      SlotThread<Traits> thread(*slot, index, accounts_.signal());
+      provider.Retime(thread, std::get<index>(slot->states), random_);
+    }
+    auto& rounds = std::get<index>(rounds_);
+    if constexpr (InstantProvider<Provider>) {
+      rounds.SetPeriod(period_ns);
+    } else if constexpr (PolledProvider<Provider>) {
+      static_cast<void>(rounds.Plan(clock_.MonotonicNs(), period_ns, random_));
     }
   }
 
@@ -153,7 +198,9 @@ class ThreadPoller {
   SlotDrain<Traits>& drain_;
   typename Traits::Clock clock_;
   RandomSource random_{static_cast<std::uint64_t>(clock_.MonotonicNs())};
-  std::vector<Slot*> slots_;  // scratch
+  std::vector<Slot*> slots_;                                  // scratch
+  std::array<AskedPeriod, kMaxRecordings> asked_;             // by the recordings' places
+  std::array<std::int64_t, Providers::kCount> periods_ns_{};  // now
   ThreadProbes<Traits> probes_;
   PolledStacks<Traits> stacks_{registry_, code_, counters_, drain_, probes_};
   typename AllRounds<std::make_index_sequence<Providers::kCount>>::Type rounds_;

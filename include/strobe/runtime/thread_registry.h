@@ -56,6 +56,8 @@ class ThreadRegistry {
     channel.thread_id = info.id;
     channel.context.Clear();
     slot->name = std::move(name);
+    slot->begin_ns = typename Traits::Clock().MonotonicNs();
+    slot->end_ns = 0;
     slot->live_index = static_cast<std::uint32_t>(live_.size());
     live_.push_back(slot);
     prepare(*slot);

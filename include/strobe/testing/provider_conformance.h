@@ -31,6 +31,7 @@ struct ProviderHistory {
   bool has_polls = true;        // true if the collector polls the thread
   double capture_chance = 1;    // probability that a request is served before the next step
   bool refuses_timers = false;  // true if the system refuses timers
+  bool changes_rate = false;    // true if a recording asks for a higher rate in between
 };
 
 template <class H>
@@ -53,6 +54,15 @@ class ProviderConformance : public ::testing::Test {
     if constexpr (PolledProvider<Provider>) thread.Request(provider.Poll(thread, state, now_ns));
   }
 
+  static void ChangeRate(Provider& provider, ManualThread& thread, State& state,
+                         RandomSource& random, int step) {
+    if constexpr (RatedProvider<Provider>) {
+      if (step % 100 != 50) return;
+      provider.SetPeriod(step == 150 ? provider.period_ns() / 7 : provider.period_ns());
+      provider.Retime(thread, state, random);
+    }
+  }
+
   // Plays the history and returns all that it adds to the profile's last column. `state` may come
   // from an earlier attachment.
   std::int64_t Play(const ProviderHistory& history, std::unique_ptr<State>& state) {
@@ -70,6 +80,7 @@ class ProviderConformance : public ::testing::Test {
     for (int step = 0; step < 300; ++step) {
       const auto cpu_ns =
           static_cast<std::int64_t>(durations.Uniform() < 0.5 ? 0 : durations.Uniform() * 30e6);
+      if (history.changes_rate) ChangeRate(provider, thread, *state, random, step);
       now_ns += cpu_ns + static_cast<std::int64_t>(durations.Uniform() * 50e6);
       thread.RunFor(cpu_ns);
       const int requests_before = thread.requests();
@@ -140,6 +151,7 @@ TYPED_TEST_P(ProviderConformance, TheResidualCompletesTheAccount) {
     EXPECT_EQ(this->Play({.seed = seed, .capture_chance = 0}), whole);
     EXPECT_EQ(this->Play({.seed = seed, .has_polls = false}), whole);
     EXPECT_EQ(this->Play({.seed = seed, .refuses_timers = true}), whole);
+    EXPECT_EQ(this->Play({.seed = seed, .changes_rate = true}), whole);
     EXPECT_EQ(this->Play({.seed = seed, .capture_chance = 0.3, .refuses_timers = true}), whole);
   }
 }
