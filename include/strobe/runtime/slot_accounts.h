@@ -105,6 +105,7 @@ class SlotAccounts {
     providers_.ForEachEnabled([&](auto& provider, auto index) {
       auto& state = std::get<index>(slot.states);
       if constexpr (kIsClocked<decltype(provider)>) {
+        if (slot.is_shared) return;
         SlotThread<Traits> thread(slot, index, signal());
         provider.Attach(thread, state, random, now_ns);
       } else {
@@ -127,6 +128,7 @@ class SlotAccounts {
     Clocks now{.monotonic_ns = clock_.MonotonicNs()};
     providers_.ForEachEnabled([&](auto& provider, auto index) {
       if constexpr (kIsClocked<decltype(provider)>) {
+        if (slot.is_shared) return;
         SlotThread<Traits> thread(slot, index, signal(), now.cpu_ns, Settle(slot, provider, index));
         slot.accounts[Providers::FirstAccount(index)].AddLastResidual(
             provider.Detach(thread, std::get<index>(slot.states), now.monotonic_ns));
@@ -167,6 +169,7 @@ class SlotAccounts {
   // as far as providers can tell them at any time.
   Row ResidualOf(Slot& slot) {
     Row row{};
+    if (slot.is_shared) return row;
     Clocks now{.monotonic_ns = slot.is_attached ? clock_.MonotonicNs() : -1};
     providers_.ForEachEnabled([&](auto& provider, auto index) {
       if constexpr (kIsClocked<decltype(provider)>) {
