@@ -105,8 +105,9 @@ class BasicProfiler final {
 
   // Records one event of an EventProvider with the stack of the calling function: `amounts` has an
   // amount for each of its value types. The profile shows the stack without its `skip` leaf frames,
-  // such as those of a hook. Returns false and counts nothing if the calling thread is not
-  // registered, or if no session runs whose options enable the provider.
+  // such as those of a hook. Returns false and counts nothing if no session runs whose options
+  // enable the provider. The events of all threads that are not registered are in the rows of one
+  // thread, which is called "[unregistered thread]"; each costs some system calls.
   //
   //   profiler.CaptureHere<AllocationProvider>({1, bytes});
   //

@@ -43,8 +43,7 @@ absl::StatusOr<Profile> ProfilerHandle::Record(const RecordingOptions& options) 
 
 bool ProfilerHandle::CaptureHere(const EventSample& event,
                                  const NativeRegisters* registers) const noexcept {
-  // Core() may allocate, so it is not used. In a fork's child no thread is registered with the
-  // parent's core.
+  // Core() may allocate, so it is not used. In a fork's child the parent's core takes no events.
   AbstractCore* const core = core_.load(std::memory_order_acquire);
   return core != nullptr && core->CaptureHere(event, registers);
 }

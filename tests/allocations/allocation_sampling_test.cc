@@ -142,39 +142,48 @@ void ExpectNear(std::string_view name, double estimate, double truth, std::size_
 
 // Allocates `count` blocks by each way, in a session of its own. The profiles that are kept then
 // have these allocations.
-void AllocateByEachWay(std::size_t size, int count) {
+void AllocateByEachWay(std::size_t size, int count, bool is_registered = true) {
   AllocationProfiler profiler({.sampling = {.cpu_frequency_hz = 0},
-                               .threads = {.ring_bytes = 1 << 20},
+                               .threads = {.ring_bytes = 1 << 22},
                                .exporter = {.period_s = 600}});
   ASSERT_EQ(profiler.Start(), absl::OkStatus());
   const AllocationSampling sampling(profiler, {.interval_bytes = kInterval});
   ASSERT_EQ(sampling.status(), absl::OkStatus());
-  RunRegistered(profiler, "main", [&] {
+  const auto body = [&] {
     // Has the unwind tables built. Before, each sample takes a copy of the stack along, and a
-    // sample that finds no room for it is added to the next one's stack.
-    for (const Way& way : kWays) way.allocate(16 * kInterval);
-    ASSERT_EQ(profiler.Flush(), absl::OkStatus());
+    // sample that finds no room for it is added to the next one's stack, as is that of a thread
+    // that is not registered.
+    for (int i = 0; i < 2; ++i) {
+      for (const Way& way : kWays) way.allocate(16 * kInterval);
+      ASSERT_EQ(profiler.Flush(), absl::OkStatus());
+    }
     KeptProfiles::Take();
     for (const Way& way : kWays) {
       for (int i = 0; i < count; ++i) way.allocate(size);
     }
-  });
+  };
+  is_registered ? static_cast<void>(RunRegistered(profiler, "main", body)) : body();
   ASSERT_EQ(profiler.Stop(), absl::OkStatus());
 }
 
-TEST(AllocationSampling, FindsTheBytesOfEachFunction) {
-  for (const std::size_t size : {64, 1000, 40'000}) {
-    const int count = static_cast<int>(600 * kInterval / size);  // about 600 samples each
-    AllocateByEachWay(size, count);
-    const std::vector<KeptProfile> kept = KeptProfiles::Take();
-    auto objects = SumByWay(kept, "alloc_objects");
-    auto bytes = SumByWay(kept, "alloc_space");
-    for (const Way& way : kWays) {
-      ExpectNear(way.name, static_cast<double>(objects[way.name]), count, size);
-      ExpectNear(way.name, static_cast<double>(bytes[way.name]) / static_cast<double>(size), count,
-                 size);
-    }
+void ExpectBytesOfEachFunction(std::size_t size, bool is_registered) {
+  const int count = static_cast<int>(600 * kInterval / size);  // about 600 samples each
+  AllocateByEachWay(size, count, is_registered);
+  const std::vector<KeptProfile> kept = KeptProfiles::Take();
+  auto objects = SumByWay(kept, "alloc_objects");
+  auto bytes = SumByWay(kept, "alloc_space");
+  for (const Way& way : kWays) {
+    ExpectNear(way.name, static_cast<double>(objects[way.name]), count, size);
+    ExpectNear(way.name, static_cast<double>(bytes[way.name]) / static_cast<double>(size), count,
+               size);
   }
+}
+
+TEST(AllocationSampling, FindsTheBytesOfEachFunction) {
+  for (const std::size_t size : {64, 1000, 40'000}) ExpectBytesOfEachFunction(size, true);
+}
+TEST(AllocationSampling, FindsTheBytesOfThreadsThatAreNotRegistered) {
+  ExpectBytesOfEachFunction(1000, false);
 }
 
 // Called by pointers that the compiler does not know, so that it makes no copy of the functions.
@@ -203,9 +212,9 @@ void WarmUp(AllocationProfiler& profiler) {
 }
 
 // What is live by the last profile: in rows of "[live]", with a leaf in [begin, begin + 1024) of
-// one of `begins`, with a stack that is not known, or all.
+// one of `begins`. Rows whose stack is not known count, too, so that a sum of 0 hides nothing.
 std::int64_t LiveSum(const Profile& profile, std::string_view type,
-                     std::initializer_list<const void*> begins = {}) {
+                     std::initializer_list<const void*> begins) {
   const auto column = static_cast<std::size_t>(testing::ColumnOf(profile, type));
   std::int64_t sum = 0;
   for (std::size_t i = 0; i < profile.samples.size(); ++i) {
@@ -216,7 +225,7 @@ std::int64_t LiveSum(const Profile& profile, std::string_view type,
     const bool is_there = std::ranges::any_of(begins, [&](const void* begin) {
       return frames.front().address - reinterpret_cast<Address>(begin) < 1024;
     });
-    if (begins.size() == 0 || frames.front().module == Frame::kPseudo || is_there) sum += value;
+    if (frames.front().module == Frame::kPseudo || is_there) sum += value;
   }
   return sum;
 }
@@ -229,7 +238,7 @@ TEST(AllocationSampling, ShowsWhatIsLiveAtTheEndOfEachProfile) {
   constexpr std::size_t kSize = 1000;
   constexpr int kBlocks = 40'000;
   AllocationProfiler profiler({.sampling = {.cpu_frequency_hz = 0},
-                               .threads = {.ring_bytes = 1 << 20},
+                               .threads = {.ring_bytes = 1 << 22},
                                .exporter = {.period_s = 600}});
   ASSERT_EQ(profiler.Start(), absl::OkStatus());
   const AllocationSampling sampling(profiler, {.interval_bytes = kInterval});
@@ -286,17 +295,44 @@ TEST(AllocationSampling, SeesTheFreesOfEachFunction) {
 
 TEST(AllocationSampling, KeepsABlockThatCannotGrow) {
   KeptProfiles::Take();
+  constexpr std::int64_t kSize = 64 * kInterval;  // certainly sampled
+  AllocationProfiler profiler(
+      {.sampling = {.cpu_frequency_hz = 0}, .threads = {.ring_bytes = 1 << 22}});
+  ASSERT_EQ(profiler.Start(), absl::OkStatus());
+  const AllocationSampling sampling(profiler, {.interval_bytes = kInterval});
+  const auto registration = profiler.RegisterThread("main");
+  WarmUp(profiler);
+  void* const block = Make(kSize);
+  EXPECT_EQ(Grow(block, std::size_t{1} << 62), nullptr);
+  ASSERT_EQ(profiler.Flush(), absl::OkStatus());
+  EXPECT_EQ(LiveSum(KeptProfiles::Take().back().profile, "inuse_space", {BeginOf(MakeBlock)}),
+            kSize);
+  std::free(block);
+}
+
+// A sampled block is the allocator's own: as large, as aligned and as empty as without Strobe.
+TEST(AllocationSampling, ChangesNoBlock) {
   AllocationProfiler profiler({.sampling = {.cpu_frequency_hz = 0}});
   ASSERT_EQ(profiler.Start(), absl::OkStatus());
   const AllocationSampling sampling(profiler, {.interval_bytes = 1});
   const auto registration = profiler.RegisterThread("main");
-  WarmUp(profiler);
-  void* const block = Make(1000);
-  EXPECT_EQ(Grow(block, std::size_t{1} << 62), nullptr);
-  ASSERT_EQ(profiler.Flush(), absl::OkStatus());
-  EXPECT_EQ(LiveSum(KeptProfiles::Take().back().profile, "inuse_space", {BeginOf(MakeBlock)}),
-            1000);
-  std::free(block);
+  for (const std::size_t size : {1, 24, 1000, 100'000, 3'000'000}) {
+    auto* block = Used(static_cast<unsigned char*>(std::calloc(size, 1)));
+    EXPECT_EQ(std::count(block, block + size, 0), static_cast<std::ptrdiff_t>(size));
+    const std::size_t usable = malloc_usable_size(block);
+    ASSERT_GE(usable, size);
+    std::memset(block, 0x5A, usable);  // the program may use all of it
+    block = Used(static_cast<unsigned char*>(std::realloc(block, 2 * usable)));
+    EXPECT_EQ(std::count(block, block + usable, 0x5A), static_cast<std::ptrdiff_t>(usable));
+    ASSERT_GE(malloc_usable_size(block), 2 * usable);
+    std::free(block);
+    for (const std::size_t alignment : {16, 256, 8192}) {
+      void* const aligned = Used(std::aligned_alloc(alignment, alignment * size));
+      EXPECT_EQ(reinterpret_cast<std::uintptr_t>(aligned) % alignment, 0U);
+      EXPECT_GE(malloc_usable_size(aligned), alignment * size);
+      std::free(aligned);
+    }
+  }
 }
 
 TEST(AllocationSampling, LeavesOutWhatIsLiveByOption) {
@@ -308,18 +344,15 @@ TEST(AllocationSampling, LeavesOutWhatIsLiveByOption) {
   WarmUp(profiler);
   void* const block = Make(1000);
   ASSERT_EQ(profiler.Flush(), absl::OkStatus());
-  EXPECT_EQ(LiveSum(KeptProfiles::Take().back().profile, "inuse_space"), 0);
+  EXPECT_EQ(LiveSum(KeptProfiles::Take().back().profile, "inuse_space", {BeginOf(MakeBlock)}), 0);
   std::free(block);
 }
 
-TEST(AllocationSampling, CountsWhatIsOfThreadsThatAreNotRegistered) {
+TEST(AllocationSampling, CountsWhatIsAllocatedWhileNoSessionRuns) {
   AllocationProfiler profiler({.sampling = {.cpu_frequency_hz = 0}});
-  ASSERT_EQ(profiler.Start(), absl::OkStatus());
   const AllocationSampling sampling(profiler, {.interval_bytes = kInterval});
   constexpr int kBlocks = 100'000;
-  std::thread([] {
-    for (int i = 0; i < kBlocks; ++i) std::free(Make(1000));
-  }).join();
+  for (int i = 0; i < kBlocks; ++i) std::free(Make(1000));
   ExpectNear("bytes", static_cast<double>(AllocationSampling::stats().untaken_bytes) / 1000,
              kBlocks, 1000);
 }
@@ -332,7 +365,7 @@ TEST(AllocationSampling, KnowsWhatIsLiveAfterAStorm) {
   constexpr int kThreads = 8;
   constexpr std::size_t kPlaces = 32'768;
   AllocationProfiler profiler({.sampling = {.cpu_frequency_hz = 0},
-                               .threads = {.ring_bytes = 1 << 20},
+                               .threads = {.ring_bytes = 1 << 22},
                                .exporter = {.period_s = 600}});
   ASSERT_EQ(profiler.Start(), absl::OkStatus());
   const AllocationSampling sampling(profiler, {.interval_bytes = kInterval});
@@ -429,6 +462,7 @@ TEST(AllocationSampling, KeepsThePromisesOfTheFunctions) {
     EXPECT_GE(malloc_usable_size(block), 100U);
     std::free(block);
   }
+  EXPECT_EQ(malloc_usable_size(nullptr), 0U);
   void* const none = Used(::operator new(0));
   EXPECT_NE(none, nullptr);
   ::operator delete(none);

@@ -84,7 +84,8 @@ Counts CountsOf(const std::vector<KeptProfile>& kept) {
   return counts;
 }
 
-TEST(ExceptionSampling, CountsEachTypeOfEachFunctionExactly) {
+// Has a thread throw, with or without a registration, and checks what the profiles say.
+void ExpectEachTypeOfEachFunction(bool is_registered) {
   KeptProfiles::Take();
   ExceptionProfiler profiler({.sampling = {.cpu_frequency_hz = 0},
                               .threads = {.ring_bytes = 1 << 20},
@@ -95,12 +96,15 @@ TEST(ExceptionSampling, CountsEachTypeOfEachFunctionExactly) {
   constexpr int kRounds = 300;
   const auto run = [&](int rounds) {
     std::thread([&] {
-      RunRegistered(profiler, "t", [&] { EXPECT_EQ(ThrowAndCatch(rounds), 2 * rounds); });
+      const auto body = [&] { EXPECT_EQ(ThrowAndCatch(rounds), 2 * rounds); };
+      is_registered ? static_cast<void>(RunRegistered(profiler, "t", body)) : body();
     }).join();
     ASSERT_EQ(profiler.Flush(), absl::OkStatus());
   };
   // Has the unwind tables built. Before, each sample takes a copy of the stack along, and a sample
-  // that finds no room for it is added to the next one's stack.
+  // that finds no room for it is added to the next one's stack, as is that of a thread that is not
+  // registered.
+  run(3);
   run(3);
   KeptProfiles::Take();
   run(kRounds);
@@ -113,15 +117,20 @@ TEST(ExceptionSampling, CountsEachTypeOfEachFunctionExactly) {
   EXPECT_EQ(ExceptionSampling::stats().exceptions_over_limit, 0);
 }
 
+TEST(ExceptionSampling, CountsEachTypeOfEachFunctionExactly) { ExpectEachTypeOfEachFunction(true); }
 TEST(ExceptionSampling, CountsTheThrowsOfThreadsThatAreNotRegistered) {
+  ExpectEachTypeOfEachFunction(false);
+}
+
+TEST(ExceptionSampling, CountsTheThrowsWhileNoSessionRuns) {
   KeptProfiles::Take();
   ExceptionProfiler profiler({.sampling = {.cpu_frequency_hz = 0}});
-  ASSERT_EQ(profiler.Start(), absl::OkStatus());
   {
     const ExceptionSampling sampling(profiler);
-    std::thread([] { EXPECT_EQ(ThrowAndCatch(50), 100); }).join();
+    EXPECT_EQ(ThrowAndCatch(50), 100);
     EXPECT_EQ(ExceptionSampling::stats().untaken_exceptions, 100);
   }
+  ASSERT_EQ(profiler.Start(), absl::OkStatus());
   EXPECT_EQ(ThrowAndCatch(1), 2) << "without a sampling";
   EXPECT_EQ(ExceptionSampling::stats().untaken_exceptions, 100);
   ASSERT_EQ(profiler.Stop(), absl::OkStatus());

@@ -112,6 +112,36 @@ TEST(Events, OfASessionThatEndsMeanwhileAreCountedOrRefused) {
   EXPECT_EQ(SumByName(kept, "sent")["sender"], sent.bytes);
 }
 
+constexpr const char* kUnregistered = "[unregistered thread]";
+
+// More threads than there are channels for them.
+TEST(Events, OfThreadsThatAreNotRegisteredAreConserved) {
+  KeptProfiles::Take();
+  MessageProfiler profiler({.sampling = {.cpu_frequency_hz = 10000, .wall_frequency_hz = 1000},
+                            .exporter = {.period_s = 0.05}});
+  ASSERT_EQ(profiler.Start(), absl::OkStatus());
+  constexpr int kThreads = 12;
+  std::array<Sent, kThreads> sent{};
+  std::vector<std::thread> threads;
+  for (Sent& own : sent)
+    threads.emplace_back([&profiler, &own] { own = SendFor(profiler, 30'000'000); });
+  for (std::thread& thread : threads) thread.join();
+  ASSERT_EQ(profiler.Stop(), absl::OkStatus());
+  const std::vector<KeptProfile> kept = KeptProfiles::Take();
+  for (const KeptProfile& one : kept) EXPECT_EQ(testing::CheckProfile(one.profile), "");
+  Sent all;
+  for (const Sent& own : sent) {
+    EXPECT_GT(own.messages, 10);
+    all.messages += own.messages;
+    all.bytes += own.bytes;
+  }
+  EXPECT_EQ(SumByName(kept, "events"),
+            (std::map<std::string, std::int64_t>{{kUnregistered, all.messages}}));
+  EXPECT_EQ(SumByName(kept, "sent")[kUnregistered], all.bytes);
+  EXPECT_EQ(SumByName(kept, "cpu")[kUnregistered], 0);
+  EXPECT_EQ(profiler.stats().threads_registered, 0U);
+}
+
 // The limit of memory is the least that there is.
 TEST(Events, WhoseTimesAreTooManyKeepTheirAmounts) {
   KeptProfiles::Take();
@@ -166,16 +196,13 @@ std::map<Address, std::int64_t> MessagesByLeaf(const std::vector<KeptProfile>& k
   return sums;
 }
 
-TEST(Events, AreShownWithoutTheFramesOfTheirHook) {
-  KeptProfiles::Take();
-  MessageProfiler profiler({.sampling = {.cpu_frequency_hz = 0}});
-  ASSERT_EQ(profiler.Start(), absl::OkStatus());
-  RunRegistered(profiler, "main", [&] {
-    for (const std::uint32_t skip : {0, 1, 0, 1, 1, 1000000}) EXPECT_TRUE(Send(profiler, skip));
-  });
-  ASSERT_EQ(profiler.Stop(), absl::OkStatus());
+// What MessagesByLeaf must find of threads that call it.
+void SendWithAndWithoutHook(MessageProfiler& profiler) {
+  for (const std::uint32_t skip : {0, 1, 0, 1, 1, 1000000}) EXPECT_TRUE(Send(profiler, skip));
+}
+void ExpectCallerAndHook(const std::vector<KeptProfile>& kept) {
   std::map<std::string, std::int64_t> sums;
-  for (const auto& [address, messages] : MessagesByLeaf(KeptProfiles::Take())) {
+  for (const auto& [address, messages] : MessagesByLeaf(kept)) {
     // The function that begins nearest below.
     const Address from_hook = address - reinterpret_cast<Address>(&SendByHook);
     const Address from_caller = address - reinterpret_cast<Address>(&Send);
@@ -184,6 +211,34 @@ TEST(Events, AreShownWithoutTheFramesOfTheirHook) {
   }
   EXPECT_THAT(sums, ::testing::ElementsAre(::testing::Pair("caller", 3), ::testing::Pair("hook", 2),
                                            ::testing::Pair("root", 1)));
+}
+
+TEST(Events, AreShownWithoutTheFramesOfTheirHook) {
+  KeptProfiles::Take();
+  MessageProfiler profiler({.sampling = {.cpu_frequency_hz = 0}});
+  ASSERT_EQ(profiler.Start(), absl::OkStatus());
+  RunRegistered(profiler, "main", [&] { SendWithAndWithoutHook(profiler); });
+  ASSERT_EQ(profiler.Stop(), absl::OkStatus());
+  ExpectCallerAndHook(KeptProfiles::Take());
+}
+
+TEST(Events, OfThreadsThatAreNotRegisteredHaveTheirStacks) {
+  KeptProfiles::Take();
+  MessageProfiler profiler({.sampling = {.cpu_frequency_hz = 0}});
+  ASSERT_EQ(profiler.Start(), absl::OkStatus());
+  // The first samples have the unwind tables built, and add their amounts to the next ones.
+  for (int i = 0; i < 3; ++i) {
+    KeptProfiles::Take();
+    std::thread([&] { SendWithAndWithoutHook(profiler); }).join();
+    ASSERT_EQ(profiler.Flush(), absl::OkStatus());
+  }
+  const std::vector<KeptProfile> kept = KeptProfiles::Take();
+  ASSERT_EQ(profiler.Stop(), absl::OkStatus());
+  for (const KeptProfile& one : kept) {
+    for (std::size_t i = 0; i < one.profile.samples.size(); ++i)
+      EXPECT_EQ(one.profile.Labels(i).Text(kThreadNameLabel), kUnregistered);
+  }
+  ExpectCallerAndHook(kept);
 }
 
 TEST(Events, AreRefusedWhereNothingCountsThem) {
@@ -196,12 +251,11 @@ TEST(Events, AreRefusedWhereNothingCountsThem) {
   ASSERT_EQ(other.Start(), absl::OkStatus());
   EXPECT_TRUE(profiler.CaptureHere<Messages>({1, 1}));
   EXPECT_FALSE(other.CaptureHere<NoMessages>({1, 1})) << "the options do not enable the provider";
-  std::thread([&] {
-    EXPECT_FALSE(profiler.CaptureHere<Messages>({1, 1})) << "the thread is not registered";
-  }).join();
+  std::thread([&] { EXPECT_TRUE(profiler.CaptureHere<Messages>({1, 1})); }).join();
   ASSERT_EQ(profiler.Stop(), absl::OkStatus());
   ASSERT_EQ(other.Stop(), absl::OkStatus());
   EXPECT_FALSE(profiler.CaptureHere<Messages>({1, 1})) << "the session is over";
+  std::thread([&] { EXPECT_FALSE(profiler.CaptureHere<Messages>({1, 1})); }).join();
 }
 
 }  // namespace

@@ -147,7 +147,8 @@ void RunThreads(const Body& body) {
   for (std::thread& thread : threads) thread.join();
 }
 
-TEST(ContentionSampling, FindsTheDelaysOfEachFunction) {
+// Has threads wait, with or without a registration, and checks what the profiles say.
+void ExpectDelaysOfEachFunction(bool is_registered) {
   KeptProfiles::Take();
   ContentionProfiler profiler({.sampling = {.cpu_frequency_hz = 0},
                                .threads = {.ring_bytes = 1 << 20},
@@ -156,13 +157,17 @@ TEST(ContentionSampling, FindsTheDelaysOfEachFunction) {
   const ContentionSampling sampling(profiler, {.interval_ns = kIntervalNs});
   ASSERT_EQ(sampling.status(), absl::OkStatus());
   const auto run = [&](Convoy& convoy, int rounds) {
-    RunThreads([&] { RunRegistered(profiler, "t", [&] { convoy.Run(rounds); }); });
+    RunThreads([&] {
+      if (!is_registered) return convoy.Run(rounds);
+      RunRegistered(profiler, "t", [&] { convoy.Run(rounds); });
+    });
     ASSERT_EQ(profiler.Flush(), absl::OkStatus());
   };
   // Has the unwind tables built. Before, each sample takes a copy of the stack along, and a sample
-  // that finds no room for it is added to the next one's stack.
+  // that finds no room for it is added to the next one's stack, as is that of a thread that is not
+  // registered.
   Convoy warm_up;
-  run(warm_up, 100);
+  for (int i = 0; i < 2; ++i) run(warm_up, 100);
   KeptProfiles::Take();
   Convoy convoy;
   while (convoy.truths[0].waits < 300 || convoy.truths[1].waits < 300) run(convoy, 200);
@@ -179,9 +184,13 @@ TEST(ContentionSampling, FindsTheDelaysOfEachFunction) {
   EXPECT_EQ(ContentionSampling::stats().untaken_contentions, 0);
 }
 
-TEST(ContentionSampling, CountsTheWaitsOfThreadsThatAreNotRegistered) {
+TEST(ContentionSampling, FindsTheDelaysOfEachFunction) { ExpectDelaysOfEachFunction(true); }
+TEST(ContentionSampling, FindsTheDelaysOfThreadsThatAreNotRegistered) {
+  ExpectDelaysOfEachFunction(false);
+}
+
+TEST(ContentionSampling, CountsTheWaitsWhileNoSessionRuns) {
   ContentionProfiler profiler({.sampling = {.cpu_frequency_hz = 0}});
-  ASSERT_EQ(profiler.Start(), absl::OkStatus());
   const ContentionSampling sampling(profiler, {.interval_ns = kIntervalNs});
   Convoy convoy;
   while (convoy.truths[1].waits < 300) RunThreads([&] { convoy.Run(200); });

@@ -167,6 +167,76 @@ TEST(CaptureHere, WithoutARegistrationOrASessionNothingIsCounted) {
   EXPECT_TRUE(thread.Drain(sums).empty());
 }
 
+// The shared channels of a session, in an arena where the calling thread is not registered.
+class Unregistered {
+ public:
+  Unregistered() {
+    EXPECT_TRUE(registry_.Open().ok());
+    arena().max_frames = 64;
+    for (std::uint32_t i = 0; i < SlotArena<InterruptedTraits>::kSharedSlots; ++i) {
+      Channel(i).open_events = 1U << kEvents;
+      Channel(i).is_active = true;
+    }
+  }
+  ~Unregistered() {
+    arena().VisitAll([](SampleChannel<InterruptedTraits>& channel) {
+      channel.is_active = false;
+      channel.is_capturing = false;
+      channel.open_events = 0;
+      for (ProviderCell& cell : channel.cells) cell.Reset();
+    });
+  }
+
+  SlotArena<InterruptedTraits>& arena() { return *registry_.arena(); }
+  SampleChannel<InterruptedTraits>& Channel(std::uint32_t i) { return *arena().Find(i); }
+  // The bytes in the channel's only record; -1 if it has none.
+  std::int64_t BytesIn(std::uint32_t i, SampleContext* context = nullptr) {
+    RecordView view;
+    if (!ReadRecord(Channel(i).ring.Peek(), InterruptedTraits::Providers::RecordedValueTypes(),
+                    view))
+      return -1;
+    if (context != nullptr) *context = view.context;
+    return view.Amount(InterruptedTraits::Providers::CellColumns()[2]);
+  }
+
+ private:
+  ThreadRegistry<InterruptedTraits> registry_{4, 4096};
+};
+
+TEST(CaptureHere, AThreadThatIsNotRegisteredHasASharedChannel) {
+  ManualPlatform::Reset();
+  Unregistered thread;
+  const std::uint64_t labels_before = ExchangeOwnLabels(7);
+  EXPECT_TRUE(Allocate(thread.arena(), 16));
+  ExchangeOwnLabels(labels_before);
+  SampleContext context;
+  EXPECT_EQ(thread.BytesIn(0, &context), 16);
+  EXPECT_EQ(context.labels, 7u);
+  EXPECT_FALSE(thread.Channel(0).is_capturing);
+  EXPECT_EQ(thread.BytesIn(1), -1);
+}
+
+TEST(CaptureHere, ThreadsThatAreNotRegisteredDoNotWaitForEachOther) {
+  ManualPlatform::Reset();
+  Unregistered thread;
+  constexpr std::uint32_t kLast = SlotArena<InterruptedTraits>::kSharedSlots - 1;
+  for (std::uint32_t i = 0; i < kLast; ++i) thread.Channel(i).is_capturing = true;
+  EXPECT_TRUE(Allocate(thread.arena(), 16));
+  EXPECT_EQ(thread.BytesIn(kLast), 16);
+  thread.Channel(kLast).is_capturing = true;
+  EXPECT_TRUE(Allocate(thread.arena(), 32));
+  EXPECT_EQ(thread.Channel(0).cells[2].requested, 32) << "the thread that uses it serves it";
+}
+
+TEST(CaptureHere, WithoutASessionAThreadThatIsNotRegisteredIsRefused) {
+  ManualPlatform::Reset();
+  Unregistered thread;
+  for (std::uint32_t i = 0; i < SlotArena<InterruptedTraits>::kSharedSlots; ++i)
+    thread.Channel(i).open_events = 0;
+  EXPECT_FALSE(Allocate(thread.arena(), 16));
+  EXPECT_FALSE(thread.Channel(0).is_capturing);
+}
+
 TEST(CaptureHere, WhileTheCollectorFreesMemoryAnEventIsKeptForTheNext) {
   ManualPlatform::Reset();
   Registered<InterruptedTraits> thread(4096);

@@ -62,6 +62,30 @@ TEST(ThreadRegistry, TheLimitIsAClearError) {
   for (Slot* slot : Live(registry)) registry.Unregister(slot);
 }
 
+struct EventTraits : testing::ManualTraits {
+  using Providers = ProviderList<CpuTimeProvider, testing::ArchetypeEventProvider>;
+};
+
+TEST(ThreadRegistry, SharedSlotsAreNoRegistrations) {
+  ThreadRegistry<EventTraits> registry(1, kRingBytes);
+  for (int i = 0; i < 2; ++i) ASSERT_TRUE(registry.Open().ok());
+  const auto slot = registry.Register({.id = 1, .stack = {}}, "1");
+  ASSERT_TRUE(slot.ok()) << slot.status();
+  EXPECT_FALSE((*slot)->is_shared);
+  EXPECT_EQ(registry.live_count(), 1u);
+  std::vector<RegisteredThread<EventTraits>*> slots;
+  registry.CopyAll(slots);
+  ASSERT_EQ(slots.size(), 1 + SlotArena<EventTraits>::kSharedSlots);
+  for (std::uint32_t i = 1; i < slots.size(); ++i) {
+    EXPECT_TRUE(slots[i]->is_shared);
+    EXPECT_FALSE(slots[i]->is_ending) << "sessions attach it";
+    EXPECT_EQ(slots[i]->channel, registry.arena()->Find(i - 1)) << "where events look for it";
+  }
+  registry.CopyLive(slots);
+  EXPECT_THAT(slots, ElementsAre(*slot));
+  registry.Unregister(*slot);
+}
+
 TEST(ThreadRegistry, AnySlotMayEndFirst) {
   Registry registry(200, kRingBytes);
   std::vector<Slot*> slots;

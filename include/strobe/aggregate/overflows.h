@@ -26,15 +26,15 @@ struct Overflows {
     return {.stacks = a.stacks + b.stacks,
             .labels = a.labels + b.labels,
             .moments = a.moments + b.moments,
-             .spans = a.spans + b.spans,
-             .threads = a.threads + b.threads};
+            .spans = a.spans + b.spans,
+            .threads = a.threads + b.threads};
   }
   friend Overflows operator-(const Overflows& a, const Overflows& b) {
     return {.stacks = a.stacks - b.stacks,
             .labels = a.labels - b.labels,
             .moments = a.moments - b.moments,
-             .spans = a.spans - b.spans,
-             .threads = a.threads - b.threads};
+            .spans = a.spans - b.spans,
+            .threads = a.threads - b.threads};
   }
   friend bool operator==(const Overflows&, const Overflows&) = default;
 };

@@ -3,7 +3,7 @@
 // A program that links strobe_allocations_dep has Strobe's own definitions of these functions. They
 // count bytes, and call the allocator that the program would have without them: that of the C
 // library, or one that is linked or preloaded (tcmalloc, jemalloc, mimalloc). A program that does
-// not link the library has nothing of it. Linux only, in programs that are linked dynamically.
+// not link the library has nothing of it. Linux only.
 //
 //   strobe::BasicProfiler<strobe::AllocationTraits> profiler;
 //   strobe::BasicScopedProfiler session(profiler);
@@ -36,7 +36,7 @@ struct AllocationOptions {
 
 // Of the process, since the last AllocationSampling began. What is counted here is in no profile.
 struct AllocationStats {
-  // Estimates of what threads have allocated that are not registered, or while no session ran.
+  // Estimates of what threads have allocated while no session ran.
   std::int64_t untaken_objects = 0;
   std::int64_t untaken_bytes = 0;
   // Sampled live blocks beyond the limit (internal::LiveBlocks): they are not in the inuse values.

@@ -27,7 +27,7 @@ struct ExceptionTraits : DefaultTraits {
 
 // Of the process, since the last ExceptionSampling began.
 struct ExceptionStats {
-  // Thrown by threads that are not registered, or while no session ran. They are in no profile.
+  // Thrown while no session ran. They are in no profile.
   std::int64_t untaken_exceptions = 0;
   // Of types beyond the limit of 512 in a process, with a mangled name of more than 1,024 bytes, or
   // for whose names there was no memory. A profile has them as "[types over limit]".

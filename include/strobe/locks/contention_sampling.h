@@ -35,8 +35,7 @@ struct ContentionOptions {
 
 // Of the process, since the last ContentionSampling began.
 struct ContentionStats {
-  // Estimates of the waits of threads that are not registered, or while no session ran. They are in
-  // no profile.
+  // Estimates of the waits while no session ran. They are in no profile.
   std::int64_t untaken_contentions = 0;
   std::int64_t untaken_delay_ns = 0;
   // Whether waits for mutexes of Abseil are sampled. False if the option is, if the program has

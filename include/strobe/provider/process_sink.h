@@ -53,8 +53,7 @@ class ProcessSink {
     return target_.load(std::memory_order_relaxed) != nullptr;
   }
 
-  // What Record was given since Open and is in no profile: events of threads that are not
-  // registered, and those from before and after a session.
+  // What Record was given since Open and is in no profile: events from before and after a session.
   [[nodiscard]] SampledAmounts untaken() const { return untaken_.Get(); }
 
   // A thread that uses the sink, which stays as it is meanwhile.

@@ -47,8 +47,7 @@ class SampledEvents {
     asm volatile("" ::: "memory");  // no tail call: the caller stays in the stack
   }
 
-  // What no profile has of the events so far, as an estimate: those of threads that are not
-  // registered, and those while no session ran.
+  // What no profile has of the events so far, as an estimate: those while no session ran.
   [[nodiscard]] SampledAmounts untaken() const { return untaken_.Get(); }
 
  private:

@@ -1,4 +1,4 @@
-// CaptureHere: the sampled thread records a sample of itself, as an allocation hook does. Data
+// CaptureHere: the calling thread records a sample of itself, as an allocation hook does. Data
 // plane: callable wherever a signal may arrive, but not from a signal handler that has interrupted
 // CaptureHere itself.
 #pragma once
@@ -34,23 +34,26 @@ STROBE_SIGNAL_SAFE SampleChannel<Traits>* OwnSlot(SlotArena<Traits>& arena) {
 // serves the last ones.
 inline constexpr int kMaxServes = 4;
 
+// True if the session that the channel is attached to takes the provider's events.
+template <class Traits>
+STROBE_SIGNAL_SAFE bool TakesEvents(const SampleChannel<Traits>& channel, std::size_t provider) {
+  return (channel.open_events.load(std::memory_order_seq_cst) >> provider & 1) != 0;
+}
+
 // Adds the event's amounts to the channel's requests, and serves them by a walk of the calling
 // thread's own stack. Requests that arrive meanwhile, by the nesting rule, get the same stack.
-// Returns false, and adds nothing, if no session takes this provider's events from the channel.
+// `is_nested` is what the calling thread found in is_capturing when it set it. Returns false, and
+// adds nothing, if no session takes this provider's events from the channel any more.
 template <class Traits>
 STROBE_SIGNAL_SAFE STROBE_NOINLINE bool ServeHere(SlotArena<Traits>& arena,
                                                   SampleChannel<Traits>& channel,
                                                   const EventSample& event,
-                                                  const CaptureTarget& target) {
-  const auto is_open = [&] {
-    return (channel.open_events.load(std::memory_order_seq_cst) >> event.provider & 1) != 0;
-  };
-  if (!is_open()) return false;
+                                                  const CaptureTarget& target, bool is_nested) {
   bool is_added = false;
   for (int i = 0; i < kMaxServes; ++i) {
-    const bool is_nested = channel.is_capturing.exchange(true, std::memory_order_seq_cst);
+    if (i > 0) is_nested = channel.is_capturing.exchange(true, std::memory_order_seq_cst);
     const bool is_live = channel.is_active.load(std::memory_order_seq_cst);
-    if (!is_added && is_open()) {
+    if (!is_added && TakesEvents(channel, event.provider)) {
       for (std::size_t k = 0; k < event.amounts.size(); ++k)
         AddRequest(channel, Traits::Providers::FirstCell(event.provider) + k, event.amounts[k]);
       is_added = true;
@@ -67,17 +70,50 @@ STROBE_SIGNAL_SAFE STROBE_NOINLINE bool ServeHere(SlotArena<Traits>& arena,
   return is_added;
 }
 
+// For a thread that is not registered: takes one of the shared channels, and sets it up for the
+// thread. If all are in use, returns the first, and sets `is_nested`: the thread that uses that one
+// serves the event. nullptr if no session takes the provider's events.
+template <class Traits>
+STROBE_SIGNAL_SAFE SampleChannel<Traits>* SharedChannel(SlotArena<Traits>& arena,
+                                                        std::size_t provider, bool& is_nested) {
+  SampleChannel<Traits>* channel = nullptr;
+  is_nested = true;
+  if (!arena.IsOfThisProcess()) return channel;
+  for (std::uint32_t i = 0; is_nested && i < SlotArena<Traits>::kSharedSlots; ++i) {
+    SampleChannel<Traits>* const shared = arena.Find(i);
+    if (shared == nullptr || !TakesEvents(*shared, provider)) continue;
+    is_nested = shared->is_capturing.exchange(true, std::memory_order_seq_cst);
+    if (channel == nullptr || !is_nested) channel = shared;
+  }
+  if (!is_nested) {
+    channel->context.Set(OwnContext());
+    // Elsewhere the bounds are left empty, and the walk reads by calls that cannot fault: no system
+    // call tells the bounds.
+    if constexpr (Traits::Platform::kCopiesStacks)
+      channel->stack = Traits::Platform::CurrentThread().stack;
+  }
+  return channel;
+}
+
 // Records the event's amounts with the calling thread's stack at `registers`, which belong to a
-// function that has not returned. Returns false, and counts nothing, if the calling thread has no
-// registration in the arena, or no session takes the events. Signal-safe.
+// function that has not returned. Returns false, and counts nothing, if no session takes the
+// events. Signal-safe.
 template <class Traits>
 STROBE_SIGNAL_SAFE bool CaptureHere(SlotArena<Traits>& arena, const EventSample& event,
                                     const NativeRegisters* registers) {
-  SampleChannel<Traits>* const channel = OwnSlot(arena);
+  bool is_nested = false;
+  SampleChannel<Traits>* channel = OwnSlot(arena);
+  if (channel == nullptr) {
+    channel = SharedChannel(arena, event.provider, is_nested);
+  } else if (TakesEvents(*channel, event.provider)) {
+    is_nested = channel->is_capturing.exchange(true, std::memory_order_seq_cst);
+  } else {
+    return false;
+  }
   if (channel == nullptr) return false;
   // The rest of the token may change with an attachment that begins now.
   const SlotToken token{.arena = channel->token.arena, .index = channel->token.index};
-  return ServeHere(arena, *channel, event, {.token = token, .registers = registers});
+  return ServeHere(arena, *channel, event, {.token = token, .registers = registers}, is_nested);
 }
 
 }  // namespace strobe::internal

@@ -75,6 +75,9 @@ struct RegisteredThread : ThreadLink {
   // True from the attachment in this session until the account is closed. Only then do the ring's
   // records belong to this session.
   bool needs_finish = false;
+  // True if the threads that are not registered share the slot: see SlotArena::kSharedSlots. It has
+  // their events only, and no accounts by a clock.
+  bool is_shared = false;
   // True if the registration has ended, or its end has begun: no session may attach the thread any
   // more. The thread itself writes it.
   std::atomic<bool> is_ending{true};

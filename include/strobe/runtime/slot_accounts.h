@@ -106,6 +106,7 @@ class SlotAccounts {
     providers_.ForEachEnabled([&](auto& provider, auto index) {
       auto& state = std::get<index>(slot.states);
       if constexpr (kIsClocked<decltype(provider)>) {
+        if (slot.is_shared) return;
         SlotThread<Traits> thread(slot, index, signal());
         provider.Attach(thread, state, random, now_ns);
       } else {
@@ -128,6 +129,7 @@ class SlotAccounts {
     Clocks now = ReadClocks(slot);
     providers_.ForEachEnabled([&](auto& provider, auto index) {
       if constexpr (kIsClocked<decltype(provider)>) {
+        if (slot.is_shared) return;
         SlotThread<Traits> thread(slot, index, signal(), now.cpu_ns, Settle(slot, provider, index));
         slot.accounts[Providers::FirstAccount(index)].AddLastResidual(
             provider.Detach(thread, std::get<index>(slot.states), now.monotonic_ns));
@@ -170,12 +172,13 @@ class SlotAccounts {
   [[nodiscard]] Clocks ReadClocks(const Slot& slot) const {
     if (!slot.is_attached) return {};
     return {.monotonic_ns = clock_.MonotonicNs(),
-            .cpu_ns = Platform::ThreadCpuTimeNs(slot.channel->thread_id)};
+            .cpu_ns = slot.is_shared ? -1 : Platform::ThreadCpuTimeNs(slot.channel->thread_id)};
   }
   // The difference between a thread's clocks and its rows, as far as providers can tell it at any
   // time. `now` is what ReadClocks has returned.
   Row ResidualOf(Slot& slot, Clocks now) {
     Row row{};
+    if (slot.is_shared) return row;
     providers_.ForEachEnabled([&](auto& provider, auto index) {
       if constexpr (kIsClocked<decltype(provider)>) {
         constexpr std::size_t kAccount = Providers::FirstAccount(index);

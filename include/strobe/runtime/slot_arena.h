@@ -46,6 +46,9 @@ class SlotArena {
   static constexpr std::size_t kSlotsPerChunk = 64;  // one word of marks
   static constexpr std::size_t kMaxChunks = 4096;
   static_assert(kMaxChunks * kSlotsPerChunk <= std::size_t{1} << SlotToken::kIndexBits);
+  // The first slots of an arena, for all threads that are not registered together: each of them has
+  // one while it brings an event. 0 if no provider has events.
+  static constexpr std::uint32_t kSharedSlots = Traits::Providers::kBringsEvents ? 8 : 0;
   // A type can assert only this much of "a block of bytes without addresses". A test checks that
   // there is no address in it.
   static_assert(std::is_standard_layout_v<Channel> && std::is_trivially_destructible_v<Channel>);
@@ -185,6 +188,10 @@ class SlotArena {
   }
 
   [[nodiscard]] std::uint8_t number() const { return number_; }
+  // False in a fork's child: nobody drains its copy of the arena. Signal-safe.
+  [[nodiscard]] STROBE_SIGNAL_SAFE bool IsOfThisProcess() const noexcept {
+    return Platform::ProcessId() == process_id_;
+  }
   // The memory that is in use even without samples.
   [[nodiscard]] std::size_t memory_bytes() const { return sizeof(*this) + memory_bytes_; }
   [[nodiscard]] std::size_t ring_bytes() const { return ring_bytes_; }
@@ -219,6 +226,7 @@ class SlotArena {
 
   std::uint8_t number_ = 0;
   const std::uint64_t fork_count_;
+  const std::uint64_t process_id_ = Platform::ProcessId();
   std::size_t ring_bytes_ = 0;
   std::size_t memory_bytes_ = 0;                            // of all channels
   std::vector<Mapping> mappings_;                           // of the chunks

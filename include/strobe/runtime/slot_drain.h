@@ -1,6 +1,7 @@
 // SlotDrain: moves the records in slots' rings into the intake, and counts them.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -24,6 +25,9 @@
 
 STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
+
+// The thread that profiles name for the events of threads that are not registered.
+inline constexpr const char* kUnregisteredThreads = "[unregistered thread]";
 
 // Used by the collector, or, after the collector has ended, by the thread that ends the session.
 template <class Traits>
@@ -154,6 +158,7 @@ class SlotDrain {
 
  private:
   void AddUnsettled(Slot& slot) {
+    if (slot.is_shared) return;  // no thread of the program's has its clocks and its life
     const auto now = accounts_.ReadClocks(slot);
     if (const Row residual = accounts_.ResidualOf(slot, now); residual != Row{}) {
       intake_.AddPseudo(KeyOf(slot), PseudoFrame::kResidual, residual);
@@ -173,8 +178,10 @@ class SlotDrain {
   }
 
   std::uint32_t KeyOf(Slot& slot) {
-    if (slot.thread_key == Slot::kNoKey)
-      slot.thread_key = intake_.AddThread(slot.channel->thread_id, slot.name);
+    if (slot.thread_key == Slot::kNoKey) {
+      slot.thread_key = slot.is_shared ? intake_.AddThread(0, kUnregisteredThreads)
+                                       : intake_.AddThread(slot.channel->thread_id, slot.name);
+    }
     return slot.thread_key;
   }
 
@@ -186,13 +193,17 @@ class SlotDrain {
   }
 
   // Moves the slot's records into the intake, up to one whose walk lacks a table. Returns the
-  // address of the code whose table is missing.
+  // address of the code whose table is missing. What is recorded meanwhile may be left to the next
+  // call: the calling thread itself allocates, and may thus record samples.
   std::optional<Address> DrainSlot(Slot& slot) {
-    const std::uint64_t corruptions = slot.channel->ring.corruptions();
-    for (std::span<const std::byte> record = slot.channel->ring.Peek(); !record.empty();
-         record = slot.channel->ring.Peek()) {
+    typename Traits::Ring& ring = slot.channel->ring;
+    const std::uint64_t corruptions = ring.corruptions();
+    std::size_t left_bytes = ring.used_bytes();
+    for (std::span<const std::byte> record = ring.Peek(); !record.empty() && left_bytes > 0;
+         record = ring.Peek()) {
+      left_bytes -= std::min(left_bytes, record.size());
       if (const std::optional<Address> missing_pc = AddRecord(slot, record)) return missing_pc;
-      slot.channel->ring.Pop();
+      ring.Pop();
     }
     if (slot.channel->ring.corruptions() != corruptions) PassOver(slot);
     if (slot.channel->has_slices.load(std::memory_order_relaxed))

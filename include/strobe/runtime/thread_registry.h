@@ -48,10 +48,8 @@ class ThreadRegistry {
   absl::StatusOr<Slot*> Register(const ThreadInfo& info, std::string name, Prepare prepare) {
     const std::lock_guard lock(mutex_);
     if (absl::Status status = MakeRoom(); !status.ok()) return status;
-    Slot* slot = free_.back();
-    free_.pop_back();
+    Slot* slot = TakeFree();
     SampleChannel<Traits>& channel = *slot->channel;
-    channel.ring.Reset(arena()->RingMemory(channel));
     channel.stack = info.stack;
     channel.thread_id = info.id;
     channel.context.Clear();
@@ -108,7 +106,7 @@ class ThreadRegistry {
     is_collecting_ = true;
   }
   // From now on a slot that ends is free at once. Calls finish(slot) for each live or retired slot,
-  // while no slot can come or go.
+  // while no slot can come or go, and for the shared slots.
   template <class Finish>
   void EndCollecting(Finish&& finish) {
     const std::lock_guard lock(mutex_);
@@ -119,6 +117,7 @@ class ThreadRegistry {
     }
     retired_.clear();
     for (Slot* slot : live_) finish(*slot);
+    for (Slot* slot : shared_) finish(*slot);
   }
 
   // Gives back the memory of free slots that no thread has had since the last call.
@@ -136,6 +135,7 @@ class ThreadRegistry {
     };
     VisitInBatches(free_, discard);
     VisitInBatches(live_, discard);
+    VisitInBatches(shared_, discard);
   }
 
   // Guards whether the slot is attached. All sessions share it, because a thread may still use an
@@ -157,11 +157,12 @@ class ThreadRegistry {
     slots = live_;
   }
 
-  // Copies the live slots, and those that have ended and wait for the collector.
+  // Copies the live slots, those that have ended and wait for the collector, and the shared slots.
   void CopyAll(std::vector<Slot*>& slots) {
     const std::lock_guard lock(mutex_);
     slots = live_;
     slots.insert(slots.end(), retired_.begin(), retired_.end());
+    slots.insert(slots.end(), shared_.begin(), shared_.end());
   }
 
   [[nodiscard]] std::size_t live_count() {
@@ -182,15 +183,22 @@ class ThreadRegistry {
       if (slot->channel->holds_memory()) stats.memory_bytes += ring_bytes_;
     }
     for (const Slot* slot : retired_) slot->channel->counters.AddTo(stats);
+    for (const Slot* slot : shared_) {
+      slot->channel->counters.AddTo(stats);
+      if (slot->channel->holds_memory()) stats.memory_bytes += ring_bytes_;
+    }
     stats.threads_registered = live_.size();
     stats.threads_ended = ended_count_;
     stats.threads_refused = refused_;
     stats.memory_bytes += blocks_.memory_bytes();
   }
 
-  // See SlotBlocks. Register opens the arena, too.
+  // See SlotBlocks. Open makes the shared slots, too. Register opens the arena.
   SlotArena<Traits>* arena() const { return blocks_.arena(); }
-  absl::Status Open() { return blocks_.Open(); }
+  absl::Status Open() {
+    const std::lock_guard lock(mutex_);
+    return OpenLocked();
+  }
   template <class Visitor>
   void VisitAll(Visitor&& visit) {
     blocks_.VisitAll(std::forward<Visitor>(visit));
@@ -213,23 +221,45 @@ class ThreadRegistry {
     }
   }
 
+  absl::Status OpenLocked() {
+    absl::Status status = blocks_.Open();
+    return status.ok() && shared_.size() != SlotArena<Traits>::kSharedSlots ? Grow() : status;
+  }
+
   absl::Status MakeRoom() {
     if (live_.size() >= max_threads_) {
       return absl::ResourceExhaustedError("threads.max_threads: as many threads as allowed (" +
                                           std::to_string(max_threads_) + ") are registered");
     }
-    absl::Status status = Open();
+    absl::Status status = OpenLocked();
     if (!status.ok()) return status;
     return free_.empty() ? Grow() : absl::OkStatus();
   }
 
-  // Makes further slots, which are free.
+  // Makes further slots, which are free. The first ones are the shared slots.
   absl::Status Grow() {
     MakeRoomFor(blocks_.size() + SlotBlocks<Traits>::kBlockSlots);
+    shared_.reserve(SlotArena<Traits>::kSharedSlots);
     const absl::StatusOr<std::span<Slot>> slots = blocks_.Grow();
     if (!slots.ok()) return slots.status();
     for (std::size_t i = slots->size(); i-- > 0;) free_.push_back(&(*slots)[i]);
+    while (shared_.size() != SlotArena<Traits>::kSharedSlots) Share(*TakeFree());
     return absl::OkStatus();
+  }
+
+  Slot* TakeFree() {
+    Slot* const slot = free_.back();
+    free_.pop_back();
+    slot->channel->ring.Reset(arena()->RingMemory(*slot->channel));
+    return slot;
+  }
+
+  void Share(Slot& slot) {
+    slot.is_shared = true;
+    slot.channel->stack = {};
+    slot.channel->thread_id = 0;
+    shared_.push_back(&slot);
+    slot.is_ending.store(false, std::memory_order_release);
   }
 
   // Reserves room for that many slots in each list, so that the end of a registration needs no
@@ -271,6 +301,7 @@ class ThreadRegistry {
   std::vector<Slot*> free_;
   std::vector<Slot*> live_;
   std::vector<Slot*> retired_;
+  std::vector<Slot*> shared_;  // by the threads that are not registered
   std::uint64_t ended_count_ = 0;
   std::uint64_t refused_ = 0;
   bool is_collecting_ = false;
