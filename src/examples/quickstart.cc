@@ -1,7 +1,6 @@
 // quickstart [--seconds N] [--directory DIRECTORY]: profiles four threads of real work for N
 // seconds (10 if not given) and prints what the profile says beside what the system says. The last
 // line is the profile's path.
-#include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
@@ -13,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "absl/strings/charconv.h"
 #include "quickstart_summary.h"
 #include "quickstart_workload.h"
 #include "strobe/own_parts.h"
@@ -43,7 +43,7 @@ bool ParseArguments(int count, char** values, Arguments& arguments) {
       arguments.directory = value;
     } else if (name == "--seconds") {
       const auto [end, error] =
-          std::from_chars(value.data(), value.data() + value.size(), arguments.seconds);
+          absl::from_chars(value.data(), value.data() + value.size(), arguments.seconds);
       if (error != std::errc() || end != value.data() + value.size()) return false;
       if (!(arguments.seconds > 0 && arguments.seconds <= kMaxSeconds)) return false;
     } else {

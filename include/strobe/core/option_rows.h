@@ -18,6 +18,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/strings/charconv.h"
 #include "strobe/core/options.h"
 #include "strobe/core/secret.h"
 
@@ -80,8 +81,14 @@ bool ParseOption(std::string_view text, T& value) {
     value = static_cast<T>(name - names.begin());
     return true;
   } else {
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    return error == std::errc() && end == text.data() + text.size();
+    const char* const text_end = text.data() + text.size();
+    if constexpr (std::same_as<T, double>) {  // libc++ before 20 cannot
+      const auto [end, error] = absl::from_chars(text.data(), text_end, value);
+      return error == std::errc() && end == text_end;
+    } else {
+      const auto [end, error] = std::from_chars(text.data(), text_end, value);
+      return error == std::errc() && end == text_end;
+    }
   }
 }
 
