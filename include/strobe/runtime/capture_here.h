@@ -86,7 +86,10 @@ STROBE_SIGNAL_SAFE SampleChannel<Traits>* SharedChannel(SlotArena<Traits>& arena
     if (channel == nullptr || !is_nested) channel = shared;
   }
   if (!is_nested) {
-    channel->context.Set(OwnContext());
+    // Without its slow span, which would stay in the channel after its end.
+    const SampleContext own = OwnContext();
+    channel->context.SetLabels(own.labels());
+    channel->context.SetTrace(own.trace);
     // Elsewhere the bounds are left empty, and the walk reads by calls that cannot fault: no system
     // call tells the bounds.
     if constexpr (Traits::Platform::kCopiesStacks)
