@@ -206,12 +206,13 @@ class Unregistered {
 TEST(CaptureHere, AThreadThatIsNotRegisteredHasASharedChannel) {
   ManualPlatform::Reset();
   Unregistered thread;
-  const std::uint64_t labels_before = ExchangeOwnLabels(7);
+  const std::uint64_t labels_before = OwnContext().labels();
+  SetOwnLabels(7);
   EXPECT_TRUE(Allocate(thread.arena(), 16));
-  ExchangeOwnLabels(labels_before);
+  SetOwnLabels(labels_before);
   SampleContext context;
   EXPECT_EQ(thread.BytesIn(0, &context), 16);
-  EXPECT_EQ(context.labels, 7u);
+  EXPECT_EQ(context.labels(), 7u);
   EXPECT_FALSE(thread.Channel(0).is_capturing);
   EXPECT_EQ(thread.BytesIn(1), -1);
 }
