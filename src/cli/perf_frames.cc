@@ -72,6 +72,15 @@ std::uint32_t PerfFrames::Kernel(Address address) {
   return Number(address, kernel_module_, Function(name));
 }
 
+void PerfFrames::Finish() {
+  Profile& profile = builder_.profile();
+  if (kernel_module_ != 0 || profile.modules.size() < 2) return;
+  std::swap(profile.modules[0], profile.modules[1]);
+  for (Frame& frame : profile.frames) {
+    if (frame.module < 2) frame.module = 1 - frame.module;
+  }
+}
+
 std::uint32_t PerfFrames::Pseudo(PseudoFrame frame) {
   return Number(static_cast<Address>(frame), Frame::kPseudo, FrameSymbols::kNone);
 }

@@ -29,8 +29,10 @@ class PerfFrames {
   // The kernel's. Without symbols all of it is "[kernel]".
   std::uint32_t Kernel(Address address);
   std::uint32_t Pseudo(PseudoFrame frame);
-  // Gives the module a number if it has none. The first that gets one is the program.
+  // Gives the module a number if it has none.
   void AddModule(const ProcessModule& module) { Place(module); }
+  // A profile's first module is the program, not the kernel.
+  void Finish();
 
   // Takes over `symbols` for the kernel if one of them, `name`, is at `address`.
   void UseKernelSymbols(std::shared_ptr<const KernelSymbols> symbols, std::string_view name,

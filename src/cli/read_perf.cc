@@ -29,7 +29,7 @@ namespace strobe::internal {
 namespace {
 
 constexpr std::uint32_t kKernelProcess = 0xFFFFFFFF;
-constexpr std::size_t kMaxColumns = 64;
+constexpr std::size_t kMaxEventColumns = 64;
 
 // What a call chain says of the frames behind it; all such words are above any address.
 constexpr std::uint64_t kFirstMark = static_cast<std::uint64_t>(-4095);
@@ -73,7 +73,7 @@ class PerfReading {
   absl::Status TakeSample(const PerfRecord& record, std::uint64_t time);
   void FindStack(const PerfEvent& event, const PerfSample& sample, std::uint16_t mode);
   bool Unwind(const PerfEvent& event, const PerfSample& sample);
-  void AddProgram(std::uint32_t process);
+  void FindProgram(std::uint32_t process);
   void AddUserFrames(std::uint32_t process, std::span<const Address> addresses);
   void AddLost();
 
@@ -88,6 +88,7 @@ class PerfReading {
   std::shared_ptr<const KernelSymbols> kernel_symbols_;
   std::vector<Account> accounts_;     // one an event
   std::vector<std::int64_t> values_;  // of one row
+  bool has_program_ = false;
   std::vector<std::uint32_t> stack_;
   std::vector<Address> addresses_ = std::vector<Address>(kMaxFramesLimit);
   std::int64_t first_ns_ = std::numeric_limits<std::int64_t>::max();
@@ -101,6 +102,7 @@ absl::StatusOr<LoadedProfile> PerfReading::Read() {
   if (absl::Status status = MakeColumns(); !status.ok()) return status;
   AddLost();
   threads_.Finish();
+  all_.Finish();
   LoadedProfile& loaded = builder_.loaded();
   loaded.format = "perf.data";
   Profile& profile = loaded.profile;
@@ -187,7 +189,7 @@ absl::Status PerfReading::MakeColumns() {
     if (event.is_clock() && (!has_cpu || types[1].type == "cpu")) type.type = "cpu";
     auto found = std::ranges::find(types, type);
     if (found == types.end()) {
-      if (types.size() == kMaxColumns)
+      if (types.size() == kMaxEventColumns)
         return absl::ResourceExhaustedError("the file has too many events");
       type.type = builder_.loaded().Keep(ValidUtf8(type.type));
       found = types.insert(types.end(), type);
@@ -277,26 +279,27 @@ absl::Status PerfReading::TakeSample(const PerfRecord& record, std::uint64_t tim
   if (time != 0) builder_.AddMoment(row, time_ns, values_);
   first_ns_ = std::min(first_ns_, time_ns);
   last_ns_ = std::max(last_ns_, time_ns);
-  Profile& profile = builder_.profile();
-  if (profile.program.empty()) {
-    profile.program = table_.Name(sample.process);
-    profile.process_id = sample.process;
-  }
   return builder_.status();
 }
 
-// The module of the program comes first: it is mapped lowest.
-void PerfReading::AddProgram(std::uint32_t process) {
-  if (!builder_.profile().modules.empty()) return;
+// What is sampled first is the program. It is mapped lowest.
+void PerfReading::FindProgram(std::uint32_t process) {
+  if (has_program_) return;
   const std::shared_ptr<const ProcessCode> code = table_.Find(process);
-  if (code != nullptr && !code->modules().empty()) all_.AddModule(*code->modules().front());
+  if (code == nullptr || code->modules().empty()) return;
+  has_program_ = true;
+  const ProcessModule& program = *code->modules().front();
+  all_.AddModule(program);
+  const std::string& path = program.module.path;
+  builder_.profile().program = path.substr(path.find_last_of('/') + 1);
+  builder_.profile().process_id = process;
 }
 
 // Sets stack_.
 void PerfReading::FindStack(const PerfEvent& event, const PerfSample& sample, std::uint16_t mode) {
   stack_.clear();
   all_.BeginStack();
-  AddProgram(sample.process);
+  FindProgram(sample.process);
   std::uint64_t mark = mode == kUserMode ? kUserMark : kKernelMark;
   std::vector<Address>& user = addresses_;
   std::size_t user_count = 0;

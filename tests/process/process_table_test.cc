@@ -233,6 +233,34 @@ TEST_F(ProcessTableTest, TablesMakeRoomForOthersByUse) {
   EXPECT_EQ(small.stats().table_bytes, 0u);
 }
 
+TEST_F(ProcessTableTest, OnlyBusyProcessesHaveACache) {
+  files_.Write("/lib/a", {});
+  files_.Write("/lib/b", {.words = 4});
+  ProcessTable table(files_);
+  for (std::uint64_t process = 1; process <= 100; ++process) {
+    table.Map(process, MapAt(kBase, process % 2 == 0 ? "/lib/a" : "/lib/b"));
+  }
+  for (int i = 0; i < 4096; ++i) Unwind(table, 1 + static_cast<std::uint64_t>(i) % 100, kBase);
+  EXPECT_EQ(table.stats().caches, 0u) << "each has a hundredth";
+  for (int i = 0; i < 4096; ++i) Unwind(table, 1 + static_cast<std::uint64_t>(i) % 2, kBase);
+  EXPECT_EQ(table.stats().caches, 2u);
+  // The cache goes with what it was of.
+  Unwind(table, 2, kBase);
+  EXPECT_THAT(found_, FramesAt(kBase));
+  table.Fork(2, 200);
+  table.Map(2, MapAt(kBase, "/lib/b"));
+  Unwind(table, 2, kBase);
+  EXPECT_THAT(found_, ElementsAre(kBase + 0x50, kBase + 0x200));
+  Unwind(table, 200, kBase);
+  EXPECT_THAT(found_, FramesAt(kBase));
+  table.Exec(2);
+  table.Map(2, MapAt(kBase, "/lib/a"));
+  Unwind(table, 2, kBase);
+  EXPECT_THAT(found_, FramesAt(kBase));
+  for (int i = 0; i < 4096; ++i) Unwind(table, 3, kBase);
+  EXPECT_EQ(table.stats().caches, 1u);
+}
+
 TEST_F(ProcessTableTest, ThreadsMayShareIt) {
   for (int i = 0; i < 4; ++i) files_.Write("/lib/" + std::to_string(i), {});
   ProcessTable table(files_, {.max_table_bytes = 1});  // drops every table at once

@@ -22,6 +22,7 @@
 #include "strobe/process/mapping.h"
 #include "strobe/symbolize/symbol_files.h"
 #include "strobe/symbolize/symbol_search.h"
+#include "strobe/unwind/rule_cache.h"
 #include "strobe/unwind/unwind_table.h"
 
 STROBE_HIDDEN_BEGIN
@@ -52,6 +53,7 @@ struct ProcessTableStats {
   std::size_t processes = 0;
   std::size_t images = 0;
   std::size_t table_bytes = 0;  // of all images: their unwind tables, and the indices for more
+  std::size_t caches = 0;       // of processes that have one: see ProcessTable
   std::uint64_t walks = 0;
   std::uint64_t truncated_walks = 0;    // the copy of the stack was too short
   std::uint64_t unknown_processes = 0;  // walks of processes that the table does not have
@@ -102,6 +104,9 @@ struct StackSample {
 // stack first leads through it. A file is known by its build id, or by device, inode, size and
 // times, so a file that was written anew is another file.
 //
+// A process that has an eighth of all samples gets a cache of rules (RuleCache) of its own, of
+// 256 KiB. The others have none, so that a thousand of them need no memory for it.
+//
 // All functions may be called by any thread. Events of one process come in their order. No function
 // throws but by std::bad_alloc, after which the call can be repeated.
 class ProcessTable {
@@ -143,7 +148,9 @@ class ProcessTable {
     std::string name;
     ProcessCode::Modules modules;             // sorted by start; do not overlap
     std::shared_ptr<const ProcessCode> code;  // of the modules; nullptr if it must be made anew
+    std::shared_ptr<RuleCache> cache;         // of the modules; nullptr if it has none of its own
     std::uint64_t last_use = 0;
+    std::uint64_t walks = 0;  // since the last GiveCaches
   };
 
   // Each is called with the lock held.
@@ -151,6 +158,7 @@ class ProcessTable {
   void Add(Process& process, const Mapping& mapping, std::uint64_t id);
   const std::shared_ptr<const ProcessCode>& CodeOf(Process& process) const;
   void TrimTables(std::uint64_t now);
+  void GiveCaches();
 
   std::shared_ptr<const ProcessCode> Build(std::uint64_t id, const ProcessCode& code,
                                            std::span<const Address> frames);
