@@ -24,7 +24,8 @@ wine_directory=$(realpath -m "$build/windows.wine")
 
 install_needs() {
   local packages=(g++ meson ninja-build pkg-config python3 libabsl-dev libbenchmark-dev zlib1g-dev libcli11-dev libdeflate-dev libgoogle-perftools-dev libunwind-dev
-    libboost-dev libdw-dev llvm-14 binutils linux-perf)
+    libboost-dev libdw-dev llvm-14 binutils linux-perf
+    libsqlite3-dev heaptrack libjemalloc2 libmimalloc2.0)
   if ! have apt-get || ! have dpkg-query; then
     echo "bench/run.sh: no apt here; needed (peers last): ${packages[*]}"
     return

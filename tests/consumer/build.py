@@ -55,6 +55,8 @@ def build_cmake(work, source, build, compiler):
         sys.exit("CMake's package was not installed")
     run(["cmake", "-S", source / "tests/consumer/cmake", "-B", "build", "-Dstrobe_DIR=" + str(config.parent)], work, CXX=compiler)
     run(["cmake", "--build", "build"], work)
+    if (work / "build/allocations").exists():
+        run([work / "build/allocations", work / "allocations"], work)
     return work / "build/consumer"
 
 
@@ -78,7 +80,23 @@ def build_installed(work, source, build, compiler, disabled, *more_flags):
     run([*compiler.split(), "-std=c++20", *more_flags, source / "tests/consumer/main.cc", "-o", work / "consumer", *flags], work)
     if not disabled and not more_flags:
         build_c(work, source, compiler, destination)
+    if not disabled:
+        build_allocations(work, source, compiler, destination, more_flags)
     return work / "consumer"
+
+
+def build_allocations(work, source, compiler, destination, more_flags):
+    """The program that samples its allocations, with nothing but what strobe-allocations.pc says."""
+    flags = package_flags(work, destination, "strobe-allocations")
+    command = [*compiler.split(), "-std=c++20", *more_flags, source / "tests/consumer/allocations.cc", "-o", work / "allocations_program", *flags]
+    if "-static" in more_flags:
+        # libc.a has malloc in one file with functions that it needs itself: the linker refuses the program, and says why.
+        errors = subprocess.run(command, cwd=work, stdin=subprocess.DEVNULL, text=True, capture_output=True).stderr
+        if "multiple definition of `malloc'" not in errors:
+            sys.exit("a static program with the allocation functions must be refused")
+        return
+    run(command, work)
+    run([work / "allocations_program", work / "allocations"], work)
 
 
 def build_c(work, source, compiler, destination):

@@ -3,7 +3,7 @@
 // A program that links strobe_allocations_dep has Strobe's own definitions of these functions. They
 // count bytes, and call the allocator that the program would have without them: that of the C
 // library, or one that is linked or preloaded (tcmalloc, jemalloc, mimalloc). A program that does
-// not link the library has nothing of it. Linux only.
+// not link the library has nothing of it. Linux only, in programs that are linked dynamically.
 //
 //   strobe::BasicProfiler<strobe::AllocationTraits> profiler;
 //   strobe::BasicScopedProfiler session(profiler);
