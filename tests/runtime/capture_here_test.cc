@@ -188,7 +188,11 @@ class Unregistered {
   }
 
   SlotArena<InterruptedTraits>& arena() { return *registry_.arena(); }
-  SampleChannel<InterruptedTraits>& Channel(std::uint32_t i) { return *arena().Find(i); }
+  SampleChannel<InterruptedTraits>& Channel(std::uint32_t i) {
+    SampleChannel<InterruptedTraits>* const channel = arena().Find(i);
+    if (channel == nullptr) std::abort();  // or GCC warns of what it thinks might happen
+    return *channel;
+  }
   // The bytes in the channel's only record; -1 if it has none.
   std::int64_t BytesIn(std::uint32_t i, SampleContext* context = nullptr) {
     RecordView view;
