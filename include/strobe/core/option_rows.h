@@ -82,9 +82,10 @@ bool ParseOption(std::string_view text, T& value) {
     return true;
   } else {
     const char* const text_end = text.data() + text.size();
-    if constexpr (std::same_as<T, double>) {  // libc++ before 20 cannot
+    if constexpr (std::same_as<T, double>) {
+      // libc++ before 20 reads no double. Abseil also reads hexadecimal ones.
       const auto [end, error] = absl::from_chars(text.data(), text_end, value);
-      return error == std::errc() && end == text_end;
+      return error == std::errc() && end == text_end && text.find_first_of("xX") == text.npos;
     } else {
       const auto [end, error] = std::from_chars(text.data(), text_end, value);
       return error == std::errc() && end == text_end;
