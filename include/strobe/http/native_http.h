@@ -1,4 +1,4 @@
-// The HTTP client of this build (libcurl), and the tools of HTTP exporters.
+// The HTTP client of this build (libcurl; on Windows WinHTTP), and the tools of HTTP exporters.
 #pragma once
 
 #include <functional>

@@ -36,7 +36,7 @@ __attribute__((noinline, no_sanitize("address", "thread"))) void CopyStack(Addre
   }
 }
 
-// Each frame notes the address that it returns to.
+// Each frame notes the address that it returns to. With AddressSanitizer it takes half a kilobyte.
 __attribute__((noinline)) int Descend(int depth, std::vector<Address>& returns,
                                       CopiedSample& sample, std::size_t bytes) {
   returns.push_back(reinterpret_cast<Address>(__builtin_return_address(0)));
@@ -62,7 +62,7 @@ TEST(OwnProcess, IsUnwoundAsItsFunctionsReturn) {
   ASSERT_TRUE(table.Attach(process).ok());
   std::vector<Address> returns;
   CopiedSample sample;
-  ASSERT_EQ(Descend(8, returns, sample, 4096), 9);
+  ASSERT_EQ(Descend(4, returns, sample, 4096), 5);
   std::array<Address, 128> frames{};
   const WalkResult walk =
       table.Unwind(process, {.registers = sample.registers, .stack = sample.stack}, frames);
@@ -85,7 +85,7 @@ TEST(OwnProcess, IsUnwoundAsFarAsTheCopyGoes) {
   const WalkResult walk =
       table.Unwind(process, {.registers = sample.registers, .stack = sample.stack}, frames);
   EXPECT_EQ(walk.end, StackEnd::kTruncated);
-  ASSERT_GT(walk.count, 10u);
+  ASSERT_GT(walk.count, 4u);
   ASSERT_LT(walk.count, returns.size());
   std::vector<Address> calls = CallsOf(returns);
   calls.resize(walk.count - 1);
