@@ -23,7 +23,7 @@ struct DebugImage {
 };
 
 template <class Image>
-DwarfFile::SectionFinder FinderIn(Image&& image) {
+DwarfFile::SectionFinder FinderIn(Image image) {
   return [image = std::make_shared<const Image>(std::move(image))](const std::string& name) {
     return OpenSection(*image, name);
   };
