@@ -25,6 +25,9 @@ import urllib.error
 import urllib.parse
 import urllib.request
 
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "readers"))
+import pprof_file  # noqa: E402
+
 READY_SECONDS = 60
 PERIODS = 9
 PERIOD_S = 1.5
@@ -42,77 +45,35 @@ def check(name, actual, expected):
 
 # ---- pprof
 
-def fields(data):
-    """(number, value) of each field: an integer, or bytes."""
-    position = 0
-
-    def varint():
-        nonlocal position
-        value = shift = 0
-        while True:
-            byte = data[position]
-            position += 1
-            value |= (byte & 0x7F) << shift
-            shift += 7
-            if byte < 0x80:
-                return value
-
-    while position < len(data):
-        key = varint()
-        if key & 7 == 0:
-            yield key >> 3, varint()
-        elif key & 7 == 2:
-            size = varint()
-            yield key >> 3, data[position:position + size]
-            position += size
-        else:
-            raise ValueError(f"wire type {key & 7}")
-
-
-def numbers(value):
-    """The integers of a packed field."""
-    if isinstance(value, int):
-        return [value]
-    return [number for _, number in fields(b"".join(b"\x08" + chunk for chunk in split_varints(value)))]
-
-
-def split_varints(data):
-    start = 0
-    for i, byte in enumerate(data):
-        if byte < 0x80:
-            yield data[start:i + 1]
-            start = i + 1
-
-
 def read_pprof(data):
     """Rows of (thread, leaf function), each with the sum of every value type, by name."""
     if data[:2] == b"\x1f\x8b":
         data = gzip.decompress(data)
     table = collections.defaultdict(list)
-    for number, value in fields(data):
+    for number, value in pprof_file.fields(data):
         table[number].append(value)
     strings = [text.decode() for text in table[6]]
-    types = [strings[dict(fields(value)).get(1, 0)] for value in table[1]]
-    functions = {entry.get(1, 0): strings[entry.get(2, 0)] for entry in (dict(fields(value)) for value in table[5])}
+    types = [strings[dict(pprof_file.fields(value)).get(1, 0)] for value in table[1]]
+    functions = {entry.get(1, 0): strings[entry.get(2, 0)] for entry in (dict(pprof_file.fields(value)) for value in table[5])}
     locations = {}
     for value in table[4]:
         identity, lines = 0, []
-        for number, field in fields(value):
+        for number, field in pprof_file.fields(value):
             if number == 1:
                 identity = field
             if number == 4:
-                lines.append(functions.get(dict(fields(field)).get(1, 0), ""))
+                lines.append(functions.get(dict(pprof_file.fields(field)).get(1, 0), ""))
         locations[identity] = lines[0] if lines else ""
     rows = collections.defaultdict(collections.Counter)
     for value in table[2]:
         stack, values, thread = [], [], ""
-        for number, field in fields(value):
+        for number, field in pprof_file.fields(value):
             if number == 1:
-                stack += numbers(field)
+                stack += pprof_file.numbers([field])
             elif number == 2:
-                values += numbers(field)
+                values += pprof_file.numbers([field])
             elif number == 3:
-                label = dict(fields(field))
+                label = dict(pprof_file.fields(field))
                 if strings[label.get(1, 0)] in ("thread name", "thread_name"):
                     thread = strings[label.get(2, 0)]
         leaf = locations.get(stack[0], "") if stack else ""

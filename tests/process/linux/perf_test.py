@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 
-sys.path.insert(0, str(pathlib.Path(__file__).parent.parent.parent / "cli"))
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent.parent / "readers"))
 import pprof_file  # noqa: E402
 
 SKIPPED = 77
