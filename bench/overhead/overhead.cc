@@ -166,6 +166,11 @@ void Compute(int number, const std::atomic<bool>& is_over) {
   result_sink = value;
 }
 
+// The same few stacks all the time.
+void ComputePlainly(int /*number*/, const std::atomic<bool>& is_over) {
+  while (!is_over) BurnCpu(1'000'000);
+}
+
 // Works for 2 ms of each 4 ms.
 void RunLoop(int /*number*/, const std::atomic<bool>& is_over) {
   std::int64_t next_ns = MonotonicNs();
@@ -190,7 +195,8 @@ void RunInBursts(int number, const std::atomic<bool>& is_over) {
 }
 
 int Run(int turns, int seconds) {
-  MeasureSession("2 busy threads", {}, 2, seconds, &Compute);
+  MeasureSession("2 busy threads, every stack another", {}, 2, seconds, &Compute);
+  MeasureSession("2 busy threads, few stacks", {}, 2, seconds, &ComputePlainly);
   MeasureSession("2 threads in a 4 ms loop", {}, 2, seconds, &RunLoop);
   MeasureSession("1,000 threads, of which 10 run in bursts", {}, 1'000, seconds, &RunInBursts);
   MeasureSession("a program that does nothing", {}, 0, seconds, [](int, const auto&) {});
