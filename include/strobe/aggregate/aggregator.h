@@ -99,6 +99,8 @@ class Aggregator {
   // Samples in a span of `slow_spans` have the label kSlowLabel.
   AggregatedPeriod Take(const LabelTable& labels = ProcessLabels(),
                         const SlowSpans& slow_spans = ProcessSlowSpans());
+  // Whether a sample of this period was taken in a span with a threshold.
+  [[nodiscard]] bool has_spans() const { return has_spans_; }
   // The sum of all rows of this period in `column`.
   [[nodiscard]] std::int64_t Sum(std::size_t column) const { return rows_.Sum(column); }
 

@@ -84,6 +84,7 @@ class Recording {
 
   // The sum of the period so far. `column` is an index into the recording's own columns.
   [[nodiscard]] std::int64_t Sum(std::size_t column) const { return aggregator_.Sum(column); }
+  [[nodiscard]] bool has_spans() const { return aggregator_.has_spans(); }
   [[nodiscard]] std::size_t memory_bytes() const { return aggregator_.memory_bytes(); }
   // What the limits have kept out, since construction.
   [[nodiscard]] Overflows overflows() const {

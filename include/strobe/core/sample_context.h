@@ -61,20 +61,13 @@ struct SampleContext {
 // that comes in the middle of a change sees no trace.
 class ThreadContext {
  public:
-  void SetLabels(std::uint64_t number) noexcept {
-    word_.store((word_.load(std::memory_order_relaxed) & ~kLabels) | (number & kLabels),
-                std::memory_order_release);
-  }
+  void SetLabels(std::uint64_t number) noexcept { SetPart(kLabels, number & kLabels); }
   // A span that counts as slow from the time `slow_at_ns` on, by the system's monotonic clock.
   void BeginSpan(SpanNumber span, std::int64_t slow_at_ns) noexcept {
     slow_at_ns_.store(slow_at_ns, std::memory_order_release);
-    word_.store(
-        (word_.load(std::memory_order_relaxed) & ~kSpan) | std::uint64_t{span} << kSpanShift,
-        std::memory_order_release);
+    SetPart(kSpan, std::uint64_t{span} << kSpanShift);
   }
-  void EndSpan() noexcept {
-    word_.store(word_.load(std::memory_order_relaxed) & ~kSpan, std::memory_order_release);
-  }
+  void EndSpan() noexcept { SetPart(kSpan, 0); }
   void SetTrace(const TraceContext& trace) noexcept {
     const std::uint64_t word = (word_.load(std::memory_order_relaxed) & ~kHasTrace) + kChange;
     word_.store(word, std::memory_order_relaxed);
@@ -124,6 +117,11 @@ class ThreadContext {
   static constexpr std::uint64_t kSpan = std::uint64_t{0xFFFFFFFF} << kSpanShift;
   // A counter of changes, in the bits above the span.
   static constexpr std::uint64_t kChange = std::uint64_t{1} << (kSpanShift + 32);
+
+  // Replaces the bits of `part` in the word.
+  void SetPart(std::uint64_t part, std::uint64_t bits) noexcept {
+    word_.store((word_.load(std::memory_order_relaxed) & ~part) | bits, std::memory_order_release);
+  }
 
   std::atomic<std::uint64_t> word_{kNoContext};
   std::atomic<std::int64_t> slow_at_ns_{0};  // of the span, if there is one

@@ -34,26 +34,24 @@ inline ThreadLink*& ThreadLinks() { return thread_links; }
 // What the calling thread is doing. A registration begins with it.
 inline SampleContext OwnContext() noexcept { return own_context.Read(); }
 
-// Set a part of that, here and in all of the calling thread's channels.
-inline void SetOwnLabels(std::uint64_t number) noexcept {
-  own_context.SetLabels(number);
+// Changes a part of that, here and in all of the calling thread's channels.
+template <class Change>
+void ChangeOwnContext(const Change& change) noexcept {
+  change(own_context);
   for (const ThreadLink* link = thread_links; link != nullptr; link = link->next)
-    link->context->SetLabels(number);
+    change(*link->context);
+}
+inline void SetOwnLabels(std::uint64_t number) noexcept {
+  ChangeOwnContext([&](ThreadContext& context) { context.SetLabels(number); });
 }
 inline void BeginOwnSpan(SpanNumber span, std::int64_t slow_at_ns) noexcept {
-  own_context.BeginSpan(span, slow_at_ns);
-  for (const ThreadLink* link = thread_links; link != nullptr; link = link->next)
-    link->context->BeginSpan(span, slow_at_ns);
+  ChangeOwnContext([&](ThreadContext& context) { context.BeginSpan(span, slow_at_ns); });
 }
 inline void EndOwnSpan() noexcept {
-  own_context.EndSpan();
-  for (const ThreadLink* link = thread_links; link != nullptr; link = link->next)
-    link->context->EndSpan();
+  ChangeOwnContext([](ThreadContext& context) { context.EndSpan(); });
 }
 inline void SetOwnTrace(const TraceContext& trace) noexcept {
-  own_context.SetTrace(trace);
-  for (const ThreadLink* link = thread_links; link != nullptr; link = link->next)
-    link->context->SetTrace(trace);
+  ChangeOwnContext([&](ThreadContext& context) { context.SetTrace(trace); });
 }
 
 }  // namespace strobe::internal

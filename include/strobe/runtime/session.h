@@ -149,7 +149,7 @@ class Session {
   RecordedPeriod TakePeriod() {
     const Recording::Time now = Now();
     SettleThreads();
-    NoteSlowSpans();
+    NoteSlowSpans(recorder().continuous());
     SeeToMemory(now.monotonic_ns);
     AddLevels(recorder().continuous(), levels_);
     RecordedPeriod period = recorder().continuous().Take(ProcessLabels(), now);
@@ -189,7 +189,7 @@ class Session {
       CountOutOfMemory();
       return std::nullopt;
     }
-    NoteSlowSpans();
+    NoteSlowSpans(*recording);
     LevelRows<Providers> levels;
     AddLevels(*recording, levels);
     RecordedPeriod period = recording->Take(ProcessLabels(), Now());
@@ -213,7 +213,9 @@ class Session {
   }
 
   // Spans that are under way and over their thresholds count as slow in the period that ends now.
-  void NoteSlowSpans() {
+  // Looks at no thread unless the period has a sample in a span.
+  void NoteSlowSpans(const Recording& recording) {
+    if (!recording.has_spans()) return;
     const std::int64_t now_ns = SystemClock().MonotonicNs();  // that of SlowSpan
     registry_.VisitAll([now_ns](Slot& slot) {
       if (const SpanNumber span = slot.context->SlowSpan(now_ns)) ProcessSlowSpans().Add(span);
