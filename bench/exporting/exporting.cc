@@ -1,5 +1,6 @@
-// Question: what does a sample cost while a profile with source lines is being exported? A busy
-// thread at 1,000 Hz; in turns, another thread exports without a pause, or nobody does.
+// Question: what does a sample cost while a profile with source lines is being exported? One busy
+// thread is sampled at 1,000 Hz. Turns alternate: in one, another thread exports without a pause;
+// in the next, no thread exports.
 #include <atomic>
 #include <chrono>
 #include <cstdlib>

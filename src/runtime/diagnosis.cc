@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <numeric>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -146,33 +147,24 @@ void AddLimits(const Stats& stats, std::vector<std::string>& lines) {
         stats.partly_named_module,
         " has more functions, or longer names, than are kept: some are shown by their addresses."));
   }
-  if (stats.stacks_overflowed != 0) {
-    lines.push_back(absl::StrCat(
-        stats.stacks_overflowed,
-        " samples went into [overflow]: collector.memory_bytes is too small for this program."));
-  }
-  if (stats.labels_overflowed != 0) {
-    lines.push_back(
-        absl::StrCat(stats.labels_overflowed,
-                     " samples have the label [labels over limit]: the program sets too "
-                     "many different labels."));
-  }
-  if (stats.moments_dropped != 0) {
-    lines.push_back(absl::StrCat(
-        stats.moments_dropped,
-        " samples have no time: collector.memory_bytes has no room for so many in a period."));
-  }
-  if (stats.spans_overflowed != 0) {
-    lines.push_back(absl::StrCat(stats.spans_overflowed,
-                                 " samples or slow spans are not under slow=true: there are too "
-                                 "many spans in a period for collector.memory_bytes."));
-  }
-  if (stats.threads_unlisted != 0) {
-    lines.push_back(absl::StrCat(
-        stats.threads_unlisted,
-        " threads have neither times nor CPU time in their profiles: collector.memory_bytes has no "
-        "room for so many in a period."));
-  }
+  const auto add_unless_zero = [&](std::uint64_t count, std::string_view what) {
+    if (count != 0) lines.push_back(absl::StrCat(count, " ", std::string(what)));
+  };
+  add_unless_zero(
+      stats.stacks_overflowed,
+      "samples went into [overflow]: collector.memory_bytes is too small for this program.");
+  add_unless_zero(stats.labels_overflowed,
+                  "samples have the label [labels over limit]: the program sets too many different "
+                  "labels.");
+  add_unless_zero(
+      stats.moments_dropped,
+      "samples have no time: collector.memory_bytes has no room for so many in a period.");
+  add_unless_zero(stats.spans_overflowed,
+                  "samples or slow spans are not under slow=true: there are too many spans in a "
+                  "period for collector.memory_bytes.");
+  add_unless_zero(stats.threads_unlisted,
+                  "threads have neither times nor CPU time in their profiles: "
+                  "collector.memory_bytes has no room for so many in a period.");
 }
 
 void AddSilence(const DiagnosisFacts& facts, std::vector<std::string>& lines) {

@@ -1,6 +1,7 @@
-// SpanSource: an image's bytes in memory.
+// SpanSource: an image's bytes in memory. ReaderOf: any source as a memory reader.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -23,5 +24,15 @@ class SpanSource final : public ByteSource {
  private:
   std::span<const std::byte> bytes_;
 };
+
+// A MemoryReader of the source's bytes, whose addresses are places in it. `source` must outlive it.
+inline auto ReaderOf(const ByteSource& source) {
+  return [&source](std::uint64_t position, std::span<std::uint8_t> bytes) {
+    if (position >= source.size()) return std::size_t{0};
+    bytes = bytes.first(
+        static_cast<std::size_t>(std::min<std::uint64_t>(bytes.size(), source.size() - position)));
+    return source.ReadAt(position, std::as_writable_bytes(bytes)) ? bytes.size() : 0;
+  };
+}
 
 }  // namespace strobe::internal

@@ -176,14 +176,7 @@ bool IsNamed(const PeImage::Section& section, std::string_view name, const ByteS
 }  // namespace
 
 std::optional<PeFile> PeFile::Open(const ByteSource& source, const std::string& build_id) {
-  std::optional<PeImage> image = PeImage::Open(
-      [&](std::uint64_t position, std::span<std::uint8_t> bytes) {
-        if (position >= source.size()) return std::size_t{0};
-        bytes = bytes.first(static_cast<std::size_t>(
-            std::min<std::uint64_t>(bytes.size(), source.size() - position)));
-        return source.ReadAt(position, std::as_writable_bytes(bytes)) ? bytes.size() : 0;
-      },
-      PeImage::Layout::kFile);
+  std::optional<PeImage> image = PeImage::Open(ReaderOf(source), PeImage::Layout::kFile);
   if (!image || image->build_id != build_id) return std::nullopt;
   return PeFile(source, *std::move(image));
 }

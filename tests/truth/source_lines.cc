@@ -12,7 +12,6 @@
 #include <iostream>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,6 +20,7 @@
 #include "strobe/platform/native.h"
 #include "strobe/platform/platform_symbolizer.h"
 #include "strobe/symbolize/pe_image.h"
+#include "symbolize/byte_source.h"
 #include "symbolize/elf_file.h"
 
 namespace strobe {
@@ -69,13 +69,8 @@ std::optional<Module> ModuleOf(const std::string& path) {
     module.build_id = file->build_id();
     return module;
   }
-  const std::optional<PeImage> image = PeImage::Open(
-      [&](std::uint64_t position, std::span<std::uint8_t> bytes) {
-        if (position >= source->size()) return std::size_t{0};
-        bytes = bytes.first(std::min<std::uint64_t>(bytes.size(), source->size() - position));
-        return source->ReadAt(position, std::as_writable_bytes(bytes)) ? bytes.size() : 0;
-      },
-      PeImage::Layout::kFile);
+  const std::optional<PeImage> image =
+      PeImage::Open(internal::ReaderOf(*source), PeImage::Layout::kFile);
   if (!image.has_value()) return std::nullopt;
   module.build_id = image->build_id;
   module.load_bias = image->preferred_base;

@@ -188,7 +188,7 @@ class SlotArena {
   }
 
   [[nodiscard]] std::uint8_t number() const { return number_; }
-  // False in a fork's child: nobody drains its copy of the arena. Signal-safe.
+  // Returns false in a fork's child, whose copy of the arena no collector drains. Signal-safe.
   [[nodiscard]] STROBE_SIGNAL_SAFE bool IsOfThisProcess() const noexcept {
     return Platform::ProcessId() == process_id_;
   }

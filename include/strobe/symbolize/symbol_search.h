@@ -25,9 +25,9 @@ struct SymbolSearch {
   // Directories in which debuginfod's client keeps what it has fetched:
   // <build id>/debuginfo and <build id>/executable.
   std::vector<std::string> debuginfod_caches{};
-  // Fetches the debug information with a build id from elsewhere, and returns its path; empty if
-  // nobody has it. Called for an ELF image whose files here have no debug information, maybe
-  // several times. nullptr: nothing is fetched.
+  // Fetches the debug information with a build id from another machine, and returns its path; empty
+  // if no machine has it. The symbolizer calls it for an ELF image whose files on this machine have
+  // no debug information, and may call it several times. nullptr: nothing is fetched.
   std::function<std::string(const std::string& build_id)> fetch{};
 };
 

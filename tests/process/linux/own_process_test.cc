@@ -56,42 +56,43 @@ std::vector<Address> CallsOf(const std::vector<Address>& returns) {
   return calls;
 }
 
+// A walk of this thread's stack from `depth` calls deep, by the table and by the calls themselves.
+struct OwnWalk {
+  explicit OwnWalk(int depth) {
+    EXPECT_TRUE(table.Attach(process).ok());
+    std::vector<Address> returns;
+    CopiedSample sample;
+    EXPECT_EQ(Descend(depth, returns, sample, 4096), depth + 1);
+    calls = CallsOf(returns);
+    walk = table.Unwind(process, {.registers = sample.registers, .stack = sample.stack}, frames);
+  }
+  // `count` frames of the walk, from the one that called the leaf's code.
+  [[nodiscard]] std::vector<Address> Callers(std::size_t count) const {
+    return {frames.begin() + 1, frames.begin() + 1 + static_cast<std::ptrdiff_t>(count)};
+  }
+
+  ProcessTable table{NativePlatform::Files()};
+  const std::uint64_t process = static_cast<std::uint64_t>(getpid());
+  std::vector<Address> calls;
+  std::array<Address, 512> frames{};
+  WalkResult walk;
+};
+
 TEST(OwnProcess, IsUnwoundAsItsFunctionsReturn) {
-  ProcessTable table(NativePlatform::Files());
-  const auto process = static_cast<std::uint64_t>(getpid());
-  ASSERT_TRUE(table.Attach(process).ok());
-  std::vector<Address> returns;
-  CopiedSample sample;
-  ASSERT_EQ(Descend(4, returns, sample, 4096), 5);
-  std::array<Address, 128> frames{};
-  const WalkResult walk =
-      table.Unwind(process, {.registers = sample.registers, .stack = sample.stack}, frames);
-  ASSERT_GT(walk.count, returns.size());
-  EXPECT_EQ(std::vector<Address>(frames.begin() + 1,
-                                 frames.begin() + 1 + static_cast<std::ptrdiff_t>(returns.size())),
-            CallsOf(returns));
-  EXPECT_EQ(table.stats().missing_images, 0u);
-  EXPECT_THAT(table.Name(process), ::testing::StartsWith("linux_own_proc"));
+  const OwnWalk own(4);
+  ASSERT_GT(own.walk.count, own.calls.size());
+  EXPECT_EQ(own.Callers(own.calls.size()), own.calls);
+  EXPECT_EQ(own.table.stats().missing_images, 0u);
+  EXPECT_THAT(own.table.Name(own.process), ::testing::StartsWith("linux_own_proc"));
 }
 
 TEST(OwnProcess, IsUnwoundAsFarAsTheCopyGoes) {
-  ProcessTable table(NativePlatform::Files());
-  const auto process = static_cast<std::uint64_t>(getpid());
-  ASSERT_TRUE(table.Attach(process).ok());
-  std::vector<Address> returns;
-  CopiedSample sample;
-  ASSERT_EQ(Descend(200, returns, sample, 4096), 201);
-  std::array<Address, 512> frames{};
-  const WalkResult walk =
-      table.Unwind(process, {.registers = sample.registers, .stack = sample.stack}, frames);
-  EXPECT_EQ(walk.end, StackEnd::kTruncated);
-  ASSERT_GT(walk.count, 4u);
-  ASSERT_LT(walk.count, returns.size());
-  std::vector<Address> calls = CallsOf(returns);
-  calls.resize(walk.count - 1);
-  EXPECT_EQ(std::vector<Address>(frames.begin() + 1,
-                                 frames.begin() + static_cast<std::ptrdiff_t>(walk.count)),
-            calls);
+  OwnWalk own(200);
+  EXPECT_EQ(own.walk.end, StackEnd::kTruncated);
+  ASSERT_GT(own.walk.count, 4u);
+  ASSERT_LT(own.walk.count, own.calls.size());
+  own.calls.resize(own.walk.count - 1);
+  EXPECT_EQ(own.Callers(own.walk.count - 1), own.calls);
 }
 
 TEST(OwnProcess, WhatItLoadsLaterComesByAnEvent) {
