@@ -14,13 +14,14 @@ TablePublisher::~TablePublisher() {
   if (!old_->empty()) KeepForEver(old_.release());
 }
 
-void TablePublisher::Begin(Place& place, IsCapturing is_capturing) {
+void TablePublisher::Begin(Place& place, IsCapturing is_capturing, Expose expose) {
   if (old_ == nullptr) {
     auto old = std::make_unique<Old>();
     old->reserve(kMaxOld + 2);  // Show and the destructor take no memory
     old_ = std::move(old);
   }
   is_capturing_ = std::move(is_capturing);
+  expose_ = std::move(expose);
   place_ = &place;
 }
 
@@ -46,9 +47,11 @@ bool TablePublisher::Replace(const Tables& tables) {
 void TablePublisher::Show(Tables tables) {
   // A capture sets is_capturing before it loads the pointer. If no capture is seen under way after
   // this store, each later one sees the new tables.
-  place_->store(tables.get(), std::memory_order_seq_cst);
-  std::swap(shown_, tables);
-  if (tables != nullptr && tables != none_) old_->push_back(std::move(tables));
+  Tables exposed = expose_ ? expose_(tables) : tables;
+  place_->store(exposed.get(), std::memory_order_seq_cst);
+  shown_ = std::move(tables);
+  std::swap(exposed_, exposed);
+  if (exposed != nullptr && exposed != none_) old_->push_back(std::move(exposed));
 }
 
 void TablePublisher::FreeOld() {

@@ -131,8 +131,8 @@ void UnwindTable::FillLine(Line& line, std::uint16_t in_force, std::span<const N
 }
 
 UnwindTable::UnwindTable(std::uint32_t text_bytes, const std::vector<UnwindRow>& rows,
-                         std::vector<SpecialRule> specials)
-    : specials_(std::move(specials)) {
+                         const std::vector<SpecialRule>& specials)
+    : specials_(specials.begin(), specials.end()) {
   const std::vector<NumberedRow> numbered = NumberRows(rows);
   lines_.resize(std::size_t{text_bytes} / kLineText + 1);
   std::uint16_t in_force = 0;

@@ -50,7 +50,7 @@ TEST(CopiedChannel, IsDrainedInAnotherProcess) {
   auto& thread = **registered;
   Channel& channel = *thread.channel;
   registry.arena()->max_frames = 64;
-  registry.arena()->code.generation = 1;
+  registry.arena()->code().generation = 1;
   thread.next = internal::ThreadLinks();
   internal::ThreadLinks() = &thread;
   channel.is_active = true;

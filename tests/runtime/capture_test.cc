@@ -51,7 +51,7 @@ class CaptureTest : public ::testing::Test {
     slot_ = *registry_.Register({.id = 5, .stack = {}}, "thread");
     registry_.arena()->max_frames = 16;
     registry_.arena()->keeps_times = false;
-    registry_.arena()->code.generation = 3;
+    registry_.arena()->code().generation = 3;
     slot_->channel->is_active = true;
     slot_->next = ThreadLinks();
     ThreadLinks() = slot_;

@@ -15,6 +15,7 @@ namespace internal {
 
 template <class Traits>
 class ProfilerCore;
+class WorkerCore;
 class ProfilerHandle;
 
 // Ends registrations. A Profiler's core implements it.
@@ -71,6 +72,7 @@ class [[nodiscard]] Registration {
  private:
   template <class Traits>
   friend class internal::ProfilerCore;
+  friend class internal::WorkerCore;
   friend class internal::ProfilerHandle;
 
   explicit Registration(absl::Status status) : status_(std::move(status)) {}

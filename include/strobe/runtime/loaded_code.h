@@ -48,7 +48,11 @@ class LoadedCode {
   template <class Intake>
   void Begin(PublishedCode& place, TablePublisher::IsCapturing is_capturing, Intake& intake) {
     place_ = &place;
-    if constexpr (kHasTables) publisher_.Begin(place.tables, std::move(is_capturing));
+    if constexpr (kHasTables) {
+      TablePublisher::Expose expose;
+      if constexpr (AdoptsChannels<Platform>) expose = &Platform::ExposeTables;
+      publisher_.Begin(place.tables, std::move(is_capturing), std::move(expose));
+    }
     retries_ = 0;
     Refresh(intake);
   }

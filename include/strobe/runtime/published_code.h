@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <concepts>
 #include <cstdint>
 
 #include "strobe/base/visibility.h"
@@ -19,6 +20,18 @@ struct PublishedCode {
   // it set is_capturing before it loaded the pointer, both sequentially consistent.
   std::atomic<const UnwindModules*> tables{nullptr};
 };
+// A platform whose channels lie in memory that two processes map: the one whose threads write into
+// them, and the one whose collector drains them (see worker/). SharedCode() is in that memory, too.
+// Signal-safe.
+template <class P>
+concept SharesChannels = requires {
+  { P::SharedCode() } -> std::same_as<PublishedCode&>;
+};
+// Such a platform in the process that drains: the other one has made the channels in the memory
+// that MapMemory returns.
+template <class P>
+concept AdoptsChannels = SharesChannels<P> && P::kAdoptsChannels;
+
 static_assert(decltype(PublishedCode::generation)::is_always_lock_free);
 static_assert(decltype(PublishedCode::tables)::is_always_lock_free);
 

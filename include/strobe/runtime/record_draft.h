@@ -70,7 +70,7 @@ STROBE_SIGNAL_SAFE RecordHeader MakeHeader(const SlotArena<Traits>& arena,
     amounts |= std::uint32_t{1} << kColumns[i];
     ++words;
   }
-  return {.module_generation = arena.code.generation.load(std::memory_order_relaxed),
+  return {.module_generation = arena.code().generation.load(std::memory_order_relaxed),
           .amounts = static_cast<std::uint16_t>(amounts),
           .flags = static_cast<std::uint8_t>(flags)};
 }

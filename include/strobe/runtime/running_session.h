@@ -61,9 +61,10 @@ class RunningSession {
   // Outlives the session if an exporter hangs.
   [[nodiscard]] const std::shared_ptr<Worker>& worker() const { return worker_; }
 
-  // Begins to sample a thread that has registered.
-  void Attach(RegisteredThread<Traits>& thread) {
-    session_.Attach(thread);
+  // Begins to sample a thread that has registered. Its account begins at `since`, or now.
+  void Attach(RegisteredThread<Traits>& thread,
+              const typename SlotAccounts<Traits>::Clocks& since = {}) {
+    session_.Attach(thread, since);
     collector_.ExpectMore();
   }
 

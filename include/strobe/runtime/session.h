@@ -76,8 +76,10 @@ class Session {
 
   // Begins to sample a live slot. Does nothing if the slot is attached already. A capture of an
   // earlier session may still write into the slot: then the first drain after its end attaches the
-  // thread.
-  void Attach(Slot& slot) { accounts_.Attach(slot); }
+  // thread. The account begins at `since`, or now.
+  void Attach(Slot& slot, const typename SlotAccounts<Traits>::Clocks& since = {}) {
+    accounts_.Attach(slot, since);
+  }
 
   // Ends the sampling of a slot; credits each provider's residual.
   void Detach(Slot& slot) { static_cast<void>(accounts_.Detach(slot)); }
@@ -227,7 +229,7 @@ class Session {
     if constexpr (LevelRows<Providers>::kHasLevels) {
       if (levels_key_ == Slot::kNoKey) levels_key_ = drain_.intake().AddThread(0, "[live]");
       levels.Add(accounts_.providers(), recording, levels_key_,
-                 registry_.arena()->code.generation.load(std::memory_order_relaxed));
+                 registry_.arena()->code().generation.load(std::memory_order_relaxed));
     }
   }
 

@@ -94,10 +94,10 @@ class SlotArena {
     Channel* const old = chunks_[chunk].load(std::memory_order_relaxed);
     if (old != nullptr && old->ring_room_bytes >= ring_bytes_) return {old, kSlotsPerChunk};
     if (chunk >= mappings_.size()) mappings_.resize(chunk + 1);
-    const Mapping mapping = Platform::MapMemory(RingsDistance(kSlotsPerChunk, ring_bytes_));
+    const Mapping mapping = Platform::MapMemory(ChunkBytes(ring_bytes_));
     const std::span<std::byte> memory = mapping.bytes;
     if (memory.empty()) return {};
-    for (std::size_t i = 0; i < kSlotsPerChunk; ++i) {
+    for (std::size_t i = 0; i < kSlotsPerChunk && !AdoptsChannels<Platform>; ++i) {
       auto& channel = *new (memory.data() + i * sizeof(Channel)) Channel;
       const auto index = static_cast<std::uint32_t>(chunk * kSlotsPerChunk + i);
       channel.token = {.arena = number_, .provider = 0, .use = 0, .index = index};
@@ -117,6 +117,11 @@ class SlotArena {
     mappings_[chunk] = mapping;
     memory_bytes_ += kChannelsBytes;
     return {channels, kSlotsPerChunk};
+  }
+
+  // What a chunk of channels with such rings takes.
+  static constexpr std::size_t ChunkBytes(std::size_t ring_bytes) {
+    return RingsDistance(kSlotsPerChunk, ring_bytes);
   }
 
   // The mapping that the channel lies in. Requires the registry's mutex.
@@ -197,10 +202,16 @@ class SlotArena {
   [[nodiscard]] std::size_t ring_bytes() const { return ring_bytes_; }
 
   // What captures need besides their channel. max_frames and keeps_times are written while no
-  // channel is active. LoadedCode keeps `code` current.
+  // channel is active. LoadedCode keeps code() current.
   std::atomic<std::uint32_t> max_frames{0};
   std::atomic<bool> keeps_times{false};  // see SamplingOptions::timestamps
-  PublishedCode code;
+  [[nodiscard]] STROBE_SIGNAL_SAFE PublishedCode& code() const noexcept {
+    if constexpr (SharesChannels<Platform>) {
+      return Platform::SharedCode();
+    } else {
+      return code_;
+    }
+  }
 
  private:
   // Rounds up to whole pages of most systems, so that each part can be given back by itself.
@@ -224,6 +235,7 @@ class SlotArena {
                                         channel.token.index % kSlotsPerChunk * sizeof(Channel));
   }
 
+  mutable PublishedCode code_;
   std::uint8_t number_ = 0;
   const std::uint64_t fork_count_;
   const std::uint64_t process_id_ = Platform::ProcessId();

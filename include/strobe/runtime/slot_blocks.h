@@ -75,6 +75,12 @@ class SlotBlocks {
     return slots;
   }
 
+  // The slot with that index, which must exist.
+  [[nodiscard]] Slot* At(std::size_t index) const {
+    const std::lock_guard lock(mutex_);
+    return &(*blocks_[index / kBlockSlots])[index % kBlockSlots];
+  }
+
   // The number of slots.
   [[nodiscard]] std::size_t size() const {
     const std::lock_guard lock(mutex_);

@@ -48,7 +48,7 @@ class SlotDrain {
         intake_(Providers::Layout(), IndicesOf(EnabledColumns(accounts.providers())),
                 static_cast<std::size_t>(*options.memory_bytes), begin) {
     code_.Begin(
-        registry.arena()->code, [&registry] { return registry.IsCapturing(); }, intake_);
+        registry.arena()->code(), [&registry] { return registry.IsCapturing(); }, intake_);
   }
 
   [[nodiscard]] SampleIntake& intake() { return intake_; }

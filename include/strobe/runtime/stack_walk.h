@@ -75,7 +75,7 @@ STROBE_SIGNAL_SAFE STROBE_NOINLINE void WalkForeign(const SlotArena<Traits>& are
   const std::span<std::uint8_t> room = channel.memo().Lend();
   const Memory& memory = *new (room.data()) Memory(channel.stack, room.subspan(sizeof(Memory)));
   const auto unwinder =
-      MakeUnwinder<typename Traits::Unwinder>(arena.code.tables.load(std::memory_order_seq_cst));
+      MakeUnwinder<typename Traits::Unwinder>(arena.code().tables.load(std::memory_order_seq_cst));
   WalkResult walk = unwinder.Unwind(registers, memory, FramesOf(arena, draft));
   if (walk.end == StackEnd::kComplete && IsOffStack(channel.stack, walk.stop.sp))
     walk.end = StackEnd::kCoroutine;
@@ -117,7 +117,7 @@ STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE void WalkInto(const SlotArena<Traits>& a
                                                       const NativeRegisters& registers,
                                                       const M& memory, RecordDraft& draft) {
   const auto unwinder =
-      MakeUnwinder<typename Traits::Unwinder>(arena.code.tables.load(std::memory_order_seq_cst));
+      MakeUnwinder<typename Traits::Unwinder>(arena.code().tables.load(std::memory_order_seq_cst));
   if constexpr (IncrementalUnwinder<typename Traits::Unwinder>) {
     if (channel.memo_is_stale.load(std::memory_order_relaxed)) {
       channel.memo_is_stale.store(false, std::memory_order_relaxed);

@@ -23,6 +23,9 @@ class TablePublisher {
   // Whether any capture is under way. A capture that begins during the call, and that the call does
   // not see, reads the place after that.
   using IsCapturing = std::function<bool()>;
+  // What captures read in place of these tables; by default the tables themselves. Kept for as long
+  // as a capture may read it. Throws nothing.
+  using Expose = std::function<Tables(const Tables& tables)>;
 
   // The most replaced tables that are kept because a capture may still read them. A suspended
   // capture keeps all tables that were published since it began.
@@ -37,7 +40,7 @@ class TablePublisher {
 
   // Call it before all other functions. Captures read `place`, which must outlive this object. A
   // second call, with the same place, changes only `is_capturing`.
-  void Begin(Place& place, IsCapturing is_capturing);
+  void Begin(Place& place, IsCapturing is_capturing, Expose expose = {});
 
   // Publishes `tables`, and frees old ones. If kMaxOld tables cannot be freed, captures continue
   // with the tables that they have. Returns whether the published tables have changed.
@@ -57,7 +60,9 @@ class TablePublisher {
 
   Place* place_ = nullptr;
   IsCapturing is_capturing_;
+  Expose expose_;
   Tables shown_;
+  Tables exposed_;  // of `shown_`
   Tables none_;  // tables of no code; made when first needed
   std::unique_ptr<Old> old_;
 };

@@ -56,10 +56,27 @@ class ThreadRegistry {
     slot->name = std::move(name);
     slot->begin_ns = typename Traits::Clock().MonotonicNs();
     slot->end_ns = 0;
-    slot->live_index = static_cast<std::uint32_t>(live_.size());
-    live_.push_back(slot);
     prepare(*slot);
-    slot->is_ending.store(false, std::memory_order_release);
+    BecomeLive(slot);
+    return slot;
+  }
+
+  // Makes the slot with that index live, for a thread of another process whose channel it is: see
+  // AdoptsChannels. No such slot may be live or retired. ResourceExhausted at the limit of arenas
+  // or memory.
+  // NOLINTNEXTLINE(performance-unnecessary-value-param): moved
+  absl::StatusOr<Slot*> Adopt(std::uint32_t index, std::string name, std::int64_t begin_ns) {
+    const std::lock_guard lock(mutex_);
+    if (absl::Status status = OpenLocked(); !status.ok()) return status;
+    while (blocks_.size() <= index) {
+      if (absl::Status status = Grow(); !status.ok()) return status;
+    }
+    Slot* const slot = blocks_.At(index);
+    std::erase(free_, slot);
+    slot->name = std::move(name);
+    slot->begin_ns = begin_ns;
+    slot->end_ns = 0;
+    BecomeLive(slot);
     return slot;
   }
 
@@ -98,6 +115,17 @@ class ThreadRegistry {
     const std::lock_guard lock(mutex_);
     for (std::size_t i = 0; i < count; ++i) Free(retired_[i]);
     retired_.erase(retired_.begin(), retired_.begin() + static_cast<std::ptrdiff_t>(count));
+  }
+
+  // Gives back those of them for which has_drained(slot): where another process drains them.
+  template <class HasDrained>
+  void ReclaimIf(const HasDrained& has_drained) {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(retired_, [&](Slot* slot) {
+      if (!has_drained(*slot)) return false;
+      Free(slot);
+      return true;
+    });
   }
 
   // From now on a slot that ends waits for the collector.
@@ -247,6 +275,12 @@ class ThreadRegistry {
     return absl::OkStatus();
   }
 
+  void BecomeLive(Slot* slot) {
+    slot->live_index = static_cast<std::uint32_t>(live_.size());
+    live_.push_back(slot);
+    slot->is_ending.store(false, std::memory_order_release);
+  }
+
   Slot* TakeFree() {
     Slot* const slot = free_.back();
     free_.pop_back();
@@ -276,6 +310,8 @@ class ThreadRegistry {
     slot->channel->counters.Clear();
     slot->name.clear();
     free_.push_back(slot);
+    if constexpr (AdoptsChannels<typename Traits::Platform>)
+      Traits::Platform::GiveBack(slot->channel->token.index);
   }
 
   // Counters of registrations that have ended.

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <memory_resource>
 #include <span>
 #include <vector>
 
@@ -56,7 +57,16 @@ class UnwindTable {
   // `rows` are sorted by offset. If several have one offset, the last one counts; the text before
   // the first row is unknown. `text_bytes` is the length of the text.
   UnwindTable(std::uint32_t text_bytes, const std::vector<UnwindRow>& rows,
-              std::vector<SpecialRule> specials);
+              const std::vector<SpecialRule>& specials);
+
+  // A copy whose data lie in `memory`, which must outlive it. For one that another process reads.
+  UnwindTable(const UnwindTable& other, std::pmr::memory_resource* memory)
+      : lines_(other.lines_, memory),
+        aside_(other.aside_, memory),
+        wide_(other.wide_, memory),
+        dictionary_(other.dictionary_, memory),
+        saved_(other.saved_, memory),
+        specials_(other.specials_, memory) {}
 
   // The rule in force at `offset`. Signal-safe.
   STROBE_SIGNAL_SAFE UnwindRule Find(std::uint32_t offset) const noexcept {
@@ -169,13 +179,13 @@ class UnwindTable {
   void FillLine(Line& line, std::uint16_t in_force, std::span<const NumberedRow> rows);
   void FillWide(Line& line, std::uint16_t in_force, std::span<const NumberedRow> rows);
 
-  std::vector<Line> lines_;
-  std::vector<std::uint8_t>
+  std::pmr::vector<Line> lines_;
+  std::pmr::vector<std::uint8_t>
       aside_;  // seven bytes longer than what is in it, for reading eight at a time
-  std::vector<WideRow> wide_;
-  std::vector<UnwindRule> dictionary_;  // [0] is unknown
-  std::vector<SavedRegister> saved_;    // by the same number
-  std::vector<SpecialRule> specials_{SpecialRule()};
+  std::pmr::vector<WideRow> wide_;
+  std::pmr::vector<UnwindRule> dictionary_;  // [0] is unknown
+  std::pmr::vector<SavedRegister> saved_;    // by the same number
+  std::pmr::vector<SpecialRule> specials_{SpecialRule()};
 };
 
 // An immutable snapshot: which table serves which addresses. A pointer publishes it to handlers. It
@@ -195,12 +205,23 @@ class UnwindModules {
   // Overlapping entries are the caller's mistake; the later one wins. Without `is_complete`, there
   // may be frame information for code that no entry covers. `cache` may be another snapshot's, if
   // every rule in it is also a rule of this snapshot.
-  explicit UnwindModules(std::vector<Entry> entries, bool is_complete = true,
+  explicit UnwindModules(const std::vector<Entry>& entries, bool is_complete = true,
                          std::shared_ptr<RuleCache> cache = std::make_shared<RuleCache>())
-      : entries_(std::move(entries)), is_complete_(is_complete), cache_(std::move(cache)) {
+      : entries_(entries.begin(), entries.end()),
+        is_complete_(is_complete),
+        cache_(std::move(cache)) {
     std::sort(entries_.begin(), entries_.end(),
               [](const Entry& a, const Entry& b) { return a.start < b.start; });
   }
+
+  // For captures of another process, which read the object, its `entries` and their tables where
+  // they lie. `entries` are sorted and do not overlap. `serial` is none of that process's own.
+  UnwindModules(std::pmr::vector<Entry> entries, bool is_complete,
+                std::shared_ptr<RuleCache> cache, std::uint64_t serial)
+      : entries_(std::move(entries)),
+        is_complete_(is_complete),
+        cache_(std::move(cache)),
+        serial_(serial) {}
 
   // The entry that holds `pc`, or nullptr. Signal-safe.
   STROBE_SIGNAL_SAFE const Entry* Find(Address pc) const noexcept {
@@ -237,10 +258,11 @@ class UnwindModules {
 
   // For walks by this snapshot.
   [[nodiscard]] RuleCache& cache() const noexcept { return *cache_; }
+  [[nodiscard]] const std::shared_ptr<RuleCache>& shared_cache() const { return cache_; }
   [[nodiscard]] bool is_complete() const noexcept { return is_complete_; }
   // A number that no other snapshot of this process has; never 0. Signal-safe.
   [[nodiscard]] std::uint64_t serial() const noexcept { return serial_; }
-  [[nodiscard]] const std::vector<Entry>& entries() const { return entries_; }
+  [[nodiscard]] const std::pmr::vector<Entry>& entries() const { return entries_; }
   [[nodiscard]] std::size_t memory_bytes() const {
     std::size_t bytes = sizeof(*cache_) + entries_.size() * sizeof(Entry);
     for (const Entry& entry : entries_)
@@ -251,7 +273,7 @@ class UnwindModules {
  private:
   static std::uint64_t NextSerial() noexcept;
 
-  std::vector<Entry> entries_;
+  std::pmr::vector<Entry> entries_;
   bool is_complete_ = true;
   std::shared_ptr<RuleCache> cache_;
   std::uint64_t serial_ = NextSerial();

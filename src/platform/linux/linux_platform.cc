@@ -250,17 +250,7 @@ void LinuxPlatform::StopTimer(Timer& timer) {
 
 bool LinuxPlatform::Interrupt(std::uint64_t thread_id, std::uint64_t payload, int signal,
                               bool was_running) {
-  siginfo_t info{};
-  info.si_signo = signal;
-  // The signal looks like a timer's, because an exec discards a thread's pending timer signals and
-  // no others. Any other signal could kill the new image, which has no handler. No timer has such
-  // an overrun; it says that the signal stands for no expiry.
-  info.si_code = SI_TIMER;
-  info.si_overrun = was_running ? internal::kRequestOfRunningThread : internal::kRequest;
-  info.si_value.sival_ptr =
-      reinterpret_cast<void*>(payload);  // NOLINT(performance-no-int-to-ptr): as above
-  return syscall(SYS_rt_tgsigqueueinfo, getpid(), static_cast<pid_t>(thread_id), signal, &info) ==
-         0;
+  return internal::SendRequest(ProcessId(), thread_id, payload, signal, was_running);
 }
 
 std::size_t LinuxPlatform::ReadMemory(std::uint64_t address, std::span<std::uint8_t> bytes) {

@@ -6,6 +6,7 @@
 #include <linux/perf_event.h>
 #include <sys/auxv.h>
 #include <sys/ioctl.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <time.h>
 #include <ucontext.h>
@@ -250,6 +251,21 @@ absl::Status InstallSignalHandler(int signal) {
   }
   previous.is_installed.store(true, std::memory_order_release);
   return absl::OkStatus();
+}
+
+bool SendRequest(std::uint64_t process_id, std::uint64_t thread_id, std::uint64_t payload,
+                 int signal, bool was_running) {
+  siginfo_t info{};
+  info.si_signo = signal;
+  // The signal looks like a timer's, because an exec discards a thread's pending timer signals and
+  // no others. Any other signal could kill the new image, which has no handler. No timer has such
+  // an overrun; it says that the signal stands for no expiry.
+  info.si_code = SI_TIMER;
+  info.si_overrun = was_running ? kRequestOfRunningThread : kRequest;
+  info.si_value.sival_ptr =
+      reinterpret_cast<void*>(payload);  // NOLINT(performance-no-int-to-ptr): as above
+  return syscall(SYS_rt_tgsigqueueinfo, static_cast<pid_t>(process_id),
+                 static_cast<pid_t>(thread_id), signal, &info) == 0;
 }
 
 HandlerState SignalHandlerState(int signal) {

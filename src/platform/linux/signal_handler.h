@@ -3,6 +3,8 @@
 
 #include <signal.h>
 
+#include <cstdint>
+
 #include "absl/status/status.h"
 #include "loader_mutex.h"
 #include "strobe/platform/platform.h"
@@ -15,6 +17,10 @@ inline constexpr int kSignalLimit = 65;
 // The overrun of a signal that requests a sample: see LinuxPlatform::Interrupt.
 inline constexpr int kRequest = -1;
 inline constexpr int kRequestOfRunningThread = -2;
+
+// Sends such a signal, with this payload, to a thread of a process. False if the thread has ended.
+bool SendRequest(std::uint64_t process_id, std::uint64_t thread_id, std::uint64_t payload,
+                 int signal, bool was_running);
 
 // The handler. Tests call it as a handler that chains to it would.
 void HandleSignal(int signal, siginfo_t* info, void* context);

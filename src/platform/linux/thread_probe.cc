@@ -35,6 +35,9 @@ thread_local int instants_expected = 0;
 constinit std::array<std::atomic<int>, LinuxThreadFile::kMaxKeptFiles> kept_files{};
 constinit std::atomic<int> kept_count{0};
 
+// The directory of the threads' files.
+constinit char task_directory[40] = "/proc/self/task";
+
 int MostKeptFiles() {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return 0;
@@ -110,6 +113,11 @@ void DropAllThreadFiles() {
     DropThreadFile(static_cast<int>(place));
 }
 
+void LinuxThreadFile::ObserveProcess(std::uint64_t process_id) {
+  std::snprintf(task_directory, sizeof(task_directory), "/proc/%llu/task",
+                static_cast<unsigned long long>(process_id));
+}
+
 LinuxThreadFile::LinuxThreadFile(LinuxThreadFile&& other) noexcept
     : place_(std::exchange(other.place_, -1)) {}
 LinuxThreadFile& LinuxThreadFile::operator=(LinuxThreadFile&& other) noexcept {
@@ -129,8 +137,8 @@ bool LinuxThreadFile::ReadStart(std::uint64_t thread_id, const char* name, char*
                                 std::size_t bytes) {
   int file = place_ >= 0 ? KeptThreadFile(place_) : -1;
   if (file < 0) {
-    char path[64];
-    std::snprintf(path, sizeof(path), "/proc/self/task/%llu/%s",
+    char path[96];
+    std::snprintf(path, sizeof(path), "%s/%llu/%s", task_directory,
                   static_cast<unsigned long long>(thread_id), name);
     file = open(path, O_RDONLY | O_CLOEXEC);
     if (file < 0) return false;

@@ -10,12 +10,17 @@
 STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
 
-// A file of a thread in /proc/self/task. It stays open for the next read, as long as no more than
+// A file of a thread in /proc/self/task, or of a thread of the process that ObserveProcess has
+// named. It stays open for the next read, as long as no more than
 // kMaxKeptFiles, and no more than an eighth of the process's limit, are kept in all. A fork's child
 // closes them.
 class LinuxThreadFile {
  public:
   static constexpr int kMaxKeptFiles = 1024;
+
+  // From now on the files of this process are of that process's threads. Call it before the first
+  // Read.
+  static void ObserveProcess(std::uint64_t process_id);
 
   LinuxThreadFile() = default;
   LinuxThreadFile(LinuxThreadFile&& other) noexcept;

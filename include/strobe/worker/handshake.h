@@ -1,0 +1,115 @@
+// The messages between a program and its worker, over a unix socket of kind SOCK_SEQPACKET. README.md
+// documents them byte by byte.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "strobe/base/visibility.h"
+
+STROBE_HIDDEN_BEGIN
+namespace strobe::internal {
+
+// How long the hello, and the answer to it, may take: the worker reads the mappings of the program
+// meanwhile.
+inline constexpr std::int64_t kWelcomeTimeoutNs = 20'000'000'000;
+
+// What a message is. The program sends the first kind of each pair, the worker answers.
+enum class MessageKind : std::uint32_t {
+  kHello = 1,    // with the descriptors of the shared area and of the memory for tables
+  kWelcome = 2,  // a status
+  kFlush = 3,
+  kFlushed = 4,  // a status
+  kStop = 5,
+  kStopped = 6,  // a status
+};
+
+// Each message is this, then `text_bytes` bytes of text.
+struct MessageHead {
+  static constexpr std::uint64_t kMagic = 0x524B57424F525453;  // "STROBWKR"
+  static constexpr std::uint32_t kVersion = 1;
+
+  std::uint64_t magic = kMagic;
+  std::uint32_t version = kVersion;
+  MessageKind kind{};
+  std::uint32_t code = 0;  // an absl::StatusCode in an answer
+  std::uint32_t text_bytes = 0;
+};
+static_assert(sizeof(MessageHead) == 24);
+
+// The fixed part of a hello's text; the options follow, as lines "field=value".
+struct Hello {
+  std::uint64_t process_id = 0;
+  std::uint64_t copy_mark = 0;  // of the program's copy of the library: see SlotToken
+  std::uint32_t signal = 0;     // that interrupts its threads
+  std::uint32_t channel_bytes = 0;
+  std::uint32_t cells = 0;
+  std::uint32_t value_types = 0;
+  std::uint64_t chunk_bytes = 0;
+  std::uint32_t ring_bytes = 0;
+  std::uint32_t program_bytes = 0;  // of the program's name, which follows before the options
+  std::uint64_t tables_address = 0;  // where the program has mapped the memory for tables
+};
+static_assert(sizeof(Hello) == 56);
+
+struct Message {
+  // A longer one is refused.
+  static constexpr std::size_t kMaxTextBytes = 64 * 1024;
+
+  MessageKind kind{};
+  std::uint32_t code = 0;
+  std::string text{};
+  // Of a hello: the shared area's, and that of the memory for tables; -1 for none.
+  static constexpr std::size_t kMaxDescriptors = 2;
+  std::array<int, kMaxDescriptors> descriptors{-1, -1};
+};
+
+// An end of the connection. Moves, and closes at its end. One thread at a time sends, and one
+// receives.
+class WorkerSocket {
+ public:
+  WorkerSocket() = default;
+  // Takes over the descriptor.
+  explicit WorkerSocket(int descriptor) : descriptor_(descriptor) {}
+  WorkerSocket(WorkerSocket&& other) noexcept;
+  WorkerSocket& operator=(WorkerSocket&& other) noexcept;
+  ~WorkerSocket();
+
+  [[nodiscard]] bool is_open() const { return descriptor_ >= 0; }
+  [[nodiscard]] int descriptor() const { return descriptor_; }
+
+  // Unavailable if the other side has gone. Never raises SIGPIPE.
+  absl::Status Send(const Message& message) const;
+  // Waits for a message, whose descriptors the caller then owns, at most for that time; for ever if it is negative. Unavailable if the other
+  // side has gone, DeadlineExceeded, InvalidArgument if what came is no message of this version.
+  [[nodiscard]] absl::StatusOr<Message> Receive(std::int64_t timeout_ns) const;
+  // True if the other side has gone. Does not wait.
+  [[nodiscard]] bool HasEnded() const;
+  // PermissionDenied if the other side belongs to another user.
+  [[nodiscard]] absl::Status CheckPeer() const;
+
+ private:
+  int descriptor_ = -1;
+};
+
+// The answer that `message` is: its code and text. Internal if it is none of that kind.
+absl::Status StatusOf(const Message& message, MessageKind kind);
+Message AnswerOf(MessageKind kind, const absl::Status& status);
+
+// A hello's text, and back. InvalidArgument if a length in it is wrong.
+struct HelloText {
+  Hello head{};
+  std::string program;
+  std::string options;
+};
+std::string JoinHello(const HelloText& hello);
+absl::StatusOr<HelloText> SplitHello(std::string_view text);
+
+}  // namespace strobe::internal
+STROBE_HIDDEN_END

@@ -1,0 +1,112 @@
+// ServedPlatform: the platform of a worker, whose threads and memory are those of the program that
+// it serves.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "strobe/base/visibility.h"
+#include "strobe/core/module_map.h"
+#include "strobe/core/thread_info.h"
+#include "strobe/platform/linux/linux_platform.h"
+#include "strobe/runtime/published_code.h"
+#include "strobe/unwind/unwind_table.h"
+#include "strobe/worker/shared_area.h"
+
+STROBE_HIDDEN_BEGIN
+namespace strobe::internal {
+
+// The program that this process serves.
+struct ServedProgram {
+  std::uint64_t process_id = 0;
+  std::string name;
+  int signal = 0;
+  std::uint64_t copy_mark = 0;  // see SlotToken
+  SharedArea area;
+  TableMemory tables;  // none if its place is taken in this process
+};
+
+// Observes a thread of the program. The kernel tells another process less of it: a thread that could
+// run counts as one that runs.
+class ServedThreadProbe {
+ public:
+  explicit ServedThreadProbe(std::uint64_t thread_id) : thread_id_(thread_id) {}
+
+  ThreadLook Look();
+  // Such a thread has counted as running already.
+  static bool WasDisplaced(const LinuxInstant& /*instant*/) { return false; }
+  ThreadActivity Observe() { return probe_.Observe(); }
+  [[nodiscard]] std::int64_t seen_cpu_ns() const { return seen_cpu_ns_; }
+  std::int64_t WaitCount() { return probe_.WaitCount(); }
+
+ private:
+  std::uint64_t thread_id_;
+  std::int64_t seen_cpu_ns_ = -1;
+  LinuxThreadFile schedstat_;
+  LinuxThreadProbe probe_{thread_id_};
+};
+
+// Of a program that has ended, the clocks read what was read last, and memory is what its files have.
+struct ServedPlatform : LinuxPlatform {
+  static constexpr bool kAdoptsChannels = true;
+  using ThreadProbe = ServedThreadProbe;
+
+  // Call it once, before all other functions.
+  static void Serve(ServedProgram program);
+  // What the thread itself has read of its CPU clock: at the begin and the end of its registration.
+  static void NoteClock(std::uint64_t thread_id, std::int64_t cpu_ns);
+  // The thread's registration has ended, and its account is settled.
+  static void ForgetClock(std::uint64_t thread_id);
+
+  static PublishedCode& SharedCode() noexcept;
+  static Mapping MapMemory(std::uint64_t bytes);
+  static void DiscardMemory(void* memory, std::uint64_t bytes);
+  // The program may use the slot for another thread.
+  static void GiveBack(std::uint32_t slot);
+  // A copy in the memory for tables. Where that has no room, captures send registers and stack along,
+  // and the worker walks.
+  static std::shared_ptr<const UnwindModules> ExposeTables(
+      const std::shared_ptr<const UnwindModules>& tables);
+
+  static std::uint64_t ProcessId();
+  static std::string ProgramName();
+  // The kernel brings the clock of a running thread up to date at each of its ticks only. That of a
+  // thread of the worker is 0: it takes no time of the program.
+  static std::int64_t ThreadCpuTimeNs(std::uint64_t thread_id);
+  static std::int64_t ProcessCpuTimeNs();
+
+  static int DefaultSignal();
+  static absl::Status InstallHandler(int /*signal*/) { return absl::OkStatus(); }
+  static HandlerState HandlerStateOf(int /*signal*/) { return HandlerState::kOurs; }
+  static std::uint64_t BlockedSignals(std::uint64_t thread_id);
+  static void SetSignalBlocked(int /*signal*/, bool /*is_blocked*/) {}
+  // A process has no timers on the clocks of another's threads.
+  static bool StartTimer(Timer& /*timer*/, std::uint64_t /*thread_id*/, std::uint64_t /*payload*/,
+                         std::int64_t /*first_ns*/, std::int64_t /*period_ns*/, int /*signal*/) {
+    return false;
+  }
+  static void StopTimer(Timer& /*timer*/) {}
+  static bool StartRandomTimer(RandomTimer& /*timer*/, std::uint64_t /*thread_id*/,
+                               std::uint8_t /*provider*/, std::int64_t /*mean_ns*/,
+                               std::uint64_t /*seed*/, int /*signal*/) {
+    return false;
+  }
+  static void StopRandomTimer(RandomTimer& /*timer*/) {}
+  static bool Interrupt(std::uint64_t thread_id, std::uint64_t payload, int signal,
+                        bool was_running);
+
+  // By the kernel's list of mappings. Reading it takes at most a hundredth of the time.
+  static std::uint64_t ModuleVersion();
+  static std::vector<Module> Modules();
+  static std::size_t ReadMemory(std::uint64_t address, std::span<std::uint8_t> bytes);
+};
+static_assert(Platform<ServedPlatform> && ObservesWaits<ServedPlatform> &&
+              AdoptsChannels<ServedPlatform>);
+
+}  // namespace strobe::internal
+STROBE_HIDDEN_END

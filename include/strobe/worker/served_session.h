@@ -1,0 +1,231 @@
+// ServedSession: the session of a program that a worker serves, and the worker's main function.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "strobe/base/memory_guard.h"
+#include "strobe/base/visibility.h"
+#include "strobe/core/options.h"
+#include "strobe/export/parts.h"
+#include "strobe/runtime/code_registry.h"
+#include "strobe/runtime/collector_counters.h"
+#include "strobe/runtime/delivery_check.h"
+#include "strobe/runtime/ended_exports.h"
+#include "strobe/runtime/loaded_code.h"
+#include "strobe/runtime/output_accounts.h"
+#include "strobe/runtime/profile_maker.h"
+#include "strobe/runtime/running_session.h"
+#include "strobe/runtime/thread_registry.h"
+#include "strobe/worker/handshake.h"
+#include "strobe/worker/served_platform.h"
+#include "strobe/worker/worker_process.h"
+
+STROBE_HIDDEN_BEGIN
+namespace strobe::internal {
+
+// The parts of `Traits`, for the threads of another process.
+template <class Traits>
+struct ServedTraits : Traits {
+  using Platform = ServedPlatform;
+};
+
+// Sets the options from lines "field=value". InvalidArgument if one is not accepted.
+absl::Status SetOptions(std::string_view lines, ProfilerOptions& options);
+
+// The same session as in a program: its collector drains the channels in the shared area. One more
+// thread, the attendant, begins and ends the accounts of the threads whose seats change.
+template <class Base>
+class ServedSession {
+ public:
+  using Traits = ServedTraits<Base>;
+  using Slot = RegisteredThread<Traits>;
+
+  // The program that ServedPlatform serves. `options` must be valid.
+  ServedSession(const ProfilerOptions& options, const SharedArea& area, int signal)
+      : area_(area),
+        options_(options),
+        signal_{.requested = signal},
+        registry_(static_cast<std::size_t>(*options.threads.max_threads),
+                  static_cast<std::size_t>(*options.threads.ring_bytes)) {}
+
+  absl::Status Begin() {
+    if (absl::Status status = registry_.Open(); !status.ok()) return status;
+    signal_.number.store(signal_.requested, std::memory_order_relaxed);
+    running_ = std::make_unique<RunningSession<Traits>>(options_, Parts<Traits>{}, registry_, code_,
+                                                        counters_, signal_, maker_);
+    if (absl::Status status = running_->Begin(); !status.ok()) return status;
+    running_->session().Begin();
+    attendant_ = ServedPlatform::RunOnOwnThread("strobe-attend", [this] { Attend(); });
+    if (attendant_.IsRunning()) return absl::OkStatus();
+    static_cast<void>(running_->End());
+    return absl::ResourceExhaustedError("the system refuses another thread for the worker");
+  }
+
+  absl::Status Flush() { return running_->Flush(); }
+
+  // Drains what the rings hold, also of threads that have ended with their program, and exports.
+  absl::Status End() {
+    is_ending_.store(true, std::memory_order_seq_cst);
+    area_.Wake();
+    attendant_.Join();
+    SeeToSeats();
+    return running_->End();
+  }
+
+ private:
+  // A change that comes between the two lines ends the wait at once.
+  void Attend() {
+    while (!is_ending_.load(std::memory_order_seq_cst)) {
+      const std::uint32_t seen = area_.header().changes.load(std::memory_order_seq_cst);
+      SeeToSeats();
+      area_.AwaitChange(seen, kLongestWaitNs);
+    }
+  }
+
+  void SeeToSeats() {
+    area_.VisitChanged([this](std::uint32_t slot) {
+      if (!counters_.HasMemoryFor([&] { SeeTo(slot); })) area_.Announce(slot);
+    });
+  }
+
+  void SeeTo(std::uint32_t index) {
+    const Seat& seat = *area_.At(index);
+    const SeatState state = seat.state.load(std::memory_order_acquire);
+    if (state == SeatState::kFree) return;
+    if (index >= slots_.size()) slots_.resize(index + 1);
+    if (slots_[index] == nullptr) Begin(index, seat);
+    if (state == SeatState::kLeft && slots_[index] != nullptr)
+      End(*std::exchange(slots_[index], nullptr), seat);
+  }
+
+  void Begin(std::uint32_t index, const Seat& seat) {
+    const std::string name(seat.name, std::min<std::size_t>(seat.name_bytes, Seat::kNameBytes));
+    const absl::StatusOr<Slot*> slot =
+        registry_.Adopt(index, SanitizedThreadName(name), seat.begin_ns);
+    if (!slot.ok()) {
+      registry_.CountRefused();
+      return;
+    }
+    slots_[index] = *slot;
+    ServedPlatform::NoteClock((*slot)->channel->thread_id, seat.since_cpu_ns);
+    (*slot)->blocked_signals = ServedPlatform::BlockedSignals((*slot)->channel->thread_id);
+    running_->Attach(**slot, {.monotonic_ns = seat.since_ns, .cpu_ns = seat.since_cpu_ns});
+  }
+
+  void End(Slot& slot, const Seat& seat) {
+    const std::uint64_t thread_id = slot.channel->thread_id;
+    ServedPlatform::NoteClock(thread_id, seat.end_cpu_ns);
+    slot.is_ending.store(true, std::memory_order_release);
+    running_->session().Detach(slot);
+    ServedPlatform::ForgetClock(thread_id);
+    registry_.Unregister(&slot);
+  }
+
+  Stats CollectStats() {
+    Stats stats;
+    stats.outputs = NewAccounts(Traits::Outputs::kFileSuffixes);
+    registry_.AddTo(stats);
+    counters_.AddTo(stats);
+    stats.requested_rate_hz = *options_.sampling.cpu_frequency_hz;
+    stats.signal_number = signal_.number.load(std::memory_order_relaxed);
+    if (running_ != nullptr) AddExportsOf(*running_->worker(), stats);
+    return stats;
+  }
+
+  static constexpr std::int64_t kLongestWaitNs = 1'000'000'000;
+
+  const SharedArea area_;
+  const ProfilerOptions options_;
+  SignalInUse signal_;
+  ThreadRegistry<Traits> registry_;
+  const CodeRegistry no_code_;
+  CollectorCounters counters_;
+  LoadedCode<Traits> code_{no_code_, counters_};
+  ProfileMaker<Traits> maker_{counters_, [this] { return CollectStats(); }};
+  std::unique_ptr<RunningSession<Traits>> running_;
+  std::vector<Slot*> slots_;  // by seat: those that are attached
+  std::atomic<bool> is_ending_{false};
+  ServedPlatform::OwnThread attendant_;
+};
+
+// What a hello asks for. InvalidArgument if it is of a program with another layout.
+struct AskedSession {
+  ServedProgram program;
+  ProfilerOptions options;
+};
+template <class Traits>
+absl::StatusOr<AskedSession> ReadHello(const Message& message) {
+  if (message.kind != MessageKind::kHello || message.descriptors[1] < 0)
+    return absl::InvalidArgumentError("the first message is no hello with shared memory");
+  absl::StatusOr<HelloText> hello = SplitHello(message.text);
+  if (!hello.ok()) return hello.status();
+  AskedSession asked;
+  if (absl::Status status = SetOptions(hello->options, asked.options); !status.ok()) return status;
+  using Arena = SlotArena<ServedTraits<Traits>>;
+  const Hello& head = hello->head;
+  const std::uint64_t chunk_bytes =
+      Arena::ChunkBytes(static_cast<std::size_t>(*asked.options.threads.ring_bytes));
+  if (head.channel_bytes != sizeof(typename Arena::Channel) ||
+      head.cells != Traits::Providers::kCellCount ||
+      head.value_types != Traits::Providers::kValueCount || head.chunk_bytes != chunk_bytes)
+    return absl::InvalidArgumentError("the program has other parts than its worker");
+  absl::StatusOr<SharedArea> area =
+      SharedArea::Adopt(message.descriptors[0], Arena::kSlotsPerChunk, chunk_bytes);
+  if (!area.ok()) return area.status();
+  absl::StatusOr<TableMemory> tables =
+      TableMemory::Adopt(message.descriptors[1], head.tables_address);
+  if (absl::IsInvalidArgument(tables.status())) return tables.status();
+  asked.program = {.process_id = head.process_id,
+                   .name = std::move(hello->program),
+                   .signal = static_cast<int>(head.signal),
+                   .copy_mark = head.copy_mark,
+                   .area = *area,
+                   .tables = tables.ok() ? *std::move(tables) : TableMemory()};
+  return asked;
+}
+
+// Serves the program at the other end until it stops or is gone. Returns the exit status.
+template <class Traits>
+int ServeProgram(const WorkerSocket& socket) {
+  if (absl::Status peer = socket.CheckPeer(); !peer.ok()) {
+    static_cast<void>(socket.Send(AnswerOf(MessageKind::kWelcome, peer)));
+    return 1;
+  }
+  const absl::StatusOr<Message> first = socket.Receive(kWelcomeTimeoutNs);
+  if (!first.ok()) return 1;
+  absl::StatusOr<AskedSession> asked = ReadHello<Traits>(*first);
+  if (!asked.ok()) {
+    static_cast<void>(socket.Send(AnswerOf(MessageKind::kWelcome, asked.status())));
+    return 1;
+  }
+  const SharedArea area = asked->program.area;
+  const int signal = asked->program.signal;
+  ServedPlatform::Serve(std::move(asked->program));
+  ServedSession<Traits> session(asked->options, area, signal);
+  const absl::Status begun = session.Begin();
+  if (!socket.Send(AnswerOf(MessageKind::kWelcome, begun)).ok() || !begun.ok()) return 1;
+  while (true) {
+    const absl::StatusOr<Message> message = socket.Receive(-1);
+    if (message.ok() && message->kind == MessageKind::kFlush) {
+      static_cast<void>(socket.Send(AnswerOf(MessageKind::kFlushed, session.Flush())));
+    } else {
+      // The end of the program, however it ended, or what is no message: both end the session.
+      const absl::Status status = session.End();
+      static_cast<void>(socket.Send(AnswerOf(MessageKind::kStopped, status)));
+      return status.ok() ? 0 : 1;
+    }
+  }
+}
+
+}  // namespace strobe::internal
+STROBE_HIDDEN_END

@@ -1,0 +1,121 @@
+// SharedTables: unwind tables in memory that a program maps to read them, and its worker to write
+// them.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <memory_resource>
+#include <span>
+#include <unordered_map>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "strobe/base/address.h"
+#include "strobe/base/visibility.h"
+#include "strobe/unwind/rule_cache.h"
+#include "strobe/unwind/unwind_table.h"
+
+STROBE_HIDDEN_BEGIN
+namespace strobe::internal {
+
+// The memory for tables: sparse, at the same address in both processes, so that a table has the same
+// pointers in both. The program maps it for reading only, and once the worker has mapped it, nobody
+// else can map it for writing.
+class TableMemory {
+ public:
+  static constexpr std::size_t kBytes = std::size_t{64} << 20;
+
+  TableMemory() = default;
+  TableMemory(TableMemory&& other) noexcept;
+  TableMemory& operator=(TableMemory&& other) noexcept;
+  // Unmaps it.
+  ~TableMemory();
+
+  // In the program. The descriptor is for the worker, and closed by CloseDescriptor.
+  static absl::StatusOr<TableMemory> Create();
+  // In the worker; takes over the descriptor. AlreadyExists if something else is mapped there,
+  // InvalidArgument if it is no such memory.
+  static absl::StatusOr<TableMemory> Adopt(int descriptor, Address address);
+
+  [[nodiscard]] std::span<std::byte> bytes() const { return bytes_; }
+  [[nodiscard]] int descriptor() const { return descriptor_; }
+  void CloseDescriptor();
+  // Leaves it mapped for ever.
+  void KeepMapped() { bytes_ = {}; }
+
+ private:
+  std::span<std::byte> bytes_;
+  int descriptor_ = -1;
+};
+
+// Room for caches of rules, which captures write: in memory that the program maps for writing.
+struct SharedCaches {
+  static constexpr std::size_t kCaches = 4;
+
+  std::span<std::byte> memory;       // here; kCaches * CacheBytes() of it
+  Address address_in_program = 0;    // of the same memory
+
+  // In whole pages.
+  static constexpr std::size_t CacheBytes() {
+    constexpr std::size_t kPageBytes = 4096;
+    return (sizeof(RuleCache) + kPageBytes - 1) / kPageBytes * kPageBytes;
+  }
+};
+
+// Copies tables into that memory. In the worker; used by one thread at a time.
+class SharedTables {
+ public:
+  using Tables = std::shared_ptr<const UnwindModules>;
+
+  // `discard` makes memory of a cache zero again. `serials` is none of the program's or of an earlier
+  // worker's, in its upper half.
+  SharedTables(TableMemory memory, SharedCaches caches, std::uint64_t serials,
+               void (*discard)(void* memory, std::uint64_t bytes));
+  ~SharedTables();
+  SharedTables(const SharedTables&) = delete;
+  SharedTables& operator=(const SharedTables&) = delete;
+
+  // The same tables for captures of the program; nullptr if there is no room. They take their room
+  // until the last pointer to them goes. `this` must outlive them.
+  Tables Expose(const Tables& tables);
+
+ private:
+  // Gives out the memory from the front. What is given back is lost: the pool above reuses it.
+  class FrontResource final : public std::pmr::memory_resource {
+   public:
+    explicit FrontResource(std::span<std::byte> memory) : left_(memory) {}
+
+   private:
+    void* do_allocate(std::size_t bytes, std::size_t alignment) override;
+    void do_deallocate(void* /*memory*/, std::size_t /*bytes*/, std::size_t /*align*/) override {}
+    [[nodiscard]] bool do_is_equal(const memory_resource& other) const noexcept override {
+      return this == &other;
+    }
+    std::span<std::byte> left_;
+  };
+
+  // An object in the pool, destroyed with its last pointer. `source` lives as long.
+  template <class T, class Source, class... Arguments>
+  std::shared_ptr<const T> Make(const Source& source, Arguments&&... arguments);
+  std::shared_ptr<const UnwindTable> CopyOf(const std::shared_ptr<const UnwindTable>& table);
+  // The cache in the program's memory for that of the tables; 0 if there is none left.
+  Address CacheFor(const Tables& tables);
+
+  struct Cache {
+    std::weak_ptr<RuleCache> source;
+  };
+
+  TableMemory memory_;
+  const SharedCaches caches_;
+  void (*const discard_)(void* memory, std::uint64_t bytes);
+  FrontResource front_;
+  std::pmr::unsynchronized_pool_resource pool_;
+  std::unordered_map<const UnwindTable*, std::weak_ptr<const UnwindTable>> copies_;
+  std::array<Cache, SharedCaches::kCaches> cache_uses_;
+  std::uint64_t next_serial_;
+};
+
+}  // namespace strobe::internal
+STROBE_HIDDEN_END

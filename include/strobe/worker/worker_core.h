@@ -1,0 +1,100 @@
+// WorkerCore: implements the calls of a WorkerProfiler, in the program.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "strobe/base/visibility.h"
+#include "strobe/core/options.h"
+#include "strobe/core/registration.h"
+#include "strobe/core/stats.h"
+#include "strobe/runtime/abstract_core.h"
+#include "strobe/runtime/capture_here.h"
+#include "strobe/runtime/delivery_check.h"
+#include "strobe/runtime/exit_list.h"
+#include "strobe/runtime/thread_registry.h"
+#include "strobe/worker/worker_process.h"
+#include "strobe/worker/worker_profiler.h"
+
+STROBE_HIDDEN_BEGIN
+namespace strobe::internal {
+
+// How often a worker that has died is begun again, and how long after its begin at the earliest.
+// That time doubles with each.
+inline constexpr int kMaxRestarts = 5;
+inline constexpr std::int64_t kFirstRestartNs = 1'000'000'000;
+
+// No thread of it exists. The program's own threads, when they register, end or call, notice that
+// the worker has died, and begin another.
+class WorkerCore final : public AbstractCore, private StoppedAtExit {
+ public:
+  using Traits = WorkerTraits;
+  using Platform = Traits::Platform;
+  using Slot = RegisteredThread<Traits>;
+
+  // `options` are final: the environment has been applied.
+  explicit WorkerCore(ProfilerOptions options);
+  ~WorkerCore() override;  // no thread may be registered
+
+  [[nodiscard]] bool IsOfThisProcess() const override;
+  Registration RegisterThread(std::string_view name) override;
+  CodeRegistration RegisterCode(const GeneratedCode& code) override;
+  absl::Status Start() override;
+  absl::Status Stop() override;
+  absl::Status Flush() override;
+  absl::StatusOr<Profile> Record(const RecordingOptions& options) override;
+  bool CaptureHere(const EventSample& event, const NativeRegisters* registers) noexcept override;
+  absl::Status ToggleStatus() override;
+  Stats GetStats() override;
+  std::string Diagnose() override;
+  void Retire() override;
+
+  // See RegistrationOwner.
+  void EndRegistration(void* registered, std::uint64_t thread_id) override;
+
+ private:
+  void StopAtExit() override;
+
+  [[nodiscard]] absl::Status Usable() const;
+  absl::Status Open();
+  absl::StatusOr<Slot*> TryRegister(std::string_view name);
+  // Each requires control_mutex_.
+  absl::Status StartLocked();
+  absl::Status StopLocked();
+  absl::Status BeginWorker();
+  void ReplaceTables(TableMemory tables);
+  absl::Status SeeToWorker();
+  absl::StatusOr<Message> Ask(MessageKind kind, std::int64_t timeout_ns);
+  void Quieten();
+
+  void TakeSeat(const Slot& slot);
+  void AnnounceAll();
+  void Reclaim();
+  [[nodiscard]] std::int64_t stop_timeout_ns() const;
+  [[nodiscard]] std::string OptionLines() const;
+
+  const std::uint64_t fork_count_;
+  const ProfilerOptions options_;
+  const absl::Status options_status_;
+  SignalInUse signal_;
+  ThreadRegistry<Traits> registry_;
+
+  std::mutex control_mutex_;  // one call that speaks with the worker at a time
+  std::optional<WorkerProcess> worker_;
+  TableMemory tables_;
+  std::atomic<bool> is_running_{false};
+  bool is_listed_ = false;  // in the ExitList, unless the exit has removed it
+  std::atomic<bool> is_exit_using_{false};
+  absl::Status last_start_;
+  int restarts_ = 0;
+  std::int64_t next_restart_ns_ = 0;
+};
+
+}  // namespace strobe::internal
+STROBE_HIDDEN_END

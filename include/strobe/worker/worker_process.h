@@ -1,0 +1,43 @@
+// WorkerProcess: begins a worker, and ends it. The program does not see it as a child of its own: no
+// SIGCHLD, and no wait() returns it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "strobe/base/visibility.h"
+#include "strobe/worker/handshake.h"
+
+STROBE_HIDDEN_BEGIN
+namespace strobe::internal {
+
+// The argument that makes a program a worker. The socket to its program is descriptor
+// kWorkerSocket.
+inline constexpr const char* kWorkerArgument = "--strobe-worker";
+inline constexpr int kWorkerSocket = 3;
+
+class WorkerProcess {
+ public:
+  WorkerProcess() = default;
+  WorkerProcess(WorkerProcess&& other) noexcept;
+  WorkerProcess& operator=(WorkerProcess&& other) noexcept;
+  // Ends it, if it has not ended.
+  ~WorkerProcess();
+
+  // Begins `command`, or the program itself if that is empty, in a session of its own, so that no
+  // signal of the terminal reaches it. It may read the program's memory (PR_SET_PTRACER).
+  static absl::StatusOr<WorkerProcess> Begin(const std::string& command);
+
+  [[nodiscard]] const WorkerSocket& socket() const { return socket_; }
+  // Waits for its end, at most for that time, and then kills it. Needs no memory.
+  void End(std::int64_t timeout_ns);
+
+ private:
+  std::int64_t process_id_ = -1;
+  WorkerSocket socket_;
+};
+
+}  // namespace strobe::internal
+STROBE_HIDDEN_END

@@ -1,0 +1,79 @@
+#include "strobe/worker/client_platform.h"
+
+#include <atomic>
+#include <mutex>
+#include <optional>
+
+#include "strobe/runtime/slot_arena.h"
+#include "strobe/unwind/unwind_table.h"
+
+namespace strobe::internal {
+namespace {
+
+struct State {
+  SharedArea area;
+  // What captures go by as long as the worker shows them no tables: nothing is known of any code,
+  // so each record takes the registers and the stack along.
+  UnwindModules no_tables{{}, /*is_complete=*/false};
+  std::uint64_t fork_count = 0;
+  std::uint32_t chunk_slots = 0;
+  std::uint64_t chunk_bytes = 0;
+  std::uint32_t used_chunks = 0;  // guarded by the mutex
+};
+
+constinit std::mutex mutex;
+// Never freed: a late signal may still touch the area.
+constinit std::atomic<State*> state{nullptr};
+constinit PublishedCode unknown_code;
+constinit std::atomic<PublishedCode*> shared_code{&unknown_code};
+
+bool IsOfThisProcess(const State* own) {
+  return own != nullptr && own->fork_count == LinuxPlatform::ForkCount();
+}
+
+}  // namespace
+
+absl::Status ClientPlatform::Open(std::uint32_t chunks, std::uint32_t chunk_slots,
+                                  std::uint64_t chunk_bytes) {
+  const std::lock_guard lock(mutex);
+  if (const State* const own = state.load(std::memory_order_acquire); IsOfThisProcess(own)) {
+    if (own->chunk_bytes == chunk_bytes && own->area.Chunk(chunks - 1).data() != nullptr)
+      return absl::OkStatus();
+    return absl::FailedPreconditionError(
+        "threads.ring_bytes and threads.max_threads are as the process's first profiler with a "
+        "worker has them");
+  }
+  absl::StatusOr<SharedArea> area = SharedArea::Create(chunks, chunk_slots, chunk_bytes);
+  if (!area.ok()) return area.status();
+  auto* const made = new State{.area = *area,
+                               .fork_count = ForkCount(),
+                               .chunk_slots = chunk_slots,
+                               .chunk_bytes = chunk_bytes};
+  KeepForEver(made);
+  state.store(made, std::memory_order_release);
+  WithdrawTables();
+  shared_code.store(&made->area.header().code, std::memory_order_release);
+  return absl::OkStatus();
+}
+
+void ClientPlatform::WithdrawTables() {
+  State* const own = state.load(std::memory_order_acquire);
+  own->area.header().code.tables.store(&own->no_tables, std::memory_order_seq_cst);
+}
+
+const SharedArea& ClientPlatform::Area() { return state.load(std::memory_order_acquire)->area; }
+
+ClientPlatform::Mapping ClientPlatform::MapMemory(std::uint64_t bytes) {
+  const std::lock_guard lock(mutex);
+  State* const own = state.load(std::memory_order_acquire);
+  if (!IsOfThisProcess(own) || bytes != own->chunk_bytes) return {};
+  const std::span<std::byte> chunk = own->area.Chunk(own->used_chunks);
+  if (!chunk.empty()) ++own->used_chunks;
+  return {.bytes = chunk};
+}
+
+STROBE_SIGNAL_SAFE PublishedCode& ClientPlatform::SharedCode() noexcept {
+  return *shared_code.load(std::memory_order_relaxed);
+}
+
+}  // namespace strobe::internal

@@ -1,0 +1,185 @@
+#include "strobe/worker/handshake.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <climits>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace strobe::internal {
+namespace {
+
+// Room for more descriptors than a message may have: the others are closed.
+constexpr std::size_t kRoomForDescriptors = 8;
+
+absl::Status Gone() { return absl::UnavailableError("the other side of the connection has gone"); }
+
+using Descriptors = std::array<int, Message::kMaxDescriptors>;
+
+// Takes the first descriptors out of the control data, and closes all others.
+Descriptors TakeDescriptors(msghdr& header) {
+  Descriptors taken{-1, -1};
+  std::size_t next = 0;
+  for (cmsghdr* control = CMSG_FIRSTHDR(&header); control != nullptr;
+       control = CMSG_NXTHDR(&header, control)) {
+    if (control->cmsg_level != SOL_SOCKET || control->cmsg_type != SCM_RIGHTS) continue;
+    const std::size_t count = (control->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+    for (std::size_t i = 0; i < count; ++i) {
+      int descriptor = -1;
+      std::memcpy(&descriptor, CMSG_DATA(control) + i * sizeof(int), sizeof(int));
+      if (next < taken.size()) {
+        taken[next++] = descriptor;
+      } else {
+        close(descriptor);
+      }
+    }
+  }
+  return taken;
+}
+
+absl::Status Wrong(const char* what, const Descriptors& descriptors) {
+  for (const int descriptor : descriptors) {
+    if (descriptor >= 0) close(descriptor);
+  }
+  return absl::InvalidArgumentError(absl::StrCat("no message of this version: ", what));
+}
+
+}  // namespace
+
+WorkerSocket::WorkerSocket(WorkerSocket&& other) noexcept
+    : descriptor_(std::exchange(other.descriptor_, -1)) {}
+WorkerSocket& WorkerSocket::operator=(WorkerSocket&& other) noexcept {
+  if (this != &other) {
+    if (descriptor_ >= 0) close(descriptor_);
+    descriptor_ = std::exchange(other.descriptor_, -1);
+  }
+  return *this;
+}
+WorkerSocket::~WorkerSocket() {
+  if (descriptor_ >= 0) close(descriptor_);
+}
+
+absl::Status WorkerSocket::Send(const Message& message) const {
+  if (message.text.size() > Message::kMaxTextBytes)
+    return absl::InvalidArgumentError("the message is too long");
+  MessageHead head{.kind = message.kind,
+                   .code = message.code,
+                   .text_bytes = static_cast<std::uint32_t>(message.text.size())};
+  std::array<iovec, 2> parts{
+      iovec{&head, sizeof(head)},
+      iovec{const_cast<char*>(message.text.data()), message.text.size()}};
+  msghdr header{};
+  header.msg_iov = parts.data();
+  header.msg_iovlen = parts.size();
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(Descriptors))> control{};
+  const auto count = static_cast<std::size_t>(
+      std::ranges::count_if(message.descriptors, [](int descriptor) { return descriptor >= 0; }));
+  if (count > 0) {
+    header.msg_control = control.data();
+    header.msg_controllen = CMSG_SPACE(count * sizeof(int));
+    cmsghdr* const rights = CMSG_FIRSTHDR(&header);
+    rights->cmsg_level = SOL_SOCKET;
+    rights->cmsg_type = SCM_RIGHTS;
+    rights->cmsg_len = CMSG_LEN(count * sizeof(int));
+    std::memcpy(CMSG_DATA(rights), message.descriptors.data(), count * sizeof(int));
+  }
+  ssize_t sent = -1;
+  do {
+    sent = sendmsg(descriptor_, &header, MSG_NOSIGNAL);
+  } while (sent < 0 && errno == EINTR);
+  return sent < 0 ? Gone() : absl::OkStatus();
+}
+
+absl::StatusOr<Message> WorkerSocket::Receive(std::int64_t timeout_ns) const {
+  pollfd ready{.fd = descriptor_, .events = POLLIN, .revents = 0};
+  const int timeout_ms =
+      timeout_ns < 0
+          ? -1
+          : static_cast<int>(std::min<std::int64_t>((timeout_ns + 999'999) / 1'000'000, INT_MAX));
+  int count = -1;
+  do {
+    count = poll(&ready, 1, timeout_ms);
+  } while (count < 0 && errno == EINTR);
+  if (count == 0) return absl::DeadlineExceededError("the other side has not answered in time");
+  MessageHead head{};
+  std::string text(Message::kMaxTextBytes, '\0');
+  std::array<iovec, 2> parts{iovec{&head, sizeof(head)}, iovec{text.data(), text.size()}};
+  msghdr header{};
+  header.msg_iov = parts.data();
+  header.msg_iovlen = parts.size();
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(kRoomForDescriptors * sizeof(int))> control{};
+  header.msg_control = control.data();
+  header.msg_controllen = control.size();
+  ssize_t got = -1;
+  do {
+    got = recvmsg(descriptor_, &header, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+  } while (got < 0 && errno == EINTR);
+  if (got <= 0) return Gone();
+  const Descriptors descriptors = TakeDescriptors(header);
+  if (static_cast<std::size_t>(got) < sizeof(head)) return Wrong("it is too short", descriptors);
+  if (head.magic != MessageHead::kMagic) return Wrong("it begins otherwise", descriptors);
+  if (head.version != MessageHead::kVersion) return Wrong("it is of another one", descriptors);
+  if ((header.msg_flags & MSG_TRUNC) != 0 ||
+      head.text_bytes != static_cast<std::size_t>(got) - sizeof(head))
+    return Wrong("its length is wrong", descriptors);
+  text.resize(head.text_bytes);
+  return Message{
+      .kind = head.kind, .code = head.code, .text = std::move(text), .descriptors = descriptors};
+}
+
+bool WorkerSocket::HasEnded() const {
+  pollfd state{.fd = descriptor_, .events = 0, .revents = 0};
+  return poll(&state, 1, 0) > 0 && (state.revents & (POLLHUP | POLLERR | POLLNVAL)) != 0;
+}
+
+absl::Status WorkerSocket::CheckPeer() const {
+  ucred peer{};
+  socklen_t bytes = sizeof(peer);
+  if (getsockopt(descriptor_, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) != 0)
+    return absl::PermissionDeniedError("the system does not tell whose process the other side is");
+  if (peer.uid != geteuid())
+    return absl::PermissionDeniedError(
+        absl::StrCat("the other side belongs to the user ", peer.uid));
+  return absl::OkStatus();
+}
+
+absl::Status StatusOf(const Message& message, MessageKind kind) {
+  if (message.kind != kind) return absl::InternalError("the worker has answered another question");
+  return {static_cast<absl::StatusCode>(message.code), message.text};
+}
+
+Message AnswerOf(MessageKind kind, const absl::Status& status) {
+  return {.kind = kind,
+          .code = static_cast<std::uint32_t>(status.code()),
+          .text = std::string(status.message().substr(0, Message::kMaxTextBytes))};
+}
+
+std::string JoinHello(const HelloText& hello) {
+  Hello head = hello.head;
+  head.program_bytes = static_cast<std::uint32_t>(hello.program.size());
+  std::string text(sizeof(head), '\0');
+  std::memcpy(text.data(), &head, sizeof(head));
+  return absl::StrCat(text, hello.program, hello.options);
+}
+
+absl::StatusOr<HelloText> SplitHello(std::string_view text) {
+  HelloText hello;
+  if (text.size() < sizeof(hello.head)) return absl::InvalidArgumentError("the hello is too short");
+  std::memcpy(&hello.head, text.data(), sizeof(hello.head));
+  text.remove_prefix(sizeof(hello.head));
+  if (hello.head.program_bytes > text.size())
+    return absl::InvalidArgumentError("the program's name is longer than the hello");
+  hello.program = text.substr(0, hello.head.program_bytes);
+  hello.options = text.substr(hello.head.program_bytes);
+  return hello;
+}
+
+}  // namespace strobe::internal

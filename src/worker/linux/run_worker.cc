@@ -1,0 +1,35 @@
+#include <cstdlib>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "strobe/default_traits.h"
+#include "strobe/worker/served_session.h"
+#include "strobe/worker/worker_profiler.h"
+
+namespace strobe {
+
+absl::Status internal::SetOptions(std::string_view lines, ProfilerOptions& options) {
+  while (!lines.empty()) {
+    const std::string_view line = lines.substr(0, lines.find('\n'));
+    lines.remove_prefix(std::min(line.size() + 1, lines.size()));
+    const std::size_t equals = line.find('=');
+    const std::string_view field = line.substr(0, equals);
+    bool is_set = false;
+    for (const OptionRow& row : OptionTable()) {
+      if (row.field != field || equals == std::string_view::npos) continue;
+      is_set = row.set(options, line.substr(equals + 1), OptionSource::kCode);
+    }
+    if (!is_set)
+      return absl::InvalidArgumentError(
+          absl::StrCat("the worker does not accept the option ", std::string(line)));
+  }
+  return Validate(options);
+}
+
+void RunWorkerIfAsked(int argc, char** argv) {
+  if (argc != 2 || std::string_view(argv[1]) != internal::kWorkerArgument) return;
+  std::exit(internal::ServeProgram<DefaultTraits>(internal::WorkerSocket(internal::kWorkerSocket)));
+}
+
+}  // namespace strobe

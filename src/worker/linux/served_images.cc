@@ -1,0 +1,138 @@
+#include "served_images.h"
+
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <limits.h>
+#include <utility>
+
+#include "../../platform/linux/image_files.h"
+#include "../../symbolize/byte_source.h"
+#include "../../symbolize/elf_format.h"
+#include "absl/strings/str_cat.h"
+
+namespace strobe::internal {
+namespace {
+
+constexpr Address kPageBytes = 4096;
+constexpr std::size_t kMaxVdsoBytes = 64 * 1024;
+constexpr std::size_t kMaxImageSegments = 64;
+
+std::string ProgramPathOf(std::uint64_t process_id) {
+  std::array<char, PATH_MAX> path{};
+  const ssize_t bytes =
+      readlink(absl::StrCat("/proc/", process_id, "/exe").c_str(), path.data(), path.size());
+  return bytes > 0 ? std::string(path.data(), static_cast<std::size_t>(bytes)) : std::string();
+}
+
+}  // namespace
+
+std::size_t ReadProcess(std::uint64_t process_id, Address address, std::span<std::uint8_t> bytes) {
+  // Each vector lies in one page: of a missing page, the kernel copies nothing of its vector.
+  constexpr std::size_t kPages = 16;
+  std::size_t done = 0;
+  while (done < bytes.size()) {
+    std::array<iovec, kPages> pages{};
+    std::size_t count = 0;
+    std::size_t wanted = 0;
+    for (; count < kPages && done + wanted < bytes.size(); ++count) {
+      const Address at = address + done + wanted;
+      const std::size_t in_page =
+          std::min<std::size_t>(kPageBytes - at % kPageBytes, bytes.size() - done - wanted);
+      // NOLINTNEXTLINE(performance-no-int-to-ptr): only the kernel's
+      pages[count] = {reinterpret_cast<void*>(at), in_page};
+      wanted += in_page;
+    }
+    const iovec copy{.iov_base = bytes.data() + done, .iov_len = wanted};
+    const ssize_t got =
+        process_vm_readv(static_cast<pid_t>(process_id), &copy, 1, pages.data(), count, 0);
+    if (got > 0) done += static_cast<std::size_t>(got);
+    if (got != static_cast<ssize_t>(wanted)) break;
+  }
+  return done;
+}
+
+ServedImages::ServedImages(std::uint64_t process_id, const SymbolFiles& files)
+    : process_id_(process_id), files_(files) {}
+
+std::unique_ptr<ServedImages::Image> ServedImages::Open(const Mapping& mapping) const {
+  auto image = std::make_unique<Image>();
+  image->path = mapping.path;
+  if (mapping.path == "[vdso]") {
+    image->memory.resize(std::min<std::size_t>(mapping.limit - mapping.start, kMaxVdsoBytes));
+    auto* const bytes = reinterpret_cast<std::uint8_t*>(image->memory.data());
+    image->memory.resize(ReadProcess(process_id_, mapping.start, {bytes, image->memory.size()}));
+    image->source = std::make_shared<const SpanSource>(image->memory);
+  } else if (mapping.path.starts_with('/')) {
+    // The process may have another root directory.
+    std::shared_ptr<const FileSource> source =
+        files_.Open(absl::StrCat("/proc/", process_id_, "/root", mapping.path));
+    image->source = source != nullptr ? std::move(source) : files_.Open(mapping.path);
+  }
+  if (image->source != nullptr) image->file = ElfFile::Open(*image->source);
+  if (!image->file || image->file->segments().size() > kMaxImageSegments) return nullptr;
+  const std::optional<std::uint64_t> address = image->file->AddressAt(mapping.file_offset);
+  if (!address) return nullptr;
+  image->load_bias = mapping.start - *address;
+  return image;
+}
+
+// An image that was unloaded and loaded again elsewhere is another one.
+ServedImages::Image* ServedImages::Find(const Mapping& mapping) {
+  for (const auto& image : images_) {
+    if (image->path != mapping.path) continue;
+    const std::optional<std::uint64_t> address = image->file->AddressAt(mapping.file_offset);
+    if (address && image->load_bias == mapping.start - *address) return image.get();
+  }
+  if (images_.size() == kMaxImages) return nullptr;
+  std::unique_ptr<Image> image = Open(mapping);
+  if (image == nullptr) return nullptr;
+  images_.push_back(std::move(image));
+  return images_.back().get();
+}
+
+std::vector<Module> ServedImages::Describe(const std::vector<Mapping>& mappings) {
+  const std::string program = ProgramPathOf(process_id_);
+  std::vector<Module> modules;
+  for (const Mapping& mapping : mappings) {
+    const Image* const image = Find(mapping);
+    if (image == nullptr) continue;
+    Module module{.start = mapping.start,
+                  .limit = mapping.limit,
+                  .file_offset = mapping.file_offset,
+                  .load_bias = image->load_bias,
+                  .path = mapping.path,
+                  .build_id = image->file->build_id()};
+    if (mapping.path == "[vdso]") module.kind = ModuleKind::kVdso;
+    if (mapping.path == program) module.kind = ModuleKind::kProgram;
+    for (const ElfFile::Segment& segment : image->file->segments()) {
+      if (segment.type == kSegmentEhFrameHdr)
+        module.unwind_address = image->load_bias + segment.address;
+    }
+    if (module.build_id.empty()) module.file_version = FileVersionOf(module.path);
+    modules.push_back(std::move(module));
+  }
+  std::stable_partition(modules.begin(), modules.end(), [](const Module& module) {
+    return module.kind == ModuleKind::kProgram;
+  });
+  return modules;
+}
+
+std::size_t ServedImages::Read(Address address, std::span<std::uint8_t> bytes) const {
+  for (const auto& image : images_) {
+    for (const ElfFile::Segment& segment : image->file->segments()) {
+      const std::uint64_t offset = address - image->load_bias - segment.address;
+      if (segment.type != kSegmentLoad || offset >= segment.file_size) continue;
+      const std::span<std::uint8_t> in_file = bytes.first(
+          static_cast<std::size_t>(std::min<std::uint64_t>(bytes.size(), segment.file_size - offset)));
+      const bool is_read =
+          image->source->ReadAt(segment.offset + offset, std::as_writable_bytes(in_file));
+      return is_read ? in_file.size() : 0;
+    }
+  }
+  return 0;
+}
+
+}  // namespace strobe::internal

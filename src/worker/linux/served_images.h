@@ -1,0 +1,58 @@
+// ServedImages: the images that another process has mapped, and their bytes by its addresses.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "../../symbolize/elf_file.h"
+#include "strobe/base/address.h"
+#include "strobe/base/visibility.h"
+#include "strobe/core/module_map.h"
+#include "strobe/process/mapping.h"
+#include "strobe/symbolize/symbol_files.h"
+
+STROBE_HIDDEN_BEGIN
+namespace strobe::internal {
+
+// Copies memory of a process. Returns how many bytes could be read, from the front.
+std::size_t ReadProcess(std::uint64_t process_id, Address address, std::span<std::uint8_t> bytes);
+
+// Keeps the files open: they are what is left of the process's memory after its end. Not
+// thread-safe.
+class ServedImages {
+ public:
+  // Files that are kept open; the modules beyond these have no unwind information after the end.
+  static constexpr std::size_t kMaxImages = 512;
+
+  // `files` must outlive this object.
+  ServedImages(std::uint64_t process_id, const SymbolFiles& files);
+
+  // The modules of these mappings, the program first.
+  std::vector<Module> Describe(const std::vector<Mapping>& mappings);
+  // Bytes of the files, where Describe has found them mapped.
+  std::size_t Read(Address address, std::span<std::uint8_t> bytes) const;
+
+ private:
+  struct Image {
+    std::string path;
+    std::shared_ptr<const ByteSource> source;
+    std::vector<std::byte> memory;  // of the vdso, which has no file
+    std::optional<ElfFile> file;
+    Address load_bias = 0;
+  };
+
+  Image* Find(const Mapping& mapping);
+  std::unique_ptr<Image> Open(const Mapping& mapping) const;
+
+  const std::uint64_t process_id_;
+  const SymbolFiles& files_;
+  std::vector<std::unique_ptr<Image>> images_;
+};
+
+}  // namespace strobe::internal
+STROBE_HIDDEN_END

@@ -1,0 +1,189 @@
+#include "strobe/worker/served_platform.h"
+
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+#include "../../platform/linux/signal_handler.h"
+#include "../../platform/linux/small_file.h"
+#include "absl/strings/str_cat.h"
+#include "served_images.h"
+#include "strobe/clock/system_clock.h"
+#include "strobe/platform/capture_target.h"
+
+namespace strobe::internal {
+namespace {
+
+// Reading the mappings takes one of so many parts of the time at most.
+constexpr std::int64_t kTimeShare = 100;
+constexpr std::int64_t kLeastPauseNs = 50'000'000;
+
+struct State {
+  explicit State(ServedProgram served)
+      : program(std::move(served)), images(program.process_id, LinuxPlatform::Files()) {
+    if (!program.tables.bytes().empty()) {
+      tables.emplace(std::move(program.tables), program.area.Caches(),
+                     LinuxPlatform::ProcessId(), &ServedPlatform::DiscardMemory);
+    }
+  }
+
+  ServedProgram program;
+  const UnwindModules* const programs_tables =
+      program.area.header().code.tables.load(std::memory_order_seq_cst);
+  std::uint32_t used_chunks = 0;
+  std::mutex clocks_mutex;
+  std::unordered_map<std::uint64_t, std::int64_t> clocks;  // by thread: what was read last
+  std::optional<SharedTables> tables;
+  ServedImages images;
+  std::vector<strobe::Mapping> mappings;
+  std::uint64_t version = 0;
+  std::int64_t next_look_ns = 0;
+};
+
+// Never freed: threads that were left behind may still use it.
+State* state = nullptr;
+
+std::string TaskFile(std::uint64_t thread_id, const char* name) {
+  return absl::StrCat("/proc/", state->program.process_id, "/task/", thread_id, "/", name);
+}
+
+// A thread's CPU clock, by its schedstat file: the first number is nanoseconds on a CPU. Of a thread
+// that has ended, what was known last: the file cannot be read, and `text` is empty.
+std::int64_t ClockOf(std::uint64_t thread_id, std::string_view text) {
+  std::int64_t cpu_ns = -1;
+  std::from_chars(text.data(), text.data() + text.size(), cpu_ns);
+  const std::lock_guard lock(state->clocks_mutex);
+  const auto last = state->clocks.find(thread_id);
+  if (last == state->clocks.end()) return cpu_ns;
+  return last->second = std::max(last->second, cpu_ns);
+}
+
+}  // namespace
+
+ThreadLook ServedThreadProbe::Look() {
+  char text[96];
+  const bool is_read = schedstat_.Read(thread_id_, "schedstat", text);
+  seen_cpu_ns_ = ClockOf(thread_id_, is_read ? text : "");
+  return probe_.Observe().kind == ThreadActivity::Kind::kReady ? ThreadLook::kRuns
+                                                               : ThreadLook::kHasNotRun;
+}
+
+void ServedPlatform::Serve(ServedProgram program) {
+  LinuxThreadFile::ObserveProcess(program.process_id);
+  state = new State(std::move(program));
+}
+
+void ServedPlatform::NoteClock(std::uint64_t thread_id, std::int64_t cpu_ns) {
+  const std::lock_guard lock(state->clocks_mutex);
+  state->clocks[thread_id] = cpu_ns;
+}
+
+void ServedPlatform::ForgetClock(std::uint64_t thread_id) {
+  const std::lock_guard lock(state->clocks_mutex);
+  state->clocks.erase(thread_id);
+}
+
+PublishedCode& ServedPlatform::SharedCode() noexcept { return state->program.area.header().code; }
+
+ServedPlatform::Mapping ServedPlatform::MapMemory(std::uint64_t bytes) {
+  const std::span<std::byte> chunk = state->program.area.Chunk(state->used_chunks);
+  if (chunk.size() != bytes) return {};
+  ++state->used_chunks;
+  return {.bytes = chunk};
+}
+
+void ServedPlatform::DiscardMemory(void* memory, std::uint64_t bytes) {
+  const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+  const auto start = reinterpret_cast<std::uintptr_t>(memory);
+  const std::uintptr_t first = (start + page - 1) / page * page;
+  const std::uintptr_t limit = (start + bytes) / page * page;
+  // Frees the pages of the file, in both processes.
+  if (first < limit)
+    madvise(static_cast<std::byte*>(memory) + (first - start), limit - first, MADV_REMOVE);
+}
+
+void ServedPlatform::GiveBack(std::uint32_t slot) {
+  if (Seat* const seat = state->program.area.At(slot))
+    seat->state.store(SeatState::kFree, std::memory_order_release);
+}
+
+std::shared_ptr<const UnwindModules> ServedPlatform::ExposeTables(
+    const std::shared_ptr<const UnwindModules>& tables) {
+  std::shared_ptr<const UnwindModules> exposed;
+  if (tables != nullptr && state->tables) exposed = state->tables->Expose(tables);
+  if (exposed != nullptr) return exposed;
+  return {exposed, state->programs_tables};  // the program owns it
+}
+
+std::uint64_t ServedPlatform::ProcessId() { return state->program.process_id; }
+std::string ServedPlatform::ProgramName() { return state->program.name; }
+
+std::int64_t ServedPlatform::ThreadCpuTimeNs(std::uint64_t thread_id) {
+  if (thread_id == CurrentThreadId()) return 0;
+  return ClockOf(thread_id, ReadStart(TaskFile(thread_id, "schedstat")));
+}
+
+std::int64_t ServedPlatform::ProcessCpuTimeNs() {
+  clockid_t clock{};
+  timespec time{};
+  if (clock_getcpuclockid(static_cast<pid_t>(state->program.process_id), &clock) != 0 ||
+      clock_gettime(clock, &time) != 0)
+    return -1;
+  return static_cast<std::int64_t>(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
+}
+
+int ServedPlatform::DefaultSignal() { return state->program.signal; }
+
+std::uint64_t ServedPlatform::BlockedSignals(std::uint64_t thread_id) {
+  const std::string text = ReadStart(TaskFile(thread_id, "status"));
+  constexpr std::string_view kField = "\nSigBlk:\t";
+  const std::size_t at = text.find(kField);
+  return at == std::string::npos ? 0
+                                 : std::strtoull(text.c_str() + at + kField.size(), nullptr, 16);
+}
+
+bool ServedPlatform::Interrupt(std::uint64_t thread_id, std::uint64_t payload, int signal,
+                               bool was_running) {
+  // The program knows its signals by its own copy's mark.
+  payload = (payload & ((std::uint64_t{1} << SlotToken::kCopyShift) - 1)) |
+            state->program.copy_mark << SlotToken::kCopyShift;
+  return SendRequest(state->program.process_id, thread_id, payload, signal, was_running);
+}
+
+std::uint64_t ServedPlatform::ModuleVersion() {
+  const SystemClock clock;
+  const std::int64_t now_ns = clock.MonotonicNs();
+  if (now_ns < state->next_look_ns) return state->version;
+  absl::StatusOr<std::vector<strobe::Mapping>> mappings =
+      ReadMaps(std::to_string(state->program.process_id));
+  // An ended process has none: its last samples belong to what it had.
+  if (mappings.ok() && !mappings->empty() && *mappings != state->mappings) {
+    state->mappings = *std::move(mappings);
+    ++state->version;
+  }
+  const std::int64_t took_ns = clock.MonotonicNs() - now_ns;
+  state->next_look_ns = now_ns + std::max(kLeastPauseNs, kTimeShare * took_ns);
+  return state->version;
+}
+
+std::vector<Module> ServedPlatform::Modules() { return state->images.Describe(state->mappings); }
+
+std::size_t ServedPlatform::ReadMemory(std::uint64_t address, std::span<std::uint8_t> bytes) {
+  std::size_t done = ReadProcess(state->program.process_id, address, bytes);
+  if (done < bytes.size()) done += state->images.Read(address + done, bytes.subspan(done));
+  return done;
+}
+
+}  // namespace strobe::internal

@@ -1,0 +1,161 @@
+#include "strobe/worker/shared_area.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <climits>
+#include <cstring>
+#include <new>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+
+namespace strobe::internal {
+namespace {
+
+constexpr std::uint64_t kPageBytes = 4096;
+
+std::uint64_t InPages(std::uint64_t bytes) {
+  return (bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
+}
+
+std::uint64_t AreaBytes(std::uint64_t chunks_offset, std::uint32_t chunks,
+                        std::uint64_t chunk_bytes) {
+  return chunks_offset + chunks * chunk_bytes;
+}
+
+absl::Status NoMemory(const char* what) {
+  return absl::ResourceExhaustedError(
+      absl::StrCat("no memory to share with a worker: ", what, ": ", std::strerror(errno)));
+}
+
+long Futex(const std::atomic<std::uint32_t>& word, int operation, std::uint32_t value,
+           const timespec* timeout) {
+  return syscall(SYS_futex, &word, operation, value, timeout, nullptr, 0);
+}
+
+}  // namespace
+
+std::uint64_t SharedArea::SeatsOffset(std::uint32_t chunks) {
+  return InPages(sizeof(SharedAreaHeader) + chunks * sizeof(std::uint64_t));
+}
+std::uint64_t SharedArea::CachesOffset(std::uint32_t chunks) {
+  return InPages(SeatsOffset(chunks) + std::uint64_t{chunks} * kChunkSlots * sizeof(Seat));
+}
+std::uint64_t SharedArea::ChunksOffset(std::uint32_t chunks) {
+  return CachesOffset(chunks) + SharedCaches::kCaches * SharedCaches::CacheBytes();
+}
+
+SharedCaches SharedArea::Caches() const {
+  const std::uint64_t offset = CachesOffset(chunks_);
+  return {.memory = {memory_ + offset, SharedCaches::kCaches * SharedCaches::CacheBytes()},
+          .address_in_program = header_->address + offset};
+}
+
+void SharedArea::Place(std::byte* memory) {
+  memory_ = memory;
+  header_ = reinterpret_cast<SharedAreaHeader*>(memory);
+  changed_ = reinterpret_cast<std::atomic<std::uint64_t>*>(memory + sizeof(SharedAreaHeader));
+  seats_ = reinterpret_cast<Seat*>(memory + SeatsOffset(chunks_));
+}
+
+absl::StatusOr<SharedArea> SharedArea::Create(std::uint32_t chunks, std::uint32_t chunk_slots,
+                                              std::uint64_t chunk_bytes) {
+  if (chunks == 0 || chunks > kMaxChunks || chunk_slots != kChunkSlots ||
+      chunk_bytes % kPageBytes != 0)
+    return absl::InvalidArgumentError("a shared area of that layout is not possible");
+  SharedArea area;
+  area.chunks_ = chunks;
+  area.chunk_bytes_ = chunk_bytes;
+  area.descriptor_ = memfd_create("strobe-channels", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  if (area.descriptor_ < 0) return NoMemory("memfd_create");
+  const std::uint64_t bytes = AreaBytes(ChunksOffset(chunks), chunks, chunk_bytes);
+  void* memory = MAP_FAILED;
+  const bool is_made = ftruncate(area.descriptor_, static_cast<off_t>(bytes)) == 0 &&
+                       fcntl(area.descriptor_, F_ADD_SEALS,
+                             F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0;
+  if (is_made)
+    memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, area.descriptor_, 0);
+  if (memory == MAP_FAILED) {
+    const absl::Status status = NoMemory("mmap");
+    close(area.descriptor_);
+    return status;
+  }
+  // Sparse: a seat and a channel take memory when a thread first has them.
+  auto& header = *new (memory) SharedAreaHeader;
+  header.chunks = chunks;
+  header.chunk_slots = chunk_slots;
+  header.chunk_bytes = chunk_bytes;
+  header.address = reinterpret_cast<std::uintptr_t>(memory);
+  area.Place(static_cast<std::byte*>(memory));
+  return area;
+}
+
+absl::StatusOr<SharedArea> SharedArea::Adopt(int descriptor, std::uint32_t chunk_slots,
+                                             std::uint64_t chunk_bytes) {
+  const auto refuse = [&](const char* why) {
+    close(descriptor);
+    return absl::InvalidArgumentError(absl::StrCat("the shared memory ", why));
+  };
+  const int seals = fcntl(descriptor, F_GET_SEALS);
+  if (seals < 0 || (seals & F_SEAL_SHRINK) == 0) return refuse("is not sealed against shrinking");
+  struct stat info {};
+  if (fstat(descriptor, &info) != 0 ||
+      static_cast<std::uint64_t>(info.st_size) < sizeof(SharedAreaHeader))
+    return refuse("is too short");
+  const auto bytes = static_cast<std::uint64_t>(info.st_size);
+  void* const memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+  if (memory == MAP_FAILED) return refuse("cannot be mapped");
+  SharedAreaHeader header{};
+  std::memcpy(static_cast<void*>(&header), memory, offsetof(SharedAreaHeader, changes));
+  const bool is_ours = header.magic == SharedAreaHeader::kMagic &&
+                       header.version == SharedAreaHeader::kVersion &&
+                       header.seat_bytes == sizeof(Seat) && header.chunk_slots == kChunkSlots &&
+                       chunk_slots == kChunkSlots && header.chunk_bytes == chunk_bytes &&
+                       header.chunks > 0 && header.chunks <= kMaxChunks;
+  if (!is_ours || bytes < AreaBytes(ChunksOffset(header.chunks), header.chunks, chunk_bytes)) {
+    munmap(memory, bytes);
+    return refuse("has another layout than this worker's");
+  }
+  SharedArea area;
+  area.descriptor_ = descriptor;
+  area.chunks_ = header.chunks;
+  area.chunk_bytes_ = chunk_bytes;
+  area.Place(static_cast<std::byte*>(memory));
+  return area;
+}
+
+Seat* SharedArea::At(std::uint32_t slot) const {
+  return slot < chunks_ * kChunkSlots ? &seats_[slot] : nullptr;
+}
+
+std::span<std::byte> SharedArea::Chunk(std::uint32_t chunk) const {
+  if (chunk >= chunks_) return {};
+  return {memory_ + ChunksOffset(chunks_) + chunk * chunk_bytes_,
+          static_cast<std::size_t>(chunk_bytes_)};
+}
+
+void SharedArea::Announce(std::uint32_t slot) const {
+  changed_[slot / kChunkSlots].fetch_or(std::uint64_t{1} << slot % kChunkSlots,
+                                        std::memory_order_acq_rel);
+  header_->changes.fetch_add(1, std::memory_order_seq_cst);
+  if (header_->is_awaited.load(std::memory_order_seq_cst) != 0) Wake();
+}
+
+void SharedArea::Wake() const { Futex(header_->changes, FUTEX_WAKE, INT_MAX, nullptr); }
+
+void SharedArea::AwaitChange(std::uint32_t seen, std::int64_t timeout_ns) const {
+  constexpr std::int64_t kNsPerSecond = 1'000'000'000;
+  const timespec timeout{.tv_sec = timeout_ns / kNsPerSecond, .tv_nsec = timeout_ns % kNsPerSecond};
+  header_->is_awaited.store(1, std::memory_order_seq_cst);
+  Futex(header_->changes, FUTEX_WAIT, seen, &timeout);
+  header_->is_awaited.store(0, std::memory_order_relaxed);
+}
+
+}  // namespace strobe::internal

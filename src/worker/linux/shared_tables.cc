@@ -1,0 +1,166 @@
+#include "strobe/worker/shared_tables.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <new>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "strobe/base/memory_guard.h"
+
+#ifndef F_SEAL_FUTURE_WRITE
+#define F_SEAL_FUTURE_WRITE 0x0010  // Linux 5.1
+#endif
+#ifndef MAP_FIXED_NOREPLACE
+#define MAP_FIXED_NOREPLACE 0x100000  // Linux 4.17
+#endif
+
+namespace strobe::internal {
+namespace {
+
+constexpr std::size_t kLargestBlock = std::size_t{1} << 20;
+// Copies that have gone stay listed up to this many.
+constexpr std::size_t kMaxStaleCopies = 4096;
+
+}  // namespace
+
+TableMemory::TableMemory(TableMemory&& other) noexcept
+    : bytes_(std::exchange(other.bytes_, {})), descriptor_(std::exchange(other.descriptor_, -1)) {}
+TableMemory& TableMemory::operator=(TableMemory&& other) noexcept {
+  std::swap(bytes_, other.bytes_);
+  std::swap(descriptor_, other.descriptor_);
+  return *this;
+}
+TableMemory::~TableMemory() {
+  CloseDescriptor();
+  if (!bytes_.empty()) munmap(bytes_.data(), bytes_.size());
+}
+
+void TableMemory::CloseDescriptor() {
+  if (descriptor_ >= 0) close(std::exchange(descriptor_, -1));
+}
+
+absl::StatusOr<TableMemory> TableMemory::Create() {
+  TableMemory made;
+  made.descriptor_ = memfd_create("strobe-tables", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  void* memory = MAP_FAILED;
+  if (made.descriptor_ >= 0 && ftruncate(made.descriptor_, kBytes) == 0 &&
+      fcntl(made.descriptor_, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) == 0)
+    memory = mmap(nullptr, kBytes, PROT_READ, MAP_SHARED, made.descriptor_, 0);
+  if (memory == MAP_FAILED) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("no memory for tables to share with a worker: ", std::strerror(errno)));
+  }
+  made.bytes_ = {static_cast<std::byte*>(memory), kBytes};
+  return made;
+}
+
+absl::StatusOr<TableMemory> TableMemory::Adopt(int descriptor, Address address) {
+  TableMemory made;
+  made.descriptor_ = descriptor;
+  const int seals = fcntl(descriptor, F_GET_SEALS);
+  struct stat info {};
+  if (seals < 0 || (seals & F_SEAL_SHRINK) == 0 || fstat(descriptor, &info) != 0 ||
+      static_cast<std::uint64_t>(info.st_size) != kBytes || address % 4096 != 0)
+    return absl::InvalidArgumentError("this is no memory for tables");
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): where the program has mapped it
+  void* const wanted = reinterpret_cast<void*>(address);
+  void* const memory = mmap(wanted, kBytes, PROT_READ | PROT_WRITE,
+                            MAP_SHARED | MAP_FIXED_NOREPLACE, descriptor, 0);
+  if (memory == MAP_FAILED || memory != wanted) {
+    if (memory != MAP_FAILED) munmap(memory, kBytes);
+    return absl::AlreadyExistsError("the memory for tables cannot be mapped at its address");
+  }
+  made.bytes_ = {static_cast<std::byte*>(memory), kBytes};
+  fcntl(descriptor, F_ADD_SEALS, F_SEAL_FUTURE_WRITE | F_SEAL_SEAL);
+  made.CloseDescriptor();
+  return made;
+}
+
+void* SharedTables::FrontResource::do_allocate(std::size_t bytes, std::size_t alignment) {
+  void* at = left_.data();
+  std::size_t room = left_.size();
+  if (std::align(alignment, bytes, at, room) == nullptr) throw std::bad_alloc();
+  left_ = {static_cast<std::byte*>(at) + bytes, room - bytes};
+  return at;
+}
+
+SharedTables::SharedTables(TableMemory memory, SharedCaches caches, std::uint64_t serials,
+                           void (*discard)(void* memory, std::uint64_t bytes))
+    : memory_(std::move(memory)),
+      caches_(caches),
+      discard_(discard),
+      front_(memory_.bytes()),
+      pool_({.max_blocks_per_chunk = 0, .largest_required_pool_block = kLargestBlock}, &front_),
+      next_serial_(serials << 32) {}
+SharedTables::~SharedTables() = default;
+
+template <class T, class Source, class... Arguments>
+std::shared_ptr<const T> SharedTables::Make(const Source& source, Arguments&&... arguments) {
+  void* const place = pool_.allocate(sizeof(T), alignof(T));
+  T* object = nullptr;
+  const auto destroy = [this, source](T* made) {
+    made->~T();
+    pool_.deallocate(made, sizeof(T), alignof(T));
+  };
+  if (!HasMemoryFor([&] { object = new (place) T(std::forward<Arguments>(arguments)...); })) {
+    pool_.deallocate(place, sizeof(T), alignof(T));
+    throw std::bad_alloc();
+  }
+  return std::shared_ptr<T>(object, destroy);
+}
+
+std::shared_ptr<const UnwindTable> SharedTables::CopyOf(
+    const std::shared_ptr<const UnwindTable>& table) {
+  if (table == nullptr) return nullptr;
+  if (const auto found = copies_.find(table.get()); found != copies_.end()) {
+    if (std::shared_ptr<const UnwindTable> copy = found->second.lock()) return copy;
+  }
+  if (copies_.size() >= kMaxStaleCopies)
+    std::erase_if(copies_, [](const auto& copy) { return copy.second.expired(); });
+  std::shared_ptr<const UnwindTable> copy = Make<UnwindTable>(table, *table, &pool_);
+  copies_[table.get()] = copy;
+  return copy;
+}
+
+Address SharedTables::CacheFor(const Tables& tables) {
+  const std::shared_ptr<RuleCache>& source = tables->shared_cache();
+  constexpr std::size_t kBytes = SharedCaches::CacheBytes();
+  Cache* unused = nullptr;
+  for (Cache& cache : cache_uses_) {
+    const std::shared_ptr<RuleCache> user = cache.source.lock();
+    const auto place = static_cast<std::size_t>(&cache - cache_uses_.data()) * kBytes;
+    if (user == source) return caches_.address_in_program + place;
+    if (user == nullptr) unused = &cache;
+  }
+  if (unused == nullptr) return 0;
+  const auto place = static_cast<std::size_t>(unused - cache_uses_.data()) * kBytes;
+  discard_(caches_.memory.data() + place, kBytes);  // no capture reads it any more
+  unused->source = source;
+  return caches_.address_in_program + place;
+}
+
+SharedTables::Tables SharedTables::Expose(const Tables& tables) {
+  Tables exposed;
+  static_cast<void>(HasMemoryFor([&] {
+    const Address cache = CacheFor(tables);
+    if (cache == 0) return;
+    std::pmr::vector<UnwindModules::Entry> entries(&pool_);
+    entries.reserve(tables->entries().size());
+    for (const UnwindModules::Entry& entry : tables->entries())
+      entries.push_back({entry.start, entry.limit, CopyOf(entry.table)});
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): an address of the program, not of this process
+    const std::shared_ptr<RuleCache> programs(std::shared_ptr<void>(),
+                                              reinterpret_cast<RuleCache*>(cache));
+    exposed = Make<UnwindModules>(tables, std::move(entries), tables->is_complete(), programs,
+                                  ++next_serial_);
+  }));
+  return exposed;
+}
+
+}  // namespace strobe::internal

@@ -1,0 +1,351 @@
+#include "strobe/worker/worker_core.h"
+
+#include <chrono>
+#include <cstddef>
+#include <cstring>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "strobe/base/assert.h"
+#include "strobe/base/memory_guard.h"
+#include "strobe/clock/system_clock.h"
+#include "strobe/runtime/calling_thread.h"
+#include "strobe/runtime/profiler_core.h"
+
+namespace strobe::internal {
+namespace {
+
+using Arena = SlotArena<WorkerTraits>;
+
+// The program's own time for an answer, beyond that of the export.
+constexpr std::int64_t kAnswerNs = 2'000'000'000;
+
+std::uint32_t ChunksFor(std::int64_t threads) {
+  const auto slots = static_cast<std::size_t>(threads) + Arena::kSharedSlots;
+  const std::size_t chunks = (slots + Arena::kSlotsPerChunk - 1) / Arena::kSlotsPerChunk;
+  // Retired slots wait for the worker, so there are twice as many.
+  return static_cast<std::uint32_t>(std::min<std::size_t>(2 * chunks, Arena::kMaxChunks));
+}
+
+absl::Status NotInWorkers(const char* what) {
+  return absl::UnimplementedError(absl::StrCat(what, ": a profiler with a worker has none"));
+}
+
+}  // namespace
+
+WorkerCore::WorkerCore(ProfilerOptions options)
+    : fork_count_(Platform::ForkCount()),
+      options_(std::move(options)),
+      options_status_(Validate(options_)),
+      signal_{.requested = static_cast<int>(*options_.sampling.signal_number)},
+      registry_(static_cast<std::size_t>(*options_.threads.max_threads),
+                static_cast<std::size_t>(*options_.threads.ring_bytes)) {}
+
+WorkerCore::~WorkerCore() { static_cast<void>(Stop()); }
+
+bool WorkerCore::IsOfThisProcess() const { return Platform::ForkCount() == fork_count_; }
+
+absl::Status WorkerCore::Usable() const {
+  if (!*options_.enabled) return absl::FailedPreconditionError("the profiler is switched off");
+  return options_status_;
+}
+
+absl::Status WorkerCore::Open() {
+  absl::Status status = Usable();
+  if (!status.ok()) return status;
+  const auto ring_bytes = static_cast<std::size_t>(*options_.threads.ring_bytes);
+  status = Platform::Open(ChunksFor(*options_.threads.max_threads), Arena::kSlotsPerChunk,
+                          Arena::ChunkBytes(ring_bytes));
+  return status.ok() ? registry_.Open() : status;
+}
+
+Registration WorkerCore::RegisterThread(std::string_view name) {
+  absl::StatusOr<Slot*> slot;
+  if (!HasMemoryFor([&] { slot = TryRegister(name); })) slot = OutOfMemory();
+  if (slot.ok()) return Registration(this, *slot, (*slot)->channel->thread_id);
+  registry_.CountRefused();
+  return Registration(slot.status());
+}
+
+absl::StatusOr<WorkerCore::Slot*> WorkerCore::TryRegister(std::string_view name) {
+  if (absl::Status status = Open(); !status.ok()) return status;
+  if (is_running_.load(std::memory_order_acquire)) {
+    const std::unique_lock lock(control_mutex_, std::try_to_lock);
+    if (lock.owns_lock()) static_cast<void>(SeeToWorker());
+    Reclaim();
+  }
+  absl::StatusOr<Slot*> slot =
+      RegisterCallingThread(registry_, name, signal_, *options_.sampling.unblock_signal);
+  if (slot.ok()) TakeSeat(**slot);
+  return slot;
+}
+
+void WorkerCore::TakeSeat(const Slot& slot) {
+  const SharedArea& area = Platform::Area();
+  const std::uint32_t index = slot.channel->token.index;
+  Seat& seat = *area.At(index);
+  seat.begin_ns = slot.begin_ns;
+  seat.since_ns = slot.begin_ns;
+  seat.since_cpu_ns = Platform::ThreadCpuTimeNs(slot.channel->thread_id);
+  seat.end_ns = 0;
+  seat.end_cpu_ns = -1;
+  seat.name_bytes = static_cast<std::uint32_t>(std::min(slot.name.size(), Seat::kNameBytes));
+  std::memcpy(seat.name, slot.name.data(), seat.name_bytes);
+  seat.state.store(SeatState::kTaken, std::memory_order_release);
+  area.Announce(index);
+}
+
+void WorkerCore::EndRegistration(void* registered, std::uint64_t thread_id) {
+  if (!IsOfThisProcess()) return;
+  STROBE_CHECK(thread_id == Platform::CurrentThreadId(),
+               "a Registration ended on another thread than it began on");
+  Slot* const slot = static_cast<Slot*>(registered);
+  slot->is_ending.store(true, std::memory_order_release);
+  const SharedArea& area = Platform::Area();
+  const std::uint32_t index = slot->channel->token.index;
+  Seat& seat = *area.At(index);
+  seat.end_cpu_ns = Platform::ThreadCpuTimeNs(thread_id);
+  seat.end_ns = SystemClock().MonotonicNs();
+  const bool is_running = is_running_.load(std::memory_order_acquire);
+  seat.state.store(is_running ? SeatState::kLeft : SeatState::kFree, std::memory_order_release);
+  area.Announce(index);
+  if (UnregisterCallingThread(registry_, slot)) delete this;
+}
+
+// Gives back the slots that the worker has settled.
+void WorkerCore::Reclaim() {
+  registry_.ReclaimIf([](const Slot& slot) {
+    return Platform::Area().At(slot.channel->token.index)->state.load(std::memory_order_acquire) ==
+           SeatState::kFree;
+  });
+}
+
+absl::Status WorkerCore::Start() {
+  const std::lock_guard lock(control_mutex_);
+  if (is_running_.load(std::memory_order_relaxed))
+    return MakeStatus(absl::StatusCode::kFailedPrecondition, "the profiler is already running");
+  absl::Status status;
+  if (!HasMemoryFor([&] { status = StartLocked(); })) status = OutOfMemory();
+  if (status.ok() && *options_.exporter.stop_at_exit) {
+    ExitList::Add(registry_.arena()->number(), this, &Platform::AtExit);
+    is_listed_ = true;
+  }
+  last_start_ = status;
+  return status;
+}
+
+absl::Status WorkerCore::StartLocked() {
+  if (absl::Status status = Open(); !status.ok()) return status;
+  const int signal = signal_.Wanted<Platform>();
+  if (absl::Status status = Platform::InstallHandler(signal); !status.ok()) return status;
+  signal_.number.store(signal, std::memory_order_relaxed);
+  registry_.arena()->max_frames.store(static_cast<std::uint32_t>(*options_.sampling.max_frames),
+                                      std::memory_order_relaxed);
+  registry_.arena()->keeps_times.store(*options_.sampling.timestamps, std::memory_order_relaxed);
+  registry_.BeginCollecting();
+  restarts_ = 0;
+  absl::Status status = BeginWorker();
+  if (!status.ok()) {
+    Quieten();
+    return status;
+  }
+  is_running_.store(true, std::memory_order_release);
+  return absl::OkStatus();
+}
+
+// The threads' accounts begin now.
+void WorkerCore::AnnounceAll() {
+  const SharedArea& area = Platform::Area();
+  std::vector<Slot*> slots;
+  registry_.CopyAll(slots);
+  const std::int64_t now_ns = SystemClock().MonotonicNs();
+  for (const Slot* slot : slots) {
+    const std::uint32_t index = slot->channel->token.index;
+    Seat& seat = *area.At(index);
+    if (seat.state.load(std::memory_order_acquire) == SeatState::kTaken) {
+      seat.since_cpu_ns = Platform::ThreadCpuTimeNs(slot->channel->thread_id);
+      seat.since_ns = now_ns;
+    }
+    area.Announce(index);
+  }
+}
+
+absl::Status WorkerCore::BeginWorker() {
+  const std::string command =
+      Platform::EnvironmentVariable("STROBE_WORKER_COMMAND").value_or(std::string());
+  absl::StatusOr<WorkerProcess> worker = WorkerProcess::Begin(command);
+  if (!worker.ok()) return worker.status();
+  absl::StatusOr<TableMemory> tables = TableMemory::Create();
+  if (!tables.ok()) return tables.status();
+  AnnounceAll();
+  const SharedArea& area = Platform::Area();
+  const HelloText hello{
+      .head = {.process_id = Platform::ProcessId(),
+               .copy_mark = SlotToken::CopyMark(),
+               .signal = static_cast<std::uint32_t>(signal_.number.load(std::memory_order_relaxed)),
+               .channel_bytes = sizeof(SampleChannel<Traits>),
+               .cells = Traits::Providers::kCellCount,
+               .value_types = Traits::Providers::kValueCount,
+               .chunk_bytes = area.header().chunk_bytes,
+               .ring_bytes = static_cast<std::uint32_t>(*options_.threads.ring_bytes),
+               .tables_address = reinterpret_cast<Address>(tables->bytes().data())},
+      .program = Platform::ProgramName(),
+      .options = OptionLines()};
+  absl::Status status = worker->socket().Send({.kind = MessageKind::kHello,
+                                               .text = JoinHello(hello),
+                                               .descriptors = {area.descriptor(),
+                                                               tables->descriptor()}});
+  tables->CloseDescriptor();
+  ReplaceTables(*std::move(tables));
+  if (!status.ok()) return status;
+  const absl::StatusOr<Message> answer = worker->socket().Receive(kWelcomeTimeoutNs);
+  if (!answer.ok())
+    return absl::UnavailableError(
+        absl::StrCat("the worker process has not answered (does the program's main call "
+                     "RunWorkerIfAsked, or is STROBE_WORKER_COMMAND the strobe command?): ",
+                     absl::string_view(answer.status().message())));
+  status = StatusOf(*answer, MessageKind::kWelcome);
+  if (status.ok()) worker_ = *std::move(worker);
+  return status;
+}
+
+// Captures get no tables until the new worker has some. The old ones are unmapped unless a capture
+// may still read them.
+void WorkerCore::ReplaceTables(TableMemory tables) {
+  Platform::WithdrawTables();
+  if (registry_.IsCapturing()) tables_.KeepMapped();
+  tables_ = std::move(tables);
+}
+
+std::string WorkerCore::OptionLines() const {
+  std::string lines;
+  for (const OptionRow& row : OptionTable())
+    absl::StrAppend(&lines, absl::string_view(row.field.data(), row.field.size()), "=",
+                    row.get(options_), "\n");
+  return lines;
+}
+
+// Begins another worker if this one has died. Its threads' accounts begin anew.
+absl::Status WorkerCore::SeeToWorker() {
+  if (!is_running_.load(std::memory_order_relaxed)) return NotRunning();
+  if (worker_ && !worker_->socket().HasEnded()) return absl::OkStatus();
+  worker_.reset();
+  const std::int64_t now_ns = SystemClock().MonotonicNs();
+  if (restarts_ == kMaxRestarts || now_ns < next_restart_ns_)
+    return absl::UnavailableError("the worker process has died");
+  next_restart_ns_ = now_ns + (kFirstRestartNs << restarts_);
+  ++restarts_;
+  return BeginWorker();
+}
+
+absl::StatusOr<Message> WorkerCore::Ask(MessageKind kind, std::int64_t timeout_ns) {
+  if (absl::Status status = worker_->socket().Send({.kind = kind}); !status.ok()) return status;
+  return worker_->socket().Receive(timeout_ns);
+}
+
+std::int64_t WorkerCore::stop_timeout_ns() const {
+  return static_cast<std::int64_t>(*options_.exporter.stop_timeout_s * 1e9) + kAnswerNs;
+}
+
+absl::Status WorkerCore::Flush() {
+  const std::lock_guard lock(control_mutex_);
+  absl::Status status = SeeToWorker();
+  if (!status.ok()) return status;
+  const absl::StatusOr<Message> answer = Ask(MessageKind::kFlush, stop_timeout_ns());
+  return answer.ok() ? StatusOf(*answer, MessageKind::kFlushed) : answer.status();
+}
+
+absl::Status WorkerCore::Stop() {
+  const std::lock_guard lock(control_mutex_);
+  return StopLocked();
+}
+
+absl::Status WorkerCore::StopLocked() {
+  if (!is_running_.exchange(false, std::memory_order_acq_rel)) return NotRunning();
+  if (std::exchange(is_listed_, false) && !ExitList::Remove(registry_.arena()->number(), this))
+    is_exit_using_ = true;
+  absl::Status status = absl::UnavailableError("the worker process has died");
+  if (worker_) {
+    const absl::StatusOr<Message> answer = Ask(MessageKind::kStop, stop_timeout_ns());
+    status = answer.ok() ? StatusOf(*answer, MessageKind::kStopped) : answer.status();
+    worker_->End(answer.ok() ? kAnswerNs : 0);
+    worker_.reset();
+  }
+  Quieten();
+  return status;
+}
+
+// Without a worker: captures end, and slots need not wait for it.
+void WorkerCore::Quieten() {
+  registry_.VisitAll([](Slot& slot) {
+    slot.channel->open_events.store(0, std::memory_order_seq_cst);
+    slot.channel->is_active.store(false, std::memory_order_seq_cst);
+  });
+  registry_.EndCollecting([](Slot& slot) {
+    Seat* const seat = Platform::Area().At(slot.channel->token.index);
+    SeatState left = SeatState::kLeft;
+    seat->state.compare_exchange_strong(left, SeatState::kFree, std::memory_order_acq_rel);
+  });
+}
+
+void WorkerCore::StopAtExit() {
+  if (!IsOfThisProcess()) return;
+  {
+    std::unique_lock lock(control_mutex_, std::defer_lock);
+    const auto deadline =
+        std::chrono::steady_clock::now() + std::chrono::nanoseconds(stop_timeout_ns());
+    if (LockBy(lock, deadline)) static_cast<void>(StopLocked());
+  }
+  is_exit_using_.store(false, std::memory_order_release);  // the last access
+}
+
+void WorkerCore::Retire() {
+  static_cast<void>(Stop());
+  if (is_exit_using_.load(std::memory_order_acquire)) return;
+  if (registry_.Orphan() == 0) delete this;
+}
+
+CodeRegistration WorkerCore::RegisterCode(const GeneratedCode& /*code*/) {
+  return CodeRegistration(NotInWorkers("generated code"));
+}
+absl::StatusOr<Profile> WorkerCore::Record(const RecordingOptions& /*options*/) {
+  return NotInWorkers("a recording on demand");
+}
+absl::Status WorkerCore::ToggleStatus() {
+  return *options_.sampling.toggle_signal == 0 ? absl::OkStatus()
+                                               : NotInWorkers("sampling.toggle_signal");
+}
+
+bool WorkerCore::CaptureHere([[maybe_unused]] const EventSample& event,
+                             [[maybe_unused]] const NativeRegisters* registers) noexcept {
+  return false;
+}
+
+Stats WorkerCore::GetStats() {
+  Stats stats;
+  const bool has_memory = HasMemoryFor([&] {
+    registry_.AddTo(stats);
+    stats.signals_foreign = GlobalHandlerCounters().foreign.load(std::memory_order_relaxed);
+    stats.signals_stale = GlobalHandlerCounters().stale.load(std::memory_order_relaxed);
+    stats.signal_number = signal_.number.load(std::memory_order_relaxed);
+    stats.requested_rate_hz = *options_.sampling.cpu_frequency_hz;
+  });
+  if (!has_memory) stats.out_of_memory = 1;
+  return stats;
+}
+
+std::string WorkerCore::Diagnose() {
+  std::string text = "Out of memory.";
+  static_cast<void>(HasMemoryFor([&] {
+    const std::lock_guard lock(control_mutex_);
+    const absl::Status status =
+        is_running_.load(std::memory_order_relaxed) ? SeeToWorker() : last_start_;
+    text = absl::StrCat("A worker process ", status.ok() ? "serves" : "does not serve",
+                        " the program: ", status.ToString(), "\n");
+  }));
+  return text;
+}
+
+}  // namespace strobe::internal

@@ -1,0 +1,37 @@
+#include "strobe/worker/worker_profiler.h"
+
+#include <memory>
+#include <string>
+
+#include "strobe/base/memory_guard.h"
+#include "strobe/worker/worker_core.h"
+
+namespace strobe {
+namespace internal {
+namespace {
+
+class WorkerCoreFactory final : public CoreFactory {
+ public:
+  [[nodiscard]] std::unique_ptr<AbstractCore> Make(const ProfilerOptions& options) const override {
+    return std::make_unique<WorkerCore>(options);
+  }
+  [[nodiscard]] ProfilerOptions WithEnvironment(ProfilerOptions options) const override {
+    ApplyEnvironment(
+        options, [](const char* name) { return ClientPlatform::EnvironmentVariable(name); },
+        [](const std::string& line) { ClientPlatform::WriteLine(line); });
+    return options;
+  }
+  void WriteLine(const std::string& line) const override { ClientPlatform::WriteLine(line); }
+};
+
+}  // namespace
+
+template <>
+std::unique_ptr<const CoreFactory> MakeCoreFactory<WorkerTraits>() {
+  std::unique_ptr<const CoreFactory> factory;
+  static_cast<void>(HasMemoryFor([&] { factory = std::make_unique<const WorkerCoreFactory>(); }));
+  return factory;
+}
+
+}  // namespace internal
+}  // namespace strobe

@@ -1,0 +1,90 @@
+// A program with a worker: two threads of known shares, and short ones. Its end is the argument's.
+//
+//   worker_program DIRECTORY SECONDS stop|exit|kill|abort|worker_dies
+#include <signal.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "strobe/clock/system_clock.h"
+#include "strobe/platform/native.h"
+#include "strobe/worker/worker_profiler.h"
+
+namespace {
+
+volatile std::uint64_t sink = 0;
+
+__attribute__((noinline)) void Spin(int rounds) {
+  std::uint64_t value = sink;
+  for (int i = 0; i < rounds; ++i) value = value * 6364136223846793005 + 1;
+  sink = value;
+}
+// Three quarters and a quarter of a thread's time.
+__attribute__((noinline)) void MostOfIt() {
+  Spin(300'000);
+  sink = sink + 1;
+}
+__attribute__((noinline)) void TheRest() {
+  Spin(100'000);
+  sink = sink + 1;
+}
+
+std::int64_t CpuNs() {
+  return strobe::NativePlatform::ThreadCpuTimeNs(strobe::NativePlatform::CurrentThreadId());
+}
+
+void Work(std::int64_t cpu_ns) {
+  for (const std::int64_t begin_ns = CpuNs(); CpuNs() - begin_ns < cpu_ns;) {
+    MostOfIt();
+    TheRest();
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  strobe::RunWorkerIfAsked(argc, argv);
+  if (argc != 4) return 2;
+  const auto cpu_ns = static_cast<std::int64_t>(std::atof(argv[2]) * 1e9);
+  const std::string end = argv[3];
+  strobe::WorkerProfiler profiler({.sampling = {.cpu_frequency_hz = 200},
+                                   .exporter = {.directory = argv[1]}});
+  const strobe::Registration registration = profiler.RegisterThread("main");
+  if (const absl::Status status = profiler.Start(); !status.ok()) {
+    std::fprintf(stderr, "%s\n", status.ToString().c_str());
+    return 3;
+  }
+  std::thread other([&] {
+    const strobe::Registration own = profiler.RegisterThread("other");
+    Work(cpu_ns / 2);
+  });
+  Work(cpu_ns);
+  for (int i = 0; i < 20; ++i) {
+    std::thread([&] {
+      const strobe::Registration own = profiler.RegisterThread("short");
+      Work(1'000'000);
+    }).join();
+  }
+  other.join();
+  int threads = 0;
+  std::ifstream status_file("/proc/self/status");
+  for (std::string line; std::getline(status_file, line);) {
+    if (line.starts_with("Threads:")) threads = std::atoi(line.c_str() + 8);
+  }
+  std::printf("%d threads, cpu %lld\n", threads, static_cast<long long>(CpuNs()));
+  std::fflush(stdout);
+  if (end == "kill") kill(getpid(), SIGKILL);
+  if (end == "abort") std::abort();
+  if (end == "exit") std::exit(0);
+  const absl::Status status = profiler.Stop();
+  if (!status.ok()) std::fprintf(stderr, "%s\n", status.ToString().c_str());
+  return status.ok() ? 0 : 4;
+}
