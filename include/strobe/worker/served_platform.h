@@ -31,20 +31,20 @@ struct ServedProgram {
   TableMemory tables;  // none if its place is taken in this process
 };
 
-// Observes a thread of the program. The kernel tells another process less of it: a thread that could
-// run counts as one that runs.
+// Observes a thread of the program.
 class ServedThreadProbe {
  public:
   explicit ServedThreadProbe(std::uint64_t thread_id) : thread_id_(thread_id) {}
 
   ThreadLook Look();
-  // Such a thread has counted as running already.
-  static bool WasDisplaced(const LinuxInstant& /*instant*/) { return false; }
+  bool WasDisplaced(const LinuxInstant& instant) { return probe_.WasDisplaced(instant); }
   ThreadActivity Observe() { return probe_.Observe(); }
   [[nodiscard]] std::int64_t seen_cpu_ns() const { return seen_cpu_ns_; }
   std::int64_t WaitCount() { return probe_.WaitCount(); }
 
  private:
+  std::int64_t CpuTimeNs();
+
   std::uint64_t thread_id_;
   std::int64_t seen_cpu_ns_ = -1;
   LinuxThreadFile schedstat_;
@@ -75,8 +75,7 @@ struct ServedPlatform : LinuxPlatform {
 
   static std::uint64_t ProcessId();
   static std::string ProgramName();
-  // The kernel brings the clock of a running thread up to date at each of its ticks only. That of a
-  // thread of the worker is 0: it takes no time of the program.
+  // That of a thread of the worker is 0: it takes no time of the program.
   static std::int64_t ThreadCpuTimeNs(std::uint64_t thread_id);
   static std::int64_t ProcessCpuTimeNs();
 

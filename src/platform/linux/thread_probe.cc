@@ -138,8 +138,12 @@ bool LinuxThreadFile::ReadStart(std::uint64_t thread_id, const char* name, char*
   int file = place_ >= 0 ? KeptThreadFile(place_) : -1;
   if (file < 0) {
     char path[96];
-    std::snprintf(path, sizeof(path), "%s/%llu/%s", task_directory,
-                  static_cast<unsigned long long>(thread_id), name);
+    if (thread_id == kCallingThread) {
+      std::snprintf(path, sizeof(path), "/proc/thread-self/%s", name);
+    } else {
+      std::snprintf(path, sizeof(path), "%s/%llu/%s", task_directory,
+                    static_cast<unsigned long long>(thread_id), name);
+    }
     file = open(path, O_RDONLY | O_CLOEXEC);
     if (file < 0) return false;
     place_ = KeepThreadFile(file);
@@ -161,8 +165,8 @@ std::int64_t LinuxInstant::scheduled_ns() const {
   if (scheduled_ns_ == kUnread) {
     char text[512];
     static thread_local LinuxThreadFile own;
-    const auto thread_id = static_cast<std::uint64_t>(syscall(SYS_gettid));
-    scheduled_ns_ = own.Read(thread_id, "sched", text) ? LastRunNs(text) : -1;
+    scheduled_ns_ =
+        own.Read(LinuxThreadFile::kCallingThread, "sched", text) ? LastRunNs(text) : -1;
   }
   return scheduled_ns_;
 }

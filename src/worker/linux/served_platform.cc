@@ -59,6 +59,18 @@ std::string TaskFile(std::uint64_t thread_id, const char* name) {
   return absl::StrCat("/proc/", state->program.process_id, "/task/", thread_id, "/", name);
 }
 
+// The CPU clock of the program. The kernel brings the clocks of all its running threads up to date
+// to answer: their own clocks, which it tells no other process, stand in files that show what they
+// were then.
+std::int64_t ReadProcessClock() {
+  clockid_t clock{};
+  timespec time{};
+  if (clock_getcpuclockid(static_cast<pid_t>(state->program.process_id), &clock) != 0 ||
+      clock_gettime(clock, &time) != 0)
+    return -1;
+  return static_cast<std::int64_t>(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
+}
+
 // A thread's CPU clock, by its schedstat file: the first number is nanoseconds on a CPU. Of a thread
 // that has ended, what was known last: the file cannot be read, and `text` is empty.
 std::int64_t ClockOf(std::uint64_t thread_id, std::string_view text) {
@@ -72,12 +84,19 @@ std::int64_t ClockOf(std::uint64_t thread_id, std::string_view text) {
 
 }  // namespace
 
-ThreadLook ServedThreadProbe::Look() {
+std::int64_t ServedThreadProbe::CpuTimeNs() {
   char text[96];
+  ReadProcessClock();
   const bool is_read = schedstat_.Read(thread_id_, "schedstat", text);
-  seen_cpu_ns_ = ClockOf(thread_id_, is_read ? text : "");
-  return probe_.Observe().kind == ThreadActivity::Kind::kReady ? ThreadLook::kRuns
-                                                               : ThreadLook::kHasNotRun;
+  return ClockOf(thread_id_, is_read ? text : "");
+}
+
+// As LinuxThreadProbe looks.
+ThreadLook ServedThreadProbe::Look() {
+  const std::int64_t first_ns = CpuTimeNs();
+  if (first_ns == std::exchange(seen_cpu_ns_, first_ns)) return ThreadLook::kHasNotRun;
+  seen_cpu_ns_ = CpuTimeNs();
+  return seen_cpu_ns_ > first_ns ? ThreadLook::kRuns : ThreadLook::kHasRun;
 }
 
 void ServedPlatform::Serve(ServedProgram program) {
@@ -132,17 +151,11 @@ std::string ServedPlatform::ProgramName() { return state->program.name; }
 
 std::int64_t ServedPlatform::ThreadCpuTimeNs(std::uint64_t thread_id) {
   if (thread_id == CurrentThreadId()) return 0;
+  ReadProcessClock();
   return ClockOf(thread_id, ReadStart(TaskFile(thread_id, "schedstat")));
 }
 
-std::int64_t ServedPlatform::ProcessCpuTimeNs() {
-  clockid_t clock{};
-  timespec time{};
-  if (clock_getcpuclockid(static_cast<pid_t>(state->program.process_id), &clock) != 0 ||
-      clock_gettime(clock, &time) != 0)
-    return -1;
-  return static_cast<std::int64_t>(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
-}
+std::int64_t ServedPlatform::ProcessCpuTimeNs() { return ReadProcessClock(); }
 
 int ServedPlatform::DefaultSignal() { return state->program.signal; }
 
