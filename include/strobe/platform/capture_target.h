@@ -75,6 +75,9 @@ struct CaptureTarget {
   // The interrupted code ran on an alternate stack for signals. That stack may lie inside the
   // thread's own, above the frames that were active before.
   bool is_on_alternate_stack = false;
+  // A request at an instant, which the thread got so much later that it had no CPU then. Its weight
+  // is not this thread's.
+  bool is_late = false;
 };
 
 // How the handler reaches a profiler: type-erased, so that the handler is compiled once and no

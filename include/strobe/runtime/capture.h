@@ -180,7 +180,10 @@ STROBE_SIGNAL_SAFE STROBE_NOINLINE bool CaptureSample(void* context, const Captu
     if (is_live) AddRequest(*channel, target.token.provider, TimerWeight(*channel, target));
     return is_live;
   }
-  if (is_live) {
+  if (is_live && target.is_late) [[unlikely]] {
+    if (target.token.provider < channel->cells.size())
+      channel->cells[target.token.provider].requested.exchange(0, std::memory_order_acq_rel);
+  } else if (is_live) {
     const std::uint32_t call = channel->counters.captures.load(std::memory_order_relaxed);
     channel->counters.captures.store(call + 1, std::memory_order_relaxed);
     const bool is_timed =

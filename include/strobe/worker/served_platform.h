@@ -36,6 +36,8 @@ class ServedThreadProbe {
  public:
   explicit ServedThreadProbe(std::uint64_t thread_id) : thread_id_(thread_id) {}
 
+  // kRuns also of a thread that could run: whether it had a CPU, the thread itself knows when it gets
+  // the request (CaptureTarget::is_late).
   ThreadLook Look();
   bool WasDisplaced(const LinuxInstant& instant) { return probe_.WasDisplaced(instant); }
   ThreadActivity Observe() { return probe_.Observe(); }
@@ -43,8 +45,6 @@ class ServedThreadProbe {
   std::int64_t WaitCount() { return probe_.WaitCount(); }
 
  private:
-  std::int64_t CpuTimeNs();
-
   std::uint64_t thread_id_;
   std::int64_t seen_cpu_ns_ = -1;
   LinuxThreadFile schedstat_;
@@ -75,7 +75,8 @@ struct ServedPlatform : LinuxPlatform {
 
   static std::uint64_t ProcessId();
   static std::string ProgramName();
-  // That of a thread of the worker is 0: it takes no time of the program.
+  // The kernel brings the clock of a running thread up to date, for other processes, at its ticks
+  // only. That of a thread of the worker is 0: it takes no time of the program.
   static std::int64_t ThreadCpuTimeNs(std::uint64_t thread_id);
   static std::int64_t ProcessCpuTimeNs();
 

@@ -24,6 +24,7 @@
 #include "absl/strings/str_cat.h"
 #include "restarted_waits.h"
 #include "strobe/base/signal_safe.h"
+#include "strobe/clock/system_clock.h"
 #include "strobe/platform/capture_target.h"
 
 // Missing in a program that is linked statically.
@@ -129,6 +130,16 @@ STROBE_SIGNAL_SAFE void SetNextExpiry(RandomTimer& timer) {
   ioctl(file, PERF_EVENT_IOC_REFRESH, 1);
 }
 
+// A time that a request carries: microseconds, which wrap. Never 0, which stands for none.
+STROBE_SIGNAL_SAFE std::uint32_t RequestTime(std::int64_t time_ns) {
+  return static_cast<std::uint32_t>(time_ns / 1000) | 1;
+}
+STROBE_SIGNAL_SAFE bool IsLate(std::uint32_t sent) {
+  if (sent == 0) return false;
+  const std::uint32_t waited = RequestTime(SystemClock().MonotonicNs()) - sent;
+  return waited > kLateNs / 1000;
+}
+
 // What a signal of the profiler's stands for.
 struct Cause {
   RandomTimer* random_timer = nullptr;  // that has expired
@@ -151,6 +162,7 @@ STROBE_SIGNAL_SAFE STROBE_ALWAYS_INLINE bool Identify(const siginfo_t* info, Cap
   if (info->si_code != SI_TIMER) return false;
   cause.was_running = info->si_overrun == kRequestOfRunningThread;
   const bool is_request = cause.was_running || info->si_overrun == kRequest;
+  target.is_late = cause.was_running && IsLate(static_cast<std::uint32_t>(info->si_timerid));
   target.timer_expiries = is_request ? 0 : 1 + static_cast<std::int64_t>(info->si_overrun);
   return SlotToken::Unpack(reinterpret_cast<std::uintptr_t>(info->si_value.sival_ptr),
                            target.token);
@@ -254,7 +266,7 @@ absl::Status InstallSignalHandler(int signal) {
 }
 
 bool SendRequest(std::uint64_t process_id, std::uint64_t thread_id, std::uint64_t payload,
-                 int signal, bool was_running) {
+                 int signal, bool was_running, bool may_be_late) {
   siginfo_t info{};
   info.si_signo = signal;
   // The signal looks like a timer's, because an exec discards a thread's pending timer signals and
@@ -262,6 +274,7 @@ bool SendRequest(std::uint64_t process_id, std::uint64_t thread_id, std::uint64_
   // an overrun; it says that the signal stands for no expiry.
   info.si_code = SI_TIMER;
   info.si_overrun = was_running ? kRequestOfRunningThread : kRequest;
+  if (may_be_late) info.si_timerid = static_cast<int>(RequestTime(SystemClock().MonotonicNs()));
   info.si_value.sival_ptr =
       reinterpret_cast<void*>(payload);  // NOLINT(performance-no-int-to-ptr): as above
   return syscall(SYS_rt_tgsigqueueinfo, static_cast<pid_t>(process_id),

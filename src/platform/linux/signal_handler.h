@@ -18,9 +18,14 @@ inline constexpr int kSignalLimit = 65;
 inline constexpr int kRequest = -1;
 inline constexpr int kRequestOfRunningThread = -2;
 
-// Sends such a signal, with this payload, to a thread of a process. False if the thread has ended.
+// A request of a running thread is late after this time: see CaptureTarget::is_late. A thread on a
+// CPU gets a signal within some 20 us, and one that waits for a CPU after milliseconds.
+inline constexpr std::int64_t kLateNs = 150'000;
+
+// Sends such a signal, with this payload, to a thread of a process. With `may_be_late`, the signal
+// says when it was sent. False if the thread has ended.
 bool SendRequest(std::uint64_t process_id, std::uint64_t thread_id, std::uint64_t payload,
-                 int signal, bool was_running);
+                 int signal, bool was_running, bool may_be_late = false);
 
 // The handler. Tests call it as a handler that chains to it would.
 void HandleSignal(int signal, siginfo_t* info, void* context);

@@ -39,7 +39,17 @@ struct State {
     }
   }
 
+  // Threads that the collector has displaced from its CPU. Used by the collector.
+  void NoteDisplaced(std::uint64_t thread_id, bool is_displaced) {
+    std::erase(displaced, thread_id);
+    if (is_displaced) displaced.push_back(thread_id);
+  }
+  [[nodiscard]] bool IsDisplaced(std::uint64_t thread_id) const {
+    return std::ranges::find(displaced, thread_id) != displaced.end();
+  }
+
   ServedProgram program;
+  std::vector<std::uint64_t> displaced;
   const UnwindModules* const programs_tables =
       program.area.header().code.tables.load(std::memory_order_seq_cst);
   std::uint32_t used_chunks = 0;
@@ -59,18 +69,6 @@ std::string TaskFile(std::uint64_t thread_id, const char* name) {
   return absl::StrCat("/proc/", state->program.process_id, "/task/", thread_id, "/", name);
 }
 
-// The CPU clock of the program. The kernel brings the clocks of all its running threads up to date
-// to answer: their own clocks, which it tells no other process, stand in files that show what they
-// were then.
-std::int64_t ReadProcessClock() {
-  clockid_t clock{};
-  timespec time{};
-  if (clock_getcpuclockid(static_cast<pid_t>(state->program.process_id), &clock) != 0 ||
-      clock_gettime(clock, &time) != 0)
-    return -1;
-  return static_cast<std::int64_t>(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
-}
-
 // A thread's CPU clock, by its schedstat file: the first number is nanoseconds on a CPU. Of a thread
 // that has ended, what was known last: the file cannot be read, and `text` is empty.
 std::int64_t ClockOf(std::uint64_t thread_id, std::string_view text) {
@@ -84,19 +82,14 @@ std::int64_t ClockOf(std::uint64_t thread_id, std::string_view text) {
 
 }  // namespace
 
-std::int64_t ServedThreadProbe::CpuTimeNs() {
-  char text[96];
-  ReadProcessClock();
-  const bool is_read = schedstat_.Read(thread_id_, "schedstat", text);
-  return ClockOf(thread_id_, is_read ? text : "");
-}
-
-// As LinuxThreadProbe looks.
 ThreadLook ServedThreadProbe::Look() {
-  const std::int64_t first_ns = CpuTimeNs();
-  if (first_ns == std::exchange(seen_cpu_ns_, first_ns)) return ThreadLook::kHasNotRun;
-  seen_cpu_ns_ = CpuTimeNs();
-  return seen_cpu_ns_ > first_ns ? ThreadLook::kRuns : ThreadLook::kHasRun;
+  char text[96];
+  const bool is_read = schedstat_.Read(thread_id_, "schedstat", text);
+  seen_cpu_ns_ = ClockOf(thread_id_, is_read ? text : "");
+  if (probe_.Observe().kind != ThreadActivity::Kind::kReady) return ThreadLook::kHasNotRun;
+  // The worker that looks has just taken a CPU: the thread may get it back when the worker waits.
+  state->NoteDisplaced(thread_id_, probe_.WasDisplaced(LinuxInstant()));
+  return ThreadLook::kRuns;
 }
 
 void ServedPlatform::Serve(ServedProgram program) {
@@ -151,11 +144,17 @@ std::string ServedPlatform::ProgramName() { return state->program.name; }
 
 std::int64_t ServedPlatform::ThreadCpuTimeNs(std::uint64_t thread_id) {
   if (thread_id == CurrentThreadId()) return 0;
-  ReadProcessClock();
   return ClockOf(thread_id, ReadStart(TaskFile(thread_id, "schedstat")));
 }
 
-std::int64_t ServedPlatform::ProcessCpuTimeNs() { return ReadProcessClock(); }
+std::int64_t ServedPlatform::ProcessCpuTimeNs() {
+  clockid_t clock{};
+  timespec time{};
+  if (clock_getcpuclockid(static_cast<pid_t>(state->program.process_id), &clock) != 0 ||
+      clock_gettime(clock, &time) != 0)
+    return -1;
+  return static_cast<std::int64_t>(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
+}
 
 int ServedPlatform::DefaultSignal() { return state->program.signal; }
 
@@ -172,7 +171,9 @@ bool ServedPlatform::Interrupt(std::uint64_t thread_id, std::uint64_t payload, i
   // The program knows its signals by its own copy's mark.
   payload = (payload & ((std::uint64_t{1} << SlotToken::kCopyShift) - 1)) |
             state->program.copy_mark << SlotToken::kCopyShift;
-  return SendRequest(state->program.process_id, thread_id, payload, signal, was_running);
+  const bool may_be_late = was_running && !state->IsDisplaced(thread_id);
+  return SendRequest(state->program.process_id, thread_id, payload, signal, was_running,
+                     may_be_late);
 }
 
 std::uint64_t ServedPlatform::ModuleVersion() {
