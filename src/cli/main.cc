@@ -22,6 +22,7 @@
 #include "read_profile.h"
 #include "strobe/platform/native.h"
 #include "terminal.h"
+#include "worker.h"
 
 namespace strobe::internal {
 namespace {
@@ -404,6 +405,7 @@ int Command::Run(std::vector<std::string> arguments) {
 }  // namespace strobe::internal
 
 int main(int argc, char** argv) {
+  strobe::internal::ServeIfAsked(argc, argv);
   strobe::internal::UseBinaryStreams();
   try {
     return strobe::internal::Command().Run(strobe::internal::ProgramArguments(argc, argv));

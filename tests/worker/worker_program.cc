@@ -1,18 +1,19 @@
 // A program with a worker: two threads of known shares, and short ones. Its end is the argument's.
 //
-//   worker_program DIRECTORY SECONDS stop|exit|kill|abort|worker_dies
+//   worker_program DIRECTORY SECONDS stop|exit|kill|abort|again
+//
+// "again": says "half", waits for a line, and does all once more.
+#include <errno.h>
 #include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <fstream>
 #include <string>
 #include <thread>
-#include <vector>
 
 #include "strobe/clock/system_clock.h"
 #include "strobe/platform/native.h"
@@ -48,6 +49,21 @@ void Work(std::int64_t cpu_ns) {
   }
 }
 
+void WorkOnThreads(strobe::WorkerProfiler& profiler, std::int64_t cpu_ns) {
+  std::thread other([&] {
+    const strobe::Registration own = profiler.RegisterThread("other");
+    Work(cpu_ns / 2);
+  });
+  Work(cpu_ns);
+  for (int i = 0; i < 20; ++i) {
+    std::thread([&] {
+      const strobe::Registration own = profiler.RegisterThread("short");
+      Work(1'000'000);
+    }).join();
+  }
+  other.join();
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -62,18 +78,15 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "%s\n", status.ToString().c_str());
     return 3;
   }
-  std::thread other([&] {
-    const strobe::Registration own = profiler.RegisterThread("other");
-    Work(cpu_ns / 2);
-  });
-  Work(cpu_ns);
-  for (int i = 0; i < 20; ++i) {
-    std::thread([&] {
-      const strobe::Registration own = profiler.RegisterThread("short");
-      Work(1'000'000);
-    }).join();
+  if (waitpid(-1, nullptr, WNOHANG | __WALL) != -1 || errno != ECHILD)
+    std::fprintf(stderr, "the worker is a child of the program\n");
+  WorkOnThreads(profiler, cpu_ns);
+  if (end == "again") {
+    std::puts("half");
+    std::fflush(stdout);
+    std::getchar();
+    WorkOnThreads(profiler, cpu_ns);
   }
-  other.join();
   int threads = 0;
   std::ifstream status_file("/proc/self/status");
   for (std::string line; std::getline(status_file, line);) {

@@ -1,5 +1,5 @@
-// WorkerProcess: begins a worker, and ends it. The program does not see it as a child of its own: no
-// SIGCHLD, and no wait() returns it.
+// WorkerProcess: begins a worker, and ends it. It is no child of the program: no SIGCHLD, and no
+// wait() returns it.
 #pragma once
 
 #include <cstdint>

@@ -19,8 +19,9 @@ inline constexpr int kRequest = -1;
 inline constexpr int kRequestOfRunningThread = -2;
 
 // A request of a running thread is late after this time: see CaptureTarget::is_late. A thread on a
-// CPU gets a signal within some 20 us, and one that waits for a CPU after milliseconds.
-inline constexpr std::int64_t kLateNs = 150'000;
+// CPU gets a signal within some 20 us, in a virtual machine too. One that waits for a CPU gets it
+// after milliseconds, but for the one that follows the sender on its CPU.
+inline constexpr std::int64_t kLateNs = 40'000;
 
 // Sends such a signal, with this payload, to a thread of a process. With `may_be_late`, the signal
 // says when it was sent. False if the thread has ended.

@@ -199,8 +199,8 @@ absl::Status WorkerCore::BeginWorker() {
                                                                tables->descriptor()}});
   tables->CloseDescriptor();
   ReplaceTables(*std::move(tables));
-  if (!status.ok()) return status;
-  const absl::StatusOr<Message> answer = worker->socket().Receive(kWelcomeTimeoutNs);
+  const absl::StatusOr<Message> answer =
+      status.ok() ? worker->socket().Receive(kWelcomeTimeoutNs) : status;
   if (!answer.ok())
     return absl::UnavailableError(
         absl::StrCat("the worker process has not answered (does the program's main call "

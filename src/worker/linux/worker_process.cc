@@ -29,15 +29,23 @@ constexpr std::int64_t kPauseNs = 1'000'000;
 // Where the child keeps the socket while it makes room for it.
 constexpr int kFirstFreeDescriptor = 16;
 
-// What the child needs, made before it begins: it shares the program's memory, and may call nothing
-// but the system.
+// What the children need, made before they begin: they share the program's memory, and may call
+// nothing but the system.
 struct Child {
   const char* path;
   std::array<char*, 3> arguments;
   int socket;
+  char* stack_of_worker;
   sigset_t mask{};  // of the calling thread
+  int worker = -1;  // its process id
   int error = 0;
 };
+
+// A child whose end raises no signal and that only a wait with __WALL returns, until it becomes
+// another program. The call returns when it has, or has ended.
+int BeginChild(int (*run)(void*), char* stack, Child& child) {
+  return clone(run, stack, CLONE_VM | CLONE_VFORK, &child);
+}
 
 // Lets only the socket and standard error through: another open end of a pipe would keep it open.
 bool KeepDescriptors(int socket) {
@@ -53,9 +61,8 @@ bool KeepDescriptors(int socket) {
   return true;
 }
 
-int RunChild(void* argument) {
+int RunWorker(void* argument) {
   auto& child = *static_cast<Child*>(argument);
-  // The handlers of the program would run in its memory.
   struct sigaction ignore {};
   for (int signal = 1; signal < NSIG; ++signal) {
     struct sigaction action {};
@@ -70,6 +77,14 @@ int RunChild(void* argument) {
   }
   child.error = errno;
   _exit(127);
+}
+
+// The worker's parent, which ends at once: so the worker is no child of the program.
+int RunParent(void* argument) {
+  auto& child = *static_cast<Child*>(argument);
+  child.worker = BeginChild(&RunWorker, child.stack_of_worker, child);
+  if (child.worker < 0) child.error = errno;
+  _exit(0);
 }
 
 absl::Status Refused(const char* what, int error) {
@@ -98,49 +113,45 @@ absl::StatusOr<WorkerProcess> WorkerProcess::Begin(const std::string& command) {
   WorkerProcess worker;
   worker.socket_ = WorkerSocket(ends[0]);
   const WorkerSocket other(ends[1]);
-  void* const stack = mmap(nullptr, kChildStackBytes, PROT_READ | PROT_WRITE,
+  void* const stacks = mmap(nullptr, 2 * kChildStackBytes, PROT_READ | PROT_WRITE,
                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
-  if (stack == MAP_FAILED) return Refused("mmap", errno);
+  if (stacks == MAP_FAILED) return Refused("mmap", errno);
+  char* const parents_stack = static_cast<char*>(stacks) + kChildStackBytes;
   std::string path = command.empty() ? "/proc/self/exe" : command;
   std::string argument = kWorkerArgument;
   Child child{.path = path.c_str(),
               .arguments = {path.data(), argument.data(), nullptr},
-              .socket = ends[1]};
+              .socket = ends[1],
+              .stack_of_worker = parents_stack + kChildStackBytes};
+  // The handlers of the program would run in its memory.
   sigset_t all;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &child.mask);
-  // No signal at its end, so the program's own waits do not see it. The call returns when the child
-  // has become another program, or has failed.
-  const int process = clone(&RunChild, static_cast<char*>(stack) + kChildStackBytes,
-                            CLONE_VM | CLONE_VFORK, &child);
-  const int error = process < 0 ? errno : child.error;
-  pthread_sigmask(SIG_SETMASK, &child.mask, nullptr);
-  munmap(stack, kChildStackBytes);
-  worker.process_id_ = process;
-  if (error != 0) {
-    worker.End(0);
-    return Refused(path.c_str(), error);
+  const int parent = BeginChild(&RunParent, parents_stack, child);
+  const int error = parent < 0 ? errno : child.error;
+  while (parent > 0 && waitpid(parent, nullptr, __WALL) < 0 && errno == EINTR) {
   }
+  pthread_sigmask(SIG_SETMASK, &child.mask, nullptr);
+  munmap(stacks, 2 * kChildStackBytes);
+  if (error != 0) return Refused(path.c_str(), error);
+  worker.process_id_ = child.worker;
   // Refused where the system has no such restriction.
-  prctl(PR_SET_PTRACER, static_cast<unsigned long>(process), 0, 0, 0);
+  prctl(PR_SET_PTRACER, static_cast<unsigned long>(child.worker), 0, 0, 0);
   return worker;
 }
 
+// Only the worker has the other end of the socket: while that is open, the process id is its own.
 void WorkerProcess::End(std::int64_t timeout_ns) {
-  socket_ = WorkerSocket();
   if (process_id_ < 0) return;
-  const auto process = static_cast<pid_t>(std::exchange(process_id_, -1));
   const SystemClock clock;
-  for (const std::int64_t end_ns = clock.MonotonicNs() + timeout_ns;
-       clock.MonotonicNs() < end_ns;) {
-    if (waitpid(process, nullptr, __WALL | WNOHANG) != 0) return;
+  const std::int64_t end_ns = clock.MonotonicNs() + timeout_ns;
+  while (!socket_.HasEnded() && clock.MonotonicNs() < end_ns) {
     const timespec pause{.tv_sec = 0, .tv_nsec = kPauseNs};
     nanosleep(&pause, nullptr);
   }
-  if (waitpid(process, nullptr, __WALL | WNOHANG) != 0) return;
-  kill(process, SIGKILL);
-  while (waitpid(process, nullptr, __WALL) < 0 && errno == EINTR) {
-  }
+  if (!socket_.HasEnded()) kill(static_cast<pid_t>(process_id_), SIGKILL);
+  process_id_ = -1;
+  socket_ = WorkerSocket();
 }
 
 }  // namespace strobe::internal

@@ -1,0 +1,197 @@
+#include "strobe/worker/handshake.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "strobe/default_traits.h"
+#include "strobe/worker/served_session.h"
+
+namespace strobe::internal {
+namespace {
+
+constexpr std::int64_t kSecondNs = 1'000'000'000;
+
+class Handshake : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::array<int, 2> ends{};
+    ASSERT_EQ(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()), 0);
+    program_ = WorkerSocket(ends[0]);
+    worker_ = WorkerSocket(ends[1]);
+  }
+
+  // What the worker says to these bytes.
+  absl::Status Refusal(const std::string& bytes) {
+    EXPECT_EQ(send(program_.descriptor(), bytes.data(), bytes.size(), 0),
+              static_cast<ssize_t>(bytes.size()));
+    return worker_.Receive(kSecondNs).status();
+  }
+
+  WorkerSocket program_;
+  WorkerSocket worker_;
+};
+
+std::string Bytes(const MessageHead& head, const std::string& text) {
+  return std::string(reinterpret_cast<const char*>(&head), sizeof(head)) + text;
+}
+
+std::uint64_t Inode(int descriptor) {
+  struct stat info {};
+  return fstat(descriptor, &info) == 0 ? info.st_ino : 0;
+}
+
+TEST_F(Handshake, AMessageArrivesWithItsDescriptors) {
+  const int one = memfd_create("one", MFD_CLOEXEC);
+  const int two = memfd_create("two", MFD_CLOEXEC);
+  ASSERT_TRUE(program_
+                  .Send({.kind = MessageKind::kHello,
+                         .code = 7,
+                         .text = std::string("a\0b", 3),
+                         .descriptors = {one, two}})
+                  .ok());
+  const absl::StatusOr<Message> message = worker_.Receive(kSecondNs);
+  ASSERT_TRUE(message.ok()) << message.status();
+  EXPECT_EQ(message->kind, MessageKind::kHello);
+  EXPECT_EQ(message->code, 7U);
+  EXPECT_EQ(message->text, std::string("a\0b", 3));
+  EXPECT_EQ(Inode(message->descriptors[0]), Inode(one));
+  EXPECT_EQ(Inode(message->descriptors[1]), Inode(two));
+  for (const int descriptor : {one, two, message->descriptors[0], message->descriptors[1]})
+    close(descriptor);
+}
+
+TEST_F(Handshake, AStatusComesBack) {
+  const absl::Status status = absl::NotFoundError("there is none");
+  ASSERT_TRUE(worker_.Send(AnswerOf(MessageKind::kFlushed, status)).ok());
+  const absl::StatusOr<Message> answer = program_.Receive(kSecondNs);
+  ASSERT_TRUE(answer.ok());
+  EXPECT_EQ(StatusOf(*answer, MessageKind::kFlushed), status);
+  EXPECT_EQ(StatusOf(*answer, MessageKind::kStopped).code(), absl::StatusCode::kInternal);
+}
+
+TEST_F(Handshake, WhatIsNoMessageIsRefused) {
+  const MessageHead good{.kind = MessageKind::kFlush, .text_bytes = 2};
+  EXPECT_TRUE(Refusal(Bytes(good, "ab")).ok());
+  MessageHead other = good;
+  other.magic ^= 1;
+  EXPECT_EQ(Refusal(Bytes(other, "ab")).code(), absl::StatusCode::kInvalidArgument);
+  other = good;
+  other.version = MessageHead::kVersion + 1;
+  EXPECT_EQ(Refusal(Bytes(other, "ab")).code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(Refusal(Bytes(good, "a")).code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(Refusal(Bytes(good, "abc")).code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(Refusal("x").code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(Refusal(Bytes(good, std::string(Message::kMaxTextBytes + 1, 'x'))).code(),
+            absl::StatusCode::kInvalidArgument);
+  EXPECT_FALSE(program_.Send({.text = std::string(Message::kMaxTextBytes + 1, 'x')}).ok());
+}
+
+// A peer that sends more descriptors than a message has must not use up those of this process.
+TEST_F(Handshake, FurtherDescriptorsAreClosed) {
+  const int next_before = dup(0);
+  close(next_before);
+  const int sent = memfd_create("sent", MFD_CLOEXEC);
+  const MessageHead head{.kind = MessageKind::kHello};
+  iovec part{.iov_base = const_cast<MessageHead*>(&head), .iov_len = sizeof(head)};
+  constexpr std::size_t kCount = 6;
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(kCount * sizeof(int))> control{};
+  msghdr header{};
+  header.msg_iov = &part;
+  header.msg_iovlen = 1;
+  header.msg_control = control.data();
+  header.msg_controllen = control.size();
+  cmsghdr* const rights = CMSG_FIRSTHDR(&header);
+  rights->cmsg_level = SOL_SOCKET;
+  rights->cmsg_type = SCM_RIGHTS;
+  rights->cmsg_len = CMSG_LEN(kCount * sizeof(int));
+  for (std::size_t i = 0; i < kCount; ++i)
+    std::memcpy(CMSG_DATA(rights) + i * sizeof(int), &sent, sizeof(int));
+  ASSERT_EQ(sendmsg(program_.descriptor(), &header, 0), static_cast<ssize_t>(sizeof(head)));
+  close(sent);
+  const absl::StatusOr<Message> message = worker_.Receive(kSecondNs);
+  ASSERT_TRUE(message.ok());
+  for (const int descriptor : message->descriptors) close(descriptor);
+  const int next_after = dup(0);
+  close(next_after);
+  EXPECT_EQ(next_after, next_before);
+}
+
+TEST_F(Handshake, TheOthersEndIsNoticed) {
+  EXPECT_FALSE(worker_.HasEnded());
+  EXPECT_TRUE(worker_.CheckPeer().ok());
+  EXPECT_EQ(worker_.Receive(1).status().code(), absl::StatusCode::kDeadlineExceeded);
+  program_ = WorkerSocket();
+  EXPECT_TRUE(worker_.HasEnded());
+  EXPECT_EQ(worker_.Receive(-1).status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(worker_.Send({.kind = MessageKind::kStopped}).code(), absl::StatusCode::kUnavailable);
+}
+
+TEST(HelloText, ComesBackAndLengthsAreChecked) {
+  const HelloText hello{.head = {.process_id = 4711, .tables_address = 0x7000},
+                        .program = "prog",
+                        .options = "a=b\n"};
+  const std::string text = JoinHello(hello);
+  const absl::StatusOr<HelloText> read = SplitHello(text);
+  ASSERT_TRUE(read.ok());
+  EXPECT_EQ(read->head.process_id, 4711U);
+  EXPECT_EQ(read->head.tables_address, 0x7000U);
+  EXPECT_EQ(read->program, "prog");
+  EXPECT_EQ(read->options, "a=b\n");
+  EXPECT_FALSE(SplitHello(text.substr(0, sizeof(Hello) - 1)).ok());
+  EXPECT_FALSE(SplitHello(text.substr(0, sizeof(Hello) + 3)).ok());
+}
+
+TEST(HelloOptions, EachFieldIsSetOrRefused) {
+  ProfilerOptions options;
+  ASSERT_TRUE(SetOptions("sampling.cpu_frequency_hz=250\nexporter.directory=/a=b\n", options).ok());
+  EXPECT_EQ(*options.sampling.cpu_frequency_hz, 250);
+  EXPECT_EQ(*options.exporter.directory, "/a=b");
+  for (const char* wrong : {"sampling.cpu_frequency_hz=x", "no.such=1", "sampling.max_frames",
+                            "sampling.max_frames=-1\n", "\n"})
+    EXPECT_FALSE(SetOptions(wrong, options).ok()) << wrong;
+}
+
+// A worker that was built with other parts, or from another version, would read the channels wrong.
+TEST(ReadHello, AProgramWithOtherPartsIsRefused) {
+  using Arena = SlotArena<ServedTraits<DefaultTraits>>;
+  const ProfilerOptions options;
+  const auto ring_bytes = static_cast<std::size_t>(*options.threads.ring_bytes);
+  const Hello good{.process_id = static_cast<std::uint64_t>(getpid()),
+                   .channel_bytes = sizeof(Arena::Channel),
+                   .cells = DefaultTraits::Providers::kCellCount,
+                   .value_types = DefaultTraits::Providers::kValueCount,
+                   .chunk_bytes = Arena::ChunkBytes(ring_bytes)};
+  const auto read = [&](const Hello& head, bool with_tables = true) {
+    const absl::StatusOr<SharedArea> area =
+        SharedArea::Create(1, Arena::kSlotsPerChunk, Arena::ChunkBytes(ring_bytes));
+    absl::StatusOr<TableMemory> tables = TableMemory::Create();
+    return ReadHello<DefaultTraits>(
+               {.kind = MessageKind::kHello,
+                .text = JoinHello({.head = head, .program = "p", .options = ""}),
+                .descriptors = {dup(area->descriptor()),
+                                with_tables ? dup(tables->descriptor()) : -1}})
+        .status();
+  };
+  EXPECT_TRUE(read(good).ok()) << read(good);
+  EXPECT_FALSE(read(good, /*with_tables=*/false).ok());
+  for (std::uint32_t Hello::*field : {&Hello::channel_bytes, &Hello::cells, &Hello::value_types}) {
+    Hello other = good;
+    ++(other.*field);
+    EXPECT_EQ(read(other).code(), absl::StatusCode::kInvalidArgument);
+  }
+  Hello other = good;
+  other.chunk_bytes += 4096;
+  EXPECT_EQ(read(other).code(), absl::StatusCode::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace strobe::internal

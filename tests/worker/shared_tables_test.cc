@@ -1,0 +1,132 @@
+#include "strobe/worker/shared_tables.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <memory>
+#include <vector>
+
+namespace strobe::internal {
+namespace {
+
+constexpr Address kText = 0x400000;
+constexpr std::uint32_t kTextBytes = 1 << 18;
+
+void Zero(void* memory, std::uint64_t bytes) { std::memset(memory, 0, bytes); }
+
+std::shared_ptr<const UnwindTable> Table(std::uint32_t step) {
+  std::vector<UnwindRow> rows;
+  for (std::uint32_t offset = 0; offset < kTextBytes; offset += step)
+    rows.push_back({offset, offset / step % 2 == 0 ? UnwindRule::Stop() : UnwindRule::Unknown(), {}});
+  return std::make_shared<const UnwindTable>(kTextBytes, rows, std::vector<SpecialRule>());
+}
+
+SharedTables::Tables Modules(std::vector<UnwindModules::Entry> entries) {
+  return std::make_shared<const UnwindModules>(std::move(entries));
+}
+
+// Memory that both sides have in one process: the worker's descriptor is adopted at a second place.
+class SharedTablesTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    // The place of the memory must be free in the worker, which is this process, too.
+    absl::StatusOr<TableMemory> programs = TableMemory::Create();
+    ASSERT_TRUE(programs.ok()) << programs.status();
+    const auto place = reinterpret_cast<Address>(programs->bytes().data());
+    const int descriptor = dup(programs->descriptor());
+    EXPECT_FALSE(TableMemory::Adopt(dup(descriptor), place).ok()) << "the place is taken";
+    *programs = TableMemory();
+    absl::StatusOr<TableMemory> memory = TableMemory::Adopt(descriptor, place);
+    ASSERT_TRUE(memory.ok()) << memory.status();
+    bytes_ = memory->bytes();
+    caches_.resize(SharedCaches::kCaches * SharedCaches::CacheBytes());
+    tables_ = std::make_unique<SharedTables>(
+        *std::move(memory),
+        SharedCaches{.memory = caches_,
+                     .address_in_program = reinterpret_cast<Address>(caches_.data())},
+        4711, &Zero);
+  }
+
+  [[nodiscard]] bool IsInMemory(const void* object) const {
+    return object >= bytes_.data() && object < bytes_.data() + bytes_.size();
+  }
+
+  std::span<std::byte> bytes_;
+  std::vector<std::byte> caches_;
+  std::unique_ptr<SharedTables> tables_;
+};
+
+TEST_F(SharedTablesTest, ACopySaysTheSameAndLiesInTheMemory) {
+  const auto tables = Modules({{kText, kText + kTextBytes, Table(16)},
+                               {kText + kTextBytes, kText + 2 * kTextBytes, nullptr}});
+  const SharedTables::Tables copy = tables_->Expose(tables);
+  ASSERT_NE(copy, nullptr);
+  EXPECT_TRUE(IsInMemory(copy.get()));
+  EXPECT_TRUE(IsInMemory(copy->entries().data()));
+  EXPECT_TRUE(IsInMemory(copy->entries()[0].table.get()));
+  EXPECT_EQ(copy->is_complete(), tables->is_complete());
+  EXPECT_EQ(copy->serial() >> 32, 4711U);
+  for (Address pc = kText; pc < kText + 2 * kTextBytes; pc += 7)
+    ASSERT_EQ(copy->FindRule(pc), tables->FindRule(pc)) << std::hex << pc;
+}
+
+TEST_F(SharedTablesTest, ATableIsCopiedOnce) {
+  const auto table = Table(16);
+  const auto first = tables_->Expose(Modules({{kText, kText + kTextBytes, table}}));
+  const auto second = tables_->Expose(Modules({{kText, kText + kTextBytes, table}}));
+  ASSERT_TRUE(first != nullptr && second != nullptr);
+  EXPECT_EQ(first->entries()[0].table, second->entries()[0].table);
+  EXPECT_NE(first->serial(), second->serial());
+}
+
+// As long as a capture may read tables, their cache of rules is theirs: another's would be wrong.
+TEST_F(SharedTablesTest, EachHasACacheUntilThereIsNoneLeft) {
+  std::vector<SharedTables::Tables> kept;
+  for (std::size_t i = 0; i < SharedCaches::kCaches; ++i) {
+    kept.push_back(tables_->Expose(Modules({{kText, kText + kTextBytes, Table(16)}})));
+    ASSERT_NE(kept.back(), nullptr);
+    for (std::size_t j = 0; j < i; ++j) EXPECT_NE(&kept[j]->cache(), &kept[i]->cache());
+  }
+  const auto next = Modules({{kText, kText + kTextBytes, Table(32)}});
+  EXPECT_EQ(tables_->Expose(next), nullptr);
+  kept.front()->cache().Add(kText, UnwindRule::Stop());
+  kept.erase(kept.begin());
+  const auto copy = tables_->Expose(next);
+  ASSERT_NE(copy, nullptr);
+  EXPECT_EQ(copy->cache().Find(kText), UnwindRule::Unknown()) << "the rule of other code";
+}
+
+// Tables come and go for as long as the program loads code; they take the room of one.
+TEST_F(SharedTablesTest, RoomComesBack) {
+  for (int i = 0; i < 3000; ++i)
+    ASSERT_NE(tables_->Expose(Modules({{kText, kText + kTextBytes, Table(16)}})), nullptr) << i;
+}
+
+TEST_F(SharedTablesTest, WhereThereIsNoRoomThereIsNoCopy) {
+  const auto table = Table(16);
+  std::vector<UnwindModules::Entry> entries(TableMemory::kBytes / sizeof(UnwindModules::Entry) + 1,
+                                            {kText, kText + kTextBytes, table});
+  EXPECT_EQ(tables_->Expose(Modules(entries)), nullptr);
+  EXPECT_NE(tables_->Expose(Modules({{kText, kText + kTextBytes, table}})), nullptr);
+}
+
+TEST(TableMemory, NobodyElseCanWriteIt) {
+  absl::StatusOr<TableMemory> programs = TableMemory::Create();
+  ASSERT_TRUE(programs.ok());
+  const int descriptor = dup(programs->descriptor());
+  const auto place = reinterpret_cast<Address>(programs->bytes().data());
+  *programs = TableMemory();
+  const absl::StatusOr<TableMemory> memory = TableMemory::Adopt(dup(descriptor), place);
+  ASSERT_TRUE(memory.ok());
+  EXPECT_EQ(mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0), MAP_FAILED);
+  EXPECT_NE(pwrite(descriptor, "x", 1, 0), 1);
+  EXPECT_NE(ftruncate(descriptor, 0), 0);
+  close(descriptor);
+  EXPECT_FALSE(TableMemory::Adopt(memfd_create("other", MFD_CLOEXEC), place).ok());
+}
+
+}  // namespace
+}  // namespace strobe::internal

@@ -1,0 +1,127 @@
+#!/usr/bin/env python3
+"""A program with a worker process, however it ends: its profile follows, and adds up.
+
+  worker_test.py PROGRAM [STROBE]
+"""
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "readers"))
+import pprof_file  # noqa: E402
+
+TIMEOUT_S = 100
+CPU_S = 0.6
+failures = []
+
+
+def check(condition, what):
+    if not condition:
+        failures.append(what)
+        print("FAILED: " + what)
+
+
+class Run:
+    """The worker has the program's standard error, so that ends when both have ended."""
+
+    def __init__(self, program, directory, end, environment=None):
+        self.directory = pathlib.Path(directory)
+        self.process = subprocess.Popen([program, directory, str(CPU_S), end], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        stderr=subprocess.PIPE, env={**os.environ, "STROBE_MAX_OVERHEAD": "1", **(environment or {})})
+        self.end = end
+
+    def finish(self, given=b""):
+        self.output, self.errors = self.process.communicate(given, timeout=TIMEOUT_S)
+        self.status = self.process.returncode
+        self.profiles = [pprof_file.read(path) for path in sorted(self.directory.glob("*.pb.gz"))]
+        return self
+
+    def worker(self):
+        """The worker's process id: another process of the program, with the program's standard error."""
+        errors = os.readlink("/proc/%d/fd/2" % self.process.pid)
+        for process in pathlib.Path("/proc").glob("[0-9]*"):
+            try:
+                if int(process.name) != self.process.pid and os.readlink(process / "fd/2") == errors:
+                    return int(process.name)
+            except OSError:
+                continue
+        return None
+
+
+def sums(profiles):
+    """CPU time by thread's name, and by function for those on the stack."""
+    threads, functions = {}, {}
+    for profile in profiles:
+        column = profile.types.index("cpu")
+        for locations, values, labels in profile.rows:
+            name = labels["thread_name"]
+            threads[name] = threads.get(name, 0) + values[column]
+            for function in {location.function[0] for location in locations}:
+                functions[function] = functions.get(function, 0) + values[column]
+    return threads, functions
+
+
+def check_profile(run, what, least_share=0.97):
+    check(len(run.profiles) == 1, "%s: one profile: %d; %s" % (what, len(run.profiles), run.errors.decode(errors="replace")))
+    if not run.profiles:
+        return
+    check(b"1 threads" in run.output, "%s: no thread but the program's: %r" % (what, run.output))
+    threads, functions = sums(run.profiles)
+    print(what, {name: round(ns / 1e6) for name, ns in threads.items()})
+    cpu_ns = int(run.output.split()[-1])
+    # Of the main thread, all up to what it printed; of the others, all up to their clocks' end.
+    check(threads.get("main", 0) > least_share * cpu_ns, "%s: main's CPU time %d of %d" % (what, threads.get("main", 0), cpu_ns))
+    check(threads.get("main", 0) < 1.2 * cpu_ns, "%s: main's CPU time %d of %d" % (what, threads.get("main", 0), cpu_ns))
+    check(abs(threads.get("other", 0) - CPU_S / 2 * 1e9) < 0.1e9, "%s: the other thread's CPU time: %d" % (what, threads.get("other", 0)))
+    check(threads.get("short", 0) >= 20e6, "%s: 20 threads of a millisecond: %d" % (what, threads.get("short", 0)))
+    most = sum(ns for name, ns in functions.items() if "MostOfIt" in name)
+    rest = sum(ns for name, ns in functions.items() if "TheRest" in name)
+    check(rest > 0 and 1.5 < most / rest < 6, "%s: three quarters and a quarter: %d and %d" % (what, most, rest))
+    check(any("Spin" in name for name in functions), "%s: names: %r" % (what, sorted(functions)))
+
+
+def main():
+    program, strobe = os.path.abspath(sys.argv[1]), sys.argv[2:] and os.path.abspath(sys.argv[2])
+    ends = {"stop": 0, "exit": 0, "kill": -signal.SIGKILL, "abort": -signal.SIGABRT}
+    for end, status in ends.items():
+        with tempfile.TemporaryDirectory() as directory:
+            run = Run(program, directory, end).finish()
+            check(run.status == status, "%s: exit status %d: %s" % (end, run.status, run.errors.decode(errors="replace")))
+            check(run.errors == b"" or end == "abort", "%s: standard error: %r" % (end, run.errors))
+            # What a thread used since the last look before a sudden end is not known.
+            check_profile(run, end, 0.97 if status == 0 else 0.9)
+
+    # The worker is the strobe command.
+    if strobe:
+        with tempfile.TemporaryDirectory() as directory:
+            run = Run(program, directory, "stop", {"STROBE_WORKER_COMMAND": strobe}).finish()
+            check(run.status == 0, "strobe as the worker: %r" % run.errors)
+            check_profile(run, "strobe")
+
+    # What is no worker, and what is not there: the program says so and goes on to its own end.
+    for command in ("/bin/true", "/nonexistent"):
+        with tempfile.TemporaryDirectory() as directory:
+            run = Run(program, directory, "stop", {"STROBE_WORKER_COMMAND": command}).finish()
+            check(run.status == 3 and b"UNAVAILABLE" in run.errors and b"worker" in run.errors, "%s: %d %r" % (command, run.status, run.errors))
+
+    # The worker dies: the program goes on, and the next registration begins another.
+    with tempfile.TemporaryDirectory() as directory:
+        run = Run(program, directory, "again")
+        check(run.process.stdout.readline() == b"half\n", "the first half")
+        worker = run.worker()
+        check(worker is not None, "there is a worker")
+        if worker is not None:
+            os.kill(worker, signal.SIGKILL)
+        run.finish(b"\n")
+        check(run.status == 0, "after the worker's death: %d %r" % (run.status, run.errors))
+        # The second worker has the second half.
+        check_profile(run, "again", 0.4)
+    print("%d failures" % len(failures))
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
