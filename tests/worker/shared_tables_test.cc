@@ -20,7 +20,8 @@ void Zero(void* memory, std::uint64_t bytes) { std::memset(memory, 0, bytes); }
 std::shared_ptr<const UnwindTable> Table(std::uint32_t step) {
   std::vector<UnwindRow> rows;
   for (std::uint32_t offset = 0; offset < kTextBytes; offset += step)
-    rows.push_back({offset, offset / step % 2 == 0 ? UnwindRule::Stop() : UnwindRule::Unknown(), {}});
+    rows.push_back(
+        {offset, offset / step % 2 == 0 ? UnwindRule::Stop() : UnwindRule::Unknown(), {}});
   return std::make_shared<const UnwindTable>(kTextBytes, rows, std::vector<SpecialRule>());
 }
 

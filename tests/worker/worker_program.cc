@@ -71,8 +71,8 @@ int main(int argc, char** argv) {
   if (argc != 4) return 2;
   const auto cpu_ns = static_cast<std::int64_t>(std::atof(argv[2]) * 1e9);
   const std::string end = argv[3];
-  strobe::WorkerProfiler profiler({.sampling = {.cpu_frequency_hz = 200},
-                                   .exporter = {.directory = argv[1]}});
+  strobe::WorkerProfiler profiler(
+      {.sampling = {.cpu_frequency_hz = 200}, .exporter = {.directory = argv[1]}});
   const strobe::Registration registration = profiler.RegisterThread("main");
   if (const absl::Status status = profiler.Start(); !status.ok()) {
     std::fprintf(stderr, "%s\n", status.ToString().c_str());

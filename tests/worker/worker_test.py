@@ -5,6 +5,7 @@
 """
 import os
 import pathlib
+import select
 import signal
 import subprocess
 import sys
@@ -114,7 +115,10 @@ def main():
         worker = run.worker()
         check(worker is not None, "there is a worker")
         if worker is not None:
+            handle = os.pidfd_open(worker)
             os.kill(worker, signal.SIGKILL)
+            check(select.select([handle], [], [], TIMEOUT_S)[0] == [handle], "the worker's death")
+            os.close(handle)
         run.finish(b"\n")
         check(run.status == 0, "after the worker's death: %d %r" % (run.status, run.errors))
         # The second worker has the second half.

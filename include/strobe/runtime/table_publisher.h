@@ -63,7 +63,7 @@ class TablePublisher {
   Expose expose_;
   Tables shown_;
   Tables exposed_;  // of `shown_`
-  Tables none_;  // tables of no code; made when first needed
+  Tables none_;     // tables of no code; made when first needed
   std::unique_ptr<Old> old_;
 };
 

@@ -216,8 +216,8 @@ class UnwindModules {
 
   // For captures of another process, which read the object, its `entries` and their tables where
   // they lie. `entries` are sorted and do not overlap. `serial` is none of that process's own.
-  UnwindModules(std::pmr::vector<Entry> entries, bool is_complete,
-                std::shared_ptr<RuleCache> cache, std::uint64_t serial)
+  UnwindModules(std::pmr::vector<Entry> entries, bool is_complete, std::shared_ptr<RuleCache> cache,
+                std::uint64_t serial)
       : entries_(std::move(entries)),
         is_complete_(is_complete),
         cache_(std::move(cache)),

@@ -1,5 +1,5 @@
-// The messages between a program and its worker, over a unix socket of kind SOCK_SEQPACKET. README.md
-// documents them byte by byte.
+// The messages between a program and its worker, over a unix socket of kind SOCK_SEQPACKET.
+// README.md documents them byte by byte.
 #pragma once
 
 #include <array>
@@ -53,7 +53,7 @@ struct Hello {
   std::uint32_t value_types = 0;
   std::uint64_t chunk_bytes = 0;
   std::uint32_t ring_bytes = 0;
-  std::uint32_t program_bytes = 0;  // of the program's name, which follows before the options
+  std::uint32_t program_bytes = 0;   // of the program's name, which follows before the options
   std::uint64_t tables_address = 0;  // where the program has mapped the memory for tables
 };
 static_assert(sizeof(Hello) == 56);
@@ -86,8 +86,9 @@ class WorkerSocket {
 
   // Unavailable if the other side has gone. Never raises SIGPIPE.
   absl::Status Send(const Message& message) const;
-  // Waits for a message, whose descriptors the caller then owns, at most for that time; for ever if it is negative. Unavailable if the other
-  // side has gone, DeadlineExceeded, InvalidArgument if what came is no message of this version.
+  // Waits for a message, whose descriptors the caller then owns, at most for that time; for ever if
+  // it is negative. Unavailable if the other side has gone, DeadlineExceeded, InvalidArgument if
+  // what came is no message of this version.
   [[nodiscard]] absl::StatusOr<Message> Receive(std::int64_t timeout_ns) const;
   // True if the other side has gone. Does not wait.
   [[nodiscard]] bool HasEnded() const;

@@ -36,8 +36,8 @@ class ServedThreadProbe {
  public:
   explicit ServedThreadProbe(std::uint64_t thread_id) : thread_id_(thread_id) {}
 
-  // kRuns also of a thread that could run: whether it had a CPU, the thread itself knows when it gets
-  // the request (CaptureTarget::is_late).
+  // kRuns also of a thread that could run: whether it had a CPU, the thread itself knows when it
+  // gets the request (CaptureTarget::is_late).
   ThreadLook Look();
   bool WasDisplaced(const LinuxInstant& instant) { return probe_.WasDisplaced(instant); }
   ThreadActivity Observe() { return probe_.Observe(); }
@@ -51,7 +51,8 @@ class ServedThreadProbe {
   LinuxThreadProbe probe_{thread_id_};
 };
 
-// Of a program that has ended, the clocks read what was read last, and memory is what its files have.
+// Of a program that has ended, the clocks read what was read last, and memory is what its files
+// have.
 struct ServedPlatform : LinuxPlatform {
   static constexpr bool kAdoptsChannels = true;
   using ThreadProbe = ServedThreadProbe;
@@ -68,8 +69,8 @@ struct ServedPlatform : LinuxPlatform {
   static void DiscardMemory(void* memory, std::uint64_t bytes);
   // The program may use the slot for another thread.
   static void GiveBack(std::uint32_t slot);
-  // A copy in the memory for tables. Where that has no room, captures send registers and stack along,
-  // and the worker walks.
+  // A copy in the memory for tables. Where that has no room, captures send registers and stack
+  // along, and the worker walks.
   static std::shared_ptr<const UnwindModules> ExposeTables(
       const std::shared_ptr<const UnwindModules>& tables);
 

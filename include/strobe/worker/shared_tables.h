@@ -20,9 +20,9 @@
 STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
 
-// The memory for tables: sparse, at the same address in both processes, so that a table has the same
-// pointers in both. The program maps it for reading only, and once the worker has mapped it, nobody
-// else can map it for writing.
+// The memory for tables: sparse, at the same address in both processes, so that a table has the
+// same pointers in both. The program maps it for reading only, and once the worker has mapped it,
+// nobody else can map it for writing.
 class TableMemory {
  public:
   static constexpr std::size_t kBytes = std::size_t{64} << 20;
@@ -54,8 +54,8 @@ class TableMemory {
 struct SharedCaches {
   static constexpr std::size_t kCaches = 4;
 
-  std::span<std::byte> memory;       // here; kCaches * CacheBytes() of it
-  Address address_in_program = 0;    // of the same memory
+  std::span<std::byte> memory;     // here; kCaches * CacheBytes() of it
+  Address address_in_program = 0;  // of the same memory
 
   // In whole pages.
   static constexpr std::size_t CacheBytes() {
@@ -69,8 +69,8 @@ class SharedTables {
  public:
   using Tables = std::shared_ptr<const UnwindModules>;
 
-  // `discard` makes memory of a cache zero again. `serials` is none of the program's or of an earlier
-  // worker's, in its upper half.
+  // `discard` makes memory of a cache zero again. `serials`, the upper half of the serials of all
+  // copies, is none of the program's or of an earlier worker's.
   SharedTables(TableMemory memory, SharedCaches caches, std::uint64_t serials,
                void (*discard)(void* memory, std::uint64_t bytes));
   ~SharedTables();

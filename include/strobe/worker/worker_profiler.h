@@ -27,7 +27,8 @@ struct WorkerTraits : DefaultTraits {
 //   }
 //
 // Unimplemented: Record, RegisterCode and sampling.toggle_signal. Threads are sampled at random
-// instants, whatever sampling.trigger says: a process has no timers on another's clocks. Linux only.
+// instants, whatever sampling.trigger says: a process has no timers on another's clocks. Linux
+// only.
 using WorkerProfiler = BasicProfiler<WorkerTraits>;
 using ScopedWorkerProfiler = BasicScopedProfiler<WorkerTraits>;
 

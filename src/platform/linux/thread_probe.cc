@@ -165,8 +165,7 @@ std::int64_t LinuxInstant::scheduled_ns() const {
   if (scheduled_ns_ == kUnread) {
     char text[512];
     static thread_local LinuxThreadFile own;
-    scheduled_ns_ =
-        own.Read(LinuxThreadFile::kCallingThread, "sched", text) ? LastRunNs(text) : -1;
+    scheduled_ns_ = own.Read(LinuxThreadFile::kCallingThread, "sched", text) ? LastRunNs(text) : -1;
   }
   return scheduled_ns_;
 }

@@ -73,9 +73,8 @@ absl::Status WorkerSocket::Send(const Message& message) const {
   MessageHead head{.kind = message.kind,
                    .code = message.code,
                    .text_bytes = static_cast<std::uint32_t>(message.text.size())};
-  std::array<iovec, 2> parts{
-      iovec{&head, sizeof(head)},
-      iovec{const_cast<char*>(message.text.data()), message.text.size()}};
+  std::array<iovec, 2> parts{iovec{&head, sizeof(head)},
+                             iovec{const_cast<char*>(message.text.data()), message.text.size()}};
   msghdr header{};
   header.msg_iov = parts.data();
   header.msg_iovlen = parts.size();

@@ -3,9 +3,9 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include <limits.h>
 #include <algorithm>
 #include <array>
-#include <limits.h>
 #include <utility>
 
 #include "../../platform/linux/image_files.h"
@@ -114,9 +114,8 @@ std::vector<Module> ServedImages::Describe(const std::vector<Mapping>& mappings)
     if (module.build_id.empty()) module.file_version = FileVersionOf(module.path);
     modules.push_back(std::move(module));
   }
-  std::stable_partition(modules.begin(), modules.end(), [](const Module& module) {
-    return module.kind == ModuleKind::kProgram;
-  });
+  std::stable_partition(modules.begin(), modules.end(),
+                        [](const Module& module) { return module.kind == ModuleKind::kProgram; });
   return modules;
 }
 
@@ -125,8 +124,8 @@ std::size_t ServedImages::Read(Address address, std::span<std::uint8_t> bytes) c
     for (const ElfFile::Segment& segment : image->file->segments()) {
       const std::uint64_t offset = address - image->load_bias - segment.address;
       if (segment.type != kSegmentLoad || offset >= segment.file_size) continue;
-      const std::span<std::uint8_t> in_file = bytes.first(
-          static_cast<std::size_t>(std::min<std::uint64_t>(bytes.size(), segment.file_size - offset)));
+      const std::span<std::uint8_t> in_file = bytes.first(static_cast<std::size_t>(
+          std::min<std::uint64_t>(bytes.size(), segment.file_size - offset)));
       const bool is_read =
           image->source->ReadAt(segment.offset + offset, std::as_writable_bytes(in_file));
       return is_read ? in_file.size() : 0;

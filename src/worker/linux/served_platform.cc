@@ -34,8 +34,8 @@ struct State {
   explicit State(ServedProgram served)
       : program(std::move(served)), images(program.process_id, LinuxPlatform::Files()) {
     if (!program.tables.bytes().empty()) {
-      tables.emplace(std::move(program.tables), program.area.Caches(),
-                     LinuxPlatform::ProcessId(), &ServedPlatform::DiscardMemory);
+      tables.emplace(std::move(program.tables), program.area.Caches(), LinuxPlatform::ProcessId(),
+                     &ServedPlatform::DiscardMemory);
     }
   }
 
@@ -69,8 +69,8 @@ std::string TaskFile(std::uint64_t thread_id, const char* name) {
   return absl::StrCat("/proc/", state->program.process_id, "/task/", thread_id, "/", name);
 }
 
-// A thread's CPU clock, by its schedstat file: the first number is nanoseconds on a CPU. Of a thread
-// that has ended, what was known last: the file cannot be read, and `text` is empty.
+// A thread's CPU clock, by its schedstat file: the first number is nanoseconds on a CPU. Of a
+// thread that has ended, what was known last: the file cannot be read, and `text` is empty.
 std::int64_t ClockOf(std::uint64_t thread_id, std::string_view text) {
   std::int64_t cpu_ns = -1;
   std::from_chars(text.data(), text.data() + text.size(), cpu_ns);

@@ -77,9 +77,9 @@ absl::StatusOr<SharedArea> SharedArea::Create(std::uint32_t chunks, std::uint32_
   if (area.descriptor_ < 0) return NoMemory("memfd_create");
   const std::uint64_t bytes = AreaBytes(ChunksOffset(chunks), chunks, chunk_bytes);
   void* memory = MAP_FAILED;
-  const bool is_made = ftruncate(area.descriptor_, static_cast<off_t>(bytes)) == 0 &&
-                       fcntl(area.descriptor_, F_ADD_SEALS,
-                             F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0;
+  const bool is_made =
+      ftruncate(area.descriptor_, static_cast<off_t>(bytes)) == 0 &&
+      fcntl(area.descriptor_, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0;
   if (is_made)
     memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, area.descriptor_, 0);
   if (memory == MAP_FAILED) {

@@ -70,8 +70,8 @@ absl::StatusOr<TableMemory> TableMemory::Adopt(int descriptor, Address address) 
     return absl::InvalidArgumentError("this is no memory for tables");
   // NOLINTNEXTLINE(performance-no-int-to-ptr): where the program has mapped it
   void* const wanted = reinterpret_cast<void*>(address);
-  void* const memory = mmap(wanted, kBytes, PROT_READ | PROT_WRITE,
-                            MAP_SHARED | MAP_FIXED_NOREPLACE, descriptor, 0);
+  void* const memory =
+      mmap(wanted, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED_NOREPLACE, descriptor, 0);
   if (memory == MAP_FAILED || memory != wanted) {
     if (memory != MAP_FAILED) munmap(memory, kBytes);
     return absl::AlreadyExistsError("the memory for tables cannot be mapped at its address");

@@ -193,10 +193,10 @@ absl::Status WorkerCore::BeginWorker() {
                .tables_address = reinterpret_cast<Address>(tables->bytes().data())},
       .program = Platform::ProgramName(),
       .options = OptionLines()};
-  absl::Status status = worker->socket().Send({.kind = MessageKind::kHello,
-                                               .text = JoinHello(hello),
-                                               .descriptors = {area.descriptor(),
-                                                               tables->descriptor()}});
+  absl::Status status =
+      worker->socket().Send({.kind = MessageKind::kHello,
+                             .text = JoinHello(hello),
+                             .descriptors = {area.descriptor(), tables->descriptor()}});
   tables->CloseDescriptor();
   ReplaceTables(*std::move(tables));
   const absl::StatusOr<Message> answer =

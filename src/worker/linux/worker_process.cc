@@ -114,7 +114,7 @@ absl::StatusOr<WorkerProcess> WorkerProcess::Begin(const std::string& command) {
   worker.socket_ = WorkerSocket(ends[0]);
   const WorkerSocket other(ends[1]);
   void* const stacks = mmap(nullptr, 2 * kChildStackBytes, PROT_READ | PROT_WRITE,
-                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
   if (stacks == MAP_FAILED) return Refused("mmap", errno);
   char* const parents_stack = static_cast<char*>(stacks) + kChildStackBytes;
   std::string path = command.empty() ? "/proc/self/exe" : command;

@@ -18,8 +18,8 @@ class LinuxThreadFile {
  public:
   static constexpr int kMaxKeptFiles = 1024;
 
-  // In place of a thread's id: the thread that calls, whatever process is observed. Only that thread
-  // may use the object.
+  // In place of a thread's id: the thread that calls, whatever process is observed. Only that
+  // thread may use the object.
   static constexpr std::uint64_t kCallingThread = 0;
 
   // From now on the files of this process are of that process's threads. Call it before the first

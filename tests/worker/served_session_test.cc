@@ -1,0 +1,55 @@
+#include "strobe/worker/served_session.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "strobe/default_traits.h"
+
+namespace strobe::internal {
+namespace {
+
+TEST(HelloOptions, EachFieldIsSetOrRefused) {
+  ProfilerOptions options;
+  ASSERT_TRUE(SetOptions("sampling.cpu_frequency_hz=250\nexporter.directory=/a=b\n", options).ok());
+  EXPECT_EQ(*options.sampling.cpu_frequency_hz, 250);
+  EXPECT_EQ(*options.exporter.directory, "/a=b");
+  for (const char* wrong : {"sampling.cpu_frequency_hz=x", "no.such=1", "sampling.max_frames",
+                            "sampling.max_frames=-1\n", "\n"})
+    EXPECT_FALSE(SetOptions(wrong, options).ok()) << wrong;
+}
+
+// A worker that was built with other parts, or from another version, would read the channels wrong.
+TEST(ReadHello, AProgramWithOtherPartsIsRefused) {
+  using Arena = SlotArena<ServedTraits<DefaultTraits>>;
+  const ProfilerOptions options;
+  const auto ring_bytes = static_cast<std::size_t>(*options.threads.ring_bytes);
+  const Hello good{.process_id = static_cast<std::uint64_t>(getpid()),
+                   .channel_bytes = sizeof(Arena::Channel),
+                   .cells = DefaultTraits::Providers::kCellCount,
+                   .value_types = DefaultTraits::Providers::kValueCount,
+                   .chunk_bytes = Arena::ChunkBytes(ring_bytes)};
+  const auto read = [&](const Hello& head, bool with_tables = true) {
+    const absl::StatusOr<SharedArea> area =
+        SharedArea::Create(1, Arena::kSlotsPerChunk, Arena::ChunkBytes(ring_bytes));
+    absl::StatusOr<TableMemory> tables = TableMemory::Create();
+    return ReadHello<DefaultTraits>(
+               {.kind = MessageKind::kHello,
+                .text = JoinHello({.head = head, .program = "p", .options = ""}),
+                .descriptors = {dup(area->descriptor()),
+                                with_tables ? dup(tables->descriptor()) : -1}})
+        .status();
+  };
+  EXPECT_TRUE(read(good).ok()) << read(good);
+  EXPECT_FALSE(read(good, /*with_tables=*/false).ok());
+  for (std::uint32_t Hello::*field : {&Hello::channel_bytes, &Hello::cells, &Hello::value_types}) {
+    Hello other = good;
+    ++(other.*field);
+    EXPECT_EQ(read(other).code(), absl::StatusCode::kInvalidArgument);
+  }
+  Hello other = good;
+  other.chunk_bytes += 4096;
+  EXPECT_EQ(read(other).code(), absl::StatusCode::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace strobe::internal

@@ -1,0 +1,30 @@
+#include "strobe/worker/worker_process.h"
+
+#include <errno.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+namespace strobe::internal {
+namespace {
+
+TEST(WorkerProcess, WhatIsNotThereIsNoWorker) {
+  const absl::StatusOr<WorkerProcess> worker = WorkerProcess::Begin("/nonexistent");
+  EXPECT_EQ(worker.status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_NE(worker.status().message().find("/nonexistent"), std::string::npos) << worker.status();
+}
+
+// The program's own waits must not meet it.
+TEST(WorkerProcess, IsNoChildOfTheProgram) {
+  absl::StatusOr<WorkerProcess> worker = WorkerProcess::Begin("/bin/true");
+  ASSERT_TRUE(worker.ok()) << worker.status();
+  EXPECT_EQ(waitpid(-1, nullptr, WNOHANG | __WALL), -1);
+  EXPECT_EQ(errno, ECHILD);
+  // It ends without a word.
+  EXPECT_EQ(worker->socket().Receive(-1).status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_TRUE(worker->socket().HasEnded());
+  worker->End(0);
+  EXPECT_FALSE(worker->socket().is_open());
+}
+
+}  // namespace
+}  // namespace strobe::internal
