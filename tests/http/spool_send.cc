@@ -1,6 +1,6 @@
-// Exports numbered profiles as fast as it can, through a spool:
+// Exports numbered profiles through a spool, with a pause after each:
 //
-//   spool_send NAME FIRST COUNT
+//   spool_send NAME FIRST COUNT PAUSE_MS
 //
 // The URL, the time limit and the spool come from the environment. Prints "begin N" before an
 // export, and "end N", "refused N" or "error N" after it, so that spool_soak.py knows what a killed
@@ -22,7 +22,7 @@
 #include "strobe/http/post_exporter.h"
 
 int main(int argc, char** argv) {
-  if (argc != 4) return 2;
+  if (argc != 5) return 2;
   strobe::HttpTools tools = strobe::NativeHttpTools();
   tools.program = argv[1];
   tools.now = [] {
@@ -34,6 +34,7 @@ int main(int argc, char** argv) {
   if (!exporter.status().ok()) return 2;
   const std::uint64_t first = std::strtoull(argv[2], nullptr, 10);
   const std::uint64_t count = std::strtoull(argv[3], nullptr, 10);
+  const std::chrono::milliseconds pause(std::strtoull(argv[4], nullptr, 10));
   strobe::Profile profile;
   for (std::uint64_t number = first; number < first + count; ++number) {
     profile.sequence = number;
@@ -49,7 +50,7 @@ int main(int argc, char** argv) {
                                                                      : "error";
     std::printf("%s %s\n", word, text.c_str());
     std::fflush(stdout);
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    std::this_thread::sleep_for(pause);
   }
   const strobe::ExporterAccount account = exporter.account();
   constexpr auto kRefused = static_cast<std::size_t>(strobe::ExportDrop::kRefused);
