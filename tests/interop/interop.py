@@ -380,12 +380,18 @@ def run_pull(options, directory):
     host = program.stdout.readline().strip().removeprefix("http://")
     for pprof in options.pprof or []:
         def fetch(path, credentials="any:the-token@"):
-            result = subprocess.run([*pprof.split(), "-top", f"http://{credentials}{host}{path}"], env=environment, text=True,
-                                    capture_output=True)
+            result = subprocess.run([*pprof.split(), "-top", "-unit=ns", f"http://{credentials}{host}{path}"], env=environment,
+                                    text=True, capture_output=True)
             return result.stdout + result.stderr
 
-        check(f"pull: {pprof} shows the function", "WorkForPull" in fetch("/debug/pprof/profile?seconds=2"), True)
-        check(f"pull: {pprof} by a label", "WorkForPull" in fetch("/debug/pprof/profile?seconds=1&label=thread%20name=worker"), True)
+        for what, parameters in (("a profile", "?seconds=2"), ("a label", "?seconds=1&label=thread%20name=worker")):
+            text = fetch("/debug/pprof/profile" + parameters)
+            saved = re.search("Saved profile in (.*)", text)
+            rows = read_pprof(pathlib.Path(saved[1]).read_bytes()) if saved else {}
+            total = re.search(r"of (\d+)ns total", text)
+            check(f"pull: {pprof}, {what}: total", total and int(total[1]), sums(rows, "cpu").get("all"))
+            check(f"pull: {pprof}, {what}: threads", {row.thread for row in rows}, {"worker"})
+            check(f"pull: {pprof}, {what}: function", "WorkForPull" in text, True)
         check(f"pull: {pprof} says what is not measured", "wall" in fetch("/debug/pprof/wall?seconds=1"), True)
         check(f"pull: {pprof} needs the token", "a token is needed" in fetch("/debug/pprof/profile?seconds=1", ""), True)
     metrics = get(f"http://{host}/metrics", Authorization="Bearer the-token").decode()
