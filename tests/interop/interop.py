@@ -220,7 +220,7 @@ def run_datadog(options, directory):
             add(got, read_pprof(profile))
             begin_ns, end_ns = unix_ns(event["start"]), unix_ns(event["end"])
             for _, _, labels in pprof_file.Profile(gzip.decompress(profile)).rows:
-                spans.add((labels.get("goods"), labels.get("local root span id"), labels.get("span id")))
+                spans.add((labels["thread name"], labels.get("goods"), labels.get("local root span id"), labels.get("span id")))
                 if "end_timestamp_ns" in labels:
                     moments["inside" if begin_ns <= labels["end_timestamp_ns"] <= end_ns else "outside"] += 1
 
@@ -236,7 +236,8 @@ def run_datadog(options, directory):
     server.kill()
     check("datadog: events are native, version 4", {(event["family"], event["version"]) for event in seen}, {("native", "4")})
     check("datadog: the service's tag", all("service:interop" in event["tags_profiler"].split(",") for event in seen), True)
-    check("datadog: labels and spans", spans, {("tea", 70, 71), (None, None, None)})
+    check("datadog: the span of samples with the label", {tuple(span) for _, goods, *span in spans if goods == "tea"}, {(70, 71)})
+    check("datadog: the main thread has neither", {tuple(rest) for thread, *rest in spans if thread == "main"}, {(None, None, None)})
     check("datadog: samples have times of their period", (moments["inside"] > 0, moments["outside"]), (True, 0))
     check_amounts("datadog", got, expected, {"cpu-time": "cpu", "cpu-samples": "samples", "wall-time": "wall"})
 
