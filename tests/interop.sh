@@ -7,6 +7,7 @@
 # OpenTelemetry collector and the newest pprof from the Go module proxy. What is there is kept for the next run. What is missing is
 # skipped by name. The last line is "N passed, N failed, N skipped".
 set -uo pipefail
+readonly INSTALL_SECONDS=150   # for one server or client
 readonly COLLECTOR_SECONDS=330 # for downloading and building it
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 build=${STROBE_BUILD_ROOT:-$root/build-tests}/interop
@@ -41,7 +42,8 @@ arguments=("$strobe/tests/interop/interop_send" --pull "$strobe/tests/interop/in
 
 agent=$build/ddapm/bin/ddapm-test-agent
 if [ ! -x "$agent" ]; then
-  { python3 -m venv "$build/ddapm" && "$build/ddapm/bin/pip" install -q ddapm-test-agent; } >"$build/ddapm.log" 2>&1
+  { python3 -m venv "$build/ddapm" &&
+    timeout "$INSTALL_SECONDS" "$build/ddapm/bin/pip" install -q ddapm-test-agent; } >"$build/ddapm.log" 2>&1
 fi
 if [ -x "$agent" ]; then arguments+=(--ddapm "$agent"); else skip ddapm "no ddapm-test-agent from PyPI; see $build/ddapm.log"; fi
 
@@ -50,7 +52,7 @@ if have go; then
   for pprof in /usr/lib/go-*/pkg/tool/*/pprof; do # Debian's
     [ -x "$pprof" ] && arguments+=(--pprof "$pprof")
   done
-  [ -x "$build/pprof" ] || GOBIN=$build go install github.com/google/pprof@latest >"$build/pprof.log" 2>&1
+  [ -x "$build/pprof" ] || GOBIN=$build timeout "$INSTALL_SECONDS" go install github.com/google/pprof@latest >"$build/pprof.log" 2>&1
   if [ -x "$build/pprof" ]; then arguments+=(--pprof "$build/pprof"); else skip pprof "no newest pprof; see $build/pprof.log"; fi
 else
   skip pprof "no Go here"
