@@ -19,6 +19,8 @@ skip() {
   echo "SKIP $1: $2"
   skipped=$((skipped + 1))
 }
+# interop.py skips it, and counts that.
+missing() { echo "     $1: $2; see $build/$1.log"; }
 
 # tests/run.sh has built the programs with g++; without it, they are configured once, with what it has installed.
 strobe=${STROBE_BUILD_ROOT:-$root/build-tests}/gcc
@@ -45,7 +47,7 @@ if [ ! -x "$agent" ]; then
   { python3 -m venv "$build/ddapm" &&
     timeout "$INSTALL_SECONDS" "$build/ddapm/bin/pip" install -q ddapm-test-agent; } >"$build/ddapm.log" 2>&1
 fi
-if [ -x "$agent" ]; then arguments+=(--ddapm "$agent"); else skip ddapm "no ddapm-test-agent from PyPI; see $build/ddapm.log"; fi
+if [ -x "$agent" ]; then arguments+=(--ddapm "$agent"); else missing ddapm "no ddapm-test-agent from PyPI"; fi
 
 if have go; then
   arguments+=(--pprof "go tool pprof")
@@ -70,10 +72,14 @@ build_collector() {
   rm -rf "$directory"
 }
 if ! have go; then
-  skip collector "no Go here"
+  echo "no Go here" >"$build/collector.log"
 else
-  [ -x "$build/otelcol" ] || (build_collector) >"$build/otelcol.log" 2>&1
-  if [ -x "$build/otelcol" ]; then arguments+=(--collector "$build/otelcol"); else skip collector "no collector; see $build/otelcol.log"; fi
+  [ -x "$build/otelcol" ] || (build_collector) >"$build/collector.log" 2>&1
+fi
+if [ -x "$build/otelcol" ]; then
+  arguments+=(--collector "$build/otelcol")
+else
+  missing collector "none could be built within $COLLECTOR_SECONDS s"
 fi
 
 python3 tests/interop/interop.py "${arguments[@]}" 2>&1 | tee "$build/result"
