@@ -124,10 +124,14 @@ absl::StatusOr<std::string> HttpExporter::ExportThroughSpool(const Messages& mes
   return Place(request);
 }
 
-// The first failure ends it: the server is tried again when the next profile comes.
+// The first failure ends it: the server is tried again when the next profile comes. No send begins
+// in the second half of the time: a server may have taken what the deadline cuts off, and would get
+// it twice.
 void HttpExporter::SendSpooled(const ExportDeadline& deadline) {
   spool_->MoveOn(tools_.unix_ns());
-  while (!deadline.HasPassed()) {
+  const auto now = std::chrono::steady_clock::now();
+  const ExportDeadline last_begin = deadline.By(now + (deadline.time() - now) / 2);
+  while (!last_begin.HasPassed()) {
     const std::optional<Spool::Entry> entry = spool_->Oldest(tools_.unix_ns());
     if (!entry) return;
     const absl::StatusOr<std::string> bytes = spool_->Read(*entry);

@@ -9,6 +9,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "otlp_reader.h"
 #include "strobe/testing/encoder_conformance.h"
 #include "strobe/testing/profiles.h"
 
@@ -19,121 +20,11 @@ INSTANTIATE_TYPED_TEST_SUITE_P(Otlp, EncoderConformance, OtlpEncoder);
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using ::testing::Pair;
 using ::testing::UnorderedElementsAre;
 
-// A message whose meaning the test knows: the values of each field, in order.
-class Message {
- public:
-  explicit Message(std::string_view bytes) {
-    while (!bytes.empty()) {
-      const std::uint64_t tag = Varint(bytes);
-      std::string& value = fields_[tag >> 3].emplace_back();
-      if ((tag & 7) == 2) {
-        value = Cut(bytes, Varint(bytes));
-      } else if ((tag & 7) == 1) {
-        std::uint64_t number = 0;
-        const std::string fixed = Cut(bytes, 8);
-        for (std::size_t i = fixed.size(); i-- > 0;)
-          number = number << 8 | static_cast<unsigned char>(fixed[i]);
-        value = std::to_string(number);
-      } else {
-        EXPECT_EQ(tag & 7, 0U) << "wire type";
-        value = std::to_string(static_cast<std::int64_t>(Varint(bytes)));
-      }
-    }
-  }
-
-  [[nodiscard]] const std::vector<std::string>& All(int field) const {
-    static const std::vector<std::string>* const kNothing = new std::vector<std::string>;
-    const auto found = fields_.find(static_cast<std::uint64_t>(field));
-    return found == fields_.end() ? *kNothing : found->second;
-  }
-  [[nodiscard]] std::string Text(int field) const {
-    return All(field).empty() ? "" : All(field).front();
-  }
-  [[nodiscard]] std::int64_t Number(int field) const {
-    return All(field).empty() ? 0 : std::stoll(All(field).front());
-  }
-  [[nodiscard]] Message Child(int field, std::size_t index = 0) const {
-    EXPECT_LT(index, All(field).size()) << "field " << field;
-    return Message(index < All(field).size() ? All(field)[index] : "");
-  }
-  [[nodiscard]] std::vector<std::int64_t> Packed(int field) const {
-    std::vector<std::int64_t> numbers;
-    const std::string text = Text(field);
-    for (std::string_view rest = text; !rest.empty();)
-      numbers.push_back(static_cast<std::int64_t>(Varint(rest)));
-    return numbers;
-  }
-
- private:
-  static std::uint64_t Varint(std::string_view& bytes) {
-    std::uint64_t value = 0;
-    for (int shift = 0; !bytes.empty(); shift += 7) {
-      const auto byte = static_cast<unsigned char>(bytes.front());
-      bytes.remove_prefix(1);
-      value |= std::uint64_t{byte & 0x7FU} << shift;
-      if (byte < 0x80) break;
-    }
-    return value;
-  }
-  static std::string Cut(std::string_view& bytes, std::size_t count) {
-    EXPECT_LE(count, bytes.size());
-    const std::string cut(bytes.substr(0, count));
-    bytes.remove_prefix(cut.size());
-    return cut;
-  }
-
-  std::map<std::uint64_t, std::vector<std::string>> fields_;
-};
-
-// Field numbers stand here once more, after the schema, so that the test does not repeat the
-// encoder's mistakes.
-class Read {
- public:
-  explicit Read(const SampleProfile& sample, const OtlpOptions& options = {})
-      : request_(OtlpEncoder(options).Encode(sample.profile, sample.symbols).value_or("")) {}
-
-  [[nodiscard]] Message Resource() const { return request_.Child(1).Child(1); }
-  [[nodiscard]] std::vector<std::string> Profiles() const {
-    return request_.Child(1).Child(2).All(2);
-  }
-  [[nodiscard]] Message Table(int field, std::int64_t index) const {
-    return request_.Child(2).Child(field, static_cast<std::size_t>(index));
-  }
-  [[nodiscard]] const std::vector<std::string>& Entries(int field) const {
-    return entries_[field] = request_.Child(2).All(field);
-  }
-  [[nodiscard]] std::string Text(std::int64_t index) const {
-    return Entries(5).at(static_cast<std::size_t>(index));
-  }
-  [[nodiscard]] std::map<std::string, std::string> Attributes(
-      const std::vector<std::int64_t>& indices) const {
-    std::map<std::string, std::string> attributes;
-    for (const std::int64_t index : indices) {
-      const Message entry = Table(6, index);
-      const Message value = entry.Child(2);
-      attributes[Text(entry.Number(1))] = value.All(1).empty() ? value.Text(3) : value.Text(1);
-    }
-    return attributes;
-  }
-  // The functions' names, leaf first.
-  [[nodiscard]] std::vector<std::string> Stack(std::int64_t index) const {
-    std::vector<std::string> names;
-    for (const std::int64_t number : Table(7, index).Packed(1)) {
-      const Message location = Table(2, number);
-      for (const std::string& line : location.All(3))
-        names.push_back(Text(Table(3, Message(line).Number(1)).Number(1)));
-    }
-    return names;
-  }
-
- private:
-  Message request_;
-  mutable std::map<int, std::vector<std::string>> entries_;
-};
+using Message = OtlpMessage;
+using Read = OtlpReader;
 
 std::int64_t Sum(const Message& profile) {
   std::int64_t sum = 0;
@@ -177,13 +68,13 @@ TEST(OtlpEncoderTest, SamplesHaveStacksThreadsAndLabels) {
 
 TEST(OtlpEncoderTest, LocationsHaveLinesMappingsAndAddresses) {
   const Read read(DetailedProfile());
-  const Message stack = read.Table(7, 1);
+  const Message& stack = read.Table(7, 1);
   const Message busy = read.Table(2, stack.Packed(1)[0]);
   EXPECT_EQ(busy.Number(2), 0x402345);
   EXPECT_EQ(busy.Child(3, 2).Number(2), 25);
   EXPECT_EQ(busy.Child(3, 2).Number(3), 3);
   EXPECT_THAT(read.Attributes(busy.Packed(4)), ElementsAre(Pair("profile.frame.type", "native")));
-  const Message mapping = read.Table(1, busy.Number(1));
+  const Message& mapping = read.Table(1, busy.Number(1));
   EXPECT_EQ(mapping.Number(1), 0x400000);
   EXPECT_EQ(mapping.Number(2), 0x500000);
   EXPECT_EQ(read.Text(mapping.Number(4)), "/opt/sample/bin/sample_program");

@@ -359,6 +359,22 @@ TEST_F(HttpExporterTest, TheSpoolIsSentOnlyUntilTheDeadline) {
   EXPECT_EQ(exporter.account().delivered + exporter.account().spool.waiting, 11u);
 }
 
+TEST_F(HttpExporterTest, NoSpooledProfileIsSentInTheSecondHalfOfTheTime) {
+  HttpExporter exporter = Make({.timeout_s = 2, .spool_directory = "/spool"});
+  tools_.server.SetUnreachable();
+  for (std::uint64_t i = 0; i < 10; ++i) ASSERT_TRUE(Export(exporter, i).ok());
+  Pass(300s);
+  // The server takes its time for the first that waited, but less than the deadline allows.
+  tools_.server.SetAnswer([](const HttpRequest& request) {
+    if (request.body == "0") std::this_thread::sleep_for(1100ms);
+    return HttpResponse{.status = 200};
+  });
+  ASSERT_TRUE(Export(exporter, 10).ok());
+  EXPECT_THAT(Accepted(), ElementsAre("10", "0"));
+  EXPECT_EQ(exporter.account().last_error, "");
+  EXPECT_EQ(exporter.account().spool.waiting, 9u);
+}
+
 // A backend that fails at random, for four simulated hours at a period of 10 s. What the account
 // says is what the server has seen.
 TEST_F(HttpExporterTest, TheAccountAddsUpWhateverTheServerDoes) {

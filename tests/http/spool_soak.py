@@ -1,11 +1,15 @@
 #!/usr/bin/env python3
-"""Kills senders at random instants while their server fails at random, and checks that nothing is lost, damaged or sent twice.
+"""Senders through a spool, whose servers fail at random, against a model of what must be delivered.
 
   spool_soak.py SEND [--senders N] [--kills N] [--seconds N] [--seed N]
 
-SEND is the program spool_send. Each sender is killed (kill -9) and started again until there were N kills and N seconds have
-passed. Then the server is well, and more runs of each sender send what waits. What a killed process was writing may be lost, and what
-it was sending may arrive twice: at most one profile a kill. Prints the counts; exit status 1 if one is too high.
+SEND is the program spool_send. Each sender has a simulated server of its own, and is started again and again until there were N kills
+(kill -9, at random instants) and N seconds have passed. Then the servers are well, and more runs of each sender send what waits.
+
+The model is what the servers have answered: each profile must be taken once, or refused once and counted so by its sender. Without
+kills that is exact: the sums of the senders' accounts equal the servers' answers, and what never arrived is what the first sender alone,
+whose spool is small, has counted as dropped. A kill may lose the profile that was being written, and send the one in flight twice.
+Prints the counts; exit status 1 if one is wrong.
 """
 import argparse
 import collections
@@ -20,68 +24,108 @@ import tempfile
 import threading
 import time
 
-
 MAX_LAST_RUNS = 100
+SEND_SECONDS = 2
+SMALL_SPOOL_BYTES = 65536  # the least
+KILLED_PAUSE_MS = 2  # between two profiles: so that kills meet much that is being written and sent
+PAUSE_MS = 50        # so that servers that fail at times can take all
 
 
 class State:
     def __init__(self, seed):
         self.random = random.Random(seed)
         self.lock = threading.Lock()
-        self.moods = collections.defaultdict(lambda: "ok")  # by sender
+        self.moods = collections.defaultdict(lambda: "take")  # by sender
         self.is_well = False
-        self.arrived = collections.Counter()  # (sender, number) that were answered by 200, or may have been
+        self.taken = collections.Counter()  # (sender, number), by answers of 200
+        self.refused = collections.Counter()
+        self.moods_met = collections.Counter()
         self.damaged = 0
+        self.followed = 0  # requests to where a redirect has pointed
 
     def mood(self, sender):
         with self.lock:
-            if self.is_well:
-                return "ok"
-            if self.random.random() < 0.1:
-                self.moods[sender] = self.random.choice(["ok", "ok", "ok", "503", "429", "reset", "hang", "cut"])
-            return self.moods[sender]
+            if not self.is_well and self.random.random() < (0.5 if self.moods[sender] in PAUSING else 0.1):
+                self.moods[sender] = self.random.choice(["take"] * 6 + list(FAILURES))
+            mood = "take" if self.is_well else self.moods[sender]
+            self.moods_met[mood] += 1
+            return mood
+
+    def count(self, counter, key):
+        with self.lock:
+            counter[key] += 1
+
+
+# ---- what a server does with a request
+
+def answer(handler, status, *headers):
+    handler.send_response(status)
+    for name, value in headers:
+        handler.send_header(name, value)
+    handler.send_header("Content-Length", "0")
+    handler.end_headers()
+
+
+def hang(handler):
+    time.sleep(SEND_SECONDS + 0.5)
+
+
+def trickle(handler):
+    end = time.monotonic() + SEND_SECONDS + 0.5
+    handler.wfile.write(b"HTTP/1.1 200 OK\r\n")
+    while time.monotonic() < end:
+        time.sleep(0.1)
+        handler.wfile.write(b"X: y\r\n")
+
+
+def break_off(text):
+    return lambda handler: handler.wfile.write(text)
+
+
+FAILURES = {
+    "refuse": lambda handler: answer(handler, 413),
+    "busy": lambda handler: answer(handler, 429, ("Retry-After", "1")),
+    "unwell": lambda handler: answer(handler, 503),
+    "broken": lambda handler: answer(handler, 500),
+    "forbid": lambda handler: answer(handler, 403),
+    "redirect": lambda handler: answer(handler, 307, ("Location", "/elsewhere")),
+    "silence": break_off(b""),
+    "garbage": break_off(b"\x00\xff not HTTP\r\n" * 100),
+    "half a head": break_off(b"HTTP/1.1 200 OK\r\nContent-"),
+    "half a body": break_off(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf"),
+    "hang": hang,
+    "trickle": trickle,
+}
+PAUSING = {"forbid", "redirect", "hang", "trickle"}  # the sender pauses long
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
     def do_POST(self):
         state = self.server.state
         try:
-            body = self.rfile.read(int(self.headers["Content-Length"])).decode()
+            length = int(self.headers["Content-Length"])
+            body = self.rfile.read(length)
         except (OSError, ValueError):
             return
-        match = re.fullmatch(r"(\S+) (\d+) (x*) (\d+)", body)
-        if len(body) < int(self.headers["Content-Length"]):
+        if len(body) < length:
             return  # the sender was killed
+        state.followed += self.path != "/in"
+        match = re.fullmatch(r"(\S+) (\d+) (x*) (\d+)", body.decode("latin-1"))
         if not match or match[2] != match[4] or len(match[3]) != int(match[2]) * 7919 % 20000:
             state.damaged += 1
-            return self.reply(400)
-        mood = state.mood(match[1])
-        if mood == "reset":
-            self.close_connection = True
             return
-        if mood == "hang":
-            time.sleep(1.2)
-            return
-        if mood in ("503", "429"):
-            return self.reply(int(mood))
-        with state.lock:
-            state.arrived[match[1], int(match[2])] += 1
-        if mood == "cut":
-            # It has taken the profile, but the sender will not know: the one duplicate that cannot be avoided.
-            with state.lock:
-                state.arrived[match[1], int(match[2])] -= 1
-            return
-        self.reply(200)
-
-    def reply(self, status):
+        key = match[1], int(match[2])
+        mood = state.mood(key[0])
         try:
-            self.send_response(status)
-            if status == 429:
-                self.send_header("Retry-After", "1")
-            self.send_header("Content-Length", "0")
-            self.end_headers()
+            if mood == "take":
+                state.count(state.taken, key)
+                answer(self, 200)
+            else:
+                if mood == "refuse":
+                    state.count(state.refused, key)
+                FAILURES[mood](self)
         except OSError:
-            pass
+            pass  # the sender has left
 
     def log_message(self, *arguments):
         pass
@@ -98,37 +142,81 @@ class Server(socketserver.ThreadingMixIn, http.server.HTTPServer):
 class Sender:
     """One program's history over all its processes."""
 
-    def __init__(self, name, command, environment):
-        self.name, self.command, self.environment = name, command, environment
+    def __init__(self, name, command, pause_ms, environment):
+        self.name, self.command, self.pause_ms, self.environment = name, command, pause_ms, environment
         self.next = 0
         self.promised = set()  # their export has returned
         self.open = set()      # begun when the process was killed
         self.errors = 0
+        self.account = collections.Counter()  # of the processes that have ended by themselves
+        self.unbalanced = 0
 
     def run(self, count, kill_after):
-        process = subprocess.Popen([self.command, self.name, str(self.next), str(count)], env=self.environment, stdout=subprocess.PIPE,
-                                   text=True)
+        process = subprocess.Popen([self.command, self.name, str(self.next), str(count), str(self.pause_ms)], env=self.environment,
+                                   stdout=subprocess.PIPE, text=True)
         timer = threading.Timer(kill_after, process.kill) if kill_after is not None else None
         if timer:
             timer.start()
-        begun = None
+        begun, made, refused = None, 0, 0
         for line in process.stdout:
-            word, _, number = line.strip().partition(" ")
+            word, _, rest = line.strip().partition(" ")
             if not line.endswith("\n"):
                 break
             if word == "begin":
-                begun = int(number)
+                begun = int(rest)
+                made += 1
                 self.next = begun + 1
-            elif word in ("end", "error"):
+            elif word in ("end", "refused", "error"):
                 self.errors += word == "error"
+                refused += word == "refused"
                 self.promised.add(begun)
                 begun = None
+            elif word == "account":
+                self.settle(made, refused, collections.Counter({name: int(value) for name, value in zip(*[iter(rest.split())] * 2)}))
         process.wait()
         if timer:
             timer.cancel()
         if begun is not None:
             self.open.add(begun)
         return process.returncode
+
+    def settle(self, made, refused, account):
+        """What the exporter refuses to keep itself, the profiler counts."""
+        account["refused"] += refused
+        ends = sum(account[name] for name in ("delivered", "refused", "dropped", "waiting"))
+        self.unbalanced += made + account["found"] != ends
+        self.account.update(account)
+
+
+def soak(options, state, senders, files_left):
+    kills = 0
+    end = time.monotonic() + options.seconds
+
+    def live(sender):
+        nonlocal kills
+        while True:
+            with state.lock:
+                if kills >= options.kills and time.monotonic() >= end:
+                    return
+                is_killed = kills < options.kills
+                kills += is_killed
+                delay = state.random.uniform(0.02, 0.5)
+                count = state.random.randrange(1, 100)
+            sender.run(1_000_000, delay) if is_killed else sender.run(count, None)
+
+    def send_rest(sender):
+        # Each run sends what it can in the time of its exports.
+        for _ in range(MAX_LAST_RUNS):
+            if files_left(sender):
+                sender.errors += sender.run(5, None) != 0
+
+    for phase in (live, send_rest):
+        state.is_well = phase == send_rest
+        threads = [threading.Thread(target=phase, args=(sender,)) for sender in senders]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
 
 
 def main():
@@ -138,50 +226,42 @@ def main():
         parser.add_argument(f"--{name}", type=int, default=default)
     options = parser.parse_args()
     state = State(options.seed)
-    server = Server(("127.0.0.1", 0), Handler)
-    server.state = state
-    threading.Thread(target=server.serve_forever, daemon=True).start()
     with tempfile.TemporaryDirectory() as directory:
-        environment = os.environ | {"STROBE_POST_URL": f"http://127.0.0.1:{server.server_address[1]}/in",
-                                    "STROBE_SPOOL_DIRECTORY": directory, "STROBE_HTTP_ATTEMPTS": "1"}
-        senders = [Sender(f"sender{i}", options.send, environment) for i in range(options.senders)]
-        kills = [0]
-        end = time.monotonic() + options.seconds
+        def files_left(sender):
+            return sum(len(names) for path, _, names in os.walk(directory) if f".{sender.name}." in path)
 
-        def live(sender):
-            while True:
-                with state.lock:
-                    if kills[0] >= options.kills and time.monotonic() >= end:
-                        return
-                    kills[0] += 1
-                    delay = state.random.uniform(0.02, 0.5)
-                sender.run(1_000_000, delay)
-
-        threads = [threading.Thread(target=live, args=(sender,)) for sender in senders]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        state.is_well = True
-        # Each run sends what it can in the time of its exports.
-        for _ in range(MAX_LAST_RUNS):
-            left = [name for _, _, names in os.walk(directory) for name in names]
-            if not left:
-                break
-            for sender in senders:
-                if sender.run(5, None) != 0:
-                    print("FAIL the last run of a sender")
-                    sys.exit(1)
-        left = [name for _, _, names in os.walk(directory) for name in names]
-    lost = sum(state.arrived[sender.name, number] == 0 for sender in senders for number in sender.promised)
-    lost_open = sum(state.arrived[sender.name, number] == 0 for sender in senders for number in sender.open)
-    twice = sum(max(count - 1, 0) for count in state.arrived.values())
-    sent = sum(1 for count in state.arrived.values() if count)
+        senders = []
+        for i in range(options.senders):
+            server = Server(("127.0.0.1", 0), Handler)
+            server.state = state
+            threading.Thread(target=server.serve_forever, daemon=True).start()
+            environment = os.environ | {"STROBE_POST_URL": f"http://127.0.0.1:{server.server_address[1]}/in",
+                                        "STROBE_HTTP_TIMEOUT_S": str(SEND_SECONDS), "STROBE_HTTP_ATTEMPTS": "1",
+                                        "STROBE_SPOOL_DIRECTORY": directory}
+            if i == 0 and options.kills == 0:
+                environment["STROBE_SPOOL_BYTES"] = str(SMALL_SPOOL_BYTES)
+            senders.append(Sender(f"sender{i}", options.send, KILLED_PAUSE_MS if options.kills else PAUSE_MS, environment))
+        soak(options, state, senders, files_left)
+        left = sum(map(files_left, senders))
+    account = sum((sender.account for sender in senders), collections.Counter())
+    settled = state.taken + state.refused
+    lost = sum(settled[sender.name, number] == 0 for sender in senders for number in sender.promised)
+    lost_open = sum(settled[sender.name, number] == 0 for sender in senders for number in sender.open)
+    taken, refused = state.taken.total(), state.refused.total()
+    twice = settled.total() - len(settled)
+    unbalanced = sum(sender.unbalanced for sender in senders)
     errors = sum(sender.errors for sender in senders)
-    print(f"{kills[0]} kills, {sent} profiles arrived, {state.damaged} damaged, {twice} twice, {lost} lost, {lost_open} lost while "
-          f"being written, {errors} exports failed, {len(left)} files left")
-    is_well = (state.damaged == 0 and lost == 0 and errors == 0 and not left and twice <= kills[0] and lost_open <= kills[0]
-               and sent > kills[0])
+    print("answers: " + ", ".join(f"{count} {mood}" for mood, count in sorted(state.moods_met.items())))
+    print(f"{options.kills} kills, {sum(sender.next for sender in senders)} profiles, {taken} taken, {refused} refused, {lost} not sent, "
+          f"{lost_open} lost while being written, {twice} twice, {state.damaged} damaged, {errors} exports failed, {left} files left")
+    print(f"accounts: {account['delivered']} delivered, {account['refused']} refused, {account['dropped']} dropped, "
+          f"{unbalanced} do not add up")
+    is_well = not (state.damaged or state.followed or errors or left or unbalanced) and taken > options.kills
+    if options.kills == 0:
+        is_well &= all(sender.account["dropped"] == 0 for sender in senders[1:])
+        is_well &= (twice, account["delivered"], account["refused"], account["dropped"]) == (0, taken, refused, lost)
+    else:
+        is_well &= lost == 0 and twice <= options.kills and lost_open <= options.kills
     print("PASS" if is_well else "FAIL")
     sys.exit(0 if is_well else 1)
 

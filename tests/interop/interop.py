@@ -1,26 +1,27 @@
 #!/usr/bin/env python3
-"""Sends profiles to real servers and asks each what arrived: interop.py SEND [--ddapm COMMAND] [--parca BINARY] [--pyroscope BINARY]
-[--pull PROGRAM --pprof COMMAND...]
+"""Sends profiles to real servers and asks each what arrived: interop.py SEND [--ddapm COMMAND] [--collector BINARY] [--parca BINARY]
+[--pyroscope BINARY] [--pull PROGRAM --pprof COMMAND...]
 
-SEND is the program interop_send, PROGRAM interop_pull. For each server: its own program starts on the loopback interface, gets periods, is killed and
-started again in the middle, twice, and must in the end have what the files have: samples, by function and thread, in total and not
-more. The profiles that it could not take meanwhile wait in a spool. Parca and Pyroscope are not in any package registry: give the
-path of a binary. Prints one line a check; exit status 1 if one failed.
+SEND is the program interop_send, PROGRAM interop_pull. For each server: its own program starts on the loopback interface, gets periods,
+is killed and started again in the middle, twice, and must in the end have what the files have: the amounts by thread, function and label,
+and not more. The profiles that it could not take meanwhile wait in a spool. Parca and Pyroscope are not in any package registry: give
+the path of a binary. Prints one line a check; exit status 1 if one failed.
 """
 import argparse
 import base64
+import calendar
 import collections
 import gzip
 import json
 import os
 import pathlib
 import re
-import signal
 import socket
 import subprocess
 import sys
 import tempfile
 import time
+import typing
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -31,6 +32,7 @@ import pprof_file  # noqa: E402
 READY_SECONDS = 60
 PERIODS = 9
 PERIOD_S = 1.5
+MAX_DRAIN_NS = 10**9  # a sample may be drained so long after it was taken, and so belong to the next period
 failures = 0
 
 
@@ -45,40 +47,21 @@ def check(name, actual, expected):
 
 # ---- pprof
 
+class Row(typing.NamedTuple):
+    thread: str
+    function: str  # of the leaf
+    goods: str     # the label that the program has set
+
+
 def read_pprof(data):
-    """Rows of (thread, leaf function), each with the sum of every value type, by name."""
-    if data[:2] == b"\x1f\x8b":
-        data = gzip.decompress(data)
-    table = collections.defaultdict(list)
-    for number, value in pprof_file.fields(data):
-        table[number].append(value)
-    strings = [text.decode() for text in table[6]]
-    types = [strings[dict(pprof_file.fields(value)).get(1, 0)] for value in table[1]]
-    functions = {entry.get(1, 0): strings[entry.get(2, 0)] for entry in (dict(pprof_file.fields(value)) for value in table[5])}
-    locations = {}
-    for value in table[4]:
-        identity, lines = 0, []
-        for number, field in pprof_file.fields(value):
-            if number == 1:
-                identity = field
-            if number == 4:
-                lines.append(functions.get(dict(pprof_file.fields(field)).get(1, 0), ""))
-        locations[identity] = lines[0] if lines else ""
+    """Rows, each with the sum of every value type, by name."""
+    profile = pprof_file.Profile(gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data)
     rows = collections.defaultdict(collections.Counter)
-    for value in table[2]:
-        stack, values, thread = [], [], ""
-        for number, field in pprof_file.fields(value):
-            if number == 1:
-                stack += pprof_file.numbers([field])
-            elif number == 2:
-                values += pprof_file.numbers([field])
-            elif number == 3:
-                label = dict(pprof_file.fields(field))
-                if strings[label.get(1, 0)] in ("thread name", "thread_name"):
-                    thread = strings[label.get(2, 0)]
-        leaf = locations.get(stack[0], "") if stack else ""
-        for name, amount in zip(types, values):
-            rows[(thread, leaf)][name] += amount
+    for locations, values, labels in profile.rows:
+        row = Row(labels.get("thread name", labels.get("thread_name", "")), locations[0].function[0] if locations else "",
+                  labels.get("goods", ""))
+        for name, amount in zip(profile.types, values):
+            rows[row][name] += amount
     return rows
 
 
@@ -89,11 +72,18 @@ def add(total, rows):
 
 
 def sums(rows, kind, key=None):
-    """The totals of one value type, by thread (0) or function (1)."""
+    """The totals of one value type, by a member of the rows."""
     result = collections.Counter()
     for row, values in rows.items():
-        result[row[key] if key is not None else "all"] += values[kind]
+        result[getattr(row, key) if key else "all"] += values[kind]
     return {name: amount for name, amount in sorted(result.items()) if amount}
+
+
+def check_amounts(name, got, expected, kinds, keys=("thread", "function", "goods")):
+    """`kinds` names the server's value types and ours."""
+    for theirs, ours in kinds.items():
+        for key in keys:
+            check(f"{name}: {ours} by {key}", sums(got, theirs, key), sums(expected, ours, key))
 
 
 # ---- servers
@@ -104,28 +94,38 @@ def free_port():
 
 
 class Server:
-    """A process that can be killed and started again with the same data."""
+    """A process that can be killed and started again with the same data. It is ready when its URL gets an answer below 500."""
+
+    all = []
 
     def __init__(self, name, command, ready_url, directory):
         self.name, self.command, self.ready_url, self.directory = name, command, ready_url, directory
         self.process = None
+        Server.all.append(self)
 
     def start(self):
         log = open(self.directory / f"{self.name}.log", "ab")
         self.process = subprocess.Popen(self.command, cwd=self.directory, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
         end = time.monotonic() + READY_SECONDS
-        while time.monotonic() < end:
+        while time.monotonic() < end and self.process.poll() is None:
             try:
-                with urllib.request.urlopen(self.ready_url, timeout=2) as response:
-                    if response.status == 200:
-                        return
+                get(self.ready_url)
+                return
+            except urllib.error.HTTPError as error:
+                if error.code < 500:
+                    return
             except OSError:
-                time.sleep(0.2)
-        raise SystemExit(f"{self.name} does not start; see {self.directory / (self.name + '.log')}")
+                pass
+            time.sleep(0.2)
+        raise RuntimeError(f"it does not start: {pathlib.Path(log.name).read_text(errors='replace')[-500:]}")
 
     def kill(self):
-        self.process.send_signal(signal.SIGKILL)
-        self.process.wait()
+        self.end()
+
+    def end(self):
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
 
 
 def get(url, **headers):
@@ -164,12 +164,13 @@ class Run:
         command = [str(part) for part in [*self.command, periods, PERIOD_S]]
         result = subprocess.run(command, env=self.environment, text=True, capture_output=True)
         if result.returncode != 0:
-            raise SystemExit(f"{command}: {result.returncode}\n{result.stdout}{result.stderr}")
+            raise RuntimeError(f"{command}: {result.returncode}\n{result.stdout}{result.stderr}")
         account = json.loads(result.stdout)
         print(f"     {self.server.name}: {account} {result.stderr.strip().splitlines()[0]}", flush=True)
         self.account.update(account)
 
     def run(self):
+        """Leaves the server running, and returns what it must have."""
         self.server.start()
         self.send(2)
         self.server.kill()
@@ -193,6 +194,11 @@ class Run:
         return expected
 
 
+def unix_ns(text):
+    """Of a time as 2026-11-25T19:33:21.480123456Z."""
+    return calendar.timegm(time.strptime(text[:19], "%Y-%m-%dT%H:%M:%S")) * 10**9 + int(text[20:29])
+
+
 def run_datadog(options, directory):
     port = free_port()
     command = [*options.ddapm.split(), "--port", str(port), "--otlp-http-port", str(free_port()), "--otlp-grpc-port", str(free_port())]
@@ -200,6 +206,8 @@ def run_datadog(options, directory):
     # It keeps requests in memory, so what it had is read before it is killed.
     got = collections.defaultdict(collections.Counter)
     seen = []
+    spans = set()
+    moments = collections.Counter()
 
     def read():
         for request in json.loads(get(f"http://127.0.0.1:{port}/test/session/requests")):
@@ -211,6 +219,11 @@ def run_datadog(options, directory):
             event = json.loads(event)
             seen.append(event)
             add(got, read_pprof(profile))
+            begin_ns, end_ns = unix_ns(event["start"]), unix_ns(event["end"])
+            for _, _, labels in pprof_file.Profile(gzip.decompress(profile)).rows:
+                spans.add((labels["thread name"], labels.get("goods"), labels.get("local root span id"), labels.get("span id")))
+                if "end_timestamp_ns" in labels:
+                    moments["inside" if begin_ns - MAX_DRAIN_NS <= labels["end_timestamp_ns"] <= end_ns else "outside"] += 1
 
     kill = server.kill
 
@@ -224,9 +237,68 @@ def run_datadog(options, directory):
     server.kill()
     check("datadog: events are native, version 4", {(event["family"], event["version"]) for event in seen}, {("native", "4")})
     check("datadog: the service's tag", all("service:interop" in event["tags_profiler"].split(",") for event in seen), True)
-    for kind, ours in (("cpu-time", "cpu"), ("cpu-samples", "samples"), ("wall-time", "wall")):
-        check(f"datadog: {ours} by thread", sums(got, kind, 0), sums(expected, ours, 0))
-        check(f"datadog: {ours} by function", sums(got, kind, 1), sums(expected, ours, 1))
+    check("datadog: the span of samples with the label", {tuple(span) for _, goods, *span in spans if goods == "tea"}, {(70, 71)})
+    check("datadog: the main thread has neither", {tuple(rest) for thread, *rest in spans if thread == "main"}, {(None, None, None)})
+    check("datadog: samples have times of their period", (moments["inside"] > 0, moments["outside"]), (True, 0))
+    check_amounts("datadog", got, expected, {"cpu-time": "cpu", "cpu-samples": "samples", "wall-time": "wall"})
+
+
+class DebugOutput:
+    """What the collector's debug exporter prints of profiles: of each sample its value and attributes, but not its stack."""
+
+    def __init__(self, text, kinds):
+        self.rows = collections.defaultdict(collections.Counter)  # the function is empty
+        self.functions = set()
+        self.services = set()
+        section, column, names, strings, samples = "", 0, [], [], []
+        for line in text.splitlines():
+            if not line.startswith(" "):
+                section = line.split("\t")[-1]
+                if section == "Mapping #0":  # each request begins so
+                    names, strings = [], []
+                if section.startswith("Profile #"):
+                    column = int(section[len("Profile #"):])
+                if section == "ResourceProfiles #0":
+                    self.functions.update(strings[name] for name in names if name)
+                continue
+            key, _, value = line.strip().removeprefix("-> ").partition(": ")
+            if section == "String table:":
+                strings.append(line[4:])
+            elif section.startswith("Function #") and key == "Name":
+                names.append(int(value))
+            elif section == "Resource attributes:" and key == "service.name":
+                self.services.add(value)
+            elif section.startswith("Profile #") and key == "Values":
+                samples.append((kinds[column], int(value.strip("[]")), {}))
+            elif section.startswith("Profile #") and "-> " in line:
+                samples[-1][2][key] = value.partition("(")[2][:-1]
+        for kind, amount, attributes in samples:
+            self.rows[Row(attributes.get("thread.name", ""), "", attributes.get("goods", ""))][kind] += amount
+
+
+def run_collector(options, directory):
+    port = free_port()
+    (directory / "collector.yaml").write_text(f"""
+receivers: {{otlp: {{protocols: {{http: {{endpoint: "127.0.0.1:{port}"}}}}}}}}
+exporters: {{debug: {{verbosity: detailed, use_internal_logger: false}}}}
+service:
+  pipelines: {{profiles: {{receivers: [otlp], exporters: [debug]}}}}
+  telemetry: {{metrics: {{level: none}}, logs: {{level: warn}}}}
+""")
+    command = [options.collector, "--config", "file:collector.yaml", "--feature-gates=service.profilesSupport"]
+    server = Server("collector", command, f"http://127.0.0.1:{port}/", directory)
+    expected = Run(options.send, "otlp", server,
+                   {"OTEL_EXPORTER_OTLP_ENDPOINT": f"http://127.0.0.1:{port}", "OTEL_SERVICE_NAME": "interop"}, directory).run()
+    server.kill()
+    # A profile for each value type, in the order of the file's.
+    kinds = list(next(iter(expected.values())))
+    got = DebugOutput((directory / "collector.log").read_text(), kinds)
+    check("collector: the service", got.services, {"Str(interop)"})
+    check_amounts("collector", got.rows, expected, {kind: kind for kind in kinds}, ("thread", "goods"))
+    functions = set()
+    for path in (directory / "otlp" / "files").glob("*.pb.gz"):
+        functions |= {location.function[0] for locations, values, _ in pprof_file.read(path).rows if any(values) for location in locations}
+    check("collector: functions", got.functions, functions)
 
 
 def run_parca(options, directory):
@@ -255,7 +327,7 @@ def run_parca(options, directory):
 
     def read_and_kill():
         for kind in ("cpu", "wall"):
-            functions[kind].update(sums(ask(kind, ""), kind, 1))
+            functions[kind].update(sums(ask(kind, ""), kind, "function"))
             for thread in ("main", "worker"):
                 threads[kind].update({thread: sum(sums(ask(kind, f',thread_name="{thread}"'), kind).values())})
         kill()
@@ -265,8 +337,8 @@ def run_parca(options, directory):
                    directory).run()
     server.kill()
     for kind in ("cpu", "wall"):
-        check(f"parca: {kind} by function", dict(sorted(functions[kind].items())), sums(expected, kind, 1))
-        check(f"parca: {kind} by thread", dict(sorted(threads[kind].items())), sums(expected, kind, 0))
+        check(f"parca: {kind} by function", dict(sorted(functions[kind].items())), sums(expected, kind, "function"))
+        check(f"parca: {kind} by thread", dict(sorted(threads[kind].items())), sums(expected, kind, "thread"))
 
 
 def run_pyroscope(options, directory):
@@ -295,7 +367,7 @@ def run_pyroscope(options, directory):
             for _, _, own, function in zip(*[iter(values)] * 4):
                 got[graph["names"][function]] += own
         check(f"pyroscope: {kind} by function", {name: amount for name, amount in sorted(got.items()) if amount},
-              sums(expected, kind, 1))
+              sums(expected, kind, "function"))
     types = post_json(f"http://127.0.0.1:{port}/querier.v1.QuerierService/ProfileTypes",
                       {"start": str(now_ms - 3600_000), "end": str(now_ms + 60_000)})
     print(f"     pyroscope: types {sorted(entry['ID'] for entry in types.get('profileTypes', []))}")
@@ -310,12 +382,18 @@ def run_pull(options, directory):
     host = program.stdout.readline().strip().removeprefix("http://")
     for pprof in options.pprof or []:
         def fetch(path, credentials="any:the-token@"):
-            result = subprocess.run([*pprof.split(), "-top", f"http://{credentials}{host}{path}"], env=environment, text=True,
-                                    capture_output=True)
+            result = subprocess.run([*pprof.split(), "-top", "-unit=ns", f"http://{credentials}{host}{path}"], env=environment,
+                                    text=True, capture_output=True)
             return result.stdout + result.stderr
 
-        check(f"pull: {pprof} shows the function", "WorkForPull" in fetch("/debug/pprof/profile?seconds=2"), True)
-        check(f"pull: {pprof} by a label", "WorkForPull" in fetch("/debug/pprof/profile?seconds=1&label=thread%20name=worker"), True)
+        for what, parameters in (("a profile", "?seconds=2"), ("a label", "?seconds=1&label=thread%20name=worker")):
+            text = fetch("/debug/pprof/profile" + parameters)
+            saved = re.search("Saved profile in (.*)", text)
+            rows = read_pprof(pathlib.Path(saved[1]).read_bytes()) if saved else {}
+            total = re.search(r"of (\d+)ns total", text)
+            check(f"pull: {pprof}, {what}: total", total and int(total[1]), sums(rows, "cpu").get("all"))
+            check(f"pull: {pprof}, {what}: threads", {row.thread for row in rows}, {"worker"})
+            check(f"pull: {pprof}, {what}: function", "WorkForPull" in text, True)
         check(f"pull: {pprof} says what is not measured", "wall" in fetch("/debug/pprof/wall?seconds=1"), True)
         check(f"pull: {pprof} needs the token", "a token is needed" in fetch("/debug/pprof/profile?seconds=1", ""), True)
     metrics = get(f"http://{host}/metrics", Authorization="Bearer the-token").decode()
@@ -327,17 +405,24 @@ def run_pull(options, directory):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("send")
-    for name in ("ddapm", "parca", "pyroscope", "pull"):
+    for name in ("ddapm", "collector", "parca", "pyroscope", "pull"):
         parser.add_argument(f"--{name}")
     parser.add_argument("--pprof", action="append")
     options = parser.parse_args()
     options.send = os.path.abspath(options.send)
     with tempfile.TemporaryDirectory() as directory:
-        for name, run in (("ddapm", run_datadog), ("parca", run_parca), ("pyroscope", run_pyroscope), ("pull", run_pull)):
+        for name, run in (("ddapm", run_datadog), ("collector", run_collector), ("parca", run_parca), ("pyroscope", run_pyroscope),
+                          ("pull", run_pull)):
             if getattr(options, name) is None:
                 print(f"SKIP {name}: not given")
                 continue
-            run(options, pathlib.Path(directory))
+            try:
+                run(options, pathlib.Path(directory))
+            except Exception as error:  # the others are asked all the same
+                check(f"{name} works", repr(error), "")
+            finally:
+                for server in Server.all:
+                    server.end()
     sys.exit(1 if failures else 0)
 
 

@@ -3,37 +3,40 @@
 //
 //   interop_send BACKEND DIRECTORY PERIODS PERIOD_S
 //
-// BACKEND is datadog, pyroscope, parca or post. Its options come from the environment. Prints the
-// account of the backend's output as one line of JSON.
+// BACKEND is datadog, otlp, parca, post or pyroscope. Its options come from the environment. Prints
+// the account of the backend's output as one line of JSON.
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <ctime>
-#include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 
+#include "strobe/encode/otlp_encoder.h"
 #include "strobe/export/output_list.h"
 #include "strobe/http/datadog_exporter.h"
+#include "strobe/http/otlp_exporter.h"
 #include "strobe/http/parca_exporter.h"
 #include "strobe/http/post_exporter.h"
 #include "strobe/http/pyroscope_exporter.h"
 #include "strobe/own_parts.h"
+#include "strobe/scoped_labels.h"
+#include "strobe/scoped_trace.h"
 
 namespace {
 
+template <class HttpEncoder>
 struct InteropTraits : strobe::DefaultTraits {
   using Outputs = strobe::OutputList<strobe::Output<strobe::PprofEncoder, strobe::FileExporter>,
-                                     strobe::Output<strobe::PprofEncoder, strobe::HttpExporter>>;
+                                     strobe::Output<HttpEncoder, strobe::HttpExporter>>;
 };
 
-std::optional<strobe::HttpExporter> MakeExporter(const std::string& backend) {
-  if (backend == "datadog") return strobe::DatadogExporter();
-  if (backend == "pyroscope") return strobe::PyroscopeExporter();
-  if (backend == "parca") return strobe::ParcaExporter();
-  if (backend == "post") return strobe::PostExporter();
-  return std::nullopt;
-}
+struct Plan {
+  std::string directory;
+  int periods = 0;
+  std::chrono::milliseconds period{};
+  bool timestamps = false;
+};
 
 volatile std::uint64_t sink = 1;
 
@@ -63,49 +66,70 @@ void PrintAccount(const strobe::Stats& stats) {
                output.last_export_path.c_str());
 }
 
-}  // namespace
+// The worker works in a span for each kind of goods; the main thread has neither span nor label.
+template <class Profiler>
+void RunPeriod(Profiler& profiler, std::chrono::milliseconds period) {
+  std::thread worker([&] {
+    const auto registration = profiler.RegisterThread("worker");
+    const auto end = std::chrono::steady_clock::now() + period;
+    while (std::chrono::steady_clock::now() < end) {
+      const strobe::ScopedTrace trace(/*trace_id=*/7, /*span_id=*/71, /*local_root_span_id=*/70);
+      const strobe::ScopedLabels labels({{"goods", "tea"}});
+      BuyThings();
+      SellThings();
+    }
+  });
+  const auto registration = profiler.RegisterThread("main");
+  SpinFor(period / 3);
+  worker.join();
+}
 
-int main(int argc, char** argv) {
-  std::optional<strobe::HttpExporter> exporter = argc == 5 ? MakeExporter(argv[1]) : std::nullopt;
-  if (!exporter) {
-    std::fprintf(stderr, "usage: interop_send BACKEND DIRECTORY PERIODS PERIOD_S\n");
+template <class HttpEncoder>
+int Send(strobe::HttpExporter exporter, HttpEncoder encoder, const Plan& plan) {
+  if (!exporter.status().ok()) {
+    std::fprintf(stderr, "%s\n", exporter.status().ToString().c_str());
     return 2;
   }
-  if (!exporter->status().ok()) {
-    std::fprintf(stderr, "%s\n", exporter->status().ToString().c_str());
-    return 2;
-  }
-  const int periods = std::atoi(argv[3]);
-  const double period_s = std::atof(argv[4]);
-  strobe::BasicProfiler<InteropTraits> profiler(
-      {.sampling = {.cpu_frequency_hz = 200, .wall_frequency_hz = 20},
-       .exporter = {.directory = argv[2], .period_s = 3600}},
-      {.outputs = {{}, {.exporter = *exporter}}});
+  strobe::BasicProfiler<InteropTraits<HttpEncoder>> profiler(
+      {.sampling = {.cpu_frequency_hz = 200,
+                    .wall_frequency_hz = 20,
+                    .timestamps = plan.timestamps},
+       .exporter = {.directory = plan.directory, .period_s = 3600}},
+      {.outputs = {{}, {.encoder = std::move(encoder), .exporter = std::move(exporter)}}});
   if (const absl::Status status = profiler.Start(); !status.ok()) {
     std::fprintf(stderr, "%s\n", status.ToString().c_str());
     return 1;
   }
-  for (int period = 0; period < periods; ++period) {
-    std::thread worker([&] {
-      const auto registration = profiler.RegisterThread("worker");
-      const auto end = std::chrono::steady_clock::now() +
-                       std::chrono::milliseconds(static_cast<int>(period_s * 1e3));
-      while (std::chrono::steady_clock::now() < end) {
-        BuyThings();
-        SellThings();
-      }
-    });
-    {
-      const auto registration = profiler.RegisterThread("main");
-      SpinFor(std::chrono::milliseconds(static_cast<int>(period_s * 300)));
-      worker.join();
-    }
-    if (period + 1 < periods) {
-      // Its error is in the account.
-      static_cast<void>(profiler.Flush());
-    }
+  for (int period = 0; period < plan.periods; ++period) {
+    RunPeriod(profiler, plan.period);
+    // Its error is in the account. Stop exports the last period.
+    if (period + 1 < plan.periods) static_cast<void>(profiler.Flush());
   }
   static_cast<void>(profiler.Stop());
   PrintAccount(profiler.stats());
   return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string backend = argc == 5 ? argv[1] : "";
+  Plan plan;
+  if (argc == 5) {
+    plan = {.directory = argv[2],
+            .periods = std::atoi(argv[3]),
+            .period = std::chrono::milliseconds(static_cast<int>(std::atof(argv[4]) * 1e3)),
+            .timestamps = backend == "datadog"};
+  }
+  if (backend == "datadog") return Send(strobe::DatadogExporter(), strobe::DatadogEncoder(), plan);
+  if (backend == "otlp") {
+    return Send(strobe::OtlpExporter(), strobe::OtlpEncoder({.resource = strobe::OtlpResource()}),
+                plan);
+  }
+  if (backend == "parca") return Send(strobe::ParcaExporter(), strobe::PprofEncoder(), plan);
+  if (backend == "post") return Send(strobe::PostExporter(), strobe::PprofEncoder(), plan);
+  if (backend == "pyroscope")
+    return Send(strobe::PyroscopeExporter(), strobe::PprofEncoder(), plan);
+  std::fprintf(stderr, "usage: interop_send BACKEND DIRECTORY PERIODS PERIOD_S\n");
+  return 2;
 }

@@ -32,6 +32,66 @@ struct HandleCloser {
 };
 using Handle = std::unique_ptr<void, HandleCloser>;
 
+// Why a certificate is not accepted. WinHTTP tells flags before it fails, or fails with the error
+// of one reason.
+struct CertificateFault {
+  DWORD flag;
+  DWORD error;
+  std::string_view text;
+};
+constexpr std::array kCertificateFaults = {
+    CertificateFault{WINHTTP_CALLBACK_STATUS_FLAG_INVALID_CA, ERROR_WINHTTP_SECURE_INVALID_CA,
+                     "its issuer is not trusted"},
+    CertificateFault{WINHTTP_CALLBACK_STATUS_FLAG_CERT_CN_INVALID,
+                     ERROR_WINHTTP_SECURE_CERT_CN_INVALID, "it is for another host"},
+    CertificateFault{WINHTTP_CALLBACK_STATUS_FLAG_CERT_DATE_INVALID,
+                     ERROR_WINHTTP_SECURE_CERT_DATE_INVALID, "it has expired, or is not valid yet"},
+    CertificateFault{WINHTTP_CALLBACK_STATUS_FLAG_CERT_REVOKED, ERROR_WINHTTP_SECURE_CERT_REVOKED,
+                     "it has been revoked"},
+    CertificateFault{WINHTTP_CALLBACK_STATUS_FLAG_CERT_REV_FAILED,
+                     ERROR_WINHTTP_SECURE_CERT_REV_FAILED, "its revocation cannot be checked"},
+    CertificateFault{WINHTTP_CALLBACK_STATUS_FLAG_CERT_WRONG_USAGE,
+                     ERROR_WINHTTP_SECURE_CERT_WRONG_USAGE, "it is not for servers"},
+    CertificateFault{WINHTTP_CALLBACK_STATUS_FLAG_INVALID_CERT, ERROR_WINHTTP_SECURE_INVALID_CERT,
+                     "it is invalid"},
+};
+
+// The reasons among `flags` and that of `error`; empty if there is none.
+std::string CertificateFaults(DWORD flags, DWORD error) {
+  std::string text;
+  for (const CertificateFault& fault : kCertificateFaults) {
+    if ((flags & fault.flag) == 0 && error != fault.error) continue;
+    absl::StrAppend(&text, text.empty() ? "" : ", ", std::string(fault.text));
+  }
+  return text;
+}
+
+absl::Status ErrorOf(DWORD code, DWORD certificate_flags = 0) {
+  const auto text = [&](std::string_view what) {
+    return absl::StrCat(std::string(what), " (WinHTTP ", code, ")");
+  };
+  const std::string faults = CertificateFaults(certificate_flags, code);
+  if (!faults.empty() || code == ERROR_WINHTTP_SECURE_FAILURE) {
+    return absl::FailedPreconditionError(text(absl::StrCat(
+        "the server's certificate is not accepted", faults.empty() ? "" : ": ", faults)));
+  }
+  switch (code) {
+    case ERROR_WINHTTP_INVALID_URL:
+    case ERROR_WINHTTP_UNRECOGNIZED_SCHEME: return absl::InvalidArgumentError(text("not a URL"));
+    // Also a handshake that broke, so it may pass. Wine fails so for each certificate that it does
+    // not accept, and tells no more.
+    case ERROR_WINHTTP_SECURE_CHANNEL_ERROR:
+      return absl::UnavailableError(
+          text("no secure connection: the server's certificate is not accepted, or the handshake "
+               "failed"));
+    case ERROR_WINHTTP_TIMEOUT: return absl::DeadlineExceededError(text("no answer in time"));
+    case ERROR_WINHTTP_NAME_NOT_RESOLVED: return absl::UnavailableError(text("no such host"));
+    case ERROR_WINHTTP_CANNOT_CONNECT: return absl::UnavailableError(text("no connection"));
+    default: return absl::UnavailableError(text("the connection broke, or the answer is broken"));
+  }
+}
+absl::Status LastError() { return ErrorOf(GetLastError()); }
+
 // What WinHTTP's threads tell of a request, and the memory that it uses. It lives until WinHTTP has
 // let go of the request's handle, which may be after the call of Post.
 class Transfer {
@@ -50,6 +110,9 @@ class Transfer {
       case WINHTTP_CALLBACK_STATUS_SENDREQUEST_COMPLETE:
       case WINHTTP_CALLBACK_STATUS_HEADERS_AVAILABLE: (*transfer)->Note(status, 0); return;
       case WINHTTP_CALLBACK_STATUS_READ_COMPLETE: (*transfer)->Note(status, bytes); return;
+      case WINHTTP_CALLBACK_STATUS_SECURE_FAILURE:
+        (*transfer)->NoteCertificate(*static_cast<const DWORD*>(info));
+        return;
       case kFailed:
         (*transfer)->Note(kFailed, static_cast<WINHTTP_ASYNC_RESULT*>(info)->dwError);
         return;
@@ -57,17 +120,17 @@ class Transfer {
     }
   }
 
-  // Waits for what the last call has begun. Returns 0 once it is complete, or WinHTTP's error.
-  DWORD Await(DWORD status, const ExportDeadline& deadline) {
+  // Waits until what the last call has begun is complete, or has failed.
+  absl::Status Await(DWORD status, const ExportDeadline& deadline) {
     std::unique_lock lock(mutex_);
     while (status_ != status && status_ != kFailed) {
-      if (deadline.HasPassed()) return ERROR_WINHTTP_TIMEOUT;
+      if (deadline.HasPassed()) return ErrorOf(ERROR_WINHTTP_TIMEOUT);
       changed_.wait_until(lock, std::min(deadline.time(), std::chrono::steady_clock::now() +
                                                               ExportDeadline::kMaxStepMs));
     }
-    const DWORD error = status_ == kFailed ? value_ : 0;
+    const bool has_failed = status_ == kFailed;
     status_ = 0;
-    return error;
+    return has_failed ? ErrorOf(value_, certificate_flags_) : absl::OkStatus();
   }
   // Of the last read that is complete.
   [[nodiscard]] std::string_view part() const { return {part_.data(), value_}; }
@@ -83,28 +146,20 @@ class Transfer {
     changed_.notify_all();
   }
 
+  // Comes before the failure.
+  void NoteCertificate(DWORD flags) {
+    const std::lock_guard lock(mutex_);
+    certificate_flags_ = flags;
+  }
+
   std::mutex mutex_;
   std::condition_variable changed_;
   DWORD status_ = 0;
   DWORD value_ = 0;  // the bytes that were read, or the error
+  DWORD certificate_flags_ = 0;
   std::string body_;
   std::array<char, 8192> part_{};
 };
-
-absl::Status ErrorOf(DWORD code) {
-  const auto text = [&](const char* what) { return absl::StrCat(what, " (WinHTTP ", code, ")"); };
-  switch (code) {
-    case ERROR_WINHTTP_INVALID_URL:
-    case ERROR_WINHTTP_UNRECOGNIZED_SCHEME: return absl::InvalidArgumentError(text("not a URL"));
-    case ERROR_WINHTTP_SECURE_FAILURE:
-      return absl::FailedPreconditionError(text("the server's certificate is not accepted"));
-    case ERROR_WINHTTP_TIMEOUT: return absl::DeadlineExceededError(text("no answer in time"));
-    case ERROR_WINHTTP_NAME_NOT_RESOLVED: return absl::UnavailableError(text("no such host"));
-    case ERROR_WINHTTP_CANNOT_CONNECT: return absl::UnavailableError(text("no connection"));
-    default: return absl::UnavailableError(text("the connection broke, or the answer is broken"));
-  }
-}
-absl::Status LastError() { return ErrorOf(GetLastError()); }
 
 struct Url {
   std::wstring host;
@@ -241,8 +296,8 @@ absl::StatusOr<HttpResponse> WinHttpClient::Read(void* request, Transfer& transf
     const std::size_t room = kMaxHttpBodyBytes - response.body.size();
     const auto bytes = static_cast<DWORD>(std::min(room, transfer.buffer().size()));
     if (WinHttpReadData(request, transfer.buffer().data(), bytes, nullptr) == 0) return LastError();
-    if (const DWORD error = transfer.Await(WINHTTP_CALLBACK_STATUS_READ_COMPLETE, deadline))
-      return ErrorOf(error);
+    absl::Status done = transfer.Await(WINHTTP_CALLBACK_STATUS_READ_COMPLETE, deadline);
+    if (!done.ok()) return done;
     if (transfer.part().empty()) {
       // WinHTTP takes the connection's end for that of the body.
       if (response.body.size() < expected_bytes)
@@ -276,11 +331,11 @@ absl::StatusOr<HttpResponse> WinHttpClient::Post(const HttpRequest& request,
   if (WinHttpSendRequest(handle, WINHTTP_NO_ADDITIONAL_HEADERS, 0, transfer->body().data(), bytes,
                          bytes, context) == 0)
     return LastError();
-  if (const DWORD error = transfer->Await(WINHTTP_CALLBACK_STATUS_SENDREQUEST_COMPLETE, deadline))
-    return ErrorOf(error);
+  absl::Status done = transfer->Await(WINHTTP_CALLBACK_STATUS_SENDREQUEST_COMPLETE, deadline);
+  if (!done.ok()) return done;
   if (WinHttpReceiveResponse(handle, nullptr) == 0) return LastError();
-  if (const DWORD error = transfer->Await(WINHTTP_CALLBACK_STATUS_HEADERS_AVAILABLE, deadline))
-    return ErrorOf(error);
+  done = transfer->Await(WINHTTP_CALLBACK_STATUS_HEADERS_AVAILABLE, deadline);
+  if (!done.ok()) return done;
   return Read(handle, *transfer, deadline);
 }
 
