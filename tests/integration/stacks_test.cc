@@ -3,8 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <random>
 #include <string>
 #include <thread>
@@ -73,7 +75,24 @@ void Work(std::int64_t cpu_ns, Step&& step) {
   result_sink = value;
 }
 
-// One session of one thread at 500 Hz.
+// Works for 150 ms of CPU time, and as long again until the profiler has five more stacks that are
+// truncated, or that are not. Walks alone do not suffice: a deep one is dropped until the collector
+// has built the table that it lacks, and on a busy machine the collector may come to that late.
+template <class Traits, class Step>
+void WorkUntilSeen(BasicProfiler<Traits>& profiler, bool is_truncated, Step&& step) {
+  constexpr std::uint64_t kStacks = 5;
+  constexpr int kMostTimes = 20;
+  const auto count = [&] {
+    const auto ends = profiler.stats().stack_ends;
+    const std::uint64_t truncated = ends[static_cast<std::size_t>(StackEnd::kTruncated)];
+    return is_truncated ? truncated
+                        : std::accumulate(ends.begin(), ends.end(), std::uint64_t{0}) - truncated;
+  };
+  const std::uint64_t wanted = count() + kStacks;
+  for (int i = 0; i < kMostTimes && (i == 0 || count() < wanted); ++i) Work(150'000'000, step);
+}
+
+// One session of one thread at 500 Hz. body() or body(profiler) runs on that thread.
 template <class Traits, class Body>
 Exports Sample(const std::string& thread, Body&& body) {
   CollectingExporter::Take();
@@ -81,7 +100,11 @@ Exports Sample(const std::string& thread, Body&& body) {
   EXPECT_TRUE(profiler.Start().ok());
   std::thread([&] {
     const Registration registration = profiler.RegisterThread(thread);
-    body();
+    if constexpr (std::invocable<Body&>) {
+      body();
+    } else {
+      body(profiler);
+    }
   }).join();
   EXPECT_TRUE(profiler.Stop().ok());
   return CollectingExporter::Take();
@@ -159,9 +182,11 @@ TYPED_TEST(Stacks, NamesCallersAndThreads) {
 }
 
 TYPED_TEST(Stacks, RecursionBeyondTheLimitEndsInTruncated) {
-  const Exports exports = Sample<TypeParam>("deep", [] {
-    Work(150'000'000, [](std::uint64_t value) { return Recurse(600, value); });
-    Work(150'000'000, [](std::uint64_t value) { return Recurse(100, value); });
+  const Exports exports = Sample<TypeParam>("deep", [](BasicProfiler<TypeParam>& profiler) {
+    const auto deep = [](std::uint64_t value) { return Recurse(600, value); };
+    const auto shallow = [](std::uint64_t value) { return Recurse(100, value); };
+    WorkUntilSeen(profiler, /*is_truncated=*/true, deep);
+    WorkUntilSeen(profiler, /*is_truncated=*/false, shallow);
   });
   ASSERT_EQ(exports.size(), 1U);
   const Profile& profile = exports[0].profile;
@@ -172,7 +197,10 @@ TYPED_TEST(Stacks, RecursionBeyondTheLimitEndsInTruncated) {
     VisitFrames(profile, profile.samples[i],
                 [&](const Frame& frame) { frames += frame.is_pseudo() ? 0 : 1; });
     const bool is_truncated = HasPseudoFrame(profile, profile.samples[i], PseudoFrame::kTruncated);
-    EXPECT_EQ(is_truncated, frames == 512) << frames;
+    // One that is whole may have just as many frames, on its way down.
+    if (is_truncated) {
+      EXPECT_EQ(frames, 512U);
+    }
     EXPECT_LE(frames, 512U);
     if (is_truncated) truncated_ns += profile.Values(i)[1];
     if (frames > 100 && !is_truncated) whole_ns += profile.Values(i)[1];
