@@ -52,11 +52,6 @@ PerfFrames::Placed PerfFrames::Place(const ProcessModule& module) {
   return {place->second, modules[place->second].start - module.module.start};
 }
 
-void PerfFrames::UseKernelSymbols(std::shared_ptr<const KernelSymbols> symbols,
-                                  std::string_view name, Address address) {
-  if (symbols->Has(name, address)) kernel_ = std::move(symbols);
-}
-
 std::uint32_t PerfFrames::Kernel(Address address) {
   const std::string_view name = kernel_ == nullptr ? std::string_view() : kernel_->Find(address);
   if (name.empty()) return Number(0, Frame::kNoModule, Function("[kernel]"));

@@ -34,9 +34,10 @@ class PerfFrames {
   // A profile's first module is the program, not the kernel.
   void Finish();
 
-  // Takes over `symbols` for the kernel if one of them, `name`, is at `address`.
-  void UseKernelSymbols(std::shared_ptr<const KernelSymbols> symbols, std::string_view name,
-                        Address address);
+  // Takes over the names of the kernel's functions.
+  void UseKernelSymbols(std::shared_ptr<const KernelSymbols> symbols) {
+    kernel_ = std::move(symbols);
+  }
 
  private:
   // Which module of the profile one of a process is.
