@@ -67,6 +67,12 @@ std::uint32_t PerfFrames::Kernel(Address address) {
   return Number(address, kernel_module_, Function(name));
 }
 
+// Programs and libraries are files of the same kind.
+void PerfFrames::UseProgram(const ProcessModule& module) {
+  Module& program = builder_.profile().modules[Place(module).module];
+  if (program.kind == ModuleKind::kSharedLibrary) program.kind = ModuleKind::kProgram;
+}
+
 void PerfFrames::Finish() {
   Profile& profile = builder_.profile();
   if (kernel_module_ != 0 || profile.modules.size() < 2) return;

@@ -29,8 +29,8 @@ class PerfFrames {
   // The kernel's. Without symbols all of it is "[kernel]".
   std::uint32_t Kernel(Address address);
   std::uint32_t Pseudo(PseudoFrame frame);
-  // Gives the module a number if it has none.
-  void AddModule(const ProcessModule& module) { Place(module); }
+  // Says which module is the program. To be called before any other module has a number.
+  void UseProgram(const ProcessModule& module);
   // A profile's first module is the program, not the kernel.
   void Finish();
 

@@ -29,7 +29,7 @@ void PerfStacks::FindProgram(std::uint32_t process) {
   if (code == nullptr || code->modules().empty()) return;
   has_program_ = true;
   const ProcessModule& program = *code->modules().front();
-  frames_.AddModule(program);
+  frames_.UseProgram(program);
   const std::string& path = program.module.path;
   builder_.profile().program = path.substr(path.find_last_of('/') + 1);
   builder_.profile().process_id = process;
