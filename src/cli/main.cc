@@ -357,7 +357,7 @@ int Command::Record() {
 }
 
 int Command::Run(std::vector<std::string> arguments) {
-  std::vector<std::string> command = TakeCommand(arguments);
+  std::vector<std::string> after_dashes = TakeCommand(arguments);
   std::ranges::reverse(arguments);  // as CLI11 takes them
   try {
     app_.parse(std::move(arguments));
@@ -365,7 +365,7 @@ int Command::Run(std::vector<std::string> arguments) {
     return app_.exit(error) == 0 ? 0 : kWrongUse;
   }
   if (record_command_->parsed()) {
-    record_.command = command.empty() ? record_command_->remaining() : std::move(command);
+    record_.command = after_dashes.empty() ? record_command_->remaining() : std::move(after_dashes);
     return Record();
   }
   for (const std::string& text : label_texts_) {

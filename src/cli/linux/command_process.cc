@@ -52,6 +52,7 @@ bool ReadWhole(int descriptor, T& value) {
 absl::StatusOr<std::unique_ptr<CommandProcess>> CommandProcess::Start(
     std::vector<std::string> command, const sigset_t& signals) {
   std::vector<char*> arguments;
+  arguments.reserve(command.size() + 1);
   for (std::string& argument : command) arguments.push_back(argument.data());
   arguments.push_back(nullptr);
   absl::StatusOr<Pipe> go = MakePipe();

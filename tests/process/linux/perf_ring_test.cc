@@ -101,8 +101,9 @@ TEST(PerfRing, AFullRingIsOneRecord) {
 // Sizes that no record has, one that leads beyond the head, and places that no writer can have: the
 // rest is skipped once, and nothing outside of the ring is read.
 TEST(PerfRing, SkipsWhatIsNoRecord) {
-  for (const std::uint16_t size : {0, 1, 7, 24, 64, 65535}) {
+  for (const int wrong : {0, 1, 7, 24, 64, 65535}) {
     std::vector<std::byte> data(64);
+    const auto size = static_cast<std::uint16_t>(wrong);
     std::memcpy(data.data() + 6, &size, sizeof(size));
     PerfRingReader reader(data);
     PerfRecord record;
