@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <optional>
+#include <fstream>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -29,6 +30,17 @@ std::vector<std::uint32_t> ThreadsOf(std::uint32_t process) {
   return threads;
 }
 
+// The process that the thread with that id belongs to; 0 if there is none.
+std::uint32_t ProcessOf(std::uint32_t thread) {
+  constexpr std::string_view kKey = "Tgid:\t";
+  std::ifstream status(absl::StrCat("/proc/", thread, "/status"));
+  std::uint32_t process = 0;
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with(kKey) && absl::SimpleAtoi(line.substr(kKey.size()), &process)) break;
+  }
+  return process;
+}
+
 // The thread that a record of type kFork says has started.
 std::uint32_t StartedThread(const PerfRecord& record) {
   PerfFields fields(record.body);
@@ -50,6 +62,9 @@ PerfRecorder::PerfRecorder(PerfEventOptions options, SymbolSearch search)
 
 absl::Status PerfRecorder::Attach(std::uint32_t process) {
   const std::string name = absl::StrCat("process ", process);
+  const std::uint32_t owner = ProcessOf(process);
+  if (owner != 0 && owner != process)
+    return absl::InvalidArgumentError(absl::StrCat(process, " is a thread of process ", owner));
   bool has_any = false;
   for (int round = 0; round < kMaxRounds; ++round) {
     // Threads that a known one starts inherit its events, and a record says so.

@@ -186,11 +186,22 @@ def pass_on(test):
     check("is_there" in test.record("--perf", "-o", "x.folded", "--", "sh", "-c", "echo is_there >&2")[1], "the command's standard error")
     script = "trap 'echo got; exit 3' USR1; echo ready; while :; do :; done"
     process = subprocess.Popen([test.strobe, "record", "--perf", "-o", "x.folded", "--", "sh", "-c", script],
-                               cwd=test.directory, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+                               cwd=test.directory, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True)
     check(process.stdout.readline() == b"ready\n", "the command's standard output")
     process.send_signal(signal.SIGUSR1)
-    output, _ = process.communicate(timeout=TIMEOUT_S)
-    check((output, process.returncode) == (b"got\n", 3), "a signal is passed on: %r, status %d" % (output, process.returncode))
+    try:
+        output, _ = process.communicate(timeout=TIMEOUT_S)
+        check((output, process.returncode) == (b"got\n", 3), "a signal is passed on: %r, status %d" % (output, process.returncode))
+    except subprocess.TimeoutExpired:
+        check(False, "a signal is passed on")
+        os.killpg(process.pid, signal.SIGKILL)  # the command as well
+    threads = subprocess.Popen([test.program, "1000000"])
+    thread = None
+    while thread is None and threads.poll() is None:
+        thread = next((task for task in os.listdir("/proc/%d/task" % threads.pid) if task != str(threads.pid)), None)
+    check("is a thread of process %d" % threads.pid in test.record("-p", thread, status=1)[1], "a thread's id")
+    threads.kill()
+    threads.wait()
     check("no process" in test.record("-p", 2**22 + 1, status=1)[1], "a process that is not there")
 
 
