@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -46,6 +47,7 @@ class PerfAccount {
   absl::Status Attach(std::uint32_t process);
   // The names of the running kernel, if they may be read.
   void UseRunningKernel();
+  void UseGenerated(PerfStacks::FindGenerated find) { stacks_.UseGenerated(std::move(find)); }
 
   // True once the value types stand: no further event is taken over.
   [[nodiscard]] bool has_columns() const { return !accounts_.empty(); }

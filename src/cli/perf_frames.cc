@@ -23,12 +23,24 @@ Address StartOfVdso(const Module& module) {
 }  // namespace
 
 std::uint32_t PerfFrames::User(Address address, const ProcessModule* module) {
-  if (module == nullptr) return Number(address, Frame::kNoModule, FrameSymbols::kNone);
+  const Placed placed = PlaceOfStack(module);
+  return Number(address + placed.shift, placed.module, FrameSymbols::kNone);
+}
+
+std::uint32_t PerfFrames::Generated(Address address, const ProcessModule* module,
+                                    std::string_view name) {
+  const Placed placed = PlaceOfStack(module);
+  return Number(address + placed.shift, placed.module, Function(name));
+}
+
+// Frames that follow each other are often in the same module.
+PerfFrames::Placed PerfFrames::PlaceOfStack(const ProcessModule* module) {
+  if (module == nullptr) return {.module = Frame::kNoModule};
   if (module != last_module_) {
     last_placed_ = Place(*module);
     last_module_ = module;
   }
-  return Number(address + last_placed_.shift, last_placed_.module, FrameSymbols::kNone);
+  return last_placed_;
 }
 
 PerfFrames::Placed PerfFrames::Place(const ProcessModule& module) {
@@ -89,7 +101,7 @@ std::uint32_t PerfFrames::Pseudo(PseudoFrame frame) {
 std::uint32_t PerfFrames::Number(Address address, std::uint32_t module, std::uint32_t function) {
   std::vector<Frame>& frames = builder_.profile().frames;
   const auto next = static_cast<std::uint32_t>(frames.size());
-  const auto [place, is_new] = frames_.try_emplace({address, module}, next);
+  const auto [place, is_new] = frames_.try_emplace({address, module, function}, next);
   if (is_new) {
     frames.push_back({address, module});
     builder_.symbols().frames.push_back({.function = function});

@@ -91,11 +91,22 @@ bool PerfStacks::Unwind(const PerfEvent& event, const PerfSample& sample) {
   return true;
 }
 
+std::uint32_t PerfStacks::UserFrame(std::uint32_t process, Address address,
+                                    const ProcessModule* module) {
+  // It may be in a file that only the process has, such as shared memory.
+  const bool is_generated = module == nullptr || module->image_number == 0;
+  if (is_generated && find_generated_ != nullptr) {
+    const std::string_view name = find_generated_(process, address);
+    if (!name.empty()) return frames_.Generated(address, module, name);
+  }
+  return frames_.User(address, module);
+}
+
 void PerfStacks::AddUserFrames(std::uint32_t process, std::span<const Address> addresses) {
   if (addresses.empty()) return;
   const std::shared_ptr<const ProcessCode> code = table_.Find(process);
   for (const Address address : addresses)
-    stack_.push_back(frames_.User(address, code == nullptr ? nullptr : code->Find(address)));
+    stack_.push_back(UserFrame(process, address, code == nullptr ? nullptr : code->Find(address)));
 }
 
 }  // namespace strobe::internal

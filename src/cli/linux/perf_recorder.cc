@@ -58,6 +58,8 @@ PerfRecorder::PerfRecorder(PerfEventOptions options, SymbolSearch search)
         return account_.Take(record, time);
       }) {
   account_.UseRunningKernel();
+  account_.UseGenerated(
+      [this](std::uint32_t process, Address address) { return jit_names_.Find(process, address); });
 }
 
 absl::Status PerfRecorder::Attach(std::uint32_t process) {

@@ -13,6 +13,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "jit_names.h"
 #include "perf_account.h"
 #include "perf_events.h"
 #include "perf_records.h"
@@ -43,6 +44,7 @@ class PerfRecorder {
   void NoteThread(const PerfRecord& record);
 
   PerfEvents events_;
+  JitNames jit_names_;
   PerfAccount account_;
   PerfOrder order_;
   // Threads whose events are there, opened or inherited.

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/linux/jit_names.h"
 #include "cli/linux/perf_events.h"
 #include "cli/linux/perf_request.h"
 #include "cli/linux/perf_rings.h"
@@ -180,6 +181,19 @@ TEST(PerfRefusal, NamesTheSettingThatForbidsIt) {
   EXPECT_THAT(text(ESRCH, nothing), HasSubstr("process 12 has ended"));
   for (const int error : {ENOSYS, EACCES, EPERM})
     EXPECT_THAT(text(error, nothing), HasSubstr("Strobe in the program")) << error;
+}
+
+TEST(JitFunctions, FindsTheFunctionThatIsThereNow) {
+  JitFunctions functions;
+  functions.Add("2000 10 second one\n1000 20 first\nno line\n3000\n4000 10\n");
+  EXPECT_EQ(functions.Find(0x1000), "first");
+  EXPECT_EQ(functions.Find(0x101F), "first");
+  EXPECT_EQ(functions.Find(0x2005), "second one");
+  for (const Address address : {0x0, 0xFFF, 0x1020, 0x2010, 0x3000, 0x4000})
+    EXPECT_EQ(functions.Find(address), "") << address;
+  functions.Add("1000 20 replaced\nffffffffffffffff 5 around");
+  EXPECT_EQ(functions.Find(0x1000), "replaced");
+  EXPECT_EQ(functions.Find(~Address{0}), "");
 }
 
 TEST(PerfEvents, ReadsListsOfCpus) {

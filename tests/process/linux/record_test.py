@@ -48,6 +48,20 @@ print(child, usage.ru_utime + usage.ru_stime, time.process_time() - begin, flush
 """
 
 
+# Runs a loop that it has generated, and lists it as JIT compilers do.
+GENERATED = """
+import ctypes, mmap, os, time
+page = mmap.mmap(-1, 4096, prot=7)
+page.write(bytes.fromhex("b9 00 00 01 00 ff c9 75 fc c3"))  # mov ecx, 65536; dec ecx; jnz; ret
+address = ctypes.addressof(ctypes.c_char.from_buffer(page))
+path = "/tmp/perf-%d.map" % os.getpid()
+open(path, "w").write("%x 10 generated loop\\n" % address)
+loop = ctypes.CFUNCTYPE(None)(address)
+while time.process_time() < 0.4: loop()
+os.unlink(path)
+"""
+
+
 def check(condition, what):
     if not condition:
         failures.append(what)
@@ -162,6 +176,15 @@ def record_switches(test):
     check(switches > 100 and column(profile, "context-switches", asleep) > 0.9 * switches, "%d switches of a thread that sleeps" % switches)
 
 
+def record_generated(test):
+    """Generated code has the names of /tmp/perf-PID.map."""
+    test.record("--perf", "-F", 499, "-o", "generated.pb.gz", "--", sys.executable, "-c", GENERATED)
+    profile = test.profile("generated.pb.gz")
+    named = [row for row in profile.rows if name_of(row[0][0]) == "generated loop"]
+    share = column(profile, "cpu", named) / column(profile, "cpu")
+    check(share > 0.5, "generated code: %.2f of the time" % share)
+
+
 def record_losses(test):
     """A ring of 64 KiB has room for seven samples: what does not fit is counted, and no amount is lost."""
     code = "import resource; bytearray(60 << 20); print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt)"
@@ -263,7 +286,7 @@ def main():
         if b"refused" in first.stderr:
             print("skipped: " + first.stderr.decode(errors="replace").strip())
             return SKIPPED
-        for part in (record_a_command, record_late_threads, record_switches, record_losses, pass_on, refuse, record_in_container):
+        for part in (record_a_command, record_late_threads, record_switches, record_generated, record_losses, pass_on, refuse, record_in_container):
             part(test)
     print("%d failures" % len(failures))
     return 1 if failures else 0
