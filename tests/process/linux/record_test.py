@@ -255,7 +255,9 @@ def refuse(test):
     check("perf_event_paranoid is 2" in test.record("--perf", "-e", "context-switches", "true", status=1, **as_nobody)[1], "events of the kernel")
     _, errors = test.record("--perf", "-F", 499, "-o", "nobody.pb.gz", "--", test.program, 200, **as_nobody)
     check("kernel's part may not be seen" in errors, "a profile without the kernel: " + errors)
-    check(any("Spin" in name_of(row[0][0]) for row in test.profile("nobody.pb.gz").rows), "a profile of an own program without rights")
+    profile = test.profile("nobody.pb.gz")
+    check(any("Spin" in name_of(row[0][0]) for row in profile.rows), "a profile of an own program without rights")
+    check(next(iter(profile.mappings.values()))[2] == test.program, "the program is the first module")
 
 
 def record_in_container(test):
