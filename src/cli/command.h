@@ -71,6 +71,7 @@ std::span<const Format> Formats();
 Text EncodeAs(const std::string& format, const LoadedProfile& loaded, const Request& request);
 // By request.format, or by the end of request.output.
 absl::StatusOr<std::string> FormatOf(const Request& request);
+absl::Status WriteFile(const std::string& path, const std::string& bytes);
 Text ComparisonPage(const LoadedProfile& base, const LoadedProfile& loaded);
 
 // Where the files of code are looked for.

@@ -1,11 +1,8 @@
 // strobe: looks at profiles, and writes them in other formats. See README.md.
 #include <CLI/CLI.hpp>
 
-#include <chrono>
 #include <cstdint>
 #include <cstdio>
-#include <filesystem>
-#include <fstream>
 #include <functional>
 #include <new>
 #include <string>
@@ -18,8 +15,10 @@
 #include "completion.h"
 #include "merge.h"
 #include "profile_builder.h"
+#include "progress.h"
 #include "read_perf.h"
 #include "read_profile.h"
+#include "record.h"
 #include "strobe/platform/native.h"
 #include "terminal.h"
 #include "worker.h"
@@ -29,36 +28,6 @@ namespace {
 
 constexpr int kFailed = 1;
 constexpr int kWrongUse = 2;
-
-// Says on a terminal what takes longer than a second.
-class Progress {
- public:
-  explicit Progress(const Terminal& terminal) : is_shown_(terminal.shows_errors) {}
-  ~Progress() {
-    if (is_printed_) std::fputs("\r\033[K", stderr);
-  }
-  Progress(const Progress&) = delete;
-  Progress& operator=(const Progress&) = delete;
-
-  void Read(const std::string& path, std::uint64_t bytes) {
-    Say(absl::StrCat("reading ", path, ": ",
-                     AmountText(static_cast<std::int64_t>(bytes), "bytes")));
-  }
-  void Say(const std::string& text) {
-    const auto now = std::chrono::steady_clock::now();
-    if (!is_shown_ || now < next_) return;
-    next_ = now + std::chrono::milliseconds(200);
-    is_printed_ = true;
-    std::fprintf(stderr, "\r\033[K%s", text.c_str());
-    std::fflush(stderr);
-  }
-
- private:
-  bool is_shown_;
-  bool is_printed_ = false;
-  std::chrono::steady_clock::time_point next_ =
-      std::chrono::steady_clock::now() + std::chrono::seconds(1);
-};
 
 // One run of the command.
 class Command {
@@ -87,10 +56,13 @@ class Command {
   Text Symbolize();
   Text Script();
   absl::Status Write(const std::string& bytes);
+  int Record();
 
   Terminal terminal_ = FindTerminal();
   Paper paper_{terminal_};
   Request request_;
+  RecordOptions record_;
+  CLI::App* record_command_ = nullptr;
   std::vector<std::string> label_texts_;
   double from_s_ = 0, to_s_ = 0;
   CLI::App app_{"Looks at profiles, and writes them in other formats."};
@@ -114,6 +86,8 @@ Command::Command() {
       "`strobe COMMAND --help` says more of each.");
   AddTables();
   AddWriters();
+  record_command_ = app_.add_subcommand("record", "Records a command, or processes that run");
+  DeclareRecord(*record_command_, record_, request_);
   AddOthers();
 }
 
@@ -365,18 +339,35 @@ absl::Status Command::Write(const std::string& bytes) {
                             std::fflush(stdout) == 0;
     return is_written ? absl::OkStatus() : absl::UnavailableError("cannot write standard output");
   }
-  const std::u8string name(request_.output.begin(), request_.output.end());
-  std::ofstream file(std::filesystem::path(name), std::ios::binary);
-  if ((file << bytes).flush()) return absl::OkStatus();
-  return absl::UnavailableError(absl::StrCat("cannot write ", request_.output));
+  return WriteFile(request_.output, bytes);
+}
+
+int Command::Record() {
+  Progress progress(terminal_);
+  const auto deliver = [&](absl::StatusOr<LoadedProfile> loaded, std::uint32_t process) {
+    progress.Clear();
+    const absl::Status status =
+        loaded.ok() ? FinishRecording(*std::move(loaded), process, request_) : loaded.status();
+    if (!status.ok()) std::fprintf(stderr, "strobe: %s\n", std::string(status.message()).c_str());
+    return status.ok();
+  };
+  return RunRecord(record_, request_,
+                   {.search = SearchFor(request_),
+                    .progress = [&](const std::string& line) { progress.Say(line); },
+                    .deliver = deliver});
 }
 
 int Command::Run(std::vector<std::string> arguments) {
+  std::vector<std::string> after_dashes = TakeCommand(arguments);
   std::ranges::reverse(arguments);  // as CLI11 takes them
   try {
     app_.parse(std::move(arguments));
   } catch (const CLI::ParseError& error) {
     return app_.exit(error) == 0 ? 0 : kWrongUse;
+  }
+  if (record_command_->parsed()) {
+    record_.command = after_dashes.empty() ? record_command_->remaining() : std::move(after_dashes);
+    return Record();
   }
   for (const std::string& text : label_texts_) {
     const std::size_t equal = text.find('=');

@@ -23,12 +23,24 @@ Address StartOfVdso(const Module& module) {
 }  // namespace
 
 std::uint32_t PerfFrames::User(Address address, const ProcessModule* module) {
-  if (module == nullptr) return Number(address, Frame::kNoModule, FrameSymbols::kNone);
+  const Placed placed = PlaceOfStack(module);
+  return Number(address + placed.shift, placed.module, FrameSymbols::kNone);
+}
+
+std::uint32_t PerfFrames::Generated(Address address, const ProcessModule* module,
+                                    std::string_view name) {
+  const Placed placed = PlaceOfStack(module);
+  return Number(address + placed.shift, placed.module, Function(name));
+}
+
+// Frames that follow each other are often in the same module.
+PerfFrames::Placed PerfFrames::PlaceOfStack(const ProcessModule* module) {
+  if (module == nullptr) return {.module = Frame::kNoModule};
   if (module != last_module_) {
     last_placed_ = Place(*module);
     last_module_ = module;
   }
-  return Number(address + last_placed_.shift, last_placed_.module, FrameSymbols::kNone);
+  return last_placed_;
 }
 
 PerfFrames::Placed PerfFrames::Place(const ProcessModule& module) {
@@ -52,11 +64,6 @@ PerfFrames::Placed PerfFrames::Place(const ProcessModule& module) {
   return {place->second, modules[place->second].start - module.module.start};
 }
 
-void PerfFrames::UseKernelSymbols(std::shared_ptr<const KernelSymbols> symbols,
-                                  std::string_view name, Address address) {
-  if (symbols->Has(name, address)) kernel_ = std::move(symbols);
-}
-
 std::uint32_t PerfFrames::Kernel(Address address) {
   const std::string_view name = kernel_ == nullptr ? std::string_view() : kernel_->Find(address);
   if (name.empty()) return Number(0, Frame::kNoModule, Function("[kernel]"));
@@ -70,6 +77,12 @@ std::uint32_t PerfFrames::Kernel(Address address) {
   module.start = std::min(module.start, address);
   module.limit = std::max(module.limit, address + 1);
   return Number(address, kernel_module_, Function(name));
+}
+
+// Programs and libraries are files of the same kind.
+void PerfFrames::UseProgram(const ProcessModule& module) {
+  Module& program = builder_.profile().modules[Place(module).module];
+  if (program.kind == ModuleKind::kSharedLibrary) program.kind = ModuleKind::kProgram;
 }
 
 void PerfFrames::Finish() {
@@ -88,7 +101,7 @@ std::uint32_t PerfFrames::Pseudo(PseudoFrame frame) {
 std::uint32_t PerfFrames::Number(Address address, std::uint32_t module, std::uint32_t function) {
   std::vector<Frame>& frames = builder_.profile().frames;
   const auto next = static_cast<std::uint32_t>(frames.size());
-  const auto [place, is_new] = frames_.try_emplace({address, module}, next);
+  const auto [place, is_new] = frames_.try_emplace({address, module, function}, next);
   if (is_new) {
     frames.push_back({address, module});
     builder_.symbols().frames.push_back({.function = function});

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
@@ -26,17 +27,20 @@ class PerfFrames {
   void BeginStack() { last_module_ = nullptr; }
   // The code of a process at `address`, which is in `module`, or in none if that is nullptr.
   std::uint32_t User(Address address, const ProcessModule* module);
+  // The same of generated code whose name is known.
+  std::uint32_t Generated(Address address, const ProcessModule* module, std::string_view name);
   // The kernel's. Without symbols all of it is "[kernel]".
   std::uint32_t Kernel(Address address);
   std::uint32_t Pseudo(PseudoFrame frame);
-  // Gives the module a number if it has none.
-  void AddModule(const ProcessModule& module) { Place(module); }
+  // Says which module is the program. To be called before any other module has a number.
+  void UseProgram(const ProcessModule& module);
   // A profile's first module is the program, not the kernel.
   void Finish();
 
-  // Takes over `symbols` for the kernel if one of them, `name`, is at `address`.
-  void UseKernelSymbols(std::shared_ptr<const KernelSymbols> symbols, std::string_view name,
-                        Address address);
+  // Takes over the names of the kernel's functions.
+  void UseKernelSymbols(std::shared_ptr<const KernelSymbols> symbols) {
+    kernel_ = std::move(symbols);
+  }
 
  private:
   // Which module of the profile one of a process is.
@@ -57,13 +61,15 @@ class PerfFrames {
   };
 
   Placed Place(const ProcessModule& module);
+  Placed PlaceOfStack(const ProcessModule* module);
   std::uint32_t Number(Address address, std::uint32_t module, std::uint32_t function);
   std::uint32_t Function(std::string_view name);
 
   ProfileBuilder& builder_;
   std::shared_ptr<const KernelSymbols> kernel_;
   std::uint32_t kernel_module_ = Frame::kNoModule;
-  absl::flat_hash_map<std::pair<Address, std::uint32_t>, std::uint32_t> frames_;
+  // By address, module and function: generated code may be replaced by other.
+  absl::flat_hash_map<std::tuple<Address, std::uint32_t, std::uint32_t>, std::uint32_t> frames_;
   absl::flat_hash_map<std::string, std::uint32_t> functions_;
   absl::flat_hash_map<Key, std::uint32_t> modules_;
   const ProcessModule* last_module_ = nullptr;  // of this stack

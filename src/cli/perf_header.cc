@@ -52,24 +52,10 @@ Section TakeSection(PerfFields& fields) {
 }
 
 std::string NameOf(const PerfEvent& event) {
-  constexpr std::array<const char*, 10> kHardware = {"cycles",
-                                                     "instructions",
-                                                     "cache-references",
-                                                     "cache-misses",
-                                                     "branches",
-                                                     "branch-misses",
-                                                     "bus-cycles",
-                                                     "stalled-cycles-frontend",
-                                                     "stalled-cycles-backend",
-                                                     "ref-cycles"};
-  constexpr std::array<const char*, 12> kSoftware = {
-      "cpu-clock",        "task-clock",   "page-faults",  "context-switches",
-      "cpu-migrations",   "minor-faults", "major-faults", "alignment-faults",
-      "emulation-faults", "dummy",        "bpf-output",   "cgroup-switches"};
-  if (event.type == PerfEvent::kHardware && event.config < kHardware.size())
-    return kHardware[event.config];
-  if (event.type == PerfEvent::kSoftware && event.config < kSoftware.size())
-    return kSoftware[event.config];
+  if (event.type == PerfEvent::kHardware && event.config < kPerfHardwareEvents.size())
+    return std::string(kPerfHardwareEvents[event.config]);
+  if (event.type == PerfEvent::kSoftware && event.config < kPerfSoftwareEvents.size())
+    return std::string(kPerfSoftwareEvents[event.config]);
   return absl::StrCat("event-", event.type, "-", event.config);
 }
 

@@ -1,11 +1,13 @@
 // PerfHeader: what a perf.data file says of its records: the events, and the files of the code.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -32,6 +34,22 @@ enum PerfSampleBit : std::uint64_t {
   kPerfStack = 1 << 13,
   kPerfIdentifier = 1 << 16,
 };
+
+// The events of perf_event_open(2), by their numbers.
+inline constexpr std::array<std::string_view, 10> kPerfHardwareEvents = {"cycles",
+                                                                         "instructions",
+                                                                         "cache-references",
+                                                                         "cache-misses",
+                                                                         "branches",
+                                                                         "branch-misses",
+                                                                         "bus-cycles",
+                                                                         "stalled-cycles-frontend",
+                                                                         "stalled-cycles-backend",
+                                                                         "ref-cycles"};
+inline constexpr std::array<std::string_view, 12> kPerfSoftwareEvents = {
+    "cpu-clock",        "task-clock",   "page-faults",  "context-switches",
+    "cpu-migrations",   "minor-faults", "major-faults", "alignment-faults",
+    "emulation-faults", "dummy",        "bpf-output",   "cgroup-switches"};
 
 // An event that was recorded.
 struct PerfEvent {

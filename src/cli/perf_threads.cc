@@ -1,8 +1,13 @@
 #include "perf_threads.h"
 
+#include <filesystem>
+#include <fstream>
+#include <system_error>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
 #include "perf_fields.h"
 #include "strobe/core/label_set.h"
 #include "strobe/core/thread_info.h"
@@ -39,18 +44,36 @@ PerfThreads::Thread& PerfThreads::ThreadOf(std::uint32_t process, std::uint32_t 
   return place->second;
 }
 
+void PerfThreads::Attach(std::uint32_t process) {
+  const std::string threads = absl::StrCat("/proc/", process, "/task");
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry(threads, error), end; !error && entry != end;
+       entry.increment(error)) {
+    std::uint32_t id = 0;
+    std::string name;
+    std::ifstream file(entry->path() / "comm");
+    if (!absl::SimpleAtoi(entry->path().filename().string(), &id) || !std::getline(file, name))
+      continue;
+    SetName(process, id, name);
+  }
+}
+
+void PerfThreads::SetName(std::uint32_t process, std::uint32_t id, std::string_view name) {
+  Thread& thread = ThreadOf(process, id);
+  Begin(thread, process);
+  thread.name = SanitizedThreadName(name);
+  thread.labels = Thread::kNoLabels;
+  if (process == id) table_.SetName(process, thread.name);
+}
+
 void PerfThreads::TakeName(const PerfRecord& record) {
   PerfFields fields(record.body);
   const auto process = fields.Take<std::uint32_t>();
   const auto id = fields.Take<std::uint32_t>();
   const std::string_view name = fields.TakeText(fields.remaining());
   if (!fields.ok()) return;
-  Thread& thread = ThreadOf(process, id);
-  Begin(thread, process);
-  thread.name = SanitizedThreadName(name);
-  thread.labels = Thread::kNoLabels;
   if ((record.misc & kIsExec) != 0) table_.Exec(process);
-  if (process == id) table_.SetName(process, thread.name);
+  SetName(process, id, name);
 }
 
 void PerfThreads::TakeFork(const PerfRecord& record) {

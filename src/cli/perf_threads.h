@@ -19,6 +19,8 @@ class PerfThreads {
 
   // Takes over a record of type kComm, kFork or kExit. A process ends with its last thread.
   void Take(const PerfRecord& record);
+  // Takes over the threads of a process of this machine, and their names, from /proc.
+  void Attach(std::uint32_t process);
   // The number of a thread's labels: its id, its name and its process.
   std::uint32_t LabelsOf(std::uint32_t process, std::uint32_t thread);
   // If all samples are of one process, no label needs to say which.
@@ -33,6 +35,7 @@ class PerfThreads {
     static constexpr std::uint32_t kNoLabels = 0xFFFFFFFF;
   };
 
+  void SetName(std::uint32_t process, std::uint32_t thread, std::string_view name);
   void TakeName(const PerfRecord& record);
   void TakeFork(const PerfRecord& record);
   void TakeExit(const PerfRecord& record);

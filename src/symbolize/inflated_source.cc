@@ -13,6 +13,10 @@ namespace {
 
 constexpr std::size_t kInputBytes = 32 * 1024;
 constexpr std::size_t kSkippedBytes = 64 * 1024;
+// Content is inflated in blocks of this size. The last one is kept, because a reader of debug
+// information goes back from a unit's header to the bytes behind it, and to inflate from the mark
+// before each time takes seconds.
+constexpr std::size_t kBlockBytes = 64 * 1024;
 constexpr std::uint64_t kMinMarkDistance = std::uint64_t{1} << 20;
 constexpr std::uint64_t kMaxRatio = 1032;  // zlib's documentation, "Maximum Compression Factor"
 
@@ -33,6 +37,7 @@ class InflatedSource::Stream {
       : file_(std::move(file)),
         offset_(offset),
         bytes_(bytes),
+        inflated_bytes_(inflated_bytes),
         mark_distance_(std::max(kMinMarkDistance, inflated_bytes / kMaxMarks + 1)) {
     marks_.reserve(kMaxMarks);  // zlib's states must not be moved
     is_ok_ = inflateInit(&now_.state) == Z_OK;
@@ -45,8 +50,16 @@ class InflatedSource::Stream {
   Stream& operator=(const Stream&) = delete;
 
   bool Read(std::uint64_t position, std::span<std::byte> out) {
-    if (!is_ok_ || !GoTo(position)) return false;
-    return Inflate(out);
+    while (!out.empty()) {
+      const std::uint64_t begin = position - position % kBlockBytes;
+      if ((block_.empty() || begin != block_at_) && !ReadBlock(begin)) return false;
+      const auto from = std::span(block_).subspan(static_cast<std::size_t>(position - begin));
+      const std::size_t count = std::min(from.size(), out.size());
+      std::ranges::copy(from.first(count), out.begin());
+      out = out.subspan(count);
+      position += count;
+    }
+    return true;
   }
 
  private:
@@ -55,6 +68,18 @@ class InflatedSource::Stream {
     std::uint64_t input = 0;  // compressed bytes before the place
     std::uint64_t position = 0;
   };
+
+  bool ReadBlock(std::uint64_t begin) {
+    block_.resize(
+        static_cast<std::size_t>(std::min<std::uint64_t>(kBlockBytes, inflated_bytes_ - begin)));
+    if (is_ok_ && GoTo(begin) && Inflate(block_)) {
+      MarkIfFar();
+      block_at_ = begin;
+      return true;
+    }
+    block_.clear();
+    return false;
+  }
 
   bool GoTo(std::uint64_t position) {
     auto mark = std::upper_bound(
@@ -72,7 +97,7 @@ class InflatedSource::Stream {
       const std::uint64_t count =
           std::min<std::uint64_t>(skipped_.size(), position - now_.position);
       if (!Inflate(std::span(skipped_).first(static_cast<std::size_t>(count)))) return false;
-      if (marks_.size() < kMaxMarks && now_.position >= LastMark() + mark_distance_) Mark();
+      MarkIfFar();
     }
     return true;
   }
@@ -104,6 +129,9 @@ class InflatedSource::Stream {
     return marks_.empty() ? 0 : marks_.back().position;
   }
 
+  void MarkIfFar() {
+    if (marks_.size() < kMaxMarks && now_.position >= LastMark() + mark_distance_) Mark();
+  }
   void Mark() {
     Place& mark = marks_.emplace_back();
     mark.input = now_.input;
@@ -123,10 +151,13 @@ class InflatedSource::Stream {
   std::shared_ptr<const ByteSource> file_;
   std::uint64_t offset_;
   std::uint64_t bytes_;
+  std::uint64_t inflated_bytes_;
   std::uint64_t mark_distance_;
   bool is_ok_ = false;
   Place now_;
-  std::vector<Place> marks_;  // by position
+  std::vector<Place> marks_;      // by position
+  std::vector<std::byte> block_;  // the last one that was read; empty if there is none
+  std::uint64_t block_at_ = 0;
   std::array<Bytef, kInputBytes> input_{};
   std::array<std::byte, kSkippedBytes> skipped_{};
 };

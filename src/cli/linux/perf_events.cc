@@ -1,0 +1,264 @@
+#include "perf_events.h"
+
+#include <linux/perf_event.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <cstring>
+#include <ctime>
+#include <fstream>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "strobe/arch/x86_64.h"
+#include "strobe/process/mapping.h"
+
+namespace strobe::internal {
+namespace {
+
+constexpr double kNanosecondsPerSecond = 1e9;
+// A ring wakes the reader when this part of it is full.
+constexpr std::size_t kWakeupPart = 4;
+constexpr std::size_t kMinRingBytes = std::size_t{64} << 10;
+
+std::string ReadLine(const std::string& path) {
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);
+  return line;
+}
+
+int ReadParanoid() {
+  int paranoid = PerfRefusal::kNoParanoid;
+  if (!absl::SimpleAtoi(ReadLine("/proc/sys/kernel/perf_event_paranoid"), &paranoid))
+    return PerfRefusal::kNoParanoid;
+  return paranoid;
+}
+
+// "Seccomp:\t2" in /proc/self/status.
+bool HasFilter() {
+  std::ifstream file("/proc/self/status");
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with("Seccomp:")) return line.ends_with('2');
+  }
+  return false;
+}
+
+// True if this user may look into the thread's process.
+bool MayTrace(std::uint32_t thread) { return ReadMaps(absl::StrCat(thread)).ok(); }
+
+std::int64_t Nanoseconds(clockid_t clock) {
+  timespec now{};
+  clock_gettime(clock, &now);
+  return static_cast<std::int64_t>(now.tv_sec) * 1'000'000'000 + now.tv_nsec;
+}
+
+std::uint64_t UserRegisters() {
+  std::uint64_t mask = std::uint64_t{1} << kX86_64PerfPc;
+  for (const unsigned number : kX86_64PerfRegisters) mask |= std::uint64_t{1} << number;
+  return mask;
+}
+
+// When a request has a sample.
+void SetPeriod(const PerfRequest& request, const PerfEventOptions& options,
+               perf_event_attr& attributes) {
+  if (request.is_clock()) {
+    attributes.sample_period = static_cast<std::uint64_t>(kNanosecondsPerSecond / options.hz);
+  } else if (request.has_rate()) {
+    attributes.freq = 1;
+    attributes.sample_freq = static_cast<std::uint64_t>(std::max(options.hz, 1.0));
+  } else {
+    attributes.sample_period = options.count;
+  }
+}
+
+std::size_t RingBytes(const PerfEventOptions& options, std::size_t cpus) {
+  const std::size_t most = PerfEvents::kMaxRingBytes / std::max<std::size_t>(cpus, 1);
+  return std::bit_floor(std::max(std::min(options.ring_bytes, most), kMinRingBytes));
+}
+
+}  // namespace
+
+std::vector<int> ParseCpus(std::string_view list) {
+  constexpr int kMaxCpus = 1 << 13;
+  std::vector<int> cpus;
+  for (const absl::string_view part :
+       absl::StrSplit(absl::string_view(list.data(), list.size()), ',')) {
+    const std::vector<absl::string_view> ends = absl::StrSplit(part, '-');
+    int first = 0;
+    int last = 0;
+    if (!absl::SimpleAtoi(ends.front(), &first) || !absl::SimpleAtoi(ends.back(), &last)) continue;
+    for (int cpu = std::max(first, 0); cpu <= std::min(last, kMaxCpus - 1); ++cpu)
+      cpus.push_back(cpu);
+  }
+  return cpus;
+}
+
+PerfEvents::PerfEvents(PerfEventOptions options)
+    : options_(std::move(options)),
+      cpus_(ParseCpus(ReadLine("/sys/devices/system/cpu/online"))),
+      ring_bytes_(RingBytes(options_, cpus_.size())),
+      rings_(cpus_.size()) {
+  header_.clock_offset_ns = Nanoseconds(CLOCK_REALTIME) - Nanoseconds(CLOCK_MONOTONIC);
+}
+
+absl::Status PerfEvents::Add(std::uint32_t thread, Begin begin, const std::string& target) {
+  if (cpus_.empty()) return absl::UnavailableError("/sys does not say which CPUs there are");
+  const Target whom{thread, begin, target};
+  const std::size_t before = opened_.size();
+  for (std::size_t cpu = 0; cpu < cpus_.size(); ++cpu) {
+    for (std::size_t request = 0; request < options_.requests.size(); ++request) {
+      if (absl::Status status = AddOne(request, cpu, whom); !status.ok()) return status;
+    }
+  }
+  if (begin == Begin::kAtExec) return absl::OkStatus();
+  for (std::size_t i = before; i < opened_.size(); ++i)
+    ioctl(opened_[i].descriptor.get(), PERF_EVENT_IOC_ENABLE, 0);
+  return absl::OkStatus();
+}
+
+absl::Status PerfEvents::AddOne(std::size_t request, std::size_t cpu, const Target& target) {
+  if (opened_.size() >= kMaxDescriptors) return Refused(EMFILE, request, target);
+  absl::StatusOr<Descriptor> opened = Open(request, cpus_[cpu], target);
+  if (!opened.ok()) return opened.status();
+  const int descriptor = opened->get();
+  if (rings_[cpu] == nullptr) {
+    if (absl::Status status = MapRing(descriptor, cpu); !status.ok()) return status;
+  } else if (ioctl(descriptor, PERF_EVENT_IOC_SET_OUTPUT, rings_[cpu]->descriptor()) != 0) {
+    return Refused(errno, request, target);
+  }
+  std::uint64_t id = 0;
+  if (ioctl(descriptor, PERF_EVENT_IOC_ID, &id) != 0) return Refused(errno, request, target);
+  header_.events_by_id[id] = static_cast<std::uint32_t>(request);
+  opened_.push_back({*std::move(opened), request});
+  return absl::OkStatus();
+}
+
+perf_event_attr PerfEvents::AttributesOf(std::size_t request, Begin begin) const {
+  const PerfRequest& asked = options_.requests[request];
+  perf_event_attr attributes{};
+  attributes.size = sizeof(attributes);
+  attributes.type = asked.type;
+  attributes.config = asked.config;
+  SetPeriod(asked, options_, attributes);
+  attributes.sample_type = kPerfIdentifier | kPerfIp | kPerfThread | kPerfTime | kPerfPeriod |
+                           kPerfRegisters | kPerfStack;
+  if (sees_kernel_) attributes.sample_type |= kPerfCallchain;
+  attributes.exclude_callchain_user = 1;
+  attributes.exclude_kernel = !sees_kernel_;
+  attributes.exclude_hv = 1;
+  attributes.sample_regs_user = UserRegisters();
+  attributes.sample_stack_user = static_cast<std::uint32_t>(options_.stack_bytes);
+  attributes.read_format = counts_lost_ ? PERF_FORMAT_LOST : 0;
+  attributes.disabled = 1;
+  attributes.enable_on_exec = begin == Begin::kAtExec;
+  attributes.inherit = 1;
+  attributes.sample_id_all = 1;
+  attributes.use_clockid = 1;
+  attributes.clockid = CLOCK_MONOTONIC;
+  attributes.watermark = 1;
+  attributes.wakeup_watermark = static_cast<std::uint32_t>(ring_bytes_ / kWakeupPart);
+  const bool tells = request == 0;  // of code, names and threads, for all events of the thread
+  attributes.mmap = attributes.mmap2 = attributes.comm = attributes.comm_exec = tells;
+  attributes.task = tells;
+  attributes.build_id = tells && has_build_ids_;
+  return attributes;
+}
+
+// Asks for less where this kernel is old, or this user may not see the kernel.
+absl::StatusOr<Descriptor> PerfEvents::Open(std::size_t request, int cpu, const Target& target) {
+  const PerfRequest& asked = options_.requests[request];
+  while (true) {
+    if (!sees_kernel_ && asked.is_of_kernel())
+      return absl::PermissionDeniedError(KernelRefusalText(asked.name, ReadParanoid()));
+    const perf_event_attr attributes = AttributesOf(request, target.begin);
+    Descriptor descriptor(
+        static_cast<int>(syscall(SYS_perf_event_open, &attributes, target.thread, cpu, -1,
+                                 static_cast<unsigned long>(PERF_FLAG_FD_CLOEXEC))));
+    const int error = errno;
+    if (descriptor.is_open()) {
+      if (header_.events.size() > request) return descriptor;
+      const auto bytes = std::as_bytes(std::span(&attributes, 1));
+      if (absl::Status status = header_.AddEvent(bytes, {}); !status.ok()) return status;
+      header_.events.back().name = asked.name;
+      return descriptor;
+    }
+    // The first event decides for all: their samples have the same fields.
+    const bool may_ask_for_less = opened_.empty();
+    if (may_ask_for_less && error == EINVAL && std::exchange(counts_lost_, false)) continue;
+    if (may_ask_for_less && error == EINVAL && std::exchange(has_build_ids_, false)) continue;
+    if (may_ask_for_less && error == EACCES && MayTrace(target.thread) &&
+        std::exchange(sees_kernel_, false))
+      continue;
+    return Refused(error, request, target);
+  }
+}
+
+absl::Status PerfEvents::MapRing(int descriptor, std::size_t cpu) {
+  while (true) {
+    absl::StatusOr<std::unique_ptr<PerfRing>> ring = PerfRing::Map(descriptor, ring_bytes_);
+    if (ring.ok()) {
+      rings_[cpu] = *std::move(ring);
+      polled_.push_back({descriptor, POLLIN, 0});
+      return absl::OkStatus();
+    }
+    if (!absl::IsPermissionDenied(ring.status()) || ring_bytes_ <= kMinRingBytes) {
+      return absl::Status(ring.status().code(),
+                          absl::StrCat("no memory for the rings of perf events: ",
+                                       ring.status().message(), " (ulimit -l)"));
+    }
+    ring_bytes_ /= 2;
+  }
+}
+
+absl::Status PerfEvents::Refused(int error, std::size_t request, const Target& target) const {
+  if (error == ESRCH) return absl::NotFoundError(absl::StrCat(target.name, " has ended"));
+  return absl::PermissionDeniedError(RefusalText({.error = error,
+                                                  .event = options_.requests[request].name,
+                                                  .target = target.name,
+                                                  .paranoid = ReadParanoid(),
+                                                  .has_filter = HasFilter(),
+                                                  .may_trace = MayTrace(target.thread)}));
+}
+
+void PerfEvents::Stop() {
+  for (const Opened& opened : opened_) ioctl(opened.descriptor.get(), PERF_EVENT_IOC_DISABLE, 0);
+}
+
+void PerfEvents::Wait(std::span<pollfd> others, std::chrono::milliseconds timeout) {
+  const std::size_t rings = polled_.size();
+  polled_.insert(polled_.end(), others.begin(), others.end());
+  poll(polled_.data(), polled_.size(), static_cast<int>(timeout.count()));
+  std::copy(polled_.begin() + static_cast<std::ptrdiff_t>(rings), polled_.end(), others.begin());
+  polled_.resize(rings);
+  // A ring stays so after the thread of its first event has ended. It is still read in time.
+  for (pollfd& ring : polled_) {
+    if ((ring.revents & (POLLHUP | POLLERR)) != 0) ring = {-1, 0, 0};
+  }
+}
+
+std::vector<PerfAccount::Total> PerfEvents::Totals() const {
+  std::vector<PerfAccount::Total> totals(options_.requests.size());
+  for (const Opened& opened : opened_) {
+    std::array<std::uint64_t, 2> words{};  // counted, lost
+    if (read(opened.descriptor.get(), words.data(), sizeof(words)) <= 0) continue;
+    totals[opened.request].amount += words[0];
+    totals[opened.request].lost += words[1];
+  }
+  return totals;
+}
+
+std::uint64_t PerfEvents::broken_rings() const {
+  std::uint64_t broken = 0;
+  for (const auto& ring : rings_) broken += ring == nullptr ? 0 : ring->broken();
+  return broken;
+}
+
+}  // namespace strobe::internal

@@ -1,0 +1,43 @@
+// SignalQueue: this process's signals, read in its own time instead of being handled at once.
+#pragma once
+
+#include <sys/signalfd.h>
+
+#include <csignal>
+#include <initializer_list>
+#include <optional>
+
+#include "descriptor.h"
+
+namespace strobe::internal {
+
+// Blocks the signals for the calling thread as long as it lives.
+class SignalQueue {
+ public:
+  explicit SignalQueue(std::initializer_list<int> signals) {
+    sigset_t set;
+    sigemptyset(&set);
+    for (const int number : signals) sigaddset(&set, number);
+    sigprocmask(SIG_BLOCK, &set, &before_);
+    descriptor_ = Descriptor(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+  }
+  ~SignalQueue() { sigprocmask(SIG_SETMASK, &before_, nullptr); }
+  SignalQueue(const SignalQueue&) = delete;
+  SignalQueue& operator=(const SignalQueue&) = delete;
+
+  [[nodiscard]] std::optional<signalfd_siginfo> Next() const {
+    signalfd_siginfo info{};
+    const bool has_one = read(descriptor_.get(), &info, sizeof(info)) == sizeof(info);
+    return has_one ? std::optional(info) : std::nullopt;
+  }
+  // Readable when there is a signal.
+  [[nodiscard]] int descriptor() const { return descriptor_.get(); }
+  // The signals that were blocked before.
+  [[nodiscard]] const sigset_t& before() const { return before_; }
+
+ private:
+  sigset_t before_{};
+  Descriptor descriptor_;
+};
+
+}  // namespace strobe::internal

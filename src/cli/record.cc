@@ -1,0 +1,106 @@
+#include "record.h"
+
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <cstdio>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace strobe::internal {
+namespace {
+
+constexpr int kWrongUse = 2;
+constexpr std::size_t kTopRows = 10;
+constexpr std::size_t kMaxStackBytes = 63 << 10;  // with its registers, a sample has below 64 KiB
+constexpr std::size_t kMaxRingKib = 256 << 10;
+
+int WrongUse(const std::string& what) {
+  std::fprintf(stderr, "strobe record: %s\n", what.c_str());
+  return kWrongUse;
+}
+
+}  // namespace
+
+void DeclareRecord(CLI::App& app, RecordOptions& options, Request& request) {
+  app.prefix_command();
+  app.add_option("-p,--process", options.processes, "Record these processes, until they end")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  app.add_flag("--perf", options.uses_perf, "Record the command by perf events of the kernel");
+  app.add_option("-o,--output", request.output,
+                 "The file to write; its name decides the format. Default: strobe-PID.pb.gz");
+  app.add_option("-e,--events", options.events,
+                 "Events: task-clock, cpu-clock, cycles, page-faults, context-switches, "
+                 "tracepoints as sched:sched_switch, ...")
+      ->capture_default_str();
+  app.add_option("-F,--hz", options.hz, "Samples in a second of clocks and of the hardware")
+      ->check(CLI::Range(1.0, 20000.0))
+      ->capture_default_str();
+  app.add_option("-c,--count", options.count, "Of other events, one sample for so many")
+      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40))
+      ->capture_default_str();
+  app.add_option("--duration", options.duration_s, "Stop after this many seconds")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--stack-bytes", options.stack_bytes, "How much of each stack is copied")
+      ->check(CLI::Range(std::size_t{8}, kMaxStackBytes))
+      ->capture_default_str();
+  app.add_option("--ring-kib", options.ring_kib, "The kernel's memory for records of each CPU")
+      ->check(CLI::Range(std::size_t{64}, kMaxRingKib))
+      ->capture_default_str();
+  app.add_option("--debug-directory", request.debug_directories,
+                 "A directory where else programs, libraries and debug files are")
+      ->allow_extra_args(false);
+  app.footer(
+      "  strobe record --perf -- ./program --its --arguments\n"
+      "  strobe record -p 1234,1235 -e task-clock,context-switches --duration 10 -o page.html\n\n"
+      "The exit status is that of the command, which also gets the signals. Samples that the\n"
+      "kernel could not keep are in [lost]; what was counted beside the samples is in [residual].");
+}
+
+std::vector<std::string> TakeCommand(std::vector<std::string>& arguments) {
+  const auto dashes = std::find(arguments.begin(), arguments.end(), "--");
+  if (arguments.empty() || arguments[0] != "record" || dashes == arguments.end()) return {};
+  std::vector<std::string> command(dashes + 1, arguments.end());
+  arguments.erase(dashes, arguments.end());
+  return command;
+}
+
+int RunRecord(const RecordOptions& options, Request& request, RecordHost host) {
+  if (options.command.empty() == options.processes.empty())
+    return WrongUse("expected a command, or processes by -p; see strobe record --help");
+  if (!options.command.empty() && !options.uses_perf)
+    return WrongUse("a command is recorded with --perf only");
+  if (const auto format = FormatOf(request); !format.ok())
+    return WrongUse(std::string(format.status().message()));
+  // What a process in a container has mapped is below its own root.
+  for (const std::uint32_t process : options.processes)
+    request.debug_directories.push_back(absl::StrCat("/proc/", process, "/root"));
+  host.search = SearchFor(request);
+  RecordOptions rounded = options;
+  rounded.stack_bytes -= rounded.stack_bytes % sizeof(std::uint64_t);
+  return RecordPerf(rounded, host);
+}
+
+absl::Status FinishRecording(LoadedProfile loaded, std::uint32_t process, Request request) {
+  if (request.output.empty()) request.output = absl::StrCat("strobe-", process, ".pb.gz");
+  const absl::StatusOr<std::string> format = FormatOf(request);
+  if (!format.ok()) return format.status();
+  if (absl::Status status = SymbolizeProfile(loaded, request); !status.ok()) return status;
+  const Text bytes = EncodeAs(*format, loaded, request);
+  if (!bytes.ok()) return bytes.status();
+  if (absl::Status status = WriteFile(request.output, *bytes); !status.ok()) return status;
+  request.rows = kTopRows;
+  const std::vector<std::string> comments = loaded.comments;
+  const absl::StatusOr<Subject> subject = MakeSubject(std::move(loaded), request);
+  if (!subject.ok()) return subject.status();
+  const Text top = TopCommand(*subject, request, Paper(Terminal{}));
+  if (!top.ok()) return top.status();
+  std::fputs(top->c_str(), stderr);
+  for (const std::string& comment : comments) std::fprintf(stderr, "%s\n", comment.c_str());
+  std::fprintf(stderr, "profile: %s\n", request.output.c_str());
+  return absl::OkStatus();
+}
+
+}  // namespace strobe::internal

@@ -1,0 +1,208 @@
+// The ring of perf events, and what is said where they are refused: without a kernel.
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "cli/linux/jit_names.h"
+#include "cli/linux/perf_events.h"
+#include "cli/linux/perf_request.h"
+#include "cli/linux/perf_rings.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace strobe::internal {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+// A ring that a test writes as the kernel does.
+class WrittenRing {
+ public:
+  explicit WrittenRing(std::size_t bytes) : data_(bytes) {}
+
+  // A record whose header says `size`, with a body that counts from `first`.
+  void Write(std::uint32_t type, std::uint16_t size, std::uint8_t first) {
+    const std::uint16_t misc = 2;
+    Put(&type, sizeof(type));
+    Put(&misc, sizeof(misc));
+    Put(&size, sizeof(size));
+    for (int i = 8; i < size; ++i, ++first) Put(&first, 1);
+  }
+  void Put(const void* bytes, std::size_t count) {
+    const auto* from = static_cast<const std::byte*>(bytes);
+    for (std::size_t i = 0; i < count; ++i) data_[head++ % data_.size()] = from[i];
+  }
+  [[nodiscard]] const std::vector<std::byte>& data() const { return data_; }
+
+  std::uint64_t head = 0;
+
+ private:
+  std::vector<std::byte> data_;
+};
+
+std::vector<int> Numbers(std::span<const std::byte> bytes) {
+  std::vector<int> numbers;
+  for (const std::byte byte : bytes) numbers.push_back(static_cast<int>(byte));
+  return numbers;
+}
+
+TEST(PerfRing, GivesRecordsInTheirOrder) {
+  WrittenRing ring(64);
+  ring.Write(9, 16, 1);
+  ring.Write(3, 8, 0);
+  PerfRingReader reader(ring.data());
+  PerfRecord record;
+  reader.Begin(0, ring.head);
+  ASSERT_TRUE(reader.Next(record));
+  EXPECT_EQ(record.type, PerfRecordType::kSample);
+  EXPECT_EQ(record.misc, 2);
+  EXPECT_THAT(Numbers(record.body), ElementsAre(1, 2, 3, 4, 5, 6, 7, 8));
+  ASSERT_TRUE(reader.Next(record));
+  EXPECT_EQ(record.type, PerfRecordType::kComm);
+  EXPECT_TRUE(record.body.empty());
+  EXPECT_FALSE(reader.Next(record));
+  EXPECT_EQ(reader.tail(), ring.head);
+  EXPECT_EQ(reader.broken(), 0u);
+}
+
+// At each place that a record's header or body can have across the ring's end.
+TEST(PerfRing, JoinsARecordThatGoesAroundItsEnd) {
+  for (std::uint64_t begin = 0; begin < 64; begin += 8) {
+    WrittenRing ring(64);
+    ring.head = begin + (std::uint64_t{1} << 40);
+    const std::uint64_t tail = ring.head;
+    ring.Write(9, 40, 7);
+    PerfRingReader reader(ring.data());
+    PerfRecord record;
+    reader.Begin(tail, ring.head);
+    ASSERT_TRUE(reader.Next(record)) << begin;
+    ASSERT_EQ(record.body.size(), 32u);
+    EXPECT_EQ(Numbers(record.body).front(), 7);
+    EXPECT_EQ(Numbers(record.body).back(), 38);
+    EXPECT_FALSE(reader.Next(record));
+  }
+}
+
+TEST(PerfRing, AFullRingIsOneRecord) {
+  WrittenRing ring(64);
+  ring.head = 24;
+  ring.Write(9, 64, 0);
+  PerfRingReader reader(ring.data());
+  PerfRecord record;
+  reader.Begin(24, ring.head);
+  ASSERT_TRUE(reader.Next(record));
+  EXPECT_EQ(record.body.size(), 56u);
+  EXPECT_EQ(reader.broken(), 0u);
+}
+
+// Sizes that no record has, one that leads beyond the head, and places that no writer can have: the
+// rest is skipped once, and nothing outside of the ring is read.
+TEST(PerfRing, SkipsWhatIsNoRecord) {
+  for (const int wrong : {0, 1, 7, 24, 64, 65535}) {
+    std::vector<std::byte> data(64);
+    const auto size = static_cast<std::uint16_t>(wrong);
+    std::memcpy(data.data() + 6, &size, sizeof(size));
+    PerfRingReader reader(data);
+    PerfRecord record;
+    reader.Begin(0, 16);
+    EXPECT_FALSE(reader.Next(record)) << size;
+    EXPECT_EQ(reader.tail(), 16u);
+    EXPECT_FALSE(reader.Next(record));
+    EXPECT_EQ(reader.broken(), 1u);
+  }
+  std::vector<std::byte> data(64, std::byte{8});
+  for (const std::uint64_t head : {std::uint64_t{65}, std::uint64_t{4}, ~std::uint64_t{0}}) {
+    PerfRingReader reader(data);
+    PerfRecord record;
+    reader.Begin(0, head);
+    EXPECT_FALSE(reader.Next(record)) << head;
+    EXPECT_EQ(reader.tail(), head);
+    EXPECT_EQ(reader.broken(), 1u);
+  }
+}
+
+// A record that is written while the reader is at work comes with the next reading.
+TEST(PerfRing, ReadsUpToTheHeadOnly) {
+  WrittenRing ring(64);
+  ring.Write(9, 16, 1);
+  const std::uint64_t head = ring.head;
+  ring.Write(9, 16, 50);
+  PerfRingReader reader(ring.data());
+  PerfRecord record;
+  reader.Begin(0, head);
+  EXPECT_TRUE(reader.Next(record));
+  EXPECT_FALSE(reader.Next(record));
+  reader.Begin(reader.tail(), ring.head);
+  ASSERT_TRUE(reader.Next(record));
+  EXPECT_EQ(Numbers(record.body).front(), 50);
+}
+
+TEST(PerfRequest, ReadsAList) {
+  const auto requests = ParsePerfRequests("task-clock,cycles,page-faults,context-switches", "/x");
+  ASSERT_TRUE(requests.ok()) << requests.status();
+  ASSERT_EQ(requests->size(), 4u);
+  EXPECT_TRUE((*requests)[0].is_clock());
+  EXPECT_TRUE((*requests)[1].has_rate());
+  EXPECT_FALSE((*requests)[2].has_rate() || (*requests)[2].is_of_kernel());
+  EXPECT_TRUE((*requests)[3].is_of_kernel());
+}
+
+TEST(PerfRequest, SaysWhatIsNoEvent) {
+  EXPECT_THAT(ParsePerfRequests("", "/x").status().message(), HasSubstr("no event"));
+  EXPECT_THAT(ParsePerfRequests("dummy", "/x").status().message(), HasSubstr("no event dummy"));
+  EXPECT_THAT(ParsePerfRequests("a:b", "/x").status().message(), HasSubstr("tracepoint a:b in /x"));
+  std::string many = "cycles";
+  for (std::size_t i = 0; i < kMaxPerfRequests; ++i) many += ",cycles";
+  EXPECT_THAT(ParsePerfRequests(many, "/x").status().message(), HasSubstr("more than"));
+}
+
+TEST(PerfRefusal, NamesTheSettingThatForbidsIt) {
+  const PerfRefusal refusal{.event = "cycles", .target = "process 12", .paranoid = 2};
+  const auto text = [&](int error, auto change) {
+    PerfRefusal changed = refusal;
+    changed.error = error;
+    change(changed);
+    return RefusalText(changed);
+  };
+  const auto nothing = [](PerfRefusal&) {};
+  EXPECT_THAT(text(EACCES, [](PerfRefusal& it) { it.paranoid = 4; }),
+              HasSubstr("kernel.perf_event_paranoid is 4"));
+  EXPECT_THAT(text(EPERM, [](PerfRefusal& it) { it.has_filter = true; }), HasSubstr("seccomp"));
+  EXPECT_THAT(text(EACCES, [](PerfRefusal& it) { it.may_trace = false; }),
+              HasSubstr("another user"));
+  EXPECT_THAT(text(EPERM, nothing), HasSubstr("security module"));
+  EXPECT_THAT(text(ENOSYS, nothing), HasSubstr("kernel has none"));
+  EXPECT_THAT(text(ENOENT, nothing), HasSubstr("task-clock works"));
+  EXPECT_THAT(text(EMFILE, nothing), HasSubstr("ulimit -n"));
+  EXPECT_THAT(text(ESRCH, nothing), HasSubstr("process 12 has ended"));
+  for (const int error : {ENOSYS, EACCES, EPERM})
+    EXPECT_THAT(text(error, nothing), HasSubstr("Strobe in the program")) << error;
+}
+
+TEST(JitFunctions, FindsTheFunctionThatIsThereNow) {
+  JitFunctions functions;
+  functions.Add("2000 10 second one\n1000 20 first\nno line\n3000\n4000 10\n");
+  EXPECT_EQ(functions.Find(0x1000), "first");
+  EXPECT_EQ(functions.Find(0x101F), "first");
+  EXPECT_EQ(functions.Find(0x2005), "second one");
+  for (const Address address : {0x0, 0xFFF, 0x1020, 0x2010, 0x3000, 0x4000})
+    EXPECT_EQ(functions.Find(address), "") << address;
+  functions.Add("1000 20 replaced\nffffffffffffffff 5 around");
+  EXPECT_EQ(functions.Find(0x1000), "replaced");
+  EXPECT_EQ(functions.Find(~Address{0}), "");
+}
+
+TEST(PerfEvents, ReadsListsOfCpus) {
+  EXPECT_THAT(ParseCpus("0-2,5"), ElementsAre(0, 1, 2, 5));
+  EXPECT_THAT(ParseCpus("3"), ElementsAre(3));
+  EXPECT_THAT(ParseCpus(""), ElementsAre());
+  EXPECT_THAT(ParseCpus("x,1-"), ElementsAre());
+  EXPECT_EQ(ParseCpus("0-2000000000").size(), std::size_t{1} << 13);
+}
+
+}  // namespace
+}  // namespace strobe::internal
