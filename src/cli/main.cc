@@ -4,8 +4,6 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
-#include <filesystem>
-#include <fstream>
 #include <functional>
 #include <new>
 #include <string>
@@ -20,6 +18,7 @@
 #include "profile_builder.h"
 #include "read_perf.h"
 #include "read_profile.h"
+#include "record.h"
 #include "strobe/platform/native.h"
 #include "terminal.h"
 
@@ -71,6 +70,7 @@ class Command {
   void AddTables();
   void AddWriters();
   void AddOthers();
+  void AddRecord();
   void AddFiles(CLI::App& command, int count);
   void AddOutput(CLI::App& command);
   void AddPattern(CLI::App& command);
@@ -90,11 +90,13 @@ class Command {
   Terminal terminal_ = FindTerminal();
   Paper paper_{terminal_};
   Request request_;
+  RecordRequest record_request_;
   std::vector<std::string> label_texts_;
   double from_s_ = 0, to_s_ = 0;
   CLI::App app_{"Looks at profiles, and writes them in other formats."};
   std::vector<std::pair<CLI::App*, std::function<Text()>>> commands_;
   std::vector<CLI::Option*> from_, to_;
+  CLI::App* record_ = nullptr;
 };
 
 Command::Command() {
@@ -109,11 +111,13 @@ Command::Command() {
       "  strobe list Parse one.pb.gz                   source lines of Parse, with their cost\n"
       "  strobe diff before.pb.gz after.pb.gz          what got slower, and whether it is chance\n"
       "  strobe html -o page.html one.pb.gz            a page for a browser\n"
+      "  strobe record -o one.pb.gz ./program          runs it, and profiles it\n"
       "  strobe script perf.data -o one.pb.gz          perf's samples, unwound, for pprof\n\n"
       "`strobe COMMAND --help` says more of each.");
   AddTables();
   AddWriters();
   AddOthers();
+  AddRecord();
 }
 
 CLI::App* Command::Add(const char* name, const char* description, std::function<Text()> run) {
@@ -267,6 +271,11 @@ void Command::AddOthers() {
       "  strobe completion fish | source           in config.fish");
 }
 
+void Command::AddRecord() {
+  record_ = app_.add_subcommand("record", "Runs a program, and profiles it");
+  AddRecordOptions(*record_, record_request_);
+}
+
 absl::StatusOr<LoadedProfile> Command::Load(const std::string& path) {
   Progress progress(terminal_);
   return ReadProfileFile(path, [&](std::uint64_t bytes) { progress.Read(path, bytes); });
@@ -364,10 +373,7 @@ absl::Status Command::Write(const std::string& bytes) {
                             std::fflush(stdout) == 0;
     return is_written ? absl::OkStatus() : absl::UnavailableError("cannot write standard output");
   }
-  const std::u8string name(request_.output.begin(), request_.output.end());
-  std::ofstream file(std::filesystem::path(name), std::ios::binary);
-  if ((file << bytes).flush()) return absl::OkStatus();
-  return absl::UnavailableError(absl::StrCat("cannot write ", request_.output));
+  return WriteFile(request_.output, bytes);
 }
 
 int Command::Run(std::vector<std::string> arguments) {
@@ -377,6 +383,7 @@ int Command::Run(std::vector<std::string> arguments) {
   } catch (const CLI::ParseError& error) {
     return app_.exit(error) == 0 ? 0 : kWrongUse;
   }
+  if (record_->parsed()) return RecordPreloaded(record_request_, terminal_);
   for (const std::string& text : label_texts_) {
     const std::size_t equal = text.find('=');
     if (equal == std::string::npos) {

@@ -1,5 +1,7 @@
 // Profiles in the formats that the library writes.
 #include <array>
+#include <filesystem>
+#include <fstream>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -55,6 +57,13 @@ Text EncodeAs(const std::string& format, const LoadedProfile& loaded, const Requ
                        .moments = !profile.moments.empty(),
                        .comments = loaded.comments})
       .Encode(profile, symbols);
+}
+
+absl::Status WriteFile(const std::string& path, const std::string& bytes) {
+  const std::u8string name(path.begin(), path.end());
+  std::ofstream file(std::filesystem::path(name), std::ios::binary);
+  if ((file << bytes).flush()) return absl::OkStatus();
+  return absl::UnavailableError(absl::StrCat("cannot write ", path));
 }
 
 Text ComparisonPage(const LoadedProfile& base, const LoadedProfile& loaded) {
