@@ -377,6 +377,7 @@ absl::Status Command::Write(const std::string& bytes) {
 }
 
 int Command::Run(std::vector<std::string> arguments) {
+  CutCommand(arguments, record_request_);
   std::ranges::reverse(arguments);  // as CLI11 takes them
   try {
     app_.parse(std::move(arguments));

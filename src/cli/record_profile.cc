@@ -49,7 +49,6 @@ absl::Status AddTo(LoadedProfile& sum, LoadedProfile added) {
   return merged.status();
 }
 
-// Also the accounts of the periods, which would be as many as there were.
 void LabelByProcess(LoadedProfile& loaded, std::uint64_t process) {
   const LabelSet label(
       {{std::string(PerfThreads::kProcessLabel), static_cast<std::int64_t>(process)}});
@@ -70,7 +69,21 @@ std::string FreePath(const std::string& program, std::uint64_t process) {
   }
 }
 
+Text Top(LoadedProfile loaded, const Paper& paper) {
+  Request request;
+  request.rows = kTopRows;
+  const absl::StatusOr<Subject> subject = MakeSubject(std::move(loaded), request);
+  return subject.ok() ? TopCommand(*subject, request, paper) : subject.status();
+}
+
 }  // namespace
+
+absl::Status CheckOutput(const RecordRequest& request) {
+  if (IsDirectory(request.output)) return absl::OkStatus();
+  Request written;
+  written.output = request.output;
+  return FormatOf(written).status();
+}
 
 void RecordedProfiles::Take(const std::string& directory) {
   std::error_code error;
@@ -93,6 +106,7 @@ absl::Status RecordedProfiles::TakeFile(const std::string& path, std::string_vie
   const Origin origin = *OriginOf(name);
   // The accounts of a period say nothing of a sum.
   loaded->comments.clear();
+  loaded->profile.program = std::string(origin.program);
   const auto [place, is_new] = processes_.try_emplace(origin.process);
   Process& process = place->second;
   // A program that has called exec goes on under another name.
@@ -102,15 +116,15 @@ absl::Status RecordedProfiles::TakeFile(const std::string& path, std::string_vie
   return absl::OkStatus();
 }
 
-absl::Status RecordedProfiles::WriteEach(const RecordRequest& request) {
+absl::Status RecordedProfiles::WriteEach(const std::string& directory) {
   std::error_code error;
-  std::filesystem::create_directories(request.output, error);
+  std::filesystem::create_directories(directory, error);
   for (auto& [id, process] : processes_) {
     if (absl::Status status = SymbolizeQuickly(process.loaded); !status.ok()) return status;
     const Text bytes = EncodeAs("pprof", process.loaded, {});
     if (!bytes.ok()) return bytes.status();
-    const std::filesystem::path path = std::filesystem::path(request.output) /
-                                       absl::StrCat(process.program, ".", id, ".0", kSuffix);
+    const std::filesystem::path path =
+        std::filesystem::path(directory) / absl::StrCat(process.program, ".", id, ".0", kSuffix);
     if (absl::Status status = WriteFile(path.string(), *bytes); !status.ok()) return status;
   }
   return absl::OkStatus();
@@ -131,42 +145,42 @@ absl::StatusOr<LoadedProfile> RecordedProfiles::Sum() {
   return *std::move(sum);
 }
 
+absl::Status RecordedProfiles::WriteSum(const std::string& path, LoadedProfile& sum) {
+  if (absl::Status status = SymbolizeQuickly(sum); !status.ok()) return status;
+  Request request;
+  request.output = path;
+  const absl::StatusOr<std::string> format = FormatOf(request);
+  if (!format.ok()) return format.status();
+  const Text bytes = EncodeAs(*format, sum, request);
+  return bytes.ok() ? WriteFile(path, *bytes) : bytes.status();
+}
+
 absl::StatusOr<std::string> RecordedProfiles::Finish(const RecordRequest& request,
                                                      std::uint64_t root_process,
                                                      const Paper& paper) {
   if (empty()) return absl::NotFoundError("the program left no profile");
-  const bool has_directory = IsDirectory(request.output);
-  Request written;
-  written.output = request.output;
-  written.rows = kTopRows;
-  const auto root =
-      processes_.contains(root_process) ? processes_.find(root_process) : processes_.begin();
-  if (written.output.empty()) written.output = FreePath(root->second.program, root->first);
+  const auto found = processes_.find(root_process);
+  const auto root = found != processes_.end() ? found : processes_.begin();
   const std::string program = root->second.program;
-  const std::size_t processes = processes_.size();
+  const std::string output =
+      request.output.empty() ? FreePath(program, root->first) : request.output;
+  const std::size_t count = processes_.size();
+  const bool has_directory = IsDirectory(output);
   if (has_directory) {
-    if (absl::Status status = WriteEach(request); !status.ok()) return status;
+    if (absl::Status status = WriteEach(output); !status.ok()) return status;
   }
   absl::StatusOr<LoadedProfile> sum = Sum();
   if (!sum.ok()) return sum.status();
-  if (sum->profile.program.empty()) sum->profile.program = program;
+  sum->profile.program = program;
   if (!has_directory) {
-    if (absl::Status status = SymbolizeQuickly(*sum); !status.ok()) return status;
-    const absl::StatusOr<std::string> format = FormatOf(written);
-    if (!format.ok()) return format.status();
-    const Text bytes = EncodeAs(*format, *sum, written);
-    if (!bytes.ok()) return bytes.status();
-    if (absl::Status status = WriteFile(written.output, *bytes); !status.ok()) return status;
+    if (absl::Status status = WriteSum(output, *sum); !status.ok()) return status;
   }
-  std::string text = absl::StrCat("strobe: ", written.output);
-  if (processes > 1) absl::StrAppend(&text, ", of ", processes, " processes");
+  std::string text = absl::StrCat("strobe: ", output);
+  if (count > 1) absl::StrAppend(&text, ", of ", count, " processes");
   absl::StrAppend(&text, "\n");
   if (!request.shows_top) return text;
-  const absl::StatusOr<Subject> subject = MakeSubject(*std::move(sum), written);
-  if (!subject.ok()) return subject.status();
-  const Text top = TopCommand(*subject, written, paper);
-  if (!top.ok()) return top.status();
-  return absl::StrCat(text, *top);
+  const Text top = Top(*std::move(sum), paper);
+  return top.ok() ? Text(absl::StrCat(text, *top)) : top;
 }
 
 }  // namespace strobe::internal

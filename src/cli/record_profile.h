@@ -12,6 +12,9 @@
 
 namespace strobe::internal {
 
+// InvalidArgument if the end of the output's name is that of no format.
+absl::Status CheckOutput(const RecordRequest& request);
+
 class RecordedProfiles {
  public:
   // Reads the profiles that have come into `directory` since the last call, and removes their
@@ -35,7 +38,8 @@ class RecordedProfiles {
   };
 
   absl::Status TakeFile(const std::string& path, std::string_view name);
-  absl::Status WriteEach(const RecordRequest& request);
+  absl::Status WriteEach(const std::string& directory);
+  static absl::Status WriteSum(const std::string& path, LoadedProfile& sum);
   absl::StatusOr<LoadedProfile> Sum();
 
   std::map<std::uint64_t, Process> processes_;  // by process id

@@ -40,8 +40,8 @@ void FindLoadBias(Module& module, const SymbolFiles& files, const SymbolSearch& 
 
 bool HasLines(const FrameSymbols& names) { return names.line != 0 || names.inlined_count != 0; }
 
-// Takes over what has been found; frames that it says nothing of keep the names that they have. With
-// `only_lines`, only frames with lines are taken over.
+// Takes over what has been found; frames that it says nothing of keep the names that they have.
+// With `only_lines`, only frames with lines are taken over.
 void AdoptSymbols(const Symbols& found, LoadedProfile& loaded, bool only_lines) {
   Symbols& symbols = loaded.symbols;
   symbols.frames.resize(loaded.profile.frames.size());

@@ -2,6 +2,7 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <sys/syscall.h>
+#include <threads.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -36,22 +37,38 @@ class Next {
 };
 
 using CreateThread = int(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
+using CreateC11Thread = int(thrd_t*, thrd_start_t, void*);
 using SetName = int(pthread_t, const char*);
 constinit Next<CreateThread> next_create{"pthread_create"};
+constinit Next<CreateC11Thread> next_create_c11{"thrd_create"};
 constinit Next<SetName> next_set_name{"pthread_setname_np"};
 
+template <class Result>
 struct ThreadStart {
-  void* (*routine)(void*);
+  Result (*routine)(void*);
   void* argument;
 };
 
 // The call of the routine is a tail call, so the thread's stacks are those it would have. Nothing
 // here needs cleaning up when the thread is cancelled.
-void* RunRegistered(void* allocated) {
-  const ThreadStart start = *static_cast<ThreadStart*>(allocated);
+template <class Result>
+Result RunRegistered(void* allocated) {
+  const auto start = *static_cast<ThreadStart<Result>*>(allocated);
   std::free(allocated);
   RegisterThisThread();
   return start.routine(start.argument);
+}
+
+// Calls create(routine, argument), which returns 0 if it has started a thread.
+template <class Result, class Create>
+int CreateRegistered(Result (*routine)(void*), void* argument, const Create& create) {
+  BeginProcess();  // a library's constructor may start threads before this library's
+  auto* const start = static_cast<ThreadStart<Result>*>(std::malloc(sizeof(ThreadStart<Result>)));
+  if (start == nullptr) return create(routine, argument);
+  *start = {.routine = routine, .argument = argument};
+  const int error = create(&RunRegistered<Result>, start);
+  if (error != 0) std::free(start);
+  return error;
 }
 
 [[noreturn]] void Exit(int status) {
@@ -69,13 +86,17 @@ extern "C" {
 
 int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*routine)(void*),
                    void* argument) noexcept {
-  BeginProcess();  // a library's constructor may start threads before this library's
-  auto* const start = static_cast<ThreadStart*>(std::malloc(sizeof(ThreadStart)));
-  if (start == nullptr) return (*next_create)(thread, attributes, routine, argument);
-  *start = {.routine = routine, .argument = argument};
-  const int error = (*next_create)(thread, attributes, &RunRegistered, start);
-  if (error != 0) std::free(start);
-  return error;
+  return CreateRegistered(routine, argument, [=](void* (*run)(void*), void* start) {
+    return (*next_create)(thread, attributes, run, start);
+  });
+}
+
+// The C library's own calls no pthread_create that could be interposed.
+int thrd_create(thrd_t* thread, thrd_start_t routine, void* argument) noexcept {
+  static_assert(thrd_success == 0);
+  return CreateRegistered(routine, argument, [=](thrd_start_t run, void* start) {
+    return (*next_create_c11)(thread, run, start);
+  });
 }
 
 int pthread_setname_np(pthread_t thread, const char* name) noexcept {

@@ -24,10 +24,13 @@ namespace strobe::internal {
 namespace {
 
 constexpr int kFailed = 1;
+constexpr int kWrongUse = 2;
 constexpr int kCannotRun = 126;
 // A process that a signal ends leaves what it has exported: at most this much is missing.
 constexpr int kExportPeriodS = 5;
 constexpr std::chrono::milliseconds kTakePeriod(2000);
+// More than a profiler takes that always runs: a recorded program often ends soon.
+constexpr const char* kMaxOverhead = "0.003";
 
 int Fail(const std::string& sentence, int status) {
   std::fprintf(stderr, "strobe: %s\n", sentence.c_str());
@@ -85,14 +88,22 @@ Variables VariablesFor(const RecordRequest& request, const std::string& library,
                        const Folder& folder) {
   const char* const preloaded = std::getenv("LD_PRELOAD");
   const bool has_others = preloaded != nullptr && *preloaded != '\0';
-  return {{"LD_PRELOAD", has_others ? absl::StrCat(library, ":", preloaded) : library},
-          {"STROBE_RECORD_OUTPUT_DIRECTORY", folder.shared_path()},
-          {"STROBE_RECORD_CPU_FREQUENCY_HZ", absl::StrCat(request.cpu_frequency_hz)},
-          {"STROBE_RECORD_WALL_FREQUENCY_HZ", absl::StrCat(request.wall_frequency_hz)},
-          {"STROBE_RECORD_EXPORT_PERIOD_S", absl::StrCat(kExportPeriodS)},
-          {"STROBE_RECORD_MAX_FILES", "1000000"},
-          // The command finds the names, when the program has ended.
-          {"STROBE_RECORD_SYMBOLS", "none"}};
+  Variables variables{{"LD_PRELOAD", has_others ? absl::StrCat(library, ":", preloaded) : library},
+                      {"STROBE_RECORD_OUTPUT_DIRECTORY", folder.shared_path()},
+                      {"STROBE_RECORD_EXPORT_PERIOD_S", absl::StrCat(kExportPeriodS)},
+                      {"STROBE_RECORD_MAX_FILES", "1000000"},
+                      // The command finds the names, when the program has ended.
+                      {"STROBE_RECORD_SYMBOLS", "none"}};
+  if (request.cpu_frequency_hz)
+    variables.emplace_back("STROBE_RECORD_CPU_FREQUENCY_HZ",
+                           absl::StrCat(*request.cpu_frequency_hz));
+  if (request.wall_frequency_hz) {
+    variables.emplace_back("STROBE_RECORD_WALL_FREQUENCY_HZ",
+                           absl::StrCat(*request.wall_frequency_hz));
+  }
+  if (std::getenv("STROBE_MAX_OVERHEAD") == nullptr)
+    variables.emplace_back("STROBE_RECORD_MAX_OVERHEAD", kMaxOverhead);
+  return variables;
 }
 
 Paper ErrorPaper(const Terminal& terminal) {
@@ -101,25 +112,14 @@ Paper ErrorPaper(const Terminal& terminal) {
   return Paper(errors);
 }
 
-}  // namespace
-
-int RecordPreloaded(const RecordRequest& request, const Terminal& terminal) {
-  const RecordedProgram program = FindProgram(request.command[0]);
-  if (!program.refusal.empty()) return Fail(program.refusal, program.status);
-  const std::string library = FindLibrary(request.allocations);
-  if (library.empty() || library.find_first_of(": ") != std::string::npos) {
-    return Fail(
-        "the library to preload is not beside this command, or its path has a colon or a "
-        "space",
-        kFailed);
-  }
+// Returns 0 if the program was run.
+int Record(const RecordRequest& request, const std::string& program, const std::string& library,
+           const Terminal& terminal, Child& child) {
   const Folder folder;
   if (!folder.is_open()) return Fail("cannot make a temporary directory", kFailed);
+  const int error = child.Start(program, request.command, VariablesFor(request, library, folder));
+  if (error != 0) return Fail(absl::StrCat(program, ": ", std::strerror(error)), kCannotRun);
   RecordedProfiles profiles;
-  Child child;
-  const int error =
-      child.Start(program.path, request.command, VariablesFor(request, library, folder));
-  if (error != 0) return Fail(absl::StrCat(program.path, ": ", std::strerror(error)), kCannotRun);
   child.Await(kTakePeriod, [&] { profiles.Take(folder.path()); });
   profiles.Take(folder.path());
   const absl::StatusOr<std::string> text =
@@ -129,6 +129,25 @@ int RecordPreloaded(const RecordRequest& request, const Terminal& terminal) {
   } else {
     Fail(std::string(text.status().message()), kFailed);
   }
+  return 0;
+}
+
+}  // namespace
+
+int RecordPreloaded(const RecordRequest& request, const Terminal& terminal) {
+  if (const absl::Status status = CheckOutput(request); !status.ok())
+    return Fail(std::string(status.message()), kWrongUse);
+  const RecordedProgram program = FindProgram(request.command[0]);
+  if (!program.refusal.empty()) return Fail(program.refusal, program.status);
+  const std::string library = FindLibrary(request.allocations);
+  if (library.empty() || library.find_first_of(": ") != std::string::npos) {
+    return Fail(
+        "the library to preload is not beside this command, or its path has a colon or a space",
+        kFailed);
+  }
+  Child child;
+  if (const int status = Record(request, program.path, library, terminal, child); status != 0)
+    return status;
   return child.EndAlike();
 }
 
