@@ -26,8 +26,8 @@ struct RecordRequest {
   bool shows_top = true;
 };
 
-// Moves what stands behind the first "--" out of the arguments of `strobe record`: CLI11 takes it for
-// a mark of its own.
+// Moves what stands behind the first "--" out of the arguments of `strobe record`: CLI11 takes it
+// for a mark of its own.
 void CutCommand(std::vector<std::string>& arguments, RecordRequest& request);
 // Adds the options of `strobe record` to `command`.
 void AddRecordOptions(CLI::App& command, RecordRequest& request);

@@ -209,6 +209,21 @@ def programs(recorder):
         check(recorder.top("--type", "alloc_space")[0] > 0, "allocations of " + command[0])
 
 
+def generated_code(recorder):
+    """Code of just-in-time compilers has the names that they write for perf."""
+    node = shutil.which("node")
+    if node is None:
+        print("there is no node here")
+        sys.exit(SKIPPED)
+    script = ("function hotInScript(n) { let s = 0; for (let i = 0; i < n; i++) s = (s * 31 + i) % 1000003; return s; }"
+              "let t = 0; for (let i = 0; i < 60; i++) t += hotInScript(1000000); console.log(t);")
+    process = recorder.record(node, "--perf-basic-prof", "-e", script)
+    equal(process.returncode, 0, "node")
+    total, functions = recorder.top()
+    named = sum(value for name, value in functions.items() if "hotInScript" in name)
+    check(named > 0.3 * total, "hotInScript has %.3f s of %.3f s: %r" % (named, total, functions))
+
+
 def own_profiler(recorder):
     """A program with a profiler of its own keeps it, and has a profile of each."""
     own = os.path.join(recorder.directory, "own")

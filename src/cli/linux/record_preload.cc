@@ -14,10 +14,10 @@
 #include <vector>
 
 #include "../record.h"
-#include "../record_profile.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "child.h"
+#include "record_profile.h"
 #include "record_program.h"
 
 namespace strobe::internal {

@@ -5,10 +5,10 @@
 #include <map>
 #include <string>
 
+#include "../loaded_profile.h"
+#include "../record.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "loaded_profile.h"
-#include "record.h"
 
 namespace strobe::internal {
 

@@ -9,10 +9,11 @@
 #include <utility>
 #include <vector>
 
+#include "../merge.h"
+#include "../perf_threads.h"
+#include "../read_profile.h"
 #include "absl/strings/str_cat.h"
-#include "merge.h"
-#include "perf_threads.h"
-#include "read_profile.h"
+#include "generated_names.h"
 
 namespace strobe::internal {
 namespace {
@@ -166,6 +167,7 @@ absl::StatusOr<std::string> RecordedProfiles::Finish(const RecordRequest& reques
       request.output.empty() ? FreePath(program, root->first) : request.output;
   const std::size_t count = processes_.size();
   const bool has_directory = IsDirectory(output);
+  for (auto& [id, process] : processes_) NameGeneratedCode(process.loaded, id);
   if (has_directory) {
     if (absl::Status status = WriteEach(output); !status.ok()) return status;
   }
