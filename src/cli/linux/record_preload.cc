@@ -142,7 +142,9 @@ int RecordPreloaded(const RecordRequest& request, const Terminal& terminal) {
   const std::string library = FindLibrary(request.allocations);
   if (library.empty() || library.find_first_of(": ") != std::string::npos) {
     return Fail(
-        "the library to preload is not beside this command, or its path has a colon or a space",
+        "the library to preload is not where this command looks for it (src/preload of its build, "
+        "or "
+        "the installed libraries), or its path has a colon or a space",
         kFailed);
   }
   Child child;
