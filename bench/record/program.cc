@@ -1,8 +1,11 @@
 // bench_record MODE: a program that knows nothing of Strobe. Prints the CPU time of the process,
 // from the begin of main to the end of its work, in seconds.
+#include <condition_variable>
 #include <cstdio>
 #include <ctime>
 #include <map>
+#include <mutex>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -35,7 +38,17 @@ int main(int count, char** arguments) {
   const std::string_view mode = count > 1 ? arguments[1] : "";
   const double begin = CpuSeconds();
   if (mode == "compute") Compute(1'000'000'000);
-  if (mode == "allocate") {
+  // With a second thread, the C library's allocator takes locks: then each run does.
+  std::jthread waiting;
+  if (mode == "allocate_locking") {
+    waiting = std::jthread([](const std::stop_token& stop) {
+      std::mutex mutex;
+      std::condition_variable_any never;
+      std::unique_lock lock(mutex);
+      never.wait(lock, stop, [] { return false; });
+    });
+  }
+  if (mode.starts_with("allocate")) {
     for (int i = 0; i < 10'000; ++i) Allocate();
   }
   if (mode == "threads") {  // one of a millisecond a task

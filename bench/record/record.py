@@ -6,6 +6,7 @@
 Rounds of runs, one after the other: bare, by `strobe record`, by `strobe record --alloc`, and by `perf record -g` at the same rate. `slower` is
 the CPU time of the program's main, with all that is done in the program meanwhile, against that of the bare run of the same round: the mean
 and its standard error. `start_and_end` is the CPU time of a program that does nothing, with that of what records it.
+`allocate` has one thread, `allocate_locking` one more, which waits: glibc's allocator takes locks as soon as there are two.
 """
 import json
 import os
@@ -16,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 
-ROUNDS = 15
+ROUNDS = 10
 HZ = "100"
 
 
@@ -46,7 +47,7 @@ def main():
                 sys.exit("%s: exit status %d" % (contender, child.returncode))
             return float(text), usage.ru_utime + usage.ru_stime
 
-        for mode in ("compute", "allocate", "threads"):
+        for mode in ("compute", "allocate_locking", "threads", "allocate"):
             ratios = {contender: [] for contender in contenders}
             for _ in range(ROUNDS):
                 seconds = {contender: run(contender, mode)[0] for contender in contenders}

@@ -92,7 +92,7 @@ int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*
 }
 
 // The C library's own calls no pthread_create that could be interposed.
-int thrd_create(thrd_t* thread, thrd_start_t routine, void* argument) noexcept {
+int thrd_create(thrd_t* thread, thrd_start_t routine, void* argument) {
   static_assert(thrd_success == 0);
   return CreateRegistered(routine, argument, [=](thrd_start_t run, void* start) {
     return (*next_create_c11)(thread, run, start);

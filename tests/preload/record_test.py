@@ -66,9 +66,8 @@ def ends(recorder):
             check(0.24 < total < 0.5 and functions.get("WorkOfMain", 0) > 0.2, "%s: %.3f s, %r" % (how, total, functions))
         else:
             equal(recorded.stderr, b"strobe: the program left no profile\n", "what is said of " + how)
-    # The handler has interrupted an allocator, most likely.
+    # The handler has interrupted an allocator, most likely. If it holds what the export needs, there is no profile, but an end.
     equal(recorder.record(recorder.program, "exit_in_handler").returncode, 11, "_exit in a handler")
-    check(recorder.top()[0] > 0.1, "the profile of _exit in a handler")
     left = [name for name in os.listdir(tempfile.gettempdir()) if name.startswith("strobe-record-")]
     equal(left, [], "temporary directories")
 
@@ -238,9 +237,9 @@ def own_profiler(recorder):
 
 
 def main():
-    part, strobe, program, strobe_program = sys.argv[1:]
+    part, *paths = sys.argv[1:]
     with tempfile.TemporaryDirectory() as directory:
-        globals()[part](Recorder(strobe, program, strobe_program, directory))
+        globals()[part](Recorder(*map(os.path.abspath, paths), directory))
     sys.exit(1 if failures else 0)
 
 
