@@ -37,7 +37,7 @@ void Allocate() {
 int main(int count, char** arguments) {
   const std::string_view mode = count > 1 ? arguments[1] : "";
   const double begin = CpuSeconds();
-  if (mode == "compute") Compute(1'000'000'000);
+  if (mode == "compute") Compute(4'000'000'000);
   // With a second thread, the C library's allocator takes locks: then each run does.
   std::jthread waiting;
   if (mode == "allocate_locking") {
@@ -49,10 +49,10 @@ int main(int count, char** arguments) {
     });
   }
   if (mode.starts_with("allocate")) {
-    for (int i = 0; i < 10'000; ++i) Allocate();
+    for (int i = 0; i < 40'000; ++i) Allocate();
   }
   if (mode == "threads") {  // one of a millisecond a task
-    for (int i = 0; i < 1000; ++i) std::thread(&Compute, 1'000'000).join();
+    for (int i = 0; i < 4000; ++i) std::thread(&Compute, 1'000'000).join();
   }
   std::printf("%.6f\n", CpuSeconds() - begin);
 }
