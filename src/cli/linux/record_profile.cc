@@ -46,8 +46,12 @@ absl::Status AddTo(LoadedProfile& sum, LoadedProfile added) {
   both.push_back(std::move(sum));
   both.push_back(std::move(added));
   absl::StatusOr<LoadedProfile> merged = MergeProfiles(both);
-  sum = merged.ok() ? *std::move(merged) : std::move(both[0]);
-  return merged.status();
+  if (!merged.ok()) {
+    sum = std::move(both[0]);
+    return merged.status();
+  }
+  sum = *std::move(merged);
+  return absl::OkStatus();
 }
 
 void LabelByProcess(LoadedProfile& loaded, std::uint64_t process) {
