@@ -34,7 +34,8 @@ class Recorder:
     def __init__(self, strobe, program, strobe_program, directory):
         self.strobe, self.program, self.strobe_program, self.directory = strobe, program, strobe_program, directory
         # Samples within no budget, so that a loaded machine has as many.
-        self.environment = {**os.environ, "STROBE_MAX_OVERHEAD": "1", "UNUSUAL": "a b=c\td"}
+        self.environment = {**os.environ, "STROBE_MAX_OVERHEAD": "1", "UNUSUAL": "a b=c\td", "TMPDIR": directory + "/temporary"}
+        os.mkdir(self.environment["TMPDIR"])
 
     def bare(self, *command, **options):
         return subprocess.run(command, capture_output=True, env=self.environment, cwd=self.directory, timeout=TIMEOUT_S, **options)
@@ -68,8 +69,7 @@ def ends(recorder):
             equal(recorded.stderr, b"strobe: the program left no profile\n", "what is said of " + how)
     # The handler has interrupted an allocator, most likely. If it holds what the export needs, there is no profile, but an end.
     equal(recorder.record(recorder.program, "exit_in_handler").returncode, 11, "_exit in a handler")
-    left = [name for name in os.listdir(tempfile.gettempdir()) if name.startswith("strobe-record-")]
-    equal(left, [], "temporary directories")
+    equal(os.listdir(recorder.environment["TMPDIR"]), [], "temporary directories")
 
 
 def surroundings(recorder):

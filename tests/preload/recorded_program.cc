@@ -1,7 +1,5 @@
 // A program that knows nothing of Strobe: recorded_program MODE [ARGUMENT]. Each mode does what its
 // name says, and prints what a test compares with a run that is not recorded.
-#include <dirent.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -173,8 +171,6 @@ int PrintSurroundings() {
                                                             : "handled";
     std::printf("signal %d: %s, blocked %d\n", signal, kind, sigismember(&mask, signal));
   }
-  const int file = open("/dev/null", O_RDONLY);
-  std::printf("first free file: %d\n", file);
   std::printf("group leader: %d, session: %d\n", static_cast<int>(getpgrp() == getpid()),
               static_cast<int>(getsid(0) == getpid()));
   return 0;
