@@ -71,6 +71,7 @@ std::span<const Format> Formats();
 Text EncodeAs(const std::string& format, const LoadedProfile& loaded, const Request& request);
 // By request.format, or by the end of request.output.
 absl::StatusOr<std::string> FormatOf(const Request& request);
+// An error names the file.
 absl::Status WriteFile(const std::string& path, const std::string& bytes);
 Text ComparisonPage(const LoadedProfile& base, const LoadedProfile& loaded);
 
@@ -79,5 +80,8 @@ SymbolSearch SearchFor(const Request& request);
 
 // Names and lines for the profile's addresses, from the files on this machine.
 absl::Status SymbolizeProfile(LoadedProfile& loaded, const Request& request);
+// The same without what takes seconds: lines only of files that have them themselves, and nothing
+// from servers. `strobe symbolize` adds the rest.
+absl::Status SymbolizeQuickly(LoadedProfile& loaded);
 
 }  // namespace strobe::internal

@@ -82,11 +82,12 @@ Command::Command() {
       "  strobe list Parse one.pb.gz                   source lines of Parse, with their cost\n"
       "  strobe diff before.pb.gz after.pb.gz          what got slower, and whether it is chance\n"
       "  strobe html -o page.html one.pb.gz            a page for a browser\n"
+      "  strobe record -o one.pb.gz ./program          runs it, and profiles it\n"
       "  strobe script perf.data -o one.pb.gz          perf's samples, unwound, for pprof\n\n"
       "`strobe COMMAND --help` says more of each.");
   AddTables();
   AddWriters();
-  record_command_ = app_.add_subcommand("record", "Records a command, or processes that run");
+  record_command_ = app_.add_subcommand("record", "Runs a program and profiles it, or profiles processes that run");
   DeclareRecord(*record_command_, record_, request_);
   AddOthers();
 }
@@ -354,21 +355,19 @@ int Command::Record() {
   return RunRecord(record_, request_,
                    {.search = SearchFor(request_),
                     .progress = [&](const std::string& line) { progress.Say(line); },
-                    .deliver = deliver});
+                    .deliver = deliver},
+                   terminal_);
 }
 
 int Command::Run(std::vector<std::string> arguments) {
-  std::vector<std::string> after_dashes = TakeCommand(arguments);
+  CutCommand(arguments, record_);
   std::ranges::reverse(arguments);  // as CLI11 takes them
   try {
     app_.parse(std::move(arguments));
   } catch (const CLI::ParseError& error) {
     return app_.exit(error) == 0 ? 0 : kWrongUse;
   }
-  if (record_command_->parsed()) {
-    record_.command = after_dashes.empty() ? record_command_->remaining() : std::move(after_dashes);
-    return Record();
-  }
+  if (record_command_->parsed()) return Record();
   for (const std::string& text : label_texts_) {
     const std::size_t equal = text.find('=');
     if (equal == std::string::npos) {

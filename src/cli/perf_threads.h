@@ -14,6 +14,9 @@ namespace strobe::internal {
 
 class PerfThreads {
  public:
+  // The label of a profile of several processes.
+  static constexpr std::string_view kProcessLabel = "process id";
+
   // Tells `table` of processes. Both outlive this.
   PerfThreads(ProfileBuilder& builder, ProcessTable& table) : builder_(builder), table_(table) {}
 
@@ -41,8 +44,6 @@ class PerfThreads {
   void TakeExit(const PerfRecord& record);
   Thread& ThreadOf(std::uint32_t process, std::uint32_t thread);
   void Begin(Thread& thread, std::uint32_t process);
-
-  static constexpr std::string_view kProcessLabel = "process id";
 
   ProfileBuilder& builder_;
   ProcessTable& table_;

@@ -25,19 +25,31 @@ int WrongUse(const std::string& what) {
 
 void DeclareRecord(CLI::App& app, RecordOptions& options, Request& request) {
   app.prefix_command();
+  app.final_callback([&app, &options] {
+    std::vector<std::string> before = app.remaining();
+    // In `strobe record ls -- file`, the mark is one of ls.
+    if (!before.empty() && options.has_mark) before.emplace_back("--");
+    options.command.insert(options.command.begin(), before.begin(), before.end());
+  });
   app.add_option("-p,--process", options.processes, "Record these processes, until they end")
       ->delimiter(',')
       ->allow_extra_args(false);
   app.add_flag("--perf", options.uses_perf, "Record the command by perf events of the kernel");
   app.add_option("-o,--output", request.output,
-                 "The file to write; its name decides the format. Default: strobe-PID.pb.gz");
+                 "The file to write; its name decides the format. A directory gets a file for each "
+                 "process. Default: PROGRAM.PID.0.pb.gz; of perf events, strobe-PID.pb.gz");
   app.add_option("-e,--events", options.events,
                  "Events: task-clock, cpu-clock, cycles, page-faults, context-switches, "
                  "tracepoints as sched:sched_switch, ...")
       ->capture_default_str();
-  app.add_option("-F,--hz", options.hz, "Samples in a second of clocks and of the hardware")
-      ->check(CLI::Range(1.0, 20000.0))
-      ->capture_default_str();
+  app.add_option("-F,--frequency,--hz", options.hz,
+                 "Samples per second of CPU time of a thread. Default: 100; of perf events, 99")
+      ->check(CLI::Range(0.0, 20000.0));
+  app.add_option("--wall", options.wall_hz,
+                 "Samples per second of each thread, running or waiting")
+      ->check(CLI::Range(0.0, 1000.0));
+  app.add_flag("--alloc", options.allocations, "Sample allocations and the live heap, too");
+  app.add_flag("!--no-top", options.shows_top, "Print no table at the end");
   app.add_option("-c,--count", options.count, "Of other events, one sample for so many")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40))
       ->capture_default_str();
@@ -53,25 +65,39 @@ void DeclareRecord(CLI::App& app, RecordOptions& options, Request& request) {
                  "A directory where else programs, libraries and debug files are")
       ->allow_extra_args(false);
   app.footer(
+      "  strobe record ./program --its arguments\n"
+      "  strobe record -o one.html -F 1000 -- ./program\n"
       "  strobe record --perf -- ./program --its --arguments\n"
       "  strobe record -p 1234,1235 -e task-clock,context-switches --duration 10 -o page.html\n\n"
-      "The exit status is that of the command, which also gets the signals. Samples that the\n"
-      "kernel could not keep are in [lost]; what was counted beside the samples is in [residual].");
+      "A command is not changed: a library is preloaded, which profiles its threads, and those of\n"
+      "the programs that it starts. With --perf, and of processes that run already, the kernel\n"
+      "takes the samples: those that it could not keep are in [lost], and what was counted beside\n"
+      "the samples is in [residual]. The exit status is that of the command, which also gets the\n"
+      "signals.");
 }
 
-std::vector<std::string> TakeCommand(std::vector<std::string>& arguments) {
-  const auto dashes = std::find(arguments.begin(), arguments.end(), "--");
-  if (arguments.empty() || arguments[0] != "record" || dashes == arguments.end()) return {};
-  std::vector<std::string> command(dashes + 1, arguments.end());
-  arguments.erase(dashes, arguments.end());
-  return command;
+void CutCommand(std::vector<std::string>& arguments, RecordOptions& options) {
+  if (arguments.empty() || arguments[0] != "record") return;
+  const auto mark = std::ranges::find(arguments, "--");
+  if (mark == arguments.end()) return;
+  options.has_mark = true;
+  options.command.assign(mark + 1, arguments.end());
+  arguments.erase(mark, arguments.end());
 }
 
-int RunRecord(const RecordOptions& options, Request& request, RecordHost host) {
+int RunRecord(const RecordOptions& options, Request& request, RecordHost host,
+              const Terminal& terminal) {
   if (options.command.empty() == options.processes.empty())
     return WrongUse("expected a command, or processes by -p; see strobe record --help");
-  if (!options.command.empty() && !options.uses_perf)
-    return WrongUse("a command is recorded with --perf only");
+  if (!options.command.empty() && !options.uses_perf) {
+    return RecordPreloaded({.command = options.command,
+                            .output = request.output,
+                            .cpu_frequency_hz = options.hz,
+                            .wall_frequency_hz = options.wall_hz,
+                            .allocations = options.allocations,
+                            .shows_top = options.shows_top},
+                           terminal);
+  }
   if (const auto format = FormatOf(request); !format.ok())
     return WrongUse(std::string(format.status().message()));
   // What a process in a container has mapped is below its own root.

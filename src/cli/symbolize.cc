@@ -38,8 +38,11 @@ void FindLoadBias(Module& module, const SymbolFiles& files, const SymbolSearch& 
   }
 }
 
+bool HasLines(const FrameSymbols& names) { return names.line != 0 || names.inlined_count != 0; }
+
 // Takes over what has been found; frames that it says nothing of keep the names that they have.
-void AdoptSymbols(const Symbols& found, LoadedProfile& loaded) {
+// With `only_lines`, only frames with lines are taken over.
+void AdoptSymbols(const Symbols& found, LoadedProfile& loaded, bool only_lines) {
   Symbols& symbols = loaded.symbols;
   symbols.frames.resize(loaded.profile.frames.size());
   const auto functions = static_cast<std::uint32_t>(symbols.functions.size());
@@ -55,10 +58,22 @@ void AdoptSymbols(const Symbols& found, LoadedProfile& loaded) {
                         !symbols.functions[symbols.frames[i].function].resolved;
     if (names.function == FrameSymbols::kNone || loaded.profile.frames[i].address == 0) continue;
     if (!is_new && !found.functions[names.function].resolved) continue;
+    if (only_lines && !HasLines(names)) continue;
     names.function += functions;
     names.inlined_begin += lines;
     symbols.frames[i] = names;
   }
+}
+
+absl::Status AddSymbols(LoadedProfile& loaded, SymbolMode mode, const SymbolSearch& search,
+                        bool only_lines = false) {
+  ImageSymbolizerOptions options{.mode = mode, .cache_bytes = kSymbolBytes};
+  options.search = search;
+  PlatformSymbolizer<NativePlatform> symbolizer(std::move(options));
+  const absl::StatusOr<Symbols> found = symbolizer.Symbolize(loaded.profile);
+  if (!found.ok()) return found.status();
+  AdoptSymbols(*found, loaded, only_lines);
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -76,15 +91,22 @@ SymbolSearch SearchFor(const Request& request) {
 }
 
 absl::Status SymbolizeProfile(LoadedProfile& loaded, const Request& request) {
-  ImageSymbolizerOptions options{.mode = SymbolMode::kFull, .cache_bytes = kSymbolBytes};
-  options.search = SearchFor(request);
+  const SymbolSearch search = SearchFor(request);
   for (Module& module : loaded.profile.modules)
-    FindLoadBias(module, NativePlatform::Files(), options.search);
-  PlatformSymbolizer<NativePlatform> symbolizer(std::move(options));
-  const absl::StatusOr<Symbols> found = symbolizer.Symbolize(loaded.profile);
-  if (!found.ok()) return found.status();
-  AdoptSymbols(*found, loaded);
-  return absl::OkStatus();
+    FindLoadBias(module, NativePlatform::Files(), search);
+  return AddSymbols(loaded, SymbolMode::kFull, search);
+}
+
+absl::Status SymbolizeQuickly(LoadedProfile& loaded) {
+  SymbolSearch search = SearchFor({});
+  search.fetch = nullptr;
+  for (Module& module : loaded.profile.modules)
+    FindLoadBias(module, NativePlatform::Files(), search);
+  if (absl::Status status = AddSymbols(loaded, SymbolMode::kNames, search); !status.ok())
+    return status;
+  search.debug_directories.clear();
+  search.debuginfod_caches.clear();
+  return AddSymbols(loaded, SymbolMode::kFull, search, true);
 }
 
 }  // namespace strobe::internal

@@ -21,6 +21,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+// Not a round rate: it does not keep step with what happens a hundred times a second.
+constexpr double kDefaultHz = 99;
 constexpr auto kRound = std::chrono::milliseconds(100);
 constexpr const char* kTracing = "/sys/kernel/tracing";
 // What a shell says of a command that cannot be run, and of one that is not there.
@@ -164,7 +166,7 @@ int RecordPerf(const RecordOptions& options, const RecordHost& host) {
   }
   return Recording(options, host,
                    {.requests = *std::move(requests),
-                    .hz = options.hz,
+                    .hz = options.hz.value_or(kDefaultHz),
                     .count = options.count,
                     .stack_bytes = options.stack_bytes,
                     .ring_bytes = options.ring_kib << 10})

@@ -1,0 +1,156 @@
+// strobe record CMD: the command, with a library preloaded that profiles it.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "../record.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "child.h"
+#include "record_profile.h"
+#include "record_program.h"
+
+namespace strobe::internal {
+namespace {
+
+constexpr int kFailed = 1;
+constexpr int kWrongUse = 2;
+constexpr int kCannotRun = 126;
+// A process that a signal ends leaves what it has exported: at most this much is missing.
+constexpr int kExportPeriodS = 5;
+constexpr std::chrono::milliseconds kTakePeriod(2000);
+// More than a profiler takes that always runs: a recorded program often ends soon.
+constexpr const char* kMaxOverhead = "0.003";
+
+int Fail(const std::string& sentence, int status) {
+  std::fprintf(stderr, "strobe: %s\n", sentence.c_str());
+  return status;
+}
+
+// The library beside the command: see STROBE_LIBRARY_FOLDERS in meson.build.
+std::string FindLibrary(bool has_allocations) {
+  const char* const name =
+      has_allocations ? "libstrobe-preload-allocations.so" : "libstrobe-preload.so";
+  std::error_code error;
+  const std::filesystem::path command = std::filesystem::read_symlink("/proc/self/exe", error);
+  const std::vector<std::string> folders = absl::StrSplit(STROBE_LIBRARY_FOLDERS, ':');
+  for (const std::string& folder : folders) {
+    const std::filesystem::path path = (command.parent_path() / folder / name).lexically_normal();
+    if (std::filesystem::exists(path, error)) return path.string();
+  }
+  return {};
+}
+
+// A folder that the recorded processes export to. They know it as a file of this process, so those
+// that outlive this process leave nothing behind.
+class Folder {
+ public:
+  Folder() {
+    std::error_code error;
+    const std::filesystem::path parent = std::filesystem::temp_directory_path(error);
+    std::string pattern = (error ? std::filesystem::path("/tmp") : parent) / "strobe-record-XXXXXX";
+    if (mkdtemp(pattern.data()) == nullptr) return;
+    path_ = pattern;
+    file_ = open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  }
+  ~Folder() {
+    if (file_ >= 0) close(file_);
+    std::error_code error;
+    if (!path_.empty()) std::filesystem::remove_all(path_, error);
+  }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+
+  [[nodiscard]] bool is_open() const { return file_ >= 0; }
+  [[nodiscard]] const std::string& path() const { return path_; }
+  [[nodiscard]] std::string shared_path() const {
+    return absl::StrCat("/proc/", getpid(), "/fd/", file_);
+  }
+
+ private:
+  std::string path_;
+  int file_ = -1;
+};
+
+using Variables = std::vector<std::pair<std::string, std::string>>;
+
+Variables VariablesFor(const RecordRequest& request, const std::string& library,
+                       const Folder& folder) {
+  const char* const preloaded = std::getenv("LD_PRELOAD");
+  const bool has_others = preloaded != nullptr && *preloaded != '\0';
+  Variables variables{{"LD_PRELOAD", has_others ? absl::StrCat(library, ":", preloaded) : library},
+                      {"STROBE_RECORD_OUTPUT_DIRECTORY", folder.shared_path()},
+                      {"STROBE_RECORD_EXPORT_PERIOD_S", absl::StrCat(kExportPeriodS)},
+                      {"STROBE_RECORD_MAX_FILES", "1000000"},
+                      // The command finds the names, when the program has ended.
+                      {"STROBE_RECORD_SYMBOLS", "none"}};
+  if (request.cpu_frequency_hz)
+    variables.emplace_back("STROBE_RECORD_CPU_FREQUENCY_HZ",
+                           absl::StrCat(*request.cpu_frequency_hz));
+  if (request.wall_frequency_hz) {
+    variables.emplace_back("STROBE_RECORD_WALL_FREQUENCY_HZ",
+                           absl::StrCat(*request.wall_frequency_hz));
+  }
+  if (std::getenv("STROBE_MAX_OVERHEAD") == nullptr)
+    variables.emplace_back("STROBE_RECORD_MAX_OVERHEAD", kMaxOverhead);
+  return variables;
+}
+
+Paper ErrorPaper(const Terminal& terminal) {
+  Terminal errors = terminal;
+  errors.shows_output = terminal.shows_errors && std::getenv("NO_COLOR") == nullptr;
+  return Paper(errors);
+}
+
+// Returns 0 if the program was run.
+int Record(const RecordRequest& request, const std::string& program, const std::string& library,
+           const Terminal& terminal, Child& child) {
+  const Folder folder;
+  if (!folder.is_open()) return Fail("cannot make a temporary directory", kFailed);
+  const int error = child.Start(program, request.command, VariablesFor(request, library, folder));
+  if (error != 0) return Fail(absl::StrCat(program, ": ", std::strerror(error)), kCannotRun);
+  RecordedProfiles profiles;
+  child.Await(kTakePeriod, [&] { profiles.Take(folder.path()); });
+  profiles.Take(folder.path());
+  const absl::StatusOr<std::string> text =
+      profiles.Finish(request, static_cast<std::uint64_t>(child.id()), ErrorPaper(terminal));
+  if (text.ok()) {
+    std::fputs(text->c_str(), stderr);
+  } else {
+    Fail(std::string(text.status().message()), kFailed);
+  }
+  return 0;
+}
+
+}  // namespace
+
+int RecordPreloaded(const RecordRequest& request, const Terminal& terminal) {
+  if (const absl::Status status = CheckOutput(request); !status.ok())
+    return Fail(std::string(status.message()), kWrongUse);
+  const RecordedProgram program = FindProgram(request.command[0]);
+  if (!program.refusal.empty()) return Fail(program.refusal, program.status);
+  const std::string library = FindLibrary(request.allocations);
+  if (library.empty() || library.find_first_of(": ") != std::string::npos) {
+    return Fail(
+        "the library to preload is not where this command looks for it (src/preload of its build, "
+        "or "
+        "the installed libraries), or its path has a colon or a space",
+        kFailed);
+  }
+  Child child;
+  if (const int status = Record(request, program.path, library, terminal, child); status != 0)
+    return status;
+  return child.EndAlike();
+}
+
+}  // namespace strobe::internal

@@ -1,0 +1,29 @@
+// BasicPreloadProfiler: a PreloadProfiler of the parts that Traits names.
+#pragma once
+
+#include <string_view>
+#include <utility>
+
+#include "preload_profiler.h"
+#include "strobe/profiler.h"
+
+namespace strobe::internal {
+
+template <class Traits>
+class BasicPreloadProfiler : public PreloadProfiler {
+ public:
+  explicit BasicPreloadProfiler(ProfilerOptions options) : profiler(std::move(options)) {}
+
+  Registration RegisterThread(std::string_view name) override {
+    return profiler.RegisterThread(name);
+  }
+  absl::Status Start() override { return profiler.Start(); }
+  absl::Status Stop() override { return profiler.Stop(); }
+
+ protected:
+  ~BasicPreloadProfiler() = default;
+
+  BasicProfiler<Traits> profiler;
+};
+
+}  // namespace strobe::internal

@@ -1,0 +1,121 @@
+// The calls of the program that the library sees, and the library's own, which pass it by.
+#include <dlfcn.h>
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <threads.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+
+#include "process_session.h"
+
+namespace {
+
+using strobe::internal::BeginProcess;
+using strobe::internal::EndBeforeExit;
+using strobe::internal::RegisterThisThread;
+using strobe::internal::RenameThisThread;
+
+// The function that the program would have without this library.
+template <class Function>
+class Next {
+ public:
+  explicit constexpr Next(const char* name) : name_(name) {}
+  Function* operator*() {
+    Function* function = function_.load(std::memory_order_relaxed);
+    if (function == nullptr) {
+      function = reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name_));
+      function_.store(function, std::memory_order_relaxed);
+    }
+    return function;
+  }
+
+ private:
+  const char* name_;
+  std::atomic<Function*> function_{nullptr};
+};
+
+using CreateThread = int(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
+using CreateC11Thread = int(thrd_t*, thrd_start_t, void*);
+using SetName = int(pthread_t, const char*);
+constinit Next<CreateThread> next_create{"pthread_create"};
+constinit Next<CreateC11Thread> next_create_c11{"thrd_create"};
+constinit Next<SetName> next_set_name{"pthread_setname_np"};
+
+template <class Result>
+struct ThreadStart {
+  Result (*routine)(void*);
+  void* argument;
+};
+
+// The call of the routine is a tail call, so the thread's stacks are those it would have. Nothing
+// here needs cleaning up when the thread is cancelled.
+template <class Result>
+Result RunRegistered(void* allocated) {
+  const auto start = *static_cast<ThreadStart<Result>*>(allocated);
+  std::free(allocated);
+  RegisterThisThread();
+  return start.routine(start.argument);
+}
+
+// Calls create(routine, argument), which returns 0 if it has started a thread.
+template <class Result, class Create>
+int CreateRegistered(Result (*routine)(void*), void* argument, const Create& create) {
+  BeginProcess();  // a library's constructor may start threads before this library's
+  auto* const start = static_cast<ThreadStart<Result>*>(std::malloc(sizeof(ThreadStart<Result>)));
+  if (start == nullptr) return create(routine, argument);
+  *start = {.routine = routine, .argument = argument};
+  const int error = create(&RunRegistered<Result>, start);
+  if (error != 0) std::free(start);
+  return error;
+}
+
+[[noreturn]] void Exit(int status) {
+  EndBeforeExit();
+  for (;;) syscall(SYS_exit_group, status);
+}
+
+// The library's constructors of static objects have no priority, so they run before.
+__attribute__((constructor(65535))) void Load() { BeginProcess(); }
+
+}  // namespace
+
+#pragma GCC visibility push(default)
+extern "C" {
+
+int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*routine)(void*),
+                   void* argument) noexcept {
+  return CreateRegistered(routine, argument, [=](void* (*run)(void*), void* start) {
+    return (*next_create)(thread, attributes, run, start);
+  });
+}
+
+// The C library's own calls no pthread_create that could be interposed.
+int thrd_create(thrd_t* thread, thrd_start_t routine, void* argument) {
+  static_assert(thrd_success == 0);
+  return CreateRegistered(routine, argument, [=](thrd_start_t run, void* start) {
+    return (*next_create_c11)(thread, run, start);
+  });
+}
+
+int pthread_setname_np(pthread_t thread, const char* name) noexcept {
+  const int error = (*next_set_name)(thread, name);
+  if (error == 0 && pthread_equal(thread, pthread_self()) != 0) RenameThisThread();
+  return error;
+}
+
+void _exit(int status) { Exit(status); }
+void _Exit(int status) noexcept { Exit(status); }
+
+}  // extern "C"
+#pragma GCC visibility pop
+
+// What this library itself calls by these names: the linker's option --wrap says so.
+extern "C" int __wrap_pthread_create(pthread_t* thread, const pthread_attr_t* attributes,
+                                     void* (*routine)(void*), void* argument) {
+  return (*next_create)(thread, attributes, routine, argument);
+}
+extern "C" int __wrap_pthread_setname_np(pthread_t thread, const char* name) {
+  return (*next_set_name)(thread, name);
+}

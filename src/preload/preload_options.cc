@@ -1,0 +1,36 @@
+#include "preload_options.h"
+
+#include <cstdio>
+#include <string>
+
+#include "strobe/core/option_rows.h"
+#include "strobe/platform/native.h"
+
+namespace strobe::internal {
+namespace {
+
+std::optional<std::string> Variable(const std::string& name) {
+  std::optional<std::string> value = NativePlatform::EnvironmentVariable(name.c_str());
+  return value && !value->empty() ? value : std::nullopt;
+}
+
+}  // namespace
+
+std::optional<ProfilerOptions> PreloadOptions() {
+  ProfilerOptions options;
+  bool is_asked_for = false;
+  for (const OptionRow& row : OptionTable()) {
+    const std::string suffix(row.variable.substr(std::string_view("STROBE_").size()));
+    const std::string name = "STROBE_RECORD_" + suffix;
+    const std::optional<std::string> value = Variable(name);
+    is_asked_for = is_asked_for || value || Variable("STROBE_" + suffix);
+    if (value && !row.set(options, *value, OptionSource::kCode)) {
+      std::fprintf(stderr, "strobe: %s\n",
+                   IgnoredVariable(name, *value, row.accepted, row.is_secret).c_str());
+    }
+  }
+  if (!is_asked_for || Variable("STROBE_ENABLED") == "0" || !*options.enabled) return std::nullopt;
+  return options;
+}
+
+}  // namespace strobe::internal

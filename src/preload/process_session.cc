@@ -1,0 +1,149 @@
+#include "process_session.h"
+
+#include <pthread.h>
+#include <semaphore.h>
+#include <sys/prctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cstdlib>
+#include <string>
+
+#include "preload_options.h"
+#include "preload_profiler.h"
+#include "strobe/base/memory_guard.h"
+#include "strobe/platform/native.h"
+
+namespace strobe::internal {
+namespace {
+
+// How long a call of _exit waits for the last export.
+constexpr int kMaxExitWaitS = 2;
+// A forked child that lives longer than this has a session. Most others call exec.
+constexpr long kForkedStartNs = 10'000'000;
+constexpr long kSecondNs = 1'000'000'000;
+
+constinit std::atomic<bool> has_begun{false};
+constinit std::atomic<PreloadProfiler*> profiler{nullptr};
+// The process whose session runs; 0 if there is none.
+constinit std::atomic<pid_t> session_process{0};
+// Holds the thread's Registration. Its destructor runs however the thread ends, after those of C++.
+pthread_key_t registration_key;
+// Between EndBeforeExit and the thread that ends the session.
+sem_t exit_asked;
+sem_t exit_done;
+
+void Warn(const std::string& what) { NativePlatform::WriteLine("strobe: " + what); }
+
+timespec After(long time_ns) {
+  timespec now{};
+  clock_gettime(CLOCK_REALTIME, &now);
+  now.tv_sec += (now.tv_nsec + time_ns) / kSecondNs;
+  now.tv_nsec = (now.tv_nsec + time_ns) % kSecondNs;
+  return now;
+}
+
+// False if the semaphore was not posted by then.
+bool WaitUntil(sem_t& semaphore, const timespec& time) {
+  while (sem_timedwait(&semaphore, &time) != 0) {
+    if (errno != EINTR) return false;
+  }
+  return true;
+}
+
+void Start() {
+  const absl::Status status = profiler.load()->Start();
+  if (status.ok()) {
+    session_process.store(getpid());
+  } else {
+    Warn("cannot profile this program: " + std::string(status.message()));
+  }
+}
+
+void AwaitExits() {
+  for (;;) {
+    while (sem_wait(&exit_asked) != 0) {
+    }
+    static_cast<void>(profiler.load()->Stop());
+    sem_post(&exit_done);
+  }
+}
+
+void RunExitThread(bool is_forked) {
+  sem_init(&exit_asked, 0, 0);
+  sem_init(&exit_done, 0, 0);
+  auto thread = NativePlatform::RunOnOwnThread("strobe-exit", [is_forked] {
+    if (is_forked && WaitUntil(exit_asked, After(kForkedStartNs))) return;
+    if (is_forked && !HasMemoryFor(&Start)) Warn("cannot profile this program: out of memory");
+    AwaitExits();
+  });
+  thread.Detach();
+}
+
+void EndRegistration(void* registration) { delete static_cast<Registration*>(registration); }
+
+// The parent's session and registrations mean nothing here. Nothing is started before the child has
+// lived for a while.
+void BeginForkedChild() {
+  session_process.store(0);
+  RegisterThisThread();
+  static_cast<void>(HasMemoryFor([] { RunExitThread(true); }));
+}
+
+void EndAtQuickExit() {
+  if (session_process.load() == getpid()) static_cast<void>(profiler.load()->Stop());
+}
+
+void Begin() {
+  std::optional<ProfilerOptions> options = PreloadOptions();
+  if (!options || pthread_key_create(&registration_key, &EndRegistration) != 0) return;
+  profiler.store(&MakePreloadProfiler(*std::move(options)));
+  RegisterThisThread();
+  Start();
+  if (session_process.load() == 0) return;
+  RunExitThread(false);
+  pthread_atfork(nullptr, nullptr, &BeginForkedChild);
+  at_quick_exit(&EndAtQuickExit);
+}
+
+}  // namespace
+
+void BeginProcess() noexcept {
+  const int saved_errno = errno;
+  if (!has_begun.exchange(true) && !HasMemoryFor(&Begin))
+    Warn("cannot profile this program: out of memory");
+  errno = saved_errno;
+}
+
+void RegisterThisThread() noexcept {
+  PreloadProfiler* const used = profiler.load();
+  if (used == nullptr) return;
+  const int saved_errno = errno;
+  static_cast<void>(HasMemoryFor([used] {
+    std::array<char, 16> name{};
+    prctl(PR_GET_NAME, name.data());
+    // In a forked child, the held registration is the parent's: it does nothing, and its end too.
+    EndRegistration(pthread_getspecific(registration_key));
+    pthread_setspecific(registration_key, nullptr);
+    auto registration = std::make_unique<Registration>(used->RegisterThread(name.data()));
+    if (pthread_setspecific(registration_key, registration.get()) == 0)
+      static_cast<void>(registration.release());
+  }));
+  errno = saved_errno;
+}
+
+void RenameThisThread() noexcept {
+  if (profiler.load() != nullptr && pthread_getspecific(registration_key) != nullptr)
+    RegisterThisThread();
+}
+
+void EndBeforeExit() noexcept {
+  if (session_process.load() != getpid()) return;
+  sem_post(&exit_asked);
+  static_cast<void>(WaitUntil(exit_done, After(kMaxExitWaitS * kSecondNs)));
+}
+
+}  // namespace strobe::internal

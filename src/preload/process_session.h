@@ -1,0 +1,23 @@
+// The session of this process, from the load of the library to the process's end.
+#pragma once
+
+namespace strobe::internal {
+
+// Begins the session if the environment asks for one, and registers the calling thread. Only the
+// first call does anything. A failure writes one line to standard error; the program goes on.
+void BeginProcess() noexcept;
+
+// Registers the calling thread, under the name that it has, until it ends: by return, by
+// pthread_exit or by cancellation. The thread must not be registered yet. Does nothing without a
+// session.
+void RegisterThisThread() noexcept;
+
+// The same for a thread that has got another name.
+void RenameThisThread() noexcept;
+
+// Ends the session and exports its last period, or gives up after kMaxExitWaitS seconds. Does
+// nothing in a process without a session, such as a vfork's child. Signal-safe: another thread does
+// the work, because the caller may have interrupted an allocator.
+void EndBeforeExit() noexcept;
+
+}  // namespace strobe::internal

@@ -1,0 +1,247 @@
+#!/usr/bin/env python3
+"""Runs programs bare and under `strobe record`, and compares what they do and see; and compares their profiles with what they did.
+
+  record_test.py PART STROBE PROGRAM STROBE_PROGRAM
+
+PART names a function below. PROGRAM is recorded_program.cc, STROBE_PROGRAM one that has a profiler of its own.
+"""
+import json
+import os
+import pathlib
+import pty
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+
+TIMEOUT_S = 60
+SKIPPED = 77
+failures = []
+
+
+def check(condition, what):
+    if not condition:
+        failures.append(what)
+        print("FAILED: " + what)
+
+
+def equal(found, expected, what):
+    check(found == expected, "%s: %.300r, not %.300r" % (what, found, expected))
+
+
+class Recorder:
+    def __init__(self, strobe, program, strobe_program, directory):
+        self.strobe, self.program, self.strobe_program, self.directory = strobe, program, strobe_program, directory
+        # Samples within no budget, so that a loaded machine has as many.
+        self.environment = {**os.environ, "STROBE_MAX_OVERHEAD": "1", "UNUSUAL": "a b=c\td", "TMPDIR": directory + "/temporary"}
+        os.mkdir(self.environment["TMPDIR"])
+
+    def bare(self, *command, **options):
+        return subprocess.run(command, capture_output=True, env=self.environment, cwd=self.directory, timeout=TIMEOUT_S, **options)
+
+    def record(self, *command, arguments=(), **options):
+        return self.bare(self.strobe, "record", "--no-top", "-o", "out.pb.gz", *arguments, "--", *command, **options)
+
+    def top(self, *arguments, file="out.pb.gz"):
+        """The sum, and the totals of functions, of a profile in seconds."""
+        text = self.bare(self.strobe, "top", "-n", "0", "--json", *arguments, file).stdout
+        table = json.loads(text)
+        return table["sum"] / 1e9, {row["function"]: row["total"] / 1e9 for row in table["functions"]}
+
+    def info(self):
+        return self.bare(self.strobe, "info", "out.pb.gz").stdout.decode()
+
+
+def ends(recorder):
+    """Exit statuses and signals are those of the program, and what can be exported is."""
+    for how, is_recorded in [("return", True), ("exit", True), ("_exit", True), ("_Exit", True), ("quick_exit", True),
+                             ("SIGTERM", False), ("SIGKILL", False)]:
+        pathlib.Path(recorder.directory, "out.pb.gz").unlink(missing_ok=True)
+        bare = recorder.bare(recorder.program, "end", how)
+        recorded = recorder.record(recorder.program, "end", how)
+        equal(recorded.returncode, bare.returncode, how)
+        equal(recorded.stdout, bare.stdout, "output of " + how)
+        if is_recorded:
+            total, functions = recorder.top()
+            check(0.24 < total < 0.5 and functions.get("WorkOfMain", 0) > 0.2, "%s: %.3f s, %r" % (how, total, functions))
+        else:
+            equal(recorded.stderr, b"strobe: the program left no profile\n", "what is said of " + how)
+    # The handler has interrupted an allocator, most likely. If it holds what the export needs, there is no profile, but an end.
+    equal(recorder.record(recorder.program, "exit_in_handler").returncode, 11, "_exit in a handler")
+    equal(os.listdir(recorder.environment["TMPDIR"]), [], "temporary directories")
+
+
+def surroundings(recorder):
+    """The program sees what it would see, but for our variables and the handler of the profiler's signal."""
+    bare = recorder.bare(recorder.program, "surroundings").stdout.decode().splitlines()
+    recorded = recorder.record(recorder.program, "surroundings").stdout.decode().splitlines()
+    ours = [line for line in recorded if line.startswith("LD_PRELOAD=") or line.startswith("STROBE_RECORD_")]
+    check(len(ours) >= 2, "our variables: %r" % ours)
+    left = [line for line in recorded if line not in ours]
+    changed = [(a, b) for a, b in zip(bare, left) if a != b]
+    equal(len(left), len(bare), "lines")
+    equal(changed, [("signal 23: default, blocked 0", "signal 23: handled, blocked 0")], "what the program sees")
+
+    recorder.environment["LD_PRELOAD"] = "/lib/x86_64-linux-gnu/libm.so.6"
+    recorded = recorder.record(recorder.program, "surroundings").stdout.decode()
+    preload = next(line for line in recorded.splitlines() if line.startswith("LD_PRELOAD="))
+    check(preload.endswith("libstrobe-preload.so:/lib/x86_64-linux-gnu/libm.so.6"), preload)
+    del recorder.environment["LD_PRELOAD"]
+
+
+def pipes(recorder):
+    """Standard input, output and error are the program's, with every byte."""
+    text = bytes(range(256)) * 4000
+    script = "cat; echo to-stderr >&2; exit 9"
+    recorded = recorder.record("sh", "-c", script, input=text)
+    equal((recorded.returncode, recorded.stdout), (9, text), "what goes through cat")
+    equal(recorded.stderr.splitlines()[0], b"to-stderr", "standard error")
+    # A terminal stays one.
+    controller, terminal = pty.openpty()
+    process = subprocess.run([recorder.strobe, "record", "--no-top", "-o", "out.pb.gz", "sh", "-c", "tty <&1; test -t 0 && exit 3"],
+                             stdin=terminal, stdout=terminal, stderr=subprocess.DEVNULL, cwd=recorder.directory, timeout=TIMEOUT_S)
+    check(os.read(controller, 100).startswith(b"/dev/pts/"), "the terminal")
+    equal(process.returncode, 3, "input from a terminal")
+
+
+def signals(recorder):
+    """Signals that are sent to the command reach the program; those that end the program end the command."""
+    for number in (signal.SIGTERM, signal.SIGUSR1, signal.SIGHUP):
+        process = subprocess.Popen([recorder.strobe, "record", "--no-top", "-o", "out.pb.gz", recorder.program, "signal"],
+                                   stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=recorder.directory)
+        equal(process.stdout.readline(), b"ready\n", "the program's first line")
+        process.send_signal(number)
+        equal(process.wait(TIMEOUT_S), number, "status after %s" % number.name)
+        process.stdout.close()
+
+
+def threads(recorder):
+    """Every thread is in the profile, with its CPU time, however it was started and however it ended."""
+    bare = recorder.bare(recorder.program, "threads")
+    recorded = recorder.record(recorder.program, "threads", arguments=["-F", "1000"])
+    equal((recorded.returncode, recorded.stdout), (bare.returncode, bare.stdout), "threads")
+    total, functions = recorder.top()
+    for name in ("WorkOfPthread", "WorkOfC11", "WorkOfCpp", "WorkOfDetached", "WorkOfCancelled", "WorkOfExiting"):
+        check(functions.get(name, 0) > 0.1, "%s: %r" % (name, functions.get(name)))
+    check(not any("RunRegistered" in function for function in functions), "no frame of ours: %r" % functions)
+    check(1.5 <= total < 2.5, "six threads of 0.25 s: %.3f s" % total)
+    check("named-thread" in recorder.info(), "the name that a thread gives itself")
+
+
+def usage(recorder):
+    """The sum is what the system says that the process used, but for starting and ending."""
+    recorded = recorder.record(recorder.program, "usage")
+    used = float(recorded.stdout)
+    total = recorder.top()[0]
+    check(used - 0.03 < total <= used + 0.03, "%.4f s of %.4f s" % (total, used))
+
+
+def children(recorder):
+    """Forked children and those that exec are followed; a vfork's child does no harm."""
+    bare = recorder.bare(recorder.program, "forks")
+    recorded = recorder.record(recorder.program, "forks")
+    equal((recorded.returncode, recorded.stdout), (bare.returncode, bare.stdout), "forks")
+    check(b"of 3 processes" in recorded.stderr, recorded.stderr.decode())
+    total, functions = recorder.top()
+    for name in ("WorkOfChild", "EndBy", "RunForks"):
+        check(any(name in function and total > 0.2 for function, total in functions.items()), "%s in %r" % (name, functions))
+    directory = os.path.join(recorder.directory, "each/")
+    equal(recorder.bare(recorder.strobe, "record", "--no-top", "-o", directory, recorder.program, "forks").returncode, 0, "a directory")
+    equal(len(os.listdir(directory)), 3, "one file a process")
+
+
+def refusals(recorder):
+    """What cannot be run or profiled is said in a sentence, with the status of a shell."""
+    def say(*command, status, sentence):
+        recorded = recorder.record(*command)
+        equal(recorded.returncode, status, "status of %r" % (command,))
+        check(sentence in recorded.stderr.decode() and recorded.stderr.count(b"\n") == 1, "%r: %r" % (command, recorded.stderr))
+
+    def write(name, data, mode=0o755):
+        path = pathlib.Path(recorder.directory, name)
+        path.write_bytes(data)
+        path.chmod(mode)
+        return str(path)
+
+    say("no-such-command", status=127, sentence="command not found")
+    say("./no-such-file", status=127, sentence="No such file")
+    say(write("data", b"x", 0o644), status=126, sentence="ermission denied")
+    say(recorder.directory, status=126, sentence="directory")
+    program = bytearray(pathlib.Path(recorder.program).read_bytes())
+    say(write("small", bytes([*program[:4], 1, *program[5:64]])), status=126, sentence="32-bit")
+    without_loader = bytearray(program)
+    for i in range(int.from_bytes(program[56:58], "little")):
+        offset = int.from_bytes(program[32:40], "little") + 56 * i
+        if int.from_bytes(program[offset:offset + 4], "little") == 3:
+            without_loader[offset:offset + 4] = bytes(4)
+    path = write("static", bytes(without_loader))
+    say(path, status=126, sentence="statically linked, so nothing can be preloaded; strobe record --perf")
+    say(write("script_of_it", b"#! %s -x\n" % path.encode()), status=126, sentence="statically linked")
+    if os.geteuid() == 0:
+        setuid = write("setuid", bytes(program), 0o4755)
+        os.chmod(recorder.directory, 0o755)
+        refused = subprocess.run([recorder.strobe, "record", setuid], capture_output=True, cwd="/tmp", user=65534, group=65534,
+                                 timeout=TIMEOUT_S)
+        check(refused.returncode == 126 and b"more rights" in refused.stderr, "setuid: %r" % refused)
+    equal(recorder.bare(recorder.strobe, "record", "-o", "x.unknown", "true").returncode, 2, "an unknown format")
+    equal(recorder.bare(recorder.strobe, "record").returncode, 2, "no program")
+    # Scripts run, with and without a first line.
+    equal(recorder.record(write("script", b"#!/bin/sh\nexit 5\n")).returncode, 5, "a script")
+    equal(recorder.record(write("plain", b"exit $1\n"), "6").returncode, 6, "a script without a first line")
+
+
+def programs(recorder):
+    """Real programs do what they do, and have their functions in the profile."""
+    for command in (["bash", "-c", "for i in 1 2 3; do x=$(echo $i | tr 1 2); done; i=0; while ((i<60000)); do ((++i)); done; echo $x; exit 4"],
+                    ["python3", "-c", "import threading as t\nr=[]\nf=lambda: r.append(sum(i*i for i in range(400000)))\n"
+                     "a=[t.Thread(target=f) for _ in 'abc']\n[x.start() for x in a]; [x.join() for x in a]; print(r)"],
+                    ["sqlite3", ":memory:", "with recursive c(x) as (select 1 union all select x+1 from c where x<200000) select sum(x) from c;"]):
+        if shutil.which(command[0]) is None:
+            continue
+        for arguments in ([], ["--alloc"]):
+            bare = recorder.bare(*command)
+            recorded = recorder.record(*command, arguments=arguments)
+            equal((recorded.returncode, recorded.stdout), (bare.returncode, bare.stdout), " ".join(command[:1] + arguments))
+            total, functions = recorder.top()
+            check(total > 0.01 and len(functions) > 3, "the profile of %s: %.3f s" % (command[0], total))
+        check(recorder.top("--type", "alloc_space")[0] > 0, "allocations of " + command[0])
+
+
+def generated_code(recorder):
+    """Code of just-in-time compilers has the names that they write for perf."""
+    node = shutil.which("node")
+    if node is None:
+        print("there is no node here")
+        sys.exit(SKIPPED)
+    script = ("function hotInScript(n) { let s = 0; for (let i = 0; i < n; i++) s = (s * 31 + i) % 1000003; return s; }"
+              "let t = 0; for (let i = 0; i < 60; i++) t += hotInScript(1000000); console.log(t);")
+    process = recorder.record(node, "--perf-basic-prof", "-e", script)
+    equal(process.returncode, 0, "node")
+    total, functions = recorder.top()
+    named = sum(value for name, value in functions.items() if "hotInScript" in name)
+    check(named > 0.3 * total, "hotInScript has %.3f s of %.3f s: %r" % (named, total, functions))
+
+
+def own_profiler(recorder):
+    """A program with a profiler of its own keeps it, and has a profile of each."""
+    own = os.path.join(recorder.directory, "own")
+    recorder.environment.update({"STROBE_OUTPUT_DIRECTORY": own})
+    recorded = recorder.record(recorder.strobe_program)
+    equal(recorded.returncode, 0, "the program")
+    files = os.listdir(own)
+    equal(len(files), 1, "its own profiles")
+    own_total = recorder.top(file=os.path.join(own, files[0]))[0]
+    total = recorder.top()[0]
+    check(own_total > 0.1 and abs(total - own_total) < 0.05 + 0.1 * own_total, "%.3f s, its own %.3f s" % (total, own_total))
+
+
+def main():
+    part, *paths = sys.argv[1:]
+    with tempfile.TemporaryDirectory() as directory:
+        globals()[part](Recorder(*map(os.path.abspath, paths), directory))
+    sys.exit(1 if failures else 0)
+
+
+if __name__ == "__main__":
+    main()
