@@ -48,6 +48,8 @@ void* TakeAllocation(void* block, std::size_t size) noexcept {
   return block;
 }
 
+void ForgetBlock(const void* block) noexcept { static_cast<void>(live_blocks.Remove(block)); }
+
 absl::Status BeginAllocations(const EventTarget& target, const AllocationOptions& options) {
   if (options.interval_bytes < 1 || options.interval_bytes > kMaxSamplingInterval) {
     return absl::InvalidArgumentError(

@@ -24,10 +24,13 @@ STROBE_NOINLINE void* TakeAllocation(void* block, std::size_t size) noexcept;
 // The sampled blocks that have not been freed.
 extern constinit LiveBlocks<> live_blocks;
 
+// Removes a block that may be among them.
+STROBE_NOINLINE void ForgetBlock(const void* block) noexcept;
+
 // Notes that a block is about to be freed; nullptr is none.
 STROBE_ALWAYS_INLINE void NoteFree(const void* block) noexcept {
   if (live_blocks.MayHold(block)) [[unlikely]]
-    static_cast<void>(live_blocks.Remove(block));
+    ForgetBlock(block);
 }
 
 }  // namespace strobe::internal

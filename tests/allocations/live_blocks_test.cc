@@ -82,8 +82,8 @@ TEST(LiveBlocks, IsEmptyAfterClear) {
 }
 
 // Addresses as an allocator gives them out: apart by random multiples of 16.
-std::vector<std::uintptr_t> RandomAddresses(std::size_t count) {
-  std::mt19937_64 random(1);
+std::vector<std::uintptr_t> RandomAddresses(std::size_t count, unsigned seed = 1) {
+  std::mt19937_64 random(seed);
   std::vector<std::uintptr_t> addresses;
   std::uintptr_t address = 0x7F0000000000;
   for (std::size_t i = 0; i < count; ++i)
@@ -112,14 +112,40 @@ TEST(LiveBlocks, HoldsSoManyBlocksThroughAllLevelsOfTheFilter) {
 
 TEST(LiveBlocks, MostOtherBlocksAreNotInTheFilter) {
   const std::vector<std::uintptr_t> addresses = RandomAddresses(80'000);
+  const std::vector<std::uintptr_t> others = RandomAddresses(80'000, 2);
   const auto blocks = std::make_unique<LiveBlocks<>>();
   std::size_t added = 0;
   for (const std::size_t count : {1000U, 3500U, 10'000U, 40'000U, 65'000U}) {
     while (added < count) ASSERT_TRUE(blocks->Add(Block(addresses[added++]), {1, 16, 0}));
     std::size_t held = 0;
-    for (const std::uintptr_t address : addresses) held += blocks->MayHold(Block(address + 8));
-    EXPECT_LT(held, addresses.size() * (count <= 1000 ? 8 : 40) / 100) << count;
+    for (const std::uintptr_t address : others) held += blocks->MayHold(Block(address)) ? 1 : 0;
+    EXPECT_LT(held, others.size() * (count <= 1000 ? 8 : 40) / 100) << count;
   }
+}
+
+// As large blocks of the C library, each in a mapping of its own.
+TEST(LiveBlocks, HoldsBlocksThatLieInTheirPagesAlike) {
+  const auto blocks = std::make_unique<LiveBlocks<>>();
+  const auto address_of = [](std::uintptr_t i) { return 0x7F0000000010 + i * 0x81000; };
+  for (std::uintptr_t i = 0; i < 30'000; ++i)
+    ASSERT_TRUE(blocks->Add(Block(address_of(i)), {1, 0x80000, 0})) << i;
+  for (std::uintptr_t i = 0; i < 30'000; ++i) {
+    ASSERT_TRUE(blocks->MayHold(Block(address_of(i))));
+    ASSERT_TRUE(blocks->Remove(Block(address_of(i))));
+    ASSERT_FALSE(blocks->Remove(Block(address_of(i))));
+  }
+}
+
+// The bits of the addresses that the filter looks at are all the same.
+TEST(LiveBlocks, RefusesBeyondWhatAHomeOfItsFilterCounts) {
+  const auto blocks = std::make_unique<LiveBlocks<>>();
+  const auto address_of = [](std::uintptr_t i) { return 0x1000 + (i << 40); };
+  std::uintptr_t added = 0;
+  while (added < 1000 && blocks->Add(Block(address_of(added)), {1, 16, 0})) ++added;
+  EXPECT_EQ(added, 80U);
+  for (std::uintptr_t i = 0; i < added; ++i) EXPECT_TRUE(blocks->Remove(Block(address_of(i))));
+  EXPECT_FALSE(blocks->MayHold(Block(address_of(0))));
+  EXPECT_TRUE(blocks->Add(Block(address_of(0)), {1, 16, 0}));
 }
 
 TEST(LiveBlocks, KeepsLargeAmounts) {

@@ -56,11 +56,11 @@ TEST(NumberIndex, HasRoomForAllNumbers) {
     ASSERT_FALSE(index->Find(HashOf(i), [](std::uint32_t) { return true; }));
 }
 
-TEST(NumberIndex, RefusesMoreOfOneHomeThanItSays) {
+TEST(NumberIndex, RefusesWhatHasNoRoomNearItsHome) {
   const auto index = std::make_unique<NumberIndex<16>>();
   std::uint32_t added = 0;
   while (index->Add(0, added)) ++added;
-  EXPECT_EQ(added, NumberIndex<16>::SlotsNear(64));
+  EXPECT_EQ(added, 4 * NumberIndex<16>::kProbes) << "of four tiers";
   EXPECT_FALSE(index->Add(1, added)) << "another hash of the same home";
   EXPECT_TRUE(index->Add(HashOf(1), added));
   for (std::uint32_t i = 0; i < added; ++i) index->Remove(0, i);

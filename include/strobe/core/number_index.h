@@ -90,17 +90,6 @@ class NumberIndex {
     }
   }
 
-  // How many numbers at most there is room for whose hashes have the same first `bits` bits.
-  static constexpr std::size_t SlotsNear(unsigned bits) {
-    std::size_t slots = 0;
-    for (unsigned tier = 0; tier < kTiers; ++tier) {
-      const std::size_t homes =
-          BitsOf(tier) > bits ? std::size_t{1} << (BitsOf(tier) - bits) : std::size_t{1};
-      slots += homes + kProbes - 1;
-    }
-    return slots;
-  }
-
  private:
   using Slot = std::atomic<std::uint32_t>;  // the tag, and the number plus 1; 0 if it is free
 
