@@ -20,7 +20,7 @@ ALLOCATORS = {"glibc": "", "tcmalloc": "libtcmalloc_minimal.so.4", "jemalloc": "
 JEMALLOC_SAMPLING = {"MALLOC_CONF": "prof:true,prof_active:true,lg_prof_sample:19,prof_final:false"}
 TCMALLOC = "libtcmalloc.so.4"
 TCMALLOC_SAMPLING = {"TCMALLOC_SAMPLE_PARAMETER": str(512 << 10)}
-BLOCKS = (1_000, 30_000)
+BLOCKS = (1_000, 10_000, 30_000, 40_000)
 
 
 def report(case, contender, metric, value, unit):

@@ -19,15 +19,15 @@ namespace {
 constinit ProcessSink sink;
 constinit std::atomic<std::int64_t> interval_bytes{AllocationOptions().interval_bytes};
 constinit std::atomic<bool> keeps_live_blocks{false};
-// Of the blocks in live_blocks.
-constinit StackTable<> live_stacks;
+// Of the blocks in live_blocks->
+constinit ZeroedTable<StackTable<>> live_stacks;
 
 // The frames, from the leaf, of a stack that an inuse row has.
 constexpr std::size_t kMaxVisitedFrames = 1024;
 
 }  // namespace
 
-constinit LiveBlocks<> live_blocks;
+constinit ZeroedTable<LiveBlocks<>> live_blocks;
 constinit thread_local AmountSampler allocation_sampler;
 
 void* TakeAllocation(void* block, std::size_t size) noexcept {
@@ -38,15 +38,17 @@ void* TakeAllocation(void* block, std::size_t size) noexcept {
     const ProcessSink::Use use(sink);
     // By option, the block is kept with its stack until it is freed.
     const bool keeps_block = keeps_live_blocks.load(std::memory_order_relaxed);
-    StackKeeper keeper{.table = live_stacks};
+    StackKeeper keeper{.table = *live_stacks};
     if (use.Record(amounts, keeps_block ? &keeper : nullptr) && keeps_block) {
-      live_blocks.Add(block,
-                      {.objects = amounts.count, .bytes = amounts.total, .stack = keeper.number});
+      live_blocks->Add(block,
+                       {.objects = amounts.count, .bytes = amounts.total, .stack = keeper.number});
     }
   }
   errno = saved_errno;
   return block;
 }
+
+void ForgetBlock(const void* block) noexcept { static_cast<void>(live_blocks->Remove(block)); }
 
 absl::Status BeginAllocations(const EventTarget& target, const AllocationOptions& options) {
   if (options.interval_bytes < 1 || options.interval_bytes > kMaxSamplingInterval) {
@@ -55,8 +57,8 @@ absl::Status BeginAllocations(const EventTarget& target, const AllocationOptions
   }
   const bool is_first = sink.Open(target, [&options] {
     // What an earlier sampling has left is not followed any more.
-    live_blocks.Clear();
-    live_stacks.Clear();
+    live_blocks->Clear();
+    live_stacks->Clear();
     interval_bytes.store(options.interval_bytes, std::memory_order_relaxed);
     keeps_live_blocks.store(options.live_heap, std::memory_order_relaxed);
   });
@@ -70,18 +72,18 @@ AllocationStats CollectAllocationStats() {
   const SampledAmounts untaken = sink.untaken();
   return {.untaken_objects = untaken.count,
           .untaken_bytes = untaken.total,
-          .blocks_refused = live_blocks.refused(),
-          .stacks_refused = live_stacks.refused()};
+          .blocks_refused = live_blocks->refused(),
+          .stacks_refused = live_stacks->refused()};
 }
 
 void VisitLiveStacks(void (*visit)(void* context, std::span<const Address> leaf_first, StackEnd end,
                                    const SampledAmounts& amounts),
                      void* context) {
   std::array<Address, kMaxVisitedFrames> frames;
-  live_blocks.Visit([&](const LiveBlock& block) {
+  live_blocks->Visit([&](const LiveBlock& block) {
     StackEnd end{};
     const std::size_t count =
-        block.stack == StackTable<>::kNone ? 0 : live_stacks.Read(block.stack, frames, end);
+        block.stack == StackTable<>::kNone ? 0 : live_stacks->Read(block.stack, frames, end);
     visit(context, std::span(frames).first(count), end,
           {.count = block.objects, .total = block.bytes});
   });

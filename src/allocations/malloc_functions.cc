@@ -1,4 +1,7 @@
 // The malloc family, in front of the program's own allocator.
+#include <malloc.h>
+#include <stdlib.h>
+
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
@@ -25,31 +28,32 @@ bool IsPowerOfTwo(std::size_t number) { return number != 0 && (number & (number 
 // Frees the old block and allocates the new one, also where both have one address. If there is no
 // memory, the old block stays.
 STROBE_ALWAYS_INLINE void* Reallocate(void* block, std::size_t size) {
-  if (!live_blocks.MayHold(block)) [[likely]]
+  if (!live_blocks->MayHold(block)) [[likely]]
     return NextRealloc(block, size);
-  const std::optional<LiveBlock> old = live_blocks.Remove(block);
+  const std::optional<LiveBlock> old = live_blocks->Remove(block);
   void* const moved = NextRealloc(block, size);
-  if (moved == nullptr && size != 0 && old) live_blocks.Add(block, *old);
+  if (moved == nullptr && size != 0 && old) live_blocks->Add(block, *old);
   return moved;
 }
 
 }  // namespace
 
-// Shared libraries call them, too.
+// Shared libraries call them, too. In glibc's headers they are noexcept, in musl's they are not: a
+// definition has what its declaration has.
 #pragma GCC visibility push(default)
 extern "C" {
 
-void* malloc(std::size_t size) noexcept {
+void* malloc(std::size_t size) noexcept(noexcept(malloc(size))) {
   return Allocated(size, [size] { return NextMalloc(size); });
 }
 
-void* calloc(std::size_t count, std::size_t size) noexcept {
+void* calloc(std::size_t count, std::size_t size) noexcept(noexcept(calloc(count, size))) {
   std::size_t bytes = 0;
   if (__builtin_mul_overflow(count, size, &bytes)) bytes = 0;  // the allocator will refuse it
   return Allocated(bytes, [count, size] { return NextCalloc(count, size); });
 }
 
-void free(void* block) noexcept {
+void free(void* block) noexcept(noexcept(free(block))) {
   NoteFree(block);
   NextFree(block);
 }
@@ -62,11 +66,12 @@ void free_aligned_sized(void* block, std::size_t /*alignment*/, std::size_t /*si
   NextFree(block);
 }
 
-void* realloc(void* block, std::size_t size) noexcept {
+void* realloc(void* block, std::size_t size) noexcept(noexcept(realloc(block, size))) {
   return Allocated(size, [block, size] { return Reallocate(block, size); });
 }
 
-void* reallocarray(void* block, std::size_t count, std::size_t size) noexcept {
+void* reallocarray(void* block, std::size_t count,
+                   std::size_t size) noexcept(noexcept(reallocarray(block, count, size))) {
   std::size_t bytes = 0;
   if (__builtin_mul_overflow(count, size, &bytes)) {
     errno = ENOMEM;
@@ -75,15 +80,18 @@ void* reallocarray(void* block, std::size_t count, std::size_t size) noexcept {
   return Allocated(bytes, [block, bytes] { return Reallocate(block, bytes); });
 }
 
-void* memalign(std::size_t alignment, std::size_t size) noexcept {
+void* memalign(std::size_t alignment,
+               std::size_t size) noexcept(noexcept(memalign(alignment, size))) {
   return Allocated(size, [alignment, size] { return NextMemalign(alignment, size); });
 }
 
-void* aligned_alloc(std::size_t alignment, std::size_t size) noexcept {
+void* aligned_alloc(std::size_t alignment,
+                    std::size_t size) noexcept(noexcept(aligned_alloc(alignment, size))) {
   return Allocated(size, [alignment, size] { return NextMemalign(alignment, size); });
 }
 
-int posix_memalign(void** result, std::size_t alignment, std::size_t size) noexcept {
+int posix_memalign(void** result, std::size_t alignment,
+                   std::size_t size) noexcept(noexcept(posix_memalign(result, alignment, size))) {
   if (!IsPowerOfTwo(alignment) || alignment % sizeof(void*) != 0) return EINVAL;
   const int saved_errno = errno;
   void* const block = Allocated(size, [alignment, size] { return NextMemalign(alignment, size); });
@@ -93,11 +101,11 @@ int posix_memalign(void** result, std::size_t alignment, std::size_t size) noexc
   return 0;
 }
 
-void* valloc(std::size_t size) noexcept {
+void* valloc(std::size_t size) noexcept(noexcept(valloc(size))) {
   return Allocated(size, [size] { return NextMemalign(kPageBytes, size); });
 }
 
-void* pvalloc(std::size_t size) noexcept {
+void* pvalloc(std::size_t size) noexcept(noexcept(valloc(size))) {
   if (size > SIZE_MAX - kPageBytes) {
     errno = ENOMEM;
     return nullptr;

@@ -21,13 +21,26 @@ extern constinit thread_local AmountSampler allocation_sampler
 // it is.
 STROBE_NOINLINE void* TakeAllocation(void* block, std::size_t size) noexcept;
 
+// A static table, of which zero bytes are an empty one. To evaluate the constructors of all its
+// elements would take more steps than Clang allows in a constant.
+template <class Table>
+struct ZeroedTable {
+  alignas(Table) unsigned char bytes[sizeof(Table)]{};
+
+  Table& operator*() noexcept { return *reinterpret_cast<Table*>(bytes); }
+  Table* operator->() noexcept { return reinterpret_cast<Table*>(bytes); }
+};
+
 // The sampled blocks that have not been freed.
-extern constinit LiveBlocks<> live_blocks;
+extern constinit ZeroedTable<LiveBlocks<>> live_blocks;
+
+// Removes a block that may be among them.
+STROBE_NOINLINE void ForgetBlock(const void* block) noexcept;
 
 // Notes that a block is about to be freed; nullptr is none.
 STROBE_ALWAYS_INLINE void NoteFree(const void* block) noexcept {
-  if (live_blocks.MayHold(block)) [[unlikely]]
-    static_cast<void>(live_blocks.Remove(block));
+  if (live_blocks->MayHold(block)) [[unlikely]]
+    ForgetBlock(block);
 }
 
 }  // namespace strobe::internal

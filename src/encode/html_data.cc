@@ -21,7 +21,7 @@
 namespace strobe::internal {
 namespace {
 
-constexpr std::uint64_t kVersion = 1;
+constexpr std::uint64_t kVersion = 2;
 constexpr std::size_t kNoColumn = 0xFFFFFFFF;
 constexpr std::int64_t kNsPerMs = 1'000'000;
 
@@ -69,6 +69,7 @@ class Writer {
     for (Side& side : sides_) {
       WriteAbout(side.view.profile());
       WriteThreads(side.view.profile());
+      WriteLives(side.view.profile());
       WriteRows(side);
     }
     WriteMoments(sides_.front());
@@ -95,6 +96,7 @@ class Writer {
   void WriteLabels();
   void WriteAbout(const Profile& profile);
   void WriteThreads(const Profile& profile);
+  void WriteLives(const Profile& profile);
   void WriteRows(Side& side);
   void WriteMoments(const Side& side);
 
@@ -267,6 +269,31 @@ void Writer::WriteThreads(const Profile& profile) {
   columns_.Column(ids);
   columns_.Column(names);
   columns_.Column(captures);
+}
+
+void Writer::WriteLives(const Profile& profile) {
+  std::vector<std::uint32_t> order(profile.threads.size());
+  for (std::uint32_t i = 0; i < order.size(); ++i) order[i] = i;
+  const std::size_t count = std::min(order.size(), HtmlEncoder::kMaxLives);
+  const auto key = [&](std::uint32_t i) { return std::pair(-profile.threads[i].cpu_ns, i); };
+  std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(count), order.end(),
+                    [&key](std::uint32_t a, std::uint32_t b) { return key(a) < key(b); });
+  const auto time = [&](std::int64_t ns) {
+    const bool is_inside = ns >= profile.time_ns && profile.time_ns > 0;
+    return is_inside ? static_cast<std::uint64_t>(ns - profile.time_ns) + 1 : 0;
+  };
+  Numbers ids, names, begins, ends, cpu, captures;
+  for (std::size_t i = 0; i < count; ++i) {
+    const ProfileThread& thread = profile.threads[order[i]];
+    ids.push_back(texts_.Index(absl::StrCat(static_cast<std::int64_t>(thread.id))));
+    names.push_back(texts_.Index(thread.name));
+    begins.push_back(time(thread.begin_ns));
+    ends.push_back(time(thread.end_ns));
+    cpu.push_back(thread.cpu_ns < 0 ? 0 : static_cast<std::uint64_t>(thread.cpu_ns) + 1);
+    captures.push_back(thread.samples);
+  }
+  columns_.Column(Numbers{order.size()});
+  for (const Numbers& column : {ids, names, begins, ends, cpu, captures}) columns_.Column(column);
 }
 
 void Writer::WriteRows(Side& side) {

@@ -24,6 +24,9 @@ namespace strobe::internal {
 //     about: program, process id, sequence, begin in ms since 1970, duration in ns, period, its
 //       type and unit, comments
 //     threads: id, name, captures
+//     number of lives of threads; and of those with the most CPU time: id; name; begin and end in
+//       ns since the period's begin, plus 1, 0 if outside the period or unknown; CPU time in ns,
+//       plus 1, 0 if unknown; captures
 //     rows, sorted by (node, label set): node, less the node of the row before; label set; for each
 //       value type its values
 //   moments of the first profile: row; ns since the moment before, of the first since the

@@ -1,14 +1,19 @@
 #include "strobe/allocations/live_blocks.h"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <random>
+#include <string_view>
 #include <thread>
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "strobe/core/stack_table.h"
 
 namespace strobe::internal {
 namespace {
@@ -74,6 +79,109 @@ TEST(LiveBlocks, IsEmptyAfterClear) {
   EXPECT_EQ(Sum(*blocks), LiveBlock());
   for (std::uintptr_t address = 16; address <= 16 * 20; address += 16)
     EXPECT_FALSE(blocks->MayHold(Block(address)));
+}
+
+// Addresses as an allocator gives them out: apart by random multiples of 16.
+std::vector<std::uintptr_t> RandomAddresses(std::size_t count, unsigned seed = 1) {
+  std::mt19937_64 random(seed);
+  std::vector<std::uintptr_t> addresses;
+  std::uintptr_t address = 0x7F0000000000;
+  for (std::size_t i = 0; i < count; ++i)
+    addresses.push_back(address += 16 * (1 + random() % 65'536));
+  return addresses;
+}
+
+TEST(LiveBlocks, HoldsSoManyBlocksThroughAllLevelsOfTheFilter) {
+  using Blocks = LiveBlocks<>;
+  const auto blocks = std::make_unique<Blocks>();
+  const std::vector<std::uintptr_t> addresses = RandomAddresses(Blocks::kEntries + 1);
+  for (int round = 0; round < 2; ++round) {
+    for (std::size_t i = 0; i < Blocks::kEntries; ++i)
+      ASSERT_TRUE(blocks->Add(Block(addresses[i]), {1, 16, 5})) << i;
+    EXPECT_FALSE(blocks->Add(Block(addresses.back()), {1, 16, 5}));
+    std::size_t missed = 0;
+    for (std::size_t i = 0; i < Blocks::kEntries; ++i) {
+      if (!blocks->MayHold(Block(addresses[i]))) ++missed;
+      if (!blocks->Remove(Block(addresses[i]))) ++missed;
+    }
+    EXPECT_EQ(missed, 0U);
+    for (const std::uintptr_t address : addresses) ASSERT_FALSE(blocks->MayHold(Block(address)));
+  }
+  EXPECT_EQ(blocks->refused(), 2U);
+}
+
+TEST(LiveBlocks, MostOtherBlocksAreNotInTheFilter) {
+  const std::vector<std::uintptr_t> addresses = RandomAddresses(80'000);
+  const std::vector<std::uintptr_t> others = RandomAddresses(80'000, 2);
+  const auto blocks = std::make_unique<LiveBlocks<>>();
+  std::size_t added = 0;
+  for (const std::size_t count : {1000U, 3500U, 10'000U, 40'000U, 65'000U}) {
+    while (added < count) ASSERT_TRUE(blocks->Add(Block(addresses[added++]), {1, 16, 0}));
+    std::size_t held = 0;
+    for (const std::uintptr_t address : others) held += blocks->MayHold(Block(address)) ? 1 : 0;
+    EXPECT_LT(held, others.size() * (count <= 1000 ? 8 : 40) / 100) << count;
+  }
+}
+
+// As large blocks of the C library, each in a mapping of its own.
+TEST(LiveBlocks, HoldsBlocksThatLieInTheirPagesAlike) {
+  const auto blocks = std::make_unique<LiveBlocks<>>();
+  const auto address_of = [](std::uintptr_t i) { return 0x7F0000000010 + i * 0x81000; };
+  for (std::uintptr_t i = 0; i < 30'000; ++i)
+    ASSERT_TRUE(blocks->Add(Block(address_of(i)), {1, 0x80000, 0})) << i;
+  for (std::uintptr_t i = 0; i < 30'000; ++i) {
+    ASSERT_TRUE(blocks->MayHold(Block(address_of(i))));
+    ASSERT_TRUE(blocks->Remove(Block(address_of(i))));
+    ASSERT_FALSE(blocks->Remove(Block(address_of(i))));
+  }
+}
+
+// The bits of the addresses that the filter looks at are all the same.
+TEST(LiveBlocks, RefusesBeyondWhatAHomeOfItsFilterCounts) {
+  const auto blocks = std::make_unique<LiveBlocks<>>();
+  const auto address_of = [](std::uintptr_t i) { return 0x1000 + (i << 40); };
+  std::uintptr_t added = 0;
+  while (added < 1000 && blocks->Add(Block(address_of(added)), {1, 16, 0})) ++added;
+  EXPECT_EQ(added, 80U);
+  for (std::uintptr_t i = 0; i < added; ++i) EXPECT_TRUE(blocks->Remove(Block(address_of(i))));
+  EXPECT_FALSE(blocks->MayHold(Block(address_of(0))));
+  EXPECT_TRUE(blocks->Add(Block(address_of(0)), {1, 16, 0}));
+}
+
+TEST(LiveBlocks, KeepsLargeAmounts) {
+  const auto blocks = std::make_unique<LiveBlocks<>>();
+  const LiveBlock large{LiveBlocks<>::kMaxObjects, INT64_MAX, (1 << 17)};
+  ASSERT_TRUE(blocks->Add(Block(0x1000), large));
+  EXPECT_FALSE(blocks->Add(Block(0x2000), {LiveBlocks<>::kMaxObjects + 1, 1, 0}));
+  EXPECT_EQ(Sum(*blocks), large);
+  EXPECT_EQ(blocks->Remove(Block(0x1000)), large);
+}
+
+// Zero pages are those that were not touched.
+TEST(LiveBlocks, TakesAtMost64BytesABlockWithItsStacks) {
+  struct Tables {
+    LiveBlocks<> blocks;
+    StackTable<> stacks;
+  };
+  constexpr std::size_t kPageBytes = 4096;
+  const std::vector<std::uintptr_t> addresses = RandomAddresses(65'536);
+  for (const std::size_t count : {1000U, 10'000U, 30'000U, 40'000U, 65'536U}) {
+    const auto tables = std::make_unique<Tables>();
+    std::vector<Address> frames;
+    for (std::size_t i = 0; i < count; ++i) {
+      if (frames.size() == 64) frames.clear();
+      frames.insert(frames.begin(), 0x400000 + 32 * frames.size());
+      const std::uint32_t stack = tables->stacks.Add(frames, StackEnd::kComplete);
+      ASSERT_TRUE(tables->blocks.Add(Block(addresses[i]), {1, 16, stack}));
+    }
+    const auto* const bytes = reinterpret_cast<const char*>(tables.get());
+    std::size_t touched = 0;
+    for (std::size_t at = 0; at < sizeof(Tables); at += kPageBytes) {
+      const std::string_view page(bytes + at, std::min(kPageBytes, sizeof(Tables) - at));
+      if (page.find_first_not_of('\0') != page.npos) touched += kPageBytes;
+    }
+    EXPECT_LE(touched, 64 * count) << count << " blocks";
+  }
 }
 
 // Each thread adds blocks that another one removes, while a third one looks.

@@ -104,7 +104,7 @@ TEST(HtmlEncoderTest, EveryRowComesBackWithItsStackLabelsAndValues) {
   for (const SampleProfile& sample : SampleProfiles()) {
     const PageContent page = EncodeAndRead(sample);
     ASSERT_THAT(page.sides, SizeIs(1)) << sample.name;
-    EXPECT_EQ(page.version, 1U);
+    EXPECT_EQ(page.version, 2U);
     EXPECT_EQ(page.default_type, sample.profile.default_value_type);
     EXPECT_EQ(RowsOf(page.sides[0]), ExpectedRows(sample)) << sample.name;
   }
@@ -142,6 +142,30 @@ TEST(HtmlEncoderTest, AThreadWithSeveralLivesIsOneThread) {
   sample.profile.threads.push_back(again);
   EXPECT_THAT(EncodeAndRead(sample).sides[0].threads,
               ElementsAre("4242 main 90", "4243 w\xC3\xB6rker 1 97", "4294967295  90"));
+}
+
+TEST(HtmlEncoderTest, LivesOfThreadsAreThereByTheirCpuTime) {
+  SampleProfile sample = SmallProfile();
+  Profile& profile = sample.profile;
+  const std::int64_t begin = profile.time_ns = 1'000'000'000'000;
+  profile.threads = {{7, "no clock", begin - 5, 0, -1, 3},
+                     {8, "idle", 0, begin, 0, 0},
+                     {9, "short", begin + 100, begin + 1'000'100, 900'000, 1},
+                     {8, "idle", begin + 2, begin + 3, 1, 0}};
+  const PageContent page = EncodeAndRead(sample);
+  EXPECT_EQ(page.sides[0].life_count, 4U);
+  EXPECT_THAT(page.sides[0].lives, ElementsAre("9 short 101 1000101 900001 1", "8 idle 3 4 2 0",
+                                               "8 idle 0 1 1 0", "7 no clock 0 0 0 3"));
+}
+
+TEST(HtmlEncoderTest, LivesBeyondTheLimitAreCounted) {
+  SampleProfile sample = SmallProfile();
+  for (std::int64_t i = 0; i < 5000; ++i)
+    sample.profile.threads.push_back({.id = 10'000, .name = "short", .cpu_ns = i + 1'000'000'000});
+  const PageContent page = EncodeAndRead(sample);
+  EXPECT_EQ(page.sides[0].life_count, sample.profile.threads.size());
+  ASSERT_EQ(page.sides[0].lives.size(), HtmlEncoder::kMaxLives);
+  EXPECT_EQ(page.sides[0].lives.front(), "10000 short 0 0 1000005000 0");
 }
 
 TEST(HtmlEncoderTest, MomentsKeepTheirTimesRowsAndValues) {

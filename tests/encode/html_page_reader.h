@@ -7,10 +7,12 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "strobe/testing/pprof_reader.h"
 
@@ -31,6 +33,9 @@ struct PageContent {
     std::string program;
     std::vector<Row> rows;
     std::vector<std::string> threads;  // "7 main 120": id, name, captures
+    std::size_t life_count = 0;
+    // "7 main 1 0 501 120": id, name, begin, end and CPU time as html_data.h has them, captures
+    std::vector<std::string> lives;
   };
   std::uint64_t version = 0, default_type = 0, moment_stride = 0;
   std::vector<std::string> types, modules, functions;  // "cpu/nanoseconds"; paths; names
@@ -164,6 +169,7 @@ class PageReader {
     const Numbers ids = Column(), names = Column(), captures = Column();
     for (std::size_t i = 0; i < ids.size(); ++i)
       side.threads.push_back(absl::StrCat(Text(ids[i]), " ", Text(names[i]), " ", captures[i]));
+    ReadLives(side);
     const Numbers nodes = Sums(), labels = Column();
     for (std::size_t i = 0; i < nodes.size(); ++i)
       side.rows.push_back({stacks_[nodes[i]], label_sets_[labels[i]], {}});
@@ -171,6 +177,15 @@ class PageReader {
       const Numbers column = Column();
       for (std::size_t i = 0; i < column.size(); ++i) side.rows[i].values.push_back(column[i]);
     }
+  }
+
+  void ReadLives(PageContent::Side& side) {
+    side.life_count = Column()[0];
+    const Numbers ids = Column(), names = Column(), begins = Column(), ends = Column();
+    const Numbers cpu = Column(), captures = Column();
+    for (std::size_t i = 0; i < ids.size(); ++i)
+      side.lives.push_back(absl::StrJoin(
+          std::tuple(Text(ids[i]), Text(names[i]), begins[i], ends[i], cpu[i], captures[i]), " "));
   }
 
   void ReadMoments() {

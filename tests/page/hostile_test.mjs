@@ -56,6 +56,9 @@ await test('hostile names of threads, labels and files are text, too', async (op
     assert.ok(texts.includes(value), texts.join('; '));
     await page.keyboard.press('Escape');
   }
+  await page.click('#lives-summary');
+  const lives = await page.textContent('#lives-table');
+  assert.ok(lives.includes('</script><script>alert(1)</script> (1)'), lives);
   await page.focus('#flame canvas');
   await page.keyboard.press('Home');
   const place = await page.textContent('#details dl');

@@ -190,6 +190,7 @@ class ServerRun {
   }
 
  private:
+  static constexpr std::int64_t kSecondNs = 1'000'000'000;
   static constexpr std::size_t kThreads = 6, kLinesPerFunction = 3, kEndpoints = 3;
 
   std::uint64_t Random(std::uint64_t bound) {
@@ -214,7 +215,13 @@ class ServerRun {
     Profile& profile = sample_.profile;
     for (std::size_t thread = 0; thread < kThreads; ++thread) {
       const std::string name = thread == 0 ? "acceptor" : "worker";
-      profile.threads.push_back({.id = 9000 + thread, .name = name});
+      // The last worker lives from second 10 to second 20.
+      const bool is_last = thread == kThreads - 1;
+      profile.threads.push_back({.id = 9000 + thread,
+                                 .name = name,
+                                 .begin_ns = profile.time_ns + (is_last ? 10 : -1) * kSecondNs,
+                                 .end_ns = is_last ? profile.time_ns + 20 * kSecondNs : 0,
+                                 .cpu_ns = static_cast<std::int64_t>(thread) * kSecondNs / 2});
       for (std::size_t endpoint = 0; endpoint < kEndpoints; ++endpoint) {
         static constexpr const char* kNames[] = {"/api/items", "/api/search", "/index.html"};
         profile.label_sets.push_back(

@@ -97,3 +97,19 @@ await test('without moments there is no heatmap', async (open) => {
   const page = await open('small');
   assert.equal(await page.isVisible('#time'), false);
 });
+
+await test('lives of threads say when each began and ended', async (open) => {
+  const page = await open('server');
+  assert.equal(await page.textContent('#lives-summary'), 'Threads: 6 lives');
+  await page.click('#lives-summary');
+  const rows = await page.$$eval('#lives-table tbody tr', (all) =>
+    all.map((row) => [...row.cells].map((cell) => cell.textContent)),
+  );
+  assert.equal(rows.length, 6);
+  assert.deepEqual(rows[0].slice(0, 5), ['worker (9005)', '', '10.000 s', '20.000 s', '2.50 s']);
+  assert.deepEqual(rows[5].slice(0, 5), ['acceptor (9000)', '', 'before', 'after', '0']);
+  const box = (selector) => page.locator(selector).first().boundingBox();
+  const [whole, part] = [await box('#lives-table .bar'), await box('#lives-table .bar i')];
+  assert.ok(Math.abs((part.x - whole.x) / whole.width - 1 / 3) < 0.02, 'begins at a third');
+  assert.ok(Math.abs(part.width / whole.width - 1 / 3) < 0.02, 'lasts for a third');
+});

@@ -1,6 +1,7 @@
 // LiveBlocks: the sampled blocks that have not been freed. Data plane: no lock, no memory.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -9,6 +10,7 @@
 
 #include "strobe/base/signal_safe.h"
 #include "strobe/base/visibility.h"
+#include "strobe/core/number_index.h"
 
 STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
@@ -22,9 +24,9 @@ struct LiveBlock {
   friend bool operator==(const LiveBlock&, const LiveBlock&) = default;
 };
 
-// A hash table of fixed size. A block lies in one of the kProbes entries from its home on. An entry
-// belongs to the thread that has changed its address from 0 to kBusy, or from the block's to kBusy.
-// Each home counts the blocks that it is the home of, in one byte: most frees need to read no more.
+// The blocks are in an array that is filled from its front, where free entries are used again: few
+// blocks take little memory. An index finds them by their addresses. A filter counts the blocks of
+// each of its homes in one byte: most frees need to read no more.
 //
 // Thread-safe and signal-safe. The caller sees to it that a block's Remove comes after its Add, and
 // before its address can be allocated again. All zero bytes are an empty table.
@@ -32,8 +34,8 @@ template <unsigned kBits = 16>
 class LiveBlocks {
  public:
   static constexpr std::size_t kEntries = std::size_t{1} << kBits;
-  // At most so many blocks have the same home, and fit its byte.
-  static constexpr std::size_t kProbes = 32;
+  // Beyond it, a block is refused.
+  static constexpr std::int64_t kMaxObjects = (std::int64_t{1} << 44) - 1;
 
   constexpr LiveBlocks() = default;
   LiveBlocks(const LiveBlocks&) = delete;
@@ -41,25 +43,25 @@ class LiveBlocks {
 
   // False if the block is not in the table.
   [[nodiscard]] STROBE_ALWAYS_INLINE bool MayHold(const void* block) const noexcept {
-    return counts_[HomeOf(AddressOf(block))].load(std::memory_order_relaxed) != 0;
+    const std::size_t home = FilterBitsOf(AddressOf(block)) & mask_.load(std::memory_order_acquire);
+    return filter_[home].load(std::memory_order_relaxed) != 0;
   }
 
-  // Returns false, and counts the block, if there is no free entry near its home.
+  // Returns false, and counts the block, if there is no room for it.
   bool Add(const void* block, const LiveBlock& content) noexcept {
     const std::uintptr_t address = AddressOf(block);
-    const std::size_t home = HomeOf(address);
-    for (std::size_t i = 0; i < kProbes; ++i) {
-      Entry& entry = entries_[(home + i) % kEntries];
-      std::uintptr_t none = 0;
-      if (entry.address.load(std::memory_order_relaxed) != 0 ||
-          !entry.address.compare_exchange_strong(none, kBusy, std::memory_order_acquire))
-        continue;
-      entry.objects.store(content.objects, std::memory_order_relaxed);
-      entry.bytes.store(content.bytes, std::memory_order_relaxed);
-      entry.stack.store(content.stack, std::memory_order_relaxed);
-      counts_[home].fetch_add(1, std::memory_order_relaxed);
-      entry.address.store(address, std::memory_order_release);
-      return true;
+    const bool fits =
+        content.objects <= kMaxObjects && (address & kLevelFlags) == 0 && CountFirst(address);
+    if (const std::optional<std::uint32_t> number = fits ? TakeEntry() : std::nullopt) {
+      Entry& entry = entries_[*number];
+      entry.bytes_or_next.store(content.bytes, std::memory_order_release);
+      entry.objects_and_stack.store(Pack(content), std::memory_order_release);
+      entry.address.store(address, std::memory_order_seq_cst);
+      CountInFurtherLevels(*number);
+      if (index_.Add(HashOf(address), *number)) return true;
+      static_cast<void>(Take(*number, address));
+    } else if (fits) {
+      CountOf(0, address).fetch_sub(1, std::memory_order_relaxed);
     }
     refused_.fetch_add(1, std::memory_order_relaxed);
     return false;
@@ -69,74 +71,191 @@ class LiveBlocks {
   std::optional<LiveBlock> Remove(const void* block) noexcept {
     const std::uintptr_t address = AddressOf(block);
     if (address == 0) return std::nullopt;  // free entries have this address
-    const std::size_t home = HomeOf(address);
-    for (std::size_t i = 0; i < kProbes; ++i) {
-      Entry& entry = entries_[(home + i) % kEntries];
-      if (entry.address.load(std::memory_order_relaxed) == address) return Take(entry, address);
-    }
-    return std::nullopt;
+    const std::optional<std::uint32_t> number =
+        index_.Find(HashOf(address), [&](std::uint32_t candidate) {
+          return BlockOf(entries_[candidate].address.load(std::memory_order_relaxed)) == address;
+        });
+    return number ? Take(*number, address) : std::nullopt;
   }
 
   // Calls visit(block) for each block that stays in the table during the call.
   template <class Visitor>
   void Visit(Visitor&& visit) const {
-    for (const Entry& entry : entries_) {
-      const std::uintptr_t address = entry.address.load(std::memory_order_acquire);
-      if (address <= kBusy) continue;
+    for (std::size_t i = 0; i < used(); ++i) {
+      const Entry& entry = entries_[i];
+      const std::uintptr_t address = BlockOf(entry.address.load(std::memory_order_acquire));
+      if (address == 0) continue;
       const LiveBlock content = Read(entry);
-      if (entry.address.load(std::memory_order_relaxed) == address) visit(content);
+      if (BlockOf(entry.address.load(std::memory_order_relaxed)) == address) visit(content);
     }
   }
 
   // Removes all blocks, and counts from 0. No Add may be under way.
   void Clear() noexcept {
-    for (Entry& entry : entries_) {
-      const std::uintptr_t address = entry.address.load(std::memory_order_relaxed);
-      if (address > kBusy) static_cast<void>(Take(entry, address));
+    for (std::size_t i = 0; i < used(); ++i) {
+      const std::uintptr_t address = BlockOf(entries_[i].address.load(std::memory_order_relaxed));
+      if (address != 0) static_cast<void>(Take(static_cast<std::uint32_t>(i), address));
     }
     refused_.store(0, std::memory_order_relaxed);
   }
 
-  // How many blocks have found no entry since the last Clear.
+  // How many blocks have found no room since the last Clear.
   [[nodiscard]] std::uint64_t refused() const { return refused_.load(std::memory_order_relaxed); }
 
  private:
-  static constexpr std::uintptr_t kBusy = 1;  // no block has this address
+  // The filter grows with the number of blocks. A level has four times the homes of the one before,
+  // and begins when a quarter of that one's homes, nearly, have a block. Blocks are counted in the
+  // first level, and in each further one that has begun. MayHold reads the last level in which all
+  // are counted. Levels overlap, so a home may count blocks of another one's: that does no harm.
+  static constexpr unsigned kLevels = 3;
+  static constexpr unsigned kMaxFilterBits = 18;
+  static constexpr unsigned FilterBits(unsigned level) {
+    return kMaxFilterBits - 2 * (kLevels - 1 - level);
+  }
+  static constexpr std::size_t MaskOf(unsigned level) {
+    return (std::size_t{1} << FilterBits(level)) - 1;
+  }
+  // Entries in use.
+  static constexpr std::size_t BeginOf(unsigned level) { return 7 << (FilterBits(level - 1) - 5); }
+  // Blocks of a home of the first level, and so of each further one. Their sum fits a byte.
+  static constexpr std::uint8_t kMaxCount = 80;
+  static_assert(kLevels * kMaxCount < 256);
+  // Beside an entry's address: the levels after the first in which its block is counted.
+  static constexpr std::uintptr_t kLevelFlags = (1 << (kLevels - 1)) - 1;
+  static constexpr std::uintptr_t FlagOf(unsigned level) { return 1 << (level - 1); }
+  static constexpr std::uintptr_t BlockOf(std::uintptr_t address) { return address & ~kLevelFlags; }
+
+  static constexpr unsigned kStackBits = 20;
 
   struct Entry {
-    std::atomic<std::uintptr_t> address{0};
-    std::atomic<std::int64_t> objects{0};
-    std::atomic<std::int64_t> bytes{0};
-    std::atomic<std::uint32_t> stack{0};
+    std::atomic<std::uintptr_t> address{0};      // and flags; 0 if the entry is free
+    std::atomic<std::int64_t> bytes_or_next{0};  // the next free entry's number plus 1
+    std::atomic<std::uint64_t> objects_and_stack{0};
   };
-  static_assert(sizeof(Entry) <= 32);
+  static_assert(sizeof(Entry) <= 24);
 
   static std::uintptr_t AddressOf(const void* block) {
     return reinterpret_cast<std::uintptr_t>(block);
   }
-  static STROBE_ALWAYS_INLINE std::size_t HomeOf(std::uintptr_t address) {
+  static STROBE_ALWAYS_INLINE std::uint64_t HashOf(std::uintptr_t address) {
     constexpr std::uint64_t kSpread = 0x9E3779B97F4A7C15;  // 2^64 / golden ratio
-    return static_cast<std::size_t>(std::uint64_t{address} * kSpread >> (64 - kBits));
+    return std::uint64_t{address} * kSpread;
   }
-  // A load of the address that follows comes after these.
+  // Blocks that lie side by side have homes side by side: what a program uses at a time is in few
+  // cache lines. No multiplication: it would take half of the time of a free.
+  static STROBE_ALWAYS_INLINE std::size_t FilterBitsOf(std::uintptr_t address) {
+    return static_cast<std::size_t>(address >> 4 ^ address >> 17);
+  }
+  static std::uint64_t Pack(const LiveBlock& content) {
+    return static_cast<std::uint64_t>(content.objects) << kStackBits | content.stack;
+  }
+  // Who sees another block's content also sees, in a later load, that the address has changed.
   static LiveBlock Read(const Entry& entry) {
-    return {.objects = entry.objects.load(std::memory_order_acquire),
-            .bytes = entry.bytes.load(std::memory_order_acquire),
-            .stack = entry.stack.load(std::memory_order_acquire)};
+    const std::uint64_t packed = entry.objects_and_stack.load(std::memory_order_acquire);
+    return {.objects = static_cast<std::int64_t>(packed >> kStackBits),
+            .bytes = entry.bytes_or_next.load(std::memory_order_acquire),
+            .stack = static_cast<std::uint32_t>(packed & ((1U << kStackBits) - 1))};
   }
-  std::optional<LiveBlock> Take(Entry& entry, std::uintptr_t address) {
-    const std::size_t home = HomeOf(address);
-    if (!entry.address.compare_exchange_strong(address, kBusy, std::memory_order_acquire))
-      return std::nullopt;
+
+  std::atomic<std::uint8_t>& CountOf(unsigned level, std::uintptr_t block) {
+    return filter_[FilterBitsOf(block) & MaskOf(level)];
+  }
+  // Returns false if the block's home in the first level is full.
+  bool CountFirst(std::uintptr_t block) noexcept {
+    ShowLevel(0);
+    std::atomic<std::uint8_t>& count = CountOf(0, block);
+    std::uint8_t now = count.load(std::memory_order_relaxed);
+    while (now < kMaxCount)
+      if (count.compare_exchange_weak(now, now + 1, std::memory_order_relaxed)) return true;
+    return false;
+  }
+  void CountInFurtherLevels(std::uint32_t number) noexcept {
+    for (unsigned level = 1; level < kLevels; ++level) {
+      if (number == BeginOf(level)) BeginLevel(level);
+      if (level <= level_.load(std::memory_order_seq_cst)) CountIn(level, entries_[number]);
+    }
+  }
+  // Either this sees a block's entry, or the block's thread sees that the level has begun.
+  void BeginLevel(unsigned level) noexcept {
+    Raise(level_, level);
+    for (std::size_t i = 0; i < used(); ++i) CountIn(level, entries_[i]);
+    ShowLevel(level);
+  }
+  void ShowLevel(unsigned level) noexcept { Raise(mask_, MaskOf(level)); }
+  // Counts an entry's block in a level, unless it is counted there.
+  void CountIn(unsigned level, Entry& entry) noexcept {
+    std::uintptr_t address = entry.address.load(std::memory_order_seq_cst);
+    while (address != 0 && (address & FlagOf(level)) == 0) {
+      std::atomic<std::uint8_t>& count = CountOf(level, BlockOf(address));
+      count.fetch_add(1, std::memory_order_relaxed);
+      if (entry.address.compare_exchange_strong(address, address | FlagOf(level))) return;
+      count.fetch_sub(1, std::memory_order_relaxed);
+    }
+  }
+  template <class Number>
+  static void Raise(std::atomic<Number>& number, Number to) noexcept {
+    Number now = number.load(std::memory_order_relaxed);
+    while (now < to && !number.compare_exchange_weak(now, to)) {
+    }
+  }
+
+  // The entry belongs to the thread that has changed its address to 0.
+  std::optional<LiveBlock> Take(std::uint32_t number, std::uintptr_t block) noexcept {
+    Entry& entry = entries_[number];
+    std::uintptr_t address = block;
+    while (!entry.address.compare_exchange_weak(address, 0)) {
+      if (BlockOf(address) != block) return std::nullopt;
+    }
     const LiveBlock content = Read(entry);
-    counts_[home].fetch_sub(1, std::memory_order_relaxed);
-    entry.address.store(0, std::memory_order_release);
+    index_.Remove(HashOf(block), number);
+    CountOf(0, block).fetch_sub(1, std::memory_order_relaxed);
+    for (unsigned level = 1; level < kLevels; ++level)
+      if ((address & FlagOf(level)) != 0)
+        CountOf(level, block).fetch_sub(1, std::memory_order_relaxed);
+    GiveEntry(number);
     return content;
   }
 
-  std::array<std::atomic<std::uint8_t>, kEntries> counts_{};
-  std::array<Entry, kEntries> entries_{};
+  // Free entries are a list. The upper half of its head counts the changes: a thread that was
+  // interrupted in TakeEntry does not take the list for the one that it was.
+  static constexpr std::uint64_t kChange = std::uint64_t{1} << 32;
+  std::optional<std::uint32_t> TakeEntry() noexcept {
+    std::uint64_t head = free_.load(std::memory_order_acquire);
+    while (static_cast<std::uint32_t>(head) != 0) {
+      const std::uint32_t number = static_cast<std::uint32_t>(head) - 1;
+      const auto next = static_cast<std::uint32_t>(
+          entries_[number].bytes_or_next.load(std::memory_order_relaxed));
+      if (free_.compare_exchange_weak(head, ((head + kChange) & ~(kChange - 1)) | next,
+                                      std::memory_order_acquire))
+        return number;
+    }
+    if (used() == kEntries) return std::nullopt;
+    const std::size_t number = used_.fetch_add(1, std::memory_order_relaxed);
+    if (number >= kEntries) return std::nullopt;
+    return static_cast<std::uint32_t>(number);
+  }
+  void GiveEntry(std::uint32_t number) noexcept {
+    std::uint64_t head = free_.load(std::memory_order_relaxed);
+    do {
+      entries_[number].bytes_or_next.store(static_cast<std::uint32_t>(head),
+                                           std::memory_order_release);
+    } while (!free_.compare_exchange_weak(head, ((head + kChange) & ~(kChange - 1)) | (number + 1),
+                                          std::memory_order_release));
+  }
+  // How many entries have ever been used.
+  [[nodiscard]] std::size_t used() const {
+    return std::min(used_.load(std::memory_order_relaxed), kEntries);
+  }
+
+  // The filter, and the index behind it, begin at a page: their first levels are whole pages.
+  alignas(4096) std::array<std::atomic<std::uint8_t>, MaskOf(kLevels - 1) + 1> filter_{};
+  NumberIndex<kBits> index_;
+  std::atomic<std::size_t> mask_{0};    // of the level that MayHold reads; 0 before the first block
+  std::atomic<unsigned> level_{0};      // the last that has begun
+  std::atomic<std::uint64_t> free_{0};  // the first free entry's number plus 1; 0 if there is none
+  std::atomic<std::size_t> used_{0};    // entries, and the attempts to have one more
   std::atomic<std::uint64_t> refused_{0};
+  std::array<Entry, kEntries> entries_{};
 };
 
 }  // namespace strobe::internal

@@ -6,19 +6,20 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "strobe/base/address.h"
-#include "strobe/base/signal_safe.h"
 #include "strobe/base/visibility.h"
+#include "strobe/core/number_index.h"
 #include "strobe/core/stack.h"
 
 STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
 
-// A tree of frames in a hash table of fixed size: stacks share the frames of their roots. Frames
-// are only added. Two threads that add the same frame at the same time may add it twice, so that a
-// stack may have more than one number.
+// A tree of frames: stacks share the frames of their roots. Frames are only added. Two threads that
+// add the same frame at the same time may add it twice, so that a stack may have more than one
+// number. Nodes fill an array from its front, so that few of them take little memory.
 //
 // Thread-safe and signal-safe. All zero bytes are an empty table.
 template <unsigned kBits = 17>
@@ -59,7 +60,8 @@ class StackTable {
 
   // Forgets all stacks, and counts from 0. No Add may be under way.
   void Clear() noexcept {
-    for (Node& node : nodes_) node.parent.store(kEmpty, std::memory_order_relaxed);
+    index_.Clear();
+    used_.store(0, std::memory_order_relaxed);
     refused_.store(0, std::memory_order_relaxed);
   }
 
@@ -67,18 +69,14 @@ class StackTable {
   [[nodiscard]] std::uint64_t refused() const { return refused_.load(std::memory_order_relaxed); }
 
  private:
-  static constexpr std::uint32_t kEmpty = 0;
-  static constexpr std::uint32_t kBusy = 1;
-  static constexpr std::uint32_t kFirst = 2;     // the parent kNone; others follow
-  static constexpr std::size_t kMaxProbes = 64;  // a table is full if so many nodes are taken
-
+  // The number of a node is its place plus 1.
   struct Node {
     std::atomic<Address> address{0};
-    std::atomic<std::uint32_t> parent{kEmpty};  // and kFirst
+    std::atomic<std::uint32_t> parent{kNone};
   };
 
   [[nodiscard]] std::uint32_t ParentOf(std::uint32_t node) const {
-    return nodes_[node - 1].parent.load(std::memory_order_acquire) - kFirst;
+    return nodes_[node - 1].parent.load(std::memory_order_relaxed);
   }
   [[nodiscard]] Address AddressOf(std::uint32_t node) const {
     return nodes_[node - 1].address.load(std::memory_order_relaxed);
@@ -89,25 +87,22 @@ class StackTable {
     constexpr std::uint64_t kSpread = 0x9E3779B97F4A7C15;  // 2^64 / golden ratio
     std::uint64_t hash = (std::uint64_t{address} ^ std::uint64_t{parent} << 32) * kSpread;
     hash = (hash ^ hash >> 32) * kSpread;
-    const std::size_t home = static_cast<std::size_t>(hash >> (64 - kBits));
-    for (std::size_t i = 0; i < kMaxProbes; ++i) {
-      const std::size_t at = (home + i) % kNodes;
-      Node& node = nodes_[at];
-      std::uint32_t found = node.parent.load(std::memory_order_acquire);
-      if (found == kEmpty &&
-          node.parent.compare_exchange_strong(found, kBusy, std::memory_order_acquire)) {
-        node.address.store(address, std::memory_order_relaxed);
-        node.parent.store(parent + kFirst, std::memory_order_release);
-        return static_cast<std::uint32_t>(at + 1);
-      }
-      if (found == parent + kFirst && node.address.load(std::memory_order_relaxed) == address)
-        return static_cast<std::uint32_t>(at + 1);
-    }
-    return kNone;
+    const std::optional<std::uint32_t> found = index_.Find(hash, [&](std::uint32_t at) {
+      return ParentOf(at + 1) == parent && AddressOf(at + 1) == address;
+    });
+    if (found) return *found + 1;
+    if (used_.load(std::memory_order_relaxed) >= kNodes) return kNone;
+    const std::uint32_t at = used_.fetch_add(1, std::memory_order_relaxed);
+    if (at >= kNodes) return kNone;
+    nodes_[at].address.store(address, std::memory_order_relaxed);
+    nodes_[at].parent.store(parent, std::memory_order_relaxed);
+    return index_.Add(hash, at) ? at + 1 : kNone;
   }
 
-  std::array<Node, kNodes> nodes_{};
+  alignas(4096) NumberIndex<kBits> index_;  // a page's begin: its first tier is one page
+  std::atomic<std::uint32_t> used_{0};      // nodes, and the attempts to have one more
   std::atomic<std::uint64_t> refused_{0};
+  std::array<Node, kNodes> nodes_{};
 };
 
 }  // namespace strobe::internal

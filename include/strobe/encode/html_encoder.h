@@ -1,5 +1,5 @@
 // HtmlEncoder: a Profile as one HTML file for a browser: flame graph, functions with their callers
-// and callees, call tree, heatmap of time, and the comparison of two profiles.
+// and callees, call tree, heatmap of time, lives of threads, and the comparison of two profiles.
 #pragma once
 
 #include <cstddef>
@@ -30,6 +30,8 @@ class HtmlEncoder {
   static constexpr std::size_t kMaxNodes = std::size_t{1} << 20;
   // Beyond it, every second, third, … moment is kept, with two, three, … times its values.
   static constexpr std::size_t kMaxMoments = std::size_t{1} << 20;
+  // Lives of threads: those with the most CPU time. The number of all is there.
+  static constexpr std::size_t kMaxLives = 1000;
   // Inlined functions of one frame; further ones count for the last of them.
   static constexpr std::size_t kMaxInlined = 64;
   // A longer name is cut.

@@ -28,6 +28,7 @@ class App {
     this.sums = new FunctionSums(this.measured, 0);
     const unit = () => this.unit();
     this.summary = new Summary(profile);
+    this.lives = new Lives(profile);
     this.details = new Details(profile, () => ({unit: this.unit(), measured: this.measured}));
     const host = this.flameHost();
     const flameName = 'Flame graph: arrow keys move, Enter zooms, Escape shows the whole graph';

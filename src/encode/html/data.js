@@ -1,6 +1,6 @@
 // The profile of the page, read from the data that html_data.h describes.
 
-const DATA_VERSION = 1;
+const DATA_VERSION = 2;
 
 /** Lets the browser draw and react in the middle of a long task. */
 class Pace {
@@ -86,6 +86,17 @@ class ColumnReader {
  * @typedef {{key: string, value: string}} LabelText
  */
 
+/**
+ * A thread's registration; a time is in ns since the period's begin.
+ * @typedef {object} ThreadLife
+ * @property {string} id
+ * @property {string} name
+ * @property {number} beginNs -1 if before the period, or unknown
+ * @property {number} endNs -1 if after the period, or unknown
+ * @property {number} cpuNs in the period, -1 if unknown
+ * @property {number} captures
+ */
+
 /** One of the profiles of a page. */
 class Side {
   /**
@@ -121,6 +132,8 @@ class Side {
       name: texts[names[i]],
       captures: captures[i],
     }));
+    this.lifeCount = reader.column()[0];
+    this.lives = Side.lives(reader, texts);
     const threadOf = new Map(this.threads.map(({id}, i) => [id, i]));
     /** The thread of each label set, or -1. */
     this.threadOfSet = Int32Array.from(
@@ -133,6 +146,24 @@ class Side {
       labels: reader.column(),
       values: Array.from({length: typeCount}, () => reader.column()),
     };
+  }
+
+  /**
+   * Those with the most CPU time.
+   * @param {ColumnReader} reader @param {string[]} texts
+   * @returns {ThreadLife[]}
+   */
+  static lives(reader, texts) {
+    const ids = reader.column();
+    const [names, begins, ends, cpu, captures] = Array.from({length: 5}, () => reader.column());
+    return Array.from(ids, (id, i) => ({
+      id: texts[id],
+      name: texts[names[i]],
+      beginNs: begins[i] - 1,
+      endNs: ends[i] - 1,
+      cpuNs: cpu[i] - 1,
+      captures: captures[i],
+    }));
   }
 }
 

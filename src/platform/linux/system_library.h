@@ -6,8 +6,8 @@
 
 // Weak, so that a static program is linked without it: there it would need the system's own C
 // library at run time.
-extern "C" void* dlopen(const char* file, int mode) noexcept __attribute__((weak));
-extern "C" void* dlsym(void* handle, const char* name) noexcept __attribute__((weak));
+extern "C" decltype(dlopen) dlopen __attribute__((weak));
+extern "C" decltype(dlsym) dlsym __attribute__((weak));
 
 namespace strobe::internal {
 
