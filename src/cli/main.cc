@@ -87,7 +87,8 @@ Command::Command() {
       "`strobe COMMAND --help` says more of each.");
   AddTables();
   AddWriters();
-  record_command_ = app_.add_subcommand("record", "Runs a program and profiles it, or profiles processes that run");
+  record_command_ = app_.add_subcommand(
+      "record", "Runs a program and profiles it, or profiles processes that run");
   DeclareRecord(*record_command_, record_, request_);
   AddOthers();
 }

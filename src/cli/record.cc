@@ -21,6 +21,24 @@ int WrongUse(const std::string& what) {
   return kWrongUse;
 }
 
+void DeclarePerfEvents(CLI::App& app, RecordOptions& options) {
+  app.add_option("-e,--events", options.events,
+                 "Events: task-clock, cpu-clock, cycles, page-faults, context-switches, "
+                 "tracepoints as sched:sched_switch, ...")
+      ->capture_default_str();
+  app.add_option("-c,--count", options.count, "Of other events, one sample for so many")
+      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40))
+      ->capture_default_str();
+  app.add_option("--duration", options.duration_s, "Stop after this many seconds")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--stack-bytes", options.stack_bytes, "How much of each stack is copied")
+      ->check(CLI::Range(std::size_t{8}, kMaxStackBytes))
+      ->capture_default_str();
+  app.add_option("--ring-kib", options.ring_kib, "The kernel's memory for records of each CPU")
+      ->check(CLI::Range(std::size_t{64}, kMaxRingKib))
+      ->capture_default_str();
+}
+
 }  // namespace
 
 void DeclareRecord(CLI::App& app, RecordOptions& options, Request& request) {
@@ -38,29 +56,14 @@ void DeclareRecord(CLI::App& app, RecordOptions& options, Request& request) {
   app.add_option("-o,--output", request.output,
                  "The file to write; its name decides the format. A directory gets a file for each "
                  "process. Default: PROGRAM.PID.0.pb.gz; of perf events, strobe-PID.pb.gz");
-  app.add_option("-e,--events", options.events,
-                 "Events: task-clock, cpu-clock, cycles, page-faults, context-switches, "
-                 "tracepoints as sched:sched_switch, ...")
-      ->capture_default_str();
   app.add_option("-F,--frequency,--hz", options.hz,
                  "Samples per second of CPU time of a thread. Default: 100; of perf events, 99")
       ->check(CLI::Range(0.0, 20000.0));
-  app.add_option("--wall", options.wall_hz,
-                 "Samples per second of each thread, running or waiting")
+  app.add_option("--wall", options.wall_hz, "Samples per second of each thread, running or waiting")
       ->check(CLI::Range(0.0, 1000.0));
   app.add_flag("--alloc", options.allocations, "Sample allocations and the live heap, too");
   app.add_flag("!--no-top", options.shows_top, "Print no table at the end");
-  app.add_option("-c,--count", options.count, "Of other events, one sample for so many")
-      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40))
-      ->capture_default_str();
-  app.add_option("--duration", options.duration_s, "Stop after this many seconds")
-      ->check(CLI::PositiveNumber);
-  app.add_option("--stack-bytes", options.stack_bytes, "How much of each stack is copied")
-      ->check(CLI::Range(std::size_t{8}, kMaxStackBytes))
-      ->capture_default_str();
-  app.add_option("--ring-kib", options.ring_kib, "The kernel's memory for records of each CPU")
-      ->check(CLI::Range(std::size_t{64}, kMaxRingKib))
-      ->capture_default_str();
+  DeclarePerfEvents(app, options);
   app.add_option("--debug-directory", request.debug_directories,
                  "A directory where else programs, libraries and debug files are")
       ->allow_extra_args(false);

@@ -33,10 +33,10 @@ struct RecordOptions {
   // Of perf events.
   bool uses_perf = false;             // of a command; processes always need it
   std::string events = "task-clock";  // names, with commas between them
-  std::uint64_t count = 1;         // events of a kind without a rate for one sample
-  double duration_s = 0;           // 0: until the end
-  std::size_t stack_bytes = 8192;  // copied of each stack
-  std::size_t ring_kib = 4096;     // of each CPU
+  std::uint64_t count = 1;            // events of a kind without a rate for one sample
+  double duration_s = 0;              // 0: until the end
+  std::size_t stack_bytes = 8192;     // copied of each stack
+  std::size_t ring_kib = 4096;        // of each CPU
 };
 
 // What a preloaded library is asked for.
