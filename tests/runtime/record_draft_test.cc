@@ -29,7 +29,7 @@ class RecordDraftTest : public ::testing::Test {
     testing::ManualPlatform::Reset();
     slot_ = *registry_.Register({.id = 5, .stack = {}}, "thread");
     arena().max_frames = 16;
-    arena().code.generation = 3;
+    arena().code().generation = 3;
   }
   void TearDown() override { registry_.Unregister(slot_); }
 
