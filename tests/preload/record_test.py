@@ -192,11 +192,11 @@ def refusals(recorder):
 
 
 def programs(recorder):
-    """Real programs do what they do, and have their functions in the profile."""
-    for command in (["bash", "-c", "for i in 1 2 3; do x=$(echo $i | tr 1 2); done; i=0; while ((i<60000)); do ((++i)); done; echo $x; exit 4"],
-                    ["python3", "-c", "import threading as t\nr=[]\nf=lambda: r.append(sum(i*i for i in range(400000)))\n"
+    """Real programs do what they do, and have their functions in the profile. Each has some 40 samples: fewer could be all in one place."""
+    for command in (["bash", "-c", "for i in 1 2 3; do x=$(echo $i | tr 1 2); done; i=0; while ((i<200000)); do ((++i)); done; echo $x; exit 4"],
+                    ["python3", "-c", "import threading as t\nr=[]\nf=lambda: r.append(sum(i*i for i in range(1500000)))\n"
                      "a=[t.Thread(target=f) for _ in 'abc']\n[x.start() for x in a]; [x.join() for x in a]; print(r)"],
-                    ["sqlite3", ":memory:", "with recursive c(x) as (select 1 union all select x+1 from c where x<200000) select sum(x) from c;"]):
+                    ["sqlite3", ":memory:", "with recursive c(x) as (select 1 union all select x+1 from c where x<2000000) select sum(x) from c;"]):
         if shutil.which(command[0]) is None:
             continue
         for arguments in ([], ["--alloc"]):
