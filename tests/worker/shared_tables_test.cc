@@ -7,6 +7,7 @@
 
 #include <cstring>
 #include <memory>
+#include <span>
 #include <vector>
 
 namespace strobe::internal {
@@ -43,10 +44,10 @@ class SharedTablesTest : public ::testing::Test {
     absl::StatusOr<TableMemory> memory = TableMemory::Adopt(descriptor, place);
     ASSERT_TRUE(memory.ok()) << memory.status();
     bytes_ = memory->bytes();
-    caches_.resize(SharedCaches::kCaches * SharedCaches::CacheBytes());
+    caches_.resize(SharedCaches::kCaches * SharedCaches::CacheBytes() / sizeof(Page));
     tables_ = std::make_unique<SharedTables>(
         *std::move(memory),
-        SharedCaches{.memory = caches_,
+        SharedCaches{.memory = std::as_writable_bytes(std::span(caches_)),
                      .address_in_program = reinterpret_cast<Address>(caches_.data())},
         4711, &Zero);
   }
@@ -56,7 +57,10 @@ class SharedTablesTest : public ::testing::Test {
   }
 
   std::span<std::byte> bytes_;
-  std::vector<std::byte> caches_;
+  struct alignas(4096) Page {
+    std::byte bytes[4096];
+  };
+  std::vector<Page> caches_;
   std::unique_ptr<SharedTables> tables_;
 };
 

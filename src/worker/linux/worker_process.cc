@@ -29,8 +29,8 @@ constexpr std::int64_t kPauseNs = 1'000'000;
 // Where the child keeps the socket while it makes room for it.
 constexpr int kFirstFreeDescriptor = 16;
 
-// What the children need, made before they begin: they share the program's memory, and may call
-// nothing but the system.
+// What the children need, made before they begin: they share the program's memory, so they call
+// nothing but the system, not even through the C library, whose functions a sanitizer replaces.
 struct Child {
   const char* path;
   std::array<char*, 3> arguments;
@@ -41,19 +41,43 @@ struct Child {
   int error = 0;
 };
 
+// The kernel's struct sigaction.
+struct KernelAction {
+  void (*handler)(int) = SIG_DFL;
+  unsigned long flags = 0;
+  void (*restorer)() = nullptr;
+  std::uint64_t mask = 0;
+};
+constexpr std::size_t kMaskBytes = sizeof(KernelAction::mask);
+
 // A child whose end raises no signal and that only a wait with __WALL returns, until it becomes
 // another program. The call returns when it has, or has ended.
 int BeginChild(int (*run)(void*), char* stack, Child& child) {
   return clone(run, stack, CLONE_VM | CLONE_VFORK, &child);
 }
 
+// The handlers of the program would run in its memory.
+void TakeDefaultActions() {
+  for (int signal = 1; signal < NSIG; ++signal) {
+    KernelAction action;
+    const KernelAction none;
+    if (syscall(SYS_rt_sigaction, signal, nullptr, &action, kMaskBytes) == 0 &&
+        action.handler != SIG_IGN)
+      syscall(SYS_rt_sigaction, signal, &none, nullptr, kMaskBytes);
+  }
+}
+
+bool Put(long descriptor, int place) {
+  return descriptor == place || syscall(SYS_dup3, descriptor, place, 0) >= 0;
+}
+
 // Lets only the socket and standard error through: another open end of a pipe would keep it open.
 bool KeepDescriptors(int socket) {
-  const int kept = fcntl(socket, F_DUPFD, kFirstFreeDescriptor);
-  const int nothing = open("/dev/null", O_RDWR);
+  const long kept = syscall(SYS_fcntl, socket, F_DUPFD, kFirstFreeDescriptor);
+  const long nothing = syscall(SYS_openat, AT_FDCWD, "/dev/null", O_RDWR);
   if (kept < 0 || nothing < 0) return false;
-  if (dup2(nothing, STDIN_FILENO) < 0 || dup2(nothing, STDOUT_FILENO) < 0 ||
-      dup2(kept, kWorkerSocket) < 0)
+  // A program may have closed its standard input.
+  if (!Put(nothing, STDIN_FILENO) || !Put(nothing, STDOUT_FILENO) || !Put(kept, kWorkerSocket))
     return false;
 #ifdef SYS_close_range
   syscall(SYS_close_range, kWorkerSocket + 1, ~0U, 0);
@@ -63,20 +87,15 @@ bool KeepDescriptors(int socket) {
 
 int RunWorker(void* argument) {
   auto& child = *static_cast<Child*>(argument);
-  struct sigaction ignore {};
-  for (int signal = 1; signal < NSIG; ++signal) {
-    struct sigaction action {};
-    if (sigaction(signal, nullptr, &action) != 0 || action.sa_handler == SIG_IGN) continue;
-    ignore.sa_handler = SIG_DFL;
-    sigaction(signal, &ignore, nullptr);
-  }
-  setsid();
+  TakeDefaultActions();
+  syscall(SYS_setsid);
   if (KeepDescriptors(child.socket)) {
-    sigprocmask(SIG_SETMASK, &child.mask, nullptr);
-    execve(child.path, child.arguments.data(), environ);
+    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &child.mask, nullptr, kMaskBytes);
+    syscall(SYS_execve, child.path, child.arguments.data(), environ);
   }
   child.error = errno;
-  _exit(127);
+  syscall(SYS_exit, 127);
+  return 0;
 }
 
 // The worker's parent, which ends at once: so the worker is no child of the program.
@@ -84,7 +103,8 @@ int RunParent(void* argument) {
   auto& child = *static_cast<Child*>(argument);
   child.worker = BeginChild(&RunWorker, child.stack_of_worker, child);
   if (child.worker < 0) child.error = errno;
-  _exit(0);
+  syscall(SYS_exit, 0);
+  return 0;
 }
 
 absl::Status Refused(const char* what, int error) {
