@@ -233,7 +233,7 @@ def own_profiler(recorder):
     equal(len(files), 1, "its own profiles")
     own_total = recorder.top(file=os.path.join(own, files[0]))[0]
     total = recorder.top()[0]
-    check(own_total > 0.1 and abs(total - own_total) < 0.05 + 0.1 * own_total, "%.3f s, its own %.3f s" % (total, own_total))
+    check(own_total > 0.02 and abs(total - own_total) < 0.05 + 0.1 * own_total, "%.3f s, its own %.3f s" % (total, own_total))
 
 
 def main():

@@ -170,7 +170,7 @@ def compare_events(test):
 def compare_processes(test):
     """Processes that a shell starts: one file is one module, whatever its address."""
     ok, errors = test.record("shell.data", ["-F", "999", "--call-graph", "dwarf", "-e", "task-clock"],
-                             ["sh", "-c", "'%s' 100 & '%s' 100; wait" % (test.program, test.program)])
+                             ["sh", "-c", "'%s' 400 & '%s' 400; wait" % (test.program, test.program)])
     check(ok, "perf record of a shell: " + errors)
     profile = test.profile("shell.data")
     mappings = [path for _, _, path in profile.mappings.values() if path == test.program]
@@ -182,10 +182,10 @@ def compare_processes(test):
 
 def compare_layouts(test):
     """perf's own call chains, a pipe, and what cannot be read."""
-    ok, errors = test.record("chains.data", ["-F", "999", "--call-graph", "fp", "-e", "task-clock"], [test.program, "100"])
+    ok, errors = test.record("chains.data", ["-F", "999", "--call-graph", "fp", "-e", "task-clock"], [test.program, "400"])
     check(ok, "perf record by frame pointers: " + errors)
     check(any("Spin" in location[0].function[1] for location, _, _ in test.profile("chains.data").rows), "leaves of perf's call chains")
-    piped = run([test.perf, "record", "-q", "-F", "999", "--call-graph", "dwarf", "-e", "task-clock", "-o", "-", "--", test.program, "60"])
+    piped = run([test.perf, "record", "-q", "-F", "999", "--call-graph", "dwarf", "-e", "task-clock", "-o", "-", "--", test.program, "400"])
     if piped.returncode == 0:
         test.strobe("script", "-", "-o", "piped.pb.gz", input=piped.stdout)
         profile = pprof_file.read(test.directory / "piped.pb.gz")
