@@ -1,7 +1,8 @@
 // A program with a worker: two threads of known shares, and short ones. Its end is the argument's.
 //
-//   worker_program DIRECTORY SECONDS stop|exit|kill|abort|again
+//   worker_program DIRECTORY SECONDS stop|exit|kill|abort|again|orphan
 //
+// "orphan": leaves a child behind, which has all its descriptors but the standard ones, and dies.
 // "again": says "half", waits for a line, and does all once more.
 #include <errno.h>
 #include <signal.h>
@@ -94,6 +95,16 @@ int main(int argc, char** argv) {
   }
   std::printf("%d threads, cpu %lld\n", threads, static_cast<long long>(CpuNs()));
   std::fflush(stdout);
+  if (end == "orphan") {
+    if (const pid_t child = fork(); child == 0) {
+      for (const int standard : {0, 1, 2}) close(standard);
+      pause();
+    } else {
+      std::printf("child %d cpu %lld\n", child, static_cast<long long>(CpuNs()));
+      std::fflush(stdout);
+      kill(getpid(), SIGKILL);
+    }
+  }
   if (end == "kill") kill(getpid(), SIGKILL);
   if (end == "abort") std::abort();
   if (end == "exit") std::exit(0);

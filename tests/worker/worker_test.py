@@ -95,6 +95,12 @@ def main():
             # What a thread used since the last look before a sudden end is not known.
             check_profile(run, end, 0.97 if status == 0 else 0.9)
 
+    # A child that the program leaves behind still has the socket.
+    with tempfile.TemporaryDirectory() as directory:
+        run = Run(program, directory, "orphan").finish()
+        os.kill(int(run.output.split(b"child ")[1].split()[0]), signal.SIGKILL)
+        check_profile(run, "orphan", 0.9)
+
     # The worker is the strobe command.
     if strobe:
         with tempfile.TemporaryDirectory() as directory:

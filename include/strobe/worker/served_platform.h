@@ -59,6 +59,9 @@ struct ServedPlatform : LinuxPlatform {
 
   // Call it once, before all other functions.
   static void Serve(ServedProgram program);
+  // True if the program has ended. Its children may still have what was its own, the socket too.
+  // Where the system does not tell, false.
+  static bool HasEnded();
   // What the thread itself has read of its CPU clock: at the begin and the end of its registration.
   static void NoteClock(std::uint64_t thread_id, std::int64_t cpu_ns);
   // The thread's registration has ended, and its account is settled.

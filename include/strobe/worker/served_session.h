@@ -194,6 +194,10 @@ absl::StatusOr<AskedSession> ReadHello(const Message& message) {
   return asked;
 }
 
+// How often the worker looks whether the program has ended, if nobody closes the socket: a forked
+// child still has it.
+inline constexpr std::int64_t kEndCheckPeriodNs = 1'000'000'000;
+
 // Serves the program at the other end until it stops or is gone. Returns the exit status.
 template <class Traits>
 int ServeProgram(const WorkerSocket& socket) {
@@ -215,7 +219,8 @@ int ServeProgram(const WorkerSocket& socket) {
   const absl::Status begun = session.Begin();
   if (!socket.Send(AnswerOf(MessageKind::kWelcome, begun)).ok() || !begun.ok()) return 1;
   while (true) {
-    const absl::StatusOr<Message> message = socket.Receive(-1);
+    const absl::StatusOr<Message> message = socket.Receive(kEndCheckPeriodNs);
+    if (absl::IsDeadlineExceeded(message.status()) && !ServedPlatform::HasEnded()) continue;
     if (message.ok() && message->kind == MessageKind::kFlush) {
       static_cast<void>(socket.Send(AnswerOf(MessageKind::kFlushed, session.Flush())));
     } else {

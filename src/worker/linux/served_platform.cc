@@ -1,5 +1,6 @@
 #include "strobe/worker/served_platform.h"
 
+#include <poll.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -49,6 +50,9 @@ struct State {
   }
 
   ServedProgram program;
+  // Readable when the program has ended (Linux 5.3). -1 if the system refuses it.
+  const int process =
+      static_cast<int>(syscall(SYS_pidfd_open, static_cast<pid_t>(program.process_id), 0));
   std::vector<std::uint64_t> displaced;
   const UnwindModules* const programs_tables =
       program.area.header().code.tables.load(std::memory_order_seq_cst);
@@ -95,6 +99,11 @@ ThreadLook ServedThreadProbe::Look() {
 void ServedPlatform::Serve(ServedProgram program) {
   LinuxThreadFile::ObserveProcess(program.process_id);
   state = new State(std::move(program));
+}
+
+bool ServedPlatform::HasEnded() {
+  pollfd process{.fd = state->process, .events = POLLIN, .revents = 0};
+  return state->process >= 0 && poll(&process, 1, 0) > 0;
 }
 
 void ServedPlatform::NoteClock(std::uint64_t thread_id, std::int64_t cpu_ns) {
