@@ -158,6 +158,9 @@ leave_out() {
   totals+=("0 0 $(grep -c "$mark" "$file")")
 }
 
+# Objects with lines name the folder that they were compiled in. Clones of this tree share a cache all the same: sources have relative names.
+export CCACHE_NOHASHDIR=1
+
 totals=()
 run_configuration() {
   local configuration=$1 build="$build_root/$1" compiler=g++ options=(-Dbuildtype=release -Db_sanitize=none) wrapper="" launcher=""
