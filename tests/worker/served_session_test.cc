@@ -28,10 +28,11 @@ TEST(ReadHello, AProgramWithOtherPartsIsRefused) {
                    .cells = DefaultTraits::Providers::kCellCount,
                    .value_types = DefaultTraits::Providers::kValueCount,
                    .chunk_bytes = Arena::ChunkBytes(ring_bytes)};
-  const auto read = [&](const Hello& head, bool with_tables = true) {
+  const auto read = [&](Hello head, bool with_tables = true) {
     const absl::StatusOr<SharedArea> area =
         SharedArea::Create(1, Arena::kSlotsPerChunk, Arena::ChunkBytes(ring_bytes));
     absl::StatusOr<TableMemory> tables = TableMemory::Create();
+    head.tables_address = reinterpret_cast<Address>(tables->bytes().data());
     return ReadHello<DefaultTraits>(
                {.kind = MessageKind::kHello,
                 .text = JoinHello({.head = head, .program = "p", .options = ""}),

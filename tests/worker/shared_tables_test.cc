@@ -131,6 +131,9 @@ TEST(TableMemory, NobodyElseCanWriteIt) {
   EXPECT_NE(ftruncate(descriptor, 0), 0);
   close(descriptor);
   EXPECT_FALSE(TableMemory::Adopt(memfd_create("other", MFD_CLOEXEC), place).ok());
+  const absl::StatusOr<TableMemory> at_null =
+      TableMemory::Adopt(dup(TableMemory::Create()->descriptor()), 0);
+  EXPECT_EQ(at_null.status().code(), absl::StatusCode::kInvalidArgument);
 }
 
 }  // namespace

@@ -24,6 +24,8 @@ namespace strobe::internal {
 namespace {
 
 constexpr std::size_t kLargestBlock = std::size_t{1} << 20;
+// No program maps anything below: a pointer that is null may not lead there.
+constexpr Address kLeastAddress = 1 << 20;
 // Copies that have gone stay listed up to this many.
 constexpr std::size_t kMaxStaleCopies = 4096;
 
@@ -66,7 +68,8 @@ absl::StatusOr<TableMemory> TableMemory::Adopt(int descriptor, Address address) 
   const int seals = fcntl(descriptor, F_GET_SEALS);
   struct stat info {};
   if (seals < 0 || (seals & F_SEAL_SHRINK) == 0 || fstat(descriptor, &info) != 0 ||
-      static_cast<std::uint64_t>(info.st_size) != kBytes || address % 4096 != 0)
+      static_cast<std::uint64_t>(info.st_size) != kBytes || address % 4096 != 0 ||
+      address < kLeastAddress)
     return absl::InvalidArgumentError("this is no memory for tables");
   // NOLINTNEXTLINE(performance-no-int-to-ptr): where the program has mapped it
   void* const wanted = reinterpret_cast<void*>(address);
