@@ -4,10 +4,13 @@
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
+#include "can_begin_workers.h"
+
 namespace strobe::internal {
 namespace {
 
 TEST(WorkerProcess, WhatIsNotThereIsNoWorker) {
+  if (!testing::kCanBeginWorkers) GTEST_SKIP() << "ThreadSanitizer follows no nested clone";
   const absl::StatusOr<WorkerProcess> worker = WorkerProcess::Begin("/nonexistent");
   EXPECT_EQ(worker.status().code(), absl::StatusCode::kUnavailable);
   EXPECT_NE(worker.status().message().find("/nonexistent"), std::string::npos) << worker.status();
@@ -15,6 +18,7 @@ TEST(WorkerProcess, WhatIsNotThereIsNoWorker) {
 
 // The program's own waits must not meet it.
 TEST(WorkerProcess, IsNoChildOfTheProgram) {
+  if (!testing::kCanBeginWorkers) GTEST_SKIP() << "ThreadSanitizer follows no nested clone";
   absl::StatusOr<WorkerProcess> worker = WorkerProcess::Begin("/bin/true");
   ASSERT_TRUE(worker.ok()) << worker.status();
   EXPECT_EQ(waitpid(-1, nullptr, WNOHANG | __WALL), -1);
