@@ -53,15 +53,15 @@ class Run:
 
 
 def sums(profiles):
-    """CPU time by thread's name, and by function for those on the stack."""
+    """CPU time by thread's name, and samples by function for those on the stack."""
     threads, functions = {}, {}
     for profile in profiles:
-        column = profile.types.index("cpu")
+        column, count = profile.types.index("cpu"), profile.types.index("samples")
         for locations, values, labels in profile.rows:
             name = labels["thread_name"]
             threads[name] = threads.get(name, 0) + values[column]
             for function in {location.function[0] for location in locations}:
-                functions[function] = functions.get(function, 0) + values[column]
+                functions[function] = functions.get(function, 0) + values[count]
     return threads, functions
 
 
@@ -78,9 +78,11 @@ def check_profile(run, what, least_share=0.97):
     check(threads.get("main", 0) < 1.2 * cpu_ns, "%s: main's CPU time %d of %d" % (what, threads.get("main", 0), cpu_ns))
     check(abs(threads.get("other", 0) - CPU_S / 2 * 1e9) < 0.1e9, "%s: the other thread's CPU time: %d" % (what, threads.get("other", 0)))
     check(threads.get("short", 0) >= 20e6, "%s: 20 threads of a millisecond: %d" % (what, threads.get("short", 0)))
-    most = sum(ns for name, ns in functions.items() if "MostOfIt" in name)
-    rest = sum(ns for name, ns in functions.items() if "TheRest" in name)
-    check(rest > 0 and 1.5 < most / rest < 6, "%s: three quarters and a quarter: %d and %d" % (what, most, rest))
+    most = sum(samples for name, samples in functions.items() if "MostOfIt" in name)
+    rest = sum(samples for name, samples in functions.items() if "TheRest" in name)
+    # A busy machine gives few samples: five standard errors.
+    error = 5 * (0.75 * 0.25 / max(most + rest, 1)) ** 0.5
+    check(most + rest > 5 and abs(most / (most + rest) - 0.75) < error, "%s: three quarters and a quarter: %d and %d" % (what, most, rest))
     check(any("Spin" in name for name in functions), "%s: names: %r" % (what, sorted(functions)))
 
 
@@ -92,14 +94,14 @@ def main():
             run = Run(program, directory, end).finish()
             check(run.status == status, "%s: exit status %d: %s" % (end, run.status, run.errors.decode(errors="replace")))
             check(run.errors == b"" or end == "abort", "%s: standard error: %r" % (end, run.errors))
-            # What a thread used since the last look before a sudden end is not known.
-            check_profile(run, end, 0.97 if status == 0 else 0.9)
+            # What a thread used since the last look before a sudden end is not known: on a busy machine that was long ago.
+            check_profile(run, end, 0.97 if status == 0 else 0.5)
 
     # A child that the program leaves behind still has the socket.
     with tempfile.TemporaryDirectory() as directory:
         run = Run(program, directory, "orphan").finish()
         os.kill(int(run.output.split(b"child ")[1].split()[0]), signal.SIGKILL)
-        check_profile(run, "orphan", 0.9)
+        check_profile(run, "orphan", 0.5)
 
     # The worker is the strobe command.
     if strobe:
