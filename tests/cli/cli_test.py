@@ -19,23 +19,13 @@ import time
 import urllib.request
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "readers"))
+from checks import check, equal, failures  # noqa: E402
 import google_pprof  # noqa: E402
 import perf_data  # noqa: E402
 import pprof_file  # noqa: E402
 
 TIMEOUT_S = 60
-failures = []
 skips = []
-
-
-def check(condition, what):
-    if not condition:
-        failures.append(what)
-        print("FAILED: " + what)
-
-
-def equal(found, expected, what):
-    check(found == expected, "%s: %r, not %r" % (what, found, expected))
 
 
 class Strobe:
@@ -437,7 +427,6 @@ def main():
         strobe = Strobe(command, directory)
         for part in (tables, filters, formats, texts, differences, sources, broken, arguments, symbols, windows_symbols, perf, google):
             part(strobe)
-        failures.extend(google_pprof.failures)
     print("\n".join("skipped: " + skip for skip in skips))
     print("%d failures" % len(failures))
     sys.exit(1 if failures else 0)

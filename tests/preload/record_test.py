@@ -15,19 +15,11 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "readers"))
+from checks import check, equal, failures  # noqa: E402
+
 TIMEOUT_S = 60
 SKIPPED = 77
-failures = []
-
-
-def check(condition, what):
-    if not condition:
-        failures.append(what)
-        print("FAILED: " + what)
-
-
-def equal(found, expected, what):
-    check(found == expected, "%s: %.300r, not %.300r" % (what, found, expected))
 
 
 class Recorder:

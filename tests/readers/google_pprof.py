@@ -16,18 +16,13 @@ import subprocess
 import sys
 import tempfile
 
+from checks import check, failures
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 GOCODE = "/usr/share/gocode"  # Debian's golang-github-google-pprof-dev
 PROTO = GOCODE + "/src/github.com/google/pprof/proto/profile.proto"
 TIMEOUT_S = 120
 
-failures = []
-
-
-def check(condition, what):
-    if not condition:
-        failures.append(what)
-        print("FAILED: " + what)
 
 
 def run(command, **options):

@@ -15,23 +15,13 @@ import sys
 import tempfile
 import time
 
+from checks import check, equal, failures
 import npm
 
 TIMEOUT_S = 120
 HERE = pathlib.Path(__file__).parent
 SMALL = ("empty", "small", "unsymbolized", "detailed", "random_200x30_shared_0", "random_200x30_shared_26")
 
-failures = []
-
-
-def check(condition, what):
-    if not condition:
-        failures.append(what)
-        print("FAILED: " + what)
-
-
-def equal(found, expected, what):
-    check(found == expected, "%s: %r, not %r" % (what, found, expected))
 
 
 def pprof_format(samples, modules, _):

@@ -12,17 +12,11 @@ import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "readers"))
+from checks import check, failures  # noqa: E402
 import pprof_file  # noqa: E402
 
 TIMEOUT_S = 100
 CPU_S = 0.6
-failures = []
-
-
-def check(condition, what):
-    if not condition:
-        failures.append(what)
-        print("FAILED: " + what)
 
 
 class Run:

@@ -15,6 +15,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent.parent / "readers"))
+from checks import check, failures  # noqa: E402
 import pprof_file  # noqa: E402
 
 SKIPPED = 77
@@ -22,13 +23,6 @@ TIMEOUT_S = 120
 # Of a thread, and of a program: a stack up to there is whole.
 OUTERMOST = {"_start", "clone", "clone3", "__clone", "__clone3"}
 PSEUDO = {"[truncated]", "[broken stack]", "[no unwind info]", "[lost]", "[kernel]"}
-failures = []
-
-
-def check(condition, what):
-    if not condition:
-        failures.append(what)
-        print("FAILED: " + what)
 
 
 def run(command, **options):

@@ -17,12 +17,12 @@ import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent.parent / "readers"))
+from checks import check, failures  # noqa: E402
 import pprof_file  # noqa: E402
 
 SKIPPED = 77
 TIMEOUT_S = 100
 NOBODY = 65534
-failures = []
 
 # Starts a thread and a child when it is told to, and says what CPU time they took.
 LATE = """
@@ -60,12 +60,6 @@ loop = ctypes.CFUNCTYPE(None)(address)
 while time.process_time() < 0.4: loop()
 os.unlink(path)
 """
-
-
-def check(condition, what):
-    if not condition:
-        failures.append(what)
-        print("FAILED: " + what)
 
 
 def skip(what, why):
