@@ -194,8 +194,8 @@ absl::StatusOr<AskedSession> ReadHello(const Message& message) {
   return asked;
 }
 
-// How often the worker looks whether the program has ended, if nobody closes the socket: a forked
-// child still has it.
+// How often the worker looks whether the program has ended. The socket does not always say it: a
+// forked child of the program may hold it open.
 inline constexpr std::int64_t kEndCheckPeriodNs = 1'000'000'000;
 
 // Serves the program at the other end until it stops or is gone. Returns the exit status.

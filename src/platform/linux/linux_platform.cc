@@ -26,6 +26,7 @@
 #include "absl/strings/str_cat.h"
 #include "forks.h"
 #include "image_files.h"
+#include "process_memory.h"
 #include "signal_handler.h"
 #include "small_file.h"
 #include "stack_bounds.h"
@@ -64,38 +65,6 @@ struct CachedThread {
   std::uint64_t fork_count = 0;  // ForkCount() then: in a fork's child the thread has another id
 };
 constinit thread_local CachedThread cached_thread;
-
-// Pages that the collector reads in one call.
-constexpr std::size_t kPagesPerRead = 16;
-
-// Copies memory, kPages vectors in one call. Each vector lies in one page: if a page is missing,
-// the kernel only promises to copy the vectors before it. Returns how many bytes could be read,
-// from the front.
-template <std::size_t kPages>
-STROBE_SIGNAL_SAFE inline std::size_t ReadPages(std::uint64_t address,
-                                                std::span<std::uint8_t> bytes) noexcept {
-  constexpr std::size_t kPageBytes = 4096;
-  const pid_t process = getpid();  // not cached: a fork's child has another
-  std::size_t done = 0;
-  while (done < bytes.size()) {
-    iovec pages[kPages];
-    std::size_t count = 0;
-    std::size_t wanted = 0;
-    for (; count < kPages && done + wanted < bytes.size(); ++count) {
-      const std::uint64_t at = address + done + wanted;
-      const std::size_t in_page =
-          std::min<std::size_t>(kPageBytes - at % kPageBytes, bytes.size() - done - wanted);
-      // NOLINTNEXTLINE(performance-no-int-to-ptr): only the kernel's
-      pages[count] = {reinterpret_cast<void*>(at), in_page};
-      wanted += in_page;
-    }
-    const iovec copy{.iov_base = bytes.data() + done, .iov_len = wanted};
-    const ssize_t got = process_vm_readv(process, &copy, 1, pages, count, 0);
-    if (got > 0) done += static_cast<std::size_t>(got);
-    if (got != static_cast<ssize_t>(wanted)) break;
-  }
-  return done;
-}
 
 // The stack of an own thread. It does not depend on the program's default, and is committed page by
 // page. The demangler needs most: up to 350 KiB for the longest names that it accepts. The guard is
@@ -207,13 +176,9 @@ std::uint64_t LinuxPlatform::BlockedSignals(std::uint64_t thread_id) {
   }
   // For a thread in sigwait or a similar call, the kernel shows the awaited signals as not blocked.
   const std::string task = absl::StrCat("/proc/self/task/", thread_id);
-  std::string text = internal::ReadStart(task + "/syscall");
+  const std::string text = internal::ReadStart(task + "/syscall");
   if (text.starts_with(absl::StrCat(SYS_rt_sigtimedwait, " "))) return ~std::uint64_t{0};
-  text = internal::ReadStart(task + "/status");
-  constexpr std::string_view kField = "\nSigBlk:\t";
-  const std::size_t at = text.find(kField);
-  return at == std::string::npos ? 0
-                                 : std::strtoull(text.c_str() + at + kField.size(), nullptr, 16);
+  return internal::BlockedSignalsIn(task);
 }
 
 void LinuxPlatform::SetSignalBlocked(int signal, bool is_blocked) {
@@ -257,7 +222,8 @@ std::size_t LinuxPlatform::ReadMemory(std::uint64_t address, std::span<std::uint
   // The kernel copies, and returns an error if nothing is mapped.
   std::size_t done = 0;
   for (std::size_t got = 1; got != 0 && done < bytes.size(); done += got) {
-    got = ReadPages<kPagesPerRead>(address + done, bytes.subspan(done));
+    got =
+        internal::ReadPages<internal::kPagesPerRead>(getpid(), address + done, bytes.subspan(done));
   }
   if (done == bytes.size()) return done;
   // The call fails for code that may be executed but not read, and always in a sandbox that forbids
@@ -279,7 +245,8 @@ std::size_t LinuxPlatform::ReadMemory(std::uint64_t address, std::span<std::uint
 // For the handler: two vectors take little of the interrupted thread's stack.
 STROBE_SIGNAL_SAFE std::size_t LinuxPlatform::ReadStack(std::uint64_t address,
                                                         std::span<std::uint8_t> bytes) noexcept {
-  return ReadPages<2>(address, bytes);
+  return internal::ReadPages<2>(getpid(), address,
+                                bytes);  // not cached: a fork's child has another
 }
 
 LinuxPlatform::OwnThread::OwnThread(OwnThread&& other) noexcept
@@ -376,12 +343,7 @@ LinuxPlatform::Mapping LinuxPlatform::MapMemory(std::uint64_t bytes) {
 }
 
 void LinuxPlatform::DiscardMemory(void* memory, std::uint64_t bytes) {
-  const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
-  const auto start = reinterpret_cast<std::uintptr_t>(memory);
-  const std::uintptr_t first = (start + page - 1) / page * page;
-  const std::uintptr_t limit = (start + bytes) / page * page;
-  if (first < limit)
-    madvise(static_cast<std::byte*>(memory) + (first - start), limit - first, MADV_DONTNEED);
+  internal::AdvisePages(memory, bytes, MADV_DONTNEED);
 }
 
 void LinuxPlatform::UnmapMemory(Mapping mapping) {

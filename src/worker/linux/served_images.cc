@@ -1,6 +1,5 @@
 #include "served_images.h"
 
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include <limits.h>
@@ -9,6 +8,7 @@
 #include <utility>
 
 #include "../../platform/linux/image_files.h"
+#include "../../platform/linux/process_memory.h"
 #include "../../symbolize/byte_source.h"
 #include "../../symbolize/elf_format.h"
 #include "absl/strings/str_cat.h"
@@ -16,7 +16,6 @@
 namespace strobe::internal {
 namespace {
 
-constexpr Address kPageBytes = 4096;
 constexpr std::size_t kMaxVdsoBytes = 64 * 1024;
 constexpr std::size_t kMaxImageSegments = 64;
 
@@ -29,31 +28,6 @@ std::string ProgramPathOf(std::uint64_t process_id) {
 
 }  // namespace
 
-std::size_t ReadProcess(std::uint64_t process_id, Address address, std::span<std::uint8_t> bytes) {
-  // Each vector lies in one page: of a missing page, the kernel copies nothing of its vector.
-  constexpr std::size_t kPages = 16;
-  std::size_t done = 0;
-  while (done < bytes.size()) {
-    std::array<iovec, kPages> pages{};
-    std::size_t count = 0;
-    std::size_t wanted = 0;
-    for (; count < kPages && done + wanted < bytes.size(); ++count) {
-      const Address at = address + done + wanted;
-      const std::size_t in_page =
-          std::min<std::size_t>(kPageBytes - at % kPageBytes, bytes.size() - done - wanted);
-      // NOLINTNEXTLINE(performance-no-int-to-ptr): only the kernel's
-      pages[count] = {reinterpret_cast<void*>(at), in_page};
-      wanted += in_page;
-    }
-    const iovec copy{.iov_base = bytes.data() + done, .iov_len = wanted};
-    const ssize_t got =
-        process_vm_readv(static_cast<pid_t>(process_id), &copy, 1, pages.data(), count, 0);
-    if (got > 0) done += static_cast<std::size_t>(got);
-    if (got != static_cast<ssize_t>(wanted)) break;
-  }
-  return done;
-}
-
 ServedImages::ServedImages(std::uint64_t process_id, const SymbolFiles& files)
     : process_id_(process_id), files_(files) {}
 
@@ -63,7 +37,8 @@ std::unique_ptr<ServedImages::Image> ServedImages::Open(const Mapping& mapping) 
   if (mapping.path == "[vdso]") {
     image->memory.resize(std::min<std::size_t>(mapping.limit - mapping.start, kMaxVdsoBytes));
     auto* const bytes = reinterpret_cast<std::uint8_t*>(image->memory.data());
-    image->memory.resize(ReadProcess(process_id_, mapping.start, {bytes, image->memory.size()}));
+    image->memory.resize(ReadPages<kPagesPerRead>(static_cast<pid_t>(process_id_), mapping.start,
+                                                  {bytes, image->memory.size()}));
     image->source = std::make_shared<const SpanSource>(image->memory);
   } else if (mapping.path.starts_with('/')) {
     // The process may have another root directory.

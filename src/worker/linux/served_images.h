@@ -19,9 +19,6 @@
 STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
 
-// Copies memory of a process. Returns how many bytes could be read, from the front.
-std::size_t ReadProcess(std::uint64_t process_id, Address address, std::span<std::uint8_t> bytes);
-
 // Keeps the files open: they are what is left of the process's memory after its end. Not
 // thread-safe.
 class ServedImages {

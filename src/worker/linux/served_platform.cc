@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstdlib>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -17,6 +16,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "../../platform/linux/process_memory.h"
 #include "../../platform/linux/signal_handler.h"
 #include "../../platform/linux/small_file.h"
 #include "absl/strings/str_cat.h"
@@ -69,8 +69,8 @@ struct State {
 // Never freed: threads that were left behind may still use it.
 State* state = nullptr;
 
-std::string TaskFile(std::uint64_t thread_id, const char* name) {
-  return absl::StrCat("/proc/", state->program.process_id, "/task/", thread_id, "/", name);
+std::string TaskDirectory(std::uint64_t thread_id) {
+  return absl::StrCat("/proc/", state->program.process_id, "/task/", thread_id);
 }
 
 // A thread's CPU clock, by its schedstat file: the first number is nanoseconds on a CPU. Of a
@@ -126,13 +126,8 @@ ServedPlatform::Mapping ServedPlatform::MapMemory(std::uint64_t bytes) {
 }
 
 void ServedPlatform::DiscardMemory(void* memory, std::uint64_t bytes) {
-  const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
-  const auto start = reinterpret_cast<std::uintptr_t>(memory);
-  const std::uintptr_t first = (start + page - 1) / page * page;
-  const std::uintptr_t limit = (start + bytes) / page * page;
   // Frees the pages of the file, in both processes.
-  if (first < limit)
-    madvise(static_cast<std::byte*>(memory) + (first - start), limit - first, MADV_REMOVE);
+  AdvisePages(memory, bytes, MADV_REMOVE);
 }
 
 void ServedPlatform::GiveBack(std::uint32_t slot) {
@@ -153,7 +148,7 @@ std::string ServedPlatform::ProgramName() { return state->program.name; }
 
 std::int64_t ServedPlatform::ThreadCpuTimeNs(std::uint64_t thread_id) {
   if (thread_id == CurrentThreadId()) return 0;
-  return ClockOf(thread_id, ReadStart(TaskFile(thread_id, "schedstat")));
+  return ClockOf(thread_id, ReadStart(TaskDirectory(thread_id) + "/schedstat"));
 }
 
 std::int64_t ServedPlatform::ProcessCpuTimeNs() {
@@ -168,11 +163,7 @@ std::int64_t ServedPlatform::ProcessCpuTimeNs() {
 int ServedPlatform::DefaultSignal() { return state->program.signal; }
 
 std::uint64_t ServedPlatform::BlockedSignals(std::uint64_t thread_id) {
-  const std::string text = ReadStart(TaskFile(thread_id, "status"));
-  constexpr std::string_view kField = "\nSigBlk:\t";
-  const std::size_t at = text.find(kField);
-  return at == std::string::npos ? 0
-                                 : std::strtoull(text.c_str() + at + kField.size(), nullptr, 16);
+  return BlockedSignalsIn(TaskDirectory(thread_id));
 }
 
 bool ServedPlatform::Interrupt(std::uint64_t thread_id, std::uint64_t payload, int signal,
@@ -204,7 +195,8 @@ std::uint64_t ServedPlatform::ModuleVersion() {
 std::vector<Module> ServedPlatform::Modules() { return state->images.Describe(state->mappings); }
 
 std::size_t ServedPlatform::ReadMemory(std::uint64_t address, std::span<std::uint8_t> bytes) {
-  std::size_t done = ReadProcess(state->program.process_id, address, bytes);
+  std::size_t done =
+      ReadPages<kPagesPerRead>(static_cast<pid_t>(state->program.process_id), address, bytes);
   if (done < bytes.size()) done += state->images.Read(address + done, bytes.subspan(done));
   return done;
 }
