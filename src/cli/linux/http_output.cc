@@ -1,5 +1,3 @@
-#include <utility>
-
 #include "strobe/default_traits.h"
 #include "strobe/encode/otlp_encoder.h"
 #include "strobe/http/datadog_exporter.h"
@@ -19,9 +17,9 @@ struct OverHttp : DefaultTraits {
 };
 
 template <class Encoder>
-Serve ServeOver(Encoder encoder, HttpExporter exporter) {
-  Parts<OverHttp<Encoder>> parts{.encoder = std::move(encoder), .exporter = std::move(exporter)};
-  return [parts = std::move(parts)](const WorkerSocket& socket, const SharedArea* own_area) {
+Serve ServeOver(const Encoder& encoder, const HttpExporter& exporter) {
+  const Parts<OverHttp<Encoder>> parts{.encoder = encoder, .exporter = exporter};
+  return [parts](const WorkerSocket& socket, const SharedArea* own_area) {
     return ServeProgram<OverHttp<Encoder>>(socket, parts, own_area);
   };
 }

@@ -150,7 +150,6 @@ absl::Status WorkerCore::StartLocked() {
   registry_.arena()->keeps_times.store(*options_.sampling.timestamps, std::memory_order_relaxed);
   registry_.BeginCollecting();
   restarts_ = 0;
-  is_here_ = false;
   absl::Status status = BeginWorker();
   if (!status.ok()) status = FallBack(std::move(status));
   if (!status.ok()) {
@@ -179,6 +178,7 @@ void WorkerCore::AnnounceAll() {
 }
 
 absl::Status WorkerCore::BeginWorker() {
+  is_here_ = false;
   absl::StatusOr<WorkerProcess> worker = WorkerProcess::Begin(*options_.worker.command);
   if (!worker.ok()) return worker.status();
   absl::StatusOr<TableMemory> tables = TableMemory::Create();
