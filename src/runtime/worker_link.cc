@@ -2,7 +2,7 @@
 
 #include "absl/status/status.h"
 
-// In strobe-worker. Nothing here makes a linker take that library: its users name the symbol.
+// In strobe-worker. Nothing here makes a linker take that library: its users do.
 #if defined(__ELF__)
 extern "C" __attribute__((weak, visibility("hidden"))) void strobe_make_worker_core(
     const strobe::ProfilerOptions& options, const void* channel_parts,

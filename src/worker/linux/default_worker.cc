@@ -1,16 +1,51 @@
+// A worker with the default parts, and what a Profiler looks for: see runtime/worker_link.h.
+#include <memory>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "strobe/default_traits.h"
+#include "strobe/runtime/worker_link.h"
 #include "strobe/worker/local_worker.h"
 #include "strobe/worker/run_worker.h"
 #include "strobe/worker/served_session.h"
+#include "strobe/worker/shared_area.h"
+#include "strobe/worker/worker_core.h"
 
 namespace strobe {
+namespace internal {
+namespace {
 
-int internal::ServeByDefault(const WorkerSocket& socket, const SharedArea* own_area) {
+absl::StatusOr<std::unique_ptr<AbstractCore>> Make(const ProfilerOptions& options,
+                                                   const void* channel_parts) {
+  if (channel_parts != ChannelParts<DefaultTraits>()) {
+    return absl::UnimplementedError(
+        "worker.enabled: only the outputs and the symbolizer may be other than the default ones");
+  }
+  const bool may_go_on = *options.worker.fallback == WorkerFallback::kInProcess;
+  if (may_go_on && !SharedArea::IsPossible()) {
+    return absl::UnimplementedError(
+        "worker.enabled: the system refuses memory that processes share");
+  }
+  return std::make_unique<WorkerCore>(options, &ServeByDefault);
+}
+
+}  // namespace
+
+int ServeByDefault(const WorkerSocket& socket, const SharedArea* own_area) {
   return ServeProgram<DefaultTraits>(socket, {}, own_area);
 }
+
+}  // namespace internal
 
 void RunWorkerIfAsked(int argc, char** argv) {
   internal::RunWorkerIfAsked(argc, argv, &internal::ServeByDefault);
 }
 
 }  // namespace strobe
+
+// A call of RunWorkerIfAsked, or the flag -Wl,-u, makes a linker take it.
+extern "C" __attribute__((visibility("hidden"))) void strobe_make_worker_core(
+    const strobe::ProfilerOptions& options, const void* channel_parts,
+    absl::StatusOr<std::unique_ptr<strobe::internal::AbstractCore>>& core) {
+  core = strobe::internal::Make(options, channel_parts);
+}
