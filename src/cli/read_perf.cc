@@ -23,7 +23,9 @@ class PerfReading {
         account_(header_, options.files, {.search = options.search}, options.kernel_symbols),
         order_([this](const PerfRecord& record, std::uint64_t time) {
           return account_.Take(record, time);
-        }) {}
+        }) {
+    account_.UseGenerated(options.find_generated);
+  }
 
   absl::StatusOr<LoadedProfile> Read();
 

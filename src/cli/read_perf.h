@@ -7,6 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "loaded_profile.h"
+#include "perf_stacks.h"
 #include "strobe/symbolize/symbol_files.h"
 #include "strobe/symbolize/symbol_search.h"
 
@@ -16,6 +17,7 @@ struct PerfOptions {
   const SymbolFiles& files;
   SymbolSearch search{};                          // where else the files of code are
   std::string kernel_symbols = "/proc/kallsyms";  // a file; none if empty
+  PerfStacks::FindGenerated find_generated{};     // names of code that is in no file
   std::function<void(std::uint64_t)> progress{};  // called with the bytes read so far
 };
 

@@ -1,6 +1,9 @@
-// What the command asks of the system: its terminal and its arguments. One file a system.
+// What the command asks of the system: its terminal, its arguments, files of its user. One file a
+// system.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -18,5 +21,9 @@ std::vector<std::string> ProgramArguments(int argc, char** argv);
 
 // Standard input and output carry bytes: no system may change the ends of lines.
 void UseBinaryStreams();
+
+// At most `max_bytes` bytes of the file at `path`, from `offset` on. Nothing unless it is a regular
+// file of this user or root: in a directory that all may write to, others could say anything.
+std::string ReadOwnFile(const std::string& path, std::uint64_t offset, std::size_t max_bytes);
 
 }  // namespace strobe::internal

@@ -176,6 +176,9 @@ def refusals(recorder):
         refused = subprocess.run([recorder.strobe, "record", setuid], capture_output=True, cwd="/tmp", user=65534, group=65534,
                                  timeout=TIMEOUT_S)
         check(refused.returncode == 126 and b"more rights" in refused.stderr, "setuid: %r" % refused)
+        refused = subprocess.run([recorder.strobe, "record", "--perf", setuid], capture_output=True, cwd="/tmp", user=65534, group=65534,
+                                 timeout=TIMEOUT_S)
+        check(refused.returncode == 126 and b"run strobe record as root" in refused.stderr, "setuid, by perf events: %r" % refused)
     equal(recorder.bare(recorder.strobe, "record", "-o", "x.unknown", "true").returncode, 2, "an unknown format")
     equal(recorder.bare(recorder.strobe, "record").returncode, 2, "no program")
     # Scripts run, with and without a first line.

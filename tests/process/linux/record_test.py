@@ -127,7 +127,7 @@ def record_a_command(test):
     check(len(deep) > 3 and any("main" in map(name_of, row[0]) for row in deep), "whole stacks with names")
     check(any(name_of(row[0][-1]) == "[truncated]" for row in profile.rows), "stacks deeper than their copy are marked")
     check(len({labels.get("thread_id") for _, _, labels in named}) == 2, "both threads of the program")
-    check("profile: command.pb.gz" in errors and "Spin" in errors and "\r" not in errors, "the summary: " + errors)
+    check("strobe: command.pb.gz" in errors and "Spin" in errors and "\r" not in errors, "the summary: " + errors)
     return profile
 
 
@@ -198,7 +198,7 @@ def pass_on(test):
     """Exit statuses, signals and descriptors are the command's."""
     test.record("--perf", "-o", "x.folded", "--", "sh", "-c", "exit 7", status=7)
     test.record("--perf", "-o", "x.folded", "sh", "-c", "kill -TERM $$", status=-signal.SIGTERM)
-    check("no such command" in test.record("--perf", "/nowhere/command", status=127)[1], "a command that is not there")
+    check("No such file" in test.record("--perf", "/nowhere/command", status=127)[1], "a command that is not there")
     test.record("--perf", "/etc/passwd", status=126)
     check("is_there" in test.record("--perf", "-o", "x.folded", "--", "sh", "-c", "echo is_there >&2")[1], "the command's standard error")
     script = "trap 'echo got; exit 3' USR1; echo ready; while :; do :; done"
