@@ -33,6 +33,21 @@ void DeclareOutput(CLI::App& app, OutputOptions& options) {
                  "The file to write; its name decides the format. A directory gets a file for each "
                  "process. Default: PROGRAM.PID.0.pb.gz");
   app.add_flag("!--no-top", options.shows_top, "Print no table at the end");
+  app.add_option_function<std::vector<std::string>>(
+         "--http",
+         [&options](const std::vector<std::string>& urls) {
+           for (const std::string& url : urls) options.destinations.push_back({"http", url});
+         },
+         "Post the profile (pprof) to this URL")
+      ->allow_extra_args(false);
+  for (const char* const backend : {"datadog", "pyroscope", "parca", "otlp"}) {
+    app.add_flag_function(
+        absl::StrCat("--", backend),
+        [&options, backend](std::int64_t) {
+          options.destinations.push_back({backend, {}});
+        },
+        absl::StrCat("Send the profile to ", backend, ", as its variables in the environment say"));
+  }
 }
 
 void DeclareRates(CLI::App& app, RecordOptions& options) {

@@ -70,7 +70,7 @@ void RecordingOutput::Say(double seconds, std::uint64_t samples, std::uint64_t l
   std::string line =
       absl::StrCat("recording: ", static_cast<std::uint64_t>(seconds), " s, ", samples, " samples");
   if (lost > 0) absl::StrAppend(&line, ", ", lost, " lost");
-  progress_.Say(line);
+  if (!IsTerminalTaken()) progress_.Say(line);
 }
 
 int RecordingOutput::Fail(const std::string& what, int status) {
@@ -79,29 +79,50 @@ int RecordingOutput::Fail(const std::string& what, int status) {
   return status;
 }
 
-bool RecordingOutput::Deliver(absl::StatusOr<LoadedProfile> loaded, std::size_t processes) {
-  progress_.Clear();
-  const absl::Status status = loaded.ok() ? Write(*std::move(loaded), processes) : loaded.status();
-  if (!status.ok()) Fail(std::string(status.message()));
-  return status.ok();
+bool RecordingOutput::Failed(const absl::Status& status) {
+  Fail(std::string(status.message()));
+  return false;
 }
 
-absl::Status RecordingOutput::Write(LoadedProfile loaded, std::size_t processes) {
-  std::string path = options_.path;
-  if (path.empty()) path = FreePath({}, loaded.profile);
+bool RecordingOutput::Deliver(absl::StatusOr<LoadedProfile> loaded, std::size_t processes) {
+  progress_.Clear();
+  if (!loaded.ok()) return Failed(loaded.status());
+  const bool is_whole = Write(*loaded, processes);
+  if (!options_.shows_top) return is_whole;
+  const std::vector<std::string> comments = loaded->comments;
+  const Text top = TopRows(*std::move(loaded), terminal_);
+  if (!top.ok()) return Failed(top.status());
+  std::fputs(top->c_str(), stderr);
+  for (const std::string& comment : comments) std::fprintf(stderr, "%s\n", comment.c_str());
+  return is_whole;
+}
+
+std::size_t RecordingOutput::Send(const LoadedProfile& loaded) {
+  std::size_t sent = 0;
+  for (const Destination& destination : options_.destinations) {
+    const absl::StatusOr<std::string> place = SendProfile(loaded, destination);
+    if (!place.ok()) {
+      Fail(absl::StrCat(destination.backend, ": ", place.status().message()));
+      continue;
+    }
+    std::fprintf(stderr, "strobe: sent to %s\n", place->c_str());
+    ++sent;
+  }
+  return sent;
+}
+
+bool RecordingOutput::Write(const LoadedProfile& loaded, std::size_t processes) {
+  const std::size_t servers = options_.destinations.size();
+  const bool is_sent = Send(loaded) == servers;
+  if (options_.path.empty() && servers > 0 && is_sent) return true;
+  const std::string path = options_.path.empty() ? FreePath({}, loaded.profile) : options_.path;
   if (!has_directory()) {
-    if (absl::Status status = WriteProfile(path, loaded); !status.ok()) return status;
+    if (const absl::Status status = WriteProfile(path, loaded); !status.ok()) return Failed(status);
   }
   const std::string others =
       processes > 1 ? absl::StrCat(", of ", processes, " processes") : std::string();
   std::fprintf(stderr, "strobe: %s%s\n", path.c_str(), others.c_str());
-  if (!options_.shows_top) return absl::OkStatus();
-  const std::vector<std::string> comments = loaded.comments;
-  const Text top = TopRows(std::move(loaded), terminal_);
-  if (!top.ok()) return top.status();
-  std::fputs(top->c_str(), stderr);
-  for (const std::string& comment : comments) std::fprintf(stderr, "%s\n", comment.c_str());
-  return absl::OkStatus();
+  return is_sent;
 }
 
 }  // namespace strobe::internal

@@ -16,6 +16,9 @@ struct Terminal {
 };
 Terminal FindTerminal();
 
+// True if a program has the terminal of standard error for itself, as editors and pagers do.
+bool IsTerminalTaken();
+
 // The arguments as UTF-8, without the program's name.
 std::vector<std::string> ProgramArguments(int argc, char** argv);
 

@@ -24,7 +24,7 @@ namespace {
 
 // A process that a signal ends leaves what it has exported: at most this much is missing.
 constexpr int kExportPeriodS = 5;
-constexpr std::chrono::milliseconds kTakePeriod(2000);
+constexpr std::chrono::milliseconds kTakePeriod(1000);
 // More than a profiler takes that always runs: a recorded program often ends soon.
 constexpr const char* kMaxOverhead = "0.003";
 
@@ -81,7 +81,6 @@ Variables VariablesFor(const RecordOptions& options, const std::string& library,
   const bool has_others = preloaded != nullptr && *preloaded != '\0';
   Variables variables{{"LD_PRELOAD", has_others ? absl::StrCat(library, ":", preloaded) : library},
                       {"STROBE_RECORD_OUTPUT_DIRECTORY", folder.shared_path()},
-                      {"STROBE_RECORD_EXPORT_PERIOD_S", absl::StrCat(kExportPeriodS)},
                       {"STROBE_RECORD_MAX_FILES", "1000000"},
                       // The command finds the names, when the program has ended.
                       {"STROBE_RECORD_SYMBOLS", "none"}};
@@ -89,6 +88,8 @@ Variables VariablesFor(const RecordOptions& options, const std::string& library,
     variables.emplace_back("STROBE_RECORD_CPU_FREQUENCY_HZ", absl::StrCat(*options.hz));
   if (options.wall_hz)
     variables.emplace_back("STROBE_RECORD_WALL_FREQUENCY_HZ", absl::StrCat(*options.wall_hz));
+  if (std::getenv("STROBE_EXPORT_PERIOD_S") == nullptr)
+    variables.emplace_back("STROBE_RECORD_EXPORT_PERIOD_S", absl::StrCat(kExportPeriodS));
   if (std::getenv("STROBE_MAX_OVERHEAD") == nullptr)
     variables.emplace_back("STROBE_RECORD_MAX_OVERHEAD", kMaxOverhead);
   return variables;

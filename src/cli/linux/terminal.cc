@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -24,6 +25,12 @@ Terminal FindTerminal() {
   if (isatty(STDOUT_FILENO) == 1 && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0)
     terminal.columns = size.ws_col;
   return terminal;
+}
+
+// Such a program takes each key at once, not line by line.
+bool IsTerminalTaken() {
+  termios settings{};
+  return tcgetattr(STDERR_FILENO, &settings) == 0 && (settings.c_lflag & ICANON) == 0;
 }
 
 std::vector<std::string> ProgramArguments(int argc, char** argv) {

@@ -30,6 +30,8 @@ Terminal FindTerminal() {
   return terminal;
 }
 
+bool IsTerminalTaken() { return false; }
+
 std::vector<std::string> ProgramArguments(int, char**) {
   std::vector<std::string> arguments;
   int count = 0;
