@@ -63,7 +63,7 @@ void DeclarePerfEvents(CLI::App& app, RecordOptions& options) {
   app.add_flag("--perf", options.uses_perf, "Record the command by perf events of the kernel");
   app.add_option("-e,--events", options.events,
                  "Events: task-clock, cpu-clock, cycles, page-faults, context-switches, "
-                 "tracepoints as sched:sched_switch, ...")
+                 "off-cpu (the time that threads wait), tracepoints as sched:sched_switch, ...")
       ->capture_default_str();
   app.add_option("-c,--count", options.count, "Of other events, one sample for so many")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40))
@@ -108,7 +108,7 @@ void AddRecord(CommandLine& line) {
       "  strobe record ./program --its arguments\n"
       "  strobe record -o one.html -F 1000 -- ./program\n"
       "  strobe record --perf -- ./program --its --arguments\n"
-      "  strobe record -p 1234,1235 -e task-clock,context-switches --duration 10 -o page.html\n\n"
+      "  strobe record -p 1234,1235 -e task-clock,off-cpu --duration 10 -o page.html\n\n"
       "A command is not changed: a library is preloaded, which profiles its threads, and those of\n"
       "the programs that it starts. With --perf, and of processes that run already, the kernel\n"
       "takes the samples: those that it could not keep are in [lost], and what was counted beside\n"
