@@ -66,6 +66,8 @@ TEST(ClientPlatform, SharesTheLabelsOfThisProcess) {
   EXPECT_EQ(contexts.labels.Find(before), SetOf("before"));
   EXPECT_EQ(contexts.labels.Find(after), SetOf("after"));
   EXPECT_EQ(contexts.slow_spans.Sorted(), std::vector<SpanNumber>{8});
+}
+
 // A process has one area, which the tests of whole sessions use. A fork's child has its own.
 TEST(ClientPlatform, GivesOutTheChunksOfItsArea) {
   const auto child = [] {
