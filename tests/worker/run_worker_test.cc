@@ -2,6 +2,7 @@
 #include "strobe/worker/run_worker.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <cstdlib>
 #include <string>
@@ -13,8 +14,16 @@
 namespace strobe {
 namespace {
 
-// It cannot drain channels of another layout.
-struct OtherProviders : DefaultTraits {
+struct NowhereExporter {
+  absl::StatusOr<std::string> Export(const ExportRequest& /*request*/) {
+    return std::string("nowhere");
+  }
+};
+struct OtherOutputs : DefaultTraits {
+  using Outputs = OutputList<Output<PprofEncoder, NowhereExporter>>;
+};
+// A worker cannot drain channels of another layout.
+struct OtherProviders : OtherOutputs {
   using Providers = ProviderList<CpuTimeProvider>;
 };
 
@@ -36,6 +45,20 @@ TEST(RunWorker, PartsThatNoWorkerCanServeAreRefusedOrSampledInProcess) {
   BasicProfiler<OtherProviders> here(WithWorker(WorkerFallback::kInProcess));
   EXPECT_TRUE(here.Start().ok());
   EXPECT_TRUE(here.Stop().ok());
+}
+
+// Where the system refuses descriptors of memory, as it does here while there may be no more files.
+TEST(RunWorker, WithoutSharedMemoryItIsAProfilerWithoutAWorker) {
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit none{.rlim_cur = 0, .rlim_max = before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+  BasicProfiler<OtherOutputs> profiler(WithWorker(WorkerFallback::kInProcess));
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_TRUE(profiler.Start().ok());
+  EXPECT_EQ(profiler.Diagnose().find("thread of the program"), std::string::npos)
+      << profiler.Diagnose();
+  EXPECT_TRUE(profiler.Stop().ok());
 }
 
 TEST(RunWorker, WithoutTheOptionAProfilerHasNone) {

@@ -1,8 +1,9 @@
 // A program with a worker: two threads of known shares, and short ones. Its end is the argument's.
 // The shares have labels and zones, the other thread a trace of two spans, of which one is slow.
 //
-//   STROBE_WORKER=1 worker_program DIRECTORY SECONDS stop|exit|kill|abort|again|orphan|toggle
+//   STROBE_WORKER=1 worker_program DIRECTORY SECONDS stop|exit|kill|abort|again|orphan|toggle|fork
 //
+// "fork": a child does all once more, with a session of its own, while the program's goes on.
 // "toggle": the signal of STROBE_TOGGLE_SIGNAL begins the session, and ends it; then comes a line.
 // "orphan": leaves a child behind, which has all its descriptors but the standard ones, and dies.
 // "again": says "half", waits for a line, and does all once more.
@@ -93,6 +94,14 @@ void AwaitToggle(strobe::Profiler& profiler) {
   while (absl::IsFailedPrecondition(profiler.Flush())) std::this_thread::yield();
 }
 
+// In a child that the program has forked. Returns its exit status.
+int RunChild(strobe::Profiler& profiler, std::int64_t cpu_ns) {
+  const strobe::Registration registration = profiler.RegisterThread("main");
+  if (!registration.status().ok() || !profiler.Start().ok()) return 5;
+  WorkOnThreads(profiler, cpu_ns);
+  return profiler.Stop().ok() ? 0 : 6;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -137,6 +146,13 @@ int main(int argc, char** argv) {
   if (end == "toggle") {
     std::getchar();
     return 0;
+  }
+  if (end == "fork") {
+    const pid_t child = fork();
+    if (child == 0) return RunChild(profiler, cpu_ns);
+    int status = 0;
+    waitpid(child, &status, 0);
+    if (status != 0) std::fprintf(stderr, "the child's status: %d\n", status);
   }
   if (end == "kill") kill(getpid(), SIGKILL);
   if (end == "abort") std::abort();

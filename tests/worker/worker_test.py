@@ -172,6 +172,16 @@ def main():
         os.kill(int(run.output.split(b"child ")[1].split()[0]), signal.SIGKILL)
         check_profile(run, "orphan", 0.5)
 
+    # A child has no session until it begins one of its own, with a worker of its own, or with threads of its own.
+    for fallback in ({}, {"STROBE_WORKER_COMMAND": "/nonexistent", "STROBE_WORKER_FALLBACK": "in_process"}):
+        with tempfile.TemporaryDirectory() as directory:
+            run = Run(program, directory, "fork", fallback).finish()
+            check(run.status == 0 and run.errors.count(b"\n") == (2 if fallback else 0), "fork: %d %r" % (run.status, run.errors))
+            profiles = run.profiles
+            check(len(profiles) == 2, "fork: a profile of each: %d" % len(profiles))
+            for run.profiles in ([profile] for profile in profiles):
+                check_profile(run, "fork", threads_of_the_program=b"5 threads" if fallback else b"1 threads")
+
     # A signal begins the session and ends it. It has a thread of the program.
     with tempfile.TemporaryDirectory() as directory:
         run = Run(program, directory, "toggle", {"STROBE_TOGGLE_SIGNAL": "USR2"})
@@ -199,18 +209,16 @@ def main():
         check_output_to_a_server(program, strobe)
 
     # What is no worker, and what is not there: the program says so and goes on to its own end.
-    for command in ("/bin/true", "/nonexistent"):
+    for command, end in (("/bin/true", "stop"), ("/nonexistent", "exit")):
         with tempfile.TemporaryDirectory() as directory:
-            run = Run(program, directory, "stop", {"STROBE_WORKER_COMMAND": command}).finish()
+            run = Run(program, directory, end, {"STROBE_WORKER_COMMAND": command}).finish()
             check(run.status == 3 and b"UNAVAILABLE" in run.errors and b"worker" in run.errors, "%s: %d %r" % (command, run.status, run.errors))
         # Or threads of the program take the worker's place: collector, exporter, attendant, and the one that serves.
-        for end, status in (("stop", 0), ("exit", 0)):
-            with tempfile.TemporaryDirectory() as directory:
-                run = Run(program, directory, end, {"STROBE_WORKER_COMMAND": command, "STROBE_WORKER_FALLBACK": "in_process"}).finish()
-                what = "%s, %s" % (command, end)
-                check(run.status == status, "%s: %d %r" % (what, run.status, run.errors))
-                check(run.errors.startswith(b"strobe: samples in process: ") and run.errors.count(b"\n") == 1, "%s: %r" % (what, run.errors))
-                check_profile(run, what, threads_of_the_program=b"5 threads")
+        with tempfile.TemporaryDirectory() as directory:
+            run = Run(program, directory, end, {"STROBE_WORKER_COMMAND": command, "STROBE_WORKER_FALLBACK": "in_process"}).finish()
+            check(run.status == 0, "%s: %d %r" % (command, run.status, run.errors))
+            check(run.errors.startswith(b"strobe: samples in process: ") and run.errors.count(b"\n") == 1, "%s: %r" % (command, run.errors))
+            check_profile(run, command, threads_of_the_program=b"5 threads")
 
     # The worker dies: the program goes on, and the next registration begins another.
     with tempfile.TemporaryDirectory() as directory:
