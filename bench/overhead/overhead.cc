@@ -160,8 +160,10 @@ void MeasureSession(const std::string& name, const ProfilerOptions& options, int
   Report(name, "strobe", "handler + collector", 100 * (handler_ns + collector_ns) / cpu_ns, "%");
   Report(name, "strobe", "handler", 100 * handler_ns / cpu_ns, "%");
   Report(name, "strobe", "collector", 100 * collector_ns / cpu_ns, "%");
-  Report(name, "strobe", "samples a second of CPU time",
-         1e9 * static_cast<double>(end.samples - begin.samples) / cpu_ns, "/s");
+  if (end.samples != begin.samples) {  // a worker drains them elsewhere
+    Report(name, "strobe", "samples a second of CPU time",
+           1e9 * static_cast<double>(end.samples - begin.samples) / cpu_ns, "/s");
+  }
   Report(name, "strobe", "stacks walked in handlers, a second of CPU time",
          1e9 * static_cast<double>(Walks(end) - Walks(begin)) / cpu_ns, "/s");
 }
