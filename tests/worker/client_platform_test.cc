@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+
 #include "strobe/runtime/slot_arena.h"
 #include "strobe/worker/worker_profiler.h"
 
@@ -10,8 +12,8 @@ namespace {
 
 constexpr std::uint32_t kSlots = 64;
 
-// One area a process, so it is as large as the default options want it, and all is one test.
-TEST(ClientPlatform, GivesOutTheChunksOfItsArea) {
+// As large as the default options want it.
+void CheckChunks() {
   using Arena = SlotArena<WorkerTraits>;
   constexpr std::uint32_t kChunks = 512;
   const std::uint64_t bytes = Arena::ChunkBytes(32 * 1024);
@@ -31,6 +33,15 @@ TEST(ClientPlatform, GivesOutTheChunksOfItsArea) {
   const UnwindModules* const tables = ClientPlatform::SharedCode().tables.load();
   ASSERT_NE(tables, nullptr);
   EXPECT_TRUE(tables->entries().empty() && !tables->is_complete());
+}
+
+// A process has one area, which the tests of whole sessions use. A fork's child has its own.
+TEST(ClientPlatform, GivesOutTheChunksOfItsArea) {
+  const auto child = [] {
+    CheckChunks();
+    std::exit(::testing::Test::HasFailure() ? 1 : 0);
+  };
+  EXPECT_EXIT(child(), ::testing::ExitedWithCode(0), "");
 }
 
 }  // namespace

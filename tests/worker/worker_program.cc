@@ -1,7 +1,8 @@
 // A program with a worker: two threads of known shares, and short ones. Its end is the argument's.
 //
-//   worker_program DIRECTORY SECONDS stop|exit|kill|abort|again|orphan
+//   STROBE_WORKER=1 worker_program DIRECTORY SECONDS stop|exit|kill|abort|again|orphan|toggle
 //
+// "toggle": the signal of STROBE_TOGGLE_SIGNAL begins the session, and ends it; then comes a line.
 // "orphan": leaves a child behind, which has all its descriptors but the standard ones, and dies.
 // "again": says "half", waits for a line, and does all once more.
 #include <errno.h>
@@ -18,7 +19,8 @@
 
 #include "strobe/clock/system_clock.h"
 #include "strobe/platform/native.h"
-#include "strobe/worker/worker_profiler.h"
+#include "strobe/profiler.h"
+#include "strobe/worker/run_worker.h"
 
 namespace {
 
@@ -50,7 +52,7 @@ void Work(std::int64_t cpu_ns) {
   }
 }
 
-void WorkOnThreads(strobe::WorkerProfiler& profiler, std::int64_t cpu_ns) {
+void WorkOnThreads(strobe::Profiler& profiler, std::int64_t cpu_ns) {
   std::thread other([&] {
     const strobe::Registration own = profiler.RegisterThread("other");
     Work(cpu_ns / 2);
@@ -65,6 +67,17 @@ void WorkOnThreads(strobe::WorkerProfiler& profiler, std::int64_t cpu_ns) {
   other.join();
 }
 
+void Say(const char* word) {
+  std::puts(word);
+  std::fflush(stdout);
+}
+
+// Waits until the signal has begun the session.
+void AwaitToggle(strobe::Profiler& profiler) {
+  Say("ready");
+  while (absl::IsFailedPrecondition(profiler.Flush())) std::this_thread::yield();
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -72,10 +85,12 @@ int main(int argc, char** argv) {
   if (argc != 4) return 2;
   const auto cpu_ns = static_cast<std::int64_t>(std::atof(argv[2]) * 1e9);
   const std::string end = argv[3];
-  strobe::WorkerProfiler profiler(
+  strobe::Profiler profiler(
       {.sampling = {.cpu_frequency_hz = 200}, .exporter = {.directory = argv[1]}});
   const strobe::Registration registration = profiler.RegisterThread("main");
-  if (const absl::Status status = profiler.Start(); !status.ok()) {
+  if (end == "toggle") {
+    AwaitToggle(profiler);
+  } else if (const absl::Status status = profiler.Start(); !status.ok()) {
     std::fprintf(stderr, "%s\n", status.ToString().c_str());
     return 3;
   }
@@ -83,8 +98,7 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "the worker is a child of the program\n");
   WorkOnThreads(profiler, cpu_ns);
   if (end == "again") {
-    std::puts("half");
-    std::fflush(stdout);
+    Say("half");
     std::getchar();
     WorkOnThreads(profiler, cpu_ns);
   }
@@ -104,6 +118,10 @@ int main(int argc, char** argv) {
       std::fflush(stdout);
       kill(getpid(), SIGKILL);
     }
+  }
+  if (end == "toggle") {
+    std::getchar();
+    return 0;
   }
   if (end == "kill") kill(getpid(), SIGKILL);
   if (end == "abort") std::abort();
