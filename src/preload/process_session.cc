@@ -28,6 +28,8 @@ constexpr long kSecondNs = 1'000'000'000;
 
 constinit std::atomic<bool> has_begun{false};
 constinit std::atomic<PreloadProfiler*> profiler{nullptr};
+// A worker exports what is left when the process has ended, however that was.
+constinit bool has_worker = false;
 // The process whose session runs; 0 if there is none.
 constinit std::atomic<pid_t> session_process{0};
 // Holds the thread's Registration. Its destructor runs however the thread ends, after those of C++.
@@ -78,7 +80,7 @@ void RunExitThread(bool is_forked) {
   auto thread = NativePlatform::RunOnOwnThread("strobe-exit", [is_forked] {
     if (is_forked && WaitUntil(exit_asked, After(kForkedStartNs))) return;
     if (is_forked && !HasMemoryFor(&Start)) Warn("cannot profile this program: out of memory");
-    AwaitExits();
+    if (!has_worker) AwaitExits();
   });
   thread.Detach();
 }
@@ -100,11 +102,12 @@ void EndAtQuickExit() {
 void Begin() {
   std::optional<ProfilerOptions> options = PreloadOptions();
   if (!options || pthread_key_create(&registration_key, &EndRegistration) != 0) return;
+  has_worker = *options->worker.enabled;
   profiler.store(&MakePreloadProfiler(*std::move(options)));
   RegisterThisThread();
   Start();
   if (session_process.load() == 0) return;
-  RunExitThread(false);
+  if (!has_worker) RunExitThread(false);
   pthread_atfork(nullptr, nullptr, &BeginForkedChild);
   at_quick_exit(&EndAtQuickExit);
 }
@@ -141,7 +144,7 @@ void RenameThisThread() noexcept {
 }
 
 void EndBeforeExit() noexcept {
-  if (session_process.load() != getpid()) return;
+  if (has_worker || session_process.load() != getpid()) return;
   sem_post(&exit_asked);
   static_cast<void>(WaitUntil(exit_done, After(kMaxExitWaitS * kSecondNs)));
 }
