@@ -5,7 +5,9 @@
 namespace strobe {
 namespace {
 
-constinit SlowSpans process_slow_spans;
+constinit SlowSpans own_spans;
+constinit std::atomic<SlowSpans*> process_spans{&own_spans};
+constinit std::atomic<void (*)(SpanNumber) noexcept> span_listener{nullptr};
 
 }  // namespace
 
@@ -21,6 +23,19 @@ std::vector<SpanNumber> SlowSpans::Sorted() const {
   return sorted;
 }
 
-SlowSpans& ProcessSlowSpans() { return process_slow_spans; }
+SlowSpans& ProcessSlowSpans() { return *process_spans.load(std::memory_order_acquire); }
+
+void UseProcessSlowSpans(SlowSpans& spans) {
+  process_spans.store(&spans, std::memory_order_release);
+}
+
+void NoteSlowSpan(SpanNumber span) noexcept {
+  ProcessSlowSpans().Add(span);
+  if (auto* const listener = span_listener.load(std::memory_order_acquire)) listener(span);
+}
+
+void TellSlowSpans(void (*listener)(SpanNumber span) noexcept) {
+  span_listener.store(listener, std::memory_order_release);
+}
 
 }  // namespace strobe

@@ -1,4 +1,5 @@
 // A program with a worker: two threads of known shares, and short ones. Its end is the argument's.
+// The shares have labels and zones, the other thread a trace of two spans, of which one is slow.
 //
 //   STROBE_WORKER=1 worker_program DIRECTORY SECONDS stop|exit|kill|abort|again|orphan|toggle
 //
@@ -20,6 +21,9 @@
 #include "strobe/clock/system_clock.h"
 #include "strobe/platform/native.h"
 #include "strobe/profiler.h"
+#include "strobe/scoped_labels.h"
+#include "strobe/scoped_trace.h"
+#include "strobe/scoped_zone.h"
 #include "strobe/worker/run_worker.h"
 
 namespace {
@@ -31,12 +35,18 @@ __attribute__((noinline)) void Spin(int rounds) {
   for (int i = 0; i < rounds; ++i) value = value * 6364136223846793005 + 1;
   sink = value;
 }
+// A set of labels from before there is a profiler.
+const strobe::Labels early_labels = strobe::Labels::Of({{"endpoint", "/pay"}, {"shard", 7}});
+
 // Three quarters and a quarter of a thread's time.
 __attribute__((noinline)) void MostOfIt() {
+  const strobe::ScopedLabels labels(early_labels);
   Spin(300'000);
   sink = sink + 1;
 }
 __attribute__((noinline)) void TheRest() {
+  const strobe::ScopedZone outer("rest");
+  const strobe::ScopedZone inner("of it");
   Spin(100'000);
   sink = sink + 1;
 }
@@ -55,7 +65,12 @@ void Work(std::int64_t cpu_ns) {
 void WorkOnThreads(strobe::Profiler& profiler, std::int64_t cpu_ns) {
   std::thread other([&] {
     const strobe::Registration own = profiler.RegisterThread("other");
-    Work(cpu_ns / 2);
+    const strobe::ScopedTrace trace(0x1234, 0x57, 0x78);
+    {
+      const strobe::ScopedTrace slow(0x1234, 0x56, 0x78, {.slow_over_ns = 1});
+      Work(cpu_ns / 4);
+    }
+    Work(cpu_ns / 4);
   });
   Work(cpu_ns);
   for (int i = 0; i < 20; ++i) {

@@ -61,6 +61,36 @@ def sums(profiles):
     return threads, functions
 
 
+def check_labels(run, what):
+    """What the threads' numbers mean: labels, zones, traces, slow spans. Exact for each sample, and they add up."""
+    totals, by_function, spans = {}, {}, {"0000000000000056": 0, "0000000000000057": 0}
+    for profile in run.profiles:
+        column, count = profile.types.index("cpu"), profile.types.index("samples")
+        for locations, values, labels in profile.rows:
+            names = " ".join(location.function[0] for location in locations)
+            kind = "pay" if labels.get("endpoint") == "/pay" and labels.get("shard") == 7 else labels.get("zone_path", "none")
+            totals[kind] = totals.get(kind, 0) + values[column]
+            for function, expected in (("MostOfIt", "pay"), ("TheRest", "rest;of it")):
+                if function in names:
+                    by_function[expected] = by_function.get(expected, 0) + values[column]
+                if "Spin" in names and function in names:
+                    check(kind == expected, "%s: labels of %s: %r" % (what, function, labels))
+            is_other = labels["thread_name"] == "other"
+            check(is_other or "trace_id" not in labels, "%s: no trace: %r" % (what, labels))
+            if is_other and "Spin" in names:
+                check(labels["trace_id"] == "0000000000001234", "%s: the trace: %r" % (what, labels))
+                spans[labels["span_id"]] += values[count]
+            if "Spin" in names:
+                check((labels.get("slow") == "true") == (labels.get("span_id") == "0000000000000056"), "%s: slow: %r" % (what, labels))
+    print(what, {kind: round(ns / 1e6) for kind, ns in totals.items()}, spans)
+    check(set(totals) - {"none", "rest"} == {"pay", "rest;of it"}, "%s: kinds of labels: %r" % (what, totals))
+    for kind in ("pay", "rest;of it"):
+        # A few samples lie before the labels are set, or after.
+        check(abs(by_function.get(kind, 0) - totals.get(kind, 0)) < 0.03 * sum(totals.values()),
+              "%s: labels add up: %r and %r" % (what, totals, by_function))
+    check(min(spans.values()) > 0, "%s: both spans: %r" % (what, spans))
+
+
 def check_profile(run, what, least_share=0.97, threads_of_the_program=b"1 threads"):
     check(len(run.profiles) == 1, "%s: one profile: %d; %s" % (what, len(run.profiles), run.errors.decode(errors="replace")))
     if not run.profiles:
@@ -80,6 +110,7 @@ def check_profile(run, what, least_share=0.97, threads_of_the_program=b"1 thread
     error = 5 * (0.75 * 0.25 / max(most + rest, 1)) ** 0.5
     check(most + rest > 5 and abs(most / (most + rest) - 0.75) < error, "%s: three quarters and a quarter: %d and %d" % (what, most, rest))
     check(any("Spin" in name for name in functions), "%s: names: %r" % (what, sorted(functions)))
+    check_labels(run, what)
 
 
 def check_slim_program(program, strobe):

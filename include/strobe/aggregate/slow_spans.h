@@ -38,5 +38,12 @@ class SlowSpans {
 
 // Those of the process. Its pages are untouched until spans are slow.
 SlowSpans& ProcessSlowSpans();
+// In a process that serves another one: that one's. Call it before all else.
+void UseProcessSlowSpans(SlowSpans& spans);
+
+// A span of this process was slow: adds it to the process's, and tells the listener.
+void NoteSlowSpan(SpanNumber span) noexcept;
+// From now on NoteSlowSpan calls listener(span), too. nullptr ends that.
+void TellSlowSpans(void (*listener)(SpanNumber span) noexcept);
 
 }  // namespace strobe

@@ -21,6 +21,8 @@
 #include "../../platform/linux/small_file.h"
 #include "absl/strings/str_cat.h"
 #include "served_images.h"
+#include "strobe/aggregate/label_table.h"
+#include "strobe/aggregate/slow_spans.h"
 #include "strobe/clock/system_clock.h"
 #include "strobe/platform/capture_target.h"
 #include "strobe/runtime/slot_arena.h"
@@ -31,6 +33,8 @@ namespace {
 // Reading the mappings takes one of so many parts of the time at most.
 constexpr std::int64_t kTimeShare = 100;
 constexpr std::int64_t kLeastPauseNs = 50'000'000;
+
+std::optional<LabelSet> FindLabels(std::uint64_t number);
 
 struct State {
   explicit State(ServedProgram served)
@@ -54,6 +58,7 @@ struct State {
   // Readable when the program has ended (Linux 5.3). -1 if the system refuses it.
   const int process =
       static_cast<int>(syscall(SYS_pidfd_open, static_cast<pid_t>(program.process_id), 0));
+  LabelTable labels{&FindLabels};
   std::vector<std::uint64_t> displaced;
   const UnwindModules* const programs_tables =
       program.area.header().code.tables.load(std::memory_order_seq_cst);
@@ -69,6 +74,10 @@ struct State {
 
 // Never freed: threads that were left behind may still use it.
 State* state = nullptr;
+
+std::optional<LabelSet> FindLabels(std::uint64_t number) {
+  return state->program.area.Contexts().labels.Find(number);
+}
 
 std::string TaskDirectory(std::uint64_t thread_id) {
   return absl::StrCat("/proc/", state->program.process_id, "/task/", thread_id);
@@ -108,6 +117,9 @@ void ServedPlatform::Serve(ServedProgram program) {
   if (!program.is_own) LinuxThreadFile::ObserveProcess(program.process_id);
   state = new State(std::move(program));
   KeepForEver(state);
+  if (state->program.process_id == LinuxPlatform::ProcessId()) return;  // it has its own
+  UseProcessLabels(state->labels);
+  UseProcessSlowSpans(state->program.area.Contexts().slow_spans);
 }
 
 bool ServedPlatform::HasEnded() {

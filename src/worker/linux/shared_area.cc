@@ -49,14 +49,22 @@ std::uint64_t SharedArea::SeatsOffset(std::uint32_t chunks) {
 std::uint64_t SharedArea::CachesOffset(std::uint32_t chunks) {
   return InPages(SeatsOffset(chunks) + std::uint64_t{chunks} * kChunkSlots * sizeof(Seat));
 }
-std::uint64_t SharedArea::ChunksOffset(std::uint32_t chunks) {
+std::uint64_t SharedArea::ContextsOffset(std::uint32_t chunks) {
   return CachesOffset(chunks) + SharedCaches::kCaches * SharedCaches::CacheBytes();
+}
+std::uint64_t SharedArea::ChunksOffset(std::uint32_t chunks) {
+  return InPages(ContextsOffset(chunks) + sizeof(SharedContexts));
 }
 
 SharedCaches SharedArea::Caches() const {
   const std::uint64_t offset = CachesOffset(chunks_);
   return {.memory = {memory_ + offset, SharedCaches::kCaches * SharedCaches::CacheBytes()},
           .address_in_program = header_->address + offset};
+}
+
+// All of it is atomic words and bytes, and begins as zeroes.
+SharedContexts& SharedArea::Contexts() const {
+  return *reinterpret_cast<SharedContexts*>(memory_ + ContextsOffset(chunks_));
 }
 
 void SharedArea::Place(std::byte* memory) {
