@@ -7,10 +7,8 @@
 
 #include <atomic>
 #include <cstdlib>
-#include <cstring>
 
 #include "process_session.h"
-#include "strobe/worker/worker_process.h"
 
 namespace {
 
@@ -79,11 +77,7 @@ int CreateRegistered(Result (*routine)(void*), void* argument, const Create& cre
 }
 
 // The library's constructors of static objects have no priority, so they run before.
-__attribute__((constructor(65535))) void Load(int argc, char** argv) {
-  // The worker of a program has the program's environment, but is none to profile.
-  const bool is_worker = argc == 2 && std::strcmp(argv[1], strobe::internal::kWorkerArgument) == 0;
-  if (!is_worker) BeginProcess();
-}
+__attribute__((constructor(65535))) void Load() { BeginProcess(); }
 
 }  // namespace
 
