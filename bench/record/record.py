@@ -3,7 +3,8 @@
 
   record.py SOURCES BUILD
 
-Rounds of runs, one after the other: bare, by `strobe record`, by `strobe record --alloc`, and by `perf record -g` at the same rate. `slower` is
+Rounds of runs, one after the other: bare, by `strobe record`, with its `--worker`, `--perf` and `--alloc`, and by `perf record -g` and
+`--call-graph dwarf` at the same rate. `slower` is
 the CPU time of the program's main, with all that is done in the program meanwhile, against that of the bare run of the same round: the mean
 and its standard error. `start_and_end` is the CPU time of a program that does nothing, with that of what records it.
 `allocate` has one thread, `allocate_locking` one more, which waits: glibc's allocator takes locks as soon as there are two.
@@ -31,9 +32,12 @@ def main():
     strobe = str(build / "src/cli/strobe")
     with tempfile.TemporaryDirectory() as directory:
         contenders = {"bare": [], "strobe": [strobe, "record", "--no-top", "-F", HZ, "-o", directory + "/out.pb.gz", "--"],
+                      "strobe, worker": [strobe, "record", "--worker", "--no-top", "-F", HZ, "-o", directory + "/out.pb.gz", "--"],
+                      "strobe, perf events": [strobe, "record", "--perf", "--no-top", "-F", HZ, "-o", directory + "/out.pb.gz", "--"],
                       "strobe, allocations": [strobe, "record", "--no-top", "-F", HZ, "--alloc", "-o", directory + "/out.pb.gz", "--"]}
         if shutil.which("perf"):
             contenders["perf"] = ["perf", "record", "-q", "-g", "-F", HZ, "-o", directory + "/perf.data", "--"]
+            contenders["perf, dwarf"] = ["perf", "record", "-q", "--call-graph", "dwarf", "-F", HZ, "-o", directory + "/perf.data", "--"]
         else:
             print("skipped: perf (not installed)", file=sys.stderr)
 

@@ -155,7 +155,7 @@ std::optional<PerfHead> ParseHead(std::string_view line) {
   return std::nullopt;
 }
 
-class PerfReading {
+class PerfTextReading {
  public:
   absl::StatusOr<LoadedProfile> Read(Input& input) {
     std::string_view line;
@@ -259,7 +259,7 @@ bool SplitStack(std::string_view stack, TextFrames& all, std::vector<std::uint32
 
 bool IsPerfSample(std::string_view line) { return ParseHead(line).has_value(); }
 
-absl::StatusOr<LoadedProfile> ReadPerfScript(Input& input) { return PerfReading().Read(input); }
+absl::StatusOr<LoadedProfile> ReadPerfScript(Input& input) { return PerfTextReading().Read(input); }
 
 absl::StatusOr<LoadedProfile> ReadFolded(Input& input) {
   ProfileBuilder builder;

@@ -20,6 +20,7 @@ struct RecordOptions {
   // Of a command under a preloaded library.
   std::optional<double> wall_hz;  // samples per second of each thread, if given
   bool allocations = false;
+  bool uses_worker = false;  // a process beside the program drains its samples
   // Of perf events.
   bool uses_perf = false;             // of a command; processes always need it
   std::string events = "task-clock";  // names, with commas between them

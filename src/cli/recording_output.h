@@ -41,8 +41,8 @@ class RecordingOutput {
   // Says one line on standard error. Returns the status to exit with.
   int Fail(const std::string& what, int status = kFailed);
   // Writes the profile, which has names, unless its `processes` are in the directory already, and
-  // sends it. If a server does not get it, there is a file in any case. Prints where the profile is,
-  // and its first rows, to standard error. Errors are printed. False for one.
+  // sends it. If a server does not get it, there is a file in any case. Prints where the profile
+  // is, and its first rows, to standard error. Errors are printed. False for one.
   bool Deliver(absl::StatusOr<LoadedProfile> loaded, std::size_t processes);
 
  private:

@@ -29,7 +29,8 @@ std::optional<ProfilerOptions> PreloadOptions() {
                    IgnoredVariable(name, *value, row.accepted, row.is_secret).c_str());
     }
   }
-  options.worker.enabled = false;  // the library is small: it has none
+  // STROBE_WORKER is for a profiler of the program's own.
+  if (!options.worker.enabled.is_set()) options.worker.enabled = false;
   if (!is_asked_for || Variable("STROBE_ENABLED") == "0" || !*options.enabled) return std::nullopt;
   return options;
 }

@@ -10,12 +10,14 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdlib>
+#include <fstream>
 #include <string>
 
 #include "preload_options.h"
 #include "preload_profiler.h"
 #include "strobe/base/memory_guard.h"
 #include "strobe/platform/native.h"
+#include "strobe/worker/worker_process.h"
 
 namespace strobe::internal {
 namespace {
@@ -28,6 +30,8 @@ constexpr long kSecondNs = 1'000'000'000;
 
 constinit std::atomic<bool> has_begun{false};
 constinit std::atomic<PreloadProfiler*> profiler{nullptr};
+// A worker exports what is left when the process has ended, however that was.
+constinit bool has_worker = false;
 // The process whose session runs; 0 if there is none.
 constinit std::atomic<pid_t> session_process{0};
 // Holds the thread's Registration. Its destructor runs however the thread ends, after those of C++.
@@ -78,7 +82,7 @@ void RunExitThread(bool is_forked) {
   auto thread = NativePlatform::RunOnOwnThread("strobe-exit", [is_forked] {
     if (is_forked && WaitUntil(exit_asked, After(kForkedStartNs))) return;
     if (is_forked && !HasMemoryFor(&Start)) Warn("cannot profile this program: out of memory");
-    AwaitExits();
+    if (!has_worker) AwaitExits();
   });
   thread.Detach();
 }
@@ -111,13 +115,29 @@ void StartOnOwnThread(ProfilerOptions options) {
   thread.Join();
 }
 
+// The worker of a program has the program's environment, and loads this library, too. With a
+// session it would have a worker of its own, and that another.
+bool IsWorker() {
+  std::ifstream file("/proc/self/cmdline", std::ios::binary);
+  std::string line;
+  std::getline(file, line, '\0');
+  return static_cast<bool>(std::getline(file, line, '\0')) && line == kWorkerArgument;
+}
+
 void Begin() {
+  if (IsWorker()) return;
   std::optional<ProfilerOptions> options = PreloadOptions();
   if (!options || pthread_key_create(&registration_key, &EndRegistration) != 0) return;
-  StartOnOwnThread(*std::move(options));
+  has_worker = *options->worker.enabled;
+  if (has_worker) {
+    profiler.store(&MakePreloadProfiler(*std::move(options)));
+    Start();
+  } else {
+    StartOnOwnThread(*std::move(options));
+  }
   if (session_process.load() == 0) return;
   RegisterThisThread();
-  RunExitThread(false);
+  if (!has_worker) RunExitThread(false);
   pthread_atfork(nullptr, nullptr, &BeginForkedChild);
   at_quick_exit(&EndAtQuickExit);
 }
@@ -154,7 +174,7 @@ void RenameThisThread() noexcept {
 }
 
 void EndBeforeExit() noexcept {
-  if (session_process.load() != getpid()) return;
+  if (has_worker || session_process.load() != getpid()) return;
   sem_post(&exit_asked);
   static_cast<void>(WaitUntil(exit_done, After(kMaxExitWaitS * kSecondNs)));
 }

@@ -289,6 +289,23 @@ def servers(recorder):
     server.shutdown()
 
 
+def worker(recorder):
+    """With a worker the program has one thread, and its profile is whole even if kill -9 ends it."""
+    for how in ("return", "_exit", "SIGKILL"):
+        pathlib.Path(recorder.directory, "out.pb.gz").unlink(missing_ok=True)
+        bare = recorder.bare(recorder.program, "end", how)
+        recorded = recorder.record(recorder.program, "end", how, arguments=["--worker"])
+        equal((recorded.returncode, recorded.stdout), (bare.returncode, bare.stdout), how)
+        check(b"out.pb.gz" in recorded.stderr, "%s: %r" % (how, recorded.stderr))
+        total, functions = recorder.top()
+        check(0.2 < total < 0.5 and functions.get("WorkOfMain", 0) > 0.2, "%s: %.3f s, %r" % (how, total, functions))
+    threads = recorder.record("grep", "Threads", "/proc/self/status", arguments=["--worker"])
+    equal(threads.stdout.split(), [b"Threads:", b"1"], "the threads of the program")
+    forks = recorder.record(recorder.program, "forks", arguments=["--worker"])
+    check(b"of 3 processes" in forks.stderr, "children: %r" % forks.stderr)
+    equal(os.listdir(recorder.environment["TMPDIR"]), [], "temporary directories")
+
+
 def own_profiler(recorder):
     """A program with a profiler of its own keeps it, and has a profile of each."""
     own = os.path.join(recorder.directory, "own")

@@ -15,7 +15,7 @@
 namespace strobe::internal {
 namespace {
 
-constexpr std::size_t kRecordHeaderBytes = 8;
+constexpr std::size_t kRingHeaderBytes = 8;
 
 // The first page of a ring. Its words are shared with the kernel.
 perf_event_mmap_page& PlacesOf(std::span<std::byte> mapping) {
@@ -49,13 +49,13 @@ bool PerfRingReader::Skip() {
 bool PerfRingReader::Next(PerfRecord& record) {
   const std::uint64_t left = head_ - tail_;
   if (left == 0) return false;
-  if (left > data_.size() || left < kRecordHeaderBytes) return Skip();
-  PerfFields fields(Bytes(tail_, kRecordHeaderBytes));
+  if (left > data_.size() || left < kRingHeaderBytes) return Skip();
+  PerfFields fields(Bytes(tail_, kRingHeaderBytes));
   record.type = static_cast<PerfRecordType>(fields.Take<std::uint32_t>());
   record.misc = fields.Take<std::uint16_t>();
   const std::size_t size = fields.Take<std::uint16_t>();
-  if (size < kRecordHeaderBytes || size > left) return Skip();
-  record.body = Bytes(tail_, size).subspan(kRecordHeaderBytes);
+  if (size < kRingHeaderBytes || size > left) return Skip();
+  record.body = Bytes(tail_, size).subspan(kRingHeaderBytes);
   tail_ += size;
   return true;
 }

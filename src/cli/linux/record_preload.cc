@@ -18,22 +18,31 @@
 #include "child.h"
 #include "record_profile.h"
 #include "record_program.h"
+#include "recorded_workers.h"
 
 namespace strobe::internal {
 namespace {
 
 // A process that a signal ends leaves what it has exported: at most this much is missing.
 constexpr int kExportPeriodS = 5;
+// How long workers may export after the program's end. Those of children that live on do not end.
+constexpr std::chrono::milliseconds kLongestExport(3000);
+constexpr const char* kOutputVariable = "STROBE_RECORD_OUTPUT_DIRECTORY";
 constexpr std::chrono::milliseconds kTakePeriod(1000);
 // More than a profiler takes that always runs: a recorded program often ends soon.
 constexpr const char* kMaxOverhead = "0.003";
+
+std::filesystem::path CommandPath() {
+  std::error_code error;
+  return std::filesystem::read_symlink("/proc/self/exe", error);
+}
 
 // The library beside the command: see STROBE_LIBRARY_FOLDERS in meson.build.
 std::string FindLibrary(bool has_allocations) {
   const char* const name =
       has_allocations ? "libstrobe-preload-allocations.so" : "libstrobe-preload.so";
   std::error_code error;
-  const std::filesystem::path command = std::filesystem::read_symlink("/proc/self/exe", error);
+  const std::filesystem::path command = CommandPath();
   const std::vector<std::string> folders = absl::StrSplit(STROBE_LIBRARY_FOLDERS, ':');
   for (const std::string& folder : folders) {
     const std::filesystem::path path = (command.parent_path() / folder / name).lexically_normal();
@@ -80,7 +89,7 @@ Variables VariablesFor(const RecordOptions& options, const std::string& library,
   const char* const preloaded = std::getenv("LD_PRELOAD");
   const bool has_others = preloaded != nullptr && *preloaded != '\0';
   Variables variables{{"LD_PRELOAD", has_others ? absl::StrCat(library, ":", preloaded) : library},
-                      {"STROBE_RECORD_OUTPUT_DIRECTORY", folder.shared_path()},
+                      {kOutputVariable, folder.shared_path()},
                       {"STROBE_RECORD_MAX_FILES", "1000000"},
                       // The command finds the names, when the program has ended.
                       {"STROBE_RECORD_SYMBOLS", "none"}};
@@ -88,6 +97,11 @@ Variables VariablesFor(const RecordOptions& options, const std::string& library,
     variables.emplace_back("STROBE_RECORD_CPU_FREQUENCY_HZ", absl::StrCat(*options.hz));
   if (options.wall_hz)
     variables.emplace_back("STROBE_RECORD_WALL_FREQUENCY_HZ", absl::StrCat(*options.wall_hz));
+  if (options.uses_worker) {
+    variables.emplace_back("STROBE_RECORD_WORKER", "1");
+    variables.emplace_back("STROBE_RECORD_WORKER_COMMAND", CommandPath().string());
+    variables.emplace_back("STROBE_RECORD_WORKER_FALLBACK", "in_process");
+  }
   if (std::getenv("STROBE_EXPORT_PERIOD_S") == nullptr)
     variables.emplace_back("STROBE_RECORD_EXPORT_PERIOD_S", absl::StrCat(kExportPeriodS));
   if (std::getenv("STROBE_MAX_OVERHEAD") == nullptr)
@@ -116,6 +130,8 @@ int Record(const RecordOptions& options, const std::string& program, const std::
     profiles.Take(folder.path());
     output.Say(SecondsSince(begin), profiles.samples());
   });
+  if (options.uses_worker)
+    AwaitWorkers(absl::StrCat(kOutputVariable, "=", folder.shared_path()), kLongestExport);
   profiles.Take(folder.path());
   profiles.Finish(static_cast<std::uint64_t>(child.id()));
   return 0;

@@ -10,6 +10,8 @@
 #include "cli/linux/perf_events.h"
 #include "cli/linux/perf_request.h"
 #include "cli/linux/perf_rings.h"
+#include "cli/off_cpu_times.h"
+#include "cli/zstd.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -204,6 +206,47 @@ TEST(JitFunctions, LetsTheLaterOfOverlappingRangesCount) {
   EXPECT_EQ(functions.Find(0x1050), "later");
   EXPECT_EQ(functions.Find(0x108F), "later");
   EXPECT_EQ(functions.Find(0x1090), "");  // the beginning of "behind" is gone, and with it all
+}
+
+TEST(OffCpuTimes, AnAbsenceLastsFromTheLastDepartureToTheReturn) {
+  OffCpuTimes times;
+  EXPECT_FALSE(times.Return(1, 5).has_value());
+  times.Leave(1, {.stack = 7, .labels = 8}, 10);
+  times.Leave(1, {.stack = 9, .labels = 8}, 20);  // a return is missing
+  times.Leave(2, {.stack = 1, .labels = 1}, 20);
+  const std::optional<OffCpuTimes::Absence> absence = times.Return(1, 50);
+  ASSERT_TRUE(absence.has_value());
+  EXPECT_EQ(absence->duration_ns, 30u);
+  EXPECT_EQ(absence->place.stack, 9u);
+  EXPECT_FALSE(times.Return(1, 60).has_value()) << "once";
+  times.Leave(3, {}, 100);
+  times.Forget(3);
+  std::vector<std::uint64_t> until_the_end;
+  times.VisitAbsent(
+      10, [&](const OffCpuTimes::Absence& it) { until_the_end.push_back(it.duration_ns); });
+  EXPECT_THAT(until_the_end, ElementsAre(0u)) << "no absence is less than nothing";
+}
+
+TEST(PerfRecords, WaitsForTheEndOfARecord) {
+  const std::array<unsigned char, 16> bytes{68, 0, 0, 0, 2, 0, 16, 0, 1, 2, 3, 4, 5, 6, 7, 8};
+  const auto all = std::as_bytes(std::span(bytes));
+  PerfRecord record;
+  for (std::size_t size = 0; size < all.size(); ++size)
+    EXPECT_EQ(*ParseRecord(all.first(size), record), 0u) << size;
+  EXPECT_EQ(*ParseRecord(all, record), 16u);
+  EXPECT_EQ(record.type, PerfRecordType::kFinishedRound);
+  EXPECT_EQ(record.misc, 2);
+  EXPECT_EQ(record.body.size(), 8u);
+  const std::array<std::byte, 8> none{};
+  EXPECT_FALSE(ParseRecord(none, record).ok()) << "a record without a size";
+}
+
+TEST(ZstdStream, RefusesWhatIsNone) {
+  const std::array<std::byte, 64> zeros{};
+  ZstdStream stream;
+  const absl::Status status =
+      stream.Inflate(zeros, [](std::span<const std::byte>) { return absl::OkStatus(); });
+  EXPECT_FALSE(status.ok());
 }
 
 TEST(PerfEvents, ReadsListsOfCpus) {
