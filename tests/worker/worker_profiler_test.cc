@@ -8,8 +8,6 @@ namespace {
 TEST(WorkerProfiler, SaysWhatItHasNot) {
   WorkerProfiler profiler;
   EXPECT_EQ(profiler.Record(RecordingOptions()).status().code(), absl::StatusCode::kUnimplemented);
-  EXPECT_EQ(profiler.RegisterCode(GeneratedCode()).status().code(),
-            absl::StatusCode::kUnimplemented);
 }
 
 TEST(WorkerProfiler, WrongOptionsBeginNothing) {

@@ -1,5 +1,6 @@
 // A program with a worker: two threads of known shares, and short ones. Its end is the argument's.
 // The shares have labels and zones, the other thread a trace of two spans, of which one is slow.
+// A further thread works in generated code.
 //
 //   worker_program DIRECTORY SECONDS stop|exit|kill|abort|again|orphan
 //
@@ -7,12 +8,15 @@
 // "again": says "half", waits for a line, and does all once more.
 #include <errno.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <string>
 #include <thread>
@@ -60,7 +64,35 @@ void Work(std::int64_t cpu_ns) {
   }
 }
 
-void WorkOnThreads(strobe::WorkerProfiler& profiler, std::int64_t cpu_ns) {
+// Generated code that counts down from its argument, with a frame pointer. nullptr if the system
+// refuses memory for it.
+constexpr std::array<unsigned char, 15> kCountDown = {0x55,              // push rbp
+                                                      0x48, 0x89, 0xe5,  // mov rbp, rsp
+                                                      0x48, 0x89, 0xf8,  // mov rax, rdi
+                                                      0x48, 0xff, 0xc8,  // dec rax
+                                                      0x75, 0xfb,        // jnz to the line before
+                                                      0x5d,              // pop rbp
+                                                      0xc3,              // ret
+                                                      0x90};
+const void* MakeCountDown() {
+  constexpr std::size_t kBytes = 4096;
+  void* const page =
+      mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (page == MAP_FAILED) return nullptr;
+  std::memcpy(page, kCountDown.data(), kCountDown.size());
+  return mprotect(page, kBytes, PROT_READ | PROT_EXEC) == 0 ? page : nullptr;
+}
+
+__attribute__((noinline)) void WorkInGeneratedCode(const void* code, std::int64_t cpu_ns) {
+  const auto count_down = reinterpret_cast<void (*)(std::uint64_t)>(code);
+  for (const std::int64_t begin_ns = CpuNs(); CpuNs() - begin_ns < cpu_ns;) {
+    count_down(1'000'000);
+    sink = 0;
+  }
+}
+
+void WorkOnThreads(strobe::WorkerProfiler& profiler, const void* generated_code,
+                   std::int64_t cpu_ns) {
   std::thread other([&] {
     const strobe::Registration own = profiler.RegisterThread("other");
     const strobe::ScopedTrace trace(0x1234, 0x57, 0x78);
@@ -70,6 +102,10 @@ void WorkOnThreads(strobe::WorkerProfiler& profiler, std::int64_t cpu_ns) {
     }
     Work(cpu_ns / 4);
   });
+  std::thread generated([&] {
+    const strobe::Registration own = profiler.RegisterThread("generated");
+    WorkInGeneratedCode(generated_code, cpu_ns / 4);
+  });
   Work(cpu_ns);
   for (int i = 0; i < 20; ++i) {
     std::thread([&] {
@@ -78,6 +114,7 @@ void WorkOnThreads(strobe::WorkerProfiler& profiler, std::int64_t cpu_ns) {
     }).join();
   }
   other.join();
+  generated.join();
 }
 
 }  // namespace
@@ -90,18 +127,23 @@ int main(int argc, char** argv) {
   strobe::WorkerProfiler profiler(
       {.sampling = {.cpu_frequency_hz = 200}, .exporter = {.directory = argv[1]}});
   const strobe::Registration registration = profiler.RegisterThread("main");
+  const void* const code = MakeCountDown();
+  const strobe::CodeRegistration code_registration =
+      profiler.RegisterCode({.name = "count_down", .start = code, .bytes = kCountDown.size()});
+  if (!code_registration.status().ok())
+    std::fprintf(stderr, "%s\n", code_registration.status().ToString().c_str());
   if (const absl::Status status = profiler.Start(); !status.ok()) {
     std::fprintf(stderr, "%s\n", status.ToString().c_str());
     return 3;
   }
   if (waitpid(-1, nullptr, WNOHANG | __WALL) != -1 || errno != ECHILD)
     std::fprintf(stderr, "the worker is a child of the program\n");
-  WorkOnThreads(profiler, cpu_ns);
+  WorkOnThreads(profiler, code, cpu_ns);
   if (end == "again") {
     std::puts("half");
     std::fflush(stdout);
     std::getchar();
-    WorkOnThreads(profiler, cpu_ns);
+    WorkOnThreads(profiler, code, cpu_ns);
   }
   int threads = 0;
   std::ifstream status_file("/proc/self/status");

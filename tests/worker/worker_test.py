@@ -108,6 +108,8 @@ def check_profile(run, what, least_share=0.97):
     error = 5 * (0.75 * 0.25 / max(most + rest, 1)) ** 0.5
     check(most + rest > 5 and abs(most / (most + rest) - 0.75) < error, "%s: three quarters and a quarter: %d and %d" % (what, most, rest))
     check(any("Spin" in name for name in functions), "%s: names: %r" % (what, sorted(functions)))
+    generated = sum(samples for name, samples in functions.items() if name.startswith("count_down"))
+    check(generated > 3 and generated <= functions.get("(anonymous namespace)::WorkInGeneratedCode", 0), "%s: generated code: %r" % (what, functions))
     check_labels(run, what)
 
 

@@ -79,6 +79,7 @@ class ServedSession {
     area_.Wake();
     attendant_.Join();
     SeeToSeats();
+    SeeToCode();
     return running_->End();
   }
 
@@ -88,6 +89,7 @@ class ServedSession {
     while (!is_ending_.load(std::memory_order_seq_cst)) {
       const std::uint32_t seen = area_.header().changes.load(std::memory_order_seq_cst);
       SeeToSeats();
+      SeeToCode();
       area_.AwaitChange(seen, kLongestWaitNs);
     }
   }
@@ -96,6 +98,12 @@ class ServedSession {
     area_.VisitChanged([this](std::uint32_t slot) {
       if (!counters_.HasMemoryFor([&] { SeeTo(slot); })) area_.Announce(slot);
     });
+  }
+
+  // What finds no memory is left to the next call.
+  void SeeToCode() {
+    static_cast<void>(
+        counters_.HasMemoryFor([this] { served_code_.Update(area_.Ranges(), generated_); }));
   }
 
   void SeeTo(std::uint32_t index) {
@@ -148,9 +156,10 @@ class ServedSession {
   const ProfilerOptions options_;
   SignalInUse signal_;
   ThreadRegistry<Traits> registry_;
-  const CodeRegistry no_code_;
+  CodeRegistry generated_;
+  ServedCode served_code_;
   CollectorCounters counters_;
-  LoadedCode<Traits> code_{no_code_, counters_};
+  LoadedCode<Traits> code_{generated_, counters_};
   ProfileMaker<Traits> maker_{counters_, [this] { return CollectStats(); }};
   std::unique_ptr<RunningSession<Traits>> running_;
   std::vector<Slot*> slots_;  // by seat: those that are attached

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -19,6 +20,7 @@
 #include "strobe/runtime/delivery_check.h"
 #include "strobe/runtime/exit_list.h"
 #include "strobe/runtime/thread_registry.h"
+#include "strobe/worker/shared_ranges.h"
 #include "strobe/worker/worker_process.h"
 #include "strobe/worker/worker_profiler.h"
 
@@ -84,6 +86,7 @@ class WorkerCore final : public AbstractCore, private StoppedAtExit {
   const absl::Status options_status_;
   SignalInUse signal_;
   ThreadRegistry<Traits> registry_;
+  const std::shared_ptr<ClientCode> code_ = std::make_shared<ClientCode>();
 
   std::mutex control_mutex_;  // one call that speaks with the worker at a time
   std::optional<WorkerProcess> worker_;

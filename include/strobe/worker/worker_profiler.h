@@ -26,7 +26,7 @@ struct WorkerTraits : DefaultTraits {
 //     strobe::ScopedWorkerProfiler session(profiler);
 //   }
 //
-// Unimplemented: Record, RegisterCode and sampling.toggle_signal. Threads are sampled at random
+// Unimplemented: Record and sampling.toggle_signal. Threads are sampled at random
 // instants, whatever sampling.trigger says: a process has no timers on another's clocks. Linux
 // only.
 using WorkerProfiler = BasicProfiler<WorkerTraits>;

@@ -307,8 +307,14 @@ void WorkerCore::Retire() {
   if (registry_.Orphan() == 0) delete this;
 }
 
-CodeRegistration WorkerCore::RegisterCode(const GeneratedCode& /*code*/) {
-  return CodeRegistration(NotInWorkers("generated code"));
+CodeRegistration WorkerCore::RegisterCode(const GeneratedCode& code) {
+  CodeRegistration registration;
+  const bool has_memory = HasMemoryFor([&] {
+    absl::Status status = Open();
+    registration =
+        status.ok() ? CodeRegistration(code_, code) : CodeRegistration(std::move(status));
+  });
+  return has_memory ? std::move(registration) : CodeRegistration(OutOfMemory());
 }
 absl::StatusOr<Profile> WorkerCore::Record(const RecordingOptions& /*options*/) {
   return NotInWorkers("a recording on demand");
