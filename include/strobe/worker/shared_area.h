@@ -57,7 +57,8 @@ struct SharedAreaHeader {
   std::uint32_t chunk_slots = 0;
   std::uint64_t chunk_bytes = 0;
   std::uint64_t address = 0;  // where the program has mapped the area
-  // Grows with each change of a seat or of the generated code. The worker waits for that on a futex.
+  // Grows with each change of a seat or of the generated code. The worker waits for that
+  // on a futex.
   alignas(kCacheLineBytes) std::atomic<std::uint32_t> changes{0};
   std::atomic<std::uint32_t> is_awaited{0};  // the worker waits: wake it
   // What captures know of the code; the worker keeps it current.
