@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -17,12 +18,12 @@ namespace {
 
 constexpr std::uint32_t kSlots = 64;
 
-// One area a process, so it is as large as the default options want it.
 using Arena = SlotArena<WorkerTraits>;
+// As large as the default options want it.
 constexpr std::uint32_t kChunks = 512;
 constexpr std::uint64_t kChunkBytes = Arena::ChunkBytes(32 * 1024);
 
-TEST(ClientPlatform, GivesOutTheChunksOfItsArea) {
+void CheckChunks() {
   const std::uint64_t bytes = kChunkBytes;
   ASSERT_TRUE(ClientPlatform::Open(kChunks, kSlots, bytes).ok());
   ASSERT_TRUE(ClientPlatform::Open(kChunks, kSlots, bytes).ok());
@@ -65,6 +66,15 @@ TEST(ClientPlatform, SharesTheLabelsOfThisProcess) {
   EXPECT_EQ(contexts.labels.Find(before), SetOf("before"));
   EXPECT_EQ(contexts.labels.Find(after), SetOf("after"));
   EXPECT_EQ(contexts.slow_spans.Sorted(), std::vector<SpanNumber>{8});
+}
+
+// A process has one area, which the tests of whole sessions use. A fork's child has its own.
+TEST(ClientPlatform, GivesOutTheChunksOfItsArea) {
+  const auto child = [] {
+    CheckChunks();
+    std::exit(::testing::Test::HasFailure() ? 1 : 0);
+  };
+  EXPECT_EXIT(child(), ::testing::ExitedWithCode(0), "");
 }
 
 }  // namespace

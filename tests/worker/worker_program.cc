@@ -2,8 +2,9 @@
 // The shares have labels and zones, the other thread a trace of two spans, of which one is slow.
 // A further thread works in generated code.
 //
-//   worker_program DIRECTORY SECONDS stop|exit|kill|abort|again|orphan
+//   STROBE_WORKER=1 worker_program DIRECTORY SECONDS stop|exit|kill|abort|again|orphan|toggle
 //
+// "toggle": the signal of STROBE_TOGGLE_SIGNAL begins the session, and ends it; then comes a line.
 // "orphan": leaves a child behind, which has all its descriptors but the standard ones, and dies.
 // "again": says "half", waits for a line, and does all once more.
 #include <errno.h>
@@ -23,10 +24,11 @@
 
 #include "strobe/clock/system_clock.h"
 #include "strobe/platform/native.h"
+#include "strobe/profiler.h"
 #include "strobe/scoped_labels.h"
 #include "strobe/scoped_trace.h"
 #include "strobe/scoped_zone.h"
-#include "strobe/worker/worker_profiler.h"
+#include "strobe/worker/run_worker.h"
 
 namespace {
 
@@ -91,8 +93,7 @@ __attribute__((noinline)) void WorkInGeneratedCode(const void* code, std::int64_
   }
 }
 
-void WorkOnThreads(strobe::WorkerProfiler& profiler, const void* generated_code,
-                   std::int64_t cpu_ns) {
+void WorkOnThreads(strobe::Profiler& profiler, const void* generated_code, std::int64_t cpu_ns) {
   std::thread other([&] {
     const strobe::Registration own = profiler.RegisterThread("other");
     const strobe::ScopedTrace trace(0x1234, 0x57, 0x78);
@@ -117,6 +118,17 @@ void WorkOnThreads(strobe::WorkerProfiler& profiler, const void* generated_code,
   generated.join();
 }
 
+void Say(const char* word) {
+  std::puts(word);
+  std::fflush(stdout);
+}
+
+// Waits until the signal has begun the session.
+void AwaitToggle(strobe::Profiler& profiler) {
+  Say("ready");
+  while (absl::IsFailedPrecondition(profiler.Flush())) std::this_thread::yield();
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -124,7 +136,7 @@ int main(int argc, char** argv) {
   if (argc != 4) return 2;
   const auto cpu_ns = static_cast<std::int64_t>(std::atof(argv[2]) * 1e9);
   const std::string end = argv[3];
-  strobe::WorkerProfiler profiler(
+  strobe::Profiler profiler(
       {.sampling = {.cpu_frequency_hz = 200}, .exporter = {.directory = argv[1]}});
   const strobe::Registration registration = profiler.RegisterThread("main");
   const void* const code = MakeCountDown();
@@ -132,7 +144,9 @@ int main(int argc, char** argv) {
       profiler.RegisterCode({.name = "count_down", .start = code, .bytes = kCountDown.size()});
   if (!code_registration.status().ok())
     std::fprintf(stderr, "%s\n", code_registration.status().ToString().c_str());
-  if (const absl::Status status = profiler.Start(); !status.ok()) {
+  if (end == "toggle") {
+    AwaitToggle(profiler);
+  } else if (const absl::Status status = profiler.Start(); !status.ok()) {
     std::fprintf(stderr, "%s\n", status.ToString().c_str());
     return 3;
   }
@@ -140,8 +154,7 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "the worker is a child of the program\n");
   WorkOnThreads(profiler, code, cpu_ns);
   if (end == "again") {
-    std::puts("half");
-    std::fflush(stdout);
+    Say("half");
     std::getchar();
     WorkOnThreads(profiler, code, cpu_ns);
   }
@@ -161,6 +174,10 @@ int main(int argc, char** argv) {
       std::fflush(stdout);
       kill(getpid(), SIGKILL);
     }
+  }
+  if (end == "toggle") {
+    std::getchar();
+    return 0;
   }
   if (end == "kill") kill(getpid(), SIGKILL);
   if (end == "abort") std::abort();

@@ -28,7 +28,8 @@ struct ServedProgram {
   int signal = 0;
   std::uint64_t copy_mark = 0;  // see SlotToken
   SharedArea area;
-  TableMemory tables;  // none if its place is taken in this process
+  TableMemory tables;   // none if its place is taken in this process
+  bool is_own = false;  // this process is the program: a fallback
 };
 
 // Observes a thread of the program.
@@ -57,7 +58,7 @@ struct ServedPlatform : LinuxPlatform {
   static constexpr bool kAdoptsChannels = true;
   using ThreadProbe = ServedThreadProbe;
 
-  // Call it once, before all other functions.
+  // Call it once, before all other functions; of the process's own program, before each session.
   static void Serve(ServedProgram program);
   // True if the program has ended. Its children may still have what was its own, the socket too.
   // Where the system does not tell, false.

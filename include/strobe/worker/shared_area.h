@@ -72,6 +72,8 @@ class SharedArea {
   // The most chunks that any area has room for: see SlotArena::kMaxChunks.
   static constexpr std::uint32_t kMaxChunks = 4096;
 
+  // True if the system has memory that a descriptor names, and sockets to send that.
+  static bool IsPossible();
   // Makes one in memory. ResourceExhausted if the system refuses.
   static absl::StatusOr<SharedArea> Create(std::uint32_t chunks, std::uint32_t chunk_slots,
                                            std::uint64_t chunk_bytes);

@@ -1,5 +1,5 @@
-// WorkerProcess: begins a worker, and ends it. It is no child of the program: no SIGCHLD, and no
-// wait() returns it.
+// WorkerProcess: begins a worker, and ends it. A process is no child of the program: no SIGCHLD,
+// and no wait() returns it. As a fallback, the worker is a thread of the program.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "strobe/base/visibility.h"
+#include "strobe/platform/linux/linux_platform.h"
 #include "strobe/worker/handshake.h"
+#include "strobe/worker/local_worker.h"
+#include "strobe/worker/shared_area.h"
 
 STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
@@ -30,11 +33,16 @@ class WorkerProcess {
   // signal of the terminal reaches it. It may read the program's memory (PR_SET_PTRACER).
   static absl::StatusOr<WorkerProcess> Begin(const std::string& command);
 
+  // Begins a thread of this process that serves it, whose channels lie in `area`.
+  static absl::StatusOr<WorkerProcess> BeginHere(Serve serve, const SharedArea& area);
+
   [[nodiscard]] const WorkerSocket& socket() const { return socket_; }
-  // Waits for its end, at most for that time, and then kills it. Needs no memory.
+  // Waits for its end, at most for that time, and then kills it. A thread ends its session first,
+  // whatever the time. Needs no memory.
   void End(std::int64_t timeout_ns);
 
  private:
+  LinuxPlatform::OwnThread thread_;
   std::int64_t process_id_ = -1;
   WorkerSocket socket_;
 };

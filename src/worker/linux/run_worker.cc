@@ -1,15 +1,26 @@
+#include <algorithm>
+#include <atomic>
 #include <cstdlib>
+#include <string>
 #include <string_view>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "strobe/default_traits.h"
+#include "strobe/core/options.h"
+#include "strobe/runtime/slot_arena.h"
+#include "strobe/worker/local_worker.h"
 #include "strobe/worker/served_session.h"
-#include "strobe/worker/worker_profiler.h"
 
-namespace strobe {
+namespace strobe::internal {
+namespace {
 
-absl::Status internal::SetOptions(std::string_view lines, ProfilerOptions& options) {
+// Never freed: a session may end after the program's static objects.
+constinit std::atomic<const Serve*> serve_here{nullptr};
+
+}  // namespace
+
+absl::Status SetOptions(std::string_view lines, ProfilerOptions& options) {
   while (!lines.empty()) {
     const std::string_view line = lines.substr(0, lines.find('\n'));
     lines.remove_prefix(std::min(line.size() + 1, lines.size()));
@@ -27,9 +38,17 @@ absl::Status internal::SetOptions(std::string_view lines, ProfilerOptions& optio
   return Validate(options);
 }
 
-void RunWorkerIfAsked(int argc, char** argv) {
-  if (argc != 2 || std::string_view(argv[1]) != internal::kWorkerArgument) return;
-  std::exit(internal::ServeProgram<DefaultTraits>(internal::WorkerSocket(internal::kWorkerSocket)));
+void RunWorkerIfAsked(int argc, char** argv, Serve serve) {
+  if (argc == 2 && std::string_view(argv[1]) == kWorkerArgument)
+    std::exit(serve(WorkerSocket(kWorkerSocket), nullptr));
+  const auto* const kept = new Serve(std::move(serve));
+  KeepForEver(kept);
+  serve_here.store(kept, std::memory_order_release);
 }
 
-}  // namespace strobe
+Serve ServeHere() {
+  const Serve* const kept = serve_here.load(std::memory_order_acquire);
+  return kept != nullptr ? *kept : Serve();
+}
+
+}  // namespace strobe::internal

@@ -25,6 +25,7 @@
 #include "strobe/aggregate/slow_spans.h"
 #include "strobe/clock/system_clock.h"
 #include "strobe/platform/capture_target.h"
+#include "strobe/runtime/slot_arena.h"
 
 namespace strobe::internal {
 namespace {
@@ -106,8 +107,16 @@ ThreadLook ServedThreadProbe::Look() {
 }
 
 void ServedPlatform::Serve(ServedProgram program) {
-  LinuxThreadFile::ObserveProcess(program.process_id);
+  // A later session in the program itself goes on with the chunks that it has. A fork's child has
+  // another area.
+  if (program.is_own && state != nullptr &&
+      &state->program.area.header() == &program.area.header()) {
+    state->program.signal = program.signal;
+    return;
+  }
+  if (!program.is_own) LinuxThreadFile::ObserveProcess(program.process_id);
   state = new State(std::move(program));
+  KeepForEver(state);
   if (state->program.process_id == LinuxPlatform::ProcessId()) return;  // it has its own
   UseProcessLabels(state->labels);
   UseProcessSlowSpans(state->program.area.Contexts().slow_spans);
@@ -149,6 +158,7 @@ void ServedPlatform::GiveBack(std::uint32_t slot) {
 
 std::shared_ptr<const UnwindModules> ServedPlatform::ExposeTables(
     const std::shared_ptr<const UnwindModules>& tables) {
+  if (state->program.is_own) return tables;
   std::shared_ptr<const UnwindModules> exposed;
   if (tables != nullptr && state->tables) exposed = state->tables->Expose(tables);
   if (exposed != nullptr) return exposed;

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -78,6 +79,14 @@ void SharedArea::Place(std::byte* memory) {
   header_ = reinterpret_cast<SharedAreaHeader*>(memory);
   changed_ = reinterpret_cast<std::atomic<std::uint64_t>*>(memory + sizeof(SharedAreaHeader));
   seats_ = reinterpret_cast<Seat*>(memory + SeatsOffset(chunks_));
+}
+
+bool SharedArea::IsPossible() {
+  const int memory = memfd_create("strobe-channels", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  const int connection = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+  if (memory >= 0) close(memory);
+  if (connection >= 0) close(connection);
+  return memory >= 0 && connection >= 0;
 }
 
 absl::StatusOr<SharedArea> SharedArea::Create(std::uint32_t chunks, std::uint32_t chunk_slots,
