@@ -2,8 +2,10 @@
 // The shares have labels and zones, the other thread a trace of two spans, of which one is slow.
 // A further thread works in generated code.
 //
-//   STROBE_WORKER=1 worker_program DIRECTORY SECONDS stop|exit|kill|abort|again|orphan|toggle
+//   STROBE_WORKER=1 worker_program DIRECTORY SECONDS stop|exit|kill|abort|again|orphan|toggle|record
 //
+// "record": makes three recordings meanwhile: one until the session's end, a short one with one
+// column, one that is cancelled. Says what each has of the main thread.
 // "toggle": the signal of STROBE_TOGGLE_SIGNAL begins the session, and ends it; then comes a line.
 // "orphan": leaves a child behind, which has all its descriptors but the standard ones, and dies.
 // "again": says "half", waits for a line, and does all once more.
@@ -14,11 +16,14 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <memory>
 #include <string>
 #include <thread>
 
@@ -123,6 +128,39 @@ void Say(const char* word) {
   std::fflush(stdout);
 }
 
+void SayRecorded(const char* what, const absl::StatusOr<strobe::Profile>& profile) {
+  long long main_ns = 0;
+  long long pay_ns = 0;
+  for (std::size_t i = 0; profile.ok() && i < profile->samples.size(); ++i) {
+    const strobe::LabelSet& labels = profile->Labels(i);
+    if (labels.Text(strobe::kThreadNameLabel) != "main") continue;
+    main_ns += profile->Values(i)[profile->default_value_type];
+    if (labels.Text("endpoint") == "/pay")
+      pay_ns += profile->Values(i)[profile->default_value_type];
+  }
+  std::printf("%s %s duration %lld columns %d main %lld pay %lld\n", what,
+              profile.ok() ? "OK" : profile.status().ToString().c_str(),
+              profile.ok() ? static_cast<long long>(profile->duration_ns) : 0,
+              profile.ok() ? static_cast<int>(profile->value_types.size()) : 0, main_ns, pay_ns);
+}
+
+// Works, and ends the session.
+absl::Status WorkAndRecord(strobe::Profiler& profiler, const void* code, std::int64_t cpu_ns) {
+  using std::chrono::hours;
+  std::thread whole([&] { SayRecorded("whole", profiler.Record(hours(1))); });
+  std::thread others([&] {
+    const auto cancelled = std::make_shared<const std::atomic<bool>>(true);
+    SayRecorded("cancelled", profiler.Record({.duration = hours(1), .cancelled = cancelled}));
+    SayRecorded("short", profiler.Record(
+                             {.duration = std::chrono::milliseconds(200), .value_types = {"cpu"}}));
+  });
+  WorkOnThreads(profiler, code, cpu_ns);
+  others.join();
+  absl::Status status = profiler.Stop();
+  whole.join();
+  return status;
+}
+
 // Waits until the signal has begun the session.
 void AwaitToggle(strobe::Profiler& profiler) {
   Say("ready");
@@ -152,7 +190,12 @@ int main(int argc, char** argv) {
   }
   if (waitpid(-1, nullptr, WNOHANG | __WALL) != -1 || errno != ECHILD)
     std::fprintf(stderr, "the worker is a child of the program\n");
-  WorkOnThreads(profiler, code, cpu_ns);
+  absl::Status status;
+  if (end == "record") {
+    status = WorkAndRecord(profiler, code, cpu_ns);
+  } else {
+    WorkOnThreads(profiler, code, cpu_ns);
+  }
   if (end == "again") {
     Say("half");
     std::getchar();
@@ -182,7 +225,7 @@ int main(int argc, char** argv) {
   if (end == "kill") kill(getpid(), SIGKILL);
   if (end == "abort") std::abort();
   if (end == "exit") std::exit(0);
-  const absl::Status status = profiler.Stop();
+  if (end != "record") status = profiler.Stop();
   if (!status.ok()) std::fprintf(stderr, "%s\n", status.ToString().c_str());
   return status.ok() ? 0 : 4;
 }

@@ -79,6 +79,7 @@ class WorkerCore final : public AbstractCore, private StoppedAtExit {
   absl::Status FallBack(absl::Status why);
   void ReplaceTables(TableMemory tables);
   absl::Status SeeToWorker();
+  absl::StatusOr<Profile> TryToRecord(const RecordingOptions& options);
   absl::StatusOr<Message> Ask(MessageKind kind, std::int64_t timeout_ns);
   void Quieten();
 
