@@ -2,7 +2,9 @@
 // The shares have labels and zones, the other thread a trace of two spans, of which one is slow.
 // A further thread works in generated code.
 //
-//   STROBE_WORKER=1 worker_program DIRECTORY SECONDS stop|exit|kill|abort|again|orphan|toggle|record
+//   STROBE_WORKER=1 worker_program DIRECTORY SECONDS END
+//
+// with an END of stop, exit, kill, abort, again, orphan, toggle, record.
 //
 // "record": makes three recordings meanwhile: one until the session's end, a short one with one
 // column, one that is cancelled. Says what each has of the main thread.
