@@ -10,8 +10,8 @@
 #include "strobe/base/visibility.h"
 #include "strobe/core/profile.h"
 #include "strobe/core/recording_options.h"
-#include "strobe/platform/linux/linux_platform.h"
 #include "strobe/worker/handshake.h"
+#include "strobe/worker/served_platform.h"
 
 STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
@@ -43,7 +43,7 @@ class ServedRecordings {
     Record record;
     std::shared_ptr<std::atomic<bool>> cancelled = std::make_shared<std::atomic<bool>>(false);
     std::atomic<bool> is_done{false};
-    LinuxPlatform::OwnThread thread;
+    ServedPlatform::OwnThread thread;
   };
   static void Serve(Call& call);
 

@@ -35,7 +35,7 @@ void ServedRecordings::Begin(const Message& message, const Record& record) {
   call->record = record;
   calls_.reserve(calls_.size() + 1);
   call->thread =
-      LinuxPlatform::RunOnOwnThread("strobe-record", [own = call.get()] { Serve(*own); });
+      ServedPlatform::RunOnOwnThread("strobe-record", [own = call.get()] { Serve(*own); });
   if (call->thread.IsRunning()) calls_.push_back(std::move(call));
 }
 
