@@ -2,14 +2,17 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+
 namespace strobe {
 namespace {
 
-TEST(WorkerProfiler, SaysWhatItHasNot) {
+TEST(WorkerProfiler, RecordsOnlyWhileItRuns) {
   WorkerProfiler profiler;
-  EXPECT_EQ(profiler.Record(RecordingOptions()).status().code(), absl::StatusCode::kUnimplemented);
-  EXPECT_EQ(profiler.RegisterCode(GeneratedCode()).status().code(),
-            absl::StatusCode::kUnimplemented);
+  EXPECT_EQ(profiler.Record(RecordingOptions()).status().code(),
+            absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(profiler.Record(std::chrono::milliseconds(1)).status().code(),
+            absl::StatusCode::kFailedPrecondition);
 }
 
 TEST(WorkerProfiler, WrongOptionsBeginNothing) {

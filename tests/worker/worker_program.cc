@@ -1,21 +1,32 @@
 // A program with a worker: two threads of known shares, and short ones. Its end is the argument's.
 // The shares have labels and zones, the other thread a trace of two spans, of which one is slow.
+// A further thread works in generated code.
 //
-//   STROBE_WORKER=1 worker_program DIRECTORY SECONDS stop|exit|kill|abort|again|orphan|toggle|fork
+//   STROBE_WORKER=1 worker_program DIRECTORY SECONDS END
+//
+// with an END of stop, exit, kill, abort, again, orphan, toggle, fork, record.
 //
 // "fork": a child does all once more, with a session of its own, while the program's goes on.
+// "record": makes three recordings meanwhile: one until the session's end, a short one with one
+// column, one that is cancelled. Says what each has of the main thread.
 // "toggle": the signal of STROBE_TOGGLE_SIGNAL begins the session, and ends it; then comes a line.
 // "orphan": leaves a child behind, which has all its descriptors but the standard ones, and dies.
 // "again": says "half", waits for a line, and does all once more.
 #include <errno.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
+#include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
+#include <memory>
 #include <string>
 #include <thread>
 
@@ -63,7 +74,34 @@ void Work(std::int64_t cpu_ns) {
   }
 }
 
-void WorkOnThreads(strobe::Profiler& profiler, std::int64_t cpu_ns) {
+// Generated code that counts down from its argument, with a frame pointer. nullptr if the system
+// refuses memory for it.
+constexpr std::array<unsigned char, 15> kCountDown = {0x55,              // push rbp
+                                                      0x48, 0x89, 0xe5,  // mov rbp, rsp
+                                                      0x48, 0x89, 0xf8,  // mov rax, rdi
+                                                      0x48, 0xff, 0xc8,  // dec rax
+                                                      0x75, 0xfb,        // jnz to the line before
+                                                      0x5d,              // pop rbp
+                                                      0xc3,              // ret
+                                                      0x90};
+const void* MakeCountDown() {
+  constexpr std::size_t kBytes = 4096;
+  void* const page =
+      mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (page == MAP_FAILED) return nullptr;
+  std::memcpy(page, kCountDown.data(), kCountDown.size());
+  return mprotect(page, kBytes, PROT_READ | PROT_EXEC) == 0 ? page : nullptr;
+}
+
+__attribute__((noinline)) void WorkInGeneratedCode(const void* code, std::int64_t cpu_ns) {
+  const auto count_down = reinterpret_cast<void (*)(std::uint64_t)>(code);
+  for (const std::int64_t begin_ns = CpuNs(); CpuNs() - begin_ns < cpu_ns;) {
+    count_down(1'000'000);
+    sink = 0;
+  }
+}
+
+void WorkOnThreads(strobe::Profiler& profiler, const void* generated_code, std::int64_t cpu_ns) {
   std::thread other([&] {
     const strobe::Registration own = profiler.RegisterThread("other");
     const strobe::ScopedTrace trace(0x1234, 0x57, 0x78);
@@ -73,6 +111,10 @@ void WorkOnThreads(strobe::Profiler& profiler, std::int64_t cpu_ns) {
     }
     Work(cpu_ns / 4);
   });
+  std::thread generated([&] {
+    const strobe::Registration own = profiler.RegisterThread("generated");
+    WorkInGeneratedCode(generated_code, cpu_ns / 4);
+  });
   Work(cpu_ns);
   for (int i = 0; i < 20; ++i) {
     std::thread([&] {
@@ -81,11 +123,45 @@ void WorkOnThreads(strobe::Profiler& profiler, std::int64_t cpu_ns) {
     }).join();
   }
   other.join();
+  generated.join();
 }
 
 void Say(const char* word) {
   std::puts(word);
   std::fflush(stdout);
+}
+
+void SayRecorded(const char* what, const absl::StatusOr<strobe::Profile>& profile) {
+  long long main_ns = 0;
+  long long pay_ns = 0;
+  for (std::size_t i = 0; profile.ok() && i < profile->samples.size(); ++i) {
+    const strobe::LabelSet& labels = profile->Labels(i);
+    if (labels.Text(strobe::kThreadNameLabel) != "main") continue;
+    main_ns += profile->Values(i)[profile->default_value_type];
+    if (labels.Text("endpoint") == "/pay")
+      pay_ns += profile->Values(i)[profile->default_value_type];
+  }
+  std::printf("%s %s duration %lld columns %d main %lld pay %lld\n", what,
+              profile.ok() ? "OK" : profile.status().ToString().c_str(),
+              profile.ok() ? static_cast<long long>(profile->duration_ns) : 0,
+              profile.ok() ? static_cast<int>(profile->value_types.size()) : 0, main_ns, pay_ns);
+}
+
+// Works, and ends the session.
+absl::Status WorkAndRecord(strobe::Profiler& profiler, const void* code, std::int64_t cpu_ns) {
+  using std::chrono::hours;
+  std::thread whole([&] { SayRecorded("whole", profiler.Record(hours(1))); });
+  std::thread others([&] {
+    const auto cancelled = std::make_shared<const std::atomic<bool>>(true);
+    SayRecorded("cancelled", profiler.Record({.duration = hours(1), .cancelled = cancelled}));
+    SayRecorded("short", profiler.Record(
+                             {.duration = std::chrono::milliseconds(200), .value_types = {"cpu"}}));
+  });
+  WorkOnThreads(profiler, code, cpu_ns);
+  others.join();
+  absl::Status status = profiler.Stop();
+  whole.join();
+  return status;
 }
 
 // Waits until the signal has begun the session.
@@ -112,6 +188,11 @@ int main(int argc, char** argv) {
   strobe::Profiler profiler(
       {.sampling = {.cpu_frequency_hz = 200}, .exporter = {.directory = argv[1]}});
   const strobe::Registration registration = profiler.RegisterThread("main");
+  const void* const code = MakeCountDown();
+  const strobe::CodeRegistration code_registration =
+      profiler.RegisterCode({.name = "count_down", .start = code, .bytes = kCountDown.size()});
+  if (!code_registration.status().ok())
+    std::fprintf(stderr, "%s\n", code_registration.status().ToString().c_str());
   if (end == "toggle") {
     AwaitToggle(profiler);
   } else if (const absl::Status status = profiler.Start(); !status.ok()) {
@@ -120,11 +201,16 @@ int main(int argc, char** argv) {
   }
   if (waitpid(-1, nullptr, WNOHANG | __WALL) != -1 || errno != ECHILD)
     std::fprintf(stderr, "the worker is a child of the program\n");
-  WorkOnThreads(profiler, cpu_ns);
+  absl::Status status;
+  if (end == "record") {
+    status = WorkAndRecord(profiler, code, cpu_ns);
+  } else {
+    WorkOnThreads(profiler, code, cpu_ns);
+  }
   if (end == "again") {
     Say("half");
     std::getchar();
-    WorkOnThreads(profiler, cpu_ns);
+    WorkOnThreads(profiler, code, cpu_ns);
   }
   int threads = 0;
   std::ifstream status_file("/proc/self/status");
@@ -157,7 +243,7 @@ int main(int argc, char** argv) {
   if (end == "kill") kill(getpid(), SIGKILL);
   if (end == "abort") std::abort();
   if (end == "exit") std::exit(0);
-  const absl::Status status = profiler.Stop();
+  if (end != "record") status = profiler.Stop();
   if (!status.ok()) std::fprintf(stderr, "%s\n", status.ToString().c_str());
   return status.ok() ? 0 : 4;
 }

@@ -110,6 +110,8 @@ def check_profile(run, what, least_share=0.97, threads_of_the_program=b"1 thread
     error = 5 * (0.75 * 0.25 / max(most + rest, 1)) ** 0.5
     check(most + rest > 5 and abs(most / (most + rest) - 0.75) < error, "%s: three quarters and a quarter: %d and %d" % (what, most, rest))
     check(any("Spin" in name for name in functions), "%s: names: %r" % (what, sorted(functions)))
+    generated = sum(samples for name, samples in functions.items() if name.startswith("count_down"))
+    check(generated > 3 and generated <= functions.get("(anonymous namespace)::WorkInGeneratedCode", 0), "%s: generated code: %r" % (what, functions))
     check_labels(run, what)
 
 
@@ -181,6 +183,25 @@ def main():
             check(len(profiles) == 2, "fork: a profile of each: %d" % len(profiles))
             for run.profiles in ([profile] for profile in profiles):
                 check_profile(run, "fork", threads_of_the_program=b"5 threads" if fallback else b"1 threads")
+    # Recordings come back as profiles, and change nothing of the session's.
+    with tempfile.TemporaryDirectory() as directory:
+        run = Run(program, directory, "record").finish()
+        check(run.status == 0 and run.errors == b"", "record: %d %r" % (run.status, run.errors))
+        check_profile(run, "record")
+        print(run.output.decode())
+        recorded = {}
+        for line in run.output.decode().splitlines()[:3]:
+            words = line.split()
+            check(len(words) == 10 and words[1] == "OK", "record: %r" % line)
+            recorded[words[0]] = dict(zip(words[2::2], map(int, words[3::2]))) if len(words) == 10 else {}
+        check(set(recorded) == {"whole", "cancelled", "short"}, "record: three recordings: %r" % recorded)
+        cpu_ns = int(run.output.split()[-1])
+        whole, short = recorded.get("whole", {}), recorded.get("short", {})
+        # The main thread works at once, also before the recording has begun.
+        check(0.5 * cpu_ns < whole.get("main", 0) < 1.2 * cpu_ns and 0 < whole.get("pay", 0) < whole.get("main", 0), "record: the whole: %r of %d" % (whole, cpu_ns))
+        check(short.get("columns") == 1 and whole.get("columns") == 2, "record: columns: %r" % recorded)
+        check(200e6 <= short.get("duration", 0) and short.get("main", 0) < short.get("duration", 0) * 1.1, "record: a short one: %r" % short)
+        check(recorded.get("cancelled", {}).get("duration", 1e18) < 60e9, "record: a cancelled one: %r" % recorded)
 
     # A signal begins the session and ends it. It has a thread of the program.
     with tempfile.TemporaryDirectory() as directory:

@@ -28,6 +28,10 @@ enum class MessageKind : std::uint32_t {
   kFlushed = 4,  // a status
   kStop = 5,
   kStopped = 6,  // a status
+  // With an end of another connection: the recording's, which has the answer. A further message
+  // there cancels it.
+  kRecord = 7,
+  kRecorded = 8,  // a status; if it is OK, with the descriptor of memory with the profile
 };
 
 // Each message is this, then `text_bytes` bytes of text.

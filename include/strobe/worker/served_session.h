@@ -28,6 +28,7 @@
 #include "strobe/runtime/thread_registry.h"
 #include "strobe/worker/handshake.h"
 #include "strobe/worker/served_platform.h"
+#include "strobe/worker/served_recordings.h"
 #include "strobe/worker/worker_process.h"
 
 STROBE_HIDDEN_BEGIN
@@ -82,13 +83,23 @@ class ServedSession {
 
   absl::Status Flush() { return running_->Flush(); }
 
+  // See ServedRecordings.
+  void Record(const Message& message) {
+    recordings_.Begin(
+        message, [this](const RecordingOptions& options) { return running_->Record(options); });
+  }
+  void SeeToRecordings() { recordings_.SeeTo(); }
+
   // Drains what the rings hold, also of threads that have ended with their program, and exports.
   absl::Status End() {
     is_ending_.store(true, std::memory_order_seq_cst);
     area_.Wake();
     attendant_.Join();
     SeeToSeats();
-    return running_->End();
+    SeeToCode();
+    absl::Status status = running_->End();
+    recordings_.End();
+    return status;
   }
 
  private:
@@ -97,6 +108,7 @@ class ServedSession {
     while (!is_ending_.load(std::memory_order_seq_cst)) {
       const std::uint32_t seen = area_.header().changes.load(std::memory_order_seq_cst);
       SeeToSeats();
+      SeeToCode();
       area_.AwaitChange(seen, kLongestWaitNs);
     }
   }
@@ -105,6 +117,12 @@ class ServedSession {
     area_.VisitChanged([this](std::uint32_t slot) {
       if (!counters_.HasMemoryFor([&] { SeeTo(slot); })) area_.Announce(slot);
     });
+  }
+
+  // What finds no memory is left to the next call.
+  void SeeToCode() {
+    static_cast<void>(
+        counters_.HasMemoryFor([this] { served_code_.Update(area_.Ranges(), generated_); }));
   }
 
   void SeeTo(std::uint32_t index) {
@@ -158,11 +176,13 @@ class ServedSession {
   const Parts<Base> parts_;
   SignalInUse signal_;
   ThreadRegistry<Traits> registry_;
-  const CodeRegistry no_code_;
+  CodeRegistry generated_;
+  ServedCode served_code_;
   CollectorCounters counters_;
-  LoadedCode<Traits> code_{no_code_, counters_};
+  LoadedCode<Traits> code_{generated_, counters_};
   ProfileMaker<Traits> maker_{counters_, [this] { return CollectStats(); }};
   std::unique_ptr<RunningSession<Traits>> running_;
+  ServedRecordings recordings_;
   std::vector<Slot*> slots_;  // by seat: those that are attached
   std::atomic<bool> is_ending_{false};
   ServedPlatform::OwnThread attendant_;
@@ -239,9 +259,12 @@ int ServeProgram(const WorkerSocket& socket, const Parts<Traits>& parts = {},
   if (!socket.Send(AnswerOf(MessageKind::kWelcome, begun)).ok() || !begun.ok()) return 1;
   while (true) {
     const absl::StatusOr<Message> message = socket.Receive(kEndCheckPeriodNs);
+    session.SeeToRecordings();
     if (absl::IsDeadlineExceeded(message.status()) && !ServedPlatform::HasEnded()) continue;
     if (message.ok() && message->kind == MessageKind::kFlush) {
       static_cast<void>(socket.Send(AnswerOf(MessageKind::kFlushed, session.Flush())));
+    } else if (message.ok() && message->kind == MessageKind::kRecord) {
+      session.Record(*message);
     } else {
       // The end of the program, however it ended, or what is no message: both end the session.
       const absl::Status status = session.End();

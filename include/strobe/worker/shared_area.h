@@ -14,6 +14,7 @@
 #include "strobe/base/visibility.h"
 #include "strobe/runtime/published_code.h"
 #include "strobe/worker/shared_contexts.h"
+#include "strobe/worker/shared_ranges.h"
 #include "strobe/worker/shared_tables.h"
 
 STROBE_HIDDEN_BEGIN
@@ -56,7 +57,8 @@ struct SharedAreaHeader {
   std::uint32_t chunk_slots = 0;
   std::uint64_t chunk_bytes = 0;
   std::uint64_t address = 0;  // where the program has mapped the area
-  // Grows with each change of a seat. The worker waits for that on a futex.
+  // Grows with each change of a seat or of the generated code. The worker waits for that
+  // on a futex.
   alignas(kCacheLineBytes) std::atomic<std::uint32_t> changes{0};
   std::atomic<std::uint32_t> is_awaited{0};  // the worker waits: wake it
   // What captures know of the code; the worker keeps it current.
@@ -90,9 +92,12 @@ class SharedArea {
   // For the caches of the tables that the worker shares.
   [[nodiscard]] SharedCaches Caches() const;
   [[nodiscard]] SharedContexts& Contexts() const;
+  [[nodiscard]] SharedRanges& Ranges() const;
 
   // The program has changed the state of a seat.
   void Announce(std::uint32_t slot) const;
+  // The program has changed something: ends the wait of AwaitChange.
+  void NoteChange() const;
   // Calls visit(slot) for each slot announced since the last call.
   template <class Visitor>
   void VisitChanged(const Visitor& visit) const {
@@ -114,6 +119,7 @@ class SharedArea {
   static std::uint64_t SeatsOffset(std::uint32_t chunks);
   static std::uint64_t CachesOffset(std::uint32_t chunks);
   static std::uint64_t ContextsOffset(std::uint32_t chunks);
+  static std::uint64_t RangesOffset(std::uint32_t chunks);
   static std::uint64_t ChunksOffset(std::uint32_t chunks);
   void Place(std::byte* memory);
 

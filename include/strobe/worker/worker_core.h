@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -21,6 +22,7 @@
 #include "strobe/runtime/session_toggle.h"
 #include "strobe/runtime/thread_registry.h"
 #include "strobe/worker/local_worker.h"
+#include "strobe/worker/shared_ranges.h"
 #include "strobe/worker/worker_process.h"
 #include "strobe/worker/worker_profiler.h"
 
@@ -77,6 +79,7 @@ class WorkerCore final : public AbstractCore, private StoppedAtExit {
   absl::Status FallBack(absl::Status why);
   void ReplaceTables(TableMemory tables);
   absl::Status SeeToWorker();
+  absl::StatusOr<Profile> TryToRecord(const RecordingOptions& options);
   absl::StatusOr<Message> Ask(MessageKind kind, std::int64_t timeout_ns);
   void Quieten();
 
@@ -91,6 +94,7 @@ class WorkerCore final : public AbstractCore, private StoppedAtExit {
   const absl::Status options_status_;
   SignalInUse signal_;
   ThreadRegistry<Traits> registry_;
+  const std::shared_ptr<ClientCode> code_ = std::make_shared<ClientCode>();
 
   std::mutex control_mutex_;  // one call that speaks with the worker at a time
   std::optional<WorkerProcess> worker_;

@@ -52,8 +52,11 @@ std::uint64_t SharedArea::CachesOffset(std::uint32_t chunks) {
 std::uint64_t SharedArea::ContextsOffset(std::uint32_t chunks) {
   return CachesOffset(chunks) + SharedCaches::kCaches * SharedCaches::CacheBytes();
 }
-std::uint64_t SharedArea::ChunksOffset(std::uint32_t chunks) {
+std::uint64_t SharedArea::RangesOffset(std::uint32_t chunks) {
   return InPages(ContextsOffset(chunks) + sizeof(SharedContexts));
+}
+std::uint64_t SharedArea::ChunksOffset(std::uint32_t chunks) {
+  return InPages(RangesOffset(chunks) + sizeof(SharedRanges));
 }
 
 SharedCaches SharedArea::Caches() const {
@@ -62,9 +65,13 @@ SharedCaches SharedArea::Caches() const {
           .address_in_program = header_->address + offset};
 }
 
-// All of it is atomic words and bytes, and begins as zeroes.
+// Both are atomic words and bytes, and begin as zeroes.
 SharedContexts& SharedArea::Contexts() const {
   return *reinterpret_cast<SharedContexts*>(memory_ + ContextsOffset(chunks_));
+}
+
+SharedRanges& SharedArea::Ranges() const {
+  return *reinterpret_cast<SharedRanges*>(memory_ + RangesOffset(chunks_));
 }
 
 void SharedArea::Place(std::byte* memory) {
@@ -161,6 +168,10 @@ std::span<std::byte> SharedArea::Chunk(std::uint32_t chunk) const {
 void SharedArea::Announce(std::uint32_t slot) const {
   changed_[slot / kChunkSlots].fetch_or(std::uint64_t{1} << slot % kChunkSlots,
                                         std::memory_order_acq_rel);
+  NoteChange();
+}
+
+void SharedArea::NoteChange() const {
   header_->changes.fetch_add(1, std::memory_order_seq_cst);
   if (header_->is_awaited.load(std::memory_order_seq_cst) != 0) Wake();
 }

@@ -13,6 +13,7 @@
 #include "strobe/clock/system_clock.h"
 #include "strobe/runtime/calling_thread.h"
 #include "strobe/runtime/profiler_core.h"
+#include "strobe/worker/recording_messages.h"
 
 namespace strobe::internal {
 namespace {
@@ -27,10 +28,6 @@ std::uint32_t ChunksFor(std::int64_t threads) {
   const std::size_t chunks = (slots + Arena::kSlotsPerChunk - 1) / Arena::kSlotsPerChunk;
   // Retired slots wait for the worker, so there are twice as many.
   return static_cast<std::uint32_t>(std::min<std::size_t>(2 * chunks, Arena::kMaxChunks));
-}
-
-absl::Status NotInWorkers(const char* what) {
-  return absl::UnimplementedError(absl::StrCat(what, ": a profiler with a worker has none"));
 }
 
 }  // namespace
@@ -331,11 +328,39 @@ void WorkerCore::Retire() {
   if (registry_.Orphan() == 0) delete this;
 }
 
-CodeRegistration WorkerCore::RegisterCode(const GeneratedCode& /*code*/) {
-  return CodeRegistration(NotInWorkers("generated code"));
+CodeRegistration WorkerCore::RegisterCode(const GeneratedCode& code) {
+  CodeRegistration registration;
+  const bool has_memory = HasMemoryFor([&] {
+    absl::Status status = Open();
+    registration =
+        status.ok() ? CodeRegistration(code_, code) : CodeRegistration(std::move(status));
+  });
+  return has_memory ? std::move(registration) : CodeRegistration(OutOfMemory());
 }
-absl::StatusOr<Profile> WorkerCore::Record(const RecordingOptions& /*options*/) {
-  return NotInWorkers("a recording on demand");
+absl::StatusOr<Profile> WorkerCore::Record(const RecordingOptions& options) {
+  absl::StatusOr<Profile> profile;
+  if (!HasMemoryFor([&] { profile = TryToRecord(options); })) profile = OutOfMemory();
+  return profile;
+}
+
+// Holds no lock while it waits.
+absl::StatusOr<Profile> WorkerCore::TryToRecord(const RecordingOptions& options) {
+  if (absl::Status status = Validate(options); !status.ok()) return status;
+  absl::StatusOr<SocketPair> sockets = MakeSocketPair();
+  if (!sockets.ok()) return sockets.status();
+  {
+    const std::lock_guard lock(control_mutex_);
+    absl::Status status = SeeToWorker();
+    if (status.ok()) {
+      status = worker_->socket().Send({.kind = MessageKind::kRecord,
+                                       .text = JoinRecording(options),
+                                       .descriptors = {sockets->other.descriptor(), -1}});
+    }
+    if (!status.ok()) return status;
+  }
+  sockets->other = WorkerSocket();  // so the worker's end is noticed
+  const auto types = Traits::Providers::AllValueTypes();
+  return AwaitProfile(sockets->own, options, types);
 }
 
 absl::Status WorkerCore::ToggleStatus() {

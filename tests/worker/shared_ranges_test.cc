@@ -1,0 +1,117 @@
+#include "strobe/worker/shared_ranges.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstring>
+#include <memory>
+#include <random>
+#include <string>
+#include <thread>
+
+namespace strobe::internal {
+namespace {
+
+const void* At(Address address) { return reinterpret_cast<const void*>(address); }
+
+std::vector<Module> ModulesIn(const CodeRegistry& registry) {
+  ModuleMap map;
+  registry.Join(map);
+  return map.modules();
+}
+
+TEST(SharedRanges, ComeBackUntilTheyAreRemoved) {
+  const auto ranges = std::make_unique<SharedRanges>();
+  const std::byte frames[3]{};
+  const std::string longest(GeneratedCode::kMaxNameBytes + 10, 'n');
+  ASSERT_TRUE(ranges->Add({.name = "first", .start = At(0x1000), .bytes = 16, .eh_frame = frames}));
+  ASSERT_TRUE(ranges->Add({.name = longest, .start = At(0x2000), .bytes = 32}));
+  std::vector<SharedRanges::Range> found = ranges->Copy();
+  ASSERT_EQ(found.size(), 2U);
+  EXPECT_EQ(found[0].name, "first");
+  EXPECT_EQ(found[0].start, 0x1000U);
+  EXPECT_EQ(found[0].bytes, 16U);
+  EXPECT_EQ(found[0].eh_frame_address, reinterpret_cast<Address>(frames));
+  EXPECT_EQ(found[0].eh_frame_bytes, 3U);
+  EXPECT_EQ(found[1].name, longest.substr(0, GeneratedCode::kMaxNameBytes));
+  EXPECT_NE(found[0].number, found[1].number);
+  const std::uint64_t version = ranges->version();
+  ranges->Remove(0x1000);
+  ranges->Remove(0x3000);
+  EXPECT_EQ(ranges->version(), version + 1);
+  found = ranges->Copy();
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].start, 0x2000U);
+}
+
+TEST(SharedRanges, HaveALimit) {
+  const auto ranges = std::make_unique<SharedRanges>();
+  for (std::size_t i = 1; i <= SharedRanges::kMaxRanges; ++i)
+    ASSERT_TRUE(ranges->Add({.name = "code", .start = At(i * 16), .bytes = 16}));
+  EXPECT_FALSE(ranges->Add({.name = "code", .start = At(0x1000000), .bytes = 16}));
+  ranges->Remove(16);
+  EXPECT_TRUE(ranges->Add({.name = "code", .start = At(0x1000000), .bytes = 16}));
+}
+
+// A range that is read is one that was registered, never a mixture of two.
+TEST(SharedRanges, AreReadWhileTheyChange) {
+  const auto ranges = std::make_unique<SharedRanges>();
+  std::atomic<bool> stop{false};
+  std::thread changes([&] {
+    for (Address i = 1; !stop; ++i) {
+      const std::string name(1 + i % 200, static_cast<char>('a' + i % 26));
+      ranges->Add({.name = name, .start = At(i * 256), .bytes = name.size()});
+      ranges->Remove(i * 256);
+    }
+  });
+  std::size_t read = 0;
+  while (read < 2000) {
+    for (const SharedRanges::Range& range : ranges->Copy()) {
+      const Address i = range.start / 256;
+      ASSERT_EQ(range.name, std::string(1 + i % 200, static_cast<char>('a' + i % 26)));
+      ASSERT_EQ(range.bytes, range.name.size());
+      ++read;
+    }
+  }
+  stop = true;
+  changes.join();
+}
+
+TEST(ServedCode, TheRegistryFollowsTheRanges) {
+  const auto ranges = std::make_unique<SharedRanges>();
+  CodeRegistry registry;
+  ServedCode code;
+  ASSERT_TRUE(ranges->Add({.name = "old", .start = At(0x1000), .bytes = 16}));
+  ASSERT_TRUE(ranges->Add({.name = "stays", .start = At(0x2000), .bytes = 16}));
+  code.Update(*ranges, registry);
+  ASSERT_EQ(ModulesIn(registry).size(), 2U);
+  const std::uint64_t number = ModulesIn(registry)[1].code_number;
+  ranges->Remove(0x1000);
+  ASSERT_TRUE(ranges->Add({.name = "new", .start = At(0x1000), .bytes = 8}));
+  code.Update(*ranges, registry);
+  const std::vector<Module> modules = ModulesIn(registry);
+  ASSERT_EQ(modules.size(), 2U);
+  EXPECT_EQ(modules[0].path, "new");
+  EXPECT_EQ(modules[0].limit, 0x1008U);
+  EXPECT_EQ(modules[1].code_number, number) << "the same registration";
+}
+
+// The program may write anything at any time.
+TEST(ServedCode, AnyBytesAreRead) {
+  const auto ranges = std::make_unique<SharedRanges>();
+  CodeRegistry registry;
+  ServedCode code;
+  std::mt19937_64 random(4711);
+  auto* const bytes = reinterpret_cast<char*>(ranges.get());
+  for (int round = 0; round < 3; ++round) {
+    for (std::size_t i = 0; i + sizeof(std::uint64_t) <= sizeof(SharedRanges); i += 8) {
+      const std::uint64_t word = random() >> (random() % 64);
+      std::memcpy(bytes + i, &word, sizeof(word));
+    }
+    code.Update(*ranges, registry);
+    EXPECT_FALSE(ModulesIn(registry).empty()) << "some ranges are possible ones";
+  }
+}
+
+}  // namespace
+}  // namespace strobe::internal
