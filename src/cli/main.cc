@@ -57,12 +57,14 @@ class Command {
   Text Script();
   absl::Status Write(const std::string& bytes);
   int Record();
+  Text Listen();
 
   Terminal terminal_ = FindTerminal();
   Paper paper_{terminal_};
   Request request_;
   RecordOptions record_;
   CLI::App* record_command_ = nullptr;
+  std::string worker_socket_;
   std::vector<std::string> label_texts_;
   double from_s_ = 0, to_s_ = 0;
   CLI::App app_{"Looks at profiles, and writes them in other formats."};
@@ -232,6 +234,18 @@ void Command::AddWriters() {
 }
 
 void Command::AddOthers() {
+  CLI::App* const worker =
+      Add("worker", "Samples, names and exports for other processes", [this] { return Listen(); });
+  worker
+      ->add_option("--listen", worker_socket_,
+                   "Serve all programs of the user that find this socket")
+      ->expected(0, 1)
+      ->required();
+  worker->footer(
+      "Prints STROBE_WORKER_SOCKET=PATH: programs with a WorkerProfiler that have this in their\n"
+      "environment join. SIGTERM or Ctrl-C: exports what is left, and ends. The path's\n"
+      "directory is the user's own, with mode 0700; by default $XDG_RUNTIME_DIR/strobe or\n"
+      "/tmp/strobe-UID.");
   CLI::App* const completion =
       Add("completion", "Prints a script that lets a shell complete the arguments",
           [this]() -> Text { return CompletionScript(request_.shell, app_); });
@@ -342,6 +356,11 @@ absl::Status Command::Write(const std::string& bytes) {
     return is_written ? absl::OkStatus() : absl::UnavailableError("cannot write standard output");
   }
   return WriteFile(request_.output, bytes);
+}
+
+Text Command::Listen() {
+  if (absl::Status status = ListenForPrograms(worker_socket_); !status.ok()) return status;
+  return std::string();
 }
 
 int Command::Record() {

@@ -1,7 +1,8 @@
 // A program with a worker: two threads of known shares, and short ones. Its end is the argument's.
 //
-//   worker_program DIRECTORY SECONDS stop|exit|kill|abort|again|orphan
+//   worker_program DIRECTORY SECONDS stop|exit|kill|abort|again|orphan|family
 //
+// "family": a forked child, and one that it executes, have profilers of their own, too.
 // "orphan": leaves a child behind, which has all its descriptors but the standard ones, and dies.
 // "again": says "half", waits for a line, and does all once more.
 #include <errno.h>
@@ -65,6 +66,29 @@ void WorkOnThreads(strobe::WorkerProfiler& profiler, std::int64_t cpu_ns) {
   other.join();
 }
 
+// A child that is profiled by itself, and another that is this program once more.
+void BeginFamily(char** argv, std::int64_t cpu_ns) {
+  if (fork() == 0) {
+    strobe::WorkerProfiler own({.exporter = {.directory = argv[1]}});
+    const strobe::Registration registration = own.RegisterThread("child");
+    const bool is_begun = own.Start().ok();
+    Work(cpu_ns);
+    _exit(is_begun && own.Stop().ok() ? 0 : 1);
+  }
+  char stop[] = "stop";
+  char* const arguments[] = {argv[0], argv[1], argv[2], stop, nullptr};
+  if (fork() == 0) {
+    execv("/proc/self/exe", arguments);
+    _exit(1);
+  }
+}
+
+bool AwaitFamily() {
+  bool is_well = true;
+  for (int status = 0; wait(&status) > 0;) is_well = is_well && status == 0;
+  return is_well;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -81,7 +105,9 @@ int main(int argc, char** argv) {
   }
   if (waitpid(-1, nullptr, WNOHANG | __WALL) != -1 || errno != ECHILD)
     std::fprintf(stderr, "the worker is a child of the program\n");
+  if (end == "family") BeginFamily(argv, cpu_ns);
   WorkOnThreads(profiler, cpu_ns);
+  if (end == "family" && !AwaitFamily()) return 5;
   if (end == "again") {
     std::puts("half");
     std::fflush(stdout);

@@ -54,9 +54,15 @@ class SlotArena {
   static_assert(std::is_standard_layout_v<Channel> && std::is_trivially_destructible_v<Channel>);
 
   // Returns an unused arena, or a new one; nullptr if kMaxArenas are in use. Arenas are kept for
-  // ever and reused, because a signal of an ended Profiler may still be on its way.
+  // ever and reused, because a signal of an ended Profiler may still be on its way. Where the
+  // channels are another process's, no signal leads to them: an arena lasts as long as its owner.
   static SlotArena* Acquire(std::size_t ring_bytes) {
     const std::uint64_t fork_count = Platform::ForkCount();
+    if constexpr (AdoptsChannels<Platform>) {
+      auto* const own = new SlotArena(fork_count);
+      own->ring_bytes_ = ring_bytes;
+      return own;
+    }
     auto* arena = static_cast<SlotArena*>(TakeUnusedArena(&type_, fork_count));
     if (arena == nullptr) {
       // Allocates before it takes a number: a number would be lost if memory ran out.
@@ -73,6 +79,10 @@ class SlotArena {
 
   // No slot may be in use.
   static void Release(SlotArena* arena) {
+    if constexpr (AdoptsChannels<Platform>) {
+      delete arena;
+      return;
+    }
     KeepUnusedArena(arena->number_, arena, &type_, arena->fork_count_);
   }
 

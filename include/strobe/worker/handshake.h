@@ -94,6 +94,8 @@ class WorkerSocket {
   [[nodiscard]] bool HasEnded() const;
   // PermissionDenied if the other side belongs to another user.
   [[nodiscard]] absl::Status CheckPeer() const;
+  // The process that has connected, listened, or made the pair; 0 if it is not known.
+  [[nodiscard]] std::int64_t PeerProcess() const;
 
  private:
   int descriptor_ = -1;

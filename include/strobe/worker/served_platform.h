@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -21,7 +22,7 @@
 STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
 
-// The program that this process serves.
+// The program that a thread serves.
 struct ServedProgram {
   std::uint64_t process_id = 0;
   std::string name;
@@ -51,14 +52,18 @@ class ServedThreadProbe {
   LinuxThreadProbe probe_{thread_id_};
 };
 
-// Of a program that has ended, the clocks read what was read last, and memory is what its files
-// have.
+// A process may serve several programs, each by threads of its own: all calls of a thread are about
+// the program that it serves. Of a program that has ended, the clocks read what was read last, and
+// memory is what its files have.
 struct ServedPlatform : LinuxPlatform {
   static constexpr bool kAdoptsChannels = true;
   using ThreadProbe = ServedThreadProbe;
 
-  // Call it once, before all other functions.
+  // From now on the calling thread serves this program, as do the threads that it begins by
+  // RunOnOwnThread. The last of these threads to end frees what is known of the program, and unmaps
+  // its memory.
   static void Serve(ServedProgram program);
+  static OwnThread RunOnOwnThread(const char* name, std::function<void()> body);
   // True if the program has ended. Its children may still have what was its own, the socket too.
   // Where the system does not tell, false.
   static bool HasEnded();

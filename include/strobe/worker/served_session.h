@@ -212,6 +212,14 @@ int ServeProgram(const WorkerSocket& socket) {
     static_cast<void>(socket.Send(AnswerOf(MessageKind::kWelcome, asked.status())));
     return 1;
   }
+  // Numbers of processes and threads are those of one namespace.
+  if (const std::int64_t peer = socket.PeerProcess();
+      static_cast<std::uint64_t>(peer) != asked->program.process_id) {
+    const absl::Status status = absl::InvalidArgumentError(
+        "the program counts its processes otherwise than its worker, in a container");
+    static_cast<void>(socket.Send(AnswerOf(MessageKind::kWelcome, status)));
+    return 1;
+  }
   const SharedArea area = asked->program.area;
   const int signal = asked->program.signal;
   ServedPlatform::Serve(std::move(asked->program));

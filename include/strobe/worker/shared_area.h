@@ -77,6 +77,9 @@ class SharedArea {
   static absl::StatusOr<SharedArea> Adopt(int descriptor, std::uint32_t chunk_slots,
                                           std::uint64_t chunk_bytes);
 
+  // Copies of this object are of no use any more.
+  void Unmap();
+
   [[nodiscard]] SharedAreaHeader& header() const { return *header_; }
   [[nodiscard]] int descriptor() const { return descriptor_; }
   // Of that slot; nullptr beyond the room.
@@ -115,6 +118,7 @@ class SharedArea {
   int descriptor_ = -1;
   std::uint32_t chunks_ = 0;  // validated: the header may change at any time
   std::uint64_t chunk_bytes_ = 0;
+  std::uint64_t bytes_ = 0;
   SharedAreaHeader* header_ = nullptr;
   std::atomic<std::uint64_t>* changed_ = nullptr;  // a word a chunk: its announced slots
   Seat* seats_ = nullptr;

@@ -68,6 +68,7 @@ class WorkerCore final : public AbstractCore, private StoppedAtExit {
   absl::Status StartLocked();
   absl::Status StopLocked();
   absl::Status BeginWorker();
+  absl::Status Greet(WorkerProcess worker);
   void ReplaceTables(TableMemory tables);
   absl::Status SeeToWorker();
   absl::StatusOr<Message> Ask(MessageKind kind, std::int64_t timeout_ns);

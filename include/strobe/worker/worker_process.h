@@ -1,5 +1,5 @@
-// WorkerProcess: begins a worker, and ends it. It is no child of the program: no SIGCHLD, and no
-// wait() returns it.
+// WorkerProcess: begins a worker of the program's own, and ends it; or joins one that serves all
+// programs of the user. It is no child of the program: no SIGCHLD, and no wait() returns it.
 #pragma once
 
 #include <cstdint>
@@ -30,12 +30,17 @@ class WorkerProcess {
   // signal of the terminal reaches it. It may read the program's memory (PR_SET_PTRACER).
   static absl::StatusOr<WorkerProcess> Begin(const std::string& command);
 
+  // Joins the worker that listens at the path; End leaves that alone. See ConnectToWorker for the
+  // errors.
+  static absl::StatusOr<WorkerProcess> Join(const std::string& path);
+
   [[nodiscard]] const WorkerSocket& socket() const { return socket_; }
-  // Waits for its end, at most for that time, and then kills it. Needs no memory.
+  // Ends the connection. A worker of the program's own may take that time for its end; then it is
+  // killed. Needs no memory.
   void End(std::int64_t timeout_ns);
 
  private:
-  std::int64_t process_id_ = -1;
+  std::int64_t process_id_ = -1;  // of the program's own worker
   WorkerSocket socket_;
 };
 

@@ -150,6 +150,12 @@ absl::Status WorkerSocket::CheckPeer() const {
   return absl::OkStatus();
 }
 
+std::int64_t WorkerSocket::PeerProcess() const {
+  ucred peer{};
+  socklen_t bytes = sizeof(peer);
+  return getsockopt(descriptor_, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) == 0 ? peer.pid : 0;
+}
+
 absl::Status StatusOf(const Message& message, MessageKind kind) {
   if (message.kind != kind) return absl::InternalError("the worker has answered another question");
   return {static_cast<absl::StatusCode>(message.code), message.text};

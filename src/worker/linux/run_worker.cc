@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "strobe/default_traits.h"
 #include "strobe/worker/served_session.h"
+#include "strobe/worker/worker_listener.h"
 #include "strobe/worker/worker_profiler.h"
 
 namespace strobe {
@@ -30,6 +31,13 @@ absl::Status internal::SetOptions(std::string_view lines, ProfilerOptions& optio
 void RunWorkerIfAsked(int argc, char** argv) {
   if (argc != 2 || std::string_view(argv[1]) != internal::kWorkerArgument) return;
   std::exit(internal::ServeProgram<DefaultTraits>(internal::WorkerSocket(internal::kWorkerSocket)));
+}
+
+absl::StatusOr<internal::ListenerCounts> internal::ListenForPrograms(const std::string& path,
+                                                                     const Announce& announce) {
+  return ListenWith(path, announce, [](const WorkerSocket& socket) {
+    static_cast<void>(ServeProgram<DefaultTraits>(socket));
+  });
 }
 
 }  // namespace strobe

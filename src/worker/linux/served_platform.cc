@@ -39,6 +39,12 @@ struct State {
                      &ServedPlatform::DiscardMemory);
     }
   }
+  ~State() {
+    if (process >= 0) close(process);
+    program.area.Unmap();
+  }
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
 
   // Threads that the collector has displaced from its CPU. Used by the collector.
   void NoteDisplaced(std::uint64_t thread_id, bool is_displaced) {
@@ -66,8 +72,8 @@ struct State {
   std::int64_t next_look_ns = 0;
 };
 
-// Never freed: threads that were left behind may still use it.
-State* state = nullptr;
+// Of the program that the calling thread serves. A hanging exporter keeps it.
+thread_local std::shared_ptr<State> state;
 
 std::string TaskDirectory(std::uint64_t thread_id) {
   return absl::StrCat("/proc/", state->program.process_id, "/task/", thread_id);
@@ -98,7 +104,16 @@ ThreadLook ServedThreadProbe::Look() {
 
 void ServedPlatform::Serve(ServedProgram program) {
   LinuxThreadFile::ObserveProcess(program.process_id);
-  state = new State(std::move(program));
+  state = std::make_shared<State>(std::move(program));
+}
+
+LinuxPlatform::OwnThread ServedPlatform::RunOnOwnThread(const char* name,
+                                                        std::function<void()> body) {
+  return LinuxPlatform::RunOnOwnThread(name, [served = state, run = std::move(body)] {
+    LinuxThreadFile::ObserveProcess(served->program.process_id);
+    state = served;
+    run();
+  });
 }
 
 bool ServedPlatform::HasEnded() {

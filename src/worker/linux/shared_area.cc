@@ -93,6 +93,7 @@ absl::StatusOr<SharedArea> SharedArea::Create(std::uint32_t chunks, std::uint32_
   header.chunk_slots = chunk_slots;
   header.chunk_bytes = chunk_bytes;
   header.address = reinterpret_cast<std::uintptr_t>(memory);
+  area.bytes_ = bytes;
   area.Place(static_cast<std::byte*>(memory));
   return area;
 }
@@ -127,8 +128,15 @@ absl::StatusOr<SharedArea> SharedArea::Adopt(int descriptor, std::uint32_t chunk
   area.descriptor_ = descriptor;
   area.chunks_ = header.chunks;
   area.chunk_bytes_ = chunk_bytes;
+  area.bytes_ = bytes;
   area.Place(static_cast<std::byte*>(memory));
   return area;
+}
+
+void SharedArea::Unmap() {
+  if (memory_ != nullptr) munmap(memory_, bytes_);
+  if (descriptor_ >= 0) close(descriptor_);
+  *this = SharedArea();
 }
 
 Seat* SharedArea::At(std::uint32_t slot) const {

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -26,6 +27,19 @@ namespace {
 constexpr std::size_t kLargestBlock = std::size_t{1} << 20;
 // No program maps anything below: a pointer that is null may not lead there.
 constexpr Address kLeastAddress = 1 << 20;
+// Where the memory lies: anywhere in that range, by chance. So a worker of many programs finds the
+// place free, also where the system gives all of them the same addresses.
+constexpr Address kFirstPlace = Address{1} << 40;
+constexpr Address kPlaces = Address{1} << 45;
+constexpr Address kPageBytes = 4096;
+
+void* RandomPlace() {
+  Address random = 0;
+  if (getrandom(&random, sizeof(random), GRND_NONBLOCK) != sizeof(random)) return nullptr;
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): only a hint
+  return reinterpret_cast<void*>(kFirstPlace + random % (kPlaces / kPageBytes) * kPageBytes);
+}
+
 // Copies that have gone stay listed up to this many.
 constexpr std::size_t kMaxStaleCopies = 4096;
 
@@ -53,7 +67,7 @@ absl::StatusOr<TableMemory> TableMemory::Create() {
   void* memory = MAP_FAILED;
   if (made.descriptor_ >= 0 && ftruncate(made.descriptor_, kBytes) == 0 &&
       fcntl(made.descriptor_, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) == 0)
-    memory = mmap(nullptr, kBytes, PROT_READ, MAP_SHARED, made.descriptor_, 0);
+    memory = mmap(RandomPlace(), kBytes, PROT_READ, MAP_SHARED, made.descriptor_, 0);
   if (memory == MAP_FAILED) {
     return absl::ResourceExhaustedError(
         absl::StrCat("no memory for tables to share with a worker: ", std::strerror(errno)));

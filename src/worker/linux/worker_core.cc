@@ -3,7 +3,9 @@
 #include <chrono>
 #include <cstddef>
 #include <cstring>
+#include <filesystem>
 #include <memory>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -13,6 +15,7 @@
 #include "strobe/clock/system_clock.h"
 #include "strobe/runtime/calling_thread.h"
 #include "strobe/runtime/profiler_core.h"
+#include "strobe/worker/listening_socket.h"
 
 namespace strobe::internal {
 namespace {
@@ -172,11 +175,29 @@ void WorkerCore::AnnounceAll() {
   }
 }
 
+// Joins the worker that serves all programs of the user. Where there is none, or it has no room,
+// begins one of the program's own.
 absl::Status WorkerCore::BeginWorker() {
+  const std::string path =
+      Platform::EnvironmentVariable(kWorkerSocketVariable).value_or(std::string());
+  if (!path.empty()) {
+    absl::StatusOr<WorkerProcess> joined = WorkerProcess::Join(path);
+    if (joined.ok() && Greet(*std::move(joined)).ok()) return absl::OkStatus();
+  }
   const std::string command =
       Platform::EnvironmentVariable("STROBE_WORKER_COMMAND").value_or(std::string());
   absl::StatusOr<WorkerProcess> worker = WorkerProcess::Begin(command);
   if (!worker.ok()) return worker.status();
+  const absl::Status status = Greet(*std::move(worker));
+  if (!absl::IsUnavailable(status)) return status;
+  return absl::UnavailableError(
+      absl::StrCat("the worker process has not answered (does the program's main call "
+                   "RunWorkerIfAsked, or is STROBE_WORKER_COMMAND the strobe command?): ",
+                   status.message()));
+}
+
+// Says hello, and takes the worker if it welcomes the program. Unavailable if it does not answer.
+absl::Status WorkerCore::Greet(WorkerProcess worker) {
   absl::StatusOr<TableMemory> tables = TableMemory::Create();
   if (!tables.ok()) return tables.status();
   AnnounceAll();
@@ -194,20 +215,16 @@ absl::Status WorkerCore::BeginWorker() {
       .program = Platform::ProgramName(),
       .options = OptionLines()};
   absl::Status status =
-      worker->socket().Send({.kind = MessageKind::kHello,
-                             .text = JoinHello(hello),
-                             .descriptors = {area.descriptor(), tables->descriptor()}});
+      worker.socket().Send({.kind = MessageKind::kHello,
+                            .text = JoinHello(hello),
+                            .descriptors = {area.descriptor(), tables->descriptor()}});
   tables->CloseDescriptor();
   ReplaceTables(*std::move(tables));
   const absl::StatusOr<Message> answer =
-      status.ok() ? worker->socket().Receive(kWelcomeTimeoutNs) : status;
-  if (!answer.ok())
-    return absl::UnavailableError(
-        absl::StrCat("the worker process has not answered (does the program's main call "
-                     "RunWorkerIfAsked, or is STROBE_WORKER_COMMAND the strobe command?): ",
-                     absl::string_view(answer.status().message())));
+      status.ok() ? worker.socket().Receive(kWelcomeTimeoutNs) : status;
+  if (!answer.ok()) return absl::UnavailableError(answer.status().message());
   status = StatusOf(*answer, MessageKind::kWelcome);
-  if (status.ok()) worker_ = *std::move(worker);
+  if (status.ok()) worker_ = std::move(worker);
   return status;
 }
 
@@ -219,11 +236,17 @@ void WorkerCore::ReplaceTables(TableMemory tables) {
   tables_ = std::move(tables);
 }
 
+// The worker may work in another directory.
 std::string WorkerCore::OptionLines() const {
+  ProfilerOptions options = options_;
+  std::error_code error;
+  const std::filesystem::path directory =
+      std::filesystem::absolute(*options.exporter.directory, error);
+  if (!error) options.exporter.directory = directory.string();
   std::string lines;
   for (const OptionRow& row : OptionTable())
     absl::StrAppend(&lines, absl::string_view(row.field.data(), row.field.size()), "=",
-                    row.get(options_), "\n");
+                    row.get(options), "\n");
   return lines;
 }
 
