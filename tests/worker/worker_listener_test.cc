@@ -89,8 +89,9 @@ TEST_F(Listener, ProgramsBeyondTheLimitAreToldSo) {
   ASSERT_TRUE(first.ok() && Ask(*first).ok());
   const absl::StatusOr<WorkerSocket> second = ConnectToWorker(path());
   ASSERT_TRUE(second.ok());
-  const absl::Status refusal = Ask(*second);
-  EXPECT_EQ(refusal.code(), absl::StatusCode::kResourceExhausted) << refusal;
+  const absl::StatusOr<Message> refusal = second->Receive(kAnswerNs);
+  ASSERT_TRUE(refusal.ok()) << refusal.status();
+  EXPECT_EQ(StatusOf(*refusal, MessageKind::kWelcome).code(), absl::StatusCode::kResourceExhausted);
   EXPECT_TRUE(Ask(*first).ok());
   End();
   EXPECT_EQ(ended_, 1);

@@ -1,7 +1,8 @@
 // A program with a worker: two threads of known shares, and short ones. Its end is the argument's.
 //
-//   worker_program DIRECTORY SECONDS stop|exit|kill|abort|again|orphan|family
+//   worker_program DIRECTORY SECONDS stop|exit|kill|abort|again|orphan|family|attach
 //
+// "attach": says how many nanoseconds the profiler's begin took, and goes on as "again".
 // "family": a forked child, and one that it executes, have profilers of their own, too.
 // "orphan": leaves a child behind, which has all its descriptors but the standard ones, and dies.
 // "again": says "half", waits for a line, and does all once more.
@@ -99,16 +100,22 @@ int main(int argc, char** argv) {
   strobe::WorkerProfiler profiler(
       {.sampling = {.cpu_frequency_hz = 200}, .exporter = {.directory = argv[1]}});
   const strobe::Registration registration = profiler.RegisterThread("main");
+  const std::int64_t begin_ns = strobe::SystemClock().MonotonicNs();
   if (const absl::Status status = profiler.Start(); !status.ok()) {
     std::fprintf(stderr, "%s\n", status.ToString().c_str());
     return 3;
   }
   if (waitpid(-1, nullptr, WNOHANG | __WALL) != -1 || errno != ECHILD)
     std::fprintf(stderr, "the worker is a child of the program\n");
+  if (end == "attach") {
+    std::printf("attach %lld\n",
+                static_cast<long long>(strobe::SystemClock().MonotonicNs() - begin_ns));
+    std::fflush(stdout);
+  }
   if (end == "family") BeginFamily(argv, cpu_ns);
   WorkOnThreads(profiler, cpu_ns);
   if (end == "family" && !AwaitFamily()) return 5;
-  if (end == "again") {
+  if (end == "again" || end == "attach") {
     std::puts("half");
     std::fflush(stdout);
     std::getchar();

@@ -20,7 +20,8 @@ namespace strobe::internal {
 // meanwhile.
 inline constexpr std::int64_t kWelcomeTimeoutNs = 20'000'000'000;
 
-// What a message is. The program sends the first kind of each pair, the worker answers.
+// What a message is. The worker begins with its offer. Of each pair, the program sends the first
+// kind, and the worker answers.
 enum class MessageKind : std::uint32_t {
   kHello = 1,    // with the descriptors of the shared area and of the memory for tables
   kWelcome = 2,  // a status
@@ -28,12 +29,13 @@ enum class MessageKind : std::uint32_t {
   kFlushed = 4,  // a status
   kStop = 5,
   kStopped = 6,  // a status
+  kOffer = 16,   // with the descriptor of the memory of the worker's TableStore, if it has one
 };
 
 // Each message is this, then `text_bytes` bytes of text.
 struct MessageHead {
   static constexpr std::uint64_t kMagic = 0x524B57424F525453;  // "STROBWKR"
-  static constexpr std::uint32_t kVersion = 1;
+  static constexpr std::uint32_t kVersion = 2;
 
   std::uint64_t magic = kMagic;
   std::uint32_t version = kVersion;
@@ -55,8 +57,9 @@ struct Hello {
   std::uint32_t ring_bytes = 0;
   std::uint32_t program_bytes = 0;   // of the program's name, which follows before the options
   std::uint64_t tables_address = 0;  // where the program has mapped the memory for tables
+  std::uint64_t store_address = 0;   // and the memory of the offer; 0 if it has not
 };
-static_assert(sizeof(Hello) == 56);
+static_assert(sizeof(Hello) == 64);
 
 struct Message {
   // A longer one is refused.
@@ -65,7 +68,8 @@ struct Message {
   MessageKind kind{};
   std::uint32_t code = 0;
   std::string text{};
-  // Of a hello: the shared area's, and that of the memory for tables; -1 for none.
+  // Of a hello: the shared area's, and that of the memory for tables. Of an offer: the store's. -1
+  // for none.
   static constexpr std::size_t kMaxDescriptors = 2;
   std::array<int, kMaxDescriptors> descriptors{-1, -1};
 };

@@ -16,8 +16,10 @@
 #include "strobe/core/thread_info.h"
 #include "strobe/platform/linux/linux_platform.h"
 #include "strobe/runtime/published_code.h"
+#include "strobe/unwind/cfi_modules.h"
 #include "strobe/unwind/unwind_table.h"
 #include "strobe/worker/shared_area.h"
+#include "strobe/worker/table_store.h"
 
 STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
@@ -29,7 +31,9 @@ struct ServedProgram {
   int signal = 0;
   std::uint64_t copy_mark = 0;  // see SlotToken
   SharedArea area;
-  TableMemory tables;  // none if its place is taken in this process
+  TableMemory tables;                   // none if its place is taken in this process
+  std::shared_ptr<TableStore> store{};  // of all programs; nullptr if there is none
+  Address store_address = 0;            // of its memory in the program; 0 if it is not there
 };
 
 // Observes a thread of the program.
@@ -77,6 +81,9 @@ struct ServedPlatform : LinuxPlatform {
   static void DiscardMemory(void* memory, std::uint64_t bytes);
   // The program may use the slot for another thread.
   static void GiveBack(std::uint32_t slot);
+  // From the store of tables that the programs share.
+  static std::shared_ptr<const UnwindTable> ShareTable(const Module& module, std::size_t chunk,
+                                                       const CfiModules::BuildTable& build);
   // A copy in the memory for tables. Where that has no room, captures send registers and stack
   // along, and the worker walks.
   static std::shared_ptr<const UnwindModules> ExposeTables(

@@ -28,6 +28,7 @@
 #include "strobe/runtime/thread_registry.h"
 #include "strobe/worker/handshake.h"
 #include "strobe/worker/served_platform.h"
+#include "strobe/worker/shared_symbolizer.h"
 #include "strobe/worker/worker_process.h"
 
 STROBE_HIDDEN_BEGIN
@@ -37,10 +38,15 @@ namespace strobe::internal {
 template <class Traits>
 struct ServedTraits : Traits {
   using Platform = ServedPlatform;
+  using Symbolizer = SharedSymbolizer<typename Traits::Symbolizer>;
 };
 
 // Sets the options from lines "field=value". InvalidArgument if one is not accepted.
 absl::Status SetOptions(std::string_view lines, ProfilerOptions& options);
+
+// For the process. nullptr where the system refuses the memory: each program then has copies of its
+// own.
+std::shared_ptr<TableStore> NewTableStore();
 
 // The same session as in a program: its collector drains the channels in the shared area. One more
 // thread, the attendant, begins and ends the accounts of the threads whose seats change.
@@ -190,7 +196,8 @@ absl::StatusOr<AskedSession> ReadHello(const Message& message) {
                    .signal = static_cast<int>(head.signal),
                    .copy_mark = head.copy_mark,
                    .area = *area,
-                   .tables = tables.ok() ? *std::move(tables) : TableMemory()};
+                   .tables = tables.ok() ? *std::move(tables) : TableMemory(),
+                   .store_address = head.store_address};
   return asked;
 }
 
@@ -198,13 +205,16 @@ absl::StatusOr<AskedSession> ReadHello(const Message& message) {
 // forked child of the program may hold it open.
 inline constexpr std::int64_t kEndCheckPeriodNs = 1'000'000'000;
 
-// Serves the program at the other end until it stops or is gone. Returns the exit status.
+// Serves the program at the other end until it stops or is gone. `store` is of all programs that
+// this process serves; nullptr for none. Returns the exit status.
 template <class Traits>
-int ServeProgram(const WorkerSocket& socket) {
+int ServeProgram(const WorkerSocket& socket, std::shared_ptr<TableStore> store) {
   if (absl::Status peer = socket.CheckPeer(); !peer.ok()) {
     static_cast<void>(socket.Send(AnswerOf(MessageKind::kWelcome, peer)));
     return 1;
   }
+  const int offered = store != nullptr ? store->descriptor() : -1;
+  if (!socket.Send({.kind = MessageKind::kOffer, .descriptors = {offered, -1}}).ok()) return 1;
   const absl::StatusOr<Message> first = socket.Receive(kWelcomeTimeoutNs);
   if (!first.ok()) return 1;
   absl::StatusOr<AskedSession> asked = ReadHello<Traits>(*first);
@@ -220,6 +230,7 @@ int ServeProgram(const WorkerSocket& socket) {
     static_cast<void>(socket.Send(AnswerOf(MessageKind::kWelcome, status)));
     return 1;
   }
+  asked->program.store = std::move(store);
   const SharedArea area = asked->program.area;
   const int signal = asked->program.signal;
   ServedPlatform::Serve(std::move(asked->program));

@@ -69,7 +69,7 @@ class WorkerCore final : public AbstractCore, private StoppedAtExit {
   absl::Status StopLocked();
   absl::Status BeginWorker();
   absl::Status Greet(WorkerProcess worker);
-  void ReplaceTables(TableMemory tables);
+  void ReplaceTables(TableMemory tables, TableMemory store);
   absl::Status SeeToWorker();
   absl::StatusOr<Message> Ask(MessageKind kind, std::int64_t timeout_ns);
   void Quieten();
@@ -89,6 +89,7 @@ class WorkerCore final : public AbstractCore, private StoppedAtExit {
   std::mutex control_mutex_;  // one call that speaks with the worker at a time
   std::optional<WorkerProcess> worker_;
   TableMemory tables_;
+  TableMemory store_;  // of the worker's tables
   std::atomic<bool> is_running_{false};
   bool is_listed_ = false;  // in the ExitList, unless the exit has removed it
   std::atomic<bool> is_exit_using_{false};

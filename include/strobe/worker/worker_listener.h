@@ -55,7 +55,7 @@ class WorkerListener {
 
   void AcceptAll();
   void Begin(WorkerSocket socket);
-  void Refuse(const WorkerSocket& socket, const absl::Status& status);
+  void Refuse(const WorkerSocket& socket, const std::string& why);
   void Reap();
   void EndAll();
 

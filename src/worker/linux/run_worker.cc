@@ -28,15 +28,21 @@ absl::Status internal::SetOptions(std::string_view lines, ProfilerOptions& optio
   return Validate(options);
 }
 
+std::shared_ptr<internal::TableStore> internal::NewTableStore() {
+  absl::StatusOr<std::shared_ptr<TableStore>> store = TableStore::Create();
+  return store.ok() ? *std::move(store) : nullptr;
+}
+
 void RunWorkerIfAsked(int argc, char** argv) {
   if (argc != 2 || std::string_view(argv[1]) != internal::kWorkerArgument) return;
-  std::exit(internal::ServeProgram<DefaultTraits>(internal::WorkerSocket(internal::kWorkerSocket)));
+  std::exit(internal::ServeProgram<DefaultTraits>(internal::WorkerSocket(internal::kWorkerSocket),
+                                                  internal::NewTableStore()));
 }
 
 absl::StatusOr<internal::ListenerCounts> internal::ListenForPrograms(const std::string& path,
                                                                      const Announce& announce) {
-  return ListenWith(path, announce, [](const WorkerSocket& socket) {
-    static_cast<void>(ServeProgram<DefaultTraits>(socket));
+  return ListenWith(path, announce, [store = NewTableStore()](const WorkerSocket& socket) {
+    static_cast<void>(ServeProgram<DefaultTraits>(socket, store));
   });
 }
 

@@ -35,8 +35,10 @@ struct State {
   explicit State(ServedProgram served)
       : program(std::move(served)), images(program.process_id, LinuxPlatform::Files()) {
     if (!program.tables.bytes().empty()) {
-      tables.emplace(std::move(program.tables), program.area.Caches(), LinuxPlatform::ProcessId(),
-                     &ServedPlatform::DiscardMemory);
+      const Address address = program.store == nullptr ? 0 : program.store_address;
+      tables.emplace(std::move(program.tables), program.area.Caches(),
+                     StoreInProgram{.store = program.store, .address = address},
+                     LinuxPlatform::ProcessId(), &ServedPlatform::DiscardMemory);
     }
   }
   ~State() {
@@ -156,6 +158,13 @@ std::shared_ptr<const UnwindModules> ServedPlatform::ExposeTables(
   if (tables != nullptr && state->tables) exposed = state->tables->Expose(tables);
   if (exposed != nullptr) return exposed;
   return {exposed, state->programs_tables};  // the program owns it
+}
+
+std::shared_ptr<const UnwindTable> ServedPlatform::ShareTable(const Module& module,
+                                                              std::size_t chunk,
+                                                              const CfiModules::BuildTable& build) {
+  TableStore* const store = state->program.store.get();
+  return store != nullptr ? store->Share(module, chunk, build) : build().table;
 }
 
 std::uint64_t ServedPlatform::ProcessId() { return state->program.process_id; }

@@ -1,5 +1,7 @@
 #include "strobe/worker/worker_core.h"
 
+#include <unistd.h>
+
 #include <chrono>
 #include <cstddef>
 #include <cstring>
@@ -30,6 +32,19 @@ std::uint32_t ChunksFor(std::int64_t threads) {
   const std::size_t chunks = (slots + Arena::kSlotsPerChunk - 1) / Arena::kSlotsPerChunk;
   // Retired slots wait for the worker, so there are twice as many.
   return static_cast<std::uint32_t>(std::min<std::size_t>(2 * chunks, Arena::kMaxChunks));
+}
+
+// The worker's tables: none if it offers none, or if they cannot be mapped. A worker that refuses
+// the program says so in place of the offer.
+absl::StatusOr<TableMemory> AdoptOffer(const WorkerSocket& worker) {
+  const absl::StatusOr<Message> offer = worker.Receive(kWelcomeTimeoutNs);
+  if (!offer.ok()) return absl::UnavailableError(offer.status().message());
+  absl::StatusOr<TableMemory> store = TableMemory();
+  if (offer->descriptors[0] >= 0) store = TableMemory::AdoptForReading(offer->descriptors[0]);
+  if (offer->descriptors[1] >= 0) close(offer->descriptors[1]);
+  if (offer->kind == MessageKind::kOffer) return store.ok() ? std::move(store) : TableMemory();
+  absl::Status refusal = StatusOf(*offer, MessageKind::kWelcome);
+  return refusal.ok() ? absl::InternalError("the worker welcomes before it offers") : refusal;
 }
 
 absl::Status NotInWorkers(const char* what) {
@@ -198,6 +213,8 @@ absl::Status WorkerCore::BeginWorker() {
 
 // Says hello, and takes the worker if it welcomes the program. Unavailable if it does not answer.
 absl::Status WorkerCore::Greet(WorkerProcess worker) {
+  absl::StatusOr<TableMemory> store = AdoptOffer(worker.socket());
+  if (!store.ok()) return store.status();
   absl::StatusOr<TableMemory> tables = TableMemory::Create();
   if (!tables.ok()) return tables.status();
   AnnounceAll();
@@ -211,7 +228,8 @@ absl::Status WorkerCore::Greet(WorkerProcess worker) {
                .value_types = Traits::Providers::kValueCount,
                .chunk_bytes = area.header().chunk_bytes,
                .ring_bytes = static_cast<std::uint32_t>(*options_.threads.ring_bytes),
-               .tables_address = reinterpret_cast<Address>(tables->bytes().data())},
+               .tables_address = reinterpret_cast<Address>(tables->bytes().data()),
+               .store_address = reinterpret_cast<Address>(store->bytes().data())},
       .program = Platform::ProgramName(),
       .options = OptionLines()};
   absl::Status status =
@@ -219,7 +237,7 @@ absl::Status WorkerCore::Greet(WorkerProcess worker) {
                             .text = JoinHello(hello),
                             .descriptors = {area.descriptor(), tables->descriptor()}});
   tables->CloseDescriptor();
-  ReplaceTables(*std::move(tables));
+  ReplaceTables(*std::move(tables), *std::move(store));
   const absl::StatusOr<Message> answer =
       status.ok() ? worker.socket().Receive(kWelcomeTimeoutNs) : status;
   if (!answer.ok()) return absl::UnavailableError(answer.status().message());
@@ -230,10 +248,14 @@ absl::Status WorkerCore::Greet(WorkerProcess worker) {
 
 // Captures get no tables until the new worker has some. The old ones are unmapped unless a capture
 // may still read them.
-void WorkerCore::ReplaceTables(TableMemory tables) {
+void WorkerCore::ReplaceTables(TableMemory tables, TableMemory store) {
   Platform::WithdrawTables();
-  if (registry_.IsCapturing()) tables_.KeepMapped();
+  if (registry_.IsCapturing()) {
+    tables_.KeepMapped();
+    store_.KeepMapped();
+  }
   tables_ = std::move(tables);
+  store_ = std::move(store);
 }
 
 // The worker may work in another directory.

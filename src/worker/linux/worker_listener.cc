@@ -18,9 +18,6 @@
 namespace strobe::internal {
 namespace {
 
-// How long a program that is refused may take to say hello. An answer to one that has not would be
-// lost with the connection.
-constexpr std::int64_t kRefusedHelloNs = 100'000'000;
 // Without a descriptor for the next connection, the listener looks again after that time.
 constexpr int kFullPauseMs = 100;
 
@@ -71,13 +68,12 @@ void WorkerListener::AcceptAll() {
 void WorkerListener::Begin(WorkerSocket socket) {
   if (absl::Status peer = socket.CheckPeer(); !peer.ok()) {
     ++counts_.refused_users;
-    return Refuse(socket, peer);
+    static_cast<void>(socket.Send(AnswerOf(MessageKind::kWelcome, peer)));
+    return;
   }
   Reap();
   if (programs_.size() >= max_programs_) {
-    ++counts_.refused_beyond;
-    return Refuse(socket, absl::ResourceExhaustedError(absl::StrCat(
-                              "the worker serves ", max_programs_, " programs, and no more")));
+    return Refuse(socket, absl::StrCat("the worker serves ", max_programs_, " programs already"));
   }
   Program& program = programs_.emplace_back();
   program.socket = std::move(socket);
@@ -92,18 +88,14 @@ void WorkerListener::Begin(WorkerSocket socket) {
     ++counts_.served;
     return;
   }
-  ++counts_.refused_beyond;
-  Refuse(program.socket, absl::ResourceExhaustedError("the worker has no thread left"));
+  Refuse(program.socket, "the system refuses another thread for the worker");
   programs_.pop_back();
 }
 
-void WorkerListener::Refuse(const WorkerSocket& socket, const absl::Status& status) {
-  if (const absl::StatusOr<Message> hello = socket.Receive(kRefusedHelloNs); hello.ok()) {
-    for (const int descriptor : hello->descriptors) {
-      if (descriptor >= 0) close(descriptor);
-    }
-  }
-  static_cast<void>(socket.Send(AnswerOf(MessageKind::kWelcome, status)));
+void WorkerListener::Refuse(const WorkerSocket& socket, const std::string& why) {
+  ++counts_.refused_beyond;
+  static_cast<void>(
+      socket.Send(AnswerOf(MessageKind::kWelcome, absl::ResourceExhaustedError(why))));
 }
 
 void WorkerListener::Reap() {
@@ -173,8 +165,9 @@ absl::StatusOr<ListenerCounts> ListenWith(const std::string& path, const Announc
       ListeningSocket::Open(path.empty() ? DefaultWorkerSocket() : path);
   if (!socket.ok()) return socket.status();
   RaiseDescriptorLimit();
-  announce(socket->path());
+  const std::string where = socket->path();
   WorkerListener listener(*std::move(socket), std::move(serve));
+  announce(where);
   if (absl::Status status = listener.Run(signals.descriptor()); !status.ok()) return status;
   return listener.counts();
 }
