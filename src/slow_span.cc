@@ -37,7 +37,7 @@ void SlowSpan::Begin(std::int64_t slow_over_ns) noexcept {
 
 void SlowSpan::End() const noexcept {
   // The thread's word comes last: a collector that does not see the span under way sees it here.
-  if (SystemClock().MonotonicNs() > slow_at_ns_) ProcessSlowSpans().Add(span_);
+  if (SystemClock().MonotonicNs() > slow_at_ns_) NoteSlowSpan(span_);
   internal::EndOwnSpan();
 }
 

@@ -2,7 +2,8 @@
 // profiler's own account: handlers, sampler and collector, as a share of the process's CPU time.
 // Two busy threads; two in a 4 ms loop; 1,000 registered threads of which ten run in bursts; a
 // program that does nothing, where the wakes of the profiler's own threads count; rates above the
-// kernel's tick, where the samples that a second of CPU time gets count, too. And, as a check
+// kernel's tick, where the samples that a second of CPU time gets count, too; and what a program
+// with a worker process spends itself: its handlers, and no thread. And, as a check
 // of that account, the process's CPU time for the same work with and without a session, in turns
 // that hold the session's start, too.
 #include <atomic>
@@ -19,6 +20,7 @@
 
 #include "../no_export.h"
 #include "../report.h"
+#include "worker.h"
 
 namespace strobe::testing {
 namespace {
@@ -114,10 +116,17 @@ std::map<std::string, std::int64_t> OwnSwitches() {
   return switches;
 }
 
+// In the program itself, also if a worker drains the records.
+std::uint64_t Walks(const Stats& stats) {
+  std::uint64_t walks = 0;
+  for (const std::uint64_t ends : stats.stack_ends) walks += ends;
+  return walks;
+}
+
 // A session of `threads` threads, each of which runs `body` (with its number) until the end.
-void MeasureSession(const std::string& name, const SamplingOptions& sampling, int threads,
+void MeasureSession(const std::string& name, const ProfilerOptions& options, int threads,
                     int seconds, const std::function<void(int, const std::atomic<bool>&)>& body) {
-  BasicProfiler<NoExportTraits> profiler({.sampling = sampling});
+  BasicProfiler<NoExportTraits> profiler(options);
   if (!profiler.Start().ok()) return;
   std::atomic<bool> is_over{false};
   std::vector<std::thread> running;
@@ -133,6 +142,7 @@ void MeasureSession(const std::string& name, const SamplingOptions& sampling, in
   const Stats begin = profiler.stats();
   const std::int64_t begin_cpu_ns = ProcessCpuNs();
   std::map<std::string, std::int64_t> switches = OwnSwitches();
+  Report(name, "strobe", "threads added", static_cast<double>(switches.size()), "");
   std::this_thread::sleep_for(std::chrono::seconds(seconds));
   const Stats end = profiler.stats();
   const auto cpu_ns = static_cast<double>(ProcessCpuNs() - begin_cpu_ns);
@@ -152,6 +162,8 @@ void MeasureSession(const std::string& name, const SamplingOptions& sampling, in
   Report(name, "strobe", "collector", 100 * collector_ns / cpu_ns, "%");
   Report(name, "strobe", "samples a second of CPU time",
          1e9 * static_cast<double>(end.samples - begin.samples) / cpu_ns, "/s");
+  Report(name, "strobe", "stacks walked in handlers, a second of CPU time",
+         1e9 * static_cast<double>(Walks(end) - Walks(begin)) / cpu_ns, "/s");
 }
 
 void SleepFor(std::int64_t ns) {
@@ -194,16 +206,24 @@ void RunInBursts(int number, const std::atomic<bool>& is_over) {
   }
 }
 
-int Run(int turns, int seconds) {
+int Run(int turns, int seconds, bool has_worker) {
   MeasureSession("2 busy threads, every stack another", {}, 2, seconds, &Compute);
   MeasureSession("2 busy threads, few stacks", {}, 2, seconds, &ComputePlainly);
+  if (has_worker) {
+    const ProfilerOptions options{.worker = {.enabled = true}};
+    MeasureSession("2 busy threads, every stack another, with a worker", options, 2, seconds,
+                   &Compute);
+    MeasureSession("2 busy threads, few stacks, with a worker", options, 2, seconds,
+                   &ComputePlainly);
+  }
   MeasureSession("2 threads in a 4 ms loop", {}, 2, seconds, &RunLoop);
   MeasureSession("1,000 threads, of which 10 run in bursts", {}, 1'000, seconds, &RunInBursts);
   MeasureSession("a program that does nothing", {}, 0, seconds, [](int, const auto&) {});
   for (const double rate_hz : {1'000, 10'000}) {
     // One thread: the other CPU is the sampler's.
     MeasureSession("1 busy thread at " + std::to_string(static_cast<int>(rate_hz)) + " Hz",
-                   {.cpu_frequency_hz = rate_hz, .max_overhead = 1}, 1, seconds, &Compute);
+                   {.sampling = {.cpu_frequency_hz = rate_hz, .max_overhead = 1}}, 1, seconds,
+                   &Compute);
   }
   MeasureTurns(turns);
   return 0;
@@ -214,8 +234,9 @@ int Run(int turns, int seconds) {
 
 // bench_overhead [SECONDS [TURNS]]
 int main(int argc, char** argv) {
+  const bool has_worker = strobe::testing::ServeIfAsked(argc, argv);
   // Not numbers are options of other benchmarks, which run.sh gives to all.
   const int seconds = argc > 1 ? std::atoi(argv[1]) : 0;
   const int turns = argc > 2 ? std::atoi(argv[2]) : 0;
-  return strobe::testing::Run(turns > 0 ? turns : 10, seconds > 0 ? seconds : 20);
+  return strobe::testing::Run(turns > 0 ? turns : 10, seconds > 0 ? seconds : 20, has_worker);
 }

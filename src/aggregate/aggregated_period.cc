@@ -273,6 +273,10 @@ class Conversion {
       }
       return new_module[index];
     };
+    // The program may lie above its libraries: by the system's choice, or begun by the loader.
+    for (const std::uint32_t index : period_.modules.newest()) {
+      if (modules[index].kind == ModuleKind::kProgram) take(index);
+    }
     for (const std::uint32_t index : period_.modules.newest()) take(index);
     profile.frames.clear();
     profile.frames.reserve(used_frames_.size());

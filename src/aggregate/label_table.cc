@@ -84,7 +84,7 @@ T& GetOrMake(std::atomic<T*>& pointer, Arguments&&... arguments) {
   T* found = pointer.load(std::memory_order_acquire);
   if (found != nullptr) return *found;
   auto made = std::make_unique<T>(std::forward<Arguments>(arguments)...);
-  if (!pointer.compare_exchange_strong(found, made.get(), std::memory_order_acq_rel)) return *found;
+  if (!pointer.compare_exchange_strong(found, made.get(), std::memory_order_seq_cst)) return *found;
   return *made.release();
 }
 
@@ -153,7 +153,7 @@ std::uint64_t LabelTable::Intern(std::uint64_t base, const ZoneName& zone) noexc
 template <class MakeLabels>
 std::uint64_t LabelTable::Add(const Key& key, const MakeLabels& make_labels, Buckets& buckets) {
   // A full table costs no further allocations.
-  if (next_.load(std::memory_order_relaxed) >= kFirstNumber + kMaxSets ||
+  if (source_ != nullptr || next_.load(std::memory_order_relaxed) >= kFirstNumber + kMaxSets ||
       used_bytes_.load(std::memory_order_relaxed) + sizeof(Node) > limit_bytes_)
     return kOverflowContext;
   auto node = std::make_unique<Node>();
@@ -161,11 +161,7 @@ std::uint64_t LabelTable::Add(const Key& key, const MakeLabels& make_labels, Buc
   node->base = key.base;
   node->packed = key.packed;
   node->set = LabelSet(make_labels());
-  const std::size_t bytes = sizeof(Node) + node->packed.capacity() + node->set.memory_bytes();
-  if (used_bytes_.fetch_add(bytes, std::memory_order_relaxed) + bytes > limit_bytes_) {
-    used_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
-    return kOverflowContext;
-  }
+  if (!TakeRoom(*node)) return kOverflowContext;
   const std::uint64_t place = next_.fetch_add(1, std::memory_order_relaxed) - kFirstNumber;
   if (place >= kMaxSets) {
     next_.fetch_sub(1, std::memory_order_relaxed);
@@ -174,7 +170,10 @@ std::uint64_t LabelTable::Add(const Key& key, const MakeLabels& make_labels, Buc
   node->number = place + kFirstNumber;
   Chunk& chunk = GetOrMake(chunks_[place / kChunkNodes]);
   Node* const shared = node.release();
-  chunk[place % kChunkNodes].store(shared, std::memory_order_release);
+  // Sequentially consistent, as in Tell: either this call sees the listener, or Tell the node.
+  chunk[place % kChunkNodes].store(shared, std::memory_order_seq_cst);
+  if (const Listener listener = listener_.load(std::memory_order_seq_cst))
+    listener(shared->number, shared->set);
   std::atomic<Node*>& bucket = buckets[key.hash % kBuckets];
   shared->next = bucket.load(std::memory_order_relaxed);
   while (!bucket.compare_exchange_weak(shared->next, shared, std::memory_order_release,
@@ -183,11 +182,44 @@ std::uint64_t LabelTable::Add(const Key& key, const MakeLabels& make_labels, Buc
   return shared->number;
 }
 
+bool LabelTable::TakeRoom(const Node& node) const {
+  const std::size_t bytes = sizeof(Node) + node.packed.capacity() + node.set.memory_bytes();
+  if (used_bytes_.fetch_add(bytes, std::memory_order_relaxed) + bytes <= limit_bytes_) return true;
+  used_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
+  return false;
+}
+
+void LabelTable::Tell(Listener listener) noexcept {
+  listener_.store(listener, std::memory_order_seq_cst);
+  if (listener == nullptr) return;
+  for (std::uint64_t place = 0; place < kMaxSets; ++place) {
+    const Node* const node = NodeOf(place + kFirstNumber);
+    if (node != nullptr) listener(node->number, node->set);
+  }
+}
+
+// Two calls for a number may both ask the source; the set of one of them stays.
+const LabelTable::Node* LabelTable::TakeFromSource(std::uint64_t number) const {
+  const std::uint64_t place = number - kFirstNumber;  // wraps
+  if (source_ == nullptr || place >= kMaxSets) return nullptr;
+  std::optional<LabelSet> set = source_(number);
+  if (!set) return nullptr;
+  auto node = std::make_unique<Node>();
+  node->number = number;
+  node->set = *std::move(set);
+  if (!TakeRoom(*node)) return nullptr;
+  std::atomic<Node*>& taken = GetOrMake(chunks_[place / kChunkNodes])[place % kChunkNodes];
+  Node* found = nullptr;
+  return taken.compare_exchange_strong(found, node.get(), std::memory_order_seq_cst)
+             ? node.release()
+             : found;
+}
+
 const LabelTable::Node* LabelTable::NodeOf(std::uint64_t number) const {
   const std::uint64_t place = number - kFirstNumber;  // wraps
   if (place >= kMaxSets) return nullptr;
-  const Chunk* const chunk = chunks_[place / kChunkNodes].load(std::memory_order_acquire);
-  return chunk == nullptr ? nullptr : (*chunk)[place % kChunkNodes].load(std::memory_order_acquire);
+  const Chunk* const chunk = chunks_[place / kChunkNodes].load(std::memory_order_seq_cst);
+  return chunk == nullptr ? nullptr : (*chunk)[place % kChunkNodes].load(std::memory_order_seq_cst);
 }
 
 const LabelSet& LabelTable::operator[](std::uint64_t number) const {
@@ -196,6 +228,7 @@ const LabelSet& LabelTable::operator[](std::uint64_t number) const {
   static constinit std::atomic<LabelSet*> overflow{nullptr};
   if (number == kNoContext) return GetOrMake(none);
   if (const Node* const node = NodeOf(number); node != nullptr) return node->set;
+  if (const Node* const node = TakeFromSource(number); node != nullptr) return node->set;
   return GetOrMake(overflow, std::vector<Label>{{"labels", std::string("[labels over limit]")}});
 }
 
@@ -209,9 +242,18 @@ union ProcessTable {
   LabelTable table;
 };
 constinit ProcessTable process_table;
+constinit std::atomic<LabelTable* (*)()> labels_of_thread{nullptr};
 
 }  // namespace
 
-LabelTable& ProcessLabels() { return process_table.table; }
+LabelTable& ProcessLabels() {
+  auto* const of_thread = labels_of_thread.load(std::memory_order_acquire);
+  LabelTable* const served = of_thread != nullptr ? of_thread() : nullptr;
+  return served != nullptr ? *served : process_table.table;
+}
+
+void UseProcessLabels(LabelTable* (*of_thread)()) {
+  labels_of_thread.store(of_thread, std::memory_order_release);
+}
 
 }  // namespace strobe

@@ -5,7 +5,9 @@
 namespace strobe {
 namespace {
 
-constinit SlowSpans process_slow_spans;
+constinit SlowSpans own_spans;
+constinit std::atomic<SlowSpans* (*)()> spans_of_thread{nullptr};
+constinit std::atomic<void (*)(SpanNumber) noexcept> span_listener{nullptr};
 
 }  // namespace
 
@@ -21,6 +23,23 @@ std::vector<SpanNumber> SlowSpans::Sorted() const {
   return sorted;
 }
 
-SlowSpans& ProcessSlowSpans() { return process_slow_spans; }
+SlowSpans& ProcessSlowSpans() {
+  auto* const of_thread = spans_of_thread.load(std::memory_order_acquire);
+  SlowSpans* const served = of_thread != nullptr ? of_thread() : nullptr;
+  return served != nullptr ? *served : own_spans;
+}
+
+void UseProcessSlowSpans(SlowSpans* (*of_thread)()) {
+  spans_of_thread.store(of_thread, std::memory_order_release);
+}
+
+void NoteSlowSpan(SpanNumber span) noexcept {
+  ProcessSlowSpans().Add(span);
+  if (auto* const listener = span_listener.load(std::memory_order_acquire)) listener(span);
+}
+
+void TellSlowSpans(void (*listener)(SpanNumber span) noexcept) {
+  span_listener.store(listener, std::memory_order_release);
+}
 
 }  // namespace strobe

@@ -73,13 +73,16 @@ Text EncodeAs(const std::string& format, const LoadedProfile& loaded, const Requ
 absl::StatusOr<std::string> FormatOf(const Request& request);
 // An error names the file.
 absl::Status WriteFile(const std::string& path, const std::string& bytes);
+// Without the stacks and frames that a filter has left no samples of.
+Text EncodeWhatIsLeft(const std::string& format, const LoadedProfile& loaded,
+                      const Request& request);
 Text ComparisonPage(const LoadedProfile& base, const LoadedProfile& loaded);
 
-// Where the files of code are looked for.
-SymbolSearch SearchFor(const Request& request);
+// Where the files of code are looked for: in `directories`, too.
+SymbolSearch SearchIn(const std::vector<std::string>& directories);
 
 // Names and lines for the profile's addresses, from the files on this machine.
-absl::Status SymbolizeProfile(LoadedProfile& loaded, const Request& request);
+absl::Status SymbolizeProfile(LoadedProfile& loaded, const SymbolSearch& search);
 // The same without what takes seconds: lines only of files that have them themselves, and nothing
 // from servers. `strobe symbolize` adds the rest.
 absl::Status SymbolizeQuickly(LoadedProfile& loaded);

@@ -49,6 +49,13 @@ bool PprofReading::FinishTypes() {
 bool PprofReading::FinishModules() {
   Profile& profile = builder_.profile();
   if (raw_mappings_.size() < mappings_.size()) return false;
+  // The file's first mapping is the program. Locations may have named others before.
+  if (const std::uint32_t first = first_mapping_.value_or(0); first != 0) {
+    std::swap(raw_mappings_[0], raw_mappings_[first]);
+    for (Frame& frame : profile.frames) {
+      if (frame.module == 0 || frame.module == first) frame.module = first - frame.module;
+    }
+  }
   for (RawMapping& raw : raw_mappings_) {
     Module module = std::move(raw.module);
     module.path = String(raw.path);

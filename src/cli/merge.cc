@@ -28,6 +28,7 @@ class Merging {
     modules_.assign(loaded.profile.modules.size(), kUnknown);
     functions_.assign(loaded.symbols.functions.size(), kUnknown);
     frames_.assign(loaded.profile.frames.size(), kUnknown);
+    NumberProgram();
     std::vector<std::uint32_t> rows(loaded.profile.samples.size());
     std::vector<std::uint32_t> stack;
     for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -49,6 +50,7 @@ class Merging {
 
  private:
   absl::Status AddHead(const LoadedProfile& loaded);
+  void NumberProgram();
   std::uint32_t ModuleNumber(std::uint32_t module);
   std::uint32_t FunctionNumber(std::uint32_t function);
   std::uint32_t FrameNumber(std::uint32_t frame);
@@ -114,6 +116,12 @@ absl::Status Merging::AddHead(const LoadedProfile& loaded) {
       std::ranges::find(columns_, columns_.size()) != columns_.end())
     return absl::InvalidArgumentError("the profiles have different value types");
   return absl::OkStatus();
+}
+
+// A profile's first module is the program, also if no sample is in it.
+void Merging::NumberProgram() {
+  const std::vector<Module>& modules = source_->profile.modules;
+  if (!modules.empty() && modules[0].kind == ModuleKind::kProgram) ModuleNumber(0);
 }
 
 std::uint32_t Merging::ModuleNumber(std::uint32_t module) {

@@ -1,12 +1,10 @@
-#include <cstdio>
-
+// RecordPreloaded of systems that preload no libraries.
 #include "record.h"
 
 namespace strobe::internal {
 
-int RecordPreloaded(const RecordRequest& /*request*/, const Terminal& /*terminal*/) {
-  std::fputs("strobe: record works on Linux only\n", stderr);
-  return 1;
+int RecordPreloaded(const RecordOptions& /*options*/, RecordingOutput& output) {
+  return output.Fail("record works on Linux only");
 }
 
 }  // namespace strobe::internal

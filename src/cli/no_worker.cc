@@ -1,11 +1,10 @@
+#include "command_line.h"
 #include "worker.h"
 
 namespace strobe::internal {
 
 void ServeIfAsked(int /*argc*/, char** /*argv*/) {}
 
-absl::Status ListenForPrograms(const std::string& /*path*/) {
-  return absl::UnimplementedError("workers: only on Linux, x86-64");
-}
+void AddWorker(CommandLine& /*line*/) {}
 
 }  // namespace strobe::internal

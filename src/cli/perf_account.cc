@@ -85,7 +85,9 @@ absl::Status PerfAccount::MakeColumns() {
     // "cycles:u" is "cycles", but a tracepoint is "sched:sched_switch".
     std::string name = event.name;
     if (event.type != PerfEvent::kTracepoint) name = name.substr(0, name.find(':', 1));
-    ValueType type{name, event.is_clock() ? "nanoseconds" : "count"};
+    const bool is_time = event.is_clock() || event.is_off_cpu;
+    if (event.is_off_cpu) off_cpu_event_ = i;
+    ValueType type{name, is_time ? "nanoseconds" : "count"};
     const bool has_cpu = std::ranges::find(types, "cpu", &ValueType::type) != types.end();
     if (event.is_clock() && (!has_cpu || types[1].type == "cpu")) type.type = "cpu";
     auto found = std::ranges::find(types, type);
@@ -107,7 +109,11 @@ absl::Status PerfAccount::Take(const PerfRecord& record, std::uint64_t time) {
     case PerfRecordType::kMmap2: TakeMap(record); break;
     case PerfRecordType::kComm:
     case PerfRecordType::kFork:
-    case PerfRecordType::kExit: threads_.Take(record); break;
+    case PerfRecordType::kExit:
+      if (record.type == PerfRecordType::kExit) off_cpu_.Forget(ThreadOf(header_, record));
+      threads_.Take(record);
+      break;
+    case PerfRecordType::kSwitch: TakeSwitch(record, time); break;
     case PerfRecordType::kLost:
     case PerfRecordType::kLostSamples: TakeLost(record); break;
     case PerfRecordType::kSample: return TakeSample(record, time);
@@ -151,6 +157,23 @@ void PerfAccount::TakeLost(const PerfRecord& record) {
   (record.type == PerfRecordType::kLost ? account.lost : account.lost_samples) += count;
 }
 
+void PerfAccount::TakeSwitch(const PerfRecord& record, std::uint64_t time) {
+  if (IsSwitchOut(record)) return;  // a sample says so, too, and where
+  if (const auto absence = off_cpu_.Return(ThreadOf(header_, record), time)) AddAbsence(*absence);
+}
+
+void PerfAccount::EndAbsences(std::uint64_t time) {
+  off_cpu_.VisitAbsent(time, [this](const OffCpuTimes::Absence& absence) { AddAbsence(absence); });
+}
+
+void PerfAccount::AddAbsence(const OffCpuTimes::Absence& absence) {
+  Account& account = accounts_[off_cpu_event_];
+  std::ranges::fill(values_, 0);
+  values_[account.column] = Amount(absence.duration_ns);
+  account.amount = SaturatedSum(account.amount, values_[account.column]);
+  builder_.AddRow(absence.place.stack, absence.place.labels, values_);
+}
+
 absl::Status PerfAccount::TakeSample(const PerfRecord& record, std::uint64_t time) {
   if (header_.events.empty()) return absl::InvalidArgumentError("a sample has no event");
   if (absl::Status status = MakeColumns(); !status.ok()) return status;
@@ -160,16 +183,18 @@ absl::Status PerfAccount::TakeSample(const PerfRecord& record, std::uint64_t tim
   if (!ParseSample(event, record.body, sample))
     return absl::InvalidArgumentError("a sample is shorter than it says");
   Account& account = accounts_[number];
-  // A sample without a period counts for one.
-  const std::int64_t amount = std::max<std::int64_t>(Amount(sample.period), 1);
+  // A sample without a period counts for one. How long an absence lasts is known at its end.
+  const std::int64_t amount =
+      event.is_off_cpu ? 0 : std::max<std::int64_t>(Amount(sample.period), 1);
   ++account.samples;
   account.amount = SaturatedSum(account.amount, amount);
   std::ranges::fill(values_, 0);
   values_[0] = 1;
   if (account.column != 0) values_[account.column] = amount;
   const std::uint32_t labels = threads_.LabelsOf(sample.process, sample.thread);
-  const std::uint32_t row =
-      builder_.AddRow(builder_.Stack(stacks_.Of(event, sample, record.misc)), labels, values_);
+  const std::uint32_t stack = builder_.Stack(stacks_.Of(event, sample, record.misc));
+  const std::uint32_t row = builder_.AddRow(stack, labels, values_);
+  if (event.is_off_cpu) off_cpu_.Leave(sample.thread, {stack, labels}, time);
   // A broken file may say any time.
   const std::int64_t time_ns = std::clamp<std::int64_t>(
       static_cast<std::int64_t>(time + static_cast<std::uint64_t>(header_.clock_offset_ns)), 0,
@@ -198,7 +223,9 @@ void PerfAccount::AddLost() {
 
 void PerfAccount::AddResiduals() {
   for (const Account& account : accounts_) {
-    if (!account.total.has_value() || account.column == 0) continue;
+    const PerfEvent& event = header_.events[static_cast<std::size_t>(&account - accounts_.data())];
+    // What is counted of these are the switches, not their time.
+    if (!account.total.has_value() || account.column == 0 || event.is_off_cpu) continue;
     const std::int64_t residual =
         Amount(*account.total) - SaturatedSum(account.amount, account.LostAmount());
     if (residual != 0) AddPseudo(PseudoFrame::kResidual, account, 0, residual);

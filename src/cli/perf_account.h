@@ -15,6 +15,7 @@
 #include "absl/status/statusor.h"
 #include "kernel_symbols.h"
 #include "loaded_profile.h"
+#include "off_cpu_times.h"
 #include "perf_header.h"
 #include "perf_records.h"
 #include "perf_stacks.h"
@@ -61,6 +62,8 @@ class PerfAccount {
     std::uint64_t amount = 0;
   };
   void SetTotals(std::span<const Total> totals);
+  // Threads that are off a CPU now stay so until `time`, in the records' clock.
+  void EndAbsences(std::uint64_t time);
 
   // To be called once. InvalidArgument if there is no event.
   absl::StatusOr<LoadedProfile> Finish();
@@ -87,6 +90,8 @@ class PerfAccount {
   void TakeMap(const PerfRecord& record);
   void TakeKernelMap(std::string_view name, Address address);
   void TakeLost(const PerfRecord& record);
+  void TakeSwitch(const PerfRecord& record, std::uint64_t time);
+  void AddAbsence(const OffCpuTimes::Absence& absence);
   absl::Status TakeSample(const PerfRecord& record, std::uint64_t time);
   std::shared_ptr<const KernelSymbols> ReadKernelSymbols();
   void AddPseudo(PseudoFrame frame, const Account& account, std::int64_t samples,
@@ -101,7 +106,9 @@ class PerfAccount {
   PerfStacks stacks_{builder_, table_};
   PerfThreads threads_{builder_, table_};
   std::shared_ptr<const KernelSymbols> kernel_symbols_;
-  std::vector<Account> accounts_;     // one an event
+  std::vector<Account> accounts_;  // one an event
+  OffCpuTimes off_cpu_;
+  std::size_t off_cpu_event_ = 0;     // the one of which off_cpu_ is, if there is one
   std::vector<std::int64_t> values_;  // of one row
   std::int64_t first_ns_ = std::numeric_limits<std::int64_t>::max();
   std::int64_t last_ns_ = 0;

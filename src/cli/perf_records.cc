@@ -98,6 +98,18 @@ absl::StatusOr<bool> PerfRecordReader::Next(PerfRecord& record) {
   return true;
 }
 
+absl::StatusOr<std::size_t> ParseRecord(std::span<const std::byte> bytes, PerfRecord& record) {
+  if (bytes.size() < kRecordHeaderBytes) return 0;
+  PerfFields fields(bytes);
+  record.type = static_cast<PerfRecordType>(fields.Take<std::uint32_t>());
+  record.misc = fields.Take<std::uint16_t>();
+  const std::size_t size = fields.Take<std::uint16_t>();
+  if (size < kRecordHeaderBytes) return absl::InvalidArgumentError("a record has no size");
+  if (size > bytes.size()) return 0;
+  record.body = bytes.subspan(kRecordHeaderBytes, size - kRecordHeaderBytes);
+  return size;
+}
+
 std::uint64_t TimeOf(const PerfHeader& header, const PerfRecord& record) {
   if (header.events.empty() || record.type >= PerfRecordType::kFirstOfPerf) return 0;
   const PerfEvent& event = header.events[0];
@@ -108,6 +120,24 @@ std::uint64_t TimeOf(const PerfHeader& header, const PerfRecord& record) {
   const std::size_t from_end =
       BytesOf(event.sample_type, kPerfTime | kPerfId | kPerfStreamId | kPerfCpu | kPerfIdentifier);
   return from_end > record.body.size() ? 0 : WordAt(record.body, record.body.size() - from_end);
+}
+
+std::uint32_t ThreadOf(const PerfHeader& header, const PerfRecord& record) {
+  if (header.events.empty()) return 0;
+  const PerfEvent& event = header.events[0];
+  if (!event.has_ids_in_all_records || (event.sample_type & kPerfThread) == 0) return 0;
+  const std::size_t from_end =
+      BytesOf(event.sample_type,
+              kPerfThread | kPerfTime | kPerfId | kPerfStreamId | kPerfCpu | kPerfIdentifier);
+  if (from_end > record.body.size()) return 0;
+  constexpr unsigned kThreadShift = 32;  // behind the process
+  return static_cast<std::uint32_t>(WordAt(record.body, record.body.size() - from_end) >>
+                                    kThreadShift);
+}
+
+bool IsSwitchOut(const PerfRecord& record) {
+  constexpr std::uint16_t kOut = 1 << 13;  // PERF_RECORD_MISC_SWITCH_OUT
+  return (record.misc & kOut) != 0;
 }
 
 std::uint32_t EventOf(const PerfHeader& header, const PerfRecord& sample) {

@@ -25,6 +25,7 @@ enum class PerfRecordType : std::uint32_t {
   kSample = 9,
   kMmap2 = 10,
   kLostSamples = 13,
+  kSwitch = 14,
   // Of perf itself, not of the kernel.
   kFirstOfPerf = 64,
   kAttributes = 64,
@@ -50,6 +51,9 @@ class PerfRecordReader {
   // `source` must outlive the reader.
   PerfRecordReader(const ByteSource& source, const PerfHeader& header)
       : source_(source), at_(header.begin), end_(header.end), may_be_cut_(header.is_cut_off) {}
+  // Of a file that has no header, but records alone.
+  explicit PerfRecordReader(const ByteSource& source)
+      : source_(source), at_(0), end_(source.size()), may_be_cut_(true) {}
 
   // Takes the next record, which is valid until the next call. False at the end.
   absl::StatusOr<bool> Next(PerfRecord& record);
@@ -67,8 +71,15 @@ class PerfRecordReader {
   std::uint64_t window_at_ = 0;  // in the file
 };
 
+// Takes the record at the beginning of `bytes`, and returns how long it is; 0 if its end is not
+// there yet. InvalidArgument for a record without a size.
+absl::StatusOr<std::size_t> ParseRecord(std::span<const std::byte> bytes, PerfRecord& record);
 // The time of a record; 0 if it has none.
 std::uint64_t TimeOf(const PerfHeader& header, const PerfRecord& record);
+// The thread of a record of the kernel that is no sample; 0 if the record does not say it.
+std::uint32_t ThreadOf(const PerfHeader& header, const PerfRecord& record);
+// True if a record of type kSwitch says that its thread goes off the CPU, not onto it.
+bool IsSwitchOut(const PerfRecord& record);
 // The index of a sample's event.
 std::uint32_t EventOf(const PerfHeader& header, const PerfRecord& sample);
 

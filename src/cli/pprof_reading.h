@@ -77,9 +77,10 @@ class PprofReading {
   std::uint64_t default_type_ = 0;
   std::vector<std::uint64_t> comments_;
   IdNumbers locations_, functions_, mappings_;
-  std::vector<RawFunction> raw_functions_;  // by number
-  std::vector<RawMapping> raw_mappings_;    // by number
-  std::vector<bool> is_frame_defined_;      // by number
+  std::vector<RawFunction> raw_functions_;      // by number
+  std::vector<RawMapping> raw_mappings_;        // by number
+  std::optional<std::uint32_t> first_mapping_;  // the number of the file's first
+  std::vector<bool> is_frame_defined_;          // by number
   // The labels of rows as the file has them, by their number in the builder's rows.
   absl::flat_hash_map<std::string, std::uint32_t> label_numbers_;
   std::vector<std::string_view> raw_labels_;

@@ -3,10 +3,12 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 
 #include "absl/status/statusor.h"
 #include "loaded_profile.h"
+#include "perf_stacks.h"
 #include "strobe/symbolize/symbol_files.h"
 #include "strobe/symbolize/symbol_search.h"
 
@@ -16,6 +18,7 @@ struct PerfOptions {
   const SymbolFiles& files;
   SymbolSearch search{};                          // where else the files of code are
   std::string kernel_symbols = "/proc/kallsyms";  // a file; none if empty
+  PerfStacks::FindGenerated find_generated{};     // names of code that is in no file
   std::function<void(std::uint64_t)> progress{};  // called with the bytes read so far
 };
 
@@ -25,11 +28,13 @@ struct PerfOptions {
 //   of others its periods, by the event's name.
 // * Samples that perf has lost are in [lost], with the mean amount of a sample of their event.
 // * Frames of code have addresses and modules, but only those of the kernel have names.
-// InvalidArgument for a file that is broken.
-absl::StatusOr<LoadedProfile> ReadPerfData(const ByteSource& source, const PerfOptions& options);
+// The first of `sources` has the header; others, of a recording by several threads, have records
+// alone. InvalidArgument for a file that is broken.
+absl::StatusOr<LoadedProfile> ReadPerfData(std::span<const ByteSource* const> sources,
+                                           const PerfOptions& options);
 
-// The same of the file at `path`, or of standard input for "-", which is read into memory whole. An
-// error begins with the file's name.
+// The same of the file, or the directory of perf record --threads, at `path`; or of standard input
+// for "-", which is read into memory whole. An error begins with the file's name.
 absl::StatusOr<LoadedProfile> ReadPerfFile(const std::string& path, const PerfOptions& options);
 
 }  // namespace strobe::internal

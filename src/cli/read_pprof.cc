@@ -232,6 +232,7 @@ bool PprofReading::Mapping(std::string_view bytes) {
     }
   }
   const std::uint32_t number = mappings_.Number(id);
+  if (!first_mapping_.has_value()) first_mapping_ = number;
   if (number >= raw_mappings_.size()) raw_mappings_.resize(std::size_t{number} + 1);
   builder_.Take(2 * (sizeof(RawMapping) + sizeof(Module)));
   if (!reader.ok() || id == 0 || raw_mappings_[number].is_defined) return false;

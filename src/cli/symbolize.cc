@@ -78,11 +78,10 @@ absl::Status AddSymbols(LoadedProfile& loaded, SymbolMode mode, const SymbolSear
 
 }  // namespace
 
-SymbolSearch SearchFor(const Request& request) {
+SymbolSearch SearchIn(const std::vector<std::string>& directories) {
   SymbolSearch search;
-  search.image_directories = request.debug_directories;
-  for (const std::string& directory : request.debug_directories)
-    search.debug_directories.push_back(directory);
+  search.image_directories = directories;
+  for (const std::string& directory : directories) search.debug_directories.push_back(directory);
   const std::string cache =
       DebuginfodCache([](const char* name) { return NativePlatform::EnvironmentVariable(name); });
   if (!cache.empty()) search.debuginfod_caches.push_back(cache);
@@ -90,15 +89,14 @@ SymbolSearch SearchFor(const Request& request) {
   return search;
 }
 
-absl::Status SymbolizeProfile(LoadedProfile& loaded, const Request& request) {
-  const SymbolSearch search = SearchFor(request);
+absl::Status SymbolizeProfile(LoadedProfile& loaded, const SymbolSearch& search) {
   for (Module& module : loaded.profile.modules)
     FindLoadBias(module, NativePlatform::Files(), search);
   return AddSymbols(loaded, SymbolMode::kFull, search);
 }
 
 absl::Status SymbolizeQuickly(LoadedProfile& loaded) {
-  SymbolSearch search = SearchFor({});
+  SymbolSearch search = SearchIn({});
   search.fetch = nullptr;
   for (Module& module : loaded.profile.modules)
     FindLoadBias(module, NativePlatform::Files(), search);

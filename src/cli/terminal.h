@@ -1,6 +1,9 @@
-// What the command asks of the system: its terminal and its arguments. One file a system.
+// What the command asks of the system: its terminal, its arguments, files of its user. One file a
+// system.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -13,10 +16,17 @@ struct Terminal {
 };
 Terminal FindTerminal();
 
+// True if a program has the terminal of standard error for itself, as editors and pagers do.
+bool IsTerminalTaken();
+
 // The arguments as UTF-8, without the program's name.
 std::vector<std::string> ProgramArguments(int argc, char** argv);
 
 // Standard input and output carry bytes: no system may change the ends of lines.
 void UseBinaryStreams();
+
+// At most `max_bytes` bytes of the file at `path`, from `offset` on. Nothing unless it is a regular
+// file of this user or root: in a directory that all may write to, others could say anything.
+std::string ReadOwnFile(const std::string& path, std::uint64_t offset, std::size_t max_bytes);
 
 }  // namespace strobe::internal

@@ -2,10 +2,12 @@
 #include <array>
 #include <filesystem>
 #include <fstream>
+#include <span>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "command.h"
+#include "merge.h"
 #include "strobe/encode/firefox_encoder.h"
 #include "strobe/encode/folded_encoder.h"
 #include "strobe/encode/html_encoder.h"
@@ -64,6 +66,13 @@ absl::Status WriteFile(const std::string& path, const std::string& bytes) {
   std::ofstream file(std::filesystem::path(name), std::ios::binary);
   if ((file << bytes).flush()) return absl::OkStatus();
   return absl::UnavailableError(absl::StrCat("cannot write ", path));
+}
+
+Text EncodeWhatIsLeft(const std::string& format, const LoadedProfile& loaded,
+                      const Request& request) {
+  const absl::StatusOr<LoadedProfile> sum = MergeProfiles(std::span(&loaded, 1));
+  if (!sum.ok()) return sum.status();
+  return EncodeAs(format, *sum, request);
 }
 
 Text ComparisonPage(const LoadedProfile& base, const LoadedProfile& loaded) {

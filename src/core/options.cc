@@ -25,6 +25,11 @@ struct internal::OptionNames<SymbolMode> {
   static constexpr std::array<std::string_view, 3> kNames{"none", "names", "full"};
 };
 
+template <>
+struct internal::OptionNames<WorkerFallback> {
+  static constexpr std::array<std::string_view, 2> kNames{"none", "in_process"};
+};
+
 namespace {
 
 using internal::AnyOf;
@@ -76,6 +81,9 @@ constexpr Between<double> kStopTimeout{0, 3600, "a number from 0 to 3600"};
 constexpr AnyOf<SymbolMode> kSymbolMode{"none, names or full"};
 constexpr Between<double> kSymbolTime{0, 3600, "a number from 0 to 3600"};
 constexpr Path kDirectories{"paths of 1 to 4095 bytes together"};
+
+constexpr Path kWorkerCommand{"a path of at most 4095 bytes", /*may_be_empty=*/true};
+constexpr AnyOf<WorkerFallback> kWorkerFallback{"none or in_process"};
 
 // The row of the option `kField` in the group `kGroup` of ProfilerOptions.
 template <auto kGroup, auto kField, const auto& kAccepted>
@@ -231,6 +239,15 @@ constexpr std::array kTable = {
         "STROBE_STOP_AT_EXIT", "exporter.stop_at_exit",
         "Whether the program's exit stops a session that still runs, and so exports its "
         "last period (Linux)."),
+    Row<&ProfilerOptions::worker, &WorkerOptions::enabled, kSwitch>(
+        "STROBE_WORKER", "worker.enabled",
+        "Whether a worker process makes the profiles (Linux x86-64, strobe-worker)."),
+    Row<&ProfilerOptions::worker, &WorkerOptions::command, kWorkerCommand>(
+        "STROBE_WORKER_COMMAND", "worker.command",
+        "The worker: the path of the command strobe; empty runs the program itself once more."),
+    Row<&ProfilerOptions::worker, &WorkerOptions::fallback, kWorkerFallback>(
+        "STROBE_WORKER_FALLBACK", "worker.fallback",
+        "Where no worker can be had: none (Start fails) or in_process (samples all the same)."),
 };
 
 // The longest record may take half of the ring, framing included. A traits type whose records have

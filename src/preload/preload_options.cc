@@ -29,6 +29,7 @@ std::optional<ProfilerOptions> PreloadOptions() {
                    IgnoredVariable(name, *value, row.accepted, row.is_secret).c_str());
     }
   }
+  options.worker.enabled = false;  // the library is small: it has none
   if (!is_asked_for || Variable("STROBE_ENABLED") == "0" || !*options.enabled) return std::nullopt;
   return options;
 }

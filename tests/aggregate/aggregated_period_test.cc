@@ -87,6 +87,16 @@ TEST(FillProfile, OldModulesThatNoFrameNeedsAreLeftOut) {
   EXPECT_EQ(profile.modules[1].path, "unused");
 }
 
+TEST(FillProfile, TheProgramIsTheFirstModuleWhereverItLies) {
+  Aggregator aggregator(1, kLimit);
+  Module program = MakeModule(0x7000, "main");
+  program.kind = ModuleKind::kProgram;
+  aggregator.SetModules(1, ModuleMap({MakeModule(0x1000, "library"), program}));
+  const Profile profile = ToProfile(aggregator.Take());
+  ASSERT_EQ(profile.modules.size(), 2u);
+  EXPECT_EQ(profile.modules[0].path, "main");
+}
+
 TEST(FillProfile, RowsThatCancelOutLeaveNothingBehind) {
   Aggregator aggregator(1, kLimit);
   const std::uint32_t alive = aggregator.AddThread(1, "alive");

@@ -4,6 +4,8 @@
 
 #include <array>
 #include <atomic>
+#include <map>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -14,6 +16,15 @@ namespace strobe {
 namespace {
 
 LabelSet Request(std::int64_t number) { return LabelSet({{"request", number}}); }
+
+// The table whose sets a test's other table takes, and what it has told.
+LabelTable* source_table = nullptr;
+std::map<std::uint64_t, LabelSet> told;
+
+void Note(std::uint64_t number, const LabelSet& set) noexcept { told[number] = set; }
+std::optional<LabelSet> FromTable(std::uint64_t number) {
+  return told.contains(number) ? std::optional((*source_table)[number]) : std::nullopt;
+}
 
 TEST(LabelTable, EqualSetsHaveOneNumber) {
   LabelTable table;
@@ -88,6 +99,46 @@ TEST(LabelTable, ThreadsThatInternAtOnceReadWhatEachMeant) {
     });
   }
   for (std::thread& thread : threads) thread.join();
+}
+
+TEST(LabelTable, TellsOfEachSet) {
+  LabelTable table;
+  told.clear();
+  const std::uint64_t before = table.Intern({{"request", 1}});
+  table.Tell(&Note);
+  const std::uint64_t after = table.Intern({{"request", 2}});
+  EXPECT_EQ(table.Intern({{"request", 1}}), before);
+  table.Tell(nullptr);
+  table.Intern({{"request", 3}});
+  EXPECT_EQ(told, (std::map<std::uint64_t, LabelSet>{{before, Request(1)}, {after, Request(2)}}));
+}
+
+TEST(LabelTable, TakesTheSetsOfASource) {
+  LabelTable source;
+  source_table = &source;
+  told.clear();
+  source.Tell(&Note);
+  LabelTable table(&FromTable);
+  const std::uint64_t number = source.Intern({{"request", 7}});
+  EXPECT_EQ(table[number], Request(7));
+  EXPECT_EQ(&table[number], &table[number]) << "asked for once";
+  EXPECT_EQ(table[number + 1], table[kOverflowContext]);
+  EXPECT_EQ(source.Intern({{"request", 8}}), number + 1);
+  EXPECT_EQ(table[number + 1], Request(8)) << "a set that came later";
+  EXPECT_EQ(table.Intern({{"request", 7}}), kOverflowContext);
+}
+
+TEST(LabelTable, TheSetsOfASourceHaveTheLimit) {
+  LabelTable source;
+  source_table = &source;
+  told.clear();
+  source.Tell(&Note);
+  LabelTable table(&FromTable, std::size_t{16} << 10);
+  int taken = 0;
+  for (std::int64_t i = 0; i < 1000; ++i)
+    taken += table[source.Intern({{"request", i}})] == Request(i) ? 1 : 0;
+  EXPECT_GT(taken, 10);
+  EXPECT_LT(taken, 500);
 }
 
 TEST(LabelTable, TheProcessHasOneTable) {

@@ -39,6 +39,18 @@ TEST(SlowSpans, ThreadsAddAtOnce) {
   EXPECT_EQ(spans->Sorted().size(), 4U * kEach);
 }
 
+std::vector<SpanNumber> told;
+
+TEST(SlowSpans, TheListenerIsTold) {
+  const std::uint64_t before = ProcessSlowSpans().added();
+  TellSlowSpans([](SpanNumber span) noexcept { told.push_back(span); });
+  NoteSlowSpan(7);
+  TellSlowSpans(nullptr);
+  NoteSlowSpan(8);
+  EXPECT_EQ(told, std::vector<SpanNumber>{7});
+  EXPECT_EQ(ProcessSlowSpans().added(), before + 2);
+}
+
 TEST(SlowSpans, TheProcessHasOneLog) { EXPECT_EQ(&ProcessSlowSpans(), &ProcessSlowSpans()); }
 
 }  // namespace

@@ -74,6 +74,20 @@ def small_pprof(strings=(b"", b"cpu", b"nanoseconds", b"Leaf", b"/src/leaf.cc"),
     return out + b"".join(field(6, text) for text in strings)
 
 
+def first_mapping(strobe):
+    """The file's first mapping is the program, also if its locations name another one before."""
+    strings = (b"", b"cpu", b"nanoseconds", b"/lib/libc.so.6", b"/bin/shop")
+    out = field(1, message(f1=1, f2=2)) + field(2, field(1, b"\5\6") + field(2, b"\7"))
+    out += field(4, message(f1=5, f2=2, f3=0x7010)) + field(4, message(f1=6, f2=1, f3=0x1010))
+    out += field(3, message(f1=1, f2=0x1000, f3=0x2000, f5=4)) + field(3, message(f1=2, f2=0x7000, f3=0x8000, f5=3))
+    (strobe.directory / "mappings.pb").write_bytes(out + b"".join(field(6, text) for text in strings))
+    top = strobe.run("top", "mappings.pb")
+    check(top.startswith("cpu: 7.000 ns") and top.splitlines()[0].endswith("of shop"), "the program: " + top)
+    modules = strobe.json("info", "mappings.pb")["modules"]
+    equal([module["path"] for module in modules], ["/bin/shop", "/lib/libc.so.6"], "the modules")
+    check("libc.so.6" in top.splitlines()[2], "the leaf stays in its library: " + top)
+
+
 def tables(strobe):
     top = strobe.json("top", "-n", "0", "detailed.pb.gz")
     equal((top["type"], top["sum"]), ("cpu", 1053000000), "the sum of top")
@@ -425,7 +439,7 @@ def main():
         directory = pathlib.Path(scratch)
         subprocess.run([*command[:-1], write_samples, str(directory)], check=True, timeout=TIMEOUT_S)
         strobe = Strobe(command, directory)
-        for part in (tables, filters, formats, texts, differences, sources, broken, arguments, symbols, windows_symbols, perf, google):
+        for part in (first_mapping, tables, filters, formats, texts, differences, sources, broken, arguments, symbols, windows_symbols, perf, google):
             part(strobe)
     print("\n".join("skipped: " + skip for skip in skips))
     print("%d failures" % len(failures))

@@ -21,8 +21,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     return made;
   }();
   const SpanSource source(std::as_bytes(std::span(data, size)));
+  const ByteSource* const only = &source;
   const absl::StatusOr<LoadedProfile> loaded =
-      ReadPerfData(source, {.files = *files, .kernel_symbols = ""});
+      ReadPerfData(std::span(&only, 1), {.files = *files, .kernel_symbols = ""});
   if (!loaded.ok()) return 0;
   STROBE_CHECK(strobe::ProfileView::Make(loaded->profile, loaded->symbols).ok(),
                "all that a profile refers to is there");

@@ -132,6 +132,21 @@ TEST_F(Configuration, CodeBeatsTheEnvironment) {
   EXPECT_TRUE(result.errors.empty());
 }
 
+// This program does not link strobe-worker.
+TEST_F(Configuration, AWorkerThatIsNotLinkedIsSaidAndLeftOutIfAsked) {
+  const Result none = Run({{"STROBE_OUTPUT_DIRECTORY", "out"}, {"STROBE_WORKER", "1"}});
+  EXPECT_THAT(none.output, AllOf(HasSubstr("started: 0\n"), HasSubstr("the program ran\n")));
+  ASSERT_EQ(none.errors.size(), 1U) << ::testing::PrintToString(none.errors);
+  EXPECT_THAT(none.errors[0], HasSubstr("does not link the library strobe-worker"));
+  const Result here = Run({{"STROBE_OUTPUT_DIRECTORY", "out"},
+                           {"STROBE_WORKER", "1"},
+                           {"STROBE_WORKER_FALLBACK", "in_process"}});
+  EXPECT_THAT(here.output, HasSubstr("started: 1\n"));
+  ASSERT_EQ(here.errors.size(), 1U) << ::testing::PrintToString(here.errors);
+  EXPECT_THAT(here.errors[0], HasSubstr("samples in process"));
+  EXPECT_EQ(Profiles("out"), 1);
+}
+
 TEST_F(Configuration, TheKillSwitchBeatsAll) {
   const Result result = Run({{"STROBE_OUTPUT_DIRECTORY", "out"}, {"STROBE_ENABLED", "0"}});
   EXPECT_THAT(result.output, AllOf(HasSubstr("started: 0\n"), HasSubstr("registered: 0\n"),

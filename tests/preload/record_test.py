@@ -5,15 +5,18 @@
 
 PART names a function below. PROGRAM is recorded_program.cc, STROBE_PROGRAM one that has a profiler of its own.
 """
+import http.server
 import json
 import os
 import pathlib
 import pty
+import re
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
+import threading
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "readers"))
 from checks import check, equal, failures  # noqa: E402
@@ -176,6 +179,9 @@ def refusals(recorder):
         refused = subprocess.run([recorder.strobe, "record", setuid], capture_output=True, cwd="/tmp", user=65534, group=65534,
                                  timeout=TIMEOUT_S)
         check(refused.returncode == 126 and b"more rights" in refused.stderr, "setuid: %r" % refused)
+        refused = subprocess.run([recorder.strobe, "record", "--perf", setuid], capture_output=True, cwd="/tmp", user=65534, group=65534,
+                                 timeout=TIMEOUT_S)
+        check(refused.returncode == 126 and b"run strobe record as root" in refused.stderr, "setuid, by perf events: %r" % refused)
     equal(recorder.bare(recorder.strobe, "record", "-o", "x.unknown", "true").returncode, 2, "an unknown format")
     equal(recorder.bare(recorder.strobe, "record").returncode, 2, "no program")
     # Scripts run, with and without a first line.
@@ -213,6 +219,74 @@ def generated_code(recorder):
     total, functions = recorder.top()
     named = sum(value for name, value in functions.items() if "hotInScript" in name)
     check(named > 0.3 * total, "hotInScript has %.3f s of %.3f s: %r" % (named, total, functions))
+
+
+def progress(recorder):
+    """A terminal shows how long the recording is and how many samples it has; but not while the program has the terminal for itself."""
+    def on_terminal(*command):
+        controller, terminal = pty.openpty()
+        environment = {**recorder.environment, "STROBE_EXPORT_PERIOD_S": "1"}
+        process = subprocess.Popen([recorder.strobe, "record", "--no-top", "-o", "out.pb.gz", *command],
+                                   stdin=terminal, stdout=terminal, stderr=terminal, cwd=recorder.directory, env=environment)
+        os.close(terminal)
+        seen = b""
+        try:
+            while more := os.read(controller, 4096):
+                seen += more
+        except OSError:  # the terminal's other end is closed
+            pass
+        os.close(controller)
+        equal(process.wait(TIMEOUT_S), 0, "the recording")
+        return seen.decode()
+
+    seen = on_terminal("python3", "-c", "import time\nend = time.time() + 4\nwhile time.time() < end: sum(range(999))")
+    lines = [(int(seconds), int(samples)) for seconds, samples in re.findall(r"recording: (\d+) s, (\d+) samples", seen)]
+    check(len(lines) > 1 and lines == sorted(lines) and lines[-1][0] >= 2, "lines of progress: %r" % seen)
+    check(lines and lines[-1][1] > 10, "samples so far: %r" % lines)
+    check(seen.rstrip().endswith("strobe: out.pb.gz"), "the last line: %r" % seen[-100:])
+    seen = on_terminal("sh", "-c", "stty raw; sleep 3; stty sane")
+    check("recording" not in seen, "a terminal that the program has taken: %r" % seen)
+
+
+def servers(recorder):
+    """A profile goes to a server; if it does not get there, to a file."""
+    posted = []
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_POST(self):
+            posted.append((self.path, self.rfile.read(int(self.headers["Content-Length"]))))
+            self.send_response(200 if "/takes" in self.path else 400)
+            self.end_headers()
+
+        def log_message(self, *_):
+            pass
+
+    def record(*arguments, **variables):
+        recorder.environment.update(variables)
+        recorder.environment["STROBE_HTTP_ATTEMPTS"] = "1"
+        return recorder.bare(recorder.strobe, "record", "--no-top", *arguments, "--", recorder.program, "usage")
+
+    server = http.server.HTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    url = "http://127.0.0.1:%d" % server.server_address[1]
+    sent = record("--http", url + "/takes")
+    if b"built without the library for HTTP" in sent.stderr:
+        check(len(list(pathlib.Path(recorder.directory).glob("*.pb.gz"))) == 1, "a file all the same")
+        return
+    equal(sent.returncode, 0, "the program")
+    check(len(posted) == 1 and posted[0][0] == "/takes" and b"sent to " + url.encode() in sent.stderr, "a post: %r" % sent.stderr)
+    pathlib.Path(recorder.directory, "posted.pb.gz").write_bytes(posted.pop()[1])
+    check(recorder.top(file="posted.pb.gz")[0] > 0.1, "what was posted")
+    equal(list(pathlib.Path(recorder.directory).glob("recorded_program*")), [], "no file where a server has it")
+    record("--datadog", "--http", url + "/takes", "-o", "out.pb.gz", DD_TRACE_AGENT_URL=url + "/takes/agent", DD_SERVICE="shop")
+    equal([path for path, _ in posted], ["/takes", "/takes/agent/profiling/v1/input"], "two servers, as their options are declared")
+    check(b"service:shop" in posted[1][1], "what Datadog's agent gets: %r" % posted[1][1][:300])
+    check(recorder.top()[0] > 0.1, "and a file")
+    refused = record("--http", url + "/refuses")
+    equal(refused.returncode, 0, "the program's status where a server refuses")
+    check(b"http: " in refused.stderr and len(list(pathlib.Path(recorder.directory).glob("recorded_program*.pb.gz"))) == 1,
+          "a file where a server does not take it: %r" % refused.stderr)
+    server.shutdown()
 
 
 def own_profiler(recorder):

@@ -1,7 +1,15 @@
 #include "strobe/worker/client_platform.h"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "strobe/aggregate/label_table.h"
+#include "strobe/aggregate/slow_spans.h"
 #include "strobe/runtime/slot_arena.h"
 #include "strobe/worker/worker_profiler.h"
 
@@ -10,11 +18,13 @@ namespace {
 
 constexpr std::uint32_t kSlots = 64;
 
-// One area a process, so it is as large as the default options want it, and all is one test.
-TEST(ClientPlatform, GivesOutTheChunksOfItsArea) {
-  using Arena = SlotArena<WorkerTraits>;
-  constexpr std::uint32_t kChunks = 512;
-  const std::uint64_t bytes = Arena::ChunkBytes(32 * 1024);
+using Arena = SlotArena<WorkerTraits>;
+// As large as the default options want it.
+constexpr std::uint32_t kChunks = 512;
+constexpr std::uint64_t kChunkBytes = Arena::ChunkBytes(32 * 1024);
+
+void CheckChunks() {
+  const std::uint64_t bytes = kChunkBytes;
   ASSERT_TRUE(ClientPlatform::Open(kChunks, kSlots, bytes).ok());
   ASSERT_TRUE(ClientPlatform::Open(kChunks, kSlots, bytes).ok());
   EXPECT_EQ(ClientPlatform::Open(kChunks, kSlots, 2 * bytes).code(),
@@ -31,6 +41,40 @@ TEST(ClientPlatform, GivesOutTheChunksOfItsArea) {
   const UnwindModules* const tables = ClientPlatform::SharedCode().tables.load();
   ASSERT_NE(tables, nullptr);
   EXPECT_TRUE(tables->entries().empty() && !tables->is_complete());
+}
+
+LabelSet SetOf(const std::string& text) { return LabelSet(std::vector<Label>{{"set", text}}); }
+
+// A fork's child gives the same numbers to other sets.
+TEST(ClientPlatform, SharesTheLabelsOfThisProcess) {
+  const std::uint64_t before = ProcessLabels().Intern({{"set", "before"}});
+  ASSERT_TRUE(ClientPlatform::Open(kChunks, kSlots, kChunkBytes).ok());
+  const SharedContexts& contexts = ClientPlatform::Area().Contexts();
+  const pid_t child = fork();
+  if (child == 0) {
+    ProcessLabels().Intern({{"set", "of the child"}});
+    NoteSlowSpan(7);
+    _exit(0);
+  }
+  ASSERT_GT(child, 0);
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_TRUE(contexts.slow_spans.Sorted().empty());
+  const std::uint64_t after = ProcessLabels().Intern({{"set", "after"}});
+  NoteSlowSpan(8);
+  EXPECT_EQ(contexts.labels.Find(before), SetOf("before"));
+  EXPECT_EQ(contexts.labels.Find(after), SetOf("after"));
+  EXPECT_EQ(contexts.slow_spans.Sorted(), std::vector<SpanNumber>{8});
+}
+
+// A process has one area, which the tests of whole sessions use. A fork's child has its own.
+TEST(ClientPlatform, GivesOutTheChunksOfItsArea) {
+  const auto child = [] {
+    CheckChunks();
+    std::exit(::testing::Test::HasFailure() ? 1 : 0);
+  };
+  EXPECT_EXIT(child(), ::testing::ExitedWithCode(0), "");
 }
 
 }  // namespace

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdint>
+#include <cstdio>
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -14,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "strobe/platform/native.h"
 #include "strobe/worker/shared_tables.h"
 
 namespace strobe::internal {
@@ -128,6 +131,37 @@ TEST_F(Store, TablesInUseAreNotEvicted) {
   EXPECT_EQ(beyond->Find(100), UnwindRule::Stop());
   EXPECT_EQ(store_->stats().unshared, 1U);
   EXPECT_EQ(store_->stats().evicted, 0U);
+}
+
+// The libraries of this program, whole, for a hundred programs that have mapped them.
+TEST_F(Store, AHundredProgramsTakeTheMemoryAndTheTimeOfOne) {
+  Make();
+  const auto cpu_ns = [] {
+    return NativePlatform::ThreadCpuTimeNs(NativePlatform::CurrentThreadId());
+  };
+  const ModuleMap map(NativePlatform::Modules());
+  std::vector<std::unique_ptr<CfiModules>> programs;
+  std::vector<std::int64_t> attach_ns;
+  std::vector<std::size_t> bytes;
+  for (int i = 0; i < 100; ++i) {
+    const std::int64_t begin_ns = cpu_ns();
+    programs.push_back(std::make_unique<CfiModules>(
+        kNativeArchitecture, &NativePlatform::ReadMemory, nullptr,
+        [this](const Module& module, std::size_t chunk, const CfiModules::BuildTable& build) {
+          return store_->Share(module, chunk, build);
+        }));
+    programs.back()->Update(map);
+    programs.back()->BuildAll();
+    attach_ns.push_back(cpu_ns() - begin_ns);
+    bytes.push_back(store_->stats().bytes);
+  }
+  std::printf("%zu modules: %zu bytes of one, %zu of all; %.2f ms the first, %.2f ms the last\n",
+              map.modules().size(), bytes.front(), bytes.back(),
+              static_cast<double>(attach_ns.front()) / 1e6,
+              static_cast<double>(attach_ns.back()) / 1e6);
+  EXPECT_GT(bytes.front(), 100'000U);
+  EXPECT_EQ(bytes.back(), bytes.front());
+  EXPECT_LT(10 * attach_ns.back(), attach_ns.front());
 }
 
 // Images come and go for as long as the worker lives: the memory is that of the limit.

@@ -20,14 +20,5 @@ TEST(WorkerProfiler, WrongOptionsBeginNothing) {
   EXPECT_EQ(off.Start().code(), absl::StatusCode::kFailedPrecondition);
 }
 
-// A program that was not begun as a worker goes on.
-TEST(RunWorkerIfAsked, ReturnsUnlessAsked) {
-  char name[] = "program";
-  char other[] = "--strobe-workers";
-  char* arguments[] = {name, other, nullptr};
-  RunWorkerIfAsked(1, arguments);
-  RunWorkerIfAsked(2, arguments);
-}
-
 }  // namespace
 }  // namespace strobe

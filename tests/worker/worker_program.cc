@@ -1,7 +1,10 @@
 // A program with a worker: two threads of known shares, and short ones. Its end is the argument's.
+// The shares have labels and zones, the other thread a trace of two spans, of which one is slow.
 //
-//   worker_program DIRECTORY SECONDS stop|exit|kill|abort|again|orphan|family|attach
+//   STROBE_WORKER=1 worker_program DIRECTORY SECONDS END
+//   END: stop|exit|kill|abort|again|orphan|toggle|family|attach
 //
+// "toggle": the signal of STROBE_TOGGLE_SIGNAL begins the session, and ends it; then comes a line.
 // "attach": says how many nanoseconds the profiler's begin took, and goes on as "again".
 // "family": a forked child, and one that it executes, have profilers of their own, too.
 // "orphan": leaves a child behind, which has all its descriptors but the standard ones, and dies.
@@ -20,7 +23,11 @@
 
 #include "strobe/clock/system_clock.h"
 #include "strobe/platform/native.h"
-#include "strobe/worker/worker_profiler.h"
+#include "strobe/profiler.h"
+#include "strobe/scoped_labels.h"
+#include "strobe/scoped_trace.h"
+#include "strobe/scoped_zone.h"
+#include "strobe/worker/run_worker.h"
 
 namespace {
 
@@ -31,12 +38,18 @@ __attribute__((noinline)) void Spin(int rounds) {
   for (int i = 0; i < rounds; ++i) value = value * 6364136223846793005 + 1;
   sink = value;
 }
+// A set of labels from before there is a profiler.
+const strobe::Labels early_labels = strobe::Labels::Of({{"endpoint", "/pay"}, {"shard", 7}});
+
 // Three quarters and a quarter of a thread's time.
 __attribute__((noinline)) void MostOfIt() {
+  const strobe::ScopedLabels labels(early_labels);
   Spin(300'000);
   sink = sink + 1;
 }
 __attribute__((noinline)) void TheRest() {
+  const strobe::ScopedZone outer("rest");
+  const strobe::ScopedZone inner("of it");
   Spin(100'000);
   sink = sink + 1;
 }
@@ -52,10 +65,15 @@ void Work(std::int64_t cpu_ns) {
   }
 }
 
-void WorkOnThreads(strobe::WorkerProfiler& profiler, std::int64_t cpu_ns) {
+void WorkOnThreads(strobe::Profiler& profiler, std::int64_t cpu_ns) {
   std::thread other([&] {
     const strobe::Registration own = profiler.RegisterThread("other");
-    Work(cpu_ns / 2);
+    const strobe::ScopedTrace trace(0x1234, 0x57, 0x78);
+    {
+      const strobe::ScopedTrace slow(0x1234, 0x56, 0x78, {.slow_over_ns = 1});
+      Work(cpu_ns / 4);
+    }
+    Work(cpu_ns / 4);
   });
   Work(cpu_ns);
   for (int i = 0; i < 20; ++i) {
@@ -70,7 +88,7 @@ void WorkOnThreads(strobe::WorkerProfiler& profiler, std::int64_t cpu_ns) {
 // A child that is profiled by itself, and another that is this program once more.
 void BeginFamily(char** argv, std::int64_t cpu_ns) {
   if (fork() == 0) {
-    strobe::WorkerProfiler own({.exporter = {.directory = argv[1]}});
+    strobe::Profiler own({.exporter = {.directory = argv[1]}});
     const strobe::Registration registration = own.RegisterThread("child");
     const bool is_begun = own.Start().ok();
     Work(cpu_ns);
@@ -90,6 +108,17 @@ bool AwaitFamily() {
   return is_well;
 }
 
+void Say(const char* word) {
+  std::puts(word);
+  std::fflush(stdout);
+}
+
+// Waits until the signal has begun the session.
+void AwaitToggle(strobe::Profiler& profiler) {
+  Say("ready");
+  while (absl::IsFailedPrecondition(profiler.Flush())) std::this_thread::yield();
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -97,11 +126,13 @@ int main(int argc, char** argv) {
   if (argc != 4) return 2;
   const auto cpu_ns = static_cast<std::int64_t>(std::atof(argv[2]) * 1e9);
   const std::string end = argv[3];
-  strobe::WorkerProfiler profiler(
+  strobe::Profiler profiler(
       {.sampling = {.cpu_frequency_hz = 200}, .exporter = {.directory = argv[1]}});
   const strobe::Registration registration = profiler.RegisterThread("main");
   const std::int64_t begin_ns = strobe::SystemClock().MonotonicNs();
-  if (const absl::Status status = profiler.Start(); !status.ok()) {
+  if (end == "toggle") {
+    AwaitToggle(profiler);
+  } else if (const absl::Status status = profiler.Start(); !status.ok()) {
     std::fprintf(stderr, "%s\n", status.ToString().c_str());
     return 3;
   }
@@ -116,8 +147,7 @@ int main(int argc, char** argv) {
   WorkOnThreads(profiler, cpu_ns);
   if (end == "family" && !AwaitFamily()) return 5;
   if (end == "again" || end == "attach") {
-    std::puts("half");
-    std::fflush(stdout);
+    Say("half");
     std::getchar();
     WorkOnThreads(profiler, cpu_ns);
   }
@@ -137,6 +167,10 @@ int main(int argc, char** argv) {
       std::fflush(stdout);
       kill(getpid(), SIGKILL);
     }
+  }
+  if (end == "toggle") {
+    std::getchar();
+    return 0;
   }
   if (end == "kill") kill(getpid(), SIGKILL);
   if (end == "abort") std::abort();

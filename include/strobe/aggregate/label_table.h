@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -25,8 +26,16 @@ class LabelTable {
   // The most sets.
   static constexpr std::size_t kMaxSets = std::size_t{1} << 15;
 
+  // How a table's sets come to a table of another process: the one tells the listener of each set,
+  // the other asks the source for those that it needs.
+  using Listener = void (*)(std::uint64_t number, const LabelSet& set) noexcept;
+  using Source = std::optional<LabelSet> (*)(std::uint64_t number);
+
   constexpr explicit LabelTable(std::size_t limit_bytes = kDefaultLimitBytes)
       : limit_bytes_(limit_bytes) {}
+  // With the sets and numbers of the source: Intern adds none.
+  constexpr explicit LabelTable(Source source, std::size_t limit_bytes = kDefaultLimitBytes)
+      : limit_bytes_(limit_bytes), source_(source) {}
   LabelTable(const LabelTable&) = delete;
   LabelTable& operator=(const LabelTable&) = delete;
   ~LabelTable();
@@ -45,6 +54,10 @@ class LabelTable {
   // The set with that number, valid for the table's life. A forged record may have any other
   // number: it gives the overflow set, whose only label is "labels": "[labels over limit]".
   [[nodiscard]] const LabelSet& operator[](std::uint64_t number) const;
+
+  // From now on calls listener(number, set) for each new set, before any call returns the number,
+  // and at once for each set that is there. Possibly twice for a set. nullptr ends that.
+  void Tell(Listener listener) noexcept;
 
   // Calls of Intern that found no room for a set.
   [[nodiscard]] std::uint64_t refused() const { return refused_.load(std::memory_order_relaxed); }
@@ -71,16 +84,24 @@ class LabelTable {
   template <class MakeLabels>
   std::uint64_t Add(const Key& key, const MakeLabels& make_labels, Buckets& buckets);
   [[nodiscard]] const Node* NodeOf(std::uint64_t number) const;
+  [[nodiscard]] const Node* TakeFromSource(std::uint64_t number) const;
+  [[nodiscard]] bool TakeRoom(const Node& node) const;
 
   const std::size_t limit_bytes_;
-  std::atomic<std::size_t> used_bytes_{0};
+  const Source source_ = nullptr;
+  std::atomic<Listener> listener_{nullptr};
+  mutable std::atomic<std::size_t> used_bytes_{0};
   std::atomic<std::uint64_t> next_{kFirstNumber};
   std::atomic<std::uint64_t> refused_{0};
-  std::atomic<Buckets*> buckets_{nullptr};           // lists of nodes, by hash
-  Atomics<Chunk, kMaxSets / kChunkNodes> chunks_{};  // nodes by number
+  std::atomic<Buckets*> buckets_{nullptr};  // lists of nodes, by hash
+  // Nodes by number. Mutable: a set comes from the source when it is first asked for.
+  mutable Atomics<Chunk, kMaxSets / kChunkNodes> chunks_{};
 };
 
 // The table that the numbers of all threads' labels refer to. It lives as long as the process.
 LabelTable& ProcessLabels();
+// In a process that serves others: of_thread() is the table of the one that the calling thread
+// serves; nullptr for this process's own.
+void UseProcessLabels(LabelTable* (*of_thread)());
 
 }  // namespace strobe

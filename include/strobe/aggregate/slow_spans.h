@@ -38,5 +38,13 @@ class SlowSpans {
 
 // Those of the process. Its pages are untouched until spans are slow.
 SlowSpans& ProcessSlowSpans();
+// In a process that serves others: of_thread() is that of the one that the calling thread serves;
+// nullptr for this process's own.
+void UseProcessSlowSpans(SlowSpans* (*of_thread)());
+
+// A span of this process was slow: adds it to the process's, and tells the listener.
+void NoteSlowSpan(SpanNumber span) noexcept;
+// From now on NoteSlowSpan calls listener(span), too. nullptr ends that.
+void TellSlowSpans(void (*listener)(SpanNumber span) noexcept);
 
 }  // namespace strobe

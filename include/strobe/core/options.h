@@ -151,6 +151,24 @@ struct SymbolOptions {
   Option<std::string> debug_directories = Option<std::string>::Default{"/usr/lib/debug"};
 };
 
+// What a profiler does that should have a worker and can have none.
+enum class WorkerFallback : std::uint8_t {
+  kNone,       // samples nothing: Start fails
+  kInProcess,  // samples all the same, with threads in the program
+};
+
+// For a process beside the program that makes the profiles: see worker/README.md.
+struct WorkerOptions {
+  // True leaves all but the taking of samples to a worker process. Needs the library strobe-worker.
+  // Linux x86-64 only.
+  Option<bool> enabled = Option<bool>::Default{false};
+  // The program to run as the worker: the path of the command `strobe`. Empty runs the program
+  // itself once more, whose main calls RunWorkerIfAsked first.
+  Option<std::string> command = Option<std::string>::Default{""};
+  // If no worker can be begun, or if workers have died too often.
+  Option<WorkerFallback> fallback = Option<WorkerFallback>::Default{WorkerFallback::kNone};
+};
+
 struct ProfilerOptions {
   // The kill switch. STROBE_ENABLED=0 beats even code.
   Option<bool> enabled = Option<bool>::Default{true};
@@ -161,6 +179,7 @@ struct ProfilerOptions {
   CollectorOptions collector = {};
   SymbolOptions symbols = {};
   ExporterOptions exporter = {};
+  WorkerOptions worker = {};
 };
 
 // Who gives an option's text.

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "strobe/base/atomic_access.h"
 #include "strobe/provider/sample_provider.h"
 
 namespace strobe {
@@ -70,7 +71,7 @@ class CpuTimeProvider {
   [[nodiscard]] std::int64_t period_ns() const { return period_ns_; }
 
   void SetPeriod(std::int64_t period_ns) {
-    CurrentPeriod().store(period_ns, std::memory_order_relaxed);
+    internal::AtomicStore(current_period_ns_, period_ns, std::memory_order_relaxed);
   }
   void Retime(SampledThread& thread, ThreadState& state, RandomSource& random) const {
     const TimerKind timer = state.timer;
@@ -131,11 +132,8 @@ class CpuTimeProvider {
 
  private:
   // Another thread may set it meanwhile.
-  [[nodiscard]] std::atomic_ref<std::int64_t> CurrentPeriod() const {
-    return std::atomic_ref<std::int64_t>(current_period_ns_);
-  }
   [[nodiscard]] std::int64_t current_period_ns() const {
-    return CurrentPeriod().load(std::memory_order_relaxed);
+    return internal::AtomicLoad(current_period_ns_, std::memory_order_relaxed);
   }
 
   static std::uint32_t InMs(std::int64_t time_ns) {
@@ -218,7 +216,7 @@ class CpuTimeProvider {
   }
 
   std::int64_t period_ns_;
-  mutable std::int64_t current_period_ns_;  // mutable for atomic_ref
+  std::int64_t current_period_ns_;
   SampleTrigger trigger_;
   double max_overhead_;
   bool is_random_timer_refused_ = false;  // written by Review

@@ -5,6 +5,8 @@
 #include <string>
 #include <utility>
 
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "strobe/base/memory_guard.h"
 #include "strobe/base/visibility.h"
 #include "strobe/clock/clock.h"
@@ -15,6 +17,7 @@
 #include "strobe/ring/sample_ring.h"
 #include "strobe/runtime/abstract_core.h"
 #include "strobe/runtime/profiler_core.h"
+#include "strobe/runtime/worker_link.h"
 #include "strobe/symbolize/symbolizer.h"
 #include "strobe/unwind/unwinder.h"
 
@@ -33,7 +36,14 @@ class CoreFactoryFor final : public CoreFactory {
   explicit CoreFactoryFor(Parts<Traits> parts) : parts_(std::move(parts)) {}
 
   [[nodiscard]] std::unique_ptr<AbstractCore> Make(const ProfilerOptions& options) const override {
-    return std::make_unique<ProfilerCore<Traits>>(options, parts_);
+    absl::Status no_worker;
+    if (*options.worker.enabled) {
+      absl::StatusOr<std::unique_ptr<AbstractCore>> core =
+          MakeWorkerCore(options, ChannelParts<Traits>());
+      if (core.ok()) return *std::move(core);
+      no_worker = core.status();
+    }
+    return std::make_unique<ProfilerCore<Traits>>(options, parts_, std::move(no_worker));
   }
 
   [[nodiscard]] ProfilerOptions WithEnvironment(ProfilerOptions options) const override {

@@ -51,11 +51,14 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
   using Platform = typename Traits::Platform;
   using Slot = RegisteredThread<Traits>;
 
-  // `options` are final: the environment has been applied.
-  explicit ProfilerCore(ProfilerOptions options, Parts<Traits> parts = {})
+  // `options` are final: the environment has been applied. `no_worker` says why this core takes the
+  // place of one with a worker; OK if it does not.
+  explicit ProfilerCore(ProfilerOptions options, Parts<Traits> parts = {},
+                        absl::Status no_worker = absl::OkStatus())
       : options_(std::move(options)),
         parts_(std::move(parts)),
         options_status_(Validate(options_)),
+        no_worker_(std::move(no_worker)),
         registry_(static_cast<std::size_t>(*options_.threads.max_threads),
                   static_cast<std::size_t>(*options_.threads.ring_bytes)) {}
 
@@ -245,8 +248,9 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
 
   [[nodiscard]] absl::Status Usable() const {
     if (!*options_.enabled) return absl::FailedPreconditionError("the profiler is switched off");
-    absl::Status status = Platform::Available();
-    return status.ok() ? options_status_ : status;
+    if (absl::Status status = Platform::Available(); !status.ok()) return status;
+    if (!options_status_.ok()) return options_status_;
+    return *options_.worker.fallback == WorkerFallback::kNone ? no_worker_ : absl::OkStatus();
   }
 
   absl::StatusOr<Slot*> TryRegister(std::string_view name) {
@@ -265,6 +269,8 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
     const int signal = signal_.template Wanted<Platform>();
     if (absl::Status status = Platform::InstallHandler(signal); !status.ok()) return status;
     signal_.number.store(signal, std::memory_order_relaxed);
+    if (!no_worker_.ok())
+      Platform::WriteLine("strobe: samples in process: " + std::string(no_worker_.message()));
     const auto running = std::make_shared<RunningSession<Traits>>(
         options_, parts_, registry_, loaded_code_, counters_, signal_, maker_);
     if (absl::Status status = running->Begin(); !status.ok()) return status;
@@ -301,6 +307,7 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
   const ProfilerOptions options_;
   const Parts<Traits> parts_;
   const absl::Status options_status_;
+  const absl::Status no_worker_;
   SignalInUse signal_{.requested = static_cast<int>(*options_.sampling.signal_number)};
   ThreadRegistry<Traits> registry_;
   const std::shared_ptr<CodeRegistry> code_ = std::make_shared<CodeRegistry>(&Platform::ForkCount);

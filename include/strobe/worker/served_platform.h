@@ -34,6 +34,7 @@ struct ServedProgram {
   TableMemory tables;                   // none if its place is taken in this process
   std::shared_ptr<TableStore> store{};  // of all programs; nullptr if there is none
   Address store_address = 0;            // of its memory in the program; 0 if it is not there
+  bool is_own = false;                  // this process is the program: a fallback
 };
 
 // Observes a thread of the program.
@@ -65,7 +66,7 @@ struct ServedPlatform : LinuxPlatform {
 
   // From now on the calling thread serves this program, as do the threads that it begins by
   // RunOnOwnThread. The last of these threads to end frees what is known of the program, and unmaps
-  // its memory.
+  // its memory, unless this process is the program.
   static void Serve(ServedProgram program);
   static OwnThread RunOnOwnThread(const char* name, std::function<void()> body);
   // True if the program has ended. Its children may still have what was its own, the socket too.

@@ -28,7 +28,6 @@
 #include "strobe/runtime/thread_registry.h"
 #include "strobe/worker/handshake.h"
 #include "strobe/worker/served_platform.h"
-#include "strobe/worker/shared_symbolizer.h"
 #include "strobe/worker/worker_process.h"
 
 STROBE_HIDDEN_BEGIN
@@ -38,15 +37,14 @@ namespace strobe::internal {
 template <class Traits>
 struct ServedTraits : Traits {
   using Platform = ServedPlatform;
-  using Symbolizer = SharedSymbolizer<typename Traits::Symbolizer>;
 };
 
 // Sets the options from lines "field=value". InvalidArgument if one is not accepted.
 absl::Status SetOptions(std::string_view lines, ProfilerOptions& options);
 
-// For the process. nullptr where the system refuses the memory: each program then has copies of its
-// own.
-std::shared_ptr<TableStore> NewTableStore();
+// For all programs that this process serves; made at the first call. nullptr where the system
+// refuses the memory: each program then has copies of its own.
+const std::shared_ptr<TableStore>& StoreOfAll();
 
 // The same session as in a program: its collector drains the channels in the shared area. One more
 // thread, the attendant, begins and ends the accounts of the threads whose seats change.
@@ -57,17 +55,26 @@ class ServedSession {
   using Slot = RegisteredThread<Traits>;
 
   // The program that ServedPlatform serves. `options` must be valid.
-  ServedSession(const ProfilerOptions& options, const SharedArea& area, int signal)
+  ServedSession(const ProfilerOptions& options, const Parts<Base>& parts, const SharedArea& area,
+                int signal)
       : area_(area),
         options_(options),
+        parts_(parts),
         signal_{.requested = signal},
         registry_(static_cast<std::size_t>(*options.threads.max_threads),
                   static_cast<std::size_t>(*options.threads.ring_bytes)) {}
 
+  // Its threads end with it, whatever became of the program.
+  ~ServedSession() {
+    if (attendant_.IsRunning()) static_cast<void>(End());
+  }
+  ServedSession(const ServedSession&) = delete;
+  ServedSession& operator=(const ServedSession&) = delete;
+
   absl::Status Begin() {
     if (absl::Status status = registry_.Open(); !status.ok()) return status;
     signal_.number.store(signal_.requested, std::memory_order_relaxed);
-    running_ = std::make_unique<RunningSession<Traits>>(options_, Parts<Traits>{}, registry_, code_,
+    running_ = std::make_unique<RunningSession<Traits>>(options_, parts_, registry_, code_,
                                                         counters_, signal_, maker_);
     if (absl::Status status = running_->Begin(); !status.ok()) return status;
     running_->session().Begin();
@@ -152,6 +159,7 @@ class ServedSession {
 
   const SharedArea area_;
   const ProfilerOptions options_;
+  const Parts<Base> parts_;
   SignalInUse signal_;
   ThreadRegistry<Traits> registry_;
   const CodeRegistry no_code_;
@@ -164,14 +172,16 @@ class ServedSession {
   ServedPlatform::OwnThread attendant_;
 };
 
-// What a hello asks for. InvalidArgument if it is of a program with another layout.
+// What a hello asks for. InvalidArgument if it is of a program with another layout. A program of
+// this process sends no descriptors: it has given `own_area`.
 struct AskedSession {
   ServedProgram program;
   ProfilerOptions options;
 };
 template <class Traits>
-absl::StatusOr<AskedSession> ReadHello(const Message& message) {
-  if (message.kind != MessageKind::kHello || message.descriptors[1] < 0)
+absl::StatusOr<AskedSession> ReadHello(const Message& message,
+                                       const SharedArea* own_area = nullptr) {
+  if (message.kind != MessageKind::kHello || (own_area == nullptr && message.descriptors[1] < 0))
     return absl::InvalidArgumentError("the first message is no hello with shared memory");
   absl::StatusOr<HelloText> hello = SplitHello(message.text);
   if (!hello.ok()) return hello.status();
@@ -185,19 +195,24 @@ absl::StatusOr<AskedSession> ReadHello(const Message& message) {
       head.cells != Traits::Providers::kCellCount ||
       head.value_types != Traits::Providers::kValueCount || head.chunk_bytes != chunk_bytes)
     return absl::InvalidArgumentError("the program has other parts than its worker");
+  asked.program.process_id = head.process_id;
+  asked.program.name = std::move(hello->program);
+  asked.program.signal = static_cast<int>(head.signal);
+  asked.program.copy_mark = head.copy_mark;
+  if (own_area != nullptr) {
+    asked.program.area = *own_area;
+    asked.program.is_own = true;
+    return asked;
+  }
   absl::StatusOr<SharedArea> area =
       SharedArea::Adopt(message.descriptors[0], Arena::kSlotsPerChunk, chunk_bytes);
   if (!area.ok()) return area.status();
   absl::StatusOr<TableMemory> tables =
       TableMemory::Adopt(message.descriptors[1], head.tables_address);
   if (absl::IsInvalidArgument(tables.status())) return tables.status();
-  asked.program = {.process_id = head.process_id,
-                   .name = std::move(hello->program),
-                   .signal = static_cast<int>(head.signal),
-                   .copy_mark = head.copy_mark,
-                   .area = *area,
-                   .tables = tables.ok() ? *std::move(tables) : TableMemory(),
-                   .store_address = head.store_address};
+  asked.program.area = *area;
+  asked.program.store_address = head.store_address;
+  if (tables.ok()) asked.program.tables = *std::move(tables);
   return asked;
 }
 
@@ -205,19 +220,22 @@ absl::StatusOr<AskedSession> ReadHello(const Message& message) {
 // forked child of the program may hold it open.
 inline constexpr std::int64_t kEndCheckPeriodNs = 1'000'000'000;
 
-// Serves the program at the other end until it stops or is gone. `store` is of all programs that
-// this process serves; nullptr for none. Returns the exit status.
+// Serves the program at the other end until it stops or is gone. Returns the exit status. For
+// `own_area`, see Serve.
 template <class Traits>
-int ServeProgram(const WorkerSocket& socket, std::shared_ptr<TableStore> store) {
+int ServeProgram(const WorkerSocket& socket, const Parts<Traits>& parts = {},
+                 const SharedArea* own_area = nullptr) {
   if (absl::Status peer = socket.CheckPeer(); !peer.ok()) {
     static_cast<void>(socket.Send(AnswerOf(MessageKind::kWelcome, peer)));
     return 1;
   }
+  // A program in this process reads the tables where they are.
+  const std::shared_ptr<TableStore> store = own_area == nullptr ? StoreOfAll() : nullptr;
   const int offered = store != nullptr ? store->descriptor() : -1;
   if (!socket.Send({.kind = MessageKind::kOffer, .descriptors = {offered, -1}}).ok()) return 1;
   const absl::StatusOr<Message> first = socket.Receive(kWelcomeTimeoutNs);
   if (!first.ok()) return 1;
-  absl::StatusOr<AskedSession> asked = ReadHello<Traits>(*first);
+  absl::StatusOr<AskedSession> asked = ReadHello<Traits>(*first, own_area);
   if (!asked.ok()) {
     static_cast<void>(socket.Send(AnswerOf(MessageKind::kWelcome, asked.status())));
     return 1;
@@ -230,11 +248,11 @@ int ServeProgram(const WorkerSocket& socket, std::shared_ptr<TableStore> store) 
     static_cast<void>(socket.Send(AnswerOf(MessageKind::kWelcome, status)));
     return 1;
   }
-  asked->program.store = std::move(store);
+  asked->program.store = store;
   const SharedArea area = asked->program.area;
   const int signal = asked->program.signal;
   ServedPlatform::Serve(std::move(asked->program));
-  ServedSession<Traits> session(asked->options, area, signal);
+  ServedSession<Traits> session(asked->options, parts, area, signal);
   const absl::Status begun = session.Begin();
   if (!socket.Send(AnswerOf(MessageKind::kWelcome, begun)).ok() || !begun.ok()) return 1;
   while (true) {

@@ -13,6 +13,7 @@
 #include "strobe/base/cache_line.h"
 #include "strobe/base/visibility.h"
 #include "strobe/runtime/published_code.h"
+#include "strobe/worker/shared_contexts.h"
 #include "strobe/worker/shared_tables.h"
 
 STROBE_HIDDEN_BEGIN
@@ -46,7 +47,7 @@ struct Seat {
 // A place in the file has 8 bytes or less, in the byte order of the machine.
 struct SharedAreaHeader {
   static constexpr std::uint64_t kMagic = 0x41455241424F5254;  // "TROBAREA"
-  static constexpr std::uint32_t kVersion = 1;
+  static constexpr std::uint32_t kVersion = 2;
 
   std::uint64_t magic = kMagic;
   std::uint32_t version = kVersion;
@@ -69,6 +70,8 @@ class SharedArea {
   // The most chunks that any area has room for: see SlotArena::kMaxChunks.
   static constexpr std::uint32_t kMaxChunks = 4096;
 
+  // True if the system has memory that a descriptor names, and sockets to send that.
+  static bool IsPossible();
   // Makes one in memory. ResourceExhausted if the system refuses.
   static absl::StatusOr<SharedArea> Create(std::uint32_t chunks, std::uint32_t chunk_slots,
                                            std::uint64_t chunk_bytes);
@@ -89,6 +92,7 @@ class SharedArea {
 
   // For the caches of the tables that the worker shares.
   [[nodiscard]] SharedCaches Caches() const;
+  [[nodiscard]] SharedContexts& Contexts() const;
 
   // The program has changed the state of a seat.
   void Announce(std::uint32_t slot) const;
@@ -112,6 +116,7 @@ class SharedArea {
 
   static std::uint64_t SeatsOffset(std::uint32_t chunks);
   static std::uint64_t CachesOffset(std::uint32_t chunks);
+  static std::uint64_t ContextsOffset(std::uint32_t chunks);
   static std::uint64_t ChunksOffset(std::uint32_t chunks);
   void Place(std::byte* memory);
 

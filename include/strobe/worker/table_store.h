@@ -69,6 +69,7 @@ class TableStore {
   };
 
   TableStore(std::shared_ptr<Memory> memory, std::size_t max_table_bytes);
+  void CountUnshared();
   std::shared_ptr<Kept> Find(const std::string& key);
   Table Copy(const Table& table);
   void Keep(Kept& kept, const Table& table);

@@ -1,4 +1,4 @@
-// WorkerCore: implements the calls of a WorkerProfiler, in the program.
+// WorkerCore: implements the calls of a Profiler with a worker, in the program.
 #pragma once
 
 #include <atomic>
@@ -18,7 +18,9 @@
 #include "strobe/runtime/capture_here.h"
 #include "strobe/runtime/delivery_check.h"
 #include "strobe/runtime/exit_list.h"
+#include "strobe/runtime/session_toggle.h"
 #include "strobe/runtime/thread_registry.h"
+#include "strobe/worker/local_worker.h"
 #include "strobe/worker/worker_process.h"
 #include "strobe/worker/worker_profiler.h"
 
@@ -38,8 +40,9 @@ class WorkerCore final : public AbstractCore, private StoppedAtExit {
   using Platform = Traits::Platform;
   using Slot = RegisteredThread<Traits>;
 
-  // `options` are final: the environment has been applied.
-  explicit WorkerCore(ProfilerOptions options);
+  // `options` are final: the environment has been applied. `serve_here`, for worker.fallback, may
+  // be empty; what main has given to RunWorkerIfAsked goes first.
+  explicit WorkerCore(ProfilerOptions options, Serve serve_here = {});
   ~WorkerCore() override;  // no thread may be registered
 
   [[nodiscard]] bool IsOfThisProcess() const override;
@@ -63,12 +66,15 @@ class WorkerCore final : public AbstractCore, private StoppedAtExit {
 
   [[nodiscard]] absl::Status Usable() const;
   absl::Status Open();
+  absl::Status TryToAwaitToggle();
+  void Toggle();
   absl::StatusOr<Slot*> TryRegister(std::string_view name);
   // Each requires control_mutex_.
   absl::Status StartLocked();
   absl::Status StopLocked();
   absl::Status BeginWorker();
   absl::Status Greet(WorkerProcess worker);
+  absl::Status FallBack(absl::Status why);
   void ReplaceTables(TableMemory tables, TableMemory store);
   absl::Status SeeToWorker();
   absl::StatusOr<Message> Ask(MessageKind kind, std::int64_t timeout_ns);
@@ -88,6 +94,8 @@ class WorkerCore final : public AbstractCore, private StoppedAtExit {
 
   std::mutex control_mutex_;  // one call that speaks with the worker at a time
   std::optional<WorkerProcess> worker_;
+  const Serve serve_here_;
+  bool is_here_ = false;  // the fallback: the worker is a thread of the program
   TableMemory tables_;
   TableMemory store_;  // of the worker's tables
   std::atomic<bool> is_running_{false};
@@ -96,6 +104,8 @@ class WorkerCore final : public AbstractCore, private StoppedAtExit {
   absl::Status last_start_;
   int restarts_ = 0;
   std::int64_t next_restart_ns_ = 0;
+  std::mutex toggle_mutex_;
+  std::optional<SessionToggle<Platform>> toggle_;  // if sampling.toggle_signal asks for it
 };
 
 }  // namespace strobe::internal

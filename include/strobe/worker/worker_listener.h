@@ -72,8 +72,6 @@ class WorkerListener {
 using Announce = std::function<void(const std::string& path)>;
 absl::StatusOr<ListenerCounts> ListenWith(const std::string& path, const Announce& announce,
                                           WorkerListener::Serve serve);
-// The same, with sessions of the default parts.
-absl::StatusOr<ListenerCounts> ListenForPrograms(const std::string& path, const Announce& announce);
 
 }  // namespace strobe::internal
 STROBE_HIDDEN_END

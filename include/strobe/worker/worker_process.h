@@ -1,5 +1,6 @@
-// WorkerProcess: begins a worker of the program's own, and ends it; or joins one that serves all
-// programs of the user. It is no child of the program: no SIGCHLD, and no wait() returns it.
+// WorkerProcess: begins a worker, and ends it; or joins one that serves all programs of the user. A
+// process is no child of the program: no SIGCHLD, and no wait() returns it. As a fallback, the
+// worker is a thread of the program.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +9,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "strobe/base/visibility.h"
+#include "strobe/platform/linux/linux_platform.h"
 #include "strobe/worker/handshake.h"
+#include "strobe/worker/local_worker.h"
+#include "strobe/worker/shared_area.h"
 
 STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
@@ -34,12 +38,16 @@ class WorkerProcess {
   // errors.
   static absl::StatusOr<WorkerProcess> Join(const std::string& path);
 
+  // Begins a thread of this process that serves it, whose channels lie in `area`.
+  static absl::StatusOr<WorkerProcess> BeginHere(Serve serve, const SharedArea& area);
+
   [[nodiscard]] const WorkerSocket& socket() const { return socket_; }
-  // Ends the connection. A worker of the program's own may take that time for its end; then it is
-  // killed. Needs no memory.
+  // Ends the connection. A process of the program's own may take that time for its end; then it is
+  // killed. A thread ends its session first, whatever the time. Needs no memory.
   void End(std::int64_t timeout_ns);
 
  private:
+  LinuxPlatform::OwnThread thread_;
   std::int64_t process_id_ = -1;  // of the program's own worker
   WorkerSocket socket_;
 };

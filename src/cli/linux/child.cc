@@ -1,23 +1,23 @@
 #include "child.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdint>
 #include <cstdlib>
 
 namespace strobe::internal {
 namespace {
 
 constexpr const char* kShell = "/bin/sh";
-constexpr long kNsInMs = 1'000'000;
 
-// What the terminal or the kernel sends is not sent on, nor what stops this process at once.
+// What the kernel sends for an error of this process itself ends it at once.
 sigset_t WatchedSignals() {
   sigset_t signals;
   sigfillset(&signals);
@@ -34,11 +34,26 @@ std::vector<char*> Pointers(const std::vector<std::string>& texts) {
   return pointers;
 }
 
+bool MakePipe(Descriptor& read_end, Descriptor& write_end) {
+  std::array<int, 2> ends{};
+  if (pipe2(ends.data(), O_CLOEXEC) != 0) return false;
+  read_end = Descriptor(ends[0]);
+  write_end = Descriptor(ends[1]);
+  return true;
+}
+
+// False at the pipe's end.
+template <class T>
+bool ReadWhole(const Descriptor& pipe, T& value) {
+  ssize_t count = 0;
+  do count = read(pipe.get(), &value, sizeof(value));
+  while (count < 0 && errno == EINTR);
+  return count == static_cast<ssize_t>(sizeof(value));
+}
+
 }  // namespace
 
-Child::Child() {
-  const sigset_t watched = WatchedSignals();
-  sigprocmask(SIG_BLOCK, &watched, &mask_before_);
+Child::Child() : signals_(std::in_place, WatchedSignals()) {
   // If this process was started with SIGCHLD ignored, a child would leave no status.
   struct sigaction action {};
   action.sa_handler = SIG_DFL;
@@ -46,75 +61,90 @@ Child::Child() {
 }
 
 Child::~Child() {
-  // What the terminal has sent to both, the program has dealt with.
-  const sigset_t watched = WatchedSignals();
-  constexpr timespec kNow{};
-  while (sigtimedwait(&watched, nullptr, &kNow) > 0) {
+  if (tell_.is_open() && id_ > 0) {
+    tell_.Close();
+    waitpid(id_, nullptr, 0);
   }
   sigaction(SIGCHLD, &child_action_before_, nullptr);
-  sigprocmask(SIG_SETMASK, &mask_before_, nullptr);
 }
 
-void Child::Exec(int error_pipe, const std::string& path,
-                 const std::vector<std::string>& arguments) const {
-  sigaction(SIGCHLD, &child_action_before_, nullptr);
-  sigprocmask(SIG_SETMASK, &mask_before_, nullptr);
-  execv(path.c_str(), Pointers(arguments).data());
+void Child::Exec(const Program& program) const {
+  for (const auto& [name, value] : program.variables) setenv(name.c_str(), value.c_str(), 1);
+  execv(program.path.c_str(), Pointers(program.arguments).data());
   if (errno == ENOEXEC) {
-    std::vector<std::string> of_shell{kShell, path};
-    of_shell.insert(of_shell.end(), arguments.begin() + 1, arguments.end());
+    std::vector<std::string> of_shell{kShell, program.path};
+    of_shell.insert(of_shell.end(), program.arguments.begin() + 1, program.arguments.end());
     execv(kShell, Pointers(of_shell).data());
   }
   const int error = errno;
-  static_cast<void>(write(error_pipe, &error, sizeof(error)) == 0);
+  static_cast<void>(write(say_error_.get(), &error, sizeof(error)) == 0);
   _exit(1);
 }
 
-int Child::Start(const std::string& path, const std::vector<std::string>& arguments,
-                 const std::vector<std::pair<std::string, std::string>>& variables) {
-  std::array<int, 2> error_pipe{};
-  if (pipe2(error_pipe.data(), O_CLOEXEC) != 0) return errno;
+// In the child. Its ends of the pipes close with the exec.
+void Child::RunWhenTold(const Program& program) const {
+  char told = 0;
+  if (!ReadWhole(told_, told)) _exit(1);
+  sigaction(SIGCHLD, &child_action_before_, nullptr);
+  sigprocmask(SIG_SETMASK, &signals_->before(), nullptr);
+  Exec(program);
+}
+
+int Child::Fork(const Program& program) {
+  if (!MakePipe(told_, tell_) || !MakePipe(said_error_, say_error_)) return errno;
   id_ = fork();
+  if (id_ < 0) return errno;
   if (id_ == 0) {
-    for (const auto& [name, value] : variables) setenv(name.c_str(), value.c_str(), 1);
-    Exec(error_pipe[1], path, arguments);
+    tell_.Close();
+    RunWhenTold(program);
   }
-  int error = id_ < 0 ? errno : 0;
-  close(error_pipe[1]);
+  told_.Close();
+  say_error_.Close();
+  return 0;
+}
+
+int Child::Run() {
+  const char told = 1;
+  static_cast<void>(write(tell_.get(), &told, sizeof(told)) == 0);
+  tell_.Close();
+  int error = 0;
   // The pipe ends without a byte if exec succeeds.
-  if (id_ > 0 && read(error_pipe[0], &error, sizeof(error)) == sizeof(error))
-    waitpid(id_, nullptr, 0);
-  close(error_pipe[0]);
+  if (!ReadWhole(said_error_, error)) return 0;
+  waitpid(id_, &wait_status_, 0);
+  has_ended_ = true;
   return error;
 }
 
-bool Child::Reap() {
-  while (waitpid(id_, &wait_status_, WNOHANG | WUNTRACED) == id_) {
-    if (!WIFSTOPPED(wait_status_)) return true;
+void Child::Reap() {
+  while (!has_ended_ && waitpid(id_, &wait_status_, WNOHANG | WUNTRACED) == id_) {
+    has_ended_ = !WIFSTOPPED(wait_status_);
+    if (has_ended_) return;
     raise(SIGSTOP);
     kill(id_, SIGCONT);
   }
-  return false;
 }
 
-void Child::PassOn(const siginfo_t& signal) const {
-  if (signal.si_code > 0 || signal.si_signo == SIGCHLD) return;
-  if (signal.si_code == SI_QUEUE) {
-    sigqueue(id_, signal.si_signo, signal.si_value);
+void Child::PassOn(const signalfd_siginfo& signal) const {
+  const auto number = static_cast<int>(signal.ssi_signo);
+  if (has_ended_ || signal.ssi_code > 0 || number == SIGCHLD) return;
+  if (signal.ssi_code == SI_QUEUE) {
+    sigqueue(id_, number, {.sival_ptr = reinterpret_cast<void*>(signal.ssi_ptr)});
   } else {
-    kill(id_, signal.si_signo);
+    kill(id_, number);
   }
 }
 
+// The signals first: one of them may say that the program has ended.
+bool Child::Attend() {
+  while (const auto signal = signals_->Next()) PassOn(*signal);
+  Reap();
+  return has_ended_;
+}
+
 void Child::Await(std::chrono::milliseconds period, const std::function<void()>& pause) {
-  const sigset_t watched = WatchedSignals();
-  const timespec timeout{.tv_sec = period.count() / 1000,
-                         .tv_nsec = period.count() % 1000 * kNsInMs};
-  while (!Reap()) {
-    siginfo_t signal{};
-    const int number = sigtimedwait(&watched, &signal, &timeout);
-    if (number > 0) PassOn(signal);
-    if (number < 0 && errno == EAGAIN) pause();
+  pollfd signals{.fd = descriptor(), .events = POLLIN, .revents = 0};
+  while (!Attend()) {
+    if (poll(&signals, 1, static_cast<int>(period.count())) == 0) pause();
   }
 }
 

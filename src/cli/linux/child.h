@@ -1,5 +1,5 @@
-// Child: a program that this process has started and stands for: what is sent to this process goes
-// on to the program, and this process ends as the program does.
+// Child: a program that this process starts and stands for: what is sent to this process goes on to
+// the program, and this process ends as the program does.
 #pragma once
 
 #include <signal.h>
@@ -7,50 +7,72 @@
 
 #include <chrono>
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "descriptor.h"
+#include "signal_queue.h"
 
 namespace strobe::internal {
 
 class Child {
  public:
-  // Blocks signals in this process, for as long as the object lives. The program gets the mask and
-  // the dispositions that this process had.
+  // Blocks signals in this process. The program gets the mask and the dispositions that this
+  // process had.
   Child();
+  // A program that has not been run never is.
   ~Child();
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
 
-  // Starts the file at `path` with `arguments`, of which the first is the name, and with the
-  // environment, to which `variables` are added. Returns 0 or exec's error. A file without a format
-  // is given to the shell, as shells do.
-  int Start(const std::string& path, const std::vector<std::string>& arguments,
-            const std::vector<std::pair<std::string, std::string>>& variables);
+  struct Program {
+    std::string path;
+    std::vector<std::string> arguments;                            // the first is the name
+    std::vector<std::pair<std::string, std::string>> variables{};  // added to the environment
+  };
+  // Forks a process that waits for Run. The calling process must have one thread. Returns 0 or the
+  // system's error.
+  int Fork(const Program& program);
+  // Lets it run the program. Returns 0 or exec's error. A file without a format is given to the
+  // shell, as shells do.
+  int Run();
 
-  // Returns when the program has ended. Meanwhile
+  // Readable when a signal has come; the program's end is one.
+  [[nodiscard]] int descriptor() const { return signals_->descriptor(); }
+  // Deals with what has come, and returns true if the program has ended:
   // * signals that a process sends to this one are sent on. Those of the terminal are not: the
   //   terminal sends them to the program, too;
-  // * this process stops when the program stops;
-  // * `pause` is called from time to time.
+  // * this process stops when the program stops.
+  bool Attend();
+  // Attends to the program until it has ended. Meanwhile calls `pause` from time to time.
   void Await(std::chrono::milliseconds period, const std::function<void()>& pause);
 
   [[nodiscard]] pid_t id() const { return id_; }
+  [[nodiscard]] bool has_ended() const { return has_ended_; }
 
-  // After Await. Returns the exit status; ends this process if the program was ended by a signal.
+  // After the program's end. Signals concern this process again.
+  void ReleaseSignals() { signals_.reset(); }
+  // After the program's end. Returns its exit status; ends this process if a signal has ended the
+  // program.
   [[nodiscard]] int EndAlike() const;
 
  private:
-  [[noreturn]] void Exec(int error_pipe, const std::string& path,
-                         const std::vector<std::string>& arguments) const;
-  // True if the program has ended.
-  bool Reap();
-  void PassOn(const siginfo_t& signal) const;
+  [[noreturn]] void RunWhenTold(const Program& program) const;
+  [[noreturn]] void Exec(const Program& program) const;
+  void Reap();
+  void PassOn(const signalfd_siginfo& signal) const;
 
-  sigset_t mask_before_{};
+  std::optional<SignalQueue> signals_;
   struct sigaction child_action_before_ {};
+  Descriptor told_;        // the child's end: a byte in it lets the child run the program
+  Descriptor tell_;        // the other end
+  Descriptor said_error_;  // says why the program could not be run
+  Descriptor say_error_;   // the child's end
   pid_t id_ = 0;
   int wait_status_ = 0;
+  bool has_ended_ = false;
 };
 
 }  // namespace strobe::internal

@@ -75,7 +75,8 @@ void SetPeriod(const PerfRequest& request, const PerfEventOptions& options,
     attributes.freq = 1;
     attributes.sample_freq = static_cast<std::uint64_t>(std::max(options.hz, 1.0));
   } else {
-    attributes.sample_period = options.count;
+    // Each absence has a beginning.
+    attributes.sample_period = request.is_off_cpu ? 1 : options.count;
   }
 }
 
@@ -169,6 +170,7 @@ perf_event_attr PerfEvents::AttributesOf(std::size_t request, Begin begin) const
   attributes.mmap = attributes.mmap2 = attributes.comm = attributes.comm_exec = tells;
   attributes.task = tells;
   attributes.build_id = tells && has_build_ids_;
+  attributes.context_switch = asked.is_off_cpu;
   return attributes;
 }
 
@@ -188,6 +190,7 @@ absl::StatusOr<Descriptor> PerfEvents::Open(std::size_t request, int cpu, const 
       const auto bytes = std::as_bytes(std::span(&attributes, 1));
       if (absl::Status status = header_.AddEvent(bytes, {}); !status.ok()) return status;
       header_.events.back().name = asked.name;
+      header_.events.back().is_off_cpu = asked.is_off_cpu;
       return descriptor;
     }
     // The first event decides for all: their samples have the same fields.
@@ -227,6 +230,8 @@ absl::Status PerfEvents::Refused(int error, std::size_t request, const Target& t
                                                   .has_filter = HasFilter(),
                                                   .may_trace = MayTrace(target.thread)}));
 }
+
+std::uint64_t PerfEvents::Now() { return static_cast<std::uint64_t>(Nanoseconds(CLOCK_MONOTONIC)); }
 
 void PerfEvents::Stop() {
   for (const Opened& opened : opened_) ioctl(opened.descriptor.get(), PERF_EVENT_IOC_DISABLE, 0);

@@ -46,6 +46,8 @@ class PerfEvents {
   enum class Begin : std::uint8_t { kNow, kAtExec };
   absl::Status Add(std::uint32_t thread, Begin begin, const std::string& target);
   void Stop();
+  // The time, in the clock of the records.
+  static std::uint64_t Now();
 
   // Calls `take` for each record that the rings hold.
   template <class Take>

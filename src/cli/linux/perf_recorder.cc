@@ -115,10 +115,12 @@ absl::Status PerfRecorder::TakeRecords() {
 
 absl::StatusOr<LoadedProfile> PerfRecorder::Finish(const absl::Status& status) {
   events_.Stop();
+  const std::uint64_t end = PerfEvents::Now();
   absl::Status last = status;
   if (last.ok()) last = TakeRecords();
   if (last.ok()) last = order_.Finish();
   account_.SetTotals(events_.Totals());
+  account_.EndAbsences(end);
   const PerfCounts counts = account_.counts();
   absl::StatusOr<LoadedProfile> loaded = account_.Finish();
   if (!loaded.ok()) return loaded;

@@ -10,10 +10,10 @@
 #include <string>
 #include <vector>
 
+#include "../jit_names.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "jit_names.h"
 #include "perf_account.h"
 #include "perf_events.h"
 #include "perf_records.h"

@@ -16,6 +16,8 @@ namespace {
 
 constexpr std::uint64_t kContextSwitches = 3;  // of software events
 constexpr std::uint64_t kMigrations = 4;
+// The time between switches off a CPU and onto it.
+constexpr const char* kOffCpu = "off-cpu";
 constexpr std::size_t kFirstOfEmulation = 7;  // software events from there on have no samples
 
 // What needs no right at all.
@@ -45,6 +47,8 @@ absl::StatusOr<PerfRequest> Tracepoint(const std::string& name, const std::strin
 }
 
 absl::StatusOr<PerfRequest> ParseRequest(const std::string& name, const std::string& tracing) {
+  if (name == kOffCpu)
+    return PerfRequest{"off_cpu", PerfEvent::kSoftware, kContextSwitches, /*is_off_cpu=*/true};
   const auto software = std::span(kPerfSoftwareEvents).first(kFirstOfEmulation);
   if (auto found = Listed(name, PerfEvent::kSoftware, software)) return *found;
   if (auto found = Listed(name, PerfEvent::kHardware, kPerfHardwareEvents)) return *found;
@@ -52,7 +56,7 @@ absl::StatusOr<PerfRequest> ParseRequest(const std::string& name, const std::str
   return absl::InvalidArgumentError(absl::StrCat(
       "there is no event ", name,
       ": task-clock, cpu-clock, cycles, instructions, cache-misses, branch-misses, page-faults, "
-      "context-switches, cpu-migrations, or a tracepoint as sched:sched_switch"));
+      "context-switches, off-cpu, cpu-migrations, or a tracepoint as sched:sched_switch"));
 }
 
 }  // namespace

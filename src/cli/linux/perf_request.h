@@ -15,6 +15,7 @@ struct PerfRequest {
   std::string name;
   std::uint32_t type = 0;  // see PerfEvent
   std::uint64_t config = 0;
+  bool is_off_cpu = false;  // see PerfEvent
 
   // True if samples come at a rate; else for every so many events.
   [[nodiscard]] bool has_rate() const;

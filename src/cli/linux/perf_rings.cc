@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "perf_fields.h"
+#include "strobe/base/atomic_access.h"
 
 namespace strobe::internal {
 namespace {
@@ -74,11 +75,11 @@ absl::StatusOr<std::unique_ptr<PerfRing>> PerfRing::Map(int descriptor, std::siz
 PerfRing::~PerfRing() { munmap(mapping_.data(), mapping_.size()); }
 
 std::uint64_t PerfRing::head() const {
-  return std::atomic_ref(PlacesOf(mapping_).data_head).load(std::memory_order_acquire);
+  return AtomicLoad(PlacesOf(mapping_).data_head, std::memory_order_acquire);
 }
 
 void PerfRing::Release() {
-  std::atomic_ref(PlacesOf(mapping_).data_tail).store(reader_.tail(), std::memory_order_release);
+  AtomicStore(PlacesOf(mapping_).data_tail, reader_.tail(), std::memory_order_release);
 }
 
 }  // namespace strobe::internal

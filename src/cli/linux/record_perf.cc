@@ -1,4 +1,5 @@
 // RecordPerf: processes or a command, recorded until they end.
+#include <poll.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -6,14 +7,19 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
-#include <memory>
-#include <optional>
+#include <cstring>
+#include <filesystem>
+#include <functional>
+#include <span>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "../record.h"
 #include "absl/strings/str_cat.h"
-#include "command_process.h"
+#include "child.h"
 #include "perf_recorder.h"
+#include "record_program.h"
 #include "signal_queue.h"
 
 namespace strobe::internal {
@@ -23,11 +29,8 @@ using Clock = std::chrono::steady_clock;
 
 // Not a round rate: it does not keep step with what happens a hundred times a second.
 constexpr double kDefaultHz = 99;
-constexpr auto kRound = std::chrono::milliseconds(100);
+constexpr std::chrono::milliseconds kRound(100);
 constexpr const char* kTracing = "/sys/kernel/tracing";
-// What a shell says of a command that cannot be run, and of one that is not there.
-constexpr int kNotRun = 126;
-constexpr int kNoCommand = 127;
 
 // Each event of each thread and CPU has a descriptor.
 void RaiseDescriptorLimit() {
@@ -37,140 +40,140 @@ void RaiseDescriptorLimit() {
   setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+sigset_t SignalsThatStop() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) sigaddset(&signals, number);
+  return signals;
+}
+
+// What a process in a container has mapped is below its own root.
+SymbolSearch SearchOf(const RecordOptions& options) {
+  std::vector<std::string> directories = options.debug_directories;
+  for (const std::uint32_t process : options.processes)
+    directories.push_back(absl::StrCat("/proc/", process, "/root"));
+  return SearchIn(directories);
+}
+
+PerfEventOptions EventsOf(const RecordOptions& options, std::vector<PerfRequest> requests) {
+  return {.requests = std::move(requests),
+          .hz = options.hz.value_or(kDefaultHz),
+          .count = options.count,
+          .stack_bytes = options.stack_bytes - options.stack_bytes % sizeof(std::uint64_t),
+          .ring_bytes = options.ring_kib << 10};
+}
+
 class Recording {
  public:
-  Recording(const RecordOptions& options, const RecordHost& host, PerfEventOptions events)
-      : options_(options), host_(host), recorder_(std::move(events), host.search) {}
+  Recording(const RecordOptions& options, RecordingOutput& output,
+            std::vector<PerfRequest> requests)
+      : options_(options),
+        output_(output),
+        search_(SearchOf(options)),
+        recorder_(EventsOf(options, std::move(requests)), search_) {}
 
-  int Run();
+  // Each returns the status to exit with.
+  int RunCommand(const std::string& path);
+  int RunProcesses();
 
  private:
-  absl::Status Begin();
-  absl::Status Record();
-  void TakeSignals();
-  [[nodiscard]] bool HaveProcessesEnded() const;
-  void SayProgress(Clock::time_point now) const;
+  // Until `is_over` says so, which is asked when a descriptor of `polled` is readable, and now and
+  // then; or until the asked time is over.
+  absl::Status Record(std::span<pollfd> polled, const std::function<bool()>& is_over);
+  // Names and writes what was recorded, by the name of `program` if nothing else is known.
+  bool Deliver(const absl::Status& status, const std::string& program, std::uint64_t process);
 
   const RecordOptions& options_;
-  const RecordHost& host_;
-  std::optional<SignalQueue> signals_{
-      std::in_place, {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCHLD}};
-  std::unique_ptr<CommandProcess> command_;
+  RecordingOutput& output_;
+  const SymbolSearch search_;
   PerfRecorder recorder_;
-  std::vector<Descriptor> processes_;  // readable once it has ended
-  std::vector<pollfd> polled_;         // signals first, then processes
-  const Clock::time_point begin_ = Clock::now();
-  bool is_stopped_ = false;
 };
 
-absl::Status Recording::Begin() {
-  polled_.push_back({signals_->descriptor(), POLLIN, 0});
-  if (!options_.command.empty()) {
-    auto command = CommandProcess::Start(options_.command, signals_->before());
-    if (!command.ok()) return command.status();
-    command_ = *std::move(command);
-    RaiseDescriptorLimit();
-    return recorder_.AttachAtExec(static_cast<std::uint32_t>(command_->id()));
-  }
-  RaiseDescriptorLimit();
-  for (const std::uint32_t process : options_.processes) {
-    processes_.emplace_back(static_cast<int>(syscall(SYS_pidfd_open, process, 0)));
-    polled_.push_back({processes_.back().get(), POLLIN, 0});
-    if (absl::Status status = recorder_.Attach(process); !status.ok()) return status;
-  }
-  return absl::OkStatus();
-}
-
-// The terminal sends a signal to the command as well; what another process sends is passed on.
-void Recording::TakeSignals() {
-  while (const auto info = signals_->Next()) {
-    const auto number = static_cast<int>(info->ssi_signo);
-    if (number == SIGCHLD) continue;
-    if (command_ == nullptr)
-      is_stopped_ = true;
-    else if (info->ssi_code <= 0 && !command_->HasEnded())
-      kill(command_->id(), number);
-  }
-}
-
-// Those whose end cannot be seen run until the recording is stopped.
-bool Recording::HaveProcessesEnded() const {
-  return std::all_of(polled_.begin() + 1, polled_.end(),
-                     [](const pollfd& polled) { return polled.fd < 0 && polled.events == 0; });
-}
-
-void Recording::SayProgress(Clock::time_point now) const {
-  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(now - begin_).count();
-  const PerfCounts counts = recorder_.counts();
-  host_.progress(absl::StrCat("recording: ", seconds, " s, ", counts.samples, " samples, ",
-                              counts.lost, " lost"));
-}
-
-absl::Status Recording::Record() {
-  const auto end = begin_ + std::chrono::duration_cast<Clock::duration>(
-                                std::chrono::duration<double>(options_.duration_s));
+absl::Status Recording::Record(std::span<pollfd> polled, const std::function<bool()>& is_over) {
+  const Clock::time_point begin = Clock::now();
+  const auto seconds = [begin] {
+    return std::chrono::duration<double>(Clock::now() - begin).count();
+  };
   while (true) {
-    if (absl::Status status = recorder_.Collect(polled_, kRound); !status.ok()) return status;
-    const Clock::time_point now = Clock::now();
-    TakeSignals();
-    for (pollfd& polled : std::span(polled_).subspan(1)) {
-      if ((polled.revents & POLLIN) != 0) polled = {-1, 0, 0};
-    }
-    const bool is_over = options_.duration_s > 0 && now >= end;
-    const bool has_ended = command_ == nullptr ? HaveProcessesEnded() : command_->HasEnded();
-    if (is_stopped_ || is_over || has_ended) return absl::OkStatus();
-    SayProgress(now);
+    if (absl::Status status = recorder_.Collect(polled, kRound); !status.ok()) return status;
+    if (is_over() || (options_.duration_s > 0 && seconds() >= options_.duration_s))
+      return absl::OkStatus();
+    const PerfCounts counts = recorder_.counts();
+    output_.Say(seconds(), counts.samples, counts.lost);
   }
 }
 
-int Recording::Run() {
-  absl::Status status = Begin();
-  if (status.ok() && command_ != nullptr) {
-    status = command_->Run();
-    if (!status.ok()) {
-      const absl::Status reason(status.code(),
-                                absl::StrCat(options_.command[0], ": ", status.message()));
-      host_.deliver(reason, 0);
-      return absl::IsNotFound(status) ? kNoCommand : kNotRun;
+bool Recording::Deliver(const absl::Status& status, const std::string& program,
+                        std::uint64_t process) {
+  absl::StatusOr<LoadedProfile> loaded = recorder_.Finish(status);
+  if (loaded.ok() && loaded->profile.program.empty()) {
+    loaded->profile.program = program;
+    loaded->profile.process_id = process;
+  }
+  absl::Status named = loaded.ok() ? SymbolizeProfile(*loaded, search_) : loaded.status();
+  if (named.ok() && output_.has_directory()) named = output_.WriteToDirectory(*loaded);
+  if (!named.ok()) loaded = named;
+  return output_.Deliver(std::move(loaded), 1);
+}
+
+int Recording::RunCommand(const std::string& path) {
+  const std::string& name = options_.command[0];
+  Child child;
+  if (const int error = child.Fork({.path = path, .arguments = options_.command}); error != 0)
+    return output_.Fail(absl::StrCat("no process for ", name, ": ", std::strerror(error)));
+  RaiseDescriptorLimit();
+  const absl::Status attached = recorder_.AttachAtExec(static_cast<std::uint32_t>(child.id()));
+  if (!attached.ok()) return output_.Fail(std::string(attached.message()));
+  if (const int error = child.Run(); error != 0)
+    return output_.Fail(absl::StrCat(name, ": ", std::strerror(error)), kCannotRun);
+  pollfd polled{child.descriptor(), POLLIN, 0};
+  const absl::Status status = Record(std::span(&polled, 1), [&] { return child.Attend(); });
+  if (child.has_ended()) child.ReleaseSignals();
+  const bool is_written = Deliver(status, std::filesystem::path(path).filename().string(),
+                                  static_cast<std::uint64_t>(child.id()));
+  if (!child.has_ended()) child.Await(kRound, [] {});
+  const int command_status = child.EndAlike();
+  return command_status != 0 || is_written ? command_status : kFailed;
+}
+
+int Recording::RunProcesses() {
+  RaiseDescriptorLimit();
+  std::vector<Descriptor> processes;  // readable once the process has ended
+  std::vector<pollfd> polled;
+  absl::Status status;
+  {
+    const SignalQueue signals(SignalsThatStop());
+    for (const std::uint32_t process : options_.processes) {
+      processes.emplace_back(static_cast<int>(syscall(SYS_pidfd_open, process, 0)));
+      polled.push_back({processes.back().get(), POLLIN, 0});
+      if (status = recorder_.Attach(process); !status.ok())
+        return output_.Fail(std::string(status.message()));
     }
+    polled.push_back({signals.descriptor(), POLLIN, 0});
+    std::size_t running = processes.size();
+    status = Record(polled, [&] {
+      // A process whose end cannot be seen runs until the recording is stopped.
+      for (pollfd& process : std::span(polled).first(processes.size())) {
+        if ((process.revents & POLLIN) == 0) continue;
+        process = {-1, 0, 0};
+        --running;
+      }
+      return running == 0 || signals.Next().has_value();
+    });
   }
-  if (!status.ok()) {
-    host_.deliver(status, 0);
-    return 1;
-  }
-  status = Record();
-  if (command_ == nullptr || command_->HasEnded()) {
-    TakeSignals();
-    signals_.reset();  // one more ends this process
-  }
-  const std::uint32_t process =
-      command_ == nullptr ? options_.processes.front() : static_cast<std::uint32_t>(command_->id());
-  const bool is_written = host_.deliver(recorder_.Finish(status), process);
-  while (command_ != nullptr && !command_->HasEnded()) {
-    poll(polled_.data(), 1, -1);
-    TakeSignals();
-  }
-  const int own_status = is_written ? 0 : 1;
-  if (command_ == nullptr) return own_status;
-  const int command_status = EndLike(*command_->status());
-  return command_status != 0 ? command_status : own_status;
+  return Deliver(status, "process", options_.processes.front()) ? 0 : kFailed;
 }
 
 }  // namespace
 
-int RecordPerf(const RecordOptions& options, const RecordHost& host) {
+int RecordPerf(const RecordOptions& options, RecordingOutput& output) {
   absl::StatusOr<std::vector<PerfRequest>> requests = ParsePerfRequests(options.events, kTracing);
-  if (!requests.ok()) {
-    host.deliver(requests.status(), 0);
-    return 1;
-  }
-  return Recording(options, host,
-                   {.requests = *std::move(requests),
-                    .hz = options.hz.value_or(kDefaultHz),
-                    .count = options.count,
-                    .stack_bytes = options.stack_bytes,
-                    .ring_bytes = options.ring_kib << 10})
-      .Run();
+  if (!requests.ok()) return output.Fail(std::string(requests.status().message()));
+  if (options.command.empty())
+    return Recording(options, output, *std::move(requests)).RunProcesses();
+  const RecordedProgram program = FindProgram(options.command[0], RecordedBy::kPerfEvents);
+  if (!program.refusal.empty()) return output.Fail(program.refusal, program.status);
+  return Recording(options, output, *std::move(requests)).RunCommand(program.path);
 }
 
 }  // namespace strobe::internal

@@ -3,8 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <array>
-#include <cstdio>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -23,19 +22,11 @@
 namespace strobe::internal {
 namespace {
 
-constexpr int kFailed = 1;
-constexpr int kWrongUse = 2;
-constexpr int kCannotRun = 126;
 // A process that a signal ends leaves what it has exported: at most this much is missing.
 constexpr int kExportPeriodS = 5;
-constexpr std::chrono::milliseconds kTakePeriod(2000);
+constexpr std::chrono::milliseconds kTakePeriod(1000);
 // More than a profiler takes that always runs: a recorded program often ends soon.
 constexpr const char* kMaxOverhead = "0.003";
-
-int Fail(const std::string& sentence, int status) {
-  std::fprintf(stderr, "strobe: %s\n", sentence.c_str());
-  return status;
-}
 
 // The library beside the command: see STROBE_LIBRARY_FOLDERS in meson.build.
 std::string FindLibrary(bool has_allocations) {
@@ -84,73 +75,66 @@ class Folder {
 
 using Variables = std::vector<std::pair<std::string, std::string>>;
 
-Variables VariablesFor(const RecordRequest& request, const std::string& library,
+Variables VariablesFor(const RecordOptions& options, const std::string& library,
                        const Folder& folder) {
   const char* const preloaded = std::getenv("LD_PRELOAD");
   const bool has_others = preloaded != nullptr && *preloaded != '\0';
   Variables variables{{"LD_PRELOAD", has_others ? absl::StrCat(library, ":", preloaded) : library},
                       {"STROBE_RECORD_OUTPUT_DIRECTORY", folder.shared_path()},
-                      {"STROBE_RECORD_EXPORT_PERIOD_S", absl::StrCat(kExportPeriodS)},
                       {"STROBE_RECORD_MAX_FILES", "1000000"},
                       // The command finds the names, when the program has ended.
                       {"STROBE_RECORD_SYMBOLS", "none"}};
-  if (request.cpu_frequency_hz)
-    variables.emplace_back("STROBE_RECORD_CPU_FREQUENCY_HZ",
-                           absl::StrCat(*request.cpu_frequency_hz));
-  if (request.wall_frequency_hz) {
-    variables.emplace_back("STROBE_RECORD_WALL_FREQUENCY_HZ",
-                           absl::StrCat(*request.wall_frequency_hz));
-  }
+  if (options.hz)
+    variables.emplace_back("STROBE_RECORD_CPU_FREQUENCY_HZ", absl::StrCat(*options.hz));
+  if (options.wall_hz)
+    variables.emplace_back("STROBE_RECORD_WALL_FREQUENCY_HZ", absl::StrCat(*options.wall_hz));
+  if (std::getenv("STROBE_EXPORT_PERIOD_S") == nullptr)
+    variables.emplace_back("STROBE_RECORD_EXPORT_PERIOD_S", absl::StrCat(kExportPeriodS));
   if (std::getenv("STROBE_MAX_OVERHEAD") == nullptr)
     variables.emplace_back("STROBE_RECORD_MAX_OVERHEAD", kMaxOverhead);
   return variables;
 }
 
-Paper ErrorPaper(const Terminal& terminal) {
-  Terminal errors = terminal;
-  errors.shows_output = terminal.shows_errors && std::getenv("NO_COLOR") == nullptr;
-  return Paper(errors);
+// How long the recording has lasted, in seconds.
+double SecondsSince(std::chrono::steady_clock::time_point begin) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
 // Returns 0 if the program was run.
-int Record(const RecordRequest& request, const std::string& program, const std::string& library,
-           const Terminal& terminal, Child& child) {
+int Record(const RecordOptions& options, const std::string& program, const std::string& library,
+           RecordingOutput& output, Child& child) {
   const Folder folder;
-  if (!folder.is_open()) return Fail("cannot make a temporary directory", kFailed);
-  const int error = child.Start(program, request.command, VariablesFor(request, library, folder));
-  if (error != 0) return Fail(absl::StrCat(program, ": ", std::strerror(error)), kCannotRun);
-  RecordedProfiles profiles;
-  child.Await(kTakePeriod, [&] { profiles.Take(folder.path()); });
+  if (!folder.is_open()) return output.Fail("cannot make a temporary directory");
+  int error = child.Fork({.path = program,
+                          .arguments = options.command,
+                          .variables = VariablesFor(options, library, folder)});
+  if (error == 0) error = child.Run();
+  if (error != 0) return output.Fail(absl::StrCat(program, ": ", std::strerror(error)), kCannotRun);
+  RecordedProfiles profiles(output);
+  const auto begin = std::chrono::steady_clock::now();
+  child.Await(kTakePeriod, [&] {
+    profiles.Take(folder.path());
+    output.Say(SecondsSince(begin), profiles.samples());
+  });
   profiles.Take(folder.path());
-  const absl::StatusOr<std::string> text =
-      profiles.Finish(request, static_cast<std::uint64_t>(child.id()), ErrorPaper(terminal));
-  if (text.ok()) {
-    std::fputs(text->c_str(), stderr);
-  } else {
-    Fail(std::string(text.status().message()), kFailed);
-  }
+  profiles.Finish(static_cast<std::uint64_t>(child.id()));
   return 0;
 }
 
 }  // namespace
 
-int RecordPreloaded(const RecordRequest& request, const Terminal& terminal) {
-  if (const absl::Status status = CheckOutput(request); !status.ok())
-    return Fail(std::string(status.message()), kWrongUse);
-  const RecordedProgram program = FindProgram(request.command[0]);
-  if (!program.refusal.empty()) return Fail(program.refusal, program.status);
-  const std::string library = FindLibrary(request.allocations);
+int RecordPreloaded(const RecordOptions& options, RecordingOutput& output) {
+  const RecordedProgram program = FindProgram(options.command[0], RecordedBy::kPreload);
+  if (!program.refusal.empty()) return output.Fail(program.refusal, program.status);
+  const std::string library = FindLibrary(options.allocations);
   if (library.empty() || library.find_first_of(": ") != std::string::npos) {
-    return Fail(
+    return output.Fail(
         "the library to preload is not where this command looks for it (src/preload of its build, "
-        "or "
-        "the installed libraries), or its path has a colon or a space",
-        kFailed);
+        "or the installed libraries), or its path has a colon or a space");
   }
   Child child;
-  if (const int status = Record(request, program.path, library, terminal, child); status != 0)
-    return status;
-  return child.EndAlike();
+  const int status = Record(options, program.path, library, output, child);
+  return status == 0 ? child.EndAlike() : status;
 }
 
 }  // namespace strobe::internal

@@ -1,25 +1,23 @@
 #include "record_profile.h"
 
+#include <algorithm>
 #include <charconv>
-#include <cstdio>
 #include <filesystem>
 #include <optional>
-#include <span>
 #include <system_error>
 #include <utility>
 #include <vector>
 
+#include "../costs.h"
+#include "../jit_names.h"
 #include "../merge.h"
 #include "../perf_threads.h"
 #include "../read_profile.h"
-#include "absl/strings/str_cat.h"
-#include "generated_names.h"
 
 namespace strobe::internal {
 namespace {
 
 constexpr const char* kSuffix = ".pb.gz";
-constexpr std::size_t kTopRows = 10;
 
 struct Origin {
   std::string_view program;
@@ -60,35 +58,15 @@ void LabelByProcess(LoadedProfile& loaded, std::uint64_t process) {
   for (LabelSet& set : loaded.profile.label_sets) set = set.Joined(label);
 }
 
-bool IsDirectory(const std::string& output) {
-  std::error_code error;
-  return output.ends_with("/") || std::filesystem::is_directory(output, error);
-}
-
-// A path in the current directory that no file has.
-std::string FreePath(const std::string& program, std::uint64_t process) {
-  for (std::uint64_t sequence = 0;; ++sequence) {
-    std::string path = absl::StrCat(program, ".", process, ".", sequence, kSuffix);
-    std::error_code error;
-    if (!std::filesystem::exists(path, error)) return path;
-  }
-}
-
-Text Top(LoadedProfile loaded, const Paper& paper) {
-  Request request;
-  request.rows = kTopRows;
-  const absl::StatusOr<Subject> subject = MakeSubject(std::move(loaded), request);
-  return subject.ok() ? TopCommand(*subject, request, paper) : subject.status();
+// Of the value type `samples`, if there is one.
+std::uint64_t SamplesOf(const Profile& profile) {
+  const auto samples = std::ranges::find(profile.value_types, "samples", &ValueType::type);
+  if (samples == profile.value_types.end()) return 0;
+  return static_cast<std::uint64_t>(
+      ColumnSum(profile, static_cast<std::size_t>(samples - profile.value_types.begin())));
 }
 
 }  // namespace
-
-absl::Status CheckOutput(const RecordRequest& request) {
-  if (IsDirectory(request.output)) return absl::OkStatus();
-  Request written;
-  written.output = request.output;
-  return FormatOf(written).status();
-}
 
 void RecordedProfiles::Take(const std::string& directory) {
   std::error_code error;
@@ -100,7 +78,7 @@ void RecordedProfiles::Take(const std::string& directory) {
     const std::string name = path.filename().string();
     if (!OriginOf(name)) continue;
     if (absl::Status status = TakeFile(path.string(), name); !status.ok())
-      std::fprintf(stderr, "strobe: %s\n", std::string(status.message()).c_str());
+      output_.Fail(std::string(status.message()));
     std::filesystem::remove(path, error);
   }
 }
@@ -111,82 +89,53 @@ absl::Status RecordedProfiles::TakeFile(const std::string& path, std::string_vie
   const Origin origin = *OriginOf(name);
   // The accounts of a period say nothing of a sum.
   loaded->comments.clear();
-  loaded->profile.program = std::string(origin.program);
+  samples_ += SamplesOf(loaded->profile);
   const auto [place, is_new] = processes_.try_emplace(origin.process);
-  Process& process = place->second;
+  LoadedProfile& process = place->second;
+  if (is_new) {
+    process = *std::move(loaded);
+  } else if (absl::Status status = AddTo(process, *std::move(loaded)); !status.ok()) {
+    return status;
+  }
   // A program that has called exec goes on under another name.
-  process.program = origin.program;
-  if (!is_new) return AddTo(process.loaded, *std::move(loaded));
-  process.loaded = *std::move(loaded);
+  process.profile.program = std::string(origin.program);
+  process.profile.process_id = origin.process;
   return absl::OkStatus();
 }
 
-absl::Status RecordedProfiles::WriteEach(const std::string& directory) {
-  std::error_code error;
-  std::filesystem::create_directories(directory, error);
-  for (auto& [id, process] : processes_) {
-    if (absl::Status status = SymbolizeQuickly(process.loaded); !status.ok()) return status;
-    const Text bytes = EncodeAs("pprof", process.loaded, {});
-    if (!bytes.ok()) return bytes.status();
-    const std::filesystem::path path =
-        std::filesystem::path(directory) / absl::StrCat(process.program, ".", id, ".0", kSuffix);
-    if (absl::Status status = WriteFile(path.string(), *bytes); !status.ok()) return status;
-  }
-  return absl::OkStatus();
-}
-
-absl::StatusOr<LoadedProfile> RecordedProfiles::Sum() {
-  std::optional<LoadedProfile> sum;
+absl::StatusOr<LoadedProfile> RecordedProfiles::Sum(std::uint64_t root_process) {
+  if (processes_.empty()) return absl::NotFoundError("the program left no profile");
   const bool is_one = processes_.size() == 1;
-  for (auto& [id, process] : processes_) {
-    if (!is_one) LabelByProcess(process.loaded, id);
-    if (!sum) {
-      sum = std::move(process.loaded);
-    } else if (absl::Status status = AddTo(*sum, std::move(process.loaded)); !status.ok()) {
-      return status;
+  const bool has_directory = output_.has_directory();
+  const auto root = processes_.find(root_process);
+  const auto first = root != processes_.end() ? root : processes_.begin();
+  JitNames jit_names;
+  for (auto& [id, loaded] : processes_) {
+    jit_names.Name(loaded, static_cast<std::uint32_t>(id));
+    if (has_directory) {
+      absl::Status status = SymbolizeQuickly(loaded);
+      if (status.ok()) status = output_.WriteToDirectory(loaded);
+      if (!status.ok()) return status;
     }
+    if (!is_one) LabelByProcess(loaded, id);
   }
-  if (!sum) return absl::NotFoundError("the program left no profile");
-  return *std::move(sum);
-}
-
-absl::Status RecordedProfiles::WriteSum(const std::string& path, LoadedProfile& sum) {
-  if (absl::Status status = SymbolizeQuickly(sum); !status.ok()) return status;
-  Request request;
-  request.output = path;
-  const absl::StatusOr<std::string> format = FormatOf(request);
-  if (!format.ok()) return format.status();
-  const Text bytes = EncodeAs(*format, sum, request);
-  return bytes.ok() ? WriteFile(path, *bytes) : bytes.status();
-}
-
-absl::StatusOr<std::string> RecordedProfiles::Finish(const RecordRequest& request,
-                                                     std::uint64_t root_process,
-                                                     const Paper& paper) {
-  if (empty()) return absl::NotFoundError("the program left no profile");
-  const auto found = processes_.find(root_process);
-  const auto root = found != processes_.end() ? found : processes_.begin();
-  const std::string program = root->second.program;
-  const std::string output =
-      request.output.empty() ? FreePath(program, root->first) : request.output;
-  const std::size_t count = processes_.size();
-  const bool has_directory = IsDirectory(output);
-  for (auto& [id, process] : processes_) NameGeneratedCode(process.loaded, id);
-  if (has_directory) {
-    if (absl::Status status = WriteEach(output); !status.ok()) return status;
+  LoadedProfile sum = std::move(first->second);
+  const std::string program = sum.profile.program;
+  for (auto process = processes_.begin(); process != processes_.end(); ++process) {
+    if (process == first) continue;
+    if (absl::Status status = AddTo(sum, std::move(process->second)); !status.ok()) return status;
   }
-  absl::StatusOr<LoadedProfile> sum = Sum();
-  if (!sum.ok()) return sum.status();
-  sum->profile.program = program;
+  sum.profile.program = program;
+  sum.profile.process_id = first->first;
   if (!has_directory) {
-    if (absl::Status status = WriteSum(output, *sum); !status.ok()) return status;
+    if (absl::Status status = SymbolizeQuickly(sum); !status.ok()) return status;
   }
-  std::string text = absl::StrCat("strobe: ", output);
-  if (count > 1) absl::StrAppend(&text, ", of ", count, " processes");
-  absl::StrAppend(&text, "\n");
-  if (!request.shows_top) return text;
-  const Text top = Top(*std::move(sum), paper);
-  return top.ok() ? Text(absl::StrCat(text, *top)) : top;
+  return sum;
+}
+
+bool RecordedProfiles::Finish(std::uint64_t root_process) {
+  const std::size_t count = processes_.size();
+  return output_.Deliver(Sum(root_process), count);
 }
 
 }  // namespace strobe::internal

@@ -4,45 +4,38 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 
 #include "../loaded_profile.h"
-#include "../record.h"
+#include "../recording_output.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
 namespace strobe::internal {
 
-// InvalidArgument if the end of the output's name is that of no format.
-absl::Status CheckOutput(const RecordRequest& request);
-
 class RecordedProfiles {
  public:
+  // What cannot be taken is said to `output`.
+  explicit RecordedProfiles(RecordingOutput& output) : output_(output) {}
+
   // Reads the profiles that have come into `directory` since the last call, and removes their
   // files. The profiles of a process are added up. A file that does not read as a profile is
   // skipped, and named on standard error.
   void Take(const std::string& directory);
+  // How many samples the profiles that were taken have.
+  [[nodiscard]] std::uint64_t samples() const { return samples_; }
 
-  [[nodiscard]] bool empty() const { return processes_.empty(); }
-  [[nodiscard]] std::size_t size() const { return processes_.size(); }
-
-  // Writes what has been taken where `request` says, and returns the text for people: the files,
-  // and the first rows of `strobe top`. `root_process` is that of the command. To be called once.
-  // NotFound if nothing has been taken.
-  absl::StatusOr<std::string> Finish(const RecordRequest& request, std::uint64_t root_process,
-                                     const Paper& paper);
+  // Delivers what has been taken. `root_process` is that of the command. To be called once. False
+  // if there is nothing, or it cannot be written.
+  bool Finish(std::uint64_t root_process);
 
  private:
-  struct Process {
-    std::string program;
-    LoadedProfile loaded;
-  };
-
   absl::Status TakeFile(const std::string& path, std::string_view name);
-  absl::Status WriteEach(const std::string& directory);
-  static absl::Status WriteSum(const std::string& path, LoadedProfile& sum);
-  absl::StatusOr<LoadedProfile> Sum();
+  absl::StatusOr<LoadedProfile> Sum(std::uint64_t root_process);
 
-  std::map<std::uint64_t, Process> processes_;  // by process id
+  RecordingOutput& output_;
+  std::map<std::uint64_t, LoadedProfile> processes_;
+  std::uint64_t samples_ = 0;
 };
 
 }  // namespace strobe::internal

@@ -14,13 +14,13 @@
 #include <cstring>
 #include <string_view>
 
+#include "../exit_status.h"
 #include "absl/strings/str_cat.h"
+#include "descriptor.h"
 
 namespace strobe::internal {
 namespace {
 
-constexpr int kCannotRun = 126;
-constexpr int kNotFound = 127;
 // As the kernel follows: an interpreter may be a script itself.
 constexpr int kMaxInterpreters = 4;
 constexpr std::size_t kMaxScriptHead = 256;
@@ -31,21 +31,16 @@ constexpr const char* kPerf = "; strobe record --perf profiles it from outside, 
 class OpenedFile {
  public:
   explicit OpenedFile(const std::string& path) : file_(open(path.c_str(), O_RDONLY | O_CLOEXEC)) {}
-  ~OpenedFile() {
-    if (file_ >= 0) close(file_);
-  }
-  OpenedFile(const OpenedFile&) = delete;
-  OpenedFile& operator=(const OpenedFile&) = delete;
 
-  [[nodiscard]] bool is_open() const { return file_ >= 0; }
+  [[nodiscard]] bool is_open() const { return file_.is_open(); }
   // The bytes that the file has there, at most those of `buffer`.
   std::size_t Read(std::uint64_t offset, void* buffer, std::size_t bytes) const {
-    const ssize_t read = pread(file_, buffer, bytes, static_cast<off_t>(offset));
+    const ssize_t read = pread(file_.get(), buffer, bytes, static_cast<off_t>(offset));
     return read < 0 ? 0 : static_cast<std::size_t>(read);
   }
 
  private:
-  int file_;
+  Descriptor file_;
 };
 
 // The path in the first line of a script, or nothing.
@@ -59,7 +54,7 @@ std::string InterpreterOf(std::string_view head) {
 }
 
 // True if the kernel gives the program rights that its user does not have. The loader then ignores
-// what is preloaded.
+// what is preloaded, and the kernel ends perf events of the process (begin_new_exec).
 bool HasMoreRights(const std::string& path, const struct stat& status) {
   if (geteuid() == 0 && getuid() == 0) return false;
   if ((status.st_mode & S_ISUID) != 0 && status.st_uid != getuid()) return true;
@@ -87,8 +82,8 @@ const char* ElfRefusal(const OpenedFile& file) {
   return "is statically linked";
 }
 
-// Why the program at `path`, or what interprets it, cannot be profiled by a preloaded library.
-std::string PreloadRefusal(std::string path) {
+// Why the program at `path`, or what interprets it, cannot be recorded that way.
+std::string RefusalOf(std::string path, RecordedBy how) {
   for (int i = 0; i < kMaxInterpreters; ++i) {
     struct stat status {};
     if (stat(path.c_str(), &status) != 0) return {};  // exec says what is wrong
@@ -98,9 +93,11 @@ std::string PreloadRefusal(std::string path) {
     const std::string_view text(head.data(), read);
     const bool is_elf = text.starts_with(std::string_view(ELFMAG, SELFMAG));
     if ((is_elf || !file.is_open()) && HasMoreRights(path, status)) {
-      return absl::StrCat(path, " runs with more rights than its user, so nothing can be preloaded",
-                          kPerf);
+      return absl::StrCat(path,
+                          " runs with more rights than its user, who may not look into it; to "
+                          "record it, run strobe record as root");
     }
+    if (is_elf && how == RecordedBy::kPerfEvents) return {};
     if (is_elf) {
       const char* const refusal = ElfRefusal(file);
       if (refusal == nullptr) return {};
@@ -128,10 +125,8 @@ RecordedProgram Refused(std::string sentence, int status) {
   return {.path = {}, .refusal = std::move(sentence), .status = status};
 }
 
-RecordedProgram Judged(std::string path) {
-  RecordedProgram program{.path = std::move(path), .refusal = {}, .status = kCannotRun};
-  program.refusal = PreloadRefusal(program.path);
-  return program;
+RecordedProgram Found(std::string path) {
+  return {.path = std::move(path), .refusal = {}, .status = kCannotRun};
 }
 
 RecordedProgram FindInPath(const std::string& name) {
@@ -142,7 +137,7 @@ RecordedProgram FindInPath(const std::string& name) {
     const std::string_view folder = folders.substr(0, folders.find(':'));
     std::string path = folder.empty() ? name : absl::StrCat(std::string(folder), "/", name);
     int error = 0;
-    if (IsExecutableFile(path, error)) return Judged(std::move(path));
+    if (IsExecutableFile(path, error)) return Found(std::move(path));
     if (error == EACCES && first_error == 0) first_error = error;
     if (folder.size() == folders.size()) break;
     folders.remove_prefix(folder.size() + 1);
@@ -151,15 +146,21 @@ RecordedProgram FindInPath(const std::string& name) {
   return Refused(absl::StrCat(name, ": command not found"), kNotFound);
 }
 
-}  // namespace
-
-RecordedProgram FindProgram(const std::string& name) {
+RecordedProgram Find(const std::string& name) {
   if (name.empty()) return Refused("the program's name is empty", kNotFound);
   if (name.find('/') == std::string::npos) return FindInPath(name);
   int error = 0;
-  if (IsExecutableFile(name, error)) return Judged(name);
+  if (IsExecutableFile(name, error)) return Found(name);
   return Refused(absl::StrCat(name, ": ", std::strerror(error)),
                  error == ENOENT || error == ENOTDIR ? kNotFound : kCannotRun);
+}
+
+}  // namespace
+
+RecordedProgram FindProgram(const std::string& name, RecordedBy how) {
+  RecordedProgram program = Find(name);
+  if (program.refusal.empty()) program.refusal = RefusalOf(program.path, how);
+  return program;
 }
 
 }  // namespace strobe::internal

@@ -1,6 +1,7 @@
-// FindProgram: the program of a command, and whether a library can be preloaded into it.
+// FindProgram: the program of a command. RefusalOf: why it cannot be recorded.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 namespace strobe::internal {
@@ -11,10 +12,14 @@ struct RecordedProgram {
   int status = 0;       // what a shell would return then: 126 or 127
 };
 
+enum class RecordedBy : std::uint8_t { kPreload, kPerfEvents };
+
 // Looks for `name` as a shell does, in PATH if it has no slash. Refuses a file that does not exist
-// or cannot be executed, and one that no library of this system can be preloaded into: statically
-// linked, of another architecture, or with more rights than its user. Of a script, the interpreter
-// is judged.
-RecordedProgram FindProgram(const std::string& name);
+// or cannot be executed, and one that cannot be recorded that way:
+// * a program that runs with more rights than its user;
+// * where a library is to be preloaded, a program that is statically linked, or is of another
+//   architecture or C library.
+// Of a script, the interpreter is judged.
+RecordedProgram FindProgram(const std::string& name, RecordedBy how);
 
 }  // namespace strobe::internal

@@ -4,24 +4,25 @@
 #include <sys/signalfd.h>
 
 #include <csignal>
-#include <initializer_list>
 #include <optional>
 
 #include "descriptor.h"
 
 namespace strobe::internal {
 
-// Blocks the signals for the calling thread as long as it lives.
+// Blocks the signals for the calling thread as long as it lives. Those that have come until its end
+// and were not read are dropped.
 class SignalQueue {
  public:
-  explicit SignalQueue(std::initializer_list<int> signals) {
-    sigset_t set;
-    sigemptyset(&set);
-    for (const int number : signals) sigaddset(&set, number);
-    sigprocmask(SIG_BLOCK, &set, &before_);
-    descriptor_ = Descriptor(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+  explicit SignalQueue(const sigset_t& signals) {
+    sigprocmask(SIG_BLOCK, &signals, &before_);
+    descriptor_ = Descriptor(signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
   }
-  ~SignalQueue() { sigprocmask(SIG_SETMASK, &before_, nullptr); }
+  ~SignalQueue() {
+    while (Next()) {
+    }
+    sigprocmask(SIG_SETMASK, &before_, nullptr);
+  }
   SignalQueue(const SignalQueue&) = delete;
   SignalQueue& operator=(const SignalQueue&) = delete;
 

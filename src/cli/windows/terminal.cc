@@ -30,6 +30,8 @@ Terminal FindTerminal() {
   return terminal;
 }
 
+bool IsTerminalTaken() { return false; }
+
 std::vector<std::string> ProgramArguments(int, char**) {
   std::vector<std::string> arguments;
   int count = 0;
@@ -42,6 +44,12 @@ std::vector<std::string> ProgramArguments(int, char**) {
 void UseBinaryStreams() {
   _setmode(_fileno(stdin), _O_BINARY);
   _setmode(_fileno(stdout), _O_BINARY);
+}
+
+// No compiler of this system writes a list of functions for perf.
+std::string ReadOwnFile(const std::string& /*path*/, std::uint64_t /*offset*/,
+                        std::size_t /*max_bytes*/) {
+  return {};
 }
 
 }  // namespace strobe::internal

@@ -4,6 +4,8 @@
 #include <mutex>
 #include <optional>
 
+#include "strobe/aggregate/label_table.h"
+#include "strobe/aggregate/slow_spans.h"
 #include "strobe/runtime/slot_arena.h"
 #include "strobe/unwind/unwind_table.h"
 
@@ -31,6 +33,16 @@ bool IsOfThisProcess(const State* own) {
   return own != nullptr && own->fork_count == LinuxPlatform::ForkCount();
 }
 
+// A fork's child counts its own sets and spans: those of its parent's worker are the parent's.
+void ShareLabels(std::uint64_t number, const LabelSet& set) noexcept {
+  const State* const own = state.load(std::memory_order_acquire);
+  if (IsOfThisProcess(own)) own->area.Contexts().labels.Add(number, set);
+}
+void ShareSlowSpan(SpanNumber span) noexcept {
+  const State* const own = state.load(std::memory_order_acquire);
+  if (IsOfThisProcess(own)) own->area.Contexts().slow_spans.Add(span);
+}
+
 }  // namespace
 
 absl::Status ClientPlatform::Open(std::uint32_t chunks, std::uint32_t chunk_slots,
@@ -53,6 +65,8 @@ absl::Status ClientPlatform::Open(std::uint32_t chunks, std::uint32_t chunk_slot
   state.store(made, std::memory_order_release);
   WithdrawTables();
   shared_code.store(&made->area.header().code, std::memory_order_release);
+  ProcessLabels().Tell(&ShareLabels);
+  TellSlowSpans(&ShareSlowSpan);
   return absl::OkStatus();
 }
 

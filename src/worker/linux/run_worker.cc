@@ -1,16 +1,27 @@
+#include <algorithm>
+#include <atomic>
 #include <cstdlib>
+#include <memory>
+#include <string>
 #include <string_view>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "strobe/default_traits.h"
+#include "strobe/core/options.h"
+#include "strobe/runtime/slot_arena.h"
+#include "strobe/worker/local_worker.h"
 #include "strobe/worker/served_session.h"
-#include "strobe/worker/worker_listener.h"
-#include "strobe/worker/worker_profiler.h"
 
-namespace strobe {
+namespace strobe::internal {
+namespace {
 
-absl::Status internal::SetOptions(std::string_view lines, ProfilerOptions& options) {
+// Never freed: a session may end after the program's static objects.
+constinit std::atomic<const Serve*> serve_here{nullptr};
+
+}  // namespace
+
+absl::Status SetOptions(std::string_view lines, ProfilerOptions& options) {
   while (!lines.empty()) {
     const std::string_view line = lines.substr(0, lines.find('\n'));
     lines.remove_prefix(std::min(line.size() + 1, lines.size()));
@@ -28,22 +39,25 @@ absl::Status internal::SetOptions(std::string_view lines, ProfilerOptions& optio
   return Validate(options);
 }
 
-std::shared_ptr<internal::TableStore> internal::NewTableStore() {
-  absl::StatusOr<std::shared_ptr<TableStore>> store = TableStore::Create();
-  return store.ok() ? *std::move(store) : nullptr;
+const std::shared_ptr<TableStore>& StoreOfAll() {
+  static const auto* const store = [] {
+    absl::StatusOr<std::shared_ptr<TableStore>> made = TableStore::Create();
+    return new std::shared_ptr<TableStore>(made.ok() ? *std::move(made) : nullptr);
+  }();
+  return *store;
 }
 
-void RunWorkerIfAsked(int argc, char** argv) {
-  if (argc != 2 || std::string_view(argv[1]) != internal::kWorkerArgument) return;
-  std::exit(internal::ServeProgram<DefaultTraits>(internal::WorkerSocket(internal::kWorkerSocket),
-                                                  internal::NewTableStore()));
+void RunWorkerIfAsked(int argc, char** argv, Serve serve) {
+  if (argc == 2 && std::string_view(argv[1]) == kWorkerArgument)
+    std::exit(serve(WorkerSocket(kWorkerSocket), nullptr));
+  const auto* const kept = new Serve(std::move(serve));
+  KeepForEver(kept);
+  serve_here.store(kept, std::memory_order_release);
 }
 
-absl::StatusOr<internal::ListenerCounts> internal::ListenForPrograms(const std::string& path,
-                                                                     const Announce& announce) {
-  return ListenWith(path, announce, [store = NewTableStore()](const WorkerSocket& socket) {
-    static_cast<void>(ServeProgram<DefaultTraits>(socket, store));
-  });
+Serve ServeHere() {
+  const Serve* const kept = serve_here.load(std::memory_order_acquire);
+  return kept != nullptr ? *kept : Serve();
 }
 
-}  // namespace strobe
+}  // namespace strobe::internal

@@ -21,6 +21,8 @@
 #include "../../platform/linux/small_file.h"
 #include "absl/strings/str_cat.h"
 #include "served_images.h"
+#include "strobe/aggregate/label_table.h"
+#include "strobe/aggregate/slow_spans.h"
 #include "strobe/clock/system_clock.h"
 #include "strobe/platform/capture_target.h"
 
@@ -30,6 +32,8 @@ namespace {
 // Reading the mappings takes one of so many parts of the time at most.
 constexpr std::int64_t kTimeShare = 100;
 constexpr std::int64_t kLeastPauseNs = 50'000'000;
+
+std::optional<LabelSet> FindLabels(std::uint64_t number);
 
 struct State {
   explicit State(ServedProgram served)
@@ -43,7 +47,7 @@ struct State {
   }
   ~State() {
     if (process >= 0) close(process);
-    program.area.Unmap();
+    if (!program.is_own) program.area.Unmap();
   }
   State(const State&) = delete;
   State& operator=(const State&) = delete;
@@ -61,6 +65,7 @@ struct State {
   // Readable when the program has ended (Linux 5.3). -1 if the system refuses it.
   const int process =
       static_cast<int>(syscall(SYS_pidfd_open, static_cast<pid_t>(program.process_id), 0));
+  LabelTable labels{&FindLabels};
   std::vector<std::uint64_t> displaced;
   const UnwindModules* const programs_tables =
       program.area.header().code.tables.load(std::memory_order_seq_cst);
@@ -76,6 +81,19 @@ struct State {
 
 // Of the program that the calling thread serves. A hanging exporter keeps it.
 thread_local std::shared_ptr<State> state;
+
+std::optional<LabelSet> FindLabels(std::uint64_t number) {
+  return state->program.area.Contexts().labels.Find(number);
+}
+
+// nullptr for this process's own, on a thread that serves no other one.
+bool ServesAnother() {
+  return state != nullptr && state->program.process_id != LinuxPlatform::ProcessId();
+}
+LabelTable* LabelsOfProgram() { return ServesAnother() ? &state->labels : nullptr; }
+SlowSpans* SlowSpansOfProgram() {
+  return ServesAnother() ? &state->program.area.Contexts().slow_spans : nullptr;
+}
 
 std::string TaskDirectory(std::uint64_t thread_id) {
   return absl::StrCat("/proc/", state->program.process_id, "/task/", thread_id);
@@ -105,14 +123,16 @@ ThreadLook ServedThreadProbe::Look() {
 }
 
 void ServedPlatform::Serve(ServedProgram program) {
-  LinuxThreadFile::ObserveProcess(program.process_id);
+  if (!program.is_own) LinuxThreadFile::ObserveProcess(program.process_id);
   state = std::make_shared<State>(std::move(program));
+  UseProcessLabels(&LabelsOfProgram);
+  UseProcessSlowSpans(&SlowSpansOfProgram);
 }
 
 LinuxPlatform::OwnThread ServedPlatform::RunOnOwnThread(const char* name,
                                                         std::function<void()> body) {
   return LinuxPlatform::RunOnOwnThread(name, [served = state, run = std::move(body)] {
-    LinuxThreadFile::ObserveProcess(served->program.process_id);
+    if (!served->program.is_own) LinuxThreadFile::ObserveProcess(served->program.process_id);
     state = served;
     run();
   });
@@ -154,6 +174,7 @@ void ServedPlatform::GiveBack(std::uint32_t slot) {
 
 std::shared_ptr<const UnwindModules> ServedPlatform::ExposeTables(
     const std::shared_ptr<const UnwindModules>& tables) {
+  if (state->program.is_own) return tables;
   std::shared_ptr<const UnwindModules> exposed;
   if (tables != nullptr && state->tables) exposed = state->tables->Expose(tables);
   if (exposed != nullptr) return exposed;

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -48,8 +49,11 @@ std::uint64_t SharedArea::SeatsOffset(std::uint32_t chunks) {
 std::uint64_t SharedArea::CachesOffset(std::uint32_t chunks) {
   return InPages(SeatsOffset(chunks) + std::uint64_t{chunks} * kChunkSlots * sizeof(Seat));
 }
-std::uint64_t SharedArea::ChunksOffset(std::uint32_t chunks) {
+std::uint64_t SharedArea::ContextsOffset(std::uint32_t chunks) {
   return CachesOffset(chunks) + SharedCaches::kCaches * SharedCaches::CacheBytes();
+}
+std::uint64_t SharedArea::ChunksOffset(std::uint32_t chunks) {
+  return InPages(ContextsOffset(chunks) + sizeof(SharedContexts));
 }
 
 SharedCaches SharedArea::Caches() const {
@@ -58,11 +62,24 @@ SharedCaches SharedArea::Caches() const {
           .address_in_program = header_->address + offset};
 }
 
+// All of it is atomic words and bytes, and begins as zeroes.
+SharedContexts& SharedArea::Contexts() const {
+  return *reinterpret_cast<SharedContexts*>(memory_ + ContextsOffset(chunks_));
+}
+
 void SharedArea::Place(std::byte* memory) {
   memory_ = memory;
   header_ = reinterpret_cast<SharedAreaHeader*>(memory);
   changed_ = reinterpret_cast<std::atomic<std::uint64_t>*>(memory + sizeof(SharedAreaHeader));
   seats_ = reinterpret_cast<Seat*>(memory + SeatsOffset(chunks_));
+}
+
+bool SharedArea::IsPossible() {
+  const int memory = memfd_create("strobe-channels", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  const int connection = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+  if (memory >= 0) close(memory);
+  if (connection >= 0) close(connection);
+  return memory >= 0 && connection >= 0;
 }
 
 absl::StatusOr<SharedArea> SharedArea::Create(std::uint32_t chunks, std::uint32_t chunk_slots,

@@ -86,6 +86,11 @@ TableStoreStats TableStore::stats() const {
   return stats_;
 }
 
+void TableStore::CountUnshared() {
+  const std::lock_guard lock(mutex_);
+  ++stats_.unshared;
+}
+
 std::shared_ptr<TableStore::Kept> TableStore::Find(const std::string& key) {
   const std::lock_guard lock(mutex_);
   std::shared_ptr<Kept>& kept = kept_[key];
@@ -97,7 +102,10 @@ std::shared_ptr<TableStore::Kept> TableStore::Find(const std::string& key) {
 TableStore::Table TableStore::Share(const Module& module, std::size_t chunk,
                                     const CfiModules::BuildTable& build) {
   const std::string key = KeyOf(module, chunk);
-  if (key.empty()) return build().table;
+  if (key.empty()) {
+    CountUnshared();
+    return build().table;
+  }
   const std::shared_ptr<Kept> kept = Find(key);
   const std::lock_guard building(kept->building);
   {

@@ -1,7 +1,5 @@
 #include "strobe/worker/worker_core.h"
 
-#include <unistd.h>
-
 #include <chrono>
 #include <cstddef>
 #include <cstring>
@@ -41,7 +39,6 @@ absl::StatusOr<TableMemory> AdoptOffer(const WorkerSocket& worker) {
   if (!offer.ok()) return absl::UnavailableError(offer.status().message());
   absl::StatusOr<TableMemory> store = TableMemory();
   if (offer->descriptors[0] >= 0) store = TableMemory::AdoptForReading(offer->descriptors[0]);
-  if (offer->descriptors[1] >= 0) close(offer->descriptors[1]);
   if (offer->kind == MessageKind::kOffer) return store.ok() ? std::move(store) : TableMemory();
   absl::Status refusal = StatusOf(*offer, MessageKind::kWelcome);
   return refusal.ok() ? absl::InternalError("the worker welcomes before it offers") : refusal;
@@ -53,15 +50,19 @@ absl::Status NotInWorkers(const char* what) {
 
 }  // namespace
 
-WorkerCore::WorkerCore(ProfilerOptions options)
+WorkerCore::WorkerCore(ProfilerOptions options, Serve serve_here)
     : fork_count_(Platform::ForkCount()),
       options_(std::move(options)),
       options_status_(Validate(options_)),
       signal_{.requested = static_cast<int>(*options_.sampling.signal_number)},
       registry_(static_cast<std::size_t>(*options_.threads.max_threads),
-                static_cast<std::size_t>(*options_.threads.ring_bytes)) {}
+                static_cast<std::size_t>(*options_.threads.ring_bytes)),
+      serve_here_(std::move(serve_here)) {}
 
-WorkerCore::~WorkerCore() { static_cast<void>(Stop()); }
+WorkerCore::~WorkerCore() {
+  toggle_.reset();
+  static_cast<void>(Stop());
+}
 
 bool WorkerCore::IsOfThisProcess() const { return Platform::ForkCount() == fork_count_; }
 
@@ -165,6 +166,7 @@ absl::Status WorkerCore::StartLocked() {
   registry_.BeginCollecting();
   restarts_ = 0;
   absl::Status status = BeginWorker();
+  if (!status.ok()) status = FallBack(std::move(status));
   if (!status.ok()) {
     Quieten();
     return status;
@@ -193,30 +195,44 @@ void WorkerCore::AnnounceAll() {
 // Joins the worker that serves all programs of the user. Where there is none, or it has no room,
 // begins one of the program's own.
 absl::Status WorkerCore::BeginWorker() {
+  is_here_ = false;
   const std::string path =
       Platform::EnvironmentVariable(kWorkerSocketVariable).value_or(std::string());
   if (!path.empty()) {
     absl::StatusOr<WorkerProcess> joined = WorkerProcess::Join(path);
     if (joined.ok() && Greet(*std::move(joined)).ok()) return absl::OkStatus();
   }
-  const std::string command =
-      Platform::EnvironmentVariable("STROBE_WORKER_COMMAND").value_or(std::string());
-  absl::StatusOr<WorkerProcess> worker = WorkerProcess::Begin(command);
+  absl::StatusOr<WorkerProcess> worker = WorkerProcess::Begin(*options_.worker.command);
   if (!worker.ok()) return worker.status();
   const absl::Status status = Greet(*std::move(worker));
   if (!absl::IsUnavailable(status)) return status;
   return absl::UnavailableError(
       absl::StrCat("the worker process has not answered (does the program's main call "
-                   "RunWorkerIfAsked, or is STROBE_WORKER_COMMAND the strobe command?): ",
+                   "RunWorkerIfAsked, or is worker.command the strobe command?): ",
                    status.message()));
 }
 
-// Says hello, and takes the worker if it welcomes the program. Unavailable if it does not answer.
+// Has the program served by a thread of its own, if the options want that. `why` is what became of
+// the worker process.
+absl::Status WorkerCore::FallBack(absl::Status why) {
+  Serve serve = ServeHere();
+  if (!serve) serve = serve_here_;
+  if (*options_.worker.fallback == WorkerFallback::kNone || is_here_ || !serve) return why;
+  Platform::WriteLine("strobe: samples in process: " + std::string(why.message()));
+  is_here_ = true;
+  absl::StatusOr<WorkerProcess> worker =
+      WorkerProcess::BeginHere(std::move(serve), Platform::Area());
+  return worker.ok() ? Greet(*std::move(worker)) : worker.status();
+}
+
+// Tells a new worker what it serves, and takes the worker if that welcomes the program. Unavailable
+// if it does not answer. One in this process has the area and needs no copies of the tables.
 absl::Status WorkerCore::Greet(WorkerProcess worker) {
   absl::StatusOr<TableMemory> store = AdoptOffer(worker.socket());
   if (!store.ok()) return store.status();
-  absl::StatusOr<TableMemory> tables = TableMemory::Create();
-  if (!tables.ok()) return tables.status();
+  absl::StatusOr<TableMemory> made = is_here_ ? TableMemory() : TableMemory::Create();
+  if (!made.ok()) return made.status();
+  TableMemory tables = *std::move(made);
   AnnounceAll();
   const SharedArea& area = Platform::Area();
   const HelloText hello{
@@ -228,16 +244,15 @@ absl::Status WorkerCore::Greet(WorkerProcess worker) {
                .value_types = Traits::Providers::kValueCount,
                .chunk_bytes = area.header().chunk_bytes,
                .ring_bytes = static_cast<std::uint32_t>(*options_.threads.ring_bytes),
-               .tables_address = reinterpret_cast<Address>(tables->bytes().data()),
+               .tables_address = reinterpret_cast<Address>(tables.bytes().data()),
                .store_address = reinterpret_cast<Address>(store->bytes().data())},
       .program = Platform::ProgramName(),
       .options = OptionLines()};
-  absl::Status status =
-      worker.socket().Send({.kind = MessageKind::kHello,
-                            .text = JoinHello(hello),
-                            .descriptors = {area.descriptor(), tables->descriptor()}});
-  tables->CloseDescriptor();
-  ReplaceTables(*std::move(tables), *std::move(store));
+  Message message{.kind = MessageKind::kHello, .text = JoinHello(hello)};
+  if (!is_here_) message.descriptors = {area.descriptor(), tables.descriptor()};
+  absl::Status status = worker.socket().Send(message);
+  tables.CloseDescriptor();
+  ReplaceTables(std::move(tables), *std::move(store));
   const absl::StatusOr<Message> answer =
       status.ok() ? worker.socket().Receive(kWelcomeTimeoutNs) : status;
   if (!answer.ok()) return absl::UnavailableError(answer.status().message());
@@ -278,8 +293,9 @@ absl::Status WorkerCore::SeeToWorker() {
   if (worker_ && !worker_->socket().HasEnded()) return absl::OkStatus();
   worker_.reset();
   const std::int64_t now_ns = SystemClock().MonotonicNs();
-  if (restarts_ == kMaxRestarts || now_ns < next_restart_ns_)
-    return absl::UnavailableError("the worker process has died");
+  if (restarts_ == kMaxRestarts)
+    return FallBack(absl::UnavailableError("the worker process has died too often"));
+  if (now_ns < next_restart_ns_) return absl::UnavailableError("the worker process has died");
   next_restart_ns_ = now_ns + (kFirstRestartNs << restarts_);
   ++restarts_;
   return BeginWorker();
@@ -347,6 +363,7 @@ void WorkerCore::StopAtExit() {
 }
 
 void WorkerCore::Retire() {
+  toggle_.reset();
   static_cast<void>(Stop());
   if (is_exit_using_.load(std::memory_order_acquire)) return;
   if (registry_.Orphan() == 0) delete this;
@@ -358,9 +375,31 @@ CodeRegistration WorkerCore::RegisterCode(const GeneratedCode& /*code*/) {
 absl::StatusOr<Profile> WorkerCore::Record(const RecordingOptions& /*options*/) {
   return NotInWorkers("a recording on demand");
 }
+
 absl::Status WorkerCore::ToggleStatus() {
-  return *options_.sampling.toggle_signal == 0 ? absl::OkStatus()
-                                               : NotInWorkers("sampling.toggle_signal");
+  if (*options_.sampling.toggle_signal == 0) return absl::OkStatus();
+  const std::lock_guard lock(toggle_mutex_);
+  absl::Status status;
+  if (!HasMemoryFor([&] { status = TryToAwaitToggle(); })) status = OutOfMemory();
+  return status;
+}
+
+// Requires toggle_mutex_.
+absl::Status WorkerCore::TryToAwaitToggle() {
+  if (absl::Status status = Usable(); !status.ok()) return status;
+  const auto signal = static_cast<int>(*options_.sampling.toggle_signal);
+  if (!toggle_) toggle_.emplace(signal, [this] { Toggle(); });
+  return toggle_->status();
+}
+
+// On the toggle's thread. FailedPrecondition: the program itself has just done so.
+void WorkerCore::Toggle() {
+  const bool is_running = is_running_.load(std::memory_order_acquire);
+  const absl::Status status = is_running ? Stop() : Start();
+  if (status.ok() || absl::IsFailedPrecondition(status)) return;
+  static_cast<void>(HasMemoryFor([&] {
+    Platform::WriteLine("strobe: after the toggle signal: " + std::string(status.message()));
+  }));
 }
 
 bool WorkerCore::CaptureHere([[maybe_unused]] const EventSample& event,
@@ -385,9 +424,14 @@ std::string WorkerCore::Diagnose() {
   std::string text = "Out of memory.";
   static_cast<void>(HasMemoryFor([&] {
     const std::lock_guard lock(control_mutex_);
-    const absl::Status status =
-        is_running_.load(std::memory_order_relaxed) ? SeeToWorker() : last_start_;
-    text = absl::StrCat("A worker process ", status.ok() ? "serves" : "does not serve",
+    absl::Status status = last_start_;
+    if (is_running_.load(std::memory_order_relaxed)) {
+      status = SeeToWorker();
+    } else if (status.ok()) {
+      status = NotRunning();
+    }
+    text = absl::StrCat(is_here_ ? "A thread of the program" : "A worker process",
+                        status.ok() ? " serves" : " does not serve",
                         " the program: ", status.ToString(), "\n");
   }));
   return text;

@@ -14,9 +14,11 @@
 
 #include <array>
 #include <cstring>
+#include <memory>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "strobe/base/memory_guard.h"
 #include "strobe/clock/system_clock.h"
 #include "strobe/worker/listening_socket.h"
 
@@ -121,16 +123,35 @@ absl::Status Refused(const char* what, int error) {
 }  // namespace
 
 WorkerProcess::WorkerProcess(WorkerProcess&& other) noexcept
-    : process_id_(std::exchange(other.process_id_, -1)), socket_(std::move(other.socket_)) {}
+    : thread_(std::move(other.thread_)),
+      process_id_(std::exchange(other.process_id_, -1)),
+      socket_(std::move(other.socket_)) {}
 WorkerProcess& WorkerProcess::operator=(WorkerProcess&& other) noexcept {
   if (this != &other) {
     End(0);
+    thread_ = std::move(other.thread_);
     process_id_ = std::exchange(other.process_id_, -1);
     socket_ = std::move(other.socket_);
   }
   return *this;
 }
 WorkerProcess::~WorkerProcess() { End(0); }
+
+absl::StatusOr<WorkerProcess> WorkerProcess::BeginHere(Serve serve, const SharedArea& area) {
+  std::array<int, 2> ends{};
+  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0)
+    return Refused("socketpair", errno);
+  WorkerProcess worker;
+  worker.socket_ = WorkerSocket(ends[0]);
+  auto other = std::make_shared<WorkerSocket>(ends[1]);
+  worker.thread_ = LinuxPlatform::RunOnOwnThread(
+      "strobe-serve", [serve = std::move(serve), other = std::move(other), area] {
+        static_cast<void>(HasMemoryFor([&] { serve(*other, &area); }));
+        *other = WorkerSocket();
+      });
+  if (worker.thread_.IsRunning()) return worker;
+  return absl::ResourceExhaustedError("the system refuses a thread that takes a worker's place");
+}
 
 absl::StatusOr<WorkerProcess> WorkerProcess::Begin(const std::string& command) {
   std::array<int, 2> ends{};
@@ -176,6 +197,11 @@ absl::StatusOr<WorkerProcess> WorkerProcess::Join(const std::string& path) {
 
 // Only the worker has the other end of the socket: while that is open, the process id is its own.
 void WorkerProcess::End(std::int64_t timeout_ns) {
+  if (thread_.IsRunning()) {
+    socket_ = WorkerSocket();
+    thread_.Join();
+    return;
+  }
   const SystemClock clock;
   const std::int64_t end_ns = clock.MonotonicNs() + timeout_ns;
   while (process_id_ >= 0 && !socket_.HasEnded() && clock.MonotonicNs() < end_ns) {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/linux/jit_names.h"
+#include "cli/jit_names.h"
 #include "cli/linux/perf_events.h"
 #include "cli/linux/perf_request.h"
 #include "cli/linux/perf_rings.h"
@@ -194,6 +194,16 @@ TEST(JitFunctions, FindsTheFunctionThatIsThereNow) {
   functions.Add("1000 20 replaced\nffffffffffffffff 5 around");
   EXPECT_EQ(functions.Find(0x1000), "replaced");
   EXPECT_EQ(functions.Find(~Address{0}), "");
+}
+
+TEST(JitFunctions, LetsTheLaterOfOverlappingRangesCount) {
+  JitFunctions functions;
+  functions.Add("1000 100 old\n1040 20 inner\n1080 100 behind\n1030 60 later\n");
+  EXPECT_EQ(functions.Find(0x102F), "old");
+  EXPECT_EQ(functions.Find(0x1030), "later");
+  EXPECT_EQ(functions.Find(0x1050), "later");
+  EXPECT_EQ(functions.Find(0x108F), "later");
+  EXPECT_EQ(functions.Find(0x1090), "");  // the beginning of "behind" is gone, and with it all
 }
 
 TEST(PerfEvents, ReadsListsOfCpus) {

@@ -24,6 +24,18 @@ TIMEOUT_S = 120
 OUTERMOST = {"_start", "clone", "clone3", "__clone", "__clone3"}
 PSEUDO = {"[truncated]", "[broken stack]", "[no unwind info]", "[lost]", "[kernel]"}
 
+# Runs a loop that it has generated, and lists it as JIT compilers do.
+GENERATED = """
+import ctypes, mmap, os, time
+page = mmap.mmap(-1, 4096, prot=7)
+page.write(bytes.fromhex("b9 00 00 01 00 ff c9 75 fc c3"))  # mov ecx, 65536; dec ecx; jnz; ret
+address = ctypes.addressof(ctypes.c_char.from_buffer(page))
+open("/tmp/perf-%d.map" % os.getpid(), "w").write("%x 10 generated loop\\n" % address)
+open("generated.pid", "w").write(str(os.getpid()))
+loop = ctypes.CFUNCTYPE(None)(address)
+while time.process_time() < 0.4: loop()
+"""
+
 
 def run(command, **options):
     return subprocess.run(list(map(str, command)), capture_output=True, timeout=TIMEOUT_S, **options)
@@ -184,9 +196,37 @@ def compare_layouts(test):
         test.strobe("script", "-", "-o", "piped.pb.gz", input=piped.stdout)
         profile = pprof_file.read(test.directory / "piped.pb.gz")
         check(any(len(row[0]) > 20 for row in profile.rows) and profile.types == ["samples", "cpu"], "a pipe's stacks: %r" % profile.types)
-    ok, errors = test.record("packed.data", ["-z", "-F", "999", "--call-graph", "dwarf", "-e", "task-clock"], [test.program, "5"])
-    if ok and b"COMPRESSED" in run([test.perf, "report", "--header-only", "-i", "packed.data"], cwd=test.directory).stdout.upper():
-        check("compressed" in test.strobe("script", "packed.data", "-o", "x.folded", status=1), "compressed records")
+
+
+def compare_packed(test):
+    """Compressed records, and the directory that several threads of perf write: all samples, with whole stacks."""
+    for name, flags in (("packed.data", ["-z"]), ("threads.data", ["--threads"]), ("both.data", ["-z", "--threads"])):
+        ok, errors = test.record(name, [*flags, "-F", "1999", "--call-graph", "dwarf", "-e", "task-clock"], [test.program, "300"])
+        if not ok:
+            print("skipped: perf record %s (%s)" % (" ".join(flags), errors.strip()[:200]))
+            continue
+        profile = test.profile(name)
+        samples = list(test.perf_samples(name))
+        check(sum(row[1][0] for row in profile.rows) == len(samples) > 100, "%s: %d samples, perf has %d" %
+              (name, sum(row[1][0] for row in profile.rows), len(samples)))
+        check(sum(row[1][1] for row in profile.rows) == sum(period for _, period, _, _ in samples), name + ": the sum of periods")
+        check(any(len(row[0]) > 20 for row in profile.rows), name + ": whole stacks")
+        check(next(iter(profile.mappings.values()))[2] == test.program, name + ": the program is the first module")
+    (test.directory / "empty.data").mkdir()
+    check("a directory without a file of perf" in test.strobe("script", "empty.data", "-o", "x.folded", status=1), "an empty directory")
+
+
+def name_generated(test):
+    """Generated code has the names that the process has written for perf, if they are this user's."""
+    ok, errors = test.record("generated.data", ["-F", "999", "--call-graph", "dwarf", "-e", "task-clock"], [sys.executable, "-c", GENERATED])
+    check(ok, "perf record of generated code: " + errors)
+    profile = test.profile("generated.data")
+    named = sum(values[1] for locations, values, _ in profile.rows if locations[0].function[0] == "generated loop")
+    total = sum(values[1] for _, values, _ in profile.rows)
+    check(named > 0.5 * total, "generated code has %d of %d ns" % (named, total))
+    for path in pathlib.Path("/tmp").glob("perf-%d.map" % int((test.directory / "generated.pid").read_text())):
+        path.unlink()
+
 
 
 def break_files(test):
@@ -209,7 +249,8 @@ def main():
         if not ok:
             print("skipped: perf record is refused here: " + " ".join(errors.split())[:300])
             return SKIPPED
-        for part in (compare_stacks, compare_events, compare_processes, compare_layouts, break_files):
+        for part in (compare_stacks, compare_events, compare_processes, compare_layouts, compare_packed, name_generated,
+                     break_files):
             part(test)
     print("%d failures" % len(failures))
     return 1 if failures else 0

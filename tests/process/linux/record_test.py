@@ -15,6 +15,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent.parent / "readers"))
 from checks import check, failures  # noqa: E402
@@ -127,7 +128,7 @@ def record_a_command(test):
     check(len(deep) > 3 and any("main" in map(name_of, row[0]) for row in deep), "whole stacks with names")
     check(any(name_of(row[0][-1]) == "[truncated]" for row in profile.rows), "stacks deeper than their copy are marked")
     check(len({labels.get("thread_id") for _, _, labels in named}) == 2, "both threads of the program")
-    check("profile: command.pb.gz" in errors and "Spin" in errors and "\r" not in errors, "the summary: " + errors)
+    check("strobe: command.pb.gz" in errors and "Spin" in errors and "\r" not in errors, "the summary: " + errors)
     return profile
 
 
@@ -170,6 +171,61 @@ def record_switches(test):
     check(switches > 100 and column(profile, "context-switches", asleep) > 0.9 * switches, "%d switches of a thread that sleeps" % switches)
 
 
+# Sleeps, and waits for a thread that is busy; says how long it was neither.
+OFF_CPU = """
+import threading, time
+def doze():
+    for _ in range(20): time.sleep(0.02)
+def wait():
+    threading.Event().wait(0.4)
+begin, used = time.monotonic(), time.thread_time()
+doze()
+wait()
+print(time.monotonic() - begin - (time.thread_time() - used), flush=True)
+"""
+
+
+def record_off_cpu(test):
+    """The time that a thread is off its CPU, by where it left it: as much as its clocks say."""
+    output, _ = test.record("--perf", "-e", "task-clock,off-cpu", "-F", 499, "-o", "off.pb.gz", "--", sys.executable, "-c", OFF_CPU)
+    truth_s = float(output)
+    profile = test.profile("off.pb.gz")
+    check(profile.types == ["samples", "cpu", "off_cpu"], "value types: %r" % profile.types)
+
+    def off_s(*words):
+        return column(profile, "off_cpu", [row for row in profile.rows if any(word in name_of(location) for location in row[0] for word in words)]) / 1e9
+
+    asleep_s, waiting_s = off_s("sleep"), off_s("PyThread_acquire_lock", "sem_")
+    close(asleep_s + waiting_s, truth_s, 0.02, 0.01, "off a CPU where it sleeps and waits")
+    check(0.39 < asleep_s < truth_s - 0.39, "asleep: %.3f s of %.3f s" % (asleep_s, truth_s))
+
+
+def record_absent(test):
+    """A thread that is off its CPU when the recording ends has been so until then."""
+    target = subprocess.Popen([sys.executable, "-c", "import sys\nfor line in sys.stdin: print(line, end='', flush=True)"],
+                              stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    target.stdin.write(b"ready\n")
+    target.stdin.flush()
+    target.stdout.readline()
+    recorder, terminal = test.watch("-p", target.pid, "-e", "off-cpu", "-o", "absent.pb.gz")
+    target.stdin.write(b"once\n")
+    target.stdin.flush()
+    target.stdout.readline()
+    begin = time.monotonic()
+    seen = b""
+    while time.monotonic() - begin < 1:
+        seen += os.read(terminal, 4096)
+    since_s = time.monotonic() - begin
+    recorder.send_signal(signal.SIGINT)
+    check(recorder.wait(timeout=TIMEOUT_S) == 0, "the end of a recording")
+    until_s = time.monotonic() - begin
+    os.close(terminal)
+    target.kill()
+    target.communicate()
+    off_s = column(test.profile("absent.pb.gz"), "off_cpu") / 1e9
+    check(since_s - 0.05 < off_s < until_s + 0.05, "off a CPU for %.3f s, of %.3f to %.3f s" % (off_s, since_s, until_s))
+
+
 def record_generated(test):
     """Generated code has the names of /tmp/perf-PID.map."""
     test.record("--perf", "-F", 499, "-o", "generated.pb.gz", "--", sys.executable, "-c", GENERATED)
@@ -198,7 +254,7 @@ def pass_on(test):
     """Exit statuses, signals and descriptors are the command's."""
     test.record("--perf", "-o", "x.folded", "--", "sh", "-c", "exit 7", status=7)
     test.record("--perf", "-o", "x.folded", "sh", "-c", "kill -TERM $$", status=-signal.SIGTERM)
-    check("no such command" in test.record("--perf", "/nowhere/command", status=127)[1], "a command that is not there")
+    check("No such file" in test.record("--perf", "/nowhere/command", status=127)[1], "a command that is not there")
     test.record("--perf", "/etc/passwd", status=126)
     check("is_there" in test.record("--perf", "-o", "x.folded", "--", "sh", "-c", "echo is_there >&2")[1], "the command's standard error")
     script = "trap 'echo got; exit 3' USR1; echo ready; while :; do :; done"
@@ -282,7 +338,7 @@ def main():
         if b"refused" in first.stderr:
             print("skipped: " + first.stderr.decode(errors="replace").strip())
             return SKIPPED
-        for part in (record_a_command, record_late_threads, record_switches, record_generated, record_losses, pass_on, refuse, record_in_container):
+        for part in (record_a_command, record_late_threads, record_switches, record_off_cpu, record_absent, record_generated, record_losses, pass_on, refuse, record_in_container):
             part(test)
     print("%d failures" % len(failures))
     return 1 if failures else 0

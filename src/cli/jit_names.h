@@ -3,35 +3,38 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "loaded_profile.h"
 #include "strobe/base/address.h"
 
 namespace strobe::internal {
 
-// The functions of one such text, which grows: lines of "START SIZE NAME", in hexadecimal.
+// The functions of one such text, which grows: lines of "START SIZE NAME", with hexadecimal numbers
+// (the Linux kernel's tools/perf/Documentation/jit-interface.txt). Lines of another form are
+// skipped. Where ranges overlap, the later line counts: compilers use addresses again.
 class JitFunctions {
  public:
   static constexpr std::size_t kMaxFunctions = std::size_t{1} << 20;
   static constexpr std::size_t kMaxNameBytes = 4096;
 
-  // Takes over further lines. A later function at an address is the one that is there now. Lines
-  // that are none are skipped.
+  // Takes over further lines.
   void Add(std::string_view lines);
   // The function that holds `address`; empty if there is none. Valid until the next Add.
   [[nodiscard]] std::string_view Find(Address address) const;
 
  private:
   struct Function {
-    Address start;
     Address limit;
     std::string name;
   };
 
-  std::vector<Function> functions_;  // by start
+  void Put(Address start, Address limit, std::string_view name);
+
+  std::map<Address, Function> functions_;  // by start; no two overlap
 };
 
 class JitNames {
@@ -43,6 +46,8 @@ class JitNames {
   // has gained since. A list counts only if this user or root has written it. Valid until the next
   // call.
   std::string_view Find(std::uint32_t process, Address address);
+  // Names the frames of a profile of `process` that are in no module.
+  void Name(LoadedProfile& loaded, std::uint32_t process);
 
  private:
   struct List {

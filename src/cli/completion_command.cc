@@ -1,4 +1,5 @@
-#include "completion.h"
+// Completion scripts for shells, made of the command's own description.
+#include "command_line.h"
 
 #include <CLI/CLI.hpp>
 
@@ -83,9 +84,7 @@ std::string Fish(const CLI::App& app, const std::vector<std::string>& names) {
   return script;
 }
 
-}  // namespace
-
-absl::StatusOr<std::string> CompletionScript(const std::string& shell, const CLI::App& app) {
+Text CompletionScript(const std::string& shell, const CLI::App& app) {
   std::vector<std::string> names;
   for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
     names.push_back(command->get_name());
@@ -93,6 +92,21 @@ absl::StatusOr<std::string> CompletionScript(const std::string& shell, const CLI
   if (shell == "zsh") return Zsh(app, names);
   if (shell == "fish") return Fish(app, names);
   return absl::InvalidArgumentError(absl::StrCat("no completion for the shell ", shell));
+}
+
+}  // namespace
+
+void AddCompletion(CommandLine& line) {
+  CLI::App* const completion =
+      line.AddText("completion", "Prints a script that lets a shell complete the arguments",
+                   [&line] { return CompletionScript(line.request().shell, line.app()); });
+  completion->add_option("SHELL", line.request().shell, "bash, zsh or fish")
+      ->required()
+      ->check(CLI::IsMember({"bash", "zsh", "fish"}));
+  completion->footer(
+      "  source <(strobe completion bash)          in ~/.bashrc\n"
+      "  source <(strobe completion zsh)           in ~/.zshrc, after compinit\n"
+      "  strobe completion fish | source           in config.fish");
 }
 
 }  // namespace strobe::internal

@@ -1,0 +1,28 @@
+// What a worker does, for a process of its own or, as a fallback, for a thread of the program.
+#pragma once
+
+#include <functional>
+
+#include "strobe/base/visibility.h"
+#include "strobe/worker/handshake.h"
+#include "strobe/worker/shared_area.h"
+
+STROBE_HIDDEN_BEGIN
+namespace strobe::internal {
+
+// Serves the program at the other end of the socket until that ends the session or is gone. Returns
+// an exit status. `own_area` has the channels of the program if that is this process; else nullptr.
+using Serve = std::function<int(const WorkerSocket& socket, const SharedArea* own_area)>;
+
+// If this process was begun as a worker, serves its program, and exits. Else keeps `serve` for
+// ServeHere.
+void RunWorkerIfAsked(int argc, char** argv, Serve serve);
+
+// What the program's main has given to RunWorkerIfAsked; empty if it has not called it.
+Serve ServeHere();
+
+// With the default parts.
+int ServeByDefault(const WorkerSocket& socket, const SharedArea* own_area);
+
+}  // namespace strobe::internal
+STROBE_HIDDEN_END

@@ -1,0 +1,100 @@
+// The subcommands that print a table: each declares its arguments here.
+#include "command_line.h"
+
+namespace strobe::internal {
+namespace {
+
+using Table = Text (*)(const Subject&, const Request&, const Paper&);
+
+CLI::App* AddRows(CommandLine& line, CLI::App* command) {
+  command->add_option("-n,--rows", line.request().rows, "Rows to print; 0 prints all")
+      ->capture_default_str();
+  command->add_flag("--json", line.request().json, "JSON, for scripts");
+  return command;
+}
+
+CLI::App* AddTable(CommandLine& line, const char* name, const char* description, Table table) {
+  return AddRows(line, line.AddReader(name, description, [&line, table]() -> Text {
+    const absl::StatusOr<Subject> subject = line.LoadAll();
+    if (!subject.ok()) return subject.status();
+    return table(*subject, line.request(), line.paper());
+  }));
+}
+
+void AddPattern(CommandLine& line, CLI::App& command) {
+  command
+      .add_option("FUNCTION", line.request().pattern, "A regular expression for names of functions")
+      ->required();
+}
+
+void AddTop(CommandLine& line) {
+  CLI::App* const top = AddTable(line, "top", "Functions by their cost", TopCommand);
+  line.AddFiles(*top, 0);
+  top->add_flag("--total", line.request().by_total, "Sort by the total, with what was called");
+  top->footer(
+      "self is the cost of a function itself, total that with what it called. A share is\n"
+      "estimated from samples: \"31.2 % \u00B1 1.1\" has a standard error of 1.1 %.");
+}
+
+void AddTree(CommandLine& line) {
+  CLI::App* const tree =
+      AddTable(line, "tree", "Calls, from the outermost functions down", TreeCommand);
+  line.AddFiles(*tree, 0);
+  tree->add_option("--min", line.request().min_percent, "Leave out less than this percentage")
+      ->capture_default_str();
+}
+
+void AddPeek(CommandLine& line) {
+  CLI::App* const peek = AddTable(line, "peek", "Callers and callees of functions", PeekCommand);
+  AddPattern(line, *peek);
+  line.AddFiles(*peek, 0);
+}
+
+void AddList(CommandLine& line) {
+  CLI::App* const list =
+      AddTable(line, "list", "Source lines of functions, with their cost", ListCommand);
+  AddPattern(line, *list);
+  line.AddFiles(*list, 0);
+  list->add_option("--source", line.request().source_directories,
+                   "A directory below which source files are looked for")
+      ->allow_extra_args(false);
+  list->footer(
+      "Lines need a profile with STROBE_SYMBOLS=full, or one that strobe symbolize has\n"
+      "made of it.");
+}
+
+Text Diff(CommandLine& line) {
+  const Request& request = line.request();
+  const absl::StatusOr<Subject> base = line.LoadSubject(request.files[0]);
+  if (!base.ok()) return base.status();
+  const absl::StatusOr<Subject> now = line.LoadSubject(request.files[1]);
+  if (!now.ok()) return now.status();
+  return DiffCommand(*base, *now, request, line.paper());
+}
+
+void AddDiff(CommandLine& line) {
+  CLI::App* const diff = AddRows(
+      line, line.AddReader("diff", "What changed between two profiles, and whether it is chance",
+                           [&line] { return Diff(line); }));
+  diff->add_flag("--total", line.request().by_total, "Compare totals, with what was called");
+  line.AddFiles(*diff, 2);
+  diff->footer(
+      "The first file is the base. Shares are compared: \"+3.1 % \u00B1 0.4\" is a change from\n"
+      "10.0 % to 13.1 %, say, with a standard error of 0.4 %, from the numbers of samples.\n"
+      "strobe html --base shows the same in a browser.");
+}
+
+}  // namespace
+
+void AddTables(CommandLine& line) {
+  AddTop(line);
+  AddTree(line);
+  AddPeek(line);
+  AddList(line);
+  line.AddFiles(
+      *AddTable(line, "info", "What a profile holds: types, threads, labels, modules", InfoCommand),
+      0);
+  AddDiff(line);
+}
+
+}  // namespace strobe::internal
