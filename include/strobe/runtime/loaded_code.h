@@ -131,7 +131,7 @@ class LoadedCode {
   void UpdateTables() {
     if (!cfi_.has_value()) {
       CfiModules::ShareTable share;
-      if constexpr (AdoptsChannels<Platform>) share = &Platform::ShareTable;
+      if constexpr (requires { &Platform::ShareTable; }) share = &Platform::ShareTable;
       cfi_.emplace(
           kNativeArchitecture, &Platform::ReadMemory,
           [](const Module& module) { return ReadDebugFrame(module, Platform::Files()); },

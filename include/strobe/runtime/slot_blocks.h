@@ -75,7 +75,8 @@ class SlotBlocks {
       return absl::ResourceExhaustedError("no memory for another thread's ring");
     blocks_.push_back(std::move(block));
     const std::span<Slot> slots = *blocks_.back();
-    for (std::size_t i = 0; i < slots.size(); ++i) slots[i].Use(channels[i]);
+    for (std::size_t i = 0; i < slots.size(); ++i)
+      slots[i].Use(channels[i], static_cast<std::uint32_t>(chunk * kBlockSlots + i));
     return slots;
   }
 
@@ -119,7 +120,7 @@ class SlotBlocks {
   // True if a capture is under way in any slot. Needs neither memory nor a lock. Requires Open.
   [[nodiscard]] bool IsCapturing() {
     // A program that has ended may have left a capture half done.
-    if constexpr (AdoptsChannels<Platform>) {
+    if constexpr (requires { Platform::HasEnded(); }) {
       if (Platform::HasEnded()) return false;
     }
     bool is_capturing = false;
