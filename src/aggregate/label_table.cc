@@ -242,14 +242,18 @@ union ProcessTable {
   LabelTable table;
 };
 constinit ProcessTable process_table;
-constinit std::atomic<LabelTable*> process_labels{&process_table.table};
+constinit std::atomic<LabelTable* (*)()> labels_of_thread{nullptr};
 
 }  // namespace
 
-LabelTable& ProcessLabels() { return *process_labels.load(std::memory_order_acquire); }
+LabelTable& ProcessLabels() {
+  auto* const of_thread = labels_of_thread.load(std::memory_order_acquire);
+  LabelTable* const served = of_thread != nullptr ? of_thread() : nullptr;
+  return served != nullptr ? *served : process_table.table;
+}
 
-void UseProcessLabels(LabelTable& table) {
-  process_labels.store(&table, std::memory_order_release);
+void UseProcessLabels(LabelTable* (*of_thread)()) {
+  labels_of_thread.store(of_thread, std::memory_order_release);
 }
 
 }  // namespace strobe

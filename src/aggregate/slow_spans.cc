@@ -6,7 +6,7 @@ namespace strobe {
 namespace {
 
 constinit SlowSpans own_spans;
-constinit std::atomic<SlowSpans*> process_spans{&own_spans};
+constinit std::atomic<SlowSpans* (*)()> spans_of_thread{nullptr};
 constinit std::atomic<void (*)(SpanNumber) noexcept> span_listener{nullptr};
 
 }  // namespace
@@ -23,10 +23,14 @@ std::vector<SpanNumber> SlowSpans::Sorted() const {
   return sorted;
 }
 
-SlowSpans& ProcessSlowSpans() { return *process_spans.load(std::memory_order_acquire); }
+SlowSpans& ProcessSlowSpans() {
+  auto* const of_thread = spans_of_thread.load(std::memory_order_acquire);
+  SlowSpans* const served = of_thread != nullptr ? of_thread() : nullptr;
+  return served != nullptr ? *served : own_spans;
+}
 
-void UseProcessSlowSpans(SlowSpans& spans) {
-  process_spans.store(&spans, std::memory_order_release);
+void UseProcessSlowSpans(SlowSpans* (*of_thread)()) {
+  spans_of_thread.store(of_thread, std::memory_order_release);
 }
 
 void NoteSlowSpan(SpanNumber span) noexcept {

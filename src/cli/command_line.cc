@@ -53,7 +53,7 @@ CommandLine::CommandLine() {
   app_.set_help_flag("-h,--help", "What the command can do");
   app_.footer(kExamples);
   for (const auto add :
-       {AddTables, AddConverters, AddSymbolize, AddScript, AddRecord, AddCompletion})
+       {AddTables, AddConverters, AddSymbolize, AddScript, AddRecord, AddWorker, AddCompletion})
     add(*this);
 }
 

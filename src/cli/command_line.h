@@ -68,6 +68,7 @@ void AddConverters(CommandLine& line);  // convert, merge, html
 void AddSymbolize(CommandLine& line);
 void AddScript(CommandLine& line);
 void AddRecord(CommandLine& line);
+void AddWorker(CommandLine& line);  // nothing where there are no workers
 void AddCompletion(CommandLine& line);
 
 // Writes one line to standard error.

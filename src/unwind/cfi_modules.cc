@@ -11,10 +11,11 @@
 namespace strobe::internal {
 
 CfiModules::CfiModules(Architecture architecture, AnyMemoryReader read,
-                       ReadDebugFrame read_debug_frame)
+                       ReadDebugFrame read_debug_frame, ShareTable share_table)
     : architecture_(architecture),
       read_(std::move(read)),
-      read_debug_frame_(std::move(read_debug_frame)) {}
+      read_debug_frame_(std::move(read_debug_frame)),
+      share_table_(std::move(share_table)) {}
 CfiModules::~CfiModules() = default;
 
 void CfiModules::Update(const ModuleMap& map) {
@@ -23,7 +24,7 @@ void CfiModules::Update(const ModuleMap& map) {
   auto former = std::exchange(known_, {});
   auto unknown = std::exchange(unknown_, {});
   std::vector<std::unique_ptr<ModuleTables>> now;
-  const CfiSources sources{architecture_, read_, read_debug_frame_};
+  const CfiSources sources{architecture_, read_, read_debug_frame_, &share_table_};
   // JIT compilers load and unload often. Ranges that no module covers stay unknown.
   std::erase_if(unknown, [&](const Range& range) {
     return range.is_module || Overlaps(map.modules(), range.start, range.limit);

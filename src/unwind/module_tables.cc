@@ -49,6 +49,18 @@ bool ModuleTables::CanBuild(const Module& module, const CfiSources& sources) {
 
 bool ModuleTables::Build(std::size_t chunk) {
   if (tables_[chunk] != nullptr) return false;
+  const bool is_shared = sources_.share_table != nullptr && *sources_.share_table != nullptr;
+  tables_[chunk] = is_shared
+                       ? (*sources_.share_table)(module_, chunk, [&] { return Compile(chunk); })
+                       : Compile(chunk).table;
+  if (--pending_ == 0) {
+    in_memory_ = NewIndex();
+    in_file_ = NewIndex();
+  }
+  return true;
+}
+
+CfiModules::BuiltTable ModuleTables::Compile(std::size_t chunk) {
   const auto [first, limit, unbuilt] = Entry(chunk);
   CompiledCfi compiled =
       module_.pdata_address != 0 ? CompilePdata(first, limit) : CompileEhFrame(first, limit);
@@ -56,15 +68,11 @@ bool ModuleTables::Build(std::size_t chunk) {
   if (stack_end > first && stack_end <= limit)
     AddStackEnd(static_cast<std::uint32_t>(stack_end - first), compiled);
   statistics_ += compiled.statistics;
-  tables_[chunk] = compiled.rows.empty() ? EmptyTable()
+  return {.table = compiled.rows.empty() ? EmptyTable()
                                          : std::make_shared<const UnwindTable>(
                                                static_cast<std::uint32_t>(limit - first),
-                                               compiled.rows, std::move(compiled.specials));
-  if (--pending_ == 0) {
-    in_memory_ = NewIndex();
-    in_file_ = NewIndex();
-  }
-  return true;
+                                               compiled.rows, std::move(compiled.specials)),
+          .is_whole = !is_suspect_};
 }
 
 CompiledCfi ModuleTables::CompileEhFrame(Address first, Address limit) {

@@ -19,11 +19,12 @@ namespace strobe::internal {
 // The table of code without frame information. All such code shares it.
 const std::shared_ptr<const UnwindTable>& EmptyTable();
 
-// Where a module's frame information comes from. `read_debug_frame` may be null.
+// Where a module's frame information comes from. `read_debug_frame` and `share_table` may be null.
 struct CfiSources {
   Architecture architecture;
   const AnyMemoryReader& read;
   const CfiModules::ReadDebugFrame& read_debug_frame;
+  const CfiModules::ShareTable* share_table = nullptr;
 };
 
 // A chunk that throws std::bad_alloc is not built, and can be built later.
@@ -73,6 +74,7 @@ class ModuleTables {
   [[nodiscard]] FdeIndex NewIndex() const {
     return {sources_.architecture, module_, sources_.read};
   }
+  CfiModules::BuiltTable Compile(std::size_t chunk);
   CompiledCfi CompileEhFrame(Address first, Address limit);
   CompiledCfi CompilePdata(Address first, Address limit);
   void ReadIndex();

@@ -2,6 +2,7 @@
 
 #include <limits>
 #include <numeric>
+#include <type_traits>
 #include <unordered_map>
 #include <utility>
 
@@ -43,6 +44,18 @@ class KeyNumbers {
 
 }  // namespace
 
+struct UnwindTable::Parts {
+  std::vector<NumberedRow> NumberRows(const std::vector<UnwindRow>& rows);
+  void FillLine(Line& line, std::uint16_t in_force, std::span<const NumberedRow> rows);
+  void FillWide(Line& line, std::uint16_t in_force, std::span<const NumberedRow> rows);
+
+  std::vector<Line> lines;
+  std::vector<std::uint8_t> aside;
+  std::vector<WideRow> wide;
+  std::vector<UnwindRule> dictionary;
+  std::vector<SavedRegister> saved;
+};
+
 std::uint64_t UnwindModules::NextSerial() noexcept {
   static constinit std::atomic<std::uint64_t> last{0};
   return last.fetch_add(1, std::memory_order_relaxed) + 1;
@@ -50,7 +63,8 @@ std::uint64_t UnwindModules::NextSerial() noexcept {
 
 // Rows that differ from the one before, each with the number of what it says. The most frequent
 // have the lowest numbers.
-std::vector<UnwindTable::NumberedRow> UnwindTable::NumberRows(const std::vector<UnwindRow>& rows) {
+std::vector<UnwindTable::NumberedRow> UnwindTable::Parts::NumberRows(
+    const std::vector<UnwindRow>& rows) {
   struct Meaning {
     UnwindRow row;
     std::size_t count = 0;
@@ -82,29 +96,31 @@ std::vector<UnwindTable::NumberedRow> UnwindTable::NumberRows(const std::vector<
     return meanings[a].count > meanings[b].count;
   });
   std::vector<std::uint16_t> rank(order.size());
-  dictionary_.reserve(order.size());
-  saved_.reserve(order.size());
+  dictionary.reserve(order.size());
+  saved.reserve(order.size());
   for (std::size_t i = 0; i < order.size(); ++i) {
     rank[order[i]] = static_cast<std::uint16_t>(i);
-    dictionary_.push_back(meanings[order[i]].row.rule);
-    saved_.push_back(meanings[order[i]].row.special_register);
+    dictionary.push_back(meanings[order[i]].row.rule);
+    saved.push_back(meanings[order[i]].row.special_register);
   }
   for (NumberedRow& row : numbered) row.number = rank[row.number];
   return numbered;
 }
 
-void UnwindTable::FillWide(Line& line, std::uint16_t in_force, std::span<const NumberedRow> rows) {
-  const auto index = static_cast<std::uint32_t>(wide_.size());
+void UnwindTable::Parts::FillWide(Line& line, std::uint16_t in_force,
+                                  std::span<const NumberedRow> rows) {
+  const auto index = static_cast<std::uint32_t>(wide.size());
   const auto count = static_cast<std::uint32_t>(rows.size() + 1);
   line.bytes[0] = kWide;
   std::memcpy(line.bytes.data() + kIndex, &index, sizeof(index));
   std::memcpy(line.bytes.data() + kWideCount, &count, sizeof(count));
-  wide_.push_back({0, in_force});
+  wide.push_back({0, in_force});
   for (const NumberedRow& row : rows)
-    wide_.push_back({static_cast<std::uint16_t>(row.offset % kLineText), row.number});
+    wide.push_back({static_cast<std::uint16_t>(row.offset % kLineText), row.number});
 }
 
-void UnwindTable::FillLine(Line& line, std::uint16_t in_force, std::span<const NumberedRow> rows) {
+void UnwindTable::Parts::FillLine(Line& line, std::uint16_t in_force,
+                                  std::span<const NumberedRow> rows) {
   bool is_wide = in_force >= kShortNumbers || rows.size() >= kShortNumbers;
   for (const NumberedRow& row : rows) is_wide |= row.number >= kShortNumbers;
   if (is_wide) return FillWide(line, in_force, rows);
@@ -112,11 +128,11 @@ void UnwindTable::FillLine(Line& line, std::uint16_t in_force, std::span<const N
   std::uint8_t* offsets = bytes + kOffsets;
   std::uint8_t* rules = bytes + kRules;
   if (rows.size() > kRowsPerLine) {
-    const auto index = static_cast<std::uint32_t>(aside_.size());
+    const auto index = static_cast<std::uint32_t>(aside.size());
     bytes[0] = kAside;
     std::memcpy(bytes + kIndex, &index, sizeof(index));
-    aside_.resize(aside_.size() + 2 * rows.size() + 1);
-    offsets = aside_.data() + index;
+    aside.resize(aside.size() + 2 * rows.size() + 1);
+    offsets = aside.data() + index;
     rules = offsets + rows.size();
   }
   *rules++ = static_cast<std::uint8_t>(in_force);
@@ -131,21 +147,53 @@ void UnwindTable::FillLine(Line& line, std::uint16_t in_force, std::span<const N
 }
 
 UnwindTable::UnwindTable(std::uint32_t text_bytes, const std::vector<UnwindRow>& rows,
-                         const std::vector<SpecialRule>& specials)
-    : specials_(specials.begin(), specials.end()) {
-  const std::vector<NumberedRow> numbered = NumberRows(rows);
-  lines_.resize(std::size_t{text_bytes} / kLineText + 1);
+                         const std::vector<SpecialRule>& specials) {
+  Parts parts;
+  const std::vector<NumberedRow> numbered = parts.NumberRows(rows);
+  parts.lines.resize(std::size_t{text_bytes} / kLineText + 1);
   std::uint16_t in_force = 0;
   std::size_t next = 0;
-  for (std::size_t line = 0; line < lines_.size(); ++line) {
+  for (std::size_t line = 0; line < parts.lines.size(); ++line) {
     const std::size_t begin = next;
     while (next < numbered.size() && numbered[next].offset / kLineText == line) ++next;
-    FillLine(lines_[line], in_force, std::span(numbered).subspan(begin, next - begin));
+    parts.FillLine(parts.lines[line], in_force, std::span(numbered).subspan(begin, next - begin));
     if (next > begin) in_force = numbered[next - 1].number;
   }
-  if (!aside_.empty()) aside_.resize(aside_.size() + sizeof(std::uint64_t) - 1);
-  aside_.shrink_to_fit();
-  wide_.shrink_to_fit();
+  if (!parts.aside.empty()) parts.aside.resize(parts.aside.size() + sizeof(std::uint64_t) - 1);
+  Join(parts, specials);
+}
+
+// Parts of larger elements come first, so that each part is aligned.
+void UnwindTable::Join(const Parts& parts, const std::vector<SpecialRule>& specials) {
+  static_assert(alignof(SpecialRule) <= alignof(UnwindRule) &&
+                alignof(SavedRegister) <= alignof(UnwindRule) &&
+                alignof(WideRow) <= alignof(SpecialRule));
+  const auto place = [&]<class T>(const std::vector<T>& part) {
+    static_assert(std::is_trivially_copyable_v<T>);
+    return std::exchange(layout_.bytes,
+                         layout_.bytes + static_cast<std::uint32_t>(part.size() * sizeof(T)));
+  };
+  layout_.lines = static_cast<std::uint32_t>(parts.lines.size());
+  layout_.rules = static_cast<std::uint32_t>(parts.dictionary.size());
+  static_cast<void>(place(parts.lines));
+  layout_.dictionary = place(parts.dictionary);
+  layout_.saved = place(parts.saved);
+  layout_.specials = place(specials);
+  layout_.wide = place(parts.wide);
+  layout_.aside = place(parts.aside);
+  const std::shared_ptr<Line[]> block(
+      std::make_unique<Line[]>((layout_.bytes + sizeof(Line) - 1) / sizeof(Line)));
+  auto* const bytes = reinterpret_cast<std::byte*>(block.get());
+  const auto copy = [&](const auto& part, std::uint32_t at) {
+    if (!part.empty()) std::memcpy(bytes + at, part.data(), part.size() * sizeof(part[0]));
+  };
+  copy(parts.lines, 0);
+  copy(parts.dictionary, layout_.dictionary);
+  copy(parts.saved, layout_.saved);
+  copy(specials, layout_.specials);
+  copy(parts.wide, layout_.wide);
+  copy(parts.aside, layout_.aside);
+  block_ = {block, bytes};
 }
 
 }  // namespace strobe

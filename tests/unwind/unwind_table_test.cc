@@ -3,7 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <cstring>
 #include <map>
+#include <memory>
 #include <random>
 
 #include "eh_frame_builder.h"
@@ -87,6 +90,28 @@ TEST(UnwindTable, MoreRulesThanALineCanNameAreUnknownNotWrong) {
     exact += found == row.rule ? 1 : 0;
   }
   EXPECT_GT(exact, 65000u);
+}
+
+// Another process may have the block elsewhere.
+TEST(UnwindTable, ACopyOfTheBlockSaysTheSame) {
+  std::vector<UnwindRow> rows;
+  for (std::uint32_t i = 0; i < 3000; ++i) rows.push_back({i * (i % 3 + 1), FromSp(i % 500), {}});
+  std::ranges::sort(rows, {}, &UnwindRow::offset);
+  const UnwindTable table(16 * 1024, rows, {SpecialRule()});
+  struct alignas(kCacheLineBytes) Bytes {
+    std::byte bytes[kCacheLineBytes];
+  };
+  const std::size_t size = table.block().size();
+  auto elsewhere = std::make_unique<Bytes[]>(size / sizeof(Bytes) + 1);
+  std::memcpy(elsewhere.get(), table.block().data(), size);
+  const std::shared_ptr<Bytes[]> owner(std::move(elsewhere));
+  const UnwindTable copy(
+      table, std::shared_ptr<const std::byte>(owner, reinterpret_cast<std::byte*>(owner.get())));
+  EXPECT_NE(copy.block().data(), table.block().data());
+  for (std::uint32_t offset = 0; offset < 17 * 1024; ++offset) {
+    ASSERT_EQ(copy.Find(offset), table.Find(offset)) << offset;
+    ASSERT_EQ(copy.FindSpecialRegister(offset), table.FindSpecialRegister(offset)) << offset;
+  }
 }
 
 TEST(UnwindTable, CostsLittleWhereThereIsLittle) {

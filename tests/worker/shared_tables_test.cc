@@ -10,6 +10,8 @@
 #include <span>
 #include <vector>
 
+#include "strobe/worker/table_store.h"
+
 namespace strobe::internal {
 namespace {
 
@@ -44,12 +46,19 @@ class SharedTablesTest : public ::testing::Test {
     absl::StatusOr<TableMemory> memory = TableMemory::Adopt(descriptor, place);
     ASSERT_TRUE(memory.ok()) << memory.status();
     bytes_ = memory->bytes();
+    absl::StatusOr<std::shared_ptr<TableStore>> store = TableStore::Create();
+    ASSERT_TRUE(store.ok()) << store.status();
+    store_ = *std::move(store);
+    absl::StatusOr<TableMemory> seen = TableMemory::AdoptForReading(dup(store_->descriptor()));
+    ASSERT_TRUE(seen.ok()) << seen.status();
+    programs_store_ = *std::move(seen);
     caches_.resize(SharedCaches::kCaches * SharedCaches::CacheBytes() / sizeof(Page));
     tables_ = std::make_unique<SharedTables>(
         *std::move(memory),
         SharedCaches{.memory = std::as_writable_bytes(std::span(caches_)),
                      .address_in_program = reinterpret_cast<Address>(caches_.data())},
-        4711, &Zero);
+        StoreInProgram{.store = store_, .address = Address(programs_store_.bytes().data())}, 4711,
+        &Zero);
   }
 
   [[nodiscard]] bool IsInMemory(const void* object) const {
@@ -57,6 +66,8 @@ class SharedTablesTest : public ::testing::Test {
   }
 
   std::span<std::byte> bytes_;
+  std::shared_ptr<TableStore> store_;
+  TableMemory programs_store_;  // the same memory, where the program has it
   struct alignas(4096) Page {
     std::byte bytes[4096];
   };
@@ -76,6 +87,23 @@ TEST_F(SharedTablesTest, ACopySaysTheSameAndLiesInTheMemory) {
   EXPECT_EQ(copy->serial() >> 32, 4711U);
   for (Address pc = kText; pc < kText + 2 * kTextBytes; pc += 7)
     ASSERT_EQ(copy->FindRule(pc), tables->FindRule(pc)) << std::hex << pc;
+}
+
+// The program reads a table of the store there, at its own address, and nothing is copied.
+TEST_F(SharedTablesTest, ATableOfTheStoreIsReadThere) {
+  Module module;
+  module.start = kText;
+  module.limit = kText + kTextBytes;
+  module.build_id = "1";
+  const auto table = store_->Share(module, 0, [] { return CfiModules::BuiltTable{Table(16)}; });
+  const auto tables = Modules({{kText, kText + kTextBytes, table}});
+  const SharedTables::Tables shown = tables_->Expose(tables);
+  ASSERT_NE(shown, nullptr);
+  const std::span<const std::byte> block = shown->entries()[0].table->block();
+  EXPECT_EQ(block.data(), programs_store_.bytes().data() + *store_->OffsetOf(*table));
+  EXPECT_NE(block.data(), table->block().data());
+  for (Address pc = kText; pc < kText + kTextBytes; pc += 7)
+    ASSERT_EQ(shown->FindRule(pc), tables->FindRule(pc)) << std::hex << pc;
 }
 
 TEST_F(SharedTablesTest, ATableIsCopiedOnce) {

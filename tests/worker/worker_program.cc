@@ -4,12 +4,17 @@
 //
 //   STROBE_WORKER=1 worker_program DIRECTORY SECONDS END
 //
-// with an END of stop, exit, kill, abort, again, orphan, toggle, fork, record.
+// with an END of stop, exit, kill, abort, again, orphan, toggle, fork, record, family, attach,
+// scribble, count.
 //
+// "count": says at its end what CPU time its threads have used: see worker_soak.py.
+// "scribble": a child writes into the memory that the worker shares, at random, and ends it all.
 // "fork": a child does all once more, with a session of its own, while the program's goes on.
 // "record": makes three recordings meanwhile: one until the session's end, a short one with one
 // column, one that is cancelled. Says what each has of the main thread.
 // "toggle": the signal of STROBE_TOGGLE_SIGNAL begins the session, and ends it; then comes a line.
+// "attach": says how many nanoseconds the profiler's begin took, and goes on as "again".
+// "family": a forked child, and one that it executes, have profilers of their own, too.
 // "orphan": leaves a child behind, which has all its descriptors but the standard ones, and dies.
 // "again": says "half", waits for a line, and does all once more.
 #include <errno.h>
@@ -21,12 +26,15 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <memory>
+#include <random>
+#include <span>
 #include <string>
 #include <thread>
 
@@ -36,6 +44,7 @@
 #include "strobe/scoped_labels.h"
 #include "strobe/scoped_trace.h"
 #include "strobe/scoped_zone.h"
+#include "strobe/worker/client_platform.h"
 #include "strobe/worker/run_worker.h"
 
 namespace {
@@ -67,10 +76,20 @@ std::int64_t CpuNs() {
   return strobe::NativePlatform::ThreadCpuTimeNs(strobe::NativePlatform::CurrentThreadId());
 }
 
+std::atomic<std::int64_t> rounds{0};         // of work
+std::atomic<std::int64_t> others_cpu_ns{0};  // of registered threads but the main one
+
+// The calling thread's CPU time from here to its end.
+struct Counted {
+  const std::int64_t begin_ns = CpuNs();
+  ~Counted() { others_cpu_ns += CpuNs() - begin_ns; }
+};
+
 void Work(std::int64_t cpu_ns) {
   for (const std::int64_t begin_ns = CpuNs(); CpuNs() - begin_ns < cpu_ns;) {
     MostOfIt();
     TheRest();
+    rounds.fetch_add(1, std::memory_order_relaxed);
   }
 }
 
@@ -104,6 +123,7 @@ __attribute__((noinline)) void WorkInGeneratedCode(const void* code, std::int64_
 void WorkOnThreads(strobe::Profiler& profiler, const void* generated_code, std::int64_t cpu_ns) {
   std::thread other([&] {
     const strobe::Registration own = profiler.RegisterThread("other");
+    const Counted counted;
     const strobe::ScopedTrace trace(0x1234, 0x57, 0x78);
     {
       const strobe::ScopedTrace slow(0x1234, 0x56, 0x78, {.slow_over_ns = 1});
@@ -119,11 +139,69 @@ void WorkOnThreads(strobe::Profiler& profiler, const void* generated_code, std::
   for (int i = 0; i < 20; ++i) {
     std::thread([&] {
       const strobe::Registration own = profiler.RegisterThread("short");
+      const Counted counted;
       Work(1'000'000);
     }).join();
   }
   other.join();
   generated.join();
+}
+
+// A child that is profiled by itself, and another that is this program once more.
+void BeginFamily(char** argv, std::int64_t cpu_ns) {
+  if (fork() == 0) {
+    strobe::Profiler own({.exporter = {.directory = argv[1]}});
+    const strobe::Registration registration = own.RegisterThread("child");
+    const bool is_begun = own.Start().ok();
+    Work(cpu_ns);
+    _exit(is_begun && own.Stop().ok() ? 0 : 1);
+  }
+  char stop[] = "stop";
+  char* const arguments[] = {argv[0], argv[1], argv[2], stop, nullptr};
+  if (fork() == 0) {
+    execv("/proc/self/exe", arguments);
+    _exit(1);
+  }
+}
+
+bool AwaitFamily() {
+  bool is_well = true;
+  for (int status = 0; wait(&status) > 0;) is_well = is_well && status == 0;
+  return is_well;
+}
+
+// Writes over the seats, channels and rings of the first threads, and announces seats, while the
+// worker drains. The program itself stands still: its own captures would meet all that, too.
+void Scribble(std::uint64_t seed) {
+  constexpr std::uint32_t kSeats = 64;
+  constexpr std::size_t kRingsBytes = std::size_t{1} << 20;
+  const strobe::internal::SharedArea& area = strobe::internal::ClientPlatform::Area();
+  auto* const front = reinterpret_cast<std::byte*>(&area.header());
+  const std::span<std::byte> chunk = area.Chunk(0);
+  const std::array<std::span<std::byte>, 3> places{
+      std::span(front, reinterpret_cast<std::byte*>(area.At(kSeats)) - front),
+      chunk.first(64 * 1024), chunk.first(kRingsBytes)};
+  std::mt19937_64 random(seed);
+  const strobe::SystemClock clock;
+  for (const std::int64_t begin_ns = clock.MonotonicNs();
+       clock.MonotonicNs() - begin_ns < 1'000'000'000;) {
+    for (int i = 0; i < 100; ++i) {
+      const std::span<std::byte> place = places[random() % places.size()];
+      const std::uint64_t word = random() >> random() % 64;
+      std::memcpy(place.data() + random() % (place.size() / 8) * 8, &word, sizeof(word));
+    }
+    area.Announce(static_cast<std::uint32_t>(random() % kSeats));
+  }
+}
+
+void EndScribbled(std::uint64_t seed) {
+  const pid_t program = getpid();
+  if (fork() == 0) {
+    Scribble(seed);
+    kill(program, SIGKILL);
+    _exit(0);
+  }
+  raise(SIGSTOP);
 }
 
 void Say(const char* word) {
@@ -164,6 +242,20 @@ absl::Status WorkAndRecord(strobe::Profiler& profiler, const void* code, std::in
   return status;
 }
 
+// Works for a while, and says what CPU time all registered threads have used, and what of it the
+// profiler counts as lost.
+int Count(strobe::Profiler& profiler, const void* code, std::int64_t cpu_ns) {
+  const std::int64_t begin_ns = CpuNs();
+  for (int i = 0; i < 4; ++i) WorkOnThreads(profiler, code, cpu_ns / 4);
+  const std::int64_t own_ns = CpuNs() - begin_ns;
+  static_cast<void>(profiler.Stop());
+  std::printf("cpu %lld lost %lld rounds %lld\n",
+              static_cast<long long>(own_ns + others_cpu_ns.load()),
+              static_cast<long long>(profiler.stats().amount_dropped),
+              static_cast<long long>(rounds.load()));
+  return 0;
+}
+
 // Waits until the signal has begun the session.
 void AwaitToggle(strobe::Profiler& profiler) {
   Say("ready");
@@ -171,10 +263,10 @@ void AwaitToggle(strobe::Profiler& profiler) {
 }
 
 // In a child that the program has forked. Returns its exit status.
-int RunChild(strobe::Profiler& profiler, std::int64_t cpu_ns) {
+int RunChild(strobe::Profiler& profiler, const void* code, std::int64_t cpu_ns) {
   const strobe::Registration registration = profiler.RegisterThread("main");
   if (!registration.status().ok() || !profiler.Start().ok()) return 5;
-  WorkOnThreads(profiler, cpu_ns);
+  WorkOnThreads(profiler, code, cpu_ns);
   return profiler.Stop().ok() ? 0 : 6;
 }
 
@@ -193,6 +285,7 @@ int main(int argc, char** argv) {
       profiler.RegisterCode({.name = "count_down", .start = code, .bytes = kCountDown.size()});
   if (!code_registration.status().ok())
     std::fprintf(stderr, "%s\n", code_registration.status().ToString().c_str());
+  const std::int64_t begin_ns = strobe::SystemClock().MonotonicNs();
   if (end == "toggle") {
     AwaitToggle(profiler);
   } else if (const absl::Status status = profiler.Start(); !status.ok()) {
@@ -201,13 +294,21 @@ int main(int argc, char** argv) {
   }
   if (waitpid(-1, nullptr, WNOHANG | __WALL) != -1 || errno != ECHILD)
     std::fprintf(stderr, "the worker is a child of the program\n");
+  if (end == "attach") {
+    std::printf("attach %lld\n",
+                static_cast<long long>(strobe::SystemClock().MonotonicNs() - begin_ns));
+    std::fflush(stdout);
+  }
+  if (end == "family") BeginFamily(argv, cpu_ns);
+  if (end == "count") return Count(profiler, code, cpu_ns);
   absl::Status status;
   if (end == "record") {
     status = WorkAndRecord(profiler, code, cpu_ns);
   } else {
     WorkOnThreads(profiler, code, cpu_ns);
   }
-  if (end == "again") {
+  if (end == "family" && !AwaitFamily()) return 5;
+  if (end == "again" || end == "attach") {
     Say("half");
     std::getchar();
     WorkOnThreads(profiler, code, cpu_ns);
@@ -229,13 +330,14 @@ int main(int argc, char** argv) {
       kill(getpid(), SIGKILL);
     }
   }
+  if (end == "scribble") EndScribbled(static_cast<std::uint64_t>(getpid()));
   if (end == "toggle") {
     std::getchar();
     return 0;
   }
   if (end == "fork") {
     const pid_t child = fork();
-    if (child == 0) return RunChild(profiler, cpu_ns);
+    if (child == 0) return RunChild(profiler, code, cpu_ns);
     int status = 0;
     waitpid(child, &status, 0);
     if (status != 0) std::fprintf(stderr, "the child's status: %d\n", status);

@@ -100,7 +100,8 @@ class LabelTable {
 
 // The table that the numbers of all threads' labels refer to. It lives as long as the process.
 LabelTable& ProcessLabels();
-// In a process that serves another one: the table with that one's sets. Call it before all else.
-void UseProcessLabels(LabelTable& table);
+// In a process that serves others: of_thread() is the table of the one that the calling thread
+// serves; nullptr for this process's own.
+void UseProcessLabels(LabelTable* (*of_thread)());
 
 }  // namespace strobe

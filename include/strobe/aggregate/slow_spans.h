@@ -38,8 +38,9 @@ class SlowSpans {
 
 // Those of the process. Its pages are untouched until spans are slow.
 SlowSpans& ProcessSlowSpans();
-// In a process that serves another one: that one's. Call it before all else.
-void UseProcessSlowSpans(SlowSpans& spans);
+// In a process that serves others: of_thread() is that of the one that the calling thread serves;
+// nullptr for this process's own.
+void UseProcessSlowSpans(SlowSpans* (*of_thread)());
 
 // A span of this process was slow: adds it to the process's, and tells the listener.
 void NoteSlowSpan(SpanNumber span) noexcept;

@@ -130,8 +130,12 @@ class LoadedCode {
 
   void UpdateTables() {
     if (!cfi_.has_value()) {
-      cfi_.emplace(kNativeArchitecture, &Platform::ReadMemory,
-                   [](const Module& module) { return ReadDebugFrame(module, Platform::Files()); });
+      CfiModules::ShareTable share;
+      if constexpr (requires { &Platform::ShareTable; }) share = &Platform::ShareTable;
+      cfi_.emplace(
+          kNativeArchitecture, &Platform::ReadMemory,
+          [](const Module& module) { return ReadDebugFrame(module, Platform::Files()); },
+          std::move(share));
     }
     cfi_->Update(modules_);
     if (!kIsLazy) cfi_->BuildAll();

@@ -28,7 +28,7 @@ concept SharesChannels = requires {
   { P::SharedCode() } -> std::same_as<PublishedCode&>;
 };
 // Such a platform in the process that drains: the other one has made the channels in the memory
-// that MapMemory returns.
+// that MapMemory returns. HasEnded() is true if the other process has ended.
 template <class P>
 concept AdoptsChannels = SharesChannels<P> && P::kAdoptsChannels;
 

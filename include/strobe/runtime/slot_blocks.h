@@ -30,13 +30,15 @@ template <class Traits>
 class SlotBlocks {
  public:
   using Slot = RegisteredThread<Traits>;
+  using Platform = typename Traits::Platform;
   // The slots of a chunk of the arena.
   static constexpr std::size_t kBlockSlots = SlotArena<Traits>::kSlotsPerChunk;
 
   explicit SlotBlocks(std::size_t ring_bytes) : ring_bytes_(ring_bytes) {}
   ~SlotBlocks() {
     if (arena() == nullptr) return;
-    CaptureEntryOf(arena()->number()).function.store(nullptr, std::memory_order_release);
+    if constexpr (!AdoptsChannels<Platform>)
+      CaptureEntryOf(arena()->number()).function.store(nullptr, std::memory_order_release);
     SlotArena<Traits>::Release(arena());
   }
   SlotBlocks(const SlotBlocks&) = delete;
@@ -49,9 +51,11 @@ class SlotBlocks {
     SlotArena<Traits>* const arena = SlotArena<Traits>::Acquire(ring_bytes_);
     if (arena == nullptr) return absl::ResourceExhaustedError("too many profilers exist at a time");
     arena_.store(arena, std::memory_order_release);
-    CaptureEntry& entry = CaptureEntryOf(arena->number());
-    entry.context = arena;
-    entry.function.store(&CaptureSample<Traits>, std::memory_order_release);
+    if constexpr (!AdoptsChannels<Platform>) {
+      CaptureEntry& entry = CaptureEntryOf(arena->number());
+      entry.context = arena;
+      entry.function.store(&CaptureSample<Traits>, std::memory_order_release);
+    }
     return absl::OkStatus();
   }
 
@@ -71,7 +75,8 @@ class SlotBlocks {
       return absl::ResourceExhaustedError("no memory for another thread's ring");
     blocks_.push_back(std::move(block));
     const std::span<Slot> slots = *blocks_.back();
-    for (std::size_t i = 0; i < slots.size(); ++i) slots[i].Use(channels[i]);
+    for (std::size_t i = 0; i < slots.size(); ++i)
+      slots[i].Use(channels[i], static_cast<std::uint32_t>(chunk * kBlockSlots + i));
     return slots;
   }
 
@@ -114,6 +119,10 @@ class SlotBlocks {
 
   // True if a capture is under way in any slot. Needs neither memory nor a lock. Requires Open.
   [[nodiscard]] bool IsCapturing() {
+    // A program that has ended may have left a capture half done.
+    if constexpr (requires { Platform::HasEnded(); }) {
+      if (Platform::HasEnded()) return false;
+    }
     bool is_capturing = false;
     arena()->VisitAll([&](const SampleChannel<Traits>& channel) {
       is_capturing |= channel.is_capturing.load(std::memory_order_seq_cst);

@@ -39,9 +39,21 @@ class CfiModules {
   // files.
   using ReadDebugFrame = std::function<std::vector<std::uint8_t>(const Module& module)>;
 
+  // A chunk's table, from the module's frame information. It is not whole if something could not be
+  // read.
+  struct BuiltTable {
+    std::shared_ptr<const UnwindTable> table;
+    bool is_whole = true;
+  };
+  using BuildTable = std::function<BuiltTable()>;
+  // The table of the module's chunk with that number, from a store for several processes, or by
+  // build(). It may throw std::bad_alloc.
+  using ShareTable = std::function<std::shared_ptr<const UnwindTable>(
+      const Module& module, std::size_t chunk, const BuildTable& build)>;
+
   // `read` reads the profiled process, in which a module may be unloaded at any moment.
   explicit CfiModules(Architecture architecture, AnyMemoryReader read,
-                      ReadDebugFrame read_debug_frame = nullptr);
+                      ReadDebugFrame read_debug_frame = nullptr, ShareTable share_table = nullptr);
   ~CfiModules();
 
   // Takes over `map`. Keeps the tables of modules that stay, unless a part of the module could not
@@ -80,6 +92,7 @@ class CfiModules {
   const Architecture architecture_;
   const AnyMemoryReader read_;
   const ReadDebugFrame read_debug_frame_;
+  const ShareTable share_table_;
   std::vector<std::unique_ptr<ModuleTables>> known_;  // sorted by start
   std::vector<Range> unknown_;                        // without frame information; sorted by start
   bool is_complete_ = true;                           // code that is in neither is unknown, too

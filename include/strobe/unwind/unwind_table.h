@@ -47,10 +47,11 @@ struct UnwindRow {
 };
 
 // Immutable and self-contained: no pointer leads into the module, so a reader cannot fault after a
-// dlclose. Each KiB of text has one cache line with up to 27 rows of two bytes: where the row
-// begins, and the number of its rule. If a KiB has more rows, the line says where they lie aside,
-// which costs a look-up a second cache line. A third of the text of libc and of libLLVM needs that.
-// Lines for shorter stretches of text would be emptier.
+// dlclose. Its parts lie in one block without addresses: other processes may map that elsewhere.
+// Each KiB of text has one cache line with up to 27 rows of two bytes: where the row begins, and
+// the number of its rule. If a KiB has more rows, the line says where they lie aside, which costs a
+// look-up a second cache line. A third of the text of libc and of libLLVM needs that. Lines for
+// shorter stretches of text would be emptier.
 class UnwindTable {
  public:
   UnwindTable() = default;
@@ -59,40 +60,35 @@ class UnwindTable {
   UnwindTable(std::uint32_t text_bytes, const std::vector<UnwindRow>& rows,
               const std::vector<SpecialRule>& specials);
 
-  // A copy whose data lie in `memory`, which must outlive it. For one that another process reads.
-  UnwindTable(const UnwindTable& other, std::pmr::memory_resource* memory)
-      : lines_(other.lines_, memory),
-        aside_(other.aside_, memory),
-        wide_(other.wide_, memory),
-        dictionary_(other.dictionary_, memory),
-        saved_(other.saved_, memory),
-        specials_(other.specials_, memory) {}
+  // The same table, by a copy of its block, aligned to kCacheLineBytes, which the table keeps. For
+  // a process that has the copy elsewhere, `block` is its address there, and owns nothing.
+  UnwindTable(const UnwindTable& other, std::shared_ptr<const std::byte> block)
+      : layout_(other.layout_), block_(std::move(block)) {}
+  [[nodiscard]] std::span<const std::byte> block() const { return {block_.get(), layout_.bytes}; }
 
   // The rule in force at `offset`. Signal-safe.
   STROBE_SIGNAL_SAFE UnwindRule Find(std::uint32_t offset) const noexcept {
     const std::size_t line = offset / kLineText;
-    return line < lines_.size() ? dictionary_[NumberAt(lines_[line], offset % kLineText)]
-                                : UnwindRule::Unknown();
+    return line < layout_.lines
+               ? At<UnwindRule>(layout_.dictionary)[NumberAt(LineAt(line), offset % kLineText)]
+               : UnwindRule::Unknown();
   }
 
   // The rule that UnwindRule::special_number names.
   [[nodiscard]] const SpecialRule& Special(UnwindRule rule) const noexcept {
-    return specials_[rule.special_number()];
+    return At<SpecialRule>(layout_.specials)[rule.special_number()];
   }
 
   // How the code at `offset` keeps its caller's special register. Signal-safe.
   STROBE_SIGNAL_SAFE SavedRegister FindSpecialRegister(std::uint32_t offset) const noexcept {
     const std::size_t line = offset / kLineText;
-    return line < lines_.size() ? saved_[NumberAt(lines_[line], offset % kLineText)]
-                                : SavedRegister();
+    return line < layout_.lines
+               ? At<SavedRegister>(layout_.saved)[NumberAt(LineAt(line), offset % kLineText)]
+               : SavedRegister();
   }
 
-  [[nodiscard]] std::size_t memory_bytes() const {
-    return lines_.capacity() * sizeof(Line) + aside_.capacity() +
-           wide_.capacity() * sizeof(WideRow) + dictionary_.capacity() * sizeof(UnwindRule) +
-           specials_.capacity() * sizeof(SpecialRule) + saved_.capacity() * sizeof(SavedRegister);
-  }
-  [[nodiscard]] std::size_t rule_count() const { return dictionary_.size(); }
+  [[nodiscard]] std::size_t memory_bytes() const { return layout_.bytes; }
+  [[nodiscard]] std::size_t rule_count() const { return layout_.rules; }
 
  private:
   // A line's bytes:
@@ -147,7 +143,7 @@ class UnwindTable {
     const std::uint8_t* rules = bytes + kRules;
     if (bytes[0] != kInLine) {
       if (bytes[0] == kWide) return FindWide(line, offset);
-      offsets = aside_.data() + Load32(line, kIndex);
+      offsets = At<std::uint8_t>(layout_.aside) + Load32(line, kIndex);
       rules = offsets + bytes[8];
     }
     const std::uint32_t eighth = offset / kEighth;
@@ -164,7 +160,7 @@ class UnwindTable {
   }
 
   STROBE_SIGNAL_SAFE std::uint32_t FindWide(const Line& line, std::uint32_t offset) const noexcept {
-    const WideRow* rows = wide_.data() + Load32(line, kIndex);
+    const WideRow* rows = At<WideRow>(layout_.wide) + Load32(line, kIndex);
     std::size_t low = 0;
     std::size_t high = Load32(line, kWideCount);
     while (high - low > 1) {
@@ -174,18 +170,30 @@ class UnwindTable {
     return rows[low].number;
   }
 
-  // For the constructor.
-  std::vector<NumberedRow> NumberRows(const std::vector<UnwindRow>& rows);
-  void FillLine(Line& line, std::uint16_t in_force, std::span<const NumberedRow> rows);
-  void FillWide(Line& line, std::uint16_t in_force, std::span<const NumberedRow> rows);
+  // The parts of a table that is being built.
+  struct Parts;
+  void Join(const Parts& parts, const std::vector<SpecialRule>& specials);
 
-  std::pmr::vector<Line> lines_;
-  std::pmr::vector<std::uint8_t>
-      aside_;  // seven bytes longer than what is in it, for reading eight at a time
-  std::pmr::vector<WideRow> wide_;
-  std::pmr::vector<UnwindRule> dictionary_;  // [0] is unknown
-  std::pmr::vector<SavedRegister> saved_;    // by the same number
-  std::pmr::vector<SpecialRule> specials_{SpecialRule()};
+  // The bytes of a block, from its begin to where each part begins. The lines come first.
+  struct Layout {
+    std::uint32_t lines = 0;       // their number
+    std::uint32_t dictionary = 0;  // UnwindRules; [0] is unknown
+    std::uint32_t saved = 0;       // SavedRegisters, by the same number
+    std::uint32_t specials = 0;
+    std::uint32_t wide = 0;
+    std::uint32_t aside = 0;  // seven bytes longer than what is in it, for reading eight at a time
+    std::uint32_t rules = 0;  // the number of those in the dictionary
+    std::uint32_t bytes = 0;
+  };
+
+  template <class T>
+  [[nodiscard]] const T* At(std::uint32_t part) const noexcept {
+    return reinterpret_cast<const T*>(block_.get() + part);
+  }
+  [[nodiscard]] const Line& LineAt(std::size_t line) const noexcept { return At<Line>(0)[line]; }
+
+  Layout layout_;
+  std::shared_ptr<const std::byte> block_;
 };
 
 // An immutable snapshot: which table serves which addresses. A pointer publishes it to handlers. It

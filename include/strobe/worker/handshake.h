@@ -20,7 +20,8 @@ namespace strobe::internal {
 // meanwhile.
 inline constexpr std::int64_t kWelcomeTimeoutNs = 20'000'000'000;
 
-// What a message is. The program sends the first kind of each pair, the worker answers.
+// What a message is. The worker begins with its offer. Of each pair, the program sends the first
+// kind, and the worker answers.
 enum class MessageKind : std::uint32_t {
   kHello = 1,    // with the descriptors of the shared area and of the memory for tables
   kWelcome = 2,  // a status
@@ -32,12 +33,13 @@ enum class MessageKind : std::uint32_t {
   // there cancels it.
   kRecord = 7,
   kRecorded = 8,  // a status; if it is OK, with the descriptor of memory with the profile
+  kOffer = 16,    // with the descriptor of the memory of the worker's TableStore, if it has one
 };
 
 // Each message is this, then `text_bytes` bytes of text.
 struct MessageHead {
   static constexpr std::uint64_t kMagic = 0x524B57424F525453;  // "STROBWKR"
-  static constexpr std::uint32_t kVersion = 1;
+  static constexpr std::uint32_t kVersion = 2;
 
   std::uint64_t magic = kMagic;
   std::uint32_t version = kVersion;
@@ -59,8 +61,9 @@ struct Hello {
   std::uint32_t ring_bytes = 0;
   std::uint32_t program_bytes = 0;   // of the program's name, which follows before the options
   std::uint64_t tables_address = 0;  // where the program has mapped the memory for tables
+  std::uint64_t store_address = 0;   // and the memory of the offer; 0 if it has not
 };
-static_assert(sizeof(Hello) == 56);
+static_assert(sizeof(Hello) == 64);
 
 struct Message {
   // A longer one is refused.
@@ -69,10 +72,14 @@ struct Message {
   MessageKind kind{};
   std::uint32_t code = 0;
   std::string text{};
-  // Of a hello: the shared area's, and that of the memory for tables; -1 for none.
+  // Of a hello: the shared area's, and that of the memory for tables. Of an offer: the store's. -1
+  // for none.
   static constexpr std::size_t kMaxDescriptors = 2;
   std::array<int, kMaxDescriptors> descriptors{-1, -1};
 };
+
+// Closes the message's descriptors that are not -1.
+void CloseDescriptors(const Message& message);
 
 // An end of the connection. Moves, and closes at its end. One thread at a time sends, and one
 // receives.
@@ -88,7 +95,8 @@ class WorkerSocket {
   [[nodiscard]] bool is_open() const { return descriptor_ >= 0; }
   [[nodiscard]] int descriptor() const { return descriptor_; }
 
-  // Unavailable if the other side has gone. Never raises SIGPIPE.
+  // Never waits: Unavailable if the other side has gone, or has left so many messages unread that
+  // there is no room. Never raises SIGPIPE.
   absl::Status Send(const Message& message) const;
   // Waits for a message, whose descriptors the caller then owns, at most for that time; for ever if
   // it is negative. Unavailable if the other side has gone, DeadlineExceeded, InvalidArgument if
@@ -98,6 +106,8 @@ class WorkerSocket {
   [[nodiscard]] bool HasEnded() const;
   // PermissionDenied if the other side belongs to another user.
   [[nodiscard]] absl::Status CheckPeer() const;
+  // The process that has connected, listened, or made the pair; 0 if it is not known.
+  [[nodiscard]] std::int64_t PeerProcess() const;
 
  private:
   int descriptor_ = -1;

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -15,21 +16,25 @@
 #include "strobe/core/thread_info.h"
 #include "strobe/platform/linux/linux_platform.h"
 #include "strobe/runtime/published_code.h"
+#include "strobe/unwind/cfi_modules.h"
 #include "strobe/unwind/unwind_table.h"
 #include "strobe/worker/shared_area.h"
+#include "strobe/worker/table_store.h"
 
 STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
 
-// The program that this process serves.
+// The program that a thread serves.
 struct ServedProgram {
   std::uint64_t process_id = 0;
   std::string name;
   int signal = 0;
   std::uint64_t copy_mark = 0;  // see SlotToken
   SharedArea area;
-  TableMemory tables;   // none if its place is taken in this process
-  bool is_own = false;  // this process is the program: a fallback
+  TableMemory tables;                   // none if its place is taken in this process
+  std::shared_ptr<TableStore> store{};  // of all programs; nullptr if there is none
+  Address store_address = 0;            // of its memory in the program; 0 if it is not there
+  bool is_own = false;                  // this process is the program: a fallback
 };
 
 // Observes a thread of the program.
@@ -52,17 +57,23 @@ class ServedThreadProbe {
   LinuxThreadProbe probe_{thread_id_};
 };
 
-// Of a program that has ended, the clocks read what was read last, and memory is what its files
-// have.
+// A process may serve several programs, each by threads of its own: all calls of a thread are about
+// the program that it serves. Of a program that has ended, the clocks read what was read last, and
+// memory is what its files have.
 struct ServedPlatform : LinuxPlatform {
   static constexpr bool kAdoptsChannels = true;
   using ThreadProbe = ServedThreadProbe;
 
-  // Call it once, before all other functions; of the process's own program, before each session.
+  // From now on the calling thread serves this program, as do the threads that it begins by
+  // RunOnOwnThread. The last of these threads to end frees what is known of the program, and unmaps
+  // its memory, unless this process is the program.
   static void Serve(ServedProgram program);
+  static OwnThread RunOnOwnThread(const char* name, std::function<void()> body);
   // True if the program has ended. Its children may still have what was its own, the socket too.
   // Where the system does not tell, false.
   static bool HasEnded();
+  // How the program has ended: see EndOfProcess. Call it when its connection has ended.
+  static std::string HowEnded();
   // What the thread itself has read of its CPU clock: at the begin and the end of its registration.
   static void NoteClock(std::uint64_t thread_id, std::int64_t cpu_ns);
   // The thread's registration has ended, and its account is settled.
@@ -71,8 +82,16 @@ struct ServedPlatform : LinuxPlatform {
   static PublishedCode& SharedCode() noexcept;
   static Mapping MapMemory(std::uint64_t bytes);
   static void DiscardMemory(void* memory, std::uint64_t bytes);
+  // The account of the thread in that slot begins.
+  static void NoteSlot(std::uint32_t slot, std::uint64_t thread_id);
   // The program may use the slot for another thread.
   static void GiveBack(std::uint32_t slot);
+  // From the store of tables that the programs share.
+  static std::shared_ptr<const UnwindTable> ShareTable(const Module& module, std::size_t chunk,
+                                                       const CfiModules::BuildTable& build);
+  // See ExportMarks.
+  static void EndPeriod(std::uint64_t sequence);
+  static void NoteExported(std::uint64_t sequence);
   // A copy in the memory for tables. Where that has no room, captures send registers and stack
   // along, and the worker walks.
   static std::shared_ptr<const UnwindModules> ExposeTables(

@@ -48,7 +48,7 @@ struct Seat {
 // A place in the file has 8 bytes or less, in the byte order of the machine.
 struct SharedAreaHeader {
   static constexpr std::uint64_t kMagic = 0x41455241424F5254;  // "TROBAREA"
-  static constexpr std::uint32_t kVersion = 2;
+  static constexpr std::uint32_t kVersion = 3;
 
   std::uint64_t magic = kMagic;
   std::uint32_t version = kVersion;
@@ -63,6 +63,11 @@ struct SharedAreaHeader {
   std::atomic<std::uint32_t> is_awaited{0};  // the worker waits: wake it
   // What captures know of the code; the worker keeps it current.
   alignas(kCacheLineBytes) PublishedCode code;
+  // CPU time of threads whose seats are free and that no exported profile has: see ExportMarks. The
+  // worker keeps it current.
+  std::atomic<std::int64_t> unexported_cpu_ns{0};
+  // The CPU time lost with the worker before this one. The program writes it before the hello.
+  std::atomic<std::int64_t> lost_cpu_ns{0};
 };
 
 // Both processes map the whole file once, and keep it mapped until they end: a late signal may
@@ -81,6 +86,9 @@ class SharedArea {
   // such an area, or has another layout than this process expects.
   static absl::StatusOr<SharedArea> Adopt(int descriptor, std::uint32_t chunk_slots,
                                           std::uint64_t chunk_bytes);
+
+  // Unmaps it and closes the descriptor, for all copies of this object.
+  void Unmap();
 
   [[nodiscard]] SharedAreaHeader& header() const { return *header_; }
   [[nodiscard]] int descriptor() const { return descriptor_; }
@@ -126,6 +134,7 @@ class SharedArea {
   int descriptor_ = -1;
   std::uint32_t chunks_ = 0;  // validated: the header may change at any time
   std::uint64_t chunk_bytes_ = 0;
+  std::uint64_t bytes_ = 0;
   SharedAreaHeader* header_ = nullptr;
   std::atomic<std::uint64_t>* changed_ = nullptr;  // a word a chunk: its announced slots
   Seat* seats_ = nullptr;

@@ -20,12 +20,18 @@
 STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
 
-// The memory for tables: sparse, at the same address in both processes, so that a table has the
-// same pointers in both. The program maps it for reading only, and once the worker has mapped it,
-// nobody else can map it for writing.
+class TableStore;
+
+// Memory that one process writes, and others map for reading only: nobody else can map it for
+// writing. Sparse.
+//
+// A program makes one for what its worker shows it, at the same address in both processes, so that
+// an object has the same pointers in both. A worker makes one for its TableStore.
 class TableMemory {
  public:
   static constexpr std::size_t kBytes = std::size_t{64} << 20;
+  // A larger one is refused.
+  static constexpr std::size_t kMaxBytes = std::size_t{1} << 30;
 
   TableMemory() = default;
   TableMemory(TableMemory&& other) noexcept;
@@ -38,6 +44,12 @@ class TableMemory {
   // In the worker; takes over the descriptor. AlreadyExists if something else is mapped there,
   // InvalidArgument if it is no such memory.
   static absl::StatusOr<TableMemory> Adopt(int descriptor, Address address);
+
+  // In the worker. The descriptor is for the programs.
+  static absl::StatusOr<TableMemory> CreateForWriting(std::size_t bytes);
+  // In a program, at any address; takes over the descriptor. InvalidArgument if it is no such
+  // memory.
+  static absl::StatusOr<TableMemory> AdoptForReading(int descriptor);
 
   [[nodiscard]] std::span<std::byte> bytes() const { return bytes_; }
   [[nodiscard]] int descriptor() const { return descriptor_; }
@@ -64,14 +76,36 @@ struct SharedCaches {
   }
 };
 
-// Copies tables into that memory. In the worker; used by one thread at a time.
+// Gives out memory from the front. What is given back is lost: a pool above reuses it.
+class FrontResource final : public std::pmr::memory_resource {
+ public:
+  explicit FrontResource(std::span<std::byte> memory) : left_(memory) {}
+
+ private:
+  void* do_allocate(std::size_t bytes, std::size_t alignment) override;
+  void do_deallocate(void* /*memory*/, std::size_t /*bytes*/, std::size_t /*align*/) override {}
+  [[nodiscard]] bool do_is_equal(const memory_resource& other) const noexcept override {
+    return this == &other;
+  }
+  std::span<std::byte> left_;
+};
+
+// The store that the tables' blocks are in, and where the program has its memory; 0 if it has not.
+struct StoreInProgram {
+  std::shared_ptr<const TableStore> store;
+  Address address = 0;
+};
+
+// Shows tables to a program: in that memory, the list of what belongs to which addresses, and for
+// each table an object that leads to its block. A block that is not in the store is copied. In the
+// worker; used by one thread at a time.
 class SharedTables {
  public:
   using Tables = std::shared_ptr<const UnwindModules>;
 
   // `discard` makes memory of a cache zero again. `serials`, the upper half of the serials of all
   // copies, is none of the program's or of an earlier worker's.
-  SharedTables(TableMemory memory, SharedCaches caches, std::uint64_t serials,
+  SharedTables(TableMemory memory, SharedCaches caches, StoreInProgram store, std::uint64_t serials,
                void (*discard)(void* memory, std::uint64_t bytes));
   ~SharedTables();
   SharedTables(const SharedTables&) = delete;
@@ -82,24 +116,11 @@ class SharedTables {
   Tables Expose(const Tables& tables);
 
  private:
-  // Gives out the memory from the front. What is given back is lost: the pool above reuses it.
-  class FrontResource final : public std::pmr::memory_resource {
-   public:
-    explicit FrontResource(std::span<std::byte> memory) : left_(memory) {}
-
-   private:
-    void* do_allocate(std::size_t bytes, std::size_t alignment) override;
-    void do_deallocate(void* /*memory*/, std::size_t /*bytes*/, std::size_t /*align*/) override {}
-    [[nodiscard]] bool do_is_equal(const memory_resource& other) const noexcept override {
-      return this == &other;
-    }
-    std::span<std::byte> left_;
-  };
-
   // An object in the pool, destroyed with its last pointer. `source` lives as long.
   template <class T, class Source, class... Arguments>
   std::shared_ptr<const T> Make(const Source& source, Arguments&&... arguments);
   std::shared_ptr<const UnwindTable> CopyOf(const std::shared_ptr<const UnwindTable>& table);
+  std::shared_ptr<const std::byte> BlockOf(const UnwindTable& table);
   // The cache in the program's memory for that of the tables; 0 if there is none left.
   Address CacheFor(const Tables& tables);
 
@@ -109,6 +130,7 @@ class SharedTables {
 
   TableMemory memory_;
   const SharedCaches caches_;
+  const StoreInProgram store_;
   void (*const discard_)(void* memory, std::uint64_t bytes);
   FrontResource front_;
   std::pmr::unsynchronized_pool_resource pool_;

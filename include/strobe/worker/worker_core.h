@@ -75,11 +75,12 @@ class WorkerCore final : public AbstractCore, private StoppedAtExit {
   absl::Status StartLocked();
   absl::Status StopLocked();
   absl::Status BeginWorker();
-  absl::Status Greet(WorkerProcess worker, TableMemory tables);
+  absl::Status Greet(WorkerProcess worker);
   absl::Status FallBack(absl::Status why);
-  void ReplaceTables(TableMemory tables);
+  void ReplaceTables(TableMemory tables, TableMemory store);
   absl::Status SeeToWorker();
   absl::StatusOr<Profile> TryToRecord(const RecordingOptions& options);
+  void CountLoss();
   absl::StatusOr<Message> Ask(MessageKind kind, std::int64_t timeout_ns);
   void Quieten();
 
@@ -101,12 +102,15 @@ class WorkerCore final : public AbstractCore, private StoppedAtExit {
   const Serve serve_here_;
   bool is_here_ = false;  // the fallback: the worker is a thread of the program
   TableMemory tables_;
+  TableMemory store_;  // of the worker's tables
   std::atomic<bool> is_running_{false};
   bool is_listed_ = false;  // in the ExitList, unless the exit has removed it
   std::atomic<bool> is_exit_using_{false};
   absl::Status last_start_;
   int restarts_ = 0;
   std::int64_t next_restart_ns_ = 0;
+  std::atomic<std::uint64_t> workers_lost_{0};
+  std::atomic<std::int64_t> lost_cpu_ns_{0};  // with them
   std::mutex toggle_mutex_;
   std::optional<SessionToggle<Platform>> toggle_;  // if sampling.toggle_signal asks for it
 };

@@ -1,5 +1,6 @@
-// WorkerProcess: begins a worker, and ends it. A process is no child of the program: no SIGCHLD,
-// and no wait() returns it. As a fallback, the worker is a thread of the program.
+// WorkerProcess: begins a worker, and ends it; or joins one that serves all programs of the user. A
+// process is no child of the program: no SIGCHLD, and no wait() returns it. As a fallback, the
+// worker is a thread of the program.
 #pragma once
 
 #include <cstdint>
@@ -33,17 +34,21 @@ class WorkerProcess {
   // signal of the terminal reaches it. It may read the program's memory (PR_SET_PTRACER).
   static absl::StatusOr<WorkerProcess> Begin(const std::string& command);
 
+  // Joins the worker that listens at the path; End leaves that alone. See ConnectToWorker for the
+  // errors.
+  static absl::StatusOr<WorkerProcess> Join(const std::string& path);
+
   // Begins a thread of this process that serves it, whose channels lie in `area`.
   static absl::StatusOr<WorkerProcess> BeginHere(Serve serve, const SharedArea& area);
 
   [[nodiscard]] const WorkerSocket& socket() const { return socket_; }
-  // Waits for its end, at most for that time, and then kills it. A thread ends its session first,
-  // whatever the time. Needs no memory.
+  // Ends the connection. A process of the program's own may take that time for its end; then it is
+  // killed. A thread ends its session first, whatever the time. Needs no memory.
   void End(std::int64_t timeout_ns);
 
  private:
   LinuxPlatform::OwnThread thread_;
-  std::int64_t process_id_ = -1;
+  std::int64_t process_id_ = -1;  // of the program's own worker
   WorkerSocket socket_;
 };
 

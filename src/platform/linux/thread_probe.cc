@@ -36,7 +36,7 @@ constinit std::array<std::atomic<int>, LinuxThreadFile::kMaxKeptFiles> kept_file
 constinit std::atomic<int> kept_count{0};
 
 // The directory of the threads' files.
-constinit char task_directory[40] = "/proc/self/task";
+constinit thread_local char task_directory[40] = "/proc/self/task";
 
 int MostKeptFiles() {
   rlimit limit{};

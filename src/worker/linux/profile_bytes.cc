@@ -68,7 +68,7 @@ void Visit(Archive& archive, Stats& stats) {
           stats.sums_cut);
   archive(stats.exports, stats.exports_failed, stats.exports_dropped, stats.amount_dropped,
           stats.periods_extended, stats.last_export_error, stats.last_export_path, stats.outputs,
-          stats.partly_named_module, stats.memory_bytes, stats.out_of_memory);
+          stats.partly_named_module, stats.memory_bytes, stats.out_of_memory, stats.program_end);
 }
 template <class Archive>
 void Visit(Archive& archive, Profile& profile) {

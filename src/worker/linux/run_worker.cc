@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -36,6 +37,14 @@ absl::Status SetOptions(std::string_view lines, ProfilerOptions& options) {
           absl::StrCat("the worker does not accept the option ", std::string(line)));
   }
   return Validate(options);
+}
+
+const std::shared_ptr<TableStore>& StoreOfAll() {
+  static const auto* const store = [] {
+    absl::StatusOr<std::shared_ptr<TableStore>> made = TableStore::Create();
+    return new std::shared_ptr<TableStore>(made.ok() ? *std::move(made) : nullptr);
+  }();
+  return *store;
 }
 
 void RunWorkerIfAsked(int argc, char** argv, Serve serve) {

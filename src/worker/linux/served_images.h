@@ -19,6 +19,13 @@
 STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
 
+// A file, open and read once for all processes that map it; or bytes in memory.
+struct OpenImage {
+  std::shared_ptr<const ByteSource> source;
+  std::vector<std::byte> memory;  // of the vdso, which has no file
+  std::optional<ElfFile> file;
+};
+
 // Keeps the files open: they are what is left of the process's memory after its end. Not
 // thread-safe.
 class ServedImages {
@@ -37,14 +44,16 @@ class ServedImages {
  private:
   struct Image {
     std::string path;
-    std::shared_ptr<const ByteSource> source;
-    std::vector<std::byte> memory;  // of the vdso, which has no file
-    std::optional<ElfFile> file;
+    std::shared_ptr<const OpenImage> open;
     Address load_bias = 0;
+
+    [[nodiscard]] const ElfFile& file() const { return *open->file; }
   };
 
   Image* Find(const Mapping& mapping);
   std::unique_ptr<Image> Open(const Mapping& mapping) const;
+  [[nodiscard]] std::shared_ptr<const OpenImage> OpenFile(const std::string& path) const;
+  [[nodiscard]] std::shared_ptr<const OpenImage> OpenVdso(const Mapping& mapping) const;
 
   const std::uint64_t process_id_;
   const SymbolFiles& files_;

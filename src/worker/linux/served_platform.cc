@@ -20,12 +20,13 @@
 #include "../../platform/linux/signal_handler.h"
 #include "../../platform/linux/small_file.h"
 #include "absl/strings/str_cat.h"
+#include "program_end.h"
 #include "served_images.h"
 #include "strobe/aggregate/label_table.h"
 #include "strobe/aggregate/slow_spans.h"
 #include "strobe/clock/system_clock.h"
 #include "strobe/platform/capture_target.h"
-#include "strobe/runtime/slot_arena.h"
+#include "strobe/worker/export_marks.h"
 
 namespace strobe::internal {
 namespace {
@@ -33,6 +34,8 @@ namespace {
 // Reading the mappings takes one of so many parts of the time at most.
 constexpr std::int64_t kTimeShare = 100;
 constexpr std::int64_t kLeastPauseNs = 50'000'000;
+// A process closes its files before it counts as ended; a large one takes a while in between.
+constexpr std::int64_t kEndOfProcessNs = 1'000'000'000;
 
 std::optional<LabelSet> FindLabels(std::uint64_t number);
 
@@ -40,10 +43,18 @@ struct State {
   explicit State(ServedProgram served)
       : program(std::move(served)), images(program.process_id, LinuxPlatform::Files()) {
     if (!program.tables.bytes().empty()) {
-      tables.emplace(std::move(program.tables), program.area.Caches(), LinuxPlatform::ProcessId(),
-                     &ServedPlatform::DiscardMemory);
+      const Address address = program.store == nullptr ? 0 : program.store_address;
+      tables.emplace(std::move(program.tables), program.area.Caches(),
+                     StoreInProgram{.store = program.store, .address = address},
+                     LinuxPlatform::ProcessId(), &ServedPlatform::DiscardMemory);
     }
   }
+  ~State() {
+    if (process >= 0) close(process);
+    if (!program.is_own) program.area.Unmap();
+  }
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
 
   // Threads that the collector has displaced from its CPU. Used by the collector.
   void NoteDisplaced(std::uint64_t thread_id, bool is_displaced) {
@@ -66,17 +77,27 @@ struct State {
   std::mutex clocks_mutex;
   std::unordered_map<std::uint64_t, std::int64_t> clocks;  // by thread: what was read last
   std::optional<SharedTables> tables;
+  ExportMarks marks{program.area};
   ServedImages images;
   std::vector<strobe::Mapping> mappings;
   std::uint64_t version = 0;
   std::int64_t next_look_ns = 0;
 };
 
-// Never freed: threads that were left behind may still use it.
-State* state = nullptr;
+// Of the program that the calling thread serves. A hanging exporter keeps it.
+thread_local std::shared_ptr<State> state;
 
 std::optional<LabelSet> FindLabels(std::uint64_t number) {
   return state->program.area.Contexts().labels.Find(number);
+}
+
+// nullptr for this process's own, on a thread that serves no other one.
+bool ServesAnother() {
+  return state != nullptr && state->program.process_id != LinuxPlatform::ProcessId();
+}
+LabelTable* LabelsOfProgram() { return ServesAnother() ? &state->labels : nullptr; }
+SlowSpans* SlowSpansOfProgram() {
+  return ServesAnother() ? &state->program.area.Contexts().slow_spans : nullptr;
 }
 
 std::string TaskDirectory(std::uint64_t thread_id) {
@@ -107,24 +128,28 @@ ThreadLook ServedThreadProbe::Look() {
 }
 
 void ServedPlatform::Serve(ServedProgram program) {
-  // A later session in the program itself goes on with the chunks that it has. A fork's child has
-  // another area.
-  if (program.is_own && state != nullptr &&
-      &state->program.area.header() == &program.area.header()) {
-    state->program.signal = program.signal;
-    return;
-  }
   if (!program.is_own) LinuxThreadFile::ObserveProcess(program.process_id);
-  state = new State(std::move(program));
-  KeepForEver(state);
-  if (state->program.process_id == LinuxPlatform::ProcessId()) return;  // it has its own
-  UseProcessLabels(state->labels);
-  UseProcessSlowSpans(state->program.area.Contexts().slow_spans);
+  state = std::make_shared<State>(std::move(program));
+  UseProcessLabels(&LabelsOfProgram);
+  UseProcessSlowSpans(&SlowSpansOfProgram);
+}
+
+LinuxPlatform::OwnThread ServedPlatform::RunOnOwnThread(const char* name,
+                                                        std::function<void()> body) {
+  return LinuxPlatform::RunOnOwnThread(name, [served = state, run = std::move(body)] {
+    if (!served->program.is_own) LinuxThreadFile::ObserveProcess(served->program.process_id);
+    state = served;
+    run();
+  });
 }
 
 bool ServedPlatform::HasEnded() {
   pollfd process{.fd = state->process, .events = POLLIN, .revents = 0};
   return state->process >= 0 && poll(&process, 1, 0) > 0;
+}
+
+std::string ServedPlatform::HowEnded() {
+  return EndOfProcess(state->process, state->program.process_id, kEndOfProcessNs);
 }
 
 void ServedPlatform::NoteClock(std::uint64_t thread_id, std::int64_t cpu_ns) {
@@ -151,10 +176,17 @@ void ServedPlatform::DiscardMemory(void* memory, std::uint64_t bytes) {
   AdvisePages(memory, bytes, MADV_REMOVE);
 }
 
-void ServedPlatform::GiveBack(std::uint32_t slot) {
-  if (Seat* const seat = state->program.area.At(slot))
-    seat->state.store(SeatState::kFree, std::memory_order_release);
+void ServedPlatform::GiveBack(std::uint32_t slot) { state->marks.GiveBack(slot); }
+
+void ServedPlatform::NoteSlot(std::uint32_t slot, std::uint64_t thread_id) {
+  state->marks.Begin(slot, thread_id);
 }
+
+void ServedPlatform::EndPeriod(std::uint64_t sequence) {
+  state->marks.EndPeriod(sequence, SystemClock().MonotonicNs(), &ThreadCpuTimeNs);
+}
+
+void ServedPlatform::NoteExported(std::uint64_t sequence) { state->marks.NoteExported(sequence); }
 
 std::shared_ptr<const UnwindModules> ServedPlatform::ExposeTables(
     const std::shared_ptr<const UnwindModules>& tables) {
@@ -163,6 +195,13 @@ std::shared_ptr<const UnwindModules> ServedPlatform::ExposeTables(
   if (tables != nullptr && state->tables) exposed = state->tables->Expose(tables);
   if (exposed != nullptr) return exposed;
   return {exposed, state->programs_tables};  // the program owns it
+}
+
+std::shared_ptr<const UnwindTable> ServedPlatform::ShareTable(const Module& module,
+                                                              std::size_t chunk,
+                                                              const CfiModules::BuildTable& build) {
+  TableStore* const store = state->program.store.get();
+  return store != nullptr ? store->Share(module, chunk, build) : build().table;
 }
 
 std::uint64_t ServedPlatform::ProcessId() { return state->program.process_id; }

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -11,7 +12,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "strobe/base/cache_line.h"
 #include "strobe/base/memory_guard.h"
+#include "strobe/worker/table_store.h"
 
 #ifndef F_SEAL_FUTURE_WRITE
 #define F_SEAL_FUTURE_WRITE 0x0010  // Linux 5.1
@@ -26,6 +29,19 @@ namespace {
 constexpr std::size_t kLargestBlock = std::size_t{1} << 20;
 // No program maps anything below: a pointer that is null may not lead there.
 constexpr Address kLeastAddress = 1 << 20;
+// Where the memory lies: anywhere in that range, by chance. So a worker of many programs finds the
+// place free, also where the system gives all of them the same addresses.
+constexpr Address kFirstPlace = Address{1} << 40;
+constexpr Address kPlaces = Address{1} << 45;
+constexpr Address kPageBytes = 4096;
+
+void* RandomPlace() {
+  Address random = 0;
+  if (getrandom(&random, sizeof(random), GRND_NONBLOCK) != sizeof(random)) return nullptr;
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): only a hint
+  return reinterpret_cast<void*>(kFirstPlace + random % (kPlaces / kPageBytes) * kPageBytes);
+}
+
 // Copies that have gone stay listed up to this many.
 constexpr std::size_t kMaxStaleCopies = 4096;
 
@@ -53,7 +69,7 @@ absl::StatusOr<TableMemory> TableMemory::Create() {
   void* memory = MAP_FAILED;
   if (made.descriptor_ >= 0 && ftruncate(made.descriptor_, kBytes) == 0 &&
       fcntl(made.descriptor_, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) == 0)
-    memory = mmap(nullptr, kBytes, PROT_READ, MAP_SHARED, made.descriptor_, 0);
+    memory = mmap(RandomPlace(), kBytes, PROT_READ, MAP_SHARED, made.descriptor_, 0);
   if (memory == MAP_FAILED) {
     return absl::ResourceExhaustedError(
         absl::StrCat("no memory for tables to share with a worker: ", std::strerror(errno)));
@@ -85,7 +101,40 @@ absl::StatusOr<TableMemory> TableMemory::Adopt(int descriptor, Address address) 
   return made;
 }
 
-void* SharedTables::FrontResource::do_allocate(std::size_t bytes, std::size_t alignment) {
+absl::StatusOr<TableMemory> TableMemory::CreateForWriting(std::size_t bytes) {
+  TableMemory made;
+  made.descriptor_ = memfd_create("strobe-table-store", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  void* memory = MAP_FAILED;
+  if (made.descriptor_ >= 0 && ftruncate(made.descriptor_, static_cast<off_t>(bytes)) == 0 &&
+      fcntl(made.descriptor_, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) == 0)
+    memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, made.descriptor_, 0);
+  if (memory == MAP_FAILED) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("no memory for tables to share with programs: ", std::strerror(errno)));
+  }
+  made.bytes_ = {static_cast<std::byte*>(memory), bytes};
+  fcntl(made.descriptor_, F_ADD_SEALS, F_SEAL_FUTURE_WRITE | F_SEAL_SEAL);
+  return made;
+}
+
+absl::StatusOr<TableMemory> TableMemory::AdoptForReading(int descriptor) {
+  TableMemory made;
+  made.descriptor_ = descriptor;
+  const int seals = fcntl(descriptor, F_GET_SEALS);
+  struct stat info {};
+  if (seals < 0 || (seals & F_SEAL_SHRINK) == 0 || fstat(descriptor, &info) != 0 ||
+      info.st_size <= 0 || static_cast<std::uint64_t>(info.st_size) > kMaxBytes)
+    return absl::InvalidArgumentError("this is no memory for tables");
+  const auto bytes = static_cast<std::size_t>(info.st_size);
+  void* const memory = mmap(nullptr, bytes, PROT_READ, MAP_SHARED, descriptor, 0);
+  if (memory == MAP_FAILED)
+    return absl::ResourceExhaustedError("the memory for tables cannot be mapped");
+  made.bytes_ = {static_cast<std::byte*>(memory), bytes};
+  made.CloseDescriptor();
+  return made;
+}
+
+void* FrontResource::do_allocate(std::size_t bytes, std::size_t alignment) {
   void* at = left_.data();
   std::size_t room = left_.size();
   if (std::align(alignment, bytes, at, room) == nullptr) throw std::bad_alloc();
@@ -93,10 +142,12 @@ void* SharedTables::FrontResource::do_allocate(std::size_t bytes, std::size_t al
   return at;
 }
 
-SharedTables::SharedTables(TableMemory memory, SharedCaches caches, std::uint64_t serials,
+SharedTables::SharedTables(TableMemory memory, SharedCaches caches, StoreInProgram store,
+                           std::uint64_t serials,
                            void (*discard)(void* memory, std::uint64_t bytes))
     : memory_(std::move(memory)),
       caches_(caches),
+      store_(std::move(store)),
       discard_(discard),
       front_(memory_.bytes()),
       pool_({.max_blocks_per_chunk = 0, .largest_required_pool_block = kLargestBlock}, &front_),
@@ -126,9 +177,26 @@ std::shared_ptr<const UnwindTable> SharedTables::CopyOf(
   }
   if (copies_.size() >= kMaxStaleCopies)
     std::erase_if(copies_, [](const auto& copy) { return copy.second.expired(); });
-  std::shared_ptr<const UnwindTable> copy = Make<UnwindTable>(table, *table, &pool_);
+  std::shared_ptr<const UnwindTable> copy = Make<UnwindTable>(table, *table, BlockOf(*table));
   copies_[table.get()] = copy;
   return copy;
+}
+
+// Where the program reads the table's block.
+std::shared_ptr<const std::byte> SharedTables::BlockOf(const UnwindTable& table) {
+  const std::span<const std::byte> block = table.block();
+  const std::optional<std::size_t> offset =
+      store_.address != 0 ? store_.store->OffsetOf(table) : std::nullopt;
+  if (offset) {
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): an address of the program, not of this process
+    return {std::shared_ptr<void>(), reinterpret_cast<const std::byte*>(store_.address + *offset)};
+  }
+  if (block.empty()) return nullptr;
+  auto* const copy = static_cast<std::byte*>(pool_.allocate(block.size(), kCacheLineBytes));
+  std::memcpy(copy, block.data(), block.size());
+  return {copy, [this, bytes = block.size()](std::byte* made) {
+            pool_.deallocate(made, bytes, kCacheLineBytes);
+          }};
 }
 
 Address SharedTables::CacheFor(const Tables& tables) {

@@ -3,9 +3,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstring>
-#include <memory>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "strobe/base/assert.h"
@@ -147,6 +145,8 @@ absl::Status WorkerCore::StartLocked() {
   registry_.arena()->keeps_times.store(*options_.sampling.timestamps, std::memory_order_relaxed);
   registry_.BeginCollecting();
   restarts_ = 0;
+  Platform::Area().header().unexported_cpu_ns.store(0, std::memory_order_relaxed);
+  Platform::Area().header().lost_cpu_ns.store(0, std::memory_order_relaxed);
   absl::Status status = BeginWorker();
   if (!status.ok()) status = FallBack(std::move(status));
   if (!status.ok()) {
@@ -155,109 +155,6 @@ absl::Status WorkerCore::StartLocked() {
   }
   is_running_.store(true, std::memory_order_release);
   return absl::OkStatus();
-}
-
-// The threads' accounts begin now.
-void WorkerCore::AnnounceAll() {
-  const SharedArea& area = Platform::Area();
-  std::vector<Slot*> slots;
-  registry_.CopyAll(slots);
-  const std::int64_t now_ns = SystemClock().MonotonicNs();
-  for (const Slot* slot : slots) {
-    const std::uint32_t index = slot->channel->token.index;
-    Seat& seat = *area.At(index);
-    if (seat.state.load(std::memory_order_acquire) == SeatState::kTaken) {
-      seat.since_cpu_ns = Platform::ThreadCpuTimeNs(slot->channel->thread_id);
-      seat.since_ns = now_ns;
-    }
-    area.Announce(index);
-  }
-}
-
-absl::Status WorkerCore::BeginWorker() {
-  is_here_ = false;
-  absl::StatusOr<WorkerProcess> worker = WorkerProcess::Begin(*options_.worker.command);
-  if (!worker.ok()) return worker.status();
-  absl::StatusOr<TableMemory> tables = TableMemory::Create();
-  if (!tables.ok()) return tables.status();
-  return Greet(*std::move(worker), *std::move(tables));
-}
-
-// Has the program served by a thread of its own, if the options want that. `why` is what became of
-// the worker process.
-absl::Status WorkerCore::FallBack(absl::Status why) {
-  Serve serve = ServeHere();
-  if (!serve) serve = serve_here_;
-  if (*options_.worker.fallback == WorkerFallback::kNone || is_here_ || !serve) return why;
-  Platform::WriteLine("strobe: samples in process: " + std::string(why.message()));
-  is_here_ = true;
-  absl::StatusOr<WorkerProcess> worker =
-      WorkerProcess::BeginHere(std::move(serve), Platform::Area());
-  return worker.ok() ? Greet(*std::move(worker), TableMemory()) : worker.status();
-}
-
-// Tells a new worker what it serves. One in this process has the area and needs no copies of the
-// tables.
-absl::Status WorkerCore::Greet(WorkerProcess worker, TableMemory tables) {
-  AnnounceAll();
-  const SharedArea& area = Platform::Area();
-  const HelloText hello{
-      .head = {.process_id = Platform::ProcessId(),
-               .copy_mark = SlotToken::CopyMark(),
-               .signal = static_cast<std::uint32_t>(signal_.number.load(std::memory_order_relaxed)),
-               .channel_bytes = sizeof(SampleChannel<Traits>),
-               .cells = Traits::Providers::kCellCount,
-               .value_types = Traits::Providers::kValueCount,
-               .chunk_bytes = area.header().chunk_bytes,
-               .ring_bytes = static_cast<std::uint32_t>(*options_.threads.ring_bytes),
-               .tables_address = reinterpret_cast<Address>(tables.bytes().data())},
-      .program = Platform::ProgramName(),
-      .options = OptionLines()};
-  Message message{.kind = MessageKind::kHello, .text = JoinHello(hello)};
-  if (!is_here_) message.descriptors = {area.descriptor(), tables.descriptor()};
-  absl::Status status = worker.socket().Send(message);
-  tables.CloseDescriptor();
-  ReplaceTables(std::move(tables));
-  const absl::StatusOr<Message> answer =
-      status.ok() ? worker.socket().Receive(kWelcomeTimeoutNs) : status;
-  if (!answer.ok())
-    return absl::UnavailableError(
-        absl::StrCat("the worker process has not answered (does the program's main call "
-                     "RunWorkerIfAsked, or is worker.command the strobe command?): ",
-                     absl::string_view(answer.status().message())));
-  status = StatusOf(*answer, MessageKind::kWelcome);
-  if (status.ok()) worker_ = std::move(worker);
-  return status;
-}
-
-// Captures get no tables until the new worker has some. The old ones are unmapped unless a capture
-// may still read them.
-void WorkerCore::ReplaceTables(TableMemory tables) {
-  Platform::WithdrawTables();
-  if (registry_.IsCapturing()) tables_.KeepMapped();
-  tables_ = std::move(tables);
-}
-
-std::string WorkerCore::OptionLines() const {
-  std::string lines;
-  for (const OptionRow& row : OptionTable())
-    absl::StrAppend(&lines, absl::string_view(row.field.data(), row.field.size()), "=",
-                    row.get(options_), "\n");
-  return lines;
-}
-
-// Begins another worker if this one has died. Its threads' accounts begin anew.
-absl::Status WorkerCore::SeeToWorker() {
-  if (!is_running_.load(std::memory_order_relaxed)) return NotRunning();
-  if (worker_ && !worker_->socket().HasEnded()) return absl::OkStatus();
-  worker_.reset();
-  const std::int64_t now_ns = SystemClock().MonotonicNs();
-  if (restarts_ == kMaxRestarts)
-    return FallBack(absl::UnavailableError("the worker process has died too often"));
-  if (now_ns < next_restart_ns_) return absl::UnavailableError("the worker process has died");
-  next_restart_ns_ = now_ns + (kFirstRestartNs << restarts_);
-  ++restarts_;
-  return BeginWorker();
 }
 
 absl::StatusOr<Message> WorkerCore::Ask(MessageKind kind, std::int64_t timeout_ns) {
@@ -292,6 +189,9 @@ absl::Status WorkerCore::StopLocked() {
     status = answer.ok() ? StatusOf(*answer, MessageKind::kStopped) : answer.status();
     worker_->End(answer.ok() ? kAnswerNs : 0);
     worker_.reset();
+    if (!answer.ok()) CountLoss();
+  } else {
+    CountLoss();
   }
   Quieten();
   return status;
@@ -401,6 +301,8 @@ Stats WorkerCore::GetStats() {
     stats.signals_foreign = GlobalHandlerCounters().foreign.load(std::memory_order_relaxed);
     stats.signals_stale = GlobalHandlerCounters().stale.load(std::memory_order_relaxed);
     stats.signal_number = signal_.number.load(std::memory_order_relaxed);
+    stats.exports_dropped = workers_lost_.load(std::memory_order_relaxed);
+    stats.amount_dropped = lost_cpu_ns_.load(std::memory_order_relaxed);
     stats.requested_rate_hz = *options_.sampling.cpu_frequency_hz;
   });
   if (!has_memory) stats.out_of_memory = 1;

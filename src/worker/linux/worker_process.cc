@@ -20,6 +20,7 @@
 #include "absl/strings/str_cat.h"
 #include "strobe/base/memory_guard.h"
 #include "strobe/clock/system_clock.h"
+#include "strobe/worker/listening_socket.h"
 
 extern char** environ;
 
@@ -109,6 +110,11 @@ int RunParent(void* argument) {
   return 0;
 }
 
+// Lets the worker read the program's memory. Refused where the system has no such restriction.
+void LetRead(std::int64_t worker) {
+  prctl(PR_SET_PTRACER, static_cast<unsigned long>(worker), 0, 0, 0);
+}
+
 absl::Status Refused(const char* what, int error) {
   return absl::UnavailableError(
       absl::StrCat("no worker process: ", what, ": ", std::strerror(error)));
@@ -176,8 +182,16 @@ absl::StatusOr<WorkerProcess> WorkerProcess::Begin(const std::string& command) {
   munmap(stacks, 2 * kChildStackBytes);
   if (error != 0) return Refused(path.c_str(), error);
   worker.process_id_ = child.worker;
-  // Refused where the system has no such restriction.
-  prctl(PR_SET_PTRACER, static_cast<unsigned long>(child.worker), 0, 0, 0);
+  LetRead(child.worker);
+  return worker;
+}
+
+absl::StatusOr<WorkerProcess> WorkerProcess::Join(const std::string& path) {
+  absl::StatusOr<WorkerSocket> socket = ConnectToWorker(path);
+  if (!socket.ok()) return socket.status();
+  WorkerProcess worker;
+  worker.socket_ = *std::move(socket);
+  LetRead(worker.socket_.PeerProcess());
   return worker;
 }
 
@@ -188,14 +202,13 @@ void WorkerProcess::End(std::int64_t timeout_ns) {
     thread_.Join();
     return;
   }
-  if (process_id_ < 0) return;
   const SystemClock clock;
   const std::int64_t end_ns = clock.MonotonicNs() + timeout_ns;
-  while (!socket_.HasEnded() && clock.MonotonicNs() < end_ns) {
+  while (process_id_ >= 0 && !socket_.HasEnded() && clock.MonotonicNs() < end_ns) {
     const timespec pause{.tv_sec = 0, .tv_nsec = kPauseNs};
     nanosleep(&pause, nullptr);
   }
-  if (!socket_.HasEnded()) kill(static_cast<pid_t>(process_id_), SIGKILL);
+  if (process_id_ >= 0 && !socket_.HasEnded()) kill(static_cast<pid_t>(process_id_), SIGKILL);
   process_id_ = -1;
   socket_ = WorkerSocket();
 }

@@ -22,8 +22,7 @@ class LinuxThreadFile {
   // thread may use the object.
   static constexpr std::uint64_t kCallingThread = 0;
 
-  // From now on the files of this process are of that process's threads. Call it before the first
-  // Read.
+  // From now on the files that the calling thread opens are of that process's threads.
   static void ObserveProcess(std::uint64_t process_id);
 
   LinuxThreadFile() = default;

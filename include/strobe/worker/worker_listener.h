@@ -1,0 +1,77 @@
+// WorkerListener: one worker process for many programs, which find it by a ListeningSocket.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "strobe/base/visibility.h"
+#include "strobe/platform/linux/linux_platform.h"
+#include "strobe/worker/handshake.h"
+#include "strobe/worker/listening_socket.h"
+
+STROBE_HIDDEN_BEGIN
+namespace strobe::internal {
+
+// What became of the connections.
+struct ListenerCounts {
+  std::uint64_t served = 0;          // given to a thread of their own
+  std::uint64_t refused_users = 0;   // of another user
+  std::uint64_t refused_beyond = 0;  // beyond kMaxPrograms, or for want of a thread
+};
+
+// Each connection has a thread of its own, and what is served there has threads of its own. So one
+// program can neither delay nor end another's session.
+class WorkerListener {
+ public:
+  // At a time. A program takes four threads, and descriptors for each of its threads and images.
+  static constexpr std::size_t kMaxPrograms = 256;
+
+  // Serves the program at the other end until that ends, or nothing can be received any more.
+  using Serve = std::function<void(const WorkerSocket& socket)>;
+
+  WorkerListener(ListeningSocket socket, Serve serve, std::size_t max_programs = kMaxPrograms);
+  ~WorkerListener();
+  WorkerListener(const WorkerListener&) = delete;
+  WorkerListener& operator=(const WorkerListener&) = delete;
+
+  // Accepts programs until the descriptor `stop` is readable; then ends the sessions, and waits for
+  // them. Unavailable if the system refuses what the listener needs.
+  absl::Status Run(int stop);
+
+  [[nodiscard]] const ListenerCounts& counts() const { return counts_; }
+
+ private:
+  struct Program {
+    WorkerSocket socket;
+    std::atomic<bool> has_ended{false};
+    LinuxPlatform::OwnThread thread;
+  };
+
+  void AcceptAll();
+  void Begin(WorkerSocket socket);
+  void Refuse(const WorkerSocket& socket, const std::string& why);
+  void Reap();
+  void EndAll();
+
+  ListeningSocket socket_;
+  const Serve serve_;
+  const std::size_t max_programs_;
+  const int ended_;  // an eventfd, readable when a session has ended
+  ListenerCounts counts_;
+  std::list<Program> programs_;
+};
+
+// Serves programs until the process gets SIGTERM, SIGINT or SIGHUP. Calls `announce` when it
+// listens. An empty path means DefaultWorkerSocket(). Errors: see ListeningSocket::Open.
+using Announce = std::function<void(const std::string& path)>;
+absl::StatusOr<ListenerCounts> ListenWith(const std::string& path, const Announce& announce,
+                                          WorkerListener::Serve serve);
+
+}  // namespace strobe::internal
+STROBE_HIDDEN_END

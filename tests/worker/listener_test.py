@@ -1,0 +1,160 @@
+#!/usr/bin/env python3
+"""One worker for many programs: `strobe worker --listen`.
+
+  listener_test.py PROGRAM STROBE
+"""
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "readers"))
+from checks import check, failures  # noqa: E402
+import pprof_file  # noqa: E402
+
+TIMEOUT_S = 100
+PROGRAMS = 40
+AT_A_TIME = 8
+
+
+class Listener:
+    """The command, from the line that says where it listens to its end."""
+
+    def __init__(self, strobe, path):
+        self.process = subprocess.Popen([strobe, "worker", "--listen", path], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        line = self.process.stdout.readline().decode().strip()
+        self.environment = dict([line.split("=", 1), ("STROBE_WORKER", "1")]) if line else {}
+
+    def descriptors(self):
+        return len(os.listdir("/proc/%d/fd" % self.process.pid))
+
+    def await_descriptors(self, count):
+        """What belongs to a program goes a moment after the program."""
+        end = time.monotonic() + TIMEOUT_S
+        while self.descriptors() != count and time.monotonic() < end:
+            time.sleep(0.01)
+        return self.descriptors() == count
+
+    def finish(self, number=signal.SIGTERM):
+        self.process.send_signal(number)
+        _, self.errors = self.process.communicate(timeout=TIMEOUT_S)
+        self.status = self.process.returncode
+        served = re.search(rb"served (\d+) programs; refused (\d+) of other users, (\d+)", self.errors)
+        self.counts = [int(count) for count in served.groups()] if served else None
+        return self
+
+
+def begin(program, directory, seconds, end, environment):
+    return subprocess.Popen([program, directory, str(seconds), end], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                            env={**os.environ, "STROBE_MAX_OVERHEAD": "1", **environment})
+
+
+def profiles(directory):
+    """By process id: the profiles of that process."""
+    found = {}
+    for path in sorted(pathlib.Path(directory).glob("*.pb.gz")):
+        found.setdefault(int(path.name.split(".")[-4]), []).append(pprof_file.read(path))
+    return found
+
+
+def cpu_ns(found, thread=None):
+    """CPU time of the profiles, or of their threads with that name."""
+    return sum(values[profile.types.index("cpu")] for profile in found for _, values, labels in profile.rows
+               if thread in (None, labels["thread_name"]))
+
+
+def names(found):
+    return {location.function[0] for profile in found for locations, _, _ in profile.rows for location in locations}
+
+
+def serve_many(program, listener, directory):
+    """Short programs, some at a time: each has its profile, and leaves nothing in the worker."""
+    running, pids = [], []
+    for _ in range(PROGRAMS):
+        if len(running) == AT_A_TIME:
+            process = running.pop(0)
+            _, errors = process.communicate(timeout=TIMEOUT_S)
+            check(process.returncode == 0 and errors == b"", "a program: %d %r" % (process.returncode, errors))
+        running.append(begin(program, directory, 0.02, "stop", listener.environment))
+        pids.append(running[-1].pid)
+    for process in running:
+        _, errors = process.communicate(timeout=TIMEOUT_S)
+        check(process.returncode == 0 and errors == b"", "a program: %d %r" % (process.returncode, errors))
+    found = profiles(directory)
+    check(sorted(found) == sorted(pids), "a profile of each program, and no other: %d of %d" % (len(found), len(pids)))
+    for pid, own in found.items():
+        check(len(own) == 1 and cpu_ns(own, "main") >= 0.02e9 and cpu_ns(own, "short") >= 20e6, "program %d: CPU times" % pid)
+    check(any("Spin" in name for own in found.values() for name in names(own)), "names")
+    labelled = sum(any(labels.get("endpoint") == "/pay" for profile in own for _, _, labels in profile.rows) for own in found.values())
+    check(labelled > 1, "labels of several programs: %d" % labelled)
+
+
+def main():
+    program, strobe = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
+    with tempfile.TemporaryDirectory() as root:
+        path = root + "/own/worker.sock"
+        listener = Listener(strobe, path)
+        check(listener.environment.get("STROBE_WORKER_SOCKET") == path, "it says where it listens: %r" % listener.environment)
+        check(os.stat(root + "/own").st_mode & 0o777 == 0o700, "a private directory")
+
+        # A second one at the same path says so, and the first goes on.
+        second = subprocess.run([strobe, "worker", "--listen", path], capture_output=True, timeout=TIMEOUT_S)
+        check(second.returncode == 1 and b"another worker listens" in second.stderr, "a second one: %d %r" % (second.returncode, second.stderr))
+
+        descriptors = listener.descriptors() + 1  # the store of tables is made for the first program
+        serve_many(program, listener, root + "/many")
+        check(listener.await_descriptors(descriptors), "descriptors: %d, before: %d" % (listener.descriptors(), descriptors))
+
+        # A forked child, and one that is executed, join as themselves.
+        family = begin(program, root + "/family", 0.3, "family", listener.environment)
+        _, errors = family.communicate(timeout=TIMEOUT_S)
+        check(family.returncode == 0 and errors == b"", "a family: %d %r" % (family.returncode, errors))
+        found = profiles(root + "/family")
+        check(len(found) == 3 and all(len(own) == 1 for own in found.values()), "three profiles: %r" % sorted(found))
+        check(sum(cpu_ns(own, "child") >= 0.3e9 for own in found.values()) == 1, "the forked child's CPU time")
+        check(sum(cpu_ns(own, "main") >= 0.3e9 for own in found.values()) == 2, "those of the program, and of what it has executed")
+
+        # A program that is killed.
+        killed = begin(program, root + "/killed", 0.3, "kill", listener.environment)
+        killed.communicate(timeout=TIMEOUT_S)
+        check(killed.returncode == -signal.SIGKILL, "killed: %d" % killed.returncode)
+
+        # SIGTERM: what the program has so far is exported. Then the program begins a worker of its own.
+        half = begin(program, root + "/half", 0.3, "again", listener.environment)
+        check(half.stdout.readline() == b"half\n", "the first half")
+        listener.finish()
+        check(listener.status == 0, "SIGTERM: %d %r" % (listener.status, listener.errors))
+        check(listener.counts == [PROGRAMS + 5, 0, 0], "what was served: %r %r" % (listener.counts, listener.errors))
+        found = profiles(root + "/half")
+        check(list(found) == [half.pid] and cpu_ns(found[half.pid], "main") >= 0.3e9, "the first half's profile")
+        check(len(profiles(root + "/killed")) == 1, "the killed program's profile")
+        half.communicate(b"\n", timeout=TIMEOUT_S)
+        check(half.returncode == 0, "the second half: %d" % half.returncode)
+        found = profiles(root + "/half")
+        check(len(found[half.pid]) == 2, "the second half's profile: %d" % len(found[half.pid]))
+        check(not os.path.exists(path), "the socket is removed")
+
+        # Nobody listens: the same.
+        alone = begin(program, root + "/alone", 0.05, "stop", listener.environment)
+        alone.communicate(timeout=TIMEOUT_S)
+        check(alone.returncode == 0 and len(profiles(root + "/alone")) == 1, "without a listener")
+
+        # A dead one's socket is replaced. Relative directories are the program's.
+        listener = Listener(strobe, path)
+        listener.finish(signal.SIGKILL)
+        check(os.path.exists(path), "a dead listener leaves its socket")
+        listener = Listener(strobe, path)
+        after = begin(program, os.path.relpath(root) + "/after", 0.05, "stop", listener.environment)
+        after.communicate(timeout=TIMEOUT_S)
+        check(after.returncode == 0 and len(profiles(root + "/after")) == 1, "after a dead one")
+        check(listener.finish(signal.SIGINT).status == 0 and listener.counts == [1, 0, 0], "SIGINT: %r" % listener.errors)
+    print("%d failures" % len(failures))
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
