@@ -1,13 +1,13 @@
 # What tests/run.sh and bench/run.sh share to build for Windows and to run by Wine. Sourced, in the root of the source tree; the caller sets
 # wine_directory, an absolute path, and has have().
 
-# Unpacks Abseil, CLI11 and GoogleTest, from Debian's mirror, where the wraps look for them: no package of this machine is for such a target. Prints
-# what is missing if it fails.
+# Unpacks Abseil, CLI11 and GoogleTest, or that named $1 alone, from Debian's mirror, where the wraps look for them: no package of this machine is
+# for such a target. Prints what is missing if it fails.
 unpack_wraps() {
   local pool=http://deb.debian.org/debian/pool/main download name directory archive hash status=0
   download=$(mktemp -d -p subprojects .download.XXXXXX)
   while read -r name directory archive hash; do
-    [ -f "subprojects/$directory/meson.build" ] && continue
+    [ "${1:-$name}" = "$name" ] && [ ! -f "subprojects/$directory/meson.build" ] || continue
     rm -rf "subprojects/${directory:?}"
     if ! /usr/lib/apt/apt-helper download-file "$pool/$archive" "$download/archive" "SHA256:$hash" >/dev/null 2>&1; then
       echo "no $name here: $pool/$archive could not be downloaded"

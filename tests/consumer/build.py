@@ -2,7 +2,8 @@
 """Builds and runs the consumer: build.py WAY COMPILER SOURCE_ROOT BUILD_ROOT.
 
 WAY is subproject or installed, each also with _disabled, for a Strobe configured with -Denabled=false; or, installed too: cmake, static (a
-program without shared libraries), lto (link time optimization).
+program without shared libraries), lto (link time optimization); or libcxx: a subproject built by clang with libc++, Abseil too. Exit status
+77, with the reason, if there is no such compiler.
 """
 import os
 import pathlib
@@ -21,16 +22,46 @@ def run(command, cwd, **variables):
     return result.stdout
 
 
-def build_subproject(work, source, compiler, disabled):
-    """Strobe as a folder below subprojects/."""
+def skip(reason):
+    print(f"SKIP: {reason}")
+    sys.exit(77)
+
+
+def build_subproject(work, source, compiler, *options, subprojects={}, targets=()):
+    """Strobe as a folder below subprojects/, beside further ones."""
     shutil.copytree(source / "tests/consumer/subproject", work / "consumer")
     shutil.copy(source / "tests/consumer/main.cc", work / "consumer")
     (work / "consumer/subprojects").mkdir()
-    (work / "consumer/subprojects/strobe").symlink_to(source)
-    options = ["-Dstrobe:enabled=false"] if disabled else []
+    for name, path in {"strobe": source, **subprojects}.items():
+        (work / "consumer/subprojects" / name).symlink_to(path)
     run(["meson", "setup", "build", "--wrap-mode=nodownload", "-Dbuildtype=debug", *options], work / "consumer", CXX=compiler)
-    run(["ninja", "-C", "build", "-j1"], work / "consumer")
+    run(["ninja", "-C", "build", "-j1", *targets], work / "consumer")
     return work / "consumer/build/consumer"
+
+
+def find_libcxx(work):
+    """The command of the newest clang++ whose libc++ has what Strobe needs of the standard library, which is 16 or later."""
+    probe = work / "probe.cc"
+    probe.write_text("#include <algorithm>\n#include <array>\n#include <memory_resource>\n#include <vector>\n"
+                     "int main() { std::pmr::vector<int> all(3); return std::ranges::find(all, 1) == all.end() && _LIBCPP_VERSION ? 0 : 1; }\n")
+    for name in [*(f"clang++-{version}" for version in range(30, 15, -1)), "clang++"]:
+        command = [name, "-std=c++20", "-stdlib=libc++"]
+        if shutil.which(name) and subprocess.run([*command, probe, "-o", work / "probe"], capture_output=True).returncode == 0:
+            return [name, "-stdlib=libc++"]
+    skip("no clang++ with libc++ 16 or later (clang-16, libc++-16-dev, libc++abi-16-dev)")
+
+
+def build_libcxx(work, source, compiler):
+    """Strobe and Abseil as subprojects, because the system's Abseil is made for the other standard library."""
+    command = find_libcxx(work)
+    if compiler.startswith("ccache "):
+        command = ["ccache", *command]
+    unpacked = subprocess.run(["bash", "-c", ". tests/windows.sh && unpack_wraps abseil-cpp"], cwd=source, text=True, capture_output=True)
+    if unpacked.returncode != 0:
+        skip(unpacked.stdout.strip())
+    abseil = next((source / "subprojects").glob("abseil-cpp-*/"))
+    return build_subproject(work, source, " ".join(command), "--force-fallback-for=abseil-cpp", "-Dstrobe:http=disabled",
+                            "-Dstrobe:pull=disabled", subprojects={abseil.name: abseil}, targets=["consumer"])
 
 
 def install(work, build):
@@ -113,7 +144,9 @@ def main():
     with tempfile.TemporaryDirectory() as directory:
         work = pathlib.Path(directory)
         if way.startswith("subproject"):
-            program = build_subproject(work, source, compiler, disabled)
+            program = build_subproject(work, source, compiler, *(["-Dstrobe:enabled=false"] if disabled else []))
+        elif way == "libcxx":
+            program = build_libcxx(work, source, compiler)
         elif way == "cmake":
             program = build_cmake(work, source, build, compiler)
         else:

@@ -5,7 +5,7 @@
 SEND is the program interop_send, PROGRAM interop_pull. For each server: its own program starts on the loopback interface, gets periods,
 is killed and started again in the middle, twice, and must in the end have what the files have: the amounts by thread, function and label,
 and not more. The profiles that it could not take meanwhile wait in a spool. Parca and Pyroscope are not in any package registry: give
-the path of a binary. Prints one line a check; exit status 1 if one failed.
+the path of a binary; Parca is sent the request in tests/http/fixtures, too. Prints one line a check; exit status 1 if one failed.
 """
 import argparse
 import base64
@@ -27,6 +27,7 @@ import urllib.parse
 import urllib.request
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "readers"))
+import fixtures  # noqa: E402
 import pprof_file  # noqa: E402
 
 READY_SECONDS = 60
@@ -84,6 +85,20 @@ def check_amounts(name, got, expected, kinds, keys=("thread", "function", "goods
     for theirs, ours in kinds.items():
         for key in keys:
             check(f"{name}: {ours} by {key}", sums(got, theirs, key), sums(expected, ours, key))
+
+
+def check_fixtures(server, port, names, ask):
+    """Sends the kept requests of the application shop, of the label region, and compares what ask(kind, selector, begin_s, end_s) finds."""
+    expected = collections.defaultdict(collections.Counter)
+    for name in names:
+        check(f"{server}: takes fixtures/{name}", fixtures.send(port, name), 200)
+        for data in fixtures.profiles(name):
+            add(expected, read_pprof(data))
+    times = (fixtures.BEGIN_S - 60, fixtures.BEGIN_S + 60)
+    for kind in ("cpu", "wall"):
+        check(f"{server}: {kind} of the fixtures by function", ask(kind, "", *times), sums(expected, kind, "function"))
+        threads = {thread: sum(ask(kind, f',thread_name="{thread}"', *times).values()) for thread in ("main", "worker")}
+        check(f"{server}: {kind} of the fixtures by thread", threads, sums(expected, kind, "thread"))
 
 
 # ---- servers
@@ -313,28 +328,31 @@ def run_parca(options, directory):
     functions = {kind: collections.Counter() for kind in ("cpu", "wall")}
     threads = {kind: collections.Counter() for kind in ("cpu", "wall")}
 
-    def ask(kind, selector):
-        now = time.time()
+    def ask(kind, selector, begin_s, end_s):
         parameters = urllib.parse.urlencode({
             "mode": "MODE_MERGE", "reportType": "REPORT_TYPE_PPROF",
-            "merge.query": f'process_cpu:{kind}:nanoseconds:cpu:nanoseconds:delta{{job="interop"{selector}}}',
-            "merge.start": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(now - 3600)),
-            "merge.end": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(now + 60))})
+            "merge.query": f"process_cpu:{kind}:nanoseconds:cpu:nanoseconds:delta{{{selector}}}",
+            "merge.start": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(begin_s)),
+            "merge.end": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(end_s))})
         answer = json.loads(get(f"http://127.0.0.1:{port}/api/profiles/query?{parameters}"))
-        return read_pprof(base64.b64decode(answer["pprof"]))
+        return sums(read_pprof(base64.b64decode(answer["pprof"])), kind, "function")
+
+    def ask_now(kind, selector=""):
+        return ask(kind, 'job="interop"' + selector, time.time() - 3600, time.time() + 60)
 
     kill = server.kill
 
     def read_and_kill():
         for kind in ("cpu", "wall"):
-            functions[kind].update(sums(ask(kind, ""), kind, "function"))
+            functions[kind].update(ask_now(kind))
             for thread in ("main", "worker"):
-                threads[kind].update({thread: sum(sums(ask(kind, f',thread_name="{thread}"'), kind).values())})
+                threads[kind].update({thread: sum(ask_now(kind, f',thread_name="{thread}"').values())})
         kill()
 
     server.kill = read_and_kill
     expected = Run(options.send, "parca", server, {"STROBE_PARCA_URL": f"http://127.0.0.1:{port}", "STROBE_PARCA_JOB": "interop"},
                    directory).run()
+    check_fixtures("parca", port, ["parca.0"], lambda kind, selector, *times: ask(kind, 'job="shop",region="eu west"' + selector, *times))
     server.kill()
     for kind in ("cpu", "wall"):
         check(f"parca: {kind} by function", dict(sorted(functions[kind].items())), sums(expected, kind, "function"))
