@@ -99,6 +99,8 @@ std::vector<std::string> ProfileComments(const Profile& profile) {
                     output.exports_dropped);
   }
   add_unless_zero(subject, "periods extended", stats.periods_extended);
+  if (!stats.program_end.empty())
+    absl::StrAppend(&subject, "; the program has ended: ", stats.program_end);
   add_unless_zero(quality, "samples beyond the memory limit", stats.stacks_overflowed);
   add_unless_zero(quality, "times beyond the memory limit", stats.moments_dropped);
   add_unless_zero(quality, "slow spans beyond a limit", stats.spans_overflowed);

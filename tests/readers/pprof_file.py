@@ -82,6 +82,7 @@ class Profile:
             self.functions[function[1][0]] = (strings[function.get(2, [0])[0]], strings[function.get(3, [0])[0]])
         for location in groups.get(4, []):
             locations[grouped(location)[1][0]] = Location(self, location)
+        self.comments = [strings[number] for number in numbers(groups.get(13, []))]
         # (locations from the leaf to the root, values, labels)
         self.rows = []
         for row in map(grouped, groups.get(2, [])):

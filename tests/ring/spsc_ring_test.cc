@@ -187,5 +187,33 @@ TEST(SpscRingTest, ScribbledStorageIsEmptiedAndNeverReadBeyond) {
   EXPECT_GT(corruptions, 100u);
 }
 
+// Another process may write the ring's state, too. Whatever stands there, what is read lies within
+// the memory that the caller knows of, and the ring goes on.
+TEST(SpscRingTest, AStateThatAnotherProcessHasWrittenLeadsNowhereElse) {
+  std::mt19937_64 random(11);
+  RingStorage storage(256);
+  const std::span<std::byte> memory = storage.bytes();
+  int records = 0;
+  for (int round = 0; round < 20000; ++round) {
+    SpscRing ring;
+    ring.Reset(memory);
+    PushRingRecord(ring, 1, 40, 40);
+    PushRingRecord(ring, 2, 80, 80);
+    auto* const words = reinterpret_cast<std::uint64_t*>(&ring);
+    for (int i = 0; i < 3; ++i)
+      words[random() % (sizeof(ring) / sizeof(*words))] =
+          round % 2 == 0 ? random() : random() % 512;
+    for (std::size_t i = 0; i < memory.size(); ++i) {
+      const std::span<const std::byte> record = ring.PeekIn(memory);
+      if (record.empty()) break;
+      ++records;
+      ASSERT_GE(record.data(), memory.data());
+      ASSERT_LE(record.data() + record.size(), memory.data() + memory.size());
+      ring.Pop();
+    }
+  }
+  EXPECT_GT(records, 1000) << "or there was nothing to check";
+}
+
 }  // namespace
 }  // namespace strobe

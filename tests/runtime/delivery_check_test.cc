@@ -19,12 +19,8 @@ struct FakePlatform {
     blocked = is_blocked ? blocked | bit : blocked & ~bit;
   }
 };
-struct FakeChannel {
-  std::uint64_t thread_id = 1;
-};
 struct FakeSlot {
-  FakeChannel own;
-  FakeChannel* channel = &own;
+  [[nodiscard]] static std::uint64_t thread_id() { return 1; }
   std::uint64_t blocked_signals = 0;
   std::uint8_t unblocked_signal = 0;
 };

@@ -19,8 +19,8 @@ constexpr std::int64_t kMs = 1'000'000;
 constexpr std::uint64_t kCollector = 1;
 
 struct NumberedSlot {
-  SlotToken own;
-  const SlotToken* token = &own;
+  std::uint32_t number = 0;
+  [[nodiscard]] std::uint32_t index() const { return number; }
 };
 
 class PollRoundsTest : public ::testing::Test {
@@ -47,10 +47,9 @@ class PollRoundsTest : public ::testing::Test {
         },
         [&](NumberedSlot& slot, std::int64_t known_cpu_ns) {
           ManualPlatform::RunFor(kCollector, poll_cpu_ns);
-          visits.push_back({slot.token->index, known_cpu_ns});
+          visits.push_back({slot.index(), known_cpu_ns});
           if (known_cpu_ns < 0)
-            rounds_.Note(slot.token->index, 0,
-                         ManualPlatform::ThreadCpuTimeNs(slot.token->index + 10));
+            rounds_.Note(slot.index(), 0, ManualPlatform::ThreadCpuTimeNs(slot.index() + 10));
         });
     return visits;
   }
@@ -73,7 +72,7 @@ class PollRoundsTest : public ::testing::Test {
 
   PollRounds<ManualPlatform> rounds_;
   RandomSource random_{1};
-  NumberedSlot slots_[3] = {{.own = {.index = 0}}, {.own = {.index = 1}}, {.own = {.index = 2}}};
+  NumberedSlot slots_[3] = {{0}, {1}, {2}};
   std::vector<NumberedSlot*> scratch_;
 };
 

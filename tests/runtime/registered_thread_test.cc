@@ -16,7 +16,7 @@ static_assert(sizeof(Thread) + sizeof(SampleChannel<DefaultTraits>) <= 640);
 TEST(RegisteredThread, IsAwaitedWhileAnActiveChannelHasARequest) {
   SampleChannel<DefaultTraits> channel;
   Thread thread;
-  thread.Use(channel);
+  thread.Use(channel, 0);
   EXPECT_EQ(thread.token, &channel.token);
   EXPECT_FALSE(thread.is_awaited(thread));
   channel.cells[1].requested = 5;

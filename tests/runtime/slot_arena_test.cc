@@ -65,13 +65,13 @@ TEST_F(SlotArenaTest, AReleasedArenaIsUsedAgainWithTheSameChannels) {
   EXPECT_EQ(arena_->Channels(0).data(), channel);
   EXPECT_EQ(channel->token.use, 77)
       << "or a late signal of the former owner would be taken for the new one's";
-  EXPECT_EQ(arena_->RingMemory(*channel).size(), kRingBytes / 2);
+  EXPECT_EQ(arena_->RingMemory(0).size(), kRingBytes / 2);
 }
 
 TEST_F(SlotArenaTest, LargerRingsLeaveTheFormerChannelsToLateSignals) {
   Channel* const channel = arena_->Find(1);
   channel->token.use = 77;
-  channel->ring.Reset(arena_->RingMemory(*channel));
+  channel->ring.Reset(arena_->RingMemory(1));
   Arena::Release(arena_);
   arena_ = Arena::Acquire(4 * kRingBytes);
   EXPECT_EQ(arena_->Find(1), channel) << "before it is needed, nothing changes";
@@ -79,7 +79,7 @@ TEST_F(SlotArenaTest, LargerRingsLeaveTheFormerChannelsToLateSignals) {
   EXPECT_NE(larger, channel);
   EXPECT_EQ(arena_->Find(1), larger);
   EXPECT_EQ(larger->token.use, 77);
-  EXPECT_EQ(arena_->RingMemory(*larger).size(), 4 * kRingBytes);
+  EXPECT_EQ(arena_->RingMemory(1).size(), 4 * kRingBytes);
   // A capture that is under way there writes that no collector reads.
   ASSERT_NE(channel->ring.Reserve(100), nullptr);
   channel->ring.Commit(100);
@@ -93,7 +93,7 @@ TEST_F(SlotArenaTest, EachSlotHasARingAndAMemoOfItsOwn) {
   const std::span<Channel> channels = arena_->Channels(0);
   places.push_back(std::as_writable_bytes(channels));
   for (Channel& channel : channels) {
-    places.push_back(arena_->RingMemory(channel));
+    places.push_back(arena_->RingMemory(channel.token.index));
     ASSERT_EQ(places.back().size(), kRingBytes);
     places.push_back(std::as_writable_bytes(std::span(&channel.memo(), 1)));
   }
@@ -118,7 +118,7 @@ TEST_F(SlotArenaTest, TellsOfEachMarkOnce) {
   EXPECT_TRUE(Marks().empty());
   Arena::Mark(*first);
   Arena::Mark(*last);
-  Arena::Unmark(*first);
+  arena_->Unmark(0);
   EXPECT_EQ(Marks(), (std::vector<Pair>{{1, std::uint64_t{1} << 63}}));
 }
 

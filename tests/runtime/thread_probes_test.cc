@@ -14,7 +14,7 @@ TEST(ThreadProbes, ASlotHasOneProbeForEachOfItsThreads) {
   ManualPlatform::With([](auto& state) { state.cpu_ns = {{1, 10}, {2, 20}}; });
   SampleChannel<ManualTraits> channel;
   RegisteredThread<ManualTraits> slot;
-  slot.Use(channel);
+  slot.Use(channel, 70);
   channel.token.index = 70;
   channel.thread_id = 1;
   ThreadProbes<ManualTraits> probes;

@@ -122,6 +122,26 @@ TEST_F(Handshake, FurtherDescriptorsAreClosed) {
   EXPECT_EQ(next_after, next_before);
 }
 
+// A peer that reads nothing must not hold up this process.
+TEST_F(Handshake, NoMessageWaitsForRoom) {
+  const Message message{.kind = MessageKind::kFlush, .text = std::string(1000, 'x')};
+  absl::Status status;
+  for (int i = 0; i < 100'000 && status.ok(); ++i) status = program_.Send(message);
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
+  EXPECT_TRUE(worker_.Receive(kSecondNs).ok());
+  EXPECT_TRUE(program_.Send(message).ok()) << "there is room again";
+}
+
+TEST_F(Handshake, AnEmptyPacketLeavesNoDescriptorOpen) {
+  const int next_before = dup(0);
+  close(next_before);
+  ASSERT_EQ(send(program_.descriptor(), "", 0, 0), 0);
+  EXPECT_FALSE(worker_.Receive(kSecondNs).ok());
+  const int next_after = dup(0);
+  close(next_after);
+  EXPECT_EQ(next_after, next_before);
+}
+
 TEST_F(Handshake, TheOthersEndIsNoticed) {
   EXPECT_FALSE(worker_.HasEnded());
   EXPECT_TRUE(worker_.CheckPeer().ok());

@@ -1,6 +1,7 @@
 #include "strobe/worker/served_session.h"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "strobe/default_traits.h"
@@ -48,8 +49,27 @@ TEST(ReadHello, AProgramWithOtherPartsIsRefused) {
     EXPECT_EQ(read(other).code(), absl::StatusCode::kInvalidArgument);
   }
   Hello other = good;
+  other.signal = kMaxSignal + 1;
+  EXPECT_EQ(read(other).code(), absl::StatusCode::kInvalidArgument);
+  other = good;
   other.chunk_bytes += 4096;
   EXPECT_EQ(read(other).code(), absl::StatusCode::kInvalidArgument);
+}
+
+// A peer that is refused leaves nothing behind in a worker that serves others.
+TEST(ReadHello, ARefusalClosesTheDescriptors) {
+  const int next_before = dup(0);
+  close(next_before);
+  const std::string text = JoinHello({.head = {}, .program = "p", .options = ""});
+  for (const MessageKind kind : {MessageKind::kHello, MessageKind::kFlush})
+    EXPECT_FALSE(ReadHello<DefaultTraits>({.kind = kind,
+                                           .text = text,
+                                           .descriptors = {memfd_create("one", MFD_CLOEXEC),
+                                                           memfd_create("two", MFD_CLOEXEC)}})
+                     .ok());
+  const int next_after = dup(0);
+  close(next_after);
+  EXPECT_EQ(next_after, next_before);
 }
 
 }  // namespace

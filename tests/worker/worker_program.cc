@@ -1,8 +1,12 @@
 // A program with a worker: two threads of known shares, and short ones. Its end is the argument's.
 // The shares have labels and zones, the other thread a trace of two spans, of which one is slow.
 //
-//   STROBE_WORKER=1 worker_program DIRECTORY SECONDS stop|exit|kill|abort|again|orphan|toggle
+//   STROBE_WORKER=1 worker_program DIRECTORY SECONDS END
 //
+// END is stop, exit, kill, abort, again, orphan, toggle, scribble or count.
+//
+// "count": says at its end what CPU time its threads have used: see worker_soak.py.
+// "scribble": a child writes into the memory that the worker shares, at random, and ends it all.
 // "toggle": the signal of STROBE_TOGGLE_SIGNAL begins the session, and ends it; then comes a line.
 // "orphan": leaves a child behind, which has all its descriptors but the standard ones, and dies.
 // "again": says "half", waits for a line, and does all once more.
@@ -11,10 +15,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
+#include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
+#include <random>
+#include <span>
 #include <string>
 #include <thread>
 
@@ -24,6 +34,7 @@
 #include "strobe/scoped_labels.h"
 #include "strobe/scoped_trace.h"
 #include "strobe/scoped_zone.h"
+#include "strobe/worker/client_platform.h"
 #include "strobe/worker/run_worker.h"
 
 namespace {
@@ -55,16 +66,27 @@ std::int64_t CpuNs() {
   return strobe::NativePlatform::ThreadCpuTimeNs(strobe::NativePlatform::CurrentThreadId());
 }
 
+std::atomic<std::int64_t> rounds{0};         // of work
+std::atomic<std::int64_t> others_cpu_ns{0};  // of registered threads but the main one
+
+// The calling thread's CPU time from here to its end.
+struct Counted {
+  const std::int64_t begin_ns = CpuNs();
+  ~Counted() { others_cpu_ns += CpuNs() - begin_ns; }
+};
+
 void Work(std::int64_t cpu_ns) {
   for (const std::int64_t begin_ns = CpuNs(); CpuNs() - begin_ns < cpu_ns;) {
     MostOfIt();
     TheRest();
+    rounds.fetch_add(1, std::memory_order_relaxed);
   }
 }
 
 void WorkOnThreads(strobe::Profiler& profiler, std::int64_t cpu_ns) {
   std::thread other([&] {
     const strobe::Registration own = profiler.RegisterThread("other");
+    const Counted counted;
     const strobe::ScopedTrace trace(0x1234, 0x57, 0x78);
     {
       const strobe::ScopedTrace slow(0x1234, 0x56, 0x78, {.slow_over_ns = 1});
@@ -76,15 +98,64 @@ void WorkOnThreads(strobe::Profiler& profiler, std::int64_t cpu_ns) {
   for (int i = 0; i < 20; ++i) {
     std::thread([&] {
       const strobe::Registration own = profiler.RegisterThread("short");
+      const Counted counted;
       Work(1'000'000);
     }).join();
   }
   other.join();
 }
 
+// Writes over the seats, the channels and rings of the first threads, and announces seats, while
+// the worker drains. The program itself stands still: its own captures would meet all that, too.
+void Scribble(std::uint64_t seed) {
+  constexpr std::uint32_t kSeats = 64;
+  constexpr std::size_t kRingsBytes = std::size_t{1} << 20;
+  const strobe::internal::SharedArea& area = strobe::internal::ClientPlatform::Area();
+  auto* const front = reinterpret_cast<std::byte*>(&area.header());
+  const std::span<std::byte> chunk = area.Chunk(0);
+  const std::array<std::span<std::byte>, 3> places{
+      std::span(front, reinterpret_cast<std::byte*>(area.At(kSeats)) - front),
+      chunk.first(64 * 1024), chunk.first(kRingsBytes)};
+  std::mt19937_64 random(seed);
+  const strobe::SystemClock clock;
+  for (const std::int64_t begin_ns = clock.MonotonicNs();
+       clock.MonotonicNs() - begin_ns < 1'000'000'000;) {
+    for (int i = 0; i < 100; ++i) {
+      const std::span<std::byte> place = places[random() % places.size()];
+      const std::uint64_t word = random() >> random() % 64;
+      std::memcpy(place.data() + random() % (place.size() / 8) * 8, &word, sizeof(word));
+    }
+    area.Announce(static_cast<std::uint32_t>(random() % kSeats));
+  }
+}
+
+void EndScribbled(std::uint64_t seed) {
+  const pid_t program = getpid();
+  if (fork() == 0) {
+    Scribble(seed);
+    kill(program, SIGKILL);
+    _exit(0);
+  }
+  raise(SIGSTOP);
+}
+
 void Say(const char* word) {
   std::puts(word);
   std::fflush(stdout);
+}
+
+// Works for a while, and says what CPU time all registered threads have used, and what of it the
+// profiler counts as lost.
+int Count(strobe::Profiler& profiler, std::int64_t cpu_ns) {
+  const std::int64_t begin_ns = CpuNs();
+  for (int i = 0; i < 4; ++i) WorkOnThreads(profiler, cpu_ns / 4);
+  const std::int64_t own_ns = CpuNs() - begin_ns;
+  static_cast<void>(profiler.Stop());
+  std::printf("cpu %lld lost %lld rounds %lld\n",
+              static_cast<long long>(own_ns + others_cpu_ns.load()),
+              static_cast<long long>(profiler.stats().amount_dropped),
+              static_cast<long long>(rounds.load()));
+  return 0;
 }
 
 // Waits until the signal has begun the session.
@@ -111,6 +182,7 @@ int main(int argc, char** argv) {
   }
   if (waitpid(-1, nullptr, WNOHANG | __WALL) != -1 || errno != ECHILD)
     std::fprintf(stderr, "the worker is a child of the program\n");
+  if (end == "count") return Count(profiler, cpu_ns);
   WorkOnThreads(profiler, cpu_ns);
   if (end == "again") {
     Say("half");
@@ -134,6 +206,7 @@ int main(int argc, char** argv) {
       kill(getpid(), SIGKILL);
     }
   }
+  if (end == "scribble") EndScribbled(static_cast<std::uint64_t>(getpid()));
   if (end == "toggle") {
     std::getchar();
     return 0;

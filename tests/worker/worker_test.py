@@ -96,6 +96,9 @@ def check_profile(run, what, least_share=0.97, threads_of_the_program=b"1 thread
     if not run.profiles:
         return
     check(threads_of_the_program in run.output, "%s: no thread but the program's: %r" % (what, run.output))
+    # An exit stops the session.
+    end = {"kill": "killed by signal 9", "orphan": "killed by signal 9", "abort": "killed by signal 6"}.get(run.end, "stopped")
+    check("the program has ended: " + end in run.profiles[0].comments[0], "%s: how it ended: %r" % (what, run.profiles[0].comments))
     threads, functions = sums(run.profiles)
     print(what, {name: round(ns / 1e6) for name, ns in threads.items()})
     cpu_ns = int(run.output.split()[-1])
@@ -171,6 +174,14 @@ def main():
         run = Run(program, directory, "orphan").finish()
         os.kill(int(run.output.split(b"child ")[1].split()[0]), signal.SIGKILL)
         check_profile(run, "orphan", 0.5)
+
+    # The program writes into all that it shares: the worker lives, and exports what it has.
+    for _ in range(3):
+        with tempfile.TemporaryDirectory() as directory:
+            run = Run(program, directory, "scribble").finish()
+            check(run.status == -signal.SIGKILL, "scribble: exit status %d" % run.status)
+            check(len(run.profiles) == 1, "scribble: one profile: %d; %r" % (len(run.profiles), run.errors))
+            check(all("killed by signal 9" in profile.comments[0] for profile in run.profiles), "scribble: how it ended")
 
     # A signal begins the session and ends it. It has a thread of the program.
     with tempfile.TemporaryDirectory() as directory:

@@ -180,6 +180,10 @@ struct Stats {
   // A module with more functions than the symbolizer keeps; empty if there was none.
   std::string partly_named_module;
 
+  // Only in the profiles of a worker: how its program has ended, such as "killed by signal 9";
+  // empty while it runs.
+  std::string program_end;
+
   // Memory of the profiler, in bytes, now.
   std::uint64_t memory_bytes = 0;
   std::uint64_t out_of_memory = 0;  // calls and tasks that were abandoned because memory ran out

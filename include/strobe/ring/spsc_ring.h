@@ -85,31 +85,42 @@ class SpscRing {
   }
 
   std::span<const std::byte> Peek() noexcept {
+    return PeekIn({At(consumer_.storage, 0), consumer_.capacity});
+  }
+
+  // Peek for a ring that another process may write into, its state included. `memory` is what Reset
+  // was given: no byte outside of it is read. Each word of the state is read once, so that the
+  // checked value is the used value. The record may still change: copy it before checking it.
+  std::span<const std::byte> PeekIn(std::span<std::byte> memory) noexcept {
     Consumer& c = consumer_;
+    const std::size_t capacity = UsableBytes(memory.size());
+    if (capacity == 0) return {};
     std::uint64_t tail = c.tail.load(std::memory_order_relaxed);
-    if (tail == c.known_head) {
-      c.known_head = producer_.head.load(std::memory_order_acquire);
-      if (tail == c.known_head) return {};
-      c.origin = producer_.origin;  // does not change while the ring is not empty
+    std::uint64_t head = Once(c.known_head);
+    std::uint64_t origin = Once(c.origin);
+    if (tail == head) {
+      c.known_head = head = producer_.head.load(std::memory_order_acquire);
+      if (tail == head) return {};
+      c.origin = origin = Once(producer_.origin);  // does not change while the ring is not empty
     }
-    std::uint64_t available = c.known_head - tail;
-    if (available > c.capacity || available % kRecordAlignment != 0) return Abandon();
-    std::size_t offset = Offset(tail, c.origin, c.capacity);
-    Frame frame = Load(offset);
+    std::uint64_t available = head - tail;
+    if (available > capacity || available % kRecordAlignment != 0) return Abandon(head);
+    std::size_t offset = Offset(tail, origin, capacity);
+    Frame frame = Load(memory, offset);
     if (frame.kind == kMarker) {
-      const std::size_t rest = c.capacity - offset;
-      if (frame.size != rest || rest >= available) return Abandon();
+      const std::size_t rest = capacity - offset;
+      if (frame.size != rest || rest >= available) return Abandon(head);
       available -= rest;
       tail += rest;
       offset = 0;
-      frame = Load(offset);
+      frame = Load(memory, offset);
     }
     const std::size_t framed = FramedBytes(frame.size);
     if (frame.kind != kRecord || frame.size == 0 || framed > available ||
-        framed > c.capacity - offset)
-      return Abandon();
+        framed > capacity - offset)
+      return Abandon(head);
     c.next = tail + framed;
-    return {At(c.storage, offset) + sizeof(Frame), frame.size};
+    return memory.subspan(offset + sizeof(Frame), frame.size);
   }
 
   void Pop() noexcept {
@@ -193,11 +204,13 @@ class SpscRing {
   void Store(std::size_t offset, Frame frame) noexcept {
     std::memcpy(At(producer_.storage, offset), &frame, sizeof(frame));
   }
-  // Reads the frame once, so that the checked value is the used value.
-  [[nodiscard]] Frame Load(std::size_t offset) const noexcept {
-    const std::uint64_t word =
-        *reinterpret_cast<const volatile std::uint64_t*>(At(consumer_.storage, offset));
-    return std::bit_cast<Frame>(word);
+  // Reads a word once, however often the compiler would like to.
+  static std::uint64_t Once(const std::uint64_t& word) noexcept {
+    return *static_cast<const volatile std::uint64_t*>(&word);
+  }
+  static Frame Load(std::span<const std::byte> memory, std::size_t offset) noexcept {
+    return std::bit_cast<Frame>(
+        Once(*reinterpret_cast<const std::uint64_t*>(memory.data() + offset)));
   }
 
   // Reads the tail again, and sets `offset` to that of `need` contiguous bytes. False if there are
@@ -227,11 +240,12 @@ class SpscRing {
 
   // Drops everything published so far, because the next record cannot be found behind invalid
   // framing.
-  std::span<const std::byte> Abandon() noexcept {
+  std::span<const std::byte> Abandon(std::uint64_t head) noexcept {
     Consumer& c = consumer_;
     ++c.corruptions;
     c.next = 0;
-    c.tail.store(c.known_head, std::memory_order_release);
+    c.known_head = head;
+    c.tail.store(head, std::memory_order_release);
     return {};
   }
 

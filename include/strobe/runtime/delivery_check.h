@@ -47,7 +47,7 @@ concept KnowsBlockedSignals = requires(std::uint64_t thread_id, int signal) {
 template <class Platform, class Slot>
 void CheckMask(Slot& slot, const SignalInUse& in_use, bool may_unblock) {
   if constexpr (KnowsBlockedSignals<Platform>) {
-    slot.blocked_signals = Platform::BlockedSignals(slot.channel->thread_id);
+    slot.blocked_signals = Platform::BlockedSignals(slot.thread_id());
     if (slot.blocked_signals == 0 || !may_unblock) return;
     const int number = in_use.number.load(std::memory_order_relaxed);
     const int signal = number != 0 ? number : in_use.Wanted<Platform>();
@@ -158,8 +158,8 @@ class DeliveryCheck {
   bool IsFailing(Slot& slot, bool& has_changed) {
     const std::lock_guard lock(registry_.ControlMutex(slot));
     if (!slot.is_attached) return false;
-    if (slot.channel->token.index >= seen_.size()) seen_.resize(slot.channel->token.index + 1);
-    Seen& seen = seen_[slot.channel->token.index];
+    if (slot.index() >= seen_.size()) seen_.resize(slot.index() + 1);
+    Seen& seen = seen_[slot.index()];
     if (seen.use != slot.channel->token.use) seen = {.use = slot.channel->token.use};
     const bool was_blocked = slot.blocks_signal.load(std::memory_order_relaxed);
     has_blocking_ |= was_blocked;
@@ -189,7 +189,7 @@ class DeliveryCheck {
       return false;
     }
     if (was_requested && seen.is_requested) return true;
-    const std::int64_t cpu_ns = Platform::ThreadCpuTimeNs(slot.channel->thread_id);
+    const std::int64_t cpu_ns = Platform::ThreadCpuTimeNs(slot.thread_id());
     if (seen.cpu_ns < 0) seen.cpu_ns = cpu_ns;
     return slot.timer_kind.load(std::memory_order_relaxed) != TimerKind::kNone &&
            session_.period_ns() > 0 &&
@@ -197,8 +197,7 @@ class DeliveryCheck {
   }
 
   static std::uint64_t BlockedSignals(const Slot& slot) {
-    if constexpr (KnowsBlockedSignals<Platform>)
-      return Platform::BlockedSignals(slot.channel->thread_id);
+    if constexpr (KnowsBlockedSignals<Platform>) return Platform::BlockedSignals(slot.thread_id());
     return 0;
   }
 

@@ -198,6 +198,7 @@ class ExportWorker {
         ExportJob* const job = queue.Take(kIndex, last);
         if (job == nullptr) break;
         last = job->number;
+        const std::uint64_t sequence = job->profile.sequence;
         const bool has_newer = queue.HasNewer(kIndex, last);
         lock.unlock();
         absl::StatusOr<std::string> sent = OutOfMemory();
@@ -209,7 +210,11 @@ class ExportWorker {
         out_of_memory += has_memory ? 0 : 1;
         if (!status) status.emplace();
         status->Update(sent.status());
-        if (queue.Settle(*job, kIndex, std::move(sent))) ++failures;
+        if (queue.Settle(*job, kIndex, std::move(sent))) {
+          ++failures;
+        } else if constexpr (requires { Platform::NoteExported(sequence); }) {
+          Platform::NoteExported(sequence);
+        }
       }
       EndRound(kIndex, std::move(status));
       if constexpr (AccountingExporter<decltype(output.exporter)>) {

@@ -81,8 +81,8 @@ class InstantRounds {
 
   // Forgets what is known of a slot whose registration has ended, or that is attached anew.
   void Forget(const Slot& slot) {
-    idle_.Forget(slot.channel->token.index);
-    reviewed_idle_.Forget(slot.channel->token.index);
+    idle_.Forget(slot.index());
+    reviewed_idle_.Forget(slot.index());
   }
 
  private:
@@ -118,7 +118,7 @@ class InstantRounds {
       const std::lock_guard lock(registry_.ControlMutex(*slot));
       if (!slot->is_attached) continue;
       threads_.push_back({.slot = slot,
-                          .index = slot->channel->token.index,
+                          .index = slot->index(),
                           .is_at_instants = provider.IsAtInstants(std::get<kIndex>(slot->states))});
     }
     ListThoseAtInstants();
@@ -185,7 +185,7 @@ class InstantRounds {
     const ThreadLook look = probe.Look();
     if (look == ThreadLook::kRuns) running_.push_back(&slot);
     if (look == ThreadLook::kHasRun) displaced_.push_back(&slot);
-    idle_.Note(slot.channel->token.index, slot.attach_cpu_ns, probe.seen_cpu_ns());
+    idle_.Note(slot.index(), slot.attach_cpu_ns, probe.seen_cpu_ns());
     return true;
   }
 

@@ -58,15 +58,15 @@ class PollRounds {
     const std::int64_t begin_ns = OwnCpuNs();
     list(threads);
     Rotate(threads);
-    const auto first_idle = std::stable_partition(
-        threads.begin(), threads.end(),
-        [&](const Thread* thread) { return !idle_.IsIdle(thread->token->index); });
+    const auto first_idle =
+        std::stable_partition(threads.begin(), threads.end(),
+                              [&](const Thread* thread) { return !idle_.IsIdle(thread->index()); });
     const std::span<Thread*> idle(first_idle, threads.end());
     if (!idle.empty()) idle_.BeginRound();
     for (auto thread = threads.begin(); thread != first_idle; ++thread) poll(**thread, -1);
     const auto poll_unknown = [&](Thread* thread) { poll(*thread, -1); };
     const auto poll_known = [&](Thread* thread) {
-      const std::size_t index = thread->token->index;
+      const std::size_t index = thread->index();
       poll(*thread, index % kIdleTurns == rounds_ % kIdleTurns ? -1 : idle_.CpuNs(index));
     };
     if (!idle.empty()) idle_.EndRound(idle, kMostUnseenNs, poll_unknown, poll_known);

@@ -84,7 +84,7 @@ class PolledStacks {
 
   // Forgets what is known of a slot whose registration has ended, or that is attached anew.
   void Forget(const Slot& slot) {
-    const std::size_t at = slot.channel->token.index;
+    const std::size_t at = slot.index();
     if (at < lasts_.size()) lasts_[at] = {};
   }
 
@@ -103,7 +103,7 @@ class PolledStacks {
   enum class Outcome : std::uint8_t { kAdded, kCut, kMoved, kTableWasMissing, kHidden };
 
   Last& LastOf(const Slot& slot) {
-    const std::size_t at = slot.channel->token.index;
+    const std::size_t at = slot.index();
     if (at >= lasts_.size()) lasts_.resize(at + 1);
     return lasts_[at];
   }
@@ -147,7 +147,7 @@ class PolledStacks {
     const std::int64_t note_cpu_ns = channel.note.cpu_ns.load(std::memory_order_acquire);
     if (is_recorded && note_cpu_ns != last.note_cpu_ns) {
       last.note_cpu_ns = note_cpu_ns;
-      last.cpu_ns = cpu_ns - note_cpu_ns <= kReturnCostNs ? cpu_ns : -1;
+      last.cpu_ns = note_cpu_ns >= cpu_ns - kReturnCostNs ? cpu_ns : -1;
     }
     if (!poll.thread.has_request() && IsAtLast(last, cpu_ns) && ExtendLast(poll)) return cpu_ns;
     if (counter != nullptr) counter->fetch_add(1, std::memory_order_relaxed);

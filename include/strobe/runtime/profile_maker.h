@@ -81,6 +81,8 @@ class ProfileMaker {
                  StatsBetween(at_period_begin_, now));
     RecordedPeriod period = session.TakePeriod();
     SetPeriod(job->profile, period, periods_++);
+    if constexpr (requires { Platform::EndPeriod(job->profile.sequence); })
+      Platform::EndPeriod(job->profile.sequence);
     job->samples = std::move(period.samples);
     at_period_begin_ = std::move(now);
     return job;

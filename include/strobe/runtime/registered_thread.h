@@ -7,12 +7,14 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include "strobe/base/visibility.h"
 #include "strobe/platform/capture_target.h"
 #include "strobe/platform/platform.h"
 #include "strobe/provider/sample_provider.h"
+#include "strobe/runtime/published_code.h"
 #include "strobe/runtime/sample_channel.h"
 
 STROBE_HIDDEN_BEGIN
@@ -60,10 +62,20 @@ constexpr bool HasSignal(std::uint64_t mask, int signal) {
   return signal > 0 && (mask >> (signal - 1) & 1) != 0;
 }
 
+// What is kept apart from a channel that another process has made: that process may write anything
+// there at any time.
+struct ForeignIdentity {
+  std::uint32_t index = 0;
+  std::uint64_t thread_id = 0;
+};
+struct OwnIdentity {};
+
 // The thread's samples are in its channel. The ThreadRegistry owns this object, and reuses it for
 // another thread. Control plane; requires the thread's control mutex while the thread is live.
 template <class Traits>
 struct RegisteredThread : ThreadLink {
+  static constexpr bool kIsForeign = AdoptsChannels<typename Traits::Platform>;
+
   SampleChannel<Traits>* channel = nullptr;
   std::array<ProviderAccount, Traits::Providers::kAccountCount> accounts;
   typename Traits::Providers::ThreadStates states;
@@ -97,6 +109,8 @@ struct RegisteredThread : ThreadLink {
   // one: the CPU time since then; -1 if unknown.
   std::int64_t life_cpu_ns = 0;
 
+  [[no_unique_address]] std::conditional_t<kIsForeign, ForeignIdentity, OwnIdentity> identity;
+
   // Used by the registry, under its mutex.
   std::uint32_t live_index = 0;
 
@@ -105,12 +119,29 @@ struct RegisteredThread : ThreadLink {
   std::uint32_t thread_key = kNoKey;  // the intake's number for the thread
   std::string name;                   // written before the thread is attached
 
-  // Makes `own` the channel of this thread.
-  void Use(SampleChannel<Traits>& own) {
+  // Makes `own` the channel of this thread, which is the slot with that index.
+  void Use(SampleChannel<Traits>& own, std::uint32_t index) {
     channel = &own;
+    if constexpr (kIsForeign) identity.index = index;
     token = &own.token;
     is_awaited = &IsAwaited;
     context = &own.context;
+  }
+
+  // Of the slot.
+  [[nodiscard]] std::uint32_t index() const {
+    if constexpr (kIsForeign) {
+      return identity.index;
+    } else {
+      return channel->token.index;
+    }
+  }
+  [[nodiscard]] std::uint64_t thread_id() const {
+    if constexpr (kIsForeign) {
+      return identity.thread_id;
+    } else {
+      return channel->thread_id;
+    }
   }
 
   // Signal-safe.

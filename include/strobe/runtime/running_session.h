@@ -68,6 +68,9 @@ class RunningSession {
     collector_.ExpectMore();
   }
 
+  // Ends the sampling of a thread whose registration ends.
+  void Detach(RegisteredThread<Traits>& thread) { session_.Detach(thread); }
+
   // Begins both threads, or none. session().Begin() attaches the program's threads.
   absl::Status Begin() {
     if (!session_.has_provider()) {

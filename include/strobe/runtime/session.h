@@ -105,10 +105,10 @@ class Session {
     if (accounts_.TakePostponed()) Begin();
     double fill = 0;
     registry_.VisitMarked([&](Slot& slot) {
-      fill = std::max(fill, static_cast<double>(slot.channel->ring.used_bytes()) /
+      fill = std::max(fill, static_cast<double>(registry_.UsedBytes(slot)) /
                                 static_cast<double>(registry_.arena()->ring_bytes()));
       if (!counters_.HasMemoryFor([&] { drain_.Drain(slot); }))
-        registry_.arena()->Mark(*slot.channel);
+        registry_.arena()->MarkAgain(slot.index());
     });
     if (drain_.TakeDeferred()) fill = 1;
     const std::vector<Slot*> retired = registry_.CopyRetired();
@@ -269,7 +269,7 @@ class Session {
                          slot.channel->counters.captures.load(std::memory_order_relaxed) ==
                              slot.channel->counters.seen_captures &&
                          slot.channel->ring.used_bytes() == 0;
-    if (is_idle) registry_.arena()->Discard(*slot.channel);
+    if (is_idle) registry_.arena()->Discard(slot.index());
     slot.channel->is_active.store(true, std::memory_order_seq_cst);
   }
 

@@ -101,7 +101,7 @@ class SlotAccounts {
                                     std::memory_order_seq_cst);
     slot.channel->is_active.store(true, std::memory_order_seq_cst);
     const std::int64_t now_ns = since.monotonic_ns >= 0 ? since.monotonic_ns : clock_.MonotonicNs();
-    RandomSource random(static_cast<std::uint64_t>(now_ns) ^ slot.channel->thread_id << 32 ^
+    RandomSource random(static_cast<std::uint64_t>(now_ns) ^ slot.thread_id() << 32 ^
                         slot.channel->token.use);
     providers_.ForEachEnabled([&](auto& provider, auto index) {
       auto& state = std::get<index>(slot.states);
@@ -172,7 +172,7 @@ class SlotAccounts {
   [[nodiscard]] Clocks ReadClocks(const Slot& slot) const {
     if (!slot.is_attached) return {};
     return {.monotonic_ns = clock_.MonotonicNs(),
-            .cpu_ns = slot.is_shared ? -1 : Platform::ThreadCpuTimeNs(slot.channel->thread_id)};
+            .cpu_ns = slot.is_shared ? -1 : Platform::ThreadCpuTimeNs(slot.thread_id())};
   }
   // The difference between a thread's clocks and its rows, as far as providers can tell it at any
   // time. `now` is what ReadClocks has returned.
@@ -254,7 +254,7 @@ class SlotAccounts {
     slot.channel->wants_note.store(false, std::memory_order_relaxed);
     slot.channel->memo_is_stale.store(true, std::memory_order_relaxed);
     slot.attach_cpu_ns =
-        since.cpu_ns >= 0 ? since.cpu_ns : Platform::ThreadCpuTimeNs(slot.channel->thread_id);
+        since.cpu_ns >= 0 ? since.cpu_ns : Platform::ThreadCpuTimeNs(slot.thread_id());
     slot.life_cpu_ns = slot.attach_cpu_ns;
     slot.life_samples = 0;
     slot.timer_kind.store(TimerKind::kNone, std::memory_order_relaxed);
@@ -268,13 +268,17 @@ class SlotAccounts {
   // Drops what a capture wrote after its session had settled the slot's account: the residual of
   // that account stands for it.
   void DropLateRecords(Slot& slot) {
-    registry_.arena()->Unmark(*slot.channel);
-    while (!slot.channel->ring.Peek().empty()) slot.channel->ring.Pop();
+    registry_.arena()->Unmark(slot.index());
+    // Bounded, because another process may write records all the time.
+    for (std::size_t left = registry_.UsedBytes(slot); left > 0; --left) {
+      if (registry_.PeekRecord(slot).empty()) break;
+      slot.channel->ring.Pop();
+    }
     slot.channel->has_slices.store(false, std::memory_order_relaxed);
   }
 
   void WaitForCapture(const Slot& slot) {
-    if (slot.channel->thread_id == Platform::CurrentThreadId()) return;
+    if (slot.thread_id() == Platform::CurrentThreadId()) return;
     if (!WaitUntilClear(slot.channel->is_capturing, kCaptureWaitNs))
       counters_.waits_abandoned.fetch_add(1, std::memory_order_relaxed);
   }

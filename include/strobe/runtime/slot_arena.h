@@ -92,7 +92,7 @@ class SlotArena {
   std::span<Channel> Channels(std::size_t chunk) {
     if (chunk >= kMaxChunks) return {};
     Channel* const old = chunks_[chunk].load(std::memory_order_relaxed);
-    if (old != nullptr && old->ring_room_bytes >= ring_bytes_) return {old, kSlotsPerChunk};
+    if (old != nullptr && RingRoom(*old) >= ring_bytes_) return {old, kSlotsPerChunk};
     if (chunk >= mappings_.size()) mappings_.resize(chunk + 1);
     const Mapping mapping = Platform::MapMemory(ChunkBytes(ring_bytes_));
     const std::span<std::byte> memory = mapping.bytes;
@@ -103,8 +103,7 @@ class SlotArena {
       channel.token = {.arena = number_, .provider = 0, .use = 0, .index = index};
       // Continues the use count, so that a signal of an earlier use is still late.
       if (old != nullptr) channel.token.use = old[i].token.use;
-      channel.memo_distance =
-          static_cast<std::uint32_t>(kChannelsBytes + i * kMemoBytes - i * sizeof(Channel));
+      channel.memo_distance = static_cast<std::uint32_t>(MemoDistance(i) - i * sizeof(Channel));
       channel.ring_room_bytes = static_cast<std::uint32_t>(ring_bytes_);
     }
     if (old != nullptr) {
@@ -129,10 +128,13 @@ class SlotArena {
     return mappings_[channel.token.index / kSlotsPerChunk];
   }
 
-  // The memory of the channel's ring, committed when touched.
-  std::span<std::byte> RingMemory(const Channel& channel) const {
-    const std::size_t i = channel.token.index % kSlotsPerChunk;
-    return {FirstOf(channel) + RingsDistance(i, channel.ring_room_bytes), ring_bytes_};
+  // The functions of the collector take a slot's index, which must exist, and find memory by it
+  // alone: another process may write what stands in the channel.
+  //
+  // The memory of the slot's ring, committed when touched.
+  std::span<std::byte> RingMemory(std::uint32_t index) const {
+    const Channel* const first = FirstOf(index);
+    return {BytesOf(first) + RingsDistance(index % kSlotsPerChunk, RingRoom(*first)), ring_bytes_};
   }
 
   // True if the channel has memory that may be given back: captures have used the channel, but none
@@ -145,13 +147,15 @@ class SlotArena {
     return false;
   }
 
-  // Gives back the memory of the channel's ring and memo that captures have touched. No capture may
+  // Gives back the memory of the slot's ring and memo that captures have touched. No capture may
   // be under way or begin, and the ring must be empty.
-  void Discard(Channel& channel) {
+  void Discard(std::uint32_t index) {
+    Channel& channel = FirstOf(index)[index % kSlotsPerChunk];
     if (!channel.holds_memory()) return;
-    const std::span<std::byte> ring = RingMemory(channel);
+    const std::span<std::byte> ring = RingMemory(index);
     Platform::DiscardMemory(ring.data(), ring.size());
-    Platform::DiscardMemory(&channel.memo(), kMemoBytes);
+    Platform::DiscardMemory(BytesOf(FirstOf(index)) + MemoDistance(index % kSlotsPerChunk),
+                            kMemoBytes);
     channel.ring.Reset(ring);
     channel.memo_is_stale.store(true, std::memory_order_relaxed);
     channel.counters.seen_captures.store(channel.counters.captures.load(std::memory_order_relaxed),
@@ -165,10 +169,13 @@ class SlotArena {
     (&channel - i)->marks.fetch_or(std::uint64_t{1} << i, std::memory_order_release);
   }
 
-  // Clears the mark of a channel that no capture uses any more.
-  static void Unmark(Channel& channel) noexcept {
-    const std::uint32_t i = channel.token.index % kSlotsPerChunk;
-    (&channel - i)->marks.fetch_and(~(std::uint64_t{1} << i), std::memory_order_acquire);
+  // The same for the collector, which has left a record in the ring.
+  void MarkAgain(std::uint32_t index) noexcept {
+    FirstOf(index)->marks.fetch_or(MarkOf(index), std::memory_order_release);
+  }
+  // Clears the mark of a slot that no capture uses any more.
+  void Unmark(std::uint32_t index) noexcept {
+    FirstOf(index)->marks.fetch_and(~MarkOf(index), std::memory_order_acquire);
   }
 
   // Calls visit(chunk, marks) for each chunk with channels that were marked since the last call.
@@ -225,14 +232,28 @@ class SlotArena {
 
   explicit SlotArena(std::uint64_t fork_count) : fork_count_(fork_count) {}
 
+  static constexpr std::uint64_t MarkOf(std::uint32_t index) {
+    return std::uint64_t{1} << index % kSlotsPerChunk;
+  }
+  // The distance from a chunk's begin to the memo of its slot `i`.
+  static constexpr std::size_t MemoDistance(std::size_t i) {
+    return kChannelsBytes + i * kMemoBytes;
+  }
   // The distance from a chunk's begin to the ring of its slot `i`.
   static constexpr std::size_t RingsDistance(std::size_t i, std::size_t ring_room_bytes) {
-    return kChannelsBytes + kSlotsPerChunk * kMemoBytes + i * ring_room_bytes;
+    return MemoDistance(kSlotsPerChunk) + i * ring_room_bytes;
   }
-  // Where the chunk of the channel begins.
-  static std::byte* FirstOf(const Channel& channel) {
-    return reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(&channel) -
-                                        channel.token.index % kSlotsPerChunk * sizeof(Channel));
+  // The memory reserved for each ring of the channel's chunk. Where another process has made the
+  // channel, all rings have the same.
+  [[nodiscard]] std::size_t RingRoom(const Channel& channel) const {
+    return AdoptsChannels<Platform> ? ring_bytes_ : channel.ring_room_bytes;
+  }
+  // The first channel of the slot's chunk.
+  [[nodiscard]] Channel* FirstOf(std::uint32_t index) const {
+    return chunks_[index / kSlotsPerChunk].load(std::memory_order_acquire);
+  }
+  static std::byte* BytesOf(const Channel* first) {
+    return reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(first));
   }
 
   mutable PublishedCode code_;

@@ -71,7 +71,8 @@ class SlotBlocks {
       return absl::ResourceExhaustedError("no memory for another thread's ring");
     blocks_.push_back(std::move(block));
     const std::span<Slot> slots = *blocks_.back();
-    for (std::size_t i = 0; i < slots.size(); ++i) slots[i].Use(channels[i]);
+    for (std::size_t i = 0; i < slots.size(); ++i)
+      slots[i].Use(channels[i], static_cast<std::uint32_t>(chunk * kBlockSlots + i));
     return slots;
   }
 

@@ -6,10 +6,12 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <mutex>
 #include <optional>
 #include <span>
 #include <utility>
+#include <vector>
 
 #include "strobe/base/visibility.h"
 #include "strobe/core/options.h"
@@ -46,7 +48,9 @@ class SlotDrain {
         counters_(counters),
         accounts_(accounts),
         intake_(Providers::Layout(), IndicesOf(EnabledColumns(accounts.providers())),
-                static_cast<std::size_t>(*options.memory_bytes), begin) {
+                static_cast<std::size_t>(*options.memory_bytes), begin),
+        copy_(AdoptsChannels<Platform> ? registry.arena()->ring_bytes() / sizeof(std::uint64_t)
+                                       : 0) {
     code_.Begin(
         registry.arena()->code(), [&registry] { return registry.IsCapturing(); }, intake_);
   }
@@ -114,7 +118,7 @@ class SlotDrain {
   void Finish(Slot& slot) {
     if (!slot.needs_finish) return;
     // A mark that is left would lead the collector to the slot while its next owner sets it up.
-    registry_.arena()->Unmark(*slot.channel);
+    registry_.arena()->Unmark(slot.index());
     while (const std::optional<Address> missing_pc = DrainSlot(slot)) code_.Build(*missing_pc);
     const std::uint32_t key = KeyOf(slot);
     // Memory may run out in each call, so each addition is noted at once.
@@ -137,8 +141,10 @@ class SlotDrain {
     const std::size_t shown = accounts_.shown_column();
     std::uint64_t records = 0;
     std::uint64_t amount = 0;
-    for (std::span<const std::byte> record = slot.channel->ring.Peek(); !record.empty();
-         record = slot.channel->ring.Peek()) {
+    std::size_t left_bytes = registry_.UsedBytes(slot);
+    for (std::span<const std::byte> record = PeekRecord(slot); !record.empty() && left_bytes > 0;
+         record = PeekRecord(slot)) {
+      left_bytes -= std::min(left_bytes, record.size());
       RecordView view;
       if (ReadRecord(record, kLayout.recorded, view)) {
         Receive(slot, view);
@@ -180,7 +186,7 @@ class SlotDrain {
   std::uint32_t KeyOf(Slot& slot) {
     if (slot.thread_key == Slot::kNoKey) {
       slot.thread_key = slot.is_shared ? intake_.AddThread(0, kUnregisteredThreads)
-                                       : intake_.AddThread(slot.channel->thread_id, slot.name);
+                                       : intake_.AddThread(slot.thread_id(), slot.name);
     }
     return slot.thread_key;
   }
@@ -198,9 +204,9 @@ class SlotDrain {
   std::optional<Address> DrainSlot(Slot& slot) {
     typename Traits::Ring& ring = slot.channel->ring;
     const std::uint64_t corruptions = ring.corruptions();
-    std::size_t left_bytes = ring.used_bytes();
-    for (std::span<const std::byte> record = ring.Peek(); !record.empty() && left_bytes > 0;
-         record = ring.Peek()) {
+    std::size_t left_bytes = registry_.UsedBytes(slot);
+    for (std::span<const std::byte> record = PeekRecord(slot); !record.empty() && left_bytes > 0;
+         record = PeekRecord(slot)) {
       left_bytes -= std::min(left_bytes, record.size());
       if (const std::optional<Address> missing_pc = AddRecord(slot, record)) return missing_pc;
       ring.Pop();
@@ -209,6 +215,17 @@ class SlotDrain {
     if (slot.channel->has_slices.load(std::memory_order_relaxed))
       slot.channel->has_slices.store(false, std::memory_order_relaxed);
     return std::nullopt;
+  }
+
+  // The oldest record in the slot's ring. What another process may write is copied, so that the
+  // bytes that were checked are those that are used.
+  std::span<const std::byte> PeekRecord(Slot& slot) {
+    const std::span<const std::byte> record = registry_.PeekRecord(slot);
+    if constexpr (AdoptsChannels<Platform>) {
+      if (!record.empty()) std::memcpy(copy_.data(), record.data(), record.size());
+      return std::as_bytes(std::span(copy_)).first(record.size());
+    }
+    return record;
   }
 
   static SampleContext ContextOf(const Slot& slot) { return slot.channel->context.Read(); }
@@ -304,6 +321,7 @@ class SlotDrain {
   SlotAccounts<Traits>& accounts_;
   WalkFinisher<typename Traits::Unwinder> finisher_;
   SampleIntake intake_;
+  std::vector<std::uint64_t> copy_;  // of a record, in memory of this process alone; else empty
   bool has_deferred_ = false;
 };
 

@@ -40,7 +40,7 @@ class SlotThread final : public SampledThread {
   }
   std::int64_t CpuTimeNs() override {
     if (shared_cpu_ns_ != nullptr && *shared_cpu_ns_ >= 0) return *shared_cpu_ns_;
-    read_cpu_ns_ = Platform::ThreadCpuTimeNs(slot_.channel->thread_id);
+    read_cpu_ns_ = Platform::ThreadCpuTimeNs(slot_.thread_id());
     if (shared_cpu_ns_ != nullptr) *shared_cpu_ns_ = read_cpu_ns_;
     return read_cpu_ns_;
   }
@@ -51,7 +51,7 @@ class SlotThread final : public SampledThread {
   bool StartCpuTimer(std::int64_t first_ns, std::int64_t period_ns) override {
     if (slot_.blocks_signal.load(std::memory_order_relaxed)) return true;
     slot_.channel->timer_period_ns.store(period_ns, std::memory_order_relaxed);
-    const bool is_started = Platform::StartTimer(slot_.timer, slot_.channel->thread_id, Payload(),
+    const bool is_started = Platform::StartTimer(slot_.timer, slot_.thread_id(), Payload(),
                                                  first_ns, period_ns, signal_);
     if (is_started) slot_.timer_kind.store(TimerKind::kPeriodic, std::memory_order_relaxed);
     return is_started;
@@ -61,7 +61,7 @@ class SlotThread final : public SampledThread {
       if (slot_.blocks_signal.load(std::memory_order_relaxed)) return true;
       slot_.channel->timer_period_ns.store(mean_ns, std::memory_order_relaxed);
       const bool is_started =
-          Platform::StartRandomTimer(slot_.random_timer, slot_.channel->thread_id,
+          Platform::StartRandomTimer(slot_.random_timer, slot_.thread_id(),
                                      static_cast<std::uint8_t>(cell_), mean_ns, seed, signal_);
       if (is_started) slot_.timer_kind.store(TimerKind::kRandom, std::memory_order_relaxed);
       return is_started;
@@ -78,7 +78,7 @@ class SlotThread final : public SampledThread {
     if (slot_.blocks_signal.load(std::memory_order_relaxed)) return true;
     AddRequest(weight);
     const bool is_interrupted =
-        Platform::Interrupt(slot_.channel->thread_id, Payload(), signal_, was_running);
+        Platform::Interrupt(slot_.thread_id(), Payload(), signal_, was_running);
     if (!is_interrupted && was_running) AddRequest(-weight);
     return is_interrupted || !was_running;
   }

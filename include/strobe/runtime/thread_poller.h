@@ -136,8 +136,8 @@ class ThreadPoller {
   static void ForgetIn(Rounds& rounds, const Slot& slot) {
     if constexpr (requires { rounds.Forget(slot); }) {
       rounds.Forget(slot);
-    } else if constexpr (requires { rounds.Forget(slot.token->index); }) {
-      rounds.Forget(slot.token->index);
+    } else if constexpr (requires { rounds.Forget(slot.index()); }) {
+      rounds.Forget(slot.index());
     }
   }
 
@@ -188,7 +188,7 @@ class ThreadPoller {
                                              .since_wake = since_wake},
                                             known_cpu_ns);
     if (cpu_ns != known_cpu_ns)
-      std::get<index>(rounds_).Note(slot.token->index, slot.attach_cpu_ns, cpu_ns);
+      std::get<index>(rounds_).Note(slot.index(), slot.attach_cpu_ns, cpu_ns);
   }
 
   ThreadRegistry<Traits>& registry_;

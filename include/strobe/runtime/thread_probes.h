@@ -22,19 +22,19 @@ class ThreadProbes {
 
   // The probe of an attached slot's thread.
   Probe& Of(const Slot& slot) {
-    const std::size_t index = slot.channel->token.index;
+    const std::size_t index = slot.index();
     if (index >= places_.size()) places_.resize(index + 1);
     Place& place = places_[index];
     if (!place.probe || place.use != slot.channel->token.use) {
       place.use = slot.channel->token.use;
-      place.probe.emplace(slot.channel->thread_id);
+      place.probe.emplace(slot.thread_id());
     }
     return *place.probe;
   }
 
   // Ends the probe of a slot whose registration has ended.
   void Forget(const Slot& slot) {
-    const std::size_t index = slot.channel->token.index;
+    const std::size_t index = slot.index();
     if (index < places_.size()) places_[index].probe.reset();
   }
 

@@ -62,8 +62,8 @@ class ThreadRegistry {
   }
 
   // Makes the slot with that index live, for a thread of another process whose channel it is: see
-  // AdoptsChannels. No such slot may be live or retired. ResourceExhausted at the limit of arenas
-  // or memory.
+  // AdoptsChannels. FailedPrecondition if that slot is live, retired or shared;
+  // ResourceExhausted at the limit of arenas or memory.
   // NOLINTNEXTLINE(performance-unnecessary-value-param): moved
   absl::StatusOr<Slot*> Adopt(std::uint32_t index, std::string name, std::int64_t begin_ns) {
     const std::lock_guard lock(mutex_);
@@ -72,7 +72,9 @@ class ThreadRegistry {
       if (absl::Status status = Grow(); !status.ok()) return status;
     }
     Slot* const slot = blocks_.At(index);
-    std::erase(free_, slot);
+    if (std::erase(free_, slot) == 0)
+      return absl::FailedPreconditionError("the slot of that index is in use");
+    if constexpr (Slot::kIsForeign) slot->identity.thread_id = slot->channel->thread_id;
     slot->name = std::move(name);
     slot->begin_ns = begin_ns;
     slot->end_ns = 0;
@@ -151,7 +153,7 @@ class ThreadRegistry {
   // Gives back the memory of free slots that no thread has had since the last call.
   void DiscardIdle() {
     VisitInBatches(free_, [this](Slot& slot) {
-      if (SlotArena<Traits>::IsLongIdle(*slot.channel)) arena()->Discard(*slot.channel);
+      if (SlotArena<Traits>::IsLongIdle(*slot.channel)) arena()->Discard(slot.index());
     });
   }
   // After EndCollecting: gives back the memory of all slots, except where a capture has not ended
@@ -159,7 +161,7 @@ class ThreadRegistry {
   void DiscardAll() {
     const auto discard = [this](Slot& slot) {
       if (!slot.channel->is_capturing.load(std::memory_order_seq_cst))
-        arena()->Discard(*slot.channel);
+        arena()->Discard(slot.index());
     };
     VisitInBatches(free_, discard);
     VisitInBatches(live_, discard);
@@ -169,7 +171,21 @@ class ThreadRegistry {
   // Guards whether the slot is attached. All sessions share it, because a thread may still use an
   // earlier session when a later one runs.
   std::mutex& ControlMutex(const Slot& slot) {
-    return control_mutexes_[slot.token->index % kControlMutexes];
+    return control_mutexes_[slot.index() % kControlMutexes];
+  }
+
+  // The oldest record in the slot's ring; empty if there is none. Reads nothing but the ring's
+  // memory, whatever another process writes. Used by the collector.
+  std::span<const std::byte> PeekRecord(Slot& slot) const {
+    if constexpr (AdoptsChannels<typename Traits::Platform>) {
+      return slot.channel->ring.PeekIn(arena()->RingMemory(slot.index()));
+    } else {
+      return slot.channel->ring.Peek();
+    }
+  }
+  // As many bytes of the ring are in use. At most ring_bytes.
+  [[nodiscard]] std::size_t UsedBytes(const Slot& slot) const {
+    return std::min(slot.channel->ring.used_bytes(), ring_bytes_);
   }
 
   // Counts a registration that has failed, in Register or in its caller.
@@ -284,7 +300,7 @@ class ThreadRegistry {
   Slot* TakeFree() {
     Slot* const slot = free_.back();
     free_.pop_back();
-    slot->channel->ring.Reset(arena()->RingMemory(*slot->channel));
+    slot->channel->ring.Reset(arena()->RingMemory(slot->index()));
     return slot;
   }
 
@@ -305,13 +321,13 @@ class ThreadRegistry {
   }
 
   void Free(Slot* slot) {
-    arena()->Unmark(*slot->channel);  // a late capture may have left a mark
+    arena()->Unmark(slot->index());  // a late capture may have left a mark
     ended_.Add(slot->channel->counters);
     slot->channel->counters.Clear();
     slot->name.clear();
     free_.push_back(slot);
     if constexpr (AdoptsChannels<typename Traits::Platform>)
-      Traits::Platform::GiveBack(slot->channel->token.index);
+      Traits::Platform::GiveBack(slot->index());
   }
 
   // Counters of registrations that have ended.

@@ -70,6 +70,9 @@ struct Message {
   std::array<int, kMaxDescriptors> descriptors{-1, -1};
 };
 
+// Closes the message's descriptors that are not -1.
+void CloseDescriptors(const Message& message);
+
 // An end of the connection. Moves, and closes at its end. One thread at a time sends, and one
 // receives.
 class WorkerSocket {
@@ -84,7 +87,8 @@ class WorkerSocket {
   [[nodiscard]] bool is_open() const { return descriptor_ >= 0; }
   [[nodiscard]] int descriptor() const { return descriptor_; }
 
-  // Unavailable if the other side has gone. Never raises SIGPIPE.
+  // Never waits: Unavailable if the other side has gone, or has left so many messages unread that
+  // there is no room. Never raises SIGPIPE.
   absl::Status Send(const Message& message) const;
   // Waits for a message, whose descriptors the caller then owns, at most for that time; for ever if
   // it is negative. Unavailable if the other side has gone, DeadlineExceeded, InvalidArgument if

@@ -63,6 +63,8 @@ struct ServedPlatform : LinuxPlatform {
   // True if the program has ended. Its children may still have what was its own, the socket too.
   // Where the system does not tell, false.
   static bool HasEnded();
+  // How the program has ended: see EndOfProcess. Call it when its connection has ended.
+  static std::string HowEnded();
   // What the thread itself has read of its CPU clock: at the begin and the end of its registration.
   static void NoteClock(std::uint64_t thread_id, std::int64_t cpu_ns);
   // The thread's registration has ended, and its account is settled.
@@ -71,8 +73,13 @@ struct ServedPlatform : LinuxPlatform {
   static PublishedCode& SharedCode() noexcept;
   static Mapping MapMemory(std::uint64_t bytes);
   static void DiscardMemory(void* memory, std::uint64_t bytes);
+  // The account of the thread in that slot begins.
+  static void NoteSlot(std::uint32_t slot, std::uint64_t thread_id);
   // The program may use the slot for another thread.
   static void GiveBack(std::uint32_t slot);
+  // See ExportMarks.
+  static void EndPeriod(std::uint64_t sequence);
+  static void NoteExported(std::uint64_t sequence);
   // A copy in the memory for tables. Where that has no room, captures send registers and stack
   // along, and the worker walks.
   static std::shared_ptr<const UnwindModules> ExposeTables(

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -27,6 +28,7 @@
 #include "strobe/runtime/running_session.h"
 #include "strobe/runtime/thread_registry.h"
 #include "strobe/worker/handshake.h"
+#include "strobe/worker/seat_keeper.h"
 #include "strobe/worker/served_platform.h"
 #include "strobe/worker/worker_process.h"
 
@@ -48,7 +50,6 @@ template <class Base>
 class ServedSession {
  public:
   using Traits = ServedTraits<Base>;
-  using Slot = RegisteredThread<Traits>;
 
   // The program that ServedPlatform serves. `options` must be valid.
   ServedSession(const ProfilerOptions& options, const Parts<Base>& parts, const SharedArea& area,
@@ -62,7 +63,7 @@ class ServedSession {
 
   // Its threads end with it, whatever became of the program.
   ~ServedSession() {
-    if (attendant_.IsRunning()) static_cast<void>(End());
+    if (attendant_.IsRunning()) static_cast<void>(End({}));
   }
   ServedSession(const ServedSession&) = delete;
   ServedSession& operator=(const ServedSession&) = delete;
@@ -74,6 +75,7 @@ class ServedSession {
                                                         counters_, signal_, maker_);
     if (absl::Status status = running_->Begin(); !status.ok()) return status;
     running_->session().Begin();
+    CountLoss();
     attendant_ = ServedPlatform::RunOnOwnThread("strobe-attend", [this] { Attend(); });
     if (attendant_.IsRunning()) return absl::OkStatus();
     static_cast<void>(running_->End());
@@ -83,61 +85,36 @@ class ServedSession {
   absl::Status Flush() { return running_->Flush(); }
 
   // Drains what the rings hold, also of threads that have ended with their program, and exports.
-  absl::Status End() {
+  // The last profile says how the program has ended.
+  absl::Status End(std::string how) {
     is_ending_.store(true, std::memory_order_seq_cst);
     area_.Wake();
     attendant_.Join();
-    SeeToSeats();
+    seats_.See(*running_);
+    {
+      const std::lock_guard lock(mutex_);
+      program_end_ = std::move(how);
+    }
     return running_->End();
   }
 
  private:
+  // What was lost with the worker before this one is in the first profile's statistics, as a
+  // profile that was never delivered.
+  void CountLoss() {
+    const std::int64_t lost_ns = area_.header().lost_cpu_ns.load(std::memory_order_relaxed);
+    if (lost_ns <= 0) return;
+    counters_.periods_dropped.fetch_add(1, std::memory_order_relaxed);
+    counters_.amount_dropped.fetch_add(lost_ns, std::memory_order_relaxed);
+  }
+
   // A change that comes between the two lines ends the wait at once.
   void Attend() {
     while (!is_ending_.load(std::memory_order_seq_cst)) {
       const std::uint32_t seen = area_.header().changes.load(std::memory_order_seq_cst);
-      SeeToSeats();
+      seats_.See(*running_);
       area_.AwaitChange(seen, kLongestWaitNs);
     }
-  }
-
-  void SeeToSeats() {
-    area_.VisitChanged([this](std::uint32_t slot) {
-      if (!counters_.HasMemoryFor([&] { SeeTo(slot); })) area_.Announce(slot);
-    });
-  }
-
-  void SeeTo(std::uint32_t index) {
-    const Seat& seat = *area_.At(index);
-    const SeatState state = seat.state.load(std::memory_order_acquire);
-    if (state == SeatState::kFree) return;
-    if (index >= slots_.size()) slots_.resize(index + 1);
-    if (slots_[index] == nullptr) Begin(index, seat);
-    if (state == SeatState::kLeft && slots_[index] != nullptr)
-      End(*std::exchange(slots_[index], nullptr), seat);
-  }
-
-  void Begin(std::uint32_t index, const Seat& seat) {
-    const std::string name(seat.name, std::min<std::size_t>(seat.name_bytes, Seat::kNameBytes));
-    const absl::StatusOr<Slot*> slot =
-        registry_.Adopt(index, SanitizedThreadName(name), seat.begin_ns);
-    if (!slot.ok()) {
-      registry_.CountRefused();
-      return;
-    }
-    slots_[index] = *slot;
-    ServedPlatform::NoteClock((*slot)->channel->thread_id, seat.since_cpu_ns);
-    (*slot)->blocked_signals = ServedPlatform::BlockedSignals((*slot)->channel->thread_id);
-    running_->Attach(**slot, {.monotonic_ns = seat.since_ns, .cpu_ns = seat.since_cpu_ns});
-  }
-
-  void End(Slot& slot, const Seat& seat) {
-    const std::uint64_t thread_id = slot.channel->thread_id;
-    ServedPlatform::NoteClock(thread_id, seat.end_cpu_ns);
-    slot.is_ending.store(true, std::memory_order_release);
-    running_->session().Detach(slot);
-    ServedPlatform::ForgetClock(thread_id);
-    registry_.Unregister(&slot);
   }
 
   Stats CollectStats() {
@@ -147,6 +124,10 @@ class ServedSession {
     counters_.AddTo(stats);
     stats.requested_rate_hz = *options_.sampling.cpu_frequency_hz;
     stats.signal_number = signal_.number.load(std::memory_order_relaxed);
+    {
+      const std::lock_guard lock(mutex_);
+      stats.program_end = program_end_;
+    }
     if (running_ != nullptr) AddExportsOf(*running_->worker(), stats);
     return stats;
   }
@@ -163,8 +144,10 @@ class ServedSession {
   LoadedCode<Traits> code_{no_code_, counters_};
   ProfileMaker<Traits> maker_{counters_, [this] { return CollectStats(); }};
   std::unique_ptr<RunningSession<Traits>> running_;
-  std::vector<Slot*> slots_;  // by seat: those that are attached
+  SeatKeeper<Traits> seats_{area_, registry_, counters_};
   std::atomic<bool> is_ending_{false};
+  std::mutex mutex_;
+  std::string program_end_;  // guarded by the mutex
   ServedPlatform::OwnThread attendant_;
 };
 
@@ -174,23 +157,58 @@ struct AskedSession {
   ServedProgram program;
   ProfilerOptions options;
 };
+// The signals that Linux has: 1 to this.
+inline constexpr std::uint32_t kMaxSignal = 64;
+
+// InvalidArgument if the worker cannot serve a program with such a hello.
+template <class Traits>
+absl::Status CheckHello(const Hello& head, std::uint64_t chunk_bytes) {
+  using Channel = typename SlotArena<ServedTraits<Traits>>::Channel;
+  if (head.channel_bytes != sizeof(Channel) || head.cells != Traits::Providers::kCellCount ||
+      head.value_types != Traits::Providers::kValueCount || head.chunk_bytes != chunk_bytes)
+    return absl::InvalidArgumentError("the program has other parts than its worker");
+  if (head.signal > kMaxSignal) return absl::InvalidArgumentError("there is no such signal");
+  return absl::OkStatus();
+}
+
+// Adopts the memory that came with a hello. Takes over both descriptors.
+inline absl::Status AdoptMemory(const Message& message, std::uint64_t chunk_bytes,
+                                std::uint32_t chunk_slots, Address tables_address,
+                                ServedProgram& program) {
+  absl::StatusOr<SharedArea> area =
+      SharedArea::Adopt(message.descriptors[0], chunk_slots, chunk_bytes);
+  absl::StatusOr<TableMemory> tables = TableMemory::Adopt(message.descriptors[1], tables_address);
+  if (!area.ok()) return area.status();
+  if (absl::IsInvalidArgument(tables.status())) {
+    area->Unmap();
+    return tables.status();
+  }
+  program.area = *area;
+  if (tables.ok()) program.tables = *std::move(tables);
+  return absl::OkStatus();
+}
+
+// Takes over the message's descriptors; closes them if it refuses.
 template <class Traits>
 absl::StatusOr<AskedSession> ReadHello(const Message& message,
                                        const SharedArea* own_area = nullptr) {
+  const auto refuse = [&](const absl::Status& status) {
+    CloseDescriptors(message);
+    return status;
+  };
   if (message.kind != MessageKind::kHello || (own_area == nullptr && message.descriptors[1] < 0))
-    return absl::InvalidArgumentError("the first message is no hello with shared memory");
+    return refuse(absl::InvalidArgumentError("the first message is no hello with shared memory"));
   absl::StatusOr<HelloText> hello = SplitHello(message.text);
-  if (!hello.ok()) return hello.status();
+  if (!hello.ok()) return refuse(hello.status());
   AskedSession asked;
-  if (absl::Status status = SetOptions(hello->options, asked.options); !status.ok()) return status;
+  if (absl::Status status = SetOptions(hello->options, asked.options); !status.ok())
+    return refuse(status);
   using Arena = SlotArena<ServedTraits<Traits>>;
   const Hello& head = hello->head;
   const std::uint64_t chunk_bytes =
       Arena::ChunkBytes(static_cast<std::size_t>(*asked.options.threads.ring_bytes));
-  if (head.channel_bytes != sizeof(typename Arena::Channel) ||
-      head.cells != Traits::Providers::kCellCount ||
-      head.value_types != Traits::Providers::kValueCount || head.chunk_bytes != chunk_bytes)
-    return absl::InvalidArgumentError("the program has other parts than its worker");
+  if (absl::Status status = CheckHello<Traits>(head, chunk_bytes); !status.ok())
+    return refuse(status);
   asked.program.process_id = head.process_id;
   asked.program.name = std::move(hello->program);
   asked.program.signal = static_cast<int>(head.signal);
@@ -200,20 +218,22 @@ absl::StatusOr<AskedSession> ReadHello(const Message& message,
     asked.program.is_own = true;
     return asked;
   }
-  absl::StatusOr<SharedArea> area =
-      SharedArea::Adopt(message.descriptors[0], Arena::kSlotsPerChunk, chunk_bytes);
-  if (!area.ok()) return area.status();
-  absl::StatusOr<TableMemory> tables =
-      TableMemory::Adopt(message.descriptors[1], head.tables_address);
-  if (absl::IsInvalidArgument(tables.status())) return tables.status();
-  asked.program.area = *area;
-  if (tables.ok()) asked.program.tables = *std::move(tables);
+  absl::Status status =
+      AdoptMemory(message, chunk_bytes, Arena::kSlotsPerChunk, head.tables_address, asked.program);
+  if (!status.ok()) return status;
   return asked;
 }
 
 // How often the worker looks whether the program has ended. The socket does not always say it: a
 // forked child of the program may hold it open.
 inline constexpr std::int64_t kEndCheckPeriodNs = 1'000'000'000;
+
+// How a program has ended whose session ends with that message, or with none.
+inline std::string EndBy(const absl::StatusOr<Message>& message) {
+  if (message.ok() && message->kind == MessageKind::kStop) return "stopped";
+  if (message.ok() || absl::IsInvalidArgument(message.status())) return "sent what is no message";
+  return ServedPlatform::HowEnded();
+}
 
 // Serves the program at the other end until it stops or is gone. Returns the exit status. For
 // `own_area`, see Serve.
@@ -225,7 +245,10 @@ int ServeProgram(const WorkerSocket& socket, const Parts<Traits>& parts = {},
     return 1;
   }
   const absl::StatusOr<Message> first = socket.Receive(kWelcomeTimeoutNs);
-  if (!first.ok()) return 1;
+  if (!first.ok()) {
+    static_cast<void>(socket.Send(AnswerOf(MessageKind::kWelcome, first.status())));
+    return 1;
+  }
   absl::StatusOr<AskedSession> asked = ReadHello<Traits>(*first, own_area);
   if (!asked.ok()) {
     static_cast<void>(socket.Send(AnswerOf(MessageKind::kWelcome, asked.status())));
@@ -240,11 +263,12 @@ int ServeProgram(const WorkerSocket& socket, const Parts<Traits>& parts = {},
   while (true) {
     const absl::StatusOr<Message> message = socket.Receive(kEndCheckPeriodNs);
     if (absl::IsDeadlineExceeded(message.status()) && !ServedPlatform::HasEnded()) continue;
+    if (message.ok()) CloseDescriptors(*message);  // only a hello has some
     if (message.ok() && message->kind == MessageKind::kFlush) {
       static_cast<void>(socket.Send(AnswerOf(MessageKind::kFlushed, session.Flush())));
     } else {
       // The end of the program, however it ended, or what is no message: both end the session.
-      const absl::Status status = session.End();
+      const absl::Status status = session.End(EndBy(message));
       static_cast<void>(socket.Send(AnswerOf(MessageKind::kStopped, status)));
       return status.ok() ? 0 : 1;
     }

@@ -47,7 +47,7 @@ struct Seat {
 // A place in the file has 8 bytes or less, in the byte order of the machine.
 struct SharedAreaHeader {
   static constexpr std::uint64_t kMagic = 0x41455241424F5254;  // "TROBAREA"
-  static constexpr std::uint32_t kVersion = 2;
+  static constexpr std::uint32_t kVersion = 3;
 
   std::uint64_t magic = kMagic;
   std::uint32_t version = kVersion;
@@ -61,6 +61,11 @@ struct SharedAreaHeader {
   std::atomic<std::uint32_t> is_awaited{0};  // the worker waits: wake it
   // What captures know of the code; the worker keeps it current.
   alignas(kCacheLineBytes) PublishedCode code;
+  // CPU time of threads whose seats are free and that no exported profile has: see ExportMarks. The
+  // worker keeps it current.
+  std::atomic<std::int64_t> unexported_cpu_ns{0};
+  // CPU time that was lost with the worker before this one. The program writes it, then a hello.
+  std::atomic<std::int64_t> lost_cpu_ns{0};
 };
 
 // Both processes map the whole file once, and keep it mapped until they end: a late signal may
@@ -79,6 +84,9 @@ class SharedArea {
   // such an area, or has another layout than this process expects.
   static absl::StatusOr<SharedArea> Adopt(int descriptor, std::uint32_t chunk_slots,
                                           std::uint64_t chunk_bytes);
+
+  // Unmaps it and closes the descriptor, for all copies of this object.
+  void Unmap();
 
   [[nodiscard]] SharedAreaHeader& header() const { return *header_; }
   [[nodiscard]] int descriptor() const { return descriptor_; }

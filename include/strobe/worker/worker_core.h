@@ -77,6 +77,7 @@ class WorkerCore final : public AbstractCore, private StoppedAtExit {
   absl::Status FallBack(absl::Status why);
   void ReplaceTables(TableMemory tables);
   absl::Status SeeToWorker();
+  void CountLoss();
   absl::StatusOr<Message> Ask(MessageKind kind, std::int64_t timeout_ns);
   void Quieten();
 
@@ -103,6 +104,8 @@ class WorkerCore final : public AbstractCore, private StoppedAtExit {
   absl::Status last_start_;
   int restarts_ = 0;
   std::int64_t next_restart_ns_ = 0;
+  std::atomic<std::uint64_t> workers_lost_{0};
+  std::atomic<std::int64_t> lost_cpu_ns_{0};  // with them
   std::mutex toggle_mutex_;
   std::optional<SessionToggle<Platform>> toggle_;  // if sampling.toggle_signal asks for it
 };

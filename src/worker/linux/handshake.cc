@@ -45,14 +45,20 @@ Descriptors TakeDescriptors(msghdr& header) {
   return taken;
 }
 
-absl::Status Wrong(const char* what, const Descriptors& descriptors) {
+void CloseAll(const Descriptors& descriptors) {
   for (const int descriptor : descriptors) {
     if (descriptor >= 0) close(descriptor);
   }
+}
+
+absl::Status Wrong(const char* what, const Descriptors& descriptors) {
+  CloseAll(descriptors);
   return absl::InvalidArgumentError(absl::StrCat("no message of this version: ", what));
 }
 
 }  // namespace
+
+void CloseDescriptors(const Message& message) { CloseAll(message.descriptors); }
 
 WorkerSocket::WorkerSocket(WorkerSocket&& other) noexcept
     : descriptor_(std::exchange(other.descriptor_, -1)) {}
@@ -92,8 +98,10 @@ absl::Status WorkerSocket::Send(const Message& message) const {
   }
   ssize_t sent = -1;
   do {
-    sent = sendmsg(descriptor_, &header, MSG_NOSIGNAL);
+    sent = sendmsg(descriptor_, &header, MSG_NOSIGNAL | MSG_DONTWAIT);
   } while (sent < 0 && errno == EINTR);
+  if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+    return absl::UnavailableError("the other side of the connection reads nothing");
   return sent < 0 ? Gone() : absl::OkStatus();
 }
 
@@ -121,8 +129,12 @@ absl::StatusOr<Message> WorkerSocket::Receive(std::int64_t timeout_ns) const {
   do {
     got = recvmsg(descriptor_, &header, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
   } while (got < 0 && errno == EINTR);
-  if (got <= 0) return Gone();
+  if (got < 0) return Gone();
   const Descriptors descriptors = TakeDescriptors(header);
+  if (got == 0) {  // the end, or an empty packet
+    CloseAll(descriptors);
+    return Gone();
+  }
   if (static_cast<std::size_t>(got) < sizeof(head)) return Wrong("it is too short", descriptors);
   if (head.magic != MessageHead::kMagic) return Wrong("it begins otherwise", descriptors);
   if (head.version != MessageHead::kVersion) return Wrong("it is of another one", descriptors);

@@ -20,12 +20,14 @@
 #include "../../platform/linux/signal_handler.h"
 #include "../../platform/linux/small_file.h"
 #include "absl/strings/str_cat.h"
+#include "program_end.h"
 #include "served_images.h"
 #include "strobe/aggregate/label_table.h"
 #include "strobe/aggregate/slow_spans.h"
 #include "strobe/clock/system_clock.h"
 #include "strobe/platform/capture_target.h"
 #include "strobe/runtime/slot_arena.h"
+#include "strobe/worker/export_marks.h"
 
 namespace strobe::internal {
 namespace {
@@ -33,6 +35,8 @@ namespace {
 // Reading the mappings takes one of so many parts of the time at most.
 constexpr std::int64_t kTimeShare = 100;
 constexpr std::int64_t kLeastPauseNs = 50'000'000;
+// A process closes its files before it counts as ended; a large one takes a while in between.
+constexpr std::int64_t kEndOfProcessNs = 1'000'000'000;
 
 std::optional<LabelSet> FindLabels(std::uint64_t number);
 
@@ -66,6 +70,7 @@ struct State {
   std::mutex clocks_mutex;
   std::unordered_map<std::uint64_t, std::int64_t> clocks;  // by thread: what was read last
   std::optional<SharedTables> tables;
+  ExportMarks marks{program.area};
   ServedImages images;
   std::vector<strobe::Mapping> mappings;
   std::uint64_t version = 0;
@@ -127,6 +132,10 @@ bool ServedPlatform::HasEnded() {
   return state->process >= 0 && poll(&process, 1, 0) > 0;
 }
 
+std::string ServedPlatform::HowEnded() {
+  return EndOfProcess(state->process, state->program.process_id, kEndOfProcessNs);
+}
+
 void ServedPlatform::NoteClock(std::uint64_t thread_id, std::int64_t cpu_ns) {
   const std::lock_guard lock(state->clocks_mutex);
   state->clocks[thread_id] = cpu_ns;
@@ -151,10 +160,17 @@ void ServedPlatform::DiscardMemory(void* memory, std::uint64_t bytes) {
   AdvisePages(memory, bytes, MADV_REMOVE);
 }
 
-void ServedPlatform::GiveBack(std::uint32_t slot) {
-  if (Seat* const seat = state->program.area.At(slot))
-    seat->state.store(SeatState::kFree, std::memory_order_release);
+void ServedPlatform::GiveBack(std::uint32_t slot) { state->marks.GiveBack(slot); }
+
+void ServedPlatform::NoteSlot(std::uint32_t slot, std::uint64_t thread_id) {
+  state->marks.Begin(slot, thread_id);
 }
+
+void ServedPlatform::EndPeriod(std::uint64_t sequence) {
+  state->marks.EndPeriod(sequence, SystemClock().MonotonicNs(), &ThreadCpuTimeNs);
+}
+
+void ServedPlatform::NoteExported(std::uint64_t sequence) { state->marks.NoteExported(sequence); }
 
 std::shared_ptr<const UnwindModules> ServedPlatform::ExposeTables(
     const std::shared_ptr<const UnwindModules>& tables) {

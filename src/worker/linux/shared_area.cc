@@ -126,26 +126,33 @@ absl::StatusOr<SharedArea> SharedArea::Adopt(int descriptor, std::uint32_t chunk
   if (fstat(descriptor, &info) != 0 ||
       static_cast<std::uint64_t>(info.st_size) < sizeof(SharedAreaHeader))
     return refuse("is too short");
-  const auto bytes = static_cast<std::uint64_t>(info.st_size);
-  void* const memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
-  if (memory == MAP_FAILED) return refuse("cannot be mapped");
+  // A copy: the program may change the header between the check and the use.
   SharedAreaHeader header{};
-  std::memcpy(static_cast<void*>(&header), memory, offsetof(SharedAreaHeader, changes));
+  constexpr std::size_t kFixedBytes = offsetof(SharedAreaHeader, changes);
+  if (pread(descriptor, static_cast<void*>(&header), kFixedBytes, 0) != kFixedBytes)
+    return refuse("cannot be read");
   const bool is_ours = header.magic == SharedAreaHeader::kMagic &&
                        header.version == SharedAreaHeader::kVersion &&
                        header.seat_bytes == sizeof(Seat) && header.chunk_slots == kChunkSlots &&
                        chunk_slots == kChunkSlots && header.chunk_bytes == chunk_bytes &&
                        header.chunks > 0 && header.chunks <= kMaxChunks;
-  if (!is_ours || bytes < AreaBytes(ChunksOffset(header.chunks), header.chunks, chunk_bytes)) {
-    munmap(memory, bytes);
-    return refuse("has another layout than this worker's");
-  }
+  if (!is_ours) return refuse("has another layout than this worker's");
+  const std::uint64_t bytes = AreaBytes(ChunksOffset(header.chunks), header.chunks, chunk_bytes);
+  if (static_cast<std::uint64_t>(info.st_size) < bytes) return refuse("is too short");
+  void* const memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+  if (memory == MAP_FAILED) return refuse("cannot be mapped");
   SharedArea area;
   area.descriptor_ = descriptor;
   area.chunks_ = header.chunks;
   area.chunk_bytes_ = chunk_bytes;
   area.Place(static_cast<std::byte*>(memory));
   return area;
+}
+
+void SharedArea::Unmap() {
+  munmap(memory_, AreaBytes(ChunksOffset(chunks_), chunks_, chunk_bytes_));
+  close(descriptor_);
+  *this = SharedArea();
 }
 
 Seat* SharedArea::At(std::uint32_t slot) const {

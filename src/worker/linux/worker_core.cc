@@ -150,6 +150,8 @@ absl::Status WorkerCore::StartLocked() {
   registry_.arena()->keeps_times.store(*options_.sampling.timestamps, std::memory_order_relaxed);
   registry_.BeginCollecting();
   restarts_ = 0;
+  Platform::Area().header().unexported_cpu_ns.store(0, std::memory_order_relaxed);
+  Platform::Area().header().lost_cpu_ns.store(0, std::memory_order_relaxed);
   absl::Status status = BeginWorker();
   if (!status.ok()) status = FallBack(std::move(status));
   if (!status.ok()) {
@@ -249,15 +251,40 @@ std::string WorkerCore::OptionLines() const {
   return lines;
 }
 
+// Counts what a worker that has died had not exported, and what threads used since: see
+// ExportMarks. Requires that another one begins next, or none.
+void WorkerCore::CountLoss() {
+  const SharedArea& area = Platform::Area();
+  std::int64_t lost_ns = area.header().unexported_cpu_ns.exchange(0, std::memory_order_relaxed);
+  std::vector<Slot*> slots;
+  registry_.CopyAll(slots);
+  for (const Slot* slot : slots) {
+    Seat& seat = *area.At(slot->index());
+    const SeatState state = seat.state.load(std::memory_order_acquire);
+    if (state == SeatState::kFree || seat.since_cpu_ns < 0) continue;
+    const std::int64_t cpu_ns =
+        state == SeatState::kLeft ? seat.end_cpu_ns : Platform::ThreadCpuTimeNs(slot->thread_id());
+    if (cpu_ns <= seat.since_cpu_ns) continue;
+    lost_ns += cpu_ns - seat.since_cpu_ns;
+    seat.since_cpu_ns = cpu_ns;
+  }
+  area.header().lost_cpu_ns.store(lost_ns, std::memory_order_relaxed);
+  if (lost_ns <= 0) return;
+  lost_cpu_ns_.fetch_add(lost_ns, std::memory_order_relaxed);
+  workers_lost_.fetch_add(1, std::memory_order_relaxed);
+}
+
 // Begins another worker if this one has died. Its threads' accounts begin anew.
 absl::Status WorkerCore::SeeToWorker() {
   if (!is_running_.load(std::memory_order_relaxed)) return NotRunning();
   if (worker_ && !worker_->socket().HasEnded()) return absl::OkStatus();
   worker_.reset();
   const std::int64_t now_ns = SystemClock().MonotonicNs();
+  if (restarts_ < kMaxRestarts && now_ns < next_restart_ns_)
+    return absl::UnavailableError("the worker process has died");
+  CountLoss();
   if (restarts_ == kMaxRestarts)
     return FallBack(absl::UnavailableError("the worker process has died too often"));
-  if (now_ns < next_restart_ns_) return absl::UnavailableError("the worker process has died");
   next_restart_ns_ = now_ns + (kFirstRestartNs << restarts_);
   ++restarts_;
   return BeginWorker();
@@ -295,6 +322,9 @@ absl::Status WorkerCore::StopLocked() {
     status = answer.ok() ? StatusOf(*answer, MessageKind::kStopped) : answer.status();
     worker_->End(answer.ok() ? kAnswerNs : 0);
     worker_.reset();
+    if (!answer.ok()) CountLoss();
+  } else {
+    CountLoss();
   }
   Quieten();
   return status;
@@ -376,6 +406,8 @@ Stats WorkerCore::GetStats() {
     stats.signals_foreign = GlobalHandlerCounters().foreign.load(std::memory_order_relaxed);
     stats.signals_stale = GlobalHandlerCounters().stale.load(std::memory_order_relaxed);
     stats.signal_number = signal_.number.load(std::memory_order_relaxed);
+    stats.exports_dropped = workers_lost_.load(std::memory_order_relaxed);
+    stats.amount_dropped = lost_cpu_ns_.load(std::memory_order_relaxed);
     stats.requested_rate_hz = *options_.sampling.cpu_frequency_hz;
   });
   if (!has_memory) stats.out_of_memory = 1;

@@ -1,0 +1,140 @@
+// A program and its worker in one process, on manual platforms: their channels lie in a SharedArea.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <set>
+#include <span>
+#include <vector>
+
+#include "strobe/base/assert.h"
+#include "strobe/base/visibility.h"
+#include "strobe/provider/cpu_time_provider.h"
+#include "strobe/provider/off_cpu_time_provider.h"
+#include "strobe/provider/wall_time_provider.h"
+#include "strobe/ring/spsc_ring.h"
+#include "strobe/runtime/published_code.h"
+#include "strobe/runtime/session.h"
+#include "strobe/runtime/thread_registry.h"
+#include "strobe/testing/archetypes.h"
+#include "strobe/testing/manual_clock.h"
+#include "strobe/testing/manual_platform.h"
+#include "strobe/unwind/cfi_step.h"
+#include "strobe/unwind/chain_unwinder.h"
+#include "strobe/worker/shared_area.h"
+
+STROBE_HIDDEN_BEGIN
+namespace strobe::testing {
+
+inline constexpr std::size_t kSharedRingBytes = 4096;
+inline constexpr std::uint32_t kSharedChunks = 2;
+
+// The area of both.
+inline internal::SharedArea& TheArea() {
+  static internal::SharedArea area;
+  return area;
+}
+
+template <bool kAdopts>
+struct SharingPlatform : ManualPlatform {
+  static constexpr bool kAdoptsChannels = kAdopts;
+  static inline std::uint32_t used_chunks = 0;
+
+  static internal::PublishedCode& SharedCode() noexcept { return TheArea().header().code; }
+  static Mapping MapMemory(std::uint64_t bytes) {
+    const std::span<std::byte> chunk = TheArea().Chunk(used_chunks);
+    if (chunk.size() != bytes) return {};
+    ++used_chunks;
+    return {.bytes = chunk};
+  }
+  static void DiscardMemory(void* memory, std::uint64_t bytes) {
+    const std::span<std::byte> first = TheArea().Chunk(0);
+    const std::byte* const begin = static_cast<std::byte*>(memory);
+    STROBE_CHECK(
+        begin >= first.data() && begin + bytes <= first.data() + kSharedChunks * first.size(),
+        "memory outside of the chunks is given back");
+    std::memset(memory, 0, bytes);
+  }
+};
+
+struct ManualProgram : SharingPlatform<false> {};
+struct ManualWorker : SharingPlatform<true> {
+  static inline std::set<std::uint64_t> noted;  // threads whose clocks are noted
+
+  static void GiveBack(std::uint32_t slot) {
+    if (internal::Seat* const seat = TheArea().At(slot)) seat->state = internal::SeatState::kFree;
+  }
+  static void NoteSlot(std::uint32_t /*slot*/, std::uint64_t /*thread_id*/) {}
+  static std::shared_ptr<const UnwindModules> ExposeTables(
+      const std::shared_ptr<const UnwindModules>& tables) {
+    return tables;
+  }
+  static void NoteClock(std::uint64_t thread_id, std::int64_t cpu_ns) {
+    noted.insert(thread_id);
+    With([&](State& state) { state.cpu_ns[thread_id] = cpu_ns; });
+  }
+  static void ForgetClock(std::uint64_t thread_id) {
+    noted.erase(thread_id);
+    With([&](State& state) { state.cpu_ns.erase(thread_id); });
+  }
+  static std::uint64_t BlockedSignals(std::uint64_t /*thread_id*/) { return 0; }
+};
+
+struct ManualProgramTraits : ArchetypeTraits {
+  using Clock = ManualClock;
+  using Ring = SpscRing;
+  using Unwinder = ChainUnwinder<CfiStep, FramePointerStep>;
+  using Providers = ProviderList<CpuTimeProvider, WallTimeProvider, OffCpuTimeProvider>;
+  using Platform = ManualProgram;
+};
+struct ManualWorkerTraits : ManualProgramTraits {
+  using Platform = ManualWorker;
+};
+static_assert(internal::SharesChannels<ManualProgram> && internal::AdoptsChannels<ManualWorker>);
+
+// Makes the area, and registers threads 1, 2, … of the program: their slots are 0, 1, …
+class ManualSharing {
+ public:
+  using ProgramSlot = internal::RegisteredThread<ManualProgramTraits>;
+  using Arena = internal::SlotArena<ManualProgramTraits>;
+
+  explicit ManualSharing(std::uint32_t threads) {
+    const absl::StatusOr<internal::SharedArea> area = internal::SharedArea::Create(
+        kSharedChunks, Arena::kSlotsPerChunk, Arena::ChunkBytes(kSharedRingBytes));
+    STROBE_CHECK(area.ok(), "no memory to share");
+    TheArea() = *area;
+    ManualProgram::used_chunks = ManualWorker::used_chunks = 0;
+    for (std::uint64_t id = 1; id <= threads; ++id) {
+      slots_.push_back(*program_.Register({.id = id, .stack = {}}, "thread"));
+      rings_.push_back(program_.arena()->RingMemory(slots_.back()->index()));
+    }
+  }
+
+  [[nodiscard]] ProgramSlot& At(std::size_t index) { return *slots_[index]; }
+  // The memory of its ring, whatever its channel says by now.
+  [[nodiscard]] std::span<std::byte> RingAt(std::size_t index) const { return rings_[index]; }
+  void Take(std::uint32_t index) {
+    internal::Seat& seat = *TheArea().At(index);
+    seat.since_ns = seat.begin_ns = ManualClock().MonotonicNs();
+    seat.since_cpu_ns = 0;
+    std::memcpy(seat.name, "seated", seat.name_bytes = 6);
+    seat.state = internal::SeatState::kTaken;
+    TheArea().Announce(index);
+  }
+  static void Leave(std::uint32_t index, std::int64_t cpu_ns) {
+    internal::Seat& seat = *TheArea().At(index);
+    seat.end_cpu_ns = cpu_ns;
+    seat.state = internal::SeatState::kLeft;
+    TheArea().Announce(index);
+  }
+
+ private:
+  internal::ThreadRegistry<ManualProgramTraits> program_{1000, kSharedRingBytes};
+  std::vector<ProgramSlot*> slots_;
+  std::vector<std::span<std::byte>> rings_;
+};
+
+}  // namespace strobe::testing
+STROBE_HIDDEN_END
