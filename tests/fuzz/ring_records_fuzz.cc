@@ -93,7 +93,7 @@ void Run(FuzzInput input) {
   static const ProfilerOptions options(
       {.sampling = {.wall_frequency_hz = 10}, .collector = {.memory_bytes = 1048576}});
   Slot& slot = *fixture->slot;
-  const std::span<std::byte> storage = fixture->registry.arena()->RingMemory(*slot.channel);
+  const std::span<std::byte> storage = fixture->registry.arena()->RingMemory(slot.index());
   slot.channel->ring.Reset(storage);
   std::fill(storage.begin(), storage.end(), std::byte{0});
   internal::LoadedCode<FuzzTraits> code(fixture->code, fixture->counters);

@@ -337,6 +337,24 @@ def profiles():
             "folded": b"main;Work;[truncated] 12\n# no\nmain 3\nmain;a b(c, d) 4\n", "perf": perf}
 
 
+def handshake_inputs():
+    no_patch, whole_file = b"\0", b"\2"
+    area = no_patch + whole_file
+    hello = area + b"\1" + no_patch
+    return {"hello": b"\0" + hello, "option": b"\0" + hello + b"sampling.cpu_frequency_hz=50\n", "any": b"\1" + area + b"\1" + b"STROBWKR",
+            "answer": b"\2" + area + b"\2" + no_patch, "chunks": b"\0" + b"\1\x18\4\xff\xff\0\0" + whole_file + b"\1" + no_patch,
+            "address": b"\0" + area + b"\1" + b"\1\x30\x08" + b"\xff" * 8}
+
+
+def shared_area_inputs():
+    amounts = struct.pack("<IHHHBBI", 1, 3, 0, 0b10, 0, 0, 0) + struct.pack("<q3Q", 1000000, 0x401000, 0x402000, 0x403000)
+    record = bytes([0, len(amounts) // 4]) + amounts
+    see, drain, poll, take, leave = b"\4\0", b"\5\0", b"\6\0", b"\7\0", b"\3\1"
+    corrupt = b"".join(bytes([1, place]) + struct.pack("<IB", offset, 8) + b"\x77" * 8 for place in (0, 64) for offset in range(0, 704, 64))
+    return {"one": record + drain + take, "poll": poll + record + drain + take, "leave": leave + see + drain + take + b"\3\0" + see,
+            "corrupt": record + corrupt + drain + poll + take, "long": record + drain + b"\x0f\0" * 3 + take}
+
+
 def main():
     directory = pathlib.Path(sys.argv[1])
     eh_frame = {name: bytes([flags | 0x10]) + struct.pack("<HH", 0x400, 0x8) + frame for name, (flags, frame) in eh_frames().items()}
@@ -345,6 +363,7 @@ def main():
                "pe": {"whole": pe_file(), "stripped": pe_file(symbols=False), "symbols": pe_file(exports=False, codeview=False),
                       "leaf": pe_file(symbols=False, frames=False)},
                "profile": profiles(), "perf": {"whole": perf_data.whole(), "piped": perf_data.piped()}, "pdata": images(), "encode": encode_inputs(),
+               "handshake": handshake_inputs(), "shared_area": shared_area_inputs(),
                "dwarf": {"version2": dwarf_file(2), "version4": dwarf_file(4), "version5": dwarf_file(5),
                          "compressed": dwarf_file(5, mode=1), "split": dwarf_file(5, mode=2)}}
     for target, seeds in targets.items():

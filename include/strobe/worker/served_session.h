@@ -242,6 +242,8 @@ int ServeProgram(const WorkerSocket& socket, const Parts<Traits>& parts = {},
                  const SharedArea* own_area = nullptr) {
   if (absl::Status peer = socket.CheckPeer(); !peer.ok()) {
     static_cast<void>(socket.Send(AnswerOf(MessageKind::kWelcome, peer)));
+    // The end of a connection with an unread hello would take the answer along.
+    if (const auto unread = socket.Receive(0); unread.ok()) CloseDescriptors(*unread);
     return 1;
   }
   const absl::StatusOr<Message> first = socket.Receive(kWelcomeTimeoutNs);
