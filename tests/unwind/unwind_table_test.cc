@@ -26,6 +26,7 @@ UnwindRule Naive(const std::vector<UnwindRow>& rows, std::uint32_t offset) {
 
 TEST(UnwindTable, WithoutRowsEverythingIsUnknown) {
   EXPECT_EQ(UnwindTable().Find(0), UnwindRule::Unknown());
+  EXPECT_EQ(UnwindTable().Special(UnwindRule::Unknown()), SpecialRule());
   const UnwindTable table(100, {}, {SpecialRule()});
   for (const std::uint32_t offset : {0u, 99u, 100u, 0xFFFFFFFFu})
     EXPECT_EQ(table.Find(offset), UnwindRule::Unknown());

@@ -28,6 +28,7 @@ class SeatKeeperTest : public ::testing::Test {
   void SetUp() override {
     ManualPlatform::Reset();
     ManualClock::Reset();
+    ManualWorker::used_chunks = 0;
     ASSERT_TRUE(registry_.Open().ok());
     session_.emplace(options_, registry_, code_, counters_, 23);
     registry_.BeginCollecting();

@@ -74,9 +74,10 @@ class UnwindTable {
                : UnwindRule::Unknown();
   }
 
-  // The rule that UnwindRule::special_number names.
+  // The rule that UnwindRule::special_number names. A table without rows has no block.
   [[nodiscard]] const SpecialRule& Special(UnwindRule rule) const noexcept {
-    return At<SpecialRule>(layout_.specials)[rule.special_number()];
+    return layout_.lines != 0 ? At<SpecialRule>(layout_.specials)[rule.special_number()]
+                              : kUnknownRule;
   }
 
   // How the code at `offset` keeps its caller's special register. Signal-safe.
@@ -169,6 +170,8 @@ class UnwindTable {
     }
     return rows[low].number;
   }
+
+  static constexpr SpecialRule kUnknownRule{};
 
   // The parts of a table that is being built.
   struct Parts;

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "strobe/clock/system_clock.h"
+#include "strobe/runtime/recording_calls.h"
 #include "strobe/worker/listening_socket.h"
 
 namespace strobe::internal {
