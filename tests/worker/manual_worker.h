@@ -61,7 +61,8 @@ struct SharingPlatform : ManualPlatform {
 
 struct ManualProgram : SharingPlatform<false> {};
 struct ManualWorker : SharingPlatform<true> {
-  static inline std::set<std::uint64_t> noted;  // threads whose clocks are noted
+  static inline std::set<std::uint64_t> noted;      // threads whose clocks are noted
+  static inline std::uint64_t blocked_signals = 0;  // of all threads
 
   static void GiveBack(std::uint32_t slot) {
     if (internal::Seat* const seat = TheArea().At(slot)) seat->state = internal::SeatState::kFree;
@@ -79,7 +80,7 @@ struct ManualWorker : SharingPlatform<true> {
     noted.erase(thread_id);
     With([&](State& state) { state.cpu_ns.erase(thread_id); });
   }
-  static std::uint64_t BlockedSignals(std::uint64_t /*thread_id*/) { return 0; }
+  static std::uint64_t BlockedSignals(std::uint64_t /*thread_id*/) { return blocked_signals; }
 };
 
 struct ManualProgramTraits : ArchetypeTraits {

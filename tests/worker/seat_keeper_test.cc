@@ -21,6 +21,19 @@ using testing::ManualWorker;
 using testing::ManualWorkerTraits;
 using testing::TheArea;
 
+// Says what the last attached thread blocks.
+struct Noting {
+  void Attach(RegisteredThread<ManualWorkerTraits>& slot,
+              const SlotAccounts<ManualWorkerTraits>::Clocks& since) {
+    blocked_signals = slot.blocked_signals;
+    session.Attach(slot, since);
+  }
+  void Detach(RegisteredThread<ManualWorkerTraits>& slot) { session.Detach(slot); }
+
+  Session<ManualWorkerTraits>& session;
+  std::uint64_t blocked_signals = 0;
+};
+
 class SeatKeeperTest : public ::testing::Test {
  protected:
   static void SetUpTestSuite() { sharing_ = new ManualSharing(2); }
@@ -95,6 +108,23 @@ TEST_F(SeatKeeperTest, ASeatThatTheWorkerStillUsesBeginsNoOtherAccount) {
   EXPECT_EQ(registry_.live_count(), 0U);
   EXPECT_EQ(Refused(), 1U);
   EXPECT_EQ(Finish(), 700);
+}
+
+// Its end blocks all signals.
+TEST_F(SeatKeeperTest, OnlyAThreadThatIsThereBlocksSignals) {
+  for (const bool has_left : {false, true}) {
+    const std::uint32_t index = has_left ? 1 : 0;
+    ManualWorker::blocked_signals = 0xFF;
+    sharing_->Take(index);
+    if (has_left) ManualSharing::Leave(index, 0);
+    Noting session{*session_};
+    keeper_.See(session);
+    EXPECT_EQ(session.blocked_signals, has_left ? 0 : 0xFF);
+    ManualWorker::blocked_signals = 0;
+  }
+  ManualSharing::Leave(0, 0);
+  See();
+  session_->Drain();
 }
 
 TEST_F(SeatKeeperTest, ASeatWithoutASlotIsGivenBackAtItsEnd) {

@@ -262,9 +262,18 @@ void AwaitToggle(strobe::Profiler& profiler) {
   while (absl::IsFailedPrecondition(profiler.Flush())) std::this_thread::yield();
 }
 
-// In a child that the program has forked. Returns its exit status.
+strobe::CodeRegistration RegisterCountDown(strobe::Profiler& profiler, const void* code) {
+  strobe::CodeRegistration registration =
+      profiler.RegisterCode({.name = "count_down", .start = code, .bytes = kCountDown.size()});
+  if (!registration.status().ok())
+    std::fprintf(stderr, "%s\n", registration.status().ToString().c_str());
+  return registration;
+}
+
+// In a child that the program has forked: nothing is registered there. Returns its exit status.
 int RunChild(strobe::Profiler& profiler, const void* code, std::int64_t cpu_ns) {
   const strobe::Registration registration = profiler.RegisterThread("main");
+  const strobe::CodeRegistration code_registration = RegisterCountDown(profiler, code);
   if (!registration.status().ok() || !profiler.Start().ok()) return 5;
   WorkOnThreads(profiler, code, cpu_ns);
   return profiler.Stop().ok() ? 0 : 6;
@@ -281,10 +290,7 @@ int main(int argc, char** argv) {
       {.sampling = {.cpu_frequency_hz = 200}, .exporter = {.directory = argv[1]}});
   const strobe::Registration registration = profiler.RegisterThread("main");
   const void* const code = MakeCountDown();
-  const strobe::CodeRegistration code_registration =
-      profiler.RegisterCode({.name = "count_down", .start = code, .bytes = kCountDown.size()});
-  if (!code_registration.status().ok())
-    std::fprintf(stderr, "%s\n", code_registration.status().ToString().c_str());
+  const strobe::CodeRegistration code_registration = RegisterCountDown(profiler, code);
   const std::int64_t begin_ns = strobe::SystemClock().MonotonicNs();
   if (end == "toggle") {
     AwaitToggle(profiler);

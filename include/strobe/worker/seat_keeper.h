@@ -72,7 +72,10 @@ class SeatKeeper {
     const std::int64_t since_cpu_ns = ClockOf(seat.since_cpu_ns);
     Platform::NoteSlot(index, thread_id);
     Platform::NoteClock(thread_id, since_cpu_ns);
-    (*slot)->blocked_signals = Platform::BlockedSignals(thread_id);
+    const std::uint64_t blocked = Platform::BlockedSignals(thread_id);
+    // The C library blocks all signals in a thread that ends. That is after the thread has left.
+    (*slot)->blocked_signals =
+        seat.state.load(std::memory_order_acquire) == SeatState::kTaken ? blocked : 0;
     session.Attach(**slot, {.monotonic_ns = ClockOf(seat.since_ns), .cpu_ns = since_cpu_ns});
   }
 
