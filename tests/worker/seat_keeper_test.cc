@@ -78,8 +78,8 @@ class SeatKeeperTest : public ::testing::Test {
   const ProfilerOptions options_;
   CodeRegistry generated_;
   CollectorCounters counters_;
-  LoadedCode<ManualWorkerTraits> code_{generated_, counters_};
   ThreadRegistry<ManualWorkerTraits> registry_{1000, testing::kSharedRingBytes};
+  LoadedCode<ManualWorkerTraits> code_{generated_, counters_};  // asks the registry at its end
   std::optional<Session<ManualWorkerTraits>> session_;
   SeatKeeper<ManualWorkerTraits> keeper_{TheArea(), registry_, counters_};
 };

@@ -133,6 +133,7 @@ void WorkOnThreads(strobe::Profiler& profiler, const void* generated_code, std::
   });
   std::thread generated([&] {
     const strobe::Registration own = profiler.RegisterThread("generated");
+    const Counted counted;
     WorkInGeneratedCode(generated_code, cpu_ns / 4);
   });
   Work(cpu_ns);
