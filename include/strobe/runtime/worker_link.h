@@ -14,12 +14,13 @@ namespace strobe::internal {
 // Tells the parts that work on the program's threads from those of other traits, by its address.
 // The program and its worker have the same ones; each may name outputs and a symbolizer of its own.
 template <class Platform, class Clock, class Ring, class Unwinder, class Providers>
-inline char channel_parts_mark;
+struct ChannelPartsMark {
+  static inline char mark = 0;
+};
 template <class Traits>
 constexpr const void* ChannelParts() {
-  return &channel_parts_mark<typename Traits::Platform, typename Traits::Clock,
-                             typename Traits::Ring, typename Traits::Unwinder,
-                             typename Traits::Providers>;
+  return &ChannelPartsMark<typename Traits::Platform, typename Traits::Clock, typename Traits::Ring,
+                           typename Traits::Unwinder, typename Traits::Providers>::mark;
 }
 
 // Makes the core of a profiler with worker.enabled. FailedPrecondition if the program does not link
