@@ -75,7 +75,7 @@ class SeatKeeperTest : public ::testing::Test {
   }
 
   static inline ManualSharing* sharing_ = nullptr;
-  const ProfilerOptions options_;
+  ProfilerOptions options_;
   CodeRegistry generated_;
   CollectorCounters counters_;
   ThreadRegistry<ManualWorkerTraits> registry_{1000, testing::kSharedRingBytes};

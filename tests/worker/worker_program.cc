@@ -113,7 +113,7 @@ const void* MakeCountDown() {
 }
 
 __attribute__((noinline)) void WorkInGeneratedCode(const void* code, std::int64_t cpu_ns) {
-  const auto count_down = reinterpret_cast<void (*)(std::uint64_t)>(code);
+  const auto count_down = reinterpret_cast<void (*)(std::uint64_t)>(const_cast<void*>(code));
   for (const std::int64_t begin_ns = CpuNs(); CpuNs() - begin_ns < cpu_ns;) {
     count_down(1'000'000);
     sink = 0;
