@@ -61,8 +61,7 @@ struct SharingPlatform : ManualPlatform {
 
 struct ManualProgram : SharingPlatform<false> {};
 struct ManualWorker : SharingPlatform<true> {
-  static inline std::set<std::uint64_t> noted;      // threads whose clocks are noted
-  static inline std::uint64_t blocked_signals = 0;  // of all threads
+  static inline std::set<std::uint64_t> noted;  // threads whose clocks are noted
 
   static void GiveBack(std::uint32_t slot) {
     if (internal::Seat* const seat = TheArea().At(slot)) seat->state = internal::SeatState::kFree;
@@ -80,7 +79,7 @@ struct ManualWorker : SharingPlatform<true> {
     noted.erase(thread_id);
     With([&](State& state) { state.cpu_ns.erase(thread_id); });
   }
-  static std::uint64_t BlockedSignals(std::uint64_t /*thread_id*/) { return blocked_signals; }
+  static std::uint64_t BlockedSignals(std::uint64_t /*thread_id*/) { return ~std::uint64_t{0}; }
 };
 
 struct ManualProgramTraits : ArchetypeTraits {

@@ -21,19 +21,6 @@ using testing::ManualWorker;
 using testing::ManualWorkerTraits;
 using testing::TheArea;
 
-// Says what the last attached thread blocks.
-struct Noting {
-  void Attach(RegisteredThread<ManualWorkerTraits>& slot,
-              const SlotAccounts<ManualWorkerTraits>::Clocks& since) {
-    blocked_signals = slot.blocked_signals;
-    session.Attach(slot, since);
-  }
-  void Detach(RegisteredThread<ManualWorkerTraits>& slot) { session.Detach(slot); }
-
-  Session<ManualWorkerTraits>& session;
-  std::uint64_t blocked_signals = 0;
-};
-
 class SeatKeeperTest : public ::testing::Test {
  protected:
   static void SetUpTestSuite() { sharing_ = new ManualSharing(2); }
@@ -68,11 +55,12 @@ class SeatKeeperTest : public ::testing::Test {
     return sum;
   }
   static SeatState StateOf(std::uint32_t index) { return TheArea().At(index)->state.load(); }
-  [[nodiscard]] std::uint64_t Refused() {
+  [[nodiscard]] Stats Now() {
     Stats stats;
     registry_.AddTo(stats);
-    return stats.threads_refused;
+    return stats;
   }
+  [[nodiscard]] std::uint64_t Refused() { return Now().threads_refused; }
 
   static inline ManualSharing* sharing_ = nullptr;
   ProfilerOptions options_;
@@ -88,6 +76,7 @@ TEST_F(SeatKeeperTest, AThreadHasItsClocksFromItsSeat) {
   sharing_->Take(0);
   See();
   EXPECT_EQ(registry_.live_count(), 1U);
+  EXPECT_EQ(Now().threads_blocking, 0U) << "one look at what a thread blocks says nothing";
   ManualSharing::Leave(0, 700);
   See();
   EXPECT_EQ(StateOf(0), SeatState::kLeft) << "its last records have not been drained";
@@ -108,23 +97,6 @@ TEST_F(SeatKeeperTest, ASeatThatTheWorkerStillUsesBeginsNoOtherAccount) {
   EXPECT_EQ(registry_.live_count(), 0U);
   EXPECT_EQ(Refused(), 1U);
   EXPECT_EQ(Finish(), 700);
-}
-
-// Its end blocks all signals.
-TEST_F(SeatKeeperTest, OnlyAThreadThatIsThereBlocksSignals) {
-  for (const bool has_left : {false, true}) {
-    const std::uint32_t index = has_left ? 1 : 0;
-    ManualWorker::blocked_signals = 0xFF;
-    sharing_->Take(index);
-    if (has_left) ManualSharing::Leave(index, 0);
-    Noting session{*session_};
-    keeper_.See(session);
-    EXPECT_EQ(session.blocked_signals, has_left ? 0 : 0xFF);
-    ManualWorker::blocked_signals = 0;
-  }
-  ManualSharing::Leave(0, 0);
-  See();
-  session_->Drain();
 }
 
 TEST_F(SeatKeeperTest, ASeatWithoutASlotIsGivenBackAtItsEnd) {

@@ -72,10 +72,8 @@ class SeatKeeper {
     const std::int64_t since_cpu_ns = ClockOf(seat.since_cpu_ns);
     Platform::NoteSlot(index, thread_id);
     Platform::NoteClock(thread_id, since_cpu_ns);
-    const std::uint64_t blocked = Platform::BlockedSignals(thread_id);
-    // The C library blocks all signals in a thread that ends. That is after the thread has left.
-    (*slot)->blocked_signals =
-        seat.state.load(std::memory_order_acquire) == SeatState::kTaken ? blocked : 0;
+    // What the thread blocks shows when no request arrives (DeliveryCheck). One look would not do:
+    // the C library blocks all signals while a thread begins another, and at a thread's end.
     session.Attach(**slot, {.monotonic_ns = ClockOf(seat.since_ns), .cpu_ns = since_cpu_ns});
   }
 
