@@ -59,6 +59,7 @@ volatile std::uint64_t result_sink;
 std::int64_t Turn(BasicProfiler<NoExportTraits>& profiler, bool is_profiled, std::int64_t rounds) {
   const std::int64_t begin_ns = ProcessCpuNs();
   std::vector<std::thread> threads;
+  threads.reserve(kThreads);
   for (int i = 0; i < kThreads; ++i) {
     threads.emplace_back([&] {
       const Registration registration =

@@ -87,6 +87,7 @@ TEST(LabelTable, ThreadsThatInternAtOnceReadWhatEachMeant) {
   constexpr int kSets = 500;
   testing::Latch ready(kThreads);
   std::vector<std::thread> threads;
+  threads.reserve(kThreads);
   for (int t = 0; t < kThreads; ++t) {
     threads.emplace_back([&] {
       ready.count_down();

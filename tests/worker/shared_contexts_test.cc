@@ -54,7 +54,8 @@ TEST(SharedLabels, AnyBytesAreRead) {
   auto* const bytes = reinterpret_cast<char*>(labels.get());
   for (std::size_t i = 0; i + sizeof(std::uint64_t) <= sizeof(SharedLabels); i += 8) {
     // Many places and lengths are small, as good ones are.
-    const std::uint64_t word = random() & random() & random() & 0x003F'FFFF'0000'1FFF;
+    std::uint64_t word = 0x003F'FFFF'0000'1FFF;
+    for (int n = 0; n < 3; ++n) word &= random();
     std::memcpy(bytes + i, &word, sizeof(word));
   }
   std::size_t found = 0;

@@ -28,6 +28,7 @@ std::shared_ptr<const UnwindTable> Table(std::uint32_t step) {
   return std::make_shared<const UnwindTable>(kTextBytes, rows, std::vector<SpecialRule>());
 }
 
+// NOLINTNEXTLINE(performance-unnecessary-value-param): moved
 SharedTables::Tables Modules(std::vector<UnwindModules::Entry> entries) {
   return std::make_shared<const UnwindModules>(std::move(entries));
 }

@@ -248,10 +248,9 @@ absl::Status WorkAndRecord(strobe::Profiler& profiler, const void* code, std::in
 int Count(strobe::Profiler& profiler, const void* code, std::int64_t cpu_ns) {
   const std::int64_t begin_ns = CpuNs();
   for (int i = 0; i < 4; ++i) WorkOnThreads(profiler, code, cpu_ns / 4);
-  const std::int64_t own_ns = CpuNs() - begin_ns;
+  const long long used_ns = CpuNs() - begin_ns + others_cpu_ns.load();
   static_cast<void>(profiler.Stop());
-  std::printf("cpu %lld lost %lld rounds %lld\n",
-              static_cast<long long>(own_ns + others_cpu_ns.load()),
+  std::printf("cpu %lld lost %lld rounds %lld\n", used_ns,
               static_cast<long long>(profiler.stats().amount_dropped),
               static_cast<long long>(rounds.load()));
   return 0;

@@ -28,7 +28,7 @@ class ManualHttpServer {
     const std::lock_guard lock(mutex_);
     answer_ = std::move(answer);
   }
-  void SetStatus(int status, std::string retry_after = "") {
+  void SetStatus(int status, const std::string& retry_after = "") {
     SetAnswer([=](const HttpRequest& /*request*/) {
       return HttpResponse{
           .status = status, .content_type = "application/json", .retry_after = retry_after};
