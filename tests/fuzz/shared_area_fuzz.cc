@@ -62,6 +62,7 @@ class Pristine {
 // The worker's side of one input.
 struct Worker {
   Worker() {
+    ManualWorker::used_chunks = 0;
     STROBE_CHECK(registry.Open().ok(), "no arena");
     session.emplace(options, registry, code, counters, 1);
     registry.BeginCollecting();
@@ -76,8 +77,8 @@ struct Worker {
   const ProfilerOptions& options = Options();
   internal::CodeRegistry generated;
   internal::CollectorCounters counters;
-  internal::LoadedCode<Traits> code{generated, counters};
   internal::ThreadRegistry<Traits> registry{1000, kSharedRingBytes};
+  internal::LoadedCode<Traits> code{generated, counters};  // asks the registry at its end
   std::optional<internal::Session<Traits>> session;
   internal::SeatKeeper<Traits> keeper{TheArea(), registry, counters};
 };
