@@ -14,6 +14,7 @@
 #include "fuzz_input.h"
 #include "strobe/default_traits.h"
 #include "strobe/worker/served_session.h"
+#include "worker/send_descriptors.h"
 
 namespace strobe::internal {
 namespace {
@@ -78,19 +79,7 @@ std::string PacketOf(FuzzInput& input, bool is_any) {
 }
 
 void Send(int socket, const std::string& packet, const std::array<int, 2>& files) {
-  iovec part{.iov_base = const_cast<char*>(packet.data()), .iov_len = packet.size()};
-  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(files))> control{};
-  msghdr header{};
-  header.msg_iov = &part;
-  header.msg_iovlen = 1;
-  header.msg_control = control.data();
-  header.msg_controllen = control.size();
-  cmsghdr* const rights = CMSG_FIRSTHDR(&header);
-  rights->cmsg_level = SOL_SOCKET;
-  rights->cmsg_type = SCM_RIGHTS;
-  rights->cmsg_len = CMSG_LEN(sizeof(files));
-  std::memcpy(CMSG_DATA(rights), files.data(), sizeof(files));
-  static_cast<void>(sendmsg(socket, &header, MSG_NOSIGNAL | MSG_DONTWAIT));
+  static_cast<void>(testing::SendDescriptors(socket, packet, files));
   for (const int file : files) close(file);
 }
 

@@ -10,7 +10,10 @@
 #include <array>
 #include <cstring>
 #include <string>
+#include <string_view>
 #include <utility>
+
+#include "send_descriptors.h"
 
 namespace strobe::internal {
 namespace {
@@ -98,21 +101,10 @@ TEST_F(Handshake, FurtherDescriptorsAreClosed) {
   close(next_before);
   const int sent = memfd_create("sent", MFD_CLOEXEC);
   const MessageHead head{.kind = MessageKind::kHello};
-  iovec part{.iov_base = const_cast<MessageHead*>(&head), .iov_len = sizeof(head)};
-  constexpr std::size_t kCount = 6;
-  alignas(cmsghdr) std::array<char, CMSG_SPACE(kCount * sizeof(int))> control{};
-  msghdr header{};
-  header.msg_iov = &part;
-  header.msg_iovlen = 1;
-  header.msg_control = control.data();
-  header.msg_controllen = control.size();
-  cmsghdr* const rights = CMSG_FIRSTHDR(&header);
-  rights->cmsg_level = SOL_SOCKET;
-  rights->cmsg_type = SCM_RIGHTS;
-  rights->cmsg_len = CMSG_LEN(kCount * sizeof(int));
-  for (std::size_t i = 0; i < kCount; ++i)
-    std::memcpy(CMSG_DATA(rights) + i * sizeof(int), &sent, sizeof(int));
-  ASSERT_EQ(sendmsg(program_.descriptor(), &header, 0), static_cast<ssize_t>(sizeof(head)));
+  const std::string_view packet(reinterpret_cast<const char*>(&head), sizeof(head));
+  const std::array<int, 6> descriptors{sent, sent, sent, sent, sent, sent};
+  ASSERT_EQ(testing::SendDescriptors(program_.descriptor(), packet, descriptors),
+            static_cast<ssize_t>(sizeof(head)));
   close(sent);
   const absl::StatusOr<Message> message = worker_.Receive(kSecondNs);
   ASSERT_TRUE(message.ok());

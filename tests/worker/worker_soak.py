@@ -31,7 +31,7 @@ CPU_S = 0.4
 # threads that end while the worker is killed.
 TOLERANCE = 0.03
 TOLERANCE_NS = 20e6
-NOBODY = 65534
+OTHER_USER_ID = 65534  # of the user nobody
 HEAD = struct.Struct("<8sIIII")
 MAGIC = b"STROBWKR"
 OFFER = 16  # the message before the welcome
@@ -180,7 +180,7 @@ def hostile_peers(program, chance):
         check(status == 1, "%s: exit status %d" % (what, status))
         check(answer == b"" or HEAD.unpack_from(answer)[2] == 2 and HEAD.unpack_from(answer)[3] != 0, "%s: not refused: %r" % (what, answer[:100]))
     if os.geteuid() == 0:
-        answer, status = answer_of(program, [head()], pair_of(NOBODY))
+        answer, status = answer_of(program, [head()], pair_of(OTHER_USER_ID))
         check(status == 1 and b"belongs to the user 65534" in answer, "another user: %d %r" % (status, answer[:200]))
     print("peers of a worker process refused: %d%s" % (len(peers), ", and another user" if os.geteuid() == 0 else ""))
 
