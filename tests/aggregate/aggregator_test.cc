@@ -218,6 +218,8 @@ TEST(Aggregator, SlowSpansThatAreForgottenAreCounted) {
   const auto add = [&](SpanNumber span) {
     aggregator.Add(a, {.leaf_first = stack}, std::array<std::int64_t, 1>{1}, InSpan(span));
   };
+  // What follows is counted from here: the aggregator has begun with the spans of the process.
+  aggregator.Take(ProcessLabels(), *slow_spans);
   add(1);
   add(20);
   for (SpanNumber span = 1; span <= SlowSpans::kMaxSpans + 10; ++span) slow_spans->Add(span);
