@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <list>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -10,9 +11,11 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "function_list.h"
 #include "image_names.h"
 #include "module_lines.h"
+#include "name_store.h"
 #include "strobe/core/thread_info.h"
 
 namespace strobe {
@@ -42,6 +45,23 @@ std::string CacheKey(const Module& module, const SymbolFiles& files) {
                       module.start - module.load_bias, "\n", module.file_offset);
 }
 
+// The names of a module, which may be another symbolizer's, too. Where they are looked for may
+// decide how many there are; what `fetch` would find is unknown.
+std::shared_ptr<const ImageNames> GetNames(const Module& module, const std::string& key,
+                                           const SymbolFiles& files,
+                                           const ImageSymbolizerOptions& options) {
+  const auto read = [&] { return ReadNames(module, files, options); };
+  internal::NameStore* const store = internal::SharedNames();
+  const SymbolSearch& search = options.search;
+  if (store == nullptr || search.fetch != nullptr)
+    return std::make_shared<const ImageNames>(read());
+  const auto list = [](const std::vector<std::string>& paths) { return absl::StrJoin(paths, ":"); };
+  return store->Get(
+      absl::StrCat(key, "\n", list(search.image_directories), "\n", list(search.debug_directories),
+                   "\n", list(search.debuginfod_caches)),
+      read);
+}
+
 std::string Hex(Address address) { return absl::StrCat("0x", absl::Hex(address)); }
 
 std::string UnresolvedName(const Module& module, Address address) {
@@ -60,12 +80,12 @@ class ImageSymbolizer::Cache {
  public:
   struct Entry {
     std::string key;
-    ImageNames names;
+    std::shared_ptr<const ImageNames> names;
     internal::ModuleLines lines;
     std::size_t counted_bytes = 0;
 
     [[nodiscard]] std::size_t memory_bytes() const {
-      return sizeof(Entry) + 2 * key.size() + names.memory_bytes() + lines.memory_bytes();
+      return sizeof(Entry) + 2 * key.size() + names->memory_bytes() + lines.memory_bytes();
     }
   };
 
@@ -73,7 +93,7 @@ class ImageSymbolizer::Cache {
   Entry& Get(const Module& module, const SymbolFiles& files,
              const ImageSymbolizerOptions& options) {
     if (module.kind == ModuleKind::kGeneratedCode) {  // no file holds it
-      unkept_ = {};
+      unkept_ = {.key = {}, .names = std::make_shared<const ImageNames>(), .lines = {}};
       return unkept_;
     }
     std::string key = CacheKey(module, files);
@@ -81,13 +101,13 @@ class ImageSymbolizer::Cache {
     if (found == places_.end()) {
       // All that may throw comes first, so that no entry lacks its place in the list.
       std::list<Entry> entry;
-      entry.push_front({.key = key, .names = ReadNames(module, files, options), .lines = {}});
+      entry.push_front({.key = key, .names = GetNames(module, key, files, options), .lines = {}});
       places_.emplace(std::move(key), entry.begin());
       entries_.splice(entries_.begin(), entry);
     } else {
       entries_.splice(entries_.begin(), entries_, found->second);
-      if (!entries_.front().names.is_final)
-        entries_.front().names = ReadNames(module, files, options);
+      if (!entries_.front().names->is_final)
+        entries_.front().names = GetNames(module, found->first, files, options);
     }
     return entries_.front();
   }
@@ -150,11 +170,11 @@ class ImageSymbolizer::Work {
   void SymbolizeModule(std::size_t index, const std::vector<std::uint32_t>& frames) {
     const Module& module = profile_.modules[index];
     Cache::Entry& entry = cache_.Get(module, files_, options_);
-    if (entry.names.functions.is_partial()) symbols_.partly_named = module.path;
+    if (entry.names->functions.is_partial()) symbols_.partly_named = module.path;
     const bool has_lines = options_.mode == SymbolMode::kFull && LookUpLines(module, frames, entry);
     if (has_lines) {
       symbols_.modules[index] = SymbolDetail::kLines;
-    } else if (entry.names.has_image) {
+    } else if (entry.names->has_image) {
       symbols_.modules[index] = SymbolDetail::kNames;
     }
     for (const std::uint32_t frame : frames) SymbolizeFrame(module, entry, frame);
@@ -180,7 +200,7 @@ class ImageSymbolizer::Work {
   void SymbolizeFrame(const Module& module, const Cache::Entry& entry, std::uint32_t index) {
     const Address address = profile_.frames[index].address;
     FrameSymbols& frame = symbols_.frames[index];
-    std::string_view name = entry.names.Find(address - module.load_bias);
+    std::string_view name = entry.names->Find(address - module.load_bias);
     if (functions_.name_bytes() > kMaxNameBytes) {
       frame.function = functions_.Unresolved(UnresolvedName(module, address), {});
       return;

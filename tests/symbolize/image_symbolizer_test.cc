@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -16,6 +17,7 @@
 #include <set>
 #include <vector>
 
+#include "../../src/symbolize/name_store.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
@@ -382,6 +384,28 @@ TEST_F(ImageSymbolizerTest, CacheStaysWithinItsBytes) {
       << "what is larger than the cache, and the last, is not read again";
   EXPECT_EQ(NameOf(forgetful, ModuleAt(minus), minus).name, "fixture_other_function");
   EXPECT_LE(forgetful.cached_bytes(), one) << "only one stays";
+}
+
+// In a process of its own, because sharing does not end.
+TEST_F(ImageSymbolizerTest, SymbolizersOfAProcessThatSharesReadAnImageOnce) {
+  const Library library(Copy("full"));
+  const Address function = library.Symbol("fixture_c_function");
+  const Module module = ModuleAt(function);
+  const auto name = [&] { return NameOf(module, function).name; };  // by a new symbolizer
+  EXPECT_EXIT(
+      {
+        internal::ShareNames(std::size_t{1} << 20);
+        const bool is_read = name() == "fixture_c_function";
+        fs::remove(module.path);
+        const bool is_shared = name() == "fixture_c_function";
+        Module other = module;
+        other.build_id.back() ^= 1;
+        const bool is_of_it_only = NameOf(other, function).name == Unresolved(other, function);
+        std::_Exit(is_read && is_shared && is_of_it_only ? 0 : 1);
+      },
+      ::testing::ExitedWithCode(0), "");
+  fs::remove(module.path);
+  EXPECT_EQ(name(), Unresolved(module, function)) << "this process shares nothing";
 }
 
 // Every function that nm knows of has, at its first byte, one of the names that nm gives it.

@@ -12,6 +12,7 @@
 #include <array>
 #include <utility>
 
+#include "../../symbolize/name_store.h"
 #include "absl/strings/str_cat.h"
 #include "strobe/base/memory_guard.h"
 
@@ -20,6 +21,8 @@ namespace {
 
 // Without a descriptor for the next connection, the listener looks again after that time.
 constexpr int kFullPauseMs = 100;
+// Names of images that are kept for the programs to come.
+constexpr std::size_t kMaxNameBytes = std::size_t{128} << 20;
 
 }  // namespace
 
@@ -165,6 +168,7 @@ absl::StatusOr<ListenerCounts> ListenWith(const std::string& path, const Announc
       ListeningSocket::Open(path.empty() ? DefaultWorkerSocket() : path);
   if (!socket.ok()) return socket.status();
   RaiseDescriptorLimit();
+  ShareNames(kMaxNameBytes);
   const std::string where = socket->path();
   WorkerListener listener(*std::move(socket), std::move(serve));
   announce(where);
