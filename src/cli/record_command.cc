@@ -36,7 +36,7 @@ void DeclareOutput(CLI::App& app, OutputOptions& options) {
   app.add_option_function<std::vector<std::string>>(
          "--http",
          [&options](const std::vector<std::string>& urls) {
-           for (const std::string& url : urls) options.destinations.push_back({"http", url});
+           for (const std::string& url : urls) options.destinations.push_back({"post", url});
          },
          "Post the profile (pprof) to this URL")
       ->allow_extra_args(false);

@@ -10,8 +10,8 @@ namespace strobe::internal {
 
 // The servers are those of strobe/http/README.md.
 struct Destination {
-  std::string backend;  // "http" (any URL), "datadog", "pyroscope", "parca" or "otlp"
-  // "http" needs one. Empty: where the environment says, or the backend's default.
+  std::string backend;  // "datadog", "pyroscope", "parca", "otlp" or "post" (any URL)
+  // "post" needs one. Empty: where the environment says, or the backend's default.
   std::string url;
 };
 

@@ -215,7 +215,7 @@ const std::shared_ptr<const ProcessCode>& ProcessTable::CodeOf(Process& process)
     }
   }
   process.code = std::make_shared<const ProcessCode>(
-      process.modules, UnwindModules(std::move(entries), /*is_complete=*/true,
+      process.modules, UnwindModules(entries, /*is_complete=*/true,
                                      process.cache != nullptr ? process.cache : EmptyCache()));
   return process.code;
 }

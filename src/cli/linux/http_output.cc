@@ -1,10 +1,6 @@
+#include "../backends.h"
+#include "absl/strings/str_cat.h"
 #include "strobe/default_traits.h"
-#include "strobe/encode/otlp_encoder.h"
-#include "strobe/http/datadog_exporter.h"
-#include "strobe/http/otlp_exporter.h"
-#include "strobe/http/parca_exporter.h"
-#include "strobe/http/post_exporter.h"
-#include "strobe/http/pyroscope_exporter.h"
 #include "strobe/worker/served_session.h"
 #include "worker_output.h"
 
@@ -16,25 +12,18 @@ struct OverHttp : DefaultTraits {
   using Outputs = OutputList<Output<Encoder, HttpExporter>>;
 };
 
-template <class Encoder>
-Serve ServeOver(const Encoder& encoder, const HttpExporter& exporter) {
-  const Parts<OverHttp<Encoder>> parts{.encoder = encoder, .exporter = exporter};
-  return [parts](const WorkerSocket& socket, const SharedArea* own_area) {
-    return ServeProgram<OverHttp<Encoder>>(socket, parts, own_area);
-  };
-}
-
 }  // namespace
 
-constinit const std::string_view kHttpOutputs = ", datadog, pyroscope, parca, otlp, post";
+std::string HttpOutputs() { return absl::StrCat(", ", std::string(kBackends)); }
 
 Serve ServeWithHttpOutput(std::string_view name) {
-  if (name == "datadog") return ServeOver<PprofEncoder>(DatadogEncoder(), DatadogExporter());
-  if (name == "pyroscope") return ServeOver(PprofEncoder(), PyroscopeExporter());
-  if (name == "parca") return ServeOver(PprofEncoder(), ParcaExporter());
-  if (name == "post") return ServeOver(PprofEncoder(), PostExporter());
-  if (name == "otlp") return ServeOver(OtlpEncoder({.resource = OtlpResource()}), OtlpExporter());
-  return {};
+  return WithBackend(name, "", Serve(),
+                     []<class E>(const HttpExporter& exporter, const E& encoder) -> Serve {
+                       const Parts<OverHttp<E>> parts{.encoder = encoder, .exporter = exporter};
+                       return [parts](const WorkerSocket& socket, const SharedArea* own_area) {
+                         return ServeProgram<OverHttp<E>>(socket, parts, own_area);
+                       };
+                     });
 }
 
 }  // namespace strobe::internal

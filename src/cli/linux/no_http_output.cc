@@ -2,7 +2,7 @@
 
 namespace strobe::internal {
 
-constinit const std::string_view kHttpOutputs = " (this command was built without HTTP)";
+std::string HttpOutputs() { return " (this command was built without HTTP)"; }
 
 Serve ServeWithHttpOutput(std::string_view /*name*/) { return {}; }
 

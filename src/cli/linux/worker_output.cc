@@ -13,8 +13,8 @@ absl::StatusOr<Serve> ServeWithAskedOutput() {
       NativePlatform::EnvironmentVariable("STROBE_WORKER_OUTPUT").value_or("files");
   if (name == "files") return Serve(&ServeByDefault);
   if (Serve serve = ServeWithHttpOutput(name)) return serve;
-  return absl::InvalidArgumentError(absl::StrCat(
-      "STROBE_WORKER_OUTPUT=", name, ": expected one of files", std::string(kHttpOutputs)));
+  return absl::InvalidArgumentError(
+      absl::StrCat("STROBE_WORKER_OUTPUT=", name, ": expected one of files", HttpOutputs()));
 }
 
 }  // namespace strobe::internal

@@ -1,6 +1,7 @@
 // Where the command, as a worker, delivers profiles to: the variable STROBE_WORKER_OUTPUT says it.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "absl/status/statusor.h"
@@ -12,8 +13,9 @@ namespace strobe::internal {
 // of that server reads its own variables. InvalidArgument for another name.
 absl::StatusOr<Serve> ServeWithAskedOutput();
 
-// Serves with an exporter over HTTP; empty if there is none of that name. kHttpOutputs lists them.
+// Serves with an exporter over HTTP; empty if there is none of that name.
 Serve ServeWithHttpOutput(std::string_view name);
-extern const std::string_view kHttpOutputs;
+// Their names behind "files", for a message.
+std::string HttpOutputs();
 
 }  // namespace strobe::internal
