@@ -328,7 +328,7 @@ TEST(AllocationSampling, ChangesNoBlock) {
     std::free(block);
     for (const std::size_t alignment : {16, 256, 8192}) {
       // mimalloc 2.0 aligns a block of 256 bytes at 256 to 128 only.
-      const std::size_t bytes = alignment * (size + 23);
+      const std::size_t bytes = alignment * (size / alignment + 23);
       void* const aligned = Used(std::aligned_alloc(alignment, bytes));
       EXPECT_EQ(reinterpret_cast<std::uintptr_t>(aligned) % alignment, 0U);
       EXPECT_GE(malloc_usable_size(aligned), bytes);
