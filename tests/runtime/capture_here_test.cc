@@ -30,14 +30,14 @@ struct InterruptedUnwinder {
   WalkResult Unwind(const NativeRegisters& registers, const M& /*memory*/,
                     std::span<Address> output) const noexcept {
     for (; signals > 0; --signals) EXPECT_TRUE(ManualPlatform::Deliver(payload, 3, 0x1));
-    if (ends != nullptr) ends->store(false);
+    if (ends != nullptr) *ends = false;
     output[0] = registers.pc;
     return {.count = 1, .end = StackEnd::kComplete};
   }
   static inline int signals = 0;
   static inline std::uint64_t payload = 0;
   // What the walk ends a session by, or nullptr.
-  static inline std::atomic<bool>* ends = nullptr;
+  static inline SharedFlag* ends = nullptr;
 };
 struct InterruptedTraits : ManualTraits {
   using Providers = ProviderList<CpuTimeProvider, testing::ArchetypeEventProvider>;

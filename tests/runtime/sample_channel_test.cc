@@ -110,7 +110,7 @@ TEST(CaptureCounters, AddUpAndClear) {
 }
 
 TEST(WaitUntilClear, WaitsForTheFlagButNotForEver) {
-  std::atomic<bool> flag{false};
+  SharedFlag flag{false};
   EXPECT_TRUE(WaitUntilClear(flag, 0));
   flag = true;
   EXPECT_FALSE(WaitUntilClear(flag, 1'000'000));

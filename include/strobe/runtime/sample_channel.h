@@ -8,6 +8,7 @@
 
 #include "strobe/base/address.h"
 #include "strobe/base/cache_line.h"
+#include "strobe/base/shared_flag.h"
 #include "strobe/base/signal_safe.h"
 #include "strobe/base/visibility.h"
 #include "strobe/core/sample_context.h"
@@ -68,7 +69,7 @@ struct CaptureNote {
 };
 
 // Waits until `flag` is false. Returns false if that takes longer than `timeout_ns`.
-bool WaitUntilClear(const std::atomic<bool>& flag, std::int64_t timeout_ns);
+bool WaitUntilClear(const SharedFlag& flag, std::int64_t timeout_ns);
 
 // Adds without a locked instruction. Only the one thread that writes the counter may call it.
 template <class T>
@@ -116,24 +117,24 @@ struct alignas(kCacheLineBytes) SampleChannel {
   // is_capturing before it reads is_active. A detachment stores is_active before it reads
   // is_capturing. All these accesses are sequentially consistent, so at least one side sees the
   // other's store.
-  std::atomic<bool> is_active{false};
-  std::atomic<bool> is_capturing{false};
+  SharedFlag is_active{false};
+  SharedFlag is_capturing{false};
   // Set if the collector does not have the stack of the last record: the next record must share
   // nothing with that stack.
-  std::atomic<bool> memo_is_stale{true};
+  SharedFlag memo_is_stale{true};
   // Set if a walk lacked a table: slices of such walks may fill the ring. The collector clears it
   // when it has emptied the ring.
-  std::atomic<bool> has_slices{false};
+  SharedFlag has_slices{false};
   // Whether captures write the note, at the cost of one system call each. The collector sets it,
   // and the first capture with a record clears it. While it is false, the note is of a record.
-  std::atomic<bool> wants_note{false};
+  SharedFlag wants_note{false};
   // The providers whose events count, provider n by bit n: those of the session that the channel is
   // attached to. A capture reads it, like is_active, after it stores is_capturing. is_active does
   // not suffice: it is also false for a moment while the collector frees memory.
   std::atomic<std::uint8_t> open_events{0};
   // Whether the captures that the collector has seen left memory in use. Used by the collector, or
   // under the registry's mutex while the channel is free.
-  std::atomic<bool> has_memory{false};
+  SharedFlag has_memory{false};
   StackBounds stack;
   std::uint64_t thread_id = 0;
   // Each record gets a copy.
