@@ -59,7 +59,8 @@ struct StaticTraits : strobe::DefaultTraits {
 int main() {
   strobe::ProfilerOptions options;
   options.sampling.cpu_frequency_hz = 1000;
-  options.exporter.directory = "/nonexistent/strobe";  // what is exported is of no interest
+  // What is exported is of no interest. Not even root can make a directory there.
+  options.exporter.directory = "/dev/null/strobe";
   strobe::BasicProfiler<StaticTraits> profiler(options);
   const auto registration = profiler.RegisterThread("main");
   if (!registration.status().ok() || !profiler.Start().ok()) {
