@@ -29,6 +29,7 @@
 #include "strobe/runtime/thread_registry.h"
 #include "strobe/worker/handshake.h"
 #include "strobe/worker/seat_keeper.h"
+#include "strobe/worker/serve_end.h"
 #include "strobe/worker/served_platform.h"
 #include "strobe/worker/served_recordings.h"
 #include "strobe/worker/worker_offer.h"
@@ -119,7 +120,8 @@ class ServedSession {
 
  private:
   // What was lost with the worker before this one is in the first profile's statistics, as a
-  // profile that was never delivered.
+  // profile that was never delivered. It is no row of that profile: its time is of the period
+  // before, and the rows of a period add up to what the clocks advanced in it.
   void CountLoss() {
     const std::int64_t lost_ns = area_.header().lost_cpu_ns.load(std::memory_order_relaxed);
     if (lost_ns <= 0) return;
@@ -255,6 +257,7 @@ inline std::string EndBy(const absl::StatusOr<Message>& message) {
 }
 
 // What the program at the other end asks for, with the memory for tables that it has been offered.
+// See RefusalOf for the errors.
 template <class Traits>
 absl::StatusOr<AskedSession> GreetProgram(const WorkerSocket& socket, const SharedArea* own_area) {
   if (absl::Status peer = socket.CheckPeer(); !peer.ok()) return peer;
@@ -278,15 +281,14 @@ absl::StatusOr<AskedSession> GreetProgram(const WorkerSocket& socket, const Shar
   return asked;
 }
 
-// Serves the program at the other end until it stops or is gone. Returns the exit status. For
-// `own_area`, see Serve.
+// Serves the program at the other end until it stops or is gone. For `own_area`, see Serve.
 template <class Traits>
-int ServeProgram(const WorkerSocket& socket, const Parts<Traits>& parts = {},
-                 const SharedArea* own_area = nullptr) {
+ServeEnd ServeProgram(const WorkerSocket& socket, const Parts<Traits>& parts = {},
+                      const SharedArea* own_area = nullptr) {
   absl::StatusOr<AskedSession> asked = GreetProgram<Traits>(socket, own_area);
   if (!asked.ok()) {
     static_cast<void>(socket.Send(AnswerOf(MessageKind::kWelcome, asked.status())));
-    return 1;
+    return RefusalOf(asked.status());
   }
   const SharedArea area = asked->program.area;
   const int signal = asked->program.signal;
@@ -294,7 +296,7 @@ int ServeProgram(const WorkerSocket& socket, const Parts<Traits>& parts = {},
   ServedSession<Traits> session(asked->options, parts, area, signal);
   const absl::Status begun = session.Begin();
   if (!socket.Send(AnswerOf(MessageKind::kWelcome, begun)).ok() || !begun.ok())
-    return 1;
+    return ServeEnd::kFailed;
   while (true) {
     const absl::StatusOr<Message> message = socket.Receive(kEndCheckPeriodNs);
     session.SeeToRecordings();
@@ -312,7 +314,7 @@ int ServeProgram(const WorkerSocket& socket, const Parts<Traits>& parts = {},
       const absl::Status status = session.End(EndBy(message));
       const std::uint64_t number = message.ok() ? message->number : 0;
       static_cast<void>(socket.Send(AnswerOf(MessageKind::kStopped, status, number)));
-      return status.ok() ? 0 : 1;
+      return status.ok() ? ServeEnd::kServed : ServeEnd::kFailed;
     }
   }
 }
