@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <span>
 #include <string>
 
 #include "fuzz_input.h"
@@ -61,13 +62,14 @@ int AreaFile(FuzzInput& input) {
 
 // Bytes as a good program sends them, with patches, or any bytes.
 std::string PacketOf(FuzzInput& input, bool is_any) {
-  const auto kind = static_cast<MessageKind>(input.Take<std::uint8_t>() % 8);
+  const auto kind = static_cast<MessageKind>(input.Take<std::uint8_t>() % 17);  // an offer is 16
   Hello hello{.process_id = static_cast<std::uint64_t>(getpid()),
               .channel_bytes = sizeof(Arena::Channel),
               .cells = DefaultTraits::Providers::kCellCount,
               .value_types = DefaultTraits::Providers::kValueCount,
               .chunk_bytes = Arena::ChunkBytes(RingBytes()),
-              .tables_address = 0x5000'0000'0000};
+              .tables_address = 0x5000'0000'0000,
+              .store_address = 0x6000'0000'0000};
   std::string fixed(reinterpret_cast<const char*>(&hello), sizeof(hello));
   if (!is_any) Patch(input, fixed);
   const auto rest = input.TakeRest();
@@ -78,7 +80,7 @@ std::string PacketOf(FuzzInput& input, bool is_any) {
   return std::string(reinterpret_cast<const char*>(&head), sizeof(head)) + text;
 }
 
-void Send(int socket, const std::string& packet, const std::array<int, 2>& files) {
+void Send(int socket, const std::string& packet, std::span<const int> files) {
   static_cast<void>(testing::SendDescriptors(socket, packet, files));
   for (const int file : files) close(file);
 }
@@ -100,6 +102,7 @@ void AsWorker(const WorkerSocket& socket) {
 void AsProgram(const WorkerSocket& socket) {
   const absl::StatusOr<Message> answer = socket.Receive(0);
   if (!answer.ok()) return;
+  if (answer->kind == MessageKind::kOffer) return static_cast<void>(AdoptOffer(*answer).ok());
   for (const MessageKind kind :
        {MessageKind::kWelcome, MessageKind::kFlushed, MessageKind::kStopped})
     static_cast<void>(StatusOf(*answer, kind).ToString());
@@ -119,11 +122,10 @@ void Run(FuzzInput input) {
   {
     const WorkerSocket peer(ends[0]);
     const WorkerSocket own(ends[1]);
-    const std::array<int, 2> files{AreaFile(input),
-                                   memfd_create("fuzzed", MFD_CLOEXEC | MFD_ALLOW_SEALING)};
-    STROBE_CHECK(ftruncate(files[1], TableMemory::kBytes) == 0, "no memory");
-    fcntl(files[1], F_ADD_SEALS, F_SEAL_SHRINK);
-    Send(peer.descriptor(), PacketOf(input, (how & 1) != 0), files);
+    // A hello has one descriptor, an offer has two.
+    const std::array<int, 2> files{AreaFile(input), (how & 4) != 0 ? AreaFile(input) : -1};
+    Send(peer.descriptor(), PacketOf(input, (how & 1) != 0),
+         std::span(files).first(files[1] >= 0 ? 2 : 1));
     (how & 2) != 0 ? AsProgram(own) : AsWorker(own);
   }
   STROBE_CHECK(NextDescriptor() == next, "a descriptor is left open");

@@ -355,6 +355,13 @@ def shared_area_inputs():
             "corrupt": record + corrupt + drain + poll + take, "long": record + drain + b"\x0f\0" * 3 + take}
 
 
+def tables_inputs():
+    share = b"\0\1\5" + b"\2\x10" * 5
+    return {"shared": b"\4" + share + b"\1\2\0" + b"\4" + b"\0\0\0\0\4abcd\1\2" + b"\3\1\1",
+            "offer": b"\0\x10\x11\x11" + struct.pack("<Q", 0x500000000000), "labels": b"\1\0\x20\0\0\0\x08" + b"\1" * 8 + b"\3\3\0\3\4\0",
+            "ranges": b"\2\1\0\0\0\0\x20" + b"\1\0\0\0\0\0\0\0" * 4 + b"\0", "profile": b"\3\1" + b"\x40\0\0\0\4\xff\xff\xff\xff"}
+
+
 def main():
     directory = pathlib.Path(sys.argv[1])
     eh_frame = {name: bytes([flags | 0x10]) + struct.pack("<HH", 0x400, 0x8) + frame for name, (flags, frame) in eh_frames().items()}
@@ -363,7 +370,7 @@ def main():
                "pe": {"whole": pe_file(), "stripped": pe_file(symbols=False), "symbols": pe_file(exports=False, codeview=False),
                       "leaf": pe_file(symbols=False, frames=False)},
                "profile": profiles(), "perf": {"whole": perf_data.whole(), "piped": perf_data.piped()}, "pdata": images(), "encode": encode_inputs(),
-               "handshake": handshake_inputs(), "shared_area": shared_area_inputs(),
+               "handshake": handshake_inputs(), "shared_area": shared_area_inputs(), "tables": tables_inputs(),
                "dwarf": {"version2": dwarf_file(2), "version4": dwarf_file(4), "version5": dwarf_file(5),
                          "compressed": dwarf_file(5, mode=1), "split": dwarf_file(5, mode=2)}}
     for target, seeds in targets.items():

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <utility>
 
 #include "send_descriptors.h"
@@ -78,15 +79,38 @@ TEST_F(Handshake, AStatusComesBack) {
   EXPECT_EQ(StatusOf(*answer, MessageKind::kStopped).code(), absl::StatusCode::kInternal);
 }
 
+// A flush that took longer than its caller waited.
+TEST_F(Handshake, ALateAnswerIsNotTheNextCalls) {
+  EXPECT_EQ(Ask(program_, MessageKind::kFlush, 1).status().code(),
+            absl::StatusCode::kDeadlineExceeded);
+  const absl::StatusOr<Message> flush = worker_.Receive(kSecondNs);
+  ASSERT_TRUE(flush.ok());
+  const absl::Status late = absl::UnavailableError("no server");
+  ASSERT_TRUE(worker_.Send(AnswerOf(MessageKind::kFlushed, late, flush->number)).ok());
+  std::thread answers([&] {
+    const absl::StatusOr<Message> next = worker_.Receive(kSecondNs);
+    ASSERT_TRUE(next.ok());
+    EXPECT_NE(next->number, flush->number);
+    const Message answer = AnswerOf(MessageKind::kFlushed, absl::OkStatus(), next->number);
+    EXPECT_TRUE(worker_.Send(answer).ok());
+  });
+  const absl::StatusOr<Message> answer = Ask(program_, MessageKind::kFlush, 60 * kSecondNs);
+  answers.join();
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  EXPECT_TRUE(StatusOf(*answer, MessageKind::kFlushed).ok());
+  EXPECT_EQ(Ask(program_, MessageKind::kFlush, 1).status().code(),
+            absl::StatusCode::kDeadlineExceeded);
+}
+
 TEST_F(Handshake, WhatIsNoMessageIsRefused) {
   const MessageHead good{.kind = MessageKind::kFlush, .text_bytes = 2};
   EXPECT_TRUE(Refusal(Bytes(good, "ab")).ok());
   MessageHead other = good;
   other.magic ^= 1;
-  EXPECT_EQ(Refusal(Bytes(other, "ab")).code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(Refusal(Bytes(other, "ab")).code(), absl::StatusCode::kUnimplemented);
   other = good;
   other.version = MessageHead::kVersion + 1;
-  EXPECT_EQ(Refusal(Bytes(other, "ab")).code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(Refusal(Bytes(other, "ab")).code(), absl::StatusCode::kUnimplemented);
   EXPECT_EQ(Refusal(Bytes(good, "a")).code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(Refusal(Bytes(good, "abc")).code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(Refusal("x").code(), absl::StatusCode::kInvalidArgument);
@@ -122,6 +146,18 @@ TEST_F(Handshake, NoMessageWaitsForRoom) {
   EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
   EXPECT_TRUE(worker_.Receive(kSecondNs).ok());
   EXPECT_TRUE(program_.Send(message).ok()) << "there is room again";
+}
+
+// The system then tells of a lost connection before it gives what was sent there.
+TEST_F(Handshake, ARefusalArrivesAlthoughTheOtherHasNotReadAll) {
+  const absl::Status refusal = absl::ResourceExhaustedError("full");
+  ASSERT_TRUE(program_.Send({.kind = MessageKind::kHello}).ok());
+  ASSERT_TRUE(worker_.Send(AnswerOf(MessageKind::kWelcome, refusal)).ok());
+  worker_ = WorkerSocket();
+  const absl::StatusOr<Message> answer = program_.Receive(kSecondNs);
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  EXPECT_EQ(StatusOf(*answer, MessageKind::kWelcome), refusal);
+  EXPECT_EQ(program_.Receive(kSecondNs).status().code(), absl::StatusCode::kUnavailable);
 }
 
 TEST_F(Handshake, AnEmptyPacketLeavesNoDescriptorOpen) {

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """Many programs under one worker, run by hand: what each leaves in the worker, and what they share.
 
-  listener_soak.py PROGRAM STROBE [--programs N] [--at-a-time N] [--together N]
+  listener_soak.py PROGRAM STROBE [--programs N] [--at-a-time N] [--together N] [--connects N]
 
 Begins `strobe worker --listen`. First N programs that live at the same time (--together): the memory of their unwind tables, and how
 long each took to attach. (A test of the TableStore measures whole libraries.) Then N short ones (--programs), some at a time, each of
 which is killed at its end with a chance of 1 in 10: the worker's memory and descriptors must stay flat, and each has its profile.
+Before both, N peers that are no programs (--connects), a program among them, and slow peers: the same, and each refusal is counted by
+its reason.
 """
 import argparse
 import os
@@ -18,10 +20,11 @@ import sys
 import tempfile
 import time
 
-from listener_test import Listener
+from listener_test import Listener, failures, meet_hostile_peers
 
 TIMEOUT_S = 300
 ROWS = 10
+SLOW_PEERS = 100
 
 
 def mapped_kib(pid, name):
@@ -33,10 +36,6 @@ def mapped_kib(pid, name):
         elif is_meant and line.startswith("Rss:"):
             total += int(line.split()[1])
     return total
-
-
-def rss_kib(pid):
-    return int(re.search(r"VmRSS:\s+(\d+)", pathlib.Path("/proc/%d/status" % pid).read_text())[1])
 
 
 def begin(program, directory, arguments, listener, **options):
@@ -54,7 +53,7 @@ def together(program, listener, count, directory):
         assert process.stdout.readline() == b"half\n"
         running.append(process)
         if i in (0, count // 2, count - 1):
-            rows[i] = mapped_kib(worker, "strobe-table-store"), mapped_kib(worker, "strobe-tables"), rss_kib(worker)
+            rows[i] = mapped_kib(worker, "strobe-table-store"), mapped_kib(worker, "strobe-tables"), listener.memory_kib()
     for process in running:
         process.communicate(b"\n", timeout=TIMEOUT_S)
     for i, (tables, lists, memory) in sorted(rows.items()):
@@ -82,13 +81,13 @@ def soak(program, listener, options, directory):
         # The files of one program in a directory are limited.
         running.append(begin(program, "%s/%d" % (directory, i), ["0.01", "kill" if chance.random() < 0.1 else "stop"], listener))
         if (i + 1) % max(options.programs // ROWS, 1) == 0:
-            rows.append((i + 1, rss_kib(worker), listener.descriptors()))
+            rows.append((i + 1, listener.memory_kib(), listener.descriptors()))
             print("%5.0f s %5d programs: worker has %6d KiB, %3d descriptors, %3d threads" %
                   (time.monotonic() - begin_s, *rows[-1], len(os.listdir("/proc/%d/task" % worker))), flush=True)
     for process in running:
         finish(process)
     is_flat = listener.await_descriptors(options.descriptors)
-    print("after the last: %d descriptors, before the first %d; %d KiB" % (listener.descriptors(), options.descriptors, rss_kib(worker)))
+    print("after the last: %d descriptors, before the first %d; %d KiB" % (listener.descriptors(), options.descriptors, listener.memory_kib()))
     listener.finish()
     profiles = [len(list(pathlib.Path("%s/%d" % (directory, i)).glob("*.pb.gz"))) for i in range(options.programs)]
     without = profiles.count(0)
@@ -99,18 +98,27 @@ def soak(program, listener, options, directory):
     return is_flat and not grows and failed == 0 and not without and listener.status == 0
 
 
+def hostile(program, strobe, connects, root):
+    begin_s = time.monotonic()
+    half, end = meet_hostile_peers(program, strobe, root, connects, SLOW_PEERS)
+    print("%d hostile peers and %d slow ones in %.0f s: %d failures; the worker's memory: %d KiB after half of them, %d KiB at the end" %
+          (connects, SLOW_PEERS, time.monotonic() - begin_s, len(failures), half, end))
+    return not failures and end <= 1.05 * half
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("program")
     parser.add_argument("strobe")
-    for name, default in (("programs", 2000), ("at-a-time", 8), ("together", 100)):
+    for name, default in (("programs", 2000), ("at-a-time", 8), ("together", 100), ("connects", 10000)):
         parser.add_argument("--" + name, type=int, default=default)
     options = parser.parse_args()
     program = os.path.abspath(options.program)
     with tempfile.TemporaryDirectory() as root:
         listener = Listener(os.path.abspath(options.strobe), root + "/own/worker.sock")
         options.descriptors = listener.descriptors() + 1  # the store of tables is made for the first program
-        is_well = options.together == 0 or together(program, listener, options.together, root + "/together")
+        is_well = options.connects == 0 or hostile(program, os.path.abspath(options.strobe), options.connects, root)
+        is_well &= options.together == 0 or together(program, listener, options.together, root + "/together")
         is_well &= soak(program, listener, options, root + "/soak")
     print("PASS" if is_well else "FAIL")
     sys.exit(0 if is_well else 1)

@@ -5,6 +5,7 @@
 """
 import os
 import pathlib
+import random
 import re
 import signal
 import subprocess
@@ -13,12 +14,16 @@ import tempfile
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "readers"))
+import hostile_peers  # noqa: E402
 from checks import check, failures  # noqa: E402
 import pprof_file  # noqa: E402
 
 TIMEOUT_S = 100
 PROGRAMS = 40
 AT_A_TIME = 8
+CONNECTS = 300  # by hand, in listener_soak.py: 10,000
+SLOW_PEERS = 20
+PEERS_AT_A_TIME = 32
 
 
 class Listener:
@@ -32,6 +37,9 @@ class Listener:
     def descriptors(self):
         return len(os.listdir("/proc/%d/fd" % self.process.pid))
 
+    def memory_kib(self):
+        return int(re.search(r"VmRSS:\s+(\d+)", pathlib.Path("/proc/%d/status" % self.process.pid).read_text())[1])
+
     def await_descriptors(self, count):
         """What belongs to a program goes a moment after the program."""
         end = time.monotonic() + TIMEOUT_S
@@ -43,8 +51,10 @@ class Listener:
         self.process.send_signal(number)
         _, self.errors = self.process.communicate(timeout=TIMEOUT_S)
         self.status = self.process.returncode
-        served = re.search(rb"served (\d+) programs; refused (\d+) of other users, (\d+)", self.errors)
-        self.counts = [int(count) for count in served.groups()] if served else None
+        served = re.search(rb"served (\d+) programs; refused (\d+)(?:: (.*))?\n", self.errors)
+        self.counts = [int(count) for count in served.groups()[:2]] if served else None
+        reasons = served[3].decode().split(", ") if served and served[3] else []
+        self.reasons = {name: int(count) for count, name in (reason.split(" ", 1) for reason in reasons)}
         return self
 
 
@@ -93,6 +103,34 @@ def serve_many(program, listener, directory):
     check(labelled > 1, "labels of several programs: %d" % labelled)
 
 
+def meet_hostile_peers(program, strobe, root, connects, slow_peers):
+    """Peers that are no programs, and slow ones, beside a program: the worker's memory in KiB after half of them, and at the end."""
+    listener = Listener(strobe, root + "/hostile/worker.sock")
+    path, chance, memory_kib = listener.environment["STROBE_WORKER_SOCKET"], random.Random(1), []
+    descriptors = listener.descriptors() + 1  # the store of tables is made for the first peer
+    genuine = []
+    steps = {connects // 4: lambda: genuine.append(begin(program, root + "/genuine", 0.1, "stop", listener.environment)),
+             connects // 2: lambda: memory_kib.append(listener.memory_kib())}
+
+    slow = hostile_peers.connect_slow(path, slow_peers)
+    expected = hostile_peers.connect_many(path, connects, PEERS_AT_A_TIME, chance, steps)
+    memory_kib.append(listener.memory_kib())
+    _, errors = genuine[0].communicate(timeout=TIMEOUT_S)
+    check(genuine[0].returncode == 0 and errors == b"", "a program among them: %d %r" % (genuine[0].returncode, errors))
+    refused, _ = hostile_peers.await_refusals(slow)
+    check(refused == slow_peers, "slow peers refused: %d" % refused)
+    expected["too slow"] += slow_peers
+    if os.geteuid() == 0:
+        check(hostile_peers.other_user_is_refused(path), "another user")
+        expected["other user"] += 1
+    check(listener.await_descriptors(descriptors), "descriptors: %d, before: %d" % (listener.descriptors(), descriptors))
+    listener.finish()
+    check(listener.counts == [1, sum(expected.values())], "served and refused: %r" % listener.errors)
+    check(listener.reasons == expected, "reasons: %r, not %r" % (listener.reasons, expected))
+    check(len(profiles(root + "/genuine")) == 1, "the profile of the program among them")
+    return memory_kib
+
+
 def main():
     program, strobe = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
     with tempfile.TemporaryDirectory() as root:
@@ -128,7 +166,7 @@ def main():
         check(half.stdout.readline() == b"half\n", "the first half")
         listener.finish()
         check(listener.status == 0, "SIGTERM: %d %r" % (listener.status, listener.errors))
-        check(listener.counts == [PROGRAMS + 5, 0, 0], "what was served: %r %r" % (listener.counts, listener.errors))
+        check(listener.counts == [PROGRAMS + 5, 0], "what was served: %r %r" % (listener.counts, listener.errors))
         found = profiles(root + "/half")
         check(list(found) == [half.pid] and cpu_ns(found[half.pid], "main") >= 0.3e9, "the first half's profile")
         check(len(profiles(root + "/killed")) == 1, "the killed program's profile")
@@ -151,7 +189,8 @@ def main():
         after = begin(program, os.path.relpath(root) + "/after", 0.05, "stop", listener.environment)
         after.communicate(timeout=TIMEOUT_S)
         check(after.returncode == 0 and len(profiles(root + "/after")) == 1, "after a dead one")
-        check(listener.finish(signal.SIGINT).status == 0 and listener.counts == [1, 0, 0], "SIGINT: %r" % listener.errors)
+        check(listener.finish(signal.SIGINT).status == 0 and listener.counts == [1, 0], "SIGINT: %r" % listener.errors)
+        meet_hostile_peers(program, strobe, root, CONNECTS, SLOW_PEERS)
     print("%d failures" % len(failures))
     return 1 if failures else 0
 

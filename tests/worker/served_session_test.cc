@@ -29,20 +29,19 @@ TEST(ReadHello, AProgramWithOtherPartsIsRefused) {
                    .cells = DefaultTraits::Providers::kCellCount,
                    .value_types = DefaultTraits::Providers::kValueCount,
                    .chunk_bytes = Arena::ChunkBytes(ring_bytes)};
-  const auto read = [&](Hello head, bool with_tables = true) {
+  const auto read = [&](const Hello& head, bool has_area = true, bool has_more = false) {
     const absl::StatusOr<SharedArea> area =
         SharedArea::Create(1, Arena::kSlotsPerChunk, Arena::ChunkBytes(ring_bytes));
-    absl::StatusOr<TableMemory> tables = TableMemory::Create();
-    head.tables_address = reinterpret_cast<Address>(tables->bytes().data());
     return ReadHello<DefaultTraits>(
                {.kind = MessageKind::kHello,
                 .text = JoinHello({.head = head, .program = "p", .options = ""}),
-                .descriptors = {dup(area->descriptor()),
-                                with_tables ? dup(tables->descriptor()) : -1}})
+                .descriptors = {has_area ? dup(area->descriptor()) : -1,
+                                has_more ? dup(area->descriptor()) : -1}})
         .status();
   };
   EXPECT_TRUE(read(good).ok()) << read(good);
-  EXPECT_FALSE(read(good, /*with_tables=*/false).ok());
+  EXPECT_FALSE(read(good, /*has_area=*/false).ok());
+  EXPECT_FALSE(read(good, /*has_area=*/true, /*has_more=*/true).ok());
   for (std::uint32_t Hello::*field : {&Hello::channel_bytes, &Hello::cells, &Hello::value_types}) {
     Hello other = good;
     ++(other.*field);

@@ -33,24 +33,17 @@ SharedTables::Tables Modules(std::vector<UnwindModules::Entry> entries) {
   return std::make_shared<const UnwindModules>(std::move(entries));
 }
 
-// Memory that both sides have in one process: the worker's descriptor is adopted at a second place.
+// Both sides in one process, which has the store's memory at a second place.
 class SharedTablesTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    // The place of the memory must be free in the worker, which is this process, too.
-    absl::StatusOr<TableMemory> programs = TableMemory::Create();
-    ASSERT_TRUE(programs.ok()) << programs.status();
-    const auto place = reinterpret_cast<Address>(programs->bytes().data());
-    const int descriptor = dup(programs->descriptor());
-    EXPECT_FALSE(TableMemory::Adopt(dup(descriptor), place).ok()) << "the place is taken";
-    *programs = TableMemory();
-    absl::StatusOr<TableMemory> memory = TableMemory::Adopt(descriptor, place);
+    absl::StatusOr<TableMemory> memory = TableMemory::Create("tables", TableMemory::kBytes);
     ASSERT_TRUE(memory.ok()) << memory.status();
     bytes_ = memory->bytes();
     absl::StatusOr<std::shared_ptr<TableStore>> store = TableStore::Create();
     ASSERT_TRUE(store.ok()) << store.status();
     store_ = *std::move(store);
-    absl::StatusOr<TableMemory> seen = TableMemory::AdoptForReading(dup(store_->descriptor()));
+    absl::StatusOr<TableMemory> seen = TableMemory::Adopt(dup(store_->descriptor()));
     ASSERT_TRUE(seen.ok()) << seen.status();
     programs_store_ = *std::move(seen);
     caches_.resize(SharedCaches::kCaches * SharedCaches::CacheBytes() / sizeof(Page));
@@ -58,8 +51,7 @@ class SharedTablesTest : public ::testing::Test {
         *std::move(memory),
         SharedCaches{.memory = std::as_writable_bytes(std::span(caches_)),
                      .address_in_program = reinterpret_cast<Address>(caches_.data())},
-        StoreInProgram{.store = store_, .address = Address(programs_store_.bytes().data())}, 4711,
-        &Zero);
+        StoreInProgram{.store = store_, .address = programs_store_.address()}, 4711, &Zero);
   }
 
   [[nodiscard]] bool IsInMemory(const void* object) const {
@@ -147,22 +139,57 @@ TEST_F(SharedTablesTest, WhereThereIsNoRoomThereIsNoCopy) {
   EXPECT_NE(tables_->Expose(Modules({{kText, kText + kTextBytes, table}})), nullptr);
 }
 
+absl::StatusCode AdoptCode(int descriptor, Address address = 0) {
+  return TableMemory::Adopt(descriptor, address).status().code();
+}
+
+// A worker follows pointers that lie there.
 TEST(TableMemory, NobodyElseCanWriteIt) {
-  absl::StatusOr<TableMemory> programs = TableMemory::Create();
-  ASSERT_TRUE(programs.ok());
-  const int descriptor = dup(programs->descriptor());
-  const auto place = reinterpret_cast<Address>(programs->bytes().data());
-  *programs = TableMemory();
-  const absl::StatusOr<TableMemory> memory = TableMemory::Adopt(dup(descriptor), place);
-  ASSERT_TRUE(memory.ok());
-  EXPECT_EQ(mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0), MAP_FAILED);
-  EXPECT_NE(pwrite(descriptor, "x", 1, 0), 1);
-  EXPECT_NE(ftruncate(descriptor, 0), 0);
-  close(descriptor);
-  EXPECT_FALSE(TableMemory::Adopt(memfd_create("other", MFD_CLOEXEC), place).ok());
-  const absl::StatusOr<TableMemory> at_null =
-      TableMemory::Adopt(dup(TableMemory::Create()->descriptor()), 0);
-  EXPECT_EQ(at_null.status().code(), absl::StatusCode::kInvalidArgument);
+  const absl::StatusOr<TableMemory> workers = TableMemory::Create("tables", TableMemory::kBytes);
+  ASSERT_TRUE(workers.ok()) << workers.status();
+  const int programs = dup(workers->descriptor());
+  EXPECT_EQ(mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, programs, 0), MAP_FAILED);
+  void* const seen = mmap(nullptr, 4096, PROT_READ, MAP_SHARED, programs, 0);
+  ASSERT_NE(seen, MAP_FAILED);
+  EXPECT_NE(mprotect(seen, 4096, PROT_READ | PROT_WRITE), 0);
+  munmap(seen, 4096);
+  EXPECT_NE(pwrite(programs, "x", 1, 0), 1);
+  EXPECT_NE(ftruncate(programs, 0), 0);
+  EXPECT_NE(fcntl(programs, F_ADD_SEALS, F_SEAL_WRITE), 0);
+  workers->bytes()[0] = std::byte{1};  // the worker still can
+  close(programs);
+}
+
+TEST(TableMemory, AProgramMapsItWhereTheWorkerHasIt) {
+  absl::StatusOr<TableMemory> workers = TableMemory::Create("tables", TableMemory::kBytes);
+  ASSERT_TRUE(workers.ok()) << workers.status();
+  workers->bytes()[7] = std::byte{7};
+  const int programs = dup(workers->descriptor());
+  const Address place = workers->address();
+  EXPECT_EQ(AdoptCode(dup(programs), place), absl::StatusCode::kAlreadyExists)
+      << "here, the worker has it there";
+  *workers = TableMemory();
+  const absl::StatusOr<TableMemory> adopted = TableMemory::Adopt(programs, place);
+  ASSERT_TRUE(adopted.ok()) << adopted.status();
+  EXPECT_EQ(adopted->address(), place);
+  EXPECT_EQ(adopted->bytes().size(), TableMemory::kBytes);
+  EXPECT_EQ(adopted->bytes()[7], std::byte{7});
+}
+
+TEST(TableMemory, WhatIsNoneIsRefused) {
+  const absl::StatusOr<TableMemory> workers = TableMemory::Create("tables", TableMemory::kBytes);
+  ASSERT_TRUE(workers.ok()) << workers.status();
+  for (const Address wrong : {Address{4096}, workers->address() + 1})
+    EXPECT_EQ(AdoptCode(dup(workers->descriptor()), wrong), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(AdoptCode(memfd_create("not sealed", MFD_CLOEXEC)), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(AdoptCode(dup(0)), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(AdoptCode(-1), absl::StatusCode::kInvalidArgument);
+  for (const std::size_t bytes : {std::size_t{0}, TableMemory::kMaxBytes + 4096}) {
+    const int memory = memfd_create("sealed", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    ASSERT_EQ(ftruncate(memory, static_cast<off_t>(bytes)), 0);
+    ASSERT_EQ(fcntl(memory, F_ADD_SEALS, F_SEAL_SHRINK), 0);
+    EXPECT_EQ(AdoptCode(memory), absl::StatusCode::kInvalidArgument) << bytes;
+  }
 }
 
 }  // namespace

@@ -4,16 +4,26 @@
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
+#include <string>
+
 #include "can_begin_workers.h"
+#include "platform/test_system.h"
 
 namespace strobe::internal {
 namespace {
 
 TEST(WorkerProcess, WhatIsNotThereIsNoWorker) {
   if (!testing::kCanBeginWorkers) GTEST_SKIP() << "ThreadSanitizer follows no nested clone";
-  const absl::StatusOr<WorkerProcess> worker = WorkerProcess::Begin("/nonexistent");
-  EXPECT_EQ(worker.status().code(), absl::StatusCode::kUnavailable);
-  EXPECT_NE(worker.status().message().find("/nonexistent"), std::string::npos) << worker.status();
+  const testing::TemporaryDirectory directory;
+  const std::string path = directory.path().string();
+  const auto refusal = [](const std::string& command) {
+    return WorkerProcess::Begin(command).status();
+  };
+  EXPECT_EQ(
+      refusal(path + "/strobe"),
+      absl::UnavailableError("no worker process: " + path + "/strobe: No such file or directory"));
+  EXPECT_EQ(refusal(path),
+            absl::UnavailableError("no worker process: " + path + ": Permission denied"));
 }
 
 // The program's own waits must not meet it.

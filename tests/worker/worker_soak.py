@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Kills workers and programs at random instants, and adds up what is left; then hostile peers of a worker.
 
-  worker_soak.py PROGRAM [--strobe STROBE] [--kills N] [--connects N] [--seed N]
+  worker_soak.py PROGRAM [--kills N] [--seed N]
 
 A program whose worker is killed (kill -9) goes on. The sum of its profiles and of what it counts as lost is the CPU time of its threads.
 The profile of a program that is killed has at least 99 % of the samples that its rings have had. A hostile peer is refused, and the worker
-ends or, if it listens, goes on. Prints the figures; exit status 1 if one is wrong.
+ends. (One that listens goes on: see listener_soak.py.) Prints the figures; exit status 1 if one is wrong.
 """
 import argparse
 import os
@@ -15,7 +15,6 @@ import re
 import signal
 import socket
 import statistics
-import struct
 import subprocess
 import sys
 import tempfile
@@ -23,6 +22,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "readers"))
 from checks import check, failures  # noqa: E402
+from hostile_peers import HEAD, OFFER, OTHER_USER_ID, head, packets  # noqa: E402
 import pprof_file  # noqa: E402
 
 TIMEOUT_S = 100
@@ -31,10 +31,6 @@ CPU_S = 0.4
 # threads that end while the worker is killed.
 TOLERANCE = 0.03
 TOLERANCE_NS = 20e6
-OTHER_USER_ID = 65534  # of the user nobody
-HEAD = struct.Struct("<8sIIII")
-MAGIC = b"STROBWKR"
-OFFER = 16  # the message before the welcome
 
 
 def begin(program, directory, end, **environment):
@@ -124,10 +120,6 @@ def kill_programs(program, kills, chance):
 
 # ---- hostile peers
 
-def head(version=1, kind=1, text=b"", magic=MAGIC, length=None):
-    return HEAD.pack(magic, version, kind, 0, len(text) if length is None else length) + text
-
-
 def pair_of(user):
     """A socket pair that a process of that user has made."""
     own, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -171,8 +163,7 @@ def answer_of(program, packets, ends=None):
 
 def hostile_peers(program, chance):
     noise = [chance.randbytes(chance.choice([0, 1, 23, 24, 25, 100, 4096, 60000])) for _ in range(10)]
-    peers = {"another version": [head(version=99)], "another kind": [head(kind=3)], "no hello": [head(kind=1)], "a short head": [head()[:10]],
-             "a wrong length": [head(text=b"abc", length=7)], "another magic": [head(magic=b"GARBLED!")], "a long text": [head(text=b"x" * 65536)]}
+    peers = {what: [packet] for what, (packet, _) in packets().items()}
     peers.update({"noise %d" % number: [packet] for number, packet in enumerate(noise)})
     peers.update({"noise in a hello %d" % number: [head(text=packet)] for number, packet in enumerate(noise)})
     for what, packets in peers.items():

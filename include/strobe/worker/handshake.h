@@ -16,14 +16,16 @@
 STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
 
-// How long the hello, and the answer to it, may take: the worker reads the mappings of the program
-// meanwhile.
+// How long a worker waits for a program's hello.
+inline constexpr std::int64_t kHelloTimeoutNs = 10'000'000'000;
+// How long a program waits for the offer, and for the answer to its hello: the worker reads the
+// mappings of the program meanwhile.
 inline constexpr std::int64_t kWelcomeTimeoutNs = 20'000'000'000;
 
 // What a message is. The worker begins with its offer. Of each pair, the program sends the first
 // kind, and the worker answers.
 enum class MessageKind : std::uint32_t {
-  kHello = 1,    // with the descriptors of the shared area and of the memory for tables
+  kHello = 1,    // with the descriptor of the shared area
   kWelcome = 2,  // a status
   kFlush = 3,
   kFlushed = 4,  // a status
@@ -33,21 +35,22 @@ enum class MessageKind : std::uint32_t {
   // there cancels it.
   kRecord = 7,
   kRecorded = 8,  // a status; if it is OK, with the descriptor of memory with the profile
-  kOffer = 16,    // with the descriptor of the memory of the worker's TableStore, if it has one
+  kOffer = 16,    // with the descriptors of the memory for tables and of the TableStore's
 };
 
 // Each message is this, then `text_bytes` bytes of text.
 struct MessageHead {
   static constexpr std::uint64_t kMagic = 0x524B57424F525453;  // "STROBWKR"
-  static constexpr std::uint32_t kVersion = 2;
+  static constexpr std::uint32_t kVersion = 3;
 
   std::uint64_t magic = kMagic;
   std::uint32_t version = kVersion;
   MessageKind kind{};
   std::uint32_t code = 0;  // an absl::StatusCode in an answer
   std::uint32_t text_bytes = 0;
+  std::uint64_t number = 0;  // of a flush or a stop; the answer repeats it
 };
-static_assert(sizeof(MessageHead) == 24);
+static_assert(sizeof(MessageHead) == 32);
 
 // The fixed part of a hello's text; the options follow, as lines "field=value".
 struct Hello {
@@ -60,8 +63,8 @@ struct Hello {
   std::uint64_t chunk_bytes = 0;
   std::uint32_t ring_bytes = 0;
   std::uint32_t program_bytes = 0;   // of the program's name, which follows before the options
-  std::uint64_t tables_address = 0;  // where the program has mapped the memory for tables
-  std::uint64_t store_address = 0;   // and the memory of the offer; 0 if it has not
+  std::uint64_t tables_address = 0;  // where the program has mapped what the offer has: the memory
+  std::uint64_t store_address = 0;   // for tables, and the TableStore's; 0 if it has not
 };
 static_assert(sizeof(Hello) == 64);
 
@@ -71,9 +74,10 @@ struct Message {
 
   MessageKind kind{};
   std::uint32_t code = 0;
+  std::uint64_t number = 0;
   std::string text{};
-  // Of a hello: the shared area's, and that of the memory for tables. Of an offer: the store's. -1
-  // for none.
+  // Of a hello: the shared area's. Of an offer: the two of WorkerOffer. -1 for none; a message
+  // without the first has no second.
   static constexpr std::size_t kMaxDescriptors = 2;
   std::array<int, kMaxDescriptors> descriptors{-1, -1};
 };
@@ -99,8 +103,8 @@ class WorkerSocket {
   // there is no room. Never raises SIGPIPE.
   absl::Status Send(const Message& message) const;
   // Waits for a message, whose descriptors the caller then owns, at most for that time; for ever if
-  // it is negative. Unavailable if the other side has gone, DeadlineExceeded, InvalidArgument if
-  // what came is no message of this version.
+  // it is negative. Unavailable if the other side has gone, DeadlineExceeded, Unimplemented if what
+  // came begins otherwise or is of another version, InvalidArgument if its length is wrong.
   [[nodiscard]] absl::StatusOr<Message> Receive(std::int64_t timeout_ns) const;
   // True if the other side has gone. Does not wait.
   [[nodiscard]] bool HasEnded() const;
@@ -115,7 +119,11 @@ class WorkerSocket {
 
 // The answer that `message` is: its code and text. Internal if it is none of that kind.
 absl::Status StatusOf(const Message& message, MessageKind kind);
-Message AnswerOf(MessageKind kind, const absl::Status& status);
+Message AnswerOf(MessageKind kind, const absl::Status& status, std::uint64_t number = 0);
+
+// Sends a request of that kind, and waits for its answer, at most for that time. An answer that
+// comes late, to a request before, is passed over. Errors: see Send and Receive.
+absl::StatusOr<Message> Ask(const WorkerSocket& worker, MessageKind kind, std::int64_t timeout_ns);
 
 // A hello's text, and back. InvalidArgument if a length in it is wrong.
 struct HelloText {

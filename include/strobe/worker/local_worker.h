@@ -5,24 +5,25 @@
 
 #include "strobe/base/visibility.h"
 #include "strobe/worker/handshake.h"
+#include "strobe/worker/serve_end.h"
 #include "strobe/worker/shared_area.h"
 
 STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
 
-// Serves the program at the other end of the socket until that ends the session or is gone. Returns
-// an exit status. `own_area` has the channels of the program if that is this process; else nullptr.
-using Serve = std::function<int(const WorkerSocket& socket, const SharedArea* own_area)>;
+// Serves the program at the other end of the socket until that ends the session or is gone.
+// `own_area` has the channels of the program if that is this process; else nullptr.
+using Serve = std::function<ServeEnd(const WorkerSocket& socket, const SharedArea* own_area)>;
 
-// If this process was begun as a worker, serves its program, and exits. Else keeps `serve` for
-// ServeHere.
+// If this process was begun as a worker, serves its program, and exits: with status 0 if that was
+// served, else 1. Otherwise keeps `serve` for ServeHere.
 void RunWorkerIfAsked(int argc, char** argv, Serve serve);
 
 // What the program's main has given to RunWorkerIfAsked; empty if it has not called it.
 Serve ServeHere();
 
 // With the default parts.
-int ServeByDefault(const WorkerSocket& socket, const SharedArea* own_area);
+ServeEnd ServeByDefault(const WorkerSocket& socket, const SharedArea* own_area);
 
 }  // namespace strobe::internal
 STROBE_HIDDEN_END

@@ -31,7 +31,7 @@ struct ServedProgram {
   int signal = 0;
   std::uint64_t copy_mark = 0;  // see SlotToken
   SharedArea area;
-  TableMemory tables;                   // none if its place is taken in this process
+  TableMemory tables;                   // none if the program could not map it
   std::shared_ptr<TableStore> store{};  // of all programs; nullptr if there is none
   Address store_address = 0;            // of its memory in the program; 0 if it is not there
   bool is_own = false;                  // this process is the program: a fallback

@@ -29,8 +29,10 @@
 #include "strobe/runtime/thread_registry.h"
 #include "strobe/worker/handshake.h"
 #include "strobe/worker/seat_keeper.h"
+#include "strobe/worker/serve_end.h"
 #include "strobe/worker/served_platform.h"
 #include "strobe/worker/served_recordings.h"
+#include "strobe/worker/worker_offer.h"
 #include "strobe/worker/worker_process.h"
 
 STROBE_HIDDEN_BEGIN
@@ -48,6 +50,9 @@ absl::Status SetOptions(std::string_view lines, ProfilerOptions& options);
 // For all programs that this process serves; made at the first call. nullptr where the system
 // refuses the memory: each program then has copies of its own.
 const std::shared_ptr<TableStore>& StoreOfAll();
+
+// None where the system refuses it.
+TableMemory MemoryForTables();
 
 // The same session as in a program: its collector drains the channels in the shared area. One more
 // thread, the attendant, begins and ends the accounts of the threads whose seats change.
@@ -115,7 +120,8 @@ class ServedSession {
 
  private:
   // What was lost with the worker before this one is in the first profile's statistics, as a
-  // profile that was never delivered.
+  // profile that was never delivered. It is no row of that profile: its time is of the period
+  // before, and the rows of a period add up to what the clocks advanced in it.
   void CountLoss() {
     const std::int64_t lost_ns = area_.header().lost_cpu_ns.load(std::memory_order_relaxed);
     if (lost_ns <= 0) return;
@@ -175,11 +181,11 @@ class ServedSession {
   ServedPlatform::OwnThread attendant_;
 };
 
-// What a hello asks for. InvalidArgument if it is of a program with another layout. A program of
-// this process sends no descriptors: it has given `own_area`.
+// What a hello asks for. A program of this process sends no descriptor: it has given `own_area`.
 struct AskedSession {
   ServedProgram program;
   ProfilerOptions options;
+  Address tables_address = 0;  // where the program has mapped the offer's memory; 0 if it has not
 };
 // The signals that Linux has: 1 to this.
 inline constexpr std::uint32_t kMaxSignal = 64;
@@ -195,24 +201,8 @@ absl::Status CheckHello(const Hello& head, std::uint64_t chunk_bytes) {
   return absl::OkStatus();
 }
 
-// Adopts the memory that came with a hello. Takes over both descriptors.
-inline absl::Status AdoptMemory(const Message& message, std::uint64_t chunk_bytes,
-                                std::uint32_t chunk_slots, Address tables_address,
-                                ServedProgram& program) {
-  absl::StatusOr<SharedArea> area =
-      SharedArea::Adopt(message.descriptors[0], chunk_slots, chunk_bytes);
-  absl::StatusOr<TableMemory> tables = TableMemory::Adopt(message.descriptors[1], tables_address);
-  if (!area.ok()) return area.status();
-  if (absl::IsInvalidArgument(tables.status())) {
-    area->Unmap();
-    return tables.status();
-  }
-  program.area = *area;
-  if (tables.ok()) program.tables = *std::move(tables);
-  return absl::OkStatus();
-}
-
-// Takes over the message's descriptors; closes them if it refuses.
+// Takes over the message's descriptors; closes them if it refuses. InvalidArgument for what the
+// hello says, FailedPrecondition for the memory that comes with it.
 template <class Traits>
 absl::StatusOr<AskedSession> ReadHello(const Message& message,
                                        const SharedArea* own_area = nullptr) {
@@ -220,8 +210,10 @@ absl::StatusOr<AskedSession> ReadHello(const Message& message,
     CloseDescriptors(message);
     return status;
   };
-  if (message.kind != MessageKind::kHello || (own_area == nullptr && message.descriptors[1] < 0))
-    return refuse(absl::InvalidArgumentError("the first message is no hello with shared memory"));
+  if (message.kind != MessageKind::kHello)
+    return refuse(absl::InvalidArgumentError("the first message is no hello"));
+  if (own_area == nullptr && (message.descriptors[0] < 0 || message.descriptors[1] >= 0))
+    return refuse(absl::FailedPreconditionError("a hello comes with one descriptor of memory"));
   absl::StatusOr<HelloText> hello = SplitHello(message.text);
   if (!hello.ok()) return refuse(hello.status());
   AskedSession asked;
@@ -242,10 +234,12 @@ absl::StatusOr<AskedSession> ReadHello(const Message& message,
     asked.program.is_own = true;
     return asked;
   }
-  absl::Status status =
-      AdoptMemory(message, chunk_bytes, Arena::kSlotsPerChunk, head.tables_address, asked.program);
-  if (!status.ok()) return status;
+  absl::StatusOr<SharedArea> area =
+      SharedArea::Adopt(message.descriptors[0], Arena::kSlotsPerChunk, chunk_bytes);
+  if (!area.ok()) return absl::FailedPreconditionError(area.status().message());
+  asked.program.area = *area;
   asked.program.store_address = head.store_address;
+  asked.tables_address = head.tables_address;
   return asked;
 }
 
@@ -256,49 +250,53 @@ inline constexpr std::int64_t kEndCheckPeriodNs = 1'000'000'000;
 // How a program has ended whose session ends with that message, or with none.
 inline std::string EndBy(const absl::StatusOr<Message>& message) {
   if (message.ok() && message->kind == MessageKind::kStop) return "stopped";
-  if (message.ok() || absl::IsInvalidArgument(message.status())) return "sent what is no message";
+  if (message.ok() || absl::IsInvalidArgument(message.status()) ||
+      absl::IsUnimplemented(message.status()))
+    return "sent what is no message";
   return ServedPlatform::HowEnded();
 }
 
-// Serves the program at the other end until it stops or is gone. Returns the exit status. For
-// `own_area`, see Serve.
+// What the program at the other end asks for, with the memory for tables that it has been offered.
+// See RefusalOf for the errors.
 template <class Traits>
-int ServeProgram(const WorkerSocket& socket, const Parts<Traits>& parts = {},
-                 const SharedArea* own_area = nullptr) {
-  if (absl::Status peer = socket.CheckPeer(); !peer.ok()) {
-    static_cast<void>(socket.Send(AnswerOf(MessageKind::kWelcome, peer)));
-    return 1;
-  }
+absl::StatusOr<AskedSession> GreetProgram(const WorkerSocket& socket, const SharedArea* own_area) {
+  if (absl::Status peer = socket.CheckPeer(); !peer.ok()) return peer;
   // A program in this process reads the tables where they are.
   const std::shared_ptr<TableStore> store = own_area == nullptr ? StoreOfAll() : nullptr;
-  const int offered = store != nullptr ? store->descriptor() : -1;
-  if (!socket.Send({.kind = MessageKind::kOffer, .descriptors = {offered, -1}}).ok()) return 1;
-  const absl::StatusOr<Message> first = socket.Receive(kWelcomeTimeoutNs);
-  if (!first.ok()) {
-    static_cast<void>(socket.Send(AnswerOf(MessageKind::kWelcome, first.status())));
-    return 1;
-  }
+  TableMemory tables = own_area == nullptr ? MemoryForTables() : TableMemory();
+  if (absl::Status sent = socket.Send(JoinOffer(tables, store.get())); !sent.ok()) return sent;
+  tables.CloseDescriptor();
+  const absl::StatusOr<Message> first = socket.Receive(kHelloTimeoutNs);
+  if (!first.ok()) return first.status();
   absl::StatusOr<AskedSession> asked = ReadHello<Traits>(*first, own_area);
-  if (!asked.ok()) {
-    static_cast<void>(socket.Send(AnswerOf(MessageKind::kWelcome, asked.status())));
-    return 1;
-  }
+  if (!asked.ok()) return asked;
   // Numbers of processes and threads are those of one namespace.
-  if (const std::int64_t peer = socket.PeerProcess();
-      static_cast<std::uint64_t>(peer) != asked->program.process_id) {
-    const absl::Status status = absl::InvalidArgumentError(
-        "the program counts its processes otherwise than its worker, in a container");
+  if (static_cast<std::uint64_t>(socket.PeerProcess()) != asked->program.process_id) {
     if (own_area == nullptr) asked->program.area.Unmap();
-    static_cast<void>(socket.Send(AnswerOf(MessageKind::kWelcome, status)));
-    return 1;
+    return absl::InvalidArgumentError(
+        "the program counts its processes otherwise than its worker, in a container");
   }
   asked->program.store = store;
+  if (asked->tables_address == tables.address()) asked->program.tables = std::move(tables);
+  return asked;
+}
+
+// Serves the program at the other end until it stops or is gone. For `own_area`, see Serve.
+template <class Traits>
+ServeEnd ServeProgram(const WorkerSocket& socket, const Parts<Traits>& parts = {},
+                      const SharedArea* own_area = nullptr) {
+  absl::StatusOr<AskedSession> asked = GreetProgram<Traits>(socket, own_area);
+  if (!asked.ok()) {
+    static_cast<void>(socket.Send(AnswerOf(MessageKind::kWelcome, asked.status())));
+    return RefusalOf(asked.status());
+  }
   const SharedArea area = asked->program.area;
   const int signal = asked->program.signal;
   ServedPlatform::Serve(std::move(asked->program));
   ServedSession<Traits> session(asked->options, parts, area, signal);
   const absl::Status begun = session.Begin();
-  if (!socket.Send(AnswerOf(MessageKind::kWelcome, begun)).ok() || !begun.ok()) return 1;
+  if (!socket.Send(AnswerOf(MessageKind::kWelcome, begun)).ok() || !begun.ok())
+    return ServeEnd::kFailed;
   while (true) {
     const absl::StatusOr<Message> message = socket.Receive(kEndCheckPeriodNs);
     session.SeeToRecordings();
@@ -309,12 +307,14 @@ int ServeProgram(const WorkerSocket& socket, const Parts<Traits>& parts = {},
     }
     if (message.ok()) CloseDescriptors(*message);  // no other message has some
     if (message.ok() && message->kind == MessageKind::kFlush) {
-      static_cast<void>(socket.Send(AnswerOf(MessageKind::kFlushed, session.Flush())));
+      static_cast<void>(
+          socket.Send(AnswerOf(MessageKind::kFlushed, session.Flush(), message->number)));
     } else {
       // The end of the program, however it ended, or what is no message: both end the session.
       const absl::Status status = session.End(EndBy(message));
-      static_cast<void>(socket.Send(AnswerOf(MessageKind::kStopped, status)));
-      return status.ok() ? 0 : 1;
+      const std::uint64_t number = message.ok() ? message->number : 0;
+      static_cast<void>(socket.Send(AnswerOf(MessageKind::kStopped, status, number)));
+      return status.ok() ? ServeEnd::kServed : ServeEnd::kFailed;
     }
   }
 }

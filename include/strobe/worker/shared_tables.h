@@ -22,13 +22,14 @@ namespace strobe::internal {
 
 class TableStore;
 
-// Memory that one process writes, and others map for reading only: nobody else can map it for
-// writing. Sparse.
+// Memory that a worker writes, and programs map for reading only: nobody else can ever map it for
+// writing. So what lies in it, also pointers, is as the worker has left it. Sparse.
 //
-// A program makes one for what its worker shows it, at the same address in both processes, so that
-// an object has the same pointers in both. A worker makes one for its TableStore.
+// A worker makes one for its TableStore, and one for what it shows each program, which lies at the
+// same address in both processes, so that an object has the same pointers in both.
 class TableMemory {
  public:
+  // What a program is shown.
   static constexpr std::size_t kBytes = std::size_t{64} << 20;
   // A larger one is refused.
   static constexpr std::size_t kMaxBytes = std::size_t{1} << 30;
@@ -39,19 +40,16 @@ class TableMemory {
   // Unmaps it.
   ~TableMemory();
 
-  // In the program. The descriptor is for the worker, and closed by CloseDescriptor.
-  static absl::StatusOr<TableMemory> Create();
-  // In the worker; takes over the descriptor. AlreadyExists if something else is mapped there,
-  // InvalidArgument if it is no such memory.
-  static absl::StatusOr<TableMemory> Adopt(int descriptor, Address address);
-
-  // In the worker. The descriptor is for the programs.
-  static absl::StatusOr<TableMemory> CreateForWriting(std::size_t bytes);
-  // In a program, at any address; takes over the descriptor. InvalidArgument if it is no such
-  // memory.
-  static absl::StatusOr<TableMemory> AdoptForReading(int descriptor);
+  // In the worker. The descriptor is for the programs. ResourceExhausted if the system refuses.
+  // `name` is what /proc shows of it.
+  static absl::StatusOr<TableMemory> Create(const char* name, std::size_t bytes);
+  // In a program, at any address, or only at `address` if that is not 0; takes over the descriptor.
+  // InvalidArgument if it is no such memory, AlreadyExists if something else is mapped there,
+  // ResourceExhausted if the system refuses.
+  static absl::StatusOr<TableMemory> Adopt(int descriptor, Address address = 0);
 
   [[nodiscard]] std::span<std::byte> bytes() const { return bytes_; }
+  [[nodiscard]] Address address() const { return reinterpret_cast<Address>(bytes_.data()); }
   [[nodiscard]] int descriptor() const { return descriptor_; }
   void CloseDescriptor();
   // Leaves it mapped for ever.

@@ -81,7 +81,6 @@ class WorkerCore final : public AbstractCore, private StoppedAtExit {
   absl::Status SeeToWorker();
   absl::StatusOr<Profile> TryToRecord(const RecordingOptions& options);
   void CountLoss();
-  absl::StatusOr<Message> Ask(MessageKind kind, std::int64_t timeout_ns);
   void Quieten();
 
   void TakeSeat(const Slot& slot);

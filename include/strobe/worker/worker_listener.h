@@ -14,26 +14,21 @@
 #include "strobe/platform/linux/linux_platform.h"
 #include "strobe/worker/handshake.h"
 #include "strobe/worker/listening_socket.h"
+#include "strobe/worker/serve_end.h"
 
 STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
 
-// What became of the connections.
-struct ListenerCounts {
-  std::uint64_t served = 0;          // given to a thread of their own
-  std::uint64_t refused_users = 0;   // of another user
-  std::uint64_t refused_beyond = 0;  // beyond kMaxPrograms, or for want of a thread
-};
-
 // Each connection has a thread of its own, and what is served there has threads of its own. So one
-// program can neither delay nor end another's session.
+// program can neither delay nor end another's session, and a peer that says nothing delays nobody:
+// it has its place for kHelloTimeoutNs.
 class WorkerListener {
  public:
   // At a time. A program takes four threads, and descriptors for each of its threads and images.
   static constexpr std::size_t kMaxPrograms = 256;
 
   // Serves the program at the other end until that ends, or nothing can be received any more.
-  using Serve = std::function<void(const WorkerSocket& socket)>;
+  using Serve = std::function<ServeEnd(const WorkerSocket& socket)>;
 
   WorkerListener(ListeningSocket socket, Serve serve, std::size_t max_programs = kMaxPrograms);
   ~WorkerListener();
@@ -44,18 +39,21 @@ class WorkerListener {
   // them. Unavailable if the system refuses what the listener needs.
   absl::Status Run(int stop);
 
-  [[nodiscard]] const ListenerCounts& counts() const { return counts_; }
+  // Of the connections that have ended.
+  [[nodiscard]] const ServeEndCounts& counts() const { return counts_; }
 
  private:
   struct Program {
     WorkerSocket socket;
+    ServeEnd end = ServeEnd::kNoRoom;  // as long as the thread has found no memory
     std::atomic<bool> has_ended{false};
     LinuxPlatform::OwnThread thread;
   };
 
   void AcceptAll();
   void Begin(WorkerSocket socket);
-  void Refuse(const WorkerSocket& socket, const std::string& why);
+  void Refuse(const WorkerSocket& socket, const absl::Status& why);
+  void Count(ServeEnd end) { ++counts_[static_cast<std::size_t>(end)]; }
   void Reap();
   void EndAll();
 
@@ -63,14 +61,14 @@ class WorkerListener {
   const Serve serve_;
   const std::size_t max_programs_;
   const int ended_;  // an eventfd, readable when a session has ended
-  ListenerCounts counts_;
+  ServeEndCounts counts_{};
   std::list<Program> programs_;
 };
 
 // Serves programs until the process gets SIGTERM, SIGINT or SIGHUP. Calls `announce` when it
 // listens. An empty path means DefaultWorkerSocket(). Errors: see ListeningSocket::Open.
 using Announce = std::function<void(const std::string& path)>;
-absl::StatusOr<ListenerCounts> ListenWith(const std::string& path, const Announce& announce,
+absl::StatusOr<ServeEndCounts> ListenWith(const std::string& path, const Announce& announce,
                                           WorkerListener::Serve serve);
 
 }  // namespace strobe::internal

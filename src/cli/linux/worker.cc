@@ -1,6 +1,5 @@
 #include "../worker.h"
 
-#include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -22,14 +21,10 @@ absl::Status Listen(const std::string& path) {
     std::printf("%s=%s\n", kWorkerSocketVariable, where.c_str());
     std::fflush(stdout);
   };
-  const absl::StatusOr<ListenerCounts> counts = ListenWith(
-      path, announce,
-      [&serve](const WorkerSocket& socket) { static_cast<void>((*serve)(socket, nullptr)); });
+  const absl::StatusOr<ServeEndCounts> counts = ListenWith(
+      path, announce, [&serve](const WorkerSocket& socket) { return (*serve)(socket, nullptr); });
   if (!counts.ok()) return counts.status();
-  std::fprintf(stderr,
-               "strobe: served %" PRIu64 " programs; refused %" PRIu64 " of other users, %" PRIu64
-               " for want of room\n",
-               counts->served, counts->refused_users, counts->refused_beyond);
+  std::fprintf(stderr, "strobe: %s\n", TextOf(*counts).c_str());
   return absl::OkStatus();
 }
 
@@ -40,7 +35,7 @@ void ServeIfAsked(int argc, char** argv) {
     const absl::StatusOr<Serve> serve = ServeWithAskedOutput();
     if (serve.ok()) return (*serve)(socket, own_area);
     std::fprintf(stderr, "strobe: %s\n", std::string(serve.status().message()).c_str());
-    return 1;
+    return ServeEnd::kFailed;
   });
 }
 

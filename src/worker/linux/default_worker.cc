@@ -31,7 +31,7 @@ absl::StatusOr<std::unique_ptr<AbstractCore>> Make(const ProfilerOptions& option
 
 }  // namespace
 
-int ServeByDefault(const WorkerSocket& socket, const SharedArea* own_area) {
+ServeEnd ServeByDefault(const WorkerSocket& socket, const SharedArea* own_area) {
   return ServeProgram<DefaultTraits>(socket, {}, own_area);
 }
 

@@ -8,11 +8,13 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <climits>
 #include <cstring>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "strobe/clock/system_clock.h"
 
 namespace strobe::internal {
 namespace {
@@ -51,9 +53,9 @@ void CloseAll(const Descriptors& descriptors) {
   }
 }
 
-absl::Status Wrong(const char* what, const Descriptors& descriptors) {
+absl::Status Wrong(absl::StatusCode code, const char* what, const Descriptors& descriptors) {
   CloseAll(descriptors);
-  return absl::InvalidArgumentError(absl::StrCat("no message of this version: ", what));
+  return {code, absl::StrCat("no message of this version: ", what)};
 }
 
 }  // namespace
@@ -78,7 +80,8 @@ absl::Status WorkerSocket::Send(const Message& message) const {
     return absl::InvalidArgumentError("the message is too long");
   MessageHead head{.kind = message.kind,
                    .code = message.code,
-                   .text_bytes = static_cast<std::uint32_t>(message.text.size())};
+                   .text_bytes = static_cast<std::uint32_t>(message.text.size()),
+                   .number = message.number};
   std::array<iovec, 2> parts{iovec{&head, sizeof(head)},
                              iovec{const_cast<char*>(message.text.data()), message.text.size()}};
   msghdr header{};
@@ -126,24 +129,34 @@ absl::StatusOr<Message> WorkerSocket::Receive(std::int64_t timeout_ns) const {
   header.msg_control = control.data();
   header.msg_controllen = control.size();
   ssize_t got = -1;
+  bool is_reset = false;
   do {
     got = recvmsg(descriptor_, &header, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
-  } while (got < 0 && errno == EINTR);
+    // The other side has gone and had left something unread: what it has sent itself is still here.
+    // The system says so once.
+  } while (got < 0 && (errno == EINTR || (errno == ECONNRESET && !std::exchange(is_reset, true))));
   if (got < 0) return Gone();
   const Descriptors descriptors = TakeDescriptors(header);
   if (got == 0) {  // the end, or an empty packet
     CloseAll(descriptors);
     return Gone();
   }
-  if (static_cast<std::size_t>(got) < sizeof(head)) return Wrong("it is too short", descriptors);
-  if (head.magic != MessageHead::kMagic) return Wrong("it begins otherwise", descriptors);
-  if (head.version != MessageHead::kVersion) return Wrong("it is of another one", descriptors);
+  constexpr auto kShape = absl::StatusCode::kInvalidArgument;
+  constexpr auto kVersion = absl::StatusCode::kUnimplemented;
+  if (static_cast<std::size_t>(got) < sizeof(head))
+    return Wrong(kShape, "it is too short", descriptors);
+  if (head.magic != MessageHead::kMagic) return Wrong(kVersion, "it begins otherwise", descriptors);
+  if (head.version != MessageHead::kVersion)
+    return Wrong(kVersion, "it is of another one", descriptors);
   if ((header.msg_flags & MSG_TRUNC) != 0 ||
       head.text_bytes != static_cast<std::size_t>(got) - sizeof(head))
-    return Wrong("its length is wrong", descriptors);
+    return Wrong(kShape, "its length is wrong", descriptors);
   text.resize(head.text_bytes);
-  return Message{
-      .kind = head.kind, .code = head.code, .text = std::move(text), .descriptors = descriptors};
+  return Message{.kind = head.kind,
+                 .code = head.code,
+                 .number = head.number,
+                 .text = std::move(text),
+                 .descriptors = descriptors};
 }
 
 bool WorkerSocket::HasEnded() const {
@@ -173,9 +186,25 @@ absl::Status StatusOf(const Message& message, MessageKind kind) {
   return {static_cast<absl::StatusCode>(message.code), message.text};
 }
 
-Message AnswerOf(MessageKind kind, const absl::Status& status) {
+absl::StatusOr<Message> Ask(const WorkerSocket& worker, MessageKind kind, std::int64_t timeout_ns) {
+  static constinit std::atomic<std::uint64_t> last_number{0};
+  const std::uint64_t number = last_number.fetch_add(1, std::memory_order_relaxed) + 1;
+  if (absl::Status status = worker.Send({.kind = kind, .number = number}); !status.ok())
+    return status;
+  const SystemClock clock;
+  const std::int64_t end_ns = clock.MonotonicNs() + timeout_ns;
+  while (true) {
+    const std::int64_t left_ns = std::max<std::int64_t>(end_ns - clock.MonotonicNs(), 0);
+    absl::StatusOr<Message> answer = worker.Receive(left_ns);
+    if (!answer.ok() || answer->number == number) return answer;
+    CloseDescriptors(*answer);
+  }
+}
+
+Message AnswerOf(MessageKind kind, const absl::Status& status, std::uint64_t number) {
   return {.kind = kind,
           .code = static_cast<std::uint32_t>(status.code()),
+          .number = number,
           .text = std::string(status.message().substr(0, Message::kMaxTextBytes))};
 }
 

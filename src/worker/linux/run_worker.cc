@@ -47,9 +47,14 @@ const std::shared_ptr<TableStore>& StoreOfAll() {
   return *store;
 }
 
+TableMemory MemoryForTables() {
+  absl::StatusOr<TableMemory> made = TableMemory::Create("strobe-tables", TableMemory::kBytes);
+  return made.ok() ? *std::move(made) : TableMemory();
+}
+
 void RunWorkerIfAsked(int argc, char** argv, Serve serve) {
   if (argc == 2 && std::string_view(argv[1]) == kWorkerArgument)
-    std::exit(serve(WorkerSocket(kWorkerSocket), nullptr));
+    std::exit(serve(WorkerSocket(kWorkerSocket), nullptr) == ServeEnd::kServed ? 0 : 1);
   const auto* const kept = new Serve(std::move(serve));
   KeepForEver(kept);
   serve_here.store(kept, std::memory_order_release);

@@ -63,19 +63,18 @@ void TableMemory::CloseDescriptor() {
   if (descriptor_ >= 0) close(std::exchange(descriptor_, -1));
 }
 
-absl::StatusOr<TableMemory> TableMemory::Create() {
+absl::StatusOr<TableMemory> TableMemory::Create(const char* name, std::size_t bytes) {
   TableMemory made;
-  made.descriptor_ = memfd_create("strobe-tables", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  made.descriptor_ = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
   void* memory = MAP_FAILED;
-  if (made.descriptor_ >= 0 && ftruncate(made.descriptor_, kBytes) == 0 &&
-      fcntl(made.descriptor_, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) == 0)
-    memory = mmap(RandomPlace(), kBytes, PROT_READ, MAP_SHARED, made.descriptor_, 0);
-  if (memory == MAP_FAILED) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("no memory for tables to share with a worker: ", std::strerror(errno)));
-  }
-  made.bytes_ = {static_cast<std::byte*>(memory), kBytes};
-  return made;
+  if (made.descriptor_ >= 0 && ftruncate(made.descriptor_, static_cast<off_t>(bytes)) == 0)
+    memory = mmap(RandomPlace(), bytes, PROT_READ | PROT_WRITE, MAP_SHARED, made.descriptor_, 0);
+  if (memory != MAP_FAILED) made.bytes_ = {static_cast<std::byte*>(memory), bytes};
+  // Before anybody else has the descriptor: the seal leaves mappings alone that can write already.
+  constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL;
+  if (memory != MAP_FAILED && fcntl(made.descriptor_, F_ADD_SEALS, kSeals) == 0) return made;
+  return absl::ResourceExhaustedError(
+      absl::StrCat("no memory for tables to share with programs: ", std::strerror(errno)));
 }
 
 absl::StatusOr<TableMemory> TableMemory::Adopt(int descriptor, Address address) {
@@ -84,53 +83,23 @@ absl::StatusOr<TableMemory> TableMemory::Adopt(int descriptor, Address address) 
   const int seals = fcntl(descriptor, F_GET_SEALS);
   struct stat info {};
   if (seals < 0 || (seals & F_SEAL_SHRINK) == 0 || fstat(descriptor, &info) != 0 ||
-      static_cast<std::uint64_t>(info.st_size) != kBytes || address % 4096 != 0 ||
-      address < kLeastAddress)
-    return absl::InvalidArgumentError("this is no memory for tables");
-  // NOLINTNEXTLINE(performance-no-int-to-ptr): where the program has mapped it
-  void* const wanted = reinterpret_cast<void*>(address);
-  void* const memory =
-      mmap(wanted, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED_NOREPLACE, descriptor, 0);
-  if (memory == MAP_FAILED || memory != wanted) {
-    if (memory != MAP_FAILED) munmap(memory, kBytes);
-    return absl::AlreadyExistsError("the memory for tables cannot be mapped at its address");
-  }
-  made.bytes_ = {static_cast<std::byte*>(memory), kBytes};
-  fcntl(descriptor, F_ADD_SEALS, F_SEAL_FUTURE_WRITE | F_SEAL_SEAL);
-  made.CloseDescriptor();
-  return made;
-}
-
-absl::StatusOr<TableMemory> TableMemory::CreateForWriting(std::size_t bytes) {
-  TableMemory made;
-  made.descriptor_ = memfd_create("strobe-table-store", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-  void* memory = MAP_FAILED;
-  if (made.descriptor_ >= 0 && ftruncate(made.descriptor_, static_cast<off_t>(bytes)) == 0 &&
-      fcntl(made.descriptor_, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) == 0)
-    memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, made.descriptor_, 0);
-  if (memory == MAP_FAILED) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("no memory for tables to share with programs: ", std::strerror(errno)));
-  }
-  made.bytes_ = {static_cast<std::byte*>(memory), bytes};
-  fcntl(made.descriptor_, F_ADD_SEALS, F_SEAL_FUTURE_WRITE | F_SEAL_SEAL);
-  return made;
-}
-
-absl::StatusOr<TableMemory> TableMemory::AdoptForReading(int descriptor) {
-  TableMemory made;
-  made.descriptor_ = descriptor;
-  const int seals = fcntl(descriptor, F_GET_SEALS);
-  struct stat info {};
-  if (seals < 0 || (seals & F_SEAL_SHRINK) == 0 || fstat(descriptor, &info) != 0 ||
-      info.st_size <= 0 || static_cast<std::uint64_t>(info.st_size) > kMaxBytes)
+      info.st_size <= 0 || static_cast<std::uint64_t>(info.st_size) > kMaxBytes ||
+      address % kPageBytes != 0 || (address != 0 && address < kLeastAddress))
     return absl::InvalidArgumentError("this is no memory for tables");
   const auto bytes = static_cast<std::size_t>(info.st_size);
-  void* const memory = mmap(nullptr, bytes, PROT_READ, MAP_SHARED, descriptor, 0);
-  if (memory == MAP_FAILED)
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): where the worker has mapped it
+  void* const wanted = reinterpret_cast<void*>(address);
+  const int flags = MAP_SHARED | (address != 0 ? MAP_FIXED_NOREPLACE : 0);
+  void* const memory = mmap(wanted, bytes, PROT_READ, flags, descriptor, 0);
+  if (memory == MAP_FAILED) {
+    if (errno == EEXIST) return absl::AlreadyExistsError("something is where the tables should be");
     return absl::ResourceExhaustedError("the memory for tables cannot be mapped");
+  }
   made.bytes_ = {static_cast<std::byte*>(memory), bytes};
   made.CloseDescriptor();
+  // A system before Linux 4.17 takes the address for a hint.
+  if (address != 0 && memory != wanted)
+    return absl::AlreadyExistsError("something is where the tables should be");
   return made;
 }
 

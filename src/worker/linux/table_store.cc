@@ -61,7 +61,7 @@ class TableStore::Memory : public std::enable_shared_from_this<Memory> {
 };
 
 absl::StatusOr<std::shared_ptr<TableStore>> TableStore::Create(std::size_t max_table_bytes) {
-  absl::StatusOr<TableMemory> memory = TableMemory::CreateForWriting(kMemoryBytes);
+  absl::StatusOr<TableMemory> memory = TableMemory::Create("strobe-table-store", kMemoryBytes);
   if (!memory.ok()) return memory.status();
   return std::shared_ptr<TableStore>(
       new TableStore(std::make_shared<Memory>(*std::move(memory)), max_table_bytes));

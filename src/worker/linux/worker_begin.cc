@@ -11,24 +11,9 @@
 #include "strobe/clock/system_clock.h"
 #include "strobe/runtime/recording_calls.h"
 #include "strobe/worker/listening_socket.h"
+#include "strobe/worker/worker_offer.h"
 
 namespace strobe::internal {
-namespace {
-
-// The worker's tables: none if it offers none, or if they cannot be mapped. A worker that refuses
-// the program says so in place of the offer.
-absl::StatusOr<TableMemory> AdoptOffer(const WorkerSocket& worker) {
-  const absl::StatusOr<Message> offer = worker.Receive(kWelcomeTimeoutNs);
-  if (!offer.ok()) return absl::UnavailableError(offer.status().message());
-  absl::StatusOr<TableMemory> store = TableMemory();
-  if (offer->descriptors[0] >= 0) store = TableMemory::AdoptForReading(offer->descriptors[0]);
-  if (offer->kind == MessageKind::kOffer) return store.ok() ? std::move(store) : TableMemory();
-  absl::Status refusal = StatusOf(*offer, MessageKind::kWelcome);
-  return refusal.ok() ? absl::InternalError("the worker welcomes before it offers") : refusal;
-}
-
-}  // namespace
-
 // The threads' accounts begin now.
 void WorkerCore::AnnounceAll() {
   const SharedArea& area = Platform::Area();
@@ -82,11 +67,10 @@ absl::Status WorkerCore::FallBack(absl::Status why) {
 // Tells a new worker what it serves, and takes the worker if that welcomes the program. Unavailable
 // if it does not answer. One in this process has the area and needs no copies of the tables.
 absl::Status WorkerCore::Greet(WorkerProcess worker) {
-  absl::StatusOr<TableMemory> store = AdoptOffer(worker.socket());
-  if (!store.ok()) return store.status();
-  absl::StatusOr<TableMemory> made = is_here_ ? TableMemory() : TableMemory::Create();
-  if (!made.ok()) return made.status();
-  TableMemory tables = *std::move(made);
+  const absl::StatusOr<Message> offered = worker.socket().Receive(kWelcomeTimeoutNs);
+  if (!offered.ok()) return absl::UnavailableError(offered.status().message());
+  absl::StatusOr<WorkerOffer> offer = AdoptOffer(*offered);
+  if (!offer.ok()) return offer.status();
   AnnounceAll();
   const SharedArea& area = Platform::Area();
   const HelloText hello{
@@ -98,15 +82,14 @@ absl::Status WorkerCore::Greet(WorkerProcess worker) {
                .value_types = Traits::Providers::kValueCount,
                .chunk_bytes = area.header().chunk_bytes,
                .ring_bytes = static_cast<std::uint32_t>(*options_.threads.ring_bytes),
-               .tables_address = reinterpret_cast<Address>(tables.bytes().data()),
-               .store_address = reinterpret_cast<Address>(store->bytes().data())},
+               .tables_address = offer->tables.address(),
+               .store_address = offer->store.address()},
       .program = Platform::ProgramName(),
       .options = OptionLines()};
   Message message{.kind = MessageKind::kHello, .text = JoinHello(hello)};
-  if (!is_here_) message.descriptors = {area.descriptor(), tables.descriptor()};
+  if (!is_here_) message.descriptors = {area.descriptor(), -1};
   absl::Status status = worker.socket().Send(message);
-  tables.CloseDescriptor();
-  ReplaceTables(std::move(tables), *std::move(store));
+  ReplaceTables(std::move(offer->tables), std::move(offer->store));
   const absl::StatusOr<Message> answer =
       status.ok() ? worker.socket().Receive(kWelcomeTimeoutNs) : status;
   if (!answer.ok()) return absl::UnavailableError(answer.status().message());

@@ -157,11 +157,6 @@ absl::Status WorkerCore::StartLocked() {
   return absl::OkStatus();
 }
 
-absl::StatusOr<Message> WorkerCore::Ask(MessageKind kind, std::int64_t timeout_ns) {
-  if (absl::Status status = worker_->socket().Send({.kind = kind}); !status.ok()) return status;
-  return worker_->socket().Receive(timeout_ns);
-}
-
 std::int64_t WorkerCore::stop_timeout_ns() const {
   return static_cast<std::int64_t>(*options_.exporter.stop_timeout_s * 1e9) + kAnswerNs;
 }
@@ -170,7 +165,8 @@ absl::Status WorkerCore::Flush() {
   const std::lock_guard lock(control_mutex_);
   absl::Status status = SeeToWorker();
   if (!status.ok()) return status;
-  const absl::StatusOr<Message> answer = Ask(MessageKind::kFlush, stop_timeout_ns());
+  const absl::StatusOr<Message> answer =
+      Ask(worker_->socket(), MessageKind::kFlush, stop_timeout_ns());
   return answer.ok() ? StatusOf(*answer, MessageKind::kFlushed) : answer.status();
 }
 
@@ -185,7 +181,8 @@ absl::Status WorkerCore::StopLocked() {
     is_exit_using_ = true;
   absl::Status status = absl::UnavailableError("the worker process has died");
   if (worker_) {
-    const absl::StatusOr<Message> answer = Ask(MessageKind::kStop, stop_timeout_ns());
+    const absl::StatusOr<Message> answer =
+        Ask(worker_->socket(), MessageKind::kStop, stop_timeout_ns());
     status = answer.ok() ? StatusOf(*answer, MessageKind::kStopped) : answer.status();
     worker_->End(answer.ok() ? kAnswerNs : 0);
     worker_.reset();

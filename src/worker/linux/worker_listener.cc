@@ -58,47 +58,41 @@ void WorkerListener::AcceptAll() {
   while (true) {
     absl::StatusOr<WorkerSocket> accepted = socket_.Accept();
     if (absl::IsResourceExhausted(accepted.status())) {
-      ++counts_.refused_beyond;
+      Count(ServeEnd::kNoRoom);
       pollfd ended{.fd = ended_, .events = POLLIN, .revents = 0};
       poll(&ended, 1, kFullPauseMs);
       return;
     }
     if (!accepted.ok()) return;
-    if (!HasMemoryFor([&] { Begin(*std::move(accepted)); })) ++counts_.refused_beyond;
+    if (!HasMemoryFor([&] { Begin(*std::move(accepted)); })) Count(ServeEnd::kNoRoom);
   }
 }
 
 void WorkerListener::Begin(WorkerSocket socket) {
-  if (absl::Status peer = socket.CheckPeer(); !peer.ok()) {
-    ++counts_.refused_users;
-    static_cast<void>(socket.Send(AnswerOf(MessageKind::kWelcome, peer)));
-    return;
-  }
+  if (absl::Status peer = socket.CheckPeer(); !peer.ok()) return Refuse(socket, peer);
   Reap();
   if (programs_.size() >= max_programs_) {
-    return Refuse(socket, absl::StrCat("the worker serves ", max_programs_, " programs already"));
+    return Refuse(socket, absl::ResourceExhaustedError(absl::StrCat(
+                              "the worker serves ", max_programs_, " programs already")));
   }
   Program& program = programs_.emplace_back();
   program.socket = std::move(socket);
   program.thread = LinuxPlatform::RunOnOwnThread("strobe-serve", [this, &program] {
-    static_cast<void>(HasMemoryFor([&] { serve_(program.socket); }));
+    static_cast<void>(HasMemoryFor([&] { program.end = serve_(program.socket); }));
     shutdown(program.socket.descriptor(), SHUT_RDWR);  // the program sees the end at once
     program.has_ended.store(true, std::memory_order_release);
     const std::uint64_t one = 1;
     static_cast<void>(write(ended_, &one, sizeof(one)) == sizeof(one));
   });
-  if (program.thread.IsRunning()) {
-    ++counts_.served;
-    return;
-  }
-  Refuse(program.socket, "the system refuses another thread for the worker");
+  if (program.thread.IsRunning()) return;
+  Refuse(program.socket,
+         absl::ResourceExhaustedError("the system refuses another thread for the worker"));
   programs_.pop_back();
 }
 
-void WorkerListener::Refuse(const WorkerSocket& socket, const std::string& why) {
-  ++counts_.refused_beyond;
-  static_cast<void>(
-      socket.Send(AnswerOf(MessageKind::kWelcome, absl::ResourceExhaustedError(why))));
+void WorkerListener::Refuse(const WorkerSocket& socket, const absl::Status& why) {
+  Count(RefusalOf(why));
+  static_cast<void>(socket.Send(AnswerOf(MessageKind::kWelcome, why)));
 }
 
 void WorkerListener::Reap() {
@@ -110,6 +104,7 @@ void WorkerListener::Reap() {
       continue;
     }
     program->thread.Join();
+    Count(program->end);
     program = programs_.erase(program);
   }
 }
@@ -117,7 +112,10 @@ void WorkerListener::Reap() {
 // A session that can receive nothing any more exports what it has, and ends.
 void WorkerListener::EndAll() {
   for (const Program& program : programs_) shutdown(program.socket.descriptor(), SHUT_RD);
-  for (Program& program : programs_) program.thread.Join();
+  for (Program& program : programs_) {
+    program.thread.Join();
+    Count(program.end);
+  }
   programs_.clear();
 }
 
@@ -160,7 +158,7 @@ void RaiseDescriptorLimit() {
 
 }  // namespace
 
-absl::StatusOr<ListenerCounts> ListenWith(const std::string& path, const Announce& announce,
+absl::StatusOr<ServeEndCounts> ListenWith(const std::string& path, const Announce& announce,
                                           WorkerListener::Serve serve) {
   const EndSignals signals;
   if (signals.descriptor() < 0) return absl::UnavailableError("the system refuses a signalfd");
