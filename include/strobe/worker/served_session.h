@@ -79,8 +79,9 @@ class ServedSession {
     running_ = std::make_unique<RunningSession<Traits>>(options_, parts_, registry_, code_,
                                                         counters_, signal_, maker_);
     if (absl::Status status = running_->Begin(); !status.ok()) return status;
-    running_->session().Begin();
     CountLoss();
+    running_->session().Begin();
+    CountLostEvents();
     attendant_ = ServedPlatform::RunOnOwnThread("strobe-attend", [this] { Attend(); });
     if (attendant_.IsRunning()) return absl::OkStatus();
     static_cast<void>(running_->End());
@@ -121,6 +122,21 @@ class ServedSession {
     if (lost_ns <= 0) return;
     counters_.periods_dropped.fetch_add(1, std::memory_order_relaxed);
     counters_.amount_dropped.fetch_add(lost_ns, std::memory_order_relaxed);
+  }
+
+  // The events that were lost with the worker before this one are in the last profile, as [lost] of
+  // the threads that are not registered: credit that no record brings.
+  void CountLostEvents() {
+    if constexpr (Traits::Providers::kBringsEvents) {
+      SharedAreaHeader& header = area_.header();
+      auto& cells = registry_.arena()->Find(0)->cells;
+      for (std::size_t i = 0; i < cells.size(); ++i) {
+        const std::int64_t exported = header.events_exported[i].load(std::memory_order_relaxed);
+        const std::int64_t brought = header.events_brought[i].load(std::memory_order_relaxed);
+        if (brought > exported && exported >= 0)
+          cells[i].credited.fetch_add(brought - exported, std::memory_order_relaxed);
+      }
+    }
   }
 
   // A change that comes between the two lines ends the wait at once.
@@ -184,12 +200,20 @@ struct AskedSession {
 // The signals that Linux has: 1 to this.
 inline constexpr std::uint32_t kMaxSignal = 64;
 
+// True if the program measures what a profiler of these Traits does.
+template <class Traits>
+bool HasValueTypes(const HelloText& hello) {
+  static constexpr auto kTypes = Traits::Providers::AllValueTypes();
+  return hello.value_types == JoinValueTypes(kTypes);
+}
+
 // InvalidArgument if the worker cannot serve a program with such a hello.
 template <class Traits>
-absl::Status CheckHello(const Hello& head, std::uint64_t chunk_bytes) {
+absl::Status CheckHello(const HelloText& hello, std::uint64_t chunk_bytes) {
   using Channel = typename SlotArena<ServedTraits<Traits>>::Channel;
-  if (head.channel_bytes != sizeof(Channel) || head.cells != Traits::Providers::kCellCount ||
-      head.value_types != Traits::Providers::kValueCount || head.chunk_bytes != chunk_bytes)
+  const Hello& head = hello.head;
+  if (!HasValueTypes<Traits>(hello) || head.channel_bytes != sizeof(Channel) ||
+      head.cells != Traits::Providers::kCellCount || head.chunk_bytes != chunk_bytes)
     return absl::InvalidArgumentError("the program has other parts than its worker");
   if (head.signal > kMaxSignal) return absl::InvalidArgumentError("there is no such signal");
   return absl::OkStatus();
@@ -231,7 +255,7 @@ absl::StatusOr<AskedSession> ReadHello(const Message& message,
   const Hello& head = hello->head;
   const std::uint64_t chunk_bytes =
       Arena::ChunkBytes(static_cast<std::size_t>(*asked.options.threads.ring_bytes));
-  if (absl::Status status = CheckHello<Traits>(head, chunk_bytes); !status.ok())
+  if (absl::Status status = CheckHello<Traits>(*hello, chunk_bytes); !status.ok())
     return refuse(status);
   asked.program.process_id = head.process_id;
   asked.program.name = std::move(hello->program);
@@ -260,45 +284,27 @@ inline std::string EndBy(const absl::StatusOr<Message>& message) {
   return ServedPlatform::HowEnded();
 }
 
-// Serves the program at the other end until it stops or is gone. Returns the exit status. For
-// `own_area`, see Serve.
-template <class Traits>
-int ServeProgram(const WorkerSocket& socket, const Parts<Traits>& parts = {},
-                 const SharedArea* own_area = nullptr) {
-  if (absl::Status peer = socket.CheckPeer(); !peer.ok()) {
-    static_cast<void>(socket.Send(AnswerOf(MessageKind::kWelcome, peer)));
-    return 1;
-  }
-  // A program in this process reads the tables where they are.
+// Tells the program why it is not served. Returns the exit status.
+inline int Refuse(const WorkerSocket& socket, const absl::Status& why) {
+  static_cast<void>(socket.Send(AnswerOf(MessageKind::kWelcome, why)));
+  return 1;
+}
+
+// Offers the memory of tables, and receives the program's hello. A program in this process reads
+// the tables where they are.
+inline absl::StatusOr<Message> ReceiveHello(const WorkerSocket& socket,
+                                            const SharedArea* own_area) {
+  if (absl::Status peer = socket.CheckPeer(); !peer.ok()) return peer;
   const std::shared_ptr<TableStore> store = own_area == nullptr ? StoreOfAll() : nullptr;
   const int offered = store != nullptr ? store->descriptor() : -1;
-  if (!socket.Send({.kind = MessageKind::kOffer, .descriptors = {offered, -1}}).ok()) return 1;
-  const absl::StatusOr<Message> first = socket.Receive(kWelcomeTimeoutNs);
-  if (!first.ok()) {
-    static_cast<void>(socket.Send(AnswerOf(MessageKind::kWelcome, first.status())));
-    return 1;
-  }
-  absl::StatusOr<AskedSession> asked = ReadHello<Traits>(*first, own_area);
-  if (!asked.ok()) {
-    static_cast<void>(socket.Send(AnswerOf(MessageKind::kWelcome, asked.status())));
-    return 1;
-  }
-  // Numbers of processes and threads are those of one namespace.
-  if (const std::int64_t peer = socket.PeerProcess();
-      static_cast<std::uint64_t>(peer) != asked->program.process_id) {
-    const absl::Status status = absl::InvalidArgumentError(
-        "the program counts its processes otherwise than its worker, in a container");
-    if (own_area == nullptr) asked->program.area.Unmap();
-    static_cast<void>(socket.Send(AnswerOf(MessageKind::kWelcome, status)));
-    return 1;
-  }
-  asked->program.store = store;
-  const SharedArea area = asked->program.area;
-  const int signal = asked->program.signal;
-  ServedPlatform::Serve(std::move(asked->program));
-  ServedSession<Traits> session(asked->options, parts, area, signal);
-  const absl::Status begun = session.Begin();
-  if (!socket.Send(AnswerOf(MessageKind::kWelcome, begun)).ok() || !begun.ok()) return 1;
+  absl::Status status = socket.Send({.kind = MessageKind::kOffer, .descriptors = {offered, -1}});
+  if (!status.ok()) return status;
+  return socket.Receive(kWelcomeTimeoutNs);
+}
+
+// Serves the session until its end. Returns the exit status.
+template <class Traits>
+int ServeSession(const WorkerSocket& socket, ServedSession<Traits>& session) {
   while (true) {
     const absl::StatusOr<Message> message = socket.Receive(kEndCheckPeriodNs);
     session.SeeToRecordings();
@@ -317,6 +323,50 @@ int ServeProgram(const WorkerSocket& socket, const Parts<Traits>& parts = {},
       return status.ok() ? 0 : 1;
     }
   }
+}
+
+// Serves the program whose hello that is.
+template <class Traits>
+int ServeHello(const WorkerSocket& socket, const Message& hello, const SharedArea* own_area,
+               const Parts<Traits>& parts) {
+  absl::StatusOr<AskedSession> asked = ReadHello<Traits>(hello, own_area);
+  if (!asked.ok()) return Refuse(socket, asked.status());
+  // Numbers of processes and threads are those of one namespace.
+  if (const std::int64_t peer = socket.PeerProcess();
+      static_cast<std::uint64_t>(peer) != asked->program.process_id) {
+    if (own_area == nullptr) asked->program.area.Unmap();
+    return Refuse(
+        socket, absl::InvalidArgumentError(
+                    "the program counts its processes otherwise than its worker, in a container"));
+  }
+  if (own_area == nullptr) asked->program.store = StoreOfAll();
+  const SharedArea area = asked->program.area;
+  const int signal = asked->program.signal;
+  ServedPlatform::Serve(std::move(asked->program));
+  ServedSession<Traits> session(asked->options, parts, area, signal);
+  const absl::Status begun = session.Begin();
+  if (!socket.Send(AnswerOf(MessageKind::kWelcome, begun)).ok() || !begun.ok()) return 1;
+  return ServeSession(socket, session);
+}
+
+// Serves the program at the other end until it stops or is gone: with the first of these traits
+// that measure what the program does. Returns the exit status. For `own_area`, see Serve.
+template <class... Traits>
+int ServeProgram(const WorkerSocket& socket, const SharedArea* own_area,
+                 const Parts<Traits>&... parts) {
+  const absl::StatusOr<Message> message = ReceiveHello(socket, own_area);
+  if (!message.ok()) return Refuse(socket, message.status());
+  const absl::StatusOr<HelloText> hello = SplitHello(message->text);
+  int status = 1;
+  const bool is_served =
+      hello.ok() && ((HasValueTypes<Traits>(*hello) &&
+                      (status = ServeHello<Traits>(socket, *message, own_area, parts), true)) ||
+                     ...);
+  if (is_served) return status;
+  CloseDescriptors(*message);
+  return Refuse(
+      socket, hello.ok() ? absl::InvalidArgumentError("the program has other parts than its worker")
+                         : hello.status());
 }
 
 }  // namespace strobe::internal

@@ -1,3 +1,4 @@
+#include "strobe/allocations/allocation_sampling.h"
 #include "strobe/default_traits.h"
 #include "strobe/encode/otlp_encoder.h"
 #include "strobe/http/datadog_exporter.h"
@@ -11,16 +12,19 @@
 namespace strobe::internal {
 namespace {
 
-template <class Encoder>
-struct OverHttp : DefaultTraits {
+template <class Base, class Encoder>
+struct OverHttp : Base {
   using Outputs = OutputList<Output<Encoder, HttpExporter>>;
 };
 
 template <class Encoder>
 Serve ServeOver(const Encoder& encoder, const HttpExporter& exporter) {
-  const Parts<OverHttp<Encoder>> parts{.encoder = encoder, .exporter = exporter};
-  return [parts](const WorkerSocket& socket, const SharedArea* own_area) {
-    return ServeProgram<OverHttp<Encoder>>(socket, parts, own_area);
+  using Default = OverHttp<DefaultTraits, Encoder>;
+  using Allocations = OverHttp<AllocationTraits, Encoder>;
+  return [encoder, exporter](const WorkerSocket& socket, const SharedArea* own_area) {
+    return ServeProgram<Default, Allocations>(socket, own_area,
+                                              {.encoder = encoder, .exporter = exporter},
+                                              {.encoder = encoder, .exporter = exporter});
   };
 }
 
