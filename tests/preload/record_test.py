@@ -320,8 +320,8 @@ def worker_allocations(recorder):
             live, keepers = recorder.top("--type", "inuse_space")
             print(what, "%.0f MiB, live %.0f MiB" % (allocated / mib, live / mib), {name: round(keepers[name] / mib) for name in keepers if "Keep" in name})
             # Blocks of 512 KiB, one sample for 512 KiB in the mean: five standard errors.
-            check(abs(allocated / mib - 1300) < 5 * 0.5 * (2600 * 0.58) ** 0.5, "%s: allocated %.0f MiB" % (what, allocated / mib))
-            check(abs(live / mib - 300) < 5 * 0.5 * (600 * 0.58) ** 0.5, "%s: live %.0f MiB" % (what, live / mib))
+            check(abs(allocated / mib - 500) < 5 * 0.5 * (1000 * 0.58) ** 0.5, "%s: allocated %.0f MiB" % (what, allocated / mib))
+            check(abs(live / mib - 100) < 5 * 0.5 * (200 * 0.58) ** 0.5, "%s: live %.0f MiB" % (what, live / mib))
             # Until the unwind tables are there, a block's stack is not known.
             check(keepers.get("KeepBlocks", 0) > 0.9 * live, "%s: live by function: %r" % (what, keepers))
             check(allocators.get("MakeGarbage", 0) > 0.3 * allocated, "%s: allocated by function: %r" % (what, allocators))

@@ -124,17 +124,17 @@ int PrintUsage() {
 constexpr std::size_t kBlockBytes = std::size_t{512} << 10;
 
 extern "C" {
-// 1000 MiB, of which nothing stays.
+// 200 MiB, of which nothing stays.
 [[gnu::noinline]] void MakeGarbage() {
-  for (int i = 0; i < 2000; ++i) {
+  for (int i = 0; i < 400; ++i) {
     void* block = std::malloc(kBlockBytes);
     asm volatile("" : "+r"(block) : : "memory");
     std::free(block);
   }
 }
-// 300 MiB, which stay. The system gives no memory for what is not touched.
+// 100 MiB, which stay. The system gives no memory for what is not touched.
 [[gnu::noinline]] void KeepBlocks() {
-  for (int i = 0; i < 600; ++i) {
+  for (int i = 0; i < 200; ++i) {
     void* block = std::malloc(kBlockBytes);
     asm volatile("" : "+r"(block) : : "memory");
   }
@@ -228,8 +228,9 @@ int main(int count, char** arguments) {
   if (mode == "usage") return PrintUsage();
   if (mode == "end" && count > 2) return EndBy(arguments[2]);
   if (mode == "allocations" && count > 2) {
-    MakeGarbage();
+    MakeGarbage();  // unwind tables of the code are made for these samples
     WorkOfMain();
+    MakeGarbage();
     KeepBlocks();
     return EndBy(arguments[2]);
   }

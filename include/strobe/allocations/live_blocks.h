@@ -90,9 +90,9 @@ class LiveEntries {
   std::array<Entry, kEntries> entries_{};
 };
 
-// Which blocks are live. Their entries lie where Use says; free ones are used again: few blocks take
-// little memory. An index finds them by their addresses. A filter counts the blocks of each of its
-// homes in one byte: most frees need to read no more.
+// Which blocks are live. Their entries lie where Use says; free ones are used again: few blocks
+// take little memory. An index finds them by their addresses. A filter counts the blocks of each of
+// its homes in one byte: most frees need to read no more.
 //
 // Thread-safe and signal-safe. The caller sees to it that a block's Remove comes after its Add, and
 // before its address can be allocated again. All zero bytes are an empty table without entries.

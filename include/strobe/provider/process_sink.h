@@ -18,8 +18,8 @@ namespace strobe::internal {
 // rest is signal-safe.
 class ProcessSink {
  public:
-  // How long Close and Pause wait for the threads that use the sink. One that takes longer is stopped by a
-  // debugger, or was left behind by a fork.
+  // How long Close and Pause wait for the threads that use the sink. One that takes longer is
+  // stopped by a debugger, or was left behind by a fork.
   static constexpr std::chrono::milliseconds kUsersWait{100};
 
   constexpr ProcessSink() = default;
