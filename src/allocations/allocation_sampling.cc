@@ -1,16 +1,18 @@
 #include "strobe/allocations/allocation_sampling.h"
 
-#include <array>
 #include <atomic>
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
+#include <optional>
 #include <span>
 
 #include "sampled_allocations.h"
-#include "strobe/allocations/live_blocks.h"
-#include "strobe/core/stack_table.h"
+#include "strobe/allocations/live_heap.h"
+#include "strobe/platform/native.h"
 #include "strobe/provider/amount_sampler.h"
+#include "strobe/provider/level_memory.h"
 #include "strobe/provider/process_sink.h"
 
 namespace strobe::internal {
@@ -19,11 +21,52 @@ namespace {
 constinit ProcessSink sink;
 constinit std::atomic<std::int64_t> interval_bytes{AllocationOptions().interval_bytes};
 constinit std::atomic<bool> keeps_live_blocks{false};
-// Of the blocks in live_blocks->
-constinit ZeroedTable<StackTable<>> live_stacks;
+constinit std::mutex control_mutex;
+constinit ZeroedTable<LiveHeap> own_heap;
+// The process that may write the heap in use: 0 if that lies in memory of which a fork's child has
+// a copy.
+constinit std::atomic<std::uint64_t> heap_process{0};
 
-// The frames, from the leaf, of a stack that an inuse row has.
-constexpr std::size_t kMaxVisitedFrames = 1024;
+LiveHeap& HeapInUse() {
+  LiveHeap* const heap = LiveHeap::OfProcess().load(std::memory_order_acquire);
+  return heap != nullptr ? *heap : *own_heap;
+}
+
+// False in a fork's child of a program whose heap its worker sees.
+bool MayWriteHeap() {
+  const std::uint64_t process = heap_process.load(std::memory_order_acquire);
+  return process == 0 || process == NativePlatform::ProcessId();
+}
+
+// From now on blocks and stacks lie in that heap, of which nothing is kept. No thread may add one.
+void UseHeap(LiveHeap& heap, std::uint64_t process) {
+  live_blocks->Hide();
+  sink.AwaitUsers();  // those that remove one
+  heap_process.store(process, std::memory_order_release);
+  live_blocks->Use(heap.blocks);
+  heap.stacks.Clear();
+  LiveHeap::OfProcess().store(&heap, std::memory_order_release);
+}
+
+// See LevelMemory. Blocks that are live now are not followed any more.
+void MoveHeap(std::span<std::byte> memory) {
+  if (memory.size() < sizeof(LiveHeap)) return;
+  const std::lock_guard lock(control_mutex);
+  sink.Pause(
+      [&] { UseHeap(*reinterpret_cast<LiveHeap*>(memory.data()), NativePlatform::ProcessId()); });
+}
+
+// Begins with an empty heap, in the memory that a worker sees if there is one.
+void PrepareHeap() {
+  const std::span<std::byte> memory = LevelMemory::Shared();
+  auto& heap =
+      memory.size() < sizeof(LiveHeap) ? *own_heap : *reinterpret_cast<LiveHeap*>(memory.data());
+  const bool is_shared = &heap != &*own_heap;
+  const bool is_in_use = live_blocks->is_used() && &heap == &HeapInUse() && MayWriteHeap();
+  if (!is_in_use) return UseHeap(heap, is_shared ? NativePlatform::ProcessId() : 0);
+  live_blocks->Clear();
+  heap.stacks.Clear();
+}
 
 }  // namespace
 
@@ -37,8 +80,8 @@ void* TakeAllocation(void* block, std::size_t size) noexcept {
   if (amounts.count > 0 && block != nullptr) {
     const ProcessSink::Use use(sink);
     // By option, the block is kept with its stack until it is freed.
-    const bool keeps_block = keeps_live_blocks.load(std::memory_order_relaxed);
-    StackKeeper keeper{.table = *live_stacks};
+    const bool keeps_block = keeps_live_blocks.load(std::memory_order_relaxed) && MayWriteHeap();
+    StackKeeper keeper{.table = HeapInUse().stacks};
     if (use.Record(amounts, keeps_block ? &keeper : nullptr) && keeps_block) {
       live_blocks->Add(block,
                        {.objects = amounts.count, .bytes = amounts.total, .stack = keeper.number});
@@ -48,17 +91,26 @@ void* TakeAllocation(void* block, std::size_t size) noexcept {
   return block;
 }
 
-void ForgetBlock(const void* block) noexcept { static_cast<void>(live_blocks->Remove(block)); }
+std::optional<LiveBlock> ForgetBlock(const void* block) noexcept {
+  const ProcessSink::Use use(sink);
+  return live_blocks->Remove(block, &MayWriteHeap);
+}
+
+void RememberBlock(const void* block, const LiveBlock& content) noexcept {
+  const ProcessSink::Use use(sink);
+  live_blocks->Add(block, content);
+}
 
 absl::Status BeginAllocations(const EventTarget& target, const AllocationOptions& options) {
   if (options.interval_bytes < 1 || options.interval_bytes > kMaxSamplingInterval) {
     return absl::InvalidArgumentError(
         "AllocationOptions::interval_bytes: expected a number from 1 to 2^40");
   }
+  const std::lock_guard lock(control_mutex);
+  LevelMemory::Tell(&MoveHeap);
   const bool is_first = sink.Open(target, [&options] {
     // What an earlier sampling has left is not followed any more.
-    live_blocks->Clear();
-    live_stacks->Clear();
+    PrepareHeap();
     interval_bytes.store(options.interval_bytes, std::memory_order_relaxed);
     keeps_live_blocks.store(options.live_heap, std::memory_order_relaxed);
   });
@@ -66,27 +118,17 @@ absl::Status BeginAllocations(const EventTarget& target, const AllocationOptions
                   : absl::FailedPreconditionError("allocations are sampled already");
 }
 
-void EndAllocations() { sink.Close(); }
+void EndAllocations() {
+  const std::lock_guard lock(control_mutex);
+  sink.Close();
+}
 
 AllocationStats CollectAllocationStats() {
   const SampledAmounts untaken = sink.untaken();
   return {.untaken_objects = untaken.count,
           .untaken_bytes = untaken.total,
           .blocks_refused = live_blocks->refused(),
-          .stacks_refused = live_stacks->refused()};
-}
-
-void VisitLiveStacks(void (*visit)(void* context, std::span<const Address> leaf_first, StackEnd end,
-                                   const SampledAmounts& amounts),
-                     void* context) {
-  std::array<Address, kMaxVisitedFrames> frames;
-  live_blocks->Visit([&](const LiveBlock& block) {
-    StackEnd end{};
-    const std::size_t count =
-        block.stack == StackTable<>::kNone ? 0 : live_stacks->Read(block.stack, frames, end);
-    visit(context, std::span(frames).first(count), end,
-          {.count = block.objects, .total = block.bytes});
-  });
+          .stacks_refused = HeapInUse().stacks.refused()};
 }
 
 }  // namespace strobe::internal

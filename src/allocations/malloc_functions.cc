@@ -10,6 +10,7 @@
 #include "allocate.h"
 
 using strobe::internal::Allocated;
+using strobe::internal::ForgetBlock;
 using strobe::internal::live_blocks;
 using strobe::internal::LiveBlock;
 using strobe::internal::NextCalloc;
@@ -18,6 +19,7 @@ using strobe::internal::NextMalloc;
 using strobe::internal::NextMemalign;
 using strobe::internal::NextRealloc;
 using strobe::internal::NoteFree;
+using strobe::internal::RememberBlock;
 
 namespace {
 
@@ -30,9 +32,9 @@ bool IsPowerOfTwo(std::size_t number) { return number != 0 && (number & (number 
 STROBE_ALWAYS_INLINE void* Reallocate(void* block, std::size_t size) {
   if (!live_blocks->MayHold(block)) [[likely]]
     return NextRealloc(block, size);
-  const std::optional<LiveBlock> old = live_blocks->Remove(block);
+  const std::optional<LiveBlock> old = ForgetBlock(block);
   void* const moved = NextRealloc(block, size);
-  if (moved == nullptr && size != 0 && old) live_blocks->Add(block, *old);
+  if (moved == nullptr && size != 0 && old) RememberBlock(block, *old);
   return moved;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 
 #include "strobe/allocations/live_blocks.h"
 #include "strobe/base/signal_safe.h"
@@ -34,13 +35,15 @@ struct ZeroedTable {
 // The sampled blocks that have not been freed.
 extern constinit ZeroedTable<LiveBlocks<>> live_blocks;
 
-// Removes a block that may be among them.
-STROBE_NOINLINE void ForgetBlock(const void* block) noexcept;
+// Removes a block that may be among them, and returns what it stood for.
+STROBE_NOINLINE std::optional<LiveBlock> ForgetBlock(const void* block) noexcept;
+// Puts it back: it was not freed.
+STROBE_NOINLINE void RememberBlock(const void* block, const LiveBlock& content) noexcept;
 
 // Notes that a block is about to be freed; nullptr is none.
 STROBE_ALWAYS_INLINE void NoteFree(const void* block) noexcept {
   if (live_blocks->MayHold(block)) [[unlikely]]
-    ForgetBlock(block);
+    static_cast<void>(ForgetBlock(block));
 }
 
 }  // namespace strobe::internal

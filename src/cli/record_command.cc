@@ -56,12 +56,10 @@ void DeclareRates(CLI::App& app, RecordOptions& options) {
       ->check(CLI::Range(0.0, 20000.0));
   app.add_option("--wall", options.wall_hz, "Samples per second of each thread, running or waiting")
       ->check(CLI::Range(0.0, 1000.0));
-  CLI::Option* const allocations =
-      app.add_flag("--alloc", options.allocations, "Sample allocations and the live heap, too");
+  app.add_flag("--alloc", options.allocations, "Sample allocations and the live heap, too");
   app.add_flag("--worker", options.uses_worker,
                "Make the profile in a process beside the program, which then has no thread of the "
-               "profiler's, and loses nothing if a signal kills it")
-      ->excludes(allocations);
+               "profiler's, and loses nothing if a signal kills it");
 }
 
 void DeclarePerfEvents(CLI::App& app, RecordOptions& options) {

@@ -3,6 +3,7 @@
 
 #include "basic_preload_profiler.h"
 #include "strobe/allocations/allocation_sampling.h"
+#include "strobe/worker/worker_parts.h"
 
 namespace strobe::internal {
 namespace {
@@ -19,6 +20,11 @@ class AllocationProfiler final : public BasicPreloadProfiler<AllocationTraits> {
 }  // namespace
 
 PreloadProfiler& MakePreloadProfiler(ProfilerOptions options) {
+  if (*options.worker.enabled) {
+    UseWorkerFor<AllocationTraits>([](const WorkerSocket& socket, const SharedArea* own_area) {
+      return ServeProgram<AllocationTraits>(socket, own_area, {});
+    });
+  }
   return *new AllocationProfiler(std::move(options));
 }
 

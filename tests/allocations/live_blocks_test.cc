@@ -20,6 +20,13 @@ namespace {
 
 const void* Block(std::uintptr_t address) { return reinterpret_cast<const void*>(address); }
 
+// A table and its entries.
+template <unsigned kBits = 16>
+struct OwnBlocks : LiveBlocks<kBits> {
+  OwnBlocks() { this->Use(entries); }
+  LiveEntries<kBits> entries;
+};
+
 LiveBlock Sum(const auto& blocks) {
   LiveBlock sum;
   blocks.Visit([&](const LiveBlock& block) {
@@ -31,7 +38,7 @@ LiveBlock Sum(const auto& blocks) {
 }
 
 TEST(LiveBlocks, HasABlockUntilItIsRemoved) {
-  const auto blocks = std::make_unique<LiveBlocks<>>();
+  const auto blocks = std::make_unique<OwnBlocks<>>();
   EXPECT_FALSE(blocks->MayHold(Block(0x1000)));
   EXPECT_FALSE(blocks->MayHold(nullptr));
   ASSERT_TRUE(blocks->Add(Block(0x1000), {3, 300, 7}));
@@ -45,7 +52,7 @@ TEST(LiveBlocks, HasABlockUntilItIsRemoved) {
 }
 
 TEST(LiveBlocks, RefusesAndCountsWhatDoesNotFit) {
-  using Small = LiveBlocks<6>;
+  using Small = OwnBlocks<6>;
   const auto blocks = std::make_unique<Small>();
   std::vector<std::uintptr_t> added;
   std::uint64_t refused = 0;
@@ -72,7 +79,7 @@ TEST(LiveBlocks, RefusesAndCountsWhatDoesNotFit) {
 }
 
 TEST(LiveBlocks, IsEmptyAfterClear) {
-  const auto blocks = std::make_unique<LiveBlocks<6>>();
+  const auto blocks = std::make_unique<OwnBlocks<6>>();
   for (std::uintptr_t address = 16; address <= 16 * 20; address += 16)
     ASSERT_TRUE(blocks->Add(Block(address), {1, 16, 0}));
   blocks->Clear();
@@ -92,7 +99,7 @@ std::vector<std::uintptr_t> RandomAddresses(std::size_t count, unsigned seed = 1
 }
 
 TEST(LiveBlocks, HoldsSoManyBlocksThroughAllLevelsOfTheFilter) {
-  using Blocks = LiveBlocks<>;
+  using Blocks = OwnBlocks<>;
   const auto blocks = std::make_unique<Blocks>();
   const std::vector<std::uintptr_t> addresses = RandomAddresses(Blocks::kEntries + 1);
   for (int round = 0; round < 2; ++round) {
@@ -113,7 +120,7 @@ TEST(LiveBlocks, HoldsSoManyBlocksThroughAllLevelsOfTheFilter) {
 TEST(LiveBlocks, MostOtherBlocksAreNotInTheFilter) {
   const std::vector<std::uintptr_t> addresses = RandomAddresses(80'000);
   const std::vector<std::uintptr_t> others = RandomAddresses(80'000, 2);
-  const auto blocks = std::make_unique<LiveBlocks<>>();
+  const auto blocks = std::make_unique<OwnBlocks<>>();
   std::size_t added = 0;
   for (const std::size_t count : {1000U, 3500U, 10'000U, 40'000U, 65'000U}) {
     while (added < count) ASSERT_TRUE(blocks->Add(Block(addresses[added++]), {1, 16, 0}));
@@ -125,7 +132,7 @@ TEST(LiveBlocks, MostOtherBlocksAreNotInTheFilter) {
 
 // As large blocks of the C library, each in a mapping of its own.
 TEST(LiveBlocks, HoldsBlocksThatLieInTheirPagesAlike) {
-  const auto blocks = std::make_unique<LiveBlocks<>>();
+  const auto blocks = std::make_unique<OwnBlocks<>>();
   const auto address_of = [](std::uintptr_t i) { return 0x7F0000000010 + i * 0x81000; };
   for (std::uintptr_t i = 0; i < 30'000; ++i)
     ASSERT_TRUE(blocks->Add(Block(address_of(i)), {1, 0x80000, 0})) << i;
@@ -138,7 +145,7 @@ TEST(LiveBlocks, HoldsBlocksThatLieInTheirPagesAlike) {
 
 // The bits of the addresses that the filter looks at are all the same.
 TEST(LiveBlocks, RefusesBeyondWhatAHomeOfItsFilterCounts) {
-  const auto blocks = std::make_unique<LiveBlocks<>>();
+  const auto blocks = std::make_unique<OwnBlocks<>>();
   const auto address_of = [](std::uintptr_t i) { return 0x1000 + (i << 40); };
   std::uintptr_t added = 0;
   while (added < 1000 && blocks->Add(Block(address_of(added)), {1, 16, 0})) ++added;
@@ -149,7 +156,7 @@ TEST(LiveBlocks, RefusesBeyondWhatAHomeOfItsFilterCounts) {
 }
 
 TEST(LiveBlocks, KeepsLargeAmounts) {
-  const auto blocks = std::make_unique<LiveBlocks<>>();
+  const auto blocks = std::make_unique<OwnBlocks<>>();
   const LiveBlock large{LiveBlocks<>::kMaxObjects, INT64_MAX, (1 << 17)};
   ASSERT_TRUE(blocks->Add(Block(0x1000), large));
   EXPECT_FALSE(blocks->Add(Block(0x2000), {LiveBlocks<>::kMaxObjects + 1, 1, 0}));
@@ -160,7 +167,7 @@ TEST(LiveBlocks, KeepsLargeAmounts) {
 // Zero pages are those that were not touched.
 TEST(LiveBlocks, TakesAtMost64BytesABlockWithItsStacks) {
   struct Tables {
-    LiveBlocks<> blocks;
+    OwnBlocks<> blocks;
     StackTable<> stacks;
   };
   constexpr std::size_t kPageBytes = 4096;
@@ -189,7 +196,7 @@ TEST(LiveBlocks, LosesNothingBetweenThreads) {
   constexpr int kPairs = 3;
   constexpr int kRounds = 100;
   constexpr int kBlocks = 200;
-  const auto blocks = std::make_unique<LiveBlocks<12>>();
+  const auto blocks = std::make_unique<OwnBlocks<12>>();
   const auto address_of = [](int pair, int i) {
     return static_cast<std::uintptr_t>(i * kPairs + pair + 1) * 16;
   };

@@ -63,14 +63,17 @@ int AreaFile(FuzzInput& input) {
 // Bytes as a good program sends them, with patches, or any bytes.
 std::string PacketOf(FuzzInput& input, bool is_any) {
   const auto kind = static_cast<MessageKind>(input.Take<std::uint8_t>() % 17);  // an offer is 16
+  static constexpr auto kTypes = DefaultTraits::Providers::AllValueTypes();
+  const std::string types = JoinValueTypes(kTypes);
   Hello hello{.process_id = static_cast<std::uint64_t>(getpid()),
               .channel_bytes = sizeof(Arena::Channel),
               .cells = DefaultTraits::Providers::kCellCount,
-              .value_types = DefaultTraits::Providers::kValueCount,
+              .type_bytes = static_cast<std::uint32_t>(types.size()),
               .chunk_bytes = Arena::ChunkBytes(RingBytes()),
               .tables_address = 0x5000'0000'0000,
               .store_address = 0x6000'0000'0000};
   std::string fixed(reinterpret_cast<const char*>(&hello), sizeof(hello));
+  fixed += types;
   if (!is_any) Patch(input, fixed);
   const auto rest = input.TakeRest();
   std::string text(reinterpret_cast<const char*>(rest.data()), rest.size());

@@ -306,6 +306,30 @@ def worker(recorder):
     equal(os.listdir(recorder.environment["TMPDIR"]), [], "temporary directories")
 
 
+def worker_allocations(recorder):
+    """With a worker, the profile has the allocations and the live heap, also of a program that kill -9 ends."""
+    mib = float(1 << 20) / 1e9  # as the totals of top()
+    for arguments in (["--alloc"], ["--alloc", "--worker"]):
+        for how in ("return",) + (("_exit", "SIGKILL") if "--worker" in arguments else ()):
+            what = " ".join(arguments + [how])
+            pathlib.Path(recorder.directory, "out.pb.gz").unlink(missing_ok=True)
+            bare = recorder.bare(recorder.program, "allocations", how)
+            recorded = recorder.record(recorder.program, "allocations", how, arguments=arguments)
+            equal((recorded.returncode, recorded.stdout), (bare.returncode, bare.stdout), what)
+            allocated, allocators = recorder.top("--type", "alloc_space")
+            live, keepers = recorder.top("--type", "inuse_space")
+            print(what, "%.0f MiB, live %.0f MiB" % (allocated / mib, live / mib), {name: round(keepers[name] / mib) for name in keepers if "Keep" in name})
+            # Blocks of 512 KiB, one sample for 512 KiB in the mean: five standard errors.
+            check(abs(allocated / mib - 500) < 5 * 0.5 * (1000 * 0.58) ** 0.5, "%s: allocated %.0f MiB" % (what, allocated / mib))
+            check(abs(live / mib - 100) < 5 * 0.5 * (200 * 0.58) ** 0.5, "%s: live %.0f MiB" % (what, live / mib))
+            # Until the unwind tables are there, a block's stack is not known.
+            check(keepers.get("KeepBlocks", 0) > 0.9 * live, "%s: live by function: %r" % (what, keepers))
+            check(allocators.get("MakeGarbage", 0) > 0.3 * allocated, "%s: allocated by function: %r" % (what, allocators))
+            check(recorder.top("--type", "cpu")[0] > 0.4, what + ": CPU time")
+    forks = recorder.record(recorder.program, "forks", arguments=["--worker", "--alloc"])
+    check(b"of 3 processes" in forks.stderr, "children: %r" % forks.stderr)
+
+
 def own_profiler(recorder):
     """A program with a profiler of its own keeps it, and has a profile of each."""
     own = os.path.join(recorder.directory, "own")

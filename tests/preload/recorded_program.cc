@@ -121,6 +121,26 @@ int PrintUsage() {
   return 0;
 }
 
+constexpr std::size_t kBlockBytes = std::size_t{512} << 10;
+
+extern "C" {
+// 200 MiB, of which nothing stays.
+[[gnu::noinline]] void MakeGarbage() {
+  for (int i = 0; i < 400; ++i) {
+    void* block = std::malloc(kBlockBytes);
+    asm volatile("" : "+r"(block) : : "memory");
+    std::free(block);
+  }
+}
+// 100 MiB, which stay. The system gives no memory for what is not touched.
+[[gnu::noinline]] void KeepBlocks() {
+  for (int i = 0; i < 200; ++i) {
+    void* block = std::malloc(kBlockBytes);
+    asm volatile("" : "+r"(block) : : "memory");
+  }
+}
+}
+
 int EndBy(const char* how) {
   WorkOfMain();
   const std::string name = how;
@@ -207,6 +227,13 @@ int main(int count, char** arguments) {
   if (mode == "threads") return RunThreads();
   if (mode == "usage") return PrintUsage();
   if (mode == "end" && count > 2) return EndBy(arguments[2]);
+  if (mode == "allocations" && count > 2) {
+    MakeGarbage();  // unwind tables of the code are made for these samples
+    WorkOfMain();
+    MakeGarbage();
+    KeepBlocks();
+    return EndBy(arguments[2]);
+  }
   if (mode == "forks") return RunForks(arguments[0]);
   if (mode == "surroundings") return PrintSurroundings();
   if (mode == "signal") return AwaitSignal();

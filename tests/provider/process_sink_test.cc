@@ -72,6 +72,23 @@ TEST(ProcessSink, IsOpenedByOneAtATime) {
   EXPECT_EQ(second.amounts, (std::vector<SampledAmounts>{{2, 2}}));
 }
 
+TEST(ProcessSink, APauseKeepsTheTarget) {
+  ProcessSink sink;
+  Kept kept;
+  const EventTarget target = kept.target();
+  const auto change = [&] {
+    EXPECT_FALSE(sink.is_open());
+    EXPECT_FALSE(Record(sink, {1, 1}));
+  };
+  sink.Pause(change);
+  EXPECT_FALSE(sink.is_open());
+  ASSERT_TRUE(sink.Open(target, kNothing));
+  sink.Pause(change);
+  EXPECT_TRUE(Record(sink, {2, 2}));
+  sink.Close();
+  EXPECT_EQ(kept.amounts, (std::vector<SampledAmounts>{{2, 2}}));
+}
+
 TEST(ProcessSink, AddsUpWhatTheTargetDoesNotTake) {
   ProcessSink sink;
   Kept kept;

@@ -181,8 +181,11 @@ TEST_F(Handshake, TheOthersEndIsNoticed) {
 }
 
 TEST(HelloText, ComesBackAndLengthsAreChecked) {
+  constexpr std::array<ValueType, 2> kTypes{ValueType{"samples", "count"},
+                                            ValueType{"cpu", "nanoseconds"}};
   const HelloText hello{.head = {.process_id = 4711, .tables_address = 0x7000},
                         .program = "prog",
+                        .value_types = JoinValueTypes(kTypes),
                         .options = "a=b\n"};
   const std::string text = JoinHello(hello);
   const absl::StatusOr<HelloText> read = SplitHello(text);
@@ -190,9 +193,11 @@ TEST(HelloText, ComesBackAndLengthsAreChecked) {
   EXPECT_EQ(read->head.process_id, 4711U);
   EXPECT_EQ(read->head.tables_address, 0x7000U);
   EXPECT_EQ(read->program, "prog");
+  EXPECT_EQ(read->value_types, "samples count\ncpu nanoseconds\n");
   EXPECT_EQ(read->options, "a=b\n");
   EXPECT_FALSE(SplitHello(text.substr(0, sizeof(Hello) - 1)).ok());
   EXPECT_FALSE(SplitHello(text.substr(0, sizeof(Hello) + 3)).ok());
+  EXPECT_FALSE(SplitHello(text.substr(0, sizeof(Hello) + 10)).ok());
 }
 
 }  // namespace

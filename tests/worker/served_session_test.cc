@@ -27,14 +27,19 @@ TEST(ReadHello, AProgramWithOtherPartsIsRefused) {
   const Hello good{.process_id = static_cast<std::uint64_t>(getpid()),
                    .channel_bytes = sizeof(Arena::Channel),
                    .cells = DefaultTraits::Providers::kCellCount,
-                   .value_types = DefaultTraits::Providers::kValueCount,
                    .chunk_bytes = Arena::ChunkBytes(ring_bytes)};
-  const auto read = [&](const Hello& head, bool has_area = true, bool has_more = false) {
+  static constexpr auto kTypes = DefaultTraits::Providers::AllValueTypes();
+  const std::string types = JoinValueTypes(kTypes);
+  const auto read = [&](const Hello& head, bool has_area = true, bool has_more = false,
+                        const std::string& others = {}) {
     const absl::StatusOr<SharedArea> area =
         SharedArea::Create(1, Arena::kSlotsPerChunk, Arena::ChunkBytes(ring_bytes));
     return ReadHello<DefaultTraits>(
                {.kind = MessageKind::kHello,
-                .text = JoinHello({.head = head, .program = "p", .options = ""}),
+                .text = JoinHello({.head = head,
+                                   .program = "p",
+                                   .value_types = others.empty() ? types : others,
+                                   .options = ""}),
                 .descriptors = {has_area ? dup(area->descriptor()) : -1,
                                 has_more ? dup(area->descriptor()) : -1}})
         .status();
@@ -42,7 +47,9 @@ TEST(ReadHello, AProgramWithOtherPartsIsRefused) {
   EXPECT_TRUE(read(good).ok()) << read(good);
   EXPECT_FALSE(read(good, /*has_area=*/false).ok());
   EXPECT_FALSE(read(good, /*has_area=*/true, /*has_more=*/true).ok());
-  for (std::uint32_t Hello::*field : {&Hello::channel_bytes, &Hello::cells, &Hello::value_types}) {
+  EXPECT_EQ(read(good, true, false, types + "events count\n").code(),
+            absl::StatusCode::kInvalidArgument);
+  for (std::uint32_t Hello::*field : {&Hello::channel_bytes, &Hello::cells}) {
     Hello other = good;
     ++(other.*field);
     EXPECT_EQ(read(other).code(), absl::StatusCode::kInvalidArgument);
@@ -59,7 +66,8 @@ TEST(ReadHello, AProgramWithOtherPartsIsRefused) {
 TEST(ReadHello, ARefusalClosesTheDescriptors) {
   const int next_before = dup(0);
   close(next_before);
-  const std::string text = JoinHello({.head = {}, .program = "p", .options = ""});
+  const std::string text =
+      JoinHello({.head = {}, .program = "p", .value_types = "", .options = ""});
   for (const MessageKind kind : {MessageKind::kHello, MessageKind::kFlush})
     EXPECT_FALSE(ReadHello<DefaultTraits>({.kind = kind,
                                            .text = text,

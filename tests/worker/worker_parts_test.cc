@@ -2,10 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
+#include <chrono>
+#include <cstdint>
 #include <cstdlib>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "can_begin_workers.h"
@@ -26,11 +30,20 @@ class CountingExporter {
  private:
   std::shared_ptr<std::atomic<int>> count_;
 };
+// What the program itself measures.
+struct QueueProvider {
+  static constexpr bool kBringsEvents = true;
+  static constexpr std::array<ValueType, 2> kValueTypes{ValueType{"requests", "count"},
+                                                        ValueType{"queued", "nanoseconds"}};
+  [[nodiscard]] bool enabled() const { return true; }
+};
 struct CountedTraits : DefaultTraits {
+  using Providers =
+      ProviderList<CpuTimeProvider, WallTimeProvider, OffCpuTimeProvider, QueueProvider>;
   using Outputs = OutputList<Output<PprofEncoder, CountingExporter>>;
 };
 
-// Returns how many profiles the program's own exporter has got.
+// Returns how many profiles the program's own exporter has got; less than 0 if events are lost.
 int ProfilesOfASession() {
   char name[] = "program";
   char* arguments[] = {name, nullptr};
@@ -42,12 +55,32 @@ int ProfilesOfASession() {
                                                     .fallback = WorkerFallback::kInProcess}},
                                         parts);
   const Registration registration = profiler.RegisterThread("main");
-  if (!profiler.Start().ok() || !profiler.Flush().ok() || !profiler.Stop().ok()) return -1;
+  if (profiler.CaptureHere<QueueProvider>({1, 1})) return -1;  // there is no session
+  if (!profiler.Start().ok()) return -2;
+  // The sum of what is brought while a recording runs.
+  std::atomic<bool> is_over{false};
+  std::int64_t brought = 0;
+  std::thread unregistered([&] {
+    while (!is_over) brought += profiler.CaptureHere<QueueProvider>({1, 7}) ? 1 : 0;
+  });
+  const absl::StatusOr<Profile> profile = profiler.Record(
+      {.duration = std::chrono::milliseconds(50), .value_types = {"requests", "queued"}});
+  is_over = true;
+  unregistered.join();
+  if (!profile.ok() || profile->value_types.size() != 2) return -3;
+  std::int64_t requests = 0;
+  std::int64_t queued_ns = 0;
+  for (std::size_t i = 0; i < profile->samples.size(); ++i) {
+    requests += profile->Values(i)[0];
+    queued_ns += profile->Values(i)[1];
+  }
+  if (requests <= 0 || requests > brought || queued_ns != 7 * requests) return -4;
+  if (!profiler.Flush().ok() || !profiler.Stop().ok()) return -5;
   return *count;
 }
 
 // In a child: later tests have no parts named by this one.
-TEST(WorkerParts, TheProgramsOwnExporterGetsTheProfiles) {
+TEST(WorkerParts, TheProgramsOwnPartsAreUsed) {
   if (!testing::kCanBeginWorkers) GTEST_SKIP() << "ThreadSanitizer follows no nested clone";
   EXPECT_EXIT(std::exit(ProfilesOfASession()), ::testing::ExitedWithCode(2), "in process");
 }

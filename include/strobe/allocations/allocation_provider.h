@@ -4,26 +4,15 @@
 #include <array>
 #include <cstdint>
 #include <span>
-#include <type_traits>
 
+#include "strobe/allocations/live_heap.h"
 #include "strobe/base/address.h"
-#include "strobe/base/visibility.h"
 #include "strobe/core/stack.h"
 #include "strobe/core/value_type.h"
 #include "strobe/provider/amount_sampler.h"
 #include "strobe/provider/sample_provider.h"
 
 namespace strobe {
-
-STROBE_HIDDEN_BEGIN
-namespace internal {
-// Calls visit(context, leaf_first, end, amounts) for each sampled block that is live. Without
-// frames, the block's stack is not known. Takes no memory.
-void VisitLiveStacks(void (*visit)(void* context, std::span<const Address> leaf_first, StackEnd end,
-                                   const SampledAmounts& amounts),
-                     void* context);
-}  // namespace internal
-STROBE_HIDDEN_END
 
 // Brings the samples of AllocationSampling (allocation_sampling.h), which has to be on. The names
 // are those of pprof's heap profiles.
@@ -40,13 +29,7 @@ struct AllocationProvider {
   // See LevelProvider.
   template <class Visitor>
   void VisitLevels(Visitor&& visit) const {
-    internal::VisitLiveStacks(
-        [](void* context, std::span<const Address> leaf_first, StackEnd end,
-           const SampledAmounts& amounts) {
-          (*static_cast<std::remove_reference_t<Visitor>*>(context))(
-              leaf_first, end, std::array<std::int64_t, 4>{0, 0, amounts.count, amounts.total});
-        },
-        &visit);
+    internal::VisitLiveHeap(visit);
   }
 };
 static_assert(LevelProvider<AllocationProvider>);

@@ -24,22 +24,109 @@ struct LiveBlock {
   friend bool operator==(const LiveBlock&, const LiveBlock&) = default;
 };
 
-// The blocks are in an array that is filled from its front, where free entries are used again: few
-// blocks take little memory. An index finds them by their addresses. A filter counts the blocks of
-// each of its homes in one byte: most frees need to read no more.
+// The blocks themselves, in an array that is filled from its front. A block of bytes without
+// addresses, of which all zero ones are an empty array: it may lie in memory that another process
+// reads. That process may find anything in it.
+template <unsigned kBits = 16>
+class LiveEntries {
+ public:
+  static constexpr std::size_t kEntries = std::size_t{1} << kBits;
+  static constexpr unsigned kStackBits = 20;
+  // Beside an entry's address: the levels of the filter after the first in which its block is
+  // counted.
+  static constexpr std::uintptr_t kLevelFlags = 3;
+  static constexpr std::uintptr_t BlockOf(std::uintptr_t address) { return address & ~kLevelFlags; }
+
+  struct Entry {
+    std::atomic<std::uintptr_t> address{0};      // and flags; 0 if the entry is free
+    std::atomic<std::int64_t> bytes_or_next{0};  // the next free entry's number plus 1
+    std::atomic<std::uint64_t> objects_and_stack{0};
+
+    // Who sees another block's content also sees, in a later load, that the address has changed.
+    [[nodiscard]] LiveBlock Read() const {
+      const std::uint64_t packed = objects_and_stack.load(std::memory_order_acquire);
+      return {.objects = static_cast<std::int64_t>(packed >> kStackBits),
+              .bytes = bytes_or_next.load(std::memory_order_acquire),
+              .stack = static_cast<std::uint32_t>(packed & ((1U << kStackBits) - 1))};
+    }
+  };
+  static_assert(sizeof(Entry) <= 24);
+
+  Entry& operator[](std::size_t number) { return entries_[number]; }
+  // How many entries have ever been used.
+  [[nodiscard]] std::size_t used() const {
+    return std::min(used_.load(std::memory_order_relaxed), kEntries);
+  }
+  // The number of an entry that was never used; nothing if there is none.
+  std::optional<std::uint32_t> TakeNew() noexcept {
+    if (used() == kEntries) return std::nullopt;
+    const std::size_t number = used_.fetch_add(1, std::memory_order_relaxed);
+    if (number >= kEntries) return std::nullopt;
+    return static_cast<std::uint32_t>(number);
+  }
+
+  // Removes all, while no other call is under way.
+  void Clear() noexcept {
+    for (std::size_t i = 0; i < used(); ++i)
+      entries_[i].address.store(0, std::memory_order_relaxed);
+    used_.store(0, std::memory_order_relaxed);
+  }
+
+  // Calls visit(block) for each block that stays in the array during the call.
+  template <class Visitor>
+  void Visit(Visitor&& visit) const {
+    const std::size_t end = used();
+    for (std::size_t i = 0; i < end; ++i) {
+      const Entry& entry = entries_[i];
+      const std::uintptr_t address = BlockOf(entry.address.load(std::memory_order_acquire));
+      if (address == 0) continue;
+      const LiveBlock content = entry.Read();
+      if (BlockOf(entry.address.load(std::memory_order_relaxed)) == address) visit(content);
+    }
+  }
+
+ private:
+  std::atomic<std::size_t> used_{0};  // entries, and the attempts to have one more
+  std::array<Entry, kEntries> entries_{};
+};
+
+// Which blocks are live. Their entries lie where Use says; free ones are used again: few blocks
+// take little memory. An index finds them by their addresses. A filter counts the blocks of each of
+// its homes in one byte: most frees need to read no more.
 //
 // Thread-safe and signal-safe. The caller sees to it that a block's Remove comes after its Add, and
-// before its address can be allocated again. All zero bytes are an empty table.
+// before its address can be allocated again. All zero bytes are an empty table without entries.
 template <unsigned kBits = 16>
 class LiveBlocks {
  public:
-  static constexpr std::size_t kEntries = std::size_t{1} << kBits;
+  using Entries = LiveEntries<kBits>;
+  static constexpr std::size_t kEntries = Entries::kEntries;
   // Beyond it, a block is refused.
   static constexpr std::int64_t kMaxObjects = (std::int64_t{1} << 44) - 1;
 
   constexpr LiveBlocks() = default;
   LiveBlocks(const LiveBlocks&) = delete;
   LiveBlocks& operator=(const LiveBlocks&) = delete;
+
+  // Forgets all blocks: MayHold is false. What runs meanwhile is undone by the Use that follows.
+  void Hide() noexcept {
+    mask_.store(0, std::memory_order_release);
+    const std::size_t homes = is_used() ? MaskOf(level_.load(std::memory_order_relaxed)) + 1 : 0;
+    for (std::size_t i = 0; i < homes; ++i) filter_[i].store(0, std::memory_order_relaxed);
+  }
+  // From now on the blocks lie in `entries`, which are cleared. No other call may be under way, but
+  // for MayHold.
+  void Use(Entries& entries) noexcept {
+    Hide();
+    index_.Clear();
+    level_.store(0, std::memory_order_relaxed);
+    free_.store(0, std::memory_order_relaxed);
+    refused_.store(0, std::memory_order_relaxed);
+    entries.Clear();
+    entries_.store(&entries, std::memory_order_release);
+  }
+  // True after a Use.
+  [[nodiscard]] bool is_used() const { return entries_.load(std::memory_order_relaxed) != nullptr; }
 
   // False if the block is not in the table.
   [[nodiscard]] STROBE_ALWAYS_INLINE bool MayHold(const void* block) const noexcept {
@@ -50,10 +137,10 @@ class LiveBlocks {
   // Returns false, and counts the block, if there is no room for it.
   bool Add(const void* block, const LiveBlock& content) noexcept {
     const std::uintptr_t address = AddressOf(block);
-    const bool fits =
-        content.objects <= kMaxObjects && (address & kLevelFlags) == 0 && CountFirst(address);
+    const bool fits = is_used() && content.objects <= kMaxObjects && (address & kLevelFlags) == 0 &&
+                      CountFirst(address);
     if (const std::optional<std::uint32_t> number = fits ? TakeEntry() : std::nullopt) {
-      Entry& entry = entries_[*number];
+      Entry& entry = entries()[*number];
       entry.bytes_or_next.store(content.bytes, std::memory_order_release);
       entry.objects_and_stack.store(Pack(content), std::memory_order_release);
       entry.address.store(address, std::memory_order_seq_cst);
@@ -67,33 +154,34 @@ class LiveBlocks {
     return false;
   }
 
-  // Returns what the block stands for; nothing if it is not in the table.
+  // Returns what the block stands for; nothing if it is not in the table, or may_remove() is false
+  // for a block that is.
   std::optional<LiveBlock> Remove(const void* block) noexcept {
+    return Remove(block, [] { return true; });
+  }
+  template <class MayRemove>
+  std::optional<LiveBlock> Remove(const void* block, const MayRemove& may_remove) noexcept {
     const std::uintptr_t address = AddressOf(block);
-    if (address == 0) return std::nullopt;  // free entries have this address
+    if (address == 0 || !is_used()) return std::nullopt;  // free entries have this address
+    Entries& own = entries();
     const std::optional<std::uint32_t> number =
         index_.Find(HashOf(address), [&](std::uint32_t candidate) {
-          return BlockOf(entries_[candidate].address.load(std::memory_order_relaxed)) == address;
+          return BlockOf(own[candidate].address.load(std::memory_order_relaxed)) == address;
         });
-    return number ? Take(*number, address) : std::nullopt;
+    return number && may_remove() ? Take(*number, address) : std::nullopt;
   }
 
-  // Calls visit(block) for each block that stays in the table during the call.
+  // See LiveEntries.
   template <class Visitor>
   void Visit(Visitor&& visit) const {
-    for (std::size_t i = 0; i < used(); ++i) {
-      const Entry& entry = entries_[i];
-      const std::uintptr_t address = BlockOf(entry.address.load(std::memory_order_acquire));
-      if (address == 0) continue;
-      const LiveBlock content = Read(entry);
-      if (BlockOf(entry.address.load(std::memory_order_relaxed)) == address) visit(content);
-    }
+    const Entries* const own = entries_.load(std::memory_order_acquire);
+    if (own != nullptr) own->Visit(visit);
   }
 
   // Removes all blocks, and counts from 0. No Add may be under way.
   void Clear() noexcept {
-    for (std::size_t i = 0; i < used(); ++i) {
-      const std::uintptr_t address = BlockOf(entries_[i].address.load(std::memory_order_relaxed));
+    for (std::size_t i = 0; is_used() && i < entries().used(); ++i) {
+      const std::uintptr_t address = BlockOf(entries()[i].address.load(std::memory_order_relaxed));
       if (address != 0) static_cast<void>(Take(static_cast<std::uint32_t>(i), address));
     }
     refused_.store(0, std::memory_order_relaxed);
@@ -120,19 +208,14 @@ class LiveBlocks {
   // Blocks of a home of the first level, and so of each further one. Their sum fits a byte.
   static constexpr std::uint8_t kMaxCount = 80;
   static_assert(kLevels * kMaxCount < 256);
-  // Beside an entry's address: the levels after the first in which its block is counted.
-  static constexpr std::uintptr_t kLevelFlags = (1 << (kLevels - 1)) - 1;
+  static constexpr std::uintptr_t kLevelFlags = Entries::kLevelFlags;
+  static_assert(kLevelFlags == (1 << (kLevels - 1)) - 1);
   static constexpr std::uintptr_t FlagOf(unsigned level) { return 1 << (level - 1); }
-  static constexpr std::uintptr_t BlockOf(std::uintptr_t address) { return address & ~kLevelFlags; }
-
-  static constexpr unsigned kStackBits = 20;
-
-  struct Entry {
-    std::atomic<std::uintptr_t> address{0};      // and flags; 0 if the entry is free
-    std::atomic<std::int64_t> bytes_or_next{0};  // the next free entry's number plus 1
-    std::atomic<std::uint64_t> objects_and_stack{0};
-  };
-  static_assert(sizeof(Entry) <= 24);
+  static constexpr std::uintptr_t BlockOf(std::uintptr_t address) {
+    return Entries::BlockOf(address);
+  }
+  using Entry = typename Entries::Entry;
+  [[nodiscard]] Entries& entries() const { return *entries_.load(std::memory_order_acquire); }
 
   static std::uintptr_t AddressOf(const void* block) {
     return reinterpret_cast<std::uintptr_t>(block);
@@ -147,14 +230,7 @@ class LiveBlocks {
     return static_cast<std::size_t>(address >> 4 ^ address >> 17);
   }
   static std::uint64_t Pack(const LiveBlock& content) {
-    return static_cast<std::uint64_t>(content.objects) << kStackBits | content.stack;
-  }
-  // Who sees another block's content also sees, in a later load, that the address has changed.
-  static LiveBlock Read(const Entry& entry) {
-    const std::uint64_t packed = entry.objects_and_stack.load(std::memory_order_acquire);
-    return {.objects = static_cast<std::int64_t>(packed >> kStackBits),
-            .bytes = entry.bytes_or_next.load(std::memory_order_acquire),
-            .stack = static_cast<std::uint32_t>(packed & ((1U << kStackBits) - 1))};
+    return static_cast<std::uint64_t>(content.objects) << Entries::kStackBits | content.stack;
   }
 
   std::atomic<std::uint8_t>& CountOf(unsigned level, std::uintptr_t block) {
@@ -172,13 +248,13 @@ class LiveBlocks {
   void CountInFurtherLevels(std::uint32_t number) noexcept {
     for (unsigned level = 1; level < kLevels; ++level) {
       if (number == BeginOf(level)) BeginLevel(level);
-      if (level <= level_.load(std::memory_order_seq_cst)) CountIn(level, entries_[number]);
+      if (level <= level_.load(std::memory_order_seq_cst)) CountIn(level, entries()[number]);
     }
   }
   // Either this sees a block's entry, or the block's thread sees that the level has begun.
   void BeginLevel(unsigned level) noexcept {
     Raise(level_, level);
-    for (std::size_t i = 0; i < used(); ++i) CountIn(level, entries_[i]);
+    for (std::size_t i = 0; i < entries().used(); ++i) CountIn(level, entries()[i]);
     ShowLevel(level);
   }
   void ShowLevel(unsigned level) noexcept { Raise(mask_, MaskOf(level)); }
@@ -201,12 +277,12 @@ class LiveBlocks {
 
   // The entry belongs to the thread that has changed its address to 0.
   std::optional<LiveBlock> Take(std::uint32_t number, std::uintptr_t block) noexcept {
-    Entry& entry = entries_[number];
+    Entry& entry = entries()[number];
     std::uintptr_t address = block;
     while (!entry.address.compare_exchange_weak(address, 0)) {
       if (BlockOf(address) != block) return std::nullopt;
     }
-    const LiveBlock content = Read(entry);
+    const LiveBlock content = entry.Read();
     index_.Remove(HashOf(block), number);
     CountOf(0, block).fetch_sub(1, std::memory_order_relaxed);
     for (unsigned level = 1; level < kLevels; ++level)
@@ -224,27 +300,20 @@ class LiveBlocks {
     while (static_cast<std::uint32_t>(head) != 0) {
       const std::uint32_t number = static_cast<std::uint32_t>(head) - 1;
       const auto next = static_cast<std::uint32_t>(
-          entries_[number].bytes_or_next.load(std::memory_order_relaxed));
+          entries()[number].bytes_or_next.load(std::memory_order_relaxed));
       if (free_.compare_exchange_weak(head, ((head + kChange) & ~(kChange - 1)) | next,
                                       std::memory_order_acquire))
         return number;
     }
-    if (used() == kEntries) return std::nullopt;
-    const std::size_t number = used_.fetch_add(1, std::memory_order_relaxed);
-    if (number >= kEntries) return std::nullopt;
-    return static_cast<std::uint32_t>(number);
+    return entries().TakeNew();
   }
   void GiveEntry(std::uint32_t number) noexcept {
     std::uint64_t head = free_.load(std::memory_order_relaxed);
     do {
-      entries_[number].bytes_or_next.store(static_cast<std::uint32_t>(head),
-                                           std::memory_order_release);
+      entries()[number].bytes_or_next.store(static_cast<std::uint32_t>(head),
+                                            std::memory_order_release);
     } while (!free_.compare_exchange_weak(head, ((head + kChange) & ~(kChange - 1)) | (number + 1),
                                           std::memory_order_release));
-  }
-  // How many entries have ever been used.
-  [[nodiscard]] std::size_t used() const {
-    return std::min(used_.load(std::memory_order_relaxed), kEntries);
   }
 
   // The filter, and the index behind it, begin at a page: their first levels are whole pages.
@@ -253,9 +322,8 @@ class LiveBlocks {
   std::atomic<std::size_t> mask_{0};    // of the level that MayHold reads; 0 before the first block
   std::atomic<unsigned> level_{0};      // the last that has begun
   std::atomic<std::uint64_t> free_{0};  // the first free entry's number plus 1; 0 if there is none
-  std::atomic<std::size_t> used_{0};    // entries, and the attempts to have one more
   std::atomic<std::uint64_t> refused_{0};
-  std::array<Entry, kEntries> entries_{};
+  std::atomic<Entries*> entries_{nullptr};
 };
 
 }  // namespace strobe::internal

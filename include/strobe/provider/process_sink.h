@@ -18,8 +18,8 @@ namespace strobe::internal {
 // rest is signal-safe.
 class ProcessSink {
  public:
-  // How long Close waits for the threads that use the target. One that takes longer is stopped by a
-  // debugger, or was left behind by a fork.
+  // How long Close and Pause wait for the threads that use the sink. One that takes longer is
+  // stopped by a debugger, or was left behind by a fork.
   static constexpr std::chrono::milliseconds kUsersWait{100};
 
   constexpr ProcessSink() = default;
@@ -42,11 +42,26 @@ class ProcessSink {
   // open.
   void Close() {
     target_.store(nullptr, std::memory_order_seq_cst);
+    AwaitUsers();
+    is_owned_.store(false, std::memory_order_release);
+  }
+
+  // Calls change() while events go nowhere, and no thread that takes one uses the sink. Not beside
+  // an Open or a Close.
+  template <class Change>
+  void Pause(const Change& change) {
+    const EventTarget* const target = target_.exchange(nullptr, std::memory_order_seq_cst);
+    AwaitUsers();
+    change();
+    target_.store(target, std::memory_order_seq_cst);
+  }
+
+  // Waits until no thread uses the sink, at most kUsersWait.
+  void AwaitUsers() const {
     const auto deadline = std::chrono::steady_clock::now() + kUsersWait;
     while (users_.load(std::memory_order_seq_cst) != 0 &&
            std::chrono::steady_clock::now() < deadline)
       std::this_thread::yield();
-    is_owned_.store(false, std::memory_order_release);
   }
 
   [[nodiscard]] bool is_open() const noexcept {

@@ -2,6 +2,7 @@
 // that the worker dies.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "strobe/base/visibility.h"
+#include "strobe/core/record.h"
 #include "strobe/worker/shared_area.h"
 
 STROBE_HIDDEN_BEGIN
@@ -21,6 +23,8 @@ namespace strobe::internal {
 // these forward, to what the clocks read at the end of the exported period. So what a worker that
 // dies has taken and not exported is the difference between a thread's clock and its `since`. Of
 // the threads whose seats are free again, the header has the sum.
+//
+// Of events, the header has what was brought and what of that was exported.
 //
 // A period counts as exported once it, and all before it, have been delivered or dropped.
 class ExportMarks {
@@ -50,6 +54,7 @@ class ExportMarks {
     bool is_exported = false;
     std::vector<std::pair<std::uint32_t, Clocks>> clocks;  // by seat, at the period's end
     std::int64_t ended_cpu_ns = 0;                         // of threads whose seats are free
+    std::array<std::int64_t, kMaxValueTypes> events{};     // see SharedAreaHeader::events_brought
   };
 
   static void MoveTo(Seat& seat, const Clocks& clocks);

@@ -6,12 +6,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "strobe/base/visibility.h"
+#include "strobe/core/value_type.h"
 
 STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
@@ -52,17 +54,18 @@ struct MessageHead {
 };
 static_assert(sizeof(MessageHead) == 32);
 
-// The fixed part of a hello's text; the options follow, as lines "field=value".
+// The fixed part of a hello's text. The program's name follows, then its value types, then the
+// options, as lines "field=value".
 struct Hello {
   std::uint64_t process_id = 0;
   std::uint64_t copy_mark = 0;  // of the program's copy of the library: see SlotToken
   std::uint32_t signal = 0;     // that interrupts its threads
   std::uint32_t channel_bytes = 0;
   std::uint32_t cells = 0;
-  std::uint32_t value_types = 0;
+  std::uint32_t type_bytes = 0;  // of the value types, which follow the program's name
   std::uint64_t chunk_bytes = 0;
   std::uint32_t ring_bytes = 0;
-  std::uint32_t program_bytes = 0;   // of the program's name, which follows before the options
+  std::uint32_t program_bytes = 0;   // of the program's name, which follows
   std::uint64_t tables_address = 0;  // where the program has mapped what the offer has: the memory
   std::uint64_t store_address = 0;   // for tables, and the TableStore's; 0 if it has not
 };
@@ -129,8 +132,11 @@ absl::StatusOr<Message> Ask(const WorkerSocket& worker, MessageKind kind, std::i
 struct HelloText {
   Hello head{};
   std::string program;
+  std::string value_types;  // see JoinValueTypes
   std::string options;
 };
+// A line "type unit" for each, in the order of their numbers in records.
+std::string JoinValueTypes(std::span<const ValueType> types);
 std::string JoinHello(const HelloText& hello);
 absl::StatusOr<HelloText> SplitHello(std::string_view text);
 

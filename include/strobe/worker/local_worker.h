@@ -2,14 +2,18 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 
 #include "strobe/base/visibility.h"
+#include "strobe/core/options.h"
 #include "strobe/worker/handshake.h"
 #include "strobe/worker/serve_end.h"
 #include "strobe/worker/shared_area.h"
 
 STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
+
+class WorkerChannels;
 
 // Serves the program at the other end of the socket until that ends the session or is gone.
 // `own_area` has the channels of the program if that is this process; else nullptr.
@@ -19,10 +23,23 @@ using Serve = std::function<ServeEnd(const WorkerSocket& socket, const SharedAre
 // served, else 1. Otherwise keeps `serve` for ServeHere.
 void RunWorkerIfAsked(int argc, char** argv, Serve serve);
 
+// For profilers whose channels other parts lay out than the default ones: see UseWorker.
+using MakeChannels = std::unique_ptr<WorkerChannels> (*)(const ThreadOptions& options);
+struct WorkerUse {
+  const void* channel_parts;  // see runtime/worker_link.h
+  MakeChannels make;
+  Serve serve;  // for worker.fallback; may be empty
+  const WorkerUse* next = nullptr;
+};
+// From now on such profilers have a worker if the options say so. Kept for ever.
+void UseWorker(WorkerUse use);
+// nullptr if there is none for these parts.
+const WorkerUse* FindWorkerUse(const void* channel_parts);
+
 // What the program's main has given to RunWorkerIfAsked; empty if it has not called it.
 Serve ServeHere();
 
-// With the default parts.
+// With the default parts; those of `strobe::Profiler`.
 ServeEnd ServeByDefault(const WorkerSocket& socket, const SharedArea* own_area);
 
 }  // namespace strobe::internal

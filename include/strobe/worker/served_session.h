@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -84,8 +85,9 @@ class ServedSession {
     running_ = std::make_unique<RunningSession<Traits>>(options_, parts_, registry_, code_,
                                                         counters_, signal_, maker_);
     if (absl::Status status = running_->Begin(); !status.ok()) return status;
-    running_->session().Begin();
     CountLoss();
+    running_->session().Begin();
+    CountLostEvents();
     attendant_ = ServedPlatform::RunOnOwnThread("strobe-attend", [this] { Attend(); });
     if (attendant_.IsRunning()) return absl::OkStatus();
     static_cast<void>(running_->End());
@@ -127,6 +129,21 @@ class ServedSession {
     if (lost_ns <= 0) return;
     counters_.periods_dropped.fetch_add(1, std::memory_order_relaxed);
     counters_.amount_dropped.fetch_add(lost_ns, std::memory_order_relaxed);
+  }
+
+  // The events that were lost with the worker before this one are in the last profile, as [lost] of
+  // the threads that are not registered: credit that no record brings.
+  void CountLostEvents() {
+    if constexpr (Traits::Providers::kBringsEvents) {
+      SharedAreaHeader& header = area_.header();
+      auto& cells = registry_.arena()->Find(0)->cells;
+      for (std::size_t i = 0; i < cells.size(); ++i) {
+        const std::int64_t exported = header.events_exported[i].load(std::memory_order_relaxed);
+        const std::int64_t brought = header.events_brought[i].load(std::memory_order_relaxed);
+        if (brought > exported && exported >= 0)
+          cells[i].credited.fetch_add(brought - exported, std::memory_order_relaxed);
+      }
+    }
   }
 
   // A change that comes between the two lines ends the wait at once.
@@ -190,12 +207,20 @@ struct AskedSession {
 // The signals that Linux has: 1 to this.
 inline constexpr std::uint32_t kMaxSignal = 64;
 
+// True if the program measures what a profiler of these Traits does.
+template <class Traits>
+bool HasValueTypes(const HelloText& hello) {
+  static constexpr auto kTypes = Traits::Providers::AllValueTypes();
+  return hello.value_types == JoinValueTypes(kTypes);
+}
+
 // InvalidArgument if the worker cannot serve a program with such a hello.
 template <class Traits>
-absl::Status CheckHello(const Hello& head, std::uint64_t chunk_bytes) {
+absl::Status CheckHello(const HelloText& hello, std::uint64_t chunk_bytes) {
   using Channel = typename SlotArena<ServedTraits<Traits>>::Channel;
-  if (head.channel_bytes != sizeof(Channel) || head.cells != Traits::Providers::kCellCount ||
-      head.value_types != Traits::Providers::kValueCount || head.chunk_bytes != chunk_bytes)
+  const Hello& head = hello.head;
+  if (!HasValueTypes<Traits>(hello) || head.channel_bytes != sizeof(Channel) ||
+      head.cells != Traits::Providers::kCellCount || head.chunk_bytes != chunk_bytes)
     return absl::InvalidArgumentError("the program has other parts than its worker");
   if (head.signal > kMaxSignal) return absl::InvalidArgumentError("there is no such signal");
   return absl::OkStatus();
@@ -223,7 +248,7 @@ absl::StatusOr<AskedSession> ReadHello(const Message& message,
   const Hello& head = hello->head;
   const std::uint64_t chunk_bytes =
       Arena::ChunkBytes(static_cast<std::size_t>(*asked.options.threads.ring_bytes));
-  if (absl::Status status = CheckHello<Traits>(head, chunk_bytes); !status.ok())
+  if (absl::Status status = CheckHello<Traits>(*hello, chunk_bytes); !status.ok())
     return refuse(status);
   asked.program.process_id = head.process_id;
   asked.program.name = std::move(hello->program);
@@ -256,19 +281,36 @@ inline std::string EndBy(const absl::StatusOr<Message>& message) {
   return ServedPlatform::HowEnded();
 }
 
-// What the program at the other end asks for, with the memory for tables that it has been offered.
-// See RefusalOf for the errors.
-template <class Traits>
-absl::StatusOr<AskedSession> GreetProgram(const WorkerSocket& socket, const SharedArea* own_area) {
+// A program's hello, and the memory for tables that the program has been offered before.
+struct Greeting {
+  Message hello;
+  std::shared_ptr<TableStore> store{};
+  TableMemory tables{};
+};
+
+// A program in this process reads the tables where they are.
+inline absl::StatusOr<Greeting> ReceiveHello(const WorkerSocket& socket,
+                                             const SharedArea* own_area) {
   if (absl::Status peer = socket.CheckPeer(); !peer.ok()) return peer;
-  // A program in this process reads the tables where they are.
-  const std::shared_ptr<TableStore> store = own_area == nullptr ? StoreOfAll() : nullptr;
-  TableMemory tables = own_area == nullptr ? MemoryForTables() : TableMemory();
-  if (absl::Status sent = socket.Send(JoinOffer(tables, store.get())); !sent.ok()) return sent;
-  tables.CloseDescriptor();
-  const absl::StatusOr<Message> first = socket.Receive(kHelloTimeoutNs);
-  if (!first.ok()) return first.status();
-  absl::StatusOr<AskedSession> asked = ReadHello<Traits>(*first, own_area);
+  Greeting greeting;
+  if (own_area == nullptr) {
+    greeting.store = StoreOfAll();
+    greeting.tables = MemoryForTables();
+  }
+  const Message offer = JoinOffer(greeting.tables, greeting.store.get());
+  if (absl::Status sent = socket.Send(offer); !sent.ok()) return sent;
+  greeting.tables.CloseDescriptor();
+  absl::StatusOr<Message> hello = socket.Receive(kHelloTimeoutNs);
+  if (!hello.ok()) return hello.status();
+  greeting.hello = *std::move(hello);
+  return greeting;
+}
+
+// What the program asks for. See RefusalOf for the errors.
+template <class Traits>
+absl::StatusOr<AskedSession> ReadGreeting(const WorkerSocket& socket, Greeting greeting,
+                                          const SharedArea* own_area) {
+  absl::StatusOr<AskedSession> asked = ReadHello<Traits>(greeting.hello, own_area);
   if (!asked.ok()) return asked;
   // Numbers of processes and threads are those of one namespace.
   if (static_cast<std::uint64_t>(socket.PeerProcess()) != asked->program.process_id) {
@@ -276,27 +318,21 @@ absl::StatusOr<AskedSession> GreetProgram(const WorkerSocket& socket, const Shar
     return absl::InvalidArgumentError(
         "the program counts its processes otherwise than its worker, in a container");
   }
-  asked->program.store = store;
-  if (asked->tables_address == tables.address()) asked->program.tables = std::move(tables);
+  asked->program.store = std::move(greeting.store);
+  if (asked->tables_address == greeting.tables.address())
+    asked->program.tables = std::move(greeting.tables);
   return asked;
 }
 
-// Serves the program at the other end until it stops or is gone. For `own_area`, see Serve.
+// Tells the program why it is not served.
+inline ServeEnd Refuse(const WorkerSocket& socket, const absl::Status& why) {
+  static_cast<void>(socket.Send(AnswerOf(MessageKind::kWelcome, why)));
+  return RefusalOf(why);
+}
+
+// Serves the session until its end.
 template <class Traits>
-ServeEnd ServeProgram(const WorkerSocket& socket, const Parts<Traits>& parts = {},
-                      const SharedArea* own_area = nullptr) {
-  absl::StatusOr<AskedSession> asked = GreetProgram<Traits>(socket, own_area);
-  if (!asked.ok()) {
-    static_cast<void>(socket.Send(AnswerOf(MessageKind::kWelcome, asked.status())));
-    return RefusalOf(asked.status());
-  }
-  const SharedArea area = asked->program.area;
-  const int signal = asked->program.signal;
-  ServedPlatform::Serve(std::move(asked->program));
-  ServedSession<Traits> session(asked->options, parts, area, signal);
-  const absl::Status begun = session.Begin();
-  if (!socket.Send(AnswerOf(MessageKind::kWelcome, begun)).ok() || !begun.ok())
-    return ServeEnd::kFailed;
+ServeEnd ServeSession(const WorkerSocket& socket, ServedSession<Traits>& session) {
   while (true) {
     const absl::StatusOr<Message> message = socket.Receive(kEndCheckPeriodNs);
     session.SeeToRecordings();
@@ -317,6 +353,43 @@ ServeEnd ServeProgram(const WorkerSocket& socket, const Parts<Traits>& parts = {
       return status.ok() ? ServeEnd::kServed : ServeEnd::kFailed;
     }
   }
+}
+
+// Serves the program whose hello that is.
+template <class Traits>
+ServeEnd ServeGreeted(const WorkerSocket& socket, Greeting greeting, const SharedArea* own_area,
+                      const Parts<Traits>& parts) {
+  absl::StatusOr<AskedSession> asked = ReadGreeting<Traits>(socket, std::move(greeting), own_area);
+  if (!asked.ok()) return Refuse(socket, asked.status());
+  const SharedArea area = asked->program.area;
+  const int signal = asked->program.signal;
+  ServedPlatform::Serve(std::move(asked->program));
+  ServedSession<Traits> session(asked->options, parts, area, signal);
+  const absl::Status begun = session.Begin();
+  if (!socket.Send(AnswerOf(MessageKind::kWelcome, begun)).ok() || !begun.ok())
+    return ServeEnd::kFailed;
+  return ServeSession(socket, session);
+}
+
+// Serves the program at the other end until it stops or is gone: with the first of these traits
+// that measure what the program does. For `own_area`, see Serve.
+template <class... Traits>
+ServeEnd ServeProgram(const WorkerSocket& socket, const SharedArea* own_area,
+                      const Parts<Traits>&... parts) {
+  absl::StatusOr<Greeting> greeting = ReceiveHello(socket, own_area);
+  if (!greeting.ok()) return Refuse(socket, greeting.status());
+  const absl::StatusOr<HelloText> hello = SplitHello(greeting->hello.text);
+  std::optional<ServeEnd> end;
+  const auto serve = [&]<class T>(const Parts<T>& own_parts) {
+    if (end || !hello.ok() || !HasValueTypes<T>(*hello)) return;
+    end = ServeGreeted<T>(socket, *std::move(greeting), own_area, own_parts);
+  };
+  (serve.template operator()<Traits>(parts), ...);
+  if (end) return *end;
+  CloseDescriptors(greeting->hello);
+  return Refuse(
+      socket, hello.ok() ? absl::InvalidArgumentError("the program has other parts than its worker")
+                         : hello.status());
 }
 
 }  // namespace strobe::internal

@@ -2,6 +2,7 @@
 // threads, and a seat for each of them.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <bit>
 #include <cstddef>
@@ -12,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "strobe/base/cache_line.h"
 #include "strobe/base/visibility.h"
+#include "strobe/core/record.h"
 #include "strobe/runtime/published_code.h"
 #include "strobe/worker/shared_contexts.h"
 #include "strobe/worker/shared_ranges.h"
@@ -48,7 +50,7 @@ struct Seat {
 // A place in the file has 8 bytes or less, in the byte order of the machine.
 struct SharedAreaHeader {
   static constexpr std::uint64_t kMagic = 0x41455241424F5254;  // "TROBAREA"
-  static constexpr std::uint32_t kVersion = 3;
+  static constexpr std::uint32_t kVersion = 4;
 
   std::uint64_t magic = kMagic;
   std::uint32_t version = kVersion;
@@ -68,6 +70,11 @@ struct SharedAreaHeader {
   std::atomic<std::int64_t> unexported_cpu_ns{0};
   // The CPU time lost with the worker before this one. The program writes it before the hello.
   std::atomic<std::int64_t> lost_cpu_ns{0};
+  // Of events, by the cell of each amount: what the program has brought since the session's begin,
+  // and what of that the exported profiles have. The worker keeps the second current.
+  using EventAmounts = std::array<std::atomic<std::int64_t>, kMaxValueTypes>;
+  EventAmounts events_brought{};
+  EventAmounts events_exported{};
 };
 
 // Both processes map the whole file once, and keep it mapped until they end: a late signal may
@@ -101,6 +108,8 @@ class SharedArea {
   [[nodiscard]] SharedCaches Caches() const;
   [[nodiscard]] SharedContexts& Contexts() const;
   [[nodiscard]] SharedRanges& Ranges() const;
+  // See LevelMemory.
+  [[nodiscard]] std::span<std::byte> Levels() const;
 
   // The program has changed the state of a seat.
   void Announce(std::uint32_t slot) const;
@@ -128,6 +137,7 @@ class SharedArea {
   static std::uint64_t CachesOffset(std::uint32_t chunks);
   static std::uint64_t ContextsOffset(std::uint32_t chunks);
   static std::uint64_t RangesOffset(std::uint32_t chunks);
+  static std::uint64_t LevelsOffset(std::uint32_t chunks);
   static std::uint64_t ChunksOffset(std::uint32_t chunks);
   void Place(std::byte* memory);
 

@@ -16,15 +16,14 @@
 #include "strobe/core/registration.h"
 #include "strobe/core/stats.h"
 #include "strobe/runtime/abstract_core.h"
-#include "strobe/runtime/capture_here.h"
 #include "strobe/runtime/delivery_check.h"
 #include "strobe/runtime/exit_list.h"
 #include "strobe/runtime/session_toggle.h"
-#include "strobe/runtime/thread_registry.h"
+#include "strobe/worker/client_platform.h"
 #include "strobe/worker/local_worker.h"
 #include "strobe/worker/shared_ranges.h"
+#include "strobe/worker/worker_channels.h"
 #include "strobe/worker/worker_process.h"
-#include "strobe/worker/worker_profiler.h"
 
 STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
@@ -38,13 +37,14 @@ inline constexpr std::int64_t kFirstRestartNs = 1'000'000'000;
 // the worker has died, and begin another.
 class WorkerCore final : public AbstractCore, private StoppedAtExit {
  public:
-  using Traits = WorkerTraits;
-  using Platform = Traits::Platform;
-  using Slot = RegisteredThread<Traits>;
+  using Platform = ClientPlatform;
 
   // `options` are final: the environment has been applied. `serve_here`, for worker.fallback, may
   // be empty; what main has given to RunWorkerIfAsked goes first.
-  explicit WorkerCore(ProfilerOptions options, Serve serve_here = {});
+  WorkerCore(ProfilerOptions options, std::unique_ptr<WorkerChannels> channels,
+             Serve serve_here = {});
+  // With the channels of the default parts.
+  explicit WorkerCore(const ProfilerOptions& options, Serve serve_here = {});
   ~WorkerCore() override;  // no thread may be registered
 
   [[nodiscard]] bool IsOfThisProcess() const override;
@@ -70,7 +70,7 @@ class WorkerCore final : public AbstractCore, private StoppedAtExit {
   absl::Status Open();
   absl::Status TryToAwaitToggle();
   void Toggle();
-  absl::StatusOr<Slot*> TryRegister(std::string_view name);
+  absl::StatusOr<WorkerChannels::Seated> TryRegister(std::string_view name);
   // Each requires control_mutex_.
   absl::Status StartLocked();
   absl::Status StopLocked();
@@ -81,11 +81,9 @@ class WorkerCore final : public AbstractCore, private StoppedAtExit {
   absl::Status SeeToWorker();
   absl::StatusOr<Profile> TryToRecord(const RecordingOptions& options);
   void CountLoss();
-  void Quieten();
 
-  void TakeSeat(const Slot& slot);
+  static void TakeSeat(const WorkerChannels::Seated& seated);
   void AnnounceAll();
-  void Reclaim();
   [[nodiscard]] std::int64_t stop_timeout_ns() const;
   [[nodiscard]] std::string OptionLines() const;
 
@@ -93,7 +91,7 @@ class WorkerCore final : public AbstractCore, private StoppedAtExit {
   const ProfilerOptions options_;
   const absl::Status options_status_;
   SignalInUse signal_;
-  ThreadRegistry<Traits> registry_;
+  const std::unique_ptr<WorkerChannels> channels_;
   const std::shared_ptr<ClientCode> code_ = std::make_shared<ClientCode>();
 
   std::mutex control_mutex_;  // one call that speaks with the worker at a time

@@ -1,5 +1,6 @@
 #include "../backends.h"
 #include "absl/strings/str_cat.h"
+#include "strobe/allocations/allocation_sampling.h"
 #include "strobe/default_traits.h"
 #include "strobe/worker/served_session.h"
 #include "worker_output.h"
@@ -7,8 +8,8 @@
 namespace strobe::internal {
 namespace {
 
-template <class Encoder>
-struct OverHttp : DefaultTraits {
+template <class Base, class Encoder>
+struct OverHttp : Base {
   using Outputs = OutputList<Output<Encoder, HttpExporter>>;
 };
 
@@ -17,13 +18,16 @@ struct OverHttp : DefaultTraits {
 std::string HttpOutputs() { return absl::StrCat(", ", std::string(kBackends)); }
 
 Serve ServeWithHttpOutput(std::string_view name) {
-  return WithBackend(name, "", Serve(),
-                     []<class E>(const HttpExporter& exporter, const E& encoder) -> Serve {
-                       const Parts<OverHttp<E>> parts{.encoder = encoder, .exporter = exporter};
-                       return [parts](const WorkerSocket& socket, const SharedArea* own_area) {
-                         return ServeProgram<OverHttp<E>>(socket, parts, own_area);
-                       };
-                     });
+  const auto serve = []<class E>(const HttpExporter& exporter, const E& encoder) -> Serve {
+    using Default = OverHttp<DefaultTraits, E>;
+    using Allocations = OverHttp<AllocationTraits, E>;
+    return [encoder, exporter](const WorkerSocket& socket, const SharedArea* own_area) {
+      return ServeProgram<Default, Allocations>(socket, own_area,
+                                                {.encoder = encoder, .exporter = exporter},
+                                                {.encoder = encoder, .exporter = exporter});
+    };
+  };
+  return WithBackend(name, "", Serve(), serve);
 }
 
 }  // namespace strobe::internal

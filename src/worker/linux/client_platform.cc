@@ -6,6 +6,7 @@
 
 #include "strobe/aggregate/label_table.h"
 #include "strobe/aggregate/slow_spans.h"
+#include "strobe/provider/level_memory.h"
 #include "strobe/runtime/slot_arena.h"
 #include "strobe/unwind/unwind_table.h"
 
@@ -43,6 +44,11 @@ void ShareSlowSpan(SpanNumber span) noexcept {
   if (IsOfThisProcess(own)) own->area.Contexts().slow_spans.Add(span);
 }
 
+std::span<std::byte> LevelsOfThisProcess() {
+  const State* const own = state.load(std::memory_order_acquire);
+  return IsOfThisProcess(own) ? own->area.Levels() : std::span<std::byte>();
+}
+
 }  // namespace
 
 absl::Status ClientPlatform::Open(std::uint32_t chunks, std::uint32_t chunk_slots,
@@ -67,6 +73,7 @@ absl::Status ClientPlatform::Open(std::uint32_t chunks, std::uint32_t chunk_slot
   shared_code.store(&made->area.header().code, std::memory_order_release);
   ProcessLabels().Tell(&ShareLabels);
   TellSlowSpans(&ShareSlowSpan);
+  LevelMemory::Share(&LevelsOfThisProcess);
   return absl::OkStatus();
 }
 

@@ -17,22 +17,25 @@ namespace {
 
 absl::StatusOr<std::unique_ptr<AbstractCore>> Make(const ProfilerOptions& options,
                                                    const void* channel_parts) {
-  if (channel_parts != ChannelParts<DefaultTraits>()) {
+  const WorkerUse* const use = FindWorkerUse(channel_parts);
+  if (use == nullptr && channel_parts != ChannelParts<DefaultTraits>()) {
     return absl::UnimplementedError(
-        "worker.enabled: only the outputs and the symbolizer may be other than the default ones");
+        "worker.enabled: of a profiler with providers of its own, main begins with "
+        "RunWorkerIfAsked<Traits>; the clock, the ring and the unwinder are the default ones");
   }
   const bool may_go_on = *options.worker.fallback == WorkerFallback::kInProcess;
   if (may_go_on && !SharedArea::IsPossible()) {
     return absl::UnimplementedError(
         "worker.enabled: the system refuses memory that processes share");
   }
-  return std::make_unique<WorkerCore>(options, &ServeByDefault);
+  if (use == nullptr) return std::make_unique<WorkerCore>(options, &ServeByDefault);
+  return std::make_unique<WorkerCore>(options, use->make(options.threads), use->serve);
 }
 
 }  // namespace
 
 ServeEnd ServeByDefault(const WorkerSocket& socket, const SharedArea* own_area) {
-  return ServeProgram<DefaultTraits>(socket, {}, own_area);
+  return ServeProgram<DefaultTraits>(socket, own_area, {});
 }
 
 }  // namespace internal

@@ -15,6 +15,8 @@ void ExportMarks::EndPeriod(std::uint64_t sequence, std::int64_t now_ns,
   Period& period = periods_.emplace_back();
   period.sequence = sequence;
   period.ended_cpu_ns = std::exchange(ended_cpu_ns_, 0);
+  for (std::size_t i = 0; i < period.events.size(); ++i)
+    period.events[i] = area_.header().events_brought[i].load(std::memory_order_relaxed);
   if (periods_.size() > kMaxPeriods) {
     periods_.front().is_exported = true;
     PopExported();
@@ -35,6 +37,9 @@ void ExportMarks::PopExported() {
   for (; !periods_.empty() && periods_.front().is_exported; periods_.pop_front()) {
     for (const auto& [index, clocks] : periods_.front().clocks) MoveTo(*area_.At(index), clocks);
     AddUnexported(-periods_.front().ended_cpu_ns);
+    for (std::size_t i = 0; i < kMaxValueTypes; ++i)
+      area_.header().events_exported[i].store(periods_.front().events[i],
+                                              std::memory_order_relaxed);
   }
 }
 

@@ -208,12 +208,20 @@ Message AnswerOf(MessageKind kind, const absl::Status& status, std::uint64_t num
           .text = std::string(status.message().substr(0, Message::kMaxTextBytes))};
 }
 
+std::string JoinValueTypes(std::span<const ValueType> types) {
+  std::string lines;
+  for (const ValueType& type : types)
+    absl::StrAppend(&lines, std::string(type.type), " ", std::string(type.unit), "\n");
+  return lines;
+}
+
 std::string JoinHello(const HelloText& hello) {
   Hello head = hello.head;
+  head.type_bytes = static_cast<std::uint32_t>(hello.value_types.size());
   head.program_bytes = static_cast<std::uint32_t>(hello.program.size());
   std::string text(sizeof(head), '\0');
   std::memcpy(text.data(), &head, sizeof(head));
-  return absl::StrCat(text, hello.program, hello.options);
+  return absl::StrCat(text, hello.program, hello.value_types, hello.options);
 }
 
 absl::StatusOr<HelloText> SplitHello(std::string_view text) {
@@ -224,7 +232,11 @@ absl::StatusOr<HelloText> SplitHello(std::string_view text) {
   if (hello.head.program_bytes > text.size())
     return absl::InvalidArgumentError("the program's name is longer than the hello");
   hello.program = text.substr(0, hello.head.program_bytes);
-  hello.options = text.substr(hello.head.program_bytes);
+  text.remove_prefix(hello.head.program_bytes);
+  if (hello.head.type_bytes > text.size())
+    return absl::InvalidArgumentError("the value types are longer than the hello");
+  hello.value_types = text.substr(0, hello.head.type_bytes);
+  hello.options = text.substr(hello.head.type_bytes);
   return hello;
 }
 

@@ -18,6 +18,7 @@ namespace {
 
 // Never freed: a session may end after the program's static objects.
 constinit std::atomic<const Serve*> serve_here{nullptr};
+constinit std::atomic<const WorkerUse*> uses{nullptr};
 
 }  // namespace
 
@@ -58,6 +59,21 @@ void RunWorkerIfAsked(int argc, char** argv, Serve serve) {
   const auto* const kept = new Serve(std::move(serve));
   KeepForEver(kept);
   serve_here.store(kept, std::memory_order_release);
+}
+
+void UseWorker(WorkerUse use) {
+  if (FindWorkerUse(use.channel_parts) != nullptr) return;
+  auto* const kept = new WorkerUse(std::move(use));
+  KeepForEver(kept);
+  kept->next = uses.load(std::memory_order_acquire);
+  while (!uses.compare_exchange_weak(kept->next, kept, std::memory_order_acq_rel)) {
+  }
+}
+
+const WorkerUse* FindWorkerUse(const void* channel_parts) {
+  const WorkerUse* use = uses.load(std::memory_order_acquire);
+  while (use != nullptr && use->channel_parts != channel_parts) use = use->next;
+  return use;
 }
 
 Serve ServeHere() {

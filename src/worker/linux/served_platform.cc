@@ -26,6 +26,7 @@
 #include "strobe/aggregate/slow_spans.h"
 #include "strobe/clock/system_clock.h"
 #include "strobe/platform/capture_target.h"
+#include "strobe/provider/level_memory.h"
 #include "strobe/worker/export_marks.h"
 
 namespace strobe::internal {
@@ -99,6 +100,9 @@ LabelTable* LabelsOfProgram() { return ServesAnother() ? &state->labels : nullpt
 SlowSpans* SlowSpansOfProgram() {
   return ServesAnother() ? &state->program.area.Contexts().slow_spans : nullptr;
 }
+std::span<std::byte> LevelsOfProgram() {
+  return ServesAnother() ? state->program.area.Levels() : std::span<std::byte>();
+}
 
 std::string TaskDirectory(std::uint64_t thread_id) {
   return absl::StrCat("/proc/", state->program.process_id, "/task/", thread_id);
@@ -132,6 +136,7 @@ void ServedPlatform::Serve(ServedProgram program) {
   state = std::make_shared<State>(std::move(program));
   UseProcessLabels(&LabelsOfProgram);
   UseProcessSlowSpans(&SlowSpansOfProgram);
+  LevelMemory::Serve(&LevelsOfProgram);
 }
 
 LinuxPlatform::OwnThread ServedPlatform::RunOnOwnThread(const char* name,

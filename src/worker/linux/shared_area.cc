@@ -16,6 +16,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "strobe/provider/level_memory.h"
 
 namespace strobe::internal {
 namespace {
@@ -55,8 +56,11 @@ std::uint64_t SharedArea::ContextsOffset(std::uint32_t chunks) {
 std::uint64_t SharedArea::RangesOffset(std::uint32_t chunks) {
   return InPages(ContextsOffset(chunks) + sizeof(SharedContexts));
 }
-std::uint64_t SharedArea::ChunksOffset(std::uint32_t chunks) {
+std::uint64_t SharedArea::LevelsOffset(std::uint32_t chunks) {
   return InPages(RangesOffset(chunks) + sizeof(SharedRanges));
+}
+std::uint64_t SharedArea::ChunksOffset(std::uint32_t chunks) {
+  return LevelsOffset(chunks) + InPages(LevelMemory::kBytes);
 }
 
 SharedCaches SharedArea::Caches() const {
@@ -72,6 +76,11 @@ SharedContexts& SharedArea::Contexts() const {
 
 SharedRanges& SharedArea::Ranges() const {
   return *reinterpret_cast<SharedRanges*>(memory_ + RangesOffset(chunks_));
+}
+
+std::span<std::byte> SharedArea::Levels() const {
+  if (memory_ == nullptr) return {};
+  return {memory_ + LevelsOffset(chunks_), LevelMemory::kBytes};
 }
 
 void SharedArea::Place(std::byte* memory) {

@@ -17,17 +17,14 @@ namespace strobe::internal {
 // The threads' accounts begin now.
 void WorkerCore::AnnounceAll() {
   const SharedArea& area = Platform::Area();
-  std::vector<Slot*> slots;
-  registry_.CopyAll(slots);
   const std::int64_t now_ns = SystemClock().MonotonicNs();
-  for (const Slot* slot : slots) {
-    const std::uint32_t index = slot->channel->token.index;
-    Seat& seat = *area.At(index);
+  for (const WorkerChannels::Seated& seated : channels_->All()) {
+    Seat& seat = *area.At(seated.index);
     if (seat.state.load(std::memory_order_acquire) == SeatState::kTaken) {
-      seat.since_cpu_ns = Platform::ThreadCpuTimeNs(slot->channel->thread_id);
+      seat.since_cpu_ns = Platform::ThreadCpuTimeNs(seated.thread_id);
       seat.since_ns = now_ns;
     }
-    area.Announce(index);
+    area.Announce(seated.index);
   }
 }
 
@@ -73,18 +70,19 @@ absl::Status WorkerCore::Greet(WorkerProcess worker) {
   if (!offer.ok()) return offer.status();
   AnnounceAll();
   const SharedArea& area = Platform::Area();
+  const WorkerChannels::Layout layout = channels_->layout();
   const HelloText hello{
       .head = {.process_id = Platform::ProcessId(),
                .copy_mark = SlotToken::CopyMark(),
                .signal = static_cast<std::uint32_t>(signal_.number.load(std::memory_order_relaxed)),
-               .channel_bytes = sizeof(SampleChannel<Traits>),
-               .cells = Traits::Providers::kCellCount,
-               .value_types = Traits::Providers::kValueCount,
-               .chunk_bytes = area.header().chunk_bytes,
+               .channel_bytes = layout.channel_bytes,
+               .cells = layout.cells,
+               .chunk_bytes = layout.chunk_bytes,
                .ring_bytes = static_cast<std::uint32_t>(*options_.threads.ring_bytes),
                .tables_address = offer->tables.address(),
                .store_address = offer->store.address()},
       .program = Platform::ProgramName(),
+      .value_types = JoinValueTypes(layout.value_types),
       .options = OptionLines()};
   Message message{.kind = MessageKind::kHello, .text = JoinHello(hello)};
   if (!is_here_) message.descriptors = {area.descriptor(), -1};
@@ -102,7 +100,7 @@ absl::Status WorkerCore::Greet(WorkerProcess worker) {
 // may still read them.
 void WorkerCore::ReplaceTables(TableMemory tables, TableMemory store) {
   Platform::WithdrawTables();
-  if (registry_.IsCapturing()) {
+  if (channels_->IsCapturing()) {
     tables_.KeepMapped();
     store_.KeepMapped();
   }
@@ -129,14 +127,12 @@ std::string WorkerCore::OptionLines() const {
 void WorkerCore::CountLoss() {
   const SharedArea& area = Platform::Area();
   std::int64_t lost_ns = area.header().unexported_cpu_ns.exchange(0, std::memory_order_relaxed);
-  std::vector<Slot*> slots;
-  registry_.CopyAll(slots);
-  for (const Slot* slot : slots) {
-    Seat& seat = *area.At(slot->index());
+  for (const WorkerChannels::Seated& seated : channels_->All()) {
+    Seat& seat = *area.At(seated.index);
     const SeatState state = seat.state.load(std::memory_order_acquire);
     if (state == SeatState::kFree || seat.since_cpu_ns < 0) continue;
     const std::int64_t cpu_ns =
-        state == SeatState::kLeft ? seat.end_cpu_ns : Platform::ThreadCpuTimeNs(slot->thread_id());
+        state == SeatState::kLeft ? seat.end_cpu_ns : Platform::ThreadCpuTimeNs(seated.thread_id);
     if (cpu_ns <= seat.since_cpu_ns) continue;
     lost_ns += cpu_ns - seat.since_cpu_ns;
     seat.since_cpu_ns = cpu_ns;
@@ -152,6 +148,7 @@ absl::Status WorkerCore::SeeToWorker() {
   if (!is_running_.load(std::memory_order_relaxed)) return NotRunning();
   if (worker_ && !worker_->socket().HasEnded()) return absl::OkStatus();
   worker_.reset();
+  channels_->Close();  // what the program brings from here on, no profile has
   const std::int64_t now_ns = SystemClock().MonotonicNs();
   if (restarts_ < kMaxRestarts && now_ns < next_restart_ns_)
     return absl::UnavailableError("the worker process has died");

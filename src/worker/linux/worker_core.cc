@@ -9,35 +9,30 @@
 #include "strobe/base/assert.h"
 #include "strobe/base/memory_guard.h"
 #include "strobe/clock/system_clock.h"
-#include "strobe/runtime/calling_thread.h"
 #include "strobe/runtime/profiler_core.h"
 #include "strobe/worker/recording_messages.h"
+#include "strobe/worker/worker_profiler.h"
 
 namespace strobe::internal {
 namespace {
 
-using Arena = SlotArena<WorkerTraits>;
-
 // The program's own time for an answer, beyond that of the export.
 constexpr std::int64_t kAnswerNs = 2'000'000'000;
 
-std::uint32_t ChunksFor(std::int64_t threads) {
-  const auto slots = static_cast<std::size_t>(threads) + Arena::kSharedSlots;
-  const std::size_t chunks = (slots + Arena::kSlotsPerChunk - 1) / Arena::kSlotsPerChunk;
-  // Retired slots wait for the worker, so there are twice as many.
-  return static_cast<std::uint32_t>(std::min<std::size_t>(2 * chunks, Arena::kMaxChunks));
-}
-
 }  // namespace
 
-WorkerCore::WorkerCore(ProfilerOptions options, Serve serve_here)
+WorkerCore::WorkerCore(ProfilerOptions options, std::unique_ptr<WorkerChannels> channels,
+                       Serve serve_here)
     : fork_count_(Platform::ForkCount()),
       options_(std::move(options)),
       options_status_(Validate(options_)),
       signal_{.requested = static_cast<int>(*options_.sampling.signal_number)},
-      registry_(static_cast<std::size_t>(*options_.threads.max_threads),
-                static_cast<std::size_t>(*options_.threads.ring_bytes)),
+      channels_(std::move(channels)),
       serve_here_(std::move(serve_here)) {}
+
+WorkerCore::WorkerCore(const ProfilerOptions& options, Serve serve_here)
+    : WorkerCore(options, std::make_unique<ChannelsOf<WorkerTraits>>(options.threads),
+                 std::move(serve_here)) {}
 
 WorkerCore::~WorkerCore() {
   toggle_.reset();
@@ -53,72 +48,57 @@ absl::Status WorkerCore::Usable() const {
 
 absl::Status WorkerCore::Open() {
   absl::Status status = Usable();
-  if (!status.ok()) return status;
-  const auto ring_bytes = static_cast<std::size_t>(*options_.threads.ring_bytes);
-  status = Platform::Open(ChunksFor(*options_.threads.max_threads), Arena::kSlotsPerChunk,
-                          Arena::ChunkBytes(ring_bytes));
-  return status.ok() ? registry_.Open() : status;
+  return status.ok() ? channels_->Open() : status;
 }
 
 Registration WorkerCore::RegisterThread(std::string_view name) {
-  absl::StatusOr<Slot*> slot;
-  if (!HasMemoryFor([&] { slot = TryRegister(name); })) slot = OutOfMemory();
-  if (slot.ok()) return Registration(this, *slot, (*slot)->channel->thread_id);
-  registry_.CountRefused();
-  return Registration(slot.status());
+  absl::StatusOr<WorkerChannels::Seated> seated;
+  if (!HasMemoryFor([&] { seated = TryRegister(name); })) seated = OutOfMemory();
+  if (seated.ok()) return Registration(this, seated->registered, seated->thread_id);
+  channels_->CountRefused();
+  return Registration(seated.status());
 }
 
-absl::StatusOr<WorkerCore::Slot*> WorkerCore::TryRegister(std::string_view name) {
+absl::StatusOr<WorkerChannels::Seated> WorkerCore::TryRegister(std::string_view name) {
   if (absl::Status status = Open(); !status.ok()) return status;
   if (is_running_.load(std::memory_order_acquire)) {
     const std::unique_lock lock(control_mutex_, std::try_to_lock);
     if (lock.owns_lock()) static_cast<void>(SeeToWorker());
-    Reclaim();
+    channels_->Reclaim();
   }
-  absl::StatusOr<Slot*> slot =
-      RegisterCallingThread(registry_, name, signal_, *options_.sampling.unblock_signal);
-  if (slot.ok()) TakeSeat(**slot);
-  return slot;
+  absl::StatusOr<WorkerChannels::Seated> seated =
+      channels_->Register(name, signal_, *options_.sampling.unblock_signal);
+  if (seated.ok()) TakeSeat(*seated);
+  return seated;
 }
 
-void WorkerCore::TakeSeat(const Slot& slot) {
+void WorkerCore::TakeSeat(const WorkerChannels::Seated& seated) {
   const SharedArea& area = Platform::Area();
-  const std::uint32_t index = slot.channel->token.index;
-  Seat& seat = *area.At(index);
-  seat.begin_ns = slot.begin_ns;
-  seat.since_ns = slot.begin_ns;
-  seat.since_cpu_ns = Platform::ThreadCpuTimeNs(slot.channel->thread_id);
+  Seat& seat = *area.At(seated.index);
+  seat.begin_ns = seated.begin_ns;
+  seat.since_ns = seated.begin_ns;
+  seat.since_cpu_ns = Platform::ThreadCpuTimeNs(seated.thread_id);
   seat.end_ns = 0;
   seat.end_cpu_ns = -1;
-  seat.name_bytes = static_cast<std::uint32_t>(std::min(slot.name.size(), Seat::kNameBytes));
-  std::memcpy(seat.name, slot.name.data(), seat.name_bytes);
+  seat.name_bytes = static_cast<std::uint32_t>(std::min(seated.name.size(), Seat::kNameBytes));
+  std::memcpy(seat.name, seated.name.data(), seat.name_bytes);
   seat.state.store(SeatState::kTaken, std::memory_order_release);
-  area.Announce(index);
+  area.Announce(seated.index);
 }
 
 void WorkerCore::EndRegistration(void* registered, std::uint64_t thread_id) {
   if (!IsOfThisProcess()) return;
   STROBE_CHECK(thread_id == Platform::CurrentThreadId(),
                "a Registration ended on another thread than it began on");
-  Slot* const slot = static_cast<Slot*>(registered);
-  slot->is_ending.store(true, std::memory_order_release);
+  const std::uint32_t index = channels_->BeginToEnd(registered);
   const SharedArea& area = Platform::Area();
-  const std::uint32_t index = slot->channel->token.index;
   Seat& seat = *area.At(index);
   seat.end_cpu_ns = Platform::ThreadCpuTimeNs(thread_id);
   seat.end_ns = SystemClock().MonotonicNs();
   const bool is_running = is_running_.load(std::memory_order_acquire);
   seat.state.store(is_running ? SeatState::kLeft : SeatState::kFree, std::memory_order_release);
   area.Announce(index);
-  if (UnregisterCallingThread(registry_, slot)) delete this;
-}
-
-// Gives back the slots that the worker has settled.
-void WorkerCore::Reclaim() {
-  registry_.ReclaimIf([](const Slot& slot) {
-    return Platform::Area().At(slot.channel->token.index)->state.load(std::memory_order_acquire) ==
-           SeatState::kFree;
-  });
+  if (channels_->Unregister(registered)) delete this;
 }
 
 absl::Status WorkerCore::Start() {
@@ -128,7 +108,7 @@ absl::Status WorkerCore::Start() {
   absl::Status status;
   if (!HasMemoryFor([&] { status = StartLocked(); })) status = OutOfMemory();
   if (status.ok() && *options_.exporter.stop_at_exit) {
-    ExitList::Add(registry_.arena()->number(), this, &Platform::AtExit);
+    ExitList::Add(channels_->number(), this, &Platform::AtExit);
     is_listed_ = true;
   }
   last_start_ = status;
@@ -140,17 +120,14 @@ absl::Status WorkerCore::StartLocked() {
   const int signal = signal_.Wanted<Platform>();
   if (absl::Status status = Platform::InstallHandler(signal); !status.ok()) return status;
   signal_.number.store(signal, std::memory_order_relaxed);
-  registry_.arena()->max_frames.store(static_cast<std::uint32_t>(*options_.sampling.max_frames),
-                                      std::memory_order_relaxed);
-  registry_.arena()->keeps_times.store(*options_.sampling.timestamps, std::memory_order_relaxed);
-  registry_.BeginCollecting();
+  channels_->BeginCollecting(options_.sampling);
   restarts_ = 0;
   Platform::Area().header().unexported_cpu_ns.store(0, std::memory_order_relaxed);
   Platform::Area().header().lost_cpu_ns.store(0, std::memory_order_relaxed);
   absl::Status status = BeginWorker();
   if (!status.ok()) status = FallBack(std::move(status));
   if (!status.ok()) {
-    Quieten();
+    channels_->EndCollecting();
     return status;
   }
   is_running_.store(true, std::memory_order_release);
@@ -177,7 +154,7 @@ absl::Status WorkerCore::Stop() {
 
 absl::Status WorkerCore::StopLocked() {
   if (!is_running_.exchange(false, std::memory_order_acq_rel)) return NotRunning();
-  if (std::exchange(is_listed_, false) && !ExitList::Remove(registry_.arena()->number(), this))
+  if (std::exchange(is_listed_, false) && !ExitList::Remove(channels_->number(), this))
     is_exit_using_ = true;
   absl::Status status = absl::UnavailableError("the worker process has died");
   if (worker_) {
@@ -190,21 +167,8 @@ absl::Status WorkerCore::StopLocked() {
   } else {
     CountLoss();
   }
-  Quieten();
+  channels_->EndCollecting();
   return status;
-}
-
-// Without a worker: captures end, and slots need not wait for it.
-void WorkerCore::Quieten() {
-  registry_.VisitAll([](Slot& slot) {
-    slot.channel->open_events.store(0, std::memory_order_seq_cst);
-    slot.channel->is_active.store(false, std::memory_order_seq_cst);
-  });
-  registry_.EndCollecting([](Slot& slot) {
-    Seat* const seat = Platform::Area().At(slot.channel->token.index);
-    SeatState left = SeatState::kLeft;
-    seat->state.compare_exchange_strong(left, SeatState::kFree, std::memory_order_acq_rel);
-  });
 }
 
 void WorkerCore::StopAtExit() {
@@ -222,7 +186,7 @@ void WorkerCore::Retire() {
   toggle_.reset();
   static_cast<void>(Stop());
   if (is_exit_using_.load(std::memory_order_acquire)) return;
-  if (registry_.Orphan() == 0) delete this;
+  if (channels_->Orphan() == 0) delete this;
 }
 
 CodeRegistration WorkerCore::RegisterCode(const GeneratedCode& code) {
@@ -256,8 +220,7 @@ absl::StatusOr<Profile> WorkerCore::TryToRecord(const RecordingOptions& options)
     if (!status.ok()) return status;
   }
   sockets->other = WorkerSocket();  // so the worker's end is noticed
-  const auto types = Traits::Providers::AllValueTypes();
-  return AwaitProfile(sockets->own, options, types);
+  return AwaitProfile(sockets->own, options, channels_->layout().value_types);
 }
 
 absl::Status WorkerCore::ToggleStatus() {
@@ -286,15 +249,14 @@ void WorkerCore::Toggle() {
   }));
 }
 
-bool WorkerCore::CaptureHere([[maybe_unused]] const EventSample& event,
-                             [[maybe_unused]] const NativeRegisters* registers) noexcept {
-  return false;
+bool WorkerCore::CaptureHere(const EventSample& event, const NativeRegisters* registers) noexcept {
+  return channels_->CaptureHere(event, registers);
 }
 
 Stats WorkerCore::GetStats() {
   Stats stats;
   const bool has_memory = HasMemoryFor([&] {
-    registry_.AddTo(stats);
+    channels_->AddTo(stats);
     stats.signals_foreign = GlobalHandlerCounters().foreign.load(std::memory_order_relaxed);
     stats.signals_stale = GlobalHandlerCounters().stale.load(std::memory_order_relaxed);
     stats.signal_number = signal_.number.load(std::memory_order_relaxed);
