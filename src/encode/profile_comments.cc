@@ -91,6 +91,8 @@ std::vector<std::string> ProfileComments(const Profile& profile) {
   add_unless_zero(subject, "registrations refused", stats.threads_refused);
   add_unless_zero(subject, "exports failed", stats.exports_failed);
   add_unless_zero(subject, "profiles never delivered", stats.exports_dropped);
+  add_unless_zero(subject, "amount in no profile",
+                  static_cast<std::uint64_t>(std::max<std::int64_t>(stats.amount_dropped, 0)));
   for (const OutputStats& output : stats.outputs) {
     if (output.name.empty()) continue;
     add_unless_zero(subject, absl::StrCat("exports failed at ", output.name),

@@ -243,6 +243,10 @@ TEST(PprofEncoderTest, CommentsCarryTheProfilersAccount) {
   sample.profile.stats.threads_unlisted = 9;
   EXPECT_THAT(EncodeAndRead(sample).comments,
               Contains(EndsWith("; threads beyond the memory limit: 9; exports failed: 2")));
+  sample.profile.stats.exports_dropped = 1;
+  sample.profile.stats.amount_dropped = 400;
+  EXPECT_THAT(EncodeAndRead(sample).comments,
+              Contains(EndsWith("; profiles never delivered: 1; amount in no profile: 400")));
 }
 
 TEST(PprofEncoderTest, StringsThatAreNotUtf8AreMended) {

@@ -115,9 +115,9 @@ def main():
     options = parser.parse_args()
     program = os.path.abspath(options.program)
     with tempfile.TemporaryDirectory() as root:
+        is_well = options.connects == 0 or hostile(program, os.path.abspath(options.strobe), options.connects, root)
         listener = Listener(os.path.abspath(options.strobe), root + "/own/worker.sock")
         options.descriptors = listener.descriptors() + 1  # the store of tables is made for the first program
-        is_well = options.connects == 0 or hostile(program, os.path.abspath(options.strobe), options.connects, root)
         is_well &= options.together == 0 or together(program, listener, options.together, root + "/together")
         is_well &= soak(program, listener, options, root + "/soak")
     print("PASS" if is_well else "FAIL")

@@ -125,6 +125,7 @@ def meet_hostile_peers(program, strobe, root, connects, slow_peers):
         expected["other user"] += 1
     check(listener.await_descriptors(descriptors), "descriptors: %d, before: %d" % (listener.descriptors(), descriptors))
     listener.finish()
+    print(listener.errors.decode().strip())
     check(listener.counts == [1, sum(expected.values())], "served and refused: %r" % listener.errors)
     check(listener.reasons == expected, "reasons: %r, not %r" % (listener.reasons, expected))
     check(len(profiles(root + "/genuine")) == 1, "the profile of the program among them")

@@ -22,7 +22,8 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "readers"))
 from checks import check, failures  # noqa: E402
-from hostile_peers import HEAD, OFFER, OTHER_USER_ID, head, packets  # noqa: E402
+from hostile_peers import HEAD, OFFER, OTHER_USER_ID, head  # noqa: E402
+import hostile_peers  # noqa: E402
 import pprof_file  # noqa: E402
 
 TIMEOUT_S = 100
@@ -152,18 +153,18 @@ def answer_of(program, packets, ends=None):
             break  # it has refused already
     own.settimeout(TIMEOUT_S)
     try:
-        answer = own.recv(70000)
+        answer = hostile_peers.receive(own)
         if len(answer) >= HEAD.size and HEAD.unpack_from(answer)[2] == OFFER:
-            answer = own.recv(70000)
+            answer = hostile_peers.receive(own)
     except OSError:
         answer = b""
     own.close()
     return answer, process.wait(timeout=TIMEOUT_S)
 
 
-def hostile_peers(program, chance):
+def refuse_peers(program, chance):
     noise = [chance.randbytes(chance.choice([0, 1, 23, 24, 25, 100, 4096, 60000])) for _ in range(10)]
-    peers = {what: [packet] for what, (packet, _) in packets().items()}
+    peers = {what: [packet] for what, (packet, _) in hostile_peers.packets().items()}
     peers.update({"noise %d" % number: [packet] for number, packet in enumerate(noise)})
     peers.update({"noise in a hello %d" % number: [head(text=packet)] for number, packet in enumerate(noise)})
     for what, packets in peers.items():
@@ -183,7 +184,7 @@ def main():
     arguments.add_argument("--seed", type=int, default=1)
     options = arguments.parse_args()
     program, chance = os.path.abspath(options.program), random.Random(options.seed)
-    hostile_peers(program, chance)
+    refuse_peers(program, chance)
     kill_workers(program, options.kills, chance)
     kill_programs(program, options.kills, chance)
     print("%d failures" % len(failures))
