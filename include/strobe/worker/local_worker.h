@@ -22,7 +22,7 @@ using Serve = std::function<int(const WorkerSocket& socket, const SharedArea* ow
 // ServeHere.
 void RunWorkerIfAsked(int argc, char** argv, Serve serve);
 
-// For profilers whose channels other parts lay out than the default ones: see UseWorker.
+// For profilers with other providers than the default ones: makes their channels.
 using MakeChannels = std::unique_ptr<WorkerChannels> (*)(const ThreadOptions& options);
 struct WorkerUse {
   const void* channel_parts;  // see runtime/worker_link.h
@@ -38,7 +38,7 @@ const WorkerUse* FindWorkerUse(const void* channel_parts);
 // What the program's main has given to RunWorkerIfAsked; empty if it has not called it.
 Serve ServeHere();
 
-// With the default parts; those of `strobe::Profiler`.
+// With the default parts.
 int ServeByDefault(const WorkerSocket& socket, const SharedArea* own_area);
 
 }  // namespace strobe::internal
