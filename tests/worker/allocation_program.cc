@@ -9,7 +9,7 @@
 // what is live, and what was allocated for the last profile.
 // "again": says "half", waits for a line, and does all but to keep once more.
 // "fork": a child frees what its copy of the program has kept, and allocates as much.
-// "scribble": a child writes into the live heap, at random, and ends it all.
+// "scribble": a child writes into what is shared, the live heap too, at random, and ends it all.
 // "exact": brings events of known amounts instead, by registered threads and others, and says their
 // sums. "lost": the same, and it says "half" and waits for a line, as the worker dies meanwhile.
 #include <signal.h>
@@ -82,15 +82,26 @@ bool WarmUp(Profiler& profiler) {
   return true;
 }
 
-// Writes over the live heap while the worker reads it, and has it read by more profiles.
+// Writes over the live heap, the seats, and the channels and rings of the first threads, while the
+// worker reads them for a profile each second.
 void Scribble(std::uint64_t seed) {
-  const std::span<std::byte> heap = strobe::internal::ClientPlatform::Area().Levels();
+  constexpr std::uint32_t kSeats = 64;
+  const strobe::internal::SharedArea& area = strobe::internal::ClientPlatform::Area();
+  auto* const front = reinterpret_cast<std::byte*>(&area.header());
+  const std::array<std::span<std::byte>, 4> places{
+      area.Levels(), area.Levels().first(64 * 1024),
+      std::span(front, reinterpret_cast<std::byte*>(area.At(kSeats)) - front),
+      area.Chunk(0).first(64 * 1024)};
   std::mt19937_64 random(seed);
   const strobe::SystemClock clock;
   for (const std::int64_t begin_ns = clock.MonotonicNs();
-       clock.MonotonicNs() - begin_ns < 1'000'000'000;) {
-    const std::uint64_t word = random() >> random() % 64;
-    std::memcpy(heap.data() + random() % (heap.size() / 8) * 8, &word, sizeof(word));
+       clock.MonotonicNs() - begin_ns < 1'500'000'000;) {
+    for (int i = 0; i < 100; ++i) {
+      const std::span<std::byte> place = places[random() % places.size()];
+      const std::uint64_t word = random() >> random() % 64;
+      std::memcpy(place.data() + random() % (place.size() / 8) * 8, &word, sizeof(word));
+    }
+    area.Announce(static_cast<std::uint32_t>(random() % kSeats));
   }
 }
 

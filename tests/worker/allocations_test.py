@@ -152,7 +152,7 @@ def main():
             # Of the first worker, what it had not exported is [lost].
             check_near("again: allocated", total(run.profiles[-1:], "alloc_space"), run.said[b"allocated"] + (128 << 20), 8 << 20)
 
-    # The program writes into the live heap: the worker lives, and exports what it has.
+    # The program writes into all that it shares, the live heap too: the worker lives, and exports what it has.
     for _ in range(3):
         with tempfile.TemporaryDirectory() as directory:
             run = Run(program, directory, "scribble", {"STROBE_EXPORT_PERIOD_S": "1"}).finish()

@@ -23,7 +23,7 @@ using Serve = std::function<ServeEnd(const WorkerSocket& socket, const SharedAre
 // served, else 1. Otherwise keeps `serve` for ServeHere.
 void RunWorkerIfAsked(int argc, char** argv, Serve serve);
 
-// For profilers whose channels other parts lay out than the default ones: see UseWorker.
+// For profilers with other providers than the default ones: makes their channels.
 using MakeChannels = std::unique_ptr<WorkerChannels> (*)(const ThreadOptions& options);
 struct WorkerUse {
   const void* channel_parts;  // see runtime/worker_link.h

@@ -226,6 +226,15 @@ absl::Status CheckHello(const HelloText& hello, std::uint64_t chunk_bytes) {
   return absl::OkStatus();
 }
 
+// The text of a program's first message. For the errors, see ReadHello.
+inline absl::StatusOr<HelloText> SplitMessage(const Message& message, const SharedArea* own_area) {
+  if (message.kind != MessageKind::kHello)
+    return absl::InvalidArgumentError("the first message is no hello");
+  if (own_area == nullptr && (message.descriptors[0] < 0 || message.descriptors[1] >= 0))
+    return absl::FailedPreconditionError("a hello comes with one descriptor of memory");
+  return SplitHello(message.text);
+}
+
 // Takes over the message's descriptors; closes them if it refuses. InvalidArgument for what the
 // hello says, FailedPrecondition for the memory that comes with it.
 template <class Traits>
@@ -235,11 +244,7 @@ absl::StatusOr<AskedSession> ReadHello(const Message& message,
     CloseDescriptors(message);
     return status;
   };
-  if (message.kind != MessageKind::kHello)
-    return refuse(absl::InvalidArgumentError("the first message is no hello"));
-  if (own_area == nullptr && (message.descriptors[0] < 0 || message.descriptors[1] >= 0))
-    return refuse(absl::FailedPreconditionError("a hello comes with one descriptor of memory"));
-  absl::StatusOr<HelloText> hello = SplitHello(message.text);
+  absl::StatusOr<HelloText> hello = SplitMessage(message, own_area);
   if (!hello.ok()) return refuse(hello.status());
   AskedSession asked;
   if (absl::Status status = SetOptions(hello->options, asked.options); !status.ok())
@@ -378,7 +383,7 @@ ServeEnd ServeProgram(const WorkerSocket& socket, const SharedArea* own_area,
                       const Parts<Traits>&... parts) {
   absl::StatusOr<Greeting> greeting = ReceiveHello(socket, own_area);
   if (!greeting.ok()) return Refuse(socket, greeting.status());
-  const absl::StatusOr<HelloText> hello = SplitHello(greeting->hello.text);
+  const absl::StatusOr<HelloText> hello = SplitMessage(greeting->hello, own_area);
   std::optional<ServeEnd> end;
   const auto serve = [&]<class T>(const Parts<T>& own_parts) {
     if (end || !hello.ok() || !HasValueTypes<T>(*hello)) return;

@@ -38,7 +38,7 @@ inline constexpr bool kSharesLevels<ProviderList<Providers...>> =
 
 // From now on a profiler of these Traits can have a worker. `serve` is for worker.fallback.
 template <class Traits>
-void UseWorkerFor(Serve serve) {
+void UseWorkerFor(const Serve& serve) {
   static_assert(kHasDefaultCaptures<Traits>,
                 "with a worker, the platform, the clock, the ring and the unwinder are the default "
                 "ones");
@@ -50,7 +50,7 @@ void UseWorkerFor(Serve serve) {
                .make = [](const ThreadOptions& options) -> std::unique_ptr<WorkerChannels> {
                  return std::make_unique<ChannelsOf<ClientTraits<Providers>>>(options);
                },
-               .serve = std::move(serve)});
+               .serve = serve});
   }
 }
 

@@ -92,7 +92,11 @@ absl::Status WorkerCore::Greet(WorkerProcess worker) {
       status.ok() ? worker.socket().Receive(kWelcomeTimeoutNs) : status;
   if (!answer.ok()) return absl::UnavailableError(answer.status().message());
   status = StatusOf(*answer, MessageKind::kWelcome);
-  if (status.ok()) worker_ = std::move(worker);
+  if (status.ok()) {
+    worker_ = std::move(worker);
+  } else {
+    channels_->Close();
+  }
   return status;
 }
 
@@ -147,8 +151,8 @@ void WorkerCore::CountLoss() {
 absl::Status WorkerCore::SeeToWorker() {
   if (!is_running_.load(std::memory_order_relaxed)) return NotRunning();
   if (worker_ && !worker_->socket().HasEnded()) return absl::OkStatus();
+  if (worker_) channels_->Close();  // what the program brings from here on, no profile has
   worker_.reset();
-  channels_->Close();  // what the program brings from here on, no profile has
   const std::int64_t now_ns = SystemClock().MonotonicNs();
   if (restarts_ < kMaxRestarts && now_ns < next_restart_ns_)
     return absl::UnavailableError("the worker process has died");
