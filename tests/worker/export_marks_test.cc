@@ -20,8 +20,8 @@ class ExportMarksTest : public ::testing::Test {
     marks_.GiveBack(index);
     EXPECT_EQ(SeatAt(index).state.load(), SeatState::kFree);
   }
-  void EndPeriod(std::uint64_t sequence) {
-    marks_.EndPeriod(sequence, 1000 + static_cast<std::int64_t>(sequence),
+  void EndPeriod(std::uint64_t sequence, const std::vector<std::int64_t>& sums = {}) {
+    marks_.EndPeriod(sequence, sums, 1000 + static_cast<std::int64_t>(sequence),
                      [this](std::uint64_t thread_id) { return clocks_[thread_id]; });
   }
   Seat& SeatAt(std::uint32_t index) { return *area_.At(index); }
@@ -51,6 +51,21 @@ TEST_F(ExportMarksTest, AnExportMovesTheBeginOfEachAccount) {
   EXPECT_EQ(SeatAt(0).since_cpu_ns, 150);
   EXPECT_EQ(SeatAt(0).since_ns, 1000);
   EXPECT_EQ(Lost(), 20 + 1);
+}
+
+TEST_F(ExportMarksTest, TheValuesOfExportedPeriodsAreAdded) {
+  const auto exported = [this](std::size_t type) {
+    return area_.header().values_exported[type].load();
+  };
+  EndPeriod(0, {1, 20});
+  EndPeriod(1, {3, -5});
+  EXPECT_EQ(exported(1), 0);
+  marks_.NoteExported(1);
+  EXPECT_EQ(exported(1), 0) << "one before it is not exported";
+  marks_.NoteExported(0);
+  EXPECT_EQ(exported(0), 4);
+  EXPECT_EQ(exported(1), 15);
+  EXPECT_EQ(exported(2), 0);
 }
 
 TEST_F(ExportMarksTest, AThreadThatEndsIsCountedUntilItsPeriodIsExported) {

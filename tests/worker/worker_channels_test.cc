@@ -64,14 +64,14 @@ int FirstWrongLine() {
   STROBE_TEST_IS(channels.All().size() == 9);
   channels.BeginCollecting({});
   const auto& brought = ClientPlatform::Area().header().events_brought;
-  STROBE_TEST_IS(!Bring(channels, 1) && brought[2] == 0);
+  STROBE_TEST_IS(!Bring(channels, 1) && brought[3] == 0);
   // Before the worker has attached the thread, and then.
   Attach(0);
   STROBE_TEST_IS(Bring(channels, 10) && UsedBytes(0) > 0 && UsedBytes(8) == 0);
   Attach(8);
   STROBE_TEST_IS(Bring(channels, 20) && UsedBytes(8) > 0);
-  STROBE_TEST_IS(brought[1] == 2 && brought[2] == 30);
-  STROBE_TEST_IS(!IsTakenInAForkedChild(channels) && brought[1] == 2);
+  STROBE_TEST_IS(brought[2] == 2 && brought[3] == 30);
+  STROBE_TEST_IS(!IsTakenInAForkedChild(channels) && brought[2] == 2);
   channels.Close();
   STROBE_TEST_IS(!Bring(channels, 1));
   channels.EndCollecting();

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -72,6 +73,16 @@ class ProfileMaker {
  private:
   using Platform = typename Traits::Platform;
 
+  using ValueSums = std::array<std::int64_t, Traits::Providers::kValueCount>;
+
+  // By value type; 0 for those that are no columns.
+  static ValueSums SumsOf(const RowTable& rows, const RecordingColumns& columns) {
+    ValueSums sums{};
+    for (std::size_t i = 0; i < std::min(columns.size(), rows.value_count()); ++i)
+      sums[columns[i].index] = rows.Sum(i);
+    return sums;
+  }
+
   // Takes the period last, when nothing else can fail.
   std::unique_ptr<ExportJob> MakeJob(Session<Traits>& session) {
     auto job = std::make_unique<ExportJob>();
@@ -81,8 +92,8 @@ class ProfileMaker {
                  StatsBetween(at_period_begin_, now));
     RecordedPeriod period = session.TakePeriod();
     SetPeriod(job->profile, period, periods_++);
-    if constexpr (requires { Platform::EndPeriod(job->profile.sequence); })
-      Platform::EndPeriod(job->profile.sequence);
+    if constexpr (requires { Platform::EndPeriod(periods_, ValueSums()); })
+      Platform::EndPeriod(job->profile.sequence, SumsOf(period.samples.rows, session.columns()));
     job->samples = std::move(period.samples);
     at_period_begin_ = std::move(now);
     return job;

@@ -8,6 +8,7 @@
 #include <deque>
 #include <functional>
 #include <mutex>
+#include <span>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -38,8 +39,9 @@ class ExportMarks {
 
   // A thread's account begins.
   void Begin(std::uint32_t index, std::uint64_t thread_id);
-  // All accounts have been settled, and the period has ended.
-  void EndPeriod(std::uint64_t sequence, std::int64_t now_ns, const ReadClock& read_clock);
+  // All accounts have been settled, and the period has ended. `sums` are its values, by value type.
+  void EndPeriod(std::uint64_t sequence, std::span<const std::int64_t> sums, std::int64_t now_ns,
+                 const ReadClock& read_clock);
   void NoteExported(std::uint64_t sequence);
   // The thread has ended, and its account is settled. Makes the seat free.
   void GiveBack(std::uint32_t index);
@@ -54,7 +56,7 @@ class ExportMarks {
     bool is_exported = false;
     std::vector<std::pair<std::uint32_t, Clocks>> clocks;  // by seat, at the period's end
     std::int64_t ended_cpu_ns = 0;                         // of threads whose seats are free
-    std::array<std::int64_t, kMaxValueTypes> events{};     // see SharedAreaHeader::events_brought
+    std::array<std::int64_t, kMaxValueTypes> sums{};       // by value type
   };
 
   static void MoveTo(Seat& seat, const Clocks& clocks);

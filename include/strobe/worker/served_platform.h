@@ -90,7 +90,7 @@ struct ServedPlatform : LinuxPlatform {
   static std::shared_ptr<const UnwindTable> ShareTable(const Module& module, std::size_t chunk,
                                                        const CfiModules::BuildTable& build);
   // See ExportMarks.
-  static void EndPeriod(std::uint64_t sequence);
+  static void EndPeriod(std::uint64_t sequence, std::span<const std::int64_t> sums);
   static void NoteExported(std::uint64_t sequence);
   // A copy in the memory for tables. Where that has no room, captures send registers and stack
   // along, and the worker walks.

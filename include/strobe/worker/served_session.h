@@ -137,9 +137,12 @@ class ServedSession {
     if constexpr (Traits::Providers::kBringsEvents) {
       SharedAreaHeader& header = area_.header();
       auto& cells = registry_.arena()->Find(0)->cells;
+      constexpr auto kColumns = Traits::Providers::CellColumns();
       for (std::size_t i = 0; i < cells.size(); ++i) {
-        const std::int64_t exported = header.events_exported[i].load(std::memory_order_relaxed);
-        const std::int64_t brought = header.events_brought[i].load(std::memory_order_relaxed);
+        const std::size_t column = kColumns[i];
+        const std::int64_t exported =
+            header.values_exported[column].load(std::memory_order_relaxed);
+        const std::int64_t brought = header.events_brought[column].load(std::memory_order_relaxed);
         if (brought > exported && exported >= 0)
           cells[i].credited.fetch_add(brought - exported, std::memory_order_relaxed);
       }

@@ -70,11 +70,11 @@ struct SharedAreaHeader {
   std::atomic<std::int64_t> unexported_cpu_ns{0};
   // The CPU time lost with the worker before this one. The program writes it before the hello.
   std::atomic<std::int64_t> lost_cpu_ns{0};
-  // Of events, by the cell of each amount: what the program has brought since the session's begin,
-  // and what of that the exported profiles have. The worker keeps the second current.
-  using EventAmounts = std::array<std::atomic<std::int64_t>, kMaxValueTypes>;
-  EventAmounts events_brought{};
-  EventAmounts events_exported{};
+  // By value type, since the session's begin: what the program's events have brought, and what the
+  // exported profiles have. The worker keeps the second current; it has more than events.
+  using Amounts = std::array<std::atomic<std::int64_t>, kMaxValueTypes>;
+  Amounts events_brought{};
+  Amounts values_exported{};
 };
 
 // Both processes map the whole file once, and keep it mapped until they end: a late signal may

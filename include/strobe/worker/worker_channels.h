@@ -149,7 +149,7 @@ class ChannelsOf final : public WorkerChannels {
     registry_.BeginCollecting();
     SharedAreaHeader& header = ClientPlatform::Area().header();
     for (auto& amount : header.events_brought) amount.store(0, std::memory_order_relaxed);
-    for (auto& amount : header.events_exported) amount.store(0, std::memory_order_relaxed);
+    for (auto& amount : header.values_exported) amount.store(0, std::memory_order_relaxed);
   }
   void EndCollecting() override {
     Close();
@@ -188,7 +188,7 @@ class ChannelsOf final : public WorkerChannels {
         return false;
       SharedAreaHeader& header = ClientPlatform::Area().header();
       for (std::size_t i = 0; i < event.amounts.size(); ++i)
-        header.events_brought[Providers::FirstCell(event.provider) + i].fetch_add(
+        header.events_brought[Providers::FirstColumn(event.provider) + i].fetch_add(
             event.amounts[i], std::memory_order_relaxed);
       return true;
     } else {

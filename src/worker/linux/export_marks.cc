@@ -9,14 +9,13 @@ void ExportMarks::Begin(std::uint32_t index, std::uint64_t thread_id) {
   threads_[index] = thread_id;
 }
 
-void ExportMarks::EndPeriod(std::uint64_t sequence, std::int64_t now_ns,
-                            const ReadClock& read_clock) {
+void ExportMarks::EndPeriod(std::uint64_t sequence, std::span<const std::int64_t> sums,
+                            std::int64_t now_ns, const ReadClock& read_clock) {
   const std::lock_guard lock(mutex_);
   Period& period = periods_.emplace_back();
   period.sequence = sequence;
   period.ended_cpu_ns = std::exchange(ended_cpu_ns_, 0);
-  for (std::size_t i = 0; i < period.events.size(); ++i)
-    period.events[i] = area_.header().events_brought[i].load(std::memory_order_relaxed);
+  std::copy_n(sums.begin(), std::min(sums.size(), period.sums.size()), period.sums.begin());
   if (periods_.size() > kMaxPeriods) {
     periods_.front().is_exported = true;
     PopExported();
@@ -37,9 +36,10 @@ void ExportMarks::PopExported() {
   for (; !periods_.empty() && periods_.front().is_exported; periods_.pop_front()) {
     for (const auto& [index, clocks] : periods_.front().clocks) MoveTo(*area_.At(index), clocks);
     AddUnexported(-periods_.front().ended_cpu_ns);
-    for (std::size_t i = 0; i < kMaxValueTypes; ++i)
-      area_.header().events_exported[i].store(periods_.front().events[i],
-                                              std::memory_order_relaxed);
+    for (std::size_t i = 0; i < kMaxValueTypes; ++i) {
+      area_.header().values_exported[i].fetch_add(periods_.front().sums[i],
+                                                  std::memory_order_relaxed);
+    }
   }
 }
 

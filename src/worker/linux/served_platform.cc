@@ -187,8 +187,8 @@ void ServedPlatform::NoteSlot(std::uint32_t slot, std::uint64_t thread_id) {
   state->marks.Begin(slot, thread_id);
 }
 
-void ServedPlatform::EndPeriod(std::uint64_t sequence) {
-  state->marks.EndPeriod(sequence, SystemClock().MonotonicNs(), &ThreadCpuTimeNs);
+void ServedPlatform::EndPeriod(std::uint64_t sequence, std::span<const std::int64_t> sums) {
+  state->marks.EndPeriod(sequence, sums, SystemClock().MonotonicNs(), &ThreadCpuTimeNs);
 }
 
 void ServedPlatform::NoteExported(std::uint64_t sequence) { state->marks.NoteExported(sequence); }
