@@ -44,6 +44,27 @@ TEST(LiveHeap, HasEachBlockWithItsStack) {
   EXPECT_EQ(Visited(*heap).size(), 1U);
 }
 
+TEST(LiveHeap, BlocksBeyondTheLimitOfFramesKeepTheirAmounts) {
+  const auto heap = std::make_unique<LiveHeap>();
+  const auto blocks = std::make_unique<LiveBlocks<>>();
+  blocks->Use(heap->blocks);
+  std::vector<Address> frames(kMaxFramesLimit);
+  for (std::size_t i = 0; i < frames.size(); ++i) frames[i] = 0x1000 + i;
+  const std::uint32_t stack = heap->stacks.Add(frames, StackEnd::kComplete);
+  constexpr std::size_t kShown = LiveHeap::kMaxVisitedFrames / kMaxFramesLimit;
+  for (std::uintptr_t i = 1; i <= kShown + 10; ++i)
+    ASSERT_TRUE(blocks->Add(reinterpret_cast<void*>(i * 16), {1, 16, stack}));
+  std::size_t shown = 0;
+  std::size_t all = 0;
+  heap->Visit([&](std::span<const Address> leaf_first, StackEnd, const SampledAmounts& amounts) {
+    ++all;
+    shown += leaf_first.empty() ? 0 : 1;
+    ASSERT_EQ(amounts, (SampledAmounts{1, 16}));
+  });
+  EXPECT_EQ(all, kShown + 10);
+  EXPECT_EQ(shown, kShown);
+}
+
 TEST(LiveHeap, AFurtherUseBeginsEmpty) {
   const auto first = std::make_unique<LiveHeap>();
   const auto second = std::make_unique<LiveHeap>();

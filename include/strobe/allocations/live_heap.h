@@ -26,6 +26,8 @@ struct LiveHeap {
 
   // No program has as much in a block.
   static constexpr std::int64_t kMaxBytes = std::int64_t{1} << 61;
+  // Of all stacks of a visit together; blocks beyond that are without frames.
+  static constexpr std::size_t kMaxVisitedFrames = std::size_t{1} << 23;
 
   // Calls visit(leaf_first, end, amounts) for each block. Without frames, its stack is not known.
   // Takes no memory. Believes nothing that stands in the heap: skips a block that no program has
@@ -34,6 +36,7 @@ struct LiveHeap {
   void Visit(Visitor&& visit) const {
     std::array<Address, kMaxFramesLimit + 1> frames;
     bool is_sound = true;
+    std::size_t left_frames = kMaxVisitedFrames;
     blocks.Visit([&](const LiveBlock& block) {
       const bool has_stack = block.stack != StackTable<>::kNone;
       if (!is_sound || block.bytes < 0 || block.bytes > kMaxBytes) return;
@@ -41,9 +44,11 @@ struct LiveHeap {
       StackEnd end{};
       const std::size_t count = has_stack ? stacks.Read(block.stack, frames, end) : 0;
       is_sound = count < frames.size();
-      if (is_sound)
-        visit(std::span(frames).first(count), end,
-              SampledAmounts{.count = block.objects, .total = block.bytes});
+      if (!is_sound) return;
+      const std::size_t shown = count <= left_frames ? count : 0;
+      left_frames -= shown;
+      visit(std::span(frames).first(shown), end,
+            SampledAmounts{.count = block.objects, .total = block.bytes});
     });
   }
 
