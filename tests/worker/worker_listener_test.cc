@@ -144,8 +144,11 @@ TEST_F(Listener, SlowPeersDelayNoProgram) {
     static_cast<void>(program.Send(AnswerOf(MessageKind::kFlushed, absl::OkStatus())));
     return ServeEnd::kServed;
   });
-  std::vector<absl::StatusOr<WorkerSocket>> silent;
-  for (int i = 0; i < 20; ++i) silent.push_back(ConnectToWorker(path()));
+  std::vector<absl::StatusOr<WorkerSocket>> silent(20);
+  for (auto& peer : silent) {
+    peer = ConnectToWorker(path());
+    ASSERT_TRUE(peer.ok()) << peer.status();
+  }
   const absl::StatusOr<WorkerSocket> program = ConnectToWorker(path());
   ASSERT_TRUE(program.ok());
   EXPECT_TRUE(Ask(*program).ok());
