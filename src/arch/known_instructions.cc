@@ -27,6 +27,16 @@ constexpr std::uint8_t kHlt[] = {0xF4};
 constexpr std::uint8_t kNop[] = {0x90};
 constexpr std::uint8_t kNopAndPadding[] = {0x90, 0xCC};
 
+// musl's __clone, in the new thread: xor ebp, ebp; pop rdi; call r9 | mov edi, eax; xor eax, eax;
+// mov al, 60 (exit); syscall.
+constexpr std::uint8_t kClone[] = {0x31, 0xED, 0x5F, 0x41, 0xFF, 0xD1, 0x89,
+                                   0xC7, 0x31, 0xC0, 0xB0, 0x3C, 0x0F, 0x05};
+constexpr std::size_t kCloneEnd = 6;
+// musl's _start: xor rbp, rbp; mov rdi, rsp; lea rsi, [rip + 4 bytes]; and rsp, -16; call.
+constexpr std::uint8_t kStart[] = {0x48, 0x31, 0xED, 0x48, 0x89, 0xE7, 0x48, 0x8D, 0x35};
+constexpr std::size_t kStartDistanceBytes = 4;
+constexpr std::uint8_t kAlignStack[] = {0x48, 0x83, 0xE4, 0xF0};
+
 template <std::size_t N>
 bool StartsWith(std::span<const std::uint8_t> text, const std::uint8_t (&bytes)[N]) {
   return text.size() >= N && std::equal(std::begin(bytes), std::end(bytes), text.begin());
@@ -34,6 +44,22 @@ bool StartsWith(std::span<const std::uint8_t> text, const std::uint8_t (&bytes)[
 template <std::size_t N>
 bool EndsWith(std::span<const std::uint8_t> text, const std::uint8_t (&bytes)[N]) {
   return text.size() >= N && StartsWith(text.last(N), bytes);
+}
+
+// Whether musl's _start ends in `before`, up to its call.
+bool IsStart(std::span<const std::uint8_t> before) {
+  if (!EndsWith(before, kAlignStack)) return false;
+  before = before.first(before.size() - std::size(kAlignStack));
+  return before.size() >= kStartDistanceBytes &&
+         EndsWith(before.first(before.size() - kStartDistanceBytes), kStart);
+}
+
+void FindCloneEnds(std::span<const std::uint8_t> text, std::vector<std::size_t>& found) {
+  auto at = text.begin();
+  while ((at = std::search(at, text.end(), std::begin(kClone), std::end(kClone))) != text.end()) {
+    found.push_back(static_cast<std::size_t>(at - text.begin()) + kCloneEnd);
+    at += std::size(kClone);
+  }
 }
 
 }  // namespace
@@ -63,10 +89,11 @@ std::vector<StackProbe> FindStackProbes(std::span<const std::uint8_t> text) {
   return found;
 }
 
-std::vector<std::size_t> FindCoroutineEnds(std::span<const std::uint8_t> text) {
+std::vector<std::size_t> FindStackEnds(std::span<const std::uint8_t> text) {
   std::vector<std::size_t> found;
+  FindCloneEnds(text, found);
   for (std::size_t at = 0; at < text.size(); ++at) {
-    // Both have a call of five bytes in the middle, which a fast search finds.
+    // The others have a call of five bytes in the middle, which a fast search finds.
     const auto* const call =
         static_cast<const std::uint8_t*>(std::memchr(text.data() + at, kCall, text.size() - at));
     if (call == nullptr) break;
@@ -76,7 +103,9 @@ std::vector<std::size_t> FindCoroutineEnds(std::span<const std::uint8_t> text) {
     const bool is_finish = EndsWith(before, kXorRdi) && StartsWith(after, kHlt);
     const bool is_goexit = EndsWith(before, kNop) && StartsWith(after, kNopAndPadding);
     if (is_finish || is_goexit) found.push_back(is_finish ? at - std::size(kXorRdi) : at);
+    if (IsStart(before) && at + kCallBytes <= text.size()) found.push_back(at + kCallBytes);
   }
+  std::ranges::sort(found);
   return found;
 }
 

@@ -21,8 +21,9 @@ struct StackProbe {
 };
 std::vector<StackProbe> FindStackProbes(std::span<const std::uint8_t> text);
 
-// The code on x86-64 that Boost.Context's make_fcontext and its copies have a coroutine's first
-// function return to, and the code that Go's goroutines return to: the address that they return to.
-std::vector<std::size_t> FindCoroutineEnds(std::span<const std::uint8_t> text);
+// The addresses on x86-64 that the first function of a stack returns to: of a coroutine of
+// Boost.Context's make_fcontext and its copies, of Go's goroutines, and of musl's threads (__clone)
+// and programs (_start).
+std::vector<std::size_t> FindStackEnds(std::span<const std::uint8_t> text);
 
 }  // namespace strobe::internal

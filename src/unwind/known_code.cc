@@ -76,9 +76,9 @@ void AddStackProbes(std::span<const std::uint8_t> text, CompiledCfi& compiled) {
   }
 }
 
-void AddCoroutineEnds(std::uint32_t offset, std::span<const std::uint8_t> text,
-                      CompiledCfi& compiled) {
-  for (const std::size_t end : internal::FindCoroutineEnds(text))
+void AddKnownStackEnds(std::uint32_t offset, std::span<const std::uint8_t> text,
+                       CompiledCfi& compiled) {
+  for (const std::size_t end : internal::FindStackEnds(text))
     AddStackEnd(offset + static_cast<std::uint32_t>(end), compiled);
 }
 

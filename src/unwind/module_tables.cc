@@ -18,7 +18,7 @@ namespace {
 
 // The gap between two functions is shorter, unless one of them is assembler without frame
 // information.
-constexpr std::uint32_t kLeastStretchBytes = 32;
+constexpr std::uint32_t kLeastStretchBytes = 20;  // musl's _start has 22
 
 // Only an ELF file has one.
 bool MayHaveDebugFrame(const Module& module, const CfiSources& sources) {
@@ -94,7 +94,7 @@ CompiledCfi ModuleTables::CompileEhFrame(Address first, Address limit) {
              compiled, static_cast<std::uint32_t>(limit - first), kLeastStretchBytes)) {
       text.resize(stretch.end - stretch.begin);
       text.resize(sources_.read(first + stretch.begin, text));
-      AddCoroutineEnds(stretch.begin, text, compiled);
+      AddKnownStackEnds(stretch.begin, text, compiled);
     }
   }
   return compiled;

@@ -39,14 +39,29 @@ TEST(FindStackProbes, NeedsBothEnds) {
   EXPECT_TRUE(FindStackProbes({}).empty());
 }
 
-TEST(FindCoroutineEnds, AreWhereTheFirstFunctionReturnsTo) {
+TEST(FindStackEnds, AreWhereTheFirstFunctionReturnsTo) {
   const Code finish = {0x48, 0x31, 0xFF, 0xE8, 1, 2, 3, 4, 0xF4};  // xor rdi, rdi; call; hlt
   const Code goexit = {0x90, 0xE8, 1, 2, 3, 4, 0x90, 0xCC};        // nop; call; nop; int3
   const Code text = Join({Code(3), finish, goexit});
-  EXPECT_EQ(FindCoroutineEnds(text), (std::vector<std::size_t>{3, 3 + finish.size() + 1}));
-  EXPECT_TRUE(FindCoroutineEnds(std::span(text).first(3 + finish.size() - 1)).empty());
-  EXPECT_TRUE(FindCoroutineEnds(Code{0xE8, 1, 2, 3, 4}).empty()) << "any other call";
-  EXPECT_TRUE(FindCoroutineEnds({}).empty());
+  EXPECT_EQ(FindStackEnds(text), (std::vector<std::size_t>{3, 3 + finish.size() + 1}));
+  EXPECT_TRUE(FindStackEnds(std::span(text).first(3 + finish.size() - 1)).empty());
+  EXPECT_TRUE(FindStackEnds(Code{0xE8, 1, 2, 3, 4}).empty()) << "any other call";
+  EXPECT_TRUE(FindStackEnds({}).empty());
+}
+
+TEST(FindStackEnds, AreWhereMuslCallsThreadsAndTheProgram) {
+  const Code start = {0x48, 0x31, 0xED, 0x48, 0x89, 0xE7, 0x48, 0x8D, 0x35, 1, 2,
+                      3,    4,    0x48, 0x83, 0xE4, 0xF0, 0xE8, 5,    6,    7, 8};
+  const Code clone = {0x31, 0xED, 0x5F, 0x41, 0xFF, 0xD1, 0x89,
+                      0xC7, 0x31, 0xC0, 0xB0, 0x3C, 0x0F, 0x05};
+  EXPECT_EQ(
+      FindStackEnds(Join({clone, start, clone})),
+      (std::vector<std::size_t>{6, clone.size() + start.size(), clone.size() + start.size() + 6}));
+  for (const Code& whole : {start, clone}) {
+    EXPECT_EQ(FindStackEnds(whole).size(), 1u);
+    EXPECT_TRUE(FindStackEnds(std::span(whole).first(whole.size() - 1)).empty());
+    EXPECT_TRUE(FindStackEnds(std::span(whole).last(whole.size() - 1)).empty());
+  }
 }
 
 }  // namespace

@@ -373,21 +373,27 @@ def run_pyroscope(options, directory):
     server = Server("pyroscope", command, f"http://127.0.0.1:{port}/ready", directory)
     expected = Run(options.send, "pyroscope", server,
                    {"PYROSCOPE_SERVER_ADDRESS": f"http://127.0.0.1:{port}", "PYROSCOPE_APPLICATION_NAME": "interop"}, directory).run()
-    now_ms = int(time.time() * 1000)
-    for kind, name in (("cpu", "process_cpu:cpu:nanoseconds:cpu:nanoseconds"), ("wall", "wall:wall:nanoseconds:cpu:nanoseconds")):
+    names = {"cpu": "process_cpu:cpu:nanoseconds:cpu:nanoseconds", "wall": "wall:wall:nanoseconds:cpu:nanoseconds"}
+
+    def ask(kind, selector, begin_s, end_s):
         answer = post_json(f"http://127.0.0.1:{port}/querier.v1.QuerierService/SelectMergeStacktraces", {
-            "profile_typeID": name, "label_selector": '{service_name="interop"}', "start": str(now_ms - 3600_000),
-            "end": str(now_ms + 60_000)})
+            "profile_typeID": names[kind], "label_selector": f"{{{selector}}}", "start": str(int(begin_s * 1000)), "end": str(int(end_s * 1000))})
         graph = answer.get("flamegraph", {})
         got = collections.Counter()
         for level in graph.get("levels", []):
             values = [int(value) for value in level["values"]]
             for _, _, own, function in zip(*[iter(values)] * 4):
                 got[graph["names"][function]] += own
-        check(f"pyroscope: {kind} by function", {name: amount for name, amount in sorted(got.items()) if amount},
-              sums(expected, kind, "function"))
+        return {name: amount for name, amount in sorted(got.items()) if amount}
+
+    times = (time.time() - 3600, time.time() + 60)
+    for kind in names:
+        check(f"pyroscope: {kind} by function", ask(kind, 'service_name="interop"', *times), sums(expected, kind, "function"))
+        for key, label, values in (("thread", "thread_name", ("main", "worker")), ("goods", "goods", ("tea",))):
+            got = {value: sum(ask(kind, f'service_name="interop",{label}="{value}"', *times).values()) for value in values}
+            check(f"pyroscope: {kind} by {key}", got, {name: amount for name, amount in sums(expected, kind, key).items() if name})
     types = post_json(f"http://127.0.0.1:{port}/querier.v1.QuerierService/ProfileTypes",
-                      {"start": str(now_ms - 3600_000), "end": str(now_ms + 60_000)})
+                      {"start": str(int(times[0] * 1000)), "end": str(int(times[1] * 1000))})
     print(f"     pyroscope: types {sorted(entry['ID'] for entry in types.get('profileTypes', []))}")
     server.kill()
 

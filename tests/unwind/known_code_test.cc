@@ -71,11 +71,11 @@ const Bytes kGoexit = {0x90, 0xE8, 1, 2, 3, 4, 0x90, 0xCC};        // nop; call;
 const Bytes kOtherCalls = {0x31, 0xFF, 0xE8, 0xE8, 2,
                            3,    4,    0xF4, 0x90};  // xor edi, edi; call; hlt; nop
 
-TEST(AddCoroutineEnds, FindsTheCodeThatCoroutinesReturnTo) {
+TEST(AddKnownStackEnds, FindsTheCodeThatCoroutinesReturnTo) {
   CompiledCfi compiled;
   compiled.specials.emplace_back();
   const Bytes code = Join({kOtherCalls, kFinish, kOtherCalls, kGoexit, kOtherCalls});
-  AddCoroutineEnds(0x100, code, compiled);
+  AddKnownStackEnds(0x100, code, compiled);
   const CompiledTable table(compiled);
   const std::uint32_t finish = 0x100 + 9;
   const std::uint32_t goexit = finish + 9 + 9 + 1;
@@ -86,12 +86,12 @@ TEST(AddCoroutineEnds, FindsTheCodeThatCoroutinesReturnTo) {
   }
 }
 
-TEST(AddCoroutineEnds, TakesNothingThatIsCutOff) {
+TEST(AddKnownStackEnds, TakesNothingThatIsCutOff) {
   for (const Bytes& code : {kFinish, kGoexit}) {
     for (std::size_t cut = 1; cut <= code.size(); ++cut) {
       CompiledCfi compiled;
-      AddCoroutineEnds(0x100, std::span(code).first(code.size() - cut), compiled);
-      AddCoroutineEnds(0x100, std::span(code).last(code.size() - cut), compiled);
+      AddKnownStackEnds(0x100, std::span(code).first(code.size() - cut), compiled);
+      AddKnownStackEnds(0x100, std::span(code).last(code.size() - cut), compiled);
       EXPECT_TRUE(compiled.rows.empty()) << cut;
     }
   }

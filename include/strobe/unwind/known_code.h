@@ -26,12 +26,12 @@ void AddAarch64SignalTrampolines(std::span<const std::uint8_t> text, CompiledCfi
 // for a function that pushes nothing.
 void AddStackProbes(std::span<const std::uint8_t> text, CompiledCfi& compiled);
 
-// Ends stacks at the code that a coroutine's first function returns to: that of Boost.Context's
-// make_fcontext and its many copies, and that of Go's goroutines. (AddStackEnd serves makecontext.)
-// Both are assembler without frame information. `text` is a stretch of code for x86-64 that has
-// none, and begins at `offset`.
-void AddCoroutineEnds(std::uint32_t offset, std::span<const std::uint8_t> text,
-                      CompiledCfi& compiled);
+// Ends stacks at the code that the first function of a stack returns to: that of Boost.Context's
+// make_fcontext and its many copies, that of Go's goroutines, and that of musl's threads and
+// programs. (AddStackEnd serves makecontext.) All are assembler without frame information. `text`
+// is a stretch of code for x86-64 that has none, and begins at `offset`.
+void AddKnownStackEnds(std::uint32_t offset, std::span<const std::uint8_t> text,
+                       CompiledCfi& compiled);
 
 // A stretch of code without frame information.
 struct UnknownStretch {

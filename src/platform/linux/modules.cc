@@ -27,6 +27,10 @@
 #include "loader_mutex.h"
 #include "strobe/platform/linux/linux_platform.h"
 
+// musl's headers declare these functions, but its library has neither of them.
+#pragma weak getcontext
+#pragma weak makecontext
+
 namespace strobe {
 namespace {
 
@@ -83,8 +87,10 @@ std::string BuildIdOf(Address load_bias, const std::vector<ElfW(Phdr)>& headers)
 }
 
 // The address that makecontext makes a coroutine's first function return to. It has no symbol, so
-// this function makes a coroutine that never runs, and reads the address.
+// this function makes a coroutine that never runs, and reads the address. The result is 0 if the
+// program has no makecontext.
 Address CoroutineEnd() {
+  if (&getcontext == nullptr || &makecontext == nullptr) return 0;
   std::array<Address, 64> stack{};
   ucontext_t context;
   if (getcontext(&context) != 0) return 0;
