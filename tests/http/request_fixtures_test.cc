@@ -19,6 +19,7 @@
 #include "strobe/core/label_set.h"
 #include "strobe/http/http_exporter.h"
 #include "strobe/http/parca_exporter.h"
+#include "strobe/http/pyroscope_exporter.h"
 #include "strobe/testing/pprof_reader.h"
 
 namespace strobe {
@@ -28,10 +29,11 @@ using testing::Gunzip;
 using testing::ManualHttpTools;
 
 // Two threads, of which one has a label; three functions; CPU and wall time.
-testing::SampleProfile ShopProfile() {
+testing::SampleProfile ShopProfile(std::int64_t time_ns) {
   testing::SampleProfile shop{"shop", testing::ProfileHead(), {}};
   Profile& profile = shop.profile;
   profile.program = "shop";
+  profile.time_ns = time_ns;
   profile.duration_ns = 10'000'000'000;
   profile.value_types.push_back({"wall", "nanoseconds"});
   profile.modules = {
@@ -60,10 +62,10 @@ testing::SampleProfile ShopProfile() {
 
 // The request that the exporter writes to file:///requests/`file`.
 std::string Written(absl::StatusOr<std::shared_ptr<const HttpBackend>> backend,
-                    std::string_view file) {
+                    std::string_view file, std::int64_t time_ns) {
   ManualHttpTools tools;
   HttpExporter exporter(std::move(backend), {}, tools.Tools());
-  const testing::SampleProfile shop = ShopProfile();
+  const testing::SampleProfile shop = ShopProfile(time_ns);
   const std::string bytes = *PprofEncoder().Encode(shop.profile, shop.symbols);
   const auto exported = exporter.Export({.bytes = bytes,
                                          .file_suffix = PprofEncoder::kFileSuffix,
@@ -89,6 +91,7 @@ std::string Uncompressed(const std::string& request) {
   if (const std::size_t length = head.find("\r\nContent-Length:"); length != std::string::npos)
     head.erase(length, head.find("\r\n", length + 2) - length);
   std::string body = request.substr(end + 4);
+  if (!body.starts_with('{')) body = Gunzip(body).value_or("broken");
   std::size_t at = 0;
   constexpr std::string_view kBegin = "\"rawProfile\":\"";
   while ((at = body.find(kBegin, at)) != std::string::npos) {
@@ -102,10 +105,10 @@ std::string Uncompressed(const std::string& request) {
 }
 
 // If it fails on purpose, let a server take the new request, and keep it:
-//   tests/interop.sh --parca BINARY
+//   tests/interop.sh --parca BINARY --pyroscope BINARY
 void ExpectAsAccepted(const absl::StatusOr<std::shared_ptr<const HttpBackend>>& backend,
-                      const std::string& file) {
-  const std::string written = Written(backend, file);
+                      const std::string& file, std::int64_t time_ns) {
+  const std::string written = Written(backend, file, time_ns);
   const std::optional<std::string> accepted = Fixture(file);
   ASSERT_TRUE(accepted.has_value()) << "STROBE_TEST_FIXTURES must name tests/http/fixtures";
   if (Uncompressed(written) == Uncompressed(*accepted)) return;
@@ -116,7 +119,16 @@ void ExpectAsAccepted(const absl::StatusOr<std::shared_ptr<const HttpBackend>>& 
 
 TEST(RequestFixtures, ParcaHasTakenTheRequest) {
   ExpectAsAccepted(MakeParcaBackend({.url = "file:///requests/parca", .labels = "region=eu west"}),
-                   "parca.0");
+                   "parca.0", 1'700'000'000'123'456'789);
+}
+
+// The server shows recent profiles only: when it has taken them, they were.
+TEST(RequestFixtures, PyroscopeHasTakenBothRequests) {
+  constexpr std::int64_t kTimeNs = 1'795'669'200'123'456'789;
+  const auto backend =
+      MakePyroscopeBackend({.url = "file:///requests/pyroscope", .labels = "region=eu west"});
+  ExpectAsAccepted(backend, "pyroscope.0", kTimeNs);  // CPU time
+  ExpectAsAccepted(backend, "pyroscope.1", kTimeNs);  // wall time
 }
 
 }  // namespace

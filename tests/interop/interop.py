@@ -5,7 +5,7 @@
 SEND is the program interop_send, PROGRAM interop_pull. For each server: its own program starts on the loopback interface, gets periods,
 is killed and started again in the middle, twice, and must in the end have what the files have: the amounts by thread, function and label,
 and not more. The profiles that it could not take meanwhile wait in a spool. Parca and Pyroscope are not in any package registry: give
-the path of a binary; Parca is sent the request in tests/http/fixtures, too. Prints one line a check; exit status 1 if one failed.
+the path of a binary; they are sent the requests in tests/http/fixtures, too. Prints one line a check; exit status 1 if one failed.
 """
 import argparse
 import base64
@@ -392,6 +392,9 @@ def run_pyroscope(options, directory):
         for key, label, values in (("thread", "thread_name", ("main", "worker")), ("goods", "goods", ("tea",))):
             got = {value: sum(ask(kind, f'service_name="interop",{label}="{value}"', *times).values()) for value in values}
             check(f"pyroscope: {kind} by {key}", got, {name: amount for name, amount in sums(expected, kind, key).items() if name})
+    # It shows recent profiles only. When these were recent, it showed all that they have.
+    for name in ("pyroscope.0", "pyroscope.1"):
+        check(f"pyroscope: takes fixtures/{name}", fixtures.send(port, name), 200)
     types = post_json(f"http://127.0.0.1:{port}/querier.v1.QuerierService/ProfileTypes",
                       {"start": str(int(times[0] * 1000)), "end": str(int(times[1] * 1000))})
     print(f"     pyroscope: types {sorted(entry['ID'] for entry in types.get('profileTypes', []))}")
