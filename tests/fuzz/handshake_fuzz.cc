@@ -14,7 +14,7 @@
 
 #include "fuzz_input.h"
 #include "strobe/default_traits.h"
-#include "strobe/worker/served_session.h"
+#include "strobe/worker/serve_program.h"
 #include "worker/send_descriptors.h"
 
 namespace strobe::internal {

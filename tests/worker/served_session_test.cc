@@ -1,82 +1,62 @@
 #include "strobe/worker/served_session.h"
 
 #include <gtest/gtest.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "strobe/default_traits.h"
+#include "strobe/runtime/slot_arena.h"
 
 namespace strobe::internal {
 namespace {
 
-TEST(HelloOptions, EachFieldIsSetOrRefused) {
-  ProfilerOptions options;
-  ASSERT_TRUE(SetOptions("sampling.cpu_frequency_hz=250\nexporter.directory=/a=b\n", options).ok());
-  EXPECT_EQ(*options.sampling.cpu_frequency_hz, 250);
-  EXPECT_EQ(*options.exporter.directory, "/a=b");
-  for (const char* wrong : {"sampling.cpu_frequency_hz=x", "no.such=1", "sampling.max_frames",
-                            "sampling.max_frames=-1\n", "\n"})
-    EXPECT_FALSE(SetOptions(wrong, options).ok()) << wrong;
-}
+// Keeps how the program had ended, of each profile.
+class EndExporter {
+ public:
+  explicit EndExporter(std::shared_ptr<std::vector<std::string>> ends = nullptr)
+      : ends_(std::move(ends)) {}
+  absl::StatusOr<std::string> Export(const ExportRequest& request) {
+    ends_->push_back(request.profile.stats.program_end);
+    return std::string("kept");
+  }
 
-// A worker that was built with other parts, or from another version, would read the channels wrong.
-TEST(ReadHello, AProgramWithOtherPartsIsRefused) {
-  using Arena = SlotArena<ServedTraits<DefaultTraits>>;
+ private:
+  std::shared_ptr<std::vector<std::string>> ends_;
+};
+struct EndTraits : DefaultTraits {
+  using Outputs = OutputList<Output<PprofEncoder, EndExporter>>;
+};
+
+// Serves this process, which has no threads to sample. Returns 0 if all is as it should be.
+int ServeASession() {
+  using Arena = SlotArena<ServedTraits<EndTraits>>;
   const ProfilerOptions options;
   const auto ring_bytes = static_cast<std::size_t>(*options.threads.ring_bytes);
-  const Hello good{.process_id = static_cast<std::uint64_t>(getpid()),
-                   .channel_bytes = sizeof(Arena::Channel),
-                   .cells = DefaultTraits::Providers::kCellCount,
-                   .chunk_bytes = Arena::ChunkBytes(ring_bytes)};
-  static constexpr auto kTypes = DefaultTraits::Providers::AllValueTypes();
-  const std::string types = JoinValueTypes(kTypes);
-  const auto read = [&](const Hello& head, bool has_area = true, bool has_more = false,
-                        const std::string& others = {}) {
-    const absl::StatusOr<SharedArea> area =
-        SharedArea::Create(1, Arena::kSlotsPerChunk, Arena::ChunkBytes(ring_bytes));
-    return ReadHello<DefaultTraits>(
-               {.kind = MessageKind::kHello,
-                .text = JoinHello({.head = head,
-                                   .program = "p",
-                                   .value_types = others.empty() ? types : others,
-                                   .options = ""}),
-                .descriptors = {has_area ? dup(area->descriptor()) : -1,
-                                has_more ? dup(area->descriptor()) : -1}})
-        .status();
-  };
-  EXPECT_TRUE(read(good).ok()) << read(good);
-  EXPECT_FALSE(read(good, /*has_area=*/false).ok());
-  EXPECT_FALSE(read(good, /*has_area=*/true, /*has_more=*/true).ok());
-  EXPECT_EQ(read(good, true, false, types + "events count\n").code(),
-            absl::StatusCode::kInvalidArgument);
-  for (std::uint32_t Hello::*field : {&Hello::channel_bytes, &Hello::cells}) {
-    Hello other = good;
-    ++(other.*field);
-    EXPECT_EQ(read(other).code(), absl::StatusCode::kInvalidArgument);
-  }
-  Hello other = good;
-  other.signal = kMaxSignal + 1;
-  EXPECT_EQ(read(other).code(), absl::StatusCode::kInvalidArgument);
-  other = good;
-  other.chunk_bytes += 4096;
-  EXPECT_EQ(read(other).code(), absl::StatusCode::kInvalidArgument);
+  const absl::StatusOr<SharedArea> area =
+      SharedArea::Create(1, Arena::kSlotsPerChunk, Arena::ChunkBytes(ring_bytes));
+  if (!area.ok()) return 1;
+  constexpr int kSignal = 40;
+  ServedPlatform::Serve({.process_id = static_cast<std::uint64_t>(getpid()),
+                         .name = "program",
+                         .signal = kSignal,
+                         .area = *area,
+                         .tables = {},
+                         .is_own = true});
+  const auto ends = std::make_shared<std::vector<std::string>>();
+  ServedSession<EndTraits> session(options, {.exporter = EndExporter(ends)}, *area, kSignal);
+  if (!session.Begin().ok() || !session.Flush().ok()) return 2;
+  if (!session.End("stopped").ok()) return 3;
+  return *ends == std::vector<std::string>{"", "stopped"} ? 0 : 4;
 }
 
-// A peer that is refused leaves nothing behind in a worker that serves others.
-TEST(ReadHello, ARefusalClosesTheDescriptors) {
-  const int next_before = dup(0);
-  close(next_before);
-  const std::string text =
-      JoinHello({.head = {}, .program = "p", .value_types = "", .options = ""});
-  for (const MessageKind kind : {MessageKind::kHello, MessageKind::kFlush})
-    EXPECT_FALSE(ReadHello<DefaultTraits>({.kind = kind,
-                                           .text = text,
-                                           .descriptors = {memfd_create("one", MFD_CLOEXEC),
-                                                           memfd_create("two", MFD_CLOEXEC)}})
-                     .ok());
-  const int next_after = dup(0);
-  close(next_after);
-  EXPECT_EQ(next_after, next_before);
+// In a child: the platform keeps the program that it serves.
+TEST(ServedSession, ItsLastProfileSaysHowTheProgramHasEnded) {
+  EXPECT_EXIT(std::_Exit(ServeASession()), ::testing::ExitedWithCode(0), "");
 }
 
 }  // namespace

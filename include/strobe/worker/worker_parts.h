@@ -13,7 +13,7 @@
 #include "strobe/runtime/worker_link.h"
 #include "strobe/worker/local_worker.h"
 #include "strobe/worker/run_worker.h"
-#include "strobe/worker/served_session.h"
+#include "strobe/worker/serve_program.h"
 #include "strobe/worker/worker_channels.h"
 
 namespace strobe {

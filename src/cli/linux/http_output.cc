@@ -2,7 +2,7 @@
 #include "absl/strings/str_cat.h"
 #include "strobe/allocations/allocation_sampling.h"
 #include "strobe/default_traits.h"
-#include "strobe/worker/served_session.h"
+#include "strobe/worker/serve_program.h"
 #include "worker_output.h"
 
 namespace strobe::internal {

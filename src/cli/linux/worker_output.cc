@@ -7,7 +7,7 @@
 #include "strobe/allocations/allocation_sampling.h"
 #include "strobe/default_traits.h"
 #include "strobe/platform/native.h"
-#include "strobe/worker/served_session.h"
+#include "strobe/worker/serve_program.h"
 
 namespace strobe::internal {
 namespace {

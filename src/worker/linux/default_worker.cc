@@ -7,7 +7,7 @@
 #include "strobe/runtime/worker_link.h"
 #include "strobe/worker/local_worker.h"
 #include "strobe/worker/run_worker.h"
-#include "strobe/worker/served_session.h"
+#include "strobe/worker/serve_program.h"
 #include "strobe/worker/shared_area.h"
 #include "strobe/worker/worker_core.h"
 

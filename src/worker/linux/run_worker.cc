@@ -11,7 +11,7 @@
 #include "strobe/core/options.h"
 #include "strobe/runtime/slot_arena.h"
 #include "strobe/worker/local_worker.h"
-#include "strobe/worker/served_session.h"
+#include "strobe/worker/serve_program.h"
 
 namespace strobe::internal {
 namespace {
