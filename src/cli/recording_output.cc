@@ -102,7 +102,7 @@ std::size_t RecordingOutput::Send(const LoadedProfile& loaded) {
   for (const Destination& destination : options_.destinations) {
     const absl::StatusOr<std::string> place = SendProfile(loaded, destination);
     if (!place.ok()) {
-      Fail(absl::StrCat(destination.backend, ": ", place.status().message()));
+      Fail(std::string(place.status().message()));  // names the backend
       continue;
     }
     std::fprintf(stderr, "strobe: sent to %s\n", place->c_str());
