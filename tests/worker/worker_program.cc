@@ -7,7 +7,7 @@
 // with an END of stop, exit, kill, abort, again, orphan, toggle, fork, record, family, attach,
 // scribble, count.
 //
-// "count": says at its end what CPU time its threads have used: see worker_soak.py.
+// "count": says "begun", and at its end what CPU time its threads have used: see worker_soak.py.
 // "scribble": a child writes into the memory that the worker shares, at random, and ends it all.
 // "fork": a child does all once more, with a session of its own, while the program's goes on.
 // "record": makes three recordings meanwhile: one until the session's end, a short one with one
@@ -246,6 +246,7 @@ absl::Status WorkAndRecord(strobe::Profiler& profiler, const void* code, std::in
 // Works for a while, and says what CPU time all registered threads have used, and what of it the
 // profiler counts as lost.
 int Count(strobe::Profiler& profiler, const void* code, std::int64_t cpu_ns) {
+  Say("begun");
   const std::int64_t begin_ns = CpuNs();
   for (int i = 0; i < 4; ++i) WorkOnThreads(profiler, code, cpu_ns / 4);
   const long long used_ns = CpuNs() - begin_ns + others_cpu_ns.load();

@@ -39,6 +39,13 @@ def begin(program, directory, end, **environment):
                             env={**os.environ, "STROBE_WORKER": "1", "STROBE_MAX_OVERHEAD": "1", "STROBE_EXPORT_PERIOD_S": "0.2", **environment})
 
 
+def begin_count(program, directory, **environment):
+    """A program that has a worker by now."""
+    process = begin(program, directory, "count", **environment)
+    check(process.stdout.readline() == b"begun\n", "a program begins")
+    return process
+
+
 def worker_of(process):
     """Another process with the program's standard error; None if there is none now."""
     errors = os.readlink("/proc/%d/fd/2" % process.pid)
@@ -61,7 +68,7 @@ def cpu_ns(found):
 
 def counted(program, directory, kill_after_s):
     """A run whose worker is killed after that time: (CPU time, in profiles, counted as lost, rounds of work, whether it was killed)."""
-    process = begin(program, directory, "count")
+    process = begin_count(program, directory)
     killed = False
     if kill_after_s is not None:
         time.sleep(kill_after_s)
@@ -101,7 +108,7 @@ def kill_programs(program, kills, chance):
     kept = had = none = 0
     for _ in range(kills):
         with tempfile.TemporaryDirectory() as directory:
-            process = begin(program, directory, "count", STROBE_EXPORT_PERIOD_S="60")
+            process = begin_count(program, directory, STROBE_EXPORT_PERIOD_S="60")
             time.sleep(chance.uniform(0.02, 2 * CPU_S))
             process.kill()
             process.communicate(timeout=TIMEOUT_S)  # the worker has its standard error
