@@ -21,7 +21,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     return made;
   }();
   const SpanSource source(std::as_bytes(std::span(data, size)));
-  const ByteSource* const only = &source;
+  const strobe::ByteSource* const only = &source;
   const absl::StatusOr<LoadedProfile> loaded =
       ReadPerfData(std::span(&only, 1), {.files = *files, .kernel_symbols = ""});
   if (!loaded.ok()) return 0;
