@@ -15,22 +15,17 @@
 #include "fuzz_input.h"
 #include "strobe/default_traits.h"
 #include "strobe/worker/serve_program.h"
+#include "worker/next_descriptor.h"
 #include "worker/send_descriptors.h"
 
 namespace strobe::internal {
 namespace {
 
 using testing::FuzzInput;
+using testing::NextDescriptor;
 using Arena = SlotArena<ServedTraits<DefaultTraits>>;
 
 constexpr std::uint8_t kMaxPatches = 8;
-
-// The least descriptor that is free.
-int NextDescriptor() {
-  const int next = dup(STDIN_FILENO);
-  close(next);
-  return next;
-}
 
 // Overwrites some of the bytes.
 void Patch(FuzzInput& input, std::string& bytes) {

@@ -27,11 +27,13 @@
 #include "strobe/worker/shared_tables.h"
 #include "strobe/worker/table_store.h"
 #include "strobe/worker/worker_offer.h"
+#include "worker/next_descriptor.h"
 
 namespace strobe::internal {
 namespace {
 
 using testing::FuzzInput;
+using testing::NextDescriptor;
 
 constexpr Address kText = 0x400000;
 constexpr std::uint32_t kTextBytes = 4096;
@@ -41,12 +43,6 @@ constexpr std::size_t kMemoryBytes = 256 * 1024;  // so that some find no room
 constexpr std::size_t kStoreBytes = 2048;         // so that some make room for others
 constexpr std::size_t kMaxShown = 6;              // more than there are caches
 constexpr std::size_t kMaxSteps = 64;
-
-int NextDescriptor() {
-  const int next = dup(STDIN_FILENO);
-  close(next);
-  return next;
-}
 
 // Overwrites some bytes of an object as another process may.
 void Scribble(FuzzInput& input, void* object, std::size_t bytes) {

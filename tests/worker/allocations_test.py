@@ -103,6 +103,16 @@ def check_end(program, end, status, environment):
             check_allocations(run, end)
 
 
+def run_and_kill_worker(program, directory, end, profiles):
+    """The worker dies in the middle; the program goes on with another."""
+    run = Run(program, directory, end, {})
+    check(run.process.stdout.readline() == b"half\n", end + ": the first half")
+    run.kill_worker()
+    run.finish(b"\n")
+    check(run.status == 0 and len(run.profiles) == profiles, "%s: %d %d profiles %r" % (end, run.status, len(run.profiles), run.errors))
+    return run
+
+
 def main():
     program = os.path.abspath(sys.argv[1])
     strobe = {"STROBE_WORKER_COMMAND": os.path.abspath(sys.argv[2])} if sys.argv[2:] else {}
@@ -129,11 +139,7 @@ def main():
 
     # What is lost with a worker is in the last profile of the next one, to the byte.
     with tempfile.TemporaryDirectory() as directory:
-        run = Run(program, directory, "lost", {})
-        check(run.process.stdout.readline() == b"half\n", "lost: the first half")
-        run.kill_worker()
-        run.finish(b"\n")
-        check(run.status == 0 and len(run.profiles) == 2, "lost: %d %d profiles %r" % (run.status, len(run.profiles), run.errors))
+        run = run_and_kill_worker(program, directory, "lost", profiles=2)
         sums = {what: total(run.profiles, what) for what in ("alloc_objects", "alloc_space")}
         check((sums["alloc_objects"], sums["alloc_space"]) == (run.said.get(b"objects"), run.said.get(b"bytes")), "lost: %r of %r" % (sums, run.said))
         lost = total(run.profiles, "alloc_objects", "[lost]")
@@ -142,11 +148,7 @@ def main():
 
     # The worker dies: the next one sees what is live.
     with tempfile.TemporaryDirectory() as directory:
-        run = Run(program, directory, "again", {})
-        check(run.process.stdout.readline() == b"half\n", "the first half")
-        run.kill_worker()
-        run.finish(b"\n")
-        check(run.status == 0 and len(run.profiles) == 3, "again: %d %d profiles %r" % (run.status, len(run.profiles), run.errors))
+        run = run_and_kill_worker(program, directory, "again", profiles=3)
         if run.said and run.profiles:
             check_live_heap(run, "again")
             # Of the first worker, what it had not exported is [lost].

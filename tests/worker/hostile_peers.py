@@ -11,7 +11,7 @@ MAGIC = b"STROBWKR"
 VERSION = 3
 HELLO, WELCOME, FLUSH, OFFER = 1, 2, 3, 16
 DEADLINE_EXCEEDED = 4  # as in absl::StatusCode
-OTHER_USER_ID = 65534  # of the user nobody
+OTHER_USER_ID = 65534  # by custom an account without rights
 TIMEOUT_S = 100
 
 

@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "next_descriptor.h"
 #include "strobe/default_traits.h"
 
 namespace strobe::internal {
@@ -64,8 +65,7 @@ TEST(ReadHello, AProgramWithOtherPartsIsRefused) {
 
 // A peer that is refused leaves nothing behind in a worker that serves others.
 TEST(ReadHello, ARefusalClosesTheDescriptors) {
-  const int next_before = dup(0);
-  close(next_before);
+  const int next_before = testing::NextDescriptor();
   const std::string text =
       JoinHello({.head = {}, .program = "p", .value_types = "", .options = ""});
   for (const MessageKind kind : {MessageKind::kHello, MessageKind::kFlush})
@@ -74,9 +74,7 @@ TEST(ReadHello, ARefusalClosesTheDescriptors) {
                                            .descriptors = {memfd_create("one", MFD_CLOEXEC),
                                                            memfd_create("two", MFD_CLOEXEC)}})
                      .ok());
-  const int next_after = dup(0);
-  close(next_after);
-  EXPECT_EQ(next_after, next_before);
+  EXPECT_EQ(testing::NextDescriptor(), next_before);
 }
 
 }  // namespace

@@ -134,7 +134,7 @@ TEST_F(Listener, PeersAreRefusedByReason) {
             "served 1 programs; refused 5: 2 other version, 2 malformed, 1 left without hello");
 }
 
-// Nobody waits for a peer that says nothing.
+// A silent peer delays no other.
 TEST_F(Listener, SlowPeersDelayNoProgram) {
   std::atomic<bool> is_late{false};
   BeginWith([&](const WorkerSocket& program) {

@@ -7,20 +7,18 @@
 #include <memory>
 #include <utility>
 
+#include "next_descriptor.h"
+
 namespace strobe::internal {
 namespace {
+
+using testing::NextDescriptor;
 
 // As the message arrives in a program.
 Message Arrived(Message offer) {
   for (int& descriptor : offer.descriptors)
     if (descriptor >= 0) descriptor = dup(descriptor);
   return offer;
-}
-
-int NextDescriptor() {
-  const int next = dup(0);
-  close(next);
-  return next;
 }
 
 TEST(WorkerOffer, AProgramMapsWhatTheWorkerHas) {

@@ -25,7 +25,7 @@ namespace strobe::internal {
 // dies has taken and not exported is the difference between a thread's clock and its `since`. Of
 // the threads whose seats are free again, the header has the sum.
 //
-// Of events, the header has what was brought and what of that was exported.
+// Of values, the header has the sums of the exported periods.
 //
 // A period counts as exported once it, and all before it, have been delivered or dropped.
 class ExportMarks {

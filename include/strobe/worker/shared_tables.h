@@ -22,7 +22,7 @@ namespace strobe::internal {
 
 class TableStore;
 
-// Memory that a worker writes, and programs map for reading only: nobody else can ever map it for
+// Memory that a worker writes, and programs map for reading only: no other process can map it for
 // writing. So what lies in it, also pointers, is as the worker has left it. Sparse.
 //
 // A worker makes one for its TableStore, and one for what it shows each program, which lies at the

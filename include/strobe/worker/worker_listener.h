@@ -20,8 +20,8 @@ STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
 
 // Each connection has a thread of its own, and what is served there has threads of its own. So one
-// program can neither delay nor end another's session, and a peer that says nothing delays nobody:
-// it has its place for kHelloTimeoutNs.
+// program can neither delay nor end another's session, and a silent peer delays no other: it keeps
+// its place for kHelloTimeoutNs.
 class WorkerListener {
  public:
   // At a time. A program takes four threads, and descriptors for each of its threads and images.
