@@ -189,7 +189,9 @@ TEST_F(Conservation, RandomInstants) {
   ExpectNoResidual(exports, "looked at");
 }
 
-// 600 samples in the mean, give or take 25 a standard deviation.
+// At most 600 samples in the mean, give or take 25 a standard deviation. Each gap is longer by what
+// the system takes to deliver its timer, and the handler to set the next one: 0.14 ms in a virtual
+// machine (525 samples in the mean), more under a sanitizer.
 TEST_F(Conservation, RandomTimers) {
   BasicProfiler<CollectingTraits> profiler(
       {.sampling = {.cpu_frequency_hz = 1000, .trigger = SampleTrigger::kPerf}});
@@ -209,7 +211,8 @@ TEST_F(Conservation, RandomTimers) {
   if (on_random_timers == 0) GTEST_SKIP() << "the system allows no random timers";
   const std::int64_t samples = SumOfThread(exports, "samples", "timed");
   EXPECT_LT(samples, 600 + 5 * 25);
-  EXPECT_GT(samples, kSignalsAreLate ? 0 : 600 - 5 * 25);
+  // Timers of the kernel's tick would give 150.
+  EXPECT_GT(samples, kSignalsAreLate ? 0 : 300);
 }
 
 TEST_F(Conservation, ThreadsShorterThanAPeriod) {
