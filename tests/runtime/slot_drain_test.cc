@@ -25,6 +25,7 @@ class SlotDrainTest : public ::testing::Test {
     slot_->next = ThreadLinks();
     ThreadLinks() = slot_;
     accounts_.Attach(*slot_);
+    slot_->channel->timer_period_ns = 10'000'000;  // as a provider's timer sets it
   }
   void TearDown() override {
     accounts_.Detach(*slot_);

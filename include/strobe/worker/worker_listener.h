@@ -55,6 +55,7 @@ class WorkerListener {
   void Refuse(const WorkerSocket& socket, const absl::Status& why);
   void Count(ServeEnd end) { ++counts_[static_cast<std::size_t>(end)]; }
   void Reap();
+  void GiveMemoryBack();
   void EndAll();
 
   ListeningSocket socket_;
@@ -63,6 +64,7 @@ class WorkerListener {
   const int ended_;  // an eventfd, readable when a session has ended
   ServeEndCounts counts_{};
   std::list<Program> programs_;
+  std::int64_t given_back_ns_ = 0;
 };
 
 // Serves programs until the process gets SIGTERM, SIGINT or SIGHUP. Calls `announce` when it

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "descriptor.h"
+#include "../../platform/linux/descriptor.h"
 #include "signal_queue.h"
 
 namespace strobe::internal {

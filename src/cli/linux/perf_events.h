@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "../../platform/linux/descriptor.h"
 #include "absl/status/status.h"
-#include "descriptor.h"
 #include "perf_account.h"
 #include "perf_header.h"
 #include "perf_request.h"

@@ -14,9 +14,9 @@
 #include <cstring>
 #include <string_view>
 
+#include "../../platform/linux/descriptor.h"
 #include "../exit_status.h"
 #include "absl/strings/str_cat.h"
-#include "descriptor.h"
 
 namespace strobe::internal {
 namespace {

@@ -6,7 +6,7 @@
 #include <csignal>
 #include <optional>
 
-#include "descriptor.h"
+#include "../../platform/linux/descriptor.h"
 
 namespace strobe::internal {
 

@@ -10,7 +10,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "descriptor.h"
+#include "../../platform/linux/descriptor.h"
 
 namespace strobe::internal {
 

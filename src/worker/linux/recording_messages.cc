@@ -13,6 +13,7 @@
 #include <optional>
 #include <utility>
 
+#include "../../platform/linux/descriptor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
@@ -29,20 +30,6 @@ constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL;
 struct RecordingHead {
   std::int64_t duration_ms = 0;
   double frequency_hz = 0;
-};
-
-class Descriptor {
- public:
-  explicit Descriptor(int number) : number_(number) {}
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  ~Descriptor() {
-    if (number_ >= 0) close(number_);
-  }
-  [[nodiscard]] int number() const { return number_; }
-
- private:
-  int number_;
 };
 
 // -1 if the system refuses.
@@ -81,7 +68,7 @@ absl::StatusOr<Profile> ProfileIn(const Message& answer, std::span<const ValueTy
   const Descriptor memory(answer.descriptors[0]);
   const Descriptor further(answer.descriptors[1]);
   if (absl::Status status = StatusOf(answer, MessageKind::kRecorded); !status.ok()) return status;
-  const std::optional<std::string> bytes = ReadSealed(memory.number());
+  const std::optional<std::string> bytes = ReadSealed(memory.get());
   if (!bytes) return absl::InternalError("the worker has sent no sealed memory with a profile");
   return ProfileFrom(*bytes, known);
 }
@@ -115,11 +102,11 @@ absl::Status SendProfile(const WorkerSocket& socket, const absl::StatusOr<Profil
   if (profile.ok()) bytes = ProfileBytes(*profile);
   const Descriptor memory(profile.ok() && bytes.size() <= kMaxProfileBytes ? SealedMemory(bytes)
                                                                            : -1);
-  if (profile.ok() && memory.number() < 0) {
+  if (profile.ok() && memory.get() < 0) {
     answer = AnswerOf(MessageKind::kRecorded,
                       absl::ResourceExhaustedError("no memory to send the profile"));
   }
-  answer.descriptors[0] = memory.number();
+  answer.descriptors[0] = memory.get();
   return socket.Send(answer);
 }
 

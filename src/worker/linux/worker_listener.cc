@@ -1,6 +1,7 @@
 #include "strobe/worker/worker_listener.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/eventfd.h>
@@ -15,6 +16,7 @@
 #include "../../symbolize/name_store.h"
 #include "absl/strings/str_cat.h"
 #include "strobe/base/memory_guard.h"
+#include "strobe/clock/system_clock.h"
 
 namespace strobe::internal {
 namespace {
@@ -23,6 +25,8 @@ namespace {
 constexpr int kFullPauseMs = 100;
 // Names of images that are kept for the programs to come.
 constexpr std::size_t kMaxNameBytes = std::size_t{128} << 20;
+// Giving memory back to the system takes milliseconds: not more often than so while programs run.
+constexpr std::int64_t kGiveBackEveryNs = 1'000'000'000;
 
 }  // namespace
 
@@ -98,6 +102,7 @@ void WorkerListener::Refuse(const WorkerSocket& socket, const absl::Status& why)
 void WorkerListener::Reap() {
   std::uint64_t count = 0;
   static_cast<void>(read(ended_, &count, sizeof(count)) == sizeof(count));
+  const std::size_t before = programs_.size();
   for (auto program = programs_.begin(); program != programs_.end();) {
     if (!program->has_ended.load(std::memory_order_acquire)) {
       ++program;
@@ -107,6 +112,18 @@ void WorkerListener::Reap() {
     Count(program->end);
     program = programs_.erase(program);
   }
+  if (programs_.size() < before) GiveMemoryBack();
+}
+
+// Each session has been served by a thread of its own, and the C library keeps what those threads
+// have freed, in pieces: four times of what is in use.
+void WorkerListener::GiveMemoryBack() {
+  const std::int64_t now_ns = SystemClock().MonotonicNs();
+  if (!programs_.empty() && now_ns < given_back_ns_ + kGiveBackEveryNs) return;
+  given_back_ns_ = now_ns;
+#ifdef __GLIBC__
+  malloc_trim(0);
+#endif
 }
 
 // A session that can receive nothing any more exports what it has, and ends.
