@@ -116,7 +116,7 @@ void WorkerListener::Reap() {
 }
 
 // Each session has been served by a thread of its own, and the C library keeps what those threads
-// have freed, in pieces: four times of what is in use.
+// have freed, in pieces: about four times what is in use.
 void WorkerListener::GiveMemoryBack() {
   const std::int64_t now_ns = SystemClock().MonotonicNs();
   if (!programs_.empty() && now_ns < given_back_ns_ + kGiveBackEveryNs) return;
