@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "allocate.h"
+#include "strobe/base/page.h"
 
 using strobe::internal::Allocated;
 using strobe::internal::ForgetBlock;
@@ -23,7 +24,7 @@ using strobe::internal::RememberBlock;
 
 namespace {
 
-constexpr std::size_t kPageBytes = 4096;
+using strobe::internal::kPageBytes;
 
 bool IsPowerOfTwo(std::size_t number) { return number != 0 && (number & (number - 1)) == 0; }
 
@@ -112,7 +113,7 @@ void* pvalloc(std::size_t size) noexcept(noexcept(valloc(size))) {
     errno = ENOMEM;
     return nullptr;
   }
-  const std::size_t bytes = (size + kPageBytes - 1) / kPageBytes * kPageBytes;
+  const std::size_t bytes = strobe::internal::RoundUpToPages(size);
   return Allocated(bytes, [bytes] { return NextMemalign(kPageBytes, bytes); });
 }
 

@@ -48,9 +48,9 @@ bool HasNames(const ProfileView& view) {
   return false;
 }
 
-class Encoding {
+class FirefoxEncoding {
  public:
-  Encoding(const ProfileView& view, std::size_t column)
+  FirefoxEncoding(const ProfileView& view, std::size_t column)
       : view_(view),
         profile_(view.profile()),
         tables_(view),
@@ -171,7 +171,7 @@ absl::StatusOr<std::string> FirefoxEncoder::EncodeUncompressed(const Profile& pr
   const absl::StatusOr<std::size_t> column =
       internal::FindColumn(profile, options_.value_type, profile.default_value_type);
   if (!column.ok()) return column.status();
-  return Encoding(*view, *column).Run();
+  return FirefoxEncoding(*view, *column).Run();
 }
 
 }  // namespace strobe

@@ -182,9 +182,9 @@ class Dictionary {
   std::array<ProtoWriter, 5> scratch_;  // one for each level of messages
 };
 
-class Encoding {
+class OtlpEncoding {
  public:
-  Encoding(const ProfileView& view, const OtlpOptions& options)
+  OtlpEncoding(const ProfileView& view, const OtlpOptions& options)
       : profile_(view.profile()),
         options_(options),
         dictionary_(view),
@@ -299,7 +299,7 @@ OtlpEncoder::OtlpEncoder(OtlpOptions options) : options_(std::move(options)) {}
 absl::StatusOr<std::string> OtlpEncoder::Encode(const Profile& profile, const Symbols& symbols) {
   const absl::StatusOr<ProfileView> view = ProfileView::Make(profile, symbols);
   if (!view.ok()) return view.status();
-  return Encoding(*view, options_).Run();
+  return OtlpEncoding(*view, options_).Run();
 }
 
 }  // namespace strobe

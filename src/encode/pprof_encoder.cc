@@ -51,9 +51,9 @@ enum FunctionField : std::uint32_t { kFunctionId = 1, kName, kSystemName, kFile,
 
 // One encoding. The parts of the message are written one after the other. All nested messages use
 // the same scratch writers.
-class Encoding {
+class PprofEncoding {
  public:
-  Encoding(const ProfileView& view, const PprofOptions& options)
+  PprofEncoding(const ProfileView& view, const PprofOptions& options)
       : view_(view),
         profile_(view.profile()),
         options_(options),
@@ -106,18 +106,18 @@ class Encoding {
   std::vector<std::size_t> label_offsets_;  // of each set in labels_, and the end
 };
 
-void Encoding::WriteValueType(ProfileField field, const ValueType& value_type) {
+void PprofEncoding::WriteValueType(ProfileField field, const ValueType& value_type) {
   scratch_.Clear();
   scratch_.Field(kType, strings_.Index(value_type.type));
   scratch_.Field(kUnit, strings_.Index(value_type.unit));
   message_.Message(field, scratch_.bytes());
 }
 
-void Encoding::WriteValueTypes() {
+void PprofEncoding::WriteValueTypes() {
   for (const ValueType& value_type : profile_.value_types) WriteValueType(kSampleType, value_type);
 }
 
-void Encoding::WriteMappings() {
+void PprofEncoding::WriteMappings() {
   for (const std::size_t module_index : mappings_.used()) {
     const Module& module = profile_.modules[module_index];
     const ModuleSymbols& symbols = view_.SymbolsOf(module_index);
@@ -136,7 +136,7 @@ void Encoding::WriteMappings() {
   }
 }
 
-void Encoding::WriteFunctions() {
+void PprofEncoding::WriteFunctions() {
   for (const std::size_t index : functions_.used()) {
     const FunctionName function = view_.function(index);
     scratch_.Clear();
@@ -154,7 +154,7 @@ void Encoding::WriteFunctions() {
   }
 }
 
-void Encoding::WriteLocations() {
+void PprofEncoding::WriteLocations() {
   if (!profile_.modules.empty() && profile_.modules[0].kind == ModuleKind::kProgram)
     mappings_.Use(0);
   for (std::uint32_t i = 0; i < profile_.frames.size(); ++i) {
@@ -169,7 +169,7 @@ void Encoding::WriteLocations() {
   }
 }
 
-void Encoding::WriteLine(const SourceLine& line) {
+void PprofEncoding::WriteLine(const SourceLine& line) {
   inner_.Clear();
   inner_.Field(kLineFunctionId, functions_.Use(line.function));
   inner_.Field(kLineNumber, line.line);
@@ -177,7 +177,7 @@ void Encoding::WriteLine(const SourceLine& line) {
   scratch_.Message(kLine, inner_.bytes());
 }
 
-void Encoding::WriteHead() {
+void PprofEncoding::WriteHead() {
   message_.Field(kTimeNs, static_cast<std::uint64_t>(profile_.time_ns));
   message_.Field(kDurationNs, static_cast<std::uint64_t>(profile_.duration_ns));
   if (profile_.period_type != ValueType{}) WriteValueType(kPeriodType, profile_.period_type);
@@ -193,7 +193,7 @@ void Encoding::WriteHead() {
   }
 }
 
-void Encoding::WriteLabel(std::uint32_t key, const Label& label) {
+void PprofEncoding::WriteLabel(std::uint32_t key, const Label& label) {
   scratch_.Clear();
   scratch_.Field(kKey, key);
   if (const auto* const number = std::get_if<std::int64_t>(&label.value)) {
@@ -216,7 +216,7 @@ std::string IdText(std::string_view key, std::int64_t id) {
 }
 
 // If two keys become equal, the first is taken: pprof expects one value for each key.
-void Encoding::EncodeCommonLabels(const LabelSet& set) {
+void PprofEncoding::EncodeCommonLabels(const LabelSet& set) {
   std::vector<std::uint32_t> keys;
   for (const Label& label : set.labels()) {
     std::string text = label.key;
@@ -236,7 +236,7 @@ void Encoding::EncodeCommonLabels(const LabelSet& set) {
   }
 }
 
-void Encoding::EncodeLabels() {
+void PprofEncoding::EncodeLabels() {
   label_offsets_.reserve(profile_.label_sets.size() + 1);
   label_offsets_.push_back(0);
   for (const LabelSet& set : profile_.label_sets) {
@@ -249,8 +249,8 @@ void Encoding::EncodeLabels() {
   }
 }
 
-void Encoding::WriteSample(std::uint32_t sample, std::span<const std::int64_t> values,
-                           std::int64_t time_ns) {
+void PprofEncoding::WriteSample(std::uint32_t sample, std::span<const std::int64_t> values,
+                                std::int64_t time_ns) {
   inner_.Clear();
   view_.VisitStack(sample,
                    [this](std::uint32_t frame) { inner_.Varint(std::uint64_t{frame} + 1); });
@@ -271,7 +271,7 @@ void Encoding::WriteSample(std::uint32_t sample, std::span<const std::int64_t> v
   message_.Message(kSample, scratch_.bytes());
 }
 
-absl::Status Encoding::WriteSamples() {
+absl::Status PprofEncoding::WriteSamples() {
   if (options_.moments) {
     const internal::SampleParts parts(profile_);
     for (const internal::SamplePart& part : parts.parts()) {
@@ -299,7 +299,7 @@ absl::StatusOr<std::string> PprofEncoder::EncodeUncompressed(const Profile& prof
                                                              const Symbols& symbols) {
   const absl::StatusOr<ProfileView> view = ProfileView::Make(profile, symbols);
   if (!view.ok()) return view.status();
-  Encoding encoding(*view, options_);
+  PprofEncoding encoding(*view, options_);
   if (absl::Status status = encoding.Run(); !status.ok()) return status;
   return encoding.Take();
 }

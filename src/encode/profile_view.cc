@@ -77,8 +77,6 @@ absl::Status CheckSamples(const Profile& profile) {
   return absl::OkStatus();
 }
 
-std::string Hex(Address address) { return absl::StrCat("0x", absl::Hex(address)); }
-
 }  // namespace
 
 absl::StatusOr<ProfileView> ProfileView::Make(const Profile& profile, const Symbols& symbols) {
@@ -184,9 +182,9 @@ std::string ProfileView::FrameText(std::uint32_t frame) const {
   if (functions_[frame] != kNone) return ValidUtf8(function(functions_[frame]).name);
   const Address address = profile_->frames[frame].address;
   const std::uint32_t index = ModuleOf(frame);
-  if (index == kNone) return Hex(address);
-  return absl::StrCat(ValidUtf8(BaseName(index)), "+",
-                      Hex(address - profile_->modules[index].load_bias));
+  if (index == kNone) return absl::StrCat("0x", absl::Hex(address));
+  return absl::StrCat(ValidUtf8(BaseName(index)), "+", "0x",
+                      absl::Hex(address - profile_->modules[index].load_bias));
 }
 
 }  // namespace strobe

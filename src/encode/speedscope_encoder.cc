@@ -92,9 +92,9 @@ std::int64_t Sum(const std::vector<internal::SamplePart>& parts, std::size_t col
   return static_cast<std::int64_t>(sum);
 }
 
-class Encoding {
+class SpeedscopeEncoding {
  public:
-  explicit Encoding(const ProfileView& view)
+  explicit SpeedscopeEncoding(const ProfileView& view)
       : view_(view), profile_(view.profile()), frames_(view) {}
 
   absl::StatusOr<std::string> Run() {
@@ -197,7 +197,7 @@ absl::StatusOr<std::string> SpeedscopeEncoder::Encode(const Profile& profile,
                                                       const Symbols& symbols) {
   const absl::StatusOr<ProfileView> view = ProfileView::Make(profile, symbols);
   if (!view.ok()) return view.status();
-  return Encoding(*view).Run();
+  return SpeedscopeEncoding(*view).Run();
 }
 
 }  // namespace strobe

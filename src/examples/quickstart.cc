@@ -1,12 +1,13 @@
 // quickstart [--seconds N] [--directory DIRECTORY]: profiles four threads of real work for N
-// seconds (10 if not given) and prints what the profile says beside what the system says. The last
-// line is the profile's path.
+// seconds (10 if not given), reads the profile's file, and prints what it says beside what the
+// system says. The last line is the profile's path.
 #include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <ctime>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -15,15 +16,11 @@
 #include "absl/strings/charconv.h"
 #include "quickstart_summary.h"
 #include "quickstart_workload.h"
-#include "strobe/own_parts.h"
+#include "strobe/strobe.h"
 
 namespace {
 
-// The default parts, but for the encoder.
-struct QuickstartTraits : strobe::DefaultTraits {
-  using Outputs = strobe::OutputList<strobe::Output<SummarizingEncoder, strobe::FileExporter>>;
-};
-using Profiler = strobe::BasicProfiler<QuickstartTraits>;
+using strobe::Profiler;
 
 constexpr std::size_t kMaxTextBytes = 12 << 20;
 constexpr std::size_t kMaxMappedBytes = 8 << 20;
@@ -143,10 +140,8 @@ int main(int argument_count, char** argument_values) {
     return 2;
   }
   // One period longer than the run, so that one file holds all of it.
-  Summary summary;
   Profiler profiler({.sampling = {.wall_frequency_hz = 10},
-                     .exporter = {.directory = arguments.directory, .period_s = 2 * kMaxSeconds}},
-                    {.encoder = SummarizingEncoder(summary)});
+                     .exporter = {.directory = arguments.directory, .period_s = 2 * kMaxSeconds}});
   const auto registration = profiler.RegisterThread("main");
   if (const absl::Status status = profiler.Start(); !status.ok()) {
     std::fprintf(stderr, "quickstart: %s\n%s\n", status.ToString().c_str(),
@@ -162,16 +157,22 @@ int main(int argument_count, char** argument_values) {
   if (!stopped.ok()) std::fprintf(stderr, "quickstart: %s\n", stopped.ToString().c_str());
 
   const strobe::Stats stats = profiler.stats();
-  PrintTop(summary.cpu, "CPU time");
-  PrintTop(summary.wall, "Wall time, all threads");
-  PrintThreads(clocks, summary.cpu);
-  PrintAccount(stats, process_cpu_ns);
   if (stats.last_export_path.empty()) {
     std::fprintf(stderr, "quickstart: no profile was written: %s\n",
                  stats.last_export_error.c_str());
     return 1;
   }
-  std::printf("\nThe profile, for pprof:\n%s\n",
-              Rename(stats.last_export_path, arguments.directory).c_str());
+  const std::string path = Rename(stats.last_export_path, arguments.directory);
+  const std::optional<strobe::testing::PprofProfile> profile = ReadProfile(path);
+  if (!profile.has_value()) {
+    std::fprintf(stderr, "quickstart: %s cannot be read\n", path.c_str());
+    return 1;
+  }
+  const ValueSummary cpu = Summarize(*profile, "cpu");
+  PrintTop(cpu, "CPU time");
+  PrintTop(Summarize(*profile, "wall"), "Wall time, all threads");
+  PrintThreads(clocks, cpu);
+  PrintAccount(stats, process_cpu_ns);
+  std::printf("\nThe profile, for pprof:\n%s\n", path.c_str());
   return stopped.ok() ? 0 : 1;
 }

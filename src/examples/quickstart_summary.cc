@@ -3,14 +3,19 @@
 #include <algorithm>
 #include <cinttypes>
 #include <cstdio>
-#include <optional>
+#include <fstream>
+#include <iterator>
+#include <set>
+#include <unordered_map>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "strobe/core/share_error.h"
+#include "strobe/testing/pprof_reader.h"
 
 namespace {
+
+using strobe::testing::PprofProfile;
 
 constexpr std::size_t kRows = 12;
 constexpr std::size_t kMaxNameBytes = 90;
@@ -63,56 +68,62 @@ std::string WithoutArguments(std::string_view name) {
   return result;
 }
 
-std::string FrameName(const strobe::Profile& profile, const strobe::Symbols& symbols,
-                      std::uint32_t index) {
-  const strobe::Frame& frame = profile.frames[index];
-  if (frame.is_pseudo()) return std::string(profile.PseudoName(frame));
-  if (index >= symbols.frames.size() ||
-      symbols.frames[index].function == strobe::FrameSymbols::kNone)
-    return "[no name]";
-  const strobe::FunctionSymbol& function = symbols.functions[symbols.frames[index].function];
-  // Code without symbols has a name for each address; one line a library says more.
-  return function.resolved
-             ? WithoutArguments(function.name)
-             : absl::StrCat(function.name.substr(0, function.name.rfind('+')), " [no symbols]");
-}
-
-// Whether the stack does not lead to its thread's first function: then its root is a pseudo-frame.
-// [residual] stands for no stack at all.
-bool IsCut(const strobe::Profile& profile, const strobe::ProfileSample& sample) {
-  std::uint32_t root = sample.stack;
-  const auto is_above = [&](std::uint32_t node) {
-    return node != 0 && !profile.frames[profile.stacks[node].frame].is_zone();
-  };
-  while (root != 0 && is_above(profile.stacks[root].parent)) root = profile.stacks[root].parent;
-  if (root == 0) return true;
-  const strobe::Frame& frame = profile.frames[profile.stacks[root].frame];
-  return frame.is_pseudo() &&
-         static_cast<strobe::PseudoFrame>(frame.address) != strobe::PseudoFrame::kResidual;
-}
+// What a table shows of a location: the functions there, innermost first. The names of libraries
+// without symbols, and of pseudo-frames, stand in brackets.
+struct Place {
+  std::vector<std::string> names;
+  bool is_pseudo = false;
+};
 
 // The number of the value type `type`; nothing if the profile has none.
-std::optional<std::size_t> ColumnOf(const strobe::Profile& profile, std::string_view type) {
-  for (std::size_t i = 0; i < profile.value_types.size(); ++i) {
-    if (profile.value_types[i].type == type) return i;
+std::optional<std::size_t> ColumnOf(const PprofProfile& profile, std::string_view type) {
+  for (std::size_t i = 0; i < profile.sample_types.size(); ++i) {
+    if (profile.sample_types[i].type == type) return i;
   }
   return std::nullopt;
 }
 
+const PprofProfile::Label* LabelOf(const PprofProfile::Sample& sample, std::string_view key) {
+  for (const PprofProfile::Label& label : sample.labels) {
+    if (label.key == key) return &label;
+  }
+  return nullptr;
+}
+
 // How many samples divide the amounts in `column`. The column "samples" counts those of CPU time.
-double SamplesBehind(const strobe::Profile& profile, std::size_t column) {
+double SamplesBehind(const PprofProfile& profile, std::size_t column) {
   const std::optional<std::size_t> counts = ColumnOf(profile, "samples");
-  if (!counts || profile.value_types[column].type != "cpu") return 0;
+  if (!counts || profile.sample_types[column].type != "cpu") return 0;
   std::map<std::int64_t, std::pair<double, double>> threads;  // amount and samples, by thread
-  for (std::size_t i = 0; i < profile.samples.size(); ++i) {
-    auto& [amount, samples] = threads[profile.Labels(i).Number(strobe::kThreadIdLabel)];
-    amount += static_cast<double>(profile.Values(i)[column]);
-    samples += static_cast<double>(profile.Values(i)[*counts]);
+  for (const PprofProfile::Sample& sample : profile.samples) {
+    const PprofProfile::Label* const id = LabelOf(sample, "thread_id");
+    auto& [amount, samples] = threads[id == nullptr ? 0 : id->number];
+    amount += static_cast<double>(sample.values[column]);
+    samples += static_cast<double>(sample.values[*counts]);
   }
   strobe::EffectiveSamples effective;
   for (const auto& [id, thread] : threads) effective.AddThread(thread.first, thread.second);
   return effective.count();
 }
+
+std::unordered_map<std::uint64_t, Place> PlacesOf(const PprofProfile& profile) {
+  std::unordered_map<std::uint64_t, std::string> functions;
+  for (const PprofProfile::Function& function : profile.functions)
+    functions[function.id] =
+        function.name.starts_with('[') ? function.name : WithoutArguments(function.name);
+  std::unordered_map<std::uint64_t, Place> places;
+  for (const PprofProfile::Location& location : profile.locations) {
+    Place& place = places[location.id];
+    place.is_pseudo = location.mapping == 0;
+    for (const PprofProfile::Line& line : location.lines)
+      place.names.push_back(functions[line.function]);
+  }
+  return places;
+}
+
+// True if the stack does not lead to its thread's first function: then its root is a pseudo-frame.
+// [residual] stands for no stack at all.
+bool IsCut(const Place& root) { return root.is_pseudo && root.names.front() != "[residual]"; }
 
 // "31.2 % ± 1.1", or "31.2 %" if the samples are not counted.
 std::string Share(std::int64_t part, const ValueSummary& summary) {
@@ -134,41 +145,33 @@ std::vector<Row> Largest(const std::map<std::string, std::int64_t>& values) {
 
 }  // namespace
 
-ValueSummary Summarize(const strobe::Profile& profile, const strobe::Symbols& symbols,
-                       std::string_view type) {
+std::optional<PprofProfile> ReadProfile(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  const std::string bytes(std::istreambuf_iterator<char>(file), {});
+  return strobe::testing::ReadPprof(bytes);
+}
+
+ValueSummary Summarize(const PprofProfile& profile, std::string_view type) {
   ValueSummary summary;
   const std::optional<std::size_t> column = ColumnOf(profile, type);
   if (!column) return summary;
   summary.samples = SamplesBehind(profile, *column);
-  // Functions by number, so that a stack's walk compares numbers and not names.
-  std::map<std::string, std::uint32_t> numbers;
-  std::vector<std::uint32_t> function_of_frame(profile.frames.size());
-  for (std::uint32_t i = 0; i < profile.frames.size(); ++i) {
-    const auto next = static_cast<std::uint32_t>(numbers.size());
-    function_of_frame[i] = numbers.try_emplace(FrameName(profile, symbols, i), next).first->second;
-  }
-  std::vector<std::int64_t> flat(numbers.size());
-  std::vector<std::int64_t> cumulative(numbers.size());
-  std::vector<std::size_t> counted_in(
-      numbers.size(), profile.samples.size());  // a recursive function counts once a stack
-  for (std::size_t i = 0; i < profile.samples.size(); ++i) {
-    const strobe::ProfileSample& sample = profile.samples[i];
-    const std::string& thread = profile.Labels(i).Text(strobe::kThreadNameLabel);
-    const std::int64_t value = profile.Values(i)[*column];
-    summary.total += value;
-    summary.by_thread_name[thread] += value;
-    summary.cut_by_thread_name[thread] += IsCut(profile, sample) ? value : 0;
-    for (std::uint32_t node = sample.stack; node != 0; node = profile.stacks[node].parent) {
-      const std::uint32_t function = function_of_frame[profile.stacks[node].frame];
-      if (node == sample.stack) flat[function] += value;
-      if (counted_in[function] == i) continue;
-      counted_in[function] = i;
-      cumulative[function] += value;
+  const std::unordered_map<std::uint64_t, Place> places = PlacesOf(profile);
+  for (const PprofProfile::Sample& sample : profile.samples) {
+    const std::int64_t value = sample.values[*column];
+    const PprofProfile::Label* const thread = LabelOf(sample, "thread_name");
+    const std::string thread_name = thread == nullptr ? "" : thread->text;
+    std::set<std::string_view> counted;  // a recursive function counts once a stack
+    for (const std::uint64_t location : sample.locations) {
+      for (const std::string& name : places.at(location).names) {
+        if (counted.empty()) summary.flat_by_function[name] += value;
+        if (counted.insert(name).second) summary.cumulative_by_function[name] += value;
+      }
     }
-  }
-  for (const auto& [name, number] : numbers) {
-    summary.flat_by_function[name] = flat[number];
-    summary.cumulative_by_function[name] = cumulative[number];
+    summary.total += value;
+    summary.by_thread_name[thread_name] += value;
+    summary.cut_by_thread_name[thread_name] +=
+        IsCut(places.at(sample.locations.back())) ? value : 0;
   }
   return summary;
 }

@@ -1,18 +1,15 @@
-// What the quickstart prints of its profile, taken on the way to the file by an encoder of its own.
+// What the quickstart prints of its profile, which it reads from the file.
 #pragma once
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "absl/status/statusor.h"
-#include "strobe/core/profile.h"
 #include "strobe/core/stats.h"
-#include "strobe/core/symbols.h"
-#include "strobe/encode/encoder.h"
-#include "strobe/encode/pprof_encoder.h"
+#include "strobe/testing/pprof_profile.h"
 
 // One value type (cpu or wall) of a profile, added up.
 struct ValueSummary {
@@ -25,38 +22,11 @@ struct ValueSummary {
   double samples = 0;      // behind the shares: see EffectiveSamples. 0 if they are not counted
 };
 
+// The profile in the file at `path`; nothing if there is none.
+std::optional<strobe::testing::PprofProfile> ReadProfile(const std::string& path);
+
 // Sums of all values of type `type` ("cpu"); empty if the profile has none.
-ValueSummary Summarize(const strobe::Profile& profile, const strobe::Symbols& symbols,
-                       std::string_view type);
-
-// Of the last profile. Written on the exporter's thread; read it after Stop.
-struct Summary {
-  ValueSummary cpu;
-  ValueSummary wall;
-};
-
-// An encoder sees each profile with its names, so it is the place for a summary; the bytes are made
-// by the encoder under it.
-class SummarizingEncoder {
- public:
-  static constexpr std::string_view kFileSuffix = strobe::PprofEncoder::kFileSuffix;
-  static constexpr std::string_view kContentType = strobe::PprofEncoder::kContentType;
-
-  // `summary` must outlive the profiler.
-  explicit SummarizingEncoder(Summary& summary) : summary_(&summary) {}
-
-  absl::StatusOr<std::string> Encode(const strobe::Profile& profile,
-                                     const strobe::Symbols& symbols) {
-    summary_->cpu = Summarize(profile, symbols, "cpu");
-    summary_->wall = Summarize(profile, symbols, "wall");
-    return encoder_.Encode(profile, symbols);
-  }
-
- private:
-  Summary* summary_;
-  strobe::PprofEncoder encoder_;
-};
-static_assert(strobe::Encoder<SummarizingEncoder>);
+ValueSummary Summarize(const strobe::testing::PprofProfile& profile, std::string_view type);
 
 // A thread's CPU time as it read it itself from the system's clock.
 struct ThreadClock {

@@ -48,7 +48,7 @@ constexpr internal::Host kSite{"a host's name, such as datadoghq.eu"};
 constexpr Between<std::int64_t> kPort{1, 65535, "an integer from 1 to 65535"};
 constexpr DatadogTags kTags{"key:value,key:value"};
 
-constexpr std::array kTable = {
+constexpr std::array kDatadogTable = {
     FieldRow<DatadogOptions, &DatadogOptions::service, kLine>(
         "DD_SERVICE", "datadog.service", "The service; empty takes the program's name."),
     FieldRow<DatadogOptions, &DatadogOptions::environment, kLine>("DD_ENV", "datadog.environment",
@@ -237,7 +237,7 @@ absl::StatusOr<HttpEndpoint> AgentEndpoint(const DatadogOptions& options) {
 
 }  // namespace
 
-std::span<const BasicOptionRow<DatadogOptions>> DatadogOptionTable() { return kTable; }
+std::span<const BasicOptionRow<DatadogOptions>> DatadogOptionTable() { return kDatadogTable; }
 
 DatadogProcess ReadDatadogProcess() {
   std::random_device random;

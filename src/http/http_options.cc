@@ -27,7 +27,7 @@ constexpr Between<std::int64_t> kSpoolBytes{65536, 1099511627776,
 constexpr Between<double> kSpoolAge{1, 31536000, "a number from 1 to 31536000"};
 constexpr ProxyUrl kProxy{"a URL that begins with http:// or https://, or nothing"};
 
-constexpr std::array kTable = {
+constexpr std::array kHttpTable = {
     FieldRow<HttpOptions, &HttpOptions::timeout_s, kTimeout>(
         "STROBE_HTTP_TIMEOUT_S", "http.timeout_s",
         "How long one export may take, with its retries."),
@@ -113,7 +113,7 @@ absl::StatusOr<ServerUrl> ParseHttpUrl(std::string_view text) {
 
 }  // namespace
 
-std::span<const HttpOptionRow> HttpOptionTable() { return kTable; }
+std::span<const HttpOptionRow> HttpOptionTable() { return kHttpTable; }
 
 absl::Status Validate(const HttpOptions& options) {
   return internal::CheckRows(HttpOptionTable(), options);

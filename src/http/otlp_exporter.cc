@@ -29,7 +29,7 @@ constexpr Between<std::int64_t> kTimeoutMs{0, 600'000, "an integer from 0 to 600
 constexpr Path kCertificate{"a path of up to 4095 bytes", true};
 
 // Of each option the general variable comes first, and that for profiles beats it.
-constexpr std::array kTable = {
+constexpr std::array kOtlpTable = {
     FieldRow<OtlpExporterOptions, &OtlpExporterOptions::endpoint, kUrl>(
         "OTEL_EXPORTER_OTLP_ENDPOINT", "otlp.endpoint",
         "The collector's base URL; /v1development/profiles is added."),
@@ -129,7 +129,7 @@ HttpOptions HttpOptionsOf(const OtlpExporterOptions& options) {
 
 }  // namespace
 
-std::span<const BasicOptionRow<OtlpExporterOptions>> OtlpOptionTable() { return kTable; }
+std::span<const BasicOptionRow<OtlpExporterOptions>> OtlpOptionTable() { return kOtlpTable; }
 
 absl::StatusOr<std::shared_ptr<const HttpBackend>> MakeOtlpBackend(
     const OtlpExporterOptions& options) {

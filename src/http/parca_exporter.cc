@@ -19,7 +19,7 @@ using internal::kLine;
 using internal::kUrl;
 using internal::PprofFile;
 
-constexpr std::array kTable = {
+constexpr std::array kParcaTable = {
     FieldRow<ParcaOptions, &ParcaOptions::url, kUrl>("STROBE_PARCA_URL", "parca.url",
                                                      "The Parca server."),
     FieldRow<ParcaOptions, &ParcaOptions::job, kLine>(
@@ -105,7 +105,7 @@ class ParcaBackend final : public HttpBackend {
 
 }  // namespace
 
-std::span<const BasicOptionRow<ParcaOptions>> ParcaOptionTable() { return kTable; }
+std::span<const BasicOptionRow<ParcaOptions>> ParcaOptionTable() { return kParcaTable; }
 
 absl::StatusOr<std::shared_ptr<const HttpBackend>> MakeParcaBackend(const ParcaOptions& options) {
   if (absl::Status status = internal::CheckRows(ParcaOptionTable(), options); !status.ok())

@@ -12,7 +12,7 @@ using internal::FieldRow;
 using internal::kEqualPairs;
 using internal::kUrl;
 
-constexpr std::array kTable = {
+constexpr std::array kPostTable = {
     FieldRow<PostOptions, &PostOptions::url, kUrl>("STROBE_POST_URL", "post.url",
                                                    "Where each profile is posted to."),
     FieldRow<PostOptions, &PostOptions::headers, kEqualPairs>(
@@ -37,7 +37,7 @@ class PostBackend final : public HttpBackend {
 
 }  // namespace
 
-std::span<const BasicOptionRow<PostOptions>> PostOptionTable() { return kTable; }
+std::span<const BasicOptionRow<PostOptions>> PostOptionTable() { return kPostTable; }
 
 absl::StatusOr<std::shared_ptr<const HttpBackend>> MakePostBackend(const PostOptions& options) {
   absl::StatusOr<HttpEndpoint> endpoint =

@@ -33,7 +33,7 @@ constexpr ShortLine kToken{"up to 255 printable characters without spaces", true
 constexpr Between<std::int64_t> kPort{0, 65535, "an integer from 0 to 65535"};
 constexpr Between<std::int64_t> kSeconds{1, 3600, "an integer from 1 to 3600"};
 
-constexpr std::array kTable = {
+constexpr std::array kPullTable = {
     FieldRow<PullServerOptions, &PullServerOptions::address, kAddress>(
         "STROBE_PULL_ADDRESS", "pull.address", "Where the server listens."),
     FieldRow<PullServerOptions, &PullServerOptions::port, kPort>(
@@ -106,7 +106,7 @@ bool HasLabel(const LabelSet& labels, std::string_view key, std::string_view val
 
 }  // namespace
 
-std::span<const BasicOptionRow<PullServerOptions>> PullServerOptionTable() { return kTable; }
+std::span<const BasicOptionRow<PullServerOptions>> PullServerOptionTable() { return kPullTable; }
 
 PullHandler::PullHandler(PullSource source, std::vector<PullFormat> formats,
                          PullServerOptions options, std::string command_line)

@@ -19,9 +19,7 @@ using internal::kLine;
 using internal::kUrl;
 using internal::PprofFile;
 
-constexpr std::int64_t kNsPerSecond = 1'000'000'000;
-
-constexpr std::array kTable = {
+constexpr std::array kPyroscopeTable = {
     FieldRow<PyroscopeOptions, &PyroscopeOptions::url, kUrl>(
         "PYROSCOPE_SERVER_ADDRESS", "pyroscope.url", "The Pyroscope server."),
     FieldRow<PyroscopeOptions, &PyroscopeOptions::application, kLine>(
@@ -111,6 +109,7 @@ class PyroscopeBackend final : public HttpBackend {
     const std::int64_t end_ns = profile.time_ns + profile.duration_ns;
     const std::string application =
         PlainText(internal::FirstOf(application_, profile.program)) + "{" + labels_ + "}";
+    constexpr std::int64_t kNsPerSecond = 1'000'000'000;
     const std::int64_t rate_hz = profile.period > 0 ? kNsPerSecond / profile.period : 100;
     return absl::StrCat("name=", internal::PercentEncoded(application),
                         "&from=", profile.time_ns / kNsPerSecond,
@@ -125,7 +124,7 @@ class PyroscopeBackend final : public HttpBackend {
 
 }  // namespace
 
-std::span<const BasicOptionRow<PyroscopeOptions>> PyroscopeOptionTable() { return kTable; }
+std::span<const BasicOptionRow<PyroscopeOptions>> PyroscopeOptionTable() { return kPyroscopeTable; }
 
 absl::StatusOr<std::shared_ptr<const HttpBackend>> MakePyroscopeBackend(
     const PyroscopeOptions& options) {

@@ -40,7 +40,7 @@ pthread_key_t registration_key;
 sem_t exit_asked;
 sem_t exit_done;
 
-void Warn(const std::string& what) { NativePlatform::WriteLine("strobe: " + what); }
+void WriteWarning(const std::string& what) { NativePlatform::WriteLine("strobe: " + what); }
 
 timespec After(long time_ns) {
   timespec now{};
@@ -63,7 +63,7 @@ void Start() {
   if (status.ok()) {
     session_process.store(getpid());
   } else {
-    Warn("cannot profile this program: " + std::string(status.message()));
+    WriteWarning("cannot profile this program: " + std::string(status.message()));
   }
 }
 
@@ -81,7 +81,8 @@ void RunExitThread(bool is_forked) {
   sem_init(&exit_done, 0, 0);
   auto thread = NativePlatform::RunOnOwnThread("strobe-exit", [is_forked] {
     if (is_forked && WaitUntil(exit_asked, After(kForkedStartNs))) return;
-    if (is_forked && !HasMemoryFor(&Start)) Warn("cannot profile this program: out of memory");
+    if (is_forked && !HasMemoryFor(&Start))
+      WriteWarning("cannot profile this program: out of memory");
     if (!has_worker) AwaitExits();
   });
   thread.Detach();
@@ -109,9 +110,9 @@ void StartOnOwnThread(ProfilerOptions options) {
     Start();
   };
   auto thread = NativePlatform::RunOnOwnThread("strobe-start", [&start] {
-    if (!HasMemoryFor(start)) Warn("cannot profile this program: out of memory");
+    if (!HasMemoryFor(start)) WriteWarning("cannot profile this program: out of memory");
   });
-  if (!thread.IsRunning()) Warn("cannot profile this program: the system refuses a thread");
+  if (!thread.IsRunning()) WriteWarning("cannot profile this program: the system refuses a thread");
   thread.Join();
 }
 
@@ -147,7 +148,7 @@ void Begin() {
 void BeginProcess() noexcept {
   const int saved_errno = errno;
   if (!has_begun.exchange(true) && !HasMemoryFor(&Begin))
-    Warn("cannot profile this program: out of memory");
+    WriteWarning("cannot profile this program: out of memory");
   errno = saved_errno;
 }
 

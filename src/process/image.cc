@@ -7,12 +7,12 @@
 
 #include "../symbolize/byte_source.h"
 #include "../symbolize/elf_format.h"
+#include "strobe/base/page.h"
 #include "strobe/symbolize/debug_frame.h"
 
 namespace strobe::internal {
 namespace {
 
-constexpr Address kPageBytes = 4096;
 // An image has one segment of code, seldom two.
 constexpr std::size_t kMaxCodeSegments = 16;
 // Identities of files that are remembered for each image that there may be.
@@ -60,8 +60,8 @@ Image::Image(std::uint64_t number, std::string path, ModuleKind kind,
 
 Module Image::Describe(const ElfFile& file, const Segment& segment) const {
   Module module{.path = path_, .build_id = build_id_, .kind = kind_};
-  module.start = segment.address & ~(kPageBytes - 1);
-  module.limit = (segment.address + segment.file_size + kPageBytes - 1) & ~(kPageBytes - 1);
+  module.start = PageOf(segment.address);
+  module.limit = RoundUpToPages(segment.address + segment.file_size);
   module.file_offset = segment.offset - (segment.address - module.start);
   for (const Segment& other : segments_) {
     if (other.type == kSegmentEhFrameHdr) module.unwind_address = other.address;

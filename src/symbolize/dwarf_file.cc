@@ -9,10 +9,7 @@
 namespace strobe::internal {
 namespace {
 
-constexpr std::uint32_t kIs64 = 0xFFFFFFFF;  // in place of the unit's length
 constexpr std::size_t kMaxHeaderBytes = 40;
-constexpr std::uint16_t kOldestVersion = 2;
-constexpr std::uint16_t kNewestVersion = 5;
 constexpr std::uint8_t kAddressBytes = 8;
 // Where the lists begin in a section of split units, which have no attribute for that: after the
 // section's header.
@@ -53,8 +50,8 @@ const std::vector<std::uint64_t>& DwarfFile::UnitPositions() {
     const std::uint64_t rest = info.size() - position;
     if (!info.Read(position, std::min<std::uint64_t>(rest, kMaxHeaderBytes), bytes)) break;
     DwarfReader reader(bytes, 0);
-    std::uint64_t length = reader.Read<std::uint32_t>();
-    if (length == kIs64) length = reader.Read<std::uint64_t>();
+    bool is_64 = false;
+    const std::uint64_t length = ReadLength(reader, is_64);
     if (!reader.ok() || length > rest - reader.position()) break;
     positions.push_back(position);
     position += reader.position() + length;
@@ -72,14 +69,11 @@ std::optional<UnitHeader> DwarfFile::HeaderAt(std::uint64_t position) const {
   DwarfReader reader(bytes, 0);
   UnitHeader header;
   header.position = position;
-  std::uint64_t length = reader.Read<std::uint32_t>();
-  header.shape.is_64 = length == kIs64;
-  if (header.shape.is_64) length = reader.Read<std::uint64_t>();
+  const std::uint64_t length = ReadLength(reader, header.shape.is_64);
   if (!reader.ok() || length > rest - reader.position()) return std::nullopt;
   header.end = position + reader.position() + length;
   header.shape.version = reader.Read<std::uint16_t>();
-  if (header.shape.version < kOldestVersion || header.shape.version > kNewestVersion)
-    return std::nullopt;
+  if (!header.shape.is_known()) return std::nullopt;
   std::uint8_t address_bytes = 0;
   if (header.shape.version >= 5) {
     header.type = static_cast<DwarfUnitType>(reader.Read<std::uint8_t>());

@@ -16,6 +16,8 @@ struct UnitShape {
   bool is_64 = false;  // offsets have 8 bytes, else 4
 
   [[nodiscard]] std::size_t offset_bytes() const { return is_64 ? 8 : 4; }
+  // False of versions that this code does not read.
+  [[nodiscard]] bool is_known() const { return version >= 2 && version <= 5; }
   friend bool operator==(const UnitShape&, const UnitShape&) = default;
 };
 
@@ -39,6 +41,13 @@ void SkipVarying(DwarfReader& reader, DwarfForm form, UnitShape shape);
 // Reads a value. `constant` is the value of kImplicitConstant. Fails the reader if the form is
 // unknown.
 FormValue ReadForm(DwarfReader& reader, DwarfForm form, std::int64_t constant, UnitShape shape);
+
+// The length at the front of a unit or a table. Sets `is_64` (section 7.4).
+inline std::uint64_t ReadLength(DwarfReader& reader, bool& is_64) {
+  const auto length = reader.Read<std::uint32_t>();
+  is_64 = length == 0xFFFFFFFF;
+  return is_64 ? reader.Read<std::uint64_t>() : length;
+}
 
 // An offset of the unit's size.
 inline std::uint64_t ReadOffset(DwarfReader& reader, bool is_64) {

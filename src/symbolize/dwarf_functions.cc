@@ -8,7 +8,7 @@
 namespace strobe::internal {
 namespace {
 
-constexpr std::uint32_t kNone = FunctionEntry::kNone;
+constexpr std::uint32_t kNoFunction = FunctionEntry::kNone;
 // Entries nested more deeply end the walk.
 constexpr std::size_t kMaxDepth = 4096;
 
@@ -55,10 +55,10 @@ class FunctionWalk {
 
   void Visit(const Abbreviation& entry) {
     if (skipped_from_ != kNotSkipping) {
-      Enter(entry, unit_.abbreviations->Skip(reader_, entry), kNone, false);
+      Enter(entry, unit_.abbreviations->Skip(reader_, entry), kNoFunction, false);
       return;
     }
-    const std::uint32_t enclosing = scopes_.empty() ? kNone : scopes_.back();
+    const std::uint32_t enclosing = scopes_.empty() ? kNoFunction : scopes_.back();
     switch (entry.tag) {
       case DwarfTag::kSubprogram:
       case DwarfTag::kInlinedSubroutine: VisitFunction(entry, enclosing); break;
@@ -74,7 +74,7 @@ class FunctionWalk {
       case DwarfTag::kSkeletonUnit:
       case DwarfTag::kModule:
       case DwarfTag::kNamespace:
-        Enter(entry, unit_.abbreviations->Skip(reader_, entry), kNone, true);
+        Enter(entry, unit_.abbreviations->Skip(reader_, entry), kNoFunction, true);
         break;
       default: Enter(entry, unit_.abbreviations->Skip(reader_, entry), enclosing, false); break;
     }
@@ -82,7 +82,7 @@ class FunctionWalk {
 
   void VisitFunction(const Abbreviation& entry, std::uint32_t enclosing) {
     Attributes attributes = ReadAttributes(entry);
-    std::uint32_t index = kNone;
+    std::uint32_t index = kNoFunction;
     if (attributes.has_code()) {
       const std::vector<std::span<const std::uint64_t>> wanted = WantedIn(attributes);
       if (!wanted.empty() && marks_ <= addresses_.size() * kMaxFunctionDepth) {
@@ -96,7 +96,7 @@ class FunctionWalk {
         }
       }
     }
-    Enter(entry, attributes.sibling, index, index != kNone);
+    Enter(entry, attributes.sibling, index, index != kNoFunction);
   }
 
   // Goes on with the entry's children, or skips them.
@@ -183,27 +183,27 @@ FunctionMap FindFunctions(DwarfFile& file, const DwarfUnit& unit,
                           std::span<const std::uint8_t> bytes,
                           std::span<const std::uint64_t> addresses) {
   FunctionMap map;
-  map.innermost.assign(addresses.size(), kNone);
+  map.innermost.assign(addresses.size(), kNoFunction);
   FunctionWalk(file, unit, bytes, addresses, map).Run(false);
   std::vector<std::uint64_t> missing;
   std::vector<std::size_t> places;
   for (std::size_t i = 0; i < addresses.size(); ++i) {
-    if (map.innermost[i] != kNone) continue;
+    if (map.innermost[i] != kNoFunction) continue;
     missing.push_back(addresses[i]);
     places.push_back(i);
   }
   if (missing.empty()) return map;
   // A function's entry may be below that of another function, or of a type.
   FunctionMap rest;
-  rest.innermost.assign(missing.size(), kNone);
+  rest.innermost.assign(missing.size(), kNoFunction);
   FunctionWalk(file, unit, bytes, missing, rest).Run(true);
   const auto offset = static_cast<std::uint32_t>(map.entries.size());
   for (FunctionEntry& entry : rest.entries) {
-    if (entry.caller != kNone) entry.caller += offset;
+    if (entry.caller != kNoFunction) entry.caller += offset;
     map.entries.push_back(entry);
   }
   for (std::size_t i = 0; i < missing.size(); ++i) {
-    if (rest.innermost[i] != kNone) map.innermost[places[i]] = rest.innermost[i] + offset;
+    if (rest.innermost[i] != kNoFunction) map.innermost[places[i]] = rest.innermost[i] + offset;
   }
   return map;
 }

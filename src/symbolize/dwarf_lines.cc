@@ -9,10 +9,7 @@
 namespace strobe::internal {
 namespace {
 
-constexpr std::uint32_t kIs64 = 0xFFFFFFFF;  // in place of the table's length
 constexpr std::size_t kMaxLengthBytes = 12;
-constexpr std::uint16_t kOldestVersion = 2;
-constexpr std::uint16_t kNewestVersion = 5;
 constexpr std::size_t kMaxEntries = std::size_t{1} << 20;  // directories or files
 
 enum Opcode : std::uint8_t {
@@ -80,9 +77,7 @@ std::optional<LineTable> LineTable::Read(DwarfFile& file, std::shared_ptr<const 
                        table.bytes_))
     return std::nullopt;
   DwarfReader reader(table.bytes_, 0);
-  std::uint64_t length = reader.Read<std::uint32_t>();
-  table.shape_.is_64 = length == kIs64;
-  if (table.shape_.is_64) length = reader.Read<std::uint64_t>();
+  const std::uint64_t length = ReadLength(reader, table.shape_.is_64);
   if (!reader.ok() || length > max_bytes ||
       !file.lines.Read(position + reader.position(), length, table.bytes_) || !table.ReadHeader())
     return std::nullopt;
@@ -92,7 +87,7 @@ std::optional<LineTable> LineTable::Read(DwarfFile& file, std::shared_ptr<const 
 bool LineTable::ReadHeader() {
   DwarfReader reader(bytes_, 0);
   shape_.version = reader.Read<std::uint16_t>();
-  if (shape_.version < kOldestVersion || shape_.version > kNewestVersion) return false;
+  if (!shape_.is_known()) return false;
   if (shape_.version >= 5) reader.Skip(2);  // sizes of an address and of a segment selector
   const std::uint64_t header_bytes = ReadOffset(reader, shape_.is_64);
   if (header_bytes > reader.remaining()) return false;

@@ -11,7 +11,7 @@
 namespace strobe::internal {
 namespace {
 
-struct Header {
+struct ElfHeader {
   unsigned char magic[4], file_class, encoding, ident_version, abi, padding[8];
   std::uint16_t type, machine;
   std::uint32_t version;
@@ -20,15 +20,10 @@ struct Header {
   std::uint16_t header_size, segment_size, segment_count, section_size, section_count,
       section_names;
 };
-static_assert(sizeof(Header) == 64);
+static_assert(sizeof(ElfHeader) == 64);
 
 struct NoteHeader {
   std::uint32_t name_size, description_size, type;
-};
-
-struct CompressionHeader {
-  std::uint32_t type, reserved;
-  std::uint64_t size, alignment;
 };
 
 constexpr std::uint16_t kMachineAarch64 = 183;
@@ -40,11 +35,10 @@ constexpr std::size_t kMaxBuildIdBytes = 64;
 
 // The content of a compressed section; empty if it cannot be inflated.
 std::vector<std::uint8_t> Inflate(std::span<const std::uint8_t> section, std::size_t max_bytes) {
-  constexpr std::uint32_t kZlib = 1;
   CompressionHeader header;
   if (section.size() < sizeof(header)) return {};
   std::memcpy(&header, section.data(), sizeof(header));
-  if (header.type != kZlib || header.size > max_bytes) return {};
+  if (header.type != CompressionHeader::kZlib || header.size > max_bytes) return {};
   std::vector<std::uint8_t> bytes(header.size);
   uLongf inflated = bytes.size();
   const std::span<const std::uint8_t> deflated = section.subspan(sizeof(header));
@@ -63,7 +57,7 @@ std::optional<ElfFile> ElfFile::Open(const ByteSource& source) {
 }
 
 bool ElfFile::ReadHeaders() {
-  Header header;
+  ElfHeader header;
   constexpr std::string_view kMagic =
       "\x7f"
       "ELF";

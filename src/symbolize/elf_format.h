@@ -22,6 +22,14 @@ inline constexpr std::uint32_t kSegmentLoad = 1;
 inline constexpr std::uint32_t kSegmentEhFrameHdr = 0x6474E550;
 inline constexpr std::uint32_t kSegmentExecutable = 1;  // a flag
 
+// At the front of a compressed section: Elf64_Chdr.
+struct CompressionHeader {
+  static constexpr std::uint32_t kZlib = 1;
+
+  std::uint32_t type, reserved;
+  std::uint64_t size, alignment;
+};
+
 template <class T>
 bool ReadOne(const ByteSource& source, std::uint64_t offset, T& value) {
   return source.ReadAt(offset, std::as_writable_bytes(std::span(&value, 1)));

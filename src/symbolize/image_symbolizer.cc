@@ -62,15 +62,13 @@ std::shared_ptr<const ImageNames> GetNames(const Module& module, const std::stri
       read);
 }
 
-std::string Hex(Address address) { return absl::StrCat("0x", absl::Hex(address)); }
-
 std::string UnresolvedName(const Module& module, Address address) {
   const std::size_t slash =
       module.has_file() ? module.path.find_last_of(module.format == ImageFormat::kPe ? "/\\" : "/")
                         : std::string::npos;
   return absl::StrCat(
-      ValidUtf8(slash == std::string::npos ? module.path : module.path.substr(slash + 1)), "+",
-      Hex(address - module.load_bias));
+      ValidUtf8(slash == std::string::npos ? module.path : module.path.substr(slash + 1)), "+0x",
+      absl::Hex(address - module.load_bias));
 }
 
 }  // namespace
@@ -156,7 +154,8 @@ class ImageSymbolizer::Work {
       if (frame.module < profile_.modules.size()) {
         frames_of[frame.module].push_back(i);
       } else {
-        symbols_.frames[i].function = functions_.Unresolved(Hex(frame.address), {});
+        symbols_.frames[i].function =
+            functions_.Unresolved(absl::StrCat("0x", absl::Hex(frame.address)), {});
       }
     }
     for (std::size_t m = 0; m < frames_of.size(); ++m) {

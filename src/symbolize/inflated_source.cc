@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "elf_format.h"
+
 namespace strobe::internal {
 namespace {
 
@@ -19,13 +21,6 @@ constexpr std::size_t kSkippedBytes = 64 * 1024;
 constexpr std::size_t kBlockBytes = 64 * 1024;
 constexpr std::uint64_t kMinMarkDistance = std::uint64_t{1} << 20;
 constexpr std::uint64_t kMaxRatio = 1032;  // zlib's documentation, "Maximum Compression Factor"
-
-// Elf64_Chdr.
-struct CompressionHeader {
-  std::uint32_t type, reserved;
-  std::uint64_t size, alignment;
-};
-constexpr std::uint32_t kZlib = 1;
 
 }  // namespace
 
@@ -170,7 +165,8 @@ std::shared_ptr<const InflatedSource> InflatedSource::Open(std::shared_ptr<const
       !file->ReadAt(offset, std::as_writable_bytes(std::span(&header, 1))))
     return nullptr;
   const std::uint64_t compressed = bytes - sizeof(header);
-  if (header.type != kZlib || header.size > kMaxBytes || header.size / kMaxRatio > compressed)
+  if (header.type != CompressionHeader::kZlib || header.size > kMaxBytes ||
+      header.size / kMaxRatio > compressed)
     return nullptr;
   return std::make_shared<const InflatedSource>(std::move(file), offset + sizeof(header),
                                                 compressed, header.size);

@@ -13,7 +13,7 @@ namespace {
 
 // MSF_HDR of Microsoft's published "microsoft-pdb" sources. The file consists of blocks of one
 // size; some blocks list the others.
-struct Header {
+struct PdbHeader {
   std::array<char, 32> magic;
   std::uint32_t block_bytes;
   std::uint32_t free_blocks;
@@ -23,14 +23,14 @@ struct Header {
   std::uint32_t directory_blocks;  // the block that lists the directory's
 };
 constexpr std::string_view kMagic("Microsoft C/C++ MSF 7.00\r\n\x1A\x44S\0\0\0",
-                                  sizeof(Header::magic));
+                                  sizeof(PdbHeader::magic));
 constexpr std::uint32_t kMinBlockBytes = 512;
 constexpr std::uint32_t kMaxBlockBytes = 65536;
 
 }  // namespace
 
 bool IsWholePdb(const ByteSource& source) {
-  Header header{};
+  PdbHeader header{};
   if (!source.ReadAt(0, std::as_writable_bytes(std::span(&header, 1)))) return false;
   return std::memcmp(header.magic.data(), kMagic.data(), kMagic.size()) == 0 &&
          std::has_single_bit(header.block_bytes) && header.block_bytes >= kMinBlockBytes &&

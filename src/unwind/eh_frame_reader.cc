@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "cfi_machine.h"
+#include "strobe/base/page.h"
 
 namespace strobe::internal {
 
@@ -10,7 +11,6 @@ std::span<const std::uint8_t> EhFrameReader::Bytes(Address address, std::size_t 
   if (address < address_ || address - address_ > bytes_.size() ||
       bytes_.size() - (address - address_) < count) {
     if (read_ == nullptr) return {};
-    constexpr std::size_t kPageBytes = 4096;
     window_.resize(std::max(count, window_bytes_));
     std::size_t got = (*read_)(address, window_);
     // Some readers give all or nothing: then what lies before the first page that may not be there.

@@ -17,6 +17,7 @@
 #include <span>
 
 #include "strobe/base/cache_line.h"
+#include "strobe/base/page.h"
 #include "strobe/base/signal_safe.h"
 #include "strobe/ring/sample_ring.h"
 
@@ -79,7 +80,8 @@ class SpscRing {
     Store(p.reserved_offset, {static_cast<std::uint32_t>(size), kRecord});
     const std::size_t touched = p.reserved_offset + FramedBytes(size);
     if (touched > p.touched)
-      p.touched = static_cast<std::uint32_t>(std::min(RoundUp(touched, kPageBytes), p.capacity));
+      p.touched = static_cast<std::uint32_t>(
+          std::min<std::uint64_t>(internal::RoundUpToPages(touched), p.capacity));
     p.reserved_bytes = 0;
     p.head.store(end, std::memory_order_release);
   }
@@ -142,8 +144,6 @@ class SpscRing {
 
  private:
   static constexpr std::size_t kRecordAlignment = 8;
-  // The unit of `touched`. Larger pages of the system are harmless.
-  static constexpr std::size_t kPageBytes = 4096;
   static constexpr std::uint32_t kRecord = 0x52425354;
   static constexpr std::uint32_t kMarker = 0x4D425354;
 

@@ -13,6 +13,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "strobe/base/page.h"
 #include "strobe/base/signal_safe.h"
 #include "strobe/base/visibility.h"
 #include "strobe/platform/capture_target.h"
@@ -231,13 +232,9 @@ class SlotArena {
   }
 
  private:
-  // Rounds up to whole pages of most systems, so that each part can be given back by itself.
-  static constexpr std::size_t InPages(std::size_t bytes) {
-    constexpr std::size_t kPageBytes = 4096;
-    return (bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
-  }
-  static constexpr std::size_t kMemoBytes = InPages(sizeof(WalkMemo));
-  static constexpr std::size_t kChannelsBytes = InPages(kSlotsPerChunk * sizeof(Channel));
+  // Whole pages of most systems, so that each part can be given back by itself.
+  static constexpr std::size_t kMemoBytes = RoundUpToPages(sizeof(WalkMemo));
+  static constexpr std::size_t kChannelsBytes = RoundUpToPages(kSlotsPerChunk * sizeof(Channel));
   static inline constinit char type_ = 0;  // its address names the traits type
 
   explicit SlotArena(std::uint64_t fork_count) : fork_count_(fork_count) {}

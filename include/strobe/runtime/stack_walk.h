@@ -12,6 +12,7 @@
 
 #include "strobe/arch/registers.h"
 #include "strobe/base/address.h"
+#include "strobe/base/page.h"
 #include "strobe/base/signal_safe.h"
 #include "strobe/base/visibility.h"
 #include "strobe/core/record.h"
@@ -94,8 +95,7 @@ inline constexpr Address kMaxStackReachBytes = Address{128} << 20;
 // stack.
 template <class Traits>
 STROBE_SIGNAL_SAFE STROBE_NOINLINE bool HasGrownTo(SampleChannel<Traits>& channel, Address sp) {
-  constexpr Address kPageBytes = 4096;  // the smallest of any system
-  const Address low = sp & ~(kPageBytes - 1);
+  const Address low = PageOf(sp);
   if (low >= channel.stack.low || channel.stack.low - low > kMaxStackReachBytes) return false;
   const Address until = channel.stack.low - std::min(channel.stack.low - low, kMaxStackGrowthBytes);
   const std::span<std::uint8_t> room = channel.memo().Lend();

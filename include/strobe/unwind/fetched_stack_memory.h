@@ -8,6 +8,7 @@
 #include <span>
 
 #include "strobe/base/address.h"
+#include "strobe/base/page.h"
 #include "strobe/base/signal_safe.h"
 #include "strobe/core/memory_reader.h"
 #include "strobe/core/thread_info.h"
@@ -40,13 +41,10 @@ class FetchedStackMemory {
   [[nodiscard]] Address end() const noexcept { return ~Address{7}; }
 
  private:
-  // The smallest page of any system.
-  static constexpr Address kPageBytes = 4096;
-
   STROBE_SIGNAL_SAFE bool Fetch(Address address) const noexcept {
     if (fetches_ == kMaxFetches) return false;
     ++fetches_;
-    copy_base_ = address & ~(kPageBytes - 1);
+    copy_base_ = internal::PageOf(address);
     copied_bytes_ = std::min(kRead(copy_base_, room_), room_.size());
     if (own_.Holds(address) && copied_bytes_ > address - copy_base_)
       live_base_ = std::max<Address>(copy_base_, own_.low);

@@ -13,6 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "strobe/base/address.h"
+#include "strobe/base/page.h"
 #include "strobe/base/visibility.h"
 #include "strobe/unwind/rule_cache.h"
 #include "strobe/unwind/unwind_table.h"
@@ -68,15 +69,16 @@ struct SharedCaches {
   Address address_in_program = 0;  // of the same memory
 
   // In whole pages.
-  static constexpr std::size_t CacheBytes() {
-    constexpr std::size_t kPageBytes = 4096;
-    return (sizeof(RuleCache) + kPageBytes - 1) / kPageBytes * kPageBytes;
-  }
+  static constexpr std::size_t CacheBytes() { return RoundUpToPages(sizeof(RuleCache)); }
 };
 
 // Gives out memory from the front. What is given back is lost: a pool above reuses it.
 class FrontResource final : public std::pmr::memory_resource {
  public:
+  // Of the pool above: what is larger than that is never reused.
+  static constexpr std::pmr::pool_options kPoolOptions{
+      .max_blocks_per_chunk = 0, .largest_required_pool_block = std::size_t{1} << 20};
+
   explicit FrontResource(std::span<std::byte> memory) : left_(memory) {}
 
  private:

@@ -280,10 +280,10 @@ absl::StatusOr<std::unique_ptr<ProfileDirectory>> LinuxDirectories::OpenExisting
   return std::make_unique<LinuxDirectory>(path, file);
 }
 
-constexpr LinuxDirectories kDirectories;
+constexpr LinuxDirectories kProfileDirectories;
 
 }  // namespace
 
-const ProfileDirectories& LinuxPlatform::Directories() { return kDirectories; }
+const ProfileDirectories& LinuxPlatform::Directories() { return kProfileDirectories; }
 
 }  // namespace strobe

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "strobe/base/page.h"
 #include "strobe/platform/linux/linux_platform.h"
 #include "strobe/symbolize/symbol_files.h"
 #include "system_xz.h"
@@ -80,7 +81,6 @@ bool LinuxFile::ReadAt(std::uint64_t offset, std::span<std::byte> out) const {
 std::span<const std::byte> LinuxFiles::OwnVdso(std::uint64_t load_bias, std::uint64_t start,
                                                std::uint64_t limit) const {
   constexpr std::uint64_t kMaxVdsoBytes = 64 * 1024;
-  constexpr std::uint64_t kPageBytes = 4096;  // the smallest there is
   const std::uint64_t base = getauxval(AT_SYSINFO_EHDR);
   if (base == 0 || load_bias != base || start != base || limit <= start) return {};
   // The bounds may come from a profile of another process, so they are not trusted. The size is
@@ -93,7 +93,7 @@ std::span<const std::byte> LinuxFiles::OwnVdso(std::uint64_t load_bias, std::uin
     if (segments[i].p_type == PT_LOAD && segments[i].p_offset == 0 &&
         segments[i].p_filesz <= kMaxVdsoBytes) {
       // The section headers follow the segment's last byte; the kernel maps whole pages.
-      const std::uint64_t bytes = (segments[i].p_filesz + kPageBytes - 1) & ~(kPageBytes - 1);
+      const std::uint64_t bytes = internal::RoundUpToPages(segments[i].p_filesz);
       // NOLINTNEXTLINE(performance-no-int-to-ptr)
       return {reinterpret_cast<const std::byte*>(base), bytes};
     }
@@ -101,10 +101,10 @@ std::span<const std::byte> LinuxFiles::OwnVdso(std::uint64_t load_bias, std::uin
   return {};
 }
 
-constexpr LinuxFiles kFiles;
+constexpr LinuxFiles kSymbolFiles;
 
 }  // namespace
 
-const SymbolFiles& LinuxPlatform::Files() { return kFiles; }
+const SymbolFiles& LinuxPlatform::Files() { return kSymbolFiles; }
 
 }  // namespace strobe

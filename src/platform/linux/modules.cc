@@ -25,6 +25,7 @@
 
 #include "image_files.h"
 #include "loader_mutex.h"
+#include "strobe/base/page.h"
 #include "strobe/platform/linux/linux_platform.h"
 
 // musl's headers declare these functions, but its library has neither of them.
@@ -37,7 +38,6 @@ namespace {
 constexpr std::size_t kMaxBuildIdBytes = 64;
 // Bytes that are read of one segment of notes.
 constexpr std::size_t kMaxNoteBytes = 64 * 1024;
-constexpr Address kLeastPageBytes = 4096;
 // How often the list is read if images are loaded or unloaded meanwhile.
 constexpr int kMaxListings = 4;
 
@@ -202,7 +202,7 @@ ModuleKind KindOf(const Listing& listing, const ListedImage& image) {
   if (&image == &listing.images.front()) return ModuleKind::kProgram;
   const Address vdso = getauxval(AT_SYSINFO_EHDR);
   const bool is_vdso =
-      image.name_bytes == 0 || (vdso != 0 && image.headers - vdso < kLeastPageBytes);
+      image.name_bytes == 0 || (vdso != 0 && image.headers - vdso < internal::kPageBytes);
   return is_vdso ? ModuleKind::kVdso : ModuleKind::kSharedLibrary;
 }
 

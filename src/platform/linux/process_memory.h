@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 
+#include "strobe/base/page.h"
 #include "strobe/base/signal_safe.h"
 
 namespace strobe::internal {
@@ -20,7 +21,6 @@ namespace strobe::internal {
 template <std::size_t kPages>
 STROBE_SIGNAL_SAFE inline std::size_t ReadPages(pid_t process, std::uint64_t address,
                                                 std::span<std::uint8_t> bytes) noexcept {
-  constexpr std::size_t kPageBytes = 4096;
   std::size_t done = 0;
   while (done < bytes.size()) {
     iovec pages[kPages];

@@ -9,6 +9,7 @@
 #include <span>
 
 #include "arch/system_call.h"
+#include "strobe/base/page.h"
 
 namespace strobe::internal {
 
@@ -57,7 +58,6 @@ STROBE_SIGNAL_SAFE void RestartWait(ucontext_t& context) {
   auto& registers = context.uc_mcontext.gregs;
   if (registers[REG_RAX] != -EINTR) return;
   // The code before the program counter has just run, and its page is that of the next instruction.
-  constexpr std::uintptr_t kPageBytes = 4096;
   const auto pc = static_cast<std::uintptr_t>(registers[REG_RIP]);
   const std::size_t bytes = std::min<std::size_t>(pc % kPageBytes, kMaxSystemCallBytes);
   // NOLINTNEXTLINE(performance-no-int-to-ptr): where the program runs

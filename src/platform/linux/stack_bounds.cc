@@ -13,6 +13,7 @@
 #include <cstring>
 #include <span>
 
+#include "strobe/base/page.h"
 #include "strobe/platform/linux/linux_platform.h"
 
 // glibc's: the top of the initial thread's stack. Weak: not every C library has it.
@@ -46,8 +47,6 @@ struct BlockRecord {
   }
 };
 constexpr std::size_t kMaxRecordOffset = 4096;
-constexpr Address kPageBytes = 4096;  // the smallest there is
-constexpr Address PageOf(Address address) { return address & ~(kPageBytes - 1); }
 // The most that is checked of the initial thread's stack when that thread registers.
 constexpr Address kMaxUsedBytes = Address{64} << 20;
 constexpr std::size_t kUnknown = 0;

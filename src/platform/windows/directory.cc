@@ -244,10 +244,10 @@ absl::StatusOr<std::unique_ptr<ProfileDirectory>> WindowsDirectories::OpenExisti
   return std::make_unique<WindowsDirectory>(path, handle);
 }
 
-constexpr WindowsDirectories kDirectories;
+constexpr WindowsDirectories kProfileDirectories;
 
 }  // namespace
 
-const ProfileDirectories& WindowsPlatform::Directories() { return kDirectories; }
+const ProfileDirectories& WindowsPlatform::Directories() { return kProfileDirectories; }
 
 }  // namespace strobe

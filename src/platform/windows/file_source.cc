@@ -84,10 +84,10 @@ bool WindowsFile::ReadAt(std::uint64_t offset, std::span<std::byte> out) const {
   return true;
 }
 
-constexpr WindowsFiles kFiles;
+constexpr WindowsFiles kSymbolFiles;
 
 }  // namespace
 
-const SymbolFiles& WindowsPlatform::Files() { return kFiles; }
+const SymbolFiles& WindowsPlatform::Files() { return kSymbolFiles; }
 
 }  // namespace strobe

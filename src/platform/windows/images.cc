@@ -15,6 +15,7 @@
 #include <string_view>
 
 #include "library_function.h"
+#include "strobe/base/page.h"
 #include "strobe/ring/spsc_ring.h"
 #include "strobe/symbolize/pe_image.h"
 #include "utf8.h"
@@ -25,7 +26,6 @@ namespace {
 constexpr std::size_t kMaxImages = 4096;
 constexpr int kMaxAttempts = 10;               // to read a list that changes meanwhile
 constexpr std::size_t kMaxPathLength = 32768;  // Windows' own limit
-constexpr Address kPageBytes = 4096;
 
 std::atomic<std::uint64_t> image_changes{1};
 

@@ -40,9 +40,9 @@ constexpr std::int64_t kEndOfProcessNs = 1'000'000'000;
 
 std::optional<LabelSet> FindLabels(std::uint64_t number);
 
-struct State {
-  explicit State(ServedProgram served)
-      : program(std::move(served)), images(program.process_id, LinuxPlatform::Files()) {
+struct Served {
+  explicit Served(ServedProgram of)
+      : program(std::move(of)), images(program.process_id, LinuxPlatform::Files()) {
     if (!program.tables.bytes().empty()) {
       const Address address = program.store == nullptr ? 0 : program.store_address;
       tables.emplace(std::move(program.tables), program.area.Caches(),
@@ -50,12 +50,12 @@ struct State {
                      LinuxPlatform::ProcessId(), &ServedPlatform::DiscardMemory);
     }
   }
-  ~State() {
+  ~Served() {
     if (process >= 0) close(process);
     if (!program.is_own) program.area.Unmap();
   }
-  State(const State&) = delete;
-  State& operator=(const State&) = delete;
+  Served(const Served&) = delete;
+  Served& operator=(const Served&) = delete;
 
   // Threads that the collector has displaced from its CPU. Used by the collector.
   void NoteDisplaced(std::uint64_t thread_id, bool is_displaced) {
@@ -86,26 +86,27 @@ struct State {
 };
 
 // Of the program that the calling thread serves. A hanging exporter keeps it.
-thread_local std::shared_ptr<State> state;
+thread_local std::shared_ptr<Served> served_program;
 
 std::optional<LabelSet> FindLabels(std::uint64_t number) {
-  return state->program.area.Contexts().labels.Find(number);
+  return served_program->program.area.Contexts().labels.Find(number);
 }
 
 // nullptr for this process's own, on a thread that serves no other one.
 bool ServesAnother() {
-  return state != nullptr && state->program.process_id != LinuxPlatform::ProcessId();
+  return served_program != nullptr &&
+         served_program->program.process_id != LinuxPlatform::ProcessId();
 }
-LabelTable* LabelsOfProgram() { return ServesAnother() ? &state->labels : nullptr; }
+LabelTable* LabelsOfProgram() { return ServesAnother() ? &served_program->labels : nullptr; }
 SlowSpans* SlowSpansOfProgram() {
-  return ServesAnother() ? &state->program.area.Contexts().slow_spans : nullptr;
+  return ServesAnother() ? &served_program->program.area.Contexts().slow_spans : nullptr;
 }
 std::span<std::byte> LevelsOfProgram() {
-  return ServesAnother() ? state->program.area.Levels() : std::span<std::byte>();
+  return ServesAnother() ? served_program->program.area.Levels() : std::span<std::byte>();
 }
 
 std::string TaskDirectory(std::uint64_t thread_id) {
-  return absl::StrCat("/proc/", state->program.process_id, "/task/", thread_id);
+  return absl::StrCat("/proc/", served_program->program.process_id, "/task/", thread_id);
 }
 
 // A thread's CPU clock, by its schedstat file: the first number is nanoseconds on a CPU. Of a
@@ -113,9 +114,9 @@ std::string TaskDirectory(std::uint64_t thread_id) {
 std::int64_t ClockOf(std::uint64_t thread_id, std::string_view text) {
   std::int64_t cpu_ns = -1;
   std::from_chars(text.data(), text.data() + text.size(), cpu_ns);
-  const std::lock_guard lock(state->clocks_mutex);
-  const auto last = state->clocks.find(thread_id);
-  if (last == state->clocks.end()) return cpu_ns;
+  const std::lock_guard lock(served_program->clocks_mutex);
+  const auto last = served_program->clocks.find(thread_id);
+  if (last == served_program->clocks.end()) return cpu_ns;
   return last->second = std::max(last->second, cpu_ns);
 }
 
@@ -127,13 +128,13 @@ ThreadLook ServedThreadProbe::Look() {
   seen_cpu_ns_ = ClockOf(thread_id_, is_read ? text : "");
   if (probe_.Observe().kind != ThreadActivity::Kind::kReady) return ThreadLook::kHasNotRun;
   // The worker that looks has just taken a CPU: the thread may get it back when the worker waits.
-  state->NoteDisplaced(thread_id_, probe_.WasDisplaced(LinuxInstant()));
+  served_program->NoteDisplaced(thread_id_, probe_.WasDisplaced(LinuxInstant()));
   return ThreadLook::kRuns;
 }
 
 void ServedPlatform::Serve(ServedProgram program) {
   if (!program.is_own) LinuxThreadFile::ObserveProcess(program.process_id);
-  state = std::make_shared<State>(std::move(program));
+  served_program = std::make_shared<Served>(std::move(program));
   UseProcessLabels(&LabelsOfProgram);
   UseProcessSlowSpans(&SlowSpansOfProgram);
   LevelMemory::Serve(&LevelsOfProgram);
@@ -141,38 +142,41 @@ void ServedPlatform::Serve(ServedProgram program) {
 
 LinuxPlatform::OwnThread ServedPlatform::RunOnOwnThread(const char* name,
                                                         std::function<void()> body) {
-  return LinuxPlatform::RunOnOwnThread(name, [served = state, run = std::move(body)] {
+  return LinuxPlatform::RunOnOwnThread(name, [served = served_program, run = std::move(body)] {
     if (!served->program.is_own) LinuxThreadFile::ObserveProcess(served->program.process_id);
-    state = served;
+    served_program = served;
     run();
   });
 }
 
 bool ServedPlatform::HasEnded() {
-  pollfd process{.fd = state->process, .events = POLLIN, .revents = 0};
-  return state->process >= 0 && poll(&process, 1, 0) > 0;
+  pollfd process{.fd = served_program->process, .events = POLLIN, .revents = 0};
+  return served_program->process >= 0 && poll(&process, 1, 0) > 0;
 }
 
 std::string ServedPlatform::HowEnded() {
-  return EndOfProcess(state->process, state->program.process_id, kEndOfProcessNs);
+  return EndOfProcess(served_program->process, served_program->program.process_id, kEndOfProcessNs);
 }
 
 void ServedPlatform::NoteClock(std::uint64_t thread_id, std::int64_t cpu_ns) {
-  const std::lock_guard lock(state->clocks_mutex);
-  state->clocks[thread_id] = cpu_ns;
+  const std::lock_guard lock(served_program->clocks_mutex);
+  served_program->clocks[thread_id] = cpu_ns;
 }
 
 void ServedPlatform::ForgetClock(std::uint64_t thread_id) {
-  const std::lock_guard lock(state->clocks_mutex);
-  state->clocks.erase(thread_id);
+  const std::lock_guard lock(served_program->clocks_mutex);
+  served_program->clocks.erase(thread_id);
 }
 
-PublishedCode& ServedPlatform::SharedCode() noexcept { return state->program.area.header().code; }
+PublishedCode& ServedPlatform::SharedCode() noexcept {
+  return served_program->program.area.header().code;
+}
 
 ServedPlatform::Mapping ServedPlatform::MapMemory(std::uint64_t bytes) {
-  const std::span<std::byte> chunk = state->program.area.Chunk(state->used_chunks);
+  const std::span<std::byte> chunk =
+      served_program->program.area.Chunk(served_program->used_chunks);
   if (chunk.size() != bytes) return {};
-  ++state->used_chunks;
+  ++served_program->used_chunks;
   return {.bytes = chunk};
 }
 
@@ -181,36 +185,38 @@ void ServedPlatform::DiscardMemory(void* memory, std::uint64_t bytes) {
   AdvisePages(memory, bytes, MADV_REMOVE);
 }
 
-void ServedPlatform::GiveBack(std::uint32_t slot) { state->marks.GiveBack(slot); }
+void ServedPlatform::GiveBack(std::uint32_t slot) { served_program->marks.GiveBack(slot); }
 
 void ServedPlatform::NoteSlot(std::uint32_t slot, std::uint64_t thread_id) {
-  state->marks.Begin(slot, thread_id);
+  served_program->marks.Begin(slot, thread_id);
 }
 
 void ServedPlatform::EndPeriod(std::uint64_t sequence, std::span<const std::int64_t> sums) {
-  state->marks.EndPeriod(sequence, sums, SystemClock().MonotonicNs(), &ThreadCpuTimeNs);
+  served_program->marks.EndPeriod(sequence, sums, SystemClock().MonotonicNs(), &ThreadCpuTimeNs);
 }
 
-void ServedPlatform::NoteExported(std::uint64_t sequence) { state->marks.NoteExported(sequence); }
+void ServedPlatform::NoteExported(std::uint64_t sequence) {
+  served_program->marks.NoteExported(sequence);
+}
 
 std::shared_ptr<const UnwindModules> ServedPlatform::ExposeTables(
     const std::shared_ptr<const UnwindModules>& tables) {
-  if (state->program.is_own) return tables;
+  if (served_program->program.is_own) return tables;
   std::shared_ptr<const UnwindModules> exposed;
-  if (tables != nullptr && state->tables) exposed = state->tables->Expose(tables);
+  if (tables != nullptr && served_program->tables) exposed = served_program->tables->Expose(tables);
   if (exposed != nullptr) return exposed;
-  return {exposed, state->programs_tables};  // the program owns it
+  return {exposed, served_program->programs_tables};  // the program owns it
 }
 
 std::shared_ptr<const UnwindTable> ServedPlatform::ShareTable(const Module& module,
                                                               std::size_t chunk,
                                                               const CfiModules::BuildTable& build) {
-  TableStore* const store = state->program.store.get();
+  TableStore* const store = served_program->program.store.get();
   return store != nullptr ? store->Share(module, chunk, build) : build().table;
 }
 
-std::uint64_t ServedPlatform::ProcessId() { return state->program.process_id; }
-std::string ServedPlatform::ProgramName() { return state->program.name; }
+std::uint64_t ServedPlatform::ProcessId() { return served_program->program.process_id; }
+std::string ServedPlatform::ProgramName() { return served_program->program.name; }
 
 std::int64_t ServedPlatform::ThreadCpuTimeNs(std::uint64_t thread_id) {
   if (thread_id == CurrentThreadId()) return 0;
@@ -220,13 +226,13 @@ std::int64_t ServedPlatform::ThreadCpuTimeNs(std::uint64_t thread_id) {
 std::int64_t ServedPlatform::ProcessCpuTimeNs() {
   clockid_t clock{};
   timespec time{};
-  if (clock_getcpuclockid(static_cast<pid_t>(state->program.process_id), &clock) != 0 ||
+  if (clock_getcpuclockid(static_cast<pid_t>(served_program->program.process_id), &clock) != 0 ||
       clock_gettime(clock, &time) != 0)
     return -1;
   return static_cast<std::int64_t>(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
 }
 
-int ServedPlatform::DefaultSignal() { return state->program.signal; }
+int ServedPlatform::DefaultSignal() { return served_program->program.signal; }
 
 std::uint64_t ServedPlatform::BlockedSignals(std::uint64_t thread_id) {
   return BlockedSignalsIn(TaskDirectory(thread_id));
@@ -236,34 +242,36 @@ bool ServedPlatform::Interrupt(std::uint64_t thread_id, std::uint64_t payload, i
                                bool was_running) {
   // The program knows its signals by its own copy's mark.
   payload = (payload & ((std::uint64_t{1} << SlotToken::kCopyShift) - 1)) |
-            state->program.copy_mark << SlotToken::kCopyShift;
-  const bool may_be_late = was_running && !state->IsDisplaced(thread_id);
-  return SendRequest(state->program.process_id, thread_id, payload, signal, was_running,
+            served_program->program.copy_mark << SlotToken::kCopyShift;
+  const bool may_be_late = was_running && !served_program->IsDisplaced(thread_id);
+  return SendRequest(served_program->program.process_id, thread_id, payload, signal, was_running,
                      may_be_late);
 }
 
 std::uint64_t ServedPlatform::ModuleVersion() {
   const SystemClock clock;
   const std::int64_t now_ns = clock.MonotonicNs();
-  if (now_ns < state->next_look_ns) return state->version;
+  if (now_ns < served_program->next_look_ns) return served_program->version;
   absl::StatusOr<std::vector<strobe::Mapping>> mappings =
-      ReadMaps(std::to_string(state->program.process_id));
+      ReadMaps(std::to_string(served_program->program.process_id));
   // An ended process has none: its last samples belong to what it had.
-  if (mappings.ok() && !mappings->empty() && *mappings != state->mappings) {
-    state->mappings = *std::move(mappings);
-    ++state->version;
+  if (mappings.ok() && !mappings->empty() && *mappings != served_program->mappings) {
+    served_program->mappings = *std::move(mappings);
+    ++served_program->version;
   }
   const std::int64_t took_ns = clock.MonotonicNs() - now_ns;
-  state->next_look_ns = now_ns + std::max(kLeastPauseNs, kTimeShare * took_ns);
-  return state->version;
+  served_program->next_look_ns = now_ns + std::max(kLeastPauseNs, kTimeShare * took_ns);
+  return served_program->version;
 }
 
-std::vector<Module> ServedPlatform::Modules() { return state->images.Describe(state->mappings); }
+std::vector<Module> ServedPlatform::Modules() {
+  return served_program->images.Describe(served_program->mappings);
+}
 
 std::size_t ServedPlatform::ReadMemory(std::uint64_t address, std::span<std::uint8_t> bytes) {
-  std::size_t done =
-      ReadPages<kPagesPerRead>(static_cast<pid_t>(state->program.process_id), address, bytes);
-  if (done < bytes.size()) done += state->images.Read(address + done, bytes.subspan(done));
+  std::size_t done = ReadPages<kPagesPerRead>(
+      static_cast<pid_t>(served_program->program.process_id), address, bytes);
+  if (done < bytes.size()) done += served_program->images.Read(address + done, bytes.subspan(done));
   return done;
 }
 

@@ -16,16 +16,11 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "strobe/base/page.h"
 #include "strobe/provider/level_memory.h"
 
 namespace strobe::internal {
 namespace {
-
-constexpr std::uint64_t kPageBytes = 4096;
-
-std::uint64_t InPages(std::uint64_t bytes) {
-  return (bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
-}
 
 std::uint64_t AreaBytes(std::uint64_t chunks_offset, std::uint32_t chunks,
                         std::uint64_t chunk_bytes) {
@@ -45,22 +40,22 @@ long Futex(const std::atomic<std::uint32_t>& word, int operation, std::uint32_t 
 }  // namespace
 
 std::uint64_t SharedArea::SeatsOffset(std::uint32_t chunks) {
-  return InPages(sizeof(SharedAreaHeader) + chunks * sizeof(std::uint64_t));
+  return RoundUpToPages(sizeof(SharedAreaHeader) + chunks * sizeof(std::uint64_t));
 }
 std::uint64_t SharedArea::CachesOffset(std::uint32_t chunks) {
-  return InPages(SeatsOffset(chunks) + std::uint64_t{chunks} * kChunkSlots * sizeof(Seat));
+  return RoundUpToPages(SeatsOffset(chunks) + std::uint64_t{chunks} * kChunkSlots * sizeof(Seat));
 }
 std::uint64_t SharedArea::ContextsOffset(std::uint32_t chunks) {
   return CachesOffset(chunks) + SharedCaches::kCaches * SharedCaches::CacheBytes();
 }
 std::uint64_t SharedArea::RangesOffset(std::uint32_t chunks) {
-  return InPages(ContextsOffset(chunks) + sizeof(SharedContexts));
+  return RoundUpToPages(ContextsOffset(chunks) + sizeof(SharedContexts));
 }
 std::uint64_t SharedArea::LevelsOffset(std::uint32_t chunks) {
-  return InPages(RangesOffset(chunks) + sizeof(SharedRanges));
+  return RoundUpToPages(RangesOffset(chunks) + sizeof(SharedRanges));
 }
 std::uint64_t SharedArea::ChunksOffset(std::uint32_t chunks) {
-  return LevelsOffset(chunks) + InPages(LevelMemory::kBytes);
+  return LevelsOffset(chunks) + RoundUpToPages(LevelMemory::kBytes);
 }
 
 SharedCaches SharedArea::Caches() const {

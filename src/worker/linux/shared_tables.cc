@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "strobe/base/cache_line.h"
 #include "strobe/base/memory_guard.h"
+#include "strobe/base/page.h"
 #include "strobe/worker/table_store.h"
 
 #ifndef F_SEAL_FUTURE_WRITE
@@ -26,14 +27,12 @@
 namespace strobe::internal {
 namespace {
 
-constexpr std::size_t kLargestBlock = std::size_t{1} << 20;
 // No program maps anything below: a pointer that is null may not lead there.
 constexpr Address kLeastAddress = 1 << 20;
 // Where the memory lies: anywhere in that range, by chance. So a worker of many programs finds the
 // place free, also where the system gives all of them the same addresses.
 constexpr Address kFirstPlace = Address{1} << 40;
 constexpr Address kPlaces = Address{1} << 45;
-constexpr Address kPageBytes = 4096;
 
 void* RandomPlace() {
   Address random = 0;
@@ -119,7 +118,7 @@ SharedTables::SharedTables(TableMemory memory, SharedCaches caches, StoreInProgr
       store_(std::move(store)),
       discard_(discard),
       front_(memory_.bytes()),
-      pool_({.max_blocks_per_chunk = 0, .largest_required_pool_block = kLargestBlock}, &front_),
+      pool_(FrontResource::kPoolOptions, &front_),
       next_serial_(serials << 32) {}
 SharedTables::~SharedTables() = default;
 

@@ -14,8 +14,6 @@
 namespace strobe::internal {
 namespace {
 
-constexpr std::size_t kLargestBlock = std::size_t{1} << 20;
-
 // Empty for code that has no image, or none that can be told from another.
 std::string KeyOf(const Module& module, std::size_t chunk) {
   if (module.build_id.empty() && module.file_version == 0) return "";
@@ -32,7 +30,7 @@ class TableStore::Memory : public std::enable_shared_from_this<Memory> {
   explicit Memory(TableMemory memory)
       : memory_(std::move(memory)),
         front_(memory_.bytes()),
-        pool_({.max_blocks_per_chunk = 0, .largest_required_pool_block = kLargestBlock}, &front_) {}
+        pool_(FrontResource::kPoolOptions, &front_) {}
 
   // A copy of the bytes; nullptr if there is no room.
   std::shared_ptr<const std::byte> Copy(std::span<const std::byte> bytes) {
