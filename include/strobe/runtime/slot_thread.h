@@ -89,7 +89,9 @@ class SlotThread final : public SampledThread {
   // Takes back all weight that no capture has served yet.
   std::int64_t TakeRequests() { return cell().requested.exchange(0, std::memory_order_acq_rel); }
   [[nodiscard]] std::int64_t credited_weight() const override {
-    return settled_weight_.value_or(cell().credited.load(std::memory_order_relaxed));
+    // A provider that is only settled has no cell.
+    if (settled_weight_.has_value()) return *settled_weight_;
+    return cell().credited.load(std::memory_order_relaxed);
   }
   // True if a request has not been served yet.
   [[nodiscard]] bool has_request() const {
