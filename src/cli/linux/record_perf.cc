@@ -25,7 +25,7 @@
 namespace strobe::internal {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using SteadyClock = std::chrono::steady_clock;
 
 // Not a round rate: it does not keep step with what happens a hundred times a second.
 constexpr double kDefaultHz = 99;
@@ -63,10 +63,10 @@ PerfEventOptions EventsOf(const RecordOptions& options, std::vector<PerfRequest>
           .ring_bytes = options.ring_kib << 10};
 }
 
-class Recording {
+class PerfRecording {
  public:
-  Recording(const RecordOptions& options, RecordingOutput& output,
-            std::vector<PerfRequest> requests)
+  PerfRecording(const RecordOptions& options, RecordingOutput& output,
+                std::vector<PerfRequest> requests)
       : options_(options),
         output_(output),
         search_(SearchOf(options)),
@@ -89,10 +89,10 @@ class Recording {
   PerfRecorder recorder_;
 };
 
-absl::Status Recording::Record(std::span<pollfd> polled, const std::function<bool()>& is_over) {
-  const Clock::time_point begin = Clock::now();
+absl::Status PerfRecording::Record(std::span<pollfd> polled, const std::function<bool()>& is_over) {
+  const SteadyClock::time_point begin = SteadyClock::now();
   const auto seconds = [begin] {
-    return std::chrono::duration<double>(Clock::now() - begin).count();
+    return std::chrono::duration<double>(SteadyClock::now() - begin).count();
   };
   while (true) {
     if (absl::Status status = recorder_.Collect(polled, kRound); !status.ok()) return status;
@@ -103,8 +103,8 @@ absl::Status Recording::Record(std::span<pollfd> polled, const std::function<boo
   }
 }
 
-bool Recording::Deliver(const absl::Status& status, const std::string& program,
-                        std::uint64_t process) {
+bool PerfRecording::Deliver(const absl::Status& status, const std::string& program,
+                            std::uint64_t process) {
   absl::StatusOr<LoadedProfile> loaded = recorder_.Finish(status);
   if (loaded.ok() && loaded->profile.program.empty()) {
     loaded->profile.program = program;
@@ -116,7 +116,7 @@ bool Recording::Deliver(const absl::Status& status, const std::string& program,
   return output_.Deliver(std::move(loaded), 1);
 }
 
-int Recording::RunCommand(const std::string& path) {
+int PerfRecording::RunCommand(const std::string& path) {
   const std::string& name = options_.command[0];
   Child child;
   if (const int error = child.Fork({.path = path, .arguments = options_.command}); error != 0)
@@ -136,7 +136,7 @@ int Recording::RunCommand(const std::string& path) {
   return command_status != 0 || is_written ? command_status : kFailed;
 }
 
-int Recording::RunProcesses() {
+int PerfRecording::RunProcesses() {
   RaiseDescriptorLimit();
   std::vector<Descriptor> processes;  // readable once the process has ended
   std::vector<pollfd> polled;
@@ -170,10 +170,10 @@ int RecordPerf(const RecordOptions& options, RecordingOutput& output) {
   absl::StatusOr<std::vector<PerfRequest>> requests = ParsePerfRequests(options.events, kTracing);
   if (!requests.ok()) return output.Fail(std::string(requests.status().message()));
   if (options.command.empty())
-    return Recording(options, output, *std::move(requests)).RunProcesses();
+    return PerfRecording(options, output, *std::move(requests)).RunProcesses();
   const RecordedProgram program = FindProgram(options.command[0], RecordedBy::kPerfEvents);
   if (!program.refusal.empty()) return output.Fail(program.refusal, program.status);
-  return Recording(options, output, *std::move(requests)).RunCommand(program.path);
+  return PerfRecording(options, output, *std::move(requests)).RunCommand(program.path);
 }
 
 }  // namespace strobe::internal
