@@ -91,7 +91,7 @@ step() {
 # The README's first command, what it has built, and the installation of that.
 first_command() {
   local suite=$1
-  step "$suite" quickstart 'time src/quickstart.sh --seconds 2 && test -s build/quickstart/profile.pb.gz' || return
+  step "$suite" quickstart 'src/quickstart.sh --seconds 2 && times && test -s build/quickstart/profile.pb.gz' || return
   step "$suite" command 'set -e
     build/strobe top build/quickstart/profile.pb.gz | grep -q RunDatabase
     build/strobe record -o cpu.pb.gz -- build/src/examples/quickstart --seconds 1
