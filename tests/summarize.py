@@ -2,7 +2,8 @@
 """Counts the results of one `meson test` run: summarize.py CONFIGURATION BUILD_DIRECTORY.
 
 Each case of a GoogleTest executable counts, and each other test once. Prints every failure's name and every skip with its reason on
-stdout, and "PASSED FAILED SKIPPED" on stderr.
+stdout, and "PASSED FAILED SKIPPED CHANCE" on stderr: CHANCE is the sum of the probabilities that the checks state of failing by chance (lines
+"CHANCE <probability> <what>", see support/chance.h).
 """
 import json
 import pathlib
@@ -37,9 +38,15 @@ def cases_of(xml_path):
             yield name, "passed", ""
 
 
+def chance_of(text):
+    """The sum of the probabilities that a test has stated."""
+    return sum(float(line.split()[1]) for line in (text or "").splitlines() if line.startswith("CHANCE "))
+
+
 def main():
     configuration, build = sys.argv[1], pathlib.Path(sys.argv[2])
     counts = {"passed": 0, "failed": 0, "skipped": 0}
+    chance = 0.0
 
     def count(result, name, message):
         counts[result] += 1
@@ -53,6 +60,7 @@ def main():
         test = json.loads(line)
         name = test["name"].split(" / ")[-1]
         result = test["result"]
+        chance += chance_of(test.get("stdout"))
         cases = list(cases_of(build / f"{name}.xml"))
         for case, case_result, message in cases:
             count(case_result, f"{name} {case}", message)
@@ -65,7 +73,7 @@ def main():
             # It crashed, ran out of time, or a sanitizer ended it: more than the report of its
             # cases can say.
             count("failed", name, f"{result.lower()}, exit status {test.get('returncode')}")
-    print(counts["passed"], counts["failed"], counts["skipped"], file=sys.stderr)
+    print(counts["passed"], counts["failed"], counts["skipped"], "%g" % chance, file=sys.stderr)
 
 
 if __name__ == "__main__":

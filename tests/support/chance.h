@@ -8,8 +8,8 @@
 // Each check prints one line, "CHANCE <probability> <what>", and tests/summarize.py adds them up:
 // the sum over a run of all tests stays below 10^-6.
 //
-// Rates on real time are nothing that chance decides: a loaded machine breaks every bound. A test on
-// real time compares amounts with clocks that the program itself reads.
+// Rates on real time are not decided by chance: a loaded machine breaks every bound. A test on real
+// time compares amounts with clocks that the program itself reads.
 #pragma once
 
 #include <cmath>
