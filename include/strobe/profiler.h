@@ -53,7 +53,7 @@ class BasicProfiler final {
   // With parts that the program has made: {.exporter = MyExporter(connection)}.
   template <class T = Traits>
   BasicProfiler(ProfilerOptions options, Parts<T> parts)
-      : handle_(std::move(options), internal::MakeCoreFactory<Traits>(std::move(parts))) {}
+      : handle_(std::move(options), internal::MakeCoreFactoryOf<Traits>(std::move(parts))) {}
   // Stops a running session. Registrations that have not ended stay valid and do nothing.
   ~BasicProfiler() = default;
   BasicProfiler(const BasicProfiler&) = delete;
