@@ -15,6 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "strobe/arch/current_registers.h"
+#include "strobe/base/checked_containers.h"  // IWYU pragma: keep
 #include "strobe/base/signal_safe.h"
 #include "strobe/base/visibility.h"
 #include "strobe/core/generated_code.h"

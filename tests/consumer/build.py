@@ -110,10 +110,19 @@ def build_installed(work, source, build, compiler, disabled, *more_flags):
         sys.exit("the pkg-config file defines NOMINMAX for the program")
     run([*compiler.split(), "-std=c++20", *more_flags, source / "tests/consumer/main.cc", "-o", work / "consumer", *flags], work)
     if not disabled and not more_flags:
+        refuse_other_containers(work, source, compiler, flags)
         build_c(work, source, compiler, destination)
     if not disabled:
         build_allocations(work, source, compiler, destination, more_flags)
     return work / "consumer"
+
+
+def refuse_other_containers(work, source, compiler, flags):
+    """A program whose containers have other layouts must not be linked, and the linker must say why."""
+    command = [*compiler.split(), "-std=c++20", "-D_GLIBCXX_DEBUG", source / "tests/consumer/main.cc", "-o", work / "refused", *flags]
+    errors = subprocess.run(command, cwd=work, stdin=subprocess.DEVNULL, text=True, capture_output=True).stderr
+    if "library_is_built_with_GLIBCXX_DEBUG" not in errors:
+        sys.exit("a program with -D_GLIBCXX_DEBUG must be refused by the linker:\n" + errors)
 
 
 def build_allocations(work, source, compiler, destination, more_flags):
