@@ -5,6 +5,7 @@ WAY is subproject or installed, each also with _disabled, for a Strobe configure
 program without shared libraries), lto (link time optimization); or libcxx: a subproject built by clang with libc++, Abseil too. Exit status
 77, with the reason, if there is no such compiler.
 """
+import json
 import os
 import pathlib
 import shutil
@@ -34,9 +35,21 @@ def build_subproject(work, source, compiler, *options, subprojects={}, targets=(
     (work / "consumer/subprojects").mkdir()
     for name, path in {"strobe": source, **subprojects}.items():
         (work / "consumer/subprojects" / name).symlink_to(path)
-    run(["meson", "setup", "build", "--wrap-mode=nodownload", "-Dbuildtype=debug", *options], work / "consumer", CXX=compiler)
+    run(["meson", "setup", "build", "--wrap-mode=nodownload", "-Dbuildtype=debug", "--unity=on", "--unity-size=20", *options], work / "consumer",
+        CXX=compiler)
     run(["ninja", "-C", "build", "-j1", *targets], work / "consumer")
+    check_subproject(work / "consumer/build")
     return work / "consumer/build/consumer"
+
+
+def check_subproject(build):
+    """The parent has asked for the library alone, and is not optimised."""
+    built = {path.name for path in (build / "subprojects/strobe").rglob("libstrobe*.a")}
+    if built != {"libstrobe.a"}:
+        sys.exit(f"a subproject builds what its parent links, and no more: {built}")
+    for entry in json.loads((build / "compile_commands.json").read_text()):
+        if "/strobe/src/" in "/" + entry["output"] and "-O2" not in entry["command"]:
+            sys.exit(f"compiled without optimisation: {entry['output']}")
 
 
 def find_libcxx(work):
