@@ -133,6 +133,7 @@ std::array<std::int64_t, 3> SumByFunction(const std::vector<KeptProfile>& kept,
 }
 
 constexpr int kThreads = 4;
+constexpr int kRounds = 40;
 // How often threads run a convoy at most, until enough of them have waited.
 constexpr int kMostRuns = 1000;
 constexpr int kEnoughWaits = 20;
@@ -175,8 +176,8 @@ void ExpectDelaysOfEachFunction(bool is_registered) {
   // The rings have room for the waits of a run, however late the collector comes.
   const auto run = [&](Convoy& convoy) {
     RunThreads([&] {
-      if (!is_registered) return convoy.Run(200);
-      RunRegistered(profiler, "t", [&] { convoy.Run(200); });
+      if (!is_registered) return convoy.Run(kRounds);
+      RunRegistered(profiler, "t", [&] { convoy.Run(kRounds); });
     });
     ASSERT_EQ(profiler.Flush(), absl::OkStatus());
   };
@@ -211,7 +212,7 @@ TEST(ContentionSampling, CountsTheWaitsWhileNoSessionRuns) {
   const ContentionSampling sampling(profiler, {.interval_ns = kEachWait, .absl_mutexes = false});
   Convoy convoy;
   for (int i = 0; i < kMostRuns && !convoy.HasWaits(kEnoughWaits); ++i)
-    RunThreads([&] { convoy.Run(200); });
+    RunThreads([&] { convoy.Run(kRounds); });
   ASSERT_TRUE(convoy.HasWaits(kEnoughWaits));
   const ContentionStats stats = ContentionSampling::stats();
   const auto& [first, second] = convoy.truths;
@@ -236,8 +237,8 @@ STROBE_NOINLINE void WaitFor() {
 TEST(ContentionSampling, SumsAreRightInTheMean) {
   constexpr std::int64_t kIntervalNs = 200'000;
   constexpr std::array<std::int64_t, 2> kDelaysNs{40'000, 120'000};
-  constexpr int kRounds = 20'000;
-  constexpr int kRoundsOfAPeriod = 1000;  // so that no ring is ever full
+  constexpr int kWaits = 20'000;         // of each function
+  constexpr int kWaitsOfAPeriod = 1000;  // so that no ring is ever full
   KeptProfiles::Take();
   ContentionProfiler profiler({.sampling = {.cpu_frequency_hz = 0},
                                .threads = {.ring_bytes = 1 << 20},
@@ -249,10 +250,10 @@ TEST(ContentionSampling, SumsAreRightInTheMean) {
       NoteWait(1000 * kIntervalNs);  // certainly sampled
       return profiler.Flush().ok();
     });
-    for (int i = 0; i < kRounds; ++i) {
+    for (int i = 0; i < kWaits; ++i) {
       WaitFor<kDelaysNs[0]>();
       WaitFor<kDelaysNs[1]>();
-      if (i % kRoundsOfAPeriod == 0) ASSERT_EQ(profiler.Flush(), absl::OkStatus());
+      if (i % kWaitsOfAPeriod == 0) ASSERT_EQ(profiler.Flush(), absl::OkStatus());
     }
   });
   ASSERT_EQ(profiler.Stop(), absl::OkStatus());
@@ -266,7 +267,7 @@ TEST(ContentionSampling, SumsAreRightInTheMean) {
     const std::int64_t of_a_sample = std::llround(static_cast<double>(kDelaysNs[i]) / p);
     EXPECT_EQ(delays_ns[i] % of_a_sample, 0);
     const std::int64_t samples = delays_ns[i] / of_a_sample;
-    testing::ExpectWithinChance(static_cast<double>(samples), testing::BinomialBounds(kRounds, p),
+    testing::ExpectWithinChance(static_cast<double>(samples), testing::BinomialBounds(kWaits, p),
                                 "samples of waits, from seeds of the clock");
     // A count is rounded at random.
     testing::ExpectWithinChance(
