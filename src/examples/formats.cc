@@ -33,5 +33,5 @@ int main() {
   auto registration = profiler.RegisterThread("main");
   strobe::BasicScopedProfiler session(profiler);
 
-  std::printf("%llu steps\n", static_cast<unsigned long long>(CollatzSteps(1'000'000)));
+  std::printf("%llu steps\n", static_cast<unsigned long long>(CollatzSteps(5'000'000)));
 }

@@ -14,6 +14,8 @@ namespace {
 //   strobe::Profiler& profiler = *new strobe::Profiler;
 strobe::Profiler profiler;
 
+constexpr std::uint64_t kNumbers = 1'000'000;  // of each worker
+
 std::uint64_t CountPrimes(std::uint64_t begin, std::uint64_t end) {
   std::uint64_t primes = 0;
   for (std::uint64_t n = begin; n < end; ++n) {
@@ -26,7 +28,7 @@ std::uint64_t CountPrimes(std::uint64_t begin, std::uint64_t end) {
 
 void RunWorker(std::uint64_t begin, std::uint64_t& primes) {
   const auto registration = profiler.RegisterThread("worker");
-  primes = CountPrimes(begin, begin + 200'000);
+  primes = CountPrimes(begin, begin + kNumbers);
 }
 
 }  // namespace
@@ -38,7 +40,7 @@ int main() {
   std::vector<std::uint64_t> primes(4);
   std::vector<std::thread> workers;
   for (std::size_t i = 0; i < primes.size(); ++i)
-    workers.emplace_back(RunWorker, 2 + i * 200'000, std::ref(primes[i]));
+    workers.emplace_back(RunWorker, 2 + i * kNumbers, std::ref(primes[i]));
   std::uint64_t total = 0;
   for (std::size_t i = 0; i < primes.size(); ++i) {
     workers[i].join();

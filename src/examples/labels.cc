@@ -16,7 +16,7 @@ namespace {
 volatile std::uint64_t sink = 0;
 
 void Work() {
-  for (std::uint64_t i = 0; i < 200'000'000; ++i) sink = sink * 31 + i;
+  for (std::uint64_t i = 0; i < 300'000'000; ++i) sink = sink * 31 + i;
 }
 
 // A coroutine that its owner resumes.

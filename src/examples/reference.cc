@@ -69,6 +69,6 @@ int main() {
   const auto registration = profiler.RegisterThread("main");
   const strobe::ScopedProfiler session(profiler);
 
-  Renderer renderer(profiler, 512);
+  Renderer renderer(profiler, 1024);
   std::printf("%llu steps\n", static_cast<unsigned long long>(renderer.Render(2)));
 }

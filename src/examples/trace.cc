@@ -11,7 +11,7 @@ namespace {
 volatile std::uint64_t sink = 0;
 
 void Work() {
-  for (std::uint64_t i = 0; i < 200'000'000; ++i) sink = sink * 31 + i;
+  for (std::uint64_t i = 0; i < 300'000'000; ++i) sink = sink * 31 + i;
 }
 
 // Stands for a tracer: it keeps a stack of active spans for each thread.

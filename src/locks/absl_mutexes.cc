@@ -1,6 +1,7 @@
 #include "absl_mutexes.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -17,9 +18,13 @@ namespace strobe::internal {
 namespace {
 
 // Abseil tells how long a wait was by a clock of its own, whose rate is internal to Abseil. So the
-// rate is measured, by waits of known length.
+// rate is measured, by waits of known length. A rate is too low, by any amount, if the waiting
+// thread loses its CPU before it waits. So there are as many waits as it takes, until the highest
+// rates of a few agree.
 constexpr std::chrono::milliseconds kMeasuredWait{3};
-constexpr int kMeasuredWaits = 3;
+constexpr int kAgreeingWaits = 3;
+constexpr double kAgreement = 0.99;
+constexpr int kMostWaits = 20;
 
 constinit std::atomic<bool> is_on{false};
 constinit std::atomic<double> cycles_per_ns{0};  // 0 until it has been measured
@@ -62,15 +67,21 @@ double MeasureOnce() {
   return static_cast<double>(cycles) / static_cast<double>(end_ns - begin_ns.load());
 }
 
-// The highest rate of a few.
+// The highest rate of those measured.
 double MeasureRate() {
-  double rate = 0;
+  std::array<double, kMostWaits> rates{};
+  double highest = 0;
   try {
-    for (int i = 0; i < kMeasuredWaits; ++i) rate = std::max(rate, MeasureOnce());
+    for (double& rate : rates) {
+      rate = MeasureOnce();
+      highest = std::max(highest, rate);
+      const auto agrees = [highest](double other) { return other > kAgreement * highest; };
+      if (std::ranges::count_if(rates, agrees) >= kAgreeingWaits) break;
+    }
   } catch (const std::system_error&) {
     return 0;  // no thread can be had
   }
-  return rate;
+  return highest;
 }
 
 }  // namespace

@@ -22,9 +22,11 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "integration/kept_profiles.h"
 #include "strobe/testing/profile_check.h"
+#include "support/chance.h"
 
 namespace strobe {
 namespace {
@@ -39,9 +41,8 @@ struct KeepingAllocationTraits : testing::KeepingTraits {
 using AllocationProfiler = BasicProfiler<KeepingAllocationTraits>;
 
 constexpr std::int64_t kInterval = 32 << 10;
-// How many standard deviations an estimate may be off. A run has hundreds of estimates, and one in
-// 15,000 is off by four.
-constexpr double kSigmas = 5.5;
+// A block of that size is left out with the probability e^-64: never.
+constexpr std::int64_t kCertainlySampled = 64 * kInterval;
 
 // Keeps the compiler from leaving out an allocation.
 template <class T>
@@ -133,11 +134,31 @@ std::map<std::string_view, std::int64_t> SumByWay(const std::vector<KeptProfile>
   return sums;
 }
 
-// Checks an estimate of so many allocations of one size.
-void ExpectNear(std::string_view name, double estimate, double truth, std::size_t size) {
-  const double p = -std::expm1(-static_cast<double>(size) / kInterval);
-  const double deviation = std::sqrt(truth * ((1 - p) / p + p / 4));
-  EXPECT_NEAR(estimate, truth, kSigmas * deviation) << name;
+// What samples of allocations stand for.
+struct Estimate {
+  std::int64_t objects = 0;
+  std::int64_t bytes = 0;
+};
+
+// Checks an estimate of `count` allocations of one size. How many of them are samples is decided by
+// the allocating thread's random numbers alone, whose seed is the time of its first sample.
+void ExpectNear(std::string_view name, const Estimate& estimate, std::int64_t count,
+                std::size_t size) {
+  const auto bytes = static_cast<double>(size);
+  const double blocks_of_a_sample = -1 / std::expm1(-bytes / kInterval);
+  const std::int64_t bytes_of_a_sample = std::llround(bytes * blocks_of_a_sample);
+  EXPECT_EQ(estimate.bytes % bytes_of_a_sample, 0) << name;
+  const std::int64_t samples = estimate.bytes / bytes_of_a_sample;
+  testing::ExpectWithinChance(static_cast<double>(samples),
+                              testing::BinomialBounds(count, 1 / blocks_of_a_sample),
+                              absl::StrCat("samples of ", count, " blocks: ", std::string(name)));
+  // The blocks that a sample stands for are rounded at random.
+  ASSERT_GT(samples, 0);
+  testing::ExpectWithinChance(
+      static_cast<double>(estimate.objects) / static_cast<double>(samples),
+      testing::BoundedMeanBounds(samples, blocks_of_a_sample, std::floor(blocks_of_a_sample),
+                                 std::ceil(blocks_of_a_sample)),
+      absl::StrCat("blocks of a sample: ", std::string(name)));
 }
 
 // Allocates `count` blocks by each way, in a session of its own. The profiles that are kept then
@@ -154,7 +175,7 @@ void AllocateByEachWay(std::size_t size, int count, bool is_registered = true) {
     // sample that finds no room for it is added to the next one's stack, as is that of a thread
     // that is not registered.
     for (int i = 0; i < 2; ++i) {
-      for (const Way& way : kWays) way.allocate(16 * kInterval);
+      for (const Way& way : kWays) way.allocate(kCertainlySampled);
       ASSERT_EQ(profiler.Flush(), absl::OkStatus());
     }
     KeptProfiles::Take();
@@ -173,9 +194,7 @@ void ExpectBytesOfEachFunction(std::size_t size, bool is_registered) {
   auto objects = SumByWay(kept, "alloc_objects");
   auto bytes = SumByWay(kept, "alloc_space");
   for (const Way& way : kWays) {
-    ExpectNear(way.name, static_cast<double>(objects[way.name]), count, size);
-    ExpectNear(way.name, static_cast<double>(bytes[way.name]) / static_cast<double>(size), count,
-               size);
+    ExpectNear(way.name, {.objects = objects[way.name], .bytes = bytes[way.name]}, count, size);
   }
 }
 
@@ -204,8 +223,8 @@ void* (*volatile Make)(std::size_t) = MakeBlock;
 // of a live block lacks the frames that the collector finds later.
 void WarmUp(AllocationProfiler& profiler) {
   for (int i = 0; i < 16; ++i) {
-    std::free(Make(1 << 20));
-    std::free(Grow(nullptr, 1 << 20));
+    std::free(Make(kCertainlySampled));
+    std::free(Grow(nullptr, kCertainlySampled));
   }
   ASSERT_EQ(profiler.Flush(), absl::OkStatus());
   KeptProfiles::Take();
@@ -232,6 +251,10 @@ std::int64_t LiveSum(const Profile& profile, std::string_view type,
 const void* BeginOf(void* (*function)(std::size_t)) {
   return reinterpret_cast<const void*>(function);
 }
+Estimate LiveOf(const Profile& profile, const void* begin) {
+  return {.objects = LiveSum(profile, "inuse_objects", {begin}),
+          .bytes = LiveSum(profile, "inuse_space", {begin})};
+}
 
 TEST(AllocationSampling, ShowsWhatIsLiveAtTheEndOfEachProfile) {
   KeptProfiles::Take();
@@ -252,32 +275,25 @@ TEST(AllocationSampling, ShowsWhatIsLiveAtTheEndOfEachProfile) {
     ASSERT_EQ(profiler.Flush(), absl::OkStatus());
     const Profile profile = KeptProfiles::Take().back().profile;
     EXPECT_EQ(testing::CheckProfile(profile), "");
-    ExpectNear("objects", static_cast<double>(LiveSum(profile, "inuse_objects", {make})), kBlocks,
-               kSize);
-    ExpectNear("bytes", static_cast<double>(LiveSum(profile, "inuse_space", {make})) / kSize,
-               kBlocks, kSize);
+    ExpectNear("live", LiveOf(profile, make), kBlocks, kSize);
   }
   const absl::StatusOr<Profile> recorded = profiler.Record(std::chrono::milliseconds(1));
   ASSERT_EQ(recorded.status(), absl::OkStatus());
-  ExpectNear("recorded", static_cast<double>(LiveSum(*recorded, "inuse_objects", {make})), kBlocks,
-             kSize);
+  ExpectNear("recorded", LiveOf(*recorded, make), kBlocks, kSize);
   // Another thread frees half of them, without a trace in what has been allocated.
   std::thread([&] {
     for (int i = 0; i < kBlocks / 2; ++i) std::free(blocks[i]);
   }).join();
   ASSERT_EQ(profiler.Flush(), absl::OkStatus());
   Profile profile = KeptProfiles::Take().back().profile;
-  ExpectNear("half", static_cast<double>(LiveSum(profile, "inuse_objects", {make})), kBlocks / 2,
-             kSize);
+  ExpectNear("half", LiveOf(profile, make), kBlocks / 2, kSize);
   // To grow a block is to free it, and to allocate another one.
   for (int i = kBlocks / 2; i < kBlocks; ++i) blocks[i] = Grow(blocks[i], 2 * kSize);
   ASSERT_EQ(profiler.Flush(), absl::OkStatus());
   profile = KeptProfiles::Take().back().profile;
   EXPECT_EQ(LiveSum(profile, "inuse_objects", {make}), 0);
-  ExpectNear("grown",
-             static_cast<double>(
-                 LiveSum(profile, "inuse_objects", {reinterpret_cast<const void*>(&GrowBlock)})),
-             kBlocks / 2, 2 * kSize);
+  ExpectNear("grown", LiveOf(profile, reinterpret_cast<const void*>(&GrowBlock)), kBlocks / 2,
+             2 * kSize);
   for (int i = kBlocks / 2; i < kBlocks; ++i) std::free(blocks[i]);
   ASSERT_EQ(profiler.Flush(), absl::OkStatus());
   profile = KeptProfiles::Take().back().profile;
@@ -295,7 +311,7 @@ TEST(AllocationSampling, SeesTheFreesOfEachFunction) {
 
 TEST(AllocationSampling, KeepsABlockThatCannotGrow) {
   KeptProfiles::Take();
-  constexpr std::int64_t kSize = 64 * kInterval;  // certainly sampled
+  constexpr std::int64_t kSize = kCertainlySampled;
   AllocationProfiler profiler(
       {.sampling = {.cpu_frequency_hz = 0}, .threads = {.ring_bytes = 1 << 22}});
   ASSERT_EQ(profiler.Start(), absl::OkStatus());
@@ -354,9 +370,15 @@ TEST(AllocationSampling, CountsWhatIsAllocatedWhileNoSessionRuns) {
   AllocationProfiler profiler({.sampling = {.cpu_frequency_hz = 0}});
   const AllocationSampling sampling(profiler, {.interval_bytes = kInterval});
   constexpr int kBlocks = 100'000;
-  for (int i = 0; i < kBlocks; ++i) std::free(Make(1000));
-  ExpectNear("bytes", static_cast<double>(AllocationSampling::stats().untaken_bytes) / 1000,
-             kBlocks, 1000);
+  constexpr int kSize = 1000;
+  std::free(Make(kCertainlySampled));  // the point before was drawn with another test's interval
+  const AllocationStats before = AllocationSampling::stats();
+  for (int i = 0; i < kBlocks; ++i) std::free(Make(kSize));
+  const AllocationStats after = AllocationSampling::stats();
+  ExpectNear("untaken",
+             {.objects = after.untaken_objects - before.untaken_objects,
+              .bytes = after.untaken_bytes - before.untaken_bytes},
+             kBlocks, kSize);
 }
 
 // Eight threads allocate, free and grow each other's blocks.
@@ -397,12 +419,14 @@ TEST(AllocationSampling, KnowsWhatIsLiveAfterAStorm) {
   for (std::thread& thread : threads) thread.join();
   double truth = 0;
   double variance = 0;
+  double furthest = 0;  // that what a block counts for is from its size
   for (const auto& place : places) {
     if (place.load() == nullptr) continue;
     const auto size = static_cast<double>(*place.load());
     const double p = -std::expm1(-size / kInterval);
     truth += size;
     variance += size * size * (1 - p) / p;
+    furthest = std::max(furthest, size * std::max(1.0, (1 - p) / p));
   }
   const auto live_bytes = [&] {
     EXPECT_EQ(profiler.Flush(), absl::OkStatus());
@@ -410,11 +434,11 @@ TEST(AllocationSampling, KnowsWhatIsLiveAfterAStorm) {
                    {reinterpret_cast<const void*>(&GrowBlock), BeginOf(MakeBlock)});
   };
   const auto estimate = static_cast<double>(live_bytes());
-  EXPECT_NEAR(estimate, truth, kSigmas * std::sqrt(variance));
+  testing::ExpectWithinChance(estimate, testing::SumBounds(truth, variance, furthest),
+                              "live bytes after a storm");
   for (auto& place : places) std::free(place.exchange(nullptr));
   EXPECT_EQ(live_bytes(), 0) << "frees were missed";
-  std::cout << operations << " operations: " << estimate << " B live, in truth " << truth
-            << " B, standard deviation " << std::sqrt(variance) << " B\n";
+  std::cout << operations << " operations: " << estimate << " B live, in truth " << truth << " B\n";
   EXPECT_EQ(AllocationSampling::stats().blocks_refused, 0U);
 }
 

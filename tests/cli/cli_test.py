@@ -15,14 +15,15 @@ import socket
 import subprocess
 import sys
 import tempfile
-import time
 import urllib.request
 
-sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "readers"))
+for folder in ("readers", "support"):
+    sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / folder))
 from checks import check, equal, failures  # noqa: E402
 import google_pprof  # noqa: E402
 import perf_data  # noqa: E402
 import pprof_file  # noqa: E402
+from until_seen import wait_until, work_until  # noqa: E402
 
 TIMEOUT_S = 60
 skips = []
@@ -319,20 +320,9 @@ def fetched_symbols(strobe, program, source):
     store = strobe.directory / "store"
     store.mkdir()
     program.rename(store / "program")
-    # The server chooses no port by itself.
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
     environment = {**os.environ, "DEBUGINFOD_CACHE_PATH": str(strobe.directory / "cache"), "DEBUGINFOD_URLS": ""}
-    server = subprocess.Popen(["debuginfod", "-d", ":memory:", "-p", str(port), "-F", str(store)], env=environment, stdout=subprocess.DEVNULL,
-                              stderr=subprocess.DEVNULL)
+    server, port = work_until(lambda begun: begun, lambda: begin_debuginfod(store, environment), "debuginfod serves the program")
     try:
-        until = time.monotonic() + TIMEOUT_S
-        while not is_scanned(port):
-            if server.poll() is not None or time.monotonic() > until:
-                check(False, "debuginfod serves the program")
-                return
-            time.sleep(0.05)
         environment["DEBUGINFOD_URLS"] = "http://127.0.0.1:%d" % port
         os.environ.update(environment)
         strobe.run("symbolize", "none.pb", "-o", "fetched.pb.gz")
@@ -344,6 +334,17 @@ def fetched_symbols(strobe, program, source):
         os.environ.pop("DEBUGINFOD_URLS", None)
         server.kill()
         server.wait()
+
+
+def begin_debuginfod(store, environment):
+    """The server and its port. It chooses none by itself, so another process may have the port by then: None."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    server = subprocess.Popen(["debuginfod", "-d", ":memory:", "-p", str(port), "-F", str(store)], env=environment, stdout=subprocess.DEVNULL,
+                              stderr=subprocess.DEVNULL)
+    wait_until(lambda: server.poll() is not None or is_scanned(port), "debuginfod has found the program")
+    return (server, port) if server.poll() is None else None
 
 
 def is_scanned(port):

@@ -3,17 +3,24 @@
 
 usage: examples_test.py minimal|global|reference|own_parts|formats|labels|zones|trace|events|quickstart COMMAND...
 
-The command is the example, after what runs it where the system does not.
+The command is the example, after what runs it where the system does not. What a run need not show, such as a sample in one function, the
+examples are run for until it has been seen; all else is checked in each run.
 """
 
 import gzip
 import json
+import math
 import os
 import pathlib
 import re
+import resource
 import subprocess
 import sys
 import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "support"))
+import chance  # noqa: E402
+from until_seen import work_until  # noqa: E402
 
 
 def run(arguments, directory, status=0):
@@ -80,52 +87,65 @@ def stacks_of(path):
         yield labels["thread_name"], list(packed(sample[2]))[1], [name for id in packed(sample[1]) for name in names[id]]
 
 
+def not_in(profile, names):
+    """Those of the names that the bytes of a profile do not have."""
+    return {name for name in names if name.encode() not in profile}
+
+
 def check_stacks(path, output):
-    """Stacks lead through libraries without frame pointers to the thread's first function."""
-    used, cut, through = {}, {}, {}
+    """Stacks lead through libraries without frame pointers to the thread's first function. Returns what is not seen of that."""
     library = {"database": ("sqlite3", "RunDatabase"), "compression": ("libz|deflate|inflate|crc32|adler", "RunCompression")}
+    unseen = {f"a stack of {thread} in its library" for thread in library}
+    # Of a sample that found no room, the amount may be in [lost].
+    drops = sum(map(int, re.findall(r"^  dropped, .*? (\d+)$", output, re.M)))
     for thread, cpu_ns, stack in stacks_of(path):
-        if stack[-1] == "[residual]":
+        if stack[-1] == "[residual]" or (stack[-1] == "[lost]" and drops > 0):
             continue
-        used[thread] = used.get(thread, 0) + cpu_ns
-        cut[thread] = cut.get(thread, 0) + (cpu_ns if stack[-1].startswith("[") else 0)
-        function, caller = library.get(thread, ("", ""))
-        is_through = any(re.search(function, name) for name in stack) and any(name.startswith(caller) for name in stack)
-        through[thread] = through.get(thread, 0) + (cpu_ns if is_through else 0)
-    for thread, cpu_ns in used.items():
-        check(cut[thread] <= 0.02 * cpu_ns, f"{thread}: {cut[thread]} of {cpu_ns} ns are in stacks that do not end at its start", output)
-    for thread in library:
-        check(through[thread] >= 0.5 * used[thread], f"{thread}: only {through[thread]} of {used[thread]} ns are in its library", output)
+        check(not stack[-1].startswith("["), f"{thread}: {cpu_ns} ns are in a stack that does not end at its start: {stack}", output)
+        function, caller = library.get(thread, ("$.", ""))
+        if any(re.search(function, name) for name in stack):
+            check(any(name.startswith(caller) for name in stack), f"{thread}: its library without its caller: {stack}", output)
+            unseen.discard(f"a stack of {thread} in its library")
+    return unseen
 
 
-def check_one_profile(program, command, directory, names):
-    """Runs an example that leaves one profile, and looks for `names` there."""
+def run_for_one_profile(program, command, directory):
+    """Runs an example that leaves one profile; returns its bytes."""
     run(command, directory)
     profiles = list((directory / "strobe-profiles").iterdir())
     check(len(profiles) == 1, f"expected one profile, found {profiles}")
     check(re.fullmatch(program + r"\.\d+\.0\.pb\.gz", profiles[0].name), f"unexpected name {profiles[0].name}")
-    bytes_of_profile = strings_of(profiles[0])
-    for name in (*names, "cpu", "nanoseconds"):
-        check(name.encode() in bytes_of_profile, f"{name} is not in the profile")
+    profile = strings_of(profiles[0])
+    check(not not_in(profile, ["main", "cpu", "nanoseconds"]), f"the profile has not: {not_in(profile, ['main', 'cpu', 'nanoseconds'])}")
+    return profile
 
 
 def test_minimal(command, directory):
-    check_one_profile("minimal", command, directory, ["main"])
+    run_for_one_profile("minimal", command, directory)
+    (profile,) = (directory / "strobe-profiles").iterdir()
+    return set() if any(not stack[-1].startswith("[") for _, _, stack in stacks_of(profile)) else {"a whole stack"}
 
 
 def test_global(command, directory):
-    check_one_profile("global", command, directory, ["worker", "RunWorker"])
+    profile = run_for_one_profile("global", command, directory)
+    check(b"worker" in profile, "the threads are not in the profile")
+    return not_in(profile, ["RunWorker"])
 
 
 def test_reference(command, directory):
-    check_one_profile("reference", command, directory, ["renderer 0", "renderer 1", "RunThread"])
+    profile = run_for_one_profile("reference", command, directory)
+    check(not not_in(profile, ["renderer 0", "renderer 1"]), "the threads are not in the profile")
+    return not_in(profile, ["RunThread"])
 
 
 def test_own_parts(command, directory):
     output = run(command, directory).stdout
     check(re.search(r"^exported: \d+ bytes, [1-9]\d* stacks of [1-9]\d* threads$", output, re.M), "the exporter printed nothing", output)
-    check(re.search(r"^  queued +[1-9]\d* job-nanoseconds$", output, re.M), "the provider measured nothing", output)
+    queued = re.search(r"^  queued +(\d+) job-nanoseconds$", output, re.M)
+    samples = re.search(r"; (\d+) samples; OK$", output, re.M)
+    check(queued and samples, "the provider printed nothing", output)
     check(not list(directory.iterdir()), "a file was written in spite of the own exporter")
+    return {what for what, count in (("a job that waits", queued), ("a sample", samples)) if int(count[1]) == 0}
 
 
 def test_formats(command, directory):
@@ -141,34 +161,35 @@ def test_formats(command, directory):
     check(round(weight_ms * 1e6) == cpu_ns, "the formats differ in CPU time", folded)
 
 
-def check_one_profile_has(directory, names):
+def not_in_the_profile(directory, names):
     (profile,) = (directory / "strobe-profiles").iterdir()
-    bytes_of_profile = strings_of(profile)
-    for name in names:
-        check(name.encode() in bytes_of_profile, f"{name} is not in the profile")
+    return not_in(strings_of(profile), names)
 
 
 def test_labels(command, directory):
     output = run(command, directory).stdout
     check(output == "labels left on main: 0\n", "labels are left behind", output)
-    check_one_profile_has(directory, ["endpoint", "/pay", "/list", "shard", "step", "charge", "helper", "second"])
+    check(not not_in_the_profile(directory, ["helper", "second"]), "the threads are not in the profile")
+    return not_in_the_profile(directory, ["endpoint", "/pay", "/list", "shard", "step", "charge"])
 
 
 def test_zones(command, directory):
     output = run(command, directory).stdout
     check(output == "labels of main: 1\n", "other labels than the zone's", output)
-    check_one_profile_has(directory, ["zone_path", "request;parse", "slow", "true"])
+    unseen = not_in_the_profile(directory, ["zone_path", "request;parse", "slow", "true"])
     (path,) = (directory / "strobe-profiles").iterdir()
     roots = {tuple(reversed(stack)) for _, _, stack in stacks_of(path)}
     for zones in (("request", "parse"), ("request",), ("reply",)):
         inside = [stack for stack in roots if stack[:len(zones)] == zones and stack[len(zones):][:1] != ("parse",)]
-        check(any("main" in stack for stack in inside), f"no stack begins with {zones} and leads to main", str(roots))
+        check(all("main" in stack for stack in inside), f"a stack begins with {zones} and does not lead to main", str(roots))
+        unseen |= set() if inside else {zones}
+    return unseen
 
 
 def test_trace(command, directory):
     output = run(command, directory).stdout
     check(output == "trace left on main: 0\n", "a trace is left behind", output)
-    check_one_profile_has(directory, ["span_id", "00000000000000a1", "00000000000000b2", "trace_id", "local_root_span_id"])
+    return not_in_the_profile(directory, ["span_id", "00000000000000a1", "00000000000000b2", "trace_id", "local_root_span_id"])
 
 
 def sums_by_function(path, column):
@@ -193,33 +214,47 @@ def test_events(command, directory):
     check(output == "bytes in no profile: 0\n", "an event is in no profile", output)
     (path,) = (directory / "strobe-profiles").iterdir()
     sums = sums_by_function(path, "sent")
-    # Nearly four thousand samples: a standard error of 1.6 %. The first samples take their stacks along, and where there is no room for that, the
-    # next one's stack has the bytes.
-    check(abs(sums[None] / 1e9 - 1) < 0.1, f"the profile has {sums[None]} bytes", output)
-    answers, pages = (sum(value for name, value in sums.items() if name and function in name) for function in ("SendAnswer", "SendPage"))
-    check(0 < answers < pages <= sums[None], f"{answers} bytes of answers, {pages} of pages", output)
+    # The profile counts a message as one of the bytes that its probability to be sampled makes of it.
+    interval, messages = 256 << 10, {"SendAnswer": (50_000, 4_000), "SendPage": (50_000, 16_000)}
+    of_a_sample = {name: size / -math.expm1(-size / interval) for name, (_, size) in messages.items()}
+    variance = sum(count * size * (of_a_sample[name] - size) for name, (count, size) in messages.items())
+    truth = sum(count * size for count, size in messages.values())
+    chance.within(sums[None], chance.sum_bounds(truth, variance, max(of_a_sample.values())), "bytes of sampled messages, from a seed of the clock")
+    of_each = {name: sum(value for function, value in sums.items() if function and name in function) for name in messages}
+    check(sum(of_each.values()) == sums[None], f"{of_each} are not the {sums[None]} bytes: a stack has no function that sends", output)
+    return {name for name, value in of_each.items() if value == 0}
 
 
 def test_quickstart(command, directory):
+    used_before_s = cpu_time_of_children()
     output = run([*command, "--seconds", "3", "--directory", "out"], directory).stdout
+    used_s = cpu_time_of_children() - used_before_s
     path = output.splitlines()[-1]
     check(path == "out/profile.pb.gz", f"the last line is {path}", output)
     check([file.name for file in (directory / "out").iterdir()] == ["profile.pb.gz"], "more than the profile is left in its directory")
-    bytes_of_profile = strings_of(directory / path)
-    for name in ("main", "database", "compression", "words", "bookkeeping", "wall", "RunWordCount"):
-        check(name.encode() in bytes_of_profile, f"{name} is not in the profile", output)
+    names = {"main", "database", "compression", "words", "bookkeeping"}
+    profile = strings_of(directory / path)
+    check(not not_in(profile, names | {"wall"}), f"the profile has not: {not_in(profile, names | {'wall'})}", output)
     threads = re.findall(r"^  (\w+) +([\d.]+) s +([\d.]+) s +[-+]", output, re.M)
-    check({name for name, _, _ in threads} == {"main", "database", "compression", "words", "bookkeeping"}, "threads are missing", output)
+    check({name for name, _, _ in threads} == names, "threads are missing", output)
+    # A thread's own readings of its clock lie inside of what is sampled, and the process has used all of that. Both are rounded.
     for name, sampled, clock in threads:
-        # What a thread does between its registration and its own look at the clock is in the one
-        # and not in the other: up to 5 ms.
-        difference = abs(float(sampled) - float(clock))
-        check(difference <= 0.001 * float(clock) + 0.005, f"{name}: sampled {sampled} s, the clock says {clock} s", output)
-    check_stacks(directory / path, output)
-    check(re.search(r"^  samples +[1-9]", output, re.M), "no samples", output)
+        check(float(sampled) >= float(clock) - 0.0001, f"{name}: sampled {sampled} s, the clock says {clock} s", output)
+    sampled_s = sum(float(sampled) for _, sampled, _ in threads)
+    check(sampled_s <= used_s + 0.0001 * len(threads), f"sampled {sampled_s} s, the process has used {used_s} s", output)
+    unseen = check_stacks(directory / path, output) | not_in(profile, ["RunWordCount"])
+    check(re.search(r"^  samples +\d", output, re.M), "no count of samples", output)
+    # Each thread lives for longer than it runs.
     waits = re.search(r"Wall time.*?of ([\d.]+) s", output)
-    cpu = re.search(r"CPU time, flat.*?of ([\d.]+) s\n +[\d.]+ s +[\d.]+ % \u00B1 [\d.]+  ", output)
+    cpu = re.search(r"CPU time, flat.*?of ([\d.]+) s\n +[\d.]+ s +[\d.]+ %.*  ", output)
     check(waits and cpu and float(waits[1]) > float(cpu[1]), "wall time shows no more than CPU time", output)
+    return unseen
+
+
+def cpu_time_of_children():
+    """Of those that have ended, in seconds."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
 
 
 def test_arguments(command, directory):
@@ -234,9 +269,26 @@ def main():
     tests = {"minimal": [test_minimal], "global": [test_global], "reference": [test_reference], "own_parts": [test_own_parts], "formats": [test_formats], "labels": [test_labels], "zones": [test_zones], "trace": [test_trace], "events": [test_events],
              "quickstart": [test_quickstart, test_arguments]}[name]
     for test in tests:
+        run_until_seen(test, command)
+        print(f"{test.__name__}: passed")
+
+
+def run_until_seen(test, command):
+    """A test returns what its run has not shown."""
+    unseen_by_all = None
+
+    def run_once():
         with tempfile.TemporaryDirectory() as directory:
-            test(command, pathlib.Path(directory))
-            print(f"{test.__name__}: passed")
+            return test(command, pathlib.Path(directory)) or set()
+
+    def is_seen(unseen):
+        nonlocal unseen_by_all
+        unseen_by_all = unseen if unseen_by_all is None else unseen_by_all & unseen
+        if unseen_by_all:
+            print(f"{test.__name__}: not seen yet: {unseen_by_all}", flush=True)
+        return not unseen_by_all
+
+    work_until(is_seen, run_once, "what " + test.__name__ + " needs")
 
 
 main()

@@ -15,6 +15,7 @@
 
 #include "gtest/gtest.h"
 #include "strobe/http/native_http.h"
+#include "support/until_seen.h"
 
 namespace strobe {
 namespace {
@@ -51,7 +52,7 @@ TEST_F(ForkTest, AChildHasNoSocketOfASendThatIsUnderWay) {
     static_cast<void>(
         MakeNativeHttpClient({})->Post({.url = server_ + "/hang"}, ExportDeadline(end_ns)));
   });
-  while (ConnectedTo(port_) == 0) std::this_thread::yield();
+  testing::WaitUntil([&] { return ConnectedTo(port_) > 0; });
   const pid_t child = fork();
   if (child == 0) _exit(ConnectedTo(port_));
   int status = 0;

@@ -345,6 +345,8 @@ TEST_F(HttpExporterTest, WithoutRoomOnTheDiskItIsSentAllTheSame) {
   EXPECT_EQ(exporter.account().delivered, 1u);
 }
 
+// Each sending takes at least 4 ms, so in the first half of the 10 ms two begin at most; on a
+// machine that stands still, fewer.
 TEST_F(HttpExporterTest, TheSpoolIsSentOnlyUntilTheDeadline) {
   HttpExporter exporter = Make({.timeout_s = 0.01, .spool_directory = "/spool"});
   tools_.server.SetUnreachable();
@@ -355,24 +357,45 @@ TEST_F(HttpExporterTest, TheSpoolIsSentOnlyUntilTheDeadline) {
     return HttpResponse{.status = 200};
   });
   ASSERT_TRUE(Export(exporter, 10).ok());
-  EXPECT_LT(Accepted().size(), 6u);
+  EXPECT_LE(Accepted().size(), 3u) << "the new one, and two that waited";
   EXPECT_EQ(exporter.account().delivered + exporter.account().spool.waiting, 11u);
 }
 
+// The server takes its time for the first that waited, but less than the deadline allows. On a
+// machine that stands still, that one may not be sent, so the tries go on until it was.
 TEST_F(HttpExporterTest, NoSpooledProfileIsSentInTheSecondHalfOfTheTime) {
-  HttpExporter exporter = Make({.timeout_s = 2, .spool_directory = "/spool"});
-  tools_.server.SetUnreachable();
-  for (std::uint64_t i = 0; i < 10; ++i) ASSERT_TRUE(Export(exporter, i).ok());
-  Pass(300s);
-  // The server takes its time for the first that waited, but less than the deadline allows.
-  tools_.server.SetAnswer([](const HttpRequest& request) {
-    if (request.body == "0") std::this_thread::sleep_for(1100ms);
-    return HttpResponse{.status = 200};
-  });
-  ASSERT_TRUE(Export(exporter, 10).ok());
-  EXPECT_THAT(Accepted(), ElementsAre("10", "0"));
-  EXPECT_EQ(exporter.account().last_error, "");
-  EXPECT_EQ(exporter.account().spool.waiting, 9u);
+  constexpr int kMostTries = 20;
+  bool is_seen = false;
+  for (int i = 0; i < kMostTries && !is_seen; ++i) {
+    ManualHttpTools tools;
+    HttpExporter exporter(std::make_shared<const NumberBackend>(),
+                          {.timeout_s = 2, .spool_directory = "/spool"}, tools.Tools());
+    const auto send = [&](std::uint64_t sequence) {
+      Profile profile = encoded_.profile;
+      profile.sequence = sequence;
+      return exporter
+          .Export({.bytes = "bytes",
+                   .file_suffix = ".pb.gz",
+                   .content_type = "text/plain",
+                   .profile = profile})
+          .ok();
+    };
+    tools.server.SetUnreachable();
+    for (std::uint64_t sequence = 0; sequence < 10; ++sequence) ASSERT_TRUE(send(sequence));
+    tools.now += 300s;
+    tools.server.SetAnswer([](const HttpRequest& request) {
+      if (request.body == "0") std::this_thread::sleep_for(1100ms);
+      return HttpResponse{.status = 200};
+    });
+    ASSERT_TRUE(send(10));
+    std::vector<std::string> bodies;
+    for (const HttpRequest& request : tools.server.Accepted()) bodies.push_back(request.body);
+    EXPECT_THAT(bodies, Each(::testing::AnyOf("10", "0"))) << "no other, whatever the time";
+    EXPECT_GE(exporter.account().spool.waiting, 9u);
+    is_seen =
+        bodies == std::vector<std::string>{"10", "0"} && exporter.account().last_error.empty();
+  }
+  EXPECT_TRUE(is_seen);
 }
 
 // A backend that fails at random, for four simulated hours at a period of 10 s. What the account

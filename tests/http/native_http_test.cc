@@ -24,6 +24,9 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using Clock = std::chrono::steady_clock;
 
+// The time for what is not cut by a deadline on purpose.
+constexpr std::chrono::seconds kPatience{100};
+
 std::string Variable(const char* name) {
   const char* const value = std::getenv(name);
   return value == nullptr ? "" : value;
@@ -35,11 +38,11 @@ class NativeHttpTest : public ::testing::Test {
     if (server_.empty()) GTEST_SKIP() << "start it by tests/http/loopback_server.py";
   }
   absl::StatusOr<HttpResponse> Post(const std::string& path, std::string body = "body",
-                                    std::chrono::milliseconds timeout = 20s) {
+                                    std::chrono::milliseconds timeout = kPatience) {
     return PostTo(server_ + path, std::move(body), timeout);
   }
   static absl::StatusOr<HttpResponse> PostTo(const std::string& url, std::string body = "body",
-                                             std::chrono::milliseconds timeout = 20s,
+                                             std::chrono::milliseconds timeout = kPatience,
                                              HttpClientOptions options = {}) {
     return MakeNativeHttpClient(options)->Post(
         {.url = url,
@@ -115,7 +118,8 @@ TEST_F(NativeHttpTest, BrokenAnswersAreErrors) {
 
 TEST_F(NativeHttpTest, AnEarlyRefusalIsReadOrTheConnectionIsLost) {
   // Wine may go on sending until the deadline.
-  const auto response = Post("/early_413", std::string(50'000'000, 'x'), kIsWindows ? 2s : 20s);
+  const auto response =
+      Post("/early_413", std::string(50'000'000, 'x'), kIsWindows ? 2s : kPatience);
   if (response.ok()) {
     EXPECT_EQ(response->status, 413);
   } else {
@@ -138,22 +142,23 @@ TEST_F(NativeHttpTest, TheDeadlineEndsEveryWait) {
     const auto response = Post(path, "body", 300ms);
     EXPECT_TRUE(absl::IsDeadlineExceeded(response.status())) << response.status();
     EXPECT_GE(Clock::now() - begin, 300ms);
-    EXPECT_LT(Clock::now() - begin, 5s);
   }
 }
 
+// While the client waits: the server has counted its request by then.
 TEST_F(NativeHttpTest, TheDeadlineMayComeNearer) {
   std::atomic<std::int64_t> end_ns{INT64_MAX};
+  const std::string before = Post("/counted/hang")->body;
   std::thread stop([&] {
-    std::this_thread::sleep_for(200ms);
+    for (int looks = 0; looks < 10'000 && Post("/counted/hang")->body == before; ++looks)
+      std::this_thread::sleep_for(1ms);
     end_ns = 0;
   });
-  const auto begin = Clock::now();
   const auto response =
       MakeNativeHttpClient({})->Post({.url = server_ + "/hang"}, ExportDeadline(end_ns));
   EXPECT_TRUE(absl::IsDeadlineExceeded(response.status())) << response.status();
-  EXPECT_LT(Clock::now() - begin, 5s);
   stop.join();
+  EXPECT_NE(Post("/counted/hang")->body, before);
 }
 
 TEST_F(NativeHttpTest, NobodyListens) {
@@ -170,7 +175,8 @@ TEST_F(NativeHttpTest, NoUrlIsAnError) {
 
 TEST_F(NativeHttpTest, ACertificateOfACaThatIsTrustedIsAccepted) {
   if (kIsWindows) GTEST_SKIP() << "WinHTTP knows the system's store only";
-  const auto response = PostTo(Variable("STROBE_TEST_SERVER_TLS") + "/echo", "body", 20s, trusted_);
+  const auto response =
+      PostTo(Variable("STROBE_TEST_SERVER_TLS") + "/echo", "body", kPatience, trusted_);
   ASSERT_TRUE(response.ok()) << response.status();
   EXPECT_EQ(response->status, 200);
 }
@@ -188,18 +194,19 @@ TEST_F(NativeHttpTest, AnyOtherCertificateIsRefused) {
     // Without a file of certificates, they are refused as the first is.
     const auto response =
         PostTo(Variable((std::string("STROBE_TEST_SERVER_") + name).c_str()) + "/count/" + name,
-               "body", 20s, kIsWindows ? HttpClientOptions() : trusted_);
+               "body", kPatience, kIsWindows ? HttpClientOptions() : trusted_);
     EXPECT_TRUE(is_refused(response)) << name << response.status();
   }
-  EXPECT_FALSE(PostTo(Variable("STROBE_TEST_SERVER_TLS"), "", 20s, {.ca_file = "/no/such"}).ok());
+  EXPECT_FALSE(
+      PostTo(Variable("STROBE_TEST_SERVER_TLS"), "", kPatience, {.ca_file = "/no/such"}).ok());
 }
 
 TEST_F(NativeHttpTest, TheProxyIsUsedAndItsPasswordIsInNoError) {
   // The server takes the place of a proxy: it is asked for the whole URL.
-  const auto response = PostTo("http://host.invalid/echo", "body", 20s,
+  const auto response = PostTo("http://host.invalid/echo", "body", kPatience,
                                {.proxy = "http://me:proxy-password@" + server_.substr(7)});
   EXPECT_TRUE(response.ok()) << response.status();
-  const auto refused = PostTo("https://host.invalid/", "body", 20s,
+  const auto refused = PostTo("https://host.invalid/", "body", kPatience,
                               {.proxy = "http://me:proxy-password@127.0.0.1:1"});
   EXPECT_FALSE(refused.ok());
   EXPECT_THAT(std::string(refused.status().message()), Not(HasSubstr("proxy-password")));
@@ -212,8 +219,8 @@ TEST_F(NativeHttpTest, ToolsAreTheSystems) {
   const auto begin = Clock::now();
   tools.wait(begin + 20ms, {});
   EXPECT_GE(Clock::now() - begin, 20ms);
-  tools.wait(begin + 60s, ExportDeadline().By(begin));
-  EXPECT_LT(Clock::now() - begin, 30s) << "the deadline ends it";
+  tools.wait(begin + 1h, ExportDeadline().By(begin));
+  EXPECT_LT(Clock::now() - begin, 10min) << "the deadline ends it";
   for (int i = 0; i < 100; ++i) {
     const double random = tools.random();
     EXPECT_GE(random, 0);

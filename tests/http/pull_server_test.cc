@@ -17,6 +17,7 @@
 #include "gtest/gtest.h"
 #include "strobe/strobe.h"
 #include "strobe/testing/pprof_reader.h"
+#include "support/until_seen.h"
 
 namespace strobe {
 namespace {
@@ -35,6 +36,23 @@ int Connect(const std::string& url) {
     return descriptor;
   close(descriptor);
   return -1;
+}
+
+// The connections of this process that a server at the URL has accepted.
+int CountAccepted(const std::string& url) {
+  const int port = std::atoi(url.substr(url.rfind(':') + 1).c_str());
+  int found = 0;
+  for (int descriptor = 0; descriptor < 1024; ++descriptor) {
+    sockaddr_in own{};
+    sockaddr_in peer{};
+    socklen_t own_size = sizeof(own);
+    socklen_t peer_size = sizeof(peer);
+    if (getsockname(descriptor, reinterpret_cast<sockaddr*>(&own), &own_size) == 0 &&
+        own.sin_family == AF_INET && ntohs(own.sin_port) == port &&
+        getpeername(descriptor, reinterpret_cast<sockaddr*>(&peer), &peer_size) == 0)
+      ++found;
+  }
+  return found;
 }
 
 // The whole answer to a GET.
@@ -91,11 +109,13 @@ TEST_F(PullServerTest, ErrorsAndMetrics) {
 
 TEST_F(PullServerTest, StopEndsWhatIsUnderWay) {
   std::string answer;
-  std::thread client([&] { answer = Get(server_.url(), "/debug/pprof/profile?seconds=60"); });
-  std::this_thread::sleep_for(200ms);  // either way the answer is an error
+  const std::string url = server_.url();
+  std::thread client([&] { answer = Get(url, "/debug/pprof/profile?seconds=300"); });
+  // Either way the answer is an error, whether the recording has begun by then or not.
+  testing::WaitUntil([&] { return CountAccepted(url) == 1; });
   const auto begin = std::chrono::steady_clock::now();
   server_.Stop();
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, 20s);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, 200s) << "not at the recording's end";
   client.join();
   EXPECT_THAT(answer, ::testing::Not(HasSubstr("200 OK")));
   EXPECT_EQ(server_.url(), "");
@@ -105,22 +125,10 @@ TEST_F(PullServerTest, StopEndsWhatIsUnderWay) {
 TEST_F(PullServerTest, AForksChildHasNoSocketOfIt) {
   const int connection = Connect(server_.url());
   ASSERT_GE(connection, 0);
-  std::this_thread::sleep_for(100ms);  // until the server has accepted it
-  const int port = std::atoi(server_.url().substr(server_.url().rfind(':') + 1).c_str());
-  const auto count = [port] {
-    int found = 0;
-    for (int descriptor = 0; descriptor < 1024; ++descriptor) {
-      sockaddr_in own{};
-      socklen_t size = sizeof(own);
-      if (getsockname(descriptor, reinterpret_cast<sockaddr*>(&own), &size) == 0 &&
-          own.sin_family == AF_INET && ntohs(own.sin_port) == port)
-        ++found;
-    }
-    return found;
-  };
-  EXPECT_GE(count(), 1);
+  const std::string url = server_.url();
+  testing::WaitUntil([&] { return CountAccepted(url) == 1; });
   const pid_t child = fork();
-  if (child == 0) _exit(count());
+  if (child == 0) _exit(CountAccepted(url));
   int status = 0;
   ASSERT_EQ(waitpid(child, &status, 0), child);
   EXPECT_EQ(WEXITSTATUS(status), 0);

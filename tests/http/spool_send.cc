@@ -3,8 +3,8 @@
 //   spool_send NAME FIRST COUNT PAUSE_MS
 //
 // The URL, the time limit and the spool come from the environment. Prints "begin N" before an
-// export, and "end N", "refused N" or "error N" after it, so that spool_soak.py knows what a killed
-// process had promised; at the end, the exporter's account. Its clock for pauses runs 200 times as
+// export, and "end N MS", "refused N MS" or "error N MS" after it, so that spool_soak.py knows what a
+// killed process had promised, and how long it took; at the end, the exporter's account. Its clock for pauses runs 200 times as
 // fast as the system's.
 #include <unistd.h>
 
@@ -43,12 +43,15 @@ int main(int argc, char** argv) {
         absl::StrCat(argv[1], " ", text, " ", std::string(number * 7919 % 20'000, 'x'), " ", text);
     std::printf("begin %s\n", text.c_str());
     std::fflush(stdout);
+    const auto begin = std::chrono::steady_clock::now();
     const auto sent = exporter.Export(
         {.bytes = body, .file_suffix = ".txt", .content_type = "text/plain", .profile = profile});
     const char* const word = sent.ok()                               ? "end"
                              : strobe::RefusesProfile(sent.status()) ? "refused"
                                                                      : "error";
-    std::printf("%s %s\n", word, text.c_str());
+    const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(
+        std::chrono::steady_clock::now() - begin);
+    std::printf("%s %s %lld\n", word, text.c_str(), static_cast<long long>(took.count()));
     std::fflush(stdout);
     std::this_thread::sleep_for(pause);
   }

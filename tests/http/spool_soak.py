@@ -8,7 +8,8 @@ SEND is the program spool_send. Each sender has a simulated server of its own, a
 
 The model is what the servers have answered: each profile must be taken once, or refused once and counted so by its sender. Without
 kills that is exact: the sums of the senders' accounts equal the servers' answers, and what never arrived is what the first sender alone,
-whose spool is small, has counted as dropped. A kill may lose the profile that was being written, and send the one in flight twice.
+whose spool is small, has counted as dropped. A kill may lose the profile that was being written, and send the one in flight twice. So does a
+machine that stands still until a sender's deadline: each such export is counted.
 Prints the counts; exit status 1 if one is wrong.
 """
 import argparse
@@ -24,6 +25,7 @@ import tempfile
 import threading
 import time
 
+MAX_RUNS = 10000
 MAX_LAST_RUNS = 100
 SEND_SECONDS = 2
 SMALL_SPOOL_BYTES = 65536  # the least
@@ -148,6 +150,7 @@ class Sender:
         self.promised = set()  # their export has returned
         self.open = set()      # begun when the process was killed
         self.errors = 0
+        self.late = 0          # exports that took until their deadline
         self.account = collections.Counter()  # of the processes that have ended by themselves
         self.unbalanced = 0
 
@@ -169,6 +172,7 @@ class Sender:
             elif word in ("end", "refused", "error"):
                 self.errors += word == "error"
                 refused += word == "refused"
+                self.late += int(rest.split()[1]) >= 1000 * SEND_SECONDS
                 self.promised.add(begun)
                 begun = None
             elif word == "account":
@@ -194,9 +198,9 @@ def soak(options, state, senders, files_left):
 
     def live(sender):
         nonlocal kills
-        while True:
+        for _ in range(MAX_RUNS):
             with state.lock:
-                if kills >= options.kills and time.monotonic() >= end:
+                if kills >= options.kills and time.monotonic() >= end and state.taken.total() > options.kills:
                     return
                 is_killed = kills < options.kills
                 kills += is_killed
@@ -251,17 +255,22 @@ def main():
     twice = settled.total() - len(settled)
     unbalanced = sum(sender.unbalanced for sender in senders)
     errors = sum(sender.errors for sender in senders)
+    # Of those that no server has kept waiting, each may have two requests whose answers it did not see.
+    unseen = 2 * max(0, sum(sender.late for sender in senders) - state.moods_met["hang"] - state.moods_met["trickle"])
     print("answers: " + ", ".join(f"{count} {mood}" for mood, count in sorted(state.moods_met.items())))
     print(f"{options.kills} kills, {sum(sender.next for sender in senders)} profiles, {taken} taken, {refused} refused, {lost} not sent, "
-          f"{lost_open} lost while being written, {twice} twice, {state.damaged} damaged, {errors} exports failed, {left} files left")
+          f"{lost_open} lost while being written, {twice} twice, {state.damaged} damaged, {errors} exports failed, {left} files left, "
+          f"{unseen} answers not seen at most")
     print(f"accounts: {account['delivered']} delivered, {account['refused']} refused, {account['dropped']} dropped, "
           f"{unbalanced} do not add up")
     is_well = not (state.damaged or state.followed or errors or left or unbalanced) and taken > options.kills
     if options.kills == 0:
         is_well &= all(sender.account["dropped"] == 0 for sender in senders[1:])
-        is_well &= (twice, account["delivered"], account["refused"], account["dropped"]) == (0, taken, refused, lost)
+        is_well &= twice <= unseen and lost <= account["dropped"] <= lost + unseen
+        # An answer that was not seen may be repeated, or be that of a profile that is dropped then.
+        is_well &= 0 <= taken - account["delivered"] <= unseen and 0 <= refused - account["refused"] <= unseen
     else:
-        is_well &= lost == 0 and twice <= options.kills and lost_open <= options.kills
+        is_well &= lost == 0 and twice <= options.kills + unseen and lost_open <= options.kills
     print("PASS" if is_well else "FAIL")
     sys.exit(0 if is_well else 1)
 

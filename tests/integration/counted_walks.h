@@ -10,6 +10,7 @@
 
 #include "platform/test_system.h"
 #include "strobe/own_parts.h"
+#include "support/until_seen.h"
 
 namespace strobe::testing {
 
@@ -58,7 +59,8 @@ class CountingUnwinder : public Base {
 static_assert(Unwinder<CountingUnwinder<DefaultTraits::Unwinder>>);
 
 // Whether the calling thread has been sampled often enough since this was made; at the latest, when
-// it has used ten seconds of CPU time.
+// it has used kPatienceNs of CPU time. A walk that lacked a table need not have become a sample:
+// see DropReason::kNoTable. A test that needs one in a profile looks there.
 class EnoughWalks {
  public:
   explicit EnoughWalks(int wanted) : wanted_(WalksOfThisThread() + wanted) {}
@@ -68,7 +70,7 @@ class EnoughWalks {
 
  private:
   const int wanted_;
-  const std::int64_t end_ns_ = ThreadCpuNs() + 10'000'000'000;
+  const std::int64_t end_ns_ = ThreadCpuNs() + kPatienceNs;
 };
 
 }  // namespace strobe::testing

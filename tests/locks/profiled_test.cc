@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "strobe/clock/system_clock.h"
 #include "strobe/locks/contention_sampling.h"
 #include "strobe/testing/latch.h"
 
@@ -45,7 +46,8 @@ static_assert(kHasTheSameForms<std::recursive_timed_mutex>);
 static_assert(kHasTheSameForms<std::shared_mutex> && kHasTheSameForms<std::shared_timed_mutex>);
 static_assert(sizeof(Profiled<std::mutex>) == sizeof(std::mutex));
 
-// Has each contention recorded here while it lives.
+// Has each contention recorded here while it lives. At an interval of 1 ns, a wait of so many
+// nanoseconds is left out with the probability e^-nanoseconds: never, if it takes a system call.
 class Contentions {
  public:
   Contentions() {
@@ -60,7 +62,7 @@ class Contentions {
  private:
   static bool Record(void* self, const SampledAmounts& amounts, internal::StackKeeper* /*keeper*/) {
     auto& contentions = *static_cast<Contentions*>(self);
-    contentions.count += amounts.count;
+    ++contentions.count;
     contentions.delay_ns += amounts.total;
     return true;
   }
@@ -172,11 +174,11 @@ TYPED_TEST(ProfiledMutex, ExcludesOthersAsItsMutexDoes) {
   EXPECT_EQ(rounds, kThreads * kRounds);
 }
 
-TYPED_TEST(ProfiledMutex, CountsAWaitForAnotherThread) {
-  const Contentions contentions;
-  Profiled<TypeParam> mutex;
+// The mutex is locked; another thread asks for it, and gets it when this one has yielded for a
+// while.
+template <class Mutex>
+void LetAnotherThreadWait(Profiled<Mutex>& mutex) {
   testing::Latch is_tried(1);
-  mutex.lock();
   std::thread waiter([&] {
     EXPECT_FALSE(mutex.try_lock());
     is_tried.count_down();
@@ -184,21 +186,47 @@ TYPED_TEST(ProfiledMutex, CountsAWaitForAnotherThread) {
     mutex.unlock();
   });
   is_tried.wait();
+  const auto end = std::chrono::steady_clock::now() + milliseconds(1);
+  while (std::chrono::steady_clock::now() < end) std::this_thread::yield();
   mutex.unlock();
   waiter.join();
-  EXPECT_LE(contentions.count, 1) << "the waiter may have come late";
-  if constexpr (HasTimedForms<TypeParam>) {
-    const std::int64_t before = contentions.count;
-    const std::int64_t delay_before_ns = contentions.delay_ns;
+}
+
+TYPED_TEST(ProfiledMutex, CountsAWaitForAnotherThread) {
+  constexpr int kMostRounds = 10'000;
+  const Contentions contentions;
+  Profiled<TypeParam> mutex;
+  // A waiter may come too late to wait.
+  for (int round = 0; round < kMostRounds && contentions.count == 0; ++round) {
     mutex.lock();
-    std::thread([&] {
-      EXPECT_FALSE(mutex.try_lock_for(milliseconds(2)));
-      EXPECT_FALSE(mutex.try_lock_until(std::chrono::steady_clock::now() + milliseconds(2)));
-    }).join();
-    mutex.unlock();
-    EXPECT_EQ(contentions.count, before + 2);
-    EXPECT_GE(contentions.delay_ns, delay_before_ns + 3'500'000);
+    LetAnotherThreadWait(mutex);
   }
+  EXPECT_EQ(contentions.count, 1);
+}
+
+template <class Mutex>
+class ProfiledTimedMutex : public ::testing::Test {};
+using TimedMutexes =
+    ::testing::Types<std::timed_mutex, std::recursive_timed_mutex, std::shared_timed_mutex>;
+TYPED_TEST_SUITE(ProfiledTimedMutex, TimedMutexes);
+
+TYPED_TEST(ProfiledTimedMutex, CountsWaitsThatEndWithoutTheLock) {
+  const Contentions contentions;
+  const SystemClock clock;
+  Profiled<TypeParam> mutex;
+  mutex.lock();
+  std::int64_t most_ns = 0;
+  std::thread([&] {
+    const std::int64_t begin_ns = clock.MonotonicNs();
+    EXPECT_FALSE(mutex.try_lock_for(milliseconds(2)));
+    EXPECT_EQ(contentions.count, 1);
+    EXPECT_GE(contentions.delay_ns, 1'750'000) << "a coarse clock may say a bit less";
+    EXPECT_FALSE(mutex.try_lock_until(std::chrono::steady_clock::now() + milliseconds(2)));
+    most_ns = clock.MonotonicNs() - begin_ns;
+  }).join();
+  mutex.unlock();
+  EXPECT_EQ(contentions.count, 2);
+  EXPECT_LE(contentions.delay_ns, most_ns);
 }
 
 TEST(Profiled, CountsWaitsOfReaders) {
@@ -219,7 +247,7 @@ TEST(Profiled, CountsWaitsOfReaders) {
     std::thread([&] {
       EXPECT_FALSE(mutex.try_lock_shared());
       EXPECT_FALSE(mutex.try_lock_shared_for(milliseconds(1)));
-      EXPECT_FALSE(mutex.try_lock_shared_until(std::chrono::steady_clock::now()));
+      EXPECT_FALSE(mutex.try_lock_shared_until(std::chrono::steady_clock::now() + milliseconds(1)));
     }).join();
   }
   EXPECT_EQ(contentions.count, 2);

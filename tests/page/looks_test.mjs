@@ -18,7 +18,8 @@ async function show(page, view) {
   await page.click(`#tab-${view}`);
   if (view === 'functions') await page.click('#functions-table tbody button >> nth=2');
   if (view === 'calls') await page.click('#calls-table tbody tr >> nth=3');
-  await page.waitForTimeout(300); // transitions of colours
+  // Transitions of colours.
+  await page.evaluate(() => Promise.allSettled(document.getAnimations().map((one) => one.finished)));
 }
 
 let axe = '';

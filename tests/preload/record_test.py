@@ -4,9 +4,12 @@
   record_test.py PART STROBE PROGRAM STROBE_PROGRAM
 
 PART names a function below. PROGRAM is recorded_program.cc, STROBE_PROGRAM one that has a profiler of its own.
+
+What a profile has is at least what threads have worked by their own clocks, and at most what the system says that the programs have used. A
+program is recorded again until it has been seen that each of its functions has a sample.
 """
 import http.server
-import json
+import math
 import os
 import pathlib
 import pty
@@ -18,50 +21,42 @@ import sys
 import tempfile
 import threading
 
-sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "readers"))
+for folder in ("readers", "support"):
+    sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / folder))
+import chance  # noqa: E402
 from checks import check, equal, failures  # noqa: E402
+import pprof_file  # noqa: E402
+from recorder import OnTerminal, Recorder, TIMEOUT_S  # noqa: E402
+from until_seen import work_until  # noqa: E402
 
-TIMEOUT_S = 60
+BUSY_S = 0.25  # of each function that works
 SKIPPED = 77
-
-
-class Recorder:
-    def __init__(self, strobe, program, strobe_program, directory):
-        self.strobe, self.program, self.strobe_program, self.directory = strobe, program, strobe_program, directory
-        # Samples within no budget, so that a loaded machine has as many.
-        self.environment = {**os.environ, "STROBE_MAX_OVERHEAD": "1", "UNUSUAL": "a b=c\td", "TMPDIR": directory + "/temporary"}
-        os.mkdir(self.environment["TMPDIR"])
-
-    def bare(self, *command, **options):
-        return subprocess.run(command, capture_output=True, env=self.environment, cwd=self.directory, timeout=TIMEOUT_S, **options)
-
-    def record(self, *command, arguments=(), **options):
-        return self.bare(self.strobe, "record", "--no-top", "-o", "out.pb.gz", *arguments, "--", *command, **options)
-
-    def top(self, *arguments, file="out.pb.gz"):
-        """The sum, and the totals of functions, of a profile in seconds."""
-        text = self.bare(self.strobe, "top", "-n", "0", "--json", *arguments, file).stdout
-        table = json.loads(text)
-        return table["sum"] / 1e9, {row["function"]: row["total"] / 1e9 for row in table["functions"]}
-
-    def info(self):
-        return self.bare(self.strobe, "info", "out.pb.gz").stdout.decode()
 
 
 def ends(recorder):
     """Exit statuses and signals are those of the program, and what can be exported is."""
-    for how, is_recorded in [("return", True), ("exit", True), ("_exit", True), ("_Exit", True), ("quick_exit", True),
-                             ("SIGTERM", False), ("SIGKILL", False)]:
+    def record(how):
         pathlib.Path(recorder.directory, "out.pb.gz").unlink(missing_ok=True)
         bare = recorder.bare(recorder.program, "end", how)
         recorded = recorder.record(recorder.program, "end", how)
         equal(recorded.returncode, bare.returncode, how)
         equal(recorded.stdout, bare.stdout, "output of " + how)
-        if is_recorded:
-            total, functions = recorder.top()
-            check(0.24 < total < 0.5 and functions.get("WorkOfMain", 0) > 0.2, "%s: %.3f s, %r" % (how, total, functions))
-        else:
+        return recorded
+
+    def record_all(how):
+        recorded = record(how)
+        # _exit waits for the last export for two seconds only.
+        if not os.path.exists(os.path.join(recorder.directory, "out.pb.gz")) and how in ("_exit", "_Exit", "quick_exit"):
             equal(recorded.stderr, b"strobe: the program left no profile\n", "what is said of " + how)
+            return {}
+        total, functions = recorder.top()
+        recorder.check_total(total, BUSY_S, how)
+        return functions
+
+    for how in ("return", "exit", "_exit", "_Exit", "quick_exit"):
+        recorder.until_seen(lambda how=how: record_all(how), ["WorkOfMain"], how)
+    for how in ("SIGTERM", "SIGKILL"):
+        equal(record(how).stderr, b"strobe: the program left no profile\n", "what is said of " + how)
     # The handler has interrupted an allocator, most likely. If it holds what the export needs, there is no profile, but an end.
     equal(recorder.record(recorder.program, "exit_in_handler").returncode, 11, "_exit in a handler")
     equal(os.listdir(recorder.environment["TMPDIR"]), [], "temporary directories")
@@ -113,37 +108,59 @@ def signals(recorder):
 
 def threads(recorder):
     """Every thread is in the profile, with its CPU time, however it was started and however it ended."""
-    bare = recorder.bare(recorder.program, "threads")
-    recorded = recorder.record(recorder.program, "threads", arguments=["-F", "1000"])
-    equal((recorded.returncode, recorded.stdout), (bare.returncode, bare.stdout), "threads")
-    total, functions = recorder.top()
-    for name in ("WorkOfPthread", "WorkOfC11", "WorkOfCpp", "WorkOfDetached", "WorkOfCancelled", "WorkOfExiting"):
-        check(functions.get(name, 0) > 0.1, "%s: %r" % (name, functions.get(name)))
-    check(not any("RunRegistered" in function for function in functions), "no frame of ours: %r" % functions)
-    check(1.5 <= total < 2.5, "six threads of 0.25 s: %.3f s" % total)
-    check("named-thread" in recorder.info(), "the name that a thread gives itself")
+    names = {"WorkOfPthread", "WorkOfC11", "WorkOfCpp", "WorkOfDetached", "WorkOfCancelled", "WorkOfExiting"}
+
+    def record():
+        bare = recorder.bare(recorder.program, "threads")
+        recorded = recorder.record(recorder.program, "threads", arguments=["-F", "1000"])
+        equal((recorded.returncode, recorded.stdout), (bare.returncode, bare.stdout), "threads")
+        total, functions = recorder.top()
+        recorder.check_total(total, len(names) * BUSY_S, "six threads")
+        check(not any("RunRegistered" in function for function in functions), "no frame of ours: %r" % functions)
+        check("named-thread" in recorder.info(), "the name that a thread gives itself")
+        # Of the threads: their CPU time, and in which of the functions they were.
+        profile = pprof_file.read(os.path.join(recorder.directory, "out.pb.gz"))
+        cpu_ns, functions_of = {}, {}
+        for locations, values, labels in profile.rows:
+            thread = labels["thread_id"]
+            cpu_ns[thread] = cpu_ns.get(thread, 0) + values[profile.types.index("cpu")]
+            functions_of.setdefault(thread, set()).update(names & {location.function[0] for location in locations})
+        check(all(len(found) <= 1 for found in functions_of.values()), "a function is a thread's own: %r" % functions_of)
+        busy = [thread for thread in cpu_ns if cpu_ns[thread] >= 1e9 * BUSY_S]
+        check(len(busy) >= len(names), "CPU time of each thread: %r" % cpu_ns)
+        return functions
+
+    recorder.until_seen(record, names, "a sample of each thread")
 
 
 def usage(recorder):
-    """The sum is what the system says that the process used, but for starting and ending."""
+    """The sum is what the threads say, but for starting and ending; the system says no less of the process."""
     recorded = recorder.record(recorder.program, "usage")
-    used = float(recorded.stdout)
-    total = recorder.top()[0]
-    check(used - 0.03 < total <= used + 0.03, "%.4f s of %.4f s" % (total, used))
+    recorder.check_total(recorder.top()[0], float(recorded.stdout), "by the threads' clocks")
+
+
+def record_forks(recorder, *arguments):
+    """The functions of a profile of three processes; none if the first child had ended before it had a session: it has one after a moment."""
+    bare = recorder.bare(recorder.program, "forks")
+    recorded = recorder.record(recorder.program, "forks", arguments=arguments)
+    equal((recorded.returncode, recorded.stdout), (bare.returncode, bare.stdout), "forks")
+    processes = re.search(rb"of ([23]) processes", recorded.stderr)
+    check(processes is not None, recorded.stderr.decode())
+    total, functions = recorder.top()
+    recorder.check_total(total, 2 * BUSY_S, "a process, and a child that execs")
+    return functions if processes and processes[1] == b"3" else {}
 
 
 def children(recorder):
     """Forked children and those that exec are followed; a vfork's child does no harm."""
-    bare = recorder.bare(recorder.program, "forks")
-    recorded = recorder.record(recorder.program, "forks")
-    equal((recorded.returncode, recorded.stdout), (bare.returncode, bare.stdout), "forks")
-    check(b"of 3 processes" in recorded.stderr, recorded.stderr.decode())
-    total, functions = recorder.top()
-    for name in ("WorkOfChild", "EndBy", "RunForks"):
-        check(any(name in function and total > 0.2 for function, total in functions.items()), "%s in %r" % (name, functions))
-    directory = os.path.join(recorder.directory, "each/")
-    equal(recorder.bare(recorder.strobe, "record", "--no-top", "-o", directory, recorder.program, "forks").returncode, 0, "a directory")
-    equal(len(os.listdir(directory)), 3, "one file a process")
+    recorder.until_seen(lambda: record_forks(recorder), ["WorkOfChild", "EndBy", "RunForks"], "a sample of each process")
+
+    def files_of_each():
+        directory = os.path.join(tempfile.mkdtemp(dir=recorder.directory), "each/")
+        equal(recorder.bare(recorder.strobe, "record", "--no-top", "-o", directory, recorder.program, "forks").returncode, 0, "a directory")
+        return len(os.listdir(directory))
+
+    work_until(lambda files: files == 3, files_of_each, "one file a process")
 
 
 def refusals(recorder):
@@ -190,20 +207,25 @@ def refusals(recorder):
 
 
 def programs(recorder):
-    """Real programs do what they do, and have their functions in the profile. Each has some 40 samples: fewer could be all in one place."""
+    """Real programs do what they do, and have their functions in the profile."""
     for command in (["bash", "-c", "for i in 1 2 3; do x=$(echo $i | tr 1 2); done; i=0; while ((i<200000)); do ((++i)); done; echo $x; exit 4"],
                     ["python3", "-c", "import threading as t\nr=[]\nf=lambda: r.append(sum(i*i for i in range(1500000)))\n"
                      "a=[t.Thread(target=f) for _ in 'abc']\n[x.start() for x in a]; [x.join() for x in a]; print(r)"],
                     ["sqlite3", ":memory:", "with recursive c(x) as (select 1 union all select x+1 from c where x<2000000) select sum(x) from c;"]):
         if shutil.which(command[0]) is None:
             continue
-        for arguments in ([], ["--alloc"]):
+
+        def record(arguments, command=command):
             bare = recorder.bare(*command)
             recorded = recorder.record(*command, arguments=arguments)
             equal((recorded.returncode, recorded.stdout), (bare.returncode, bare.stdout), " ".join(command[:1] + arguments))
             total, functions = recorder.top()
-            check(total > 0.01 and len(functions) > 3, "the profile of %s: %.3f s" % (command[0], total))
-        check(recorder.top("--type", "alloc_space")[0] > 0, "allocations of " + command[0])
+            recorder.check_total(total, 0, "the profile of " + command[0])
+            is_sampled = total > 0 and any(not function.startswith("[") for function in functions)
+            return bool(failures) or (is_sampled and ("--alloc" not in arguments or recorder.top("--type", "alloc_space")[0] > 0))
+
+        for arguments in ([], ["--alloc"]):
+            work_until(bool, lambda arguments=arguments: record(arguments), "a sample of " + " ".join(command[:1] + arguments))
 
 
 def generated_code(recorder):
@@ -214,37 +236,36 @@ def generated_code(recorder):
         sys.exit(SKIPPED)
     script = ("function hotInScript(n) { let s = 0; for (let i = 0; i < n; i++) s = (s * 31 + i) % 1000003; return s; }"
               "let t = 0; for (let i = 0; i < 60; i++) t += hotInScript(1000000); console.log(t);")
-    process = recorder.record(node, "--perf-basic-prof", "-e", script)
-    equal(process.returncode, 0, "node")
-    total, functions = recorder.top()
-    named = sum(value for name, value in functions.items() if "hotInScript" in name)
-    check(named > 0.3 * total, "hotInScript has %.3f s of %.3f s: %r" % (named, total, functions))
+
+    def record():
+        process = recorder.record(node, "--perf-basic-prof", "-e", script)
+        equal(process.returncode, 0, "node")
+        return recorder.top()[1]
+
+    recorder.until_seen(record, ["hotInScript"], "a sample of generated code")
 
 
 def progress(recorder):
     """A terminal shows how long the recording is and how many samples it has; but not while the program has the terminal for itself."""
-    def on_terminal(*command):
-        controller, terminal = pty.openpty()
-        environment = {**recorder.environment, "STROBE_EXPORT_PERIOD_S": "1"}
-        process = subprocess.Popen([recorder.strobe, "record", "--no-top", "-o", "out.pb.gz", *command],
-                                   stdin=terminal, stdout=terminal, stderr=terminal, cwd=recorder.directory, env=environment)
-        os.close(terminal)
-        seen = b""
-        try:
-            while more := os.read(controller, 4096):
-                seen += more
-        except OSError:  # the terminal's other end is closed
-            pass
-        os.close(controller)
-        equal(process.wait(TIMEOUT_S), 0, "the recording")
-        return seen.decode()
+    def lines_of(seen):
+        return [(int(seconds), int(samples)) for seconds, samples in re.findall(rb"recording: (\d+) s, (\d+) samples", seen)]
 
-    seen = on_terminal("python3", "-c", "import time\nend = time.time() + 4\nwhile time.time() < end: sum(range(999))")
-    lines = [(int(seconds), int(samples)) for seconds, samples in re.findall(r"recording: (\d+) s, (\d+) samples", seen)]
+    # The program ends when enough has been seen.
+    end = os.path.join(recorder.directory, "end")
+    terminal = OnTerminal(recorder, "python3", "-c", "import os\nwhile not os.path.exists(%r): sum(range(999))" % end)
+    for _ in range(1000):
+        if len(lines_of(terminal.seen)) > 1 and lines_of(terminal.seen)[-1][0] >= 2 and lines_of(terminal.seen)[-1][1] > 10:
+            break
+        if not terminal.read():
+            break
+    pathlib.Path(end).touch()
+    seen = terminal.finish()
+    lines = lines_of(seen.encode())
     check(len(lines) > 1 and lines == sorted(lines) and lines[-1][0] >= 2, "lines of progress: %r" % seen)
     check(lines and lines[-1][1] > 10, "samples so far: %r" % lines)
     check(seen.rstrip().endswith("strobe: out.pb.gz"), "the last line: %r" % seen[-100:])
-    seen = on_terminal("sh", "-c", "stty raw; sleep 3; stty sane")
+    # Raw from the beginning: so no line comes before the program has taken it.
+    seen = OnTerminal(recorder, "sh", "-c", "sleep 3", is_raw=True).finish()
     check("recording" not in seen, "a terminal that the program has taken: %r" % seen)
 
 
@@ -276,12 +297,12 @@ def servers(recorder):
     equal(sent.returncode, 0, "the program")
     check(len(posted) == 1 and posted[0][0] == "/takes" and b"sent to " + url.encode() in sent.stderr, "a post: %r" % sent.stderr)
     pathlib.Path(recorder.directory, "posted.pb.gz").write_bytes(posted.pop()[1])
-    check(recorder.top(file="posted.pb.gz")[0] > 0.1, "what was posted")
+    check(recorder.top(file="posted.pb.gz")[0] >= 2 * BUSY_S, "what was posted")
     equal(list(pathlib.Path(recorder.directory).glob("recorded_program*")), [], "no file where a server has it")
     record("--datadog", "--http", url + "/takes", "-o", "out.pb.gz", DD_TRACE_AGENT_URL=url + "/takes/agent", DD_SERVICE="shop")
     equal([path for path, _ in posted], ["/takes", "/takes/agent/profiling/v1/input"], "two servers, as their options are declared")
     check(b"service:shop" in posted[1][1], "what Datadog's agent gets: %r" % posted[1][1][:300])
-    check(recorder.top()[0] > 0.1, "and a file")
+    check(recorder.top()[0] >= 2 * BUSY_S, "and a file")
     refused = record("--http", url + "/refuses")
     equal(refused.returncode, 0, "the program's status where a server refuses")
     check(b"strobe: post: http" in refused.stderr and len(list(pathlib.Path(recorder.directory).glob("recorded_program*.pb.gz"))) == 1,
@@ -291,45 +312,60 @@ def servers(recorder):
 
 def worker(recorder):
     """With a worker the program has one thread, and its profile is whole even if kill -9 ends it."""
-    for how in ("return", "_exit", "SIGKILL"):
+    def record(how):
         pathlib.Path(recorder.directory, "out.pb.gz").unlink(missing_ok=True)
         bare = recorder.bare(recorder.program, "end", how)
         recorded = recorder.record(recorder.program, "end", how, arguments=["--worker"])
         equal((recorded.returncode, recorded.stdout), (bare.returncode, bare.stdout), how)
         check(b"out.pb.gz" in recorded.stderr, "%s: %r" % (how, recorded.stderr))
         total, functions = recorder.top()
-        check(0.2 < total < 0.5 and functions.get("WorkOfMain", 0) > 0.2, "%s: %.3f s, %r" % (how, total, functions))
+        # What a program has used since the worker's last look at its clocks, before it was killed, is not known.
+        recorder.check_total(total, 0 if how == "SIGKILL" else BUSY_S, how)
+        return functions
+
+    for how in ("return", "_exit", "SIGKILL"):
+        recorder.until_seen(lambda how=how: record(how), ["WorkOfMain"], how)
     threads = recorder.record("grep", "Threads", "/proc/self/status", arguments=["--worker"])
     equal(threads.stdout.split(), [b"Threads:", b"1"], "the threads of the program")
-    forks = recorder.record(recorder.program, "forks", arguments=["--worker"])
-    check(b"of 3 processes" in forks.stderr, "children: %r" % forks.stderr)
+    recorder.until_seen(lambda: record_forks(recorder, "--worker"), ["RunForks"], "a profile of three processes")
     equal(os.listdir(recorder.environment["TMPDIR"]), [], "temporary directories")
 
 
 def worker_allocations(recorder):
     """With a worker, the profile has the allocations and the live heap, also of a program that kill -9 ends."""
-    mib = float(1 << 20) / 1e9  # as the totals of top()
+    # Blocks of 512 KiB, one sample for 512 KiB in the mean. The numbers are random, from a seed of the clock.
+    block_bytes = 512 << 10
+    p = -math.expm1(-1)
+    other_bytes = 32 << 20  # far more than what the program allocates besides
     # Blocks are made faster than they are drained on a busy machine: what overfills the ring would have no stack.
     recorder.environment["STROBE_RING_BYTES"] = str(1 << 20)
+
+    def check_blocks(what, total, blocks):
+        low, high = chance.binomial_bounds(blocks, p)
+        of_a_sample = block_bytes / p
+        chance.within(1e9 * total / of_a_sample, (low, high + other_bytes / of_a_sample), what)
+
+    def record(how, arguments):
+        what = " ".join(arguments + [how])
+        pathlib.Path(recorder.directory, "out.pb.gz").unlink(missing_ok=True)
+        bare = recorder.bare(recorder.program, "allocations", how)
+        recorded = recorder.record(recorder.program, "allocations", how, arguments=arguments)
+        equal((recorded.returncode, recorded.stdout), (bare.returncode, bare.stdout), what)
+        allocated, allocators = recorder.top("--type", "alloc_space")
+        live, keepers = recorder.top("--type", "inuse_space")
+        check_blocks(what + ": blocks allocated", allocated, 1000)
+        check_blocks(what + ": blocks live", live, 200)
+        check(keepers.get("MakeGarbage", 0) == 0, "%s: live by function: %r" % (what, keepers))
+        recorder.check_total(recorder.top("--type", "cpu")[0], 0 if how == "SIGKILL" else 2 * BUSY_S, what)
+        # Until the unwind tables are there, a block's stack is not known.
+        return {name + " " + kind: totals.get(name, 0) for kind, totals in (("live", keepers), ("allocated", allocators))
+                for name in ("KeepBlocks", "MakeGarbage")}
+
     for arguments in (["--alloc"], ["--alloc", "--worker"]):
         for how in ("return",) + (("_exit", "SIGKILL") if "--worker" in arguments else ()):
-            what = " ".join(arguments + [how])
-            pathlib.Path(recorder.directory, "out.pb.gz").unlink(missing_ok=True)
-            bare = recorder.bare(recorder.program, "allocations", how)
-            recorded = recorder.record(recorder.program, "allocations", how, arguments=arguments)
-            equal((recorded.returncode, recorded.stdout), (bare.returncode, bare.stdout), what)
-            allocated, allocators = recorder.top("--type", "alloc_space")
-            live, keepers = recorder.top("--type", "inuse_space")
-            print(what, "%.0f MiB, live %.0f MiB" % (allocated / mib, live / mib), {name: round(keepers[name] / mib) for name in keepers if "Keep" in name})
-            # Blocks of 512 KiB, one sample for 512 KiB in the mean: five standard errors.
-            check(abs(allocated / mib - 500) < 5 * 0.5 * (1000 * 0.58) ** 0.5, "%s: allocated %.0f MiB" % (what, allocated / mib))
-            check(abs(live / mib - 100) < 5 * 0.5 * (200 * 0.58) ** 0.5, "%s: live %.0f MiB" % (what, live / mib))
-            # Until the unwind tables are there, a block's stack is not known.
-            check(keepers.get("KeepBlocks", 0) > 0.9 * live, "%s: live by function: %r" % (what, keepers))
-            check(allocators.get("MakeGarbage", 0) > 0.3 * allocated, "%s: allocated by function: %r" % (what, allocators))
-            check(recorder.top("--type", "cpu")[0] > 0.4, what + ": CPU time")
-    forks = recorder.record(recorder.program, "forks", arguments=["--worker", "--alloc"])
-    check(b"of 3 processes" in forks.stderr, "children: %r" % forks.stderr)
+            recorder.until_seen(lambda how=how, arguments=arguments: record(how, arguments),
+                                ["KeepBlocks live", "KeepBlocks allocated", "MakeGarbage allocated"], how)
+    recorder.until_seen(lambda: record_forks(recorder, "--worker", "--alloc"), ["RunForks"], "a profile of three processes")
 
 
 def own_profiler(recorder):
@@ -341,8 +377,9 @@ def own_profiler(recorder):
     files = os.listdir(own)
     equal(len(files), 1, "its own profiles")
     own_total = recorder.top(file=os.path.join(own, files[0]))[0]
-    total = recorder.top()[0]
-    check(own_total > 0.02 and abs(total - own_total) < 0.05 + 0.1 * own_total, "%.3f s, its own %.3f s" % (total, own_total))
+    # The program registers its threads after ours, and ends these registrations before.
+    check(own_total > 0, "the program's own profile is empty")
+    recorder.check_total(recorder.top()[0], own_total, "beside the program's own profile")
 
 
 def main():

@@ -2,8 +2,8 @@
 //
 // A test that draws numbers, or samples what a generator has drawn, compares a count or a mean with
 // the bounds that its size allows. Each bound is broken by chance once in 1 / kChanceOfOne runs at
-// most, whatever the size. Bounds come from Chernoff's and Hoeffding's inequalities, which hold for
-// every size, not from a normal approximation.
+// most, whatever the size. Bounds come from the inequalities of Chernoff, Hoeffding and Bernstein,
+// which hold for every size, not from a normal approximation.
 //
 // Each check prints one line, "CHANCE <probability> <what>", and tests/summarize.py adds them up:
 // the sum over a run of all tests stays below 10^-6.
@@ -87,6 +87,15 @@ inline ChanceBounds ExponentialMeanBounds(std::int64_t count, double mean) {
 inline ChanceBounds BoundedMeanBounds(std::int64_t count, double mean, double low, double high) {
   const double reach =
       (high - low) * std::sqrt(std::log(2 / kChanceOfOne) / (2 * static_cast<double>(count)));
+  return {.least = mean - reach, .most = mean + reach};
+}
+
+// The sum of independent values, whose expectations add up to `mean` and their variances to
+// `variance`, and none of which can be further than `furthest` from its expectation. (Bernstein.)
+inline ChanceBounds SumBounds(double mean, double variance, double furthest) {
+  const double limit = std::log(2 / kChanceOfOne);
+  const double linear = furthest * limit / 3;
+  const double reach = linear + std::sqrt(linear * linear + 2 * variance * limit);
   return {.least = mean - reach, .most = mean + reach};
 }
 

@@ -36,6 +36,14 @@ def poisson_bounds(mean):
     return _reach(mean, 0, divergence), _reach(mean, 10 * mean + 100, divergence)
 
 
+def sum_bounds(mean, variance, furthest):
+    """The sum of independent values, none of which can be further than `furthest` from its expectation. (Bernstein.)"""
+    limit = math.log(2 / CHANCE_OF_ONE)
+    linear = furthest * limit / 3
+    reach = linear + math.sqrt(linear * linear + 2 * variance * limit)
+    return mean - reach, mean + reach
+
+
 def within(value, bounds, what):
     """Ends the test if `value` is out of `bounds`. `what` says what was counted, and from which seed."""
     print("CHANCE %g %s: %g in [%g, %g]" % (CHANCE_OF_ONE, what, value, *bounds), flush=True)

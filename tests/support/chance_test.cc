@@ -1,5 +1,6 @@
 #include "support/chance.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 
@@ -59,6 +60,17 @@ TEST(Chance, MeansOfMoreValuesHaveNarrowerBounds) {
   EXPECT_NEAR(many.most, 5 * 1.07, 0.05);
   const ChanceBounds bounded = BoundedMeanBounds(10000, 0.5, 0, 1);
   EXPECT_NEAR(bounded.most - 0.5, 0.0344, 0.001);
+}
+
+TEST(Chance, ASumOfKnownVarianceIsOutsideAsSeldomAsStated) {
+  for (const std::int64_t trials : {1, 10, 1000, 20000}) {
+    for (const double p : {0.001, 0.3, 0.9}) {
+      const double mean = static_cast<double>(trials) * p;
+      const ChanceBounds bounds = SumBounds(mean, mean * (1 - p), std::max(p, 1 - p));
+      EXPECT_LE(OutsideOfBinomial(trials, p, bounds), kChanceOfOne) << trials << " of " << p;
+    }
+  }
+  EXPECT_NEAR(SumBounds(3000, 2100, 0.7).most, 3000 + 6.9 * std::sqrt(2100), 10);
 }
 
 TEST(Chance, AValueOutsideFailsTheTestAndNamesWhatItIs) {

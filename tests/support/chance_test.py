@@ -18,6 +18,8 @@ for trials in (1, 10, 100, 1000):
         bounds = chance.binomial_bounds(trials, p)
         assert outside_of_binomial(trials, p, bounds) <= chance.CHANCE_OF_ONE, (trials, p)
         assert bounds[0] <= trials * p <= bounds[1]
+    bounds = chance.sum_bounds(trials * 0.3, trials * 0.21, 0.7)
+    assert outside_of_binomial(trials, 0.3, bounds) <= chance.CHANCE_OF_ONE, trials
 for mean in (0.01, 20):
     bounds = chance.poisson_bounds(mean)
     outside = sum(math.exp(k * math.log(mean) - mean - math.lgamma(k + 1)) for k in range(1000) if not bounds[0] <= k <= bounds[1])

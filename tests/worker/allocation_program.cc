@@ -18,6 +18,7 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -66,14 +67,31 @@ void MakeGarbageOnThreads() {
   std::thread(MakeGarbage).join();  // is not registered
 }
 
+// Whether the main thread's samples come as its own: the worker has attached it.
+bool IsAttached(Profiler& profiler) {
+  std::atomic<bool> is_over{false};
+  absl::StatusOr<strobe::Profile> recorded;
+  std::thread recorder([&] {
+    recorded = profiler.Record(
+        {.duration = std::chrono::milliseconds(20), .value_types = {"alloc_objects"}});
+    is_over = true;
+  });
+  while (!is_over) MakeGarbage();
+  recorder.join();
+  for (std::size_t i = 0; recorded.ok() && i < recorded->samples.size(); ++i) {
+    const bool is_of_main = recorded->Labels(i).Text(strobe::kThreadNameLabel) == "main";
+    if (is_of_main && recorded->Values(i)[0] > 0) return true;
+  }
+  return false;
+}
+
 // Returns when the worker has attached the calling thread, and has tables of the code of all
 // allocations.
 bool WarmUp(Profiler& profiler) {
-  std::uint64_t walks = 0;
-  while (walks < 3) {
-    MakeGarbage();
-    walks = 0;
-    for (const std::uint64_t ends : profiler.stats().stack_ends) walks += ends;
+  constexpr int kMostLooks = 1000;
+  int looks = 0;
+  while (!IsAttached(profiler)) {
+    if (++looks == kMostLooks) return false;
   }
   for (int round = 0; round < 2; ++round) {
     MakeGarbageOnThreads();

@@ -13,6 +13,7 @@ HELLO, WELCOME, FLUSH, OFFER = 1, 2, 3, 16
 DEADLINE_EXCEEDED = 4  # as in absl::StatusCode
 OTHER_USER_ID = 65534  # by custom an account without rights
 TIMEOUT_S = 100
+HELLO_TIMEOUT_S = 10  # as kHelloTimeoutNs
 
 
 def head(version=VERSION, kind=HELLO, text=b"", magic=MAGIC, length=None):
@@ -55,16 +56,19 @@ def connect(path):
 
 
 def connect_many(path, count, at_a_time, chance, steps):
-    """`count` peers, some at a time, each of which is refused or leaves: how often each reason was to be counted.
+    """`count` peers, some at a time, each of which is refused or leaves: how often each reason was to be counted, and of how many peers that may
+    have been too slow instead, because this machine was.
 
     Before peer N, calls steps[N], if there is one.
     """
-    reasons, opened = collections.Counter(), collections.deque()
+    reasons, opened, late = collections.Counter(), collections.deque(), 0
     wrong = list(packets().values()) + [(None, "left without hello")]
 
-    def finish(peer, is_silent):
+    def finish(peer, is_silent, begin_s):
+        nonlocal late
         refusal = None if is_silent else refusal_of(peer)
         peer.close()
+        late += time.monotonic() - begin_s >= HELLO_TIMEOUT_S
         return is_silent or refusal is None or refusal[0] != 0
 
     refused = 0
@@ -73,14 +77,23 @@ def connect_many(path, count, at_a_time, chance, steps):
         if len(opened) == at_a_time:
             refused += finish(*opened.popleft())
         packet, reason = chance.choice(wrong)
+        begin_s = time.monotonic()
         peer = connect(path)
         if packet is not None:
             peer.send(packet)
         reasons[reason] += 1
-        opened.append((peer, packet is None))
+        opened.append((peer, packet is None, begin_s))
     refused += sum(finish(*peer) for peer in opened)
     assert refused == count, "%d of %d peers refused" % (refused, count)
-    return reasons
+    return reasons, late
+
+
+def are_as_expected(reasons, expected, late):
+    """Whether the reasons are those expected, but for as many peers that were too slow."""
+    slow = reasons.get("too slow", 0) - expected["too slow"]
+    others = {*reasons, *expected} - {"too slow"}
+    return 0 <= slow <= late and sum(reasons.values()) == sum(expected.values()) and all(
+        0 <= expected[name] - reasons.get(name, 0) <= slow for name in others)
 
 
 def connect_slow(path, count):

@@ -11,12 +11,13 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 
-sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "readers"))
+for folder in ("readers", "support"):
+    sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / folder))
 import hostile_peers  # noqa: E402
 from checks import check, failures  # noqa: E402
 import pprof_file  # noqa: E402
+from until_seen import wait_until, work_until  # noqa: E402
 
 TIMEOUT_S = 100
 PROGRAMS = 40
@@ -42,10 +43,7 @@ class Listener:
 
     def await_descriptors(self, count):
         """What belongs to a program goes a moment after the program."""
-        end = time.monotonic() + TIMEOUT_S
-        while self.descriptors() != count and time.monotonic() < end:
-            time.sleep(0.01)
-        return self.descriptors() == count
+        wait_until(lambda: self.descriptors() == count, "%d descriptors, now %d" % (count, self.descriptors()))
 
     def finish(self, number=signal.SIGTERM):
         self.process.send_signal(number)
@@ -82,7 +80,7 @@ def names(found):
 
 
 def serve_many(program, listener, directory):
-    """Short programs, some at a time: each has its profile, and leaves nothing in the worker."""
+    """Short programs, some at a time: each has its profile, and leaves nothing in the worker. True if names and labels of several are seen."""
     running, pids = [], []
     for _ in range(PROGRAMS):
         if len(running) == AT_A_TIME:
@@ -98,9 +96,9 @@ def serve_many(program, listener, directory):
     check(sorted(found) == sorted(pids), "a profile of each program, and no other: %d of %d" % (len(found), len(pids)))
     for pid, own in found.items():
         check(len(own) == 1 and cpu_ns(own, "main") >= 0.02e9 and cpu_ns(own, "short") >= 20e6, "program %d: CPU times" % pid)
-    check(any("Spin" in name for own in found.values() for name in names(own)), "names")
+    # Chance decides in which functions programs so short are sampled.
     labelled = sum(any(labels.get("endpoint") == "/pay" for profile in own for _, _, labels in profile.rows) for own in found.values())
-    check(labelled > 1, "labels of several programs: %d" % labelled)
+    return labelled > 1 and any("Spin" in name for own in found.values() for name in names(own))
 
 
 def meet_hostile_peers(program, strobe, root, connects, slow_peers):
@@ -113,7 +111,7 @@ def meet_hostile_peers(program, strobe, root, connects, slow_peers):
              connects // 2: lambda: memory_kib.append(listener.memory_kib())}
 
     slow = hostile_peers.connect_slow(path, slow_peers)
-    expected = hostile_peers.connect_many(path, connects, PEERS_AT_A_TIME, chance, steps)
+    expected, late = hostile_peers.connect_many(path, connects, PEERS_AT_A_TIME, chance, steps)
     memory_kib.append(listener.memory_kib())
     _, errors = genuine[0].communicate(timeout=TIMEOUT_S)
     check(genuine[0].returncode == 0 and errors == b"", "a program among them: %d %r" % (genuine[0].returncode, errors))
@@ -123,11 +121,11 @@ def meet_hostile_peers(program, strobe, root, connects, slow_peers):
     if os.geteuid() == 0:
         check(hostile_peers.other_user_is_refused(path), "another user")
         expected["other user"] += 1
-    check(listener.await_descriptors(descriptors), "descriptors: %d, before: %d" % (listener.descriptors(), descriptors))
+    listener.await_descriptors(descriptors)
     listener.finish()
     print(listener.errors.decode().strip())
     check(listener.counts == [1, sum(expected.values())], "served and refused: %r" % listener.errors)
-    check(listener.reasons == expected, "reasons: %r, not %r" % (listener.reasons, expected))
+    check(hostile_peers.are_as_expected(listener.reasons, expected, late), "reasons: %r, not %r; %d peers were late" % (listener.reasons, expected, late))
     check(len(profiles(root + "/genuine")) == 1, "the profile of the program among them")
     return memory_kib
 
@@ -145,8 +143,14 @@ def main():
         check(second.returncode == 1 and b"another worker listens" in second.stderr, "a second one: %d %r" % (second.returncode, second.stderr))
 
         descriptors = listener.descriptors() + 1  # the store of tables is made for the first program
-        serve_many(program, listener, root + "/many")
-        check(listener.await_descriptors(descriptors), "descriptors: %d, before: %d" % (listener.descriptors(), descriptors))
+        served = []
+
+        def serve_more():
+            served.append(root + "/many%d" % len(served))
+            return serve_many(program, listener, served[-1])
+
+        work_until(bool, serve_more, "names, and labels of several programs")
+        listener.await_descriptors(descriptors)
 
         # A forked child, and one that is executed, join as themselves.
         family = begin(program, root + "/family", 0.3, "family", listener.environment)
@@ -167,7 +171,7 @@ def main():
         check(half.stdout.readline() == b"half\n", "the first half")
         listener.finish()
         check(listener.status == 0, "SIGTERM: %d %r" % (listener.status, listener.errors))
-        check(listener.counts == [PROGRAMS + 5, 0], "what was served: %r %r" % (listener.counts, listener.errors))
+        check(listener.counts == [len(served) * PROGRAMS + 5, 0], "what was served: %r %r" % (listener.counts, listener.errors))
         found = profiles(root + "/half")
         check(list(found) == [half.pid] and cpu_ns(found[half.pid], "main") >= 0.3e9, "the first half's profile")
         check(len(profiles(root + "/killed")) == 1, "the killed program's profile")

@@ -13,6 +13,8 @@
 #include <thread>
 #include <vector>
 
+#include "support/until_seen.h"
+
 namespace strobe::internal {
 namespace {
 
@@ -20,15 +22,22 @@ namespace {
 class ServedPlatformTest : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
-    const absl::StatusOr<SharedArea> area = SharedArea::Create(1, 64, 1 << 20);
+    area_ = *SharedArea::Create(1, 64, 1 << 20);
     ServedProgram program{.process_id = static_cast<std::uint64_t>(getpid()),
                           .name = "name",
                           .signal = 23,
                           .copy_mark = 0,
-                          .area = *area,
+                          .area = area_,
                           .tables = {}};
     ServedPlatform::Serve(std::move(program));
   }
+  // A thread that has been joined is there for a moment yet.
+  static void AwaitEnd(std::uint64_t thread_id) {
+    const std::string directory = "/proc/self/task/" + std::to_string(thread_id);
+    testing::WaitUntil([&] { return !std::filesystem::exists(directory); });
+  }
+
+  static inline SharedArea area_;
 };
 
 TEST_F(ServedPlatformTest, KnowsTheModulesThatTheLoaderKnows) {
@@ -75,12 +84,13 @@ TEST_F(ServedPlatformTest, TellsAWaitingThreadFromOneThatRuns) {
     while (!stop) {
     }
   });
-  while (waiting == 0 || running == 0) std::this_thread::yield();
+  testing::WaitUntil([&] { return waiting != 0 && running != 0; });
   std::unique_lock waits_now(mutex);  // so the thread has given it up
   ServedThreadProbe of_waiting(waiting);
   ServedThreadProbe of_running(running);
-  EXPECT_EQ(of_running.Look(), ThreadLook::kRuns);
-  while (of_waiting.Look() != ThreadLook::kHasNotRun) std::this_thread::yield();
+  // The first may wait for a page of its code, and the second be on its way to wait.
+  testing::WaitUntil([&] { return of_running.Look() == ThreadLook::kRuns; });
+  testing::WaitUntil([&] { return of_waiting.Look() == ThreadLook::kHasNotRun; });
   EXPECT_GT(ServedPlatform::ThreadCpuTimeNs(waiting), 0);
   EXPECT_EQ(ServedPlatform::ThreadCpuTimeNs(LinuxPlatform::CurrentThreadId()), 0)
       << "the worker's own";
@@ -95,12 +105,38 @@ TEST_F(ServedPlatformTest, TellsAWaitingThreadFromOneThatRuns) {
 TEST_F(ServedPlatformTest, AnEndedThreadsClockStands) {
   std::uint64_t thread_id = 0;
   std::thread([&] { thread_id = LinuxPlatform::CurrentThreadId(); }).join();
+  AwaitEnd(thread_id);
   EXPECT_EQ(ServedPlatform::ThreadCpuTimeNs(thread_id), -1);
   ServedPlatform::NoteClock(thread_id, 4711);
   EXPECT_EQ(ServedPlatform::ThreadCpuTimeNs(thread_id), 4711);
   ServedPlatform::ForgetClock(thread_id);
   EXPECT_EQ(ServedPlatform::ThreadCpuTimeNs(thread_id), -1);
   EXPECT_FALSE(ServedPlatform::Interrupt(thread_id, 0, 23, /*was_running=*/true));
+}
+
+// Else what a thread uses between the two readings would be in no profile, and not counted as lost.
+TEST_F(ServedPlatformTest, AnExportedPeriodEndsWithTheReadingsOfItsAccounts) {
+  std::atomic<std::uint64_t> thread_id{0};
+  std::atomic<bool> stop{false};
+  std::thread runs([&] {
+    thread_id = LinuxPlatform::CurrentThreadId();
+    while (!stop) {
+    }
+  });
+  testing::WaitUntil([&] { return thread_id != 0; });
+  constexpr std::uint32_t kSeat = 5;
+  ServedPlatform::NoteSlot(kSeat, thread_id);
+  ServedPlatform::NoteClock(thread_id, 0);
+  const std::int64_t read_ns = ServedPlatform::ThreadCpuTimeNs(thread_id);
+  testing::WaitUntil(
+      [&] { return LinuxPlatform::ThreadCpuTimeNs(thread_id) > read_ns + 1'000'000; });
+  ServedPlatform::EndPeriod(0, {});
+  ServedPlatform::NoteExported(0);
+  EXPECT_EQ(area_.At(kSeat)->since_cpu_ns, read_ns);
+  stop = true;
+  runs.join();
+  ServedPlatform::GiveBack(kSeat);
+  ServedPlatform::ForgetClock(thread_id);
 }
 
 TEST_F(ServedPlatformTest, AnswersForTheProgram) {

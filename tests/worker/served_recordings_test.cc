@@ -12,6 +12,7 @@
 
 #include "strobe/testing/profiles.h"
 #include "strobe/worker/recording_messages.h"
+#include "support/until_seen.h"
 
 namespace strobe::internal {
 namespace {
@@ -33,7 +34,10 @@ class ServedRecordingsTest : public ::testing::Test {
     return std::move(sockets->own);
   }
   void AwaitEnds(int count) {
-    while (ended_ < count) recordings_.SeeTo();
+    testing::WaitUntil([&] {
+      recordings_.SeeTo();
+      return ended_ >= count;
+    });
   }
   absl::Status AnswerAt(const WorkerSocket& socket) {
     const absl::StatusOr<Message> answer = socket.Receive(kForEver);

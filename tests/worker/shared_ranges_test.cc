@@ -9,6 +9,8 @@
 #include <string>
 #include <thread>
 
+#include "support/until_seen.h"
+
 namespace strobe::internal {
 namespace {
 
@@ -65,14 +67,16 @@ TEST(SharedRanges, AreReadWhileTheyChange) {
     }
   });
   std::size_t read = 0;
-  while (read < 2000) {
-    for (const SharedRanges::Range& range : ranges->Copy()) {
-      const Address i = range.start / 256;
-      ASSERT_EQ(range.name, std::string(1 + i % 200, static_cast<char>('a' + i % 26)));
-      ASSERT_EQ(range.bytes, range.name.size());
-      ++read;
-    }
-  }
+  testing::WorkUntil([&] { return read >= 2000; },
+                     [&] {
+                       for (const SharedRanges::Range& range : ranges->Copy()) {
+                         const Address i = range.start / 256;
+                         EXPECT_EQ(range.name,
+                                   std::string(1 + i % 200, static_cast<char>('a' + i % 26)));
+                         EXPECT_EQ(range.bytes, range.name.size());
+                         ++read;
+                       }
+                     });
   stop = true;
   changes.join();
 }

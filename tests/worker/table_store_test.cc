@@ -134,7 +134,7 @@ TEST_F(Store, TablesInUseAreNotEvicted) {
 }
 
 // The libraries of this program, whole, for a hundred programs that have mapped them.
-TEST_F(Store, AHundredProgramsTakeTheMemoryAndTheTimeOfOne) {
+TEST_F(Store, AHundredProgramsTakeTheMemoryAndTheTablesOfOne) {
   Make();
   const auto cpu_ns = [] {
     return NativePlatform::ThreadCpuTimeNs(NativePlatform::CurrentThreadId());
@@ -143,25 +143,33 @@ TEST_F(Store, AHundredProgramsTakeTheMemoryAndTheTimeOfOne) {
   std::vector<std::unique_ptr<CfiModules>> programs;
   std::vector<std::int64_t> attach_ns;
   std::vector<std::size_t> bytes;
+  std::vector<int> builds;  // of tables, so far
+  built_ = 0;
   for (int i = 0; i < 100; ++i) {
     const std::int64_t begin_ns = cpu_ns();
     programs.push_back(std::make_unique<CfiModules>(
         kNativeArchitecture, &NativePlatform::ReadMemory, nullptr,
         [this](const Module& module, std::size_t chunk, const CfiModules::BuildTable& build) {
-          return store_->Share(module, chunk, build);
+          return store_->Share(module, chunk, [&] {
+            ++built_;
+            return build();
+          });
         }));
     programs.back()->Update(map);
     programs.back()->BuildAll();
     attach_ns.push_back(cpu_ns() - begin_ns);
     bytes.push_back(store_->stats().bytes);
+    builds.push_back(built_);
   }
-  std::printf("%zu modules: %zu bytes of one, %zu of all; %.2f ms the first, %.2f ms the last\n",
-              map.modules().size(), bytes.front(), bytes.back(),
-              static_cast<double>(attach_ns.front()) / 1e6,
-              static_cast<double>(attach_ns.back()) / 1e6);
+  std::printf(
+      "%zu modules: %zu bytes and %d tables of one; %.2f ms of CPU time the first, %.2f ms the "
+      "last\n",
+      map.modules().size(), bytes.front(), builds.front(),
+      static_cast<double>(attach_ns.front()) / 1e6, static_cast<double>(attach_ns.back()) / 1e6);
   EXPECT_GT(bytes.front(), 100'000U);
   EXPECT_EQ(bytes.back(), bytes.front());
-  EXPECT_LT(10 * attach_ns.back(), attach_ns.front());
+  EXPECT_GT(builds.front(), 0);
+  EXPECT_EQ(builds.back(), builds.front()) << "the others build none";
 }
 
 // Images come and go for as long as the worker lives: the memory is that of the limit.

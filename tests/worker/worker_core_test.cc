@@ -11,6 +11,7 @@
 
 #include "can_begin_workers.h"
 #include "platform/test_system.h"
+#include "support/until_seen.h"
 
 namespace strobe::internal {
 namespace {
@@ -19,9 +20,9 @@ namespace {
 template <class Condition>
 void BurnUntil(const Condition& condition) {
   volatile std::uint64_t value = 1;
-  while (!condition()) {
+  testing::WorkUntil(condition, [&] {
     for (int i = 0; i < 100'000; ++i) value = value * 6364136223846793005 + 1;
-  }
+  });
 }
 
 std::size_t FilesIn(const std::filesystem::path& directory) {

@@ -17,7 +17,7 @@
 namespace strobe::internal {
 namespace {
 
-constexpr std::int64_t kAnswerNs = 20'000'000'000;
+constexpr std::int64_t kAnswerNs = 100'000'000'000;
 
 // A listener on a thread, whose sessions answer each message, and count their ends.
 class Listener : public ::testing::Test {

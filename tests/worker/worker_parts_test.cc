@@ -66,8 +66,9 @@ int ProfilesOfASession() {
   std::int64_t requests = 0;
   std::int64_t queued_ns = 0;
   // The first recordings may end before the unwind tables of this code are there.
+  constexpr int kMostRecordings = 2000;
   absl::Status status;
-  for (int i = 0; i < 100 && requests == 0 && status.ok(); ++i) {
+  for (int i = 0; i < kMostRecordings && requests == 0 && status.ok(); ++i) {
     const absl::StatusOr<Profile> profile = profiler.Record(
         {.duration = std::chrono::milliseconds(50), .value_types = {"requests", "queued"}});
     status = profile.status();

@@ -11,12 +11,14 @@
 // "scribble": a child writes into the memory that the worker shares, at random, and ends it all.
 // "fork": a child does all once more, with a session of its own, while the program's goes on.
 // "record": makes three recordings meanwhile: one until the session's end, a short one with one
-// column, one that is cancelled. Says what each has of the main thread.
+// column, one that is cancelled. Says what each has of the main thread, and what CPU time the main
+// thread has used at least since the first began.
 // "toggle": the signal of STROBE_TOGGLE_SIGNAL begins the session, and ends it; then comes a line.
 // "attach": says how many nanoseconds the profiler's begin took, and goes on as "again".
 // "family": a forked child, and one that it executes, have profilers of their own, too.
 // "orphan": leaves a child behind, which has all its descriptors but the standard ones, and dies.
 // "again": says "half", waits for a line, and does all once more.
+// "kill", "abort", "orphan": of the main thread, the worker knows by then what it has used.
 #include <errno.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -31,12 +33,15 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <memory>
+#include <mutex>
 #include <random>
 #include <span>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "strobe/clock/system_clock.h"
 #include "strobe/platform/native.h"
@@ -79,14 +84,52 @@ std::int64_t CpuNs() {
 std::atomic<std::int64_t> rounds{0};         // of work
 std::atomic<std::int64_t> others_cpu_ns{0};  // of registered threads but the main one
 
+std::mutex ended_mutex;
+std::vector<pid_t> ended;  // threads, which have ended or are about to
+
 // The calling thread's CPU time from here to its end.
 struct Counted {
   const std::int64_t begin_ns = CpuNs();
-  ~Counted() { others_cpu_ns += CpuNs() - begin_ns; }
+  ~Counted() {
+    others_cpu_ns += CpuNs() - begin_ns;
+    const std::lock_guard lock(ended_mutex);
+    ended.push_back(gettid());
+  }
 };
+
+// How many threads there are. A thread that has been joined is there for a moment yet.
+int CountThreads() {
+  constexpr int kMostLooks = 60'000;
+  for (const pid_t thread : ended) {
+    const std::string directory = "/proc/self/task/" + std::to_string(thread);
+    for (int look = 0; look < kMostLooks && std::filesystem::exists(directory); ++look)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  int threads = 0;
+  std::ifstream status_file("/proc/self/status");
+  for (std::string line; std::getline(status_file, line);) {
+    if (line.starts_with("Threads:")) threads = std::atoi(line.c_str() + 8);
+  }
+  return threads;
+}
+
+// Has the worker read the clock of the calling thread, which waits meanwhile.
+bool HaveClockRead(strobe::Profiler& profiler) {
+  return profiler.Record(std::chrono::milliseconds(1)).ok();
+}
+
+// What a thread had used of its CPU time at some time.
+struct Mark {
+  std::int64_t unix_ns;
+  std::int64_t cpu_ns;
+};
+std::vector<Mark>* main_marks = nullptr;  // of the main thread, if it keeps them
+const pid_t main_id = gettid();
 
 void Work(std::int64_t cpu_ns) {
   for (const std::int64_t begin_ns = CpuNs(); CpuNs() - begin_ns < cpu_ns;) {
+    if (main_marks != nullptr && gettid() == main_id)
+      main_marks->push_back({strobe::SystemClock().UnixTimeNs(), CpuNs()});
     MostOfIt();
     TheRest();
     rounds.fetch_add(1, std::memory_order_relaxed);
@@ -226,10 +269,22 @@ void SayRecorded(const char* what, const absl::StatusOr<strobe::Profile>& profil
               profile.ok() ? static_cast<int>(profile->value_types.size()) : 0, main_ns, pay_ns);
 }
 
+// What the marks say that their thread has used since then, at least.
+std::int64_t UsedSince(std::int64_t unix_ns, const std::vector<Mark>& marks) {
+  constexpr std::int64_t kClocksApartNs = 1'000'000;  // at most: a profile's time, and the marks'
+  for (const Mark& mark : marks) {
+    if (mark.unix_ns >= unix_ns + kClocksApartNs) return marks.back().cpu_ns - mark.cpu_ns;
+  }
+  return 0;
+}
+
 // Works, and ends the session.
 absl::Status WorkAndRecord(strobe::Profiler& profiler, const void* code, std::int64_t cpu_ns) {
   using std::chrono::hours;
-  std::thread whole([&] { SayRecorded("whole", profiler.Record(hours(1))); });
+  std::vector<Mark> marks;
+  main_marks = &marks;
+  absl::StatusOr<strobe::Profile> recorded;
+  std::thread whole([&] { recorded = profiler.Record(hours(1)); });
   std::thread others([&] {
     const auto cancelled = std::make_shared<const std::atomic<bool>>(true);
     SayRecorded("cancelled", profiler.Record({.duration = hours(1), .cancelled = cancelled}));
@@ -240,6 +295,10 @@ absl::Status WorkAndRecord(strobe::Profiler& profiler, const void* code, std::in
   others.join();
   absl::Status status = profiler.Stop();
   whole.join();
+  main_marks = nullptr;
+  SayRecorded("whole", recorded);
+  std::printf("least %lld\n",
+              static_cast<long long>(recorded.ok() ? UsedSince(recorded->time_ns, marks) : 0));
   return status;
 }
 
@@ -318,14 +377,13 @@ int main(int argc, char** argv) {
   if (end == "again" || end == "attach") {
     Say("half");
     std::getchar();
+    // Notices that the worker has died.
+    std::thread([&] { const auto own = profiler.RegisterThread("first"); }).join();
     WorkOnThreads(profiler, code, cpu_ns);
   }
-  int threads = 0;
-  std::ifstream status_file("/proc/self/status");
-  for (std::string line; std::getline(status_file, line);) {
-    if (line.starts_with("Threads:")) threads = std::atoi(line.c_str() + 8);
-  }
-  std::printf("%d threads, cpu %lld\n", threads, static_cast<long long>(CpuNs()));
+  const bool is_sudden = end == "kill" || end == "abort" || end == "orphan";
+  if (is_sudden && !HaveClockRead(profiler)) return 7;
+  std::printf("%d threads, cpu %lld\n", CountThreads(), static_cast<long long>(CpuNs()));
   std::fflush(stdout);
   if (end == "orphan") {
     if (const pid_t child = fork(); child == 0) {

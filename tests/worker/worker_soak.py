@@ -4,7 +4,7 @@
   worker_soak.py PROGRAM [--kills N] [--seed N]
 
 A program whose worker is killed (kill -9) goes on. The sum of its profiles and of what it counts as lost is the CPU time of its threads.
-The profile of a program that is killed has at least 99 % of the samples that its rings have had. A hostile peer is refused, and the worker
+The profile of a program that is killed has all samples that its rings have had. A hostile peer is refused, and the worker
 ends. (One that listens goes on: see listener_soak.py.) Prints the figures; exit status 1 if one is wrong.
 """
 import argparse
@@ -12,6 +12,7 @@ import os
 import pathlib
 import random
 import re
+import resource
 import signal
 import socket
 import statistics
@@ -28,10 +29,7 @@ import pprof_file  # noqa: E402
 
 TIMEOUT_S = 100
 CPU_S = 0.4
-# Of the CPU time: the kernel brings a thread's clock up to date for other processes at its ticks, of 4 ms; and 20 ms for each of the
-# threads that end while the worker is killed.
-TOLERANCE = 0.03
-TOLERANCE_NS = 20e6
+THREADS = 4  # that the program has at a time, at most: each may be in the middle of a capture when it is killed
 
 
 def begin(program, directory, end, **environment):
@@ -66,40 +64,62 @@ def cpu_ns(found):
     return sum(values[profile.types.index("cpu")] for profile in found for _, values, _ in profile.rows)
 
 
-def counted(program, directory, kill_after_s):
-    """A run whose worker is killed after that time: (CPU time, in profiles, counted as lost, rounds of work, whether it was killed)."""
-    process = begin_count(program, directory)
-    killed = False
-    if kill_after_s is not None:
-        time.sleep(kill_after_s)
+def cpu_time_of_children():
+    """Of those that have ended, in nanoseconds."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return 1e9 * (usage.ru_utime + usage.ru_stime)
+
+
+class Counted:
+    """A run whose worker is killed after that time."""
+
+    def __init__(self, program, directory, kill_after_s):
+        used_before_ns = cpu_time_of_children()
+        output = self.run(begin_count(program, directory), kill_after_s)
+        # At least what the threads have used by their own clocks, and at most what the program has used by the system's.
+        self.least_ns, self.lost_ns, self.rounds = map(int, re.search(rb"cpu (\d+) lost (\d+) rounds (\d+)", output).groups())
+        self.most_ns = cpu_time_of_children() - used_before_ns + 10_000  # in microseconds
+        found = profiles(directory)
+        self.sampled_ns = cpu_ns(found)
+        self.longest_period_ns = max(cpu_ns([profile]) for profile in found)
+
+    def run(self, process, kill_after_s):
+        self.is_killed = kill_after_s is not None and self.kill_worker(process, kill_after_s)
+        output, errors = process.communicate(timeout=TIMEOUT_S)
+        check(process.returncode == 0, "a program whose worker was killed: %d %r" % (process.returncode, errors))
+        return output
+
+    def kill_worker(self, process, after_s):
+        time.sleep(after_s)
         try:
             worker = worker_of(process)
             if worker is not None:
                 os.kill(worker, signal.SIGKILL)
-                killed = True
+            return worker is not None
         except OSError:
-            pass  # either has just ended
-    output, errors = process.communicate(timeout=TIMEOUT_S)
-    check(process.returncode == 0, "a program whose worker was killed: %d %r" % (process.returncode, errors))
-    used, lost, rounds = map(int, re.search(rb"cpu (\d+) lost (\d+) rounds (\d+)", output).groups())
-    return used, cpu_ns(profiles(directory)), lost, rounds, killed
+            return False  # either has just ended
+
+    def adds_up(self):
+        # Of a worker that is killed between the export of a period and its note of that, the period counts as lost, too.
+        twice_ns = self.longest_period_ns if self.is_killed else 0
+        return self.least_ns <= self.sampled_ns + self.lost_ns <= self.most_ns + twice_ns
 
 
 def kill_workers(program, kills, chance):
     """Each loss is counted."""
-    errors, killed, lost_sum, rates = [], 0, 0, {False: [], True: []}
+    runs = []
     for number in range(kills):
         with tempfile.TemporaryDirectory() as directory:
             wants_kill = number % 5 != 4  # the others say what noise is
-            used, sampled, lost, rounds, was_killed = counted(program, directory, chance.uniform(0.02, 3 * CPU_S) if wants_kill else None)
-            killed += was_killed
-            lost_sum += lost
-            rates[was_killed].append(rounds / used * 1e6)
-            errors.append((sampled + lost - used) / used)
-            check(abs(sampled + lost - used) <= TOLERANCE * used + TOLERANCE_NS,
-                  "run %d: %d ns in profiles and %d lost are not the %d of the clocks" % (number, sampled, lost, used))
+            run = Counted(program, directory, chance.uniform(0.02, 3 * CPU_S) if wants_kill else None)
+            runs.append(run)
+            check(run.adds_up(), "run %d: %d ns in profiles and %d lost are not %d to %d by the clocks; the longest period has %d" %
+                  (number, run.sampled_ns, run.lost_ns, run.least_ns, run.most_ns, run.longest_period_ns))
+    errors = [(run.sampled_ns + run.lost_ns - run.least_ns) / run.least_ns for run in runs]
+    killed = sum(run.is_killed for run in runs)
     print("workers killed: %d of %d runs; sums beside the clocks: median %+.3f %%, worst %.3f %%; lost in the mean: %.1f ms" %
-          (killed, kills, 100 * statistics.median(errors), 100 * max(map(abs, errors)), lost_sum / max(killed, 1) / 1e6))
+          (killed, kills, 100 * statistics.median(errors), 100 * max(map(abs, errors)), sum(run.lost_ns for run in runs) / max(killed, 1) / 1e6))
+    rates = {is_killed: [run.rounds / run.least_ns * 1e6 for run in runs if run.is_killed == is_killed] for is_killed in (False, True)}
     if rates[True] and rates[False]:
         print("rounds of work a ms of CPU time: median %.2f with a kill, %.2f without" % (statistics.median(rates[True]), statistics.median(rates[False])))
 
@@ -118,12 +138,12 @@ def kill_programs(program, kills, chance):
                 check("killed by signal 9" in profile.comments[0] or "stopped" in profile.comments[0], "the end: %r" % profile.comments[0])
                 # Each capture counts the end of its stack, in memory that outlives the program. A drop is no capture's.
                 match = re.search(r"samples: (\d+); drops: \d+[^;]*; stack ends: (\d+)", profile.comments[1])
+                check(abs(int(match[1]) - int(match[2])) <= THREADS, "%s of %s samples are in a profile" % (match[1], match[2]))
                 kept += int(match[1])
                 had += int(match[2])
             left = [path.name for path in pathlib.Path(directory).iterdir() if not path.name.endswith(".pb.gz")]
             check(not left, "files that are no profiles: %r" % left)
     print("programs killed: %d; without a profile: %d; %d of %d samples are in profiles: %.2f %%" % (kills, none, kept, had, 100 * kept / max(had, 1)))
-    check(kept >= 0.99 * had, "fewer than 99 % of the samples")
 
 
 # ---- hostile peers

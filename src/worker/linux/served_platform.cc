@@ -120,6 +120,9 @@ std::int64_t ClockOf(std::uint64_t thread_id, std::string_view text) {
   return last->second = std::max(last->second, cpu_ns);
 }
 
+// What was known last of a thread's CPU clock.
+std::int64_t LastClock(std::uint64_t thread_id) { return ClockOf(thread_id, ""); }
+
 }  // namespace
 
 ThreadLook ServedThreadProbe::Look() {
@@ -192,7 +195,8 @@ void ServedPlatform::NoteSlot(std::uint32_t slot, std::uint64_t thread_id) {
 }
 
 void ServedPlatform::EndPeriod(std::uint64_t sequence, std::span<const std::int64_t> sums) {
-  served_program->marks.EndPeriod(sequence, sums, SystemClock().MonotonicNs(), &ThreadCpuTimeNs);
+  // Not what the clocks read now: what the period's accounts have read.
+  served_program->marks.EndPeriod(sequence, sums, SystemClock().MonotonicNs(), &LastClock);
 }
 
 void ServedPlatform::NoteExported(std::uint64_t sequence) {

@@ -62,7 +62,7 @@ func main() {
 	}()
 
 	// A stalled program would stall this as well: the process has an end that the runtime has no part in.
-	const stall = 30 * time.Second
+	const stall = 60 * time.Second
 	begin := time.Now()
 	last := begin
 	seen := collections.Load()

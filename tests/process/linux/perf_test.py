@@ -3,9 +3,12 @@
 
   perf_test.py STROBE PROGRAM
 
+What need not be sampled, such as a deep stack, is recorded again until it has been seen.
+
 Skips, with the reason, where there is no perf or no right to use it.
 """
 import collections
+import functools
 import os
 import pathlib
 import re
@@ -14,9 +17,11 @@ import subprocess
 import sys
 import tempfile
 
-sys.path.insert(0, str(pathlib.Path(__file__).parent.parent.parent / "readers"))
+for folder in ("readers", "support"):
+    sys.path.insert(0, str(pathlib.Path(__file__).parent.parent.parent / folder))
 from checks import check, failures  # noqa: E402
 import pprof_file  # noqa: E402
+from until_seen import work_until  # noqa: E402
 
 SKIPPED = 77
 TIMEOUT_S = 120
@@ -86,6 +91,27 @@ class Test:
                 yield head[4], int(head[3]), int(head[2]), frames
 
 
+@functools.cache
+def symbols_of(path):
+    """The addresses of each name in an ELF file, and in its separate debug information."""
+    addresses = {}
+    notes = run(["readelf", "-n", path]).stdout.decode(errors="replace")
+    build_id = re.search(r"Build ID: ([0-9a-f]{2})([0-9a-f]+)", notes)
+    debug = "/usr/lib/debug/.build-id/%s/%s.debug" % build_id.groups() if build_id else ""
+    for file in filter(os.path.exists, (path, debug)):
+        for line in run(["readelf", "-sW", file]).stdout.decode(errors="replace").splitlines():
+            fields = line.split()
+            if len(fields) == 8 and fields[3] in ("FUNC", "IFUNC", "NOTYPE"):
+                addresses.setdefault(fields[7].split("@")[0], set()).add(int(fields[1], 16))
+    return addresses
+
+
+def may_be_aliases(mine, symbol, path):
+    """Whether both names are those of one address, as far as the file's symbols tell. Without one, ours is that of the file."""
+    mine, symbol = (symbols_of(path).get(name.split("@")[0]) for name in (mine, symbol))
+    return mine is None or symbol is None or bool(mine & symbol)
+
+
 def user_part(frames):
     return tuple(frame for frame in frames if not frame[2].startswith("[kernel") and frame[2] != "[vdso]" and frame[0] < 1 << 63)
 
@@ -110,7 +136,9 @@ def ours(profile):
 
 
 def compare_stacks(test):
-    """Frames are equal wherever perf's are whole; a stack that is too deep is marked."""
+    """Frames are equal wherever perf's are whole; a stack that is too deep is marked. Returns what was not seen of that."""
+    ok, errors = test.record("dwarf.data", ["-F", "1999", "--call-graph", "dwarf", "-e", "task-clock"], [test.program, "400"])
+    check(ok, "perf record: " + errors)
     profile = test.profile("dwarf.data")
     whole, cut = ours(profile)
     places = collections.Counter()
@@ -132,28 +160,33 @@ def compare_stacks(test):
                 if bare(mine) == bare(symbol):
                     same += 1
                 else:
-                    differ[mine, symbol, os.path.basename(file)] += 1
+                    differ[mine, symbol, file] += 1
     missing = {stack: count - places[stack] for stack, count in theirs.items() if places[stack] < count}
-    check(sum(theirs.values()) > 200, "perf has %d whole stacks" % sum(theirs.values()))
     for stack, count in list(missing.items())[:3]:
         print("%d x only perf has: %s" % (count, " ".join(map(hex, stack))))
     check(not missing, "%d of perf's %d whole stacks are not ours" % (sum(missing.values()), sum(theirs.values())))
     total = sum(values[0] for _, values, _ in profile.rows)
     print("%d frames have perf's name; other names: %s" % (same, sorted(differ.items())))
-    check(not [name for name in differ if name[2] == os.path.basename(test.program)], "names of the program's functions")
+    check(not [name for name in differ if os.path.basename(name[2]) == os.path.basename(test.program)], "names of the program's functions")
     # In a library one address has several names, of which each takes its own.
-    check(same > 1000 and sum(differ.values()) < same / 10, "names of the libraries' functions")
+    for mine, symbol, file in differ:
+        check(may_be_aliases(mine, symbol, file), "names of a library's function: %s, not %s in %s" % (mine, symbol, file))
     check(total == samples, "%d samples, perf has %d" % (total, samples))
     deep = [row for row in profile.rows if row[0][-1].function[0] == "[truncated]"]
     print("%d samples: %d whole, %d of perf's whole; %d too deep" %
           (total, sum(whole.values()), sum(theirs.values()), sum(row[1][0] for row in deep)))
-    check(len(deep) > 0 and all(sum("Descend" in location.function[0] for location in row[0]) > 60 for row in deep),
+    check(all(sum("Descend" in location.function[0] for location in row[0]) > 60 for row in deep),
           "stacks that are deeper than what perf copies end in [truncated]")
-    functions = {name for _, name in profile.functions.values()}
-    check(any("Descend" in name for name in functions) and any("qsort" in name for name in functions), "functions of the program and of the C library")
     threads = {labels.get("thread_id") for _, _, labels in profile.rows}
-    check(len(threads) == 2, "two threads: %r" % threads)
-    return samples
+    check(len(threads) <= 2, "two threads: %r" % threads)
+    functions = {name for _, name in profile.functions.values()}
+    return not_shown({"a whole stack": theirs, "a name": same, "a stack that is too deep": deep, "two threads": len(threads) == 2,
+                      "a function of the program": any("Descend" in name for name in functions),
+                      "a function of the C library": any("qsort" in name for name in functions)})
+
+
+def not_shown(shown):
+    return {what for what, is_shown in shown.items() if not is_shown}
 
 
 def compare_events(test):
@@ -161,7 +194,7 @@ def compare_events(test):
     ok, errors = test.record("events.data", ["-F", "999", "--call-graph", "dwarf", "-e", "task-clock,page-faults"], [test.program, "20"])
     if not ok:
         print("skipped: two events (%s)" % errors.strip())
-        return
+        return set()
     profile = test.profile("events.data")
     check(profile.types == ["samples", "cpu", "page-faults"], "value types: %r" % profile.types)
     sums = [sum(row[1][column] for row in profile.rows) for column in range(3)]
@@ -171,6 +204,7 @@ def compare_events(test):
         theirs[event.split(":")[0]] += period
         count += 1
     check(sums == [count, theirs["task-clock"], theirs["page-faults"]], "sums of periods: %r, perf: %r" % (sums, theirs))
+    return not_shown({"two events": all(sums)})
 
 
 def compare_processes(test):
@@ -183,35 +217,47 @@ def compare_processes(test):
     check(len(mappings) == 1, "one module of the program: %r" % mappings)
     processes = {labels.get("process_id") for locations, _, labels in profile.rows
                  if any("Descend" in location.function[1] for location in locations)}
-    check(len(processes) == 2, "two processes of the program: %r" % processes)
+    check(len(processes) <= 2, "two processes of the program: %r" % processes)
+    return not_shown({"two processes": len(processes) == 2})
 
 
-def compare_layouts(test):
-    """perf's own call chains, a pipe, and what cannot be read."""
+def compare_chains(test):
+    """perf's own call chains."""
     ok, errors = test.record("chains.data", ["-F", "999", "--call-graph", "fp", "-e", "task-clock"], [test.program, "400"])
     check(ok, "perf record by frame pointers: " + errors)
-    check(any("Spin" in location[0].function[1] for location, _, _ in test.profile("chains.data").rows), "leaves of perf's call chains")
+    return not_shown({"a leaf": any("Spin" in location[0].function[1] for location, _, _ in test.profile("chains.data").rows)})
+
+
+def compare_pipe(test):
     piped = run([test.perf, "record", "-q", "-F", "999", "--call-graph", "dwarf", "-e", "task-clock", "-o", "-", "--", test.program, "400"])
-    if piped.returncode == 0:
-        test.strobe("script", "-", "-o", "piped.pb.gz", input=piped.stdout)
-        profile = pprof_file.read(test.directory / "piped.pb.gz")
-        check(any(len(row[0]) > 20 for row in profile.rows) and profile.types == ["samples", "cpu"], "a pipe's stacks: %r" % profile.types)
+    if piped.returncode != 0:
+        return set()
+    test.strobe("script", "-", "-o", "piped.pb.gz", input=piped.stdout)
+    profile = pprof_file.read(test.directory / "piped.pb.gz")
+    check(profile.types == ["samples", "cpu"], "a pipe's types: %r" % profile.types)
+    return not_shown({"a deep stack": any(len(row[0]) > 20 for row in profile.rows)})
 
 
 def compare_packed(test):
     """Compressed records, and the directory that several threads of perf write: all samples, with whole stacks."""
+    unseen = set()
     for name, flags in (("packed.data", ["-z"]), ("threads.data", ["--threads"]), ("both.data", ["-z", "--threads"])):
+        shutil.rmtree(test.directory / name, ignore_errors=True)
         ok, errors = test.record(name, [*flags, "-F", "1999", "--call-graph", "dwarf", "-e", "task-clock"], [test.program, "300"])
         if not ok:
             print("skipped: perf record %s (%s)" % (" ".join(flags), errors.strip()[:200]))
             continue
         profile = test.profile(name)
         samples = list(test.perf_samples(name))
-        check(sum(row[1][0] for row in profile.rows) == len(samples) > 100, "%s: %d samples, perf has %d" %
+        check(sum(row[1][0] for row in profile.rows) == len(samples), "%s: %d samples, perf has %d" %
               (name, sum(row[1][0] for row in profile.rows), len(samples)))
         check(sum(row[1][1] for row in profile.rows) == sum(period for _, period, _, _ in samples), name + ": the sum of periods")
-        check(any(len(row[0]) > 20 for row in profile.rows), name + ": whole stacks")
         check(next(iter(profile.mappings.values()))[2] == test.program, name + ": the program is the first module")
+        unseen |= not_shown({"a deep stack in " + name: any(len(row[0]) > 20 for row in profile.rows)})
+    return unseen
+
+
+def refuse_empty(test):
     (test.directory / "empty.data").mkdir()
     check("a directory without a file of perf" in test.strobe("script", "empty.data", "-o", "x.folded", status=1), "an empty directory")
 
@@ -221,12 +267,9 @@ def name_generated(test):
     ok, errors = test.record("generated.data", ["-F", "999", "--call-graph", "dwarf", "-e", "task-clock"], [sys.executable, "-c", GENERATED])
     check(ok, "perf record of generated code: " + errors)
     profile = test.profile("generated.data")
-    named = sum(values[1] for locations, values, _ in profile.rows if locations[0].function[0] == "generated loop")
-    total = sum(values[1] for _, values, _ in profile.rows)
-    check(named > 0.5 * total, "generated code has %d of %d ns" % (named, total))
     for path in pathlib.Path("/tmp").glob("perf-%d.map" % int((test.directory / "generated.pid").read_text())):
         path.unlink()
-
+    return not_shown({"generated code": any(locations[0].function[0] == "generated loop" for locations, _, _ in profile.rows)})
 
 
 def break_files(test):
@@ -238,6 +281,17 @@ def break_files(test):
         check(result.returncode == 1 and re.fullmatch(r"strobe: cut\.data: [^\n]+\n", errors), "the first %d bytes: %r" % (size, errors))
 
 
+def until_seen(part, test):
+    """A part returns what its recording has not shown."""
+    runs = []
+
+    def is_seen(unseen):
+        runs.append(unseen or set())
+        return bool(failures) or not set.intersection(*runs)
+
+    work_until(is_seen, lambda: part(test), part.__name__)
+
+
 def main():
     perf = find_perf()
     if perf is None:
@@ -245,13 +299,13 @@ def main():
         return SKIPPED
     with tempfile.TemporaryDirectory() as scratch:
         test = Test(perf, sys.argv[1], sys.argv[2], pathlib.Path(scratch))
-        ok, errors = test.record("dwarf.data", ["-F", "1999", "--call-graph", "dwarf", "-e", "task-clock"], [test.program, "400"])
+        ok, errors = test.record("first.data", ["-e", "task-clock"], ["true"])
         if not ok:
             print("skipped: perf record is refused here: " + " ".join(errors.split())[:300])
             return SKIPPED
-        for part in (compare_stacks, compare_events, compare_processes, compare_layouts, compare_packed, name_generated,
+        for part in (compare_stacks, compare_events, compare_processes, compare_chains, compare_pipe, compare_packed, refuse_empty, name_generated,
                      break_files):
-            part(test)
+            until_seen(part, test)
     print("%d failures" % len(failures))
     return 1 if failures else 0
 

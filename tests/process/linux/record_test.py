@@ -3,13 +3,15 @@
 
   record_test.py STROBE PROGRAM
 
+Amounts lie between two readings of clocks and counters: those that a program takes of itself, and those that the system has of the whole.
+What need not be sampled, such as a deep stack, is recorded again until it has been seen.
+
 Skips, with the reason, where perf events are refused; parts that need root are skipped by name.
 """
 import ctypes
 import errno
 import os
 import pathlib
-import pty
 import signal
 import struct
 import subprocess
@@ -17,17 +19,18 @@ import sys
 import tempfile
 import time
 
-sys.path.insert(0, str(pathlib.Path(__file__).parent.parent.parent / "readers"))
+for folder in ("readers", "support"):
+    sys.path.insert(0, str(pathlib.Path(__file__).parent.parent.parent / folder))
 from checks import check, failures  # noqa: E402
-import pprof_file  # noqa: E402
+from live_recordings import column, cpu_s_of, name_of, Recorder, rows_with, switches_of, TIMEOUT_S, Used  # noqa: E402
+from until_seen import wait_until, work_until  # noqa: E402
 
 SKIPPED = 77
-TIMEOUT_S = 100
 NOBODY = 65534
 
-# Starts a thread and a child when it is told to, and says what CPU time they took.
+# Starts a thread and a child when it is told to; says which child.
 LATE = """
-import os, resource, sys, threading, time
+import os, sys, threading, time
 def burn(seconds):
     begin = time.thread_time()
     while time.thread_time() - begin < seconds: sum(range(200))
@@ -36,7 +39,6 @@ def late():
     burn(0.4)
 print("ready", flush=True)
 sys.stdin.readline()
-begin = time.process_time()
 thread = threading.Thread(target=late)
 thread.start()
 thread.join()
@@ -44,8 +46,8 @@ child = os.fork()
 if child == 0:
     burn(0.3)
     os._exit(0)
-usage = os.wait4(child, 0)[2]
-print(child, usage.ru_utime + usage.ru_stime, time.process_time() - begin, flush=True)
+os.waitpid(child, 0)
+print(child, flush=True)
 """
 
 
@@ -67,97 +69,40 @@ def skip(what, why):
     print("skipped: %s (%s)" % (what, why))
 
 
-def name_of(location):
-    return location.function[0]
-
-
-class Test:
-    def __init__(self, strobe, program, directory):
-        self.strobe, self.program, self.directory = os.path.abspath(strobe), os.path.abspath(program), directory
-
-    def record(self, *arguments, status=0, **options):
-        """What `strobe record` prints: (standard output, standard error)."""
-        result = subprocess.run([self.strobe, "record", *map(str, arguments)], cwd=self.directory, capture_output=True,
-                                timeout=TIMEOUT_S, stdin=subprocess.DEVNULL, **options)
-        errors = result.stderr.decode(errors="replace")
-        check(result.returncode == status, "record %s: status %d: %s" % (" ".join(map(str, arguments)), result.returncode, errors[:400]))
-        return result.stdout.decode(errors="replace"), errors
-
-    def profile(self, name):
-        return pprof_file.read(self.directory / name)
-
-    def watch(self, *arguments):
-        """Starts `strobe record` on a terminal of its own, and waits until its progress line says that it records."""
-        terminal, other = pty.openpty()
-        process = subprocess.Popen([self.strobe, "record", *map(str, arguments)], cwd=self.directory, stderr=other, stdin=subprocess.DEVNULL)
-        os.close(other)
-        seen = b""
-        while b"recording" not in seen:
-            try:
-                more = os.read(terminal, 4096)
-            except OSError:
-                break
-            seen += more
-        check(b"recording" in seen, "a progress line on a terminal: %r" % seen)
-        return process, terminal
-
-
-def column(profile, name, rows=None):
-    index = profile.types.index(name)
-    return sum(values[index] for _, values, _ in (profile.rows if rows is None else rows))
-
-
-def close(measured_s, truth_s, share, slack_s, what):
-    print("%s: %.3f s, truth %.3f s" % (what, measured_s, truth_s))
-    check(abs(measured_s - truth_s) <= truth_s * share + slack_s, "%s: %.3f s, truth %.3f s" % (what, measured_s, truth_s))
-
-
-def stolen_s():
-    """The time that the machine's host has taken from its CPUs: events of a CPU's clock count it, clocks of processes do not."""
-    with open("/proc/stat") as file:
-        return int(file.readline().split()[8]) / os.sysconf("SC_CLK_TCK")
-
-
 def record_a_command(test):
-    """All CPU time of a shell and a program with two threads, by their own clocks: `times` prints them in hundredths."""
-    script = "'%s' 1500; times" % test.program
-    stolen_before_s = stolen_s()
-    output, errors = test.record("--perf", "-F", 499, "-o", "command.pb.gz", "--", "sh", "-c", script)
-    taken_s = stolen_s() - stolen_before_s
-    words = output.split()
-    check(len(words) == 4, "the command's own output: %r" % output)
-    truth_s = sum(60 * float(word.split("m")[0]) + float(word.split("m")[1].rstrip("s")) for word in words)
+    """All CPU time of a shell and a program with two threads. True once whole stacks, cut ones, and both threads have been seen."""
+    used = Used()
+    output, errors = test.record("--perf", "-F", 499, "-o", "command.pb.gz", "--", "sh", "-c", "'%s' 1500 cpu; true" % test.program)
+    used.end()
     profile = test.profile("command.pb.gz")
     check(profile.types == ["samples", "cpu"], "value types: %r" % profile.types)
-    # The kernel counts: only the clocks' ways of counting differ, and how far the shell was when it printed.
-    close(column(profile, "cpu") / 1e9, truth_s, 0.03, 0.03 + taken_s, "CPU time of the command, with %.2f s stolen" % taken_s)
+    used.check_cpu(profile, int(output) / 1e9, "a command")
+    check("strobe: command.pb.gz" in errors and "\r" not in errors, "the summary: " + errors)
     named = [row for row in profile.rows if "Spin" in name_of(row[0][0])]
-    deep = [row for row in named if sum("Descend" in name_of(location) for location in row[0]) > 9]
-    check(len(deep) > 3 and any("main" in map(name_of, row[0]) for row in deep), "whole stacks with names")
-    check(any(name_of(row[0][-1]) == "[truncated]" for row in profile.rows), "stacks deeper than their copy are marked")
-    check(len({labels.get("thread_id") for _, _, labels in named}) == 2, "both threads of the program")
-    check("strobe: command.pb.gz" in errors and "Spin" in errors and "\r" not in errors, "the summary: " + errors)
-    return profile
+    threads = {labels.get("thread_id") for _, _, labels in named}
+    check(len(threads) <= 2, "the threads of the program: %r" % threads)
+    is_whole = any(sum("Descend" in name_of(location) for location in row[0]) > 9 and "main" in map(name_of, row[0]) for row in named)
+    is_cut = any(name_of(row[0][-1]) == "[truncated]" for row in profile.rows)  # deeper than its copy
+    return (is_whole and is_cut and len(threads) == 2 and "Spin" in errors)
 
 
 def record_late_threads(test):
     """-p: a thread and a child that start after the recording has begun; it ends with the process."""
+    used = Used()
     target = subprocess.Popen([sys.executable, "-c", LATE], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     check(target.stdout.readline() == b"ready\n", "the target starts")
-    recorder, terminal = test.watch("-p", target.pid, "-F", 499, "-o", "late.pb.gz")
+    recorder = test.watch("-p", target.pid, "-F", 499, "-o", "late.pb.gz")
     output, _ = target.communicate(b"\n", timeout=TIMEOUT_S)
     check(recorder.wait(timeout=TIMEOUT_S) == 0, "the recording ends with its process")
-    os.close(terminal)
-    child, child_s, own_s = int(output.split()[0]), float(output.split()[1]), float(output.split()[2])
+    used.end()
     profile = test.profile("late.pb.gz")
-    rows = {"late": [row for row in profile.rows if row[2].get("thread_name") == "late"],
-            "child": [row for row in profile.rows if row[2].get("process_id") == child]}
     # Of one thread on each CPU, up to a period of 2 ms is in [residual].
-    slack_s = 0.002 * os.cpu_count() + 0.01
-    close(column(profile, "cpu", rows["late"]) / 1e9, 0.4, 0.06, slack_s, "a thread that starts later")
-    close(column(profile, "cpu", rows["child"]) / 1e9, child_s, 0.06, slack_s, "a child that starts later")
-    # The interpreter's end is in the profile, but not in its last words.
-    close(column(profile, "cpu") / 1e9, own_s + child_s, 0.04, 0.06, "both processes")
+    residual_s = 0.002 * os.cpu_count()
+    late = [row for row in profile.rows if row[2].get("thread_name") == "late"]
+    used.check_cpu(profile, 0.4 - residual_s, "a thread that starts later", late)
+    child = [row for row in profile.rows if row[2].get("process_id") == int(output)]
+    used.check_cpu(profile, 0.3 - residual_s, "a child that starts later", child)
+    used.check_cpu(profile, 0.4 + 0.3, "both processes")
 
 
 def record_switches(test):
@@ -165,47 +110,60 @@ def record_switches(test):
     code = "import time; print('ready', flush=True)\nwhile True: time.sleep(0.002)"
     target = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
     target.stdout.readline()
-    recorder, terminal = test.watch("-p", target.pid, "-e", "task-clock,context-switches,page-faults", "-o", "switches.pb.gz")
+    before = switches_of(target)
+    recorder = test.watch("-p", target.pid, "-e", "task-clock,context-switches,page-faults", "-o", "switches.pb.gz")
+    begin = switches_of(target)
+    wait_until(lambda: switches_of(target)[0] - begin[0] > 100, "a hundred sleeps")
+    end = switches_of(target)
     recorder.send_signal(signal.SIGINT)
     check(recorder.wait(timeout=TIMEOUT_S) == 0, "Ctrl-C ends a recording")
-    os.close(terminal)
+    after = switches_of(target)
     check(target.poll() is None, "the process goes on")
     target.kill()
     target.communicate()
     profile = test.profile("switches.pb.gz")
     check(profile.types == ["samples", "cpu", "context-switches", "page-faults"], "value types: %r" % profile.types)
     switches = column(profile, "context-switches")
-    asleep = [row for row in profile.rows if any("nanosleep" in name_of(location) for location in row[0])]
-    check(switches > 100 and column(profile, "context-switches", asleep) > 0.9 * switches, "%d switches of a thread that sleeps" % switches)
+    check(sum(end) - sum(begin) <= switches <= sum(after) - sum(before), "%d switches, from %r, %r to %r, %r" % (switches, before, begin, end, after))
+    # It waits for nothing but the end of a sleep; it loses its CPU anywhere.
+    asleep = column(profile, "context-switches", rows_with(profile, "nanosleep"))
+    lost = column(profile, "context-switches", rows_with(profile, "[lost]"))
+    check(end[0] - begin[0] - lost <= asleep <= switches, "%d switches in a sleep and %d lost, from %r to %r" % (asleep, lost, begin, end))
 
 
-# Sleeps, and waits for a thread that is busy; says how long it was neither.
+# Sleeps, and waits for a thread that is busy; says how long it was off its CPU, in all, asleep and waiting, and how long it ran.
 OFF_CPU = """
 import threading, time
 def doze():
     for _ in range(20): time.sleep(0.02)
 def wait():
     threading.Event().wait(0.4)
-begin, used = time.monotonic(), time.thread_time()
-doze()
-wait()
-print(time.monotonic() - begin - (time.thread_time() - used), flush=True)
+times = [(time.monotonic(), time.thread_time())]
+for part in (doze, wait):
+    part()
+    times.append((time.monotonic(), time.thread_time()))
+off = [(after[0] - before[0]) - (after[1] - before[1]) for before, after in zip(times, times[1:])]
+print(sum(off), *off, times[-1][1], flush=True)
 """
 
 
 def record_off_cpu(test):
     """The time that a thread is off its CPU, by where it left it: as much as its clocks say."""
+    used, begin_s = Used(), time.monotonic()
     output, _ = test.record("--perf", "-e", "task-clock,off-cpu", "-F", 499, "-o", "off.pb.gz", "--", sys.executable, "-c", OFF_CPU)
-    truth_s = float(output)
+    lived_s = time.monotonic() - begin_s
+    used.end()
+    off_s, dozed_s, waited_s, ran_s = map(float, output.split())
     profile = test.profile("off.pb.gz")
     check(profile.types == ["samples", "cpu", "off_cpu"], "value types: %r" % profile.types)
 
-    def off_s(*words):
-        return column(profile, "off_cpu", [row for row in profile.rows if any(word in name_of(location) for location in row[0] for word in words)]) / 1e9
-
-    asleep_s, waiting_s = off_s("sleep"), off_s("PyThread_acquire_lock", "sem_")
-    close(asleep_s + waiting_s, truth_s, 0.02, 0.01, "off a CPU where it sleeps and waits")
-    check(0.39 < asleep_s < truth_s - 0.39, "asleep: %.3f s of %.3f s" % (asleep_s, truth_s))
+    total_s, lost_s, asleep_s, waiting_s = (column(profile, "off_cpu", rows_with(profile, *words)) / 1e9 for words in
+                                            ([""], ["[lost]"], ["sleep"], ["PyThread_acquire_lock", "sem_"]))
+    print("off a CPU: %.3f s of %.3f s, asleep %.3f s of %.3f s, waiting %.3f s of %.3f s" % (total_s, off_s, asleep_s, dozed_s, waiting_s, waited_s))
+    check(off_s - used.slack_s <= total_s <= lived_s - ran_s + used.slack_s, "off a CPU: %.3f s, at least %.3f s" % (total_s, off_s))
+    # It may have lost its CPU anywhere, for any time; but it sleeps and waits for as long as it wants, less what it ran meanwhile.
+    for what, measured_s, wanted_s in (("asleep", asleep_s, 20 * 0.02), ("waiting", waiting_s, 0.4)):
+        check(wanted_s - ran_s - lost_s - used.slack_s <= measured_s <= total_s, "%s: %.3f s" % (what, measured_s))
 
 
 def record_absent(test):
@@ -215,51 +173,64 @@ def record_absent(test):
     target.stdin.write(b"ready\n")
     target.stdin.flush()
     target.stdout.readline()
-    recorder, terminal = test.watch("-p", target.pid, "-e", "off-cpu", "-o", "absent.pb.gz")
+    recorder = test.watch("-p", target.pid, "-e", "off-cpu", "-o", "absent.pb.gz")
+    before_s, ran_s = time.monotonic(), -cpu_s_of(target)
     target.stdin.write(b"once\n")
     target.stdin.flush()
     target.stdout.readline()
-    begin = time.monotonic()
-    seen = b""
-    while time.monotonic() - begin < 1:
-        seen += os.read(terminal, 4096)
-    since_s = time.monotonic() - begin
+    begin_s = time.monotonic()
+    time.sleep(1)  # what it is off its CPU
+    end_s = time.monotonic()
     recorder.send_signal(signal.SIGINT)
     check(recorder.wait(timeout=TIMEOUT_S) == 0, "the end of a recording")
-    until_s = time.monotonic() - begin
-    os.close(terminal)
+    after_s = time.monotonic()
+    ran_s += cpu_s_of(target)
     target.kill()
     target.communicate()
     off_s = column(test.profile("absent.pb.gz"), "off_cpu") / 1e9
-    check(since_s - 0.05 < off_s < until_s + 0.05, "off a CPU for %.3f s, of %.3f to %.3f s" % (off_s, since_s, until_s))
+    # Since it has left its CPU, at the latest when it had printed the line. Two clocks of the kernel go apart by less than 0.1 %.
+    check(0.999 * (end_s - begin_s - ran_s) <= off_s <= 1.001 * (after_s - before_s),
+          "off a CPU for %.4f s, of %.4f to %.4f s" % (off_s, end_s - begin_s - ran_s, after_s - before_s))
 
 
 def record_generated(test):
-    """Generated code has the names of /tmp/perf-PID.map."""
+    """Generated code has the names of /tmp/perf-PID.map. True once it has been sampled."""
     test.record("--perf", "-F", 499, "-o", "generated.pb.gz", "--", sys.executable, "-c", GENERATED)
-    profile = test.profile("generated.pb.gz")
-    named = [row for row in profile.rows if name_of(row[0][0]) == "generated loop"]
-    share = column(profile, "cpu", named) / column(profile, "cpu")
-    check(share > 0.5, "generated code: %.2f of the time" % share)
+    return any(name_of(row[0][0]) == "generated loop" for row in test.profile("generated.pb.gz").rows)
+
+
+# Touches 60 MiB while its recorder stands still; says how many page faults it had then, and in all.
+FAULTS = """
+import os, resource, signal
+def faults(): return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+def state(): return open("/proc/%d/stat" % recorder).read().rsplit(")", 1)[1].split()[0]
+recorder, first = os.getppid(), faults()
+os.kill(recorder, signal.SIGSTOP)
+while state() != "T": pass
+begin = faults()
+bytearray(60 << 20)
+end = faults()
+os.kill(recorder, signal.SIGCONT)
+print(end - begin, faults() - first)
+"""
 
 
 def record_losses(test):
-    """A ring of 64 KiB has room for seven samples: what does not fit is counted, and no amount is lost.
-
-    The command stops its recorder meanwhile: else a fast one keeps up.
-    """
-    code = ("import os, resource, signal; os.kill(os.getppid(), signal.SIGSTOP); bytearray(60 << 20); "
-            "os.kill(os.getppid(), signal.SIGCONT); print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt)")
-    output, _ = test.record("--perf", "-e", "page-faults", "--ring-kib", 64, "-o", "losses.pb.gz", "--", sys.executable, "-S", "-E", "-c", code)
-    truth = int(output)
+    """A ring of 64 KiB has room for seven samples: what does not fit is counted, and no amount is lost."""
+    used = Used()
+    output, _ = test.record("--perf", "-e", "page-faults", "--ring-kib", 64, "-o", "losses.pb.gz", "--", sys.executable, "-S", "-E", "-c", FAULTS)
+    used.end()
+    unseen, least = map(int, output.split())
     profile = test.profile("losses.pb.gz")
-    lost = [row for row in profile.rows if name_of(row[0][0]) == "[lost]"]
+    lost = column(profile, "samples", rows_with(profile, "[lost]"))
     faults, samples = column(profile, "page-faults"), column(profile, "samples")
-    print("%d faults, %d of them lost; the program's count: %d" % (faults, column(profile, "page-faults", lost), truth))
-    check(column(profile, "samples", lost) > 0.9 * truth, "samples are lost")
-    check(abs(faults - truth) < 0.03 * truth + 200, "page faults: %d, truth %d" % (faults, truth))
-    # Records of code and names are lost as well, and counted with the samples.
-    check(abs(samples - faults) < 0.01 * faults + 50, "samples and losses: %d, faults: %d" % (samples, faults))
+    print("%d samples of %d faults, %d of them lost; the program's count: %d while the recorder stood still, %d to %d in all" %
+          (samples, faults, lost, unseen, least, used.faults))
+    # One ring for each CPU; and the system counts a few faults of its own for the process.
+    check(lost >= unseen - 16 * os.cpu_count(), "%d samples are lost" % lost)
+    check(least - 200 <= faults <= used.faults, "page faults: %d, in truth %d to %d" % (faults, least, used.faults))
+    # Records of code and names are lost as well, and counted with the samples: some hundreds, of an interpreter that loads a few files.
+    check(faults <= samples <= faults + 1000, "samples and losses: %d, faults: %d" % (samples, faults))
 
 
 def pass_on(test):
@@ -301,7 +272,7 @@ def forbid(error):
 
 
 def refuse(test):
-    """Without the right to it: a sentence that names what forbids it."""
+    """Without the right to it: a sentence that names what forbids it. False if an own program without rights was not sampled."""
     for error, words in ((errno.EPERM, "seccomp"), (errno.ENOSYS, "this kernel has none")):
         _, errors = test.record("--perf", "true", status=1, preexec_fn=lambda error=error: forbid(error))
         check(words in errors and "Strobe in the program" in errors and errors.count("\n") == 1, "a filter: " + errors)
@@ -318,12 +289,12 @@ def refuse(test):
     _, errors = test.record("--perf", "-F", 499, "-o", "nobody.pb.gz", "--", test.program, 200, **as_nobody)
     check("kernel's part may not be seen" in errors, "a profile without the kernel: " + errors)
     profile = test.profile("nobody.pb.gz")
-    check(any("Spin" in name_of(row[0][0]) for row in profile.rows), "a profile of an own program without rights")
     check(next(iter(profile.mappings.values()))[2] == test.program, "the program is the first module")
+    return any("Spin" in name_of(row[0][0]) for row in profile.rows)
 
 
 def record_in_container(test):
-    """A program in namespaces of its own: its file is not there outside, and its ids are others."""
+    """A program in namespaces of its own: its file is not there outside, and its ids are others. False until whole stacks and names are seen."""
     script = "mount -t tmpfs none /mnt && cp '%s' /mnt/hidden && exec /mnt/hidden 1000000" % test.program
     if os.geteuid() != 0 or subprocess.run(["unshare", "--mount", "--pid", "--fork", "true"], capture_output=True).returncode != 0:
         return skip("namespaces", "unshare is refused")
@@ -335,23 +306,27 @@ def record_in_container(test):
             if os.path.realpath("/proc/%s/exe" % child) == "/mnt/hidden":
                 inner = int(child)
     check(inner is not None, "a program in a container")
+    is_seen = True
     if inner is not None:
         test.record("-p", inner, "-F", 299, "--duration", 0.5, "-o", "container.pb.gz")
         rows = test.profile("container.pb.gz").rows
-        check(any("Spin" in name_of(row[0][0]) and "main" in map(name_of, row[0]) for row in rows), "whole stacks and names of a container")
+        is_seen = any("Spin" in name_of(row[0][0]) and "main" in map(name_of, row[0]) for row in rows)
     outer.kill()
     outer.wait()
+    return is_seen
 
 
 def main():
     with tempfile.TemporaryDirectory() as scratch:
-        test = Test(sys.argv[1], sys.argv[2], pathlib.Path(scratch))
+        test = Recorder(sys.argv[1], sys.argv[2], pathlib.Path(scratch))
         first = subprocess.run([test.strobe, "record", "--perf", "-o", "x.folded", "true"], cwd=scratch, capture_output=True)
         if b"refused" in first.stderr:
             print("skipped: " + first.stderr.decode(errors="replace").strip())
             return SKIPPED
-        for part in (record_a_command, record_late_threads, record_switches, record_off_cpu, record_absent, record_generated, record_losses, pass_on, refuse, record_in_container):
-            part(test)
+        for part in (record_a_command, record_late_threads, record_switches, record_off_cpu, record_absent, record_generated, record_losses, pass_on,
+                     refuse, record_in_container):
+            # False: what need not be sampled was not.
+            work_until(lambda seen: failures or seen is not False, lambda part=part: part(test), part.__name__)
     print("%d failures" % len(failures))
     return 1 if failures else 0
 
