@@ -1,10 +1,10 @@
-// What a test must see on real time, it awaits: it works, or waits, until it has been seen. A machine
-// that is loaded, or that takes its CPUs away, makes that later, and never makes it fail.
+// What a test must see on real time, it awaits: it works, or waits, until it has been seen. A
+// machine that is loaded, or that takes its CPUs away, makes that later, and never makes it fail.
 //
 //   WorkUntil([&] { return profiler.stats().samples > 0; }, [] { BurnCpu(1'000'000); });
 //
-// Each loop is bounded by what the calling thread has done itself, because it may not be run for any
-// time. The bounds only guard against hanging: what has not been seen by then never comes.
+// Each loop is bounded by what the calling thread has done itself, because the system may not run
+// it for any time. The bounds only guard against hanging: what has not come by then never comes.
 #pragma once
 
 #include <chrono>
