@@ -24,7 +24,7 @@ inline constexpr int kPatienceLooks = 60'000;
 
 // Calls work() until seen() holds. Returns false, and fails the test, if it does not hold by then.
 template <std::int64_t kMostNs = kPatienceNs, class Seen, class Work>
-bool WorkUntil(const Seen& seen, const Work& work,
+bool WorkUntil(Seen&& seen, Work&& work,
                std::source_location where = std::source_location::current()) {
   const std::int64_t end_ns = ThreadCpuNs() + kMostNs;
   while (!seen()) {
@@ -40,7 +40,7 @@ bool WorkUntil(const Seen& seen, const Work& work,
 
 // Sleeps until seen() holds. Returns false, and fails the test, if it does not hold by then.
 template <int kMostLooks = kPatienceLooks, class Seen>
-bool WaitUntil(const Seen& seen, std::source_location where = std::source_location::current()) {
+bool WaitUntil(Seen&& seen, std::source_location where = std::source_location::current()) {
   for (int looks = 0; !seen(); ++looks) {
     if (looks == kMostLooks) {
       ADD_FAILURE_AT(where.file_name(), static_cast<int>(where.line()))
