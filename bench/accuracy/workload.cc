@@ -81,7 +81,9 @@ OtherProcesses::OtherProcesses(std::size_t count) {
     const int id = fork();
     if (id == 0) {
       prctl(PR_SET_PDEATHSIG, SIGKILL);
-      for (volatile std::uint64_t state = 1;; state = state * 3 + 1) {
+      for (volatile std::uint64_t state = 1;;) {
+        const std::uint64_t last = state;
+        state = last * 3 + 1;
       }
     }
     if (id > 0) ids_.push_back(id);

@@ -17,6 +17,7 @@ namespace strobe::testing {
 
 inline constexpr std::size_t kFrames = 36;
 
+STROBE_HOLDS_HIDDEN_BEGIN
 template <class Traits>
 class BenchSession {
  public:
@@ -114,5 +115,6 @@ class BenchSession {
   internal::RegisteredThread<Traits>* slot_ = nullptr;
   std::size_t discarded_ = 0;
 };
+STROBE_HOLDS_HIDDEN_END
 
 }  // namespace strobe::testing

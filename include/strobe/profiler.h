@@ -15,6 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "strobe/arch/current_registers.h"
+#include "strobe/base/checked_containers.h"  // IWYU pragma: keep
 #include "strobe/base/signal_safe.h"
 #include "strobe/base/visibility.h"
 #include "strobe/core/generated_code.h"
@@ -53,7 +54,7 @@ class BasicProfiler final {
   // With parts that the program has made: {.exporter = MyExporter(connection)}.
   template <class T = Traits>
   BasicProfiler(ProfilerOptions options, Parts<T> parts)
-      : handle_(std::move(options), internal::MakeCoreFactory<Traits>(std::move(parts))) {}
+      : handle_(std::move(options), internal::MakeCoreFactoryOf<Traits>(std::move(parts))) {}
   // Stops a running session. Registrations that have not ended stay valid and do nothing.
   ~BasicProfiler() = default;
   BasicProfiler(const BasicProfiler&) = delete;

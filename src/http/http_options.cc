@@ -1,10 +1,9 @@
 #include "strobe/http/http_options.h"
 
 #include <array>
-#include <cctype>
+#include <charconv>
 #include <cstddef>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -200,11 +199,12 @@ absl::StatusOr<std::string> PercentDecoded(std::string_view text) {
       continue;
     }
     const std::string_view digits = text.substr(i + 1, 2);
-    if (digits.size() != 2 || std::isxdigit(static_cast<unsigned char>(digits[0])) == 0 ||
-        std::isxdigit(static_cast<unsigned char>(digits[1])) == 0) {
+    unsigned char byte = 0;
+    const auto [end, error] =
+        std::from_chars(digits.data(), digits.data() + digits.size(), byte, 16);
+    if (digits.size() != 2 || error != std::errc() || end != digits.data() + digits.size())
       return absl::InvalidArgumentError("a % is not followed by two hexadecimal digits");
-    }
-    decoded += absl::HexStringToBytes(absl::string_view(digits.data(), digits.size()));
+    decoded += static_cast<char>(byte);
     i += 2;
   }
   return decoded;

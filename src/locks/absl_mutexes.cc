@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "absl/synchronization/mutex.h"
+#include "absl_mutex.h"
 #include "strobe/base/signal_safe.h"
 #include "strobe/clock/system_clock.h"
 #include "strobe/locks/profiled.h"
@@ -45,16 +46,16 @@ double MeasureOnce() {
   absl::Mutex mutex;
   std::atomic<std::int64_t> begin_ns{0};
   std::int64_t cycles = 0;
-  absl::ReleasableMutexLock lock(&mutex);
+  LockMutex(mutex);
   std::thread waiter([&] {
     begin_ns.store(clock.MonotonicNs(), std::memory_order_release);
-    mutex.Lock();
-    mutex.Unlock();
+    LockMutex(mutex);
+    UnlockMutex(mutex);
   });
   while (begin_ns.load(std::memory_order_acquire) == 0) std::this_thread::yield();
   std::this_thread::sleep_for(kMeasuredWait);
   measured_cycles = &cycles;
-  lock.Release();
+  UnlockMutex(mutex);
   const std::int64_t end_ns = clock.MonotonicNs();
   measured_cycles = nullptr;
   waiter.join();

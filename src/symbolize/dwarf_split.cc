@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t kMaxIndexBytes = std::size_t{64} << 20;
 
-struct Part {
+struct PackagePart {
   std::uint32_t offset = 0;
   std::uint32_t bytes = 0;
 };
@@ -34,14 +34,15 @@ std::string SectionOfColumn(std::uint32_t column, std::uint32_t version) {
 }
 
 // The parts of a package's sections that belong to a unit, from the section .debug_cu_index.
-std::map<std::string, Part> PartsOf(std::span<const std::uint8_t> index, std::uint64_t dwo_id) {
+std::map<std::string, PackagePart> PartsOf(std::span<const std::uint8_t> index,
+                                           std::uint64_t dwo_id) {
   DwarfReader reader(index, 0);
   const std::uint32_t version = reader.Read<std::uint32_t>() & 0xFFFF;
   const auto columns = reader.Read<std::uint32_t>();
   const auto units = reader.Read<std::uint32_t>();
   const auto slots = reader.Read<std::uint32_t>();
   const std::size_t ids = reader.position();
-  std::map<std::string, Part> parts;
+  std::map<std::string, PackagePart> parts;
   if (columns > index.size() || units > index.size() || slots > index.size()) return parts;
   const std::size_t rows = ids + std::size_t{slots} * 8;
   const std::size_t names = rows + std::size_t{slots} * 4;
@@ -101,7 +102,7 @@ std::optional<DwarfFile::SectionFinder> SplitUnits::InPackage(std::uint64_t dwo_
   const SectionBytes index = (*package_)(".debug_cu_index");
   std::vector<std::uint8_t> bytes;
   if (index.size() > kMaxIndexBytes || !index.Read(0, index.size(), bytes)) return std::nullopt;
-  const std::map<std::string, Part> parts = PartsOf(bytes, dwo_id);
+  const std::map<std::string, PackagePart> parts = PartsOf(bytes, dwo_id);
   if (parts.empty()) return std::nullopt;
   return [find = *package_, parts](const std::string& name) {
     const SectionBytes section = find(name);

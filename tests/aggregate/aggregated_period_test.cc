@@ -10,7 +10,6 @@
 namespace strobe::testing {
 namespace {
 
-constexpr std::size_t kLimit = 16 << 20;
 constexpr std::array<std::int64_t, 1> kOne = {1};
 constexpr std::array<std::int64_t, 1> kMinusOne = {-1};
 
@@ -20,7 +19,7 @@ void AddStack(Aggregator& aggregator, std::uint32_t thread, std::uint32_t genera
 }
 
 TEST(FillProfile, EmptyPeriodIsAConsistentProfile) {
-  Aggregator aggregator(1, kLimit);
+  Aggregator aggregator(1, kAmpleBytes);
   const Profile profile = ToProfile(aggregator.Take());
   EXPECT_EQ(profile.stacks.size(), 1u);
   EXPECT_TRUE(profile.samples.empty());
@@ -31,7 +30,7 @@ TEST(FillProfile, EmptyPeriodIsAConsistentProfile) {
 }
 
 TEST(FillProfile, StacksThatEndEarlyAreMarkedAtTheirRoot) {
-  Aggregator aggregator(1, kLimit);
+  Aggregator aggregator(1, kAmpleBytes);
   const std::uint32_t thread = aggregator.AddThread(1, "t");
   AddStack(aggregator, thread, 0, StackEnd::kComplete, {0x11, 0x22});
   AddStack(aggregator, thread, 0, StackEnd::kTruncated, {0x11, 0x22});
@@ -48,7 +47,7 @@ TEST(FillProfile, StacksThatEndEarlyAreMarkedAtTheirRoot) {
 }
 
 TEST(FillProfile, ReloadAtTheSameAddressGivesTwoFrames) {
-  Aggregator aggregator(1, kLimit);
+  Aggregator aggregator(1, kAmpleBytes);
   const std::uint32_t thread = aggregator.AddThread(1, "t");
   aggregator.SetModules(1, ModuleMap({MakeModule(0x1000, "main"), MakeModule(0x5000, "old")}));
   AddStack(aggregator, thread, 1, StackEnd::kComplete, {0x5010, 0x1010});
@@ -69,7 +68,7 @@ TEST(FillProfile, ReloadAtTheSameAddressGivesTwoFrames) {
 // A record may name any generation, if something has written over the ring.
 TEST(FillProfile, GenerationsThatNeverWereShareTheirFrames) {
   for (const std::uint32_t unknown : {std::uint32_t{7}, std::uint32_t{0xFFFFFFFF}}) {
-    Aggregator aggregator(1, kLimit);
+    Aggregator aggregator(1, kAmpleBytes);
     const std::uint32_t thread = aggregator.AddThread(1, "t");
     AddStack(aggregator, thread, unknown, StackEnd::kComplete, {0x22, 0x11});
     AddStack(aggregator, thread, 5, StackEnd::kComplete, {0x22, 0x11});
@@ -79,7 +78,7 @@ TEST(FillProfile, GenerationsThatNeverWereShareTheirFrames) {
 }
 
 TEST(FillProfile, OldModulesThatNoFrameNeedsAreLeftOut) {
-  Aggregator aggregator(1, kLimit);
+  Aggregator aggregator(1, kAmpleBytes);
   aggregator.SetModules(1, ModuleMap({MakeModule(0x1000, "main"), MakeModule(0x5000, "old")}));
   aggregator.SetModules(2, ModuleMap({MakeModule(0x1000, "main"), MakeModule(0x7000, "unused")}));
   const Profile profile = ToProfile(aggregator.Take());
@@ -88,7 +87,7 @@ TEST(FillProfile, OldModulesThatNoFrameNeedsAreLeftOut) {
 }
 
 TEST(FillProfile, TheProgramIsTheFirstModuleWhereverItLies) {
-  Aggregator aggregator(1, kLimit);
+  Aggregator aggregator(1, kAmpleBytes);
   Module program = MakeModule(0x7000, "main");
   program.kind = ModuleKind::kProgram;
   aggregator.SetModules(1, ModuleMap({MakeModule(0x1000, "library"), program}));
@@ -98,7 +97,7 @@ TEST(FillProfile, TheProgramIsTheFirstModuleWhereverItLies) {
 }
 
 TEST(FillProfile, RowsThatCancelOutLeaveNothingBehind) {
-  Aggregator aggregator(1, kLimit);
+  Aggregator aggregator(1, kAmpleBytes);
   const std::uint32_t alive = aggregator.AddThread(1, "alive");
   const std::uint32_t ended = aggregator.AddThread(2, "ended");
   AddStack(aggregator, alive, 0, StackEnd::kComplete, {0x22, 0x11});
@@ -116,7 +115,7 @@ TEST(FillProfile, RowsThatCancelOutLeaveNothingBehind) {
 }
 
 TEST(FillProfile, WhatIsLessThanNothingIsTakenFromTheThreadsOwnRows) {
-  Aggregator aggregator(2, kLimit);
+  Aggregator aggregator(2, kAmpleBytes);
   const std::uint32_t thread = aggregator.AddThread(1, "t");
   const std::uint32_t other = aggregator.AddThread(2, "other");
   const std::array<std::int64_t, 2> ten = {1, 10'000'001};
@@ -132,7 +131,7 @@ TEST(FillProfile, WhatIsLessThanNothingIsTakenFromTheThreadsOwnRows) {
 }
 
 TEST(FillProfile, AThreadThatOwesMoreThanItHasShowsNothing) {
-  Aggregator aggregator(1, kLimit);
+  Aggregator aggregator(1, kAmpleBytes);
   const std::uint32_t thread = aggregator.AddThread(1, "t");
   AddStack(aggregator, thread, 0, StackEnd::kComplete, {0x11});
   aggregator.AddPseudo(thread, PseudoFrame::kResidual, std::array<std::int64_t, 1>{-2});
@@ -151,7 +150,7 @@ Moments MomentsOf(const Profile& profile) {
 }
 
 TEST(FillProfile, MomentsAreInOrderOfTimeAndAddUpToTheirRows) {
-  Aggregator aggregator(1, kLimit);
+  Aggregator aggregator(1, kAmpleBytes);
   const std::uint32_t a = aggregator.AddThread(1, "a");
   const std::uint32_t b = aggregator.AddThread(2, "b");
   const std::array<Address, 1> leaf = {0x11};
@@ -176,7 +175,7 @@ TEST(FillProfile, MomentsAreInOrderOfTimeAndAddUpToTheirRows) {
 }
 
 TEST(FillProfile, SamplesWithoutATimeStandInTheirRowAlone) {
-  Aggregator aggregator(1, kLimit);
+  Aggregator aggregator(1, kAmpleBytes);
   const std::uint32_t thread = aggregator.AddThread(1, "t");
   const std::array<Address, 1> leaf = {0x11};
   aggregator.Add(thread, {.leaf_first = leaf}, kOne, {}, 5);
@@ -189,7 +188,7 @@ TEST(FillProfile, SamplesWithoutATimeStandInTheirRowAlone) {
 }
 
 TEST(FillProfile, ARowThatTheClockTakesAwayTakesItsMomentsAlong) {
-  Aggregator aggregator(1, kLimit);
+  Aggregator aggregator(1, kAmpleBytes);
   const std::uint32_t thread = aggregator.AddThread(1, "t");
   const std::array<Address, 1> leaf = {0x11};
   aggregator.Add(thread, {.leaf_first = leaf}, kOne, {}, 5);
@@ -201,7 +200,7 @@ TEST(FillProfile, ARowThatTheClockTakesAwayTakesItsMomentsAlong) {
 
 // Threads of one id and name have the same rows, and modules of two generations one frame.
 TEST(FillProfile, MomentsOfMergedRowsAreThoseOfAll) {
-  Aggregator aggregator(1, kLimit);
+  Aggregator aggregator(1, kAmpleBytes);
   const std::array<Address, 1> leaf = {0x11};
   for (const std::uint32_t generation : {7u, 8u}) {
     const std::uint32_t thread = aggregator.AddThread(1, "t");
@@ -215,7 +214,7 @@ TEST(FillProfile, MomentsOfMergedRowsAreThoseOfAll) {
 }
 
 TEST(FillProfile, ThreadsAliveAreListedWithoutRows) {
-  Aggregator aggregator(1, kLimit);
+  Aggregator aggregator(1, kAmpleBytes);
   aggregator.AddThread(1, "idle");
   aggregator.RemoveThread(aggregator.AddThread(2, "gone"));
   const Profile profile = ToProfile(aggregator.Take());
@@ -226,7 +225,7 @@ TEST(FillProfile, ThreadsAliveAreListedWithoutRows) {
 
 TEST(FillProfile, EqualPeriodsGiveEqualProfiles) {
   const auto run = [] {
-    Aggregator aggregator(1, kLimit);
+    Aggregator aggregator(1, kAmpleBytes);
     const std::uint32_t thread = aggregator.AddThread(1, "t");
     for (Address i = 0; i < 3000; ++i) {
       AddStack(aggregator, thread, 0, StackEnd::kComplete,

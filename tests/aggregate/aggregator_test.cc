@@ -14,7 +14,6 @@
 namespace strobe::testing {
 namespace {
 
-constexpr std::size_t kLimit = 16 << 20;
 using Values = std::array<std::int64_t, 2>;
 
 std::vector<std::int64_t> Sum(const Profile& profile, const std::string& thread) {
@@ -27,7 +26,7 @@ std::vector<std::int64_t> Sum(const Profile& profile, const std::string& thread)
 }
 
 TEST(Aggregator, AddsUpWhatIsEqualAndNothingElse) {
-  Aggregator aggregator(2, kLimit);
+  Aggregator aggregator(2, kAmpleBytes);
   const std::uint32_t a = aggregator.AddThread(1, "a");
   const std::uint32_t b = aggregator.AddThread(2, "b");
   const std::array<Address, 3> stack = {0x33, 0x22, 0x11};
@@ -46,7 +45,7 @@ TEST(Aggregator, AddsUpWhatIsEqualAndNothingElse) {
 
 // What the values are shown without has no part in what the next stack shares, or is added to.
 TEST(Aggregator, AStackCanBeShownWithoutItsLeaf) {
-  Aggregator aggregator(1, kLimit);
+  Aggregator aggregator(1, kAmpleBytes);
   const std::uint32_t a = aggregator.AddThread(1, "a");
   const std::array<Address, 3> stack = {0x33, 0x22, 0x11};
   const auto add = [&](std::int64_t value, std::uint64_t skip, bool is_delta) {
@@ -83,7 +82,7 @@ TEST(Aggregator, OneStackUnderTwoContextsIsTwoRows) {
   LabelTable labels;
   const std::uint64_t seven = labels.Intern({{"request", std::int64_t{7}}});
   const std::uint64_t eight = labels.Intern({{"request", std::int64_t{8}}});
-  Aggregator aggregator(1, kLimit);
+  Aggregator aggregator(1, kAmpleBytes);
   const std::uint32_t a = aggregator.AddThread(1, "a");
   const std::array<Address, 2> stack = {0x22, 0x11};
   const auto add = [&](std::int64_t value, std::uint64_t context, bool is_delta) {
@@ -167,7 +166,7 @@ std::int64_t SumOfSpans(const Profile& profile, bool are_slow) {
 TEST(Aggregator, RowsOfSlowSpansHaveALabelAndThoseOfOthersAreOne) {
   LabelTable labels;
   const auto slow_spans = std::make_unique<SlowSpans>();
-  Aggregator aggregator(1, kLimit);
+  Aggregator aggregator(1, kAmpleBytes);
   const std::uint32_t a = aggregator.AddThread(1, "a");
   const std::array<Address, 1> stack = {0x11};
   const std::uint64_t pay = labels.Intern({{"endpoint", "/pay"}});
@@ -212,7 +211,7 @@ TEST(Aggregator, SpansBeyondTheMemoryLimitAreNotSlowAndLoseNothing) {
 
 TEST(Aggregator, SlowSpansThatAreForgottenAreCounted) {
   const auto slow_spans = std::make_unique<SlowSpans>();
-  Aggregator aggregator(1, kLimit);
+  Aggregator aggregator(1, kAmpleBytes);
   const std::uint32_t a = aggregator.AddThread(1, "a");
   const std::array<Address, 1> stack = {0x11};
   const auto add = [&](SpanNumber span) {
@@ -231,7 +230,7 @@ TEST(Aggregator, SlowSpansThatAreForgottenAreCounted) {
 }
 
 TEST(Aggregator, ThreadsWithEqualLabelsShareRowsAndTheirAccount) {
-  Aggregator aggregator(1, kLimit);
+  Aggregator aggregator(1, kAmpleBytes);
   const std::array<Address, 1> stack = {0x11};
   const std::uint32_t first = aggregator.AddThread(1, "a");
   aggregator.Add(first, {.leaf_first = stack}, std::array<std::int64_t, 1>{5});
@@ -252,7 +251,7 @@ TEST(Aggregator, AgreesWithAMap) {
   const auto below = [&](std::size_t limit) {
     return static_cast<std::size_t>(random.Uniform() * static_cast<double>(limit));
   };
-  Aggregator aggregator(2, kLimit);
+  Aggregator aggregator(2, kAmpleBytes);
   struct Live {
     std::uint32_t key;
     std::string name;
@@ -324,7 +323,7 @@ TEST(Aggregator, AgreesWithAMap) {
 }
 
 TEST(Aggregator, ExtendsTheLastStackOfAnEarlierPeriod) {
-  Aggregator aggregator(2, kLimit);
+  Aggregator aggregator(2, kAmpleBytes);
   const std::uint32_t thread = aggregator.AddThread(1, "t");
   EXPECT_FALSE(aggregator.ExtendLast(thread, Values{1, 1})) << "no stack yet";
   aggregator.AddPseudo(thread, PseudoFrame::kLost, Values{1, 0});
@@ -350,7 +349,7 @@ TEST(Aggregator, ExtendsTheLastStackOfAnEarlierPeriod) {
 }
 
 TEST(Aggregator, KeysAreNotReusedWhileTheirRowsArePending) {
-  Aggregator aggregator(2, kLimit);
+  Aggregator aggregator(2, kAmpleBytes);
   const std::uint32_t first = aggregator.AddThread(1, "first");
   aggregator.AddPseudo(first, PseudoFrame::kResidual, Values{1, 5});
   aggregator.RemoveThread(first);
@@ -413,9 +412,9 @@ TEST(Aggregator, MemoryLimitHoldsAndValuesStay) {
 }
 
 TEST(Aggregator, MomentsBeyondTheirShareAreCountedAndTheirValuesStay) {
-  constexpr std::size_t kLimit = std::size_t{1} << 20;
+  constexpr std::size_t kLimitBytes = std::size_t{1} << 20;
   constexpr std::int64_t kSamples = 20000;
-  Aggregator aggregator(2, kLimit);
+  Aggregator aggregator(2, kLimitBytes);
   const std::uint32_t thread = aggregator.AddThread(1, "t");
   const std::array<Address, 2> stack = {0x22, 0x11};
   std::uint64_t dropped_before = 0;
@@ -424,11 +423,11 @@ TEST(Aggregator, MomentsBeyondTheirShareAreCountedAndTheirValuesStay) {
       aggregator.Add(thread, {.leaf_first = stack}, Values{1, i}, {}, 1 + i);
       aggregator.Add(thread, {.leaf_first = stack}, Values{0, 0}, {}, 1 + i);  // no sample of ours
     }
-    EXPECT_LE(aggregator.memory_bytes(), kLimit);
+    EXPECT_LE(aggregator.memory_bytes(), kLimitBytes);
     const Profile profile = ToProfile(aggregator.Take());
     EXPECT_EQ(profile.values, (std::vector<std::int64_t>{kSamples, kSamples * (kSamples - 1) / 2}));
-    EXPECT_LE(profile.moments.size(), kLimit / MomentTable::kShareOfLimit / 32);
-    EXPECT_GT(profile.moments.size(), kLimit / MomentTable::kShareOfLimit / 40);
+    EXPECT_LE(profile.moments.size(), kLimitBytes / MomentTable::kShareOfLimit / 32);
+    EXPECT_GT(profile.moments.size(), kLimitBytes / MomentTable::kShareOfLimit / 40);
     EXPECT_EQ(aggregator.overflows().moments - dropped_before, kSamples - profile.moments.size());
     dropped_before = aggregator.overflows().moments;
   }
@@ -436,7 +435,7 @@ TEST(Aggregator, MomentsBeyondTheirShareAreCountedAndTheirValuesStay) {
 }
 
 TEST(Aggregator, AThreadWithALifeIsListedWithoutRows) {
-  Aggregator aggregator(1, kLimit);
+  Aggregator aggregator(1, kAmpleBytes);
   const std::uint32_t idle = aggregator.AddThread(1, "idle");
   const std::uint32_t busy = aggregator.AddThread(2, "busy");
   const std::uint32_t ended = aggregator.AddThread(3, "ended");
@@ -513,7 +512,7 @@ TEST(Aggregator, KnownStacksAreCountedEvenWhenMemoryIsFull) {
 }
 
 TEST(Aggregator, AStackThatSharesWhatIsNotKnownOverflows) {
-  Aggregator aggregator(2, kLimit);
+  Aggregator aggregator(2, kAmpleBytes);
   const std::uint32_t thread = aggregator.AddThread(1, "t");
   const std::array<Address, 1> leaf = {0x44};
   EXPECT_FALSE(aggregator.Add(thread, {.shared = 2, .leaf_first = leaf}, Values{1, 1}))
@@ -530,7 +529,7 @@ TEST(Aggregator, AStackThatSharesWhatIsNotKnownOverflows) {
 }
 
 TEST(Aggregator, AThreadWhoseLastStackIsForgottenBeginsAnew) {
-  Aggregator aggregator(2, kLimit);
+  Aggregator aggregator(2, kAmpleBytes);
   const std::uint32_t thread = aggregator.AddThread(1, "t");
   const std::array<Address, 2> stack = {0x22, 0x11};
   const std::array<Address, 1> leaf = {0x33};
@@ -547,7 +546,7 @@ TEST(Aggregator, AThreadWhoseLastStackIsForgottenBeginsAnew) {
 }
 
 TEST(Aggregator, SharesAcrossPeriodsAndModules) {
-  Aggregator aggregator(2, kLimit);
+  Aggregator aggregator(2, kAmpleBytes);
   const std::uint32_t thread = aggregator.AddThread(1, "t");
   aggregator.SetModules(1, ModuleMap({MakeModule(0x1000, "main"), MakeModule(0x3000, "gone")}));
   aggregator.Add(thread,
@@ -570,7 +569,7 @@ TEST(Aggregator, SharesAcrossPeriodsAndModules) {
 }
 
 TEST(Aggregator, LoadsDoNotMultiplyStacks) {
-  Aggregator aggregator(2, kLimit);
+  Aggregator aggregator(2, kAmpleBytes);
   const std::uint32_t thread = aggregator.AddThread(1, "t");
   std::vector<Module> modules = {MakeModule(0x1000, "main")};
   aggregator.SetModules(0, ModuleMap(modules));
@@ -588,7 +587,7 @@ TEST(Aggregator, LoadsDoNotMultiplyStacks) {
 }
 
 TEST(Aggregator, ThreadsThatComeAndGoCostNothingInTheEnd) {
-  Aggregator aggregator(2, kLimit);
+  Aggregator aggregator(2, kAmpleBytes);
   std::set<std::uint32_t> keys;
   for (int i = 0; i < 100000; ++i) {
     const std::uint32_t key = aggregator.AddThread(i, "short");
@@ -600,7 +599,7 @@ TEST(Aggregator, ThreadsThatComeAndGoCostNothingInTheEnd) {
 
 TEST(Aggregator, EndedThreadsOfAPeriodAreBounded) {
   constexpr std::size_t kThreads = Aggregator::kMaxEndedThreads + 1000;
-  Aggregator aggregator(2, kLimit);
+  Aggregator aggregator(2, kAmpleBytes);
   std::set<std::uint32_t> keys;
   for (std::size_t i = 0; i < kThreads; ++i) {
     const std::uint32_t key = aggregator.AddThread(i + 1, "t");

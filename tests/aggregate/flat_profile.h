@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -16,6 +17,9 @@
 #include "strobe/testing/profile_check.h"
 
 namespace strobe::testing {
+
+// A limit to the memory of an aggregator that its test does not reach.
+inline constexpr std::size_t kAmpleBytes = std::size_t{16} << 20;
 
 using FlatProfile = std::map<std::pair<std::string, std::string>, std::vector<std::int64_t>>;
 

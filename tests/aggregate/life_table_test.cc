@@ -5,10 +5,10 @@
 namespace strobe {
 namespace {
 
-constexpr std::size_t kLimit = std::size_t{1} << 20;
+constexpr std::size_t kBudgetBytes = std::size_t{1} << 20;
 
 TEST(LifeTable, ALifeIsTheSumOfItsParts) {
-  MemoryBudget budget(kLimit);
+  MemoryBudget budget(kBudgetBytes);
   LifeTable lives;
   EXPECT_EQ(lives.Find(300), nullptr);
   EXPECT_TRUE(lives.Add(300, {.begin_ns = -5, .cpu_ns = 7, .samples = 1}, budget));
@@ -29,12 +29,12 @@ TEST(LifeTable, ALifeIsTheSumOfItsParts) {
 }
 
 TEST(LifeTable, TakesItsShareOfTheLimitAndKeepsWhatItHas) {
-  MemoryBudget budget(kLimit);
+  MemoryBudget budget(kBudgetBytes);
   LifeTable lives;
   std::uint32_t key = 0;
   while (lives.Add(key, {.begin_ns = key}, budget)) ++key;
-  EXPECT_LE(lives.memory_bytes(), kLimit / LifeTable::kShareOfLimit);
-  EXPECT_GT(lives.memory_bytes(), kLimit / LifeTable::kShareOfLimit * 8 / 10);
+  EXPECT_LE(lives.memory_bytes(), kBudgetBytes / LifeTable::kShareOfLimit);
+  EXPECT_GT(lives.memory_bytes(), kBudgetBytes / LifeTable::kShareOfLimit * 8 / 10);
   EXPECT_EQ(budget.used_bytes(), lives.memory_bytes());
   EXPECT_EQ(lives.Find(key), nullptr);
   EXPECT_TRUE(lives.Add(key - 1, {.begin_ns = 1, .cpu_ns = 4}, budget));
@@ -43,8 +43,8 @@ TEST(LifeTable, TakesItsShareOfTheLimitAndKeepsWhatItHas) {
 }
 
 TEST(LifeTable, LeavesTheBudgetToOthers) {
-  MemoryBudget budget(kLimit);
-  budget.Take(kLimit - 1000);
+  MemoryBudget budget(kBudgetBytes);
+  budget.Take(kBudgetBytes - 1000);
   LifeTable lives;
   EXPECT_FALSE(lives.Add(0, {}, budget));
   EXPECT_EQ(lives.memory_bytes(), 0u);

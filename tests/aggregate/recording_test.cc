@@ -15,7 +15,7 @@ namespace {
 using ::testing::ElementsAre;
 using Row = std::vector<std::int64_t>;
 
-constexpr std::size_t kLimit = std::size_t{1} << 20;
+constexpr std::size_t kRecordingBytes = std::size_t{1} << 20;
 
 // The values of each stack, by its frames from the leaf; a pseudo-frame's address is its number.
 std::map<std::vector<Address>, Row> ValuesOf(RecordedPeriod period, std::size_t columns) {
@@ -40,7 +40,7 @@ bool Add(Recording& recording, std::uint32_t thread, std::size_t shared,
 }
 
 TEST(Recording, KeepsItsColumns) {
-  Recording recording({2, 0}, kLimit, {});
+  Recording recording({2, 0}, kRecordingBytes, {});
   recording.AddThread(3, 7, "thread");
   EXPECT_TRUE(Add(recording, 3, 0, {0x22, 0x11}, {1, 10, 100}));
   EXPECT_TRUE(recording.ExtendLast(3, Row{2, 20, 200}, kNoContext));
@@ -50,7 +50,7 @@ TEST(Recording, KeepsItsColumns) {
 }
 
 TEST(Recording, MomentsHaveTheirColumnsAndTheTimeOfDay) {
-  Recording recording({2, 0}, kLimit, {.monotonic_ns = 100, .unix_ns = 5000});
+  Recording recording({2, 0}, kRecordingBytes, {.monotonic_ns = 100, .unix_ns = 5000});
   recording.AddThread(3, 7, "thread");
   const std::vector<Address> stack = {0x22, 0x11};
   recording.Add(3, {.leaf_first = stack}, Row{1, 10, 100}, kNoContext, 120);
@@ -68,7 +68,7 @@ TEST(Recording, MomentsHaveTheirColumnsAndTheTimeOfDay) {
 }
 
 TEST(Recording, APeriodLastsFromItsBeginToItsEnd) {
-  Recording recording({0}, kLimit, {.monotonic_ns = 100, .unix_ns = 5000});
+  Recording recording({0}, kRecordingBytes, {.monotonic_ns = 100, .unix_ns = 5000});
   const RecordedPeriod first =
       recording.Take(ProcessLabels(), {.monotonic_ns = 130, .unix_ns = 6000});
   EXPECT_EQ(first.time_ns, 5000);
@@ -81,12 +81,12 @@ TEST(Recording, APeriodLastsFromItsBeginToItsEnd) {
 
 // The next record says only what has changed since a stack that was before the begin.
 TEST(Recording, OneThatJoinsKnowsTheLastStacksAndNothingOfTheirValues) {
-  Recording first({0}, kLimit, {});
+  Recording first({0}, kRecordingBytes, {});
   for (std::uint32_t thread = 0; thread < 3; ++thread) first.AddThread(thread, thread, "thread");
   EXPECT_TRUE(Add(first, 0, 0, {0x33, 0x22, 0x11}, {5}));
   EXPECT_TRUE(Add(first, 1, 0, {0x55}, {7}));
   first.RemoveThread(2);
-  Recording second({0}, kLimit, {});
+  Recording second({0}, kRecordingBytes, {});
   second.Join(first);
   for (Recording* recording : {&first, &second}) {
     EXPECT_TRUE(Add(*recording, 0, 2, {0x44}, {1}));
@@ -113,9 +113,9 @@ TEST(Recording, OneThatJoinsKnowsTheModulesThatAreLoaded) {
     module.path = path;
     return ModuleMap({module});
   };
-  Recording first({0}, kLimit, {});
+  Recording first({0}, kRecordingBytes, {});
   first.SetModules(1, map("/one"));
-  Recording second({0}, kLimit, {});
+  Recording second({0}, kRecordingBytes, {});
   second.Join(first);
   EXPECT_FALSE(second.HasGone(1, 0x1100));
   for (Recording* recording : {&first, &second}) recording->SetModules(2, map("/two"));
@@ -126,7 +126,7 @@ TEST(Recording, OneThatJoinsKnowsTheModulesThatAreLoaded) {
 }
 
 TEST(Recording, CountsAThreadWithoutRoomForItsLifeOnceAPeriod) {
-  Recording recording({0}, kLimit, {});
+  Recording recording({0}, kRecordingBytes, {});
   constexpr std::uint32_t kThreads = 2000;
   for (std::uint32_t i = 0; i < kThreads; ++i) recording.AddThread(i, i + 1, "thread");
   const auto add_parts = [&] {
@@ -159,7 +159,7 @@ TEST(Recording, CountsAThreadWithoutRoomForItsLifeOnceAPeriod) {
 }
 
 TEST(Recording, CountsWhatItFoldsInEachPeriod) {
-  Recording recording({0}, kLimit, {});
+  Recording recording({0}, kRecordingBytes, {});
   recording.AddThread(0, 1, "thread");
   EXPECT_FALSE(Add(recording, 0, 3, {0x22}, {1})) << "shares with nothing";
   EXPECT_EQ(recording.Take(ProcessLabels(), {}).overflows.stacks, 1u);

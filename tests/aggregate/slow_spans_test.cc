@@ -39,9 +39,8 @@ TEST(SlowSpans, ThreadsAddAtOnce) {
   EXPECT_EQ(spans->Sorted().size(), 4U * kEach);
 }
 
-std::vector<SpanNumber> told;
-
 TEST(SlowSpans, TheListenerIsTold) {
+  static std::vector<SpanNumber> told;
   const std::uint64_t before = ProcessSlowSpans().added();
   TellSlowSpans([](SpanNumber span) noexcept { told.push_back(span); });
   NoteSlowSpan(7);

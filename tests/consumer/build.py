@@ -5,6 +5,7 @@ WAY is subproject or installed, each also with _disabled, for a Strobe configure
 program without shared libraries), lto (link time optimization); or libcxx: a subproject built by clang with libc++, Abseil too. Exit status
 77, with the reason, if there is no such compiler.
 """
+import json
 import os
 import pathlib
 import shutil
@@ -34,9 +35,21 @@ def build_subproject(work, source, compiler, *options, subprojects={}, targets=(
     (work / "consumer/subprojects").mkdir()
     for name, path in {"strobe": source, **subprojects}.items():
         (work / "consumer/subprojects" / name).symlink_to(path)
-    run(["meson", "setup", "build", "--wrap-mode=nodownload", "-Dbuildtype=debug", *options], work / "consumer", CXX=compiler)
+    run(["meson", "setup", "build", "--wrap-mode=nodownload", "-Dbuildtype=debug", "--unity=on", "--unity-size=20", *options], work / "consumer",
+        CXX=compiler)
     run(["ninja", "-C", "build", "-j1", *targets], work / "consumer")
+    check_subproject(work / "consumer/build")
     return work / "consumer/build/consumer"
+
+
+def check_subproject(build):
+    """The parent has asked for the library alone, and is not optimised."""
+    built = {path.name for path in (build / "subprojects/strobe").rglob("libstrobe*.a")}
+    if built != {"libstrobe.a"}:
+        sys.exit(f"a subproject builds what its parent links, and no more: {built}")
+    for entry in json.loads((build / "compile_commands.json").read_text()):
+        if "/strobe/src/" in "/" + entry["output"] and "-O2" not in entry["command"]:
+            sys.exit(f"compiled without optimisation: {entry['output']}")
 
 
 def find_libcxx(work):
@@ -110,10 +123,19 @@ def build_installed(work, source, build, compiler, disabled, *more_flags):
         sys.exit("the pkg-config file defines NOMINMAX for the program")
     run([*compiler.split(), "-std=c++20", *more_flags, source / "tests/consumer/main.cc", "-o", work / "consumer", *flags], work)
     if not disabled and not more_flags:
+        refuse_other_containers(work, source, compiler, flags)
         build_c(work, source, compiler, destination)
     if not disabled:
         build_allocations(work, source, compiler, destination, more_flags)
     return work / "consumer"
+
+
+def refuse_other_containers(work, source, compiler, flags):
+    """A program whose containers have other layouts must not be linked, and the linker must say why."""
+    command = [*compiler.split(), "-std=c++20", "-D_GLIBCXX_DEBUG", source / "tests/consumer/main.cc", "-o", work / "refused", *flags]
+    errors = subprocess.run(command, cwd=work, stdin=subprocess.DEVNULL, text=True, capture_output=True).stderr
+    if "library_is_built_with_GLIBCXX_DEBUG" not in errors:
+        sys.exit("a program with -D_GLIBCXX_DEBUG must be refused by the linker:\n" + errors)
 
 
 def build_allocations(work, source, compiler, destination, more_flags):

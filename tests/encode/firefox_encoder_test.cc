@@ -21,7 +21,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 // tests/readers opens the sample profiles in the Firefox Profiler itself.
-std::string Encode(const SampleProfile& sample, const FirefoxOptions& options = {}) {
+std::string FirefoxText(const SampleProfile& sample, const FirefoxOptions& options = {}) {
   const absl::StatusOr<std::string> text =
       FirefoxEncoder(options).EncodeUncompressed(sample.profile, sample.symbols);
   EXPECT_TRUE(text.ok()) << text.status();
@@ -37,11 +37,11 @@ std::string ThreadOf(const std::string& text, const std::string& name) {
 
 TEST(FirefoxEncoderTest, UncompressedIsWhatTheGzipHolds) {
   const SampleProfile sample = DetailedProfile();
-  EXPECT_EQ(Gunzip(*FirefoxEncoder().Encode(sample.profile, sample.symbols)), Encode(sample));
+  EXPECT_EQ(Gunzip(*FirefoxEncoder().Encode(sample.profile, sample.symbols)), FirefoxText(sample));
 }
 
 TEST(FirefoxEncoderTest, MomentsAreSamplesWithTheirTimesAndTheRestStandsAtTheEnd) {
-  const std::string worker = ThreadOf(Encode(DetailedProfile()), "w\xC3\xB6rker 1");
+  const std::string worker = ThreadOf(FirefoxText(DetailedProfile()), "w\xC3\xB6rker 1");
   EXPECT_THAT(worker, HasSubstr(R"("time":[0,11,21,41,51,60000,60000,60000])"));
   EXPECT_THAT(worker, HasSubstr(R"("stack":[null,null,3,null,3,3,5,32])"))
       << "idle before and between the moments";
@@ -52,7 +52,7 @@ TEST(FirefoxEncoderTest, MomentsAreSamplesWithTheirTimesAndTheRestStandsAtTheEnd
 TEST(FirefoxEncoderTest, WithoutMomentsRowsFillTheThreadsLife) {
   SampleProfile sample = SmallProfile();
   sample.profile.threads[1].begin_ns = sample.profile.time_ns + 10'000'000'000;
-  const std::string text = Encode(sample);
+  const std::string text = FirefoxText(sample);
   const std::string worker = ThreadOf(text, "w\xC3\xB6rker 1");
   // 50, 10 and 10 of 70 ms.
   EXPECT_THAT(worker, HasSubstr(R"("time":[10000,45714.285714,52857.142857,60000])"));
@@ -61,7 +61,7 @@ TEST(FirefoxEncoderTest, WithoutMomentsRowsFillTheThreadsLife) {
 }
 
 TEST(FirefoxEncoderTest, LivesAndLabelsAreMarkers) {
-  const std::string text = Encode(DetailedProfile());
+  const std::string text = FirefoxText(DetailedProfile());
   const std::string main = ThreadOf(text, "main");
   EXPECT_THAT(main, HasSubstr(R"({"type":"Thread","cpu":900000000,"samples":90})"));
   EXPECT_THAT(main, HasSubstr(R"({"type":"Label","value":"check;out"})"));
@@ -90,7 +90,7 @@ TEST(FirefoxEncoderTest, ZonesAreMarkersWithTheirNames) {
   add(10, "request");
   add(11, "request;parse");
   add(12, "request;reply");
-  const std::string text = Encode(sample);
+  const std::string text = FirefoxText(sample);
   // The thread; parse, which ends first; then request and reply.
   EXPECT_THAT(text, HasSubstr(R"({"type":"Zone","value":"request;parse"},)"
                               R"({"type":"Zone","value":"request"},)"
@@ -106,7 +106,7 @@ TEST(FirefoxEncoderTest, AThreadWithoutASampleHasItsLife) {
                                     .begin_ns = begin_ns + 7'000'000,
                                     .end_ns = begin_ns + 8'500'000,
                                     .cpu_ns = 1'000'000});
-  const std::string text = ThreadOf(Encode(sample), "short");
+  const std::string text = ThreadOf(FirefoxText(sample), "short");
   EXPECT_THAT(text, HasSubstr(R"({"type":"Thread","cpu":1000000,"samples":0})"));
   EXPECT_THAT(text, HasSubstr(R"("startTime":[7],"endTime":[8.5],"phase":[1])"));
 }
@@ -116,13 +116,13 @@ TEST(FirefoxEncoderTest, AThreadGoesOnWhileOneOfItsLivesDoes) {
   ProfileThread ended = sample.profile.threads[0];
   ended.end_ns = sample.profile.time_ns + 1'000'000;
   sample.profile.threads.push_back(ended);
-  const std::string text = Encode(sample);
+  const std::string text = FirefoxText(sample);
   const std::string times = text.substr(0, text.find("\"name\":\"main\",\"isMainThread\""));
   EXPECT_THAT(times.substr(times.rfind("\"registerTime\"")), HasSubstr("\"unregisterTime\":null"));
 }
 
 TEST(FirefoxEncoderTest, LinesInlinedFunctionsLibrariesAndCategories) {
-  const std::string text = Encode(DetailedProfile());
+  const std::string text = FirefoxText(DetailedProfile());
   EXPECT_THAT(text, HasSubstr(R"("inlineDepth":[0,0,1,2,0,0,)"));
   EXPECT_THAT(text, HasSubstr(R"("line":[12,25,8,6,null,)"));
   EXPECT_THAT(text, HasSubstr(R"("category":[1,1,1,1,2,2,0,)"));
@@ -134,9 +134,9 @@ TEST(FirefoxEncoderTest, LinesInlinedFunctionsLibrariesAndCategories) {
 }
 
 TEST(FirefoxEncoderTest, AnotherValueTypeOnRequest) {
-  const std::string counts = Encode(SmallProfile(), {.value_type = "samples"});
+  const std::string counts = FirefoxText(SmallProfile(), {.value_type = "samples"});
   EXPECT_THAT(counts, HasSubstr(R"("weightType":"samples")"));
-  EXPECT_THAT(Encode(SmallProfile(), {.value_type = "wall"}),
+  EXPECT_THAT(FirefoxText(SmallProfile(), {.value_type = "wall"}),
               HasSubstr(R"("weight":[0,300],"weightType":"tracing-ms")"));
   const SampleProfile sample = SmallProfile();
   EXPECT_EQ(FirefoxEncoder({.value_type = "alloc"})
@@ -147,12 +147,12 @@ TEST(FirefoxEncoderTest, AnotherValueTypeOnRequest) {
 }
 
 TEST(FirefoxEncoderTest, TheSumsAndTheAccountAreInformation) {
-  const std::string text = Encode(SmallProfile());
+  const std::string text = FirefoxText(SmallProfile());
   EXPECT_THAT(text, HasSubstr(R"("label":"Sum of cpu","format":"string",)"
                               R"("value":"1053000000 nanoseconds")"));
   EXPECT_THAT(text, HasSubstr("99.50 Hz measured"));
   EXPECT_THAT(text, HasSubstr(R"("symbolicated":true)"));
-  EXPECT_THAT(Encode(UnsymbolizedProfile()), HasSubstr(R"("symbolicated":false)"));
+  EXPECT_THAT(FirefoxText(UnsymbolizedProfile()), HasSubstr(R"("symbolicated":false)"));
 }
 
 TEST(FirefoxEncoderTest, HostileTimesDoNoHarm) {
@@ -163,7 +163,7 @@ TEST(FirefoxEncoderTest, HostileTimesDoNoHarm) {
   sample.profile.threads[1].end_ns = kLeast;
   sample.profile.duration_ns = kLeast;
   sample.profile.values[0] = kLeast;
-  EXPECT_THAT(Encode(sample), Not(::testing::IsEmpty()));
+  EXPECT_THAT(FirefoxText(sample), Not(::testing::IsEmpty()));
 }
 
 }  // namespace

@@ -39,7 +39,7 @@ PageContent ReadBack(const absl::StatusOr<std::string>& page) {
   return content.value_or(PageContent());
 }
 
-PageContent EncodeAndRead(const SampleProfile& sample) {
+PageContent PageOf(const SampleProfile& sample) {
   return ReadBack(HtmlEncoder().Encode(sample.profile, sample.symbols));
 }
 
@@ -72,12 +72,12 @@ std::string LabelsText(const LabelSet& set) {
   return text;
 }
 
-using Rows = std::map<std::pair<std::string, std::string>, std::vector<std::uint64_t>>;
+using PageRows = std::map<std::pair<std::string, std::string>, std::vector<std::uint64_t>>;
 
 // The profile's rows by stack and labels, as the page must have them.
-Rows ExpectedRows(const SampleProfile& sample) {
+PageRows ExpectedRows(const SampleProfile& sample) {
   const absl::StatusOr<ProfileView> view = ProfileView::Make(sample.profile, sample.symbols);
-  Rows rows;
+  PageRows rows;
   for (std::size_t i = 0; i < sample.profile.samples.size(); ++i) {
     std::string stack;
     view->VisitStack(i, [&](std::uint32_t frame) {
@@ -91,8 +91,8 @@ Rows ExpectedRows(const SampleProfile& sample) {
   return rows;
 }
 
-Rows RowsOf(const PageContent::Side& side) {
-  Rows rows;
+PageRows RowsOf(const PageContent::Side& side) {
+  PageRows rows;
   for (const PageContent::Row& row : side.rows) {
     EXPECT_TRUE(rows.emplace(std::pair(row.stack, row.labels), row.values).second)
         << row.stack << " stands in the page twice";
@@ -102,7 +102,7 @@ Rows RowsOf(const PageContent::Side& side) {
 
 TEST(HtmlEncoderTest, EveryRowComesBackWithItsStackLabelsAndValues) {
   for (const SampleProfile& sample : SampleProfiles()) {
-    const PageContent page = EncodeAndRead(sample);
+    const PageContent page = PageOf(sample);
     ASSERT_THAT(page.sides, SizeIs(1)) << sample.name;
     EXPECT_EQ(page.version, 2U);
     EXPECT_EQ(page.default_type, sample.profile.default_value_type);
@@ -119,7 +119,7 @@ TEST(HtmlEncoderTest, AddressesOfTheSameLineAreOneNode) {
     builder.AddSample(0, {builder.AddFrame(0x1000 + i, Frame::kNoModule)}, {1, 10});
     sample.symbols.frames.push_back({.function = 0, .line = i == 2 ? 8U : 7U});
   }
-  const PageContent page = EncodeAndRead(sample);
+  const PageContent page = PageOf(sample);
   EXPECT_EQ(page.node_count, 2U);
   EXPECT_THAT(RowsOf(page.sides[0]),
               ElementsAre(std::pair(std::pair("f:7", "thread id=1,thread name=main"),
@@ -129,7 +129,7 @@ TEST(HtmlEncoderTest, AddressesOfTheSameLineAreOneNode) {
 }
 
 TEST(HtmlEncoderTest, ThreadsSayHowOftenTheyWereSampled) {
-  const PageContent page = EncodeAndRead(DetailedProfile());
+  const PageContent page = PageOf(DetailedProfile());
   EXPECT_THAT(page.sides[0].threads,
               ElementsAre("4242 main 90", "4243 w\xC3\xB6rker 1 90", "4294967295  90"));
   EXPECT_EQ(page.sides[0].program, "sample_program");
@@ -140,7 +140,7 @@ TEST(HtmlEncoderTest, AThreadWithSeveralLivesIsOneThread) {
   ProfileThread again = sample.profile.threads[1];
   again.samples = 7;
   sample.profile.threads.push_back(again);
-  EXPECT_THAT(EncodeAndRead(sample).sides[0].threads,
+  EXPECT_THAT(PageOf(sample).sides[0].threads,
               ElementsAre("4242 main 90", "4243 w\xC3\xB6rker 1 97", "4294967295  90"));
 }
 
@@ -152,7 +152,7 @@ TEST(HtmlEncoderTest, LivesOfThreadsAreThereByTheirCpuTime) {
                      {8, "idle", 0, begin, 0, 0},
                      {9, "short", begin + 100, begin + 1'000'100, 900'000, 1},
                      {8, "idle", begin + 2, begin + 3, 1, 0}};
-  const PageContent page = EncodeAndRead(sample);
+  const PageContent page = PageOf(sample);
   EXPECT_EQ(page.sides[0].life_count, 4U);
   EXPECT_THAT(page.sides[0].lives, ElementsAre("9 short 101 1000101 900001 1", "8 idle 3 4 2 0",
                                                "8 idle 0 1 1 0", "7 no clock 0 0 0 3"));
@@ -162,7 +162,7 @@ TEST(HtmlEncoderTest, LivesBeyondTheLimitAreCounted) {
   SampleProfile sample = SmallProfile();
   for (std::int64_t i = 0; i < 5000; ++i)
     sample.profile.threads.push_back({.id = 10'000, .name = "short", .cpu_ns = i + 1'000'000'000});
-  const PageContent page = EncodeAndRead(sample);
+  const PageContent page = PageOf(sample);
   EXPECT_EQ(page.sides[0].life_count, sample.profile.threads.size());
   ASSERT_EQ(page.sides[0].lives.size(), HtmlEncoder::kMaxLives);
   EXPECT_EQ(page.sides[0].lives.front(), "10000 short 0 0 1000005000 0");
@@ -170,9 +170,9 @@ TEST(HtmlEncoderTest, LivesBeyondTheLimitAreCounted) {
 
 TEST(HtmlEncoderTest, MomentsKeepTheirTimesRowsAndValues) {
   const SampleProfile sample = DetailedProfile();
-  const PageContent page = EncodeAndRead(sample);
+  const PageContent page = PageOf(sample);
   ASSERT_EQ(page.moments.size(), sample.profile.moments.size());
-  const Rows expected = ExpectedRows(sample);
+  const PageRows expected = ExpectedRows(sample);
   for (std::size_t i = 0; i < page.moments.size(); ++i) {
     const ProfileMoment& moment = sample.profile.moments[i];
     EXPECT_EQ(page.moments[i].time_ns,
@@ -189,7 +189,7 @@ TEST(HtmlEncoderTest, TooManyMomentsAreThinnedEvenly) {
   const std::size_t count = 2 * HtmlEncoder::kMaxMoments + 1;
   sample.profile.moments.assign(count, {.sample = 0, .time_ns = sample.profile.time_ns});
   sample.profile.moment_values.assign(3 * count, 1);
-  const PageContent page = EncodeAndRead(sample);
+  const PageContent page = PageOf(sample);
   EXPECT_EQ(page.moment_stride, 3U);
   EXPECT_EQ(page.moments.size(), (count + 2) / 3);
 }
@@ -198,7 +198,7 @@ TEST(HtmlEncoderTest, TimesThatRunBackwardsStandStill) {
   SampleProfile sample = DetailedProfile();
   sample.profile.moments[1].time_ns = std::numeric_limits<std::int64_t>::min();
   sample.profile.moments[3].time_ns = std::numeric_limits<std::int64_t>::max();
-  const PageContent page = EncodeAndRead(sample);
+  const PageContent page = PageOf(sample);
   EXPECT_EQ(page.moments[1].time_ns, page.moments[0].time_ns);
   EXPECT_EQ(page.moments[5].time_ns, page.moments[3].time_ns);
 }
@@ -228,13 +228,13 @@ TEST(HtmlEncoderTest, SmallestStacksBeyondTheLimitBecomeOneForEachCaller) {
 TEST(HtmlEncoderTest, NegativeAndHugeValuesStayInRange) {
   SampleProfile sample = SmallProfile();
   std::fill(sample.profile.values.begin(), sample.profile.values.end(), -1);
-  PageContent page = EncodeAndRead(sample);
+  PageContent page = PageOf(sample);
   for (const PageContent::Row& row : page.sides[0].rows) EXPECT_THAT(row.values, Each(0U));
   // Rows that become one row of the page.
   const ProfileSample row = sample.profile.samples[0];
   sample.profile.samples.assign(4, row);
   sample.profile.values.assign(3 * 4, std::numeric_limits<std::int64_t>::max());
-  page = EncodeAndRead(sample);
+  page = PageOf(sample);
   ASSERT_THAT(page.sides[0].rows, SizeIs(1));
   EXPECT_THAT(page.sides[0].rows[0].values, Each(std::numeric_limits<std::uint64_t>::max()));
 }
@@ -257,8 +257,8 @@ TEST(HtmlEncoderTest, ComparisonFindsTheSameFunctionsAtOtherAddresses) {
   ASSERT_THAT(page.sides, SizeIs(2));
   EXPECT_EQ(RowsOf(page.sides[0]), ExpectedRows(now));
   EXPECT_EQ(RowsOf(page.sides[1]), ExpectedRows(base));
-  EXPECT_EQ(page.functions, EncodeAndRead(now).functions) << "no function stands there twice";
-  EXPECT_EQ(page.node_count, EncodeAndRead(now).node_count);
+  EXPECT_EQ(page.functions, PageOf(now).functions) << "no function stands there twice";
+  EXPECT_EQ(page.node_count, PageOf(now).node_count);
 }
 
 TEST(HtmlEncoderTest, ComparisonTakesTheValueTypesOfTheProfile) {
@@ -317,7 +317,7 @@ TEST(HtmlEncoderTest, TextsOfAProfileAreNoPartOfItsMarkup) {
   for (Module& module : sample.profile.modules) module.path = module.build_id = hostile;
   for (ProfileThread& thread : sample.profile.threads) thread.name = hostile;
   EXPECT_EQ(Markup(sample), plain);
-  const PageContent page = EncodeAndRead(sample);
+  const PageContent page = PageOf(sample);
   EXPECT_THAT(page.functions, Contains("main</script><script>alert('\"`&${x}')</script>?"));
 }
 
@@ -345,7 +345,7 @@ TEST(HtmlEncoderTest, LongNamesAndDeepInliningAreCut) {
   sample.symbols.inlined.resize(1000, {.function = 2, .line = 1});
   sample.symbols.frames[0].inlined_begin = 0;
   sample.symbols.frames[0].inlined_count = 1000;
-  const PageContent page = EncodeAndRead(sample);
+  const PageContent page = PageOf(sample);
   EXPECT_THAT(page.functions, Contains(std::string(HtmlEncoder::kMaxTextBytes, 'x')));
   EXPECT_LT(page.node_count, 10 * HtmlEncoder::kMaxInlined);
 }

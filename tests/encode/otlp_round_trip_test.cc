@@ -22,7 +22,7 @@ namespace strobe::testing {
 namespace {
 
 // The values of one type, by a text of the sample's stack, from the leaf to the root, and labels.
-using Rows = std::map<std::string, std::int64_t>;
+using OtlpRows = std::map<std::string, std::int64_t>;
 
 std::string LocationText(Address address, std::string_view path) {
   return absl::StrCat("\n", absl::Hex(address), " in ", std::string(path));
@@ -33,8 +33,8 @@ std::string LineText(std::string_view name, std::string_view system_name, std::s
                       std::string(file), ":", start_line, ", at ", line, ":", column);
 }
 
-Rows RowsOf(const OtlpReader& read, const OtlpMessage& profile) {
-  Rows rows;
+OtlpRows RowsOf(const OtlpReader& read, const OtlpMessage& profile) {
+  OtlpRows rows;
   for (const std::string& bytes : profile.All(2)) {
     const OtlpMessage sample(bytes);
     std::string text;
@@ -83,9 +83,9 @@ std::string StackText(const ProfileView& view, std::size_t sample) {
   return text;
 }
 
-Rows RowsOf(const ProfileView& view, std::size_t column) {
+OtlpRows RowsOf(const ProfileView& view, std::size_t column) {
   const Profile& profile = view.profile();
-  Rows rows;
+  OtlpRows rows;
   for (std::size_t i = 0; i < profile.samples.size(); ++i) {
     const std::int64_t value = profile.Values(i)[column];
     if (value == 0) continue;

@@ -29,7 +29,7 @@ using ::testing::IsEmpty;
 using ::testing::StartsWith;
 
 // What Encode wrote, read back; the test fails where it cannot be read or is not valid.
-PprofProfile EncodeAndRead(const SampleProfile& sample, const PprofOptions& options = {}) {
+PprofProfile PprofOf(const SampleProfile& sample, const PprofOptions& options = {}) {
   const absl::StatusOr<std::string> bytes =
       PprofEncoder(options).Encode(sample.profile, sample.symbols);
   EXPECT_TRUE(bytes.ok()) << bytes.status().ToString();
@@ -53,7 +53,7 @@ std::map<std::string, std::pair<std::int64_t, std::string>> Labels(
 TEST(PprofEncoderTest, EveryRowComesBackWithItsStackValuesAndThread) {
   for (const SampleProfile& sample : SampleProfiles()) {
     const Profile& profile = sample.profile;
-    const PprofProfile read = EncodeAndRead(sample);
+    const PprofProfile read = PprofOf(sample);
     ASSERT_EQ(read.samples.size(), profile.samples.size()) << sample.name;
     for (std::size_t i = 0; i < profile.samples.size(); ++i) {
       std::vector<std::uint64_t> frames;
@@ -79,7 +79,7 @@ TEST(PprofEncoderTest, EveryRowComesBackWithItsStackValuesAndThread) {
 }
 
 TEST(PprofEncoderTest, HeadSaysWhatWasMeasuredAndWhen) {
-  const PprofProfile read = EncodeAndRead(SmallProfile());
+  const PprofProfile read = PprofOf(SmallProfile());
   EXPECT_THAT(read.sample_types, ElementsAre(PprofProfile::ValueType{"samples", "count"},
                                              PprofProfile::ValueType{"cpu", "nanoseconds"},
                                              PprofProfile::ValueType{"wall", "nanoseconds"}));
@@ -91,7 +91,7 @@ TEST(PprofEncoderTest, HeadSaysWhatWasMeasuredAndWhen) {
 }
 
 TEST(PprofEncoderTest, NamesOfCodeAndOfPseudoFrames) {
-  const PprofProfile read = EncodeAndRead(SmallProfile());
+  const PprofProfile read = PprofOf(SmallProfile());
   EXPECT_THAT(read.Stack(read.samples[1]), ElementsAre("sample_write", "sample::Busy", "main"));
   EXPECT_THAT(read.Stack(read.samples[3]), ElementsAre("[libsample.so.6]", "main"));
   EXPECT_EQ(read.locations[3].address, 0x7F0000054321U);
@@ -110,19 +110,19 @@ TEST(PprofEncoderTest, NamesOfCodeAndOfPseudoFrames) {
 TEST(PprofEncoderTest, OverloadsDifferInTheirSystemNames) {
   SampleProfile sample = SmallProfile();
   sample.symbols.functions[2].name = "sample::Busy(char)";
-  const PprofProfile read = EncodeAndRead(sample);
+  const PprofProfile read = PprofOf(sample);
   EXPECT_EQ(read.functions[1].name, read.functions[2].name);
   EXPECT_EQ(read.functions[2].system_name, "sample::Busy(char)");
 }
 
 TEST(PprofEncoderTest, FullNamesOnRequest) {
-  const PprofProfile read = EncodeAndRead(SmallProfile(), {.full_names = true});
+  const PprofProfile read = PprofOf(SmallProfile(), {.full_names = true});
   EXPECT_EQ(read.functions[1].name, "sample::Busy(int, std::vector<int> const&)");
   EXPECT_EQ(read.functions[1].system_name, "_ZN6sample4BusyEiRKSt6vectorIiSaIiEE");
 }
 
 TEST(PprofEncoderTest, LinesAndInlinedFunctionsInnermostFirst) {
-  const PprofProfile read = EncodeAndRead(DetailedProfile());
+  const PprofProfile read = PprofOf(DetailedProfile());
   EXPECT_THAT(read.Stack(read.samples[0]),
               ElementsAre("sample::Step", "sample::Loop", "sample::Busy", "main"));
   const std::vector<PprofProfile::Line>& lines = read.locations[1].lines;
@@ -139,7 +139,7 @@ TEST(PprofEncoderTest, LinesAndInlinedFunctionsInnermostFirst) {
 }
 
 TEST(PprofEncoderTest, MappingsClaimWhatWasLookedUpForEachLocation) {
-  const PprofProfile read = EncodeAndRead(SmallProfile());
+  const PprofProfile read = PprofOf(SmallProfile());
   ASSERT_EQ(read.mappings.size(), 2U);
   EXPECT_EQ(read.mappings[0].filename, "/opt/sample/bin/sample_program");
   EXPECT_EQ(read.mappings[0].start, 0x400000U);
@@ -149,14 +149,14 @@ TEST(PprofEncoderTest, MappingsClaimWhatWasLookedUpForEachLocation) {
   EXPECT_TRUE(read.mappings[0].has_functions);
   EXPECT_TRUE(read.mappings[1].has_functions) << "pprof must not look again for what is not there";
   EXPECT_FALSE(read.mappings[0].has_filenames);
-  const PprofProfile detailed = EncodeAndRead(DetailedProfile());
+  const PprofProfile detailed = PprofOf(DetailedProfile());
   EXPECT_TRUE(detailed.mappings[0].has_filenames);
   EXPECT_TRUE(detailed.mappings[0].has_line_numbers);
   EXPECT_TRUE(detailed.mappings[0].has_inline_frames);
   EXPECT_TRUE(detailed.mappings[1].has_functions);
   EXPECT_FALSE(detailed.mappings[1].has_filenames || detailed.mappings[1].has_line_numbers ||
                detailed.mappings[1].has_inline_frames);
-  const PprofProfile bare = EncodeAndRead(UnsymbolizedProfile());
+  const PprofProfile bare = PprofOf(UnsymbolizedProfile());
   EXPECT_FALSE(bare.mappings[0].has_functions);
   EXPECT_FALSE(bare.mappings[1].has_functions);
   EXPECT_THAT(bare.strings, Contains("[truncated]")) << "pseudo-frames need no symbolizer";
@@ -171,7 +171,7 @@ TEST(PprofEncoderTest, OnlyTheProgramIsAMappingWithoutLocations) {
     if (frame.module == 0) frame.module = Frame::kNoModule;
     if (frame.module == 1) frame.module = 2;
   }
-  const PprofProfile read = EncodeAndRead(sample);
+  const PprofProfile read = PprofOf(sample);
   ASSERT_EQ(read.mappings.size(), 2U);
   EXPECT_EQ(read.mappings[0].filename, "/opt/sample/bin/sample_program");
   EXPECT_FALSE(read.mappings[0].has_functions) << "it claims nothing";
@@ -185,11 +185,11 @@ TEST(PprofEncoderTest, LabelsOfThePrograms) {
                                            {"batch size", std::int64_t{-7}},
                                            {"thread_id", std::string("mine")}})
                                      .Joined(sample.profile.label_sets[0]);
-  auto common = Labels(EncodeAndRead(sample).samples[0]);
+  auto common = Labels(PprofOf(sample).samples[0]);
   EXPECT_EQ(common["request"].second, "checkout");
   EXPECT_EQ(common["batch_size"].first, -7);
   EXPECT_EQ(common["thread_id"].second, "4242") << "a key has one value";
-  auto datadog = Labels(EncodeAndRead(sample, {.labels = PprofLabels::kDatadog}).samples[0]);
+  auto datadog = Labels(PprofOf(sample, {.labels = PprofLabels::kDatadog}).samples[0]);
   EXPECT_EQ(datadog["thread id"].first, 4242);
   EXPECT_EQ(datadog["thread name"].second, "main");
   EXPECT_EQ(datadog["batch size"].first, -7);
@@ -198,8 +198,8 @@ TEST(PprofEncoderTest, LabelsOfThePrograms) {
 
 TEST(PprofEncoderTest, MomentsAreSamplesOfTheirOwnOnRequest) {
   const SampleProfile sample = DetailedProfile();
-  const PprofProfile sums = EncodeAndRead(sample);
-  const PprofProfile read = EncodeAndRead(sample, {.moments = true});
+  const PprofProfile sums = PprofOf(sample);
+  const PprofProfile read = PprofOf(sample, {.moments = true});
   ASSERT_EQ(read.samples.size(), sample.profile.moments.size() + sample.profile.samples.size());
   for (std::size_t i = 0; i < sample.profile.moments.size(); ++i) {
     EXPECT_EQ(Labels(read.samples[i])["end_timestamp_ns"].first, sample.profile.moments[i].time_ns);
@@ -219,7 +219,7 @@ TEST(PprofEncoderTest, MomentsAreSamplesOfTheirOwnOnRequest) {
 TEST(PprofEncoderTest, AddressOutsideItsModuleIsNotWrittenIntoTheMapping) {
   SampleProfile sample = SmallProfile();
   sample.profile.frames[1].address = sample.profile.modules[0].limit;
-  const PprofProfile read = EncodeAndRead(sample);
+  const PprofProfile read = PprofOf(sample);
   EXPECT_EQ(read.locations[1].mapping, 0U);
   EXPECT_EQ(read.locations[1].address, sample.profile.modules[0].limit);
 }
@@ -227,7 +227,7 @@ TEST(PprofEncoderTest, AddressOutsideItsModuleIsNotWrittenIntoTheMapping) {
 TEST(PprofEncoderTest, CommentsCarryTheProfilersAccount) {
   SampleProfile sample = SmallProfile();
   for (const std::size_t sampled : {0, 2}) sample.profile.threads[sampled].samples = 5;
-  const PprofProfile read = EncodeAndRead(sample);
+  const PprofProfile read = PprofOf(sample);
   EXPECT_THAT(
       read.comments,
       ElementsAre(
@@ -241,11 +241,11 @@ TEST(PprofEncoderTest, CommentsCarryTheProfilersAccount) {
           "1536.0 KiB"));
   sample.profile.stats.exports_failed = 2;
   sample.profile.stats.threads_unlisted = 9;
-  EXPECT_THAT(EncodeAndRead(sample).comments,
+  EXPECT_THAT(PprofOf(sample).comments,
               Contains(EndsWith("; threads beyond the memory limit: 9; exports failed: 2")));
   sample.profile.stats.exports_dropped = 1;
   sample.profile.stats.amount_dropped = 400;
-  EXPECT_THAT(EncodeAndRead(sample).comments,
+  EXPECT_THAT(PprofOf(sample).comments,
               Contains(EndsWith("; profiles never delivered: 1; amount in no profile: 400")));
 }
 
@@ -254,7 +254,7 @@ TEST(PprofEncoderTest, StringsThatAreNotUtf8AreMended) {
   sample.profile.modules[0].path = "/opt/\xFF\xFE";
   sample.profile.program = "caf\xE9";
   sample.symbols.functions[0].name = "f\x80g";
-  const PprofProfile read = EncodeAndRead(sample);
+  const PprofProfile read = PprofOf(sample);
   EXPECT_EQ(read.mappings[0].filename, "/opt/??");
   EXPECT_EQ(read.functions[0].name, "f?g");
   EXPECT_THAT(read.strings, Contains("w\xC3\xB6rker 1")) << "valid text stays";
@@ -262,14 +262,14 @@ TEST(PprofEncoderTest, StringsThatAreNotUtf8AreMended) {
 }
 
 TEST(PprofEncoderTest, EachStringStandsInTheTableOnce) {
-  const PprofProfile read = EncodeAndRead(RandomProfile(50, 10, 5, 100));
+  const PprofProfile read = PprofOf(RandomProfile(50, 10, 5, 100));
   const std::set<std::string> distinct(read.strings.begin(), read.strings.end());
   EXPECT_EQ(distinct.size(), read.strings.size());
 }
 
 TEST(PprofEncoderTest, StackDeeperThanAnyOption) {
   const SampleProfile sample = RandomProfile(3, 5000, 4990, 20'000);
-  const PprofProfile read = EncodeAndRead(sample);
+  const PprofProfile read = PprofOf(sample);
   EXPECT_EQ(read.samples[2].locations.size(), 5000U);
 }
 

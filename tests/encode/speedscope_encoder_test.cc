@@ -17,7 +17,7 @@ using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-std::string Encode(const SampleProfile& sample) {
+std::string SpeedscopeText(const SampleProfile& sample) {
   const absl::StatusOr<std::string> text =
       SpeedscopeEncoder().Encode(sample.profile, sample.symbols);
   EXPECT_TRUE(text.ok()) << text.status();
@@ -38,7 +38,7 @@ TEST(SpeedscopeEncoderTest, OneProfileForEachThreadAndValueType) {
   builder.AddSample(0, {main}, {0, 5});
   builder.AddSample(0, {}, {1, 0});
   EXPECT_EQ(
-      Encode(sample),
+      SpeedscopeText(sample),
       R"({"$schema":"https://www.speedscope.app/file-format-schema.json","exporter":"strobe",)"
       R"("name":"sample_program","shared":{"frames":[{"name":"main","file":"a.cc","line":3},)"
       R"({"name":"Leaf"},{"name":"[no stack]"}]},"profiles":[)"
@@ -49,7 +49,7 @@ TEST(SpeedscopeEncoderTest, OneProfileForEachThreadAndValueType) {
 }
 
 TEST(SpeedscopeEncoderTest, InlinedFunctionsAndLabelsAreFrames) {
-  const std::string text = Encode(DetailedProfile());
+  const std::string text = SpeedscopeText(DetailedProfile());
   EXPECT_THAT(text, HasSubstr(R"({"name":"sample::Step","file":"/src/sample/step.h","line":5})"));
   EXPECT_THAT(text, HasSubstr(R"({"name":"[request=check;out]"})"));
   EXPECT_THAT(text, HasSubstr(R"("samples":[[0,3,2,1],[14,15,0,3,2,1,4],)"))
@@ -57,12 +57,12 @@ TEST(SpeedscopeEncoderTest, InlinedFunctionsAndLabelsAreFrames) {
 }
 
 TEST(SpeedscopeEncoderTest, MomentsComeInOrderOfTimeAndThenTheRest) {
-  EXPECT_THAT(Encode(DetailedProfile()), HasSubstr(R"("weights":[1,1,1,1,68,18,)"));
+  EXPECT_THAT(SpeedscopeText(DetailedProfile()), HasSubstr(R"("weights":[1,1,1,1,68,18,)"));
 }
 
 TEST(SpeedscopeEncoderTest, ThreadsWithoutValuesAreLeftOut) {
-  EXPECT_THAT(Encode(SmallProfile()), Not(HasSubstr(R"(main (4242), wall)")));
-  EXPECT_THAT(Encode(EmptyProfile()),
+  EXPECT_THAT(SpeedscopeText(SmallProfile()), Not(HasSubstr(R"(main (4242), wall)")));
+  EXPECT_THAT(SpeedscopeText(EmptyProfile()),
               EndsWith(R"("profiles":[{"type":"sampled","name":"no samples","unit":"none",)"
                        R"("startValue":0,"endValue":0,"samples":[],"weights":[]}],)"
                        R"("activeProfileIndex":0})"))

@@ -15,7 +15,7 @@
 
 #include "absl/status/statusor.h"
 #include "counted_walks.h"
-#include "platform/test_system.h"
+#include "measured_work.h"
 #include "strobe/own_parts.h"
 
 // Late: a sanitizer holds a signal back until the thread's next call of the C library, so that the
@@ -106,23 +106,6 @@ bool WorkUntilExported(BasicProfiler<Traits>& profiler, const Accepts& accepts, 
 
 inline std::int64_t MonotonicNs() {
   return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
-// Uses `cpu_ns` of the calling thread's CPU time.
-inline void BurnCpu(std::int64_t cpu_ns) {
-  const std::int64_t end_ns = ThreadCpuNs() + cpu_ns;
-  volatile std::uint64_t sink = 1;
-  while (ThreadCpuNs() < end_ns) {
-    for (int i = 0; i < 2000; ++i) sink = sink * 6364136223846793005 + 1;
-  }
-}
-
-// The column of a value type; -1 where the profile has none.
-inline int ColumnOf(const Profile& profile, std::string_view type) {
-  for (std::size_t i = 0; i < profile.value_types.size(); ++i) {
-    if (profile.value_types[i].type == type) return static_cast<int>(i);
-  }
-  return -1;
 }
 
 // Adds up one value type over all rows that `accepts(profile, sample)`.

@@ -15,6 +15,7 @@
 
 #include "absl/status/statusor.h"
 #include "counted_walks.h"
+#include "measured_work.h"
 #include "platform/test_system.h"
 #include "strobe/own_parts.h"
 
@@ -139,19 +140,7 @@ struct CpuBounds {
   }
 };
 
-// Uses that much CPU time of the calling thread.
-[[gnu::noinline]] inline void BurnCpu(std::int64_t cpu_ns) {
-  const std::int64_t end_ns = ThreadCpuNs() + cpu_ns;
-  std::uint64_t value = 1;
-  while (ThreadCpuNs() < end_ns) {
-    for (int i = 0; i < 500; ++i) {
-      value = value * 6364136223846793005U + 1442695040888963407U;
-      asm volatile("" : "+r"(value));
-    }
-  }
-}
-
-// Uses at least that much, and more until the calling thread has been sampled meanwhile.
+// Uses at least that much CPU time, and more until the calling thread has been sampled meanwhile.
 inline void BurnUntilSampled(std::int64_t cpu_ns) {
   const EnoughWalks is_sampled(1);
   BurnCpu(cpu_ns);
@@ -182,14 +171,6 @@ CpuBounds RunRegistered(AnyProfiler& profiler, std::string_view name, Body&& bod
     end_ns = ThreadCpuNs();
   }
   return {end_ns - begin_ns, ThreadCpuNs() - before_ns};
-}
-
-// The index of the column named `type`, or -1.
-inline int ColumnOf(const Profile& profile, std::string_view type) {
-  for (std::size_t i = 0; i < profile.value_types.size(); ++i) {
-    if (profile.value_types[i].type == type) return static_cast<int>(i);
-  }
-  return -1;
 }
 
 // The sum of a column for each thread's name, over profiles.

@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "../../src/locks/absl_mutex.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "gtest/gtest.h"
@@ -224,16 +225,16 @@ TEST(ContentionSampling, IsOneAtATime) {
 // that thread has waited at most.
 STROBE_NOINLINE std::int64_t HoldOfAbseil(absl::Mutex& held) {
   std::atomic<std::int64_t> begin_ns{0};
-  held.Lock();
+  internal::LockMutex(held);
   std::thread waiter([&] {
     begin_ns = NowNs();
-    held.Lock();
-    held.Unlock();
+    internal::LockMutex(held);
+    internal::UnlockMutex(held);
   });
   while (begin_ns == 0) std::this_thread::yield();
   const std::int64_t end_ns = begin_ns + 3'000'000;
   while (NowNs() < end_ns) std::this_thread::yield();
-  held.Unlock();
+  internal::UnlockMutex(held);
   const std::int64_t wait_ns = NowNs() - begin_ns;
   waiter.join();
   return wait_ns;

@@ -13,7 +13,7 @@ namespace {
 
 using testing::ManualThread;
 
-constexpr std::int64_t kPeriodNs = 10'000'000;
+constexpr std::int64_t kCpuPeriodNs = 10'000'000;
 
 class CpuTimeProviderTest : public ::testing::Test {
  protected:
@@ -34,7 +34,7 @@ class CpuTimeProviderTest : public ::testing::Test {
 };
 
 TEST_F(CpuTimeProviderTest, TheFrequencyIsThePeriod) {
-  EXPECT_EQ(provider_.period_ns(), kPeriodNs);
+  EXPECT_EQ(provider_.period_ns(), kCpuPeriodNs);
   EXPECT_EQ(CpuTimeProvider({.cpu_frequency_hz = 10000}).period_ns(), 100'000);
   EXPECT_FALSE(CpuTimeProvider({.cpu_frequency_hz = 0}).enabled());
 }
@@ -66,28 +66,28 @@ TEST_F(CpuTimeProviderTest, PeriodsAreDitheredWithinTheirBoundsAroundTheAskedOne
     most = std::max(most, thread.timer_period_ns());
     sum += static_cast<double>(thread.timer_period_ns());
   }
-  const double slack = CpuTimeProvider::kDither * kPeriodNs;
-  EXPECT_GE(static_cast<double>(least), kPeriodNs - slack - 1);
-  EXPECT_LE(static_cast<double>(most), kPeriodNs + slack + 1);
+  const double slack = CpuTimeProvider::kDither * kCpuPeriodNs;
+  EXPECT_GE(static_cast<double>(least), kCpuPeriodNs - slack - 1);
+  EXPECT_LE(static_cast<double>(most), kCpuPeriodNs + slack + 1);
   EXPECT_GT(static_cast<double>(most - least), 1.8 * slack) << "the whole range is used";
-  EXPECT_NEAR(sum / 2000, kPeriodNs, slack / 10);
+  EXPECT_NEAR(sum / 2000, kCpuPeriodNs, slack / 10);
 }
 
 TEST_F(CpuTimeProviderTest, ATimerGetsAnotherPeriodAndTheAccountStays) {
   ManualThread thread;
   Attach(thread);
   thread.RunFor(95'000'000);
-  provider_.SetPeriod(kPeriodNs / 10);
-  EXPECT_EQ(provider_.period_ns(), kPeriodNs) << "its own";
+  provider_.SetPeriod(kCpuPeriodNs / 10);
+  EXPECT_EQ(provider_.period_ns(), kCpuPeriodNs) << "its own";
   provider_.Retime(thread, state_, random_);
-  EXPECT_NEAR(static_cast<double>(thread.timer_period_ns()), kPeriodNs / 10.0,
-              CpuTimeProvider::kDither * kPeriodNs / 10 + 1);
+  EXPECT_NEAR(static_cast<double>(thread.timer_period_ns()), kCpuPeriodNs / 10.0,
+              CpuTimeProvider::kDither * kCpuPeriodNs / 10 + 1);
   const int captures = thread.captures();
   for (int i = 0; i < 100; ++i) thread.RunFor(1'000'000);
   EXPECT_NEAR(thread.captures() - captures, 100, 5);
-  provider_.SetPeriod(kPeriodNs);
+  provider_.SetPeriod(kCpuPeriodNs);
   provider_.Retime(thread, state_, random_);
-  EXPECT_GT(thread.timer_period_ns(), kPeriodNs / 2);
+  EXPECT_GT(thread.timer_period_ns(), kCpuPeriodNs / 2);
   thread.RunFor(5'000'000);
   EXPECT_EQ(Detach(thread), 200'000'000);
 }
@@ -99,7 +99,7 @@ TEST(CpuTimeProviderAtInstants, HasNoTimerToRetime) {
   ManualThread thread;
   thread.Begin();
   provider.Attach(thread, state, random, 0);
-  provider.SetPeriod(kPeriodNs / 10);
+  provider.SetPeriod(kCpuPeriodNs / 10);
   provider.Retime(thread, state, random);
   EXPECT_FALSE(thread.has_any_timer());
   EXPECT_TRUE(provider.IsAtInstants(state));
@@ -122,7 +122,7 @@ TEST_F(CpuTimeProviderTest, TimerSamplesAndResidualAreTheCpuClock) {
   for (int i = 0; i < 1000; ++i) thread.RunFor(i * 7919);
   const std::int64_t used_ns = thread.CpuTimeNs() - thread.attach_cpu_ns();
   EXPECT_NEAR(static_cast<double>(thread.credited_weight()), static_cast<double>(used_ns),
-              kPeriodNs);
+              kCpuPeriodNs);
   EXPECT_EQ(Detach(thread), used_ns);
 }
 
@@ -139,7 +139,7 @@ TEST_F(CpuTimeProviderTest, AThreadThatIsGoneHasNoResidual) {
   ManualThread thread;
   thread.RunFor(2'000'000'000);
   Attach(thread);
-  thread.RunFor(5 * kPeriodNs);
+  thread.RunFor(5 * kCpuPeriodNs);
   const std::int64_t credited_ns = thread.credited_weight();
   EXPECT_GT(credited_ns, 0);
   thread.is_gone = true;
@@ -167,7 +167,7 @@ TEST_F(CpuTimeProviderTest, ARandomTimerServesAThreadUnlessItIsRefused) {
     EXPECT_EQ(provider.IsAtInstants(state_), is_refused);
     EXPECT_FALSE(thread.has_timer());
     if (is_refused) continue;
-    EXPECT_EQ(thread.timer_period_ns(), kPeriodNs);
+    EXPECT_EQ(thread.timer_period_ns(), kCpuPeriodNs);
   }
 }
 

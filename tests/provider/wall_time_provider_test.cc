@@ -9,7 +9,7 @@ namespace {
 
 using testing::ManualThread;
 
-constexpr std::int64_t kPeriodNs = 100'000'000;
+constexpr std::int64_t kWallPeriodNs = 100'000'000;
 
 class WallTimeProviderTest : public ::testing::Test {
  protected:
@@ -18,7 +18,7 @@ class WallTimeProviderTest : public ::testing::Test {
     provider_.Attach(thread_, state_, random_, now_ns_);
   }
   // Time passes and the collector polls.
-  void Poll(std::int64_t elapsed_ns = kPeriodNs) {
+  void Poll(std::int64_t elapsed_ns = kWallPeriodNs) {
     now_ns_ += elapsed_ns;
     thread_.Request(provider_.Poll(thread_, state_, now_ns_));
   }
@@ -32,15 +32,15 @@ class WallTimeProviderTest : public ::testing::Test {
 
 TEST_F(WallTimeProviderTest, IsOffByDefaultAndTheFrequencyIsThePeriod) {
   EXPECT_FALSE(WallTimeProvider(SamplingOptions{}).enabled());
-  EXPECT_EQ(provider_.period_ns(), kPeriodNs);
-  EXPECT_EQ(provider_.poll_period_ns(), kPeriodNs);
+  EXPECT_EQ(provider_.period_ns(), kWallPeriodNs);
+  EXPECT_EQ(provider_.poll_period_ns(), kWallPeriodNs);
 }
 
 TEST_F(WallTimeProviderTest, IsPolledAtAnotherPeriodOnRequest) {
-  provider_.SetPeriod(kPeriodNs / 10);
+  provider_.SetPeriod(kWallPeriodNs / 10);
   provider_.Retime(thread_, state_, random_);
-  EXPECT_EQ(provider_.poll_period_ns(), kPeriodNs / 10);
-  EXPECT_EQ(provider_.period_ns(), kPeriodNs) << "its own";
+  EXPECT_EQ(provider_.poll_period_ns(), kWallPeriodNs / 10);
+  EXPECT_EQ(provider_.period_ns(), kWallPeriodNs) << "its own";
 }
 
 TEST_F(WallTimeProviderTest, APollIsForTheTimeSinceTheLastOne) {

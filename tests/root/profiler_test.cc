@@ -22,8 +22,8 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using testing::KeepingExporter;
 using testing::ManualClock;
+using testing::ManualExporter;
 using testing::ManualPlatform;
 using ::testing::Not;
 using testing::SumByThread;
@@ -53,8 +53,8 @@ class ProfilerTest : public ::testing::Test {
     ManualPlatform::Reset();
     ManualPlatform::ActAs(1);
     ManualClock::Reset();
-    KeepingExporter::Take();
-    KeepingExporter::FailNext(0);
+    ManualExporter::Take();
+    ManualExporter::FailNext(0);
   }
   void TearDown() override { ManualPlatform::ActAs(0); }
 
@@ -108,7 +108,7 @@ TEST_F(ProfilerTest, NoThreadIsAtInstantsAfterStop) {
   EXPECT_THAT(profiler.Diagnose(), HasSubstr("refused the CPU timers of 1 threads"));
   ASSERT_TRUE(profiler.Stop().ok());
   EXPECT_EQ(profiler.stats().threads_at_instants, 0u);
-  EXPECT_EQ(KeepingExporter::Take().back().stats.threads_at_instants, 1u)
+  EXPECT_EQ(ManualExporter::Take().back().stats.threads_at_instants, 1u)
       << "what was so at the period's end";
 }
 
@@ -119,7 +119,7 @@ TEST_F(ProfilerTest, TheDestructorStopsAndExports) {
     const Registration registration = profiler.RegisterThread("main");
     Sample();
   }
-  const auto profiles = KeepingExporter::Take();
+  const auto profiles = ManualExporter::Take();
   ASSERT_EQ(profiles.size(), 1u);
   EXPECT_EQ(SumByThread(profiles[0], 0)["main"], 1);
 }
@@ -134,7 +134,7 @@ TEST_F(ProfilerTest, FlushAndStopExportTheWholeInParts) {
   ManualPlatform::RunFor(1, 1234);
   registration.reset();
   ASSERT_TRUE(profiler.Stop().ok());
-  const auto profiles = KeepingExporter::Take();
+  const auto profiles = ManualExporter::Take();
   ASSERT_EQ(profiles.size(), 2u);
   EXPECT_EQ(SumByThread(profiles[0], 1)["main"], first_ns);
   EXPECT_EQ(SumByThread(profiles[1], 1)["main"], second_ns + 1234);
@@ -149,7 +149,7 @@ TEST_F(ProfilerTest, AProfileSaysWhatItIs) {
   ASSERT_TRUE(profiler.Start().ok());
   ManualClock::Advance(1500 * kMs);
   ASSERT_TRUE(profiler.Stop().ok());
-  const Profile profile = KeepingExporter::Take().at(0);
+  const Profile profile = ManualExporter::Take().at(0);
   EXPECT_THAT(profile.value_types,
               ElementsAre(ValueType{"samples", "count"}, ValueType{"cpu", "nanoseconds"},
                           ValueType{"wall", "nanoseconds"}, ValueType{"off_cpu", "nanoseconds"}));
@@ -167,7 +167,7 @@ TEST_F(ProfilerTest, WithoutCpuTheFirstColumnIsWall) {
   TestProfiler profiler({.sampling = {.cpu_frequency_hz = 0, .wall_frequency_hz = 10}});
   ASSERT_TRUE(profiler.Start().ok());
   ASSERT_TRUE(profiler.Stop().ok());
-  const Profile profile = KeepingExporter::Take().at(0);
+  const Profile profile = ManualExporter::Take().at(0);
   EXPECT_THAT(profile.value_types,
               ElementsAre(ValueType{"wall", "nanoseconds"}, ValueType{"off_cpu", "nanoseconds"}));
   EXPECT_EQ(profile.default_value_type, 0u);
@@ -183,7 +183,7 @@ TEST_F(ProfilerTest, NamesAreCutAndMadeValid) {
     Sample();
   }
   ASSERT_TRUE(profiler.Stop().ok());
-  EXPECT_EQ(KeepingExporter::Take().at(0).threads.at(0).name, "a? " + std::string(60, 'b'));
+  EXPECT_EQ(ManualExporter::Take().at(0).threads.at(0).name, "a? " + std::string(60, 'b'));
 }
 
 TEST_F(ProfilerTest, ThreadsMayRegisterBeforeAndAfterStart) {
@@ -199,7 +199,7 @@ TEST_F(ProfilerTest, ThreadsMayRegisterBeforeAndAfterStart) {
   }).join();
   EXPECT_EQ(profiler.stats().threads_registered, 1u);
   ASSERT_TRUE(profiler.Stop().ok());
-  auto cpu_ns = SumByThread(KeepingExporter::Take().at(0), 1);
+  auto cpu_ns = SumByThread(ManualExporter::Take().at(0), 1);
   EXPECT_EQ(cpu_ns["before"], ManualPlatform::ThreadCpuTimeNs(1));
   EXPECT_EQ(cpu_ns["after"], 77);
 }
@@ -209,14 +209,14 @@ TEST_F(ProfilerTest, AFailedExportIsReportedAndRetriedWithTheSameProfile) {
   ASSERT_TRUE(profiler.Start().ok());
   const Registration registration = profiler.RegisterThread("main");
   Sample();
-  KeepingExporter::FailNext(1);
+  ManualExporter::FailNext(1);
   EXPECT_EQ(profiler.Flush().code(), absl::StatusCode::kUnavailable);
   EXPECT_EQ(profiler.stats().last_export_error, "the exporter was told to fail");
   EXPECT_THAT(profiler.Diagnose(),
               HasSubstr("The last export failed: the exporter was told to fail"));
   Sample();
   EXPECT_TRUE(profiler.Flush().ok());
-  const auto profiles = KeepingExporter::Take();
+  const auto profiles = ManualExporter::Take();
   ASSERT_EQ(profiles.size(), 2u);
   EXPECT_EQ(profiles[0].sequence, 0u);
   EXPECT_EQ(profiles[1].sequence, 1u);
@@ -239,7 +239,7 @@ struct FailingExporter {
   std::atomic<bool>* is_failing;
 };
 struct TwoOutputsTraits : testing::ManualTraits {
-  using Outputs = OutputList<Output<testing::ArchetypeEncoder, KeepingExporter>,
+  using Outputs = OutputList<Output<testing::ArchetypeEncoder, ManualExporter>,
                              Output<testing::ArchetypeEncoder, FailingExporter>>;
 };
 
@@ -253,7 +253,7 @@ TEST_F(ProfilerTest, AnOutputThatFailsKeepsNoPeriodFromTheOther) {
   for (int period = 1; period <= 3; ++period) {
     const std::int64_t sampled_ns = Sample(period);
     EXPECT_EQ(profiler.Flush().message(), "output 2 (.none): 503");
-    const auto profiles = KeepingExporter::Take();
+    const auto profiles = ManualExporter::Take();
     ASSERT_EQ(profiles.size(), 1u) << "the period has ended for it";
     EXPECT_EQ(SumByThread(profiles[0], 1)["main"], sampled_ns);
   }
@@ -281,7 +281,7 @@ TEST_F(ProfilerTest, AForksChildHasThePartsThatWereGiven) {
 TEST_F(ProfilerTest, StopReportsAFailedExport) {
   TestProfiler profiler;
   ASSERT_TRUE(profiler.Start().ok());
-  KeepingExporter::FailNext(1);
+  ManualExporter::FailNext(1);
   EXPECT_EQ(profiler.Stop().code(), absl::StatusCode::kUnavailable);
   EXPECT_EQ(profiler.stats().exports_failed, 1u);
 }
@@ -316,7 +316,7 @@ TEST_F(ProfilerTest, SwitchedOffItDoesNothingAndSaysSo) {
   const Registration registration = profiler.RegisterThread("main");
   EXPECT_EQ(registration.status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(profiler.Diagnose(), HasSubstr("switched off"));
-  EXPECT_THAT(KeepingExporter::Take(), IsEmpty());
+  EXPECT_THAT(ManualExporter::Take(), IsEmpty());
 }
 
 TEST_F(ProfilerTest, TheKillSwitchBeatsCode) {
@@ -359,7 +359,7 @@ TEST_F(ProfilerTest, ThreadsThatTheSystemRefusesAreAClearErrorAndTheNextStartMay
     ASSERT_TRUE(profiler.Start().ok());
     Sample();
     EXPECT_TRUE(profiler.Stop().ok());
-    EXPECT_EQ(SumByThread(KeepingExporter::Take().back(), 0)["main"], 1);
+    EXPECT_EQ(SumByThread(ManualExporter::Take().back(), 0)["main"], 1);
   }
 }
 
@@ -391,11 +391,11 @@ TEST_F(ProfilerTest, TwoProfilersKeepTheirOwnAccounts) {
   const Registration second = other.RegisterThread("thread");
   const std::int64_t shared_ns = Sample(2);  // the timer that was started last
   ASSERT_TRUE(one.Stop().ok());
-  const Profile ones = KeepingExporter::Take().at(0);
+  const Profile ones = ManualExporter::Take().at(0);
   EXPECT_EQ(SumByThread(ones, 1)["thread"], before_ns + shared_ns) << "the thread's clock";
   EXPECT_EQ(SumByThread(ones, 0)["thread"], 1);
   ASSERT_TRUE(other.Stop().ok());
-  const Profile others = KeepingExporter::Take().at(0);
+  const Profile others = ManualExporter::Take().at(0);
   EXPECT_EQ(SumByThread(others, 1)["thread"], shared_ns);
   EXPECT_EQ(SumByThread(others, 0)["thread"], 1);
 }

@@ -13,7 +13,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
-using testing::KeepingExporter;
+using testing::ManualExporter;
 using testing::ManualPlatform;
 using TestProfiler = BasicProfiler<testing::ManualTraits>;
 
@@ -23,8 +23,8 @@ class ScopedProfilerTest : public ::testing::Test {
  protected:
   void SetUp() override {
     ManualPlatform::Reset();
-    KeepingExporter::Take();
-    KeepingExporter::FailNext(0);
+    ManualExporter::Take();
+    ManualExporter::FailNext(0);
   }
   static std::vector<std::string> Lines() {
     return ManualPlatform::With([](auto& state) { return state.lines; });
@@ -37,9 +37,9 @@ TEST_F(ScopedProfilerTest, TheScopeIsTheSession) {
     const BasicScopedProfiler session(profiler);
     EXPECT_TRUE(session.status().ok()) << session.status();
     EXPECT_FALSE(profiler.Start().ok());
-    EXPECT_THAT(KeepingExporter::Take(), IsEmpty());
+    EXPECT_THAT(ManualExporter::Take(), IsEmpty());
   }
-  EXPECT_EQ(KeepingExporter::Take().size(), 1u);
+  EXPECT_EQ(ManualExporter::Take().size(), 1u);
   EXPECT_FALSE(profiler.Stop().ok());
   EXPECT_THAT(Lines(), IsEmpty());
 }
@@ -75,7 +75,7 @@ TEST_F(ScopedProfilerTest, AProfileThatIsNotExportedIsSaidSo) {
   TestProfiler profiler;
   {
     const BasicScopedProfiler session(profiler);
-    KeepingExporter::FailNext(1);
+    ManualExporter::FailNext(1);
   }
   EXPECT_THAT(
       Lines(),

@@ -10,11 +10,12 @@ namespace {
 
 using testing::ManualPlatform;
 using testing::ManualTraits;
-using Registry = ThreadRegistry<ManualTraits>;
-using Slot = Registry::Slot;
 
 class CallingThreadTest : public ::testing::Test {
  protected:
+  using Registry = ThreadRegistry<ManualTraits>;
+  using Slot = Registry::Slot;
+
   void SetUp() override { ManualPlatform::Reset(); }
   absl::StatusOr<Slot*> Register(Registry& registry) {
     return RegisterCallingThread(registry, "thread", signal_, false);

@@ -12,11 +12,10 @@
 namespace strobe::internal {
 namespace {
 
+using testing::kMs;
 using testing::ManualClock;
 using testing::ManualPlatform;
 using testing::ManualTraits;
-
-constexpr std::int64_t kMs = 1'000'000;
 
 bool Eventually(const std::function<bool()>& predicate) {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);

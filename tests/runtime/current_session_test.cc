@@ -4,19 +4,16 @@
 #include <memory>
 
 #include "gtest/gtest.h"
+#include "hanging_worker.h"
 
 namespace strobe::internal {
 namespace {
 
-// An ExportWorker that hangs.
-struct FakeWorker {
-  void AddTo(Stats& stats) const { stats.outputs.emplace_back().exports = exports; }
-  [[nodiscard]] bool HasEnded() const { return false; }
-  std::uint64_t exports = 1;
-};
+using testing::HangingWorker;
+
 class FakeSession {
  public:
-  using Worker = FakeWorker;
+  using Worker = HangingWorker;
   [[nodiscard]] const std::shared_ptr<Worker>& worker() const { return worker_; }
 
  private:

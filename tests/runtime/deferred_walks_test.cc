@@ -8,24 +8,17 @@
 #include <string>
 #include <vector>
 
-#include "manual_traits.h"
 #include "strobe/runtime/session.h"
-#include "strobe/unwind/cfi_step.h"
-#include "strobe/unwind/chain_unwinder.h"
+#include "table_traits.h"
 
 namespace strobe::internal {
 namespace {
 
+using testing::kText;
 using testing::ManualClock;
 using testing::ManualPlatform;
-using testing::ManualTraits;
+using testing::TableTraits;
 
-struct TableTraits : ManualTraits {
-  using Unwinder = ChainUnwinder<CfiStep, FramePointerStep>;
-};
-using Slot = RegisteredThread<TableTraits>;
-
-constexpr Address kText = 0x400000;
 constexpr Address kPieces = 4;
 constexpr std::size_t kDepth = 6;
 
@@ -33,6 +26,7 @@ constexpr std::size_t kDepth = 6;
 // stacks are walked by frame pointers.
 class DeferredWalks : public ::testing::Test {
  protected:
+  using Slot = RegisteredThread<TableTraits>;
   static constexpr std::size_t kRingBytes = 4096;
   static constexpr Address kStackBytes = 512;
 

@@ -4,19 +4,14 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "hanging_worker.h"
 
 namespace strobe::internal {
 namespace {
 
-// An ExportWorker that hangs until the test says that it has ended.
-struct FakeWorker {
-  void AddTo(Stats& stats) const { stats.outputs.emplace_back().exports = exports; }
-  [[nodiscard]] bool HasEnded() const { return has_ended; }
-  std::uint64_t exports = 1;
-  bool has_ended = false;
-};
+using testing::HangingWorker;
 
-std::uint64_t ExportsOf(const EndedExports<FakeWorker>& ended) {
+std::uint64_t ExportsOf(const EndedExports<HangingWorker>& ended) {
   Stats stats;
   ended.AddTo(stats);
   return stats.exports;
@@ -24,9 +19,9 @@ std::uint64_t ExportsOf(const EndedExports<FakeWorker>& ended) {
 
 TEST(EndedExports, AWorkerCountsWhileItHangsAndAfterwards) {
   CollectorCounters counters;
-  EndedExports<FakeWorker> ended(counters);
+  EndedExports<HangingWorker> ended(counters);
   ASSERT_TRUE(ended.MakeRoom().ok());
-  const auto worker = std::make_shared<FakeWorker>();
+  const auto worker = std::make_shared<HangingWorker>();
   ended.Add(worker);
   EXPECT_EQ(ExportsOf(ended), 1u);
   worker->exports = 3;  // what hung has gone on
@@ -39,11 +34,11 @@ TEST(EndedExports, AWorkerCountsWhileItHangsAndAfterwards) {
 
 TEST(EndedExports, AsManyMayHangAsTheLimitSays) {
   CollectorCounters counters;
-  EndedExports<FakeWorker> ended(counters);
-  std::vector<std::shared_ptr<FakeWorker>> workers;
+  EndedExports<HangingWorker> ended(counters);
+  std::vector<std::shared_ptr<HangingWorker>> workers;
   for (std::size_t i = 0; i < kMaxAbandonedExporters; ++i) {
     ASSERT_TRUE(ended.MakeRoom().ok());
-    ended.Add(workers.emplace_back(std::make_shared<FakeWorker>()));
+    ended.Add(workers.emplace_back(std::make_shared<HangingWorker>()));
   }
   EXPECT_TRUE(absl::IsResourceExhausted(ended.MakeRoom()));
   workers[2]->has_ended = true;

@@ -26,7 +26,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::ElementsAreArray;
 using ::testing::HasSubstr;
-using testing::KeepingExporter;
+using testing::ManualExporter;
 using testing::ManualPlatform;
 using testing::ManualTraits;
 
@@ -36,7 +36,7 @@ std::chrono::steady_clock::time_point In(int seconds) {
 
 std::vector<std::uint64_t> SequencesKept() {
   std::vector<std::uint64_t> sequences;
-  for (const Profile& profile : KeepingExporter::Take()) sequences.push_back(profile.sequence);
+  for (const Profile& profile : ManualExporter::Take()) sequences.push_back(profile.sequence);
   return sequences;
 }
 
@@ -85,12 +85,12 @@ struct GatedTraits : ManualTraits {
 };
 
 // Has no room for the first profile, and never will.
-class RefusingExporter : public KeepingExporter {
+class RefusingExporter : public ManualExporter {
  public:
-  using KeepingExporter::KeepingExporter;
+  using ManualExporter::ManualExporter;
   absl::StatusOr<std::string> Export(const ExportRequest& request) {
     if (request.profile.sequence == 1) return absl::OutOfRangeError("413");
-    return KeepingExporter::Export(request);
+    return ManualExporter::Export(request);
   }
 };
 struct RefusingTraits : ManualTraits {
@@ -101,8 +101,8 @@ class ExportWorkerTest : public ::testing::Test {
  protected:
   void SetUp() override {
     ManualPlatform::Reset();
-    KeepingExporter::Take();
-    KeepingExporter::FailNext(0);
+    ManualExporter::Take();
+    ManualExporter::FailNext(0);
   }
   const std::shared_ptr<Gate> gate_ = std::make_shared<Gate>();
   Stats StatsOf(const auto& worker) {
@@ -119,7 +119,7 @@ TEST_F(ExportWorkerTest, SendsWhatIsSubmitted) {
   worker.Submit(Job(7));
   EXPECT_TRUE(worker.Wait(In(60)).ok());
   EXPECT_TRUE(worker.IsIdle());
-  const std::vector<Profile> kept = KeepingExporter::Take();
+  const std::vector<Profile> kept = ManualExporter::Take();
   ASSERT_EQ(kept.size(), 1u);
   EXPECT_THAT(kept[0].values, ElementsAre(1, 20, 300));
   EXPECT_EQ(StatsOf(worker).exports, 1u);
@@ -130,7 +130,7 @@ TEST_F(ExportWorkerTest, SendsWhatIsSubmitted) {
 TEST_F(ExportWorkerTest, WhatFailedIsSentAgainUnchangedAndBeforeWhatCameLater) {
   ExportWorker<ManualTraits> worker(ProfilerOptions{});
   ASSERT_TRUE(worker.Begin());
-  KeepingExporter::FailNext(2);
+  ManualExporter::FailNext(2);
   worker.Submit(Job(1));
   EXPECT_EQ(worker.Wait(In(60)).code(), absl::StatusCode::kUnavailable);
   EXPECT_FALSE(worker.IsIdle());
@@ -140,7 +140,7 @@ TEST_F(ExportWorkerTest, WhatFailedIsSentAgainUnchangedAndBeforeWhatCameLater) {
   EXPECT_EQ(StatsOf(worker).last_export_error, "the exporter was told to fail");
   worker.Submit(Job(2));
   EXPECT_TRUE(worker.Wait(In(60)).ok());
-  const std::vector<Profile> kept = KeepingExporter::Take();
+  const std::vector<Profile> kept = ManualExporter::Take();
   ASSERT_EQ(kept.size(), 2u);
   EXPECT_EQ(kept[0].sequence, 1u);
   EXPECT_THAT(kept[0].values, ElementsAre(1, 20, 300)) << "filled once, not anew with every try";
@@ -170,7 +170,7 @@ TEST_F(ExportWorkerTest, WhatIsRefusedForGoodIsDroppedAndCounted) {
 TEST_F(ExportWorkerTest, WhatHasFailedWhenTheSessionEndsIsCountedAsDropped) {
   ExportWorker<ManualTraits> worker(ProfilerOptions{});
   ASSERT_TRUE(worker.Begin());
-  KeepingExporter::FailNext(1);
+  ManualExporter::FailNext(1);
   worker.Submit(Job(1));
   EXPECT_EQ(worker.End(In(60)).code(), absl::StatusCode::kUnavailable);
   EXPECT_EQ(StatsOf(worker).exports_dropped, 1u);
@@ -179,7 +179,7 @@ TEST_F(ExportWorkerTest, WhatHasFailedWhenTheSessionEndsIsCountedAsDropped) {
 
 TEST_F(ExportWorkerTest, OfTwoJobsOneMayFail) {
   ExportWorker<ManualTraits> worker(ProfilerOptions{});
-  KeepingExporter::FailNext(1);
+  ManualExporter::FailNext(1);
   worker.Submit(Job(1));
   worker.Submit(Job(2));
   ASSERT_TRUE(worker.Begin());
@@ -234,7 +234,7 @@ struct BrokenSymbolizer : testing::ArchetypeSymbolizer {
   }
 };
 struct BrokenEncoderTraits : ManualTraits {
-  using Outputs = OutputList<Output<BrokenEncoder, KeepingExporter>>;
+  using Outputs = OutputList<Output<BrokenEncoder, ManualExporter>>;
 };
 struct BrokenSymbolizerTraits : ManualTraits {
   using Symbolizer = BrokenSymbolizer;

@@ -20,11 +20,12 @@ namespace {
 using testing::ManualClock;
 using testing::ManualPlatform;
 using testing::ManualTraits;
-using Slot = RegisteredThread<ManualTraits>;
-using Sums = std::map<std::string, std::int64_t>;
 
 class ForgedRecords : public ::testing::Test {
  protected:
+  using Slot = RegisteredThread<ManualTraits>;
+  using Sums = std::map<std::string, std::int64_t>;
+
   void SetUp() override {
     ManualPlatform::Reset();
     ManualClock::Reset();

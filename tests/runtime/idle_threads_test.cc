@@ -5,6 +5,7 @@
 #include <numeric>
 #include <span>
 
+#include "as_collector.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "strobe/testing/manual_platform.h"
@@ -15,17 +16,10 @@ namespace {
 using testing::ManualPlatform;
 
 constexpr std::int64_t kMaxNs = 5'000'000;
-constexpr std::uint64_t kCollector = 1;
 constexpr int kStillPolls = IdleThreads<ManualPlatform>::kStillPolls;
 
-class IdleThreadsTest : public ::testing::Test {
+class IdleThreadsTest : public testing::AsCollector {
  protected:
-  void SetUp() override {
-    ManualPlatform::Reset();
-    ManualPlatform::ActAs(kCollector);
-  }
-  void TearDown() override { ManualPlatform::ActAs(0); }
-
   // The slot `index`, whose thread has the same number.
   void PollThread(std::uint32_t index, std::int64_t attach_cpu_ns = 0) {
     idle_threads_.Note(index, attach_cpu_ns, ManualPlatform::ThreadCpuTimeNs(index));

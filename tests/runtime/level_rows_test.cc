@@ -47,19 +47,20 @@ static_assert(!LevelRows<ProviderList<Events>>::kHasLevels);
 class LevelRowsTest : public ::testing::Test {
  protected:
   using Providers = ProviderList<Events, OpenFiles>;
+  using Sums = std::map<Address, std::int64_t>;
   static_assert(LevelRows<Providers>::kHasLevels);
 
   LevelRowsTest() : recording_({0, 1, 2}, 1 << 20, {}) { recording_.AddThread(0, 0, "[live]"); }
 
   void Add() { rows_.Add(providers_, recording_, 0, 0); }
   // The open files by the leaf's address; by 0 where the stack is not known.
-  std::map<Address, std::int64_t> Take() {
+  Sums Take() {
     RecordedPeriod period = recording_.Take(LabelTable(), {});
     rows_.Forget();
     Profile profile;
     profile.value_types.resize(3);
     FillProfile(std::move(period.samples), profile);
-    std::map<Address, std::int64_t> open;
+    Sums open;
     for (std::size_t i = 0; i < profile.samples.size(); ++i) {
       const Frame& frame = profile.frames[profile.stacks[profile.samples[i].stack].frame];
       open[frame.module == Frame::kPseudo ? 0 : frame.address] += profile.Values(i)[2];
@@ -73,8 +74,6 @@ class LevelRowsTest : public ::testing::Test {
   Recording recording_;
   LevelRows<Providers> rows_;
 };
-
-using Sums = std::map<Address, std::int64_t>;
 
 TEST_F(LevelRowsTest, AreInEachPeriodWhatTheyAreAtItsEnd) {
   OpenFiles::levels = {{{0x1000, 0x2000}, 2}, {{0x1001, 0x2000}, 3}, {{0x1000, 0x2000}, 5}};

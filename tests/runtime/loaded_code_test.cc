@@ -6,23 +6,18 @@
 #include <new>
 #include <utility>
 
-#include "manual_traits.h"
-#include "strobe/unwind/cfi_step.h"
-#include "strobe/unwind/chain_unwinder.h"
+#include "table_traits.h"
 
 namespace strobe::internal {
 namespace {
 
+using testing::kText;
 using testing::ManualPlatform;
 using testing::ManualTraits;
+using testing::TableTraits;
 
-struct TableTraits : ManualTraits {
-  using Unwinder = ChainUnwinder<CfiStep, FramePointerStep>;
-};
 static_assert(LoadedCode<TableTraits>::kIsLazy);
 static_assert(!LoadedCode<ManualTraits>::kHasTables);
-
-constexpr Address kText = 0x400000;
 
 // Of four pieces of text, with just enough of a reason to have tables.
 Module Program() {

@@ -2,6 +2,8 @@
 // which are the test's.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -25,10 +27,16 @@
 
 namespace strobe::testing {
 
-// Keeps what is exported.
-class KeepingExporter {
+inline constexpr std::int64_t kMs = 1'000'000;  // in nanoseconds
+// The columns of a profile of ManualTraits.
+inline constexpr std::size_t kSamples = 0;
+inline constexpr std::size_t kCpu = 1;
+inline constexpr std::size_t kWall = 2;
+
+// Keeps what is exported, and fails when it is told to.
+class ManualExporter {
  public:
-  explicit KeepingExporter(const ExporterOptions& /*options*/) {}
+  explicit ManualExporter(const ExporterOptions& /*options*/) {}
   absl::StatusOr<std::string> Export(const ExportRequest& request) {
     const std::lock_guard lock(mutex_);
     if (failures_ > 0) {
@@ -58,7 +66,7 @@ struct ManualTraits : ArchetypeTraits {
   using Ring = SpscRing;
   using Platform = ManualPlatform;
   using Providers = ProviderList<CpuTimeProvider, WallTimeProvider, OffCpuTimeProvider>;
-  using Outputs = OutputList<Output<ArchetypeEncoder, KeepingExporter>>;
+  using Outputs = OutputList<Output<ArchetypeEncoder, ManualExporter>>;
 };
 
 // Ends the session; what it has sampled since its last period, checked.

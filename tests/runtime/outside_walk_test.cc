@@ -8,7 +8,7 @@ namespace strobe::internal {
 namespace {
 
 using ::testing::ElementsAre;
-using namespace ::strobe::testing;  // NOLINT(google-build-using-namespace): its constants
+using testing::ManualPlatform;
 
 class OutsideWalkTest : public ::testing::Test {
  protected:

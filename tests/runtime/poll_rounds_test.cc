@@ -4,8 +4,10 @@
 #include <cstdint>
 #include <vector>
 
+#include "as_collector.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "manual_traits.h"
 #include "strobe/platform/capture_target.h"
 #include "strobe/testing/manual_platform.h"
 
@@ -13,24 +15,16 @@ namespace strobe::internal {
 namespace {
 
 using ::testing::ElementsAre;
+using testing::kMs;
 using testing::ManualPlatform;
-
-constexpr std::int64_t kMs = 1'000'000;
-constexpr std::uint64_t kCollector = 1;
 
 struct NumberedSlot {
   std::uint32_t number = 0;
   [[nodiscard]] std::uint32_t index() const { return number; }
 };
 
-class PollRoundsTest : public ::testing::Test {
+class PollRoundsTest : public testing::AsCollector {
  protected:
-  void SetUp() override {
-    ManualPlatform::Reset();
-    ManualPlatform::ActAs(kCollector);
-  }
-  void TearDown() override { ManualPlatform::ActAs(0); }
-
   struct Visit {
     std::uint32_t index = 0;
     std::int64_t known_cpu_ns = 0;

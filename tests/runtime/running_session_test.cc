@@ -18,27 +18,27 @@ namespace strobe::internal {
 namespace {
 
 using ::testing::ElementsAre;
-using testing::KeepingExporter;
+using testing::kCpu;
+using testing::kMs;
+using testing::kSamples;
 using testing::ManualClock;
+using testing::ManualExporter;
 using testing::ManualPlatform;
 using testing::ManualTraits;
 using testing::SumByThread;
-using Slot = RegisteredThread<ManualTraits>;
-using Recorded = std::future<absl::StatusOr<Profile>>;
-
-constexpr std::int64_t kMs = 1'000'000;
-constexpr std::size_t kSamples = 0;  // columns
-constexpr std::size_t kCpu = 1;
 
 // A session with its real threads, whose time the test moves. The test is the kernel and a thread
 // of the program.
 class RunningSessionTest : public ::testing::Test {
  protected:
+  using Slot = RegisteredThread<ManualTraits>;
+  using Recorded = std::future<absl::StatusOr<Profile>>;
+
   void SetUp() override {
     ManualPlatform::Reset();
     ManualClock::Reset();
-    KeepingExporter::Take();
-    KeepingExporter::FailNext(0);
+    ManualExporter::Take();
+    ManualExporter::FailNext(0);
     ASSERT_TRUE(registry_.Open().ok());
     slot_ = *registry_.Register({.id = 1, .stack = {}}, "thread");
     slot_->next = ThreadLinks();
@@ -57,7 +57,7 @@ class RunningSessionTest : public ::testing::Test {
     running_->session().Begin();
     // The collector has begun to wait: from here on its time is the test's.
     ASSERT_TRUE(running_->Flush().ok());
-    KeepingExporter::Take();
+    ManualExporter::Take();
   }
   absl::Status End() {
     if (running_ == nullptr) return absl::OkStatus();
@@ -88,7 +88,7 @@ class RunningSessionTest : public ::testing::Test {
       EXPECT_TRUE(running_->Flush().ok());
       if (recorded.wait_for(std::chrono::seconds(0)) == std::future_status::ready) break;
     }
-    KeepingExporter::Take();
+    ManualExporter::Take();
     return recorded;
   }
   std::size_t Bytes() { return counters_.aggregator_bytes.load(std::memory_order_relaxed); }
@@ -114,7 +114,7 @@ TEST_F(RunningSessionTest, EndsAndTakesWhatHasBeenSampled) {
   Begin();
   Sample(3);
   EXPECT_TRUE(End().ok());
-  const std::vector<Profile> kept = KeepingExporter::Take();
+  const std::vector<Profile> kept = ManualExporter::Take();
   ASSERT_EQ(kept.size(), 1u);
   EXPECT_EQ(SumByThread(kept[0], kSamples)["thread"], 3);
 }
@@ -149,7 +149,7 @@ TEST_F(RunningSessionTest, ARecordingHasWhatIsSampledFromItsBeginToItsEnd) {
   EXPECT_EQ(profile->sequence, 0u);
   EXPECT_TRUE(End().ok());
   std::int64_t exported = 0;
-  for (const Profile& period : KeepingExporter::Take()) {
+  for (const Profile& period : ManualExporter::Take()) {
     EXPECT_EQ(period.value_types.size(), 4u);
     exported += SumByThread(period, kSamples)["thread"];
   }

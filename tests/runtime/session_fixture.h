@@ -20,6 +20,10 @@
 STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
 
+using testing::kCpu;
+using testing::kMs;
+using testing::kSamples;
+using testing::kWall;
 using testing::ManualClock;
 using testing::ManualPlatform;
 using testing::ManualTraits;
@@ -46,19 +50,15 @@ struct HoldingUnwinder : testing::ArchetypeUnwinder {
 struct SessionTraits : ManualTraits {
   using Unwinder = HoldingUnwinder;
 };
-using Registry = ThreadRegistry<SessionTraits>;
-using Slot = Registry::Slot;
-using Sums = std::map<std::string, std::int64_t>;
-
-inline constexpr std::int64_t kMs = 1'000'000;
-inline constexpr std::size_t kSamples = 0;  // columns
-inline constexpr std::size_t kCpu = 1;
-inline constexpr std::size_t kWall = 2;
 
 // A session played on one thread: the test is the kernel, every registered thread, and the
 // collector.
 class SessionTest : public ::testing::Test {
  protected:
+  using Registry = ThreadRegistry<SessionTraits>;
+  using Slot = Registry::Slot;
+  using Sums = std::map<std::string, std::int64_t>;
+
   void SetUp() override {
     ManualPlatform::Reset();
     ManualClock::Reset();

@@ -12,11 +12,12 @@ namespace {
 using testing::ManualClock;
 using testing::ManualPlatform;
 using testing::ManualTraits;
-using Slot = RegisteredThread<ManualTraits>;
-using Row = SlotAccounts<ManualTraits>::Row;
 
 class SlotAccountsTest : public ::testing::Test {
  protected:
+  using Slot = RegisteredThread<ManualTraits>;
+  using Row = SlotAccounts<ManualTraits>::Row;
+
   void SetUp() override {
     ManualPlatform::Reset();
     ManualClock::Reset();

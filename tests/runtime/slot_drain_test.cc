@@ -11,10 +11,11 @@ namespace {
 using testing::ManualClock;
 using testing::ManualPlatform;
 using testing::ManualTraits;
-using Slot = RegisteredThread<ManualTraits>;
 
 class SlotDrainTest : public ::testing::Test {
  protected:
+  using Slot = RegisteredThread<ManualTraits>;
+
   void SetUp() override {
     ManualPlatform::Reset();
     ManualClock::Reset();

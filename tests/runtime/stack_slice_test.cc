@@ -19,7 +19,7 @@ using Chain = ChainUnwinder<CfiStep, FramePointerStep>;
 
 // Two pieces of code; in each, function n takes n words of stack. The first kStop ends a stack,
 // kForeign is in neither.
-constexpr Address kText = 0x10000;
+constexpr Address kFirstPiece = 0x10000;
 constexpr Address kPieceBytes = 0x1000;
 constexpr Address kFunctionBytes = 0x100;
 constexpr Address kBase = 0x7000;
@@ -27,7 +27,7 @@ constexpr Address kForeign = 0x90000;
 constexpr std::size_t kLots = 1 << 20;
 
 constexpr Address In(std::size_t piece, Address words) {
-  return kText + piece * kPieceBytes + words * kFunctionBytes + 0x80;
+  return kFirstPiece + piece * kPieceBytes + words * kFunctionBytes + 0x80;
 }
 
 std::shared_ptr<const UnwindTable> Table() {
@@ -51,10 +51,11 @@ std::shared_ptr<const UnwindTable> Table() {
   return std::make_shared<UnwindTable>(static_cast<std::uint32_t>(kPieceBytes), rows,
                                        std::vector<SpecialRule>{SpecialRule(), by_r12});
 }
-UnwindModules Tables(bool first, bool second, bool is_complete = true) {
-  return UnwindModules({{kText, kText + kPieceBytes, first ? Table() : nullptr},
-                        {kText + kPieceBytes, kText + 2 * kPieceBytes, second ? Table() : nullptr}},
-                       is_complete);
+UnwindModules PieceTables(bool first, bool second, bool is_complete = true) {
+  return UnwindModules(
+      {{kFirstPiece, kFirstPiece + kPieceBytes, first ? Table() : nullptr},
+       {kFirstPiece + kPieceBytes, kFirstPiece + 2 * kPieceBytes, second ? Table() : nullptr}},
+      is_complete);
 }
 
 struct Trace {
@@ -97,7 +98,7 @@ class StackSliceTest : public ::testing::Test {
     words.insert(words.begin(), kRedZoneBytes / 8, 0);
     return FakeStack(kBase - kRedZoneBytes, std::move(words));
   }
-  const UnwindModules all_ = Tables(true, true);
+  const UnwindModules all_ = PieceTables(true, true);
   const NativeRegisters registers_ = [] {
     NativeRegisters registers;
     registers.pc = In(0, 2);
@@ -113,8 +114,8 @@ class StackSliceTest : public ::testing::Test {
 TEST_F(StackSliceTest, TheCollectorComesToWhatTheCaptureWouldHaveComeTo) {
   const Trace whole = WalkWith(all_, registers_, stack_);
   ASSERT_EQ(whole.walk.count, 4u);
-  for (const UnwindModules& there : {Tables(false, false), Tables(true, false), Tables(false, true),
-                                     Tables(false, false, false)}) {
+  for (const UnwindModules& there : {PieceTables(false, false), PieceTables(true, false),
+                                     PieceTables(false, true), PieceTables(false, false, false)}) {
     const Trace pending = WalkWith(there, registers_, stack_);
     EXPECT_LT(pending.walk.count, 4u);
     const Trace finished = Finish(all_, SliceOf(pending, registers_, stack_), pending.frames);
@@ -125,16 +126,16 @@ TEST_F(StackSliceTest, TheCollectorComesToWhatTheCaptureWouldHaveComeTo) {
 }
 
 TEST_F(StackSliceTest, IsPendingAgainWhereTheNextTableIsMissing) {
-  const Trace pending = WalkWith(Tables(false, false), registers_, stack_);
+  const Trace pending = WalkWith(PieceTables(false, false), registers_, stack_);
   const Trace again =
-      Finish(Tables(true, false), SliceOf(pending, registers_, stack_), pending.frames);
+      Finish(PieceTables(true, false), SliceOf(pending, registers_, stack_), pending.frames);
   EXPECT_TRUE(again.walk.is_pending);
   EXPECT_EQ(again.walk.stop.pc, In(1, 3));
   EXPECT_EQ(again.frames.size(), 2u);
 }
 
 TEST_F(StackSliceTest, SaysWhyTheWalkEnded) {
-  const UnwindModules none = Tables(false, false);
+  const UnwindModules none = PieceTables(false, false);
   const auto finish = [&](std::vector<Address> words, std::size_t max_frames = 64) {
     const FakeStack stack = Stack(std::move(words));
     const Trace pending = WalkWith(none, registers_, stack);
@@ -160,14 +161,14 @@ TEST_F(StackSliceTest, TheInnermostFramesRegistersComeAlong) {
   registers.set_general_registers(&general);
   registers.pc = In(0, 15);
   const FakeStack stack = Stack({0, In(1, 0)});
-  const Trace pending = WalkWith(Tables(false, true), registers, stack);
+  const Trace pending = WalkWith(PieceTables(false, true), registers, stack);
   const Trace finished = Finish(all_, SliceOf(pending, registers, stack), pending.frames);
   EXPECT_EQ(finished.frames, (std::vector<Address>{In(0, 15), In(1, 0) - 1}));
 }
 
 TEST_F(StackSliceTest, TheRedZoneMayLieBelowTheStack) {
   const FakeStack stack(kBase, {0, In(1, 3), 0, 0, In(0, 4), 0, 0, 0, In(1, 0)});
-  const Trace pending = WalkWith(Tables(false, false), registers_, stack);
+  const Trace pending = WalkWith(PieceTables(false, false), registers_, stack);
   const Trace finished = Finish(all_, SliceOf(pending, registers_, stack), pending.frames);
   EXPECT_TRUE(is_whole);
   EXPECT_EQ(finished.frames, WalkWith(all_, registers_, stack).frames);
@@ -175,7 +176,7 @@ TEST_F(StackSliceTest, TheRedZoneMayLieBelowTheStack) {
 
 TEST_F(StackSliceTest, SaysWhetherItGoesToTheStacksTop) {
   const Trace whole = WalkWith(all_, registers_, stack_);
-  const Trace pending = WalkWith(Tables(false, false), registers_, stack_);
+  const Trace pending = WalkWith(PieceTables(false, false), registers_, stack_);
   const std::size_t all_bytes = SliceOf(pending, registers_, stack_).size();
   for (std::size_t room = 0; room < all_bytes + 16; ++room) {
     const std::vector<std::byte> slice = SliceOf(pending, registers_, stack_, room);
@@ -199,7 +200,7 @@ TEST_F(StackSliceTest, BeginsWhereTheWalkStoppedIfTheRestWouldNotFit) {
   NativeRegisters registers = registers_;
   const FakeStack stack = Stack(words);
   std::vector<Address> frames(2000);
-  const UnwindModules first = Tables(true, false);
+  const UnwindModules first = PieceTables(true, false);
   const WalkResult pending = Chain(&first).Unwind(registers, stack, frames);
   ASSERT_TRUE(pending.is_pending);
   frames.resize(pending.count);
@@ -211,7 +212,7 @@ TEST_F(StackSliceTest, BeginsWhereTheWalkStoppedIfTheRestWouldNotFit) {
 }
 
 TEST_F(StackSliceTest, BytesThatNoCaptureWroteDoNoHarm) {
-  const Trace pending = WalkWith(Tables(false, false), registers_, stack_);
+  const Trace pending = WalkWith(PieceTables(false, false), registers_, stack_);
   const std::vector<std::byte> slice = SliceOf(pending, registers_, stack_);
   EXPECT_EQ(Finish(all_, {}, pending.frames).walk.end, StackEnd::kBroken);
   EXPECT_EQ(Finish(all_, slice, {}).walk.end, StackEnd::kBroken)

@@ -9,8 +9,8 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
+using testing::ManualPlatform;
 using ::testing::Not;
-using namespace ::strobe::testing;  // NOLINT(google-build-using-namespace): its constants
 
 class WaitWalkTest : public ::testing::Test {
  protected:

@@ -11,10 +11,10 @@
 #include "strobe/testing/manual_platform.h"
 #include "strobe/unwind/frame_pointer_unwinder.h"
 
-namespace strobe::testing {
+namespace strobe::internal {
 
 // Its chain of frames begins at the frame pointer, which the system does not tell.
-struct WaitTraits : ManualTraits {
+struct WaitTraits : testing::ManualTraits {
   using Unwinder = FramePointerUnwinder;
 };
 
@@ -26,15 +26,16 @@ inline constexpr ThreadActivity kWait{
 inline constexpr std::uint64_t kWaitFp = 0x70F100;
 
 // Maps zeros from `begin` to `end` but for these words.
-struct Word {
+struct StackWord {
   std::uint64_t address;
   std::uint64_t value;
 };
-inline void MapStack(std::uint64_t begin, std::uint64_t end, std::initializer_list<Word> words) {
+inline void MapStack(std::uint64_t begin, std::uint64_t end,
+                     std::initializer_list<StackWord> words) {
   std::vector<std::uint8_t> bytes(end - begin);
-  for (const Word& word : words)
+  for (const StackWord& word : words)
     std::memcpy(&bytes[word.address - begin], &word.value, sizeof(word.value));
-  ManualPlatform::With([&](auto& state) { state.memory.Map(begin, bytes); });
+  testing::ManualPlatform::With([&](auto& state) { state.memory.Map(begin, bytes); });
 }
 
 // 0x401000 was called by 0x402000, and that by 0x403000, beyond the first copy.
@@ -43,4 +44,4 @@ inline void MapWaitingStack() {
            {{kWaitFp, 0x70F800}, {kWaitFp + 8, 0x402000}, {0x70F800, 0}, {0x70F808, 0x403000}});
 }
 
-}  // namespace strobe::testing
+}  // namespace strobe::internal

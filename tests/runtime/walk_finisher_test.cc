@@ -24,7 +24,7 @@ std::shared_ptr<const UnwindTable> TableOf(UnwindRule rule) {
   return std::make_shared<const UnwindTable>(static_cast<std::uint32_t>(kBytes), rows,
                                              std::vector<SpecialRule>{SpecialRule()});
 }
-UnwindModules Tables(bool first, bool second) {
+UnwindModules FunctionTables(bool first, bool second) {
   return UnwindModules(
       {{kFirst, kFirst + kBytes,
         first ? TableOf(UnwindRule::Frame(UnwindRule::Kind::kFromSp, 1, 1, 0)) : nullptr},
@@ -56,17 +56,17 @@ class WalkFinisherTest : public ::testing::Test {
 };
 
 TEST_F(WalkFinisherTest, AMissingTableIsNamedAndTheStackLeftAlone) {
-  EXPECT_EQ(Finish(Tables(false, false)), kFirst + 8) << "the very instruction";
-  EXPECT_EQ(Finish(Tables(true, false)), kSecond + 0x10 - 1) << "inside of the call";
+  EXPECT_EQ(Finish(FunctionTables(false, false)), kFirst + 8) << "the very instruction";
+  EXPECT_EQ(Finish(FunctionTables(true, false)), kSecond + 0x10 - 1) << "inside of the call";
   EXPECT_EQ(stack_.end, StackEnd::kNoUnwindInfo);
   EXPECT_EQ(stack_.leaf_first.data(), frames_.data());
-  EXPECT_EQ(Finish(Tables(true, true)), std::nullopt);
+  EXPECT_EQ(Finish(FunctionTables(true, true)), std::nullopt);
   EXPECT_EQ(stack_.end, StackEnd::kComplete);
   EXPECT_EQ(Frames(), (std::vector<Address>{kFirst + 8, kSecond + 0x10 - 1}));
 }
 
 TEST_F(WalkFinisherTest, AWalkEndsAtCodeThatHasGone) {
-  EXPECT_EQ(Finish(Tables(true, false), kSecond + 0x10 - 1), std::nullopt);
+  EXPECT_EQ(Finish(FunctionTables(true, false), kSecond + 0x10 - 1), std::nullopt);
   EXPECT_EQ(stack_.end, StackEnd::kNoUnwindInfo);
   EXPECT_EQ(Frames(), (std::vector<Address>{kFirst + 8, kSecond + 0x10 - 1}));
 }

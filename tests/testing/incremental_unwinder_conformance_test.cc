@@ -40,7 +40,7 @@ struct ForgetsThePcWithAMemo : SharesFromNowhere {
 };
 
 template <class U>
-class Walker : public IncrementalUnwinderConformance<U> {
+class MemoWalker : public IncrementalUnwinderConformance<U> {
  public:
   void TestBody() override {}
   void WalkOnce() {
@@ -51,8 +51,8 @@ class Walker : public IncrementalUnwinderConformance<U> {
 };
 
 TEST(IncrementalUnwinderConformanceSuite, RefusesAMemoThatChangesAStack) {
-  EXPECT_FATAL_FAILURE(Walker<SharesFromNowhere>().WalkOnce(), "the last walk had not");
-  EXPECT_NONFATAL_FAILURE(Walker<ForgetsThePcWithAMemo>().WalkOnce(), "fresh");
+  EXPECT_FATAL_FAILURE(MemoWalker<SharesFromNowhere>().WalkOnce(), "the last walk had not");
+  EXPECT_NONFATAL_FAILURE(MemoWalker<ForgetsThePcWithAMemo>().WalkOnce(), "fresh");
 }
 
 }  // namespace

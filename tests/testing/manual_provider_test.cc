@@ -28,11 +28,11 @@ TEST(ManualProvider, DoesWhatItsScriptSaysAndNotesIt) {
 
 }  // namespace
 
-struct ManualHarness {
+struct ManualProviderHarness {
   using Provider = ManualProvider;
   static SamplingOptions Enabled() { return {}; }
   static constexpr bool kHasResidual = false;
 };
-INSTANTIATE_TYPED_TEST_SUITE_P(Manual, ProviderConformance, ManualHarness);
+INSTANTIATE_TYPED_TEST_SUITE_P(Manual, ProviderConformance, ManualProviderHarness);
 
 }  // namespace strobe::testing

@@ -10,7 +10,7 @@
 
 namespace strobe::testing {
 
-class ManualHarness {
+class ManualDirectoriesHarness {
  public:
   [[nodiscard]] const ProfileDirectories& Directories() const { return directories_; }
   [[nodiscard]] std::string Root() const { return "/root"; }
@@ -30,6 +30,6 @@ INSTANTIATE_TYPED_TEST_SUITE_P(Native, ProfileDirectoriesConformance,
                                PlatformDirectories<NativePlatform>);
 INSTANTIATE_TYPED_TEST_SUITE_P(Unsupported, ProfileDirectoriesConformance,
                                PlatformDirectories<UnsupportedPlatform>);
-INSTANTIATE_TYPED_TEST_SUITE_P(Manual, ProfileDirectoriesConformance, ManualHarness);
+INSTANTIATE_TYPED_TEST_SUITE_P(Manual, ProfileDirectoriesConformance, ManualDirectoriesHarness);
 
 }  // namespace strobe::testing

@@ -42,7 +42,7 @@ struct StaysPending : Cfi {
 };
 
 template <class U>
-class Walker : public ResumableUnwinderConformance<U> {
+class ResumingWalker : public ResumableUnwinderConformance<U> {
  public:
   void TestBody() override {}
   // Walks stacks until a walk has met a missing table.
@@ -60,9 +60,10 @@ class Walker : public ResumableUnwinderConformance<U> {
 };
 
 TEST(ResumableUnwinderConformanceSuite, RefusesWhatItShould) {
-  EXPECT_FATAL_FAILURE(Walker<GivesUp>().WalkUntil(GivesUp::has_given_up), "Expected equality");
-  EXPECT_FATAL_FAILURE(Walker<StaysPending>().WalkUntil(false), "walk.is_pending");
-  Walker<Cfi>().WalkUntil(false);
+  EXPECT_FATAL_FAILURE(ResumingWalker<GivesUp>().WalkUntil(GivesUp::has_given_up),
+                       "Expected equality");
+  EXPECT_FATAL_FAILURE(ResumingWalker<StaysPending>().WalkUntil(false), "walk.is_pending");
+  ResumingWalker<Cfi>().WalkUntil(false);
 }
 
 }  // namespace

@@ -38,7 +38,7 @@ struct ForgetsThePc : PcOnly {
 };
 
 template <class U>
-class Walker : public UnwinderConformance<U> {
+class StackWalker : public UnwinderConformance<U> {
  public:
   void TestBody() override {}
   void WalkOnce() {
@@ -49,9 +49,9 @@ class Walker : public UnwinderConformance<U> {
 };
 
 TEST(UnwinderConformanceSuite, RefusesWhatItShould) {
-  EXPECT_NONFATAL_FAILURE(Walker<Overruns>().WalkOnce(), "wrote past the output");
-  EXPECT_NONFATAL_FAILURE(Walker<ForgetsThePc>().WalkOnce(), "registers.pc");
-  Walker<PcOnly>().WalkOnce();
+  EXPECT_NONFATAL_FAILURE(StackWalker<Overruns>().WalkOnce(), "wrote past the output");
+  EXPECT_NONFATAL_FAILURE(StackWalker<ForgetsThePc>().WalkOnce(), "registers.pc");
+  StackWalker<PcOnly>().WalkOnce();
 }
 
 }  // namespace

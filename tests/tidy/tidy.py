@@ -2,8 +2,6 @@
 """The rules of this source tree that a compiler does not know.
 
   tidy.py ROOT            reports every violation below ROOT/include, ROOT/src, ROOT/tests and ROOT/bench
-  tidy.py ROOT headers BUILD COMPILER...
-                                     compiles alone each header whose test BUILD does not compile, so that none needs another before it
   tidy.py ROOT format TOOL           asks clang-format
   tidy.py ROOT lint TOOL BUILD       asks clang-tidy about each source of the library
 
@@ -14,7 +12,6 @@ import json
 import os
 import pathlib
 import re
-import shlex
 import shutil
 import subprocess
 import sys
@@ -23,13 +20,14 @@ import source
 
 # A folder includes itself and the ranks above its own line, never a neighbour of its rank.
 RANKS = [["base"], ["arch"], ["core"], ["clock"], ["ring", "unwind", "provider", "aggregate"], ["encode", "symbolize"], ["export"],
-         ["platform"], ["runtime"], ["."], ["http", "allocations", "locks", "exceptions", "process"], ["testing"]]
+         ["platform"], ["runtime"], ["."], ["http", "allocations", "locks", "exceptions", "process"], ["worker"], ["testing"],
+         ["preload", "cli", "examples"]]
 RANK_OF = {folder: rank for rank, folders in enumerate(RANKS) for folder in folders}
 NAMESPACES = {"strobe", "strobe::internal", "strobe::testing", "internal", "testing", ""}
 MAX_FILE_LINES = 440
 MAX_FUNCTION_LINES = 50
 MAX_COLUMNS = 100
-MACRO_FOLDERS = {"platform", "arch"}
+MACRO_FOLDERS = {"platform", "arch", "examples"}
 # Macros that say which system or processor the build is for; compilers and sanitizers are asked
 # about everywhere.
 SYSTEM_MACRO = re.compile(r"\b(_WIN32|_WIN64|WIN32|__linux__|__linux|linux|__unix__|__APPLE__|__MACH__|__FreeBSD__|__ANDROID__|__GLIBC__"
@@ -39,10 +37,9 @@ CPU_REGISTER = re.compile(r"(?<!X86_64Encoding::)\bk?[rR](?:[abcd]x|[sd]i|[sb]p|
 
 
 def folder_of(relative):
-    """The layer of a path below include/strobe or src: its first folder, '.' for the root's own files, None outside of the layers."""
+    """The layer of a path below include/strobe or src: its first folder, '.' for the root's own files."""
     parts = relative.parts[:-1]
-    folder = parts[0] if parts else "."
-    return folder if folder in RANK_OF else None
+    return parts[0] if parts else "."
 
 
 def check_includes(where, folder, text):
@@ -54,10 +51,13 @@ def check_includes(where, folder, text):
         relative = pathlib.PurePath(target)
         if relative.parts[0] in ("strobe", "src"):
             relative = pathlib.PurePath(*relative.parts[1:])
+        elif relative.parts[0] == "..":
+            relative = pathlib.PurePath(os.path.normpath(where.parent / relative))
+            relative = relative.relative_to("src") if relative.is_relative_to("src") else relative
         elif relative.parts[0] not in RANK_OF:
             continue
         included = folder_of(relative)
-        if included is None or included == folder:
+        if included == folder or included not in RANK_OF:
             continue
         if RANK_OF[included] >= RANK_OF[folder]:
             yield f"{where}:{number}: {folder}/ must not include {target}: it is not lower"
@@ -131,11 +131,13 @@ def check_tree(root):
         for path in cxx_files(root / base):
             where, relative, text = path.relative_to(root), path.relative_to(root / base), path.read_text()
             folder = folder_of(relative)
-            if folder is not None:
+            if folder in RANK_OF:
                 yield from check_includes(where, folder, text)
                 yield from check_macros(where, folder, text)
                 yield from check_registers(where, folder, text)
                 yield from check_namespaces(where, text)
+            else:
+                yield f"{where}:1: {folder}/ has no rank among the layers (RANKS in tidy.py)"
             yield from check_sizes(where, text)
             if base == "include/strobe":
                 yield from check_header(root, where, relative, text)
@@ -149,26 +151,6 @@ def pool(work, items):
     with concurrent.futures.ThreadPoolExecutor(max_workers=min(4, os.cpu_count() or 1)) as executor:
         for result in executor.map(work, items):
             yield from result
-
-
-def check_headers(root, build, compilers):
-    compiled = compiled_files(root / build)
-
-    def compile_alone(job):
-        compiler, path = job
-        command = [*shlex.split(compiler), "-std=c++20", "-fsyntax-only", "-Wall", "-Wextra", "-Werror", f"-I{root / 'include'}", "-x", "c++", "-"]
-        # Included twice, so that a header that may be included only once is found as well.
-        text = f'#include "{path}"\n#include "{path}"\n'
-        result = subprocess.run(command, input=text, text=True, capture_output=True)
-        if result.returncode == 0:
-            return []
-        error = next((line for line in result.stderr.splitlines() if "error" in line), result.stderr[:200])
-        return [f"{path.relative_to(root)}:1: does not compile alone with {compiler}: {error}"]
-
-    headers = [path for path in cxx_files(root / "include/strobe", (".h",))
-               if not any(root / test in compiled for test in tests_of(path.relative_to(root / "include/strobe")))]
-    jobs = [(compiler, path) for compiler in compilers for path in headers]
-    return pool(compile_alone, jobs)
 
 
 def check_format(root, tool):
@@ -207,10 +189,7 @@ def main():
     mode, *arguments = sys.argv[2:] or ["tree"]
     if mode in ("format", "lint") and not shutil.which(arguments[0]):
         skip(f"{arguments[0]} is not installed")
-    if mode == "headers":
-        build, *compilers = arguments
-        violations = check_headers(root, build, [compiler for compiler in compilers if shutil.which(shlex.split(compiler)[-1])])
-    elif mode == "format":
+    if mode == "format":
         violations = check_format(root, arguments[0])
     elif mode == "lint":
         violations = check_lint(root, arguments[0], arguments[1])

@@ -15,10 +15,13 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from newest import newest  # noqa: E402
+
 LEAST_EQUAL = 0.999
 PACKER_TIMEOUT_S = 10
 IS_CLANG = "clang" in " ".join(sys.argv[3:])
-LLVM = next((name for name in ("llvm-symbolizer-14", "llvm-symbolizer") if shutil.which(name)), None)
+LLVM = shutil.which(newest("llvm-symbolizer"))
 ADDR2LINE = shutil.which("addr2line")
 WINDOWS_COMPILERS = ("x86_64-w64-mingw32-g++-posix", "x86_64-w64-mingw32-g++")
 # What binutils' addr2line (2.40) does not read, or does not tell apart; nor does it of clang's programs.
@@ -218,8 +221,8 @@ def forms():
         yield "64-bit offsets", ["-gdwarf64"], []
         yield "link-time optimisation", ["-flto"], []
         yield "no columns", ["-gno-column-info"], []
-    elif shutil.which("ld.lld-14"):
-        yield "link-time optimisation", ["-flto", "-fuse-ld=lld-14"], []
+    elif shutil.which(newest("ld.lld")):
+        yield "link-time optimisation", ["-flto", "-fuse-ld=" + newest("ld.lld").removeprefix("ld.")], []
 
 
 def split_forms():
@@ -229,7 +232,7 @@ def split_forms():
 
 def pack(form, image):
     """Whether a packer has put all split units into one file. On those of GCC's DWARF 5, llvm-dwp 14 does not end, and dwp 2.40 crashes."""
-    packer = next((name for name in ("llvm-dwp-14", "llvm-dwp", "dwp") if shutil.which(name)), None)
+    packer = next((name for name in (newest("llvm-dwp"), "dwp") if shutil.which(name)), None)
     if not packer:
         return False
     try:

@@ -14,8 +14,6 @@ using Base = SpecialRule::Base;
 using Where = SpecialRule::Where;
 using Location = SpecialRule::Location;
 
-constexpr Address kText = EhFrameBuilder::kText;
-
 // The table of one function of 0x100 bytes at offset 0x1000 with `program`.
 CompiledTable OneFunction(const Bytes& program, const CieOptions& cie = {},
                           Architecture architecture = Architecture::kX86_64) {
@@ -317,13 +315,13 @@ TEST(CompileCfi, FunctionsOutsideOfTheTextAreLeftOut) {
   const std::size_t cie = builder.Cie();
   builder.Fde(cie, 0, 0x100, {});
   builder.Fde(cie, kText - 1, 0x100, {});
-  builder.Fde(cie, EhFrameBuilder::kTextLimit - 1, 2, {});
+  builder.Fde(cie, kTextLimit - 1, 2, {});
   builder.Fde(cie, kText, 0, {});
   builder.Fde(cie, kText + 8, ~Address{0}, {});
-  builder.Fde(cie, EhFrameBuilder::kTextLimit - 1, 1, {});
+  builder.Fde(cie, kTextLimit - 1, 1, {});
   const CompiledCfi compiled = builder.Compile();
   EXPECT_EQ(compiled.statistics.fdes, 1u);
-  EXPECT_EQ(compiled.rows.front().offset, EhFrameBuilder::kTextLimit - 1 - kText);
+  EXPECT_EQ(compiled.rows.front().offset, kTextLimit - 1 - kText);
 }
 
 TEST(CompileCfi, FunctionsInAnyOrderAndSideBySide) {

@@ -20,12 +20,12 @@ Module MapModule(FakeMemory& process, Address bias, std::uint32_t words,
                  bool is_terminated = true) {
   const Address header = EhFrameBuilder::kEhFrame + bias - 16;
   EhFrameBuilder builder;
-  builder.Fde(builder.Cie(), EhFrameBuilder::kText + bias, 0x100, DefCfaOffset(words * 8));
+  builder.Fde(builder.Cie(), kText + bias, 0x100, DefCfaOffset(words * 8));
   if (is_terminated) builder.Terminate();
   process.Map(header,
               Join({{1, 0x1B, 0x03, 0x3B}, Fixed(std::int32_t{12}), Bytes(8), builder.bytes}));
-  return {.start = EhFrameBuilder::kText + bias,
-          .limit = EhFrameBuilder::kTextLimit + bias,
+  return {.start = kText + bias,
+          .limit = kTextLimit + bias,
           .file_offset = 0,
           .load_bias = bias,
           .path = "/lib/x",
@@ -91,7 +91,7 @@ TEST_F(CfiModulesTest, AnotherModuleInTheSamePlaceIsCompiledAnew) {
 }
 
 TEST_F(CfiModulesTest, WalksForgetTheRulesOfModulesThatWent) {
-  const Address word = EhFrameBuilder::kText + 0x80;
+  const Address word = kText + 0x80;
   const std::vector<Address> words(8, word);
   const CopiedStackMemory memory(0x7000, std::as_bytes(std::span(words)));
   const auto cfa_at = [&](const UnwindModules& snapshot) {
@@ -176,7 +176,7 @@ TEST_F(CfiModulesTest, LongSections) {
     // The CIE stands at the section's beginning, so each FDE says how far back that is.
     one.bytes.clear();
     const Bytes body =
-        Join({Fixed(static_cast<std::uint32_t>(at + 4 - cie)), Fixed(EhFrameBuilder::kText + i * 4),
+        Join({Fixed(static_cast<std::uint32_t>(at + 4 - cie)), Fixed(kText + i * 4),
               Fixed(Address{4}), Uleb(0), DefCfaOffset(8 * (1 + i % 50)), Bytes(16)});
     const Bytes entry = Join({Fixed(static_cast<std::uint32_t>(body.size())), body});
     fdes.insert(fdes.end(), entry.begin(), entry.end());
@@ -423,8 +423,8 @@ Bytes DebugFrame(const std::vector<std::pair<Address, std::uint32_t>>& functions
 TEST_F(CfiModulesTest, OfFunctionsWithoutEhFrameTheFilesDebugFrameSpeaks) {
   constexpr Address kBias = 0x10000000;
   const Module module = MapModule(process_, kBias, 2);
-  constexpr Address kOther = EhFrameBuilder::kText + 0x200;
-  Bytes debug_frame = DebugFrame({{EhFrameBuilder::kText, 5}, {kOther, 7}});
+  constexpr Address kOther = kText + 0x200;
+  Bytes debug_frame = DebugFrame({{kText, 5}, {kOther, 7}});
   const auto snapshot_of = [&] {
     internal::CfiModules modules(Architecture::kX86_64, std::ref(process_),
                                  [&](const Module& /*of*/) { return debug_frame; });
@@ -433,8 +433,7 @@ TEST_F(CfiModulesTest, OfFunctionsWithoutEhFrameTheFilesDebugFrameSpeaks) {
     return modules.Snapshot();
   };
   EXPECT_EQ(RuleAt(*snapshot_of(), kOther + kBias), FromSp(7));
-  EXPECT_EQ(RuleAt(*snapshot_of(), EhFrameBuilder::kText + kBias), FromSp(2))
-      << "what is loaded comes first";
+  EXPECT_EQ(RuleAt(*snapshot_of(), kText + kBias), FromSp(2)) << "what is loaded comes first";
   // Whatever stands in the file.
   const Bytes good = debug_frame;
   std::mt19937_64 random(1);
@@ -444,7 +443,7 @@ TEST_F(CfiModulesTest, OfFunctionsWithoutEhFrameTheFilesDebugFrameSpeaks) {
       debug_frame[random() % debug_frame.size()] =
           static_cast<std::uint8_t>(random() % 4 == 0 ? 0xFF : random());
     debug_frame.resize(random() % 4 == 0 ? random() % debug_frame.size() : debug_frame.size());
-    EXPECT_EQ(RuleAt(*snapshot_of(), EhFrameBuilder::kText + kBias), FromSp(2));
+    EXPECT_EQ(RuleAt(*snapshot_of(), kText + kBias), FromSp(2));
   }
 }
 

@@ -12,6 +12,7 @@
 #include "strobe/testing/unwinder_conformance.h"
 #include "strobe/unwind/chain_unwinder.h"
 #include "strobe/unwind/known_code.h"
+#include "walk_trace.h"
 
 namespace strobe::testing {
 namespace {
@@ -22,8 +23,6 @@ using Location = SpecialRule::Location;
 
 using Cfi = ChainUnwinder<CfiStep>;
 
-constexpr Address kText = EhFrameBuilder::kText;
-constexpr Address kBase = 0x7000;
 constexpr Location kReturnBelowCfa{
     .where = Where::kMemory, .base = Base::kCfa, .other = 0, .offset = -8};
 
@@ -53,7 +52,7 @@ enum Rule : std::uint32_t {
   kRuleCount
 };
 
-UnwindModules Modules() {
+UnwindModules MakeModules() {
   const std::vector<SpecialRule> specials = {
       SpecialRule(),
       {.cfa = SpecialRule::Cfa::kPlt, .plt_threshold = 11, .ra = kReturnBelowCfa, .fp = {}},
@@ -90,38 +89,23 @@ UnwindModules Modules() {
 }
 
 const UnwindModules& SharedModules() {
-  static const UnwindModules modules = Modules();
+  static const UnwindModules modules = MakeModules();
   return modules;
 }
 
 // An address in the code of `rule`; as a return address, it stands behind the call.
 constexpr Address In(Rule rule, Address offset = 0x80) { return kText + rule * 0x100 + offset; }
 
-struct Trace {
-  std::vector<Address> frames;
-  StackEnd end = StackEnd::kComplete;
-  friend bool operator==(const Trace&, const Trace&) = default;
-};
-
-void PrintTo(const Trace& trace, std::ostream* os) {
-  *os << "{" << std::hex;
-  for (const Address frame : trace.frames) *os << frame << " ";
-  *os << ", end " << static_cast<int>(trace.end) << "}";
-}
-
 template <class Registers>
-Trace Walk(const Registers& registers, const FakeStack& stack, std::size_t limit = 16) {
-  std::vector<Address> output(limit);
-  const WalkResult result = Cfi(&SharedModules()).Unwind(registers, stack, output);
-  output.resize(result.count);
-  return {output, result.end};
+Trace WalkCfi(const Registers& registers, const FakeStack& stack, std::size_t limit = 16) {
+  return TraceOf(Cfi(&SharedModules()), registers, stack, limit);
 }
 
 TEST(CfiStep, WalksBySpAndByFp) {
   const FakeStack stack(kBase, {0xAAAA, In(kSavesFp), 0xBBBB, 0x7040, In(kByFp), 0xCCCC, 0xDDDD,
                                 0xEEEE, 0x1234, In(kTwoWords), 0xFFFF, In(kStop)});
   EXPECT_EQ(
-      Walk(X86_64Registers{In(kTwoWords), kBase, 0x1111}, stack),
+      WalkCfi(X86_64Registers{In(kTwoWords), kBase, 0x1111}, stack),
       (Trace{{In(kTwoWords), In(kSavesFp) - 1, In(kByFp) - 1, In(kTwoWords) - 1, In(kStop) - 1},
              StackEnd::kComplete}));
 }
@@ -129,16 +113,16 @@ TEST(CfiStep, WalksBySpAndByFp) {
 TEST(CfiStep, ACallAtTheEndOfAFunctionIsLookedUpInIt) {
   // The return address is the first byte of the next function, whose rule is another one.
   const FakeStack stack(kBase, {In(kTwoWords, 0), In(kStop)});
-  EXPECT_EQ(Walk(X86_64Registers{In(kLeaf), kBase, 0}, stack).frames,
+  EXPECT_EQ(WalkCfi(X86_64Registers{In(kLeaf), kBase, 0}, stack).frames,
             (std::vector<Address>{In(kLeaf), In(kTwoWords, 0) - 1, In(kStop) - 1}));
 }
 
 TEST(CfiStep, PltEntriesBeforeAndAfterTheirPush) {
   const FakeStack stack(kBase, {In(kStop), In(kTwoWords), 0xAAAA, In(kStop)});
-  EXPECT_EQ(Walk(X86_64Registers{In(kPlt, 0x80), kBase, 0}, stack).frames,
+  EXPECT_EQ(WalkCfi(X86_64Registers{In(kPlt, 0x80), kBase, 0}, stack).frames,
             (std::vector<Address>{In(kPlt, 0x80), In(kStop) - 1}));
-  EXPECT_EQ(Walk(X86_64Registers{In(kPlt, 0x8A), kBase, 0}, stack).frames.at(1), In(kStop) - 1);
-  EXPECT_EQ(Walk(X86_64Registers{In(kPlt, 0x8B), kBase, 0}, stack).frames,
+  EXPECT_EQ(WalkCfi(X86_64Registers{In(kPlt, 0x8A), kBase, 0}, stack).frames.at(1), In(kStop) - 1);
+  EXPECT_EQ(WalkCfi(X86_64Registers{In(kPlt, 0x8B), kBase, 0}, stack).frames,
             (std::vector<Address>{In(kPlt, 0x8B), In(kTwoWords) - 1, In(kStop) - 1}));
 }
 
@@ -147,25 +131,25 @@ TEST(CfiStep, SignalFramesGiveTheExactPcAndAnyStack) {
   // to a function.
   FakeStack stack(kBase, {In(kStop), 0xAAAA, In(kSignal), 0x1111, 0x2222, kBase, In(kLeaf, 0)});
   EXPECT_EQ(
-      Walk(X86_64Registers{In(kTwoWords), kBase + 8, 0}, stack),
+      WalkCfi(X86_64Registers{In(kTwoWords), kBase + 8, 0}, stack),
       (Trace{{In(kTwoWords), In(kSignal) - 1, In(kLeaf, 0), In(kStop) - 1}, StackEnd::kComplete}));
   // The same the other way round.
   FakeStack below(kBase, {In(kSignal), 0x1111, 0x2222, 0x7028, In(kLeaf, 0), In(kStop)});
   EXPECT_EQ(
-      Walk(X86_64Registers{In(kLeaf), kBase, 0}, below),
+      WalkCfi(X86_64Registers{In(kLeaf), kBase, 0}, below),
       (Trace{{In(kLeaf), In(kSignal) - 1, In(kLeaf, 0), In(kStop) - 1}, StackEnd::kComplete}));
 }
 
 TEST(CfiStep, SignalFramesThatLeadToThemselvesEnd) {
   const FakeStack stack(kBase, {In(kSignal), 0x1111, 0x2222, kBase + 8, In(kSignal)});
-  const Trace trace = Walk(X86_64Registers{In(kLeaf), kBase, 0}, stack, kMaxFramesLimit);
+  const Trace trace = WalkCfi(X86_64Registers{In(kLeaf), kBase, 0}, stack, kMaxFramesLimit);
   EXPECT_EQ(trace.end, StackEnd::kBroken);
   EXPECT_LT(trace.frames.size(), 32u);
 }
 
 TEST(CfiStep, CfaInMemory) {
   const FakeStack stack(kBase, {0xAAAA, 0x7028, 0x9999, 0xBBBB, In(kStop)});
-  EXPECT_EQ(Walk(X86_64Registers{In(kAligned), kBase, 0x7010}, stack).frames,
+  EXPECT_EQ(WalkCfi(X86_64Registers{In(kAligned), kBase, 0x7010}, stack).frames,
             (std::vector<Address>{In(kAligned), In(kStop) - 1}));
 }
 
@@ -216,10 +200,7 @@ Trace WalkLazy(LazyRule leaf, const FakeStack& stack, Address rbx, bool has_gene
   const X86_64GeneralRegisters general(words);
   const X86_64Registers registers{
       .pc = InLazy(leaf), .sp = kBase, .fp = 0, .general = has_general ? &general : nullptr};
-  std::vector<Address> output(16);
-  const WalkResult result = Cfi(&modules).Unwind(registers, stack, output);
-  output.resize(result.count);
-  return {output, result.end};
+  return TraceOf(Cfi(&modules), registers, stack);
 }
 
 TEST(CfiStep, CountsFromAnyRegisterOfTheInnermostFrame) {
@@ -271,10 +252,11 @@ TEST(CfiStep, NestedTrampolinesEachGetTheirRbx) {
 
 TEST(CfiStep, LinkRegisterHoldsTheCallerOfALeafOnly) {
   const FakeStack stack(kBase, {0xAAAA, In(kStop)});
-  EXPECT_EQ(Walk(Aarch64Registers{In(kLink), kBase, 0, In(kTwoWords) | 0x0055000000000000}, stack),
-            (Trace{{In(kLink), In(kTwoWords) - 1, In(kStop) - 1}, StackEnd::kComplete}));
+  EXPECT_EQ(
+      WalkCfi(Aarch64Registers{In(kLink), kBase, 0, In(kTwoWords) | 0x0055000000000000}, stack),
+      (Trace{{In(kLink), In(kTwoWords) - 1, In(kStop) - 1}, StackEnd::kComplete}));
   const FakeStack again(kBase, {0xAAAA, In(kLink)});
-  EXPECT_EQ(Walk(Aarch64Registers{In(kTwoWords), kBase, 0, In(kStop)}, again),
+  EXPECT_EQ(WalkCfi(Aarch64Registers{In(kTwoWords), kBase, 0, In(kStop)}, again),
             (Trace{{In(kTwoWords), In(kLink) - 1}, StackEnd::kBroken}))
       << "a caller's link register was overwritten by its call";
 }
@@ -306,26 +288,26 @@ TEST(CfiStep, ALeafThatASignalInterruptedHasItsOwnLinkRegister) {
 }
 
 TEST(CfiStep, SaysWhyAWalkEnds) {
-  EXPECT_EQ(Walk(X86_64Registers{In(kStop), kBase, 0}, FakeStack(kBase, {})).end,
+  EXPECT_EQ(WalkCfi(X86_64Registers{In(kStop), kBase, 0}, FakeStack(kBase, {})).end,
             StackEnd::kComplete);
-  EXPECT_EQ(Walk(X86_64Registers{In(kLeaf), kBase, 0}, FakeStack(kBase, {0})).end,
+  EXPECT_EQ(WalkCfi(X86_64Registers{In(kLeaf), kBase, 0}, FakeStack(kBase, {0})).end,
             StackEnd::kComplete)
       << "a return address of 0 ends a stack";
-  EXPECT_EQ(Walk(X86_64Registers{In(kUnknown), kBase, 0}, FakeStack(kBase, {})).end,
+  EXPECT_EQ(WalkCfi(X86_64Registers{In(kUnknown), kBase, 0}, FakeStack(kBase, {})).end,
             StackEnd::kNoUnwindInfo);
-  EXPECT_EQ(Walk(X86_64Registers{In(kOther), kBase, 0}, FakeStack(kBase, {})).end,
+  EXPECT_EQ(WalkCfi(X86_64Registers{In(kOther), kBase, 0}, FakeStack(kBase, {})).end,
             StackEnd::kNoUnwindInfo);
-  EXPECT_EQ(Walk(X86_64Registers{0x10, kBase, 0}, FakeStack(kBase, {})).end,
+  EXPECT_EQ(WalkCfi(X86_64Registers{0x10, kBase, 0}, FakeStack(kBase, {})).end,
             StackEnd::kNoUnwindInfo);
-  EXPECT_EQ(Walk(X86_64Registers{In(kLeaf), kBase, 0}, FakeStack(kBase, {})).end,
+  EXPECT_EQ(WalkCfi(X86_64Registers{In(kLeaf), kBase, 0}, FakeStack(kBase, {})).end,
             StackEnd::kBroken);
-  EXPECT_EQ(Walk(X86_64Registers{In(kLeaf), kBase, 0}, FakeStack(kBase, {1})).end,
+  EXPECT_EQ(WalkCfi(X86_64Registers{In(kLeaf), kBase, 0}, FakeStack(kBase, {1})).end,
             StackEnd::kBroken)
       << "no code lies there";
-  EXPECT_EQ(Walk(X86_64Registers{In(kByFp), kBase, kBase - 16}, FakeStack(kBase, {1, 2})).end,
+  EXPECT_EQ(WalkCfi(X86_64Registers{In(kByFp), kBase, kBase - 16}, FakeStack(kBase, {1, 2})).end,
             StackEnd::kBroken)
       << "callers lie above";
-  EXPECT_EQ(Walk(X86_64Registers{In(kLeaf), kBase, 0}, FakeStack(kBase, {In(kStop)}), 1).end,
+  EXPECT_EQ(WalkCfi(X86_64Registers{In(kLeaf), kBase, 0}, FakeStack(kBase, {In(kStop)}), 1).end,
             StackEnd::kTruncated);
   const Cfi without_modules;
   std::vector<Address> output(4);

@@ -10,16 +10,15 @@
 #include "strobe/testing/incremental_unwinder_conformance.h"
 #include "strobe/testing/resumable_unwinder_conformance.h"
 #include "strobe/testing/unwinder_conformance.h"
+#include "walk_trace.h"
 
 namespace strobe::testing {
 namespace {
 
-constexpr Address kText = EhFrameBuilder::kText;
-constexpr Address kBase = 0x7000;
 constexpr Address kUnknownCode = 0x500000;
 
 // 0x100 bytes that save fp two words below the CFA, then the outermost function.
-const UnwindModules& Modules() {
+const UnwindModules& KnownModules() {
   static const UnwindModules modules(
       {{kText, kText + 0x1000,
         std::make_shared<UnwindTable>(
@@ -30,25 +29,21 @@ const UnwindModules& Modules() {
 
 using Chain = ChainUnwinder<CfiStep, FramePointerStep>;
 
-std::pair<std::vector<Address>, StackEnd> Walk(const Chain& chain, const X86_64Registers& registers,
-                                               const FakeStack& stack) {
-  std::vector<Address> output(16);
-  const WalkResult result = chain.Unwind(registers, stack, output);
-  output.resize(result.count);
-  return {output, result.end};
+Trace WalkChain(const Chain& chain, const X86_64Registers& registers, const FakeStack& stack) {
+  return TraceOf(chain, registers, stack);
 }
 
 TEST(ChainUnwinder, FramePointersStandInWhereNothingElseIsKnown) {
   // known code, called by unknown code with a frame pointer, called by known code again.
   const FakeStack stack(kBase, {0xAAAA, 0x7020, kUnknownCode, 0xBBBB, 0x9999, kText + 0x180});
-  const auto [frames, end] = Walk(Chain(&Modules()), {kText + 0x10, kBase, 0x1}, stack);
+  const auto [frames, end] = WalkChain(Chain(&KnownModules()), {kText + 0x10, kBase, 0x1}, stack);
   EXPECT_EQ(frames, (std::vector<Address>{kText + 0x10, kUnknownCode - 1, kText + 0x17F}));
   EXPECT_EQ(end, StackEnd::kComplete);
 }
 
 TEST(ChainUnwinder, ABrokenFrameIsNotGivenToTheNext) {
   const FakeStack stack(kBase, {0x7010, kUnknownCode});
-  const auto [frames, end] = Walk(Chain(&Modules()), {kText + 0x10, kBase, kBase}, stack);
+  const auto [frames, end] = WalkChain(Chain(&KnownModules()), {kText + 0x10, kBase, kBase}, stack);
   EXPECT_EQ(frames, (std::vector<Address>{kText + 0x10}))
       << "a frame chain would have given a caller here";
   EXPECT_EQ(end, StackEnd::kBroken);
@@ -71,7 +66,7 @@ TEST(ChainUnwinder, ACallerWhoseRegisterIsLostIsNotGivenToTheNext) {
   const UnwindModules modules(
       {{kText, kText + 0x1000, std::make_shared<UnwindTable>(0x1000, rows, specials)}});
   const FakeStack stack(kBase, {0, kText + 0x180, 0, kUnknownCode});
-  const auto [frames, end] = Walk(Chain(&modules), {kText + 0x10, kBase, kBase + 0x10}, stack);
+  const auto [frames, end] = WalkChain(Chain(&modules), {kText + 0x10, kBase, kBase + 0x10}, stack);
   EXPECT_EQ(frames, (std::vector<Address>{kText + 0x10, kText + 0x17F}))
       << "a frame chain would have given a caller here";
   EXPECT_EQ(end, StackEnd::kNoUnwindInfo);
@@ -94,19 +89,19 @@ TEST(ChainUnwinder, WhatIsNotBuiltYetIsLeftToNoPart) {
 
 TEST(ChainUnwinder, WithoutModulesTheLastPartDoesAll) {
   const FakeStack stack(kBase, {kBase + 0x10, kUnknownCode, 0, 0});
-  const auto [frames, end] = Walk(Chain(), {kText + 0x10, kBase, kBase}, stack);
+  const auto [frames, end] = WalkChain(Chain(), {kText + 0x10, kBase, kBase}, stack);
   EXPECT_EQ(frames, (std::vector<Address>{kText + 0x10, kUnknownCode - 1}));
   EXPECT_EQ(end, StackEnd::kComplete);
 }
 
 TEST(ChainUnwinder, CodeWithNeitherTablesNorFramePointersIsNoStacksEnd) {
   const FakeStack stack(kBase, {0, kText + 0x180, 0, 0});
-  const auto [leaf, leaf_end] = Walk(Chain(&Modules()), {kUnknownCode, kBase, 0}, stack);
+  const auto [leaf, leaf_end] = WalkChain(Chain(&KnownModules()), {kUnknownCode, kBase, 0}, stack);
   EXPECT_EQ(leaf, (std::vector<Address>{kUnknownCode}));
   EXPECT_EQ(leaf_end, StackEnd::kNoUnwindInfo);
   // The same where known code was called by it.
   const FakeStack called(kBase, {0, 0, kUnknownCode, 0, kText + 0x180});
-  const auto [frames, end] = Walk(Chain(&Modules()), {kText + 0x10, kBase, 0}, called);
+  const auto [frames, end] = WalkChain(Chain(&KnownModules()), {kText + 0x10, kBase, 0}, called);
   EXPECT_EQ(frames, (std::vector<Address>{kText + 0x10, kUnknownCode - 1}));
   EXPECT_EQ(end, StackEnd::kNoUnwindInfo);
 }
@@ -115,7 +110,7 @@ TEST(ChainUnwinder, SaysWhichFrameWasTheOutermost) {
   const FakeStack stack(kBase, {0, 0, kText + 0x180, 0});
   std::vector<Address> output(16);
   const WalkResult result =
-      Chain(&Modules()).Unwind(X86_64Registers{kText + 0x10, kBase, 0}, stack, output);
+      Chain(&KnownModules()).Unwind(X86_64Registers{kText + 0x10, kBase, 0}, stack, output);
   EXPECT_EQ(result.end, StackEnd::kComplete);
   EXPECT_EQ(result.stop.pc, kText + 0x180);
   EXPECT_EQ(result.stop.sp, kBase + 0x18);
@@ -126,9 +121,9 @@ TEST(ChainUnwinder, OrderIsThatOfItsParts) {
   const FakeStack stack(kBase, {0x7020, kUnknownCode, kText + 0x180, 0, 0, 0});
   const X86_64Registers registers{kText + 0x10, kBase, kBase};
   std::vector<Address> output(2);
-  ChainUnwinder<FramePointerStep, CfiStep>(&Modules()).Unwind(registers, stack, output);
+  ChainUnwinder<FramePointerStep, CfiStep>(&KnownModules()).Unwind(registers, stack, output);
   EXPECT_EQ(output[1], kUnknownCode - 1);
-  ChainUnwinder<CfiStep, FramePointerStep>(&Modules()).Unwind(registers, stack, output);
+  ChainUnwinder<CfiStep, FramePointerStep>(&KnownModules()).Unwind(registers, stack, output);
   EXPECT_EQ(output[1], kText + 0x17F);
 }
 

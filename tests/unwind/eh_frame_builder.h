@@ -132,11 +132,13 @@ inline CieOptions Aarch64Cie() {
   return {.code_alignment = 4, .return_register = kX30, .program = DefCfa(kArmSp, 0)};
 }
 
+// The text that the frame information describes.
+inline constexpr Address kText = 0x400000;
+inline constexpr Address kTextLimit = 0x420000;
+
 class EhFrameBuilder {
  public:
   static constexpr Address kEhFrame = 0x600000;
-  static constexpr Address kText = 0x400000;
-  static constexpr Address kTextLimit = 0x420000;
 
   // Returns where the CIE stands in the section.
   std::size_t Cie(const CieOptions& options = {}) {
@@ -190,8 +192,7 @@ class EhFrameBuilder {
 // The table of what was compiled, and its statistics.
 struct CompiledTable {
   explicit CompiledTable(CompiledCfi compiled)
-      : table(static_cast<std::uint32_t>(EhFrameBuilder::kTextLimit - EhFrameBuilder::kText),
-              compiled.rows, compiled.specials),
+      : table(static_cast<std::uint32_t>(kTextLimit - kText), compiled.rows, compiled.specials),
         rows(std::move(compiled.rows)),
         statistics(compiled.statistics) {}
 

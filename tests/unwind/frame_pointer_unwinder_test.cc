@@ -10,6 +10,7 @@
 #include "eh_frame_builder.h"
 #include "strobe/testing/fake_stack.h"
 #include "strobe/testing/unwinder_conformance.h"
+#include "walk_trace.h"
 
 namespace strobe::testing {
 
@@ -17,28 +18,10 @@ INSTANTIATE_TYPED_TEST_SUITE_P(FramePointers, UnwinderConformance, FramePointerU
 
 namespace {
 
-constexpr Address kBase = 0x7000;
-constexpr Address kPc = 0x300000;
-constexpr Address kText = EhFrameBuilder::kText;
-
-struct Trace {
-  std::vector<Address> frames;
-  StackEnd end = StackEnd::kComplete;
-  friend bool operator==(const Trace&, const Trace&) = default;
-};
-
-void PrintTo(const Trace& trace, std::ostream* os) {
-  *os << "{" << ::testing::PrintToString(trace.frames) << ", end " << static_cast<int>(trace.end)
-      << "}";
-}
-
 template <class Registers>
-Trace Walk(const Registers& registers, const FakeStack& stack, std::size_t limit = 16,
-           const UnwindModules* modules = nullptr) {
-  std::vector<Address> output(limit);
-  const WalkResult result = FramePointerUnwinder(modules).Unwind(registers, stack, output);
-  output.resize(result.count);
-  return {output, result.end};
+Trace WalkFp(const Registers& registers, const FakeStack& stack, std::size_t limit = 16,
+             const UnwindModules* modules = nullptr) {
+  return TraceOf(FramePointerUnwinder(modules), registers, stack, limit);
 }
 
 // sp, saved fp of the caller at +16, the caller's at +40.
@@ -48,7 +31,7 @@ FakeStack TwoFrames() {
 }
 
 TEST(FramePointers, FollowsTheChainToItsEndOnX86_64) {
-  const Trace trace = Walk(X86_64Registers{kPc, kBase, 0x7010}, TwoFrames());
+  const Trace trace = WalkFp(X86_64Registers{kPc, kBase, 0x7010}, TwoFrames());
   EXPECT_EQ(trace, (Trace{{kPc, 0x401110, 0x402221}, StackEnd::kComplete}));
 }
 
@@ -56,32 +39,32 @@ TEST(FramePointers, FollowsTheChainToItsEndOnAarch64) {
   FakeStack stack = TwoFrames();
   stack.words()[3] = 0x401110;
   stack.words()[6] = 0x402220;
-  const Trace trace = Walk(Aarch64Registers{kPc, kBase, 0x7010, 0x999990}, stack);
+  const Trace trace = WalkFp(Aarch64Registers{kPc, kBase, 0x7010, 0x999990}, stack);
   EXPECT_EQ(trace, (Trace{{kPc, 0x40110F, 0x40221F}, StackEnd::kComplete}))
       << "lr is dead once the frame stands";
 }
 
 TEST(FramePointers, StripsTheSignatureOfAarch64ReturnAddresses) {
   FakeStack stack(kBase, {0, 0x003A000000401110});
-  EXPECT_EQ(Walk(Aarch64Registers{kPc, kBase, kBase, 0}, stack),
+  EXPECT_EQ(WalkFp(Aarch64Registers{kPc, kBase, kBase, 0}, stack),
             (Trace{{kPc, 0x40110F}, StackEnd::kComplete}));
 }
 
 TEST(FramePointers, FrameMayStandAtTheStackPointer) {
-  EXPECT_EQ(Walk(X86_64Registers{kPc, kBase, kBase}, FakeStack(kBase, {0, 0x401111})),
+  EXPECT_EQ(WalkFp(X86_64Registers{kPc, kBase, kBase}, FakeStack(kBase, {0, 0x401111})),
             (Trace{{kPc, 0x401110}, StackEnd::kComplete}));
 }
 
 TEST(FramePointers, EndsOfAChain) {
   // glibc leaves argc in main's rbp.
-  EXPECT_EQ(Walk(X86_64Registers{kPc, kBase, kBase}, FakeStack(kBase, {1, 0x401111})).end,
+  EXPECT_EQ(WalkFp(X86_64Registers{kPc, kBase, kBase}, FakeStack(kBase, {1, 0x401111})).end,
             StackEnd::kComplete);
   const Trace not_a_frame{{kPc}, StackEnd::kNoUnwindInfo};
-  EXPECT_EQ(Walk(X86_64Registers{kPc, kBase, 0}, FakeStack(kBase, {1, 2})), not_a_frame)
+  EXPECT_EQ(WalkFp(X86_64Registers{kPc, kBase, 0}, FakeStack(kBase, {1, 2})), not_a_frame)
       << "the code may use the register otherwise";
-  EXPECT_EQ(Walk(Aarch64Registers{kPc, kBase, 0, 0}, FakeStack(kBase, {1, 2})), not_a_frame);
+  EXPECT_EQ(WalkFp(Aarch64Registers{kPc, kBase, 0, 0}, FakeStack(kBase, {1, 2})), not_a_frame);
   EXPECT_EQ(
-      Walk(X86_64Registers{kPc, kBase, kBase}, FakeStack(kBase, {0x7010, 0x401111, 0x7020, 0})),
+      WalkFp(X86_64Registers{kPc, kBase, kBase}, FakeStack(kBase, {0x7010, 0x401111, 0x7020, 0})),
       (Trace{{kPc, 0x401110}, StackEnd::kComplete}));
 }
 
@@ -91,7 +74,7 @@ TEST(FramePointers, BrokenChainsStopWhereTheyBreak) {
        {Address{kBase}, Address{kBase + 8}, Address{0x6FF8}, Address{0x7011}, Address{0x7018},
         Address{0x7020}, Address{0x7FFFFFFFFFFF}, ~Address{0}, ~Address{7}}) {
     EXPECT_EQ(
-        Walk(X86_64Registers{kPc, kBase, kBase}, FakeStack(kBase, {fp, 0x401111, 0, 0x402222})),
+        WalkFp(X86_64Registers{kPc, kBase, kBase}, FakeStack(kBase, {fp, 0x401111, 0, 0x402222})),
         broken)
         << std::hex << fp;
   }
@@ -99,11 +82,11 @@ TEST(FramePointers, BrokenChainsStopWhereTheyBreak) {
 
 TEST(FramePointers, ReturnAddressThatNoCodeCanHaveIsBroken) {
   for (const Address caller : {Address{1}, Address{4095}, Address{1} << 47, ~Address{0}}) {
-    EXPECT_EQ(Walk(X86_64Registers{kPc, kBase, kBase}, FakeStack(kBase, {0, caller})),
+    EXPECT_EQ(WalkFp(X86_64Registers{kPc, kBase, kBase}, FakeStack(kBase, {0, caller})),
               (Trace{{kPc}, StackEnd::kBroken}))
         << caller;
   }
-  EXPECT_EQ(Walk(Aarch64Registers{kPc, kBase, kBase, 0}, FakeStack(kBase, {0, 0x401111})),
+  EXPECT_EQ(WalkFp(Aarch64Registers{kPc, kBase, kBase, 0}, FakeStack(kBase, {0, 0x401111})),
             (Trace{{kPc}, StackEnd::kBroken}))
       << "an aarch64 instruction is aligned";
 }
@@ -117,11 +100,11 @@ TEST(FramePointers, LimitIsExact) {
   }
   FakeStack stack(kBase, words);
   const X86_64Registers registers{kPc, kBase, kBase};
-  EXPECT_EQ(Walk(registers, stack, kFrames).frames.size(), kFrames);
-  EXPECT_EQ(Walk(registers, stack, kFrames).end, StackEnd::kComplete);
-  EXPECT_EQ(Walk(registers, stack, kFrames - 1).end, StackEnd::kTruncated);
-  EXPECT_EQ(Walk(registers, stack, kFrames - 1).frames.size(), kFrames - 1);
-  EXPECT_EQ(Walk(registers, stack, kFrames - 1).frames.back(), 0x500000 + kFrames - 3);
+  EXPECT_EQ(WalkFp(registers, stack, kFrames).frames.size(), kFrames);
+  EXPECT_EQ(WalkFp(registers, stack, kFrames).end, StackEnd::kComplete);
+  EXPECT_EQ(WalkFp(registers, stack, kFrames - 1).end, StackEnd::kTruncated);
+  EXPECT_EQ(WalkFp(registers, stack, kFrames - 1).frames.size(), kFrames - 1);
+  EXPECT_EQ(WalkFp(registers, stack, kFrames - 1).frames.back(), 0x500000 + kFrames - 3);
 }
 
 // A function's code: its entry, behind `push rbp`, behind `mov rbp, rsp`, at its `ret`; a signal's
@@ -130,10 +113,10 @@ constexpr Address kEntry = kText;
 constexpr Address kPushed = kText + 0x10;
 constexpr Address kSet = kText + 0x20;
 constexpr Address kReturn = kText + 0x30;
-constexpr Address kTrampoline = kText + 0x40;
-constexpr Address kLeaf = kText + 0x50;
+constexpr Address kSignalTrampoline = kText + 0x40;
+constexpr Address kAarch64Leaf = kText + 0x50;
 
-const UnwindModules& Modules() {
+const UnwindModules& TabledModules() {
   using Base = SpecialRule::Base;
   using Where = SpecialRule::Where;
   static const UnwindModules modules(
@@ -144,9 +127,9 @@ const UnwindModules& Modules() {
                                    {kPushed - kText, FromSp(2, 1, 2)},
                                    {kSet - kText, FromFp(2, 1, 2)},
                                    {kReturn - kText, FromSp(1)},
-                                   {kTrampoline - kText, UnwindRule::Special(1)},
-                                   {kLeaf - kText, FromSp(0, 0)},
-                                   {kLeaf + 0x10 - kText, UnwindRule::Unknown()}},
+                                   {kSignalTrampoline - kText, UnwindRule::Special(1)},
+                                   {kAarch64Leaf - kText, FromSp(0, 0)},
+                                   {kAarch64Leaf + 0x10 - kText, UnwindRule::Unknown()}},
             std::vector<SpecialRule>{
                 SpecialRule(),
                 {.cfa = SpecialRule::Cfa::kMemory,
@@ -169,24 +152,25 @@ FakeStack AboveWords(std::vector<Address> words) {
 // 0x401111.
 TEST(FramePointers, TheInnermostFrameIsUnwoundByItsTable) {
   const auto expect_caller = [](const X86_64Registers& registers, const FakeStack& stack) {
-    EXPECT_EQ(Walk(registers, stack, 16, &Modules()),
+    EXPECT_EQ(WalkFp(registers, stack, 16, &TabledModules()),
               (Trace{{registers.pc, 0x401110, 0x402221}, StackEnd::kComplete}));
-    EXPECT_EQ(Walk(registers, stack, 2, &Modules()),
+    EXPECT_EQ(WalkFp(registers, stack, 2, &TabledModules()),
               (Trace{{registers.pc, 0x401110}, StackEnd::kTruncated}));
-    EXPECT_EQ(Walk(registers, stack, 1, &Modules()), (Trace{{registers.pc}, StackEnd::kTruncated}));
+    EXPECT_EQ(WalkFp(registers, stack, 1, &TabledModules()),
+              (Trace{{registers.pc}, StackEnd::kTruncated}));
   };
   expect_caller({kEntry, kBase, 0x70F0}, AboveWords({0x401111}));
   expect_caller({kPushed, kBase, 0x70F0}, AboveWords({0x70F0, 0x401111}));
   expect_caller({kSet, kBase, kBase}, AboveWords({0x70F0, 0x401111}));
   expect_caller({kReturn, kBase, 0x70F0}, AboveWords({0x401111}));
-  EXPECT_EQ(Walk(X86_64Registers{kEntry, kBase, 0x70F0}, AboveWords({0x401111})).frames,
+  EXPECT_EQ(WalkFp(X86_64Registers{kEntry, kBase, 0x70F0}, AboveWords({0x401111})).frames,
             (std::vector<Address>{kEntry, 0x402221}))
       << "without a table the caller cannot be known";
 }
 
 TEST(FramePointers, AnInnermostFrameWithoutATableIsUnwoundByItsFramePointer) {
-  for (const Address pc : {kLeaf + 0x20, kPc}) {
-    EXPECT_EQ(Walk(X86_64Registers{pc, kBase, 0x7010}, TwoFrames(), 16, &Modules()),
+  for (const Address pc : {kAarch64Leaf + 0x20, kPc}) {
+    EXPECT_EQ(WalkFp(X86_64Registers{pc, kBase, 0x7010}, TwoFrames(), 16, &TabledModules()),
               (Trace{{pc, 0x401110, 0x402221}, StackEnd::kComplete}));
   }
 }
@@ -194,18 +178,19 @@ TEST(FramePointers, AnInnermostFrameWithoutATableIsUnwoundByItsFramePointer) {
 TEST(FramePointers, WhatASignalInterruptedIsUnwoundByItsTable) {
   // A handler's frame, which returns to the trampoline; fp, sp and pc of the interrupted function.
   const FakeStack stack = AboveWords({0xAAAA, 0x70F0, 0x7030, kEntry, 0, 0, 0x401111});
-  EXPECT_EQ(Walk(X86_64Registers{kTrampoline, kBase, 0x70F0}, stack, 16, &Modules()),
-            (Trace{{kTrampoline, kEntry, 0x401110, 0x402221}, StackEnd::kComplete}));
+  EXPECT_EQ(WalkFp(X86_64Registers{kSignalTrampoline, kBase, 0x70F0}, stack, 16, &TabledModules()),
+            (Trace{{kSignalTrampoline, kEntry, 0x401110, 0x402221}, StackEnd::kComplete}));
 }
 
 TEST(FramePointers, LinkRegisterHoldsTheCallerOfALeafOnAarch64) {
   const FakeStack stack(kBase, {1, 2, 0, 0x402220});
-  EXPECT_EQ(Walk(Aarch64Registers{kLeaf, kBase, 0x7010, 0x0055000000401110}, stack, 16, &Modules()),
-            (Trace{{kLeaf, 0x40110F, 0x40221F}, StackEnd::kComplete}));
+  EXPECT_EQ(WalkFp(Aarch64Registers{kAarch64Leaf, kBase, 0x7010, 0x0055000000401110}, stack, 16,
+                   &TabledModules()),
+            (Trace{{kAarch64Leaf, 0x40110F, 0x40221F}, StackEnd::kComplete}));
 }
 
 TEST(FramePointers, FirstCallerOfAnUnreadableStackIsBroken) {
-  EXPECT_EQ(Walk(X86_64Registers{kEntry, kBase, 0}, FakeStack(kBase, {}), 16, &Modules()),
+  EXPECT_EQ(WalkFp(X86_64Registers{kEntry, kBase, 0}, FakeStack(kBase, {}), 16, &TabledModules()),
             (Trace{{kEntry}, StackEnd::kBroken}));
 }
 
@@ -220,7 +205,7 @@ TEST(FramePointers, AWalkThatMissesATableGoesOnWhereItStopped) {
   EXPECT_EQ(pending.stop.pc, kEntry);
   EXPECT_TRUE(pending.stop.is_exact);
   const FrameState<X86_64Registers> from{.registers = registers, .innermost = &registers};
-  const WalkResult whole = FramePointerUnwinder(&Modules()).Unwind(from, stack, output);
+  const WalkResult whole = FramePointerUnwinder(&TabledModules()).Unwind(from, stack, output);
   EXPECT_FALSE(whole.is_pending);
   EXPECT_EQ(whole.count, 3u);
   EXPECT_EQ(whole.end, StackEnd::kComplete);

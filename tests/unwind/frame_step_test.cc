@@ -5,11 +5,10 @@
 #include <array>
 
 #include "strobe/testing/fake_stack.h"
+#include "walk_trace.h"
 
 namespace strobe::testing {
 namespace {
-
-constexpr Address kPc = 0x400000;
 
 // Gives the next of some results, and counts the pc on.
 struct Script {

@@ -36,8 +36,9 @@ TEST(IncrementalWalk, FindsTheSameStacksAsAWalkWithoutIt) {
       Address* broken = nullptr;
       Address before = 0;
       if (random() % 20 == 0) {
-        broken = &machine.Word(machine.registers().sp +
-                               random() % ((kTop - machine.registers().sp) / 8 + 1) / 2 * 8);
+        broken =
+            &machine.Word(machine.registers().sp +
+                          random() % ((Machine::kTop - machine.registers().sp) / 8 + 1) / 2 * 8);
         before = std::exchange(
             *broken, random() % 2 == 0 ? random() : machine.registers().sp + random() % 64 * 8);
       }

@@ -13,7 +13,7 @@
 namespace strobe::testing {
 namespace {
 
-constexpr std::uint32_t kTrampoline = 0x240;
+constexpr std::uint32_t kTrampolineOffset = 0x240;
 
 // Code of nothing but nops, with a trampoline at each of `offsets`.
 Bytes CodeWith(const std::vector<std::uint32_t>& offsets) {
@@ -30,33 +30,33 @@ Bytes CodeWith(const std::vector<std::uint32_t>& offsets) {
 TEST(AddAarch64SignalTrampolines, TakesThePlaceOfWhatOlderKernelsSayOfIt) {
   EhFrameBuilder builder;
   const std::size_t cie = builder.Cie(Aarch64Cie());
-  builder.Fde(cie, EhFrameBuilder::kText + 0x200, 0x100, DefCfa(kX29, 0));
+  builder.Fde(cie, kText + 0x200, 0x100, DefCfa(kX29, 0));
   CompiledCfi compiled = builder.Compile(Architecture::kAarch64);
-  AddAarch64SignalTrampolines(CodeWith({kTrampoline}), compiled);
+  AddAarch64SignalTrampolines(CodeWith({kTrampolineOffset}), compiled);
   const CompiledTable table(compiled);
-  for (const std::uint32_t at : {kTrampoline - 1, kTrampoline, kTrampoline + 4}) {
+  for (const std::uint32_t at : {kTrampolineOffset - 1, kTrampolineOffset, kTrampolineOffset + 4}) {
     EXPECT_EQ(table.SpecialAt(at), Aarch64SignalFrame()) << at;
   }
   EXPECT_EQ(table.At(0x1FF), UnwindRule::Unknown());
-  EXPECT_EQ(table.At(kTrampoline - 5), FromFp(0, 0));
-  EXPECT_EQ(table.At(kTrampoline + 8), FromFp(0, 0));
+  EXPECT_EQ(table.At(kTrampolineOffset - 5), FromFp(0, 0));
+  EXPECT_EQ(table.At(kTrampolineOffset + 8), FromFp(0, 0));
   EXPECT_EQ(table.At(0x300), UnwindRule::Unknown());
 }
 
 TEST(AddAarch64SignalTrampolines, IsFoundWithoutAnyFrameInformation) {
   CompiledCfi compiled;
   compiled.specials.emplace_back();
-  AddAarch64SignalTrampolines(CodeWith({4, kTrampoline}), compiled);
+  AddAarch64SignalTrampolines(CodeWith({4, kTrampolineOffset}), compiled);
   const CompiledTable table(compiled);
-  for (const std::uint32_t at : {3u, 8u, kTrampoline - 1, kTrampoline + 7})
+  for (const std::uint32_t at : {3u, 8u, kTrampolineOffset - 1, kTrampolineOffset + 7})
     EXPECT_EQ(table.SpecialAt(at), Aarch64SignalFrame()) << at;
-  for (const std::uint32_t at : {12u, kTrampoline - 5, kTrampoline + 8})
+  for (const std::uint32_t at : {12u, kTrampolineOffset - 5, kTrampolineOffset + 8})
     EXPECT_EQ(table.At(at), UnwindRule::Unknown()) << at;
 }
 
 TEST(AddAarch64SignalTrampolines, CodeWithoutOneStaysAsItIs) {
   EhFrameBuilder builder;
-  builder.Fde(builder.Cie(Aarch64Cie()), EhFrameBuilder::kText, 0x100, {});
+  builder.Fde(builder.Cie(Aarch64Cie()), kText, 0x100, {});
   CompiledCfi compiled = builder.Compile(Architecture::kAarch64);
   const std::vector<UnwindRow> rows = compiled.rows;
   const std::size_t specials = compiled.specials.size();
@@ -122,7 +122,7 @@ TEST(UnknownStretches, AreWhatNoRowSpeaksOf) {
 
 TEST(AddStackEnd, ChangesWhatHoldsForItsReturnAddressOnly) {
   EhFrameBuilder builder;
-  builder.Fde(builder.Cie(), EhFrameBuilder::kText + 0x200, 0x100, {});
+  builder.Fde(builder.Cie(), kText + 0x200, 0x100, {});
   CompiledCfi compiled = builder.Compile();
   AddStackEnd(0x200, compiled);  // where the function begins
   AddStackEnd(0x280, compiled);  // in its middle

@@ -53,10 +53,10 @@ struct InfoOptions {
   const Bytes* continued = nullptr;
 };
 
-constexpr std::uint32_t kText = 0x1000;
+constexpr std::uint32_t kTextRva = 0x1000;
 constexpr std::uint32_t kTextBytes = 0x1000;
-constexpr std::uint32_t kXdata = 0x4000;
-constexpr std::uint32_t kPdata = 0x6000;
+constexpr std::uint32_t kXdataRva = 0x4000;
+constexpr std::uint32_t kPdataRva = 0x6000;
 
 class ImageBuilder {
  public:
@@ -65,7 +65,7 @@ class ImageBuilder {
   // Returns where the codes are.
   std::uint32_t Info(std::uint8_t prologue_bytes, const Bytes& codes,
                      const InfoOptions& options = {}) {
-    const auto at = static_cast<std::uint32_t>(kXdata + xdata_.size());
+    const auto at = static_cast<std::uint32_t>(kXdataRva + xdata_.size());
     const std::uint8_t flags = options.continued != nullptr ? 4 : 0;
     Bytes info =
         Join({{static_cast<std::uint8_t>(options.version | flags << 3), prologue_bytes,
@@ -78,19 +78,19 @@ class ImageBuilder {
     return at;
   }
   static Bytes Entry(std::uint32_t begin, std::uint32_t end, std::uint32_t info) {
-    return Join({Fixed(kText + begin), Fixed(kText + end), Fixed(info)});
+    return Join({Fixed(kTextRva + begin), Fixed(kTextRva + end), Fixed(info)});
   }
   void Function(std::uint32_t begin, std::uint32_t end, std::uint32_t info) {
     pdata_ = Join({pdata_, Entry(begin, end, info)});
   }
   void CodeAt(std::uint32_t begin, const Bytes& code) {
-    std::copy(code.begin(), code.end(), image_.begin() + kText + begin);
+    std::copy(code.begin(), code.end(), image_.begin() + kTextRva + begin);
   }
 
-  [[nodiscard]] CompiledCfi Compile(std::uint32_t text = kText,
-                                    std::uint32_t text_limit = kText + kTextBytes) {
-    std::copy(xdata_.begin(), xdata_.end(), image_.begin() + kXdata);
-    std::copy(pdata_.begin(), pdata_.end(), image_.begin() + kPdata);
+  [[nodiscard]] CompiledCfi Compile(std::uint32_t text = kTextRva,
+                                    std::uint32_t text_limit = kTextRva + kTextBytes) {
+    std::copy(xdata_.begin(), xdata_.end(), image_.begin() + kXdataRva);
+    std::copy(pdata_.begin(), pdata_.end(), image_.begin() + kPdataRva);
     return CompilePdata({.read =
                              [this](Address position, std::span<std::uint8_t> bytes) {
                                if (position >= image_.size()) return std::size_t{0};
@@ -100,7 +100,7 @@ class ImageBuilder {
                                            count, bytes.begin());
                                return count;
                              },
-                         .pdata = kPdata,
+                         .pdata = kPdataRva,
                          .pdata_bytes = static_cast<std::uint32_t>(pdata_.size()),
                          .text = text,
                          .text_limit = text_limit});
@@ -113,7 +113,7 @@ class ImageBuilder {
   Bytes image_;
 };
 
-const UnwindRule kLeaf = FromSp(1);
+const UnwindRule kLeafRule = FromSp(1);
 
 SavedRegister RbxAt(const CompiledTable& table, std::uint32_t offset) {
   return table.table.FindSpecialRegister(offset);
@@ -122,8 +122,8 @@ SavedRegister RbxAt(const CompiledTable& table, std::uint32_t offset) {
 TEST(CompilePdata, CodeWithoutAnEntryIsALeaf) {
   ImageBuilder image;
   const CompiledTable table(image.Compile());
-  EXPECT_EQ(table.At(0), kLeaf);
-  EXPECT_EQ(table.At(kTextBytes - 1), kLeaf);
+  EXPECT_EQ(table.At(0), kLeafRule);
+  EXPECT_EQ(table.At(kTextBytes - 1), kLeafRule);
   EXPECT_EQ(RbxAt(table, 5).where, SavedRegister::kUnchanged);
   EXPECT_EQ(table.statistics.fdes, 0u);
 }
@@ -135,14 +135,14 @@ TEST(CompilePdata, FollowsThePrologue) {
       0x10, 0x40,
       image.Info(6, Join({AllocateSmall(6, 0x28), Push(2, kNumberRbx), Push(1, kNumberRbp)})));
   const CompiledTable table(image.Compile());
-  EXPECT_EQ(table.At(0xF), kLeaf);
-  EXPECT_EQ(table.At(0x10), kLeaf);
+  EXPECT_EQ(table.At(0xF), kLeafRule);
+  EXPECT_EQ(table.At(0x10), kLeafRule);
   EXPECT_EQ(table.At(0x11), FromSp(2, 1, 2));
   EXPECT_EQ(table.At(0x12), FromSp(3, 1, 2));
   EXPECT_EQ(table.At(0x15), FromSp(3, 1, 2));
   EXPECT_EQ(table.At(0x16), FromSp(8, 1, 2));
   EXPECT_EQ(table.At(0x3F), FromSp(8, 1, 2));
-  EXPECT_EQ(table.At(0x40), kLeaf);
+  EXPECT_EQ(table.At(0x40), kLeafRule);
   EXPECT_EQ(RbxAt(table, 0x11).where, SavedRegister::kUnchanged);
   EXPECT_EQ(RbxAt(table, 0x20), (SavedRegister{.where = SavedRegister::kFromCfa, .distance = -24}));
   EXPECT_EQ(table.statistics.fdes, 1u);
@@ -160,7 +160,7 @@ TEST(CompilePdata, KnowsEverySizeOfAllocation) {
     ImageBuilder image;
     image.Function(0, 0x40, image.Info(4, codes));
     const CompiledTable table(image.Compile());
-    EXPECT_EQ(table.At(3), kLeaf);
+    EXPECT_EQ(table.At(3), kLeafRule);
     EXPECT_EQ(table.At(4), FromSp(words));
   }
   ImageBuilder image;
@@ -217,7 +217,7 @@ TEST(CompilePdata, ContinuedFunctionsHaveTheirPrologueBehindThem) {
   // A cold part of it that pushes one more register.
   image.Function(0x100, 0x120, image.Info(1, Push(1, kNumberRsi), {.continued = &first}));
   // And one that names the entry itself.
-  image.Function(0x140, 0x160, kPdata | 1);
+  image.Function(0x140, 0x160, kPdataRva | 1);
   const CompiledTable table(image.Compile());
   EXPECT_EQ(table.At(0x100), FromSp(6, 1, 2));
   EXPECT_EQ(table.At(0x101), FromSp(7, 1, 2));
@@ -280,38 +280,39 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(
         EpilogueCase{"add rsp of 8 bits",
                      {0x48, 0x83, 0xC4, 0x28, 0x5B, 0x5D, 0xC3},
-                     {{0, kBody}, {4, kReleased}, {5, kOnePopped}, {6, kLeaf}}},
+                     {{0, kBody}, {4, kReleased}, {5, kOnePopped}, {6, kLeafRule}}},
         EpilogueCase{"add rsp of 32 bits, ret n",
                      {0x48, 0x81, 0xC4, 0x28, 0, 0, 0, 0x5B, 0x5D, 0xC2, 8, 0},
-                     {{0, kBody}, {7, kReleased}, {8, kOnePopped}, {9, kLeaf}}},
+                     {{0, kBody}, {7, kReleased}, {8, kOnePopped}, {9, kLeafRule}}},
         EpilogueCase{"lea from rbp",
                      {0x48, 0x8D, 0x65, 0x10, 0x5B, 0x5D, 0xC3},
-                     {{0, FromFp(5, 1, 2)}, {4, kReleased}, {6, kLeaf}}},
+                     {{0, FromFp(5, 1, 2)}, {4, kReleased}, {6, kLeafRule}}},
         EpilogueCase{"lea of 32 bits",
                      {0x48, 0x8D, 0xA5, 0x10, 0, 0, 0, 0x5D, 0xC3},
-                     {{0, FromFp(4, 1, 2)}, {7, kOnePopped}, {8, kLeaf}}},
+                     {{0, FromFp(4, 1, 2)}, {7, kOnePopped}, {8, kLeafRule}}},
         EpilogueCase{"mov rsp, rbp",
                      {0x48, 0x89, 0xEC, 0x5D, 0xC3},
-                     {{0, FromFp(2, 1, 2)}, {3, kOnePopped}, {4, kLeaf}}},
+                     {{0, FromFp(2, 1, 2)}, {3, kOnePopped}, {4, kLeafRule}}},
         EpilogueCase{"the other mov rsp, rbp",
                      {0x48, 0x8B, 0xE5, 0x5D, 0xC3},
-                     {{0, FromFp(2, 1, 2)}, {3, kOnePopped}, {4, kLeaf}}},
-        EpilogueCase{"leave", {0xC9, 0xC3}, {{0, FromFp(2, 1, 2)}, {1, kLeaf}}},
+                     {{0, FromFp(2, 1, 2)}, {3, kOnePopped}, {4, kLeafRule}}},
+        EpilogueCase{"leave", {0xC9, 0xC3}, {{0, FromFp(2, 1, 2)}, {1, kLeafRule}}},
         EpilogueCase{"high registers",
                      {0x41, 0x5C, 0x5D, 0xC3},
-                     {{0, FromSp(3, 1, 2)}, {2, kOnePopped}, {3, kLeaf}}},
+                     {{0, FromSp(3, 1, 2)}, {2, kOnePopped}, {3, kLeafRule}}},
         EpilogueCase{"vzeroupper",
                      {0x48, 0x83, 0xC4, 0x28, 0xC5, 0xF8, 0x77, 0x5B, 0x5D, 0xC3},
-                     {{4, kReleased}, {7, kReleased}, {9, kLeaf}}},
-        EpilogueCase{"rep ret", {0x5B, 0x5D, 0xF3, 0xC3}, {{0, kReleased}, {2, kLeaf}}},
+                     {{4, kReleased}, {7, kReleased}, {9, kLeafRule}}},
+        EpilogueCase{"rep ret", {0x5B, 0x5D, 0xF3, 0xC3}, {{0, kReleased}, {2, kLeafRule}}},
         EpilogueCase{"a jump out",
                      {0x5B, 0x5D, 0xE9, 0, 1, 0, 0},
-                     {{0, kReleased}, {1, kOnePopped}, {2, kLeaf}}},
+                     {{0, kReleased}, {1, kOnePopped}, {2, kLeafRule}}},
         EpilogueCase{"a jump by memory",
                      {0x5B, 0x5D, 0x48, 0xFF, 0x25, 0, 1, 0, 0},
-                     {{0, kReleased}, {2, kLeaf}}},
-        EpilogueCase{
-            "a jump by a register", {0x5B, 0x5D, 0x48, 0xFF, 0xE0}, {{0, kReleased}, {2, kLeaf}}},
+                     {{0, kReleased}, {2, kLeafRule}}},
+        EpilogueCase{"a jump by a register",
+                     {0x5B, 0x5D, 0x48, 0xFF, 0xE0},
+                     {{0, kReleased}, {2, kLeafRule}}},
         EpilogueCase{"a jump to the rest of it",
                      {0x5B, 0xEB, 2, 0x90, 0x90, 0x5D, 0xC3},
                      {{0, kReleased}, {1, kOnePopped}, {3, kBody}, {5, kOnePopped}}},
@@ -417,9 +418,9 @@ TEST(CompilePdata, CodesThatCannotBeUnderstoodCostOneFunctionOnly) {
   for (const std::uint32_t info : broken) add(info);
   // Two that continue themselves, for ever.
   const Bytes itself = ImageBuilder::Entry(
-      begin, begin + 0x20, static_cast<std::uint32_t>(kXdata + image.xdata_.size()));
+      begin, begin + 0x20, static_cast<std::uint32_t>(kXdataRva + image.xdata_.size()));
   add(image.Info(1, push, {.continued = &itself}));
-  add((kPdata + static_cast<std::uint32_t>(image.pdata_.size())) | 1);
+  add((kPdataRva + static_cast<std::uint32_t>(image.pdata_.size())) | 1);
   image.Function(begin, begin + 0x20, image.Info(1, push));
   // Before the one before; and one that ends before it begins.
   image.Function(0x10, 0x40, image.Info(1, push));
@@ -429,7 +430,7 @@ TEST(CompilePdata, CodesThatCannotBeUnderstoodCostOneFunctionOnly) {
   for (std::uint32_t at = 0; at < begin; at += 0x20)
     EXPECT_EQ(table.At(at + 2), UnwindRule::Unknown()) << at;
   EXPECT_EQ(table.At(begin + 2), FromSp(2, 1, 2));
-  EXPECT_EQ(table.At(begin + 0x20), kLeaf);
+  EXPECT_EQ(table.At(begin + 0x20), kLeafRule);
 }
 
 // No compiler writes a prologue that ends before its last instruction.
@@ -449,10 +450,10 @@ TEST(CompilePdata, AnEntryThatCannotBeReadIsCounted) {
   ImageBuilder image;
   CompiledCfi compiled =
       CompilePdata({.read = [](Address, std::span<std::uint8_t>) { return std::size_t{0}; },
-                    .pdata = kPdata,
+                    .pdata = kPdataRva,
                     .pdata_bytes = 24,
-                    .text = kText,
-                    .text_limit = kText + kTextBytes});
+                    .text = kTextRva,
+                    .text_limit = kTextRva + kTextBytes});
   EXPECT_EQ(compiled.statistics.broken_entries, 1u);
 }
 
@@ -467,7 +468,7 @@ TEST(CompilePdata, APieceOfTheTextSaysTheSame) {
   }
   const CompiledTable whole(image.Compile());
   for (const std::uint32_t piece : {0x10u, 0x101u, 0x180u, 0x2F0u, 0x3FFu}) {
-    const CompiledTable part(image.Compile(kText + piece, kText + piece + 0x200));
+    const CompiledTable part(image.Compile(kTextRva + piece, kTextRva + piece + 0x200));
     for (std::uint32_t at = 0; at < 0x200; ++at)
       ASSERT_EQ(part.At(at), whole.At(piece + at)) << piece << " " << at;
   }

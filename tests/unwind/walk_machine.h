@@ -19,14 +19,7 @@
 STROBE_HIDDEN_BEGIN
 namespace strobe::testing {
 
-inline constexpr std::size_t kStackWords = 16384;
-inline constexpr Address kBase = 0x7f0000000000;
-inline constexpr Address kTop = kBase + kStackWords * 8;
-inline constexpr Address kText = 0x10000;
-inline constexpr Address kFunctionBytes = 0x100;
-
-// A function as the walk sees it: code that begins at kText + number * kFunctionBytes, left by one
-// rule all over.
+// A function as the walk sees it: code of Machine::kFunctionBytes, left by one rule all over.
 struct Function {
   UnwindRule rule;
   bool is_special = false;  // left as the rule says, but the step does not tell
@@ -35,6 +28,13 @@ struct Function {
 // Runs functions on a stack of its own, as their rules say.
 class Machine {
  public:
+  static constexpr std::size_t kStackWords = 16384;
+  static constexpr Address kBase = 0x7f0000000000;
+  static constexpr Address kTop = kBase + kStackWords * 8;
+  // Function `number` begins at kText + number * kFunctionBytes.
+  static constexpr Address kText = 0x10000;
+  static constexpr Address kFunctionBytes = 0x100;
+
   explicit Machine(std::vector<Function> functions)
       : functions_(std::move(functions)), words_(kStackWords) {
     state_ = {.pc = PcOf(0, 1), .sp = kTop, .fp = 0};

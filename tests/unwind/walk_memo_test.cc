@@ -47,9 +47,9 @@ TEST_F(WalkMemoTest, IsForgottenWhereItsMemoryIsLent) {
 TEST_F(WalkMemoTest, AnotherStackSharesNothing) {
   Call({1, 2, 3});
   walker_.Walk();
-  walker_.memo().Begin(1, kTop);
+  walker_.memo().Begin(1, Machine::kTop);
   EXPECT_EQ(walker_.memo().size(), 4u) << "the same rules, on the same stack";
-  walker_.memo().Begin(1, kTop - 8);
+  walker_.memo().Begin(1, Machine::kTop - 8);
   EXPECT_EQ(walker_.memo().size(), 0u);
 }
 

@@ -16,20 +16,18 @@
 namespace strobe::internal {
 namespace {
 
-constexpr std::uint32_t kSlots = 64;
-
 using Arena = SlotArena<WorkerTraits>;
 // As large as the default options want it.
 constexpr std::uint32_t kChunks = 512;
-constexpr std::uint64_t kChunkBytes = Arena::ChunkBytes(32 * 1024);
+constexpr std::uint64_t kDefaultChunkBytes = Arena::ChunkBytes(32 * 1024);
 
 void CheckChunks() {
-  const std::uint64_t bytes = kChunkBytes;
-  ASSERT_TRUE(ClientPlatform::Open(kChunks, kSlots, bytes).ok());
-  ASSERT_TRUE(ClientPlatform::Open(kChunks, kSlots, bytes).ok());
-  EXPECT_EQ(ClientPlatform::Open(kChunks, kSlots, 2 * bytes).code(),
+  const std::uint64_t bytes = kDefaultChunkBytes;
+  ASSERT_TRUE(ClientPlatform::Open(kChunks, Arena::kSlotsPerChunk, bytes).ok());
+  ASSERT_TRUE(ClientPlatform::Open(kChunks, Arena::kSlotsPerChunk, bytes).ok());
+  EXPECT_EQ(ClientPlatform::Open(kChunks, Arena::kSlotsPerChunk, 2 * bytes).code(),
             absl::StatusCode::kFailedPrecondition);
-  EXPECT_EQ(ClientPlatform::Open(kChunks + 1, kSlots, bytes).code(),
+  EXPECT_EQ(ClientPlatform::Open(kChunks + 1, Arena::kSlotsPerChunk, bytes).code(),
             absl::StatusCode::kFailedPrecondition);
   const SharedArea& area = ClientPlatform::Area();
   EXPECT_TRUE(ClientPlatform::MapMemory(bytes + 1).bytes.empty());
@@ -48,7 +46,7 @@ LabelSet SetOf(const std::string& text) { return LabelSet(std::vector<Label>{{"s
 // A fork's child gives the same numbers to other sets.
 TEST(ClientPlatform, SharesTheLabelsOfThisProcess) {
   const std::uint64_t before = ProcessLabels().Intern({{"set", "before"}});
-  ASSERT_TRUE(ClientPlatform::Open(kChunks, kSlots, kChunkBytes).ok());
+  ASSERT_TRUE(ClientPlatform::Open(kChunks, Arena::kSlotsPerChunk, kDefaultChunkBytes).ok());
   const SharedContexts& contexts = ClientPlatform::Area().Contexts();
   const pid_t child = fork();
   if (child == 0) {

@@ -2,23 +2,22 @@
 
 #include <gtest/gtest.h>
 
-#include <array>
 #include <random>
 #include <string>
 
+#include "known_value_types.h"
 #include "strobe/encode/pprof_encoder.h"
 #include "strobe/testing/profiles.h"
 
 namespace strobe::internal {
 namespace {
 
-constexpr std::array kKnown = {ValueType{"samples", "count"}, ValueType{"cpu", "nanoseconds"},
-                               ValueType{"wall", "nanoseconds"}};
+using testing::kKnownValueTypes;
 
 TEST(ProfileBytes, ComeBackAsTheSameProfile) {
   for (const testing::SampleProfile& sample : testing::SampleProfiles()) {
     const std::string bytes = ProfileBytes(sample.profile);
-    const absl::StatusOr<Profile> profile = ProfileFrom(bytes, kKnown);
+    const absl::StatusOr<Profile> profile = ProfileFrom(bytes, kKnownValueTypes);
     ASSERT_TRUE(profile.ok()) << sample.name << ": " << profile.status();
     EXPECT_EQ(ProfileBytes(*profile), bytes) << sample.name;
     EXPECT_EQ(*PprofEncoder().Encode(*profile, sample.symbols),
@@ -34,9 +33,11 @@ TEST(ProfileBytes, ComeBackAsTheSameProfile) {
 TEST(ProfileBytes, EveryShorterTextIsRefused) {
   const std::string bytes = ProfileBytes(testing::SmallProfile().profile);
   for (std::size_t size = 0; size < bytes.size(); ++size)
-    ASSERT_FALSE(ProfileFrom(std::string_view(bytes).substr(0, size), kKnown).ok()) << size;
-  EXPECT_FALSE(ProfileFrom(bytes + 'x', kKnown).ok());
-  EXPECT_FALSE(ProfileFrom(bytes, std::span(kKnown).first(2)).ok()) << "an unknown value type";
+    ASSERT_FALSE(ProfileFrom(std::string_view(bytes).substr(0, size), kKnownValueTypes).ok())
+        << size;
+  EXPECT_FALSE(ProfileFrom(bytes + 'x', kKnownValueTypes).ok());
+  EXPECT_FALSE(ProfileFrom(bytes, std::span(kKnownValueTypes).first(2)).ok())
+      << "an unknown value type";
 }
 
 // Whatever the worker sends, the program can go through it.
@@ -51,7 +52,7 @@ TEST(ProfileBytes, WrongBytesAreRefusedOrHarmless) {
       const std::uint32_t byte = random() % 2 == 0 ? random() : random() % 4;
       wrong[random() % wrong.size()] = static_cast<char>(byte);
     }
-    const absl::StatusOr<Profile> profile = ProfileFrom(wrong, kKnown);
+    const absl::StatusOr<Profile> profile = ProfileFrom(wrong, kKnownValueTypes);
     if (!profile.ok()) continue;
     ++taken;
     for (std::size_t i = 0; i < profile->samples.size(); ++i) {

@@ -5,7 +5,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <array>
 #include <atomic>
 #include <chrono>
 #include <memory>
@@ -13,14 +12,15 @@
 #include <thread>
 #include <utility>
 
+#include "known_value_types.h"
 #include "strobe/testing/profiles.h"
 #include "strobe/worker/profile_bytes.h"
 
 namespace strobe::internal {
 namespace {
 
-constexpr std::array kKnown = {ValueType{"samples", "count"}, ValueType{"cpu", "nanoseconds"},
-                               ValueType{"wall", "nanoseconds"}};
+using testing::kKnownValueTypes;
+
 const RecordingOptions kSecond{.duration = std::chrono::seconds(1)};
 
 TEST(RecordingMessages, TheCallComesBackAndIsChecked) {
@@ -43,14 +43,14 @@ TEST(RecordingMessages, AProfileOrAStatusComesBack) {
   ASSERT_TRUE(sockets.ok());
   const Profile profile = testing::SmallProfile().profile;
   ASSERT_TRUE(SendProfile(sockets->other, profile).ok());
-  const absl::StatusOr<Profile> read = AwaitProfile(sockets->own, kSecond, kKnown);
+  const absl::StatusOr<Profile> read = AwaitProfile(sockets->own, kSecond, kKnownValueTypes);
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_EQ(ProfileBytes(*read), ProfileBytes(profile));
   const absl::Status status = absl::NotFoundError("there is none");
   ASSERT_TRUE(SendProfile(sockets->other, status).ok());
-  EXPECT_EQ(AwaitProfile(sockets->own, kSecond, kKnown).status(), status);
+  EXPECT_EQ(AwaitProfile(sockets->own, kSecond, kKnownValueTypes).status(), status);
   sockets->other = WorkerSocket();
-  EXPECT_EQ(AwaitProfile(sockets->own, kSecond, kKnown).status().code(),
+  EXPECT_EQ(AwaitProfile(sockets->own, kSecond, kKnownValueTypes).status().code(),
             absl::StatusCode::kUnavailable);
 }
 
@@ -65,7 +65,7 @@ TEST(RecordingMessages, OnlySealedMemoryIsRead) {
     Message answer{.kind = MessageKind::kRecorded};
     answer.descriptors[0] = descriptor;
     ASSERT_TRUE(sockets->other.Send(answer).ok());
-    EXPECT_EQ(AwaitProfile(sockets->own, kSecond, kKnown).status().code(),
+    EXPECT_EQ(AwaitProfile(sockets->own, kSecond, kKnownValueTypes).status().code(),
               absl::StatusCode::kInternal);
   }
   close(memory);
@@ -80,7 +80,7 @@ TEST(RecordingMessages, ACancelledCallTellsTheWorker) {
     EXPECT_TRUE(sockets->other.Receive(-1).ok());
     EXPECT_TRUE(SendProfile(sockets->other, testing::SmallProfile().profile).ok());
   });
-  EXPECT_TRUE(AwaitProfile(sockets->own, options, kKnown).ok());
+  EXPECT_TRUE(AwaitProfile(sockets->own, options, kKnownValueTypes).ok());
   worker.join();
 }
 

@@ -22,11 +22,11 @@
 namespace strobe::internal {
 namespace {
 
-constexpr std::uint32_t kTextBytes = 1 << 18;
+constexpr std::uint32_t kModuleBytes = 1 << 18;
 
 Module ModuleOf(std::string build_id) {
   return {.start = 0x400000,
-          .limit = 0x400000 + kTextBytes,
+          .limit = 0x400000 + kModuleBytes,
           .path = "/lib/x.so",
           .build_id = std::move(build_id)};
 }
@@ -43,7 +43,7 @@ class Store : public ::testing::Test {
       ++built_;
       return CfiModules::BuiltTable{
           .table = std::make_shared<const UnwindTable>(
-              kTextBytes, std::vector<UnwindRow>{{0, UnwindRule::Stop(), {}}},
+              kModuleBytes, std::vector<UnwindRow>{{0, UnwindRule::Stop(), {}}},
               std::vector<SpecialRule>()),
           .is_whole = is_whole};
     });

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "strobe/base/address.h"
+#include "strobe/base/checked_containers.h"  // IWYU pragma: keep
 #include "strobe/core/label_set.h"
 #include "strobe/core/module_map.h"
 #include "strobe/core/stack.h"

@@ -74,7 +74,7 @@ class CoreFactory {
 template <class Traits>
 [[nodiscard]] std::unique_ptr<const CoreFactory> MakeCoreFactory();
 template <class Traits>
-[[nodiscard]] std::unique_ptr<const CoreFactory> MakeCoreFactory(Parts<Traits> parts);
+[[nodiscard]] std::unique_ptr<const CoreFactory> MakeCoreFactoryOf(Parts<Traits> parts);
 
 }  // namespace strobe::internal
 STROBE_HIDDEN_END

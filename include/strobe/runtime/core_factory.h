@@ -61,7 +61,7 @@ class CoreFactoryFor final : public CoreFactory {
 };
 
 template <class Traits>
-std::unique_ptr<const CoreFactory> MakeCoreFactory(Parts<Traits> parts) {
+std::unique_ptr<const CoreFactory> MakeCoreFactoryOf(Parts<Traits> parts) {
   std::unique_ptr<const CoreFactory> factory;
   static_cast<void>(HasMemoryFor(
       [&] { factory = std::make_unique<const CoreFactoryFor<Traits>>(std::move(parts)); }));
@@ -73,7 +73,7 @@ std::unique_ptr<const CoreFactory> MakeCoreFactory() {
   static_assert(Parts<Traits>::kCanBeMade,
                 "a part of these Traits has to be given: BasicProfiler<Traits> profiler(options, "
                 "{.exporter = ...})");
-  if constexpr (Parts<Traits>::kCanBeMade) return MakeCoreFactory<Traits>(Parts<Traits>{});
+  if constexpr (Parts<Traits>::kCanBeMade) return MakeCoreFactoryOf<Traits>(Parts<Traits>{});
 }
 
 }  // namespace strobe::internal

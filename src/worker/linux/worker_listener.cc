@@ -1,7 +1,6 @@
 #include "strobe/worker/worker_listener.h"
 
 #include <errno.h>
-#include <malloc.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/eventfd.h>
@@ -13,6 +12,7 @@
 #include <array>
 #include <utility>
 
+#include "../../platform/linux/freed_memory.h"
 #include "../../symbolize/name_store.h"
 #include "absl/strings/str_cat.h"
 #include "strobe/base/memory_guard.h"
@@ -121,9 +121,7 @@ void WorkerListener::GiveMemoryBack() {
   const std::int64_t now_ns = SystemClock().MonotonicNs();
   if (!programs_.empty() && now_ns < given_back_ns_ + kGiveBackEveryNs) return;
   given_back_ns_ = now_ns;
-#ifdef __GLIBC__
-  malloc_trim(0);
-#endif
+  GiveFreedMemoryBack();
 }
 
 // A session that can receive nothing any more exports what it has, and ends.

@@ -1,0 +1,27 @@
+#include "../../src/locks/absl_mutex.h"
+
+#include <thread>
+
+#include "absl/synchronization/mutex.h"
+#include "gtest/gtest.h"
+
+namespace strobe::internal {
+namespace {
+
+TEST(AbslMutex, KeepsASecondThreadOutUntilItIsUnlocked) {
+  absl::Mutex mutex;
+  int value = 0;
+  LockMutex(mutex);
+  std::thread waits([&] {
+    LockMutex(mutex);
+    value *= 10;
+    UnlockMutex(mutex);
+  });
+  value = 1;
+  UnlockMutex(mutex);
+  waits.join();
+  EXPECT_EQ(value, 10);
+}
+
+}  // namespace
+}  // namespace strobe::internal
