@@ -2,6 +2,7 @@
 // what the tests of sessions share.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -55,6 +56,22 @@ class CollectingExporter {
     const std::lock_guard lock(Mutex());
     return std::exchange(All(), {});
   }
+  // Whether accepts(exported) holds for any profile exported since the last Take.
+  template <class Accepts>
+  static bool HasProfile(const Accepts& accepts) {
+    const std::lock_guard lock(Mutex());
+    return std::any_of(All().begin(), All().end(), accepts);
+  }
+  // Whether accepts(profile, row) holds for any row of such a profile.
+  template <class Accepts>
+  static bool HasRow(const Accepts& accepts) {
+    return HasProfile([&](const Exported& exported) {
+      for (std::size_t row = 0; row < exported.profile.samples.size(); ++row) {
+        if (accepts(exported.profile, row)) return true;
+      }
+      return false;
+    });
+  }
 
  private:
   static std::mutex& Mutex() {
@@ -76,6 +93,16 @@ struct CountedTraits : CollectingTraits {
   using Platform = CountingPlatform;
   using Unwinder = CountingUnwinder<AnyUnwinder>;
 };
+
+// Calls work() and ends a period, until a row has been exported that accepts(profile, row).
+template <class Traits, class Accepts, class Work>
+bool WorkUntilExported(BasicProfiler<Traits>& profiler, const Accepts& accepts, const Work& work) {
+  return WorkUntil([&] { return CollectingExporter::HasRow(accepts); },
+                   [&] {
+                     work();
+                     EXPECT_TRUE(profiler.Flush().ok());
+                   });
+}
 
 inline std::int64_t MonotonicNs() {
   return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();

@@ -12,12 +12,14 @@
 #include "strobe/own_parts.h"
 #include "strobe/runtime/sample_intake.h"
 #include "strobe/runtime/session.h"
+#include "support/until_seen.h"
 
 namespace strobe {
 namespace {
 
 using testing::BurnCpu;
 using testing::RunInChild;
+using testing::WorkUntil;
 using Channel = internal::SampleChannel<DefaultTraits>;
 using Providers = DefaultTraits::Providers;
 
@@ -57,7 +59,7 @@ TEST(CopiedChannel, IsDrainedInAnotherProcess) {
   for (std::int64_t i = 0; i < kRequests; ++i) {
     channel.cells[0].requested.fetch_add(i + 1);
     ASSERT_TRUE(NativePlatform::Interrupt(channel.thread_id, channel.token.Pack(), signal, false));
-    while (channel.is_requested()) BurnCpu(100'000);
+    ASSERT_TRUE(WorkUntil([&] { return !channel.is_requested(); }, [] { BurnCpu(100'000); }));
   }
   channel.is_active = false;
   internal::ThreadLinks() = thread.next;

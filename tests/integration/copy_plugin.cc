@@ -59,6 +59,7 @@ class Copy final : public CopyOfStrobe {
     registration.emplace(profiler_->RegisterThread(name));
   }
   void Unregister() override { registration.reset(); }
+  bool Flush() override { return profiler_->Flush().ok(); }
   bool Stop() override { return profiler_->Stop().ok(); }
   std::int64_t CpuNs(const std::string& name) override {
     const std::lock_guard lock(sums.mutex);

@@ -14,7 +14,8 @@ class CopyOfStrobe {
   // Registers the calling thread; on the same thread, ends that.
   virtual void Register(const char* name) = 0;
   virtual void Unregister() = 0;
-  // Ends the session. False where its profile was not exported.
+  // Ends a period, or the session. False where its profile was not exported.
+  virtual bool Flush() = 0;
   virtual bool Stop() = 0;
   // Of all threads of that name.
   virtual std::int64_t CpuNs(const std::string& name) = 0;

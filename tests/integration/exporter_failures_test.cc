@@ -21,6 +21,7 @@
 
 #include "collecting_exporter.h"
 #include "strobe/testing/pprof_reader.h"
+#include "support/until_seen.h"
 
 namespace strobe::testing {
 namespace {
@@ -103,13 +104,6 @@ class BusyThread {
   std::thread thread_;
 };
 
-// Waits for something that must come, however long it takes; the test's own time limit ends what
-// never does.
-template <class Condition>
-void WaitUntil(Condition&& condition) {
-  while (!condition()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-}
-
 TEST(ExporterThatHangs, DrainingGoesOnAndNothingIsLost) {
   CollectingExporter::Take();
   TheGate().Close();
@@ -145,6 +139,7 @@ TEST(ExporterThatHangs, StopLeavesItBehindAfterItsTimeout) {
     TheGate().WaitForVisitor();
     EXPECT_TRUE(absl::IsDeadlineExceeded(profiler.Flush()));
     cpu.push_back(busy.End());
+    // It may take longer, but by the same clock no shorter time.
     const auto begin = std::chrono::steady_clock::now();
     EXPECT_TRUE(absl::IsDeadlineExceeded(profiler.Stop()));
     EXPECT_GE(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(100));
@@ -156,7 +151,9 @@ TEST(ExporterThatHangs, StopLeavesItBehindAfterItsTimeout) {
   // Left behind, they still send what they have, and make room.
   TheGate().Open();
   WaitUntil([&] { return profiler.Start().ok(); });
-  ASSERT_TRUE(profiler.Stop().ok());
+  // Its export may take longer than the timeout, too.
+  const absl::Status stopped = profiler.Stop();
+  EXPECT_TRUE(stopped.ok() || absl::IsDeadlineExceeded(stopped)) << stopped;
   // One period that hung and the last of each session, and this session's own.
   WaitUntil([&] { return profiler.stats().exports >= 2 * internal::kMaxAbandonedExporters + 1; });
   std::vector<CollectingExporter::Exported> exports;
@@ -192,12 +189,10 @@ TEST(ExporterThatRefuses, WhatFollowsIsSentAndTheAccountAddsUp) {
   ASSERT_TRUE(profiler.Start().ok());
   BusyThread busy(profiler);
   WaitUntil([&] { return profiler.stats().exports_failed >= 1; });
-  WaitUntil(
-      [&] { return profiler.stats().exports >= 3 || profiler.stats().periods_extended >= 30; });
+  WaitUntil([&] { return profiler.stats().exports >= 3; });
   const Span cpu = busy.End();
   ASSERT_TRUE(profiler.Stop().ok());
   const Stats stats = profiler.stats();
-  EXPECT_GE(stats.exports, 3U);
   EXPECT_EQ(stats.exports_failed, 1U) << "not tried again";
   EXPECT_EQ(stats.exports_dropped, 1U);
   EXPECT_THAT(profiler.Diagnose(), ::testing::HasSubstr("1 profiles were never delivered"))

@@ -7,13 +7,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
-#include <string>
 #include <thread>
-#include <vector>
 
 #include "collecting_exporter.h"
-#include "strobe/testing/pprof_reader.h"
+#include "named_stacks.h"
 #include "strobe/unwind/unwind_table.h"
+#include "support/until_seen.h"
 
 namespace strobe::testing {
 
@@ -45,21 +44,23 @@ std::uint64_t PiecesOfAllText() {
 TEST(FirstSamples, AreWholeAlthoughNothingWasBuiltBefore) {
   if (kSignalsAreLate) GTEST_SKIP() << "ThreadSanitizer delivers signals late: stacks mean nothing";
   CollectingExporter::Take();
-  BasicProfiler<CountedTraits<>> profiler({.sampling = {.cpu_frequency_hz = 500}});
+  BasicProfiler<CollectingTraits> profiler({.sampling = {.cpu_frequency_hz = 500}});
   // No thread is registered yet, so that nothing can have been sampled.
   ASSERT_TRUE(profiler.Start().ok());
   EXPECT_EQ(profiler.stats().unwind_tables, 0U);
+  const auto is_sorting = [](const NamedStack& stack) {
+    return stack.frames[0] == "SpinningOrder";
+  };
   std::thread([&] {
     const Registration registration = profiler.RegisterThread("sorter");
-    const EnoughWalks is_sampled(20);
-    const std::int64_t end_ns = ThreadCpuNs() + 300'000'000;
     volatile int sink = 0;
-    // However late the collector comes to build them.
+    WorkUntilStack(profiler, is_sorting, [&] { sink = SortSlowly(); });
+    // However late the collector comes to build the tables.
     const auto has_tables = [&] {
       const Stats stats = profiler.stats();
-      return stats.samples > stats.stacks_deferred || ThreadCpuNs() > end_ns + 10'000'000'000;
+      return stats.samples > stats.stacks_deferred;
     };
-    while (ThreadCpuNs() < end_ns || !is_sampled || !has_tables()) sink = SortSlowly();
+    WorkUntil(has_tables, [&] { sink = SortSlowly(); });
     static_cast<void>(sink);
   }).join();
   ASSERT_TRUE(profiler.Stop().ok());
@@ -71,31 +72,20 @@ TEST(FirstSamples, AreWholeAlthoughNothingWasBuiltBefore) {
       << "not one is cut";
   EXPECT_GT(stats.unwind_tables, 0U);
   EXPECT_LT(stats.unwind_tables, PiecesOfAllText()) << "most of what is loaded is never executed";
-
-  const std::vector<CollectingExporter::Exported> exports = CollectingExporter::Take();
-  ASSERT_EQ(exports.size(), 1U);
-  const auto read = ReadPprof(exports[0].bytes);
-  ASSERT_TRUE(read.has_value());
-  bool has_sorter = false;
-  for (const PprofProfile::Sample& sample : read->samples) {
-    const std::vector<std::string> stack = read->Stack(sample);
-    if (stack[0] != "SpinningOrder") continue;
-    has_sorter = true;
-    EXPECT_THAT(stack, ::testing::Contains(::testing::StartsWith("qsort")));
-    EXPECT_THAT(stack, ::testing::Contains(::testing::StartsWith("strobe::testing::SortSlowly")));
+  for (const NamedStack& stack : NamedStacksOf(CollectingExporter::Take())) {
+    if (!is_sorting(stack)) continue;
+    EXPECT_THAT(stack.frames, ::testing::Contains(::testing::StartsWith("qsort")));
+    EXPECT_TRUE(stack.Has("SortSlowly")) << ::testing::PrintToString(stack.frames);
   }
-  EXPECT_TRUE(has_sorter);
 }
 
 TEST(FirstSamples, ASessionBeginsWithTheTablesOfTheOneBefore) {
   if (kSignalsAreLate) GTEST_SKIP() << "ThreadSanitizer delivers signals late: stacks mean nothing";
   CollectingExporter::Take();
-  BasicProfiler<CountedTraits<>> profiler({.sampling = {.cpu_frequency_hz = 500}});
+  BasicProfiler<CollectingTraits> profiler({.sampling = {.cpu_frequency_hz = 500}});
   const Registration registration = profiler.RegisterThread("main");
   ASSERT_TRUE(profiler.Start().ok());
-  const EnoughWalks is_sampled(1);
-  do BurnCpu(100'000'000);
-  while (!is_sampled);
+  WorkUntil([&] { return profiler.stats().samples > 0; }, [] { BurnCpu(10'000'000); });
   ASSERT_TRUE(profiler.Stop().ok());
   const std::uint64_t built = profiler.stats().unwind_tables;
   EXPECT_GT(built, 0U);

@@ -18,6 +18,7 @@
 #include "forked_child.h"
 #include "gtest/gtest.h"
 #include "strobe/own_parts.h"
+#include "support/until_seen.h"
 
 namespace strobe {
 namespace {
@@ -29,6 +30,7 @@ using testing::KeptProfiles;
 using testing::RunInChild;
 using testing::RunRegistered;
 using testing::SumByName;
+using testing::WorkUntil;
 
 class Fork : public ::testing::Test {
  protected:
@@ -266,12 +268,14 @@ TEST_F(Fork, ChildsProfilersOfTwoKindsDoNotMeet) {
           const auto with_first = profiler_.RegisterThread("child");
           const auto with_second = second.RegisterThread("child");
           const auto with_third = third.RegisterThread("child");
-          BurnCpu(100'000'000);
+          STROBE_CHILD_CHECK(WorkUntil(
+              [&] {
+                return profiler_.stats().samples > 0 && second.stats().samples > 0 &&
+                       third.stats().samples > 0;
+              },
+              [] { BurnCpu(10'000'000); }));
         }
         STROBE_CHILD_CHECK(profiler_.Stop().ok() && second.Stop().ok() && third.Stop().ok());
-        STROBE_CHILD_CHECK(profiler_.stats().samples > 0);
-        STROBE_CHILD_CHECK(second.stats().samples > 0);
-        STROBE_CHILD_CHECK(third.stats().samples > 0);
       }),
       0);
 }

@@ -20,6 +20,7 @@
 
 #include "forked_child.h"
 #include "gtest/gtest.h"
+#include "support/until_seen.h"
 
 #if !defined(STROBE_TEST_IS_SANITIZED)
 // The trap: every allocation of this program comes by here. glibc keeps its own under these names.
@@ -34,10 +35,10 @@ void __libc_free(void* memory);                             // NOLINT(bugprone-r
 namespace strobe {
 namespace {
 
-using testing::BurnUntilSampled;
 using testing::KeepingProfiler;
 using testing::RunRegistered;
 using testing::WalksOfThisThread;
+using testing::WorkUntil;
 
 // On a thread that watches itself, all signals are blocked inside of a handler of ours and nowhere
 // else.
@@ -69,12 +70,13 @@ TEST(Handler, AllocatesNothing) {
     // Allocating all the while, so that the handler comes in the middle of it as well.
     for (int round = 0; round < 20; ++round) {
       const int before = WalksOfThisThread();
-      while (WalksOfThisThread() == before) {
-        for (std::size_t bytes = 1; bytes < 5000; bytes += 100) {
-          kept_from_the_optimizer = std::malloc(bytes);
-          std::free(kept_from_the_optimizer);
-        }
-      }
+      WorkUntil([before] { return WalksOfThisThread() != before; },
+                [] {
+                  for (std::size_t bytes = 1; bytes < 5000; bytes += 100) {
+                    kept_from_the_optimizer = std::malloc(bytes);
+                    std::free(kept_from_the_optimizer);
+                  }
+                });
     }
     EXPECT_EQ(trapped.load(), 0);
     // The trap works.
@@ -98,9 +100,11 @@ constexpr int kTracedSamples = 50;
   STROBE_CHILD_CHECK(profiler.Start().ok());
   RunRegistered(profiler, "traced", [] {
     const int wanted = WalksOfThisThread() + kTracedSamples;
-    while (WalksOfThisThread() < wanted) {
-      for (int i = 0; i < 100'000; ++i) asm volatile("" : : : "memory");
-    }
+    STROBE_CHILD_CHECK(WorkUntil([wanted] { return WalksOfThisThread() >= wanted; },
+                                 [] {
+                                   for (int i = 0; i < 100'000; ++i)
+                                     asm volatile("" : : : "memory");
+                                 }));
   });
   _exit(0);
 }
@@ -189,9 +193,10 @@ void AllowHandlersCallsOnly() {
       &coroutine,
       [] {
         AllowHandlersCallsOnly();
-        const testing::EnoughWalks is_sampled(50);
-        while (!is_sampled) testing::BurnCpu(1'000'000);
-        _exit(0);
+        const int wanted = WalksOfThisThread() + 50;
+        const bool is_sampled = WorkUntil([wanted] { return WalksOfThisThread() >= wanted; },
+                                          [] { testing::BurnCpu(1'000'000); });
+        _exit(is_sampled ? 0 : 5);
       },
       0);
   setcontext(&coroutine);

@@ -14,12 +14,12 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "kept_profiles.h"
+#include "support/until_seen.h"
 
 namespace strobe {
 namespace {
 
 using testing::BurnCpu;
-using testing::BurnUntilSampled;
 using testing::CpuBounds;
 using ::testing::HasSubstr;
 using testing::KeepingProfiler;
@@ -28,6 +28,8 @@ using ::testing::Not;
 using testing::RunRegistered;
 using testing::SumByName;
 using testing::ThreadCpuNs;
+using testing::WaitUntil;
+using testing::WorkUntil;
 
 // What the program's own handlers saw. A handler that stands before ours is asked once a process,
 // so each test takes a signal of its own.
@@ -67,6 +69,12 @@ void SendTo(pthread_t thread, int signal, int value) {
   ASSERT_EQ(pthread_sigqueue(thread, signal, payload), 0);
 }
 
+// Works until one more sample has been drained.
+void WorkUntilSampled(KeepingProfiler& profiler) {
+  const std::uint64_t before = profiler.stats().samples;
+  WorkUntil([&] { return profiler.stats().samples > before; }, [] { BurnCpu(1'000'000); });
+}
+
 // Runs body() on a registered thread under a session, and holds the account to its clock.
 template <class Body>
 void RunAccounted(KeepingProfiler& profiler, Body&& body) {
@@ -87,18 +95,17 @@ TEST(HostileSignals, PlainHandlerBeforeUsGetsItsSignals) {
   InstallPlain(signal);
   plain_calls = 0;
   KeepingProfiler profiler(With(signal));
-  RunAccounted(profiler, [signal] {
+  RunAccounted(profiler, [&profiler, signal] {
     for (int i = 0; i < 100; ++i) {
       BurnCpu(100'000);
       raise(signal);
     }
     kill(getpid(), signal);
-    for (int i = 0; plain_calls.load() < 101 && i < 100'000; ++i) BurnCpu(10'000);
-    BurnUntilSampled(20'000'000);
+    WorkUntil([] { return plain_calls.load() >= 101; }, [] { BurnCpu(10'000); });
+    WorkUntilSampled(profiler);
   });
   // Each of theirs, and none of ours.
   EXPECT_EQ(plain_calls, 101);
-  EXPECT_GT(profiler.stats().samples, 0U);
   EXPECT_GE(profiler.stats().signals_foreign, 101U);
 }
 
@@ -107,7 +114,7 @@ TEST(HostileSignals, HandlerWithInfoGetsItWhole) {
   InstallWithInfo(signal);
   info_calls = 0;
   KeepingProfiler profiler(With(signal));
-  RunAccounted(profiler, [signal] {
+  RunAccounted(profiler, [&profiler, signal] {
     for (int i = 0; i < 100; ++i) {
       BurnCpu(100'000);
       SendTo(pthread_self(), signal, i);
@@ -115,7 +122,7 @@ TEST(HostileSignals, HandlerWithInfoGetsItWhole) {
       EXPECT_EQ(last_value.load(), i);
       EXPECT_EQ(last_code.load(), SI_QUEUE);
     }
-    BurnUntilSampled(20'000'000);
+    WorkUntilSampled(profiler);
   });
   EXPECT_EQ(info_calls, 100);
 }
@@ -137,7 +144,7 @@ TEST(HostileSignals, TimerOfTheProgramOnOurSignal) {
     ASSERT_EQ(timer_create(CLOCK_PROCESS_CPUTIME_ID, &event, &timer), 0);
     const itimerspec times{.it_interval = {0, 3'000'000}, .it_value = {0, 3'000'000}};
     ASSERT_EQ(timer_settime(timer, 0, &times, nullptr), 0);
-    while (info_calls.load() < 5) BurnCpu(1'000'000);
+    WorkUntil([] { return info_calls.load() >= 5; }, [] { BurnCpu(1'000'000); });
     timer_delete(timer);
   });
   EXPECT_EQ(last_value, 4711);
@@ -201,13 +208,13 @@ TEST(HostileSignals, StormOfForeignSignals) {
         sent += pthread_sigqueue(target, signal, payload) == 0 ? 1 : 0;  // the queue may be full
       }
     });
-    BurnUntilSampled(30'000'000);
+    BurnCpu(30'000'000);
+    WorkUntilSampled(profiler);
     sender.join();
   });
   // Queued ones are delivered before the thread goes on; none got lost.
   EXPECT_EQ(info_calls, sent);
   EXPECT_GT(sent, 0);
-  EXPECT_GT(profiler.stats().samples, 0U);
 }
 
 TEST(HostileSignals, HandlerReplacedAfterUsIsNoticed) {
@@ -222,7 +229,7 @@ TEST(HostileSignals, HandlerReplacedAfterUsIsNoticed) {
   ::testing::internal::CaptureStderr();
   InstallPlain(signal);
   // The collector looks once a second, and sees that nothing comes any more.
-  for (int i = 0; profiler.stats().handler_replaced == 0 && i < 20'000; ++i) BurnCpu(1'000'000);
+  WorkUntil([&] { return profiler.stats().handler_replaced > 0; }, [] { BurnCpu(1'000'000); });
   EXPECT_EQ(profiler.stats().handler_replaced, 1U);
   EXPECT_THAT(profiler.Diagnose(),
               HasSubstr("replaced the handler of signal " + std::to_string(signal)));
@@ -245,10 +252,10 @@ TEST(HostileSignals, AnotherSignalTakesThePlaceOfOneThatIsTaken) {
   plain_calls = 0;
   ::testing::internal::CaptureStderr();
   const CpuBounds bounds = RunRegistered(profiler, "hostile", [&] {
-    BurnUntilSampled(0);
+    WorkUntilSampled(profiler);
     InstallPlain(first);
-    for (int i = 0; profiler.stats().signal_number == first && i < 20'000; ++i) BurnCpu(1'000'000);
-    BurnUntilSampled(0);
+    WorkUntil([&] { return profiler.stats().signal_number != first; }, [] { BurnCpu(1'000'000); });
+    WorkUntilSampled(profiler);
   });
   const std::string said = ::testing::internal::GetCapturedStderr();
   const int second = profiler.stats().signal_number;
@@ -290,10 +297,10 @@ TEST(HostileSignals, ThreadThatBlocksAllSignalsGetsNoneOfOurs) {
       sigwait(&all, &got);
     });
   });
-  while (!is_waiting.load()) std::this_thread::yield();
+  WaitUntil([&] { return is_waiting.load(); });
   const std::uint64_t drains = profiler.stats().drains;
-  while (profiler.stats().drains < drains + 5)
-    BurnCpu(1'000'000);  // many periods of the wall clock
+  // Many periods of the wall clock.
+  WaitUntil([&] { return profiler.stats().drains >= drains + 5; });
   ASSERT_EQ(pthread_kill(waiter.native_handle(), SIGUSR1), 0);
   waiter.join();
   EXPECT_EQ(got, SIGUSR1);
@@ -324,7 +331,7 @@ TEST(HostileSignals, ThreadThatBlocksOurSignalLetsItThroughWhereTheOptionSaysSo)
           ASSERT_TRUE(profiler.Start().ok());
         }
         pthread_sigmask(SIG_SETMASK, nullptr, &during);
-        BurnUntilSampled(20'000'000);
+        WorkUntilSampled(profiler);
       });
       pthread_sigmask(SIG_SETMASK, nullptr, &after);
     }).join();
@@ -333,7 +340,6 @@ TEST(HostileSignals, ThreadThatBlocksOurSignalLetsItThroughWhereTheOptionSaysSo)
     EXPECT_EQ(sigismember(&during, SIGUSR1), 1);
     EXPECT_EQ(sigismember(&after, signal), 1);
     ASSERT_TRUE(profiler.Stop().ok());
-    EXPECT_GT(profiler.stats().samples, 0U);
   }
 }
 
@@ -350,15 +356,13 @@ TEST(HostileSignals, ThreadThatChangesItsMindAboutOurSignal) {
     bounds = RunRegistered(profiler, "changes", [&] {
       EXPECT_EQ(profiler.stats().threads_blocking, 1U);
       pthread_sigmask(SIG_UNBLOCK, &all, nullptr);
-      BurnUntilSampled(0);
-      EXPECT_EQ(profiler.stats().threads_blocking, 0U);
+      WorkUntilSampled(profiler);
+      WorkUntil([&] { return profiler.stats().threads_blocking == 0; }, [] { BurnCpu(1'000'000); });
       pthread_sigmask(SIG_BLOCK, &all, nullptr);
-      for (int i = 0; profiler.stats().threads_blocking == 0 && i < 20'000; ++i) BurnCpu(1'000'000);
-      EXPECT_EQ(profiler.stats().threads_blocking, 1U);
+      WorkUntil([&] { return profiler.stats().threads_blocking == 1; }, [] { BurnCpu(1'000'000); });
     });
   }).join();
   ASSERT_TRUE(profiler.Stop().ok());
-  EXPECT_GT(profiler.stats().samples, 0U);
   const auto kept = KeptProfiles::Take();
   EXPECT_GE(SumByName(kept, "cpu")["changes"], bounds.low_ns);
   EXPECT_LE(SumByName(kept, "cpu")["changes"], bounds.high_ns);
@@ -366,18 +370,18 @@ TEST(HostileSignals, ThreadThatChangesItsMindAboutOurSignal) {
 
 TEST(HostileSignals, ErrnoIsUntouched) {
   KeepingProfiler profiler(With(0));
-  RunAccounted(profiler, [] {
+  RunAccounted(profiler, [&profiler] {
     const std::int64_t end_ns = ThreadCpuNs() + 100'000'000;
     int expected = 1;
-    while (ThreadCpuNs() < end_ns) {
+    const auto work = [&] {
       expected = expected % 120 + 1;
       errno = expected;
       for (int i = 0; i < 20'000; ++i) asm volatile("" : : : "memory");
-      ASSERT_EQ(errno, expected);
-    }
-    BurnUntilSampled(0);
+      EXPECT_EQ(errno, expected);
+    };
+    while (ThreadCpuNs() < end_ns) work();
+    WorkUntil([&] { return profiler.stats().samples > 0; }, work);
   });
-  EXPECT_GT(profiler.stats().samples, 0U);
 }
 
 // SA_RESTART. Requests interrupt a thread that waits, where CPU timers never would.
@@ -399,10 +403,9 @@ TEST(HostileSignals, BlockedReadIsRestarted) {
       error = errno;
     });
   });
-  while (!is_registered.load()) std::this_thread::yield();
+  WaitUntil([&] { return is_registered.load(); });
   // The one sample of the waiting thread has come.
-  for (int i = 0; profiler.stats().samples == 0 && i < 20'000; ++i) BurnCpu(1'000'000);
-  EXPECT_GT(profiler.stats().samples, 0U);
+  WaitUntil([&] { return profiler.stats().samples > 0; });
   ASSERT_EQ(write(ends[1], "x", 1), 1);
   reader.join();
   EXPECT_EQ(got, 1) << "errno " << error;

@@ -2,6 +2,7 @@
 // time, and sums over profiles.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -67,6 +68,12 @@ class KeptProfiles {
   static std::vector<KeptProfile> Take() {
     const std::lock_guard lock(Mutex());
     return std::exchange(Store(), {});
+  }
+  // Whether accepts(kept) holds for any of them.
+  template <class Accepts>
+  static bool HasProfile(const Accepts& accepts) {
+    const std::lock_guard lock(Mutex());
+    return std::any_of(Store().begin(), Store().end(), accepts);
   }
   // Guards the store. For tests that fork: a child never finds it locked if it is held meanwhile.
   static std::mutex& Mutex() {
@@ -138,6 +145,16 @@ inline void BurnUntilSampled(std::int64_t cpu_ns) {
   const EnoughWalks is_sampled(1);
   BurnCpu(cpu_ns);
   while (!is_sampled) BurnCpu(1'000'000);
+}
+
+// Calls work() and ends a period, until a profile has been kept that accepts(kept).
+template <class AnyProfiler, class Accepts, class Work>
+bool WorkUntilKept(AnyProfiler& profiler, const Accepts& accepts, const Work& work) {
+  return WorkUntil([&] { return KeptProfiles::HasProfile(accepts); },
+                   [&] {
+                     work();
+                     static_cast<void>(profiler.Flush());
+                   });
 }
 
 // Registers the calling thread, runs body() and ends the registration.

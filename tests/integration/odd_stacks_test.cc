@@ -1,6 +1,5 @@
 // Stacks that are not the thread's own: coroutines end at their own end, and a signal's handler on
 // an alternate stack leads back to what it interrupted.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -13,13 +12,12 @@
 #include <cstdint>
 #include <span>
 #include <string>
-#include <string_view>
 #include <thread>
 #include <tuple>
 #include <vector>
 
 #include "collecting_exporter.h"
-#include "strobe/testing/pprof_reader.h"
+#include "named_stacks.h"
 
 // See no_eh_frame.cc.
 extern "C" int StartWithoutEhFrame(int (*work)());
@@ -28,6 +26,8 @@ namespace strobe::testing {
 
 // Not in the anonymous namespace: these names are what a reader of the profile looks for.
 volatile std::uint64_t odd_sink;
+
+constexpr std::int64_t kBurstNs = 20'000'000;
 
 __attribute__((noinline)) void Spin(std::int64_t cpu_ns) {
   BurnCpu(cpu_ns);
@@ -44,7 +44,7 @@ __attribute__((noinline)) std::uint64_t Dive(int depth, std::int64_t cpu_ns) {
   return room[0] + 1;
 }
 __attribute__((noinline)) void HandleOnAlternateStack(int /*signal*/) {
-  odd_sink = Dive(3, 20'000'000);
+  odd_sink = Dive(3, kBurstNs);
   odd_sink = 2;
 }
 __attribute__((noinline)) void Interrupted(int depth) {
@@ -58,10 +58,10 @@ __attribute__((noinline)) void Interrupted(int depth) {
 }
 
 #if defined(__x86_64__)
-// Without a word on their frames. strobe_test_bare counts down, with zero in the frame pointer. A
-// coroutine's words are its rbp, rbx and r12 to r15, and what it goes on at.
+// Without a word on their frames. strobe_test_bare_loop counts down, with zero in the frame
+// pointer. A coroutine's words are its rbp, rbx and r12 to r15, and what it goes on at.
 extern "C" {
-void strobe_test_bare(std::uint64_t steps);
+void strobe_test_bare(std::uint64_t steps);  // then strobe_test_bare_loop, strobe_test_bare_end
 void* strobe_test_make_coroutine(void* stack_end, void (*function)());
 void strobe_test_switch(void** from, void* to);
 }
@@ -73,11 +73,17 @@ asm(R"(
 strobe_test_bare:
   push %rbp
   xor %ebp, %ebp
-1: dec %rdi
-  jnz 1b
+  .size strobe_test_bare, . - strobe_test_bare
+  .type strobe_test_bare_loop, @function
+strobe_test_bare_loop:
+  dec %rdi
+  jnz strobe_test_bare_loop
+  .size strobe_test_bare_loop, . - strobe_test_bare_loop
+  .type strobe_test_bare_end, @function
+strobe_test_bare_end:
   pop %rbp
   ret
-  .size strobe_test_bare, . - strobe_test_bare
+  .size strobe_test_bare_end, . - strobe_test_bare_end
   .p2align 4
   .type strobe_test_make_coroutine, @function
 strobe_test_make_coroutine:
@@ -142,22 +148,26 @@ class GuardedStack {
   const std::size_t bytes_;
 };
 
-struct Sampled {
-  PprofProfile profile;
-  std::int64_t complete = 0;
-  std::int64_t incomplete = 0;
-};
+using Stacks = std::vector<NamedStack>;
 
-// One session at 500 Hz of one thread: a new one, or this, the initial one.
+// Only of those the test knows the true stack, and that each instruction's frame information is
+// right: of the C library's that change stacks it is not.
+bool IsJudged(const NamedStack& stack) { return stack.Has("Spin"); }
+
+// One session at 500 Hz of one thread: a new one, or this, the initial one. Does body() ten times
+// and until a stack has been seen that accepts(stack), and returns those that are judged.
 enum class On { kNewThread, kThisThread };
-template <class Body>
-std::int64_t RunSession(BasicProfiler<CollectingTraits>& profiler, Body&& body, On on) {
+template <class Body, class Accepts>
+Stacks Sample(Body&& body, const Accepts& accepts, On on = On::kNewThread) {
+  CollectingExporter::Take();
+  BasicProfiler<CollectingTraits> profiler({.sampling = {.cpu_frequency_hz = 500}});
   EXPECT_TRUE(profiler.Start().ok());
   std::int64_t cpu_ns = 0;
   const auto run = [&] {
     const Registration registration = profiler.RegisterThread("odd");
     const std::int64_t begin_ns = ThreadCpuNs();
-    body();
+    for (int i = 0; i < 10; ++i) body();
+    WorkUntilStack(profiler, accepts, body);
     cpu_ns = ThreadCpuNs() - begin_ns;
   };
   if (on == On::kThisThread) {
@@ -166,54 +176,26 @@ std::int64_t RunSession(BasicProfiler<CollectingTraits>& profiler, Body&& body, 
     std::thread(run).join();
   }
   EXPECT_TRUE(profiler.Stop().ok());
-  return cpu_ns;
-}
-
-// The second of two, so that the tables of all that is executed are there: the first stacks of a
-// program may be cut for want of them.
-template <class Body>
-Sampled Sample(Body&& body, On on = On::kNewThread) {
-  BasicProfiler<CollectingTraits> profiler({.sampling = {.cpu_frequency_hz = 500}});
-  RunSession(profiler, body, on);
-  CollectingExporter::Take();
-  const std::int64_t cpu_ns = RunSession(profiler, body, on);
   const auto exports = CollectingExporter::Take();
-  EXPECT_EQ(exports.size(), 1U);
   EXPECT_GE(SumOfThread(exports, "cpu", "odd"), cpu_ns) << "weight was lost";
-  Sampled sampled;
-  const auto& ends = exports.at(0).profile.stats.stack_ends;
-  for (std::size_t end = 0; end < ends.size(); ++end) {
-    (strobe::IsWhole(static_cast<StackEnd>(end)) ? sampled.complete : sampled.incomplete) +=
-        static_cast<std::int64_t>(ends[end]);
-  }
-  const auto profile = ReadPprof(exports.at(0).bytes);
-  EXPECT_TRUE(profile.has_value());
-  if (profile.has_value()) {
-    EXPECT_EQ(CheckPprof(*profile), "");
-    sampled.profile = *profile;
-  }
-  return sampled;
+  Stacks stacks = NamedStacksOf(exports);
+  std::erase_if(stacks, [](const NamedStack& stack) { return !IsJudged(stack); });
+  return stacks;
+}
+template <class Body>
+Stacks Sample(Body&& body, On on = On::kNewThread) {
+  return Sample(body, IsJudged, on);
 }
 
-// Nearly all stacks are whole; a signal may also come where the frame information of the C library
-// is at fault.
-void ExpectWhole(const Sampled& sampled) {
-  EXPECT_GT(sampled.complete, 5);
-  EXPECT_LE(sampled.incomplete, 2 + sampled.complete / 50);
-}
-bool IsWhole(const std::vector<std::string>& stack) {
+bool IsWhole(const NamedStack& stack) {
+  const std::string& root = stack.frames.back();
   // "[libc.so.6]" is code without a name.
-  return !stack.back().starts_with("[") || stack.back() == "[coroutine]" ||
-         stack.back().find(".so") != std::string::npos;
+  return !root.starts_with("[") || root == "[coroutine]" || root.find(".so") != std::string::npos;
 }
-
-// The index of the first frame, from `begin` on, of that function; -1 where there is none.
-int FindFrame(const std::vector<std::string>& stack, std::string_view function, int begin = 0) {
-  for (std::size_t i = static_cast<std::size_t>(begin); i < stack.size(); ++i) {
-    if (stack[i] == "strobe::testing::" + std::string(function)) return static_cast<int>(i);
-  }
-  return -1;
+std::ptrdiff_t Count(const NamedStack& stack, const std::string& function) {
+  return std::count(stack.frames.begin(), stack.frames.end(), "strobe::testing::" + function);
 }
+std::string Print(const NamedStack& stack) { return ::testing::PrintToString(stack.frames); }
 
 // Runs `body` on a stack of its own, as a coroutine.
 void RunCoroutine(const GuardedStack& stack, void (*body)()) {
@@ -248,50 +230,38 @@ class OddStacks : public ::testing::Test {
 };
 
 TEST_F(OddStacks, ACoroutineEndsAtItsOwnEnd) {
-  const Sampled sampled = Sample([] {
+  const Stacks stacks = Sample([] {
     const GuardedStack stack;
-    RunCoroutine(stack, [] { odd_sink = Dive(5, 300'000'000); });
+    RunCoroutine(stack, [] { odd_sink = Dive(5, kBurstNs); });
   });
-  ExpectWhole(sampled);
-  std::int64_t whole_ns = 0;
-  for (const PprofProfile::Sample& sample : sampled.profile.samples) {
-    const std::vector<std::string> stack = sampled.profile.Stack(sample);
-    const int first = FindFrame(stack, "Dive");
-    if (first < 0 || !IsWhole(stack)) continue;
+  for (const NamedStack& stack : stacks) {
+    const int first = stack.Find("Dive");
     // Six of it, the coroutine's first function and what that returns to, and nothing of the thread
     // that it runs on.
-    EXPECT_EQ(stack.size(), static_cast<std::size_t>(first) + 6 + 3)
-        << ::testing::PrintToString(stack);
-    EXPECT_EQ(stack.back(), "[coroutine]");
-    EXPECT_EQ(FindFrame(stack, "Dive", first + 5), first + 5);
-    if (FindFrame(stack, "Spin") >= 0) whole_ns += sample.values.at(1);
+    EXPECT_EQ(stack.frames.size(), static_cast<std::size_t>(first) + 6 + 3) << Print(stack);
+    EXPECT_EQ(stack.frames.back(), "[coroutine]");
+    EXPECT_EQ(Count(stack, "Dive"), 6) << Print(stack);
   }
-  EXPECT_GT(whole_ns, 200'000'000);
 }
 
 TEST_F(OddStacks, ACoroutinesStackMayBeDeeperThanOneCopy) {
-  const Sampled sampled = Sample([] {
+  const Stacks stacks = Sample([] {
     const GuardedStack stack;
-    RunCoroutine(stack, [] { odd_sink = Dive(150, 300'000'000); });  // 90 KiB
+    RunCoroutine(stack, [] { odd_sink = Dive(150, kBurstNs); });  // 90 KiB
   });
-  ExpectWhole(sampled);
+  for (const NamedStack& stack : stacks) {
+    EXPECT_EQ(stack.frames.back(), "[coroutine]") << Print(stack);
+    EXPECT_EQ(Count(stack, "Dive"), 151) << Print(stack);
+  }
 }
 
-// Calls `check` with each whole stack of a handler on an alternate stack, and where in it the
-// function stands that was interrupted. Returns their CPU time.
-template <class Check>
-std::int64_t ForEachHandledStack(const Sampled& sampled, const Check& check) {
-  std::int64_t whole_ns = 0;
-  for (const PprofProfile::Sample& sample : sampled.profile.samples) {
-    const std::vector<std::string> stack = sampled.profile.Stack(sample);
-    const int handler = FindFrame(stack, "HandleOnAlternateStack");
-    if (handler < 0 || !IsWhole(stack)) continue;
-    const int interrupted = FindFrame(stack, "Interrupted", handler);
-    EXPECT_GT(interrupted, handler) << ::testing::PrintToString(stack);
-    if (interrupted > handler) check(stack, interrupted);
-    whole_ns += sample.values.at(1);
-  }
-  return whole_ns;
+// The index of the frame that the handler has interrupted.
+int InterruptedIn(const NamedStack& stack) {
+  const int handler = stack.Find("HandleOnAlternateStack");
+  EXPECT_GE(handler, 0) << Print(stack);
+  const int interrupted = stack.Find("Interrupted", std::max(handler, 0));
+  EXPECT_GT(interrupted, handler) << Print(stack);
+  return interrupted;
 }
 
 // Some programs put the alternate stack into an outer function's frame: then what was interrupted
@@ -309,85 +279,66 @@ TEST_P(AlternateStacks, AHandlerLeadsBackToTheThreadsFirstFunction) {
     const GuardedStack guarded;
     alignas(16) std::array<std::byte, 64 * 1024> inside;
     HandleOn(is_inside ? std::span<std::byte>(inside) : guarded.memory());
-    for (int i = 0; i < 15; ++i) Interrupted(100);
+    Interrupted(100);
     Disable();
   };
-  const Sampled sampled = Sample(body, on);
-  ExpectWhole(sampled);
-  const std::int64_t whole_ns =
-      ForEachHandledStack(sampled, [&](const std::vector<std::string>& stack, int interrupted) {
-        EXPECT_EQ(FindFrame(stack, "Interrupted", interrupted + 100), interrupted + 100);
-        EXPECT_GT(stack.size(), static_cast<std::size_t>(interrupted) + 102)
-            << "and on, to the thread's start";
-        EXPECT_EQ(stack.back(), on == On::kThisThread ? "_start" : stack.back());
-      });
-  EXPECT_GT(whole_ns, 200'000'000);
+  for (const NamedStack& stack : Sample(body, on)) {
+    const int interrupted = InterruptedIn(stack);
+    EXPECT_TRUE(IsWhole(stack)) << Print(stack);
+    EXPECT_EQ(stack.Find("Interrupted", interrupted + 100), interrupted + 100) << Print(stack);
+    EXPECT_GT(stack.frames.size(), static_cast<std::size_t>(interrupted) + 102)
+        << "and on, to the thread's start";
+    if (on == On::kThisThread) {
+      EXPECT_EQ(stack.frames.back(), "_start");
+    }
+  }
 }
 
 TEST_F(OddStacks, AHandlerOnAnAlternateStackLeadsBackToTheCoroutineThatItInterrupted) {
-  const Sampled sampled = Sample([] {
+  const Stacks stacks = Sample([] {
     const GuardedStack alternate;
     const GuardedStack stack;
     HandleOn(alternate.memory());
-    for (int i = 0; i < 15; ++i) RunCoroutine(stack, [] { Interrupted(4); });
+    RunCoroutine(stack, [] { Interrupted(4); });
     Disable();
   });
-  ExpectWhole(sampled);
-  ForEachHandledStack(sampled, [](const std::vector<std::string>& stack, int interrupted) {
-    EXPECT_EQ(FindFrame(stack, "Interrupted", interrupted + 4), interrupted + 4);
-    EXPECT_EQ(stack.size(), static_cast<std::size_t>(interrupted) + 5 + 3)
-        << ::testing::PrintToString(stack);
-    EXPECT_EQ(stack.back(), "[coroutine]");
-  });
+  for (const NamedStack& stack : stacks) {
+    const int interrupted = InterruptedIn(stack);
+    EXPECT_EQ(stack.Find("Interrupted", interrupted + 4), interrupted + 4);
+    EXPECT_EQ(stack.frames.size(), static_cast<std::size_t>(interrupted) + 5 + 3) << Print(stack);
+    EXPECT_EQ(stack.frames.back(), "[coroutine]");
+  }
 }
 
 #if defined(__x86_64__)
-// CPU time of the stacks with a function of that name that end so, and of all with it.
-struct Share {
-  std::int64_t so_ns = 0;
-  std::int64_t all_ns = 0;
-};
-Share ShareWithEnd(const Sampled& sampled, std::string_view function, std::string_view end) {
-  Share share;
-  for (const PprofProfile::Sample& sample : sampled.profile.samples) {
-    const std::vector<std::string> stack = sampled.profile.Stack(sample);
-    const bool has_function = std::any_of(stack.begin(), stack.end(), [&](const auto& frame) {
-      return frame.find(function) != frame.npos;
-    });
-    if (!has_function) continue;
-    share.all_ns += sample.values.at(1);
-    if (stack.back() == end) share.so_ns += sample.values.at(1);
-  }
-  return share;
-}
-
 // As in Boost.Context: there is no frame information, and the first function returns to an address
 // that does not follow a call.
 TEST_F(OddStacks, ACoroutineOfAssemblerIsWhole) {
-  const Sampled sampled = Sample([] {
+  const Stacks stacks = Sample([] {
     const GuardedStack stack;
     void* const coroutine = strobe_test_make_coroutine(stack.data() + stack.bytes(), [] {
-      odd_sink = Dive(5, 300'000'000);
+      odd_sink = Dive(5, kBurstNs);
       void* unused = nullptr;
       strobe_test_switch(&unused, caller_of_assembler);
     });
     strobe_test_switch(&caller_of_assembler, coroutine);
   });
-  ExpectWhole(sampled);
-  const Share share = ShareWithEnd(sampled, "strobe::testing::Dive", "[coroutine]");
-  EXPECT_GT(share.all_ns, 200'000'000);
-  EXPECT_GE(share.so_ns, share.all_ns * 9 / 10);
+  for (const NamedStack& stack : stacks) {
+    EXPECT_EQ(stack.frames.back(), "[coroutine]") << Print(stack);
+    EXPECT_EQ(Count(stack, "Dive"), 6) << Print(stack);
+  }
 }
 
+// A signal that comes before the loop, or after it, finds the caller's frame pointer.
 TEST_F(OddStacks, CodeThatSaysNothingOfItsFramesIsNoStacksEnd) {
-  const Sampled sampled = Sample([] {
-    const std::int64_t begin_ns = ThreadCpuNs();
-    while (ThreadCpuNs() - begin_ns < 300'000'000) strobe_test_bare(10'000'000);
-  });
-  const Share share = ShareWithEnd(sampled, "strobe_test_bare", "[no unwind info]");
-  EXPECT_GT(share.all_ns, 200'000'000);
-  EXPECT_GE(share.so_ns, share.all_ns * 9 / 10)
-      << "a signal may come before it has set the register";
+  bool has_other_end = false;
+  Sample([] { strobe_test_bare(30'000'000); },
+         [&](const NamedStack& stack) {
+           const bool is_bare = stack.frames.front() == "strobe_test_bare_loop";
+           has_other_end |= is_bare && stack.frames.back() != "[no unwind info]";
+           return is_bare;
+         });
+  EXPECT_FALSE(has_other_end);
 }
 #endif
 
@@ -395,7 +346,7 @@ TEST_F(OddStacks, CodeThatSaysNothingOfItsFramesIsNoStacksEnd) {
 // so many words.
 TEST_F(OddStacks, MemoryThatIsNotThereEndsAStackAndNothingElse) {
   static const GuardedStack* guarded;
-  const Sampled sampled = Sample([] {
+  const Stacks stacks = Sample([] {
     const GuardedStack stack;
     guarded = &stack;
     RunCoroutine(stack, [] {
@@ -405,21 +356,15 @@ TEST_F(OddStacks, MemoryThatIsNotThereEndsAStackAndNothingElse) {
         volatile std::uint64_t room[256] = {};
         if (depth > 0) return self(self, depth - 1, missing) + room[0];
         EXPECT_EQ(mprotect(missing, 16 * 1024, PROT_NONE), 0);
-        Spin(200'000'000);
+        Spin(kBurstNs);
         EXPECT_EQ(mprotect(missing, 16 * 1024, PROT_READ | PROT_WRITE), 0);
         return room[0];
       };
       odd_sink = burn_without(burn_without, 20, upper_half);
     });
   });
-  EXPECT_GT(sampled.incomplete, 5);
-  std::int64_t broken_ns = 0;
-  for (const PprofProfile::Sample& sample : sampled.profile.samples) {
-    const std::vector<std::string> stack = sampled.profile.Stack(sample);
-    if (FindFrame(stack, "Spin") >= 0 && stack.back() == "[broken stack]")
-      broken_ns += sample.values.at(1);
-  }
-  EXPECT_GT(broken_ns, 100'000'000);
+  for (const NamedStack& stack : stacks)
+    EXPECT_EQ(stack.frames.back(), "[broken stack]") << Print(stack);
 }
 
 // Far below the initial thread's own stack, and yet no farther than that might grow: a small stack
@@ -442,7 +387,7 @@ TEST_F(OddStacks, AStackWhereTheInitialThreadsOwnMightGrowToIsNoPartOfIt) {
   if (stack == MAP_FAILED) GTEST_SKIP() << "something is mapped below the stack";
   static std::byte* data;
   data = static_cast<std::byte*>(stack);
-  const Sampled sampled = Sample(
+  const Stacks stacks = Sample(
       [] {
         static ucontext_t caller;
         ucontext_t context;
@@ -450,33 +395,31 @@ TEST_F(OddStacks, AStackWhereTheInitialThreadsOwnMightGrowToIsNoPartOfIt) {
         context.uc_stack = {.ss_sp = data, .ss_flags = 0, .ss_size = kSmallBytes};
         context.uc_link = &caller;
         makecontext(
-            &context, [] { odd_sink = Dive(3, 300'000'000); }, 0);
+            &context, [] { odd_sink = Dive(3, kBurstNs); }, 0);
         ASSERT_EQ(swapcontext(&caller, &context), 0);
       },
       On::kThisThread);
-  ExpectWhole(sampled);
   munmap(stack, kSmallBytes);
+  for (const NamedStack& sampled : stacks) {
+    EXPECT_EQ(sampled.frames.back(), "[coroutine]") << Print(sampled);
+    EXPECT_EQ(Count(sampled, "Dive"), 4) << Print(sampled);
+  }
 }
 
 TEST_F(OddStacks, CodeWithoutEhFrameIsLeftByItsFilesDebugFrame) {
-  const Sampled sampled = Sample([] {
+  const Stacks stacks = Sample([] {
     odd_sink = static_cast<std::uint64_t>(StartWithoutEhFrame([] {
-      Spin(300'000'000);
+      Spin(kBurstNs);
       return static_cast<int>(odd_sink);
     }));
   });
-  ExpectWhole(sampled);
-  std::int64_t whole_ns = 0;
-  for (const PprofProfile::Sample& sample : sampled.profile.samples) {
-    const std::vector<std::string> stack = sampled.profile.Stack(sample);
-    const auto start = std::find(stack.begin(), stack.end(), "StartWithoutEhFrame");
-    if (start == stack.end() || !IsWhole(stack)) continue;
-    EXPECT_EQ(std::count(stack.begin(), start, "CallWithoutEhFrame"), 4)
-        << ::testing::PrintToString(stack);
-    EXPECT_GT(stack.end() - start, 2) << "and on, to the thread's start";
-    whole_ns += sample.values.at(1);
+  for (const NamedStack& stack : stacks) {
+    const auto start = std::find(stack.frames.begin(), stack.frames.end(), "StartWithoutEhFrame");
+    EXPECT_NE(start, stack.frames.end()) << Print(stack);
+    EXPECT_EQ(std::count(stack.frames.begin(), start, "CallWithoutEhFrame"), 4) << Print(stack);
+    EXPECT_GT(stack.frames.end() - start, 2) << "and on, to the thread's start";
+    EXPECT_TRUE(IsWhole(stack)) << Print(stack);
   }
-  EXPECT_GT(whole_ns, 200'000'000);
 }
 
 __attribute__((noinline)) std::uint64_t DiveFar(int depth, std::int64_t cpu_ns) {
@@ -486,12 +429,10 @@ __attribute__((noinline)) std::uint64_t DiveFar(int depth, std::int64_t cpu_ns) 
 }
 
 TEST_F(OddStacks, TheInitialThreadsStackIsWholeHoweverFarItHasGrown) {
-  const Sampled sampled = Sample(
-      [] {
-        for (const int depth : {1, 20, 200}) odd_sink = DiveFar(depth, 100'000'000);  // 3 MiB
-      },
-      On::kThisThread);
-  ExpectWhole(sampled);
+  for (const int depth : {1, 20, 200}) {  // 3 MiB
+    const Stacks stacks = Sample([depth] { odd_sink = DiveFar(depth, kBurstNs); }, On::kThisThread);
+    for (const NamedStack& stack : stacks) EXPECT_EQ(stack.frames.back(), "_start") << Print(stack);
+  }
 }
 
 }  // namespace

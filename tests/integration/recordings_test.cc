@@ -1,6 +1,5 @@
 // Recordings on demand beside the continuous export, with real threads: each has what is sampled
 // meanwhile, and takes nothing of it away.
-#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -17,6 +16,7 @@
 #include "gtest/gtest.h"
 #include "kept_profiles.h"
 #include "strobe/testing/profile_check.h"
+#include "support/until_seen.h"
 
 namespace strobe {
 namespace {
@@ -30,6 +30,8 @@ using testing::KeptProfile;
 using testing::KeptProfiles;
 using testing::RunRegistered;
 using testing::SumByName;
+using testing::WaitUntil;
+using testing::WorkUntil;
 using Recorded = std::future<absl::StatusOr<Profile>>;
 using Sums = std::map<std::string, std::int64_t>;
 
@@ -49,10 +51,10 @@ Recorded RecordToTheEnd(KeepingProfiler& profiler, std::vector<std::string> valu
 // Returns when kMaxRecordings others record.
 void WaitUntilAllRecord(KeepingProfiler& profiler) {
   absl::Status status;
-  while (status.ok()) {
-    std::this_thread::yield();
+  WaitUntil([&] {
     status = profiler.Record(milliseconds(1)).status();
-  }
+    return !status.ok();
+  });
   EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
   EXPECT_TRUE(profiler.Flush().ok());  // the collector has begun those that had been called
 }
@@ -129,6 +131,7 @@ TEST_F(Recordings, SeveralAtOnceHaveWhatTheExportHas) {
     for (std::size_t i = 0; i < of_round.size(); ++i)
       bounds["t" + std::to_string(i)] += of_round[i];
   }
+  WaitUntil([&] { return profiler.stats().exports >= 2; });
   ASSERT_TRUE(profiler.Stop().ok());
   const std::vector<KeptProfile> kept = KeptProfiles::Take();
   EXPECT_GT(kept.size(), 1u);
@@ -183,8 +186,11 @@ TEST_F(Recordings, TheExportLosesNothingToThem) {
   CpuBounds goes;
   std::thread staying([&] {
     stays = RunRegistered(profiler, "stays", [&] {
-      while (!has_failed.load() && (recordings.load() < 60 || with_samples.load() < 20))
-        BurnCpu(1'000'000);
+      WorkUntil(
+          [&] {
+            return has_failed.load() || (recordings.load() >= 60 && with_samples.load() >= 20);
+          },
+          [] { BurnCpu(1'000'000); });
     });
     is_done = true;
   });
@@ -202,19 +208,19 @@ TEST_F(Recordings, TheExportLosesNothingToThem) {
   EXPECT_LE(cpu_ns.at("goes"), goes.high_ns);
 }
 
-// Seconds of CPU time that the program needs for a sample, in a profile.
-double CpuPerSample(const Sums& cpu_ns, const Sums& samples) {
-  double sum_ns = 0;
-  double count = 0;
-  for (const auto& [name, ns] : cpu_ns) sum_ns += static_cast<double>(ns);
-  for (const auto& [name, number] : samples) count += static_cast<double>(number);
-  return sum_ns / 1e9 / std::max(count, 1.0);
+// Whether a profile has more samples of the thread than a timer with a period of a second can have
+// brought: one at once, then one a period, which may be shorter by kDither. One more may have been
+// captured before the profile's begin, and drained after it.
+bool HasMoreThanOneASecond(const Profile& profile) {
+  const auto samples = static_cast<double>(SumsOf(profile, "samples")["thread"]);
+  const double cpu_s = static_cast<double>(SumsOf(profile, "cpu")["thread"]) / 1e9;
+  return samples > 2 + cpu_s / (1 - CpuTimeProvider::kDither);
 }
 
-// The program's own rate is one sample a second of CPU time.
+// The program's own rate is one sample a second of CPU time. What rates come of it is proved on
+// virtual time: InstantRoundsTest and CpuTimeProviderTest. Here a higher one is seen, and of
+// timers, which never come early, none when the rate is the program's again.
 TEST_F(Recordings, OneCanAskForAHigherRateWhichIsGivenBack) {
-  constexpr std::int64_t kCpuNs = 400'000'000;
-  constexpr double kBetween = 0.04;  // the two rates
   for (const SampleTrigger trigger : {SampleTrigger::kTimers, SampleTrigger::kRandom}) {
     KeptProfiles::Take();
     KeepingProfiler profiler(
@@ -225,22 +231,19 @@ TEST_F(Recordings, OneCanAskForAHigherRateWhichIsGivenBack) {
     std::thread thread([&] {
       bounds = RunRegistered(profiler, "thread", [&] {
         while (!is_done.load()) BurnCpu(1'000'000);
-        BurnCpu(kCpuNs);
+        BurnCpu(400'000'000);
       });
     });
-    Sums cpu_ns;
-    Sums samples;
-    while (cpu_ns["thread"] < kCpuNs) {
+    WaitUntil([&] {
       const absl::StatusOr<Profile> profile =
           profiler.Record({.duration = milliseconds(100), .frequency_hz = 200});
-      ASSERT_TRUE(profile.ok()) << profile.status();
+      EXPECT_TRUE(profile.ok()) << profile.status();
+      if (!profile.ok()) return true;
       EXPECT_EQ(profile->period, 5'000'000);
       EXPECT_EQ(profile->stats.requested_rate_hz, 200);
-      for (const auto& [name, ns] : SumsOf(*profile, "cpu")) cpu_ns[name] += ns;
-      for (const auto& [name, count] : SumsOf(*profile, "samples")) samples[name] += count;
-    }
-    EXPECT_LT(CpuPerSample(cpu_ns, samples), kBetween);
-    ASSERT_TRUE(profiler.Flush().ok());
+      return HasMoreThanOneASecond(*profile);
+    });
+    EXPECT_TRUE(profiler.Flush().ok());
     is_done = true;
     thread.join();
     ASSERT_TRUE(profiler.Stop().ok());
@@ -249,9 +252,9 @@ TEST_F(Recordings, OneCanAskForAHigherRateWhichIsGivenBack) {
     EXPECT_LE(SumsOf(kept, "cpu")["thread"], bounds.high_ns);
     ASSERT_EQ(kept.size(), 2U);
     EXPECT_EQ(kept[1].profile.period, 1'000'000'000);
-    EXPECT_GT(CpuPerSample(SumsOf(kept[1].profile, "cpu"), SumsOf(kept[1].profile, "samples")),
-              kBetween)
-        << "the rate is the program's again";
+    if (trigger == SampleTrigger::kTimers) {
+      EXPECT_FALSE(HasMoreThanOneASecond(kept[1].profile)) << "the rate is the program's again";
+    }
   }
 }
 
@@ -261,15 +264,17 @@ TEST_F(Recordings, OneHasWholeStacksFromItsFirstSampleOn) {
   ASSERT_TRUE(profiler.Start().ok());
   BusyThread thread(profiler);
   std::size_t samples = 0;
-  while (samples < 20) {
+  WaitUntil([&] {
     const absl::StatusOr<Profile> profile = profiler.Record(milliseconds(10));
-    ASSERT_TRUE(profile.ok()) << profile.status();
+    EXPECT_TRUE(profile.ok()) << profile.status();
+    if (!profile.ok()) return true;
     EXPECT_EQ(profile->stats.stacks_overflowed, 0u);
     for (const Frame& frame : profile->frames)
       EXPECT_FALSE(frame.is_pseudo() &&
                    frame.address == static_cast<Address>(PseudoFrame::kOverflow));
     samples += profile->samples.size();
-  }
+    return samples >= 20;
+  });
   thread.Join();
   ASSERT_TRUE(profiler.Stop().ok());
 }
@@ -279,8 +284,11 @@ TEST_F(Recordings, OneCanBeNamedAndEncoded) {
   KeepingProfiler profiler({.sampling = {.cpu_frequency_hz = 1000}});
   ASSERT_TRUE(profiler.Start().ok());
   BusyThread thread(profiler);
-  absl::StatusOr<Profile> profile = profiler.Record(milliseconds(20));
-  while (profile.ok() && profile->samples.empty()) profile = profiler.Record(milliseconds(20));
+  absl::StatusOr<Profile> profile = absl::UnknownError("");
+  WaitUntil([&] {
+    profile = profiler.Record(milliseconds(20));
+    return !profile.ok() || !profile->samples.empty();
+  });
   thread.Join();
   ASSERT_TRUE(profile.ok()) << profile.status();
   const absl::StatusOr<Symbols> symbols = DefaultTraits::Symbolizer().Symbolize(*profile);
@@ -338,13 +346,14 @@ TEST_F(Recordings, ASessionsEndEndsThem) {
     });
   }
   RunRegistered(profiler, "main", [&] {
-    for (int i = 0; ended.load() < (testing::kIsSlow ? 20 : 200); ++i) {
-      EXPECT_TRUE(profiler.Start().ok());
-      if (i % 2 == 0) {
-        EXPECT_TRUE(profiler.Flush().ok());
-      }
-      EXPECT_TRUE(profiler.Stop().ok());
-    }
+    WorkUntil([&] { return ended.load() >= (testing::kIsSlow ? 20 : 200); },
+              [&, i = 0]() mutable {
+                EXPECT_TRUE(profiler.Start().ok());
+                if (i++ % 2 == 0) {
+                  EXPECT_TRUE(profiler.Flush().ok());
+                }
+                EXPECT_TRUE(profiler.Stop().ok());
+              });
   });
   is_done = true;
   for (std::thread& recorder : recorders) recorder.join();

@@ -2,7 +2,7 @@
 // them add up to the threads' clocks.
 #include <gtest/gtest.h>
 
-#include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -16,8 +16,8 @@
 #include "strobe/scoped_labels.h"
 #include "strobe/scoped_trace.h"
 #include "strobe/scoped_zone.h"
-#include "strobe/testing/latch.h"
 #include "strobe/testing/pprof_reader.h"
+#include "support/until_seen.h"
 
 namespace strobe::testing {
 namespace {
@@ -48,46 +48,44 @@ Speed Serve(std::int64_t request, std::int64_t burn_ns, const Begin& begin) {
   return MonotonicNs() - before_ns <= kSlowOverNs ? Speed::kFast : Speed::kUnknown;
 }
 
-// A thread that serves 100 fast requests and 3 slow ones.
+// A thread that serves 100 fast requests and 3 slow ones in each round.
 struct Server {
+  static constexpr std::int64_t kRequests = 103;
+
   std::string name;
-  std::int64_t first_request = 0;
-  std::vector<Speed> speeds{};
   Span cpu_ns{};
 
+  // The requests have numbers from `first` on. Sets their `speeds`.
   template <class Begin>
-  void Run(BasicProfiler<CollectingTraits>& profiler, const Begin& begin) {
+  void Run(BasicProfiler<CollectingTraits>& profiler, std::int64_t first,
+           std::vector<Speed>& speeds, const Begin& begin) {
     const std::int64_t begin_ns = ThreadCpuNs();
     {
       const Registration registration = profiler.RegisterThread(name);
       const std::int64_t registered_ns = ThreadCpuNs();
-      for (std::int64_t i = 0; i < 103; ++i) {
+      for (std::int64_t i = 0; i < kRequests; ++i) {
         const bool is_slow = i % 40 == 20;
-        speeds.push_back(
-            Serve(first_request + i, is_slow ? kSlowOverNs + 50 * kMs : 5 * kMs, begin));
+        speeds[static_cast<std::size_t>(first + i)] =
+            Serve(first + i, is_slow ? kSlowOverNs + 50 * kMs : 5 * kMs, begin);
       }
-      cpu_ns.least = ThreadCpuNs() - registered_ns;
+      cpu_ns.least += ThreadCpuNs() - registered_ns;
     }
-    cpu_ns.most = ThreadCpuNs() - begin_ns;
+    cpu_ns.most += ThreadCpuNs() - begin_ns;
   }
 };
 
 bool IsSlow(const LabelSet& set) { return set.Text(kSlowLabel) == "true"; }
 
-// Checks the rows of the requests, and returns the number of samples of slow ones.
-std::int64_t CheckRequests(const Exports& exports, const std::vector<Speed>& speeds) {
-  std::int64_t slow = 0;
+// A request's row is under slow if the request was.
+void CheckRequests(const Exports& exports, const std::vector<Speed>& speeds) {
   for (const auto& [profile, bytes] : exports) {
-    const auto samples = static_cast<std::size_t>(ColumnOf(profile, "samples"));
     for (std::size_t i = 0; i < profile.samples.size(); ++i) {
       const auto request = static_cast<std::size_t>(profile.Labels(i).Number("request"));
       if (request == 0 || speeds[request] == Speed::kUnknown) continue;
       const bool is_slow = speeds[request] == Speed::kSlow;
       EXPECT_EQ(IsSlow(profile.Labels(i)), is_slow) << "request " << request;
-      slow += is_slow ? profile.Values(i)[samples] : 0;
     }
   }
-  return slow;
 }
 
 // What a pprof file says of the samples with the label slow=true.
@@ -103,32 +101,44 @@ std::int64_t SlowCpuNsOf(const std::string& bytes) {
   return sum;
 }
 
+// No period ends in the middle of a request.
 TEST(SlowSpans, OnlyTheirSamplesAreUnderSlowAndAllAddUp) {
   CollectingExporter::Take();
-  std::array<Server, 2> servers{Server{.name = "zones", .first_request = 1},
-                                Server{.name = "traces", .first_request = 104}};
+  Server zones{.name = "zones"};
+  Server traces{.name = "traces"};
+  std::vector<Speed> speeds{Speed::kUnknown};  // there is no request 0
   BasicProfiler<CollectingTraits> profiler({.sampling = {.cpu_frequency_hz = 250}});
   ASSERT_TRUE(profiler.Start().ok());
-  std::thread zones([&] {
-    servers[0].Run(profiler, [] { return ScopedZone("request", {.slow_over_ns = kSlowOverNs}); });
+  const auto serve = [&] {
+    const auto first = static_cast<std::int64_t>(speeds.size());
+    speeds.resize(speeds.size() + 2 * Server::kRequests);
+    std::thread with_zones([&] {
+      zones.Run(profiler, first, speeds,
+                [] { return ScopedZone("request", {.slow_over_ns = kSlowOverNs}); });
+    });
+    std::thread with_traces([&] {
+      traces.Run(profiler, first + Server::kRequests, speeds,
+                 [] { return ScopedTrace(1, 2, 3, SpanOptions{.slow_over_ns = kSlowOverNs}); });
+    });
+    with_zones.join();
+    with_traces.join();
+    EXPECT_TRUE(profiler.Flush().ok());
+  };
+  WaitUntil([&] {
+    serve();
+    return CollectingExporter::HasRow([](const Profile& profile, std::size_t row) {
+      return IsSlow(profile.Labels(row)) && profile.Labels(row).Number("request") != 0;
+    });
   });
-  std::thread traces([&] {
-    servers[1].Run(profiler,
-                   [] { return ScopedTrace(1, 2, 3, SpanOptions{.slow_over_ns = kSlowOverNs}); });
-  });
-  zones.join();
-  traces.join();
   ASSERT_TRUE(profiler.Stop().ok());
   EXPECT_EQ(profiler.stats().spans_overflowed, 0U);
   const Exports exports = CollectingExporter::Take();
-  std::vector<Speed> speeds{Speed::kUnknown};
-  for (const Server& server : servers) {
-    speeds.insert(speeds.end(), server.speeds.begin(), server.speeds.end());
+  for (const Server& server : {zones, traces}) {
     const std::int64_t cpu_ns = SumOfThread(exports, "cpu", server.name);
     EXPECT_GE(cpu_ns, server.cpu_ns.least) << server.name;
     EXPECT_LE(cpu_ns, server.cpu_ns.most) << server.name;
   }
-  EXPECT_GT(CheckRequests(exports, speeds), 0);
+  CheckRequests(exports, speeds);
   const std::int64_t slow_ns =
       SumIf(exports, "cpu", [](const Profile& profile, const ProfileSample& sample) {
         return IsSlow(profile.label_sets[sample.labels]);
@@ -153,16 +163,21 @@ std::string SlownessOf(const Exports& exports, std::string_view phase) {
   return slowness;
 }
 
-// Works under the label `phase` until it has been sampled, and until the clock says `until_ns`.
-void Work(std::string_view phase, std::int64_t until_ns) {
+// Works, on the only thread, under the label `phase` until it has been sampled, and until the clock
+// says `until_ns`.
+void Work(BasicProfiler<CollectingTraits>& profiler, std::string_view phase,
+          std::int64_t until_ns) {
   const ScopedLabels labels({{"phase", phase}});
-  const EnoughWalks is_sampled(3);
-  while (!is_sampled || MonotonicNs() <= until_ns) BurnCpu(kMs);
+  // Drains what was sampled before; the period goes on.
+  EXPECT_TRUE(profiler.Record(std::chrono::milliseconds(1)).ok());
+  const std::uint64_t before = profiler.stats().samples;
+  WorkUntil([&] { return profiler.stats().samples > before; }, [] { BurnCpu(kMs); });
+  while (MonotonicNs() <= until_ns) BurnCpu(kMs);
 }
 
 TEST(SlowSpans, APeriodThatEndsInOneJudgesByTheTimeSoFar) {
   CollectingExporter::Take();
-  BasicProfiler<CountedTraits<>> profiler({.sampling = {.cpu_frequency_hz = 250}});
+  BasicProfiler<CollectingTraits> profiler({.sampling = {.cpu_frequency_hz = 250}});
   ASSERT_TRUE(profiler.Start().ok());
   const Registration registration = profiler.RegisterThread("main");
   const std::int64_t begin_ns = MonotonicNs();
@@ -170,17 +185,17 @@ TEST(SlowSpans, APeriodThatEndsInOneJudgesByTheTimeSoFar) {
   {
     const ScopedZone zone("request", {.slow_over_ns = kOverNs});
     const std::int64_t begun_ns = MonotonicNs();
-    Work("first", 0);
+    Work(profiler, "first", 0);
     ASSERT_TRUE(profiler.Flush().ok());
     const bool was_quick = MonotonicNs() - begin_ns <= kOverNs;
     const std::string first = SlownessOf(CollectingExporter::Take(), "first");
     if (was_quick) {
       EXPECT_EQ(first, "not slow");
     }
-    Work("second", begun_ns + kOverNs);
+    Work(profiler, "second", begun_ns + kOverNs);
     ASSERT_TRUE(profiler.Flush().ok());
     EXPECT_EQ(SlownessOf(CollectingExporter::Take(), "second"), "slow");
-    Work("third", 0);
+    Work(profiler, "third", 0);
   }
   ASSERT_TRUE(profiler.Stop().ok());
   EXPECT_EQ(SlownessOf(CollectingExporter::Take(), "third"), "slow");

@@ -18,6 +18,7 @@
 
 #include "gtest/gtest.h"
 #include "kept_profiles.h"
+#include "support/until_seen.h"
 
 #ifndef AT_MINSIGSTKSZ
 #define AT_MINSIGSTKSZ 51
@@ -27,12 +28,13 @@ namespace strobe {
 namespace {
 
 using testing::BurnCpu;
-using testing::BurnUntilSampled;
 using testing::CpuBounds;
 using testing::KeptProfile;
 using testing::KeptProfiles;
 using testing::RunRegistered;
 using testing::SumByName;
+using testing::WaitUntil;
+using testing::WorkUntil;
 using NamedProfiler = BasicProfiler<testing::NamedKeepingTraits>;
 
 ProfilerOptions AtHighRate() { return {.sampling = {.cpu_frequency_hz = 1000, .max_overhead = 1}}; }
@@ -45,30 +47,35 @@ void ExpectAccounted(const std::vector<KeptProfile>& kept, const std::string& na
   EXPECT_LE(cpu_ns.at(name), bounds.high_ns);
 }
 
-// The samples that have a function of that name anywhere on their stacks.
-std::int64_t SamplesThrough(const std::vector<KeptProfile>& kept, const std::string& function) {
-  std::int64_t count = 0;
-  for (const KeptProfile& one : kept) {
-    for (std::size_t i = 0; i < one.profile.samples.size(); ++i) {
-      for (std::uint32_t node = one.profile.samples[i].stack; node != 0;
-           node = one.profile.stacks[node].parent) {
-        const std::uint32_t frame = one.profile.stacks[node].frame;
-        if (frame >= one.symbols.frames.size() ||
-            one.symbols.frames[frame].function == FrameSymbols::kNone)
-          continue;
-        if (one.symbols.functions[one.symbols.frames[frame].function].name.find(function) ==
-            std::string::npos)
-          continue;
-        count += one.profile.Values(i)[0];
-        break;
-      }
+// Whether a sample of that profile has a function whose name contains `function` anywhere on its
+// stack.
+bool HasSampleThrough(const KeptProfile& kept, const std::string& function) {
+  for (const ProfileSample& sample : kept.profile.samples) {
+    for (std::uint32_t node = sample.stack; node != 0; node = kept.profile.stacks[node].parent) {
+      const std::uint32_t frame = kept.profile.stacks[node].frame;
+      if (frame >= kept.symbols.frames.size() ||
+          kept.symbols.frames[frame].function == FrameSymbols::kNone)
+        continue;
+      const std::string& name = kept.symbols.functions[kept.symbols.frames[frame].function].name;
+      if (name.find(function) != std::string::npos) return true;
     }
   }
-  return count;
+  return false;
 }
 
-[[gnu::noinline]] void WorkOnAlternateStack() {
-  BurnUntilSampled(50'000'000);
+// Calls work() and ends a period, until a sample through that function has been kept.
+// ThreadSanitizer delivers signals late: perhaps when the work is over.
+void WorkUntilSampledIn(NamedProfiler& profiler, const std::string& function, void (*work)()) {
+  testing::WorkUntilKept(
+      profiler,
+      [&](const KeptProfile& kept) {
+        return testing::kIsThreadSanitizer || HasSampleThrough(kept, function);
+      },
+      work);
+}
+
+[[gnu::noinline]] void WorkOnSmallStack() {
+  BurnCpu(20'000'000);
   asm volatile("");
 }
 
@@ -81,6 +88,8 @@ TEST(SmallStacks, SixteenKibibytes) {
     CpuBounds bounds;
   };
   std::vector<Work> work(8, Work{profiler, {}});
+  static std::atomic<bool> is_sampled;
+  is_sampled = false;
   std::vector<pthread_t> threads(work.size());
   pthread_attr_t attributes;
   ASSERT_EQ(pthread_attr_init(&attributes), 0);
@@ -92,11 +101,16 @@ TEST(SmallStacks, SixteenKibibytes) {
   for (std::size_t i = 0; i < work.size(); ++i) {
     const auto run = [](void* argument) -> void* {
       Work& own = *static_cast<Work*>(argument);
-      own.bounds = RunRegistered(own.profiler, "small", [] { BurnUntilSampled(20'000'000); });
+      own.bounds = RunRegistered(own.profiler, "small", [] {
+        do BurnCpu(20'000'000);
+        while (!is_sampled.load());
+      });
       return nullptr;
     };
     ASSERT_EQ(pthread_create(&threads[i], &attributes, run, &work[i]), 0);
   }
+  WaitUntil([&] { return profiler.stats().samples > 0; });
+  is_sampled = true;
   CpuBounds all;
   for (std::size_t i = 0; i < work.size(); ++i) {
     ASSERT_EQ(pthread_join(threads[i], nullptr), 0);
@@ -104,7 +118,6 @@ TEST(SmallStacks, SixteenKibibytes) {
   }
   pthread_attr_destroy(&attributes);
   ASSERT_TRUE(profiler.Stop().ok());
-  EXPECT_GT(profiler.stats().samples, 0U);
   ExpectAccounted(KeptProfiles::Take(), "small", all);
 }
 
@@ -127,8 +140,9 @@ TEST(SmallStacks, SessionOfAProgramWhoseThreadsHaveSixteenKibibytes) {
   CpuBounds bounds;
   std::thread([&] {
     ASSERT_TRUE(profiler.Start().ok());
-    bounds = RunRegistered(profiler, "small", [] { BurnUntilSampled(20'000'000); });
-    ASSERT_TRUE(profiler.Flush().ok());
+    bounds = RunRegistered(profiler, "small", [&] {
+      WorkUntilSampledIn(profiler, "WorkOnSmallStack", WorkOnSmallStack);
+    });
     ASSERT_TRUE(profiler.Stop().ok());
   }).join();
   ASSERT_EQ(pthread_setattr_default_np(&before), 0);
@@ -136,11 +150,11 @@ TEST(SmallStacks, SessionOfAProgramWhoseThreadsHaveSixteenKibibytes) {
   pthread_attr_destroy(&small);
   const auto kept = KeptProfiles::Take();
   ExpectAccounted(kept, "small", bounds);
-  EXPECT_GT(SamplesThrough(kept, "BurnCpu"), 0);
 }
 
 // The handler runs on the thread's alternate stack, and the walk goes over the thread's own.
 TEST(SmallStacks, AlternateSignalStack) {
+  KeptProfiles::Take();
   NamedProfiler profiler(AtHighRate());
   ASSERT_TRUE(profiler.Start().ok());
   const std::size_t size = std::max<std::size_t>(testing::kIsSanitized ? 256 * 1024 : 16 * 1024,
@@ -153,16 +167,15 @@ TEST(SmallStacks, AlternateSignalStack) {
     own.ss_sp = memory.data();
     own.ss_size = memory.size();
     ASSERT_EQ(sigaltstack(&own, &previous), 0);
-    bounds = RunRegistered(profiler, "alternate", [] { WorkOnAlternateStack(); });
+    bounds = RunRegistered(profiler, "alternate", [&] {
+      WorkUntilSampledIn(profiler, "WorkOnSmallStack", WorkOnSmallStack);
+      WorkUntil([&] { return profiler.stats().samples > 0; }, WorkOnSmallStack);
+    });
     ASSERT_EQ(sigaltstack(&previous, nullptr), 0);
   }).join();
   ASSERT_TRUE(profiler.Stop().ok());
   const auto kept = KeptProfiles::Take();
   ExpectAccounted(kept, "alternate", bounds);
-  // ThreadSanitizer delivers signals late: perhaps when the work is over.
-  if (!testing::kIsThreadSanitizer) {
-    EXPECT_GT(SamplesThrough(kept, "WorkOnAlternateStack"), 0);
-  }
   EXPECT_TRUE(std::any_of(memory.begin(), memory.end(), [](unsigned char byte) {
     return byte != 0xA5;
   })) << "no thread ran on it";
@@ -172,6 +185,7 @@ TEST(SmallStacks, AlternateSignalStack) {
 // walked.
 TEST(SmallStacks, Coroutine) {
   if (testing::kIsThreadSanitizer) GTEST_SKIP() << "ThreadSanitizer does not follow swapcontext";
+  KeptProfiles::Take();
   NamedProfiler profiler(AtHighRate());
   ASSERT_TRUE(profiler.Start().ok());
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
@@ -191,21 +205,20 @@ TEST(SmallStacks, Coroutine) {
       &coroutine,
       [] {
         while (true) {
-          BurnCpu(5'000'000);
+          WorkOnSmallStack();
           swapcontext(&coroutine, &caller);
         }
       },
       0);
-  const CpuBounds bounds = RunRegistered(profiler, "coroutine", [] {
-    for (int i = 0; i < 10; ++i) {
+  const CpuBounds bounds = RunRegistered(profiler, "coroutine", [&] {
+    WorkUntilSampledIn(profiler, "WorkOnSmallStack", [] {
       swapcontext(&caller, &coroutine);
-      BurnUntilSampled(1'000'000);
-    }
+      BurnCpu(1'000'000);
+    });
   });
   ASSERT_TRUE(profiler.Stop().ok());
   const auto kept = KeptProfiles::Take();
   ExpectAccounted(kept, "coroutine", bounds);
-  EXPECT_GT(SumByName(kept, "samples").at("coroutine"), 0);
   munmap(memory, size + page);
 }
 
@@ -230,6 +243,7 @@ TEST(SmallStacks, CoroutineWithRoomForTheKernelsFrameAndOneKibibyte) {
   ASSERT_TRUE(profiler.Start().ok());
   static ucontext_t caller;
   static ucontext_t coroutine;
+  static bool are_enough = false;
   ASSERT_EQ(getcontext(&coroutine), 0);
   coroutine.uc_stack.ss_sp = memory + page;
   coroutine.uc_stack.ss_size = size;
@@ -237,12 +251,19 @@ TEST(SmallStacks, CoroutineWithRoomForTheKernelsFrameAndOneKibibyte) {
   makecontext(
       &coroutine,
       [] {
-        const int wanted = testing::walks_by_this_thread.load(std::memory_order_relaxed) + 20;
-        while (testing::walks_by_this_thread.load(std::memory_order_relaxed) < wanted) {
+        // There is no room to ask a clock. So many rounds take a minute or more.
+        constexpr std::uint64_t kMostRounds = 60'000'000'000;
+        const auto walks = [] {
+          return testing::walks_by_this_thread.load(std::memory_order_relaxed);
+        };
+        const int wanted = walks() + 20;
+        for (std::uint64_t i = 0; i < kMostRounds && walks() < wanted; ++i) {
         }
+        are_enough = walks() >= wanted;
       },
       0);
   RunRegistered(profiler, "tight", [] { swapcontext(&caller, &coroutine); });
+  EXPECT_TRUE(are_enough);
   ASSERT_TRUE(profiler.Stop().ok());
   EXPECT_GT(SumByName(KeptProfiles::Take(), "cpu").at("tight"), 0);
   munmap(memory, mapped);

@@ -38,8 +38,10 @@ struct HookedTraits : testing::KeepingTraits {
 
 constexpr int kSessions = testing::kIsSlow ? 100 : 1'000;
 
+// However rarely the collector runs, there is room for the threads that come and go meanwhile.
 TEST(StartStop, ThousandTimesUnderLoad) {
-  KeepingProfiler profiler({.sampling = {.cpu_frequency_hz = 1000}});
+  KeepingProfiler profiler(
+      {.sampling = {.cpu_frequency_hz = 1000}, .threads = {.max_threads = 262144}});
   std::atomic<bool> is_done{false};
   std::atomic<int> refused{0};
   std::vector<std::thread> threads;

@@ -5,8 +5,9 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <map>
+#include <cstring>
 #include <memory>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -14,18 +15,19 @@
 
 #include "gtest/gtest.h"
 #include "kept_profiles.h"
+#include "strobe/scoped_labels.h"
+#include "support/until_seen.h"
 
 namespace strobe {
 namespace {
 
-using testing::BurnCpu;
-using testing::BurnUntilSampled;
 using testing::CpuBounds;
 using testing::KeptProfile;
 using testing::KeptProfiles;
 using testing::RunRegistered;
 using testing::SumByName;
 using testing::ThreadCpuNs;
+using testing::WaitUntil;
 using NamedProfiler = BasicProfiler<testing::NamedKeepingTraits>;
 
 constexpr std::int64_t kStormNs = 300'000'000;
@@ -37,8 +39,8 @@ class Storms : public ::testing::Test {
     ASSERT_TRUE(profiler_.Start().ok());
   }
 
-  // Runs body() on several registered threads until each has used that much CPU time, and holds the
-  // profile to their clocks.
+  // Runs body() on several registered threads until each has used that much CPU time and been
+  // sampled, and holds the profile to their clocks.
   template <class Body>
   void RunStorm(Body body) {
     std::vector<CpuBounds> bounds(3);
@@ -47,22 +49,39 @@ class Storms : public ::testing::Test {
       threads.emplace_back([&, i] {
         bounds[i] = RunRegistered(profiler_, std::to_string(i), [&] {
           const std::int64_t end_ns = ThreadCpuNs() + kStormNs;
-          for (std::uint64_t round = i; ThreadCpuNs() < end_ns; ++round) body(round);
-          BurnUntilSampled(0);
+          for (std::uint64_t round = i; ThreadCpuNs() < end_ns || !is_done_.load(); ++round)
+            body(round);
         });
       });
     }
+    WaitUntil([&] {
+      EXPECT_TRUE(profiler_.Flush().ok());
+      return HaveSamples(bounds.size());
+    });
+    is_done_ = true;
     for (std::thread& thread : threads) thread.join();
     ASSERT_TRUE(profiler_.Stop().ok());
     const auto kept = KeptProfiles::Take();
     auto cpu_ns = SumByName(kept, "cpu");
-    auto samples = SumByName(kept, "samples");
     for (std::size_t i = 0; i < bounds.size(); ++i) {
       EXPECT_GE(cpu_ns[std::to_string(i)], bounds[i].low_ns);
       EXPECT_LE(cpu_ns[std::to_string(i)], bounds[i].high_ns);
-      EXPECT_GT(samples[std::to_string(i)], 0);
     }
   }
+
+  // Whether each of so many threads, which are named by their numbers, has been sampled.
+  static bool HaveSamples(std::size_t threads) {
+    std::set<std::string> sampled;
+    KeptProfiles::HasProfile([&](const KeptProfile& kept) {
+      for (const auto& [name, samples] : SumByName({kept}, "samples")) {
+        if (samples > 0) sampled.insert(name);
+      }
+      return false;
+    });
+    return sampled.size() == threads;
+  }
+
+  std::atomic<bool> is_done_{false};
 
   NamedProfiler profiler_{
       ProfilerOptions{.sampling = {.cpu_frequency_hz = 1000, .wall_frequency_hz = 100}}};
@@ -130,58 +149,67 @@ class Plugin {
   Work work_ = nullptr;
 };
 
-int walks_wanted = 0;
-bool HaveEnoughWalks() { return testing::WalksOfThisThread() >= walks_wanted; }
+std::atomic<std::int64_t> plugin_work_end_ns{0};
+bool IsWorkOver() { return ThreadCpuNs() >= plugin_work_end_ns.load(); }
 
-// The samples of each function of the plugins, and of code in them that has no name.
-std::map<std::string, std::int64_t> SamplesInPlugins(const std::vector<KeptProfile>& kept) {
-  std::map<std::string, std::int64_t> counts;
-  for (const KeptProfile& one : kept) {
-    for (std::size_t i = 0; i < one.profile.samples.size(); ++i) {
-      const std::uint32_t frame = one.profile.stacks[one.profile.samples[i].stack].frame;
-      if (frame >= one.symbols.frames.size() ||
-          one.symbols.frames[frame].function == FrameSymbols::kNone)
-        continue;
-      const FunctionSymbol& function = one.symbols.functions[one.symbols.frames[frame].function];
-      if (function.name.find("lugin") != std::string::npos)
-        counts[function.name] += one.profile.Values(i)[0];
-    }
+// The files and names of plugins' code at the leaves of the samples with that label.
+std::set<std::string> LeavesInPlugins(const KeptProfile& kept, const std::string& letter) {
+  std::set<std::string> names;
+  const Profile& profile = kept.profile;
+  for (std::size_t i = 0; i < profile.samples.size(); ++i) {
+    if (profile.Labels(i).Text("plugin") != letter) continue;
+    const std::uint32_t frame = profile.stacks[profile.samples[i].stack].frame;
+    if (profile.frames[frame].module >= profile.modules.size()) continue;
+    const std::string& path = profile.modules[profile.frames[frame].module].path;
+    const std::size_t file = path.find("strobe_test_plugin_");
+    if (file == std::string::npos) continue;
+    const std::uint32_t function = kept.symbols.frames.at(frame).function;
+    names.insert(
+        path.substr(file, std::strlen("strobe_test_plugin_A")) + ": " +
+        (function == FrameSymbols::kNone ? "no name" : kept.symbols.functions[function].name));
   }
-  return counts;
+  return names;
 }
 
+// The collector learns of loading and unloading when it drains. A sample of a plugin's work has the
+// names of that plugin, whatever was at the place before.
 TEST_F(Storms, ReloadAtTheSameAddress) {
   constexpr int kRounds = 5;
-  constexpr int kWalks = 10;
   bool was_same_address = false;
   RunRegistered(profiler_, "loads", [&] {
     std::uintptr_t first_address = 0;
     for (int round = 0; round < kRounds; ++round) {
-      for (const char* variable : {"STROBE_TEST_PLUGIN_A", "STROBE_TEST_PLUGIN_B"}) {
+      for (const std::string letter : {"A", "B"}) {
+        KeptProfiles::Take();
+        const std::string file = "strobe_test_plugin_" + letter;
+        const std::string spins = file + ": Plugin" + letter + "Spins";
         {
-          const Plugin plugin(variable);
-          ASSERT_TRUE(plugin) << variable << ": " << testing::Library::Error();
+          const Plugin plugin(("STROBE_TEST_PLUGIN_" + letter).c_str());
+          ASSERT_TRUE(plugin) << letter << ": " << testing::Library::Error();
           was_same_address |= first_address == plugin.address();
           if (first_address == 0) first_address = plugin.address();
-          // The collector learns of loading and unloading when it drains.
           ASSERT_TRUE(profiler_.Flush().ok());
-          walks_wanted = testing::WalksOfThisThread() + kWalks;
-          plugin.Run(&HaveEnoughWalks);
+          const ScopedLabels labels({{"plugin", letter}});
+          testing::WorkUntilKept(
+              profiler_,
+              [&](const KeptProfile& kept) {
+                return LeavesInPlugins(kept, letter).contains(spins);
+              },
+              [&] {
+                plugin_work_end_ns = ThreadCpuNs() + 10'000'000;
+                plugin.Run(&IsWorkOver);
+              });
         }
         ASSERT_TRUE(profiler_.Flush().ok());
+        for (const KeptProfile& kept : KeptProfiles::Take()) {
+          for (const std::string& leaf : LeavesInPlugins(kept, letter))
+            EXPECT_TRUE(leaf == spins || leaf == file + ": PluginWork") << leaf;
+        }
       }
     }
   });
   ASSERT_TRUE(profiler_.Stop().ok());
-  auto counts = SamplesInPlugins(KeptProfiles::Take());
   if (!was_same_address) std::puts("the loader gave every plugin a place of its own");
-  // The check whether there are enough walks is the test's own code: some of them end there.
-  EXPECT_GT(counts["PluginASpins"], kRounds);
-  EXPECT_GT(counts["PluginBSpins"], kRounds);
-  for (const auto& [name, count] : counts) {
-    EXPECT_TRUE(name == "PluginASpins" || name == "PluginBSpins" || name == "PluginWork")
-        << count << " samples in " << name;
-  }
 }
 
 TEST_F(Storms, Dlopen) {

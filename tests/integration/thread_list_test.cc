@@ -1,5 +1,6 @@
 // The list of threads in profiles, with real threads: each registered thread is there, however
 // short it was, with its begin, its end and its CPU time.
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -15,6 +16,8 @@
 #include "kept_profiles.h"
 #include "strobe/testing/latch.h"
 #include "strobe/testing/profile_check.h"
+#include "support/chance.h"
+#include "support/until_seen.h"
 
 namespace strobe {
 namespace {
@@ -69,7 +72,9 @@ class ThreadList : public ::testing::Test {
 
 TEST_F(ThreadList, HasThreadsOfAMillisecondThatWereNeverSampled) {
   constexpr int kThreads = 20;
-  KeepingProfiler profiler({.sampling = {.cpu_frequency_hz = 1}});
+  // The first expiry of a timer lies uniformly in its period, a second less kDither at least.
+  KeepingProfiler profiler(
+      {.sampling = {.cpu_frequency_hz = 1, .trigger = SampleTrigger::kTimers}});
   ASSERT_TRUE(profiler.Start().ok());
   std::map<std::string, CpuBounds> bounds;
   for (int i = 0; i < kThreads; ++i) {
@@ -82,7 +87,8 @@ TEST_F(ThreadList, HasThreadsOfAMillisecondThatWereNeverSampled) {
   ASSERT_EQ(kept.size(), 1u);
   const Profile& profile = kept[0].profile;
   ExpectListsTheRows(profile);
-  int unsampled = 0;
+  int sampled = 0;
+  std::int64_t longest_ns = 0;
   std::int64_t last_end_ns = profile.time_ns;
   for (int i = 0; i < kThreads; ++i) {
     const std::string name = "short " + std::to_string(i);
@@ -93,10 +99,15 @@ TEST_F(ThreadList, HasThreadsOfAMillisecondThatWereNeverSampled) {
     EXPECT_GE(threads[0].cpu_ns, bounds[name].low_ns);
     EXPECT_LE(threads[0].cpu_ns, bounds[name].high_ns);
     last_end_ns = threads[0].end_ns;
-    unsampled += threads[0].samples == 0 ? 1 : 0;
+    sampled += threads[0].samples == 0 ? 0 : 1;
+    longest_ns = std::max(longest_ns, bounds[name].high_ns);
   }
   EXPECT_LE(last_end_ns, EndOf(profile));
-  EXPECT_GT(unsampled, 0);
+  const double chance = static_cast<double>(longest_ns) / 1e9 / (1 - CpuTimeProvider::kDither);
+  testing::ExpectWithinChance(sampled,
+                              {.least = 0, .most = testing::BinomialBounds(kThreads, chance).most},
+                              "sampled threads of a millisecond; the seed is the system's");
+  EXPECT_LT(sampled, kThreads);
   EXPECT_EQ(profile.stats.threads_unlisted, 0u);
   for (const KeptProfile& later : KeptProfiles::Take()) EXPECT_TRUE(later.profile.threads.empty());
 }
@@ -162,8 +173,9 @@ TEST_F(ThreadList, RecordingsHaveTheSameLives) {
   }
   ASSERT_EQ(recorded.size(), kMaxRecordings);
   // While one of them has no place yet, there is room for this.
-  while (!absl::IsResourceExhausted(profiler.Record(std::chrono::milliseconds(1)).status()))
-    std::this_thread::yield();
+  testing::WaitUntil([&] {
+    return absl::IsResourceExhausted(profiler.Record(std::chrono::milliseconds(1)).status());
+  });
   ASSERT_TRUE(profiler.Flush().ok());  // the collector has begun them
   std::map<std::string, CpuBounds> bounds;
   for (int round = 0; round < 5; ++round) {

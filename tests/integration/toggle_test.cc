@@ -16,21 +16,15 @@
 #include "platform/test_system.h"
 #include "strobe/profiler_from_environment.h"
 #include "strobe/strobe.h"
+#include "support/until_seen.h"
 
 namespace strobe {
 namespace {
 
-constexpr std::chrono::seconds kPatience(30);
-
 // Burns until the condition holds. False if that takes too long.
 template <class Condition>
 bool BurnUntil(const Condition& condition) {
-  const auto end = std::chrono::steady_clock::now() + kPatience;
-  while (!condition()) {
-    if (std::chrono::steady_clock::now() > end) return false;
-    testing::BurnCpu(1'000'000);
-  }
-  return true;
+  return testing::WorkUntil(condition, [] { testing::BurnCpu(1'000'000); });
 }
 
 class Toggle : public ::testing::Test {

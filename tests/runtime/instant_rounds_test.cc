@@ -10,6 +10,7 @@
 
 #include "gtest/gtest.h"
 #include "session_fixture.h"
+#include "support/chance.h"
 
 namespace strobe::internal {
 namespace {
@@ -182,6 +183,44 @@ TEST_F(InstantRoundsTest, TimersOnTheTickSeeOneSideOfSuchAThread) {
     has_bias |= SumByThread(profile, kSamples)["loop"] == 0 || std::abs(ErrorOf(profile, 0.3)) > 10;
   }
   EXPECT_TRUE(has_bias);
+}
+
+// A thread that computes for longer than a period at a time, in step with nothing, gets a timer:
+// its samples are spread evenly over its CPU time, from a random instant on, so they are divided as
+// that is, and vary less than independent ones. The seeds are fixed by the times and threads'
+// numbers.
+TEST_F(InstantRoundsTest, TimersDivideAThreadThatComputesAsItUsesItsTime) {
+  for (std::uint64_t run = 1; run <= 8; ++run) {
+    ManualPlatform::Reset();
+    expiries_.clear();
+    Slot* const slot = Register(run, "computes");
+    Begin({.trigger = SampleTrigger::kTimers});
+    RandomSource random(run);
+    std::map<Address, std::int64_t> used_ns;
+    const auto work = [&](Address pc, double mean_ns) {
+      const auto end_ns =
+          used_ns[pc] + static_cast<std::int64_t>(mean_ns * (0.5 + random.Uniform()));
+      for (; used_ns[pc] < end_ns; used_ns[pc] += kMs / 2) Run(slot, kMs / 2, pc);
+    };
+    for (int round = 0; round < 300; ++round) {
+      work(kA, 30e6);
+      work(kB, 70e6);
+      session_->Drain();
+    }
+    const Profile profile = Finish();
+    Unregister(slot);
+    auto cpu_ns = SumByLeaf(profile, kCpu);
+    auto samples = SumByLeaf(profile, kSamples);
+    EXPECT_EQ(cpu_ns[kA] + cpu_ns[kB], used_ns[kA] + used_ns[kB]);
+    const auto all_ns = static_cast<double>(used_ns[kA] + used_ns[kB]);
+    testing::ExpectWithinChance(static_cast<double>(samples[kA]),
+                                testing::BinomialBounds(samples[kA] + samples[kB],
+                                                        static_cast<double>(used_ns[kA]) / all_ns),
+                                "samples in A, thread " + std::to_string(run));
+    // The period is dithered by kDither.
+    EXPECT_NEAR(static_cast<double>(samples[kA] + samples[kB]), all_ns / 10e6,
+                all_ns / 10e6 * 1.05 * CpuTimeProvider::kDither);
+  }
 }
 
 // The rate changes with the budget, and samples are weighted by it: a program that does other work

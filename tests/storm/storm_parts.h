@@ -23,6 +23,10 @@
 #include "strobe/own_parts.h"
 #include "strobe/testing/profile_check.h"
 
+// The bounds of Spin's code: see storm_weather.cc.
+// NOLINTNEXTLINE(bugprone-reserved-identifier): the linker's names
+extern "C" const char __start_storm_spin[], __stop_storm_spin[];
+
 namespace strobe::testing {
 
 // Asks a thread for its stack whenever its CPU clock has moved. What it has asked for and what the
@@ -93,10 +97,10 @@ class Totals {
     std::int64_t wall_ns = 0;
     std::int64_t requests = 0;
     std::int64_t expiries = 0;
-    std::int64_t cut =
-        // Of the expiries, those whose stack does not lead to the thread's or the coroutine's first
-        // function.
-        0;
+    // Samples in Spin, and those of them whose stack does not lead to the thread's or the
+    // coroutine's first function.
+    std::int64_t in_spin = 0;
+    std::int64_t cut = 0;
   };
 
   static void Add(const Profile& profile) {
@@ -112,14 +116,21 @@ class Totals {
       for (std::size_t j = 0; j < columns.size(); ++j) {
         if (columns[j] >= 0) *places[j] += values[static_cast<std::size_t>(columns[j])];
       }
-      if (columns[3] >= 0 && IsCut(profile, profile.samples[i]))
-        sums.cut += values[static_cast<std::size_t>(columns[3])];
+      if (!IsInSpin(profile, profile.samples[i])) continue;
+      ++sums.in_spin;
+      if (IsCut(profile, profile.samples[i])) ++sums.cut;
     }
   }
   // Since the last Take.
   static std::map<std::string, Sums> Take() {
     const std::lock_guard lock(Mutex());
     return std::exchange(ByName(), {});
+  }
+  // Whether a thread of that name has been sampled in Spin since then.
+  static bool HasSpun(const std::string& name) {
+    const std::lock_guard lock(Mutex());
+    const auto found = ByName().find(name);
+    return found != ByName().end() && found->second.in_spin > 0;
   }
   // The last profile that was not well-formed, in words.
   static std::string WhatIsWrong() {
@@ -132,6 +143,12 @@ class Totals {
   }
 
  private:
+  static bool IsInSpin(const Profile& profile, const ProfileSample& sample) {
+    const Frame& leaf = profile.frames[profile.stacks[sample.stack].frame];
+    return sample.stack != 0 && !leaf.is_pseudo() &&
+           leaf.address >= reinterpret_cast<Address>(__start_storm_spin) &&
+           leaf.address < reinterpret_cast<Address>(__stop_storm_spin);
+  }
   static bool IsCut(const Profile& profile, const ProfileSample& sample) {
     const std::vector<Frame> frames = FramesOf(profile, sample);
     if (frames.empty() || !frames.back().is_pseudo()) return false;

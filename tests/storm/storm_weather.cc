@@ -24,7 +24,9 @@ namespace {
 
 constexpr std::size_t kStackBytes = 64 * 1024;
 
-void Spin(int rounds) {
+// Code that its samples are known by. Whatever stack a thread is on when it comes here, the walk
+// from here on is by frame information that is right at each instruction.
+[[gnu::noinline, gnu::section("storm_spin")]] void Spin(int rounds) {
   std::uint64_t value = 1;
   for (int i = 0; i < rounds; ++i) {
     value = value * 6364136223846793005U + 1442695040888963407U;

@@ -1,10 +1,10 @@
-// What a test must see on real time, it awaits: it works, or waits, until it has been seen. A machine
-// that is loaded, or that takes its CPUs away, makes that later, and never makes it fail.
+// What a test must see on real time, it awaits: it works, or waits, until it has been seen. A
+// machine that is loaded, or that takes its CPUs away, makes that later, and never makes it fail.
 //
 //   WorkUntil([&] { return profiler.stats().samples > 0; }, [] { BurnCpu(1'000'000); });
 //
-// Each loop is bounded by what the calling thread has done itself, because it may not be run for any
-// time. The bounds only guard against hanging: what has not been seen by then never comes.
+// Each loop is bounded by what the calling thread has done itself, because the system may not run
+// it for any time. The bounds only guard against hanging: what has not come by then never comes.
 #pragma once
 
 #include <chrono>
@@ -24,7 +24,7 @@ inline constexpr int kPatienceLooks = 60'000;
 
 // Calls work() until seen() holds. Returns false, and fails the test, if it does not hold by then.
 template <std::int64_t kMostNs = kPatienceNs, class Seen, class Work>
-bool WorkUntil(const Seen& seen, const Work& work,
+bool WorkUntil(Seen&& seen, Work&& work,
                std::source_location where = std::source_location::current()) {
   const std::int64_t end_ns = ThreadCpuNs() + kMostNs;
   while (!seen()) {
@@ -40,7 +40,7 @@ bool WorkUntil(const Seen& seen, const Work& work,
 
 // Sleeps until seen() holds. Returns false, and fails the test, if it does not hold by then.
 template <int kMostLooks = kPatienceLooks, class Seen>
-bool WaitUntil(const Seen& seen, std::source_location where = std::source_location::current()) {
+bool WaitUntil(Seen&& seen, std::source_location where = std::source_location::current()) {
   for (int looks = 0; !seen(); ++looks) {
     if (looks == kMostLooks) {
       ADD_FAILURE_AT(where.file_name(), static_cast<int>(where.line()))
