@@ -20,10 +20,10 @@ constexpr int kMaxReferences = 8;
 // What a function's declaration says.
 struct FunctionName {
   std::string name;  // as in a symbol table; without one, as in the source code. May be empty.
-  // Where it is declared, in the line table of the unit at `unit`.
-  std::uint64_t unit = 0;
+  // Where it is declared, in the unit's own line table. The line is 0 if it is unknown, or if only
+  // another unit declares the function.
   std::uint64_t file = 0;
-  std::uint32_t line = 0;  // 0 if unknown
+  std::uint32_t line = 0;
 };
 
 // The names of the functions of one unit, which other entries may have.
@@ -41,7 +41,8 @@ class FunctionNames {
     std::string name;
     std::string linkage_name;
     EntryPlace origin;
-    FunctionName place;
+    std::uint64_t file = 0;
+    std::uint32_t line = 0;
   };
 
   const Declaration& At(const EntryPlace& place);
@@ -57,21 +58,18 @@ FunctionName FunctionNames::Of(const FunctionEntry& function) {
   const auto text = [&](const FormValue& value) {
     return std::string(file_->TextOf(*unit_, value, bytes_));
   };
-  FunctionName found{.name = {},
-                     .unit = unit_->header.position,
+  FunctionName found{.name = text(function.name),
                      .file = function.declaration_file,
                      .line = function.declaration_line};
   std::string linkage_name = text(function.linkage_name);
-  found.name = text(function.name);
   EntryPlace origin = function.origin;
   for (int i = 0; i < kMaxReferences && origin.file != nullptr && linkage_name.empty(); ++i) {
     const Declaration& declaration = At(origin);
     linkage_name = declaration.linkage_name;
     if (found.name.empty()) found.name = declaration.name;
     if (found.line == 0) {
-      found.unit = declaration.place.unit;
-      found.file = declaration.place.file;
-      found.line = declaration.place.line;
+      found.file = declaration.file;
+      found.line = declaration.line;
     }
     origin = declaration.origin;
   }
@@ -102,7 +100,6 @@ FunctionNames::Declaration FunctionNames::Read(const EntryPlace& place) {
   const Abbreviation* const entry = unit.abbreviations->Find(reader.ReadUleb());
   if (entry == nullptr) return {};
   Declaration read;
-  read.place.unit = unit.header.position;
   for (const AbbreviationTable::Attribute& attribute : unit.abbreviations->AttributesOf(*entry)) {
     const FormValue value = ReadForm(reader, attribute.form, attribute.constant, unit.header.shape);
     switch (attribute.name) {
@@ -113,10 +110,14 @@ FunctionNames::Declaration FunctionNames::Read(const EntryPlace& place) {
         break;
       case DwarfAttribute::kAbstractOrigin:
       case DwarfAttribute::kSpecification: read.origin = file.ReferenceOf(unit, value); break;
-      case DwarfAttribute::kDeclarationFile: read.place.file = value.number; break;
+      case DwarfAttribute::kDeclarationFile:
+        if (is_own) read.file = value.number;
+        break;
       case DwarfAttribute::kDeclarationLine:
-        read.place.line = static_cast<std::uint32_t>(
-            std::min<std::uint64_t>(value.number, std::numeric_limits<std::uint32_t>::max()));
+        if (is_own) {
+          read.line = static_cast<std::uint32_t>(
+              std::min<std::uint64_t>(value.number, std::numeric_limits<std::uint32_t>::max()));
+        }
         break;
       default: break;
     }
@@ -129,7 +130,7 @@ class UnitFrames {
  public:
   UnitFrames(DwarfFile& file, const DwarfUnit& unit, std::span<const std::uint8_t> bytes,
              std::optional<LineTable> lines)
-      : unit_(&unit), names_(file, unit, bytes), lines_(std::move(lines)) {}
+      : names_(file, unit, bytes), lines_(std::move(lines)) {}
 
   // `function` is the innermost one.
   std::vector<SourceFrame> Of(const FunctionMap& functions, std::uint32_t function,
@@ -143,9 +144,7 @@ class UnitFrames {
       const FunctionEntry& entry = functions.entries[function];
       const FunctionName& name = NameOf(functions, function);
       frame.function = name.name;
-      // A line in another unit's file would need that unit's table.
-      if (name.unit == unit_->header.position && PathOf(name.file) == frame.file)
-        frame.function_line = name.line;
+      if (PathOf(name.file) == frame.file) frame.function_line = name.line;
       frames.push_back(std::move(frame));
       frame = {.function = {},
                .file = PathOf(entry.call_file),
@@ -169,7 +168,6 @@ class UnitFrames {
     return place->second;
   }
 
-  const DwarfUnit* unit_;
   FunctionNames names_;
   std::optional<LineTable> lines_;
   std::map<std::uint64_t, std::string> paths_;
