@@ -275,9 +275,11 @@ void Writer::WriteLives(const Profile& profile) {
   std::vector<std::uint32_t> order(profile.threads.size());
   for (std::uint32_t i = 0; i < order.size(); ++i) order[i] = i;
   const std::size_t count = std::min(order.size(), HtmlEncoder::kMaxLives);
-  const auto key = [&](std::uint32_t i) { return std::pair(-profile.threads[i].cpu_ns, i); };
+  const auto cpu_ns = [&](std::uint32_t i) { return profile.threads[i].cpu_ns; };
   std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(count), order.end(),
-                    [&key](std::uint32_t a, std::uint32_t b) { return key(a) < key(b); });
+                    [&](std::uint32_t a, std::uint32_t b) {
+                      return cpu_ns(a) != cpu_ns(b) ? cpu_ns(a) > cpu_ns(b) : a < b;
+                    });
   const auto time = [&](std::int64_t ns) {
     const bool is_inside = ns >= profile.time_ns && profile.time_ns > 0;
     return is_inside ? static_cast<std::uint64_t>(ns - profile.time_ns) + 1 : 0;

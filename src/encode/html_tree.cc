@@ -109,6 +109,8 @@ std::vector<std::uint32_t> PageTree::Cut(std::size_t limit, std::span<const doub
     if (!is_cut_[i]) continue;
     const std::uint32_t parent = nodes_[i].parent;
     places[i] = is_cut_[parent] ? places[parent] : Child(parent, small_site);
+    // The profile itself may have such a child, as light as those that it takes the place of.
+    if (places[i] < count) is_cut_[places[i]] = false;
   }
   is_cut_.resize(nodes_.size(), false);
   return places;

@@ -17,6 +17,7 @@ class ProtoReader {
     if (rest_.empty() || !ok_) return false;
     std::uint64_t key = 0;
     if (!Varint(key)) return false;
+    if (key > kMaxKey) return ok_ = false;
     field_ = static_cast<std::uint32_t>(key >> 3);
     number_ = 0;
     content_ = {};
@@ -56,6 +57,9 @@ class ProtoReader {
   [[nodiscard]] bool AtEnd() const { return rest_.empty(); }
 
  private:
+  // Numbers of fields have 29 bits. A larger one must not be taken for another.
+  static constexpr std::uint64_t kMaxKey = 0xFFFFFFFF;
+
   bool LongVarint(std::uint64_t& value) {
     value = 0;
     for (std::size_t i = 0; i < rest_.size() && i < 10; ++i) {

@@ -1,23 +1,136 @@
 #include "dwarf_source.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <optional>
 #include <string>
 
 #include "dwarf_functions.h"
 #include "dwarf_lines.h"
-#include "dwarf_names.h"
+#include "unwind/dwarf_reader.h"
 
 namespace strobe::internal {
 namespace {
+
+// How many entries are followed: an inlined function's refers to its abstract function's, and that
+// to its declaration's. Hostile entries refer to each other.
+constexpr int kMaxReferences = 8;
+
+// What a function's declaration says.
+struct FunctionName {
+  std::string name;  // as in a symbol table; without one, as in the source code. May be empty.
+  // Where it is declared, in the unit's own line table. The line is 0 if it is unknown, or if only
+  // another unit declares the function.
+  std::uint64_t file = 0;
+  std::uint32_t line = 0;
+};
+
+// The names of the functions of one unit, which other entries may have.
+class FunctionNames {
+ public:
+  // `bytes` are those of the unit from its header on. All must outlive this.
+  FunctionNames(DwarfFile& file, const DwarfUnit& unit, std::span<const std::uint8_t> bytes)
+      : file_(&file), unit_(&unit), bytes_(bytes) {}
+
+  FunctionName Of(const FunctionEntry& function);
+
+ private:
+  // An entry that says something about functions that refer to it.
+  struct Declaration {
+    std::string name;
+    std::string linkage_name;
+    EntryPlace origin;
+    std::uint64_t file = 0;
+    std::uint32_t line = 0;
+  };
+
+  const Declaration& At(const EntryPlace& place);
+  Declaration Read(const EntryPlace& place);
+
+  DwarfFile* file_;
+  const DwarfUnit* unit_;
+  std::span<const std::uint8_t> bytes_;
+  std::map<EntryPlace, Declaration> declarations_;
+};
+
+FunctionName FunctionNames::Of(const FunctionEntry& function) {
+  const auto text = [&](const FormValue& value) {
+    return std::string(file_->TextOf(*unit_, value, bytes_));
+  };
+  FunctionName found{.name = text(function.name),
+                     .file = function.declaration_file,
+                     .line = function.declaration_line};
+  std::string linkage_name = text(function.linkage_name);
+  EntryPlace origin = function.origin;
+  for (int i = 0; i < kMaxReferences && origin.file != nullptr && linkage_name.empty(); ++i) {
+    const Declaration& declaration = At(origin);
+    linkage_name = declaration.linkage_name;
+    if (found.name.empty()) found.name = declaration.name;
+    if (found.line == 0) {
+      found.file = declaration.file;
+      found.line = declaration.line;
+    }
+    origin = declaration.origin;
+  }
+  if (!linkage_name.empty()) found.name = std::move(linkage_name);
+  return found;
+}
+
+const FunctionNames::Declaration& FunctionNames::At(const EntryPlace& place) {
+  const auto [found, is_new] = declarations_.try_emplace(place);
+  if (is_new) found->second = Read(place);
+  return found->second;
+}
+
+FunctionNames::Declaration FunctionNames::Read(const EntryPlace& place) {
+  DwarfFile& file = *place.file;
+  const bool is_own =
+      &file == file_ && place.position >= unit_->header.root && place.position < unit_->header.end;
+  std::shared_ptr<const DwarfUnit> other;
+  if (!is_own) {
+    other = file.UnitOf(place.position);
+    if (other == nullptr) return {};
+  }
+  const DwarfUnit& unit = is_own ? *unit_ : *other;
+  const std::span<const std::uint8_t> bytes =
+      is_own ? bytes_.subspan(static_cast<std::size_t>(place.position - unit.header.position))
+             : file.info.At(place.position);
+  DwarfReader reader(bytes, 0);
+  const Abbreviation* const entry = unit.abbreviations->Find(reader.ReadUleb());
+  if (entry == nullptr) return {};
+  Declaration read;
+  for (const AbbreviationTable::Attribute& attribute : unit.abbreviations->AttributesOf(*entry)) {
+    const FormValue value = ReadForm(reader, attribute.form, attribute.constant, unit.header.shape);
+    switch (attribute.name) {
+      case DwarfAttribute::kName: read.name = file.TextOf(unit, value, bytes); break;
+      case DwarfAttribute::kLinkageName:
+      case DwarfAttribute::kMipsLinkageName:
+        read.linkage_name = file.TextOf(unit, value, bytes);
+        break;
+      case DwarfAttribute::kAbstractOrigin:
+      case DwarfAttribute::kSpecification: read.origin = file.ReferenceOf(unit, value); break;
+      case DwarfAttribute::kDeclarationFile:
+        if (is_own) read.file = value.number;
+        break;
+      case DwarfAttribute::kDeclarationLine:
+        if (is_own) {
+          read.line = static_cast<std::uint32_t>(
+              std::min<std::uint64_t>(value.number, std::numeric_limits<std::uint32_t>::max()));
+        }
+        break;
+      default: break;
+    }
+  }
+  return read;
+}
 
 // The frames of the addresses of one unit.
 class UnitFrames {
  public:
   UnitFrames(DwarfFile& file, const DwarfUnit& unit, std::span<const std::uint8_t> bytes,
              std::optional<LineTable> lines)
-      : unit_(&unit), names_(file, unit, bytes), lines_(std::move(lines)) {}
+      : names_(file, unit, bytes), lines_(std::move(lines)) {}
 
   // `function` is the innermost one.
   std::vector<SourceFrame> Of(const FunctionMap& functions, std::uint32_t function,
@@ -31,9 +144,7 @@ class UnitFrames {
       const FunctionEntry& entry = functions.entries[function];
       const FunctionName& name = NameOf(functions, function);
       frame.function = name.name;
-      // A line in another unit's file would need that unit's table.
-      if (name.unit == unit_->header.position && PathOf(name.file) == frame.file)
-        frame.function_line = name.line;
+      if (PathOf(name.file) == frame.file) frame.function_line = name.line;
       frames.push_back(std::move(frame));
       frame = {.function = {},
                .file = PathOf(entry.call_file),
@@ -57,7 +168,6 @@ class UnitFrames {
     return place->second;
   }
 
-  const DwarfUnit* unit_;
   FunctionNames names_;
   std::optional<LineTable> lines_;
   std::map<std::uint64_t, std::string> paths_;

@@ -3,51 +3,14 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
-#include <initializer_list>
 #include <string>
 #include <vector>
 
 #include "strobe/unwind/cfi_compiler.h"
 #include "strobe/unwind/unwind_table.h"
+#include "support/bytes.h"
 
 namespace strobe::testing {
-
-using Bytes = std::vector<std::uint8_t>;
-
-inline Bytes Join(std::initializer_list<Bytes> parts) {
-  Bytes all;
-  for (const Bytes& part : parts) all.insert(all.end(), part.begin(), part.end());
-  return all;
-}
-
-template <class T>
-Bytes Fixed(T value) {
-  Bytes bytes(sizeof(value));
-  std::memcpy(bytes.data(), &value, sizeof(value));
-  return bytes;
-}
-
-inline Bytes Uleb(std::uint64_t value) {
-  Bytes bytes;
-  do {
-    bytes.push_back(static_cast<std::uint8_t>((value & 0x7F) | (value > 0x7F ? 0x80 : 0)));
-    value >>= 7;
-  } while (value != 0);
-  return bytes;
-}
-
-inline Bytes Sleb(std::int64_t value) {
-  Bytes bytes;
-  while (value < -64 || value > 63) {
-    bytes.push_back(static_cast<std::uint8_t>((value & 0x7F) | 0x80));
-    value >>= 7;
-  }
-  bytes.push_back(static_cast<std::uint8_t>(value & 0x7F));
-  return bytes;
-}
-
-inline Bytes Block(const Bytes& bytes) { return Join({Uleb(bytes.size()), bytes}); }
 
 // DWARF's names of the registers.
 inline constexpr std::uint8_t kRbx = 3, kRbp = 6, kRsp = 7, kR10 = 10, kRip = 16;
