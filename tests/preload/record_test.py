@@ -51,7 +51,7 @@ class Recorder:
 def ends(recorder):
     """Exit statuses and signals are those of the program, and what can be exported is."""
     for how, is_recorded in [("return", True), ("exit", True), ("_exit", True), ("_Exit", True), ("quick_exit", True),
-                             ("SIGTERM", False), ("SIGKILL", False)]:
+                             ("SIGTERM", True), ("SIGKILL", False)]:
         pathlib.Path(recorder.directory, "out.pb.gz").unlink(missing_ok=True)
         bare = recorder.bare(recorder.program, "end", how)
         recorded = recorder.record(recorder.program, "end", how)
@@ -109,6 +109,19 @@ def signals(recorder):
         process.send_signal(number)
         equal(process.wait(TIMEOUT_S), number, "status after %s" % number.name)
         process.stdout.close()
+    # One that ends the program leaves a whole profile, however often it comes: from the terminal, and once more through the command.
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        pathlib.Path(recorder.directory, "out.pb.gz").unlink(missing_ok=True)
+        process = subprocess.Popen([recorder.strobe, "record", "--no-top", "-o", "out.pb.gz", recorder.program, "forever"], start_new_session=True,
+                                   stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=recorder.directory, env=recorder.environment)
+        equal(process.stdout.readline(), b"ready\n", "the program's first line")
+        process.send_signal(number)
+        os.killpg(process.pid, number)
+        equal(process.wait(TIMEOUT_S), -number, "status after %s" % number.name)
+        equal(process.stdout.read(), b"", "the program goes no further")
+        process.stdout.close()
+        total, functions = recorder.top()
+        check(functions.get("WorkOfMain", 0) > 0.2, "%s: %.3f s, %r" % (number.name, total, functions))
 
 
 def threads(recorder):
@@ -161,9 +174,15 @@ def refusals(recorder):
 
     say("no-such-command", status=127, sentence="command not found")
     say("./no-such-file", status=127, sentence="No such file")
-    say(write("data", b"x", 0o644), status=126, sentence="ermission denied")
-    say(recorder.directory, status=126, sentence="directory")
+    write("main.cc", b"int main() {}", 0o644)
+    for name in ("main.cc", "./main.cc"):
+        say(name, status=126, sentence=name + " is no program: record what a compiler makes of it")
+    say(recorder.directory, status=126, sentence=recorder.directory + " is a directory, and no program")
     program = bytearray(pathlib.Path(recorder.program).read_bytes())
+    say(write("no_x", bytes(program), 0o644), status=126, sentence="no_x may not be executed: chmod +x ")
+    say(write("no_x.sh", b"#!/bin/sh\n", 0o644), status=126, sentence="no_x.sh may not be executed: chmod +x ")
+    write("here", bytes(program))
+    say("here", status=127, sentence="here: command not found; did you mean ./here?")
     say(write("small", bytes([*program[:4], 1, *program[5:64]])), status=126, sentence="32-bit")
     without_loader = bytearray(program)
     for i in range(int.from_bytes(program[56:58], "little")):
@@ -184,6 +203,7 @@ def refusals(recorder):
         check(refused.returncode == 126 and b"run strobe record as root" in refused.stderr, "setuid, by perf events: %r" % refused)
     equal(recorder.bare(recorder.strobe, "record", "-o", "x.unknown", "true").returncode, 2, "an unknown format")
     equal(recorder.bare(recorder.strobe, "record").returncode, 2, "no program")
+    check(b"standard output is the program's" in recorder.bare(recorder.strobe, "record", "-o", "-", "true").stderr, "standard output as the file")
     # Scripts run, with and without a first line.
     equal(recorder.record(write("script", b"#!/bin/sh\nexit 5\n")).returncode, 5, "a script")
     equal(recorder.record(write("plain", b"exit $1\n"), "6").returncode, 6, "a script without a first line")
@@ -335,9 +355,12 @@ def worker_allocations(recorder):
 def own_profiler(recorder):
     """A program with a profiler of its own keeps it, and has a profile of each."""
     own = os.path.join(recorder.directory, "own")
-    recorder.environment.update({"STROBE_OUTPUT_DIRECTORY": own})
+    recorder.environment.update({"STROBE_OUTPUT_DIRECTORY": own, "STROBE_FREQ": "1000"})
     recorded = recorder.record(recorder.strobe_program)
     equal(recorded.returncode, 0, "the program")
+    equal(recorded.stderr.decode().splitlines(), ["strobe: STROBE_FREQ is not an option; did you mean STROBE_CPU_FREQUENCY_HZ?",
+                                                  "strobe: out.pb.gz"], "what is said, once, whoever reads the variable")
+    check("strobe-" not in recorder.info(), "threads of its own profiler: " + recorder.info())
     files = os.listdir(own)
     equal(len(files), 1, "its own profiles")
     own_total = recorder.top(file=os.path.join(own, files[0]))[0]
