@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "strobe/base/memory_guard.h"
+#include "strobe/core/known_variables.h"
 #include "strobe/platform/native.h"
 
 namespace strobe {
@@ -40,6 +41,7 @@ ProfilerFromEnvironment::ProfilerFromEnvironment(std::string_view thread_name,
 }
 
 void ProfilerFromEnvironment::Begin(std::string_view thread_name, ProfilerOptions options) {
+  internal::WarnOfUnknownVariables<NativePlatform>();
   if (!IsAskedFor()) return;
   profiler_.emplace(std::move(options));
   registration_ = profiler_->RegisterThread(thread_name);

@@ -71,7 +71,8 @@ class BasicProfiler final {
   CodeRegistration RegisterCode(const GeneratedCode& code) { return handle_.RegisterCode(code); }
 
   // Begins a session. Errors: InvalidArgument names the option that is wrong; FailedPrecondition if
-  // a session runs already or the profiler is switched off; Unimplemented if the system does not
+  // a session runs already, the profiler is switched off, or an exporter cannot deliver (for
+  // example, exporter.directory is a file); Unimplemented if the system does not
   // allow it; ResourceExhausted, as from all calls with a status, if memory runs out.
   absl::Status Start() { return handle_.Start(); }
 

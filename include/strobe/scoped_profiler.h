@@ -4,6 +4,7 @@
 
 #include "absl/status/status.h"
 #include "strobe/profiler.h"
+#include "strobe/runtime/abstract_core.h"
 
 namespace strobe {
 
@@ -21,8 +22,8 @@ class [[nodiscard]] BasicScopedProfiler {
   ~BasicScopedProfiler() {
     if (!status_.ok()) return;
     const absl::Status stopped = profiler_.Stop();
-    // FailedPrecondition: the program has called Stop, or this is a fork's child.
-    if (!stopped.ok() && !absl::IsFailedPrecondition(stopped))
+    // The program may have called Stop, and a fork's child has no session.
+    if (!stopped.ok() && stopped != internal::NotRunning())
       profiler_.handle_.Warn("the last profile was not exported", stopped);
   }
   BasicScopedProfiler(const BasicScopedProfiler&) = delete;

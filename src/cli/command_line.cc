@@ -1,13 +1,19 @@
 #include "command_line.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <string_view>
+#include <system_error>
 
 #include "absl/strings/str_cat.h"
 #include "merge.h"
 #include "progress.h"
 #include "read_profile.h"
+#include "strobe/core/nearest_name.h"
 
 namespace strobe::internal {
 namespace {
@@ -43,6 +49,16 @@ std::optional<std::vector<std::string>> CutBehindMark(std::vector<std::string>& 
   return behind;
 }
 
+bool IsProgram(const std::filesystem::path& path) {
+  std::array<char, 4> head{};
+  std::ifstream(path, std::ios::binary).read(head.data(), head.size());
+  const std::string_view text(head.data(), head.size());
+  return text ==
+             "\x7F"
+             "ELF" ||
+         text.starts_with("#!");
+}
+
 }  // namespace
 
 void SayError(const std::string& what) { std::fprintf(stderr, "strobe: %s\n", what.c_str()); }
@@ -51,6 +67,7 @@ CommandLine::CommandLine() {
   app_.name("strobe");
   app_.require_subcommand(1);
   app_.set_help_flag("-h,--help", "What the command can do");
+  app_.set_version_flag("--version", "strobe " STROBE_VERSION, "The version");
   app_.footer(kExamples);
   for (const auto add :
        {AddTables, AddConverters, AddSymbolize, AddScript, AddRecord, AddWorker, AddCompletion})
@@ -153,14 +170,41 @@ absl::StatusOr<Subject> CommandLine::LoadAll() {
 absl::Status CommandLine::Write(const std::string& bytes) {
   if (!request_.output.empty() && request_.output != "-") return WriteFile(request_.output, bytes);
   const bool is_binary = bytes.find('\0') != std::string::npos;
-  if (is_binary && terminal_.columns > 0)
-    return absl::FailedPreconditionError("these are bytes, not text: give a file by -o");
+  if (is_binary && terminal_.is_output) {
+    return absl::FailedPreconditionError(
+        "this is no text for a terminal: name a file by -o FILE, or send it through a pipe");
+  }
   const bool is_written = std::fwrite(bytes.data(), 1, bytes.size(), stdout) == bytes.size() &&
                           std::fflush(stdout) == 0;
   return is_written ? absl::OkStatus() : absl::UnavailableError("cannot write standard output");
 }
 
+// Says what was meant by a first argument that is no command: the command for that file, or the one
+// of the nearest name.
+std::string CommandLine::MeantBy(const std::string& word) const {
+  std::error_code error;
+  const std::filesystem::path path(std::u8string(word.begin(), word.end()));
+  if (std::filesystem::is_regular_file(path, error)) {
+    const bool has_folder = path.has_parent_path();
+    return absl::StrCat(IsProgram(path) ? has_folder ? "record " : "record ./" : "top ", word);
+  }
+  std::vector<std::string> names;
+  for (const auto& [command, run] : commands_) names.push_back(command->get_name());
+  return std::string(NearestName(word, std::vector<std::string_view>(names.begin(), names.end())));
+}
+
 int CommandLine::Run(std::vector<std::string> arguments) {
+  const auto is_named = [&](const auto& command) {
+    return command.first->get_name() == arguments[0];
+  };
+  if (!arguments.empty() && !arguments[0].starts_with("-") &&
+      std::ranges::none_of(commands_, is_named)) {
+    const std::string meant = MeantBy(arguments[0]);
+    SayError(absl::StrCat(arguments[0], " is no command; ",
+                          meant.empty() ? "strobe --help lists them"
+                                        : absl::StrCat("did you mean strobe ", meant, "?")));
+    return kWrongUse;
+  }
   behind_mark_ = CutBehindMark(arguments);
   std::ranges::reverse(arguments);  // as CLI11 takes them
   try {

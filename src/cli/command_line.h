@@ -51,6 +51,7 @@ class CommandLine {
   [[nodiscard]] const CLI::App& app() const { return app_; }
 
  private:
+  [[nodiscard]] std::string MeantBy(const std::string& word) const;
   absl::StatusOr<LoadedProfile> Load(const std::string& path);
   absl::Status Write(const std::string& bytes);
 

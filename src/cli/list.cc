@@ -23,6 +23,10 @@ constexpr std::size_t kMaxSourceLineBytes = 400;
 // Lines shown before and behind those that cost something.
 constexpr std::uint32_t kContextLines = 3;
 
+// Without -g there are no lines to find; a profile may also lack those that there are.
+constexpr const char* kNoLines =
+    "(no source lines: build with -g; strobe symbolize finds those of a program that was)";
+
 // Costs of a function's lines, by their numbers; 0 is an unknown line.
 using LineCosts = std::map<std::uint32_t, FunctionCost>;
 
@@ -161,11 +165,10 @@ Text ListCommand(const Subject& subject, const Request& request, const Paper& pa
     const std::vector<std::string> source = request.json || named.file.empty()
                                                 ? std::vector<std::string>()
                                                 : SourceOf(named.file, request);
-    absl::StrAppend(
-        &text, "\n", paper.Bold(named.name), "  ",
-        named.file.empty() ? "(no source file is known: see strobe symbolize)" : named.file,
-        !named.file.empty() && source.empty() ? "  (not here: see --source)" : "", "\n",
-        paper.Bold("        self       total    line"), "\n");
+    absl::StrAppend(&text, "\n", paper.Bold(named.name), "  ",
+                    named.file.empty() ? kNoLines : named.file,
+                    !named.file.empty() && source.empty() ? "  (not here: see --source)" : "", "\n",
+                    paper.Bold("        self       total    line"), "\n");
     PrintLines(text, lines, source, subject, paper);
   }
   if (left_out > 0) absl::StrAppend(&text, "\n", left_out, " more functions match\n");

@@ -6,6 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "command_line.h"
+#include "strobe/core/known_variables.h"
+#include "strobe/platform/native.h"
 
 namespace strobe::internal {
 namespace {
@@ -89,6 +91,7 @@ int Record(const RecordOptions& options, const Terminal& terminal) {
     SayError("record: expected a command, or processes by -p; see strobe record --help");
     return kWrongUse;
   }
+  WarnOfUnknownVariables<NativePlatform>();
   RecordingOutput output(options.output, terminal);
   if (const absl::Status status = output.Check(); !status.ok())
     return output.Fail(std::string(status.message()), kWrongUse);

@@ -50,6 +50,10 @@ RecordingOutput::RecordingOutput(OutputOptions options, const Terminal& terminal
 
 absl::Status RecordingOutput::Check() const {
   if (has_directory()) return absl::OkStatus();
+  if (options_.path == "-") {
+    return absl::InvalidArgumentError(
+        "record: standard output is the program's: name a file by -o FILE");
+  }
   Request request;
   request.output = options_.path;
   return FormatOf(request).status();

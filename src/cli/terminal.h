@@ -12,6 +12,7 @@ namespace strobe::internal {
 struct Terminal {
   bool shows_output = false;  // standard output is a terminal that understands colours
   bool shows_errors = false;  // standard error is a terminal
+  bool is_output = false;     // standard output is a terminal, of whatever kind
   int columns = 0;            // its width; 0 if unknown
 };
 Terminal FindTerminal();

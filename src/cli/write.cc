@@ -36,7 +36,7 @@ absl::StatusOr<std::string> FormatOf(const Request& request) {
   }
   if (request.output.ends_with(".pb") || request.output.ends_with(".pprof")) return "pprof";
   if (request.output.ends_with(".json")) return "speedscope";
-  if (request.output.empty()) return "pprof";
+  if (request.output.empty() || request.output == "-") return "pprof";
   return absl::InvalidArgumentError(
       absl::StrCat(request.output,
                    ": which format? Say it by --format, or end the name in .pb.gz, "

@@ -239,6 +239,11 @@ constexpr std::array kTable = {
         "STROBE_STOP_AT_EXIT", "exporter.stop_at_exit",
         "Whether the program's exit stops a session that still runs, and so exports its "
         "last period (Linux)."),
+    Row<&ProfilerOptions::exporter, &ExporterOptions::export_on_signal, kSwitch>(
+        "STROBE_EXPORT_ON_SIGNAL", "exporter.export_on_signal",
+        "Whether SIGHUP, SIGINT and SIGTERM, unless the program handles or ignores them, export "
+        "the "
+        "running period before they end the program (Linux)."),
     Row<&ProfilerOptions::worker, &WorkerOptions::enabled, kSwitch>(
         "STROBE_WORKER", "worker.enabled",
         "Whether a worker process makes the profiles (Linux x86-64, strobe-worker)."),

@@ -10,6 +10,7 @@
 #include "absl/strings/str_format.h"
 #include "strobe/core/stack.h"
 #include "strobe/core/stats.h"
+#include "strobe/core/unregistered_threads.h"
 
 namespace strobe::internal {
 namespace {
@@ -116,7 +117,10 @@ std::vector<std::string> ProfileComments(const Profile& profile) {
   add_unless_zero(cost, "waits abandoned", stats.waits_abandoned);
   add_unless_zero(cost, "calls and tasks that memory ran out in", stats.out_of_memory);
   add_unless_zero(cost, "poll rounds put off", stats.polls_put_off);
-  return {std::move(subject), std::move(quality), std::move(cost)};
+  std::vector<std::string> comments{std::move(subject), std::move(quality), std::move(cost)};
+  if (stats.unregistered.share > 0)
+    comments.push_back(TextOf(stats.unregistered, "in this period"));
+  return comments;
 }
 
 }  // namespace strobe::internal

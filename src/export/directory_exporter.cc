@@ -95,6 +95,16 @@ bool IsOlder(const OwnFile& a, const OwnFile& b) {
   return a.parsed.sequence < b.parsed.sequence;
 }
 
+// Hard to foresee, and different for every profiler of the process. A name that is taken in spite
+// of this is not replaced.
+std::string TemporaryName(const std::string& name) {
+  static std::atomic<std::uint64_t> counter{0};
+  const auto now = std::chrono::steady_clock::now().time_since_epoch().count();
+  const std::uint64_t token =
+      static_cast<std::uint64_t>(now) + counter.fetch_add(1, std::memory_order_relaxed);
+  return absl::StrCat(".", name, ".", token, ".tmp");
+}
+
 // One export.
 class FileExport {
  public:
@@ -130,15 +140,9 @@ class FileExport {
 
 absl::StatusOr<std::unique_ptr<TemporaryFile>> FileExport::WriteTemporary(
     std::string_view bytes) const {
-  static std::atomic<std::uint64_t> counter{0};
   absl::StatusOr<std::unique_ptr<TemporaryFile>> temporary;
   for (int attempt = 0; attempt < DirectoryExporter::kMaxNameAttempts; ++attempt) {
-    // Hard to foresee, and different for every profiler of the process. A name that is taken in
-    // spite of this is not replaced.
-    const auto now = std::chrono::steady_clock::now().time_since_epoch().count();
-    const std::uint64_t token =
-        static_cast<std::uint64_t>(now) + counter.fetch_add(1, std::memory_order_relaxed);
-    temporary = directory_.Write(absl::StrCat(".", Name(sequence_), ".", token, ".tmp"), bytes);
+    temporary = directory_.Write(TemporaryName(Name(sequence_)), bytes);
     if (!absl::IsAlreadyExists(temporary.status())) break;
   }
   return temporary;
@@ -221,6 +225,16 @@ DirectoryExporter::DirectoryExporter(const ProfileDirectories& directories,
       max_files_(static_cast<std::uint64_t>(std::max<std::int64_t>(*options.max_files, 0))),
       max_bytes_(static_cast<std::uint64_t>(std::max<std::int64_t>(*options.max_bytes, 0))) {
   while (directory_.size() > 1 && directory_.back() == '/') directory_.pop_back();
+}
+
+absl::Status DirectoryExporter::Check() const {
+  const absl::StatusOr<std::unique_ptr<ProfileDirectory>> directory =
+      directories_->Open(directory_);
+  absl::Status status = directory.status();
+  if (status.ok()) status = directory->get()->Write(TemporaryName("check"), "").status();
+  if (status.ok() || absl::IsResourceExhausted(status)) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("exporter.directory (STROBE_OUTPUT_DIRECTORY): ", status.message()));
 }
 
 absl::StatusOr<std::string> DirectoryExporter::Export(const ExportRequest& request) {

@@ -64,6 +64,11 @@ HttpExporter::HttpExporter(absl::StatusOr<std::shared_ptr<const HttpBackend>> ba
   if (configuration_.ok()) secrets_ = SecretsOf((*backend_)->endpoint(), options_);
 }
 
+absl::Status HttpExporter::Check() const {
+  if (configuration_.ok()) return absl::OkStatus();
+  return absl::FailedPreconditionError(configuration_.message());  // it refuses no profile
+}
+
 absl::StatusOr<std::string> HttpExporter::Export(const ExportRequest& request) {
   if (absl::Status status = Prepare(); !status.ok()) return status;
   const absl::StatusOr<Messages> messages = backend().Build(request);
@@ -78,8 +83,7 @@ absl::StatusOr<std::string> HttpExporter::Export(const ExportRequest& request) {
 }
 
 absl::Status HttpExporter::Prepare() {
-  if (!configuration_.ok())
-    return absl::FailedPreconditionError(configuration_.message());  // it refuses no profile
+  if (absl::Status status = Check(); !status.ok()) return status;
   if (client_ != nullptr) return absl::OkStatus();
   const HttpEndpoint& endpoint = backend().endpoint();
   client_ = endpoint.file.empty() ? tools_.make_client(ClientOptionsFor(options_, endpoint.url))

@@ -1,6 +1,7 @@
 // The calls of the program that the library sees, and the library's own, which pass it by.
 #include <dlfcn.h>
 #include <pthread.h>
+#include <signal.h>
 #include <sys/syscall.h>
 #include <threads.h>
 #include <unistd.h>
@@ -8,11 +9,14 @@
 #include <atomic>
 #include <cstdlib>
 
+#include "../platform/linux/ending_signals.h"
 #include "process_session.h"
 
 namespace {
 
 using strobe::internal::BeginProcess;
+using strobe::internal::DelayedEnd;
+using strobe::internal::DelaysEnd;
 using strobe::internal::EndBeforeExit;
 using strobe::internal::RegisterThisThread;
 using strobe::internal::RenameThisThread;
@@ -39,9 +43,13 @@ class Next {
 using CreateThread = int(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
 using CreateC11Thread = int(thrd_t*, thrd_start_t, void*);
 using SetName = int(pthread_t, const char*);
+using SetAction = int(int, const struct sigaction*, struct sigaction*);
+using SetHandler = sighandler_t(int, sighandler_t);
 constinit Next<CreateThread> next_create{"pthread_create"};
 constinit Next<CreateC11Thread> next_create_c11{"thrd_create"};
 constinit Next<SetName> next_set_name{"pthread_setname_np"};
+constinit Next<SetAction> next_set_action{"sigaction"};
+constinit Next<SetHandler> next_set_handler{"signal"};
 
 template <class Result>
 struct ThreadStart {
@@ -71,13 +79,29 @@ int CreateRegistered(Result (*routine)(void*), void* argument, const Create& cre
   return error;
 }
 
+// To the program, a signal that exports before it ends the process has its default action. So it
+// has, too, when the program gives it that action.
+int SetActionOfProgram(int number, const struct sigaction* action, struct sigaction* before) {
+  const bool is_default =
+      action != nullptr && (action->sa_flags & SA_SIGINFO) == 0 && action->sa_handler == SIG_DFL;
+  const struct sigaction* const delayed = is_default ? DelayedEnd(number) : nullptr;
+  const int error = (*next_set_action)(number, delayed != nullptr ? delayed : action, before);
+  if (error == 0 && before != nullptr && DelaysEnd(*before)) *before = {};
+  return error;
+}
+
 [[noreturn]] void Exit(int status) {
   EndBeforeExit();
   for (;;) syscall(SYS_exit_group, status);
 }
 
-// The library's constructors of static objects have no priority, so they run before.
-__attribute__((constructor(65535))) void Load() { BeginProcess(); }
+// The library's constructors of static objects have no priority, so they run before. The program
+// may set actions in a handler, where nothing may be looked up.
+__attribute__((constructor(65535))) void Load() {
+  static_cast<void>(*next_set_action);
+  static_cast<void>(*next_set_handler);
+  BeginProcess();
+}
 
 }  // namespace
 
@@ -105,6 +129,21 @@ int pthread_setname_np(pthread_t thread, const char* name) noexcept {
   return error;
 }
 
+int sigaction(int number, const struct sigaction* action, struct sigaction* before) noexcept {
+  return SetActionOfProgram(number, action, before);
+}
+
+sighandler_t signal(int number, sighandler_t handler) noexcept {
+  if (handler == SIG_DFL && DelayedEnd(number) != nullptr) {
+    struct sigaction action {};
+    struct sigaction before {};
+    return SetActionOfProgram(number, &action, &before) == 0 ? before.sa_handler : SIG_ERR;
+  }
+  struct sigaction before {};
+  before.sa_handler = (*next_set_handler)(number, handler);
+  return DelaysEnd(before) ? SIG_DFL : before.sa_handler;
+}
+
 void _exit(int status) { Exit(status); }
 void _Exit(int status) noexcept { Exit(status); }
 
@@ -115,6 +154,10 @@ void _Exit(int status) noexcept { Exit(status); }
 extern "C" int __wrap_pthread_create(pthread_t* thread, const pthread_attr_t* attributes,
                                      void* (*routine)(void*), void* argument) {
   return (*next_create)(thread, attributes, routine, argument);
+}
+extern "C" int __wrap_sigaction(int number, const struct sigaction* action,
+                                struct sigaction* before) {
+  return (*next_set_action)(number, action, before);
 }
 extern "C" int __wrap_pthread_setname_np(pthread_t thread, const char* name) {
   return (*next_set_name)(thread, name);

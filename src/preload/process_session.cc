@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <string>
+#include <string_view>
 
 #include "preload_options.h"
 #include "preload_profiler.h"
@@ -27,6 +28,10 @@ constexpr int kMaxExitWaitS = 2;
 // A forked child that lives longer than this has a session. Most others call exec.
 constexpr long kForkedStartNs = 10'000'000;
 constexpr long kSecondNs = 1'000'000'000;
+
+// What threads of a profiler call themselves. The program may have one: its threads are not the
+// program's, and block the signal.
+constexpr std::string_view kProfilersThreads = "strobe-";
 
 constinit std::atomic<bool> has_begun{false};
 constinit std::atomic<PreloadProfiler*> profiler{nullptr};
@@ -86,6 +91,12 @@ void RunExitThread(bool is_forked) {
     if (!has_worker) AwaitExits();
   });
   thread.Detach();
+}
+
+std::array<char, 16> ThisThreadsName() {
+  std::array<char, 16> name{};
+  prctl(PR_GET_NAME, name.data());
+  return name;
 }
 
 void EndRegistration(void* registration) { delete static_cast<Registration*>(registration); }
@@ -157,12 +168,11 @@ void RegisterThisThread() noexcept {
   if (used == nullptr) return;
   const int saved_errno = errno;
   static_cast<void>(HasMemoryFor([used] {
-    std::array<char, 16> name{};
-    prctl(PR_GET_NAME, name.data());
     // In a forked child, the held registration is the parent's: it does nothing, and its end too.
     EndRegistration(pthread_getspecific(registration_key));
     pthread_setspecific(registration_key, nullptr);
-    auto registration = std::make_unique<Registration>(used->RegisterThread(name.data()));
+    auto registration =
+        std::make_unique<Registration>(used->RegisterThread(ThisThreadsName().data()));
     if (pthread_setspecific(registration_key, registration.get()) == 0)
       static_cast<void>(registration.release());
   }));
@@ -170,8 +180,13 @@ void RegisterThisThread() noexcept {
 }
 
 void RenameThisThread() noexcept {
-  if (profiler.load() != nullptr && pthread_getspecific(registration_key) != nullptr)
+  if (profiler.load() == nullptr || pthread_getspecific(registration_key) == nullptr) return;
+  if (std::string_view(ThisThreadsName().data()).starts_with(kProfilersThreads)) {
+    EndRegistration(pthread_getspecific(registration_key));
+    pthread_setspecific(registration_key, nullptr);
+  } else {
     RegisterThisThread();
+  }
 }
 
 void EndBeforeExit() noexcept {

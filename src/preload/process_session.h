@@ -12,7 +12,8 @@ void BeginProcess() noexcept;
 // session.
 void RegisterThisThread() noexcept;
 
-// The same for a thread that has got another name.
+// The same for a thread that has got another name. If that is one of a profiler of the program's
+// own, the registration ends.
 void RenameThisThread() noexcept;
 
 // Ends the session and exports its last period, or gives up after kMaxExitWaitS seconds. Does

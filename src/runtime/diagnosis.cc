@@ -41,6 +41,13 @@ void AddState(const DiagnosisFacts& facts, std::vector<std::string>& lines) {
   }
 }
 
+void AddUnregistered(const DiagnosisFacts& facts, std::vector<std::string>& lines) {
+  const bool is_worse_now = facts.unregistered.share >= facts.stats.unregistered.share;
+  const std::string text = is_worse_now ? TextOf(facts.unregistered, "so far")
+                                        : TextOf(facts.stats.unregistered, "in the last period");
+  if (!text.empty()) lines.push_back(absl::StrCat(text, ": call RegisterThread in each."));
+}
+
 void AddThreads(const DiagnosisFacts& facts, std::vector<std::string>& lines) {
   const Stats& stats = facts.stats;
   if (stats.threads_registered == 0 && stats.threads_ended != 0) {
@@ -215,6 +222,7 @@ std::string Diagnose(const DiagnosisFacts& facts) {
   std::vector<std::string> lines;
   AddState(facts, lines);
   AddThreads(facts, lines);
+  AddUnregistered(facts, lines);
   AddStacks(facts.stats, lines);
   AddInterruptions(facts, lines);
   AddDrops(facts.stats, lines);

@@ -2,6 +2,7 @@
 // tested in tests/platform/file_exporter_test.cc.
 #include "strobe/export/directory_exporter.h"
 
+#include <memory>
 #include <new>
 #include <string>
 #include <string_view>
@@ -61,6 +62,37 @@ class DirectoryExporterTest : public ::testing::Test {
   ManualDirectories directories_;
   DirectoryExporter exporter_{directories_, {.directory = "profiles", .max_files = 3}};
 };
+
+TEST_F(DirectoryExporterTest, ACheckCreatesTheDirectoryAndLeavesNoFile) {
+  EXPECT_EQ(exporter_.Check(), absl::OkStatus());
+  EXPECT_TRUE(
+      directories_.With([](auto& state) { return state.directories.contains("/profiles"); }));
+  EXPECT_THAT(Names(), IsEmpty());
+}
+
+TEST_F(DirectoryExporterTest, ACheckFindsADirectoryThatIsAFile) {
+  directories_.With([](auto& state) {
+    state.directories[""] = std::make_shared<ManualDirectories::Files>();
+    (*state.directories[""])["profiles"] = {};
+  });
+  const absl::Status status = exporter_.Check();
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  EXPECT_THAT(std::string(status.message()),
+              AllOf(HasSubstr("/profiles"), HasSubstr("STROBE_OUTPUT_DIRECTORY")));
+}
+
+// A disk that is full now may have room when the period ends.
+TEST_F(DirectoryExporterTest, ACheckDoesNotRefuseWhatMayPass) {
+  directories_.With([](auto& state) {
+    state.write_status = absl::ResourceExhaustedError("No space left on device");
+  });
+  EXPECT_EQ(exporter_.Check(), absl::OkStatus());
+  directories_.With(
+      [](auto& state) { state.write_status = absl::PermissionDeniedError("Permission denied"); });
+  const absl::Status status = exporter_.Check();
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("Permission denied"));
+}
 
 TEST_F(DirectoryExporterTest, NoRoomIsAClearErrorAndLosesNothing) {
   ASSERT_TRUE(Export(0).ok());

@@ -9,6 +9,7 @@
 #include "backends.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "strobe/own_parts.h"
 #include "strobe/testing/pprof_reader.h"
 #include "strobe/testing/profiles.h"
 
@@ -28,6 +29,18 @@ using testing::Types;
 
 DatadogProcess Process() {
   return {.container_id = "0123456789abcdef", .host = "host1", .seed = {1, 2}};
+}
+
+struct DatadogTraits : DefaultTraits {
+  using Outputs = OutputList<Output<DatadogEncoder, DatadogExporter>>;
+};
+
+TEST(DatadogExporter, AConfigurationThatCannotWorkIsRefusedAtTheStart) {
+  BasicProfiler<DatadogTraits> profiler({}, {.exporter = DatadogExporter({.agentless = true})});
+  if (!NativePlatform::Available().ok()) GTEST_SKIP() << NativePlatform::Available();
+  const absl::Status status = profiler.Start();
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("DD_API_KEY"));
 }
 
 TEST(DatadogEncoder, WritesDatadogsKeysAndTimes) {

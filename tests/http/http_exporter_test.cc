@@ -192,6 +192,8 @@ TEST_F(HttpExporterTest, AWrongConfigurationIsEachExportsErrorAndRefusesNothing)
   const absl::Status status = Export(exporter, 1).status();
   EXPECT_TRUE(absl::IsFailedPrecondition(status));
   EXPECT_THAT(std::string(status.message()), HasSubstr("http.attempts"));
+  EXPECT_EQ(exporter.Check(), status) << "and what Start returns";
+  EXPECT_EQ(Make({}).Check(), absl::OkStatus());
   HttpExporter without(absl::InvalidArgumentError("no URL"), {}, tools_.Tools());
   EXPECT_EQ(Export(without, 1).status(), absl::FailedPreconditionError("no URL"));
   EXPECT_EQ(tools_.server.tries(), 0u);

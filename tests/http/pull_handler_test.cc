@@ -9,6 +9,7 @@
 #include "fixture.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "strobe/core/known_variables.h"
 #include "strobe/http/open_metrics.h"
 #include "strobe/http/pull_server.h"
 #include "strobe/testing/pprof_reader.h"
@@ -170,6 +171,11 @@ TEST_F(PullHandlerTest, ANameOfElsewhereIsRefusedOnTheLoopbackInterface) {
   for (const char* host : {"evil.example", "127.0.0.1.evil.example", "127.evil.example:6060"})
     EXPECT_EQ(get(handler, host), 403) << host;
   EXPECT_EQ(get(Make({.address = "0.0.0.0"}), "shop.example:6060"), 200);
+}
+
+TEST(PullServerOptions, TheirVariablesAreKnownToEveryProfiler) {
+  for (const auto& row : PullServerOptionTable())
+    EXPECT_TRUE(internal::IsKnownVariable(row.variable)) << row.variable;
 }
 
 TEST_F(PullHandlerTest, ACancelledRecordingIsAnError) {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "collecting_exporter.h"
+#include "strobe/profiler_from_environment.h"
 
 namespace strobe::testing {
 namespace {
@@ -37,6 +38,16 @@ TEST(Child, DISABLED_EnabledByCode) {
   Profiler profiler({.enabled = true});
   const ScopedProfiler session(profiler);
   std::printf("started: %d\n", session.status().ok());
+}
+
+TEST(Child, DISABLED_TwoProfilers) {
+  const Profiler first;
+  const Profiler second;
+}
+
+TEST(Child, DISABLED_FromEnvironment) {
+  const ProfilerFromEnvironment profiler("main");
+  EXPECT_FALSE(profiler.status().ok());
 }
 
 class Configuration : public ::testing::Test {
@@ -129,6 +140,27 @@ TEST_F(Configuration, SeveralBadValuesAreALineEach) {
   EXPECT_EQ(result.errors.size(), 3U) << ::testing::PrintToString(result.errors);
 }
 
+TEST_F(Configuration, AVariableThatIsNoOptionIsOneLineThatNamesTheNearest) {
+  const Result result =
+      Run({{"STROBE_OUTPUT_DIRECTORY", "out"}, {"STROBE_CPU_FREQUENCY", "250"}}, "TwoProfilers");
+  EXPECT_THAT(result.errors,
+              ::testing::ElementsAre("strobe: STROBE_CPU_FREQUENCY is not an "
+                                     "option; did you mean STROBE_CPU_FREQUENCY_HZ?"));
+  // Not even if nothing else asks for a profiler.
+  EXPECT_THAT(Run({{"STROBE_ENABLE", "1"}}, "FromEnvironment").errors,
+              ::testing::ElementsAre(
+                  "strobe: STROBE_ENABLE is not an option; did you mean STROBE_ENABLED?"));
+}
+
+// Those of libraries that this program does not link, and of the command.
+TEST_F(Configuration, VariablesOfOtherPartsAreNoMistake) {
+  const Result result = Run({{"STROBE_OUTPUT_DIRECTORY", "out"},
+                             {"STROBE_PARCA_URL", "http://localhost"},
+                             {"STROBE_WORKER_OUTPUT", "files"},
+                             {"STROBES", "2"}});
+  EXPECT_TRUE(result.errors.empty()) << ::testing::PrintToString(result.errors);
+}
+
 TEST_F(Configuration, CodeBeatsTheEnvironment) {
   const Result result = Run({{"STROBE_OUTPUT_DIRECTORY", "out"}, {"STROBE_MAX_FILES", "9"}});
   EXPECT_THAT(result.output, HasSubstr("STROBE_MAX_FILES=7\n"));
@@ -149,6 +181,16 @@ TEST_F(Configuration, AWorkerThatIsNotLinkedIsSaidAndLeftOutIfAsked) {
   ASSERT_EQ(here.errors.size(), 1U) << ::testing::PrintToString(here.errors);
   EXPECT_THAT(here.errors[0], HasSubstr("samples in process"));
   EXPECT_EQ(Profiles("out"), 1);
+}
+
+TEST_F(Configuration, AnOutputDirectoryThatIsAFileIsRefusedAtTheStart) {
+  std::ofstream(root_ / "out") << "a file";
+  const Result result = Run({{"STROBE_OUTPUT_DIRECTORY", "out"}});
+  EXPECT_THAT(result.output, AllOf(HasSubstr("started: 0\n"), HasSubstr("the program ran\n")));
+  ASSERT_EQ(result.errors.size(), 1U) << ::testing::PrintToString(result.errors);
+  EXPECT_THAT(result.errors[0],
+              AllOf(HasSubstr("cannot start"), HasSubstr((root_ / "out").string()),
+                    HasSubstr("STROBE_OUTPUT_DIRECTORY")));
 }
 
 TEST_F(Configuration, TheKillSwitchBeatsAll) {

@@ -223,9 +223,26 @@ class FileFailures : public ::testing::Test {
     return sum;
   }
 
+  static void PutFileInPlaceOf(const std::filesystem::path& directory) {
+    std::filesystem::remove_all(directory);
+    std::ofstream(directory) << "in the way";
+  }
+
   const TemporaryDirectory temporary_;
   const std::filesystem::path root_ = temporary_.path();
 };
+
+TEST_F(FileFailures, AFileInTheDirectorysPlaceIsRefusedAtTheStart) {
+  const std::filesystem::path directory = root_ / "profiles";
+  PutFileInPlaceOf(directory);
+  Profiler profiler({.exporter = {.directory = directory.string()}});
+  const absl::Status status = profiler.Start();
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  EXPECT_THAT(std::string(status.message()), ::testing::HasSubstr(directory.generic_string()));
+  EXPECT_THAT(profiler.Diagnose(), ::testing::HasSubstr(directory.generic_string()));
+  std::filesystem::remove(directory);
+  EXPECT_TRUE(profiler.Start().ok());
+}
 
 TEST_F(FileFailures, MissingDirectoriesAreCreated) {
   const std::filesystem::path directory = root_ / "not" / "yet" / "there";
@@ -234,7 +251,7 @@ TEST_F(FileFailures, MissingDirectoriesAreCreated) {
   BusyThread busy(profiler);
   BurnCpu(50 * kMs);
   const Span cpu = busy.End();
-  EXPECT_FALSE(std::filesystem::exists(directory));
+  EXPECT_TRUE(std::filesystem::is_empty(directory));
   ASSERT_TRUE(profiler.Stop().ok());
   EXPECT_TRUE(std::filesystem::exists(profiler.stats().last_export_path))
       << profiler.stats().last_export_path;
@@ -242,24 +259,24 @@ TEST_F(FileFailures, MissingDirectoriesAreCreated) {
   EXPECT_LE(SumOfFiles(directory), cpu.most);
 }
 
-TEST_F(FileFailures, FileInTheDirectorysPlaceIsReportedAndRetried) {
+TEST_F(FileFailures, AFileThatTakesTheDirectorysPlaceIsReportedAndTheProfileWaits) {
   const std::filesystem::path directory = root_ / "profiles";
-  std::ofstream(directory) << "in the way";
-  Profiler profiler({.exporter = {.directory = directory.string(), .period_s = 0.05}});
+  Profiler profiler({.exporter = {.directory = directory.string()}});
   ASSERT_TRUE(profiler.Start().ok());
+  PutFileInPlaceOf(directory);
   BusyThread busy(profiler);
   const absl::Status failed = profiler.Flush();
   EXPECT_FALSE(failed.ok());
   EXPECT_NE(std::string(failed.message()).find(directory.generic_string()), std::string::npos)
       << failed;
-  // Tried again each period, by itself.
-  WaitUntil([&] { return profiler.stats().exports_failed >= 3; });
+  EXPECT_FALSE(profiler.Flush().ok());
+  EXPECT_GE(profiler.stats().exports_failed, 2U) << "not tried again";
   EXPECT_FALSE(profiler.stats().last_export_error.empty());
   EXPECT_NE(profiler.Diagnose().find("last export failed"), std::string::npos)
       << profiler.Diagnose();
   EXPECT_EQ(profiler.stats().exports, 0U);
   std::filesystem::remove(directory);
-  WaitUntil([&] { return profiler.stats().exports >= 2; });
+  EXPECT_EQ(profiler.Flush(), absl::OkStatus());
   EXPECT_TRUE(profiler.stats().last_export_error.empty()) << profiler.stats().last_export_error;
   const Span cpu = busy.End();
   ASSERT_TRUE(profiler.Stop().ok());
@@ -268,9 +285,9 @@ TEST_F(FileFailures, FileInTheDirectorysPlaceIsReportedAndRetried) {
 }
 
 TEST_F(FileFailures, LastExportThatFailsIsStopsStatus) {
-  std::ofstream(root_ / "file") << "in the way";
   Profiler profiler({.exporter = {.directory = (root_ / "file" / "below").string()}});
   ASSERT_TRUE(profiler.Start().ok());
+  PutFileInPlaceOf(root_ / "file");
   const absl::Status status = profiler.Stop();
   EXPECT_FALSE(status.ok());
   EXPECT_EQ(profiler.stats().last_export_error, std::string(status.message()));

@@ -418,6 +418,22 @@ void UseStack(std::size_t bytes) {
   frame[kFrameBytes - 1] = frame[0];
 }
 
+TEST_F(LinuxPlatformTest, TimeOfOurThreadsIsKnownAlsoWhenTheyHaveEnded) {
+  constexpr std::int64_t kBurnNs = 20'000'000;
+  const std::int64_t before_ns = LinuxPlatform::OwnCpuTimeNs();
+  std::int64_t own_ns = 0;
+  auto own = LinuxPlatform::RunOnOwnThread("strobe-own", [&] {
+    const std::uint64_t id = LinuxPlatform::CurrentThreadId();
+    while (LinuxPlatform::ThreadCpuTimeNs(id) < kBurnNs) {
+    }
+    EXPECT_EQ(LinuxPlatform::ThreadName(id), "strobe-own");
+    EXPECT_GE(LinuxPlatform::OwnCpuTimeNs() - before_ns, kBurnNs);
+    own_ns = LinuxPlatform::ThreadCpuTimeNs(id);
+  });
+  own.Join();
+  EXPECT_GE(LinuxPlatform::OwnCpuTimeNs() - before_ns, own_ns);
+}
+
 TEST_F(LinuxPlatformTest, AThreadOfOursHasItsOwnStackSizeWhateverTheProgramsDefaultIs) {
   pthread_attr_t before;
   ASSERT_EQ(pthread_getattr_default_np(&before), 0);

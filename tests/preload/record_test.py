@@ -45,18 +45,17 @@ def ends(recorder):
 
     def record_all(how):
         recorded = record(how)
-        # _exit waits for the last export for two seconds only.
-        if not os.path.exists(os.path.join(recorder.directory, "out.pb.gz")) and how in ("_exit", "_Exit", "quick_exit"):
+        # Ends other than return and exit() wait for the last export for a bounded time only.
+        if not os.path.exists(os.path.join(recorder.directory, "out.pb.gz")) and how not in ("return", "exit"):
             equal(recorded.stderr, b"strobe: the program left no profile\n", "what is said of " + how)
             return {}
         total, functions = recorder.top()
         recorder.check_total(total, BUSY_S, how)
         return functions
 
-    for how in ("return", "exit", "_exit", "_Exit", "quick_exit"):
+    for how in ("return", "exit", "_exit", "_Exit", "quick_exit", "SIGTERM"):
         recorder.until_seen(lambda how=how: record_all(how), ["WorkOfMain"], how)
-    for how in ("SIGTERM", "SIGKILL"):
-        equal(record(how).stderr, b"strobe: the program left no profile\n", "what is said of " + how)
+    equal(record("SIGKILL").stderr, b"strobe: the program left no profile\n", "what is said of SIGKILL")
     # The handler has interrupted an allocator, most likely. If it holds what the export needs, there is no profile, but an end.
     equal(recorder.record(recorder.program, "exit_in_handler").returncode, 11, "_exit in a handler")
     equal(os.listdir(recorder.environment["TMPDIR"]), [], "temporary directories")
@@ -104,6 +103,19 @@ def signals(recorder):
         process.send_signal(number)
         equal(process.wait(TIMEOUT_S), number, "status after %s" % number.name)
         process.stdout.close()
+    # One that ends the program leaves a whole profile, however often it comes: from the terminal, and once more through the command.
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        pathlib.Path(recorder.directory, "out.pb.gz").unlink(missing_ok=True)
+        process = subprocess.Popen([recorder.strobe, "record", "--no-top", "-o", "out.pb.gz", recorder.program, "forever"], start_new_session=True,
+                                   stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=recorder.directory, env=recorder.environment)
+        equal(process.stdout.readline(), b"ready\n", "the program's first line")
+        process.send_signal(number)
+        os.killpg(process.pid, number)
+        equal(process.wait(TIMEOUT_S), -number, "status after %s" % number.name)
+        equal(process.stdout.read(), b"", "the program goes no further")
+        process.stdout.close()
+        total, _ = recorder.top()
+        check(total >= BUSY_S, "%s: %.3f s, it has worked for %.3f s" % (number.name, total, BUSY_S))
 
 
 def threads(recorder):
@@ -178,9 +190,15 @@ def refusals(recorder):
 
     say("no-such-command", status=127, sentence="command not found")
     say("./no-such-file", status=127, sentence="No such file")
-    say(write("data", b"x", 0o644), status=126, sentence="ermission denied")
-    say(recorder.directory, status=126, sentence="directory")
+    write("main.cc", b"int main() {}", 0o644)
+    for name in ("main.cc", "./main.cc"):
+        say(name, status=126, sentence=name + " is no program: record what a compiler makes of it")
+    say(recorder.directory, status=126, sentence=recorder.directory + " is a directory, and no program")
     program = bytearray(pathlib.Path(recorder.program).read_bytes())
+    say(write("no_x", bytes(program), 0o644), status=126, sentence="no_x may not be executed: chmod +x ")
+    say(write("no_x.sh", b"#!/bin/sh\n", 0o644), status=126, sentence="no_x.sh may not be executed: chmod +x ")
+    write("here", bytes(program))
+    say("here", status=127, sentence="here: command not found; did you mean ./here?")
     say(write("small", bytes([*program[:4], 1, *program[5:64]])), status=126, sentence="32-bit")
     without_loader = bytearray(program)
     for i in range(int.from_bytes(program[56:58], "little")):
@@ -201,6 +219,7 @@ def refusals(recorder):
         check(refused.returncode == 126 and b"run strobe record as root" in refused.stderr, "setuid, by perf events: %r" % refused)
     equal(recorder.bare(recorder.strobe, "record", "-o", "x.unknown", "true").returncode, 2, "an unknown format")
     equal(recorder.bare(recorder.strobe, "record").returncode, 2, "no program")
+    check(b"standard output is the program's" in recorder.bare(recorder.strobe, "record", "-o", "-", "true").stderr, "standard output as the file")
     # Scripts run, with and without a first line.
     equal(recorder.record(write("script", b"#!/bin/sh\nexit 5\n")).returncode, 5, "a script")
     equal(recorder.record(write("plain", b"exit $1\n"), "6").returncode, 6, "a script without a first line")
@@ -371,9 +390,12 @@ def worker_allocations(recorder):
 def own_profiler(recorder):
     """A program with a profiler of its own keeps it, and has a profile of each."""
     own = os.path.join(recorder.directory, "own")
-    recorder.environment.update({"STROBE_OUTPUT_DIRECTORY": own})
+    recorder.environment.update({"STROBE_OUTPUT_DIRECTORY": own, "STROBE_FREQ": "1000"})
     recorded = recorder.record(recorder.strobe_program)
     equal(recorded.returncode, 0, "the program")
+    equal(recorded.stderr.decode().splitlines(), ["strobe: STROBE_FREQ is not an option; did you mean STROBE_CPU_FREQUENCY_HZ?",
+                                                  "strobe: out.pb.gz"], "what is said, once, whoever reads the variable")
+    check("strobe-" not in recorder.info(), "threads of its own profiler: " + recorder.info())
     files = os.listdir(own)
     equal(len(files), 1, "its own profiles")
     own_total = recorder.top(file=os.path.join(own, files[0]))[0]

@@ -207,6 +207,16 @@ int AwaitSignal() {
   return sigwaitinfo(&signals, nullptr);
 }
 
+// Works, prints a line, and waits for ever, unless a handler lets it go on.
+int WaitForEver() {
+  WorkOfMain();
+  std::puts("ready");
+  std::fflush(stdout);
+  pause();
+  std::puts("went on");
+  return 0;
+}
+
 // Ends by _exit in the handler of a signal that has interrupted an allocator.
 int ExitInHandler() {
   signal(SIGVTALRM, [](int /*signal*/) { _exit(11); });
@@ -237,6 +247,7 @@ int main(int count, char** arguments) {
   if (mode == "forks") return RunForks(arguments[0]);
   if (mode == "surroundings") return PrintSurroundings();
   if (mode == "signal") return AwaitSignal();
+  if (mode == "forever") return WaitForEver();
   if (mode == "exit_in_handler") return ExitInHandler();
   std::fputs("recorded_program: no such mode\n", stderr);
   return 99;

@@ -82,6 +82,17 @@ TEST_F(ScopedProfilerTest, AProfileThatIsNotExportedIsSaidSo) {
       ElementsAre("strobe: the last profile was not exported: the exporter was told to fail"));
 }
 
+// An exporter's own FailedPrecondition is not that of a session that does not run.
+TEST_F(ScopedProfilerTest, NoCodeOfAnExportersErrorHidesIt) {
+  TestProfiler profiler;
+  {
+    const BasicScopedProfiler session(profiler);
+    KeepingExporter::FailNext(1, absl::FailedPreconditionError("the directory is gone"));
+  }
+  EXPECT_THAT(Lines(),
+              ElementsAre("strobe: the last profile was not exported: the directory is gone"));
+}
+
 TEST_F(ScopedProfilerTest, ASessionStoppedByHandIsNoFailure) {
   TestProfiler profiler;
   {

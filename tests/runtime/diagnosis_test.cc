@@ -54,6 +54,17 @@ TEST(Diagnosis, EachFactHasItsSentence) {
                 },
                 "No thread is registered now: 4 threads were registered and have ended."},
            Case{[](DiagnosisFacts& f) {
+                  f.unregistered = {.share = 0.83, .count = 2, .names = "a, b"};
+                  f.stats.unregistered = {.share = 0.5, .count = 1, .names = "c"};
+                },
+                "83 % of the process's CPU time so far was in threads that are not registered (2 "
+                "threads: a, b): call RegisterThread in each."},
+           Case{[](DiagnosisFacts& f) {
+                  f.stats.unregistered = {.share = 0.5, .count = 1, .names = "c"};
+                },
+                "50 % of the process's CPU time in the last period was in threads that are not "
+                "registered (1 thread: c): call RegisterThread in each."},
+           Case{[](DiagnosisFacts& f) {
                   f.stats.stack_ends = {150, 10, 800, 30, 10};
                 },
                 "84 % of 1000 stacks are cut: 800 are broken, 30 come to code without unwind "

@@ -41,7 +41,7 @@ class ManualExporter {
     const std::lock_guard lock(mutex_);
     if (failures_ > 0) {
       --failures_;
-      return absl::UnavailableError("the exporter was told to fail");
+      return failure_;
     }
     profiles_.push_back(request.profile);
     return std::string("kept");
@@ -50,15 +50,18 @@ class ManualExporter {
     const std::lock_guard lock(mutex_);
     return std::exchange(profiles_, {});
   }
-  static void FailNext(int times) {
+  static void FailNext(
+      int times, absl::Status failure = absl::UnavailableError("the exporter was told to fail")) {
     const std::lock_guard lock(mutex_);
     failures_ = times;
+    failure_ = std::move(failure);
   }
 
  private:
   static inline std::mutex mutex_;
   static inline std::vector<Profile> profiles_;
   static inline int failures_ = 0;
+  static inline absl::Status failure_;
 };
 
 struct ManualTraits : ArchetypeTraits {

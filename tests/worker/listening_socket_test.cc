@@ -11,6 +11,8 @@
 #include <filesystem>
 #include <string>
 
+#include "strobe/core/known_variables.h"
+
 namespace strobe::internal {
 namespace {
 
@@ -105,6 +107,10 @@ TEST_F(Listening, PathsWithoutADirectoryOfTheirOwnAreRefused) {
     EXPECT_EQ(OpenCode(wrong), absl::StatusCode::kInvalidArgument) << wrong;
   EXPECT_EQ(OpenCode(path() + std::string(100, 'x')), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(OpenCode(directory() + "/no/such/worker.sock"), absl::StatusCode::kUnavailable);
+}
+
+TEST(WorkerSocketVariable, IsKnownToEveryProfiler) {
+  EXPECT_TRUE(IsKnownVariable(kWorkerSocketVariable));
 }
 
 TEST_F(Listening, APathMayBeLong) {

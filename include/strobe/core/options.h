@@ -130,6 +130,12 @@ struct ExporterOptions {
   // True stops a running session, and so exports it, when the program calls exit or returns from
   // main. Linux only.
   Option<bool> stop_at_exit = Option<bool>::Default{true};
+  // True exports a running session before SIGHUP, SIGINT (Ctrl-C) or SIGTERM ends the process, for
+  // stop_timeout_s at most. Only if the signal's action is the default one when the session starts;
+  // a handler that the program installs later takes its place. The thread that gets the signal goes
+  // no further, other threads run on until the export is done. A signal that comes more than a
+  // second after the first ends the process at once. A worker exports in any case. Linux only.
+  Option<bool> export_on_signal = Option<bool>::Default{false};
 };
 
 // What a profile says of its code.

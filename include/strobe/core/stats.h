@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "strobe/core/stack.h"
+#include "strobe/core/unregistered_threads.h"
 
 namespace strobe {
 
@@ -179,6 +180,9 @@ struct Stats {
   std::vector<OutputStats> outputs;  // of each output, in the order of the list
   // A module with more functions than the symbolizer keeps; empty if there was none.
   std::string partly_named_module;
+
+  // In the last period; in a Profile, in its period. Nothing in a recording on demand.
+  UnregisteredThreads unregistered;
 
   // Only in the profiles of a worker: how its program has ended, such as "killed by signal 9";
   // empty while it runs.

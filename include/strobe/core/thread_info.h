@@ -47,6 +47,12 @@ struct ThreadInfo {
   StackBounds stack;
 };
 
+// A thread of the program, whether it is registered or not.
+struct ProgramThread {
+  std::uint64_t id = 0;
+  std::int64_t cpu_ns = 0;  // what its CPU clock reads
+};
+
 // `text`, cut at a character to at most `max_bytes` bytes. '?' replaces every byte that is not
 // valid UTF-8, and a space every control character.
 std::string SanitizedText(std::string_view text, std::size_t max_bytes);

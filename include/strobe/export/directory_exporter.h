@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "strobe/core/options.h"
 #include "strobe/export/exporter.h"
@@ -25,8 +26,8 @@ namespace strobe {
 //   encoder's suffix and with any of kProfileFileSuffixes share one quota. Only files of this user
 //   with names of this program's own pattern are removed; never the file just written.
 // * A relative directory is resolved when the exporter is constructed, so that a later change of
-//   the working directory has no effect. Missing directories are created, with mode 0700, at the
-//   first Export.
+//   the working directory has no effect. Missing directories are created, with mode 0700, by Check
+//   or Export.
 class DirectoryExporter {
  public:
   // Entries read when old files are removed; a directory with more entries keeps some files longer.
@@ -39,6 +40,8 @@ class DirectoryExporter {
   // `directories` must outlive the exporter and its copies.
   DirectoryExporter(const ProfileDirectories& directories, const ExporterOptions& options);
 
+  // Creates the directory, and makes and removes a file in it.
+  absl::Status Check() const;
   // The path of the file. Errors carry the path and the system's reason.
   absl::StatusOr<std::string> Export(const ExportRequest& request);
 
@@ -48,6 +51,6 @@ class DirectoryExporter {
   std::uint64_t max_files_;
   std::uint64_t max_bytes_;
 };
-static_assert(Exporter<DirectoryExporter>);
+static_assert(CheckingExporter<DirectoryExporter>);
 
 }  // namespace strobe

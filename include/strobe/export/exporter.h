@@ -76,7 +76,10 @@ struct ExporterAccount {
 };
 
 // * Made from `const ExporterOptions&`, or given in Parts and copied for each session. Neither has
-//   side effects: nothing is created before the first Export.
+//   side effects: nothing is created before the first Check or Export.
+// * Check(), optional: OK, or why no profile can be delivered until somebody changes something: the
+//   program, its options or the system. Start calls it, and returns the error. What may pass by
+//   itself is no error: a disk without room, a server that does not answer.
 // * Export(request) delivers all of the bytes or none, and returns where they went (a path, a URL)
 //   or the reason of the failure. It may take long: only this output's next export waits for it.
 //   An exporter that has not returned by request.deadline is left behind when the session stops.
@@ -84,10 +87,15 @@ struct ExporterAccount {
 //   the profiler calls again with the same profile when the next period ends.
 // * account(), optional: for an exporter that takes a profile before it is delivered, into a spool.
 //   Called after each Export.
-// Called on the output's thread only.
+// Called on the output's thread only, Check before that thread begins.
 template <class E>
 concept Exporter = requires(E& exporter, const ExportRequest& request) {
   { exporter.Export(request) } -> std::same_as<absl::StatusOr<std::string>>;
+};
+
+template <class E>
+concept CheckingExporter = Exporter<E> && requires(E& exporter) {
+  { exporter.Check() } -> std::same_as<absl::Status>;
 };
 
 template <class E>

@@ -55,7 +55,7 @@ class HttpExporter {
   static constexpr std::chrono::seconds kMinPause{5};
   static constexpr std::chrono::seconds kMaxPause{300};
 
-  // If `backend` is an error, or an option is wrong, every Export returns that, as
+  // If `backend` is an error, or an option is wrong, Check and every Export return that, as
   // FailedPrecondition. `tools.directories` must outlive the exporter and its copies.
   HttpExporter(absl::StatusOr<std::shared_ptr<const HttpBackend>> backend, HttpOptions options,
                HttpTools tools);
@@ -66,6 +66,8 @@ class HttpExporter {
   HttpExporter& operator=(HttpExporter&&) = default;
   ~HttpExporter() = default;
 
+  // What is wrong with the configuration.
+  [[nodiscard]] absl::Status Check() const;
   // The URL and the profile's number, or the path of the file that waits.
   absl::StatusOr<std::string> Export(const ExportRequest& request);
   [[nodiscard]] ExporterAccount account() const;
@@ -114,6 +116,6 @@ class HttpExporter {
   absl::Status last_status_;
   ExporterAccount account_;
 };
-static_assert(AccountingExporter<HttpExporter>);
+static_assert(AccountingExporter<HttpExporter> && CheckingExporter<HttpExporter>);
 
 }  // namespace strobe

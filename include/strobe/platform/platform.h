@@ -41,7 +41,8 @@ struct PrivateMapping {
 // * CurrentThread(): the calling thread's id and stack. Cheap after a thread's first call.
 // * CurrentThreadId(), ProcessId(), ProgramName().
 // * EnvironmentVariable(name): its value, if it is set. In UTF-8 where the system's values are
-//   characters and not bytes.
+//   characters and not bytes. EnvironmentNames(prefix): the names of the variables that begin so.
+//   A program with more rights than its user has no environment.
 // * kHasFineCpuClocks: true if CPU clocks advance whenever their threads run, not by ticks.
 // * ThreadCpuTimeNs(id): the CPU clock of a thread of this process, or -1. Data plane too, for the
 //   calling thread.
@@ -57,6 +58,10 @@ struct PrivateMapping {
 //   thread whose CPU clock stands still executes nothing meanwhile.
 // * ProcessCpuTimeNs(): the CPU time of all threads of this process, also of ended ones, by the
 //   same clock; or -1.
+// * ProgramThreads(): the threads of this process that live now, with their CPU clocks, but for
+//   those of RunOnOwnThread; empty if the system does not tell. ThreadName(id): the name that the
+//   system has of a thread; may be empty. OwnCpuTimeNs(): the CPU time of the threads of
+//   RunOnOwnThread, also of ended ones. For Diagnose, and at the end of a period.
 // * DefaultSignal(): a signal that the program does not use now.
 // * InstallHandler(signal): installs the interruption handler, once for each signal. The handler is
 //   never uninstalled, because a late signal would then meet its default action.
@@ -101,7 +106,17 @@ struct PrivateMapping {
 // * DiscardMemory(memory, bytes): the content of this part is not needed any more. The platform may
 //   free its pages until they are touched again; the part then holds anything.
 template <class P>
-concept Platform = std::default_initializable<typename P::Timer> &&
+concept TellsOfThreads = requires(std::uint64_t number) {
+  { P::CurrentThread() } -> std::same_as<ThreadInfo>;
+  { P::CurrentThreadId() } -> std::same_as<std::uint64_t>;
+  { P::ThreadCpuTimeNs(number) } -> std::same_as<std::int64_t>;
+  { P::ProcessCpuTimeNs() } -> std::same_as<std::int64_t>;
+  { P::ProgramThreads() } -> std::same_as<std::vector<ProgramThread>>;
+  { P::ThreadName(number) } -> std::same_as<std::string>;
+  { P::OwnCpuTimeNs() } -> std::same_as<std::int64_t>;
+};
+template <class P>
+concept Platform = TellsOfThreads<P> && std::default_initializable<typename P::Timer> &&
     std::default_initializable<typename P::Instant> &&
     std::constructible_from<typename P::ThreadProbe, std::uint64_t> &&
     std::movable<typename P::ThreadProbe> && std::default_initializable<typename P::OwnThread> &&
@@ -114,13 +129,10 @@ concept Platform = std::default_initializable<typename P::Timer> &&
   { P::kCopiesStacks } -> std::convertible_to<bool>;
   { P::kHasFineCpuClocks } -> std::convertible_to<bool>;
   { P::Available() } -> std::same_as<absl::Status>;
-  { P::CurrentThread() } -> std::same_as<ThreadInfo>;
-  { P::CurrentThreadId() } -> std::same_as<std::uint64_t>;
   { P::ProcessId() } -> std::same_as<std::uint64_t>;
   { P::ProgramName() } -> std::same_as<std::string>;
   { P::EnvironmentVariable(text) } -> std::same_as<std::optional<std::string>>;
-  { P::ThreadCpuTimeNs(number) } -> std::same_as<std::int64_t>;
-  { P::ProcessCpuTimeNs() } -> std::same_as<std::int64_t>;
+  { P::EnvironmentNames(text) } -> std::same_as<std::vector<std::string>>;
   { probe.Look() } -> std::same_as<ThreadLook>;
   { probe.WasDisplaced(instant) } -> std::same_as<bool>;
   { probe.seen_cpu_ns() } -> std::same_as<std::int64_t>;
@@ -184,5 +196,29 @@ concept SignalInbox = std::default_initializable<I> && requires(I& inbox, int si
 // A platform that has signals from outside.
 template <class P>
 concept ReceivesSignals = Platform<P> && SignalInbox<typename P::SignalInbox>;
+
+// Delays the signals from outside that end the process. Control plane.
+// * Take(patience_ns): from now on those of the signals are this object's whose action is the
+//   default one. False if there are none, or if they belong to another object of this process. May
+//   be called again. When a signal comes, the thread that gets it goes no further, Await returns,
+//   and the process ends by the signal after that time at the latest. A second signal ends the
+//   process at once.
+// * Await(): true when a signal has come, false after Close. One thread calls it.
+// * EndProcess(): after a true Await, ends the process by that signal.
+// * Close(): ends the Await that is under way. Does nothing before Take.
+// * GiveBack(): the signals have their default action again, unless the program has changed it
+//   since. The destructor does so, too.
+template <class S>
+concept EndingSignals = std::default_initializable<S> &&
+    requires(S& signals, std::int64_t patience_ns) {
+  { signals.Take(patience_ns) } -> std::same_as<bool>;
+  { signals.Await() } -> std::same_as<bool>;
+  { signals.EndProcess() } -> std::same_as<void>;
+  { signals.Close() } -> std::same_as<void>;
+  { signals.GiveBack() } -> std::same_as<void>;
+};
+
+template <class P>
+concept EndsBySignals = Platform<P> && EndingSignals<typename P::EndingSignals>;
 
 }  // namespace strobe

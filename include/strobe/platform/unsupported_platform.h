@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -41,8 +42,12 @@ struct UnsupportedPlatform {
   static std::uint64_t ProcessId() { return 0; }
   static std::string ProgramName() { return "program"; }
   static std::optional<std::string> EnvironmentVariable(const char* name);
+  static std::vector<std::string> EnvironmentNames(std::string_view /*prefix*/) { return {}; }
   static std::int64_t ThreadCpuTimeNs(std::uint64_t /*thread_id*/) { return -1; }
   static std::int64_t ProcessCpuTimeNs() { return -1; }
+  static std::vector<ProgramThread> ProgramThreads() { return {}; }
+  static std::string ThreadName(std::uint64_t /*thread_id*/) { return {}; }
+  static std::int64_t OwnCpuTimeNs() { return 0; }
   static int DefaultSignal() { return 0; }
   static absl::Status InstallHandler(int /*signal*/) { return Available(); }
   static HandlerState HandlerStateOf(int /*signal*/) { return HandlerState::kNotInstalled; }

@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "strobe/arch/registers.h"
+#include "strobe/base/memory_guard.h"
 #include "strobe/base/visibility.h"
 #include "strobe/core/generated_code.h"
 #include "strobe/core/options.h"
@@ -21,6 +22,15 @@
 
 STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
+
+// The status of a call that needs a running session, if there is none.
+[[nodiscard]] inline absl::Status NotRunning() noexcept {
+  return MakeStatus(absl::StatusCode::kFailedPrecondition, "the profiler is not running");
+}
+// The status of a call that begins a session, if one runs already.
+[[nodiscard]] inline absl::Status AlreadyRunning() noexcept {
+  return MakeStatus(absl::StatusCode::kFailedPrecondition, "the profiler is already running");
+}
 
 class AbstractCore : public RegistrationOwner {
  public:

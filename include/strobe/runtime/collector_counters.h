@@ -14,6 +14,7 @@
 #include "strobe/base/visibility.h"
 #include "strobe/core/stack.h"
 #include "strobe/core/stats.h"
+#include "strobe/core/unregistered_threads.h"
 
 STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
@@ -27,6 +28,7 @@ struct CollectorCounters {
   std::atomic<std::uint64_t> drains{0};
   std::atomic<std::int64_t> cpu_ns{0};
   std::atomic<std::int64_t> process_cpu_ns{0};
+  std::atomic<std::int64_t> registered_cpu_ns{0};   // of settled accounts
   std::atomic<std::uint64_t> stacks_overflowed{0};  // see SetOverflows
   std::atomic<std::uint64_t> labels_overflowed{0};
   std::atomic<std::uint64_t> moments_dropped{0};
@@ -58,6 +60,16 @@ struct CollectorCounters {
   void SetUnreadModule(std::string path) {
     const std::lock_guard lock(mutex_);
     unread_module_ = std::move(path);
+  }
+
+  // Of the last period.
+  void SetUnregistered(UnregisteredThreads unregistered) {
+    const std::lock_guard lock(mutex_);
+    unregistered_ = std::move(unregistered);
+  }
+  [[nodiscard]] UnregisteredThreads unregistered() const {
+    const std::lock_guard lock(mutex_);
+    return unregistered_;
   }
 
   // What the limits of the continuous recording have kept out.
@@ -118,6 +130,7 @@ struct CollectorCounters {
     {
       const std::lock_guard lock(mutex_);
       stats.unread_module = unread_module_;
+      stats.unregistered = unregistered_;
     }
     if (stats.measured_ns > 0)
       stats.measured_rate_hz = static_cast<double>(stats.measured_samples) * 1e9 /
@@ -127,6 +140,7 @@ struct CollectorCounters {
  private:
   mutable std::mutex mutex_;
   std::string unread_module_;
+  UnregisteredThreads unregistered_;
 };
 
 }  // namespace strobe::internal

@@ -10,6 +10,7 @@
 #include "strobe/base/memory_guard.h"
 #include "strobe/base/visibility.h"
 #include "strobe/clock/clock.h"
+#include "strobe/core/known_variables.h"
 #include "strobe/core/options.h"
 #include "strobe/core/part.h"
 #include "strobe/export/parts.h"
@@ -51,6 +52,7 @@ class CoreFactoryFor final : public CoreFactory {
     ApplyEnvironment(
         options, [](const char* name) { return Platform::EnvironmentVariable(name); },
         [](const std::string& line) { Platform::WriteLine(line); });
+    WarnOfUnknownVariables<Platform>();
     return options;
   }
 

@@ -8,6 +8,7 @@
 #include "strobe/base/visibility.h"
 #include "strobe/core/options.h"
 #include "strobe/core/stats.h"
+#include "strobe/core/unregistered_threads.h"
 #include "strobe/platform/platform.h"
 
 STROBE_HIDDEN_BEGIN
@@ -23,6 +24,7 @@ struct DiagnosisFacts {
   bool is_running = false;
   HandlerState handler = HandlerState::kNotInstalled;
   int signal = 0;
+  UnregisteredThreads unregistered;    // of the threads that live now
   std::uint64_t threads_given_up = 0;  // of the process, see HandlerCounters
 };
 

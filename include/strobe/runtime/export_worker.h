@@ -45,6 +45,19 @@ class ExportWorker {
   explicit ExportWorker(const ProfilerOptions& options, const Parts<Traits>& parts = {})
       : state_(std::make_shared<State>(options, parts)) {}
 
+  // FailedPrecondition if an exporter cannot deliver: see CheckingExporter. Call it before Begin.
+  [[nodiscard]] absl::Status Check() {
+    absl::Status status;
+    std::size_t index = 0;
+    const auto check = [&](auto& output) {
+      const std::string& name = state_->queue.accounts()[index++].name;
+      const absl::Status checked = status.ok() ? OfOutput(output.Check(), name) : absl::OkStatus();
+      if (!checked.ok()) status = absl::FailedPreconditionError(checked.message());
+    };
+    std::apply([&](auto&... outputs) { (check(outputs), ...); }, state_->outputs);
+    return status;
+  }
+
   // False if the system refuses a thread, or memory runs out. Then no thread is left.
   bool Begin() {
     const bool has_memory = HasMemoryFor([this] { BeginThreads(kIndices); });

@@ -4,6 +4,7 @@
 #include <string>
 #include <tuple>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "strobe/base/visibility.h"
 #include "strobe/core/options.h"
@@ -25,6 +26,12 @@ struct OutputParts {
   explicit OutputParts(const Source& source)
       : encoder(source.given.encoder.Make()),
         exporter(source.given.exporter.Make(source.options)) {}
+
+  // Why the exporter cannot deliver: see CheckingExporter.
+  absl::Status Check() {
+    if constexpr (CheckingExporter<X>) return exporter.Check();
+    return absl::OkStatus();
+  }
 
   absl::StatusOr<std::string> Send(const Profile& profile, const Symbols& symbols,
                                    ExportDeadline deadline = {}, bool has_newer = false) {

@@ -60,6 +60,7 @@ class ProfileMaker {
     const bool has_memory = is_whole && counters_.HasMemoryFor([&] {
       call.profile = MakeHead(session, call.columns, call.period_ns,
                               StatsBetween(call.at_begin, collect_stats_()));
+      call.profile.stats.unregistered = {};
       std::optional<RecordedPeriod> period = session.TakeRecording(*call.place);
       if (!period) return;
       SetPeriod(call.profile, *period, recordings_++);
@@ -92,6 +93,7 @@ class ProfileMaker {
                  StatsBetween(at_period_begin_, now));
     RecordedPeriod period = session.TakePeriod();
     SetPeriod(job->profile, period, periods_++);
+    job->profile.stats.unregistered = counters_.unregistered();
     if constexpr (requires { Platform::EndPeriod(periods_, ValueSums()); })
       Platform::EndPeriod(job->profile.sequence, SumsOf(period.samples.rows, session.columns()));
     job->samples = std::move(period.samples);

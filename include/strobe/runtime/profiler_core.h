@@ -37,7 +37,9 @@
 #include "strobe/runtime/recording_calls.h"
 #include "strobe/runtime/running_session.h"
 #include "strobe/runtime/session_toggle.h"
+#include "strobe/runtime/signal_exit.h"
 #include "strobe/runtime/thread_registry.h"
+#include "strobe/runtime/unregistered_check.h"
 
 STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
@@ -65,6 +67,7 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
   ~ProfilerCore() override {  // no thread may be registered
     toggle_.reset();
     static_cast<void>(Stop());
+    signal_exit_.reset();
   }
 
   [[nodiscard]] bool IsOfThisProcess() const override {
@@ -114,14 +117,15 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
 
   absl::Status Start() override {
     const std::lock_guard lock(control_mutex_);
-    if (current_.Get() != nullptr)
-      return MakeStatus(absl::StatusCode::kFailedPrecondition, "the profiler is already running");
+    if (current_.Get() != nullptr) return AlreadyRunning();
     absl::Status status;
     if (!counters_.HasMemoryFor([&] { status = StartLocked(); })) status = OutOfMemory();
     if (status.ok() && *options_.exporter.stop_at_exit) {
       ExitList::Add(registry_.arena()->number(), this, &Platform::AtExit);
       is_listed_ = true;
     }
+    if (status.ok() && *options_.exporter.export_on_signal)
+      static_cast<void>(counters_.HasMemoryFor([this] { TakeEndingSignals(); }));
     current_.NoteStart(status);
     return status;
   }
@@ -169,6 +173,7 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
   void Retire() override {
     toggle_.reset();
     static_cast<void>(Stop());
+    signal_exit_.reset();
     if (is_exit_using_.load(std::memory_order_acquire)) return;
     const std::size_t left = registry_.Orphan();
     if (left == 0) {
@@ -193,11 +198,10 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
     return toggle_->status();
   }
 
-  // Begins a session, or ends the one that runs. FailedPrecondition: the program itself has just
-  // done so.
+  // Begins a session, or ends the one that runs, unless the program itself has just done so.
   void Toggle() {
     const absl::Status status = current_.Get() == nullptr ? Start() : Stop();
-    if (status.ok() || absl::IsFailedPrecondition(status)) return;
+    if (status.ok() || status == AlreadyRunning() || status == NotRunning()) return;
     static_cast<void>(HasMemoryFor([&] {
       Platform::WriteLine("strobe: after the toggle signal: " + std::string(status.message()));
     }));
@@ -243,6 +247,8 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
     facts.threads_given_up =
         GlobalHandlerCounters().threads_given_up.load(std::memory_order_relaxed);
     current_.AddTo(facts);
+    if (facts.is_running)
+      facts.unregistered = FindUnregistered<Platform>(registry_.LiveThreadIds());
     return internal::Diagnose(facts);
   }
 
@@ -303,6 +309,23 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
                          std::memory_order_release);  // the last access: deletion is allowed now
   }
 
+  void TakeEndingSignals() {
+    if (!signal_exit_)
+      signal_exit_.emplace(StopTimeout(options_.exporter), [this] { StopForSignal(); });
+    signal_exit_->Take();
+  }
+
+  // The process ends next, so nothing is freed: the thread that the signal has interrupted may hold
+  // the allocator's locks.
+  void StopForSignal() {
+    std::unique_lock lock(control_mutex_, std::defer_lock);
+    const auto deadline = std::chrono::steady_clock::now() + StopTimeout(options_.exporter);
+    if (!LockBy(lock, deadline)) return;
+    if (is_listed_) static_cast<void>(ExitList::Remove(registry_.arena()->number(), this));
+    if (const Running running = current_.Get()) static_cast<void>(running->End());
+    lock.release();
+  }
+
   const std::uint64_t fork_count_ = Platform::ForkCount();
   const ProfilerOptions options_;
   const Parts<Traits> parts_;
@@ -321,7 +344,9 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
   CurrentSession<RunningSession<Traits>> current_{counters_};
   ProfileMaker<Traits> maker_{counters_, [this] { return CollectStats(); }};
   std::mutex toggle_mutex_;
-  std::optional<SessionToggle<Platform>> toggle_;  // the last: its thread uses the others
+  // The last: their threads use the others.
+  std::optional<SignalExit<Platform>> signal_exit_;
+  std::optional<SessionToggle<Platform>> toggle_;
 };
 
 }  // namespace strobe::internal

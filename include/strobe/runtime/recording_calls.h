@@ -17,16 +17,12 @@
 #include "strobe/core/profile.h"
 #include "strobe/core/recording_options.h"
 #include "strobe/core/stats.h"
+#include "strobe/runtime/abstract_core.h"
 #include "strobe/runtime/monitor.h"
 #include "strobe/runtime/recording_columns.h"
 
 STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
-
-// The status of a call that needs a running session, if there is none.
-[[nodiscard]] inline absl::Status NotRunning() noexcept {
-  return MakeStatus(absl::StatusCode::kFailedPrecondition, "the profiler is not running");
-}
 
 // One call. The collector and the caller share it, because the caller's thread can be cancelled
 // while it waits.

@@ -77,6 +77,7 @@ class RunningSession {
       return absl::InvalidArgumentError(
           "sampling.cpu_frequency_hz and sampling.wall_frequency_hz: no provider is enabled");
     }
+    if (absl::Status status = worker_->Check(); !status.ok()) return status;
     maker_.Begin();
     if (!worker_->Begin())
       return absl::ResourceExhaustedError("the system refuses another thread for the exporter");

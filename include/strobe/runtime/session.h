@@ -26,6 +26,7 @@
 #include "strobe/runtime/slot_drain.h"
 #include "strobe/runtime/thread_poller.h"
 #include "strobe/runtime/thread_registry.h"
+#include "strobe/runtime/unregistered_check.h"
 
 STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
@@ -151,6 +152,7 @@ class Session {
   RecordedPeriod TakePeriod() {
     const Recording::Time now = Now();
     SettleThreads();
+    counters_.SetUnregistered(unregistered_.EndPeriod(IdsOf(slots_)));
     NoteSlowSpans(recorder().continuous());
     SeeToMemory(now.monotonic_ns);
     AddLevels(recorder().continuous(), levels_);
@@ -241,6 +243,12 @@ class Session {
       if (!SettleAttached(*slot)) Finish(*slot);
     }
   }
+  static std::vector<std::uint64_t> IdsOf(const std::vector<Slot*>& slots) {
+    std::vector<std::uint64_t> ids;
+    ids.reserve(slots.size());
+    for (const Slot* slot : slots) ids.push_back(slot->thread_id());
+    return ids;
+  }
   // Returns false if the slot is not attached.
   bool SettleAttached(Slot& slot) {
     const std::lock_guard lock(registry_.ControlMutex(slot));
@@ -294,6 +302,7 @@ class Session {
   ThreadPoller<Traits> poller_;
   const RecordingColumns columns_;
   const bool zone_frames_;
+  UnregisteredCheck<typename Traits::Platform> unregistered_{counters_};
   std::vector<Slot*> slots_;                 // scratch
   LevelRows<Providers> levels_;              // of the continuous recording
   std::uint32_t levels_key_ = Slot::kNoKey;  // the intake's thread that has the levels

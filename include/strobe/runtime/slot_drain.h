@@ -174,6 +174,8 @@ class SlotDrain {
     const LifePart life = accounts_.LifeOf(slot, now);
     intake_.AddLife(KeyOf(slot), life);
     accounts_.NoteSettled(slot, life);
+    counters_.registered_cpu_ns.fetch_add(std::max<std::int64_t>(life.cpu_ns, 0),
+                                          std::memory_order_relaxed);
   }
 
   void CloseAccount(Slot& slot) {

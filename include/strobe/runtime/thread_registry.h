@@ -201,6 +201,15 @@ class ThreadRegistry {
     slots = live_;
   }
 
+  // The ids of the threads that are registered now.
+  [[nodiscard]] std::vector<std::uint64_t> LiveThreadIds() {
+    const std::lock_guard lock(mutex_);
+    std::vector<std::uint64_t> ids;
+    ids.reserve(live_.size());
+    for (const Slot* slot : live_) ids.push_back(slot->thread_id());
+    return ids;
+  }
+
   // Copies the live slots, those that have ended and wait for the collector, and the shared slots.
   void CopyAll(std::vector<Slot*>& slots) {
     const std::lock_guard lock(mutex_);

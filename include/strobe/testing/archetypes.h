@@ -194,8 +194,14 @@ struct ArchetypePlatform {
   static std::optional<std::string> EnvironmentVariable(const char* name) {
     return UnsupportedPlatform::EnvironmentVariable(name);
   }
+  static std::vector<std::string> EnvironmentNames(std::string_view prefix) {
+    return UnsupportedPlatform::EnvironmentNames(prefix);
+  }
   static std::int64_t ThreadCpuTimeNs(std::uint64_t /*thread_id*/) { return -1; }
   static std::int64_t ProcessCpuTimeNs() { return -1; }
+  static std::vector<ProgramThread> ProgramThreads() { return {}; }
+  static std::string ThreadName(std::uint64_t /*thread_id*/) { return {}; }
+  static std::int64_t OwnCpuTimeNs() { return 0; }
   static int DefaultSignal() { return 1; }
   static absl::Status InstallHandler(int /*signal*/) { return absl::OkStatus(); }
   static HandlerState HandlerStateOf(int /*signal*/) { return HandlerState::kOurs; }

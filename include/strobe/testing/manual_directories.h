@@ -34,7 +34,8 @@ class ManualDirectories final : public ProfileDirectories {
   struct State {
     // Set by a test.
     std::uint64_t room_bytes = std::numeric_limits<std::uint64_t>::max();  // left on the disk
-    absl::Status rename_status;           // of every RenameTo; OK: renames work
+    absl::Status write_status;            // of every Write; OK: writes work
+    absl::Status rename_status;           // of every RenameTo
     absl::Status sync_status;             // of every Sync
     std::function<void()> before_rename;  // runs in every RenameTo: may throw, or call Vanish
 
@@ -188,6 +189,9 @@ inline absl::StatusOr<std::unique_ptr<TemporaryFile>> ManualDirectories::Directo
     const std::string& name, std::string_view bytes) const {
   const absl::Status status =
       WithFiles(Gone("cannot create ", name), [&](State& state, Files& files) -> absl::Status {
+        if (!state.write_status.ok())
+          return {state.write_status.code(), "cannot create " + PathOf(name) + ": " +
+                                                 std::string(state.write_status.message())};
         if (files.contains(name))
           return absl::AlreadyExistsError("cannot create " + PathOf(name) + ": File exists");
         if (bytes.size() > state.room_bytes)

@@ -64,10 +64,13 @@ struct ManualPlatform : ArchetypePlatform {
     HandlerState handler = HandlerState::kOurs;
     std::uint64_t module_version = 0;
     std::vector<Module> modules;
-    int module_listings = 0;                           // calls of Modules
-    std::map<std::uint64_t, std::int64_t> cpu_ns;      // by thread id
-    std::map<std::uint64_t, std::int64_t> wait_count;  // by thread id
-    std::set<std::uint64_t> on_cpu;                    // ids of the threads that run
+    int module_listings = 0;                            // calls of Modules
+    std::map<std::uint64_t, std::int64_t> cpu_ns;       // by thread id
+    std::int64_t own_cpu_ns = 0;                        // of the profiler's threads
+    std::map<std::uint64_t, std::string> thread_names;  // by thread id
+    std::set<std::uint64_t> ended;                      // ids of threads that live no more
+    std::map<std::uint64_t, std::int64_t> wait_count;   // by thread id
+    std::set<std::uint64_t> on_cpu;                     // ids of the threads that run
     std::set<std::uint64_t> displaced;  // ids of the threads whose CPU the collector has taken
     // What threads do, by id, as far as the system tells. ReadMemory reads their stacks.
     std::map<std::uint64_t, ThreadActivity> activity;
@@ -152,10 +155,25 @@ struct ManualPlatform : ArchetypePlatform {
   }
   static std::int64_t ProcessCpuTimeNs() {
     return With([](State& state) {
-      std::int64_t sum_ns = 0;
+      std::int64_t sum_ns = state.own_cpu_ns;
       for (const auto& [id, cpu_ns] : state.cpu_ns) sum_ns += cpu_ns;
       return sum_ns;
     });
+  }
+  static std::vector<ProgramThread> ProgramThreads() {
+    return With([](State& state) {
+      std::vector<ProgramThread> threads;
+      for (const auto& [id, cpu_ns] : state.cpu_ns) {
+        if (!state.ended.contains(id)) threads.push_back({.id = id, .cpu_ns = cpu_ns});
+      }
+      return threads;
+    });
+  }
+  static std::string ThreadName(std::uint64_t thread_id) {
+    return With([&](State& state) { return state.thread_names[thread_id]; });
+  }
+  static std::int64_t OwnCpuTimeNs() {
+    return With([](State& state) { return state.own_cpu_ns; });
   }
   static HandlerState HandlerStateOf(int /*signal*/) {
     return With([](State& state) { return state.handler; });

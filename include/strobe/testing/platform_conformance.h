@@ -6,6 +6,7 @@
 // Timers, delivered interruptions and forks need a whole session, and have tests of their own.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -21,6 +22,7 @@
 
 #include "gtest/gtest.h"
 #include "strobe/core/module_map.h"
+#include "strobe/core/thread_info.h"
 #include "strobe/platform/platform.h"
 
 namespace strobe::testing {
@@ -125,6 +127,30 @@ TYPED_TEST_P(PlatformConformance, AProbeOfAThreadThatWaitsSeesThatItDoesNotRun) 
   waiting.join();
 }
 
+// A platform may list none, but no wrong ones.
+TYPED_TEST_P(PlatformConformance, TheThreadsOfTheProgramAreListedWithoutTheProfilers) {
+  std::promise<std::uint64_t> own_id;
+  std::promise<void> end;
+  auto own = TypeParam::RunOnOwnThread("own", [&] {
+    own_id.set_value(TypeParam::CurrentThreadId());
+    end.get_future().wait();
+  });
+  ASSERT_TRUE(own.IsRunning());
+  const std::uint64_t own_thread = own_id.get_future().get();
+  const std::vector<ProgramThread> threads = TypeParam::ProgramThreads();
+  if (!threads.empty()) {
+    const std::uint64_t id = TypeParam::CurrentThreadId();
+    const auto this_thread = std::ranges::find(threads, id, &ProgramThread::id);
+    ASSERT_NE(this_thread, threads.end());
+    EXPECT_LE(this_thread->cpu_ns, TypeParam::ThreadCpuTimeNs(id));
+    EXPECT_EQ(std::ranges::find(threads, own_thread, &ProgramThread::id), threads.end());
+  }
+  EXPECT_LE(TypeParam::ThreadName(own_thread).size(), std::size_t{1000});
+  EXPECT_GE(TypeParam::OwnCpuTimeNs(), 0);
+  end.set_value();
+  own.Join();
+}
+
 TYPED_TEST_P(PlatformConformance, AThreadThatIsGoneIsNotInterrupted) {
   const std::uint64_t id = this->OnAnotherThread([] { return TypeParam::CurrentThreadId(); });
   // The system may report a thread's end a little after the join.
@@ -144,6 +170,7 @@ TYPED_TEST_P(PlatformConformance, TheProgramHasANameAndTheProcessANumber) {
   EXPECT_FALSE(TypeParam::ProgramName().empty());
   EXPECT_NE(TypeParam::ProcessId(), 0u);
   EXPECT_EQ(TypeParam::EnvironmentVariable("STROBE_TEST_THAT_NOBODY_SETS"), std::nullopt);
+  EXPECT_TRUE(TypeParam::EnvironmentNames("STROBE_TEST_THAT_NOBODY_SETS").empty());
 }
 
 TYPED_TEST_P(PlatformConformance, AnOwnThreadRunsItsBodyOnceAndIsJoined) {
@@ -245,7 +272,8 @@ TYPED_TEST_P(PlatformConformance, ALineIsOneLine) {
 REGISTER_TYPED_TEST_SUITE_P(
     PlatformConformance, ThreadsThatLiveAtOnceHaveIdsOfTheirOwn, AThreadsStackHoldsItsLocals,
     CpuClocksGoOnWhileAThreadComputes, OneThreadReadsTheCpuClockOfAnother,
-    AProbeOfAThreadThatWaitsSeesThatItDoesNotRun, AThreadThatIsGoneIsNotInterrupted,
+    AProbeOfAThreadThatWaitsSeesThatItDoesNotRun,
+    TheThreadsOfTheProgramAreListedWithoutTheProfilers, AThreadThatIsGoneIsNotInterrupted,
     ATimerThatNeverStartedMayBeStopped, TheProgramHasANameAndTheProcessANumber,
     AnOwnThreadRunsItsBodyOnceAndIsJoined, ADetachedThreadRunsOn, MappedMemoryIsZeroedAndWritable,
     MemoryIsReadWhereThereIsSomeAndNeverFaults, ModulesHoldTheCodeThatRuns, ALineIsOneLine);

@@ -103,6 +103,10 @@ struct ServedPlatform : LinuxPlatform {
   // only. That of a thread of the worker is 0: it takes no time of the program.
   static std::int64_t ThreadCpuTimeNs(std::uint64_t thread_id);
   static std::int64_t ProcessCpuTimeNs();
+  static std::vector<ProgramThread> ProgramThreads();
+  static std::string ThreadName(std::uint64_t thread_id);
+  // Those of a worker that is another process take no time of the program.
+  static std::int64_t OwnCpuTimeNs();
 
   static int DefaultSignal();
   static absl::Status InstallHandler(int /*signal*/) { return absl::OkStatus(); }

@@ -19,6 +19,7 @@
 #include "strobe/runtime/delivery_check.h"
 #include "strobe/runtime/exit_list.h"
 #include "strobe/runtime/session_toggle.h"
+#include "strobe/runtime/signal_exit.h"
 #include "strobe/worker/client_platform.h"
 #include "strobe/worker/local_worker.h"
 #include "strobe/worker/shared_ranges.h"
@@ -65,6 +66,7 @@ class WorkerCore final : public AbstractCore, private StoppedAtExit {
 
  private:
   void StopAtExit() override;
+  void StopForSignal();
 
   [[nodiscard]] absl::Status Usable() const;
   absl::Status Open();
@@ -77,6 +79,7 @@ class WorkerCore final : public AbstractCore, private StoppedAtExit {
   absl::Status BeginWorker();
   absl::Status Greet(WorkerProcess worker);
   absl::Status FallBack(absl::Status why);
+  void TakeEndingSignals();
   void ReplaceTables(TableMemory tables, TableMemory store);
   absl::Status SeeToWorker();
   absl::StatusOr<Profile> TryToRecord(const RecordingOptions& options);
@@ -109,7 +112,9 @@ class WorkerCore final : public AbstractCore, private StoppedAtExit {
   std::atomic<std::uint64_t> workers_lost_{0};
   std::atomic<std::int64_t> lost_cpu_ns_{0};  // with them
   std::mutex toggle_mutex_;
-  std::optional<SessionToggle<Platform>> toggle_;  // if sampling.toggle_signal asks for it
+  // The last: their threads use the others.
+  std::optional<SignalExit<Platform>> signal_exit_;  // of a worker that is a thread of the program
+  std::optional<SessionToggle<Platform>> toggle_;    // if sampling.toggle_signal asks for it
 };
 
 }  // namespace strobe::internal

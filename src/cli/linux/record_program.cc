@@ -12,7 +12,10 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <string_view>
+#include <system_error>
+#include <utility>
 
 #include "../../platform/linux/descriptor.h"
 #include "../exit_status.h"
@@ -121,6 +124,21 @@ bool IsExecutableFile(const std::string& path, int& error) {
   return false;
 }
 
+// Why the file at `path` is no program, and what to do; empty if the system's `error` says it best.
+std::string WhyNoProgram(const std::string& path, int error) {
+  if (error == EISDIR) return absl::StrCat(path, " is a directory, and no program");
+  std::error_code ignored;
+  if (error != EACCES || !std::filesystem::is_regular_file(path, ignored)) return {};
+  std::array<char, SELFMAG> head{};
+  const std::size_t read = OpenedFile(path).Read(0, head.data(), head.size());
+  const std::string_view text(head.data(), read);
+  if (text.starts_with("#!") || text == std::string_view(ELFMAG, SELFMAG))
+    return absl::StrCat(path, " may not be executed: chmod +x ", path);
+  return absl::StrCat(path,
+                      " is no program: record what a compiler makes of it, or the interpreter that "
+                      "runs it");
+}
+
 RecordedProgram Refused(std::string sentence, int status) {
   return {.path = {}, .refusal = std::move(sentence), .status = status};
 }
@@ -143,7 +161,12 @@ RecordedProgram FindInPath(const std::string& name) {
     folders.remove_prefix(folder.size() + 1);
   }
   if (first_error != 0) return Refused(absl::StrCat(name, ": permission denied"), kCannotRun);
-  return Refused(absl::StrCat(name, ": command not found"), kNotFound);
+  int error = 0;
+  const bool is_here = IsExecutableFile(name, error);
+  if (std::string why = WhyNoProgram(name, error); !why.empty())
+    return Refused(std::move(why), kCannotRun);
+  const std::string advice = is_here ? absl::StrCat("; did you mean ./", name, "?") : "";
+  return Refused(absl::StrCat(name, ": command not found", advice), kNotFound);
 }
 
 RecordedProgram Find(const std::string& name) {
@@ -151,6 +174,8 @@ RecordedProgram Find(const std::string& name) {
   if (name.find('/') == std::string::npos) return FindInPath(name);
   int error = 0;
   if (IsExecutableFile(name, error)) return Found(name);
+  if (std::string why = WhyNoProgram(name, error); !why.empty())
+    return Refused(std::move(why), kCannotRun);
   return Refused(absl::StrCat(name, ": ", std::strerror(error)),
                  error == ENOENT || error == ENOTDIR ? kNotFound : kCannotRun);
 }

@@ -18,11 +18,11 @@ Terminal FindTerminal() {
   const char* const kind = std::getenv("TERM");
   const bool is_dumb = kind == nullptr || std::string_view(kind) == "dumb";
   Terminal terminal;
-  terminal.shows_output =
-      isatty(STDOUT_FILENO) == 1 && !is_dumb && std::getenv("NO_COLOR") == nullptr;
+  terminal.is_output = isatty(STDOUT_FILENO) == 1;
+  terminal.shows_output = terminal.is_output && !is_dumb && std::getenv("NO_COLOR") == nullptr;
   terminal.shows_errors = isatty(STDERR_FILENO) == 1;
   winsize size{};
-  if (isatty(STDOUT_FILENO) == 1 && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0)
+  if (terminal.is_output && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0)
     terminal.columns = size.ws_col;
   return terminal;
 }

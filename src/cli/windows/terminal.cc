@@ -18,7 +18,8 @@ Terminal FindTerminal() {
   const HANDLE output = GetStdHandle(STD_OUTPUT_HANDLE);
   DWORD mode = 0;
   CONSOLE_SCREEN_BUFFER_INFO info{};
-  if (GetConsoleMode(output, &mode) != 0) {
+  terminal.is_output = GetConsoleMode(output, &mode) != 0;
+  if (terminal.is_output) {
     SetConsoleOutputCP(CP_UTF8);
     terminal.shows_output =
         SetConsoleMode(output, mode | ENABLE_VIRTUAL_TERMINAL_PROCESSING) != 0 &&

@@ -23,6 +23,7 @@
 #include <string_view>
 #include <utility>
 
+#include "../own_threads.h"
 #include "absl/strings/str_cat.h"
 #include "forks.h"
 #include "image_files.h"
@@ -31,6 +32,7 @@
 #include "small_file.h"
 #include "stack_bounds.h"
 #include "strobe/base/signal_safe.h"
+#include "task_files.h"
 
 // The name in the manual. glibc's headers have it since 2.37 only.
 #ifndef sigev_notify_thread_id
@@ -73,6 +75,7 @@ constexpr std::size_t kOwnStackBytes = 1024 * 1024;
 constexpr std::size_t kOwnGuardBytes = 64 * 1024;
 // The shortest slice that the kernel accepts.
 constexpr std::uint64_t kShortSliceNs = 100'000;
+constexpr const char* kOwnTasks = "/proc/self/task";
 // The most CPUs that the kernel supports.
 constexpr std::size_t kMaxCpus = 8192;
 
@@ -154,11 +157,35 @@ std::optional<std::string> LinuxPlatform::EnvironmentVariable(const char* name) 
   const char* const value = secure_getenv(name);
   return value == nullptr ? std::nullopt : std::optional<std::string>(value);
 }
+std::vector<std::string> LinuxPlatform::EnvironmentNames(std::string_view prefix) {
+  std::vector<std::string> names;
+  if (getauxval(AT_SECURE) != 0) return names;
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string_view text(*entry);
+    if (text.starts_with(prefix)) names.emplace_back(text.substr(0, text.find('=')));
+  }
+  return names;
+}
 
 std::int64_t LinuxPlatform::ThreadCpuTimeNs(std::uint64_t thread_id) {
   return ReadClockNs(ThreadCpuClock(thread_id));
 }
 std::int64_t LinuxPlatform::ProcessCpuTimeNs() { return ReadClockNs(CLOCK_PROCESS_CPUTIME_ID); }
+std::vector<ProgramThread> LinuxPlatform::ProgramThreads() {
+  std::vector<ProgramThread> threads;
+  for (const std::uint64_t id : internal::ThreadsIn(kOwnTasks)) {
+    const std::int64_t cpu_ns = ThreadCpuTimeNs(id);
+    if (cpu_ns >= 0 && !internal::IsOwnThread(id, ForkCount()))
+      threads.push_back({.id = id, .cpu_ns = cpu_ns});
+  }
+  return threads;
+}
+std::string LinuxPlatform::ThreadName(std::uint64_t thread_id) {
+  return internal::ThreadNameIn(kOwnTasks, thread_id);
+}
+std::int64_t LinuxPlatform::OwnCpuTimeNs() {
+  return internal::OwnThreadsCpuTimeNs(ForkCount(), &ThreadCpuTimeNs);
+}
 
 int LinuxPlatform::DefaultSignal() { return internal::ChooseSignal(); }
 absl::Status LinuxPlatform::InstallHandler(int signal) {
@@ -280,6 +307,7 @@ LinuxPlatform::OwnThread LinuxPlatform::RunOnOwnThread(const char* name,
   const auto run = [](void* argument) -> void* {
     const std::unique_ptr<Start> own(static_cast<Start*>(argument));
     pthread_setname_np(pthread_self(), own->name.substr(0, 15).c_str());
+    const internal::OwnThreadMark mark(CurrentThreadId(), ForkCount(), &ThreadCpuTimeNs);
     TakeCpusOfProcess();
     own->body();
     return nullptr;

@@ -4,6 +4,7 @@
 // These need windows.h before them.
 #include <intrin.h>
 #include <process.h>
+#include <tlhelp32.h>
 
 #include <algorithm>
 #include <atomic>
@@ -11,6 +12,7 @@
 #include <mutex>
 #include <utility>
 
+#include "../own_threads.h"
 #include "exit_lock.h"
 #include "images.h"
 #include "library_function.h"
@@ -75,6 +77,15 @@ std::int64_t CpuTimeOfThread(HANDLE thread) {
   return CpuTimeOf(thread, &QueryThreadCycleTime, &GetThreadTimes);
 }
 
+std::int64_t CpuTimeOfThreadWithId(std::uint64_t thread_id) {
+  const HANDLE thread =
+      OpenThread(THREAD_QUERY_LIMITED_INFORMATION, FALSE, static_cast<DWORD>(thread_id));
+  if (thread == nullptr) return -1;
+  const std::int64_t cpu_ns = CpuTimeOfThread(thread);
+  CloseHandle(thread);
+  return cpu_ns;
+}
+
 // The memory of the current capture. Only collectors take the mutex, and they are never stopped.
 struct CaptureRoom {
   std::mutex mutex;
@@ -100,6 +111,18 @@ void NameThread(HANDLE thread, const std::string& name) {
   static const auto set = internal::FindFunction<SetDescription>(
       GetModuleHandleW(L"kernelbase.dll"), "SetThreadDescription");
   if (set != nullptr) set(thread, std::wstring(name.begin(), name.end()).c_str());
+}
+
+// Empty on an old Windows.
+std::string NameOfThread(HANDLE thread) {
+  using GetDescription = HRESULT(WINAPI*)(HANDLE, PWSTR*);
+  static const auto get = internal::FindFunction<GetDescription>(
+      GetModuleHandleW(L"kernelbase.dll"), "GetThreadDescription");
+  wchar_t* text = nullptr;
+  if (get == nullptr || get(thread, &text) < 0 || text == nullptr) return {};
+  std::string name = internal::Utf8FromWide(text);
+  LocalFree(text);
+  return name;
 }
 
 }  // namespace
@@ -139,6 +162,51 @@ std::optional<std::string> WindowsPlatform::EnvironmentVariable(const char* name
       return internal::Utf8FromWide(std::wstring_view(value).substr(0, length));
     value.resize(length);  // with the terminating zero
   }
+}
+
+std::vector<std::string> WindowsPlatform::EnvironmentNames(std::string_view prefix) {
+  std::vector<std::string> names;
+  wchar_t* const all = GetEnvironmentStringsW();
+  if (all == nullptr) return names;
+  for (const wchar_t* entry = all; *entry != L'\0';) {
+    const std::wstring_view text(entry);
+    std::string name = internal::Utf8FromWide(text.substr(0, text.find(L'=')));
+    if (name.starts_with(prefix)) names.push_back(std::move(name));
+    entry += text.size() + 1;
+  }
+  FreeEnvironmentStringsW(all);
+  return names;
+}
+
+// The system lists the threads of all processes together.
+std::vector<ProgramThread> WindowsPlatform::ProgramThreads() {
+  std::vector<ProgramThread> threads;
+  const HANDLE all = CreateToolhelp32Snapshot(TH32CS_SNAPTHREAD, 0);
+  if (all == INVALID_HANDLE_VALUE) return threads;
+  THREADENTRY32 entry{};
+  entry.dwSize = sizeof(entry);
+  for (BOOL is_one = Thread32First(all, &entry); is_one != 0; is_one = Thread32Next(all, &entry)) {
+    const std::uint64_t id = entry.th32ThreadID;
+    if (entry.th32OwnerProcessID != GetCurrentProcessId() || internal::IsOwnThread(id, ForkCount()))
+      continue;
+    const std::int64_t cpu_ns = CpuTimeOfThreadWithId(id);
+    if (cpu_ns >= 0) threads.push_back({.id = id, .cpu_ns = cpu_ns});
+  }
+  CloseHandle(all);
+  return threads;
+}
+
+std::string WindowsPlatform::ThreadName(std::uint64_t thread_id) {
+  const HANDLE thread =
+      OpenThread(THREAD_QUERY_LIMITED_INFORMATION, FALSE, static_cast<DWORD>(thread_id));
+  if (thread == nullptr) return {};
+  std::string name = NameOfThread(thread);
+  CloseHandle(thread);
+  return name;
+}
+
+std::int64_t WindowsPlatform::OwnCpuTimeNs() {
+  return internal::OwnThreadsCpuTimeNs(ForkCount(), &CpuTimeOfThreadWithId);
 }
 
 std::int64_t WindowsPlatform::ThreadCpuTimeNs(std::uint64_t thread_id) {
@@ -231,6 +299,7 @@ WindowsPlatform::OwnThread WindowsPlatform::RunOnOwnThread(const char* name,
   const auto run = [](void* argument) -> unsigned {
     const std::unique_ptr<Start> own(static_cast<Start*>(argument));
     NameThread(GetCurrentThread(), own->name);
+    const internal::OwnThreadMark mark(GetCurrentThreadId(), ForkCount(), &CpuTimeOfThreadWithId);
     own->body();
     return 0;
   };

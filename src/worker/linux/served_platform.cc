@@ -19,6 +19,8 @@
 #include "../../platform/linux/process_memory.h"
 #include "../../platform/linux/signal_handler.h"
 #include "../../platform/linux/small_file.h"
+#include "../../platform/linux/task_files.h"
+#include "../../platform/own_threads.h"
 #include "absl/strings/str_cat.h"
 #include "program_end.h"
 #include "served_images.h"
@@ -105,8 +107,11 @@ std::span<std::byte> LevelsOfProgram() {
   return ServesAnother() ? served_program->program.area.Levels() : std::span<std::byte>();
 }
 
+std::string TasksDirectory() {
+  return absl::StrCat("/proc/", served_program->program.process_id, "/task");
+}
 std::string TaskDirectory(std::uint64_t thread_id) {
-  return absl::StrCat("/proc/", served_program->program.process_id, "/task/", thread_id);
+  return absl::StrCat(TasksDirectory(), "/", thread_id);
 }
 
 // A thread's CPU clock, by its schedstat file: the first number is nanoseconds on a CPU. Of a
@@ -234,6 +239,24 @@ std::int64_t ServedPlatform::ProcessCpuTimeNs() {
       clock_gettime(clock, &time) != 0)
     return -1;
   return static_cast<std::int64_t>(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
+}
+
+std::vector<ProgramThread> ServedPlatform::ProgramThreads() {
+  std::vector<ProgramThread> threads;
+  for (const std::uint64_t id : ThreadsIn(TasksDirectory())) {
+    const bool is_own = served_program->program.is_own && IsOwnThread(id, ForkCount());
+    const std::int64_t cpu_ns = is_own ? -1 : ThreadCpuTimeNs(id);
+    if (cpu_ns >= 0) threads.push_back({.id = id, .cpu_ns = cpu_ns});
+  }
+  return threads;
+}
+
+std::string ServedPlatform::ThreadName(std::uint64_t thread_id) {
+  return ThreadNameIn(TasksDirectory(), thread_id);
+}
+
+std::int64_t ServedPlatform::OwnCpuTimeNs() {
+  return served_program->program.is_own ? LinuxPlatform::OwnCpuTimeNs() : 0;
 }
 
 int ServedPlatform::DefaultSignal() { return served_program->program.signal; }

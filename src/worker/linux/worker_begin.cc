@@ -1,6 +1,7 @@
 // WorkerCore: how it gets a worker, and another one when that has died.
 #include "strobe/worker/worker_core.h"
 
+#include <chrono>
 #include <filesystem>
 #include <memory>
 #include <system_error>
@@ -58,7 +59,18 @@ absl::Status WorkerCore::FallBack(absl::Status why) {
   is_here_ = true;
   absl::StatusOr<WorkerProcess> worker =
       WorkerProcess::BeginHere(std::move(serve), Platform::Area());
-  return worker.ok() ? Greet(*std::move(worker)) : worker.status();
+  if (!worker.ok()) return worker.status();
+  absl::Status status = Greet(*std::move(worker));
+  // A worker that is a process exports by itself when the program has ended.
+  if (status.ok() && *options_.exporter.export_on_signal) TakeEndingSignals();
+  return status;
+}
+
+void WorkerCore::TakeEndingSignals() {
+  if (!signal_exit_) {
+    signal_exit_.emplace(std::chrono::nanoseconds(stop_timeout_ns()), [this] { StopForSignal(); });
+  }
+  signal_exit_->Take();
 }
 
 // Tells a new worker what it serves, and takes the worker if that welcomes the program. Unavailable

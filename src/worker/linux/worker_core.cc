@@ -37,6 +37,7 @@ WorkerCore::WorkerCore(const ProfilerOptions& options, Serve serve_here)
 WorkerCore::~WorkerCore() {
   toggle_.reset();
   static_cast<void>(Stop());
+  signal_exit_.reset();
 }
 
 bool WorkerCore::IsOfThisProcess() const { return Platform::ForkCount() == fork_count_; }
@@ -103,8 +104,7 @@ void WorkerCore::EndRegistration(void* registered, std::uint64_t thread_id) {
 
 absl::Status WorkerCore::Start() {
   const std::lock_guard lock(control_mutex_);
-  if (is_running_.load(std::memory_order_relaxed))
-    return MakeStatus(absl::StatusCode::kFailedPrecondition, "the profiler is already running");
+  if (is_running_.load(std::memory_order_relaxed)) return AlreadyRunning();
   absl::Status status;
   if (!HasMemoryFor([&] { status = StartLocked(); })) status = OutOfMemory();
   if (status.ok() && *options_.exporter.stop_at_exit) {
@@ -182,9 +182,20 @@ void WorkerCore::StopAtExit() {
   is_exit_using_.store(false, std::memory_order_release);  // the last access
 }
 
+// The process ends next.
+void WorkerCore::StopForSignal() {
+  std::unique_lock lock(control_mutex_, std::defer_lock);
+  const auto deadline =
+      std::chrono::steady_clock::now() + std::chrono::nanoseconds(stop_timeout_ns());
+  if (!LockBy(lock, deadline)) return;
+  static_cast<void>(StopLocked());
+  lock.release();
+}
+
 void WorkerCore::Retire() {
   toggle_.reset();
   static_cast<void>(Stop());
+  signal_exit_.reset();
   if (is_exit_using_.load(std::memory_order_acquire)) return;
   if (channels_->Orphan() == 0) delete this;
 }
@@ -239,11 +250,11 @@ absl::Status WorkerCore::TryToAwaitToggle() {
   return toggle_->status();
 }
 
-// On the toggle's thread. FailedPrecondition: the program itself has just done so.
+// On the toggle's thread. The program itself may just have done the same.
 void WorkerCore::Toggle() {
   const bool is_running = is_running_.load(std::memory_order_acquire);
   const absl::Status status = is_running ? Stop() : Start();
-  if (status.ok() || absl::IsFailedPrecondition(status)) return;
+  if (status.ok() || status == AlreadyRunning() || status == NotRunning()) return;
   static_cast<void>(HasMemoryFor([&] {
     Platform::WriteLine("strobe: after the toggle signal: " + std::string(status.message()));
   }));

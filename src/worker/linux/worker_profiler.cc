@@ -4,6 +4,7 @@
 #include <string>
 
 #include "strobe/base/memory_guard.h"
+#include "strobe/core/known_variables.h"
 #include "strobe/worker/worker_core.h"
 
 namespace strobe {
@@ -19,6 +20,7 @@ class WorkerCoreFactory final : public CoreFactory {
     ApplyEnvironment(
         options, [](const char* name) { return ClientPlatform::EnvironmentVariable(name); },
         [](const std::string& line) { ClientPlatform::WriteLine(line); });
+    WarnOfUnknownVariables<ClientPlatform>();
     return options;
   }
   void WriteLine(const std::string& line) const override { ClientPlatform::WriteLine(line); }

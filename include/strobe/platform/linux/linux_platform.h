@@ -8,9 +8,11 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "strobe/platform/linux/linux_ending_signals.h"
 #include "strobe/platform/linux/linux_signal_inbox.h"
 #include "strobe/platform/linux/linux_thread_probe.h"
 #include "strobe/platform/platform.h"
@@ -29,6 +31,7 @@ struct LinuxPlatform {
   using Instant = internal::LinuxInstant;
   using ThreadProbe = internal::LinuxThreadProbe;
   using SignalInbox = LinuxSignalInbox;
+  using EndingSignals = LinuxEndingSignals;
 
   // A thread of the profiler: a pthread.
   using Mapping = PrivateMapping;
@@ -57,8 +60,12 @@ struct LinuxPlatform {
   static std::uint64_t ProcessId();
   static std::string ProgramName();
   static std::optional<std::string> EnvironmentVariable(const char* name);
+  static std::vector<std::string> EnvironmentNames(std::string_view prefix);
   static std::int64_t ThreadCpuTimeNs(std::uint64_t thread_id);
   static std::int64_t ProcessCpuTimeNs();
+  static std::vector<ProgramThread> ProgramThreads();
+  static std::string ThreadName(std::uint64_t thread_id);
+  static std::int64_t OwnCpuTimeNs();
 
   static int DefaultSignal();
   static absl::Status InstallHandler(int signal);
@@ -97,6 +104,6 @@ struct LinuxPlatform {
   static void DiscardMemory(void* memory, std::uint64_t bytes);
 };
 static_assert(ObservesWaits<LinuxPlatform> && ReceivesSignals<LinuxPlatform> &&
-              HasRandomTimers<LinuxPlatform>);
+              EndsBySignals<LinuxPlatform> && HasRandomTimers<LinuxPlatform>);
 
 }  // namespace strobe

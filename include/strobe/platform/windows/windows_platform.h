@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -64,8 +65,12 @@ struct WindowsPlatform {
   static std::uint64_t ProcessId();
   static std::string ProgramName();
   static std::optional<std::string> EnvironmentVariable(const char* name);
+  static std::vector<std::string> EnvironmentNames(std::string_view prefix);
   static std::int64_t ThreadCpuTimeNs(std::uint64_t thread_id);
   static std::int64_t ProcessCpuTimeNs();
+  static std::vector<ProgramThread> ProgramThreads();
+  static std::string ThreadName(std::uint64_t thread_id);
+  static std::int64_t OwnCpuTimeNs();
 
   static int DefaultSignal() { return 0; }
   static absl::Status InstallHandler(int signal);

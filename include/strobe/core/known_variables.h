@@ -1,0 +1,34 @@
+// KnownVariables: the STROBE_ variables of all parts of Strobe, whatever a program links.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace strobe::internal {
+
+inline constexpr std::string_view kVariablePrefix = "STROBE_";
+// `strobe record` sets STROBE_RECORD_X for what it preloads, X being that of an option.
+inline constexpr std::string_view kRecordPrefix = "STROBE_RECORD_";
+
+// True for the variable of an option, of any library, and for what the command and the tests read.
+bool IsKnownVariable(std::string_view name);
+
+// One line for people for each of these names that is not known. `names` are those of the
+// environment that begin with kVariablePrefix. None below `strobe record`, which has said it.
+std::vector<std::string> UnknownVariables(std::span<const std::string> names);
+
+// Calls warn(line) for each of UnknownVariables(names()). Only the first call in a process does
+// anything: all profilers have the same environment.
+void WarnOfUnknownVariables(const std::function<std::vector<std::string>()>& names,
+                            const std::function<void(const std::string&)>& warn);
+// The same for the environment and the standard error of a Platform.
+template <class P>
+void WarnOfUnknownVariables() {
+  WarnOfUnknownVariables([] { return P::EnvironmentNames(kVariablePrefix); },
+                         [](const std::string& line) { P::WriteLine(line); });
+}
+
+}  // namespace strobe::internal

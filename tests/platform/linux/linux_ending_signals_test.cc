@@ -1,0 +1,80 @@
+#include "strobe/platform/linux/linux_ending_signals.h"
+
+#include <signal.h>
+
+#include <thread>
+
+#include "gtest/gtest.h"
+
+// What a signal does is tested in tests/integration/ending_signals_test.cc: it ends the process.
+namespace strobe {
+namespace {
+
+constexpr std::int64_t kPatienceNs = 60'000'000'000;
+
+using Handler = void (*)(int);
+Handler HandlerOf(int signal) {
+  struct sigaction action {};
+  EXPECT_EQ(sigaction(signal, nullptr, &action), 0);
+  return action.sa_handler;
+}
+void OwnHandler(int /*signal*/) {}
+
+class LinuxEndingSignalsTest : public ::testing::Test {
+ protected:
+  LinuxEndingSignalsTest() { SetAll(SIG_DFL); }
+  ~LinuxEndingSignalsTest() override { SetAll(SIG_DFL); }
+
+  static void SetAll(Handler handler) {
+    for (const int signal : {SIGHUP, SIGINT, SIGTERM}) ::signal(signal, handler);
+  }
+};
+
+TEST_F(LinuxEndingSignalsTest, TheSignalsAreTakenAndGivenBack) {
+  {
+    LinuxEndingSignals signals;
+    ASSERT_TRUE(signals.Take(kPatienceNs));
+    for (const int signal : {SIGHUP, SIGINT, SIGTERM}) EXPECT_NE(HandlerOf(signal), SIG_DFL);
+    EXPECT_EQ(HandlerOf(SIGQUIT), SIG_DFL) << "a core is asked for";
+    EXPECT_TRUE(signals.Take(kPatienceNs)) << "once more";
+  }
+  for (const int signal : {SIGHUP, SIGINT, SIGTERM}) EXPECT_EQ(HandlerOf(signal), SIG_DFL);
+}
+
+TEST_F(LinuxEndingSignalsTest, OnlyThoseAreTakenThatHaveTheirDefaultAction) {
+  signal(SIGINT, &OwnHandler);
+  signal(SIGHUP, SIG_IGN);
+  {
+    LinuxEndingSignals signals;
+    ASSERT_TRUE(signals.Take(kPatienceNs));
+    EXPECT_EQ(HandlerOf(SIGINT), &OwnHandler);
+    EXPECT_EQ(HandlerOf(SIGHUP), SIG_IGN);
+    signal(SIGTERM, &OwnHandler);
+  }
+  EXPECT_EQ(HandlerOf(SIGTERM), &OwnHandler) << "what the program has set since stays";
+  SetAll(SIG_IGN);
+  EXPECT_FALSE(LinuxEndingSignals().Take(kPatienceNs)) << "there are none";
+}
+
+TEST_F(LinuxEndingSignalsTest, AProcessHasOneObjectAtATime) {
+  {
+    LinuxEndingSignals first;
+    ASSERT_TRUE(first.Take(kPatienceNs));
+    LinuxEndingSignals second;
+    EXPECT_FALSE(second.Take(kPatienceNs));
+    second.Close();
+  }
+  LinuxEndingSignals third;
+  EXPECT_TRUE(third.Take(kPatienceNs));
+}
+
+TEST_F(LinuxEndingSignalsTest, CloseEndsTheWait) {
+  LinuxEndingSignals signals;
+  ASSERT_TRUE(signals.Take(kPatienceNs));
+  std::thread closer([&] { signals.Close(); });
+  EXPECT_FALSE(signals.Await());
+  closer.join();
+}
+
+}  // namespace
+}  // namespace strobe
