@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds and runs the tests:
 #
-#   tests/run.sh [--quick] [NAME...]      (no name: gcc)
+#   tests/run.sh [--quick] [--begin-within MINUTES] [NAME...]      (no name: gcc)
 #
 #   gcc          a release build by g++, and all tests of it
 #   clang        the same by the newest clang++, each source in a translation unit of its own, as an installation has it
@@ -14,6 +14,7 @@
 #   compilers    all sources, and each header alone, by each compiler that is installed, in C++20, 23 and 26 (compilers.py)
 #   all          all of them but aarch64
 #   --quick      without the tests of suite `slow`
+#   --begin-within MINUTES   skips what has not begun by then, by name
 #
 # Installs with apt what is missing for these, and says so first. Builds in build-tests/NAME, or in $STROBE_BUILD_ROOT/NAME. The last
 # line is "N passed, N failed, N skipped"; every skip and its reason stands above it. Before it stands the probability that chance
@@ -24,15 +25,23 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 build_root=${STROBE_BUILD_ROOT:-$root/build-tests}
 cd "$root" || exit 1
 
+usage() { sed -n '2,23s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2; }
 quick=false
+begin_within_s=
 configurations=()
-for argument in "$@"; do
-  case $argument in
+while [ $# -gt 0 ]; do
+  case $1 in
     --quick) quick=true ;;
+    --begin-within)
+      [[ ${2:-} =~ ^[0-9]+$ ]] || usage
+      begin_within_s=$(($2 * 60))
+      shift
+      ;;
     all) configurations+=(gcc clang hardened asan tsan fuzz windows lint compilers) ;;
-    gcc | clang | hardened | asan | tsan | fuzz | aarch64 | windows | lint | compilers) configurations+=("$argument") ;;
-    *) sed -n '2,22s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2 ;;
+    gcc | clang | hardened | asan | tsan | fuzz | aarch64 | windows | lint | compilers) configurations+=("$1") ;;
+    *) usage ;;
   esac
+  shift
 done
 [ ${#configurations[@]} -gt 0 ] || configurations=(gcc)
 asks_for() {
@@ -328,6 +337,10 @@ exec 3>&1
 install_needs
 mkdir -p "$build_root"
 for configuration in "${configurations[@]}"; do
+  if [ -n "$begin_within_s" ] && [ "$SECONDS" -ge "$begin_within_s" ]; then
+    skip "$configuration: its turn has not come within $((begin_within_s / 60)) minutes"
+    continue
+  fi
   case $configuration in
     lint | compilers) check_sources "$configuration" ;;
     *) run_configuration "$configuration" ;;

@@ -108,8 +108,8 @@ def build_installed(work, source, build, compiler, disabled, *more_flags):
     """Strobe installed below a prefix, found by pkg-config and linked with nothing but what it says."""
     if disabled:
         build = work / "strobe"
-        run(["meson", "setup", build, source, "--wrap-mode=nofallback", "-Dbuildtype=debug", "-Denabled=false", "-Dtests=false",
-             "-Dexamples=false"], work, CXX=compiler)
+        run(["meson", "setup", build, source, "--wrap-mode=nofallback", "-Dbuildtype=debug", "--unity=on", "--unity-size=20", "-Denabled=false",
+             "-Dtests=false", "-Dexamples=false"], work, CXX=compiler)
         run(["ninja", "-C", build, "-j1"], work)
     destination = install(work, build)
     if not next(destination.rglob("strobe.pc"), None):
