@@ -1,18 +1,18 @@
 #!/usr/bin/env bash
 # Does on bare systems what a new user does:
 #
-#   tests/bare.sh [--no-tests] [bookworm] [trixie] [forky]      (no name: all three)
+#   tests/bare.sh [--no-tests] [bookworm] [trixie] [forky] [noble]      (no name: all of them)
 #
 #   --no-tests   leaves out the tests, which take most of the time
 #
-# Makes each system with debootstrap (Debian 12, 13 and the next; nothing but what it cannot do without), clones this tree's HEAD
-# into it, and there, as root: runs the README's two commands, the second in its shortest form; tries what the first has built;
-# installs that, and builds a program by pkg-config and by CMake with the README's lines. Needs root, debootstrap and Debian's mirror:
-# what cannot be made is skipped by name. Packages are kept in build-tests/bare, or in $STROBE_BUILD_ROOT/bare, for the next run.
+# Makes each system with debootstrap (Debian 12, 13 and the next, Ubuntu 24.04; nothing but what it cannot do without), clones this
+# tree's HEAD into it, and there, as root: runs the README's two commands, the second in its shortest form; tries what the first has
+# built; installs that, and builds a program by pkg-config and by CMake with the README's lines. Needs root, debootstrap and the
+# systems' mirrors: what cannot be made is skipped by name. Packages are kept in build-tests/bare, or in $STROBE_BUILD_ROOT/bare, for the next run.
 #
 # Each step's log stays there. The last line is "N passed, N failed, N skipped"; exit status 1 if anything failed.
 set -uo pipefail
-readonly MIRROR=http://deb.debian.org/debian
+readonly DEBIAN=http://deb.debian.org/debian UBUNTU=http://archive.ubuntu.com/ubuntu
 readonly MAKE_SECONDS=600 STEP_SECONDS=1800
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 bare=$(realpath -m "${STROBE_BUILD_ROOT:-$root/build-tests}/bare")
@@ -22,11 +22,11 @@ suites=()
 for argument in "$@"; do
   case $argument in
     --no-tests) with_tests=false ;;
-    bookworm | trixie | forky) suites+=("$argument") ;;
+    bookworm | trixie | forky | noble) suites+=("$argument") ;;
     *) sed -n '2,15s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2 ;;
   esac
 done
-[ ${#suites[@]} -gt 0 ] || suites=(bookworm trixie forky)
+[ ${#suites[@]} -gt 0 ] || suites=(bookworm trixie forky noble)
 
 passed=0 failed=0 skipped=0
 pass() { echo "PASS $*"; passed=$((passed + 1)); }
@@ -55,14 +55,18 @@ fi
 
 # The system $1, made once and kept as it was made: $bare/$1.tar. An older debootstrap takes a newer release for unstable.
 make_system() {
-  local suite=$1 script=/usr/share/debootstrap/scripts/$1
+  local suite=$1 script=/usr/share/debootstrap/scripts/$1 mirror=$DEBIAN components=main
   [ -f "$bare/$suite.tar" ] && return
+  [ "$suite" = noble ] && mirror=$UBUNTU components=main,universe script=/usr/share/debootstrap/scripts/gutsy
   [ -e "$script" ] || script=/usr/share/debootstrap/scripts/sid
   rm -rf "$bare/$suite.new"
   mkdir -p "$bare/$suite.packages"
-  timeout "$MAKE_SECONDS" debootstrap --variant=minbase --cache-dir="$bare/$suite.packages" "$suite" "$bare/$suite.new" "$MIRROR" "$script" \
+  timeout "$MAKE_SECONDS" debootstrap --variant=minbase --components="$components" --cache-dir="$bare/$suite.packages" "$suite" "$bare/$suite.new" \
+    "$mirror" "$script" \
     >"$bare/$suite.log" 2>&1 </dev/null || return
   rm -f "$bare/$suite.new"/var/cache/apt/archives/*.deb
+  # A mirror may have a copy of the coming release that is older than that says it may be.
+  [ "$suite" = forky ] && echo 'Acquire::Check-Valid-Until "false";' >"$bare/$suite.new/etc/apt/apt.conf.d/99-old-copy"
   tar -C "$bare/$suite.new" -cf "$bare/$suite.tar.new" . && mv "$bare/$suite.tar.new" "$bare/$suite.tar" && rm -rf "$bare/$suite.new"
 }
 
