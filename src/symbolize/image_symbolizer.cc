@@ -19,6 +19,57 @@
 #include "strobe/core/thread_info.h"
 
 namespace strobe {
+namespace internal {
+
+// Symbols::functions of one profile, without repetition. Texts may be anything; those of the list
+// are valid UTF-8.
+class FunctionList {
+ public:
+  // The index of a function that has a symbol. `file` and `line` tell where it is defined; empty
+  // and 0 if unknown.
+  std::uint32_t Resolved(std::string_view system_name, std::string_view file, std::uint32_t line) {
+    const auto [place, is_new] = resolved_.try_emplace(KeyOf(system_name, file), Next());
+    if (is_new) {
+      name_bytes_ += system_name.size() + file.size();
+      functions_.push_back({.name = demangler_.Demangle(system_name),
+                            .system_name = ValidUtf8(system_name),
+                            .file = ValidUtf8(file)});
+    }
+    std::uint32_t& known_line = functions_[place->second].line;
+    if (known_line == 0) known_line = line;
+    return place->second;
+  }
+  // The index of code without a symbol.
+  std::uint32_t Unresolved(const std::string& name, std::string_view file) {
+    const auto [place, is_new] = unresolved_.try_emplace(KeyOf(name, file), Next());
+    if (is_new) {
+      functions_.push_back(
+          {.name = name, .system_name = name, .resolved = false, .file = ValidUtf8(file)});
+    }
+    return place->second;
+  }
+
+  // The texts of resolved functions, as the images have them.
+  [[nodiscard]] std::size_t name_bytes() const { return name_bytes_; }
+  std::vector<FunctionSymbol> Take() { return std::move(functions_); }
+
+ private:
+  static std::string KeyOf(std::string_view name, std::string_view file) {
+    std::string key(name);
+    key.push_back('\0');
+    return key.append(file);
+  }
+  [[nodiscard]] std::uint32_t Next() const { return static_cast<std::uint32_t>(functions_.size()); }
+
+  Demangler demangler_;
+  std::size_t name_bytes_ = 0;
+  std::vector<FunctionSymbol> functions_;
+  std::unordered_map<std::string, std::uint32_t> resolved_;
+  std::unordered_map<std::string, std::uint32_t> unresolved_;
+};
+
+}  // namespace internal
+
 namespace {
 
 using internal::ImageNames;
@@ -70,53 +121,6 @@ std::string UnresolvedName(const Module& module, Address address) {
       ValidUtf8(slash == std::string::npos ? module.path : module.path.substr(slash + 1)), "+0x",
       absl::Hex(address - module.load_bias));
 }
-
-// Symbols::functions of one profile, without repetition. Texts may be anything; those of the list
-// are valid UTF-8.
-class FunctionList {
- public:
-  // The index of a function that has a symbol. `file` and `line` tell where it is defined; empty
-  // and 0 if unknown.
-  std::uint32_t Resolved(std::string_view system_name, std::string_view file, std::uint32_t line) {
-    const auto [place, is_new] = resolved_.try_emplace(KeyOf(system_name, file), Next());
-    if (is_new) {
-      name_bytes_ += system_name.size() + file.size();
-      functions_.push_back({.name = demangler_.Demangle(system_name),
-                            .system_name = ValidUtf8(system_name),
-                            .file = ValidUtf8(file)});
-    }
-    std::uint32_t& known_line = functions_[place->second].line;
-    if (known_line == 0) known_line = line;
-    return place->second;
-  }
-  // The index of code without a symbol.
-  std::uint32_t Unresolved(const std::string& name, std::string_view file) {
-    const auto [place, is_new] = unresolved_.try_emplace(KeyOf(name, file), Next());
-    if (is_new) {
-      functions_.push_back(
-          {.name = name, .system_name = name, .resolved = false, .file = ValidUtf8(file)});
-    }
-    return place->second;
-  }
-
-  // The texts of resolved functions, as the images have them.
-  [[nodiscard]] std::size_t name_bytes() const { return name_bytes_; }
-  std::vector<FunctionSymbol> Take() { return std::move(functions_); }
-
- private:
-  static std::string KeyOf(std::string_view name, std::string_view file) {
-    std::string key(name);
-    key.push_back('\0');
-    return key.append(file);
-  }
-  [[nodiscard]] std::uint32_t Next() const { return static_cast<std::uint32_t>(functions_.size()); }
-
-  internal::Demangler demangler_;
-  std::size_t name_bytes_ = 0;
-  std::vector<FunctionSymbol> functions_;
-  std::unordered_map<std::string, std::uint32_t> resolved_;
-  std::unordered_map<std::string, std::uint32_t> unresolved_;
-};
 
 }  // namespace
 
@@ -292,7 +296,7 @@ class ImageSymbolizer::Work {
   std::chrono::steady_clock::time_point begin_;
   bool has_looked_up_ = false;
   Symbols symbols_;
-  FunctionList functions_;
+  internal::FunctionList functions_;
 };
 
 ImageSymbolizerOptions ImageSymbolizerOptions::From(const SymbolOptions& options,

@@ -250,7 +250,7 @@ void CheckOwnCode() {
 int main() {
   using namespace strobe;
   STROBE_TEST_EXPECT_LIVE(kBeforeMain, kSize + 1001);
-  testing::HoldKeptProfilesOverForks();
+  strobe::testing::HoldKeptProfilesOverForks();
   {
     const auto registration = profiler->RegisterThread("main");
     CheckThreadEnds();

@@ -87,7 +87,7 @@ TEST_F(ScopedProfilerTest, NoCodeOfAnExportersErrorHidesIt) {
   TestProfiler profiler;
   {
     const BasicScopedProfiler session(profiler);
-    KeepingExporter::FailNext(1, absl::FailedPreconditionError("the directory is gone"));
+    ManualExporter::FailNext(1, absl::FailedPreconditionError("the directory is gone"));
   }
   EXPECT_THAT(Lines(),
               ElementsAre("strobe: the last profile was not exported: the directory is gone"));

@@ -18,7 +18,7 @@ Handler HandlerOf(int signal) {
   EXPECT_EQ(sigaction(signal, nullptr, &action), 0);
   return action.sa_handler;
 }
-void OwnHandler(int /*signal*/) {}
+void HandlerOfProgram(int /*signal*/) {}
 
 class LinuxEndingSignalsTest : public ::testing::Test {
  protected:
@@ -42,16 +42,16 @@ TEST_F(LinuxEndingSignalsTest, TheSignalsAreTakenAndGivenBack) {
 }
 
 TEST_F(LinuxEndingSignalsTest, OnlyThoseAreTakenThatHaveTheirDefaultAction) {
-  signal(SIGINT, &OwnHandler);
+  signal(SIGINT, &HandlerOfProgram);
   signal(SIGHUP, SIG_IGN);
   {
     LinuxEndingSignals signals;
     ASSERT_TRUE(signals.Take(kPatienceNs));
-    EXPECT_EQ(HandlerOf(SIGINT), &OwnHandler);
+    EXPECT_EQ(HandlerOf(SIGINT), &HandlerOfProgram);
     EXPECT_EQ(HandlerOf(SIGHUP), SIG_IGN);
-    signal(SIGTERM, &OwnHandler);
+    signal(SIGTERM, &HandlerOfProgram);
   }
-  EXPECT_EQ(HandlerOf(SIGTERM), &OwnHandler) << "what the program has set since stays";
+  EXPECT_EQ(HandlerOf(SIGTERM), &HandlerOfProgram) << "what the program has set since stays";
   SetAll(SIG_IGN);
   EXPECT_FALSE(LinuxEndingSignals().Take(kPatienceNs)) << "there are none";
 }
