@@ -8,9 +8,14 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cmath>
 #include <cstdint>
+#include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <memory>
+#include <optional>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -18,11 +23,14 @@
 #include "strobe/arch/registers.h"
 #include "strobe/platform/linux/linux_platform.h"
 #include "strobe/testing/latch.h"
+#include "support/until_seen.h"
 
 namespace strobe::internal {
 namespace {
 
 using testing::Latch;
+using testing::WaitUntil;
+using testing::WorkUntil;
 
 // A thread that computes until the object ends.
 class BusyThread {
@@ -32,11 +40,9 @@ class BusyThread {
       : thread_([this, cpu] {
           if (cpu >= 0) PinTo(cpu);
           id_ = LinuxPlatform::CurrentThread().id;
-          begun_.count_down();
-          while (!is_ending_.load(std::memory_order_relaxed)) {
-          }
+          while (!is_ending_.load(std::memory_order_relaxed)) is_busy_ = true;
         }) {
-    begun_.wait();
+    EXPECT_TRUE(WaitUntil([this] { return is_busy_.load(); }));
   }
   ~BusyThread() {
     is_ending_ = true;
@@ -52,7 +58,7 @@ class BusyThread {
   }
 
  private:
-  Latch begun_{1};
+  std::atomic<bool> is_busy_{false};
   std::atomic<bool> is_ending_{false};
   std::uint64_t id_ = 0;
   std::thread thread_;
@@ -64,11 +70,14 @@ class WaitingThread {
   WaitingThread()
       : thread_([this] {
           id_ = LinuxPlatform::CurrentThread().id;
-          begun_.count_down();
+          is_next_to_wait_ = true;
           end_.wait();
         }) {
-    begun_.wait();
-    while (LinuxThreadProbe(id_).WaitCount() < 1) std::this_thread::yield();
+    EXPECT_TRUE(WaitUntil([this] {
+      return is_next_to_wait_ &&
+             LinuxThreadProbe(id_).Observe().kind == ThreadActivity::Kind::kWaits &&
+             LinuxThreadProbe(id_).WaitCount() >= 1;
+    }));
   }
   ~WaitingThread() {
     end_.count_down();
@@ -77,7 +86,7 @@ class WaitingThread {
   [[nodiscard]] std::uint64_t id() const { return id_; }
 
  private:
-  Latch begun_{1};
+  std::atomic<bool> is_next_to_wait_{false};
   Latch end_{1};
   std::uint64_t id_ = 0;
   std::thread thread_;
@@ -93,28 +102,28 @@ bool WasOnCpu(LinuxThreadProbe& probe, const LinuxInstant& instant) {
   const ThreadLook look = probe.Look();
   return look == ThreadLook::kRuns || (look == ThreadLook::kHasRun && probe.WasDisplaced(instant));
 }
+bool IsOnCpuAtNextInstant(LinuxThreadProbe& probe) {
+  Sleep(1'000'000);
+  return WasOnCpu(probe, LinuxInstant());
+}
 
-// How often of `instants` the thread was found on a CPU.
-int CountOnCpu(std::uint64_t thread_id, int instants) {
+// On a machine that has other work it may take long until the thread is on a CPU so often.
+bool AwaitOnCpu(std::uint64_t thread_id) {
+  constexpr int kWanted = 20;
   LinuxThreadProbe probe(thread_id);
   int count = 0;
-  for (int i = 0; i < instants; ++i) {
-    Sleep(1'000'000);
-    const LinuxInstant instant;
-    count += WasOnCpu(probe, instant) ? 1 : 0;
-  }
-  return count;
+  return WaitUntil([&] { return (count += IsOnCpuAtNextInstant(probe) ? 1 : 0) == kWanted; });
 }
 
 TEST(LinuxThreadProbe, AThreadThatComputesIsOnACpu) {
   const BusyThread busy;
-  EXPECT_GT(CountOnCpu(busy.id(), 200), 20) << "at least, on a machine that has other work, too";
+  EXPECT_TRUE(AwaitOnCpu(busy.id()));
 }
 
 TEST(LinuxThreadProbe, AThreadThatWaitsIsNotOnACpu) {
   const WaitingThread waiting;
-  CountOnCpu(waiting.id(), 1);  // it may still be on its way to its wait
-  EXPECT_EQ(CountOnCpu(waiting.id(), 100), 0);
+  LinuxThreadProbe probe(waiting.id());
+  for (int i = 0; i < 100; ++i) EXPECT_FALSE(IsOnCpuAtNextInstant(probe)) << i;
 }
 
 // The calling thread takes the CPU from the other one each time it wakes: the other one does not
@@ -125,53 +134,106 @@ TEST(LinuxThreadProbe, AThreadWhoseCpuTheCallerHasTakenWasOnIt) {
     BusyThread::PinTo(cpu);
     LinuxPlatform::WakeInTime();
     const BusyThread busy(cpu);
-    EXPECT_GT(CountOnCpu(busy.id(), 200), 20);
+    EXPECT_TRUE(AwaitOnCpu(busy.id()));
   }).join();
 }
 
-// One of two threads had the CPU, and the other one waited for it.
+// Of the calling thread: how often it has waited, and how often it has lost its CPU.
+struct Switches {
+  std::int64_t waits = 0;
+  std::int64_t losses = 0;
+
+  static Switches Now() {
+    rusage usage{};
+    getrusage(RUSAGE_THREAD, &usage);
+    return {.waits = usage.ru_nvcsw, .losses = usage.ru_nivcsw};
+  }
+  bool operator==(const Switches&) const = default;
+};
+
+// When a thread that does not run ran last, by the scheduler's clock; nothing if it does not tell.
+std::optional<double> LastRunMs(std::uint64_t thread_id) {
+  std::ifstream sched("/proc/self/task/" + std::to_string(thread_id) + "/sched");
+  for (std::string line; std::getline(sched, line);) {
+    const std::size_t colon = line.find(':');
+    if (line.starts_with("se.exec_start") && colon != std::string::npos)
+      return std::strtod(line.c_str() + colon + 1, nullptr);
+  }
+  return std::nullopt;
+}
+
+// One of two threads had the CPU, and the other one waited for it. Judged are instants at which the
+// caller kept the CPU for as long as it looked, and which do not come with a switch from the one to
+// the other: a probe cannot tell which of the two it was then.
 TEST(LinuxThreadProbe, AThreadThatWaitsForACpuIsNotOnIt) {
+  constexpr int kWanted = 20;
+  constexpr double kApartMs = 0.01;  // five times what a probe allows for a switch
   const int cpu = sched_getcpu();
-  std::thread([cpu] {
+  bool has_file = true;
+  std::thread([&] {
     BusyThread::PinTo(cpu);
     LinuxPlatform::WakeInTime();
     const BusyThread one(cpu);
     const BusyThread other(cpu);
+    has_file = LastRunMs(one.id()).has_value();
     LinuxThreadProbe probes[] = {LinuxThreadProbe(one.id()), LinuxThreadProbe(other.id())};
     int both = 0;
     int either = 0;
-    for (int i = 0; i < 200; ++i) {
+    const auto look = [&] {
       Sleep(1'000'000);
+      const Switches before = Switches::Now();
       const LinuxInstant instant;
       const int count =
           (WasOnCpu(probes[0], instant) ? 1 : 0) + (WasOnCpu(probes[1], instant) ? 1 : 0);
+      const double apart_ms = LastRunMs(one.id()).value_or(0) - LastRunMs(other.id()).value_or(0);
+      if (Switches::Now() != before || std::abs(apart_ms) < kApartMs) return;
       both += count == 2 ? 1 : 0;
       either += count == 1 ? 1 : 0;
-    }
-    EXPECT_GT(either, 20);
+    };
+    EXPECT_TRUE(!has_file || WaitUntil([&] {
+      look();
+      return either >= kWanted;
+    }));
     EXPECT_EQ(both, 0);
   }).join();
+  if (!has_file) GTEST_SKIP() << "the kernel does not say when a thread ran last";
+}
+
+// A thread that joins another may go on a moment before the kernel has forgotten that.
+std::uint64_t IdOfAnEndedThread() {
+  std::uint64_t id = 0;
+  std::thread([&] { id = LinuxPlatform::CurrentThread().id; }).join();
+  EXPECT_TRUE(WaitUntil([id] { return LinuxThreadProbe(id).WaitCount() < 0; }));
+  return id;
 }
 
 TEST(LinuxThreadProbe, AThreadThatIsGoneIsNotOnACpu) {
-  std::uint64_t id = 0;
-  std::thread([&] { id = LinuxPlatform::CurrentThread().id; }).join();
-  LinuxThreadProbe probe(id);
+  LinuxThreadProbe probe(IdOfAnEndedThread());
   EXPECT_NE(probe.Look(), ThreadLook::kRuns);
   EXPECT_FALSE(probe.WasDisplaced(LinuxInstant()));
   EXPECT_EQ(probe.WaitCount(), -1);
 }
 
+// By the kernel's own counts, read around the probe's and between them.
 TEST(LinuxThreadProbe, WaitsAreCountedAndLossesOfTheCpuAreNot) {
-  constexpr int kWaits = 50;
-  const std::uint64_t id = LinuxPlatform::CurrentThread().id;
-  LinuxThreadProbe probe(id);
-  const std::int64_t before = probe.WaitCount();
-  ASSERT_GE(before, 0);
-  for (int i = 0; i < kWaits; ++i) Sleep(10'000);
-  const std::int64_t waits = probe.WaitCount() - before;
-  EXPECT_GE(waits, kWaits);
-  EXPECT_LE(waits, kWaits + 5);
+  constexpr int kWanted = 50;
+  const int cpu = sched_getcpu();
+  std::thread([cpu] {
+    BusyThread::PinTo(cpu);
+    const BusyThread busy(cpu);
+    LinuxThreadProbe probe(LinuxPlatform::CurrentThread().id);
+    const Switches outer = Switches::Now();
+    const std::int64_t before = probe.WaitCount();
+    const Switches inner = Switches::Now();
+    ASSERT_GE(before, 0);
+    ASSERT_TRUE(WaitUntil([&] { return Switches::Now().waits - inner.waits >= kWanted; }));
+    ASSERT_TRUE(WorkUntil([&] { return Switches::Now().losses - inner.losses >= kWanted; },
+                          [] { sched_yield(); }));
+    const Switches inner_end = Switches::Now();
+    const std::int64_t waits = probe.WaitCount() - before;
+    EXPECT_GE(waits, inner_end.waits - inner.waits);
+    EXPECT_LE(waits, Switches::Now().waits - outer.waits);
+  }).join();
 }
 
 std::size_t OpenFiles() {
@@ -185,8 +247,7 @@ TEST(LinuxThreadProbe, TellsWhereAThreadWaitsAndThatOneRuns) {
   using Kind = ThreadActivity::Kind;
   const WaitingThread waiting;
   LinuxThreadProbe of_waiting(waiting.id());
-  ThreadActivity wait = of_waiting.Observe();
-  while (wait.kind == Kind::kReady) wait = of_waiting.Observe();
+  const ThreadActivity wait = of_waiting.Observe();
   ASSERT_EQ(wait.kind, Kind::kWaits);
   // The instruction after a system call: "syscall", 0f 05, on x86-64.
   std::uint8_t code[2] = {};
@@ -202,10 +263,7 @@ TEST(LinuxThreadProbe, TellsWhereAThreadWaitsAndThatOneRuns) {
 }
 
 TEST(LinuxThreadProbe, OfAnEndedThreadNothingIsKnown) {
-  std::uint64_t id = 0;
-  std::thread([&] { id = LinuxPlatform::CurrentThread().id; }).join();
-  LinuxThreadProbe probe(id);
-  while (probe.WaitCount() >= 0) std::this_thread::yield();
+  LinuxThreadProbe probe(IdOfAnEndedThread());
   EXPECT_EQ(probe.Observe().kind, ThreadActivity::Kind::kUnknown);
 }
 
