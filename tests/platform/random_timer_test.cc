@@ -12,8 +12,8 @@
 namespace strobe::internal {
 namespace {
 
-// Counts draws by eighths of the mean, and holds each count to the distribution. The timer's address
-// is a part of the seed, so the draws are others in each run.
+// Counts draws by eighths of the mean, and holds each count to the distribution. The address of the
+// timer is a part of the seed, so the draws are others in each run.
 TEST(RandomTimer, GapsHaveAnExponentialDistribution) {
   constexpr int kDraws = 200'000;
   constexpr std::int64_t kMeanNs = 8'000'000;
