@@ -24,12 +24,12 @@ absl::StatusOr<std::regex> ParsePattern(const std::string& text);
 bool Matches(const std::regex& pattern, const std::string& name);
 
 struct Filter {
-  std::string focus;   // keeps stacks with a function that matches
-  std::string ignore;  // removes them
-  std::string thread;  // keeps threads whose name matches, or with this id
-  std::vector<std::pair<std::string, std::string>> labels;  // all must be there
+  std::string focus{};   // keeps stacks with a function that matches
+  std::string ignore{};  // removes them
+  std::string thread{};  // keeps threads whose name matches, or with this id
+  std::vector<std::pair<std::string, std::string>> labels{};  // all must be there
   // Seconds since the profile's first moment.
-  std::optional<double> from_s, to_s;
+  std::optional<double> from_s{}, to_s{};
 
   // Removes the other rows. FailedPrecondition for times of a profile that keeps none.
   absl::Status Apply(LoadedProfile& loaded, const FunctionLines& lines) const;
