@@ -3,9 +3,9 @@
 //   spool_send NAME FIRST COUNT PAUSE_MS
 //
 // The URL, the time limit and the spool come from the environment. Prints "begin N" before an
-// export, and "end N MS", "refused N MS" or "error N MS" after it, so that spool_soak.py knows what a
-// killed process had promised, and how long it took; at the end, the exporter's account. Its clock for pauses runs 200 times as
-// fast as the system's.
+// export, and "end N MS", "refused N MS" or "error N MS" after it, so that spool_soak.py knows what
+// a killed process had promised, and how long it took; at the end, the exporter's account. Its
+// clock for pauses runs 200 times as fast as the system's.
 #include <unistd.h>
 
 #include <chrono>
