@@ -5,10 +5,13 @@
 #include <cmath>
 #include <cstdint>
 #include <mutex>
+#include <string>
 #include <thread>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
+#include "support/chance.h"
 
 namespace strobe {
 namespace {
@@ -92,13 +95,16 @@ TEST(SampledEvents, AddsUpToWhatTheThreadsHaveBrought) {
     }
     for (std::thread& thread : threads) thread.join();
     const double p = -std::expm1(-static_cast<double>(amount) / kInterval);
-    // Of a binomial number of samples; rounding at random adds at most 1/4 a sample.
-    const double deviation = std::sqrt(static_cast<double>(kEvents) * ((1 - p) / p + p / 4));
-    EXPECT_NEAR(static_cast<double>(profiler.Sum(0)), kEvents, 5 * deviation);
-    EXPECT_NEAR(static_cast<double>(profiler.Sum(1)) / static_cast<double>(amount), kEvents,
-                5 * deviation + 1);
-    EXPECT_NEAR(static_cast<double>(profiler.events.size()), p * kEvents,
-                5 * std::sqrt(p * kEvents));
+    // Each event brings 0, or if it is sampled 1 / p, rounded at random: by a variance of 1/4.
+    const double variance = static_cast<double>(kEvents) * ((1 - p) / p + p / 4);
+    const testing::ChanceBounds bounds =
+        testing::SumBounds(static_cast<double>(kEvents), variance, 1 / p + 1);
+    const std::string of_amount = absl::StrCat(" of amount ", amount, ", seeds of the clock");
+    testing::ExpectWithinChance(static_cast<double>(profiler.Sum(0)), bounds, "events" + of_amount);
+    testing::ExpectWithinChance(static_cast<double>(profiler.Sum(1)) / static_cast<double>(amount),
+                                bounds, "sum" + of_amount);
+    testing::ExpectWithinChance(static_cast<double>(profiler.events.size()),
+                                testing::BinomialBounds(kEvents, p), "samples" + of_amount);
     EXPECT_EQ(jobs.untaken(), SampledAmounts());
   }
 }
