@@ -52,8 +52,12 @@ TEST(Child, DISABLED_FromEnvironment) {
 
 class Configuration : public ::testing::Test {
  protected:
-  // What tests/integration/meson.build sets. A test here sets the same variable.
-  void SetUp() override { UnsetVariable("STROBE_EXPORT_PERIOD_S"); }
+  // What tests/integration/meson.build sets: each of these would ask for a session.
+  void SetUp() override {
+    for (const char* const name :
+         {"STROBE_EXPORT_PERIOD_S", "STROBE_MAX_OVERHEAD", "STROBE_STOP_TIMEOUT_S"})
+      UnsetVariable(name);
+  }
 
   struct Result {
     std::string output;

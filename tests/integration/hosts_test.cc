@@ -10,6 +10,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "platform/test_system.h"
 #include "strobe/own_parts.h"
@@ -46,9 +47,10 @@ void ExpectToDoNothingThatTheUserAsksFor() {
   EXPECT_EQ(*profiler.options().sampling.wall_frequency_hz, 0);
   EXPECT_EQ(NativePlatform::ProgramName(), "privileged");
   const Registration registration = profiler.RegisterThread("main");
-  EXPECT_TRUE(profiler.Start().ok());
   // Nor does it write to where the user happens to stand.
-  EXPECT_TRUE(absl::IsPermissionDenied(profiler.Stop()));
+  const absl::Status started = profiler.Start();
+  EXPECT_TRUE(absl::IsFailedPrecondition(started)) << started;
+  EXPECT_THAT(std::string(started.message()), ::testing::HasSubstr("STROBE_OUTPUT_DIRECTORY"));
 }
 
 TEST(Hosts, WithMoreRightsThanTheirUserDoNothingThatTheUserAsksFor) {

@@ -57,8 +57,15 @@ class StackCheck {
     return std::string();
   }
 };
+// What is exported is of no interest.
+struct NoExporter {
+  // NOLINTNEXTLINE(readability-convert-member-functions-to-static): the contract's
+  absl::StatusOr<std::string> Export(const strobe::ExportRequest& /*request*/) {
+    return std::string();
+  }
+};
 struct StaticTraits : strobe::DefaultTraits {
-  using Outputs = strobe::OutputList<strobe::Output<StackCheck, strobe::FileExporter>>;
+  using Outputs = strobe::OutputList<strobe::Output<StackCheck, NoExporter>>;
 };
 
 }  // namespace
@@ -66,8 +73,6 @@ struct StaticTraits : strobe::DefaultTraits {
 int main() {
   strobe::ProfilerOptions options;
   options.sampling.cpu_frequency_hz = 1000;
-  // What is exported is of no interest. Not even root can make a directory there.
-  options.exporter.directory = "/dev/null/strobe";
   strobe::BasicProfiler<StaticTraits> profiler(options);
   const auto registration = profiler.RegisterThread("main");
   if (!registration.status().ok() || !profiler.Start().ok()) {

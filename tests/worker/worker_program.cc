@@ -286,10 +286,11 @@ absl::Status WorkAndRecord(strobe::Profiler& profiler, const void* code, std::in
   absl::StatusOr<strobe::Profile> recorded;
   std::thread whole([&] { recorded = profiler.Record(hours(1)); });
   std::thread others([&] {
-    const auto cancelled = std::make_shared<const std::atomic<bool>>(true);
-    SayRecorded("cancelled", profiler.Record({.duration = hours(1), .cancelled = cancelled}));
+    // First, while the other threads work.
     SayRecorded("short", profiler.Record(
                              {.duration = std::chrono::milliseconds(200), .value_types = {"cpu"}}));
+    const auto cancelled = std::make_shared<const std::atomic<bool>>(true);
+    SayRecorded("cancelled", profiler.Record({.duration = hours(1), .cancelled = cancelled}));
   });
   WorkOnThreads(profiler, code, cpu_ns);
   others.join();
