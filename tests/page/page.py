@@ -67,7 +67,7 @@ def run_browser(pages, modules, subjects):
 def check_script(modules):
     node = find("node", "nodejs")
     scripts = sorted(SCRIPTS.glob("*.js"))
-    tests = sorted(pathlib.Path(__file__).parent.glob("*.mjs"))
+    tests = sorted((SOURCE / "tests/page").glob("*.mjs"))
     failed = [path.name for path in [*scripts, *tests] if subprocess.run([node, "--check", path], check=False).returncode != 0]
     long = [f"{path.relative_to(SOURCE)}:{number}" for path in [*scripts, *tests, SCRIPTS / "page.css"]
             for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1) if len(line) > 100]
