@@ -6,8 +6,8 @@ const totals = Object.fromEntries(truth['detailed 1'].tree.map(({path, total}) =
 const {sum} = truth['detailed 1'];
 
 /**
- * Waits until nothing moves: the page draws once a frame, and a zoom has its last frame after 180 ms
- * of the page's clock, whenever these come.
+ * Waits until nothing moves: the page draws once a frame, and a zoom has its last frame after
+ * 180 ms of the page's clock, whenever these come.
  */
 async function settled(page) {
   await page.evaluate(

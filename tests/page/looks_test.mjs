@@ -19,7 +19,7 @@ async function show(page, view) {
   if (view === 'functions') await page.click('#functions-table tbody button >> nth=2');
   if (view === 'calls') await page.click('#calls-table tbody tr >> nth=3');
   // Transitions of colours.
-  await page.evaluate(() => Promise.allSettled(document.getAnimations().map((one) => one.finished)));
+  await page.evaluate(() => Promise.allSettled(document.getAnimations().map((it) => it.finished)));
 }
 
 let axe = '';
