@@ -74,7 +74,7 @@ make_system() {
 in_system() {
   local system=$1
   timeout -k 10 "$STEP_SECONDS" unshare --mount --pid --fork --propagation private sh -c '
-    mount -t proc proc "$0/proc" && mount -t tmpfs tmpfs "$0/dev/shm" && mount -t devpts devpts "$0/dev/pts" &&
+    mount -t proc proc "$0/proc" && mount -t sysfs sysfs "$0/sys" && mount -t tmpfs tmpfs "$0/dev/shm" && mount -t devpts devpts "$0/dev/pts" &&
       mount --bind "$1" "$0/var/cache/apt/archives" &&
       exec chroot "$0" env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 TERM=dumb \
         DEBIAN_FRONTEND=noninteractive sh -c "cd /root/strobe && $2"' "$system" "${system%.system}.packages" "$2" </dev/null
