@@ -197,7 +197,7 @@ TEST_F(EndingSignals, AnotherSignalEndsTheProgramAtOnce) {
         Begin();
         RunningProfiler<HangingTraits>(Options(kForEverS));
         std::thread([] {
-          // The system gives a signal to any thread, and the one that gets the first goes no further.
+          // The system gives a signal to any thread, and that of the first goes no further.
           sigset_t signals;
           sigfillset(&signals);
           pthread_sigmask(SIG_BLOCK, &signals, nullptr);
