@@ -9,7 +9,7 @@
 namespace strobe::internal {
 namespace {
 
-// A longer name is none that somebody has misspelled.
+// A name that is longer has no near one.
 constexpr std::size_t kMaxNameBytes = 100;
 // An abbreviation leaves letters out: a letter that is wrong says more than some that are missing.
 constexpr std::size_t kWrongLetterCost = 8;

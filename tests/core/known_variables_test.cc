@@ -60,7 +60,7 @@ TEST(KnownVariables, BelowRecordTheCommandHasSaidIt) {
   EXPECT_THAT(Unknown({"STROBE_FREQ", "STROBE_RECORD_MAX_FILES"}), IsEmpty());
 }
 
-// Whoever was first: another test of this program may have made a profiler.
+// Another test of this program may have made a profiler, which has warned then.
 TEST(KnownVariables, AProcessIsToldOnce) {
   int lines = 0;
   const auto warn = [&lines](const std::string& /*line*/) { ++lines; };

@@ -112,7 +112,7 @@ TEST_F(SignalExitTest, WithoutSignalsThereIsNoThread) {
   EXPECT_EQ(ManualPlatform::With([](auto& state) { return state.threads_left; }), 1);
 }
 
-// Nobody would end the thread that the signal stops.
+// Without its thread, the object could not end the process that the signal has stopped.
 TEST_F(SignalExitTest, WithoutAThreadTheSignalsAreGivenBack) {
   ManualPlatform::With([](auto& state) { state.threads_left = 0; });
   SignalExit<SignalPlatform> exit(kPatience, [] {});

@@ -34,6 +34,18 @@ struct PrivateMapping {
   std::span<std::byte> bytes;
 };
 
+// What a Platform says of threads and their CPU clocks: see there.
+template <class P>
+concept TellsOfThreads = requires(std::uint64_t number) {
+  { P::CurrentThread() } -> std::same_as<ThreadInfo>;
+  { P::CurrentThreadId() } -> std::same_as<std::uint64_t>;
+  { P::ThreadCpuTimeNs(number) } -> std::same_as<std::int64_t>;
+  { P::ProcessCpuTimeNs() } -> std::same_as<std::int64_t>;
+  { P::ProgramThreads() } -> std::same_as<std::vector<ProgramThread>>;
+  { P::ThreadName(number) } -> std::same_as<std::string>;
+  { P::OwnCpuTimeNs() } -> std::same_as<std::int64_t>;
+};
+
 // All functions are static. Control plane, from any thread, unless marked.
 // * kCopiesStacks: true if Interrupt stops the thread, and captures from a copy of its stack before
 //   it returns. False if a handler on the thread captures.
@@ -105,16 +117,6 @@ struct PrivateMapping {
 //   it.
 // * DiscardMemory(memory, bytes): the content of this part is not needed any more. The platform may
 //   free its pages until they are touched again; the part then holds anything.
-template <class P>
-concept TellsOfThreads = requires(std::uint64_t number) {
-  { P::CurrentThread() } -> std::same_as<ThreadInfo>;
-  { P::CurrentThreadId() } -> std::same_as<std::uint64_t>;
-  { P::ThreadCpuTimeNs(number) } -> std::same_as<std::int64_t>;
-  { P::ProcessCpuTimeNs() } -> std::same_as<std::int64_t>;
-  { P::ProgramThreads() } -> std::same_as<std::vector<ProgramThread>>;
-  { P::ThreadName(number) } -> std::same_as<std::string>;
-  { P::OwnCpuTimeNs() } -> std::same_as<std::int64_t>;
-};
 template <class P>
 concept Platform = TellsOfThreads<P> && std::default_initializable<typename P::Timer> &&
     std::default_initializable<typename P::Instant> &&
