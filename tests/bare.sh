@@ -96,14 +96,14 @@ step() {
 first_command() {
   local suite=$1
   step "$suite" quickstart 'src/quickstart.sh --seconds 2 && times && test -s build/quickstart/profile.pb.gz' || return
-  step "$suite" command 'set -e
+  step "$suite" command 'set -ex
     build/strobe top --total build/quickstart/profile.pb.gz | grep -q RunDatabase
     build/strobe record -o cpu.pb.gz -- build/src/examples/quickstart --seconds 1
     build/strobe record --alloc -o alloc.pb.gz -- build/src/examples/quickstart --seconds 1
     build/strobe record --worker -o worker.pb.gz -- build/src/examples/quickstart --seconds 1
     build/strobe record --perf -o perf.pb.gz -- build/src/examples/quickstart --seconds 1
     for profile in cpu alloc worker perf; do build/strobe top --total -n 0 "$profile.pb.gz" | grep -q RunDatabase; done
-    build/strobe html -o page.html cpu.pb.gz && grep -q RunDatabase page.html'
+    build/strobe html -o page.html cpu.pb.gz && grep -q "<title>quickstart" page.html'
   step "$suite" install 'meson install -C build' || return
   step "$suite" pkg-config "g++ -std=c++20 tests/consumer/main.cc \$(pkg-config --cflags --libs strobe) -o consumer &&
     mkdir -p out && ./consumer out | grep -q '^stop: OK'"
