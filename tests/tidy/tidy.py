@@ -169,14 +169,16 @@ def compiled_files(build):
 
 
 def check_lint(root, tool, build):
-    wanted = [path for path in sorted(compiled_files(pathlib.Path(build))) if path.is_relative_to(root / "src") and not path.is_relative_to(root / "src/examples")]
+    wanted = [path for path in compiled_files(pathlib.Path(build)) if path.is_relative_to(root / "src") and not path.is_relative_to(root / "src/examples")]
+    # What was changed last comes first: it is what is most likely to be wrong.
+    wanted.sort(key=lambda path: (-path.stat().st_mtime, path))
 
     def lint(path):
         result = subprocess.run([tool, "-p", str(build), "--quiet", str(path)], text=True, capture_output=True)
         found = (re.match(r"(\S+?):(\d+:\d+: (?:warning|error): .*)", line) for line in result.stdout.splitlines())
         return sorted({f"{os.path.relpath(os.path.join(build, match[1]), root)}:{match[2]}" for match in found if match})
 
-    return dict.fromkeys(pool(lint, wanted))
+    yield from pool(lint, wanted)
 
 
 def skip(reason):
@@ -195,9 +197,14 @@ def main():
         violations = check_lint(root, arguments[0], arguments[1])
     else:
         violations = check_tree(root)
-    violations = list(violations)
-    print("\n".join(violations) or f"{mode}: no violation")
-    sys.exit(1 if violations else 0)
+    seen = set()
+    for violation in violations:
+        if violation not in seen:
+            print(violation, flush=True)
+        seen.add(violation)
+    if not seen:
+        print(f"{mode}: no violation")
+    sys.exit(1 if seen else 0)
 
 
 if __name__ == "__main__":
