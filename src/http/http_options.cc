@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cstddef>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
