@@ -58,9 +58,10 @@ class PollRounds {
     const std::int64_t begin_ns = OwnCpuNs();
     list(threads);
     Rotate(threads);
+    // Not stable: that would need memory in each round.
     const auto first_idle =
-        std::stable_partition(threads.begin(), threads.end(),
-                              [&](const Thread* thread) { return !idle_.IsIdle(thread->index()); });
+        std::partition(threads.begin(), threads.end(),
+                       [&](const Thread* thread) { return !idle_.IsIdle(thread->index()); });
     const std::span<Thread*> idle(first_idle, threads.end());
     if (!idle.empty()) idle_.BeginRound();
     for (auto thread = threads.begin(); thread != first_idle; ++thread) poll(**thread, -1);
