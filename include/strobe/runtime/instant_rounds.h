@@ -159,8 +159,8 @@ class InstantRounds {
                         std::int64_t max_ns, const Visitor& visit) {
     if (threads.empty()) return;
     std::rotate(threads.begin(), threads.begin() + 1, threads.end());
-    // Not std::ranges: clang 14 has none of libstdc++'s views. Not stable: that would need memory in
-    // each round, and the busy threads, all before the idle ones, take their turns all the same.
+    // Not std::ranges: clang 14 has none of libstdc++'s views. Not stable: that would need memory
+    // in each round, and the busy threads, all before the idle ones, take their turns anyway.
     const auto idle = std::partition(threads.begin(), threads.end(), [&](const Listed& thread) {
       return !idle_threads.IsIdle(thread.index);
     });
