@@ -59,7 +59,7 @@ echo "quickstart: the first profile comes in about $((15 + 75 / cpus)) s on $cpu
 # Many sources share a translation unit, and only the signal handler is optimised for its speed: an
 # installation compiles better code for longer (README.md). Configured once; a directory that was
 # left half configured, or without the example or the command, is configured again.
-setup='--buildtype=release --optimization=1 --unity=on --unity-size=40 -Dtests=false --wrap-mode=nofallback'
+setup='--optimization=1 --unity=on --unity-size=40 -Dtests=false --wrap-mode=nofallback'
 if [ ! -f build/build.ninja ]; then
   rm -rf build/meson-private
   # shellcheck disable=SC2086
