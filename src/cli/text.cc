@@ -23,9 +23,11 @@ struct Scale {
 
 template <std::size_t N>
 std::string Scaled(double amount, const std::array<Scale, N>& scales) {
-  for (const Scale& scale : scales) {
-    if (std::abs(amount) >= scale.factor)
-      return absl::StrFormat("%.3f %s", amount / scale.factor, scale.unit);
+  constexpr double kRounding = 0.0005;
+  for (std::size_t i = 0; i + 1 < N; ++i) {
+    // What the smaller unit would round to 1 of this one is said in this one.
+    if (std::abs(amount) >= scales[i].factor - kRounding * scales[i + 1].factor)
+      return absl::StrFormat("%.3f %s", amount / scales[i].factor, scales[i].unit);
   }
   return absl::StrFormat("%.0f %s", amount, scales.back().unit);
 }

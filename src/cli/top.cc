@@ -329,9 +329,10 @@ Text DiffCommand(const Subject& base, const Subject& subject, const Request& req
         !is_marked ? cell : (row.change.change > 0 ? paper.Red(cell) : paper.Blue(cell)), "  ",
         name, "\n");
   }
-  absl::StrAppend(&text, rows.size() - insignificant, " changes",
-                  base.samples > 0 ? " are significant, " : ", ", insignificant,
-                  " are not (a change is, if it is larger than 3 of its standard errors)\n");
+  if (base.samples > 0 && subject.samples > 0) {
+    absl::StrAppend(&text, rows.size() - insignificant, " changes are significant, ", insignificant,
+                    " are not (a change is, if it is larger than 3 of its standard errors)\n");
+  }
   return text;
 }
 

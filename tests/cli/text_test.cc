@@ -15,12 +15,15 @@ TEST(AmountTextTest, ScalesTimesAndBytes) {
   EXPECT_EQ(AmountText(1'234'567'890, "nanoseconds"), "1.235 s");
   EXPECT_EQ(AmountText(1'500'000, "nanoseconds"), "1.500 ms");
   EXPECT_EQ(AmountText(1'500, "nanoseconds"), "1.500 \u00B5s");
-  EXPECT_EQ(AmountText(999, "nanoseconds"), "999.000 ns");
+  EXPECT_EQ(AmountText(999, "nanoseconds"), "999 ns");
   EXPECT_EQ(AmountText(0, "nanoseconds"), "0 ns");
+  EXPECT_EQ(AmountText(999'999'600, "nanoseconds"), "1.000 s") << "not 1000.000 ms";
+  EXPECT_EQ(AmountText(999'999'400, "nanoseconds"), "999.999 ms");
+  EXPECT_EQ(AmountText((1 << 20) - 1, "bytes"), "1023.999 KiB");
   EXPECT_EQ(AmountText(12, "microseconds"), "12.000 \u00B5s");
   EXPECT_EQ(AmountText(12, "milliseconds"), "12.000 ms");
   EXPECT_EQ(AmountText(90, "seconds"), "90.000 s");
-  EXPECT_EQ(AmountText(1023, "bytes"), "1023.000 B");
+  EXPECT_EQ(AmountText(1023, "bytes"), "1023 B");
   EXPECT_EQ(AmountText(1536, "bytes"), "1.500 KiB");
   EXPECT_EQ(AmountText(std::int64_t{3} << 30, "bytes"), "3.000 GiB");
 }
