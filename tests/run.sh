@@ -334,11 +334,13 @@ check_sources() {
 }
 
 exec 3>&1
-install_needs
+is_late=0
+[ "${begin_within_s:-1}" -eq 0 ] || install_needs
 mkdir -p "$build_root"
 for configuration in "${configurations[@]}"; do
   if [ -n "$begin_within_s" ] && [ "$SECONDS" -ge "$begin_within_s" ]; then
     skip "$configuration: its turn has not come within $((begin_within_s / 60)) minutes"
+    is_late=1
     continue
   fi
   case $configuration in
@@ -347,12 +349,12 @@ for configuration in "${configurations[@]}"; do
   esac
   [ "$configuration" = windows ] && end_wine
 done
-printf '%s\n' "${totals[@]}" | awk -v most="$MAX_CHANCE" '
+printf '%s\n' "${totals[@]}" | awk -v most="$MAX_CHANCE" -v is_late="$is_late" '
   NF == 4 { passed += $1; failed += $2; skipped += $3; chance += $4 }
   NF != 4 { print; failed++ }
   END {
     printf "A test of this run fails by chance with a probability of %g\n", chance
     if (chance > most) { printf "FAIL chance: that is more than %g\n", most; failed++ }
     printf "%d passed, %d failed, %d skipped\n", passed, failed, skipped
-    exit failed > 0 || passed == 0
+    exit failed > 0 || (passed == 0 && !is_late)
   }'
