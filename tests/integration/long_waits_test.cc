@@ -49,8 +49,8 @@ std::int64_t NowNs(clockid_t clock) {
 }
 int ErrorOf(std::int64_t result) { return result < 0 ? errno : 0; }
 
-// What one thread waits in. Each wait is one system call, and returns errno or 0. One that returns 0
-// has lasted its time by the clock that counts it. The time-out of recv is counted by the kernel's
+// What one thread waits in. Each wait is one system call, and returns errno or 0. One that returns
+// 0 has lasted its time by the clock that counts it. The kernel counts the time-out of recv by
 // ticks, which no clock shows: there, 0 is the kernel's word that it has passed.
 class LongWait {
  public:

@@ -88,8 +88,8 @@ void ExpectAmountsOf(const Exports& exports, std::string_view thread, const Cloc
 
 // The periods in which a stack that is found running surely has no off-CPU time. A poll that
 // interrupts a thread because it waits may find the stack at which the thread runs on, and so may
-// the next poll, until a wait has been walked. By ticks, a thread that has had no CPU for long looks
-// as if it waited.
+// the next poll, until a wait has been walked. By ticks, a thread that has had no CPU for long
+// looks as if it waited.
 Exports PeriodsThatTell(const Exports& exports) {
   const auto interrupts = [](const Stats& stats) {
     return stats.waits_interrupted + stats.waits_hidden > 0;

@@ -70,8 +70,9 @@ void AwaitCall(const std::atomic<pid_t>& tid, int number) {
   });
 }
 
-// The voluntary switches of a thread that waits: each interruption costs one. A signal that was sent
-// while the thread ran may arrive when it waits already, so a test awaits that none come any more.
+// The voluntary switches of a thread that waits: each interruption costs one. A signal that was
+// sent while the thread ran may arrive when it waits already, so a test awaits that none come any
+// more.
 class Switches {
  public:
   explicit Switches(pid_t tid) : tid_(tid) {}
@@ -260,8 +261,8 @@ INSTANTIATE_TEST_SUITE_P(
 
 constexpr std::uint64_t kWalks = 10;  // in a row, without an interruption
 
-// Each wait is short, so that it is walked anew: after the interruption that tells the frame pointer
-// of a place, the profiler needs no walk of the same wait.
+// Each wait is short, so that it is walked anew: after the interruption that tells the frame
+// pointer of a place, the profiler needs no walk of the same wait.
 TEST_P(StacksOfWaits, AreTheThreadsOwn) {
   const Frames frames = GetParam().second;
   KeepingProfiler profiler({.sampling = {.cpu_frequency_hz = 0, .wall_frequency_hz = 500}});

@@ -194,8 +194,8 @@ TEST_P(WaitsOfAThreadThatAlternates, NoneEndsEarly) {
   ASSERT_TRUE(profiler.Stop().ok());
 }
 
-// A wait is interrupted only to learn a frame pointer, and that ends: the signal of a loaded machine
-// may come too late to learn it, but not each time.
+// A wait is interrupted only to learn a frame pointer, and that ends: the signal of a loaded
+// machine may come too late to learn it, but not each time.
 TEST(Waits, TheWallProviderInterruptsUntilItKnowsThePlaces) {
   if (testing::kIsThreadSanitizer)
     GTEST_SKIP() << "ThreadSanitizer runs handlers only after the call has returned";
