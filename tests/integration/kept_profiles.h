@@ -157,6 +157,22 @@ bool WorkUntilKept(AnyProfiler& profiler, const Accepts& accepts, const Work& wo
                    });
 }
 
+// The stacks of waiting threads that have been walked since a wait was last interrupted.
+template <class AnyProfiler>
+class UndisturbedWalks {
+ public:
+  explicit UndisturbedWalks(AnyProfiler& profiler) : profiler_(profiler) {}
+  std::uint64_t Count() {
+    const Stats now = profiler_.stats();
+    if (now.waits_interrupted != since_.waits_interrupted) since_ = now;
+    return now.waits_walked - since_.waits_walked;
+  }
+
+ private:
+  AnyProfiler& profiler_;
+  Stats since_ = profiler_.stats();
+};
+
 // Registers the calling thread, runs body() and ends the registration.
 template <class AnyProfiler, class Body>
 CpuBounds RunRegistered(AnyProfiler& profiler, std::string_view name, Body&& body) {

@@ -6,6 +6,7 @@
 #include <windows.h>
 // After it.
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -19,20 +20,40 @@
 #include "counted_walks.h"
 #include "platform/test_system.h"
 #include "strobe/own_parts.h"
+#include "support/until_seen.h"
 #include "written_profiles.h"
 
 namespace strobe::testing {
+
+// Ends the program, which has waited in vain. No test expects that exit code.
+[[noreturn]] inline void GiveUp() {
+  constexpr int kOutOfPatience = 39;
+  std::fprintf(stderr, "what the program waits for does not come\n");
+  TerminateProcess(GetCurrentProcess(), kOutOfPatience);
+  std::abort();
+}
 
 // Not in the anonymous namespace: a profile shows its name. The condition may ask the system, so it
 // is not asked often.
 template <class Condition>
 __attribute__((noinline)) void WorkUntil(const Condition& is_over) {
+  const std::int64_t end_ns = ThreadCpuNs() + kPatienceNs;
   std::uint64_t value = 1;
   while (!is_over) {
+    if (ThreadCpuNs() > end_ns) GiveUp();
     for (int i = 0; i < 100'000; ++i) {
       value = value * 6364136223846793005U + 1442695040888963407U;
       __asm__ volatile("" : "+r"(value));
     }
+  }
+}
+
+// The same, but leaves the CPU to what is awaited.
+template <class Condition>
+void SleepUntil(const Condition& is_over) {
+  for (int looks = 0; !is_over(); ++looks) {
+    if (looks == kPatienceLooks) GiveUp();
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
 }
 
@@ -44,7 +65,8 @@ using ::testing::Optional;
 constexpr int kExitCode = 37;
 constexpr int kNoSuchEvent = 38;
 constexpr DWORD kKilledByConsole = 0xC000013A;  // STATUS_CONTROL_C_EXIT; by Wine it is 0
-constexpr DWORD kPatienceMs = 60'000;
+// Longer than a program's own patience, which ends it.
+constexpr DWORD kPatienceMs = 180'000;
 constexpr int kWalks = 5;  // of a thread that is to be seen in the profile
 
 // ---- The programs.
@@ -68,7 +90,7 @@ struct Program {
       is_sampled = true;
       WorkUntil(is_ending);
     });
-    while (!is_sampled) std::this_thread::yield();
+    SleepUntil([&] { return is_sampled.load(); });
     return worker;
   }
 
@@ -113,14 +135,18 @@ int EndProcess() {
 }
 
 // The same, under a thread that stops it without a pause, and others that are killed while they
-// look for it.
+// look for it. Their loops end with the process, and so when this thread loses its patience.
 int EndProcessWhileStopped() {
   const Registration registration = program->profiler.RegisterThread("main");
-  std::atomic<int> stops{0};
+  constexpr int kStops = 20;
+  std::atomic<bool> is_stopped_often{false};
   const std::uint64_t id = GetCurrentThreadId();
-  std::thread([&stops, thread = internal::KnownThread::Find(id)] {
+  std::thread([&, thread = internal::KnownThread::Find(id)] {
     static internal::StackCopy copy;
-    while (true) stops += internal::CopyStack(*thread, copy) ? 1 : 0;
+    int stops = 0;
+    while (true) {
+      if (internal::CopyStack(*thread, copy) && ++stops == kStops) is_stopped_often = true;
+    }
   }).detach();
   for (int i = 0; i < 3; ++i) {
     std::thread([id] {
@@ -128,7 +154,7 @@ int EndProcessWhileStopped() {
       }
     }).detach();
   }
-  while (stops < 20) std::this_thread::yield();
+  WorkUntil(is_stopped_often);
   ExitProcess(kExitCode);
 }
 
@@ -188,7 +214,7 @@ int LoseThreads() {
       // Without a lock: a terminated thread never gives it back.
       WorkUntil(program->is_ending);
     });
-    while (id == 0) std::this_thread::yield();
+    SleepUntil([&] { return id != 0; });
     const bool is_gone = Terminate(id);
     killed.detach();
     if (!is_gone) return 1;
@@ -203,7 +229,7 @@ int LoseThreads() {
 int RegisterOldThreads(const char* directory) {
   std::atomic<bool> is_there{false};
   std::thread worker([&] {
-    while (!is_there) std::this_thread::yield();
+    SleepUntil([&] { return is_there.load(); });
     const Registration registration = program->profiler.RegisterThread("old");
     WorkUntil(EnoughWalks(kWalks));
   });
@@ -240,19 +266,15 @@ class WindowsEnds : public ::testing::Test {
     STARTUPINFOW startup = {};
     startup.cb = sizeof(startup);
     PROCESS_INFORMATION process = {};
-    // Wine 8 was seen to refuse one of some hundreds.
-    constexpr int kMaxTries = 3;
-    bool is_started = false;
-    for (int tries = 0; tries < kMaxTries && !is_started; ++tries) {
-      is_started = CreateProcessW(nullptr, command.data(), nullptr, nullptr, FALSE, 0, nullptr,
-                                  nullptr, &startup, &process) != 0;
-      if (!is_started)
-        std::fprintf(stderr, "cannot start %s: error %lu\n", how.c_str(), GetLastError());
-    }
-    if (!is_started) {
-      ADD_FAILURE() << "cannot start " << how;
-      return std::nullopt;
-    }
+    // Wine 8 was seen to refuse one of some hundreds. Nothing of the program has run then.
+    const bool is_started = WaitUntil([&] {
+      if (CreateProcessW(nullptr, command.data(), nullptr, nullptr, FALSE, 0, nullptr, nullptr,
+                         &startup, &process) != 0)
+        return true;
+      std::fprintf(stderr, "cannot start %s: error %lu\n", how.c_str(), GetLastError());
+      return false;
+    });
+    if (!is_started) return std::nullopt;
     std::optional<DWORD> code = 0;
     if (WaitForSingleObject(process.hProcess, kPatienceMs) != WAIT_OBJECT_0) {
       ADD_FAILURE() << how << " does not end";

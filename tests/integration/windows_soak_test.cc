@@ -19,6 +19,7 @@
 #include "kept_profiles.h"
 #include "strobe/own_parts.h"
 #include "strobe/platform/capture_target.h"
+#include "support/until_seen.h"
 
 namespace strobe::testing {
 namespace {
@@ -33,7 +34,6 @@ class WindowsSoak : public ::testing::Test {
  protected:
   static constexpr std::chrono::milliseconds kStopPeriod{1};
   static constexpr std::chrono::milliseconds kMaxDelay{100};
-  static constexpr std::chrono::seconds kPatience{60};
   // Of an arena that no profiler has.
   static constexpr std::uint8_t kArena = internal::kMaxArenas - 1;
 
@@ -65,16 +65,18 @@ class WindowsSoak : public ::testing::Test {
            std::all_of(turns_.begin(), turns_.end(), [](const auto& turns) { return turns > 0; });
   }
 
-  // Stops the threads in turn until the end, or a little longer, beside the profiler. It makes up
-  // for what it could not do in time, but not for long.
+  // Stops the threads in turn until the end, and until all have run, beside the profiler. It makes
+  // up for what it could not do in time, but not for long. If all have not run in the end, the test
+  // fails.
   void StopThreads(steady_clock::time_point end) {
     const std::uint64_t payload = internal::SlotToken{.arena = kArena}.Pack();
     std::size_t next = 0;
-    for (auto due = steady_clock::now(); due < end || (due < end + kPatience && !HaveAllRun());
+    int looks = 0;
+    for (auto due = steady_clock::now(); due < end || (!HaveAllRun() && looks++ < kPatienceLooks);
          due = std::max(due + kStopPeriod, steady_clock::now() - kMaxDelay)) {
       std::this_thread::sleep_until(due);
-      // Often the next thread has just ended.
-      for (std::size_t tries = 0; tries < ids_.size(); ++tries) {
+      // The next thread that is there: often one has just ended.
+      for (std::size_t i = 0; i < ids_.size(); ++i) {
         if (!NativePlatform::Interrupt(ids_[next++ % ids_.size()], payload, 0, false)) continue;
         ++stops_;
         break;

@@ -193,6 +193,28 @@ TEST_F(PolledStacksTest, OnlyWaitsHaveOffCpuTime) {
   EXPECT_EQ(SumOfLeaf(profile, kRunsAt, 0), polled_ns_ / 2);
 }
 
+// The clock of the process, which tells that no idle thread has run, may be late by a tick.
+TEST_F(PolledStacksTest, AStackThatWasSampledMeanwhileHasNoOffCpuTime) {
+  constexpr Address kRunsAt = 0x402000;
+  constexpr std::int64_t kRunNs = 100 * kMs;
+  constexpr std::size_t kOffCpu = 3;
+  Finish();
+  Begin({.cpu_frequency_hz = 100, .wall_frequency_hz = 10, .trigger = SampleTrigger::kTimers});
+  for (int i = 0; i < 4; ++i) EXPECT_TRUE(Poll().empty());
+  Run(slot_, kRunNs, kRunsAt);
+  ManualPlatform::With([](auto& state) { state.own_cpu_ns -= kRunNs; });
+  session_->Drain();
+  for (const Kind kind : {Kind::kReady, Kind::kWaits}) {
+    Does(kind);
+    EXPECT_TRUE(Poll().empty());
+  }
+  const Profile profile = Finish();
+  EXPECT_GT(SumOfLeaf(profile, kRunsAt, kCpu), 0);
+  EXPECT_EQ(SumOfLeaf(profile, kRunsAt, kOffCpu), 0);
+  EXPECT_EQ(SumOfLeaf(profile, kRunsAt, kWall), 0);
+  EXPECT_GT(SumOfLeaf(profile, kPc, kOffCpu), 4 * kPollNs);
+}
+
 TEST_F(PolledStacksTest, AThreadNeverFoundWaitingHasItsOffCpuTimeAsAResidual) {
   Does(Kind::kReady);
   RunsDuringWalks(1'000);

@@ -67,11 +67,15 @@ class PolledStacks {
       : registry_(registry), code_(code), counters_(counters), drain_(drain), probes_(probes) {}
 
   // Adds the weight to the stack that the thread is at. May release the lock for some time.
-  // `known_cpu_ns`: the thread's CPU clock, if the thread is known not to have run since; else -1.
-  // Returns what the CPU clock reads.
+  // `known_cpu_ns`: the thread's CPU clock, if the thread is taken not to have run since; else -1.
+  // A record since then shows that the thread has run. Returns what the CPU clock reads.
   std::int64_t Add(const Poll& poll, std::int64_t known_cpu_ns) {
-    const std::int64_t cpu_ns = known_cpu_ns >= 0 ? known_cpu_ns : poll.thread.CpuTimeNs();
-    if (IsAtLast(LastOf(poll.slot), cpu_ns) && ExtendLast(poll)) return cpu_ns;
+    const bool is_known = known_cpu_ns >= 0 && !poll.slot.has_new_records;
+    poll.slot.has_new_records = false;
+    const std::int64_t cpu_ns = is_known ? known_cpu_ns : poll.thread.CpuTimeNs();
+    Last& last = LastOf(poll.slot);
+    if (!is_known && cpu_ns != last.cpu_ns) last.cpu_ns = -1;
+    if (IsAtLast(last, cpu_ns) && ExtendLast(poll)) return cpu_ns;
     if constexpr (ObservesWaits<Platform>) {
       return AddFromOutside(poll);
     } else {

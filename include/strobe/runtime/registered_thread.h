@@ -83,7 +83,9 @@ struct RegisteredThread : ThreadLink {
   bool is_attached = false;
   // True if a poll has found the thread waiting and interrupted it. The next record with a weight
   // of that provider has the stack. Used by the collector.
-  bool is_wait_interrupted = false;
+  bool is_wait_interrupted : 1 = false;
+  // True if records have been drained since the last poll. Used by the collector.
+  bool has_new_records : 1 = false;
   // True from the attachment in this session until the account is closed. Only then do the ring's
   // records belong to this session.
   bool needs_finish = false;

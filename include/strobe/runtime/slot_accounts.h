@@ -261,6 +261,7 @@ class SlotAccounts {
     slot.blocks_signal.store(HasSignal(slot.blocked_signals, signal()), std::memory_order_relaxed);
     slot.thread_key = Slot::kNoKey;
     slot.is_wait_interrupted = false;
+    slot.has_new_records = false;
     slot.needs_finish = true;
     slot.is_attached = true;
   }

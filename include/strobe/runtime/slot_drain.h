@@ -312,6 +312,7 @@ class SlotDrain {
     if constexpr (Providers::kFindsWaits) AddInterruptedWait(slot, taken.record);
     counters_.samples.fetch_add(1, std::memory_order_relaxed);
     ++slot.life_samples;
+    slot.has_new_records = true;
     CountMeasuredSample(taken.record.Amount(accounts_.shown_column()) != 0);
     CountMeasured(taken.values);
     return std::nullopt;
