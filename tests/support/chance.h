@@ -15,10 +15,10 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
-#include <source_location>
 #include <string>
 
 #include "gtest/gtest.h"
+#include "support/caller.h"
 
 namespace strobe::testing {
 
@@ -101,11 +101,11 @@ inline ChanceBounds SumBounds(double mean, double variance, double furthest) {
 
 // Fails the test if `value` is out of `bounds`. `what` says what was counted, and from which seed.
 inline void ExpectWithinChance(double value, ChanceBounds bounds, const std::string& what,
-                               std::source_location where = std::source_location::current()) {
+                               Caller where = Caller::Here()) {
   std::printf("CHANCE %g %s: %g in [%g, %g]\n", kChanceOfOne, what.c_str(), value, bounds.least,
               bounds.most);
   if (bounds.Hold(value)) return;
-  ADD_FAILURE_AT(where.file_name(), static_cast<int>(where.line()))
+  ADD_FAILURE_AT(where.file, where.line)
       << what << ": " << value << " is not in [" << bounds.least << ", " << bounds.most << "]";
 }
 

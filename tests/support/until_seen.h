@@ -9,11 +9,11 @@
 
 #include <chrono>
 #include <cstdint>
-#include <source_location>
 #include <thread>
 
 #include "gtest/gtest.h"
 #include "platform/test_system.h"
+#include "support/caller.h"
 
 namespace strobe::testing {
 
@@ -24,12 +24,11 @@ inline constexpr int kPatienceLooks = 60'000;
 
 // Calls work() until seen() holds. Returns false, and fails the test, if it does not hold by then.
 template <std::int64_t kMostNs = kPatienceNs, class Seen, class Work>
-bool WorkUntil(Seen&& seen, Work&& work,
-               std::source_location where = std::source_location::current()) {
+bool WorkUntil(Seen&& seen, Work&& work, Caller where = Caller::Here()) {
   const std::int64_t end_ns = ThreadCpuNs() + kMostNs;
   while (!seen()) {
     if (ThreadCpuNs() > end_ns) {
-      ADD_FAILURE_AT(where.file_name(), static_cast<int>(where.line()))
+      ADD_FAILURE_AT(where.file, where.line)
           << "not seen within " << kMostNs / 1e9 << " s of the thread's CPU time";
       return false;
     }
@@ -40,11 +39,10 @@ bool WorkUntil(Seen&& seen, Work&& work,
 
 // Sleeps until seen() holds. Returns false, and fails the test, if it does not hold by then.
 template <int kMostLooks = kPatienceLooks, class Seen>
-bool WaitUntil(Seen&& seen, std::source_location where = std::source_location::current()) {
+bool WaitUntil(Seen&& seen, Caller where = Caller::Here()) {
   for (int looks = 0; !seen(); ++looks) {
     if (looks == kMostLooks) {
-      ADD_FAILURE_AT(where.file_name(), static_cast<int>(where.line()))
-          << "not seen in " << kMostLooks << " looks";
+      ADD_FAILURE_AT(where.file, where.line) << "not seen in " << kMostLooks << " looks";
       return false;
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(1));

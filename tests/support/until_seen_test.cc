@@ -5,9 +5,17 @@
 
 #include "gtest/gtest-spi.h"
 #include "gtest/gtest.h"
+#include "support/caller.h"
 
 namespace strobe::testing {
 namespace {
+
+Caller CalledAt(Caller where = Caller::Here()) { return where; }
+
+TEST(Caller, IsThePlaceOfTheCall) {
+  EXPECT_EQ(CalledAt().line, __LINE__);
+  EXPECT_STREQ(CalledAt().file, __FILE__);
+}
 
 TEST(WorkUntil, WorksAsOftenAsItTakes) {
   int work = 0;
