@@ -35,8 +35,8 @@ inline Bytes Shape(
                       Uleb(static_cast<std::uint64_t>(tag)),
                       {static_cast<std::uint8_t>(has_children ? 1 : 0)}});
   for (const auto& [name, form] : attributes)
-    bytes = Join({bytes, Uleb(static_cast<std::uint64_t>(name)),
-                  Uleb(static_cast<std::uint64_t>(form))});
+    bytes = Join(
+        {bytes, Uleb(static_cast<std::uint64_t>(name)), Uleb(static_cast<std::uint64_t>(form))});
   return Join({bytes, {0, 0}});
 }
 

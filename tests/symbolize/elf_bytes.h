@@ -116,8 +116,8 @@ struct ElfBytes {
       names = Join({names, ZeroEnded(section.name)});
     }
     const std::uint64_t names_offset = OffsetOf(count + 1);
-    headers = Join(
-        {headers, Header({.type = kStrtab}, names.size(), names_offset, names.size() + 1)});
+    headers =
+        Join({headers, Header({.type = kStrtab}, names.size(), names_offset, names.size() + 1)});
     names.push_back(0);
     Bytes file = FileHeader(names_offset + Padded(names));
     for (const Segment& segment : segments)
@@ -138,10 +138,9 @@ struct ElfBytes {
 
   static Bytes Header(const Section& section, std::size_t name, std::uint64_t offset,
                       std::uint64_t bytes) {
-    return Join({Fixed(static_cast<std::uint32_t>(name)), Fixed(section.type),
-                 Fixed(section.flags), Fixed(section.address), Fixed(offset), Fixed(bytes),
-                 Fixed(section.link), Fixed(std::uint32_t{0}), Fixed(section.alignment),
-                 Fixed(section.entry_bytes)});
+    return Join({Fixed(static_cast<std::uint32_t>(name)), Fixed(section.type), Fixed(section.flags),
+                 Fixed(section.address), Fixed(offset), Fixed(bytes), Fixed(section.link),
+                 Fixed(std::uint32_t{0}), Fixed(section.alignment), Fixed(section.entry_bytes)});
   }
   [[nodiscard]] Bytes FileHeader(std::uint64_t sections_offset) const {
     return Join({{0x7F, 'E', 'L', 'F', 2, 1, 1},
