@@ -21,10 +21,12 @@ using Kind = CfiValue::Kind;
 
 // Runs programs of one CIE for x86-64, and keeps the rows.
 struct CfiProgram {
-  explicit CfiProgram(const CfiEntry& with = {.code_alignment = 1,
-                                              .data_alignment = -8,
-                                              .return_register = kRip})
-      : entry(with) {}
+  explicit CfiProgram(std::uint64_t code_alignment = 1, std::int64_t data_alignment = -8,
+                      std::uint64_t return_register = kRip) {
+    entry.code_alignment = code_alignment;
+    entry.data_alignment = data_alignment;
+    entry.return_register = return_register;
+  }
 
   bool Run(Bytes instructions) {
     program = std::move(instructions);
@@ -91,7 +93,7 @@ TEST(CfiMachineTest, FollowsTheRegistersOfAWalk) {
 }
 
 TEST(CfiMachineTest, TheLinkRegisterIsTheReturnAddressToo) {
-  CfiProgram machine({.code_alignment = 4, .data_alignment = -8, .return_register = kX30});
+  CfiProgram machine(4, -8, kX30);
   machine.architecture = Architecture::kAarch64;
   ASSERT_TRUE(machine.Run(Join({Offset(kX30, 1), Offset(kX29, 2), NegateReturnAddressState()})));
   EXPECT_EQ(machine.last.ra.number, -8);
@@ -171,7 +173,7 @@ TEST(CfiMachineTest, OffsetsTooLargeForARuleStayTooLarge) {
   const std::int64_t too_large = std::numeric_limits<std::int32_t>::max();
   for (const std::int64_t alignment :
        {std::int64_t{-8}, std::numeric_limits<std::int64_t>::min()}) {
-    CfiProgram machine({.code_alignment = 1, .data_alignment = alignment, .return_register = kRip});
+    CfiProgram machine(1, alignment);
     for (const std::uint64_t factored : {std::uint64_t{1} << 33, std::uint64_t{1} << 61,
                                          std::numeric_limits<std::uint64_t>::max() / 2}) {
       ASSERT_TRUE(machine.Run(Join({Offset(kRbp, factored), NegativeOffsetExtended(kRbx, factored),

@@ -18,7 +18,9 @@ using internal::FdeRange;
 using internal::ReadFdeRange;
 
 CfiEntry Entry() {
-  CfiEntry entry{.code_alignment = 1, .data_alignment = -8, .return_register = kRip};
+  CfiEntry entry;
+  entry.data_alignment = -8;
+  entry.return_register = kRip;
   entry.initial.cfa_register = kRsp;
   entry.initial.cfa_offset = 8;
   entry.initial.ra = {.kind = internal::CfiValue::Kind::kOffset, .number = -8, .expression = {}};
