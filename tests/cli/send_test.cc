@@ -1,5 +1,6 @@
 #include "../../src/cli/send.h"
 
+#include <filesystem>
 #include <string>
 
 #include "gmock/gmock.h"
@@ -26,7 +27,8 @@ TEST(SendProfileTest, ABackendThatDoesNotExistIsNamed) {
 
 TEST(SendProfileTest, TheServerHasTheProfile) {
   const testing::TemporaryDirectory directory;
-  const std::string path = (directory.path() / "request").string();
+  const std::string path = (directory.path() / "request").generic_string();
+  if (!path.starts_with('/')) GTEST_SKIP() << "the URL of a file has a path from the root";
   const auto sent = Send({.backend = "post", .url = "file://" + path});
   if (sent.status().code() == absl::StatusCode::kUnimplemented)
     GTEST_SKIP() << sent.status().message();
