@@ -139,7 +139,7 @@ bool ElfFile::Segment::Holds(std::uint64_t file_offset) const {
   // A segment is mapped from the start of its first page.
   constexpr std::uint64_t kPageMask = ~std::uint64_t{0xFFF};
   return type == kSegmentLoad && file_offset >= (offset & kPageMask) &&
-         file_offset - (offset & kPageMask) <= file_size;
+         (file_offset < offset || file_offset - offset <= file_size);
 }
 
 bool ElfFile::Maps(std::uint64_t file_offset, std::uint64_t address) const {

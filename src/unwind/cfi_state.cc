@@ -29,11 +29,11 @@ std::optional<BaseOffset> ParseBaseOffset(std::span<const std::uint8_t> expressi
   if (operation < kOpBreg0 || operation >= kOpBreg0 + 32) return std::nullopt;
   BaseOffset result{.base = static_cast<std::uint64_t>(operation - kOpBreg0),
                     .offset = reader.ReadSleb()};
-  if (reader.remaining() > 0) result.is_dereferenced = reader.Read<std::uint8_t>() == kOpDeref;
-  if (!reader.ok() || reader.remaining() != 0 ||
-      (expression.size() > 2 && expression.back() == kOpDeref) != result.is_dereferenced) {
-    return std::nullopt;
+  if (reader.remaining() > 0) {
+    if (reader.Read<std::uint8_t>() != kOpDeref) return std::nullopt;
+    result.is_dereferenced = true;
   }
+  if (!reader.ok() || reader.remaining() != 0) return std::nullopt;
   return result;
 }
 

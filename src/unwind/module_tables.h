@@ -8,12 +8,14 @@
 
 #include "fde_index.h"
 #include "strobe/base/address.h"
+#include "strobe/base/visibility.h"
 #include "strobe/core/memory_reader.h"
 #include "strobe/core/module_map.h"
 #include "strobe/unwind/cfi_compiler.h"
 #include "strobe/unwind/cfi_modules.h"
 #include "strobe/unwind/unwind_table.h"
 
+STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
 
 // The table of code without frame information. All such code shares it.
@@ -91,3 +93,4 @@ class ModuleTables {
 };
 
 }  // namespace strobe::internal
+STROBE_HIDDEN_END

@@ -1,4 +1,4 @@
-#include "pprof_file.h"
+#include "../../src/http/pprof_file.h"
 
 #include <string>
 #include <vector>

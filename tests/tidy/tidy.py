@@ -122,6 +122,25 @@ def tests_of(relative):
     return [pathlib.Path("tests") / place / f"{relative.stem}_test.cc" for place in (folder, relative.parent)]
 
 
+def included_by_tests(root):
+    """The headers below root/src that the tests include: by a path from the test itself, or from root/src."""
+    included = set()
+    for path in cxx_files(root / "tests", (".cc",)):
+        if not path.stem.endswith("_test"):
+            continue
+        for target in re.findall(r'^\s*#\s*include\s*"([^"]+)"', path.read_text(), re.MULTILINE):
+            for base in (path.parent, root / "src"):
+                included.add(pathlib.Path(os.path.normpath(base / target)))
+    return included
+
+
+def check_private_headers(root):
+    included = included_by_tests(root)
+    for path in cxx_files(root / "src", (".h",)):
+        if path not in included:
+            yield f"{path.relative_to(root)}:1: no test includes it"
+
+
 def cxx_files(directory, suffixes=(".h", ".cc")):
     return sorted(path for path in directory.rglob("*") if path.suffix in suffixes) if directory.exists() else []
 
@@ -141,6 +160,7 @@ def check_tree(root):
             yield from check_sizes(where, text)
             if base == "include/strobe":
                 yield from check_header(root, where, relative, text)
+    yield from check_private_headers(root)
     for base in ("include", "src", "tests", "bench"):
         for path in cxx_files(root / base):
             yield from check_columns(path.relative_to(root), path.read_text())

@@ -138,6 +138,14 @@ class TidyTest(unittest.TestCase):
         test = '#include <vector>\n#include "strobe/ring/good.h"\n'
         self.reports("tests/ring/good_test.cc:1: does not include strobe/ring/good.h first", {"tests/ring/good_test.cc": test})
 
+    def test_private_header_without_test(self):
+        self.reports("src/ring/a.h:1: no test includes it", {"src/ring/a.h": "", "tests/ring/a.cc": '#include "../../src/ring/a.h"\n'})
+        self.reports("src/ring/a.h:1: no test includes it", {"src/ring/a.h": "", "tests/ring/a_test.cc": '#include "a.h"\n'})
+
+    def test_private_header_with_a_test(self):
+        self.accepts({"src/ring/a.h": "", "tests/ring/a_test.cc": '#include "../../src/ring/a.h"\n'})
+        self.accepts({"src/ring/linux/a.h": "", "tests/ring/b_test.cc": '#include <vector>\n#include "ring/linux/a.h"\n'})
+
     def test_format(self):
         if not shutil.which("clang-format-14"):
             self.skipTest("clang-format-14 is not installed")

@@ -7,51 +7,10 @@
 #include <vector>
 
 #include "eh_frame_builder.h"
+#include "unwind_info_bytes.h"
 
 namespace strobe::testing {
 namespace {
-
-// The instruction set's numbers of registers, as unwind codes have them.
-enum Number : std::uint8_t {
-  kNumberRbx = 3,
-  kNumberRbp = 5,
-  kNumberRsi = 6,
-  kNumberRdi = 7,
-  kNumberR12 = 12,
-  kNumberR13 = 13
-};
-
-// Unwind codes; `at` is the offset of the instruction's end in the prologue.
-Bytes Code(std::uint8_t at, std::uint8_t operation, std::uint8_t info) {
-  return {at, static_cast<std::uint8_t>(operation | info << 4)};
-}
-Bytes Push(std::uint8_t at, Number number) { return Code(at, 0, number); }
-Bytes AllocateLarge(std::uint8_t at, std::uint16_t words) {
-  return Join({Code(at, 1, 0), Fixed(words)});
-}
-Bytes AllocateHuge(std::uint8_t at, std::uint32_t bytes) {
-  return Join({Code(at, 1, 1), Fixed(bytes)});
-}
-Bytes AllocateSmall(std::uint8_t at, std::uint8_t bytes) {
-  return Code(at, 2, static_cast<std::uint8_t>((bytes - 8) / 8));
-}
-Bytes SetFrame(std::uint8_t at) { return Code(at, 3, 0); }
-Bytes Save(std::uint8_t at, Number number, std::uint16_t words) {
-  return Join({Code(at, 4, number), Fixed(words)});
-}
-Bytes SaveFar(std::uint8_t at, Number number, std::uint32_t bytes) {
-  return Join({Code(at, 5, number), Fixed(bytes)});
-}
-Bytes SaveXmm(std::uint8_t at) { return Join({Code(at, 8, 6), Fixed(std::uint16_t{2})}); }
-Bytes SaveXmmFar(std::uint8_t at) { return Join({Code(at, 9, 6), Fixed(std::uint32_t{32})}); }
-Bytes MachineFrame(bool has_error_code) { return Code(0, 10, has_error_code ? 1 : 0); }
-
-struct InfoOptions {
-  std::uint8_t version = 1;
-  std::uint8_t frame_register = 0;
-  std::uint8_t frame_offset = 0;  // in units of 16
-  const Bytes* continued = nullptr;
-};
 
 constexpr std::uint32_t kTextRva = 0x1000;
 constexpr std::uint32_t kTextBytes = 0x1000;
@@ -66,15 +25,7 @@ class ImageBuilder {
   std::uint32_t Info(std::uint8_t prologue_bytes, const Bytes& codes,
                      const InfoOptions& options = {}) {
     const auto at = static_cast<std::uint32_t>(kXdataRva + xdata_.size());
-    const std::uint8_t flags = options.continued != nullptr ? 4 : 0;
-    Bytes info =
-        Join({{static_cast<std::uint8_t>(options.version | flags << 3), prologue_bytes,
-               static_cast<std::uint8_t>(codes.size() / 2),
-               static_cast<std::uint8_t>(options.frame_register | options.frame_offset << 4)},
-              codes});
-    info.resize((info.size() + 3) / 4 * 4);
-    if (options.continued != nullptr) info = Join({info, *options.continued});
-    xdata_ = Join({xdata_, info});
+    xdata_ = Join({xdata_, UnwindInfo(prologue_bytes, codes, options)});
     return at;
   }
   static Bytes Entry(std::uint32_t begin, std::uint32_t end, std::uint32_t info) {
