@@ -407,7 +407,7 @@ def own_profiler(recorder):
 def main():
     part, *paths = sys.argv[1:]
     with tempfile.TemporaryDirectory() as directory:
-        globals()[part](Recorder(*map(os.path.abspath, paths), directory))
+        globals()[part](Recorder(directory, *map(os.path.abspath, paths)))
     sys.exit(1 if failures else 0)
 
 

@@ -19,7 +19,7 @@ def cpu_time_of_children():
 
 
 class Recorder:
-    def __init__(self, strobe, program, strobe_program, directory):
+    def __init__(self, directory, strobe, program, strobe_program=None):
         self.strobe, self.program, self.strobe_program, self.directory = strobe, program, strobe_program, directory
         # Samples within no budget, so that a loaded machine has as many.
         self.environment = {**os.environ, "STROBE_MAX_OVERHEAD": "1", "UNUSUAL": "a b=c\td", "TMPDIR": directory + "/temporary"}
