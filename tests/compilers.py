@@ -26,7 +26,7 @@ WARNINGS = ["-Wall", "-Wextra", "-Werror"]
 SPARED = {"g++": ["-Wno-restrict", "-Wno-maybe-uninitialized"], "clang++": []}
 # A library's headers tell which it is. libc++ lacks what Strobe needs before version 16.
 LIBCXX_PROBE = "#include <memory_resource>\n#include <ranges>\nstatic_assert(_LIBCPP_VERSION >= 16000);\n"
-# As in meson.build: the library of GCC 12 calls what it has deprecated itself, and clang 22 says so of whoever calls a stable algorithm.
+# GCC 12's std::stable_sort calls a function that this library has deprecated. Clang 22 warns of that in the caller. meson.build has the same probe.
 DEPRECATION_PROBE = "#include <algorithm>\nvoid Sort(int* numbers) { std::stable_sort(numbers, numbers + 2); }\n"
 SHOWN_ERRORS = 12
 

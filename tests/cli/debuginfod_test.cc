@@ -24,7 +24,7 @@ TEST_F(DebuginfodTest, WithoutServersNothingIsFetched) {
 TEST_F(DebuginfodTest, WhatNoServerHasIsNoPath) {
   const testing::TemporaryDirectory directory;
   testing::SetVariable("DEBUGINFOD_CACHE_PATH", directory.path().string());
-  testing::SetVariable("DEBUGINFOD_URLS", "http://127.0.0.1:1");  // nobody listens there
+  testing::SetVariable("DEBUGINFOD_URLS", "http://127.0.0.1:1");  // where no server listens
   const auto fetch = DebuginfodFetcher();
   if (fetch == nullptr) GTEST_SKIP() << "built without debuginfod's client";
   EXPECT_EQ(fetch("0123456789abcdef0123456789abcdef01234567"), "");

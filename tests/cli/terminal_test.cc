@@ -50,7 +50,7 @@ TEST(ReadOwnFileTest, OnlyRegularFilesCount) {
   std::filesystem::create_symlink(target, directory.path() / "link", error);
   if (error) GTEST_SKIP() << "this user may make no links";
   EXPECT_THAT(ReadOwnFile((directory.path() / "link").string(), 0, 100), IsEmpty())
-      << "somebody else may have put it there";
+      << "the owner of the directory may have made the link";
 }
 
 }  // namespace

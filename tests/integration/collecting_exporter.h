@@ -15,6 +15,7 @@
 
 #include "absl/status/statusor.h"
 #include "counted_walks.h"
+#include "gtest/gtest.h"
 #include "measured_work.h"
 #include "strobe/own_parts.h"
 
@@ -152,6 +153,40 @@ struct Span {
   std::int64_t least = 0;
   std::int64_t most = 0;
 };
+
+// That the amount of a thread, over all periods, lies in its span.
+inline void ExpectWithin(const std::vector<CollectingExporter::Exported>& exports, const char* type,
+                         const std::string& thread, const Span& span) {
+  const std::int64_t sum = SumOfThread(exports, type, thread);
+  EXPECT_GE(sum, span.least) << type << " of " << thread;
+  EXPECT_LE(sum, span.most) << type << " of " << thread;
+}
+
+// The spans of a thread's CPU time and wall time.
+struct Brackets {
+  Span cpu;
+  Span wall;
+};
+
+// Runs `body` registered as `name`, and says what its profile must add up to.
+template <class Traits, class Body>
+Brackets RunBracketed(BasicProfiler<Traits>& profiler, const std::string& name, Body&& body) {
+  Brackets brackets;
+  const std::int64_t outer_wall = MonotonicNs();
+  const std::int64_t outer_cpu = ThreadCpuNs();
+  {
+    const Registration registration = profiler.RegisterThread(name);
+    EXPECT_TRUE(registration.status().ok()) << registration.status();
+    const std::int64_t inner_cpu = ThreadCpuNs();
+    const std::int64_t inner_wall = MonotonicNs();
+    body();
+    brackets.wall.least = MonotonicNs() - inner_wall;
+    brackets.cpu.least = ThreadCpuNs() - inner_cpu;
+  }
+  brackets.cpu.most = ThreadCpuNs() - outer_cpu;
+  brackets.wall.most = MonotonicNs() - outer_wall;
+  return brackets;
+}
 
 }  // namespace strobe::testing
 

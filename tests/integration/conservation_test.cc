@@ -32,39 +32,7 @@ namespace {
 
 constexpr std::int64_t kMs = 1'000'000;
 
-struct Brackets {
-  Span cpu;
-  Span wall;
-};
-
-// Runs `body` registered as `name`, and says what its profile must add up to.
-template <class Traits, class Body>
-Brackets RunRegistered(BasicProfiler<Traits>& profiler, const std::string& name, Body&& body) {
-  Brackets brackets;
-  const std::int64_t outer_wall = MonotonicNs();
-  const std::int64_t outer_cpu = ThreadCpuNs();
-  {
-    const Registration registration = profiler.RegisterThread(name);
-    EXPECT_TRUE(registration.status().ok()) << registration.status();
-    const std::int64_t inner_cpu = ThreadCpuNs();
-    const std::int64_t inner_wall = MonotonicNs();
-    body();
-    brackets.wall.least = MonotonicNs() - inner_wall;
-    brackets.cpu.least = ThreadCpuNs() - inner_cpu;
-  }
-  brackets.cpu.most = ThreadCpuNs() - outer_cpu;
-  brackets.wall.most = MonotonicNs() - outer_wall;
-  return brackets;
-}
-
 using Exports = std::vector<CollectingExporter::Exported>;
-
-void ExpectWithin(const Exports& exports, const char* type, const std::string& thread,
-                  const Span& span) {
-  const std::int64_t sum = SumOfThread(exports, type, thread);
-  EXPECT_GE(sum, span.least) << type << " of " << thread;
-  EXPECT_LE(sum, span.most) << type << " of " << thread;
-}
 
 bool IsIn(const Frame& frame, const char* start, const char* stop) {
   return !frame.is_pseudo() && frame.address >= reinterpret_cast<Address>(start) &&
@@ -112,7 +80,7 @@ TEST_F(Conservation, ThreadsThatCameBeforeAndAfterStart) {
   ASSERT_TRUE(profiler.Start().ok());
   started.count_down();
   Brackets late;
-  std::thread([&] { late = RunRegistered(profiler, "late", [] { BurnCpu(150 * kMs); }); }).join();
+  std::thread([&] { late = RunBracketed(profiler, "late", [] { BurnCpu(150 * kMs); }); }).join();
   early.join();
   ASSERT_TRUE(profiler.Stop().ok());
   const Exports exports = CollectingExporter::Take();
@@ -130,9 +98,9 @@ TEST_F(Conservation, CpuAndWallTogether) {
   Brackets waiting;
   Brackets mixed;
   Latch end(1);
-  std::thread waiter([&] { waiting = RunRegistered(profiler, "waiting", [&] { end.wait(); }); });
+  std::thread waiter([&] { waiting = RunBracketed(profiler, "waiting", [&] { end.wait(); }); });
   std::thread mixer([&] {
-    mixed = RunRegistered(profiler, "mixed", [] {
+    mixed = RunBracketed(profiler, "mixed", [] {
       for (int i = 0; i < 30; ++i) {
         BurnCpu(3 * kMs);
         std::this_thread::sleep_for(
@@ -140,7 +108,7 @@ TEST_F(Conservation, CpuAndWallTogether) {
       }
     });
   });
-  std::thread([&] { busy = RunRegistered(profiler, "busy", [] { BurnCpu(300 * kMs); }); }).join();
+  std::thread([&] { busy = RunBracketed(profiler, "busy", [] { BurnCpu(300 * kMs); }); }).join();
   mixer.join();
   end.count_down();
   waiter.join();
@@ -187,7 +155,7 @@ TEST_F(Conservation, FrequencyAboveTheKernelTick) {
   ASSERT_TRUE(profiler.Start().ok());
   Brackets fast;
   std::thread([&] {
-    fast = RunRegistered(profiler, "fast", [&] {
+    fast = RunBracketed(profiler, "fast", [&] {
       BurnCpu(600 * kMs);
       // Where clocks are coarse, stopping a thread may take longer than a period.
       if (kSignalsAreLate || !NativePlatform::kHasFineCpuClocks) return;
@@ -207,7 +175,7 @@ TEST_F(Conservation, RandomInstants) {
   ASSERT_TRUE(profiler.Start().ok());
   Brackets looked_at;
   std::thread([&] {
-    looked_at = RunRegistered(profiler, "looked at", [] { BurnCpu(300 * kMs); });
+    looked_at = RunBracketed(profiler, "looked at", [] { BurnCpu(300 * kMs); });
   }).join();
   ASSERT_TRUE(profiler.Stop().ok());
   const Exports exports = CollectingExporter::Take();
@@ -226,7 +194,7 @@ TEST_F(Conservation, RandomTimers) {
   Brackets timed;
   std::uint64_t on_random_timers = 0;
   std::thread([&] {
-    timed = RunRegistered(profiler, "timed", [&] {
+    timed = RunBracketed(profiler, "timed", [&] {
       on_random_timers = profiler.stats().threads_on_random_timers;
       BurnCpu(600 * kMs);
       if (on_random_timers != 0 && !kSignalsAreLate) WorkUntilFasterThanTheTick(profiler);
@@ -250,7 +218,7 @@ TEST_F(Conservation, ThreadsShorterThanAPeriod) {
   std::vector<Brackets> brackets(kThreads);
   for (int i = 0; i < kThreads; ++i) {
     std::thread([&] {
-      brackets[i] = RunRegistered(profiler, absl::StrCat("short ", i), [] { BurnCpu(1 * kMs); });
+      brackets[i] = RunBracketed(profiler, absl::StrCat("short ", i), [] { BurnCpu(1 * kMs); });
     }).join();
   }
   ASSERT_TRUE(profiler.Stop().ok());
@@ -313,7 +281,7 @@ TEST_F(Conservation, FlushesAddUp) {
   const std::int64_t outer_ns = MonotonicNs();
   ASSERT_TRUE(profiler.Start().ok());
   const std::int64_t inner_ns = MonotonicNs();
-  const Brackets flushing = RunRegistered(profiler, "flushing", [&] {
+  const Brackets flushing = RunBracketed(profiler, "flushing", [&] {
     for (int i = 0; i < 4; ++i) {
       BurnCpu(60 * kMs);
       EXPECT_TRUE(profiler.Flush().ok());
@@ -384,7 +352,7 @@ TEST_F(Conservation, TinyRingLosesNoWeight) {
               });
   };
   ASSERT_TRUE(profiler.Start().ok());
-  const Brackets carried = RunRegistered(profiler, "carried", [&] {
+  const Brackets carried = RunBracketed(profiler, "carried", [&] {
     fill(200 * kMs);
     const auto is_after_drain = [](const Profile& profile, std::size_t row) {
       bool found = false;
@@ -396,7 +364,7 @@ TEST_F(Conservation, TinyRingLosesNoWeight) {
     if (!kSignalsAreLate)
       WorkUntilExported(profiler, is_after_drain, [] { AfterDrain([] { BurnCpu(15 * kMs); }); });
   });
-  const Brackets lost = RunRegistered(profiler, "lost", [&] { fill(200 * kMs); });
+  const Brackets lost = RunBracketed(profiler, "lost", [&] { fill(200 * kMs); });
   ASSERT_TRUE(profiler.Stop().ok());
   const Exports exports = CollectingExporter::Take();
   ExpectWithin(exports, "cpu", "carried", carried.cpu);
@@ -420,7 +388,7 @@ TEST_F(Conservation, ClockThatJumps) {
   BasicProfiler<JumpingTraits> profiler({.sampling = {.wall_frequency_hz = 50}});
   const std::int64_t outer_ns = MonotonicNs();
   ASSERT_TRUE(profiler.Start().ok());
-  const Brackets jumping = RunRegistered(profiler, "jumping", [&] {
+  const Brackets jumping = RunBracketed(profiler, "jumping", [&] {
     for (const std::int64_t offset : {kHour, -2 * kHour, std::int64_t{0}}) {
       BurnCpu(40 * kMs);
       JumpingClock::offset_ns = offset;
@@ -475,7 +443,7 @@ TEST_F(Conservation, SamplesOfBothSidesOfAThreadAddUp) {
   };
   Brackets split;
   std::thread([&] {
-    split = RunRegistered(profiler, "split", [&] {
+    split = RunBracketed(profiler, "split", [&] {
       const auto work = [] {
         OneSide(30 * kMs);
         OtherSide(70 * kMs);

@@ -2,12 +2,12 @@
 #pragma once
 
 #include <pthread.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdio>
 
 #include "kept_profiles.h"
+#include "support/in_child.h"
 
 // In a fork's child, where GoogleTest's own checks would report in vain: says what failed, and
 // ends the child.
@@ -28,22 +28,6 @@ inline void HoldKeptProfilesOverForks() {
       pthread_atfork([] { KeptProfiles::Mutex().lock(); }, [] { KeptProfiles::Mutex().unlock(); },
                      [] { KeptProfiles::Mutex().unlock(); });
   static_cast<void>(is_held);
-}
-
-// Runs body() in a forked child and returns its wait status: 0 where the body returned, SIGALRM
-// where it did not in two minutes. -1 where there was no child.
-template <class Body>
-int RunInChild(Body&& body) {
-  constexpr unsigned kPatienceSeconds = 120;
-  const pid_t child = fork();
-  if (child == 0) {
-    alarm(kPatienceSeconds);
-    body();
-    _exit(0);
-  }
-  int status = -1;
-  if (child < 0 || waitpid(child, &status, 0) != child) return -1;
-  return status;
 }
 
 }  // namespace strobe::testing

@@ -104,7 +104,7 @@ class LongWait {
     const std::int64_t until_ns = NowNs(CLOCK_REALTIME) + kWaitNs;
     const timespec until{.tv_sec = until_ns / 1'000'000'000, .tv_nsec = until_ns % 1'000'000'000};
     const int error = ErrorOf(sem_timedwait(&semaphore_, &until));
-    EXPECT_NE(error, 0) << "nobody posts";
+    EXPECT_NE(error, 0) << "no thread posts the semaphore";
     if (error == ETIMEDOUT) {
       EXPECT_GE(NowNs(CLOCK_REALTIME), until_ns) << "or the system's clock was set back meanwhile";
     }

@@ -52,38 +52,12 @@ std::int64_t SumOfCall(const Exports& exports, std::string_view type, Address ad
   });
 }
 
-// What the clocks say of a thread's registration.
-struct Clocks {
-  Span wall_ns;
-  Span cpu_ns;
-};
-template <class Body>
-Clocks RunRegistered(BasicProfiler<CollectingTraits>& profiler, std::string_view name,
-                     const Body& body) {
-  Clocks clocks;
-  const std::int64_t before_ns = MonotonicNs();
-  const std::int64_t before_cpu_ns = ThreadCpuNs();
-  {
-    const Registration registration = profiler.RegisterThread(name);
-    EXPECT_TRUE(registration.status().ok());
-    const std::int64_t begin_ns = MonotonicNs();
-    const std::int64_t begin_cpu_ns = ThreadCpuNs();
-    body();
-    clocks.cpu_ns.least = ThreadCpuNs() - begin_cpu_ns;
-    clocks.wall_ns.least = MonotonicNs() - begin_ns;
-  }
-  clocks.cpu_ns.most = ThreadCpuNs() - before_cpu_ns;
-  clocks.wall_ns.most = MonotonicNs() - before_ns;
-  return clocks;
-}
-void ExpectAmountsOf(const Exports& exports, std::string_view thread, const Clocks& clocks) {
-  const std::int64_t wall_ns = SumOfThread(exports, "wall", thread);
-  const std::int64_t cpu_ns = SumOfThread(exports, "cpu", thread);
-  EXPECT_GE(wall_ns, clocks.wall_ns.least) << thread;
-  EXPECT_LE(wall_ns, clocks.wall_ns.most) << thread;
-  EXPECT_GE(cpu_ns, clocks.cpu_ns.least) << thread;
-  EXPECT_LE(cpu_ns, clocks.cpu_ns.most) << thread;
-  EXPECT_EQ(SumOfThread(exports, "off_cpu", thread), wall_ns - cpu_ns) << thread;
+void ExpectAmountsOf(const Exports& exports, const std::string& thread, const Brackets& brackets) {
+  ExpectWithin(exports, "wall", thread, brackets.wall);
+  ExpectWithin(exports, "cpu", thread, brackets.cpu);
+  EXPECT_EQ(SumOfThread(exports, "off_cpu", thread),
+            SumOfThread(exports, "wall", thread) - SumOfThread(exports, "cpu", thread))
+      << thread;
 }
 
 // The periods in which a stack that is found running surely has no off-CPU time. A poll that
@@ -124,12 +98,12 @@ TEST(OffCpu, IsWhatThreadsWaitForAndCompletesTheCpuTime) {
     for (auto& exported : CollectingExporter::Take()) exports.push_back(std::move(exported));
   };
   Latch has_worked(1);
-  Clocks waiter_clocks;
-  Clocks mixed_clocks;
+  Brackets waiter_brackets;
+  Brackets mixed_brackets;
   std::thread waiter(
-      [&] { waiter_clocks = RunRegistered(profiler, "waiter", [&] { has_worked.wait(); }); });
+      [&] { waiter_brackets = RunBracketed(profiler, "waiter", [&] { has_worked.wait(); }); });
   std::thread([&] {
-    mixed_clocks = RunRegistered(profiler, "mixed", [&] {
+    mixed_brackets = RunBracketed(profiler, "mixed", [&] {
       WorkUntil([&] { return HaveAllCome(exports); },
                 [&] {
                   for (int i = 0; i < kRounds; ++i) {
@@ -148,8 +122,8 @@ TEST(OffCpu, IsWhatThreadsWaitForAndCompletesTheCpuTime) {
   waiter.join();
   ASSERT_TRUE(profiler.Stop().ok());
   take();
-  ExpectAmountsOf(exports, "mixed", mixed_clocks);
-  ExpectAmountsOf(exports, "waiter", waiter_clocks);
+  ExpectAmountsOf(exports, "mixed", mixed_brackets);
+  ExpectAmountsOf(exports, "waiter", waiter_brackets);
   if (kSignalsAreLate) return;
   for (const auto& [profile, bytes] : PeriodsThatTell(exports)) {
     const auto column = static_cast<std::size_t>(ColumnOf(profile, "off_cpu"));

@@ -1,7 +1,6 @@
 #include "../../src/preload/process_session.h"
 
 #include <pthread.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -11,19 +10,13 @@
 
 #include "gtest/gtest.h"
 #include "platform/test_system.h"
+#include "support/in_child.h"
 
 namespace strobe::internal {
 namespace {
 
-// True if a fork's child, in which the first call of BeginProcess has an effect, says so.
-template <class Check>
-bool InChild(const Check& check) {
-  const pid_t child = fork();
-  if (child == 0) _exit(check() ? 0 : 1);
-  int status = -1;
-  EXPECT_EQ(waitpid(child, &status, 0), child);
-  return status == 0;
-}
+// Only the first call of BeginProcess in a process has an effect, so each test is a child.
+using testing::HoldsInChild;
 
 std::size_t FilesIn(const std::filesystem::path& directory) {
   std::size_t count = 0;
@@ -33,7 +26,7 @@ std::size_t FilesIn(const std::filesystem::path& directory) {
 
 TEST(ProcessSessionTest, WithoutASessionNothingHappens) {
   const testing::TemporaryDirectory directory;
-  EXPECT_TRUE(InChild([&] {
+  EXPECT_TRUE(HoldsInChild([&] {
     if (chdir(directory.path().c_str()) != 0) return false;
     errno = EINTR;
     BeginProcess();
@@ -46,7 +39,7 @@ TEST(ProcessSessionTest, WithoutASessionNothingHappens) {
 
 TEST(ProcessSessionTest, ASessionIsExportedBeforeTheProcessEnds) {
   const testing::TemporaryDirectory directory;
-  EXPECT_TRUE(InChild([&] {
+  EXPECT_TRUE(HoldsInChild([&] {
     testing::SetVariable("STROBE_RECORD_OUTPUT_DIRECTORY", directory.path().string());
     errno = EINTR;
     BeginProcess();

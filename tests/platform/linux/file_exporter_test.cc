@@ -14,6 +14,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "platform/file_exporter_fixture.h"
+#include "support/in_child.h"
 
 namespace strobe::testing {
 namespace {
@@ -61,16 +62,13 @@ TEST_F(LinuxFileExporterTest, ErrorsCarryTheSystemsWords) {
 // Runs `body` in a child process, whose limits, user and mounts are its own. Its exit code: 0 for
 // success, 77 where it could not be set up.
 template <class Body>
-int RunInChild(Body body) {
-  const pid_t child = fork();
-  if (child == 0) _exit(body());
-  int status = 0;
-  waitpid(child, &status, 0);
+int ExitCodeInChild(const Body& body) {
+  const int status = testing::RunInChild([&] { _exit(body()); });
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
 TEST_F(LinuxFileExporterTest, FileThatMayNotGrowLeavesNothingBehind) {
-  const int code = RunInChild([this] {
+  const int code = ExitCodeInChild([this] {
     const rlimit limit{4096, 4096};
     signal(SIGXFSZ, SIG_IGN);
     if (setrlimit(RLIMIT_FSIZE, &limit) != 0) return 77;
@@ -87,7 +85,7 @@ TEST_F(LinuxFileExporterTest, FileThatMayNotGrowLeavesNothingBehind) {
 }
 
 TEST_F(LinuxFileExporterTest, FullDiskLeavesNothingBehind) {
-  const int code = RunInChild([this] {
+  const int code = ExitCodeInChild([this] {
     const uid_t user = geteuid();
     const gid_t group = getegid();
     if (unshare(CLONE_NEWNS) != 0) {
@@ -112,7 +110,7 @@ TEST_F(LinuxFileExporterTest, FullDiskLeavesNothingBehind) {
 TEST_F(LinuxFileExporterTest, DirectoryWithoutPermission) {
   fs::permissions(directory_, fs::perms::owner_read | fs::perms::owner_exec |
                                   fs::perms::others_read | fs::perms::others_exec);
-  const int code = RunInChild([this] {
+  const int code = ExitCodeInChild([this] {
     constexpr uid_t kNobody = 65534;
     if (geteuid() == 0 && setresuid(kNobody, kNobody, kNobody) != 0) return 77;
     FileExporter exporter(Options());

@@ -1,23 +1,19 @@
 #include "strobe/platform/linux/own_descriptors.h"
 
 #include <fcntl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 
 #include "gtest/gtest.h"
+#include "support/in_child.h"
 
 namespace strobe::internal {
 namespace {
 
 // Whether a fork's child has the descriptor.
 bool IsInChild(int descriptor) {
-  const pid_t child = fork();
-  if (child == 0) _exit(fcntl(descriptor, F_GETFD) >= 0 ? 1 : 0);
-  int status = 0;
-  EXPECT_EQ(waitpid(child, &status, 0), child);
-  return WEXITSTATUS(status) == 1;
+  return testing::HoldsInChild([&] { return fcntl(descriptor, F_GETFD) >= 0; });
 }
 
 TEST(OwnDescriptors, AForksChildClosesThemAndTheParentKeepsThem) {

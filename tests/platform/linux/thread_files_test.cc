@@ -2,15 +2,17 @@
 
 #include <fcntl.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "support/in_child.h"
 
 namespace strobe::internal {
 namespace {
+
+using testing::HoldsInChild;
 
 int OpenNull() { return open("/dev/null", O_RDONLY | O_CLOEXEC); }
 bool IsOpenFile(int file) { return fcntl(file, F_GETFD) >= 0; }
@@ -33,21 +35,11 @@ TEST(ThreadFilesTest, AFileIsKeptUntilItIsDropped) {
   EXPECT_FALSE(IsOpenFile(second));
 }
 
-// True if a fork's child says so; it may spoil what it likes.
-template <class Check>
-bool InChild(const Check& check) {
-  const pid_t child = fork();
-  if (child == 0) _exit(check() ? 0 : 1);
-  int status = -1;
-  EXPECT_EQ(waitpid(child, &status, 0), child);
-  return status == 0;
-}
-
 TEST(ThreadFilesTest, AForksChildDropsThemAll) {
   const int file = OpenNull();
   const int place = KeepThreadFile(file);
   ASSERT_GE(place, 0);
-  EXPECT_TRUE(InChild([&] {
+  EXPECT_TRUE(HoldsInChild([&] {
     DropAllThreadFiles();
     return KeptThreadFile(place) == -1 && !IsOpenFile(file);
   }));
@@ -56,7 +48,7 @@ TEST(ThreadFilesTest, AForksChildDropsThemAll) {
 }
 
 TEST(ThreadFilesTest, TheProgramsOwnFilesHaveRoom) {
-  EXPECT_TRUE(InChild([] {
+  EXPECT_TRUE(HoldsInChild([] {
     DropAllThreadFiles();
     rlimit limit{};
     getrlimit(RLIMIT_NOFILE, &limit);
