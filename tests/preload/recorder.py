@@ -54,8 +54,11 @@ class Recorder:
 
         work_until(is_seen, record, what)
 
-    def info(self):
-        return self.bare(self.strobe, "info", "out.pb.gz").stdout.decode()
+    def threads(self):
+        """What `strobe info` says of threads: a name (and the rest of its line) of each. Modules are no part of it: a sample at
+        any address adds one."""
+        lines = self.bare(self.strobe, "info", "out.pb.gz").stdout.decode().splitlines()
+        return [line.removeprefix("thread").strip() for line in lines if line.startswith("thread ")]
 
 
 class OnTerminal:
