@@ -94,11 +94,15 @@ struct Coroutines {
   Coroutines() {
     for (std::size_t i = 0; i < kCount; ++i) {
       stacks[i] = std::make_unique<std::byte[]>(kStackBytes);
-      getcontext(&contexts[i]);
-      contexts[i].uc_stack.ss_sp = stacks[i].get();
-      contexts[i].uc_stack.ss_size = kStackBytes;
-      makecontext(&contexts[i], &Coroutines::Run, 0);
+      Make(contexts[i], stacks[i].get());
     }
+  }
+  // On its own: getcontext may return twice, so no variable of a loop may be live around it.
+  __attribute__((noinline)) static void Make(ucontext_t& context, std::byte* stack) {
+    getcontext(&context);
+    context.uc_stack.ss_sp = stack;
+    context.uc_stack.ss_size = kStackBytes;
+    makecontext(&context, &Coroutines::Run, 0);
   }
   static Coroutines& Get() {
     static auto* const coroutines = new Coroutines;
