@@ -302,7 +302,10 @@ run_configuration() {
   [ "$configuration" = windows ] && test+=(--wrapper "$(printf '%q' "$root/tests/start_again.sh")")
   rm -f "$build"/*.xml "$build"/meson-logs/testlog*.json
   export TSAN_OPTIONS="halt_on_error=1 second_deadlock_stack=1 suppressions=$root/tests/tsan.supp"
-  $wrapper "${test[@]}" </dev/null 2>&1 3>&- | grep --line-buffered -vE '^(ninja: |Full log|Ok:|Expected Fail|Fail:|Unexpected Pass|Skipped:|Timeout:|$)'
+  # The background of a shell without job control ignores some signals that tests send.
+  local anew=()
+  env --default-signal true 2>/dev/null && anew=(env --default-signal)
+  "${anew[@]}" $wrapper "${test[@]}" </dev/null 2>&1 3>&- | grep --line-buffered -vE '^(ninja: |Full log|Ok:|Expected Fail|Fail:|Unexpected Pass|Skipped:|Timeout:|$)'
   totals+=("$(python3 "$root/tests/summarize.py" "$configuration" "$build" 2>&1 >&3)")
 }
 
