@@ -89,22 +89,10 @@ void ExpectLabelsOfScopes(const Exports& exports, const std::vector<Scope>& scop
 template <class Round>
 Span RunRounds(BasicProfiler<CollectingTraits>& profiler, const std::string& name,
                const std::atomic<bool>& is_done, const Round& round) {
-  Span cpu_ns;
-  const std::int64_t outer_ns = ThreadCpuNs();
-  {
-    const Registration registration = profiler.RegisterThread(name);
-    const std::int64_t inner_ns = ThreadCpuNs();
+  const auto rounds = [&] {
     for (int i = 0; i < 20 || !is_done.load(); ++i) round();
-    cpu_ns.least = ThreadCpuNs() - inner_ns;
-  }
-  cpu_ns.most = ThreadCpuNs() - outer_ns;
-  return cpu_ns;
-}
-
-void ExpectSum(const Exports& exports, const std::string& thread, const Span& cpu_ns) {
-  const std::int64_t sum_ns = SumOfThread(exports, "cpu", thread);
-  EXPECT_GE(sum_ns, cpu_ns.least) << thread;
-  EXPECT_LE(sum_ns, cpu_ns.most) << thread;
+  };
+  return RunBracketed(profiler, name, rounds).cpu;
 }
 
 const std::vector<Scope> kLabelScopes{
@@ -156,7 +144,7 @@ TEST(Labels, AreThoseOfWhatTheThreadDoesAndAddUp) {
   EXPECT_EQ(profiler.stats().labels_overflowed, 0u);
   const Exports exports = CollectingExporter::Take();
   ExpectLabelsOfScopes(exports, kLabelScopes);
-  for (std::size_t i = 0; i < kThreads; ++i) ExpectSum(exports, name_of(i), cpu_ns[i]);
+  for (std::size_t i = 0; i < kThreads; ++i) ExpectWithin(exports, "cpu", name_of(i), cpu_ns[i]);
 }
 
 // The zones at the root of the sample's stack, outermost first, as a path.
@@ -206,7 +194,7 @@ TEST(Zones, AreThoseOfWhatTheThreadDoesAndStandAtTheRootOfItsStacks) {
   ASSERT_TRUE(profiler.Stop().ok());
   const Exports exports = CollectingExporter::Take();
   ExpectLabelsOfScopes(exports, kZoneScopes);
-  ExpectSum(exports, "zoned", cpu_ns);
+  ExpectWithin(exports, "cpu", "zoned", cpu_ns);
   for (const auto& [profile, bytes] : exports) {
     EXPECT_EQ(CheckProfile(profile), "");
     for (std::size_t i = 0; i < profile.samples.size(); ++i)
@@ -305,19 +293,15 @@ TEST(Labels, HoldForARegistrationThatBeginsLater) {
   Span cpu_ns;
   {
     const ScopedLabels labels({{"endpoint", "/early"}});
-    const std::int64_t outer_ns = ThreadCpuNs();
-    {
-      const Registration registration = profiler.RegisterThread("main");
-      const std::int64_t inner_ns = ThreadCpuNs();
+    const auto work = [&] {
       WorkUntil([&] { return HasStack(profiler.stats()); }, [] { BurnCpu(10 * kMs); });
-      cpu_ns.least = ThreadCpuNs() - inner_ns;
-    }
-    cpu_ns.most = ThreadCpuNs() - outer_ns;
+    };
+    cpu_ns = RunBracketed(profiler, "main", work).cpu;
   }
   ASSERT_TRUE(profiler.Stop().ok());
   const Exports exports = CollectingExporter::Take();
   ASSERT_EQ(exports.size(), 1U);
-  ExpectSum(exports, "main", cpu_ns);
+  ExpectWithin(exports, "cpu", "main", cpu_ns);
   const std::int64_t unlabelled_ns =
       SumIf(exports, "cpu", [](const Profile& profile, const ProfileSample& sample) {
         return !HasPseudoFrame(profile, sample, PseudoFrame::kLost) &&

@@ -95,7 +95,9 @@ def serve_many(program, listener, directory):
     found = profiles(directory)
     check(sorted(found) == sorted(pids), "a profile of each program, and no other: %d of %d" % (len(found), len(pids)))
     for pid, own in found.items():
-        check(len(own) == 1 and cpu_ns(own, "main") >= 0.02e9 and cpu_ns(own, "short") >= 20e6, "program %d: CPU times: %d profiles, main %d, short %d" % (pid, len(own), cpu_ns(own, "main"), cpu_ns(own, "short")))
+        main_ns, short_ns = cpu_ns(own, "main"), cpu_ns(own, "short")
+        check(len(own) == 1 and main_ns >= 0.02e9 and short_ns >= 20e6,
+              "program %d: CPU times: %d profiles, main %d ns, short %d ns" % (pid, len(own), main_ns, short_ns))
     # Chance decides in which functions programs so short are sampled.
     labelled = sum(any(labels.get("endpoint") == "/pay" for profile in own for _, _, labels in profile.rows) for own in found.values())
     return labelled > 1 and any("Spin" in name for own in found.values() for name in names(own))
