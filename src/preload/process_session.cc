@@ -10,7 +10,6 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdlib>
-#include <fstream>
 #include <string>
 #include <string_view>
 
@@ -18,7 +17,6 @@
 #include "preload_profiler.h"
 #include "strobe/base/memory_guard.h"
 #include "strobe/platform/native.h"
-#include "strobe/worker/worker_process.h"
 
 namespace strobe::internal {
 namespace {
@@ -127,17 +125,7 @@ void StartOnOwnThread(ProfilerOptions options) {
   thread.Join();
 }
 
-// The worker of a program has the program's environment, and loads this library, too. With a
-// session it would have a worker of its own, and that another.
-bool IsWorker() {
-  std::ifstream file("/proc/self/cmdline", std::ios::binary);
-  std::string line;
-  std::getline(file, line, '\0');
-  return static_cast<bool>(std::getline(file, line, '\0')) && line == kWorkerArgument;
-}
-
 void Begin() {
-  if (IsWorker()) return;
   std::optional<ProfilerOptions> options = PreloadOptions();
   if (!options || pthread_key_create(&registration_key, &EndRegistration) != 0) return;
   has_worker = *options->worker.enabled;

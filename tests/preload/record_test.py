@@ -65,7 +65,7 @@ def surroundings(recorder):
     """The program sees what it would see, but for our variables and the handler of the profiler's signal."""
     bare = recorder.bare(recorder.program, "surroundings").stdout.decode().splitlines()
     recorded = recorder.record(recorder.program, "surroundings").stdout.decode().splitlines()
-    ours = [line for line in recorded if line.startswith("LD_PRELOAD=") or line.startswith("STROBE_RECORD_")]
+    ours = [line for line in recorded if line.startswith("LD_PRELOAD=") or line.startswith("STROBE_RECORD")]
     check(len(ours) >= 2, "our variables: %r" % ours)
     left = [line for line in recorded if line not in ours]
     changed = [(a, b) for a, b in zip(bare, left) if a != b]

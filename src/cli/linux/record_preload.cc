@@ -28,6 +28,8 @@ constexpr int kExportPeriodS = 5;
 // How long workers may export after the program's end. Those of children that live on do not end.
 constexpr std::chrono::milliseconds kLongestExport(3000);
 constexpr const char* kOutputVariable = "STROBE_RECORD_OUTPUT_DIRECTORY";
+// By which the workers of recorded programs are found: they have none that begins STROBE_RECORD_.
+constexpr const char* kRecordingVariable = "STROBE_RECORDING";
 constexpr std::chrono::milliseconds kTakePeriod(1000);
 // More than a profiler takes that always runs: a recorded program often ends soon.
 constexpr const char* kMaxOverhead = "0.003";
@@ -90,6 +92,7 @@ Variables VariablesFor(const RecordOptions& options, const std::string& library,
   const bool has_others = preloaded != nullptr && *preloaded != '\0';
   Variables variables{{"LD_PRELOAD", has_others ? absl::StrCat(library, ":", preloaded) : library},
                       {kOutputVariable, folder.shared_path()},
+                      {kRecordingVariable, folder.shared_path()},
                       {"STROBE_RECORD_MAX_FILES", "1000000"},
                       // The command finds the names, when the program has ended.
                       {"STROBE_RECORD_SYMBOLS", "none"}};
@@ -133,7 +136,7 @@ int Record(const RecordOptions& options, const std::string& program, const std::
     output.Say(SecondsSince(begin), profiles.samples());
   });
   if (options.uses_worker)
-    AwaitWorkers(absl::StrCat(kOutputVariable, "=", folder.shared_path()), kLongestExport);
+    AwaitWorkers(absl::StrCat(kRecordingVariable, "=", folder.shared_path()), kLongestExport);
   profiles.Take(folder.path());
   profiles.Finish(static_cast<std::uint64_t>(child.id()));
   return 0;

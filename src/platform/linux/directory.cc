@@ -1,6 +1,5 @@
 #include <dirent.h>
 #include <fcntl.h>
-#include <sys/auxv.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -83,10 +82,6 @@ int OpenAt(int directory, const std::string& name, int flags, mode_t mode = 0) {
   } while (descriptor < 0 && errno == EINTR);
   return descriptor;
 }
-
-// True if this program has more rights than its user. Then the user must not choose where the
-// program writes.
-bool IsPrivileged() { return getauxval(AT_SECURE) != 0; }
 
 class LinuxTemporaryFile final : public TemporaryFile {
  public:
@@ -247,7 +242,7 @@ class LinuxDirectories final : public ProfileDirectories {
 };
 
 std::string LinuxDirectories::AbsolutePath(const std::string& path) const {
-  if (IsPrivileged()) return path;  // the user chose the working directory
+  if (LinuxPlatform::HasMoreRights()) return path;  // the user chose the working directory
   std::error_code error;
   const std::filesystem::path absolute = std::filesystem::absolute(path, error);
   return error ? path : absolute.lexically_normal().string();
@@ -255,7 +250,7 @@ std::string LinuxDirectories::AbsolutePath(const std::string& path) const {
 
 absl::StatusOr<std::unique_ptr<ProfileDirectory>> LinuxDirectories::Open(
     const std::string& path) const {
-  if (IsPrivileged() && !path.starts_with('/')) {
+  if (LinuxPlatform::HasMoreRights() && !path.starts_with('/')) {
     return absl::PermissionDeniedError(absl::StrCat(
         "a program with more rights than its user needs an absolute path instead of ", path));
   }
@@ -273,8 +268,8 @@ absl::StatusOr<std::unique_ptr<ProfileDirectory>> LinuxDirectories::Open(
 
 absl::StatusOr<std::unique_ptr<ProfileDirectory>> LinuxDirectories::OpenExisting(
     const std::string& path) const {
-  const int descriptor =
-      open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | (IsPrivileged() ? O_NOFOLLOW : 0));
+  const int descriptor = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC |
+                                                (LinuxPlatform::HasMoreRights() ? O_NOFOLLOW : 0));
   if (descriptor < 0) return SystemError(errno, "cannot open directory", path);
   FileDescriptor file(descriptor);
   return std::make_unique<LinuxDirectory>(path, file);

@@ -144,8 +144,9 @@ std::uint64_t LinuxPlatform::CurrentThreadId() {
                                                  : static_cast<std::uint64_t>(syscall(SYS_gettid));
 }
 std::uint64_t LinuxPlatform::ProcessId() { return static_cast<std::uint64_t>(getpid()); }
+bool LinuxPlatform::HasMoreRights() noexcept { return getauxval(AT_SECURE) != 0; }
 std::string LinuxPlatform::ProgramName() {
-  if (getauxval(AT_SECURE) == 0) return program_invocation_short_name;
+  if (!HasMoreRights()) return program_invocation_short_name;
   // The user who starts a program chooses its name. If the program has more rights than that user,
   // only its file counts.
   const std::string path = internal::ProgramPath();
@@ -159,7 +160,7 @@ std::optional<std::string> LinuxPlatform::EnvironmentVariable(const char* name) 
 }
 std::vector<std::string> LinuxPlatform::EnvironmentNames(std::string_view prefix) {
   std::vector<std::string> names;
-  if (getauxval(AT_SECURE) != 0) return names;
+  if (HasMoreRights()) return names;
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
     const std::string_view text(*entry);
     if (text.starts_with(prefix)) names.emplace_back(text.substr(0, text.find('=')));

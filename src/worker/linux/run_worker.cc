@@ -54,8 +54,14 @@ TableMemory MemoryForTables() {
 }
 
 void RunWorkerIfAsked(int argc, char** argv, Serve serve) {
-  if (argc == 2 && std::string_view(argv[1]) == kWorkerArgument)
+  if (argc == 2 && std::string_view(argv[1]) == kWorkerArgument) {
+    // A worker writes where the process at the other end of its socket wants, with its own rights.
+    if (LinuxPlatform::HasMoreRights()) {
+      LinuxPlatform::WriteLine("strobe: a program with more rights than its user is no worker");
+      std::exit(1);
+    }
     std::exit(serve(WorkerSocket(kWorkerSocket), nullptr) == ServeEnd::kServed ? 0 : 1);
+  }
   const auto* const kept = new Serve(std::move(serve));
   KeepForEver(kept);
   serve_here.store(kept, std::memory_order_release);

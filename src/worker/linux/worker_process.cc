@@ -15,11 +15,14 @@
 #include <array>
 #include <cstring>
 #include <memory>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "strobe/base/memory_guard.h"
 #include "strobe/clock/system_clock.h"
+#include "strobe/core/known_variables.h"
 #include "strobe/worker/listening_socket.h"
 
 extern char** environ;
@@ -37,6 +40,7 @@ constexpr int kFirstFreeDescriptor = 16;
 struct Child {
   const char* path;
   std::array<char*, 3> arguments;
+  char* const* environment;
   int socket;
   char* stack_of_worker;
   sigset_t mask{};  // of the calling thread
@@ -94,11 +98,27 @@ int RunWorker(void* argument) {
   syscall(SYS_setsid);
   if (KeepDescriptors(child.socket)) {
     syscall(SYS_rt_sigprocmask, SIG_SETMASK, &child.mask, nullptr, kMaskBytes);
-    syscall(SYS_execve, child.path, child.arguments.data(), environ);
+    syscall(SYS_execve, child.path, child.arguments.data(), child.environment);
   }
   child.error = errno;
   syscall(SYS_exit, 127);
   return 0;
+}
+
+// The program's environment, but for what would make the worker profile itself. A process that was
+// to be a worker and is none, because its main does not know of it, is a program as any other: the
+// kill switch keeps each profiler in it from beginning one, which would begin the next.
+std::vector<char*> EnvironmentOfWorker(std::string& kill_switch) {
+  std::vector<char*> environment;
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string_view variable = *entry;
+    if (!variable.starts_with("LD_PRELOAD=") && !variable.starts_with(kRecordPrefix) &&
+        !variable.starts_with("STROBE_ENABLED="))
+      environment.push_back(*entry);
+  }
+  environment.push_back(kill_switch.data());
+  environment.push_back(nullptr);
+  return environment;
 }
 
 // The worker's parent, which ends at once: so the worker is no child of the program.
@@ -154,6 +174,10 @@ absl::StatusOr<WorkerProcess> WorkerProcess::BeginHere(Serve serve, const Shared
 }
 
 absl::StatusOr<WorkerProcess> WorkerProcess::Begin(const std::string& command) {
+  if (LinuxPlatform::HasMoreRights()) {
+    return absl::FailedPreconditionError(
+        "no worker process: the program has more rights than whoever began it");
+  }
   std::array<int, 2> ends{};
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0)
     return Refused("socketpair", errno);
@@ -166,8 +190,11 @@ absl::StatusOr<WorkerProcess> WorkerProcess::Begin(const std::string& command) {
   char* const parents_stack = static_cast<char*>(stacks) + kChildStackBytes;
   std::string path = command.empty() ? "/proc/self/exe" : command;
   std::string argument = kWorkerArgument;
+  std::string kill_switch = "STROBE_ENABLED=0";
+  const std::vector<char*> environment = EnvironmentOfWorker(kill_switch);
   Child child{.path = path.c_str(),
               .arguments = {path.data(), argument.data(), nullptr},
+              .environment = environment.data(),
               .socket = ends[1],
               .stack_of_worker = parents_stack + kChildStackBytes};
   // The handlers of the program would run in its memory.
