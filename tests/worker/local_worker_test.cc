@@ -1,24 +1,32 @@
 #include "strobe/worker/local_worker.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <string>
 
+#include "strobe/platform/linux/descriptor.h"
 #include "strobe/worker/worker_process.h"
 
 namespace strobe::internal {
 namespace {
 
+// Of what stands in for the socket in the test.
+FileIdentity Null() { return FileIdentity::Of(Descriptor(open("/dev/null", O_RDWR)).get()); }
+
 void GiveServe(int arguments_count) {
+  if (arguments_count == 2) dup2(Descriptor(open("/dev/null", O_RDWR)).get(), kWorkerSocket);
   char name[] = "program";
   std::string argument = kWorkerArgument;
   char* arguments[] = {name, argument.data(), nullptr};
-  RunWorkerIfAsked(
-      arguments_count, arguments, [](const WorkerSocket& socket, const SharedArea* own_area) {
-        return socket.descriptor() == kWorkerSocket && own_area == nullptr ? ServeEnd::kServed
-                                                                           : ServeEnd::kSlow;
-      });
+  RunWorkerIfAsked(arguments_count, arguments,
+                   [](const WorkerSocket& socket, const SharedArea* own_area) {
+                     return FileIdentity::Of(socket.descriptor()) == Null() && own_area == nullptr
+                                ? ServeEnd::kServed
+                                : ServeEnd::kSlow;
+                   });
 }
 
 TEST(LocalWorker, AWorkerServesAndExits) {

@@ -18,7 +18,7 @@ struct RandomTimer {
   // The kernel's event that stands for the timer; -1 if the timer does not run. The other members
   // are written before it.
   std::atomic<int> file{-1};
-  std::int16_t file_place = -1;  // where the platform keeps the file; used by the control plane
+  std::int32_t kept_file = -1;  // by which the platform keeps the file; used by the control plane
   std::atomic<std::uint8_t> provider{0};  // in the token of the captures, see SlotToken
   std::atomic<std::uint32_t> mean_us{0};
   std::atomic<std::uint32_t> draws{0};  // counts the gaps, from a random number on

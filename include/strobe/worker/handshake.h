@@ -14,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "strobe/base/visibility.h"
 #include "strobe/core/value_type.h"
+#include "strobe/platform/linux/descriptor.h"
 
 STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
@@ -93,14 +94,12 @@ void CloseDescriptors(const Message& message);
 class WorkerSocket {
  public:
   WorkerSocket() = default;
-  // Takes over the descriptor.
+  // Takes over the descriptor, and moves it: see Descriptor.
   explicit WorkerSocket(int descriptor) : descriptor_(descriptor) {}
-  WorkerSocket(WorkerSocket&& other) noexcept;
-  WorkerSocket& operator=(WorkerSocket&& other) noexcept;
-  ~WorkerSocket();
 
-  [[nodiscard]] bool is_open() const { return descriptor_ >= 0; }
-  [[nodiscard]] int descriptor() const { return descriptor_; }
+  [[nodiscard]] bool is_open() const { return descriptor_.is_open(); }
+  // -1 if the program has closed it: then the other side counts as gone.
+  [[nodiscard]] int descriptor() const { return descriptor_.get(); }
 
   // Never waits: Unavailable if the other side has gone, or has left so many messages unread that
   // there is no room. Never raises SIGPIPE.
@@ -117,7 +116,7 @@ class WorkerSocket {
   [[nodiscard]] std::int64_t PeerProcess() const;
 
  private:
-  int descriptor_ = -1;
+  Descriptor descriptor_;
 };
 
 // The answer that `message` is: its code and text. Internal if it is none of that kind.

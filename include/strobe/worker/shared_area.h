@@ -14,6 +14,7 @@
 #include "strobe/base/cache_line.h"
 #include "strobe/base/visibility.h"
 #include "strobe/core/record.h"
+#include "strobe/platform/linux/descriptor.h"
 #include "strobe/runtime/published_code.h"
 #include "strobe/worker/shared_contexts.h"
 #include "strobe/worker/shared_ranges.h"
@@ -98,7 +99,8 @@ class SharedArea {
   void Unmap();
 
   [[nodiscard]] SharedAreaHeader& header() const { return *header_; }
-  [[nodiscard]] int descriptor() const { return descriptor_; }
+  // -1 if the program has closed it: no further worker can have the area then.
+  [[nodiscard]] int descriptor() const { return file_.Number(); }
   // Of that slot; nullptr beyond the room.
   [[nodiscard]] Seat* At(std::uint32_t slot) const;
   // The memory of a chunk of channels; empty beyond the room.
@@ -141,7 +143,7 @@ class SharedArea {
   static std::uint64_t ChunksOffset(std::uint32_t chunks);
   void Place(std::byte* memory);
 
-  int descriptor_ = -1;
+  KnownFile file_;
   std::uint32_t chunks_ = 0;  // validated: the header may change at any time
   std::uint64_t chunk_bytes_ = 0;
   std::uint64_t bytes_ = 0;

@@ -15,6 +15,7 @@
 #include "strobe/base/address.h"
 #include "strobe/base/page.h"
 #include "strobe/base/visibility.h"
+#include "strobe/platform/linux/descriptor.h"
 #include "strobe/unwind/rule_cache.h"
 #include "strobe/unwind/unwind_table.h"
 
@@ -51,14 +52,15 @@ class TableMemory {
 
   [[nodiscard]] std::span<std::byte> bytes() const { return bytes_; }
   [[nodiscard]] Address address() const { return reinterpret_cast<Address>(bytes_.data()); }
-  [[nodiscard]] int descriptor() const { return descriptor_; }
-  void CloseDescriptor();
+  // -1 in a program, which closes it.
+  [[nodiscard]] int descriptor() const { return descriptor_.get(); }
+  void CloseDescriptor() { descriptor_.Close(); }
   // Leaves it mapped for ever.
   void KeepMapped() { bytes_ = {}; }
 
  private:
   std::span<std::byte> bytes_;
-  int descriptor_ = -1;
+  Descriptor descriptor_;
 };
 
 // Room for caches of rules, which captures write: in memory that the program maps for writing.

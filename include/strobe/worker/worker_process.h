@@ -47,6 +47,8 @@ class WorkerProcess {
   void End(std::int64_t timeout_ns);
 
  private:
+  void Kill() const;
+
   LinuxPlatform::OwnThread thread_;
   std::int64_t process_id_ = -1;  // of the program's own worker
   WorkerSocket socket_;

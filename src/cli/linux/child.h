@@ -12,9 +12,11 @@
 #include <utility>
 #include <vector>
 
-#include "../../platform/linux/descriptor.h"
 #include "signal_queue.h"
+#include "strobe/base/visibility.h"
+#include "strobe/platform/linux/descriptor.h"
 
+STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
 
 class Child {
@@ -76,3 +78,4 @@ class Child {
 };
 
 }  // namespace strobe::internal
+STROBE_HIDDEN_END

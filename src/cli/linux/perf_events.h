@@ -11,15 +11,17 @@
 #include <string>
 #include <vector>
 
-#include "../../platform/linux/descriptor.h"
 #include "absl/status/status.h"
 #include "perf_account.h"
 #include "perf_header.h"
 #include "perf_request.h"
 #include "perf_rings.h"
+#include "strobe/base/visibility.h"
+#include "strobe/platform/linux/descriptor.h"
 
 struct perf_event_attr;
 
+STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
 
 struct PerfEventOptions {
@@ -106,3 +108,4 @@ class PerfEvents {
 std::vector<int> ParseCpus(std::string_view list);
 
 }  // namespace strobe::internal
+STROBE_HIDDEN_END

@@ -17,7 +17,9 @@
 #include "perf_account.h"
 #include "perf_events.h"
 #include "perf_records.h"
+#include "strobe/base/visibility.h"
 
+STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
 
 // Used by one thread. Records go through the same account as those of a perf.data file.
@@ -52,3 +54,4 @@ class PerfRecorder {
 };
 
 }  // namespace strobe::internal
+STROBE_HIDDEN_END

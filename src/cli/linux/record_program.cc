@@ -17,9 +17,9 @@
 #include <system_error>
 #include <utility>
 
-#include "../../platform/linux/descriptor.h"
 #include "../exit_status.h"
 #include "absl/strings/str_cat.h"
+#include "strobe/platform/linux/descriptor.h"
 
 namespace strobe::internal {
 namespace {

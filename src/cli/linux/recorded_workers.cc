@@ -11,8 +11,8 @@
 #include <system_error>
 #include <vector>
 
-#include "../../platform/linux/descriptor.h"
 #include "absl/strings/numbers.h"
+#include "strobe/platform/linux/descriptor.h"
 #include "strobe/worker/worker_process.h"
 
 namespace strobe::internal {

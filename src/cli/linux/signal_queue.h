@@ -6,8 +6,10 @@
 #include <csignal>
 #include <optional>
 
-#include "../../platform/linux/descriptor.h"
+#include "strobe/base/visibility.h"
+#include "strobe/platform/linux/descriptor.h"
 
+STROBE_HIDDEN_BEGIN
 namespace strobe::internal {
 
 // Blocks the signals for the calling thread as long as it lives. Those that have come until its end
@@ -42,3 +44,4 @@ class SignalQueue {
 };
 
 }  // namespace strobe::internal
+STROBE_HIDDEN_END

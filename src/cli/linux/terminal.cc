@@ -10,7 +10,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "../../platform/linux/descriptor.h"
+#include "strobe/platform/linux/descriptor.h"
 
 namespace strobe::internal {
 

@@ -71,13 +71,11 @@ std::size_t TakeHeader(char* data, std::size_t size, std::size_t count, void* co
 curl_socket_t OpenSocket(void* /*context*/, curlsocktype /*purpose*/, curl_sockaddr* address) {
   const int descriptor =
       socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
-  if (descriptor < 0) return CURL_SOCKET_BAD;
-  internal::CloseInChild(descriptor);
-  return descriptor;
+  return descriptor < 0 ? CURL_SOCKET_BAD : internal::OwnDescriptor(descriptor);
 }
 int CloseSocket(void* /*context*/, curl_socket_t descriptor) {
-  internal::ForgetInChild(descriptor);
-  return close(descriptor);
+  internal::CloseOwnDescriptor(descriptor);
+  return 0;
 }
 
 absl::StatusCode CodeOf(CURLcode code) {

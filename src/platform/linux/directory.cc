@@ -1,6 +1,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -9,14 +10,16 @@
 #include <cstdio>
 #include <filesystem>
 #include <memory>
+#include <new>
 #include <string>
 #include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "strobe/base/page.h"
 #include "strobe/export/profile_directories.h"
+#include "strobe/platform/linux/descriptor.h"
 #include "strobe/platform/linux/linux_platform.h"
-#include "strobe/platform/linux/own_descriptors.h"
 
 namespace strobe {
 namespace {
@@ -38,7 +41,6 @@ class FileDescriptor {
   ~FileDescriptor() { Close(); }
 
   [[nodiscard]] int get() const { return number_; }
-  int Release() { return std::exchange(number_, -1); }
   // 0 or errno: some file systems say only here that the disk is full.
   int Close() {
     return number_ >= 0 && close(std::exchange(number_, -1)) != 0 && errno != EINTR ? errno : 0;
@@ -83,13 +85,19 @@ int OpenAt(int directory, const std::string& name, int flags, mode_t mode = 0) {
   return descriptor;
 }
 
+// A program with more rights than its user follows no link that the user may have made.
+int OpenDirectory(const std::string& path) {
+  return open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC |
+                                (LinuxPlatform::HasMoreRights() ? O_NOFOLLOW : 0));
+}
+
+class LinuxDirectory;
+
 class LinuxTemporaryFile final : public TemporaryFile {
  public:
-  LinuxTemporaryFile(const ProfileDirectory& directory, int descriptor, std::string name)
-      : directory_(directory), descriptor_(descriptor), name_(std::move(name)) {}
-  ~LinuxTemporaryFile() override {
-    if (exists_) unlinkat(descriptor_, name_.c_str(), 0);
-  }
+  LinuxTemporaryFile(const LinuxDirectory& directory, std::string name)
+      : directory_(directory), name_(std::move(name)) {}
+  ~LinuxTemporaryFile() override;
   LinuxTemporaryFile(const LinuxTemporaryFile&) = delete;
   LinuxTemporaryFile& operator=(const LinuxTemporaryFile&) = delete;
 
@@ -98,14 +106,103 @@ class LinuxTemporaryFile final : public TemporaryFile {
   [[nodiscard]] absl::Status Sync() const override;
 
  private:
-  const ProfileDirectory& directory_;
-  const int descriptor_;  // of the directory
+  const LinuxDirectory& directory_;
   const std::string name_;
   bool exists_ = false;
 };
 
+// A lock of a file. It ends with this object, with the process and with an exec, and no fork's child
+// has it: the lock belongs to the open file, and what holds that is no descriptor, but a mapping
+// that no child inherits.
+class FileLock {
+ public:
+  FileLock() = default;
+  ~FileLock() {
+    if (IsHeld()) munmap(file_, internal::kPageBytes);  // in a child something else may be there
+    if (is_held_ != nullptr) munmap(is_held_, internal::kPageBytes);
+  }
+  FileLock(const FileLock&) = delete;
+  FileLock& operator=(const FileLock&) = delete;
+
+  // Of a file in the directory, which it makes if there is none.
+  bool TryLock(int directory, const std::string& name);
+
+ private:
+  [[nodiscard]] bool IsHeld() const { return is_held_ != nullptr && *is_held_; }
+
+  void* file_ = nullptr;
+  bool* is_held_ = nullptr;  // on a page that the kernel clears in each child
+};
+
+bool FileLock::TryLock(int directory, const std::string& name) {
+  if (IsHeld()) return true;
+  const FileDescriptor file(OpenAt(directory, name, O_RDWR | O_CREAT, kFileMode));
+  if (file.get() < 0) return false;
+  if (is_held_ == nullptr) {
+    void* const page = mmap(nullptr, internal::kPageBytes, PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (page == MAP_FAILED) return false;
+    is_held_ = new (page) bool(false);
+  }
+  void* const mapping = mmap(nullptr, internal::kPageBytes, PROT_NONE, MAP_SHARED, file.get(), 0);
+  if (mapping == MAP_FAILED) return false;
+  if (madvise(is_held_, internal::kPageBytes, MADV_WIPEONFORK) != 0 ||
+      madvise(mapping, internal::kPageBytes, MADV_DONTFORK) != 0 ||
+      flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
+    munmap(mapping, internal::kPageBytes);
+    return false;
+  }
+  file_ = mapping;
+  *is_held_ = true;
+  return true;
+}
+
+class LinuxDirectory final : public ProfileDirectory {
+ public:
+  LinuxDirectory(const std::string& path, internal::Descriptor file)
+      : ProfileDirectory(path), file_(std::move(file)) {}
+  LinuxDirectory(const LinuxDirectory&) = delete;
+  LinuxDirectory& operator=(const LinuxDirectory&) = delete;
+
+  [[nodiscard]] absl::StatusOr<std::unique_ptr<TemporaryFile>> Write(
+      const std::string& name, std::string_view bytes) const override;
+  [[nodiscard]] bool Remove(const std::string& name) const override {
+    return unlinkat(Number(), name.c_str(), 0) == 0;
+  }
+  [[nodiscard]] absl::StatusOr<std::string> Read(const std::string& name,
+                                                 std::uint64_t max_bytes) const override;
+  [[nodiscard]] absl::Status Rename(const std::string& from, const std::string& to) const override {
+    const int error = RenameWithoutReplacing(Number(), from, to);
+    return error == 0 ? absl::OkStatus()
+                      : SystemError(error, "cannot rename a file to", PathOf(to));
+  }
+  [[nodiscard]] absl::Status Sync() const override {
+    return fsync(Number()) == 0 ? absl::OkStatus()
+                                : SystemError(errno, "cannot sync directory", path());
+  }
+  [[nodiscard]] bool TryLock() override { return lock_.TryLock(Number(), ".lock"); }
+  [[nodiscard]] std::vector<DirectoryFile> List(
+      std::size_t max_entries,
+      const std::function<bool(std::string_view)>& is_wanted) const override;
+
+  // The directory's descriptor, until the next call. If the program has closed it, the directory is
+  // the one that has the path now.
+  [[nodiscard]] int Number() const {
+    if (!file_.is_open()) file_ = internal::Descriptor(OpenDirectory(path()));
+    return file_.get();
+  }
+
+ private:
+  mutable internal::Descriptor file_;
+  FileLock lock_;
+};
+
+LinuxTemporaryFile::~LinuxTemporaryFile() {
+  if (exists_) unlinkat(directory_.Number(), name_.c_str(), 0);
+}
+
 absl::Status LinuxTemporaryFile::Write(std::string_view bytes) {
-  const int descriptor = OpenAt(descriptor_, name_, O_WRONLY | O_CREAT | O_EXCL, kFileMode);
+  const int descriptor = OpenAt(directory_.Number(), name_, O_WRONLY | O_CREAT | O_EXCL, kFileMode);
   if (descriptor < 0) return SystemError(errno, "cannot create", directory_.PathOf(name_));
   exists_ = true;
   FileDescriptor file(descriptor);
@@ -120,67 +217,22 @@ absl::Status LinuxTemporaryFile::Write(std::string_view bytes) {
 }
 
 absl::Status LinuxTemporaryFile::RenameTo(const std::string& name) {
-  if (const int error = RenameWithoutReplacing(descriptor_, name_, name); error != 0)
+  if (const int error = RenameWithoutReplacing(directory_.Number(), name_, name); error != 0)
     return SystemError(error, "cannot rename a temporary file to", directory_.PathOf(name));
   exists_ = false;
   return absl::OkStatus();
 }
 
 absl::Status LinuxTemporaryFile::Sync() const {
-  const FileDescriptor file(OpenAt(descriptor_, name_, O_WRONLY));
+  const FileDescriptor file(OpenAt(directory_.Number(), name_, O_WRONLY));
   if (file.get() < 0 || fsync(file.get()) != 0)
     return SystemError(errno, "cannot sync", directory_.PathOf(name_));
   return absl::OkStatus();
 }
 
-class LinuxDirectory final : public ProfileDirectory {
- public:
-  LinuxDirectory(const std::string& path, FileDescriptor& file)
-      : ProfileDirectory(path), file_(file.Release()) {}
-  ~LinuxDirectory() override {
-    if (is_locked_) internal::ForgetInChild(file_.get());
-  }
-  LinuxDirectory(const LinuxDirectory&) = delete;
-  LinuxDirectory& operator=(const LinuxDirectory&) = delete;
-
-  [[nodiscard]] absl::StatusOr<std::unique_ptr<TemporaryFile>> Write(
-      const std::string& name, std::string_view bytes) const override;
-  [[nodiscard]] bool Remove(const std::string& name) const override {
-    return unlinkat(file_.get(), name.c_str(), 0) == 0;
-  }
-  [[nodiscard]] absl::StatusOr<std::string> Read(const std::string& name,
-                                                 std::uint64_t max_bytes) const override;
-  [[nodiscard]] absl::Status Rename(const std::string& from, const std::string& to) const override {
-    const int error = RenameWithoutReplacing(file_.get(), from, to);
-    return error == 0 ? absl::OkStatus()
-                      : SystemError(error, "cannot rename a file to", PathOf(to));
-  }
-  [[nodiscard]] absl::Status Sync() const override {
-    return fsync(file_.get()) == 0 ? absl::OkStatus()
-                                   : SystemError(errno, "cannot sync directory", path());
-  }
-  [[nodiscard]] bool TryLock() override;
-  [[nodiscard]] std::vector<DirectoryFile> List(
-      std::size_t max_entries,
-      const std::function<bool(std::string_view)>& is_wanted) const override;
-
- private:
-  const FileDescriptor file_;
-  bool is_locked_ = false;
-};
-
-// The lock belongs to the open directory, which a fork's child shares: so the child closes it.
-bool LinuxDirectory::TryLock() {
-  if (is_locked_) return true;
-  internal::CloseInChild(file_.get());
-  is_locked_ = flock(file_.get(), LOCK_EX | LOCK_NB) == 0;
-  if (!is_locked_) internal::ForgetInChild(file_.get());
-  return is_locked_;
-}
-
 absl::StatusOr<std::string> LinuxDirectory::Read(const std::string& name,
                                                  std::uint64_t max_bytes) const {
-  const FileDescriptor file(OpenAt(file_.get(), name, O_RDONLY));
+  const FileDescriptor file(OpenAt(Number(), name, O_RDONLY));
   struct stat status;
   if (file.get() < 0 || fstat(file.get(), &status) != 0)
     return SystemError(errno, "cannot open", PathOf(name));
@@ -201,7 +253,7 @@ absl::StatusOr<std::string> LinuxDirectory::Read(const std::string& name,
 
 absl::StatusOr<std::unique_ptr<TemporaryFile>> LinuxDirectory::Write(const std::string& name,
                                                                      std::string_view bytes) const {
-  auto file = std::make_unique<LinuxTemporaryFile>(*this, file_.get(), name);
+  auto file = std::make_unique<LinuxTemporaryFile>(*this, name);
   if (absl::Status status = file->Write(bytes); !status.ok()) return status;
   return file;
 }
@@ -210,7 +262,7 @@ std::vector<DirectoryFile> LinuxDirectory::List(
     std::size_t max_entries, const std::function<bool(std::string_view)>& is_wanted) const {
   std::vector<DirectoryFile> files;
   // A descriptor of its own: closedir closes it, and duplicates share a position.
-  const int descriptor = openat(file_.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const int descriptor = openat(Number(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   const std::unique_ptr<DIR, int (*)(DIR*)> directory(
       descriptor >= 0 ? fdopendir(descriptor) : nullptr, &closedir);
   if (directory == nullptr) {
@@ -268,11 +320,9 @@ absl::StatusOr<std::unique_ptr<ProfileDirectory>> LinuxDirectories::Open(
 
 absl::StatusOr<std::unique_ptr<ProfileDirectory>> LinuxDirectories::OpenExisting(
     const std::string& path) const {
-  const int descriptor = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC |
-                                                (LinuxPlatform::HasMoreRights() ? O_NOFOLLOW : 0));
-  if (descriptor < 0) return SystemError(errno, "cannot open directory", path);
-  FileDescriptor file(descriptor);
-  return std::make_unique<LinuxDirectory>(path, file);
+  internal::Descriptor file(OpenDirectory(path));
+  if (!file.is_open()) return SystemError(errno, "cannot open directory", path);
+  return std::make_unique<LinuxDirectory>(path, std::move(file));
 }
 
 constexpr LinuxDirectories kProfileDirectories;

@@ -16,7 +16,6 @@
 #include "loader_mutex.h"
 #include "signal_handler.h"
 #include "strobe/platform/capture_target.h"
-#include "thread_files.h"
 
 namespace strobe::internal {
 namespace {
@@ -105,7 +104,6 @@ void AfterForkInChild() {
   // The parent's registrations mean nothing here. The first use of a Profiler resets the rest: see
   // Settle.
   ThreadLinks() = nullptr;
-  DropAllThreadFiles();
   process_word.load(std::memory_order_acquire)->store(kForked, std::memory_order_release);
   if (EndNestedFork()) return;
   // A lock that BeforeFork could not take has no holder in the child, so it is released as well.

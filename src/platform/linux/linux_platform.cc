@@ -144,7 +144,6 @@ std::uint64_t LinuxPlatform::CurrentThreadId() {
                                                  : static_cast<std::uint64_t>(syscall(SYS_gettid));
 }
 std::uint64_t LinuxPlatform::ProcessId() { return static_cast<std::uint64_t>(getpid()); }
-bool LinuxPlatform::HasMoreRights() noexcept { return getauxval(AT_SECURE) != 0; }
 std::string LinuxPlatform::ProgramName() {
   if (!HasMoreRights()) return program_invocation_short_name;
   // The user who starts a program chooses its name. If the program has more rights than that user,

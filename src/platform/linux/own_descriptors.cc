@@ -7,12 +7,20 @@
 
 #include <array>
 #include <atomic>
+#include <cstdint>
+
+#include "strobe/platform/linux/descriptor.h"
 
 namespace strobe::internal {
 namespace {
 
-// Each has a descriptor plus one; 0 is free.
-constinit std::array<std::atomic<int>, kMaxOwnDescriptors> descriptors{};
+// A socket of the process that has taken the place.
+enum class Place : std::uint8_t { kFree, kChanges, kTaken };
+struct OwnSocket {
+  std::atomic<Place> place{Place::kFree};
+  KnownFile file;
+};
+constinit std::array<OwnSocket, kMaxOwnDescriptors> sockets{};
 // The ports; 0 is free.
 constinit std::array<std::atomic<int>, kMaxOwnPorts> ports{};
 constinit std::atomic<bool> is_listening{false};
@@ -51,30 +59,44 @@ void Listen(void (*in_child)()) {
     pthread_atfork(nullptr, nullptr, in_child);
 }
 
-// Runs in the child before fork returns there. The child has one thread.
+// Runs in the child before fork returns there. The child has one thread. What is not a socket of
+// ours any more stays: see KnownFile.
 void CloseAll() {
-  for (std::atomic<int>& entry : descriptors) {
-    if (const int found = entry.exchange(0, std::memory_order_relaxed); found != 0)
-      close(found - 1);
+  for (OwnSocket& own : sockets) {
+    if (own.place.exchange(Place::kFree, std::memory_order_acquire) == Place::kTaken)
+      own.file.Close();
   }
   CloseOwnPorts();
 }
 
-}  // namespace
-
-void CloseInChild(int descriptor) {
-  Listen(&CloseAll);
-  for (std::atomic<int>& entry : descriptors) {
-    int expected = 0;
-    if (entry.compare_exchange_strong(expected, descriptor + 1, std::memory_order_acq_rel)) return;
-  }
+bool Take(OwnSocket& own, Place from) {
+  return own.place.compare_exchange_strong(from, Place::kChanges, std::memory_order_acq_rel);
 }
 
-void ForgetInChild(int descriptor) {
-  for (std::atomic<int>& entry : descriptors) {
-    int expected = descriptor + 1;
-    if (entry.compare_exchange_strong(expected, 0, std::memory_order_acq_rel)) return;
+}  // namespace
+
+int OwnDescriptor(int open_number) {
+  Listen(&CloseAll);
+  const KnownFile file = KnownFile::Of(open_number);
+  for (OwnSocket& own : sockets) {
+    if (!Take(own, Place::kFree)) continue;
+    own.file = file;
+    own.place.store(Place::kTaken, std::memory_order_release);
+    break;
   }
+  return file.number;
+}
+
+void CloseOwnDescriptor(int number) {
+  for (OwnSocket& own : sockets) {
+    if (own.place.load(std::memory_order_acquire) != Place::kTaken || own.file.number != number ||
+        !Take(own, Place::kTaken))
+      continue;
+    own.file.Close();
+    own.place.store(Place::kFree, std::memory_order_release);
+    return;
+  }
+  close(number);  // one of too many
 }
 
 void CloseSocketsInChild(std::uint16_t port) {

@@ -66,13 +66,14 @@ bool LinuxPlatform::StartRandomTimer(internal::RandomTimer& timer, std::uint64_t
   timer.draws.store(static_cast<std::uint32_t>(seed), std::memory_order_relaxed);
   const int file = OpenEvent(thread_id, timer.NextGapNs());
   if (file < 0) return false;
-  timer.file_place = static_cast<std::int16_t>(internal::KeepThreadFile(file));
-  if (timer.file_place < 0) {
+  timer.kept_file = internal::KeepThreadFile(file);
+  if (timer.kept_file < 0) {
     close(file);
     return false;
   }
-  timer.file.store(file, std::memory_order_release);
-  if (SendTo(file, thread_id, signal)) return true;
+  const int kept = internal::KeptThreadFile(timer.kept_file);
+  timer.file.store(kept, std::memory_order_release);
+  if (SendTo(kept, thread_id, signal)) return true;
   StopRandomTimer(timer);
   return false;
 }
@@ -80,12 +81,10 @@ bool LinuxPlatform::StartRandomTimer(internal::RandomTimer& timer, std::uint64_t
 void LinuxPlatform::StopRandomTimer(internal::RandomTimer& timer) {
   const int file = timer.file.exchange(-1, std::memory_order_acq_rel);
   if (file < 0) return;
-  // A fork's child may hold the event open. In the child itself a fork has closed the file.
-  if (internal::KeptThreadFile(timer.file_place) == file) {
-    ioctl(file, PERF_EVENT_IOC_DISABLE, 0);
-    internal::DropThreadFile(timer.file_place);
-  }
-  timer.file_place = -1;
+  // A fork's child may hold the event open. The child itself keeps none.
+  if (internal::KeptThreadFile(timer.kept_file) == file) ioctl(file, PERF_EVENT_IOC_DISABLE, 0);
+  internal::DropThreadFile(timer.kept_file);
+  timer.kept_file = -1;
 }
 
 }  // namespace strobe

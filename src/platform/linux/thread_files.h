@@ -1,18 +1,15 @@
-// The files that threads' probes keep open, over all profilers.
+// The files of threads that stay open, over all profilers: those of probes, and events of random
+// timers.
 #pragma once
-
-#include <cstddef>
 
 namespace strobe::internal {
 
-// Keeps an open file. Returns its place, or -1 if no more may be kept.
+// Takes over an open file. Returns a handle, or -1 if no more may be kept: then the caller still has
+// it. A fork's child has none of its parent's: it closes them when it needs their places.
 int KeepThreadFile(int file);
-// The file in that place; -1 if a fork has closed it.
-int KeptThreadFile(int place);
-// Closes the file in that place.
-void DropThreadFile(int place);
-
-// Closes all kept files. For a fork's child; takes no lock and no memory.
-void DropAllThreadFiles();
+// The file's number. -1 if the program has closed it, or if a parent of this process has kept it.
+int KeptThreadFile(int handle);
+// Closes the file, unless the program has, or a parent has kept it.
+void DropThreadFile(int handle);
 
 }  // namespace strobe::internal

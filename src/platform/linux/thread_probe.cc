@@ -9,12 +9,15 @@
 #include <array>
 #include <atomic>
 #include <charconv>
+#include <climits>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <string_view>
 #include <utility>
 
+#include "forks.h"
+#include "strobe/platform/linux/descriptor.h"
 #include "strobe/platform/linux/linux_platform.h"
 #include "strobe/platform/linux/linux_thread_probe.h"
 #include "thread_files.h"
@@ -31,9 +34,25 @@ constexpr std::int64_t kSwitchNs = 2'000;
 // before needed it.
 constexpr int kInstantsExpected = 32;
 thread_local int instants_expected = 0;
-// A place holds the file's number plus 1; 0 if it is free.
-constinit std::array<std::atomic<int>, LinuxThreadFile::kMaxKeptFiles> kept_files{};
-constinit std::atomic<int> kept_count{0};
+// A file that stays open.
+struct KeptFile {
+  // Twice the number of the process that keeps it, and 1 more while a thread changes the place.
+  std::atomic<std::uint32_t> owner{0};
+  KnownFile file;
+};
+constinit std::array<KeptFile, LinuxThreadFile::kMaxKeptFiles> kept_files{};
+
+// Of this process among its parents, never 0. It wraps.
+std::uint32_t ThisProcess() {
+  constexpr std::uint32_t kMost = INT_MAX / LinuxThreadFile::kMaxKeptFiles;
+  return static_cast<std::uint32_t>((ForkCount() - 1) % kMost) + 1;
+}
+std::size_t PlaceOf(int handle) {
+  return static_cast<std::size_t>(handle % LinuxThreadFile::kMaxKeptFiles);
+}
+std::uint32_t ProcessOf(int handle) {
+  return static_cast<std::uint32_t>(handle / LinuxThreadFile::kMaxKeptFiles);
+}
 
 // The directory of the threads' files.
 constinit thread_local char task_directory[40] = "/proc/self/task";
@@ -84,33 +103,41 @@ Address TakeLastNumber(std::string_view& text) {
 
 }  // namespace
 
+// A handle is a place and the process that keeps the file there: a fork's child inherits both the
+// table and the files, and is another process.
 int KeepThreadFile(int file) {
-  if (kept_count.fetch_add(1, std::memory_order_relaxed) < MostKeptFiles()) {
-    for (std::size_t place = 0; place < kept_files.size(); ++place) {
-      int free = 0;
-      if (kept_files[place].compare_exchange_strong(free, file + 1, std::memory_order_acq_rel))
-        return static_cast<int>(place);
-    }
+  const std::uint32_t own = ThisProcess();
+  const int most = MostKeptFiles();
+  for (int place = 0; place < most; ++place) {
+    KeptFile& kept = kept_files[static_cast<std::size_t>(place)];
+    std::uint32_t owner = kept.owner.load(std::memory_order_acquire);
+    if (owner / 2 == own ||
+        !kept.owner.compare_exchange_strong(owner, 2 * own + 1, std::memory_order_acq_rel))
+      continue;
+    kept.file.Close();  // of a parent
+    kept.file = KnownFile::Of(file);
+    kept.owner.store(2 * own, std::memory_order_release);
+    return static_cast<int>(own) * LinuxThreadFile::kMaxKeptFiles + place;
   }
-  kept_count.fetch_sub(1, std::memory_order_relaxed);
   return -1;
 }
 
-int KeptThreadFile(int place) {
-  return kept_files[static_cast<std::size_t>(place)].load(std::memory_order_acquire) - 1;
+int KeptThreadFile(int handle) {
+  const KeptFile& kept = kept_files[PlaceOf(handle)];
+  const bool is_own = kept.owner.load(std::memory_order_acquire) == 2 * ProcessOf(handle) &&
+                      ProcessOf(handle) == ThisProcess();
+  return is_own ? kept.file.Number() : -1;
 }
 
-void DropThreadFile(int place) {
-  const int file =
-      kept_files[static_cast<std::size_t>(place)].exchange(0, std::memory_order_acq_rel) - 1;
-  if (file < 0) return;
-  close(file);
-  kept_count.fetch_sub(1, std::memory_order_relaxed);
-}
-
-void DropAllThreadFiles() {
-  for (std::size_t place = 0; place < kept_files.size(); ++place)
-    DropThreadFile(static_cast<int>(place));
+void DropThreadFile(int handle) {
+  KeptFile& kept = kept_files[PlaceOf(handle)];
+  const std::uint32_t own = ProcessOf(handle);
+  std::uint32_t owner = 2 * own;
+  if (own != ThisProcess() ||
+      !kept.owner.compare_exchange_strong(owner, owner + 1, std::memory_order_acq_rel))
+    return;
+  kept.file.Close();
+  kept.owner.store(0, std::memory_order_release);
 }
 
 void LinuxThreadFile::ObserveProcess(std::uint64_t process_id) {
@@ -119,24 +146,25 @@ void LinuxThreadFile::ObserveProcess(std::uint64_t process_id) {
 }
 
 LinuxThreadFile::LinuxThreadFile(LinuxThreadFile&& other) noexcept
-    : place_(std::exchange(other.place_, -1)) {}
+    : kept_(std::exchange(other.kept_, -1)) {}
 LinuxThreadFile& LinuxThreadFile::operator=(LinuxThreadFile&& other) noexcept {
   if (this != &other) {
     Close();
-    place_ = std::exchange(other.place_, -1);
+    kept_ = std::exchange(other.kept_, -1);
   }
   return *this;
 }
 LinuxThreadFile::~LinuxThreadFile() { Close(); }
 
 void LinuxThreadFile::Close() {
-  if (place_ >= 0) DropThreadFile(std::exchange(place_, -1));
+  if (kept_ >= 0) DropThreadFile(std::exchange(kept_, -1));
 }
 
 bool LinuxThreadFile::ReadStart(std::uint64_t thread_id, const char* name, char* text,
                                 std::size_t bytes) {
-  int file = place_ >= 0 ? KeptThreadFile(place_) : -1;
+  int file = kept_ >= 0 ? KeptThreadFile(kept_) : -1;
   if (file < 0) {
+    Close();
     char path[96];
     if (thread_id == kCallingThread) {
       std::snprintf(path, sizeof(path), "/proc/thread-self/%s", name);
@@ -146,10 +174,11 @@ bool LinuxThreadFile::ReadStart(std::uint64_t thread_id, const char* name, char*
     }
     file = open(path, O_RDONLY | O_CLOEXEC);
     if (file < 0) return false;
-    place_ = KeepThreadFile(file);
+    kept_ = KeepThreadFile(file);
+    if (kept_ >= 0) file = KeptThreadFile(kept_);
   }
   const ssize_t got = pread(file, text, bytes - 1, 0);
-  if (place_ < 0) close(file);
+  if (kept_ < 0) close(file);
   if (got <= 0) return false;
   text[got] = '\0';
   return true;

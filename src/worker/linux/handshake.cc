@@ -62,19 +62,6 @@ absl::Status Wrong(absl::StatusCode code, const char* what, const Descriptors& d
 
 void CloseDescriptors(const Message& message) { CloseAll(message.descriptors); }
 
-WorkerSocket::WorkerSocket(WorkerSocket&& other) noexcept
-    : descriptor_(std::exchange(other.descriptor_, -1)) {}
-WorkerSocket& WorkerSocket::operator=(WorkerSocket&& other) noexcept {
-  if (this != &other) {
-    if (descriptor_ >= 0) close(descriptor_);
-    descriptor_ = std::exchange(other.descriptor_, -1);
-  }
-  return *this;
-}
-WorkerSocket::~WorkerSocket() {
-  if (descriptor_ >= 0) close(descriptor_);
-}
-
 absl::Status WorkerSocket::Send(const Message& message) const {
   if (message.text.size() > Message::kMaxTextBytes)
     return absl::InvalidArgumentError("the message is too long");
@@ -101,7 +88,7 @@ absl::Status WorkerSocket::Send(const Message& message) const {
   }
   ssize_t sent = -1;
   do {
-    sent = sendmsg(descriptor_, &header, MSG_NOSIGNAL | MSG_DONTWAIT);
+    sent = sendmsg(descriptor(), &header, MSG_NOSIGNAL | MSG_DONTWAIT);
   } while (sent < 0 && errno == EINTR);
   if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
     return absl::UnavailableError("the other side of the connection reads nothing");
@@ -109,7 +96,8 @@ absl::Status WorkerSocket::Send(const Message& message) const {
 }
 
 absl::StatusOr<Message> WorkerSocket::Receive(std::int64_t timeout_ns) const {
-  pollfd ready{.fd = descriptor_, .events = POLLIN, .revents = 0};
+  pollfd ready{.fd = descriptor(), .events = POLLIN, .revents = 0};
+  if (ready.fd < 0) return Gone();
   const int timeout_ms =
       timeout_ns < 0
           ? -1
@@ -131,7 +119,7 @@ absl::StatusOr<Message> WorkerSocket::Receive(std::int64_t timeout_ns) const {
   ssize_t got = -1;
   bool is_reset = false;
   do {
-    got = recvmsg(descriptor_, &header, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+    got = recvmsg(descriptor(), &header, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
     // The other side has gone and had left something unread: what it has sent itself is still here.
     // The system says so once.
   } while (got < 0 && (errno == EINTR || (errno == ECONNRESET && !std::exchange(is_reset, true))));
@@ -160,14 +148,15 @@ absl::StatusOr<Message> WorkerSocket::Receive(std::int64_t timeout_ns) const {
 }
 
 bool WorkerSocket::HasEnded() const {
-  pollfd state{.fd = descriptor_, .events = 0, .revents = 0};
+  pollfd state{.fd = descriptor(), .events = 0, .revents = 0};
+  if (state.fd < 0) return true;
   return poll(&state, 1, 0) > 0 && (state.revents & (POLLHUP | POLLERR | POLLNVAL)) != 0;
 }
 
 absl::Status WorkerSocket::CheckPeer() const {
   ucred peer{};
   socklen_t bytes = sizeof(peer);
-  if (getsockopt(descriptor_, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) != 0)
+  if (getsockopt(descriptor(), SOL_SOCKET, SO_PEERCRED, &peer, &bytes) != 0)
     return absl::PermissionDeniedError("the system does not tell whose process the other side is");
   if (peer.uid != geteuid())
     return absl::PermissionDeniedError(
@@ -178,7 +167,7 @@ absl::Status WorkerSocket::CheckPeer() const {
 std::int64_t WorkerSocket::PeerProcess() const {
   ucred peer{};
   socklen_t bytes = sizeof(peer);
-  return getsockopt(descriptor_, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) == 0 ? peer.pid : 0;
+  return getsockopt(descriptor(), SOL_SOCKET, SO_PEERCRED, &peer, &bytes) == 0 ? peer.pid : 0;
 }
 
 absl::Status StatusOf(const Message& message, MessageKind kind) {

@@ -13,10 +13,10 @@
 #include <optional>
 #include <utility>
 
-#include "../../platform/linux/descriptor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "strobe/platform/linux/descriptor.h"
 #include "strobe/worker/profile_bytes.h"
 
 namespace strobe::internal {

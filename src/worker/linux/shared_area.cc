@@ -101,18 +101,18 @@ absl::StatusOr<SharedArea> SharedArea::Create(std::uint32_t chunks, std::uint32_
   SharedArea area;
   area.chunks_ = chunks;
   area.chunk_bytes_ = chunk_bytes;
-  area.descriptor_ = memfd_create("strobe-channels", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-  if (area.descriptor_ < 0) return NoMemory("memfd_create");
+  area.file_ = KnownFile::Of(memfd_create("strobe-channels", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  const int descriptor = area.descriptor();
+  if (descriptor < 0) return NoMemory("memfd_create");
   const std::uint64_t bytes = AreaBytes(ChunksOffset(chunks), chunks, chunk_bytes);
   void* memory = MAP_FAILED;
   const bool is_made =
-      ftruncate(area.descriptor_, static_cast<off_t>(bytes)) == 0 &&
-      fcntl(area.descriptor_, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0;
-  if (is_made)
-    memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, area.descriptor_, 0);
+      ftruncate(descriptor, static_cast<off_t>(bytes)) == 0 &&
+      fcntl(descriptor, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0;
+  if (is_made) memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
   if (memory == MAP_FAILED) {
     const absl::Status status = NoMemory("mmap");
-    close(area.descriptor_);
+    area.file_.Close();
     return status;
   }
   // Sparse: a seat and a channel take memory when a thread first has them.
@@ -126,10 +126,12 @@ absl::StatusOr<SharedArea> SharedArea::Create(std::uint32_t chunks, std::uint32_
   return area;
 }
 
-absl::StatusOr<SharedArea> SharedArea::Adopt(int descriptor, std::uint32_t chunk_slots,
+absl::StatusOr<SharedArea> SharedArea::Adopt(int received, std::uint32_t chunk_slots,
                                              std::uint64_t chunk_bytes) {
+  KnownFile file = KnownFile::Of(received);
+  const int descriptor = file.number;
   const auto refuse = [&](const char* why) {
-    close(descriptor);
+    file.Close();
     return absl::InvalidArgumentError(absl::StrCat("the shared memory ", why));
   };
   const int seals = fcntl(descriptor, F_GET_SEALS);
@@ -154,7 +156,7 @@ absl::StatusOr<SharedArea> SharedArea::Adopt(int descriptor, std::uint32_t chunk
   void* const memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
   if (memory == MAP_FAILED) return refuse("cannot be mapped");
   SharedArea area;
-  area.descriptor_ = descriptor;
+  area.file_ = file;
   area.chunks_ = header.chunks;
   area.chunk_bytes_ = chunk_bytes;
   area.bytes_ = bytes;
@@ -164,7 +166,7 @@ absl::StatusOr<SharedArea> SharedArea::Adopt(int descriptor, std::uint32_t chunk
 
 void SharedArea::Unmap() {
   if (memory_ != nullptr) munmap(memory_, bytes_);
-  if (descriptor_ >= 0) close(descriptor_);
+  file_.Close();
   *this = SharedArea();
 }
 

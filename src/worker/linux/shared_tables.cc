@@ -47,38 +47,34 @@ constexpr std::size_t kMaxStaleCopies = 4096;
 }  // namespace
 
 TableMemory::TableMemory(TableMemory&& other) noexcept
-    : bytes_(std::exchange(other.bytes_, {})), descriptor_(std::exchange(other.descriptor_, -1)) {}
+    : bytes_(std::exchange(other.bytes_, {})), descriptor_(std::move(other.descriptor_)) {}
 TableMemory& TableMemory::operator=(TableMemory&& other) noexcept {
   std::swap(bytes_, other.bytes_);
   std::swap(descriptor_, other.descriptor_);
   return *this;
 }
 TableMemory::~TableMemory() {
-  CloseDescriptor();
   if (!bytes_.empty()) munmap(bytes_.data(), bytes_.size());
-}
-
-void TableMemory::CloseDescriptor() {
-  if (descriptor_ >= 0) close(std::exchange(descriptor_, -1));
 }
 
 absl::StatusOr<TableMemory> TableMemory::Create(const char* name, std::size_t bytes) {
   TableMemory made;
-  made.descriptor_ = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  made.descriptor_ = Descriptor(memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  const int descriptor = made.descriptor();
   void* memory = MAP_FAILED;
-  if (made.descriptor_ >= 0 && ftruncate(made.descriptor_, static_cast<off_t>(bytes)) == 0)
-    memory = mmap(RandomPlace(), bytes, PROT_READ | PROT_WRITE, MAP_SHARED, made.descriptor_, 0);
+  if (descriptor >= 0 && ftruncate(descriptor, static_cast<off_t>(bytes)) == 0)
+    memory = mmap(RandomPlace(), bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
   if (memory != MAP_FAILED) made.bytes_ = {static_cast<std::byte*>(memory), bytes};
   // Before anybody else has the descriptor: the seal leaves mappings alone that can write already.
   constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL;
-  if (memory != MAP_FAILED && fcntl(made.descriptor_, F_ADD_SEALS, kSeals) == 0) return made;
+  if (memory != MAP_FAILED && fcntl(descriptor, F_ADD_SEALS, kSeals) == 0) return made;
   return absl::ResourceExhaustedError(
       absl::StrCat("no memory for tables to share with programs: ", std::strerror(errno)));
 }
 
-absl::StatusOr<TableMemory> TableMemory::Adopt(int descriptor, Address address) {
-  TableMemory made;
-  made.descriptor_ = descriptor;
+absl::StatusOr<TableMemory> TableMemory::Adopt(int received, Address address) {
+  const Descriptor owner(received);
+  const int descriptor = owner.get();
   const int seals = fcntl(descriptor, F_GET_SEALS);
   struct stat info {};
   if (seals < 0 || (seals & F_SEAL_SHRINK) == 0 || fstat(descriptor, &info) != 0 ||
@@ -94,8 +90,8 @@ absl::StatusOr<TableMemory> TableMemory::Adopt(int descriptor, Address address) 
     if (errno == EEXIST) return absl::AlreadyExistsError("something is where the tables should be");
     return absl::ResourceExhaustedError("the memory for tables cannot be mapped");
   }
+  TableMemory made;
   made.bytes_ = {static_cast<std::byte*>(memory), bytes};
-  made.CloseDescriptor();
   // A system before Linux 4.17 takes the address for a hint.
   if (address != 0 && memory != wanted)
     return absl::AlreadyExistsError("something is where the tables should be");

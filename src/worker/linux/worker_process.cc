@@ -195,7 +195,7 @@ absl::StatusOr<WorkerProcess> WorkerProcess::Begin(const std::string& command) {
   Child child{.path = path.c_str(),
               .arguments = {path.data(), argument.data(), nullptr},
               .environment = environment.data(),
-              .socket = ends[1],
+              .socket = other.descriptor(),
               .stack_of_worker = parents_stack + kChildStackBytes};
   // The handlers of the program would run in its memory.
   sigset_t all;
@@ -222,7 +222,22 @@ absl::StatusOr<WorkerProcess> WorkerProcess::Join(const std::string& path) {
   return worker;
 }
 
-// Only the worker has the other end of the socket: while that is open, the process id is its own.
+// Only the worker has the other end of the socket. So a handle that was made while that was open is
+// the worker's: its process id may be another process's by now.
+void WorkerProcess::Kill() const {
+#ifdef SYS_pidfd_open
+  const int process = static_cast<int>(syscall(SYS_pidfd_open, process_id_, 0));
+  if (process >= 0) {
+    if (!socket_.HasEnded()) syscall(SYS_pidfd_send_signal, process, SIGKILL, nullptr, 0);
+    close(process);
+    return;
+  }
+  if (errno != ENOSYS && errno != EPERM) return;
+#endif
+  // A system before Linux 5.3, or a sandbox.
+  if (!socket_.HasEnded()) kill(static_cast<pid_t>(process_id_), SIGKILL);
+}
+
 void WorkerProcess::End(std::int64_t timeout_ns) {
   if (thread_.IsRunning()) {
     socket_ = WorkerSocket();
@@ -235,7 +250,7 @@ void WorkerProcess::End(std::int64_t timeout_ns) {
     const timespec pause{.tv_sec = 0, .tv_nsec = kPauseNs};
     nanosleep(&pause, nullptr);
   }
-  if (process_id_ >= 0 && !socket_.HasEnded()) kill(static_cast<pid_t>(process_id_), SIGKILL);
+  if (process_id_ >= 0) Kill();
   process_id_ = -1;
   socket_ = WorkerSocket();
 }

@@ -1,23 +1,32 @@
-#include "../../../src/platform/linux/descriptor.h"
+#include "strobe/platform/linux/descriptor.h"
 
 #include <fcntl.h>
+#include <linux/perf_event.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <utility>
 
 #include "gtest/gtest.h"
+#include "support/in_child.h"
+#include "support/open_files.h"
 
 namespace strobe::internal {
 namespace {
 
-int OpenFile() { return open("/dev/null", O_RDONLY | O_CLOEXEC); }
-bool IsOpen(int number) { return fcntl(number, F_GETFD) >= 0; }
+using testing::IsOpen;
+using testing::OpenNull;
+using testing::OpenSocket;
+using testing::OpenZero;
 
 TEST(DescriptorTest, ClosesWithItsOwner) {
-  const int number = OpenFile();
+  int number = -1;
   {
-    const Descriptor descriptor(number);
+    const Descriptor descriptor(OpenNull());
     EXPECT_TRUE(descriptor.is_open());
-    EXPECT_EQ(descriptor.get(), number);
+    number = descriptor.get();
+    EXPECT_TRUE(IsOpen(number));
   }
   EXPECT_FALSE(IsOpen(number));
 }
@@ -28,29 +37,103 @@ TEST(DescriptorTest, MayBeNone) {
   EXPECT_FALSE(Descriptor(-1).is_open()) << "as open() says that it failed";
 }
 
-TEST(DescriptorTest, ClosesOnce) {
-  Descriptor descriptor(OpenFile());
-  const int number = descriptor.get();
-  descriptor.Close();
-  EXPECT_FALSE(descriptor.is_open());
-  const int other = OpenFile();
-  EXPECT_EQ(other, number) << "the system gives the number again";
-  descriptor.Close();
-  EXPECT_TRUE(IsOpen(other)) << "it is not the descriptor's any more";
-  close(other);
+TEST(DescriptorTest, LeavesTheSmallNumbersToTheProgram) {
+  const int number = OpenNull();
+  const Descriptor descriptor(open("/dev/zero", O_RDONLY));
+  EXPECT_GE(descriptor.get(), 200);
+  EXPECT_EQ(fcntl(descriptor.get(), F_GETFD), FD_CLOEXEC);
+  const int next = OpenNull();
+  EXPECT_EQ(next, number + 1) << "the number that it had is free";
+  close(next);
+  close(number);
+}
+
+TEST(DescriptorTest, KeepsItsNumberWhereNoHigherOneIsFree) {
+  EXPECT_TRUE(testing::HoldsInChild([] {
+    constexpr rlim_t kLimit = 24;
+    const rlimit limit{kLimit, kLimit};
+    if (setrlimit(RLIMIT_NOFILE, &limit) != 0) return false;
+    for (int number = kLimit / 2; number < static_cast<int>(kLimit); ++number)
+      dup2(STDERR_FILENO, number);
+    const int number = OpenNull();
+    return Descriptor(number).get() == number;
+  }));
 }
 
 TEST(DescriptorTest, HasOneOwner) {
-  Descriptor first(OpenFile());
+  Descriptor first(OpenNull());
   const int number = first.get();
   Descriptor second(std::move(first));
   EXPECT_FALSE(first.is_open());  // NOLINT(bugprone-use-after-move)
   first.Close();
   EXPECT_TRUE(IsOpen(number));
-  Descriptor third(OpenFile());
+  Descriptor third(OpenNull());
   third = std::move(second);
   EXPECT_EQ(third.get(), number);
   EXPECT_TRUE(IsOpen(number));
+}
+
+TEST(DescriptorTest, ANumberThatTheProgramHasClosedIsNone) {
+  Descriptor descriptor(OpenNull());
+  close(descriptor.get());
+  EXPECT_EQ(descriptor.get(), -1);
+  EXPECT_FALSE(descriptor.is_open());
+}
+
+// The program's own file, whatever kind it is and the descriptor's was.
+void IsLeftAlone(int ours, int programs) {
+  Descriptor descriptor(ours);
+  ASSERT_TRUE(descriptor.is_open());
+  const int number = descriptor.get();
+  ASSERT_EQ(dup2(programs, number), number);
+  close(programs);
+  EXPECT_EQ(descriptor.get(), -1);
+  descriptor.Close();
+  EXPECT_TRUE(IsOpen(number)) << "it is the program's";
+  close(number);
+}
+int OpenMemory() { return static_cast<int>(syscall(SYS_memfd_create, "test", 0)); }
+int OpenEvent() {
+  perf_event_attr attributes{};
+  attributes.size = sizeof(attributes);
+  attributes.type = PERF_TYPE_SOFTWARE;
+  attributes.config = PERF_COUNT_SW_DUMMY;
+  attributes.exclude_kernel = 1;
+  attributes.disabled = 1;
+  return static_cast<int>(syscall(SYS_perf_event_open, &attributes, 0, -1, -1, 0));
+}
+
+TEST(DescriptorTest, ANumberThatIsTheProgramsIsLeftAlone) {
+  IsLeftAlone(OpenNull(), OpenZero());
+  IsLeftAlone(OpenSocket(), OpenSocket());
+  IsLeftAlone(OpenMemory(), OpenMemory());
+  IsLeftAlone(open("/proc/self/stat", O_RDONLY), open("/proc/self/status", O_RDONLY));
+  IsLeftAlone(OpenMemory(), OpenSocket());
+}
+
+TEST(DescriptorTest, TwoEventsAreTwoFiles) {
+  const int first = OpenEvent();
+  if (first < 0) GTEST_SKIP() << "perf_event_open is refused here";
+  IsLeftAlone(first, OpenEvent());
+}
+
+TEST(DescriptorTest, AForksChildClosesItsOwnNumberAlone) {
+  Descriptor descriptor(OpenNull());
+  EXPECT_TRUE(testing::HoldsInChild([&] {
+    const int number = descriptor.get();
+    descriptor.Close();
+    return number >= 0 && !IsOpen(number);
+  }));
+  EXPECT_TRUE(descriptor.is_open());
+}
+
+TEST(KnownFileTest, SaysWhetherItWasStillThere) {
+  KnownFile file = KnownFile::Of(OpenNull());
+  EXPECT_TRUE(file.Close());
+  EXPECT_FALSE(file.Close());
+  file = KnownFile::Of(OpenNull());
+  close(file.number);
+  EXPECT_FALSE(file.Close());
 }
 
 }  // namespace

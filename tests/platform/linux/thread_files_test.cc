@@ -1,6 +1,5 @@
 #include "../../../src/platform/linux/thread_files.h"
 
-#include <fcntl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -8,61 +7,101 @@
 
 #include "gtest/gtest.h"
 #include "support/in_child.h"
+#include "support/open_files.h"
 
 namespace strobe::internal {
 namespace {
 
 using testing::HoldsInChild;
+using testing::IsOpen;
+using testing::OpenNull;
+using testing::OpenZero;
 
-int OpenNull() { return open("/dev/null", O_RDONLY | O_CLOEXEC); }
-bool IsOpenFile(int file) { return fcntl(file, F_GETFD) >= 0; }
+// More than are ever kept.
+constexpr std::size_t kMaxFiles = 2000;
 
 TEST(ThreadFilesTest, AFileIsKeptUntilItIsDropped) {
-  const int first = OpenNull();
-  const int second = OpenNull();
-  const int first_place = KeepThreadFile(first);
-  const int second_place = KeepThreadFile(second);
-  ASSERT_GE(first_place, 0);
-  ASSERT_GE(second_place, 0);
-  EXPECT_NE(first_place, second_place);
-  EXPECT_EQ(KeptThreadFile(first_place), first);
-  DropThreadFile(first_place);
-  EXPECT_FALSE(IsOpenFile(first));
-  EXPECT_EQ(KeptThreadFile(first_place), -1);
-  EXPECT_EQ(KeptThreadFile(second_place), second);
-  DropThreadFile(second_place);
-  DropThreadFile(second_place);  // nothing is there
-  EXPECT_FALSE(IsOpenFile(second));
+  const int first = KeepThreadFile(OpenNull());
+  const int second = KeepThreadFile(OpenNull());
+  ASSERT_GE(first, 0);
+  ASSERT_GE(second, 0);
+  const int file = KeptThreadFile(first);
+  const int second_file = KeptThreadFile(second);
+  EXPECT_NE(file, second_file);
+  EXPECT_TRUE(IsOpen(file));
+  DropThreadFile(first);
+  EXPECT_FALSE(IsOpen(file));
+  EXPECT_EQ(KeptThreadFile(first), -1);
+  EXPECT_EQ(KeptThreadFile(second), second_file);
+  DropThreadFile(second);
+  DropThreadFile(second);  // nothing is there
+  EXPECT_FALSE(IsOpen(second_file));
 }
 
-TEST(ThreadFilesTest, AForksChildDropsThemAll) {
-  const int file = OpenNull();
-  const int place = KeepThreadFile(file);
-  ASSERT_GE(place, 0);
+TEST(ThreadFilesTest, WhatTheProgramHasPutThereIsLeftAlone) {
+  const int kept = KeepThreadFile(OpenNull());
+  const int file = KeptThreadFile(kept);
+  ASSERT_GE(file, 0);
+  const int programs = OpenZero();
+  ASSERT_EQ(dup2(programs, file), file);
+  EXPECT_EQ(KeptThreadFile(kept), -1);
+  DropThreadFile(kept);
+  EXPECT_TRUE(IsOpen(file));
+  close(file);
+  close(programs);
+}
+
+TEST(ThreadFilesTest, AForksChildHasNoneAndClosesNothingOfTheProgram) {
+  const int kept = KeepThreadFile(OpenNull());
+  const int file = KeptThreadFile(kept);
+  ASSERT_GE(file, 0);
   EXPECT_TRUE(HoldsInChild([&] {
-    DropAllThreadFiles();
-    return KeptThreadFile(place) == -1 && !IsOpenFile(file);
+    // Before the child keeps files, the number may have become another file.
+    const bool has_none = KeptThreadFile(kept) == -1;
+    dup2(STDERR_FILENO, file);
+    DropThreadFile(kept);
+    const int own = KeepThreadFile(OpenNull());
+    return has_none && IsOpen(file) && KeptThreadFile(own) >= 0 && KeptThreadFile(kept) == -1;
   }));
-  EXPECT_EQ(KeptThreadFile(place), file) << "the parent keeps it";
-  DropThreadFile(place);
+  EXPECT_EQ(KeptThreadFile(kept), file) << "the parent keeps it";
+  DropThreadFile(kept);
+}
+
+TEST(ThreadFilesTest, AForksChildHasTheirPlaces) {
+  std::vector<int> kept;
+  for (int handle = 0; handle >= 0 && kept.size() < kMaxFiles;) {
+    const int file = OpenNull();
+    handle = KeepThreadFile(file);
+    if (handle < 0) {
+      close(file);
+    } else {
+      kept.push_back(handle);
+    }
+  }
+  EXPECT_TRUE(HoldsInChild([&] {
+    for (std::size_t i = 0; i < kept.size(); ++i) {
+      if (KeepThreadFile(OpenNull()) < 0) return false;
+    }
+    return true;
+  })) << "closed by the child when it needs them";
+  for (const int handle : kept) DropThreadFile(handle);
 }
 
 TEST(ThreadFilesTest, TheProgramsOwnFilesHaveRoom) {
   EXPECT_TRUE(HoldsInChild([] {
-    DropAllThreadFiles();
     rlimit limit{};
     getrlimit(RLIMIT_NOFILE, &limit);
     limit.rlim_cur = 80;
     if (setrlimit(RLIMIT_NOFILE, &limit) != 0) return false;
-    std::vector<int> places;
-    while (places.size() < 80) {
+    std::vector<int> kept;
+    while (kept.size() < kMaxFiles) {
       const int file = OpenNull();
-      const int place = file < 0 ? -1 : KeepThreadFile(file);
-      if (place < 0) break;
-      places.push_back(place);
+      const int handle = file < 0 ? -1 : KeepThreadFile(file);
+      if (handle < 0) break;
+      kept.push_back(handle);
     }
-    const bool is_bounded = places.size() == 10;
-    DropThreadFile(places[0]);
+    const bool is_bounded = kept.size() == 10;
+    DropThreadFile(kept[0]);
     return is_bounded && KeepThreadFile(OpenNull()) >= 0;
   }));
 }

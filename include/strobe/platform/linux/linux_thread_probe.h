@@ -12,8 +12,8 @@ namespace strobe::internal {
 
 // A file of a thread in /proc/self/task, or of a thread of the process that ObserveProcess has
 // named. It stays open for the next read, as long as no more than
-// kMaxKeptFiles, and no more than an eighth of the process's limit, are kept in all. A fork's child
-// closes them.
+// kMaxKeptFiles, and no more than an eighth of the process's limit, are kept in all, and as the
+// program does not close it.
 class LinuxThreadFile {
  public:
   static constexpr int kMaxKeptFiles = 1024;
@@ -41,7 +41,7 @@ class LinuxThreadFile {
   bool ReadStart(std::uint64_t thread_id, const char* name, char* text, std::size_t bytes);
   void Close();
 
-  int place_ = -1;  // among the kept files; -1 if it is not kept
+  int kept_ = -1;  // its handle; -1 if it is not kept
 };
 
 // The instant at which the calling thread woke from its wait: construct it then.

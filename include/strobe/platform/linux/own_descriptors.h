@@ -1,5 +1,5 @@
-// Descriptors of files and sockets that a fork's child must not keep: a socket that the child holds
-// stays connected when the parent closes it, and a lock that the child holds outlives the parent.
+// Sockets that a library opens for the profiler. A fork's child must not keep them: a socket that the
+// child holds stays connected when the parent closes it.
 #pragma once
 
 #include <cstddef>
@@ -7,14 +7,15 @@
 
 namespace strobe::internal {
 
-// The most descriptors at a time. A child keeps those beyond it.
+// The most sockets at a time. A child keeps those beyond it.
 inline constexpr std::size_t kMaxOwnDescriptors = 64;
 
-// From now on each fork's child closes `descriptor`, until ForgetInChild. Call ForgetInChild before
-// the descriptor is closed. Thread-safe, and takes no lock. A child of _Fork, vfork or clone keeps
-// the descriptor until it calls exec, so descriptors need O_CLOEXEC as well.
-void CloseInChild(int descriptor);
-void ForgetInChild(int descriptor);
+// Takes over an open socket, and moves it to a high number, which is the result. From now on each
+// fork's child closes it. Thread-safe, and takes no lock. A child of _Fork, vfork or clone keeps the
+// socket until it calls exec, which closes it.
+int OwnDescriptor(int open_number);
+// Closes it, unless the program has closed it or has put another file in its place.
+void CloseOwnDescriptor(int number);
 
 // The same for all sockets whose own end has this TCP port: those that a server listens at, and
 // those that it has accepted. For kMaxOwnPorts at a time.
