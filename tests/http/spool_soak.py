@@ -232,7 +232,7 @@ def main():
     state = State(options.seed)
     with tempfile.TemporaryDirectory() as directory:
         def files_left(sender):
-            return sum(len(names) for path, _, names in os.walk(directory) if f".{sender.name}." in path)
+            return sum(name != ".lock" for path, _, names in os.walk(directory) if f".{sender.name}." in path for name in names)
 
         senders = []
         for i in range(options.senders):
