@@ -1,38 +1,28 @@
-// No socket of a send crosses a fork, and no signal comes of a broken connection.
+// No file of a send is one of the program or crosses a fork, and no signal comes of a broken
+// connection.
 // loopback_server.py starts it.
-#include <arpa/inet.h>
-#include <fcntl.h>
 #include <signal.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
+#include <filesystem>
+#include <set>
 #include <string>
 #include <thread>
 
 #include "gtest/gtest.h"
 #include "strobe/http/native_http.h"
+#include "support/in_child.h"
+#include "support/sockets.h"
 #include "support/until_seen.h"
 
 namespace strobe {
 namespace {
 
-// The sockets of this process that are connected to the port; those that an exec hands on, or all.
-int ConnectedTo(int port, bool is_inherited = false) {
-  int count = 0;
-  for (int descriptor = 0; descriptor < 1024; ++descriptor) {
-    sockaddr_in peer{};
-    socklen_t size = sizeof(peer);
-    if (getpeername(descriptor, reinterpret_cast<sockaddr*>(&peer), &size) == 0 &&
-        peer.sin_family == AF_INET && ntohs(peer.sin_port) == port &&
-        (!is_inherited || (fcntl(descriptor, F_GETFD) & FD_CLOEXEC) == 0))
-      ++count;
-  }
-  return count;
-}
+// The sockets of this process that are connected to the port.
+int ConnectedTo(int port) { return testing::CountConnections(port, /*is_own_end=*/false); }
 
 class ForkTest : public ::testing::Test {
  protected:
@@ -53,16 +43,34 @@ TEST_F(ForkTest, AChildHasNoSocketOfASendThatIsUnderWay) {
         MakeNativeHttpClient({})->Post({.url = server_ + "/hang"}, ExportDeadline(end_ns)));
   });
   testing::WaitUntil([&] { return ConnectedTo(port_) > 0; });
-  const pid_t child = fork();
-  if (child == 0) _exit(ConnectedTo(port_));
-  int status = 0;
-  ASSERT_EQ(waitpid(child, &status, 0), child);
-  EXPECT_EQ(WEXITSTATUS(status), 0);
+  EXPECT_TRUE(testing::HoldsInChild([&] { return ConnectedTo(port_) == 0; }));
   EXPECT_EQ(ConnectedTo(port_), 1) << "the parent's is as it was";
-  EXPECT_EQ(ConnectedTo(port_, /*is_inherited=*/true), 0) << "nor does an exec hand it on";
   end_ns = 0;
   sender.join();
   EXPECT_EQ(ConnectedTo(port_), 0) << "closed when the call returns";
+}
+
+// libcurl, its resolver and its pipes included: no number of theirs is one of the program's.
+TEST_F(ForkTest, ASendThatIsUnderWayHasNoFileAmongThoseOfTheProgram) {
+  const auto files = [] {
+    std::set<std::string> names;
+    for (const auto& file : std::filesystem::directory_iterator("/proc/thread-self/fd"))
+      names.insert(file.path().filename().string());
+    return names;
+  };
+  const std::set<std::string> before = files();
+  std::atomic<std::int64_t> end_ns{INT64_MAX};
+  std::thread sender([&] {
+    static_cast<void>(
+        MakeNativeHttpClient({})->Post({.url = server_ + "/hang"}, ExportDeadline(end_ns)));
+  });
+  testing::WaitUntil([&] { return ConnectedTo(port_) > 0; });
+  EXPECT_EQ(files(), before);
+  // What a daemon does.
+  for (int number = 3; number < 1024; ++number) close(number);
+  EXPECT_EQ(ConnectedTo(port_), 1);
+  end_ns = 0;
+  sender.join();
 }
 
 // Strobe's own threads block all signals; here the signal would end the process.

@@ -4,7 +4,6 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -17,6 +16,8 @@
 #include "gtest/gtest.h"
 #include "strobe/strobe.h"
 #include "strobe/testing/pprof_reader.h"
+#include "support/in_child.h"
+#include "support/sockets.h"
 #include "support/until_seen.h"
 
 namespace strobe {
@@ -40,19 +41,8 @@ int Connect(const std::string& url) {
 
 // The connections of this process that a server at the URL has accepted.
 int CountAccepted(const std::string& url) {
-  const int port = std::atoi(url.substr(url.rfind(':') + 1).c_str());
-  int found = 0;
-  for (int descriptor = 0; descriptor < 1024; ++descriptor) {
-    sockaddr_in own{};
-    sockaddr_in peer{};
-    socklen_t own_size = sizeof(own);
-    socklen_t peer_size = sizeof(peer);
-    if (getsockname(descriptor, reinterpret_cast<sockaddr*>(&own), &own_size) == 0 &&
-        own.sin_family == AF_INET && ntohs(own.sin_port) == port &&
-        getpeername(descriptor, reinterpret_cast<sockaddr*>(&peer), &peer_size) == 0)
-      ++found;
-  }
-  return found;
+  return testing::CountConnections(std::atoi(url.substr(url.rfind(':') + 1).c_str()),
+                                   /*is_own_end=*/true);
 }
 
 // The whole answer to a GET.
@@ -127,11 +117,7 @@ TEST_F(PullServerTest, AForksChildHasNoSocketOfIt) {
   ASSERT_GE(connection, 0);
   const std::string url = server_.url();
   testing::WaitUntil([&] { return CountAccepted(url) == 1; });
-  const pid_t child = fork();
-  if (child == 0) _exit(CountAccepted(url));
-  int status = 0;
-  ASSERT_EQ(waitpid(child, &status, 0), child);
-  EXPECT_EQ(WEXITSTATUS(status), 0);
+  EXPECT_TRUE(testing::HoldsInChild([&] { return CountAccepted(url) == 0; }));
   close(connection);
   EXPECT_THAT(Get(server_.url(), "/metrics"), HasSubstr("200 OK")) << "the parent's goes on";
 }

@@ -19,7 +19,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "strobe/http/native_http.h"
-#include "strobe/platform/linux/own_descriptors.h"
+#include "strobe/platform/linux/own_files.h"
+#include "strobe/platform/native.h"
 
 namespace strobe {
 namespace {
@@ -67,15 +68,10 @@ std::size_t TakeHeader(char* data, std::size_t size, std::size_t count, void* co
   return size * count;
 }
 
-// Neither an exec nor a fork hands the socket on.
+// Where the thread has no files of its own, an exec at least does not hand the socket on.
 curl_socket_t OpenSocket(void* /*context*/, curlsocktype /*purpose*/, curl_sockaddr* address) {
-  const int descriptor =
-      socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
-  return descriptor < 0 ? CURL_SOCKET_BAD : internal::OwnDescriptor(descriptor);
-}
-int CloseSocket(void* /*context*/, curl_socket_t descriptor) {
-  internal::CloseOwnDescriptor(descriptor);
-  return 0;
+  const int number = socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+  return number < 0 ? CURL_SOCKET_BAD : number;
 }
 
 absl::StatusCode CodeOf(CURLcode code) {
@@ -134,6 +130,7 @@ class CurlClient final : public HttpClient {
                                     const ExportDeadline& deadline) override;
 
  private:
+  absl::StatusOr<HttpResponse> PostHere(const HttpRequest& request, const ExportDeadline& deadline);
   void SetRequest(CURL* easy, const HttpRequest& request, curl_slist* headers) const;
   static void SetConnection(CURL* easy);
 
@@ -163,7 +160,6 @@ void CurlClient::SetConnection(CURL* easy) {
   curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, 1L);
   curl_easy_setopt(easy, CURLOPT_FORBID_REUSE, 1L);
   curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, &OpenSocket);
-  curl_easy_setopt(easy, CURLOPT_CLOSESOCKETFUNCTION, &CloseSocket);
 #if LIBCURL_VERSION_NUM >= 0x075500
   curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
 #else
@@ -171,8 +167,22 @@ void CurlClient::SetConnection(CURL* easy) {
 #endif
 }
 
+// On a thread with files of its own: libcurl and the resolver keep numbers of sockets and pipes, which
+// the program may close or replace at any time.
 absl::StatusOr<HttpResponse> CurlClient::Post(const HttpRequest& request,
                                               const ExportDeadline& deadline) {
+  absl::StatusOr<HttpResponse> response;
+  NativePlatform::OwnThread thread = NativePlatform::RunOnOwnThread("strobe-http", [&] {
+    internal::TakeOwnFiles();
+    response = PostHere(request, deadline);
+  });
+  if (!thread.IsRunning()) return PostHere(request, deadline);
+  thread.Join();
+  return response;
+}
+
+absl::StatusOr<HttpResponse> CurlClient::PostHere(const HttpRequest& request,
+                                                  const ExportDeadline& deadline) {
   // They outlive the handle that uses them.
   List headers;
   Arriving arriving;

@@ -37,11 +37,12 @@ int MoveToHighNumber(int number) noexcept {
   return moved >= 0 ? moved : number;
 }
 
-bool KnownFile::Close() noexcept {
+int KnownFile::Close() noexcept {
   const int known = Number();
   number = -1;
-  if (known >= 0) close(known);
-  return known >= 0;
+  if (known < 0) return EBADF;
+  // After EINTR the file is closed all the same.
+  return close(known) != 0 && errno != EINTR ? errno : 0;
 }
 
 }  // namespace strobe::internal

@@ -24,6 +24,9 @@
 namespace strobe {
 namespace {
 
+using internal::Descriptor;
+using internal::kPageBytes;
+
 constexpr mode_t kFileMode = 0600;
 constexpr mode_t kDirectoryMode = 0700;
 constexpr std::int64_t kNsPerSecond = 1'000'000'000;
@@ -33,27 +36,10 @@ absl::Status SystemError(int error, const char* doing, const std::string& path) 
   return absl::ErrnoToStatus(error, absl::StrCat(doing, " ", path));
 }
 
-class FileDescriptor {
- public:
-  explicit FileDescriptor(int number) : number_(number) {}
-  FileDescriptor(const FileDescriptor&) = delete;
-  FileDescriptor& operator=(const FileDescriptor&) = delete;
-  ~FileDescriptor() { Close(); }
-
-  [[nodiscard]] int get() const { return number_; }
-  // 0 or errno: some file systems say only here that the disk is full.
-  int Close() {
-    return number_ >= 0 && close(std::exchange(number_, -1)) != 0 && errno != EINTR ? errno : 0;
-  }
-
- private:
-  int number_;
-};
-
 // 0 or errno.
-int WriteAll(int descriptor, std::string_view bytes) {
+int WriteAll(const Descriptor& file, std::string_view bytes) {
   while (!bytes.empty()) {
-    const ssize_t written = write(descriptor, bytes.data(), bytes.size());
+    const ssize_t written = write(file.get(), bytes.data(), bytes.size());
     if (written >= 0) {
       bytes.remove_prefix(static_cast<std::size_t>(written));
     } else if (errno != EINTR) {
@@ -118,8 +104,8 @@ class FileLock {
  public:
   FileLock() = default;
   ~FileLock() {
-    if (IsHeld()) munmap(file_, internal::kPageBytes);  // in a child something else may be there
-    if (is_held_ != nullptr) munmap(is_held_, internal::kPageBytes);
+    if (IsHeld()) munmap(file_, kPageBytes);  // in a child something else may be there
+    if (is_held_ != nullptr) munmap(is_held_, kPageBytes);
   }
   FileLock(const FileLock&) = delete;
   FileLock& operator=(const FileLock&) = delete;
@@ -136,20 +122,20 @@ class FileLock {
 
 bool FileLock::TryLock(int directory, const std::string& name) {
   if (IsHeld()) return true;
-  const FileDescriptor file(OpenAt(directory, name, O_RDWR | O_CREAT, kFileMode));
+  const Descriptor file(OpenAt(directory, name, O_RDWR | O_CREAT, kFileMode));
   if (file.get() < 0) return false;
   if (is_held_ == nullptr) {
-    void* const page = mmap(nullptr, internal::kPageBytes, PROT_READ | PROT_WRITE,
-                            MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void* const page =
+        mmap(nullptr, kPageBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (page == MAP_FAILED) return false;
     is_held_ = new (page) bool(false);
   }
-  void* const mapping = mmap(nullptr, internal::kPageBytes, PROT_NONE, MAP_SHARED, file.get(), 0);
+  void* const mapping = mmap(nullptr, kPageBytes, PROT_NONE, MAP_SHARED, file.get(), 0);
   if (mapping == MAP_FAILED) return false;
-  if (madvise(is_held_, internal::kPageBytes, MADV_WIPEONFORK) != 0 ||
-      madvise(mapping, internal::kPageBytes, MADV_DONTFORK) != 0 ||
+  if (madvise(is_held_, kPageBytes, MADV_WIPEONFORK) != 0 ||
+      madvise(mapping, kPageBytes, MADV_DONTFORK) != 0 ||
       flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
-    munmap(mapping, internal::kPageBytes);
+    munmap(mapping, kPageBytes);
     return false;
   }
   file_ = mapping;
@@ -159,7 +145,7 @@ bool FileLock::TryLock(int directory, const std::string& name) {
 
 class LinuxDirectory final : public ProfileDirectory {
  public:
-  LinuxDirectory(const std::string& path, internal::Descriptor file)
+  LinuxDirectory(const std::string& path, Descriptor file)
       : ProfileDirectory(path), file_(std::move(file)) {}
   LinuxDirectory(const LinuxDirectory&) = delete;
   LinuxDirectory& operator=(const LinuxDirectory&) = delete;
@@ -188,12 +174,12 @@ class LinuxDirectory final : public ProfileDirectory {
   // The directory's descriptor, until the next call. If the program has closed it, the directory is
   // the one that has the path now.
   [[nodiscard]] int Number() const {
-    if (!file_.is_open()) file_ = internal::Descriptor(OpenDirectory(path()));
+    if (!file_.is_open()) file_ = Descriptor(OpenDirectory(path()));
     return file_.get();
   }
 
  private:
-  mutable internal::Descriptor file_;
+  mutable Descriptor file_;
   FileLock lock_;
 };
 
@@ -202,14 +188,13 @@ LinuxTemporaryFile::~LinuxTemporaryFile() {
 }
 
 absl::Status LinuxTemporaryFile::Write(std::string_view bytes) {
-  const int descriptor = OpenAt(directory_.Number(), name_, O_WRONLY | O_CREAT | O_EXCL, kFileMode);
-  if (descriptor < 0) return SystemError(errno, "cannot create", directory_.PathOf(name_));
+  Descriptor file(OpenAt(directory_.Number(), name_, O_WRONLY | O_CREAT | O_EXCL, kFileMode));
+  if (!file.is_open()) return SystemError(errno, "cannot create", directory_.PathOf(name_));
   exists_ = true;
-  FileDescriptor file(descriptor);
   // The umask does not count.
   if (fchmod(file.get(), kFileMode) != 0)
     return SystemError(errno, "cannot set the mode of", directory_.PathOf(name_));
-  if (const int error = WriteAll(file.get(), bytes); error != 0)
+  if (const int error = WriteAll(file, bytes); error != 0)
     return SystemError(error, "cannot write", directory_.PathOf(name_));
   if (const int error = file.Close(); error != 0)
     return SystemError(error, "cannot close", directory_.PathOf(name_));
@@ -224,7 +209,7 @@ absl::Status LinuxTemporaryFile::RenameTo(const std::string& name) {
 }
 
 absl::Status LinuxTemporaryFile::Sync() const {
-  const FileDescriptor file(OpenAt(directory_.Number(), name_, O_WRONLY));
+  const Descriptor file(OpenAt(directory_.Number(), name_, O_WRONLY));
   if (file.get() < 0 || fsync(file.get()) != 0)
     return SystemError(errno, "cannot sync", directory_.PathOf(name_));
   return absl::OkStatus();
@@ -232,7 +217,7 @@ absl::Status LinuxTemporaryFile::Sync() const {
 
 absl::StatusOr<std::string> LinuxDirectory::Read(const std::string& name,
                                                  std::uint64_t max_bytes) const {
-  const FileDescriptor file(OpenAt(Number(), name, O_RDONLY));
+  const Descriptor file(OpenAt(Number(), name, O_RDONLY));
   struct stat status;
   if (file.get() < 0 || fstat(file.get(), &status) != 0)
     return SystemError(errno, "cannot open", PathOf(name));
@@ -320,7 +305,7 @@ absl::StatusOr<std::unique_ptr<ProfileDirectory>> LinuxDirectories::Open(
 
 absl::StatusOr<std::unique_ptr<ProfileDirectory>> LinuxDirectories::OpenExisting(
     const std::string& path) const {
-  internal::Descriptor file(OpenDirectory(path));
+  Descriptor file(OpenDirectory(path));
   if (!file.is_open()) return SystemError(errno, "cannot open directory", path);
   return std::make_unique<LinuxDirectory>(path, std::move(file));
 }

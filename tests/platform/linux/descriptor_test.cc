@@ -1,5 +1,6 @@
 #include "strobe/platform/linux/descriptor.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/perf_event.h>
 #include <sys/resource.h>
@@ -129,11 +130,11 @@ TEST(DescriptorTest, AForksChildClosesItsOwnNumberAlone) {
 
 TEST(KnownFileTest, SaysWhetherItWasStillThere) {
   KnownFile file = KnownFile::Of(OpenNull());
-  EXPECT_TRUE(file.Close());
-  EXPECT_FALSE(file.Close());
+  EXPECT_EQ(file.Close(), 0);
+  EXPECT_EQ(file.Close(), EBADF);
   file = KnownFile::Of(OpenNull());
   close(file.number);
-  EXPECT_FALSE(file.Close());
+  EXPECT_EQ(file.Close(), EBADF);
 }
 
 }  // namespace

@@ -45,8 +45,9 @@ struct KnownFile {
   [[nodiscard]] int Number() const noexcept {
     return number >= 0 && FileIdentity::Of(number) == identity ? number : -1;
   }
-  // Closes the file, unless the program has. True if it was still there.
-  bool Close() noexcept;
+  // Closes the file, unless the program has. 0 or errno, which is EBADF if the program has: some file
+  // systems say only here that the disk is full.
+  int Close() noexcept;
 };
 
 // Moves, and closes the file at its end. A fork's child inherits the file; its copy of the object
@@ -66,7 +67,7 @@ class Descriptor {
   // See KnownFile.
   [[nodiscard]] int get() const noexcept { return file_.Number(); }
   [[nodiscard]] bool is_open() const noexcept { return get() >= 0; }
-  void Close() noexcept { file_.Close(); }
+  int Close() noexcept { return file_.Close(); }
 
  private:
   KnownFile file_;
