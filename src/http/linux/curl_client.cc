@@ -167,8 +167,8 @@ void CurlClient::SetConnection(CURL* easy) {
 #endif
 }
 
-// On a thread with files of its own: libcurl and the resolver keep numbers of sockets and pipes, which
-// the program may close or replace at any time.
+// On a thread with files of its own: libcurl and the resolver keep numbers of sockets and pipes,
+// which the program may close or replace at any time.
 absl::StatusOr<HttpResponse> CurlClient::Post(const HttpRequest& request,
                                               const ExportDeadline& deadline) {
   absl::StatusOr<HttpResponse> response;

@@ -97,9 +97,9 @@ class LinuxTemporaryFile final : public TemporaryFile {
   bool exists_ = false;
 };
 
-// A lock of a file. It ends with this object, with the process and with an exec, and no fork's child
-// has it: the lock belongs to the open file, and what holds that is no descriptor, but a mapping
-// that no child inherits.
+// A lock of a file. It ends with this object, with the process and with an exec, and no fork's
+// child has it: the lock belongs to the open file, and what holds that is no descriptor, but a
+// mapping that no child inherits.
 class FileLock {
  public:
   FileLock() = default;

@@ -4,8 +4,8 @@
 
 namespace strobe::internal {
 
-// Takes over an open file. Returns a handle, or -1 if no more may be kept: then the caller still has
-// it. A fork's child has none of its parent's: it closes them when it needs their places.
+// Takes over an open file. Returns a handle, or -1 if no more may be kept: then the caller still
+// has it. A fork's child has none of its parent's: it closes them when it needs their places.
 int KeepThreadFile(int file);
 // The file's number. -1 if the program has closed it, or if a parent of this process has kept it.
 int KeptThreadFile(int handle);

@@ -58,6 +58,22 @@ absl::Status Wrong(absl::StatusCode code, const char* what, const Descriptors& d
   return {code, absl::StrCat("no message of this version: ", what)};
 }
 
+// Waits until there is something to read, or the end.
+absl::Status AwaitMessage(int socket, std::int64_t timeout_ns) {
+  if (socket < 0) return Gone();
+  pollfd ready{.fd = socket, .events = POLLIN, .revents = 0};
+  const int timeout_ms =
+      timeout_ns < 0
+          ? -1
+          : static_cast<int>(std::min<std::int64_t>((timeout_ns + 999'999) / 1'000'000, INT_MAX));
+  int count = -1;
+  do {
+    count = poll(&ready, 1, timeout_ms);
+  } while (count < 0 && errno == EINTR);
+  if (count == 0) return absl::DeadlineExceededError("the other side has not answered in time");
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 void CloseDescriptors(const Message& message) { CloseAll(message.descriptors); }
@@ -96,17 +112,7 @@ absl::Status WorkerSocket::Send(const Message& message) const {
 }
 
 absl::StatusOr<Message> WorkerSocket::Receive(std::int64_t timeout_ns) const {
-  pollfd ready{.fd = descriptor(), .events = POLLIN, .revents = 0};
-  if (ready.fd < 0) return Gone();
-  const int timeout_ms =
-      timeout_ns < 0
-          ? -1
-          : static_cast<int>(std::min<std::int64_t>((timeout_ns + 999'999) / 1'000'000, INT_MAX));
-  int count = -1;
-  do {
-    count = poll(&ready, 1, timeout_ms);
-  } while (count < 0 && errno == EINTR);
-  if (count == 0) return absl::DeadlineExceededError("the other side has not answered in time");
+  if (absl::Status status = AwaitMessage(descriptor(), timeout_ns); !status.ok()) return status;
   MessageHead head{};
   std::string text(Message::kMaxTextBytes, '\0');
   std::array<iovec, 2> parts{iovec{&head, sizeof(head)}, iovec{text.data(), text.size()}};

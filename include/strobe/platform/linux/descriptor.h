@@ -45,8 +45,8 @@ struct KnownFile {
   [[nodiscard]] int Number() const noexcept {
     return number >= 0 && FileIdentity::Of(number) == identity ? number : -1;
   }
-  // Closes the file, unless the program has. 0 or errno, which is EBADF if the program has: some file
-  // systems say only here that the disk is full.
+  // Closes the file, unless the program has. 0 or errno, which is EBADF if the program has. Some
+  // file systems say only here that the disk is full.
   int Close() noexcept;
 };
 
