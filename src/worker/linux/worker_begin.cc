@@ -173,7 +173,10 @@ absl::Status WorkerCore::SeeToWorker() {
     return FallBack(absl::UnavailableError("the worker process has died too often"));
   next_restart_ns_ = now_ns + (kFirstRestartNs << restarts_);
   ++restarts_;
-  return BeginWorker();
+  if (Platform::Area().descriptor() >= 0) return BeginWorker();
+  is_here_ = false;
+  return FallBack(
+      absl::UnavailableError("the program has closed the memory that it shares with its worker"));
 }
 
 }  // namespace strobe::internal
