@@ -230,7 +230,7 @@ TEST_F(LinuxPlatformTest, ARandomTimerIsRefusedForASignalThatCouldDoHarm) {
   EXPECT_FALSE(LinuxPlatform::StartRandomTimer(timer, LinuxPlatform::CurrentThreadId(), 0,
                                                1'000'000, 7, SIGUSR1));
   EXPECT_FALSE(LinuxPlatform::StartRandomTimer(timer, 0x3FFFFFF, 0, 1'000'000, 7, SIGURG));
-  EXPECT_EQ(timer.file, -1);
+  EXPECT_EQ(timer.event, -1);
   LinuxPlatform::StopRandomTimer(timer);  // nothing to stop
 }
 

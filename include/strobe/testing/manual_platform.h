@@ -204,11 +204,11 @@ struct ManualPlatform : ArchetypePlatform {
     });
     if (!is_started) return false;
     timer.provider = provider;
-    timer.file = static_cast<int>(thread_id);
+    timer.event = static_cast<int>(thread_id);
     return true;
   }
   static void StopRandomTimer(internal::RandomTimer& timer) {
-    const int thread_id = timer.file.exchange(-1);
+    const int thread_id = timer.event.exchange(-1);
     if (thread_id < 0) return;
     With([&](State& state) { state.random_timers.erase(static_cast<std::uint64_t>(thread_id)); });
   }

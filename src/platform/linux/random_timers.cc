@@ -66,25 +66,24 @@ bool LinuxPlatform::StartRandomTimer(internal::RandomTimer& timer, std::uint64_t
   timer.draws.store(static_cast<std::uint32_t>(seed), std::memory_order_relaxed);
   const int file = OpenEvent(thread_id, timer.NextGapNs());
   if (file < 0) return false;
-  timer.kept_file = internal::KeepThreadFile(file);
-  if (timer.kept_file < 0) {
+  const int event = internal::KeepThreadFile(file);
+  if (event < 0) {
     close(file);
     return false;
   }
-  const int kept = internal::KeptThreadFile(timer.kept_file);
-  timer.file.store(kept, std::memory_order_release);
-  if (SendTo(kept, thread_id, signal)) return true;
+  timer.event.store(event, std::memory_order_release);
+  if (SendTo(internal::KeptThreadFile(event), thread_id, signal)) return true;
   StopRandomTimer(timer);
   return false;
 }
 
 void LinuxPlatform::StopRandomTimer(internal::RandomTimer& timer) {
-  const int file = timer.file.exchange(-1, std::memory_order_acq_rel);
-  if (file < 0) return;
+  const int event = timer.event.exchange(-1, std::memory_order_acq_rel);
+  if (event < 0) return;
   // A fork's child may hold the event open. The child itself keeps none.
-  if (internal::KeptThreadFile(timer.kept_file) == file) ioctl(file, PERF_EVENT_IOC_DISABLE, 0);
-  internal::DropThreadFile(timer.kept_file);
-  timer.kept_file = -1;
+  if (const int file = internal::KeptThreadFile(event); file >= 0)
+    ioctl(file, PERF_EVENT_IOC_DISABLE, 0);
+  internal::DropThreadFile(event);
 }
 
 }  // namespace strobe

@@ -26,6 +26,7 @@
 #include "strobe/base/signal_safe.h"
 #include "strobe/clock/system_clock.h"
 #include "strobe/platform/capture_target.h"
+#include "thread_files.h"
 
 // Missing in a program that is linked statically.
 #pragma weak dladdr
@@ -116,7 +117,8 @@ STROBE_SIGNAL_SAFE bool CaptureAwaited(CaptureTarget& target) {
 // none, because the timer has been stopped, or the file is the program's.
 STROBE_SIGNAL_SAFE ThreadLink* LinkOfTimer(int file) {
   ThreadLink* link = ThreadLinks();
-  while (link != nullptr && link->random_timer.file.load(std::memory_order_acquire) != file)
+  while (link != nullptr &&
+         ThreadFileNumber(link->random_timer.event.load(std::memory_order_acquire)) != file)
     link = link->next;
   return link;
 }
@@ -124,7 +126,7 @@ STROBE_SIGNAL_SAFE ThreadLink* LinkOfTimer(int file) {
 // Lets the timer expire once more, unless it has been stopped meanwhile.
 STROBE_SIGNAL_SAFE void SetNextExpiry(RandomTimer& timer) {
   const auto gap_ns = static_cast<std::uint64_t>(timer.NextGapNs());
-  const int file = timer.file.load(std::memory_order_relaxed);
+  const int file = ThreadFileNumber(timer.event.load(std::memory_order_acquire));
   if (file < 0) return;
   ioctl(file, PERF_EVENT_IOC_PERIOD, &gap_ns);
   ioctl(file, PERF_EVENT_IOC_REFRESH, 1);

@@ -2,6 +2,8 @@
 // timers.
 #pragma once
 
+#include "strobe/base/signal_safe.h"
+
 namespace strobe::internal {
 
 // Takes over an open file. Returns a handle, or -1 if no more may be kept: then the caller still
@@ -11,5 +13,9 @@ int KeepThreadFile(int file);
 int KeptThreadFile(int handle);
 // Closes the file, unless the program has, or a parent has kept it.
 void DropThreadFile(int handle);
+
+// For a signal handler: the number that the file had, whatever it is now. -1 for the handle -1, and
+// after DropThreadFile.
+STROBE_SIGNAL_SAFE int ThreadFileNumber(int handle) noexcept;
 
 }  // namespace strobe::internal

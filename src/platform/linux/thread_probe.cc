@@ -38,6 +38,7 @@ thread_local int instants_expected = 0;
 struct KeptFile {
   // Twice the number of the process that keeps it, and 1 more while a thread changes the place.
   std::atomic<std::uint32_t> owner{0};
+  std::atomic<int> number{-1};
   KnownFile file;
 };
 constinit std::array<KeptFile, LinuxThreadFile::kMaxKeptFiles> kept_files{};
@@ -47,7 +48,7 @@ std::uint32_t ThisProcess() {
   constexpr std::uint32_t kMost = INT_MAX / LinuxThreadFile::kMaxKeptFiles;
   return static_cast<std::uint32_t>((ForkCount() - 1) % kMost) + 1;
 }
-std::size_t PlaceOf(int handle) {
+STROBE_SIGNAL_SAFE std::size_t PlaceOf(int handle) {
   return static_cast<std::size_t>(handle % LinuxThreadFile::kMaxKeptFiles);
 }
 std::uint32_t ProcessOf(int handle) {
@@ -116,6 +117,7 @@ int KeepThreadFile(int file) {
       continue;
     kept.file.Close();  // of a parent
     kept.file = KnownFile::Of(file);
+    kept.number.store(kept.file.number, std::memory_order_relaxed);
     kept.owner.store(2 * own, std::memory_order_release);
     return static_cast<int>(own) * LinuxThreadFile::kMaxKeptFiles + place;
   }
@@ -136,8 +138,13 @@ void DropThreadFile(int handle) {
   if (own != ThisProcess() ||
       !kept.owner.compare_exchange_strong(owner, owner + 1, std::memory_order_acq_rel))
     return;
+  kept.number.store(-1, std::memory_order_relaxed);
   kept.file.Close();
   kept.owner.store(0, std::memory_order_release);
+}
+
+STROBE_SIGNAL_SAFE int ThreadFileNumber(int handle) noexcept {
+  return handle < 0 ? -1 : kept_files[PlaceOf(handle)].number.load(std::memory_order_relaxed);
 }
 
 void LinuxThreadFile::ObserveProcess(std::uint64_t process_id) {

@@ -29,8 +29,11 @@ TEST(ThreadFilesTest, AFileIsKeptUntilItIsDropped) {
   const int second_file = KeptThreadFile(second);
   EXPECT_NE(file, second_file);
   EXPECT_TRUE(IsOpen(file));
+  EXPECT_EQ(ThreadFileNumber(first), file);
   DropThreadFile(first);
   EXPECT_FALSE(IsOpen(file));
+  EXPECT_EQ(ThreadFileNumber(first), -1);
+  EXPECT_EQ(ThreadFileNumber(-1), -1);
   EXPECT_EQ(KeptThreadFile(first), -1);
   EXPECT_EQ(KeptThreadFile(second), second_file);
   DropThreadFile(second);
