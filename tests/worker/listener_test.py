@@ -20,6 +20,7 @@ import pprof_file  # noqa: E402
 from until_seen import wait_until, work_until  # noqa: E402
 
 TIMEOUT_S = 100
+WELCOME_S = 20  # how long a program waits for a worker of its own
 PROGRAMS = 40
 AT_A_TIME = 8
 CONNECTS = 300  # by hand, in listener_soak.py: 10,000
@@ -187,6 +188,18 @@ def main():
         alone = begin(program, root + "/alone", 0.05, "stop", listener.environment)
         alone.communicate(timeout=TIMEOUT_S)
         check(alone.returncode == 0 and len(profiles(root + "/alone")) == 1, "without a listener")
+
+        # One that is stopped answers nothing: the same, long before its patience with a worker of its own is over.
+        listener = Listener(strobe, path)
+        os.kill(listener.process.pid, signal.SIGSTOP)
+        stopped = begin(program, root + "/stopped", 0.05, "attach", listener.environment)
+        begin_s = int(stopped.stdout.readline().split()[1]) / 1e9
+        check(begin_s < WELCOME_S, "beside a stopped listener the begin took %.1f s" % begin_s)
+        check(stopped.stdout.readline() == b"half\n", "the first half beside a stopped listener")
+        stopped.communicate(b"\n", timeout=TIMEOUT_S)
+        check(stopped.returncode == 0 and len(profiles(root + "/stopped")) == 1, "beside a stopped listener")
+        os.kill(listener.process.pid, signal.SIGCONT)
+        listener.finish()
 
         # A dead one's socket is replaced. Relative directories are the program's.
         listener = Listener(strobe, path)

@@ -26,6 +26,16 @@ std::vector<std::uint64_t> ThreadsIn(const std::string& task_directory) {
   return threads;
 }
 
+bool IsAnyRunnable(const std::string& task_directory) {
+  for (const std::uint64_t id : ThreadsIn(task_directory)) {
+    const std::string text = ReadStart(absl::StrCat(task_directory, "/", id, "/stat"));
+    // The state follows the name, which may hold anything.
+    const std::size_t name_end = text.rfind(") ");
+    if (name_end != std::string::npos && text[name_end + 2] == 'R') return true;
+  }
+  return false;
+}
+
 std::string ThreadNameIn(const std::string& task_directory, std::uint64_t thread_id) {
   const std::string text = ReadStart(absl::StrCat(task_directory, "/", thread_id, "/comm"));
   return text.substr(0, text.find('\n'));

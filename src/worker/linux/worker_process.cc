@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <memory>
@@ -19,6 +20,7 @@
 #include <utility>
 #include <vector>
 
+#include "../../platform/linux/task_files.h"
 #include "absl/strings/str_cat.h"
 #include "strobe/base/memory_guard.h"
 #include "strobe/clock/system_clock.h"
@@ -32,6 +34,8 @@ namespace {
 
 constexpr std::size_t kChildStackBytes = 64 * 1024;
 constexpr std::int64_t kPauseNs = 1'000'000;
+// How often a joined worker that is late is looked at.
+constexpr std::int64_t kBusyPauseNs = 50'000'000;
 // Where the child keeps the socket while it makes room for it.
 constexpr int kFirstFreeDescriptor = 16;
 
@@ -145,13 +149,15 @@ absl::Status Refused(const char* what, int error) {
 WorkerProcess::WorkerProcess(WorkerProcess&& other) noexcept
     : thread_(std::move(other.thread_)),
       process_id_(std::exchange(other.process_id_, -1)),
-      socket_(std::move(other.socket_)) {}
+      socket_(std::move(other.socket_)),
+      join_limit_ns_(other.join_limit_ns_) {}
 WorkerProcess& WorkerProcess::operator=(WorkerProcess&& other) noexcept {
   if (this != &other) {
     End(0);
     thread_ = std::move(other.thread_);
     process_id_ = std::exchange(other.process_id_, -1);
     socket_ = std::move(other.socket_);
+    join_limit_ns_ = other.join_limit_ns_;
   }
   return *this;
 }
@@ -218,8 +224,23 @@ absl::StatusOr<WorkerProcess> WorkerProcess::Join(const std::string& path) {
   if (!socket.ok()) return socket.status();
   WorkerProcess worker;
   worker.socket_ = *std::move(socket);
+  worker.join_limit_ns_ = SystemClock().MonotonicNs() + kJoinTimeoutNs;
   LetRead(worker.socket_.PeerProcess());
   return worker;
+}
+
+absl::StatusOr<Message> WorkerProcess::AwaitAnswer() const {
+  if (join_limit_ns_ == 0) return socket_.Receive(kWelcomeTimeoutNs);
+  const std::string tasks = absl::StrCat("/proc/", socket_.PeerProcess(), "/task");
+  std::int64_t wait_ns = join_limit_ns_ - SystemClock().MonotonicNs();
+  while (true) {
+    absl::StatusOr<Message> answer = socket_.Receive(std::max<std::int64_t>(wait_ns, 0));
+    const std::int64_t late_ns = SystemClock().MonotonicNs() - join_limit_ns_;
+    if (!absl::IsDeadlineExceeded(answer.status()) || late_ns >= kWelcomeTimeoutNs ||
+        !IsAnyRunnable(tasks))
+      return answer;
+    wait_ns = kBusyPauseNs;
+  }
 }
 
 // Only the worker has the other end of the socket. So a handle that was made while that was open is

@@ -1,12 +1,15 @@
 #include "../../../src/platform/linux/task_files.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
 #include <latch>
+#include <string>
 #include <thread>
 
 #include "gmock/gmock.h"
@@ -44,6 +47,22 @@ TEST(TaskFilesTest, ListsTheThreadsOfThisProcess) {
 TEST(TaskFilesTest, WhatCannotBeReadIsEmpty) {
   EXPECT_THAT(ThreadsIn("/proc/self/no_such_directory"), IsEmpty());
   EXPECT_EQ(ThreadNameIn("/proc/self/task", 0x3FFFFFFF), "");
+}
+
+TEST(TaskFilesTest, WhatRunsIsRunnableAndWhatIsStoppedIsNot) {
+  EXPECT_TRUE(IsAnyRunnable("/proc/self/task")) << "this thread runs";
+  EXPECT_FALSE(IsAnyRunnable("/proc/self/no_such_directory"));
+  const pid_t child = fork();
+  if (child == 0) {
+    raise(SIGSTOP);
+    _exit(0);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, WUNTRACED), child);
+  EXPECT_TRUE(WIFSTOPPED(status));
+  EXPECT_FALSE(IsAnyRunnable("/proc/" + std::to_string(child) + "/task"));
+  kill(child, SIGKILL);
+  EXPECT_EQ(waitpid(child, &status, 0), child);
 }
 
 TEST(TaskFilesTest, OnlyNumbersAreThreads) {
