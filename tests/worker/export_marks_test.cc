@@ -4,6 +4,8 @@
 
 #include <map>
 
+#include "open_area.h"
+
 namespace strobe::internal {
 namespace {
 
@@ -35,7 +37,7 @@ class ExportMarksTest : public ::testing::Test {
     return lost_ns;
   }
 
-  SharedArea area_ = *SharedArea::Create(1, 64, 64 * 4096);
+  SharedArea area_ = *testing::CreateOpenArea(1, 64, 64 * 4096);
   std::map<std::uint64_t, std::int64_t> clocks_;  // seat n has thread n + 1
   ExportMarks marks_{area_};
 };

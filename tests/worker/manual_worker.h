@@ -105,6 +105,8 @@ class ManualSharing {
         kSharedChunks, Arena::kSlotsPerChunk, Arena::ChunkBytes(kSharedRingBytes));
     STROBE_CHECK(area.ok(), "no memory to share");
     TheArea() = *area;
+    for (std::uint32_t chunk = 0; chunk < kSharedChunks; ++chunk)
+      STROBE_CHECK(TheArea().OpenChunk(chunk), "no memory to share");
     ManualProgram::used_chunks = ManualWorker::used_chunks = 0;
     for (std::uint64_t id = 1; id <= threads; ++id) {
       slots_.push_back(*program_.Register({.id = id, .stack = {}}, "thread"));

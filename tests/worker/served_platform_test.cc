@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "open_area.h"
 #include "support/until_seen.h"
 
 namespace strobe::internal {
@@ -22,7 +23,7 @@ namespace {
 class ServedPlatformTest : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
-    area_ = *SharedArea::Create(1, 64, 1 << 20);
+    area_ = *testing::CreateOpenArea(1, 64, 1 << 20);
     ServedProgram program{.process_id = static_cast<std::uint64_t>(getpid()),
                           .name = "name",
                           .signal = 23,

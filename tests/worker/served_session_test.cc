@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "open_area.h"
 #include "strobe/default_traits.h"
 #include "strobe/runtime/slot_arena.h"
 
@@ -38,7 +39,7 @@ int ServeASession() {
   const ProfilerOptions options;
   const auto ring_bytes = static_cast<std::size_t>(*options.threads.ring_bytes);
   const absl::StatusOr<SharedArea> area =
-      SharedArea::Create(1, Arena::kSlotsPerChunk, Arena::ChunkBytes(ring_bytes));
+      testing::CreateOpenArea(1, Arena::kSlotsPerChunk, Arena::ChunkBytes(ring_bytes));
   if (!area.ok()) return 1;
   constexpr int kSignal = 40;
   ServedPlatform::Serve({.process_id = static_cast<std::uint64_t>(getpid()),

@@ -4,11 +4,17 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstring>
+#include <fstream>
+#include <string>
 #include <thread>
 #include <vector>
+
+#include "open_area.h"
+#include "support/in_child.h"
 
 namespace strobe::internal {
 namespace {
@@ -27,7 +33,7 @@ std::vector<std::uint32_t> Changed(const SharedArea& area) {
 }
 
 TEST(SharedArea, BothSidesSeeTheSameBytes) {
-  const absl::StatusOr<SharedArea> area = SharedArea::Create(3, kSlots, kChunkBytes);
+  const absl::StatusOr<SharedArea> area = testing::CreateOpenArea(3, kSlots, kChunkBytes);
   ASSERT_TRUE(area.ok()) << area.status();
   const absl::StatusOr<SharedArea> other = AdoptCopy(*area);
   ASSERT_TRUE(other.ok()) << other.status();
@@ -44,8 +50,47 @@ TEST(SharedArea, BothSidesSeeTheSameBytes) {
   EXPECT_EQ(area->Chunk(0).front(), std::byte{0});
 }
 
-TEST(SharedArea, EachAnnouncedSlotIsVisitedOnce) {
+// Of the memory mappings of this process that are the area's: their flags, a line each.
+std::vector<std::string> FlagsOfArea() {
+  std::ifstream file("/proc/self/smaps");
+  std::vector<std::string> flags;
+  bool is_area = false;
+  for (std::string line; std::getline(file, line);) {
+    if (line.find(" /memfd:strobe-channels") != std::string::npos) {
+      is_area = true;
+    } else if (is_area && line.starts_with("VmFlags:")) {
+      flags.push_back(line);
+      is_area = false;
+    }
+  }
+  return flags;
+}
+
+TEST(SharedArea, NoCoreHasIt) {
   const absl::StatusOr<SharedArea> area = SharedArea::Create(2, kSlots, kChunkBytes);
+  ASSERT_TRUE(area.ok() && area->OpenChunk(0));
+  const absl::StatusOr<SharedArea> other = AdoptCopy(*area);
+  ASSERT_TRUE(other.ok());
+  EXPECT_FALSE(FlagsOfArea().empty());
+  for (const std::string& flags : FlagsOfArea()) EXPECT_NE(flags.find(" dd"), flags.npos) << flags;
+}
+
+TEST(SharedArea, AChunkTakesNoMemoryBeforeItIsOpenedEvenOfAProgramThatLocksAll) {
+  EXPECT_TRUE(testing::HoldsInChild([] {
+    constexpr std::uint32_t kChunks = 256;
+    if (mlockall(MCL_CURRENT | MCL_FUTURE) != 0) return true;  // nobody may
+    const absl::StatusOr<SharedArea> area = SharedArea::Create(kChunks, kSlots, kChunkBytes);
+    if (!area.ok() || !area->OpenChunk(3) || area->OpenChunk(kChunks)) return false;
+    area->Chunk(3).back() = std::byte{1};
+    area->At(3 * kSlots + kSlots - 1)->since_ns = 1;
+    struct stat info {};
+    return fstat(area->descriptor(), &info) == 0 &&
+           static_cast<std::uint64_t>(info.st_blocks) * 512 < kChunks / 4 * kChunkBytes;
+  }));
+}
+
+TEST(SharedArea, EachAnnouncedSlotIsVisitedOnce) {
+  const absl::StatusOr<SharedArea> area = testing::CreateOpenArea(2, kSlots, kChunkBytes);
   const absl::StatusOr<SharedArea> other = AdoptCopy(*area);
   for (const std::uint32_t slot : {3U, 64U, 127U, 3U}) area->Announce(slot);
   EXPECT_THAT(Changed(*other), ::testing::ElementsAre(3U, 64U, 127U));
@@ -53,7 +98,7 @@ TEST(SharedArea, EachAnnouncedSlotIsVisitedOnce) {
 }
 
 TEST(SharedArea, AnAnnouncementEndsTheWait) {
-  const absl::StatusOr<SharedArea> area = SharedArea::Create(1, kSlots, kChunkBytes);
+  const absl::StatusOr<SharedArea> area = testing::CreateOpenArea(1, kSlots, kChunkBytes);
   const absl::StatusOr<SharedArea> other = AdoptCopy(*area);
   const std::uint32_t seen = other->header().changes.load();
   std::thread program([&] { area->Announce(5); });
@@ -63,7 +108,7 @@ TEST(SharedArea, AnAnnouncementEndsTheWait) {
 }
 
 TEST(SharedArea, WhatCouldShrinkOrIsOtherIsRefused) {
-  const absl::StatusOr<SharedArea> area = SharedArea::Create(1, kSlots, kChunkBytes);
+  const absl::StatusOr<SharedArea> area = testing::CreateOpenArea(1, kSlots, kChunkBytes);
   EXPECT_NE(ftruncate(area->descriptor(), 4096), 0) << "the area can shrink";
   EXPECT_FALSE(SharedArea::Adopt(dup(area->descriptor()), kSlots, 2 * kChunkBytes).ok());
   EXPECT_FALSE(SharedArea::Adopt(open("/dev/null", O_RDWR | O_CLOEXEC), kSlots, kChunkBytes).ok());

@@ -105,6 +105,10 @@ class SharedArea {
   [[nodiscard]] Seat* At(std::uint32_t slot) const;
   // The memory of a chunk of channels; empty beyond the room.
   [[nodiscard]] std::span<std::byte> Chunk(std::uint32_t chunk) const;
+  // In the program, before the first use of a chunk and of its slots' seats: until then the program
+  // cannot touch them, so that they take no memory, even of a program that locks all of its own. False
+  // if the system refuses.
+  [[nodiscard]] bool OpenChunk(std::uint32_t chunk) const;
 
   // For the caches of the tables that the worker shares.
   [[nodiscard]] SharedCaches Caches() const;
@@ -142,6 +146,7 @@ class SharedArea {
   static std::uint64_t LevelsOffset(std::uint32_t chunks);
   static std::uint64_t ChunksOffset(std::uint32_t chunks);
   void Place(std::byte* memory);
+  [[nodiscard]] bool Allow(std::uint64_t offset, std::uint64_t limit) const;
 
   KnownFile file_;
   std::uint32_t chunks_ = 0;  // validated: the header may change at any time

@@ -367,6 +367,8 @@ LinuxPlatform::Mapping LinuxPlatform::MapMemory(std::uint64_t bytes) {
   // Little of this memory is ever touched. A huge page for each first touch would take memory from
   // the program.
   madvise(memory, bytes, MADV_NOHUGEPAGE);
+  // Nor is it worth its place in a core.
+  madvise(memory, bytes, MADV_DONTDUMP);
   return {.bytes = {static_cast<std::byte*>(memory), bytes}};
 }
 

@@ -88,9 +88,8 @@ ClientPlatform::Mapping ClientPlatform::MapMemory(std::uint64_t bytes) {
   const std::lock_guard lock(mutex);
   State* const own = state.load(std::memory_order_acquire);
   if (!IsOfThisProcess(own) || bytes != own->chunk_bytes) return {};
-  const std::span<std::byte> chunk = own->area.Chunk(own->used_chunks);
-  if (!chunk.empty()) ++own->used_chunks;
-  return {.bytes = chunk};
+  if (!own->area.OpenChunk(own->used_chunks)) return {};
+  return {.bytes = own->area.Chunk(own->used_chunks++)};
 }
 
 STROBE_SIGNAL_SAFE PublishedCode& ClientPlatform::SharedCode() noexcept {

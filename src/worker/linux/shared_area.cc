@@ -80,6 +80,7 @@ std::span<std::byte> SharedArea::Levels() const {
 
 void SharedArea::Place(std::byte* memory) {
   memory_ = memory;
+  madvise(memory, bytes_, MADV_DONTDUMP);
   header_ = reinterpret_cast<SharedAreaHeader*>(memory);
   changed_ = reinterpret_cast<std::atomic<std::uint64_t>*>(memory + sizeof(SharedAreaHeader));
   seats_ = reinterpret_cast<Seat*>(memory + SeatsOffset(chunks_));
@@ -109,21 +110,38 @@ absl::StatusOr<SharedArea> SharedArea::Create(std::uint32_t chunks, std::uint32_
   const bool is_made =
       ftruncate(descriptor, static_cast<off_t>(bytes)) == 0 &&
       fcntl(descriptor, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0;
-  if (is_made) memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+  if (is_made) memory = mmap(nullptr, bytes, PROT_NONE, MAP_SHARED, descriptor, 0);
   if (memory == MAP_FAILED) {
     const absl::Status status = NoMemory("mmap");
     area.file_.Close();
     return status;
   }
-  // Sparse: a seat and a channel take memory when a thread first has them.
+  area.bytes_ = bytes;
+  area.Place(static_cast<std::byte*>(memory));
+  if (!area.Allow(0, SeatsOffset(chunks)) ||
+      !area.Allow(CachesOffset(chunks), ChunksOffset(chunks))) {
+    const absl::Status status = NoMemory("mprotect");
+    area.Unmap();
+    return status;
+  }
   auto& header = *new (memory) SharedAreaHeader;
   header.chunks = chunks;
   header.chunk_slots = chunk_slots;
   header.chunk_bytes = chunk_bytes;
   header.address = reinterpret_cast<std::uintptr_t>(memory);
-  area.bytes_ = bytes;
-  area.Place(static_cast<std::byte*>(memory));
   return area;
+}
+
+bool SharedArea::Allow(std::uint64_t offset, std::uint64_t limit) const {
+  const std::uint64_t first = PageOf(offset);
+  return mprotect(memory_ + first, RoundUpToPages(limit) - first, PROT_READ | PROT_WRITE) == 0;
+}
+
+bool SharedArea::OpenChunk(std::uint32_t chunk) const {
+  const std::uint64_t seats = SeatsOffset(chunks_) + chunk * kChunkSlots * sizeof(Seat);
+  const std::uint64_t offset = ChunksOffset(chunks_) + chunk * chunk_bytes_;
+  return chunk < chunks_ && Allow(seats, seats + kChunkSlots * sizeof(Seat)) &&
+         Allow(offset, offset + chunk_bytes_);
 }
 
 absl::StatusOr<SharedArea> SharedArea::Adopt(int received, std::uint32_t chunk_slots,

@@ -64,7 +64,10 @@ absl::StatusOr<TableMemory> TableMemory::Create(const char* name, std::size_t by
   void* memory = MAP_FAILED;
   if (descriptor >= 0 && ftruncate(descriptor, static_cast<off_t>(bytes)) == 0)
     memory = mmap(RandomPlace(), bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
-  if (memory != MAP_FAILED) made.bytes_ = {static_cast<std::byte*>(memory), bytes};
+  if (memory != MAP_FAILED) {
+    made.bytes_ = {static_cast<std::byte*>(memory), bytes};
+    madvise(memory, bytes, MADV_DONTDUMP);
+  }
   // Before anybody else has the descriptor: the seal leaves mappings alone that can write already.
   constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL;
   if (memory != MAP_FAILED && fcntl(descriptor, F_ADD_SEALS, kSeals) == 0) return made;
@@ -90,6 +93,7 @@ absl::StatusOr<TableMemory> TableMemory::Adopt(int received, Address address) {
     if (errno == EEXIST) return absl::AlreadyExistsError("something is where the tables should be");
     return absl::ResourceExhaustedError("the memory for tables cannot be mapped");
   }
+  madvise(memory, bytes, MADV_DONTDUMP);
   TableMemory made;
   made.bytes_ = {static_cast<std::byte*>(memory), bytes};
   // A system before Linux 4.17 takes the address for a hint.
