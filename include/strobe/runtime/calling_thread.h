@@ -2,10 +2,12 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <string_view>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "strobe/base/memory_guard.h"
 #include "strobe/base/visibility.h"
 #include "strobe/core/registration.h"
 #include "strobe/core/thread_info.h"
@@ -56,6 +58,22 @@ absl::StatusOr<RegisteredThread<Traits>*> RegisterCallingThread(ThreadRegistry<T
   ThreadLinks() = *slot;
   std::atomic_signal_fence(std::memory_order_seq_cst);
   return slot;
+}
+
+// False, with a line the first time, if the registration that ends is another thread's. That thread
+// stays registered: only it may take its slot out of its list.
+template <class Platform>
+bool MayEndRegistration(std::uint64_t thread_id) {
+  if (thread_id == Platform::CurrentThreadId()) return true;
+  static constinit std::atomic<bool> is_said{false};
+  if (!is_said.exchange(true, std::memory_order_relaxed)) {
+    static_cast<void>(HasMemoryFor([] {
+      Platform::WriteLine(
+          "strobe: a Registration ended on another thread than it began on; the thread that it "
+          "began on stays registered");
+    }));
+  }
+  return false;
 }
 
 // Ends a registration of the calling thread, whose slot has been detached. Returns true if the slot

@@ -14,7 +14,6 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "strobe/base/assert.h"
 #include "strobe/base/memory_guard.h"
 #include "strobe/base/visibility.h"
 #include "strobe/core/generated_code.h"
@@ -104,9 +103,7 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
 
   // See RegistrationOwner.
   void EndRegistration(void* registered, std::uint64_t thread_id) override {
-    if (!IsOfThisProcess()) return;
-    STROBE_CHECK(thread_id == Platform::CurrentThreadId(),
-                 "a Registration ended on another thread than it began on");
+    if (!IsOfThisProcess() || !MayEndRegistration<Platform>(thread_id)) return;
     Slot* slot = static_cast<Slot*>(registered);
     // This store comes first: a session that begins just now, unseen by the next line, must not
     // attach the slot.

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "strobe/base/assert.h"
 #include "strobe/base/memory_guard.h"
 #include "strobe/clock/system_clock.h"
 #include "strobe/runtime/profiler_core.h"
@@ -88,9 +87,7 @@ void WorkerCore::TakeSeat(const WorkerChannels::Seated& seated) {
 }
 
 void WorkerCore::EndRegistration(void* registered, std::uint64_t thread_id) {
-  if (!IsOfThisProcess()) return;
-  STROBE_CHECK(thread_id == Platform::CurrentThreadId(),
-               "a Registration ended on another thread than it began on");
+  if (!IsOfThisProcess() || !MayEndRegistration<Platform>(thread_id)) return;
   const std::uint32_t index = channels_->BeginToEnd(registered);
   const SharedArea& area = Platform::Area();
   Seat& seat = *area.At(index);
