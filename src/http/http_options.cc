@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "no_proxy.h"
 #include "strobe/core/option_rows.h"
 #include "strobe/http/option_values.h"
 
@@ -25,7 +26,7 @@ constexpr Path kOptionalPath{"a path of up to 4095 bytes", true};
 constexpr Between<std::int64_t> kSpoolBytes{65536, 1099511627776,
                                             "an integer from 65536 to 1099511627776"};
 constexpr Between<double> kSpoolAge{1, 31536000, "a number from 1 to 31536000"};
-constexpr ProxyUrl kProxy{"a URL that begins with http:// or https://, or nothing"};
+constexpr ProxyUrl kProxy{"host:port, a URL that begins with http:// or https://, or nothing"};
 
 constexpr std::array kHttpTable = {
     FieldRow<HttpOptions, &HttpOptions::timeout_s, kTimeout>(
@@ -156,19 +157,10 @@ HttpClientOptions ClientOptionsFor(const HttpOptions& options, std::string_view 
   const bool is_tls = url.starts_with("https://");
   HttpClientOptions result{.ca_file = *options.ca_file,
                            .proxy = (is_tls ? *options.https_proxy : *options.http_proxy).Reveal()};
-  const std::string_view host = HostOf(url);
-  std::string_view rest = *options.no_proxy;
-  while (!rest.empty()) {
-    std::string_view name = rest.substr(0, rest.find(','));
-    rest.remove_prefix(std::min(name.size() + 1, rest.size()));
-    while (name.starts_with(' ')) name.remove_prefix(1);
-    while (name.ends_with(' ')) name.remove_suffix(1);
-    const bool is_all = name == "*";
-    while (name.starts_with('.')) name.remove_prefix(1);
-    const bool is_below = host.size() > name.size() && host.ends_with(name) &&
-                          host[host.size() - name.size() - 1] == '.';
-    if (is_all || (!name.empty() && (host == name || is_below))) result.proxy.clear();
-  }
+  if (internal::IsWithoutProxy(*options.no_proxy, HostOf(url))) result.proxy.clear();
+  // "proxy:3128", as many programs take it.
+  if (!result.proxy.empty() && result.proxy.find("://") == std::string::npos)
+    result.proxy = absl::StrCat("http://", result.proxy);
   return result;
 }
 

@@ -85,20 +85,14 @@ TEST(ClientOptions, TheSchemesProxyCountsUnlessTheHostIsExcluded) {
   HttpOptions options{.http_proxy = "http://plain", .https_proxy = "http://tls"};
   EXPECT_EQ(ClientOptionsFor(options, "http://a.example.com/").proxy, "http://plain");
   EXPECT_EQ(ClientOptionsFor(options, "https://a.example.com/").proxy, "http://tls");
-  for (const auto& [no_proxy, has_proxy] :
-       std::vector<std::pair<const char*, bool>>{{"", true},
-                                                 {"*", false},
-                                                 {"a.example.com", false},
-                                                 {"example.com", false},
-                                                 {".example.com", false},
-                                                 {" x , example.com ", false},
-                                                 {"xample.com", true},
-                                                 {"b.example.com", true},
-                                                 {",,", true}}) {
+  for (const auto& [no_proxy, has_proxy] : std::vector<std::pair<const char*, bool>>{
+           {"", true}, {"*", false}, {"EXAMPLE.com", false}, {"b.example.com", true}}) {
     options.no_proxy = no_proxy;
     EXPECT_EQ(!ClientOptionsFor(options, "https://a.example.com:8443/x").proxy.empty(), has_proxy)
         << no_proxy;
   }
+  options.http_proxy = "proxy:3128";
+  EXPECT_EQ(ClientOptionsFor(options, "http://host/").proxy, "http://proxy:3128");
   options.no_proxy = "[::1]";
   EXPECT_EQ(ClientOptionsFor(options, "http://[::1]:80/").proxy, "");
 }

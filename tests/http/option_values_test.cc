@@ -34,22 +34,23 @@ struct Variable {
 };
 using Variables = std::map<std::string, Variable>;
 
-const std::string kLineBreak = "a\r\nEvil: yes";
-const std::string kTooLong(internal::kMaxValueBytes + 1, 'x');
-const std::vector<std::string> kBadLines{kLineBreak, kTooLong, std::string("a\0b", 3), "\x7F"};
-const std::vector<std::string> kBadPairs{"key", "key;value", ",x", "a=1,b", kLineBreak, kTooLong};
-const std::vector<std::string> kBadColonPairs{"key", "key=value", "a:1,b", ":x", kLineBreak};
-const std::vector<std::string> kBadUrls{"host:80",    "ftp://h",     "http://",    "http://h:0",
-                                        "http://a b", "unix://name", "http://h\n", "file://x"};
-const std::vector<std::string> kBadNumbers{"",    "many", "-1",  "1 ",   " 1",
-                                           "0x1", "nan",  "inf", "1e999"};
-const std::vector<std::string> kBadSwitches{"", "yes", "TRUE", "2", "on "};
-
 std::vector<std::string> Joined(std::vector<std::string> first,
                                 const std::vector<std::string>& second) {
   first.insert(first.end(), second.begin(), second.end());
   return first;
 }
+
+const std::string kLineBreak = "a\r\nEvil: yes";
+const std::string kTooLong(internal::kMaxValueBytes + 1, 'x');
+const std::vector<std::string> kBadLines{kLineBreak, kTooLong, std::string("a\0b", 3), "\x7F"};
+const std::vector<std::string> kBadPairs{"key", "key;value", ",x", "a=1,b", kLineBreak, kTooLong};
+const std::vector<std::string> kBadColonPairs{"key", "key=value", "a:1,b", ":x", kLineBreak};
+const std::vector<std::string> kBadProxies{"ftp://h",    "http://",     "http://h:0", "host:0",
+                                           "http://a b", "unix://name", "http://h\n", "file://x"};
+const std::vector<std::string> kBadUrls = Joined(kBadProxies, {"host:80"});
+const std::vector<std::string> kBadNumbers{"",    "many", "-1",  "1 ",   " 1",
+                                           "0x1", "nan",  "inf", "1e999"};
+const std::vector<std::string> kBadSwitches{"", "yes", "TRUE", "2", "on "};
 
 // Checks a table against what is expected of it; returns how many bad values it refused.
 template <class Options>
@@ -105,9 +106,9 @@ TEST(OptionValues, EveryVariableOfEveryExporter) {
        {"STROBE_SPOOL_BYTES", {"268435456", "1000000", Joined(kBadNumbers, {"0", "65535"})}},
        {"STROBE_SPOOL_AGE_S", {"86400", "60", Joined(kBadNumbers, {"0", "31536001"})}},
        {"STROBE_CA_FILE", {"", "/etc/ca.pem", {kTooLong}}},
-       {"http_proxy", {"", "http://user:password@proxy:3128", Joined(kBadUrls, {"unix:///x"})}},
-       {"HTTPS_PROXY", {"", "http://proxy", Joined(kBadUrls, {"file:///x"})}},
-       {"https_proxy", {"", "https://proxy", kBadUrls}},
+       {"http_proxy", {"", "http://user:password@proxy:3128", Joined(kBadProxies, {"unix:///x"})}},
+       {"HTTPS_PROXY", {"", "http://proxy", Joined(kBadProxies, {"file:///x"})}},
+       {"https_proxy", {"", "proxy:3128", kBadProxies}},
        {"NO_PROXY", {"", "localhost,.example.com", {kTooLong}}},
        {"no_proxy", {"", "*", {kTooLong}}}});
   refused += CheckTable<PostOptions>(

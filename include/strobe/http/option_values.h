@@ -51,11 +51,14 @@ struct Url {
   [[nodiscard]] bool Accepts(const Secret& value) const { return Accepts(value.Reveal()); }
 };
 
+// A URL, or "host:port", which stands for http.
 struct ProxyUrl {
   std::string_view text;
   [[nodiscard]] bool Accepts(const Secret& value) const {
     if (value.empty()) return true;
-    const auto url = ParseServerUrl(value.Reveal());
+    const std::string& proxy = value.Reveal();
+    const auto url =
+        ParseServerUrl(proxy.find("://") == std::string::npos ? "http://" + proxy : proxy);
     return url.ok() && url->unix_socket.empty() && url->file.empty();
   }
 };
