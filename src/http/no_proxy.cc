@@ -54,7 +54,7 @@ Address FourBytes(std::string_view text) {
 bool AddGroups(std::string_view text, Address& address) {
   if (text.empty()) return true;
   const std::vector<std::string_view> parts = Split(text, ':');
-  for (const std::string_view part : parts) {
+  for (const std::string_view& part : parts) {
     if (&part == &parts.back() && part.find('.') != std::string_view::npos) {
       const Address last = FourBytes(part);
       address.insert(address.end(), last.begin(), last.end());

@@ -1,4 +1,5 @@
-// Threads that work while the program's main thread does something else, and others that come and go.
+// Threads that work while the program's main thread does something else, and others that come and
+// go.
 #pragma once
 
 #include <time.h>

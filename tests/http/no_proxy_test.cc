@@ -1,4 +1,4 @@
-#include "no_proxy.h"
+#include "../../src/http/no_proxy.h"
 
 #include "gtest/gtest.h"
 

@@ -39,9 +39,9 @@ class RegistrationOwner {
 STROBE_HIDDEN_END
 
 // Keeps a thread registered while the object lives. Move-only. It must end on the thread that it
-// began on; otherwise that thread stays registered, and a line on stderr says so. It may outlive its Profiler, as
-// the registration of a detached thread does at exit. If the registration failed, status() says
-// why, and the object does nothing.
+// began on; otherwise that thread stays registered, and a line on stderr says so. It may outlive
+// its Profiler, as the registration of a detached thread does at exit. If the registration failed,
+// status() says why, and the object does nothing.
 STROBE_HOLDS_HIDDEN_BEGIN
 class [[nodiscard]] Registration {
  public:

@@ -106,8 +106,8 @@ class SharedArea {
   // The memory of a chunk of channels; empty beyond the room.
   [[nodiscard]] std::span<std::byte> Chunk(std::uint32_t chunk) const;
   // In the program, before the first use of a chunk and of its slots' seats: until then the program
-  // cannot touch them, so that they take no memory, even of a program that locks all of its own. False
-  // if the system refuses.
+  // cannot touch them, so that they take no memory, even of a program that locks all of its own.
+  // False if the system refuses.
   [[nodiscard]] bool OpenChunk(std::uint32_t chunk) const;
 
   // For the caches of the tables that the worker shares.
