@@ -27,6 +27,9 @@ struct LoadedProfile {
   LoadedProfile(LoadedProfile&&) = default;
   LoadedProfile& operator=(LoadedProfile&&) = default;
 
+  // Texts of files come from anywhere. From here on none controls a terminal: see SanitizedText.
+  void CleanTexts();
+
   // `text` for as long as this profile lives.
   std::string_view Keep(std::string text) { return texts.emplace_back(std::move(text)); }
 };

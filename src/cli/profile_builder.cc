@@ -131,6 +131,7 @@ void ProfileBuilder::SortMoments() {
 LoadedProfile ProfileBuilder::Finish() {
   AddThreads();
   SortMoments();
+  loaded_.CleanTexts();
   return std::move(loaded_);
 }
 

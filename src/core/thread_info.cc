@@ -26,6 +26,18 @@ std::size_t Utf8Length(std::string_view text) {
   return length;
 }
 
+// Of a valid sequence. Controls of C0 and C1 move a terminal's cursor, or begin commands to it; the
+// directional characters show text in another order (Unicode 15: Bidi_Control).
+bool IsControl(std::string_view sequence) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(sequence[i]); };
+  if (sequence.size() == 1) return byte(0) < 0x20 || byte(0) == 0x7F;
+  if (sequence.size() == 2) return (byte(0) == 0xC2 && byte(1) < 0xA0) || sequence == "\xD8\x9C";
+  if (sequence.size() != 3 || byte(0) != 0xE2) return false;
+  return (byte(1) == 0x80 && (byte(2) == 0x8E || byte(2) == 0x8F ||      // marks
+                              (byte(2) >= 0xAA && byte(2) <= 0xAE))) ||  // embeddings
+         (byte(1) == 0x81 && byte(2) >= 0xA6 && byte(2) <= 0xA9);        // isolates
+}
+
 }  // namespace
 
 std::string ValidUtf8(std::string_view text) {
@@ -51,9 +63,8 @@ std::string SanitizedText(std::string_view text, std::size_t max_bytes) {
   while (!rest.empty()) {
     const std::size_t length = Utf8Length(rest);
     if (result.size() + length > max_bytes) break;
-    const bool is_control =
-        length == 1 && (static_cast<unsigned char>(rest[0]) < 0x20 || rest[0] == 0x7F);
-    result += is_control ? std::string_view(" ") : rest.substr(0, length);
+    const std::string_view sequence = rest.substr(0, length);
+    result += IsControl(sequence) ? std::string_view(" ") : sequence;
     rest.remove_prefix(length);
   }
   return result;

@@ -29,6 +29,33 @@ TEST(LoadedProfileTest, TextsLiveAsLongAsTheProfileWhereverItGoes) {
   }
 }
 
+TEST(LoadedProfileTest, NoCleanTextControlsATerminal) {
+  const std::string evil =
+      "a\x1B[31m\xC2\x9B"
+      "1m\xE2\x80\xAE\n";
+  const std::string clean = "a [31m 1m  ";
+  LoadedProfile loaded;
+  loaded.profile.value_types.push_back({loaded.Keep(evil), loaded.Keep(evil)});
+  loaded.profile.period_type = {loaded.Keep(evil), loaded.Keep(evil)};
+  loaded.profile.program = evil;
+  loaded.profile.modules.push_back({.path = evil, .build_id = evil});
+  loaded.profile.zones = {evil};
+  loaded.comments = {evil};
+  loaded.symbols.functions.push_back({.name = evil, .system_name = evil, .file = evil});
+  loaded.symbols.partly_named = evil;
+  loaded.CleanTexts();
+  const Profile& profile = loaded.profile;
+  const FunctionSymbol& function = loaded.symbols.functions[0];
+  for (const std::string_view text :
+       {profile.value_types[0].type, profile.value_types[0].unit, profile.period_type.type,
+        profile.period_type.unit, std::string_view(profile.program),
+        std::string_view(profile.modules[0].path), std::string_view(profile.modules[0].build_id),
+        std::string_view(profile.zones[0]), std::string_view(loaded.comments[0]),
+        std::string_view(function.name), std::string_view(function.system_name),
+        std::string_view(function.file), std::string_view(loaded.symbols.partly_named)})
+    EXPECT_EQ(text, clean);
+}
+
 TEST(LoadedProfileTest, IsNotCopied) {
   EXPECT_FALSE(std::is_copy_constructible_v<LoadedProfile>);
   EXPECT_FALSE(std::is_copy_assignable_v<LoadedProfile>);

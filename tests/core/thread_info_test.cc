@@ -34,6 +34,20 @@ TEST(SanitizedThreadName, TakesAnyBytes) {
   EXPECT_EQ(SanitizedThreadName("\xFF\xFE"), "??");
 }
 
+TEST(SanitizedThreadName, ControlsNoTerminalAndNoDirection) {
+  EXPECT_EQ(SanitizedThreadName("\x1B[31mred\x1B]0;title\x07"), " [31mred ]0;title ");
+  EXPECT_EQ(SanitizedThreadName("a\xC2\x80z\xC2\x9B"
+                                "1m\xC2\xA0"),
+            "a z 1m\xC2\xA0");
+  // U+061C, U+200E, U+200F, U+202A, U+202E, U+2066, U+2069; and their neighbours.
+  for (const char* const character : {"\xD8\x9C", "\xE2\x80\x8E", "\xE2\x80\x8F", "\xE2\x80\xAA",
+                                      "\xE2\x80\xAE", "\xE2\x81\xA6", "\xE2\x81\xA9"})
+    EXPECT_EQ(SanitizedThreadName(character), " ");
+  for (const char* const character :
+       {"\xD8\x9D", "\xE2\x80\x8D", "\xE2\x80\x90", "\xE2\x80\xAF", "\xE2\x81\xA5", "\xE2\x81\xAA"})
+    EXPECT_EQ(SanitizedThreadName(character), character);
+}
+
 TEST(SanitizedThreadName, EndsAtAWholeCharacterWithin63Bytes) {
   EXPECT_EQ(SanitizedThreadName(std::string(100, 'x')), std::string(63, 'x'));
   EXPECT_EQ(SanitizedThreadName(std::string(63, 'x')), std::string(63, 'x'));

@@ -54,7 +54,7 @@ struct ProgramThread {
 };
 
 // `text`, cut at a character to at most `max_bytes` bytes. '?' replaces every byte that is not
-// valid UTF-8, and a space every control character.
+// valid UTF-8, and a space every character that controls a terminal or the direction of text.
 std::string SanitizedText(std::string_view text, std::size_t max_bytes);
 
 // SanitizedText of a thread's name, of which kMaxThreadNameBytes are kept.

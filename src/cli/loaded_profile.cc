@@ -1,0 +1,30 @@
+#include "loaded_profile.h"
+
+#include "strobe/core/thread_info.h"
+
+namespace strobe::internal {
+
+void LoadedProfile::CleanTexts() {
+  const auto clean = [](std::string& text) { text = SanitizedText(text, text.size()); };
+  const auto type = [this](ValueType& column) {
+    column = {Keep(SanitizedText(column.type, column.type.size())),
+              Keep(SanitizedText(column.unit, column.unit.size()))};
+  };
+  for (ValueType& column : profile.value_types) type(column);
+  type(profile.period_type);
+  for (std::string& comment : comments) clean(comment);
+  clean(profile.program);
+  for (Module& module : profile.modules) {
+    clean(module.path);
+    clean(module.build_id);
+  }
+  for (std::string& zone : profile.zones) clean(zone);
+  for (FunctionSymbol& function : symbols.functions) {
+    clean(function.name);
+    clean(function.system_name);
+    clean(function.file);
+  }
+  clean(symbols.partly_named);
+}
+
+}  // namespace strobe::internal
