@@ -23,26 +23,31 @@ namespace strobe::testing {
 // One thread uses it.
 class ProgramsFiles {
  public:
-  // Shells and daemons use numbers up to here.
-  static constexpr int kMostNumber = 200;
+  // It treats these as its own. Below, the system gives numbers to what any thread opens: no other
+  // thread of a program may touch those, whether it has a profiler or not.
+  static constexpr int kFirstNumber = 30;
+  static constexpr int kLimit = 200;
+  // And these: what is kept lies there.
+  static constexpr int kFirstHigh = 512;
+  static constexpr int kHighLimit = 640;
 
   explicit ProgramsFiles(std::uint64_t seed) : random_(seed) {}
 
   // Does one thing at random.
   void Act() {
     switch (Below(40)) {
-      case 0: CloseFrom(3); break;
-      case 1: CloseFrom(3 + Below(kMostNumber)); break;
-      case 2: CloseRange(3 + Below(kMostNumber), Below(kMostNumber)); break;
+      case 0: CloseFrom(kFirstNumber); break;
+      case 1: CloseFrom(Number()); break;
+      case 2: CloseRange(Number(), Below(kLimit)); break;
       case 3: Fork(); break;
       case 4:
       case 5:
-      case 6: Close(3 + Below(kMostNumber)); break;
+      case 6: Close(Number()); break;
       case 7:
       case 8:
       case 9:
       case 10: Open(Below(2)); break;
-      default: Duplicate(3 + Below(kMostNumber)); break;
+      default: Duplicate(Number()); break;
     }
   }
 
@@ -85,6 +90,10 @@ class ProgramsFiles {
   }
 
   int Below(int limit) { return static_cast<int>(random_() % static_cast<unsigned>(limit)); }
+  int Number() {
+    return Below(4) == 0 ? kFirstHigh + Below(kHighLimit - kFirstHigh)
+                         : kFirstNumber + Below(kLimit - kFirstNumber);
+  }
   void Know(int number) {
     if (number >= 0) files_[number] = StateOf(number);
   }
@@ -94,15 +103,21 @@ class ProgramsFiles {
       const int file = mkstemp(path);
       unlink(path);
       if (file >= 0 && write(file, "of the program", 14) == 14) lseek(file, 7, SEEK_SET);
-      Know(file);
-      return;
+      return Take(file);
     }
     std::array<int, 2> ends{};
     if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends.data()) != 0) return;
     for (const int end : ends) {
       if (write(end, "unread", 6) != 6) std::abort();
     }
-    for (const int end : ends) Know(end);
+    for (const int end : ends) Take(end);
+  }
+  // Moves what has just been opened to a number of its own.
+  void Take(int number) {
+    if (number < 0) return;
+    const int place = Number();
+    if (dup2(number, place) == place) Know(place);
+    if (number != place) close(number);
   }
   void Duplicate(int place) {
     if (files_.empty()) return Open(Below(2));

@@ -25,16 +25,21 @@ FileIdentity FileIdentity::Of(int number) noexcept {
   return identity;
 }
 
-int MoveToHighNumber(int number) noexcept {
+KnownFile KnownFile::Of(int open_number) noexcept {
+  KnownFile file{.number = open_number, .identity = FileIdentity::Of(open_number)};
   rlimit limit{};
-  if (number < 0 || getrlimit(RLIMIT_NOFILE, &limit) != 0) return number;
+  if (open_number < 0 || getrlimit(RLIMIT_NOFILE, &limit) != 0) return file;
   const int first = static_cast<int>(std::min<rlim_t>(kFirstKeptNumber, limit.rlim_cur / 2));
-  if (number >= first) return number;
+  if (open_number >= first) return file;
   const int saved_errno = errno;
-  const int moved = fcntl(number, F_DUPFD_CLOEXEC, first);
-  if (moved >= 0) close(number);
+  // Another thread of the program may take either number at any time.
+  KnownFile moved{.number = fcntl(open_number, F_DUPFD_CLOEXEC, first), .identity = file.identity};
+  if (moved.number >= 0) {
+    file.Close();
+    file = moved;
+  }
   errno = saved_errno;
-  return moved >= 0 ? moved : number;
+  return file;
 }
 
 int KnownFile::Close() noexcept {

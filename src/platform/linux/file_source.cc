@@ -13,6 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "strobe/base/page.h"
+#include "strobe/platform/linux/descriptor.h"
 #include "strobe/platform/linux/linux_platform.h"
 #include "strobe/symbolize/symbol_files.h"
 #include "system_xz.h"
@@ -22,9 +23,8 @@ namespace {
 
 class LinuxFile final : public FileSource {
  public:
-  LinuxFile(int descriptor, std::uint64_t size, std::string identity)
-      : descriptor_(descriptor), size_(size), identity_(std::move(identity)) {}
-  ~LinuxFile() override { close(descriptor_); }
+  LinuxFile(internal::Descriptor file, std::uint64_t size, std::string identity)
+      : file_(std::move(file)), size_(size), identity_(std::move(identity)) {}
   LinuxFile(const LinuxFile&) = delete;
   LinuxFile& operator=(const LinuxFile&) = delete;
 
@@ -33,7 +33,7 @@ class LinuxFile final : public FileSource {
   [[nodiscard]] const std::string& identity() const override { return identity_; }
 
  private:
-  int descriptor_;
+  internal::Descriptor file_;
   std::uint64_t size_;
   std::string identity_;
 };
@@ -51,17 +51,14 @@ class LinuxFiles final : public SymbolFiles {
 
 std::unique_ptr<FileSource> LinuxFiles::Open(const std::string& path) const {
   // Non-blocking, because the path may be a pipe.
-  const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-  if (descriptor < 0) return nullptr;
+  internal::Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   struct stat status;
-  if (fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode) || status.st_size < 0) {
-    close(descriptor);
+  if (fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode) || status.st_size < 0)
     return nullptr;
-  }
   std::string identity = absl::StrCat(status.st_dev, ":", status.st_ino, ":", status.st_size, ":",
                                       status.st_mtim.tv_sec, ".", status.st_mtim.tv_nsec, ":",
                                       status.st_ctim.tv_sec, ".", status.st_ctim.tv_nsec);
-  return std::make_unique<LinuxFile>(descriptor, static_cast<std::uint64_t>(status.st_size),
+  return std::make_unique<LinuxFile>(std::move(file), static_cast<std::uint64_t>(status.st_size),
                                      std::move(identity));
 }
 
@@ -70,7 +67,7 @@ bool LinuxFile::ReadAt(std::uint64_t offset, std::span<std::byte> out) const {
   std::size_t done = 0;
   while (done < out.size()) {
     const ssize_t count =
-        pread(descriptor_, out.data() + done, out.size() - done, static_cast<off_t>(offset + done));
+        pread(file_.get(), out.data() + done, out.size() - done, static_cast<off_t>(offset + done));
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0) return false;
     done += static_cast<std::size_t>(count);

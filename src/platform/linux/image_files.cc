@@ -16,6 +16,8 @@
 #include <string_view>
 #include <system_error>
 
+#include "strobe/platform/linux/descriptor.h"
+
 namespace strobe::internal {
 namespace {
 
@@ -89,10 +91,10 @@ std::uint64_t FileVersionOf(const std::string& path) {
 
 Address ReadEhFrameSection() {
   constexpr std::size_t kMaxSections = 4096;
-  const int file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-  if (file < 0) return 0;
-  const auto read_at = [file](std::uint64_t offset, void* data, std::size_t bytes) {
-    return pread(file, data, bytes, static_cast<off_t>(offset)) == static_cast<ssize_t>(bytes);
+  const Descriptor file(open("/proc/self/exe", O_RDONLY | O_CLOEXEC));
+  const auto read_at = [&file](std::uint64_t offset, void* data, std::size_t bytes) {
+    return pread(file.get(), data, bytes, static_cast<off_t>(offset)) ==
+           static_cast<ssize_t>(bytes);
   };
   Address address = 0;
   ElfW(Ehdr) header;
@@ -111,7 +113,6 @@ Address ReadEhFrameSection() {
       if (std::string_view(name, sizeof(name)) == kName) address = section.sh_addr;
     }
   }
-  close(file);
   return address;
 }
 

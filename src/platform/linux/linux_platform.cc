@@ -257,15 +257,13 @@ std::size_t LinuxPlatform::ReadMemory(std::uint64_t address, std::span<std::uint
   // it. The file comes second, because a process that has given up rights, or has no file
   // descriptor left, cannot open it. It is opened each time: a fork's child must not read its
   // parent.
-  const int file = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
-  if (file < 0) return done;
+  const internal::Descriptor file(open("/proc/self/mem", O_RDONLY | O_CLOEXEC));
   while (done < bytes.size()) {
-    const ssize_t got =
-        pread(file, bytes.data() + done, bytes.size() - done, static_cast<off_t>(address + done));
+    const ssize_t got = pread(file.get(), bytes.data() + done, bytes.size() - done,
+                              static_cast<off_t>(address + done));
     if (got <= 0) break;
     done += static_cast<std::size_t>(got);
   }
-  close(file);
   return done;
 }
 

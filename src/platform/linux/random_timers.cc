@@ -64,11 +64,11 @@ bool LinuxPlatform::StartRandomTimer(internal::RandomTimer& timer, std::uint64_t
   timer.provider.store(provider, std::memory_order_relaxed);
   timer.mean_us.store(static_cast<std::uint32_t>(mean_ns / 1000), std::memory_order_relaxed);
   timer.draws.store(static_cast<std::uint32_t>(seed), std::memory_order_relaxed);
-  const int file = OpenEvent(thread_id, timer.NextGapNs());
-  if (file < 0) return false;
+  internal::KnownFile file = internal::KnownFile::Of(OpenEvent(thread_id, timer.NextGapNs()));
+  if (file.number < 0) return false;
   const int event = internal::KeepThreadFile(file);
   if (event < 0) {
-    close(file);
+    file.Close();
     return false;
   }
   timer.event.store(event, std::memory_order_release);

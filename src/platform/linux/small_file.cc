@@ -5,14 +5,15 @@
 
 #include <cstddef>
 
+#include "strobe/platform/linux/descriptor.h"
+
 namespace strobe::internal {
 
 std::string ReadStart(const std::string& path) {
   constexpr std::size_t kMaxBytes = 4096;
   std::string text(kMaxBytes, '\0');
-  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  const ssize_t got = file < 0 ? -1 : read(file, text.data(), text.size());
-  if (file >= 0) close(file);
+  const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  const ssize_t got = read(file.get(), text.data(), text.size());
   text.resize(got < 0 ? 0 : static_cast<std::size_t>(got));
   return text;
 }

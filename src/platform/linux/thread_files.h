@@ -3,12 +3,13 @@
 #pragma once
 
 #include "strobe/base/signal_safe.h"
+#include "strobe/platform/linux/descriptor.h"
 
 namespace strobe::internal {
 
 // Takes over an open file. Returns a handle, or -1 if no more may be kept: then the caller still
 // has it. A fork's child has none of its parent's: it closes them when it needs their places.
-int KeepThreadFile(int file);
+int KeepThreadFile(const KnownFile& file);
 // The file's number. -1 if the program has closed it, or if a parent of this process has kept it.
 int KeptThreadFile(int handle);
 // Closes the file, unless the program has, or a parent has kept it.

@@ -92,6 +92,13 @@ int LastCpu(const char* stat_text) {
   return at == nullptr ? -1 : static_cast<int>(std::strtol(at, nullptr, 10));
 }
 
+// Ends a text of so many bytes. False if there are none.
+bool EndText(char* text, ssize_t bytes) {
+  if (bytes <= 0) return false;
+  text[bytes] = '\0';
+  return true;
+}
+
 // Takes the last number, "0x" and hexadecimal digits, off the end of `text`; 0 if there is none.
 Address TakeLastNumber(std::string_view& text) {
   const std::size_t at = text.rfind(" 0x");
@@ -106,7 +113,7 @@ Address TakeLastNumber(std::string_view& text) {
 
 // A handle is a place and the process that keeps the file there: a fork's child inherits both the
 // table and the files, and is another process.
-int KeepThreadFile(int file) {
+int KeepThreadFile(const KnownFile& file) {
   const std::uint32_t own = ThisProcess();
   const int most = MostKeptFiles();
   for (int place = 0; place < most; ++place) {
@@ -116,8 +123,8 @@ int KeepThreadFile(int file) {
         !kept.owner.compare_exchange_strong(owner, 2 * own + 1, std::memory_order_acq_rel))
       continue;
     kept.file.Close();  // of a parent
-    kept.file = KnownFile::Of(file);
-    kept.number.store(kept.file.number, std::memory_order_relaxed);
+    kept.file = file;
+    kept.number.store(file.number, std::memory_order_relaxed);
     kept.owner.store(2 * own, std::memory_order_release);
     return static_cast<int>(own) * LinuxThreadFile::kMaxKeptFiles + place;
   }
@@ -179,16 +186,16 @@ bool LinuxThreadFile::ReadStart(std::uint64_t thread_id, const char* name, char*
       std::snprintf(path, sizeof(path), "%s/%llu/%s", task_directory,
                     static_cast<unsigned long long>(thread_id), name);
     }
-    file = open(path, O_RDONLY | O_CLOEXEC);
-    if (file < 0) return false;
-    kept_ = KeepThreadFile(file);
-    if (kept_ >= 0) file = KeptThreadFile(kept_);
+    KnownFile opened = KnownFile::Of(open(path, O_RDONLY | O_CLOEXEC));
+    kept_ = opened.number < 0 ? -1 : KeepThreadFile(opened);
+    if (kept_ < 0) {
+      const ssize_t got = pread(opened.Number(), text, bytes - 1, 0);
+      opened.Close();
+      return EndText(text, got);
+    }
+    file = KeptThreadFile(kept_);
   }
-  const ssize_t got = pread(file, text, bytes - 1, 0);
-  if (kept_ < 0) close(file);
-  if (got <= 0) return false;
-  text[got] = '\0';
-  return true;
+  return EndText(text, pread(file, text, bytes - 1, 0));
 }
 
 LinuxInstant::LinuxInstant() {

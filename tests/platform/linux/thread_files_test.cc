@@ -17,12 +17,18 @@ using testing::IsOpen;
 using testing::OpenNull;
 using testing::OpenZero;
 
+int Keep(int open_number) {
+  KnownFile file = KnownFile::Of(open_number);
+  const int handle = KeepThreadFile(file);
+  if (handle < 0) file.Close();
+  return handle;
+}
 // More than are ever kept.
 constexpr std::size_t kMaxFiles = 2000;
 
 TEST(ThreadFilesTest, AFileIsKeptUntilItIsDropped) {
-  const int first = KeepThreadFile(OpenNull());
-  const int second = KeepThreadFile(OpenNull());
+  const int first = Keep(OpenNull());
+  const int second = Keep(OpenNull());
   ASSERT_GE(first, 0);
   ASSERT_GE(second, 0);
   const int file = KeptThreadFile(first);
@@ -42,7 +48,7 @@ TEST(ThreadFilesTest, AFileIsKeptUntilItIsDropped) {
 }
 
 TEST(ThreadFilesTest, WhatTheProgramHasPutThereIsLeftAlone) {
-  const int kept = KeepThreadFile(OpenNull());
+  const int kept = Keep(OpenNull());
   const int file = KeptThreadFile(kept);
   ASSERT_GE(file, 0);
   const int programs = OpenZero();
@@ -55,7 +61,7 @@ TEST(ThreadFilesTest, WhatTheProgramHasPutThereIsLeftAlone) {
 }
 
 TEST(ThreadFilesTest, AForksChildHasNoneAndClosesNothingOfTheProgram) {
-  const int kept = KeepThreadFile(OpenNull());
+  const int kept = Keep(OpenNull());
   const int file = KeptThreadFile(kept);
   ASSERT_GE(file, 0);
   EXPECT_TRUE(HoldsInChild([&] {
@@ -63,7 +69,7 @@ TEST(ThreadFilesTest, AForksChildHasNoneAndClosesNothingOfTheProgram) {
     const bool has_none = KeptThreadFile(kept) == -1;
     dup2(STDERR_FILENO, file);
     DropThreadFile(kept);
-    const int own = KeepThreadFile(OpenNull());
+    const int own = Keep(OpenNull());
     return has_none && IsOpen(file) && KeptThreadFile(own) >= 0 && KeptThreadFile(kept) == -1;
   }));
   EXPECT_EQ(KeptThreadFile(kept), file) << "the parent keeps it";
@@ -72,18 +78,14 @@ TEST(ThreadFilesTest, AForksChildHasNoneAndClosesNothingOfTheProgram) {
 
 TEST(ThreadFilesTest, AForksChildHasTheirPlaces) {
   std::vector<int> kept;
-  for (int handle = 0; handle >= 0 && kept.size() < kMaxFiles;) {
-    const int file = OpenNull();
-    handle = KeepThreadFile(file);
-    if (handle < 0) {
-      close(file);
-    } else {
-      kept.push_back(handle);
-    }
+  while (kept.size() < kMaxFiles) {
+    const int handle = Keep(OpenNull());
+    if (handle < 0) break;
+    kept.push_back(handle);
   }
   EXPECT_TRUE(HoldsInChild([&] {
     for (std::size_t i = 0; i < kept.size(); ++i) {
-      if (KeepThreadFile(OpenNull()) < 0) return false;
+      if (Keep(OpenNull()) < 0) return false;
     }
     return true;
   })) << "closed by the child when it needs them";
@@ -98,14 +100,13 @@ TEST(ThreadFilesTest, TheProgramsOwnFilesHaveRoom) {
     if (setrlimit(RLIMIT_NOFILE, &limit) != 0) return false;
     std::vector<int> kept;
     while (kept.size() < kMaxFiles) {
-      const int file = OpenNull();
-      const int handle = file < 0 ? -1 : KeepThreadFile(file);
+      const int handle = Keep(OpenNull());
       if (handle < 0) break;
       kept.push_back(handle);
     }
     const bool is_bounded = kept.size() == 10;
     DropThreadFile(kept[0]);
-    return is_bounded && KeepThreadFile(OpenNull()) >= 0;
+    return is_bounded && Keep(OpenNull()) >= 0;
   }));
 }
 

@@ -27,20 +27,14 @@ struct FileIdentity {
 // half of the process's limit if that is less.
 inline constexpr int kFirstKeptNumber = 512;
 
-// Moves an open file to a high number, from which an exec closes it. Returns the old number if no
-// higher one is free.
-int MoveToHighNumber(int number) noexcept;
-
 // A number, and the file that it stood for. Owns nothing, so that it can lie in static memory.
 struct KnownFile {
   int number = -1;
   FileIdentity identity;
 
-  // Of an open file, which this moves to a high number; of none if that is -1.
-  static KnownFile Of(int open_number) noexcept {
-    const int moved = MoveToHighNumber(open_number);
-    return {.number = moved, .identity = FileIdentity::Of(moved)};
-  }
+  // Of a file that has just been opened, which this moves to a high number, from which an exec
+  // closes it. The number stays if no higher one is free. Of none if `open_number` is -1.
+  static KnownFile Of(int open_number) noexcept;
   // The file's number. -1 if there is none, or if the program has taken the number.
   [[nodiscard]] int Number() const noexcept {
     return number >= 0 && FileIdentity::Of(number) == identity ? number : -1;
