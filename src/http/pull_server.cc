@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "strobe/base/memory_guard.h"
 #include "strobe/core/option_rows.h"
 #include "strobe/platform/linux/own_files.h"
 #include "strobe/platform/native.h"
@@ -83,15 +84,17 @@ class PullListener {
   // All that touches a socket: the sockets are files of this thread and of those that it begins.
   void Run(const std::string& address, int port) {
     TakeOwnFiles();
-    NativePlatform::OwnThread stop =
-        NativePlatform::RunOnOwnThread("strobe-pull", [this] { StopWhenAsked(); });
-    if (stop.IsRunning()) {
-      port_ = port == 0 ? server_.bind_to_any_port(address)
-                        : (server_.bind_to_port(address, port) ? port : -1);
-    }
+    NativePlatform::OwnThread stop;
+    static_cast<void>(HasMemoryFor([&] {
+      stop = NativePlatform::RunOnOwnThread("strobe-pull", [this] { StopWhenAsked(); });
+      if (stop.IsRunning()) {
+        port_ = port == 0 ? server_.bind_to_any_port(address)
+                          : (server_.bind_to_port(address, port) ? port : -1);
+      }
+    }));
     is_listening_ = port_ > 0;
     is_bound_.release();
-    if (is_listening_) server_.listen_after_bind();
+    if (is_listening_) static_cast<void>(HasMemoryFor([&] { server_.listen_after_bind(); }));
     is_listening_ = false;
     if (port_ <= 0) may_stop_.release();
     stop.Join();

@@ -18,6 +18,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "strobe/base/memory_guard.h"
 #include "strobe/http/native_http.h"
 #include "strobe/platform/linux/own_files.h"
 #include "strobe/platform/native.h"
@@ -171,10 +172,10 @@ void CurlClient::SetConnection(CURL* easy) {
 // which the program may close or replace at any time.
 absl::StatusOr<HttpResponse> CurlClient::Post(const HttpRequest& request,
                                               const ExportDeadline& deadline) {
-  absl::StatusOr<HttpResponse> response;
+  absl::StatusOr<HttpResponse> response = absl::ResourceExhaustedError("no memory for a request");
   NativePlatform::OwnThread thread = NativePlatform::RunOnOwnThread("strobe-http", [&] {
     internal::TakeOwnFiles();
-    response = PostHere(request, deadline);
+    static_cast<void>(internal::HasMemoryFor([&] { response = PostHere(request, deadline); }));
   });
   if (!thread.IsRunning()) return PostHere(request, deadline);
   thread.Join();
