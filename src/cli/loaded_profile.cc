@@ -14,10 +14,8 @@ void LoadedProfile::CleanTexts() {
   type(profile.period_type);
   for (std::string& comment : comments) clean(comment);
   clean(profile.program);
-  for (Module& module : profile.modules) {
-    clean(module.path);
-    clean(module.build_id);
-  }
+  // A module's path names a file, whatever its bytes are.
+  for (Module& module : profile.modules) clean(module.build_id);
   for (std::string& zone : profile.zones) clean(zone);
   for (FunctionSymbol& function : symbols.functions) {
     clean(function.name);

@@ -28,6 +28,7 @@ struct LoadedProfile {
   LoadedProfile& operator=(LoadedProfile&&) = default;
 
   // Texts of files come from anywhere. From here on none controls a terminal: see SanitizedText.
+  // But the paths of modules stay, because they name files.
   void CleanTexts();
 
   // `text` for as long as this profile lives.

@@ -7,6 +7,7 @@
 #include "../symbolize/pe_images.h"
 #include "command.h"
 #include "debuginfod.h"
+#include "strobe/core/thread_info.h"
 #include "strobe/platform/native.h"
 #include "strobe/platform/platform_symbolizer.h"
 
@@ -47,7 +48,11 @@ void AdoptSymbols(const Symbols& found, LoadedProfile& loaded, bool only_lines) 
   symbols.frames.resize(loaded.profile.frames.size());
   const auto functions = static_cast<std::uint32_t>(symbols.functions.size());
   const auto lines = static_cast<std::uint32_t>(symbols.inlined.size());
-  symbols.functions.insert(symbols.functions.end(), found.functions.begin(), found.functions.end());
+  for (FunctionSymbol function : found.functions) {
+    for (std::string* const text : {&function.name, &function.system_name, &function.file})
+      *text = SanitizedText(*text, text->size());
+    symbols.functions.push_back(std::move(function));
+  }
   for (SourceLine line : found.inlined) {
     line.function += functions;
     symbols.inlined.push_back(line);

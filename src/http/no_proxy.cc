@@ -117,7 +117,6 @@ bool IsAtOrBelow(std::string_view host, std::string_view name) {
 }  // namespace
 
 bool IsWithoutProxy(std::string_view list, std::string_view host) {
-  if (list == "*") return true;
   const Address address = AddressOf(host);
   if (address.empty() && host.ends_with('.')) host.remove_suffix(1);
   constexpr std::string_view kBetween = ", \t";

@@ -2,20 +2,17 @@
 
 #include <httplib.h>
 
-#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <fstream>
 #include <iterator>
 #include <memory>
-#include <semaphore>
 #include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "strobe/base/memory_guard.h"
 #include "strobe/core/option_rows.h"
-#include "strobe/platform/linux/own_files.h"
+#include "strobe/platform/linux/own_ports.h"
 #include "strobe/platform/native.h"
 
 namespace strobe {
@@ -64,55 +61,33 @@ class PullListener {
   }
 
   absl::Status Start(const std::string& address, int port) {
+    port_ = port == 0 ? server_.bind_to_any_port(address)
+                      : (server_.bind_to_port(address, port) ? port : -1);
+    if (port_ <= 0)
+      return absl::UnavailableError(absl::StrCat("cannot listen at ", address, ":", port));
+    CloseSocketsInChild(static_cast<std::uint16_t>(port_));
     // The threads of the server's pool inherit this thread's mask, which blocks all signals.
-    thread_ = NativePlatform::RunOnOwnThread("strobe-pull", [=, this] { Run(address, port); });
+    thread_ =
+        NativePlatform::RunOnOwnThread("strobe-pull", [this] { server_.listen_after_bind(); });
     if (!thread_.IsRunning())
       return absl::ResourceExhaustedError("the system refuses another thread for the server");
-    is_bound_.acquire();
-    if (port_ > 0) return absl::OkStatus();
-    thread_.Join();
-    return absl::UnavailableError(absl::StrCat("cannot listen at ", address, ":", port));
+    constexpr int kMaxStartMs = 5000;
+    for (int ms = 0; ms < kMaxStartMs && !server_.is_running(); ++ms)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return absl::OkStatus();
   }
   void Stop() {
     handler_.Cancel();
-    may_stop_.release();
+    server_.stop();
     thread_.Join();
+    ForgetSocketsInChild(static_cast<std::uint16_t>(port_));
   }
   [[nodiscard]] int port() const { return port_; }
 
  private:
-  // All that touches a socket: the sockets are files of this thread and of those that it begins.
-  void Run(const std::string& address, int port) {
-    TakeOwnFiles();
-    NativePlatform::OwnThread stop;
-    static_cast<void>(HasMemoryFor([&] {
-      stop = NativePlatform::RunOnOwnThread("strobe-pull", [this] { StopWhenAsked(); });
-      if (stop.IsRunning()) {
-        port_ = port == 0 ? server_.bind_to_any_port(address)
-                          : (server_.bind_to_port(address, port) ? port : -1);
-      }
-    }));
-    is_listening_ = port_ > 0;
-    is_bound_.release();
-    if (is_listening_) static_cast<void>(HasMemoryFor([&] { server_.listen_after_bind(); }));
-    is_listening_ = false;
-    if (port_ <= 0) may_stop_.release();
-    stop.Join();
-  }
-  void StopWhenAsked() {
-    may_stop_.acquire();
-    // The library's stop does nothing before it listens.
-    while (is_listening_ && !server_.is_running())
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    server_.stop();
-  }
-
   PullHandler handler_;
   httplib::Server server_;
   int port_ = -1;
-  std::atomic<bool> is_listening_{false};
-  std::binary_semaphore is_bound_{0};
-  std::binary_semaphore may_stop_{0};
   NativePlatform::OwnThread thread_;
 };
 

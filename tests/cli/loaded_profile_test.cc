@@ -49,11 +49,12 @@ TEST(LoadedProfileTest, NoCleanTextControlsATerminal) {
   for (const std::string_view text :
        {profile.value_types[0].type, profile.value_types[0].unit, profile.period_type.type,
         profile.period_type.unit, std::string_view(profile.program),
-        std::string_view(profile.modules[0].path), std::string_view(profile.modules[0].build_id),
-        std::string_view(profile.zones[0]), std::string_view(loaded.comments[0]),
-        std::string_view(function.name), std::string_view(function.system_name),
-        std::string_view(function.file), std::string_view(loaded.symbols.partly_named)})
+        std::string_view(profile.modules[0].build_id), std::string_view(profile.zones[0]),
+        std::string_view(loaded.comments[0]), std::string_view(function.name),
+        std::string_view(function.system_name), std::string_view(function.file),
+        std::string_view(loaded.symbols.partly_named)})
     EXPECT_EQ(text, clean);
+  EXPECT_EQ(profile.modules[0].path, evil) << "it names a file";
 }
 
 TEST(LoadedProfileTest, IsNotCopied) {

@@ -7,7 +7,6 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -27,7 +26,8 @@ class ProgramsFiles {
   // thread of a program may touch those, whether it has a profiler or not.
   static constexpr int kFirstNumber = 30;
   static constexpr int kLimit = 200;
-  // And these: what is kept lies there.
+  // These it only closes: what is kept lies there. Between a look at a number and its use there is
+  // a moment, in which a program must not put another file there.
   static constexpr int kFirstHigh = 512;
   static constexpr int kHighLimit = 640;
 
@@ -47,7 +47,7 @@ class ProgramsFiles {
       case 8:
       case 9:
       case 10: Open(Below(2)); break;
-      default: Duplicate(Number()); break;
+      default: Duplicate(LowNumber()); break;
     }
   }
 
@@ -90,10 +90,8 @@ class ProgramsFiles {
   }
 
   int Below(int limit) { return static_cast<int>(random_() % static_cast<unsigned>(limit)); }
-  int Number() {
-    return Below(4) == 0 ? kFirstHigh + Below(kHighLimit - kFirstHigh)
-                         : kFirstNumber + Below(kLimit - kFirstNumber);
-  }
+  int LowNumber() { return kFirstNumber + Below(kLimit - kFirstNumber); }
+  int Number() { return Below(4) == 0 ? kFirstHigh + Below(kHighLimit - kFirstHigh) : LowNumber(); }
   void Know(int number) {
     if (number >= 0) files_[number] = StateOf(number);
   }
@@ -115,7 +113,7 @@ class ProgramsFiles {
   // Moves what has just been opened to a number of its own.
   void Take(int number) {
     if (number < 0) return;
-    const int place = Number();
+    const int place = LowNumber();
     if (dup2(number, place) == place) Know(place);
     if (number != place) close(number);
   }
@@ -135,7 +133,7 @@ class ProgramsFiles {
     files_.erase(files_.lower_bound(first), files_.end());
   }
   void CloseRange(int first, int count) {
-    syscall(SYS_close_range, first, first + count, 0);
+    for (int number = first; number <= first + count; ++number) close(number);
     files_.erase(files_.lower_bound(first), files_.upper_bound(first + count));
   }
   void Fork() {

@@ -36,11 +36,15 @@ inline std::set<std::string> ConnectionsWith(int port, bool is_own_end) {
 inline int CountConnections(int port, bool is_own_end) {
   const std::set<std::string> inodes = ConnectionsWith(port, is_own_end);
   std::set<std::string> found;
-  std::error_code error;
-  for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task", error)) {
-    std::error_code gone;
-    for (const auto& file : std::filesystem::directory_iterator(thread.path() / "fd", gone)) {
-      const std::string target = std::filesystem::read_symlink(file.path(), gone).string();
+  // Threads end, and files are closed, meanwhile.
+  std::error_code gone;
+  const std::filesystem::directory_iterator end;
+  for (std::filesystem::directory_iterator thread("/proc/self/task", gone); thread != end;
+       thread.increment(gone)) {
+    for (std::filesystem::directory_iterator file(thread->path() / "fd", gone); file != end;
+         file.increment(gone)) {
+      std::error_code closed;
+      const std::string target = std::filesystem::read_symlink(file->path(), closed).string();
       if (target.starts_with("socket:[") && inodes.contains(target.substr(8, target.size() - 9)))
         found.insert(target);
     }

@@ -207,6 +207,7 @@ ServeEnd ServeGreeted(const WorkerSocket& socket, Greeting greeting, const Share
   const int signal = asked->program.signal;
   ServedPlatform::Serve(std::move(asked->program));
   ServedSession<Traits> session(asked->options, parts, area, signal);
+  if (socket.HasEnded()) return ServeEnd::kFailed;  // the program has another worker by now
   const absl::Status begun = session.Begin();
   if (!socket.Send(AnswerOf(MessageKind::kWelcome, begun)).ok() || !begun.ok())
     return ServeEnd::kFailed;

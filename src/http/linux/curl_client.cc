@@ -74,6 +74,11 @@ curl_socket_t OpenSocket(void* /*context*/, curlsocktype /*purpose*/, curl_socka
   const int number = socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
   return number < 0 ? CURL_SOCKET_BAD : number;
 }
+// There a fork's child may have a copy, which would keep the connection open.
+int CloseSocket(void* /*context*/, curl_socket_t number) {
+  shutdown(number, SHUT_RDWR);
+  return close(number);
+}
 
 absl::StatusCode CodeOf(CURLcode code) {
   switch (code) {
@@ -161,6 +166,7 @@ void CurlClient::SetConnection(CURL* easy) {
   curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, 1L);
   curl_easy_setopt(easy, CURLOPT_FORBID_REUSE, 1L);
   curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, &OpenSocket);
+  curl_easy_setopt(easy, CURLOPT_CLOSESOCKETFUNCTION, &CloseSocket);
 #if LIBCURL_VERSION_NUM >= 0x075500
   curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
 #else

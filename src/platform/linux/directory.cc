@@ -98,8 +98,8 @@ class LinuxTemporaryFile final : public TemporaryFile {
 };
 
 // A lock of a file. It ends with this object, with the process and with an exec, and no fork's
-// child has it: the lock belongs to the open file, and what holds that is no descriptor, but a
-// mapping that no child inherits.
+// child has it, but for one that is forked just when it is taken: the lock belongs to the open
+// file, and what holds that is no descriptor, but a mapping that no child inherits.
 class FileLock {
  public:
   FileLock() = default;
@@ -130,10 +130,11 @@ bool FileLock::TryLock(int directory, const std::string& name) {
     if (page == MAP_FAILED) return false;
     is_held_ = new (page) bool(false);
   }
-  void* const mapping = mmap(nullptr, kPageBytes, PROT_NONE, MAP_SHARED, file.get(), 0);
+  // Private, because not every file system has shared ones. It is never touched.
+  void* const mapping = mmap(nullptr, kPageBytes, PROT_NONE, MAP_PRIVATE, file.get(), 0);
   if (mapping == MAP_FAILED) return false;
-  if (madvise(is_held_, kPageBytes, MADV_WIPEONFORK) != 0 ||
-      madvise(mapping, kPageBytes, MADV_DONTFORK) != 0 ||
+  madvise(is_held_, kPageBytes, MADV_WIPEONFORK);  // Linux 4.14
+  if (madvise(mapping, kPageBytes, MADV_DONTFORK) != 0 ||
       flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
     munmap(mapping, kPageBytes);
     return false;

@@ -32,6 +32,7 @@
 #include "small_file.h"
 #include "stack_bounds.h"
 #include "strobe/base/signal_safe.h"
+#include "strobe/platform/linux/descriptor.h"
 #include "task_files.h"
 
 // The name in the manual. glibc's headers have it since 2.37 only.

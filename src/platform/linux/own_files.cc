@@ -8,6 +8,8 @@
 
 #include <cstdlib>
 
+#include "call_filter.h"
+
 namespace strobe::internal {
 namespace {
 
@@ -37,7 +39,7 @@ bool HasOwnTable() {
 }  // namespace
 
 bool TakeOwnFiles() {
-  if (!HasOwnTable()) return false;
+  if (HasCallFilter() || !HasOwnTable()) return false;
   const int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
   for (int number = 0; number < kFirstOther; ++number) {
     if (nothing < 0 || (nothing != number && dup2(nothing, number) < 0)) close(number);

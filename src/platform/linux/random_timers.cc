@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <string>
 
-#include "small_file.h"
+#include "call_filter.h"
 #include "strobe/platform/linux/linux_platform.h"
 #include "thread_files.h"
 
@@ -19,12 +19,6 @@ namespace {
 
 // What a RandomTimer can hold.
 constexpr std::int64_t kLongestMeanNs = std::int64_t{UINT32_MAX} * 1000;
-
-// A filter of system calls may end the process at a call that its author did not expect.
-bool HasCallFilter() {
-  constexpr const char* kFilterMode = "\nSeccomp:\t2";
-  return internal::ReadStart("/proc/self/status").find(kFilterMode) != std::string::npos;
-}
 
 // Opens the event, not yet enabled. -1 if the system refuses it.
 int OpenEvent(std::uint64_t thread_id, std::int64_t first_ns) {
@@ -60,7 +54,7 @@ bool LinuxPlatform::StartRandomTimer(internal::RandomTimer& timer, std::uint64_t
   // An event's signal is not a timer's, so an exec does not discard a pending one: its default
   // action must be to do nothing. In place of a real-time signal that does not fit into the queue,
   // the kernel would send SIGIO, which ends the process.
-  if (signal != SIGURG || mean_ns > kLongestMeanNs || HasCallFilter()) return false;
+  if (signal != SIGURG || mean_ns > kLongestMeanNs || internal::HasCallFilter()) return false;
   timer.provider.store(provider, std::memory_order_relaxed);
   timer.mean_us.store(static_cast<std::uint32_t>(mean_ns / 1000), std::memory_order_relaxed);
   timer.draws.store(static_cast<std::uint32_t>(seed), std::memory_order_relaxed);

@@ -126,8 +126,9 @@ STROBE_SIGNAL_SAFE ThreadLink* LinkOfTimer(int file) {
 // Lets the timer expire once more, unless it has been stopped meanwhile.
 STROBE_SIGNAL_SAFE void SetNextExpiry(RandomTimer& timer) {
   const auto gap_ns = static_cast<std::uint64_t>(timer.NextGapNs());
-  const int file = ThreadFileNumber(timer.event.load(std::memory_order_acquire));
-  if (file < 0) return;
+  const int event = timer.event.load(std::memory_order_acquire);
+  if (event < 0 || !IsThreadFileEvent(event)) return;
+  const int file = ThreadFileNumber(event);
   ioctl(file, PERF_EVENT_IOC_PERIOD, &gap_ns);
   ioctl(file, PERF_EVENT_IOC_REFRESH, 1);
 }

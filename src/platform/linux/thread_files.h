@@ -18,5 +18,7 @@ void DropThreadFile(int handle);
 // For a signal handler: the number that the file had, whatever it is now. -1 for the handle -1, and
 // after DropThreadFile.
 STROBE_SIGNAL_SAFE int ThreadFileNumber(int handle) noexcept;
+// Whether that number is still the event of perf_event_open that was kept.
+STROBE_SIGNAL_SAFE bool IsThreadFileEvent(int handle) noexcept;
 
 }  // namespace strobe::internal

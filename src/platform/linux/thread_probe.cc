@@ -1,6 +1,8 @@
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/perf_event.h>
 #include <sched.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -39,6 +41,7 @@ struct KeptFile {
   // Twice the number of the process that keeps it, and 1 more while a thread changes the place.
   std::atomic<std::uint32_t> owner{0};
   std::atomic<int> number{-1};
+  std::atomic<std::uint64_t> event{0};  // of the file's identity
   KnownFile file;
 };
 constinit std::array<KeptFile, LinuxThreadFile::kMaxKeptFiles> kept_files{};
@@ -124,6 +127,7 @@ int KeepThreadFile(const KnownFile& file) {
       continue;
     kept.file.Close();  // of a parent
     kept.file = file;
+    kept.event.store(file.identity.event, std::memory_order_relaxed);
     kept.number.store(file.number, std::memory_order_relaxed);
     kept.owner.store(2 * own, std::memory_order_release);
     return static_cast<int>(own) * LinuxThreadFile::kMaxKeptFiles + place;
@@ -152,6 +156,12 @@ void DropThreadFile(int handle) {
 
 STROBE_SIGNAL_SAFE int ThreadFileNumber(int handle) noexcept {
   return handle < 0 ? -1 : kept_files[PlaceOf(handle)].number.load(std::memory_order_relaxed);
+}
+
+STROBE_SIGNAL_SAFE bool IsThreadFileEvent(int handle) noexcept {
+  std::uint64_t event = 0;
+  return ioctl(ThreadFileNumber(handle), PERF_EVENT_IOC_ID, &event) == 0 &&
+         event == kept_files[PlaceOf(handle)].event.load(std::memory_order_relaxed);
 }
 
 void LinuxThreadFile::ObserveProcess(std::uint64_t process_id) {

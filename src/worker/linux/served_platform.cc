@@ -69,9 +69,12 @@ struct Served {
   }
 
   ServedProgram program;
-  // Readable when the program has ended (Linux 5.3). -1 if the system refuses it.
+  // Readable when the program has ended (Linux 5.3). -1 if the system refuses it, and in the
+  // program itself, which does not outlive its end.
   const int process =
-      static_cast<int>(syscall(SYS_pidfd_open, static_cast<pid_t>(program.process_id), 0));
+      program.is_own
+          ? -1
+          : static_cast<int>(syscall(SYS_pidfd_open, static_cast<pid_t>(program.process_id), 0));
   LabelTable labels{&FindLabels};
   std::vector<std::uint64_t> displaced;
   const UnwindModules* const programs_tables =

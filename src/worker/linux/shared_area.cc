@@ -133,8 +133,10 @@ absl::StatusOr<SharedArea> SharedArea::Create(std::uint32_t chunks, std::uint32_
 }
 
 bool SharedArea::Allow(std::uint64_t offset, std::uint64_t limit) const {
-  const std::uint64_t first = PageOf(offset);
-  return mprotect(memory_ + first, RoundUpToPages(limit) - first, PROT_READ | PROT_WRITE) == 0;
+  // The system's pages may be larger than kPageBytes.
+  const auto page_bytes = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+  const std::uint64_t first = offset / page_bytes * page_bytes;
+  return mprotect(memory_ + first, limit - first, PROT_READ | PROT_WRITE) == 0;
 }
 
 bool SharedArea::OpenChunk(std::uint32_t chunk) const {

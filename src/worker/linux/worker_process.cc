@@ -253,9 +253,9 @@ void WorkerProcess::Kill() const {
     close(process);
     return;
   }
-  if (errno != ENOSYS && errno != EPERM) return;
+  if (errno == ESRCH) return;
 #endif
-  // A system before Linux 5.3, or a sandbox.
+  // A system before Linux 5.3, a sandbox, or no descriptor left.
   if (!socket_.HasEnded()) kill(static_cast<pid_t>(process_id_), SIGKILL);
 }
 

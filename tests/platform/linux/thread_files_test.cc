@@ -67,7 +67,7 @@ TEST(ThreadFilesTest, AForksChildHasNoneAndClosesNothingOfTheProgram) {
   EXPECT_TRUE(HoldsInChild([&] {
     // Before the child keeps files, the number may have become another file.
     const bool has_none = KeptThreadFile(kept) == -1;
-    dup2(STDERR_FILENO, file);
+    dup2(OpenZero(), file);
     DropThreadFile(kept);
     const int own = Keep(OpenNull());
     return has_none && IsOpen(file) && KeptThreadFile(own) >= 0 && KeptThreadFile(kept) == -1;

@@ -8,7 +8,7 @@ namespace strobe::internal {
 // Its three standard files are /dev/null; it has no other file of the program. What the thread
 // opens, no other thread can close or replace, and no fork's child of another thread inherits.
 // Call it only on a thread of the profiler, before it opens a file. False, and nothing has changed,
-// if the system refuses: Linux before 5.9 under a filter of system calls.
+// under a filter of system calls, which may not expect this.
 bool TakeOwnFiles();
 
 }  // namespace strobe::internal
