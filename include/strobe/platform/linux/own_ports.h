@@ -1,5 +1,5 @@
-// Sockets of a server that a fork's child must not keep: one that the child holds stays connected when
-// the parent closes it.
+// Sockets of a server that a fork's child must not keep: one that the child holds stays connected
+// when the parent closes it.
 #pragma once
 
 #include <cstddef>
