@@ -10,7 +10,7 @@ const NAMES = [
   "'; alert(1); '",
   '${alert(1)}`{{data}}',
   'שלום::مرحبا',
-  'evil\\u{202e}gnp.exe',
+  'evil gnp.exe',
   '函数🔥()',
   '__proto__',
   'constructor',
@@ -47,7 +47,7 @@ await test('hostile names of threads, labels and files are text, too', async (op
   const page = await open('hostile');
   for (const [index, value] of [
     [0, '</script><script>alert(1)</script> (1)'],
-    [0, '\\u{202e}daerht (2)'],
+    [0, ' daerht (2)'],
     [1, '<u>value</u>'],
   ]) {
     await page.locator('button.facet').nth(index).click();
