@@ -24,8 +24,8 @@ inline constexpr std::int64_t kHelloTimeoutNs = 10'000'000'000;
 // How long a program waits for the offer, and for the answer to its hello: the worker reads the
 // mappings of the program meanwhile.
 inline constexpr std::int64_t kWelcomeTimeoutNs = 20'000'000'000;
-// The same of a worker that the program has not begun, in all, unless that is seen to work: it may
-// be stopped, or swapped out.
+// How long a program waits for the offer of a worker that it has not begun, and again while that is
+// seen to work: it may be stopped, or swapped out. With the offer it has shown that it is not.
 inline constexpr std::int64_t kJoinTimeoutNs = 1'000'000'000;
 
 // What a message is. The worker begins with its offer. Of each pair, the program sends the first

@@ -42,9 +42,9 @@ class WorkerProcess {
   static absl::StatusOr<WorkerProcess> BeginHere(Serve serve, const SharedArea& area);
 
   [[nodiscard]] const WorkerSocket& socket() const { return socket_; }
-  // Waits for an answer of a worker that begins to serve the program: see kWelcomeTimeoutNs, and
+  // Waits for the offer of a worker that begins to serve the program: see kWelcomeTimeoutNs, and
   // kJoinTimeoutNs of one that the program has joined.
-  [[nodiscard]] absl::StatusOr<Message> AwaitAnswer() const;
+  [[nodiscard]] absl::StatusOr<Message> AwaitOffer() const;
   // Ends the connection. A process of the program's own may take that time for its end; then it is
   // killed. A thread ends its session first, whatever the time. Needs no memory.
   void End(std::int64_t timeout_ns);
@@ -55,7 +55,7 @@ class WorkerProcess {
   LinuxPlatform::OwnThread thread_;
   std::int64_t process_id_ = -1;  // of the program's own worker
   WorkerSocket socket_;
-  std::int64_t join_limit_ns_ = 0;  // of a joined worker: when the first answers are due
+  bool is_joined_ = false;
 };
 
 }  // namespace strobe::internal

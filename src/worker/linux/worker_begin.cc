@@ -76,7 +76,7 @@ void WorkerCore::TakeEndingSignals() {
 // Tells a new worker what it serves, and takes the worker if that welcomes the program. Unavailable
 // if it does not answer. One in this process has the area and needs no copies of the tables.
 absl::Status WorkerCore::Greet(WorkerProcess worker) {
-  const absl::StatusOr<Message> offered = worker.AwaitAnswer();
+  const absl::StatusOr<Message> offered = worker.AwaitOffer();
   if (!offered.ok()) return absl::UnavailableError(offered.status().message());
   absl::StatusOr<WorkerOffer> offer = AdoptOffer(*offered);
   if (!offer.ok()) return offer.status();
@@ -100,7 +100,8 @@ absl::Status WorkerCore::Greet(WorkerProcess worker) {
   if (!is_here_) message.descriptors = {area.descriptor(), -1};
   absl::Status status = worker.socket().Send(message);
   ReplaceTables(std::move(offer->tables), std::move(offer->store));
-  const absl::StatusOr<Message> answer = status.ok() ? worker.AwaitAnswer() : status;
+  const absl::StatusOr<Message> answer =
+      status.ok() ? worker.socket().Receive(kWelcomeTimeoutNs) : status;
   if (!answer.ok()) return absl::UnavailableError(answer.status().message());
   status = StatusOf(*answer, MessageKind::kWelcome);
   if (status.ok()) {

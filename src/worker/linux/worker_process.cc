@@ -12,7 +12,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <cstring>
 #include <memory>
@@ -34,8 +33,6 @@ namespace {
 
 constexpr std::size_t kChildStackBytes = 64 * 1024;
 constexpr std::int64_t kPauseNs = 1'000'000;
-// How often a joined worker that is late is looked at.
-constexpr std::int64_t kBusyPauseNs = 50'000'000;
 // Where the child keeps the socket while it makes room for it.
 constexpr int kFirstFreeDescriptor = 16;
 
@@ -139,6 +136,16 @@ void LetRead(std::int64_t worker) {
   prctl(PR_SET_PTRACER, static_cast<unsigned long>(worker), 0, 0, 0);
 }
 
+// What all threads of the process have used; 0 if it is not known.
+std::int64_t CpuTimeOf(std::int64_t process) {
+  clockid_t clock{};
+  timespec time{};
+  if (process <= 0 || clock_getcpuclockid(static_cast<pid_t>(process), &clock) != 0 ||
+      clock_gettime(clock, &time) != 0)
+    return 0;
+  return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
+
 absl::Status Refused(const char* what, int error) {
   return absl::UnavailableError(
       absl::StrCat("no worker process: ", what, ": ", std::strerror(error)));
@@ -150,14 +157,14 @@ WorkerProcess::WorkerProcess(WorkerProcess&& other) noexcept
     : thread_(std::move(other.thread_)),
       process_id_(std::exchange(other.process_id_, -1)),
       socket_(std::move(other.socket_)),
-      join_limit_ns_(other.join_limit_ns_) {}
+      is_joined_(other.is_joined_) {}
 WorkerProcess& WorkerProcess::operator=(WorkerProcess&& other) noexcept {
   if (this != &other) {
     End(0);
     thread_ = std::move(other.thread_);
     process_id_ = std::exchange(other.process_id_, -1);
     socket_ = std::move(other.socket_);
-    join_limit_ns_ = other.join_limit_ns_;
+    is_joined_ = other.is_joined_;
   }
   return *this;
 }
@@ -224,22 +231,20 @@ absl::StatusOr<WorkerProcess> WorkerProcess::Join(const std::string& path) {
   if (!socket.ok()) return socket.status();
   WorkerProcess worker;
   worker.socket_ = *std::move(socket);
-  worker.join_limit_ns_ = SystemClock().MonotonicNs() + kJoinTimeoutNs;
+  worker.is_joined_ = true;
   LetRead(worker.socket_.PeerProcess());
   return worker;
 }
 
-absl::StatusOr<Message> WorkerProcess::AwaitAnswer() const {
-  if (join_limit_ns_ == 0) return socket_.Receive(kWelcomeTimeoutNs);
-  const std::string tasks = absl::StrCat("/proc/", socket_.PeerProcess(), "/task");
-  std::int64_t wait_ns = join_limit_ns_ - SystemClock().MonotonicNs();
-  while (true) {
-    absl::StatusOr<Message> answer = socket_.Receive(std::max<std::int64_t>(wait_ns, 0));
-    const std::int64_t late_ns = SystemClock().MonotonicNs() - join_limit_ns_;
-    if (!absl::IsDeadlineExceeded(answer.status()) || late_ns >= kWelcomeTimeoutNs ||
-        !IsAnyRunnable(tasks))
-      return answer;
-    wait_ns = kBusyPauseNs;
+absl::StatusOr<Message> WorkerProcess::AwaitOffer() const {
+  if (!is_joined_) return socket_.Receive(kWelcomeTimeoutNs);
+  const std::int64_t peer = socket_.PeerProcess();
+  std::int64_t cpu_ns = CpuTimeOf(peer);
+  for (std::int64_t waited_ns = 0;; waited_ns += kJoinTimeoutNs) {
+    absl::StatusOr<Message> offer = socket_.Receive(kJoinTimeoutNs);
+    if (!absl::IsDeadlineExceeded(offer.status()) || waited_ns >= kWelcomeTimeoutNs) return offer;
+    const bool has_run = std::exchange(cpu_ns, CpuTimeOf(peer)) != cpu_ns;
+    if (!has_run && !IsAnyRunnable(absl::StrCat("/proc/", peer, "/task"))) return offer;
   }
 }
 
