@@ -243,8 +243,8 @@ absl::StatusOr<Message> WorkerProcess::AwaitOffer() const {
   for (std::int64_t waited_ns = 0;; waited_ns += kJoinTimeoutNs) {
     absl::StatusOr<Message> offer = socket_.Receive(kJoinTimeoutNs);
     if (!absl::IsDeadlineExceeded(offer.status()) || waited_ns >= kWelcomeTimeoutNs) return offer;
-    const bool has_run = std::exchange(cpu_ns, CpuTimeOf(peer)) != cpu_ns;
-    if (!has_run && !IsAnyRunnable(absl::StrCat("/proc/", peer, "/task"))) return offer;
+    const std::int64_t before_ns = std::exchange(cpu_ns, CpuTimeOf(peer));
+    if (cpu_ns == before_ns && !IsAnyRunnable(absl::StrCat("/proc/", peer, "/task"))) return offer;
   }
 }
 
