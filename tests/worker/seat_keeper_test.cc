@@ -110,7 +110,20 @@ TEST_F(SeatKeeperTest, ASeatWithoutASlotIsGivenBackAtItsEnd) {
   ManualSharing::Leave(index, 700);
   See();
   EXPECT_EQ(StateOf(index), SeatState::kFree);
-  EXPECT_EQ(Refused(), 2U);
+  EXPECT_EQ(Refused(), 1U);
+}
+
+TEST_F(SeatKeeperTest, AnEndThatIsSeenBeforeItIsAnnouncedIsNoOtherThread) {
+  sharing_->Take(0);
+  ManualSharing::Leave(0, 700);
+  See();  // by the announcement of its begin
+  TheArea().Announce(0);
+  See();
+  EXPECT_EQ(StateOf(0), SeatState::kLeft) << "the program may not have another thread there yet";
+  EXPECT_EQ(Refused(), 0U);
+  session_->Drain();
+  EXPECT_EQ(StateOf(0), SeatState::kFree);
+  EXPECT_EQ(Finish(), 700);
 }
 
 // What a program may write while the worker uses the channel: nothing of it leads elsewhere.

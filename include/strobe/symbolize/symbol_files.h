@@ -28,6 +28,10 @@ class FileSource : public ByteSource {
  public:
   // Differs for two files, and for one file before and after a change of its content.
   [[nodiscard]] virtual const std::string& identity() const = 0;
+  // Closes the file, for those who keep many. Each read from now on opens it, and fails if it has
+  // changed or is gone. Before this, and on systems where this does nothing, it is read until the
+  // end, whatever becomes of its path. Not beside a read.
+  virtual void LetGo() {}
 };
 
 // A function at a code address, and the line there.

@@ -19,6 +19,10 @@ class WorkerChannels;
 // `own_area` has the channels of the program if that is this process; else nullptr.
 using Serve = std::function<ServeEnd(const WorkerSocket& socket, const SharedArea* own_area)>;
 
+// For a process that is a worker and nothing else: each program takes some descriptors for its
+// threads and images.
+void RaiseDescriptorLimit();
+
 // If this process was begun as a worker, serves its program, and exits: with status 0 if that was
 // served, else 1. Otherwise keeps `serve` for ServeHere.
 void RunWorkerIfAsked(int argc, char** argv, Serve serve);

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "strobe/base/visibility.h"
 #include "strobe/core/thread_info.h"
@@ -43,31 +44,43 @@ class SeatKeeper {
   }
 
  private:
+  // Of a seat's thread.
+  struct Kept {
+    Slot* slot = nullptr;     // while it is attached
+    bool is_refused = false;  // and counted
+  };
+
   template <class Session>
   void SeeTo(std::uint32_t index, Session& session) {
     const Seat& seat = *area_.At(index);
     const SeatState state = seat.state.load(std::memory_order_acquire);
     if (state == SeatState::kFree) return;
-    if (index >= slots_.size()) slots_.resize(index + 1);
-    if (slots_[index] == nullptr) Begin(index, seat, session);
+    if (index >= kept_.size()) kept_.resize(index + 1);
+    Kept& kept = kept_[index];
+    if (kept.slot == nullptr) {
+      const absl::Status begun = Begin(index, seat, session);
+      // Its end was seen before it was announced, because that of its begin came late. The slot
+      // gives the seat back when it has been drained.
+      if (absl::IsFailedPrecondition(begun) && state == SeatState::kLeft) return;
+      if (!begun.ok() && !std::exchange(kept.is_refused, true)) registry_.CountRefused();
+    }
     if (state != SeatState::kLeft) return;
-    if (slots_[index] != nullptr) {
-      End(*std::exchange(slots_[index], nullptr), seat, session);
+    if (kept.slot != nullptr) {
+      End(*std::exchange(kept.slot, nullptr), seat, session);
     } else {
-      Platform::GiveBack(index);  // Begin has counted the thread as refused
+      Platform::GiveBack(index);
+      kept = {};
     }
   }
 
+  // The error of ThreadRegistry::Adopt.
   template <class Session>
-  void Begin(std::uint32_t index, const Seat& seat, Session& session) {
+  absl::Status Begin(std::uint32_t index, const Seat& seat, Session& session) {
     const std::string name(seat.name, std::min<std::size_t>(seat.name_bytes, Seat::kNameBytes));
     const absl::StatusOr<Slot*> slot =
         registry_.Adopt(index, SanitizedThreadName(name), ClockOf(seat.begin_ns));
-    if (!slot.ok()) {
-      registry_.CountRefused();
-      return;
-    }
-    slots_[index] = *slot;
+    if (!slot.ok()) return slot.status();
+    kept_[index] = {.slot = *slot};
     const std::uint64_t thread_id = (*slot)->thread_id();
     const std::int64_t since_cpu_ns = ClockOf(seat.since_cpu_ns);
     Platform::NoteSlot(index, thread_id);
@@ -75,6 +88,7 @@ class SeatKeeper {
     // What the thread blocks shows when no request arrives (DeliveryCheck). One look would not do:
     // the C library blocks all signals while a thread begins another, and at a thread's end.
     session.Attach(**slot, {.monotonic_ns = ClockOf(seat.since_ns), .cpu_ns = since_cpu_ns});
+    return absl::OkStatus();
   }
 
   template <class Session>
@@ -94,7 +108,7 @@ class SeatKeeper {
   const SharedArea& area_;
   ThreadRegistry<Traits>& registry_;
   CollectorCounters& counters_;
-  std::vector<Slot*> slots_;  // by seat: those that are attached
+  std::vector<Kept> kept_;  // by seat
 };
 
 }  // namespace strobe::internal

@@ -23,19 +23,24 @@ namespace {
 
 class LinuxFile final : public FileSource {
  public:
-  LinuxFile(internal::Descriptor file, std::uint64_t size, std::string identity)
-      : file_(std::move(file)), size_(size), identity_(std::move(identity)) {}
+  LinuxFile(internal::Descriptor file, std::uint64_t size, std::string identity, std::string path)
+      : file_(std::move(file)),
+        size_(size),
+        identity_(std::move(identity)),
+        path_(std::move(path)) {}
   LinuxFile(const LinuxFile&) = delete;
   LinuxFile& operator=(const LinuxFile&) = delete;
 
   [[nodiscard]] bool ReadAt(std::uint64_t offset, std::span<std::byte> out) const override;
   [[nodiscard]] std::uint64_t size() const override { return size_; }
   [[nodiscard]] const std::string& identity() const override { return identity_; }
+  void LetGo() override { file_.Close(); }
 
  private:
   internal::Descriptor file_;
   std::uint64_t size_;
   std::string identity_;
+  std::string path_;
 };
 
 class LinuxFiles final : public SymbolFiles {
@@ -49,25 +54,40 @@ class LinuxFiles final : public SymbolFiles {
   }
 };
 
+// Non-blocking, because the path may be a pipe.
+internal::Descriptor OpenToRead(const std::string& path) {
+  return internal::Descriptor(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+}
+
+std::string IdentityOf(const struct stat& status) {
+  return absl::StrCat(status.st_dev, ":", status.st_ino, ":", status.st_size, ":",
+                      status.st_mtim.tv_sec, ".", status.st_mtim.tv_nsec, ":",
+                      status.st_ctim.tv_sec, ".", status.st_ctim.tv_nsec);
+}
+
 std::unique_ptr<FileSource> LinuxFiles::Open(const std::string& path) const {
-  // Non-blocking, because the path may be a pipe.
-  internal::Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  internal::Descriptor file = OpenToRead(path);
   struct stat status;
   if (fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode) || status.st_size < 0)
     return nullptr;
-  std::string identity = absl::StrCat(status.st_dev, ":", status.st_ino, ":", status.st_size, ":",
-                                      status.st_mtim.tv_sec, ".", status.st_mtim.tv_nsec, ":",
-                                      status.st_ctim.tv_sec, ".", status.st_ctim.tv_nsec);
   return std::make_unique<LinuxFile>(std::move(file), static_cast<std::uint64_t>(status.st_size),
-                                     std::move(identity));
+                                     IdentityOf(status), path);
 }
 
 bool LinuxFile::ReadAt(std::uint64_t offset, std::span<std::byte> out) const {
   if (offset > size_ || out.size() > size_ - offset) return false;
+  int number = file_.get();
+  internal::Descriptor opened;
+  if (number < 0) {
+    opened = OpenToRead(path_);
+    number = opened.get();
+    struct stat status;
+    if (fstat(number, &status) != 0 || IdentityOf(status) != identity_) return false;
+  }
   std::size_t done = 0;
   while (done < out.size()) {
     const ssize_t count =
-        pread(file_.get(), out.data() + done, out.size() - done, static_cast<off_t>(offset + done));
+        pread(number, out.data() + done, out.size() - done, static_cast<off_t>(offset + done));
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0) return false;
     done += static_cast<std::size_t>(count);

@@ -1,3 +1,5 @@
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
@@ -53,6 +55,13 @@ TableMemory MemoryForTables() {
   return made.ok() ? *std::move(made) : TableMemory();
 }
 
+void RaiseDescriptorLimit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 void RunWorkerIfAsked(int argc, char** argv, Serve serve) {
   if (argc == 2 && std::string_view(argv[1]) == kWorkerArgument) {
     // A worker writes where the process at the other end of its socket wants, with its own rights.
@@ -60,6 +69,7 @@ void RunWorkerIfAsked(int argc, char** argv, Serve serve) {
       LinuxPlatform::WriteLine("strobe: a program with more rights than its user is no worker");
       std::exit(1);
     }
+    RaiseDescriptorLimit();
     std::exit(serve(WorkerSocket(kWorkerSocket), nullptr) == ServeEnd::kServed ? 0 : 1);
   }
   const auto* const kept = new Serve(std::move(serve));

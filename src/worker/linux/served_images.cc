@@ -1,8 +1,9 @@
 #include "served_images.h"
 
+#include <limits.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
-#include <limits.h>
 #include <algorithm>
 #include <array>
 #include <mutex>
@@ -20,6 +21,8 @@ namespace {
 
 constexpr std::size_t kMaxVdsoBytes = 64 * 1024;
 constexpr std::size_t kMaxImageSegments = 64;
+// What a worker opens for one program beside images, and a little more.
+constexpr rlim_t kOtherFiles = 16;
 
 std::string ProgramPathOf(std::uint64_t process_id) {
   std::array<char, PATH_MAX> path{};
@@ -39,13 +42,17 @@ std::shared_ptr<const OpenImage> Parsed(std::shared_ptr<OpenImage> image) {
 // another one.
 class OpenFiles {
  public:
-  std::shared_ptr<const OpenImage> Share(std::unique_ptr<FileSource> source) {
+  // `most_open` is for all files together.
+  std::shared_ptr<const OpenImage> Share(std::unique_ptr<FileSource> source,
+                                         std::size_t most_open) {
     const std::lock_guard lock(mutex_);
     std::weak_ptr<const OpenImage>& known = by_identity_[source->identity()];
     if (std::shared_ptr<const OpenImage> open = known.lock()) return open;
     const std::shared_ptr<OpenImage> image = std::make_shared<OpenImage>();
+    FileSource& file = *source;
     image->source = std::move(source);
     std::shared_ptr<const OpenImage> open = Parsed(image);
+    if (CountOpen() >= most_open) file.LetGo();
     known = open;
     if (by_identity_.size() > kMaxClosed)
       std::erase_if(by_identity_, [](const auto& item) { return item.second.expired(); });
@@ -55,6 +62,11 @@ class OpenFiles {
  private:
   // Files that are closed stay listed up to this many.
   static constexpr std::size_t kMaxClosed = 2 * ServedImages::kMaxImages;
+
+  [[nodiscard]] std::size_t CountOpen() const {
+    return static_cast<std::size_t>(std::ranges::count_if(
+        by_identity_, [](const auto& item) { return !item.second.expired(); }));
+  }
 
   std::mutex mutex_;
   std::unordered_map<std::string, std::weak_ptr<const OpenImage>> by_identity_;
@@ -71,12 +83,21 @@ OpenFiles& AllOpenFiles() {
 ServedImages::ServedImages(std::uint64_t process_id, const SymbolFiles& files)
     : process_id_(process_id), files_(files) {}
 
+// A worker keeps half of what it may have, if that leaves enough for all else. A program that is served by a thread of its own has its
+// memory as long as it has anything, and its limit is its own.
+std::size_t ServedImages::MostOpen() const {
+  rlimit limit{};
+  if (process_id_ == static_cast<std::uint64_t>(getpid()) || getrlimit(RLIMIT_NOFILE, &limit) != 0)
+    return 0;
+  return static_cast<std::size_t>(std::max<rlim_t>(limit.rlim_cur / 2, kOtherFiles) - kOtherFiles);
+}
+
 // The process may have another root directory.
 std::shared_ptr<const OpenImage> ServedImages::OpenFile(const std::string& path) const {
   std::unique_ptr<FileSource> source =
       files_.Open(absl::StrCat("/proc/", process_id_, "/root", path));
   if (source == nullptr) source = files_.Open(path);
-  return source == nullptr ? nullptr : AllOpenFiles().Share(std::move(source));
+  return source == nullptr ? nullptr : AllOpenFiles().Share(std::move(source), MostOpen());
 }
 
 std::shared_ptr<const OpenImage> ServedImages::OpenVdso(const Mapping& mapping) const {

@@ -26,11 +26,11 @@ struct OpenImage {
   std::optional<ElfFile> file;
 };
 
-// Keeps the files open: they are what is left of the process's memory after its end. Not
-// thread-safe.
+// Keeps the files open, as far as the limit of files goes: they are what is left of the process's
+// memory after its end. Opens the others when it reads them. Not thread-safe.
 class ServedImages {
  public:
-  // Files that are kept open; the modules beyond these have no unwind information after the end.
+  // Modules beyond these have neither names nor unwind information.
   static constexpr std::size_t kMaxImages = 512;
 
   // `files` must outlive this object.
@@ -53,6 +53,7 @@ class ServedImages {
   Image* Find(const Mapping& mapping);
   std::unique_ptr<Image> Open(const Mapping& mapping) const;
   [[nodiscard]] std::shared_ptr<const OpenImage> OpenFile(const std::string& path) const;
+  [[nodiscard]] std::size_t MostOpen() const;
   [[nodiscard]] std::shared_ptr<const OpenImage> OpenVdso(const Mapping& mapping) const;
 
   const std::uint64_t process_id_;

@@ -4,7 +4,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/eventfd.h>
-#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -17,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "strobe/base/memory_guard.h"
 #include "strobe/clock/system_clock.h"
+#include "strobe/worker/local_worker.h"
 
 namespace strobe::internal {
 namespace {
@@ -162,14 +162,6 @@ class EndSignals {
   sigset_t before_{};
   int descriptor_ = -1;
 };
-
-// Each program takes some descriptors for its threads and images.
-void RaiseDescriptorLimit() {
-  rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  limit.rlim_cur = limit.rlim_max;
-  setrlimit(RLIMIT_NOFILE, &limit);
-}
 
 }  // namespace
 

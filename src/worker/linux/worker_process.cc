@@ -33,8 +33,6 @@ namespace {
 
 constexpr std::size_t kChildStackBytes = 64 * 1024;
 constexpr std::int64_t kPauseNs = 1'000'000;
-// Where the child keeps the socket while it makes room for it.
-constexpr int kFirstFreeDescriptor = 16;
 
 // What the children need, made before they begin: they share the program's memory, so they call
 // nothing but the system, not even through the C library, whose functions a sanitizer replaces.
@@ -80,16 +78,19 @@ bool Put(long descriptor, int place) {
 }
 
 // Lets only the socket and standard error through: another open end of a pipe would keep it open.
+// The child's numbers are its own, so that what is in the way of the socket goes. A limit of few
+// files leaves no room for more than this.
 bool KeepDescriptors(int socket) {
-  const long kept = syscall(SYS_fcntl, socket, F_DUPFD, kFirstFreeDescriptor);
-  const long nothing = syscall(SYS_openat, AT_FDCWD, "/dev/null", O_RDWR);
-  if (kept < 0 || nothing < 0) return false;
-  // A program may have closed its standard input.
-  if (!Put(nothing, STDIN_FILENO) || !Put(nothing, STDOUT_FILENO) || !Put(kept, kWorkerSocket))
-    return false;
+  const bool is_kept = socket == kWorkerSocket ? syscall(SYS_fcntl, socket, F_SETFD, 0) == 0
+                                               : Put(socket, kWorkerSocket);
 #ifdef SYS_close_range
   syscall(SYS_close_range, kWorkerSocket + 1, ~0U, 0);
 #endif
+  // A program may have closed its standard input.
+  const long nothing = syscall(SYS_openat, AT_FDCWD, "/dev/null", O_RDWR);
+  if (!is_kept || nothing < 0 || !Put(nothing, STDIN_FILENO) || !Put(nothing, STDOUT_FILENO))
+    return false;
+  if (nothing > kWorkerSocket) syscall(SYS_close, nothing);
   return true;
 }
 
