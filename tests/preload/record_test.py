@@ -14,6 +14,7 @@ import os
 import pathlib
 import pty
 import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -348,6 +349,21 @@ def worker(recorder):
     equal(threads.stdout.split(), [b"Threads:", b"1"], "the threads of the program")
     recorder.until_seen(lambda: record_forks(recorder, "--worker"), ["RunForks"], "a profile of three processes")
     equal(os.listdir(recorder.environment["TMPDIR"]), [], "temporary directories")
+
+
+def few_files(recorder):
+    """A program that may open few files keeps them, and has a profile; so has its worker, which has the same limit."""
+    def limit(files):
+        return lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))
+
+    for files in (10, 12, 16, 30, 60):
+        bare = recorder.bare(recorder.program, "end", "return", preexec_fn=limit(files))
+        for arguments in ([], ["--worker"], ["--wall", "10"], ["--worker", "--wall", "10"]):
+            what = "%d files, record %s" % (files, " ".join(arguments))
+            pathlib.Path(recorder.directory, "out.pb.gz").unlink(missing_ok=True)
+            recorded = recorder.record(recorder.program, "end", "return", arguments=arguments, preexec_fn=limit(files))
+            equal((recorded.returncode, recorded.stdout, recorded.stderr), (0, bare.stdout, b"strobe: out.pb.gz\n"), what)
+            recorder.check_total(recorder.top("--type", "cpu")[0], BUSY_S, what)
 
 
 def worker_allocations(recorder):
