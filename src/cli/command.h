@@ -71,8 +71,6 @@ std::span<const Format> Formats();
 Text EncodeAs(const std::string& format, const LoadedProfile& loaded, const Request& request);
 // By request.format, or by the end of request.output.
 absl::StatusOr<std::string> FormatOf(const Request& request);
-// An error names the file.
-absl::Status WriteFile(const std::string& path, const std::string& bytes);
 // Without the stacks and frames that a filter has left no samples of.
 Text EncodeWhatIsLeft(const std::string& format, const LoadedProfile& loaded,
                       const Request& request);

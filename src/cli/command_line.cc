@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "merge.h"
+#include "output_file.h"
 #include "progress.h"
 #include "read_profile.h"
 #include "strobe/core/nearest_name.h"

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "output_file.h"
 
 namespace strobe::internal {
 namespace {

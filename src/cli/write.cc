@@ -1,7 +1,5 @@
 // Profiles in the formats that the library writes.
 #include <array>
-#include <filesystem>
-#include <fstream>
 #include <span>
 #include <utility>
 
@@ -59,13 +57,6 @@ Text EncodeAs(const std::string& format, const LoadedProfile& loaded, const Requ
                        .moments = !profile.moments.empty(),
                        .comments = loaded.comments})
       .Encode(profile, symbols);
-}
-
-absl::Status WriteFile(const std::string& path, const std::string& bytes) {
-  const std::u8string name(path.begin(), path.end());
-  std::ofstream file(std::filesystem::path(name), std::ios::binary);
-  if ((file << bytes).flush()) return absl::OkStatus();
-  return absl::UnavailableError(absl::StrCat("cannot write ", path));
 }
 
 Text EncodeWhatIsLeft(const std::string& format, const LoadedProfile& loaded,

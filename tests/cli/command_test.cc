@@ -1,13 +1,10 @@
 #include "../../src/cli/command.h"
 
-#include <fstream>
-#include <iterator>
 #include <string>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "made_profile.h"
-#include "platform/test_system.h"
 
 namespace strobe::internal {
 namespace {
@@ -106,17 +103,6 @@ TEST(CommandTest, WhatAFilterHasLeftOutIsNotWritten) {
   ASSERT_TRUE(text.ok()) << text.status();
   EXPECT_THAT(*text, HasSubstr("Parse"));
   EXPECT_THAT(*text, Not(HasSubstr("Write")));
-}
-
-TEST(CommandTest, AFileIsWrittenOrNamed) {
-  const testing::TemporaryDirectory directory;
-  const std::string path = (directory.path() / "file").string();
-  const std::string bytes("a\0b\n", 4);
-  ASSERT_TRUE(WriteFile(path, bytes).ok());
-  std::ifstream file(path, std::ios::binary);
-  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(file), {}), bytes);
-  const absl::Status status = WriteFile(directory.path().string(), bytes);
-  EXPECT_THAT(std::string(status.message()), HasSubstr(directory.path().string()));
 }
 
 TEST(CommandTest, DirectoriesAreSearched) {

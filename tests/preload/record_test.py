@@ -362,7 +362,7 @@ def few_files(recorder):
             what = "%d files, record %s" % (files, " ".join(arguments))
             pathlib.Path(recorder.directory, "out.pb.gz").unlink(missing_ok=True)
             recorded = recorder.record(recorder.program, "end", "return", arguments=arguments, preexec_fn=limit(files))
-            equal((recorded.returncode, recorded.stdout, recorded.stderr), (0, bare.stdout, b"strobe: out.pb.gz\n"), what)
+            equal((recorded.returncode, recorded.stdout, recorded.stderr), (bare.returncode, bare.stdout, b"strobe: out.pb.gz\n"), what)
             recorder.check_total(recorder.top("--type", "cpu")[0], BUSY_S, what)
 
 

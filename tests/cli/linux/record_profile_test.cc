@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "../../../src/cli/command.h"
+#include "../../../src/cli/output_file.h"
 #include "../../../src/cli/read_profile.h"
 #include "../made_profile.h"
 #include "gmock/gmock.h"
