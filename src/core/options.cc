@@ -68,6 +68,7 @@ constexpr Between<std::int64_t> kFrames{1, kMaxFramesLimit, "an integer from 1 t
 constexpr UsableSignal kSignal{"an integer from 0 to 64 other than 4 to 9, 11, 19, 32 and 33"};
 constexpr Between<std::int64_t> kThreads{1, 262144, "an integer from 1 to 262144"};
 constexpr PowerOfTwoBetween kRing{4096, 16777216, "a power of two from 4096 to 16777216"};
+constexpr Between<std::int64_t> kStack{0, 1073741824, "an integer from 0 to 1073741824"};
 constexpr Between<std::int64_t> kDrainPeriod{1, 10000, "an integer from 1 to 10000"};
 constexpr Between<std::int64_t> kMemory{1048576, 1099511627776,
                                         "an integer from 1048576 to 1099511627776"};
@@ -199,6 +200,10 @@ constexpr std::array kTable = {
     Row<&ProfilerOptions::threads, &ThreadOptions::ring_bytes, kRing>(
         "STROBE_RING_BYTES", "threads.ring_bytes",
         "Ring of each thread, committed page by page as it is used."),
+    Row<&ProfilerOptions::threads, &ThreadOptions::least_stack_bytes, kStack>(
+        "STROBE_LEAST_STACK_BYTES", "threads.least_stack_bytes",
+        "Threads with smaller stacks get an alternate one for signals while they are registered; 0 "
+        "gives none."),
     Row<&ProfilerOptions::collector, &CollectorOptions::drain_period_ms, kDrainPeriod>(
         "STROBE_DRAIN_PERIOD_MS", "collector.drain_period_ms",
         "Time between two drains of the rings; less while they run full, up to a second while they "

@@ -152,6 +152,82 @@ TEST(SmallStacks, SessionOfAProgramWhoseThreadsHaveSixteenKibibytes) {
   ExpectAccounted(kept, "small", bounds);
 }
 
+bool HasAlternateStack() {
+  stack_t now{};
+  return sigaltstack(nullptr, &now) == 0 && (now.ss_flags & SS_DISABLE) == 0;
+}
+
+// Works where the stack has room for a few calls, but not for the kernel's frame of a signal.
+__attribute__((noinline)) void SpinAtTheEndOfTheStack(const std::atomic<bool>& is_done) {
+  constexpr std::size_t kLeftBytes = 2560;
+  pthread_attr_t attributes;
+  void* low = nullptr;
+  std::size_t bytes = 0;
+  pthread_getattr_np(pthread_self(), &attributes);
+  pthread_attr_getstack(&attributes, &low, &bytes);
+  pthread_attr_destroy(&attributes);
+  const auto here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
+  const std::size_t used = here - reinterpret_cast<std::uintptr_t>(low) - kLeftBytes;
+  auto* const filler = static_cast<volatile char*>(__builtin_alloca(used));
+  for (std::size_t i = 0; i < used; i += 1024) filler[i] = 1;
+  while (!is_done.load(std::memory_order_relaxed)) filler[0] = filler[0] + 1;
+}
+
+// With 16 KiB, all but 3 in use: without an alternate stack the system ends the program.
+TEST(SmallStacks, ASignalNeedsNoRoomOnASmallStack) {
+  if (testing::kIsSanitized) GTEST_SKIP() << "the sanitizers' own frames need more";
+  KeptProfiles::Take();
+  struct Work {
+    KeepingProfiler profiler{AtHighRate()};
+    std::atomic<bool> is_done{false};
+    bool had_own = false;
+    bool has_none_after = false;
+  } work;
+  ASSERT_TRUE(work.profiler.Start().ok());
+  pthread_attr_t attributes;
+  ASSERT_EQ(pthread_attr_init(&attributes), 0);
+  const long least = sysconf(_SC_THREAD_STACK_MIN);
+  ASSERT_EQ(pthread_attr_setstacksize(
+                &attributes,
+                std::max<std::size_t>(16 * 1024, least > 0 ? static_cast<std::size_t>(least) : 0)),
+            0);
+  pthread_t thread{};
+  const auto run = [](void* argument) -> void* {
+    Work& own = *static_cast<Work*>(argument);
+    {
+      const Registration registration = own.profiler.RegisterThread("full");
+      own.had_own = HasAlternateStack();
+      SpinAtTheEndOfTheStack(own.is_done);
+    }
+    own.has_none_after = !HasAlternateStack();
+    return nullptr;
+  };
+  ASSERT_EQ(pthread_create(&thread, &attributes, run, &work), 0);
+  WaitUntil([&] { return work.profiler.stats().samples > 0; });
+  work.is_done = true;
+  ASSERT_EQ(pthread_join(thread, nullptr), 0);
+  pthread_attr_destroy(&attributes);
+  EXPECT_TRUE(work.had_own);
+  EXPECT_TRUE(work.has_none_after);
+  ASSERT_TRUE(work.profiler.Stop().ok());
+}
+
+TEST(SmallStacks, AThreadKeepsTheAlternateStackOfTheOtherProfiler) {
+  NamedProfiler one({.threads = {.least_stack_bytes = 1 << 30}});
+  NamedProfiler two({.threads = {.least_stack_bytes = 1 << 30}});
+  NamedProfiler none({.threads = {.least_stack_bytes = 0}});
+  std::thread([&] {
+    Registration first = one.RegisterThread("first");
+    {
+      const Registration without = none.RegisterThread("without");
+      const Registration second = two.RegisterThread("second");
+      first = Registration();
+      EXPECT_TRUE(HasAlternateStack());
+    }
+    EXPECT_FALSE(HasAlternateStack());
+  }).join();
+}
+
 // The handler runs on the thread's alternate stack, and the walk goes over the thread's own.
 TEST(SmallStacks, AlternateSignalStack) {
   KeptProfiles::Take();

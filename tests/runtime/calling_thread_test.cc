@@ -18,7 +18,7 @@ class CallingThreadTest : public ::testing::Test {
 
   void SetUp() override { ManualPlatform::Reset(); }
   absl::StatusOr<Slot*> Register(Registry& registry) {
-    return RegisterCallingThread(registry, "thread", signal_, false);
+    return RegisterCallingThread(registry, "thread", signal_, ThreadNeeds());
   }
 
   SignalInUse signal_{.requested = 23};

@@ -59,7 +59,7 @@ int FirstWrongLine() {
   STROBE_TEST_IS(!Bring(channels, 1));
   STROBE_TEST_IS(channels.Open().ok());
   const SignalInUse signal;
-  const auto seated = channels.Register("thread", signal, false);
+  const auto seated = channels.Register("thread", signal, ThreadNeeds());
   STROBE_TEST_IS(seated.ok() && seated->name == "thread" && seated->index == 8);
   STROBE_TEST_IS(channels.All().size() == 9);
   channels.BeginCollecting({});

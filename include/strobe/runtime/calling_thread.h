@@ -4,11 +4,13 @@
 #include <atomic>
 #include <cstdint>
 #include <string_view>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "strobe/base/memory_guard.h"
 #include "strobe/base/visibility.h"
+#include "strobe/core/options.h"
 #include "strobe/core/registration.h"
 #include "strobe/core/thread_info.h"
 #include "strobe/platform/capture_target.h"
@@ -33,14 +35,43 @@ bool IsCallingThreadRegistered(const ThreadRegistry<Traits>& registry) {
   return false;
 }
 
-// Returns a live slot, to which signals for the calling thread find their way from now on. Unblocks
-// the signal if `may_unblock`. AlreadyExists if the thread is registered; ResourceExhausted at a
+// What the options ask for the threads that register.
+struct ThreadNeeds {
+  bool may_unblock = false;  // the signal
+  // A thread with less stack has an alternate one for the handler.
+  std::int64_t least_stack_bytes = 0;
+
+  static ThreadNeeds Of(const ProfilerOptions& options) {
+    return {.may_unblock = *options.sampling.unblock_signal,
+            .least_stack_bytes = *options.threads.least_stack_bytes};
+  }
+};
+
+// Of the calling thread. The kernel's frame of a signal takes up to 11 KiB, and the handler about
+// as much: on a small stack there may be no room for them.
+template <class Platform, class Slot>
+void HoldSignalStack(Slot& slot, const StackBounds& stack, std::int64_t least_bytes) {
+  if constexpr (requires { Platform::HoldSignalStack(); }) {
+    slot.holds_signal_stack = !stack.empty() && !stack.grows &&
+                              stack.high - stack.low < static_cast<Address>(least_bytes) &&
+                              Platform::HoldSignalStack();
+  }
+}
+template <class Platform, class Slot>
+void ReleaseSignalStack(Slot& slot) {
+  if constexpr (requires { Platform::ReleaseSignalStack(); }) {
+    if (std::exchange(slot.holds_signal_stack, false)) Platform::ReleaseSignalStack();
+  }
+}
+
+// Returns a live slot, to which signals for the calling thread find their way from now on. Sees to
+// what the thread needs for that. AlreadyExists if the thread is registered; ResourceExhausted at a
 // limit. std::bad_alloc leaves all as it was.
 template <class Traits>
 absl::StatusOr<RegisteredThread<Traits>*> RegisterCallingThread(ThreadRegistry<Traits>& registry,
                                                                 std::string_view name,
                                                                 const SignalInUse& signal,
-                                                                bool may_unblock) {
+                                                                const ThreadNeeds& needs) {
   using Platform = typename Traits::Platform;
   using Slot = RegisteredThread<Traits>;
   if (absl::Status status = registry.Open(); !status.ok()) return status;
@@ -49,9 +80,10 @@ absl::StatusOr<RegisteredThread<Traits>*> RegisterCallingThread(ThreadRegistry<T
   absl::StatusOr<Slot*> slot =
       registry.Register(Platform::CurrentThread(), SanitizedThreadName(name), [&](Slot& own) {
         own.context->CopyFrom(own_context);
-        CheckMask<Platform>(own, signal, may_unblock);
+        CheckMask<Platform>(own, signal, needs.may_unblock);
       });
   if (!slot.ok()) return slot;
+  HoldSignalStack<Platform>(**slot, Platform::CurrentThread().stack, needs.least_stack_bytes);
   // A signal may come between any two of these stores: the list is valid after each of them.
   (*slot)->next = ThreadLinks();
   std::atomic_signal_fence(std::memory_order_seq_cst);
@@ -89,6 +121,7 @@ bool UnregisterCallingThread(ThreadRegistry<Traits>& registry, RegisteredThread<
   ThreadLink** link = &ThreadLinks();
   while (*link != slot) link = &(*link)->next;
   *link = slot->next;
+  ReleaseSignalStack<Platform>(*slot);
   return registry.Unregister(slot);
 }
 

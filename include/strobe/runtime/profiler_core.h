@@ -259,7 +259,7 @@ class ProfilerCore final : public AbstractCore, private StoppedAtExit {
   absl::StatusOr<Slot*> TryRegister(std::string_view name) {
     if (absl::Status status = Usable(); !status.ok()) return status;
     absl::StatusOr<Slot*> slot =
-        RegisterCallingThread(registry_, name, signal_, *options_.sampling.unblock_signal);
+        RegisterCallingThread(registry_, name, signal_, ThreadNeeds::Of(options_));
     if (!slot.ok()) return slot;
     if (const Running running = current_.Get()) running->Attach(**slot);
     return slot;

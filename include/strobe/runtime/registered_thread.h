@@ -97,6 +97,7 @@ struct RegisteredThread : ThreadLink {
   std::atomic<bool> is_ending{true};
   std::atomic<TimerKind> timer_kind{TimerKind::kNone};
   std::uint8_t unblocked_signal = 0;  // by us; blocked again at the end
+  bool holds_signal_stack = false;    // that we have given to the thread
   // blocked_signals: what the thread blocks, as of its registration or of the collector's last
   // check; bit n - 1 stands for signal n. blocks_signal: the session's signal is one of them. Then
   // no signal is sent, because it would stay pending, or a sigwait would return it.

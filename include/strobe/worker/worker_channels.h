@@ -60,7 +60,7 @@ class WorkerChannels {
 
   // Of the calling thread.
   virtual absl::StatusOr<Seated> Register(std::string_view name, const SignalInUse& signal,
-                                          bool may_unblock) = 0;
+                                          const ThreadNeeds& needs) = 0;
   // The registration's end begins: no session may attach the thread any more. Returns its seat.
   virtual std::uint32_t BeginToEnd(void* registered) = 0;
   // True if that was the last one, and Orphan has been called.
@@ -126,8 +126,8 @@ class ChannelsOf final : public WorkerChannels {
   [[nodiscard]] std::uint8_t number() const override { return registry_.arena()->number(); }
 
   absl::StatusOr<Seated> Register(std::string_view name, const SignalInUse& signal,
-                                  bool may_unblock) override {
-    const absl::StatusOr<Slot*> slot = RegisterCallingThread(registry_, name, signal, may_unblock);
+                                  const ThreadNeeds& needs) override {
+    const absl::StatusOr<Slot*> slot = RegisterCallingThread(registry_, name, signal, needs);
     if (!slot.ok()) return slot.status();
     return SeatedOf(**slot);
   }

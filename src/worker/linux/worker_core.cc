@@ -67,7 +67,7 @@ absl::StatusOr<WorkerChannels::Seated> WorkerCore::TryRegister(std::string_view 
     channels_->Reclaim();
   }
   absl::StatusOr<WorkerChannels::Seated> seated =
-      channels_->Register(name, signal_, *options_.sampling.unblock_signal);
+      channels_->Register(name, signal_, ThreadNeeds::Of(options_));
   if (seated.ok()) TakeSeat(*seated);
   return seated;
 }

@@ -75,6 +75,8 @@ struct LinuxPlatform {
   static HandlerState HandlerStateOf(int signal);
   static std::uint64_t BlockedSignals(std::uint64_t thread_id);
   static void SetSignalBlocked(int signal, bool is_blocked);
+  static bool HoldSignalStack();
+  static void ReleaseSignalStack();
 
   static bool StartTimer(Timer& timer, std::uint64_t thread_id, std::uint64_t payload,
                          std::int64_t first_ns, std::int64_t period_ns, int signal);
